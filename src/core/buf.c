@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: ISC */
+#include "core/buf.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/arena.h"
+
+void
+buf_init(struct buf *b, size_t max)
+{
+	(void)memset(b, 0, sizeof(*b));
+	b->max = max;
+}
+
+void
+buf_clear(struct buf *b)
+{
+	b->len = 0;
+	b->overflow = false;
+	if (b->data != NULL)
+		b->data[0] = '\0';
+}
+
+void
+buf_release(struct buf *b)
+{
+	mem_free(b->data);
+	buf_init(b, b->max);
+}
+
+/* Makes room for `more` bytes and a NUL; says whether there is. */
+static bool
+room(struct buf *b, size_t more)
+{
+	size_t cap;
+
+	if (b->overflow || more > b->max || b->len > b->max - more) {
+		b->overflow = true;
+		return false;
+	}
+	if (b->len + more < b->cap)
+		return true;
+	cap = b->cap == 0 ? 256 : b->cap;
+	while (cap <= b->len + more)
+		cap *= 2;
+	b->data = mem_grow(b->data, cap, 1);
+	b->cap = cap;
+	return true;
+}
+
+void
+buf_add(struct buf *b, const void *data, size_t len)
+{
+	if (!room(b, len))
+		return;
+	if (len > 0)
+		(void)memcpy(b->data + b->len, data, len);
+	b->len += len;
+	b->data[b->len] = '\0';
+}
+
+void
+buf_puts(struct buf *b, const char *s)
+{
+	buf_add(b, s, strlen(s));
+}
+
+void
+buf_putc(struct buf *b, char c)
+{
+	buf_add(b, &c, 1);
+}
+
+void
+buf_printf(struct buf *b, const char *fmt, ...)
+{
+	va_list ap;
+	int len;
+
+	va_start(ap, fmt);
+	len = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	assert(len >= 0);
+	if (!room(b, (size_t)len))
+		return;
+	va_start(ap, fmt);
+	(void)vsnprintf(b->data + b->len, (size_t)len + 1, fmt, ap);
+	va_end(ap);
+	b->len += (size_t)len;
+}
+
+void
+buf_drop(struct buf *b, size_t n)
+{
+	assert(n <= b->len);
+	if (n == 0)
+		return;
+	b->len -= n;
+	(void)memmove(b->data, b->data + n, b->len);
+	b->data[b->len] = '\0';
+}
+
+const struct err *
+buf_check(const struct buf *b)
+{
+	if (b->overflow)
+		return err_new(ERR_TOO_LARGE, "more than %zu bytes", b->max);
+	return NULL;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: ISC */
+#include "core/fault.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void
+faults_init(struct faults *f, struct arena *a)
+{
+	(void)memset(f, 0, sizeof(*f));
+	f->a = a;
+}
+
+void
+faults_add(struct faults *f, const char *pointer, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	if (f->n++ >= FAULTS_MAX)
+		return;
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	f->item[f->n - 1].pointer = arena_strdup(f->a, pointer);
+	f->item[f->n - 1].detail = arena_strdup(f->a, text);
+}
+
+const char *
+fault_pointer(struct faults *f, const char *base, const char *name)
+{
+	size_t len = strlen(base);
+	char *out = arena_alloc(f->a, len + 2 * strlen(name) + 2, 1);
+	char *to = out + len;
+
+	(void)memcpy(out, base, len);
+	*to++ = '/';
+	for (; *name != '\0'; name++) {
+		if (*name == '~' || *name == '/') {
+			*to++ = '~';
+			*to++ = *name == '~' ? '0' : '1';
+		} else {
+			*to++ = *name;
+		}
+	}
+	*to = '\0';
+	return out;
+}
+
+const char *
+fault_index(struct faults *f, const char *base, size_t index)
+{
+	return arena_printf(f->a, "%s/%zu", base, index);
+}
+
+const struct err *
+faults_check(const struct faults *f)
+{
+	if (f->n == 0)
+		return NULL;
+	return err_new(ERR_INVALID, "%zu faults, first: %s: %s", f->n,
+	    f->item[0].pointer, f->item[0].detail);
+}

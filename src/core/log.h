@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The log: standard error, one line an event, or syslog(3) with LOG_DAEMON.
+ *
+ * On standard error each line starts with `<N>`, the priority that journald
+ * reads (sd-daemon(3)), if $JOURNAL_STREAM is set; else with the time in UTC
+ * and the program's name.  Control bytes of what is logged are escaped
+ * (vis(3)), so that a line stays one line.
+ */
+#ifndef SLIPWAY_CORE_LOG_H
+#define SLIPWAY_CORE_LOG_H
+
+#include "core/err.h"
+
+enum log_flag {
+	LOG_TO_SYSLOG = 1 << 0,
+	LOG_DEBUGGING = 1 << 1,
+};
+
+/* `name` must live as long as the process. */
+void log_init(const char *name, unsigned flags);
+void log_debug(const char *fmt, ...) PRINTFLIKE(1, 2);
+void log_info(const char *fmt, ...) PRINTFLIKE(1, 2);
+void log_warn(const char *fmt, ...) PRINTFLIKE(1, 2);
+void log_error(const char *fmt, ...) PRINTFLIKE(1, 2);
+/* An error value, at the top where it ends. */
+void log_err(const struct err *, const char *what);
+
+#endif

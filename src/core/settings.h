@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Everything that can be configured, for all programs: one struct, one table.
+ * slipway.conf(5) documents the same keys; a test compares both.
+ */
+#ifndef SLIPWAY_CORE_SETTINGS_H
+#define SLIPWAY_CORE_SETTINGS_H
+
+#include "core/conf.h"
+
+struct settings_database {
+	const char *socket;
+	const char *host; /* NULL = the socket */
+	int64_t port;
+	const char *name;
+	const char *user;
+	const char *password;
+	const char *tls_ca;
+	const char *migrate_user; /* NULL = user */
+	const char *migrate_password;
+	int64_t timeout; /* seconds: connect, read, write */
+};
+
+struct settings_api {
+	const char *socket; /* of the pool that serves all but… */
+	int64_t workers;
+	const char *slow_socket; /* …calls to the Git server and sign-in */
+	int64_t slow_workers;
+	const char *log_socket; /* …logs that are waited for */
+	int64_t log_workers;
+	int64_t socket_mode;
+	const char *socket_group;
+	const char *user;      /* to run as, when started as root */
+	const char *templates; /* folders, first wins */
+	int64_t io_timeout;    /* seconds a peer may be silent */
+	bool metrics;
+};
+
+struct settings_auth {
+	const char *admins;
+	const char *signup;
+	int64_t session_idle;
+	int64_t session_max;
+};
+
+struct settings_gitserver {
+	const char *url;
+	const char *type;
+	const char *client_id;
+	const char *client_secret;
+	const char *redirect_uri;
+	const char *token;
+	const char *allowed_hosts;
+	bool allow_local;
+	bool allow_http;
+};
+
+struct settings_secrets {
+	const char *key_file;
+};
+
+struct settings_runner {
+	const char *name; /* NULL = the host's */
+	int64_t slots;
+	int64_t poll;  /* seconds */
+	int64_t lease; /* seconds */
+	const char *wake_socket;
+	const char *wake_group; /* who may write to it */
+	const char *spool;
+	const char *workspaces;
+	const char *user; /* of the dispatcher */
+	bool privilege_drop;
+	const char *job_user; /* one account for all; NULL = the range */
+	int64_t uid_first;
+	int64_t uid_count;
+	const char *path;     /* PATH of the steps */
+	int64_t grace;        /* seconds from TERM to KILL */
+	int64_t cancel_grace; /* seconds for cleanup steps after a cancel */
+	int64_t checkout_timeout;
+	int64_t step_timeout; /* 0 = none */
+	int64_t pipeline_timeout;
+	int64_t log_max;    /* bytes of one deployment's log */
+	int64_t memory_max; /* bytes, 0 = none */
+	int64_t pids_max;
+	int64_t open_files_max;
+	int64_t file_size_max;
+	bool submodules;
+	int64_t log_days;      /* logs are pruned after, 0 = never */
+	int64_t log_total_max; /* bytes of all logs, oldest go first, 0 = any */
+};
+
+struct settings_log {
+	bool syslog;
+	bool debug;
+};
+
+struct settings {
+	struct settings_database database;
+	struct settings_api api;
+	struct settings_auth auth;
+	struct settings_gitserver gitserver;
+	struct settings_secrets secrets;
+	struct settings_runner runner;
+	struct settings_log log;
+	struct conf_map run_as; /* project directory = account */
+};
+
+extern const struct conf_key settings_keys[];
+
+#endif

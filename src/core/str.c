@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: ISC */
+#include "core/str.h"
+
+#include <ctype.h>
+#include <regex.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+bool
+str_eq(const char *a, const char *b)
+{
+	if (a == NULL || b == NULL)
+		return a == b;
+	return strcmp(a, b) == 0;
+}
+
+bool
+str_starts(const char *s, const char *prefix)
+{
+	return strncmp(s, prefix, strlen(prefix)) == 0;
+}
+
+bool
+str_ends(const char *s, const char *suffix)
+{
+	size_t len = strlen(s), tail = strlen(suffix);
+
+	return len >= tail && memcmp(s + len - tail, suffix, tail) == 0;
+}
+
+/* Length of the code point at s, 0 if it is malformed. */
+static size_t
+utf8_len(const unsigned char *s, size_t left)
+{
+	static const struct {
+		unsigned char first, last; /* of the lead byte */
+		unsigned char low, high;   /* of the byte after it */
+		size_t len;
+	} forms[] = {
+		{ 0x00, 0x7f, 0x00, 0x00, 1 },
+		{ 0xc2, 0xdf, 0x80, 0xbf, 2 },
+		{ 0xe0, 0xe0, 0xa0, 0xbf, 3 },
+		{ 0xe1, 0xec, 0x80, 0xbf, 3 },
+		{ 0xed, 0xed, 0x80, 0x9f, 3 },
+		{ 0xee, 0xef, 0x80, 0xbf, 3 },
+		{ 0xf0, 0xf0, 0x90, 0xbf, 4 },
+		{ 0xf1, 0xf3, 0x80, 0xbf, 4 },
+		{ 0xf4, 0xf4, 0x80, 0x8f, 4 },
+	};
+	size_t i, k;
+
+	for (i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		if (*s < forms[i].first || *s > forms[i].last)
+			continue;
+		if (left < forms[i].len)
+			return 0;
+		if (forms[i].len > 1 &&
+		    (s[1] < forms[i].low || s[1] > forms[i].high))
+			return 0;
+		for (k = 2; k < forms[i].len; k++)
+			if ((s[k] & 0xc0) != 0x80)
+				return 0;
+		return forms[i].len;
+	}
+	return 0;
+}
+
+bool
+str_utf8(const char *s, size_t len)
+{
+	const unsigned char *p = (const unsigned char *)s;
+	size_t at = 0, step;
+
+	while (at < len) {
+		if ((step = utf8_len(p + at, len - at)) == 0)
+			return false;
+		at += step;
+	}
+	return true;
+}
+
+size_t
+str_chars(const char *s)
+{
+	size_t n = 0;
+
+	for (; *s != '\0'; s++)
+		if (((unsigned char)*s & 0xc0) != 0x80)
+			n++;
+	return n;
+}
+
+bool
+str_has_control(const char *s)
+{
+	for (; *s != '\0'; s++)
+		if ((unsigned char)*s < 0x20 || *s == 0x7f)
+			return true;
+	return false;
+}
+
+bool
+str_matches(const char *s, const char *ere)
+{
+	regex_t re;
+	regmatch_t whole;
+	bool yes;
+
+	if (regcomp(&re, ere, REG_EXTENDED) != 0)
+		return false;
+	yes = regexec(&re, s, 1, &whole, 0) == 0 && whole.rm_so == 0 &&
+	    s[whole.rm_eo] == '\0';
+	regfree(&re);
+	return yes;
+}
+
+const char *
+str_ere_fault(const char *ere)
+{
+	static char text[128];
+	regex_t re;
+	int rc;
+
+	if ((rc = regcomp(&re, ere, REG_EXTENDED | REG_NOSUB)) == 0) {
+		regfree(&re);
+		return NULL;
+	}
+	(void)regerror(rc, &re, text, sizeof(text));
+	return text;
+}
+
+const char *
+str_camel(struct arena *a, const char *snake)
+{
+	char *out = arena_strdup(a, snake);
+	char *to = out;
+
+	for (; *snake != '\0'; snake++) {
+		if (*snake == '_' && snake[1] != '\0')
+			*to++ = (char)toupper((unsigned char)*++snake);
+		else
+			*to++ = *snake;
+	}
+	*to = '\0';
+	return out;
+}
+
+const char *
+str_slug(struct arena *a, const char *name)
+{
+	char out[65];
+	size_t len = 0;
+
+	for (; *name != '\0' && len < sizeof(out) - 1; name++) {
+		unsigned char c = (unsigned char)*name;
+
+		if (c < 0x80 && isalnum(c))
+			out[len++] = (char)tolower(c);
+		else if (len > 0 && out[len - 1] != '-')
+			out[len++] = '-';
+	}
+	while (len > 0 && out[len - 1] == '-')
+		len--;
+	if (len == 0)
+		return "project";
+	return arena_strndup(a, out, len);
+}
+
+void
+str_time(char out[STR_TIME_SIZE], int64_t ms)
+{
+	time_t s = (time_t)(ms / 1000);
+	int64_t rest = ms % 1000;
+	struct tm tm;
+
+	if (rest < 0) {
+		rest += 1000;
+		s--;
+	}
+	(void)gmtime_r(&s, &tm);
+	(void)snprintf(out, STR_TIME_SIZE,
+	    "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", tm.tm_year + 1900,
+	    tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec,
+	    (int)rest);
+}
+
+/* `width` digits in [low, high] at *s, which moves past them. */
+static bool
+digits(const char **s, size_t width, int low, int high, int *out)
+{
+	int value = 0;
+	size_t i;
+
+	for (i = 0; i < width; i++, (*s)++) {
+		if (!isdigit((unsigned char)**s))
+			return false;
+		value = value * 10 + (**s - '0');
+	}
+	*out = value;
+	return value >= low && value <= high;
+}
+
+static bool
+literal(const char **s, char upper)
+{
+	if (toupper((unsigned char)**s) != upper)
+		return false;
+	(*s)++;
+	return true;
+}
+
+/* "Z" or "+hh:mm" to seconds east of Greenwich. */
+static bool
+offset_parse(const char **s, int64_t *out)
+{
+	int hours, minutes;
+	int64_t sign = **s == '-' ? -1 : 1;
+
+	*out = 0;
+	if (literal(s, 'Z'))
+		return true;
+	if (**s != '+' && **s != '-')
+		return false;
+	(*s)++;
+	if (!digits(s, 2, 0, 23, &hours) || !literal(s, ':') ||
+	    !digits(s, 2, 0, 59, &minutes))
+		return false;
+	*out = sign * (hours * 3600 + minutes * 60);
+	return true;
+}
+
+bool
+str_time_parse(const char *s, int64_t *out)
+{
+	struct tm tm = { .tm_isdst = 0 }, back;
+	int64_t east, ms = 0, unit = 100;
+	time_t t;
+
+	*out = 0;
+	if (!digits(&s, 4, 1, 9999, &tm.tm_year) || !literal(&s, '-') ||
+	    !digits(&s, 2, 1, 12, &tm.tm_mon) || !literal(&s, '-') ||
+	    !digits(&s, 2, 1, 31, &tm.tm_mday) || !literal(&s, 'T') ||
+	    !digits(&s, 2, 0, 23, &tm.tm_hour) || !literal(&s, ':') ||
+	    !digits(&s, 2, 0, 59, &tm.tm_min) || !literal(&s, ':') ||
+	    !digits(&s, 2, 0, 60, &tm.tm_sec))
+		return false;
+	if (*s == '.') {
+		if (!isdigit((unsigned char)*++s))
+			return false;
+		for (; isdigit((unsigned char)*s); s++, unit /= 10)
+			ms += unit * (*s - '0');
+	}
+	if (!offset_parse(&s, &east) || *s != '\0')
+		return false;
+	tm.tm_year -= 1900;
+	tm.tm_mon -= 1;
+	back = tm;
+	t = timegm(&back);
+	if (back.tm_mday != tm.tm_mday) /* 31st of a month with thirty */
+		return false;
+	*out = ((int64_t)t - east) * 1000 + ms;
+	return true;
+}
+
+static int64_t
+clock_ms(clockid_t id)
+{
+	struct timespec now;
+
+	(void)clock_gettime(id, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+int64_t
+time_now_ms(void)
+{
+	return clock_ms(CLOCK_REALTIME);
+}
+
+int64_t
+time_mono_ms(void)
+{
+	return clock_ms(CLOCK_MONOTONIC);
+}

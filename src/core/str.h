@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: ISC */
+/* Strings and times as text. */
+#ifndef SLIPWAY_CORE_STR_H
+#define SLIPWAY_CORE_STR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/arena.h"
+
+/* Equal, where NULL equals NULL only. */
+bool str_eq(const char *, const char *);
+bool str_starts(const char *s, const char *prefix);
+bool str_ends(const char *s, const char *suffix);
+
+/* Whether the bytes are well-formed UTF-8 (RFC 3629: no surrogates, no
+ * overlong forms, at most U+10FFFF). */
+bool str_utf8(const char *s, size_t len);
+/* Code points of well-formed UTF-8. */
+size_t str_chars(const char *s);
+/* Whether there is a byte < 0x20 or 0x7f. */
+bool str_has_control(const char *s);
+
+/* Whether all of s matches the ERE (regex(7)); a pattern that does not
+ * compile matches nothing. */
+bool str_matches(const char *s, const char *ere);
+/* NULL if the ERE compiles, else what is wrong with it, in static memory. */
+const char *str_ere_fault(const char *ere);
+
+/* "defaultBranch" of "default_branch". */
+const char *str_camel(struct arena *, const char *snake);
+/* Lower-case ASCII letters, digits and single dashes; "project" if nothing is
+ * left. At most 64 bytes. */
+const char *str_slug(struct arena *, const char *name);
+
+/* RFC 3339 in UTC with milliseconds, of milliseconds since 1970. */
+#define STR_TIME_SIZE 80
+void str_time(char out[STR_TIME_SIZE], int64_t ms);
+/* The same back; false if it is not such a text. Offsets other than Z are
+ * accepted and converted. */
+bool str_time_parse(const char *s, int64_t *out);
+
+/* Milliseconds of the wall clock, and of one that never jumps. */
+int64_t time_now_ms(void);
+int64_t time_mono_ms(void);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Hashing, random tokens, and sealing of what the database must not know,
+ * all by libsodium.
+ */
+#ifndef SLIPWAY_CRYPTO_CRYPTO_H
+#define SLIPWAY_CRYPTO_CRYPTO_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/arena.h"
+#include "core/field.h"
+
+#define CRYPTO_HASH_HEX 65  /* SHA-256 in lower-case hex with its NUL */
+#define CRYPTO_TOKEN_MAX 64 /* a token with its NUL */
+
+/* Once, in main. */
+MUSTCHECK const struct err *crypto_init(void);
+
+void crypto_sha256(const void *data, size_t len, char out[CRYPTO_HASH_HEX]);
+/* prefix + 256 random bits in base64url without padding. */
+void crypto_token(const char *prefix, char out[CRYPTO_TOKEN_MAX]);
+void crypto_random(void *out, size_t len);
+/* HMAC-SHA-256 in lower-case hex. */
+void crypto_hmac(const void *key, size_t keylen, const void *data, size_t len,
+    char out[CRYPTO_HASH_HEX]);
+/* Without telling by time where they differ. */
+bool crypto_equal(const char *a, const char *b);
+/* base64url without padding, in the arena. */
+char *crypto_base64url(struct arena *, const void *data, size_t len);
+
+/* Keys from a file that only its owner (and group) may read: lines
+ * "ID BASE64", the first seals, all open. */
+struct keyring;
+MUSTCHECK const struct err *keyring_open(const char *path,
+    struct keyring **out);
+void keyring_close(struct keyring *);
+/* Makes the file (0640) or puts a new first key into it. */
+MUSTCHECK const struct err *keyring_rotate(const char *path);
+/* XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha). `purpose` is authenticated
+ * with the text, so that a sealed value opens only where it belongs. */
+MUSTCHECK const struct err *seal(const struct keyring *, struct arena *,
+    const char *purpose, const char *text, struct blob *out);
+MUSTCHECK const struct err *unseal(const struct keyring *, struct arena *,
+    const char *purpose, struct blob sealed, char **out);
+
+#endif

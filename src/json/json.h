@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Structs to JSON and back, by field table (core/field.h).
+ *
+ * Input is strict RFC 8259: no duplicate members, no invalid UTF-8, no U+0000,
+ * depth at most 32, at most 20,000 values, numbers that a 64-bit integer or a
+ * double can hold.  Only then the text reaches cJSON, which alone is not a
+ * validator.  Unknown members are faults that name them.
+ */
+#ifndef SLIPWAY_JSON_JSON_H
+#define SLIPWAY_JSON_JSON_H
+
+#include "core/buf.h"
+#include "core/field.h"
+
+#define JSON_DEPTH 32
+#define JSON_VALUES 20000
+
+enum json_mode {
+	JSON_CREATE, /* FIELD_MUST members must be there */
+	JSON_UPDATE, /* what is left out keeps the value that `out` has */
+};
+
+/* One string of a FIELD_MAP object. */
+struct json_pair {
+	const char *key;
+	const char *value;
+};
+
+/* ERR_BAD_REQUEST with place (byte) and reason unless it is strict JSON. */
+MUSTCHECK const struct err *json_strict(const char *text, size_t len);
+
+/* Reads a body over `item`, which holds the defaults (create) or the present
+ * row (update).  ERR_BAD_REQUEST if it is not strict JSON or no object;
+ * ERR_INVALID with all faults, each with its pointer, if a member is wrong.
+ * Strings go to the arena of `faults`. */
+MUSTCHECK const struct err *json_read(const struct shape *, enum json_mode,
+    const char *text, size_t len, void *item, struct faults *);
+
+/* The object of an item: members with FIELD_OUT, and those with FIELD_DETAIL
+ * if `detail` is FIELD_DETAIL (else 0). */
+void json_write(struct buf *, const struct shape *, const void *item,
+    unsigned detail);
+/* "[…]" of such objects. */
+void json_write_list(struct buf *, const struct shape *, const struct list *,
+    unsigned detail);
+/* A string with its quotes; NULL is null. */
+void json_string(struct buf *, const char *s);
+/* A time with its quotes, or null. */
+void json_when(struct buf *, struct when);
+
+/* A stored json_text (an array of a shape) as structs; NULL text is empty. */
+MUSTCHECK const struct err *json_items(struct arena *, const struct shape *,
+    const char *text, struct list *out);
+/* A stored object of strings as struct json_pair, in its order. */
+MUSTCHECK const struct err *json_pairs(struct arena *, const char *text,
+    struct list *out);
+/* The object of such pairs. */
+void json_write_pairs(struct buf *, const struct list *pairs);
+
+/* Schema objects of OpenAPI 3.1 (JSON Schema 2020-12) for a shape: what
+ * answers hold, what POST takes, what PUT takes.  Nested shapes are referred
+ * to as "#/components/schemas/NAME", for input "NAMEInput". */
+enum json_schema { JSON_SCHEMA_OUT, JSON_SCHEMA_CREATE, JSON_SCHEMA_UPDATE };
+void json_schema(struct buf *, const struct shape *, enum json_schema,
+    unsigned detail);
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: ISC */
+/* Pipelines and their steps. */
+#ifndef SLIPWAY_STORE_PIPELINE_H
+#define SLIPWAY_STORE_PIPELINE_H
+
+#include "db/db.h"
+#include "store/page.h"
+
+struct step {
+	int64_t id;
+	int64_t pipeline_id;
+	const char *name;
+	const char *script;
+	struct maybe position;
+	struct maybe timeout_seconds;
+	const char *run_when;
+	bool valid;
+	struct when created_at;
+	struct when updated_at;
+	int64_t version;
+};
+
+struct pipeline {
+	int64_t id;
+	int64_t project_id;
+	const char *name;
+	const char *description;
+	struct maybe timeout_seconds;
+	struct list steps; /* struct step, by position */
+	bool valid;
+	struct when created_at;
+	struct when updated_at;
+	struct maybe created_by;
+	int64_t version;
+};
+
+extern const struct shape step_shape;       /* a step of its own */
+extern const struct shape inner_step_shape; /* one inside a pipeline */
+extern const struct shape pipeline_shape;
+extern const struct stmt *const pipeline_stmts[];
+
+/* project_id 0 = of all projects; each with its steps. */
+MUSTCHECK const struct err *pipeline_page(struct db *, struct arena *,
+    int64_t project_id, struct page *, struct list *out);
+MUSTCHECK const struct err *pipeline_by_id(struct db *, struct arena *,
+    int64_t id, struct pipeline *out);
+MUSTCHECK const struct err *pipeline_lock(struct db *, struct arena *,
+    int64_t id, struct pipeline *out);
+/* The only live pipeline of a project; ERR_NOTFOUND if it has none,
+ * ERR_CONFLICT if more than one. */
+MUSTCHECK const struct err *pipeline_only(struct db *, struct arena *,
+    int64_t project_id, struct pipeline *out);
+/* With its steps; inside a transaction. */
+MUSTCHECK const struct err *pipeline_insert(struct db *,
+    const struct pipeline *, int64_t *id);
+MUSTCHECK const struct err *pipeline_update(struct db *,
+    const struct pipeline *);
+MUSTCHECK const struct err *pipeline_delete(struct db *, int64_t id);
+
+/* pipeline_id 0 = of all pipelines. */
+MUSTCHECK const struct err *step_page(struct db *, struct arena *,
+    int64_t pipeline_id, struct page *, struct list *out);
+MUSTCHECK const struct err *step_by_id(struct db *, struct arena *, int64_t id,
+    struct step *out);
+/* These three keep the positions of the pipeline without gaps; they run
+ * inside a transaction that holds the pipeline's row. An unset position is
+ * the last; one past the end is the last too. */
+MUSTCHECK const struct err *step_insert(struct db *, const struct step *,
+    int64_t *id);
+MUSTCHECK const struct err *step_update(struct db *, const struct step *);
+MUSTCHECK const struct err *step_delete(struct db *, const struct step *);
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: ISC */
+/* Projects: a Git repository, where it is checked out, and the form that a
+ * client shows when it is deployed. */
+#ifndef SLIPWAY_STORE_PROJECT_H
+#define SLIPWAY_STORE_PROJECT_H
+
+#include "db/db.h"
+#include "store/page.h"
+
+struct preset_option {
+	const char *label;
+	const char *value;
+};
+
+struct preset {
+	const char *key;
+	const char *label;
+	const char *type;    /* select, multiselect, input */
+	struct list options; /* struct preset_option */
+	bool required;
+	const char *fallback; /* "default" outside */
+	const char *description;
+	const char *pattern;
+	bool secret;
+};
+
+struct trigger {
+	const char *branch; /* a glob */
+	int64_t pipeline_id;
+	struct json_text env_vars;
+};
+
+struct workspace_status {
+	int64_t project_id;
+	const char *status;
+	const char *branch;
+	const char *commit_hash;
+	const char *commit_message;
+	bool dirty;
+	struct maybe size_bytes;
+	const char *runner;
+	struct when checked_at;
+};
+
+struct project {
+	int64_t id;
+	const char *name;
+	const char *description;
+	const char *repository;
+	const char *project_dir;
+	const char *default_branch;
+	struct json_text env_presets;
+	bool strict_env;
+	struct json_text triggers;
+	bool valid;
+	struct when created_at;
+	struct when updated_at;
+	struct maybe created_by;
+	int64_t version;
+	struct list workspace_status; /* one, where a single project is read */
+};
+
+extern const struct shape preset_shape;
+extern const struct shape trigger_shape;
+extern const struct shape workspace_shape;
+extern const struct shape project_shape;
+extern const struct stmt *const project_stmts[];
+
+struct project_ref { /* of GET /projects */
+	int64_t id;
+	const char *name;
+};
+
+/* `name` filters by substring, NULL = all; wildcards in it are literal. */
+MUSTCHECK const struct err *project_page(struct db *, struct arena *,
+    const char *name, struct page *, struct list *out);
+MUSTCHECK const struct err *project_refs(struct db *, struct arena *,
+    struct list *out);
+/* Live ones only; ERR_NOTFOUND. */
+MUSTCHECK const struct err *project_by_id(struct db *, struct arena *,
+    int64_t id, struct project *out);
+/* The same, locked until the transaction ends. */
+MUSTCHECK const struct err *project_lock(struct db *, struct arena *,
+    int64_t id, struct project *out);
+/* A name or directory that another live project has, or a directory inside
+ * another's or around it, is ERR_CONFLICT with a detail that says which. */
+MUSTCHECK const struct err *project_insert(struct db *, const struct project *,
+    int64_t *id);
+MUSTCHECK const struct err *project_update(struct db *, const struct project *);
+/* Takes its pipelines and steps along and cancels what is pending. */
+MUSTCHECK const struct err *project_delete(struct db *, int64_t id);
+MUSTCHECK const struct err *workspace_save(struct db *,
+    const struct workspace_status *);
+MUSTCHECK const struct err *workspace_by_project(struct db *, struct arena *,
+    int64_t project_id, struct workspace_status *out);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The queue: deployments that are pending, and the leases of those that run.
+ *
+ * Claiming is a conditional UPDATE that bumps `epoch`; every later write
+ * carries the epoch and does nothing once another has it: such a call returns
+ * ERR_PRECONDITION ("fenced") and its caller stops the job.
+ */
+#ifndef SLIPWAY_STORE_QUEUE_H
+#define SLIPWAY_STORE_QUEUE_H
+
+#include "db/db.h"
+#include "store/deployment.h"
+
+#define QUEUE_OWNER_SIZE 33 /* 128 random bits in hex with a NUL */
+
+/* A deployment that this runner holds, and all its job needs. */
+struct claim {
+	int64_t id;
+	int64_t epoch;
+	int64_t project_id;
+	const char *project_name;
+	const char *project_dir;
+	const char *repository;
+	const char *pipeline_name;
+	const char *branch;
+	const char *commit_hash;
+	struct json_text env_vars;
+	struct blob secret_vars;
+	struct maybe timeout_seconds;
+	struct maybe created_by;
+	struct list steps; /* struct deployment_step, by position */
+};
+
+struct queue_step_event {
+	int64_t deployment_id;
+	int64_t epoch;
+	int64_t position;
+	const char *status;
+	struct maybe exit_code;
+	struct maybe signal;
+	struct when started_at;
+	struct when finished_at;
+	struct maybe log_offset;
+	struct maybe log_length;
+};
+
+struct queue_end {
+	int64_t id;
+	int64_t epoch;
+	const char *status; /* success, failed, canceled, interrupted */
+	const char *reason;
+	const char *detail;
+	int64_t log_size;
+	struct when finished_at;
+};
+
+extern const struct stmt *const queue_stmts[];
+
+/* One pending deployment whose project is idle, oldest first in its project;
+ * ERR_NOTFOUND if there is none. `owner` is this process's random name. */
+MUSTCHECK const struct err *queue_claim(struct db *, struct arena *,
+    const char *owner, const char *runner, int64_t lease, struct claim *out);
+/* Puts an unstarted claim back (pending, epoch bumped). */
+MUSTCHECK const struct err *queue_release(struct db *, int64_t id,
+    int64_t epoch);
+/* The lease of one; also takes over a deployment adopted from the spool by
+ * setting its owner. `cancel` tells whether its cancel was asked for. */
+MUSTCHECK const struct err *queue_renew(struct db *, int64_t id, int64_t epoch,
+    const char *owner, int64_t lease, bool *cancel);
+/* Ids among `owner`'s running deployments whose cancel was asked for; reads
+ * only. */
+MUSTCHECK const struct err *queue_canceled(struct db *, struct arena *,
+    const char *owner, struct list *out);
+MUSTCHECK const struct err *queue_commit(struct db *, int64_t id, int64_t epoch,
+    const char *branch, const char *hash, const char *message);
+MUSTCHECK const struct err *queue_step(struct db *,
+    const struct queue_step_event *);
+/* Final; steps still pending become skipped, running ones `interrupted`. */
+MUSTCHECK const struct err *queue_end(struct db *, const struct queue_end *);
+/* Running deployments whose lease ran out become `interrupted` with reason
+ * runner_lost; how many in `out`. */
+MUSTCHECK const struct err *queue_expire(struct db *, int64_t *out);
+/* Removes idempotency rows and commit tokens that are past their time. */
+MUSTCHECK const struct err *queue_tidy(struct db *);
+
+#endif

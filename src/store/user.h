@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: ISC */
+/* Users and their API tokens. */
+#ifndef SLIPWAY_STORE_USER_H
+#define SLIPWAY_STORE_USER_H
+
+#include "db/db.h"
+#include "store/page.h"
+
+/* In rising order; each may do what those before it may. */
+enum role {
+	ROLE_NONE,
+	ROLE_VIEWER,
+	ROLE_DEPLOYER,
+	ROLE_MAINTAINER,
+	ROLE_ADMIN
+};
+extern const char *const role_names[]; /* from viewer on, ends with NULL */
+/* ROLE_NONE for an unknown name. */
+enum role role_of(const char *name);
+
+struct user {
+	int64_t id;
+	const char *username;
+	const char *name;
+	const char *email;
+	const char *avatar_url;
+	const char *role;
+	const char *status; /* active, inactive */
+	struct when created_at;
+	struct when last_login_at;
+	int64_t version;
+};
+
+struct api_token {
+	int64_t id;
+	int64_t user_id;
+	const char *name;
+	const char *role;
+	const char *token; /* only in the answer to POST */
+	const char *hash;  /* SHA-256 in hex */
+	struct when created_at;
+	struct when last_used_at;
+	struct when expires_at;
+};
+
+/* Who a request comes from. */
+struct principal {
+	int64_t user_id;
+	const char *username;
+	const char *role; /* the lower of user and token */
+	int64_t token_id; /* 0 = a session */
+	struct when last_used_at;
+};
+
+struct user_filter {
+	const char *keyword; /* in username, name or email; NULL = any */
+	const char *status;
+	const char *role;
+};
+
+extern const struct shape user_shape;
+extern const struct shape api_token_shape;
+extern const struct stmt *const user_stmts[];
+
+MUSTCHECK const struct err *user_page(struct db *, struct arena *,
+    const struct user_filter *, struct page *, struct list *out);
+MUSTCHECK const struct err *user_by_id(struct db *, struct arena *, int64_t id,
+    struct user *out);
+MUSTCHECK const struct err *user_lock(struct db *, struct arena *, int64_t id,
+    struct user *out);
+MUSTCHECK const struct err *user_by_name(struct db *, struct arena *,
+    const char *username, struct user *out);
+MUSTCHECK const struct err *user_insert(struct db *, const struct user *,
+    int64_t *id);
+/* Demoting, disabling or deleting the last active admin is ERR_CONFLICT; run
+ * inside a transaction. */
+MUSTCHECK const struct err *user_update(struct db *, const struct user *);
+MUSTCHECK const struct err *user_delete(struct db *, int64_t id);
+
+MUSTCHECK const struct err *token_page(struct db *, struct arena *,
+    int64_t user_id, struct page *, struct list *out);
+MUSTCHECK const struct err *token_insert(struct db *, const struct api_token *,
+    int64_t *id);
+MUSTCHECK const struct err *token_delete(struct db *, int64_t user_id,
+    int64_t id);
+/* By hash; expired, deleted, of inactive or deleted users: ERR_NOTFOUND. */
+MUSTCHECK const struct err *principal_by_token(struct db *, struct arena *,
+    const char *hash, struct principal *out);
+/* At most once in five minutes per token. */
+MUSTCHECK const struct err *token_touch(struct db *, const struct principal *);
+
+#endif
