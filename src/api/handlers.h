@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: ISC */
+/* All handlers, by file. Each is a route_handler (api/route.h). */
+#ifndef SLIPWAY_API_HANDLERS_H
+#define SLIPWAY_API_HANDLERS_H
+
+#include "api/route.h"
+
+/* projects.c */
+route_handler api_project_list, api_project_show, api_project_create,
+    api_project_change, api_project_remove, api_project_names;
+
+/* pipelines.c */
+route_handler api_pipeline_list, api_pipeline_show, api_pipeline_create,
+    api_pipeline_change, api_pipeline_remove;
+
+/* steps.c */
+route_handler api_step_list, api_step_show, api_step_create, api_step_change,
+    api_step_remove;
+
+/* users.c */
+route_handler api_user_list, api_user_show, api_user_create, api_user_change,
+    api_user_remove, api_user_search;
+
+/* tokens.c */
+route_handler api_token_list, api_token_create, api_token_remove, api_auth_info,
+    api_auth_logout;
+
+/* service.c */
+route_handler api_service_health, api_service_health_full, api_service_metrics;
+
+/* forge.c: sign-in and what the Git server knows */
+route_handler api_auth_url, api_auth_login, api_git_branches, api_git_commits;
+
+/* deployments.c, log.c, templates.c, openapi.c: declared here when they come */
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * A request as handlers see it, and the ways to answer it.
+ *
+ * When a handler runs, the path matched, the role suffices, the query and the
+ * body were read by their tables.  It calls one of the answer functions, or
+ * none for 204, and returns; what it returns as an error becomes
+ * problem+json, with `faults` as its `errors`.
+ */
+#ifndef SLIPWAY_API_REQ_H
+#define SLIPWAY_API_REQ_H
+
+#include "core/buf.h"
+#include "core/settings.h"
+#include "crypto/crypto.h"
+#include "json/json.h"
+#include "store/page.h"
+#include "store/user.h"
+
+#define REQ_BODY_MAX ((size_t)1 << 20)
+#define REQ_IDS 2      /* {…} in one path */
+#define REQ_PARAMS 8   /* query parameters of one route */
+#define REQ_HEADERS 12 /* that one answer may add */
+
+struct route;
+struct route_param;
+
+/* What came in beside path and body; each NULL if it was not sent. */
+enum req_header {
+	IN_METHOD,
+	IN_URI, /* as sent, with the query */
+	IN_CONTENT_TYPE,
+	IN_CONTENT_LENGTH,
+	IN_AUTHORIZATION,
+	IN_COOKIE,
+	IN_HOST,
+	IN_ORIGIN,
+	IN_SEC_FETCH_SITE,
+	IN_IF_MATCH,
+	IN_IF_NONE_MATCH,
+	IN_RANGE,
+	IN_IDEMPOTENCY_KEY,
+	IN_REQUEST_ID,
+	IN_REMOTE_ADDR,
+	IN_HTTPS, /* "on" behind TLS */
+	IN__MAX
+};
+
+struct req_value {
+	bool set; /* sent; else the default holds */
+	int64_t n;
+	const char *s; /* NULL if not sent */
+};
+
+struct out_header {
+	const char *name;
+	const char *value;
+};
+
+struct req;
+/* Hands out more of a streamed body: at most `max` bytes from `offset` on,
+ * valid until the next call. Nothing, or an error, breaks the answer off. */
+typedef const struct err *req_source(struct req *, int64_t offset, size_t max,
+    struct blob *out);
+
+struct answer {
+	int status;       /* 0 = the route's own */
+	const char *type; /* of the content; NULL = application/json */
+	struct buf body;
+	req_source *source; /* takes the place of body, then… */
+	int64_t start;      /* …from here… */
+	int64_t length;     /* …so many bytes */
+	const char *etag;   /* without quotes; NULL = none */
+	struct out_header header[REQ_HEADERS];
+	size_t headers;
+};
+
+struct req {
+	struct arena *a; /* ends with the request */
+	struct db *db;
+	const struct settings *settings;
+	const struct keyring *keyring; /* NULL: no key file, nothing sealed */
+	const struct route *route;
+	const char *request_id;
+	const char *in[IN__MAX];
+	const char *path;          /* decoded, without the query */
+	const char *who_text;      /* for the log: user name or "-" */
+	struct principal who;      /* user_id 0 where a route is open */
+	enum role role;            /* of `who` */
+	int64_t id[REQ_IDS];       /* of {id}… in the path, in their order */
+	const char *slug[REQ_IDS]; /* the same as text */
+	struct req_value query[REQ_PARAMS]; /* in the order of the table */
+	void *body;       /* route->in, read; NULL if updating */
+	const char *text; /* the body as sent, route->in only */
+	size_t len;
+	struct faults faults;
+	struct answer answer;
+};
+
+/* A query parameter of the route's table, by its name. */
+int64_t req_int(const struct req *, const char *name);
+/* NULL if it was not sent. */
+const char *req_str(const struct req *, const char *name);
+/* `page` and `limit`. */
+struct page req_page(const struct req *);
+
+/* If-Match against the version of the row that the handler holds locked;
+ * ERR_PRECONDITION. */
+MUSTCHECK const struct err *req_match(const struct req *, int64_t version);
+/* For PUT, inside the transaction: If-Match, then the body over `item`, which
+ * holds the locked row. ERR_PRECONDITION, ERR_INVALID with faults. */
+MUSTCHECK const struct err *req_update(struct req *, const struct shape *,
+    int64_t version, void *item);
+
+/* The object of a single item with its ETag: version and a hash of the body;
+ * If-Match looks at the version only, so that members which change by
+ * themselves (workspaceStatus) do not fail it. A version of 0 is no part of
+ * the tag: the hash alone tells. */
+void answer_item(struct req *, const struct shape *, const void *item,
+    int64_t version);
+/* JSON text made elsewhere, with the ETag of a version (-1 = none). */
+void answer_json(struct req *, const char *text, size_t len, int64_t version);
+/* {"data":[…],"pagination":{…}} with Link and X-Total-Count. */
+void answer_list(struct req *, const struct shape *, const struct list *,
+    const struct page *);
+/* The same, by key; next 0 = the last page. */
+void answer_cursor(struct req *, const struct shape *, const struct list *,
+    int64_t limit, int64_t next);
+/* Bytes of any type; they are copied. */
+void answer_bytes(struct req *, const char *type, const void *data, size_t len);
+/* `length` bytes from `start` on, taken from the source while they are sent,
+ * so that no answer has to fit into memory. */
+void answer_stream(struct req *, const char *type, req_source *, int64_t start,
+    int64_t length);
+void answer_status(struct req *, int status);
+/* Further header fields; a value with control bytes is dropped and logged. */
+void answer_header(struct req *, const char *name, const char *fmt, ...)
+    PRINTFLIKE(3, 4);
+/* Location: "/api/projects/%lld", id. */
+void answer_location(struct req *, const char *fmt, ...) PRINTFLIKE(2, 3);
+
+#endif

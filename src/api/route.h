@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The table of all routes, the one place that knows paths and roles, and the
+ * one function that serves it.  The OpenAPI document is made of it.
+ */
+#ifndef SLIPWAY_API_ROUTE_H
+#define SLIPWAY_API_ROUTE_H
+
+#include "api/req.h"
+
+enum route_method {
+	METHOD_GET,
+	METHOD_POST,
+	METHOD_PUT,
+	METHOD_DELETE,
+	METHOD__MAX
+};
+extern const char *const route_methods[METHOD__MAX];
+
+/* Which workers nginx sends it to. */
+enum route_pool {
+	POOL_API,
+	POOL_SLOW, /* asks the Git server */
+	POOL_LOG,  /* may wait */
+	POOL__MAX
+};
+
+enum route_flag {
+	ROUTE_SLUG = 1 << 0,       /* {…} in the path is text, not a number */
+	ROUTE_IDEMPOTENT = 1 << 1, /* takes Idempotency-Key */
+	ROUTE_RANGE = 1 << 2,      /* takes Range, may answer 206 and 416 */
+	ROUTE_GUARDED = 1 << 3,    /* takes If-Match, may answer 412 */
+	ROUTE_NOBODY_OK = 1 << 4,  /* POST without a body (no `in`) */
+	ROUTE_SAME_ORIGIN = 1 << 5, /* with the cookie, GET too is a write */
+	ROUTE_HIDDEN = 1 << 6,      /* not in the OpenAPI document */
+};
+
+enum route_list {
+	LIST_NONE,  /* one item, or what `type` says */
+	LIST_PAGES, /* page, limit, total, totalPages */
+	LIST_KEYS,  /* limit, next */
+	LIST_MORE,  /* page, limit, hasMore */
+	LIST_BARE,  /* a plain array */
+};
+
+enum param_type { PARAM_INT, PARAM_STR };
+
+/* One query parameter. */
+struct route_param {
+	const char *name; /* as in the URL; NULL ends the table */
+	enum param_type type;
+	unsigned must;    /* 1 = 400 without it */
+	int64_t min, max; /* PARAM_INT: value; PARAM_STR: code points */
+	int64_t fallback; /* PARAM_INT */
+	const char *const *values; /* PARAM_STR: one of these */
+	const char *doc;
+};
+
+typedef const struct err *route_handler(struct req *);
+
+struct route {
+	enum route_method method;
+	const char *path; /* "/api/projects/{id}"; NULL ends the table */
+	enum role role;   /* ROLE_NONE = open to all */
+	enum route_pool pool;
+	unsigned flags;
+	const struct shape *in; /* of the body; NULL = none is taken */
+	enum json_mode mode;    /* JSON_UPDATE: the handler reads it over the
+				 * row, by req_update */
+	const struct route_param *query; /* NULL = none */
+	route_handler *handler;
+	/* for the document */
+	const char *operation; /* operationId: "listProjects" */
+	const char *tag;       /* "projects" */
+	const char *summary;
+	const struct shape *out; /* of the answer; NULL = none, or `type` */
+	enum route_list list;
+	int status;                  /* of success */
+	const char *type;            /* content type, if not application/json */
+	const enum err_code *errors; /* beyond those that follow from the
+				      * rest; ends with ERR__MAX */
+};
+
+/* GET serves HEAD too; OPTIONS is answered for every path. */
+extern const struct route routes[];
+
+/* Serves one request: `rq` holds arena, db, settings, keyring and in[]; the
+ * answer stands in rq->answer, whatever happened.  `body` is complete, its
+ * length the one announced. */
+void route_serve(struct req *, const char *body, size_t len);
+/* The same for what could not be read that far. */
+void route_refuse(struct req *, const struct err *);
+
+/* Query tables that several routes share. */
+extern const struct route_param page_params[]; /* page, limit */
+
+#endif
