@@ -6,29 +6,7 @@
 
 #include "db/db.h"
 #include "store/page.h"
-
-struct preset_option {
-	const char *label;
-	const char *value;
-};
-
-struct preset {
-	const char *key;
-	const char *label;
-	const char *type;    /* select, multiselect, input */
-	struct list options; /* struct preset_option */
-	bool required;
-	const char *fallback; /* "default" outside */
-	const char *description;
-	const char *pattern;
-	bool secret;
-};
-
-struct trigger {
-	const char *branch; /* a glob */
-	int64_t pipeline_id;
-	struct json_text env_vars;
-};
+#include "store/preset.h"
 
 struct workspace_status {
 	int64_t project_id;
@@ -60,8 +38,6 @@ struct project {
 	struct list workspace_status; /* one, where a single project is read */
 };
 
-extern const struct shape preset_shape;
-extern const struct shape trigger_shape;
 extern const struct shape workspace_shape;
 extern const struct shape project_shape;
 extern const struct stmt *const project_stmts[];

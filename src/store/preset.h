@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What a client asks for when it deploys a project (envPresets), and what a
+ * push starts (triggers).  Both are kept as JSON text in the project's row.
+ */
+#ifndef SLIPWAY_STORE_PRESET_H
+#define SLIPWAY_STORE_PRESET_H
+
+#include "core/field.h"
+
+struct preset_option {
+	const char *label;
+	const char *value;
+};
+
+struct preset {
+	const char *key;
+	const char *label;
+	const char *type;    /* select, multiselect, input */
+	struct list options; /* struct preset_option */
+	bool required;
+	const char *fallback; /* "default" outside */
+	const char *description;
+	const char *pattern;
+	bool secret;
+};
+
+struct trigger {
+	const char *branch; /* a glob */
+	int64_t pipeline_id;
+	struct json_text env_vars;
+};
+
+extern const struct shape preset_option_shape;
+extern const struct shape preset_shape;
+extern const struct shape trigger_shape;
+
+/* What no entry alone can say: options that fit the type, a pattern that
+ * compiles, a default that is one of the options, a name that may be set. */
+void preset_check(const void *item, const char *pointer, struct faults *);
+void trigger_check(const void *item, const char *pointer, struct faults *);
+
+#endif
