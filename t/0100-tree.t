@@ -1,0 +1,160 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: ISC
+# Rules of the tree that a program can hold: who may include whom, what may be
+# called where, how long things may get, and which words have no place here.
+
+use strict;
+use warnings;
+use File::Find;
+use Test::More;
+use Slipway::Test;
+
+my $top = srcdir();
+my %text;
+find({ no_chdir => 1, wanted => sub {
+	my $name = substr $_, length("$top/") < length ? length("$top/") : 0;
+	if (-d && $name =~ m{^(?:\.git|build[^/]*|demo|san|autom4te\.cache|m4|node_modules)$}) {
+		$File::Find::prune = 1;
+		return;
+	}
+	$text{$name} = slurp($_) if -f && $name =~ m{^(?:src|t|sql|man|nginx)/|^(?:bootstrap|configure\.ac|Makefile\.am|README|\.ci/run)$};
+} }, $top);
+my @code = sort grep { m{^src/.*\.[ch]$} } keys %text;
+my @own = sort grep { m{^(?:src|t/unit|t/fuzz)/.*\.[ch]$} } keys %text;
+cmp_ok(scalar @code, '>', 20, 'the sources are found');
+
+# Without comments and strings; newlines stay, so that lines keep their number.
+sub bare {
+	my ($c) = @_;
+	$c =~ s{(/\*.*?\*/)|("(?:[^"\\\n]|\\.)*")|('(?:[^'\\\n]|\\.)*')}
+	    {my ($x, $q) = ($1, defined $2 ? '""' : defined $3 ? "'0'" : ' ');
+	     defined $x ? "\n" x ($x =~ tr/\n//) . ' ' : $q}gse;
+	return $c;
+}
+my %bare = map { $_ => bare($text{$_}) } @own;
+
+# --- who may include whom: folder => own folders, outside headers
+my %layers = (
+	core => [[qw(core)], qr{^bsd/}],
+	json => [[qw(core json)], qr{^cjson/cJSON\.h$}],
+	db => [[qw(core db)], qr{^(?:mariadb/|mysql\.h$|errmsg\.h$|mysqld_error\.h$)}],
+	crypto => [[qw(core crypto)], qr{^sodium\.h$}],
+	http => [[qw(core http)], qr{^curl/}],
+	store => [[qw(core db store)], undef],
+	forge => [[qw(core json http forge)], undef],
+	api => [[qw(core json store forge crypto api)], undef],
+	runner => [[qw(core json store forge crypto runner)], undef],
+	cli => [[qw(core json db store crypto cli)], undef],
+);
+# Files that may do more, or must do with less, than their folder.
+my %files = (
+	'src/api/fcgi.c' => [undef, qr{^fcgiapp\.h$}],
+	'src/api/main.c' => [[qw(core json store forge crypto api db)], undef],
+	'src/runner/dispatch.c' =>
+	    [[qw(core json store forge crypto runner db)], undef],
+	'src/store/joblog.c' => [undef, qr{^zlib\.h$}],
+	'src/cli/slipway.c' => [[qw(core json http cli)], undef],
+);
+# Headers of the system: libc, Linux.
+my $system = qr{^(?:sys|linux|netinet|arpa|net)/|^(?:
+	assert|ctype|dirent|endian|err|errno|fcntl|fnmatch|ftw|getopt|glob|grp|
+	ifaddrs|inttypes|limits|locale|math|netdb|poll|pwd|regex|sched|setjmp|
+	signal|spawn|stdalign|stdarg|stdbool|stddef|stdint|stdio|stdlib|string|
+	strings|sysexits|syslog|termios|time|unistd|utime|wchar)\.h$}x;
+sub includes_wrong {
+	my ($file) = @_;
+	my ($folder) = $file =~ m{^src/([^/]+)/};
+	my $layer = $layers{$folder} or return "no layer is named $folder";
+	my ($own, $outside) = @$layer;
+	if ($file =~ m{/(?:monitor|job|checkout|mask|wire|spool|cgroup)[^/]*$}) {
+		$own = [qw(core runner)];
+	}
+	my $special = $files{$file};
+	$own = $special->[0] if $special && $special->[0];
+	$outside = $special->[1] if $special && $special->[1];
+	my %may = map { $_ => 1 } @$own;
+	my @wrong;
+	while ($text{$file} =~ m{^[ \t]*#[ \t]*include[ \t]+([<"])([^>"]+)[>"]}mg) {
+		my ($kind, $what) = ($1, $2);
+		next if $kind eq '<' ? $what =~ $system
+		    || (defined $outside && $what =~ $outside)
+		    : $what =~ m{^([^/]+)/} && $may{$1};
+		push @wrong, "$file includes $what";
+	}
+	return @wrong;
+}
+is_deeply([map { includes_wrong($_) } @code], [],
+    'every folder includes what it may');
+
+# --- what may be called where
+my %banned = (
+	'malloc calloc realloc reallocarray recallocarray free strdup strndup asprintf vasprintf getline open_memstream'
+	    => [qw(src/core/arena.c)],
+	'strtol strtoll strtoul strtoull strtod atoi atol atof sscanf strtonum'
+	    => [qw(src/core/num.c)],
+	'alloca' => [],
+	'exit' => [qr{/(?:main|monitor|admin|slipway|job|dispatch)[^/]*\.c$},
+	    qw(src/core/arena.c src/core/log.c)],
+	'sleep usleep' => [],
+	'strcpy strcat strncpy strncat sprintf vsprintf strtok strtok_r gets mktemp tmpnam gmtime localtime ctime asctime system popen signal'
+	    => [],
+);
+my @calls;
+for my $words (sort keys %banned) {
+	my $re = join '|', split / /, $words;
+	for my $file (@code) {
+		next if grep { ref $_ ? $file =~ $_ : $file eq $_ } @{ $banned{$words} };
+		while ($bare{$file} =~ m{(?<![\w.>])($re)[ \t]*\(}g) {
+			my $line = 1 + (substr($bare{$file}, 0, $-[0]) =~ tr/\n//);
+			push @calls, "$file:$line: $1";
+		}
+	}
+}
+is_deeply(\@calls, [], 'nothing calls what is banned there');
+
+# --- lengths
+my (@long, @longfile);
+for my $file (@own) {
+	my @line = split /\n/, $text{$file}, -1;
+	pop @line if @line && $line[-1] eq '';
+	push @longfile, "$file: " . @line if @line > 600;
+	my ($start, $n) = (0, 0);
+	for (@line) {
+		$n++;
+		$start = $n if /^\{$/;
+		if (/^\}$/ && $start) {
+			push @long, "$file:$start: " . ($n - $start - 1) if $n - $start - 1 > 60;
+			$start = 0;
+		}
+	}
+}
+is_deeply(\@long, [], 'no function has more than 60 lines');
+is_deeply(\@longfile, [], 'no file of C has more than 600 lines');
+
+# --- first lines and words
+is_deeply([grep { $text{$_} !~ m{\A/\* SPDX-License-Identifier: ISC \*/\n} } @own],
+    [], 'every C file starts with its licence');
+is_deeply([grep { m{\.(?:t|pm|pl|sh)$|^bootstrap$|^\.ci/run$|^configure\.ac$|^Makefile\.am$}
+	&& $text{$_} !~ m{\A(?:[^\n]*\n){0,3}[^\n]*SPDX-License-Identifier: ISC} } sort keys %text],
+    [], 'every script says its licence');
+my $mark = 'TO' . 'DO|FIX' . 'ME|XX' . 'X';
+is_deeply([grep { $text{$_} =~ m{\b(?:$mark)\b(?!\(#\d+\))} }
+	grep { !m{^t/data/} } sort keys %text], [],
+    'nothing is put off without a number');
+my $away = '/' . 'work/|/' . 'home/\w|/tm' . 'p/cl';
+is_deeply([grep { $text{$_} =~ m{$away} } grep { !m{^t/data/} } sort keys %text], [],
+    'no path of somebody\'s machine');
+is_deeply([grep { $text{$_} =~ /\r|[ \t]+$/m }
+	grep { m{^(?:src|t/unit|sql|man)/|^(?:bootstrap|README)$} } sort keys %text],
+    [], 'no blanks at the end of a line');
+
+# --- lists of packages name no host
+my @locks;
+find({ no_chdir => 1, wanted => sub {
+	if (-d && m{/(?:\.git|node_modules|build[^/]*|demo|san)$}) { $File::Find::prune = 1; return }
+	push @locks, $_ if m{/(?:package-lock\.json|npm-shrinkwrap\.json|requirements[^/]*\.txt|\.npmrc)$};
+} }, $top);
+is_deeply([grep { slurp($_) =~ m{"resolved"|https?://[^"\s]*(?:registry|pypi|mirror|proxy)} } @locks],
+    [], 'no list of packages names a registry');
+
+done_testing();
