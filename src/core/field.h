@@ -65,6 +65,7 @@ enum field_flag {
 	FIELD_MAP = 1 << 7,    /* F_JSON: an object of strings */
 	FIELD_NUMBER = 1 << 8, /* F_BOOL is written as 1 or 0 */
 	FIELD_LINE = 1 << 9,   /* F_STR: no control bytes */
+	FIELD_ONE = 1 << 10,   /* F_LIST: at most one; the object or null */
 };
 
 struct shape;
@@ -82,6 +83,8 @@ struct field {
 	const char *pattern;       /* F_STR: an ERE that matches whole */
 	const struct shape *shape; /* F_JSON, F_LIST: of the members */
 	const char *doc;           /* one sentence for the OpenAPI document */
+	const char *outside; /* JSON name, where it is not the camelCase of
+			      * the member's */
 };
 
 /* A struct with its table. */
@@ -90,7 +93,9 @@ struct shape {
 	const struct field *fields;
 	size_t size;
 	/* What no single entry can say; NULL if there is nothing. `pointer`
-	 * is the item's own, faults are added below it. */
+	 * is the item's own, faults are added below it. Not called when a
+	 * FIELD_MUST member is missing or faulty; other faulty members are
+	 * as if they had been left out. */
 	void (*check)(const void *item, const char *pointer, struct faults *);
 };
 

@@ -27,13 +27,15 @@ struct json_pair {
 	const char *value;
 };
 
-/* ERR_BAD_REQUEST with place (byte) and reason unless it is strict JSON. */
+/* ERR_BAD_REQUEST with place (byte, from 1) and reason unless it is strict
+ * JSON; any value may stand at the top. */
 MUSTCHECK const struct err *json_strict(const char *text, size_t len);
 
 /* Reads a body over `item`, which holds the defaults (create) or the present
- * row (update).  ERR_BAD_REQUEST if it is not strict JSON or no object;
- * ERR_INVALID with all faults, each with its pointer, if a member is wrong.
- * Strings go to the arena of `faults`. */
+ * row (update).  ERR_BAD_REQUEST if it is not strict JSON; ERR_INVALID with
+ * all faults, each with its pointer, if it is no object or a member is wrong.
+ * Strings go to the arena of `faults`.  Members of F_LIST and F_JSON are read
+ * anew from zeroed memory, whatever the mode; null is no value of a map. */
 MUSTCHECK const struct err *json_read(const struct shape *, enum json_mode,
     const char *text, size_t len, void *item, struct faults *);
 
@@ -52,10 +54,11 @@ void json_when(struct buf *, struct when);
 /* A stored json_text (an array of a shape) as structs; NULL text is empty. */
 MUSTCHECK const struct err *json_items(struct arena *, const struct shape *,
     const char *text, struct list *out);
-/* A stored object of strings as struct json_pair, in its order. */
+/* A stored object of strings as struct json_pair, in its order; a stored null
+ * (a secret that is kept elsewhere) has the value NULL. */
 MUSTCHECK const struct err *json_pairs(struct arena *, const char *text,
     struct list *out);
-/* The object of such pairs. */
+/* The object of such pairs; NULL is null. */
 void json_write_pairs(struct buf *, const struct list *pairs);
 
 /* Schema objects of OpenAPI 3.1 (JSON Schema 2020-12) for a shape: what

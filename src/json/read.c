@@ -1,0 +1,562 @@
+/* SPDX-License-Identifier: ISC */
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "core/num.h"
+#include "core/str.h"
+#include "json/inner.h"
+
+/* Longest name or choice that a fault repeats. */
+#define ECHO 100
+
+enum read_flag {
+	READ_TRUSTED = 1 << 0, /* was checked when it was stored */
+};
+
+struct reader {
+	struct faults *faults;
+	enum json_mode mode;
+	unsigned flags;
+};
+
+static bool object_read(struct reader *, const struct shape *, const cJSON *,
+    const char *pointer, void *item);
+
+/* Adds the fault and says so. */
+#define FAULT(r, pointer, ...)                                                 \
+	(faults_add((r)->faults, (pointer), __VA_ARGS__), false)
+
+struct json_limits
+json_limits(const struct field *f)
+{
+	static const int64_t most[] = {
+		[F_INT] = NUM_SAFE,
+		[F_STR] = 65535,
+		[F_BOOL] = 1,
+		[F_MAYBE] = NUM_SAFE,
+		[F_WHEN] = 0,
+		[F_JSON] = 100,
+		[F_LIST] = 100,
+		[F_BLOB] = 0,
+	};
+
+	return (struct json_limits){
+		.min = f->min,
+		.max = f->max != 0 ? f->max : most[f->type],
+	};
+}
+
+static bool
+int_read(struct reader *r, const struct field *f, const cJSON *value,
+    const char *pointer, int64_t *out)
+{
+	const struct json_limits limits = json_limits(f);
+	const double number = value->valuedouble;
+
+	if (!cJSON_IsNumber(value) || number < (double)limits.min ||
+	    number > (double)limits.max || trunc(number) < number ||
+	    trunc(number) > number)
+		return FAULT(r, pointer,
+		    "must be a whole number from %lld to %lld",
+		    (long long)limits.min, (long long)limits.max);
+	*out = (int64_t)number;
+	return true;
+}
+
+static bool
+number_read(struct reader *r, const struct field *f, const cJSON *value,
+    const char *pointer, void *to)
+{
+	return int_read(r, f, value, pointer, to);
+}
+
+static bool
+maybe_read(struct reader *r, const struct field *f, const cJSON *value,
+    const char *pointer, void *to)
+{
+	struct maybe *out = to;
+	int64_t n;
+
+	if (!int_read(r, f, value, pointer, &n))
+		return false;
+	out->n = n;
+	out->set = true;
+	return true;
+}
+
+static bool
+bool_read(struct reader *r, const struct field *f, const cJSON *value,
+    const char *pointer, void *to)
+{
+	bool *out = to;
+	int64_t n;
+
+	if (cJSON_IsBool(value)) {
+		*out = cJSON_IsTrue(value) != 0;
+		return true;
+	}
+	if ((f->flags & FIELD_NUMBER) == 0)
+		return FAULT(r, pointer, "must be true or false");
+	if (!int_read(r, f, value, pointer, &n))
+		return false;
+	*out = n == 1;
+	return true;
+}
+
+static bool
+when_read(struct reader *r, const struct field *f, const cJSON *value,
+    const char *pointer, void *to)
+{
+	struct when *out = to;
+	int64_t ms;
+
+	(void)f;
+	if (!cJSON_IsString(value) ||
+	    !str_time_parse(value->valuestring, &ms) || ms == 0)
+		return FAULT(r, pointer,
+		    "must be a time like 2026-11-21T01:02:03Z");
+	out->ms = ms;
+	return true;
+}
+
+static bool
+choice_check(struct reader *r, const struct field *f, const char *text,
+    const char *pointer)
+{
+	const char *const *v;
+	const char *choices = "";
+
+	for (v = f->values; *v != NULL; v++) {
+		if (strcmp(*v, text) == 0)
+			return true;
+		choices = arena_printf(r->faults->a, "%s%s%s", choices,
+		    v == f->values ? "" : ", ", *v);
+	}
+	return FAULT(r, pointer, "must be one of: %s", choices);
+}
+
+static bool
+length_check(struct reader *r, const struct field *f, const char *text,
+    const char *pointer)
+{
+	const struct json_limits limits = json_limits(f);
+	const int64_t chars = (int64_t)str_chars(text);
+
+	if (chars > limits.max)
+		return FAULT(r, pointer,
+		    "must have at most %lld characters, has %lld",
+		    (long long)limits.max, (long long)chars);
+	if (chars < limits.min && limits.min == 1)
+		return FAULT(r, pointer, "must not be empty");
+	if (chars < limits.min)
+		return FAULT(r, pointer,
+		    "must have at least %lld characters, has %lld",
+		    (long long)limits.min, (long long)chars);
+	return true;
+}
+
+static bool
+str_read(struct reader *r, const struct field *f, const cJSON *value,
+    const char *pointer, void *to)
+{
+	const char **out = to;
+	const char *text = value->valuestring;
+
+	if (!cJSON_IsString(value))
+		return FAULT(r, pointer, "must be a string");
+	if (f->values != NULL && !choice_check(r, f, text, pointer))
+		return false;
+	if (!length_check(r, f, text, pointer))
+		return false;
+	if ((f->flags & FIELD_LINE) != 0 && str_has_control(text))
+		return FAULT(r, pointer, "must not have control characters");
+	if (f->pattern != NULL && !str_matches(text, f->pattern))
+		return FAULT(r, pointer, "must match the pattern %s",
+		    f->pattern);
+	*out = arena_strdup(r->faults->a, text);
+	return true;
+}
+
+/* How many members an array or object has is within the entry's limits. */
+static bool
+count_check(struct reader *r, const struct field *f, const cJSON *value,
+    const char *pointer)
+{
+	const struct json_limits limits = json_limits(f);
+	const int64_t n = cJSON_GetArraySize(value);
+
+	if (n > limits.max)
+		return FAULT(r, pointer,
+		    "must have at most %lld members, has %lld",
+		    (long long)limits.max, (long long)n);
+	if (n < limits.min)
+		return FAULT(r, pointer,
+		    "must have at least %lld members, has %lld",
+		    (long long)limits.min, (long long)n);
+	return true;
+}
+
+/* Members of a list are made anew, also when their owner is changed. */
+static bool
+items_read(struct reader *outer, const struct shape *shape, const cJSON *value,
+    const char *pointer, struct list *out)
+{
+	struct reader r = *outer;
+	const cJSON *item;
+	char *items;
+	bool good = true;
+	size_t i = 0;
+
+	r.mode = JSON_CREATE;
+	out->n = (size_t)cJSON_GetArraySize(value);
+	items = arena_alloc(r.faults->a, out->n, shape->size);
+	out->items = items;
+	cJSON_ArrayForEach(item, value) {
+		good = object_read(&r, shape, item,
+			   fault_index(r.faults, pointer, i),
+			   items + i * shape->size) &&
+		    good;
+		i++;
+	}
+	return good;
+}
+
+static bool
+list_read(struct reader *r, const struct field *f, const cJSON *value,
+    const char *pointer, void *to)
+{
+	struct reader fresh = *r;
+	struct list list = { .n = 1 };
+
+	fresh.mode = JSON_CREATE;
+	if ((f->flags & FIELD_ONE) != 0) {
+		list.items = arena_alloc(r->faults->a, 1, f->shape->size);
+		if (!object_read(&fresh, f->shape, value, pointer, list.items))
+			return false;
+	} else {
+		if (!cJSON_IsArray(value))
+			return FAULT(r, pointer, "must be an array");
+		if (!count_check(r, f, value, pointer) ||
+		    !items_read(r, f->shape, value, pointer, &list))
+			return false;
+	}
+	*(struct list *)to = list;
+	return true;
+}
+
+/* Into struct json_pair. */
+static bool
+map_read(struct reader *r, const struct field *f, const cJSON *value,
+    const char *pointer, struct list *out)
+{
+	struct json_pair *pairs;
+	const cJSON *member;
+	bool good = true;
+
+	if (!cJSON_IsObject(value))
+		return FAULT(r, pointer, "must be an object of strings");
+	if (!count_check(r, f, value, pointer))
+		return false;
+	pairs = arena_alloc(r->faults->a, (size_t)cJSON_GetArraySize(value),
+	    sizeof(*pairs));
+	out->items = pairs;
+	cJSON_ArrayForEach(member, value) {
+		if (cJSON_IsString(member)) {
+			pairs[out->n].key = member->string;
+			pairs[out->n++].value = member->valuestring;
+		} else {
+			good = FAULT(r,
+			    fault_pointer(r->faults, pointer, member->string),
+			    "must be a string");
+		}
+	}
+	return good;
+}
+
+/* Checked, then kept as text. */
+static bool
+json_text_read(struct reader *r, const struct field *f, const cJSON *value,
+    const char *pointer, void *to)
+{
+	struct json_text *out = to;
+	struct list list = { .n = 0 };
+	struct buf text;
+	bool good;
+
+	buf_init(&text, JSON_TEXT_MAX);
+	if ((f->flags & FIELD_MAP) != 0) {
+		if ((good = map_read(r, f, value, pointer, &list)))
+			json_write_pairs(&text, &list);
+	} else {
+		if ((good = list_read(r, f, value, pointer, &list)))
+			json_write_stored(&text, f->shape, &list);
+	}
+	if (good && buf_check(&text) != NULL)
+		good = FAULT(r, pointer, "is too large");
+	if (good)
+		out->s = arena_strndup(r->faults->a, text.data, text.len);
+	buf_release(&text);
+	return good;
+}
+
+struct type {
+	bool (*read)(struct reader *, const struct field *, const cJSON *,
+	    const char *pointer, void *to);
+	size_t size;
+};
+
+static const struct type types[] = {
+	[F_INT] = { number_read, sizeof(int64_t) },
+	[F_STR] = { str_read, sizeof(const char *) },
+	[F_BOOL] = { bool_read, sizeof(bool) },
+	[F_MAYBE] = { maybe_read, sizeof(struct maybe) },
+	[F_WHEN] = { when_read, sizeof(struct when) },
+	[F_JSON] = { json_text_read, sizeof(struct json_text) },
+	[F_LIST] = { list_read, sizeof(struct list) },
+};
+
+/* Any member's type. */
+union slot {
+	int64_t number;
+	const char *str;
+	bool flag;
+	struct maybe maybe;
+	struct when when;
+	struct json_text json;
+	struct list list;
+};
+
+static bool
+same(const struct field *f, const union slot *a, const union slot *b)
+{
+	switch (f->type) {
+	case F_INT:
+		return a->number == b->number;
+	case F_STR:
+		return str_eq(a->str, b->str);
+	case F_BOOL:
+		return a->flag == b->flag;
+	case F_MAYBE:
+		return a->maybe.set == b->maybe.set && a->maybe.n == b->maybe.n;
+	case F_WHEN:
+		return a->when.ms == b->when.ms;
+	case F_JSON:
+		return str_eq(a->json.s, b->json.s);
+	case F_LIST:
+	case F_BLOB:
+		break;
+	}
+	return false;
+}
+
+/* One member into its place in the item, which keeps its value on a fault. */
+static bool
+member_read(struct reader *r, const struct field *f, const cJSON *value,
+    const char *pointer, void *to)
+{
+	union slot fresh, present;
+
+	assert(f->type < F_BLOB);
+	(void)memset(&fresh, 0, sizeof(fresh));
+	(void)memset(&present, 0, sizeof(present));
+	if (cJSON_IsNull(value)) {
+		if ((f->flags & FIELD_NULL) == 0)
+			return FAULT(r, pointer, "must not be null");
+	} else if (!types[f->type].read(r, f, value, pointer, &fresh)) {
+		return false;
+	}
+	(void)memcpy(&present, to, types[f->type].size);
+	if ((f->flags & FIELD_ONCE) != 0 && r->mode == JSON_UPDATE &&
+	    !same(f, &present, &fresh))
+		return FAULT(r, pointer, "cannot be changed any more");
+	(void)memcpy(to, &fresh, types[f->type].size);
+	return true;
+}
+
+static const struct field *
+member_find(const struct shape *shape, const char *name)
+{
+	const struct field *f;
+
+	for (f = shape->fields; f->name != NULL; f++)
+		if ((f->flags & (FIELD_IN | FIELD_OUT)) != 0 &&
+		    f->type != F_BLOB && json_is_name(f, name))
+			return f;
+	return NULL;
+}
+
+/* An item while it is read; members by their place in the table, as bits. */
+struct place {
+	void *item;
+	uint64_t seen;
+	uint64_t bad;
+};
+
+static void
+members_read(struct reader *r, const struct shape *shape, const cJSON *object,
+    const char *base, struct place *at)
+{
+	const struct field *f;
+	const cJSON *value;
+	const char *pointer;
+	uint64_t bit;
+
+	cJSON_ArrayForEach(value, object) {
+		f = member_find(shape, value->string);
+		pointer = fault_pointer(r->faults, base, value->string);
+		if (f == NULL) {
+			faults_add(r->faults, pointer,
+			    "there is no member \"%.*s\" here", ECHO,
+			    value->string);
+			continue;
+		}
+		if ((f->flags & FIELD_IN) == 0) {
+			faults_add(r->faults, pointer,
+			    "is set by the service; leave it out");
+			continue;
+		}
+		bit = UINT64_C(1) << (f - shape->fields);
+		at->seen |= bit;
+		if (!member_read(r, f, value, pointer, field_at(at->item, f)))
+			at->bad |= bit;
+	}
+}
+
+/* Reads all there is and reports all faults; says whether there were none. */
+static bool
+object_read(struct reader *r, const struct shape *shape, const cJSON *object,
+    const char *pointer, void *item)
+{
+	struct place at = { .item = item };
+	const struct field *f;
+	const size_t before = r->faults->n;
+	bool solid = true;
+
+	if (!cJSON_IsObject(object))
+		return FAULT(r, pointer, "must be an object");
+	members_read(r, shape, object, pointer, &at);
+	for (f = shape->fields; f->name != NULL; f++) {
+		uint64_t bit = UINT64_C(1) << (f - shape->fields);
+
+		if ((f->flags & FIELD_IN) == 0 || (f->flags & FIELD_MUST) == 0)
+			continue;
+		if ((at.bad & bit) != 0)
+			solid = false;
+		if (r->mode == JSON_UPDATE || (at.seen & bit) != 0)
+			continue;
+		solid = false;
+		faults_add(r->faults,
+		    fault_pointer(r->faults, pointer,
+			json_name(r->faults->a, f)),
+		    "is missing");
+	}
+	if (solid && shape->check != NULL && (r->flags & READ_TRUSTED) == 0)
+		shape->check(item, pointer, r->faults);
+	return r->faults->n == before;
+}
+
+static const struct err *
+tree_open(const char *text, size_t len, cJSON **out)
+{
+	const struct err *e;
+	struct buf plain;
+
+	*out = NULL;
+	/* A rewritten number is longer than it was by less than this. */
+	buf_init(&plain, 16 * len + 1);
+	if ((e = json_plain(text, len, &plain)) != NULL)
+		goto out;
+	*out = cJSON_ParseWithLength(plain.data, plain.len);
+	if (*out == NULL)
+		e = err_new(ERR_INTERNAL, "cJSON refuses %zu bytes of JSON",
+		    len);
+out:
+	buf_release(&plain);
+	return e;
+}
+
+const struct err *
+json_read(const struct shape *shape, enum json_mode mode, const char *text,
+    size_t len, void *item, struct faults *faults)
+{
+	struct reader r = { .faults = faults, .mode = mode };
+	const struct err *e;
+	cJSON *tree;
+
+	if ((e = tree_open(text, len, &tree)) != NULL)
+		return e;
+	if (!object_read(&r, shape, tree, "", item))
+		e = faults_check(faults);
+	cJSON_Delete(tree);
+	return e;
+}
+
+const struct err *
+json_items(struct arena *a, const struct shape *shape, const char *text,
+    struct list *out)
+{
+	struct faults faults;
+	struct reader r = { .faults = &faults, .flags = READ_TRUSTED };
+	const struct err *e;
+	cJSON *tree;
+
+	out->items = NULL;
+	out->n = 0;
+	if (text == NULL)
+		return NULL;
+	if ((e = tree_open(text, strlen(text), &tree)) != NULL)
+		goto out;
+	faults_init(&faults, a);
+	if (!cJSON_IsArray(tree))
+		e = err_new(ERR_INTERNAL, "no array");
+	else if (!items_read(&r, shape, tree, "", out))
+		e = faults_check(&faults);
+out:
+	cJSON_Delete(tree);
+	if (e != NULL)
+		return err_new(ERR_INTERNAL, "stored %s: %s", shape->name,
+		    e->msg);
+	return NULL;
+}
+
+const struct err *
+json_pairs(struct arena *a, const char *text, struct list *out)
+{
+	const struct err *e;
+	struct json_pair *pair;
+	const cJSON *member;
+	cJSON *tree;
+
+	out->items = NULL;
+	out->n = 0;
+	if (text == NULL)
+		return NULL;
+	if ((e = tree_open(text, strlen(text), &tree)) != NULL)
+		goto out;
+	if (!cJSON_IsObject(tree)) {
+		e = err_new(ERR_INTERNAL, "no object");
+		goto out;
+	}
+	pair = arena_alloc(a, (size_t)cJSON_GetArraySize(tree), sizeof(*pair));
+	out->items = pair;
+	cJSON_ArrayForEach(member, tree) {
+		if (!cJSON_IsString(member) && !cJSON_IsNull(member)) {
+			e = err_new(ERR_INTERNAL, "%.*s is no string", ECHO,
+			    member->string);
+			goto out;
+		}
+		pair->key = arena_strdup(a, member->string);
+		if (cJSON_IsString(member))
+			pair->value = arena_strdup(a, member->valuestring);
+		pair++;
+		out->n++;
+	}
+out:
+	cJSON_Delete(tree);
+	if (e != NULL)
+		return err_new(ERR_INTERNAL, "stored pairs: %s", e->msg);
+	return NULL;
+}
