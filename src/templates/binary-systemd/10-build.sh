@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: ISC
+# shellcheck shell=bash
+# Builds and tests the program.
+set -euo pipefail
+
+die() { printf '%s\n' "$*" >&2; exit 1; }
+need() { command -v "$1" >/dev/null || die "$1 is not installed on the runner: apt-get install $2"; }
+
+binary=${BINARY:?set BINARY, the file that was built}
+[[ $binary != /* && $binary != *..* ]] || die "BINARY must be a file of the checkout"
+case ${BUILD:-make} in
+make)
+	need make make
+	make
+	if make -n check >/dev/null 2>&1; then make check; fi ;;
+go)
+	need go golang
+	go vet ./...
+	go test ./...
+	go build -o "$binary" . ;;
+cargo)
+	need cargo cargo
+	cargo test --locked --release
+	cargo build --locked --release ;;
+none) echo "nothing to build" ;;
+*) die "BUILD must be make, go, cargo or none" ;;
+esac
+if [ ! -f "$binary" ] || [ ! -x "$binary" ]; then
+	die "$binary was not built, or cannot be run"
+fi
+[ -z "${VERSION_OPTION:-}" ] || "./$binary" "$VERSION_OPTION"

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: ISC
+# shellcheck shell=bash
+# Installs the new file beside the old one and renames it over it; the old
+# one stays as TARGET.previous.
+set -euo pipefail
+umask 022
+
+die() { printf '%s\n' "$*" >&2; exit 1; }
+
+[[ ${TARGET:?set TARGET, for example /srv/app/bin/app} =~ ^/[^/]+/.*[^/]$ && $TARGET != *..* ]] ||
+	die "TARGET must be an absolute path such as /srv/app/bin/app"
+[ -d "${TARGET%/*}" ] || die "there is no directory ${TARGET%/*} on the runner"
+[ ! -d "$TARGET" ] || die "TARGET is a directory"
+if [ "${DRY_RUN:-no}" = yes ]; then
+	echo "dry run: ${BINARY:?} would become $TARGET"
+	exit 0
+fi
+rm -f -- "$TARGET.previous"
+if [ -e "$TARGET" ]; then
+	cp -p -- "$TARGET" "$TARGET.previous"
+fi
+install -m 755 -- "${BINARY:?}" "$TARGET.new"
+mv -T -- "$TARGET.new" "$TARGET"
+printf '%s\n' "${SLIPWAY_DEPLOYMENT_ID:?}" >"$TARGET.deployment"
+ls -l -- "$TARGET"

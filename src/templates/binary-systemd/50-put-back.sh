@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: ISC
+# shellcheck shell=bash
+# Runs when a step above failed: puts the former file back, if this deployment
+# had replaced it.
+set -euo pipefail
+umask 022
+
+die() { printf '%s\n' "$*" >&2; exit 1; }
+
+[[ ${TARGET:?set TARGET, for example /srv/app/bin/app} =~ ^/[^/]+/.*[^/]$ && $TARGET != *..* ]] ||
+	die "TARGET must be an absolute path such as /srv/app/bin/app"
+[ "${DRY_RUN:-no}" != yes ] || exit 0
+rm -f -- "$TARGET.new"
+if [ "$(cat -- "$TARGET.deployment" 2>/dev/null)" != "${SLIPWAY_DEPLOYMENT_ID:?}" ]; then
+	echo "nothing was installed"
+	exit 0
+fi
+if [ ! -e "$TARGET.previous" ]; then
+	echo "there was no former file: the new one stays"
+	exit 0
+fi
+mv -T -- "$TARGET.previous" "$TARGET"
+rm -f -- "$TARGET.deployment"
+echo "$TARGET is the former file again"
+if [ -n "${RELOAD_TRIGGER:-}" ]; then
+	printf '%s\n' "${SLIPWAY_DEPLOYMENT_ID:?}" >"$RELOAD_TRIGGER"
+elif [ -n "${SERVICE:-}" ]; then
+	systemctl --no-ask-password reload-or-restart -- "$SERVICE"
+fi

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: ISC
+# shellcheck shell=bash
+# Is the compose file sound, and what runs now?
+set -euo pipefail
+
+die() { printf '%s\n' "$*" >&2; exit 1; }
+
+command -v docker >/dev/null || die "docker is not installed on the runner: apt-get install docker.io"
+docker compose version >/dev/null 2>&1 ||
+	die "docker has no compose on the runner: see https://docs.docker.com/compose/install/linux/"
+docker compose --project-name "${COMPOSE_PROJECT:?}" config --quiet
+docker compose --project-name "$COMPOSE_PROJECT" ps

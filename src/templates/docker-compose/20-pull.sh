@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: ISC
+# shellcheck shell=bash
+# Fetches images, and builds those that the compose file builds.
+set -euo pipefail
+
+die() { printf '%s\n' "$*" >&2; exit 1; }
+
+command -v docker >/dev/null || die "docker is not installed on the runner: apt-get install docker.io"
+docker compose version >/dev/null 2>&1 ||
+	die "docker has no compose on the runner: see https://docs.docker.com/compose/install/linux/"
+services=()
+[ -z "${SERVICES:-}" ] || IFS=, read -r -a services <<<"$SERVICES"
+if [ "${DRY_RUN:-no}" = yes ]; then
+	echo "dry run: nothing is pulled"
+	exit 0
+fi
+docker compose --project-name "${COMPOSE_PROJECT:?}" pull --quiet --ignore-buildable "${services[@]}"
+docker compose --project-name "$COMPOSE_PROJECT" build "${services[@]}"

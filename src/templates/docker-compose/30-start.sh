@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: ISC
+# shellcheck shell=bash
+# Starts what changed and waits for it.
+set -euo pipefail
+
+die() { printf '%s\n' "$*" >&2; exit 1; }
+
+command -v docker >/dev/null || die "docker is not installed on the runner: apt-get install docker.io"
+docker compose version >/dev/null 2>&1 ||
+	die "docker has no compose on the runner: see https://docs.docker.com/compose/install/linux/"
+services=()
+[ -z "${SERVICES:-}" ] || IFS=, read -r -a services <<<"$SERVICES"
+seconds=${CHECK_SECONDS:-60}
+[[ $seconds =~ ^[1-9][0-9]{0,3}$ ]] || die "CHECK_SECONDS must be 1..9999"
+if [ "${DRY_RUN:-no}" = yes ]; then
+	echo "dry run: nothing is started"
+	exit 0
+fi
+# Waits until all are running, and healthy where they have a health check.
+docker compose --project-name "${COMPOSE_PROJECT:?}" up --detach --wait \
+	--wait-timeout "$seconds" "${services[@]}"

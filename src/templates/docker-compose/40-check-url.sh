@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: ISC
+# shellcheck shell=bash
+# What runs now, and does the page answer?
+set -euo pipefail
+
+die() { printf '%s\n' "$*" >&2; exit 1; }
+
+command -v docker >/dev/null || die "docker is not installed on the runner: apt-get install docker.io"
+docker compose version >/dev/null 2>&1 ||
+	die "docker has no compose on the runner: see https://docs.docker.com/compose/install/linux/"
+services=()
+[ -z "${SERVICES:-}" ] || IFS=, read -r -a services <<<"$SERVICES"
+seconds=${CHECK_SECONDS:-60}
+[[ $seconds =~ ^[1-9][0-9]{0,3}$ ]] || die "CHECK_SECONDS must be 1..9999"
+docker compose --project-name "${COMPOSE_PROJECT:?}" ps "${services[@]}"
+if [ -n "${CHECK_URL:-}" ] && [ "${DRY_RUN:-no}" != yes ]; then
+	command -v curl >/dev/null ||
+		die "curl is not installed on the runner: apt-get install curl"
+	until curl -fsS --proto =http,https --max-time 10 -o /dev/null -- "$CHECK_URL"; do
+		[ "$SECONDS" -lt "$seconds" ] || die "$CHECK_URL did not answer well within $seconds s"
+		sleep 1
+	done
+	echo "$CHECK_URL answers"
+fi

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: ISC
+# shellcheck shell=bash
+# Installs what the project says it needs, for the kinds of project that are
+# found in the checkout.
+set -euo pipefail
+
+die() { printf '%s\n' "$*" >&2; exit 1; }
+need() { command -v "$1" >/dev/null || die "$1 is not installed on the runner: apt-get install $2"; }
+
+found=no
+if [ -f package-lock.json ]; then
+	need npm npm
+	npm ci --no-audit --no-fund
+	found=yes
+elif [ -f package.json ]; then
+	need npm npm
+	npm install --no-audit --no-fund
+	found=yes
+fi
+if [ -f composer.json ]; then
+	need composer composer
+	composer install --no-interaction --no-progress
+	found=yes
+fi
+if [ -f requirements.txt ]; then
+	need python3 python3-venv
+	python3 -m venv .venv
+	.venv/bin/python -m pip install --disable-pip-version-check --no-input -r requirements.txt
+	found=yes
+fi
+[ "$found" = yes ] || echo "nothing to install"

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: ISC
+# shellcheck shell=bash
+# A step can never become root.  So nginx includes a directory that this
+# project may write (include /srv/nginx/*.conf; inside of http {}), and systemd
+# tests and reloads when RELOAD_TRIGGER changes.
+# /etc/systemd/system/slipway-nginx.path:
+#	[Path]
+#	PathModified=/srv/nginx/reload
+#	[Install]
+#	WantedBy=multi-user.target
+# /etc/systemd/system/slipway-nginx.service:
+#	[Service]
+#	Type=oneshot
+#	RuntimeDirectory=slipway-nginx
+#	RuntimeDirectoryPreserve=yes
+#	ExecStart=/bin/sh -c 'id=$$(head -c 40 /srv/nginx/reload | tr -dc 0-9a-z-); cd /run/slipway-nginx; \
+#	    if nginx -t 2>log && systemctl reload nginx; then echo "$$id ok"; else echo "$$id failed"; fi >new; mv new result'
+# RELOAD_RESULT is then /run/slipway-nginx/result.  Who may write that directory
+# decides what nginx, which starts as root, serves: trust the repository so far.
+# Without RELOAD_TRIGGER, nginx runs as this project's own account (NGINX_CONF).
+set -euo pipefail
+umask 022
+
+die() { printf '%s\n' "$*" >&2; exit 1; }
+
+[[ ${VHOST:?choose a file} =~ ^[A-Za-z0-9_-][A-Za-z0-9._-]*$ ]] || die "VHOST must be a file name"
+[[ ${VHOST_DIR:?} =~ ^/[^/]+/[^/]+ && $VHOST_DIR != *..* ]] || die "VHOST_DIR must be an absolute path"
+reload() { # id
+	if [ -n "${RELOAD_TRIGGER:-}" ]; then
+		printf '%s\n' "$1" >"$RELOAD_TRIGGER"
+		until [ "$(cut -d ' ' -f 1 "${RELOAD_RESULT:?}" 2>/dev/null)" = "$1" ]; do
+			[ "$SECONDS" -lt 30 ] || { echo "nobody answered in $RELOAD_RESULT" >&2; return 1; }
+			sleep 0.2
+		done
+		cat -- "${RELOAD_RESULT%/*}/log" 2>/dev/null || true
+		grep -qx "$1 ok" "$RELOAD_RESULT"
+	else
+		nginx -t -q -c "${NGINX_CONF:?set NGINX_CONF or RELOAD_TRIGGER}" &&
+			nginx -s reload -c "$NGINX_CONF"
+	fi
+}
+source=nginx/$VHOST
+target=$VHOST_DIR/$VHOST
+[ -f "$source" ] || die "there is no file $source in the checkout"
+[ -d "$VHOST_DIR" ] || die "there is no directory $VHOST_DIR on the runner"
+diff -u -- "$target" "$source" || true
+if [ "${DRY_RUN:-no}" = yes ]; then
+	echo "dry run: $target stays as it is"
+	exit 0
+fi
+rm -f -- "$target.previous"
+if [ -e "$target" ]; then cp -p -- "$target" "$target.previous"; fi
+printf '%s\n' "${SLIPWAY_DEPLOYMENT_ID:?}" >"$target.deployment"
+install -m 644 -- "$source" "$target.new"
+mv -T -- "$target.new" "$target"
+reload "$SLIPWAY_DEPLOYMENT_ID" || die "nginx refuses the configuration: see above"
+echo "nginx took $target"

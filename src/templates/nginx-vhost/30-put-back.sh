@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: ISC
+# shellcheck shell=bash
+# Runs when a step above failed: puts the former file back and reloads.
+set -euo pipefail
+umask 022
+
+die() { printf '%s\n' "$*" >&2; exit 1; }
+
+[[ ${VHOST:?choose a file} =~ ^[A-Za-z0-9_-][A-Za-z0-9._-]*$ ]] || die "VHOST must be a file name"
+[[ ${VHOST_DIR:?} =~ ^/[^/]+/[^/]+ && $VHOST_DIR != *..* ]] || die "VHOST_DIR must be an absolute path"
+reload() { # id
+	if [ -n "${RELOAD_TRIGGER:-}" ]; then
+		printf '%s\n' "$1" >"$RELOAD_TRIGGER"
+		until [ "$(cut -d ' ' -f 1 "${RELOAD_RESULT:?}" 2>/dev/null)" = "$1" ]; do
+			[ "$SECONDS" -lt 30 ] || { echo "nobody answered in $RELOAD_RESULT" >&2; return 1; }
+			sleep 0.2
+		done
+		cat -- "${RELOAD_RESULT%/*}/log" 2>/dev/null || true
+		grep -qx "$1 ok" "$RELOAD_RESULT"
+	else
+		nginx -t -q -c "${NGINX_CONF:?set NGINX_CONF or RELOAD_TRIGGER}" &&
+			nginx -s reload -c "$NGINX_CONF"
+	fi
+}
+[ "${DRY_RUN:-no}" != yes ] || exit 0
+target=$VHOST_DIR/$VHOST
+if [ "$(cat -- "$target.deployment" 2>/dev/null)" != "${SLIPWAY_DEPLOYMENT_ID:?}" ]; then
+	echo "nothing was installed"
+	exit 0
+fi
+rm -f -- "$target.new" "$target.deployment"
+if [ -e "$target.previous" ]; then
+	mv -T -- "$target.previous" "$target"
+	echo "$target is the former file again"
+else
+	rm -f -- "$target"
+	echo "$target was new: removed"
+fi
+reload "$SLIPWAY_DEPLOYMENT_ID-back"

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: ISC
+# shellcheck shell=bash
+# Points DEPLOY_ROOT/current at this deployment's release, in one rename, so
+# that no request ever sees half a release.  DEPLOY_ROOT/previous remembers
+# what was there before.
+set -euo pipefail
+
+die() { printf '%s\n' "$*" >&2; exit 1; }
+
+id=${SLIPWAY_DEPLOYMENT_ID:?}
+cd -- "${DEPLOY_ROOT:?set DEPLOY_ROOT, for example /srv/www/example.org}"
+if [ "${DRY_RUN:-no}" = yes ]; then
+	echo "dry run: current would become releases/$id"
+	exit 0
+fi
+[ -d "releases/$id" ] || die "$DEPLOY_ROOT/releases/$id is missing"
+if [ -e current ] && [ ! -L current ]; then
+	die "$DEPLOY_ROOT/current is no symbolic link: move it away first"
+fi
+rm -f -- current.new previous.new
+if [ -L current ]; then
+	ln -s -- "$(readlink -- current)" previous.new
+	mv -T -- previous.new previous
+fi
+ln -s -- "releases/$id" current.new
+mv -T -- current.new current
+echo "current -> $(readlink -- current)"

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: ISC
+# shellcheck shell=bash
+# Makes the service take the new release.  A step can never become root, so
+# systemd does it, in one of two ways.  (NAME stands for the service.)
+#
+# RELOAD_TRIGGER is a file in a directory that this project may write, which
+# systemd watches.  /etc/systemd/system/NAME-restart.path:
+#	[Path]
+#	PathModified=/srv/NAME/restart
+#	[Install]
+#	WantedBy=multi-user.target
+# and /etc/systemd/system/NAME-restart.service:
+#	[Service]
+#	Type=oneshot
+#	ExecStart=/usr/bin/systemctl reload-or-restart NAME.service
+#
+# SERVICE needs the project to have an account of its own ([run_as] of
+# slipway.conf) and a rule in /etc/polkit-1/rules.d/50-NAME.rules:
+#	polkit.addRule(function (action, subject) {
+#		if (action.id == "org.freedesktop.systemd1.manage-units" &&
+#		    action.lookup("unit") == "NAME.service" &&
+#		    action.lookup("verb") == "reload-or-restart" &&
+#		    subject.user == "ACCOUNT")
+#			return polkit.Result.YES;
+#	});
+set -euo pipefail
+
+die() { printf '%s\n' "$*" >&2; exit 1; }
+
+if [ "${DRY_RUN:-no}" = yes ]; then
+	echo "dry run: nothing is restarted"
+elif [ -n "${RELOAD_TRIGGER:-}" ]; then
+	[[ $RELOAD_TRIGGER == /* ]] || die "RELOAD_TRIGGER must be an absolute path"
+	printf '%s\n' "${SLIPWAY_DEPLOYMENT_ID:?}" >"$RELOAD_TRIGGER"
+	echo "wrote $RELOAD_TRIGGER"
+elif [ -n "${SERVICE:-}" ]; then
+	command -v systemctl >/dev/null || die "systemctl is not on the runner: set RELOAD_TRIGGER"
+	systemctl --no-ask-password reload-or-restart -- "$SERVICE"
+	echo "restarted $SERVICE"
+else
+	echo "neither RELOAD_TRIGGER nor SERVICE is set: nothing to restart"
+fi

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: ISC
+# shellcheck shell=bash
+# Points current at the chosen release; .rollback holds where it was.
+set -euo pipefail
+
+die() { printf '%s\n' "$*" >&2; exit 1; }
+
+cd -- "${DEPLOY_ROOT:?}"
+if [ -n "${RELEASE:-}" ]; then
+	[[ $RELEASE =~ ^[0-9]+$ ]] || die "RELEASE must be a number"
+	to=releases/$RELEASE
+else
+	to=$(readlink -- previous) || die "there is no previous release: name one"
+fi
+[ -d "$to" ] || die "there is no $DEPLOY_ROOT/$to"
+now=$(readlink -- current)
+[ "$to" != "$now" ] || die "$to is the current release already"
+if [ "${DRY_RUN:-no}" = yes ]; then
+	echo "dry run: current would become $to"
+	exit 0
+fi
+rm -f -- current.new previous.new
+printf '%s %s\n' "${SLIPWAY_DEPLOYMENT_ID:?}" "$(readlink -- previous || echo -)" >.rollback
+ln -s -- "$now" previous.new
+mv -T -- previous.new previous
+ln -s -- "$to" current.new
+mv -T -- current.new current
+echo "current -> $to"

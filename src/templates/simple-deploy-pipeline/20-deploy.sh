@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: ISC
+# shellcheck shell=bash
+# Copies the result; files that are only in DEPLOY_DIR stay, unless DELETE is yes.
+set -euo pipefail
+
+die() { printf '%s\n' "$*" >&2; exit 1; }
+need() { command -v "$1" >/dev/null || die "$1 is not installed on the runner: apt-get install $2"; }
+
+need rsync rsync
+[[ ${DEPLOY_DIR:?set DEPLOY_DIR, for example /srv/www/example.org} =~ ^/[^/]+/[^/]+ && $DEPLOY_DIR != *..* ]] ||
+	die "DEPLOY_DIR must be an absolute path below a top directory, such as /srv/www/example.org"
+source=${SOURCE_DIR:-.}
+[[ $source != /* && $source != *..* ]] || die "SOURCE_DIR must be a directory of the checkout"
+[ -d "$source" ] || die "there is no directory $source in the checkout"
+options=(-a --checksum --itemize-changes --exclude=/.git "--chmod=u+rwX,go+rX,go-w")
+[ "${DELETE:-no}" != yes ] || options+=(--delete --delay-updates)
+[ "${DRY_RUN:-no}" != yes ] || options+=(--dry-run)
+[ "${DRY_RUN:-no}" = yes ] || mkdir -p -- "$DEPLOY_DIR"
+rsync "${options[@]}" -- "$source/" "$DEPLOY_DIR/"

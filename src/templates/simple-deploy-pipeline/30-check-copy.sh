@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: ISC
+# shellcheck shell=bash
+# Is everything there, and does the page answer?
+set -euo pipefail
+
+die() { printf '%s\n' "$*" >&2; exit 1; }
+need() { command -v "$1" >/dev/null || die "$1 is not installed on the runner: apt-get install $2"; }
+
+seconds=${CHECK_SECONDS:-60}
+[[ $seconds =~ ^[1-9][0-9]{0,3}$ ]] || die "CHECK_SECONDS must be 1..9999"
+if [ "${DRY_RUN:-no}" = yes ]; then
+	echo "dry run: nothing to check"
+	exit 0
+fi
+differs=$(rsync -rlc --dry-run --exclude=/.git --out-format=%n -- "${SOURCE_DIR:-.}/" "${DEPLOY_DIR:?}/")
+[ -z "$differs" ] || die "these differ from the checkout: $differs"
+if [ -n "${CHECK_URL:-}" ]; then
+	need curl curl
+	until curl -fsS --proto =http,https --max-time 10 -o /dev/null -- "$CHECK_URL"; do
+		[ "$SECONDS" -lt "$seconds" ] || die "$CHECK_URL did not answer well within $seconds s"
+		sleep 1
+	done
+	echo "$CHECK_URL answers"
+fi
+echo "$DEPLOY_DIR is up to date"

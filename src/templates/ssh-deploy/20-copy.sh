@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: ISC
+# shellcheck shell=bash
+# Copies into a release of its own; nothing is visible yet.
+set -euo pipefail
+
+die() { printf '%s\n' "$*" >&2; exit 1; }
+need() { command -v "$1" >/dev/null || die "$1 is not installed on the runner: apt-get install $2"; }
+
+need ssh openssh-client
+id -un >/dev/null 2>&1 ||
+	die "ssh needs an account with a name: give the project one ([run_as] of slipway.conf)"
+[[ ${REMOTE_DIR:?} =~ ^/[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+$ ]] ||
+	die "REMOTE_DIR must be an absolute path such as /srv/www/example.org"
+id=${SLIPWAY_DEPLOYMENT_ID:?}
+[[ $id =~ ^[0-9]+$ ]] || die "no deployment id"
+IFS=, read -r -a hosts <<<"${HOSTS:?choose one host at least}"
+for host in "${hosts[@]}"; do
+	[[ $host =~ ^([A-Za-z0-9_][A-Za-z0-9._-]*@)?[A-Za-z0-9][A-Za-z0-9.-]*$ ]] || die "$host is no host"
+done
+ssh=(ssh -o BatchMode=yes -o StrictHostKeyChecking=yes -o ConnectTimeout=10 -o IdentitiesOnly=yes
+	-o "UserKnownHostsFile=${KNOWN_HOSTS:?}" -i "${SSH_KEY_FILE:?}")
+[ -z "${SSH_PORT:-}" ] || ssh+=(-p "$SSH_PORT")
+source=${SOURCE_DIR:-.}
+[[ $source != /* && $source != *..* ]] || die "SOURCE_DIR must be a directory of the checkout"
+for host in "${hosts[@]}"; do
+	if [ "${DRY_RUN:-no}" = yes ]; then
+		echo "dry run: $source would be copied to $host:$REMOTE_DIR/releases/$id"
+		continue
+	fi
+	"${ssh[@]}" -- "$host" "mkdir -p -- '$REMOTE_DIR/releases/$id'"
+	rsync -az --exclude=/.git --chmod=u+rwX,go+rX,go-w -e "${ssh[*]@Q}" -- \
+		"$source/" "$host:$REMOTE_DIR/releases/$id/"
+	echo "$host: copied"
+done

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: ISC
+# shellcheck shell=bash
+# Switches host after host, each in one rename, and runs REMOTE_SCRIPT there.
+set -euo pipefail
+
+die() { printf '%s\n' "$*" >&2; exit 1; }
+need() { command -v "$1" >/dev/null || die "$1 is not installed on the runner: apt-get install $2"; }
+
+need ssh openssh-client
+id -un >/dev/null 2>&1 ||
+	die "ssh needs an account with a name: give the project one ([run_as] of slipway.conf)"
+[[ ${REMOTE_DIR:?} =~ ^/[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+$ ]] ||
+	die "REMOTE_DIR must be an absolute path such as /srv/www/example.org"
+id=${SLIPWAY_DEPLOYMENT_ID:?}
+[[ $id =~ ^[0-9]+$ ]] || die "no deployment id"
+IFS=, read -r -a hosts <<<"${HOSTS:?choose one host at least}"
+for host in "${hosts[@]}"; do
+	[[ $host =~ ^([A-Za-z0-9_][A-Za-z0-9._-]*@)?[A-Za-z0-9][A-Za-z0-9.-]*$ ]] || die "$host is no host"
+done
+ssh=(ssh -o BatchMode=yes -o StrictHostKeyChecking=yes -o ConnectTimeout=10 -o IdentitiesOnly=yes
+	-o "UserKnownHostsFile=${KNOWN_HOSTS:?}" -i "${SSH_KEY_FILE:?}")
+[ -z "${SSH_PORT:-}" ] || ssh+=(-p "$SSH_PORT")
+script=${REMOTE_SCRIPT:-}
+[[ $script =~ ^[A-Za-z0-9._/-]*$ && $script != /* && $script != *..* ]] || die "REMOTE_SCRIPT must be a file of the release"
+if [ "${DRY_RUN:-no}" = yes ]; then
+	echo "dry run: nothing is switched"
+	exit 0
+fi
+for host in "${hosts[@]}"; do
+	"${ssh[@]}" -- "$host" bash -s -- "$REMOTE_DIR" "$id" "$script" <<'REMOTE'
+set -euo pipefail
+cd -- "$1"
+[ ! -e current ] || [ -L current ] || { echo "$1/current is no symbolic link" >&2; exit 1; }
+rm -f -- current.new previous.new
+if [ -L current ]; then
+	ln -s -- "$(readlink -- current)" previous.new
+	mv -T -- previous.new previous
+fi
+ln -s -- "releases/$2" current.new
+mv -T -- current.new current
+if [ -n "${3:-}" ]; then
+	cd -- current
+	bash -- "$3" </dev/null
+fi
+REMOTE
+	echo "$host: switched"
+done

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: ISC
+# shellcheck shell=bash
+# Runs when a step above failed: each host that was switched goes back.
+set -euo pipefail
+
+die() { printf '%s\n' "$*" >&2; exit 1; }
+need() { command -v "$1" >/dev/null || die "$1 is not installed on the runner: apt-get install $2"; }
+
+need ssh openssh-client
+id -un >/dev/null 2>&1 ||
+	die "ssh needs an account with a name: give the project one ([run_as] of slipway.conf)"
+[[ ${REMOTE_DIR:?} =~ ^/[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+$ ]] ||
+	die "REMOTE_DIR must be an absolute path such as /srv/www/example.org"
+id=${SLIPWAY_DEPLOYMENT_ID:?}
+[[ $id =~ ^[0-9]+$ ]] || die "no deployment id"
+IFS=, read -r -a hosts <<<"${HOSTS:?choose one host at least}"
+for host in "${hosts[@]}"; do
+	[[ $host =~ ^([A-Za-z0-9_][A-Za-z0-9._-]*@)?[A-Za-z0-9][A-Za-z0-9.-]*$ ]] || die "$host is no host"
+done
+ssh=(ssh -o BatchMode=yes -o StrictHostKeyChecking=yes -o ConnectTimeout=10 -o IdentitiesOnly=yes
+	-o "UserKnownHostsFile=${KNOWN_HOSTS:?}" -i "${SSH_KEY_FILE:?}")
+[ -z "${SSH_PORT:-}" ] || ssh+=(-p "$SSH_PORT")
+[ "${DRY_RUN:-no}" != yes ] || exit 0
+for host in "${hosts[@]}"; do
+	"${ssh[@]}" -- "$host" bash -s -- "$REMOTE_DIR" "$id" <<'REMOTE' || echo "$host: could not be rolled back" >&2
+set -euo pipefail
+cd -- "$1"
+if [ "$(readlink -- current || true)" = "releases/$2" ]; then
+	[ -d previous ] || { echo "no previous release: the new one stays"; exit 0; }
+	mv -T -- previous current
+fi
+rm -rf -- "releases/$2"
+REMOTE
+	echo "$host: done"
+done

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: ISC
+# shellcheck shell=bash
+# Copies the built site into a release of its own.
+set -euo pipefail
+umask 022
+
+die() { printf '%s\n' "$*" >&2; exit 1; }
+need() { command -v "$1" >/dev/null || die "$1 is not installed on the runner: apt-get install $2"; }
+
+[[ ${DEPLOY_ROOT:?set DEPLOY_ROOT, for example /srv/www/example.org} =~ ^/[^/]+/[^/]+ ]] ||
+	die "DEPLOY_ROOT must be an absolute path below a top directory, such as /srv/www/example.org"
+[[ $DEPLOY_ROOT != *..* ]] || die "DEPLOY_ROOT must not hold .."
+release=$DEPLOY_ROOT/releases/${SLIPWAY_DEPLOYMENT_ID:?}
+need rsync rsync
+source=${SOURCE_DIR:-public}
+[[ $source != /* && $source != *..* ]] || die "SOURCE_DIR must be a directory of the checkout"
+[ -d "$source" ] || die "there is no directory $source in the checkout"
+[ -n "$(find "$source" -maxdepth 1 -name 'index.*' -print -quit)" ] ||
+	die "$source holds no index page: is SOURCE_DIR right?"
+options=(-a --exclude=/.git "--chmod=u+rwX,go+rX,go-w")
+if [ "${DRY_RUN:-no}" = yes ]; then
+	[ -d "$DEPLOY_ROOT/current" ] || { echo "dry run: this would be the first release"; exit 0; }
+	rsync "${options[@]}" --dry-run --checksum --delete --itemize-changes -- \
+		"$source/" "$DEPLOY_ROOT/current/"
+	exit 0
+fi
+mkdir -p -- "$release"
+rsync "${options[@]}" -- "$source/" "$release/"
+echo "copied $(find "$release" -type f | wc -l) files to $release"

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: ISC
+# shellcheck shell=bash
+# Makes the release: a copy of the checkout, its packages, its shared files.
+set -euo pipefail
+umask 022
+
+die() { printf '%s\n' "$*" >&2; exit 1; }
+need() { command -v "$1" >/dev/null || die "$1 is not installed on the runner: apt-get install $2"; }
+
+[[ ${DEPLOY_ROOT:?set DEPLOY_ROOT, for example /srv/www/example.org} =~ ^/[^/]+/[^/]+ ]] ||
+	die "DEPLOY_ROOT must be an absolute path below a top directory, such as /srv/www/example.org"
+[[ $DEPLOY_ROOT != *..* ]] || die "DEPLOY_ROOT must not hold .."
+release=$DEPLOY_ROOT/releases/${SLIPWAY_DEPLOYMENT_ID:?}
+need php php-cli
+need composer composer
+need rsync rsync
+[ -f composer.json ] || die "there is no composer.json in the checkout"
+composer validate --no-interaction --strict --no-check-publish
+if [ "${DRY_RUN:-no}" = yes ]; then
+	composer install --no-interaction --no-dev --no-scripts --dry-run
+	exit 0
+fi
+mkdir -p -- "$release" "$DEPLOY_ROOT/shared"
+rsync -a --exclude=/.git --chmod=u+rwX,go+rX,go-w -- ./ "$release/"
+# Files and directories that outlive releases lie in shared/.
+IFS=, read -r -a shared <<<"${SHARED:-.env.local,var/log}"
+for path in "${shared[@]}"; do
+	[ -n "$path" ] || continue
+	[[ $path != /* && $path != *..* ]] || die "SHARED: $path must be relative"
+	if [ ! -e "$DEPLOY_ROOT/shared/$path" ]; then
+		mkdir -p -- "$(dirname -- "$DEPLOY_ROOT/shared/$path")"
+		if [ -e "$release/$path" ]; then
+			cp -a -- "$release/$path" "$DEPLOY_ROOT/shared/$path"
+		elif [[ ${path##*/} == *.* ]]; then
+			die "$DEPLOY_ROOT/shared/$path is missing: put it there first"
+		else
+			mkdir -- "$DEPLOY_ROOT/shared/$path"
+		fi
+	fi
+	rm -rf -- "${release:?}/$path"
+	mkdir -p -- "$(dirname -- "$release/$path")"
+	ln -s -- "$DEPLOY_ROOT/shared/$path" "$release/$path"
+done
+cd -- "$release"
+composer install --no-interaction --no-dev --prefer-dist --no-progress --optimize-autoloader
+[ -f bin/console ] || die "there is no bin/console in the checkout"
+APP_ENV=prod php bin/console cache:clear --no-interaction

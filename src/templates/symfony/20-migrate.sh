@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: ISC
+# shellcheck shell=bash
+# Shows what is pending and, if RUN_MIGRATIONS is yes, applies it.
+set -euo pipefail
+
+if [ "${DRY_RUN:-no}" = yes ]; then
+	echo "dry run: nothing is migrated"
+	exit 0
+fi
+cd -- "${DEPLOY_ROOT:?}/releases/${SLIPWAY_DEPLOYMENT_ID:?}"
+export APP_ENV=prod
+if [ "${RUN_MIGRATIONS:-no}" = yes ]; then
+	php bin/console doctrine:migrations:status --no-interaction
+	php bin/console doctrine:migrations:migrate --no-interaction --allow-no-migration
+else
+	echo "RUN_MIGRATIONS is not yes: the database stays as it is"
+fi

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: ISC
+# shellcheck shell=bash
+# A step can never become root.  The project needs an account of its own
+# ([run_as] of slipway.conf) and a rule in /etc/polkit-1/rules.d/50-slipway.rules:
+#	polkit.addRule(function (action, subject) {
+#		if (action.id == "org.freedesktop.systemd1.manage-units" &&
+#		    ["a.service", "b.service"].includes(action.lookup("unit")) &&
+#		    ["restart", "reload"].includes(action.lookup("verb")) &&
+#		    subject.user == "ACCOUNT")
+#			return polkit.Result.YES;
+#	});
+set -euo pipefail
+
+die() { printf '%s\n' "$*" >&2; exit 1; }
+
+command -v systemctl >/dev/null || die "systemctl is not on the runner: this template needs systemd"
+IFS=, read -r -a services <<<"${SERVICES:?choose one service at least}"
+for service in "${services[@]}"; do
+	[[ $service =~ ^[A-Za-z0-9][A-Za-z0-9@:._-]*$ ]] || die "$service is no name of a service"
+done
+case ${ACTION:-reload} in
+reload | restart | reload-or-restart) ;;
+*) die "ACTION must be reload, restart or reload-or-restart" ;;
+esac
+for service in "${services[@]}"; do
+	if [ "${DRY_RUN:-no}" = yes ]; then
+		echo "dry run: systemctl ${ACTION:-reload} $service"
+	else
+		systemctl --no-ask-password "${ACTION:-reload}" -- "$service"
+		echo "${ACTION:-reload}: $service"
+	fi
+done

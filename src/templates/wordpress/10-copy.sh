@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: ISC
+# shellcheck shell=bash
+# Puts each theme and plugin of the repository in the place of the old one,
+# which is kept under wp-content/.slipway until the site is checked.
+set -euo pipefail
+
+die() { printf '%s\n' "$*" >&2; exit 1; }
+
+IFS=, read -r -a sites <<<"${SITES:?choose one site at least}"
+for site in "${sites[@]}"; do
+	[[ $site =~ ^/[^/]+/[^/]+ && $site != *..* ]] || die "$site: must be an absolute path"
+	[ -f "$site/wp-includes/version.php" ] || die "$site holds no WordPress"
+done
+command -v rsync >/dev/null ||
+	die "rsync is not installed on the runner: apt-get install rsync"
+shopt -s nullglob
+parts=(wp-content/themes/*/ wp-content/plugins/*/ wp-content/mu-plugins/*/)
+[ "${#parts[@]}" -gt 0 ] || die "the checkout has no wp-content/themes/NAME or wp-content/plugins/NAME"
+umask 022
+for site in "${sites[@]}"; do
+	old=$site/wp-content/.slipway
+	for part in "${parts[@]%/}"; do
+		if [ "${DRY_RUN:-no}" = yes ]; then
+			rsync -a --dry-run --checksum --delete --itemize-changes -- "$part/" "$site/$part/"
+			continue
+		fi
+		mkdir -p -- "$old/new/$part" "$old/${SLIPWAY_DEPLOYMENT_ID:?}/${part%/*}" "$site/${part%/*}"
+		rsync -a --delete --chmod=u+rwX,go+rX,go-w -- "$part/" "$old/new/$part/"
+		if [ -e "$site/$part" ]; then
+			mv -T -- "$site/$part" "$old/$SLIPWAY_DEPLOYMENT_ID/$part"
+		fi
+		mv -T -- "$old/new/$part" "$site/$part"
+		echo "$site: $part"
+	done
+done

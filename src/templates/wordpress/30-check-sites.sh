@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: ISC
+# shellcheck shell=bash
+# Is what the repository holds what the sites hold, and does the page answer?
+set -euo pipefail
+
+die() { printf '%s\n' "$*" >&2; exit 1; }
+
+IFS=, read -r -a sites <<<"${SITES:?choose one site at least}"
+for site in "${sites[@]}"; do
+	[[ $site =~ ^/[^/]+/[^/]+ && $site != *..* ]] || die "$site: must be an absolute path"
+	[ -f "$site/wp-includes/version.php" ] || die "$site holds no WordPress"
+done
+seconds=${CHECK_SECONDS:-60}
+[[ $seconds =~ ^[1-9][0-9]{0,3}$ ]] || die "CHECK_SECONDS must be 1..9999"
+if [ "${DRY_RUN:-no}" = yes ]; then
+	echo "dry run: nothing to check"
+	exit 0
+fi
+shopt -s nullglob
+for site in "${sites[@]}"; do
+	for part in wp-content/{themes,plugins,mu-plugins}/*/; do
+		diff -rq -- "${part%/}" "$site/${part%/}"
+	done
+done
+if [ -n "${CHECK_URL:-}" ]; then
+	command -v curl >/dev/null ||
+		die "curl is not installed on the runner: apt-get install curl"
+	until curl -fsS --proto =http,https --max-time 10 -o /dev/null -- "$CHECK_URL"; do
+		[ "$SECONDS" -lt "$seconds" ] || die "$CHECK_URL did not answer well within $seconds s"
+		sleep 1
+	done
+	echo "$CHECK_URL answers"
+fi
+for site in "${sites[@]}"; do
+	rm -rf -- "$site/wp-content/.slipway"
+done

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: ISC
+# Every template folder is what the service expects, and its scripts are clean.
+use strict;
+use warnings;
+use File::Basename qw(basename);
+use JSON::PP ();
+use Test::More;
+use Slipway::Test;
+
+my $root = srcdir() . '/src/templates';
+my $json = JSON::PP->new->utf8;
+
+# Faults of a template, as sentences; files: name => text.
+sub faults {
+	my ($t, %files) = @_;
+	my @faults;
+	my $say = sub { push @faults, join '', @_ };
+	return ('template.json is no object') if ref $t ne 'HASH';
+	$say->("unknown member $_") for grep { !/^(name|description|envPresets|steps)$/ } sort keys %$t;
+	$say->('name') if !text($t->{name}, 1, 100);
+	$say->('description') if !text($t->{description}, 1, 500);
+	$say->($_) for preset_faults($t->{envPresets});
+	my %left = %files;
+	my %names;
+	my @steps = ref $t->{steps} eq 'ARRAY' ? @{ $t->{steps} } : ();
+	$say->('no steps') if !@steps;
+	for my $step (@steps) {
+		my $name = ref $step eq 'HASH' && defined $step->{name} ? $step->{name} : '?';
+		$say->("step $name: unknown member $_")
+		    for grep { !/^(name|file|runWhen|timeoutSeconds)$/ } sort keys %$step;
+		$say->("step $name: name") if !text($name, 1, 100);
+		$say->("step $name: twice") if $names{$name}++;
+		my $file = defined $step->{file} ? $step->{file} : '';
+		$say->("step $name: file name $file") if $file !~ /^[0-9]{2}-[a-z0-9-]+\.sh$/;
+		my $script = delete $left{$file};
+		$say->("step $name: no file $file") if !defined $script;
+		$say->("step $name: size") if defined $script && (length $script > 65535 || $script !~ /\S/);
+		$say->("step $name: runWhen")
+		    if exists $step->{runWhen} && $step->{runWhen} !~ /^(success|failure|always)$/;
+		$say->("step $name: timeoutSeconds")
+		    if exists $step->{timeoutSeconds} && $step->{timeoutSeconds} !~ /^[1-9][0-9]*$/;
+	}
+	$say->("file $_ belongs to no step") for sort keys %left;
+	return @faults;
+}
+
+sub text {
+	my ($s, $min, $max) = @_;
+	return defined $s && !ref $s && length $s >= $min && length $s <= $max;
+}
+
+sub preset_faults {
+	my ($presets) = @_;
+	return ('envPresets is no array') if ref $presets ne 'ARRAY';
+	my (@faults, %keys);
+	for my $p (@$presets) {
+		my $key = defined $p->{key} ? $p->{key} : '?';
+		my $say = sub { push @faults, join '', "preset $key: ", @_ };
+		$say->("unknown member $_") for grep {
+			!/^(key|label|type|options|required|default|description|pattern|secret)$/ } sort keys %$p;
+		$say->('key') if $key !~ /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
+		$say->('twice') if $keys{$key}++;
+		$say->('refused name') if $key =~ /^(?:PATH|HOME|IFS|ENV|BASH|SHELLOPTS|PS4|CI$|LD_|GIT_|SLIPWAY_|PYTHON|PERL|RUBY|NODE_)/;
+		$say->('label') if !text($p->{label}, 1, 100);
+		$say->('description') if exists $p->{description} && !text($p->{description}, 1, 500);
+		$say->('required') if exists $p->{required} && !JSON::PP::is_bool($p->{required});
+		my $type = $p->{type} || '';
+		if ($type eq 'input') {
+			$say->('options of an input') if exists $p->{options};
+			my $ere = exists $p->{pattern} ? $p->{pattern} : '.*';
+			$say->('pattern') if !eval { qr/\A(?:$ere)\z/ };
+			$say->("default $p->{default} does not match")
+			    if defined $p->{default} && $p->{default} !~ /\A(?:$ere)\z/;
+		} elsif ($type eq 'select' || $type eq 'multiselect') {
+			$say->('pattern of a choice') if exists $p->{pattern} || $p->{secret};
+			my %values;
+			for my $o (ref $p->{options} eq 'ARRAY' ? @{ $p->{options} } : ()) {
+				$say->('option') if join(',', sort keys %$o) ne 'label,value';
+				$say->("option $o->{value} twice") if $values{ $o->{value} }++;
+				$say->("option $o->{value} holds a comma")
+				    if $type eq 'multiselect' && $o->{value} =~ /,/;
+			}
+			$say->('no options') if !%values;
+			$say->("default $p->{default} is no option") if defined $p->{default}
+			    && grep { !$values{$_} } $type eq 'select' ? $p->{default} : split /,/, $p->{default};
+		} else {
+			$say->("type $type");
+		}
+	}
+	return @faults;
+}
+
+my @wanted = qw(binary-systemd database-migration docker-compose git-clone-pipeline
+    laravel nginx-vhost node php-composer-release python-venv-systemd rollback
+    simple-deploy-pipeline ssh-deploy static-generator static-site-rsync symfony
+    systemd-restart wordpress);
+my @slugs = sort map { basename($_) } grep { -d } glob "$root/*";
+is_deeply(\@slugs, \@wanted, 'the templates');
+
+my (%display, %common);
+for my $slug (@slugs) {
+	my %files = map { basename($_) => slurp($_) } glob "$root/$slug/*.sh";
+	my $t = eval { $json->decode(slurp("$root/$slug/template.json")) };
+	is($@, '', "$slug: template.json is JSON") or next;
+	is_deeply([faults($t, %files)], [], "$slug: no faults");
+	is_deeply([grep { !/^(template\.json|.*\.sh)$/ } map { basename($_) } glob "$root/$slug/*"],
+		[], "$slug: nothing else in the folder");
+	ok(!$display{ $t->{name} }++, "$slug: its name is its own");
+	my $all = join '', values %files;
+	my @unused = grep { $all !~ /\b\Q$_\E\b/ } map { $_->{key} } @{ $t->{envPresets} };
+	is_deeply(\@unused, [], "$slug: every preset is used");
+	unlike($all, qr/\bsudo\b/, "$slug: no sudo, which cannot work in a step");
+	unlike($all, qr/sparse/i, "$slug: no sparse checkout");
+	for my $file (sort keys %files) {
+		like($files{$file}, qr/^(?:#[^\n]*\n)+set -euo pipefail$/m, "$slug/$file: strict from its first command");
+		next if $file !~ /^[0-9]+-(switch|restart|check|roll-back|prune)\.sh$/;
+		push @{ $common{$1}{ $files{$file} } }, $slug;
+	}
+}
+is(scalar keys %{ $common{$_} }, 1, "$_.sh is the same in every template") for sort keys %common;
+
+my @scripts = glob "$root/*/*.sh";
+my ($status, $out) = run_cmd('sh', '-c', 'command -v shellcheck');
+if ($status == 0) {
+	($status, $out) = run_cmd('shellcheck', '-f', 'gcc', @scripts);
+	is($status, 0, 'shellcheck is content') or diag($out);
+} else {
+	note('shellcheck is not installed: only syntax is checked');
+	for my $script (@scripts) {
+		($status) = run_cmd('bash', '-n', $script);
+		is($status, 0, "syntax of $script");
+	}
+}
+
+# The checker itself refuses what is wrong.
+my $good = sub { return {
+	name => 'N', description => 'D',
+	envPresets => [{ key => 'A', label => 'a', type => 'select', default => 'x',
+		options => [{ label => 'x', value => 'x' }] }],
+	steps => [{ name => 'S', file => '10-s.sh' }],
+} };
+is_deeply([faults($good->(), '10-s.sh' => 'true')], [], 'a good one passes');
+for my $case (
+	['a missing file', sub { }, {}],
+	['a file too many', sub { }, { '10-s.sh' => 'x', '20-t.sh' => 'x' }],
+	['an empty file', sub { }, { '10-s.sh' => "\n" }],
+	['an unknown member', sub { $_[0]{env} = 1 }],
+	['no steps', sub { $_[0]{steps} = [] }, {}],
+	['a name twice', sub { push @{ $_[0]{steps} }, { name => 'S', file => '20-t.sh' } },
+		{ '10-s.sh' => 'x', '20-t.sh' => 'x' }],
+	['a file outside', sub { $_[0]{steps}[0]{file} = '../10-s.sh' }],
+	['a wrong runWhen', sub { $_[0]{steps}[0]{runWhen} = 'never' }],
+	['a wrong timeout', sub { $_[0]{steps}[0]{timeoutSeconds} = 0 }],
+	['a wrong key', sub { $_[0]{envPresets}[0]{key} = '1A' }],
+	['a refused key', sub { $_[0]{envPresets}[0]{key} = 'LD_PRELOAD' }],
+	['a wrong type', sub { $_[0]{envPresets}[0]{type} = 'number' }],
+	['a choice without options', sub { $_[0]{envPresets}[0]{options} = [] }],
+	['a default that is no option', sub { $_[0]{envPresets}[0]{default} = 'y' }],
+) {
+	my ($name, $change, $files) = @$case;
+	my $t = $good->();
+	$change->($t);
+	isnt(scalar(faults($t, %{ $files || { '10-s.sh' => 'true' } })), 0, "refused: $name");
+}
+
+done_testing;
