@@ -77,6 +77,19 @@ err_errno(const char *fmt, ...)
 }
 
 const struct err *
+err_number(enum err_code code, int number, const char *fmt, ...)
+{
+	struct err *e = slot(code);
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(e->msg, sizeof(e->msg), fmt, ap);
+	va_end(ap);
+	e->sys = number;
+	return e;
+}
+
+const struct err *
 err_wrap(const struct err *e, const char *fmt, ...)
 {
 	struct err *outer = slot(e->code);

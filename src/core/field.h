@@ -109,10 +109,11 @@ struct shape {
 	struct json_text: F_JSON,					\
 	struct list: F_LIST,						\
 	struct blob: F_BLOB)
-/* FIELD(struct, member, flags, .max = 100, .doc = "…") */
-#define FIELD(T, m, fl, ...) {						\
+/* FIELD(struct, member, flags, .max = 100, .doc = "…"); flags may stand
+ * alone, hence they are part of the dots */
+#define FIELD(T, m, ...) {						\
 	.name = #m, .offset = offsetof(T, m),				\
-	.type = FIELD_TYPE(T, m), .flags = (fl), __VA_ARGS__ }
+	.type = FIELD_TYPE(T, m), .flags = __VA_ARGS__ }
 #define FIELD_END { .name = NULL }
 /* clang-format on */
 

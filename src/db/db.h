@@ -90,4 +90,18 @@ struct migration {
 };
 extern const struct migration db_migrations[]; /* ends with a NULL name */
 
+/* What became of a migration, here and in the database. */
+struct migration_state {
+	const char *name;
+	const char *state; /* applied; pending; unfinished: begun, to be run
+			    * again; changed: applied with another text;
+			    * unknown: applied, not in this program */
+	struct when finished_at;
+};
+/* All that program or database know, by name. No table yet: all pending. */
+MUSTCHECK const struct err *db_migration_states(struct db *, struct arena *,
+    struct list *out);
+/* Runs one and records it; needs DB_MIGRATE. */
+MUSTCHECK const struct err *db_migrate(struct db *, const char *name);
+
 #endif

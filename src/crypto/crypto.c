@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: ISC */
+#include "crypto/crypto.h"
+
+#include <assert.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TOKEN_BYTES 32
+
+_Static_assert(CRYPTO_HASH_HEX == 2 * crypto_hash_sha256_BYTES + 1,
+    "a hash in hex");
+_Static_assert(CRYPTO_HASH_HEX == 2 * crypto_auth_hmacsha256_BYTES + 1,
+    "a MAC in hex");
+
+const struct err *
+crypto_init(void)
+{
+	if (sodium_init() < 0)
+		return err_new(ERR_INTERNAL, "libsodium cannot be used here");
+	return NULL;
+}
+
+void
+crypto_sha256(const void *data, size_t len, char out[CRYPTO_HASH_HEX])
+{
+	unsigned char hash[crypto_hash_sha256_BYTES];
+
+	(void)crypto_hash_sha256(hash, data, len);
+	(void)sodium_bin2hex(out, CRYPTO_HASH_HEX, hash, sizeof(hash));
+}
+
+void
+crypto_token(const char *prefix, char out[CRYPTO_TOKEN_MAX])
+{
+	unsigned char random[TOKEN_BYTES];
+	char text[sodium_base64_ENCODED_LEN(TOKEN_BYTES,
+	    sodium_base64_VARIANT_URLSAFE_NO_PADDING)];
+	int len;
+
+	randombytes_buf(random, sizeof(random));
+	(void)sodium_bin2base64(text, sizeof(text), random, sizeof(random),
+	    sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+	len = snprintf(out, CRYPTO_TOKEN_MAX, "%s%s", prefix, text);
+	assert(len > 0 && len < CRYPTO_TOKEN_MAX);
+	sodium_memzero(random, sizeof(random));
+	sodium_memzero(text, sizeof(text));
+}
+
+void
+crypto_random(void *out, size_t len)
+{
+	randombytes_buf(out, len);
+}
+
+void
+crypto_hmac(const void *key, size_t keylen, const void *data, size_t len,
+    char out[CRYPTO_HASH_HEX])
+{
+	crypto_auth_hmacsha256_state state;
+	unsigned char mac[crypto_auth_hmacsha256_BYTES];
+
+	(void)crypto_auth_hmacsha256_init(&state, key, keylen);
+	(void)crypto_auth_hmacsha256_update(&state, data, len);
+	(void)crypto_auth_hmacsha256_final(&state, mac);
+	(void)sodium_bin2hex(out, CRYPTO_HASH_HEX, mac, sizeof(mac));
+	sodium_memzero(&state, sizeof(state));
+}
+
+bool
+crypto_equal(const char *a, const char *b)
+{
+	size_t len = strlen(a);
+
+	return strlen(b) == len && sodium_memcmp(a, b, len) == 0;
+}
+
+char *
+crypto_base64url(struct arena *a, const void *data, size_t len)
+{
+	size_t size = sodium_base64_encoded_len(len,
+	    sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+	char *out = arena_alloc(a, size, 1);
+
+	return sodium_bin2base64(out, size, data, len,
+	    sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: ISC */
+#include <sys/socket.h>
+
+#include <assert.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/log.h"
+#include "core/str.h"
+#include "db/conn.h"
+
+#define PAUSE_FIRST 50 /* milliseconds between tries of a dead server */
+#define PAUSE_LAST 1000
+#define MIGRATE_TIMEOUT 86400 /* seconds: ALTER may copy a large table */
+
+const struct err *
+db_open(const struct settings *settings, unsigned flags, struct db **out)
+{
+	struct db *db;
+
+	*out = NULL;
+	if (settings->database.host == NULL &&
+	    settings->database.socket == NULL)
+		return err_new(ERR_CONFIG,
+		    "database: neither host nor socket is set");
+	db = mem_alloc(1, sizeof(*db));
+	db->settings = settings;
+	db->flags = flags;
+	*out = db;
+	return NULL;
+}
+
+void
+db_close(struct db *db)
+{
+	if (db == NULL)
+		return;
+	db_drop(db);
+	mem_free(db->prepared);
+	mem_free(db);
+}
+
+/* In a child the connection is still the parent's: nothing that the library
+ * says on closing may get to the server. */
+static void
+disarm(MYSQL *my)
+{
+	int sock = (int)mysql_get_socket(my);
+	int null;
+
+	if (sock < 0 || (null = open("/dev/null", O_RDWR | O_CLOEXEC)) < 0)
+		return;
+	(void)dup3(null, sock, O_CLOEXEC);
+	(void)close(null);
+}
+
+void
+db_drop(struct db *db)
+{
+	if (db->my == NULL)
+		return;
+	if (db->pid != getpid())
+		disarm(db->my);
+	stmt_forget_all(db);
+	mysql_close(db->my);
+	db->my = NULL;
+}
+
+void
+conn_judge(struct db *db, enum db_what what)
+{
+	if (what == DB_LOST || what == DB_AWAY)
+		db_drop(db);
+}
+
+const struct err *
+conn_query(struct db *db, const char *sql, size_t len, enum db_what *what)
+{
+	unsigned number;
+
+	if (mysql_real_query(db->my, sql, len) == 0) {
+		mysql_free_result(mysql_store_result(db->my));
+		if (mysql_errno(db->my) == 0)
+			return NULL;
+	}
+	number = mysql_errno(db->my);
+	*what = db_what(number);
+	return db_error("query", number, mysql_error(db->my));
+}
+
+static void
+set_number(MYSQL *my, enum mysql_option option, int64_t value)
+{
+	unsigned number = (unsigned)value;
+
+	(void)mysql_optionsv(my, option, &number);
+}
+
+static void
+set_bool(MYSQL *my, enum mysql_option option, int value)
+{
+	my_bool flag = (my_bool)value;
+
+	(void)mysql_optionsv(my, option, &flag);
+}
+
+static int64_t
+patience(const struct db *db)
+{
+	return db->flags & DB_MIGRATE ? MIGRATE_TIMEOUT :
+					db->settings->database.timeout;
+}
+
+static MYSQL *
+options(const struct db *db)
+{
+	const struct settings_database *set = &db->settings->database;
+	MYSQL *my = mysql_init(NULL);
+
+	if (my == NULL)
+		return NULL;
+	set_number(my, MYSQL_OPT_CONNECT_TIMEOUT, set->timeout);
+	set_number(my, MYSQL_OPT_READ_TIMEOUT, patience(db));
+	set_number(my, MYSQL_OPT_WRITE_TIMEOUT, set->timeout);
+	set_number(my, MYSQL_OPT_LOCAL_INFILE, 0);
+	set_number(my, MYSQL_OPT_PROTOCOL,
+	    set->host != NULL ? MYSQL_PROTOCOL_TCP : MYSQL_PROTOCOL_SOCKET);
+	set_bool(my, MYSQL_OPT_RECONNECT, 0);
+	(void)mysql_optionsv(my, MYSQL_SET_CHARSET_NAME, "utf8mb4");
+	if (set->host != NULL && set->tls_ca != NULL) {
+		(void)mysql_optionsv(my, MYSQL_OPT_SSL_CA, set->tls_ca);
+		set_bool(my, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, 1);
+	}
+	return my;
+}
+
+/* A lock or a statement is given up by the server, with a clear answer,
+ * before the client loses its patience. */
+static const struct err *
+session(struct db *db)
+{
+	int64_t timeout = db->settings->database.timeout;
+	int64_t lock = timeout > 5 ? 5 : timeout > 1 ? timeout - 1 : 1;
+	char sql[512];
+	const struct err *e;
+	enum db_what what;
+
+	(void)snprintf(sql, sizeof(sql),
+	    "SET SESSION autocommit = 1, sql_mode = 'STRICT_TRANS_TABLES,"
+	    "ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION,NO_ZERO_DATE,"
+	    "NO_ZERO_IN_DATE,ONLY_FULL_GROUP_BY', time_zone = '+00:00',"
+	    " innodb_lock_wait_timeout = %lld, max_statement_time = %lld.5",
+	    (long long)lock, (long long)patience(db) - 1);
+	if ((e = conn_query(db, sql, strlen(sql), &what)) != NULL)
+		return e;
+	(void)snprintf(sql, sizeof(sql), "%s",
+	    "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED");
+	if ((e = conn_query(db, sql, strlen(sql), &what)) != NULL)
+		return e;
+	if ((db->flags & DB_RUNNER) == 0)
+		return NULL;
+	(void)snprintf(sql, sizeof(sql), "%s",
+	    "SET SESSION wsrep_sync_wait = 7");
+	return conn_query(db, sql, strlen(sql), &what);
+}
+
+static const struct err *
+dial(struct db *db)
+{
+	const struct settings_database *set = &db->settings->database;
+	const char *user = set->user, *password = set->password;
+	const struct err *e;
+
+	if ((db->flags & DB_MIGRATE) && set->migrate_user != NULL) {
+		user = set->migrate_user;
+		password = set->migrate_password;
+	}
+	if ((db->my = options(db)) == NULL)
+		return err_new(ERR_UNAVAILABLE, "connect: out of memory");
+	db->pid = getpid();
+	if (mysql_real_connect(db->my, set->host, user, password, set->name,
+		set->host != NULL ? (unsigned)set->port : 0,
+		set->host != NULL ? NULL : set->socket,
+		CLIENT_FOUND_ROWS) == NULL) {
+		e = db_error("connect", mysql_errno(db->my),
+		    mysql_error(db->my));
+		goto out;
+	}
+	if (set->host != NULL && set->tls_ca != NULL &&
+	    mysql_get_ssl_cipher(db->my) == NULL) {
+		e = err_new(ERR_CONFIG,
+		    "connect: tls_ca is set, but the server offers no TLS");
+		goto out;
+	}
+	e = session(db);
+out:
+	if (e != NULL)
+		db_drop(db);
+	return e;
+}
+
+/* Between statements the server has nothing to say; if it did, it closed. */
+static bool
+gone(MYSQL *my)
+{
+	struct pollfd p = {
+		.fd = (int)mysql_get_socket(my),
+		.events = POLLIN | POLLRDHUP,
+	};
+
+	return poll(&p, 1, 0) != 0;
+}
+
+const struct err *
+conn_ready(struct db *db, enum db_what *what)
+{
+	const struct err *e;
+
+	if (db->my != NULL && db->pid != getpid())
+		db_drop(db);
+	if (db->my != NULL && gone(db->my)) {
+		*what = DB_LOST;
+		db_drop(db);
+		if (db->state != DB_PLAIN)
+			return err_new(ERR_UNAVAILABLE,
+			    "the server closed the connection");
+	}
+	if (db->my != NULL)
+		return NULL;
+	*what = DB_AWAY;
+	if (time_mono_ms() < db->not_before)
+		return err_new(ERR_UNAVAILABLE,
+		    "the server did not answer a moment ago");
+	if ((e = dial(db)) == NULL) {
+		db->pause = 0;
+		return NULL;
+	}
+	if (db->pause == 0)
+		log_warn("database: %s", e->msg);
+	db->pause = db->pause == 0 ? PAUSE_FIRST : 2 * db->pause;
+	if (db->pause > PAUSE_LAST)
+		db->pause = PAUSE_LAST;
+	db->not_before = time_mono_ms() + db->pause;
+	return e;
+}

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: ISC
+# Turns sql/NNNN-*.sql into a C table. Bytes, not a string literal: compilers
+# need not take literals of more than 4095 bytes.  Run with LC_ALL=C.
+
+BEGIN {
+	for (i = 1; i < 256; i++)
+		code[sprintf("%c", i)] = i
+	print "/* Generated from sql/ by migrations.awk. */"
+	print "#include \"db/db.h\""
+}
+
+FNR == 1 {
+	if (n > 0)
+		print "\t0\n};"
+	name = FILENAME
+	sub(/.*\//, "", name)
+	sub(/\.sql$/, "", name)
+	names[++n] = name
+	print "\n/* clang-format off */"
+	print "static const char sql_" n "[] = {"
+}
+
+{
+	line = $0 "\n"
+	printf "\t"
+	for (i = 1; i <= length(line); i++)
+		printf "'\\%o',", code[substr(line, i, 1)]
+	print ""
+}
+
+END {
+	if (n > 0)
+		print "\t0\n};"
+	print "\nconst struct migration db_migrations[] = {"
+	for (i = 1; i <= n; i++)
+		print "\t{ .name = \"" names[i] "\", .sql = sql_" i " },"
+	print "\t{ .name = NULL },"
+	print "};"
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: ISC */
+#include <errno.h>
+#include <string.h>
+
+#include <mariadb/mysqld_error.h>
+
+#include "core/str.h"
+#include "db/conn.h"
+
+#define ARENA ((size_t)4 << 20) /* of what one check reads */
+
+/* A row of schema_migration, and the arguments of what writes it. */
+struct applied {
+	const char *name;
+	const char *checksum;
+	const char *state; /* started, applied */
+	struct when finished_at;
+};
+
+struct sum {
+	const char *sql;
+	const char *checksum;
+};
+
+#define F(m) FIELD(struct applied, m, 0)
+
+static const struct field applied_row[] = {
+	F(name),
+	F(checksum),
+	F(state),
+	F(finished_at),
+	FIELD_END,
+};
+static const struct field name_args[] = {
+	F(name),
+	FIELD_END,
+};
+static const struct field begin_args[] = {
+	F(name),
+	F(checksum),
+	FIELD_END,
+};
+static const struct field sum_args[] = {
+	FIELD(struct sum, sql, 0),
+	FIELD_END,
+};
+static const struct field sum_row[] = {
+	FIELD(struct sum, checksum, 0),
+	FIELD_END,
+};
+
+static const struct stmt migration_all = {
+	.name = "migration_all",
+	.sql = "SELECT name, checksum, state, finished_at"
+	       " FROM schema_migration ORDER BY name",
+	.row = applied_row,
+	.rowsize = sizeof(struct applied),
+};
+static const struct stmt migration_any = {
+	.name = "migration_any",
+	.sql = "SELECT name FROM schema_migration LIMIT 1",
+	.row = name_args,
+	.rowsize = sizeof(struct applied),
+};
+static const struct stmt migration_begin = {
+	.name = "migration_begin",
+	.sql = "INSERT INTO schema_migration (name, checksum)"
+	       " VALUES (?, ?) ON DUPLICATE KEY UPDATE"
+	       " checksum = VALUES(checksum), state = 'started',"
+	       " started_at = CURRENT_TIMESTAMP(3), finished_at = NULL",
+	.args = begin_args,
+};
+static const struct stmt migration_end = {
+	.name = "migration_end",
+	.sql = "UPDATE schema_migration SET state = 'applied',"
+	       " finished_at = CURRENT_TIMESTAMP(3) WHERE name = ?",
+	.args = name_args,
+};
+static const struct stmt migration_sum = {
+	.name = "migration_sum",
+	.sql = "SELECT SHA2(?, 256) AS checksum",
+	.args = sum_args,
+	.row = sum_row,
+	.rowsize = sizeof(struct sum),
+};
+
+static const char record[] =
+    "CREATE TABLE IF NOT EXISTS schema_migration ("
+    " name VARCHAR(100) NOT NULL PRIMARY KEY,"
+    " checksum CHAR(64) NOT NULL,"
+    " state ENUM('started', 'applied') NOT NULL DEFAULT 'started',"
+    " started_at DATETIME(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3),"
+    " finished_at DATETIME(3)"
+    ") ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;";
+
+static const struct migration *
+known(const char *name)
+{
+	const struct migration *m;
+
+	for (m = db_migrations; m->name != NULL; m++)
+		if (strcmp(m->name, name) == 0)
+			return m;
+	return NULL;
+}
+
+static const struct err *
+checksum(struct db *db, struct arena *a, const struct migration *m,
+    const char **out)
+{
+	const struct sum args = { .sql = m->sql };
+	struct sum row;
+	const struct err *e;
+
+	*out = NULL;
+	if ((e = db_row(db, a, &migration_sum, &args, &row)) != NULL)
+		return e;
+	*out = row.checksum;
+	return NULL;
+}
+
+static const struct err *
+state_of(struct db *db, struct arena *a, const struct applied *row,
+    const char **out)
+{
+	const struct migration *m = known(row->name);
+	const struct err *e;
+	const char *sum;
+
+	*out = "unknown";
+	if (m == NULL)
+		return NULL;
+	if ((e = checksum(db, a, m, &sum)) != NULL)
+		return e;
+	if (strcmp(row->state, "applied") != 0)
+		*out = "unfinished";
+	else
+		*out = str_eq(sum, row->checksum) ? "applied" : "changed";
+	return NULL;
+}
+
+static const struct applied *
+find(const struct list *rows, const char *name)
+{
+	const struct applied *row = rows->items;
+	size_t i;
+
+	for (i = 0; i < rows->n; i++)
+		if (strcmp(row[i].name, name) == 0)
+			return &row[i];
+	return NULL;
+}
+
+const struct err *
+db_migration_states(struct db *db, struct arena *a, struct list *out)
+{
+	const struct migration *m;
+	const struct applied *row;
+	struct migration_state *states;
+	struct list rows;
+	const struct err *e;
+	size_t n = 0, i;
+
+	*out = (struct list){ .items = NULL };
+	e = db_rows(db, a, &migration_all, NULL, &rows);
+	if (e != NULL && e->sys != ER_NO_SUCH_TABLE)
+		return e;
+	for (m = db_migrations; m->name != NULL; m++)
+		n++;
+	states = arena_alloc(a, n + rows.n, sizeof(*states));
+	row = rows.items;
+	for (n = 0, i = 0; i < rows.n; i++, n++) {
+		states[n].name = row[i].name;
+		states[n].finished_at = row[i].finished_at;
+		if ((e = state_of(db, a, &row[i], &states[n].state)) != NULL)
+			return e;
+	}
+	for (m = db_migrations; m->name != NULL; m++)
+		if (find(&rows, m->name) == NULL) {
+			states[n].name = m->name;
+			states[n++].state = "pending";
+		}
+	out->items = states;
+	out->n = n;
+	return NULL;
+}
+
+const struct err *
+db_migrate(struct db *db, const char *name)
+{
+	const struct migration *m = known(name);
+	struct applied row = { .name = name };
+	struct arena *a;
+	const struct err *e;
+
+	if (m == NULL)
+		return err_new(ERR_NOTFOUND, "no migration %s", name);
+	a = arena_open(ARENA);
+	if ((e = db_script(db, record)) != NULL ||
+	    (e = checksum(db, a, m, &row.checksum)) != NULL ||
+	    (e = db_exec(db, &migration_begin, &row, NULL)) != NULL ||
+	    (e = db_script(db, m->sql)) != NULL ||
+	    (e = db_exec(db, &migration_end, &row, NULL)) != NULL)
+		e = err_wrap(e, "migration %s", name);
+	arena_close(a);
+	return e;
+}
+
+/* What a state other than applied means to a program that wants to run. */
+static const struct {
+	const char *state;
+	const char *advice;
+} refusals[] = {
+	{ "pending", "is not applied: run slipway-admin migrate" },
+	{ "unfinished", "was interrupted: run slipway-admin migrate" },
+	{ "changed",
+	    "was applied with another text than this program's:"
+	    " install the release that applied it" },
+	{ "unknown",
+	    "is newer than this program: install the release that"
+	    " applied it" },
+};
+
+static const struct err *
+refuse(const struct migration_state *m)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++)
+		if (strcmp(refusals[i].state, m->state) == 0)
+			return err_new(ERR_CONFIG,
+			    "%s " SLIPWAY_VERSION
+			    " refuses this schema: migration %s %s",
+			    program_invocation_short_name, m->name,
+			    refusals[i].advice);
+	return NULL;
+}
+
+const struct err *
+db_check_schema(struct db *db)
+{
+	const struct migration_state *m;
+	struct arena *a = arena_open(ARENA);
+	struct list list;
+	const struct err *e;
+	size_t i;
+
+	if ((e = db_migration_states(db, a, &list)) != NULL)
+		goto out;
+	m = list.items;
+	for (i = 0; i < list.n; i++)
+		if ((e = refuse(&m[i])) != NULL)
+			break;
+out:
+	arena_close(a);
+	return e;
+}
+
+const struct err *
+db_ping(struct db *db)
+{
+	struct arena *a = arena_open(ARENA);
+	struct applied row;
+	const struct err *e;
+
+	e = db_row(db, a, &migration_any, NULL, &row);
+	arena_close(a);
+	return e != NULL && e->code == ERR_NOTFOUND ? NULL : e;
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: ISC */
+#include <assert.h>
+#include <string.h>
+
+#include "core/str.h"
+#include "db/conn.h"
+
+/* A read that took longer before the connection broke is not tried again:
+ * the caller waits for one timeout at most. */
+#define SOON 1000 /* milliseconds */
+
+/* One use of a statement. */
+struct call {
+	const struct stmt *s;
+	const void *args;
+	struct arena *a;
+	void *one;         /* where a single row goes, or… */
+	struct list *many; /* …all of them, or… */
+	struct db_done done;
+	bool found;
+	bool sent; /* the server may have seen it */
+	enum db_what what;
+};
+
+static const struct err *
+stmt_error(const struct stmt *s, MYSQL_STMT *st, enum db_what *what)
+{
+	unsigned number = mysql_stmt_errno(st);
+
+	*what = db_what(number);
+	return db_error(s->name, number, mysql_stmt_error(st));
+}
+
+const struct err *
+stmt_get(struct db *db, const struct stmt *s, struct prepared **out,
+    enum db_what *what)
+{
+	const struct err *e;
+	MYSQL_STMT *st;
+	size_t i;
+
+	*out = NULL;
+	for (i = 0; i < db->n; i++)
+		if (db->prepared[i].key == s) {
+			*out = &db->prepared[i];
+			return NULL;
+		}
+	if ((st = mysql_stmt_init(db->my)) == NULL)
+		return err_new(ERR_UNAVAILABLE, "%s: out of memory", s->name);
+	if (mysql_stmt_prepare(st, s->sql, strlen(s->sql)) != 0) {
+		e = stmt_error(s, st, what);
+		(void)mysql_stmt_close(st);
+		return e;
+	}
+	if (db->n == db->cap) {
+		db->cap = db->cap == 0 ? 32 : 2 * db->cap;
+		db->prepared = mem_grow(db->prepared, db->cap,
+		    sizeof(*db->prepared));
+	}
+	db->prepared[db->n] = (struct prepared){ .key = s, .st = st };
+	*out = &db->prepared[db->n++];
+	return NULL;
+}
+
+void
+stmt_forget(struct db *db, const struct stmt *s)
+{
+	size_t i;
+
+	for (i = 0; i < db->n; i++)
+		if (db->prepared[i].key == s) {
+			(void)mysql_stmt_close(db->prepared[i].st);
+			db->prepared[i] = db->prepared[--db->n];
+			return;
+		}
+}
+
+void
+stmt_forget_all(struct db *db)
+{
+	while (db->n > 0)
+		(void)mysql_stmt_close(db->prepared[--db->n].st);
+}
+
+static const struct err *
+take_rows(struct prepared *p, struct call *c)
+{
+	size_t n = (size_t)mysql_stmt_num_rows(p->st);
+	const struct err *e;
+	void *items = c->one;
+
+	if (!p->checked && (e = check_columns(c->s, p->st)) != NULL)
+		return e;
+	p->checked = true;
+	c->found = n > 0;
+	if (c->many == NULL) {
+		if (n == 0)
+			return NULL;
+		(void)memset(items, 0, c->s->rowsize);
+		return row_fetch(p->st, c->s, c->a, 1, items);
+	}
+	items = arena_alloc(c->a, n, c->s->rowsize);
+	if ((e = row_fetch(p->st, c->s, c->a, n, items)) != NULL)
+		return e;
+	c->many->items = items;
+	c->many->n = n;
+	return NULL;
+}
+
+static const struct err *
+call_once(struct db *db, struct call *c)
+{
+	struct cell cells[DB_COLUMNS];
+	const struct err *e;
+	struct prepared *p;
+
+	c->sent = false;
+	c->what = DB_BUG;
+	if ((e = conn_ready(db, &c->what)) != NULL)
+		return e;
+	if ((e = stmt_get(db, c->s, &p, &c->what)) != NULL)
+		return e;
+	if ((e = row_bind_args(p->st, c->s, c->args, cells)) != NULL)
+		return e;
+	c->sent = true;
+	if (mysql_stmt_execute(p->st) != 0 ||
+	    (mysql_stmt_field_count(p->st) > 0 &&
+		mysql_stmt_store_result(p->st) != 0)) {
+		e = stmt_error(c->s, p->st, &c->what);
+		goto out;
+	}
+	if (mysql_stmt_field_count(p->st) == 0) {
+		c->done.affected = (int64_t)mysql_stmt_affected_rows(p->st);
+		c->done.insert_id = (int64_t)mysql_stmt_insert_id(p->st);
+		if (c->s->row != NULL)
+			e = err_new(ERR_CONFIG, "%s returns no rows",
+			    c->s->name);
+	} else {
+		if (c->s->row == NULL)
+			e = err_new(ERR_CONFIG, "%s returns rows", c->s->name);
+		else
+			e = take_rows(p, c);
+	}
+out:
+	(void)mysql_stmt_free_result(p->st);
+	return e;
+}
+
+static bool
+is_read(const struct stmt *s)
+{
+	return str_starts(s->sql, "SELECT ") || str_starts(s->sql, "WITH ");
+}
+
+static void
+doom(struct db *db, enum db_what what, const struct err *e)
+{
+	db->state = DB_DOOMED;
+	db->why = what;
+	db->doom = *e;
+}
+
+/* Whether the call may be made again; `tries` were made since `start`. */
+static bool
+again(struct db *db, const struct call *c, int tries, int64_t start)
+{
+	if (c->what == DB_STALE) {
+		stmt_forget(db, c->s);
+		return tries == 1;
+	}
+	if (db->state != DB_PLAIN)
+		return false;
+	if (c->what == DB_AGAIN) {
+		if (tries > DB_CONFLICTS)
+			return false;
+		db_sleep(INT64_C(5) << tries);
+		return true;
+	}
+	return c->what == DB_LOST && tries == 1 &&
+	    (is_read(c->s) || !c->sent) && time_mono_ms() - start < SOON;
+}
+
+static const struct err *
+call(struct db *db, struct call *c)
+{
+	int64_t start = time_mono_ms();
+	const struct err *e;
+	int tries = 0;
+
+	if (db->state == DB_DOOMED)
+		return &db->doom;
+	do {
+		if ((e = call_once(db, c)) == NULL)
+			return NULL;
+		conn_judge(db, c->what);
+	} while (again(db, c, ++tries, start));
+	if (db->state == DB_OPEN) {
+		if (c->what != DB_BUG && c->what != DB_TWICE)
+			doom(db, c->what, e);
+		return e;
+	}
+	if ((c->what == DB_LOST || c->what == DB_CUT) && c->sent &&
+	    !is_read(c->s))
+		return db_unknown(e);
+	return e;
+}
+
+const struct err *
+db_row(struct db *db, struct arena *a, const struct stmt *s, const void *args,
+    void *out)
+{
+	struct call c = { .s = s, .args = args, .a = a, .one = out };
+	const struct err *e;
+
+	assert(args != out || args == NULL);
+	(void)memset(out, 0, s->rowsize);
+	if ((e = call(db, &c)) != NULL)
+		return e;
+	if (!c.found)
+		return err_new(ERR_NOTFOUND, "%s: no row", s->name);
+	return NULL;
+}
+
+const struct err *
+db_rows(struct db *db, struct arena *a, const struct stmt *s, const void *args,
+    struct list *out)
+{
+	struct call c = { .s = s, .args = args, .a = a, .many = out };
+
+	*out = (struct list){ .items = NULL };
+	return call(db, &c);
+}
+
+const struct err *
+db_exec(struct db *db, const struct stmt *s, const void *args,
+    struct db_done *out)
+{
+	struct call c = { .s = s, .args = args };
+	const struct err *e;
+
+	if (out != NULL)
+		*out = (struct db_done){ .affected = 0 };
+	assert(s->row == NULL);
+	e = call(db, &c);
+	if (e == NULL && out != NULL)
+		*out = c.done;
+	return e;
+}

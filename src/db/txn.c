@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: ISC */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/log.h"
+#include "core/str.h"
+#include "db/conn.h"
+
+#define RESOLVE 8000 /* milliseconds to find out about a lost COMMIT */
+#define RETRY_PAUSE 100
+#define TOKEN_SIZE 33
+
+struct token {
+	const char *token;
+};
+
+static const struct field token_fields[] = {
+	FIELD(struct token, token, 0),
+	FIELD_END,
+};
+
+static const struct stmt token_insert = {
+	.name = "commit_token_insert",
+	.sql = "INSERT INTO commit_token (token) VALUES (?)",
+	.args = token_fields,
+};
+
+static const struct stmt token_find = {
+	.name = "commit_token_find",
+	.sql = "SELECT token FROM commit_token WHERE token = ?",
+	.args = token_fields,
+	.row = token_fields,
+	.rowsize = sizeof(struct token),
+};
+
+/* How one run of the body ended. */
+enum outcome {
+	TXN_DONE,
+	TXN_BEFORE,   /* the token was there: an earlier run was committed */
+	TXN_CONFLICT, /* nothing was changed, run it again */
+	TXN_LOST,     /* the same, the connection is gone */
+	TXN_UNKNOWN,  /* the answer to COMMIT is missing */
+	TXN_FAILED,   /* nothing was changed by this run, that is the end */
+};
+
+struct txn {
+	char token[TOKEN_SIZE];
+	db_body *body;
+	void *context;
+	bool unknown; /* a COMMIT was sent and nobody knows what it did */
+	int conflicts;
+	int losses;
+	int64_t deadline; /* of finding out; 0 while there is none */
+};
+
+static void
+token_make(char out[TOKEN_SIZE])
+{
+	static const char hex[] = "0123456789abcdef";
+	unsigned char bytes[(TOKEN_SIZE - 1) / 2];
+	size_t i;
+
+	arc4random_buf(bytes, sizeof(bytes));
+	for (i = 0; i < sizeof(bytes); i++) {
+		out[2 * i] = hex[bytes[i] >> 4];
+		out[2 * i + 1] = hex[bytes[i] & 15];
+	}
+	out[TOKEN_SIZE - 1] = '\0';
+}
+
+static enum outcome
+outcome_of(enum db_what what)
+{
+	if (what == DB_AGAIN)
+		return TXN_CONFLICT;
+	return what == DB_LOST ? TXN_LOST : TXN_FAILED;
+}
+
+/* Leaves no transaction open: of a connection that is closed the server rolls
+ * back by itself. */
+static void
+rollback(struct db *db)
+{
+	enum db_what what;
+
+	if (db->my != NULL && conn_query(db, "ROLLBACK", 8, &what) != NULL)
+		db_drop(db);
+	db->state = DB_PLAIN;
+}
+
+static const struct err *
+commit(struct db *db, enum outcome *out)
+{
+	enum db_what what;
+	const struct err *e;
+
+	*out = TXN_DONE;
+	e = conn_query(db, "COMMIT", 6, &what);
+	db->state = DB_PLAIN;
+	if (e == NULL)
+		return NULL;
+	*out = what == DB_AGAIN ? TXN_CONFLICT : TXN_UNKNOWN;
+	db_drop(db);
+	return err_wrap(e, "commit");
+}
+
+/* One run. The token comes first: where an earlier run may still be under way
+ * in the server, this waits for it, and does nothing if it was committed. */
+static const struct err *
+run(struct db *db, struct txn *t, enum outcome *out)
+{
+	const struct token args = { .token = t->token };
+	enum db_what what = DB_BUG;
+	const struct err *e;
+
+	if ((e = conn_ready(db, &what)) != NULL ||
+	    (e = conn_query(db, "START TRANSACTION", 17, &what)) != NULL) {
+		*out = outcome_of(what);
+		conn_judge(db, what);
+		return e;
+	}
+	db->state = DB_OPEN;
+	e = db_exec(db, &token_insert, &args, NULL);
+	if (e != NULL && e->sys == DB_DUPLICATE) {
+		rollback(db);
+		*out = TXN_BEFORE;
+		return e;
+	}
+	if (e == NULL) {
+		t->unknown = false;
+		e = t->body(db, t->context);
+	}
+	if (db->state == DB_OPEN && e == NULL)
+		return commit(db, out);
+	*out = TXN_FAILED;
+	if (db->state == DB_DOOMED) {
+		*out = outcome_of(db->why);
+		e = &db->doom;
+	}
+	rollback(db);
+	return e;
+}
+
+/* A refused token is looked up: a cluster may refuse a key that no committed
+ * row has. */
+static const struct err *
+confirm(struct db *db, const struct txn *t, bool *out)
+{
+	const struct token args = { .token = t->token };
+	struct arena *a = arena_open(1024);
+	struct token found;
+	const struct err *e;
+
+	e = db_row(db, a, &token_find, &args, &found);
+	*out = e == NULL;
+	arena_close(a);
+	return e;
+}
+
+/* Whether another run may be made, after a pause. */
+static bool
+another(struct txn *t, enum outcome last)
+{
+	if (last == TXN_UNKNOWN) {
+		t->unknown = true;
+		if (t->deadline == 0)
+			t->deadline = time_mono_ms() + RESOLVE;
+	}
+	if (t->unknown) {
+		db_sleep(RETRY_PAUSE);
+		return time_mono_ms() < t->deadline;
+	}
+	if (last == TXN_CONFLICT) {
+		db_sleep(INT64_C(5) << t->conflicts);
+		return ++t->conflicts < DB_CONFLICTS;
+	}
+	return last == TXN_LOST && ++t->losses == 1;
+}
+
+const struct err *
+db_transaction(struct db *db, db_body *body, void *context)
+{
+	struct txn t = { .body = body, .context = context };
+	enum outcome last;
+	const struct err *e;
+	bool found;
+
+	assert(db->state == DB_PLAIN);
+	token_make(t.token);
+	do {
+		e = run(db, &t, &last);
+		if (last == TXN_DONE)
+			return NULL;
+		if (last == TXN_BEFORE && t.unknown) {
+			e = confirm(db, &t, &found);
+			if (found)
+				return NULL;
+		}
+	} while (another(&t, last));
+	return t.unknown ? db_unknown(e) : e;
+}

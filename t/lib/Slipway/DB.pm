@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: ISC
+package Slipway::DB;
+
+# A MariaDB server of the test's own: unix socket only, small, ended with the
+# test.  A server's empty data directory takes seconds to make, so one is kept
+# per user and copied.
+#
+#   my $db = Slipway::DB->start;      an empty database `slipway`, two accounts
+#   my $db = Slipway::DB->start(port => 1, args => ['--max-connections=4']);
+#   $db->migrate;                     the schema
+#   $db->conf                         a [database] section for slipway.conf
+
+use strict;
+use warnings;
+use Fcntl qw(:flock);
+use File::Path qw(remove_tree);
+use Slipway::Test;
+use Time::HiRes qw(sleep);
+
+my $made = 0;
+
+# What the accounts may do: rows, or rows and tables.
+my @accounts = (
+	['slipway', 'rows-password', 'SELECT, INSERT, UPDATE, DELETE'],
+	['slipway_admin', 'schema-password',
+	    'SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, INDEX, DROP, REFERENCES'],
+);
+
+sub _server {
+	for my $path (qw(/usr/sbin/mariadbd /usr/libexec/mariadbd /usr/sbin/mysqld)) {
+		return $path if -x $path;
+	}
+	die "mariadbd is missing: install mariadb-server\n";
+}
+
+# An initialised data directory, made once per user and server version.
+sub _template {
+	my $base = ($ENV{TMPDIR} || '/tmp') . "/slipway-t-template-$>";
+	mkdir $base, 0700;
+	my @st = lstat $base;
+	die "$base is not mine\n" if !-d _ || $st[4] != $> || ($st[2] & 022);
+	open my $lock, '>', "$base/lock" or die "$base/lock: $!";
+	flock $lock, LOCK_EX or die "$base/lock: $!";
+	my (undef, $version) = run_cmd(_server(), '--version');
+	$version =~ s/[^\w.+-]+/_/g;
+	my $dir = "$base/$version";
+	return $dir if -e "$dir.done";
+	remove_tree($dir);
+	my ($status, $out, $err) = run_cmd('mariadb-install-db', '--no-defaults',
+	    "--datadir=$dir", '--auth-root-authentication-method=socket',
+	    '--skip-test-db', '--innodb-log-file-size=8M', _as_root());
+	die "mariadb-install-db: $out$err" if $status != 0;
+	spew("$dir.done", '');
+	return $dir;
+}
+
+sub _as_root { return is_root() ? '--user=root' : () }
+
+sub start {
+	my ($class, %opt) = @_;
+	my $dir = tempdir() . '/db' . ++$made;
+	my $self = bless { dir => $dir, %opt }, $class;
+	mkdir $dir, 0755 or die "$dir: $!";
+	my ($status, undef, $err) = run_cmd('cp', '-a', _template(), "$dir/data");
+	die "cp: $err" if $status != 0;
+	$self->{port} = free_port() if $opt{port};
+	$self->resume;
+	$self->sql('CREATE DATABASE slipway CHARACTER SET utf8mb4', 'mysql');
+	for my $account (@accounts) {
+		my ($name, $password, $rights) = @$account;
+		for my $host ('localhost', '127.0.0.1') {
+			$self->sql("CREATE USER '$name'\@'$host' IDENTIFIED BY '$password';"
+			    . "GRANT $rights ON slipway.* TO '$name'\@'$host'", 'mysql');
+		}
+	}
+	return $self;
+}
+
+# Starts the server on the data that there is, and waits until it answers.
+sub resume {
+	my ($self, @more) = @_;
+	my $dir = $self->{dir};
+	my @net = $self->{port}
+	    ? ('--bind-address=127.0.0.1', "--port=$self->{port}")
+	    : ('--skip-networking');
+	$self->{pid} = start_process({ name => "mariadbd-$made" }, _server(),
+	    '--no-defaults', "--datadir=$dir/data", '--socket=' . $self->socket,
+	    "--pid-file=$dir/pid", @net, '--skip-log-bin',
+	    '--performance-schema=OFF', '--innodb-buffer-pool-size=32M',
+	    '--innodb-log-file-size=8M', '--key-buffer-size=1M',
+	    '--innodb-buffer-pool-dump-at-shutdown=OFF',
+	    '--innodb-buffer-pool-load-at-startup=OFF',
+	    '--max-connections=40', '--skip-name-resolve',
+	    @{ $self->{args} || [] }, @more, _as_root());
+	my $up = poll(60, sub {
+		die "mariadbd ended: see $dir/../mariadbd-$made.log\n"
+		    if waitpid($self->{pid}, POSIX::WNOHANG()) != 0;
+		my ($status) = $self->client('SELECT 1', 'mysql');
+		return $status == 0;
+	});
+	die "mariadbd does not answer\n" if !$up;
+	return $self;
+}
+
+sub socket { my ($self) = @_; return "$self->{dir}/sock" }
+sub port { my ($self) = @_; return $self->{port} }
+sub pid { my ($self) = @_; return $self->{pid} }
+
+# The command line client as the administrator: ($?, output, error).
+sub client {
+	my ($self, $text, $base) = @_;
+	return run_cmd({ stdin => $text }, 'mariadb', '--no-defaults',
+	    '--socket=' . $self->socket, '--batch', '--skip-column-names',
+	    '--default-character-set=utf8mb4', '--user=' . getpwuid($>),
+	    defined $base ? $base : 'slipway');
+}
+
+# Runs SQL as the administrator: the rows, columns apart by tabs.
+sub sql {
+	my ($self, $text, $base) = @_;
+	my ($status, $out, $err) = $self->client($text, $base);
+	die "sql: $err" if $status != 0;
+	chomp $out;
+	return $out;
+}
+
+# A [database] section; with tcp => 1 by host and port.
+sub conf {
+	my ($self, %opt) = @_;
+	my $where = $opt{tcp} || $opt{port}
+	    ? "host = 127.0.0.1\nport = " . ($opt{port} || $self->{port}) . "\n"
+	    : 'socket = ' . ($opt{socket} || $self->socket) . "\n";
+	my $timeout = $opt{timeout} || 5;
+	return "[database]\n${where}name = slipway\n"
+	    . "user = $accounts[0][0]\npassword = $accounts[0][1]\n"
+	    . "migrate_user = $accounts[1][0]\n"
+	    . "migrate_password = $accounts[1][1]\ntimeout = $timeout\n";
+}
+
+# The file of that section alone.
+sub conf_file {
+	my ($self, %opt) = @_;
+	return spew("$self->{dir}/slipway.conf", $self->conf(%opt), 0600);
+}
+
+sub migrate {
+	my ($self) = @_;
+	my ($status, $out, $err) = run_cmd(program('slipway-admin'), '-c',
+	    $self->conf_file, 'migrate');
+	die "slipway-admin migrate: $out$err" if $status != 0;
+	return $self;
+}
+
+sub stop {
+	my ($self) = @_;
+	stop_process($self->{pid}) if defined $self->{pid};
+	delete $self->{pid};
+	return $self;
+}
+
+sub kill9 {
+	my ($self) = @_;
+	stop_process($self->{pid}, 'KILL') if defined $self->{pid};
+	delete $self->{pid};
+	return $self;
+}
+
+sub restart {
+	my ($self, @more) = @_;
+	return $self->stop->resume(@more);
+}
+
+1;
