@@ -2,7 +2,6 @@
 #include "core/buf.h"
 
 #include <assert.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -75,21 +74,29 @@ buf_putc(struct buf *b, char c)
 }
 
 void
-buf_printf(struct buf *b, const char *fmt, ...)
+buf_vprintf(struct buf *b, const char *fmt, va_list ap)
 {
-	va_list ap;
+	va_list measure;
 	int len;
 
-	va_start(ap, fmt);
-	len = vsnprintf(NULL, 0, fmt, ap);
-	va_end(ap);
+	va_copy(measure, ap);
+	len = vsnprintf(NULL, 0, fmt, measure);
+	va_end(measure);
 	assert(len >= 0);
 	if (!room(b, (size_t)len))
 		return;
-	va_start(ap, fmt);
 	(void)vsnprintf(b->data + b->len, (size_t)len + 1, fmt, ap);
-	va_end(ap);
 	b->len += (size_t)len;
+}
+
+void
+buf_printf(struct buf *b, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	buf_vprintf(b, fmt, ap);
+	va_end(ap);
 }
 
 void

@@ -9,6 +9,7 @@
 #ifndef SLIPWAY_CORE_BUF_H
 #define SLIPWAY_CORE_BUF_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -34,6 +35,7 @@ void buf_add(struct buf *, const void *data, size_t len);
 void buf_puts(struct buf *, const char *s);
 void buf_putc(struct buf *, char c);
 void buf_printf(struct buf *, const char *fmt, ...) PRINTFLIKE(2, 3);
+void buf_vprintf(struct buf *, const char *fmt, va_list) PRINTFLIKE(2, 0);
 /* Removes the first n bytes. */
 void buf_drop(struct buf *, size_t n);
 /* ERR_TOO_LARGE if something did not fit. */

@@ -20,6 +20,7 @@
 
 #include <stdbool.h>
 
+#include "core/arena.h"
 #include "core/buf.h"
 
 #define SPOOL_RECORD ((size_t)1 << 20)
