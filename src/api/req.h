@@ -10,6 +10,7 @@
 #ifndef SLIPWAY_API_REQ_H
 #define SLIPWAY_API_REQ_H
 
+#include "api/uri.h"
 #include "core/buf.h"
 #include "core/settings.h"
 #include "crypto/crypto.h"
@@ -89,6 +90,8 @@ struct req {
 	enum role role;            /* of `who` */
 	int64_t id[REQ_IDS];       /* of {id}… in the path, in their order */
 	const char *slug[REQ_IDS]; /* the same as text */
+	struct uri_pair pair[URI_PAIRS]; /* the query as sent */
+	size_t pairs;
 	struct req_value query[REQ_PARAMS]; /* in the order of the table */
 	void *body;       /* route->in, read; NULL if updating */
 	const char *text; /* the body as sent, route->in only */

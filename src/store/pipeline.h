@@ -6,6 +6,10 @@
 #include "db/db.h"
 #include "store/page.h"
 
+#define PIPELINE_STEPS_MAX 100
+#define PIPELINE_TIMEOUT_MAX (INT64_C(30) * 24 * 3600) /* seconds */
+#define STEP_SCRIPT_MAX 65535                          /* bytes */
+
 struct step {
 	int64_t id;
 	int64_t pipeline_id;
@@ -38,6 +42,7 @@ extern const struct shape step_shape;       /* a step of its own */
 extern const struct shape inner_step_shape; /* one inside a pipeline */
 extern const struct shape pipeline_shape;
 extern const struct stmt *const pipeline_stmts[];
+extern const struct stmt *const step_stmts[];
 
 /* project_id 0 = of all projects; each with its steps. */
 MUSTCHECK const struct err *pipeline_page(struct db *, struct arena *,
@@ -62,12 +67,19 @@ MUSTCHECK const struct err *step_page(struct db *, struct arena *,
     int64_t pipeline_id, struct page *, struct list *out);
 MUSTCHECK const struct err *step_by_id(struct db *, struct arena *, int64_t id,
     struct step *out);
+/* Fills in the steps of each of a list of pipelines. */
+MUSTCHECK const struct err *steps_of(struct db *, struct arena *,
+    struct list *pipelines);
+/* At the position that it has; for a pipeline in the making. */
+MUSTCHECK const struct err *step_append(struct db *, const struct step *,
+    int64_t *id);
 /* These three keep the positions of the pipeline without gaps; they run
  * inside a transaction that holds the pipeline's row. An unset position is
  * the last; one past the end is the last too. */
 MUSTCHECK const struct err *step_insert(struct db *, const struct step *,
     int64_t *id);
-MUSTCHECK const struct err *step_update(struct db *, const struct step *);
+MUSTCHECK const struct err *step_update(struct db *, const struct step *old,
+    const struct step *);
 MUSTCHECK const struct err *step_delete(struct db *, const struct step *);
 
 #endif

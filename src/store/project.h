@@ -58,12 +58,15 @@ MUSTCHECK const struct err *project_by_id(struct db *, struct arena *,
 /* The same, locked until the transaction ends. */
 MUSTCHECK const struct err *project_lock(struct db *, struct arena *,
     int64_t id, struct project *out);
-/* A name or directory that another live project has, or a directory inside
- * another's or around it, is ERR_CONFLICT with a detail that says which. */
+/* Inside a transaction. A name or directory that another live project has, or
+ * a directory inside another's or around it, is ERR_CONFLICT; the faults say
+ * which. */
 MUSTCHECK const struct err *project_insert(struct db *, const struct project *,
-    int64_t *id);
-MUSTCHECK const struct err *project_update(struct db *, const struct project *);
-/* Takes its pipelines and steps along and cancels what is pending. */
+    struct faults *, int64_t *id);
+MUSTCHECK const struct err *project_update(struct db *, const struct project *,
+    struct faults *);
+/* Takes its pipelines and steps along and cancels what is pending; inside a
+ * transaction that holds the project's row. */
 MUSTCHECK const struct err *project_delete(struct db *, int64_t id);
 MUSTCHECK const struct err *workspace_save(struct db *,
     const struct workspace_status *);

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: ISC */
+/* Errors as the world sees them: problem details (RFC 9457). */
+#include <string.h>
+
+#include "api/answer.h"
+
+#define RETRY_AFTER "5" /* seconds; an outage of MariaDB is rarely shorter */
+
+const char *
+status_phrase(int status)
+{
+	static const struct {
+		int status;
+		const char *phrase;
+	} phrases[] = {
+		{ 200, "OK" },
+		{ 201, "Created" },
+		{ 202, "Accepted" },
+		{ 204, "No Content" },
+		{ 206, "Partial Content" },
+		{ 304, "Not Modified" },
+		{ 400, "Bad Request" },
+		{ 401, "Unauthorized" },
+		{ 403, "Forbidden" },
+		{ 404, "Not Found" },
+		{ 405, "Method Not Allowed" },
+		{ 409, "Conflict" },
+		{ 412, "Precondition Failed" },
+		{ 413, "Content Too Large" },
+		{ 415, "Unsupported Media Type" },
+		{ 416, "Range Not Satisfiable" },
+		{ 422, "Unprocessable Content" },
+		{ 429, "Too Many Requests" },
+		{ 500, "Internal Server Error" },
+		{ 502, "Bad Gateway" },
+		{ 503, "Service Unavailable" },
+		{ 504, "Gateway Timeout" },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(phrases) / sizeof(phrases[0]); i++)
+		if (phrases[i].status == status)
+			return phrases[i].phrase;
+	return "Status";
+}
+
+static void
+errors_write(struct buf *b, const struct faults *f)
+{
+	size_t i, n = f->n < FAULTS_MAX ? f->n : FAULTS_MAX;
+
+	buf_puts(b, ",\"errors\":[");
+	for (i = 0; i < n; i++) {
+		buf_puts(b, i > 0 ? ",{\"pointer\":" : "{\"pointer\":");
+		json_string(b, f->item[i].pointer);
+		buf_puts(b, ",\"detail\":");
+		json_string(b, f->item[i].detail);
+		buf_putc(b, '}');
+	}
+	buf_putc(b, ']');
+}
+
+void
+problem_answer(struct req *rq, const struct err *e)
+{
+	const struct err_kind *kind = &err_kinds[e->code];
+	struct answer *an = &rq->answer;
+	struct buf *b = &an->body;
+
+	buf_clear(b);
+	an->source = NULL;
+	an->etag = NULL;
+	an->status = kind->http;
+	an->type = "application/problem+json";
+	buf_puts(b, "{\"type\":\"about:blank\",\"title\":");
+	json_string(b, status_phrase(kind->http));
+	buf_printf(b, ",\"status\":%d,\"detail\":", kind->http);
+	json_string(b, e->detail[0] != '\0' ? e->detail : kind->text);
+	buf_puts(b, ",\"code\":");
+	json_string(b, kind->name);
+	buf_puts(b, ",\"requestId\":");
+	json_string(b, rq->request_id);
+	if (rq->faults.n > 0)
+		errors_write(b, &rq->faults);
+	buf_putc(b, '}');
+	if (kind->http == 503)
+		answer_header(rq, "Retry-After", "%s", RETRY_AFTER);
+}

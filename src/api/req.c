@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: ISC */
+#include "api/req.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "api/etag.h"
+#include "api/route.h"
+
+static const struct req_value *
+value(const struct req *rq, const char *name)
+{
+	const struct route_param *p = rq->route->query;
+	size_t i;
+
+	for (i = 0; p != NULL && p[i].name != NULL; i++)
+		if (strcmp(p[i].name, name) == 0)
+			return &rq->query[i];
+	assert(0 && "a query parameter that the route does not have");
+	return &rq->query[0];
+}
+
+int64_t
+req_int(const struct req *rq, const char *name)
+{
+	return value(rq, name)->n;
+}
+
+const char *
+req_str(const struct req *rq, const char *name)
+{
+	return value(rq, name)->s;
+}
+
+struct page
+req_page(const struct req *rq)
+{
+	const struct page p = { .page = req_int(rq, "page"),
+		.limit = req_int(rq, "limit") };
+
+	return p;
+}
+
+const struct err *
+req_match(const struct req *rq, int64_t version)
+{
+	if (rq->in[IN_IF_MATCH] == NULL)
+		return NULL;
+	return etag_guard(rq->in[IN_IF_MATCH], version);
+}
+
+const struct err *
+req_update(struct req *rq, const struct shape *shape, int64_t version,
+    void *item)
+{
+	const struct err *e;
+
+	if ((e = req_match(rq, version)) != NULL)
+		return e;
+	faults_init(&rq->faults, rq->a);
+	return json_read(shape, JSON_UPDATE, rq->text, rq->len, item,
+	    &rq->faults);
+}

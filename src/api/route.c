@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: ISC */
+#include "api/route.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+#include "api/answer.h"
+#include "api/auth.h"
+#include "api/etag.h"
+#include "core/log.h"
+#include "core/num.h"
+#include "core/str.h"
+
+const char *const route_methods[METHOD__MAX] = {
+	[METHOD_GET] = "GET",
+	[METHOD_POST] = "POST",
+	[METHOD_PUT] = "PUT",
+	[METHOD_DELETE] = "DELETE",
+};
+
+#define SLUG_ERE "[a-z0-9][a-z0-9._-]{0,63}"
+
+/* Whether the path fits the pattern; what stands for {…} goes into id and
+ * slug. */
+static bool
+path_match(const struct route *rt, struct req *rq)
+{
+	const char *pattern = rt->path, *path = rq->path;
+	size_t n = 0, len;
+
+	while (*pattern != '\0') {
+		if (*pattern != '{') {
+			if (*pattern++ != *path++)
+				return false;
+			continue;
+		}
+		assert(n < REQ_IDS);
+		len = strcspn(path, "/");
+		rq->slug[n] = arena_strndup(rq->a, path, len);
+		if ((rt->flags & ROUTE_SLUG) != 0 ?
+			!str_matches(rq->slug[n], SLUG_ERE) :
+			!num_parse(rq->slug[n], 1, NUM_SAFE, &rq->id[n]))
+			return false;
+		n++;
+		path += len;
+		pattern += strcspn(pattern, "}") + 1;
+	}
+	return *path == '\0';
+}
+
+/* Finds the route of path and method.  Several may fit: "/user/list" and, if
+ * its word were a number, "/user/{id}"; the first with the method counts. */
+static const struct err *
+route_find(struct req *rq)
+{
+	const char *method = rq->in[IN_METHOD];
+	const struct route *rt;
+	unsigned seen = 0;
+	struct buf allow;
+	int m;
+
+	if (strcmp(method, "HEAD") == 0)
+		method = "GET";
+	for (rt = routes; rt->path != NULL; rt++) {
+		if (!path_match(rt, rq))
+			continue;
+		if (strcmp(method, route_methods[rt->method]) == 0) {
+			rq->route = rt;
+			return NULL;
+		}
+		seen |= 1u << rt->method;
+	}
+	if (seen == 0)
+		return err_tell(ERR_NOTFOUND, "There is nothing at this path.");
+	buf_init(&allow, 64);
+	for (m = 0; m < METHOD__MAX; m++)
+		if ((seen & 1u << m) != 0)
+			buf_printf(&allow, "%s%s, ", route_methods[m],
+			    m == METHOD_GET ? ", HEAD" : "");
+	answer_header(rq, "Allow", "%sOPTIONS", allow.data);
+	buf_release(&allow);
+	if (strcmp(method, "OPTIONS") == 0) {
+		answer_status(rq, 204);
+		return NULL;
+	}
+	return err_new(ERR_METHOD, "%s", method);
+}
+
+static const struct err *
+role_check(struct req *rq)
+{
+	const struct route *rt = rq->route;
+	const struct err *e;
+	unsigned flags = 0;
+
+	if (rt->role == ROLE_NONE)
+		return NULL;
+	if (rt->method != METHOD_GET || (rt->flags & ROUTE_SAME_ORIGIN) != 0)
+		flags |= AUTH_WRITE;
+	if ((e = auth_check(rq, flags)) != NULL)
+		return e;
+	if (rq->role < rt->role)
+		return err_tell(ERR_FORBIDDEN,
+		    "This needs the role %s; yours is %s.",
+		    role_names[rt->role - ROLE_VIEWER], rq->who.role);
+	return NULL;
+}
+
+static bool
+one_of(const char *const *values, const char *s)
+{
+	for (; *values != NULL; values++)
+		if (strcmp(*values, s) == 0)
+			return true;
+	return false;
+}
+
+static const struct err *
+param_read(const struct route_param *p, const char *text, struct req_value *out)
+{
+	struct buf choices;
+	const struct err *e;
+	const char *const *v;
+	int64_t chars;
+
+	out->set = true;
+	out->s = text;
+	if (p->type == PARAM_INT) {
+		if (num_parse(text, p->min, p->max, &out->n))
+			return NULL;
+		return err_tell(ERR_BAD_REQUEST,
+		    "The query parameter \"%s\" must be a whole number from "
+		    "%lld to %lld.",
+		    p->name, (long long)p->min, (long long)p->max);
+	}
+	if (p->values != NULL) {
+		if (one_of(p->values, text))
+			return NULL;
+		buf_init(&choices, 256);
+		for (v = p->values; *v != NULL; v++)
+			buf_printf(&choices, " %s", *v);
+		e = err_tell(ERR_BAD_REQUEST,
+		    "The query parameter \"%s\" must be one of:%s.", p->name,
+		    choices.data);
+		buf_release(&choices);
+		return e;
+	}
+	chars = (int64_t)str_chars(text);
+	if (chars < p->min || (p->max > 0 && chars > p->max))
+		return err_tell(ERR_BAD_REQUEST,
+		    "The query parameter \"%s\" must have %lld to %lld "
+		    "characters.",
+		    p->name, (long long)p->min, (long long)p->max);
+	return NULL;
+}
+
+static const struct err *
+query_read(struct req *rq)
+{
+	static const struct route_param none[] = { { .name = NULL } };
+	const struct route_param *table = rq->route->query;
+	const struct uri_pair *pair;
+	const struct err *e;
+	size_t i, k;
+
+	if (table == NULL)
+		table = none;
+	for (i = 0; table[i].name != NULL; i++) {
+		assert(i < REQ_PARAMS);
+		rq->query[i].n = table[i].fallback;
+		pair = uri_pair_find(rq->pair, table[i].name);
+		if (pair == NULL && table[i].must != 0)
+			return err_tell(ERR_BAD_REQUEST,
+			    "The query parameter \"%s\" is missing.",
+			    table[i].name);
+		if (pair != NULL &&
+		    (e = param_read(&table[i], pair->value, &rq->query[i])) !=
+			NULL)
+			return e;
+	}
+	for (k = 0; k < rq->pairs; k++) {
+		for (i = 0; table[i].name != NULL; i++)
+			if (strcmp(table[i].name, rq->pair[k].name) == 0)
+				break;
+		if (table[i].name == NULL)
+			return err_tell(ERR_BAD_REQUEST,
+			    "There is no query parameter \"%.100s\" here.",
+			    rq->pair[k].name);
+	}
+	return NULL;
+}
+
+/* application/json, perhaps with charset=utf-8. */
+static bool
+is_json(const char *type)
+{
+	const char *p = type;
+
+	if (p == NULL || strncasecmp(p, "application/json", 16) != 0)
+		return false;
+	p += 16;
+	p += strspn(p, " \t");
+	if (*p == '\0')
+		return true;
+	if (*p++ != ';')
+		return false;
+	p += strspn(p, " \t");
+	return strcasecmp(p, "charset=utf-8") == 0 ||
+	    strcasecmp(p, "charset=\"utf-8\"") == 0;
+}
+
+static const struct err *
+body_read(struct req *rq, const char *body, size_t len)
+{
+	const struct route *rt = rq->route;
+
+	if (rt->in == NULL) {
+		if (len == 0 ||
+		    (rt->method == METHOD_POST && len == 2 &&
+			memcmp(body, "{}", 2) == 0))
+			return NULL;
+		return err_tell(ERR_BAD_REQUEST, "This takes no body.");
+	}
+	if (!is_json(rq->in[IN_CONTENT_TYPE]))
+		return err_tell(ERR_MEDIA_TYPE,
+		    "The body must be sent as Content-Type: application/json.");
+	if (len == 0)
+		return err_tell(ERR_BAD_REQUEST,
+		    "The body is missing: an object is expected.");
+	rq->text = body;
+	rq->len = len;
+	if (rt->mode == JSON_UPDATE)
+		return json_strict(body, len);
+	rq->body = arena_alloc(rq->a, 1, rt->in->size);
+	return json_read(rt->in, JSON_CREATE, body, len, rq->body, &rq->faults);
+}
+
+static const struct err *
+serve(struct req *rq, const char *body, size_t len)
+{
+	const struct err *e;
+	struct uri uri;
+
+	if ((e = uri_parse(rq->a, rq->in[IN_URI], &uri)) != NULL)
+		return e;
+	rq->path = uri.path;
+	(void)memcpy(rq->pair, uri.pair, sizeof(rq->pair));
+	rq->pairs = uri.pairs;
+	if ((e = route_find(rq)) != NULL || rq->route == NULL)
+		return e;
+	if ((e = role_check(rq)) != NULL)
+		return e;
+	if ((e = query_read(rq)) != NULL)
+		return e;
+	if ((e = body_read(rq, body, len)) != NULL)
+		return e;
+	if ((e = rq->route->handler(rq)) != NULL)
+		return e;
+	if (rq->answer.status == 0)
+		rq->answer.status = rq->route->status;
+	return buf_check(&rq->answer.body) == NULL ?
+	    NULL :
+	    err_tell(ERR_BAD_REQUEST,
+		"The answer would be larger than this service sends at "
+		"once; ask for a smaller page with \"limit\".");
+}
+
+/* 304 where the client has it already. */
+static void
+condition(struct req *rq)
+{
+	struct answer *an = &rq->answer;
+
+	if (an->etag == NULL)
+		return;
+	answer_header(rq, "ETag", "\"%s\"", an->etag);
+	if (rq->route->method == METHOD_GET && an->status == 200 &&
+	    rq->in[IN_IF_NONE_MATCH] != NULL &&
+	    etag_listed(rq->in[IN_IF_NONE_MATCH], an->etag)) {
+		an->status = 304;
+		buf_clear(&an->body);
+	}
+}
+
+void
+route_refuse(struct req *rq, const struct err *e)
+{
+	if (e->code == ERR_CONFIG)
+		e = err_tell(ERR_UNAVAILABLE, "%s",
+		    e->detail[0] != '\0' ? e->detail :
+					   err_kinds[ERR_CONFIG].text);
+	if (err_kinds[e->code].http >= 500)
+		log_error("%s %s %s: %s", rq->request_id, rq->in[IN_METHOD],
+		    rq->path, e->msg);
+	else
+		log_debug("%s %s %s: %s", rq->request_id, rq->in[IN_METHOD],
+		    rq->path, e->msg);
+	problem_answer(rq, e);
+}
+
+void
+route_serve(struct req *rq, const char *body, size_t len)
+{
+	const struct err *e;
+
+	faults_init(&rq->faults, rq->a);
+	rq->path = "";
+	rq->who_text = "-";
+	if ((e = serve(rq, body, len)) != NULL)
+		route_refuse(rq, e);
+	else if (rq->route != NULL)
+		condition(rq);
+	answer_header(rq, "X-Request-Id", "%s", rq->request_id);
+	answer_header(rq, "Cache-Control", "no-store");
+	answer_header(rq, "X-Content-Type-Options", "nosniff");
+	answer_header(rq, "Content-Security-Policy",
+	    "default-src 'none'; frame-ancestors 'none'");
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: ISC */
+#include "store/pipeline.h"
+
+#include <string.h>
+
+#define P(m, flags, ...) FIELD(struct pipeline, m, flags, __VA_ARGS__)
+#define A(m) P(m, 0, .doc = NULL)
+
+static const struct field pipeline_fields[] = {
+	P(id, FIELD_OUT, .doc = "Number of the pipeline."),
+	P(project_id, FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_ONCE, .min = 1,
+	    .doc = "Project that it deploys."),
+	P(name, FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_LINE, .min = 1,
+	    .max = 100, .doc = "Name, unique in the project."),
+	P(description, FIELD_OUT | FIELD_IN | FIELD_NULL, .max = 500,
+	    .doc = "What it does, in words."),
+	P(timeout_seconds, FIELD_OUT | FIELD_IN | FIELD_NULL, .min = 1,
+	    .max = PIPELINE_TIMEOUT_MAX,
+	    .doc = "A run that takes longer fails; null: the runner's limit."),
+	P(steps, FIELD_OUT | FIELD_IN | FIELD_ONCE | FIELD_NOROW,
+	    .max = PIPELINE_STEPS_MAX, .shape = &inner_step_shape,
+	    .doc = "Its steps in their order; changed by /api/steps."),
+	P(valid, FIELD_OUT | FIELD_NUMBER, .doc = "1; 0 once it is deleted."),
+	P(created_at, FIELD_OUT, .doc = "When it was made."),
+	P(updated_at, FIELD_OUT, .doc = "When it was last changed."),
+	P(created_by, FIELD_OUT | FIELD_NULL, .doc = "User who made it."),
+	P(version, 0, .doc = "Counts the changes."),
+	FIELD_END,
+};
+
+const struct shape pipeline_shape = {
+	.name = "Pipeline",
+	.fields = pipeline_fields,
+	.size = sizeof(struct pipeline),
+};
+
+#define COLUMNS                                                                \
+	"id, project_id, name, description, timeout_seconds, valid,"           \
+	" created_at, updated_at, created_by, version"
+
+struct pipeline_query {
+	int64_t project_id;
+	int64_t limit;
+	int64_t offset;
+};
+struct pipeline_count {
+	int64_t n;
+};
+#define Q(m) FIELD(struct pipeline_query, m, 0, .doc = NULL)
+
+static const struct field id_args[] = { A(id), FIELD_END };
+static const struct field page_args[] = { Q(limit), Q(offset), FIELD_END };
+static const struct field of_args[] = { Q(project_id), Q(limit), Q(offset),
+	FIELD_END };
+static const struct field project_args[] = { Q(project_id), FIELD_END };
+static const struct field count_row[] = {
+	FIELD(struct pipeline_count, n, 0, .doc = NULL),
+	FIELD_END,
+};
+
+static const struct stmt by_id = {
+	.name = "pipeline_by_id",
+	.sql = "SELECT " COLUMNS " FROM pipeline WHERE id = ? AND valid = 1",
+	.args = id_args,
+	.row = pipeline_fields,
+	.rowsize = sizeof(struct pipeline),
+};
+static const struct stmt lock = {
+	.name = "pipeline_lock",
+	.sql = "SELECT " COLUMNS
+	       " FROM pipeline WHERE id = ? AND valid = 1 FOR UPDATE",
+	.args = id_args,
+	.row = pipeline_fields,
+	.rowsize = sizeof(struct pipeline),
+};
+static const struct stmt page = {
+	.name = "pipeline_page",
+	.sql = "SELECT " COLUMNS " FROM pipeline WHERE valid = 1"
+	       " ORDER BY name, id LIMIT ? OFFSET ?",
+	.args = page_args,
+	.row = pipeline_fields,
+	.rowsize = sizeof(struct pipeline),
+};
+static const struct stmt page_of = {
+	.name = "pipeline_page_of",
+	.sql = "SELECT " COLUMNS " FROM pipeline WHERE project_id = ?"
+	       " AND valid = 1 ORDER BY name, id LIMIT ? OFFSET ?",
+	.args = of_args,
+	.row = pipeline_fields,
+	.rowsize = sizeof(struct pipeline),
+};
+static const struct stmt count = {
+	.name = "pipeline_count",
+	.sql = "SELECT COUNT(*) AS n FROM pipeline WHERE valid = 1",
+	.row = count_row,
+	.rowsize = sizeof(struct pipeline_count),
+};
+static const struct stmt count_of = {
+	.name = "pipeline_count_of",
+	.sql = "SELECT COUNT(*) AS n FROM pipeline WHERE project_id = ?"
+	       " AND valid = 1",
+	.args = project_args,
+	.row = count_row,
+	.rowsize = sizeof(struct pipeline_count),
+};
+static const struct stmt two_of = {
+	.name = "pipeline_two_of",
+	.sql = "SELECT " COLUMNS " FROM pipeline WHERE project_id = ?"
+	       " AND valid = 1 LIMIT 2",
+	.args = project_args,
+	.row = pipeline_fields,
+	.rowsize = sizeof(struct pipeline),
+};
+
+static const struct field insert_args[] = { A(project_id), A(name),
+	A(description), A(timeout_seconds), A(created_by), FIELD_END };
+static const struct stmt insert = {
+	.name = "pipeline_insert",
+	.sql = "INSERT INTO pipeline (project_id, name, description,"
+	       " timeout_seconds, created_by) VALUES (?, ?, ?, ?, ?)",
+	.args = insert_args,
+};
+static const struct field update_args[] = { A(name), A(description),
+	A(timeout_seconds), A(id), FIELD_END };
+static const struct stmt update = {
+	.name = "pipeline_update",
+	.sql = "UPDATE pipeline SET name = ?, description = ?,"
+	       " timeout_seconds = ?, version = version + 1,"
+	       " updated_at = CURRENT_TIMESTAMP(3) WHERE id = ? AND valid = 1",
+	.args = update_args,
+};
+static const struct stmt delete_steps = {
+	.name = "pipeline_delete_steps",
+	.sql = "UPDATE step SET valid = 0, version = version + 1,"
+	       " updated_at = CURRENT_TIMESTAMP(3)"
+	       " WHERE pipeline_id = ? AND valid = 1",
+	.args = id_args,
+};
+static const struct stmt delete_pipeline = {
+	.name = "pipeline_delete",
+	.sql = "UPDATE pipeline SET valid = 0, version = version + 1,"
+	       " updated_at = CURRENT_TIMESTAMP(3) WHERE id = ? AND valid = 1",
+	.args = id_args,
+};
+
+const struct stmt *const pipeline_stmts[] = {
+	&by_id,
+	&lock,
+	&page,
+	&page_of,
+	&count,
+	&count_of,
+	&two_of,
+	&insert,
+	&update,
+	&delete_steps,
+	&delete_pipeline,
+	NULL,
+};
+
+const struct err *
+pipeline_page(struct db *db, struct arena *a, int64_t project_id,
+    struct page *p, struct list *out)
+{
+	const struct pipeline_query q = { .project_id = project_id,
+		.limit = p->limit,
+		.offset = (p->page - 1) * p->limit };
+	const struct err *e;
+	struct pipeline_count total;
+
+	(void)memset(out, 0, sizeof(*out));
+	if ((e = db_row(db, a, project_id == 0 ? &count : &count_of, &q,
+		 &total)) != NULL)
+		return e;
+	p->total = total.n;
+	if (q.offset >= p->total)
+		return NULL;
+	if ((e = db_rows(db, a, project_id == 0 ? &page : &page_of, &q, out)) !=
+	    NULL)
+		return e;
+	return steps_of(db, a, out);
+}
+
+/* One pipeline with its steps. */
+static const struct err *
+row_with_steps(struct db *db, struct arena *a, const struct stmt *st,
+    int64_t id, struct pipeline *out)
+{
+	const struct pipeline args = { .id = id };
+	struct list one = { .items = out, .n = 1 };
+	const struct err *e;
+
+	if ((e = db_row(db, a, st, &args, out)) != NULL)
+		return e;
+	return steps_of(db, a, &one);
+}
+
+const struct err *
+pipeline_by_id(struct db *db, struct arena *a, int64_t id, struct pipeline *out)
+{
+	return row_with_steps(db, a, &by_id, id, out);
+}
+
+const struct err *
+pipeline_lock(struct db *db, struct arena *a, int64_t id, struct pipeline *out)
+{
+	return row_with_steps(db, a, &lock, id, out);
+}
+
+const struct err *
+pipeline_only(struct db *db, struct arena *a, int64_t project_id,
+    struct pipeline *out)
+{
+	const struct pipeline_query q = { .project_id = project_id };
+	const struct err *e;
+	struct list list;
+
+	(void)memset(out, 0, sizeof(*out));
+	if ((e = db_rows(db, a, &two_of, &q, &list)) != NULL)
+		return e;
+	if (list.n == 0)
+		return err_tell(ERR_NOTFOUND, "The project has no pipeline.");
+	if (list.n > 1)
+		return err_tell(ERR_CONFLICT,
+		    "The project has more than one pipeline: name one.");
+	list.n = 1;
+	(void)memcpy(out, list.items, sizeof(*out));
+	list.items = out;
+	return steps_of(db, a, &list);
+}
+
+const struct err *
+pipeline_insert(struct db *db, const struct pipeline *p, int64_t *id)
+{
+	const struct step *steps = p->steps.items;
+	const struct err *e;
+	struct db_done done;
+	struct step one;
+	int64_t step_id;
+	size_t i;
+
+	*id = 0;
+	if ((e = db_exec(db, &insert, p, &done)) != NULL)
+		return e;
+	for (i = 0; i < p->steps.n; i++) {
+		one = steps[i];
+		one.pipeline_id = done.insert_id;
+		one.position.n = (int64_t)i;
+		one.position.set = true;
+		if ((e = step_append(db, &one, &step_id)) != NULL)
+			return e;
+	}
+	*id = done.insert_id;
+	return NULL;
+}
+
+const struct err *
+pipeline_update(struct db *db, const struct pipeline *p)
+{
+	return db_exec(db, &update, p, NULL);
+}
+
+const struct err *
+pipeline_delete(struct db *db, int64_t id)
+{
+	const struct pipeline args = { .id = id };
+	const struct err *e;
+
+	if ((e = db_exec(db, &delete_steps, &args, NULL)) != NULL)
+		return e;
+	return db_exec(db, &delete_pipeline, &args, NULL);
+}

@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: ISC */
+#include "store/project.h"
+
+#include <string.h>
+
+#include "core/str.h"
+#include "store/like.h"
+
+#define F(m, flags, ...) FIELD(struct project, m, flags, __VA_ARGS__)
+#define A(m) F(m, 0, .doc = NULL)
+#define W(m, flags, ...) FIELD(struct workspace_status, m, flags, __VA_ARGS__)
+
+static const char *const workspace_statuses[] = { "not_created", "empty",
+	"no_git", "ready", "error", NULL };
+
+static const struct field workspace_fields[] = {
+	W(project_id, 0, .doc = "Project that it belongs to."),
+	W(status, FIELD_OUT, .values = workspace_statuses,
+	    .doc = "What the runner last found in the project's directory."),
+	W(branch, FIELD_OUT | FIELD_NULL, .max = 255,
+	    .doc = "Branch that was checked out."),
+	W(commit_hash, FIELD_OUT | FIELD_NULL, .max = 64,
+	    .doc = "Commit that was checked out."),
+	W(commit_message, FIELD_OUT | FIELD_NULL, .doc = "Its message."),
+	W(dirty, FIELD_OUT, .doc = "Whether files differ from the commit."),
+	W(size_bytes, FIELD_OUT | FIELD_NULL, .doc = "Size on disk."),
+	W(runner, FIELD_OUT | FIELD_NULL, .max = 255,
+	    .doc = "Runner that looked."),
+	W(checked_at, FIELD_OUT | FIELD_NULL, .doc = "When it looked."),
+	FIELD_END,
+};
+
+const struct shape workspace_shape = {
+	.name = "WorkspaceStatus",
+	.fields = workspace_fields,
+	.size = sizeof(struct workspace_status),
+};
+
+static void
+project_check(const void *item, const char *pointer, struct faults *faults)
+{
+	const struct project *p = item;
+	const char *part = p->project_dir;
+	size_t len;
+
+	for (; part != NULL; part = part[len] == '\0' ? NULL : part + len + 1) {
+		len = strcspn(part, "/");
+		if ((len == 1 && part[0] == '.') ||
+		    (len == 2 && part[0] == '.' && part[1] == '.') ||
+		    part[0] == '-') {
+			faults_add(faults,
+			    fault_pointer(faults, pointer, "projectDir"),
+			    "no part may be \".\" or \"..\" or start with -");
+			return;
+		}
+	}
+}
+
+static const struct field project_fields[] = {
+	F(id, FIELD_OUT, .doc = "Number of the project."),
+	F(name, FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_LINE, .min = 1,
+	    .max = 100, .doc = "Name, unique among projects."),
+	F(description, FIELD_OUT | FIELD_IN | FIELD_NULL, .max = 500,
+	    .doc = "What it is, in words."),
+	F(repository, FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_LINE, .min = 1,
+	    .max = 1000, .doc = "Address of the Git repository."),
+	F(project_dir, FIELD_OUT | FIELD_IN | FIELD_ONCE, .min = 1, .max = 255,
+	    .pattern = "[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*",
+	    .doc = "Where the runner keeps the checkout, below its workspace "
+		   "root; the name as a slug if left out."),
+	F(default_branch, FIELD_OUT | FIELD_IN | FIELD_NULL | FIELD_LINE,
+	    .min = 1, .max = 255,
+	    .doc = "Branch that is deployed unless another is asked for."),
+	F(env_presets, FIELD_OUT | FIELD_IN, .max = 100, .shape = &preset_shape,
+	    .doc = "Variables that a client asks for when it deploys."),
+	F(strict_env, FIELD_OUT | FIELD_IN,
+	    .doc = "Whether variables outside of envPresets are refused."),
+	F(triggers, FIELD_OUT | FIELD_IN, .max = 100, .shape = &trigger_shape,
+	    .doc = "What a push starts."),
+	F(valid, FIELD_OUT | FIELD_NUMBER, .doc = "1; 0 once it is deleted."),
+	F(created_at, FIELD_OUT, .doc = "When it was made."),
+	F(updated_at, FIELD_OUT, .doc = "When it was last changed."),
+	F(created_by, FIELD_OUT | FIELD_NULL, .doc = "User who made it."),
+	F(version, 0, .doc = "Counts the changes."),
+	F(workspace_status, FIELD_OUT | FIELD_DETAIL | FIELD_NOROW | FIELD_ONE,
+	    .shape = &workspace_shape,
+	    .doc = "What the runner last saw in the project's directory."),
+	FIELD_END,
+};
+
+const struct shape project_shape = {
+	.name = "Project",
+	.fields = project_fields,
+	.size = sizeof(struct project),
+	.check = project_check,
+};
+
+#define COLUMNS                                                                \
+	"id, name, description, repository, project_dir, default_branch,"      \
+	" env_presets, strict_env, triggers, valid, created_at, updated_at,"   \
+	" created_by, version"
+
+struct project_query {
+	const char *name;
+	int64_t limit;
+	int64_t offset;
+};
+struct project_count {
+	int64_t n;
+};
+#define Q(m) FIELD(struct project_query, m, 0, .doc = NULL)
+
+static const struct field id_args[] = { A(id), FIELD_END };
+static const struct field page_args[] = { Q(limit), Q(offset), FIELD_END };
+static const struct field named_args[] = { Q(name), Q(limit), Q(offset),
+	FIELD_END };
+static const struct field name_args[] = { Q(name), FIELD_END };
+static const struct field count_row[] = {
+	FIELD(struct project_count, n, 0, .doc = NULL),
+	FIELD_END,
+};
+
+static const struct stmt by_id = {
+	.name = "project_by_id",
+	.sql = "SELECT " COLUMNS " FROM project WHERE id = ? AND valid = 1",
+	.args = id_args,
+	.row = project_fields,
+	.rowsize = sizeof(struct project),
+};
+static const struct stmt lock = {
+	.name = "project_lock",
+	.sql = "SELECT " COLUMNS
+	       " FROM project WHERE id = ? AND valid = 1 FOR UPDATE",
+	.args = id_args,
+	.row = project_fields,
+	.rowsize = sizeof(struct project),
+};
+static const struct stmt page = {
+	.name = "project_page",
+	.sql = "SELECT " COLUMNS " FROM project WHERE valid = 1"
+	       " ORDER BY name, id LIMIT ? OFFSET ?",
+	.args = page_args,
+	.row = project_fields,
+	.rowsize = sizeof(struct project),
+};
+static const struct stmt page_named = {
+	.name = "project_page_named",
+	.sql = "SELECT " COLUMNS " FROM project WHERE valid = 1"
+	       " AND name LIKE ? ESCAPE '!' ORDER BY name, id LIMIT ? OFFSET ?",
+	.args = named_args,
+	.row = project_fields,
+	.rowsize = sizeof(struct project),
+};
+static const struct stmt count = {
+	.name = "project_count",
+	.sql = "SELECT COUNT(*) AS n FROM project WHERE valid = 1",
+	.row = count_row,
+	.rowsize = sizeof(struct project_count),
+};
+static const struct stmt count_named = {
+	.name = "project_count_named",
+	.sql = "SELECT COUNT(*) AS n FROM project WHERE valid = 1"
+	       " AND name LIKE ? ESCAPE '!'",
+	.args = name_args,
+	.row = count_row,
+	.rowsize = sizeof(struct project_count),
+};
+
+static const struct field ref_row[] = {
+	FIELD(struct project_ref, id, 0, .doc = NULL),
+	FIELD(struct project_ref, name, 0, .doc = NULL),
+	FIELD_END,
+};
+static const struct stmt refs = {
+	.name = "project_refs",
+	.sql = "SELECT id, name FROM project WHERE valid = 1 ORDER BY name, id",
+	.row = ref_row,
+	.rowsize = sizeof(struct project_ref),
+};
+
+/* Whoever makes or renames a project takes this row first: without it two
+ * could each find the name and directory free at the same time. */
+static const struct stmt queue_up = {
+	.name = "project_queue_up",
+	.sql = "INSERT INTO commit_token (token) VALUES ('project names')"
+	       " ON DUPLICATE KEY UPDATE created_at = CURRENT_TIMESTAMP(3)",
+};
+
+static const struct field clash_args[] = {
+	A(id),
+	A(project_dir),
+	A(project_dir),
+	A(project_dir),
+	A(project_dir),
+	FIELD_END,
+};
+struct clash {
+	const char *name;
+	const char *project_dir;
+};
+static const struct field clash_row[] = {
+	FIELD(struct clash, name, 0, .doc = NULL),
+	FIELD(struct clash, project_dir, 0, .doc = NULL),
+	FIELD_END,
+};
+/* '0' is the byte after '/'. */
+static const struct stmt clashes = {
+	.name = "project_clashes",
+	.sql = "SELECT name, project_dir FROM project WHERE valid = 1"
+	       " AND id <> ? AND (live_dir = ?"
+	       " OR (live_dir > CONCAT(?, '/') AND live_dir < CONCAT(?, '0'))"
+	       " OR LEFT(?, CHAR_LENGTH(live_dir) + 1)"
+	       " = CONCAT(live_dir, '/')) LIMIT 10",
+	.args = clash_args,
+	.row = clash_row,
+	.rowsize = sizeof(struct clash),
+};
+
+static const struct field same_args[] = { A(id), A(name), FIELD_END };
+static const struct stmt same_name = {
+	.name = "project_same_name",
+	.sql = "SELECT COUNT(*) AS n FROM project WHERE valid = 1 AND id <> ?"
+	       " AND live_name = ?",
+	.args = same_args,
+	.row = count_row,
+	.rowsize = sizeof(struct project_count),
+};
+
+static const struct field insert_args[] = {
+	A(name),
+	A(description),
+	A(repository),
+	A(project_dir),
+	A(default_branch),
+	A(env_presets),
+	A(strict_env),
+	A(triggers),
+	A(created_by),
+	FIELD_END,
+};
+static const struct stmt insert = {
+	.name = "project_insert",
+	.sql = "INSERT INTO project (name, description, repository,"
+	       " project_dir, default_branch, env_presets, strict_env,"
+	       " triggers, created_by) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	.args = insert_args,
+};
+
+static const struct field update_args[] = {
+	A(name),
+	A(description),
+	A(repository),
+	A(default_branch),
+	A(env_presets),
+	A(strict_env),
+	A(triggers),
+	A(id),
+	FIELD_END,
+};
+static const struct stmt update = {
+	.name = "project_update",
+	.sql = "UPDATE project SET name = ?, description = ?, repository = ?,"
+	       " default_branch = ?, env_presets = ?, strict_env = ?,"
+	       " triggers = ?, version = version + 1,"
+	       " updated_at = CURRENT_TIMESTAMP(3) WHERE id = ? AND valid = 1",
+	.args = update_args,
+};
+
+static const struct stmt cancel_steps = {
+	.name = "project_cancel_steps",
+	.sql = "UPDATE deployment_step s JOIN deployment d"
+	       " ON d.id = s.deployment_id SET s.status = 'skipped'"
+	       " WHERE d.project_id = ? AND d.status = 'pending'",
+	.args = id_args,
+};
+static const struct stmt cancel = {
+	.name = "project_cancel",
+	.sql = "UPDATE deployment SET status = 'canceled',"
+	       " reason = 'project_deleted',"
+	       " detail = 'The project was deleted before it started.',"
+	       " finished_at = CURRENT_TIMESTAMP(3)"
+	       " WHERE project_id = ? AND status = 'pending'",
+	.args = id_args,
+};
+static const struct stmt delete_steps = {
+	.name = "project_delete_steps",
+	.sql = "UPDATE step s JOIN pipeline p ON p.id = s.pipeline_id"
+	       " SET s.valid = 0, s.version = s.version + 1,"
+	       " s.updated_at = CURRENT_TIMESTAMP(3)"
+	       " WHERE p.project_id = ? AND p.valid = 1 AND s.valid = 1",
+	.args = id_args,
+};
+static const struct stmt delete_pipelines = {
+	.name = "project_delete_pipelines",
+	.sql = "UPDATE pipeline SET valid = 0, version = version + 1,"
+	       " updated_at = CURRENT_TIMESTAMP(3)"
+	       " WHERE project_id = ? AND valid = 1",
+	.args = id_args,
+};
+static const struct stmt delete_project = {
+	.name = "project_delete",
+	.sql = "UPDATE project SET valid = 0, version = version + 1,"
+	       " updated_at = CURRENT_TIMESTAMP(3) WHERE id = ? AND valid = 1",
+	.args = id_args,
+};
+
+static const struct stmt save = {
+	.name = "workspace_save",
+	.sql = "REPLACE INTO workspace (project_id, status, branch,"
+	       " commit_hash, commit_message, dirty, size_bytes, runner,"
+	       " checked_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	.args = workspace_fields,
+};
+static const struct field project_args[] = { W(project_id, 0, .doc = NULL),
+	FIELD_END };
+static const struct stmt by_project = {
+	.name = "workspace_by_project",
+	.sql = "SELECT project_id, status, branch, commit_hash,"
+	       " commit_message, dirty, size_bytes, runner, checked_at"
+	       " FROM workspace WHERE project_id = ?",
+	.args = project_args,
+	.row = workspace_fields,
+	.rowsize = sizeof(struct workspace_status),
+};
+
+const struct stmt *const project_stmts[] = {
+	&by_id,
+	&lock,
+	&page,
+	&page_named,
+	&count,
+	&count_named,
+	&refs,
+	&queue_up,
+	&clashes,
+	&same_name,
+	&insert,
+	&update,
+	&cancel_steps,
+	&cancel,
+	&delete_steps,
+	&delete_pipelines,
+	&delete_project,
+	&save,
+	&by_project,
+	NULL,
+};
+
+const struct err *
+project_page(struct db *db, struct arena *a, const char *name, struct page *p,
+    struct list *out)
+{
+	const struct project_query q = { .name = like_substring(a, name),
+		.limit = p->limit,
+		.offset = (p->page - 1) * p->limit };
+	const struct err *e;
+	struct project_count total;
+
+	(void)memset(out, 0, sizeof(*out));
+	if ((e = db_row(db, a, name == NULL ? &count : &count_named, &q,
+		 &total)) != NULL)
+		return e;
+	p->total = total.n;
+	if (q.offset >= p->total)
+		return NULL;
+	return db_rows(db, a, name == NULL ? &page : &page_named, &q, out);
+}
+
+const struct err *
+project_refs(struct db *db, struct arena *a, struct list *out)
+{
+	return db_rows(db, a, &refs, NULL, out);
+}
+
+const struct err *
+project_by_id(struct db *db, struct arena *a, int64_t id, struct project *out)
+{
+	const struct project args = { .id = id };
+
+	return db_row(db, a, &by_id, &args, out);
+}
+
+const struct err *
+project_lock(struct db *db, struct arena *a, int64_t id, struct project *out)
+{
+	const struct project args = { .id = id };
+
+	return db_row(db, a, &lock, &args, out);
+}
+
+static const struct err *
+conflict_check(struct db *db, const struct project *p, struct faults *faults)
+{
+	const struct err *e;
+	const struct clash *other;
+	struct project_count same;
+	struct list list;
+	size_t i;
+
+	if ((e = db_exec(db, &queue_up, NULL, NULL)) != NULL)
+		return e;
+	if ((e = db_row(db, faults->a, &same_name, p, &same)) != NULL)
+		return e;
+	if (same.n > 0)
+		faults_add(faults, "/name",
+		    "another project has this name: choose one that is free");
+	if ((e = db_rows(db, faults->a, &clashes, p, &list)) != NULL)
+		return e;
+	for (i = 0; i < list.n; i++) {
+		other = (const struct clash *)list.items + i;
+		if (str_eq(other->project_dir, p->project_dir))
+			faults_add(faults, "/projectDir",
+			    "project \"%s\" has this directory: choose another",
+			    other->name);
+		else
+			faults_add(faults, "/projectDir",
+			    "this and the directory \"%s\" of project \"%s\" "
+			    "would lie one inside the other: choose another",
+			    other->project_dir, other->name);
+	}
+	if (faults->n == 0)
+		return NULL;
+	return err_tell(ERR_CONFLICT, "%s: %s.", faults->item[0].pointer + 1,
+	    faults->item[0].detail);
+}
+
+const struct err *
+project_insert(struct db *db, const struct project *p, struct faults *faults,
+    int64_t *id)
+{
+	const struct err *e;
+	struct db_done done;
+
+	*id = 0;
+	if ((e = conflict_check(db, p, faults)) != NULL)
+		return e;
+	if ((e = db_exec(db, &insert, p, &done)) != NULL)
+		return e;
+	*id = done.insert_id;
+	return NULL;
+}
+
+const struct err *
+project_update(struct db *db, const struct project *p, struct faults *faults)
+{
+	const struct err *e;
+
+	if ((e = conflict_check(db, p, faults)) != NULL)
+		return e;
+	return db_exec(db, &update, p, NULL);
+}
+
+const struct err *
+project_delete(struct db *db, int64_t id)
+{
+	static const struct stmt *const order[] = { &cancel_steps, &cancel,
+		&delete_steps, &delete_pipelines, &delete_project };
+	const struct project args = { .id = id };
+	const struct err *e;
+	size_t i;
+
+	for (i = 0; i < sizeof(order) / sizeof(order[0]); i++)
+		if ((e = db_exec(db, order[i], &args, NULL)) != NULL)
+			return e;
+	return NULL;
+}
+
+const struct err *
+workspace_save(struct db *db, const struct workspace_status *w)
+{
+	return db_exec(db, &save, w, NULL);
+}
+
+const struct err *
+workspace_by_project(struct db *db, struct arena *a, int64_t project_id,
+    struct workspace_status *out)
+{
+	const struct workspace_status args = { .project_id = project_id };
+
+	return db_row(db, a, &by_project, &args, out);
+}

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: ISC */
+#include <string.h>
+
+#include "core/arena.h"
+#include "core/buf.h"
+#include "store/pipeline.h"
+
+#define S(m, flags, ...) FIELD(struct step, m, flags, __VA_ARGS__)
+#define A(m) S(m, 0, .doc = NULL)
+
+static const char *const run_when[] = { "success", "failure", "always", NULL };
+
+/* clang-format off */
+#define STEP_BODY							\
+	S(name, FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_LINE, .min = 1, \
+	    .max = 100, .doc = "Name of the step."),			\
+	S(script, FIELD_OUT | FIELD_IN | FIELD_MUST, .min = 1,		\
+	    .max = STEP_SCRIPT_MAX,					\
+	    .doc = "Run by bash -eo pipefail, or by its own #! line; at "	\
+		   "most 65535 bytes.")
+#define STEP_REST							\
+	S(timeout_seconds, FIELD_OUT | FIELD_IN | FIELD_NULL, .min = 1,	\
+	    .max = PIPELINE_TIMEOUT_MAX,				\
+	    .doc = "A run that takes longer fails; null: the runner's "	\
+		   "limit."),						\
+	S(run_when, FIELD_OUT | FIELD_IN, .values = run_when,		\
+	    .doc = "Runs if all went well so far (success, the default), "	\
+		   "if not (failure), or always."),			\
+	S(valid, FIELD_OUT | FIELD_NUMBER, .doc = "1; 0 once deleted."),	\
+	S(created_at, FIELD_OUT, .doc = "When it was made."),		\
+	S(updated_at, FIELD_OUT, .doc = "When it was last changed."),	\
+	S(version, 0, .doc = "Counts the changes.")
+/* clang-format on */
+
+static const struct field step_fields[] = {
+	S(id, FIELD_OUT, .doc = "Number of the step."),
+	S(pipeline_id, FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_ONCE, .min = 1,
+	    .doc = "Pipeline that it belongs to."),
+	STEP_BODY,
+	S(position, FIELD_OUT | FIELD_IN,
+	    .doc = "Place among the steps, from 0; the last if left out. A "
+		   "change moves the others."),
+	STEP_REST,
+	FIELD_END,
+};
+
+/* Inside a pipeline the place is the order of the array. */
+static const struct field inner_fields[] = {
+	S(id, FIELD_OUT, .doc = "Number of the step."),
+	S(pipeline_id, FIELD_OUT, .doc = "Pipeline that it belongs to."),
+	STEP_BODY,
+	S(position, FIELD_OUT, .doc = "Place among the steps, from 0."),
+	STEP_REST,
+	FIELD_END,
+};
+
+static void
+step_check(const void *item, const char *pointer, struct faults *faults)
+{
+	const struct step *s = item;
+
+	if (s->script != NULL && strlen(s->script) > STEP_SCRIPT_MAX)
+		faults_add(faults, fault_pointer(faults, pointer, "script"),
+		    "must have at most %d bytes", STEP_SCRIPT_MAX);
+}
+
+const struct shape step_shape = {
+	.name = "Step",
+	.fields = step_fields,
+	.size = sizeof(struct step),
+	.check = step_check,
+};
+
+const struct shape inner_step_shape = {
+	.name = "PipelineStep",
+	.fields = inner_fields,
+	.size = sizeof(struct step),
+	.check = step_check,
+};
+
+#define COLUMNS                                                                \
+	"s.id, s.pipeline_id, s.name, s.script, s.position,"                   \
+	" s.timeout_seconds, s.run_when, s.valid, s.created_at,"               \
+	" s.updated_at, s.version"
+
+struct step_query {
+	int64_t pipeline_id;
+	int64_t limit;
+	int64_t offset;
+	const char *ids; /* "[1,2]" */
+};
+struct step_count {
+	int64_t n;
+};
+#define Q(m) FIELD(struct step_query, m, 0, .doc = NULL)
+
+static const struct field id_args[] = { A(id), FIELD_END };
+static const struct field page_args[] = { Q(limit), Q(offset), FIELD_END };
+static const struct field of_args[] = { Q(pipeline_id), Q(limit), Q(offset),
+	FIELD_END };
+static const struct field pipeline_args[] = { Q(pipeline_id), FIELD_END };
+static const struct field ids_args[] = { Q(ids), FIELD_END };
+static const struct field count_row[] = {
+	FIELD(struct step_count, n, 0, .doc = NULL),
+	FIELD_END,
+};
+
+static const struct stmt by_id = {
+	.name = "step_by_id",
+	.sql = "SELECT " COLUMNS " FROM step s WHERE s.id = ? AND s.valid = 1",
+	.args = id_args,
+	.row = step_fields,
+	.rowsize = sizeof(struct step),
+};
+static const struct stmt page = {
+	.name = "step_page",
+	.sql = "SELECT " COLUMNS " FROM step s WHERE s.valid = 1"
+	       " ORDER BY s.pipeline_id, s.position, s.id LIMIT ? OFFSET ?",
+	.args = page_args,
+	.row = step_fields,
+	.rowsize = sizeof(struct step),
+};
+static const struct stmt page_of = {
+	.name = "step_page_of",
+	.sql = "SELECT " COLUMNS " FROM step s WHERE s.pipeline_id = ?"
+	       " AND s.valid = 1 ORDER BY s.position, s.id LIMIT ? OFFSET ?",
+	.args = of_args,
+	.row = step_fields,
+	.rowsize = sizeof(struct step),
+};
+static const struct stmt of_pipelines = {
+	.name = "step_of_pipelines",
+	.sql = "SELECT " COLUMNS " FROM JSON_TABLE(?, '$[*]'"
+	       " COLUMNS (id BIGINT PATH '$')) t STRAIGHT_JOIN step s"
+	       " ON s.pipeline_id = t.id AND s.valid = 1"
+	       " ORDER BY s.pipeline_id, s.position, s.id",
+	.args = ids_args,
+	.row = step_fields,
+	.rowsize = sizeof(struct step),
+};
+static const struct stmt count = {
+	.name = "step_count",
+	.sql = "SELECT COUNT(*) AS n FROM step WHERE valid = 1",
+	.row = count_row,
+	.rowsize = sizeof(struct step_count),
+};
+static const struct stmt count_of = {
+	.name = "step_count_of",
+	.sql = "SELECT COUNT(*) AS n FROM step WHERE pipeline_id = ?"
+	       " AND valid = 1",
+	.args = pipeline_args,
+	.row = count_row,
+	.rowsize = sizeof(struct step_count),
+};
+
+static const struct field insert_args[] = { A(pipeline_id), A(name), A(script),
+	A(position), A(timeout_seconds), A(run_when), FIELD_END };
+static const struct stmt insert = {
+	.name = "step_insert",
+	.sql = "INSERT INTO step (pipeline_id, name, script, position,"
+	       " timeout_seconds, run_when) VALUES (?, ?, ?, ?, ?, ?)",
+	.args = insert_args,
+};
+static const struct field update_args[] = { A(name), A(script), A(position),
+	A(timeout_seconds), A(run_when), A(id), FIELD_END };
+static const struct stmt update = {
+	.name = "step_update",
+	.sql = "UPDATE step SET name = ?, script = ?, position = ?,"
+	       " timeout_seconds = ?, run_when = ?, version = version + 1,"
+	       " updated_at = CURRENT_TIMESTAMP(3) WHERE id = ? AND valid = 1",
+	.args = update_args,
+};
+static const struct stmt delete_step = {
+	.name = "step_delete",
+	.sql = "UPDATE step SET valid = 0, version = version + 1,"
+	       " updated_at = CURRENT_TIMESTAMP(3) WHERE id = ? AND valid = 1",
+	.args = id_args,
+};
+
+/* Moving others is a change of theirs: their version counts it. */
+static const struct field move_args[] = { A(pipeline_id), A(position),
+	FIELD_END };
+static const struct stmt move_up = {
+	.name = "step_move_up",
+	.sql = "UPDATE step SET position = position + 1,"
+	       " version = version + 1 WHERE pipeline_id = ? AND valid = 1"
+	       " AND position >= ?",
+	.args = move_args,
+};
+static const struct stmt move_down = {
+	.name = "step_move_down",
+	.sql = "UPDATE step SET position = position - 1,"
+	       " version = version + 1 WHERE pipeline_id = ? AND valid = 1"
+	       " AND position > ?",
+	.args = move_args,
+};
+static const struct stmt touch = {
+	.name = "step_touch_pipeline",
+	.sql = "UPDATE pipeline SET version = version + 1,"
+	       " updated_at = CURRENT_TIMESTAMP(3) WHERE id = ?",
+	.args = pipeline_args,
+};
+
+const struct stmt *const step_stmts[] = {
+	&by_id,
+	&page,
+	&page_of,
+	&of_pipelines,
+	&count,
+	&count_of,
+	&insert,
+	&update,
+	&delete_step,
+	&move_up,
+	&move_down,
+	&touch,
+	NULL,
+};
+
+const struct err *
+steps_of(struct db *db, struct arena *a, struct list *pipelines)
+{
+	struct pipeline *all = pipelines->items;
+	struct step_query q = { .ids = NULL };
+	const struct err *e;
+	struct step *steps;
+	struct list list;
+	struct buf ids;
+	size_t i, k;
+
+	buf_init(&ids, 4096);
+	for (i = 0; i < pipelines->n; i++)
+		buf_printf(&ids, "%c%lld", i == 0 ? '[' : ',',
+		    (long long)all[i].id);
+	buf_puts(&ids, pipelines->n == 0 ? "[]" : "]");
+	q.ids = ids.data;
+	e = db_rows(db, a, &of_pipelines, &q, &list);
+	buf_release(&ids);
+	if (e != NULL)
+		return e;
+	steps = list.items;
+	for (i = 0; i < pipelines->n; i++)
+		for (k = 0; k < list.n; k++)
+			if (steps[k].pipeline_id == all[i].id) {
+				if (all[i].steps.n++ == 0)
+					all[i].steps.items = &steps[k];
+			}
+	return NULL;
+}
+
+const struct err *
+step_page(struct db *db, struct arena *a, int64_t pipeline_id, struct page *p,
+    struct list *out)
+{
+	const struct step_query q = { .pipeline_id = pipeline_id,
+		.limit = p->limit,
+		.offset = (p->page - 1) * p->limit };
+	const struct err *e;
+	struct step_count total;
+
+	(void)memset(out, 0, sizeof(*out));
+	if ((e = db_row(db, a, pipeline_id == 0 ? &count : &count_of, &q,
+		 &total)) != NULL)
+		return e;
+	p->total = total.n;
+	if (q.offset >= p->total)
+		return NULL;
+	return db_rows(db, a, pipeline_id == 0 ? &page : &page_of, &q, out);
+}
+
+const struct err *
+step_by_id(struct db *db, struct arena *a, int64_t id, struct step *out)
+{
+	const struct step args = { .id = id };
+
+	return db_row(db, a, &by_id, &args, out);
+}
+
+const struct err *
+step_append(struct db *db, const struct step *s, int64_t *id)
+{
+	struct step row = *s;
+	const struct err *e;
+	struct db_done done;
+
+	*id = 0;
+	if (row.run_when == NULL)
+		row.run_when = run_when[0];
+	if ((e = db_exec(db, &insert, &row, &done)) != NULL)
+		return e;
+	*id = done.insert_id;
+	return NULL;
+}
+
+/* The pipeline shows its steps, so a change of them is one of it. */
+static const struct err *
+touched(struct db *db, int64_t pipeline_id)
+{
+	const struct step_query q = { .pipeline_id = pipeline_id };
+
+	return db_exec(db, &touch, &q, NULL);
+}
+
+static const struct err *
+steps_count(struct db *db, int64_t pipeline_id, int64_t *out)
+{
+	const struct step_query q = { .pipeline_id = pipeline_id };
+	struct arena *a = arena_open(4096);
+	struct step_count n = { 0 };
+	const struct err *e;
+
+	e = db_row(db, a, &count_of, &q, &n);
+	*out = n.n;
+	arena_close(a);
+	return e;
+}
+
+const struct err *
+step_insert(struct db *db, const struct step *s, int64_t *id)
+{
+	struct step row = *s;
+	const struct err *e;
+	int64_t n;
+
+	*id = 0;
+	if ((e = steps_count(db, s->pipeline_id, &n)) != NULL)
+		return e;
+	if (n >= PIPELINE_STEPS_MAX)
+		return err_tell(ERR_CONFLICT,
+		    "The pipeline has %d steps already; more do not fit.",
+		    PIPELINE_STEPS_MAX);
+	if (!row.position.set || row.position.n > n)
+		row.position = (struct maybe){ .n = n, .set = true };
+	if ((e = db_exec(db, &move_up, &row, NULL)) != NULL)
+		return e;
+	if ((e = step_append(db, &row, id)) != NULL)
+		return e;
+	return touched(db, s->pipeline_id);
+}
+
+const struct err *
+step_update(struct db *db, const struct step *old, const struct step *s)
+{
+	struct step row = *s;
+	const struct err *e;
+	int64_t n;
+
+	if ((e = steps_count(db, s->pipeline_id, &n)) != NULL)
+		return e;
+	if (!row.position.set || row.position.n > n - 1)
+		row.position = (struct maybe){ .n = n - 1, .set = true };
+	if (row.position.n != old->position.n) {
+		if ((e = db_exec(db, &move_down, old, NULL)) != NULL)
+			return e;
+		if ((e = db_exec(db, &move_up, &row, NULL)) != NULL)
+			return e;
+	}
+	if ((e = db_exec(db, &update, &row, NULL)) != NULL)
+		return e;
+	return touched(db, s->pipeline_id);
+}
+
+const struct err *
+step_delete(struct db *db, const struct step *s)
+{
+	const struct err *e;
+
+	if ((e = db_exec(db, &delete_step, s, NULL)) != NULL)
+		return e;
+	if ((e = db_exec(db, &move_down, s, NULL)) != NULL)
+		return e;
+	return touched(db, s->pipeline_id);
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: ISC */
+#include <string.h>
+
+#include "store/user.h"
+
+#define T(m, flags, ...) FIELD(struct api_token, m, flags, __VA_ARGS__)
+#define A(m) T(m, 0, .doc = NULL)
+#define P(m) FIELD(struct principal, m, 0, .doc = NULL)
+
+static const char *const roles[] = { "viewer", "deployer", "maintainer",
+	"admin", NULL };
+
+static const struct field token_fields[] = {
+	T(id, FIELD_OUT, .doc = "Number of the token."),
+	T(name, FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_LINE, .min = 1,
+	    .max = 100, .doc = "What it is for."),
+	T(role, FIELD_OUT | FIELD_IN, .values = roles,
+	    .doc = "At most the user's own role, which is the default; if the "
+		   "user's falls, so does what the token may do."),
+	T(token, FIELD_OUT | FIELD_NOROW | FIELD_DETAIL | FIELD_NULL,
+	    .doc = "The token itself; shown when it is made, never again."),
+	T(created_at, FIELD_OUT, .doc = "When it was made."),
+	T(last_used_at, FIELD_OUT | FIELD_NULL,
+	    .doc = "When it was last used, to five minutes."),
+	T(expires_at, FIELD_OUT | FIELD_IN | FIELD_NULL,
+	    .doc = "When it stops working; null: never."),
+	FIELD_END,
+};
+
+const struct shape api_token_shape = {
+	.name = "ApiToken",
+	.fields = token_fields,
+	.size = sizeof(struct api_token),
+};
+
+struct token_query {
+	int64_t user_id;
+	int64_t limit;
+	int64_t offset;
+};
+struct token_count {
+	int64_t n;
+};
+#define Q(m) FIELD(struct token_query, m, 0, .doc = NULL)
+
+static const struct field page_args[] = { Q(user_id), Q(limit), Q(offset),
+	FIELD_END };
+static const struct field user_args[] = { Q(user_id), FIELD_END };
+static const struct field count_row[] = {
+	FIELD(struct token_count, n, 0, .doc = NULL),
+	FIELD_END,
+};
+static const struct stmt page = {
+	.name = "token_page",
+	.sql = "SELECT id, name, role, created_at, last_used_at, expires_at"
+	       " FROM api_token WHERE user_id = ? AND valid = 1"
+	       " ORDER BY id LIMIT ? OFFSET ?",
+	.args = page_args,
+	.row = token_fields,
+	.rowsize = sizeof(struct api_token),
+};
+static const struct stmt count = {
+	.name = "token_count",
+	.sql = "SELECT COUNT(*) AS n FROM api_token WHERE user_id = ?"
+	       " AND valid = 1",
+	.args = user_args,
+	.row = count_row,
+	.rowsize = sizeof(struct token_count),
+};
+static const struct field insert_args[] = { A(user_id), A(name), A(role),
+	A(hash), A(expires_at), FIELD_END };
+static const struct stmt insert = {
+	.name = "token_insert",
+	.sql = "INSERT INTO api_token (user_id, name, role, hash, expires_at)"
+	       " VALUES (?, ?, ?, ?, ?)",
+	.args = insert_args,
+};
+static const struct field delete_args[] = { A(user_id), A(id), FIELD_END };
+static const struct stmt delete_token = {
+	.name = "token_delete",
+	.sql = "UPDATE api_token SET valid = 0 WHERE user_id = ? AND id = ?"
+	       " AND valid = 1",
+	.args = delete_args,
+};
+
+static const struct field hash_args[] = { A(hash), FIELD_END };
+static const struct field principal_row[] = { P(user_id), P(username), P(role),
+	P(token_id), P(last_used_at), FIELD_END };
+static const struct stmt by_hash = {
+	.name = "principal_by_token",
+	.sql = "SELECT u.id AS user_id, u.username,"
+	       " IF(t.role + 0 < u.role + 0, t.role, u.role) AS role,"
+	       " t.id AS token_id, t.last_used_at"
+	       " FROM api_token t JOIN user u ON u.id = t.user_id"
+	       " WHERE t.hash = ? AND t.valid = 1 AND u.valid = 1"
+	       " AND u.status = 'active' AND (t.expires_at IS NULL"
+	       " OR t.expires_at > CURRENT_TIMESTAMP(3))",
+	.args = hash_args,
+	.row = principal_row,
+	.rowsize = sizeof(struct principal),
+};
+static const struct field touch_args[] = { P(token_id), FIELD_END };
+static const struct stmt touch = {
+	.name = "token_touch",
+	.sql = "UPDATE api_token SET last_used_at = CURRENT_TIMESTAMP(3)"
+	       " WHERE id = ? AND (last_used_at IS NULL OR last_used_at <"
+	       " CURRENT_TIMESTAMP(3) - INTERVAL 5 MINUTE)",
+	.args = touch_args,
+};
+
+const struct stmt *const token_stmts[] = {
+	&page,
+	&count,
+	&insert,
+	&delete_token,
+	&by_hash,
+	&touch,
+	NULL,
+};
+
+const struct err *
+token_page(struct db *db, struct arena *a, int64_t user_id, struct page *p,
+    struct list *out)
+{
+	const struct token_query q = { .user_id = user_id,
+		.limit = p->limit,
+		.offset = (p->page - 1) * p->limit };
+	const struct err *e;
+	struct token_count total;
+
+	(void)memset(out, 0, sizeof(*out));
+	if ((e = db_row(db, a, &count, &q, &total)) != NULL)
+		return e;
+	p->total = total.n;
+	if (q.offset >= p->total)
+		return NULL;
+	return db_rows(db, a, &page, &q, out);
+}
+
+const struct err *
+token_insert(struct db *db, const struct api_token *t, int64_t *id)
+{
+	const struct err *e;
+	struct db_done done;
+
+	*id = 0;
+	if ((e = db_exec(db, &insert, t, &done)) != NULL)
+		return e;
+	*id = done.insert_id;
+	return NULL;
+}
+
+const struct err *
+token_delete(struct db *db, int64_t user_id, int64_t id)
+{
+	const struct api_token args = { .user_id = user_id, .id = id };
+	const struct err *e;
+	struct db_done done;
+
+	if ((e = db_exec(db, &delete_token, &args, &done)) != NULL)
+		return e;
+	if (done.affected == 0)
+		return err_new(ERR_NOTFOUND, "token %lld of user %lld",
+		    (long long)id, (long long)user_id);
+	return NULL;
+}
+
+const struct err *
+principal_by_token(struct db *db, struct arena *a, const char *hash,
+    struct principal *out)
+{
+	const struct api_token args = { .hash = hash };
+
+	return db_row(db, a, &by_hash, &args, out);
+}
+
+const struct err *
+token_touch(struct db *db, const struct principal *p)
+{
+	return db_exec(db, &touch, p, NULL);
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: ISC */
+#include "store/user.h"
+
+#include <string.h>
+
+#include "core/str.h"
+#include "store/like.h"
+
+#define U(m, flags, ...) FIELD(struct user, m, flags, __VA_ARGS__)
+#define A(m) U(m, 0, .doc = NULL)
+
+const char *const role_names[] = { "viewer", "deployer", "maintainer", "admin",
+	NULL };
+static const char *const statuses[] = { "active", "inactive", NULL };
+
+enum role
+role_of(const char *name)
+{
+	int i;
+
+	for (i = 0; name != NULL && role_names[i] != NULL; i++)
+		if (strcmp(role_names[i], name) == 0)
+			return (enum role)(i + ROLE_VIEWER);
+	return ROLE_NONE;
+}
+
+static const struct field user_fields[] = {
+	U(id, FIELD_OUT, .doc = "Number of the user."),
+	U(username, FIELD_OUT | FIELD_IN | FIELD_MUST, .min = 1, .max = 100,
+	    .pattern = "[A-Za-z0-9._@+-]+",
+	    .doc = "Login, unique; that of the Git server."),
+	U(name, FIELD_OUT | FIELD_IN | FIELD_NULL | FIELD_LINE, .max = 200,
+	    .doc = "Full name."),
+	U(email, FIELD_OUT | FIELD_IN | FIELD_NULL | FIELD_LINE, .max = 254,
+	    .pattern = "[^@[:space:]]+@[^@[:space:]]+",
+	    .doc = "Address for mail."),
+	U(avatar_url, FIELD_OUT | FIELD_IN | FIELD_NULL | FIELD_LINE,
+	    .max = 1000, .pattern = "https?://[^[:space:]]+",
+	    .doc = "Picture of the user."),
+	U(role, FIELD_OUT | FIELD_IN | FIELD_MUST, .values = role_names,
+	    .doc = "What the user may do; each role has the former's rights."),
+	U(status, FIELD_OUT | FIELD_IN, .values = statuses,
+	    .doc = "An inactive user's tokens and sessions do not work."),
+	U(created_at, FIELD_OUT, .doc = "When the user was made."),
+	U(last_login_at, FIELD_OUT | FIELD_NULL,
+	    .doc = "Last sign-in by the Git server."),
+	U(version, 0, .doc = "Counts the changes."),
+	FIELD_END,
+};
+
+const struct shape user_shape = {
+	.name = "User",
+	.fields = user_fields,
+	.size = sizeof(struct user),
+};
+
+#define COLUMNS                                                                \
+	"id, username, name, email, avatar_url, role, status, created_at,"     \
+	" last_login_at, version"
+
+/* A filter that is not set names all the values there are, so that one
+ * statement serves all searches and the order comes from the index. */
+struct user_query {
+	const char *like;
+	const char *status[2];
+	const char *role[4];
+	int64_t limit;
+	int64_t offset;
+};
+struct user_count {
+	int64_t n;
+};
+
+/* clang-format off */
+#define Q(m) FIELD(struct user_query, m, 0, .doc = NULL)
+#define FILTER_ARGS							\
+	Q(like), Q(like), Q(like), Q(status[0]), Q(status[1]),		\
+	Q(role[0]), Q(role[1]), Q(role[2]), Q(role[3])
+/* clang-format on */
+#define FILTER                                                                 \
+	" FROM user WHERE valid = 1 AND (username LIKE ? ESCAPE '!'"           \
+	" OR name LIKE ? ESCAPE '!' OR email LIKE ? ESCAPE '!')"               \
+	" AND status IN (?, ?) AND role IN (?, ?, ?, ?)"
+
+static const struct field page_args[] = { FILTER_ARGS, Q(limit), Q(offset),
+	FIELD_END };
+static const struct field count_args[] = { FILTER_ARGS, FIELD_END };
+static const struct field count_row[] = {
+	FIELD(struct user_count, n, 0, .doc = NULL),
+	FIELD_END,
+};
+static const struct field id_args[] = { A(id), FIELD_END };
+static const struct field name_args[] = { A(username), FIELD_END };
+
+static const struct stmt page = {
+	.name = "user_page",
+	.sql = "SELECT " COLUMNS FILTER
+	       " ORDER BY username, id LIMIT ? OFFSET ?",
+	.args = page_args,
+	.row = user_fields,
+	.rowsize = sizeof(struct user),
+};
+static const struct stmt count = {
+	.name = "user_count",
+	.sql = "SELECT COUNT(*) AS n" FILTER,
+	.args = count_args,
+	.row = count_row,
+	.rowsize = sizeof(struct user_count),
+};
+static const struct stmt by_id = {
+	.name = "user_by_id",
+	.sql = "SELECT " COLUMNS " FROM user WHERE id = ? AND valid = 1",
+	.args = id_args,
+	.row = user_fields,
+	.rowsize = sizeof(struct user),
+};
+static const struct stmt lock = {
+	.name = "user_lock",
+	.sql = "SELECT " COLUMNS
+	       " FROM user WHERE id = ? AND valid = 1 FOR UPDATE",
+	.args = id_args,
+	.row = user_fields,
+	.rowsize = sizeof(struct user),
+};
+static const struct stmt by_name = {
+	.name = "user_by_name",
+	.sql = "SELECT " COLUMNS " FROM user WHERE live_username = ?",
+	.args = name_args,
+	.row = user_fields,
+	.rowsize = sizeof(struct user),
+};
+static const struct field insert_args[] = { A(username), A(name), A(email),
+	A(avatar_url), A(role), A(status), FIELD_END };
+static const struct stmt insert = {
+	.name = "user_insert",
+	.sql = "INSERT INTO user (username, name, email, avatar_url, role,"
+	       " status) VALUES (?, ?, ?, ?, ?, ?)",
+	.args = insert_args,
+};
+static const struct field update_args[] = { A(username), A(name), A(email),
+	A(avatar_url), A(role), A(status), A(id), FIELD_END };
+static const struct stmt update = {
+	.name = "user_update",
+	.sql = "UPDATE user SET username = ?, name = ?, email = ?,"
+	       " avatar_url = ?, role = ?, status = ?, version = version + 1,"
+	       " updated_at = CURRENT_TIMESTAMP(3) WHERE id = ? AND valid = 1",
+	.args = update_args,
+};
+static const struct stmt delete_user = {
+	.name = "user_delete",
+	.sql = "UPDATE user SET valid = 0, version = version + 1,"
+	       " updated_at = CURRENT_TIMESTAMP(3) WHERE id = ? AND valid = 1",
+	.args = id_args,
+};
+static const struct stmt delete_tokens = {
+	.name = "user_delete_tokens",
+	.sql = "UPDATE api_token SET valid = 0 WHERE user_id = ?",
+	.args = id_args,
+};
+/* Locked, so that two admins cannot demote each other at once. */
+static const struct stmt admins = {
+	.name = "user_admins",
+	.sql = "SELECT " COLUMNS " FROM user WHERE valid = 1"
+	       " AND role = 'admin' AND status = 'active' FOR UPDATE",
+	.row = user_fields,
+	.rowsize = sizeof(struct user),
+};
+
+const struct stmt *const user_stmts[] = {
+	&page,
+	&count,
+	&by_id,
+	&lock,
+	&by_name,
+	&insert,
+	&update,
+	&delete_user,
+	&delete_tokens,
+	&admins,
+	NULL,
+};
+
+const struct err *
+user_page(struct db *db, struct arena *a, const struct user_filter *f,
+    struct page *p, struct list *out)
+{
+	struct user_query q = { .limit = p->limit,
+		.offset = (p->page - 1) * p->limit };
+	const struct err *e;
+	struct user_count total;
+	size_t i;
+
+	(void)memset(out, 0, sizeof(*out));
+	q.like = f->keyword == NULL ? "%" : like_substring(a, f->keyword);
+	for (i = 0; i < 2; i++)
+		q.status[i] = f->status == NULL ? statuses[i] : f->status;
+	for (i = 0; i < 4; i++)
+		q.role[i] = f->role == NULL ? role_names[i] : f->role;
+	if ((e = db_row(db, a, &count, &q, &total)) != NULL)
+		return e;
+	p->total = total.n;
+	if (q.offset >= p->total)
+		return NULL;
+	return db_rows(db, a, &page, &q, out);
+}
+
+const struct err *
+user_by_id(struct db *db, struct arena *a, int64_t id, struct user *out)
+{
+	const struct user args = { .id = id };
+
+	return db_row(db, a, &by_id, &args, out);
+}
+
+const struct err *
+user_lock(struct db *db, struct arena *a, int64_t id, struct user *out)
+{
+	const struct user args = { .id = id };
+
+	return db_row(db, a, &lock, &args, out);
+}
+
+const struct err *
+user_by_name(struct db *db, struct arena *a, const char *username,
+    struct user *out)
+{
+	const struct user args = { .username = username };
+
+	return db_row(db, a, &by_name, &args, out);
+}
+
+static const struct err *
+taken(const struct err *e)
+{
+	if (e != NULL && e->sys == DB_DUPLICATE)
+		return err_tell(ERR_CONFLICT,
+		    "Another user has this username: choose one that is free.");
+	return e;
+}
+
+const struct err *
+user_insert(struct db *db, const struct user *u, int64_t *id)
+{
+	struct user row = *u;
+	const struct err *e;
+	struct db_done done;
+
+	*id = 0;
+	if (row.status == NULL)
+		row.status = statuses[0];
+	if ((e = db_exec(db, &insert, &row, &done)) != NULL)
+		return taken(e);
+	*id = done.insert_id;
+	return NULL;
+}
+
+/* That an active admin remains when this user is none any more. */
+static const struct err *
+admin_remains(struct db *db, int64_t id)
+{
+	struct arena *a = arena_open((size_t)1 << 20);
+	const struct user *u;
+	const struct err *e;
+	struct list list;
+	size_t i, others = 0;
+	bool is_one = false;
+
+	if ((e = db_rows(db, a, &admins, NULL, &list)) != NULL)
+		goto out;
+	u = list.items;
+	for (i = 0; i < list.n; i++) {
+		if (u[i].id == id)
+			is_one = true;
+		else
+			others++;
+	}
+	if (is_one && others == 0)
+		e = err_tell(ERR_CONFLICT,
+		    "This is the last active admin: make another one first.");
+out:
+	arena_close(a);
+	return e;
+}
+
+const struct err *
+user_update(struct db *db, const struct user *u)
+{
+	const struct err *e;
+
+	if ((!str_eq(u->role, "admin") || !str_eq(u->status, "active")) &&
+	    (e = admin_remains(db, u->id)) != NULL)
+		return e;
+	return taken(db_exec(db, &update, u, NULL));
+}
+
+const struct err *
+user_delete(struct db *db, int64_t id)
+{
+	const struct user args = { .id = id };
+	const struct err *e;
+
+	if ((e = admin_remains(db, id)) != NULL)
+		return e;
+	if ((e = db_exec(db, &delete_tokens, &args, NULL)) != NULL)
+		return e;
+	return db_exec(db, &delete_user, &args, NULL);
+}
