@@ -31,7 +31,11 @@ if (-d "$top/.git" || -f "$top/.git") {
 }
 # automake takes along on its own: itself, configure's source, README.
 my %alone = map { $_ => 1 } qw(Makefile.am configure.ac README .gitignore);
-is_deeply([grep { !$listed{$_} && !$listed{s/\.in$//r} && !$alone{$_} } @files], [],
+# A folder that is named takes along all that is in it.
+my ($folders) = map { qr{^(?:$_)/} } join '|',
+    map { quotemeta } grep { -d "$top/$_" } sort keys %listed;
+is_deeply([grep { !$listed{$_} && !$listed{s/\.in$//r} && !$alone{$_}
+	&& $_ !~ $folders } @files], [],
     'every file of the tree goes into the tarball');
 
 done_testing();

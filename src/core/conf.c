@@ -200,14 +200,16 @@ map_add(struct reader *r, const struct conf_key *k, const char *key,
 {
 	struct conf_map *m = (struct conf_map *)(void *)((char *)r->out +
 	    k->offset);
-	struct conf_pair *grown = arena_alloc(r->a, m->n + 1,
-	    sizeof(*m->items));
+	struct conf_pair *grown;
 
-	if (m->n > 0)
-		(void)memcpy(grown, m->items, m->n * sizeof(*grown));
-	grown[m->n].key = arena_strdup(r->a, key);
-	grown[m->n].value = arena_strdup(r->a, value);
-	m->items = grown;
+	if ((m->n & (m->n - 1)) == 0) { /* full: room for twice as many */
+		grown = arena_alloc(r->a, 2 * m->n + 1, sizeof(*grown));
+		if (m->n > 0)
+			(void)memcpy(grown, m->items, m->n * sizeof(*grown));
+		m->items = grown;
+	}
+	m->items[m->n].key = arena_strdup(r->a, key);
+	m->items[m->n].value = arena_strdup(r->a, value);
 	m->n++;
 }
 
@@ -311,13 +313,13 @@ static void
 file_read(struct reader *r, char *text)
 {
 	const char *section = "";
-	char *line;
+	char *line, where[FAULT_TEXT];
 	int number = 0;
 
 	while ((line = strsep(&text, "\n")) != NULL) {
-		number++;
-		line_read(r, line, arena_printf(r->a, "%s:%d", r->path, number),
-		    &section);
+		(void)snprintf(where, sizeof(where), "%s:%d", r->path,
+		    ++number);
+		line_read(r, line, where, &section);
 	}
 }
 

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: ISC */
+#include "core/fault.h"
+
+#include "tap.h"
+
+int
+main(void)
+{
+	struct arena *a = arena_open(1 << 20);
+	struct faults f;
+	const struct err *e;
+	char name[] = "env";
+	int i;
+
+	faults_init(&f, a);
+	ok(faults_check(&f) == NULL, "no fault is no error");
+	is_str(fault_pointer(&f, "", "a"), "/a", "a pointer from the root");
+	is_str(fault_pointer(&f, "/a", "b"), "/a/b", "one further down");
+	is_str(fault_pointer(&f, "", "a/b~c"), "/a~1b~0c",
+	    "slash and tilde are escaped");
+	is_str(fault_pointer(&f, "", ""), "/", "an empty name is a name");
+	is_str(fault_index(&f, "/steps", 12), "/steps/12", "an index");
+
+	faults_add(&f, name, "must be %d", 3);
+	name[0] = 'X';
+	is_str(f.item[0].pointer, "env", "the pointer is copied");
+	is_str(f.item[0].detail, "must be 3", "the text is formatted");
+	e = faults_check(&f);
+	ok(e != NULL && e->code == ERR_INVALID, "one fault is an error");
+	is_str(e == NULL ? NULL : e->msg, "1 faults, first: env: must be 3",
+	    "that names it");
+	for (i = 0; i < 3 * FAULTS_MAX; i++)
+		faults_add(&f, "/x", "more");
+	is_int((long long)f.n, 3 * FAULTS_MAX + 1, "all faults are counted");
+	is_str(f.item[FAULTS_MAX - 1].detail, "more", "a hundred are kept");
+	arena_close(a);
+	return tap_done();
+}

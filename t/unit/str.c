@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: ISC */
+#include "core/str.h"
+
+#include "tap.h"
+
+#define N(table) (sizeof(table) / sizeof((table)[0]))
+
+static void
+comparing(void)
+{
+	ok(str_eq("a", "a") && str_eq(NULL, NULL), "equal strings");
+	ok(!str_eq("a", "b") && !str_eq(NULL, "") && !str_eq("", NULL),
+	    "different strings");
+	ok(str_starts("refs/heads", "refs/") && str_starts("x", ""),
+	    "what starts so");
+	ok(!str_starts("ref", "refs"), "what does not");
+	ok(str_ends("a.git", ".git") && str_ends("x", ""), "what ends so");
+	ok(!str_ends("git", ".git") && !str_ends("a.gitx", ".git"),
+	    "what does not");
+	ok(str_has_control("a\nb") && str_has_control("\x7f") &&
+		str_has_control("\x01"),
+	    "control bytes are seen");
+	ok(!str_has_control("") && !str_has_control("a b~\xc3\xa9"),
+	    "others are none");
+}
+
+static const struct {
+	const char *text;
+	bool good;
+	size_t chars;
+} utf8_rows[] = {
+	{ "", true, 0 },
+	{ "abc\x7f", true, 4 },
+	{ "\xc2\x80", true, 1 },
+	{ "\xdf\xbf", true, 1 },
+	{ "\xe0\xa0\x80", true, 1 },
+	{ "\xed\x9f\xbf", true, 1 },
+	{ "\xee\x80\x80", true, 1 },
+	{ "\xef\xbf\xbf", true, 1 },
+	{ "\xf0\x90\x80\x80", true, 1 },
+	{ "\xf4\x8f\xbf\xbf", true, 1 },
+	{ "na\xc3\xafve \xe2\x82\xac", true, 7 },
+	{ "\x80", false, 0 },
+	{ "\xbf", false, 0 },
+	{ "\xc0\x80", false, 0 },
+	{ "\xc1\xbf", false, 0 },
+	{ "\xc3", false, 0 },
+	{ "\xc3 ", false, 0 },
+	{ "\xe0\x9f\xbf", false, 0 },
+	{ "\xe2\x82", false, 0 },
+	{ "\xe2\x82 ", false, 0 },
+	{ "\xed\xa0\x80", false, 0 },
+	{ "\xed\xbf\xbf", false, 0 },
+	{ "\xf0\x8f\xbf\xbf", false, 0 },
+	{ "\xf0\x90\x80", false, 0 },
+	{ "\xf4\x90\x80\x80", false, 0 },
+	{ "\xf5\x80\x80\x80", false, 0 },
+	{ "\xfe", false, 0 },
+	{ "\xff", false, 0 },
+	{ "ok\xff", false, 0 },
+};
+
+static void
+utf8(void)
+{
+	size_t i;
+
+	for (i = 0; i < N(utf8_rows); i++) {
+		const char *s = utf8_rows[i].text;
+
+		ok(str_utf8(s, strlen(s)) == utf8_rows[i].good, "UTF-8 row %zu",
+		    i);
+		if (utf8_rows[i].good)
+			is_int((long long)str_chars(s),
+			    (long long)utf8_rows[i].chars, "its code points");
+	}
+	ok(str_utf8("a\0b", 3), "NUL is a code point");
+	ok(!str_utf8("\xe2\x82\xac", 2), "no byte past the length is read");
+}
+
+static const struct {
+	const char *text, *ere;
+	bool yes;
+} ere_rows[] = {
+	{ "abc", "abc", true },
+	{ "abc", "[a-c]+", true },
+	{ "", "", true },
+	{ "v1.2.3", "v[0-9]+(\\.[0-9]+)*", true },
+	{ "aab", "a|aab", true },
+	{ "\xc3\xa9", "..", true },
+	{ "abcd", "abc", false },
+	{ "xabc", "abc", false },
+	{ "abc\n", "abc", false },
+	{ "abc", "^b", false },
+	{ "", "a", false },
+	{ "a", "[", false },
+	{ "a", "a{2,1}", false },
+	{ "(", "(", false },
+};
+
+static void
+patterns(void)
+{
+	size_t i;
+
+	for (i = 0; i < N(ere_rows); i++)
+		ok(str_matches(ere_rows[i].text, ere_rows[i].ere) ==
+			ere_rows[i].yes,
+		    "\"%s\" and /%s/", ere_rows[i].text, ere_rows[i].ere);
+	ok(str_ere_fault("^[a-z]*$") == NULL, "a good pattern has no fault");
+	ok(str_ere_fault("[a-z") != NULL && str_ere_fault("(") != NULL,
+	    "a bad one is told");
+}
+
+static const struct {
+	const char *text;
+	bool good;
+	int64_t ms;
+} time_rows[] = {
+	{ "1970-01-01T00:00:00Z", true, 0 },
+	{ "1970-01-01T00:00:00.001Z", true, 1 },
+	{ "2026-11-21T01:02:03.456Z", true, INT64_C(1795222923456) },
+	{ "2026-11-21t01:02:03.456z", true, INT64_C(1795222923456) },
+	{ "2026-11-21T02:02:03.456+01:00", true, INT64_C(1795222923456) },
+	{ "2026-11-20T19:32:03.456-05:30", true, INT64_C(1795222923456) },
+	{ "2026-11-21T01:02:03.4567899Z", true, INT64_C(1795222923456) },
+	{ "2024-02-29T00:00:00Z", true, INT64_C(1709164800000) },
+	{ "1969-12-31T23:59:59.999Z", true, -1 },
+	{ "9999-12-31T23:59:59Z", true, INT64_C(253402300799000) },
+	{ "", false, 0 },
+	{ "2026-11-21", false, 0 },
+	{ "2026-11-21T01:02:03", false, 0 },
+	{ "2026-11-21 01:02:03Z", false, 0 },
+	{ "2026-11-21T01:02Z", false, 0 },
+	{ "2026-11-21T01:02:03.Z", false, 0 },
+	{ "2026-11-21T01:02:03+0100", false, 0 },
+	{ "2026-11-21T01:02:03+24:00", false, 0 },
+	{ "2026-11-21T01:02:03Z ", false, 0 },
+	{ "2026-13-21T01:02:03Z", false, 0 },
+	{ "2026-00-21T01:02:03Z", false, 0 },
+	{ "2026-11-31T01:02:03Z", false, 0 },
+	{ "2025-02-29T01:02:03Z", false, 0 },
+	{ "2026-11-21T24:02:03Z", false, 0 },
+	{ "2026-11-21T01:60:03Z", false, 0 },
+	{ "0000-11-21T01:02:03Z", false, 0 },
+	{ "26-11-21T01:02:03Z", false, 0 },
+	{ "+2026-11-21T01:02:03Z", false, 0 },
+};
+
+static void
+times(void)
+{
+	char text[STR_TIME_SIZE];
+	size_t i;
+	int64_t ms;
+
+	for (i = 0; i < N(time_rows); i++) {
+		bool good = str_time_parse(time_rows[i].text, &ms);
+
+		if (!ok(good == time_rows[i].good &&
+			    (!good || ms == time_rows[i].ms),
+			"time \"%s\"", time_rows[i].text))
+			(void)printf("# %lld\n", (long long)ms);
+	}
+	str_time(text, INT64_C(1795222923456));
+	is_str(text, "2026-11-21T01:02:03.456Z", "a time as text");
+	str_time(text, -1);
+	is_str(text, "1969-12-31T23:59:59.999Z", "one before 1970");
+	ok(time_now_ms() > INT64_C(1700000000000), "the clock is set");
+	ms = time_mono_ms();
+	ok(time_mono_ms() >= ms, "and the other does not run back");
+}
+
+static void
+names(void)
+{
+	struct arena *a = arena_open(1 << 20);
+	const char *slug;
+
+	is_str(str_camel(a, "default_branch"), "defaultBranch", "two words");
+	is_str(str_camel(a, "id"), "id", "one word");
+	is_str(str_camel(a, "a_b_c"), "aBC", "three");
+	is_str(str_camel(a, "x_"), "x_", "a last dash stays");
+	is_str(str_slug(a, "My Shop"), "my-shop", "a slug");
+	is_str(str_slug(a, "  a -- b! "), "a-b", "without doubled dashes");
+	is_str(str_slug(a, "\xc3\xa9t\xc3\xa9"), "t", "only ASCII stays");
+	is_str(str_slug(a, "../.."), "project", "nothing is left");
+	is_str(str_slug(a, ""), "project", "there was nothing");
+	slug = str_slug(a,
+	    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+	    "aaaaaaaaaaaa aaaaaaaa");
+	ok(strlen(slug) <= 64 && slug[strlen(slug) - 1] == 'a',
+	    "a long one is cut, not at a dash");
+	arena_close(a);
+}
+
+int
+main(void)
+{
+	comparing();
+	utf8();
+	patterns();
+	times();
+	names();
+	return tap_done();
+}
