@@ -15,6 +15,7 @@ if [ "${DRY_RUN:-no}" = yes ]; then
 	exit 0
 fi
 cmp -- "nginx/$VHOST" "$VHOST_DIR/$VHOST"
+sleep 2 # workers with the old configuration answer for a moment
 if [ -n "${CHECK_URL:-}" ]; then
 	command -v curl >/dev/null ||
 		die "curl is not installed on the runner: apt-get install curl"

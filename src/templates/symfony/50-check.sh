@@ -15,6 +15,8 @@ seconds=${CHECK_SECONDS:-60}
 link=${DEPLOY_ROOT:?}/current
 [ "$(readlink -- "$link")" = "releases/${SLIPWAY_DEPLOYMENT_ID:?}" ] ||
 	die "$link is not this release"
+# Who watches the trigger file starts a moment later.
+[ -z "${RELOAD_TRIGGER:-}" ] || sleep 2
 if [ -n "${SERVICE:-}" ] && command -v systemctl >/dev/null; then
 	until systemctl is-active --quiet -- "$SERVICE"; do
 		[ "$SECONDS" -lt "$seconds" ] || die "$SERVICE is not active"

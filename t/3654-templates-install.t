@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: ISC
+# Templates that put something in its place: a binary, a directory, an nginx
+# site, WordPress themes, hosts behind SSH; and the plain pipeline.
+use strict;
+use warnings;
+use Test::More;
+use Slipway::Template;
+use Slipway::Test;
+
+my $got;
+my $room = Slipway::Template::room('room');
+
+# --- binary
+my $make = "all:\n\tcp app.in app\n\tchmod 755 app\ncheck:\n\t./app\n";
+my $bin = Slipway::Template->new('binary-systemd', Makefile => $make,
+	'app.in' => "#!/bin/sh\necho version 1\n");
+my $dest = Slipway::Template::room('dest/bin');
+my %env = (TARGET => "$dest/app", BINARY => 'app', VERSION_OPTION => '--version',
+	RELOAD_TRIGGER => "$room/restart", CHECK_SECONDS => 2);
+$got = $bin->deploy(%env, DRY_RUN => 'yes');
+ok($got->{ok} && !-e "$dest/app", 'binary: a dry run installs nothing') or diag($got->{log});
+$got = $bin->deploy(%env);
+ok($got->{ok}, 'binary: built, tested, installed') or diag($got->{log});
+like(scalar run_out("$dest/app"), qr/version 1/, 'and runs');
+is(slurp("$room/restart"), "$got->{id}\n", 'and its restart is asked for');
+$bin->checkout(Makefile => $make, 'app.in' => "#!/bin/sh\necho version 2\n");
+$got = $bin->deploy(%env, CHECK_URL => 'http://127.0.0.1:' . free_port() . '/');
+ok(!$got->{ok}, 'binary: one that does not answer fails');
+is($got->{broken}, 'Check', 'and the former file is put back') or diag($got->{log});
+like(scalar run_out("$dest/app"), qr/version 1/, 'which runs again');
+ok(!-e "$dest/app.new", 'nothing is left over');
+is(slurp("$room/restart"), "$got->{id}\n", 'the restart is asked for again');
+ok($bin->deploy(%env)->{ok}, 'binary: a good one after it');
+like(scalar run_out("$dest/app"), qr/version 2/, 'is installed');
+$bin->checkout(Makefile => $make, 'app.in' => "#!/bin/sh\nexit 1\n");
+$got = $bin->deploy(%env);
+is($got->{failed}, 'Build', 'binary: a failing test stops it');
+is($got->{broken}, 'Build', 'and nothing is put back') or diag($got->{log});
+like(scalar run_out("$dest/app"), qr/version 2/, 'that was not replaced');
+$bin->checkout(Makefile => $make, 'app.in' => "#!/bin/sh\necho 3\n");
+for my $case (
+	['no target', { TARGET => undef }, qr/set TARGET/],
+	['a relative target', { TARGET => 'bin/app' }, qr/absolute path/],
+	['a target that climbs', { TARGET => "$dest/../app" }, qr/absolute path/],
+	['a directory as target', { TARGET => $dest }, qr/is a directory/],
+	['a directory that is not there', { TARGET => "$room/no/app" }, qr/no directory/],
+	['a binary outside', { BINARY => '/bin/sh' }, qr/file of the checkout/],
+	['a binary that was not built', { BINARY => 'b' }, qr/was not built/],
+	['an unknown build', { BUILD => 'x' }, qr/BUILD must be/],
+) {
+	my ($name, $change, $want) = @$case;
+	$got = $bin->deploy(%env, %$change);
+	ok(!$got->{ok}, "binary: refuses $name");
+	like($got->{log}, $want, '- saying why');
+}
+like(scalar run_out("$dest/app"), qr/version 2/, 'binary: all the while the good one stays');
+
+sub run_out { my (undef, $out) = run_cmd(@_); return $out }
+
+# --- simple deploy
+my $target = Slipway::Template::room('simple') . '/site';
+my $simple = Slipway::Template->new('simple-deploy-pipeline', 'index.html' => "one\n",
+	'old.html' => "old\n", 'a b/c d' => "blank\n");
+ok(($got = $simple->deploy(DEPLOY_DIR => $target, DRY_RUN => 'yes'))->{ok}, 'simple: a dry run') or diag($got->{log});
+ok(!-e $target, 'writes nothing');
+ok(($got = $simple->deploy(DEPLOY_DIR => $target))->{ok}, 'simple: deployed') or diag($got->{log});
+is(slurp("$target/a b/c d"), "blank\n", 'with every name');
+$simple->checkout('index.html' => "two\n");
+$simple->deploy(DEPLOY_DIR => $target);
+ok(-e "$target/old.html" && slurp("$target/index.html") eq "two\n", 'what is not in the repository stays');
+$simple->deploy(DEPLOY_DIR => $target, DELETE => 'yes');
+ok(!-e "$target/old.html", 'unless DELETE is chosen');
+for my $case (
+	['no directory', { DEPLOY_DIR => undef }, qr/set DEPLOY_DIR/],
+	['a top directory', { DEPLOY_DIR => '/usr' }, qr/absolute path/],
+	['an option', { DEPLOY_DIR => '--delete' }, qr/absolute path/],
+	['a climbing directory', { DEPLOY_DIR => "$target/../../x" }, qr/absolute path/],
+	['a source outside', { SOURCE_DIR => '/etc' }, qr/of the checkout/],
+	['a source that is not there', { SOURCE_DIR => 'dist' }, qr/no directory dist/],
+) {
+	my ($name, $change, $want) = @$case;
+	$got = $simple->deploy(DEPLOY_DIR => $target, %$change);
+	ok(!$got->{ok}, "simple: refuses $name");
+	like($got->{log}, $want, '- saying why');
+}
+
+# --- git clone
+my $plain = Slipway::Template->new('git-clone-pipeline',
+	Makefile => "all:\n\ttouch built\ntest:\n\techo tested >tested\n");
+run_cmd({ cwd => $plain->work }, $plain->as_job('sh', '-c',
+	'HOME=/nonexistent; export HOME; git init -q . && git add . && git -c user.name=a -c user.email=a@example.org commit -qm first'));
+$got = $plain->deploy;
+ok($got->{ok}, 'git clone pipeline') or diag($got->{log});
+ok(-e $plain->work . '/built' && -e $plain->work . '/tested', 'tests and builds');
+like($got->{log}, qr/first$/m, 'and says which commit it was');
+spew($plain->work . '/Makefile', "all:\n\ntest:\n\tfalse\n");
+is($plain->deploy->{failed}, 'Test', 'a failing test stops it');
+
+# --- wordpress
+my @sites = map { Slipway::Template::room("wp/$_") } qw(a b);
+for my $site (@sites) {
+	run_cmd('mkdir', '-p', "$site/wp-includes", "$site/wp-content/themes/other",
+	    "$site/wp-content/themes/mine", "$site/wp-content/uploads");
+	spew("$site/wp-includes/version.php", '<?php');
+	spew("$site/wp-content/themes/mine/style.css", "old\n");
+	spew("$site/wp-content/themes/mine/gone.php", "old\n");
+	run_cmd('chown', '-R', "$Slipway::Template::uid:$Slipway::Template::uid", $site) if is_root();
+}
+my $wp = Slipway::Template->new('wordpress', 'wp-content/themes/mine/style.css' => "new\n",
+	'wp-content/plugins/calendar/c.php' => "new\n");
+my $both = join ',', @sites;
+$got = $wp->deploy(SITES => $both, DRY_RUN => 'yes');
+ok($got->{ok} && slurp("$sites[0]/wp-content/themes/mine/style.css") eq "old\n",
+	'wordpress: a dry run changes nothing') or diag($got->{log});
+$got = $wp->deploy(SITES => $both, CHECK_URL => 'http://127.0.0.1:' . free_port() . '/', CHECK_SECONDS => 1);
+is($got->{failed}, 'Check', 'wordpress: a site that does not answer fails');
+is($got->{broken}, 'Check', 'and everything is put back') or diag($got->{log});
+is(slurp("$_/wp-content/themes/mine/style.css"), "old\n", 'the old theme') for @sites;
+$got = $wp->deploy(SITES => $both);
+ok($got->{ok}, 'wordpress: both sites') or diag($got->{log});
+for my $site (@sites) {
+	is(slurp("$site/wp-content/themes/mine/style.css"), "new\n", 'the new theme');
+	ok(!-e "$site/wp-content/themes/mine/gone.php", 'without what is gone');
+	ok(-e "$site/wp-content/plugins/calendar/c.php", 'the plugin');
+	ok(-d "$site/wp-content/themes/other" && -d "$site/wp-content/uploads", 'the rest untouched');
+	ok(!-e "$site/wp-content/.slipway", 'nothing left over');
+}
+for my $case (
+	['no site', { SITES => undef }, qr/choose one site/],
+	['a relative site', { SITES => 'www/a' }, qr/absolute path/],
+	['no WordPress', { SITES => "$sites[0],$room" }, qr/holds no WordPress/],
+) {
+	my ($name, $change, $want) = @$case;
+	$got = $wp->deploy(SITES => $both, %$change);
+	ok(!$got->{ok}, "wordpress: refuses $name");
+	like($got->{log}, $want, '- saying why');
+}
+
+# --- an nginx of its own
+my $prefix = Slipway::Template::room('nginx');
+my $vhosts = Slipway::Template::room('nginx/vhosts');
+my $port = free_port();
+spew("$prefix/nginx.conf", <<"CONF");
+pid $prefix/nginx.pid;
+error_log $prefix/error.log;
+events { }
+http {
+	access_log off;
+	client_body_temp_path $prefix/t1;
+	proxy_temp_path $prefix/t2;
+	fastcgi_temp_path $prefix/t3;
+	uwsgi_temp_path $prefix/t4;
+	scgi_temp_path $prefix/t5;
+	include $vhosts/*.conf;
+}
+CONF
+sub vhost { return "server { listen 127.0.0.1:$port; location / { return 200 '$_[0]'; } }\n" }
+my $nginx = Slipway::Template->new('nginx-vhost', 'nginx/site.conf' => vhost('one'));
+spew("$vhosts/site.conf", vhost('zero'));
+Slipway::Template::own("$vhosts/site.conf");
+my %nenv = (VHOST => 'site.conf', VHOST_DIR => $vhosts, NGINX_CONF => "$prefix/nginx.conf",
+	RELOAD_TRIGGER => '', CHECK_URL => "http://127.0.0.1:$port/", CHECK_SECONDS => 5);
+SKIP: {
+	my ($no) = run_cmd('sh', '-c', "PATH=$Slipway::Template::path; command -v nginx");
+	if ($no) {
+		$got = $nginx->deploy(%nenv);
+		ok(!$got->{ok}, 'nginx: without nginx it fails');
+		last SKIP;
+	}
+	start_process({ name => 'nginx', env => { PATH => $Slipway::Template::path } },
+	    $nginx->as_job('nginx', '-e', "$prefix/start.log", '-c', "$prefix/nginx.conf", '-g', 'daemon off;'));
+	my $page = sub { return scalar run_out('curl', '-s', "http://127.0.0.1:$port/") };
+	ok(poll(10, sub { $page->() eq 'zero' }), 'an nginx of its own runs') or diag(slurp("$prefix/start.log"));
+	$got = $nginx->deploy(%nenv, DRY_RUN => 'yes');
+	ok($got->{ok}, 'nginx: a dry run') or diag($got->{log});
+	like($got->{log}, qr/^\+server .*one/m, 'shows the difference');
+	is(slurp("$vhosts/site.conf"), vhost('zero'), 'and changes nothing');
+	$got = $nginx->deploy(%nenv);
+	ok($got->{ok}, 'nginx: a new site') or diag($got->{log});
+	ok(poll(10, sub { $page->() eq 'one' }), 'is served');
+	$nginx->checkout('nginx/site.conf' => "server { listen nowhere_at_all; }\n");
+	$got = $nginx->deploy(%nenv);
+	is($got->{failed}, 'Install', 'nginx: a faulty site is refused');
+	is($got->{broken}, 'Install', 'and the former is put back') or diag($got->{log});
+	is(slurp("$vhosts/site.conf"), vhost('one'), 'as it was');
+	$nginx->checkout('nginx/site.conf' => vhost('x') =~ s/return 200/return 500/r);
+	$got = $nginx->deploy(%nenv, CHECK_SECONDS => 1);
+	is($got->{failed}, 'Check', 'nginx: a site that does not answer well fails');
+	is($got->{broken}, 'Check', 'and the former is put back') or diag($got->{log});
+	ok(poll(10, sub { $page->() eq 'one' }), 'and served');
+	$nginx->checkout('nginx/new.conf' => "faulty\n", 'nginx/site.conf' => vhost('one'));
+	$got = $nginx->deploy(%nenv, VHOST => 'new.conf');
+	ok(!$got->{ok} && !-e "$vhosts/new.conf", 'nginx: a faulty new site is removed again');
+	for my $case (
+		['no file', { VHOST => undef }, qr/choose a file/],
+		['a path', { VHOST => '../nginx.conf' }, qr/must be a file name/],
+		['a file that is not there', { VHOST => 'b.conf' }, qr/no file/],
+		['a relative directory', { VHOST_DIR => 'vhosts' }, qr/absolute path/],
+		['neither way to reload', { NGINX_CONF => undef }, qr/set NGINX_CONF or RELOAD_TRIGGER/],
+	) {
+		my ($name, $change, $want) = @$case;
+		$got = $nginx->deploy(%nenv, %$change);
+		ok(!$got->{ok}, "nginx: refuses $name");
+		like($got->{log}, $want, '- saying why');
+	}
+	# The path unit's part, played by a loop: test, reload, answer.
+	my $answer = tempdir() . '/answer';
+	mkdir $answer or die "$answer: $!";
+	Slipway::Template::own($answer);
+	spew("$room/reload", "none\n");
+	Slipway::Template::own("$room/reload");
+	start_process({ name => 'unit', env => { PATH => $Slipway::Template::path } }, $nginx->as_job('sh', '-c', <<'UNIT',
+last=none
+while sleep 0.1; do
+	id=$(head -c 40 "$1" | tr -dc 0-9a-z-)
+	[ "$id" != "$last" ] || continue
+	last=$id
+	cd "$2"
+	if nginx -t -c "$3" 2>log && nginx -s reload -c "$3"; then echo "$id ok"; else echo "$id failed"; fi >new
+	mv new result
+done
+UNIT
+	    'unit', "$room/reload", $answer, "$prefix/nginx.conf"));
+	my %tenv = (%nenv, NGINX_CONF => undef, RELOAD_TRIGGER => "$room/reload", RELOAD_RESULT => "$answer/result");
+	$nginx->checkout('nginx/site.conf' => vhost('two'));
+	$got = $nginx->deploy(%tenv);
+	ok($got->{ok}, 'nginx: by a trigger file') or diag($got->{log});
+	ok(poll(10, sub { $page->() eq 'two' }), 'the new site is served');
+	$nginx->checkout('nginx/site.conf' => "faulty\n");
+	$got = $nginx->deploy(%tenv);
+	is($got->{failed}, 'Install', 'nginx: a faulty site is refused there too');
+	is($got->{broken}, 'Install', 'and put back') or diag($got->{log});
+	like($got->{log}, qr/unexpected end of file|unknown directive/, 'with the words of nginx');
+	is(slurp("$vhosts/site.conf"), vhost('two'), 'the former file is there');
+}
+
+done_testing;
