@@ -14,6 +14,7 @@ use Slipway::Test;
 
 my $deployment = 100;
 our $uid = 300007;
+our $as_self = 0; # for what needs an account with a name
 our $path = '/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin';
 
 sub new {
@@ -35,7 +36,7 @@ sub room {
 	return $dir;
 }
 
-sub own { chown $uid, $uid, @_ if is_root(); return }
+sub own { chown $uid, $uid, @_ if is_root() && !$as_self; return }
 
 # The checkout holds exactly these files: path => text; a text that starts with
 # #! may be run.
@@ -98,7 +99,7 @@ sub deploy {
 # The command as a job's user runs it.
 sub as_job {
 	my ($self, @cmd) = @_;
-	return @cmd if !is_root();
+	return ('setpriv', '--no-new-privs', @cmd) if !is_root() || $as_self;
 	return ('setpriv', "--reuid=$uid", "--regid=$uid", '--clear-groups',
 	    '--no-new-privs', @cmd);
 }
