@@ -13,6 +13,9 @@
 #include <string.h>
 #include <time.h>
 
+/* With clang the fortified ones are macros. */
+#undef sprintf
+#undef vsprintf
 /* clang-format off */
 #pragma GCC poison strcpy strcat strncpy strncat sprintf vsprintf
 #pragma GCC poison strtok strtok_r gets mktemp tmpnam

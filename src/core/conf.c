@@ -100,6 +100,7 @@ set_string(struct reader *r, const struct conf_key *k, const char *text)
 	struct buf choices;
 	const char *const *v;
 	const char *what = NULL;
+	void *at;
 
 	if ((k->flags & CONF_PATH) != 0 && text[0] != '/')
 		return "must be an absolute path";
@@ -112,7 +113,8 @@ set_string(struct reader *r, const struct conf_key *k, const char *text)
 		buf_release(&choices);
 		return what;
 	}
-	*(const char **)((char *)r->out + k->offset) = arena_strdup(r->a, text);
+	at = (char *)r->out + k->offset;
+	*(const char **)at = arena_strdup(r->a, text);
 	return NULL;
 }
 

@@ -56,7 +56,7 @@ emit(int priority, const char *text)
 		return; /* there is nowhere left to say so */
 }
 
-static void
+__attribute__((format(printf, 2, 0))) static void
 vlog(int priority, const char *fmt, va_list ap)
 {
 	char raw[LINE], safe[4 * LINE + 1];

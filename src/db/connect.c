@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/log.h"
 #include "core/str.h"
 #include "db/conn.h"
 
@@ -238,8 +237,6 @@ conn_ready(struct db *db, enum db_what *what)
 		db->pause = 0;
 		return NULL;
 	}
-	if (db->pause == 0)
-		log_warn("database: %s", e->msg);
 	db->pause = db->pause == 0 ? PAUSE_FIRST : 2 * db->pause;
 	if (db->pause > PAUSE_LAST)
 		db->pause = PAUSE_LAST;

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/log.h"
 #include "core/str.h"
 #include "db/conn.h"
 

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: ISC */
+/* slipway-admin: the schema, the key file, users and their tokens. */
+#include "cli/admin.h"
+
+#include <err.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "core/log.h"
+#include "core/str.h"
+#include "crypto/crypto.h"
+
+#define ARENA ((size_t)64 << 20)
+#define NAME_WORDS 2
+
+static const struct command commands[] = {
+	{ "migrate", "[--status | --dry-run]",
+	    "bring the schema to this program's version",
+	    COMMAND_DB | COMMAND_MIGRATE, admin_migrate },
+	{ "key", "", "make the key file, or put a new first key into it", 0,
+	    admin_key },
+	{ "check", "", "print the settings in effect and try them", COMMAND_DB,
+	    admin_check },
+};
+#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static void
+usage(FILE *to)
+{
+	size_t i;
+
+	(void)fprintf(to, "usage: slipway-admin [-c FILE] COMMAND\n");
+	for (i = 0; i < COMMANDS; i++)
+		(void)fprintf(to, "  %s%s%s\n      %s\n", commands[i].name,
+		    *commands[i].args == '\0' ? "" : " ", commands[i].args,
+		    commands[i].doc);
+	(void)fprintf(to,
+	    "  -c FILE  the configuration; default " SLIPWAY_CONF "\n"
+	    "  -h       this text\n"
+	    "  -V       the version\n");
+}
+
+static const struct option_value *
+option_find(const struct option_value *o, const char *name, size_t len)
+{
+	for (; o->name != NULL; o++)
+		if (strlen(o->name) == len && strncmp(o->name, name, len) == 0)
+			return o;
+	return NULL;
+}
+
+/* --name VALUE or --name=VALUE; moves *at past a value of its own word. */
+static const struct err *
+option_take(const struct option_value *options, int argc, char **argv, int *at)
+{
+	const char *name = argv[*at] + 2;
+	size_t len = strcspn(name, "=");
+	const struct option_value *o = option_find(options, name, len);
+
+	if (o == NULL)
+		return err_tell(ERR_METHOD, "%s: there is no option %s",
+		    argv[0], argv[*at]);
+	if (o->flag != NULL) {
+		if (name[len] != '\0')
+			return err_tell(ERR_METHOD, "%s: --%s takes no value",
+			    argv[0], o->name);
+		*o->flag = true;
+		return NULL;
+	}
+	if (name[len] == '=')
+		*o->value = name + len + 1;
+	else if (*at + 1 < argc)
+		*o->value = argv[++*at];
+	else
+		return err_tell(ERR_METHOD, "%s: --%s needs a value", argv[0],
+		    o->name);
+	return NULL;
+}
+
+const struct err *
+admin_options(int argc, char **argv, const struct option_value *options,
+    const char **words, size_t max)
+{
+	const struct err *e;
+	bool only_words = false;
+	size_t n = 0;
+	int i;
+
+	for (i = 1; i < argc; i++) {
+		if (!only_words && strcmp(argv[i], "--") == 0) {
+			only_words = true;
+		} else if (!only_words && str_starts(argv[i], "--")) {
+			if ((e = option_take(options, argc, argv, &i)) != NULL)
+				return e;
+		} else if (n < max) {
+			words[n++] = argv[i];
+		} else {
+			return err_tell(ERR_METHOD, "%s: \"%s\" is too much",
+			    argv[0], argv[i]);
+		}
+	}
+	if (n < max)
+		return err_tell(ERR_METHOD, "%s: something is missing after it",
+		    argv[0]);
+	return NULL;
+}
+
+/* The command whose words argv starts with; how many words it has. */
+static const struct command *
+command_find(int argc, char **argv, int *words)
+{
+	char name[64];
+	size_t i;
+
+	for (*words = NAME_WORDS; *words > 0; --*words) {
+		if (*words > argc)
+			continue;
+		(void)snprintf(name, sizeof(name), "%s%s%s", argv[0],
+		    *words > 1 ? " " : "", *words > 1 ? argv[1] : "");
+		for (i = 0; i < COMMANDS; i++)
+			if (strcmp(commands[i].name, name) == 0)
+				return &commands[i];
+	}
+	return NULL;
+}
+
+static const struct err *
+command_do(struct admin *admin, const struct command *c, int argc, char **argv)
+{
+	unsigned how = (c->flags & COMMAND_MIGRATE) != 0 ? DB_MIGRATE : 0;
+	const struct err *e;
+
+	if ((c->flags & COMMAND_DB) != 0 &&
+	    (e = db_open(&admin->set, how, &admin->db)) != NULL)
+		return e;
+	if ((c->flags & COMMAND_SCHEMA) != 0 &&
+	    (e = db_check_schema(admin->db)) != NULL)
+		return e;
+	return c->run(admin, argc, argv);
+}
+
+static int
+command_main(const char *path, const struct command *c, int argc, char **argv)
+{
+	struct admin admin = { .a = arena_open(ARENA) };
+	const struct err *e;
+	int status = EX_OK;
+
+	if ((e = crypto_init()) != NULL)
+		goto out;
+	if ((e = conf_read(admin.a, settings_keys,
+		 path == NULL ? SLIPWAY_CONF : path,
+		 path == NULL ? CONF_OPTIONAL : 0, &admin.set)) != NULL)
+		goto out;
+	e = command_do(&admin, c, argc, argv);
+out:
+	db_close(admin.db);
+	if (e != NULL) {
+		status = err_kinds[e->code].exit;
+		warnx("%s", e->msg);
+	}
+	arena_close(admin.a);
+	if (fflush(stdout) != 0)
+		err(EX_IOERR, "standard output");
+	return status;
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct command *command;
+	const char *path = NULL;
+	int opt, words;
+
+	log_init("slipway-admin", 0);
+	while ((opt = getopt(argc, argv, "+c:hV")) != -1) {
+		switch (opt) {
+		case 'c':
+			path = optarg;
+			break;
+		case 'h':
+			usage(stdout);
+			return EX_OK;
+		case 'V':
+			(void)printf("slipway-admin %s\n", SLIPWAY_VERSION);
+			return EX_OK;
+		default:
+			usage(stderr);
+			return EX_USAGE;
+		}
+	}
+	argc -= optind;
+	argv += optind;
+	command = argc > 0 ? command_find(argc, argv, &words) : NULL;
+	if (command == NULL) {
+		if (argc > 0)
+			warnx("there is no command %s", argv[0]);
+		usage(stderr);
+		return EX_USAGE;
+	}
+	return command_main(path, command, argc - words + 1, argv + words - 1);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: ISC */
+/* What the files of slipway-admin share. */
+#ifndef SLIPWAY_CLI_ADMIN_H
+#define SLIPWAY_CLI_ADMIN_H
+
+#include "core/settings.h"
+#include "db/db.h"
+
+/* Process lifetime: made once in main. */
+struct admin {
+	struct arena *a;
+	struct settings set;
+	struct db *db; /* no connection until a command uses it */
+};
+
+enum command_flag {
+	COMMAND_DB = 1 << 0,      /* opens the database */
+	COMMAND_MIGRATE = 1 << 1, /* with the migrating account */
+	COMMAND_SCHEMA = 1 << 2,  /* needs the schema of this program */
+};
+
+/* argv[0] is the last word of the command's name. */
+typedef const struct err *command_run(struct admin *, int argc, char **argv);
+
+struct command {
+	const char *name; /* "user add" */
+	const char *args; /* for the usage */
+	const char *doc;
+	unsigned flags;
+	command_run *run;
+};
+
+/* An option of a command; --name, with a value unless `flag` is set. */
+struct option_value {
+	const char *name;
+	const char **value;
+	bool *flag;
+};
+
+/* Takes the options out of argv, wherever they stand; what is left goes to
+ * words[0..max-1], all of which have to be there. The list ends with a NULL
+ * name. ERR_METHOD says what is wrong. */
+MUSTCHECK const struct err *admin_options(int argc, char **argv,
+    const struct option_value *, const char **words, size_t max);
+
+command_run admin_migrate, admin_key, admin_check;
+
+#endif

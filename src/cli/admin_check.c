@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: ISC */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/admin.h"
+#include "core/str.h"
+#include "crypto/crypto.h"
+
+const struct err *
+admin_key(struct admin *admin, int argc, char **argv)
+{
+	const struct option_value none = { .name = NULL };
+	const char *path = admin->set.secrets.key_file;
+	const struct err *e;
+
+	if ((e = admin_options(argc, argv, &none, NULL, 0)) != NULL)
+		return e;
+	if ((e = keyring_rotate(path)) != NULL)
+		return e;
+	(void)printf("%s has a new first key\n", path);
+	return NULL;
+}
+
+static void
+print_map(const struct conf_map *map)
+{
+	size_t i;
+
+	for (i = 0; i < map->n; i++)
+		(void)printf("%s = %s\n", map->items[i].key,
+		    map->items[i].value);
+}
+
+/* In the form of the configuration file; what is not set is left out. */
+static void
+print_settings(struct admin *admin)
+{
+	const struct conf_key *k;
+	const char *section = "";
+	const char *text;
+
+	for (k = settings_keys; k->section != NULL; k++) {
+		if (strcmp(section, k->section) != 0)
+			(void)printf("[%s]\n", k->section);
+		section = k->section;
+		if (k->type == C_MAP) {
+			print_map(&admin->set.run_as);
+			continue;
+		}
+		text = conf_text(admin->a, k, &admin->set);
+		if (*text == '\0')
+			continue;
+		if ((k->flags & CONF_SECRET) != 0)
+			(void)printf("# %s is set\n", k->name);
+		else
+			(void)printf("%s = %s\n", k->name, text);
+	}
+}
+
+/* Prints how one trial ended and keeps the first fault. */
+static void
+report(const char *what, const struct err *e, struct err *first, bool *failed)
+{
+	if (e == NULL) {
+		(void)printf("# ok: %s\n", what);
+		return;
+	}
+	(void)printf("# FAULT: %s: %s\n", what, e->msg);
+	if (!*failed)
+		*first = *e;
+	*failed = true;
+}
+
+const struct err *
+admin_check(struct admin *admin, int argc, char **argv)
+{
+	const struct option_value none = { .name = NULL };
+	struct keyring *keys = NULL;
+	struct err first;
+	bool failed = false;
+	const struct err *e;
+
+	if ((e = admin_options(argc, argv, &none, NULL, 0)) != NULL)
+		return e;
+	print_settings(admin);
+	report("key file", keyring_open(admin->set.secrets.key_file, &keys),
+	    &first, &failed);
+	keyring_close(keys);
+	report("database and schema", db_check_schema(admin->db), &first,
+	    &failed);
+	return failed ? err_wrap(&first, "check") : NULL;
+}

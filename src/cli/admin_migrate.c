@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: ISC */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/admin.h"
+#include "core/str.h"
+
+static bool
+to_do(const struct migration_state *m)
+{
+	return strcmp(m->state, "pending") == 0 ||
+	    strcmp(m->state, "unfinished") == 0;
+}
+
+static void
+print_states(const struct migration_state *m, size_t n)
+{
+	char when[STR_TIME_SIZE];
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		when[0] = '\0';
+		if (m[i].finished_at.ms != 0)
+			str_time(when, m[i].finished_at.ms);
+		(void)printf("%s %s%s%s\n", m[i].name, m[i].state,
+		    when[0] == '\0' ? "" : " ", when);
+	}
+}
+
+static const struct err *
+apply(struct admin *admin, const struct migration_state *m, size_t n)
+{
+	const struct err *e;
+	size_t i, done = 0;
+
+	for (i = 0; i < n; i++)
+		if (strcmp(m[i].state, "changed") == 0 ||
+		    strcmp(m[i].state, "unknown") == 0)
+			return db_check_schema(admin->db);
+	for (i = 0; i < n; i++) {
+		if (!to_do(&m[i]))
+			continue;
+		(void)printf("applying %s\n", m[i].name);
+		(void)fflush(stdout);
+		if ((e = db_migrate(admin->db, m[i].name)) != NULL)
+			return e;
+		done++;
+	}
+	if (done == 0)
+		(void)printf("the schema is up to date\n");
+	return db_check_schema(admin->db);
+}
+
+const struct err *
+admin_migrate(struct admin *admin, int argc, char **argv)
+{
+	bool status = false, dry_run = false;
+	const struct option_value options[] = {
+		{ .name = "status", .flag = &status },
+		{ .name = "dry-run", .flag = &dry_run },
+		{ .name = NULL },
+	};
+	const struct migration_state *m;
+	struct list list;
+	const struct err *e;
+	size_t i;
+
+	if ((e = admin_options(argc, argv, options, NULL, 0)) != NULL)
+		return e;
+	if ((e = db_migration_states(admin->db, admin->a, &list)) != NULL)
+		return e;
+	m = list.items;
+	if (status) {
+		print_states(m, list.n);
+		return NULL;
+	}
+	if (!dry_run)
+		return apply(admin, m, list.n);
+	for (i = 0; i < list.n; i++)
+		if (to_do(&m[i]))
+			(void)printf("would apply %s\n", m[i].name);
+	return NULL;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Included before every source but err.c and arena.c when clang-tidy looks at
+ * it.  The analyzer sees one file at a time and must be told that an error
+ * that was made is not NULL, else every caller seems to go on after a failure,
+ * and that memory never is.
+ */
+#include "core/arena.h"
+
+__attribute__((unused)) static const struct err *
+lint_made(void)
+{
+	static const struct err made;
+
+	return &made;
+}
+
+/* Arguments count as used; a function of many is never looked into. */
+void lint_uses(int first, ...);
+
+__attribute__((unused)) static void *
+lint_memory(void *p)
+{
+	if (p == NULL)
+		__builtin_unreachable();
+	return p;
+}
+
+#define err_new(...) (lint_uses(0, __VA_ARGS__), lint_made())
+#define err_tell(...) (lint_uses(0, __VA_ARGS__), lint_made())
+#define err_errno(...) (lint_uses(0, __VA_ARGS__), lint_made())
+#define err_wrap(...) (lint_uses(0, __VA_ARGS__), lint_made())
+#define arena_open(...) ((struct arena *)lint_memory(arena_open(__VA_ARGS__)))
+#define arena_alloc(...) lint_memory(arena_alloc(__VA_ARGS__))
+#define arena_strndup(...) ((char *)lint_memory(arena_strndup(__VA_ARGS__)))
+#define arena_strdup(...) ((char *)lint_memory(arena_strdup(__VA_ARGS__)))
+#define arena_printf(...) ((char *)lint_memory(arena_printf(__VA_ARGS__)))
+#define mem_alloc(...) lint_memory(mem_alloc(__VA_ARGS__))
+#define mem_grow(...) lint_memory(mem_grow(__VA_ARGS__))
