@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: ISC */
+/* A client of the database for tests, db_probe CONF: a command a line on
+ * standard input, an answer a line.  The tables probe_log and counter are the
+ * test's. */
+#include <err.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/log.h"
+#include "core/str.h"
+#include "db/db.h"
+
+#define ARENA ((size_t)256 << 20)
+
+static struct settings settings;
+static struct arena *arena;
+static struct db *db;
+
+struct probe {
+	int64_t id;
+	int64_t number;
+	const char *text;
+};
+
+#define F(m) FIELD(struct probe, m, 0)
+
+static const struct field id_args[] = { F(id), FIELD_END };
+static const struct field text_args[] = { F(text), FIELD_END };
+static const struct field text_id_row[] = { F(text), F(id), FIELD_END };
+static const struct field number_row[] = { F(number), FIELD_END };
+
+static const struct stmt log_insert = {
+	.name = "log_insert",
+	.sql = "INSERT INTO probe_log (text) VALUES (?)",
+	.args = text_args,
+};
+static const struct stmt log_find = {
+	.name = "log_find",
+	.sql = "SELECT text, id FROM probe_log WHERE text = ?",
+	.args = text_args,
+	.row = text_id_row,
+	.rowsize = sizeof(struct probe),
+};
+static const struct stmt log_count = {
+	.name = "log_count",
+	.sql = "SELECT COUNT(*) AS number FROM probe_log",
+	.row = number_row,
+	.rowsize = sizeof(struct probe),
+};
+static const struct stmt counter_add = {
+	.name = "counter_add",
+	.sql = "UPDATE counter SET n = n + 1 WHERE id = ?",
+	.args = id_args,
+};
+static const struct stmt nap = {
+	.name = "nap",
+	.sql = "SELECT SLEEP(0.3) AS number",
+	.row = number_row,
+	.rowsize = sizeof(struct probe),
+};
+static const struct stmt alter = {
+	.name = "alter",
+	.sql = "ALTER TABLE counter ADD COLUMN IF NOT EXISTS more BIGINT",
+};
+
+struct job {
+	const char *text;
+	int64_t first, second;
+	int runs;
+	bool deaf; /* does not listen to what statements say */
+};
+
+static void
+answer(const struct err *e, const char *more)
+{
+	if (e == NULL)
+		(void)printf("ok %s\n", more);
+	else
+		(void)printf("err %s %d | %s | %s\n", err_kinds[e->code].name,
+		    e->sys, e->msg, e->detail);
+	(void)fflush(stdout);
+}
+
+static const struct err *
+add_body(struct db *d, void *context)
+{
+	struct job *job = context;
+	const struct probe row = { .text = job->text, .id = 1 };
+	const struct err *e;
+
+	job->runs++;
+	if ((e = db_exec(d, &log_insert, &row, NULL)) != NULL)
+		return e;
+	return db_exec(d, &counter_add, &row, NULL);
+}
+
+static const struct err *
+refuse_body(struct db *d, void *context)
+{
+	const struct err *e;
+
+	if ((e = add_body(d, context)) != NULL)
+		return e;
+	return err_tell(ERR_CONFLICT, "Not today.");
+}
+
+/* Two of them in opposite order are a deadlock. */
+static const struct err *
+cross_body(struct db *d, void *context)
+{
+	struct job *job = context;
+	const struct probe one = { .id = job->first, .text = job->text };
+	const struct probe two = { .id = job->second };
+	struct probe row;
+	const struct err *e;
+
+	job->runs++;
+	if ((e = db_exec(d, &counter_add, &one, NULL)) != NULL ||
+	    (e = db_row(d, arena, &nap, NULL, &row)) != NULL)
+		return e;
+	e = db_exec(d, &counter_add, &two, NULL);
+	if (e != NULL && !job->deaf)
+		return e;
+	e = db_exec(d, &log_insert, &one, NULL);
+	return job->deaf ? NULL : e;
+}
+
+static void
+transaction(db_body *body, struct job *job)
+{
+	const struct err *e = db_transaction(db, body, job);
+	char runs[24];
+
+	(void)snprintf(runs, sizeof(runs), "%d", job->runs);
+	answer(e, runs);
+}
+
+static void
+c_ping(char *rest)
+{
+	(void)rest;
+	answer(db_ping(db), "");
+}
+
+static void
+c_count(char *rest)
+{
+	struct probe row;
+	const struct err *e = db_row(db, arena, &log_count, NULL, &row);
+
+	(void)rest;
+	answer(e, arena_printf(arena, "%lld", (long long)row.number));
+}
+
+static void
+c_find(char *rest)
+{
+	const struct probe args = { .text = rest };
+	struct probe row;
+
+	answer(db_row(db, arena, &log_find, &args, &row), rest);
+}
+
+static void
+c_write(char *rest)
+{
+	const struct probe args = { .text = rest };
+
+	answer(db_exec(db, &log_insert, &args, NULL), rest);
+}
+
+static void
+c_add(char *rest)
+{
+	struct job job = { .text = rest };
+
+	transaction(add_body, &job);
+}
+
+static void
+c_refuse(char *rest)
+{
+	struct job job = { .text = rest };
+
+	transaction(refuse_body, &job);
+}
+
+static void
+cross(char *rest, bool deaf)
+{
+	struct job job = { .text = rest, .first = 1, .second = 2 };
+
+	if (str_starts(rest, "back")) {
+		job.first = 2;
+		job.second = 1;
+	}
+	job.deaf = deaf;
+	transaction(cross_body, &job);
+}
+
+static void
+c_cross(char *rest)
+{
+	cross(rest, false);
+}
+
+static void
+c_deaf(char *rest)
+{
+	cross(rest, true);
+}
+
+static void
+c_alter(char *rest)
+{
+	(void)rest;
+	answer(db_exec(db, &alter, NULL, NULL), "");
+}
+
+static void
+c_schema(char *rest)
+{
+	(void)rest;
+	answer(db_check_schema(db), "");
+}
+
+static const struct {
+	const char *name;
+	void (*run)(char *rest);
+} commands[] = {
+	{ "ping", c_ping },
+	{ "count", c_count },
+	{ "find", c_find },
+	{ "write", c_write },
+	{ "add", c_add },
+	{ "refuse", c_refuse },
+	{ "cross", c_cross },
+	{ "deaf", c_deaf },
+	{ "alter", c_alter },
+	{ "schema", c_schema },
+};
+
+static void
+serve(void)
+{
+	char line[256];
+	char *rest;
+	size_t i;
+
+	while (fgets(line, sizeof(line), stdin) != NULL) {
+		line[strcspn(line, "\n")] = '\0';
+		rest = line + strcspn(line, " ");
+		if (*rest != '\0')
+			*rest++ = '\0';
+		arena_clear(arena);
+		for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+			if (strcmp(commands[i].name, line) == 0)
+				commands[i].run(rest);
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct err *e;
+	struct arena *lasting = arena_open(ARENA);
+
+	if (argc != 2)
+		errx(64, "usage: db_probe CONF");
+	log_init("db_probe", 0);
+	if ((e = conf_read(lasting, settings_keys, argv[1], 0, &settings)) !=
+		NULL ||
+	    (e = db_open(&settings, 0, &db)) != NULL)
+		errx(1, "%s", e->msg);
+	arena = arena_open(ARENA);
+	serve();
+	db_close(db);
+	arena_close(arena);
+	arena_close(lasting);
+	return 0;
+}

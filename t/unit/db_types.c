@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: ISC */
+/* Rows there and back by field table, and statements that do not fit theirs:
+ * db_types CONF, with the tables of the test that runs it. */
+#include <err.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/log.h"
+#include "core/num.h"
+#include "core/str.h"
+#include "db/db.h"
+#include "tap.h"
+
+#define ARENA ((size_t)256 << 20)
+
+static struct settings settings;
+static struct arena *arena;
+static struct db *db;
+
+struct probe {
+	int64_t id;
+	int64_t number;
+	const char *text;
+	bool flag;
+	struct maybe some;
+	struct when at;
+	struct json_text json;
+	struct blob data;
+	const char *shadow; /* FIELD_NOROW */
+	struct list kin;
+};
+
+#define F(m) FIELD(struct probe, m, 0)
+
+static const struct field probe_row[] = {
+	F(id),
+	F(number),
+	FIELD(struct probe, shadow, FIELD_NOROW),
+	F(text),
+	F(flag),
+	F(kin),
+	F(some),
+	F(at),
+	F(json),
+	F(data),
+	FIELD_END,
+};
+static const struct field probe_new[] = {
+	F(number),
+	F(text),
+	F(flag),
+	F(some),
+	F(kin),
+	F(at),
+	F(json),
+	F(data),
+	FIELD_END,
+};
+static const struct field id_args[] = { F(id), FIELD_END };
+static const struct field text_args[] = { F(text), FIELD_END };
+static const struct field text_id_row[] = { F(text), F(id), FIELD_END };
+static const struct field number_row[] = { F(number), FIELD_END };
+static const struct field at_row[] = { F(at), FIELD_END };
+static const struct field flag_row[] = { F(flag), FIELD_END };
+static const struct field data_row[] = { F(data), FIELD_END };
+
+#define PROBE "SELECT id, number, text, flag, some, at, json, data FROM probe"
+
+static const struct stmt probe_insert = {
+	.name = "probe_insert",
+	.sql = "INSERT INTO probe (number, text, flag, some, at, json, data)"
+	       " VALUES (?, ?, ?, ?, ?, ?, ?)",
+	.args = probe_new,
+};
+static const struct stmt probe_insert_returning = {
+	.name = "probe_insert_returning",
+	.sql = "INSERT INTO probe (number, flag) VALUES (7, 1)"
+	       " RETURNING id",
+	.row = id_args,
+	.rowsize = sizeof(struct probe),
+};
+static const struct stmt probe_by_id = {
+	.name = "probe_by_id",
+	.sql = PROBE " WHERE id = ?",
+	.args = id_args,
+	.row = probe_row,
+	.rowsize = sizeof(struct probe),
+};
+static const struct stmt probe_all = {
+	.name = "probe_all",
+	.sql = PROBE " ORDER BY id",
+	.row = probe_row,
+	.rowsize = sizeof(struct probe),
+};
+static const struct stmt probe_touch = {
+	.name = "probe_touch",
+	.sql = "UPDATE probe SET number = number WHERE id = ?",
+	.args = id_args,
+};
+static const struct stmt log_insert = {
+	.name = "log_insert",
+	.sql = "INSERT INTO probe_log (text) VALUES (?)",
+	.args = text_args,
+};
+static const struct stmt log_find = {
+	.name = "log_find",
+	.sql = "SELECT text, id FROM probe_log WHERE text = ?",
+	.args = text_args,
+	.row = text_id_row,
+	.rowsize = sizeof(struct probe),
+};
+static const struct stmt log_count = {
+	.name = "log_count",
+	.sql = "SELECT COUNT(*) AS number FROM probe_log",
+	.row = number_row,
+	.rowsize = sizeof(struct probe),
+};
+static const struct stmt counter_add = {
+	.name = "counter_add",
+	.sql = "UPDATE counter SET n = n + 1 WHERE id = ?",
+	.args = id_args,
+};
+
+/* Whether the call went well; says why not. */
+static bool
+went(const struct err *e, const char *name)
+{
+	if (e != NULL)
+		(void)printf("# %s: %s\n", err_kinds[e->code].name, e->msg);
+	return ok(e == NULL, "%s", name);
+}
+
+static void
+refused(const struct err *e, enum err_code code, const char *text)
+{
+	if (!ok(e != NULL && e->code == code && strstr(e->msg, text) != NULL,
+		"refused: %s", text) &&
+	    e != NULL)
+		(void)printf("# %s: %s\n", err_kinds[e->code].name, e->msg);
+}
+
+static bool
+same_text(const char *a, const char *b)
+{
+	return str_eq(a, b);
+}
+
+static void
+there_and_back(const struct probe *in, const char *name)
+{
+	struct db_done done = { 0 };
+	struct probe out;
+
+	if (!went(db_exec(db, &probe_insert, in, &done), name))
+		return;
+	is_int(done.affected, 1, "one row was made");
+	out.id = done.insert_id;
+	if (!went(db_row(db, arena, &probe_by_id,
+		      &(const struct probe){ .id = done.insert_id }, &out),
+		"and is read"))
+		return;
+	is_int(out.id, done.insert_id, "id");
+	is_int(out.number, in->number, "number");
+	ok(same_text(out.text, in->text), "text");
+	is_int(out.flag, in->flag, "flag");
+	is_int(out.some.set, in->some.set, "optional number");
+	is_int(out.some.n, in->some.set ? in->some.n : 0, "its value");
+	is_int(out.at.ms, in->at.ms, "time");
+	ok(same_text(out.json.s, in->json.s), "JSON");
+	is_int((long long)out.data.len, (long long)in->data.len, "length");
+	ok((out.data.data == NULL) == (in->data.data == NULL) &&
+		(in->data.len == 0 ||
+		    memcmp(out.data.data, in->data.data, in->data.len) == 0),
+	    "bytes");
+	ok(out.shadow == NULL && out.kin.items == NULL && out.kin.n == 0,
+	    "what is no column is empty");
+}
+
+static char *
+big(size_t len, const char *unit)
+{
+	char *s = arena_alloc(arena, len + 1, 1);
+	size_t i, step = strlen(unit);
+
+	for (i = 0; i + step <= len; i += step)
+		(void)memcpy(s + i, unit, step);
+	return s;
+}
+
+static void
+values(void)
+{
+	static const unsigned char bytes[] = { 0, 1, 2, 0, 255, 39, 92, 0 };
+	const struct probe cases[] = {
+		{ .number = 0 },
+		{ .number = INT64_MIN,
+		    .text = "",
+		    .flag = true,
+		    .some = { INT64_MAX, true },
+		    .at = { INT64_C(1795225199999) },
+		    .json = { "{}" },
+		    .data = { bytes, 0 } },
+		{ .number = INT64_MAX,
+		    .text = "'; DROP TABLE probe; -- \\ \" %s \t\n\r",
+		    .some = { 0, true },
+		    .at = { 1 },
+		    .json = { "{\"a\": \"\\u00e9\", \"b\": [1, 2.50, 1e400]}" },
+		    .data = { bytes, sizeof(bytes) } },
+		{ .number = NUM_SAFE,
+		    .text = "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x9a\x80 "
+			    "e\xcc\x81 \xef\xbf\xbf \xf4\x8f\xbf\xbf",
+		    .at = { -1 },
+		    .json = { " [ ] " } },
+		{ .number = -1, .at = { INT64_C(253402300799999) } },
+		{ .number = -1, .at = { INT64_C(-30610224000000) } },
+		{ .text = big((size_t)3 << 20, "0123456789\xe2\x82\xac"),
+		    .data = { big((size_t)4 << 20, "abc"), (size_t)4 << 20 } },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		there_and_back(&cases[i],
+		    arena_printf(arena, "values %zu are stored", i));
+}
+
+static void
+lists(void)
+{
+	struct list list;
+	struct probe one;
+	const struct probe *row;
+	struct db_done done;
+	size_t i, ordered = 0;
+
+	went(db_rows(db, arena, &probe_all, NULL, &list), "all rows");
+	row = list.items;
+	is_int((long long)list.n, 7, "that were made");
+	for (i = 1; i < list.n; i++)
+		if (row[i].id > row[i - 1].id)
+			ordered++;
+	is_int((long long)ordered, 6, "in their order");
+	went(db_exec(db, &probe_touch, &row[0], &done), "nothing is changed");
+	is_int(done.affected, 1, "the row that was found counts");
+	went(db_exec(db, &probe_touch, &(const struct probe){ .id = -1 },
+		 &done),
+	    "no row is no error");
+	is_int(done.affected, 0, "and counts nothing");
+	refused(db_row(db, arena, &probe_by_id,
+		    &(const struct probe){ .id = -1 }, &one),
+	    ERR_NOTFOUND, "no row");
+	is_int(one.id, 0, "what was not found is empty");
+	went(db_row(db, arena, &probe_insert_returning, NULL, &one),
+	    "RETURNING");
+	ok(one.id > row[list.n - 1].id, "returns the new id");
+	went(db_row(db, arena, &probe_insert_returning, NULL, &one),
+	    "RETURNING once more");
+}
+
+#define SELECT(what, table_row)                                                \
+	{                                                                      \
+		.name = "bad", .sql = "SELECT " what, .row = (table_row),      \
+		.rowsize = sizeof(struct probe)                                \
+	}
+
+static void
+bad_values(void)
+{
+	static const struct {
+		struct stmt s;
+		const char *text;
+	} cases[] = {
+		{ SELECT("CAST(NULL AS SIGNED) AS number", number_row),
+		    "bad: number: is NULL" },
+		{ SELECT("NULLIF(1, 1) AS flag", flag_row),
+		    "bad: flag: is NULL" },
+		{ SELECT("2 AS flag", flag_row), "bad: flag: is out of range" },
+		{ SELECT("-1 AS flag", flag_row),
+		    "bad: flag: is out of range" },
+		{ SELECT("CAST(18446744073709551615 AS UNSIGNED) AS number",
+		      number_row),
+		    "bad: number: is out of range" },
+		{ SELECT("CONCAT('a', CHAR(0 USING utf8mb4), 'b') AS text",
+		      text_args),
+		    "bad: text: holds a NUL" },
+		{ SELECT("CAST('0999-12-31' AS DATETIME) AS at", at_row),
+		    "bad: at: no such time" },
+		{ SELECT("CAST('1970-01-01' AS DATETIME) AS at", at_row),
+		    "bad: at: the first millisecond of 1970" },
+	};
+	struct probe row;
+	size_t i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		refused(db_row(db, arena, &cases[i].s, NULL, &row),
+		    ERR_INTERNAL, cases[i].text);
+}
+
+static void
+bad_arguments(void)
+{
+	const struct probe late = { .at = { INT64_C(253402300800000) } };
+	const struct probe early = { .at = { INT64_C(-62135596800001) } };
+	const struct probe json = { .json = { "{" } };
+	const struct probe utf8 = { .text = "\xff\xfe" };
+	const struct err *e;
+
+	refused(db_exec(db, &probe_insert, &late, NULL), ERR_INTERNAL,
+	    "probe_insert: at: time 253402300800000 is out of range");
+	refused(db_exec(db, &probe_insert, &early, NULL), ERR_INTERNAL,
+	    "is out of range");
+	refused(db_exec(db, &probe_insert, &json, NULL), ERR_INTERNAL, "4025");
+	refused(db_exec(db, &probe_insert, &utf8, NULL), ERR_INTERNAL, "1366");
+	e = db_exec(db, &log_insert,
+	    &(const struct probe){ .text = big(41, "x") }, NULL);
+	refused(e, ERR_INTERNAL, "1406");
+	ok(e != NULL && e->detail[0] == '\0', "the client hears none of it");
+	went(db_exec(db, &log_insert,
+		 &(const struct probe){ .text = big(40, "x") }, NULL),
+	    "one character less fits");
+	e = db_exec(db, &log_insert,
+	    &(const struct probe){ .text = big(40, "x") }, NULL);
+	refused(e, ERR_CONFLICT, "1062");
+	is_int(e == NULL ? 0 : e->sys, DB_DUPLICATE, "twice is a duplicate");
+}
+
+static const struct err *
+check_stmt(const struct stmt *s)
+{
+	const struct stmt *const list[] = { s, NULL };
+
+	return db_check(db, list);
+}
+
+static void
+good_statements(void)
+{
+	static const struct stmt *const good[] = { &probe_insert, &probe_by_id,
+		&probe_all, &probe_touch, &log_insert, &log_find, &log_count,
+		&counter_add, &probe_insert_returning, NULL };
+	static const struct stmt more[] = {
+		SELECT("text FROM probe_log", text_args),
+		SELECT("1 AS number", number_row),
+		SELECT("EXISTS (SELECT 1) AS flag", flag_row),
+		SELECT("CURRENT_TIMESTAMP(3) AS at", at_row),
+		SELECT("UNHEX('00') AS data", data_row),
+		SELECT("json AS text FROM probe", text_args),
+	};
+	size_t i;
+
+	went(db_check(db, good), "the statements of this test fit");
+	for (i = 0; i < sizeof(more) / sizeof(more[0]); i++)
+		went(check_stmt(&more[i]), more[i].sql);
+}
+
+static void
+bad_statements(void)
+{
+	static const struct {
+		struct stmt s;
+		const char *text;
+	} cases[] = {
+		{ SELECT("id, text FROM probe_log", text_id_row),
+		    "bad: column 0 is id, not text" },
+		{ SELECT("text FROM probe_log", text_id_row),
+		    "bad: column 1 is missing: id" },
+		{ SELECT("text, id, 1 AS more FROM probe_log", text_id_row),
+		    "bad: column 2, more, is in no table entry" },
+		{ SELECT("'1' AS number", number_row),
+		    "bad: column 0, number, is text, not an integer" },
+		{ SELECT("1.5 AS number", number_row),
+		    "bad: column 0, number, is of another type" },
+		{ SELECT("SUM(id) AS number FROM probe_log", number_row),
+		    "bad: column 0, number, is of another type" },
+		{ SELECT("1 AS text", text_args),
+		    "bad: column 0, text, is an integer, not text" },
+		{ SELECT("data AS text FROM probe", text_args),
+		    "bad: column 0, text, is bytes, not text" },
+		{ SELECT("text AS data FROM probe", data_row),
+		    "bad: column 0, data, is text, not bytes" },
+		{ SELECT("'2026-01-01' AS at", at_row),
+		    "bad: column 0, at, is text, not a time" },
+		{ SELECT("1 AS number WHERE 1 = ?", number_row),
+		    "bad: 1 question marks, 0 arguments" },
+		{ SELECT("no AS number FROM probe_log", number_row), "1054" },
+		{ SELECT("1 AS number FROM nowhere", number_row), "1146" },
+		{ SELECT("1 AS number FROM", number_row), "1064" },
+		{ SELECT("1 AS number; SELECT 2", number_row), "1064" },
+		{ { .name = "bad",
+		      .sql = "UPDATE counter SET n = 1",
+		      .args = id_args },
+		    "bad: 0 question marks, 1 arguments" },
+		{ { .name = "bad",
+		      .sql = "UPDATE counter SET n = 1",
+		      .row = number_row,
+		      .rowsize = sizeof(struct probe) },
+		    "bad: column 0 is missing: number" },
+		{ { .name = "bad", .sql = "SELECT 1 AS number" },
+		    "bad: column 0, number, is in no table entry" },
+	};
+	static const struct stmt late = {
+		.name = "late",
+		.sql = "INSERT INTO probe_log (text) VALUES ('late')"
+		       " RETURNING id, text",
+		.row = text_id_row,
+		.rowsize = sizeof(struct probe),
+	};
+	struct probe row;
+	size_t i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		refused(check_stmt(&cases[i].s), ERR_CONFIG, cases[i].text);
+	went(check_stmt(&late), "columns of RETURNING are not known yet");
+	refused(db_row(db, arena, &late, NULL, &row), ERR_CONFIG,
+	    "late: column 0 is id, not text");
+	refused(db_row(db, arena, &cases[0].s, NULL, &row), ERR_CONFIG,
+	    "bad: column 0 is id, not text");
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct err *e;
+	struct arena *lasting = arena_open(ARENA);
+
+	if (argc != 2)
+		errx(64, "usage: db_types CONF");
+	log_init("db_types", 0);
+	if ((e = conf_read(lasting, settings_keys, argv[1], 0, &settings)) !=
+		NULL ||
+	    (e = db_open(&settings, 0, &db)) != NULL)
+		errx(1, "%s", e->msg);
+	arena = arena_open(ARENA);
+	values();
+	lists();
+	bad_values();
+	bad_arguments();
+	good_statements();
+	bad_statements();
+	db_close(db);
+	arena_close(arena);
+	arena_close(lasting);
+	return tap_done();
+}
