@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What is JSON and what is not: t/data/json/pass and t/data/json/fail, by the
+ * categories that parsers are known to fail in.  Where RFC 8259 leaves the
+ * choice, the name says "implementation".
+ */
+#include <dirent.h>
+#include <stdlib.h>
+
+#include "core/arena.h"
+#include "core/str.h"
+#include "json/json.h"
+#include "tap.h"
+
+#define FILE_SIZE 65536
+
+static size_t
+read_file(const char *path, char *text)
+{
+	FILE *in = fopen(path, "r");
+	size_t len = 0;
+
+	if (in != NULL) {
+		len = fread(text, 1, FILE_SIZE, in);
+		(void)fclose(in);
+	}
+	return len;
+}
+
+/* The text lies in memory of just its size, so that a sanitizer sees a byte
+ * too far. */
+static void
+file_check(const char *path, char *text, bool good)
+{
+	static const struct field none[] = { FIELD_END };
+	static const struct shape shape = { "None", none, 1, NULL };
+	struct arena *a = arena_open(4 << 20);
+	struct faults faults;
+	const struct err *e;
+	size_t len = read_file(path, text);
+	char *exact = mem_alloc(len + (len == 0), 1), item;
+
+	(void)memcpy(exact, text, len);
+	e = json_strict(exact, len);
+	if (!ok((e == NULL) == good, "%s", strrchr(path, '/') + 1) && e != NULL)
+		(void)printf("# %s\n", e->msg);
+	if (e != NULL)
+		ok(e->code == ERR_BAD_REQUEST &&
+			str_starts(e->detail, "This is not valid JSON at byte"),
+		    "  and the client is told where");
+	faults_init(&faults, a);
+	e = json_read(&shape, JSON_CREATE, exact, len, &item, &faults);
+	ok(good ? e == NULL || e->code == ERR_INVALID :
+		  e != NULL && e->code == ERR_BAD_REQUEST,
+	    "  as a body, too");
+	mem_free(exact);
+	arena_close(a);
+}
+
+static void
+folder_check(const char *folder, bool good)
+{
+	char path[1024], *text = mem_alloc(FILE_SIZE, 1);
+	struct dirent **names;
+	int i, n = scandir(folder, &names, NULL, alphasort);
+
+	ok(n > 100, "%s has cases", folder);
+	for (i = 0; i < n; i++) {
+		if (names[i]->d_name[0] != '.') {
+			(void)snprintf(path, sizeof(path), "%s/%s", folder,
+			    names[i]->d_name);
+			file_check(path, text, good);
+		}
+		free(names[i]);
+	}
+	if (n >= 0)
+		free(names);
+	mem_free(text);
+}
+
+static const struct {
+	const char *text;
+	int byte;
+	const char *why;
+} reasons[] = {
+	{ "", 1, "the text ends early" },
+	{ "[1,", 4, "the text ends early" },
+	{ "{\"a\":1,}", 8, "a member's name in quotes is expected" },
+	{ "{\"a\" 1}", 6, "a colon is expected" },
+	{ "[1 2]", 4, "a comma or ] is expected" },
+	{ "{\"a\":1 2}", 8, "a comma or } is expected" },
+	{ "[1]x", 4, "something follows the value" },
+	{ "[tru]", 2, "a value is expected" },
+	{ "[012]", 3, "a number has no leading zero" },
+	{ "[1.]", 4, "a digit is expected" },
+	{ "[1e999]", 2, "the number is too large" },
+	{ "[\"ab\n\"]", 5, "a control byte must be escaped" },
+	{ "[\"a\\x\"]", 4, "there is no such escape" },
+	{ "[\"a\\u12g4\"]", 8, "four hexadecimal digits are expected" },
+	{ "[\"a\\u0000\"]", 4, "U+0000 is not allowed" },
+	{ "[\"a\\udc00\"]", 4, "half of a surrogate pair" },
+	{ "[\"a\xff\"]", 4, "this is not UTF-8" },
+	{ "{\"a\":1,\"a\":2}", 9, "this member stands twice in its object" },
+};
+
+static void
+places(void)
+{
+	const struct err *e;
+	char want[200];
+	size_t i;
+
+	for (i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+		(void)snprintf(want, sizeof(want),
+		    "This is not valid JSON at byte %d: %s.", reasons[i].byte,
+		    reasons[i].why);
+		e = json_strict(reasons[i].text, strlen(reasons[i].text));
+		is_str(e == NULL ? NULL : e->detail, want, reasons[i].text);
+	}
+}
+
+/* Many names with a long common beginning are the dearest to compare. */
+static void
+many_names(void)
+{
+	struct buf b;
+	int i;
+
+	buf_init(&b, 1 << 21);
+	for (i = 0; i < 19000; i++)
+		buf_printf(&b, "%c\"%040d\":0", i == 0 ? '{' : ',', i);
+	buf_putc(&b, '}');
+	ok(json_strict(b.data, b.len) == NULL, "nineteen thousand names");
+	b.data[b.len - 1] = ',';
+	buf_printf(&b, "\"%040d\":0}", 7);
+	ok(json_strict(b.data, b.len) != NULL, "and one of them again");
+	buf_release(&b);
+}
+
+int
+main(void)
+{
+	folder_check(T_DATA "/json/pass", true);
+	folder_check(T_DATA "/json/fail", false);
+	places();
+	many_names();
+	return tap_done();
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: ISC */
+/* Structs as JSON, and the schemas that describe them. */
+#include "json/json.h"
+#include "tap.h"
+
+struct leaf {
+	const char *key;
+	const char *note;
+};
+
+struct tree {
+	int64_t id;
+	const char *name;
+	const char *kind;
+	bool dirty;
+	bool valid;
+	struct maybe size;
+	struct when seen_at;
+	struct json_text leaves;
+	struct json_text env_vars;
+	struct list many;
+	struct list one;
+	const char *secret;
+	struct blob raw;
+};
+
+static const char *const kinds[] = { "oak", "ash", NULL };
+
+#define L(m, ...) FIELD(struct leaf, m, __VA_ARGS__)
+#define F(m, ...) FIELD(struct tree, m, __VA_ARGS__)
+#define BOTH (FIELD_OUT | FIELD_IN)
+
+static const struct field leaf_fields[] = {
+	L(key, BOTH | FIELD_MUST, .min = 1, .max = 9),
+	L(note, BOTH),
+	FIELD_END,
+};
+static const struct shape leaf_shape = { "Leaf", leaf_fields,
+	sizeof(struct leaf), NULL };
+
+static const struct field tree_fields[] = {
+	F(id, FIELD_OUT, .doc = "Its number."),
+	F(name, BOTH | FIELD_MUST | FIELD_LINE, .min = 1, .max = 9),
+	F(kind, BOTH | FIELD_NULL, .values = kinds),
+	F(dirty, BOTH, .outside = "unclean"),
+	F(valid, FIELD_OUT | FIELD_NUMBER),
+	F(size, BOTH | FIELD_NULL, .max = 99),
+	F(seen_at, FIELD_OUT | FIELD_NULL),
+	F(leaves, BOTH, .shape = &leaf_shape, .max = 5),
+	F(env_vars, BOTH | FIELD_MAP, .max = 7),
+	F(many, FIELD_OUT | FIELD_DETAIL, .shape = &leaf_shape),
+	F(one, FIELD_OUT | FIELD_DETAIL | FIELD_ONE, .shape = &leaf_shape),
+	F(secret, FIELD_IN, .pattern = "[a-z]+", .max = 4),
+	FIELD(struct tree, raw, FIELD_NULL),
+	FIELD_END,
+};
+static const struct shape tree_shape = { "Tree", tree_fields,
+	sizeof(struct tree), NULL };
+
+static struct buf out;
+
+static void
+is_out(const char *want, const char *name)
+{
+	is_str(out.data, want, name);
+	buf_clear(&out);
+}
+
+static const struct {
+	const char *text, *want;
+} strings[] = {
+	{ "", "\"\"" },
+	{ "plain", "\"plain\"" },
+	{ "a\"b\\c/d", "\"a\\\"b\\\\c/d\"" },
+	{ "\b\f\n\r\t", "\"\\b\\f\\n\\r\\t\"" },
+	{ "\x01\x1f\x7f", "\"\\u0001\\u001f\x7f\"" },
+	{ "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80",
+	    "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\"" },
+	{ "a\xff"
+	  "b",
+	    "\"a\\ufffdb\"" },
+	{ "\xc3", "\"\\ufffd\"" },
+	{ "\xe2\x82x", "\"\\ufffd\\ufffdx\"" },
+	{ "\xed\xa0\x80", "\"\\ufffd\\ufffd\\ufffd\"" },
+	{ NULL, "null" },
+};
+
+static void
+values(void)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(strings) / sizeof(strings[0]); i++) {
+		json_string(&out, strings[i].text);
+		ok(json_strict(out.data, out.len) == NULL, "is strict JSON");
+		is_out(strings[i].want, strings[i].want);
+	}
+	json_when(&out, (struct when){ INT64_C(1795222923456) });
+	is_out("\"2026-11-21T01:02:03.456Z\"", "a time");
+	json_when(&out, (struct when){ 0 });
+	is_out("null", "no time");
+}
+
+static void
+objects(void)
+{
+	struct leaf leaves[] = { { "a", "b" }, { "c", NULL } };
+	struct tree tree = {
+		.id = 9007199254740991,
+		.name = "n\n",
+		.dirty = true,
+		.valid = true,
+		.size = { .n = -3, .set = true },
+		.seen_at = { 1 },
+		.leaves = { "[{\"key\":\"k\"}]" },
+		.env_vars = { "{\"A\":null}" },
+		.many = { leaves, 2 },
+		.one = { leaves, 1 },
+		.secret = "hidden",
+	};
+	struct tree trees[2] = { { .id = 1 }, { .id = 2 } };
+	const struct list list = { trees, 2 }, none = { NULL, 0 };
+
+	json_write(&out, &tree_shape, &tree, 0);
+	is_out("{\"id\":9007199254740991,\"name\":\"n\\n\",\"kind\":null,"
+	       "\"unclean\":true,\"valid\":1,\"size\":-3,"
+	       "\"seenAt\":\"1970-01-01T00:00:00.001Z\","
+	       "\"leaves\":[{\"key\":\"k\"}],\"envVars\":{\"A\":null}}",
+	    "what lists show");
+	json_write(&out, &tree_shape, &tree, FIELD_DETAIL);
+	is_out("{\"id\":9007199254740991,\"name\":\"n\\n\",\"kind\":null,"
+	       "\"unclean\":true,\"valid\":1,\"size\":-3,"
+	       "\"seenAt\":\"1970-01-01T00:00:00.001Z\","
+	       "\"leaves\":[{\"key\":\"k\"}],\"envVars\":{\"A\":null},"
+	       "\"many\":[{\"key\":\"a\",\"note\":\"b\"},"
+	       "{\"key\":\"c\",\"note\":null}],"
+	       "\"one\":{\"key\":\"a\",\"note\":\"b\"}}",
+	    "what a single read shows, and nothing that only comes in");
+	json_write_list(&out, &tree_shape, &list, FIELD_DETAIL);
+	is_out("[{\"id\":1,\"name\":null,\"kind\":null,\"unclean\":false,"
+	       "\"valid\":0,\"size\":null,\"seenAt\":null,\"leaves\":[],"
+	       "\"envVars\":{},\"many\":[],\"one\":null},"
+	       "{\"id\":2,\"name\":null,\"kind\":null,\"unclean\":false,"
+	       "\"valid\":0,\"size\":null,\"seenAt\":null,\"leaves\":[],"
+	       "\"envVars\":{},\"many\":[],\"one\":null}]",
+	    "zeroed memory is empty");
+	json_write_list(&out, &tree_shape, &none, 0);
+	is_out("[]", "an empty list");
+}
+
+#define STR "{\"type\":\"string\""
+#define REF(name) "{\"$ref\":\"#/components/schemas/" name "\"}"
+
+static void
+schemas(void)
+{
+	json_schema(&out, &tree_shape, JSON_SCHEMA_OUT, FIELD_DETAIL);
+	is_out(
+	    "{\"type\":\"object\",\"properties\":{"
+	    "\"id\":{\"type\":\"integer\",\"description\":\"Its number.\"},"
+	    "\"name\":" STR "},"
+	    "\"kind\":{\"type\":[\"string\",\"null\"],"
+	    "\"enum\":[\"oak\",\"ash\",null]},"
+	    "\"unclean\":{\"type\":\"boolean\"},"
+	    "\"valid\":{\"type\":\"integer\",\"enum\":[0,1]},"
+	    "\"size\":{\"type\":[\"integer\",\"null\"]},"
+	    "\"seenAt\":{\"type\":[\"string\",\"null\"],"
+	    "\"format\":\"date-time\"},"
+	    "\"leaves\":{\"type\":\"array\",\"items\":" REF(
+		"Leaf") "},"
+			"\"envVars\":{\"type\":\"object\",\"additionalProperties\":"
+			"{\"type\":[\"string\",\"null\"]}},"
+			"\"many\":{\"type\":\"array\",\"items\":" REF(
+			    "Leaf") "},"
+				    "\"one\":{\"oneOf\":[" REF(
+					"Leaf") ",{\"type\":\"null\"}]}},"
+						"\"required\":[\"id\",\"name\",\"kind\",\"unclean\",\"valid\","
+						"\"size\",\"seenAt\",\"leaves\",\"envVars\",\"many\",\"one\"],"
+						"\"additionalProperties\":false}",
+	    "the schema of an answer");
+	json_schema(&out, &tree_shape, JSON_SCHEMA_CREATE, 0);
+	is_out(
+	    "{\"type\":\"object\",\"properties\":{"
+	    "\"name\":" STR ",\"minLength\":1,\"maxLength\":9,"
+	    "\"pattern\":\"^[^\\\\u0000-\\\\u001f\\\\u007f]*$\"},"
+	    "\"kind\":{\"type\":[\"string\",\"null\"],"
+	    "\"enum\":[\"oak\",\"ash\",null]},"
+	    "\"unclean\":{\"type\":\"boolean\"},"
+	    "\"size\":{\"type\":[\"integer\",\"null\"],\"minimum\":0,"
+	    "\"maximum\":99},"
+	    "\"leaves\":{\"type\":\"array\",\"items\":" REF(
+		"LeafInput") ",\"maxItems\":5},"
+			     "\"envVars\":{\"type\":\"object\",\"additionalProperties\":"
+			     "{\"type\":\"string\"},\"maxProperties\":7},"
+			     "\"secret\":" STR ",\"maxLength\":4,"
+			     "\"pattern\":\"^(?:[a-z]+)$\"}},"
+			     "\"required\":[\"name\"],\"additionalProperties\":false}",
+	    "the schema of what POST takes");
+	json_schema(&out, &leaf_shape, JSON_SCHEMA_UPDATE, 0);
+	is_out("{\"type\":\"object\",\"properties\":{"
+	       "\"key\":" STR ",\"minLength\":1,\"maxLength\":9},"
+	       "\"note\":" STR ",\"maxLength\":65535}},"
+	       "\"additionalProperties\":false}",
+	    "PUT takes any subset");
+	json_schema(&out, &leaf_shape, JSON_SCHEMA_OUT, 0);
+	is_out("{\"type\":\"object\",\"properties\":{"
+	       "\"key\":" STR "},\"note\":" STR "}},"
+	       "\"required\":[\"key\"],\"additionalProperties\":false}",
+	    "a string that may be left out, but not be null");
+}
+
+int
+main(void)
+{
+	buf_init(&out, 1 << 20);
+	values();
+	objects();
+	schemas();
+	buf_release(&out);
+	return tap_done();
+}
