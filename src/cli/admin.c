@@ -24,6 +24,25 @@ static const struct command commands[] = {
 	    admin_key },
 	{ "check", "", "print the settings in effect and try them", COMMAND_DB,
 	    admin_check },
+	{ "user list", "", "name, role, status, full name and mail of all",
+	    COMMAND_DB | COMMAND_SCHEMA, admin_user_list },
+	{ "user add",
+	    "USER --role ROLE [--status STATUS] [--name NAME] [--email MAIL]",
+	    "let somebody in", COMMAND_DB | COMMAND_SCHEMA, admin_user_add },
+	{ "user set",
+	    "USER [--role ROLE] [--status STATUS] [--name NAME]"
+	    " [--email MAIL]",
+	    "change what is named; an empty text clears",
+	    COMMAND_DB | COMMAND_SCHEMA, admin_user_set },
+	{ "user delete", "USER", "the user and all of the user's tokens",
+	    COMMAND_DB | COMMAND_SCHEMA, admin_user_delete },
+	{ "token add", "USER --name NAME [--role ROLE] [--expires TIME|DAYSd]",
+	    "make an API token and print it, this once",
+	    COMMAND_DB | COMMAND_SCHEMA, admin_token_add },
+	{ "token list", "USER", "number, role, name and end of each",
+	    COMMAND_DB | COMMAND_SCHEMA, admin_token_list },
+	{ "token delete", "USER NUMBER", "the token stops working at once",
+	    COMMAND_DB | COMMAND_SCHEMA, admin_token_delete },
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 

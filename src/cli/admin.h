@@ -5,6 +5,8 @@
 
 #include "core/settings.h"
 #include "db/db.h"
+#include "json/json.h"
+#include "store/user.h"
 
 /* Process lifetime: made once in main. */
 struct admin {
@@ -43,6 +45,17 @@ struct option_value {
 MUSTCHECK const struct err *admin_options(int argc, char **argv,
     const struct option_value *, const char **words, size_t max);
 
+/* Texts of options over `item`, checked by its table as a body of the API
+ * would be; `pairs` are struct json_pair. ERR_INVALID says all that is wrong. */
+MUSTCHECK const struct err *admin_read(struct admin *, const struct shape *,
+    enum json_mode, const struct list *pairs, void *item);
+/* ERR_NOTFOUND that names the user. */
+MUSTCHECK const struct err *admin_user_find(struct admin *,
+    const char *username, struct user *out);
+
 command_run admin_migrate, admin_key, admin_check;
+command_run admin_user_list, admin_user_add, admin_user_set;
+command_run admin_user_delete;
+command_run admin_token_add, admin_token_list, admin_token_delete;
 
 #endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: ISC */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/admin.h"
+#include "core/num.h"
+#include "core/str.h"
+#include "crypto/crypto.h"
+#include "json/json.h"
+#include "store/user.h"
+
+#define PREFIX "slw_"
+#define DAY_MS (INT64_C(24) * 3600 * 1000)
+#define DAYS_MAX 36500
+#define PAGE 100
+
+/* What the options say about a token. */
+struct wish {
+	const char *username;
+	const char *role;
+	const char *name;
+	const char *expires;
+};
+
+/* "90d" as a time from now on; any other text as it is. */
+static const char *
+expiry(struct admin *admin, const char *text)
+{
+	size_t len = strlen(text);
+	char time[STR_TIME_SIZE];
+	int64_t days;
+
+	if (len == 0 || text[len - 1] != 'd' ||
+	    !num_parse(arena_strndup(admin->a, text, len - 1), 1, DAYS_MAX,
+		&days))
+		return text;
+	str_time(time, time_now_ms() + days * DAY_MS);
+	return arena_strdup(admin->a, time);
+}
+
+static const struct err *
+read_wish(struct admin *admin, const struct wish *w, struct api_token *t)
+{
+	struct json_pair pairs[3];
+	struct list list = { .items = pairs };
+
+	if (w->name != NULL)
+		pairs[list.n++] = (struct json_pair){ "name", w->name };
+	if (w->role != NULL)
+		pairs[list.n++] = (struct json_pair){ "role", w->role };
+	if (w->expires != NULL)
+		pairs[list.n++] = (struct json_pair){ "expiresAt",
+			expiry(admin, w->expires) };
+	return admin_read(admin, &api_token_shape, JSON_CREATE, &list, t);
+}
+
+static const struct err *
+fit(const struct user *u, struct api_token *t)
+{
+	t->user_id = u->id;
+	if (t->role == NULL)
+		t->role = u->role;
+	if (role_of(t->role) > role_of(u->role))
+		return err_tell(ERR_INVALID,
+		    "role: %s is more than the user's own, %s", t->role,
+		    u->role);
+	if (t->expires_at.ms != 0 && t->expires_at.ms <= time_now_ms())
+		return err_tell(ERR_INVALID, "expires: lies in the past");
+	return NULL;
+}
+
+static const struct err *
+add(struct db *db, void *context)
+{
+	int64_t id;
+
+	return token_insert(db, context, &id);
+}
+
+const struct err *
+admin_token_add(struct admin *admin, int argc, char **argv)
+{
+	struct wish w = { .username = NULL };
+	const struct option_value list[] = {
+		{ .name = "role", .value = &w.role },
+		{ .name = "name", .value = &w.name },
+		{ .name = "expires", .value = &w.expires },
+		{ .name = NULL },
+	};
+	char token[CRYPTO_TOKEN_MAX], hash[CRYPTO_HASH_HEX];
+	struct api_token t = { .hash = hash };
+	struct user u;
+	const struct err *e;
+
+	if ((e = admin_options(argc, argv, list, &w.username, 1)) != NULL ||
+	    (e = read_wish(admin, &w, &t)) != NULL ||
+	    (e = admin_user_find(admin, w.username, &u)) != NULL ||
+	    (e = fit(&u, &t)) != NULL)
+		return e;
+	crypto_token(PREFIX, token);
+	crypto_sha256(token, strlen(token), hash);
+	if ((e = db_transaction(admin->db, add, &t)) != NULL)
+		return e;
+	(void)printf("%s\n", token);
+	return NULL;
+}
+
+const struct err *
+admin_token_list(struct admin *admin, int argc, char **argv)
+{
+	const struct option_value none = { .name = NULL };
+	struct page page = { .page = 1, .limit = PAGE };
+	const char *username;
+	char expires[STR_TIME_SIZE];
+	const struct api_token *t;
+	struct list list;
+	struct user u;
+	const struct err *e;
+	size_t i;
+
+	if ((e = admin_options(argc, argv, &none, &username, 1)) != NULL ||
+	    (e = admin_user_find(admin, username, &u)) != NULL)
+		return e;
+	do {
+		if ((e = token_page(admin->db, admin->a, u.id, &page, &list)) !=
+		    NULL)
+			return e;
+		t = list.items;
+		for (i = 0; i < list.n; i++) {
+			expires[0] = '\0';
+			if (t[i].expires_at.ms != 0)
+				str_time(expires, t[i].expires_at.ms);
+			(void)printf("%lld\t%s\t%s\t%s\n", (long long)t[i].id,
+			    t[i].role, t[i].name, expires);
+		}
+	} while (page.page++ * PAGE < page.total);
+	return NULL;
+}
+
+const struct err *
+admin_token_delete(struct admin *admin, int argc, char **argv)
+{
+	const struct option_value none = { .name = NULL };
+	const char *words[2];
+	struct user u;
+	const struct err *e;
+	int64_t id;
+
+	if ((e = admin_options(argc, argv, &none, words, 2)) != NULL)
+		return e;
+	if (!num_parse(words[1], 1, NUM_SAFE, &id))
+		return err_tell(ERR_METHOD, "%s is no number of a token",
+		    words[1]);
+	if ((e = admin_user_find(admin, words[0], &u)) != NULL)
+		return e;
+	e = token_delete(admin->db, u.id, id);
+	if (e != NULL && e->code == ERR_NOTFOUND)
+		return err_tell(ERR_NOTFOUND, "%s has no token %s", words[0],
+		    words[1]);
+	if (e == NULL)
+		(void)printf("token %s was deleted\n", words[1]);
+	return e;
+}

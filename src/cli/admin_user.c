@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: ISC */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/admin.h"
+#include "core/str.h"
+#include "json/json.h"
+#include "store/user.h"
+
+#define BODY_MAX ((size_t)64 * 1024)
+#define PAGE 100
+
+/* What the options of a command say about a user. */
+struct wish {
+	const char *username;
+	const char *role;
+	const char *status;
+	const char *name;
+	const char *email;
+};
+
+struct change {
+	struct admin *admin;
+	const struct wish *wish;
+};
+
+static const struct err *
+faults_tell(const struct faults *f)
+{
+	struct buf text;
+	const struct err *e;
+	size_t i;
+
+	buf_init(&text, BODY_MAX);
+	for (i = 0; i < f->n && i < FAULTS_MAX; i++)
+		buf_printf(&text, "%s%s: %s", i == 0 ? "" : "; ",
+		    f->item[i].pointer + 1, f->item[i].detail);
+	e = err_tell(ERR_INVALID, "%s", text.data == NULL ? "" : text.data);
+	buf_release(&text);
+	return e;
+}
+
+const struct err *
+admin_read(struct admin *admin, const struct shape *shape, enum json_mode mode,
+    const struct list *pairs, void *item)
+{
+	struct faults *faults = arena_alloc(admin->a, 1, sizeof(*faults));
+	struct buf body;
+	const struct err *e;
+
+	faults_init(faults, admin->a);
+	buf_init(&body, BODY_MAX);
+	json_write_pairs(&body, pairs);
+	if ((e = buf_check(&body)) == NULL)
+		e = json_read(shape, mode, body.data, body.len, item, faults);
+	buf_release(&body);
+	return faults->n > 0 ? faults_tell(faults) : e;
+}
+
+/* What was asked for, over the row or the defaults in `u`; an empty text
+ * clears. */
+static const struct err *
+read_wish(struct admin *admin, const struct wish *w, enum json_mode mode,
+    struct user *u)
+{
+	const struct json_pair wishes[] = {
+		{ "username", w->username },
+		{ "role", w->role },
+		{ "status", w->status },
+		{ "name", w->name },
+		{ "email", w->email },
+	};
+	struct json_pair pairs[sizeof(wishes) / sizeof(wishes[0])];
+	struct list list = { .items = pairs };
+	size_t i;
+
+	for (i = 0; i < sizeof(wishes) / sizeof(wishes[0]); i++) {
+		if (wishes[i].value == NULL)
+			continue;
+		pairs[list.n] = wishes[i];
+		if (*wishes[i].value == '\0')
+			pairs[list.n].value = NULL;
+		list.n++;
+	}
+	return admin_read(admin, &user_shape, mode, &list, u);
+}
+
+static const struct err *
+options(int argc, char **argv, struct wish *w)
+{
+	const struct option_value list[] = {
+		{ .name = "role", .value = &w->role },
+		{ .name = "status", .value = &w->status },
+		{ .name = "name", .value = &w->name },
+		{ .name = "email", .value = &w->email },
+		{ .name = NULL },
+	};
+
+	return admin_options(argc, argv, list, &w->username, 1);
+}
+
+const struct err *
+admin_user_find(struct admin *admin, const char *username, struct user *out)
+{
+	const struct err *e;
+
+	e = user_by_name(admin->db, admin->a, username, out);
+	if (e != NULL && e->code == ERR_NOTFOUND)
+		return err_tell(ERR_NOTFOUND, "there is no user %s", username);
+	return e;
+}
+
+const struct err *
+admin_user_list(struct admin *admin, int argc, char **argv)
+{
+	const struct option_value none = { .name = NULL };
+	const struct user_filter all = { .keyword = NULL };
+	struct page page = { .page = 1, .limit = PAGE };
+	const struct user *u;
+	struct list list;
+	const struct err *e;
+	size_t i;
+
+	if ((e = admin_options(argc, argv, &none, NULL, 0)) != NULL)
+		return e;
+	do {
+		if ((e = user_page(admin->db, admin->a, &all, &page, &list)) !=
+		    NULL)
+			return e;
+		u = list.items;
+		for (i = 0; i < list.n; i++)
+			(void)printf("%s\t%s\t%s\t%s\t%s\n", u[i].username,
+			    u[i].role, u[i].status,
+			    u[i].name == NULL ? "" : u[i].name,
+			    u[i].email == NULL ? "" : u[i].email);
+	} while (page.page++ * PAGE < page.total);
+	return NULL;
+}
+
+static const struct err *
+add(struct db *db, void *context)
+{
+	struct change *c = context;
+	struct user u = { .username = NULL };
+	const struct err *e;
+	int64_t id;
+
+	if ((e = read_wish(c->admin, c->wish, JSON_CREATE, &u)) != NULL)
+		return e;
+	return user_insert(db, &u, &id);
+}
+
+const struct err *
+admin_user_add(struct admin *admin, int argc, char **argv)
+{
+	struct wish wish = { .username = NULL };
+	struct change c = { .admin = admin, .wish = &wish };
+	const struct err *e;
+
+	if ((e = options(argc, argv, &wish)) != NULL)
+		return e;
+	if ((e = db_transaction(admin->db, add, &c)) != NULL)
+		return e;
+	(void)printf("user %s was made\n", wish.username);
+	return NULL;
+}
+
+static const struct err *
+set(struct db *db, void *context)
+{
+	struct change *c = context;
+	struct user u;
+	const struct err *e;
+
+	if ((e = admin_user_find(c->admin, c->wish->username, &u)) != NULL ||
+	    (e = user_lock(db, c->admin->a, u.id, &u)) != NULL ||
+	    (e = read_wish(c->admin, c->wish, JSON_UPDATE, &u)) != NULL)
+		return e;
+	return user_update(db, &u);
+}
+
+const struct err *
+admin_user_set(struct admin *admin, int argc, char **argv)
+{
+	struct wish wish = { .username = NULL };
+	struct change c = { .admin = admin, .wish = &wish };
+	const struct err *e;
+
+	if ((e = options(argc, argv, &wish)) != NULL)
+		return e;
+	if ((e = db_transaction(admin->db, set, &c)) != NULL)
+		return e;
+	(void)printf("user %s was changed\n", wish.username);
+	return NULL;
+}
+
+static const struct err *
+drop(struct db *db, void *context)
+{
+	struct change *c = context;
+	struct user u;
+	const struct err *e;
+
+	if ((e = admin_user_find(c->admin, c->wish->username, &u)) != NULL)
+		return e;
+	return user_delete(db, u.id);
+}
+
+const struct err *
+admin_user_delete(struct admin *admin, int argc, char **argv)
+{
+	const struct option_value none = { .name = NULL };
+	struct wish wish = { .username = NULL };
+	struct change c = { .admin = admin, .wish = &wish };
+	const struct err *e;
+
+	if ((e = admin_options(argc, argv, &none, &wish.username, 1)) != NULL)
+		return e;
+	if ((e = db_transaction(admin->db, drop, &c)) != NULL)
+		return e;
+	(void)printf("user %s was deleted\n", wish.username);
+	return NULL;
+}

@@ -1,0 +1,188 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: ISC
+# slipway-admin: options, the key file, users, tokens, what it refuses.
+
+use strict;
+use warnings;
+use Digest::SHA qw(sha256_hex);
+use Test::More;
+use Slipway::DB;
+use Slipway::Test;
+
+my $db = Slipway::DB->start;
+my $key = tempdir() . '/secret.key';
+my $conf = spew(tempdir() . '/slipway.conf',
+    $db->conf . "[secrets]\nkey_file = $key\n[auth]\nadmins = root\n", 0600);
+
+sub admin {
+	my ($status, $out, $err) = run_cmd(program('slipway-admin'), '-c', $conf, @_);
+	return ($status >> 8, $out, $err);
+}
+
+sub refused {
+	my ($exit, $re, @args) = @_;
+	my ($status, $out, $err) = admin(@args);
+	is($status, $exit, "refused: @args") or diag("$out$err");
+	like($err, $re, 'and says why');
+	return;
+}
+
+sub done {
+	my ($re, @args) = @_;
+	my ($status, $out, $err) = admin(@args);
+	is($status, 0, "@args") or diag("$out$err");
+	like($out, $re, 'and says what it did');
+	return $out;
+}
+
+# --- without a command
+my ($status, $out, $err) = run_cmd(program('slipway-admin'), '-V');
+is($status, 0, '-V');
+like($out, qr/^slipway-admin \d+\.\d+\.\d+$/, 'the version');
+($status, $out, $err) = run_cmd(program('slipway-admin'), '-h');
+is($status, 0, '-h');
+like($out, qr/^usage: .*^  token add USER/ms, 'the commands');
+refused(64, qr/usage/);
+refused(64, qr/no command users/, 'users', 'list');
+refused(64, qr/no command user/, 'user');
+refused(64, qr/no command user/, 'user', 'invent');
+refused(64, qr/invalid option/, '-x');
+refused(64, qr/no option --nothing/, 'migrate', '--nothing');
+refused(64, qr/"now" is too much/, 'migrate', 'now');
+refused(64, qr/--status takes no value/, 'migrate', '--status=1');
+($status, $out, $err) = run_cmd(program('slipway-admin'), '-c', '/nonexistent', 'migrate');
+is($status >> 8, 78, 'a configuration that is not there');
+like($err, qr{/nonexistent: no such file}, 'is named');
+my $bad = spew(tempdir() . '/bad.conf', "[database]\nport = many\n", 0600);
+($status, $out, $err) = run_cmd(program('slipway-admin'), '-c', $bad, 'migrate');
+is($status >> 8, 78, 'a configuration that is wrong');
+like($err, qr{bad\.conf:2: }, 'is named with its line');
+
+# --- before the schema
+refused(78, qr/0001-schema is not applied: run slipway-admin migrate/, 'user', 'list');
+refused(78, qr/secret\.key: is missing: run slipway-admin key/, 'check');
+
+# --- the schema
+like(done(qr/would apply 0001-schema/, 'migrate', '--dry-run'), qr/^(?:would apply \S+\n)+\z/,
+    'a dry run applies nothing');
+like(done(qr/./, 'migrate', '--status'), qr/^0001-schema pending$/m, 'pending');
+done(qr/^applying 0001-schema$/m, 'migrate');
+done(qr/^the schema is up to date$/m, 'migrate');
+like(done(qr/./, 'migrate', '--status'),
+    qr/^0001-schema applied \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/m, 'applied, and when');
+
+# --- the key file
+done(qr/new first key/, 'key');
+is((stat $key)[2] & 07777, 0640, 'for owner and group');
+my $first = slurp($key);
+like($first, qr{^1 [A-Za-z0-9+/]{43}=\n\z}, 'one key');
+done(qr/new first key/, 'key');
+my $both = slurp($key);
+like($both, qr{^2 [A-Za-z0-9+/]{43}=\n\Q$first\E\z}, 'the new one first, the old one kept');
+done(qr/^# ok: key file\n# ok: database and schema$/m, 'check');
+my $printed = done(qr/^\[database\]$/m, 'check');
+unlike($printed, qr/rows-password|schema-password/, 'no secret is printed');
+like($printed, qr/^# password is set$/m, 'only that it is set');
+like($printed, qr/^admins = root$/m, 'what was set');
+my %fault = (
+	"1 AAAA\n" => qr/secret\.key:1: must be a number/,
+	'' => qr/holds no key/,
+	$first . $first => qr/secret\.key:2: must be a number of its own/,
+	"x" . substr($first, 1) => qr/secret\.key:1: /,
+	"1 \0" . substr($first, 3) => qr/holds a NUL/,
+	'#' x 9000 => qr/is too large/,
+);
+for my $text (sort keys %fault) {
+	spew($key, $text, 0600);
+	refused(78, $fault{$text}, 'check');
+	refused(78, $fault{$text}, 'key');
+	is(slurp($key), $text, 'the file is as it was');
+}
+for my $mode (0644, 0660, 0602, 0604) {
+	spew($key, $both, $mode);
+	refused(78, qr/mode \d+ lets others at it/, 'check');
+}
+for my $mode (0600, 0640, 0400, 0440) {
+	chmod $mode, $key;
+	done(qr/^# ok: key file$/m, 'check');
+}
+if (is_root()) {
+	chown 12345, 12345, $key;
+	refused(78, qr/must belong to root or to the account/, 'check');
+	chown 0, 54321, $key;
+	done(qr/new first key/, 'key');
+	is((stat $key)[5], 54321, 'a new key keeps the group of the file');
+} else {
+	note('not root: files of other owners are not tried');
+}
+unlink $key;
+symlink "$key.other", $key;
+refused(78, qr/is missing/, 'check');
+unlink $key;
+mkdir $key;
+refused(78, qr/is no regular file/, 'check');
+rmdir $key;
+
+# --- users
+done(qr/user anna was made/, 'user', 'add', 'anna', '--role', 'admin');
+done(qr/user ben was made/, 'user', 'add', '--role=viewer', "--name=Ben \xc3\x84", '--email', 'ben@example.org', 'ben');
+is(done(qr/./, 'user', 'list'), "anna\tadmin\tactive\t\t\nben\tviewer\tactive\tBen \xc3\x84\tben\@example.org\n",
+    'both are listed');
+refused(64, qr/something is missing/, 'user', 'add');
+refused(64, qr/--role needs a value/, 'user', 'add', 'carl', '--role');
+refused(65, qr/role: /, 'user', 'add', 'carl');
+refused(65, qr/role: /, 'user', 'add', 'carl', '--role', 'root');
+refused(65, qr/username: /, 'user', 'add', 'c a r l', '--role', 'viewer');
+refused(65, qr/username: /, 'user', 'add', '', '--role', 'viewer');
+refused(65, qr/email: /, 'user', 'add', 'carl', '--role', 'viewer', '--email', 'nowhere');
+refused(65, qr/name: .*email: |email: .*name: /s, 'user', 'add', 'carl', '--role', 'viewer', '--email', 'x', '--name', "a\nb");
+refused(65, qr/Another user has this username/, 'user', 'add', 'anna', '--role', 'viewer');
+refused(65, qr/Another user has this username/, 'user', 'add', 'ANNA', '--role', 'viewer');
+refused(65, qr/last active admin/, 'user', 'set', 'anna', '--role', 'viewer');
+refused(65, qr/last active admin/, 'user', 'set', 'anna', '--status', 'inactive');
+refused(65, qr/last active admin/, 'user', 'delete', 'anna');
+refused(66, qr/there is no user carl/, 'user', 'set', 'carl', '--role', 'viewer');
+refused(66, qr/there is no user carl/, 'user', 'delete', 'carl');
+done(qr/user ben was changed/, 'user', 'set', 'ben', '--role', 'deployer', '--email', '');
+like(done(qr/./, 'user', 'list'), qr/^ben\tdeployer\tactive\tBen \xc3\x84\t$/m, 'one is changed, one cleared, one kept');
+
+# --- tokens
+sub stored {
+	my ($token) = @_;
+	return $db->sql("SELECT u.username, t.role, t.name, t.valid, t.expires_at IS NOT NULL"
+	    . " FROM api_token t JOIN user u ON u.id = t.user_id WHERE t.hash = '" . sha256_hex($token) . "'");
+}
+my $token = done(qr/^slw_[A-Za-z0-9_-]{43}$/, 'token', 'add', 'ben', '--name', 'laptop');
+chomp $token;
+is(stored($token), "ben\tdeployer\tlaptop\t1\t0", 'its hash is stored, with the user\'s role');
+is($db->sql("SELECT COUNT(*) FROM api_token WHERE hash = '$token' OR name = '$token'"), 0, 'itself is not');
+my $other = done(qr/^slw_/, 'token', 'add', 'ben', '--role', 'viewer', '--name', 'CI', '--expires', '90d');
+chomp $other;
+isnt($other, $token, 'each is another');
+is(stored($other), "ben\tviewer\tCI\t1\t1", 'a lower role, an end');
+is($db->sql("SELECT ROUND(TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP, expires_at) / 86400) FROM api_token WHERE expires_at IS NOT NULL"), 90, 'in 90 days');
+done(qr/^slw_/, 'token', 'add', 'ben', '--name', 'date', '--expires', '2099-01-01T00:00:00Z');
+refused(65, qr/name: /, 'token', 'add', 'ben');
+refused(65, qr/maintainer is more than the user's own, deployer/, 'token', 'add', 'ben', '--name', 'x', '--role', 'maintainer');
+refused(65, qr/role: /, 'token', 'add', 'ben', '--name', 'x', '--role', 'god');
+refused(65, qr/expires: lies in the past/, 'token', 'add', 'ben', '--name', 'x', '--expires', '2001-01-01T00:00:00Z');
+refused(65, qr/expiresAt: /, 'token', 'add', 'ben', '--name', 'x', '--expires', 'tomorrow');
+refused(65, qr/expiresAt: /, 'token', 'add', 'ben', '--name', 'x', '--expires', '0d');
+refused(66, qr/there is no user carl/, 'token', 'add', 'carl', '--name', 'x');
+is($db->sql('SELECT COUNT(*) FROM api_token'), 3, 'what was refused was not stored');
+like(done(qr/./, 'token', 'list', 'ben'), qr/^(\d+)\tdeployer\tlaptop\t\n(\d+)\tviewer\tCI\t\d{4}-/, 'the list');
+done(qr/token 1 was deleted/, 'token', 'delete', 'ben', 1);
+is(stored($token), "ben\tdeployer\tlaptop\t0\t0", 'it no longer counts');
+refused(66, qr/ben has no token 1/, 'token', 'delete', 'ben', 1);
+refused(66, qr/anna has no token 2/, 'token', 'delete', 'anna', 2);
+refused(64, qr/no number of a token/, 'token', 'delete', 'ben', 'CI');
+done(qr/user ben was deleted/, 'user', 'delete', 'ben');
+is(stored($other), "ben\tviewer\tCI\t0\t1", 'a deleted user\'s tokens go too');
+
+# --- the server is away
+$db->stop;
+refused(75, qr/connect: 2002/, 'user', 'list');
+refused(75, qr/connect: 2002/, 'migrate');
+refused(75, qr/database and schema|connect/, 'check') if done(qr/./, 'key');
+
+done_testing();
