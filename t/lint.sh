@@ -29,17 +29,19 @@ format() { clang-format --dry-run -Werror "${code[@]}" "${units[@]}" "${headers[
 # at again until the file, a header or the settings change.
 export TIDY_STAMPS=$stamps TIDY_TOP=$top
 tidy_one() {
-	local file=$1 flags='' sum out stamp
+	local file=$1 flags='' extra='' sum out stamp
+	# mysql.h itself names what is banned.
+	case $file in */src/db/*) flags="-include mariadb/mysql.h" ;; esac
 	case $file in
 	*/core/err.c | */core/arena.c) ;;
-	*) flags="-include $TIDY_TOP/t/lint.h" ;;
+	*) extra="-include $TIDY_TOP/t/lint.h" ;;
 	esac
 	sum=$({ echo "$CPPFLAGS"; cat "$file" "$TIDY_TOP/.clang-tidy" "$TIDY_TOP/t/lint.h"; find "$TIDY_TOP/src" -name '*.h' \
 	    -exec cat {} +; } | sha256sum | cut -c1-64)
 	stamp=$TIDY_STAMPS/${file//\//_}
 	[ "$(cat "$stamp" 2>/dev/null)" != "$sum" ] || return 0
 	# shellcheck disable=SC2086 # flags are words
-	if out=$(cd "$TIDY_TOP" && clang-tidy --quiet "$file" -- $CPPFLAGS $flags -std=c11 2>&1); then
+	if out=$(cd "$TIDY_TOP" && clang-tidy --quiet "$file" -- $flags $CPPFLAGS $extra -std=c11 2>&1); then
 		printf '%s' "$sum" >"$stamp"
 	else
 		printf '%s\n' "$out"
@@ -57,6 +59,7 @@ cpp() {
 	cppcheck -q -j "$(nproc)" --std=c11 --error-exitcode=1 --inline-suppr \
 	    --enable=warning,performance,portability --library=posix --library=bsd \
 	    --suppress=missingIncludeSystem --suppress=unknownMacro \
+	    --suppress=funcArgOrderDifferent \
 	    "-I$top/src" -D_GNU_SOURCE -DSLIPWAY_VERSION='""' -DSLIPWAY_TEMPLATES='""' \
 	    -DSLIPWAY_CONF='""' -DSLIPWAY_LIBEXEC='""' "${code[@]}"
 }
@@ -69,7 +72,7 @@ pages() {
 }
 
 check "clang-format" format
-check "shellcheck" shellcheck -x "${shell[@]}"
+check "shellcheck" shellcheck -x -P "$top" "${shell[@]}"
 check "mandoc" pages
 check "layers, banned names, lengths" prove -Q "-I$top/t/lib" "$top/t/0100-tree.t"
 check "cppcheck" cpp

@@ -26,14 +26,16 @@ decode(struct arena *a, const char *s, size_t len, const char *blank)
 {
 	char *out = arena_alloc(a, len + 1, 1);
 	char *to = out;
+	int high, low;
 	size_t i;
 
 	for (i = 0; i < len; i++) {
 		if (s[i] == '%') {
-			if (i + 2 >= len || hex(s[i + 1]) < 0 ||
-			    hex(s[i + 2]) < 0)
+			high = i + 2 < len ? hex(s[i + 1]) : -1;
+			low = high < 0 ? -1 : hex(s[i + 2]);
+			if (low < 0)
 				return NULL;
-			*to = (char)(hex(s[i + 1]) << 4 | hex(s[i + 2]));
+			*to = (char)(high * 16 + low);
 			if (*to == '\0')
 				return NULL;
 			to++;

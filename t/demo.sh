@@ -1,0 +1,483 @@
+# SPDX-License-Identifier: ISC
+# shellcheck shell=bash
+# The demo, for ./bootstrap, which knows say, die, run, build and the rest.
+# shellcheck disable=SC2154 # top, uid
+
+# Who MariaDB, API and dispatcher run as, when root starts the demo: an account
+# that every Debian has.
+account=daemon
+
+# --- the demo: where it lies
+
+# A folder that other accounts can reach, with room for the names of sockets.
+place=
+reachable() {
+	local dir=$1
+	[ ${#dir} -le 70 ] && [[ $dir =~ ^[A-Za-z0-9/._+-]+$ ]] || return 1
+	[ "$uid" = 0 ] || return 0
+	while [ "$dir" != / ]; do
+		[ ! -e "$dir" ] || [ -n "$(find "$dir" -maxdepth 0 -perm -001)" ] || return 1
+		dir=${dir%/*}
+		dir=${dir:-/}
+	done
+}
+
+# Starts with nothing of an earlier demo; only what a demo made is removed.
+make_place() {
+	if [ -e demo ] && [ ! -e demo/lock ]; then
+		die "$top/demo is not a demo's folder: move it away, then run ./bootstrap demo again"
+	fi
+	if ! { mkdir -p demo && chmod 755 demo && : >>demo/lock; }; then
+		die "$top/demo cannot be written: it may be left over from root." \
+		    "Remove it (sudo rm -rf '$top/demo'), then run ./bootstrap demo again"
+	fi
+	exec 8>demo/lock
+	flock -w 120 8 || die "another ./bootstrap demo is just starting or stopping here; try again"
+	stop_all
+	find demo -mindepth 1 -maxdepth 1 ! -name lock -exec rm -rf {} + ||
+		die "$top/demo could not be emptied: remove it as root, then run ./bootstrap demo again"
+	if reachable "$top/demo"; then
+		place=$top/demo
+	else
+		place=$(mktemp -d /var/tmp/slipway-demo.XXXXXX)
+		chmod 755 "$place"
+		say "other accounts cannot enter $top (or its name is too long): the demo lies in $place"
+	fi
+	instance="$place $$ $(began $$)"
+	printf '%s\n' "$instance" >demo/place
+	mkdir "$place"/{db,etc,log,run,run/{api,db,runner},tls,workspaces,spool,tmp}
+	chmod 700 "$place/db"
+}
+
+# --- the demo: processes
+
+# When a process began, in clock ticks: with its number, which process it is.
+began() {
+	local stat
+	stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
+	# shellcheck disable=SC2086 # fields after the name in parentheses
+	set -- ${stat##*) }
+	[ "$1" != Z ] && printf '%s\n' "${20}"
+}
+
+# start NAME COMMAND...: in a session of its own, so that Ctrl-C does not reach it.
+start() {
+	local name=$1 pid
+	shift
+	setsid "$@" >"$place/log/$name.log" 2>&1 </dev/null 8>&- &
+	pid=$!
+	printf '%s %s\n' "$pid" "$(began "$pid" || echo gone)" >"$place/run/$name.pid"
+}
+
+# Whether the process that the file names still runs, and is that process.
+alive() {
+	local pid ticks
+	read -r pid ticks 2>/dev/null <"$1" || return 1
+	[ "$(began "$pid")" = "$ticks" ]
+}
+
+# stop FILE SECONDS: TERM, then KILL.
+stop() {
+	local file=$1 left=$(($2 * 10)) pid
+	if alive "$file"; then
+		read -r pid _ <"$file"
+		kill -TERM "$pid" 2>/dev/null || true
+		while alive "$file" && [ $((left--)) -gt 0 ]; do sleep 0.1; done
+		! alive "$file" || kill -KILL "$pid" 2>/dev/null || true
+	fi
+	rm -f "$file"
+}
+
+# Jobs outlive their runner by design; a demo leaves none.
+stop_jobs() {
+	local exe pid
+	for exe in /proc/[0-9]*/exe; do
+		case $(readlink "$exe" 2>/dev/null) in
+		"$1"/usr/libexec/slipway/*)
+			pid=${exe#/proc/}
+			kill -TERM "${pid%/exe}" 2>/dev/null || true
+			printf '%s ' "${pid%/exe}"
+			;;
+		esac
+	done
+}
+
+stop_all() {
+	local dir left=100 name
+	read -r dir _ 2>/dev/null <demo/place || return 0
+	for name in nginx:10 runner:20 api:20; do
+		stop "$dir/run/${name%:*}.pid" "${name#*:}"
+	done
+	while [ -n "$(stop_jobs "$dir")" ] && [ $((left--)) -gt 0 ]; do sleep 0.1; done
+	stop "$dir/run/mariadb.pid" 60
+	case $dir in
+	/var/tmp/slipway-demo.*) rm -rf "$dir" ;;
+	esac
+	rm -f demo/place demo/env
+}
+
+# poll SECONDS COMMAND...
+poll() {
+	local end=$((SECONDS + $1))
+	shift
+	until "$@"; do
+		[ $SECONDS -le $end ] || return 1
+		sleep 0.1
+	done
+}
+
+# ready NAME WHAT SECONDS COMMAND...: polls; says why it never came.
+ready() {
+	local name=$1 what=$2 end=$((SECONDS + $3))
+	shift 3
+	until "$@" >/dev/null 2>&1; do
+		if [ $SECONDS -gt $end ] || ! alive "$place/run/$name.pid"; then
+			tail -n 20 "$place/log/$name.log" >&2
+			die "$what did not come up; its words are above, all of them in $place/log/$name.log"
+		fi
+		sleep 0.1
+	done
+}
+
+# --- the demo: parts
+
+install_slipway() {
+	say "installing it into $place/usr"
+	run "$place/log/install.log" make -C build install prefix="$place/usr" \
+	    sysconfdir="$place/etc"
+	admin=$place/usr/sbin/slipway-admin
+}
+
+secret() { openssl rand -hex 16; }
+
+mine() {
+	[ "$uid" != 0 ] || chown "$account:" "$@"
+}
+
+start_mariadb() {
+	local own=() sql
+	say "starting a MariaDB of its own in $place/db"
+	[ "$uid" != 0 ] || own=("--user=$account")
+	mine "$place/db" "$place/tmp" "$place/run/db"
+	run "$place/log/mariadb-install.log" mariadb-install-db --no-defaults \
+	    --datadir="$place/db" --auth-root-authentication-method=socket \
+	    --auth-root-socket-user="$(id -un)" --skip-test-db \
+	    --skip-name-resolve "${own[@]}"
+	start mariadb mariadbd --no-defaults --datadir="$place/db" --tmpdir="$place/tmp" \
+	    --socket="$place/run/db/mariadb.sock" --pid-file="$place/db/mariadb.pid" \
+	    --skip-networking --skip-log-bin --innodb-buffer-pool-size=64M \
+	    --performance-schema=off "${own[@]}"
+	sql=(mariadb --no-defaults --socket="$place/run/db/mariadb.sock" -u "$(id -un)")
+	ready mariadb MariaDB 60 "${sql[@]}" -e 'SELECT 1'
+	db_password=$(secret)
+	migrate_password=$(secret)
+	"${sql[@]}" <<-SQL
+	CREATE DATABASE slipway CHARACTER SET utf8mb4;
+	CREATE USER slipway@localhost IDENTIFIED BY '$db_password';
+	CREATE USER slipway_migrate@localhost IDENTIFIED BY '$migrate_password';
+	GRANT SELECT, INSERT, UPDATE, DELETE ON slipway.* TO slipway@localhost;
+	GRANT ALL ON slipway.* TO slipway_migrate@localhost;
+	SQL
+}
+
+write_conf() {
+	local conf=$place/etc/slipway.conf
+	(umask 077 && cat >"$conf") <<-CONF
+	# Made by ./bootstrap demo; slipway.conf(5) tells what there is.
+	[database]
+	socket = $place/run/db/mariadb.sock
+	user = slipway
+	password = $db_password
+	migrate_user = slipway_migrate
+	migrate_password = $migrate_password
+
+	[api]
+	socket = $place/run/api/api.sock
+	slow_socket = $place/run/api/slow.sock
+	slow_workers = 1
+	log_socket = $place/run/api/log.sock
+	log_workers = 4
+	workers = 4
+	templates = $place/usr/share/slipway/templates
+
+	[gitserver]
+	allow_local = yes
+
+	[secrets]
+	key_file = $place/etc/secret.key
+
+	[runner]
+	name = demo
+	wake_socket = $place/run/runner/wake.sock
+	spool = $place/spool
+	workspaces = $place/workspaces
+	CONF
+	run "$place/log/admin.log" "$admin" -c "$conf" key
+	if [ "$uid" = 0 ]; then
+		# Accounts that every Debian has; nothing is added to this machine.
+		sed -i -e "/^\[api\]/a user = $account\nsocket_group = www-data" \
+		    -e "/^\[runner\]/a user = $account\nwake_group = $account" "$conf"
+		chgrp "$account" "$conf" "$place/etc/secret.key"
+		chmod 640 "$conf" "$place/etc/secret.key"
+		mine "$place/run/api" "$place/run/runner" "$place/spool"
+	else
+		sed -i -e '/^\[runner\]/a privilege_drop = no' "$conf"
+		say "not root: steps run as $(id -un) (privilege_drop = no); as root they run under" \
+		    "accounts of their own"
+	fi
+}
+
+port_taken() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
+
+pick_port() {
+	local wanted=$port
+	while port_taken "$port"; do port=$((port + 1)); done
+	[ "$port" = "$wanted" ] || say "port $wanted is taken: using $port"
+}
+
+start_nginx() {
+	local user=
+	say "starting nginx with TLS on 127.0.0.1:$port"
+	run "$place/log/openssl.log" openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 \
+	    -nodes -days 30 -subj "/CN=slipway demo" \
+	    -addext "subjectAltName=DNS:localhost,IP:127.0.0.1" \
+	    -keyout "$place/tls/key.pem" -out "$place/tls/cert.pem"
+	chmod 600 "$place/tls/key.pem"
+	[ "$uid" != 0 ] || user="user www-data;"
+	sed -e "s|/run/slipway/|$place/run/api/|g" \
+	    -e "s|127\.0\.0\.1:443|127.0.0.1:$port|g" \
+	    "$place/usr/share/slipway/nginx/slipway.conf" >"$place/etc/site.conf"
+	cat >"$place/etc/nginx.conf" <<-CONF
+	$user
+	daemon off;
+	worker_processes 2;
+	pid $place/run/nginx.own;
+	error_log $place/log/nginx-error.log;
+	events { worker_connections 512; }
+	http {
+		access_log $place/log/access.log;
+		client_body_temp_path $place/tmp/body;
+		fastcgi_temp_path $place/tmp/fastcgi;
+		proxy_temp_path $place/tmp/proxy;
+		scgi_temp_path $place/tmp/scgi;
+		uwsgi_temp_path $place/tmp/uwsgi;
+		include $place/etc/site.conf;
+	}
+	CONF
+	run "$place/log/nginx-test.log" nginx -t -e "$place/log/nginx-error.log" \
+	    -c "$place/etc/nginx.conf"
+	start nginx nginx -e "$place/log/nginx-error.log" -c "$place/etc/nginx.conf"
+}
+
+start_service() {
+	local conf=$place/etc/slipway.conf
+	say "migrating the schema"
+	run "$place/log/migrate.log" "$admin" -c "$conf" migrate
+	say "starting the API and the runner"
+	start api "$place/usr/sbin/slipway-api" -c "$conf"
+	start runner "$place/usr/sbin/slipway-runner" -c "$conf" -L "$place/usr/libexec/slipway"
+	start_nginx
+	url=https://127.0.0.1:$port
+	ready nginx nginx 20 port_taken "$port"
+	ready api "the API" 20 curl -fsS --cacert "$place/tls/cert.pem" "$url/health"
+	run "$place/log/user.log" "$admin" -c "$conf" user add admin --role admin
+	token=$("$admin" -c "$conf" token add admin demo) ||
+		die "slipway-admin made no token; its words are above"
+	(umask 077 && cat >demo/env) <<-ENV
+	SLIPWAY_URL='$url'
+	SLIPWAY_TOKEN='$token'
+	SLIPWAY_CACERT='$place/tls/cert.pem'
+	ENV
+}
+
+# --- the demo: a project, a pipeline, a deployment
+
+# api METHOD PATH [BODY]: the answer's body; what went wrong ends the demo.
+api() {
+	local method=$1 path=$2 answer code
+	shift 2
+	answer=$(curl -sS --cacert "$place/tls/cert.pem" -X "$method" \
+	    -H "Authorization: Bearer $token" -H "Content-Type: application/json" \
+	    -D "$place/tmp/headers" -w '\n%{http_code}' ${1:+--data-binary "$1"} "$url$path") ||
+		die "$method $path got no answer; see $place/log/"
+	code=${answer##*$'\n'}
+	answer=${answer%$'\n'*}
+	case $code in
+	2??) printf '%s' "$answer" ;;
+	*) die "$method $path answered $code: $answer" "the logs are in $place/log/" ;;
+	esac
+}
+
+# The first number that a body has under the name.
+number() {
+	sed -n "s/^{[^}]*\"$1\":\([0-9]*\).*/\1/p;q" | grep . ||
+		die "an answer of the API has no $1; see $place/log/"
+}
+
+sample_repository() {
+	local repo=$place/sample
+	mkdir "$repo"
+	cat >"$repo/build.sh" <<-'BUILD'
+	#!/bin/sh
+	mkdir -p public
+	sed "s/@COMMIT@/$SLIPWAY_COMMIT/" index.html >public/index.html
+	cat public/index.html
+	BUILD
+	printf '<h1>Hello from commit @COMMIT@</h1>\n' >"$repo/index.html"
+	printf '/public/\n' >"$repo/.gitignore"
+	(
+		cd "$repo"
+		export HOME=$place/tmp GIT_CONFIG_NOSYSTEM=1
+		git init -q -b main
+		git add -A
+		git -c user.name=Demo -c user.email=demo@localhost commit -q -m "Say hello"
+	) || die "git could not make the sample repository in $repo; its words are above"
+}
+
+deploy_sample() {
+	local project pipeline deployment
+	say "making a sample repository, a project, a pipeline from a template"
+	sample_repository
+	project=$(api POST /api/projects '{
+		"name": "Sample site", "repository": "'"$place/sample"'",
+		"defaultBranch": "main", "envPresets": [
+		{"key": "GREETING", "label": "Greeting", "type": "input",
+		 "required": true, "pattern": "[A-Za-z ,!]{1,40}"},
+		{"key": "TARGET", "label": "Where to", "type": "select",
+		 "required": true, "default": "staging", "options": [
+		 {"label": "Staging", "value": "staging"},
+		 {"label": "Production", "value": "production"}]},
+		{"key": "REGIONS", "label": "Regions", "type": "multiselect",
+		 "required": false, "default": "eu", "options": [
+		 {"label": "Europe", "value": "eu"},
+		 {"label": "America", "value": "us"}]}]}' | number id)
+	pipeline=$(api POST /api/pipelines/from-template '{
+		"templateId": "git-clone-pipeline", "projectId": '"$project"',
+		"name": "Build and greet"}' | number id)
+	# shellcheck disable=SC2016 # the step's variables
+	api POST /api/steps '{"pipelineId": '"$pipeline"', "name": "Greet",
+		"script": "echo \"I am user $(id -u)\"\necho \"GREETING=$GREETING TARGET=$TARGET REGIONS=$REGIONS\"\n"
+		}' >/dev/null
+	say "deploying it"
+	deployment=$(api POST /api/deployments '{"projectId": '"$project"',
+		"pipelineId": '"$pipeline"', "envVars": {
+		"GREETING": "Good morning", "REGIONS": "eu,us"}}' | number id)
+	follow "$deployment"
+	what_next "$project" "$pipeline" "$deployment"
+}
+
+# Shows the log while it grows, to its end.
+follow() {
+	local id=$1 offset=0 chunk=$place/tmp/chunk end=$((SECONDS + 90)) result
+	say "log of deployment $id:"
+	while :; do
+		api GET "/api/deployments/$id/log?offset=$offset&wait=10" >"$chunk"
+		sed 's/^/    /' "$chunk"
+		offset=$((offset + $(wc -c <"$chunk")))
+		! grep -qi '^x-log-complete: *true' "$place/tmp/headers" || break
+		[ $SECONDS -lt $end ] || die "the deployment did not end in 90 s; see $place/log/runner.log"
+	done
+	result=$(api GET "/api/deployments/$id" | sed -n 's/^[^[]*"status":"\([a-z]*\)".*/\1/p;q')
+	[ "$result" = success ] ||
+		die "the deployment ended as '$result'; its log is above, the runner's in $place/log/runner.log"
+	say "deployment $id: $result"
+}
+
+what_next() {
+	local env=". '$top/demo/env'" curl
+	# shellcheck disable=SC2016 # for the reader's shell
+	curl='curl -sS --cacert "$SLIPWAY_CACERT" -H "Authorization: Bearer $SLIPWAY_TOKEN"'
+	cat <<-NEXT
+
+	slipway answers at $url. Try next, line by line:
+
+	$env; $curl "\$SLIPWAY_URL/api/projects"
+	$env; $curl "\$SLIPWAY_URL/api/deployments/$3"
+	$env; $curl "\$SLIPWAY_URL/api/deployments/$3/log"
+	$env; $curl -H 'Content-Type: application/json' -d '{"projectId": $1, "pipelineId": $2, "envVars": {"GREETING": "Hello again", "TARGET": "production"}}' "\$SLIPWAY_URL/api/deployments"
+	$env; $curl "\$SLIPWAY_URL/api/openapi.json"
+
+	Logs, configuration and sockets are in $place.
+	NEXT
+}
+
+demo() {
+	local detach=no
+	port=8443
+	while [ $# -gt 0 ]; do
+		case $1 in
+		--detach) detach=yes ;;
+		--port) port=${2-}; shift ;;
+		--port=*) port=${1#*=} ;;
+		--stop)
+			stop_demo
+			return
+			;;
+		*) usage 64 ;;
+		esac
+		shift || usage 64
+	done
+	if ! [[ $port =~ ^[1-9][0-9]{0,4}$ ]] || [ "$port" -gt 65535 ]; then
+		die "--port takes a number from 1 to 65535"
+	fi
+	[ "$uid" = 0 ] || account=$(id -un)
+	install_missing configure build demo
+	began $$ >/dev/null || die "/proc is not mounted. As root: mount -t proc proc /proc"
+	build build slipway
+	make_place
+	trap clean_up EXIT
+	trap 'exit 130' INT TERM HUP
+	install_slipway
+	start_mariadb
+	write_conf
+	pick_port
+	start_service
+	deploy_sample
+	flock -u 8
+	if [ $detach = yes ]; then
+		trap - EXIT INT TERM HUP
+		echo "It runs on; ./bootstrap demo --stop takes it down."
+		return
+	fi
+	echo "Ctrl-C takes everything down."
+	watch_demo
+}
+
+# At the end, whatever it was: unless another demo has taken the place.
+clean_up() {
+	trap - EXIT INT TERM HUP
+	flock -w 120 8 || true
+	if [ "$(cat demo/place 2>/dev/null)" = "$instance" ]; then
+		say "taking down what was started"
+		stop_all
+	fi
+}
+
+# Until Ctrl-C, or until something ended by itself.
+watch_demo() {
+	local name
+	trap 'exit 0' INT TERM HUP
+	while :; do
+		for name in mariadb api runner nginx; do
+			alive "$place/run/$name.pid" && continue
+			flock -w 120 8 || true
+			if [ "$(cat demo/place 2>/dev/null)" != "$instance" ]; then
+				say "this demo was stopped from elsewhere"
+				exit 0
+			fi
+			tail -n 20 "$place/log/$name.log" >&2
+			die "$name ended by itself; its last words are above"
+		done
+		sleep 1 &
+		wait $! || true
+	done
+}
+
+stop_demo() {
+	[ -f demo/place ] || { say "no demo runs here"; return; }
+	exec 8>>demo/lock
+	flock -w 120 8 || die "a demo is just starting here; try again"
+	stop_all
+	say "the demo is stopped"
+}
+
