@@ -1,0 +1,117 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: ISC
+# The man pages say what the programs do: options, settings and routes, both
+# ways; and they are clean.
+
+use strict;
+use warnings;
+use Test::More;
+use Slipway::Test;
+
+my $top = srcdir();
+my %page = map { m{([^/]+?)(?:\.in)?$} && ($1 => slurp($_)) }
+    glob "$top/man/*.[578] $top/man/*.[578].in";
+cmp_ok(scalar keys %page, '>=', 8, 'man pages are found');
+
+my ($no_mandoc) = run_cmd('sh', '-c', 'command -v mandoc');
+note('mandoc is not installed: pages are not linted') if $no_mandoc;
+for my $name (sort keys %page) {
+	my ($title, $section) = $name =~ /^(.+)\.(\d)$/;
+	ok($page{$name} =~ /^\.Dt \Q\U$title\E\E $section$/m, "$name: its title");
+	while ($page{$name} =~ /^\.Xr (slipway\S*) (\d)/mg) {
+		ok($page{"$1.$2"}, "$name: $1($2) is there");
+	}
+	next if $no_mandoc;
+	my ($status, $out, $err) = run_cmd({ stdin => $page{$name} }, 'mandoc', '-Tlint', '-Wwarning');
+	is("$out$err", '', "$name: mandoc is content");
+}
+
+# --- settings
+sub without_comments { return $_[0] =~ s{/\*.*?\*/}{}gsr }
+sub literals { return join '', $_[0] =~ /"((?:[^"\\]|\\.)*)"/g }
+my $source = without_comments(slurp("$top/src/core/settings.c"));
+my %choices;
+while ($source =~ /(\w+)\[\] = \{([^{}]*?)\bNULL\s*\}/g) {
+	my ($name, $list) = ($1, $2);
+	$choices{$name} = [$list =~ /"([^"]*)"/g];
+}
+my ($table) = $source =~ /settings_keys\[\] = \{(.*)/s;
+my %key;
+while ($table =~ /\bKEY\((\w+), (\w+), (C_\w+), ([^,]*?)(?:,\s*(\..*?))?\),\n/sg) {
+	my ($section, $name, $type, $flags, $rest) = ($1, $2, $3, $4, defined $5 ? $5 : '');
+	my %k = (type => $type, flags => $flags);
+	while ($rest =~ /\.(\w+) = (.*?)(?=,\s*\.\w+ =|\z)/sg) { $k{$1} = $2 }
+	$key{"$section.$name"} = \%k;
+}
+cmp_ok(scalar keys %key, '>', 50, 'the table of settings is read');
+my $count = () = $table =~ /\bKEY\(/g;
+is(scalar keys %key, $count, 'to its end');
+
+# What the page says of a key: its text without macros, on one line.
+my (%said, $section, $current);
+for my $line (split /\n/, $page{'slipway.conf.5'}) {
+	if ($line =~ /^\.S[sh] (.*)/) { ($section) = $1 =~ /^\[(\w+)\]$/; undef $current }
+	elsif (defined $section && $line =~ /^\.It Cm (\w+)$/) { $current = "$section.$1" }
+	elsif ($line =~ /^\.El/) { undef $current }
+	elsif (defined $current) {
+		$said{$current} .= ' ' . ($line =~ s/^\.\w+ //r =~ s/ ([,;.])$/$1/r);
+	}
+}
+is_deeply([sort keys %said], [sort keys %key], 'slipway.conf.5 has every setting and no other');
+
+sub value { # of a C expression of the table
+	my ($text) = @_;
+	$text =~ s/INT64_C\((\d+)\)/$1/g;
+	$text =~ s/\bDAY\b/86400/g;
+	$text =~ s/\bGIB\b/1073741824/g;
+	die "not a number: $text" if $text !~ /^[\d\s*()]+$/;
+	return eval $text;
+}
+sub size {
+	my ($n) = @_;
+	for (['g', 30], ['m', 20], ['k', 10]) {
+		return ($n >> $_->[1]) . $_->[0] if $n && $n % (1 << $_->[1]) == 0;
+	}
+	return $n;
+}
+my %kind = (C_INT => 'A number', C_SIZE => 'A size', C_SECONDS => 'Seconds', C_LIST => 'A list',
+	C_BOOL => 'yes or no', C_MODE => 'An octal mode', C_STR => 'A text');
+my %macro = (SLIPWAY_TEMPLATES => '@pkgdatadir@/templates');
+for my $name (sort keys %key) {
+	my ($k, $text) = ($key{$name}, defined $said{$name} ? $said{$name} : '');
+	my @want = ($kind{ $k->{type} });
+	@want = ('An absolute path') if $k->{flags} =~ /CONF_PATH/;
+	@want = ('One of ' . join ', ', @{ $choices{ $k->{values} } }) if $k->{values};
+	$want[0] .= $k->{type} eq 'C_SIZE'
+	    ? ' from ' . size(value($k->{min})) . ' to ' . size(value($k->{max}))
+	    : ' from ' . value($k->{min}) . ' to ' . value($k->{max})
+	    if defined $k->{min} && $k->{type} ne 'C_MODE';
+	my $default = $k->{fallback};
+	$default =~ s/\b([A-Z_]+)\b(?=[^"]*(?:"[^"]*"[^"]*)*$)/"\"$macro{$1}\""/ge if defined $default && $default !~ /^"/;
+	push @want, defined $default ? 'default ' . literals($default) . ';' : 'no default;';
+	push @want, $k->{flags} =~ /CONF_RELOAD/ ? 'a reload suffices.' : 'needs a restart.';
+	push @want, 'as ' . ($name =~ s/.*\.//r) . '_file.' if $k->{flags} =~ /CONF_SECRET/;
+	push @want, 'Also from ' . literals($k->{alias}) . '.' if $k->{alias};
+	push @want, literals($k->{doc});
+	is_deeply([grep { index($text, $_) < 0 } @want], [], "slipway.conf.5: $name") or diag($text);
+	is($text =~ /_file\./ ? 1 : 0, $k->{flags} =~ /CONF_SECRET/ ? 1 : 0, "- secret or not: $name");
+	is($text =~ /Also from/ ? 1 : 0, $k->{alias} ? 1 : 0, "- a name of its own in the environment or not: $name");
+}
+for my $map ($table =~ /\.section = "(\w+)",\s*\.type = C_MAP/g) {
+	ok($page{'slipway.conf.5'} =~ /^\.Ss \[$map\]$/m, "slipway.conf.5: section $map");
+}
+
+# --- errors
+my @codes = slurp("$top/src/core/err.h") =~ /X\(ERR_\w+, "(\w+)", (\d+)/g;
+my (%code, %coded);
+while (my ($name, $status) = splice @codes, 0, 2) { $code{"$name $status"} = 1 }
+$coded{"$1 $2"} = 1 while $page{'slipway-api.7'} =~ /^\.It Li (\w+) Ta (\d{3})/mg;
+is_deeply([sort keys %coded], [sort keys %code], 'slipway-api.7 has every code of an error and no other');
+
+# --- templates
+my %template = map { m{([^/]+)/?$} && ($1 => 1) } grep { -d } glob "$top/src/templates/*";
+my ($list) = $page{'slipway-templates.7'} =~ /^\.Sh TEMPLATES\n(.*?)^\.El/ms;
+is_deeply([sort $list =~ /^\.It Cm (\S+)$/mg], [sort keys %template],
+	'slipway-templates.7 has every template and no other');
+
+done_testing();
