@@ -5,6 +5,9 @@
  * Claiming is a conditional UPDATE that bumps `epoch`; every later write
  * carries the epoch and does nothing once another has it: such a call returns
  * ERR_PRECONDITION ("fenced") and its caller stops the job.
+ *
+ * All but claiming may be repeated after ERR_UNAVAILABLE, also where it had
+ * happened after all.
  */
 #ifndef SLIPWAY_STORE_QUEUE_H
 #define SLIPWAY_STORE_QUEUE_H
@@ -29,7 +32,16 @@ struct claim {
 	struct blob secret_vars;
 	struct maybe timeout_seconds;
 	struct maybe created_by;
+	bool cancel;       /* was asked for before it was put back */
 	struct list steps; /* struct deployment_step, by position */
+};
+
+/* A running deployment as the queue knows it. */
+struct held {
+	int64_t id;
+	int64_t epoch;
+	const char *owner;
+	bool cancel; /* was asked for */
 };
 
 struct queue_step_event {
@@ -52,36 +64,43 @@ struct queue_end {
 	const char *reason;
 	const char *detail;
 	int64_t log_size;
-	struct when finished_at;
+	struct when finished_at; /* none = now */
 };
 
 extern const struct stmt *const queue_stmts[];
 
 /* One pending deployment whose project is idle, oldest first in its project;
- * ERR_NOTFOUND if there is none. `owner` is this process's random name. */
+ * ERR_NOTFOUND if there is none. `owner` is this process's random name.  After
+ * any other error a deployment may be held that the caller does not know of:
+ * queue_held tells, and queue_release puts it back. */
 MUSTCHECK const struct err *queue_claim(struct db *, struct arena *,
     const char *owner, const char *runner, int64_t lease, struct claim *out);
 /* Puts an unstarted claim back (pending, epoch bumped). */
 MUSTCHECK const struct err *queue_release(struct db *, int64_t id,
     int64_t epoch);
 /* The lease of one; also takes over a deployment adopted from the spool by
- * setting its owner. `cancel` tells whether its cancel was asked for. */
+ * setting its owner. */
 MUSTCHECK const struct err *queue_renew(struct db *, int64_t id, int64_t epoch,
-    const char *owner, int64_t lease, bool *cancel);
-/* Ids among `owner`'s running deployments whose cancel was asked for; reads
- * only. */
-MUSTCHECK const struct err *queue_canceled(struct db *, struct arena *,
+    const char *owner, int64_t lease);
+/* `owner`'s running deployments as struct held; reads only. */
+MUSTCHECK const struct err *queue_held(struct db *, struct arena *,
     const char *owner, struct list *out);
+/* The same for all owners of a runner's name. */
+MUSTCHECK const struct err *queue_held_by_runner(struct db *, struct arena *,
+    const char *runner, struct list *out);
 MUSTCHECK const struct err *queue_commit(struct db *, int64_t id, int64_t epoch,
     const char *branch, const char *hash, const char *message);
+/* What the event leaves unset keeps its value. */
 MUSTCHECK const struct err *queue_step(struct db *,
     const struct queue_step_event *);
-/* Final; steps still pending become skipped, running ones `interrupted`. */
+/* Final; steps still pending become skipped, running ones `interrupted`
+ * (`canceled` where the deployment is). */
 MUSTCHECK const struct err *queue_end(struct db *, const struct queue_end *);
 /* Running deployments whose lease ran out become `interrupted` with reason
- * runner_lost; how many in `out`. */
+ * runner_lost; how many in `out`. Writes nothing where there is none. */
 MUSTCHECK const struct err *queue_expire(struct db *, int64_t *out);
-/* Removes idempotency rows and commit tokens that are past their time. */
+/* Removes idempotency rows and commit tokens that are past their time, some
+ * hundreds a call. Writes nothing where there is none. */
 MUSTCHECK const struct err *queue_tidy(struct db *);
 
 #endif

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: ISC */
+/* A runner without jobs, for tests: queue_probe CONF, a command a line on
+ * standard input, an answer a line. */
+#include <err.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/log.h"
+#include "core/num.h"
+#include "core/str.h"
+#include "store/queue.h"
+
+#define ARENA ((size_t)64 << 20)
+#define WORDS 8
+
+static struct settings settings;
+static struct arena *arena;
+static struct db *db;
+
+struct command {
+	const char *name;
+	int nargs;
+	void (*run)(char **args);
+};
+
+static int64_t
+number(const char *text)
+{
+	int64_t n;
+
+	if (!num_parse(text, 0, NUM_SAFE, &n))
+		errx(64, "%s: not a number", text);
+	return n;
+}
+
+static void
+answer(const struct err *e)
+{
+	if (e == NULL)
+		(void)printf("ok\n");
+	else
+		(void)printf("error %s %s\n", err_kinds[e->code].name, e->msg);
+}
+
+static void
+run_check(char **args)
+{
+	(void)args;
+	answer(db_check(db, queue_stmts));
+}
+
+/* claim OWNER RUNNER LEASE */
+static void
+run_claim(char **args)
+{
+	const struct deployment_step *s;
+	struct claim c;
+	const struct err *e;
+	size_t i;
+
+	e = queue_claim(db, arena, args[0], args[1], number(args[2]), &c);
+	if (e != NULL) {
+		answer(e);
+		return;
+	}
+	(void)printf("%lld %lld %lld %s %s %s %d", (long long)c.id,
+	    (long long)c.epoch, (long long)c.project_id, c.project_dir,
+	    c.pipeline_name, c.env_vars.s, c.cancel ? 1 : 0);
+	s = c.steps.items;
+	for (i = 0; i < c.steps.n; i++)
+		(void)printf(" %s", s[i].name);
+	(void)putchar('\n');
+}
+
+/* drain OWNER RUNNER: claims and ends until there is nothing, each "ID
+ * PROJECT" a line, then a dot. */
+static void
+run_drain(char **args)
+{
+	struct queue_end end = { .status = "success", .reason = NULL };
+	struct claim c;
+	const struct err *e;
+	int idle = 0;
+
+	while (idle < 20) {
+		e = queue_claim(db, arena, args[0], args[1], 30, &c);
+		if (e != NULL && e->code == ERR_NOTFOUND) {
+			idle++;
+			continue;
+		}
+		if (e != NULL) {
+			answer(e);
+			continue;
+		}
+		idle = 0;
+		(void)printf("%lld %lld\n", (long long)c.id,
+		    (long long)c.project_id);
+		end.id = c.id;
+		end.epoch = c.epoch;
+		if ((e = queue_end(db, &end)) != NULL)
+			answer(e);
+		arena_clear(arena);
+	}
+	(void)printf(".\n");
+}
+
+static void
+run_release(char **args)
+{
+	answer(queue_release(db, number(args[0]), number(args[1])));
+}
+
+static void
+run_renew(char **args)
+{
+	answer(queue_renew(db, number(args[0]), number(args[1]), args[2],
+	    number(args[3])));
+}
+
+static void
+print_held(const struct err *e, const struct list *list)
+{
+	const struct held *h = list->items;
+	size_t i;
+
+	if (e != NULL) {
+		answer(e);
+		return;
+	}
+	for (i = 0; i < list->n; i++)
+		(void)printf("%s%lld.%lld.%d", i > 0 ? " " : "",
+		    (long long)h[i].id, (long long)h[i].epoch,
+		    h[i].cancel ? 1 : 0);
+	(void)putchar('\n');
+}
+
+static void
+run_held(char **args)
+{
+	struct list list;
+	const struct err *e = queue_held(db, arena, args[0], &list);
+
+	print_held(e, &list);
+}
+
+static void
+run_runner(char **args)
+{
+	struct list list;
+	const struct err *e = queue_held_by_runner(db, arena, args[0], &list);
+
+	print_held(e, &list);
+}
+
+/* commit ID EPOCH BRANCH HASH MESSAGE */
+static void
+run_commit(char **args)
+{
+	answer(queue_commit(db, number(args[0]), number(args[1]), args[2],
+	    args[3], args[4]));
+}
+
+/* step ID EPOCH POSITION STATUS */
+static void
+run_step(char **args)
+{
+	const struct queue_step_event event = {
+		.deployment_id = number(args[0]),
+		.epoch = number(args[1]),
+		.position = number(args[2]),
+		.status = args[3],
+		.started_at = { time_now_ms() },
+	};
+
+	answer(queue_step(db, &event));
+}
+
+/* end ID EPOCH STATUS REASON */
+static void
+run_end(char **args)
+{
+	const struct queue_end end = {
+		.id = number(args[0]),
+		.epoch = number(args[1]),
+		.status = args[2],
+		.reason = strcmp(args[3], "-") == 0 ? NULL : args[3],
+		.detail = "Said by a test.",
+		.log_size = 7,
+	};
+
+	answer(queue_end(db, &end));
+}
+
+static void
+run_expire(char **args)
+{
+	const struct err *e;
+	int64_t n;
+
+	(void)args;
+	if ((e = queue_expire(db, &n)) != NULL)
+		answer(e);
+	else
+		(void)printf("%lld\n", (long long)n);
+}
+
+static void
+run_tidy(char **args)
+{
+	(void)args;
+	answer(queue_tidy(db));
+}
+
+static const struct command commands[] = {
+	{ "check", 0, run_check },
+	{ "claim", 3, run_claim },
+	{ "drain", 2, run_drain },
+	{ "release", 2, run_release },
+	{ "renew", 4, run_renew },
+	{ "held", 1, run_held },
+	{ "runner", 1, run_runner },
+	{ "commit", 5, run_commit },
+	{ "step", 4, run_step },
+	{ "end", 4, run_end },
+	{ "expire", 0, run_expire },
+	{ "tidy", 0, run_tidy },
+	{ NULL, 0, NULL },
+};
+
+static void
+run_line(char *line)
+{
+	const struct command *c;
+	char *words[WORDS], *rest = line;
+	int n = 0;
+
+	while (n < WORDS && (words[n] = strsep(&rest, " \n")) != NULL)
+		if (*words[n] != '\0')
+			n++;
+	for (c = commands; c->name != NULL; c++)
+		if (n == c->nargs + 1 && strcmp(words[0], c->name) == 0) {
+			c->run(words + 1);
+			return;
+		}
+	errx(64, "no such command: %s", n > 0 ? words[0] : "");
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct err *e;
+	char line[1024];
+
+	log_init("queue_probe", 0);
+	if (argc != 2)
+		errx(64, "usage: queue_probe CONF");
+	arena = arena_open(ARENA);
+	if ((e = conf_read(arena_open(ARENA), settings_keys, argv[1], 0,
+		 &settings)) != NULL ||
+	    (e = db_open(&settings, DB_RUNNER, &db)) != NULL)
+		errx(70, "%s", e->msg);
+	while (fgets(line, sizeof(line), stdin) != NULL) {
+		arena_clear(arena);
+		run_line(line);
+		(void)fflush(stdout);
+	}
+	db_close(db);
+	return 0;
+}
