@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: ISC */
+/* Processes: becoming somebody else for good, and ending all of a tree. */
+#ifndef SLIPWAY_CORE_PROC_H
+#define SLIPWAY_CORE_PROC_H
+
+#include <sys/types.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/err.h"
+
+#define PROC_GROUPS 64
+
+/* Who a process is to be. */
+struct proc_account {
+	uid_t uid;
+	gid_t gid;
+	gid_t groups[PROC_GROUPS]; /* supplementary, with gid */
+	size_t ngroups;
+};
+
+/* The account of that name with its groups; ERR_NOTFOUND if there is none. */
+MUSTCHECK const struct err *proc_account_named(const char *name,
+    struct proc_account *out);
+
+/* Every signal to its default and unblocked, as a stranger expects it. */
+void proc_signals_default(void);
+/* Opens /dev/null as 0, 1 and 2. */
+MUSTCHECK const struct err *proc_stdio_null(void);
+/* Makes fds[i] descriptor 3 + i, kept over exec, and closes all others but
+ * 0..2.  Changes fds. */
+MUSTCHECK const struct err *proc_fds_place(int *fds, size_t n);
+
+/* From root to that account, never back: groups, ids, capabilities.  Proves
+ * that it is so. uid 0 is refused. */
+MUSTCHECK const struct err *proc_drop(const struct proc_account *);
+/* No program started from here gains rights by its file's mode. */
+MUSTCHECK const struct err *proc_no_new_privs(void);
+
+/* Sends KILL to all that descend from this process, but for the trees of
+ * those named; the number of them that still live. Needs /proc. */
+size_t proc_kill_below(const pid_t *spare, size_t nspare);
+/* As above, below another process. */
+size_t proc_kill_tree(pid_t root);
+/* Sends the signal (or 0) to every process of that account, by a child that
+ * becomes it; false when there is none left. Root only. */
+bool proc_kill_account(const struct proc_account *, int sig);
+/* Collects children that ended until none is ready; false if there is no
+ * child at all any more. */
+bool proc_reap(void);
+
+/* Tells the service manager, if there is one (sd_notify(3)): "READY=1". */
+void proc_notify(const char *state);
+
+#endif

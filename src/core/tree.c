@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: ISC */
+#include "core/tree.h"
+
+#include <sys/stat.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/str.h"
+
+#define NAME_SIZE 64
+
+static bool
+is_dots(const char *name)
+{
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+/* Opens a directory to list it, with the rights that takes. */
+static DIR *
+dir_open(int at, const char *name)
+{
+	struct stat st;
+	DIR *dir;
+	int fd;
+
+	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == -1 ||
+	    !S_ISDIR(st.st_mode))
+		return NULL;
+	if ((st.st_mode & S_IRWXU) != S_IRWXU &&
+	    fchmodat(at, name, S_IRWXU, 0) == -1)
+		return NULL;
+	fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd == -1)
+		return NULL;
+	if ((dir = fdopendir(fd)) == NULL)
+		(void)close(fd);
+	return dir;
+}
+
+/* Moves `name` of `from` up into `top` under a new name, so that no depth has
+ * to be climbed. */
+static const struct err *
+move_up(int from, const char *name, int top)
+{
+	static unsigned long counter;
+	char fresh[NAME_SIZE];
+	struct stat st;
+
+	do
+		(void)snprintf(fresh, sizeof(fresh), ".removed-%lu", ++counter);
+	while (fstatat(top, fresh, &st, AT_SYMLINK_NOFOLLOW) == 0);
+	if (fchmodat(from, name, S_IRWXU, 0) == -1 ||
+	    renameat(from, name, top, fresh) == -1)
+		return err_errno("move %s", name);
+	return NULL;
+}
+
+/* One directory of `top`: its files go, its directories move up. */
+static const struct err *
+dir_dissolve(int top, const char *name)
+{
+	const struct err *e = NULL;
+	const struct dirent *entry;
+	DIR *dir;
+
+	if ((dir = dir_open(top, name)) == NULL)
+		return err_errno("open %s", name);
+	while (e == NULL && (entry = readdir(dir)) != NULL) {
+		if (is_dots(entry->d_name) ||
+		    unlinkat(dirfd(dir), entry->d_name, 0) == 0)
+			continue;
+		if (errno == EISDIR || errno == EPERM)
+			e = move_up(dirfd(dir), entry->d_name, top);
+		else if (errno != ENOENT)
+			e = err_errno("remove %s", entry->d_name);
+	}
+	(void)closedir(dir);
+	if (e == NULL && unlinkat(top, name, AT_REMOVEDIR) == -1 &&
+	    errno != ENOENT && errno != ENOTEMPTY)
+		e = err_errno("remove %s", name);
+	return e;
+}
+
+static const struct err *
+entry_remove(int top, const char *name)
+{
+	if (unlinkat(top, name, 0) == 0 || errno == ENOENT)
+		return NULL;
+	if (errno != EISDIR && errno != EPERM)
+		return err_errno("remove %s", name);
+	if (unlinkat(top, name, AT_REMOVEDIR) == 0)
+		return NULL;
+	return dir_dissolve(top, name);
+}
+
+const struct err *
+tree_empty(int top)
+{
+	const struct err *e = NULL;
+	const struct dirent *entry;
+	bool some = true;
+	DIR *dir;
+
+	if ((dir = dir_open(top, ".")) == NULL)
+		return err_errno("open a directory");
+	while (e == NULL && some) {
+		some = false;
+		rewinddir(dir);
+		while (e == NULL && (entry = readdir(dir)) != NULL) {
+			if (is_dots(entry->d_name))
+				continue;
+			some = true;
+			e = entry_remove(top, entry->d_name);
+		}
+	}
+	(void)closedir(dir);
+	return e;
+}
+
+const struct err *
+tree_remove(int at, const char *name)
+{
+	const struct err *e;
+	DIR *dir;
+
+	if (unlinkat(at, name, 0) == 0 || errno == ENOENT)
+		return NULL;
+	if ((dir = dir_open(at, name)) == NULL)
+		return err_errno("remove %s", name);
+	e = tree_empty(dirfd(dir));
+	(void)closedir(dir);
+	if (e == NULL && unlinkat(at, name, AT_REMOVEDIR) == -1)
+		e = err_errno("remove %s", name);
+	return e;
+}
+
+static struct {
+	int64_t deadline;
+	int64_t bytes;
+	int64_t entries;
+} count;
+
+static int
+count_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)path;
+	if (ftw->level == 1)
+		count.entries++;
+	if (type == FTW_F)
+		count.bytes += st->st_size;
+	return time_mono_ms() > count.deadline;
+}
+
+void
+tree_size(int64_t deadline, int64_t *bytes, int64_t *entries)
+{
+	count.deadline = deadline;
+	count.bytes = 0;
+	count.entries = 0;
+	(void)nftw(".", count_entry, 16, FTW_PHYS | FTW_MOUNT);
+	*bytes = count.bytes;
+	*entries = count.entries;
+}

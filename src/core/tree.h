@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: ISC */
+/* Trees of files that somebody else made: nothing in them is followed. */
+#ifndef SLIPWAY_CORE_TREE_H
+#define SLIPWAY_CORE_TREE_H
+
+#include <stdint.h>
+
+#include "core/err.h"
+
+/* Removes all that is in the directory, however deep; the directory stays.
+ * Symbolic links are removed, not followed; a mount inside is an error. */
+MUSTCHECK const struct err *tree_empty(int dirfd);
+/* Removes the entry `name` of the directory and all below it; no error if
+ * there is none. */
+MUSTCHECK const struct err *tree_remove(int dirfd, const char *name);
+/* Bytes of files below the current directory, on its file system, as far as
+ * they are counted by then (time_mono_ms); how many entries it has. */
+void tree_size(int64_t deadline, int64_t *bytes, int64_t *entries);
+
+#endif
