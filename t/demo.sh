@@ -6,6 +6,8 @@
 # Who MariaDB, API and dispatcher run as, when root starts the demo: an account
 # that every Debian has.
 account=daemon
+# Stays in the tree, so that it is there when all else was taken down.
+logs=$top/demo/log
 
 # --- the demo: where it lies
 
@@ -45,8 +47,9 @@ make_place() {
 	fi
 	instance="$place $$ $(began $$)"
 	printf '%s\n' "$instance" >demo/place
-	mkdir "$place"/{db,etc,log,run,run/{api,db,runner},tls,workspaces,spool,tmp}
+	mkdir "$place"/{db,etc,run,run/{api,db,runner},tls,workspaces,spool,tmp}
 	chmod 700 "$place/db"
+	mkdir -p "$logs"
 }
 
 # --- the demo: processes
@@ -64,7 +67,7 @@ began() {
 start() {
 	local name=$1 pid
 	shift
-	setsid "$@" >"$place/log/$name.log" 2>&1 </dev/null 8>&- &
+	setsid "$@" >"$logs/$name.log" 2>&1 </dev/null 8>&- &
 	pid=$!
 	printf '%s %s\n' "$pid" "$(began "$pid" || echo gone)" >"$place/run/$name.pid"
 }
@@ -132,8 +135,8 @@ ready() {
 	shift 3
 	until "$@" >/dev/null 2>&1; do
 		if [ $SECONDS -gt $end ] || ! alive "$place/run/$name.pid"; then
-			tail -n 20 "$place/log/$name.log" >&2
-			die "$what did not come up; its words are above, all of them in $place/log/$name.log"
+			tail -n 20 "$logs/$name.log" >&2
+			die "$what did not come up; its words are above, all of them in $logs/$name.log"
 		fi
 		sleep 0.1
 	done
@@ -143,7 +146,7 @@ ready() {
 
 install_slipway() {
 	say "installing it into $place/usr"
-	run "$place/log/install.log" make -C build install prefix="$place/usr" \
+	run "$logs/install.log" make -C "${SLIPWAY_BUILDDIR:-build}" install prefix="$place/usr" \
 	    sysconfdir="$place/etc"
 	admin=$place/usr/sbin/slipway-admin
 }
@@ -159,10 +162,10 @@ start_mariadb() {
 	say "starting a MariaDB of its own in $place/db"
 	[ "$uid" != 0 ] || own=("--user=$account")
 	mine "$place/db" "$place/tmp" "$place/run/db"
-	run "$place/log/mariadb-install.log" mariadb-install-db --no-defaults \
+	run "$logs/mariadb-install.log" mariadb-install-db --no-defaults \
 	    --datadir="$place/db" --auth-root-authentication-method=socket \
 	    --auth-root-socket-user="$(id -un)" --skip-test-db \
-	    --skip-name-resolve "${own[@]}"
+	    --skip-name-resolve --force "${own[@]}"
 	start mariadb mariadbd --no-defaults --datadir="$place/db" --tmpdir="$place/tmp" \
 	    --socket="$place/run/db/mariadb.sock" --pid-file="$place/db/mariadb.pid" \
 	    --skip-networking --skip-log-bin --innodb-buffer-pool-size=64M \
@@ -212,7 +215,7 @@ write_conf() {
 	spool = $place/spool
 	workspaces = $place/workspaces
 	CONF
-	run "$place/log/admin.log" "$admin" -c "$conf" key
+	run "$logs/admin.log" "$admin" -c "$conf" key
 	if [ "$uid" = 0 ]; then
 		# Accounts that every Debian has; nothing is added to this machine.
 		sed -i -e "/^\[api\]/a user = $account\nsocket_group = www-data" \
@@ -238,7 +241,7 @@ pick_port() {
 start_nginx() {
 	local user=
 	say "starting nginx with TLS on 127.0.0.1:$port"
-	run "$place/log/openssl.log" openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 \
+	run "$logs/openssl.log" openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 \
 	    -nodes -days 30 -subj "/CN=slipway demo" \
 	    -addext "subjectAltName=DNS:localhost,IP:127.0.0.1" \
 	    -keyout "$place/tls/key.pem" -out "$place/tls/cert.pem"
@@ -252,10 +255,10 @@ start_nginx() {
 	daemon off;
 	worker_processes 2;
 	pid $place/run/nginx.own;
-	error_log $place/log/nginx-error.log;
+	error_log "$logs/nginx-error.log";
 	events { worker_connections 512; }
 	http {
-		access_log $place/log/access.log;
+		access_log "$logs/access.log";
 		client_body_temp_path $place/tmp/body;
 		fastcgi_temp_path $place/tmp/fastcgi;
 		proxy_temp_path $place/tmp/proxy;
@@ -264,15 +267,15 @@ start_nginx() {
 		include $place/etc/site.conf;
 	}
 	CONF
-	run "$place/log/nginx-test.log" nginx -t -e "$place/log/nginx-error.log" \
+	run "$logs/nginx-test.log" nginx -t -e "$logs/nginx-error.log" \
 	    -c "$place/etc/nginx.conf"
-	start nginx nginx -e "$place/log/nginx-error.log" -c "$place/etc/nginx.conf"
+	start nginx nginx -e "$logs/nginx-error.log" -c "$place/etc/nginx.conf"
 }
 
 start_service() {
 	local conf=$place/etc/slipway.conf
 	say "migrating the schema"
-	run "$place/log/migrate.log" "$admin" -c "$conf" migrate
+	run "$logs/migrate.log" "$admin" -c "$conf" migrate
 	say "starting the API and the runner"
 	start api "$place/usr/sbin/slipway-api" -c "$conf"
 	start runner "$place/usr/sbin/slipway-runner" -c "$conf" -L "$place/usr/libexec/slipway"
@@ -280,8 +283,8 @@ start_service() {
 	url=https://127.0.0.1:$port
 	ready nginx nginx 20 port_taken "$port"
 	ready api "the API" 20 curl -fsS --cacert "$place/tls/cert.pem" "$url/health"
-	run "$place/log/user.log" "$admin" -c "$conf" user add admin --role admin
-	token=$("$admin" -c "$conf" token add admin demo) ||
+	run "$logs/user.log" "$admin" -c "$conf" user add admin --role admin
+	token=$("$admin" -c "$conf" token add admin --name demo) ||
 		die "slipway-admin made no token; its words are above"
 	(umask 077 && cat >demo/env) <<-ENV
 	SLIPWAY_URL='$url'
@@ -299,19 +302,19 @@ api() {
 	answer=$(curl -sS --cacert "$place/tls/cert.pem" -X "$method" \
 	    -H "Authorization: Bearer $token" -H "Content-Type: application/json" \
 	    -D "$place/tmp/headers" -w '\n%{http_code}' ${1:+--data-binary "$1"} "$url$path") ||
-		die "$method $path got no answer; see $place/log/"
+		die "$method $path got no answer; see $logs/"
 	code=${answer##*$'\n'}
 	answer=${answer%$'\n'*}
 	case $code in
 	2??) printf '%s' "$answer" ;;
-	*) die "$method $path answered $code: $answer" "the logs are in $place/log/" ;;
+	*) die "$method $path answered $code: $answer" "the logs are in $logs" ;;
 	esac
 }
 
 # The first number that a body has under the name.
 number() {
 	sed -n "s/^{[^}]*\"$1\":\([0-9]*\).*/\1/p;q" | grep . ||
-		die "an answer of the API has no $1; see $place/log/"
+		die "an answer of the API has no $1; see $logs/"
 }
 
 sample_repository() {
@@ -375,11 +378,11 @@ follow() {
 		sed 's/^/    /' "$chunk"
 		offset=$((offset + $(wc -c <"$chunk")))
 		! grep -qi '^x-log-complete: *true' "$place/tmp/headers" || break
-		[ $SECONDS -lt $end ] || die "the deployment did not end in 90 s; see $place/log/runner.log"
+		[ $SECONDS -lt $end ] || die "the deployment did not end in 90 s; see $logs/runner.log"
 	done
 	result=$(api GET "/api/deployments/$id" | sed -n 's/^[^[]*"status":"\([a-z]*\)".*/\1/p;q')
 	[ "$result" = success ] ||
-		die "the deployment ended as '$result'; its log is above, the runner's in $place/log/runner.log"
+		die "the deployment ended as '$result'; its log is above, the runner's in $logs/runner.log"
 	say "deployment $id: $result"
 }
 
@@ -423,7 +426,7 @@ demo() {
 	[ "$uid" = 0 ] || account=$(id -un)
 	install_missing configure build demo
 	began $$ >/dev/null || die "/proc is not mounted. As root: mount -t proc proc /proc"
-	build build slipway
+	[ -n "${SLIPWAY_BUILDDIR-}" ] || build build slipway
 	make_place
 	trap clean_up EXIT
 	trap 'exit 130' INT TERM HUP
@@ -465,7 +468,7 @@ watch_demo() {
 				say "this demo was stopped from elsewhere"
 				exit 0
 			fi
-			tail -n 20 "$place/log/$name.log" >&2
+			tail -n 20 "$logs/$name.log" >&2
 			die "$name ended by itself; its last words are above"
 		done
 		sleep 1 &

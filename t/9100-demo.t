@@ -1,0 +1,150 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: ISC
+# ./bootstrap demo in a copy of the tree: what it shows works when pasted, it
+# can be stopped, killed and started again, and takes down what it started.
+
+use strict;
+use warnings;
+use IO::Socket::INET;
+use POSIX qw(:sys_wait_h);
+use Test::More;
+use Slipway::Test;
+
+my $top = srcdir();
+my $tree = tempdir() . '/tree';
+my ($status) = run_cmd('sh', '-c', 'mkdir "$1" && cp -R "$0"/. "$1" && chmod -R u+w "$1"',
+	copy_source(), $tree);
+is($status, 0, 'there is a copy of the tree');
+
+# The parts of the tree that a demo uses; a build beside them may be large.
+sub copy_source {
+	my $dir = tempdir() . '/source';
+	run_cmd('sh', '-c', 'mkdir -p "$1"/t && cd "$0" && cp bootstrap configure.ac "$1" && cp t/demo.sh "$1"/t',
+	    $top, $dir);
+	return $dir;
+}
+
+my %env = (SLIPWAY_BUILDDIR => builddir(), MAKEFLAGS => undef);
+my @as;
+
+sub demo {
+	my @args = @_;
+	my ($status, $out, $err) = run_cmd({ cwd => $tree, env => \%env }, @as, './bootstrap', 'demo', @args);
+	return ($status, $out, $err);
+}
+
+# Processes that were started from below a folder.
+sub left {
+	my ($dir) = @_;
+	return grep {
+		my $line = slurp("$_/cmdline") // '';
+		my $exe = readlink("$_/exe") // '';
+		$_ ne "/proc/$$" && ($line =~ m{\Q$dir\E/} || $exe =~ m{^\Q$dir\E/})
+	} glob '/proc/[0-9]*';
+}
+
+sub place { return (split ' ', slurp("$tree/demo/place") // '')[0] }
+
+# --- it deploys, and shows what happened
+my $port = free_port();
+my ($code, $out, $err) = demo('--detach', '--port', $port);
+is($code, 0, 'demo --detach') or diag($out, $err);
+my $place = place();
+like($out, qr/deployment \d+: success/, 'the deployment succeeds');
+my ($user) = $out =~ /I am user (\d+)/;
+if (is_root()) {
+	note('as root: steps run under an account of their own');
+	ok($user, "the step is user $user, not root");
+} else {
+	note('as an ordinary user: steps run as that user');
+	is($user, $>, 'the step is that user');
+	like($out, qr/privilege_drop = no/, 'and it says why');
+}
+like($out, qr/GREETING=Good morning TARGET=staging REGIONS=eu,us/, 'presets of all three kinds');
+like($out, qr{<h1>Hello from commit [0-9a-f]{40}</h1>}, 'the template built the commit');
+
+# --- what it leaves behind can be used
+is(((stat "$tree/demo/env")[2] // 0) & 0777, 0600, 'demo/env is its owner\'s alone');
+my $env = slurp("$tree/demo/env");
+like($env, qr{^SLIPWAY_URL='https://127\.0\.0\.1:$port'$}m, 'SLIPWAY_URL');
+like($env, qr{^SLIPWAY_TOKEN='slw_[\w-]+'$}m, 'SLIPWAY_TOKEN');
+like($env, qr{^SLIPWAY_CACERT='/.*'$}m, 'SLIPWAY_CACERT');
+my @lines = $out =~ /^(\. '.*curl .*)$/mg;
+cmp_ok(scalar @lines, '>=', 4, 'there are lines to paste');
+for my $line (@lines) {
+	my ($status, $answer, $error) = run_cmd({ cwd => '/', env => { SLIPWAY_URL => undef } },
+	    'bash', '-c', $line);
+	is($status, 0, "pasted: $line") or diag($error);
+	unlike($answer, qr/"code":|^$/, 'and it gets an answer');
+}
+
+# --- the port is taken by the one that runs; a second demo takes its place
+my $taken = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => 0, Listen => 1);
+my @before = left($place);
+cmp_ok(scalar @before, '>=', 4, 'its processes run');
+($code, $out, $err) = demo('--detach', '--port', $taken->sockport);
+is($code, 0, 'a second demo works') or diag($out, $err);
+like($out, qr/port \d+ is taken: using \d+/, 'on a free port');
+like($out, qr/deployment \d+: success/, 'it deploys');
+ok(!(grep { my $was = $_; grep { $_ eq $was } left($place) } @before), 'the first is gone');
+
+($code, $out) = demo('--stop');
+is($code, 0, 'demo --stop');
+is_deeply([left(place() // $place), left($place)], [], 'nothing is left running');
+ok(!-e "$tree/demo/env", 'nor is its token');
+($code) = demo('--stop');
+is($code, 0, 'stopping what does not run is no fault');
+
+# --- in the foreground, until Ctrl-C
+my $pid = foreground();
+ok(started(), 'it runs in the foreground');
+kill 'INT', $pid;
+my $ended = poll(60, sub { waitpid($pid, WNOHANG) == $pid });
+ok($ended && $? == 0, 'Ctrl-C ends it');
+is_deeply([left($place)], [], 'with everything it started');
+
+# --- killed, it blocks nothing
+$pid = foreground();
+ok(started(), 'it runs again');
+kill 'KILL', $pid;
+waitpid $pid, 0;
+cmp_ok(scalar left($place), '>=', 4, 'a killed one leaves processes');
+kill 'KILL', (split ' ', slurp("$place/run/nginx.pid"))[0];
+spew("$place/run/nginx.pid", "$$ 1\n");
+($code, $out, $err) = demo('--detach', '--port', free_port());
+is($code, 0, 'the next demo works all the same') or diag($out, $err);
+ok(kill(0, $$), 'a number in an old file is nobody\'s death');
+demo('--stop');
+ok(poll(10, sub { !left($place) }), 'and leaves nothing') or diag(join ' ', left($place));
+
+# --- wrong usage
+for my $args (['--port', 'x'], ['--port', '0'], ['--port', '65536'], ['--prot', '1'], ['now'], ['--port']) {
+	($code, $out, $err) = demo(@$args);
+	isnt($code, 0, "refused: demo @$args");
+	like($out . $err, qr/--port/, 'and it says what would do');
+}
+
+# --- as an ordinary user
+if (is_root()) {
+	my ($name, $uid, $gid) = (getpwnam 'nobody')[0, 2, 3];
+	run_cmd('rm', '-rf', "$tree/demo");
+	run_cmd('chown', '-R', "$uid:$gid", $tree);
+	@as = ('setpriv', "--reuid=$uid", "--regid=$gid", '--clear-groups');
+	($code, $out, $err) = demo('--detach', '--port', free_port());
+	is($code, 0, 'an ordinary user can run it') or diag($out, $err);
+	like($out, qr/privilege_drop = no/, 'it says that nothing is dropped');
+	like($out, qr/I am user $uid\b/, 'the step is that user');
+	demo('--stop');
+}
+
+sub foreground {
+	return start_process({ name => 'demo', cwd => $tree, env => \%env }, './bootstrap', 'demo',
+	    '--port', free_port());
+}
+sub started {
+	return poll(90, sub { (slurp(tempdir() . '/demo.log') // '') =~ /Ctrl-C takes everything down\.\n\z/ });
+}
+
+END { run_cmd({ cwd => $tree, env => \%env }, @as, './bootstrap', 'demo', '--stop') if $tree && -x "$tree/bootstrap" }
+
+done_testing();

@@ -1,0 +1,57 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: ISC
+# The steps of README's installation: their commands are shell, and what they
+# name is what `make install` puts there.  `make check-install` follows them in
+# a bare Debian.
+
+use strict;
+use warnings;
+use Test::More;
+use Slipway::Readme;
+use Slipway::Test;
+
+my @steps = readme_steps(srcdir() . '/README');
+cmp_ok(scalar @steps, '>=', 8, 'README has its steps');
+is_deeply([map { $_->{number} } @steps], [1 .. @steps], 'they are numbered');
+for my $step (@steps) {
+	ok(@{ $step->{commands} } > 0, "step $step->{number} says what to run");
+	for my $command (@{ $step->{commands} }) {
+		my ($status, undef, $err) = run_cmd('bash', '-n', '-c', $command);
+		is($status, 0, "shell: $command") or diag($err);
+	}
+}
+
+my $dest = tempdir() . '/root';
+my ($status, $out, $err) = run_cmd({ env => { MAKEFLAGS => undef } }, 'make', '-s', '-C', builddir(),
+	'install', "DESTDIR=$dest", 'prefix=/usr/local', 'sysconfdir=/etc');
+is($status, 0, 'make install') or diag($out, $err);
+my $text = join "\n", map { @{ $_->{commands} } } @steps;
+my %named = map { $_ => 1 } $text =~ m{(/usr/local/[\w./-]+)}g;
+ok(-e "$dest$_", "installed: $_") for sort keys %named;
+for my $name ($text =~ /\b(slipway-(?:admin|api|runner))\b/g) {
+	next if $named{$name}++;
+	ok(-x "$dest/usr/local/sbin/$name", "installed: $name");
+}
+
+# The packages that it names are those that bootstrap builds with.
+my ($apt) = $text =~ /^(apt-get install.*)$/m;
+my %apt = map { $_ => 1 } split ' ', $apt;
+my $bootstrap = slurp(srcdir() . '/bootstrap');
+my @needed = map { split ' ' } $bootstrap =~ /^\t(?:configure|build)  +(.+)$/mg;
+cmp_ok(scalar @needed, '>', 8, 'bootstrap says what it builds with');
+is_deeply([grep { !$apt{$_} } @needed], [], 'README names all of it');
+
+# The example is a configuration that the programs take.
+my $conf = "$dest/usr/local/share/doc/slipway/examples/slipway.conf";
+($status, $out, $err) = run_cmd(program('slipway-api'), '-n', '-c', $conf);
+is($status, 0, 'the example configuration is one') or diag($err);
+
+# Units: what they start is there.
+for my $unit (glob "$dest/usr/local/lib/systemd/system/*.service") {
+	my $body = slurp($unit);
+	my ($name) = $unit =~ m{([^/]+)$};
+	ok(-x "$dest$_", "$name starts $_") for $body =~ m{^ExecStart=(\S+)}mg;
+	unlike($body, qr/\@\w+\@/, "$name has its directories");
+}
+
+done_testing();
