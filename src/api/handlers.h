@@ -22,11 +22,11 @@ route_handler api_user_list, api_user_show, api_user_create, api_user_change,
     api_user_remove, api_user_search;
 
 /* tokens.c */
-route_handler api_token_list, api_token_create, api_token_remove, api_auth_info,
-    api_auth_logout;
+route_handler api_token_list, api_token_create, api_token_show,
+    api_token_remove, api_auth_info, api_auth_logout;
 
 /* service.c */
-route_handler api_service_health, api_service_health_full, api_service_metrics;
+route_handler api_service_health, api_service_metrics;
 
 /* forge.c: sign-in and what the Git server knows */
 route_handler api_auth_url, api_auth_login, api_git_branches, api_git_commits;

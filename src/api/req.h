@@ -23,6 +23,7 @@
 #define REQ_PARAMS 8   /* query parameters of one route */
 #define REQ_HEADERS 12 /* that one answer may add */
 
+struct board;
 struct route;
 struct route_param;
 
@@ -81,6 +82,8 @@ struct req {
 	struct db *db;
 	const struct settings *settings;
 	const struct keyring *keyring; /* NULL: no key file, nothing sealed */
+	struct board *board;           /* counters of the whole service */
+	const struct err *unready;     /* why the database cannot be used */
 	const struct route *route;
 	const char *request_id;
 	const char *in[IN__MAX];

@@ -97,6 +97,8 @@ role_check(struct req *rq)
 
 	if (rt->role == ROLE_NONE)
 		return NULL;
+	if (rq->unready != NULL)
+		return rq->unready;
 	if (rt->method != METHOD_GET || (rt->flags & ROUTE_SAME_ORIGIN) != 0)
 		flags |= AUTH_WRITE;
 	if ((e = auth_check(rq, flags)) != NULL)
@@ -284,8 +286,8 @@ condition(struct req *rq)
 	}
 }
 
-void
-route_refuse(struct req *rq, const struct err *e)
+static void
+refuse(struct req *rq, const struct err *e)
 {
 	if (e->code == ERR_CONFIG)
 		e = err_tell(ERR_UNAVAILABLE, "%s",
@@ -300,21 +302,42 @@ route_refuse(struct req *rq, const struct err *e)
 	problem_answer(rq, e);
 }
 
-void
-route_serve(struct req *rq, const char *body, size_t len)
+static void
+begin(struct req *rq)
 {
-	const struct err *e;
-
 	faults_init(&rq->faults, rq->a);
 	rq->path = "";
 	rq->who_text = "-";
-	if ((e = serve(rq, body, len)) != NULL)
-		route_refuse(rq, e);
-	else if (rq->route != NULL)
-		condition(rq);
+}
+
+/* What every answer carries. */
+static void
+end(struct req *rq)
+{
 	answer_header(rq, "X-Request-Id", "%s", rq->request_id);
 	answer_header(rq, "Cache-Control", "no-store");
 	answer_header(rq, "X-Content-Type-Options", "nosniff");
 	answer_header(rq, "Content-Security-Policy",
 	    "default-src 'none'; frame-ancestors 'none'");
+}
+
+void
+route_refuse(struct req *rq, const struct err *e)
+{
+	begin(rq);
+	refuse(rq, e);
+	end(rq);
+}
+
+void
+route_serve(struct req *rq, const char *body, size_t len)
+{
+	const struct err *e;
+
+	begin(rq);
+	if ((e = serve(rq, body, len)) != NULL)
+		refuse(rq, e);
+	else if (rq->route != NULL)
+		condition(rq);
+	end(rq);
 }

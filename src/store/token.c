@@ -83,6 +83,15 @@ static const struct stmt delete_token = {
 	.args = delete_args,
 };
 
+static const struct stmt by_id = {
+	.name = "token_by_id",
+	.sql = "SELECT id, name, role, created_at, last_used_at, expires_at"
+	       " FROM api_token WHERE user_id = ? AND id = ? AND valid = 1",
+	.args = delete_args,
+	.row = token_fields,
+	.rowsize = sizeof(struct api_token),
+};
+
 static const struct field hash_args[] = { A(hash), FIELD_END };
 static const struct field principal_row[] = { P(user_id), P(username), P(role),
 	P(token_id), P(last_used_at), FIELD_END };
@@ -113,6 +122,7 @@ const struct stmt *const token_stmts[] = {
 	&count,
 	&insert,
 	&delete_token,
+	&by_id,
 	&by_hash,
 	&touch,
 	NULL,
@@ -148,6 +158,15 @@ token_insert(struct db *db, const struct api_token *t, int64_t *id)
 		return e;
 	*id = done.insert_id;
 	return NULL;
+}
+
+const struct err *
+token_by_id(struct db *db, struct arena *a, int64_t user_id, int64_t id,
+    struct api_token *out)
+{
+	const struct api_token args = { .user_id = user_id, .id = id };
+
+	return db_row(db, a, &by_id, &args, out);
 }
 
 const struct err *

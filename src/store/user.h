@@ -82,6 +82,8 @@ MUSTCHECK const struct err *token_page(struct db *, struct arena *,
     int64_t user_id, struct page *, struct list *out);
 MUSTCHECK const struct err *token_insert(struct db *, const struct api_token *,
     int64_t *id);
+MUSTCHECK const struct err *token_by_id(struct db *, struct arena *,
+    int64_t user_id, int64_t id, struct api_token *out);
 MUSTCHECK const struct err *token_delete(struct db *, int64_t user_id,
     int64_t id);
 /* By hash; expired, deleted, of inactive or deleted users: ERR_NOTFOUND. */

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: ISC */
+#include "api/fcgi.h"
+
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <fcgiapp.h>
+
+#include "api/answer.h"
+#include "api/route.h"
+#include "core/log.h"
+#include "core/num.h"
+#include "core/str.h"
+#include "crypto/crypto.h"
+
+#define PARAMS_MS 1000 /* nginx has the whole request before it connects */
+#define SILENCE_MS 500 /* within the parameters */
+#define LINGER_MS 200  /* for what an unfinished peer still sends */
+#define LINGER_MAX ((size_t)2 << 20)
+#define STREAM_CHUNK ((size_t)64 * 1024)
+#define ID_MAX 64
+
+static const struct {
+	enum req_header at;
+	const char *name;
+} params[] = {
+	{ IN_METHOD, "REQUEST_METHOD" },
+	{ IN_URI, "REQUEST_URI" },
+	{ IN_CONTENT_TYPE, "CONTENT_TYPE" },
+	{ IN_CONTENT_LENGTH, "CONTENT_LENGTH" },
+	{ IN_AUTHORIZATION, "HTTP_AUTHORIZATION" },
+	{ IN_COOKIE, "HTTP_COOKIE" },
+	{ IN_HOST, "HTTP_HOST" },
+	{ IN_ORIGIN, "HTTP_ORIGIN" },
+	{ IN_SEC_FETCH_SITE, "HTTP_SEC_FETCH_SITE" },
+	{ IN_IF_MATCH, "HTTP_IF_MATCH" },
+	{ IN_IF_NONE_MATCH, "HTTP_IF_NONE_MATCH" },
+	{ IN_RANGE, "HTTP_RANGE" },
+	{ IN_IDEMPOTENCY_KEY, "HTTP_IDEMPOTENCY_KEY" },
+	{ IN_REQUEST_ID, "REQUEST_ID" },
+	{ IN_REMOTE_ADDR, "REMOTE_ADDR" },
+	{ IN_HTTPS, "HTTPS" },
+};
+
+static FCGX_Request request; /* its streams are made anew for each request */
+static volatile sig_atomic_t deadline_fd = -1;
+
+static void
+deadline_passed(int number)
+{
+	(void)number;
+	if (deadline_fd != -1)
+		(void)shutdown(deadline_fd, SHUT_RDWR);
+}
+
+/* From now on `fd` has so long; ms 0 = as long as it takes. */
+static void
+deadline_set(int fd, int64_t ms)
+{
+	const struct itimerval timer = {
+		.it_value = { .tv_sec = ms / 1000,
+		    .tv_usec = ms % 1000 * 1000 },
+	};
+
+	deadline_fd = ms > 0 ? fd : -1;
+	(void)setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+const struct err *
+fcgi_init(void)
+{
+	struct sigaction action = { .sa_handler = deadline_passed };
+
+	(void)sigemptyset(&action.sa_mask);
+	if (sigaction(SIGALRM, &action, NULL) == -1)
+		return err_errno("sigaction");
+	action.sa_handler = SIG_IGN;
+	if (sigaction(SIGPIPE, &action, NULL) == -1)
+		return err_errno("sigaction");
+	if (FCGX_Init() != 0 || FCGX_InitRequest(&request, -1, 0) != 0)
+		return err_new(ERR_INTERNAL, "libfcgi cannot be initialised");
+	return NULL;
+}
+
+static void
+silence_set(int fd, int64_t ms)
+{
+	const struct timeval tv = { .tv_sec = ms / 1000,
+		.tv_usec = ms % 1000 * 1000 };
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
+}
+
+/* Fills rq->in; false if something that matters was sent twice. */
+static bool
+params_take(struct req *rq)
+{
+	const size_t n = sizeof(params) / sizeof(params[0]);
+	char **env;
+	bool once = true;
+	size_t i, len;
+
+	for (env = request.envp; *env != NULL; env++)
+		for (i = 0; i < n; i++) {
+			len = strlen(params[i].name);
+			if (strncmp(*env, params[i].name, len) != 0 ||
+			    (*env)[len] != '=')
+				continue;
+			if (rq->in[params[i].at] != NULL)
+				once = false;
+			if ((*env)[len + 1] != '\0')
+				rq->in[params[i].at] = *env + len + 1;
+		}
+	return once;
+}
+
+/* The number that nginx gave the request, if it is one, else our own. */
+static const char *
+request_id(struct req *rq)
+{
+	const char *given = rq->in[IN_REQUEST_ID];
+	char own[CRYPTO_TOKEN_MAX];
+
+	if (given != NULL && strlen(given) <= ID_MAX &&
+	    str_matches(given, "[A-Za-z0-9._-]+"))
+		return given;
+	crypto_token("", own);
+	return arena_strdup(rq->a, own);
+}
+
+/* All of the body, of exactly the length announced. */
+static const struct err *
+body_take(struct req *rq, const char **out, size_t *outlen)
+{
+	const char *text = rq->in[IN_CONTENT_LENGTH];
+	int64_t length = 0;
+	char *body;
+	int got;
+
+	*out = "";
+	*outlen = 0;
+	if (text != NULL && !num_parse(text, 0, NUM_SAFE, &length))
+		return err_tell(ERR_BAD_REQUEST,
+		    "Content-Length must be a number.");
+	if (length > (int64_t)REQ_BODY_MAX)
+		return err_new(ERR_TOO_LARGE, "%lld bytes", (long long)length);
+	body = arena_alloc(rq->a, (size_t)length + 1, 1);
+	got = FCGX_GetStr(body, (int)length, request.in);
+	if (got != length || FCGX_GetError(request.in) != 0)
+		return err_tell(ERR_BAD_REQUEST,
+		    "The body is shorter than announced.");
+	if (FCGX_GetChar(request.in) != -1)
+		return err_tell(ERR_BAD_REQUEST,
+		    "The body is longer than announced.");
+	if (FCGX_GetError(request.in) != 0)
+		return err_tell(ERR_BAD_REQUEST, "The body was broken off.");
+	*out = body;
+	*outlen = (size_t)length;
+	return NULL;
+}
+
+static bool
+put(struct req *rq, const char *data, size_t len)
+{
+	size_t part;
+	int done = 0;
+
+	for (; len > 0 && done >= 0; data += part, len -= part) {
+		part = len < STREAM_CHUNK ? len : STREAM_CHUNK;
+		deadline_set(request.ipcFd,
+		    rq->settings->api.io_timeout * 1000);
+		done = FCGX_PutStr(data, (int)part, request.out);
+	}
+	return done >= 0;
+}
+
+static bool
+stream(struct req *rq)
+{
+	struct answer *an = &rq->answer;
+	const struct err *e;
+	struct blob more;
+	int64_t at = an->start, left = an->length;
+	size_t max;
+
+	while (left > 0) {
+		deadline_set(-1, 0);
+		max = left < (int64_t)STREAM_CHUNK ? (size_t)left :
+						     STREAM_CHUNK;
+		if ((e = an->source(rq, at, max, &more)) != NULL) {
+			log_err(e, rq->request_id);
+			return false;
+		}
+		if (more.len == 0 || more.len > max ||
+		    !put(rq, more.data, more.len))
+			return false;
+		at += (int64_t)more.len;
+		left -= (int64_t)more.len;
+	}
+	return true;
+}
+
+/* Writes the answer; false if it was broken off. */
+static bool
+answer_write(struct req *rq)
+{
+	const struct answer *an = &rq->answer;
+	bool bodiless = an->status == 204 || an->status == 304;
+	bool head = rq->in[IN_METHOD] != NULL &&
+	    strcmp(rq->in[IN_METHOD], "HEAD") == 0;
+	struct buf b;
+	bool ok;
+	size_t i;
+
+	buf_init(&b, (size_t)64 * 1024);
+	buf_printf(&b, "Status: %d %s\r\n", an->status,
+	    status_phrase(an->status));
+	if (!bodiless)
+		buf_printf(&b, "Content-Type: %s\r\nContent-Length: %lld\r\n",
+		    an->type == NULL ? "application/json" : an->type,
+		    an->source != NULL ? (long long)an->length :
+					 (long long)an->body.len);
+	for (i = 0; i < an->headers; i++)
+		buf_printf(&b, "%s: %s\r\n", an->header[i].name,
+		    an->header[i].value);
+	buf_puts(&b, "\r\n");
+	if (!bodiless && !head && an->source == NULL && an->body.len > 0 &&
+	    an->body.len < STREAM_CHUNK / 2) {
+		buf_add(&b, an->body.data, an->body.len);
+		bodiless = true;
+	}
+	ok = !b.overflow && put(rq, b.data, b.len);
+	buf_release(&b);
+	if (!ok || bodiless || head)
+		return ok;
+	if (an->source != NULL)
+		return stream(rq);
+	return put(rq, an->body.data, an->body.len);
+}
+
+/* A peer with unread bytes would see its connection reset, and with it lose
+ * the answer: they are read and thrown away for a moment. */
+static void
+linger(int fd)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	int64_t end = time_mono_ms() + LINGER_MS;
+	char trash[8192];
+	size_t total = 0;
+	ssize_t got = 1;
+
+	(void)shutdown(fd, SHUT_WR);
+	while (got > 0 && total < LINGER_MAX && time_mono_ms() < end &&
+	    poll(&pfd, 1, LINGER_MS) > 0) {
+		got = recv(fd, trash, sizeof(trash), MSG_DONTWAIT);
+		total += got > 0 ? (size_t)got : 0;
+	}
+}
+
+static void
+finish(int fd, bool read_all, bool written)
+{
+	deadline_set(fd, 1000);
+	if (written) {
+		request.keepConnection = 1; /* we close it */
+		FCGX_Finish_r(&request);
+	} else {
+		FCGX_Free(&request, 0);
+	}
+	deadline_set(-1, 0);
+	if (request.ipcFd == -1)
+		return; /* a write failed, and libfcgi has closed it */
+	request.ipcFd = -1;
+	if (!read_all && written)
+		linger(fd);
+	(void)close(fd);
+}
+
+bool
+fcgi_serve(int fd, struct req *rq)
+{
+	const struct err *e;
+	const char *body;
+	bool once;
+	size_t len;
+
+	silence_set(fd, SILENCE_MS);
+	deadline_set(fd, PARAMS_MS);
+	request.ipcFd = fd;
+	request.keepConnection = 1;
+	if (FCGX_Accept_r(&request) < 0) {
+		deadline_set(-1, 0);
+		FCGX_Free(&request, 0);
+		if (request.ipcFd != -1)
+			(void)close(fd);
+		request.ipcFd = -1;
+		return false;
+	}
+	silence_set(fd, rq->settings->api.io_timeout * 1000);
+	deadline_set(fd, rq->settings->api.io_timeout * 1000);
+	once = params_take(rq);
+	rq->request_id = request_id(rq);
+	if (rq->in[IN_METHOD] == NULL || rq->in[IN_URI] == NULL) {
+		rq->in[IN_METHOD] = rq->in[IN_URI] = "";
+		once = false;
+	}
+	e = body_take(rq, &body, &len);
+	if (!once)
+		e = err_tell(ERR_BAD_REQUEST,
+		    "Method, address or a header field is missing or given "
+		    "twice.");
+	deadline_set(-1, 0);
+	if (e != NULL)
+		route_refuse(rq, e);
+	else
+		route_serve(rq, body, len);
+	finish(fd, e == NULL, answer_write(rq));
+	return true;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: ISC */
+/* Sign-in by the Git server and what it knows of a repository.  This version
+ * cannot ask it yet, and says so. */
+#include "api/handlers.h"
+
+/* ERR_UNAVAILABLE that names what is not set. */
+static const struct err *
+need(const struct req *rq, const char *what, size_t n)
+{
+	const struct settings_gitserver *s = &rq->settings->gitserver;
+	const struct {
+		const char *name;
+		const char *value;
+	} all[] = {
+		{ "GITSERVER_URL", s->url },
+		{ "GITSERVER_CLIENT_ID", s->client_id },
+		{ "GITSERVER_REDIRECT_URI", s->redirect_uri },
+	};
+	struct buf missing;
+	const struct err *e;
+	size_t i;
+
+	buf_init(&missing, 256);
+	for (i = 0; i < n; i++)
+		if (all[i].value == NULL || all[i].value[0] == '\0')
+			buf_printf(&missing, "%s%s",
+			    missing.len > 0 ? ", " : "", all[i].name);
+	if (missing.len > 0)
+		e = err_tell(ERR_UNAVAILABLE, "%s needs the settings %s.", what,
+		    missing.data);
+	else
+		e = err_tell(ERR_UNAVAILABLE,
+		    "%s is not built into this version.", what);
+	buf_release(&missing);
+	return e;
+}
+
+const struct err *
+api_auth_url(struct req *rq)
+{
+	return need(rq, "Signing in by the Git server", 3);
+}
+
+const struct err *
+api_auth_login(struct req *rq)
+{
+	return need(rq, "Signing in by the Git server", 3);
+}
+
+const struct err *
+api_git_branches(struct req *rq)
+{
+	return need(rq, "Reading branches from the Git server", 1);
+}
+
+const struct err *
+api_git_commits(struct req *rq)
+{
+	return need(rq, "Reading commits from the Git server", 1);
+}

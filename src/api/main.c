@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: ISC */
+/* slipway-api(8): options, configuration, privileges; then the pool. */
+#include <sys/mman.h>
+
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "api/pool.h"
+#include "api/stmts.h"
+#include "core/log.h"
+#include "core/str.h"
+#include "db/db.h"
+
+#define CONF_MAX ((size_t)4 << 20)
+
+static const char *conf_path = SLIPWAY_CONF;
+
+static const struct err *
+settings_read(struct arena **a, struct settings **out)
+{
+	*a = arena_open(CONF_MAX);
+	*out = arena_alloc(*a, 1, sizeof(**out));
+	return conf_read(*a, settings_keys, conf_path, 0, *out);
+}
+
+/* A service without secrets needs no key; one that cannot read its key says
+ * so and serves what needs none. */
+static const struct err *
+keys_read(const struct settings *s, struct keyring **out)
+{
+	const struct err *e;
+
+	*out = NULL;
+	if (s->secrets.key_file == NULL ||
+	    (access(s->secrets.key_file, F_OK) == -1 && errno == ENOENT)) {
+		log_info("there is no key file: secrets cannot be kept");
+		return NULL;
+	}
+	if ((e = keyring_open(s->secrets.key_file, out)) != NULL)
+		return err_wrap(e, "secrets.key_file");
+	return NULL;
+}
+
+/* What a reload cannot change is said. */
+static void
+fixed_compare(const struct settings *old, const struct settings *new)
+{
+	const struct conf_key *k;
+	struct arena *a = arena_open(CONF_MAX);
+
+	for (k = settings_keys; k->section != NULL; k++)
+		if (str_eq(k->section, "api") &&
+		    (k->flags & CONF_RELOAD) == 0 &&
+		    !str_eq(conf_text(a, k, old), conf_text(a, k, new)))
+			log_warn("api.%s: the change needs a restart", k->name);
+	arena_close(a);
+}
+
+static unsigned
+log_flags(const struct settings *s)
+{
+	return (s->log.syslog ? (unsigned)LOG_TO_SYSLOG : 0) |
+	    (s->log.debug ? (unsigned)LOG_DEBUGGING : 0);
+}
+
+/* The old settings are not freed: workers to be started may still have them,
+ * and a reload is rare. */
+static const struct err *
+reload(const struct settings **settings, const struct keyring **keyring)
+{
+	const struct err *e;
+	struct settings *fresh;
+	struct keyring *keys;
+	struct arena *a;
+
+	if ((e = settings_read(&a, &fresh)) != NULL)
+		goto out;
+	if ((e = keys_read(fresh, &keys)) != NULL)
+		goto out;
+	fixed_compare(*settings, fresh);
+	log_init("slipway-api", log_flags(fresh));
+	*settings = fresh;
+	*keyring = keys;
+	return NULL;
+out:
+	arena_close(a);
+	return e;
+}
+
+static const struct err *
+database_open(const struct settings *s, struct db **out)
+{
+	return db_open(s, 0, out);
+}
+
+static const struct err *
+database_check(struct db *db)
+{
+	const struct stmt *const *const *list;
+	const struct err *e;
+
+	if ((e = db_check_schema(db)) != NULL)
+		return e;
+	for (list = api_stmts; *list != NULL; list++)
+		if ((e = db_check(db, *list)) != NULL)
+			return e;
+	return NULL;
+}
+
+/* Tables that are not ours end the start; an absent MariaDB does not. */
+static void
+database_try(const struct settings *s)
+{
+	const struct err *e;
+	struct db *db;
+
+	if ((e = db_open(s, 0, &db)) == NULL) {
+		e = database_check(db);
+		db_close(db);
+	}
+	if (e != NULL && e->code == ERR_CONFIG)
+		errx(EX_CONFIG, "database: %s", e->msg);
+	if (e != NULL)
+		log_err(e, "database: trying again when it is needed");
+}
+
+static void
+privileges_drop(const struct settings *s)
+{
+	const struct passwd *pw;
+
+	if (geteuid() != 0)
+		return;
+	if (s->api.user == NULL)
+		errx(EX_CONFIG,
+		    "%s: api.user: set the account to run as; to serve as root "
+		    "say user = root",
+		    conf_path);
+	if ((pw = getpwnam(s->api.user)) == NULL)
+		errx(EX_CONFIG, "%s: api.user: there is no account %s",
+		    conf_path, s->api.user);
+	if (pw->pw_uid == 0) {
+		log_warn("serving as root, because api.user says so");
+		return;
+	}
+	if (initgroups(pw->pw_name, pw->pw_gid) == -1 ||
+	    setresgid(pw->pw_gid, pw->pw_gid, pw->pw_gid) == -1 ||
+	    setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid) == -1)
+		err(EX_OSERR, "api.user: %s", s->api.user);
+	if (setuid(0) == 0 || geteuid() != pw->pw_uid)
+		errx(EX_SOFTWARE, "privileges could not be given up");
+}
+
+static void
+stdin_close(void)
+{
+	int fd;
+
+	if ((fd = open("/dev/null", O_RDONLY)) == -1)
+		err(EX_OSERR, "/dev/null");
+	if (fd != STDIN_FILENO) {
+		(void)dup2(fd, STDIN_FILENO);
+		(void)close(fd);
+	}
+}
+
+static struct board *
+board_open(void)
+{
+	void *page = mmap(NULL, sizeof(struct board), PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (page == MAP_FAILED)
+		err(EX_OSERR, "mmap");
+	return page;
+}
+
+static _Noreturn void
+usage(void)
+{
+	(void)fprintf(stderr, "usage: slipway-api [-fnV] [-c file]\n");
+	exit(EX_USAGE);
+}
+
+/* Options; true if the configuration is only to be checked. */
+static bool
+options(int argc, char **argv)
+{
+	bool check = false;
+	int opt;
+
+	while ((opt = getopt(argc, argv, "c:fnV")) != -1)
+		switch (opt) {
+		case 'c':
+			conf_path = optarg;
+			break;
+		case 'f': /* it always stays in the foreground */
+			break;
+		case 'n':
+			check = true;
+			break;
+		case 'V':
+			(void)printf("slipway-api " SLIPWAY_VERSION "\n");
+			exit(0);
+		default:
+			usage();
+		}
+	if (optind != argc)
+		usage();
+	return check;
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct pool pool;
+	const struct err *e;
+	struct settings *settings;
+	struct keyring *keyring = NULL;
+	struct arena *a;
+	bool check = options(argc, argv);
+
+	log_init("slipway-api", 0);
+	if ((e = settings_read(&a, &settings)) != NULL)
+		errx(err_kinds[e->code].exit, "%s", e->msg);
+	if (check)
+		return 0;
+	log_init("slipway-api", log_flags(settings));
+	if ((e = crypto_init()) != NULL ||
+	    (e = keys_read(settings, &keyring)) != NULL ||
+	    (e = listen_open(settings, &pool.sockets)) != NULL)
+		errx(err_kinds[e->code].exit, "%s", e->msg);
+	stdin_close();
+	pool_signals();
+	/* libfcgi waits so long for a peer to close; ours have all they need. */
+	if (setenv("LIBFCGI_OS_CLOSE_POLL_TIMEOUT", "100", 1) == -1)
+		err(EX_OSERR, "setenv");
+	privileges_drop(settings);
+	database_try(settings);
+	pool.worker = (struct worker){ .settings = settings,
+		.keyring = keyring,
+		.board = board_open(),
+		.database = database_open,
+		.check = database_check };
+	pool.reload = reload;
+	return pool_run(&pool);
+}

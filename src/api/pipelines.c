@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: ISC */
+#include "api/handlers.h"
+#include "store/pipeline.h"
+#include "store/project.h"
+
+struct work {
+	struct req *rq;
+	struct pipeline p;
+};
+
+const struct err *
+api_pipeline_list(struct req *rq)
+{
+	struct page page = req_page(rq);
+	const struct err *e;
+	struct list list;
+
+	if ((e = pipeline_page(rq->db, rq->a, req_int(rq, "projectId"), &page,
+		 &list)) != NULL)
+		return e;
+	answer_list(rq, &pipeline_shape, &list, &page);
+	return NULL;
+}
+
+const struct err *
+api_pipeline_show(struct req *rq)
+{
+	const struct err *e;
+	struct pipeline p;
+
+	if ((e = pipeline_by_id(rq->db, rq->a, rq->id[0], &p)) != NULL)
+		return e;
+	answer_item(rq, &pipeline_shape, &p, p.version);
+	return NULL;
+}
+
+/* Says of a refused duplicate which member it is. */
+static const struct err *
+taken(struct req *rq, const struct err *e)
+{
+	if (e == NULL || e->sys != DB_DUPLICATE)
+		return e;
+	faults_add(&rq->faults, "/name",
+	    "another pipeline of the project has this name: choose one that is "
+	    "free");
+	return err_tell(ERR_CONFLICT, "name: %s.", rq->faults.item[0].detail);
+}
+
+/* The project's row is held, so that it cannot be deleted meanwhile. */
+static const struct err *
+create_body(struct db *db, void *context)
+{
+	struct work *w = context;
+	struct req *rq = w->rq;
+	const struct pipeline *sent = rq->body;
+	struct project project;
+	const struct err *e;
+	int64_t id;
+
+	faults_init(&rq->faults, rq->a);
+	w->p = *sent;
+	w->p.created_by = (struct maybe){ .n = rq->who.user_id, .set = true };
+	e = project_lock(db, rq->a, w->p.project_id, &project);
+	if (e != NULL && e->code == ERR_NOTFOUND) {
+		faults_add(&rq->faults, "/projectId",
+		    "there is no such project");
+		return faults_check(&rq->faults);
+	}
+	if (e != NULL)
+		return e;
+	if ((e = pipeline_insert(db, &w->p, &id)) != NULL)
+		return taken(rq, e);
+	return pipeline_by_id(db, rq->a, id, &w->p);
+}
+
+const struct err *
+api_pipeline_create(struct req *rq)
+{
+	struct work w = { .rq = rq };
+	const struct err *e;
+
+	if ((e = db_transaction(rq->db, create_body, &w)) != NULL)
+		return e;
+	answer_location(rq, "/api/pipelines/%lld", (long long)w.p.id);
+	answer_item(rq, &pipeline_shape, &w.p, w.p.version);
+	return NULL;
+}
+
+static const struct err *
+change_body(struct db *db, void *context)
+{
+	struct work *w = context;
+	struct req *rq = w->rq;
+	const struct err *e;
+
+	if ((e = pipeline_lock(db, rq->a, rq->id[0], &w->p)) != NULL)
+		return e;
+	if ((e = req_update(rq, &pipeline_shape, w->p.version, &w->p)) != NULL)
+		return e;
+	if ((e = pipeline_update(db, &w->p)) != NULL)
+		return taken(rq, e);
+	return pipeline_by_id(db, rq->a, rq->id[0], &w->p);
+}
+
+const struct err *
+api_pipeline_change(struct req *rq)
+{
+	struct work w = { .rq = rq };
+	const struct err *e;
+
+	if ((e = db_transaction(rq->db, change_body, &w)) != NULL)
+		return e;
+	answer_item(rq, &pipeline_shape, &w.p, w.p.version);
+	return NULL;
+}
+
+static const struct err *
+remove_body(struct db *db, void *context)
+{
+	struct work *w = context;
+	const struct err *e;
+
+	if ((e = pipeline_lock(db, w->rq->a, w->rq->id[0], &w->p)) != NULL)
+		return e;
+	if ((e = req_match(w->rq, w->p.version)) != NULL)
+		return e;
+	return pipeline_delete(db, w->p.id);
+}
+
+const struct err *
+api_pipeline_remove(struct req *rq)
+{
+	struct work w = { .rq = rq };
+
+	return db_transaction(rq->db, remove_body, &w);
+}

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: ISC */
+#include "api/pool.h"
+
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/notify.h"
+#include "core/log.h"
+#include "core/str.h"
+
+#define YOUNG_MS 1000 /* a worker that dies younger is waited for… */
+#define DELAY_MS 100  /* …so long at first, twice as long each time… */
+#define DELAY_MAX_MS 10000
+#define READY_MS 10000 /* a new worker that is not ready then has failed */
+#define DRAIN_MS 30000 /* longer than any request takes */
+
+struct slot {
+	pid_t pid; /* 0 = free, -1 = to be started at `due` */
+	enum route_pool pool;
+	unsigned generation;
+	int64_t began;
+	int64_t due;
+	int64_t delay;
+	bool told; /* to end */
+};
+
+static struct slot slots[BOARD_WORKERS];
+static unsigned generation = 1;
+static enum { RUNNING, DRAINING, KILLING } state = RUNNING;
+static int64_t drain_until;
+
+static void
+signals_of_master(sigset_t *set)
+{
+	static const int mine[] = { SIGTERM, SIGINT, SIGHUP, SIGCHLD };
+	size_t i;
+
+	(void)sigemptyset(set);
+	for (i = 0; i < sizeof(mine) / sizeof(mine[0]); i++)
+		(void)sigaddset(set, mine[i]);
+}
+
+void
+pool_signals(void)
+{
+	sigset_t set;
+
+	signals_of_master(&set);
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+static void
+slot_start(struct pool *p, struct slot *s)
+{
+	struct worker w = p->worker;
+	int place = (int)(s - slots), pool;
+	pid_t pid;
+
+	w.place = place;
+	w.listen_fd = p->sockets.fd[s->pool];
+	atomic_store(&w.board->ready[place], 0);
+	s->generation = generation;
+	s->began = time_mono_ms();
+	s->told = false;
+	if ((pid = fork()) == 0) {
+		for (pool = 0; pool < POOL__MAX; pool++)
+			if (pool != (int)s->pool && p->sockets.fd[pool] != -1)
+				(void)close(p->sockets.fd[pool]);
+		worker_run(&w);
+	}
+	if (pid == -1) {
+		log_error("fork: %s", strerror(errno));
+		s->pid = -1;
+		s->due = s->began + DELAY_MAX_MS;
+		return;
+	}
+	s->pid = pid;
+}
+
+static bool
+slot_add(struct pool *p, enum route_pool pool)
+{
+	size_t i;
+
+	for (i = 0; i < BOARD_WORKERS; i++)
+		if (slots[i].pid == 0) {
+			slots[i] = (struct slot){ .pool = pool };
+			slot_start(p, &slots[i]);
+			return true;
+		}
+	return false;
+}
+
+static void
+slot_tell(struct slot *s, int signal_number)
+{
+	if (s->pid > 0 && kill(s->pid, signal_number) == 0)
+		s->told = true;
+}
+
+/* A worker has ended: on request, or it is replaced after a while that grows
+ * as long as they die young. */
+static void
+slot_ended(struct pool *p, struct slot *s, int status)
+{
+	int64_t now = time_mono_ms();
+
+	if (WIFSIGNALED(status))
+		log_warn("worker %ld: killed by signal %d", (long)s->pid,
+		    WTERMSIG(status));
+	else if (WEXITSTATUS(status) != 0)
+		log_warn("worker %ld: exit status %d", (long)s->pid,
+		    WEXITSTATUS(status));
+	if (s->told || state != RUNNING) {
+		*s = (struct slot){ .pid = 0 };
+		return;
+	}
+	atomic_fetch_add(&p->worker.board->restarts, 1);
+	if (now - s->began >= YOUNG_MS)
+		s->delay = 0;
+	else if (s->delay == 0)
+		s->delay = DELAY_MS;
+	else if (s->delay < DELAY_MAX_MS / 2)
+		s->delay *= 2;
+	else
+		s->delay = DELAY_MAX_MS;
+	s->pid = -1;
+	s->due = now + s->delay;
+}
+
+static void
+reap(struct pool *p)
+{
+	int status;
+	pid_t pid;
+	size_t i;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		for (i = 0; i < BOARD_WORKERS; i++)
+			if (slots[i].pid == pid)
+				slot_ended(p, &slots[i], status);
+}
+
+static size_t
+slots_count(enum route_pool pool, unsigned of_generation)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < BOARD_WORKERS; i++)
+		if (slots[i].pid != 0 && slots[i].pool == pool &&
+		    !slots[i].told && slots[i].generation == of_generation)
+			n++;
+	return n;
+}
+
+/* A started worker of this pool that does not serve yet. */
+static struct slot *
+slot_unready(struct pool *p, enum route_pool pool)
+{
+	size_t i;
+
+	for (i = 0; i < BOARD_WORKERS; i++)
+		if (slots[i].pid != 0 && slots[i].pool == pool &&
+		    !slots[i].told &&
+		    atomic_load(&p->worker.board->ready[i]) == 0)
+			return &slots[i];
+	return NULL;
+}
+
+/* Workers of a former generation are told to go, at most so many: they go one
+ * by one, each when a new one serves. */
+static void
+old_retire(enum route_pool pool, size_t most)
+{
+	size_t i;
+
+	for (i = 0; i < BOARD_WORKERS; i++)
+		if (slots[i].pid != 0 && slots[i].pool == pool &&
+		    !slots[i].told && slots[i].generation != generation) {
+			if (slots[i].pid == -1)
+				slots[i].pid = 0;
+			else
+				slot_tell(&slots[i], SIGQUIT);
+			if (--most == 0)
+				return;
+		}
+}
+
+/* Brings each pool one step nearer to what it should be. */
+static void
+tend(struct pool *p)
+{
+	int64_t now = time_mono_ms(), want;
+	size_t i, have;
+	int pool;
+
+	for (i = 0; i < BOARD_WORKERS; i++)
+		if (slots[i].pid == -1 && slots[i].due <= now)
+			slot_start(p, &slots[i]);
+	for (pool = 0; pool < POOL__MAX; pool++) {
+		want = p->sockets.workers[pool];
+		if (p->sockets.fd[pool] == -1 ||
+		    slot_unready(p, (enum route_pool)pool) != NULL)
+			continue;
+		have = slots_count((enum route_pool)pool, generation);
+		if ((int64_t)have >= want) {
+			old_retire((enum route_pool)pool, BOARD_WORKERS);
+			continue;
+		}
+		if (have > 0)
+			old_retire((enum route_pool)pool, 1);
+		if (!slot_add(p, (enum route_pool)pool))
+			log_error("no room for more workers");
+	}
+}
+
+static void
+start_all(struct pool *p)
+{
+	int64_t i;
+	int pool;
+
+	for (pool = 0; pool < POOL__MAX; pool++)
+		for (i = 0; i < p->sockets.workers[pool]; i++)
+			if (p->sockets.fd[pool] != -1)
+				(void)slot_add(p, (enum route_pool)pool);
+}
+
+static void
+reload(struct pool *p)
+{
+	char text[64];
+	const struct err *e;
+
+	(void)snprintf(text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%lld",
+	    (long long)time_mono_ms() * 1000);
+	notify_send(text);
+	if ((e = p->reload(&p->worker.settings, &p->worker.keyring)) != NULL) {
+		log_error("reload: all stays as it is: %s", e->msg);
+	} else {
+		listen_workers(&p->sockets, p->worker.settings);
+		atomic_store(&p->worker.board->schema_ok, 0);
+		generation++;
+		log_info("configuration read again, workers are replaced");
+	}
+	notify_send("READY=1");
+}
+
+static void
+stop(struct pool *p)
+{
+	size_t i;
+
+	if (state == DRAINING) {
+		state = KILLING;
+		for (i = 0; i < BOARD_WORKERS; i++)
+			slot_tell(&slots[i], SIGKILL);
+		return;
+	}
+	log_info("ending: requests in flight are finished");
+	notify_send("STOPPING=1");
+	state = DRAINING;
+	drain_until = time_mono_ms() + DRAIN_MS;
+	listen_stop(&p->sockets);
+	for (i = 0; i < BOARD_WORKERS; i++) {
+		if (slots[i].pid == -1)
+			slots[i].pid = 0;
+		slot_tell(&slots[i], SIGTERM);
+	}
+}
+
+static bool
+all_gone(void)
+{
+	size_t i;
+
+	for (i = 0; i < BOARD_WORKERS; i++)
+		if (slots[i].pid != 0)
+			return false;
+	return true;
+}
+
+/* How long the master may sleep: workers that die or signals wake it; what is
+ * left are delayed starts, replacements and the end of a drain. */
+static struct timespec
+pause_length(struct pool *p)
+{
+	const struct timespec soon = { .tv_nsec = 20 * 1000000L };
+	const struct timespec later = { .tv_sec = 60 };
+	size_t i;
+
+	for (i = 0; i < BOARD_WORKERS; i++)
+		if (slots[i].pid == -1 ||
+		    (slots[i].pid > 0 && slots[i].generation != generation) ||
+		    (slots[i].pid > 0 && state == RUNNING &&
+			atomic_load(&p->worker.board->ready[i]) == 0))
+			return soon;
+	return state == RUNNING ? later : soon;
+}
+
+int
+pool_run(struct pool *p)
+{
+	struct timespec pause;
+	sigset_t set;
+	int got;
+
+	signals_of_master(&set);
+	start_all(p);
+	log_info("slipway-api " SLIPWAY_VERSION " is ready");
+	notify_send("READY=1");
+	while (state == RUNNING || !all_gone()) {
+		pause = pause_length(p);
+		got = sigtimedwait(&set, NULL, &pause);
+		if (got == SIGHUP && state == RUNNING)
+			reload(p);
+		else if (got == SIGTERM || got == SIGINT)
+			stop(p);
+		reap(p);
+		if (state == RUNNING)
+			tend(p);
+		else if (state == DRAINING && time_mono_ms() > drain_until)
+			stop(p);
+	}
+	log_info("ended");
+	return 0;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: ISC */
+/* envPresets as a whole. */
+#ifndef SLIPWAY_API_PRESETS_H
+#define SLIPWAY_API_PRESETS_H
+
+#include "core/field.h"
+
+/* Adds what is wrong with the presets of a project to the faults: a key that
+ * appears twice. */
+MUSTCHECK const struct err *presets_check(struct arena *, struct json_text,
+    struct faults *);
+
+#endif

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: ISC */
+#include <string.h>
+
+#include "api/handlers.h"
+#include "api/presets.h"
+#include "api/repository.h"
+#include "api/shapes.h"
+#include "core/str.h"
+#include "store/pipeline.h"
+#include "store/project.h"
+
+/* What a transaction works on. */
+struct work {
+	struct req *rq;
+	struct project p;
+};
+
+const struct err *
+api_project_list(struct req *rq)
+{
+	struct page page = req_page(rq);
+	const struct err *e;
+	struct list list;
+
+	if ((e = project_page(rq->db, rq->a, req_str(rq, "name"), &page,
+		 &list)) != NULL)
+		return e;
+	answer_list(rq, &project_shape, &list, &page);
+	return NULL;
+}
+
+const struct err *
+api_project_names(struct req *rq)
+{
+	const struct project_ref *refs;
+	struct project_name *names;
+	const struct err *e;
+	struct list list, out;
+	struct buf body;
+	size_t i;
+
+	if ((e = project_refs(rq->db, rq->a, &list)) != NULL)
+		return e;
+	refs = list.items;
+	names = arena_alloc(rq->a, list.n, sizeof(*names));
+	for (i = 0; i < list.n; i++) {
+		names[i].id = arena_printf(rq->a, "%lld",
+		    (long long)refs[i].id);
+		names[i].name = refs[i].name;
+	}
+	out = (struct list){ .items = names, .n = list.n };
+	buf_init(&body, (size_t)4 << 20);
+	json_write_list(&body, &project_name_shape, &out, 0);
+	if ((e = buf_check(&body)) == NULL)
+		answer_json(rq, body.data, body.len, -1);
+	buf_release(&body);
+	return e;
+}
+
+/* The project with what its runner last saw. */
+static const struct err *
+answer_project(struct req *rq, struct project *p)
+{
+	struct workspace_status *w = arena_alloc(rq->a, 1, sizeof(*w));
+	const struct err *e;
+
+	e = workspace_by_project(rq->db, rq->a, p->id, w);
+	if (e != NULL && e->code != ERR_NOTFOUND)
+		return e;
+	if (e != NULL)
+		*w = (struct workspace_status){ .project_id = p->id,
+			.status = "not_created" };
+	p->workspace_status = (struct list){ .items = w, .n = 1 };
+	answer_item(rq, &project_shape, p, p->version);
+	return NULL;
+}
+
+const struct err *
+api_project_show(struct req *rq)
+{
+	const struct err *e;
+	struct project p;
+
+	if ((e = project_by_id(rq->db, rq->a, rq->id[0], &p)) != NULL)
+		return e;
+	return answer_project(rq, &p);
+}
+
+/* What a field alone cannot say; the faults are added to the request's. */
+static const struct err *
+project_judge(struct req *rq, const struct project *p)
+{
+	const struct trigger *t;
+	const struct err *e;
+	struct pipeline pipe;
+	const char *fault;
+	struct list list;
+	size_t i;
+
+	fault = repository_fault(rq->a, &rq->settings->gitserver,
+	    p->repository);
+	if (fault != NULL)
+		faults_add(&rq->faults, "/repository", "%s", fault);
+	if (p->default_branch != NULL &&
+	    (fault = branch_fault(p->default_branch)) != NULL)
+		faults_add(&rq->faults, "/defaultBranch", "%s", fault);
+	if ((e = presets_check(rq->a, p->env_presets, &rq->faults)) != NULL)
+		return e;
+	if ((e = json_items(rq->a, &trigger_shape, p->triggers.s, &list)) !=
+	    NULL)
+		return e;
+	t = list.items;
+	for (i = 0; i < list.n; i++) {
+		e = pipeline_by_id(rq->db, rq->a, t[i].pipeline_id, &pipe);
+		if (e != NULL && e->code != ERR_NOTFOUND)
+			return e;
+		if (e != NULL || pipe.project_id != p->id)
+			faults_add(&rq->faults,
+			    arena_printf(rq->a, "/triggers/%zu/pipelineId", i),
+			    "must be a pipeline of this project");
+	}
+	return faults_check(&rq->faults);
+}
+
+static const struct err *
+create_body(struct db *db, void *context)
+{
+	struct work *w = context;
+	const struct err *e;
+	int64_t id;
+
+	faults_init(&w->rq->faults, w->rq->a);
+	if ((e = project_judge(w->rq, &w->p)) != NULL)
+		return e;
+	if ((e = project_insert(db, &w->p, &w->rq->faults, &id)) != NULL)
+		return e;
+	return project_by_id(db, w->rq->a, id, &w->p);
+}
+
+const struct err *
+api_project_create(struct req *rq)
+{
+	const struct project *sent = rq->body;
+	struct work w = { .rq = rq };
+	const struct err *e;
+
+	w.p = *sent;
+	if (w.p.project_dir == NULL)
+		w.p.project_dir = str_slug(rq->a, w.p.name);
+	if (w.p.env_presets.s == NULL)
+		w.p.env_presets.s = "[]";
+	if (w.p.triggers.s == NULL)
+		w.p.triggers.s = "[]";
+	w.p.created_by = (struct maybe){ .n = rq->who.user_id, .set = true };
+	if ((e = db_transaction(rq->db, create_body, &w)) != NULL)
+		return e;
+	answer_location(rq, "/api/projects/%lld", (long long)w.p.id);
+	return answer_project(rq, &w.p);
+}
+
+static const struct err *
+change_body(struct db *db, void *context)
+{
+	struct work *w = context;
+	struct req *rq = w->rq;
+	const struct err *e;
+
+	if ((e = project_lock(db, rq->a, rq->id[0], &w->p)) != NULL)
+		return e;
+	if ((e = req_update(rq, &project_shape, w->p.version, &w->p)) != NULL)
+		return e;
+	if ((e = project_judge(rq, &w->p)) != NULL)
+		return e;
+	if ((e = project_update(db, &w->p, &rq->faults)) != NULL)
+		return e;
+	return project_by_id(db, rq->a, rq->id[0], &w->p);
+}
+
+const struct err *
+api_project_change(struct req *rq)
+{
+	struct work w = { .rq = rq };
+	const struct err *e;
+
+	if ((e = db_transaction(rq->db, change_body, &w)) != NULL)
+		return e;
+	return answer_project(rq, &w.p);
+}
+
+static const struct err *
+remove_body(struct db *db, void *context)
+{
+	struct work *w = context;
+	const struct err *e;
+
+	if ((e = project_lock(db, w->rq->a, w->rq->id[0], &w->p)) != NULL)
+		return e;
+	if ((e = req_match(w->rq, w->p.version)) != NULL)
+		return e;
+	return project_delete(db, w->p.id);
+}
+
+const struct err *
+api_project_remove(struct req *rq)
+{
+	struct work w = { .rq = rq };
+
+	return db_transaction(rq->db, remove_body, &w);
+}

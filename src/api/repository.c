@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: ISC */
+#include "api/repository.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/num.h"
+#include "core/str.h"
+
+#define WORD "[A-Za-z0-9_][A-Za-z0-9._~+-]*"
+#define HOST                                                                   \
+	"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?"                               \
+	"(\\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*"
+#define PORT "(:[1-9][0-9]{0,4})?"
+#define PATH "(/" WORD ")(/" WORD ")+/?"
+
+/* An address in its parts; host and port point into copies. */
+struct address {
+	const char *host;
+	int64_t port; /* 0 = the scheme's own */
+};
+
+/* The forms that git understands and that mean one thing only. */
+static const struct form {
+	const char *start;
+	const char *pattern; /* of what follows */
+	enum { AT_HTTPS, AT_HTTP, AT_SSH, AT_LOCAL } kind;
+} forms[] = {
+	{ "https://", HOST PORT PATH, AT_HTTPS },
+	{ "http://", HOST PORT PATH, AT_HTTP },
+	{ "ssh://", "([a-z_][a-z0-9_-]*@)?" HOST PORT PATH, AT_SSH },
+	{ "file://", "(/" WORD ")+/?", AT_LOCAL },
+	{ "/", WORD "(/" WORD ")*/?", AT_LOCAL },
+	{ "", "[a-z_][a-z0-9_-]*@" HOST ":" WORD "(/" WORD ")+/?", AT_SSH },
+};
+
+/* The last form starts with anything. */
+static const struct form *
+form_find(const char *address)
+{
+	const struct form *f = forms;
+
+	while (!str_starts(address, f->start))
+		f++;
+	return f;
+}
+
+/* Host and port of an address that fits its form. */
+static void
+take_apart(struct arena *a, const char *rest, struct address *out)
+{
+	const char *at = strchr(rest, '@'), *slash = strchr(rest, '/');
+	size_t len;
+
+	if (at != NULL && (slash == NULL || at < slash))
+		rest = at + 1;
+	len = strcspn(rest, ":/");
+	out->host = arena_strndup(a, rest, len);
+	out->port = 0;
+	if (rest[len] == ':')
+		(void)num_parse(arena_strndup(a, rest + len + 1,
+				    strspn(rest + len + 1, "0123456789")),
+		    1, 65535, &out->port);
+}
+
+static int64_t
+port_of(const struct address *ad, const struct form *f)
+{
+	if (ad->port != 0)
+		return ad->port;
+	return f->kind == AT_HTTPS ? 443 : f->kind == AT_HTTP ? 80 : 22;
+}
+
+/* Over HTTP the port must be the Git server's own as well: another port is
+ * another server, and the token would go there. */
+static bool
+is_gitserver(struct arena *a, const char *url, const struct form *form,
+    const struct address *ad)
+{
+	const struct form *own;
+	struct address server;
+
+	if (url == NULL)
+		return false;
+	own = form_find(url);
+	if (own->kind > AT_HTTP)
+		return false;
+	take_apart(a, url + strlen(own->start), &server);
+	if (strcasecmp(server.host, ad->host) != 0)
+		return false;
+	return form->kind == AT_SSH ||
+	    port_of(&server, own) == port_of(ad, form);
+}
+
+static bool
+is_allowed(struct arena *a, const char *list, const struct form *form,
+    const struct address *ad)
+{
+	struct address one;
+	size_t len;
+
+	for (; list != NULL && *list != '\0'; list += len) {
+		list += strspn(list, ", \t");
+		len = strcspn(list, ", \t");
+		if (len == 0)
+			break;
+		take_apart(a, arena_strndup(a, list, len), &one);
+		if (strcasecmp(one.host, ad->host) == 0 &&
+		    (one.port == 0 || one.port == port_of(ad, form)))
+			return true;
+	}
+	return false;
+}
+
+const char *
+repository_fault(struct arena *a, const struct settings_gitserver *s,
+    const char *address)
+{
+	const struct form *form = form_find(address);
+	struct address ad;
+	const char *rest = address + strlen(form->start);
+
+	if (strstr(address, "/..") != NULL || strstr(address, "/.") != NULL ||
+	    !str_matches(rest, form->pattern))
+		return "must be https://host/owner/name, ssh://host/owner/name "
+		       "or git@host:owner/name, without credentials";
+	if (form->kind == AT_LOCAL)
+		return s->allow_local ? NULL :
+					"paths are not allowed here: use an "
+					"address of the Git server "
+					"(gitserver.allow_local)";
+	if (form->kind == AT_HTTP && !s->allow_http)
+		return "use https:// (gitserver.allow_http is off)";
+	take_apart(a, rest, &ad);
+	if (is_gitserver(a, s->url, form, &ad) ||
+	    is_allowed(a, s->allowed_hosts, form, &ad))
+		return NULL;
+	return arena_printf(a,
+	    "the host %.100s is neither the Git server's nor one of "
+	    "gitserver.allowed_hosts",
+	    ad.host);
+}
+
+const char *
+branch_fault(const char *name)
+{
+	static const char *const never[] = { "..", "//", "@{", "/.", ".lock/",
+		NULL };
+	size_t i;
+
+	if (*name == '\0' || *name == '-' || *name == '/' || *name == '.')
+		return "must not be empty or start with -, / or .";
+	for (i = 0; never[i] != NULL; i++)
+		if (strstr(name, never[i]) != NULL)
+			return "is no name of a branch: it contains .., //, "
+			       "@{, /. or .lock/";
+	if (str_has_control(name) || strpbrk(name, " ~^:?*[\\") != NULL)
+		return "must not contain blanks, control characters or any of "
+		       "~^:?*[\\";
+	if (str_ends(name, "/") || str_ends(name, ".") ||
+	    str_ends(name, ".lock") || strcmp(name, "@") == 0)
+		return "must not end in /, . or .lock";
+	return NULL;
+}

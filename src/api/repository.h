@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: ISC */
+/* What may stand for a repository and for a branch. */
+#ifndef SLIPWAY_API_REPOSITORY_H
+#define SLIPWAY_API_REPOSITORY_H
+
+#include "core/settings.h"
+
+/* NULL if the address is one that this service may read from, else what to
+ * do; in the arena. */
+const char *repository_fault(struct arena *, const struct settings_gitserver *,
+    const char *address);
+/* NULL if git takes it as a branch's name (git-check-ref-format(1)), else what
+ * is wrong. */
+const char *branch_fault(const char *name);
+
+#endif

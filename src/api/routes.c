@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: ISC */
+/* Every path there is, who may use it and what comes in and out. */
+#include "api/handlers.h"
+#include "api/shapes.h"
+#include "store/pipeline.h"
+#include "store/project.h"
+#include "store/user.h"
+
+/* clang-format off */
+#define PAGE								\
+	{ .name = "page", .type = PARAM_INT, .min = 1, .max = 1000000000, \
+	    .fallback = 1, .doc = "Number of the page, from 1." },	\
+	{ .name = "limit", .type = PARAM_INT, .min = 1, .max = 100,	\
+	    .fallback = 20, .doc = "Items on a page." }
+#define PARAM_END { .name = NULL }
+#define ID_MIN 1, .max = 9007199254740991
+/* clang-format on */
+
+const struct route_param page_params[] = { PAGE, PARAM_END };
+
+static const struct route_param project_params[] = {
+	PAGE,
+	{ .name = "name",
+	    .type = PARAM_STR,
+	    .min = 1,
+	    .max = 100,
+	    .doc = "Part of the name; upper and lower case are the same." },
+	PARAM_END,
+};
+static const struct route_param pipeline_params[] = {
+	PAGE,
+	{ .name = "projectId",
+	    .type = PARAM_INT,
+	    .min = ID_MIN,
+	    .doc = "Only those of this project." },
+	PARAM_END,
+};
+static const struct route_param step_params[] = {
+	PAGE,
+	{ .name = "pipelineId",
+	    .type = PARAM_INT,
+	    .min = ID_MIN,
+	    .doc = "Only those of this pipeline." },
+	PARAM_END,
+};
+static const char *const user_statuses[] = { "active", "inactive", NULL };
+static const struct route_param search_params[] = {
+	PAGE,
+	{ .name = "keyword",
+	    .type = PARAM_STR,
+	    .min = 1,
+	    .max = 100,
+	    .doc = "Part of the username, name or email address." },
+	{ .name = "status",
+	    .type = PARAM_STR,
+	    .values = user_statuses,
+	    .doc = "Only users with this status." },
+	{ .name = "role",
+	    .type = PARAM_STR,
+	    .values = role_names,
+	    .doc = "Only users with this role." },
+	PARAM_END,
+};
+static const struct route_param branch_params[] = {
+	PAGE,
+	{ .name = "projectId",
+	    .type = PARAM_INT,
+	    .must = 1,
+	    .min = ID_MIN,
+	    .doc = "Project whose repository is read." },
+	PARAM_END,
+};
+static const struct route_param commit_params[] = {
+	PAGE,
+	{ .name = "projectId",
+	    .type = PARAM_INT,
+	    .must = 1,
+	    .min = ID_MIN,
+	    .doc = "Project whose repository is read." },
+	{ .name = "branch",
+	    .type = PARAM_STR,
+	    .min = 1,
+	    .max = 255,
+	    .doc = "Branch; the repository's default if left out." },
+	PARAM_END,
+};
+
+static const enum err_code conflict[] = { ERR_CONFLICT, ERR__MAX };
+static const enum err_code upstream[] = { ERR_UPSTREAM, ERR_UPSTREAM_TIMEOUT,
+	ERR__MAX };
+static const enum err_code limited[] = { ERR_RATE, ERR__MAX };
+
+/* clang-format off */
+#define LIST(p, r, q, h, op, t, sum, o)					\
+	{ .method = METHOD_GET, .path = (p), .role = (r), .query = (q),	\
+	    .handler = (h), .operation = (op), .tag = (t),		\
+	    .summary = (sum), .out = &(o), .list = LIST_PAGES, .status = 200 }
+#define SHOW(p, r, h, op, t, sum, o)					\
+	{ .method = METHOD_GET, .path = (p), .role = (r), .handler = (h), \
+	    .operation = (op), .tag = (t), .summary = (sum), .out = &(o), \
+	    .status = 200 }
+#define CREATE(p, r, h, op, t, sum, o, e)				\
+	{ .method = METHOD_POST, .path = (p), .role = (r), .in = &(o),	\
+	    .mode = JSON_CREATE, .handler = (h), .operation = (op),	\
+	    .tag = (t), .summary = (sum), .out = &(o), .status = 201,	\
+	    .errors = (e) }
+#define CHANGE(p, r, h, op, t, sum, o)					\
+	{ .method = METHOD_PUT, .path = (p), .role = (r),		\
+	    .flags = ROUTE_GUARDED, .in = &(o), .mode = JSON_UPDATE,	\
+	    .handler = (h), .operation = (op), .tag = (t),		\
+	    .summary = (sum), .out = &(o), .status = 200,		\
+	    .errors = conflict }
+#define REMOVE(p, r, fl, h, op, t, sum, e)				\
+	{ .method = METHOD_DELETE, .path = (p), .role = (r), .flags = (fl), \
+	    .handler = (h), .operation = (op), .tag = (t),		\
+	    .summary = (sum), .status = 204, .errors = (e) }
+/* clang-format on */
+
+const struct route routes[] = {
+	LIST("/api/projects", ROLE_VIEWER, project_params, api_project_list,
+	    "listProjects", "projects", "List projects by name", project_shape),
+	CREATE("/api/projects", ROLE_MAINTAINER, api_project_create,
+	    "createProject", "projects", "Make a project", project_shape,
+	    conflict),
+	SHOW("/api/projects/{id}", ROLE_VIEWER, api_project_show, "getProject",
+	    "projects", "Read a project and its workspace's status",
+	    project_shape),
+	CHANGE("/api/projects/{id}", ROLE_MAINTAINER, api_project_change,
+	    "updateProject", "projects", "Change a project", project_shape),
+	REMOVE("/api/projects/{id}", ROLE_MAINTAINER, ROUTE_GUARDED,
+	    api_project_remove, "deleteProject", "projects",
+	    "Delete a project, its pipelines and steps, and cancel what waits",
+	    NULL),
+
+	LIST("/api/pipelines", ROLE_VIEWER, pipeline_params, api_pipeline_list,
+	    "listPipelines", "pipelines", "List pipelines with their steps",
+	    pipeline_shape),
+	CREATE("/api/pipelines", ROLE_MAINTAINER, api_pipeline_create,
+	    "createPipeline", "pipelines", "Make a pipeline, with its steps",
+	    pipeline_shape, conflict),
+	SHOW("/api/pipelines/{id}", ROLE_VIEWER, api_pipeline_show,
+	    "getPipeline", "pipelines", "Read a pipeline with its steps",
+	    pipeline_shape),
+	CHANGE("/api/pipelines/{id}", ROLE_MAINTAINER, api_pipeline_change,
+	    "updatePipeline", "pipelines", "Change a pipeline", pipeline_shape),
+	REMOVE("/api/pipelines/{id}", ROLE_MAINTAINER, ROUTE_GUARDED,
+	    api_pipeline_remove, "deletePipeline", "pipelines",
+	    "Delete a pipeline and its steps", NULL),
+
+	LIST("/api/steps", ROLE_VIEWER, step_params, api_step_list, "listSteps",
+	    "steps", "List steps by position", step_shape),
+	CREATE("/api/steps", ROLE_MAINTAINER, api_step_create, "createStep",
+	    "steps", "Make a step", step_shape, conflict),
+	SHOW("/api/steps/{id}", ROLE_VIEWER, api_step_show, "getStep", "steps",
+	    "Read a step", step_shape),
+	CHANGE("/api/steps/{id}", ROLE_MAINTAINER, api_step_change,
+	    "updateStep", "steps", "Change a step, or move it", step_shape),
+	REMOVE("/api/steps/{id}", ROLE_MAINTAINER, ROUTE_GUARDED,
+	    api_step_remove, "deleteStep", "steps", "Delete a step", NULL),
+
+	LIST("/api/user/list", ROLE_VIEWER, page_params, api_user_list,
+	    "listUsers", "users", "List users by username", user_shape),
+	LIST("/api/user/search", ROLE_VIEWER, search_params, api_user_search,
+	    "searchUsers", "users", "Search users", user_shape),
+	SHOW("/api/user/detail/{id}", ROLE_VIEWER, api_user_show, "getUser",
+	    "users", "Read a user", user_shape),
+	CREATE("/api/user", ROLE_ADMIN, api_user_create, "createUser", "users",
+	    "Make a user", user_shape, conflict),
+	CHANGE("/api/user/{id}", ROLE_ADMIN, api_user_change, "updateUser",
+	    "users", "Change a user", user_shape),
+	REMOVE("/api/user/{id}", ROLE_ADMIN, ROUTE_GUARDED, api_user_remove,
+	    "deleteUser", "users", "Delete a user and its tokens", conflict),
+
+	{ .method = METHOD_GET,
+	    .path = "/api/auth/url",
+	    .pool = POOL_SLOW,
+	    .handler = api_auth_url,
+	    .operation = "getLoginAddress",
+	    .tag = "auth",
+	    .summary = "Where to sign in at the Git server",
+	    .out = &login_address_shape,
+	    .status = 200 },
+	{ .method = METHOD_POST,
+	    .path = "/api/auth/login",
+	    .pool = POOL_SLOW,
+	    .in = &login_request_shape,
+	    .mode = JSON_CREATE,
+	    .handler = api_auth_login,
+	    .operation = "login",
+	    .tag = "auth",
+	    .summary = "Begin a session with the Git server's code",
+	    .out = &login_shape,
+	    .status = 200,
+	    .errors = limited },
+	{ .method = METHOD_GET,
+	    .path = "/api/auth/info",
+	    .role = ROLE_VIEWER,
+	    .pool = POOL_SLOW,
+	    .handler = api_auth_info,
+	    .operation = "getCurrentUser",
+	    .tag = "auth",
+	    .summary = "Read the user that is signed in",
+	    .out = &user_shape,
+	    .status = 200 },
+	{ .method = METHOD_GET,
+	    .path = "/api/auth/logout",
+	    .role = ROLE_VIEWER,
+	    .pool = POOL_SLOW,
+	    .flags = ROUTE_SAME_ORIGIN,
+	    .handler = api_auth_logout,
+	    .operation = "logoutByGet",
+	    .tag = "auth",
+	    .summary = "End the session",
+	    .status = 204 },
+	{ .method = METHOD_POST,
+	    .path = "/api/auth/logout",
+	    .role = ROLE_VIEWER,
+	    .pool = POOL_SLOW,
+	    .handler = api_auth_logout,
+	    .operation = "logout",
+	    .tag = "auth",
+	    .summary = "End the session",
+	    .status = 204 },
+	{ .method = METHOD_GET,
+	    .path = "/api/auth/tokens",
+	    .role = ROLE_VIEWER,
+	    .pool = POOL_SLOW,
+	    .query = page_params,
+	    .handler = api_token_list,
+	    .operation = "listTokens",
+	    .tag = "auth",
+	    .summary = "List one's own API tokens",
+	    .out = &api_token_shape,
+	    .list = LIST_PAGES,
+	    .status = 200 },
+	{ .method = METHOD_POST,
+	    .path = "/api/auth/tokens",
+	    .role = ROLE_VIEWER,
+	    .pool = POOL_SLOW,
+	    .in = &api_token_shape,
+	    .mode = JSON_CREATE,
+	    .handler = api_token_create,
+	    .operation = "createToken",
+	    .tag = "auth",
+	    .summary = "Make an API token; it is shown this once",
+	    .out = &api_token_shape,
+	    .status = 201,
+	    .errors = limited },
+	{ .method = METHOD_GET,
+	    .path = "/api/auth/tokens/{id}",
+	    .role = ROLE_VIEWER,
+	    .pool = POOL_SLOW,
+	    .handler = api_token_show,
+	    .operation = "getToken",
+	    .tag = "auth",
+	    .summary = "Read one of one's own API tokens",
+	    .out = &api_token_shape,
+	    .status = 200 },
+	{ .method = METHOD_DELETE,
+	    .path = "/api/auth/tokens/{id}",
+	    .role = ROLE_VIEWER,
+	    .pool = POOL_SLOW,
+	    .handler = api_token_remove,
+	    .operation = "deleteToken",
+	    .tag = "auth",
+	    .summary = "End one of one's own API tokens",
+	    .status = 204 },
+
+	{ .method = METHOD_GET,
+	    .path = "/api/git/branches",
+	    .role = ROLE_VIEWER,
+	    .pool = POOL_SLOW,
+	    .query = branch_params,
+	    .handler = api_git_branches,
+	    .operation = "listBranches",
+	    .tag = "git",
+	    .summary = "List branches of a project's repository",
+	    .out = &git_branch_shape,
+	    .list = LIST_MORE,
+	    .status = 200,
+	    .errors = upstream },
+	{ .method = METHOD_GET,
+	    .path = "/api/git/commits",
+	    .role = ROLE_VIEWER,
+	    .pool = POOL_SLOW,
+	    .query = commit_params,
+	    .handler = api_git_commits,
+	    .operation = "listCommits",
+	    .tag = "git",
+	    .summary = "List commits of a project's repository",
+	    .out = &git_commit_shape,
+	    .list = LIST_MORE,
+	    .status = 200,
+	    .errors = upstream },
+
+	{ .method = METHOD_GET,
+	    .path = "/health",
+	    .handler = api_service_health,
+	    .operation = "getHealth",
+	    .tag = "service",
+	    .summary = "Whether the service works",
+	    .out = &health_shape,
+	    .status = 200 },
+	{ .method = METHOD_GET,
+	    .path = "/api/health",
+	    .handler = api_service_health,
+	    .operation = "getApiHealth",
+	    .tag = "service",
+	    .summary = "Whether the service works",
+	    .out = &health_shape,
+	    .status = 200 },
+	{ .method = METHOD_GET,
+	    .path = "/projects",
+	    .role = ROLE_VIEWER,
+	    .handler = api_project_names,
+	    .operation = "listProjectNames",
+	    .tag = "service",
+	    .summary = "List all projects' numbers and names",
+	    .out = &project_name_shape,
+	    .list = LIST_BARE,
+	    .status = 200 },
+	{ .method = METHOD_GET,
+	    .path = "/api/metrics",
+	    .handler = api_service_metrics,
+	    .operation = "getMetrics",
+	    .tag = "service",
+	    .summary = "Figures for Prometheus",
+	    .status = 200,
+	    .type = "text/plain; version=0.0.4; charset=utf-8" },
+
+	{ .path = NULL },
+};

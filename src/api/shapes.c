@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: ISC */
+#include "api/shapes.h"
+
+#include "store/user.h"
+
+#define N(m, ...) FIELD(struct project_name, m, FIELD_OUT, __VA_ARGS__)
+#define C(m, fl, ...) FIELD(struct component, m, FIELD_OUT | (fl), __VA_ARGS__)
+#define H(m, ...) FIELD(struct health, m, FIELD_OUT, __VA_ARGS__)
+#define A(m, ...) FIELD(struct login_address, m, FIELD_OUT, __VA_ARGS__)
+#define R(m, ...)                                                              \
+	FIELD(struct login_request, m, FIELD_IN | FIELD_MUST | FIELD_LINE,     \
+	    __VA_ARGS__)
+#define L(m, fl, ...) FIELD(struct login, m, FIELD_OUT | (fl), __VA_ARGS__)
+#define B(m, ...) FIELD(struct git_branch, m, FIELD_OUT, __VA_ARGS__)
+#define G(m, fl, ...) FIELD(struct git_commit, m, FIELD_OUT | (fl), __VA_ARGS__)
+
+static const struct field project_name_fields[] = {
+	N(id, .doc = "Number of the project, as text."),
+	N(name, .doc = "Its name."),
+	FIELD_END,
+};
+const struct shape project_name_shape = {
+	.name = "ProjectName",
+	.fields = project_name_fields,
+	.size = sizeof(struct project_name),
+};
+
+static const char *const component_statuses[] = { "ok", "down", NULL };
+static const struct field component_fields[] = {
+	C(name, 0, .doc = "Part of the service."),
+	C(status, 0, .values = component_statuses, .doc = "How it is."),
+	C(detail, FIELD_NULL, .doc = "What is wrong with it."),
+	FIELD_END,
+};
+static const struct shape component_shape = {
+	.name = "HealthComponent",
+	.fields = component_fields,
+	.size = sizeof(struct component),
+};
+static const char *const health_statuses[] = { "ok", NULL };
+static const struct field health_fields[] = {
+	H(status, .values = health_statuses, .doc = "ok; else 503 is sent."),
+	H(version, .doc = "Version of the service."),
+	H(components, .shape = &component_shape, .doc = "Its parts."),
+	FIELD_END,
+};
+const struct shape health_shape = {
+	.name = "Health",
+	.fields = health_fields,
+	.size = sizeof(struct health),
+};
+
+static const struct field login_address_fields[] = {
+	A(url, .doc = "Where the browser goes to sign in."),
+	A(state, .doc = "One-time value that comes back with the code."),
+	FIELD_END,
+};
+const struct shape login_address_shape = {
+	.name = "LoginAddress",
+	.fields = login_address_fields,
+	.size = sizeof(struct login_address),
+};
+
+static const struct field login_request_fields[] = {
+	R(code, .min = 1, .max = 1000, .doc = "The code of the Git server."),
+	R(state, .min = 1, .max = 100, .doc = "The state it came with."),
+	FIELD_END,
+};
+const struct shape login_request_shape = {
+	.name = "LoginRequest",
+	.fields = login_request_fields,
+	.size = sizeof(struct login_request),
+};
+
+static const struct field login_fields[] = {
+	L(token, 0, .doc = "Token of the session."),
+	L(expires_at, 0, .doc = "When the session ends at the latest."),
+	L(user, FIELD_ONE, .shape = &user_shape, .doc = "Who signed in."),
+	FIELD_END,
+};
+const struct shape login_shape = {
+	.name = "Login",
+	.fields = login_fields,
+	.size = sizeof(struct login),
+};
+
+static const struct field git_branch_fields[] = {
+	B(name, .doc = "Name of the branch."),
+	B(commit_hash, .doc = "Commit at its tip."),
+	B(is_protected, .outside = "protected",
+	    .doc = "Whether the Git server guards it."),
+	B(is_default, .outside = "default",
+	    .doc = "Whether it is the repository's default."),
+	FIELD_END,
+};
+const struct shape git_branch_shape = {
+	.name = "GitBranch",
+	.fields = git_branch_fields,
+	.size = sizeof(struct git_branch),
+};
+
+static const struct field git_commit_fields[] = {
+	G(hash, 0, .doc = "Hash of the commit."),
+	G(message, 0, .doc = "Its message."),
+	G(author_name, FIELD_NULL, .doc = "Who wrote it."),
+	G(author_email, FIELD_NULL, .doc = "The author's address for mail."),
+	G(committed_at, 0, .doc = "When it was made."),
+	G(url, FIELD_NULL, .doc = "Its page at the Git server."),
+	FIELD_END,
+};
+const struct shape git_commit_shape = {
+	.name = "GitCommit",
+	.fields = git_commit_fields,
+	.size = sizeof(struct git_commit),
+};

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: ISC */
+/* What is answered or taken but kept in no table. */
+#ifndef SLIPWAY_API_SHAPES_H
+#define SLIPWAY_API_SHAPES_H
+
+#include "core/field.h"
+
+struct project_name { /* of GET /projects */
+	const char *id;
+	const char *name;
+};
+
+struct component {
+	const char *name;
+	const char *status; /* ok, down */
+	const char *detail;
+};
+struct health {
+	const char *status;
+	const char *version;
+	struct list components;
+};
+
+struct login_address {
+	const char *url;
+	const char *state;
+};
+struct login_request {
+	const char *code;
+	const char *state;
+};
+struct login {
+	const char *token;
+	struct when expires_at;
+	struct list user; /* one */
+};
+
+struct git_branch {
+	const char *name;
+	const char *commit_hash;
+	bool is_protected; /* "protected" outside */
+	bool is_default;   /* "default" outside */
+};
+struct git_commit {
+	const char *hash;
+	const char *message;
+	const char *author_name;
+	const char *author_email;
+	struct when committed_at;
+	const char *url;
+};
+
+extern const struct shape project_name_shape;
+extern const struct shape health_shape;
+extern const struct shape login_address_shape;
+extern const struct shape login_request_shape;
+extern const struct shape login_shape;
+extern const struct shape git_branch_shape;
+extern const struct shape git_commit_shape;
+
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: ISC */
+#include "api/handlers.h"
+#include "store/pipeline.h"
+
+struct work {
+	struct req *rq;
+	struct pipeline pipe;
+	struct step step;
+};
+
+const struct err *
+api_step_list(struct req *rq)
+{
+	struct page page = req_page(rq);
+	const struct err *e;
+	struct list list;
+
+	if ((e = step_page(rq->db, rq->a, req_int(rq, "pipelineId"), &page,
+		 &list)) != NULL)
+		return e;
+	answer_list(rq, &step_shape, &list, &page);
+	return NULL;
+}
+
+const struct err *
+api_step_show(struct req *rq)
+{
+	const struct err *e;
+	struct step s;
+
+	if ((e = step_by_id(rq->db, rq->a, rq->id[0], &s)) != NULL)
+		return e;
+	answer_item(rq, &step_shape, &s, s.version);
+	return NULL;
+}
+
+static const struct err *
+create_body(struct db *db, void *context)
+{
+	struct work *w = context;
+	struct req *rq = w->rq;
+	const struct step *sent = rq->body;
+	const struct err *e;
+	int64_t id;
+
+	faults_init(&rq->faults, rq->a);
+	e = pipeline_lock(db, rq->a, sent->pipeline_id, &w->pipe);
+	if (e != NULL && e->code == ERR_NOTFOUND) {
+		faults_add(&rq->faults, "/pipelineId",
+		    "there is no such pipeline");
+		return faults_check(&rq->faults);
+	}
+	if (e != NULL)
+		return e;
+	if ((e = step_insert(db, sent, &id)) != NULL)
+		return e;
+	return step_by_id(db, rq->a, id, &w->step);
+}
+
+const struct err *
+api_step_create(struct req *rq)
+{
+	struct work w = { .rq = rq };
+	const struct err *e;
+
+	if ((e = db_transaction(rq->db, create_body, &w)) != NULL)
+		return e;
+	answer_location(rq, "/api/steps/%lld", (long long)w.step.id);
+	answer_item(rq, &step_shape, &w.step, w.step.version);
+	return NULL;
+}
+
+/* The step, read again once its pipeline's row is held: until then others may
+ * have moved or deleted it. */
+static const struct err *
+step_hold(struct db *db, struct work *w)
+{
+	struct req *rq = w->rq;
+	const struct err *e;
+
+	if ((e = step_by_id(db, rq->a, rq->id[0], &w->step)) != NULL)
+		return e;
+	if ((e = pipeline_lock(db, rq->a, w->step.pipeline_id, &w->pipe)) !=
+	    NULL)
+		return e;
+	return step_by_id(db, rq->a, rq->id[0], &w->step);
+}
+
+static const struct err *
+change_body(struct db *db, void *context)
+{
+	struct work *w = context;
+	struct req *rq = w->rq;
+	struct step old;
+	const struct err *e;
+
+	if ((e = step_hold(db, w)) != NULL)
+		return e;
+	old = w->step;
+	if ((e = req_update(rq, &step_shape, old.version, &w->step)) != NULL)
+		return e;
+	if ((e = step_update(db, &old, &w->step)) != NULL)
+		return e;
+	return step_by_id(db, rq->a, rq->id[0], &w->step);
+}
+
+const struct err *
+api_step_change(struct req *rq)
+{
+	struct work w = { .rq = rq };
+	const struct err *e;
+
+	if ((e = db_transaction(rq->db, change_body, &w)) != NULL)
+		return e;
+	answer_item(rq, &step_shape, &w.step, w.step.version);
+	return NULL;
+}
+
+static const struct err *
+remove_body(struct db *db, void *context)
+{
+	struct work *w = context;
+	const struct err *e;
+
+	if ((e = step_hold(db, w)) != NULL)
+		return e;
+	if ((e = req_match(w->rq, w->step.version)) != NULL)
+		return e;
+	return step_delete(db, &w->step);
+}
+
+const struct err *
+api_step_remove(struct req *rq)
+{
+	struct work w = { .rq = rq };
+
+	return db_transaction(rq->db, remove_body, &w);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: ISC */
+#include <string.h>
+
+#include "api/auth.h"
+#include "api/handlers.h"
+#include "core/str.h"
+#include "crypto/crypto.h"
+#include "store/user.h"
+
+const struct err *
+api_token_list(struct req *rq)
+{
+	struct page page = req_page(rq);
+	const struct err *e;
+	struct list list;
+
+	if ((e = token_page(rq->db, rq->a, rq->who.user_id, &page, &list)) !=
+	    NULL)
+		return e;
+	answer_list(rq, &api_token_shape, &list, &page);
+	return NULL;
+}
+
+/* A token may do no more than the one that makes it. */
+static const struct err *
+token_judge(struct req *rq, const struct api_token *t)
+{
+	if (role_of(t->role) > rq->role)
+		faults_add(&rq->faults, "/role",
+		    "must not be above your own, which is %s", rq->who.role);
+	if (t->expires_at.ms != 0 && t->expires_at.ms <= time_now_ms())
+		faults_add(&rq->faults, "/expiresAt", "must be in the future");
+	return faults_check(&rq->faults);
+}
+
+const struct err *
+api_token_create(struct req *rq)
+{
+	const struct api_token *sent = rq->body;
+	struct api_token t = *sent, made;
+	char token[CRYPTO_TOKEN_MAX], hash[CRYPTO_HASH_HEX];
+	const struct err *e;
+	int64_t id;
+
+	if (t.role == NULL)
+		t.role = rq->who.role;
+	if ((e = token_judge(rq, &t)) != NULL)
+		return e;
+	crypto_token("slw_", token);
+	crypto_sha256(token, strlen(token), hash);
+	t.user_id = rq->who.user_id;
+	t.hash = hash;
+	if ((e = token_insert(rq->db, &t, &id)) != NULL)
+		return e;
+	if ((e = token_by_id(rq->db, rq->a, t.user_id, id, &made)) != NULL)
+		return e;
+	made.token = token;
+	answer_location(rq, "/api/auth/tokens/%lld", (long long)id);
+	answer_item(rq, &api_token_shape, &made, 1);
+	return NULL;
+}
+
+const struct err *
+api_token_show(struct req *rq)
+{
+	const struct err *e;
+	struct api_token t;
+
+	if ((e = token_by_id(rq->db, rq->a, rq->who.user_id, rq->id[0], &t)) !=
+	    NULL)
+		return e;
+	answer_item(rq, &api_token_shape, &t, 1);
+	return NULL;
+}
+
+const struct err *
+api_token_remove(struct req *rq)
+{
+	return token_delete(rq->db, rq->who.user_id, rq->id[0]);
+}
+
+const struct err *
+api_auth_info(struct req *rq)
+{
+	const struct err *e;
+	struct user u;
+
+	if ((e = user_by_id(rq->db, rq->a, rq->who.user_id, &u)) != NULL)
+		return e;
+	answer_item(rq, &user_shape, &u, u.version);
+	return NULL;
+}
+
+/* Ends a session; an API token is ended by deleting it. */
+const struct err *
+api_auth_logout(struct req *rq)
+{
+	answer_header(rq, "Set-Cookie",
+	    AUTH_COOKIE "=; Path=/; Max-Age=0; Secure; HttpOnly; SameSite=Lax");
+	return NULL;
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: ISC */
+#include "api/handlers.h"
+#include "store/user.h"
+
+struct work {
+	struct req *rq;
+	struct user u;
+};
+
+static const struct err *
+answer_users(struct req *rq, const struct user_filter *filter)
+{
+	struct page page = req_page(rq);
+	const struct err *e;
+	struct list list;
+
+	if ((e = user_page(rq->db, rq->a, filter, &page, &list)) != NULL)
+		return e;
+	answer_list(rq, &user_shape, &list, &page);
+	return NULL;
+}
+
+const struct err *
+api_user_list(struct req *rq)
+{
+	const struct user_filter all = { .keyword = NULL };
+
+	return answer_users(rq, &all);
+}
+
+const struct err *
+api_user_search(struct req *rq)
+{
+	const struct user_filter filter = { .keyword = req_str(rq, "keyword"),
+		.status = req_str(rq, "status"),
+		.role = req_str(rq, "role") };
+
+	return answer_users(rq, &filter);
+}
+
+const struct err *
+api_user_show(struct req *rq)
+{
+	const struct err *e;
+	struct user u;
+
+	if ((e = user_by_id(rq->db, rq->a, rq->id[0], &u)) != NULL)
+		return e;
+	answer_item(rq, &user_shape, &u, u.version);
+	return NULL;
+}
+
+/* The only unique member that can be sent is the user's name. */
+static const struct err *
+taken(struct req *rq, const struct err *e, const struct user *u)
+{
+	struct user other;
+
+	if (e != NULL && e->code == ERR_CONFLICT &&
+	    user_by_name(rq->db, rq->a, u->username, &other) == NULL &&
+	    other.id != u->id)
+		faults_add(&rq->faults, "/username",
+		    "another user has this name: choose one that is free");
+	return e;
+}
+
+static const struct err *
+create_body(struct db *db, void *context)
+{
+	struct work *w = context;
+	struct req *rq = w->rq;
+	const struct user *sent = rq->body;
+	const struct err *e;
+	int64_t id;
+
+	faults_init(&rq->faults, rq->a);
+	if ((e = user_insert(db, sent, &id)) != NULL)
+		return taken(rq, e, sent);
+	return user_by_id(db, rq->a, id, &w->u);
+}
+
+const struct err *
+api_user_create(struct req *rq)
+{
+	struct work w = { .rq = rq };
+	const struct err *e;
+
+	if ((e = db_transaction(rq->db, create_body, &w)) != NULL)
+		return e;
+	answer_location(rq, "/api/user/detail/%lld", (long long)w.u.id);
+	answer_item(rq, &user_shape, &w.u, w.u.version);
+	return NULL;
+}
+
+static const struct err *
+change_body(struct db *db, void *context)
+{
+	struct work *w = context;
+	struct req *rq = w->rq;
+	const struct err *e;
+
+	if ((e = user_lock(db, rq->a, rq->id[0], &w->u)) != NULL)
+		return e;
+	if ((e = req_update(rq, &user_shape, w->u.version, &w->u)) != NULL)
+		return e;
+	if ((e = user_update(db, &w->u)) != NULL)
+		return taken(rq, e, &w->u);
+	return user_by_id(db, rq->a, rq->id[0], &w->u);
+}
+
+const struct err *
+api_user_change(struct req *rq)
+{
+	struct work w = { .rq = rq };
+	const struct err *e;
+
+	if ((e = db_transaction(rq->db, change_body, &w)) != NULL)
+		return e;
+	answer_item(rq, &user_shape, &w.u, w.u.version);
+	return NULL;
+}
+
+static const struct err *
+remove_body(struct db *db, void *context)
+{
+	struct work *w = context;
+	const struct err *e;
+
+	if ((e = user_lock(db, w->rq->a, w->rq->id[0], &w->u)) != NULL)
+		return e;
+	if ((e = req_match(w->rq, w->u.version)) != NULL)
+		return e;
+	return user_delete(db, w->u.id);
+}
+
+const struct err *
+api_user_remove(struct req *rq)
+{
+	struct work w = { .rq = rq };
+
+	return db_transaction(rq->db, remove_body, &w);
+}

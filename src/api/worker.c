@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: ISC */
+#include "api/worker.h"
+
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include <errno.h>
+#include <malloc.h>
+#include <poll.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "api/answer.h"
+#include "api/fcgi.h"
+#include "core/log.h"
+#include "core/str.h"
+
+/* Together they keep a worker below 16 MiB, whatever it is sent. */
+#define ARENA_MAX ((size_t)6 << 20)
+#define DATA_MAX ((rlim_t)14 << 20)
+#define KEEP_MAX ((size_t)128 * 1024)
+#define BUSY_WAIT_MS 100 /* when there is no descriptor left */
+
+static volatile sig_atomic_t draining, leaving;
+
+static void
+on_signal(int number)
+{
+	if (number == SIGTERM)
+		draining = 1;
+	else
+		leaving = 1;
+}
+
+/* Signals stay blocked save while waiting, so that none breaks a request. */
+static void
+signals_init(sigset_t *waiting)
+{
+	static const int mine[] = { SIGTERM, SIGQUIT, SIGINT, SIGHUP, SIGUSR1,
+		SIGUSR2 };
+	struct sigaction action = { .sa_handler = on_signal };
+	sigset_t blocked;
+	size_t i;
+
+	(void)sigemptyset(&action.sa_mask);
+	(void)sigemptyset(&blocked);
+	(void)sigemptyset(waiting);
+	for (i = 0; i < sizeof(mine) / sizeof(mine[0]); i++) {
+		(void)sigaddset(&blocked, mine[i]);
+		/* Those of the terminal and reload are the master's. */
+		if (mine[i] != SIGTERM && mine[i] != SIGQUIT)
+			action.sa_handler = SIG_IGN;
+		else
+			action.sa_handler = on_signal;
+		(void)sigaction(mine[i], &action, NULL);
+	}
+	action.sa_handler = SIG_DFL;
+	(void)sigaction(SIGCHLD, &action, NULL);
+	(void)sigprocmask(SIG_SETMASK, &blocked, NULL);
+}
+
+/* Until the tables were seen to fit, because MariaDB was away or is older than
+ * this program, whatever needs them is refused with the reason. */
+static const struct err *
+schema_check(const struct worker *w, struct db *db)
+{
+	const struct err *e;
+
+	if (atomic_load(&w->board->schema_ok) != 0)
+		return NULL;
+	if ((e = w->check(db)) == NULL)
+		atomic_store(&w->board->schema_ok, 1);
+	return e;
+}
+
+static void
+account(const struct worker *w, const struct req *rq, int64_t began)
+{
+	int64_t took = time_mono_ms() - began;
+	int class = rq->answer.status / 100;
+
+	atomic_fetch_add(&w->board->requests[class < 6 ? class : 5], 1);
+	atomic_fetch_add(&w->board->busy_ms, took);
+	log_info("%s %s %s %d %lld ms %s", rq->request_id, rq->in[IN_METHOD],
+	    rq->path, rq->answer.status, (long long)took, rq->who_text);
+}
+
+static void
+connection_serve(const struct worker *w, struct req *rq, int fd)
+{
+	struct answer answer = rq->answer;
+	int64_t began = time_mono_ms();
+	size_t used;
+
+	answer_reset(&answer);
+	*rq = (struct req){ .a = rq->a,
+		.db = rq->db,
+		.settings = w->settings,
+		.keyring = w->keyring,
+		.board = w->board,
+		.answer = answer,
+		.unready = schema_check(w, rq->db) };
+	if (fcgi_serve(fd, rq))
+		account(w, rq, began);
+	used = arena_used(rq->a);
+	arena_clear(rq->a);
+	if (used + rq->answer.body.cap > KEEP_MAX) {
+		answer_release(&rq->answer);
+		(void)malloc_trim(0);
+	}
+}
+
+/* Lets in the signals that came meanwhile: ppoll(2) does not while there is
+ * always a connection to report. */
+static void
+signals_look(const sigset_t *waiting)
+{
+	sigset_t old;
+
+	(void)sigprocmask(SIG_SETMASK, waiting, &old);
+	(void)sigprocmask(SIG_SETMASK, &old, NULL);
+}
+
+/* The next connection; -1 if there is none for now. */
+static int
+connection_take(int listen_fd, const sigset_t *waiting)
+{
+	struct pollfd pfd = { .fd = listen_fd, .events = POLLIN };
+	const struct timespec pause = { .tv_nsec = BUSY_WAIT_MS * 1000000L };
+	int fd;
+
+	if (draining == 0 && ppoll(&pfd, 1, NULL, waiting) <= 0)
+		return -1;
+	fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC);
+	if (fd != -1 || errno == EINTR || errno == ECONNABORTED)
+		return fd;
+	if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+	    errno == ENOMEM) {
+		log_warn("accept: %s", strerror(errno));
+		(void)ppoll(NULL, 0, &pause, waiting);
+		return -1;
+	}
+	if (draining != 0)
+		leaving = 1; /* nobody waits any more */
+	else if (errno != EAGAIN) {
+		log_error("accept: %s", strerror(errno));
+		(void)ppoll(NULL, 0, &pause, waiting);
+	}
+	return -1;
+}
+
+static void
+limits_set(void)
+{
+	const struct rlimit data = { .rlim_cur = DATA_MAX,
+		.rlim_max = DATA_MAX };
+	const struct rlimit none = { .rlim_cur = 0, .rlim_max = 0 };
+
+#ifndef __SANITIZE_ADDRESS__ /* its shadow counts too */
+	(void)setrlimit(RLIMIT_DATA, &data);
+#endif
+	(void)setrlimit(RLIMIT_CORE, &none);
+	(void)mallopt(M_MMAP_THRESHOLD, (int)KEEP_MAX);
+	(void)mallopt(M_TRIM_THRESHOLD, (int)KEEP_MAX);
+}
+
+void
+worker_run(const struct worker *w)
+{
+	struct req rq = { .a = arena_open(ARENA_MAX) };
+	const struct err *e;
+	sigset_t waiting;
+	pid_t master = getppid();
+	int fd;
+
+	signals_init(&waiting);
+	limits_set();
+	if (prctl(PR_SET_PDEATHSIG, SIGTERM) == -1 || getppid() != master)
+		exit(EX_OSERR);
+	answer_init(&rq.answer);
+	if ((e = fcgi_init()) != NULL ||
+	    (e = w->database(w->settings, &rq.db)) != NULL) {
+		log_err(e, "worker");
+		exit(err_kinds[e->code].exit);
+	}
+	if ((e = schema_check(w, rq.db)) != NULL)
+		log_err(e, "database");
+	atomic_store(&w->board->ready[w->place], 1);
+	for (;;) {
+		signals_look(&waiting);
+		if (leaving != 0)
+			break;
+		if ((fd = connection_take(w->listen_fd, &waiting)) != -1)
+			connection_serve(w, &rq, fd);
+	}
+	exit(0);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: ISC */
+/* One process of a pool: takes connections, one at a time. */
+#ifndef SLIPWAY_API_WORKER_H
+#define SLIPWAY_API_WORKER_H
+
+#include "api/board.h"
+#include "api/req.h"
+
+struct worker {
+	const struct settings *settings;
+	const struct keyring *keyring; /* NULL = none */
+	struct board *board;
+	int place;     /* in board->ready */
+	int listen_fd; /* not blocking */
+	/* Opens the database without connecting, and compares its tables with
+	 * our statements. */
+	const struct err *(*database)(const struct settings *, struct db **out);
+	const struct err *(*check)(struct db *);
+};
+
+/* In the child. SIGTERM: serves who waits on the socket, then ends; SIGQUIT:
+ * ends after the request at hand. */
+_Noreturn void worker_run(const struct worker *);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: ISC */
+/* Figures for those who watch the service. */
+#ifndef SLIPWAY_STORE_FIGURES_H
+#define SLIPWAY_STORE_FIGURES_H
+
+#include "db/db.h"
+
+struct figures {
+	int64_t pending;
+	int64_t running;
+	int64_t oldest_seconds; /* that the oldest pending one waits */
+};
+
+extern const struct stmt *const figures_stmts[];
+
+MUSTCHECK const struct err *figures_read(struct db *, struct arena *,
+    struct figures *out);
+
+#endif

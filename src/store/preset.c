@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: ISC */
+#include "store/preset.h"
+
+#include <string.h>
+
+#include "core/str.h"
+
+#define O(m, fl, ...)                                                          \
+	FIELD(struct preset_option, m, FIELD_OUT | FIELD_IN | (fl), __VA_ARGS__)
+#define P(m, fl, ...)                                                          \
+	FIELD(struct preset, m, FIELD_OUT | FIELD_IN | (fl), __VA_ARGS__)
+#define T(m, fl, ...)                                                          \
+	FIELD(struct trigger, m, FIELD_OUT | FIELD_IN | (fl), __VA_ARGS__)
+#define KEY_ERE "[A-Za-z_][A-Za-z0-9_]{0,127}"
+
+static const char *const types[] = { "select", "multiselect", "input", NULL };
+
+static const struct field option_fields[] = {
+	O(label, FIELD_MUST | FIELD_LINE, .min = 1, .max = 200,
+	    .doc = "What a person reads."),
+	O(value, FIELD_MUST, .max = 4096, .doc = "What the variable gets."),
+	FIELD_END,
+};
+const struct shape preset_option_shape = {
+	.name = "PresetOption",
+	.fields = option_fields,
+	.size = sizeof(struct preset_option),
+};
+
+static const struct field preset_fields[] = {
+	P(key, FIELD_MUST, .max = 128, .pattern = KEY_ERE,
+	    .doc = "Name of the variable."),
+	P(label, FIELD_MUST | FIELD_LINE, .min = 1, .max = 200,
+	    .doc = "What a person reads."),
+	P(type, FIELD_MUST, .values = types,
+	    .doc = "select: one of options; multiselect: any of them, joined "
+		   "by commas; input: free text."),
+	P(options, 0, .max = 100, .shape = &preset_option_shape,
+	    .doc = "The choices."),
+	P(required, 0, .doc = "Whether a deployment must give a value."),
+	P(fallback, FIELD_NULL, .outside = "default", .max = 4096,
+	    .doc = "Value where none is given."),
+	P(description, FIELD_NULL, .max = 500, .doc = "Help for a person."),
+	P(pattern, FIELD_NULL, .max = 500,
+	    .doc = "POSIX extended regular expression that an input must "
+		   "match whole."),
+	P(secret, 0, .doc = "Whether an input's value is sealed and masked."),
+	FIELD_END,
+};
+const struct shape preset_shape = {
+	.name = "EnvPreset",
+	.fields = preset_fields,
+	.size = sizeof(struct preset),
+	.check = preset_check,
+};
+
+static const struct field trigger_fields[] = {
+	T(branch, FIELD_MUST | FIELD_LINE, .min = 1, .max = 255,
+	    .doc = "Glob of branches, such as release/*."),
+	T(pipeline_id, FIELD_MUST, .min = 1,
+	    .doc = "Pipeline of the project that a push starts."),
+	T(env_vars, FIELD_MAP, .max = 1000, .doc = "Its variables."),
+	FIELD_END,
+};
+const struct shape trigger_shape = {
+	.name = "Trigger",
+	.fields = trigger_fields,
+	.size = sizeof(struct trigger),
+	.check = trigger_check,
+};
+
+/* One fault of a preset; `member` as in JSON. */
+static void
+fault(struct faults *f, const char *pointer, const char *member,
+    const char *detail)
+{
+	faults_add(f, fault_pointer(f, pointer, member), "%s", detail);
+}
+
+static bool
+option_has(const struct preset *p, const char *value, size_t len)
+{
+	const struct preset_option *o = p->options.items;
+	size_t i;
+
+	for (i = 0; i < p->options.n; i++)
+		if (o[i].value != NULL && strlen(o[i].value) == len &&
+		    memcmp(o[i].value, value, len) == 0)
+			return true;
+	return false;
+}
+
+static void
+options_check(const struct preset *p, const char *pointer, struct faults *f)
+{
+	const struct preset_option *o = p->options.items;
+	bool many = strcmp(p->type, "multiselect") == 0;
+	size_t i, k;
+
+	if (p->options.n == 0)
+		fault(f, pointer, "options", "needs at least one option");
+	for (i = 0; i < p->options.n; i++) {
+		if (o[i].value == NULL)
+			continue;
+		if (many && strchr(o[i].value, ',') != NULL)
+			fault(f, pointer, "options",
+			    "a multiselect's values cannot hold a comma");
+		for (k = 0; k < i; k++)
+			if (str_eq(o[k].value, o[i].value)) {
+				fault(f, pointer, "options",
+				    "each value may appear once");
+				return;
+			}
+	}
+}
+
+static void
+default_check(const struct preset *p, const char *pointer, struct faults *f)
+{
+	const char *at = p->fallback;
+	size_t len;
+
+	if (at == NULL)
+		return;
+	if (strcmp(p->type, "input") == 0) {
+		if (p->pattern != NULL && !str_matches(at, p->pattern))
+			fault(f, pointer, "default", "must match the pattern");
+		return;
+	}
+	if (strcmp(p->type, "select") == 0) {
+		if (!option_has(p, at, strlen(at)))
+			fault(f, pointer, "default",
+			    "must be one of the options");
+		return;
+	}
+	for (; *at != '\0'; at += len + (at[len] == ',')) {
+		len = strcspn(at, ",");
+		if (!option_has(p, at, len)) {
+			fault(f, pointer, "default",
+			    "must be options joined by commas");
+			return;
+		}
+	}
+}
+
+void
+preset_check(const void *item, const char *pointer, struct faults *f)
+{
+	const struct preset *p = item;
+	const char *wrong;
+
+	if (p->type == NULL)
+		return;
+	if (strcmp(p->type, "input") == 0) {
+		if (p->options.n > 0)
+			fault(f, pointer, "options", "an input has none");
+		if (p->pattern != NULL &&
+		    (wrong = str_ere_fault(p->pattern)) != NULL) {
+			fault(f, pointer, "pattern", wrong);
+			return;
+		}
+		if (p->secret && p->fallback != NULL)
+			fault(f, pointer, "default",
+			    "a secret has none: it would stand here in the "
+			    "open");
+	} else {
+		options_check(p, pointer, f);
+		if (p->pattern != NULL)
+			fault(f, pointer, "pattern", "is for inputs only");
+		if (p->secret)
+			fault(f, pointer, "secret", "is for inputs only");
+	}
+	default_check(p, pointer, f);
+}
+
+void
+trigger_check(const void *item, const char *pointer, struct faults *f)
+{
+	const struct trigger *t = item;
+
+	if (t->branch != NULL && t->branch[0] == '-')
+		fault(f, pointer, "branch", "must not start with -");
+}
