@@ -192,7 +192,7 @@ main(int argc, char **argv)
 {
 	const struct command *command;
 	const char *path = NULL;
-	int opt, words;
+	int opt, words = 0;
 
 	log_init("slipway-admin", 0);
 	while ((opt = getopt(argc, argv, "+c:hV")) != -1) {

@@ -193,10 +193,12 @@ proc_no_new_privs(void)
 	return NULL;
 }
 
+enum proc_where { PROC_UNKNOWN, PROC_BELOW, PROC_OTHER };
+
 struct proc {
 	pid_t pid;
 	pid_t parent;
-	enum { PROC_UNKNOWN, PROC_BELOW, PROC_OTHER } where;
+	enum proc_where where;
 	bool dead;
 };
 static struct proc procs[PROCS_MAX];
@@ -274,7 +276,7 @@ procs_place(struct proc *start)
 {
 	struct proc *p, *next;
 	size_t steps = 0;
-	int where = PROC_OTHER;
+	enum proc_where where = PROC_OTHER;
 
 	for (p = start; p != NULL && steps <= nprocs; steps++) {
 		if (p->where != PROC_UNKNOWN) {

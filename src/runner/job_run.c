@@ -47,7 +47,7 @@ phase_set(struct running *r, enum phase phase)
 }
 
 static int
-limit(int what, int64_t most)
+limit(__rlimit_resource_t what, int64_t most)
 {
 	struct rlimit rl;
 
