@@ -110,6 +110,33 @@ for my $slug (qw(laravel symfony)) {
 	like($got->{log}, $tools ? qr/there is no (?:artisan|bin\/console)/ : qr/is not installed/, '- saying why');
 }
 
+if ($tools) {
+	# An application whose console only writes down what it was told.
+	my $console = "<?php file_put_contents(__DIR__ . '/calls', implode(' ', array_slice(\$argv, 1)) . PHP_EOL, FILE_APPEND);\n";
+	my $calls = sub { return join ' ', map { (split ' ', $_)[0] } split /\n/, slurp($_[0]) };
+	$root = Slipway::Template::room('laravel');
+	my $laravel = Slipway::Template->new('laravel', %php, artisan => $console);
+	$got = $laravel->deploy(DEPLOY_ROOT => $root);
+	like($got->{log}, qr/shared\/\.env is missing: put it there first/, 'laravel: asks for its .env');
+	spew("$root/shared/.env", "APP_ENV=production\n");
+	Slipway::Template::own("$root/shared/.env");
+	$got = $laravel->deploy(DEPLOY_ROOT => $root, RUN_MIGRATIONS => 'yes');
+	ok($got->{ok}, 'laravel: released') or diag($got->{log});
+	is($calls->("$root/current/calls"), 'storage:link optimize migrate:status migrate queue:restart',
+		'with the calls of its console in order');
+	is(slurp("$root/current/.env"), "APP_ENV=production\n", 'and its .env');
+	ok(-d "$root/shared/storage/framework/views", 'and a storage that is whole');
+	$got = $laravel->deploy(DEPLOY_ROOT => $root);
+	unlike($calls->("$root/current/calls"), qr/migrate(?!:)/, 'laravel: no migration unless asked');
+	$root = Slipway::Template::room('symfony');
+	my $symfony = Slipway::Template->new('symfony', %php, 'bin/console' => $console);
+	$got = $symfony->deploy(DEPLOY_ROOT => $root, SHARED => 'var/log', RUN_MIGRATIONS => 'yes');
+	ok($got->{ok}, 'symfony: released') or diag($got->{log});
+	is($calls->("$root/current/bin/calls"),
+		'cache:clear doctrine:migrations:status doctrine:migrations:migrate', 'with the calls of its console in order');
+	ok(-l "$root/current/var/log", 'and what is shared');
+}
+
 # --- Hugo
 $root = Slipway::Template::room('hugo');
 my $hugo = Slipway::Template->new('static-generator', 'config.toml' => "title = \"Sample\"\ndisableKinds = [\"taxonomy\", \"term\"]\n",
