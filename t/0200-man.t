@@ -108,6 +108,40 @@ while (my ($name, $status) = splice @codes, 0, 2) { $code{"$name $status"} = 1 }
 $coded{"$1 $2"} = 1 while $page{'slipway-api.7'} =~ /^\.It Li (\w+) Ta (\d{3})/mg;
 is_deeply([sort keys %coded], [sort keys %code], 'slipway-api.7 has every code of an error and no other');
 
+# --- routes
+my %route;
+for my $file (glob "$top/src/api/*.c") {
+	my $text = without_comments(slurp($file)) =~ s/"\s*"//gr;
+	my %query;
+	while ($text =~ /struct route_param (\w+)\[\] = \{(.*?)\n?\};/sg) {
+		my ($name, $list) = ($1, $2);
+		$query{$name} = [$list =~ /\.name = "(\w+)"/g];
+	}
+	my ($list) = $text =~ /struct route \w+\[\] = \{(.*?)^\};/ms or next;
+	my %method = (LIST => 'GET', SHOW => 'GET', CREATE => 'POST', CHANGE => 'PUT', REMOVE => 'DELETE');
+	while ($list =~ /\b(LIST|SHOW|CREATE|CHANGE|REMOVE)\("([^"]+)",\s*ROLE_(\w+),\s*(\w+)?/g) {
+		$route{"$method{$1} $2"} = { role => lc $3, query => $query{ $4 || '' } || [] };
+	}
+	while ($list =~ /\.method = METHOD_(\w+),\s*\.path = "([^"]+)"(.*?)\}/sg) {
+		my ($name, $rest) = ("$1 $2", $3);
+		my ($role) = $rest =~ /\.role = ROLE_(\w+)/;
+		my ($query) = $rest =~ /\.query = (\w+)/;
+		$route{$name} = { role => defined $role ? lc $role : 'open to all',
+			query => $query{ $query || '' } || [] };
+	}
+}
+cmp_ok(scalar keys %route, '>', 30, 'the table of routes is read');
+my %section;
+while ($page{'slipway-api.7'} =~ /^\.Ss ((?:GET|POST|PUT|DELETE) \S+)\n(.*?)(?=^\.S[sh])/msg) { $section{$1} = $2 }
+is_deeply([grep { !$section{$_} } sort keys %route], [], 'slipway-api.7 has every route');
+for my $name (sort keys %route) {
+	my $text = defined $section{$name} ? $section{$name} : '';
+	my $role = $route{$name}{role};
+	ok($text =~ /\(\Q$role\E(?=[ )])/, "slipway-api.7: $name: its role");
+	my @missing = grep { $text !~ /\.Va .*\b$_\b/ } grep { !/^(page|limit|cursor)$/ } @{ $route{$name}{query} };
+	is_deeply(\@missing, [], '- its parameters');
+}
+
 # --- templates
 my %template = map { m{([^/]+)/?$} && ($1 => 1) } grep { -d } glob "$top/src/templates/*";
 my ($list) = $page{'slipway-templates.7'} =~ /^\.Sh TEMPLATES\n(.*?)^\.El/ms;

@@ -8,8 +8,13 @@ use warnings;
 use Test::More;
 use Slipway::Test;
 
-# Options as a program prints them: -c, --once.
-sub options { my %o = map { $_ => 1 } $_[0] =~ /(?<![\w-])(--?[A-Za-z][\w-]*)/g; return \%o }
+# Options as a program prints them: -c, -fnV, --once.
+sub options {
+	my ($text) = @_;
+	my %o = map { $_ => 1 } $text =~ /(?<![\w-])(--[a-z][a-z-]*)/g;
+	while ($text =~ /(?<![\w-])-([A-Za-z]+)/g) { $o{"-$_"} = 1 for split //, $1 }
+	return \%o;
+}
 
 # Options of some lines of mdoc: "Fl hV" in a synopsis is -h and -V.
 sub flags {
@@ -22,25 +27,30 @@ sub flags {
 	return \%o;
 }
 
-for my $name (qw(slipway-admin)) {
+for my $name (qw(slipway-admin slipway-api slipway-job)) {
 	my $page = slurp(srcdir() . "/man/$name.8");
-	my ($status, $help, $err) = run_cmd(program($name), '-h');
-	is($status, 0, "$name -h");
-	is($err, '', '- says nothing on standard error');
+	my ($status, $help) = run_cmd(program($name), '-h');
+	if ($name ne 'slipway-admin') { # whose usage is all it says
+		($status, my $out, $help) = run_cmd(program($name), '-?');
+		$help =~ s/\A.*?(?=^usage)//ms;
+	}
 	my ($synopsis) = $page =~ /^\.Sh SYNOPSIS\n(.*?)^\.Sh/ms;
 	my ($rest) = $page =~ /^\.Sh DESCRIPTION\n(.*)/ms;
 	my $items = join "\n", $rest =~ /^(\.It .*)$/mg;
-	is_deeply(flags($items), options($help), "$name: the page explains what -h prints");
+	is_deeply(flags($items), options($help), "$name: the page explains what it takes");
 	my %short = map { $_ => 1 } grep { /^-\w$/ } keys %{ options($help) };
 	my %named = map { $_ => 1 } grep { /^-\w$/ } keys %{ flags($synopsis) };
 	is_deeply(\%named, \%short, "$name: and so does its synopsis");
-	my %said = map { $_ => 1 } $help =~ /^  ([a-z]+(?: [a-z]+)?)(?= |$)/mg;
-	my %told = map { $_ => 1 } $items =~ /^\.It Cm ([a-z]+(?: [a-z]+)?)(?= |$)/mg;
-	is_deeply(\%told, \%said, "$name: its commands");
+	if ($name eq 'slipway-admin') {
+		my @said = $help =~ /^  ([a-z]+(?: [a-z]+)?)(?= |$)/mg;
+		my @told = $items =~ /^\.It Cm ([a-z]+(?: [a-z]+)?)(?= |$)/mg;
+		is_deeply([sort @told], [sort @said], "$name: its commands");
+	}
+	next if $name eq 'slipway-job'; # which nobody starts by hand
 	my ($version) = slurp(srcdir() . '/configure.ac') =~ /AC_INIT\(\[slipway\], \[([^\]]+)\]/;
 	($status, my $out) = run_cmd(program($name), '-V');
 	is("$status $out", "0 $name $version\n", "$name -V");
-	($status, $out, $err) = run_cmd(program($name), '-?');
+	($status, $out, my $err) = run_cmd(program($name), '-?');
 	is($status >> 8, 64, "$name: an unknown option is wrong usage");
 	is($out, '', '- and goes to standard error');
 	isnt($err, '', '- with words');
