@@ -16,8 +16,6 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include <bsd/unistd.h>
-
 #include "core/log.h"
 #include "core/num.h"
 #include "core/str.h"
