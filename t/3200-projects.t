@@ -1,0 +1,206 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: ISC
+# Projects over REST, through nginx: what is taken, what is refused.
+
+use strict;
+use warnings;
+use utf8;
+use JSON::PP ();
+use Slipway::API;
+use Slipway::DB;
+use Slipway::Test;
+use Test::More;
+
+my $db = Slipway::DB->start;
+my $api = Slipway::API->start(db => $db);
+my $n = 0;
+
+# The least that a project needs, and what the test adds.
+sub body {
+	my (%more) = @_;
+	$n++;
+	return { name => "Project $n", repository => "https://git.example.org/team/p$n", %more };
+}
+
+sub pointers {
+	my ($got) = @_;
+	return join ' ', map { $_->{pointer} } @{ $got->{json}{errors} || [] };
+}
+
+# --- made
+my $got = $api->post('/api/projects', body());
+is($got->{status}, 201, 'a project is made') or diag $got->{body} // '';
+my $p = $got->{json};
+is($got->{headers}{location}, "/api/projects/$p->{id}", 'Location names it');
+like($got->{headers}{etag}, qr/^"1-[0-9a-f]{16}"$/, 'it has a strong ETag');
+is($p->{projectDir}, 'project-1', 'its directory is the name as a slug');
+is_deeply([@$p{qw(description defaultBranch)}], [undef, undef], 'what was left out is null');
+is_deeply([$p->{envPresets}, $p->{triggers}], [[], []], 'lists are empty');
+is($p->{valid}, 1, 'valid is the number 1');
+is($p->{strictEnv}, JSON::PP::false, 'strictEnv is a boolean');
+is($p->{workspaceStatus}{status}, 'not_created', 'its workspace does not exist yet');
+like($p->{createdAt}, qr/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/, 'times are RFC 3339');
+ok(!exists $p->{version}, 'the row version stays inside');
+is($api->get("/api/projects/$p->{id}")->{body}, $got->{body}, 'reading it gives the same');
+
+my $full = body(description => "Zwölf Boxkämpfer \x{1f680}", defaultBranch => 'main',
+	projectDir => 'sites/www', strictEnv => JSON::PP::true,
+	envPresets => [
+		{ key => 'STAGE', label => 'Stage', type => 'select', default => 'test',
+			options => [{ label => 'Test', value => 'test' }, { label => 'Live', value => 'live' }] },
+		{ key => 'PARTS', label => 'Parts', type => 'multiselect', required => JSON::PP::true,
+			options => [{ label => 'A', value => 'a' }, { label => 'B', value => 'b' }] },
+		{ key => 'NOTE', label => 'Note', type => 'input', pattern => '[a-z]+' },
+	]);
+$got = $api->post('/api/projects', $full);
+is($got->{status}, 201, 'with all there is') or diag $got->{body};
+is($got->{json}{description}, $full->{description}, 'text comes back as it was sent');
+is($got->{json}{envPresets}[0]{default}, 'test', 'presets keep their default');
+is($got->{json}{projectDir}, 'sites/www', 'the directory is the one asked for');
+
+# --- refused
+for my $case (
+	[{}, '/name /repository', 'nothing'],
+	[body(name => ''), '/name', 'an empty name'],
+	[body(name => 'x' x 101), '/name', 'a long name'],
+	[body(name => "a\nb"), '/name', 'a name of two lines'],
+	[body(name => 7), '/name', 'a number for a name'],
+	[body(description => 'x' x 501), '/description', 'a long description'],
+	[body(strictEnv => 'yes'), '/strictEnv', 'text for a boolean'],
+	[body(env => 'production'), '/env', 'the former member env'],
+	[body(valid => 0), '/valid', 'valid, which the service sets'],
+	[body(id => 7), '/id', 'an id'],
+	[body(projectDir => '../x'), '/projectDir', 'a directory above'],
+	[body(projectDir => '/etc'), '/projectDir', 'an absolute directory'],
+	[body(projectDir => 'a/./b'), '/projectDir', 'a dot'],
+	[body(projectDir => 'a//b'), '/projectDir', 'an empty part'],
+	[body(projectDir => '-rf'), '/projectDir', 'a directory like an option'],
+	[body(projectDir => 'a b'), '/projectDir', 'a blank'],
+	[body(defaultBranch => '-x'), '/defaultBranch', 'a branch like an option'],
+	[body(defaultBranch => 'a..b'), '/defaultBranch', 'a range for a branch'],
+	[body(envPresets => {}), '/envPresets', 'an object for presets'],
+	[body(envPresets => [{ key => '1X', label => 'x', type => 'input' }]), '/envPresets/0/key', 'a bad key'],
+	[body(envPresets => [{ key => 'X', label => 'x', type => 'radio' }]), '/envPresets/0/type', 'an unknown type'],
+	[body(envPresets => [{ key => 'X', label => 'x', type => 'select' }]), '/envPresets/0/options', 'no options'],
+	[body(envPresets => [{ key => 'X', label => 'x', type => 'input', pattern => '(' }]),
+		'/envPresets/0/pattern', 'a pattern that does not compile'],
+	[body(envPresets => [map { { key => 'X', label => 'x', type => 'input' } } 1, 2]),
+		'/envPresets/1/key', 'a key twice'],
+	[body(triggers => [{ branch => 'main', pipelineId => 1 }]), '/triggers/0/pipelineId',
+		'a trigger of a pipeline that is not there'],
+) {
+	my ($body, $want, $name) = @$case;
+	$got = $api->post('/api/projects', $body);
+	is("$got->{status} " . pointers($got), "422 $want", "$name is refused")
+	    or diag $got->{body};
+}
+for my $url (
+	'git.example.org/a/b', 'https://git.example.org', 'https://git.example.org/a',
+	'https://evil.example.com/a/b', 'https://git.example.org.evil.com/a/b',
+	'https://git.example.org@evil.example.com/a/b', 'https://user:pw@git.example.org/a/b',
+	'https://token@git.example.org/a/b', 'http://git.example.org/a/b',
+	'file:///etc/a', '/srv/git/a', '--upload-pack=id', '-x', 'ext::sh -c id',
+	'https://git.example.org/a/../b', 'https://git.example.org/a/b?x=1',
+	'https://git.example.org/a/b#x', "https://git.example.org/a/b\n", 'https://git.example.org/a b/c',
+	'https://git.example.org/a/%2e%2e', 'https://git.example.org//a/b', 'ssh://-oProxyCommand=x/a/b',
+	'git@git.example.org:-x/b', '-git@git.example.org:a/b', 'ssh://git:pw@git.example.org/a/b',
+	'https://git.example.org:0/a/b', 'https://[::1]/a/b', 'https://127.0.0.1/a/b', 'javascript:alert(1)',
+	"https://git.example.org/a/\$(id)", 'https://git.example.org/a/b/..', '',
+) {
+	$got = $api->post('/api/projects', body(repository => $url));
+	is("$got->{status} " . pointers($got), '422 /repository',
+	    'refused as a repository: ' . JSON::PP->new->allow_nonref->encode($url));
+}
+for my $url (
+	'https://git.example.org/a/b.git', 'https://GIT.example.org/a/b', 'https://git.example.org/g/sub/b',
+	'ssh://git@git.example.org:2222/a/b.git', 'ssh://git.example.org/a/b', 'git@git.example.org:a/b.git',
+	'https://git.example.org:8443/a/b', 'https://git.example.org/a-b_c/d.e+f',
+) {
+	is($api->post('/api/projects', body(repository => $url))->{status}, 201, "taken: $url");
+}
+
+# --- unique
+$got = $api->post('/api/projects', body(name => 'PROJECT 1', projectDir => 'other'));
+is("$got->{status} " . pointers($got), '409 /name', 'a name that differs by case only is taken');
+$got = $api->post('/api/projects', body(projectDir => 'project-1'));
+is("$got->{status} " . pointers($got), '409 /projectDir', 'a directory is taken');
+like($got->{json}{detail}, qr/Project 1/, 'and says by whom');
+$got = $api->post('/api/projects', body(projectDir => 'sites/www/blog'));
+is("$got->{status} " . pointers($got), '409 /projectDir', 'so is one inside it');
+$got = $api->post('/api/projects', body(projectDir => 'sites'));
+is("$got->{status} " . pointers($got), '409 /projectDir', 'and one around it');
+is($api->post('/api/projects', body(projectDir => 'sites/www2'))->{status}, 201, 'a neighbour is free');
+is($api->post('/api/projects', body(projectDir => 'sit'))->{status}, 201, 'so is the start of its name');
+
+# --- changed
+my $path = "/api/projects/$p->{id}";
+$got = $api->put($path, { description => 'new' });
+is($got->{status}, 200, 'a part is changed') or diag $got->{body};
+is_deeply([@{ $got->{json} }{qw(name description)}], [$p->{name}, 'new'], 'the rest stays');
+like($got->{headers}{etag}, qr/^"2-/, 'the ETag counts it');
+is($api->put($path, { description => undef })->{json}{description}, undef, 'null clears');
+$got = $api->put($path, { name => undef });
+is("$got->{status} " . pointers($got), '422 /name', 'null does not clear what is needed');
+$got = $api->put($path, { projectDir => 'elsewhere' });
+is("$got->{status} " . pointers($got), '422 /projectDir', 'the directory cannot be changed');
+is($api->put($path, { projectDir => 'project-1' })->{status}, 200, 'the same one may be sent');
+$got = $api->put($path, { name => 'Project 2' });
+is("$got->{status} " . pointers($got), '409 /name', 'a taken name is refused');
+is($api->put($path, { name => 'Project 1' })->{status}, 200, "one's own is not taken");
+is($api->put('/api/projects/999999', { name => 'x' })->{status}, 404, 'one that is not there');
+is($api->put($path, {})->{status}, 200, 'an empty change is one');
+my $pipe = $api->post('/api/pipelines', { projectId => $p->{id}, name => 'deploy',
+	steps => [{ name => 's', script => 'true' }] })->{json};
+is($api->put($path, { triggers => [{ branch => 'main', pipelineId => $pipe->{id} }] })->{status}, 200,
+    'a trigger of its own pipeline');
+
+# --- listed
+$got = $api->get('/api/projects?limit=2');
+is($got->{status}, 200, 'projects are listed');
+is_deeply([sort keys %{ $got->{json} }], [qw(data pagination)], 'in the envelope');
+is(scalar @{ $got->{json}{data} }, 2, 'as many as asked for');
+ok(!exists $got->{json}{data}[0]{workspaceStatus}, 'without what only the single read has');
+$api->post('/api/projects', body(name => '100%_sure!'));
+for my $case (['%25', 1], ['_', 1], ['!', 1], ['sure', 1], ['SURE', 1], ['%25%25', 0], ['project%201', 0]) {
+	my ($name, $exact) = @$case;
+	$got = $api->get("/api/projects?name=$name");
+	if ($exact) { is($got->{json}{pagination}{total}, 1, "name=$name finds one") }
+	else { isnt($got->{json}{pagination}{total}, undef, "name=$name answers") }
+}
+is($api->get('/api/projects?name=%25%25')->{json}{pagination}{total}, 0, 'wildcards are literal');
+my $names = $api->get('/projects');
+is(ref $names->{json}, 'ARRAY', '/projects is an array');
+like($names->{body}, qr/\{"id":"\d+","name":"/, 'of texts');
+is($api->as('none')->get('/projects')->{status}, 401, 'not for all');
+
+# --- deleted
+my $doomed = $api->post('/api/projects', body(name => 'Doomed', projectDir => 'doomed'))->{json};
+my $with = $api->post('/api/pipelines', { projectId => $doomed->{id}, name => 'x',
+	steps => [{ name => 's', script => 'true' }] })->{json};
+$db->sql("INSERT INTO deployment (project_id, pipeline_id, `trigger`) VALUES ($doomed->{id}, $with->{id}, 'manual')");
+$got = $api->delete("/api/projects/$doomed->{id}", { 'If-Match' => '"7-0000000000000000"' });
+is($got->{status}, 412, 'not if it has changed');
+$got = $api->delete("/api/projects/$doomed->{id}");
+is($got->{status}, 204, 'a project is deleted');
+is($got->{body}, '', 'without a word');
+is($api->get("/api/projects/$doomed->{id}")->{status}, 404, 'it is gone');
+is($api->delete("/api/projects/$doomed->{id}")->{status}, 404, 'it cannot be deleted twice');
+is($api->get("/api/pipelines/$with->{id}")->{status}, 404, 'its pipeline is gone');
+is($api->get("/api/steps/$with->{steps}[0]{id}")->{status}, 404, 'so are its steps');
+like($db->sql("SELECT status, reason FROM deployment WHERE project_id = $doomed->{id}"),
+    qr/canceled\s+project_deleted/, 'what waited is canceled');
+like($db->sql("SELECT valid FROM project WHERE id = $doomed->{id}"), qr/0/, 'the record is kept');
+is($api->post('/api/projects', body(name => 'Doomed', projectDir => 'doomed'))->{status}, 201,
+    'name and directory are free again');
+
+$db->sql("REPLACE INTO workspace (project_id, status, branch, dirty, size_bytes) VALUES ($p->{id}, 'ready', 'main', 1, 12)");
+my $before = $api->get($path);
+is_deeply([@{ $before->{json}{workspaceStatus} }{qw(status branch dirty sizeBytes)}],
+    ['ready', 'main', JSON::PP::true, 12], 'the workspace is as its runner saw it');
+$db->sql("UPDATE workspace SET dirty = 0");
+is($api->get($path, { 'If-None-Match' => $before->{headers}{etag} })->{status}, 200,
+    'a change there is a new answer');
+is($api->put($path, { description => 'x' }, { 'If-Match' => $before->{headers}{etag} })->{status}, 200,
+    'but no change of the project');
+
+done_testing;

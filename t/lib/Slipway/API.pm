@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: ISC
+package Slipway::API;
+
+# slipway-api behind nginx with TLS, both of the test's own, from the nginx
+# files that are shipped.
+#
+#   my $api = Slipway::API->start(db => $db, conf => "[api]\nworkers = 2\n");
+#   my $got = $api->post('/api/projects', { name => 'a', … });
+#   $got->{status}, $got->{headers}{etag}, $got->{json}, $got->{body}
+#
+# Requests carry the token of an admin, unless as() or a header says otherwise.
+
+use strict;
+use warnings;
+use Digest::SHA qw(sha256_hex);
+use HTTP::Tiny;
+use IO::Socket::SSL ();
+use JSON::PP ();
+use Slipway::Test;
+
+my $made = 0;
+my $json = JSON::PP->new->utf8->canonical->allow_nonref;
+
+sub start {
+	my ($class, %opt) = @_;
+	my $n = ++$made;
+	my $dir = tempdir() . "/api$n";
+	my $self = bless { dir => $dir, n => $n, db => $opt{db}, tokens => {},
+		port => free_port(), extra => $opt{conf} || '' }, $class;
+	mkdir $dir, 0777 or die "$dir: $!";
+	chmod 0777, $dir or die "$dir: $!";
+	$opt{db}->migrate if !$opt{migrated};
+	$self->write_conf;
+	$self->start_api;
+	$self->start_nginx if !$opt{no_nginx};
+	return $self;
+}
+
+sub dir { my ($self) = @_; return $self->{dir} }
+sub pid { my ($self) = @_; return $self->{pid} }
+sub nginx_pid { my ($self) = @_; return $self->{nginx} }
+sub socket { my ($self, $name) = @_; return "$self->{dir}/" . ($name || 'api') . '.sock' }
+sub url { my ($self) = @_; return "https://localhost:$self->{port}" }
+sub cacert { my ($self) = @_; return "$self->{dir}/cert.pem" }
+sub conf_file { my ($self) = @_; return "$self->{dir}/slipway.conf" }
+sub log { my ($self) = @_; return slurp(tempdir() . "/slipway-api-$self->{n}.log") }
+
+# The same key may stand in the text that the test gives; it comes later and
+# wins.
+sub write_conf {
+	my ($self, $extra) = @_;
+	my $dir = $self->{dir};
+	$self->{extra} = $extra if defined $extra;
+	my $user = is_root() ? "user = nobody\nsocket_group = www-data\n" : '';
+	my $runner = $self->{extra} =~ /^wake_socket/m ? '' : "wake_socket = $dir/wake.sock\n";
+	spew($self->conf_file, $self->{db}->conf . <<"CONF", 0644);
+[api]
+socket = $dir/api.sock
+slow_socket = $dir/slow.sock
+log_socket = $dir/log.sock
+workers = 3
+slow_workers = 1
+log_workers = 2
+templates = @{[srcdir()]}/src/templates
+$user\[gitserver]
+allowed_hosts = git.example.org
+[secrets]
+key_file = $dir/secret.key
+[runner]
+$runner\[log]
+debug = yes
+$self->{extra}
+CONF
+	return $self;
+}
+
+sub start_api {
+	my ($self) = @_;
+	$self->{pid} = start_process({ name => "slipway-api-$self->{n}" },
+	    program('slipway-api'), '-c', $self->conf_file);
+	poll(15, sub { -S $self->socket || waitpid($self->{pid}, POSIX::WNOHANG()) != 0 });
+	die "slipway-api did not start:\n" . $self->log if !-S $self->socket;
+	return $self;
+}
+
+sub stop_api { my ($self, $signal) = @_; return stop_process($self->{pid}, $signal) }
+
+sub workers {
+	my ($self) = @_;
+	my $pid = $self->{pid};
+	return split ' ', slurp("/proc/$pid/task/$pid/children") || '';
+}
+
+# One of the nginx files, for this test's directory, port and certificate.
+sub nginx_file {
+	my ($self, $name) = @_;
+	my $dir = $self->{dir};
+	my $path = srcdir() . "/nginx/$name";
+	my $text = slurp(-e $path ? $path : "$path.in");
+	die "$path is missing" if !defined $text;
+	$text =~ s{\@pkgdatadir\@/nginx}{$dir}g;
+	$text =~ s{/run/slipway/}{$dir/}g;
+	$text =~ s{^\s*listen \[::\].*\n}{}mg;
+	$text =~ s{listen 443 }{listen 127.0.0.1:$self->{port} };
+	$text =~ s{listen 80;}{listen unix:$dir/plain.sock;};
+	$text =~ s{slipway\.example\.org}{localhost}g;
+	$text =~ s{/etc/ssl/certs/slipway\.pem}{$dir/cert.pem};
+	$text =~ s{/etc/ssl/private/slipway\.key}{$dir/cert.key};
+	return spew("$dir/$name", $text, 0644);
+}
+
+sub start_nginx {
+	my ($self) = @_;
+	my $dir = $self->{dir};
+	my ($status, undef, $err) = run_cmd('openssl', 'req', '-x509', '-newkey',
+	    'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2',
+	    '-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost',
+	    '-keyout', "$dir/cert.key", '-out', "$dir/cert.pem");
+	die "openssl: $err" if $status != 0;
+	$self->nginx_file($_) for qw(slipway-http.conf slipway-fastcgi.conf
+	    slipway-locations.conf slipway-site.conf);
+	my $user = is_root() ? "user www-data;\n" : '';
+	spew("$dir/nginx.conf", <<"CONF");
+${user}worker_processes 1;
+pid $dir/nginx.pid;
+error_log $dir/nginx.err;
+daemon off;
+events { worker_connections 2048; }
+http {
+	client_body_temp_path $dir/tmp-body;
+	proxy_temp_path $dir/tmp-proxy;
+	fastcgi_temp_path $dir/tmp-fastcgi;
+	uwsgi_temp_path $dir/tmp-uwsgi;
+	scgi_temp_path $dir/tmp-scgi;
+	access_log $dir/nginx.log;
+	include $dir/slipway-http.conf;
+	include $dir/slipway-site.conf;
+}
+CONF
+	$self->{nginx} = start_process({ name => "nginx-$self->{n}" }, 'nginx',
+	    '-c', "$dir/nginx.conf", '-e', "$dir/nginx.err", '-p', $dir);
+	my $up = poll(15, sub {
+		IO::Socket::INET->new(PeerAddr => "127.0.0.1:$self->{port}");
+	});
+	die 'nginx did not start: ' . (slurp("$dir/nginx.err") || '') if !$up;
+	return $self;
+}
+
+# A token of a user with this role, made directly in the database once.
+sub token {
+	my ($self, $role) = @_;
+	$role ||= 'admin';
+	return $self->{tokens}{$role} ||= $self->new_token($role, "t-$role");
+}
+
+sub new_token {
+	my ($self, $role, $username) = @_;
+	my $token = 'slw_' . sha256_hex("$role $username " . rand);
+	my $hash = sha256_hex($token);
+	$self->{db}->sql("INSERT IGNORE INTO user (username, role) VALUES ('$username', '$role');"
+	    . "INSERT INTO api_token (user_id, name, role, hash) SELECT id, 'test', '$role', '$hash'"
+	    . " FROM user WHERE live_username = '$username'");
+	return $token;
+}
+
+# The same service, with requests of another role; 'none' sends no token.
+sub as {
+	my ($self, $role) = @_;
+	return bless { %$self, role => $role, parent => $self }, ref $self;
+}
+
+sub get { my ($self, $path, $headers) = @_; return $self->request('GET', $path, undef, $headers) }
+sub head { my ($self, $path, $headers) = @_; return $self->request('HEAD', $path, undef, $headers) }
+sub delete { my ($self, $path, $headers) = @_; return $self->request('DELETE', $path, undef, $headers) }
+sub post { my ($self, $path, $body, $headers) = @_; return $self->request('POST', $path, $body, $headers) }
+sub put { my ($self, $path, $body, $headers) = @_; return $self->request('PUT', $path, $body, $headers) }
+
+# A body that is a reference goes as JSON, text goes as it is.
+sub request {
+	my ($self, $method, $path, $body, $headers) = @_;
+	my %head = map { lc $_ => $headers->{$_} } keys %{ $headers || {} };
+	my $role = $self->{role} || 'admin';
+	$head{authorization} = 'Bearer ' . ($self->{parent} || $self)->token($role)
+	    if !exists $head{authorization} && $role ne 'none';
+	my %arg;
+	if (defined $body) {
+		$arg{content} = ref $body ? $json->encode($body) : $body;
+		$head{'content-type'} = 'application/json' if !exists $head{'content-type'};
+	}
+	delete $head{$_} for grep { !defined $head{$_} } keys %head;
+	my $http = ($self->{parent} || $self)->{http} ||= HTTP::Tiny->new(timeout => 60,
+	    max_redirect => 0, keep_alive => 1, verify_SSL => 1,
+	    SSL_options => { SSL_ca_file => $self->cacert });
+	my $got = $http->request($method, $self->url . $path, { headers => \%head, %arg });
+	my $type = $got->{headers}{'content-type'} || '';
+	my $parsed = $type =~ m{^application/(?:problem\+)?json} && length $got->{content}
+	    ? eval { $json->decode($got->{content}) } : undef;
+	return { status => $got->{status}, headers => $got->{headers},
+		body => defined $got->{content} ? $got->{content} : '', json => $parsed };
+}
+
+sub stop {
+	my ($self) = @_;
+	stop_process($self->{nginx}) if $self->{nginx};
+	return stop_process($self->{pid});
+}
+
+1;
