@@ -88,6 +88,8 @@ for my $case (
 	['a relative directory', { DEPLOY_ROOT => 'srv/www' }, qr/absolute path/],
 	['a top directory', { DEPLOY_ROOT => '/srv' }, qr/absolute path/],
 	['a directory with ..', { DEPLOY_ROOT => "$root/../x" }, qr/must not hold \.\./],
+	['the checkout itself', { DEPLOY_ROOT => $site->work }, qr/must not lie in the checkout/],
+	['a directory of the checkout', { DEPLOY_ROOT => $site->work . '/out' }, qr/must not lie in the checkout/],
 	['a source outside', { SOURCE_DIR => '/etc' }, qr/SOURCE_DIR must be/],
 	['a source that climbs', { SOURCE_DIR => '../site' }, qr/SOURCE_DIR must be/],
 	['a source that is not there', { SOURCE_DIR => 'dist' }, qr/no directory dist/],

@@ -73,6 +73,7 @@ ok(!-e "$target/old.html", 'unless DELETE is chosen');
 for my $case (
 	['no directory', { DEPLOY_DIR => undef }, qr/set DEPLOY_DIR/],
 	['a top directory', { DEPLOY_DIR => '/usr' }, qr/absolute path/],
+	['the checkout itself', { DEPLOY_DIR => $simple->work }, qr/must not lie in the checkout/],
 	['an option', { DEPLOY_DIR => '--delete' }, qr/absolute path/],
 	['a climbing directory', { DEPLOY_DIR => "$target/../../x" }, qr/absolute path/],
 	['a source outside', { SOURCE_DIR => '/etc' }, qr/of the checkout/],

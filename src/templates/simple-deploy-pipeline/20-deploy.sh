@@ -9,6 +9,8 @@ need() { command -v "$1" >/dev/null || die "$1 is not installed on the runner: a
 need rsync rsync
 [[ ${DEPLOY_DIR:?set DEPLOY_DIR, for example /srv/www/example.org} =~ ^/[^/]+/[^/]+ && $DEPLOY_DIR != *..* ]] ||
 	die "DEPLOY_DIR must be an absolute path below a top directory, such as /srv/www/example.org"
+[[ $DEPLOY_DIR/ != "${SLIPWAY_WORKSPACE:?}"/* ]] ||
+	die "DEPLOY_DIR must not lie in the checkout, which is cleaned each time"
 source=${SOURCE_DIR:-.}
 [[ $source != /* && $source != *..* ]] || die "SOURCE_DIR must be a directory of the checkout"
 [ -d "$source" ] || die "there is no directory $source in the checkout"

@@ -21,8 +21,9 @@ ssh=(ssh -o BatchMode=yes -o StrictHostKeyChecking=yes -o ConnectTimeout=10 -o I
 	-o "UserKnownHostsFile=${KNOWN_HOSTS:?}" -i "${SSH_KEY_FILE:?}")
 [ -z "${SSH_PORT:-}" ] || ssh+=(-p "$SSH_PORT")
 [ "${DRY_RUN:-no}" != yes ] || exit 0
+failed=no
 for host in "${hosts[@]}"; do
-	"${ssh[@]}" -- "$host" bash -s -- "$REMOTE_DIR" "$id" <<'REMOTE' || echo "$host: could not be rolled back" >&2
+	if "${ssh[@]}" -- "$host" bash -s -- "$REMOTE_DIR" "$id" <<'REMOTE'
 set -euo pipefail
 cd -- "$1"
 if [ "$(readlink -- current || true)" = "releases/$2" ]; then
@@ -31,5 +32,11 @@ if [ "$(readlink -- current || true)" = "releases/$2" ]; then
 fi
 rm -rf -- "releases/$2"
 REMOTE
-	echo "$host: done"
+	then
+		echo "$host: as before"
+	else
+		echo "$host: could not be rolled back" >&2
+		failed=yes
+	fi
 done
+[ "$failed" = no ]

@@ -10,6 +10,8 @@ need() { command -v "$1" >/dev/null || die "$1 is not installed on the runner: a
 [[ ${DEPLOY_ROOT:?set DEPLOY_ROOT, for example /srv/www/example.org} =~ ^/[^/]+/[^/]+ ]] ||
 	die "DEPLOY_ROOT must be an absolute path below a top directory, such as /srv/www/example.org"
 [[ $DEPLOY_ROOT != *..* ]] || die "DEPLOY_ROOT must not hold .."
+[[ $DEPLOY_ROOT/ != "${SLIPWAY_WORKSPACE:?}"/* ]] ||
+	die "DEPLOY_ROOT must not lie in the checkout, which is cleaned each time"
 release=$DEPLOY_ROOT/releases/${SLIPWAY_DEPLOYMENT_ID:?}
 need rsync rsync
 source=build-site
