@@ -27,13 +27,10 @@ sub flags {
 	return \%o;
 }
 
-for my $name (qw(slipway-admin slipway-api slipway-job)) {
+for my $name (qw(slipway-admin slipway-api slipway-job slipway-runner)) {
 	my $page = slurp(srcdir() . "/man/$name.8");
-	my ($status, $help) = run_cmd(program($name), '-h');
-	if ($name ne 'slipway-admin') { # whose usage is all it says
-		($status, my $out, $help) = run_cmd(program($name), '-?');
-		$help =~ s/\A.*?(?=^usage)//ms;
-	}
+	my ($status, $help, $err) = run_cmd(program($name), '-h');
+	$help = "$help$err" =~ s/\A.*?(?=^usage)//msr;
 	my ($synopsis) = $page =~ /^\.Sh SYNOPSIS\n(.*?)^\.Sh/ms;
 	my ($rest) = $page =~ /^\.Sh DESCRIPTION\n(.*)/ms;
 	my $items = join "\n", $rest =~ /^(\.It .*)$/mg;
@@ -50,7 +47,7 @@ for my $name (qw(slipway-admin slipway-api slipway-job)) {
 	my ($version) = slurp(srcdir() . '/configure.ac') =~ /AC_INIT\(\[slipway\], \[([^\]]+)\]/;
 	($status, my $out) = run_cmd(program($name), '-V');
 	is("$status $out", "0 $name $version\n", "$name -V");
-	($status, $out, my $err) = run_cmd(program($name), '-?');
+	($status, $out, $err) = run_cmd(program($name), '-?');
 	is($status >> 8, 64, "$name: an unknown option is wrong usage");
 	is($out, '', '- and goes to standard error');
 	isnt($err, '', '- with words');
