@@ -59,7 +59,7 @@ my %files = (
 my $system = qr{^(?:sys|linux|netinet|arpa|net)/|^(?:
 	assert|ctype|dirent|endian|err|errno|fcntl|fnmatch|ftw|getopt|glob|grp|
 	ifaddrs|inttypes|limits|locale|math|netdb|poll|pwd|regex|sched|setjmp|
-	signal|spawn|stdalign|stdarg|stdbool|stddef|stdint|stdio|stdlib|string|
+	signal|spawn|stdalign|stdatomic|stdarg|stdbool|stddef|stdint|stdio|stdlib|string|
 	strings|sysexits|syslog|termios|time|unistd|utime|wchar)\.h$}x;
 sub includes_wrong {
 	my ($file) = @_;
@@ -93,7 +93,7 @@ my %banned = (
 	'strtol strtoll strtoul strtoull atoi atol atof sscanf strtonum'
 	    => [qw(src/core/num.c)],
 	'alloca' => [],
-	'exit' => [qr{/(?:main|monitor|admin|slipway|job|dispatch)[^/]*\.c$},
+	'exit' => [qr{/(?:main|monitor|admin|slipway|job|dispatch|worker)[^/]*\.c$},
 	    qw(src/core/arena.c src/core/log.c)],
 	'sleep usleep' => [],
 	'strcpy strcat strncpy strncat sprintf vsprintf strtok strtok_r gets mktemp tmpnam gmtime localtime ctime asctime system popen signal'
