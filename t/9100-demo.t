@@ -19,7 +19,7 @@ is($status, 0, 'there is a copy of the tree');
 # The parts of the tree that a demo uses; a build beside them may be large.
 sub copy_source {
 	my $dir = tempdir() . '/source';
-	run_cmd('sh', '-c', 'mkdir -p "$1"/t && cd "$0" && cp bootstrap configure.ac "$1" && cp t/demo.sh "$1"/t',
+	run_cmd('sh', '-c', 'mkdir -p "$1"/t && cd "$0" && cp bootstrap configure.ac "$1" && cp t/demo.sh "$1"/t && cp -R nginx "$1"',
 	    $top, $dir);
 	return $dir;
 }

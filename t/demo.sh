@@ -239,7 +239,7 @@ pick_port() {
 }
 
 start_nginx() {
-	local user=
+	local user='' file
 	say "starting nginx with TLS on 127.0.0.1:$port"
 	run "$logs/openssl.log" openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 \
 	    -nodes -days 30 -subj "/CN=slipway demo" \
@@ -247,9 +247,16 @@ start_nginx() {
 	    -keyout "$place/tls/key.pem" -out "$place/tls/cert.pem"
 	chmod 600 "$place/tls/key.pem"
 	[ "$uid" != 0 ] || user="user www-data;"
-	sed -e "s|/run/slipway/|$place/run/api/|g" \
-	    -e "s|127\.0\.0\.1:443|127.0.0.1:$port|g" \
-	    "$place/usr/share/slipway/nginx/slipway.conf" >"$place/etc/site.conf"
+	# The site that is shipped, with this place's names in it.
+	for file in site.conf.in locations.conf.in http.conf fastcgi.conf; do
+		sed -e "s|@pkgdatadir@/nginx|$place/etc|" -e "s|/run/slipway/|$place/run/api/|" \
+		    -e '/listen \[::\]/d' -e "s|listen 80;|listen unix:$place/run/plain.sock;|" \
+		    -e "s|listen 443 |listen 127.0.0.1:$port |" \
+		    -e "s|server_name [^;]*;.*|server_name localhost 127.0.0.1;|" \
+		    -e "s|/etc/ssl/certs/slipway.pem|$place/tls/cert.pem|" \
+		    -e "s|/etc/ssl/private/slipway.key|$place/tls/key.pem|" \
+		    "nginx/slipway-$file" >"$place/etc/slipway-${file%.in}"
+	done
 	cat >"$place/etc/nginx.conf" <<-CONF
 	$user
 	daemon off;
@@ -264,7 +271,8 @@ start_nginx() {
 		proxy_temp_path $place/tmp/proxy;
 		scgi_temp_path $place/tmp/scgi;
 		uwsgi_temp_path $place/tmp/uwsgi;
-		include $place/etc/site.conf;
+		include $place/etc/slipway-http.conf;
+		include $place/etc/slipway-site.conf;
 	}
 	CONF
 	run "$logs/nginx-test.log" nginx -t -e "$logs/nginx-error.log" \
@@ -278,7 +286,9 @@ start_service() {
 	run "$logs/migrate.log" "$admin" -c "$conf" migrate
 	say "starting the API and the runner"
 	start api "$place/usr/sbin/slipway-api" -c "$conf"
-	start runner "$place/usr/sbin/slipway-runner" -c "$conf" -L "$place/usr/libexec/slipway"
+	start runner "$place/usr/sbin/slipway-runner" -c "$conf" \
+	    -d "$place/usr/libexec/slipway/slipway-dispatch" \
+	    -j "$place/usr/libexec/slipway/slipway-job"
 	start_nginx
 	url=https://127.0.0.1:$port
 	ready nginx nginx 20 port_taken "$port"
@@ -313,8 +323,11 @@ api() {
 
 # The first number that a body has under the name.
 number() {
-	sed -n "s/^{[^}]*\"$1\":\([0-9]*\).*/\1/p;q" | grep . ||
-		die "an answer of the API has no $1; see $logs/"
+	local body
+	body=$(cat)
+	[ -n "$body" ] || exit 70
+	printf '%s\n' "$body" | sed -n "s/^{[^}]*\"$1\":\([0-9]*\).*/\1/p;q" | grep . ||
+		die "an answer of the API has no $1: $body"
 }
 
 sample_repository() {

@@ -97,7 +97,8 @@ silence_set(int fd, int64_t ms)
 	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
 }
 
-/* Fills rq->in; false if something that matters was sent twice. */
+/* Fills rq->in with copies, which outlive libfcgi's; false if something that
+ * matters was sent twice. */
 static bool
 params_take(struct req *rq)
 {
@@ -115,7 +116,8 @@ params_take(struct req *rq)
 			if (rq->in[params[i].at] != NULL)
 				once = false;
 			if ((*env)[len + 1] != '\0')
-				rq->in[params[i].at] = *env + len + 1;
+				rq->in[params[i].at] = arena_strdup(rq->a,
+				    *env + len + 1);
 		}
 	return once;
 }
