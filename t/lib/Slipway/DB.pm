@@ -140,7 +140,8 @@ sub conf {
 # The file of that section alone.
 sub conf_file {
 	my ($self, %opt) = @_;
-	return spew("$self->{dir}/slipway.conf", $self->conf(%opt), 0600);
+	my $n = ++$self->{confs}; # a program may still read the last one
+	return spew("$self->{dir}/slipway$n.conf", $self->conf(%opt), 0600);
 }
 
 sub migrate {

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: ISC
+package Slipway::Proxy;
+
+# Between a client and MariaDB, on a unix socket: passes packets on, and cuts
+# connections where it is told.
+#
+#   my $proxy = Slipway::Proxy->start($db->socket);
+#   $proxy->plan('commit before');   the next COMMIT does not get through
+#   $proxy->plan('commit after');    it gets through, its answer is not awaited
+#   $proxy->plan('commit answer');   it is answered, but the answer is dropped
+#   $proxy->plan('packet 7 after');  the client's 7th packet from now on
+#   $proxy->plan('silent');          takes connections and says nothing
+#   $proxy->plan('pass');
+#
+# A cut happens once; `pass` is the plan after it.
+
+use strict;
+use warnings;
+use IO::Select;
+use IO::Socket::UNIX;
+use POSIX ();
+use Slipway::Test;
+
+my $made = 0;
+
+sub start {
+	my ($class, $to) = @_;
+	my $dir = tempdir();
+	my $self = bless { socket => "$dir/proxy" . ++$made, to => $to,
+		plan => "$dir/proxy$made.plan", cuts => "$dir/proxy$made.cuts" }, $class;
+	$self->plan('pass');
+	my $listen = IO::Socket::UNIX->new(Local => $self->{socket}, Listen => 16)
+	    or die "$self->{socket}: $!";
+	my $parent = $$;
+	$self->{pid} = fork;
+	die "fork: $!" if !defined $self->{pid};
+	if ($self->{pid} == 0) {
+		local $SIG{PIPE} = 'IGNORE';
+		eval { $self->_serve($listen, $parent) };
+		POSIX::_exit(0);
+	}
+	close $listen;
+	return $self;
+}
+
+sub socket { my ($self) = @_; return $self->{socket} }
+
+sub plan {
+	my ($self, $plan) = @_;
+	spew("$self->{plan}.new", $plan);
+	rename "$self->{plan}.new", $self->{plan} or die "$self->{plan}: $!";
+	return $self;
+}
+
+# How many cuts there were.
+sub cuts {
+	my ($self) = @_;
+	my $text = slurp($self->{cuts});
+	return defined $text ? ($text =~ tr/\n//) : 0;
+}
+
+sub stop {
+	my ($self) = @_;
+	kill 'KILL', $self->{pid};
+	waitpid $self->{pid}, 0;
+	return;
+}
+
+sub _serve {
+	my ($self, $listen, $parent) = @_;
+	$self->{select} = IO::Select->new($listen);
+	while (getppid == $parent) {
+		for my $fh ($self->{select}->can_read(0.2)) {
+			if ($fh == $listen) { $self->_accept($listen) }
+			elsif ($self->{pair}{$fh}) { $self->_pump($fh) }
+		}
+	}
+	return;
+}
+
+sub _accept {
+	my ($self, $listen) = @_;
+	my $client = $listen->accept or return;
+	my $plan = slurp($self->{plan});
+	if ($plan eq 'silent') { push @{ $self->{mute} }, $client; return }
+	my $server = IO::Socket::UNIX->new(Peer => $self->{to}) or return;
+	my $pair = { client => $client, server => $server, buffer => '' };
+	$self->{pair}{$_} = $pair for $client, $server;
+	$self->{select}->add($client, $server);
+	return;
+}
+
+sub _drop {
+	my ($self, $pair) = @_;
+	for my $fh (@$pair{qw(client server)}) {
+		$self->{select}->remove($fh);
+		delete $self->{pair}{$fh};
+		close $fh;
+	}
+	return;
+}
+
+sub _cut {
+	my ($self, $pair, $what) = @_;
+	spew($self->{cuts}, (slurp($self->{cuts}) || '') . "$what\n");
+	$self->_drop($pair);
+	return;
+}
+
+sub _write {
+	my ($fh, $data) = @_;
+	my $at = 0;
+	while ($at < length $data) {
+		my $n = syswrite $fh, $data, length($data) - $at, $at;
+		return if !$n;
+		$at += $n;
+	}
+	return;
+}
+
+sub _pump {
+	my ($self, $fh) = @_;
+	my $pair = $self->{pair}{$fh};
+	my $n = sysread $fh, my $data, 65536;
+	if (!$n) { $self->_drop($pair); return }
+	if ($fh == $pair->{server}) {
+		if ($pair->{doomed}) { $self->_cut($pair, 'answer'); return }
+		_write($pair->{client}, $data);
+		return;
+	}
+	$pair->{buffer} .= $data;
+	while (length $pair->{buffer} >= 4) {
+		my $len = 4 + unpack 'V', substr($pair->{buffer}, 0, 3) . "\0";
+		last if length $pair->{buffer} < $len;
+		return if !$self->_packet($pair, substr $pair->{buffer}, 0, $len, '');
+	}
+	return;
+}
+
+# Passes one packet of the client on; false if that was its connection's end.
+sub _packet {
+	my ($self, $pair, $packet) = @_;
+	my $how = $self->_due(substr $packet, 4);
+	if ($how eq 'before') { $self->_cut($pair, $how); return 0 }
+	_write($pair->{server}, $packet);
+	if ($how eq 'after') { $self->_cut($pair, $how); return 0 }
+	$pair->{doomed} = 1 if $how eq 'answer';
+	return 1;
+}
+
+# How this packet is to be cut, "" if not.
+sub _due {
+	my ($self, $payload) = @_;
+	my $plan = slurp($self->{plan});
+	my $how = '';
+	if ($plan =~ /^commit (\w+)$/ && $payload eq "\x03COMMIT") {
+		$how = $1;
+	} elsif ($plan =~ /^packet (\d+) (\w+)$/) {
+		$how = $2 if $1 <= 1;
+		$self->plan('packet ' . ($1 - 1) . " $2") if $1 > 1;
+	}
+	$self->plan('pass') if $how ne '';
+	return $how;
+}
+
+1;
