@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: ISC
+# Templates through the service: a project takes each template's presets, a
+# pipeline its steps.
+use strict;
+use warnings;
+use File::Basename qw(basename);
+use JSON::PP ();
+use Test::More;
+use Slipway::API;
+use Slipway::DB;
+use Slipway::Test;
+
+my $api = Slipway::API->start(db => Slipway::DB->start);
+my $root = srcdir() . '/src/templates';
+for my $dir (grep { -d } glob "$root/*") {
+	my $slug = basename($dir);
+	my $t = JSON::PP->new->utf8->decode(slurp("$dir/template.json"));
+	my $got = $api->post('/api/projects', { name => $slug,
+		repository => "https://git.example.org/a/$slug.git", envPresets => $t->{envPresets} });
+	is($got->{status}, 201, "$slug: its presets") or diag($got->{body});
+	my @steps = map { {
+		name => $_->{name}, script => slurp("$dir/$_->{file}"),
+		runWhen => $_->{runWhen} || 'success', timeoutSeconds => $_->{timeoutSeconds},
+	} } @{ $t->{steps} };
+	my $made = $api->post('/api/pipelines', { projectId => $got->{json}{id},
+		name => $t->{name}, description => $t->{description}, steps => \@steps });
+	is($made->{status}, 201, "$slug: its steps") or diag($made->{body});
+	is_deeply([map { $_->{script} } @{ $made->{json}{steps} }], [map { $_->{script} } @steps],
+		'- as they are in its files');
+}
+
+# What the service refuses is not in them by accident.
+for my $case (['a type that is none', { type => 'number' }], ['a default that is no option', { default => 'z' }],
+	['a name that no variable can have', { key => '1A' }]) {
+	my ($name, $change) = @$case;
+	my %preset = (key => 'A', label => 'a', type => 'select', options => [{ label => 'x', value => 'x' }], %$change);
+	my $got = $api->post('/api/projects', { name => 'refused', repository => 'https://git.example.org/a/r.git',
+		envPresets => [\%preset] });
+	is($got->{status}, 422, "refused: $name");
+}
+
+done_testing;
