@@ -31,6 +31,9 @@ route_handler api_service_health, api_service_metrics;
 /* forge.c: sign-in and what the Git server knows */
 route_handler api_auth_url, api_auth_login, api_git_branches, api_git_commits;
 
-/* deployments.c, log.c, templates.c, openapi.c: declared here when they come */
+/* openapi.c */
+route_handler api_openapi_show;
+
+/* deployments.c, log.c, templates.c: declared here when they come */
 
 #endif

@@ -61,10 +61,16 @@ MUSTCHECK const struct err *json_pairs(struct arena *, const char *text,
 /* The object of such pairs; NULL is null. */
 void json_write_pairs(struct buf *, const struct list *pairs);
 
-/* Schema objects of OpenAPI 3.1 (JSON Schema 2020-12) for a shape: what
- * answers hold, what POST takes, what PUT takes.  Nested shapes are referred
- * to as "#/components/schemas/NAME", for input "NAMEInput". */
-enum json_schema { JSON_SCHEMA_OUT, JSON_SCHEMA_CREATE, JSON_SCHEMA_UPDATE };
+/* Schema objects of OpenAPI 3.1 (JSON Schema 2020-12) for a shape.  Nested
+ * shapes are referred to as "#/components/schemas/NAME", for input
+ * "NAMEInput". */
+enum json_schema {
+	JSON_SCHEMA_OUT,    /* what answers hold */
+	JSON_SCHEMA_STORED, /* the same of members of F_JSON: strings that may
+			     * be left out and not be null may be missing */
+	JSON_SCHEMA_CREATE, /* what POST takes */
+	JSON_SCHEMA_UPDATE, /* what PUT takes */
+};
 void json_schema(struct buf *, const struct shape *, enum json_schema,
     unsigned detail);
 

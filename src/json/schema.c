@@ -11,6 +11,12 @@ struct writer {
 	unsigned detail;
 };
 
+static bool
+is_out(const struct writer *w)
+{
+	return w->which == JSON_SCHEMA_OUT || w->which == JSON_SCHEMA_STORED;
+}
+
 /* `"key":` with a comma before it, except behind a brace. */
 static void
 key(struct buf *b, const char *name)
@@ -77,7 +83,7 @@ string(struct writer *w, const struct field *f)
 		choices(w, f);
 		return;
 	}
-	if (w->which == JSON_SCHEMA_OUT)
+	if (is_out(w))
 		return;
 	if (limits.min > 0)
 		number(w->b, "minLength", limits.min);
@@ -95,7 +101,7 @@ integer(struct writer *w, const struct field *f)
 	const struct json_limits limits = json_limits(f);
 
 	type(w, f, "integer");
-	if (w->which == JSON_SCHEMA_OUT)
+	if (is_out(w))
 		return;
 	number(w->b, "minimum", limits.min);
 	number(w->b, "maximum", limits.max);
@@ -125,7 +131,7 @@ static void
 reference(struct writer *w, const struct shape *shape)
 {
 	buf_printf(w->b, "{\"$ref\":\"#/components/schemas/%s%s\"}",
-	    shape->name, w->which == JSON_SCHEMA_OUT ? "" : "Input");
+	    shape->name, is_out(w) ? "" : "Input");
 }
 
 static void
@@ -134,7 +140,7 @@ counts(struct writer *w, const struct field *f, const char *least,
 {
 	const struct json_limits limits = json_limits(f);
 
-	if (w->which == JSON_SCHEMA_OUT)
+	if (is_out(w))
 		return;
 	if (limits.min > 0)
 		number(w->b, least, limits.min);
@@ -147,8 +153,8 @@ map(struct writer *w, const struct field *f)
 	type(w, f, "object");
 	key(w->b, "additionalProperties");
 	buf_puts(w->b,
-	    w->which == JSON_SCHEMA_OUT ? "{\"type\":[\"string\",\"null\"]}" :
-					  "{\"type\":\"string\"}");
+	    is_out(w) ? "{\"type\":[\"string\",\"null\"]}" :
+			"{\"type\":\"string\"}");
 	counts(w, f, "minProperties", "maxProperties");
 }
 
@@ -199,7 +205,7 @@ member(struct writer *w, const struct field *f)
 static bool
 is_shown(const struct writer *w, const struct field *f)
 {
-	if (w->which != JSON_SCHEMA_OUT)
+	if (!is_out(w))
 		return (f->flags & FIELD_IN) != 0;
 	return (f->flags & FIELD_OUT) != 0 &&
 	    (f->flags & FIELD_DETAIL & ~w->detail) == 0;
@@ -212,9 +218,8 @@ is_required(const struct writer *w, const struct field *f)
 		return false;
 	if (w->which == JSON_SCHEMA_CREATE)
 		return (f->flags & FIELD_MUST) != 0;
-	/* A string that may be left out but not be null is left out of
-	 * stored JSON. */
-	return f->type != F_STR || (f->flags & FIELD_IN) == 0 ||
+	return w->which == JSON_SCHEMA_OUT || f->type != F_STR ||
+	    (f->flags & FIELD_IN) == 0 ||
 	    (f->flags & (FIELD_MUST | FIELD_NULL)) != 0;
 }
 

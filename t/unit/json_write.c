@@ -205,6 +205,12 @@ schemas(void)
 	json_schema(&out, &leaf_shape, JSON_SCHEMA_OUT, 0);
 	is_out("{\"type\":\"object\",\"properties\":{"
 	       "\"key\":" STR "},\"note\":" STR "}},"
+	       "\"required\":[\"key\",\"note\"],"
+	       "\"additionalProperties\":false}",
+	    "answers have all members");
+	json_schema(&out, &leaf_shape, JSON_SCHEMA_STORED, 0);
+	is_out("{\"type\":\"object\",\"properties\":{"
+	       "\"key\":" STR "},\"note\":" STR "}},"
 	       "\"required\":[\"key\"],\"additionalProperties\":false}",
 	    "a string that may be left out, but not be null");
 }

@@ -1,0 +1,303 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: ISC
+# The OpenAPI document and the service say the same: the document lints clean
+# with a third-party linter, every operation in it is driven through nginx, and
+# every answer, success or refusal, is judged by a third-party validator.
+
+use strict;
+use warnings;
+use JSON::PP ();
+use Test::More;
+use Slipway::API;
+use Slipway::DB;
+use Slipway::Npm;
+use Slipway::Test;
+
+my $npm = npm_dir();
+my $json = JSON::PP->new->utf8->canonical->allow_nonref;
+my $db = Slipway::DB->start;
+my $api = Slipway::API->start(db => $db);
+my %as = map { $_ => $api->as($_) } qw(none viewer deployer maintainer admin);
+
+# --- the document itself
+my $got = $as{none}->get('/api/openapi.json');
+is($got->{status}, 200, 'the document is open to all');
+my $doc = $got->{json} || BAIL_OUT('there is no OpenAPI document');
+is($doc->{openapi}, '3.1.0', 'it is OpenAPI 3.1');
+is($as{none}->get('/api/openapi.json',
+    { 'If-None-Match' => $got->{headers}{etag} || '' })->{status}, 304,
+    'it has an ETag');
+my $file = spew(tempdir() . '/openapi.json', $got->{body});
+
+sub lint {
+	my ($path) = @_;
+	my ($status, $out, $err) = run_cmd({ cwd => $npm }, 'node_modules/.bin/redocly',
+		qw(lint --config redocly.yaml --format stylish), $path);
+	return ($status, "$out$err");
+}
+my ($status, $words) = lint($file);
+is($status, 0, 'the linter has nothing to say') || diag($words);
+my $broken = $json->decode($got->{body});
+delete $broken->{paths}{'/api/projects'}{get}{responses}{$_}
+    for grep { /^4/ } keys %{ $broken->{paths}{'/api/projects'}{get}{responses} };
+($status) = lint(spew(tempdir() . '/broken.json', $json->encode($broken)));
+isnt($status, 0, 'it would say if an operation named no refusal');
+
+# Every operation: "GET /api/projects/{id}" => what the document says of it.
+my %operation;
+for my $path (keys %{ $doc->{paths} }) {
+	for my $method (keys %{ $doc->{paths}{$path} }) {
+		my $name = uc($method) . " $path";
+		$operation{$name} = { %{ $doc->{paths}{$path}{$method} },
+			name => $name, method => uc $method, path => $path };
+	}
+}
+cmp_ok(scalar keys %operation, '>', 30, 'it has operations');
+for my $name (sort keys %operation) {
+	my @errors = grep { /^[45]/ } keys %{ $operation{$name}{responses} };
+	my @wrong = grep {
+		my $ref = $operation{$name}{responses}{$_}{'$ref'} || '';
+		my ($key) = $ref =~ m{^#/components/responses/(\w+)$};
+		join(' ', keys %{ $doc->{components}{responses}{$key || ''}{content} || {} })
+		    ne 'application/problem+json';
+	} @errors;
+	ok(@errors > 2 && !@wrong, "$name refuses by problem details");
+}
+
+# --- driving
+my (@records, %driven);
+
+# One request of an operation; `want` is the status that is due.
+sub drive {
+	my ($name, $want, %opt) = @_;
+	my $op = $operation{$name};
+	return fail("$name is in the document") if !$op;
+	my $path = $op->{path};
+	$path =~ s/\{(\w+)\}/defined $opt{$1} ? $opt{$1} : 0/ge;
+	my $sent = ref $opt{body} ? $json->encode($opt{body}) : $opt{body};
+	my $answer = $as{ $opt{role} || 'admin' }->request($opt{method} || $op->{method},
+		$path . ($opt{query} ? "?$opt{query}" : ''), $sent, $opt{headers});
+	my $label = "$name: " . ($opt{label} || 'works');
+	is($answer->{status}, $want, $label) || diag(substr $answer->{body}, 0, 500);
+	$driven{$name}{ $answer->{status} } = 1;
+	my %headers = map {
+		my $v = $answer->{headers}{$_};
+		lc($_) => ref $v ? join(', ', @$v) : $v;
+	} keys %{ $answer->{headers} };
+	push @records, { operation => $op->{operationId}, status => 0 + $answer->{status},
+		headers => \%headers, body => $answer->{body}, sent => $sent, label => $label }
+	    if !$opt{method};
+	return $answer;
+}
+
+my %id;
+sub make {
+	my ($what, $name, %opt) = @_;
+	my $answer = drive($name, 201, %opt);
+	$id{$what} = $answer->{json}{id};
+	is($answer->{headers}{location}, $opt{at} . ($id{$what} || '?'),
+	    "$name: says where it is");
+	return $answer;
+}
+
+# A read, read again by its ETag.
+sub show {
+	my ($name, %opt) = @_;
+	my $answer = drive($name, 200, %opt);
+	drive($name, 304, %opt, label => 'not modified',
+	    headers => { 'If-None-Match' => $answer->{headers}{etag} });
+	return $answer;
+}
+
+my %project = (
+	name => 'Shop', repository => 'https://git.example.org/team/shop.git',
+	description => 'What we sell', defaultBranch => 'main', strictEnv => JSON::PP::false,
+	envPresets => [
+		{ key => 'TARGET', label => 'Where to', type => 'select', required => JSON::PP::true,
+			options => [{ label => 'Live', value => 'live' }, { label => 'Test', value => 'test' }],
+			default => 'test', description => 'The host' },
+		{ key => 'PARTS', label => 'Parts', type => 'multiselect',
+			options => [{ label => 'Web', value => 'web' }, { label => 'Jobs', value => 'jobs' }] },
+		{ key => 'NOTE', label => 'Note', type => 'input', pattern => '[a-z ]*' },
+		{ key => 'PASSWORD', label => 'Password', type => 'input', secret => JSON::PP::true },
+	],
+);
+
+sub projects {
+	make(project => 'POST /api/projects', at => '/api/projects/', body => \%project,
+	    role => 'maintainer');
+	make(other => 'POST /api/projects', at => '/api/projects/', label => 'the least',
+	    body => { name => 'Tools', repository => 'https://git.example.org/team/tools' });
+	drive('POST /api/projects', 409, body => \%project, label => 'the name is taken');
+	my $read = show('GET /api/projects/{id}', id => $id{project}, role => 'viewer');
+	is_deeply([map { $_->{key} } @{ $read->{json}{envPresets} }],
+	    [qw(TARGET PARTS NOTE PASSWORD)], 'presets are read as they were written');
+	drive('PUT /api/projects/{id}', 200, id => $id{project}, label => 'what was read goes in',
+	    body => { map { $_ => $read->{json}{$_} } qw(name description repository
+		projectDir defaultBranch envPresets strictEnv triggers) });
+	drive('GET /api/projects', 200, role => 'viewer');
+	drive('GET /api/projects', 200, query => 'page=1&limit=1&name=SHO', label => 'filtered');
+	drive('GET /api/projects', 200, query => 'page=99', label => 'past the end');
+	drive('GET /projects', 200, role => 'viewer');
+}
+
+sub pipelines {
+	make(pipeline => 'POST /api/pipelines', at => '/api/pipelines/', role => 'maintainer',
+	    body => { projectId => $id{project}, name => 'Deploy', timeoutSeconds => 600,
+		steps => [{ name => 'Build', script => "make\n" },
+		    { name => 'Clean', script => 'true', runWhen => 'always', timeoutSeconds => 5 }] });
+	drive('POST /api/pipelines', 409, label => 'the name is taken',
+	    body => { projectId => $id{project}, name => 'Deploy' });
+	show('GET /api/pipelines/{id}', id => $id{pipeline}, role => 'viewer');
+	drive('PUT /api/pipelines/{id}', 200, id => $id{pipeline},
+	    body => { description => 'Builds and deploys', timeoutSeconds => undef });
+	drive('GET /api/pipelines', 200, query => "projectId=$id{project}", role => 'viewer');
+	make(step => 'POST /api/steps', at => '/api/steps/', role => 'maintainer',
+	    body => { pipelineId => $id{pipeline}, name => 'Test', script => 'make check',
+		position => 1 });
+	show('GET /api/steps/{id}', id => $id{step}, role => 'viewer');
+	drive('PUT /api/steps/{id}', 200, id => $id{step},
+	    body => { position => 0, runWhen => 'success', timeoutSeconds => 9 });
+	drive('GET /api/steps', 200, query => "pipelineId=$id{pipeline}&limit=100",
+	    role => 'viewer');
+}
+
+sub users {
+	make(user => 'POST /api/user', at => '/api/user/detail/', body => {
+		username => 'ann', role => 'deployer', name => 'Ann', email => 'ann@example.org',
+		avatarUrl => 'https://example.org/ann.png', status => 'active' });
+	drive('POST /api/user', 409, label => 'the name is taken',
+	    body => { username => 'ann', role => 'viewer' });
+	show('GET /api/user/detail/{id}', id => $id{user}, role => 'viewer');
+	drive('PUT /api/user/{id}', 200, id => $id{user}, body => { status => 'inactive', name => undef });
+	drive('GET /api/user/list', 200, role => 'viewer');
+	drive('GET /api/user/search', 200, query => 'keyword=AN&status=inactive&role=deployer',
+	    role => 'viewer');
+	drive('GET /api/user/search', 400, query => 'role=emperor', label => 'no such role');
+	show('GET /api/auth/info', role => 'deployer');
+	make(token => 'POST /api/auth/tokens', at => '/api/auth/tokens/',
+	    body => { name => 'ci', role => 'viewer', expiresAt => '2099-01-01T00:00:00Z' });
+	drive('POST /api/auth/tokens', 422, role => 'viewer', label => 'above its maker',
+	    body => { name => 'ci', role => 'admin' });
+	show('GET /api/auth/tokens/{id}', id => $id{token});
+	drive('GET /api/auth/tokens', 200);
+	drive('GET /api/auth/logout', 204, role => 'viewer');
+	drive('POST /api/auth/logout', 204, role => 'viewer');
+}
+
+sub service {
+	drive($_, 200, role => 'none') for 'GET /health', 'GET /api/health',
+	    'GET /api/openapi.json', 'GET /api/metrics';
+	# Without a Git server these say which settings are missing.
+	my %query = ('GET /api/git/branches' => "projectId=$id{project}",
+		'GET /api/git/commits' => "projectId=$id{project}&branch=main&page=1&limit=5");
+	for my $name (sort keys %query, 'GET /api/auth/url', 'POST /api/auth/login') {
+		my $answer = drive($name, 503, query => $query{$name}, label => 'no Git server',
+		    role => $query{$name} ? 'viewer' : 'none',
+		    $name =~ /^POST/ ? (body => { code => 'c', state => 's' }) : ());
+		like($answer->{json}{detail}, qr/gitserver/i, 'it says what is to be set');
+	}
+	drive('GET /api/git/branches', 400, label => 'the project is missing');
+}
+
+# If-Match, then the end of each, which nothing else needs by then.
+sub endings {
+	for my $kind (['/api/steps/{id}', 'step', 'description'],
+	    ['/api/pipelines/{id}', 'pipeline'], ['/api/projects/{id}', 'other'],
+	    ['/api/user/{id}', 'user']) {
+		my ($path, $what) = @$kind;
+		my %old = (id => $id{$what}, headers => { 'If-Match' => '"0-0"' },
+		    label => 'it has changed');
+		drive("PUT $path", 412, %old, body => {});
+		drive("DELETE $path", 412, %old);
+		drive("DELETE $path", 204, id => $id{$what});
+		drive("DELETE $path", 404, id => $id{$what}, label => 'it is gone');
+	}
+	drive('DELETE /api/auth/tokens/{id}', 204, id => $id{token});
+}
+
+# What follows from the document alone, for every operation.
+sub refusals {
+	my ($op) = @_;
+	my $name = $op->{name};
+	my $none = '9007199254740991';
+	my $open = $op->{security} && !@{ $op->{security} };
+	my ($role) = ($op->{description} || '') =~ /role (\w+)/;
+	my %lower = (deployer => 'viewer', maintainer => 'deployer', admin => 'maintainer');
+	my %valid = $op->{requestBody} ? (body => '{}') : ();
+	if (!$open) {
+		drive($name, 401, id => 1, role => 'none', %valid, label => 'nobody is signed in');
+		drive($name, 401, id => 1, role => 'none', %valid, label => 'a wrong token',
+		    headers => { Authorization => 'Bearer slw_wrong' });
+		drive($name, 403, id => 1, role => $lower{$role}, %valid, label => 'the role is too low')
+		    if $lower{$role};
+	}
+	my $reads = $op->{method} eq 'GET';
+	drive($name, 404, id => $none, %valid, label => 'there is none')
+	    if $op->{path} =~ /\{id\}/;
+	drive($name, 400, id => 1, query => 'nonsense=1', %valid, label => 'an unknown parameter');
+	drive($name, 204, id => 1, method => 'OPTIONS', label => 'OPTIONS', role => 'none');
+	if ($op->{requestBody}) {
+		drive($name, 400, id => 1, body => '{"a":', label => 'half a body');
+		drive($name, 400, id => 1, body => '{"a":1,"\u0061":2}', label => 'a name twice');
+		drive($name, 415, id => 1, body => 'a=1', label => 'a form',
+		    headers => { 'Content-Type' => 'application/x-www-form-urlencoded' });
+		drive($name, 422, body => '{"nonsense":1}', label => 'an unknown member')
+		    if $op->{path} !~ /\{id\}/;
+		drive($name, 422, body => '[]', label => 'no object') if $op->{path} !~ /\{id\}/;
+	} elsif ($op->{method} eq 'POST') {
+		drive($name, 400, id => 1, body => '{"a":1}', label => 'a body that is not taken');
+	}
+}
+
+projects();
+pipelines();
+users();
+service();
+refusals($operation{$_}) for sort keys %operation;
+for my $name (sort keys %operation) {
+	my $head = $name =~ /^GET/ && $name !~ /\{/ && $driven{$name}{200} or next;
+	my $path = $operation{$name}{path} . ($name =~ /git/ ? '?projectId=1' : '');
+	my $answer = $as{admin}->head($path);
+	ok($answer->{status} == 200 && $answer->{body} eq '', "HEAD $path");
+}
+endings();
+
+# --- judging
+my $input = spew(tempdir() . '/records.json', $json->encode(\@records));
+my ($rc, $out, $err) = run_cmd({ cwd => $npm }, 'node', 'validate.js', $file, $input);
+is($rc, 0, 'the validator ran') || diag($err);
+my $faults = $rc == 0 ? $json->decode($out) : [];
+is(scalar @$faults, scalar @records, 'it judged every answer');
+for my $i (0 .. $#records) {
+	my @said = @{ $faults->[$i] || ['not judged'] };
+	ok(!@said, "$records[$i]{label}: $records[$i]{status} as documented")
+	    || diag(join "\n", @said, substr $records[$i]{body}, 0, 500);
+}
+is_deeply([grep { !grep { /^2/ } keys %{ $driven{$_} || {} } }
+	grep { !$driven{$_}{503} } sort keys %operation], [],
+    'every operation in the document was driven to its end');
+
+# The validator finds what is wrong: answers bent in one way each.
+my ($good) = grep { $_->{operation} eq 'getProject' && $_->{status} == 200 } @records;
+my %bend = (
+	'a status that is not documented' => sub { $_[0]{status} = 418 },
+	'another content type' => sub { $_[0]{headers}{'content-type'} = 'text/html' },
+	'a missing header' => sub { delete $_[0]{headers}{'x-request-id'} },
+	'an undocumented header' => sub { $_[0]{headers}{'retry-after'} = '5' },
+	'a body that is no JSON' => sub { $_[0]{body} = '{' },
+	'a missing member' => sub { $_[0]{body} =~ s/"name":"[^"]*",// },
+	'a further member' => sub { $_[0]{body} =~ s/^\{/{"further":1,/ },
+	'a number for a string' => sub { $_[0]{body} =~ s/"name":"[^"]*"/"name":1/ },
+	'a wrong time' => sub { $_[0]{body} =~ s/"createdAt":"[^"]*"/"createdAt":"today"/ },
+);
+my @names = sort keys %bend;
+my @bent = map { my $r = { %$good, headers => { %{ $good->{headers} } } }; $bend{$_}->($r); $r } @names;
+($rc, $out) = run_cmd({ cwd => $npm }, 'node', 'validate.js', $file,
+	spew(tempdir() . '/bent.json', $json->encode(\@bent)));
+$faults = $rc == 0 ? $json->decode($out) : [];
+ok(scalar @{ $faults->[$_] || [] }, "the validator refuses $names[$_]") for 0 .. $#names;
+
+$api->stop;
+$db->stop;
+done_testing();
