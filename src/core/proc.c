@@ -327,24 +327,74 @@ proc_kill_tree(pid_t root)
 	return kill_below(root, NULL, 0);
 }
 
-bool
-proc_kill_account(const struct proc_account *who, int sig)
+/* Whether a living process has that user among its real, effective and saved
+ * ones. The owner of its directory does not tell: that is root's, if the
+ * process may not be looked into. */
+static bool
+is_of_user(const char *name, uid_t uid)
 {
-	int status = 0;
+	char path[64], text[2048], *line, *word;
+	int64_t value;
+	ssize_t got;
+	int fd, i;
+
+	if (!num_parse(name, 1, INT32_MAX, &value))
+		return false;
+	(void)snprintf(path, sizeof(path), "/proc/%lld/status",
+	    (long long)value);
+	if ((fd = open(path, O_RDONLY | O_CLOEXEC)) == -1)
+		return false;
+	got = read(fd, text, sizeof(text) - 1);
+	(void)close(fd);
+	text[got > 0 ? got : 0] = '\0';
+	if (strstr(text, "\nState:\tZ") != NULL ||
+	    strstr(text, "\nState:\tX") != NULL ||
+	    (line = strstr(text, "\nUid:\t")) == NULL)
+		return false;
+	line += strlen("\nUid:\t");
+	line[strcspn(line, "\n")] = '\0';
+	for (i = 0; i < 3 && (word = strsep(&line, "\t")) != NULL; i++)
+		if (num_parse(word, 0, UINT32_MAX, &value) &&
+		    (uid_t)value == uid)
+			return true;
+	return false;
+}
+
+bool
+proc_account_lives(uid_t uid)
+{
+	const struct dirent *entry;
+	DIR *dir;
+
+	if ((dir = opendir("/proc")) == NULL)
+		return true;
+	while ((entry = readdir(dir)) != NULL)
+		if (is_of_user(entry->d_name, uid))
+			break;
+	(void)closedir(dir);
+	return entry != NULL;
+}
+
+bool
+proc_kill_account(const struct proc_account *who)
+{
+	int status;
 	pid_t pid;
 
-	if (who->uid == 0 || (pid = fork()) == -1)
+	if (who->uid == 0 || !proc_account_lives(who->uid))
+		return false;
+	if ((pid = fork()) == -1)
 		return true;
 	if (pid == 0) {
 		if (setgroups(0, NULL) == -1 ||
 		    setresgid(who->gid, who->gid, who->gid) == -1 ||
 		    setresuid(who->uid, who->uid, who->uid) == -1)
 			_exit(1);
-		_exit(kill(-1, sig) == -1 && errno == ESRCH ? 0 : 1);
+		_exit(kill(-1, SIGKILL) == -1 ? 1 : 0);
 	}
 	while (waitpid(pid, &status, 0) == -1 && errno == EINTR)
 		continue;
-	return !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+	return proc_account_lives(who->uid);
 }
 
 bool

@@ -43,9 +43,11 @@ MUSTCHECK const struct err *proc_no_new_privs(void);
 size_t proc_kill_below(const pid_t *spare, size_t nspare);
 /* As above, below another process. */
 size_t proc_kill_tree(pid_t root);
-/* Sends the signal (or 0) to every process of that account, by a child that
- * becomes it; false when there is none left. Root only. */
-bool proc_kill_account(const struct proc_account *, int sig);
+/* Whether any process of that user lives; zombies do not. */
+bool proc_account_lives(uid_t uid);
+/* Sends KILL to every process of that account, at once, by a child that
+ * becomes it; whether any was left after that. Root only. */
+bool proc_kill_account(const struct proc_account *);
 /* Collects children that ended until none is ready; false if there is no
  * child at all any more. */
 bool proc_reap(void);

@@ -352,7 +352,7 @@ kill_all(struct slot *slot)
 	if (cgroup_can_kill())
 		(void)cgroup_kill(slot->id);
 	if (slot->kind == ACCOUNT_RANGE)
-		(void)proc_kill_account(&slot->who, SIGKILL);
+		(void)proc_kill_account(&slot->who);
 	(void)kill(slot->pid, SIGSTOP);
 	if (proc_kill_tree(slot->pid) == 0)
 		(void)kill(slot->pid, SIGKILL);
@@ -387,7 +387,7 @@ sweep(const struct monitor *m, const struct slot *slot)
 	if (cgroup_can_kill())
 		left = cgroup_kill(slot->id);
 	if (slot->kind == ACCOUNT_RANGE)
-		left = proc_kill_account(&slot->who, SIGKILL) || left;
+		left = proc_kill_account(&slot->who) || left;
 	return kill_strays(m) > 0 || left;
 }
 

@@ -36,7 +36,7 @@ is_dirty(const struct monitor *m, const struct proc_account *who)
 
 	for (i = 0; i < m->ndirty; i++)
 		if (m->dirty[i] == who->uid)
-			return proc_kill_account(who, 0);
+			return proc_account_lives(who->uid);
 	return false;
 }
 
@@ -90,7 +90,7 @@ monitor_account(const struct monitor *m, const struct wire *w, struct slot *out)
 		return WIRE_WHY_ACCOUNT;
 	if (is_live(m, out->who.uid))
 		return WIRE_WHY_BUSY;
-	if (out->kind == ACCOUNT_RANGE ? proc_kill_account(&out->who, 0) :
+	if (out->kind == ACCOUNT_RANGE ? proc_account_lives(out->who.uid) :
 					 is_dirty(m, &out->who))
 		return WIRE_WHY_BUSY;
 	return WIRE_WHY_NONE;

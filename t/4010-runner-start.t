@@ -1,0 +1,156 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: ISC
+# What the monitor refuses to start with, the accounts it picks, --once, and
+# that it and the job are linked with next to nothing.
+
+use strict;
+use warnings;
+use POSIX ();
+use Test::More;
+use Slipway::Monitor;
+use Slipway::Spool;
+use Slipway::Test;
+
+my $runner = program('slipway-runner');
+my $conf = tempdir() . '/slipway.conf';
+sub check { my ($text) = @_; spew($conf, $text, 0644); return run_cmd($runner, '-c', $conf, '-n') }
+my $drop = is_root() ? "user = nobody\n" : "privilege_drop = no\n";
+note(is_root() ? 'as root' : 'without root');
+
+my ($status, $out, $err) = check("[runner]\n$drop");
+is($status, 0, 'a small configuration is fine');
+like($out, qr/is fine/, 'and called so');
+($status, $out) = run_cmd($runner, '-h');
+is($status, 0, 'help');
+like($out, qr/--once/, 'names the options');
+($status, $out) = run_cmd($runner, '-V');
+like($out, qr/^slipway-runner \d+\.\d+/, 'version');
+for (['-x'], ['-c'], ['more'], ['--onc', 'x']) {
+	($status) = run_cmd($runner, @$_);
+	is($status >> 8, 64, "refused: @$_");
+}
+
+my @bad = (
+	["[runner]\n${drop}slots = 0\n", qr/slots/],
+	["[runner]\n${drop}spool = here\n", qr/spool/],
+	["[runner]\n${drop}nothing = 1\n", qr/nothing/],
+	is_root() ? (
+		["[runner]\nprivilege_drop = no\nuser = nobody\n", qr/no step runs as root/],
+		["[runner]\nuser = root\n", qr/root, which nothing may run as/],
+		["[runner]\nuser = no-such-user\n", qr/no account is named/],
+		["[runner]\n${drop}job_user = root\n", qr/job_user: root is root/],
+		["[runner]\n${drop}uid_first = 65000\nuid_count = 1000\n", qr/holds the account/],
+		["[runner]\n${drop}uid_first = 4294967000\nuid_count = 1000\n", qr/past the last/],
+		["[runner]\n${drop}[run_as]\nshop = no-such-user\n", qr/run_as: no account/],
+		["[runner]\n${drop}[run_as]\nshop = root\n", qr/run_as: root is root/],
+		["[runner]\n${drop}[run_as]\n../x = nobody\n", qr/no project directory/],
+	) : (
+		["[runner]\n", qr/privilege_drop = no/],
+		["[runner]\nprivilege_drop = yes\n", qr/privilege_drop = no/],
+	),
+);
+for (@bad) {
+	my ($text, $want) = @$_;
+	my ($code, undef, $said) = check($text);
+	isnt($code, 0, 'refused: ' . ($text =~ s/\n/, /gr));
+	like($said, $want, 'with a reason');
+}
+($status) = run_cmd($runner, '-c', tempdir() . '/none.conf', '-n');
+isnt($status, 0, 'refused: no configuration');
+if (is_root()) {
+	spew($conf, "[runner]\n$drop", 0666);
+	($status, undef, $err) = run_cmd($runner, '-c', $conf, '-n');
+	like($err, qr/belong to root/, 'refused: a configuration that others may write');
+	spew($conf, "[runner]\n$drop", 0644);
+	chown 65534, 65534, $conf;
+	($status, undef, $err) = run_cmd($runner, '-c', $conf, '-n');
+	like($err, qr/belong to root/, 'refused: a configuration of somebody else');
+	unlink $conf;
+	spew($conf, "[runner]\n$drop", 0644);
+	($status) = run_cmd({ env => { SLIPWAY_RUNNER_SLOTS => 'many' } }, $runner, '-c', $conf, '-n');
+	is($status, 0, 'root does not look at the environment');
+	($status) = run_cmd({ env => { SLIPWAY_DATABASE_PASSWORD_FILE => '/no/such' } }, $runner, '-c', $conf, '-n');
+	is($status, 0, 'nor at secrets');
+	spew($conf, "[runner]\n$drop" . "[database]\npassword_file = /no/such\n", 0644);
+	($status) = run_cmd($runner, '-c', $conf, '-n');
+	is($status, 0, 'not even at those of the file');
+	# directories that others could put things into
+	my $open = tempdir() . '/open';
+	mkdir $open;
+	chmod 0777, $open;
+	spew($conf, "[runner]\n${drop}spool = " . tempdir() . "/sp\nworkspaces = $open\n", 0644);
+	($status, undef, $err) = run_cmd($runner, '-c', $conf, '-d', '/bin/false', '--once');
+	like($err, qr/writable by nobody else/, 'refused: workspaces that all may write');
+}
+
+# --- named accounts
+my $repo = tempdir() . '/repo.git';
+run_cmd('sh', '-ec', "git init -q -b main '$repo'; cd '$repo';"
+	. 'git config user.email a@example.org; git config user.name a;'
+	. 'echo hello >file; git add .; git commit -qm first');
+SKIP: {
+	my ($name) = grep { defined getpwnam $_ } qw(games daemon mail);
+	skip 'needs root and another account', 4 if !is_root() || !$name;
+	my @pw = getpwnam $name;
+	my $m = Slipway::Monitor->start(conf => "[run_as]\nspecial = $name\n");
+	my $bystander = fork;
+	if (!$bystander) {
+		POSIX::setgid($pw[3]);
+		POSIX::setuid($pw[2]);
+		exec 'sleep', '60';
+	}
+	my $job = $m->job(repository => $repo, dir => 'special',
+		steps => ['id -u; id -G; (setsid sleep 55 &) ; echo $! >/dev/null']);
+	ok($m->started($job), 'a project with an account of its own, where somebody else runs');
+	is($m->exited($job), 0, 'ends');
+	like(job_log($job), qr/^$pw[2]\n$pw[3]/m, 'and ran as that');
+	ok(kill(0, $bystander), 'others of that account are left alone');
+	is(scalar(grep { /sleep 55/ } `ps -o args= -u $name`), 0, 'but nothing of the job stays');
+	kill 'KILL', $bystander;
+	waitpid $bystander, 0;
+	$m->stop;
+	my $all = Slipway::Monitor->start(conf => "[runner]\njob_user = $name\n");
+	$job = $all->job(repository => $repo, dir => 'any', steps => ['id -u']);
+	is($all->exited($job), 0, 'one account for all projects');
+	like(job_log($job), qr/^$pw[2]$/m, 'is used');
+	$all->stop;
+	# an account other than the one whose files are there
+	my $changed = Slipway::Monitor->start(dir => $all->{dir}, conf => '');
+	$job = $changed->job(repository => $repo, dir => 'any', steps => ['id -u']);
+	is((split / /, $changed->refused($job))[0], 3, 'another account\'s workspace is refused');
+	like($changed->log, qr/belongs to uid $pw[2].*chown/, 'and the log says what to do');
+	$changed->stop;
+}
+
+# --- once
+my $m = Slipway::Monitor->start(args => ['--once']);
+like(($m->out =~ /^up.*$/m)[0] && $m->out, qr/--once/, '--once is passed on');
+my $job = $m->job(repository => $repo, dir => 'once', steps => ['echo up; sleep 1; echo done']);
+ok($m->started($job), 'a job');
+$m->command('exit 0');
+my $code = poll(20, sub { waitpid($m->{pid}, POSIX::WNOHANG()) == $m->{pid} ? [$?] : undef });
+is($code && $code->[0], 0, 'the monitor ends when the dispatcher has');
+like(job_log($job), qr/^done$/m, 'and no job is left');
+
+# --- without an executable
+my $broken = Slipway::Monitor->start;
+my $dead = tempdir() . '/no-such-job';
+$broken->stop;
+$broken->{args} = ['-j', $dead];
+$broken->run;
+$job = $broken->job(repository => $repo, dir => 'broken', steps => ['true']);
+is($broken->refused($job), '4 ' . POSIX::ENOENT(), 'a job that cannot be executed');
+ok(!-e "$broken->{workspaces}/.home/$job->{id}.1", 'leaves no home');
+$broken->stop;
+
+# --- what they are linked with
+for my $name (qw(slipway-runner slipway-job)) {
+	my @needed = `readelf -d '@{[program($name)]}'` =~ /NEEDED.*\[(.*?)\]/g;
+	is_deeply([grep { !/^lib(?:c|bsd|asan|ubsan|gcc_s|m|md)\.so|^ld-linux/ } @needed], [],
+	    "$name needs libc and libbsd alone");
+	my @symbols = `nm -u '@{[program($name)]}'`;
+	is_deeply([grep { /mysql|cJSON|curl|sodium|FCGX|deflate|getaddrinfo|gethostby/ } @symbols], [],
+	    "$name knows no database, JSON or network");
+}
+
+done_testing();
