@@ -232,4 +232,46 @@ for my $case (['no service', {}, qr/choose one service|not on the runner/],
 	like($got->{log}, $want, '- saying why');
 }
 
+# Where no systemd runs, a stand-in writes down what it was asked; the real one
+# would restart services of this host.
+my $stand = Slipway::Template::room('stand-in');
+spew("$stand/systemctl", <<'SH', 0755);
+#!/bin/sh
+here=${0%/*}
+for unit; do :; done
+case "$*" in
+*LoadState*) [ -e "$here/$unit" ] && echo loaded || echo not-found ;;
+*is-active*) [ "$(cat "$here/$unit")" = good ] || { echo failed; exit 3; }
+	echo active ;;
+status*) echo "journal of $unit" ;;
+*) echo "$*" >>"$here/asked" ;;
+esac
+SH
+spew("$stand/good.service", "good\n");
+spew("$stand/bad.service", "bad\n");
+{
+	local $Slipway::Template::path = "$stand:$Slipway::Template::path";
+	$got = $systemd->deploy(SERVICES => 'good.service', ACTION => 'restart', DRY_RUN => 'yes');
+	ok($got->{ok} && !-e "$stand/asked", 'systemd: a dry run restarts nothing') or diag($got->{log});
+	$got = $systemd->deploy(SERVICES => 'good.service,bad.service', ACTION => 'restart', CHECK_SECONDS => 1);
+	is($got->{failed}, 'Check', 'systemd: a service that does not come up fails it');
+	is(slurp("$stand/asked"), "--no-ask-password restart -- good.service\n--no-ask-password restart -- bad.service\n",
+		'after both were restarted, in order');
+	like($got->{log}, qr/journal of good\.service\njournal of bad\.service/, 'and their journals are shown');
+	ok($systemd->deploy(SERVICES => 'good.service')->{ok}, 'systemd: one that is up succeeds');
+	like(slurp("$stand/asked"), qr/ reload -- good\.service\n\z/, 'reloaded, if nothing else is said');
+	$got = $systemd->deploy(SERVICES => 'good.service', ACTION => 'stop');
+	like($got->{log}, qr/ACTION must be/, 'systemd: refuses another action');
+	unlink "$stand/asked";
+	my $app = Slipway::Template::room('app');
+	my $release = Slipway::Template->new('static-site-rsync', 'public/index.html' => "x\n");
+	my $rollback = Slipway::Template->new('rollback');
+	$release->deploy(DEPLOY_ROOT => $app) for 1 .. 2;
+	my $now = readlink "$app/current";
+	$got = $rollback->deploy(DEPLOY_ROOT => $app, SERVICE => 'bad.service', CHECK_SECONDS => 1);
+	is($got->{failed}, 'Check', 'a service that stays down fails a release');
+	is(readlink("$app/current"), $now, 'which is taken back');
+	is(slurp("$stand/asked"), "--no-ask-password reload-or-restart -- bad.service\n" x 2, 'with a restart each way');
+}
+
 done_testing;
