@@ -24,7 +24,8 @@ CREATE TABLE IF NOT EXISTS user (
 	    AS (IF(valid = 1, CONCAT(forge, ' ', forge_id), NULL)) STORED,
 	UNIQUE KEY user_name (live_username),
 	UNIQUE KEY user_forge (live_forge_id),
-	KEY user_list (valid, username, id)
+	KEY user_list (valid, username, id),
+	KEY user_role (role, status, valid)
 ) ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_520_nopad_ci;
 
 CREATE TABLE IF NOT EXISTS api_token (

@@ -1,0 +1,125 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: ISC
+# Every statement of the stores fits the tables, and none of them reads a large
+# table from end to end.
+
+use strict;
+use warnings;
+use Test::More;
+use Slipway::DB;
+use Slipway::Test;
+
+my $db = Slipway::DB->start(args => ['--innodb-flush-log-at-trx-commit=0']);
+$db->migrate;
+
+# --- all lists there are, are checked
+my $check = slurp(srcdir() . '/t/unit/store_check.c');
+my @missing;
+for my $file (glob srcdir() . '/src/store/*.c') {
+	push @missing, grep { $check !~ /^\t\Q$_\E,$/m }
+	    slurp($file) =~ /^const struct stmt \*const (\w+_stmts)\[\]/mg;
+}
+is_deeply(\@missing, [], 'every list of statements is checked');
+my ($status, $out, $err) = run_cmd(program('t/unit/store_check'), $db->conf_file);
+is($status, 0, 'statements and tables fit') or diag($err);
+my @statements = map { [split /\t/, $_, 3] } split /\n/, $out;
+cmp_ok(scalar @statements, '>', 60, 'there are statements');
+
+# --- tables of some size: 300 projects, the first 250 with something pending,
+# 40 of them with something running; users, tokens and all that grows
+$db->sql(<<'SQL');
+SET SESSION unique_checks = 0, foreign_key_checks = 0;
+INSERT INTO user (username, name, email, role, valid) SELECT CONCAT('user', seq), CONCAT('Name ', seq),
+    CONCAT('u', seq, '@example.org'), IF(seq % 500 = 0, 'admin', 'viewer'), seq % 10 > 0 FROM seq_1_to_3000;
+INSERT INTO api_token (user_id, name, role, hash) SELECT 1 + seq % 3000, CONCAT('token', seq), 'viewer',
+    SHA2(seq, 256) FROM seq_1_to_6000;
+INSERT INTO project (name, repository, project_dir, valid) SELECT CONCAT('project', seq), 'https://example.org/a/b',
+    CONCAT('dir', seq), seq % 10 > 0 FROM seq_1_to_3000;
+INSERT INTO workspace (project_id, status) SELECT seq, 'ready' FROM seq_1_to_3000;
+INSERT INTO pipeline (project_id, name) SELECT 1 + seq % 3000, CONCAT('pipeline', seq) FROM seq_1_to_6000;
+INSERT INTO step (pipeline_id, name, script, position) SELECT 1 + seq % 6000, 'step', 'true', seq DIV 6000
+    FROM seq_1_to_18000;
+INSERT INTO deployment (project_id, pipeline_id, branch, status, `trigger`, owner, runner, lease_until, created_at,
+    finished_at, log_size)
+    SELECT 1 + seq % 3000, 1 + seq % 3000, CONCAT('branch', seq % 50),
+    IF(seq > 29000 AND seq % 3000 < 250, 'pending',
+	IF(seq BETWEEN 24001 AND 27000 AND seq % 3000 BETWEEN 1 AND 40, 'running',
+	ELT(1 + seq % 4, 'success', 'failed', 'canceled', 'interrupted'))), 'manual',
+    IF(seq % 3000 BETWEEN 1 AND 40, LPAD(seq % 4, 32, '0'), NULL), 'runner', NOW() + INTERVAL 30 SECOND,
+    NOW() - INTERVAL seq MINUTE, IF(seq > 29000, NULL, NOW() - INTERVAL seq MINUTE), 100
+    FROM seq_1_to_30000;
+INSERT INTO deployment_step (deployment_id, position, name, script, run_when, status)
+    SELECT seq DIV 2, seq % 2, 'step', 'true', 'success', 'success' FROM seq_2_to_60001;
+INSERT INTO log_chunk (deployment_id, start, length, data) SELECT 1 + seq % 3000, 100 * (seq DIV 3000), 100, 'x'
+    FROM seq_1_to_15000;
+INSERT INTO idempotency (user_id, idempotency_key, request_hash, deployment_id, answer, created_at)
+    SELECT 1 + seq % 3000, seq, SHA2(seq, 256), seq, '{}', NOW() - INTERVAL seq SECOND FROM seq_1_to_6000;
+INSERT INTO commit_token (token, created_at) SELECT seq, NOW() - INTERVAL seq SECOND FROM seq_1_to_6000;
+ANALYZE TABLE user, api_token, project, workspace, pipeline, step, deployment, deployment_step, log_chunk,
+    idempotency, commit_token;
+SQL
+my %large = map { $_ => 1 } qw(user api_token project workspace pipeline step deployment deployment_step log_chunk
+    idempotency commit_token);
+
+# --- a value for each argument, by its name
+my %value = (status => "'pending'", username => "'user7'", name => "'project7'", like => "'%a%'", hash => "SHA2(7, 256)",
+	owner => "LPAD(1, 32, '0')", runner => "'runner'", project_dir => "'dir7'", branch => "'branch7'",
+	created_at => 'NOW(3)', finished_at => 'NOW(3)', started_at => 'NOW(3)', before => 20000, limit => 20,
+	offset => 40, role => "'viewer'", key => "'7'", idempotency_key => "'7'", request_hash => "SHA2(7, 256)",
+	ids => "'[1,2,3]'", days => 90, start => 100, position => 1);
+my %user_status = map { $_ => "'active'" } qw(status status[0] status[1]);
+sub literal {
+	my ($statement, $arg) = @_;
+	return $user_status{$arg} if $statement =~ /^user_/ && $user_status{$arg};
+	$arg =~ s/\[\d+\]$//;
+	return defined $value{$arg} ? $value{$arg} : 7;
+}
+
+# A search for a part of a text has to look at every row.
+my %search = map { $_ => 1 } qw(user_count user_page);
+my (@scans, @sorts, @failed, $explained);
+for my $statement (@statements) {
+	my ($name, $args, $sql) = @$statement;
+	my @arg = split / /, $args;
+	next if $sql =~ /^(?:INSERT|REPLACE)/ && $sql !~ /\bSELECT\b/;
+	$sql =~ s/\?/literal($name, shift @arg)/ge;
+	my ($rc, $plan, $why) = $db->client("EXPLAIN $sql");
+	if ($rc != 0) { push @failed, "$name: $why"; next }
+	$explained++;
+	for my $line (split /\n/, $plan) {
+		my (undef, undef, $table, $type, undef, $index, undef, undef, $rows, $extra) = split /\t/, $line;
+		next if !defined $type;
+		my $alias = $table;
+		my ($real) = $sql =~ /\b(\w+)\s+(?:AS\s+)?\Q$alias\E\b/i;
+		my $base = $large{$table} ? $table : defined $real && $large{$real} ? $real : next;
+		push @scans, "$name: $base: $rows rows" if $type eq 'ALL' && !$search{$name};
+		push @scans, "$name: $base: $rows rows of index $index" if $type eq 'index' && $rows > 1000;
+		push @sorts, "$name: $base: sorts $rows rows" if $extra =~ /filesort/ && $rows > 1000;
+	}
+}
+is_deeply(\@failed, [], 'every plan can be had');
+cmp_ok($explained, '>', 50, 'there are plans');
+is(join("\n", @scans), '', 'no table is read from end to end');
+is(join("\n", @sorts), '', 'and none is sorted to find its first rows');
+
+# --- what a statement really reads
+sub reads {
+	my ($sql) = @_;
+	my $n = 0;
+	$n += (split /\t/, $_)[1] for split /\n/, (split /^--\n/m,
+	    $db->sql("FLUSH STATUS; $sql; SELECT '--'; SHOW SESSION STATUS LIKE 'Handler_read%'") =~ s/\A.*^--$//smr)[-1]
+	    =~ s/\A\n//r;
+	return $n;
+}
+my %sql = map { $_->[0] => $_ } @statements;
+for my $case (['queue_candidates', 1500], ['project_by_id', 5], ['principal_by_token', 5], ['project_page', 80],
+	['step_page_of', 20], ['queue_held', 100], ['queue_expired', 60], ['figures_read', 500]) {
+	my ($name, $most) = @$case;
+	my ($found) = $sql{$name} or do { fail("$name is a statement"); next };
+	my @arg = split / /, $found->[1];
+	my $text = $found->[2] =~ s/\?/literal($name, shift @arg)/ger;
+	my $n = reads($text);
+	cmp_ok($n, '<=', $most, "$name reads $n rows of an index, at most $most");
+}
+
+done_testing();

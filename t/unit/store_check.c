@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: ISC */
+/* store_check CONF: compares every statement of the stores with its tables,
+ * then prints them, a line each: name, arguments, SQL, apart by tabs.  The
+ * test that runs it explains them. */
+#include <err.h>
+#include <stdio.h>
+
+#include "core/log.h"
+#include "store/figures.h"
+#include "store/pipeline.h"
+#include "store/project.h"
+#include "store/queue.h"
+#include "store/user.h"
+
+static const struct stmt *const *const lists[] = {
+	figures_stmts,
+	pipeline_stmts,
+	project_stmts,
+	queue_stmts,
+	step_stmts,
+	token_stmts,
+	user_stmts,
+};
+
+static void
+print(const struct stmt *s)
+{
+	const struct field *f;
+
+	(void)printf("%s\t", s->name);
+	for (f = s->args; f != NULL && f->name != NULL; f++)
+		if ((f->flags & FIELD_NOROW) == 0 && f->type != F_LIST)
+			(void)printf("%s ", f->name);
+	(void)printf("\t%s\n", s->sql);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct settings settings = { .database = { .socket = NULL } };
+	struct arena *a = arena_open((size_t)1 << 20);
+	const struct stmt *const *s;
+	const struct err *e;
+	struct db *db;
+	size_t i;
+
+	if (argc != 2)
+		errx(64, "usage: store_check CONF");
+	log_init("store_check", 0);
+	if ((e = conf_read(a, settings_keys, argv[1], 0, &settings)) != NULL ||
+	    (e = db_open(&settings, 0, &db)) != NULL)
+		errx(1, "%s", e->msg);
+	for (i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		if ((e = db_check(db, lists[i])) != NULL)
+			errx(1, "%s", e->msg);
+		for (s = lists[i]; *s != NULL; s++)
+			print(*s);
+	}
+	db_close(db);
+	arena_close(a);
+	return 0;
+}
