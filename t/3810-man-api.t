@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: ISC
+# slipway-api(7) beside the OpenAPI document that the service serves: the same
+# operations, and every member of what they answer.
+use strict;
+use warnings;
+use Test::More;
+use Slipway::API;
+use Slipway::DB;
+use Slipway::Test;
+
+my $page = slurp(srcdir() . '/man/slipway-api.7');
+my $api = Slipway::API->start(db => Slipway::DB->start);
+my $document = $api->get('/api/openapi.json')->{json};
+ok($document->{paths}, 'the document is served');
+
+my @operations;
+for my $path (keys %{ $document->{paths} }) {
+	push @operations, map { "\U$_\E $path" } grep { /^(?:get|post|put|delete)$/ }
+	    keys %{ $document->{paths}{$path} };
+}
+my %said = map { $_ => 1 } $page =~ /^\.Ss ((?:GET|POST|PUT|DELETE) \S+)$/mg;
+is_deeply([grep { !$said{$_} } sort @operations], [], 'the page has every operation');
+
+# Words of .Va lines.
+sub members { return map { $_ => 1 } map { /(\w+)/g } $_[0] =~ /^\.Va (.*)/mg }
+
+my %schema = %{ $document->{components}{schemas} };
+my %section = (PROJECTS => 'Project', PIPELINES => 'Pipeline', STEPS => 'Step', USERS => 'User');
+for my $title (sort keys %section) {
+	my ($head) = $page =~ /^\.Sh $title\n(.*?)^\.(?:Pp|Ss)/ms;
+	my %told = members($head || '');
+	my @have = sort keys %{ $schema{ $section{$title} }{properties} };
+	is_deeply([sort keys %told], \@have, "$title: its members and no others");
+}
+my %anywhere = members($page);
+for my $name (sort grep { !/(?:Input|Update|Summary)$/ } keys %schema) {
+	my @missing = grep { !$anywhere{$_} } sort keys %{ $schema{$name}{properties} || {} };
+	is_deeply(\@missing, [], "$name: every member is on the page");
+}
+
+done_testing;
