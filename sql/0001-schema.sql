@@ -159,8 +159,13 @@ CREATE TABLE IF NOT EXISTS deployment (
 	KEY deployment_status (status, id),
 	KEY deployment_project (project_id, id),
 	KEY deployment_project_status (project_id, status, id),
+	KEY deployment_project_branch (project_id, branch, id),
 	KEY deployment_pipeline (pipeline_id, id),
+	KEY deployment_pipeline_status (pipeline_id, status, id),
+	KEY deployment_pipeline_branch (pipeline_id, branch, id),
 	KEY deployment_branch (branch, id),
+	KEY deployment_branch_status (branch, status, id),
+	KEY deployment_log (log_pruned, finished_at, log_size),
 	KEY deployment_lease (owner, status),
 	CONSTRAINT deployment_of FOREIGN KEY (project_id)
 	    REFERENCES project (id),

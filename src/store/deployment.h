@@ -5,6 +5,9 @@
 
 #include "db/db.h"
 
+/* What secret_vars are sealed for, with the number of the project. */
+#define DEPLOYMENT_PURPOSE "deployments of project %lld"
+
 struct deployment_step {
 	int64_t deployment_id;
 	int64_t position;
@@ -29,7 +32,7 @@ struct deployment {
 	const char *commit_hash;
 	const char *commit_message;
 	struct json_text env_vars; /* secrets stand in it as null */
-	struct blob secret_vars;   /* sealed object of strings */
+	struct blob secret_vars;   /* sealed object of strings, for writing */
 	const char *status;
 	const char *reason;
 	const char *detail;
@@ -37,11 +40,11 @@ struct deployment {
 	struct maybe retry_of;
 	struct maybe created_by;
 	const char *runner;
-	struct maybe timeout_seconds; /* copied from the pipeline */
 	struct when created_at;
 	struct when started_at;
 	struct when finished_at;
 	int64_t log_size;
+	bool is_cut; /* long texts are missing, inside the store only */
 	struct maybe queue_position; /* while pending: 0 = next */
 	struct list steps;           /* struct deployment_step */
 };
@@ -63,7 +66,7 @@ struct deployment_filter {
 	const char *status;
 	const char *branch;
 	int64_t before;
-	int64_t limit;
+	int64_t limit; /* 1..100 */
 };
 
 extern const struct shape deployment_shape;
@@ -71,28 +74,31 @@ extern const struct shape deployment_step_shape;
 extern const struct shape deployment_request_shape;
 extern const struct stmt *const deployment_stmts[];
 
-/* Newest first; at most filter->limit. */
+/* Newest first; at most filter->limit, fewer where they are very large.  `next`
+ * is the `before` of what follows, 0 if nothing does. */
 MUSTCHECK const struct err *deployment_page(struct db *, struct arena *,
-    const struct deployment_filter *, struct list *out);
+    const struct deployment_filter *, struct list *out, int64_t *next);
 /* With steps and queue position. */
 MUSTCHECK const struct err *deployment_by_id(struct db *, struct arena *,
     int64_t id, struct deployment *out);
-/* The deployment and its copy of `steps` (struct step or deployment_step
- * rows already copied into deployment->steps); inside a transaction. */
+/* Inside a transaction: keep the project, and the pipeline of it that is to be
+ * deployed, from being changed.  ERR_NOTFOUND if it is not live; a pipeline not
+ * set is the only one, ERR_CONFLICT if there are several. */
+MUSTCHECK const struct err *deployment_hold_project(struct db *, struct arena *,
+    int64_t project_id);
+MUSTCHECK const struct err *deployment_hold_pipeline(struct db *,
+    struct arena *, int64_t project_id, struct maybe pipeline_id, int64_t *out);
+/* Inside a transaction: the deployment with a copy of its pipeline's steps;
+ * ERR_INVALID if there are none. */
 MUSTCHECK const struct err *deployment_insert(struct db *,
     const struct deployment *, int64_t *id);
-/* pending -> canceled at once; running: the runner is asked (cancel_at).
- * Finished: ERR_CONFLICT. Asking twice is no error. */
-MUSTCHECK const struct err *deployment_cancel(struct db *, int64_t id);
-
-/* Idempotency-Key: the stored answer, ERR_NOTFOUND if there is none younger
- * than a day, ERR_INVALID if it belongs to another body. */
-MUSTCHECK const struct err *idempotency_find(struct db *, struct arena *,
-    int64_t user_id, const char *key, const char *request_hash,
-    int64_t *deployment_id, const char **answer);
-/* Inside the transaction of the deployment. */
-MUSTCHECK const struct err *idempotency_save(struct db *, int64_t user_id,
-    const char *key, const char *request_hash, int64_t deployment_id,
-    const char *answer);
+/* Inside a transaction: a pending copy of a deployment, with its own copy of
+ * that one's steps. */
+MUSTCHECK const struct err *deployment_repeat(struct db *, int64_t id,
+    int64_t created_by, int64_t *copy);
+/* Inside a transaction: pending -> canceled at once; running: the runner is
+ * asked (cancel_at), twice is no error.  Finished: ERR_CONFLICT. */
+MUSTCHECK const struct err *deployment_cancel(struct db *, struct arena *,
+    int64_t id);
 
 #endif

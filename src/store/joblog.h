@@ -10,7 +10,7 @@
 #include "db/db.h"
 
 #define JOBLOG_CHUNK ((size_t)64 * 1024)
-#define JOBLOG_PACKED ((size_t)512 * 1024)
+#define JOBLOG_PACKED ((size_t)256 * 1024)
 
 struct joblog_state {
 	int64_t size;  /* bytes readable now */
@@ -27,7 +27,8 @@ MUSTCHECK const struct err *joblog_state(struct db *, struct arena *,
 MUSTCHECK const struct err *joblog_read(struct db *, struct arena *,
     int64_t deployment_id, int64_t offset, size_t max, struct blob *out);
 /* The bytes of the log from `offset` on (no more than JOBLOG_CHUNK), under
- * the lease: ERR_PRECONDITION if `epoch` is no longer the deployment's. */
+ * the lease: ERR_PRECONDITION if `epoch` is no longer the deployment's.  After
+ * an error it may be repeated, also with more bytes. */
 MUSTCHECK const struct err *joblog_append(struct db *, int64_t deployment_id,
     int64_t epoch, int64_t offset, const void *data, size_t len);
 /* Rewrites a finished log in packed chunks; may be repeated. */

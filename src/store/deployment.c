@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: ISC */
+#include "store/deployment.h"
+
+#include <string.h>
+
+#include "core/num.h"
+#include "core/str.h"
+
+#define PAGE_BYTES ((size_t)2 << 20) /* where a page of large rows is cut */
+
+static const char *const statuses[] = { "pending", "running", "success",
+	"failed", "canceled", "interrupted", NULL };
+static const char *const step_statuses[] = { "pending", "running", "success",
+	"failed", "skipped", "canceled", "interrupted", NULL };
+static const char *const triggers[] = { "manual", "retry", "webhook",
+	"schedule", NULL };
+
+#define S(m, ...) FIELD(struct deployment_step, m, FIELD_OUT | __VA_ARGS__)
+static const struct field step_fields[] = {
+	S(position, 0, .doc = "From 0."),
+	S(name, 0, .doc = "Name of the step."),
+	S(status, 0, .values = step_statuses, .doc = "How it went."),
+	S(exit_code, FIELD_NULL, .doc = "What it exited with."),
+	S(signal, FIELD_NULL, .doc = "Signal that ended it."),
+	S(started_at, FIELD_NULL, .doc = "When it began."),
+	S(finished_at, FIELD_NULL, .doc = "When it ended."),
+	S(log_offset, FIELD_NULL, .doc = "Where its part of the log begins."),
+	S(log_length, FIELD_NULL, .doc = "Length of that part in bytes."),
+	FIELD_END,
+};
+const struct shape deployment_step_shape = {
+	.name = "DeploymentStep",
+	.fields = step_fields,
+	.size = sizeof(struct deployment_step),
+};
+
+#define D(m, ...) FIELD(struct deployment, m, FIELD_OUT | __VA_ARGS__)
+#define A(m) FIELD(struct deployment, m, 0)
+static const struct field deployment_fields[] = {
+	D(id, 0, .doc = "Number of the deployment."),
+	D(project_id, 0, .doc = "Project that is deployed."),
+	D(pipeline_id, 0, .doc = "Pipeline that its steps were copied from."),
+	D(branch, FIELD_NULL,
+	    .doc = "Branch; null: the repository's HEAD, until it is known."),
+	D(commit_hash, FIELD_NULL, .doc = "Commit; null until it is known."),
+	D(commit_message, FIELD_NULL, .doc = "Its message."),
+	D(env_vars, FIELD_MAP, .max = 1100,
+	    .doc = "Variables; those of secret presets read as null."),
+	D(status, 0, .values = statuses, .doc = "How far it is."),
+	D(reason, FIELD_NULL, .doc = "Why it ended so, for programs."),
+	D(detail, FIELD_NULL, .doc = "The same in a sentence for people."),
+	D(trigger, 0, .values = triggers, .doc = "What started it."),
+	D(retry_of, FIELD_NULL, .doc = "Deployment that it repeats."),
+	D(created_by, FIELD_NULL, .doc = "User who started it."),
+	D(runner, FIELD_NULL, .doc = "Runner that has it, or had it."),
+	D(created_at, 0, .doc = "When it was made."),
+	D(started_at, FIELD_NULL, .doc = "When a runner took it."),
+	D(finished_at, FIELD_NULL, .doc = "When it ended."),
+	D(log_size, 0, .doc = "Bytes of log so far."),
+	A(is_cut),
+	D(queue_position, FIELD_DETAIL | FIELD_NULL | FIELD_NOROW,
+	    .doc = "Pending ones of the project before it; null once it runs."),
+	D(steps, FIELD_DETAIL | FIELD_NOROW, .shape = &deployment_step_shape,
+	    .doc = "Its steps, and how each went."),
+	FIELD_END,
+};
+const struct shape deployment_shape = {
+	.name = "Deployment",
+	.fields = deployment_fields,
+	.size = sizeof(struct deployment),
+};
+
+#define R(m, ...) FIELD(struct deployment_request, m, FIELD_IN | __VA_ARGS__)
+static const struct field request_fields[] = {
+	R(project_id, FIELD_MUST, .min = 1, .doc = "Project to deploy."),
+	R(pipeline_id, FIELD_NULL, .min = 1,
+	    .doc = "Pipeline of the project; may be left out if it has one."),
+	R(branch, FIELD_NULL | FIELD_LINE, .min = 1, .max = 255,
+	    .doc = "Branch; default: the project's, else the repository's "
+		   "HEAD."),
+	R(commit_hash, FIELD_NULL, .pattern = "[0-9a-fA-F]{7,64}",
+	    .doc = "Commit, at least 7 digits; default: the branch's newest."),
+	R(commit_message, FIELD_NULL, .max = 2000,
+	    .doc = "Shown until the commit's own is known."),
+	R(env_vars, FIELD_MAP, .max = 1000,
+	    .doc = "Variables for the steps, checked against envPresets."),
+	FIELD_END,
+};
+const struct shape deployment_request_shape = {
+	.name = "DeploymentRequest",
+	.fields = request_fields,
+	.size = sizeof(struct deployment_request),
+};
+
+/* While it runs the log's size is where its last chunk ends. */
+#define LOG_SIZE                                                               \
+	"IF(d.status = 'running', COALESCE((SELECT c.start + c.length"         \
+	" FROM log_chunk c WHERE c.deployment_id = d.id"                       \
+	" ORDER BY c.start DESC LIMIT 1), 0), d.log_size) AS log_size"
+#define COLUMNS                                                                \
+	", d.status, d.reason, d.detail, d.`trigger`, d.retry_of,"             \
+	" d.created_by, d.runner, d.created_at, d.started_at, d.finished_at, " LOG_SIZE
+#define KEYS "d.id, d.project_id, d.pipeline_id, d.branch, d.commit_hash, "
+#define IS_CUT                                                                 \
+	"OCTET_LENGTH(d.env_vars) > 4096"                                      \
+	" OR COALESCE(OCTET_LENGTH(d.commit_message) > 4096, 0)"
+/* In lists long texts are left out, and fetched where there is room. */
+#define LISTED                                                                 \
+	"SELECT " KEYS "IF(" IS_CUT ", NULL, d.commit_message)"                \
+	" AS commit_message, IF(" IS_CUT                                       \
+	", '{}', d.env_vars) AS env_vars" COLUMNS ", " IS_CUT                  \
+	" AS is_cut FROM deployment d"
+
+/* Every combination of filters, by the sum of their numbers, with the index
+ * that it must read backwards: a page costs the same at any depth. */
+enum {
+	BY_PROJECT = 1,
+	BY_PIPELINE = 2,
+	BY_STATUS = 4,
+	BY_BRANCH = 8,
+	BY__MAX = 16
+};
+#define PROJECT "d.project_id = ? AND "
+#define PIPELINE "d.pipeline_id = ? AND "
+#define STATUS "d.status = ? AND "
+#define BRANCH "d.branch = ? AND "
+#define Q(m) FIELD(struct deployment_filter, m, 0)
+/* clang-format off */
+#define PAGES(X)							\
+	X(0, "PRIMARY", "", Q(before))					\
+	X(1, "deployment_project", PROJECT, Q(project_id), Q(before))	\
+	X(2, "deployment_pipeline", PIPELINE, Q(pipeline_id), Q(before)) \
+	X(3, "deployment_pipeline", PROJECT PIPELINE,			\
+	    Q(project_id), Q(pipeline_id), Q(before))			\
+	X(4, "deployment_status", STATUS, Q(status), Q(before))		\
+	X(5, "deployment_project_status", PROJECT STATUS,		\
+	    Q(project_id), Q(status), Q(before))			\
+	X(6, "deployment_pipeline_status", PIPELINE STATUS,		\
+	    Q(pipeline_id), Q(status), Q(before))			\
+	X(7, "deployment_pipeline_status", PROJECT PIPELINE STATUS,	\
+	    Q(project_id), Q(pipeline_id), Q(status), Q(before))	\
+	X(8, "deployment_branch", BRANCH, Q(branch), Q(before))		\
+	X(9, "deployment_project_branch", PROJECT BRANCH,		\
+	    Q(project_id), Q(branch), Q(before))			\
+	X(10, "deployment_pipeline_branch", PIPELINE BRANCH,		\
+	    Q(pipeline_id), Q(branch), Q(before))			\
+	X(11, "deployment_pipeline_branch", PROJECT PIPELINE BRANCH,	\
+	    Q(project_id), Q(pipeline_id), Q(branch), Q(before))	\
+	X(12, "deployment_branch_status", STATUS BRANCH,		\
+	    Q(status), Q(branch), Q(before))				\
+	X(13, "deployment_project_branch", PROJECT STATUS BRANCH,	\
+	    Q(project_id), Q(status), Q(branch), Q(before))		\
+	X(14, "deployment_pipeline_branch", PIPELINE STATUS BRANCH,	\
+	    Q(pipeline_id), Q(status), Q(branch), Q(before))		\
+	X(15, "deployment_pipeline_branch", PROJECT PIPELINE STATUS BRANCH, \
+	    Q(project_id), Q(pipeline_id), Q(status), Q(branch), Q(before))
+
+#define X(n, index, where, ...)						\
+	static const struct field page_args_##n[] = { __VA_ARGS__,	\
+		Q(limit), FIELD_END };					\
+	static const struct stmt page_##n = {				\
+		.name = "deployment_page_" #n,				\
+		.sql = LISTED " FORCE INDEX (" index ") WHERE " where	\
+		    "d.id < ? ORDER BY d.id DESC LIMIT ?",		\
+		.args = page_args_##n,					\
+		.row = deployment_fields,				\
+		.rowsize = sizeof(struct deployment),			\
+	};
+PAGES(X)
+#undef X
+
+static const struct stmt *const pages[BY__MAX] = {
+#define X(n, ...) [n] = &page_##n,
+	PAGES(X)
+#undef X
+};
+/* clang-format on */
+
+static const struct field id_args[] = { A(id), FIELD_END };
+static const struct stmt by_id = {
+	.name = "deployment_by_id",
+	.sql = "SELECT " KEYS "d.commit_message, d.env_vars" COLUMNS
+	       ", 0 AS is_cut FROM deployment d WHERE d.id = ?",
+	.args = id_args,
+	.row = deployment_fields,
+	.rowsize = sizeof(struct deployment),
+};
+static const struct stmt steps_of_id = {
+	.name = "deployment_steps",
+	.sql = "SELECT position, name, status, exit_code, `signal`, started_at,"
+	       " finished_at, log_offset, log_length FROM deployment_step"
+	       " WHERE deployment_id = ? ORDER BY position",
+	.args = id_args,
+	.row = step_fields,
+	.rowsize = sizeof(struct deployment_step),
+};
+
+/* What small queries ask and answer. */
+struct number {
+	int64_t n;
+	int64_t of;
+};
+#define N(m) FIELD(struct number, m, 0)
+static const struct field n_row[] = { N(n), FIELD_END };
+static const struct field of_args[] = { N(of), FIELD_END };
+static const struct field of_n_args[] = { N(of), N(n), FIELD_END };
+static const struct field n_of_args[] = { N(n), N(of), FIELD_END };
+
+static const struct stmt before = {
+	.name = "deployment_before",
+	.sql = "SELECT COUNT(*) AS n FROM deployment"
+	       " FORCE INDEX (deployment_queue) WHERE status = 'pending'"
+	       " AND project_id = ? AND id < ?",
+	.args = of_n_args,
+	.row = n_row,
+	.rowsize = sizeof(struct number),
+};
+static const struct stmt hold_project = {
+	.name = "deployment_hold_project",
+	.sql = "SELECT id AS n FROM project WHERE id = ? AND valid = 1"
+	       " LOCK IN SHARE MODE",
+	.args = of_args,
+	.row = n_row,
+	.rowsize = sizeof(struct number),
+};
+static const struct stmt hold_pipeline = {
+	.name = "deployment_hold_pipeline",
+	.sql = "SELECT id AS n FROM pipeline WHERE project_id = ? AND id = ?"
+	       " AND valid = 1 LOCK IN SHARE MODE",
+	.args = of_n_args,
+	.row = n_row,
+	.rowsize = sizeof(struct number),
+};
+static const struct stmt two_pipelines = {
+	.name = "deployment_two_pipelines",
+	.sql = "SELECT id AS n FROM pipeline WHERE project_id = ?"
+	       " AND valid = 1 LIMIT 2 LOCK IN SHARE MODE",
+	.args = of_args,
+	.row = n_row,
+	.rowsize = sizeof(struct number),
+};
+
+static const struct field insert_args[] = { A(branch), A(commit_hash),
+	A(commit_message), A(env_vars), A(secret_vars), A(trigger),
+	A(created_by), A(pipeline_id), A(project_id), FIELD_END };
+static const struct stmt insert = {
+	.name = "deployment_insert",
+	.sql = "INSERT INTO deployment (project_id, pipeline_id,"
+	       " timeout_seconds, branch, commit_hash, commit_message,"
+	       " env_vars, secret_vars, `trigger`, created_by)"
+	       " SELECT project_id, id, timeout_seconds, ?, ?, ?, ?, ?, ?, ?"
+	       " FROM pipeline WHERE id = ? AND project_id = ? AND valid = 1",
+	.args = insert_args,
+};
+static const struct stmt insert_steps = {
+	.name = "deployment_insert_steps",
+	.sql = "INSERT INTO deployment_step (deployment_id, position, name,"
+	       " script, timeout_seconds, run_when) SELECT ?, position, name,"
+	       " script, timeout_seconds, run_when FROM step"
+	       " WHERE pipeline_id = ? AND valid = 1",
+	.args = n_of_args,
+};
+static const struct stmt repeat = {
+	.name = "deployment_repeat",
+	.sql = "INSERT INTO deployment (project_id, pipeline_id,"
+	       " timeout_seconds, branch, commit_hash, commit_message,"
+	       " env_vars, secret_vars, `trigger`, retry_of, created_by)"
+	       " SELECT project_id, pipeline_id, timeout_seconds, branch,"
+	       " commit_hash, commit_message, env_vars, secret_vars, 'retry',"
+	       " id, ? FROM deployment WHERE id = ?",
+	.args = n_of_args,
+};
+static const struct stmt repeat_steps = {
+	.name = "deployment_repeat_steps",
+	.sql = "INSERT INTO deployment_step (deployment_id, position, name,"
+	       " script, timeout_seconds, run_when) SELECT ?, position, name,"
+	       " script, timeout_seconds, run_when FROM deployment_step"
+	       " WHERE deployment_id = ?",
+	.args = n_of_args,
+};
+
+static const struct field status_row[] = { A(status), FIELD_END };
+static const struct stmt lock = {
+	.name = "deployment_lock",
+	.sql = "SELECT status FROM deployment WHERE id = ? FOR UPDATE",
+	.args = id_args,
+	.row = status_row,
+	.rowsize = sizeof(struct deployment),
+};
+static const struct stmt cancel = {
+	.name = "deployment_cancel",
+	.sql = "UPDATE deployment SET status = 'canceled',"
+	       " reason = 'canceled_by_user',"
+	       " detail = 'It was canceled before it started.',"
+	       " finished_at = NOW(3) WHERE id = ? AND status = 'pending'",
+	.args = id_args,
+};
+static const struct stmt cancel_steps = {
+	.name = "deployment_cancel_steps",
+	.sql = "UPDATE deployment_step SET status = 'skipped'"
+	       " WHERE deployment_id = ? AND status = 'pending'",
+	.args = id_args,
+};
+static const struct stmt cancel_ask = {
+	.name = "deployment_cancel_ask",
+	.sql = "UPDATE deployment SET cancel_at = COALESCE(cancel_at, NOW(3))"
+	       " WHERE id = ? AND status = 'running'",
+	.args = id_args,
+};
+
+const struct stmt *const deployment_stmts[] = {
+#define X(n, ...) &page_##n,
+	PAGES(X)
+#undef X
+	    & by_id,
+	&steps_of_id,
+	&before,
+	&hold_project,
+	&hold_pipeline,
+	&two_pipelines,
+	&insert,
+	&insert_steps,
+	&repeat,
+	&repeat_steps,
+	&lock,
+	&cancel,
+	&cancel_steps,
+	&cancel_ask,
+	NULL,
+};
+
+/* Fetches what was left out of large rows, up to where the page is full: the
+ * first row always, so that every page gets on. */
+static const struct err *
+texts_fetch(struct db *db, struct arena *a, struct list *list)
+{
+	struct deployment *d = list->items, args;
+	size_t start = arena_used(a), i;
+	const struct err *e;
+
+	for (i = 0; i < list->n; i++) {
+		if (i > 0 && arena_used(a) - start > PAGE_BYTES) {
+			list->n = i;
+			return NULL;
+		}
+		args = d[i];
+		if (args.is_cut &&
+		    (e = db_row(db, a, &by_id, &args, &d[i])) != NULL)
+			return e;
+	}
+	return NULL;
+}
+
+const struct err *
+deployment_page(struct db *db, struct arena *a,
+    const struct deployment_filter *filter, struct list *out, int64_t *next)
+{
+	struct deployment_filter q = *filter;
+	const struct deployment *d;
+	const struct err *e;
+	size_t found;
+
+	*next = 0;
+	q.limit++; /* tells whether there are more */
+	if (q.before == 0)
+		q.before = NUM_SAFE;
+	e = db_rows(db, a,
+	    pages[(q.project_id != 0 ? BY_PROJECT : 0) |
+		(q.pipeline_id != 0 ? BY_PIPELINE : 0) |
+		(q.status != NULL ? BY_STATUS : 0) |
+		(q.branch != NULL ? BY_BRANCH : 0)],
+	    &q, out);
+	if (e != NULL)
+		return e;
+	found = out->n;
+	if (out->n > (size_t)filter->limit)
+		out->n = (size_t)filter->limit;
+	if ((e = texts_fetch(db, a, out)) != NULL)
+		return e;
+	d = out->items;
+	if (out->n < found)
+		*next = d[out->n - 1].id;
+	return NULL;
+}
+
+const struct err *
+deployment_by_id(struct db *db, struct arena *a, int64_t id,
+    struct deployment *out)
+{
+	const struct deployment args = { .id = id };
+	struct number ahead, found;
+	const struct err *e;
+
+	(void)memset(out, 0, sizeof(*out));
+	if ((e = db_row(db, a, &by_id, &args, out)) != NULL)
+		return e;
+	if ((e = db_rows(db, a, &steps_of_id, &args, &out->steps)) != NULL)
+		return e;
+	if (!str_eq(out->status, "pending"))
+		return NULL;
+	ahead = (struct number){ .n = id, .of = out->project_id };
+	if ((e = db_row(db, a, &before, &ahead, &found)) != NULL)
+		return e;
+	out->queue_position = (struct maybe){ .n = found.n, .set = true };
+	return NULL;
+}
+
+const struct err *
+deployment_hold_project(struct db *db, struct arena *a, int64_t project_id)
+{
+	const struct number args = { .of = project_id };
+	struct number found;
+
+	return db_row(db, a, &hold_project, &args, &found);
+}
+
+const struct err *
+deployment_hold_pipeline(struct db *db, struct arena *a, int64_t project_id,
+    struct maybe pipeline_id, int64_t *out)
+{
+	const struct number args = { .of = project_id, .n = pipeline_id.n };
+	const struct err *e;
+	struct number found;
+	struct list list;
+
+	*out = pipeline_id.n;
+	if (pipeline_id.set)
+		return db_row(db, a, &hold_pipeline, &args, &found);
+	if ((e = db_rows(db, a, &two_pipelines, &args, &list)) != NULL)
+		return e;
+	if (list.n == 0)
+		return err_new(ERR_NOTFOUND, "no pipeline");
+	if (list.n > 1)
+		return err_new(ERR_CONFLICT, "several pipelines");
+	*out = ((const struct number *)list.items)->n;
+	return NULL;
+}
+
+/* Gives a new deployment its steps. */
+static const struct err *
+steps_copy(struct db *db, const struct stmt *how, int64_t id, int64_t from)
+{
+	const struct number args = { .n = id, .of = from };
+	const struct err *e;
+	struct db_done done;
+
+	if ((e = db_exec(db, how, &args, &done)) != NULL)
+		return e;
+	if (done.affected == 0)
+		return err_tell(ERR_INVALID,
+		    "The pipeline has no steps: give it one first.");
+	return NULL;
+}
+
+const struct err *
+deployment_insert(struct db *db, const struct deployment *d, int64_t *id)
+{
+	const struct err *e;
+	struct db_done done;
+
+	*id = 0;
+	if ((e = db_exec(db, &insert, d, &done)) != NULL)
+		return e;
+	if (done.affected == 0)
+		return err_new(ERR_NOTFOUND, "pipeline %lld",
+		    (long long)d->pipeline_id);
+	*id = done.insert_id;
+	return steps_copy(db, &insert_steps, *id, d->pipeline_id);
+}
+
+const struct err *
+deployment_repeat(struct db *db, int64_t id, int64_t created_by, int64_t *copy)
+{
+	const struct number args = { .n = created_by, .of = id };
+	const struct err *e;
+	struct db_done done;
+
+	*copy = 0;
+	if ((e = db_exec(db, &repeat, &args, &done)) != NULL)
+		return e;
+	if (done.affected == 0)
+		return err_new(ERR_NOTFOUND, "deployment %lld", (long long)id);
+	*copy = done.insert_id;
+	return steps_copy(db, &repeat_steps, *copy, id);
+}
+
+const struct err *
+deployment_cancel(struct db *db, struct arena *a, int64_t id)
+{
+	const struct deployment args = { .id = id };
+	struct deployment found;
+	const struct err *e;
+
+	if ((e = db_row(db, a, &lock, &args, &found)) != NULL)
+		return e;
+	if (str_eq(found.status, "running"))
+		return db_exec(db, &cancel_ask, &args, NULL);
+	if (!str_eq(found.status, "pending"))
+		return err_tell(ERR_CONFLICT,
+		    "The deployment has ended already: it is \"%s\".",
+		    found.status);
+	if ((e = db_exec(db, &cancel_steps, &args, NULL)) != NULL)
+		return e;
+	return db_exec(db, &cancel, &args, NULL);
+}

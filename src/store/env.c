@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: ISC */
+#include "store/env.h"
+
+#include <string.h>
+
+#include "core/str.h"
+
+/* Names that would steer what runs the steps instead of the steps themselves;
+ * a `*` at the end stands for any rest. */
+static const char *const refused[] = {
+	"BASH",
+	"BASHOPTS",
+	"BASH_*",
+	"CDPATH",
+	"CI",
+	"ENV",
+	"GCONV_PATH",
+	"GIT_*",
+	"GLIBC_TUNABLES",
+	"GLOBIGNORE",
+	"HOME",
+	"HOSTALIASES",
+	"IFS",
+	"JAVA_TOOL_OPTIONS",
+	"JDK_JAVA_OPTIONS",
+	"LD_*",
+	"LOCALDOMAIN",
+	"LOCPATH",
+	"MALLOC_*",
+	"NLSPATH",
+	"NODE_OPTIONS",
+	"PATH",
+	"PERL*",
+	"PROMPT_COMMAND",
+	"PS4",
+	"PYTHON*",
+	"RES_OPTIONS",
+	"RUBY*",
+	"SHELL",
+	"SHELLOPTS",
+	"SLIPWAY_*",
+	"SSH_ASKPASS*",
+	"ZDOTDIR",
+	"_JAVA_OPTIONS",
+	NULL,
+};
+
+static bool
+is_refused(const char *name)
+{
+	size_t i, len;
+
+	for (i = 0; refused[i] != NULL; i++) {
+		len = strlen(refused[i]);
+		if (refused[i][len - 1] == '*' ?
+			strncmp(name, refused[i], len - 1) == 0 :
+			strcmp(name, refused[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+const char *
+env_name_fault(const char *name)
+{
+	if (!str_matches(name, ENV_NAME_ERE))
+		return "must start with a letter or _, go on with letters, "
+		       "digits or _, and have at most 128 of them";
+	if (is_refused(name))
+		return "is a name that steers the shell, the loader, git or "
+		       "this service; choose another";
+	return NULL;
+}
+
+static void
+fault(struct faults *f, const char *pointer, const char *name,
+    const char *detail)
+{
+	faults_add(f, fault_pointer(f, pointer, name), "%s", detail);
+}
+
+void
+env_check_names(const struct list *vars, const char *pointer, struct faults *f)
+{
+	const struct env_var *v = vars->items;
+	size_t i, len, total = 0;
+	const char *wrong;
+
+	for (i = 0; i < vars->n; i++) {
+		if ((wrong = env_name_fault(v[i].name)) != NULL)
+			fault(f, pointer, v[i].name, wrong);
+		len = strlen(v[i].value);
+		if (len > ENV_VALUE_MAX)
+			fault(f, pointer, v[i].name,
+			    "must have at most 64 KiB");
+		total += strlen(v[i].name) + len + 2;
+	}
+	if (total > ENV_TOTAL_MAX)
+		faults_add(f, pointer,
+		    "names and values must have at most 512 KiB together");
+}
+
+static bool
+is_option(const struct preset *p, const char *value, size_t len)
+{
+	const struct preset_option *o = p->options.items;
+	size_t i;
+
+	for (i = 0; i < p->options.n; i++)
+		if (o[i].value != NULL && strlen(o[i].value) == len &&
+		    memcmp(o[i].value, value, len) == 0)
+			return true;
+	return false;
+}
+
+/* The choices as they are told, cut where they become too many. */
+static const char *
+choices(const struct preset *p, struct arena *a)
+{
+	const struct preset_option *o = p->options.items;
+	const char *text = "";
+	size_t i;
+
+	for (i = 0; i < p->options.n && i < 20; i++)
+		text = arena_printf(a, "%s%s\"%.60s\"", text,
+		    i == 0 ? "" : ", ", o[i].value == NULL ? "" : o[i].value);
+	return i < p->options.n ? arena_printf(a, "%s, …", text) : text;
+}
+
+static void
+select_check(const struct preset *p, const char *value, const char *at,
+    struct faults *f)
+{
+	if (!is_option(p, value, strlen(value)))
+		faults_add(f, at, "must be one of %s", choices(p, f->a));
+}
+
+static void
+multiselect_check(const struct preset *p, const char *value, const char *at,
+    struct faults *f)
+{
+	const char *part = value;
+	size_t len;
+
+	if (*value == '\0')
+		return;
+	for (;; part += len + 1) {
+		len = strcspn(part, ",");
+		if (!is_option(p, part, len)) {
+			faults_add(f, at,
+			    "must be some of %s, joined by commas",
+			    choices(p, f->a));
+			return;
+		}
+		if (part[len] == '\0')
+			return;
+	}
+}
+
+static void
+input_check(const struct preset *p, const char *value, const char *at,
+    struct faults *f)
+{
+	if (p->pattern != NULL && !str_matches(value, p->pattern))
+		faults_add(f, at, "must match the pattern %.200s as a whole",
+		    p->pattern);
+}
+
+static void
+value_check(const struct preset *p, const char *value, const char *at,
+    struct faults *f)
+{
+	static const struct {
+		const char *type;
+		void (*check)(const struct preset *, const char *value,
+		    const char *at, struct faults *);
+	} types[] = {
+		{ "select", select_check },
+		{ "multiselect", multiselect_check },
+		{ "input", input_check },
+	};
+	size_t i;
+
+	if (p->required && *value == '\0') {
+		faults_add(f, at, "is required and must not be empty");
+		return;
+	}
+	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (str_eq(p->type, types[i].type))
+			types[i].check(p, value, at, f);
+}
+
+static const struct preset *
+preset_of(const struct list *presets, const char *name)
+{
+	const struct preset *p = presets->items;
+	size_t i;
+
+	for (i = 0; i < presets->n; i++)
+		if (strcmp(p[i].key, name) == 0)
+			return &p[i];
+	return NULL;
+}
+
+static bool
+is_given(const struct list *vars, const char *name)
+{
+	const struct env_var *v = vars->items;
+	size_t i;
+
+	for (i = 0; i < vars->n; i++)
+		if (strcmp(v[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+void
+env_check(const struct env_rules *rules, const struct list *given,
+    const char *pointer, struct faults *f, struct list *out)
+{
+	const struct env_var *v = given->items;
+	const struct preset *presets = rules->presets->items, *p;
+	struct env_var *vars;
+	size_t i, n = 0;
+
+	vars = arena_alloc(f->a, given->n + rules->presets->n, sizeof(*vars));
+	env_check_names(given, pointer, f);
+	for (i = 0; i < given->n; i++) {
+		vars[n] = v[i];
+		p = preset_of(rules->presets, v[i].name);
+		vars[n++].secret = p != NULL && p->secret;
+		if (p != NULL)
+			value_check(p, v[i].value,
+			    fault_pointer(f, pointer, v[i].name), f);
+		else if (rules->strict)
+			fault(f, pointer, v[i].name,
+			    "is not among the project's envPresets, and the "
+			    "project takes no others (strictEnv)");
+	}
+	for (i = 0; i < rules->presets->n; i++) {
+		p = &presets[i];
+		if (is_given(given, p->key))
+			continue;
+		if (p->fallback != NULL)
+			vars[n++] = (struct env_var){ .name = p->key,
+				.value = p->fallback,
+				.secret = p->secret };
+		else if (p->required)
+			fault(f, pointer, p->key, "is required");
+	}
+	*out = (struct list){ .items = vars, .n = n };
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: ISC */
+#include "store/idempotency.h"
+
+#include "core/str.h"
+
+#define I(m) FIELD(struct idempotency, m, 0)
+
+static const struct field key_args[] = { I(user_id), I(idempotency_key),
+	FIELD_END };
+static const struct field answer_row[] = { I(request_hash), I(deployment_id),
+	I(answer), FIELD_END };
+static const struct stmt find = {
+	.name = "idempotency_find",
+	.sql = "SELECT request_hash, deployment_id, answer FROM idempotency"
+	       " WHERE user_id = ? AND idempotency_key = ?"
+	       " AND created_at > NOW(3) - INTERVAL 1 DAY",
+	.args = key_args,
+	.row = answer_row,
+	.rowsize = sizeof(struct idempotency),
+};
+/* Its day is over, but nobody has tidied it away. */
+static const struct stmt expire = {
+	.name = "idempotency_expire",
+	.sql = "DELETE FROM idempotency"
+	       " WHERE user_id = ? AND idempotency_key = ?"
+	       " AND created_at <= NOW(3) - INTERVAL 1 DAY",
+	.args = key_args,
+};
+static const struct field save_args[] = { I(user_id), I(idempotency_key),
+	I(request_hash), I(deployment_id), I(answer), FIELD_END };
+static const struct stmt save = {
+	.name = "idempotency_save",
+	.sql = "INSERT INTO idempotency (user_id, idempotency_key,"
+	       " request_hash, deployment_id, answer) VALUES (?, ?, ?, ?, ?)",
+	.args = save_args,
+};
+
+const struct stmt *const idempotency_stmts[] = { &find, &expire, &save, NULL };
+
+const struct err *
+idempotency_find(struct db *db, struct arena *a, struct idempotency *one)
+{
+	const struct err *e;
+	struct idempotency found;
+
+	if ((e = db_row(db, a, &find, one, &found)) != NULL)
+		return e;
+	if (!str_eq(found.request_hash, one->request_hash))
+		return err_tell(ERR_INVALID,
+		    "This Idempotency-Key was used for another request in the "
+		    "last 24 hours: choose a new one.");
+	one->deployment_id = found.deployment_id;
+	one->answer = found.answer;
+	return NULL;
+}
+
+const struct err *
+idempotency_save(struct db *db, const struct idempotency *one)
+{
+	const struct err *e;
+
+	if ((e = db_exec(db, &expire, one, NULL)) != NULL)
+		return e;
+	return db_exec(db, &save, one, NULL);
+}

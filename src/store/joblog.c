@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: ISC */
+#include "store/joblog.h"
+
+#include <assert.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "core/buf.h"
+
+#define BATCH_ARENA ((size_t)3 << 20) /* of one look at the chunks */
+#define PRUNE_MAX 100                 /* logs a call */
+
+/* Arguments of all statements here. */
+struct log_args {
+	int64_t id;
+	int64_t epoch;
+	int64_t start;
+	int64_t end;
+	int64_t length;
+	int64_t days;
+	struct blob data;
+};
+#define L(m) FIELD(struct log_args, m, 0)
+
+struct chunk {
+	int64_t start;
+	int64_t length;
+	bool packed;
+	struct blob data;
+};
+#define C(m) FIELD(struct chunk, m, 0)
+
+static const struct field id_args[] = { L(id), FIELD_END };
+static const struct field id_start_args[] = { L(id), L(start), FIELD_END };
+static const struct field span_args[] = { L(id), L(start), L(end), FIELD_END };
+static const struct field chunk_row[] = { C(start), C(length), C(packed),
+	C(data), FIELD_END };
+static const struct field place_row[] = { C(start), C(length), FIELD_END };
+
+static const struct field state_row[] = {
+	FIELD(struct joblog_state, size, 0),
+	FIELD(struct joblog_state, complete, 0),
+	FIELD(struct joblog_state, pruned, 0),
+	FIELD_END,
+};
+static const struct stmt state = {
+	.name = "joblog_state",
+	.sql = "SELECT IF(d.finished_at IS NOT NULL, d.log_size,"
+	       " COALESCE((SELECT c.start + c.length FROM log_chunk c"
+	       " WHERE c.deployment_id = d.id ORDER BY c.start DESC LIMIT 1),"
+	       " 0)) AS size, d.finished_at IS NOT NULL AS complete,"
+	       " d.log_pruned AND d.log_size > 0 AS pruned"
+	       " FROM deployment d WHERE d.id = ?",
+	.args = id_args,
+	.row = state_row,
+	.rowsize = sizeof(struct joblog_state),
+};
+
+/* The chunk that a place lies in, and those after it. */
+static const struct stmt chunk_at = {
+	.name = "joblog_chunk_at",
+	.sql = "SELECT start, length, packed, data FROM log_chunk"
+	       " WHERE deployment_id = ? AND start <= ?"
+	       " ORDER BY start DESC LIMIT 1",
+	.args = id_start_args,
+	.row = chunk_row,
+	.rowsize = sizeof(struct chunk),
+};
+static const struct stmt chunks_after = {
+	.name = "joblog_chunks_after",
+	.sql = "SELECT start, length, packed, data FROM log_chunk"
+	       " WHERE deployment_id = ? AND start > ? AND start < ?"
+	       " ORDER BY start LIMIT 256",
+	.args = span_args,
+	.row = chunk_row,
+	.rowsize = sizeof(struct chunk),
+};
+/* Small chunks of a finished log, to be packed. */
+static const struct stmt plain_from = {
+	.name = "joblog_plain_from",
+	.sql = "SELECT start, length FROM log_chunk WHERE deployment_id = ?"
+	       " AND start >= ? AND packed = 0 ORDER BY start LIMIT 1000",
+	.args = id_start_args,
+	.row = place_row,
+	.rowsize = sizeof(struct chunk),
+};
+
+/* What is there already stays, unless it was shorter: the same bytes may come
+ * again with more behind them. */
+static const struct field append_args[] = { L(start), L(length), L(data), L(id),
+	L(epoch), FIELD_END };
+static const struct stmt append = {
+	.name = "joblog_append",
+	.sql = "INSERT INTO log_chunk (deployment_id, start, length, packed,"
+	       " data) SELECT d.id, ?, ?, 0, ? FROM deployment d"
+	       " WHERE d.id = ? AND d.epoch = ? AND d.status = 'running'"
+	       " LOCK IN SHARE MODE"
+	       " ON DUPLICATE KEY UPDATE data = IF(VALUES(length) >"
+	       " log_chunk.length, VALUES(data), log_chunk.data),"
+	       " length = GREATEST(VALUES(length), log_chunk.length)",
+	.args = append_args,
+};
+
+static const struct stmt drop_span = {
+	.name = "joblog_drop_span",
+	.sql = "DELETE FROM log_chunk WHERE deployment_id = ?"
+	       " AND start >= ? AND start < ?",
+	.args = span_args,
+};
+static const struct field packed_args[] = { L(id), L(start), L(length), L(data),
+	FIELD_END };
+static const struct stmt insert_packed = {
+	.name = "joblog_insert_packed",
+	.sql = "INSERT INTO log_chunk (deployment_id, start, length, packed,"
+	       " data) VALUES (?, ?, ?, 1, ?)",
+	.args = packed_args,
+};
+
+struct old_log {
+	int64_t id;
+	int64_t log_size;
+	bool is_old;
+};
+struct total {
+	int64_t n;
+};
+static const struct field days_args[] = { L(days), L(days), FIELD_END };
+static const struct field old_row[] = {
+	FIELD(struct old_log, id, 0),
+	FIELD(struct old_log, log_size, 0),
+	FIELD(struct old_log, is_old, 0),
+	FIELD_END,
+};
+static const struct field total_row[] = {
+	FIELD(struct total, n, 0),
+	FIELD_END,
+};
+static const struct stmt oldest = {
+	.name = "joblog_oldest",
+	.sql = "SELECT id, log_size, ? > 0"
+	       " AND finished_at < NOW(3) - INTERVAL ? DAY AS is_old"
+	       " FROM deployment FORCE INDEX (deployment_log)"
+	       " WHERE log_pruned = 0 AND finished_at IS NOT NULL"
+	       " ORDER BY finished_at, log_size, id LIMIT 100",
+	.args = days_args,
+	.row = old_row,
+	.rowsize = sizeof(struct old_log),
+};
+static const struct stmt total = {
+	.name = "joblog_total",
+	.sql = "SELECT CAST(COALESCE(SUM(log_size), 0) AS SIGNED) AS n"
+	       " FROM deployment FORCE INDEX (deployment_log)"
+	       " WHERE log_pruned = 0 AND finished_at IS NOT NULL",
+	.row = total_row,
+	.rowsize = sizeof(struct total),
+};
+static const struct stmt drop_all = {
+	.name = "joblog_drop_all",
+	.sql = "DELETE FROM log_chunk WHERE deployment_id = ?",
+	.args = id_args,
+};
+static const struct stmt mark_pruned = {
+	.name = "joblog_mark_pruned",
+	.sql = "UPDATE deployment SET log_pruned = 1"
+	       " WHERE id = ? AND finished_at IS NOT NULL",
+	.args = id_args,
+};
+
+const struct stmt *const joblog_stmts[] = {
+	&state,
+	&chunk_at,
+	&chunks_after,
+	&plain_from,
+	&append,
+	&drop_span,
+	&insert_packed,
+	&oldest,
+	&total,
+	&drop_all,
+	&mark_pruned,
+	NULL,
+};
+
+const struct err *
+joblog_state(struct db *db, struct arena *a, int64_t deployment_id,
+    struct joblog_state *out)
+{
+	const struct log_args args = { .id = deployment_id };
+
+	(void)memset(out, 0, sizeof(*out));
+	return db_row(db, a, &state, &args, out);
+}
+
+/* The bytes of a chunk; those of a packed one in the arena. */
+static const struct err *
+chunk_open(const struct chunk *c, struct arena *a, struct blob *out)
+{
+	uLongf len = (uLongf)c->length;
+	unsigned char *plain;
+
+	*out = c->data;
+	if (c->length < 0 || (size_t)c->length > JOBLOG_PACKED ||
+	    (!c->packed && c->data.len != (size_t)c->length))
+		return err_new(ERR_INTERNAL, "log chunk of %lld bytes",
+		    (long long)c->length);
+	if (!c->packed)
+		return NULL;
+	plain = arena_alloc(a, (size_t)c->length, 1);
+	if (uncompress(plain, &len, c->data.data, (uLong)c->data.len) != Z_OK ||
+	    len != (uLongf)c->length)
+		return err_new(ERR_INTERNAL, "log chunk does not inflate");
+	*out = (struct blob){ .data = plain, .len = (size_t)c->length };
+	return NULL;
+}
+
+/* A read under way: the next byte wanted is at `at`. */
+struct window {
+	int64_t at;
+	char *to;
+	size_t have;
+	size_t max;
+};
+
+/* Takes what the chunk has of it. Chunks may overlap; where one leaves a gap
+ * the read ends. */
+static const struct err *
+chunk_take(const struct chunk *c, struct arena *a, struct window *w, bool *gap)
+{
+	struct blob bytes;
+	const struct err *e;
+	size_t skip, len;
+
+	*gap = c->start > w->at;
+	if (*gap || c->start + c->length <= w->at)
+		return NULL;
+	if ((e = chunk_open(c, a, &bytes)) != NULL)
+		return e;
+	skip = (size_t)(w->at - c->start);
+	len = bytes.len - skip;
+	if (len > w->max - w->have)
+		len = w->max - w->have;
+	(void)memcpy(w->to + w->have, (const char *)bytes.data + skip, len);
+	w->have += len;
+	w->at += (int64_t)len;
+	return NULL;
+}
+
+const struct err *
+joblog_read(struct db *db, struct arena *a, int64_t deployment_id,
+    int64_t offset, size_t max, struct blob *out)
+{
+	struct log_args args = { .id = deployment_id, .start = offset };
+	struct window w = { .at = offset, .max = max };
+	const struct stmt *look = &chunk_at;
+	const struct chunk *c;
+	const struct err *e;
+	struct arena *batch = arena_open(BATCH_ARENA);
+	struct list list;
+	bool gap = false;
+	size_t i;
+
+	*out = (struct blob){ .data = NULL };
+	w.to = arena_alloc(a, max, 1);
+	do {
+		args.end = w.at + (int64_t)JOBLOG_PACKED;
+		if ((e = db_rows(db, batch, look, &args, &list)) != NULL)
+			goto out;
+		c = list.items;
+		for (i = 0; i < list.n && w.have < max && !gap; i++) {
+			if ((e = chunk_take(&c[i], batch, &w, &gap)) != NULL)
+				goto out;
+			args.start = c[i].start;
+		}
+		arena_clear(batch);
+		look = &chunks_after;
+	} while (list.n > 0 && w.have < max && !gap);
+	*out = (struct blob){ .data = w.to, .len = w.have };
+out:
+	arena_close(batch);
+	return e;
+}
+
+const struct err *
+joblog_append(struct db *db, int64_t deployment_id, int64_t epoch,
+    int64_t offset, const void *data, size_t len)
+{
+	const struct log_args args = { .id = deployment_id,
+		.epoch = epoch,
+		.start = offset,
+		.length = (int64_t)len,
+		.data = { .data = data, .len = len } };
+	const struct err *e;
+	struct db_done done;
+
+	assert(len <= JOBLOG_CHUNK);
+	if (len == 0)
+		return NULL;
+	if ((e = db_exec(db, &append, &args, &done)) != NULL)
+		return e;
+	if (done.affected == 0)
+		return err_new(ERR_PRECONDITION,
+		    "joblog_append: deployment %lld is no longer held",
+		    (long long)deployment_id);
+	return NULL;
+}
+
+/* Puts one packed chunk in the place of plain ones. */
+static const struct err *
+pack_body(struct db *db, void *context)
+{
+	const struct log_args *args = context;
+	const struct err *e;
+
+	if ((e = db_exec(db, &drop_span, args, NULL)) != NULL)
+		return e;
+	return db_exec(db, &insert_packed, args, NULL);
+}
+
+/* How far the plain chunks from the first on reach without a gap, and without
+ * becoming too large together. */
+static int64_t
+run_end(const struct list *list)
+{
+	const struct chunk *c = list->items;
+	int64_t end = c[0].start;
+	size_t i;
+
+	for (i = 0; i < list->n && c[i].start <= end; i++) {
+		if (c[i].start + c[i].length - c[0].start >
+		    (int64_t)JOBLOG_PACKED)
+			break;
+		if (c[i].start + c[i].length > end)
+			end = c[i].start + c[i].length;
+	}
+	return end;
+}
+
+/* One packed chunk; *at moves on, *done at the end. */
+static const struct err *
+pack_one(struct db *db, struct arena *a, struct log_args *args, bool *done)
+{
+	struct blob plain;
+	struct list list;
+	const struct err *e;
+	uLongf len;
+	void *packed;
+
+	*done = false;
+	if ((e = db_rows(db, a, &plain_from, args, &list)) != NULL)
+		return e;
+	if (list.n == 0) {
+		*done = true;
+		return NULL;
+	}
+	args->start = ((const struct chunk *)list.items)->start;
+	args->end = run_end(&list);
+	args->length = args->end - args->start;
+	e = joblog_read(db, a, args->id, args->start, (size_t)args->length,
+	    &plain);
+	if (e != NULL)
+		return e;
+	if (plain.len != (size_t)args->length)
+		return err_new(ERR_INTERNAL, "log of %lld: a chunk vanished",
+		    (long long)args->id);
+	len = compressBound((uLong)plain.len);
+	packed = arena_alloc(a, (size_t)len, 1);
+	if (compress2(packed, &len, plain.data, (uLong)plain.len, 6) != Z_OK)
+		return err_new(ERR_INTERNAL, "deflate");
+	args->data = (struct blob){ .data = packed, .len = (size_t)len };
+	if ((e = db_transaction(db, pack_body, args)) != NULL)
+		return e;
+	args->start = args->end;
+	return NULL;
+}
+
+const struct err *
+joblog_pack(struct db *db, struct arena *a, int64_t deployment_id)
+{
+	struct log_args args = { .id = deployment_id };
+	struct arena *work;
+	struct joblog_state now;
+	const struct err *e;
+	bool done = false;
+
+	if ((e = joblog_state(db, a, deployment_id, &now)) != NULL)
+		return e;
+	if (!now.complete)
+		return err_new(ERR_CONFLICT, "log of %lld: not finished",
+		    (long long)deployment_id);
+	work = arena_open(BATCH_ARENA);
+	while (!done && (e = pack_one(db, work, &args, &done)) == NULL)
+		arena_clear(work);
+	arena_close(work);
+	return e;
+}
+
+static const struct err *
+prune_body(struct db *db, void *context)
+{
+	const struct log_args *args = context;
+	const struct err *e;
+
+	if ((e = db_exec(db, &mark_pruned, args, NULL)) != NULL)
+		return e;
+	return db_exec(db, &drop_all, args, NULL);
+}
+
+const struct err *
+joblog_prune(struct db *db, int64_t days, int64_t total_max, int64_t *out)
+{
+	struct log_args args = { .days = days };
+	struct arena *a = arena_open(BATCH_ARENA);
+	struct total sum = { .n = 0 };
+	const struct old_log *log;
+	const struct err *e;
+	struct list list;
+	size_t i;
+
+	*out = 0;
+	if ((e = db_rows(db, a, &oldest, &args, &list)) != NULL)
+		goto out;
+	if (total_max > 0 && (e = db_row(db, a, &total, NULL, &sum)) != NULL)
+		goto out;
+	log = list.items;
+	for (i = 0; i < list.n && i < PRUNE_MAX; i++) {
+		if (!log[i].is_old && (total_max == 0 || sum.n <= total_max))
+			break;
+		args.id = log[i].id;
+		if ((e = db_transaction(db, prune_body, &args)) != NULL)
+			goto out;
+		sum.n -= log[i].log_size;
+		*out += 1;
+	}
+out:
+	arena_close(a);
+	return e;
+}

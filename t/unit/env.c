@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: ISC */
+/* Variables of a deployment against presets: what passes, what does not. */
+#include "store/env.h"
+
+#include "core/str.h"
+#include "tap.h"
+
+#define N(a) (sizeof(a) / sizeof((a)[0]))
+
+static struct preset_option colours[] = { { "Red", "red" },
+	{ "Green", "green" }, { "Nothing", "" } };
+static struct preset_option sites[] = { { "A", "a" }, { "B", "b" },
+	{ "Both", "ab" } };
+static struct preset presets[] = {
+	{ .key = "COLOUR",
+	    .type = "select",
+	    .options = { colours, N(colours) },
+	    .fallback = "red" },
+	{ .key = "SITES",
+	    .type = "multiselect",
+	    .options = { sites, N(sites) } },
+	{ .key = "TAG",
+	    .type = "input",
+	    .required = true,
+	    .pattern = "v[0-9]+|latest" },
+	{ .key = "TOKEN", .type = "input", .secret = true },
+	{ .key = "MUST",
+	    .type = "select",
+	    .required = true,
+	    .options = { colours, N(colours) },
+	    .fallback = "green" },
+};
+
+/* What is given, and the faults it has as "POINTER: DETAIL" beginnings. */
+struct sample {
+	const char *name;
+	bool strict;
+	struct env_var given[4];
+	const char *faults[4];
+};
+
+static const struct sample samples[] = {
+	{ "only what is required", false, { { "TAG", "v1", false } },
+	    { NULL } },
+	{ "another branch of the pattern", false,
+	    { { "TAG", "latest", false } }, { NULL } },
+	{ "a choice", false,
+	    { { "TAG", "v1", false }, { "COLOUR", "green", false } },
+	    { NULL } },
+	{ "an empty choice that is one", false,
+	    { { "TAG", "v1", false }, { "COLOUR", "", false } }, { NULL } },
+	{ "several of several", false,
+	    { { "TAG", "v1", false }, { "SITES", "b,a", false } }, { NULL } },
+	{ "none of several", false,
+	    { { "TAG", "v1", false }, { "SITES", "", false } }, { NULL } },
+	{ "a stranger", false,
+	    { { "TAG", "v1", false }, { "OTHER", "x y\nz", false } },
+	    { NULL } },
+	{ "a secret", true,
+	    { { "TAG", "v1", false }, { "TOKEN", "s3cret", false } },
+	    { NULL } },
+	{ "nothing at all", false, { { NULL, NULL, false } },
+	    { "/envVars/TAG: is required" } },
+	{ "an empty required one", false, { { "TAG", "", false } },
+	    { "/envVars/TAG: is required and" } },
+	{ "a pattern in the middle", false, { { "TAG", "xv1", false } },
+	    { "/envVars/TAG: must match" } },
+	{ "a pattern with more", false, { { "TAG", "v1;id", false } },
+	    { "/envVars/TAG: must match" } },
+	{ "a pattern and a newline", false, { { "TAG", "v1\n", false } },
+	    { "/envVars/TAG: must match" } },
+	{ "no choice", false,
+	    { { "TAG", "v1", false }, { "COLOUR", "blue", false } },
+	    { "/envVars/COLOUR: must be one of \"red\", \"green\"" } },
+	{ "two choices of one", false,
+	    { { "TAG", "v1", false }, { "COLOUR", "red,green", false } },
+	    { "/envVars/COLOUR: must be one of" } },
+	{ "an empty one of several", false,
+	    { { "TAG", "v1", false }, { "SITES", "a,", false } },
+	    { "/envVars/SITES: must be some of" } },
+	{ "a comma alone", false,
+	    { { "TAG", "v1", false }, { "SITES", ",", false } },
+	    { "/envVars/SITES: must be some of" } },
+	{ "a stranger where it is strict", true,
+	    { { "TAG", "v1", false }, { "OTHER", "x", false } },
+	    { "/envVars/OTHER: is not among" } },
+	{ "everything at once", true,
+	    { { "LD_PRELOAD", "/x.so", false }, { "COLOUR", "blue", false },
+		{ "MUST", "", false } },
+	    { "/envVars/LD_PRELOAD: is a name", "/envVars/LD_PRELOAD: is not",
+		"/envVars/COLOUR: must be one",
+		"/envVars/MUST: is required" } },
+};
+
+static const char *const good_names[] = { "A", "_", "_a9", "APP_ENV", "PATHS",
+	"MY_PATH", "LDFLAGS", "GITHUB", "HOMEPAGE", "path", "PS1", "SLIPWAY",
+	"ENVIRONMENT", "CI_TAG", "LANG", "TZ", NULL };
+static const char *const bad_names[] = { "", "1A", "A-B", "A B", "A=B", "A\n",
+	"\xc3\x84", "a.b", "PATH", "IFS", "BASH_ENV", "ENV", "LD_PRELOAD",
+	"LD_LIBRARY_PATH", "GIT_SSH_COMMAND", "GIT_", "SLIPWAY_COMMIT", "HOME",
+	"SHELL", "PS4", "CDPATH", "BASH_FUNC_ls", "BASH_FUNC_echo%%",
+	"SHELLOPTS", "BASHOPTS", "GLOBIGNORE", "GCONV_PATH", "PERL5LIB",
+	"PYTHONPATH", "RUBYOPT", "NODE_OPTIONS", "JAVA_TOOL_OPTIONS", "CI",
+	NULL };
+
+static void
+names_test(void)
+{
+	static char longest[130];
+	size_t i;
+
+	for (i = 0; good_names[i] != NULL; i++)
+		ok(env_name_fault(good_names[i]) == NULL, "name %s",
+		    good_names[i]);
+	for (i = 0; bad_names[i] != NULL; i++)
+		ok(env_name_fault(bad_names[i]) != NULL, "no name: number %zu",
+		    i);
+	(void)memset(longest, 'x', 128);
+	ok(env_name_fault(longest) == NULL, "128 bytes of name");
+	(void)memset(longest, 'x', 129);
+	ok(env_name_fault(longest) != NULL, "129 bytes of name");
+}
+
+static void
+sample_test(const struct sample *s)
+{
+	static const char empty[] = "";
+	const struct list all = { presets, N(presets) };
+	const struct env_rules rules = { .presets = &all, .strict = s->strict };
+	static struct env_var given[4];
+	struct list in = { given, 0 }, out;
+	struct arena *a = arena_open((size_t)1 << 20);
+	static struct faults f;
+	size_t i, want = 0;
+	const char *line;
+
+	for (i = 0; i < 4 && s->given[i].name != NULL; i++)
+		given[in.n++] = s->given[i];
+	faults_init(&f, a);
+	env_check(&rules, &in, "/envVars", &f, &out);
+	while (want < 4 && s->faults[want] != NULL)
+		want++;
+	if (s->faults[0] != NULL && strstr(s->name, "everything") != NULL)
+		want++; /* TAG, last */
+	is_int((long long)f.n, (long long)want, s->name);
+	for (i = 0; i < f.n && i < 4 && s->faults[i] != NULL; i++) {
+		line = arena_printf(a, "%s: %s", f.item[i].pointer,
+		    f.item[i].detail);
+		if (!ok(str_starts(line, s->faults[i]), "%s: %s", s->name,
+			s->faults[i]))
+			(void)printf("# got: %s\n", line);
+	}
+	for (; i < f.n && i < want; i++)
+		ok(f.item[i].detail[0] != empty[0], "%s: says why", s->name);
+	arena_close(a);
+}
+
+static void
+defaults_test(void)
+{
+	const struct list all = { presets, N(presets) };
+	const struct env_rules rules = { .presets = &all };
+	struct env_var given[] = { { "ZED", "1", true }, { "TAG", "v2", false },
+		{ "TOKEN", "t", false } };
+	struct list in = { given, N(given) }, out;
+	struct arena *a = arena_open((size_t)1 << 20);
+	static struct faults f;
+	const struct env_var *v;
+
+	faults_init(&f, a);
+	env_check(&rules, &in, "/envVars", &f, &out);
+	v = out.items;
+	is_int((long long)f.n, 0, "no fault");
+	is_int((long long)out.n, 5, "three given, two defaults");
+	is_str(v[0].name, "ZED", "in the order given");
+	ok(!v[0].secret, "a stranger is no secret");
+	ok(v[2].secret, "a secret is one");
+	is_str(v[3].name, "COLOUR", "then the defaults");
+	is_str(v[3].value, "red", "with their values");
+	is_str(v[4].value, "green", "a required one too");
+	arena_close(a);
+}
+
+static void
+sizes_test(void)
+{
+	static char big[ENV_VALUE_MAX + 2];
+	struct env_var vars[9];
+	struct list list = { vars, 1 };
+	struct arena *a = arena_open((size_t)1 << 20);
+	static struct faults f;
+	size_t i;
+
+	(void)memset(big, 'x', ENV_VALUE_MAX);
+	vars[0] = (struct env_var){ "A", big, false };
+	faults_init(&f, a);
+	env_check_names(&list, "/envVars", &f);
+	is_int((long long)f.n, 0, "64 KiB");
+	big[ENV_VALUE_MAX] = 'x';
+	env_check_names(&list, "/envVars", &f);
+	is_int((long long)f.n, 1, "a byte more");
+	is_str(f.item[0].pointer, "/envVars/A", "and where");
+	big[ENV_VALUE_MAX] = '\0';
+	for (i = 0; i < 9; i++)
+		vars[i] = (struct env_var){ "A", big, false };
+	list.n = 7;
+	faults_init(&f, a);
+	env_check_names(&list, "/envVars", &f);
+	is_int((long long)f.n, 0, "seven of them");
+	list.n = 8;
+	env_check_names(&list, "/envVars", &f);
+	is_int((long long)f.n, 1, "eight are more than 512 KiB");
+	is_str(f.item[0].pointer, "/envVars", "which is a fault of the whole");
+	arena_close(a);
+}
+
+int
+main(void)
+{
+	size_t i;
+
+	names_test();
+	for (i = 0; i < N(samples); i++)
+		sample_test(&samples[i]);
+	defaults_test();
+	sizes_test();
+	return tap_done();
+}
