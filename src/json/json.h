@@ -2,9 +2,8 @@
 /*
  * Structs to JSON and back, by field table (core/field.h).
  *
- * Input is strict RFC 8259: no duplicate members, no invalid UTF-8, no U+0000,
- * depth at most 32, at most 20,000 values, numbers that a 64-bit integer or a
- * double can hold.  Only then the text reaches cJSON, which alone is not a
+ * Input is strict RFC 8259: valid UTF-8, depth at most 32, at most 20,000
+ * values, numbers that a double can hold; no duplicate members, no U+0000.  Only then the text reaches cJSON, which alone is not a
  * validator.  Unknown members are faults that name them.
  */
 #ifndef SLIPWAY_JSON_JSON_H
@@ -27,13 +26,15 @@ struct json_pair {
 	const char *value;
 };
 
-/* ERR_BAD_REQUEST with place (byte, from 1) and reason unless it is strict
- * JSON; any value may stand at the top. */
+/* ERR_BAD_REQUEST with place (byte, from 1) and reason unless it is JSON; any
+ * value may stand at the top.  ERR_INVALID, likewise, if it is JSON by its
+ * grammar but has a member twice or U+0000. */
 MUSTCHECK const struct err *json_strict(const char *text, size_t len);
 
 /* Reads a body over `item`, which holds the defaults (create) or the present
- * row (update).  ERR_BAD_REQUEST if it is not strict JSON; ERR_INVALID with
- * all faults, each with its pointer, if it is no object or a member is wrong.
+ * row (update).  ERR_BAD_REQUEST if it is not JSON; ERR_INVALID with all
+ * faults, each with its pointer, if it is unfit, no object or a member is
+ * wrong.
  * Strings go to the arena of `faults`.  Members of F_LIST and F_JSON are read
  * anew from zeroed memory, whatever the mode; null is no value of a map. */
 MUSTCHECK const struct err *json_read(const struct shape *, enum json_mode,

@@ -486,8 +486,11 @@ json_read(const struct shape *shape, enum json_mode mode, const char *text,
 	const struct err *e;
 	cJSON *tree;
 
-	if ((e = tree_open(text, len, &tree)) != NULL)
+	if ((e = tree_open(text, len, &tree)) != NULL) {
+		if (e->code == ERR_INVALID)
+			faults_add(faults, "", "%s", e->detail);
 		return e;
+	}
 	if (!object_read(&r, shape, tree, "", item))
 		e = faults_check(faults);
 	cJSON_Delete(tree);

@@ -26,8 +26,10 @@ struct scan {
 	size_t n_names, cap_names;
 	struct buf *plain; /* NULL if nobody wants it */
 	size_t copied;     /* how much of the text is in it */
-	const char *why;
+	const char *why;   /* it is no JSON */
 	size_t where;
+	const char *unfit; /* it is JSON, but none that is taken */
+	size_t unfit_at;
 };
 
 /* 0.d1d2d3… times ten to the power of `point`. */
@@ -47,6 +49,16 @@ fail_at(struct scan *s, size_t at, const char *why)
 	s->why = why;
 	s->where = at;
 	return false;
+}
+
+/* Keeps the first reason; the text may yet turn out to be no JSON at all. */
+static void
+unfit(struct scan *s, size_t at, const char *why)
+{
+	if (s->unfit != NULL)
+		return;
+	s->unfit = why;
+	s->unfit_at = at;
 }
 
 /* The byte at the cursor, -1 at the end. */
@@ -113,7 +125,7 @@ unicode(struct scan *s, size_t start)
 	if (!hex4(s, &high))
 		return false;
 	if (high == 0)
-		return fail_at(s, start, "U+0000 is not allowed");
+		unfit(s, start, "U+0000 is not allowed");
 	if (high < 0xd800 || high > 0xdfff)
 		return true;
 	if (high > 0xdbff || s->len - s->at < 2 || s->text[s->at] != '\\' ||
@@ -484,8 +496,8 @@ name_compare(const void *left, const void *right)
 }
 
 /* Members of one object differ, however their names are written. */
-static bool
-names_differ(struct scan *s)
+static void
+names_compare(struct scan *s)
 {
 	size_t i;
 
@@ -493,9 +505,8 @@ names_differ(struct scan *s)
 		qsort(s->names, s->n_names, sizeof(*s->names), name_compare);
 	for (i = 1; i < s->n_names; i++)
 		if (name_compare(&s->names[i - 1], &s->names[i]) == 0)
-			return fail_at(s, (size_t)(s->names[i].text - s->text),
+			unfit(s, (size_t)(s->names[i].text - s->text),
 			    "this member stands twice in its object");
-	return true;
 }
 
 static const struct err *
@@ -510,12 +521,16 @@ scan(const char *text, size_t len, struct buf *plain)
 
 	if (good && s.at < s.len)
 		good = fail(&s, "something follows the value");
-	good = good && names_differ(&s);
+	if (good)
+		names_compare(&s);
 	mem_free(s.names);
 	if (!good)
 		return err_tell(ERR_BAD_REQUEST,
 		    "This is not valid JSON at byte %zu: %s.", s.where + 1,
 		    s.why);
+	if (s.unfit != NULL)
+		return err_tell(ERR_INVALID, "At byte %zu: %s.", s.unfit_at + 1,
+		    s.unfit);
 	if (plain == NULL)
 		return NULL;
 	copy_to(&s, len);
