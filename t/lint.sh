@@ -18,8 +18,8 @@ check() {
 }
 
 mapfile -t code < <(find "$top/src" -name '*.c' | sort)
-mapfile -t units < <(find "$top/t/unit" -name '*.c' | sort)
-mapfile -t headers < <(find "$top/src" "$top/t/unit" -name '*.h' | sort)
+mapfile -t units < <(find "$top/t/unit" "$top/t/fuzz" -name '*.c' | sort)
+mapfile -t headers < <(find "$top/src" "$top/t/unit" "$top/t/fuzz" -name '*.h' | sort)
 mapfile -t shell < <(find "$top/src/templates" "$top/t" -name '*.sh' | sort)
 shell+=("$top/bootstrap" "$top/.ci/run")
 
