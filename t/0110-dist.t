@@ -21,7 +21,7 @@ is_deeply([grep { !$listed{$_} } @tests], [], 'every test is named in Makefile.a
 is_deeply([grep { !-e "$top/$_" } grep { m{^t/\d.*\.t$} } sort keys %listed],
     [], 'and every test named there exists');
 
-my ($status, $out) = run_cmd({ cwd => $top }, qw(git ls-files));
+my ($status, $out) = run_cmd({ cwd => $top }, qw(git -c safe.directory=* ls-files));
 my @files = split /\n/, $out;
 if (-d "$top/.git" || -f "$top/.git") {
 	is($status, 0, 'git says what is in the tree');
@@ -29,12 +29,13 @@ if (-d "$top/.git" || -f "$top/.git") {
 	note('not a git tree: the files on disk stand for it');
 	@files = @tests;
 }
-# automake takes along on its own: itself, configure's source, README.
+# automake takes along on its own: itself, configure's source, README, and
+# NAME.c of a program NAME without a list of sources.
 my %alone = map { $_ => 1 } qw(Makefile.am configure.ac README .gitignore);
 # A folder that is named takes along all that is in it.
 my ($folders) = map { qr{^(?:$_)/} } join '|',
     map { quotemeta } grep { -d "$top/$_" } sort keys %listed;
-is_deeply([grep { !$listed{$_} && !$listed{s/\.in$//r} && !$alone{$_}
+is_deeply([grep { !$listed{$_} && !$listed{s/\.in$//r} && !$listed{s/\.c$//r} && !$alone{$_}
 	&& $_ !~ $folders } @files], [],
     'every file of the tree goes into the tarball');
 

@@ -24,7 +24,11 @@ sub copy_source {
 	return $dir;
 }
 
-my %env = (SLIPWAY_BUILDDIR => builddir(), MAKEFLAGS => undef);
+my $installed = tempdir() . '/usr';
+my ($status_install, undef, $said) = run_cmd({ env => { MAKEFLAGS => undef } }, 'make', '-s', '-C', builddir(),
+	'install', "prefix=$installed", "sysconfdir=$installed/etc");
+is($status_install, 0, 'make install') or BAIL_OUT($said);
+my %env = (SLIPWAY_INSTALLED => $installed);
 my @as;
 
 sub demo {
@@ -43,7 +47,7 @@ sub left {
 	} glob '/proc/[0-9]*';
 }
 
-sub place { return (split ' ', slurp("$tree/demo/place") // '')[0] }
+sub place { return (split " ", slurp("$tree/demo/place") // "")[0] // "/nowhere" }
 
 # --- it deploys, and shows what happened
 my $port = free_port();

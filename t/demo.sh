@@ -14,14 +14,7 @@ logs=$top/demo/log
 # A folder that other accounts can reach, with room for the names of sockets.
 place=
 reachable() {
-	local dir=$1
-	[ ${#dir} -le 70 ] && [[ $dir =~ ^[A-Za-z0-9/._+-]+$ ]] || return 1
-	[ "$uid" = 0 ] || return 0
-	while [ "$dir" != / ]; do
-		[ ! -e "$dir" ] || [ -n "$(find "$dir" -maxdepth 0 -perm -001)" ] || return 1
-		dir=${dir%/*}
-		dir=${dir:-/}
-	done
+	[ ${#1} -le 70 ] && [[ $1 =~ ^[A-Za-z0-9/._+-]+$ ]] && open_to_others "$1"
 }
 
 # Starts with nothing of an earlier demo; only what a demo made is removed.
@@ -146,8 +139,12 @@ ready() {
 
 install_slipway() {
 	say "installing it into $place/usr"
-	run "$logs/install.log" make -C "${SLIPWAY_BUILDDIR:-build}" install prefix="$place/usr" \
-	    sysconfdir="$place/etc"
+	if [ -n "${SLIPWAY_INSTALLED-}" ]; then
+		cp -R "$SLIPWAY_INSTALLED" "$place/usr"
+	else
+		run "$logs/install.log" make -C build install prefix="$place/usr" \
+		    sysconfdir="$place/etc"
+	fi
 	admin=$place/usr/sbin/slipway-admin
 }
 
@@ -439,7 +436,7 @@ demo() {
 	[ "$uid" = 0 ] || account=$(id -un)
 	install_missing configure build demo
 	began $$ >/dev/null || die "/proc is not mounted. As root: mount -t proc proc /proc"
-	[ -n "${SLIPWAY_BUILDDIR-}" ] || build build slipway
+	[ -n "${SLIPWAY_INSTALLED-}" ] || build build slipway
 	make_place
 	trap clean_up EXIT
 	trap 'exit 130' INT TERM HUP

@@ -3,8 +3,9 @@
  * Structs to JSON and back, by field table (core/field.h).
  *
  * Input is strict RFC 8259: valid UTF-8, depth at most 32, at most 20,000
- * values, numbers that a double can hold; no duplicate members, no U+0000.  Only then the text reaches cJSON, which alone is not a
- * validator.  Unknown members are faults that name them.
+ * values, numbers that a double can hold; no duplicate members, no U+0000.
+ * Only then the text reaches cJSON, which alone is not a validator.  Unknown
+ * members are faults that name them.
  */
 #ifndef SLIPWAY_JSON_JSON_H
 #define SLIPWAY_JSON_JSON_H

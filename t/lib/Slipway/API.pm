@@ -15,7 +15,9 @@ use warnings;
 use Digest::SHA qw(sha256_hex);
 use HTTP::Tiny;
 use IO::Socket::SSL ();
+use IO::Socket::UNIX ();
 use JSON::PP ();
+use POSIX ();
 use Slipway::Test;
 
 my $made = 0;
@@ -78,8 +80,12 @@ sub start_api {
 	my ($self) = @_;
 	$self->{pid} = start_process({ name => "slipway-api-$self->{n}" },
 	    program('slipway-api'), '-c', $self->conf_file);
-	poll(15, sub { -S $self->socket || waitpid($self->{pid}, POSIX::WNOHANG()) != 0 });
-	die "slipway-api did not start:\n" . $self->log if !-S $self->socket;
+	my $up = poll(15, sub {
+		die "slipway-api did not start:\n" . $self->log
+		    if waitpid($self->{pid}, POSIX::WNOHANG()) != 0;
+		IO::Socket::UNIX->new(Peer => $self->socket);
+	});
+	die "slipway-api does not listen:\n" . $self->log if !$up;
 	return $self;
 }
 

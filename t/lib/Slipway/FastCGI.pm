@@ -10,6 +10,7 @@ package Slipway::FastCGI;
 
 use strict;
 use warnings;
+use Errno ();
 use Exporter 'import';
 use IO::Select ();
 use IO::Socket::UNIX ();
@@ -83,8 +84,10 @@ sub _read {
 	my $got = '';
 	while (length $got < $len) {
 		my $left = $end - time;
-		return undef if $left <= 0 || !IO::Select->new($self->{s})->can_read($left);
+		return undef if $left <= 0;
+		next if !IO::Select->new($self->{s})->can_read($left); # a signal, or late
 		my $n = sysread $self->{s}, $got, $len - length $got, length $got;
+		next if !defined $n && $!{EINTR};
 		return undef if !$n;
 	}
 	return $got;

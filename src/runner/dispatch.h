@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The dispatcher: takes deployments off the queue, has the monitor start their
+ * jobs, and carries what the jobs write into the spool to the database.
+ *
+ * A job needs neither dispatcher nor database: what runs goes on without them,
+ * and whoever comes up next adopts it from the spool.  Beside the files of
+ * runner/spool.h a deployment's directory holds `keeper`, locked (flock) by
+ * the dispatcher that cares for it, with project and directory in it; beside
+ * the directories lies `owner.NAME`, locked by the dispatcher whose random
+ * name that is.  So any number of dispatchers share a spool.
+ */
+#ifndef SLIPWAY_RUNNER_DISPATCH_H
+#define SLIPWAY_RUNNER_DISPATCH_H
+
+#include <sys/types.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runner/spool.h"
+#include "runner/wire.h"
+#include "store/queue.h"
+
+#define DISPATCH_WIRE 3 /* the monitor */
+#define TASK_NAME 48    /* "DEPLOYMENT.EPOCH" */
+
+enum task_phase {
+	TASK_STARTING, /* the monitor was asked to start it */
+	TASK_RUNNING,
+	TASK_SWEEPING, /* its job is gone; the monitor clears what it left */
+	TASK_GONE,     /* nothing of it is left; the queue is to be told */
+	TASK_OVER,     /* the queue knows; the rest is tidying up */
+	TASK_CLOSED,   /* to be forgotten */
+};
+
+enum task_flag {
+	TASK_ADOPTED = 1 << 0,  /* from the spool */
+	TASK_CANCEL = 1 << 1,   /* was asked to end */
+	TASK_KILLED = 1 << 2,   /* by the monitor, on our demand */
+	TASK_FENCED = 1 << 3,   /* another has it: write nothing */
+	TASK_MEASURED = 1 << 4, /* log_at is what the database has */
+	TASK_BROKEN = 1 << 5,   /* its result cannot be read */
+};
+
+/* A deployment that this dispatcher cares for. */
+struct task {
+	int64_t id;
+	int64_t epoch;
+	int64_t project;
+	char dir[WIRE_DIR]; /* of the project */
+	char name[TASK_NAME];
+	enum task_phase phase;
+	unsigned flags;
+	int keeper;
+	int log;
+	int result;
+	int lock;
+	int64_t log_at;    /* bytes that the database has */
+	int64_t result_at; /* bytes of the result that were dealt with */
+	/* monotonic milliseconds */
+	int64_t since;    /* of the phase */
+	int64_t renew_at; /* the lease */
+	int64_t upload_at;
+	int64_t kill_at; /* 0 = not at all */
+	int64_t retry_at;
+	int64_t ask_at; /* the monitor, again */
+};
+
+struct dispatch {
+	struct settings settings;
+	struct arena *settings_arena;
+	const char *conf;
+	bool once;
+	bool stop;
+	char owner[QUEUE_OWNER_SIZE];
+	const char *name; /* of the runner */
+	struct db *db;
+	struct arena *a; /* for one turn of the loop */
+	int wake;
+	int spool; /* its directory */
+	int owner_fd;
+	pid_t packer; /* of a large log, 0 = none */
+	struct task **tasks;
+	size_t n, cap;
+	/* the database; monotonic milliseconds, 0 = not now */
+	int64_t db_since; /* it has answered without a fault */
+	int64_t db_at;    /* it is not asked before */
+	int64_t db_pause;
+	bool db_checked;
+	/* when each is due */
+	int64_t poll_at;
+	int64_t claim_at; /* none before */
+	int64_t claim_pause;
+	int64_t scan_at;
+	int64_t expire_at;
+	int64_t keep_at;
+	bool claim;  /* there may be something to claim */
+	bool doubt;  /* a claim may be held that is not known here */
+	bool settle; /* rows without a job may be left of a dead dispatcher */
+	bool drained;
+};
+
+/* dispatch.c: whether the database may be asked, and what came of it; false
+ * if there was an error. An error is told here, once. */
+bool dispatch_db_ready(const struct dispatch *);
+bool dispatch_db_said(struct dispatch *, const struct err *, const char *what);
+
+/* dispatch_spool.c */
+/* The spool's directory, made if need be, and this dispatcher's own file. */
+MUSTCHECK const struct err *spool_open(struct dispatch *);
+void spool_close(struct dispatch *);
+/* What a job is started with; all -1 if there was an error. */
+MUSTCHECK const struct err *spool_make(struct dispatch *, struct task *,
+    const struct buf *description, int fds[WIRE_FD__REQUEST]);
+/* The control line. */
+MUSTCHECK const struct err *spool_cancel(const struct dispatch *,
+    const struct task *);
+/* Whether the job is gone; it cannot come back after that. */
+bool spool_lock_free(const struct task *);
+/* Takes a directory over: ERR_CONFLICT if another cares for it, ERR_NOTFOUND
+ * if it is gone. */
+MUSTCHECK const struct err *spool_adopt(const struct dispatch *,
+    const char *name, struct task *out);
+void spool_remove(const struct dispatch *, const struct task *);
+void spool_release(struct task *);
+/* Whether there is such a directory. */
+bool spool_has(const struct dispatch *, int64_t id, int64_t epoch);
+bool spool_owner_alive(const struct dispatch *, const char *owner);
+/* Clears what crashes left. Whether a dispatcher has died. */
+bool spool_sweep(const struct dispatch *);
+/* Calls `each` for every deployment's directory. */
+void spool_each(struct dispatch *,
+    void (*each)(struct dispatch *, const char *name));
+
+/* dispatch_job.c: the description of a job. ERR_CONFIG where its secrets do
+ * not open. */
+MUSTCHECK const struct err *description_write(const struct settings *,
+    struct arena *, const struct claim *, struct buf *out);
+
+/* dispatch_task.c: from the spool to the database */
+struct task *task_open(struct dispatch *);
+struct task *task_find(const struct dispatch *, int64_t id, int64_t epoch);
+void task_phase_set(struct task *, enum task_phase);
+/* All that is due for it now. */
+void task_work(struct dispatch *, struct task *);
+void task_cancel(struct dispatch *, struct task *);
+void task_kill(struct dispatch *, struct task *, const char *why);
+/* When it wants to work again, monotonic. */
+int64_t task_due(const struct task *, int64_t now);
+/* Forgets those that are closed. */
+void task_reap(struct dispatch *);
+void task_packer_reap(struct dispatch *);
+
+/* dispatch_result.c: what a job's result says */
+struct outcome {
+	bool ended;
+	const char *status;
+	const char *reason;
+	const char *detail;
+	int64_t time;
+	struct workspace_seen {
+		const char *status; /* NULL = not said */
+		bool dirty;
+		int64_t size;
+		const char *branch;
+		const char *hash;
+		const char *message;
+	} workspace;
+};
+/* Tells the queue of the steps and the commit that are new. */
+MUSTCHECK const struct err *result_follow(struct dispatch *, struct task *);
+/* Reads it as a whole. Strings in the arena. */
+MUSTCHECK const struct err *result_read(const struct task *, struct arena *,
+    struct outcome *out);
+
+/* dispatch_claim.c: from the queue to the monitor */
+/* How many jobs live. */
+size_t claim_live(const struct dispatch *);
+/* Fills the free slots. */
+void claim_work(struct dispatch *);
+/* What the monitor said of a start. */
+void claim_started(struct dispatch *, struct task *, const struct wire *);
+void claim_refused(struct dispatch *, struct task *, const struct wire *);
+/* Reads which are held, to learn of cancels. */
+void claim_review(struct dispatch *);
+/* Ends rows of dispatchers that died before they had a directory. */
+void claim_settle(struct dispatch *);
+
+#endif

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: ISC */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/log.h"
+#include "core/str.h"
+#include "runner/dispatch.h"
+#include "store/joblog.h"
+
+#define DESCRIPTION_MAX ((size_t)32 << 20)
+#define PAUSE_MIN 200 /* milliseconds, after a start that was refused */
+#define PAUSE_MAX 10000
+
+/* How a deployment ends that cannot be started. */
+struct obstacle {
+	const char *reason;
+	const char *detail;
+};
+
+static const struct obstacle obstacles[] = {
+	[WIRE_WHY_NONE] = { "workspace_error", "It could not be started." },
+	[WIRE_WHY_BUSY] = { "workspace_error", "Its account is busy." },
+	[WIRE_WHY_ACCOUNT] = { "workspace_error",
+	    "The runner has no account that this project may run under." },
+	[WIRE_WHY_WORKSPACE] = { "workspace_error",
+	    "The project's directory could not be made on the runner." },
+	[WIRE_WHY_PROCESS] = { "workspace_error",
+	    "The runner could not start a process for it." },
+};
+
+size_t
+claim_live(const struct dispatch *d)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < d->n; i++)
+		if (d->tasks[i]->phase < TASK_GONE)
+			n++;
+	return n;
+}
+
+static void
+pause_claims(struct dispatch *d)
+{
+	d->claim_pause = d->claim_pause == 0 ? PAUSE_MIN : 2 * d->claim_pause;
+	if (d->claim_pause > PAUSE_MAX)
+		d->claim_pause = PAUSE_MAX;
+	d->claim_at = time_mono_ms() + d->claim_pause;
+	d->claim = true;
+}
+
+/* Back on the queue; where that fails the next review does it. */
+static void
+put_back(struct dispatch *d, int64_t id, int64_t epoch)
+{
+	const struct err *e = queue_release(d->db, id, epoch);
+
+	if (e != NULL && e->code == ERR_PRECONDITION)
+		return;
+	if (!dispatch_db_said(d, e, "put a deployment back"))
+		d->doubt = true;
+}
+
+static void
+end_unstarted(struct dispatch *d, int64_t id, int64_t epoch,
+    const struct queue_end *how)
+{
+	struct queue_end end = *how;
+	const struct err *e;
+
+	end.id = id;
+	end.epoch = epoch;
+	e = queue_end(d->db, &end);
+	if (e != NULL && e->code == ERR_PRECONDITION)
+		return;
+	if (!dispatch_db_said(d, e, "end a deployment"))
+		d->doubt = true;
+}
+
+static void
+close_unstarted(struct dispatch *d, struct task *t)
+{
+	spool_remove(d, t);
+	task_phase_set(t, TASK_CLOSED);
+}
+
+static const struct err *
+ask_start(struct dispatch *d, struct task *t, const struct buf *description)
+{
+	struct wire w = { .magic = WIRE_MAGIC,
+		.type = WIRE_START,
+		.deployment = t->id,
+		.epoch = t->epoch,
+		.project = t->project };
+	int fds[WIRE_FD__REQUEST];
+	const struct err *e;
+	size_t i;
+
+	if ((e = spool_make(d, t, description, fds)) != NULL)
+		return e;
+	(void)memcpy(w.dir, t->dir, strlen(t->dir));
+	e = wire_send(DISPATCH_WIRE, &w, fds, WIRE_FD__REQUEST);
+	for (i = 0; i < WIRE_FD__REQUEST; i++)
+		(void)close(fds[i]);
+	if (e != NULL)
+		spool_remove(d, t);
+	return e;
+}
+
+static void
+start(struct dispatch *d, const struct claim *c, const struct buf *description)
+{
+	struct task *t = task_open(d);
+	const struct err *e;
+
+	t->id = c->id;
+	t->epoch = c->epoch;
+	t->project = c->project_id;
+	t->flags = TASK_MEASURED;
+	(void)snprintf(t->name, sizeof(t->name), "%lld.%lld", (long long)c->id,
+	    (long long)c->epoch);
+	(void)snprintf(t->dir, sizeof(t->dir), "%s", c->project_dir);
+	t->renew_at = time_mono_ms() + d->settings.runner.lease * 1000 / 3;
+	task_phase_set(t, TASK_STARTING);
+	if ((e = ask_start(d, t, description)) != NULL) {
+		log_err(e, t->name);
+		task_phase_set(t, TASK_CLOSED);
+		put_back(d, c->id, c->epoch);
+		pause_claims(d);
+		return;
+	}
+	log_info("%s: starts, project %s", t->name, c->project_name);
+}
+
+/* What is claimed either starts or ends here. */
+static void
+claimed(struct dispatch *d, const struct claim *c)
+{
+	const struct queue_end canceled = { .status = "canceled",
+		.reason = "canceled_by_user",
+		.detail = "It was canceled before it started." };
+	const struct queue_end failed = { .status = "failed",
+		.reason = "runner_error",
+		.detail = "What it needs, its secrets perhaps, could not be "
+			  "read on the runner: see the runner's log." };
+	const struct err *e;
+	struct buf description;
+
+	if (c->cancel) {
+		end_unstarted(d, c->id, c->epoch, &canceled);
+		return;
+	}
+	buf_init(&description, DESCRIPTION_MAX);
+	e = description_write(&d->settings, d->a, c, &description);
+	if (e == NULL) {
+		start(d, c, &description);
+	} else {
+		log_error("%lld: %s", (long long)c->id, e->msg);
+		end_unstarted(d, c->id, c->epoch, &failed);
+	}
+	if (description.data != NULL)
+		explicit_bzero(description.data, description.len);
+	buf_release(&description);
+}
+
+void
+claim_work(struct dispatch *d)
+{
+	const struct err *e;
+	struct claim c;
+
+	while (d->claim && !d->stop && dispatch_db_ready(d) &&
+	    time_mono_ms() >= d->claim_at &&
+	    claim_live(d) < (size_t)d->settings.runner.slots) {
+		arena_clear(d->a);
+		e = queue_claim(d->db, d->a, d->owner, d->name,
+		    d->settings.runner.lease, &c);
+		if (e != NULL && e->code == ERR_NOTFOUND) {
+			d->claim = false;
+			d->drained = true;
+			e = NULL;
+		}
+		if (!dispatch_db_said(d, e, "claim")) {
+			d->doubt = true;
+			pause_claims(d);
+			return;
+		}
+		if (d->claim)
+			claimed(d, &c);
+	}
+}
+
+void
+claim_started(struct dispatch *d, struct task *t, const struct wire *w)
+{
+	log_debug("%s: process %lld", t->name, (long long)w->pid);
+	if (t->phase == TASK_STARTING)
+		task_phase_set(t, TASK_RUNNING);
+	d->claim_pause = 0;
+	if ((t->flags & TASK_CANCEL) != 0 && spool_cancel(d, t) != NULL)
+		log_warn("%s: cannot be told to end", t->name);
+}
+
+void
+claim_refused(struct dispatch *d, struct task *t, const struct wire *w)
+{
+	const struct obstacle *o = &obstacles[WIRE_WHY_NONE];
+	struct queue_end end = { .status = "failed" };
+
+	if (t->phase != TASK_STARTING)
+		return;
+	close_unstarted(d, t);
+	if (w->status == WIRE_WHY_BUSY) {
+		log_debug("%s: its account is busy", t->name);
+		put_back(d, t->id, t->epoch);
+		pause_claims(d);
+		return;
+	}
+	if (w->status > 0 &&
+	    (size_t)w->status < sizeof(obstacles) / sizeof(obstacles[0]))
+		o = &obstacles[w->status];
+	log_error("%s: was refused: %s%s%s", t->name, o->detail,
+	    w->error == 0 ? "" : " ", w->error == 0 ? "" : strerror(w->error));
+	end.reason = o->reason;
+	end.detail = o->detail;
+	end_unstarted(d, t->id, t->epoch, &end);
+	d->claim = true;
+}
+
+void
+claim_review(struct dispatch *d)
+{
+	const struct held *h;
+	struct list list;
+	struct task *t;
+	size_t i;
+
+	if ((d->n == 0 && !d->doubt) || !dispatch_db_ready(d))
+		return;
+	if (!dispatch_db_said(d, queue_held(d->db, d->a, d->owner, &list),
+		"review"))
+		return;
+	d->doubt = false;
+	h = list.items;
+	for (i = 0; i < list.n; i++) {
+		t = task_find(d, h[i].id, h[i].epoch);
+		if (t != NULL && h[i].cancel)
+			task_cancel(d, t);
+		/* taken by a claim whose answer was lost */
+		if (t == NULL && !spool_has(d, h[i].id, h[i].epoch))
+			put_back(d, h[i].id, h[i].epoch);
+	}
+}
+
+void
+claim_settle(struct dispatch *d)
+{
+	struct queue_end end = { .status = "interrupted",
+		.reason = "runner_lost",
+		.detail = "The runner was stopped before it could say how it "
+			  "ended." };
+	struct joblog_state state = { .size = 0 };
+	const struct held *h;
+	struct list list;
+	size_t i;
+
+	if (!d->settle || !dispatch_db_ready(d))
+		return;
+	if (!dispatch_db_said(d,
+		queue_held_by_runner(d->db, d->a, d->name, &list), "settle"))
+		return;
+	d->settle = false;
+	h = list.items;
+	for (i = 0; i < list.n; i++) {
+		if (task_find(d, h[i].id, h[i].epoch) != NULL ||
+		    (h[i].owner != NULL && spool_owner_alive(d, h[i].owner)) ||
+		    spool_has(d, h[i].id, h[i].epoch))
+			continue;
+		log_warn("%lld: was lost by the runner", (long long)h[i].id);
+		if (!dispatch_db_said(d,
+			joblog_state(d->db, d->a, h[i].id, &state), "settle")) {
+			d->settle = true;
+			return;
+		}
+		end.log_size = state.size;
+		end_unstarted(d, h[i].id, h[i].epoch, &end);
+		d->settle = d->settle || !dispatch_db_ready(d);
+		d->claim = true;
+	}
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: ISC */
+#include <string.h>
+
+#include "core/str.h"
+#include "crypto/crypto.h"
+#include "json/json.h"
+#include "runner/dispatch.h"
+
+/* Names of records, by enumerator. */
+enum job_record {
+#define X(id, name) R_##id,
+	SPOOL_JOB_RECORDS(X)
+#undef X
+	    R__MAX
+};
+static const char *const names[R__MAX] = {
+#define X(id, name) [R_##id] = (name),
+	SPOOL_JOB_RECORDS(X)
+#undef X
+};
+
+/* Whom the service's token makes it at each kind of Git server. */
+static const struct {
+	const char *type;
+	const char *user;
+} accounts[] = {
+	{ "gitea", "slipway" },
+	{ "gitlab", "oauth2" },
+	{ "github", "x-access-token" },
+	{ "git", "slipway" },
+};
+
+static void
+put(struct buf *b, enum job_record which, const char *text)
+{
+	if (text != NULL)
+		record_write(b, names[which], text, strlen(text));
+}
+
+static void
+put_number(struct buf *b, enum job_record which, int64_t n)
+{
+	record_printf(b, names[which], "%lld", (long long)n);
+}
+
+/* The token goes to its own server only, and never in the clear unless the
+ * server itself is spoken to so. */
+static void
+put_credential(struct buf *b, const struct settings_gitserver *g,
+    const char *repository)
+{
+	size_t i, len;
+
+	if (g->url == NULL || g->token == NULL || g->type == NULL)
+		return;
+	len = strlen(g->url);
+	while (len > 0 && g->url[len - 1] == '/')
+		len--;
+	if (len == 0 || strncmp(repository, g->url, len) != 0 ||
+	    repository[len] != '/')
+		return;
+	for (i = 0; i < sizeof(accounts) / sizeof(accounts[0]); i++)
+		if (strcmp(accounts[i].type, g->type) == 0)
+			record_printf(b, names[R_CREDENTIAL], "%s\n%s",
+			    accounts[i].user, g->token);
+}
+
+static void
+put_pairs(struct buf *b, enum job_record which, const struct list *pairs)
+{
+	const struct json_pair *p = pairs->items;
+	size_t i;
+
+	for (i = 0; i < pairs->n; i++)
+		if (p[i].value != NULL)
+			record_printf(b, names[which], "%s=%s", p[i].key,
+			    p[i].value);
+}
+
+static const struct err *
+secrets(const struct settings *s, struct arena *a, const struct claim *c,
+    struct list *out)
+{
+	const struct err *e;
+	struct keyring *keys = NULL;
+	char *text, *purpose;
+
+	*out = (struct list){ .items = NULL };
+	if (c->secret_vars.data == NULL)
+		return NULL;
+	if ((e = keyring_open(s->secrets.key_file, &keys)) != NULL)
+		goto out;
+	purpose = arena_printf(a, DEPLOYMENT_PURPOSE, (long long)c->project_id);
+	if ((e = unseal(keys, a, purpose, c->secret_vars, &text)) != NULL)
+		goto out;
+	e = json_pairs(a, text, out);
+out:
+	keyring_close(keys);
+	if (e != NULL)
+		return err_new(ERR_CONFIG, "%s", e->msg);
+	return NULL;
+}
+
+static void
+put_steps(struct buf *b, const struct settings_runner *s,
+    const struct list *steps)
+{
+	const struct deployment_step *step = steps->items;
+	size_t i;
+
+	for (i = 0; i < steps->n; i++) {
+		put(b, R_STEP_NAME, step[i].name);
+		put(b, R_STEP_SCRIPT, step[i].script);
+		put_number(b, R_STEP_TIMEOUT,
+		    step[i].timeout_seconds.set ? step[i].timeout_seconds.n :
+						  s->step_timeout);
+		put(b, R_STEP_WHEN, step[i].run_when);
+	}
+}
+
+const struct err *
+description_write(const struct settings *s, struct arena *a,
+    const struct claim *c, struct buf *out)
+{
+	const struct settings_runner *r = &s->runner;
+	const struct err *e;
+	struct list env, secret;
+
+	if ((e = json_pairs(a, c->env_vars.s, &env)) != NULL ||
+	    (e = secrets(s, a, c, &secret)) != NULL)
+		return e;
+	put_number(out, R_DEPLOYMENT, c->id);
+	put_number(out, R_EPOCH, c->epoch);
+	put_number(out, R_PROJECT, c->project_id);
+	put(out, R_PROJECT_NAME, c->project_name);
+	put(out, R_PIPELINE_NAME, c->pipeline_name);
+	put(out, R_REPOSITORY, c->repository);
+	put(out, R_BRANCH, c->branch);
+	put(out, R_COMMIT, c->commit_hash);
+	put_credential(out, &s->gitserver, c->repository);
+	put_pairs(out, R_ENV, &env);
+	put_pairs(out, R_SECRET, &secret);
+	put_steps(out, r, &c->steps);
+	put_number(out, R_TIMEOUT,
+	    c->timeout_seconds.set ? c->timeout_seconds.n :
+				     r->pipeline_timeout);
+	put_number(out, R_CHECKOUT_TIMEOUT, r->checkout_timeout);
+	put_number(out, R_GRACE, r->grace);
+	put_number(out, R_CANCEL_GRACE, r->cancel_grace);
+	put_number(out, R_LOG_MAX, r->log_max);
+	put(out, R_PATH, r->path);
+	put_number(out, R_ALLOW_HTTP, s->gitserver.allow_http ? 1 : 0);
+	put_number(out, R_ALLOW_LOCAL, s->gitserver.allow_local ? 1 : 0);
+	put_number(out, R_SUBMODULES, r->submodules ? 1 : 0);
+	put(out, R_JOB_END, "");
+	return buf_check(out);
+}

@@ -1,0 +1,299 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: ISC
+# The master and its workers: start, death, reload, end, sockets from outside.
+
+use strict;
+use warnings;
+use IO::Socket::UNIX ();
+use POSIX ();
+use Slipway::API;
+use Slipway::DB;
+use Slipway::FastCGI qw(request ask begin params record);
+use Slipway::Test;
+use Socket qw(SOCK_DGRAM);
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+my $db = Slipway::DB->start;
+my $conf = "[api]\nworkers = 3\nslow_workers = 1\nlog_workers = 1\n";
+my $api = Slipway::API->start(db => $db, no_nginx => 1, conf => $conf);
+my $sock = $api->socket;
+my $master = $api->pid;
+
+# Clients that ask again and again, each over connections of its own, until
+# told to end: every connection that was made must give a whole answer.
+sub load_begin {
+	my ($clients, @params) = @_;
+	my @load;
+	for my $k (1 .. $clients) {
+		pipe my $r, my $w or die "pipe: $!";
+		my $pid = fork;
+		die "fork: $!" if !defined $pid;
+		if ($pid == 0) {
+			my ($good, $bad, $none, $end) = (0, 0, 0, 0);
+			local $SIG{TERM} = sub { $end = 1 };
+			while (!$end) {
+				my $c = Slipway::FastCGI->connect($sock);
+				if (!$c) { $none++; sleep 0.005; next }
+				if (!$c->send(request(@params))) { $none++; next }
+				my $got = $c->answer(10);
+				if ($got && $got->{status} == 200 && $got->{ended}) { $good++ } else { $bad++ }
+			}
+			syswrite $w, "$good $bad $none";
+			POSIX::_exit(0);
+		}
+		close $w;
+		push @load, [$pid, $r];
+	}
+	return @load;
+}
+
+sub load_end {
+	my (@load) = @_;
+	my @sum = (0, 0, 0);
+	for (@load) {
+		my ($pid, $r) = @$_;
+		kill 'TERM', $pid;
+		my $line = <$r>;
+		waitpid $pid, 0;
+		my @got = split ' ', defined $line ? $line : '0 1 0';
+		$sum[$_] += $got[$_] for 0 .. 2;
+	}
+	return @sum;
+}
+
+# --- at start
+my @first = $api->workers;
+is(scalar @first, 5, 'as many workers as configured');
+is(sprintf('%04o', (stat $sock)[2] & 07777), '0660', 'the socket is for its group only');
+if (is_root()) {
+	my ($uid) = slurp("/proc/$master/status") =~ /^Uid:\s+(\d+\s+\d+\s+\d+)/m;
+	is(join(' ', map { $_ == (getpwnam 'nobody')[2] ? 1 : 0 } split ' ', $uid), '1 1 1', 'root has become nobody');
+	my ($groups) = slurp("/proc/$master/status") =~ /^Groups:\s*(.*?)\s*$/m;
+	is($groups, (getpwnam 'nobody')[3], "with nobody's groups");
+	is((stat $sock)[5], (getgrnam 'www-data')[2], "the socket is nginx's group's");
+} else {
+	note('as an ordinary user: nothing to give up');
+}
+is(ask($api->socket($_))->{status}, 200, "$_ is served") for qw(api slow log);
+
+# --- configuration
+sub slipway_api {
+	my ($text, @more) = @_;
+	my $file = spew(tempdir() . '/try.conf', $text);
+	my ($status, $out, $err) = run_cmd(program('slipway-api'), '-c', $file, @more);
+	return (defined $status ? $status >> 8 : -1, $out . $err);
+}
+my ($status, $out) = slipway_api(slurp($api->conf_file), '-n');
+is("$status $out", '0 ', '-n finds nothing');
+for my $case (["[api]\nworkers = 0\n", qr/try\.conf:2: workers: must be a number from 1/],
+	["[api]\nworker = 1\n", qr/try\.conf:2: worker: there is no such key/], ["[apis]\n", qr/try\.conf:1: apis: there is no such section/],
+	["[api]\nsocket = api.sock\n", qr/:2: socket: must be an absolute path/], ["[api]\nsocket_mode = 9\n", qr/:2: socket_mode: /],
+	["[api]\nmetrics = maybe\n", qr/:2: metrics: must be yes or no/], ["nonsense\n", qr/:1: nonsense: expected key = value/]) {
+	my ($text, $want) = @$case;
+	($status, $out) = slipway_api($text, '-n');
+	is($status, 78, "-n refuses $text" =~ s/\n/ /gr);
+	like($out, $want, 'and says what and where');
+}
+($status, $out) = run_cmd(program('slipway-api'), '-x');
+is($status >> 8, 64, 'an unknown option is refused');
+($status, undef, $out) = run_cmd(program('slipway-api'), '-c', '/nonexistent/slipway.conf', '-n');
+is($status >> 8, 78, 'so is a file that is not there');
+like($out, qr{/nonexistent/slipway\.conf: no such file}, 'by name');
+if (is_root()) {
+	my $without = slurp($api->conf_file) =~ s/^user = nobody\n//mr =~ s{/api1/}{/other/}gr;
+	($status, $out) = slipway_api($without =~ s/^(socket|slow_socket|log_socket) = .*$/"$1 = " . tempdir() . "\/$1"/gmer);
+	is($status, 78, 'root without api.user is refused');
+	like($out, qr/api\.user: set the account/, 'and told what to set');
+}
+($status, $out) = slipway_api(slurp($api->conf_file));
+is($status, 78, 'a second service on the same socket is refused');
+like($out, qr/another process serves this socket/, 'because the first lives');
+is(ask($sock)->{status}, 200, 'which is not harmed');
+
+# --- a worker dies
+for my $signal ('KILL', 'SEGV') {
+	my ($victim) = $api->workers;
+	my $t = time;
+	kill $signal, $victim;
+	ok(poll(3, sub { my @w = $api->workers; @w == 5 && !grep { $_ == $victim } @w }), "one killed by $signal is replaced");
+	cmp_ok(time - $t, '<', 1, 'within a second');
+	is(ask($sock)->{status}, 200, 'others serve on');
+}
+my $busy = Slipway::FastCGI->connect($sock);
+$busy->send(begin() . params(REQUEST_METHOD => 'POST', REQUEST_URI => '/api/projects', CONTENT_LENGTH => 10) . record(5, '{'));
+sleep 0.2;
+kill 'KILL', $api->workers;
+is($busy->answer(5), undef, 'a request in the middle dies with its worker');
+ok(poll(5, sub { my @w = $api->workers; @w == 5 }), 'all killed at once: all replaced');
+is(ask($sock)->{status}, 200, 'and serve');
+like($api->log, qr/worker \d+: killed by signal 9/, 'the log says so');
+
+# --- reload
+my @old = $api->workers;
+my @load = load_begin(6);
+sleep 0.3;
+for (1 .. 3) {
+	kill 'HUP', $master;
+	ok(poll(10, sub {
+		my %w = map { $_ => 1 } my @now = $api->workers;
+		return @now == 5 && !grep { $w{$_} } @old;
+	}), "reload $_ replaces all workers");
+	@old = $api->workers;
+}
+my ($good, $bad, $none) = load_end(@load);
+cmp_ok($good, '>', 100, "under load ($good answers)");
+is("$bad $none", '0 0', 'no request fails');
+$api->write_conf("[api]\nworkers = 5\nslow_workers = 1\nlog_workers = 1\n");
+kill 'HUP', $master;
+ok(poll(10, sub { my @w = $api->workers; @w == 7 }), 'more workers by reload');
+$api->write_conf("[api]\nworkers = 1\nslow_workers = 1\nlog_workers = 1\n");
+kill 'HUP', $master;
+ok(poll(10, sub { my @w = $api->workers; @w == 3 }), 'fewer workers by reload');
+$api->write_conf("[api]\nworkers = many\n");
+@old = $api->workers;
+kill 'HUP', $master;
+ok(poll(5, sub { $api->log =~ /reload: all stays as it is: .*slipway\.conf:\d+: workers: must be a number/ }),
+    'a wrong configuration is refused with the reason');
+is_deeply([sort $api->workers], [sort @old], 'and changes nothing');
+is(ask($sock)->{status}, 200, 'the old one serves on');
+$api->write_conf($conf);
+kill 'HUP', $master for 1 .. 10;
+ok(poll(10, sub { my @w = $api->workers; @w == 5 }), 'ten reloads at once end well');
+
+# --- the end, under load
+@load = load_begin(6);
+sleep 0.3;
+my $t = time;
+is($api->stop_api, 0, 'SIGTERM ends it');
+cmp_ok(time - $t, '<', 5, 'soon');
+($good, $bad, $none) = load_end(@load);
+cmp_ok($good, '>', 100, "under load ($good answers)");
+is($bad, 0, 'every connection that was taken got its answer');
+cmp_ok($none, '>', 0, 'later ones were not taken');
+ok(!-e $sock, 'the socket is gone');
+
+# --- a request in flight
+$api->start_api;
+$busy = Slipway::FastCGI->connect($sock);
+my @post = (REQUEST_METHOD => 'POST', REQUEST_URI => '/api/projects', CONTENT_TYPE => 'application/json',
+	HTTP_AUTHORIZATION => 'Bearer ' . $api->token);
+my $body = '{"name":"In flight","repository":"https://git.example.org/a/b"}';
+$busy->send(begin() . params(@post, CONTENT_LENGTH => length $body) . record(5, substr $body, 0, 10));
+sleep 0.3;
+kill 'TERM', $api->pid;
+sleep 0.3;
+$busy->send(record(5, substr $body, 10) . record(5, ''));
+my $got = $busy->answer(5);
+is($got && $got->{status}, 201, 'one half sent before the signal is finished');
+is($api->stop_api, 0, 'then it ends');
+$api->start_api;
+$busy = Slipway::FastCGI->connect($sock);
+$busy->send(begin() . params(@post, CONTENT_LENGTH => length $body) . record(5, 'x'));
+sleep 0.2;
+kill 'TERM', $api->pid;
+sleep 0.2;
+$t = time;
+$api->stop_api('TERM');
+cmp_ok(time - $t, '<', 2, 'a second SIGTERM does not wait for it');
+$api->start_api;
+$t = time;
+is($api->stop_api('INT'), 0, 'SIGINT ends it too');
+$api->start_api;
+my @orphans = $api->workers;
+$api->stop_api('KILL');
+ok(poll(5, sub { !grep { kill 0, $_ } grep { (slurp("/proc/$_/stat") || 'Z') !~ /\) Z/ } @orphans }),
+    'workers do not outlive their master');
+$api->start_api;
+is(ask($sock)->{status}, 200, 'a socket left behind is taken over');
+$api->stop_api;
+
+# --- without the database, and with one that is not ours
+$db->stop;
+$api->start_api;
+$got = ask($sock);
+is($got->{status}, 503, 'it starts without MariaDB, and says so');
+like($got->{body}, qr/"code":"unavailable"/, 'as a problem');
+ok($got->{headers}{'retry-after'}, 'with Retry-After');
+like($got->{body}, qr/database/, 'that names what is down');
+is(ask($sock, @post, BODY => $body)->{status}, 503, 'a write says so too');
+$db->resume;
+ok(poll(15, sub { ask($sock)->{status} == 200 }), 'it finds MariaDB when it is back');
+$api->stop_api;
+$db->sql("UPDATE schema_migration SET checksum = REPEAT('0', 64)");
+($status, $out) = slipway_api(slurp($api->conf_file));
+is($status, 78, 'a schema that was changed is refused');
+like($out, qr/0001/, 'by name');
+$db->sql("DROP DATABASE slipway; CREATE DATABASE slipway CHARACTER SET utf8mb4", 'mysql');
+($status, $out) = slipway_api(slurp($api->conf_file));
+is($status, 78, 'an empty database is refused');
+like($out, qr/0001-schema|migrat/, 'and says what is missing');
+$db->migrate;
+
+# --- sockets from outside: file descriptor 0, and systemd's
+my $path = tempdir() . '/handed.sock';
+my $listen = IO::Socket::UNIX->new(Local => $path, Listen => 128) or die "$path: $!";
+my $notify = tempdir() . '/notify';
+my $hear = IO::Socket::UNIX->new(Local => $notify, Type => SOCK_DGRAM) or die "$notify: $!";
+chmod 0777, $notify, $path;
+
+sub handed {
+	my (%env) = @_;
+	my $pid = fork;
+	die "fork: $!" if !defined $pid;
+	if ($pid == 0) {
+		open STDERR, '>>', tempdir() . '/handed.log' or POSIX::_exit(127);
+		POSIX::dup2(fileno $listen, 50); # out of the way of those that follow
+		if ($env{LISTEN_FDS}) {
+			POSIX::dup2(50, 3 + $_) for 0 .. $env{LISTEN_FDS} - 1;
+			$env{LISTEN_PID} = $$;
+		} else {
+			POSIX::dup2(50, 0);
+		}
+		%ENV = (%ENV, %env);
+		exec program('slipway-api'), '-c', $api->conf_file or POSIX::_exit(127);
+	}
+	return $pid;
+}
+
+sub state_heard {
+	my $text = '';
+	my $ready = '';
+	vec($ready, fileno $hear, 1) = 1;
+	recv $hear, $text, 1000, 0 if select $ready, undef, undef, 10;
+	return $text;
+}
+for my $env ({ NOTIFY_SOCKET => $notify }, { NOTIFY_SOCKET => $notify, LISTEN_FDS => 1 },
+	{ NOTIFY_SOCKET => $notify, LISTEN_FDS => 3, LISTEN_FDNAMES => 'slow:api:log' }) {
+	my $name = ($env->{LISTEN_FDS} || 'descriptor 0') . ($env->{LISTEN_FDNAMES} ? " $env->{LISTEN_FDNAMES}" : '');
+	my $pid = handed(%$env);
+	is(state_heard(), 'READY=1', "$name: ready");
+	my $c = Slipway::FastCGI->connect($path);
+	$c->send(request());
+	is($c->answer->{status}, 200, "$name: served");
+	kill 'HUP', $pid;
+	like(state_heard(), qr/^RELOADING=1\nMONOTONIC_USEC=\d+$/, "$name: reloading");
+	is(state_heard(), 'READY=1', "$name: ready again");
+	kill 'TERM', $pid;
+	is(state_heard(), 'STOPPING=1', "$name: stopping");
+	waitpid $pid, 0;
+	is($?, 0, "$name: ended");
+	ok(-S $path, "$name: the socket is not ours to remove");
+	$c = Slipway::FastCGI->connect($path);
+	ok($c, "$name: it still listens") or next;
+	$c->send(request());
+	$pid = handed(%$env);
+	state_heard();
+	is($c->answer->{status}, 200, "$name: who waited is served by the next");
+	kill 'TERM', $pid;
+	state_heard();
+	waitpid $pid, 0;
+}
+for my $env ({ LISTEN_FDS => 2, LISTEN_FDNAMES => 'api:other' }, { LISTEN_FDS => 2, LISTEN_FDNAMES => 'slow:log' },
+	{ LISTEN_FDS => 2, LISTEN_FDNAMES => 'api:api' }) {
+	my $pid = handed(%$env);
+	waitpid $pid, 0;
+	is($? >> 8, 78, "sockets named $env->{LISTEN_FDNAMES} are refused");
+}
+
+done_testing;

@@ -1,0 +1,101 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: ISC
+# Whatever a step leaves behind is gone when the step is over.
+
+use strict;
+use warnings;
+use Test::More;
+use Time::HiRes qw(time);
+use Slipway::Monitor;
+use Slipway::Spool;
+use Slipway::Test;
+
+note(is_root() ? 'as root' : 'without root');
+my $repo = tempdir() . '/repo';
+run_cmd('sh', '-ec', "git init -q -b main '$repo'; cd '$repo';"
+	. 'git config user.email a@example.org; git config user.name a;'
+	. 'echo hello >file; git add .; git commit -qm first');
+# Living processes whose command line has the mark.
+sub left {
+	my ($mark) = @_;
+	return grep { !/^\s*\d+ Z/ && /\Q$mark\E/ } `ps -eo pid,stat,args`;
+}
+my $mark = 7_000_000 + $$ * 10;
+my $hide = "perl -MPOSIX -e 'exit if fork; setsid(); exit if fork; POSIX::close(\$_) for 0..255; sleep $mark'";
+my @tries = (
+	['in the background', "sleep $mark &", 'success'],
+	['nohup', "nohup sleep $mark >/dev/null 2>&1 &", 'success'],
+	['setsid', "setsid sleep $mark & ", 'success'],
+	['setsid --fork', "setsid --fork sleep $mark </dev/null >/dev/null 2>&1", 'success'],
+	['double fork, setsid, closed descriptors', $hide, 'success'],
+	['ignores TERM, HUP and INT', "(trap '' TERM HUP INT; while :; do sleep $mark; done) &", 'success'],
+	['stops itself', "bash -c 'kill -STOP \$\$; sleep $mark' &", 'success'],
+	['a tree of them', "for i in 1 2 3; do (for j in 1 2 3; do (sleep $mark &) ; done; setsid sleep $mark) & done", 'success'],
+	['forks for ever', "perl -e 'while (1) { my \$p = fork; exit if \$p; \$0 = q(x$mark); select undef, undef, undef, 0.001 }' &", 'success'],
+	['keeps the pipe open and writes', "(trap '' PIPE TERM; while :; do echo $mark; sleep 0.01; done) &", 'success'],
+	['closes its output and goes on', "exec >/dev/null 2>&1; sleep 0.2; : $mark", 'success'],
+	['is killed itself', "sleep $mark & kill -9 \$\$", 'failed'],
+	['kills its group', "sleep $mark & trap '' TERM; kill -9 0", 'failed'],
+);
+for (@tries) {
+	my ($what, $script, $status) = @$_;
+	my $t = time;
+	my $job = job_run(repository => $repo, steps => [$script, "ps -eo stat,args | grep -v grep | grep -v '^Z' | grep -c $mark || true"]);
+	cmp_ok(time - $t, '<', 5, "$what: over in time");
+	is((split /:/, job_steps($job))[1], $status, 'the step as it ended');
+	is_deeply([left($mark)], [], 'and nothing is left');
+	like(job_log($job), qr/^==> step 2: step 2\n0\n/m, 'not even when the next step starts') if $status eq 'success';
+	$mark++;
+	$_->[1] =~ s/7\d{6,}/$mark/g for @tries;
+}
+
+# --- it cannot be asked to end
+for (['ignores TERM', "trap '' TERM; echo up; while :; do sleep $mark; done"],
+    ['stops itself', "echo up; kill -STOP \$\$; sleep $mark"],
+    ['forks while it is ended', "echo up; trap '' TERM; while :; do (setsid sleep $mark &) ; sleep 0.01; done"]) {
+	my ($what, $script) = @$_;
+	my $t = time;
+	my $job = job_run(repository => $repo, grace => 1, steps => [{ script => $script, timeout => 1 }]);
+	is(scalar job_end($job), 'failed timeout', "$what: times out");
+	cmp_ok(time - $t, '<', 8, 'and is over soon after');
+	is_deeply([left($mark)], [], 'nothing is left');
+}
+
+# --- bombs
+my $bomb = "perl -e 'fork while 1; sleep $mark'";
+my $t = time;
+my $job = job_run(repository => $repo, grace => 1, limits => ['-p', is_root() ? 100 : 3000],
+	steps => [{ script => is_root() ? $bomb : "sleep $mark", timeout => 2 }]);
+is(scalar job_end($job), 'failed timeout', 'a fork bomb times out');
+cmp_ok(time - $t, '<', 15, 'and is over soon after');
+is_deeply([left($mark)], [], 'nothing is left of it');
+$job = job_run(repository => $repo, steps => ['for i in $(seq 1500); do (sleep 0.01 &) ; done; echo all']);
+is(scalar job_end($job), 'success -', 'hundreds of short orphans');
+is(scalar(grep { /^\s*\d+ $job->{pid} / } `ps -eo pid,ppid,args`), 0, 'leave no zombies');
+$job = job_run(repository => $repo, limits => ['-f', 65536], steps => ['exec 2>&1; dd if=/dev/zero of=big bs=1k count=100; true']);
+is((stat "$job->{workspace}/big")[7], 65536, 'a file may not grow past its limit');
+
+# --- limits by control groups, where there are any
+my $m = Slipway::Monitor->start(conf => "[runner]\npids_max = 64\nmemory_max = 64m\n");
+my ($memory, $pids) = $m->log =~ /memory (\S+), processes (\S+), kill/;
+note("control groups: memory $memory, processes $pids");
+my $bombed = $m->job(repository => $repo, project => 21, dir => 'bomb', grace => 1,
+	steps => [{ script => "perl -e 'for (1..200) { my \$p = fork; if (!defined \$p) { print qq(full at \$_\\n); last } if (!\$p) { sleep $mark; exit } }'", when => 'always' }]);
+ok(defined $m->exited($bombed, 60), 'a bomb under the monitor');
+SKIP: {
+	skip 'no limit on processes here', 1 if $pids eq 'none' && !is_root();
+	like(job_log($bombed), qr/^full at \d+$/m, 'meets its limit');
+}
+is_deeply([left($mark)], [], 'nothing is left of it');
+my $glutton = $m->job(repository => $repo, project => 22, dir => 'glutton', grace => 1,
+	steps => ["perl -e 'my \@a; push \@a, \"x\" x (1 << 20) for 1..256; print qq(had it all\\n)'"]);
+ok(defined $m->exited($glutton, 60), 'one that eats memory');
+SKIP: {
+	skip 'no limit on memory here', 1 if $memory eq 'none';
+	unlike(job_log($glutton), qr/^had it all$/m, 'does not get it');
+}
+ok(kill(0, $m->{pid}), 'the monitor lives on');
+$m->stop;
+is(scalar(grep { /slipway-.*\Q$glutton->{id}\E\.1/ && -d } glob('/sys/fs/cgroup/*/slipway-*')), 0, 'no group is left');
+
+done_testing();

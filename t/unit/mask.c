@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: ISC */
+#include "runner/mask.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "tap.h"
+
+static struct arena *a;
+
+/* All at once. */
+static const char *
+masked(struct mask *m, const char *text, size_t len)
+{
+	static struct buf out = { .max = (size_t)1 << 22 };
+
+	buf_clear(&out);
+	mask_feed(m, text, len, &out);
+	mask_finish(m, &out);
+	return out.data == NULL ? "" : out.data;
+}
+
+static void
+one(const char *secret, const char *text, const char *want, const char *name)
+{
+	struct mask *m = mask_open(a);
+
+	mask_add(m, secret, strlen(secret));
+	is_str(masked(m, text, strlen(text)), want, name);
+	mask_close(m);
+}
+
+static void
+forms(void)
+{
+	one("hunter22", "it is hunter22.", "it is ***.", "in a line");
+	one("hunter22", "hunter22", "***", "alone");
+	one("hunter22", "hunter2hunter22", "hunter2***", "after a false start");
+	one("hunter22", "hunter22hunter22", "******", "twice");
+	one("hunter22", "hunter2", "hunter2", "not all of it");
+	one("hunter22", "Hunter22", "Hunter22", "in another case");
+	one("abc", "abc", "abc", "too short to be masked");
+	one("abcd", "abcd", "***", "just long enough");
+	one("aaaa", "aaaaaaaaa", "***", "overlapping itself");
+	one("$.*[x", "$.*[x", "***", "is no pattern");
+	one("s3cret!/", "p=s3cret%21%2F", "p=***", "in an address");
+	one("s3cret!/", "p=s3cret%21%2f", "p=***", "in lower case");
+	one("a b+c d", "q=a+b%2Bc+d", "q=***", "in a form");
+	one("say \"hi\"", "{\"x\":\"say \\\"hi\\\"\"}", "{\"x\":\"***\"}",
+	    "in JSON");
+	one("it's me", "'it'\\''s me'", "'***'", "in a shell's quotes");
+	one("hunter22", "aHVudGVyMjI=", "***", "in base64");
+	one("hunter22",
+	    "eDpodW50ZXIyMg==", "eDp***g==", "in base64 behind two others");
+	one("hunter22",
+	    "eGh1bnRlcjIyCg==", "eG***Cg==", "in base64 behind one other");
+	one("\xff\xfe\xfd\xfc", "__79_A", "***", "in base64 for addresses");
+	one("first line\nline two\n", "x line two y", "x *** y",
+	    "each of its lines");
+	one("first line\r\nline two", "first line\n", "***\n",
+	    "without its carriage return");
+	one("one\ntwo\nab\nlong line", "one two ab\n", "one two ab\n",
+	    "but no line that is too short");
+	one("hunter22", "\xff\xc3hunter22\x80", "\xff\xc3***\x80",
+	    "between bytes that are no UTF-8");
+}
+
+static void
+several(void)
+{
+	struct mask *m = mask_open(a);
+
+	mask_add(m, "abcdef", 6);
+	mask_add(m, "abcdefgh", 8);
+	mask_add(m, "ghijkl", 6);
+	mask_add(m, "efgh", 4);
+	is_str(masked(m, "abcdefgh", 8), "***", "the longest counts");
+	is_str(masked(m, "abcdefg", 7), "***g", "or the one that is there");
+	is_str(masked(m, "abcdefghijkl", 12), "***",
+	    "one that overlaps another is hidden with it");
+	is_str(masked(m, "xefghx", 6), "x***x", "a part is one itself");
+	mask_close(m);
+}
+
+static void
+flushing(void)
+{
+	struct mask *m = mask_open(a);
+	struct buf out;
+
+	buf_init(&out, 4096);
+	mask_add(m, "password", 8);
+	mask_feed(m, "my pass", 7, &out);
+	is_str(out.data, "my ", "what may be one is kept back");
+	ok(mask_held(m), "and said to be");
+	mask_flush(m, &out);
+	is_str(out.data, "my pass", "until it is flushed");
+	ok(!mask_held(m), "then nothing is kept back");
+	mask_feed(m, "word is", 7, &out);
+	is_str(out.data, "my pass*** is", "the rest of it is masked");
+	mask_feed(m, "p", 1, &out);
+	mask_finish(m, &out);
+	is_str(out.data, "my pass*** isp", "the end shows what is left");
+	buf_release(&out);
+	mask_close(m);
+}
+
+static uint32_t
+draw(uint32_t n)
+{
+	static uint32_t state = 12345;
+
+	state = state * UINT32_C(1103515245) + 12345;
+	return (state >> 8) % n;
+}
+
+/* The same text in random pieces gives the same as in one. */
+static void
+splits(void)
+{
+	static const char letters[] = "abab\nc";
+	char text[400], secret[12];
+	struct buf out;
+	struct mask *m;
+	size_t i, at, n, len;
+	int round, same = 0, hit = 0;
+
+	buf_init(&out, 4096);
+	for (round = 0; round < 3000; round++) {
+		m = mask_open(a);
+		for (n = 1 + draw(4); n > 0; n--) {
+			len = 4 + draw(8);
+			for (i = 0; i < len; i++)
+				secret[i] = letters[draw(6)];
+			mask_add(m, secret, len);
+		}
+		len = draw(sizeof(text));
+		for (i = 0; i < len; i++)
+			text[i] = letters[draw(6)];
+		buf_clear(&out);
+		for (at = 0; at < len; at += n) {
+			n = 1 + draw(9);
+			if (n > len - at)
+				n = len - at;
+			mask_feed(m, text + at, n, &out);
+		}
+		mask_finish(m, &out);
+		if (strcmp(masked(m, text, len),
+			out.data == NULL ? "" : out.data) == 0)
+			same++;
+		if (out.data != NULL && strstr(out.data, "***") != NULL)
+			hit++;
+		mask_close(m);
+		arena_clear(a);
+	}
+	is_int(same, 3000, "any pieces give what the whole gives");
+	ok(hit > 1000, "and most had something to hide (%d)", hit);
+	buf_release(&out);
+}
+
+static void
+large(void)
+{
+	static char secret[65536], text[3 * sizeof(secret)];
+	struct mask *m = mask_open(a);
+	struct buf out;
+	size_t i;
+
+	for (i = 0; i < sizeof(secret); i++)
+		secret[i] = (char)('a' + draw(26));
+	(void)memset(text, '.', sizeof(text));
+	(void)memcpy(text + 1000, secret, sizeof(secret));
+	mask_add(m, secret, sizeof(secret));
+	buf_init(&out, sizeof(text));
+	for (i = 0; i < sizeof(text); i += 4096)
+		mask_feed(m, text + i, 4096, &out);
+	mask_finish(m, &out);
+	is_int((long long)out.len,
+	    (long long)(sizeof(text) - sizeof(secret) + 3),
+	    "a secret of 64 KiB, in pieces");
+	buf_release(&out);
+	mask_close(m);
+}
+
+int
+main(void)
+{
+	a = arena_open((size_t)1 << 28);
+	forms();
+	several();
+	flushing();
+	large();
+	splits();
+	arena_close(a);
+	return tap_done();
+}
