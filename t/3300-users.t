@@ -1,0 +1,181 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: ISC
+# Users and API tokens over REST.
+
+use strict;
+use warnings;
+use Digest::SHA qw(sha256_hex);
+use POSIX ();
+use Slipway::API;
+use Slipway::DB;
+use Slipway::Test;
+use Test::More;
+use Time::HiRes qw(sleep);
+
+my $db = Slipway::DB->start;
+my $api = Slipway::API->start(db => $db);
+my $none = $api->as('none');
+my $n = 0;
+my $got;
+
+sub body { my (%more) = @_; $n++; return { username => "user$n", role => 'viewer', %more } }
+sub pointers { my ($got) = @_; return join ' ', map { $_->{pointer} } @{ $got->{json}{errors} || [] } }
+sub bearer { my ($token) = @_; return { Authorization => "Bearer $token" } }
+
+# --- users
+my $me = $api->get('/api/auth/info')->{json};
+is_deeply([@$me{qw(username role status)}], ['t-admin', 'admin', 'active'], 'info is the user of the token');
+$got = $api->post('/api/user', body(name => 'Ada', email => 'ada@example.org', avatarUrl => 'https://example.org/a.png'));
+is($got->{status}, 201, 'a user is made') or diag $got->{body};
+my $ada = $got->{json};
+is($got->{headers}{location}, "/api/user/detail/$ada->{id}", 'Location');
+is($api->get("/api/user/detail/$ada->{id}")->{body}, $got->{body}, 'reading gives the same');
+is_deeply([sort keys %$ada], [qw(avatarUrl createdAt email id lastLoginAt name role status username)], 'all members, no more');
+is_deeply([@$ada{qw(status lastLoginAt)}], ['active', undef], 'active, never here');
+for my $case (
+	[{}, '/username /role', 'nothing'], [body(role => 'root'), '/role', 'an unknown role'], [body(role => undef), '/role', 'no role'],
+	[body(username => ''), '/username', 'no name'], [body(username => 'a b'), '/username', 'a blank'], [body(username => "a\n"), '/username', 'a line break'],
+	[body(username => 'x' x 101), '/username', 'a long name'], [body(email => 'ada'), '/email', 'an address without @'],
+	[body(email => 'a b@c'), '/email', 'an address with a blank'], [body(avatarUrl => 'javascript:alert(1)'), '/avatarUrl', 'a script for a picture'],
+	[body(status => 'gone'), '/status', 'an unknown status'], [body(id => 1), '/id', 'an id'], [body(lastLoginAt => '2026-01-01T00:00:00Z'), '/lastLoginAt', 'a sign-in'],
+	[body(password => 'x'), '/password', 'a password: there are none'], [body(name => 'x' x 201), '/name', 'a long full name'],
+) {
+	my ($body, $want, $name) = @$case;
+	$got = $api->post('/api/user', $body);
+	is("$got->{status} " . pointers($got), "422 $want", "$name is refused") or diag $got->{body};
+}
+$got = $api->post('/api/user', body(username => 'USER1'));
+is("$got->{status} " . pointers($got), '409 /username', 'a taken name, whatever its case');
+my $path = "/api/user/$ada->{id}";
+$got = $api->put($path, { role => 'deployer', email => undef });
+is($got->{status}, 200, 'changed');
+is_deeply([@{ $got->{json} }{qw(role email name)}], ['deployer', undef, 'Ada'], 'as asked');
+$got = $api->put($path, { username => 't-admin' });
+is("$got->{status} " . pointers($got), '409 /username', 'a taken name');
+is($api->put('/api/user/77777', {})->{status}, 404, 'one that is not there');
+is($api->put($path, { role => 'x' }, { 'If-Match' => '"1-0000000000000000"' })->{status}, 412, 'an old version');
+is($api->get('/api/user/detail/77777')->{status}, 404, 'nobody');
+
+# --- lists and search
+$api->post('/api/user', body(username => "u_$_", role => $_ % 2 ? 'viewer' : 'maintainer', email => "m$_\@x.example")) for 1 .. 5;
+$got = $api->get('/api/user/list?limit=3')->{json};
+is(scalar @{ $got->{data} }, 3, 'a page of users');
+cmp_ok($got->{pagination}{total}, '>=', 7, 'of all');
+for my $case (['keyword=u_', 5], ['keyword=U_3', 1], ['keyword=%25', 0], ['keyword=x.example', 5], ['keyword=ada', 1], ['keyword=nobody', 0],
+	['role=maintainer', 2], ['role=viewer&keyword=u_', 3], ['status=inactive', 0], ['status=active&role=admin', 1]) {
+	is($api->get("/api/user/search?$case->[0]")->{json}{pagination}{total}, $case->[1], "search?$case->[0]: $case->[1]");
+}
+for my $query ('role=root', 'status=', 'keyword=', 'keyword=' . 'x' x 101, 'name=x') {
+	is($api->get("/api/user/search?$query")->{status}, 400, 'search?' . substr($query, 0, 20) . ' is refused');
+}
+
+# --- the last admin
+for my $change ({ role => 'maintainer' }, { status => 'inactive' }) {
+	$got = $api->put("/api/user/$me->{id}", $change);
+	is($got->{status}, 409, 'the last admin stays admin and active');
+	like($got->{json}{detail}, qr/last active admin/, 'and why');
+}
+is($api->delete("/api/user/$me->{id}")->{status}, 409, 'and stays');
+is($api->put("/api/user/$me->{id}", { name => 'Root' })->{status}, 200, 'a new name is no harm');
+my $second = $api->post('/api/user', body(username => 'second', role => 'admin', status => 'inactive'))->{json};
+is($api->put("/api/user/$me->{id}", { role => 'viewer' })->{status}, 409, 'an inactive admin is none');
+is($api->put("/api/user/$second->{id}", { status => 'active' })->{status}, 200, 'now there are two');
+my @tokens = ($api->token, $api->new_token('admin', 'second'));
+my @pids;
+for my $k (0, 1) {
+	my $pid = fork;
+	die "fork: $!" if !defined $pid;
+	if ($pid == 0) {
+		my $mine = $api->as('none');
+		delete $mine->{parent}{http};
+		my $id = ($me->{id}, $second->{id})[1 - $k];
+		POSIX::_exit($mine->put("/api/user/$id", { role => 'viewer' }, bearer($tokens[$k]))->{status} == 200 ? 1 : 0);
+	}
+	push @pids, $pid;
+}
+my $demoted = 0;
+for (@pids) { waitpid $_, 0; $demoted += $? >> 8 }
+is($demoted, 1, 'two admins who demote each other at once: one succeeds');
+is($db->sql("SELECT COUNT(*) FROM user WHERE valid = 1 AND role = 'admin' AND status = 'active'") + 0, 1, 'one is left');
+$db->sql("UPDATE user SET role = 'admin', status = 'active' WHERE username IN ('t-admin', 'second')");
+
+# --- tokens
+$got = $api->post('/api/auth/tokens', { name => 'ci' });
+is($got->{status}, 201, 'a token is made') or diag $got->{body};
+my $made = $got->{json};
+like($made->{token}, qr/^slw_[A-Za-z0-9_-]{43}$/, 'of 256 bits');
+is_deeply([@$made{qw(name role expiresAt lastUsedAt)}], ['ci', 'admin', undef, undef], 'with the role of its maker, for ever');
+is($none->get('/api/auth/info', bearer($made->{token}))->{json}{username}, 't-admin', 'it works');
+unlike($api->get('/api/auth/tokens')->{body}, qr/\Q$made->{token}\E/, 'it is shown once');
+unlike($api->get("/api/auth/tokens/$made->{id}")->{body}, qr/\Q$made->{token}\E/, 'only');
+my $row = $db->sql("SELECT hash FROM api_token WHERE id = $made->{id}");
+like($row, qr/^\Q@{[sha256_hex($made->{token})]}\E/, 'the database has its SHA-256');
+unlike($db->sql('SELECT * FROM api_token'), qr/\Q$made->{token}\E/, 'and nothing else of it');
+unlike($api->log, qr/\Q$made->{token}\E/, 'nor has the log');
+my $reader = $api->post('/api/auth/tokens', { name => 'reader', role => 'viewer' })->{json}{token};
+is($none->post('/api/projects', {}, bearer($reader))->{status}, 403, 'a token of a lower role does less');
+is($none->post('/api/auth/tokens', { name => 'up', role => 'admin' }, bearer($reader))->{status}, 422, 'and makes none that does more');
+is($none->post('/api/auth/tokens', { name => 'same' }, bearer($reader))->{json}{role}, 'viewer', 'but its like');
+for my $case (
+	[{}, '/name', 'no name'], [{ name => 'x', role => 'root' }, '/role', 'an unknown role'], [{ name => 'x', expiresAt => 'soon' }, '/expiresAt', 'no time'],
+	[{ name => 'x', expiresAt => '2020-01-01T00:00:00Z' }, '/expiresAt', 'the past'], [{ name => 'x', expiresAt => 5 }, '/expiresAt', 'a number for a time'],
+	[{ name => 'x', token => 'slw_mine' }, '/token', "a token of one's own"], [{ name => 'x', hash => '0' }, '/hash', 'a hash'],
+	[{ name => 'x' x 101 }, '/name', 'a long name'], [{ name => 'x', userId => 1 }, '/userId', 'another user'],
+) {
+	my ($body, $want, $name) = @$case;
+	$got = $api->as('viewer')->post('/api/auth/tokens', $body);
+	is("$got->{status} " . pointers($got), "422 $want", "$name is refused") or diag $got->{body};
+	sleep 0.3; # the limit on making tokens
+}
+my $viewers = $api->as('viewer')->get('/api/auth/tokens')->{json};
+is_deeply([map { $_->{name} } @{ $viewers->{data} }], ['test'], "one sees one's own tokens only");
+is($api->as('viewer')->get("/api/auth/tokens/$made->{id}")->{status}, 404, 'not those of others');
+is($api->as('viewer')->delete("/api/auth/tokens/$made->{id}")->{status}, 404, 'nor can one end them');
+my $soon = POSIX::strftime('%Y-%m-%dT%H:%M:%SZ', gmtime time + 2);
+my $short = $api->post('/api/auth/tokens', { name => 'short', expiresAt => $soon });
+is($short->{status}, 201, 'one that ends soon') or diag $short->{body};
+is($none->get('/api/auth/info', bearer($short->{json}{token}))->{status}, 200, 'works');
+ok(poll(6, sub { $none->get('/api/auth/info', bearer($short->{json}{token}))->{status} == 401 }), 'until it ends');
+is($api->delete("/api/auth/tokens/$made->{id}")->{status}, 204, 'a token is deleted');
+is($none->get('/api/auth/info', bearer($made->{token}))->{status}, 401, 'and works no more');
+is($api->delete("/api/auth/tokens/$made->{id}")->{status}, 404, 'not twice');
+is($none->get('/api/auth/info', bearer($reader))->{status}, 200, 'others do');
+
+# --- last use: written rarely
+$db->sql("UPDATE api_token SET last_used_at = NULL");
+$api->get('/api/auth/info');
+my $used = $db->sql("SELECT last_used_at FROM api_token WHERE hash = '" . sha256_hex($api->token) . "'");
+like($used, qr/^\d{4}-/, 'the last use is kept');
+$api->get('/api/auth/info') for 1 .. 3;
+is($db->sql("SELECT last_used_at FROM api_token WHERE hash = '" . sha256_hex($api->token) . "'"), $used, 'not at each request');
+$db->sql("UPDATE api_token SET last_used_at = NOW(3) - INTERVAL 6 MINUTE");
+$api->get('/api/auth/info');
+isnt($db->sql("SELECT last_used_at < NOW(3) - INTERVAL 5 MINUTE FROM api_token WHERE hash = '" . sha256_hex($api->token) . "'") + 0, 1, 'but after five minutes');
+
+# --- users who may no more
+my $token = $api->new_token('deployer', 'leaver');
+my ($leaver) = @{ $api->get('/api/user/search?keyword=leaver')->{json}{data} };
+is($none->get('/api/auth/info', bearer($token))->{status}, 200, 'a user works');
+$api->put("/api/user/$leaver->{id}", { role => 'viewer' });
+is($none->post('/api/pipelines', {}, bearer($token))->{status}, 403, 'with less rights at once when the role falls');
+$api->put("/api/user/$leaver->{id}", { status => 'inactive' });
+is($none->get('/api/auth/info', bearer($token))->{status}, 401, 'not when inactive');
+$api->put("/api/user/$leaver->{id}", { status => 'active' });
+is($none->get('/api/auth/info', bearer($token))->{status}, 200, 'again when active');
+is($api->delete("/api/user/$leaver->{id}")->{status}, 204, 'deleted');
+is($none->get('/api/auth/info', bearer($token))->{status}, 401, 'not when deleted');
+is($api->get("/api/user/detail/$leaver->{id}")->{status}, 404, 'the user is gone');
+is($api->delete("/api/user/$leaver->{id}")->{status}, 404, 'not twice');
+my $again = $api->post('/api/user', { username => 'leaver', role => 'admin' });
+is($again->{status}, 201, 'the name is free');
+is($none->get('/api/auth/info', bearer($token))->{status}, 401, 'the old token is not the new user\'s');
+
+# --- signing out
+$got = $api->request('POST', '/api/auth/logout');
+is($got->{status}, 204, 'signing out');
+like($got->{headers}{'set-cookie'}, qr/^__Host-slipway=; Path=\/; Max-Age=0; Secure; HttpOnly; SameSite=Lax$/, 'takes the cookie back');
+is($api->get('/api/auth/logout')->{status}, 204, 'by GET as well');
+is($api->get('/api/auth/info')->{status}, 200, 'an API token stays');
+is($none->request('POST', '/api/auth/logout')->{status}, 401, 'nobody cannot sign out');
+
+done_testing;
