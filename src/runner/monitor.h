@@ -115,7 +115,7 @@ void monitor_send(struct monitor *m, const struct wire *w);
 void monitor_flush(struct monitor *m);
 
 /* monitor_job.c: closes the descriptors in any case. */
-void monitor_job_start(struct monitor *m, const struct wire *w, int *fds);
+void monitor_job_start(struct monitor *m, const struct wire *w, int *request);
 void monitor_job_kill(struct monitor *m, const struct wire *w);
 /* A child of ours ended; false if it is no job's. */
 bool monitor_job_reaped(struct monitor *m, pid_t pid, int status);

@@ -24,8 +24,10 @@ if [ "${DRY_RUN:-no}" = yes ]; then
 fi
 mkdir -p -- "$release" "$DEPLOY_ROOT/shared"
 rsync -a --exclude=/.git --chmod=u+rwX,go+rX,go-w -- ./ "$release/"
-# Files and directories that outlive releases lie in shared/.
-IFS=, read -r -a shared <<<"${SHARED:-.env,storage}"
+# Files and directories that outlive releases lie in shared/.  What the web
+# server writes there it must be allowed to write, once for all by:
+#	setfacl -R -m u:www-data:rwX,d:u:www-data:rwX DEPLOY_ROOT/shared
+IFS=, read -r -a shared <<<"${SHARED-.env,storage}"
 for path in "${shared[@]}"; do
 	[ -n "$path" ] || continue
 	[[ $path != /* && $path != *..* ]] || die "SHARED: $path must be relative"

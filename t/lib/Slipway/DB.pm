@@ -48,6 +48,7 @@ sub _template {
 	remove_tree($dir);
 	my ($status, $out, $err) = run_cmd('mariadb-install-db', '--no-defaults',
 	    "--datadir=$dir", '--auth-root-authentication-method=socket',
+	    '--auth-root-socket-user=' . getpwuid($>),
 	    '--skip-test-db', '--force', '--innodb-log-file-size=8M', _as_root());
 	die "mariadb-install-db: $out$err" if $status != 0;
 	spew("$dir.done", '');

@@ -1,0 +1,59 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: ISC
+# Over TCP the server is verified: the right CA, a wrong one, a wrong name, no
+# TLS at all.
+
+use strict;
+use warnings;
+use Test::More;
+use Slipway::DB;
+use Slipway::Probe;
+use Slipway::Test;
+
+my $dir = tempdir();
+sub openssl {
+	my ($status, $out, $err) = run_cmd('openssl', @_);
+	die "openssl: $err" if $status != 0;
+	return;
+}
+for my $ca ('ca', 'other') {
+	openssl('req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', 2,
+	    '-subj', "/CN=$ca", '-keyout', "$dir/$ca.key", '-out', "$dir/$ca.crt");
+}
+for my $name ('127.0.0.1', 'elsewhere.example') {
+	spew("$dir/$name.ext", 'subjectAltName = ' . ($name =~ /^\d/ ? "IP:$name" : "DNS:$name") . "\n");
+	openssl('req', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-subj', "/CN=$name",
+	    '-keyout', "$dir/$name.key", '-out', "$dir/$name.csr");
+	openssl('x509', '-req', '-days', 2, '-in', "$dir/$name.csr", '-CA', "$dir/ca.crt", '-CAkey', "$dir/ca.key",
+	    '-CAcreateserial', '-extfile', "$dir/$name.ext", '-out', "$dir/$name.crt");
+}
+
+my $db = Slipway::DB->start(port => 1,
+    args => ["--ssl-cert=$dir/127.0.0.1.crt", "--ssl-key=$dir/127.0.0.1.key"]);
+$db->migrate;
+my $n = 0;
+sub ask {
+	my ($more) = @_;
+	my $conf = spew("$dir/tls" . ++$n . '.conf', $db->conf(tcp => 1) . $more, 0600);
+	my $probe = Slipway::Probe->start($conf);
+	my $answer = $probe->ask('ping');
+	$probe->stop;
+	return $answer;
+}
+like(ask("tls_ca = $dir/ca.crt\n"), qr/^ok/, 'a certificate of the CA that is trusted');
+like(ask("tls_ca = $dir/other.crt\n"), qr/^err unavailable 2026/, 'of another');
+like(ask("tls_ca = $dir/nowhere.crt\n"), qr/^err unavailable/, 'a CA file that is not there');
+like(ask(''), qr/^ok/, 'TLS is not demanded where no CA is set');
+$db->sql("ALTER USER slipway\@127.0.0.1 REQUIRE SSL", 'mysql');
+like(ask("tls_ca = $dir/ca.crt\n"), qr/^ok/, 'it is TLS: the server demands it');
+
+$db->{args} = ["--ssl-cert=$dir/elsewhere.example.crt", "--ssl-key=$dir/elsewhere.example.key"];
+$db->restart;
+like(ask("tls_ca = $dir/ca.crt\n"), qr/^err unavailable 2026/, 'a certificate of another host');
+
+$db->sql("ALTER USER slipway\@127.0.0.1 REQUIRE NONE", 'mysql');
+$db->{args} = [];
+$db->restart;
+like(ask(''), qr/^ok/, 'a server without TLS');
+like(ask("tls_ca = $dir/ca.crt\n"), qr/^err (?:unavailable|internal)/, 'is refused where TLS is demanded');
+done_testing();

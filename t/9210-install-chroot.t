@@ -1,0 +1,128 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: ISC
+# README's installation, followed literally in a Debian of its own beside an
+# nginx and a MariaDB that were there before.  Needs root, debootstrap and a
+# Debian mirror, and minutes: `make check-install` runs it.  There is no
+# systemd to talk to in there; the units' commands are started by hand.
+
+use strict;
+use warnings;
+use Test::More;
+use Slipway::Readme;
+use Slipway::Test;
+
+is($>, 0, 'this test is run by root') or BAIL_OUT('make check-install needs root');
+my $root = tempdir() . '/debian';
+my @mounted;
+
+sub in_root {
+	my ($shell, %env) = @_;
+	my @env = map { "$_=$env{$_}" } sort keys %env;
+	return run_cmd('chroot', $root, '/usr/bin/env', '-i', 'HOME=/root', 'LC_ALL=C',
+	    'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+	    'DEBIAN_FRONTEND=noninteractive', @env, 'bash', '-ec', $shell);
+}
+
+sub must {
+	my ($what, $status, $out, $err) = @_;
+	is($status, 0, $what) or do { diag($out, $err); BAIL_OUT("cannot go on without: $what") };
+	return $out;
+}
+
+# --- a machine with nginx and MariaDB
+must('debootstrap', run_cmd('debootstrap', '--variant=minbase', 'bookworm', $root));
+for my $fs (['proc', 'proc'], ['sysfs', 'sys'], ['bind', 'dev']) {
+	my @how = $fs->[0] eq 'bind' ? ('--bind', '/dev') : ('-t', $fs->[0], $fs->[0]);
+	must("mount $fs->[1]", run_cmd('mount', @how, "$root/$fs->[1]"));
+	push @mounted, "$root/$fs->[1]";
+}
+spew("$root/etc/hosts", "127.0.0.1 localhost example.org\n");
+spew("$root/usr/sbin/policy-rc.d", "#!/bin/sh\nexit 101\n", 0755);
+must('nginx, MariaDB, systemd', in_root('apt-get update -q && apt-get install -q -y '
+    . '--no-install-recommends mariadb-server nginx systemd curl openssl ca-certificates'));
+spew("$root/usr/local/bin/systemctl", slurp(__FILE__) =~ s/.*\n__END__\n//sr, 0755);
+must('MariaDB runs', in_root('mkdir -p /run/mysqld && chown mysql /run/mysqld && '
+    . '{ setsid mariadbd --user=mysql >/var/log/mariadb.log 2>&1 </dev/null & } && '
+    . 'for i in $(seq 300); do mariadb-admin ping >/dev/null 2>&1 && exit 0; sleep 0.1; done; exit 1'));
+spew("$root/etc/nginx/sites-enabled/example.org", <<'SITE');
+server {
+	listen 443 ssl;
+	server_name example.org;
+	ssl_certificate /etc/ssl/own.pem;
+	ssl_certificate_key /etc/ssl/own.key;
+	location / { return 200 "the old site\n"; }
+}
+SITE
+must('nginx runs', in_root('openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes '
+    . '-days 2 -subj /CN=example.org -addext subjectAltName=DNS:example.org '
+    . '-keyout /etc/ssl/own.key -out /etc/ssl/own.pem && nginx'));
+
+# --- the tarball, and the steps
+my $tar = tempdir() . '/dist';
+mkdir $tar;
+must('make dist', run_cmd({ env => { MAKEFLAGS => undef } }, 'make', '-s', '-C', builddir(), 'dist'));
+must('unpacked', run_cmd('sh', '-c', 'mkdir "$1"/root/slipway && tar xzf "$0"/slipway-*.tar.gz '
+    . '-C "$1"/root/slipway --strip-components=1', builddir(), $root));
+my $token;
+for my $step (readme_steps(srcdir() . '/README')) {
+	for my $command (@{ $step->{commands} }) {
+		my $out = must("$step->{number}: $command", in_root("cd /root/slipway\n$command\n",
+			CURL_CA_BUNDLE => '/etc/ssl/own.pem'));
+		($token) = $out =~ /(slw_[\w-]+)/ if $command =~ /token add/;
+		like($out, qr/"status":"ok"/, 'the service is well') if $command =~ /health/;
+	}
+}
+ok($token, 'a token was shown');
+
+# --- what was there before is as before; the service lets in who has a token
+my $curl = 'curl -sS -w "%{http_code}" https://example.org';
+my (undef, $out) = in_root("$curl/", CURL_CA_BUNDLE => '/etc/ssl/own.pem');
+is($out, "the old site\n200", 'the site of before is still there');
+(undef, $out) = in_root("$curl/api/projects", CURL_CA_BUNDLE => '/etc/ssl/own.pem');
+like($out, qr/"unauthenticated".*401$/, 'who has no token is refused');
+(undef, $out) = in_root("$curl/api/projects -H 'Authorization: Bearer $token'",
+	CURL_CA_BUNDLE => '/etc/ssl/own.pem');
+like($out, qr/^\{"data":\[\].*200$/, 'who has one is let in');
+(undef, $out) = in_root('ls -l /proc/[0-9]*/exe 2>/dev/null');
+like($out, qr{/usr/local/libexec/slipway/slipway-dispatch}, 'the runner has its dispatcher');
+
+done_testing();
+
+END {
+	my $code = $?;
+	if ($root && -d $root) {
+		for my $link (glob '/proc/[0-9]*/root') {
+			my $at = readlink $link or next;
+			my ($pid) = $link =~ /(\d+)/;
+			kill 'KILL', $pid if $at eq $root;
+		}
+		poll(10, sub { run_cmd('umount', $_) for reverse @mounted;
+			!grep { (slurp('/proc/mounts') // '') =~ m{ \Q$_\E } } @mounted });
+	}
+	$? = $code;
+}
+
+__END__
+#!/bin/bash
+# Stands in for systemctl where no systemd runs: starts what the units say.
+set -eu
+case $1 in
+daemon-reload) ;;
+reload) nginx -s "$1" ;;
+enable)
+	shift 2
+	for name; do
+		unit=/usr/local/lib/systemd/system/$name.service
+		start=$(sed -n 's/^ExecStart=//p' "$unit")
+		user=$(sed -n 's/^User=//p' "$unit")
+		groups=$(sed -n 's/^SupplementaryGroups=/,/p' "$unit")
+		read -ra command <<<"$start"
+		as=()
+		[ -z "$user" ] || as=(setpriv "--reuid=$user" "--regid=$user" "--groups=$user$groups")
+		setsid "${as[@]}" "${command[@]}" >"/var/log/$name.log" 2>&1 </dev/null &
+		sleep 1
+		kill -0 $! || { cat "/var/log/$name.log" >&2; exit 1; }
+	done
+	;;
+*) exit 64 ;;
+esac

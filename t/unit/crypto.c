@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: ISC */
+/* Known answers, sealed values and whatever is done to them.  Key files are
+ * tried by the test of slipway-admin. */
+#include "crypto/crypto.h"
+
+#include <err.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/str.h"
+#include "tap.h"
+
+static struct arena *arena;
+
+static void
+hashes(void)
+{
+	static const struct {
+		const char *text, *hash;
+	} sums[] = {
+		/* FIPS 180-4 */
+		{ "",
+		    "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b"
+		    "7852b855" },
+		{ "abc",
+		    "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61"
+		    "f20015ad" },
+	};
+	static const struct {
+		const char *key, *text, *mac;
+	} macs[] = {
+		/* RFC 4231, cases 1 and 2, and a key of more than a block */
+		{ "\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b"
+		  "\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b",
+		    "Hi There",
+		    "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c"
+		    "2e32cff7" },
+		{ "Jefe", "what do ya want for nothing?",
+		    "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b9"
+		    "64ec3843" },
+	};
+	char hex[CRYPTO_HASH_HEX];
+	size_t i;
+
+	for (i = 0; i < sizeof(sums) / sizeof(sums[0]); i++) {
+		crypto_sha256(sums[i].text, strlen(sums[i].text), hex);
+		is_str(hex, sums[i].hash, "SHA-256");
+	}
+	for (i = 0; i < sizeof(macs) / sizeof(macs[0]); i++) {
+		crypto_hmac(macs[i].key, strlen(macs[i].key), macs[i].text,
+		    strlen(macs[i].text), hex);
+		is_str(hex, macs[i].mac, "HMAC-SHA-256");
+	}
+	ok(crypto_equal("abc", "abc") && crypto_equal("", ""), "equal");
+	ok(!crypto_equal("abc", "abd") && !crypto_equal("abc", "ab") &&
+		!crypto_equal("", "a"),
+	    "not equal");
+	is_str(crypto_base64url(arena, "\xfb\xff\xfe", 3), "-__-", "base64url");
+	is_str(crypto_base64url(arena, "a", 1), "YQ", "without padding");
+	is_str(crypto_base64url(arena, "", 0), "", "of nothing");
+}
+
+static void
+tokens(void)
+{
+	char one[CRYPTO_TOKEN_MAX], two[CRYPTO_TOKEN_MAX];
+
+	crypto_token("slw_", one);
+	crypto_token("slw_", two);
+	ok(str_matches(one, "slw_[A-Za-z0-9_-]{43}"), "a token");
+	ok(!str_eq(one, two), "and another");
+}
+
+/* The key file as it is after `n` rotations. */
+static struct keyring *
+rotate(const char *path, int n)
+{
+	struct keyring *k = NULL;
+	const struct err *e = NULL;
+
+	while (n-- > 0 && e == NULL)
+		e = keyring_rotate(path);
+	if (e == NULL)
+		e = keyring_open(path, &k);
+	if (e != NULL)
+		errx(1, "%s", e->msg);
+	return k;
+}
+
+static bool
+opens(const struct keyring *k, const char *purpose, struct blob sealed,
+    const char *text)
+{
+	char *out;
+	const struct err *e = unseal(k, arena, purpose, sealed, &out);
+
+	return e == NULL && str_eq(out, text);
+}
+
+static bool
+fails(const struct keyring *k, const char *purpose, struct blob sealed)
+{
+	char *out;
+
+	return unseal(k, arena, purpose, sealed, &out) != NULL && out == NULL;
+}
+
+static void
+sealing(const char *path, const char *other_path)
+{
+	struct keyring *k = rotate(path, 1), *other = rotate(other_path, 1);
+	struct blob one, two, cut;
+	unsigned char *copy;
+	size_t i, wrong = 0;
+
+	ok(seal(k, arena, "preset 1 KEY", "the secret", &one) == NULL, "seal");
+	ok(opens(k, "preset 1 KEY", one, "the secret"), "and open");
+	ok(seal(k, arena, "preset 1 KEY", "the secret", &two) == NULL &&
+		(one.len != two.len ||
+		    memcmp(one.data, two.data, one.len) != 0),
+	    "twice the same looks different");
+	ok(seal(k, arena, "", "", &two) == NULL && opens(k, "", two, ""),
+	    "nothing can be sealed");
+	ok(memmem(one.data, one.len, "secret", 6) == NULL, "it is not legible");
+	ok(fails(k, "preset 2 KEY", one), "it opens for its purpose only");
+	ok(fails(other, "preset 1 KEY", one), "with its key only");
+	for (i = 0; i < one.len; i++) {
+		copy = arena_alloc(arena, one.len, 1);
+		(void)memcpy(copy, one.data, one.len);
+		copy[i] ^= 1;
+		cut = (struct blob){ copy, one.len };
+		if (!fails(k, "preset 1 KEY", cut))
+			wrong++;
+	}
+	is_int((long long)wrong, 0, "not with any bit changed");
+	for (i = 0; i < one.len; i++) {
+		cut = (struct blob){ one.data, i };
+		if (!fails(k, "preset 1 KEY", cut))
+			wrong++;
+	}
+	is_int((long long)wrong, 0, "nor cut short anywhere");
+	keyring_close(k);
+	keyring_close(other);
+	k = rotate(path, 2);
+	ok(opens(k, "preset 1 KEY", one, "the secret"),
+	    "an old key still opens");
+	ok(seal(k, arena, "preset 1 KEY", "the secret", &two) == NULL &&
+		memcmp(one.data, two.data, 5) != 0,
+	    "a new one seals");
+	keyring_close(k);
+}
+
+int
+main(void)
+{
+	char dir[] = "/tmp/slipway-crypto-XXXXXX";
+	const struct err *e;
+	char *one, *two;
+	int status;
+
+	arena = arena_open((size_t)1 << 20);
+	if ((e = crypto_init()) != NULL || mkdtemp(dir) == NULL)
+		err(1, "start");
+	one = arena_printf(arena, "%s/one", dir);
+	two = arena_printf(arena, "%s/two", dir);
+	hashes();
+	tokens();
+	sealing(one, two);
+	(void)unlink(one);
+	(void)unlink(two);
+	(void)rmdir(dir);
+	status = tap_done();
+	arena_close(arena);
+	return status;
+}
