@@ -99,6 +99,14 @@ ok(poll(15, sub { $second->ask('ping') =~ /^ok/ }), 'room again');
 stop_process($_) for @holders;
 is($second->stop, 0, 'it ended as it should');
 
+# --- a statement that takes too long is ended by the server
+like($probe->ask('slow'), qr/^err unavailable 1969/, 'a long statement is ended');
+cmp_ok($probe->took, '<', 2, 'before the client\'s patience is');
+like($probe->ask('ping'), qr/^ok/, 'and the connection goes on');
+
+# --- a child leaves the connection of its parent alone
+is($probe->ask('fork'), 'ok same', 'after a fork each has a connection of its own');
+
 # --- wrong account, wrong database
 for my $wrong (['rows-password', 'nonsense', 1045], ['name = slipway', 'name = nowhere', 1044]) {
 	my ($was, $is, $number) = @$wrong;

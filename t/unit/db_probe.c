@@ -2,10 +2,13 @@
 /* A client of the database for tests, db_probe CONF: a command a line on
  * standard input, an answer a line.  The tables probe_log and counter are the
  * test's. */
+#include <sys/wait.h>
+
 #include <err.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/log.h"
 #include "core/str.h"
@@ -56,6 +59,19 @@ static const struct stmt counter_add = {
 static const struct stmt nap = {
 	.name = "nap",
 	.sql = "SELECT SLEEP(0.3) AS number",
+	.row = number_row,
+	.rowsize = sizeof(struct probe),
+};
+static const struct stmt own_id = {
+	.name = "own_id",
+	.sql = "SELECT CONNECTION_ID() AS number",
+	.row = number_row,
+	.rowsize = sizeof(struct probe),
+};
+static const struct stmt slow = {
+	.name = "slow",
+	.sql = "SELECT COUNT(*) AS number FROM seq_1_to_1000000 a,"
+	       " seq_1_to_1000000 b WHERE a.seq + b.seq < 0",
 	.row = number_row,
 	.rowsize = sizeof(struct probe),
 };
@@ -218,6 +234,52 @@ c_alter(char *rest)
 	answer(db_exec(db, &alter, NULL, NULL), "");
 }
 
+/* The number of the connection, as the server counts. */
+static const struct err *
+connection(int64_t *out)
+{
+	struct probe row;
+	const struct err *e = db_row(db, arena, &own_id, NULL, &row);
+
+	*out = row.number;
+	return e;
+}
+
+/* A child uses what it inherited; the parent's connection lives on. */
+static void
+c_fork(char *rest)
+{
+	int64_t before, after, childs;
+	const struct err *e;
+	int status = 0;
+	pid_t pid;
+
+	(void)rest;
+	if ((e = connection(&before)) == NULL) {
+		if ((pid = fork()) == 0) {
+			e = connection(&childs);
+			db_close(db);
+			_exit(e == NULL && childs != before ? 0 : 1);
+		}
+		(void)waitpid(pid, &status, 0);
+		e = connection(&after);
+	}
+	answer(e,
+	    e != NULL           ? "" :
+		status != 0     ? "the child failed" :
+		before == after ? "same" :
+				  "another");
+}
+
+static void
+c_slow(char *rest)
+{
+	struct probe row;
+
+	(void)rest;
+	answer(db_row(db, arena, &slow, NULL, &row), "");
+}
+
 static void
 c_schema(char *rest)
 {
@@ -238,6 +300,8 @@ static const struct {
 	{ "cross", c_cross },
 	{ "deaf", c_deaf },
 	{ "alter", c_alter },
+	{ "fork", c_fork },
+	{ "slow", c_slow },
 	{ "schema", c_schema },
 };
 

@@ -417,6 +417,58 @@ bad_statements(void)
 	    "bad: column 0 is id, not text");
 }
 
+struct session {
+	const char *mode;
+	const char *zone;
+	const char *isolation;
+	const char *charset;
+	int64_t autocommit;
+	int64_t lock;
+	int64_t statement;
+	int64_t cluster;
+};
+
+#define S(m) FIELD(struct session, m, 0)
+
+/* What a connection is set to, with a timeout of five seconds. */
+static void
+session(unsigned flags, int64_t statement, int64_t cluster)
+{
+	static const struct field row[] = { S(mode), S(zone), S(isolation),
+		S(charset), S(autocommit), S(lock), S(statement), S(cluster),
+		FIELD_END };
+	static const struct stmt read = {
+		.name = "session",
+		.sql =
+		    "SELECT @@sql_mode AS mode, @@time_zone AS zone,"
+		    " @@tx_isolation AS isolation,"
+		    " @@character_set_connection AS charset,"
+		    " @@autocommit AS autocommit,"
+		    " @@innodb_lock_wait_timeout AS `lock`,"
+		    " CAST(FLOOR(@@max_statement_time) AS SIGNED) AS statement,"
+		    " @@wsrep_sync_wait AS cluster",
+		.row = row,
+		.rowsize = sizeof(struct session),
+	};
+	struct session set;
+	struct db *other;
+
+	if (!went(db_open(&settings, flags, &other), "another connection") ||
+	    !went(db_row(other, arena, &read, NULL, &set), "its session"))
+		return;
+	ok(strstr(set.mode, "STRICT_TRANS_TABLES") != NULL &&
+		strstr(set.mode, "ONLY_FULL_GROUP_BY") != NULL,
+	    "strict");
+	is_str(set.zone, "+00:00", "UTC");
+	is_str(set.isolation, "READ-COMMITTED", "READ COMMITTED");
+	is_str(set.charset, "utf8mb4", "utf8mb4");
+	is_int(set.autocommit, 1, "autocommit");
+	is_int(set.lock, 4, "locks end before the client's patience");
+	is_int(set.statement, statement, "statements too");
+	is_int(set.cluster, cluster, "reads wait for the cluster");
+	db_close(other);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -437,6 +489,9 @@ main(int argc, char **argv)
 	bad_arguments();
 	good_statements();
 	bad_statements();
+	session(0, 4, 0);
+	session(DB_RUNNER, 4, 7);
+	session(DB_MIGRATE, 86399, 0);
 	db_close(db);
 	arena_close(arena);
 	arena_close(lasting);
