@@ -12,7 +12,7 @@
 #define REF "refs/slipway/tip"
 #define OUTPUT_MAX ((size_t)1 << 20)
 #define MESSAGE_MAX ((size_t)65535)
-#define STATUS_MS 30000
+#define STATUS_MS 10000
 #define SIZE_MS 5000
 
 /* What happens with what git leaves. */
@@ -299,29 +299,48 @@ outcome(const struct fetch *f)
 	return CHECKOUT_FAILED;
 }
 
+/* With a clone from nothing, in the format that the repository has. */
+static const struct err *
+attempt_anew(struct fetch *f, enum checkout_format format, struct checkout *out)
+{
+	const char *branch = f->branch;
+	const struct err *e;
+
+	e = checkout_rebuild(f->a, JOB_FD(WIRE_FD_WORKSPACE), format);
+	if (e != NULL && e->code != ERR_NOTFOUND)
+		return e;
+	if ((e = attempt(f, out)) != NULL || out->message != NULL ||
+	    format == FORMAT_SHA256 ||
+	    strstr(f->git.job->log.last, "mismatched algorithms") == NULL)
+		return e;
+	job_log_forget(&f->git.job->log);
+	f->branch = branch;
+	return attempt_anew(f, FORMAT_SHA256, out);
+}
+
 /* With the clone that is there; when that does not go, with a new one. */
 static const struct err *
 attempts(struct fetch *f, struct checkout *out)
 {
 	const int workspace = JOB_FD(WIRE_FD_WORKSPACE);
 	struct job *job = f->git.job;
-	const char *tip, *first = f->branch;
+	const char *branch = f->branch;
 	const struct err *e;
 
-	if ((e = checkout_rebuild(f->a, workspace, &tip)) == NULL) {
+	e = checkout_rebuild(f->a, workspace, FORMAT_SHA1);
+	if (e != NULL && e->code != ERR_NOTFOUND)
+		return e;
+	if (e == NULL) {
 		if ((e = attempt(f, out)) != NULL || out->message != NULL ||
 		    f->git.end.how != RUN_EXITED || f->fault != NULL)
 			return e;
 		job_log_say(&job->log, "==> the clone is made anew");
 		job_log_forget(&job->log);
-		f->branch = first;
+		f->branch = branch;
 		if ((e = tree_empty(workspace)) != NULL)
 			return e;
-		e = checkout_rebuild(f->a, workspace, &tip);
 	}
-	if (e != NULL && e->code != ERR_NOTFOUND)
-		return e;
-	return attempt(f, out);
+	return attempt_anew(f, FORMAT_SHA1, out);
 }
 
 const struct err *
@@ -384,6 +403,7 @@ job_workspace(struct job *job, const char **out)
 	if ((e = git_open(job, time_mono_ms() + STATUS_MS, &git)) != NULL)
 		return e;
 	git_close(&git);
+	git.flags = 0; /* after a cancel, too */
 	buf_init(&text, OUTPUT_MAX);
 	if ((e = git_run(&git, &text, args)) == NULL)
 		*out = arena_printf(job->a, "%s %s %lld",
