@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/str.h"
+#include "store/env.h"
 
 #define O(m, fl, ...)                                                          \
 	FIELD(struct preset_option, m, FIELD_OUT | FIELD_IN | (fl), __VA_ARGS__)
@@ -11,7 +12,6 @@
 	FIELD(struct preset, m, FIELD_OUT | FIELD_IN | (fl), __VA_ARGS__)
 #define T(m, fl, ...)                                                          \
 	FIELD(struct trigger, m, FIELD_OUT | FIELD_IN | (fl), __VA_ARGS__)
-#define KEY_ERE "[A-Za-z_][A-Za-z0-9_]{0,127}"
 
 static const char *const types[] = { "select", "multiselect", "input", NULL };
 
@@ -28,7 +28,7 @@ const struct shape preset_option_shape = {
 };
 
 static const struct field preset_fields[] = {
-	P(key, FIELD_MUST, .max = 128, .pattern = KEY_ERE,
+	P(key, FIELD_MUST, .max = 128, .pattern = ENV_NAME_ERE,
 	    .doc = "Name of the variable."),
 	P(label, FIELD_MUST | FIELD_LINE, .min = 1, .max = 200,
 	    .doc = "What a person reads."),
@@ -149,6 +149,9 @@ preset_check(const void *item, const char *pointer, struct faults *f)
 	const struct preset *p = item;
 	const char *wrong;
 
+	if (p->key != NULL && str_matches(p->key, ENV_NAME_ERE) &&
+	    (wrong = env_name_fault(p->key)) != NULL)
+		fault(f, pointer, "key", wrong);
 	if (p->type == NULL)
 		return;
 	if (strcmp(p->type, "input") == 0) {
