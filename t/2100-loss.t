@@ -57,10 +57,12 @@ for my $how ('stop', 'kill9') {
 
 # --- away and back between two uses: nobody notices
 for my $what ('ping', 'write quiet', 'add quiet', 'count') {
+	$probe->ask($_) for 'ping', 'write warm', 'add warm'; # all is prepared
 	$db->stop->resume;
 	like($probe->ask($what), qr/^ok/, "$what after a restart that nobody saw");
 }
 for my $what ('ping', 'write killed', 'add killed', 'count') {
+	$probe->ask($_) for 'ping', 'write warm', 'add warm';
 	$db->sql("KILL CONNECTION " . $db->sql("SELECT id FROM information_schema.processlist WHERE user = 'slipway'"));
 	like($probe->ask($what), qr/^ok/, "$what after the connection was killed");
 }
@@ -126,6 +128,8 @@ my $far = Slipway::Probe->start($db->conf_file(socket => $proxy->socket, timeout
 for my $what ('ping', 'write no-silence', 'add no-silence') {
 	like($far->ask($what), qr/^err unavailable/, "silence: $what is unavailable");
 	cmp_ok($far->took, '<', 2.5, 'in time');
+	$far->ask('ping');
+	cmp_ok($far->took, '<', 0.5, 'and the next at once: it is not tried again so soon');
 }
 $proxy->plan('pass');
 ok(poll(15, sub { $far->ask('ping') =~ /^ok/ }), 'when it speaks, all is well');
