@@ -258,7 +258,7 @@ connection(int64_t *out)
 static void
 c_fork(char *rest)
 {
-	int64_t before, after, childs;
+	int64_t before, after = 0, childs;
 	const struct err *e;
 	int status = 0;
 	pid_t pid;
