@@ -83,6 +83,20 @@ like($probe->ask('add no-ro'), qr/^err unavailable 1290/, 'nor in a transaction'
 $db->sql('SET GLOBAL read_only = 0', 'mysql');
 works('read-only');
 
+$db->restart('--innodb-file-per-table=0', '--innodb-data-file-path=ibdata1:12M');
+$db->sql('CREATE TABLE filler (a LONGBLOB) ENGINE = InnoDB; ALTER TABLE probe_log ENGINE = InnoDB');
+my ($rc, $full) = (0);
+($rc, undef, $full) = $db->client('INSERT INTO filler VALUES (REPEAT("x", 50000))') while $rc == 0;
+like($full, qr/ERROR 1114/, 'the disk is full');
+my ($answer, $writes) = ('ok', 0);
+$answer = $probe->ask('write full') while $answer =~ /^ok/ && $writes++ < 20000;
+like($answer, qr/^err unavailable 1114/, 'a full server cannot be written');
+like($probe->ask('add no-full'), qr/^err unavailable 1114/, 'nor in a transaction');
+like($probe->ask('ping'), qr/^ok/, 'but read');
+is($db->sql("SELECT COUNT(*) FROM probe_log WHERE text = 'no-full'"), 0, 'nothing half is left');
+$db->restart('--innodb-data-file-path=ibdata1:12M:autoextend');
+works('full');
+
 $db->sql("ALTER USER slipway\@localhost WITH MAX_USER_CONNECTIONS 1", 'mysql');
 my ($first, $second) = map { Slipway::Probe->start($db->conf_file(timeout => 2)) } 1, 2;
 like($first->ask('ping'), qr/^ok/, 'the account has all its connections');
