@@ -92,6 +92,8 @@ for my $bad ([ 'no project', {}, '/projectId' ],
     [ 'a branch like a revision', { projectId => $project, branch => 'a@{1}' }, '/branch' ],
     [ 'a branch with a colon', { projectId => $project, branch => 'x:y' }, '/branch' ],
     [ 'a branch that ends in .lock', { projectId => $project, branch => 'x.lock' }, '/branch' ],
+    [ 'a member twice', "{\"projectId\":$project,\"projectId\":$project}", '' ],
+    [ 'a NUL', "{\"projectId\":$project,\"envVars\":{\"A\":\"\\u0000\"}}", '' ],
     [ 'a short hash', { projectId => $project, commitHash => 'abcdef' }, '/commitHash' ],
     [ 'a hash with an option', { projectId => $project, commitHash => '--upload-pack=x' }, '/commitHash' ],
     [ 'variables as an array', { projectId => $project, envVars => [] }, '/envVars' ],
@@ -105,8 +107,7 @@ for my $bad ([ 'no project', {}, '/projectId' ],
 	$got = $api->post('/api/deployments', $bad->[1]);
 	is("$got->{status} " . pointers($got), "422 $bad->[2]", "refused: $bad->[0]");
 }
-is($api->post('/api/deployments', '{"projectId":1,"projectId":2}')->{status}, 400, 'refused: a member twice');
-is($api->post('/api/deployments', "{\"projectId\":$project,\"envVars\":{\"A\":\"\\u0000\"}}")->{status}, 400, 'refused: a NUL');
+is($api->post('/api/deployments', '{"projectId":1,}')->{status}, 400, 'refused: no JSON');
 is($api->as('viewer')->post('/api/deployments', { projectId => $project })->{status}, 403, 'refused: a viewer');
 is($api->as('none')->post('/api/deployments', { projectId => $project })->{status}, 401, 'refused: nobody');
 is($api->post('/api/deployments', { projectId => $project, envVars => { map { ("A$_" => 'x' x 65000) } 1 .. 8 } })->{status}, 201,
@@ -130,6 +131,29 @@ is("$got->{status} " . pointers($got), '422 /pipelineId', "another project's pip
 is(woken(), 0, 'a refusal wakes nobody');
 
 # --- presets
+for my $bad ([ 'a name that may not be set', { key => 'PATH', type => 'input' }, 'key' ],
+    [ 'a default that is no choice', { key => 'A', type => 'select', default => 'x', options => [ { label => 'y', value => 'y' } ] }, 'default' ],
+    [ 'a comma at the end of a default', { key => 'A', type => 'multiselect', default => 'y,', options => [ { label => 'y', value => 'y' } ] }, 'default' ],
+    [ 'an empty default of a required one', { key => 'A', type => 'input', required => JSON::PP::true, default => '' }, 'default' ],
+    [ 'a pattern that is none', { key => 'A', type => 'input', pattern => '(' }, 'pattern' ],
+    [ 'a default beside the pattern', { key => 'A', type => 'input', pattern => 'a+', default => 'b' }, 'default' ],
+    [ 'a secret choice', { key => 'A', type => 'select', secret => JSON::PP::true, options => [ { label => 'y', value => 'y' } ] }, 'secret' ]) {
+	$got = $api->put("/api/projects/$project", { envPresets => [ { label => 'L', %{ $bad->[1] } } ] });
+	is("$got->{status} " . pointers($got), "422 /envPresets/0/$bad->[2]", "refused: a preset with $bad->[0]");
+}
+$got = $api->put("/api/projects/$project", { envPresets => [ map { { key => $_, label => 'L', type => 'input' } } qw(A B A) ] });
+is("$got->{status} " . pointers($got), '422 /envPresets/2/key', 'refused: a key twice');
+$got = $api->put("/api/projects/$project", { strictEnv => JSON::PP::true,
+	envPresets => [ { key => 'A', label => 'L', type => 'input', required => JSON::PP::true },
+	    { key => 'S', label => 'L', type => 'input', secret => JSON::PP::true } ],
+	triggers => [ { branch => 'main', pipelineId => $pipeline, envVars => { S => 'x', B => 'y' } } ] });
+is("$got->{status} " . pointers($got), '422 /triggers/0/envVars/A /triggers/0/envVars/B /triggers/0/envVars/S',
+    'refused: a trigger that lacks one, has another and a secret');
+$got = $api->put("/api/projects/$project", { triggers => [ { branch => 'x/*', pipelineId => $pipeline, envVars => { ENV => '/x' } } ] });
+is("$got->{status} " . pointers($got), '422 /triggers/0/envVars/ENV', 'refused: a trigger with a name that may not be set');
+is($api->put("/api/projects/$project", { triggers => [ { branch => 'x/*', pipelineId => $pipeline, envVars => { A => 'b' } } ] })->{status},
+    200, 'a good trigger passes');
+
 my $form = project(strictEnv => JSON::PP::true, envPresets => [
 	{ key => 'STAGE', label => 'Stage', type => 'select', required => JSON::PP::true,
 	    options => [ { label => 'Test', value => 'test' }, { label => 'Live', value => 'live' } ] },

@@ -89,35 +89,54 @@ vars_store(struct req *rq, struct arena *a, int64_t project_id,
 	return secrets_seal(rq, a, project_id, &secrets, &out->secret_vars);
 }
 
-const struct err *
-environment_make(struct req *rq, struct arena *a, const struct project *p,
-    struct json_text vars, struct deployment *out)
+/* Reads presets and variables, and holds these against those. */
+static const struct err *
+vars_check(struct arena *a, const struct project *p, struct json_text vars,
+    const char *pointer, struct faults *f, struct list *out)
 {
-	struct list presets, given, all;
+	struct list presets, given;
 	const struct env_rules rules = { .presets = &presets,
 		.strict = p->strict_env };
 	const struct err *e;
 
+	*out = (struct list){ .items = NULL };
 	e = json_items(a, &preset_shape, p->env_presets.s, &presets);
 	if (e != NULL)
 		return e;
 	if ((e = vars_read(a, vars.s, &given)) != NULL)
 		return e;
-	env_check(&rules, &given, "/envVars", &rq->faults, &all);
-	if (rq->faults.n > 0)
-		return NULL;
+	env_check(&rules, &given, pointer, f, out);
+	return NULL;
+}
+
+const struct err *
+environment_make(struct req *rq, struct arena *a, const struct project *p,
+    struct json_text vars, struct deployment *out)
+{
+	const struct err *e;
+	struct list all;
+
+	e = vars_check(a, p, vars, "/envVars", &rq->faults, &all);
+	if (e != NULL || rq->faults.n > 0)
+		return e;
 	return vars_store(rq, a, p->id, &all, out);
 }
 
 const struct err *
-environment_check(struct arena *a, struct json_text vars, const char *pointer,
-    struct faults *f)
+environment_check(struct arena *a, const struct project *p,
+    struct json_text vars, const char *pointer, struct faults *f)
 {
+	const struct env_var *v;
 	const struct err *e;
-	struct list given;
+	struct list all;
+	size_t i;
 
-	if ((e = vars_read(a, vars.s, &given)) != NULL)
+	if ((e = vars_check(a, p, vars, pointer, f, &all)) != NULL)
 		return e;
-	env_check_names(&given, pointer, f);
+	v = all.items;
+	for (i = 0; i < all.n; i++)
+		if (v[i].secret)
+			faults_add(f, fault_pointer(f, pointer, v[i].name),
+			    "is secret, and would stand here in the open");
 	return NULL;
 }

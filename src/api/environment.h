@@ -13,8 +13,10 @@
  * with. */
 MUSTCHECK const struct err *environment_make(struct req *, struct arena *,
     const struct project *, struct json_text vars, struct deployment *out);
-/* Names and sizes alone, of a trigger. */
+/* The same check for the variables of a trigger.  They are kept in the open, so
+ * that they cannot hold a secret. */
 MUSTCHECK const struct err *environment_check(struct arena *,
-    struct json_text vars, const char *pointer, struct faults *);
+    const struct project *, struct json_text vars, const char *pointer,
+    struct faults *);
 
 #endif

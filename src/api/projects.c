@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include <string.h>
 
+#include "api/environment.h"
 #include "api/handlers.h"
 #include "api/presets.h"
 #include "api/repository.h"
@@ -118,6 +119,11 @@ project_judge(struct req *rq, const struct project *p)
 			faults_add(&rq->faults,
 			    arena_printf(rq->a, "/triggers/%zu/pipelineId", i),
 			    "must be a pipeline of this project");
+		e = environment_check(rq->a, p, t[i].env_vars,
+		    arena_printf(rq->a, "/triggers/%zu/envVars", i),
+		    &rq->faults);
+		if (e != NULL)
+			return e;
 	}
 	return faults_check(&rq->faults);
 }

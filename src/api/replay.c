@@ -6,7 +6,7 @@
 #include "api/route.h"
 #include "core/str.h"
 
-#define QUOTED_ERE "\"[!#-\\[^-~]{1,255}\"" /* no quote or backslash within */
+#define QUOTED_ERE "\"[]!#-[^-~]{1,255}\"" /* no quote or backslash within */
 #define BARE_ERE "[!#-~][!-~]{0,254}"
 
 const struct err *

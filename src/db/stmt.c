@@ -160,8 +160,7 @@ doom(struct db *db, enum db_what what, const struct err *e)
 	db->doom = *e;
 }
 
-/* Whether the call may be made again; `tries` were made since `start`. Nobody
- * waits for much longer than one timeout. */
+/* Whether the call may be made again; `tries` were made since `start`. */
 static bool
 again(struct db *db, const struct call *c, int tries, int64_t start)
 {
@@ -172,9 +171,7 @@ again(struct db *db, const struct call *c, int tries, int64_t start)
 	if (db->state != DB_PLAIN)
 		return false;
 	if (c->what == DB_AGAIN) {
-		if (tries >= DB_CONFLICTS ||
-		    time_mono_ms() - start >
-			1000 * db->settings->database.timeout)
+		if (tries > DB_CONFLICTS)
 			return false;
 		db_sleep(INT64_C(5) << tries);
 		return true;
