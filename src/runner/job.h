@@ -71,6 +71,7 @@ struct job_place {
 	const char *home;
 	const char *workspace;
 	struct proc_account who; /* uid 0 = stay who we are */
+	bool nameless;           /* no passwd file lists it */
 	int64_t open_files;      /* 0 = as it is, as the next two */
 	int64_t file_size;
 	int64_t processes;
@@ -118,7 +119,8 @@ struct job {
 	int64_t deadline; /* of the pipeline, monotonic ms, 0 = none */
 	char control[64]; /* a line that is being read */
 	size_t control_len;
-	bool cancel; /* asked for */
+	bool cancel;               /* asked for */
+	const struct err *unnamed; /* why the account has no name */
 };
 
 /* Appends one record; what cannot be written is tried again with the next. */
