@@ -168,7 +168,7 @@ for (@tampers) {
 	my ($what, $script) = @$_;
 	deploy(branch => 'main', steps => ["set +e\n$script\ntrue"]);
 	unlink glob "$trap/*";
-	my $j = deploy(branch => 'main', steps => ['cat file; ls -A | tr "\n" " "; git config --local -l | grep -vE "^(core.repositoryformatversion|core.bare)=" || true']);
+	my $j = deploy(branch => 'main', steps => ['cat file; ls -A | tr "\n" " "; git config --local -l | grep -vE "^(core.repositoryformatversion|core.bare|remote.origin.url)=" || true']);
 	is(scalar job_end($j), 'success -', "after tampering: $what");
 	is(job_log($j) =~ s/.*step 1\n//sr, "two\n.git dir file link tool ", 'the files and the clone are right')
 	    or diag(job_log($j));
@@ -208,7 +208,7 @@ like(job_log($job), qr/^0$/m, 'or none');
 # --- time, cancel
 my $slow = tempdir() . '/slow';
 mkdir $slow;
-spew("$slow/git", "#!/bin/sh\nexec sleep 60\n", 0755);
+spew("$slow/git", "#!/bin/sh\ncase \" \$* \" in *' fetch '*) exec sleep 60;; *) exec /usr/bin/git \"\$@\";; esac\n", 0755);
 my $t = time;
 $job = job_run(repository => $repo, branch => 'main', path => "$slow:/usr/bin:/bin", checkout_timeout => 1, steps => ['echo ran', { script => 'echo cleanup', when => 'always' }]);
 is(scalar job_end($job), 'failed timeout', 'a checkout that takes too long');

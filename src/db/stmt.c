@@ -160,7 +160,8 @@ doom(struct db *db, enum db_what what, const struct err *e)
 	db->doom = *e;
 }
 
-/* Whether the call may be made again; `tries` were made since `start`. */
+/* Whether the call may be made again; `tries` were made since `start`. Nobody
+ * waits for much longer than one timeout. */
 static bool
 again(struct db *db, const struct call *c, int tries, int64_t start)
 {
@@ -171,7 +172,9 @@ again(struct db *db, const struct call *c, int tries, int64_t start)
 	if (db->state != DB_PLAIN)
 		return false;
 	if (c->what == DB_AGAIN) {
-		if (tries > DB_CONFLICTS)
+		if (tries >= DB_CONFLICTS ||
+		    time_mono_ms() - start >
+			1000 * db->settings->database.timeout)
 			return false;
 		db_sleep(INT64_C(5) << tries);
 		return true;

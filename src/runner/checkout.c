@@ -238,10 +238,15 @@ out:
 static const struct err *
 attempt(struct fetch *f, struct checkout *out)
 {
+	/* Addresses of submodules may be relative to it. */
+	const char *const origin[] = { "config", "remote.origin.url",
+		f->git.job->spec.repository, NULL };
 	const struct err *e;
 
 	f->hash = NULL;
 	f->fault = NULL;
+	if ((e = git_run(&f->git, NULL, origin)) != NULL || !git_done(&f->git))
+		return e;
 	if ((e = fetch_all(f)) != NULL || f->hash == NULL)
 		return e;
 	if ((e = files(f)) != NULL || !git_done(&f->git))
