@@ -202,13 +202,19 @@ if (is_root()) {
 } else {
 	like(job_log($job), qr/^two$/m, 'a submodule');
 }
-$job = deploy(repository => $super, branch => 'main', submodules => 0, steps => ['ls lib | wc -l']);
+if (!is_root()) {
+	$job = deploy(repository => $super, branch => 'main', submodules => 1, steps => ['cat lib/file; git -C lib status --porcelain']);
+	like(job_log($job), qr/step 1\ntwo\n\z/, 'a submodule again');
+}
+$job = deploy(repository => $super, branch => 'main', submodules => 0, steps => ['ls lib | wc -l; mkdir -p lib; echo stale >lib/stale']);
 like(job_log($job), qr/^0$/m, 'or none');
+$job = deploy(repository => $super, branch => 'main', submodules => 0, steps => ['ls lib | wc -l']);
+like(job_log($job), qr/^0$/m, 'and nothing is left in its place');
 
 # --- time, cancel
 my $slow = tempdir() . '/slow';
 mkdir $slow;
-spew("$slow/git", "#!/bin/sh\ncase \" \$* \" in *' fetch '*) exec sleep 60;; *) exec /usr/bin/git \"\$@\";; esac\n", 0755);
+spew("$slow/git", "#!/bin/sh\nfor a; do [ \"\$a\" = fetch ] && exec sleep 60; done\nexec /usr/bin/git \"\$@\"\n", 0755);
 my $t = time;
 $job = job_run(repository => $repo, branch => 'main', path => "$slow:/usr/bin:/bin", checkout_timeout => 1, steps => ['echo ran', { script => 'echo cleanup', when => 'always' }]);
 is(scalar job_end($job), 'failed timeout', 'a checkout that takes too long');

@@ -137,6 +137,8 @@ run_cmd('sh', '-ec', "cd '$root/super'; printf '[submodule \"s\"]\n\tpath = s\n\
 $job = deploy(repository => "$base/private/super", credential => "oauth2\n$secret", submodules => 1, steps => ['cat s/file']);
 is(scalar job_end($job), 'success -', 'a submodule at the same host');
 like(job_log($job), qr/^one$/m, 'is there');
+$job = deploy(repository => "$base/private/super", credential => "oauth2\n$secret", submodules => 1, uid => $job->{uid}, workspace => $job->{workspace}, steps => ['cat s/file']);
+like(job_log($job), qr/^one$/m, 'and the next time, too');
 
 # --- askpass by itself
 sub ask {

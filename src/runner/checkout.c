@@ -11,6 +11,7 @@
 
 #define REF "refs/slipway/tip"
 #define OUTPUT_MAX ((size_t)1 << 20)
+#define DIRS_MAX ((size_t)64 << 20)
 #define MESSAGE_MAX ((size_t)65535)
 #define STATUS_MS 10000
 #define SIZE_MS 5000
@@ -161,6 +162,34 @@ fetch_all(struct fetch *f)
 	return NULL;
 }
 
+/* What stands where submodules belong: git leaves that alone, and where it
+ * came from is forgotten. */
+static const struct err *
+gitlinks_empty(struct fetch *f)
+{
+	static const char link[] = "160000 ";
+	const char *const args[] = { "ls-tree", "-r", "-d", "-z", f->hash,
+		NULL };
+	const struct err *e;
+	const char *entry, *path;
+	struct buf out;
+
+	buf_init(&out, DIRS_MAX);
+	if ((e = git_run(&f->git, &out, args)) != NULL || !git_done(&f->git))
+		goto out;
+	if ((e = buf_check(&out)) != NULL)
+		goto out;
+	for (entry = out.data; e == NULL && entry < out.data + out.len;
+	     entry += strlen(entry) + 1) {
+		path = strchr(entry, '\t');
+		if (path != NULL && str_starts(entry, link))
+			e = tree_remove(JOB_FD(WIRE_FD_WORKSPACE), path + 1);
+	}
+out:
+	buf_release(&out);
+	return e;
+}
+
 /* From the objects to the files: what does not belong goes first, then what
  * differs is written; what is right already keeps its times. */
 static const struct err *
@@ -172,23 +201,22 @@ files(struct fetch *f)
 	const char *const clean[] = { "clean", "-ffdxq", NULL };
 	const char *const checkout[] = { "checkout", "--quiet", "--detach",
 		"--force", "--no-recurse-submodules", f->hash, "--", NULL };
-	const char *const *const all[] = { read_tree, refresh, clean,
-		checkout };
 	const struct err *e;
 	struct buf ignored;
-	size_t i;
 
-	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		buf_init(&ignored, OUTPUT_MAX);
-		e = git_run(&f->git, all[i] == refresh ? &ignored : NULL,
-		    all[i]);
-		buf_release(&ignored);
-		if (e != NULL || f->git.end.how != RUN_EXITED)
-			return e;
-		if (!git_done(&f->git) && all[i] != refresh)
-			return NULL;
-	}
-	return NULL;
+	if ((e = git_run(&f->git, NULL, read_tree)) != NULL ||
+	    !git_done(&f->git))
+		return e;
+	buf_init(&ignored, OUTPUT_MAX);
+	e = git_run(&f->git, &ignored, refresh);
+	buf_release(&ignored);
+	if (e != NULL || f->git.end.how != RUN_EXITED)
+		return e;
+	if ((e = git_run(&f->git, NULL, clean)) != NULL || !git_done(&f->git))
+		return e;
+	if ((e = gitlinks_empty(f)) != NULL || !git_done(&f->git))
+		return e;
+	return git_run(&f->git, NULL, checkout);
 }
 
 static const struct err *
