@@ -163,8 +163,7 @@ SKIP: {
 	my $me = getpwuid $>;
 	my %senv = (HOSTS => "$me\@127.0.0.1", REMOTE_DIR => $far, SSH_KEY_FILE => tempdir() . '/key',
 		KNOWN_HOSTS => tempdir() . '/known', REMOTE_SCRIPT => 'after.sh');
-	my $shell = (getpwuid $>)[8];
-	if (!-x '/usr/sbin/sshd' || !have('ssh') || $shell =~ m{/(?:nologin|false)$}) {
+	if (!-x '/usr/sbin/sshd' || !have('ssh')) {
 		$got = $ssh->deploy(%senv);
 		ok(!$got->{ok}, 'ssh: without a key or ssh it fails');
 		like($got->{log}, qr/cannot be read|is not installed on the runner/, 'and says why');

@@ -11,7 +11,6 @@ struct git {
 	int64_t deadline;       /* monotonic ms */
 	int credential;         /* memfd, -1 = none */
 	const char *const *env; /* of every git */
-	unsigned flags;         /* enum run_flag */
 	struct run_end end;     /* of the last one */
 };
 

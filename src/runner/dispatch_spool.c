@@ -213,8 +213,7 @@ spool_cancel(const struct dispatch *d, const struct task *t)
 	if (fd == -1 ||
 	    write(fd, line, sizeof(line) - 1) != (ssize_t)sizeof(line) - 1)
 		e = err_errno("spool: %s", path);
-	if (fd != -1)
-		(void)close(fd);
+	(void)close(fd);
 	return e;
 }
 

@@ -21,7 +21,6 @@
 
 #include "core/log.h"
 #include "core/str.h"
-#include "runner/identity.h"
 
 #define STOP_MS 5000 /* for the dispatcher to end by itself */
 
@@ -102,7 +101,7 @@ fail(const struct err *e)
 }
 
 static void
-groups_find(struct monitor *m)
+groups_find(const struct monitor *m)
 {
 	char prefix[32];
 	struct buf text;
@@ -115,12 +114,9 @@ groups_find(struct monitor *m)
 	cgroup_init(prefix);
 	buf_init(&text, 256);
 	cgroup_describe(&text);
-	m->can_name = m->root && identity_possible();
 	log_info("%s; steps run under %s", text.data,
-	    !m->root        ? "this account (privilege_drop = no)" :
-		m->can_name ? "accounts of their own" :
-			      "accounts of their own, without a name (no mount"
-			      " namespaces: ssh needs [run_as] or job_user)");
+	    m->root ? "accounts of their own" :
+		      "this account (privilege_drop = no)");
 	buf_release(&text);
 }
 
