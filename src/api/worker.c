@@ -154,11 +154,11 @@ connection_take(int listen_fd, const sigset_t *waiting)
 static void
 limits_set(void)
 {
+	const struct rlimit none = { .rlim_cur = 0, .rlim_max = 0 };
+#ifndef __SANITIZE_ADDRESS__ /* its shadow counts too */
 	const struct rlimit data = { .rlim_cur = DATA_MAX,
 		.rlim_max = DATA_MAX };
-	const struct rlimit none = { .rlim_cur = 0, .rlim_max = 0 };
 
-#ifndef __SANITIZE_ADDRESS__ /* its shadow counts too */
 	(void)setrlimit(RLIMIT_DATA, &data);
 #endif
 	(void)setrlimit(RLIMIT_CORE, &none);
