@@ -17,7 +17,9 @@ find({ no_chdir => 1, wanted => sub {
 		$File::Find::prune = 1;
 		return;
 	}
-	$text{$name} = slurp($_) if -f && $name =~ m{^(?:src|t|sql|man|nginx)/|^(?:bootstrap|configure\.ac|Makefile\.am|README|\.ci/run)$};
+	# What a build in place has made is no part of the tree.
+	return if !-f || -e "$_.in" || m{\.(?:o|a)$|/src/db/migrations\.c$|/\.deps/|/\.dirstamp$} || (-x && -B);
+	$text{$name} = slurp($_) if $name =~ m{^(?:src|t|sql|man|nginx)/|^(?:bootstrap|configure\.ac|Makefile\.am|README|\.ci/run)$};
 } }, $top);
 my @code = sort grep { m{^src/.*\.[ch]$} } keys %text;
 my @own = sort grep { m{^(?:src|t/unit|t/fuzz)/.*\.[ch]$} } keys %text;

@@ -101,6 +101,23 @@ for my $map ($table =~ /\.section = "(\w+)",\s*\.type = C_MAP/g) {
 	ok($page{'slipway.conf.5'} =~ /^\.Ss \[$map\]$/m, "slipway.conf.5: section $map");
 }
 
+# Keys that an example sets, or would without its #.
+sub example_keys {
+	my ($section, @keys) = ('?');
+	for my $line (split /\n/, $_[0]) {
+		if ($line =~ /^\[(\w+)\]$/) { $section = $1 }
+		elsif ($line =~ /^#?([\w.]+) = /) { push @keys, "$section.$1" }
+	}
+	return grep { !/^run_as\./ } @keys;
+}
+my ($examples) = $page{'slipway.conf.5'} =~ /^\.Sh EXAMPLES\n(.*?)^\.Sh/ms;
+for (['the example of the page', $examples], ['the shipped example', slurp("$top/src/core/slipway.conf")]) {
+	my ($what, $text) = @$_;
+	my @keys = example_keys($text);
+	cmp_ok(scalar @keys, '>', 5, "$what is read");
+	is_deeply([grep { !$key{$_} && !$key{s/_file$//r} } @keys], [], '- it sets what there is');
+}
+
 # --- errors
 my @codes = slurp("$top/src/core/err.h") =~ /X\(ERR_\w+, "(\w+)", (\d+)/g;
 my (%code, %coded);
@@ -133,7 +150,7 @@ for my $file (glob "$top/src/api/*.c") {
 cmp_ok(scalar keys %route, '>', 30, 'the table of routes is read');
 my %section;
 while ($page{'slipway-api.7'} =~ /^\.Ss ((?:GET|POST|PUT|DELETE) \S+)\n(.*?)(?=^\.S[sh])/msg) { $section{$1} = $2 }
-is_deeply([grep { !$section{$_} } sort keys %route], [], 'slipway-api.7 has every route');
+is_deeply([sort keys %section], [sort keys %route], 'slipway-api.7 has every route and no other');
 for my $name (sort keys %route) {
 	my $text = defined $section{$name} ? $section{$name} : '';
 	my $role = $route{$name}{role};

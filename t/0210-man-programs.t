@@ -27,7 +27,7 @@ sub flags {
 	return \%o;
 }
 
-for my $name (qw(slipway-admin slipway-api slipway-job slipway-runner)) {
+for my $name (qw(slipway-admin slipway-api slipway-dispatch slipway-job slipway-runner)) {
 	my $page = slurp(srcdir() . "/man/$name.8");
 	my ($status, $help, $err) = run_cmd(program($name), '-h');
 	$help = "$help$err" =~ s/\A.*?(?=^usage)//msr;
@@ -43,7 +43,7 @@ for my $name (qw(slipway-admin slipway-api slipway-job slipway-runner)) {
 		my @told = $items =~ /^\.It Cm ([a-z]+(?: [a-z]+)?)(?= |$)/mg;
 		is_deeply([sort @told], [sort @said], "$name: its commands");
 	}
-	next if $name eq 'slipway-job'; # which nobody starts by hand
+	next if $name =~ /-(?:dispatch|job)$/; # which nobody starts by hand
 	my ($version) = slurp(srcdir() . '/configure.ac') =~ /AC_INIT\(\[slipway\], \[([^\]]+)\]/;
 	($status, my $out) = run_cmd(program($name), '-V');
 	is("$status $out", "0 $name $version\n", "$name -V");

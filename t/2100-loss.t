@@ -57,10 +57,12 @@ for my $how ('stop', 'kill9') {
 
 # --- away and back between two uses: nobody notices
 for my $what ('ping', 'write quiet', 'add quiet', 'count') {
+	$probe->ask($_) for 'ping', 'write warm', 'add warm'; # all is prepared
 	$db->stop->resume;
 	like($probe->ask($what), qr/^ok/, "$what after a restart that nobody saw");
 }
 for my $what ('ping', 'write killed', 'add killed', 'count') {
+	$probe->ask($_) for 'ping', 'write warm', 'add warm';
 	$db->sql("KILL CONNECTION " . $db->sql("SELECT id FROM information_schema.processlist WHERE user = 'slipway'"));
 	like($probe->ask($what), qr/^ok/, "$what after the connection was killed");
 }
@@ -80,6 +82,20 @@ like($probe->ask('write no-ro'), qr/^err unavailable 1290/, 'but not written');
 like($probe->ask('add no-ro'), qr/^err unavailable 1290/, 'nor in a transaction');
 $db->sql('SET GLOBAL read_only = 0', 'mysql');
 works('read-only');
+
+$db->restart('--innodb-file-per-table=0', '--innodb-data-file-path=ibdata1:12M');
+$db->sql('CREATE TABLE filler (a LONGBLOB) ENGINE = InnoDB; ALTER TABLE probe_log ENGINE = InnoDB');
+my ($rc, $full) = (0);
+($rc, undef, $full) = $db->client('INSERT INTO filler VALUES (REPEAT("x", 50000))') while $rc == 0;
+like($full, qr/ERROR 1114/, 'the disk is full');
+my ($answer, $writes) = ('ok', 0);
+$answer = $probe->ask('write full') while $answer =~ /^ok/ && $writes++ < 20000;
+like($answer, qr/^err unavailable 1114/, 'a full server cannot be written');
+like($probe->ask('add no-full'), qr/^err unavailable 1114/, 'nor in a transaction');
+like($probe->ask('ping'), qr/^ok/, 'but read');
+is($db->sql("SELECT COUNT(*) FROM probe_log WHERE text = 'no-full'"), 0, 'nothing half is left');
+$db->restart('--innodb-data-file-path=ibdata1:12M:autoextend');
+works('full');
 
 $db->sql("ALTER USER slipway\@localhost WITH MAX_USER_CONNECTIONS 1", 'mysql');
 my ($first, $second) = map { Slipway::Probe->start($db->conf_file(timeout => 2)) } 1, 2;
@@ -126,6 +142,8 @@ my $far = Slipway::Probe->start($db->conf_file(socket => $proxy->socket, timeout
 for my $what ('ping', 'write no-silence', 'add no-silence') {
 	like($far->ask($what), qr/^err unavailable/, "silence: $what is unavailable");
 	cmp_ok($far->took, '<', 2.5, 'in time');
+	$far->ask('ping');
+	cmp_ok($far->took, '<', 0.5, 'and the next at once: it is not tried again so soon');
 }
 $proxy->plan('pass');
 ok(poll(15, sub { $far->ask('ping') =~ /^ok/ }), 'when it speaks, all is well');

@@ -33,14 +33,15 @@ my $db = Slipway::DB->start(port => 1,
 $db->migrate;
 my $n = 0;
 sub ask {
-	my ($more) = @_;
+	my ($more, $what) = @_;
 	my $conf = spew("$dir/tls" . ++$n . '.conf', $db->conf(tcp => 1) . $more, 0600);
 	my $probe = Slipway::Probe->start($conf);
-	my $answer = $probe->ask('ping');
+	my $answer = $probe->ask($what || 'ping');
 	$probe->stop;
 	return $answer;
 }
 like(ask("tls_ca = $dir/ca.crt\n"), qr/^ok/, 'a certificate of the CA that is trusted');
+is(ask("tls_ca = $dir/ca.crt\n", 'fork'), 'ok same', 'it lasts, also while a child uses another');
 like(ask("tls_ca = $dir/other.crt\n"), qr/^err unavailable 2026/, 'of another');
 like(ask("tls_ca = $dir/nowhere.crt\n"), qr/^err unavailable/, 'a CA file that is not there');
 like(ask(''), qr/^ok/, 'TLS is not demanded where no CA is set');

@@ -12,7 +12,10 @@ use Slipway::Test;
 
 my $api = Slipway::API->start(db => Slipway::DB->start);
 my $root = srcdir() . '/src/templates';
-for my $dir (grep { -d } glob "$root/*") {
+my @dirs = grep { -d } glob "$root/*";
+my $list = $api->get('/api/templates?limit=100')->{json};
+is_deeply([map { $_->{id} } @{ $list->{data} }], [sort map { basename($_) } @dirs], 'all of them are listed');
+for my $dir (@dirs) {
 	my $slug = basename($dir);
 	my $t = JSON::PP->new->utf8->decode(slurp("$dir/template.json"));
 	my $got = $api->post('/api/projects', { name => $slug,
@@ -22,6 +25,9 @@ for my $dir (grep { -d } glob "$root/*") {
 		name => $_->{name}, script => slurp("$dir/$_->{file}"),
 		runWhen => $_->{runWhen} || 'success', timeoutSeconds => $_->{timeoutSeconds},
 	} } @{ $t->{steps} };
+	my $told = $api->get("/api/templates/$slug")->{json};
+	is_deeply([map { [@$_{qw(name script runWhen)}] } @{ $told->{steps} }],
+		[map { [@$_{qw(name script runWhen)}] } @steps], '- as the service tells them');
 	my $made = $api->post('/api/pipelines', { projectId => $got->{json}{id},
 		name => $t->{name}, description => $t->{description}, steps => \@steps });
 	is($made->{status}, 201, "$slug: its steps") or diag($made->{body});
@@ -31,7 +37,8 @@ for my $dir (grep { -d } glob "$root/*") {
 
 # What the service refuses is not in them by accident.
 for my $case (['a type that is none', { type => 'number' }], ['a default that is no option', { default => 'z' }],
-	['a name that no variable can have', { key => '1A' }]) {
+	['a name that no variable can have', { key => '1A' }],
+	['a name that steers the shell', { key => 'BASH_ENV' }]) {
 	my ($name, $change) = @$case;
 	my %preset = (key => 'A', label => 'a', type => 'select', options => [{ label => 'x', value => 'x' }], %$change);
 	my $got = $api->post('/api/projects', { name => 'refused', repository => 'https://git.example.org/a/r.git',

@@ -16,7 +16,11 @@ use Slipway::Test;
 my $npm = npm_dir();
 my $json = JSON::PP->new->utf8->canonical->allow_nonref;
 my $db = Slipway::DB->start;
-my $api = Slipway::API->start(db => $db);
+my $conf = "[secrets]\nkey_file = " . tempdir() . "/secret.key\n";
+my ($made) = run_cmd(program('slipway-admin'), '-c',
+	spew(tempdir() . '/key.conf', $db->conf . $conf), 'key');
+is($made, 0, 'there is a key for secrets');
+my $api = Slipway::API->start(db => $db, conf => $conf);
 my %as = map { $_ => $api->as($_) } qw(none viewer deployer maintainer admin);
 
 # --- the document itself
@@ -200,6 +204,60 @@ sub service {
 	drive('GET /api/git/branches', 400, label => 'the project is missing');
 }
 
+sub templates {
+	my $list = drive('GET /api/templates', 200, role => 'viewer');
+	my ($first) = map { $_->{id} } @{ $list->{json}{data} };
+	ok($first, 'there are templates');
+	show('GET /api/templates/{id}', id => $first, role => 'viewer');
+	make(copy => 'POST /api/pipelines/from-template', at => '/api/pipelines/',
+	    role => 'maintainer', body => { templateId => $first, projectId => $id{other},
+		name => 'From a template', description => undef });
+	drive('POST /api/pipelines/from-template', 422, label => 'no such template',
+	    body => { templateId => 'nothing', projectId => $id{other} });
+}
+
+sub deployments {
+	my %once = (role => 'deployer', headers => { 'Idempotency-Key' => 'once' },
+	    body => { projectId => $id{project}, pipelineId => $id{pipeline}, branch => 'main',
+		commitHash => 'a' x 40, commitMessage => 'Mend it',
+		envVars => { TARGET => 'live', PASSWORD => 'hunter2', OTHER => 'x' } });
+	my $made = make(deployment => 'POST /api/deployments', at => '/api/deployments/', %once);
+	unlike($made->{body}, qr/hunter2/, 'a secret is not told');
+	my $again = drive('POST /api/deployments', 201, %once, label => 'the same key');
+	is($again->{json}{id}, $id{deployment}, 'the first answer again');
+	drive('POST /api/deployments', 422, %once, label => 'the key of another body',
+	    body => { projectId => $id{project}, pipelineId => $id{pipeline} });
+	drive('POST /api/deployments', 422, role => 'deployer', label => 'no such choice',
+	    body => { projectId => $id{project}, envVars => { TARGET => 'moon' } });
+	show('GET /api/deployments/{id}', id => $id{deployment}, role => 'viewer');
+	make(retried => 'POST /api/deployments/{id}/retry', at => '/api/deployments/',
+	    id => $id{deployment}, role => 'deployer');
+	drive('GET /api/deployments', 200, role => 'viewer');
+	drive('GET /api/deployments', 200, label => 'filtered', query =>
+	    "limit=1&projectId=$id{project}&pipelineId=$id{pipeline}&status=pending&branch=main");
+	drive('GET /api/deployments', 200, query => "cursor=$id{retried}", label => 'the next page');
+	drive('GET /api/deployments', 400, query => 'status=lost', label => 'no such status');
+	logs();
+	drive('POST /api/deployments/{id}/cancel', 200, id => $id{$_}, role => 'deployer')
+	    for qw(deployment retried);
+	drive('POST /api/deployments/{id}/cancel', 409, id => $id{retried}, label => 'it has ended');
+}
+
+sub logs {
+	my %log = (id => $id{deployment}, role => 'viewer');
+	$db->sql('INSERT INTO log_chunk (deployment_id, start, length, data) VALUES '
+	    . "($id{deployment}, 0, 6, 'hello\n')");
+	$db->sql("UPDATE deployment SET log_size = 6 WHERE id = $id{deployment}");
+	is(drive('GET /api/deployments/{id}/log', 200, %log)->{body}, "hello\n", 'a log');
+	is(drive('GET /api/deployments/{id}/log', 200, %log, query => 'offset=2&wait=0',
+	    label => 'the rest')->{body}, "llo\n", 'the rest of a log');
+	is(drive('GET /api/deployments/{id}/log', 206, %log, label => 'a range',
+	    headers => { Range => 'bytes=1-2' })->{body}, 'el', 'a part of a log');
+	drive('GET /api/deployments/{id}/log', 416, %log, label => 'past the end',
+	    headers => { Range => 'bytes=99-' });
+	drive('GET /api/deployments/{id}/log', 400, %log, query => 'wait=21', label => 'too long');
+}
+
 # If-Match, then the end of each, which nothing else needs by then.
 sub endings {
 	for my $kind (['/api/steps/{id}', 'step', 'description'],
@@ -239,7 +297,9 @@ sub refusals {
 	drive($name, 204, id => 1, method => 'OPTIONS', label => 'OPTIONS', role => 'none');
 	if ($op->{requestBody}) {
 		drive($name, 400, id => 1, body => '{"a":', label => 'half a body');
-		drive($name, 422, id => 1, body => '{"a":1,"\u0061":2}', label => 'a name twice');
+		my $twice = drive($name, 422, id => 1, body => '{"a":1,"\u0061":2}',
+		    label => 'a name twice');
+		ok(scalar @{ $twice->{json}{errors} || [] }, 'and it is told as a fault');
 		drive($name, 415, id => 1, body => 'a=1', label => 'a form',
 		    headers => { 'Content-Type' => 'application/x-www-form-urlencoded' });
 		drive($name, 422, body => '{"nonsense":1}', label => 'an unknown member')
@@ -254,6 +314,8 @@ projects();
 pipelines();
 users();
 service();
+templates();
+deployments();
 refusals($operation{$_}) for sort keys %operation;
 for my $name (sort keys %operation) {
 	my $head = $name =~ /^GET/ && $name !~ /\{/ && $driven{$name}{200} or next;

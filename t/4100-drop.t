@@ -102,7 +102,6 @@ spew($secret, "password = of the database\n", 0600);
 my @tries = (
 	['sudo -n id -u', 'sudo'],
 	['su -c id root </dev/null', 'su'],
-	["cat '$secret'", 'the configuration'],
 	['cat /proc/$PPID/environ', 'the environment of the job'],
 	['cat /proc/$PPID/mem', 'its memory'],
 	['ls -l /proc/$PPID/fd/', 'its descriptors'],
@@ -119,10 +118,9 @@ my @tries = (
 	['ulimit -u 4096', 'more processes'],
 	['ulimit -c 100', 'core files'],
 	['mknod disk b 8 0', 'a device'],
-	['touch ../escaped', 'a file beside the workspace'],
-	['touch "$(dirname "$HOME")/escaped"', 'a file beside the home'],
 	['perl -e \'$< = 0; $> = 0; exit($> != 0)\'', 'setuid'],
 	is_root() ? (
+		["cat '$secret'", 'the configuration'],
 		["kill -9 $other->{pid}", 'the job of another project'],
 		["cat '$other->{workspace}/own'", 'the workspace of another project'],
 		["ls '$other->{home}'", 'the home of another project'],

@@ -34,6 +34,14 @@ route_handler api_auth_url, api_auth_login, api_git_branches, api_git_commits;
 /* openapi.c */
 route_handler api_openapi_show;
 
-/* deployments.c, log.c, templates.c: declared here when they come */
+/* deployments.c */
+route_handler api_deployment_list, api_deployment_show, api_deployment_create,
+    api_deployment_retry, api_deployment_cancel;
+
+/* log.c */
+route_handler api_log_show;
+
+/* templates.c */
+route_handler api_template_list, api_template_show, api_template_use;
 
 #endif

@@ -12,6 +12,7 @@
 
 #include "api/pool.h"
 #include "api/stmts.h"
+#include "api/template.h"
 #include "core/log.h"
 #include "core/str.h"
 #include "db/db.h"
@@ -83,6 +84,7 @@ reload(const struct settings **settings, const struct keyring **keyring)
 	if ((e = keys_read(fresh, &keys)) != NULL)
 		goto out;
 	fixed_compare(*settings, fresh);
+	template_load(fresh);
 	log_init("slipway-api", log_flags(fresh));
 	*settings = fresh;
 	*keyring = keys;
@@ -242,6 +244,7 @@ main(int argc, char **argv)
 		err(EX_OSERR, "setenv");
 	privileges_drop(settings);
 	database_try(settings);
+	template_load(settings);
 	pool.worker = (struct worker){ .settings = settings,
 		.keyring = keyring,
 		.board = board_open(),

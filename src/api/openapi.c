@@ -488,6 +488,9 @@ responses(struct doc *d)
 			bits |= BIT(H_RETRY_AFTER);
 		if (i == ERR_UNAUTHENTICATED)
 			bits |= BIT(H_AUTHENTICATE);
+		if (i == ERR_RANGE)
+			bits |= BIT(H_CONTENT_RANGE) | BIT(H_LOG_SIZE) |
+			    BIT(H_LOG_COMPLETE);
 		key(d, err_kinds[i].name);
 		buf_putc(d->b, '{');
 		text(d, "description", err_kinds[i].text);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: ISC */
+#include "api/pipelines.h"
+
 #include "api/handlers.h"
-#include "store/pipeline.h"
 #include "store/project.h"
 
 struct work {
 	struct req *rq;
+	const struct pipeline *sent;
 	struct pipeline p;
 };
 
@@ -52,13 +54,12 @@ create_body(struct db *db, void *context)
 {
 	struct work *w = context;
 	struct req *rq = w->rq;
-	const struct pipeline *sent = rq->body;
 	struct project project;
 	const struct err *e;
 	int64_t id;
 
 	faults_init(&rq->faults, rq->a);
-	w->p = *sent;
+	w->p = *w->sent;
 	w->p.created_by = (struct maybe){ .n = rq->who.user_id, .set = true };
 	e = project_lock(db, rq->a, w->p.project_id, &project);
 	if (e != NULL && e->code == ERR_NOTFOUND) {
@@ -74,9 +75,9 @@ create_body(struct db *db, void *context)
 }
 
 const struct err *
-api_pipeline_create(struct req *rq)
+pipeline_make(struct req *rq, const struct pipeline *sent)
 {
-	struct work w = { .rq = rq };
+	struct work w = { .rq = rq, .sent = sent };
 	const struct err *e;
 
 	if ((e = db_transaction(rq->db, create_body, &w)) != NULL)
@@ -84,6 +85,12 @@ api_pipeline_create(struct req *rq)
 	answer_location(rq, "/api/pipelines/%lld", (long long)w.p.id);
 	answer_item(rq, &pipeline_shape, &w.p, w.p.version);
 	return NULL;
+}
+
+const struct err *
+api_pipeline_create(struct req *rq)
+{
+	return pipeline_make(rq, rq->body);
 }
 
 static const struct err *

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include <string.h>
 
+#include "api/environment.h"
 #include "api/handlers.h"
 #include "api/presets.h"
 #include "api/repository.h"
@@ -49,14 +50,10 @@ api_project_names(struct req *rq)
 		names[i].name = refs[i].name;
 	}
 	out = (struct list){ .items = names, .n = list.n };
-	buf_init(&body, (size_t)2 << 20);
+	buf_init(&body, (size_t)4 << 20);
 	json_write_list(&body, &project_name_shape, &out, 0);
-	if (buf_check(&body) == NULL)
+	if ((e = buf_check(&body)) == NULL)
 		answer_json(rq, body.data, body.len, -1);
-	else
-		e = err_tell(ERR_BAD_REQUEST,
-		    "There are too many projects for one answer; "
-		    "/api/projects has pages.");
 	buf_release(&body);
 	return e;
 }
@@ -122,6 +119,11 @@ project_judge(struct req *rq, const struct project *p)
 			faults_add(&rq->faults,
 			    arena_printf(rq->a, "/triggers/%zu/pipelineId", i),
 			    "must be a pipeline of this project");
+		e = environment_check(rq->a, p, t[i].env_vars,
+		    arena_printf(rq->a, "/triggers/%zu/envVars", i),
+		    &rq->faults);
+		if (e != NULL)
+			return e;
 	}
 	return faults_check(&rq->faults);
 }

@@ -217,6 +217,7 @@ static const struct err *
 body_read(struct req *rq, const char *body, size_t len)
 {
 	const struct route *rt = rq->route;
+	const struct err *e;
 
 	if (rt->in == NULL) {
 		if (len == 0 ||
@@ -233,8 +234,12 @@ body_read(struct req *rq, const char *body, size_t len)
 		    "The body is missing: an object is expected.");
 	rq->text = body;
 	rq->len = len;
-	if (rt->mode == JSON_UPDATE)
-		return json_strict(body, len);
+	if (rt->mode == JSON_UPDATE) {
+		if ((e = json_strict(body, len)) != NULL &&
+		    e->code == ERR_INVALID)
+			faults_add(&rq->faults, "", "%s", e->detail);
+		return e;
+	}
 	rq->body = arena_alloc(rq->a, 1, rt->in->size);
 	return json_read(rt->in, JSON_CREATE, body, len, rq->body, &rq->faults);
 }

@@ -113,3 +113,21 @@ const struct shape git_commit_shape = {
 	.fields = git_commit_fields,
 	.size = sizeof(struct git_commit),
 };
+
+#define T(m, fl, ...)                                                          \
+	FIELD(struct template_request, m, FIELD_IN | (fl), __VA_ARGS__)
+static const struct field template_request_fields[] = {
+	T(template_id, FIELD_MUST, .min = 1, .max = 64,
+	    .doc = "Template to start from."),
+	T(project_id, FIELD_MUST, .min = 1, .doc = "Project that it is for."),
+	T(name, FIELD_LINE | FIELD_NULL, .min = 1, .max = 100,
+	    .doc = "Name of the pipeline; default: the template's."),
+	T(description, FIELD_NULL, .max = 500,
+	    .doc = "What it does; default: the template's."),
+	FIELD_END,
+};
+const struct shape template_request_shape = {
+	.name = "TemplateRequest",
+	.fields = template_request_fields,
+	.size = sizeof(struct template_request),
+};

@@ -50,6 +50,14 @@ struct git_commit {
 	const char *url;
 };
 
+struct template_request {
+	const char *template_id;
+	int64_t project_id;
+	const char *name;
+	const char *description;
+};
+
+extern const struct shape template_request_shape;
 extern const struct shape project_name_shape;
 extern const struct shape health_shape;
 extern const struct shape login_address_shape;

@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: ISC */
 #include "api/stmts.h"
 
+#include "store/deployment.h"
 #include "store/figures.h"
+#include "store/idempotency.h"
+#include "store/joblog.h"
 #include "store/pipeline.h"
 #include "store/project.h"
 #include "store/user.h"
 
 const struct stmt *const *const api_stmts[] = {
+	deployment_stmts,
 	figures_stmts,
+	idempotency_stmts,
+	joblog_stmts,
 	pipeline_stmts,
 	project_stmts,
 	step_stmts,

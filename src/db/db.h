@@ -73,7 +73,8 @@ MUSTCHECK const struct err *db_exec(struct db *, const struct stmt *,
 
 /* Runs `body` in a transaction at READ COMMITTED and commits it.  Deadlocks,
  * lock timeouts and conflicts (1213, 1205, 1020) roll back and run it again,
- * at most five times, so it must set all it hands out each time it runs.
+ * at most five times and for two timeouts, so it must set all it hands out
+ * each time it runs.
  * It has happened exactly once when this returns NULL, also if the answer to
  * COMMIT was lost: a token row written with it tells.  Calls do not nest. */
 typedef const struct err *db_body(struct db *, void *context);

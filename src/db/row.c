@@ -211,9 +211,6 @@ bind_column(const struct field *f, MYSQL_BIND *b, struct cell *c)
 	}
 }
 
-/* What must remain of an arena for whoever works on the rows. */
-#define RESERVE ((size_t)512)
-
 /* Bytes of the current row's column, with a NUL behind them. */
 static const struct err *
 take_bytes(MYSQL_STMT *st, unsigned column, const struct cell *c,
@@ -223,11 +220,6 @@ take_bytes(MYSQL_STMT *st, unsigned column, const struct cell *c,
 	unsigned long len;
 	my_bool null, error;
 
-	*out = NULL;
-	if ((size_t)c->len + RESERVE > arena_left(a))
-		return err_tell(ERR_BAD_REQUEST,
-		    "This is more than can be handled at once: ask for less "
-		    "with a smaller \"limit\".");
 	*out = arena_alloc(a, (size_t)c->len + 1, 1);
 	if (c->len == 0)
 		return NULL;
@@ -317,8 +309,8 @@ take(MYSQL_STMT *st, unsigned column, const struct field *f,
 	return NULL;
 }
 
-const struct err *
-row_take(MYSQL_STMT *st, const struct stmt *s, const struct cell *cells,
+static const struct err *
+take_row(MYSQL_STMT *st, const struct stmt *s, const struct cell *cells,
     struct arena *a, void *item)
 {
 	const struct field *f;
@@ -336,19 +328,35 @@ row_take(MYSQL_STMT *st, const struct stmt *s, const struct cell *cells,
 	return NULL;
 }
 
-bool
-row_bind(MYSQL_STMT *st, const struct stmt *s, struct cell *cells)
+const struct err *
+row_fetch(MYSQL_STMT *st, const struct stmt *s, struct arena *a, size_t max,
+    void *items)
 {
 	const struct field *f;
+	struct cell cells[DB_COLUMNS];
 	MYSQL_BIND binds[DB_COLUMNS];
-	size_t n = 0;
+	const struct err *e;
+	size_t n = 0, i;
+	int rc;
 
 	(void)memset(binds, 0, sizeof(binds));
-	(void)memset(cells, 0, DB_COLUMNS * sizeof(*cells));
+	(void)memset(cells, 0, sizeof(cells));
 	for (f = s->row; f->name != NULL; f++)
 		if (row_has(f)) {
 			bind_column(f, &binds[n], &cells[n]);
 			n++;
 		}
-	return mysql_stmt_bind_result(st, binds) == 0;
+	if (mysql_stmt_bind_result(st, binds) != 0)
+		return db_error(s->name, mysql_stmt_errno(st),
+		    mysql_stmt_error(st));
+	for (i = 0; i < max; i++) {
+		rc = mysql_stmt_fetch(st);
+		if (rc != 0 && rc != MYSQL_DATA_TRUNCATED)
+			return db_error(s->name, mysql_stmt_errno(st),
+			    mysql_stmt_error(st));
+		if ((e = take_row(st, s, cells, a,
+			 (char *)items + i * s->rowsize)) != NULL)
+			return e;
+	}
+	return NULL;
 }

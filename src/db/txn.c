@@ -50,6 +50,7 @@ struct txn {
 	bool unknown; /* a COMMIT was sent and nobody knows what it did */
 	int conflicts;
 	int losses;
+	int64_t patience; /* no conflict is tried again after it */
 	int64_t deadline; /* of finding out; 0 while there is none */
 };
 
@@ -172,7 +173,8 @@ another(struct txn *t, enum outcome last)
 	}
 	if (last == TXN_CONFLICT) {
 		db_sleep(INT64_C(5) << t->conflicts);
-		return ++t->conflicts < DB_CONFLICTS;
+		return ++t->conflicts < DB_CONFLICTS &&
+		    time_mono_ms() < t->patience;
 	}
 	return last == TXN_LOST && ++t->losses == 1;
 }
@@ -187,6 +189,7 @@ db_transaction(struct db *db, db_body *body, void *context)
 
 	assert(db->state == DB_PLAIN);
 	token_make(t.token);
+	t.patience = time_mono_ms() + 2000 * db->settings->database.timeout;
 	do {
 		e = run(db, &t, &last);
 		if (last == TXN_DONE)

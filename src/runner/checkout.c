@@ -11,8 +11,9 @@
 
 #define REF "refs/slipway/tip"
 #define OUTPUT_MAX ((size_t)1 << 20)
+#define DIRS_MAX ((size_t)64 << 20)
 #define MESSAGE_MAX ((size_t)65535)
-#define STATUS_MS 30000
+#define STATUS_MS 10000
 #define SIZE_MS 5000
 
 /* What happens with what git leaves. */
@@ -161,6 +162,34 @@ fetch_all(struct fetch *f)
 	return NULL;
 }
 
+/* What stands where submodules belong: git leaves that alone, and where it
+ * came from is forgotten. */
+static const struct err *
+gitlinks_empty(struct fetch *f)
+{
+	static const char link[] = "160000 ";
+	const char *const args[] = { "ls-tree", "-r", "-d", "-z", f->hash,
+		NULL };
+	const struct err *e;
+	const char *entry, *path;
+	struct buf out;
+
+	buf_init(&out, DIRS_MAX);
+	if ((e = git_run(&f->git, &out, args)) != NULL || !git_done(&f->git))
+		goto out;
+	if ((e = buf_check(&out)) != NULL)
+		goto out;
+	for (entry = out.data; e == NULL && entry < out.data + out.len;
+	     entry += strlen(entry) + 1) {
+		path = strchr(entry, '\t');
+		if (path != NULL && str_starts(entry, link))
+			e = tree_remove(JOB_FD(WIRE_FD_WORKSPACE), path + 1);
+	}
+out:
+	buf_release(&out);
+	return e;
+}
+
 /* From the objects to the files: what does not belong goes first, then what
  * differs is written; what is right already keeps its times. */
 static const struct err *
@@ -172,23 +201,22 @@ files(struct fetch *f)
 	const char *const clean[] = { "clean", "-ffdxq", NULL };
 	const char *const checkout[] = { "checkout", "--quiet", "--detach",
 		"--force", "--no-recurse-submodules", f->hash, "--", NULL };
-	const char *const *const all[] = { read_tree, refresh, clean,
-		checkout };
 	const struct err *e;
 	struct buf ignored;
-	size_t i;
 
-	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		buf_init(&ignored, OUTPUT_MAX);
-		e = git_run(&f->git, all[i] == refresh ? &ignored : NULL,
-		    all[i]);
-		buf_release(&ignored);
-		if (e != NULL || f->git.end.how != RUN_EXITED)
-			return e;
-		if (!git_done(&f->git) && all[i] != refresh)
-			return NULL;
-	}
-	return NULL;
+	if ((e = git_run(&f->git, NULL, read_tree)) != NULL ||
+	    !git_done(&f->git))
+		return e;
+	buf_init(&ignored, OUTPUT_MAX);
+	e = git_run(&f->git, &ignored, refresh);
+	buf_release(&ignored);
+	if (e != NULL || f->git.end.how != RUN_EXITED)
+		return e;
+	if ((e = git_run(&f->git, NULL, clean)) != NULL || !git_done(&f->git))
+		return e;
+	if ((e = gitlinks_empty(f)) != NULL || !git_done(&f->git))
+		return e;
+	return git_run(&f->git, NULL, checkout);
 }
 
 static const struct err *
@@ -238,10 +266,15 @@ out:
 static const struct err *
 attempt(struct fetch *f, struct checkout *out)
 {
+	/* Addresses of submodules may be relative to it. */
+	const char *const origin[] = { "config", "remote.origin.url",
+		f->git.job->spec.repository, NULL };
 	const struct err *e;
 
 	f->hash = NULL;
 	f->fault = NULL;
+	if ((e = git_run(&f->git, NULL, origin)) != NULL || !git_done(&f->git))
+		return e;
 	if ((e = fetch_all(f)) != NULL || f->hash == NULL)
 		return e;
 	if ((e = files(f)) != NULL || !git_done(&f->git))
@@ -299,29 +332,48 @@ outcome(const struct fetch *f)
 	return CHECKOUT_FAILED;
 }
 
+/* With a clone from nothing, in the format that the repository has. */
+static const struct err *
+attempt_anew(struct fetch *f, enum checkout_format format, struct checkout *out)
+{
+	const char *branch = f->branch;
+	const struct err *e;
+
+	e = checkout_rebuild(f->a, JOB_FD(WIRE_FD_WORKSPACE), format);
+	if (e != NULL && e->code != ERR_NOTFOUND)
+		return e;
+	if ((e = attempt(f, out)) != NULL || out->message != NULL ||
+	    format == FORMAT_SHA256 ||
+	    strstr(f->git.job->log.last, "mismatched algorithms") == NULL)
+		return e;
+	job_log_forget(&f->git.job->log);
+	f->branch = branch;
+	return attempt_anew(f, FORMAT_SHA256, out);
+}
+
 /* With the clone that is there; when that does not go, with a new one. */
 static const struct err *
 attempts(struct fetch *f, struct checkout *out)
 {
 	const int workspace = JOB_FD(WIRE_FD_WORKSPACE);
 	struct job *job = f->git.job;
-	const char *tip, *first = f->branch;
+	const char *branch = f->branch;
 	const struct err *e;
 
-	if ((e = checkout_rebuild(f->a, workspace, &tip)) == NULL) {
+	e = checkout_rebuild(f->a, workspace, FORMAT_SHA1);
+	if (e != NULL && e->code != ERR_NOTFOUND)
+		return e;
+	if (e == NULL) {
 		if ((e = attempt(f, out)) != NULL || out->message != NULL ||
 		    f->git.end.how != RUN_EXITED || f->fault != NULL)
 			return e;
 		job_log_say(&job->log, "==> the clone is made anew");
 		job_log_forget(&job->log);
-		f->branch = first;
+		f->branch = branch;
 		if ((e = tree_empty(workspace)) != NULL)
 			return e;
-		e = checkout_rebuild(f->a, workspace, &tip);
 	}
-	if (e != NULL && e->code != ERR_NOTFOUND)
-		return e;
-	return attempt(f, out);
+	return attempt_anew(f, FORMAT_SHA1, out);
 }
 
 const struct err *
@@ -384,6 +436,7 @@ job_workspace(struct job *job, const char **out)
 	if ((e = git_open(job, time_mono_ms() + STATUS_MS, &git)) != NULL)
 		return e;
 	git_close(&git);
+	git.flags = 0; /* after a cancel, too */
 	buf_init(&text, OUTPUT_MAX);
 	if ((e = git_run(&git, &text, args)) == NULL)
 		*out = arena_printf(job->a, "%s %s %lld",

@@ -11,6 +11,7 @@ struct git {
 	int64_t deadline;       /* monotonic ms */
 	int credential;         /* memfd, -1 = none */
 	const char *const *env; /* of every git */
+	unsigned flags;         /* enum run_flag */
 	struct run_end end;     /* of the last one */
 };
 

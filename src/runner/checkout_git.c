@@ -145,6 +145,7 @@ git_open(struct job *job, int64_t deadline, struct git *out)
 	out->job = job;
 	out->deadline = deadline;
 	out->credential = -1;
+	out->flags = RUN_CANCEL_ENDS_IT;
 	if ((e = config_write(job)) != NULL)
 		return e;
 	if ((e = credential_open(job, &out->credential)) != NULL)
@@ -174,7 +175,7 @@ git_run(struct git *g, struct buf *capture, const char *const *args)
 		.envp = g->env,
 		.deadline = g->deadline,
 		.keep_fd = g->credential,
-		.flags = RUN_CANCEL_ENDS_IT,
+		.flags = g->flags,
 		.capture = capture };
 	size_t n = 2, i;
 

@@ -69,11 +69,11 @@ hash_read(struct arena *a, int at, const char *path)
 }
 
 static const struct err *
-skeleton(int at, const char *tip)
+skeleton(int at, const char *tip, enum checkout_format format)
 {
 	static const char *const dirs[] = { ".git", ".git/refs",
 		".git/refs/heads", ".git/refs/slipway" };
-	const bool sha256 = strlen(tip) == 64;
+	const bool sha256 = format == FORMAT_SHA256 || strlen(tip) == 64;
 	const struct err *e;
 	char line[HASH_SIZE];
 	size_t i, len;
@@ -114,12 +114,12 @@ objects_clean(int at)
 }
 
 const struct err *
-checkout_rebuild(struct arena *a, int at, const char **tip)
+checkout_rebuild(struct arena *a, int at, enum checkout_format format)
 {
 	const struct err *e;
+	const char *tip = "";
 	bool objects;
 
-	*tip = "";
 	if ((e = tree_remove(at, OLD)) != NULL)
 		return e;
 	if (is_dir(at, ".git")) {
@@ -131,10 +131,10 @@ checkout_rebuild(struct arena *a, int at, const char **tip)
 	objects = is_dir(at, OLD "/objects") && is_dir(at, OLD "/refs") &&
 	    is_dir(at, OLD "/refs/slipway");
 	if (objects)
-		*tip = hash_read(a, at, OLD "/refs/slipway/tip");
-	if ((*tip)[0] == '\0')
+		tip = hash_read(a, at, OLD "/refs/slipway/tip");
+	if (tip[0] == '\0')
 		objects = false;
-	if ((e = skeleton(at, *tip)) != NULL)
+	if ((e = skeleton(at, tip, format)) != NULL)
 		return e;
 	if (objects) {
 		if (renameat(at, OLD "/objects", at, ".git/objects") == -1)

@@ -213,7 +213,8 @@ spool_cancel(const struct dispatch *d, const struct task *t)
 	if (fd == -1 ||
 	    write(fd, line, sizeof(line) - 1) != (ssize_t)sizeof(line) - 1)
 		e = err_errno("spool: %s", path);
-	(void)close(fd);
+	if (fd != -1)
+		(void)close(fd);
 	return e;
 }
 

@@ -19,6 +19,7 @@
 #include "core/log.h"
 #include "core/num.h"
 #include "core/str.h"
+#include "runner/identity.h"
 
 #define ARENA ((size_t)512 << 20)
 
@@ -27,7 +28,7 @@ usage(void)
 {
 	(void)fprintf(stderr,
 	    "usage: slipway-job -i ID -H HOME -W WORKSPACE"
-	    " [-u UID -g GID] [-G GROUPS]\n"
+	    " [-u UID -g GID] [-G GROUPS] [-N]\n"
 	    "\t[-n FILES] [-f SIZE] [-p PROCESSES]\n"
 	    "It is started by slipway-runner alone.\n");
 	exit(EX_USAGE);
@@ -60,7 +61,7 @@ options(int argc, char **argv, struct job_place *out)
 {
 	int c;
 
-	while ((c = getopt(argc, argv, "i:H:W:u:g:G:n:f:p:")) != -1) {
+	while ((c = getopt(argc, argv, "i:H:W:u:g:G:Nn:f:p:")) != -1) {
 		switch (c) {
 		case 'i':
 			out->id = optarg;
@@ -79,6 +80,9 @@ options(int argc, char **argv, struct job_place *out)
 			break;
 		case 'G':
 			groups(&out->who, optarg);
+			break;
+		case 'N':
+			out->nameless = true;
 			break;
 		case 'n':
 			out->open_files = number(optarg);
@@ -132,6 +136,16 @@ privileges(struct job *job)
 
 	if (geteuid() == 0 && job->place.who.uid == 0)
 		return err_new(ERR_INTERNAL, "a job does not run as root");
+	/* Most programs do not mind a user without a name, so a job without
+	 * one is better than none. */
+	if (job->place.nameless) {
+		job->unnamed = identity_give(&job->place.who, job->place.home);
+		if ((e = identity_enter(JOB_FD(WIRE_FD_HOME),
+			 job->place.home)) != NULL ||
+		    (e = identity_enter(JOB_FD(WIRE_FD_WORKSPACE),
+			 job->place.workspace)) != NULL)
+			return e;
+	}
 	if (job->place.who.uid != 0 && (e = proc_drop(&job->place.who)) != NULL)
 		return e;
 	if ((e = proc_no_new_privs()) != NULL)
@@ -194,6 +208,9 @@ prepare(struct job *job)
 	job_log_open(&job->log, JOB_FD(WIRE_FD_LOG), mask, INT64_MAX);
 	if (drop != NULL)
 		return drop;
+	if (job->unnamed != NULL)
+		job_log_say(&job->log, "==> without a user name: %s",
+		    job->unnamed->msg);
 	if ((e = signals(job)) != NULL)
 		return e;
 	if ((e = job_spec_read(job->a, JOB_FD(WIRE_FD_JOB), &job->spec)) !=

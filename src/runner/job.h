@@ -71,6 +71,7 @@ struct job_place {
 	const char *home;
 	const char *workspace;
 	struct proc_account who; /* uid 0 = stay who we are */
+	bool nameless;           /* no passwd file lists it */
 	int64_t open_files;      /* 0 = as it is, as the next two */
 	int64_t file_size;
 	int64_t processes;
@@ -86,9 +87,10 @@ struct job_log {
 	int64_t held_at; /* since when the mask keeps something back, 0 = it
 			  * does not */
 	bool full;
-	bool at_line;   /* the last byte written was a newline */
-	char last[256]; /* the last telling line of what was masked */
-	char line[256]; /* the one that is being collected */
+	bool at_line;      /* the last byte of the stream was a newline */
+	bool file_at_line; /* and that of what was written of it */
+	char last[256];    /* the last telling line of what was masked */
+	char line[256];    /* the one that is being collected */
 	size_t line_len;
 };
 
@@ -117,7 +119,8 @@ struct job {
 	int64_t deadline; /* of the pipeline, monotonic ms, 0 = none */
 	char control[64]; /* a line that is being read */
 	size_t control_len;
-	bool cancel; /* asked for */
+	bool cancel;               /* asked for */
+	const struct err *unnamed; /* why the account has no name */
 };
 
 /* Appends one record; what cannot be written is tried again with the next. */
@@ -129,7 +132,6 @@ MUSTCHECK const struct err *job_result_end(struct job *, const char *status,
 
 enum run_flag {
 	RUN_CANCEL_ENDS_IT = 1 << 0,
-	RUN_HARMLESS = 1 << 1, /* its output is not logged if it succeeds */
 };
 
 /* A child and all it starts. */
@@ -185,10 +187,11 @@ MUSTCHECK const struct err *job_checkout(struct job *, struct checkout *out,
 MUSTCHECK const struct err *job_workspace(struct job *, const char **out);
 /* Whether that can be a branch's name. */
 bool checkout_branch_valid(const char *name);
-/* Makes .git from nothing around the objects that are there; `tip` is the
- * commit that was fetched last, or "". ERR_NOTFOUND if there are none. */
+enum checkout_format { FORMAT_SHA1, FORMAT_SHA256 };
+/* Makes .git from nothing around the objects that are there; ERR_NOTFOUND if
+ * there are none: then it is an empty one of that format. */
 MUSTCHECK const struct err *checkout_rebuild(struct arena *, int workspace,
-    const char **tip);
+    enum checkout_format format);
 
 /* Answers git's question for a user or password from an inherited
  * descriptor. */

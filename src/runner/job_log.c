@@ -23,6 +23,7 @@ job_log_open(struct job_log *log, int fd, struct mask *mask, int64_t max)
 	log->max = max;
 	log->size = end < 0 ? 0 : end;
 	log->at_line = true;
+	log->file_at_line = true;
 	buf_init(&log->out, OUT_MAX);
 }
 
@@ -50,7 +51,9 @@ put(struct job_log *log, const char *data, size_t len)
 		done += (size_t)put;
 	}
 	if (done > 0)
-		log->at_line = data[done - 1] == '\n';
+		log->file_at_line = data[done - 1] == '\n';
+	if (len > 0)
+		log->at_line = data[len - 1] == '\n';
 	log->size += (int64_t)done;
 	log->cut += (int64_t)(len - done);
 }
@@ -175,7 +178,7 @@ job_log_close(struct job_log *log)
 	if ((cut = log->cut) > 0) {
 		len = snprintf(line, sizeof(line),
 		    "%s==> the log is full: %lld more bytes were cut\n",
-		    log->at_line ? "" : "\n", (long long)cut);
+		    log->file_at_line ? "" : "\n", (long long)cut);
 		log->full = false;
 		log->max = log->size + len;
 		put(log, line, (size_t)len);

@@ -21,6 +21,7 @@
 
 #include "core/log.h"
 #include "core/str.h"
+#include "runner/identity.h"
 
 #define STOP_MS 5000 /* for the dispatcher to end by itself */
 
@@ -101,7 +102,7 @@ fail(const struct err *e)
 }
 
 static void
-groups_find(const struct monitor *m)
+groups_find(struct monitor *m)
 {
 	char prefix[32];
 	struct buf text;
@@ -114,9 +115,12 @@ groups_find(const struct monitor *m)
 	cgroup_init(prefix);
 	buf_init(&text, 256);
 	cgroup_describe(&text);
+	m->can_name = m->root && identity_possible();
 	log_info("%s; steps run under %s", text.data,
-	    m->root ? "accounts of their own" :
-		      "this account (privilege_drop = no)");
+	    !m->root        ? "this account (privilege_drop = no)" :
+		m->can_name ? "accounts of their own" :
+			      "accounts of their own, without a name (no mount"
+			      " namespaces: ssh needs [run_as] or job_user)");
 	buf_release(&text);
 }
 

@@ -64,6 +64,7 @@ struct monitor {
 	const char *job_path;
 	bool once;
 	bool root;
+	bool can_name; /* accounts that no passwd file lists */
 
 	struct named named[NAMED_MAX];
 	size_t nnamed;

@@ -109,6 +109,8 @@ args_make(const struct monitor *m, const struct slot *slot, const char *dir,
 		    i > 0 ? "," : "", slot->who.groups[i]);
 	if (slot->who.ngroups > 0)
 		arg_text(out, "-G", out->groups);
+	if (slot->kind == ACCOUNT_RANGE && m->can_name)
+		out->argv[out->n++] = "-N";
 }
 
 /* Between fork and exec; says errno into `err` and ends if that fails. */

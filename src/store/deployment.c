@@ -8,7 +8,7 @@
 
 #define PAGE_BYTES ((size_t)2 << 20) /* where a page of large rows is cut */
 
-static const char *const statuses[] = { "pending", "running", "success",
+const char *const deployment_statuses[] = { "pending", "running", "success",
 	"failed", "canceled", "interrupted", NULL };
 static const char *const step_statuses[] = { "pending", "running", "success",
 	"failed", "skipped", "canceled", "interrupted", NULL };
@@ -46,7 +46,7 @@ static const struct field deployment_fields[] = {
 	D(commit_message, FIELD_NULL, .doc = "Its message."),
 	D(env_vars, FIELD_MAP, .max = 1100,
 	    .doc = "Variables; those of secret presets read as null."),
-	D(status, 0, .values = statuses, .doc = "How far it is."),
+	D(status, 0, .values = deployment_statuses, .doc = "How far it is."),
 	D(reason, FIELD_NULL, .doc = "Why it ended so, for programs."),
 	D(detail, FIELD_NULL, .doc = "The same in a sentence for people."),
 	D(trigger, 0, .values = triggers, .doc = "What started it."),

@@ -100,96 +100,6 @@ env_check_names(const struct list *vars, const char *pointer, struct faults *f)
 		    "names and values must have at most 512 KiB together");
 }
 
-static bool
-is_option(const struct preset *p, const char *value, size_t len)
-{
-	const struct preset_option *o = p->options.items;
-	size_t i;
-
-	for (i = 0; i < p->options.n; i++)
-		if (o[i].value != NULL && strlen(o[i].value) == len &&
-		    memcmp(o[i].value, value, len) == 0)
-			return true;
-	return false;
-}
-
-/* The choices as they are told, cut where they become too many. */
-static const char *
-choices(const struct preset *p, struct arena *a)
-{
-	const struct preset_option *o = p->options.items;
-	const char *text = "";
-	size_t i;
-
-	for (i = 0; i < p->options.n && i < 20; i++)
-		text = arena_printf(a, "%s%s\"%.60s\"", text,
-		    i == 0 ? "" : ", ", o[i].value == NULL ? "" : o[i].value);
-	return i < p->options.n ? arena_printf(a, "%s, …", text) : text;
-}
-
-static void
-select_check(const struct preset *p, const char *value, const char *at,
-    struct faults *f)
-{
-	if (!is_option(p, value, strlen(value)))
-		faults_add(f, at, "must be one of %s", choices(p, f->a));
-}
-
-static void
-multiselect_check(const struct preset *p, const char *value, const char *at,
-    struct faults *f)
-{
-	const char *part = value;
-	size_t len;
-
-	if (*value == '\0')
-		return;
-	for (;; part += len + 1) {
-		len = strcspn(part, ",");
-		if (!is_option(p, part, len)) {
-			faults_add(f, at,
-			    "must be some of %s, joined by commas",
-			    choices(p, f->a));
-			return;
-		}
-		if (part[len] == '\0')
-			return;
-	}
-}
-
-static void
-input_check(const struct preset *p, const char *value, const char *at,
-    struct faults *f)
-{
-	if (p->pattern != NULL && !str_matches(value, p->pattern))
-		faults_add(f, at, "must match the pattern %.200s as a whole",
-		    p->pattern);
-}
-
-static void
-value_check(const struct preset *p, const char *value, const char *at,
-    struct faults *f)
-{
-	static const struct {
-		const char *type;
-		void (*check)(const struct preset *, const char *value,
-		    const char *at, struct faults *);
-	} types[] = {
-		{ "select", select_check },
-		{ "multiselect", multiselect_check },
-		{ "input", input_check },
-	};
-	size_t i;
-
-	if (p->required && *value == '\0') {
-		faults_add(f, at, "is required and must not be empty");
-		return;
-	}
-	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++)
-		if (str_eq(p->type, types[i].type))
-			types[i].check(p, value, at, f);
-}
-
 static const struct preset *
 preset_of(const struct list *presets, const char *name)
 {
@@ -230,7 +140,7 @@ env_check(const struct env_rules *rules, const struct list *given,
 		p = preset_of(rules->presets, v[i].name);
 		vars[n++].secret = p != NULL && p->secret;
 		if (p != NULL)
-			value_check(p, v[i].value,
+			preset_check_value(p, v[i].value,
 			    fault_pointer(f, pointer, v[i].name), f);
 		else if (rules->strict)
 			fault(f, pointer, v[i].name,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/str.h"
+#include "store/env.h"
 
 #define O(m, fl, ...)                                                          \
 	FIELD(struct preset_option, m, FIELD_OUT | FIELD_IN | (fl), __VA_ARGS__)
@@ -11,7 +12,6 @@
 	FIELD(struct preset, m, FIELD_OUT | FIELD_IN | (fl), __VA_ARGS__)
 #define T(m, fl, ...)                                                          \
 	FIELD(struct trigger, m, FIELD_OUT | FIELD_IN | (fl), __VA_ARGS__)
-#define KEY_ERE "[A-Za-z_][A-Za-z0-9_]{0,127}"
 
 static const char *const types[] = { "select", "multiselect", "input", NULL };
 
@@ -28,7 +28,7 @@ const struct shape preset_option_shape = {
 };
 
 static const struct field preset_fields[] = {
-	P(key, FIELD_MUST, .max = 128, .pattern = KEY_ERE,
+	P(key, FIELD_MUST, .max = 128, .pattern = ENV_NAME_ERE,
 	    .doc = "Name of the variable."),
 	P(label, FIELD_MUST | FIELD_LINE, .min = 1, .max = 200,
 	    .doc = "What a person reads."),
@@ -77,19 +77,6 @@ fault(struct faults *f, const char *pointer, const char *member,
 	faults_add(f, fault_pointer(f, pointer, member), "%s", detail);
 }
 
-static bool
-option_has(const struct preset *p, const char *value, size_t len)
-{
-	const struct preset_option *o = p->options.items;
-	size_t i;
-
-	for (i = 0; i < p->options.n; i++)
-		if (o[i].value != NULL && strlen(o[i].value) == len &&
-		    memcmp(o[i].value, value, len) == 0)
-			return true;
-	return false;
-}
-
 static void
 options_check(const struct preset *p, const char *pointer, struct faults *f)
 {
@@ -114,33 +101,94 @@ options_check(const struct preset *p, const char *pointer, struct faults *f)
 	}
 }
 
-static void
-default_check(const struct preset *p, const char *pointer, struct faults *f)
+static bool
+is_option(const struct preset *p, const char *value, size_t len)
 {
-	const char *at = p->fallback;
+	const struct preset_option *o = p->options.items;
+	size_t i;
+
+	for (i = 0; i < p->options.n; i++)
+		if (o[i].value != NULL && strlen(o[i].value) == len &&
+		    memcmp(o[i].value, value, len) == 0)
+			return true;
+	return false;
+}
+
+/* The choices as they are told, cut where they become too many. */
+static const char *
+choices(const struct preset *p, struct arena *a)
+{
+	const struct preset_option *o = p->options.items;
+	const char *text = "";
+	size_t i;
+
+	for (i = 0; i < p->options.n && i < 20; i++)
+		text = arena_printf(a, "%s%s\"%.60s\"", text,
+		    i == 0 ? "" : ", ", o[i].value == NULL ? "" : o[i].value);
+	return i < p->options.n ? arena_printf(a, "%s, …", text) : text;
+}
+
+static void
+select_check(const struct preset *p, const char *value, const char *at,
+    struct faults *f)
+{
+	if (!is_option(p, value, strlen(value)))
+		faults_add(f, at, "must be one of %s", choices(p, f->a));
+}
+
+static void
+multiselect_check(const struct preset *p, const char *value, const char *at,
+    struct faults *f)
+{
+	const char *part = value;
 	size_t len;
 
-	if (at == NULL)
+	if (*value == '\0')
 		return;
-	if (strcmp(p->type, "input") == 0) {
-		if (p->pattern != NULL && !str_matches(at, p->pattern))
-			fault(f, pointer, "default", "must match the pattern");
-		return;
-	}
-	if (strcmp(p->type, "select") == 0) {
-		if (!option_has(p, at, strlen(at)))
-			fault(f, pointer, "default",
-			    "must be one of the options");
-		return;
-	}
-	for (; *at != '\0'; at += len + (at[len] == ',')) {
-		len = strcspn(at, ",");
-		if (!option_has(p, at, len)) {
-			fault(f, pointer, "default",
-			    "must be options joined by commas");
+	for (;; part += len + 1) {
+		len = strcspn(part, ",");
+		if (!is_option(p, part, len)) {
+			faults_add(f, at,
+			    "must be some of %s, joined by commas",
+			    choices(p, f->a));
 			return;
 		}
+		if (part[len] == '\0')
+			return;
 	}
+}
+
+static void
+input_check(const struct preset *p, const char *value, const char *at,
+    struct faults *f)
+{
+	if (p->pattern != NULL && !str_matches(value, p->pattern))
+		faults_add(f, at, "must match the pattern %.200s as a whole",
+		    p->pattern);
+}
+
+void
+preset_check_value(const struct preset *p, const char *value, const char *at,
+    struct faults *f)
+{
+	static const struct {
+		const char *type;
+		void (*check)(const struct preset *, const char *value,
+		    const char *at, struct faults *);
+	} checks[] = {
+		{ "select", select_check },
+		{ "multiselect", multiselect_check },
+		{ "input", input_check },
+	};
+	size_t i;
+
+	if (p->required && *value == '\0') {
+		faults_add(f, at, "is required and must not be empty");
+		return;
+	}
+	for (i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
+		if (str_eq(p->type, checks[i].type))
+			checks[i].check(p, value, at, f);
 }
 
 void
@@ -149,6 +197,8 @@ preset_check(const void *item, const char *pointer, struct faults *f)
 	const struct preset *p = item;
 	const char *wrong;
 
+	if (p->key != NULL && (wrong = env_name_fault(p->key)) != NULL)
+		fault(f, pointer, "key", wrong);
 	if (p->type == NULL)
 		return;
 	if (strcmp(p->type, "input") == 0) {
@@ -170,7 +220,9 @@ preset_check(const void *item, const char *pointer, struct faults *f)
 		if (p->secret)
 			fault(f, pointer, "secret", "is for inputs only");
 	}
-	default_check(p, pointer, f);
+	if (p->fallback != NULL)
+		preset_check_value(p, p->fallback,
+		    fault_pointer(f, pointer, "default"), f);
 }
 
 void

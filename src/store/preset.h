@@ -38,6 +38,10 @@ extern const struct shape trigger_shape;
 /* What no entry alone can say: options that fit the type, a pattern that
  * compiles, a default that is one of the options, a name that may be set. */
 void preset_check(const void *item, const char *pointer, struct faults *);
+/* A value for it: required ones are not empty, choices are among the options,
+ * the pattern matches whole. */
+void preset_check_value(const struct preset *, const char *value,
+    const char *pointer, struct faults *);
 void trigger_check(const void *item, const char *pointer, struct faults *);
 
 #endif

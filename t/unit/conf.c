@@ -181,6 +181,13 @@ files(const char *dir)
 	write_file(path, "", 0, 0644);
 	e = reading(a, path, CONF_NO_ENV | CONF_ROOT_OWNED, &s);
 	ok((e == NULL) == (geteuid() == 0), "whose file it is matters");
+	if (geteuid() == 0) {
+		ok(chown(path, 1, 1) == 0 &&
+			reading(a, path, CONF_NO_ENV | CONF_ROOT_OWNED, &s) !=
+			    NULL &&
+			chown(path, 0, 0) == 0,
+		    "root takes nobody else's");
+	}
 	write_file(path, "", 0, 0664);
 	e = reading(a, path, CONF_NO_ENV | CONF_ROOT_OWNED, &s);
 	ok(e != NULL && strstr(e->detail, "belong to root") != NULL,

@@ -187,6 +187,15 @@ c_write(char *rest)
 }
 
 static void
+c_touch(char *rest)
+{
+	const struct probe args = { .id = 1 };
+
+	(void)rest;
+	answer(db_exec(db, &counter_add, &args, NULL), "");
+}
+
+static void
 c_add(char *rest)
 {
 	struct job job = { .text = rest };
@@ -249,7 +258,7 @@ connection(int64_t *out)
 static void
 c_fork(char *rest)
 {
-	int64_t before, after, childs;
+	int64_t before, after = 0, childs;
 	const struct err *e;
 	int status = 0;
 	pid_t pid;
@@ -295,6 +304,7 @@ static const struct {
 	{ "count", c_count },
 	{ "find", c_find },
 	{ "write", c_write },
+	{ "touch", c_touch },
 	{ "add", c_add },
 	{ "refuse", c_refuse },
 	{ "cross", c_cross },

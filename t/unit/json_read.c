@@ -56,6 +56,7 @@ thing_check(const void *item, const char *pointer, struct faults *faults)
 
 static const struct field leaf_fields[] = {
 	P(label, FIELD_IN | FIELD_MUST, .max = 5),
+	P(note, FIELD_IN | FIELD_NULL),
 	FIELD_END,
 };
 static const struct shape leaf_shape = { "Leaf", leaf_fields,
@@ -146,7 +147,7 @@ static const struct row good[] = {
 	    "null,\"defaultBranch\":null,\"default\":null,\"small\":0,"
 	    "\"strictEnv\":false,\"valid\":0,\"timeoutSeconds\":null,"
 	    "\"startsAt\":null,\"presets\":[{\"label\":\"a\",\"wanted\":false,"
-	    "\"parts\":[{\"label\":\"\"}]},{\"label\":\"odd\",\"note\":\"n/\","
+	    "\"parts\":[{\"label\":\"\",\"note\":null}]},{\"label\":\"odd\",\"note\":\"n/\","
 	    "\"wanted\":true,\"parts\":[]}],"
 	    "\"envVars\":{\"B\":\"A\\n\\u0007\",\"A\":\"\",\"\":\"\xc3\xa9"
 	    "\"},\"parts\":[{\"label\":\"p\",\"note\":null,\"wanted\":false,"
@@ -232,9 +233,9 @@ static const struct row bad[] = {
 	    "/parts/0/note: is needed here\n"
 	    "/only/note: is needed here\n" },
 	{ "{\"name\":\"x\",\"parts\":[{\"label\":\"a\",\"parts\":[{},"
-	  "{\"label\":\"b\",\"note\":\"\"}]}]}",
+	  "{\"label\":\"b\",\"wanted\":true}]}]}",
 	    "/parts/0/parts/0/label: is missing\n"
-	    "/parts/0/parts/1/note: there is no member \"note\" here\n" },
+	    "/parts/0/parts/1/wanted: there is no member \"wanted\" here\n" },
 	{ "{\"name\":\"x\",\"parts\":[]}",
 	    "/parts: must have at least 1 members, has 0\n" },
 	{ "{\"name\":\"x\",\"parts\":[{\"label\":null}]}",
@@ -316,6 +317,7 @@ static const struct row changes[] = {
 	{ "{\"small\":6}", "/small: cannot be changed any more\n" },
 	{ "{\"presets\":[]}", "/presets: cannot be changed any more\n" },
 	{ "{\"parts\":[{}]}", "/parts/0/label: is missing\n" },
+	{ "{\"only\":{}}", "/only/label: is missing\n" },
 	{ "{\"name\":\"clash\"}", ": clashes\n" },
 	{ "{\"id\":7}", "/id: is set by the service; leave it out\n" },
 };

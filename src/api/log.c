@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: ISC */
+#include <string.h>
+#include <strings.h>
+
+#include "api/handlers.h"
+#include "core/num.h"
+#include "core/str.h"
+#include "store/joblog.h"
+
+#define TYPE "text/plain; charset=utf-8"
+#define LOOK_MS 60 /* between two looks while a reader waits */
+
+/* The part of the log that is being sent. A packed chunk is inflated once,
+ * though it goes out in smaller pieces. */
+static struct {
+	struct arena *a; /* the process's */
+	struct blob bytes;
+	int64_t start;
+} window;
+
+/* What a reader wants. */
+struct span {
+	int64_t start;
+	int64_t end;    /* exclusive; -1 = all there is */
+	int64_t suffix; /* so many at the end; 0 = no */
+	bool is_range;
+};
+
+/* Digits up to `stop`, all of the text before it; false if it is no number. */
+static bool
+number_before(struct arena *a, const char *s, size_t len, int64_t *out)
+{
+	return num_parse(arena_strndup(a, s, len), 0, NUM_SAFE, out);
+}
+
+/* A single byte range (RFC 9110, section 14.1.2); anything else is as if the
+ * header were not there, as that allows. */
+static void
+range_read(struct arena *a, const char *header, struct span *out)
+{
+	struct span s = { .end = -1, .is_range = true };
+	const char *dash;
+	size_t len;
+
+	if (strncasecmp(header, "bytes=", 6) != 0)
+		return;
+	header += 6;
+	if ((dash = strchr(header, '-')) == NULL)
+		return;
+	len = strlen(dash + 1);
+	if (dash == header) {
+		if (number_before(a, dash + 1, len, &s.suffix) && s.suffix > 0)
+			*out = s;
+		return;
+	}
+	if (!number_before(a, header, (size_t)(dash - header), &s.start))
+		return;
+	if (len > 0) {
+		if (!number_before(a, dash + 1, len, &s.end) || s.end < s.start)
+			return;
+		s.end++;
+	}
+	*out = s;
+}
+
+static const struct err *
+span_read(struct req *rq, struct span *out)
+{
+	*out = (struct span){ .end = -1 };
+	if (req_str(rq, "offset") == NULL) {
+		if (rq->in[IN_RANGE] != NULL)
+			range_read(rq->a, rq->in[IN_RANGE], out);
+		return NULL;
+	}
+	if (rq->in[IN_RANGE] != NULL)
+		return err_tell(ERR_BAD_REQUEST,
+		    "Send either \"offset\" or Range, not both.");
+	out->start = req_int(rq, "offset");
+	return NULL;
+}
+
+static void
+pause_briefly(void)
+{
+	const struct timespec pause = { .tv_nsec = LOOK_MS * 1000000L };
+
+	(void)nanosleep(&pause, NULL);
+}
+
+/* Looks until there is more than the reader has, nothing can come any more, or
+ * its time is over. */
+static const struct err *
+state_wait(struct req *rq, const struct span *s, struct joblog_state *out)
+{
+	int64_t end = time_mono_ms() + req_int(rq, "wait") * 1000;
+	const struct err *e;
+
+	for (;;) {
+		e = joblog_state(rq->db, rq->a, rq->id[0], out);
+		if (e != NULL || out->complete || out->size > s->start ||
+		    time_mono_ms() >= end)
+			return e;
+		pause_briefly();
+	}
+}
+
+static const struct err *
+source(struct req *rq, int64_t offset, size_t max, struct blob *out)
+{
+	const struct err *e;
+	int64_t skip = offset - window.start;
+
+	*out = (struct blob){ .data = NULL };
+	if (skip < 0 || skip >= (int64_t)window.bytes.len) {
+		window.bytes.len = 0;
+		arena_clear(window.a);
+		e = joblog_read(rq->db, window.a, rq->id[0], offset,
+		    JOBLOG_PACKED, &window.bytes);
+		if (e != NULL)
+			return e;
+		window.start = offset;
+		skip = 0;
+	}
+	out->data = (const char *)window.bytes.data + skip;
+	out->len = window.bytes.len - (size_t)skip;
+	if (out->len > max)
+		out->len = max;
+	return NULL;
+}
+
+/* Turns what is wanted into what there is; ERR_RANGE. */
+static const struct err *
+span_fit(struct req *rq, int64_t size, struct span *s)
+{
+	if (s->suffix > 0)
+		s->start = s->suffix < size ? size - s->suffix : 0;
+	if (s->end < 0 || s->end > size)
+		s->end = size;
+	if (s->is_range ? s->start < size : s->start <= size)
+		return NULL;
+	answer_header(rq, "Content-Range", "bytes */%lld", (long long)size);
+	return err_tell(ERR_RANGE, "The log has %lld bytes so far.",
+	    (long long)size);
+}
+
+const struct err *
+api_log_show(struct req *rq)
+{
+	struct joblog_state now;
+	struct span s;
+	const struct err *e;
+
+	if ((e = span_read(rq, &s)) != NULL ||
+	    (e = state_wait(rq, &s, &now)) != NULL)
+		return e;
+	if (now.pruned)
+		return err_tell(ERR_NOTFOUND,
+		    "The log of this deployment was removed to make room.");
+	answer_header(rq, "X-Log-Size", "%lld", (long long)now.size);
+	answer_header(rq, "X-Log-Complete", "%s",
+	    now.complete ? "true" : "false");
+	answer_header(rq, "Accept-Ranges", "bytes");
+	if ((e = span_fit(rq, now.size, &s)) != NULL)
+		return e;
+	if (s.is_range) {
+		answer_status(rq, 206);
+		answer_header(rq, "Content-Range", "bytes %lld-%lld/%s",
+		    (long long)s.start, (long long)s.end - 1,
+		    now.complete ?
+			arena_printf(rq->a, "%lld", (long long)now.size) :
+			"*");
+	}
+	if (window.a == NULL)
+		window.a = arena_open(2 * JOBLOG_PACKED);
+	window.bytes.len = 0;
+	answer_stream(rq, TYPE, source, s.start, s.end - s.start);
+	return NULL;
+}

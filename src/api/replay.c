@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: ISC */
+#include "api/replay.h"
+
+#include <string.h>
+
+#include "api/route.h"
+#include "core/str.h"
+
+#define QUOTED_ERE "\"[]!#-[^-~]{1,255}\"" /* no quote or backslash within */
+#define BARE_ERE "[!#-~][!-~]{0,254}"
+
+const struct err *
+replay_init(struct req *rq, struct idempotency *out)
+{
+	const char *key = rq->in[IN_IDEMPOTENCY_KEY];
+	char hash[CRYPTO_HASH_HEX];
+	const char *what;
+
+	*out = (struct idempotency){ .user_id = rq->who.user_id };
+	if (key == NULL)
+		return NULL;
+	if (str_matches(key, QUOTED_ERE))
+		key = arena_strndup(rq->a, key + 1, strlen(key) - 2);
+	else if (!str_matches(key, BARE_ERE))
+		return err_tell(ERR_BAD_REQUEST,
+		    "Idempotency-Key must have 1 to 255 visible ASCII "
+		    "characters, perhaps in double quotes.");
+	crypto_sha256(rq->text == NULL ? "" : rq->text, rq->len, hash);
+	what = arena_printf(rq->a, "%s %lld %s", rq->route->operation,
+	    (long long)rq->id[0], hash);
+	crypto_sha256(what, strlen(what), hash);
+	out->idempotency_key = key;
+	out->request_hash = arena_strdup(rq->a, hash);
+	return NULL;
+}
+
+const struct err *
+replay_find(struct req *rq, struct idempotency *key, bool *found)
+{
+	const struct err *e;
+
+	*found = false;
+	if (key->idempotency_key == NULL)
+		return NULL;
+	e = idempotency_find(rq->db, rq->a, key);
+	if (e != NULL && e->code == ERR_NOTFOUND)
+		return NULL;
+	if (e != NULL)
+		return e;
+	*found = true;
+	answer_json(rq, key->answer, strlen(key->answer), 0);
+	return NULL;
+}
+
+const struct err *
+replay_save(struct req *rq, struct idempotency *key, int64_t deployment_id)
+{
+	const struct err *e;
+
+	key->deployment_id = deployment_id;
+	if (key->idempotency_key == NULL)
+		return NULL;
+	if ((e = buf_check(&rq->answer.body)) != NULL)
+		return e;
+	key->answer = rq->answer.body.data;
+	return idempotency_save(rq->db, key);
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: ISC */
+#include "api/template.h"
+
+#include <sys/stat.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/presets.h"
+#include "core/buf.h"
+#include "core/log.h"
+#include "core/str.h"
+#include "json/json.h"
+#include "store/pipeline.h"
+#include "store/preset.h"
+
+#define ALL_MAX ((size_t)32 << 20) /* memory of all together */
+#define COUNT_MAX 1000
+#define JSON_FILE_MAX ((size_t)1 << 20)
+#define ID_ERE "[a-z0-9][a-z0-9._-]{0,63}"
+#define FILE_ERE "[A-Za-z0-9_][A-Za-z0-9._-]{0,99}"
+
+static const char *const when[] = { "success", "failure", "always", NULL };
+
+/* In template.json a step names its file, in answers it has its script. */
+#define S(m, ...) FIELD(struct template_step, m, __VA_ARGS__)
+static const struct field step_fields[] = {
+	S(name, FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_LINE, .min = 1,
+	    .max = 100, .doc = "Name of the step."),
+	S(file, FIELD_IN | FIELD_MUST, .pattern = FILE_ERE,
+	    .doc = "File in the template's folder."),
+	S(script, FIELD_OUT, .doc = "What bash(1) runs."),
+	S(run_when, FIELD_OUT | FIELD_IN, .values = when,
+	    .doc = "After success of those before it, after a failure, or "
+		   "always."),
+	S(timeout_seconds, FIELD_OUT | FIELD_IN | FIELD_NULL, .min = 1,
+	    .max = PIPELINE_TIMEOUT_MAX,
+	    .doc = "The step fails if it takes longer."),
+	FIELD_END,
+};
+static const struct shape template_step_shape = {
+	.name = "TemplateStep",
+	.fields = step_fields,
+	.size = sizeof(struct template_step),
+};
+
+#define T(m, ...) FIELD(struct template, m, FIELD_OUT | __VA_ARGS__)
+static const struct field template_fields[] = {
+	T(id, 0, .doc = "Name of the template, for machines."),
+	T(name, FIELD_IN | FIELD_MUST | FIELD_LINE, .min = 1, .max = 100,
+	    .doc = "Its name, for people."),
+	T(description, FIELD_IN | FIELD_NULL, .max = 500,
+	    .doc = "What it does, in words."),
+	T(env_presets, FIELD_IN, .max = 100, .shape = &preset_shape,
+	    .doc = "envPresets that its steps want of a project."),
+	T(steps, FIELD_IN | FIELD_MUST, .min = 1, .max = PIPELINE_STEPS_MAX,
+	    .shape = &template_step_shape, .doc = "Its steps in order."),
+	FIELD_END,
+};
+const struct shape template_shape = {
+	.name = "Template",
+	.fields = template_fields,
+	.size = sizeof(struct template),
+};
+
+static struct arena *memory;
+static struct list loaded;
+static struct template *table; /* COUNT_MAX of them */
+
+/* All of a regular file in the folder, as text in the arena. */
+static const struct err *
+file_read(int dir, const char *name, size_t max, char **out)
+{
+	const struct err *e = NULL;
+	struct stat st;
+	ssize_t got;
+	size_t len = 0;
+	int fd;
+
+	*out = NULL;
+	fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd == -1 || fstat(fd, &st) == -1) {
+		e = err_errno("%s", name);
+		goto out;
+	}
+	if (!S_ISREG(st.st_mode) || (size_t)st.st_size > max) {
+		e = err_new(ERR_CONFIG,
+		    "%s: must be a file of at most %zu bytes", name, max);
+		goto out;
+	}
+	*out = arena_alloc(memory, (size_t)st.st_size + 1, 1);
+	while (len < (size_t)st.st_size) {
+		got = read(fd, *out + len, (size_t)st.st_size - len);
+		if (got <= 0)
+			break;
+		len += (size_t)got;
+	}
+	if (len == 0 || strlen(*out) != len || !str_utf8(*out, len))
+		e = err_new(ERR_CONFIG,
+		    "%s: must be text in UTF-8 and not be empty", name);
+out:
+	if (fd != -1)
+		(void)close(fd);
+	return e;
+}
+
+static const struct err *
+scripts_read(int dir, struct template *t)
+{
+	struct template_step *step = t->steps.items;
+	const struct err *e;
+	char *text;
+	size_t i, k;
+
+	for (i = 0; i < t->steps.n; i++) {
+		for (k = 0; k < i; k++)
+			if (str_eq(step[k].name, step[i].name))
+				return err_new(ERR_CONFIG,
+				    "two steps have the name %s", step[i].name);
+		e = file_read(dir, step[i].file, STEP_SCRIPT_MAX, &text);
+		if (e != NULL)
+			return e;
+		step[i].script = text;
+		if (step[i].run_when == NULL)
+			step[i].run_when = when[0];
+	}
+	return NULL;
+}
+
+static const struct err *
+template_read(int dir, struct template *out)
+{
+	static struct faults faults;
+	const struct err *e;
+	char *text;
+
+	if ((e = file_read(dir, "template.json", JSON_FILE_MAX, &text)) != NULL)
+		return e;
+	faults_init(&faults, memory);
+	e = json_read(&template_shape, JSON_CREATE, text, strlen(text), out,
+	    &faults);
+	if (e == NULL && out->env_presets.s == NULL)
+		out->env_presets.s = "[]";
+	if (e == NULL)
+		e = presets_check(memory, out->env_presets, &faults);
+	if (e == NULL)
+		e = faults_check(&faults);
+	if (e != NULL)
+		return err_wrap(e, "template.json");
+	return scripts_read(dir, out);
+}
+
+/* The place of that id, or a new one at the end. */
+static struct template *
+template_slot(const char *id)
+{
+	size_t i;
+
+	for (i = 0; i < loaded.n; i++)
+		if (strcmp(table[i].id, id) == 0)
+			return &table[i];
+	return loaded.n < COUNT_MAX ? &table[loaded.n++] : NULL;
+}
+
+static void
+folder_read(int parent, const char *path, const char *id)
+{
+	struct template t = { .id = NULL }, *slot;
+	const struct err *e;
+	int dir;
+
+	dir = openat(parent, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir == -1)
+		return; /* a file beside the folders */
+	if (!str_matches(id, ID_ERE))
+		e = err_new(ERR_CONFIG, "no name for a template");
+	else
+		e = template_read(dir, &t);
+	(void)close(dir);
+	if (e == NULL && (slot = template_slot(id)) != NULL) {
+		t.id = arena_strdup(memory, id);
+		*slot = t;
+	} else {
+		log_warn("template %s/%s is left out: %s", path, id,
+		    e == NULL ? "there are too many" : e->msg);
+	}
+}
+
+static void
+folders_read(const char *path)
+{
+	const struct dirent *entry;
+	DIR *dir;
+
+	if ((dir = opendir(path)) == NULL) {
+		if (errno != ENOENT)
+			log_warn("templates in %s: %s", path, strerror(errno));
+		return;
+	}
+	while ((entry = readdir(dir)) != NULL)
+		if (entry->d_name[0] != '.')
+			folder_read(dirfd(dir), path, entry->d_name);
+	(void)closedir(dir);
+}
+
+static int
+by_id(const void *a, const void *b)
+{
+	const struct template *one = a, *other = b;
+
+	return strcmp(one->id, other->id);
+}
+
+void
+template_load(const struct settings *s)
+{
+	const char *word = s->api.templates;
+	size_t len;
+
+	if (memory == NULL)
+		memory = arena_open(ALL_MAX);
+	arena_clear(memory);
+	table = arena_alloc(memory, COUNT_MAX, sizeof(*table));
+	loaded = (struct list){ .items = table };
+	while (word != NULL && *(word += strspn(word, ", \t")) != '\0') {
+		len = strcspn(word, ", \t");
+		folders_read(arena_strndup(memory, word, len));
+		word += len;
+	}
+	qsort(table, loaded.n, sizeof(*table), by_id);
+	log_debug("%zu templates", loaded.n);
+}
+
+const struct list *
+template_all(void)
+{
+	return &loaded;
+}
+
+const struct template *
+template_find(const char *id)
+{
+	size_t i;
+
+	for (i = 0; i < loaded.n; i++)
+		if (strcmp(table[i].id, id) == 0)
+			return &table[i];
+	return NULL;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: ISC */
+#include <string.h>
+
+#include "api/handlers.h"
+#include "api/pipelines.h"
+#include "api/shapes.h"
+#include "api/template.h"
+
+const struct err *
+api_template_list(struct req *rq)
+{
+	const struct list *all = template_all();
+	struct page page = req_page(rq);
+	size_t first = (size_t)((page.page - 1) * page.limit);
+	struct list list = { .n = 0 };
+
+	page.total = (int64_t)all->n;
+	if (first < all->n) {
+		list.items = (struct template *)all->items + first;
+		list.n = all->n - first;
+		if (list.n > (size_t)page.limit)
+			list.n = (size_t)page.limit;
+	}
+	answer_list(rq, &template_shape, &list, &page);
+	return NULL;
+}
+
+const struct err *
+api_template_show(struct req *rq)
+{
+	const struct template *t = template_find(rq->slug[0]);
+
+	if (t == NULL)
+		return err_new(ERR_NOTFOUND, "template %s", rq->slug[0]);
+	answer_item(rq, &template_shape, t, 0);
+	return NULL;
+}
+
+static struct list
+steps_of_template(struct arena *a, const struct template *t)
+{
+	const struct template_step *from = t->steps.items;
+	struct step *to = arena_alloc(a, t->steps.n, sizeof(*to));
+	size_t i;
+
+	for (i = 0; i < t->steps.n; i++) {
+		to[i].name = from[i].name;
+		to[i].script = from[i].script;
+		to[i].run_when = from[i].run_when;
+		to[i].timeout_seconds = from[i].timeout_seconds;
+	}
+	return (struct list){ .items = to, .n = t->steps.n };
+}
+
+const struct err *
+api_template_use(struct req *rq)
+{
+	const struct template_request *sent = rq->body;
+	const struct template *t = template_find(sent->template_id);
+	struct pipeline p;
+
+	if (t == NULL) {
+		faults_add(&rq->faults, "/templateId",
+		    "there is no such template: GET /api/templates lists them");
+		return faults_check(&rq->faults);
+	}
+	p = (struct pipeline){
+		.project_id = sent->project_id,
+		.name = sent->name != NULL ? sent->name : t->name,
+		.description = sent->description != NULL ? sent->description :
+							   t->description,
+		.steps = steps_of_template(rq->a, t),
+	};
+	return pipeline_make(rq, &p);
+}

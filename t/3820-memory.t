@@ -1,0 +1,65 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: ISC
+# Bodies that are made to take memory: a worker answers each, stays the same
+# process and never holds more than 16 MB.
+
+use strict;
+use warnings;
+use Test::More;
+use Slipway::API;
+use Slipway::DB;
+use Slipway::Test;
+
+use constant MIB => 1 << 20;
+my $db = Slipway::DB->start;
+my $api = Slipway::API->start(db => $db);
+my @workers = poll(10, sub { ($api->workers) == 6 }) ? sort($api->workers) : ();
+my $sanitized = (slurp(builddir() . '/Makefile') || '') =~ /^HARD_CFLAGS = .*sanitize/m;
+note('a build with sanitizers: its memory is not measured') if $sanitized;
+
+# The most that a worker has held, in KiB.
+sub peak {
+	my ($most) = sort { $b <=> $a } map {
+		(slurp("/proc/$_/status") || '') =~ /VmHWM:\s+(\d+)/ ? $1 : 0;
+	} $api->workers;
+	return $most;
+}
+
+sub object { return '{' . join(',', @_) . '}' }
+my %body = (
+	'a name of a mebibyte' => object('"' . 'n' x (MIB - 20) . '":1'),
+	'one of which every byte is escaped in its pointer' => object('"' . '~' x (MIB - 20) . '":1'),
+	'ten long names' => object(map { '"' . $_ x 100000 . '":1' } 'a' .. 'j'),
+	'twenty thousand short names' => object(map { qq("k$_":0) } 1 .. 19990),
+	'as many longer ones' => object(map { sprintf '"%040d":0', $_ } 1 .. 19990),
+	'a text of a mebibyte' => object('"name":"a"', '"description":"' . 'd' x (MIB - 100) . '"'),
+	'one of escapes' => object('"name":"a"', '"description":"' . '\u0001' x 174000 . '"'),
+	'nine thousand faulty presets' => object('"envPresets":[' . join(',', ('{"":{}}') x 9000) . ']'),
+	'presets with faulty options' => object('"envPresets":[' . join(',',
+		map { '{"key":"K' . $_ . '","options":[' . join(',', ('{"labe":1}') x 90) . ']}' } 1 .. 99) . ']'),
+	'twenty thousand arrays' => '[' . join(',', ('[]') x 19990) . ']',
+	'as many numbers of fifty digits' => object('"a":[' . join(',', ('1' x 50) x 19990) . ']'),
+	'the deepest there may be' => '{"a":' x 31 . '1' . '}' x 31,
+);
+for my $what (sort keys %body) {
+	my $got = $api->post('/api/projects', $body{$what});
+	is($got->{status}, 422, $what) || diag(substr $got->{body}, 0, 200);
+	cmp_ok(length $got->{body}, '<', 4 * MIB, '  the answer has an end');
+	cmp_ok(peak(), '<', 16_000, '  nobody holds more than 16 MB') if !$sanitized;
+}
+my %refused = (
+	'one byte too many' => [413, object('"name":"' . 'n' x MIB . '"')],
+	'a million brackets' => [400, '[' x 1_000_000],
+	'half a million values' => [400, '[' . join(',', (0) x 500_000) . ']'],
+	'a mebibyte of blanks' => [400, ' ' x MIB],
+);
+for my $what (sort keys %refused) {
+	my ($status, $text) = @{ $refused{$what} };
+	is($api->post('/api/projects', $text)->{status}, $status, "$what: $status");
+	cmp_ok(peak(), '<', 16_000, '  nobody holds more than 16 MB') if !$sanitized;
+}
+is_deeply([sort($api->workers)], \@workers, 'no worker died of it');
+
+$api->stop;
+$db->stop;
+done_testing();

@@ -1,0 +1,153 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: ISC
+# The log of a job: how soon it is there, what is hidden, where it ends, what it
+# costs.
+
+use strict;
+use warnings;
+use Test::More;
+use Time::HiRes qw(sleep time);
+use Slipway::Spool;
+use Slipway::Test;
+
+note(is_root() ? 'as root' : 'without root');
+my $repo = tempdir() . '/repo';
+run_cmd('sh', '-ec', "git init -q -b main '$repo'; cd '$repo';"
+	. 'git config user.email a@example.org; git config user.name a;'
+	. 'echo hello >file; git add .; git commit -qm first');
+sub output { my ($job) = @_; my ($text) = job_log($job) =~ /^==> step 1: step 1\n(.*)/ms; return $text }
+sub run_one { my ($script, %o) = @_; return job_run(repository => $repo, steps => [$script], %o) }
+
+# --- how soon
+my $job = job_start(repository => $repo, steps => ['for i in 1 2 3 4 5; do perl -MTime::HiRes=time -e \'$| = 1; printf "at %.3f\n", time\'; sleep 0.3; done']);
+my ($worst, $seen) = (0, 0);
+poll(20, sub {
+	while ((my @at = job_log($job) =~ /^at ([\d.]+)\n/mg) > $seen) {
+		my $late = time - $at[$seen++];
+		$worst = $late if $late > $worst;
+	}
+	return defined job_end($job);
+});
+job_wait($job);
+is($seen, 5, 'lines came one by one');
+cmp_ok($worst, '<', 1, sprintf 'at most %.0f ms late', $worst * 1000);
+
+# --- hidden
+my $secret = 'tr0ub4dor&3 with blanks';
+$job = run_one(<<'END', secret => ["PASS=$secret", "KEY=-----BEGIN KEY-----\nMIIabcdefgh\nijklmnopqr\n-----END KEY-----", 'PIN=123', "OTHER=tr0ub4dor"], env => ['PLAIN=visible-value']);
+echo "it is $PASS"
+set -x
+: "$PASS"
+set +x
+echo "$KEY"
+echo "$KEY" | sed 's/^/> /'
+printf %s "$PASS" | base64
+for c in $(printf %s "$PASS" | sed 's/./&\n/g'); do :; done
+printf %s "$PASS" | perl -ne '$| = 1; for (split //) { print; select undef, undef, undef, 0.005 }'
+echo
+echo "$PIN $PLAIN $OTHER"
+echo "$PASS" >&2
+printf 'last %s' "$OTHER"
+END
+my $text = output($job);
+unlike($text, qr/\Q$secret\E|MIIabc|ijklmn|tr0ub4dor|BEGIN KEY/, 'no secret is in the log');
+like($text, qr/^it is \*\*\*\n/m, 'but a mark for it');
+like($text, qr/^\*\*\*\n\*\*\*\n123 visible-value \*\*\*\n\*\*\*\nlast \*\*\*$/m, 'wherever it stood');
+like($text, qr/^> \*\*\*\n> \*\*\*\n> \*\*\*\n> \*\*\*\n/m, 'each line of one that has several');
+is(scalar job_end($job), 'success -', 'the step had them all');
+$job = job_run(repository => $repo, secret => ["S=hush-hush"], steps => [{ name => 'say hush-hush', script => 'exit 3' }]);
+unlike(job_log($job), qr/hush-hush/, 'the name of a step is masked, too');
+
+# what may be the beginning of a secret is not kept back for long
+$job = job_start(repository => $repo, secret => ['S=prompt> and more'], steps => ["printf 'prompt> '; sleep 2; echo done"]);
+poll(20, sub { job_log($job) =~ /^==> step 1/m });
+my $t = time;
+ok(poll(5, sub { job_log($job) =~ /prompt> $/ }), 'a prompt that begins like a secret is shown');
+cmp_ok(time - $t, '<', 1.5, 'soon');
+job_wait($job);
+
+# --- bytes as they are
+my $bytes = join '', map { chr } 0 .. 255;
+$job = run_one('perl -e \'binmode STDOUT; print map { chr } 0 .. 255\'');
+ok(output($job) eq $bytes, 'any bytes come through');
+$job = run_one("printf 'a\\r\\nb\\033[31mred'");
+is(output($job), "a\r\nb\e[31mred", 'carriage returns and escapes as well');
+$job = run_one('seq 100000');
+ok(output($job) eq join('', map { "$_\n" } 1 .. 100000), 'many lines, all and in order');
+$job = run_one('perl -e \'print "\n" x 100000\'');
+is(length output($job), 100000, 'empty lines');
+
+# --- where it ends
+for my $size (5000, 4096, 10000, 1 << 20) {
+	# what comes before the step counts, too: so much is left for it
+	my $max = 4096;
+	my $j = run_one("head -c $size /dev/zero | tr '\\0' x; echo >&2; exit 3", log_max => $max);
+	my $log = job_log($j);
+	my $before = index($log, "==> step 1: step 1\n") + length "==> step 1: step 1\n";
+	my $cut = $before + $size + 1 + length("==> step 1 ended with exit status 3\n") - $max;
+	my $want = substr($log, 0, $before) . 'x' x ($max - $before) . "\n==> the log is full: $cut more bytes were cut\n";
+	ok($log eq $want, "$size bytes: cut where it has to be, the line says how much") or diag(substr($log, -80), $cut);
+	is(job_steps($j), '0:failed:3:-', 'the step runs to its end');
+}
+my $probe = run_one('echo x');
+my $exact = -s "$probe->{dir}/log";
+for (0, -1) {
+	my $j = run_one('echo x', log_max => $exact + $_);
+	my $log = job_log($j);
+	if ($_ == 0) { unlike($log, qr/were cut/, 'a log that just fits has no such line') }
+	else { like($log, qr/x\n==> the log is full: 1 more bytes were cut\n\z/, 'one byte too much has') }
+}
+my ($ended) = grep { $_->[0] eq 'step-ended' } job_result(job_run(repository => $repo, log_max => 2048, steps => ['head -c 9999 /dev/zero']));
+cmp_ok((split / /, $ended->[1])[5], '<=', 2048, 'the step\'s part is what is there');
+
+# --- no room
+$job = job_start(spool => do {
+	my $s = spool_make(repository => $repo, steps => ['seq 1000; echo ok >done']);
+	unlink "$s->{dir}/log";
+	symlink '/dev/full', "$s->{dir}/log" or die;
+	$s;
+});
+is(job_wait($job), 0, 'a full disk under the log');
+is(scalar job_end($job), 'success -', 'does not hurt the steps');
+is(slurp("$job->{workspace}/done"), "ok\n", 'which ran to their end');
+SKIP: {
+	my $small = tempdir() . '/small';
+	mkdir $small;
+	skip 'no file system can be mounted here', 3
+	    if !is_root() || system("mount -t tmpfs -o size=64k none $small 2>/dev/null") != 0;
+	my $spool = spool_make(root => $small, repository => $repo, steps => ['true', 'true', 'echo 1 >done']);
+	# the workspace elsewhere, the rest of the space taken
+	spew("$small/ballast", '') ;
+	system("dd if=/dev/zero of=$small/ballast bs=4k 2>/dev/null");
+	my $j = job_start(spool => $spool, workspace => tempdir() . '/ws-full', home => tempdir() . '/home-full');
+	ok(poll(20, sub { -e tempdir() . '/ws-full/done' }), 'a full disk under the result: the steps run');
+	sleep 0.5;
+	ok(!defined job_end($j), 'the end cannot be written');
+	unlink "$small/ballast";
+	is(job_wait($j), 0, 'until there is room');
+	is(scalar job_end($j), 'success -', 'then it is');
+	is(scalar(grep { $_->[0] eq 'step-ended' } job_result($j)), 3, 'and nothing was lost');
+	delete $j->{control};
+	system('umount', '-l', $small);
+}
+
+# --- what it costs
+my $mb = $ENV{SLIPWAY_LONG} ? 1024 : 256;
+for (["head -c ${mb}M /dev/zero", 'one line'], ["(yes || true) | head -c ${mb}M", 'short lines']) {
+	my ($script, $what) = @$_;
+	my $j = job_start(repository => $repo, steps => [$script], secret => ['S=0123456789', 'T=yellow submarine'], log_max => 1 << 20);
+	my $peak = 0;
+	my $start = time;
+	poll(120, sub {
+		my ($rss) = (slurp("/proc/$j->{pid}/status") || '') =~ /^Name:\s+slipway-job\n.*^VmHWM:\s+(\d+)/ms;
+		$peak = $rss if $rss && $rss > $peak;
+		return waitpid($j->{pid}, POSIX::WNOHANG()) == $j->{pid};
+	});
+	my $rate = $mb / (time - $start);
+	is(scalar job_end($j), 'success -', "$mb MiB of $what");
+	cmp_ok($peak, '<', $ENV{SLIPWAY_SANITIZED} ? 200000 : 16384, "take $peak KiB of memory");
+	note(sprintf '%.0f MiB/s', $rate);
+	cmp_ok(-s "$j->{dir}/log", '<', (1 << 20) + 100, 'the log is capped');
+}
+
+done_testing();
