@@ -137,7 +137,7 @@ for my $case ([{ script => undef }, '/script'], [{ pipelineId => $other->{id} },
 	is("$got->{status} " . pointers($got), "422 $case->[1]", "a change of $case->[1] is refused");
 }
 is($api->request('POST', '/api/steps', '{"pipelineId":' . $pipe->{id} . ',"name":"nul","script":"a\u0000b"}',
-    { 'Content-Type' => 'application/json' })->{status}, 400, 'a NUL in a script');
+    { 'Content-Type' => 'application/json' })->{status}, 422, 'a NUL in a script');
 my $script = "#!/bin/bash\nprintf '%s\\t' \"\$A\" <<'X'\n\x{1f680} \\ \r\nX\n" . join '', map { chr } 1 .. 31;
 $got = $api->put("/api/steps/$a", { script => $script });
 is($got->{status}, 200, 'a script of all kinds of bytes');

@@ -6,7 +6,7 @@
 
 #include "api/req.h"
 
-#define ANSWER_MAX ((size_t)6 << 20)
+#define ANSWER_MAX ((size_t)3584 * 1024)
 
 /* The body's memory is the process's and is used again. */
 void answer_init(struct answer *);

@@ -50,10 +50,14 @@ api_project_names(struct req *rq)
 		names[i].name = refs[i].name;
 	}
 	out = (struct list){ .items = names, .n = list.n };
-	buf_init(&body, (size_t)4 << 20);
+	buf_init(&body, (size_t)2 << 20);
 	json_write_list(&body, &project_name_shape, &out, 0);
-	if ((e = buf_check(&body)) == NULL)
+	if (buf_check(&body) == NULL)
 		answer_json(rq, body.data, body.len, -1);
+	else
+		e = err_tell(ERR_BAD_REQUEST,
+		    "There are too many projects for one answer; "
+		    "/api/projects has pages.");
 	buf_release(&body);
 	return e;
 }

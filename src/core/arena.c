@@ -90,6 +90,12 @@ arena_used(const struct arena *a)
 	return a->used;
 }
 
+size_t
+arena_left(const struct arena *a)
+{
+	return a->limit - a->used;
+}
+
 void *
 arena_alloc(struct arena *a, size_t n, size_t size)
 {

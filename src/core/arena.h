@@ -23,6 +23,9 @@ void arena_close(struct arena *);
 /* Bytes handed out since the last clear. */
 size_t arena_used(const struct arena *);
 
+/* Bytes that it may still hand out. */
+size_t arena_left(const struct arena *);
+
 /* n * size zeroed bytes, aligned for any type; n * size may be 0. */
 void *arena_alloc(struct arena *, size_t n, size_t size);
 /* A copy that ends in NUL. */

@@ -89,9 +89,11 @@ bool row_has(const struct field *);
 size_t row_width(const struct field *);
 MUSTCHECK const struct err *row_bind_args(MYSQL_STMT *, const struct stmt *,
     const void *args, struct cell *);
-/* At most `max` rows of a stored result into `items`. */
-MUSTCHECK const struct err *row_fetch(MYSQL_STMT *, const struct stmt *,
-    struct arena *, size_t max, void *items);
+/* Makes the columns come into the cells (DB_COLUMNS of them). */
+bool row_bind(MYSQL_STMT *, const struct stmt *, struct cell *);
+/* The row that was fetched into an item, which is zeroed memory. */
+MUSTCHECK const struct err *row_take(MYSQL_STMT *, const struct stmt *,
+    const struct cell *, struct arena *, void *item);
 
 /* check.c: ERR_CONFIG if the columns are not those of the table. */
 MUSTCHECK const struct err *check_columns(const struct stmt *, MYSQL_STMT *);

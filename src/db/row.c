@@ -211,6 +211,9 @@ bind_column(const struct field *f, MYSQL_BIND *b, struct cell *c)
 	}
 }
 
+/* What must remain of an arena for whoever works on the rows. */
+#define RESERVE ((size_t)512)
+
 /* Bytes of the current row's column, with a NUL behind them. */
 static const struct err *
 take_bytes(MYSQL_STMT *st, unsigned column, const struct cell *c,
@@ -220,6 +223,11 @@ take_bytes(MYSQL_STMT *st, unsigned column, const struct cell *c,
 	unsigned long len;
 	my_bool null, error;
 
+	*out = NULL;
+	if ((size_t)c->len + RESERVE > arena_left(a))
+		return err_tell(ERR_BAD_REQUEST,
+		    "This is more than can be handled at once: ask for less "
+		    "with a smaller \"limit\".");
 	*out = arena_alloc(a, (size_t)c->len + 1, 1);
 	if (c->len == 0)
 		return NULL;
@@ -309,8 +317,8 @@ take(MYSQL_STMT *st, unsigned column, const struct field *f,
 	return NULL;
 }
 
-static const struct err *
-take_row(MYSQL_STMT *st, const struct stmt *s, const struct cell *cells,
+const struct err *
+row_take(MYSQL_STMT *st, const struct stmt *s, const struct cell *cells,
     struct arena *a, void *item)
 {
 	const struct field *f;
@@ -328,35 +336,19 @@ take_row(MYSQL_STMT *st, const struct stmt *s, const struct cell *cells,
 	return NULL;
 }
 
-const struct err *
-row_fetch(MYSQL_STMT *st, const struct stmt *s, struct arena *a, size_t max,
-    void *items)
+bool
+row_bind(MYSQL_STMT *st, const struct stmt *s, struct cell *cells)
 {
 	const struct field *f;
-	struct cell cells[DB_COLUMNS];
 	MYSQL_BIND binds[DB_COLUMNS];
-	const struct err *e;
-	size_t n = 0, i;
-	int rc;
+	size_t n = 0;
 
 	(void)memset(binds, 0, sizeof(binds));
-	(void)memset(cells, 0, sizeof(cells));
+	(void)memset(cells, 0, DB_COLUMNS * sizeof(*cells));
 	for (f = s->row; f->name != NULL; f++)
 		if (row_has(f)) {
 			bind_column(f, &binds[n], &cells[n]);
 			n++;
 		}
-	if (mysql_stmt_bind_result(st, binds) != 0)
-		return db_error(s->name, mysql_stmt_errno(st),
-		    mysql_stmt_error(st));
-	for (i = 0; i < max; i++) {
-		rc = mysql_stmt_fetch(st);
-		if (rc != 0 && rc != MYSQL_DATA_TRUNCATED)
-			return db_error(s->name, mysql_stmt_errno(st),
-			    mysql_stmt_error(st));
-		if ((e = take_row(st, s, cells, a,
-			 (char *)items + i * s->rowsize)) != NULL)
-			return e;
-	}
-	return NULL;
+	return mysql_stmt_bind_result(st, binds) == 0;
 }

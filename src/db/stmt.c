@@ -9,6 +9,8 @@
  * the caller waits for one timeout at most. */
 #define SOON 1000 /* milliseconds */
 
+#define ROWS_FIRST 8 /* of a list, before it grows */
+
 /* One use of a statement. */
 struct call {
 	const struct stmt *s;
@@ -82,28 +84,70 @@ stmt_forget_all(struct db *db)
 		(void)mysql_stmt_close(db->prepared[--db->n].st);
 }
 
+/* What ends a result half-way is told of the connection, not the statement. */
 static const struct err *
-take_rows(struct prepared *p, struct call *c)
+fetch_error(struct db *db, struct prepared *p, struct call *c)
 {
-	size_t n = (size_t)mysql_stmt_num_rows(p->st);
+	if (mysql_stmt_errno(p->st) != 0)
+		return stmt_error(c->s, p->st, &c->what);
+	c->what = db_what(mysql_errno(db->my));
+	return db_error(c->s->name, mysql_errno(db->my), mysql_error(db->my));
+}
+
+/* Room for one more row; what there is may move. NULL if it does not fit. */
+static void *
+row_room(struct call *c, size_t n, size_t *cap)
+{
+	char *grown;
+
+	if (c->many == NULL) {
+		(void)memset(c->one, 0, c->s->rowsize);
+		return c->one;
+	}
+	if (n == *cap) {
+		*cap = n == 0 ? ROWS_FIRST : 2 * n;
+		if (*cap * c->s->rowsize > arena_left(c->a))
+			return NULL;
+		grown = arena_alloc(c->a, *cap, c->s->rowsize);
+		if (n > 0)
+			(void)memcpy(grown, c->many->items, n * c->s->rowsize);
+		c->many->items = grown;
+	}
+	return (char *)c->many->items + n * c->s->rowsize;
+}
+
+/* Rows are taken as they come in: the library would keep all of them in
+ * memory first, however many they are. */
+static const struct err *
+take_rows(struct db *db, struct prepared *p, struct call *c)
+{
+	struct cell cells[DB_COLUMNS];
 	const struct err *e;
-	void *items = c->one;
+	size_t n = 0, cap = 0;
+	void *item;
+	int rc;
 
 	if (!p->checked && (e = check_columns(c->s, p->st)) != NULL)
 		return e;
 	p->checked = true;
-	c->found = n > 0;
-	if (c->many == NULL) {
-		if (n == 0)
-			return NULL;
-		(void)memset(items, 0, c->s->rowsize);
-		return row_fetch(p->st, c->s, c->a, 1, items);
+	if (!row_bind(p->st, c->s, cells))
+		return stmt_error(c->s, p->st, &c->what);
+	while ((rc = mysql_stmt_fetch(p->st)) != MYSQL_NO_DATA) {
+		if (rc != 0 && rc != MYSQL_DATA_TRUNCATED)
+			return fetch_error(db, p, c);
+		if (c->many == NULL && n == 1)
+			break;
+		if ((item = row_room(c, n, &cap)) == NULL)
+			return err_tell(ERR_BAD_REQUEST,
+			    "These are more items than can be handled at "
+			    "once.");
+		if ((e = row_take(p->st, c->s, cells, c->a, item)) != NULL)
+			return e;
+		n++;
 	}
-	items = arena_alloc(c->a, n, c->s->rowsize);
-	if ((e = row_fetch(p->st, c->s, c->a, n, items)) != NULL)
-		return e;
-	c->many->items = items;
-	c->many->n = n;
+	c->found = n > 0;
+	if (c->many != NULL)
+		c->many->n = n;
 	return NULL;
 }
 
@@ -123,9 +167,7 @@ call_once(struct db *db, struct call *c)
 	if ((e = row_bind_args(p->st, c->s, c->args, cells)) != NULL)
 		return e;
 	c->sent = true;
-	if (mysql_stmt_execute(p->st) != 0 ||
-	    (mysql_stmt_field_count(p->st) > 0 &&
-		mysql_stmt_store_result(p->st) != 0)) {
+	if (mysql_stmt_execute(p->st) != 0) {
 		e = stmt_error(c->s, p->st, &c->what);
 		goto out;
 	}
@@ -139,7 +181,7 @@ call_once(struct db *db, struct call *c)
 		if (c->s->row == NULL)
 			e = err_new(ERR_CONFIG, "%s returns rows", c->s->name);
 		else
-			e = take_rows(p, c);
+			e = take_rows(db, p, c);
 	}
 out:
 	(void)mysql_stmt_free_result(p->st);

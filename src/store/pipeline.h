@@ -8,6 +8,7 @@
 
 #define PIPELINE_STEPS_MAX 100
 #define PIPELINE_TIMEOUT_MAX (INT64_C(30) * 24 * 3600) /* seconds */
+#define PIPELINE_BYTES_MAX (INT64_C(1) << 20)          /* of its scripts */
 #define STEP_SCRIPT_MAX 65535                          /* bytes */
 
 struct step {

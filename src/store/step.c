@@ -92,6 +92,10 @@ struct step_query {
 struct step_count {
 	int64_t n;
 };
+struct step_sum {
+	int64_t n;
+	int64_t bytes;
+};
 #define Q(m) FIELD(struct step_query, m, 0, .doc = NULL)
 
 static const struct field id_args[] = { A(id), FIELD_END };
@@ -153,6 +157,23 @@ static const struct stmt count_of = {
 	.rowsize = sizeof(struct step_count),
 };
 
+/* The others' scripts, so that one pipeline fits into one answer. */
+static const struct field sum_args[] = { A(pipeline_id), A(id), FIELD_END };
+static const struct field sum_row[] = {
+	FIELD(struct step_sum, n, 0, .doc = NULL),
+	FIELD(struct step_sum, bytes, 0, .doc = NULL),
+	FIELD_END,
+};
+static const struct stmt sum_others = {
+	.name = "step_sum_others",
+	.sql = "SELECT COUNT(*) AS n,"
+	       " CAST(COALESCE(SUM(OCTET_LENGTH(script)), 0) AS INT) AS bytes"
+	       " FROM step WHERE pipeline_id = ? AND valid = 1 AND id <> ?",
+	.args = sum_args,
+	.row = sum_row,
+	.rowsize = sizeof(struct step_sum),
+};
+
 static const struct field insert_args[] = { A(pipeline_id), A(name), A(script),
 	A(position), A(timeout_seconds), A(run_when), FIELD_END };
 static const struct stmt insert = {
@@ -208,6 +229,7 @@ const struct stmt *const step_stmts[] = {
 	&of_pipelines,
 	&count,
 	&count_of,
+	&sum_others,
 	&insert,
 	&update,
 	&delete_step,
@@ -301,18 +323,24 @@ touched(struct db *db, int64_t pipeline_id)
 	return db_exec(db, &touch, &q, NULL);
 }
 
+/* How many steps there are beside this one; that their scripts fit. */
 static const struct err *
-steps_count(struct db *db, int64_t pipeline_id, int64_t *out)
+others(struct db *db, const struct step *s, int64_t *n)
 {
-	const struct step_query q = { .pipeline_id = pipeline_id };
 	struct arena *a = arena_open(4096);
-	struct step_count n = { 0 };
+	struct step_sum sum = { 0 };
 	const struct err *e;
 
-	e = db_row(db, a, &count_of, &q, &n);
-	*out = n.n;
+	e = db_row(db, a, &sum_others, s, &sum);
+	*n = sum.n;
 	arena_close(a);
-	return e;
+	if (e != NULL)
+		return e;
+	if (sum.bytes + (int64_t)strlen(s->script) > PIPELINE_BYTES_MAX)
+		return err_tell(ERR_INVALID,
+		    "The scripts of a pipeline may have 1 MiB together: put "
+		    "the rest into the repository.");
+	return NULL;
 }
 
 const struct err *
@@ -323,7 +351,7 @@ step_insert(struct db *db, const struct step *s, int64_t *id)
 	int64_t n;
 
 	*id = 0;
-	if ((e = steps_count(db, s->pipeline_id, &n)) != NULL)
+	if ((e = others(db, s, &n)) != NULL)
 		return e;
 	if (n >= PIPELINE_STEPS_MAX)
 		return err_tell(ERR_CONFLICT,
@@ -345,10 +373,10 @@ step_update(struct db *db, const struct step *old, const struct step *s)
 	const struct err *e;
 	int64_t n;
 
-	if ((e = steps_count(db, s->pipeline_id, &n)) != NULL)
+	if ((e = others(db, s, &n)) != NULL)
 		return e;
-	if (!row.position.set || row.position.n > n - 1)
-		row.position = (struct maybe){ .n = n - 1, .set = true };
+	if (!row.position.set || row.position.n > n)
+		row.position = (struct maybe){ .n = n, .set = true };
 	if (row.position.n != old->position.n) {
 		if ((e = db_exec(db, &move_down, old, NULL)) != NULL)
 			return e;
