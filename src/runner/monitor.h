@@ -44,6 +44,7 @@ struct slot {
 	pid_t pid;          /* of the job, 0 = it is gone */
 	int pidfd;          /* of one that is not our child, else -1 */
 	pid_t cleaner;
+	int claim;     /* its home, locked: no other monitor cares for it */
 	int status;    /* of wait(2) */
 	int64_t since; /* of the state, monotonic ms */
 	bool silent;   /* nobody waits to hear of its end */
@@ -103,8 +104,12 @@ bool monitor_dir_valid(const char *dir);
 /* Opens the workspace, which belongs to the account then. */
 MUSTCHECK const struct err *monitor_workspace(const struct monitor *m,
     const char *dir, const struct slot *slot, int *out);
+/* The home of a new job, locked by the slot. */
 MUSTCHECK const struct err *monitor_home(const struct monitor *m,
-    const struct slot *slot, int *out);
+    struct slot *slot, int *out);
+/* Locks a home that there is; an error if another monitor has it. */
+MUSTCHECK const struct err *monitor_home_claim(const struct monitor *m,
+    struct slot *slot);
 
 /* monitor_dispatch.c */
 void monitor_dispatch_start(struct monitor *m);

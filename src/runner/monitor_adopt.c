@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Homes are the monitor's memory: a directory that only root can write holds
- * one for each job, owned by the account that the job runs under.
+ * one for each job, owned by the account that the job runs under and locked by
+ * the monitor that cares for it.
  */
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -115,10 +117,6 @@ adopt(struct monitor *m, const char *id)
 	    fstatat(m->homes, id, &st, AT_SYMLINK_NOFOLLOW) == -1 ||
 	    !S_ISDIR(st.st_mode))
 		return;
-	if (m->root && st.st_uid == 0) { /* never handed over: it is empty */
-		(void)unlinkat(m->homes, id, AT_REMOVEDIR);
-		return;
-	}
 	if (slot == NULL) {
 		log_error("job %s cannot be adopted: too many", id);
 		return;
@@ -127,6 +125,13 @@ adopt(struct monitor *m, const char *id)
 	slot->deployment = deployment;
 	slot->epoch = epoch;
 	(void)memcpy(slot->id, id, strlen(id) + 1);
+	if (monitor_home_claim(m, slot) != NULL)
+		return;                  /* of a monitor that lives */
+	if (m->root && st.st_uid == 0) { /* never handed over: it is empty */
+		(void)unlinkat(m->homes, id, AT_REMOVEDIR);
+		(void)close(slot->claim);
+		return;
+	}
 	slot->who.uid = st.st_uid;
 	slot->who.gid = st.st_gid;
 	slot->kind = kind_of(m, st.st_uid);
@@ -157,8 +162,11 @@ monitor_adopt(struct monitor *m)
 		log_error("the homes of jobs cannot be listed");
 		return;
 	}
+	if (flock(fd, LOCK_EX) == -1)
+		log_warn("the homes of jobs cannot be locked");
 	rewinddir(dir);
 	while ((entry = readdir(dir)) != NULL)
 		adopt(m, entry->d_name);
+	(void)flock(fd, LOCK_UN);
 	(void)closedir(dir);
 }

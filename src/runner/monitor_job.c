@@ -231,7 +231,8 @@ start(struct monitor *m, const struct wire *w, struct slot *slot, int *fds,
 void
 monitor_job_start(struct monitor *m, const struct wire *w, int *request)
 {
-	struct slot *slot = monitor_slot_free(m), fresh = { .pidfd = -1 };
+	struct slot *slot = monitor_slot_free(m),
+		    fresh = { .pidfd = -1, .claim = -1 };
 	struct wire reply = *w;
 	int fds[WIRE_FD__MAX];
 	const struct err *e;
@@ -255,6 +256,7 @@ monitor_job_start(struct monitor *m, const struct wire *w, int *request)
 	if (e != NULL) {
 		log_warn("job %s refused: %s", fresh.id, e->msg);
 		refuse(m, w, why, e->sys);
+		(void)close(fresh.claim);
 		return;
 	}
 	*slot = fresh;
@@ -280,6 +282,7 @@ exited(struct monitor *m, struct slot *slot)
 	log_info("job %s is over", slot->id);
 	if (slot->pidfd != -1)
 		(void)close(slot->pidfd);
+	(void)close(slot->claim);
 	if (!slot->silent)
 		monitor_send(m, &reply);
 	slot->state = SLOT_FREE;
@@ -291,7 +294,8 @@ monitor_job_kill(struct monitor *m, const struct wire *w)
 	struct slot *slot = monitor_slot(m, w->deployment, w->epoch);
 	struct slot none = { .deployment = w->deployment,
 		.epoch = w->epoch,
-		.pidfd = -1 };
+		.pidfd = -1,
+		.claim = -1 };
 
 	if (slot == NULL) {
 		(void)snprintf(none.id, sizeof(none.id), "%lld.%lld",
@@ -404,6 +408,10 @@ cleaner(const struct monitor *m, const struct slot *slot)
 	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd == -1)
 		_exit(0);
+	/* and nothing else: what is locked is the monitor's */
+	if (proc_fds_place(&fd, 1) != NULL)
+		_exit(1);
+	fd = 3;
 	if (slot->kind != ACCOUNT_SELF)
 		e = proc_drop(&slot->who);
 	if (e == NULL)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: ISC */
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <errno.h>
@@ -164,13 +165,39 @@ monitor_workspace(const struct monitor *m, const char *dir,
 }
 
 const struct err *
-monitor_home(const struct monitor *m, const struct slot *slot, int *out)
+monitor_home_claim(const struct monitor *m, struct slot *slot)
 {
-	const struct err *e;
+	const struct err *e = NULL;
+
+	slot->claim = openat(m->homes, slot->id,
+	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (slot->claim == -1)
+		return err_errno("open the home of %s", slot->id);
+	if (flock(slot->claim, LOCK_EX | LOCK_NB) == -1) {
+		e = err_errno("lock the home of %s", slot->id);
+		(void)close(slot->claim);
+		slot->claim = -1;
+	}
+	return e;
+}
+
+const struct err *
+monitor_home(const struct monitor *m, struct slot *slot, int *out)
+{
+	const struct err *e = NULL;
 
 	*out = -1;
+	/* who adopts looks at no home that is not locked yet */
+	if (flock(m->homes, LOCK_SH) == -1)
+		return err_errno("lock the homes");
 	if (mkdirat(m->homes, slot->id, 0700) == -1)
-		return err_errno("make the home of %s", slot->id);
+		e = err_errno("make the home of %s", slot->id);
+	else
+		e = monitor_home_claim(m, slot);
+	if (flock(m->homes, LOCK_UN) == -1 && e == NULL)
+		e = err_errno("unlock the homes");
+	if (e != NULL)
+		return e;
 	*out = openat(m->homes, slot->id,
 	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (*out == -1)

@@ -79,7 +79,7 @@ sub conf_file { my ($self) = @_; return "$self->{dir}/slipway.conf" }
 sub dir { my ($self) = @_; return $self->{dir} }
 sub wake_socket { my ($self) = @_; return $self->{wake} }
 sub pid { my ($self) = @_; return $self->{pid} }
-sub said { my ($self) = @_; return slurp(tempdir() . "/slipway-runner-$self->{n}.log") }
+sub said { my ($self) = @_; my $said = slurp(tempdir() . "/slipway-runner-$self->{n}.log"); return defined $said ? $said : '' }
 sub command {
 	my ($self, @more) = @_;
 	return (program('slipway-runner'), '-c', $self->conf_file,
