@@ -41,7 +41,7 @@ void preset_check(const void *item, const char *pointer, struct faults *);
 /* A value for it: required ones are not empty, choices are among the options,
  * the pattern matches whole. */
 void preset_check_value(const struct preset *, const char *value,
-    const char *pointer, struct faults *);
+    const char *at, struct faults *);
 void trigger_check(const void *item, const char *pointer, struct faults *);
 
 #endif
