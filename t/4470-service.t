@@ -1,0 +1,144 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: ISC
+# API, queue and runner together: what a client posts runs at once, is followed
+# while it runs, and canceled; secrets reach the step and no log.
+
+use strict;
+use warnings;
+use IO::Socket::SSL ();
+use Slipway::API;
+use Slipway::DB;
+use Slipway::Runner;
+use Slipway::Test;
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+my $db = Slipway::DB->start;
+my $repo = tempdir() . '/repo1';
+# The poll is a minute: what happens sooner, a call has done.
+my $both = "[gitserver]\nallow_local = yes\n[runner]\npoll = 60\n";
+my $api = Slipway::API->start(db => $db, conf => $both);
+my $keys = $api->dir . '/secret.key';
+my ($status, undef, $err) = run_cmd(program('slipway-admin'), '-c', $api->conf_file, 'key');
+is($status, 0, 'a key') or diag($err);
+if (is_root()) { chown 0, (getpwnam 'nobody')[3], $keys; chmod 0640, $keys }
+$api->stop_api;
+$api->start_api;
+my $runner = Slipway::Runner->start(db => $db, wake => $api->dir . '/wake.sock',
+    conf => "$both\[secrets]\nkey_file = $keys\n");
+is($runner->repo({ 'web/index.html' => "<p>hello\n" }), $repo, 'a repository');
+ok(poll(20, sub { -S $runner->wake_socket }), 'the runner listens');
+
+my $got = $api->post('/api/projects', { name => 'Shop', repository => $repo, defaultBranch => 'main',
+	envPresets => [
+		{ key => 'TARGET', label => 'Target', type => 'select', required => JSON::PP::true,
+		    options => [{ label => 'Live', value => 'live' }, { label => 'Test', value => 'test' }] },
+		{ key => 'PASSWORD', label => 'Password', type => 'input', secret => JSON::PP::true },
+	] });
+is($got->{status}, 201, 'a project') or diag($got->{body});
+my $project = $got->{json}{id};
+sub pipeline {
+	my ($name, @scripts) = @_;
+	my $n = 0;
+	my $answer = $api->post('/api/pipelines', { projectId => $project, name => $name,
+		steps => [map { ref $_ ? $_ : { name => 'step ' . ++$n, script => $_ } } @scripts] });
+	is($answer->{status}, 201, "pipeline $name") or diag($answer->{body});
+	return $answer->{json}{id};
+}
+sub post {
+	my ($pipeline, %more) = @_;
+	my $answer = $api->post('/api/deployments', { projectId => $project, pipelineId => $pipeline,
+		envVars => { TARGET => 'live', PASSWORD => 'correct horse' }, %more });
+	is($answer->{status}, 201, 'a deployment') or diag($answer->{body});
+	return $answer->{json}{id};
+}
+sub show { my ($id) = @_; return $api->get("/api/deployments/$id")->{json} }
+sub wait_for {
+	my ($id, $want) = @_;
+	my $now;
+	poll(30, sub { $now = show($id); return $now->{status} =~ $want });
+	return $now->{status};
+}
+my $final = qr/^(?:success|failed|canceled|interrupted)$/;
+
+# --- to the end
+my $deploy = pipeline('deploy', 'cat web/index.html', 'echo "to $TARGET with $PASSWORD"', 'id -u');
+my $id = post($deploy);
+is(wait_for($id, $final), 'success', 'runs and succeeds');
+my $done = show($id);
+is($done->{runner}, 'runner-1', 'on this runner');
+like($done->{commitHash}, qr/^[0-9a-f]{40}$/, 'the commit is told');
+is(scalar(grep { $_->{status} eq 'success' && $_->{exitCode} == 0 } @{ $done->{steps} }), 3, 'and each step');
+ok(!defined $done->{envVars}{PASSWORD} && $done->{envVars}{TARGET} eq 'live', 'the secret is not');
+my $log = $api->get("/api/deployments/$id/log");
+is($log->{status}, 200, 'the log');
+is($log->{headers}{'x-log-complete'}, 'true', 'is complete');
+is($log->{headers}{'x-log-size'}, length $log->{body}, 'as long as it says');
+is($done->{logSize}, length $log->{body}, 'twice');
+like($log->{body}, qr/^<p>hello$/m, 'the checkout was there');
+like($log->{body}, qr/^to live with \S+$/m, 'the secret reached the step');
+unlike($log->{body}, qr/correct horse/, 'and not the log');
+my ($uid) = $log->{body} =~ /^(\d+)$/m;
+if (is_root()) { isnt($uid, 0, "steps ran as $uid") } else { is($uid, $>, 'steps ran as we do') }
+is($api->get("/api/projects/$project")->{json}{workspaceStatus}{status}, 'ready', 'the workspace is told');
+
+# --- how soon a step runs after the POST
+my $started = tempdir() . '/started';
+spew($started, '', 0666);
+my $stamp = pipeline('stamp', "date +%s.%N >$started");
+my @late;
+for (1 .. 15) {
+	spew($started, '');
+	my $before = time;
+	$id = post($stamp);
+	poll(20, sub { -s $started });
+	push @late, 1000 * (slurp($started) - $before);
+	wait_for($id, $final);
+}
+@late = sort { $a <=> $b } @late;
+diag(sprintf 'POST to first byte of the script: median %.0f ms, worst %.0f ms', @late[7, 14]);
+cmp_ok($late[7], '<', 2000, 'a POST starts work at once');
+
+# --- the log while it runs
+my $slow = pipeline('slow', 'for n in 1 2 3 4 5 6 7 8 9 10; do date +at-%s.%N; sleep 0.3; done', 'exit 9',
+    { name => 'cleanup', script => 'echo cleaned', runWhen => 'always' });
+$id = post($slow);
+my ($at, $text, @ages) = (0, '');
+poll(30, sub {
+	my $more = $api->get("/api/deployments/$id/log?offset=$at&wait=5");
+	my $now = time;
+	push @ages, map { 1000 * ($now - $_) } $more->{body} =~ /^at-([\d.]+)$/mg;
+	$text .= $more->{body};
+	$at += length $more->{body};
+	return $more->{headers}{'x-log-complete'} eq 'true';
+});
+is(scalar @ages, 10, 'every line was seen');
+@ages = sort { $a <=> $b } @ages;
+diag(sprintf 'written by the step to read from the API: median %.0f ms, worst %.0f ms', @ages[5, 9]);
+cmp_ok($ages[5], '<', 1000, 'soon after it was written');
+is($text, $api->get("/api/deployments/$id/log")->{body}, 'the parts are the whole');
+like($text, qr/^cleaned$/m, 'with the cleanup');
+is(show($id)->{status}, 'failed', 'it failed');
+is(show($id)->{reason}, 'step_failed', 'by its step');
+my $again = $api->post("/api/deployments/$id/retry", {});
+is($again->{status}, 201, 'retried');
+$id = $again->{json}{id};
+
+# --- cancels
+is(wait_for($id, qr/^running$/), 'running', 'the retry runs');
+my $behind = post($deploy);
+is(show($behind)->{status}, 'pending', 'the next one waits');
+is($api->post("/api/deployments/$behind/cancel", {})->{json}{status}, 'canceled', 'and is canceled');
+my $before = time;
+is($api->post("/api/deployments/$id/cancel", {})->{status}, 200, 'so is the one that runs');
+is(wait_for($id, $final), 'canceled', 'it ends');
+cmp_ok(time - $before, '<', 10, 'at once');
+is(show($id)->{reason}, 'canceled_by_user', 'and says why');
+is($api->post("/api/deployments/$id/cancel", {})->{status}, 409, 'twice is a conflict');
+$again = $api->post("/api/deployments/$behind/retry", {});
+is(wait_for($again->{json}{id}, $final), 'success', 'a retry of a canceled one runs, with its secret');
+like($api->get("/api/deployments/$again->{json}{id}/log")->{body}, qr/^to live with \S+$/m, 'as the first time');
+unlike($runner->said . $api->log, qr/correct horse/, 'no log of a program has the secret');
+ok($runner->is_clean, 'nothing is left');
+is($runner->stop, 0, 'ends');
+done_testing;
