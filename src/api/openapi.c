@@ -486,6 +486,9 @@ responses(struct doc *d)
 			continue;
 		if (i == ERR_UNAVAILABLE || i == ERR_RATE)
 			bits |= BIT(H_RETRY_AFTER);
+		if (i == ERR_RANGE)
+			bits |= BIT(H_CONTENT_RANGE) | BIT(H_LOG_SIZE) |
+			    BIT(H_LOG_COMPLETE);
 		if (i == ERR_UNAUTHENTICATED)
 			bits |= BIT(H_AUTHENTICATE);
 		if (i == ERR_RANGE)

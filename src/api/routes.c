@@ -132,9 +132,6 @@ static const struct route_param log_params[] = {
 };
 
 static const enum err_code conflict[] = { ERR_CONFLICT, ERR__MAX };
-static const enum err_code conflict_or_key[] = { ERR_CONFLICT, ERR_UNAVAILABLE,
-	ERR__MAX };
-static const enum err_code invalid[] = { ERR_INVALID, ERR_CONFLICT, ERR__MAX };
 static const enum err_code upstream[] = { ERR_UPSTREAM, ERR_UPSTREAM_TIMEOUT,
 	ERR__MAX };
 static const enum err_code limited[] = { ERR_RATE, ERR__MAX };
@@ -256,7 +253,7 @@ const struct route routes[] = {
 	    .summary = "Deploy a project",
 	    .out = &deployment_shape,
 	    .status = 201,
-	    .errors = conflict_or_key },
+	    .errors = conflict },
 	SHOW("/api/deployments/{id}", ROLE_VIEWER, api_deployment_show,
 	    "getDeployment", "deployments",
 	    "Read a deployment and how its steps went", deployment_shape),
@@ -270,7 +267,7 @@ const struct route routes[] = {
 	    .summary = "Deploy once more what a deployment was made of",
 	    .out = &deployment_shape,
 	    .status = 201,
-	    .errors = invalid },
+	    .errors = conflict },
 	{ .method = METHOD_POST,
 	    .path = "/api/deployments/{id}/cancel",
 	    .role = ROLE_DEPLOYER,

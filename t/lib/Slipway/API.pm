@@ -78,12 +78,14 @@ CONF
 
 sub start_api {
 	my ($self) = @_;
+	my $before = length($self->log || '');
 	$self->{pid} = start_process({ name => "slipway-api-$self->{n}" },
 	    program('slipway-api'), '-c', $self->conf_file);
 	my $up = poll(15, sub {
 		die "slipway-api did not start:\n" . $self->log
 		    if waitpid($self->{pid}, POSIX::WNOHANG()) != 0;
-		IO::Socket::UNIX->new(Peer => $self->socket);
+		substr($self->log || '', $before) =~ /is ready/
+		    && IO::Socket::UNIX->new(Peer => $self->socket);
 	});
 	die "slipway-api does not listen:\n" . $self->log if !$up;
 	return $self;
