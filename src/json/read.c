@@ -25,6 +25,9 @@ struct reader {
 static bool object_read(struct reader *, const struct shape *, const cJSON *,
     const char *pointer, void *item);
 
+/* Longest name that a pointer ends in. */
+#define POINTED 256
+
 /* Adds the fault and says so. */
 #define FAULT(r, pointer, ...)                                                 \
 	(faults_add((r)->faults, (pointer), __VA_ARGS__), false)
@@ -47,6 +50,16 @@ json_limits(const struct field *f)
 		.min = f->min,
 		.max = f->max != 0 ? f->max : most[f->type],
 	};
+}
+
+/* Where a member is that no table knows. A name without measure is pointed at
+ * from above, and a fault that will not be kept needs no place. */
+static const char *
+stranger_pointer(struct reader *r, const char *base, const char *name)
+{
+	if (r->faults->n >= FAULTS_MAX || strlen(name) > POINTED)
+		return base;
+	return fault_pointer(r->faults, base, name);
 }
 
 static bool
@@ -269,7 +282,7 @@ map_read(struct reader *r, const struct field *f, const cJSON *value,
 			pairs[out->n++].value = member->valuestring;
 		} else {
 			good = FAULT(r,
-			    fault_pointer(r->faults, pointer, member->string),
+			    stranger_pointer(r, pointer, member->string),
 			    "must be a string");
 		}
 	}
@@ -405,14 +418,14 @@ members_read(struct reader *r, const struct shape *shape, const cJSON *object,
 	uint64_t bit;
 
 	cJSON_ArrayForEach(value, object) {
-		f = member_find(shape, value->string);
-		pointer = fault_pointer(r->faults, base, value->string);
-		if (f == NULL) {
-			faults_add(r->faults, pointer,
+		if ((f = member_find(shape, value->string)) == NULL) {
+			faults_add(r->faults,
+			    stranger_pointer(r, base, value->string),
 			    "there is no member \"%.*s\" here", ECHO,
 			    value->string);
 			continue;
 		}
+		pointer = fault_pointer(r->faults, base, value->string);
 		if ((f->flags & FIELD_IN) == 0) {
 			faults_add(r->faults, pointer,
 			    "is set by the service; leave it out");

@@ -369,7 +369,44 @@ many_faults(void)
 	    &faults);
 	ok(e != NULL && e->code == ERR_INVALID && faults.n == 19001,
 	    "all faults of a large body are counted");
+	ok(arena_used(a) < 100000, "and take no memory for each");
 	buf_release(&b);
+	arena_close(a);
+}
+
+/* The fault of a member whose name is `len` times "~". */
+static const char *
+long_name(struct arena *a, int len)
+{
+	struct thing thing = { .name = NULL };
+	struct faults faults;
+	struct buf b;
+	int i;
+
+	buf_init(&b, 1 << 20);
+	buf_puts(&b, "{\"name\":\"x\",\"");
+	for (i = 0; i < len; i++)
+		buf_putc(&b, '~');
+	buf_puts(&b, "\":0}");
+	faults_init(&faults, a);
+	ok(json_read(&thing_shape, JSON_CREATE, b.data, b.len, &thing,
+	       &faults) != NULL &&
+		faults.n == 1,
+	    "a name of %d bytes is refused", len);
+	buf_release(&b);
+	return faults.n == 0 ? "" : faults.item[0].pointer;
+}
+
+static void
+long_names(void)
+{
+	struct arena *a = arena_open(8 << 20);
+	const char *pointer = long_name(a, 256);
+
+	is_int((long long)strlen(pointer), 513, "a long name is pointed at");
+	is_str(long_name(a, 257), "", "one without measure from above");
+	is_str(long_name(a, 1000000), "", "also a very long one");
+	ok(arena_used(a) < 100000, "and neither takes memory");
 	arena_close(a);
 }
 
@@ -429,6 +466,7 @@ main(void)
 	rows_check(bad, sizeof(bad) / sizeof(bad[0]));
 	updates();
 	many_faults();
+	long_names();
 	stored();
 	return tap_done();
 }
