@@ -166,50 +166,6 @@ sub pipelines {
 	    role => 'viewer');
 }
 
-sub templates {
-	my $first = drive('GET /api/templates', 200, role => 'viewer')->{json}{data}[0]{id};
-	show('GET /api/templates/{id}', id => $first, role => 'viewer');
-	make(template => 'POST /api/pipelines/from-template', at => '/api/pipelines/',
-	    role => 'maintainer', body => { projectId => $id{other}, templateId => $first });
-	drive('POST /api/pipelines/from-template', 409, label => 'the name is taken',
-	    body => { projectId => $id{other}, templateId => $first });
-	drive('POST /api/pipelines/from-template', 422, label => 'no such template',
-	    body => { projectId => $id{other}, templateId => 'none' });
-}
-
-sub deployments {
-	my %body = (projectId => $id{project}, branch => 'release/1', commitHash => 'abcdef0',
-	    commitMessage => 'First', envVars => { TARGET => 'live', OWN => '' });
-	make(deployment => 'POST /api/deployments', at => '/api/deployments/', role => 'deployer',
-	    body => \%body, headers => { 'Idempotency-Key' => '"one"' });
-	make(deployment => 'POST /api/deployments', at => '/api/deployments/', role => 'deployer',
-	    body => \%body, headers => { 'Idempotency-Key' => 'one' }, label => 'sent again');
-	drive('POST /api/deployments', 422, label => 'faulty', body => { projectId => $id{project},
-		branch => '-x', envVars => { PATH => '/', TARGET => 'moon' } });
-	drive('POST /api/deployments', 503, label => 'no key for a secret', body => {
-		projectId => $id{project}, envVars => { TARGET => 'test', PASSWORD => 'x' } });
-	show('GET /api/deployments/{id}', id => $id{deployment}, role => 'viewer');
-	drive('GET /api/deployments', 200, role => 'viewer');
-	make(retry => 'POST /api/deployments/{id}/retry', at => '/api/deployments/',
-	    id => $id{deployment}, role => 'deployer');
-	my $next = drive('GET /api/deployments', 200, label => 'filtered', query => "limit=1&projectId=$id{project}"
-	    . "&pipelineId=$id{pipeline}&status=pending&branch=release/1")->{json}{pagination}{next};
-	drive('GET /api/deployments', 200, label => 'the next page', query => "limit=1&cursor=$next");
-	drive('POST /api/deployments/{id}/cancel', 200, id => $id{retry}, role => 'deployer');
-	drive('POST /api/deployments/{id}/cancel', 409, id => $id{retry}, label => 'it is over');
-	my $log = 'GET /api/deployments/{id}/log';
-	drive($log, 200, id => $id{retry}, role => 'viewer', label => 'an empty log');
-	drive($log, 416, id => $id{retry}, label => 'nothing to send', headers => { Range => 'bytes=0-' });
-	$db->sql("UPDATE deployment SET status = 'failed', reason = 'step_failed', detail = 'A step failed.',"
-	    . " runner = 'here', started_at = created_at, finished_at = NOW(3), log_size = 6 WHERE id = $id{deployment};"
-	    . "UPDATE deployment_step SET status = 'failed', exit_code = 1, started_at = NOW(3), finished_at = NOW(3),"
-	    . " log_offset = 0, log_length = 6 WHERE deployment_id = $id{deployment} AND position = 0;"
-	    . "INSERT INTO log_chunk (deployment_id, start, length, data) VALUES ($id{deployment}, 0, 6, 'hello\n')");
-	drive('GET /api/deployments/{id}', 200, id => $id{deployment}, label => 'one that failed');
-	drive($log, 200, id => $id{deployment}, label => 'a log', query => 'offset=1&wait=1');
-	drive($log, 206, id => $id{deployment}, label => 'a part', headers => { Range => 'bytes=2-' });
-}
-
 sub users {
 	make(user => 'POST /api/user', at => '/api/user/detail/', body => {
 		username => 'ann', role => 'deployer', name => 'Ann', email => 'ann@example.org',
@@ -356,8 +312,6 @@ sub refusals {
 
 projects();
 pipelines();
-templates();
-deployments();
 users();
 service();
 templates();
