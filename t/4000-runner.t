@@ -158,6 +158,7 @@ if (is_root()) {
 spew("$m->{workspaces}/go", '');
 ok(poll(20, sub { defined job_end($calm) }), 'it ends');
 is(scalar job_end($calm), 'success -', 'well');
+ok(defined $heir->exited($calm), 'which is told');
 ok(poll(10, sub { !-e "$m->{workspaces}/.home/$calm->{id}.1" }), 'and its home is removed');
 
 # --- the monitor is killed: jobs live; a kill reaches the adopted
@@ -167,7 +168,7 @@ $heir->stop('KILL');
 my $third = Slipway::Monitor->start(dir => $m->{dir});
 like($third->log, qr/job $adopted->{id}\.1 is adopted/, 'it is adopted after a kill');
 $third->command("kill $adopted->{id} 1");
-ok(poll(20, sub { $third->log =~ /job $adopted->{id}\.1 is over/ }), 'and ended when asked to');
+ok(defined $third->exited($adopted), 'and ended when asked to');
 is(procs_of($m->{uid_first} + 14), 0, 'all of it') if is_root();
 
 # --- everything was killed: the next start tidies up

@@ -47,7 +47,7 @@ struct slot {
 	int claim;     /* its home, locked: no other monitor cares for it */
 	int status;    /* of wait(2) */
 	int64_t since; /* of the state, monotonic ms */
-	bool silent;   /* nobody waits to hear of its end */
+	bool adopted;  /* its end is not signalled to us */
 };
 
 /* An account that a project directory is bound to; resolved when the

@@ -106,6 +106,17 @@ kind_of(const struct monitor *m, uid_t uid)
 	    ACCOUNT_NAMED;
 }
 
+/* A manager that started us anew may have taken the limits away. */
+static void
+limit_again(const struct monitor *m, const char *id)
+{
+	const struct settings_runner *conf = &m->settings.runner;
+	const struct err *e;
+
+	if ((e = cgroup_make(id, conf->memory_max, conf->pids_max)) != NULL)
+		log_err(e, id);
+}
+
 static void
 adopt(struct monitor *m, const char *id)
 {
@@ -135,7 +146,7 @@ adopt(struct monitor *m, const char *id)
 	slot->who.uid = st.st_uid;
 	slot->who.gid = st.st_gid;
 	slot->kind = kind_of(m, st.st_uid);
-	slot->silent = true;
+	slot->adopted = true;
 	slot->pidfd = -1;
 	slot->since = time_mono_ms();
 	slot->pid = job_find(id, st.st_uid);
@@ -146,6 +157,7 @@ adopt(struct monitor *m, const char *id)
 	}
 	slot->pidfd = (int)syscall(SYS_pidfd_open, slot->pid, 0);
 	slot->state = SLOT_RUNS;
+	limit_again(m, id);
 	log_info("job %s is adopted: pid %ld, uid %u", id, (long)slot->pid,
 	    slot->who.uid);
 }

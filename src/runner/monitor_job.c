@@ -283,8 +283,7 @@ exited(struct monitor *m, struct slot *slot)
 	if (slot->pidfd != -1)
 		(void)close(slot->pidfd);
 	(void)close(slot->claim);
-	if (!slot->silent)
-		monitor_send(m, &reply);
+	monitor_send(m, &reply);
 	slot->state = SLOT_FREE;
 }
 
@@ -458,14 +457,14 @@ slot_tick(struct monitor *m, struct slot *slot)
 	case SLOT_FREE:
 		break;
 	case SLOT_RUNS:
-		if (slot->pidfd == -1 && !slot->silent)
-			break; /* its end is signalled */
+		if (!slot->adopted)
+			break;
 		if (adopted_lives(slot))
 			return ADOPTED_MS;
 		job_gone(slot, 0);
 		return 0;
 	case SLOT_KILLING:
-		if (slot->pidfd != -1 && !adopted_lives(slot)) {
+		if (slot->adopted && !adopted_lives(slot)) {
 			job_gone(slot, 0);
 			return 0;
 		}
