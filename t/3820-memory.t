@@ -47,6 +47,27 @@ for my $what (sort keys %body) {
 	cmp_ok(length $got->{body}, '<', 4 * MIB, '  the answer has an end');
 	cmp_ok(peak(), '<', 16_000, '  nobody holds more than 16 MB') if !$sanitized;
 }
+# Variables of a deployment: in escapes, and more than there may be.
+my $project = $api->post('/api/projects', { name => 'a',
+	repository => 'https://git.example.org/a/a.git' })->{json}{id};
+my $pipeline = $api->post('/api/pipelines', { projectId => $project, name => 'p',
+	steps => [{ name => 's', script => '#' x 65535 }] })->{json}{id};
+for my $case ([500, 201, "\x01\"" x 250], [950, 422, 'v' x 1000]) {
+	my ($n, $status, $value) = @$case;
+	my $got = $api->post('/api/deployments', { projectId => $project,
+		pipelineId => $pipeline, envVars => { map { ("V$_" => $value) } 1 .. $n } });
+	is($got->{status}, $status, "$n large variables: $status")
+	    || diag(substr $got->{body}, 0, 300);
+	cmp_ok(peak(), '<', 16_000, '  nobody holds more than 16 MB') if !$sanitized;
+}
+my $got = $api->put("/api/pipelines/$pipeline", { description => 'd' x 1_000_000 });
+is($got->{status}, 422, 'a change with a text of a megabyte');
+$got = $api->post('/api/pipelines', { projectId => $project, name => 'q',
+	steps => [map { { name => "s$_", script => '#' x 60_000 } } 1 .. 17] });
+is($got->{status}, 201, 'a pipeline of a megabyte');
+is($api->get('/api/pipelines')->{status}, 200, 'and a list with it');
+cmp_ok(peak(), '<', 16_000, '  nobody holds more than 16 MB') if !$sanitized;
+
 my %refused = (
 	'one byte too many' => [413, object('"name":"' . 'n' x MIB . '"')],
 	'a million brackets' => [400, '[' x 1_000_000],
