@@ -5,6 +5,8 @@
 
 #include "core/str.h"
 
+#define NAME_SHOWN ((size_t)256) /* longer ones are cut in faults */
+
 /* Names that would steer what runs the steps instead of the steps themselves;
  * a `*` at the end stands for any rest. */
 static const char *const refused[] = {
@@ -72,11 +74,21 @@ env_name_fault(const char *name)
 	return NULL;
 }
 
+/* Names without measure are pointed at from their object. */
+static const char *
+place(struct faults *f, const char *pointer, const char *name)
+{
+	return strlen(name) > NAME_SHOWN ? pointer :
+					   fault_pointer(f, pointer, name);
+}
+
 static void
 fault(struct faults *f, const char *pointer, const char *name,
     const char *detail)
 {
-	faults_add(f, fault_pointer(f, pointer, name), "%s", detail);
+	faults_add(f, place(f, pointer, name), "%.40s%s%s",
+	    strlen(name) > NAME_SHOWN ? name : "",
+	    strlen(name) > NAME_SHOWN ? "… " : "", detail);
 }
 
 void

@@ -1,0 +1,83 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: ISC
+# Deployments as large as they may be, and larger: an answer each, no worker
+# dies, none needs more than 16 MB.
+
+use strict;
+use warnings;
+use JSON::PP ();
+use Slipway::API;
+use Slipway::DB;
+use Slipway::Test;
+use Test::More;
+use Time::HiRes qw(time);
+
+my $sanitized = `nm @{[program('slipway-api')]} 2>/dev/null` =~ /__asan_init/;
+my $db = Slipway::DB->start;
+my $api = Slipway::API->start(db => $db, conf => "[api]\nworkers = 2\n");
+my ($status, undef, $err) = run_cmd(program('slipway-admin'), '-c', $api->conf_file, 'key');
+is($status, 0, 'a key') or diag($err);
+chmod 0640, $api->dir . '/secret.key';
+chown 0, (getpwnam 'nobody')[3], $api->dir . '/secret.key' if is_root();
+my @old = $api->workers;
+kill 'HUP', $api->pid;
+ok(poll(10, sub { my %old = map { $_ => 1 } @old; my @now = $api->workers; @now == @old && !grep { $old{$_} } @now }), 'is taken up');
+
+sub peak {
+	my ($most) = sort { $b <=> $a } map { (slurp("/proc/$_/status") || '') =~ /VmHWM:\s+(\d+)/ ? $1 : 0 } $api->workers;
+	return $most;
+}
+my $project = $api->post('/api/projects', { name => 'p', repository => 'https://git.example.org/o/p.git', envPresets => [
+	{ key => 'WORD', label => 'L', type => 'input', pattern => '([a-z]|[a-m]+|x*)*' },
+	{ key => 'KEY', label => 'L', type => 'input', secret => JSON::PP::true } ] })->{json}{id};
+my $made = $api->post('/api/pipelines', { projectId => $project, name => 'l', steps => [ map { { name => "s$_", script => '#' x 4000 } } 1 .. 20 ] });
+is($made->{status}, 201, 'a pipeline') or diag($made->{body});
+my @workers = sort $api->workers;
+
+my %body = (
+	'variables of half a mebibyte' => [ 201, { map { ("A$_" => 'x' x 65_000) } 1 .. 8 } ],
+	'a thousand of them' => [ 201, { map { ("A$_" => 'x' x 500) } 1 .. 1000 } ],
+	'a thousand and one' => [ 422, { map { ("A$_" => 'x') } 1 .. 1001 } ],
+	'eighty thousand control bytes' => [ 201, { map { ("A$_" => "\x01" x 40_000) } 1 .. 4 } ],
+	'a large secret' => [ 201, { KEY => "\x01" x 65_000 } ],
+	'a large value for a pattern' => [ 201, { WORD => 'ab' x 32_000 } ],
+	'one that does not match' => [ 422, { WORD => 'ab' x 32_000 . '1' } ],
+	'a name of a mebibyte' => [ 422, { '~' x 1_000_000 => 'x' } ],
+	'ten long names' => [ 422, { map { (chr(97 + $_) x 90_000 => 'x') } 0 .. 9 } ],
+	'five hundred refused names' => [ 422, { map { ("LD_$_" => 'x' x 500) } 1 .. 500 } ],
+	'a value of a mebibyte' => [ 422, { A => 'x' x 1_000_000 } ],
+);
+my $n = 0;
+for my $what (sort keys %body) {
+	my ($want, $vars) = @{ $body{$what} };
+	my $body = JSON::PP->new->utf8->canonical->encode({ projectId => $project, envVars => $vars });
+	my $key = 'large' . ++$n;
+	my $began = time;
+	my $got = $api->post('/api/deployments', $body, { 'Idempotency-Key' => $key });
+	cmp_ok(time - $began, '<', 2, "$what: soon");
+	is($got->{status}, $want, "$what: $want") or diag(substr $got->{body}, 0, 300);
+	my $again = $api->post('/api/deployments', $body, { 'Idempotency-Key' => $key });
+	is($again->{status}, $want, '  sent again') or diag(substr $again->{body}, 0, 300);
+	if ($want == 201) {
+		ok($again->{body} eq $got->{body}, '  the same answer');
+		my $read = $api->get("/api/deployments/$got->{json}{id}")->{json};
+		my %want = %$vars;
+		$want{KEY} = undef if exists $want{KEY};
+		is_deeply($read->{envVars}, \%want, '  it is kept');
+		is($api->post("/api/deployments/$got->{json}{id}/retry")->{status}, 201, '  and can be retried');
+	}
+	cmp_ok(peak(), '<', 16_000, '  nobody holds more than 16 MB') if !$sanitized;
+}
+my ($cursor, $seen) = ('', 0);
+for (1 .. 50) {
+	my $page = $api->get("/api/deployments?limit=100$cursor");
+	is($page->{status}, 200, 'a page of large ones') or last;
+	$seen += @{ $page->{json}{data} };
+	last if !defined $page->{json}{pagination}{next};
+	$cursor = "&cursor=$page->{json}{pagination}{next}";
+}
+is($seen, $db->sql('SELECT COUNT(*) FROM deployment'), 'all are listed');
+cmp_ok(peak(), '<', 16_000, 'nobody holds more than 16 MB (' . peak() . ' kB)') if !$sanitized;
+is_deeply([ sort $api->workers ], \@workers, 'no worker died of it');
+unlike($api->log, qr/arena limit/, 'nor came near it');
+done_testing;
