@@ -108,7 +108,18 @@ __END__
 set -eu
 case $1 in
 daemon-reload) ;;
-reload) nginx -s "$1" ;;
+reload)
+	# Until no worker of before takes connections.
+	workers=/proc/$(cat /run/nginx.pid)/task/$(cat /run/nginx.pid)/children
+	old=$(cat "$workers")
+	nginx -s reload
+	for pid in $old; do
+		for ((i = 0; i < 100; i++)); do
+			kill -0 "$pid" 2>/dev/null || break
+			sleep 0.1
+		done
+	done
+	;;
 enable)
 	shift 2
 	for name; do
