@@ -54,4 +54,24 @@ for my $unit (glob "$dest/usr/local/lib/systemd/system/*.service") {
 	unlike($body, qr/\@\w+\@/, "$name has its directories");
 }
 
+# The API's unit: locked up, and known to systemd where there is one.
+my $api = slurp("$dest/usr/local/lib/systemd/system/slipway-api.service");
+like($api, qr/^\Q$_\E$/m, "slipway-api.service: $_")
+    for 'Type=notify', 'User=slipway', 'CapabilityBoundingSet=', 'NoNewPrivileges=yes', 'ProtectSystem=strict',
+    'PrivateDevices=yes', 'MemoryDenyWriteExecute=yes', 'SystemCallFilter=@system-service';
+my ($analyze) = grep { -x } map { "$_/systemd-analyze" } split /:/, "$ENV{PATH}:/usr/bin";
+if ($analyze) {
+	my $dir = tempdir() . '/units';
+	mkdir $dir;
+	my @units = map { m{([^/]+)$} } glob "$dest/usr/local/lib/systemd/system/slipway-api*";
+	for my $unit (@units) {
+		spew("$dir/$unit", slurp("$dest/usr/local/lib/systemd/system/$unit") =~ s{=/\S+/slipway-api\b}{=/bin/true}gr);
+	}
+	($status, $out, $err) = run_cmd({ env => { SYSTEMD_LOG_LEVEL => 'warning' } }, $analyze, 'verify', '--man=no',
+	    map { "$dir/$_" } @units);
+	unlike($out . $err, qr/slipway-api/, 'systemd has nothing to say of them');
+} else {
+	note('no systemd-analyze here: the units were only read');
+}
+
 done_testing();
