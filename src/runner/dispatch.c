@@ -61,6 +61,8 @@ dispatch_db_said(struct dispatch *d, const struct err *e, const char *what)
 		log_err(e, what);
 	if (e->code != ERR_UNAVAILABLE)
 		return false;
+	if (d->db_since != 0)
+		d->db_lost = now;
 	d->db_since = 0;
 	d->doubt = true;
 	d->db_pause = d->db_pause == 0 ? DB_PAUSE_MIN : 2 * d->db_pause;
@@ -140,6 +142,14 @@ settings_read(struct dispatch *d)
 }
 
 static void
+log_start(const struct dispatch *d)
+{
+	log_init("slipway-dispatch",
+	    (d->settings.log.syslog ? LOG_TO_SYSLOG : 0) |
+		(d->settings.log.debug ? LOG_DEBUGGING : 0));
+}
+
+static void
 reload(struct dispatch *d)
 {
 	const struct err *e = settings_read(d);
@@ -148,6 +158,7 @@ reload(struct dispatch *d)
 		log_err(e, "reload: the old configuration stays");
 		return;
 	}
+	log_start(d);
 	db_drop(d->db);
 	d->claim = true;
 	log_info("configuration read again");
@@ -203,6 +214,7 @@ init(struct dispatch *d, int argc, char **argv)
 	struct stat st;
 
 	log_init("slipway-dispatch", 0);
+	d->db_lost = time_mono_ms();
 	options(d, argc, argv);
 	if (fstat(DISPATCH_WIRE, &st) == -1 || !S_ISSOCK(st.st_mode))
 		errx(EX_USAGE,
@@ -211,9 +223,7 @@ init(struct dispatch *d, int argc, char **argv)
 	(void)umask(077);
 	if ((e = settings_read(d)) != NULL || (e = crypto_init()) != NULL)
 		errx(err_kinds[e->code].exit, "%s", e->msg);
-	log_init("slipway-dispatch",
-	    (d->settings.log.syslog ? LOG_TO_SYSLOG : 0) |
-		(d->settings.log.debug ? LOG_DEBUGGING : 0));
+	log_start(d);
 	names_make(d);
 	d->a = arena_open(TURN_ARENA);
 	if ((e = db_open(&d->settings, DB_RUNNER, &d->db)) != NULL ||
@@ -383,7 +393,7 @@ next_due(const struct dispatch *d, int64_t now)
 	for (i = 0; i < d->n; i++)
 		if ((at = task_due(d->tasks[i], now)) < due)
 			due = at;
-	if (d->claim && d->claim_at > now && d->claim_at < due)
+	if (claim_wanted(d) && d->claim_at < due)
 		due = d->claim_at;
 	/* nothing moves while the database is away but the jobs themselves */
 	return due < d->db_at ? d->db_at : due;
@@ -411,13 +421,14 @@ wait_for_it(struct dispatch *d, const sigset_t *waiting)
 		d->poll_at = 0;
 }
 
-/* Whether --once has nothing more to do; exits where it cannot begin. */
+/* Whether --once has nothing more to do; exits where the
+ * database is away for too long. */
 static bool
-is_drained(const struct dispatch *d, int64_t since)
+is_drained(const struct dispatch *d)
 {
 	if (!d->once || d->n > 0)
 		return false;
-	if (d->db_since == 0 && time_mono_ms() - since > ONCE_MS)
+	if (d->db_since == 0 && time_mono_ms() - d->db_lost > ONCE_MS)
 		errx(EX_TEMPFAIL, "the database cannot be reached");
 	return d->drained && !d->doubt && !d->claim;
 }
@@ -430,18 +441,17 @@ main(int argc, char **argv)
 		.owner_fd = -1,
 		.settle = true };
 	sigset_t waiting;
-	int64_t since = time_mono_ms();
 
 	signals_set(&waiting);
 	init(&d, argc, argv);
 	log_info("runner %s%s", d.name, d.once ? ", once" : "");
-	while (got_stop == 0 && !is_drained(&d, since)) {
+	while (got_stop == 0 && !is_drained(&d)) {
 		if (got_reload != 0) {
 			got_reload = 0;
 			reload(&d);
 		}
 		work(&d);
-		if (!is_drained(&d, since))
+		if (!is_drained(&d))
 			wait_for_it(&d, &waiting);
 	}
 	if (d.n > 0)

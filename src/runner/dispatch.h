@@ -72,7 +72,6 @@ struct dispatch {
 	struct arena *settings_arena;
 	const char *conf;
 	bool once;
-	bool stop;
 	char owner[QUEUE_OWNER_SIZE];
 	const char *name; /* of the runner */
 	struct db *db;
@@ -85,6 +84,7 @@ struct dispatch {
 	size_t n, cap;
 	/* the database; monotonic milliseconds, 0 = not now */
 	int64_t db_since; /* it has answered without a fault */
+	int64_t db_lost;  /* since when it does not, with db_since 0 */
 	int64_t db_at;    /* it is not asked before */
 	int64_t db_pause;
 	bool db_checked;
@@ -177,7 +177,9 @@ MUSTCHECK const struct err *result_read(const struct task *, struct arena *,
 /* dispatch_claim.c: from the queue to the monitor */
 /* How many jobs live. */
 size_t claim_live(const struct dispatch *);
-/* Fills the free slots. */
+/* Whether there is a slot and may be work for it. */
+bool claim_wanted(const struct dispatch *);
+/* Fills free slots, some a turn. */
 void claim_work(struct dispatch *);
 /* What the monitor said of a start. */
 void claim_started(struct dispatch *, struct task *, const struct wire *);

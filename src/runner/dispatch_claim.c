@@ -12,6 +12,7 @@
 #define DESCRIPTION_MAX ((size_t)32 << 20)
 #define PAUSE_MIN 200 /* milliseconds, after a start that was refused */
 #define PAUSE_MAX 10000
+#define TURN_MAX 4 /* claims a turn, so that logs do not wait for them */
 
 /* How a deployment ends that cannot be started. */
 struct obstacle {
@@ -165,15 +166,22 @@ claimed(struct dispatch *d, const struct claim *c)
 	buf_release(&description);
 }
 
+bool
+claim_wanted(const struct dispatch *d)
+{
+	return d->claim && claim_live(d) < (size_t)d->settings.runner.slots;
+}
+
 void
 claim_work(struct dispatch *d)
 {
 	const struct err *e;
 	struct claim c;
+	int n;
 
-	while (d->claim && !d->stop && dispatch_db_ready(d) &&
-	    time_mono_ms() >= d->claim_at &&
-	    claim_live(d) < (size_t)d->settings.runner.slots) {
+	for (n = 0; n < TURN_MAX && claim_wanted(d) && dispatch_db_ready(d) &&
+	     time_mono_ms() >= d->claim_at;
+	     n++) {
 		arena_clear(d->a);
 		e = queue_claim(d->db, d->a, d->owner, d->name,
 		    d->settings.runner.lease, &c);

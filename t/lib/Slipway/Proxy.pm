@@ -47,8 +47,8 @@ sub socket { my ($self) = @_; return $self->{socket} }
 
 sub plan {
 	my ($self, $plan) = @_;
-	spew("$self->{plan}.new", $plan);
-	rename "$self->{plan}.new", $self->{plan} or die "$self->{plan}: $!";
+	spew("$self->{plan}.$$", $plan); # the test and the proxy both do this
+	rename "$self->{plan}.$$", $self->{plan} or die "$self->{plan}: $!";
 	return $self;
 }
 
