@@ -206,6 +206,19 @@ ok(poll(5, sub { !grep { kill 0, $_ } grep { (slurp("/proc/$_/stat") || 'Z') !~ 
     'workers do not outlive their master');
 $api->start_api;
 is(ask($sock)->{status}, 200, 'a socket left behind is taken over');
+
+# --- the database goes away while it serves
+my @list = (REQUEST_URI => '/api/projects', HTTP_AUTHORIZATION => 'Bearer ' . $api->token);
+is(ask($sock, @list)->{status}, 200, 'with MariaDB');
+my @same = $api->workers;
+$db->kill9;
+$got = ask($sock, @list);
+is($got->{status}, 503, 'without');
+ok($got->{headers}{'retry-after'}, 'with Retry-After');
+unlike($got->{body}, qr/mysql|maria|socket|\//i, 'and no word of how');
+$db->resume;
+ok(poll(15, sub { ask($sock, @list)->{status} == 200 }), 'with it again');
+is_deeply([sort $api->workers], [sort @same], 'by the same workers');
 $api->stop_api;
 
 # --- without the database, and with one that is not ours

@@ -18,7 +18,7 @@
 #include "core/str.h"
 
 /* Together they keep a worker below 16 MiB, whatever it is sent. */
-#define ARENA_MAX ((size_t)5 << 20)
+#define ARENA_MAX ((size_t)6 << 20)
 #define DATA_MAX ((rlim_t)14 << 20)
 #define KEEP_MAX ((size_t)128 * 1024)
 #define BUSY_WAIT_MS 100 /* when there is no descriptor left */
