@@ -63,7 +63,8 @@ sub load_end {
 }
 
 # --- at start
-my @first = $api->workers;
+my @first;
+poll(10, sub { (@first = $api->workers) == 5 });
 is(scalar @first, 5, 'as many workers as configured');
 is(sprintf('%04o', (stat $sock)[2] & 07777), '0660', 'the socket is for its group only');
 if (is_root()) {

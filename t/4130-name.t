@@ -17,7 +17,7 @@ my ($made) = run_cmd('sh', '-ec', "git init -q -b main '$repo'; cd '$repo';"
 is($made, 0, 'a repository is made');
 my $port = free_port();
 my $script = <<"END";
-id -un
+id -un || true
 getent passwd "\$(id -u)" | cut -d: -f3,4,6,7
 echo "home \$HOME \$(ls -A ~ | tr '\\n' ' ')"
 (echo evil::0:0::/:/bin/sh >>/etc/passwd) 2>/dev/null || echo 'not to be written'
