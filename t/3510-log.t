@@ -143,7 +143,9 @@ is("$got->{status} $got->{body} $got->{headers}{'x-log-complete'}", '200  false'
 cmp_ok(time - $began, '>=', 0.95, 'in a second');
 cmp_ok(time - $began, '<', 2, 'not more');
 
-# What a reader that waits sees of a write, and after how long.
+# What a reader that waits sees of a write, and after how long; at another
+# moment of its waiting each time.
+my $calls = 0;
 sub wait_for {
 	my ($query, $write, $head) = @_;
 	pipe my $from, my $to or die "pipe: $!";
@@ -157,7 +159,7 @@ sub wait_for {
 		POSIX::_exit(0);
 	}
 	close $to;
-	sleep 0.5;
+	sleep 0.3 + 0.13 * $calls++;
 	my $wrote = $write->();
 	local $/;
 	my ($when, $said) = split / /, scalar <$from>, 2;
