@@ -40,7 +40,7 @@ sub lint {
 	my ($path) = @_;
 	if (!$npm) {
 		my ($status, $out, $err) = run_cmd(@python, $path);
-		return ($status || $out ne "[]\n", $out . $err);
+		return ($status == 0 && $out eq "[]\n" ? 0 : 1, $out . $err);
 	}
 	my ($status, $out, $err) = run_cmd({ cwd => $npm }, 'node_modules/.bin/redocly',
 		qw(lint --config redocly.yaml --format stylish), $path);
