@@ -127,6 +127,7 @@ sub start_nginx {
 	die "openssl: $err" if $status != 0;
 	$self->nginx_file($_) for qw(slipway-http.conf slipway-fastcgi.conf
 	    slipway-locations.conf slipway-site.conf);
+	unlink "$dir/plain.sock"; # in place of a port, which a crash would free
 	my $user = is_root() ? "user www-data;\n" : '';
 	spew("$dir/nginx.conf", <<"CONF");
 ${user}worker_processes 1;

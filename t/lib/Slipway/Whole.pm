@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: ISC
+package Slipway::Whole;
+
+# All of slipway at once: MariaDB, nginx with TLS, the API pool and the runner,
+# with one key for secrets, driven by what a client can do.
+#
+#   my $all = Slipway::Whole->start(runner => "[runner]\nslots = 2\n");
+#   my $project = $all->project($repository);
+#   my $pipeline = $all->pipeline($project, 'echo hello', { script => 'exit 3' });
+#   my $id = $all->post(pipelineId => $pipeline, projectId => $project);
+#   $all->wait($id)->{status} eq 'failed';
+#   $all->log($id);
+
+use strict;
+use warnings;
+use File::Path qw(make_path);
+use IO::Socket::SSL ();
+use Slipway::API;
+use Slipway::DB;
+use Slipway::Runner;
+use Slipway::Test;
+use Time::HiRes qw(time);
+
+our $final = qr/^(?:success|failed|canceled|interrupted)$/;
+
+my $names = 0;
+
+# Options: api, runner: text of sections that come last and win.
+sub start {
+	my ($class, %opt) = @_;
+	my $self = bless { db => Slipway::DB->start }, $class;
+	$self->{db}->migrate;
+	my $keys = tempdir() . '/keys';
+	make_path($keys);
+	my $both = "[gitserver]\nallow_local = yes\n[secrets]\nkey_file = $keys/secret.key\n";
+	my $conf = spew("$keys/slipway.conf", $self->{db}->conf . $both, 0600);
+	my ($status, $out, $err) = run_cmd(program('slipway-admin'), '-c', $conf, 'key');
+	die "slipway-admin key: $out$err" if $status != 0;
+	if (is_root()) {
+		chown 0, (getpwnam 'nobody')[3], "$keys/secret.key" or die "chown: $!";
+		chmod 0640, "$keys/secret.key" or die "chmod: $!";
+	}
+	$self->{runner} = Slipway::Runner->start(db => $self->{db},
+		conf => $both . ($opt{runner} || ''));
+	$self->{api} = Slipway::API->start(db => $self->{db}, migrated => 1,
+		conf => $both . "[runner]\nwake_socket = " . $self->{runner}->wake_socket
+		. "\n" . ($opt{api} || ''));
+	$self->{api}->token('admin');
+	return $self;
+}
+
+sub db { my ($self) = @_; return $self->{db} }
+sub api { my ($self) = @_; return $self->{api} }
+sub runner { my ($self) = @_; return $self->{runner} }
+
+# The object that a POST made.
+sub make {
+	my ($self, $path, $body, $headers) = @_;
+	my $got = $self->{api}->post($path, $body, $headers);
+	die "POST $path: $got->{status} $got->{body}\n" if $got->{status} != 201;
+	return $got->{json};
+}
+
+sub project {
+	my ($self, $repository, %more) = @_;
+	return $self->make('/api/projects', { name => 'project ' . ++$names,
+		repository => $repository, defaultBranch => 'main', %more })->{id};
+}
+
+# Steps are scripts, or members of a step; a leading { pipeline => {…} } holds
+# members of the pipeline.
+sub pipeline {
+	my ($self, $project, @steps) = @_;
+	my %more = ref $steps[0] && $steps[0]{pipeline} ? %{ (shift @steps)->{pipeline} } : ();
+	my $n = 0;
+	return $self->make('/api/pipelines', { projectId => $project,
+		name => 'pipeline ' . ++$names, %more,
+		steps => [map { { name => 'step ' . ++$n, ref $_ ? %$_ : (script => $_) } } @steps] })->{id};
+}
+
+sub post {
+	my ($self, %body) = @_;
+	return $self->make('/api/deployments', \%body)->{id};
+}
+
+sub show {
+	my ($self, $id) = @_;
+	my $got = $self->{api}->get("/api/deployments/$id");
+	die "GET deployment $id: $got->{status} $got->{body}\n" if $got->{status} != 200;
+	return $got->{json};
+}
+
+# Until it has one of the states (default: a final one); the deployment.
+sub wait {
+	my ($self, $id, $want, $deadline) = @_;
+	$want ||= $final;
+	my $now;
+	poll($deadline || 30, sub { $now = $self->show($id); return $now->{status} =~ $want });
+	return $now;
+}
+
+# "success failed skipped"
+sub steps {
+	my ($self, $id) = @_;
+	return join ' ', map { $_->{status} } @{ $self->show($id)->{steps} };
+}
+
+sub log {
+	my ($self, $id) = @_;
+	return $self->{api}->get("/api/deployments/$id/log")->{body};
+}
+
+# Waits for bytes in the log; whether they came.
+sub saw {
+	my ($self, $id, $re, $deadline) = @_;
+	return poll($deadline || 30, sub { $self->log($id) =~ $re });
+}
+
+# A file that steps may append to, whoever they run as.
+sub marks {
+	my ($self, $name) = @_;
+	return spew(tempdir() . "/$name", '', 0666);
+}
+
+# Pids of processes of jobs: those under the runner's uids; without root, those
+# that have this test's directory in their environment.
+sub left {
+	my ($self) = @_;
+	my $first = $self->{runner}{uid_first};
+	my $dir = tempdir();
+	my @pids;
+	for my $path (glob '/proc/[0-9]*') {
+		my ($pid) = $path =~ m{(\d+)$};
+		my $is_of_job;
+		if (is_root()) {
+			my $uid = (stat $path)[4];
+			$is_of_job = defined $uid && $uid >= $first && $uid < $first + 300;
+		} else {
+			my $env = slurp("$path/environ");
+			$is_of_job = defined $env && $env =~ /^(?:.*\0)?SLIPWAY_WORKSPACE=\Q$dir\E/s;
+		}
+		my $stat = slurp("$path/stat");
+		push @pids, $pid if $is_of_job && defined $stat && $stat !~ /\) Z /;
+	}
+	return @pids;
+}
+
+# Ended, nothing of a job left: neither process nor directory.
+sub is_clean {
+	my ($self, $deadline) = @_;
+	return poll($deadline || 10, sub { !$self->left }) && $self->{runner}->is_clean;
+}
+
+1;
