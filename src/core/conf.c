@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/buf.h"
+#include "core/file.h"
 #include "core/num.h"
 #include "core/str.h"
 
@@ -46,8 +47,6 @@ slurp(struct arena *a, const char *path, unsigned how, char **out)
 	const struct err *e = NULL;
 	struct stat st;
 	struct buf text;
-	char chunk[4096];
-	ssize_t got;
 	int fd;
 
 	*out = NULL;
@@ -68,12 +67,11 @@ slurp(struct arena *a, const char *path, unsigned how, char **out)
 		    path);
 		goto out;
 	}
-	while ((got = read(fd, chunk, sizeof(chunk))) > 0)
-		buf_add(&text, chunk, (size_t)got);
-	if (got == -1)
-		e = err_errno("%s", path);
-	else if (buf_check(&text) != NULL)
+	e = file_rest(fd, &text);
+	if (e != NULL && e->code == ERR_TOO_LARGE)
 		e = err_tell(ERR_CONFIG, "%s: larger than 1 MiB", path);
+	else if (e != NULL)
+		e = err_wrap(e, "%s", path);
 	else if (text.len > 0 && memchr(text.data, '\0', text.len) != NULL)
 		e = err_tell(ERR_CONFIG, "%s: contains a NUL byte", path);
 	else

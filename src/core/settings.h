@@ -50,6 +50,9 @@ struct settings_gitserver {
 	const char *client_secret;
 	const char *redirect_uri;
 	const char *token;
+	const char *tls_ca; /* of https repositories */
+	const char *ssh_key_file;
+	const char *ssh_known_hosts;
 	const char *allowed_hosts;
 	bool allow_local;
 	bool allow_http;

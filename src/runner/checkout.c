@@ -391,6 +391,10 @@ job_checkout(struct job *job, struct checkout *out, enum checkout_how *how,
 	*how = CHECKOUT_FAILED;
 	if ((*detail = refusal(&job->spec)) != NULL)
 		return NULL;
+	if (git_program(job->a, job->spec.path) == NULL) {
+		*detail = "git is not installed on the runner.";
+		return NULL;
+	}
 	if (job->deadline != 0 && job->deadline < deadline)
 		deadline = job->deadline;
 	if (job->spec.checkout_timeout == 0)
@@ -410,6 +414,7 @@ job_checkout(struct job *job, struct checkout *out, enum checkout_how *how,
 out:
 	git_close(&f.git);
 	job->spec.credential = NULL;
+	job->spec.tls_ca = job->spec.ssh_key = job->spec.known_hosts = NULL;
 	return e;
 }
 

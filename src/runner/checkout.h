@@ -5,17 +5,23 @@
 
 #include "runner/job.h"
 
+#define GIT_ARGS 96
+
 /* Of one checkout. */
 struct git {
 	struct job *job;
 	int64_t deadline;       /* monotonic ms */
 	int credential;         /* memfd, -1 = none */
 	const char *const *env; /* of every git */
-	unsigned flags;         /* enum run_flag */
-	struct run_end end;     /* of the last one */
+	const char *argv[GIT_ARGS];
+	size_t nargs;       /* of them for every git */
+	unsigned flags;     /* enum run_flag */
+	struct run_end end; /* of the last one */
 };
 
-/* Closes the credential, too. */
+/* The first git of a PATH, in the arena; NULL if there is none. */
+const char *git_program(struct arena *, const char *path);
+/* Writes what it needs into the home; closing removes that. */
 MUSTCHECK const struct err *git_open(struct job *, int64_t deadline,
     struct git *out);
 void git_close(struct git *);

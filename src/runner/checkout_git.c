@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/file.h"
 #include "core/str.h"
 #include "runner/checkout.h"
 
-#define ARGS_MAX 96
 #define CONFIG_FILE "slipway-gitconfig"
 /* Where the child finds the credential. */
 #define CREDENTIAL_FD "4"
@@ -26,7 +26,6 @@ static const char *const settings[] = {
 	"core.hooksPath=/dev/null",
 	"core.fsmonitor=false",
 	"core.untrackedCache=false",
-	"core.sshCommand=ssh -oBatchMode=yes -oConnectTimeout=30",
 	"core.pager=cat",
 	"submodule.recurse=false",
 	"fetch.recurseSubmodules=false",
@@ -44,22 +43,68 @@ static const char *const settings[] = {
 	"i18n.logOutputEncoding=UTF-8",
 };
 
+/* What a job hands to git, and through it to ssh, lies in its home for as long
+ * as the checkout takes: ssh(1) closes every descriptor that it is given. */
+static const struct {
+	const char *name;
+	size_t offset; /* of its text in struct job_spec */
+} materials[] = {
+	{ "slipway-ca", offsetof(struct job_spec, tls_ca) },
+	{ "slipway-ssh-key", offsetof(struct job_spec, ssh_key) },
+	{ "slipway-known-hosts", offsetof(struct job_spec, known_hosts) },
+};
+#define MATERIALS (sizeof(materials) / sizeof(materials[0]))
+
+/* The shell that git starts it with knows HOME. */
+static const char ssh_command[] =
+    "core.sshCommand=ssh -oBatchMode=yes -oConnectTimeout=30";
+static const char ssh_key[] =
+    " -oIdentitiesOnly=yes -i \"$HOME\"/slipway-ssh-key";
+static const char ssh_hosts[] =
+    " -oUserKnownHostsFile=\"$HOME\"/slipway-known-hosts";
+
+static const struct err *
+home_write(const char *name, const char *text)
+{
+	const struct err *e;
+	int fd;
+
+	fd = openat(JOB_FD(WIRE_FD_HOME), name,
+	    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd == -1)
+		return err_errno("create %s", name);
+	e = file_store(fd, text, strlen(text));
+	if (close(fd) == -1 && e == NULL)
+		e = err_errno("close");
+	return e == NULL ? NULL : err_wrap(e, "%s", name);
+}
+
+static const struct err *
+materials_write(const struct job *job)
+{
+	const char *spec = (const char *)&job->spec, *text;
+	const struct err *e;
+	size_t i;
+
+	for (i = 0; i < MATERIALS; i++) {
+		text = *(const char *const *)(const void *)(spec +
+		    materials[i].offset);
+		if (text != NULL &&
+		    (e = home_write(materials[i].name, text)) != NULL)
+			return e;
+	}
+	return NULL;
+}
+
 /* A local repository mostly belongs to somebody else; the program at its end
  * reads this file, not the command line of ours. */
 static const struct err *
 config_write(struct job *job)
 {
 	const char *path = job->spec.repository, *text;
-	size_t len;
-	ssize_t put;
-	int fd;
 
 	if (str_starts(path, "file://"))
 		path += strlen("file://");
-	fd = openat(JOB_FD(WIRE_FD_HOME), CONFIG_FILE,
-	    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd == -1)
-		return err_errno("create a configuration for git");
 	text = "";
 	if (job->spec.allow_local != 0 && path[0] == '/' &&
 	    strpbrk(path, "\"\\\n") == NULL)
@@ -67,11 +112,7 @@ config_write(struct job *job)
 		    "[safe]\n\tdirectory = \"%s\"\n"
 		    "\tdirectory = \"%s/.git\"\n",
 		    path, path);
-	len = strlen(text);
-	put = write(fd, text, len);
-	if (close(fd) == -1 || put != (ssize_t)len)
-		return err_errno("write a configuration for git");
-	return NULL;
+	return home_write(CONFIG_FILE, text);
 }
 
 /* "scheme://host[:port]" of an address; NULL if it has none. */
@@ -134,6 +175,54 @@ environment(const struct job *job, const char *self, int credential)
 	return env;
 }
 
+const char *
+git_program(struct arena *a, const char *path)
+{
+	char *folders = arena_strdup(a, path), *folder;
+	const char *file;
+
+	while ((folder = strsep(&folders, ":")) != NULL) {
+		file = arena_printf(a, "%s/git", folder);
+		if (folder[0] == '/' && access(file, X_OK) == 0)
+			return file;
+	}
+	return NULL;
+}
+
+static void
+set(struct git *g, const char *setting)
+{
+	g->argv[g->nargs++] = "-c";
+	g->argv[g->nargs++] = setting;
+}
+
+/* git and the settings that all its commands get. */
+static const struct err *
+arguments(struct git *g)
+{
+	const struct job_spec *spec = &g->job->spec;
+	size_t i;
+
+	g->argv[g->nargs] = git_program(g->job->a, spec->path);
+	if (g->argv[g->nargs++] == NULL)
+		return err_new(ERR_CONFIG, "there is no git in %s", spec->path);
+	for (i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
+		set(g, settings[i]);
+	if (spec->allow_http != 0)
+		set(g, "protocol.http.allow=always");
+	if (spec->allow_local != 0)
+		set(g, "protocol.file.allow=always");
+	if (spec->tls_ca != NULL)
+		set(g,
+		    arena_printf(g->job->a, "http.sslCAInfo=%s/slipway-ca",
+			g->job->place.home));
+	set(g,
+	    arena_printf(g->job->a, "%s%s%s", ssh_command,
+		spec->ssh_key != NULL ? ssh_key : "",
+		spec->known_hosts != NULL ? ssh_hosts : ""));
+	return NULL;
+}
+
 const struct err *
 git_open(struct job *job, int64_t deadline, struct git *out)
 {
@@ -146,7 +235,8 @@ git_open(struct job *job, int64_t deadline, struct git *out)
 	out->deadline = deadline;
 	out->credential = -1;
 	out->flags = RUN_CANCEL_ENDS_IT;
-	if ((e = config_write(job)) != NULL)
+	if ((e = config_write(job)) != NULL ||
+	    (e = materials_write(job)) != NULL)
 		return e;
 	if ((e = credential_open(job, &out->credential)) != NULL)
 		return e;
@@ -155,12 +245,16 @@ git_open(struct job *job, int64_t deadline, struct git *out)
 		return err_errno("where am I");
 	self[len] = '\0';
 	out->env = environment(job, self, out->credential);
-	return NULL;
+	return arguments(out);
 }
 
 void
 git_close(struct git *g)
 {
+	size_t i;
+
+	for (i = 0; i < MATERIALS; i++)
+		(void)unlinkat(JOB_FD(WIRE_FD_HOME), materials[i].name, 0);
 	if (g->credential != -1)
 		(void)close(g->credential);
 	g->credential = -1;
@@ -169,34 +263,20 @@ git_close(struct git *g)
 const struct err *
 git_run(struct git *g, struct buf *capture, const char *const *args)
 {
-	const struct job_spec *spec = &g->job->spec;
-	const char *argv[ARGS_MAX] = { "/usr/bin/env", "git" };
-	const struct run run = { .argv = argv,
+	const struct run run = { .argv = g->argv,
 		.envp = g->env,
 		.deadline = g->deadline,
 		.keep_fd = g->credential,
 		.flags = g->flags,
 		.capture = capture };
-	size_t n = 2, i;
+	size_t n = g->nargs, i;
 
-	for (i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
-		argv[n++] = "-c";
-		argv[n++] = settings[i];
-	}
-	if (spec->allow_http != 0) {
-		argv[n++] = "-c";
-		argv[n++] = "protocol.http.allow=always";
-	}
-	if (spec->allow_local != 0) {
-		argv[n++] = "-c";
-		argv[n++] = "protocol.file.allow=always";
-	}
 	for (i = 0; args[i] != NULL; i++) {
-		if (n == ARGS_MAX - 1)
+		if (n == GIT_ARGS - 1)
 			return err_new(ERR_INTERNAL, "too many arguments");
-		argv[n++] = args[i];
+		g->argv[n++] = args[i];
 	}
-	argv[n] = NULL;
+	g->argv[n] = NULL;
 	return job_run(g->job, &run, &g->end);
 }
 

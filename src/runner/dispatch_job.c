@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include <string.h>
 
+#include "core/file.h"
+#include "core/log.h"
 #include "core/str.h"
 #include "crypto/crypto.h"
 #include "json/json.h"
@@ -63,6 +65,41 @@ put_credential(struct buf *b, const struct settings_gitserver *g,
 		if (strcmp(accounts[i].type, g->type) == 0)
 			record_printf(b, names[R_CREDENTIAL], "%s\n%s",
 			    accounts[i].user, g->token);
+}
+
+/* A file that is missing is told here; what git says of it stands in the
+ * deployment's log. */
+static void
+put_file(struct buf *b, enum job_record which, const char *path)
+{
+	const struct err *e;
+	struct buf text;
+
+	if (path == NULL)
+		return;
+	buf_init(&text, SPOOL_RECORD);
+	if ((e = file_load(path, &text)) != NULL)
+		log_err(e, "gitserver");
+	else if (text.len > 0)
+		record_write(b, names[which], text.data, text.len);
+	if (text.data != NULL)
+		explicit_bzero(text.data, text.len);
+	buf_release(&text);
+}
+
+/* What the way to the repository needs, and no other. */
+static void
+put_access(struct buf *b, const struct settings_gitserver *g,
+    const char *repository)
+{
+	put_credential(b, g, repository);
+	if (strncmp(repository, "https:", 6) == 0) {
+		put_file(b, R_TLS_CA, g->tls_ca);
+	} else if (strncmp(repository, "ssh:", 4) == 0 ||
+	    strstr(repository, "://") == NULL) {
+		put_file(b, R_SSH_KEY, g->ssh_key_file);
+		put_file(b, R_KNOWN_HOSTS, g->ssh_known_hosts);
+	}
 }
 
 static void
@@ -137,7 +174,7 @@ description_write(const struct settings *s, struct arena *a,
 	put(out, R_REPOSITORY, c->repository);
 	put(out, R_BRANCH, c->branch);
 	put(out, R_COMMIT, c->commit_hash);
-	put_credential(out, &s->gitserver, c->repository);
+	put_access(out, &s->gitserver, c->repository);
 	put_pairs(out, R_ENV, &env);
 	put_pairs(out, R_SECRET, &secret);
 	put_steps(out, r, &c->steps);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/file.h"
 #include "core/log.h"
 #include "core/num.h"
 #include "core/str.h"
@@ -92,17 +93,10 @@ file_make(const struct dispatch *d, const char *dir, const char *file,
 static const struct err *
 file_put(int fd, const char *data, size_t len)
 {
-	ssize_t put;
+	const struct err *e;
 
-	while (len > 0) {
-		put = write(fd, data, len);
-		if (put == -1 && errno == EINTR)
-			continue;
-		if (put == -1)
-			return err_errno("write to the spool");
-		data += put;
-		len -= (size_t)put;
-	}
+	if ((e = file_store(fd, data, len)) != NULL)
+		return err_wrap(e, "spool");
 	if (fsync(fd) == -1)
 		return err_errno("sync the spool");
 	return NULL;

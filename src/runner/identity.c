@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/buf.h"
+#include "core/file.h"
 
 #define PASSWD "/etc/passwd"
 #define PASSWD_MAX ((size_t)4 << 20)
@@ -28,24 +29,6 @@ mounts_apart(void)
 	return NULL;
 }
 
-static const struct err *
-passwd_read(struct buf *out)
-{
-	const struct err *e = NULL;
-	char chunk[4096];
-	ssize_t got;
-	int fd;
-
-	if ((fd = open(PASSWD, O_RDONLY | O_CLOEXEC)) == -1)
-		return err_errno("%s", PASSWD);
-	while ((got = read(fd, chunk, sizeof(chunk))) > 0)
-		buf_add(out, chunk, (size_t)got);
-	if (got == -1)
-		e = err_errno("%s", PASSWD);
-	(void)close(fd);
-	return e == NULL ? buf_check(out) : e;
-}
-
 /* The list with a line for this account. */
 static const struct err *
 passwd_make(const struct proc_account *who, const char *home, struct buf *out)
@@ -56,30 +39,13 @@ passwd_make(const struct proc_account *who, const char *home, struct buf *out)
 	if (strpbrk(home, ":\n") != NULL)
 		return err_new(ERR_INTERNAL, "%s: a home without : is needed",
 		    home);
-	if ((e = passwd_read(out)) != NULL)
+	if ((e = file_load(PASSWD, out)) != NULL)
 		return e;
 	if (out->len > 0 && out->data[out->len - 1] != '\n')
 		buf_putc(out, '\n');
 	buf_printf(out, "slipway-%u:x:%u:%u:slipway job:%s:/bin/bash\n",
 	    who->uid, who->uid, who->gid, home);
 	return buf_check(out);
-}
-
-static const struct err *
-file_write(int fd, const struct buf *text)
-{
-	size_t done = 0;
-	ssize_t put;
-
-	while (done < text->len) {
-		put = write(fd, text->data + done, text->len - done);
-		if (put == -1)
-			return err_errno("write");
-		done += (size_t)put;
-	}
-	if (fchmod(fd, 0644) == -1)
-		return err_errno("chmod");
-	return NULL;
 }
 
 /* No process of the account lives yet, so nobody can put a file of theirs in
@@ -96,8 +62,10 @@ passwd_mount(const char *home, const struct buf *text)
 	    0600);
 	if (fd == -1)
 		return err_errno("%s", path);
-	if ((e = file_write(fd, text)) == NULL &&
-	    mount(path, PASSWD, NULL, MS_BIND, NULL) == -1)
+	if ((e = file_store(fd, text->data, text->len)) == NULL &&
+	    fchmod(fd, 0644) == -1)
+		e = err_errno("chmod");
+	if (e == NULL && mount(path, PASSWD, NULL, MS_BIND, NULL) == -1)
 		e = err_errno("mount on %s", PASSWD);
 	if (unlink(path) == -1 && e == NULL)
 		e = err_errno("%s", path);

@@ -191,6 +191,8 @@ secrets(struct job *job, struct mask *mask)
 			return err_new(ERR_INTERNAL, "malformed credential");
 		mask_add(mask, value + 1, strlen(value + 1));
 	}
+	if (spec->ssh_key != NULL)
+		mask_add(mask, spec->ssh_key, strlen(spec->ssh_key));
 	return NULL;
 }
 

@@ -46,6 +46,9 @@ struct job_spec {
 	const char *branch;
 	const char *commit;
 	const char *credential;
+	const char *tls_ca;
+	const char *ssh_key;
+	const char *known_hosts;
 	struct job_list env;
 	struct job_list secret;
 	struct job_step *steps;

@@ -37,8 +37,11 @@
 	X(BRANCH, "branch")         /* absent = HEAD */                        \
 	X(COMMIT, "commit")         /* absent = the branch's */                \
 	X(CREDENTIAL, "credential") /* "user\nsecret" for https */             \
-	X(ENV, "env")               /* NAME=value */                           \
-	X(SECRET, "secret")         /* NAME=value, masked in the log */        \
+	X(TLS_CA, "tls-ca")         /* a CA file's text, for https */          \
+	X(SSH_KEY, "ssh-key")       /* a private key's text, for ssh */        \
+	X(KNOWN_HOSTS, "known-hosts")                                          \
+	X(ENV, "env")       /* NAME=value */                                   \
+	X(SECRET, "secret") /* NAME=value, masked in the log */                \
 	X(STEP_NAME, "step-name")                                              \
 	X(STEP_SCRIPT, "step-script")                                          \
 	X(STEP_TIMEOUT, "step-timeout") /* seconds, 0 = none */                \

@@ -1,0 +1,124 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: ISC
+# Checkout over ssh from a real sshd with a key, and over https from git
+# http-backend behind nginx with a CA of its own: both only where keys, host
+# keys and certificates are right, and nothing of them is left for a step.
+
+use strict;
+use warnings;
+use IO::Socket::INET;
+use Test::More;
+use Slipway::Spool;
+use Slipway::Test;
+
+sub have { my ($name) = @_; return grep { -x "$_/$name" } split(/:/, $ENV{PATH}), '/usr/sbin' }
+my $dir = tempdir();
+my ($made) = run_cmd('sh', '-ec', "git init -q -b main '$dir/repo'; cd '$dir/repo';"
+	. 'git config user.email a@example.org; git config user.name a;'
+	. 'echo one >file; git add .; git commit -qm first; touch .git/git-daemon-export-ok');
+is($made, 0, 'a repository is made');
+
+# What a step can find: nothing with a key in it, and no credential in git.
+my $look = <<'END';
+cat file
+ls -A ~ | tr '\n' ' '; echo
+grep -rl 'PRIVATE [K]EY' ~ . 2>/dev/null && echo 'A KEY IS' LEFT
+env | grep -v ^SLIPWAY_ | grep -i -e ssh -e key && echo 'A NAME IS' LEFT
+git config -l
+echo looked
+END
+
+sub deploy {
+	my (%o) = @_;
+	my $job = job_start(branch => 'main', steps => [$look], %o);
+	job_wait($job);
+	return ($job, join(' ', job_end($job)), job_log($job));
+}
+sub nothing_left {
+	my ($job, $log, $how) = @_;
+	like($log, qr/^looked$/m, "$how: the step looks round");
+	unlike($log, qr/IS LEFT/, "$how: and finds no key");
+	unlike($log, qr/slipway-(?:ssh-key|known-hosts|ca)/, "$how: nor any of its files");
+}
+
+# --- ssh
+my $shell = (getpwuid $>)[8];
+ok(-x '/usr/sbin/sshd' && have('ssh'), 'openssh-server and openssh-client are installed');
+my $port = free_port();
+run_cmd('ssh-keygen', '-q', '-t', 'ed25519', '-N', '', '-f', "$dir/$_") for qw(host user other);
+spew("$dir/authorized", slurp("$dir/user.pub"), 0644);
+mkdir '/run/sshd', 0755 if is_root();
+spew("$dir/sshd_config", <<"CONF");
+Port $port
+ListenAddress 127.0.0.1
+HostKey $dir/host
+AuthorizedKeysFile $dir/authorized
+PidFile $dir/sshd.pid
+StrictModes no
+UsePAM no
+PasswordAuthentication no
+PermitRootLogin yes
+CONF
+start_process({ name => 'sshd' }, '/usr/sbin/sshd', '-D', '-e', '-f', "$dir/sshd_config");
+ok(poll(10, sub { IO::Socket::INET->new(PeerAddr => "127.0.0.1:$port") }), 'sshd listens');
+my $me = getpwuid $>;
+my $url = "ssh://$me\@127.0.0.1:$port$dir/repo";
+my $known = "[127.0.0.1]:$port " . join(' ', (split ' ', slurp("$dir/host.pub"))[0, 1]) . "\n";
+my $strange = "[127.0.0.1]:$port " . join(' ', (split ' ', slurp("$dir/other.pub"))[0, 1]) . "\n";
+my $key = slurp("$dir/user");
+my %named = is_root() ? (limits => ['-N']) : ();
+
+SKIP: {
+	skip "the shell of $me, $shell, lets nobody in", 14 if $shell =~ m{/(?:nologin|false)$};
+	my ($job, $end, $log) = deploy(repository => $url, ssh_key => $key, known_hosts => $known, %named);
+	like($end, qr{^success -}, 'ssh: with the key') or diag($log, slurp("$dir/sshd.log"));
+	like($log, qr/^one$/m, 'ssh: the files are there');
+	nothing_left($job, $log, 'ssh');
+	for (['no key', known_hosts => $known],
+	    ['the wrong key', known_hosts => $known, ssh_key => slurp("$dir/other")],
+	    ['an unknown host', ssh_key => $key],
+	    ['a host that is another', ssh_key => $key, known_hosts => $strange]) {
+		my ($what, %o) = @$_;
+		(undef, $end, $log) = deploy(repository => $url, %o, %named);
+		like($end, qr{^failed checkout_failed }, "ssh: refused with $what");
+		ok(index($log, (split /\n/, $key)[1]) < 0, "and tells no key");
+	}
+}
+
+# --- https
+ok(have('nginx'), 'nginx is installed');
+run_cmd('openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1',
+	'-nodes', '-days', '2', '-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost',
+	'-keyout', "$dir/tls.key", '-out', "$dir/tls.pem");
+my $tls = free_port();
+# The dumb protocol: plain files are enough to clone from.
+run_cmd({ cwd => "$dir/repo" }, 'git', 'update-server-info');
+run_cmd('chmod', '-R', 'a+rX', "$dir/repo");
+spew("$dir/nginx.conf", <<"CONF");
+@{[is_root() ? 'user www-data;' : '']}
+daemon off; pid $dir/nginx.pid; error_log $dir/nginx.err;
+events { }
+http {
+	access_log off;
+	client_body_temp_path $dir/t1; proxy_temp_path $dir/t2; fastcgi_temp_path $dir/t3;
+	uwsgi_temp_path $dir/t4; scgi_temp_path $dir/t5;
+	server {
+		listen 127.0.0.1:$tls ssl;
+		ssl_certificate $dir/tls.pem;
+		ssl_certificate_key $dir/tls.key;
+		root $dir;
+	}
+}
+CONF
+start_process({ name => 'nginx' }, 'nginx', '-c', "$dir/nginx.conf", '-e', "$dir/nginx.err", '-p', $dir);
+ok(poll(10, sub { IO::Socket::INET->new(PeerAddr => "127.0.0.1:$tls") }), 'nginx listens');
+my ($job, $end, $log) = deploy(repository => "https://localhost:$tls/repo/.git", tls_ca => slurp("$dir/tls.pem"));
+like($end, qr{^success -}, 'https: with its CA') or diag($log, slurp("$dir/nginx.err"));
+like($log, qr/^one$/m, 'https: the files are there');
+nothing_left($job, $log, 'https');
+(undef, $end) = deploy(repository => "https://localhost:$tls/repo/.git");
+like($end, qr{^failed checkout_failed }, 'https: refused with the system\'s CAs');
+(undef, $end) = deploy(repository => "https://127.0.0.1:$tls/repo/.git", tls_ca => slurp("$dir/tls.pem"));
+like($end, qr{^failed checkout_failed }, 'https: refused for another name');
+
+done_testing();
