@@ -185,8 +185,10 @@ reap(struct monitor *m)
 	pid_t pid;
 	int status;
 
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-		if (pid == m->dispatcher)
+	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
+		if (WIFSTOPPED(status))
+			monitor_job_stopped(m, pid);
+		else if (pid == m->dispatcher)
 			monitor_dispatch_died(m, status);
 		else
 			(void)monitor_job_reaped(m, pid, status);

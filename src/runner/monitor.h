@@ -125,6 +125,8 @@ void monitor_job_start(struct monitor *m, const struct wire *w, int *request);
 void monitor_job_kill(struct monitor *m, const struct wire *w);
 /* A child of ours ended; false if it is no job's. */
 bool monitor_job_reaped(struct monitor *m, pid_t pid, int status);
+/* A child of ours stopped. */
+void monitor_job_stopped(const struct monitor *m, pid_t pid);
 /* Does what is due; milliseconds until more is, -1 = nothing is. */
 int monitor_jobs_tick(struct monitor *m);
 bool monitor_jobs_live(const struct monitor *m);

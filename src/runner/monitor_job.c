@@ -349,6 +349,18 @@ adopted_lives(const struct slot *slot)
 	return poll(&fd, 1, 0) == 0;
 }
 
+/* A step has its job's account and can stop it, and with it the watch over
+ * time limits and cancels: it goes on at once. */
+void
+monitor_job_stopped(const struct monitor *m, pid_t pid)
+{
+	size_t i;
+
+	for (i = 0; i < SLOTS_MAX; i++)
+		if (m->slots[i].state == SLOT_RUNS && m->slots[i].pid == pid)
+			(void)kill(pid, SIGCONT);
+}
+
 /* All of a job that lives, at once where that can be; else it is stopped
  * first, so that it starts nothing more while what is below it is ended. */
 static void
@@ -459,8 +471,11 @@ slot_tick(struct monitor *m, struct slot *slot)
 	case SLOT_RUNS:
 		if (!slot->adopted)
 			break;
-		if (adopted_lives(slot))
+		if (adopted_lives(slot)) {
+			/* nobody tells when somebody else's child stops */
+			(void)kill(slot->pid, SIGCONT);
 			return ADOPTED_MS;
+		}
 		job_gone(slot, 0);
 		return 0;
 	case SLOT_KILLING:
