@@ -77,6 +77,22 @@ is($runner->wait($id), 'failed', 'a directory outside is refused');
 is($runner->column($id, "CONCAT_WS(' ', reason, detail IS NOT NULL)"), 'workspace_error 1', 'and says so');
 $id = $runner->deploy($project, 'true');
 is($runner->wait($id), 'success', 'the next one runs');
+# --- what the steps make of their own clone
+my $self = $runner->project(repo => tempdir() . '/repo1');
+for (['rm -rf .git', 'no_git'], ['rm -rf .git *', 'empty'], ['echo x >.git/HEAD', 'error']) {
+	my ($script, $seen) = @$_;
+	$id = $runner->deploy($self, $script);
+	is($runner->wait($id), 'success', "$script: the end is what the steps made it");
+	is($db->sql("SELECT CONCAT_WS(' ', status, dirty) FROM workspace WHERE project_id = $self"), "$seen 0", "  the workspace: $seen");
+}
+$id = $runner->deploy($self, 'cat a/b');
+is($runner->wait($id), 'success', 'and the next one finds its way');
+SKIP: {
+	skip 'only root can open it then', 1 if !is_root();
+	$runner->wait($runner->deploy($self, 'chmod 0 .'));
+	$id = $runner->deploy($self, 'cat a/b');
+	is($runner->wait($id), 'success', 'a directory that they closed is opened again') or diag($runner->log($id));
+}
 my $sealed = $runner->project;
 $db->sql("INSERT INTO deployment (project_id, pipeline_id, `trigger`, secret_vars) VALUES ($sealed, $sealed, 'manual', 'nonsense')");
 $id = $db->sql('SELECT MAX(id) FROM deployment');

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "runner/checkout.h"
 
+#include <sys/stat.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -351,6 +353,20 @@ attempt_anew(struct fetch *f, enum checkout_format format, struct checkout *out)
 	return attempt_anew(f, FORMAT_SHA256, out);
 }
 
+/* The steps may have closed their own directory. */
+static const struct err *
+workspace_unlock(int workspace)
+{
+	struct stat st;
+
+	if (fstat(workspace, &st) == -1)
+		return err_errno("the workspace");
+	if ((st.st_mode & S_IRWXU) != S_IRWXU &&
+	    fchmod(workspace, (st.st_mode & 07777) | S_IRWXU) == -1)
+		return err_errno("chmod the workspace");
+	return NULL;
+}
+
 /* With the clone that is there; when that does not go, with a new one. */
 static const struct err *
 attempts(struct fetch *f, struct checkout *out)
@@ -402,7 +418,8 @@ job_checkout(struct job *job, struct checkout *out, enum checkout_how *how,
 	job_log_forget(&job->log);
 	if ((e = git_open(job, deadline, &f.git)) != NULL)
 		goto out;
-	if ((e = attempts(&f, out)) != NULL)
+	if ((e = workspace_unlock(JOB_FD(WIRE_FD_WORKSPACE))) != NULL ||
+	    (e = attempts(&f, out)) != NULL)
 		goto out;
 	if (out->message != NULL) {
 		*how = CHECKOUT_DONE;

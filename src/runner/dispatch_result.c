@@ -191,16 +191,15 @@ checked_out(struct arena *a, const struct record *r, struct outcome *out)
 static const struct err *
 workspace(struct arena *a, const struct record *r, struct outcome *out)
 {
+	struct maybe dirty = { .set = false };
 	char *words[WORDS];
-	int64_t dirty;
 
 	if (split(a, r->value, " ", 4, words) != 3 ||
 	    !is_one_of(workspace_statuses, words[0]) ||
-	    !number(words[1], &dirty) ||
-	    !number(words[2], &out->workspace.size))
+	    !maybe(words[1], &dirty) || !number(words[2], &out->workspace.size))
 		return malformed(r);
 	out->workspace.status = words[0];
-	out->workspace.dirty = dirty != 0;
+	out->workspace.dirty = dirty.n != 0;
 	return NULL;
 }
 

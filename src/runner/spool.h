@@ -65,7 +65,8 @@
 	/* "POSITION STATUS EXIT SIGNAL TIME LOGLENGTH"; EXIT and SIGNAL   \
 	     * are "-" where there is none */   \
 	X(STEP_SKIPPED, "step-skipped") /* "POSITION" */                       \
-	X(WORKSPACE, "workspace")       /* "STATUS DIRTY SIZE" */              \
+	X(WORKSPACE, "workspace")                                              \
+	/* "STATUS DIRTY SIZE"; DIRTY is "-" where git cannot tell */          \
 	X(RESULT_END,                                                          \
 	    "end") /* "STATUS REASON TIME\nDETAIL"; REASON may be    \
 			      * "-" and DETAIL empty */
