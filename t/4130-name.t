@@ -18,7 +18,7 @@ is($made, 0, 'a repository is made');
 my $port = free_port();
 my $script = <<"END";
 id -un || true
-getent passwd "\$(id -u)" | cut -d: -f3,4,6,7
+getent passwd "\$(id -u)" | cut -d: -f3,4,6,7 || true
 echo "home \$HOME \$(ls -A ~ | tr '\\n' ' ')"
 (echo evil::0:0::/:/bin/sh >>/etc/passwd) 2>/dev/null || echo 'not to be written'
 stat -c 'mode %a of %u' /etc/passwd
