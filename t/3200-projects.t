@@ -73,6 +73,8 @@ for my $case (
 	[body(projectDir => '../x'), '/projectDir', 'a directory above'],
 	[body(projectDir => '/etc'), '/projectDir', 'an absolute directory'],
 	[body(projectDir => 'a/./b'), '/projectDir', 'a dot'],
+	[body(projectDir => '.git'), '/projectDir', 'a hidden directory'],
+	[body(projectDir => 'a/.home'), '/projectDir', 'one within another'],
 	[body(projectDir => 'a//b'), '/projectDir', 'an empty part'],
 	[body(projectDir => '-rf'), '/projectDir', 'a directory like an option'],
 	[body(projectDir => 'a b'), '/projectDir', 'a blank'],

@@ -122,6 +122,25 @@ SKIP: {
 	$changed->stop;
 }
 
+# --- what a deleted project left
+SKIP: {
+	skip 'needs root', 8 if !is_root();
+	my $m = Slipway::Monitor->start;
+	my $old = $m->job(repository => $repo, dir => 'again', project => 8, steps => ['sleep 3; id -u; echo old >left']);
+	ok($m->started($old), 'a project has a directory');
+	my $early = $m->job(repository => $repo, dir => 'again', project => 9, steps => ['id -u']);
+	is((split / /, $m->refused($early))[0], 1, 'another has to wait for it while its job runs');
+	is($m->exited($old), 0, 'until that ends');
+	my $new = $m->job(repository => $repo, dir => 'again', project => 9, steps => ['id -u; ls']);
+	is($m->exited($new), 0, 'then it is the other\'s');
+	like(job_log($new), qr/^@{[$m->{uid_first} + 9]}\nfile$/m, 'and has nothing of the first');
+	is_deeply([map { s{.*/}{}r } glob "$m->{workspaces}/.left/*/left"], ['left'], 'which is kept elsewhere');
+	my $in = $m->job(repository => $repo, dir => 'again/in', project => 10, steps => ['id -u']);
+	is($m->exited($in), 0, 'a third, within it, has it as well');
+	like(job_log($in), qr/^@{[$m->{uid_first} + 10]}$/m, 'under its own account');
+	$m->stop;
+}
+
 # --- once
 my $m = Slipway::Monitor->start(args => ['--once']);
 like(($m->out =~ /^up.*$/m)[0] && $m->out, qr/--once/, '--once is passed on');

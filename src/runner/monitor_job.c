@@ -212,8 +212,10 @@ start(struct monitor *m, const struct wire *w, struct slot *slot, int *fds,
 		return err_new(ERR_CONFLICT, "account %u: %s", slot->who.uid,
 		    *why == WIRE_WHY_BUSY ? "busy" : "not allowed");
 	*why = WIRE_WHY_WORKSPACE;
-	if ((e = monitor_workspace(m, w->dir, slot, &fds[WIRE_FD_WORKSPACE])) !=
-		NULL ||
+	e = monitor_workspace(m, w->dir, slot, &fds[WIRE_FD_WORKSPACE]);
+	if (e != NULL && e->code == ERR_CONFLICT)
+		*why = WIRE_WHY_BUSY;
+	if (e != NULL ||
 	    (e = monitor_home(m, slot, &fds[WIRE_FD_HOME])) != NULL)
 		return e;
 	*why = WIRE_WHY_PROCESS;

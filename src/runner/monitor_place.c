@@ -4,11 +4,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "core/log.h"
 #include "core/str.h"
 #include "runner/monitor.h"
+
+#define LEFT ".left" /* workspaces of deleted projects that were in the way */
 
 bool
 monitor_dir_valid(const char *dir)
@@ -130,6 +134,65 @@ hand_over(int fd, const char *name, const struct slot *slot)
 	return NULL;
 }
 
+/* Whether a deleted project left it: no two that live share a directory, and
+ * nobody but projects has these accounts. */
+static bool
+is_left(const struct monitor *m, const struct slot *slot, uid_t owner)
+{
+	const struct settings_runner *conf = &m->settings.runner;
+	const int64_t n = (int64_t)owner - conf->uid_first;
+
+	return slot->kind == ACCOUNT_RANGE && owner != slot->who.uid &&
+	    n >= 0 && n < conf->uid_count;
+}
+
+/* Takes it out of the way of the project that has its name now. It is kept:
+ * removing it may take long, and somebody may miss it. */
+static const struct err *
+move_away(const struct monitor *m, int at, const char *name,
+    const struct slot *slot)
+{
+	const struct err *e;
+	char to[CGROUP_ID + 64];
+	int left;
+
+	if ((e = dir_step(m->workspaces, LEFT, 0700, &left)) != NULL)
+		return e;
+	(void)snprintf(to, sizeof(to), "%s.%lld", slot->id,
+	    (long long)time_now_ms());
+	if (renameat(at, name, left, to) == -1)
+		e = err_errno("move %s to " LEFT, name);
+	else
+		log_info("%s of a deleted project is now " LEFT "/%s", name,
+		    to);
+	(void)close(left);
+	return e;
+}
+
+/* One step down; what a deleted project left there makes room. */
+static const struct err *
+workspace_step(const struct monitor *m, const struct slot *slot, int at,
+    const char *name, mode_t mode, int *out)
+{
+	const struct err *e;
+	struct stat st;
+
+	if ((e = dir_step(at, name, mode, out)) != NULL)
+		return e;
+	if (fstat(*out, &st) == -1)
+		return err_errno("%s", name);
+	if (!is_left(m, slot, st.st_uid))
+		return NULL;
+	if (is_live(m, st.st_uid))
+		return err_new(ERR_CONFLICT,
+		    "%s: a job of the deleted project that had it runs", name);
+	(void)close(*out);
+	*out = -1;
+	if ((e = move_away(m, at, name, slot)) != NULL)
+		return e;
+	return dir_step(at, name, mode, out);
+}
+
 const struct err *
 monitor_workspace(const struct monitor *m, const char *dir,
     const struct slot *slot, int *out)
@@ -144,7 +207,8 @@ monitor_workspace(const struct monitor *m, const char *dir,
 	if ((at = fcntl(m->workspaces, F_DUPFD_CLOEXEC, 0)) == -1)
 		return err_errno("dup");
 	while (e == NULL && (name = strsep(&rest, "/")) != NULL) {
-		e = dir_step(at, name, rest == NULL ? 0700 : 0711, &next);
+		e = workspace_step(m, slot, at, name,
+		    rest == NULL ? 0700 : 0711, &next);
 		(void)close(at);
 		at = next;
 		if (e != NULL || rest == NULL)

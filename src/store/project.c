@@ -45,12 +45,10 @@ project_check(const void *item, const char *pointer, struct faults *faults)
 
 	for (; part != NULL; part = part[len] == '\0' ? NULL : part + len + 1) {
 		len = strcspn(part, "/");
-		if ((len == 1 && part[0] == '.') ||
-		    (len == 2 && part[0] == '.' && part[1] == '.') ||
-		    part[0] == '-') {
+		if (part[0] == '.' || part[0] == '-') {
 			faults_add(faults,
 			    fault_pointer(faults, pointer, "projectDir"),
-			    "no part may be \".\" or \"..\" or start with -");
+			    "no part may start with . or -");
 			return;
 		}
 	}
