@@ -85,6 +85,7 @@ is($got->{json}{requestId}, $got->{headers}{'x-request-id'}, 'with its request i
 rename "$sock.away", $sock;
 $got = $api->get('/elsewhere');
 is("$got->{status} $got->{json}{code}", '404 not_found', 'other addresses are nobody\'s');
+is($got->{json}{requestId}, $got->{headers}{'x-request-id'}, 'and have a request id, too');
 is($api->get('/.slipway/400')->{status}, 404, 'the pages of errors are no pages');
 ($status, $out) = run_cmd('curl', '-s', '-o', '/dev/null', '-w', '%{http_code} %{redirect_url}',
     '--unix-socket', "$dir/plain.sock", 'http://localhost/api/projects?x=1');
