@@ -136,7 +136,10 @@ my $short = $api->post('/api/auth/tokens', { name => 'short', expiresAt => $soon
 is($short->{status}, 201, 'one that ends soon') or diag $short->{body};
 is($none->get('/api/auth/info', bearer($short->{json}{token}))->{status}, 200, 'works');
 ok(poll(6, sub { $none->get('/api/auth/info', bearer($short->{json}{token}))->{status} == 401 }), 'until it ends');
-is($api->delete("/api/auth/tokens/$made->{id}")->{status}, 204, 'a token is deleted');
+$got = $api->delete("/api/auth/tokens/$made->{id}", { 'If-Match' => '"0-0000000000000000"' });
+is($got->{status}, 412, 'a token is not deleted by another tag');
+my $tag = $api->get("/api/auth/tokens/$made->{id}")->{headers}{etag};
+is($api->delete("/api/auth/tokens/$made->{id}", { 'If-Match' => $tag })->{status}, 204, 'a token is deleted by its own');
 is($none->get('/api/auth/info', bearer($made->{token}))->{status}, 401, 'and works no more');
 is($api->delete("/api/auth/tokens/$made->{id}")->{status}, 404, 'not twice');
 is($none->get('/api/auth/info', bearer($reader))->{status}, 200, 'others do');

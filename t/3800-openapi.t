@@ -281,6 +281,8 @@ sub endings {
 		drive("DELETE $path", 204, id => $id{$what});
 		drive("DELETE $path", 404, id => $id{$what}, label => 'it is gone');
 	}
+	drive('DELETE /api/auth/tokens/{id}', 412, id => $id{token},
+	    headers => { 'If-Match' => '"0-0"' }, label => 'it is another');
 	drive('DELETE /api/auth/tokens/{id}', 204, id => $id{token});
 }
 

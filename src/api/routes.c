@@ -393,6 +393,7 @@ const struct route routes[] = {
 	    .path = "/api/auth/tokens/{id}",
 	    .role = ROLE_VIEWER,
 	    .pool = POOL_SLOW,
+	    .flags = ROUTE_GUARDED,
 	    .handler = api_token_remove,
 	    .operation = "deleteToken",
 	    .tag = "auth",

@@ -7,6 +7,8 @@
 #include "crypto/crypto.h"
 #include "store/user.h"
 
+#define TOKEN_VERSION 1 /* a token is made and ended, never changed */
+
 const struct err *
 api_token_list(struct req *rq)
 {
@@ -56,7 +58,7 @@ api_token_create(struct req *rq)
 		return e;
 	made.token = token;
 	answer_location(rq, "/api/auth/tokens/%lld", (long long)id);
-	answer_item(rq, &api_token_shape, &made, 1);
+	answer_item(rq, &api_token_shape, &made, TOKEN_VERSION);
 	return NULL;
 }
 
@@ -69,13 +71,21 @@ api_token_show(struct req *rq)
 	if ((e = token_by_id(rq->db, rq->a, rq->who.user_id, rq->id[0], &t)) !=
 	    NULL)
 		return e;
-	answer_item(rq, &api_token_shape, &t, 1);
+	answer_item(rq, &api_token_shape, &t, TOKEN_VERSION);
 	return NULL;
 }
 
 const struct err *
 api_token_remove(struct req *rq)
 {
+	const struct err *e;
+	struct api_token t;
+
+	if ((e = token_by_id(rq->db, rq->a, rq->who.user_id, rq->id[0], &t)) !=
+	    NULL)
+		return e;
+	if ((e = req_match(rq, TOKEN_VERSION)) != NULL)
+		return e;
 	return token_delete(rq->db, rq->who.user_id, rq->id[0]);
 }
 
