@@ -81,6 +81,10 @@ for (['a branch that is not there', branch => 'nowhere'], ['a commit that is not
 	ok(length $detail, "it says: $detail");
 	unlike(job_log($j), qr/^ran/m, 'no step runs');
 }
+$job = deploy(repository => tempdir() . '/none');
+my ($end, $detail) = job_end($job);
+like($detail, qr/^fatal: .*none/, 'nor has what is not there a HEAD: git says why');
+like(job_log($job), qr/^\Q$detail\E$/m, 'in the log, too');
 for ('-x', '--upload-pack=touch /tmp/pwned', 'HEAD', '@', 'a;b', '$(touch pwned)', '`id`', "a'b", 'a b', '..', 'a..b', '*', 'main:refs/heads/evil', 'a.lock', "a\nb", '+main', 'refs/heads/main') {
 	my $j = deploy(branch => $_, steps => ['echo ran']);
 	is(scalar job_end($j), 'failed checkout_failed', "no harm in the branch name $_" =~ s/\n/\\n/r);

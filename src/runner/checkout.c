@@ -80,7 +80,10 @@ head_branch(struct fetch *f)
 	buf_init(&out, OUTPUT_MAX);
 	if ((e = git_run(&f->git, &out, args)) != NULL)
 		goto out;
-	if (git_done(&f->git) && out.len > 0 && str_starts(out.data, head)) {
+	if (!git_done(&f->git)) { /* then it is git's reason */
+		job_log_feed(&f->git.job->log, out.data, out.len);
+		job_log_finish(&f->git.job->log);
+	} else if (out.len > 0 && str_starts(out.data, head)) {
 		len = strcspn(out.data + strlen(head), "\t\n");
 		f->branch = arena_strndup(f->a, out.data + strlen(head), len);
 		if (!checkout_branch_valid(f->branch))

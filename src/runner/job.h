@@ -92,7 +92,7 @@ struct job_log {
 	bool full;
 	bool at_line;      /* the last byte of the stream was a newline */
 	bool file_at_line; /* and that of what was written of it */
-	char last[256];    /* the last telling line of what was masked */
+	char last[256];    /* what tells most of what was masked */
 	char line[256];    /* the one that is being collected */
 	size_t line_len;
 };
@@ -107,7 +107,7 @@ void job_log_finish(struct job_log *);
 /* Milliseconds until something kept back is due, -1 if nothing is; writes it
  * when it is. */
 int job_log_tick(struct job_log *);
-/* Forgets the last telling line. */
+/* Forgets the line that tells most. */
 void job_log_forget(struct job_log *);
 /* The line that says what was cut; nothing is written after it. */
 void job_log_close(struct job_log *);

@@ -58,19 +58,24 @@ put(struct job_log *log, const char *data, size_t len)
 	log->cut += (int64_t)(len - done);
 }
 
-/* Git says what went wrong in a line of its own, and then sometimes more. */
+/* How much a line of git's tells about what went wrong. */
+static int
+rank(const char *line)
+{
+	return str_starts(line, "fatal: ") ? 2 :
+	    str_starts(line, "error: ")    ? 1 :
+					     0;
+}
+
+/* Keeps the last line of those that tell most, but the first that is fatal:
+ * what git says after that follows from it. */
 static void
 line_end(struct job_log *log)
 {
-	bool telling;
+	const int before = rank(log->last);
 
 	log->line[log->line_len] = '\0';
-	telling = str_starts(log->line, "fatal: ") ||
-	    str_starts(log->line, "error: ");
-	if (log->line_len > 0 &&
-	    (telling ||
-		(!str_starts(log->last, "fatal: ") &&
-		    !str_starts(log->last, "error: "))))
+	if (log->line_len > 0 && before < 2 && rank(log->line) >= before)
 		(void)memcpy(log->last, log->line, log->line_len + 1);
 	log->line_len = 0;
 }
