@@ -96,7 +96,8 @@ has_word(const char *list, const char *word)
 }
 
 /* Where a hierarchy is mounted, by a line of /proc/self/mounts:
- * "DEVICE PATH TYPE OPTIONS 0 0". */
+ * "DEVICE PATH TYPE OPTIONS 0 0".  The first counts: later ones are copies, in
+ * a chroot say, that go when they are not needed any more. */
 static void
 mount_read(char *line, char mounts[CG__MAX][PATH_SIZE])
 {
@@ -110,7 +111,7 @@ mount_read(char *line, char mounts[CG__MAX][PATH_SIZE])
 	if (strcmp(word[2], "cgroup") != 0)
 		return;
 	for (i = CG_MEMORY; i < CG__MAX; i++)
-		if (has_word(word[3], controllers[i]))
+		if (has_word(word[3], controllers[i]) && mounts[i][0] == '\0')
 			join(mounts[i], word[1], "");
 }
 
