@@ -83,9 +83,10 @@ my @pids = map {
 # --- faults
 my %done;
 my @faults = (
-	[worker => sub { my ($pid) = $api->workers; kill 'KILL', $pid }],
+	[worker => sub { my ($pid) = $api->workers; kill 'KILL', $pid if $pid }],
 	[workers => sub { kill 'KILL', $api->workers }],
 	[database => sub { $db->kill9; sleep 1.5; $db->resume }],
+	[frozen => sub { kill 'STOP', $db->pid; sleep 3; kill 'CONT', $db->pid }],
 	[dispatcher => sub { kill 'KILL', grep { defined } $runner->dispatcher }],
 	[nginx => sub { kill 'HUP', $api->nginx_pid }],
 	[reload => sub { kill 'HUP', $api->pid }],
@@ -167,7 +168,9 @@ is("$now->{status} $now->{reason}", 'failed step_failed', 'the result of the ste
 my @got = $all->log($counter) =~ /^(count-\d+|last-\d+)$/mg;
 my ($last) = @got ? $got[-1] =~ /^last-(\d+)$/ : ();
 ok(defined $last && "@got" eq join(' ', (map { "count-$_" } 1 .. $last), "last-$last"), 'each of its lines is there once');
-ok($all->is_clean, 'nothing of any step lives on');
+# what a killed dispatcher left half made goes by its age
+utime 1, 1, $_ for glob "$runner->{spool}/new.* $runner->{spool}/old.*";
+ok($all->is_clean, 'nothing of any step lives on') or diag(join ' ', $all->left, glob "$runner->{spool}/*");
 
 # --- and all is as before
 is($all->wait($all->post(projectId => $projects[0], pipelineId => $pipeline{ $projects[0] }))->{status}, 'success', 'the next one runs');
