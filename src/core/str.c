@@ -7,6 +7,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/buf.h"
+
+#define ERE_MAX ((size_t)8192)
+
 bool
 str_eq(const char *a, const char *b)
 {
@@ -100,19 +104,37 @@ str_has_control(const char *s)
 	return false;
 }
 
+/* Held to both ends: a search for where a match may begin takes seconds with
+ * patterns and texts that clients send. */
 bool
 str_matches(const char *s, const char *ere)
 {
+	struct buf anchored;
 	regex_t re;
-	regmatch_t whole;
-	bool yes;
+	bool yes = false;
 
-	if (regcomp(&re, ere, REG_EXTENDED) != 0)
-		return false;
-	yes = regexec(&re, s, 1, &whole, 0) == 0 && whole.rm_so == 0 &&
-	    s[whole.rm_eo] == '\0';
-	regfree(&re);
+	buf_init(&anchored, ERE_MAX);
+	buf_printf(&anchored, "^(%s)$", ere);
+	if (!anchored.overflow &&
+	    regcomp(&re, anchored.data, REG_EXTENDED | REG_NOSUB) == 0) {
+		yes = regexec(&re, s, 0, NULL, 0) == 0;
+		regfree(&re);
+	}
+	buf_release(&anchored);
 	return yes;
+}
+
+/* POSIX knows none in an ERE; glibc takes them, and for ever. */
+static bool
+has_back_reference(const char *ere)
+{
+	for (; *ere != '\0'; ere++) {
+		if (*ere != '\\' || *++ere == '\0')
+			continue;
+		if (*ere >= '1' && *ere <= '9')
+			return true;
+	}
+	return false;
 }
 
 const char *
@@ -122,6 +144,8 @@ str_ere_fault(const char *ere)
 	regex_t re;
 	int rc;
 
+	if (has_back_reference(ere))
+		return "must not refer back to a group, as by \\1";
 	if ((rc = regcomp(&re, ere, REG_EXTENDED | REG_NOSUB)) == 0) {
 		regfree(&re);
 		return NULL;

@@ -23,9 +23,10 @@ size_t str_chars(const char *s);
 bool str_has_control(const char *s);
 
 /* Whether all of s matches the ERE (regex(7)); a pattern that does not
- * compile matches nothing. */
+ * compile between "^(" and ")$" matches nothing. */
 bool str_matches(const char *s, const char *ere);
-/* NULL if the ERE compiles, else what is wrong with it, in static memory. */
+/* NULL if the ERE compiles and refers back to no group, else what is wrong
+ * with it, in static memory. */
 const char *str_ere_fault(const char *ere);
 
 /* "defaultBranch" of "default_branch". */

@@ -43,7 +43,7 @@ static const struct field preset_fields[] = {
 	P(description, FIELD_NULL, .max = 500, .doc = "Help for a person."),
 	P(pattern, FIELD_NULL, .max = 500,
 	    .doc = "POSIX extended regular expression that an input must "
-		   "match whole."),
+		   "match whole; without references back to groups."),
 	P(secret, 0, .doc = "Whether an input's value is sealed and masked."),
 	FIELD_END,
 };

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "core/str.h"
 
+#include <time.h>
+
 #include "tap.h"
 
 #define N(table) (sizeof(table) / sizeof((table)[0]))
@@ -96,7 +98,28 @@ static const struct {
 	{ "a", "[", false },
 	{ "a", "a{2,1}", false },
 	{ "(", "(", false },
+	{ "b", "a|b", true },
+	{ "cb", "a|b", false },
+	{ "ab", "^ab$", true },
 };
+
+/* Where each place of a text could begin a match that comes to nothing. */
+static void
+patterns_fast(void)
+{
+	static const char *const eres[] = { "(a|aa)*c", "(.*)(.*)(.*)x" };
+	static char text[65536];
+	clock_t began = clock();
+	size_t i;
+
+	(void)memset(text, 'a', sizeof(text) - 1);
+	for (i = 0; i < N(eres); i++)
+		ok(!str_matches(text, eres[i]), "64 KiB and /%s/", eres[i]);
+	ok(clock() - began < CLOCKS_PER_SEC, "are told apart at once");
+	ok(str_ere_fault("(a|aa)+(b|c)\\1\\2") != NULL,
+	    "a reference back to a group is refused");
+	ok(str_ere_fault("\\\\1") == NULL, "a backslash before a digit is not");
+}
 
 static void
 patterns(void)
@@ -110,6 +133,7 @@ patterns(void)
 	ok(str_ere_fault("^[a-z]*$") == NULL, "a good pattern has no fault");
 	ok(str_ere_fault("[a-z") != NULL && str_ere_fault("(") != NULL,
 	    "a bad one is told");
+	patterns_fast();
 }
 
 static const struct {
