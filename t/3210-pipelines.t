@@ -181,4 +181,25 @@ is($api->get("/api/steps/$a")->{status}, 404, 'with its steps');
 is($api->post('/api/steps', { pipelineId => $pipe->{id}, %{ step('x') } })->{status}, 422, 'it takes no more');
 is($api->post('/api/pipelines', body(name => 'Pipeline 2x'))->{status}, 201, 'its name is free');
 
+# --- a step that is being added while its project is deleted
+my $doomed = $api->post('/api/projects', { name => 'Doomed', repository => 'https://git.example.org/a/b' })->{json}{id};
+my $last = $api->post('/api/pipelines', body(projectId => $doomed))->{json}{id};
+open my $adds, '|-', 'mariadb', '--no-defaults', '--socket=' . $db->socket, '--user=' . getpwuid($>), 'slipway' or die "mariadb: $!";
+$adds->autoflush(1);
+print $adds "SET tx_isolation = 'READ-COMMITTED'; START TRANSACTION; SELECT id FROM pipeline WHERE id = $last FOR UPDATE;\n";
+sub runs { return $db->sql("SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE '$_[0]%'") }
+ok(poll(10, sub { $db->sql('SELECT COUNT(*) FROM information_schema.innodb_trx') }), 'a step is being added');
+my $deletes = fork;
+die "fork: $!" if !defined $deletes;
+if ($deletes == 0) {
+	my $mine = $api->as('admin');
+	delete $mine->{parent}{http};
+	POSIX::_exit($mine->delete("/api/projects/$doomed")->{status} == 204 ? 0 : 1);
+}
+ok(poll(10, sub { runs('UPDATE') }), 'its project is being deleted');
+print $adds "INSERT INTO step (pipeline_id, name, script, position) VALUES ($last, 's', 'true', 0); COMMIT;\n";
+close $adds;
+waitpid $deletes, 0;
+is($?, 0, 'and is gone');
+is($db->sql("SELECT COUNT(*) FROM step WHERE pipeline_id = $last AND valid = 1"), 0, 'and the step with it');
 done_testing;

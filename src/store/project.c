@@ -268,7 +268,8 @@ static const struct stmt cancel_steps = {
 	.name = "project_cancel_steps",
 	.sql = "UPDATE deployment_step s JOIN deployment d"
 	       " ON d.id = s.deployment_id SET s.status = 'skipped'"
-	       " WHERE d.project_id = ? AND d.status = 'pending'",
+	       " WHERE d.project_id = ? AND d.status = 'canceled'"
+	       " AND s.status = 'pending'",
 	.args = id_args,
 };
 static const struct stmt cancel = {
@@ -285,7 +286,7 @@ static const struct stmt delete_steps = {
 	.sql = "UPDATE step s JOIN pipeline p ON p.id = s.pipeline_id"
 	       " SET s.valid = 0, s.version = s.version + 1,"
 	       " s.updated_at = CURRENT_TIMESTAMP(3)"
-	       " WHERE p.project_id = ? AND p.valid = 1 AND s.valid = 1",
+	       " WHERE p.project_id = ? AND s.valid = 1",
 	.args = id_args,
 };
 static const struct stmt delete_pipelines = {
@@ -451,8 +452,10 @@ project_update(struct db *db, const struct project *p, struct faults *faults)
 const struct err *
 project_delete(struct db *db, int64_t id)
 {
-	static const struct stmt *const order[] = { &cancel_steps, &cancel,
-		&delete_steps, &delete_pipelines, &delete_project };
+	/* Each before what is below it: a join holds only what it changes, so
+	 * another could add to the lower, or start it, in between. */
+	static const struct stmt *const order[] = { &cancel, &cancel_steps,
+		&delete_pipelines, &delete_steps, &delete_project };
 	const struct project args = { .id = id };
 	const struct err *e;
 	size_t i;
