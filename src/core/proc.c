@@ -378,7 +378,7 @@ proc_account_lives(uid_t uid)
 bool
 proc_kill_account(const struct proc_account *who)
 {
-	int status;
+	int status = 0;
 	pid_t pid;
 
 	if (who->uid == 0 || !proc_account_lives(who->uid))
@@ -392,8 +392,14 @@ proc_kill_account(const struct proc_account *who)
 			_exit(1);
 		_exit(kill(-1, SIGKILL) == -1 ? 1 : 0);
 	}
-	while (waitpid(pid, &status, 0) == -1 && errno == EINTR)
+	/* Those that it is to kill may stop it first. */
+	while (waitpid(pid, &status, WUNTRACED) == -1 && errno == EINTR)
 		continue;
+	if (WIFSTOPPED(status)) {
+		(void)kill(pid, SIGKILL);
+		while (waitpid(pid, &status, 0) == -1 && errno == EINTR)
+			continue;
+	}
 	return proc_account_lives(who->uid);
 }
 
