@@ -85,6 +85,7 @@ $job = deploy(repository => tempdir() . '/none');
 my ($end, $detail) = job_end($job);
 like($detail, qr/^fatal: .*none/, 'nor has what is not there a HEAD: git says why');
 like(job_log($job), qr/^\Q$detail\E$/m, 'in the log, too');
+like(workspace($job), qr/^empty - \d+$/, 'and there is nothing in the workspace');
 for ('-x', '--upload-pack=touch /tmp/pwned', 'HEAD', '@', 'a;b', '$(touch pwned)', '`id`', "a'b", 'a b', '..', 'a..b', '*', 'main:refs/heads/evil', 'a.lock', "a\nb", '+main', 'refs/heads/main') {
 	my $j = deploy(branch => $_, steps => ['echo ran']);
 	is(scalar job_end($j), 'failed checkout_failed', "no harm in the branch name $_" =~ s/\n/\\n/r);

@@ -464,8 +464,10 @@ out:
 const struct err *
 job_workspace(struct job *job, const char **out)
 {
-	const char *const args[] = { "status", "--porcelain",
+	static const char none[] = "## No commits yet on ";
+	const char *const args[] = { "status", "--porcelain", "--branch",
 		"--untracked-files=no", "--ignore-submodules=all", NULL };
+	const char *status = "error -";
 	const struct err *e;
 	struct git git;
 	struct buf text;
@@ -486,12 +488,18 @@ job_workspace(struct job *job, const char **out)
 	git_close(&git);
 	git.flags = 0; /* after a cancel, too */
 	buf_init(&text, OUTPUT_MAX);
-	if ((e = git_run(&git, &text, args)) == NULL)
-		*out = arena_printf(job->a, "%s %s %lld",
-		    git_done(&git) ? "ready" : "error",
-		    !git_done(&git)  ? "-" :
-			text.len > 0 ? "1" :
-				       "0",
+	if ((e = git_run(&git, &text, args)) == NULL && git_done(&git) &&
+	    text.len > 0) {
+		if (str_starts(text.data, none))
+			status = "empty -";
+		else
+			status = strchr(text.data, '\n') ==
+				text.data + text.len - 1 ?
+			    "ready 0" :
+			    "ready 1";
+	}
+	if (e == NULL)
+		*out = arena_printf(job->a, "%s %lld", status,
 		    (long long)bytes);
 	buf_release(&text);
 	return e;
