@@ -93,15 +93,17 @@ static const struct sample samples[] = {
 };
 
 static const char *const good_names[] = { "A", "_", "_a9", "APP_ENV", "PATHS",
-	"MY_PATH", "LDFLAGS", "GITHUB", "HOMEPAGE", "path", "PS1", "SLIPWAY",
-	"ENVIRONMENT", "CI_TAG", "LANG", "TZ", NULL };
+	"MY_PATH", "LDFLAGS", "GITHUB", "OPENSSL", "PHP_VERSION",
+	"XDG_DATA_HOME", "HOMEPAGE", "path", "PS1", "SLIPWAY", "ENVIRONMENT",
+	"CI_TAG", "LANG", "TZ", NULL };
 static const char *const bad_names[] = { "", "1A", "A-B", "A B", "A=B", "A\n",
 	"\xc3\x84", "a.b", "PATH", "IFS", "BASH_ENV", "ENV", "LD_PRELOAD",
 	"LD_LIBRARY_PATH", "GIT_SSH_COMMAND", "GIT_", "SLIPWAY_COMMIT", "HOME",
 	"SHELL", "PS4", "CDPATH", "BASH_FUNC_ls", "BASH_FUNC_echo%%",
 	"SHELLOPTS", "BASHOPTS", "GLOBIGNORE", "GCONV_PATH", "PERL5LIB",
 	"PYTHONPATH", "RUBYOPT", "NODE_OPTIONS", "JAVA_TOOL_OPTIONS", "CI",
-	NULL };
+	"OPENSSL_CONF", "OPENSSL_MODULES", "PHPRC", "PHP_INI_SCAN_DIR",
+	"XDG_CONFIG_HOME", NULL };
 
 static void
 names_test(void)
