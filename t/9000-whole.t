@@ -213,7 +213,7 @@ like($text, qr/^@{[length $secret]} <\*\*\*>$/m, 'the secret is masked');
 require Digest::MD5;
 like($text, qr/^@{[Digest::MD5::md5_hex($secret)]}/m, 'but was the right one');
 (my $coded = encode_base64($secret, '')) =~ s/=+$//;
-unlike($text, qr/\Q@{[substr $coded, 0, length($coded) - 1]}\E/, 'it is masked in base64 as well');
+is(scalar(grep { index($text, substr $coded, $_, 8) >= 0 } 0 .. length($coded) - 9), 0, 'it is masked in base64 as well');
 push @answers, map { $api->get($_)->{body} } "/api/deployments/$id", "/api/deployments?projectId=$preset", "/api/projects/$preset", '/api/projects?limit=100';
 $got = $api->post("/api/deployments/$id/retry", {});
 push @answers, $got->{body};

@@ -138,7 +138,7 @@ sub all_of {
 		$cursor = "&cursor=$page->{pagination}{next}";
 	}
 }
-ok(poll(40, sub { !all_of('&status=running') && !all_of('&status=pending') }), 'nothing is pending or running');
+ok(poll(40, sub { !all_of('&status=pending') && !all_of('&status=running') }), 'nothing is pending or running');
 my %ends = map { $_->{id} => $_ } grep { $_->{id} != $counter } all_of('');
 my %acknowledged;
 $acknowledged{ $_->[0] }++ for values %told;
