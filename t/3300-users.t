@@ -136,6 +136,10 @@ my $short = $api->post('/api/auth/tokens', { name => 'short', expiresAt => $soon
 is($short->{status}, 201, 'one that ends soon') or diag $short->{body};
 is($none->get('/api/auth/info', bearer($short->{json}{token}))->{status}, 200, 'works');
 ok(poll(6, sub { $none->get('/api/auth/info', bearer($short->{json}{token}))->{status} == 401 }), 'until it ends');
+my $brief = $api->new_token('viewer', 't-viewer');
+$db->sql("UPDATE api_token SET expires_at = '2099-01-02 03:04:05' WHERE hash = '" . sha256_hex($brief) . "'");
+is($none->post('/api/auth/tokens', { name => 'child' }, bearer($brief))->{json}{expiresAt}, '2099-01-02T03:04:05.000Z', 'a token made by another ends with it');
+is(pointers($none->post('/api/auth/tokens', { name => 'child', expiresAt => '2099-01-02T03:04:06Z' }, bearer($brief))), '/expiresAt', 'and not later');
 $got = $api->delete("/api/auth/tokens/$made->{id}", { 'If-Match' => '"0-0000000000000000"' });
 is($got->{status}, 412, 'a token is not deleted by another tag');
 my $tag = $api->get("/api/auth/tokens/$made->{id}")->{headers}{etag};

@@ -23,7 +23,7 @@ api_token_list(struct req *rq)
 	return NULL;
 }
 
-/* A token may do no more than the one that makes it. */
+/* A token may do no more, and no longer, than the one that makes it. */
 static const struct err *
 token_judge(struct req *rq, const struct api_token *t)
 {
@@ -32,6 +32,10 @@ token_judge(struct req *rq, const struct api_token *t)
 		    "must not be above your own, which is %s", rq->who.role);
 	if (t->expires_at.ms != 0 && t->expires_at.ms <= time_now_ms())
 		faults_add(&rq->faults, "/expiresAt", "must be in the future");
+	if (rq->who.expires_at.ms != 0 &&
+	    t->expires_at.ms > rq->who.expires_at.ms)
+		faults_add(&rq->faults, "/expiresAt",
+		    "must not be after the end of the token that makes it");
 	return faults_check(&rq->faults);
 }
 
@@ -46,6 +50,8 @@ api_token_create(struct req *rq)
 
 	if (t.role == NULL)
 		t.role = rq->who.role;
+	if (t.expires_at.ms == 0)
+		t.expires_at = rq->who.expires_at;
 	if ((e = token_judge(rq, &t)) != NULL)
 		return e;
 	crypto_token("slw_", token);

@@ -23,7 +23,8 @@ static const struct field token_fields[] = {
 	T(last_used_at, FIELD_OUT | FIELD_NULL,
 	    .doc = "When it was last used, to five minutes."),
 	T(expires_at, FIELD_OUT | FIELD_IN | FIELD_NULL,
-	    .doc = "When it stops working; null: never."),
+	    .doc = "When it stops working; null: never. At most that of the "
+		   "token that makes it, which is the default."),
 	FIELD_END,
 };
 
@@ -94,12 +95,12 @@ static const struct stmt by_id = {
 
 static const struct field hash_args[] = { A(hash), FIELD_END };
 static const struct field principal_row[] = { P(user_id), P(username), P(role),
-	P(token_id), P(last_used_at), FIELD_END };
+	P(token_id), P(last_used_at), P(expires_at), FIELD_END };
 static const struct stmt by_hash = {
 	.name = "principal_by_token",
 	.sql = "SELECT u.id AS user_id, u.username,"
 	       " IF(t.role + 0 < u.role + 0, t.role, u.role) AS role,"
-	       " t.id AS token_id, t.last_used_at"
+	       " t.id AS token_id, t.last_used_at, t.expires_at"
 	       " FROM api_token t JOIN user u ON u.id = t.user_id"
 	       " WHERE t.hash = ? AND t.valid = 1 AND u.valid = 1"
 	       " AND u.status = 'active' AND (t.expires_at IS NULL"

@@ -50,6 +50,7 @@ struct principal {
 	const char *role; /* the lower of user and token */
 	int64_t token_id; /* 0 = a session */
 	struct when last_used_at;
+	struct when expires_at; /* of the token */
 };
 
 struct user_filter {
