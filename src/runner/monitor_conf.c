@@ -14,8 +14,17 @@
 #define ARENA ((size_t)4 << 20)
 #define HOMES ".home"
 
+/* Of an account in the range all processes are a job's, and are killed. */
+static bool
+is_in_range(const struct settings_runner *r, uid_t uid)
+{
+	return (int64_t)uid >= r->uid_first &&
+	    (int64_t)uid < r->uid_first + r->uid_count;
+}
+
 static const struct err *
-account(const char *name, const char *what, struct proc_account *out)
+account(const struct settings_runner *r, const char *name, const char *what,
+    struct proc_account *out)
 {
 	const struct err *e;
 
@@ -24,6 +33,11 @@ account(const char *name, const char *what, struct proc_account *out)
 	if (out->uid == 0)
 		return err_tell(ERR_CONFIG,
 		    "%s: %s is root, which nothing may run as", what, name);
+	if (is_in_range(r, out->uid))
+		return err_tell(ERR_CONFIG,
+		    "%s: %s has uid %u, which is in the range of runner."
+		    "uid_first: no account with a name may lie there",
+		    what, name, out->uid);
 	return NULL;
 }
 
@@ -37,10 +51,10 @@ accounts(struct monitor *m, const struct settings *s)
 	const struct err *e;
 	size_t i;
 
-	if ((e = account(r->user, "runner.user", &user)) != NULL)
+	if ((e = account(r, r->user, "runner.user", &user)) != NULL)
 		return e;
 	if (r->job_user != NULL &&
-	    (e = account(r->job_user, "runner.job_user", &job_user)) != NULL)
+	    (e = account(r, r->job_user, "runner.job_user", &job_user)) != NULL)
 		return e;
 	if (s->run_as.n > NAMED_MAX)
 		return err_tell(ERR_CONFIG, "run_as: at most %d projects",
@@ -54,15 +68,10 @@ accounts(struct monitor *m, const struct settings *s)
 			    s->run_as.items[i].key);
 		(void)snprintf(fresh[i].dir, sizeof(fresh[i].dir), "%s",
 		    s->run_as.items[i].key);
-		if ((e = account(s->run_as.items[i].value, "run_as",
+		if ((e = account(r, s->run_as.items[i].value, "run_as",
 			 &fresh[i].who)) != NULL)
 			return e;
 	}
-	if ((int64_t)user.uid >= r->uid_first &&
-	    (int64_t)user.uid < r->uid_first + r->uid_count)
-		return err_tell(ERR_CONFIG,
-		    "runner.uid_first: the range holds the account of the"
-		    " dispatcher");
 	m->user = user;
 	m->job_user = job_user;
 	m->nnamed = s->run_as.n;
