@@ -114,11 +114,14 @@ kill 'KILL', $pid;
 waitpid $pid, 0;
 cmp_ok(scalar left($place), '>=', 4, 'a killed one leaves processes');
 kill 'KILL', (split ' ', slurp("$place/run/nginx.pid"))[0];
-spew("$place/run/nginx.pid", "$$ 1\n");
-($code, $out, $err) = demo('--detach', '--port', free_port());
+($port) = slurp(tempdir() . '/demo.log') =~ /answers at https:\/\/127\.0\.0\.1:(\d+)/;
+($code, $out, $err) = demo('--detach', '--port', $port);
 is($code, 0, 'the next demo works all the same') or diag($out, $err);
-ok(kill(0, $$), 'a number in an old file is nobody\'s death');
+unlike($out, qr/is taken/, 'at the same port, which no worker of the last one holds');
+kill 'KILL', (split ' ', slurp("$place/run/api.pid"))[0];
+spew("$place/run/api.pid", "$$ 1\n");
 demo('--stop');
+ok(kill(0, $$), 'a number in an old file is nobody\'s death');
 ok(poll(10, sub { !left($place) }), 'and leaves nothing') or diag(join ' ', left($place));
 
 # --- wrong usage

@@ -75,12 +75,15 @@ alive() {
 # stop FILE SECONDS: TERM, then KILL.
 stop() {
 	local file=$1 left=$(($2 * 10)) pid
+	read -r pid _ 2>/dev/null <"$file" || return 0
 	if alive "$file"; then
-		read -r pid _ <"$file"
 		kill -TERM "$pid" 2>/dev/null || true
 		while alive "$file" && [ $((left--)) -gt 0 ]; do sleep 0.1; done
-		! alive "$file" || kill -KILL "$pid" 2>/dev/null || true
+		! alive "$file" || kill -KILL -- "-$pid" 2>/dev/null || true
 	fi
+	# A master that was killed leaves its workers, with the port; while they
+	# live nobody else can have their group.
+	began "$pid" >/dev/null || kill -KILL -- "-$pid" 2>/dev/null || true
 	rm -f "$file"
 }
 
