@@ -46,11 +46,15 @@ my $conf = "$dest/usr/local/share/doc/slipway/examples/slipway.conf";
 ($status, $out, $err) = run_cmd(program('slipway-api'), '-n', '-c', $conf);
 is($status, 0, 'the example configuration is one') or diag($err);
 
-# Units: what they start is there.
+# Units: what they start is there; they were made for the prefix of the build.
+my ($prefix) = (slurp(builddir() . '/Makefile') || '') =~ /^prefix = (.*)$/m;
 for my $unit (glob "$dest/usr/local/lib/systemd/system/*.service") {
 	my $body = slurp($unit);
 	my ($name) = $unit =~ m{([^/]+)$};
-	ok(-x "$dest$_", "$name starts $_") for $body =~ m{^ExecStart=(\S+)}mg;
+	for ($body =~ m{^ExecStart=(\S+)}mg) {
+		my $program = s{^\Q$prefix\E/}{/usr/local/}r;
+		ok(-x "$dest$program", "$name starts $program");
+	}
 	unlike($body, qr/\@\w+\@/, "$name has its directories");
 }
 
