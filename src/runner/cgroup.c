@@ -11,11 +11,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/file.h"
 #include "core/num.h"
 #include "core/str.h"
 
 #define PATH_SIZE 512
 #define FILE_SIZE 8192
+#define MOUNTS_MAX ((size_t)4 << 20) /* containers have many */
 
 enum hierarchy { CG_UNIFIED, CG_MEMORY, CG_PIDS, CG__MAX };
 
@@ -192,13 +194,16 @@ cgroup_init(const char *prefix)
 {
 	char mounts[CG__MAX][PATH_SIZE] = { "" }, text[FILE_SIZE];
 	char *rest, *line;
+	struct buf all;
 	size_t i;
 
 	(void)memset(&host, 0, sizeof(host));
 	(void)snprintf(host.prefix, sizeof(host.prefix), "%s", prefix);
-	(void)file_get("/proc/self/mounts", text);
-	for (rest = text; (line = strsep(&rest, "\n")) != NULL;)
-		mount_read(line, mounts);
+	buf_init(&all, MOUNTS_MAX);
+	if (file_load("/proc/self/mounts", &all) == NULL && all.len > 0)
+		for (rest = all.data; (line = strsep(&rest, "\n")) != NULL;)
+			mount_read(line, mounts);
+	buf_release(&all);
 	(void)file_get("/proc/self/cgroup", text);
 	for (rest = text; (line = strsep(&rest, "\n")) != NULL;)
 		own_read(line, mounts);
