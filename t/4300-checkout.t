@@ -32,11 +32,16 @@ git_in($repo, 'git checkout -q main; git tag v1 HEAD; git tag -am note v2 HEAD')
 # One account and one workspace from job to job.
 my $user = uid_for();
 my $shared = tempdir() . '/ws';
+my $seen; # what the last job said of the objects, as the dispatcher keeps it
 sub deploy {
 	my (%o) = @_;
-	return job_run(repository => $repo, uid => $user, workspace => $shared,
+	my $j = job_run(repository => $repo, uid => $user, workspace => $shared, objects => $seen,
 		steps => ['git rev-parse HEAD; git status --porcelain | sed "s/^/dirty: /"; cat file'], %o);
+	my ($r) = grep { $_->[0] eq 'objects' } job_result($j);
+	$seen = $r->[1] if $r;
+	return $j;
 }
+sub inodes { return join ' ', map { (stat)[1] } sort glob "$shared/.git/objects/*/*" }
 sub checked { my ($job) = @_; my ($r) = grep { $_->[0] eq 'checked-out' } job_result($job); return $r ? $r->[1] : undef }
 sub workspace { my ($job) = @_; my ($r) = grep { $_->[0] eq 'workspace' } job_result($job); return $r ? $r->[1] : '' }
 
@@ -68,6 +73,22 @@ $job = deploy(branch => 'main');
 like(checked($job), qr/^main\n$amended\nsecond again/, 'a branch that was rewritten');
 $job = deploy(branch => 'main', repository => "file://$repo");
 like(checked($job), qr/^main\n$amended/, 'as file://');
+
+# --- the clone is kept as long as nobody has touched its objects
+my $kept = inodes();
+$job = deploy(branch => 'main');
+is(inodes(), $kept, 'the clone is used again');
+unlike(job_log($job), qr/made anew/, 'and nothing else is said');
+$job = deploy(branch => 'main', steps => ['git log -1 --oneline; git status; git diff; git describe --always; touch new']);
+$job = deploy(branch => 'main');
+is(inodes(), $kept, 'also after steps that read it');
+$job = deploy(branch => 'main', objects => undef);
+like(job_log($job), qr/made anew/, 'it is made anew where nobody knows its state');
+$kept = inodes();
+deploy(branch => 'main', steps => ['git -c user.name=a -c user.email=a@example.org commit -q --allow-empty -m mine']);
+$job = deploy(branch => 'main');
+like(job_log($job), qr/made anew/, 'or where a step has added to it');
+is(checked($job), "main\n$amended\nsecond again\n\nwith a body\nof two lines" =~ s/\n\nwith.*//sr, 'and is right then');
 
 # --- what cannot be had
 for (['a branch that is not there', branch => 'nowhere'], ['a commit that is not there', commit => 'deadbeef' x 5],
@@ -159,6 +180,16 @@ my @tampers = (
 	['tip is a link', "rm -f .git/refs/slipway/tip; ln -s /etc/passwd .git/refs/slipway/tip"],
 	['tip is garbage', "echo garbage >.git/refs/slipway/tip"],
 	['tip is a commit that is not there', "echo " . 'ab' x 20 . " >.git/refs/slipway/tip"],
+	['objects under false names', <<'END'],
+mkdir p && mv -f .git/objects/pack/* p && for pack in p/*.pack; do git unpack-objects -q <$pack; done
+rm -f file
+blob=$(git rev-parse HEAD:file)
+object=.git/objects/${blob:0:2}/${blob:2}
+test -f $object
+chmod u+w $object
+perl -MCompress::Zlib -e 'print compress("blob 5\0evil\n")' >$object
+git cat-file -p HEAD:file | grep -q evil && echo POISONED
+END
 	['objects are gone', "rm -rf .git/objects/*"],
 	['objects are broken', "chmod -R u+w .git/objects; find .git/objects -type f -exec sh -c 'echo broken >\"\$1\"' _ {} \\;"],
 	['a commondir', "echo $trap >.git/commondir"],
@@ -171,7 +202,8 @@ my @tampers = (
 );
 for (@tampers) {
 	my ($what, $script) = @$_;
-	deploy(branch => 'main', steps => ["set +e\n$script\ntrue"]);
+	my $bad = deploy(branch => 'main', steps => ["set +e\n$script\ntrue"]);
+	like(job_log($bad), qr/^POISONED$/m, 'git itself does not notice') if $script =~ /POISONED/;
 	unlink glob "$trap/*";
 	my $j = deploy(branch => 'main', steps => ['cat file; ls -A | tr "\n" " "; git config --local -l | grep -vE "^(core.repositoryformatversion|core.bare|remote.origin.url)=" || true']);
 	is(scalar job_end($j), 'success -', "after tampering: $what");

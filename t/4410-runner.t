@@ -174,5 +174,5 @@ for (1 .. 10) { $id = $runner->deploy($project); $runner->wait($id) }
 diag(sprintf 'a deployment without steps, start to end: %.0f ms', 1000 * (time - $before) / 10);
 
 is($runner->stop, 0, 'ends when it is told to');
-is_deeply([glob "$runner->{spool}/*"], [], 'and leaves an empty spool');
+is_deeply([grep { !m{/objects\.\d+$} } glob "$runner->{spool}/*"], [], 'and leaves nothing of deployments in the spool');
 done_testing;

@@ -168,3 +168,27 @@ tree_size(int64_t deadline, int64_t *bytes, int64_t *entries)
 	*bytes = count.bytes;
 	*entries = count.entries;
 }
+
+static int64_t latest;
+
+static int
+latest_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	const int64_t at = (int64_t)st->st_ctim.tv_sec * 1000000000 +
+	    st->st_ctim.tv_nsec;
+
+	(void)path;
+	(void)ftw;
+	if (type == FTW_NS || type == FTW_DNR)
+		return -1;
+	if (at > latest)
+		latest = at;
+	return 0;
+}
+
+int64_t
+tree_changed(const char *path)
+{
+	latest = -1;
+	return nftw(path, latest_entry, 16, FTW_PHYS) == 0 ? latest : -1;
+}

@@ -16,5 +16,9 @@ MUSTCHECK const struct err *tree_remove(int dirfd, const char *name);
 /* Bytes of files below the current directory, on its file system, as far as
  * they are counted by then (time_mono_ms); how many entries it has. */
 void tree_size(int64_t deadline, int64_t *bytes, int64_t *entries);
+/* When something at or below the path was last changed: the latest change of
+ * status (st_ctim, inode(7)), which no owner can set, in nanoseconds since
+ * 1970; -1 if that cannot be seen. */
+int64_t tree_changed(const char *path);
 
 #endif

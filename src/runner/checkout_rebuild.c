@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * What the steps of an earlier deployment left in .git is not believed: of it
- * only the objects are kept, which have their own hashes as names, and the
- * name of the last commit.
+ * only the objects are kept, of which it is known that nobody has changed them,
+ * and the name of the last commit.
  */
 #include <sys/stat.h>
 

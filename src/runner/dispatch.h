@@ -116,6 +116,12 @@ MUSTCHECK const struct err *spool_make(struct dispatch *, struct task *,
 /* The control line. */
 MUSTCHECK const struct err *spool_cancel(const struct dispatch *,
     const struct task *);
+/* What the last job of a project said of git's objects in its workspace, to
+ * be told to the next; NULL = nothing, its clone is made anew then. */
+void spool_objects_save(const struct dispatch *, int64_t project,
+    const char *text);
+const char *spool_objects(const struct dispatch *, struct arena *,
+    int64_t project);
 /* Whether the job is gone; it cannot come back after that. */
 bool spool_lock_free(const struct task *);
 /* Takes a directory over: ERR_CONFLICT if another cares for it, ERR_NOTFOUND
@@ -135,7 +141,7 @@ void spool_each(struct dispatch *,
 
 /* dispatch_job.c: the description of a job. ERR_CONFIG where its secrets do
  * not open. */
-MUSTCHECK const struct err *description_write(const struct settings *,
+MUSTCHECK const struct err *description_write(const struct dispatch *,
     struct arena *, const struct claim *, struct buf *out);
 
 /* dispatch_task.c: from the spool to the database */
@@ -159,6 +165,7 @@ struct outcome {
 	const char *reason;
 	const char *detail;
 	int64_t time;
+	const char *objects; /* what to tell the next job of them, or NULL */
 	struct workspace_seen {
 		const char *status; /* NULL = not said */
 		bool dirty;

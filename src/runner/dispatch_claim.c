@@ -154,7 +154,7 @@ claimed(struct dispatch *d, const struct claim *c)
 		return;
 	}
 	buf_init(&description, DESCRIPTION_MAX);
-	e = description_write(&d->settings, d->a, c, &description);
+	e = description_write(d, d->a, c, &description);
 	if (e == NULL) {
 		start(d, c, &description);
 	} else {

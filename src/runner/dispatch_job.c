@@ -156,9 +156,10 @@ put_steps(struct buf *b, const struct settings_runner *s,
 }
 
 const struct err *
-description_write(const struct settings *s, struct arena *a,
+description_write(const struct dispatch *d, struct arena *a,
     const struct claim *c, struct buf *out)
 {
+	const struct settings *s = &d->settings;
 	const struct settings_runner *r = &s->runner;
 	const struct err *e;
 	struct list env, secret;
@@ -175,6 +176,7 @@ description_write(const struct settings *s, struct arena *a,
 	put(out, R_BRANCH, c->branch);
 	put(out, R_COMMIT, c->commit_hash);
 	put_access(out, &s->gitserver, c->repository);
+	put(out, R_OBJECTS, spool_objects(d, a, c->project_id));
 	put_pairs(out, R_ENV, &env);
 	put_pairs(out, R_SECRET, &secret);
 	put_steps(out, r, &c->steps);

@@ -189,6 +189,15 @@ checked_out(struct arena *a, const struct record *r, struct outcome *out)
 
 /* "STATUS DIRTY SIZE" */
 static const struct err *
+objects(struct arena *a, const struct record *r, struct outcome *out)
+{
+	if (r->len > 19 || strspn(r->value, "0123456789") != r->len)
+		return err_new(ERR_INTERNAL, "record %s is malformed", r->name);
+	out->objects = arena_strdup(a, r->value);
+	return NULL;
+}
+
+static const struct err *
 workspace(struct arena *a, const struct record *r, struct outcome *out)
 {
 	struct maybe dirty = { .set = false };
@@ -320,6 +329,7 @@ result_read(const struct task *t, struct arena *a, struct outcome *out)
 		    struct outcome *);
 	} readers[] = {
 		{ R_CHECKED_OUT, checked_out },
+		{ R_OBJECTS_SEEN, objects },
 		{ R_WORKSPACE, workspace },
 		{ R_RESULT_END, end },
 	};

@@ -411,3 +411,43 @@ spool_each(struct dispatch *d, void (*each)(struct dispatch *, const char *))
 	if (list != NULL)
 		(void)closedir(list);
 }
+
+static void
+objects_name(char out[DIR_SIZE], int64_t project)
+{
+	(void)snprintf(out, DIR_SIZE, "objects.%lld", (long long)project);
+}
+
+void
+spool_objects_save(const struct dispatch *d, int64_t project, const char *text)
+{
+	char name[DIR_SIZE];
+	const struct err *e;
+	int fd;
+
+	objects_name(name, project);
+	fd = openat(d->spool, name,
+	    O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	e = fd == -1 ? err_errno("spool: %s", name) :
+		       file_store(fd, text, strlen(text));
+	if (fd != -1)
+		(void)close(fd);
+	if (e != NULL)
+		log_warn("%s: the next checkout is made anew", e->msg);
+}
+
+const char *
+spool_objects(const struct dispatch *d, struct arena *a, int64_t project)
+{
+	char name[DIR_SIZE], text[32] = "";
+	ssize_t got;
+	int fd;
+
+	objects_name(name, project);
+	fd = openat(d->spool, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd == -1)
+		return NULL;
+	got = read(fd, text, sizeof(text) - 1);
+	(void)close(fd);
+	return got > 0 ? arena_strdup(a, text) : NULL;
+}

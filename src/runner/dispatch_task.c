@@ -270,6 +270,8 @@ settle(struct dispatch *d, struct task *t)
 	end.detail = o.detail;
 	end.log_size = t->log_at;
 	end.finished_at.ms = o.time;
+	if (o.objects != NULL)
+		spool_objects_save(d, t->project, o.objects);
 	/* before the end: who sees the end sees the workspace as it is */
 	if (!said(d, t, workspace_told(d, t, &o.workspace)) ||
 	    !said(d, t, queue_end(d->db, &end)))

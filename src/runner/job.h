@@ -49,6 +49,7 @@ struct job_spec {
 	const char *tls_ca;
 	const char *ssh_key;
 	const char *known_hosts;
+	const char *objects;
 	struct job_list env;
 	struct job_list secret;
 	struct job_step *steps;
@@ -174,6 +175,7 @@ struct checkout {
 	const char *branch; /* "" if HEAD is on none */
 	const char *hash;
 	const char *message;
+	int64_t objects; /* when they last changed, -1 = that is not known */
 };
 
 enum checkout_how {

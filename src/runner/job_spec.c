@@ -42,6 +42,7 @@ static const struct entry entries[] = {
 	{ "tls-ca", K_TEXT, AT(tls_ca) },
 	{ "ssh-key", K_TEXT, AT(ssh_key) },
 	{ "known-hosts", K_TEXT, AT(known_hosts) },
+	{ "objects", K_TEXT, AT(objects) },
 	{ "env", K_LIST, AT(env) },
 	{ "secret", K_LIST, AT(secret) },
 	{ "step-name", K_STEP, 0 },

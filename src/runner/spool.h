@@ -11,6 +11,10 @@
  *     lock     held by the job (fcntl, whole file) as long as it lives
  *     control  a FIFO; a line "cancel" asks the job to end
  *
+ *   SPOOL/objects.<project>
+ *              when git's objects in its workspace last changed, as the last
+ *              job of the project saw it
+ *
  * Records of job and result are text: "NAME LENGTH\n" BYTES "\n".  A name is
  * [a-z-]+; a length is decimal, at most SPOOL_RECORD; a record that is cut
  * short is one that is not there yet.
@@ -40,8 +44,9 @@
 	X(TLS_CA, "tls-ca")         /* a CA file's text, for https */          \
 	X(SSH_KEY, "ssh-key")       /* a private key's text, for ssh */        \
 	X(KNOWN_HOSTS, "known-hosts")                                          \
-	X(ENV, "env")       /* NAME=value */                                   \
-	X(SECRET, "secret") /* NAME=value, masked in the log */                \
+	X(OBJECTS, "objects") /* what the last result said of them */          \
+	X(ENV, "env")         /* NAME=value */                                 \
+	X(SECRET, "secret")   /* NAME=value, masked in the log */              \
 	X(STEP_NAME, "step-name")                                              \
 	X(STEP_SCRIPT, "step-script")                                          \
 	X(STEP_TIMEOUT, "step-timeout") /* seconds, 0 = none */                \
@@ -65,6 +70,9 @@
 	/* "POSITION STATUS EXIT SIGNAL TIME LOGLENGTH"; EXIT and SIGNAL   \
 	     * are "-" where there is none */   \
 	X(STEP_SKIPPED, "step-skipped") /* "POSITION" */                       \
+	X(OBJECTS_SEEN,                                                        \
+	    "objects") /* when git's objects last changed, in      \
+				    * nanoseconds since 1970 */           \
 	X(WORKSPACE, "workspace")                                              \
 	/* "STATUS DIRTY SIZE"; DIRTY is "-" where git cannot tell */          \
 	X(RESULT_END,                                                          \
