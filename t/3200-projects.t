@@ -27,6 +27,15 @@ sub pointers {
 	return join ' ', map { $_->{pointer} } @{ $got->{json}{errors} || [] };
 }
 
+# --- all faults at once: what members are, and what they mean
+my $all = $api->post('/api/projects', { name => 'x' x 101, foo => 1, defaultBranch => '..',
+	repository => 'https://evil.example/a/b', envPresets => [ { key => 'PATH', label => 'P', type => 'input' } ] });
+is("$all->{status} " . join(' ', sort map { $_->{pointer} } @{ $all->{json}{errors} || [] }),
+    '422 /defaultBranch /envPresets/0/key /foo /name /repository', 'every fault is told at once');
+$all = $api->post('/api/projects', { foo => 1 });
+is(join(' ', sort map { $_->{pointer} } @{ $all->{json}{errors} || [] }), '/foo /name /repository',
+    'and what is missing, once');
+
 # --- made
 my $got = $api->post('/api/projects', body());
 is($got->{status}, 201, 'a project is made') or diag $got->{body} // '';

@@ -78,7 +78,11 @@ is_deeply($second->{envVars}, { A => '1', B => "x \x{fc}\n" }, 'so do its variab
 # --- refusals, all faults at once
 $got = $api->post('/api/deployments', { projectId => $project, branch => '-rf', commitHash => 'xyz', envVars => { PATH => '/x', OK => 'y' } });
 is($got->{status}, 422, 'faults of members');
-is(pointers($got), '/commitHash', 'are told');
+is(pointers($got), '/branch /commitHash /envVars/PATH', 'are told, with those that need the project');
+$got = $api->post('/api/deployments', { projectId => 999999, env => {}, branch => '-rf' });
+is(pointers($got), '/branch /env /projectId', 'also where there is no such project');
+$got = $api->post('/api/deployments', { projectId => 'x', env => {}, envVars => { PATH => '/x' } });
+is(pointers($got), '/env /projectId', 'and as far as a project is named at all');
 $got = $api->post('/api/deployments', { projectId => $project, branch => '-rf', envVars => { PATH => '/x', '1x' => 'y', OK => 'z' } });
 is(pointers($got), '/branch /envVars/1x /envVars/PATH', 'and those that need the project, together');
 for my $bad ([ 'no project', {}, '/projectId' ],

@@ -126,6 +126,28 @@ request_judge(struct work *w, struct deployment *out)
 	return faults_check(&rq->faults);
 }
 
+const struct err *
+api_deployment_judge(struct req *rq)
+{
+	const struct deployment_request *sent = rq->body;
+	const struct err *e;
+	struct project p;
+	const char *wrong;
+
+	if (sent->branch != NULL &&
+	    (wrong = branch_fault(sent->branch)) != NULL)
+		(void)fault(rq, "/branch", wrong);
+	if (sent->project_id == 0)
+		return NULL;
+	e = project_by_id(rq->db, rq->a, sent->project_id, &p);
+	if (e != NULL && e->code == ERR_NOTFOUND)
+		return fault(rq, "/projectId", "there is no such project");
+	/* variables that could not be read are not missing */
+	if (e != NULL || sent->env_vars.s == NULL)
+		return e;
+	return environment_judge(rq, &p, sent->env_vars);
+}
+
 /* What both ways to a new deployment begin and end with. */
 static const struct err *
 work_begin(struct work *w)

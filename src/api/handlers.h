@@ -7,7 +7,8 @@
 
 /* projects.c */
 route_handler api_project_list, api_project_show, api_project_create,
-    api_project_change, api_project_remove, api_project_names;
+    api_project_judge, api_project_change, api_project_remove,
+    api_project_names;
 
 /* pipelines.c */
 route_handler api_pipeline_list, api_pipeline_show, api_pipeline_create,
@@ -36,7 +37,7 @@ route_handler api_openapi_show;
 
 /* deployments.c */
 route_handler api_deployment_list, api_deployment_show, api_deployment_create,
-    api_deployment_retry, api_deployment_cancel;
+    api_deployment_judge, api_deployment_retry, api_deployment_cancel;
 
 /* log.c */
 route_handler api_log_show;

@@ -91,25 +91,39 @@ api_project_show(struct req *rq)
 	return answer_project(rq, &p);
 }
 
-/* What a field alone cannot say; the faults are added to the request's. */
+/* What a field alone cannot say and needs no other record. */
+static const struct err *
+project_look(struct req *rq, const struct project *p)
+{
+	const char *fault;
+
+	if (p->repository != NULL &&
+	    (fault = repository_fault(rq->a, &rq->settings->gitserver,
+		 p->repository)) != NULL)
+		faults_add(&rq->faults, "/repository", "%s", fault);
+	if (p->default_branch != NULL &&
+	    (fault = branch_fault(p->default_branch)) != NULL)
+		faults_add(&rq->faults, "/defaultBranch", "%s", fault);
+	return presets_check(rq->a, p->env_presets, &rq->faults);
+}
+
+const struct err *
+api_project_judge(struct req *rq)
+{
+	return project_look(rq, rq->body);
+}
+
+/* The faults are added to the request's. */
 static const struct err *
 project_judge(struct req *rq, const struct project *p)
 {
 	const struct trigger *t;
 	const struct err *e;
 	struct pipeline pipe;
-	const char *fault;
 	struct list list;
 	size_t i;
 
-	fault = repository_fault(rq->a, &rq->settings->gitserver,
-	    p->repository);
-	if (fault != NULL)
-		faults_add(&rq->faults, "/repository", "%s", fault);
-	if (p->default_branch != NULL &&
-	    (fault = branch_fault(p->default_branch)) != NULL)
-		faults_add(&rq->faults, "/defaultBranch", "%s", fault);
-	if ((e = presets_check(rq->a, p->env_presets, &rq->faults)) != NULL)
+	if ((e = project_look(rq, p)) != NULL)
 		return e;
 	if ((e = json_items(rq->a, &trigger_shape, p->triggers.s, &list)) !=
 	    NULL)

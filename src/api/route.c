@@ -241,7 +241,14 @@ body_read(struct req *rq, const char *body, size_t len)
 		return e;
 	}
 	rq->body = arena_alloc(rq->a, 1, rt->in->size);
-	return json_read(rt->in, JSON_CREATE, body, len, rq->body, &rq->faults);
+	e = json_read(rt->in, JSON_CREATE, body, len, rq->body, &rq->faults);
+	if (e != NULL && e->code == ERR_INVALID && rt->judge != NULL) {
+		const struct err *more = rt->judge(rq);
+
+		if (more != NULL && more->code != ERR_INVALID)
+			return more;
+	}
+	return e;
 }
 
 static const struct err *

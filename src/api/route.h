@@ -69,6 +69,10 @@ struct route {
 				 * row, by req_update */
 	const struct route_param *query; /* NULL = none */
 	route_handler *handler;
+	/* What the shape cannot say of a new item, so that it is told together
+	 * with what the shape says: called where that has faults, adds its
+	 * own. Members that are missing or faulty are NULL or 0. */
+	route_handler *judge;
 	/* for the document */
 	const char *operation; /* operationId: "listProjects" */
 	const char *tag;       /* "projects" */
