@@ -82,7 +82,7 @@ for (job_result($placed)) {
 }
 is_deeply(\%at, { 0 => "one\n", 1 => "two\nthree\n", 2 => '' }, 'a step\'s part of the log is its output');
 my @order = map { $_->[0] } job_result($placed);
-is("@order", 'checked-out step-started step-ended step-started step-ended step-started step-ended workspace end', 'the order of the result');
+is("@order", 'checked-out objects step-started step-ended step-started step-ended step-started step-ended workspace end', 'the order of the result');
 
 # --- timeouts
 my $t = time;
