@@ -44,16 +44,17 @@ my %layers = (
 	http => [[qw(core http)], qr{^curl/}],
 	store => [[qw(core db store)], undef],
 	forge => [[qw(core json http forge)], undef],
-	api => [[qw(core json store forge crypto api)], undef],
-	runner => [[qw(core json store forge crypto runner)], undef],
-	cli => [[qw(core json db store crypto cli)], undef],
+	access => [[qw(core store forge crypto access)], undef],
+	api => [[qw(core json store forge crypto access api)], undef],
+	runner => [[qw(core json store forge crypto access runner)], undef],
+	cli => [[qw(core json db http store forge crypto access cli)], undef],
 );
 # Files that may do more, or must do with less, than their folder.
 my %files = (
 	'src/api/fcgi.c' => [undef, qr{^fcgiapp\.h$}],
-	'src/api/main.c' => [[qw(core json store forge crypto api db)], undef],
+	'src/api/main.c' => [[qw(core json store forge crypto access api db)], undef],
 	'src/runner/dispatch.c' =>
-	    [[qw(core json store forge crypto runner db)], undef],
+	    [[qw(core json store forge crypto access runner db)], undef],
 	'src/store/joblog.c' => [undef, qr{^zlib\.h$}],
 	'src/cli/slipway.c' => [[qw(core json http cli)], undef],
 );

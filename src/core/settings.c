@@ -67,6 +67,9 @@ const struct conf_key settings_keys[] = {
 	    .fallback = "10", .doc = "How long nginx may be silent."),
 	KEY(api, metrics, C_BOOL, CONF_RELOAD, .fallback = "yes",
 	    .doc = "Whether /api/metrics is served."),
+	KEY(api, url, C_STR, CONF_RELOAD,
+	    .doc = "Address of this service for links; default: that of "
+		   "gitserver.redirect_uri."),
 
 	KEY(auth, admins, C_LIST, CONF_RELOAD,
 	    .doc = "Logins at the Git server that become admins."),
@@ -79,6 +82,8 @@ const struct conf_key settings_keys[] = {
 	KEY(auth, session_max, C_SECONDS, CONF_RELOAD, .min = 60,
 	    .max = 365 * DAY, .fallback = "604800",
 	    .doc = "A session ends after so long."),
+	KEY(auth, remote_user, C_BOOL, CONF_RELOAD, .fallback = "no",
+	    .doc = "Whether nginx says who it is, by REMOTE_USER."),
 
 	KEY(gitserver, url, C_STR, CONF_RELOAD, .alias = "GITSERVER_URL",
 	    .doc = "Address of the Git server."),
@@ -96,6 +101,16 @@ const struct conf_key settings_keys[] = {
 	KEY(gitserver, token, C_STR, CONF_RELOAD | CONF_SECRET,
 	    .alias = "GITSERVER_TOKEN",
 	    .doc = "Token of the service itself at the Git server."),
+	KEY(gitserver, api_url, C_STR, CONF_RELOAD,
+	    .doc = "Address of its REST interface; default: as the type has "
+		   "it."),
+	KEY(gitserver, scopes, C_LIST, CONF_RELOAD,
+	    .doc = "OAuth 2.0 scopes to ask for; default: as the type needs."),
+	KEY(gitserver, report, C_BOOL, CONF_RELOAD, .fallback = "yes",
+	    .doc = "Whether commits get a status on the Git server."),
+	KEY(gitserver, report_url, C_STR, CONF_RELOAD,
+	    .doc = "Its link, with {id} for the deployment's number; default: "
+		   "the log."),
 	KEY(gitserver, tls_ca, C_STR, CONF_RELOAD | CONF_PATH,
 	    .doc = "CA file for https, in place of the system's."),
 	KEY(gitserver, ssh_key_file, C_STR, CONF_RELOAD | CONF_PATH,

@@ -34,6 +34,7 @@ struct settings_api {
 	const char *templates; /* folders, first wins */
 	int64_t io_timeout;    /* seconds a peer may be silent */
 	bool metrics;
+	const char *url; /* of this service, as others reach it */
 };
 
 struct settings_auth {
@@ -41,6 +42,7 @@ struct settings_auth {
 	const char *signup;
 	int64_t session_idle;
 	int64_t session_max;
+	bool remote_user; /* nginx says who it is */
 };
 
 struct settings_gitserver {
@@ -50,7 +52,11 @@ struct settings_gitserver {
 	const char *client_secret;
 	const char *redirect_uri;
 	const char *token;
-	const char *tls_ca; /* of https repositories */
+	const char *api_url;    /* NULL = as the type has it */
+	const char *scopes;     /* asked for at sign-in; NULL = the type's */
+	bool report;            /* statuses on commits */
+	const char *report_url; /* their link; {id} is the deployment's */
+	const char *tls_ca;     /* of https repositories */
 	const char *ssh_key_file;
 	const char *ssh_known_hosts;
 	const char *allowed_hosts;

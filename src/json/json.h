@@ -63,6 +63,37 @@ MUSTCHECK const struct err *json_pairs(struct arena *, const char *text,
 /* The object of such pairs; NULL is null. */
 void json_write_pairs(struct buf *, const struct list *pairs);
 
+/*
+ * JSON of others, by a table of paths to members: what is not named there is
+ * ignored, nested members are named with dots ("commit.author.name").  A
+ * member that is missing or null leaves NULL, 0 or false; one of another type
+ * is an error where `must`, else as if it were missing.  F_STR takes whole
+ * numbers too (ids), F_WHEN takes RFC 3339 with any offset.
+ */
+struct json_path {
+	const char *path; /* NULL ends the table */
+	size_t offset;
+	enum field_type type; /* F_INT, F_STR, F_BOOL, F_WHEN */
+	bool must;
+};
+/* JSON_PATH(struct, member, "path", .must = true) */
+/* clang-format off */
+#define JSON_PATH(T, m, p, ...) {					\
+	.path = (p), .offset = offsetof(T, m),				\
+	.type = FIELD_TYPE(T, m), __VA_ARGS__ }
+#define JSON_PATH_END { .path = NULL }
+/* clang-format on */
+
+/* One object; strings in the arena.  Strict as above in depth, size and UTF-8,
+ * but for the number of values, and a member twice counts as its last.
+ * ERR_UPSTREAM if it is not JSON or lacks what it must have; says where. */
+MUSTCHECK const struct err *json_pick(struct arena *, const struct json_path *,
+    const char *text, size_t len, void *item);
+/* An array of objects, `size` each, or null: none. */
+MUSTCHECK const struct err *json_pick_list(struct arena *,
+    const struct json_path *, size_t size, const char *text, size_t len,
+    struct list *out);
+
 /* Schema objects of OpenAPI 3.1 (JSON Schema 2020-12) for a shape.  Nested
  * shapes are referred to as "#/components/schemas/NAME", for input
  * "NAMEInput". */

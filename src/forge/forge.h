@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What any Git hosting server can be asked.
+ *
+ * A kind of server is a struct forge_ops in a file of its own (gitea, gitlab,
+ * github, git); all of them stand in forge_kinds[].  A kind is tables: forms of
+ * URLs, paths of JSON to members, and a few functions.
+ *
+ * Every call ends within FORGE_DEADLINE_MS.  Errors tell the client what the
+ * server said: ERR_UPSTREAM (502), ERR_UPSTREAM_TIMEOUT (504);
+ * ERR_UNAUTHENTICATED where it refused the token (401), ERR_NOTFOUND where it
+ * knows no such repository or branch for this token, ERR_CONFIG where a setting
+ * is missing.  No token, code or verifier ever stands in an error.
+ */
+#ifndef SLIPWAY_FORGE_FORGE_H
+#define SLIPWAY_FORGE_FORGE_H
+
+#include "core/arena.h"
+#include "core/field.h"
+#include "core/settings.h"
+
+#define FORGE_DEADLINE_MS 9000
+#define FORGE_BODY ((size_t)4 << 20) /* of one answer of the server */
+
+struct forge;
+
+/* RFC 6749 5.1 */
+struct forge_token {
+	const char *access;
+	const char *refresh;    /* NULL = cannot be refreshed */
+	struct when expires_at; /* none = it does not */
+	const char *scope;      /* as granted; NULL = as asked for */
+};
+
+struct forge_account {
+	const char *id; /* the server's number of it, in decimal */
+	const char *login;
+	const char *name;
+	const char *email;
+	const char *avatar_url;
+};
+
+/* A repository as the server names it. */
+struct forge_repo {
+	const char *id;   /* decimal; NULL = not known yet */
+	const char *path; /* "owner/name", "group/sub/name" */
+	const char *default_branch;
+	const char *url; /* for people */
+	bool empty;
+};
+
+struct forge_branch {
+	const char *name;
+	const char *commit_hash;
+	bool is_protected;
+	bool is_default;
+};
+
+struct forge_commit {
+	const char *hash;
+	const char *message;
+	const char *author_name;
+	const char *author_email;
+	struct when committed_at;
+	const char *url;
+};
+
+/* Which part of a list; `has_more` is set by the call. */
+struct forge_page {
+	int64_t page;  /* from 1 */
+	int64_t limit; /* 1..100 */
+	bool has_more;
+};
+
+enum forge_state {
+	FORGE_PENDING,
+	FORGE_RUNNING,
+	FORGE_SUCCESS,
+	FORGE_FAILED,
+	FORGE_ERROR, /* no fault of the commit: runner lost, … */
+	FORGE_CANCELED,
+	FORGE__MAX
+};
+
+struct forge_status {
+	enum forge_state state;
+	const char *commit_hash;
+	const char *branch;      /* NULL = not known */
+	const char *context;     /* "slipway/PIPELINE" */
+	const char *description; /* at most 140 characters */
+	const char *url;         /* NULL = none */
+};
+
+/* How git itself signs in over HTTPS. */
+struct forge_credential {
+	const char *user;
+	const char *secret;
+};
+
+/* The settings must outlive it.  ERR_CONFIG: unknown type, no or a bad URL;
+ * says which setting. */
+MUSTCHECK const struct err *forge_open(const struct settings_gitserver *,
+    struct forge **out);
+void forge_close(struct forge *);
+/* "https://git.example.org", lower case, without a slash at the end: with the
+ * account's id it is who somebody is. */
+const char *forge_server(const struct forge *);
+/* Whether it has an interface beyond git's own (type git has not). */
+bool forge_has_api(const struct forge *);
+
+/* OAuth 2.0 (RFC 6749) with PKCE S256 (RFC 7636). */
+/* ERR_CONFIG names what is not set for signing in. */
+MUSTCHECK const struct err *forge_can_sign_in(const struct forge *);
+const char *forge_authorize_url(const struct forge *, struct arena *,
+    const char *state, const char *challenge);
+/* ERR_BAD_REQUEST where the server refuses the code, with its words. */
+MUSTCHECK const struct err *forge_token_get(struct forge *, struct arena *,
+    const char *code, const char *verifier, struct forge_token *out);
+/* ERR_UNAUTHENTICATED where the server refuses the refresh token. */
+MUSTCHECK const struct err *forge_token_refresh(struct forge *, struct arena *,
+    const char *refresh, struct forge_token *out);
+/* Gives a token back where the server can take it; others: success. */
+MUSTCHECK const struct err *forge_token_revoke(struct forge *, struct arena *,
+    const char *access);
+MUSTCHECK const struct err *forge_whoami(struct forge *, struct arena *,
+    const char *access, struct forge_account *out);
+
+/* The repository that an address means on this server, without asking it;
+ * ERR_NOTFOUND if it lies elsewhere (https, http, ssh and scp-like forms). */
+MUSTCHECK const struct err *forge_repo_of(const struct forge *, struct arena *,
+    const char *repository, struct forge_repo *out);
+/* Asks for it, by its id if that is set (so renames do no harm), else by path.
+ * `access` may be NULL: as anybody. */
+MUSTCHECK const struct err *forge_repo_find(struct forge *, struct arena *,
+    const char *access, struct forge_repo *repo);
+/* struct forge_branch and struct forge_commit; an empty repository has none.
+ * `repo` as forge_repo_find() left it. */
+MUSTCHECK const struct err *forge_branches(struct forge *, struct arena *,
+    const char *access, const struct forge_repo *, struct forge_page *,
+    struct list *out);
+MUSTCHECK const struct err *forge_commits(struct forge *, struct arena *,
+    const char *access, const struct forge_repo *, const char *branch,
+    struct forge_page *, struct list *out);
+/* A status on a commit; one that the server has already is success. */
+MUSTCHECK const struct err *forge_status_put(struct forge *, struct arena *,
+    const char *access, const struct forge_repo *, const struct forge_status *);
+
+/* For a clone of `repository` with that token; ERR_NOTFOUND where the token
+ * must not go: another server, or not by HTTPS. */
+MUSTCHECK const struct err *forge_clone_with(const struct forge *,
+    struct arena *, const char *repository, const char *access,
+    struct forge_credential *out);
+
+/* What the type git offers: branches of any address by ls-remote, with the
+ * settings' credentials for it.  Run as a child, no shell, deadline as above;
+ * hostile addresses and names get nowhere. */
+MUSTCHECK const struct err *forge_ls_remote(const struct settings_gitserver *,
+    struct arena *, const char *repository, struct forge_page *,
+    struct list *out);
+
+#endif

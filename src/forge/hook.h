@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Push events as the Git servers send them (webhooks): which server it is by
+ * its headers, how it is signed, and what its body says.  Nothing here is
+ * trusted before the signature has been found right over the raw bytes.
+ */
+#ifndef SLIPWAY_FORGE_HOOK_H
+#define SLIPWAY_FORGE_HOOK_H
+
+#include "core/arena.h"
+#include "core/field.h"
+
+enum hook_header {
+	HOOK_GITEA_EVENT,       /* X-Gitea-Event */
+	HOOK_GITEA_DELIVERY,    /* X-Gitea-Delivery */
+	HOOK_GITEA_SIGNATURE,   /* X-Gitea-Signature */
+	HOOK_FORGEJO_EVENT,     /* X-Forgejo-Event */
+	HOOK_FORGEJO_DELIVERY,  /* X-Forgejo-Delivery */
+	HOOK_FORGEJO_SIGNATURE, /* X-Forgejo-Signature */
+	HOOK_GITLAB_EVENT,      /* X-Gitlab-Event */
+	HOOK_GITLAB_TOKEN,      /* X-Gitlab-Token */
+	HOOK_GITLAB_UUID,       /* X-Gitlab-Event-UUID */
+	HOOK_GITHUB_EVENT,      /* X-GitHub-Event */
+	HOOK_GITHUB_DELIVERY,   /* X-GitHub-Delivery */
+	HOOK_HUB_SIGNATURE,     /* X-Hub-Signature-256 */
+	HOOK_WEBHOOK_ID,        /* webhook-id, Standard Webhooks */
+	HOOK_WEBHOOK_TIMESTAMP, /* webhook-timestamp */
+	HOOK_WEBHOOK_SIGNATURE, /* webhook-signature */
+	HOOK_IDEMPOTENCY_KEY,   /* Idempotency-Key, GitLab */
+	HOOK__MAX
+};
+extern const char *const hook_headers[HOOK__MAX]; /* as on the wire */
+
+enum hook_signing {
+	HOOK_HMAC,     /* hex of HMAC-SHA-256 over the body */
+	HOOK_PLAIN,    /* the secret itself */
+	HOOK_STANDARD, /* base64 of HMAC-SHA-256 over "id.timestamp.body" */
+};
+
+/* What the headers say. */
+struct hook_envelope {
+	const char *kind; /* gitea, gitlab, github */
+	const char *event;
+	bool push; /* a push of a branch or tag; else nothing to do */
+	const char *delivery; /* its id; NULL = none was sent */
+	enum hook_signing signing;
+	const char *signature; /* hex, secret or "v1,… v1,…"; NULL = none */
+	const char *signed_id; /* HOOK_STANDARD */
+	int64_t signed_at;     /* seconds since 1970, 0 = none */
+};
+
+struct hook_push {
+	const char *branch; /* NULL = not of a branch (a tag) */
+	bool deleted;       /* the branch is gone: nothing to deploy */
+	const char *commit_hash;
+	const char *commit_message; /* of its head; NULL */
+	const char *repo_id;        /* decimal */
+	const char *repo_path;      /* "owner/name" */
+	const char *pusher;         /* login; NULL */
+};
+
+/* ERR_BAD_REQUEST where no header names a server that is known here. */
+MUSTCHECK const struct err *hook_open(struct arena *,
+    const char *const header[HOOK__MAX], struct hook_envelope *out);
+/* ERR_BAD_REQUEST where the body is no such event. */
+MUSTCHECK const struct err *hook_push_read(struct arena *,
+    const struct hook_envelope *, const char *body, size_t len,
+    struct hook_push *out);
+
+#endif

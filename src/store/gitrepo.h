@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: ISC */
+/* What is remembered of a project's repository: the Git server's number of it,
+ * and commits as the runner's clone has them. */
+#ifndef SLIPWAY_STORE_GITREPO_H
+#define SLIPWAY_STORE_GITREPO_H
+
+#include "db/db.h"
+
+struct git_repo {
+	int64_t project_id;
+	const char *server;
+	const char *repository; /* the project's address that it belongs to */
+	const char *repo_id;
+	const char *path;
+};
+
+struct branch_commits {
+	int64_t project_id;
+	const char *branch;
+	struct json_text commits; /* newest first */
+	struct when checked_at;
+};
+
+extern const struct stmt *const gitrepo_stmts[];
+
+/* ERR_NOTFOUND, also where server or repository are others now. */
+MUSTCHECK const struct err *gitrepo_find(struct db *, struct arena *,
+    int64_t project_id, const char *server, const char *repository,
+    struct git_repo *out);
+/* Writes only what has changed. */
+MUSTCHECK const struct err *gitrepo_put(struct db *, const struct git_repo *);
+
+MUSTCHECK const struct err *commits_find(struct db *, struct arena *,
+    int64_t project_id, const char *branch, struct branch_commits *out);
+MUSTCHECK const struct err *commits_put(struct db *,
+    const struct branch_commits *);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: ISC */
+/* Users' tokens at the Git server, sealed, and who may refresh them now. */
+#ifndef SLIPWAY_STORE_GITTOKEN_H
+#define SLIPWAY_STORE_GITTOKEN_H
+
+#include "db/db.h"
+
+#define GITTOKEN_HOLDER 33       /* 128 random bits in hex with a NUL */
+#define GITTOKEN_HOLD_SECONDS 15 /* that one refresh may take */
+
+struct git_token {
+	int64_t user_id;
+	const char *server;  /* that gave it */
+	struct blob access;  /* sealed */
+	struct blob refresh; /* sealed; none = cannot be refreshed */
+	struct when expires_at;
+	int64_t epoch; /* counts what was stored */
+};
+
+extern const struct stmt *const gittoken_stmts[];
+
+MUSTCHECK const struct err *gittoken_by_user(struct db *, struct arena *,
+    int64_t user_id, struct git_token *out);
+/* In the place of what is there. */
+MUSTCHECK const struct err *gittoken_put(struct db *, const struct git_token *);
+MUSTCHECK const struct err *gittoken_delete(struct db *, int64_t user_id);
+/* The right to refresh that epoch: ERR_CONFLICT while another has it,
+ * ERR_PRECONDITION if there is a newer epoch, ERR_NOTFOUND without a token. */
+MUSTCHECK const struct err *gittoken_hold(struct db *, int64_t user_id,
+    int64_t epoch, const char *holder);
+/* What came of it, as epoch + 1; ERR_PRECONDITION if the token was put anew
+ * meanwhile. May be repeated after ERR_UNAVAILABLE. */
+MUSTCHECK const struct err *gittoken_refreshed(struct db *,
+    const struct git_token *, const char *holder);
+/* Gives the right back without a result. */
+MUSTCHECK const struct err *gittoken_let(struct db *, int64_t user_id,
+    const char *holder);
+
+#endif

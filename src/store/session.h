@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: ISC */
+/* Sign-ins that were begun, and the sessions they end in.  Secrets come in as
+ * SHA-256 in hex, or sealed. */
+#ifndef SLIPWAY_STORE_SESSION_H
+#define SLIPWAY_STORE_SESSION_H
+
+#include "db/db.h"
+#include "store/user.h"
+
+#define SIGNIN_SECONDS 600
+
+struct signin {
+	const char *state_hash;
+	const char *browser_hash;
+	struct blob verifier; /* sealed */
+};
+
+struct session {
+	int64_t id;
+	int64_t user_id;
+	const char *hash;
+	struct when created_at;
+	struct when last_used_at;
+	struct when expires_at;
+};
+
+/* How long a session lives, by the database's clock; seconds. */
+struct session_term {
+	int64_t idle;
+	int64_t max;
+};
+
+extern const struct stmt *const session_stmts[];
+
+MUSTCHECK const struct err *signin_insert(struct db *, const struct signin *);
+/* Takes it, once and for all: ERR_NOTFOUND if it is not there, of another
+ * browser, or older than SIGNIN_SECONDS. Another browser's try does not use it
+ * up. */
+MUSTCHECK const struct err *signin_take(struct db *, struct arena *,
+    const char *state_hash, const char *browser_hash, struct signin *out);
+
+MUSTCHECK const struct err *session_insert(struct db *, int64_t user_id,
+    const char *hash, const struct session_term *, struct when *expires_at);
+MUSTCHECK const struct err *session_delete(struct db *, const char *hash);
+/* All of a user, when it is disabled or deleted. */
+MUSTCHECK const struct err *session_delete_of(struct db *, int64_t user_id);
+/* By hash: ended, idle, of inactive or deleted users: ERR_NOTFOUND. */
+MUSTCHECK const struct err *principal_by_session(struct db *, struct arena *,
+    const char *hash, const struct session_term *, struct principal *out);
+/* At most once in five minutes, or in a quarter of the idle time. */
+MUSTCHECK const struct err *session_touch(struct db *, int64_t id,
+    const struct session_term *);
+/* Removes what is over, some hundreds a call; writes nothing where there is
+ * none. */
+MUSTCHECK const struct err *session_tidy(struct db *,
+    const struct session_term *);
+
+#endif
