@@ -6,6 +6,7 @@ use strict;
 use warnings;
 use utf8;
 use JSON::PP ();
+use POSIX ();
 use Slipway::API;
 use Slipway::DB;
 use Slipway::Test;
@@ -142,6 +143,33 @@ $got = $api->post('/api/projects', body(projectDir => 'sites'));
 is("$got->{status} " . pointers($got), '409 /projectDir', 'and one around it');
 is($api->post('/api/projects', body(projectDir => 'sites/www2'))->{status}, 201, 'a neighbour is free');
 is($api->post('/api/projects', body(projectDir => 'sit'))->{status}, 201, 'so is the start of its name');
+
+# --- a directory where none is asked for
+for my $case (['Shop Front', 'shop-front'], ['Shop: front', 'shop-front-2'], ['Shop, front', 'shop-front-3'],
+	['店', 'project'], ['магазин', 'project-2'], ['---', 'project-3'], ['Project 3', 'project-3-2']) {
+	my ($name, $want) = @$case;
+	$got = $api->post('/api/projects', body(name => $name));
+	is("$got->{status} " . ($got->{json}{projectDir} // pointers($got)), "201 $want", "a project lies in $want");
+}
+$api->delete('/api/projects/' . (grep { $_->{name} eq 'магазин' } @{ $api->get('/api/projects?limit=100')->{json}{data} })[0]{id});
+is($api->post('/api/projects', body(name => '商店'))->{json}{projectDir}, 'project-2', 'what was given up is taken again');
+$api->post('/api/projects', body(name => 'Inner', projectDir => 'outer/inner'));
+$api->post('/api/projects', body(name => 'Inner 2', projectDir => 'outer-2.x'));
+is($api->post('/api/projects', body(name => 'Outer'))->{json}{projectDir}, 'outer-2', 'not around that of another');
+my @taken;
+for my $k (1 .. 6) {
+	my $pid = fork;
+	die "fork: $!" if !defined $pid;
+	if ($pid == 0) {
+		my $mine = $api->as('admin');
+		delete $mine->{parent}{http};
+		POSIX::_exit($mine->post('/api/projects', body(name => 'Same' . '?' x $k))->{status} == 201 ? 0 : 1);
+	}
+	push @taken, $pid;
+}
+is(join('', map { waitpid $_, 0; $? >> 8 } @taken), '000000', 'six with the same slug at once');
+is($db->sql("SELECT GROUP_CONCAT(project_dir ORDER BY 1) FROM project WHERE project_dir LIKE 'same%'"),
+    "same,same-2,same-3,same-4,same-5,same-6", 'have six directories');
 
 # --- changed
 my $path = "/api/projects/$p->{id}";

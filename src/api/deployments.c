@@ -72,9 +72,15 @@ pipeline_find(struct work *w, int64_t project_id, struct maybe pipeline_id,
     int64_t *out)
 {
 	const struct err *e;
+	int64_t steps;
 
 	e = deployment_hold_pipeline(w->rq->db, w->a, project_id, pipeline_id,
 	    out);
+	if (e == NULL)
+		e = deployment_steps_count(w->rq->db, w->a, *out, &steps);
+	if (e == NULL && steps == 0)
+		return fault(w->rq, "/pipelineId",
+		    "the pipeline has no steps: give it one first");
 	if (e == NULL)
 		return NULL;
 	if (e->code == ERR_CONFLICT)
@@ -87,12 +93,13 @@ pipeline_find(struct work *w, int64_t project_id, struct maybe pipeline_id,
 			      "the project has no pipeline: make one first");
 }
 
-/* The deployment that is asked for, as far as it can be had; else faults. */
+/* The deployment that is asked for, as far as it can be had; else faults. What
+ * could not be read is not judged. */
 static const struct err *
-request_judge(struct work *w, struct deployment *out)
+request_judge(struct work *w, const struct deployment_request *sent,
+    struct deployment *out)
 {
 	struct req *rq = w->rq;
-	const struct deployment_request *sent = rq->body;
 	const struct err *e;
 	struct project p;
 	const char *wrong;
@@ -100,11 +107,12 @@ request_judge(struct work *w, struct deployment *out)
 	if (sent->branch != NULL &&
 	    (wrong = branch_fault(sent->branch)) != NULL)
 		(void)fault(rq, "/branch", wrong);
+	*out = (struct deployment){ .project_id = sent->project_id };
+	if (sent->project_id == 0)
+		return NULL;
 	e = deployment_hold_project(rq->db, w->a, sent->project_id);
-	if (e != NULL && e->code == ERR_NOTFOUND) {
-		(void)fault(rq, "/projectId", "there is no such project");
-		return faults_check(&rq->faults);
-	}
+	if (e != NULL && e->code == ERR_NOTFOUND)
+		return fault(rq, "/projectId", "there is no such project");
 	if (e != NULL)
 		return e;
 	if ((e = project_by_id(rq->db, w->a, sent->project_id, &p)) != NULL)
@@ -118,34 +126,25 @@ request_judge(struct work *w, struct deployment *out)
 		.trigger = "manual",
 		.created_by = { .n = rq->who.user_id, .set = true },
 	};
-	e = pipeline_find(w, p.id, sent->pipeline_id, &out->pipeline_id);
-	if (e != NULL)
+	if (!faults_has(&rq->faults, "/pipelineId") &&
+	    (e = pipeline_find(w, p.id, sent->pipeline_id,
+		 &out->pipeline_id)) != NULL)
 		return e;
-	if ((e = environment_make(rq, w->a, &p, sent->env_vars, out)) != NULL)
-		return e;
-	return faults_check(&rq->faults);
+	if (faults_has(&rq->faults, "/envVars"))
+		return NULL;
+	return environment_make(rq, w->a, &p, sent->env_vars, out);
 }
 
 const struct err *
-api_deployment_judge(struct req *rq)
+api_deployment_judge(struct req *rq, const void *item)
 {
-	const struct deployment_request *sent = rq->body;
+	struct work w = { .rq = rq, .a = arena_open(WORK_MAX) };
+	struct deployment d;
 	const struct err *e;
-	struct project p;
-	const char *wrong;
 
-	if (sent->branch != NULL &&
-	    (wrong = branch_fault(sent->branch)) != NULL)
-		(void)fault(rq, "/branch", wrong);
-	if (sent->project_id == 0)
-		return NULL;
-	e = project_by_id(rq->db, rq->a, sent->project_id, &p);
-	if (e != NULL && e->code == ERR_NOTFOUND)
-		return fault(rq, "/projectId", "there is no such project");
-	/* variables that could not be read are not missing */
-	if (e != NULL || sent->env_vars.s == NULL)
-		return e;
-	return environment_judge(rq, &p, sent->env_vars);
+	e = request_judge(&w, item, &d);
+	arena_close(w.a);
+	return e;
 }
 
 /* What both ways to a new deployment begin and end with. */
@@ -177,13 +176,11 @@ create_body(struct db *db, void *context)
 
 	if ((e = work_begin(w)) != NULL || w->replayed)
 		return e;
-	if ((e = request_judge(w, &d)) != NULL)
+	if ((e = request_judge(w, w->rq->body, &d)) != NULL)
 		return e;
-	e = deployment_insert(db, &d, &w->id);
-	if (e != NULL && e->code == ERR_INVALID)
-		(void)fault(w->rq, "/pipelineId",
-		    "the pipeline has no steps: give it one first");
-	if (e != NULL)
+	if ((e = faults_check(&w->rq->faults)) != NULL)
+		return e;
+	if ((e = deployment_insert(db, &d, &w->id)) != NULL)
 		return e;
 	return work_end(w);
 }

@@ -110,15 +110,6 @@ vars_check(struct arena *a, const struct project *p, struct json_text vars,
 }
 
 const struct err *
-environment_judge(struct req *rq, const struct project *p,
-    struct json_text vars)
-{
-	struct list all;
-
-	return vars_check(rq->a, p, vars, "/envVars", &rq->faults, &all);
-}
-
-const struct err *
 environment_make(struct req *rq, struct arena *a, const struct project *p,
     struct json_text vars, struct deployment *out)
 {

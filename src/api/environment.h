@@ -7,9 +7,6 @@
 #include "store/deployment.h"
 #include "store/project.h"
 
-/* Adds what is wrong with the variables of a deployment of the project. */
-MUSTCHECK const struct err *environment_judge(struct req *,
-    const struct project *, struct json_text vars);
 /* Checks an object of variables against the project's presets and fills in the
  * deployment's env_vars and secret_vars, in the arena.  Faults are added to
  * the request's, below /envVars.  ERR_UNAVAILABLE if there is no key to seal

@@ -36,16 +36,10 @@ api_pipeline_show(struct req *rq)
 	return NULL;
 }
 
-/* Says of a refused duplicate which member it is. */
-static const struct err *
-taken(struct req *rq, const struct err *e)
+const struct err *
+api_pipeline_judge(struct req *rq, const void *item)
 {
-	if (e == NULL || e->sys != DB_DUPLICATE)
-		return e;
-	faults_add(&rq->faults, "/name",
-	    "another pipeline of the project has this name: choose one that is "
-	    "free");
-	return err_tell(ERR_CONFLICT, "name: %s.", rq->faults.item[0].detail);
+	return pipeline_judge(rq->db, item, &rq->faults);
 }
 
 /* The project's row is held, so that it cannot be deleted meanwhile. */
@@ -58,19 +52,15 @@ create_body(struct db *db, void *context)
 	const struct err *e;
 	int64_t id;
 
-	faults_init(&rq->faults, rq->a);
 	w->p = *w->sent;
 	w->p.created_by = (struct maybe){ .n = rq->who.user_id, .set = true };
 	e = project_lock(db, rq->a, w->p.project_id, &project);
-	if (e != NULL && e->code == ERR_NOTFOUND) {
-		faults_add(&rq->faults, "/projectId",
-		    "there is no such project");
-		return faults_check(&rq->faults);
-	}
-	if (e != NULL)
+	if (e != NULL && e->code != ERR_NOTFOUND)
+		return e;
+	if ((e = req_judge(rq)) != NULL)
 		return e;
 	if ((e = pipeline_insert(db, &w->p, &id)) != NULL)
-		return taken(rq, e);
+		return e;
 	return pipeline_by_id(db, rq->a, id, &w->p);
 }
 
@@ -105,7 +95,7 @@ change_body(struct db *db, void *context)
 	if ((e = req_update(rq, &pipeline_shape, w->p.version, &w->p)) != NULL)
 		return e;
 	if ((e = pipeline_update(db, &w->p)) != NULL)
-		return taken(rq, e);
+		return req_taken(rq, e, &w->p);
 	return pipeline_by_id(db, rq->a, rq->id[0], &w->p);
 }
 

@@ -91,31 +91,9 @@ api_project_show(struct req *rq)
 	return answer_project(rq, &p);
 }
 
-/* What a field alone cannot say and needs no other record. */
+/* Each trigger against the project's pipelines and presets. */
 static const struct err *
-project_look(struct req *rq, const struct project *p)
-{
-	const char *fault;
-
-	if (p->repository != NULL &&
-	    (fault = repository_fault(rq->a, &rq->settings->gitserver,
-		 p->repository)) != NULL)
-		faults_add(&rq->faults, "/repository", "%s", fault);
-	if (p->default_branch != NULL &&
-	    (fault = branch_fault(p->default_branch)) != NULL)
-		faults_add(&rq->faults, "/defaultBranch", "%s", fault);
-	return presets_check(rq->a, p->env_presets, &rq->faults);
-}
-
-const struct err *
-api_project_judge(struct req *rq)
-{
-	return project_look(rq, rq->body);
-}
-
-/* The faults are added to the request's. */
-static const struct err *
-project_judge(struct req *rq, const struct project *p)
+triggers_judge(struct req *rq, const struct project *p)
 {
 	const struct trigger *t;
 	const struct err *e;
@@ -123,8 +101,6 @@ project_judge(struct req *rq, const struct project *p)
 	struct list list;
 	size_t i;
 
-	if ((e = project_look(rq, p)) != NULL)
-		return e;
 	if ((e = json_items(rq->a, &trigger_shape, p->triggers.s, &list)) !=
 	    NULL)
 		return e;
@@ -137,13 +113,36 @@ project_judge(struct req *rq, const struct project *p)
 			faults_add(&rq->faults,
 			    arena_printf(rq->a, "/triggers/%zu/pipelineId", i),
 			    "must be a pipeline of this project");
+		if (faults_has(&rq->faults, "/envPresets"))
+			continue; /* nothing to hold them against */
 		e = environment_check(rq->a, p, t[i].env_vars,
 		    arena_printf(rq->a, "/triggers/%zu/envVars", i),
 		    &rq->faults);
 		if (e != NULL)
 			return e;
 	}
-	return faults_check(&rq->faults);
+	return NULL;
+}
+
+const struct err *
+api_project_judge(struct req *rq, const void *item)
+{
+	const struct project *p = item;
+	const struct err *e;
+	const char *fault;
+
+	if (p->repository != NULL &&
+	    (fault = repository_fault(rq->a, &rq->settings->gitserver,
+		 p->repository)) != NULL)
+		faults_add(&rq->faults, "/repository", "%s", fault);
+	if (p->default_branch != NULL &&
+	    (fault = branch_fault(p->default_branch)) != NULL)
+		faults_add(&rq->faults, "/defaultBranch", "%s", fault);
+	if ((e = presets_check(rq->a, p->env_presets, &rq->faults)) != NULL)
+		return e;
+	if ((e = triggers_judge(rq, p)) != NULL)
+		return e;
+	return project_judge(rq->db, p, &rq->faults);
 }
 
 static const struct err *
@@ -153,10 +152,11 @@ create_body(struct db *db, void *context)
 	const struct err *e;
 	int64_t id;
 
-	faults_init(&w->rq->faults, w->rq->a);
-	if ((e = project_judge(w->rq, &w->p)) != NULL)
+	if ((e = project_queue_up(db)) != NULL)
 		return e;
-	if ((e = project_insert(db, &w->p, &w->rq->faults, &id)) != NULL)
+	if ((e = req_judge(w->rq)) != NULL)
+		return e;
+	if ((e = project_insert(db, w->rq->a, w->rq->body, &id)) != NULL)
 		return e;
 	return project_by_id(db, w->rq->a, id, &w->p);
 }
@@ -164,18 +164,15 @@ create_body(struct db *db, void *context)
 const struct err *
 api_project_create(struct req *rq)
 {
-	const struct project *sent = rq->body;
+	struct project *sent = rq->body;
 	struct work w = { .rq = rq };
 	const struct err *e;
 
-	w.p = *sent;
-	if (w.p.project_dir == NULL)
-		w.p.project_dir = str_slug(rq->a, w.p.name);
-	if (w.p.env_presets.s == NULL)
-		w.p.env_presets.s = "[]";
-	if (w.p.triggers.s == NULL)
-		w.p.triggers.s = "[]";
-	w.p.created_by = (struct maybe){ .n = rq->who.user_id, .set = true };
+	if (sent->env_presets.s == NULL)
+		sent->env_presets.s = "[]";
+	if (sent->triggers.s == NULL)
+		sent->triggers.s = "[]";
+	sent->created_by = (struct maybe){ .n = rq->who.user_id, .set = true };
 	if ((e = db_transaction(rq->db, create_body, &w)) != NULL)
 		return e;
 	answer_location(rq, "/api/projects/%lld", (long long)w.p.id);
@@ -189,13 +186,13 @@ change_body(struct db *db, void *context)
 	struct req *rq = w->rq;
 	const struct err *e;
 
+	if ((e = project_queue_up(db)) != NULL)
+		return e;
 	if ((e = project_lock(db, rq->a, rq->id[0], &w->p)) != NULL)
 		return e;
 	if ((e = req_update(rq, &project_shape, w->p.version, &w->p)) != NULL)
 		return e;
-	if ((e = project_judge(rq, &w->p)) != NULL)
-		return e;
-	if ((e = project_update(db, &w->p, &rq->faults)) != NULL)
+	if ((e = project_update(db, &w->p)) != NULL)
 		return e;
 	return project_by_id(db, rq->a, rq->id[0], &w->p);
 }

@@ -49,6 +49,24 @@ req_match(const struct req *rq, int64_t version)
 	return etag_guard(rq->in[IN_IF_MATCH], version);
 }
 
+static const struct err *
+judged(struct req *rq, const void *item)
+{
+	const struct err *e;
+
+	if (rq->route->judge != NULL &&
+	    (e = rq->route->judge(rq, item)) != NULL)
+		return e;
+	return faults_check(&rq->faults);
+}
+
+const struct err *
+req_judge(struct req *rq)
+{
+	faults_init(&rq->faults, rq->a);
+	return judged(rq, rq->body);
+}
+
 const struct err *
 req_update(struct req *rq, const struct shape *shape, int64_t version,
     void *item)
@@ -58,6 +76,20 @@ req_update(struct req *rq, const struct shape *shape, int64_t version,
 	if ((e = req_match(rq, version)) != NULL)
 		return e;
 	faults_init(&rq->faults, rq->a);
-	return json_read(shape, JSON_UPDATE, rq->text, rq->len, item,
-	    &rq->faults);
+	e = json_read(shape, JSON_UPDATE, rq->text, rq->len, item, &rq->faults);
+	if (e != NULL && e->code != ERR_INVALID)
+		return e;
+	return judged(rq, item);
+}
+
+const struct err *
+req_taken(struct req *rq, const struct err *e, const void *item)
+{
+	const struct err *found;
+
+	if (e == NULL || e->code != ERR_CONFLICT)
+		return e;
+	faults_init(&rq->faults, rq->a);
+	found = judged(rq, item);
+	return found != NULL ? found : e;
 }

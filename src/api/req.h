@@ -113,10 +113,18 @@ struct page req_page(const struct req *);
 /* If-Match against the version of the row that the handler holds locked;
  * ERR_PRECONDITION. */
 MUSTCHECK const struct err *req_match(const struct req *, int64_t version);
+/* For POST, inside the transaction: what the route's judge says of the body.
+ * ERR_INVALID with faults, ERR_CONFLICT if all are conflicts. */
+MUSTCHECK const struct err *req_judge(struct req *);
 /* For PUT, inside the transaction: If-Match, then the body over `item`, which
- * holds the locked row. ERR_PRECONDITION, ERR_INVALID with faults. */
+ * holds the locked row, then the route's judge. ERR_PRECONDITION, and as
+ * above. */
 MUSTCHECK const struct err *req_update(struct req *, const struct shape *,
     int64_t version, void *item);
+/* Of a name that the judge found free and that another took before it was
+ * written: the conflict with its pointer. Other errors pass. */
+MUSTCHECK const struct err *req_taken(struct req *, const struct err *,
+    const void *item);
 
 /* The object of a single item with its ETag: version and a hash of the body;
  * If-Match looks at the version only, so that members which change by

@@ -243,9 +243,9 @@ body_read(struct req *rq, const char *body, size_t len)
 	rq->body = arena_alloc(rq->a, 1, rt->in->size);
 	e = json_read(rt->in, JSON_CREATE, body, len, rq->body, &rq->faults);
 	if (e != NULL && e->code == ERR_INVALID && rt->judge != NULL) {
-		const struct err *more = rt->judge(rq);
+		const struct err *more = rt->judge(rq, rq->body);
 
-		if (more != NULL && more->code != ERR_INVALID)
+		if (more != NULL)
 			return more;
 	}
 	return e;

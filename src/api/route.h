@@ -57,6 +57,10 @@ struct route_param {
 };
 
 typedef const struct err *route_handler(struct req *);
+/* Adds to the request's faults what the shape cannot say of an item that was
+ * sent: other records, other members, the settings.  Members that are missing
+ * or faulty are NULL or 0, or as they were before a change. */
+typedef const struct err *route_judge(struct req *, const void *item);
 
 struct route {
 	enum route_method method;
@@ -69,10 +73,10 @@ struct route {
 				 * row, by req_update */
 	const struct route_param *query; /* NULL = none */
 	route_handler *handler;
-	/* What the shape cannot say of a new item, so that it is told together
-	 * with what the shape says: called where that has faults, adds its
-	 * own. Members that are missing or faulty are NULL or 0. */
-	route_handler *judge;
+	/* NULL = the shape says all. Called for a body that the shape finds
+	 * faulty, so that all is told at once; for others the handler asks, by
+	 * req_judge or req_update, where it holds what must not change. */
+	route_judge *judge;
 	/* for the document */
 	const char *operation; /* operationId: "listProjects" */
 	const char *tag;       /* "projects" */

@@ -145,16 +145,16 @@ static const enum err_code limited[] = { ERR_RATE, ERR__MAX };
 	{ .method = METHOD_GET, .path = (p), .role = (r), .handler = (h), \
 	    .operation = (op), .tag = (t), .summary = (sum), .out = &(o), \
 	    .status = 200 }
-#define CREATE(p, r, h, op, t, sum, o, e)				\
+#define CREATE(p, r, h, j, op, t, sum, o)				\
 	{ .method = METHOD_POST, .path = (p), .role = (r), .in = &(o),	\
-	    .mode = JSON_CREATE, .handler = (h), .operation = (op),	\
-	    .tag = (t), .summary = (sum), .out = &(o), .status = 201,	\
-	    .errors = (e) }
-#define CHANGE(p, r, h, op, t, sum, o)					\
+	    .mode = JSON_CREATE, .handler = (h), .judge = (j),		\
+	    .operation = (op), .tag = (t), .summary = (sum),		\
+	    .out = &(o), .status = 201, .errors = conflict }
+#define CHANGE(p, r, h, j, op, t, sum, o)				\
 	{ .method = METHOD_PUT, .path = (p), .role = (r),		\
 	    .flags = ROUTE_GUARDED, .in = &(o), .mode = JSON_UPDATE,	\
-	    .handler = (h), .operation = (op), .tag = (t),		\
-	    .summary = (sum), .out = &(o), .status = 200,		\
+	    .handler = (h), .judge = (j), .operation = (op),		\
+	    .tag = (t), .summary = (sum), .out = &(o), .status = 200,	\
 	    .errors = conflict }
 #define REMOVE(p, r, fl, h, op, t, sum, e)				\
 	{ .method = METHOD_DELETE, .path = (p), .role = (r), .flags = (fl), \
@@ -165,24 +165,15 @@ static const enum err_code limited[] = { ERR_RATE, ERR__MAX };
 const struct route routes[] = {
 	LIST("/api/projects", ROLE_VIEWER, project_params, api_project_list,
 	    "listProjects", "projects", "List projects by name", project_shape),
-	{ .method = METHOD_POST,
-	    .path = "/api/projects",
-	    .role = ROLE_MAINTAINER,
-	    .in = &project_shape,
-	    .mode = JSON_CREATE,
-	    .handler = api_project_create,
-	    .judge = api_project_judge,
-	    .operation = "createProject",
-	    .tag = "projects",
-	    .summary = "Make a project",
-	    .out = &project_shape,
-	    .status = 201,
-	    .errors = conflict },
+	CREATE("/api/projects", ROLE_MAINTAINER, api_project_create,
+	    api_project_judge, "createProject", "projects", "Make a project",
+	    project_shape),
 	SHOW("/api/projects/{id}", ROLE_VIEWER, api_project_show, "getProject",
 	    "projects", "Read a project and its workspace's status",
 	    project_shape),
 	CHANGE("/api/projects/{id}", ROLE_MAINTAINER, api_project_change,
-	    "updateProject", "projects", "Change a project", project_shape),
+	    api_project_judge, "updateProject", "projects", "Change a project",
+	    project_shape),
 	REMOVE("/api/projects/{id}", ROLE_MAINTAINER, ROUTE_GUARDED,
 	    api_project_remove, "deleteProject", "projects",
 	    "Delete a project, its pipelines and steps, and cancel what waits",
@@ -192,25 +183,27 @@ const struct route routes[] = {
 	    "listPipelines", "pipelines", "List pipelines with their steps",
 	    pipeline_shape),
 	CREATE("/api/pipelines", ROLE_MAINTAINER, api_pipeline_create,
-	    "createPipeline", "pipelines", "Make a pipeline, with its steps",
-	    pipeline_shape, conflict),
+	    api_pipeline_judge, "createPipeline", "pipelines",
+	    "Make a pipeline, with its steps", pipeline_shape),
 	SHOW("/api/pipelines/{id}", ROLE_VIEWER, api_pipeline_show,
 	    "getPipeline", "pipelines", "Read a pipeline with its steps",
 	    pipeline_shape),
 	CHANGE("/api/pipelines/{id}", ROLE_MAINTAINER, api_pipeline_change,
-	    "updatePipeline", "pipelines", "Change a pipeline", pipeline_shape),
+	    api_pipeline_judge, "updatePipeline", "pipelines",
+	    "Change a pipeline", pipeline_shape),
 	REMOVE("/api/pipelines/{id}", ROLE_MAINTAINER, ROUTE_GUARDED,
 	    api_pipeline_remove, "deletePipeline", "pipelines",
 	    "Delete a pipeline and its steps", NULL),
 
 	LIST("/api/steps", ROLE_VIEWER, step_params, api_step_list, "listSteps",
 	    "steps", "List steps by position", step_shape),
-	CREATE("/api/steps", ROLE_MAINTAINER, api_step_create, "createStep",
-	    "steps", "Make a step", step_shape, conflict),
+	CREATE("/api/steps", ROLE_MAINTAINER, api_step_create, api_step_judge,
+	    "createStep", "steps", "Make a step", step_shape),
 	SHOW("/api/steps/{id}", ROLE_VIEWER, api_step_show, "getStep", "steps",
 	    "Read a step", step_shape),
 	CHANGE("/api/steps/{id}", ROLE_MAINTAINER, api_step_change,
-	    "updateStep", "steps", "Change a step, or move it", step_shape),
+	    api_step_judge, "updateStep", "steps", "Change a step, or move it",
+	    step_shape),
 	REMOVE("/api/steps/{id}", ROLE_MAINTAINER, ROUTE_GUARDED,
 	    api_step_remove, "deleteStep", "steps", "Delete a step", NULL),
 
@@ -233,6 +226,7 @@ const struct route routes[] = {
 	    .in = &template_request_shape,
 	    .mode = JSON_CREATE,
 	    .handler = api_template_use,
+	    .judge = api_template_judge,
 	    .operation = "createPipelineFromTemplate",
 	    .tag = "templates",
 	    .summary = "Make a pipeline of a template",
@@ -308,10 +302,10 @@ const struct route routes[] = {
 	    "searchUsers", "users", "Search users", user_shape),
 	SHOW("/api/user/detail/{id}", ROLE_VIEWER, api_user_show, "getUser",
 	    "users", "Read a user", user_shape),
-	CREATE("/api/user", ROLE_ADMIN, api_user_create, "createUser", "users",
-	    "Make a user", user_shape, conflict),
-	CHANGE("/api/user/{id}", ROLE_ADMIN, api_user_change, "updateUser",
-	    "users", "Change a user", user_shape),
+	CREATE("/api/user", ROLE_ADMIN, api_user_create, api_user_judge,
+	    "createUser", "users", "Make a user", user_shape),
+	CHANGE("/api/user/{id}", ROLE_ADMIN, api_user_change, api_user_judge,
+	    "updateUser", "users", "Change a user", user_shape),
 	REMOVE("/api/user/{id}", ROLE_ADMIN, ROUTE_GUARDED, api_user_remove,
 	    "deleteUser", "users", "Delete a user and its tokens", conflict),
 
@@ -384,6 +378,7 @@ const struct route routes[] = {
 	    .in = &api_token_shape,
 	    .mode = JSON_CREATE,
 	    .handler = api_token_create,
+	    .judge = api_token_judge,
 	    .operation = "createToken",
 	    .tag = "auth",
 	    .summary = "Make an API token; it is shown this once",

@@ -34,6 +34,12 @@ api_step_show(struct req *rq)
 	return NULL;
 }
 
+const struct err *
+api_step_judge(struct req *rq, const void *item)
+{
+	return step_judge(rq->db, item, &rq->faults);
+}
+
 static const struct err *
 create_body(struct db *db, void *context)
 {
@@ -43,14 +49,10 @@ create_body(struct db *db, void *context)
 	const struct err *e;
 	int64_t id;
 
-	faults_init(&rq->faults, rq->a);
 	e = pipeline_lock(db, rq->a, sent->pipeline_id, &w->pipe);
-	if (e != NULL && e->code == ERR_NOTFOUND) {
-		faults_add(&rq->faults, "/pipelineId",
-		    "there is no such pipeline");
-		return faults_check(&rq->faults);
-	}
-	if (e != NULL)
+	if (e != NULL && e->code != ERR_NOTFOUND)
+		return e;
+	if ((e = req_judge(rq)) != NULL)
 		return e;
 	if ((e = step_insert(db, sent, &id)) != NULL)
 		return e;

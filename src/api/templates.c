@@ -52,24 +52,46 @@ steps_of_template(struct arena *a, const struct template *t)
 	return (struct list){ .items = to, .n = t->steps.n };
 }
 
+/* The pipeline that is asked for, without its steps; `t` may be NULL. */
+static struct pipeline
+pipeline_of(const struct template_request *sent, const struct template *t)
+{
+	struct pipeline p = {
+		.project_id = sent->project_id,
+		.name = sent->name,
+		.description = sent->description,
+	};
+
+	if (p.name == NULL && t != NULL)
+		p.name = t->name;
+	if (p.description == NULL && t != NULL)
+		p.description = t->description;
+	return p;
+}
+
+const struct err *
+api_template_judge(struct req *rq, const void *item)
+{
+	const struct template_request *sent = item;
+	const struct template *t = NULL;
+	struct pipeline p;
+
+	if (sent->template_id != NULL &&
+	    (t = template_find(sent->template_id)) == NULL)
+		faults_add(&rq->faults, "/templateId",
+		    "there is no such template: GET /api/templates lists them");
+	p = pipeline_of(sent, faults_has(&rq->faults, "/name") ? NULL : t);
+	return pipeline_judge(rq->db, &p, &rq->faults);
+}
+
 const struct err *
 api_template_use(struct req *rq)
 {
 	const struct template_request *sent = rq->body;
 	const struct template *t = template_find(sent->template_id);
-	struct pipeline p;
+	struct pipeline p = pipeline_of(sent, t);
 
-	if (t == NULL) {
-		faults_add(&rq->faults, "/templateId",
-		    "there is no such template: GET /api/templates lists them");
-		return faults_check(&rq->faults);
-	}
-	p = (struct pipeline){
-		.project_id = sent->project_id,
-		.name = sent->name != NULL ? sent->name : t->name,
-		.description = sent->description != NULL ? sent->description :
-							   t->description,
-		.steps = steps_of_template(rq->a, t),
-	};
+	if (t != NULL)
+		p.steps = steps_of_template(rq->a, t);
 	return pipeline_make(rq, &p);
 }

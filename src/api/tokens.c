@@ -24,9 +24,11 @@ api_token_list(struct req *rq)
 }
 
 /* A token may do no more, and no longer, than the one that makes it. */
-static const struct err *
-token_judge(struct req *rq, const struct api_token *t)
+const struct err *
+api_token_judge(struct req *rq, const void *item)
 {
+	const struct api_token *t = item;
+
 	if (role_of(t->role) > rq->role)
 		faults_add(&rq->faults, "/role",
 		    "must not be above your own, which is %s", rq->who.role);
@@ -36,7 +38,7 @@ token_judge(struct req *rq, const struct api_token *t)
 	    t->expires_at.ms > rq->who.expires_at.ms)
 		faults_add(&rq->faults, "/expiresAt",
 		    "must not be after the end of the token that makes it");
-	return faults_check(&rq->faults);
+	return NULL;
 }
 
 const struct err *
@@ -48,12 +50,12 @@ api_token_create(struct req *rq)
 	const struct err *e;
 	int64_t id;
 
+	if ((e = req_judge(rq)) != NULL)
+		return e;
 	if (t.role == NULL)
 		t.role = rq->who.role;
 	if (t.expires_at.ms == 0)
 		t.expires_at = rq->who.expires_at;
-	if ((e = token_judge(rq, &t)) != NULL)
-		return e;
 	crypto_token("slw_", token);
 	crypto_sha256(token, strlen(token), hash);
 	t.user_id = rq->who.user_id;

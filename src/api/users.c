@@ -50,18 +50,10 @@ api_user_show(struct req *rq)
 	return NULL;
 }
 
-/* The only unique member that can be sent is the user's name. */
-static const struct err *
-taken(struct req *rq, const struct err *e, const struct user *u)
+const struct err *
+api_user_judge(struct req *rq, const void *item)
 {
-	struct user other;
-
-	if (e != NULL && e->code == ERR_CONFLICT &&
-	    user_by_name(rq->db, rq->a, u->username, &other) == NULL &&
-	    other.id != u->id)
-		faults_add(&rq->faults, "/username",
-		    "another user has this name: choose one that is free");
-	return e;
+	return user_judge(rq->db, item, &rq->faults);
 }
 
 static const struct err *
@@ -73,9 +65,10 @@ create_body(struct db *db, void *context)
 	const struct err *e;
 	int64_t id;
 
-	faults_init(&rq->faults, rq->a);
+	if ((e = req_judge(rq)) != NULL)
+		return e;
 	if ((e = user_insert(db, sent, &id)) != NULL)
-		return taken(rq, e, sent);
+		return req_taken(rq, e, sent);
 	return user_by_id(db, rq->a, id, &w->u);
 }
 
@@ -104,7 +97,7 @@ change_body(struct db *db, void *context)
 	if ((e = req_update(rq, &user_shape, w->u.version, &w->u)) != NULL)
 		return e;
 	if ((e = user_update(db, &w->u)) != NULL)
-		return taken(rq, e, &w->u);
+		return req_taken(rq, e, &w->u);
 	return user_by_id(db, rq->a, rq->id[0], &w->u);
 }
 

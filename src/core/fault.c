@@ -12,19 +12,53 @@ faults_init(struct faults *f, struct arena *a)
 	f->a = a;
 }
 
-void
-faults_add(struct faults *f, const char *pointer, const char *fmt, ...)
+static void
+add(struct faults *f, const char *pointer, const char *fmt, va_list ap)
 {
 	char text[512];
-	va_list ap;
 
 	if (f->n++ >= FAULTS_MAX)
 		return;
-	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
 	f->item[f->n - 1].pointer = arena_strdup(f->a, pointer);
 	f->item[f->n - 1].detail = arena_strdup(f->a, text);
+}
+
+void
+faults_add(struct faults *f, const char *pointer, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	add(f, pointer, fmt, ap);
+	va_end(ap);
+}
+
+void
+faults_conflict(struct faults *f, const char *pointer, const char *fmt, ...)
+{
+	va_list ap;
+
+	f->conflicts++;
+	va_start(ap, fmt);
+	add(f, pointer, fmt, ap);
+	va_end(ap);
+}
+
+bool
+faults_has(const struct faults *f, const char *pointer)
+{
+	const size_t len = strlen(pointer);
+	const char *at;
+	size_t i;
+
+	for (i = 0; i < f->n && i < FAULTS_MAX; i++) {
+		at = f->item[i].pointer;
+		if (strncmp(at, pointer, len) == 0 &&
+		    (at[len] == '\0' || at[len] == '/'))
+			return true;
+	}
+	return false;
 }
 
 const char *
@@ -59,6 +93,9 @@ faults_check(const struct faults *f)
 {
 	if (f->n == 0)
 		return NULL;
+	if (f->n == f->conflicts)
+		return err_tell(ERR_CONFLICT, "%s: %s.", f->item[0].pointer + 1,
+		    f->item[0].detail);
 	return err_new(ERR_INVALID, "%zu faults, first: %s: %s", f->n,
 	    f->item[0].pointer, f->item[0].detail);
 }

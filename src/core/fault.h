@@ -6,6 +6,7 @@
 #ifndef SLIPWAY_CORE_FAULT_H
 #define SLIPWAY_CORE_FAULT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "core/arena.h"
@@ -20,7 +21,8 @@ struct fault {
 struct faults {
 	struct arena *a;
 	struct fault item[FAULTS_MAX];
-	size_t n; /* all, kept or not */
+	size_t n;         /* all, kept or not */
+	size_t conflicts; /* those of them that others' state causes */
 };
 
 /* The arena must outlive the list. */
@@ -28,10 +30,16 @@ void faults_init(struct faults *, struct arena *);
 /* `pointer` is copied. */
 void faults_add(struct faults *, const char *pointer, const char *fmt, ...)
     PRINTFLIKE(3, 4);
+/* What is wrong only because another has it, or because of how things stand. */
+void faults_conflict(struct faults *, const char *pointer, const char *fmt, ...)
+    PRINTFLIKE(3, 4);
+/* Whether one of those kept is at the pointer or below it. */
+bool faults_has(const struct faults *, const char *pointer);
 /* pointer + "/" + name, with ~ and / of the name escaped; in the arena. */
 const char *fault_pointer(struct faults *, const char *base, const char *name);
 const char *fault_index(struct faults *, const char *base, size_t index);
-/* ERR_INVALID that names the first fault, NULL if there is none. */
+/* NULL if there is none, ERR_CONFLICT if all are conflicts, else ERR_INVALID;
+ * it names the first. */
 MUSTCHECK const struct err *faults_check(const struct faults *);
 
 #endif

@@ -240,6 +240,15 @@ static const struct stmt two_pipelines = {
 	.rowsize = sizeof(struct number),
 };
 
+static const struct stmt steps_count = {
+	.name = "deployment_steps_count",
+	.sql = "SELECT COUNT(*) AS n FROM step WHERE pipeline_id = ?"
+	       " AND valid = 1",
+	.args = of_args,
+	.row = n_row,
+	.rowsize = sizeof(struct number),
+};
+
 static const struct field insert_args[] = { A(branch), A(commit_hash),
 	A(commit_message), A(env_vars), A(secret_vars), A(trigger),
 	A(created_by), A(pipeline_id), A(project_id), FIELD_END };
@@ -318,6 +327,7 @@ const struct stmt *const deployment_stmts[] = {
 	&hold_project,
 	&hold_pipeline,
 	&two_pipelines,
+	&steps_count,
 	&insert,
 	&insert_steps,
 	&repeat,
@@ -434,6 +444,19 @@ deployment_hold_pipeline(struct db *db, struct arena *a, int64_t project_id,
 		return err_new(ERR_CONFLICT, "several pipelines");
 	*out = ((const struct number *)list.items)->n;
 	return NULL;
+}
+
+const struct err *
+deployment_steps_count(struct db *db, struct arena *a, int64_t pipeline_id,
+    int64_t *out)
+{
+	const struct number args = { .of = pipeline_id };
+	struct number found = { .n = 0 };
+	const struct err *e;
+
+	e = db_row(db, a, &steps_count, &args, &found);
+	*out = found.n;
+	return e;
 }
 
 /* Gives a new deployment its steps. */

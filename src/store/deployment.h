@@ -89,6 +89,9 @@ MUSTCHECK const struct err *deployment_hold_project(struct db *, struct arena *,
     int64_t project_id);
 MUSTCHECK const struct err *deployment_hold_pipeline(struct db *,
     struct arena *, int64_t project_id, struct maybe pipeline_id, int64_t *out);
+/* Of the pipeline that is to be deployed. */
+MUSTCHECK const struct err *deployment_steps_count(struct db *, struct arena *,
+    int64_t pipeline_id, int64_t *out);
 /* Inside a transaction: the deployment with a copy of its pipeline's steps;
  * ERR_INVALID if there are none. */
 MUSTCHECK const struct err *deployment_insert(struct db *,

@@ -112,6 +112,19 @@ static const struct stmt two_of = {
 	.rowsize = sizeof(struct pipeline),
 };
 
+/* No row: there is no such project. */
+static const struct field same_args[] = { A(name), A(id), A(project_id),
+	FIELD_END };
+static const struct stmt same_name = {
+	.name = "pipeline_same_name",
+	.sql = "SELECT COUNT(l.id) AS n FROM project p LEFT JOIN pipeline l"
+	       " ON l.project_id = p.id AND l.live_name = ? AND l.id <> ?"
+	       " WHERE p.id = ? AND p.valid = 1 GROUP BY p.id",
+	.args = same_args,
+	.row = count_row,
+	.rowsize = sizeof(struct pipeline_count),
+};
+
 static const struct field insert_args[] = { A(project_id), A(name),
 	A(description), A(timeout_seconds), A(created_by), FIELD_END };
 static const struct stmt insert = {
@@ -151,6 +164,7 @@ const struct stmt *const pipeline_stmts[] = {
 	&count,
 	&count_of,
 	&two_of,
+	&same_name,
 	&insert,
 	&update,
 	&delete_steps,
@@ -227,6 +241,26 @@ pipeline_only(struct db *db, struct arena *a, int64_t project_id,
 	(void)memcpy(out, list.items, sizeof(*out));
 	list.items = out;
 	return steps_of(db, a, &list);
+}
+
+const struct err *
+pipeline_judge(struct db *db, const struct pipeline *p, struct faults *faults)
+{
+	struct pipeline_count same;
+	const struct err *e;
+
+	if (p->project_id == 0)
+		return NULL;
+	e = db_row(db, faults->a, &same_name, p, &same);
+	if (e != NULL && e->code == ERR_NOTFOUND) {
+		faults_add(faults, "/projectId", "there is no such project");
+		return NULL;
+	}
+	if (e == NULL && same.n > 0)
+		faults_conflict(faults, "/name",
+		    "another pipeline of the project has this name: choose "
+		    "one that is free");
+	return e;
 }
 
 const struct err *

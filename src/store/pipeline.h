@@ -56,6 +56,11 @@ MUSTCHECK const struct err *pipeline_lock(struct db *, struct arena *,
  * ERR_CONFLICT if more than one. */
 MUSTCHECK const struct err *pipeline_only(struct db *, struct arena *,
     int64_t project_id, struct pipeline *out);
+/* Adds what is wrong with it beside others: there is no such project; a
+ * conflict, another pipeline of the project has its name.  What is 0 or NULL
+ * is not judged. */
+MUSTCHECK const struct err *pipeline_judge(struct db *, const struct pipeline *,
+    struct faults *);
 /* With its steps; inside a transaction. */
 MUSTCHECK const struct err *pipeline_insert(struct db *,
     const struct pipeline *, int64_t *id);
@@ -71,10 +76,14 @@ MUSTCHECK const struct err *step_by_id(struct db *, struct arena *, int64_t id,
 /* Fills in the steps of each of a list of pipelines. */
 MUSTCHECK const struct err *steps_of(struct db *, struct arena *,
     struct list *pipelines);
+/* Adds what is wrong with it beside others: there is no such pipeline, or the
+ * scripts are too large together; a conflict, the pipeline is full. */
+MUSTCHECK const struct err *step_judge(struct db *, const struct step *,
+    struct faults *);
 /* At the position that it has; for a pipeline in the making. */
 MUSTCHECK const struct err *step_append(struct db *, const struct step *,
     int64_t *id);
-/* These three keep the positions of the pipeline without gaps; they run
+/* These keep the positions of the pipeline without gaps; they run
  * inside a transaction that holds the pipeline's row. An unset position is
  * the last; one past the end is the last too. */
 MUSTCHECK const struct err *step_insert(struct db *, const struct step *,

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/num.h"
 #include "core/str.h"
 #include "store/like.h"
 
@@ -65,7 +66,8 @@ static const struct field project_fields[] = {
 	F(project_dir, FIELD_OUT | FIELD_IN | FIELD_ONCE, .min = 1, .max = 255,
 	    .pattern = "[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*",
 	    .doc = "Where the runner keeps the checkout, below its workspace "
-		   "root; the name as a slug if left out."),
+		   "root. If left out, the name as a slug, with a "
+		   "number behind it where another has that."),
 	F(default_branch, FIELD_OUT | FIELD_IN | FIELD_NULL | FIELD_LINE,
 	    .min = 1, .max = 255,
 	    .doc = "Branch that is deployed unless another is asked for."),
@@ -214,6 +216,19 @@ static const struct stmt clashes = {
 	.rowsize = sizeof(struct clash),
 };
 
+/* Those in [slug, slug0): the slug itself, with more behind it, or with
+ * directories below. */
+static const struct field alike_args[] = { A(project_dir), A(project_dir),
+	FIELD_END };
+static const struct stmt alike = {
+	.name = "project_alike",
+	.sql = "SELECT name, project_dir FROM project WHERE live_dir >= ?"
+	       " AND live_dir < CONCAT(?, '0')",
+	.args = alike_args,
+	.row = clash_row,
+	.rowsize = sizeof(struct clash),
+};
+
 static const struct field same_args[] = { A(id), A(name), FIELD_END };
 static const struct stmt same_name = {
 	.name = "project_same_name",
@@ -332,6 +347,7 @@ const struct stmt *const project_stmts[] = {
 	&refs,
 	&queue_up,
 	&clashes,
+	&alike,
 	&same_name,
 	&insert,
 	&update,
@@ -387,8 +403,14 @@ project_lock(struct db *db, struct arena *a, int64_t id, struct project *out)
 	return db_row(db, a, &lock, &args, out);
 }
 
-static const struct err *
-conflict_check(struct db *db, const struct project *p, struct faults *faults)
+const struct err *
+project_queue_up(struct db *db)
+{
+	return db_exec(db, &queue_up, NULL, NULL);
+}
+
+const struct err *
+project_judge(struct db *db, const struct project *p, struct faults *faults)
 {
 	const struct err *e;
 	const struct clash *other;
@@ -396,56 +418,91 @@ conflict_check(struct db *db, const struct project *p, struct faults *faults)
 	struct list list;
 	size_t i;
 
-	if ((e = db_exec(db, &queue_up, NULL, NULL)) != NULL)
-		return e;
 	if ((e = db_row(db, faults->a, &same_name, p, &same)) != NULL)
 		return e;
 	if (same.n > 0)
-		faults_add(faults, "/name",
+		faults_conflict(faults, "/name",
 		    "another project has this name: choose one that is free");
 	if ((e = db_rows(db, faults->a, &clashes, p, &list)) != NULL)
 		return e;
 	for (i = 0; i < list.n; i++) {
 		other = (const struct clash *)list.items + i;
 		if (str_eq(other->project_dir, p->project_dir))
-			faults_add(faults, "/projectDir",
+			faults_conflict(faults, "/projectDir",
 			    "project \"%s\" has this directory: choose another",
 			    other->name);
 		else
-			faults_add(faults, "/projectDir",
+			faults_conflict(faults, "/projectDir",
 			    "this and the directory \"%s\" of project \"%s\" "
 			    "would lie one inside the other: choose another",
 			    other->project_dir, other->name);
 	}
-	if (faults->n == 0)
-		return NULL;
-	return err_tell(ERR_CONFLICT, "%s: %s.", faults->item[0].pointer + 1,
-	    faults->item[0].detail);
+	return NULL;
+}
+
+/* Which number behind the slug a directory takes; 1 is the slug alone, 0 none
+ * of these. */
+static int64_t
+number_of(struct arena *a, const char *dir, size_t slug)
+{
+	const char *part = arena_strndup(a, dir, strcspn(dir, "/"));
+	int64_t n;
+
+	if (part[slug] == '\0')
+		return 1;
+	if (part[slug] == '-' && num_parse(part + slug + 1, 2, NUM_SAFE, &n))
+		return n;
+	return 0;
+}
+
+static const struct err *
+dir_choose(struct db *db, struct arena *a, const char *name, const char **out)
+{
+	const struct project args = { .project_dir = str_slug(a, name) };
+	const struct clash *other;
+	const struct err *e;
+	struct list list;
+	bool *taken;
+	size_t i, n;
+
+	*out = args.project_dir;
+	if ((e = db_rows(db, a, &alike, &args, &list)) != NULL)
+		return e;
+	other = list.items;
+	taken = arena_alloc(a, list.n + 2, sizeof(*taken));
+	for (i = 0; i < list.n; i++) {
+		n = (size_t)number_of(a, other[i].project_dir, strlen(*out));
+		if (n < list.n + 2)
+			taken[n] = true;
+	}
+	for (n = 1; taken[n]; n++)
+		continue;
+	if (n > 1)
+		*out = arena_printf(a, "%s-%zu", args.project_dir, n);
+	return NULL;
 }
 
 const struct err *
-project_insert(struct db *db, const struct project *p, struct faults *faults,
+project_insert(struct db *db, struct arena *a, const struct project *p,
     int64_t *id)
 {
+	struct project row = *p;
 	const struct err *e;
 	struct db_done done;
 
 	*id = 0;
-	if ((e = conflict_check(db, p, faults)) != NULL)
+	if (row.project_dir == NULL &&
+	    (e = dir_choose(db, a, row.name, &row.project_dir)) != NULL)
 		return e;
-	if ((e = db_exec(db, &insert, p, &done)) != NULL)
+	if ((e = db_exec(db, &insert, &row, &done)) != NULL)
 		return e;
 	*id = done.insert_id;
 	return NULL;
 }
 
 const struct err *
-project_update(struct db *db, const struct project *p, struct faults *faults)
+project_update(struct db *db, const struct project *p)
 {
-	const struct err *e;
-
-	if ((e = conflict_check(db, p, faults)) != NULL)
-		return e;
 	return db_exec(db, &update, p, NULL);
 }
 

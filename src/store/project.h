@@ -58,13 +58,18 @@ MUSTCHECK const struct err *project_by_id(struct db *, struct arena *,
 /* The same, locked until the transaction ends. */
 MUSTCHECK const struct err *project_lock(struct db *, struct arena *,
     int64_t id, struct project *out);
-/* Inside a transaction. A name or directory that another live project has, or
- * a directory inside another's or around it, is ERR_CONFLICT; the faults say
- * which. */
-MUSTCHECK const struct err *project_insert(struct db *, const struct project *,
-    struct faults *, int64_t *id);
-MUSTCHECK const struct err *project_update(struct db *, const struct project *,
+/* Inside a transaction, before the names of projects are judged: until it ends
+ * nobody else makes or renames one. */
+MUSTCHECK const struct err *project_queue_up(struct db *);
+/* Adds conflicts: a name or directory that another live project has, or a
+ * directory inside another's or around it. */
+MUSTCHECK const struct err *project_judge(struct db *, const struct project *,
     struct faults *);
+/* Both after that. A project_dir of NULL becomes the name as a slug, with a
+ * number behind it where that would clash. */
+MUSTCHECK const struct err *project_insert(struct db *, struct arena *,
+    const struct project *, int64_t *id);
+MUSTCHECK const struct err *project_update(struct db *, const struct project *);
 /* Takes its pipelines and steps along and cancels what is pending; inside a
  * transaction that holds the project's row. */
 MUSTCHECK const struct err *project_delete(struct db *, int64_t id);

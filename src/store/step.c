@@ -157,8 +157,9 @@ static const struct stmt count_of = {
 	.rowsize = sizeof(struct step_count),
 };
 
-/* The others' scripts, so that one pipeline fits into one answer. */
-static const struct field sum_args[] = { A(pipeline_id), A(id), FIELD_END };
+/* The others' scripts, so that one pipeline fits into one answer. No row: there
+ * is no such pipeline. */
+static const struct field sum_args[] = { A(id), A(pipeline_id), FIELD_END };
 static const struct field sum_row[] = {
 	FIELD(struct step_sum, n, 0, .doc = NULL),
 	FIELD(struct step_sum, bytes, 0, .doc = NULL),
@@ -166,9 +167,11 @@ static const struct field sum_row[] = {
 };
 static const struct stmt sum_others = {
 	.name = "step_sum_others",
-	.sql = "SELECT COUNT(*) AS n,"
-	       " CAST(COALESCE(SUM(OCTET_LENGTH(script)), 0) AS INT) AS bytes"
-	       " FROM step WHERE pipeline_id = ? AND valid = 1 AND id <> ?",
+	.sql = "SELECT COUNT(s.id) AS n,"
+	       " CAST(COALESCE(SUM(OCTET_LENGTH(s.script)), 0) AS INT)"
+	       " AS bytes FROM pipeline p LEFT JOIN step s"
+	       " ON s.pipeline_id = p.id AND s.valid = 1 AND s.id <> ?"
+	       " WHERE p.id = ? AND p.valid = 1 GROUP BY p.id",
 	.args = sum_args,
 	.row = sum_row,
 	.rowsize = sizeof(struct step_sum),
@@ -323,23 +326,43 @@ touched(struct db *db, int64_t pipeline_id)
 	return db_exec(db, &touch, &q, NULL);
 }
 
-/* How many steps there are beside this one; that their scripts fit. */
+/* The steps beside this one. */
 static const struct err *
-others(struct db *db, const struct step *s, int64_t *n)
+others(struct db *db, const struct step *s, struct step_sum *out)
 {
 	struct arena *a = arena_open(4096);
-	struct step_sum sum = { 0 };
 	const struct err *e;
 
-	e = db_row(db, a, &sum_others, s, &sum);
-	*n = sum.n;
+	*out = (struct step_sum){ .n = 0 };
+	e = db_row(db, a, &sum_others, s, out);
 	arena_close(a);
+	return e;
+}
+
+const struct err *
+step_judge(struct db *db, const struct step *s, struct faults *faults)
+{
+	const struct err *e;
+	struct step_sum sum;
+
+	if (s->pipeline_id == 0)
+		return NULL;
+	e = others(db, s, &sum);
+	if (e != NULL && e->code == ERR_NOTFOUND) {
+		faults_add(faults, "/pipelineId", "there is no such pipeline");
+		return NULL;
+	}
 	if (e != NULL)
 		return e;
-	if (sum.bytes + (int64_t)strlen(s->script) > PIPELINE_BYTES_MAX)
-		return err_tell(ERR_INVALID,
-		    "The scripts of a pipeline may have 1 MiB together: put "
-		    "the rest into the repository.");
+	if (s->script != NULL &&
+	    sum.bytes + (int64_t)strlen(s->script) > PIPELINE_BYTES_MAX)
+		faults_add(faults, "/script",
+		    "the scripts of a pipeline may have 1 MiB together: put "
+		    "the rest into the repository");
+	if (sum.n >= PIPELINE_STEPS_MAX)
+		faults_conflict(faults, "/pipelineId",
+		    "the pipeline has %d steps already; more do not fit",
+		    PIPELINE_STEPS_MAX);
 	return NULL;
 }
 
@@ -348,17 +371,13 @@ step_insert(struct db *db, const struct step *s, int64_t *id)
 {
 	struct step row = *s;
 	const struct err *e;
-	int64_t n;
+	struct step_sum sum;
 
 	*id = 0;
-	if ((e = others(db, s, &n)) != NULL)
+	if ((e = others(db, s, &sum)) != NULL)
 		return e;
-	if (n >= PIPELINE_STEPS_MAX)
-		return err_tell(ERR_CONFLICT,
-		    "The pipeline has %d steps already; more do not fit.",
-		    PIPELINE_STEPS_MAX);
-	if (!row.position.set || row.position.n > n)
-		row.position = (struct maybe){ .n = n, .set = true };
+	if (!row.position.set || row.position.n > sum.n)
+		row.position = (struct maybe){ .n = sum.n, .set = true };
 	if ((e = db_exec(db, &move_up, &row, NULL)) != NULL)
 		return e;
 	if ((e = step_append(db, &row, id)) != NULL)
@@ -371,12 +390,12 @@ step_update(struct db *db, const struct step *old, const struct step *s)
 {
 	struct step row = *s;
 	const struct err *e;
-	int64_t n;
+	struct step_sum sum;
 
-	if ((e = others(db, s, &n)) != NULL)
+	if ((e = others(db, s, &sum)) != NULL)
 		return e;
-	if (!row.position.set || row.position.n > n)
-		row.position = (struct maybe){ .n = n, .set = true };
+	if (!row.position.set || row.position.n > sum.n)
+		row.position = (struct maybe){ .n = sum.n, .set = true };
 	if (row.position.n != old->position.n) {
 		if ((e = db_exec(db, &move_down, old, NULL)) != NULL)
 			return e;

@@ -238,22 +238,6 @@ taken(const struct err *e)
 	return e;
 }
 
-const struct err *
-user_insert(struct db *db, const struct user *u, int64_t *id)
-{
-	struct user row = *u;
-	const struct err *e;
-	struct db_done done;
-
-	*id = 0;
-	if (row.status == NULL)
-		row.status = statuses[0];
-	if ((e = db_exec(db, &insert, &row, &done)) != NULL)
-		return taken(e);
-	*id = done.insert_id;
-	return NULL;
-}
-
 /* That an active admin remains when this user is none any more. */
 static const struct err *
 admin_remains(struct db *db, int64_t id)
@@ -282,13 +266,59 @@ out:
 	return e;
 }
 
+static bool
+is_active_admin(const struct user *u)
+{
+	return str_eq(u->role, "admin") && str_eq(u->status, "active");
+}
+
+const struct err *
+user_judge(struct db *db, const struct user *u, struct faults *faults)
+{
+	const struct err *e;
+	struct user other;
+
+	if (u->username != NULL) {
+		e = user_by_name(db, faults->a, u->username, &other);
+		if (e != NULL && e->code != ERR_NOTFOUND)
+			return e;
+		if (e == NULL && other.id != u->id)
+			faults_conflict(faults, "/username",
+			    "another user has this name: choose one that is "
+			    "free");
+	}
+	if (u->id == 0 || is_active_admin(u))
+		return NULL;
+	e = admin_remains(db, u->id);
+	if (e == NULL || e->code != ERR_CONFLICT)
+		return e;
+	faults_conflict(faults, str_eq(u->role, "admin") ? "/status" : "/role",
+	    "this is the last active admin: make another one first");
+	return NULL;
+}
+
+const struct err *
+user_insert(struct db *db, const struct user *u, int64_t *id)
+{
+	struct user row = *u;
+	const struct err *e;
+	struct db_done done;
+
+	*id = 0;
+	if (row.status == NULL)
+		row.status = statuses[0];
+	if ((e = db_exec(db, &insert, &row, &done)) != NULL)
+		return taken(e);
+	*id = done.insert_id;
+	return NULL;
+}
+
 const struct err *
 user_update(struct db *db, const struct user *u)
 {
 	const struct err *e;
 
-	if ((!str_eq(u->role, "admin") || !str_eq(u->status, "active")) &&
-	    (e = admin_remains(db, u->id)) != NULL)
+	if (!is_active_admin(u) && (e = admin_remains(db, u->id)) != NULL)
 		return e;
 	return taken(db_exec(db, &update, u, NULL));
 }

@@ -72,6 +72,10 @@ MUSTCHECK const struct err *user_lock(struct db *, struct arena *, int64_t id,
     struct user *out);
 MUSTCHECK const struct err *user_by_name(struct db *, struct arena *,
     const char *username, struct user *out);
+/* Adds conflicts: another user has the name; an existing one, as it is to be,
+ * would leave no active admin.  What is NULL is not judged. */
+MUSTCHECK const struct err *user_judge(struct db *, const struct user *,
+    struct faults *);
 MUSTCHECK const struct err *user_insert(struct db *, const struct user *,
     int64_t *id);
 /* Demoting, disabling or deleting the last active admin is ERR_CONFLICT; run

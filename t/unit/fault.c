@@ -29,7 +29,24 @@ main(void)
 	ok(e != NULL && e->code == ERR_INVALID, "one fault is an error");
 	is_str(e == NULL ? NULL : e->msg, "1 faults, first: env: must be 3",
 	    "that names it");
-	for (i = 0; i < 3 * FAULTS_MAX; i++)
+	ok(faults_has(&f, "env") && !faults_has(&f, "en") &&
+		!faults_has(&f, "envs") && !faults_has(&f, "env/a"),
+	    "a place has a fault or has none");
+	faults_add(&f, "/a/0/b", "x");
+	ok(faults_has(&f, "/a") && faults_has(&f, "/a/0") &&
+		!faults_has(&f, "/a/1"),
+	    "so has what is above it");
+	faults_init(&f, a);
+	faults_conflict(&f, "/name", "%s has it: choose another", "b");
+	e = faults_check(&f);
+	ok(e != NULL && e->code == ERR_CONFLICT, "a conflict alone is one");
+	is_str(e == NULL ? NULL : e->detail, "name: b has it: choose another.",
+	    "that is told");
+	faults_add(&f, "/x", "more");
+	e = faults_check(&f);
+	ok(e != NULL && e->code == ERR_INVALID, "beside a fault it is a fault");
+	faults_init(&f, a);
+	for (i = 0; i <= 3 * FAULTS_MAX; i++)
 		faults_add(&f, "/x", "more");
 	is_int((long long)f.n, 3 * FAULTS_MAX + 1, "all faults are counted");
 	is_str(f.item[FAULTS_MAX - 1].detail, "more", "a hundred are kept");

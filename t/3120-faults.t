@@ -1,0 +1,176 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: ISC
+# All that is wrong with a body is told at once, for every operation that takes
+# one: what its members are, and what they mean beside other records. What is
+# only taken is a conflict where it stands alone.
+
+use strict;
+use warnings;
+use JSON::PP ();
+use POSIX ();
+use Slipway::API;
+use Slipway::DB;
+use Slipway::Test;
+use Test::More;
+
+my $db = Slipway::DB->start;
+my $api = Slipway::API->start(db => $db);
+my %repository = (repository => 'https://git.example.org/team/shop');
+my $none = 9007199254740991;
+
+sub made {
+	my ($path, $body) = @_;
+	my $got = $api->post($path, $body);
+	is($got->{status}, 201, "POST $path") or BAIL_OUT($got->{body});
+	return $got->{json}{id};
+}
+
+my $project = made('/api/projects', { name => 'Shop', projectDir => 'shop', %repository,
+	envPresets => [{ key => 'TARGET', label => 'Where to', type => 'select', required => JSON::PP::true,
+		options => [{ label => 'Live', value => 'live' }] },
+	    { key => 'PASSWORD', label => 'Password', type => 'input', secret => JSON::PP::true }] });
+my $other = made('/api/projects', { name => 'Tools', projectDir => 'tools', %repository });
+my $pipeline = made('/api/pipelines', { projectId => $project, name => 'Deploy',
+	steps => [{ name => 'a', script => 'true' }] });
+my $second = made('/api/pipelines', { projectId => $project, name => 'Roll back' });
+my $foreign = made('/api/pipelines', { projectId => $other, name => 'Deploy',
+	steps => [{ name => 'a', script => 'true' }] });
+my $full = made('/api/pipelines', { projectId => $other, name => 'Full',
+	steps => [map { { name => "s$_", script => "true" } } 1 .. 100] });
+my $large = made('/api/pipelines', { projectId => $other, name => 'Large' });
+made('/api/steps', { pipelineId => $large, name => "s$_", script => 'x' x 65535 }) for 1 .. 16;
+my $step = made('/api/steps', { pipelineId => $large, name => 'last', script => 'true' });
+my $user = made('/api/user', { username => 'ann', role => 'viewer' });
+my $me = $api->get('/api/auth/info')->{json}{id};
+my ($template) = @{ $api->get('/api/templates')->{json}{data} };
+made('/api/pipelines/from-template', { templateId => $template->{id}, projectId => $other });
+
+my %project = (name => 'New', %repository);
+my %pipeline = (projectId => $project, name => 'New');
+my %step = (pipelineId => $pipeline, name => 'b', script => 'true');
+my %from = (projectId => $project, templateId => $template->{id});
+my %deployment = (projectId => $project, pipelineId => $pipeline, envVars => { TARGET => 'live' });
+my %user = (username => 'ben', role => 'viewer');
+my %preset = (key => 'A', label => 'A', type => 'input');
+
+# Operation, its {id}; a body that is right but for its meaning; the status
+# that this has alone, and its pointers; a member that is wrong by itself.
+my @table = (
+	['POST /api/projects', undef, { %project, name => 'SHOP' }, 409, '/name', 'description'],
+	['POST /api/projects', undef, { %project, projectDir => 'shop/x' }, 409, '/projectDir', 'description'],
+	['POST /api/projects', undef, { %project, name => 'Shop', projectDir => 'tools' }, 409, '/name /projectDir', 'strictEnv'],
+	['POST /api/projects', undef, { %project, name => 'Shop', defaultBranch => '..' }, 422, '/defaultBranch /name', 'description'],
+	['POST /api/projects', undef, { %project, repository => 'https://evil.example/a/b' }, 422, '/repository', 'description'],
+	['POST /api/projects', undef, { %project, envPresets => [\%preset, \%preset] }, 422, '/envPresets/1/key', 'description'],
+	['POST /api/projects', undef, { %project, triggers => [{ branch => 'main', pipelineId => $pipeline }] }, 422,
+	    '/triggers/0/pipelineId', 'description'],
+	['PUT /api/projects/{id}', $project, { name => 'TOOLS' }, 409, '/name', 'description'],
+	['PUT /api/projects/{id}', $project, { name => 'Tools', projectDir => 'elsewhere' }, 422, '/name /projectDir', 'strictEnv'],
+	['PUT /api/projects/{id}', $project, { projectDir => 'elsewhere', defaultBranch => '-x' }, 422,
+	    '/defaultBranch /projectDir', 'name'],
+	['PUT /api/projects/{id}', $project, { repository => 'file:///etc' }, 422, '/repository', 'name'],
+	['PUT /api/projects/{id}', $project, { envPresets => [\%preset, \%preset] }, 422, '/envPresets/1/key', 'name'],
+	['PUT /api/projects/{id}', $project, { triggers => [{ branch => 'main', pipelineId => $foreign, envVars => { TARGET => 'live' } }] }, 422,
+	    '/triggers/0/pipelineId', 'name'],
+	['PUT /api/projects/{id}', $project, { triggers => [{ branch => 'main', pipelineId => $pipeline, envVars => { TARGET => 'moon' } }] }, 422,
+	    '/triggers/0/envVars/TARGET', 'name'],
+	['PUT /api/projects/{id}', $project, { triggers => [{ branch => 'main', pipelineId => $none,
+		envVars => { TARGET => 'live', PASSWORD => 'x' } }] }, 422, '/triggers/0/envVars/PASSWORD /triggers/0/pipelineId', 'name'],
+	['POST /api/pipelines', undef, { %pipeline, projectId => $none }, 422, '/projectId', 'name'],
+	['POST /api/pipelines', undef, { %pipeline, projectId => $none }, 422, '/projectId', 'steps'],
+	['POST /api/pipelines', undef, { %pipeline, name => 'DEPLOY' }, 409, '/name', 'steps'],
+	['PUT /api/pipelines/{id}', $second, { name => 'deploy' }, 409, '/name', 'timeoutSeconds'],
+	['PUT /api/pipelines/{id}', $second, { projectId => $other, name => 'Deploy' }, 422, '/name /projectId', 'description'],
+	['POST /api/steps', undef, { %step, pipelineId => $none }, 422, '/pipelineId', 'name'],
+	['POST /api/steps', undef, { %step, pipelineId => $full }, 409, '/pipelineId', 'position'],
+	['POST /api/steps', undef, { %step, pipelineId => $large, script => 'x' x 65535 }, 422, '/script', 'name'],
+	['PUT /api/steps/{id}', $step, { script => 'x' x 65535 }, 422, '/script', 'position'],
+	['PUT /api/steps/{id}', $step, { pipelineId => $pipeline }, 422, '/pipelineId', 'position'],
+	['POST /api/pipelines/from-template', undef, { %from, templateId => 'nothing' }, 422, '/templateId', 'name'],
+	['POST /api/pipelines/from-template', undef, { %from, projectId => $none }, 422, '/projectId', 'name'],
+	['POST /api/pipelines/from-template', undef, { projectId => $none, templateId => 'nothing' }, 422, '/projectId /templateId', 'name'],
+	['POST /api/pipelines/from-template', undef, { %from, name => 'Deploy' }, 409, '/name', 'description'],
+	['POST /api/pipelines/from-template', undef, { %from, projectId => $other }, 409, '/name', 'description'],
+	['POST /api/pipelines/from-template', undef, { %from, templateId => 'nothing', name => 'Deploy' }, 422, '/name /templateId', 'description'],
+	['POST /api/deployments', undef, { %deployment, projectId => $none }, 422, '/projectId', 'commitHash'],
+	['POST /api/deployments', undef, { %deployment, branch => '-x' }, 422, '/branch', 'commitHash'],
+	['POST /api/deployments', undef, { %deployment, pipelineId => $foreign }, 422, '/pipelineId', 'commitHash'],
+	['POST /api/deployments', undef, { projectId => $project, envVars => { TARGET => 'live' } }, 422, '/pipelineId', 'commitHash'],
+	['POST /api/deployments', undef, { %deployment, pipelineId => $second }, 422, '/pipelineId', 'commitHash'],
+	['POST /api/deployments', undef, { %deployment, pipelineId => $none, envVars => {} }, 422, '/envVars/TARGET /pipelineId', 'branch'],
+	['POST /api/deployments', undef, { projectId => $project, pipelineId => $pipeline }, 422, '/envVars/TARGET', 'commitHash'],
+	['POST /api/deployments', undef, { %deployment, envVars => { TARGET => 'moon', PATH => '/' } }, 422,
+	    '/envVars/PATH /envVars/TARGET', 'pipelineId'],
+	['POST /api/user', undef, { %user, username => 'ANN' }, 409, '/username', 'email'],
+	['PUT /api/user/{id}', $user, { username => 't-admin' }, 409, '/username', 'role'],
+	['PUT /api/user/{id}', $me, { role => 'viewer' }, 409, '/role', 'email'],
+	['PUT /api/user/{id}', $me, { status => 'inactive' }, 409, '/status', 'email'],
+	['PUT /api/user/{id}', $me, { role => 'viewer', username => 'ann' }, 409, '/role /username', 'email'],
+	['POST /api/auth/tokens', undef, { name => 'x', role => 'admin' }, 422, '/role', 'name'],
+	['POST /api/auth/tokens', undef, { name => 'x', expiresAt => '2020-01-01T00:00:00Z' }, 422, '/expiresAt', 'role'],
+	['POST /api/auth/tokens', undef, { name => 'x', role => 'admin', expiresAt => '2020-01-01T00:00:00Z' }, 422,
+	    '/expiresAt /role', 'name'],
+);
+
+sub told {
+	my ($got) = @_;
+	return "$got->{status} " . join ' ', sort map { $_->{pointer} } @{ $got->{json}{errors} || [] };
+}
+
+sub both { return join ' ', sort map { split ' ' } @_ }
+
+my %seen;
+for my $case (@table) {
+	my ($operation, $id, $body, $status, $pointers, $member) = @$case;
+	my ($method, $path) = split ' ', $operation;
+	$path =~ s/\{id\}/$id/;
+	# The limit on making tokens is for those who make many.
+	my $ask = sub { my ($sent) = @_; my $got;
+		poll(30, sub { $got = $api->as($path =~ /tokens/ ? 'deployer' : 'admin')->request($method, $path, $sent);
+			$got->{status} != 429 });
+		return $got };
+	$seen{$operation}++;
+	my $label = "$operation: $pointers";
+	my $got = $ask->($body);
+	is(told($got), "$status $pointers", "$label alone") or diag $got->{body};
+	like($got->{json}{detail}, qr/\S{2} \S+ .*\.$/, "$label is told in words") if $status == 409;
+	is(told($ask->({ %$body, $member => [[]] })), '422 ' . both($pointers, inner($path, $member)), "$label with a faulty $member");
+	is(told($ask->({ %$body, env => 'x' })), '422 ' . both($pointers, '/env'), "$label with an unknown member");
+	if ($method eq 'POST' && $pointers !~ m{/name} && exists $body->{name} && $path !~ /from/) {
+		my %less = %$body;
+		delete $less{name};
+		is(told($ask->(\%less)), '422 ' . both($pointers, '/name'), "$label without a name");
+	}
+}
+sub inner { my ($path, $member) = @_; return $member eq 'steps' ? '/steps/0' : "/$member" }
+
+my $doc = $api->get('/api/openapi.json')->{json};
+my @bodies = map { my $path = $_; map { uc($_) . " $path" } grep { $doc->{paths}{$path}{$_}{requestBody} }
+	keys %{ $doc->{paths}{$path} } } keys %{ $doc->{paths} };
+is_deeply([grep { !$seen{$_} && !m{/auth/login$} } sort @bodies], [], 'every operation with a body was asked');
+
+is($db->sql("SELECT COUNT(*) FROM project") + 0, 2, 'none of it left a project');
+is($db->sql("SELECT COUNT(*) FROM deployment") + 0, 0, 'or a deployment');
+is($db->sql("SELECT COUNT(*) FROM user WHERE username = 'ben'") + 0, 0, 'or a user');
+
+# --- two who want the same name at once: one gets it, the other is told which
+for my $case (['/api/pipelines', { %pipeline, name => 'Twice' }, '/name'], ['/api/user', { %user, username => 'twice' }, '/username'],
+	['/api/projects', { %project, name => 'Twice' }, '/name']) {
+	my ($path, $body, $pointer) = @$case;
+	my @pids;
+	for my $k (1 .. 4) {
+		my $pid = fork;
+		die "fork: $!" if !defined $pid;
+		if ($pid == 0) {
+			my $mine = $api->as('admin');
+			delete $mine->{parent}{http};
+			my $got = $mine->post($path, $body);
+			POSIX::_exit($got->{status} == 201 ? 1 : told($got) =~ /^409 \Q$pointer\E/ ? 0 : 100);
+		}
+		push @pids, $pid;
+	}
+	my $won = 0;
+	for (@pids) { waitpid $_, 0; $won += $? >> 8 }
+	is($won, 1, "POST $path with one name by four at once");
+}
+done_testing;
