@@ -126,7 +126,7 @@ enable)
 		unit=/usr/local/lib/systemd/system/$name.service
 		start=$(sed -n 's/^ExecStart=//p' "$unit")
 		user=$(sed -n 's/^User=//p' "$unit")
-		groups=$(sed -n 's/^SupplementaryGroups=/,/p' "$unit")
+		groups=$(sed -n 's/^SupplementaryGroups=/,/p' "$unit" | tr ' ' ,)
 		read -ra command <<<"$start"
 		as=()
 		[ -z "$user" ] || as=(setpriv "--reuid=$user" "--regid=$user" "--groups=$user$groups")

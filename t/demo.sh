@@ -3,9 +3,15 @@
 # The demo, for ./bootstrap, which knows say, die, run, build and the rest.
 # shellcheck disable=SC2154 # top, uid
 
-# Who MariaDB, API and dispatcher run as, when root starts the demo: an account
-# that every Debian has.
+# Who MariaDB, dispatcher and API run as, when root starts the demo: slipway's
+# own where they were made, else one that every Debian has.
+db_account=daemon
 account=daemon
+api_account=daemon
+if id -nG slipway-api 2>/dev/null | grep -qw slipway && id slipway >/dev/null 2>&1; then
+	account=slipway
+	api_account=slipway-api
+fi
 # Stays in the tree, so that it is there when all else was taken down.
 logs=$top/demo/log
 
@@ -153,15 +159,16 @@ install_slipway() {
 
 secret() { openssl rand -hex 16; }
 
-mine() {
-	[ "$uid" != 0 ] || chown "$account:" "$@"
+# give ACCOUNT FILE...
+give() {
+	[ "$uid" != 0 ] || chown "$1:" "${@:2}"
 }
 
 start_mariadb() {
 	local own=() sql
 	say "starting a MariaDB of its own in $place/db"
-	[ "$uid" != 0 ] || own=("--user=$account")
-	mine "$place/db" "$place/tmp" "$place/run/db"
+	[ "$uid" != 0 ] || own=("--user=$db_account")
+	give "$db_account" "$place/db" "$place/tmp" "$place/run/db"
 	run "$logs/mariadb-install.log" mariadb-install-db --no-defaults \
 	    --datadir="$place/db" --auth-root-authentication-method=socket \
 	    --auth-root-socket-user="$(id -un)" --skip-test-db \
@@ -217,12 +224,12 @@ write_conf() {
 	CONF
 	run "$logs/admin.log" "$admin" -c "$conf" key
 	if [ "$uid" = 0 ]; then
-		# Accounts that every Debian has; nothing is added to this machine.
-		sed -i -e "/^\[api\]/a user = $account\nsocket_group = www-data" \
+		sed -i -e "/^\[api\]/a user = $api_account\nsocket_group = www-data" \
 		    -e "/^\[runner\]/a user = $account\nwake_group = $account" "$conf"
 		chgrp "$account" "$conf" "$place/etc/secret.key"
 		chmod 640 "$conf" "$place/etc/secret.key"
-		mine "$place/run/api" "$place/run/runner" "$place/spool"
+		give "$api_account" "$place/run/api"
+		give "$account" "$place/run/runner" "$place/spool"
 	else
 		sed -i -e '/^\[runner\]/a privilege_drop = no' "$conf"
 		say "not root: steps run as $(id -un) (privilege_drop = no); as root they run under" \
@@ -436,7 +443,6 @@ demo() {
 	if ! [[ $port =~ ^[1-9][0-9]{0,4}$ ]] || [ "$port" -gt 65535 ]; then
 		die "--port takes a number from 1 to 65535"
 	fi
-	[ "$uid" = 0 ] || account=$(id -un)
 	install_missing configure build demo
 	began $$ >/dev/null || die "/proc is not mounted. As root: mount -t proc proc /proc"
 	[ -n "${SLIPWAY_INSTALLED-}" ] || build build slipway

@@ -14,6 +14,7 @@
 #include "api/stmts.h"
 #include "api/template.h"
 #include "core/log.h"
+#include "core/proc.h"
 #include "core/str.h"
 #include "db/db.h"
 
@@ -97,7 +98,7 @@ out:
 static const struct err *
 database_open(const struct settings *s, struct db **out)
 {
-	return db_open(s, 0, out);
+	return db_open(s, DB_API, out);
 }
 
 static const struct err *
@@ -121,7 +122,7 @@ database_try(const struct settings *s)
 	const struct err *e;
 	struct db *db;
 
-	if ((e = db_open(s, 0, &db)) == NULL) {
+	if ((e = db_open(s, DB_API, &db)) == NULL) {
 		e = database_check(db);
 		db_close(db);
 	}
@@ -233,7 +234,7 @@ main(int argc, char **argv)
 	if (check)
 		return 0;
 	log_init("slipway-api", log_flags(settings));
-	if ((e = crypto_init()) != NULL ||
+	if ((e = proc_close_up()) != NULL || (e = crypto_init()) != NULL ||
 	    (e = keys_read(settings, &keyring)) != NULL ||
 	    (e = listen_open(settings, &pool.sockets)) != NULL)
 		errx(err_kinds[e->code].exit, "%s", e->msg);

@@ -193,6 +193,14 @@ proc_no_new_privs(void)
 	return NULL;
 }
 
+const struct err *
+proc_close_up(void)
+{
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == -1)
+		return err_errno("dumpable");
+	return NULL;
+}
+
 enum proc_where { PROC_UNKNOWN, PROC_BELOW, PROC_OTHER };
 
 struct proc {

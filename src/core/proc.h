@@ -35,6 +35,9 @@ MUSTCHECK const struct err *proc_fds_place(int *fds, size_t n);
 /* From root to that account, never back: groups, ids, capabilities.  Proves
  * that it is so. uid 0 is refused. */
 MUSTCHECK const struct err *proc_drop(const struct proc_account *);
+/* Nobody but root may look into this process or those that it forks: no
+ * ptrace(2), no /proc/PID/environ, no core file. */
+MUSTCHECK const struct err *proc_close_up(void);
 /* No program started from here gains rights by its file's mode. */
 MUSTCHECK const struct err *proc_no_new_privs(void);
 

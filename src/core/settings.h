@@ -16,6 +16,7 @@ struct settings_database {
 	const char *user;
 	const char *password;
 	const char *tls_ca;
+	const char *api_user;     /* NULL = user */
 	const char *migrate_user; /* NULL = user */
 	const char *migrate_password;
 	int64_t timeout; /* seconds: connect, read, write */

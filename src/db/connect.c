@@ -173,6 +173,8 @@ dial(struct db *db)
 	const char *user = set->user, *password = set->password;
 	const struct err *e;
 
+	if ((db->flags & DB_API) && set->api_user != NULL)
+		user = set->api_user;
 	if ((db->flags & DB_MIGRATE) && set->migrate_user != NULL) {
 		user = set->migrate_user;
 		password = set->migrate_password;

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "core/log.h"
+#include "core/proc.h"
 #include "core/str.h"
 #include "core/wake.h"
 #include "crypto/crypto.h"
@@ -221,7 +222,8 @@ init(struct dispatch *d, int argc, char **argv)
 		    "descriptor 3 is no socket: slipway-runner "
 		    "starts this program");
 	(void)umask(077);
-	if ((e = settings_read(d)) != NULL || (e = crypto_init()) != NULL)
+	if ((e = proc_close_up()) != NULL || (e = settings_read(d)) != NULL ||
+	    (e = crypto_init()) != NULL)
 		errx(err_kinds[e->code].exit, "%s", e->msg);
 	log_start(d);
 	names_make(d);
