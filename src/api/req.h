@@ -10,6 +10,7 @@
 #ifndef SLIPWAY_API_REQ_H
 #define SLIPWAY_API_REQ_H
 
+#include "access/access.h"
 #include "api/uri.h"
 #include "core/buf.h"
 #include "core/settings.h"
@@ -82,6 +83,7 @@ struct req {
 	struct db *db;
 	const struct settings *settings;
 	const struct keyring *keyring; /* NULL: no key file, nothing sealed */
+	const struct access *access;   /* its forge is NULL if none is set */
 	struct board *board;           /* counters of the whole service */
 	const struct err *unready;     /* why the database cannot be used */
 	const struct route *route;

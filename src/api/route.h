@@ -31,8 +31,8 @@ enum route_flag {
 	ROUTE_RANGE = 1 << 2,      /* takes Range, may answer 206 and 416 */
 	ROUTE_GUARDED = 1 << 3,    /* takes If-Match, may answer 412 */
 	ROUTE_NOBODY_OK = 1 << 4,  /* POST without a body (no `in`) */
-	ROUTE_SAME_ORIGIN = 1 << 4, /* with the cookie, GET too is a write */
-	ROUTE_HIDDEN = 1 << 5,      /* not in the OpenAPI document */
+	ROUTE_HIDDEN = 1 << 5,     /* not in the OpenAPI document */
+	ROUTE_SAME_ORIGIN = 1 << 6, /* with the cookie, GET too is a write */
 };
 
 enum route_list {

@@ -3,19 +3,23 @@
 
 #include "store/deployment.h"
 #include "store/figures.h"
+#include "store/gittoken.h"
 #include "store/idempotency.h"
 #include "store/joblog.h"
 #include "store/pipeline.h"
 #include "store/project.h"
+#include "store/session.h"
 #include "store/user.h"
 
 const struct stmt *const *const api_stmts[] = {
 	deployment_stmts,
 	figures_stmts,
+	gittoken_stmts,
 	idempotency_stmts,
 	joblog_stmts,
 	pipeline_stmts,
 	project_stmts,
+	session_stmts,
 	step_stmts,
 	token_stmts,
 	user_stmts,

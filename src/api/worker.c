@@ -88,7 +88,8 @@ account(const struct worker *w, const struct req *rq, int64_t began)
 }
 
 static void
-connection_serve(const struct worker *w, struct req *rq, int fd)
+connection_serve(const struct worker *w, const struct access *access,
+    struct req *rq, int fd)
 {
 	struct answer answer = rq->answer;
 	int64_t began = time_mono_ms();
@@ -99,6 +100,7 @@ connection_serve(const struct worker *w, struct req *rq, int fd)
 		.db = rq->db,
 		.settings = w->settings,
 		.keyring = w->keyring,
+		.access = access,
 		.board = w->board,
 		.answer = answer,
 		.unready = schema_check(w, rq->db) };
@@ -170,6 +172,8 @@ void
 worker_run(const struct worker *w)
 {
 	struct req rq = { .a = arena_open(ARENA_MAX) };
+	struct access access = { .keyring = w->keyring,
+		.settings = &w->settings->gitserver };
 	const struct err *e;
 	sigset_t waiting;
 	pid_t master = getppid();
@@ -185,6 +189,7 @@ worker_run(const struct worker *w)
 		log_err(e, "worker");
 		exit(err_kinds[e->code].exit);
 	}
+	access.db = rq.db;
 	if ((e = schema_check(w, rq.db)) != NULL)
 		log_err(e, "database");
 	atomic_store(&w->board->ready[w->place], 1);
@@ -193,7 +198,7 @@ worker_run(const struct worker *w)
 		if (leaving != 0)
 			break;
 		if ((fd = connection_take(w->listen_fd, &waiting)) != -1)
-			connection_serve(w, &rq, fd);
+			connection_serve(w, &access, &rq, fd);
 	}
 	exit(0);
 }

@@ -24,6 +24,9 @@ MUSTCHECK const struct err *gittoken_by_user(struct db *, struct arena *,
 /* In the place of what is there. */
 MUSTCHECK const struct err *gittoken_put(struct db *, const struct git_token *);
 MUSTCHECK const struct err *gittoken_delete(struct db *, int64_t user_id);
+/* Only while it is that epoch: the server refused it. */
+MUSTCHECK const struct err *gittoken_drop(struct db *, int64_t user_id,
+    int64_t epoch);
 /* The right to refresh that epoch: ERR_CONFLICT while another has it,
  * ERR_PRECONDITION if there is a newer epoch, ERR_NOTFOUND without a token. */
 MUSTCHECK const struct err *gittoken_hold(struct db *, int64_t user_id,

@@ -47,7 +47,10 @@ MUSTCHECK const struct err *session_delete_of(struct db *, int64_t user_id);
 /* By hash: ended, idle, of inactive or deleted users: ERR_NOTFOUND. */
 MUSTCHECK const struct err *principal_by_session(struct db *, struct arena *,
     const char *hash, const struct session_term *, struct principal *out);
-/* At most once in five minutes, or in a quarter of the idle time. */
+/* How old a time of last use may get: five minutes, or a quarter of the idle
+ * time. */
+int64_t session_touch_seconds(const struct session_term *);
+/* At most once in that time. */
 MUSTCHECK const struct err *session_touch(struct db *, int64_t id,
     const struct session_term *);
 /* Removes what is over, some hundreds a call; writes nothing where there is

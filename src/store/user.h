@@ -47,8 +47,9 @@ struct api_token {
 struct principal {
 	int64_t user_id;
 	const char *username;
-	const char *role; /* the lower of user and token */
-	int64_t token_id; /* 0 = a session */
+	const char *role;   /* the lower of user and token */
+	int64_t token_id;   /* 0 = none, … */
+	int64_t session_id; /* …but this; 0 too = nginx has said who it is */
 	struct when last_used_at;
 	struct when expires_at; /* of the token */
 };

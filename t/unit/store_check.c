@@ -8,21 +8,25 @@
 #include "core/log.h"
 #include "store/deployment.h"
 #include "store/figures.h"
+#include "store/gittoken.h"
 #include "store/idempotency.h"
 #include "store/joblog.h"
 #include "store/pipeline.h"
 #include "store/project.h"
 #include "store/queue.h"
+#include "store/session.h"
 #include "store/user.h"
 
 static const struct stmt *const *const lists[] = {
 	deployment_stmts,
 	figures_stmts,
+	gittoken_stmts,
 	idempotency_stmts,
 	joblog_stmts,
 	pipeline_stmts,
 	project_stmts,
 	queue_stmts,
+	session_stmts,
 	step_stmts,
 	token_stmts,
 	user_stmts,

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: ISC */
+#include "store/gittoken.h"
+
+#include "core/str.h"
+
+#define SMALL_ARENA ((size_t)4096)
+
+/* `refresh_until` alone says that somebody refreshes; `refresh_by` stays, so
+ * that who asks twice is told what came of the first time. */
+struct token_args {
+	int64_t user_id;
+	int64_t epoch;
+	int64_t seconds;
+	const char *holder;
+	const char *again;
+	const char *server;
+	struct blob access;
+	struct blob refresh;
+	struct when expires_at;
+};
+
+struct token_state {
+	int64_t epoch;
+	const char *refresh_by;
+};
+
+#define T(m) FIELD(struct git_token, m, 0)
+#define A(m) FIELD(struct token_args, m, 0)
+
+static const struct field user_args[] = { A(user_id), FIELD_END };
+static const struct field token_row[] = { T(user_id), T(server), T(access),
+	T(refresh), T(expires_at), T(epoch), FIELD_END };
+static const struct stmt by_user = {
+	.name = "gittoken_by_user",
+	.sql = "SELECT user_id, server, access, refresh, expires_at, epoch"
+	       " FROM git_token WHERE user_id = ?",
+	.args = user_args,
+	.row = token_row,
+	.rowsize = sizeof(struct git_token),
+};
+static const struct field put_args[] = { T(user_id), T(server), T(access),
+	T(refresh), T(expires_at), FIELD_END };
+static const struct stmt put = {
+	.name = "gittoken_put",
+	.sql = "INSERT INTO git_token (user_id, server, access, refresh,"
+	       " expires_at) VALUES (?, ?, ?, ?, ?)"
+	       " ON DUPLICATE KEY UPDATE server = VALUES(server),"
+	       " access = VALUES(access), refresh = VALUES(refresh),"
+	       " expires_at = VALUES(expires_at), epoch = epoch + 1,"
+	       " refresh_by = NULL, refresh_until = NULL,"
+	       " updated_at = NOW(3)",
+	.args = put_args,
+};
+static const struct stmt delete_of = {
+	.name = "gittoken_delete",
+	.sql = "DELETE FROM git_token WHERE user_id = ?",
+	.args = user_args,
+};
+static const struct field drop_args[] = { A(user_id), A(epoch), FIELD_END };
+static const struct stmt drop = {
+	.name = "gittoken_drop",
+	.sql = "DELETE FROM git_token WHERE user_id = ? AND epoch = ?",
+	.args = drop_args,
+};
+static const struct field hold_args[] = { A(holder), A(seconds), A(user_id),
+	A(epoch), A(again), FIELD_END };
+static const struct stmt hold = {
+	.name = "gittoken_hold",
+	.sql = "UPDATE git_token SET refresh_by = ?,"
+	       " refresh_until = NOW(3) + INTERVAL ? SECOND"
+	       " WHERE user_id = ? AND epoch = ? AND (refresh_until IS NULL"
+	       " OR refresh_until <= NOW(3) OR refresh_by = ?)",
+	.args = hold_args,
+};
+#define W(m) FIELD(struct token_state, m, 0)
+static const struct field state_row[] = { W(epoch), W(refresh_by), FIELD_END };
+static const struct stmt state_of = {
+	.name = "gittoken_state",
+	.sql = "SELECT epoch, refresh_by FROM git_token WHERE user_id = ?",
+	.args = user_args,
+	.row = state_row,
+	.rowsize = sizeof(struct token_state),
+};
+/* Whoever holds it by now: what the server gave last is what works. */
+static const struct field refreshed_args[] = { A(server), A(access), A(refresh),
+	A(expires_at), A(holder), A(user_id), A(epoch), FIELD_END };
+static const struct stmt refreshed = {
+	.name = "gittoken_refreshed",
+	.sql = "UPDATE git_token SET server = ?, access = ?, refresh = ?,"
+	       " expires_at = ?, refresh_by = ?, refresh_until = NULL,"
+	       " epoch = epoch + 1, updated_at = NOW(3)"
+	       " WHERE user_id = ? AND epoch = ?",
+	.args = refreshed_args,
+};
+static const struct field let_args[] = { A(user_id), A(holder), FIELD_END };
+static const struct stmt let = {
+	.name = "gittoken_let",
+	.sql = "UPDATE git_token SET refresh_until = NULL"
+	       " WHERE user_id = ? AND refresh_by = ?",
+	.args = let_args,
+};
+
+const struct stmt *const gittoken_stmts[] = {
+	&by_user,
+	&put,
+	&delete_of,
+	&drop,
+	&hold,
+	&state_of,
+	&refreshed,
+	&let,
+	NULL,
+};
+
+const struct err *
+gittoken_by_user(struct db *db, struct arena *a, int64_t user_id,
+    struct git_token *out)
+{
+	const struct token_args args = { .user_id = user_id };
+
+	return db_row(db, a, &by_user, &args, out);
+}
+
+const struct err *
+gittoken_put(struct db *db, const struct git_token *t)
+{
+	return db_exec(db, &put, t, NULL);
+}
+
+const struct err *
+gittoken_delete(struct db *db, int64_t user_id)
+{
+	const struct token_args args = { .user_id = user_id };
+
+	return db_exec(db, &delete_of, &args, NULL);
+}
+
+const struct err *
+gittoken_drop(struct db *db, int64_t user_id, int64_t epoch)
+{
+	const struct token_args args = { .user_id = user_id, .epoch = epoch };
+
+	return db_exec(db, &drop, &args, NULL);
+}
+
+/* Why nothing was changed; `mine` if the holder itself has stored an epoch
+ * more, which it has not heard of. */
+static const struct err *
+why_not(struct db *db, const struct token_args *args, bool *mine)
+{
+	struct arena *a = arena_open(SMALL_ARENA);
+	struct token_state state;
+	const struct err *e;
+
+	*mine = false;
+	if ((e = db_row(db, a, &state_of, args, &state)) != NULL)
+		goto out;
+	*mine = state.epoch == args->epoch + 1 &&
+	    str_eq(state.refresh_by, args->holder);
+	if (state.epoch != args->epoch)
+		e = err_new(ERR_PRECONDITION,
+		    "git token of user %lld: epoch %lld",
+		    (long long)args->user_id, (long long)state.epoch);
+	else
+		e = err_new(ERR_CONFLICT,
+		    "git token of user %lld is being refreshed",
+		    (long long)args->user_id);
+out:
+	arena_close(a);
+	return e;
+}
+
+const struct err *
+gittoken_hold(struct db *db, int64_t user_id, int64_t epoch, const char *holder)
+{
+	const struct token_args args = { .user_id = user_id,
+		.epoch = epoch,
+		.seconds = GITTOKEN_HOLD_SECONDS,
+		.holder = holder,
+		.again = holder };
+	const struct err *e;
+	struct db_done done;
+	bool mine;
+
+	if ((e = db_exec(db, &hold, &args, &done)) != NULL)
+		return e;
+	return done.affected == 0 ? why_not(db, &args, &mine) : NULL;
+}
+
+const struct err *
+gittoken_refreshed(struct db *db, const struct git_token *t, const char *holder)
+{
+	const struct token_args args = { .user_id = t->user_id,
+		.epoch = t->epoch,
+		.holder = holder,
+		.server = t->server,
+		.access = t->access,
+		.refresh = t->refresh,
+		.expires_at = t->expires_at };
+	const struct err *e;
+	struct db_done done;
+	bool mine = false;
+
+	if ((e = db_exec(db, &refreshed, &args, &done)) != NULL)
+		return e;
+	if (done.affected == 0)
+		e = why_not(db, &args, &mine);
+	return mine ? NULL : e;
+}
+
+const struct err *
+gittoken_let(struct db *db, int64_t user_id, const char *holder)
+{
+	const struct token_args args = { .user_id = user_id, .holder = holder };
+
+	return db_exec(db, &let, &args, NULL);
+}
