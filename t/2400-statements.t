@@ -54,6 +54,9 @@ INSERT INTO log_chunk (deployment_id, start, length, data) SELECT 1 + seq % 3000
     FROM seq_1_to_15000;
 INSERT INTO idempotency (user_id, idempotency_key, request_hash, deployment_id, answer, created_at)
     SELECT 1 + seq % 3000, seq, SHA2(seq, 256), seq, '{}', NOW() - INTERVAL seq SECOND FROM seq_1_to_6000;
+INSERT INTO hook_secret (project_id, secret) SELECT seq, 'x' FROM seq_1_to_3000;
+INSERT INTO hook_delivery (project_id, delivery_hash, created_at)
+    SELECT 1 + seq % 3000, SHA2(seq, 256), NOW() - INTERVAL seq SECOND FROM seq_1_to_6000;
 INSERT INTO commit_token (token, created_at) SELECT seq, NOW() - INTERVAL seq SECOND FROM seq_1_to_6000;
 INSERT INTO signin (state_hash, browser_hash, verifier, created_at)
     SELECT SHA2(seq, 256), SHA2(seq, 256), 'x', NOW() - INTERVAL seq SECOND FROM seq_1_to_6000;
@@ -61,10 +64,10 @@ INSERT INTO session (user_id, hash, last_used_at, expires_at) SELECT 1 + seq % 3
     NOW() - INTERVAL seq SECOND, NOW() + INTERVAL (3000 - CAST(seq AS SIGNED)) SECOND FROM seq_1_to_6000;
 INSERT INTO git_token (user_id, server, access) SELECT seq, 'https://git.example.org', 'x' FROM seq_1_to_3000;
 ANALYZE TABLE user, api_token, project, workspace, pipeline, step, deployment, deployment_step, log_chunk,
-    idempotency, commit_token, signin, session, git_token;
+    idempotency, commit_token, signin, session, git_token, hook_secret, hook_delivery;
 SQL
 my %large = map { $_ => 1 } qw(user api_token project workspace pipeline step deployment deployment_step log_chunk
-    idempotency commit_token signin session git_token);
+    idempotency commit_token signin session git_token hook_secret hook_delivery);
 
 # --- a value for each argument, by its name
 my %value = (status => "'pending'", username => "'user7'", name => "'project7'", like => "'%a%'", hash => "SHA2(7, 256)",
@@ -72,7 +75,7 @@ my %value = (status => "'pending'", username => "'user7'", name => "'project7'",
 	seconds => 600, idle => 600,
 	owner => "LPAD(1, 32, '0')", runner => "'runner'", project_dir => "'dir7'", branch => "'branch7'",
 	created_at => 'NOW(3)', finished_at => 'NOW(3)', started_at => 'NOW(3)', before => 20000, limit => 20,
-	offset => 40, role => "'viewer'", key => "'7'", idempotency_key => "'7'", request_hash => "SHA2(7, 256)",
+	offset => 40, role => "'viewer'", key => "'7'", idempotency_key => "'7'", request_hash => "SHA2(7, 256)", delivery_hash => "SHA2(7, 256)",
 	ids => "'[1,2,3]'", days => 90, start => 100, position => 1);
 my %user_status = map { $_ => "'active'" } qw(status status[0] status[1]);
 sub literal {

@@ -153,6 +153,7 @@ sub projects {
 	drive('GET /api/projects', 200, query => 'page=1&limit=1&name=SHO', label => 'filtered');
 	drive('GET /api/projects', 200, query => 'page=99', label => 'past the end');
 	drive('GET /projects', 200, role => 'viewer');
+	drive('PUT /api/projects/{id}/hook-secret', 200, id => $id{project}, role => 'maintainer');
 }
 
 sub pipelines {

@@ -44,6 +44,9 @@ route_handler api_deployment_list, api_deployment_show, api_deployment_create,
     api_deployment_retry, api_deployment_cancel;
 route_judge api_deployment_judge;
 
+/* hooks.c */
+route_handler api_hook_secret;
+
 /* log.c */
 route_handler api_log_show;
 

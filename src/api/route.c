@@ -221,7 +221,7 @@ body_read(struct req *rq, const char *body, size_t len)
 
 	if (rt->in == NULL) {
 		if (len == 0 ||
-		    (rt->method == METHOD_POST && len == 2 &&
+		    (rt->method != METHOD_GET && len == 2 &&
 			memcmp(body, "{}", 2) == 0))
 			return NULL;
 		return err_tell(ERR_BAD_REQUEST, "This takes no body.");

@@ -179,6 +179,17 @@ const struct route routes[] = {
 	    "Delete a project, its pipelines and steps, and cancel what waits",
 	    NULL),
 
+	{ .method = METHOD_PUT,
+	    .path = "/api/projects/{id}/hook-secret",
+	    .role = ROLE_MAINTAINER,
+	    .handler = api_hook_secret,
+	    .operation = "renewHookSecret",
+	    .tag = "hooks",
+	    .summary = "Make a new secret for push events; it is shown this "
+		       "once",
+	    .out = &hook_access_shape,
+	    .status = 200 },
+
 	LIST("/api/pipelines", ROLE_VIEWER, pipeline_params, api_pipeline_list,
 	    "listPipelines", "pipelines", "List pipelines with their steps",
 	    pipeline_shape),

@@ -114,6 +114,21 @@ const struct shape git_commit_shape = {
 	.size = sizeof(struct git_commit),
 };
 
+#define K(m, fl, ...)                                                          \
+	FIELD(struct hook_access, m, FIELD_OUT | (fl), __VA_ARGS__)
+static const struct field hook_access_fields[] = {
+	K(secret, 0, .doc = "What the Git server signs push events with."),
+	K(url, FIELD_NULL,
+	    .doc = "Where it sends them; null: this service does not know how "
+		   "it is reached (api.url)."),
+	FIELD_END,
+};
+const struct shape hook_access_shape = {
+	.name = "HookAccess",
+	.fields = hook_access_fields,
+	.size = sizeof(struct hook_access),
+};
+
 #define T(m, fl, ...)                                                          \
 	FIELD(struct template_request, m, FIELD_IN | (fl), __VA_ARGS__)
 static const struct field template_request_fields[] = {

@@ -57,6 +57,11 @@ struct template_request {
 	const char *description;
 };
 
+struct hook_access { /* what a Git server is told, to send push events */
+	const char *secret;
+	const char *url;
+};
+
 extern const struct shape template_request_shape;
 extern const struct shape project_name_shape;
 extern const struct shape health_shape;
@@ -65,5 +70,6 @@ extern const struct shape login_request_shape;
 extern const struct shape login_shape;
 extern const struct shape git_branch_shape;
 extern const struct shape git_commit_shape;
+extern const struct shape hook_access_shape;
 
 #endif

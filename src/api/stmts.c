@@ -4,6 +4,7 @@
 #include "store/deployment.h"
 #include "store/figures.h"
 #include "store/gittoken.h"
+#include "store/hook.h"
 #include "store/idempotency.h"
 #include "store/joblog.h"
 #include "store/pipeline.h"
@@ -15,6 +16,7 @@ const struct stmt *const *const api_stmts[] = {
 	deployment_stmts,
 	figures_stmts,
 	gittoken_stmts,
+	hook_stmts,
 	idempotency_stmts,
 	joblog_stmts,
 	pipeline_stmts,

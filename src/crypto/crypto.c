@@ -75,13 +75,43 @@ crypto_equal(const char *a, const char *b)
 	return strlen(b) == len && sodium_memcmp(a, b, len) == 0;
 }
 
+static char *
+base64(struct arena *a, const void *data, size_t len, int variant)
+{
+	size_t size = sodium_base64_encoded_len(len, variant);
+	char *out = arena_alloc(a, size, 1);
+
+	return sodium_bin2base64(out, size, data, len, variant);
+}
+
 char *
 crypto_base64url(struct arena *a, const void *data, size_t len)
 {
-	size_t size = sodium_base64_encoded_len(len,
-	    sodium_base64_VARIANT_URLSAFE_NO_PADDING);
-	char *out = arena_alloc(a, size, 1);
+	return base64(a, data, len, sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+}
 
-	return sodium_bin2base64(out, size, data, len,
-	    sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+char *
+crypto_base64(struct arena *a, const void *data, size_t len)
+{
+	return base64(a, data, len, sodium_base64_VARIANT_ORIGINAL);
+}
+
+bool
+crypto_base64_read(struct arena *a, const char *text, size_t len,
+    struct blob *out)
+{
+	const size_t size = len / 4 * 3 + 1;
+	unsigned char *data = arena_alloc(a, size, 1);
+
+	*out = (struct blob){ .data = data };
+	return sodium_base642bin(data, size, text, len, NULL, &out->len, NULL,
+		   sodium_base64_VARIANT_ORIGINAL) == 0;
+}
+
+char *
+crypto_hex(struct arena *a, const void *data, size_t len)
+{
+	char *out = arena_alloc(a, 2 * len + 1, 1);
+
+	return sodium_bin2hex(out, 2 * len + 1, data, len);
 }

@@ -29,6 +29,13 @@ void crypto_hmac(const void *key, size_t keylen, const void *data, size_t len,
 bool crypto_equal(const char *a, const char *b);
 /* base64url without padding, in the arena. */
 char *crypto_base64url(struct arena *, const void *data, size_t len);
+/* The usual alphabet, with padding (RFC 4648, 4). */
+char *crypto_base64(struct arena *, const void *data, size_t len);
+/* The bytes of such text, in the arena; false if it is none. */
+bool crypto_base64_read(struct arena *, const char *text, size_t len,
+    struct blob *out);
+/* Bytes in lower-case hex, in the arena. */
+char *crypto_hex(struct arena *, const void *data, size_t len);
 
 /* Keys from a file that only its owner (and group) may read: lines
  * "ID BASE64", the first seals, all open. */

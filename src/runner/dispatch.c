@@ -24,6 +24,7 @@
 #include "core/wake.h"
 #include "crypto/crypto.h"
 #include "db/db.h"
+#include "store/hook.h"
 #include "store/joblog.h"
 #include "store/project.h"
 
@@ -78,8 +79,8 @@ dispatch_db_said(struct dispatch *d, const struct err *e, const char *what)
 static void
 db_check_once(struct dispatch *d)
 {
-	const struct stmt *const *const sets[] = { queue_stmts, joblog_stmts,
-		project_stmts };
+	const struct stmt *const *const sets[] = { queue_stmts, hook_stmts,
+		joblog_stmts, project_stmts };
 	const struct err *e;
 	size_t i;
 
@@ -289,7 +290,8 @@ keep_house(struct dispatch *d, int64_t now)
 	if (now < d->keep_at || !dispatch_db_ready(d))
 		return;
 	d->keep_at = now + KEEP_MS;
-	if (dispatch_db_said(d, queue_tidy(d->db), "tidy"))
+	if (dispatch_db_said(d, queue_tidy(d->db), "tidy") &&
+	    dispatch_db_said(d, hook_tidy(d->db), "tidy"))
 		(void)dispatch_db_said(d,
 		    joblog_prune(d->db, s->log_days, s->log_total_max, &n),
 		    "prune");

@@ -62,6 +62,47 @@ hashes(void)
 }
 
 static void
+encodings(void)
+{
+	static const struct {
+		const char *text, *want; /* NULL = it is none */
+	} cases[] = {
+		{ "+//+", "\xfb\xff\xfe" },
+		{ "YQ==", "a" },
+		{ "", "" },
+		{ "YQ", NULL },
+		{ "YQ=", NULL },
+		{ "YR==", NULL },
+		{ "-__-", NULL },
+		{ "YWI= ", NULL },
+		{ " YWI=", NULL },
+		{ "YWI=YWI=", NULL },
+		{ "a", NULL },
+		{ "====", NULL },
+	};
+	struct blob got;
+	size_t i, len;
+	bool read;
+
+	is_str(crypto_base64(arena, "\xfb\xff\xfe", 3), "+//+", "base64");
+	is_str(crypto_base64(arena, "a", 1), "YQ==", "with padding");
+	is_str(crypto_base64(arena, "", 0), "", "of nothing");
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		read = crypto_base64_read(arena, cases[i].text,
+		    strlen(cases[i].text), &got);
+		if (cases[i].want == NULL) {
+			ok(!read, "\"%s\" is no base64", cases[i].text);
+			continue;
+		}
+		len = strlen(cases[i].want);
+		ok(read && got.len == len &&
+			memcmp(got.data, cases[i].want, len) == 0,
+		    "\"%s\" is read", cases[i].text);
+	}
+	is_str(crypto_hex(arena, "\x01\xab\xff", 3), "01abff", "hex");
+}
+
+static void
 tokens(void)
 {
 	char one[CRYPTO_TOKEN_MAX], two[CRYPTO_TOKEN_MAX];
@@ -165,6 +206,7 @@ main(void)
 	one = arena_printf(arena, "%s/one", dir);
 	two = arena_printf(arena, "%s/two", dir);
 	hashes();
+	encodings();
 	tokens();
 	sealing(one, two);
 	(void)unlink(one);

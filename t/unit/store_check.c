@@ -9,6 +9,7 @@
 #include "store/deployment.h"
 #include "store/figures.h"
 #include "store/gittoken.h"
+#include "store/hook.h"
 #include "store/idempotency.h"
 #include "store/joblog.h"
 #include "store/pipeline.h"
@@ -21,6 +22,7 @@ static const struct stmt *const *const lists[] = {
 	deployment_stmts,
 	figures_stmts,
 	gittoken_stmts,
+	hook_stmts,
 	idempotency_stmts,
 	joblog_stmts,
 	pipeline_stmts,
