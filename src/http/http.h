@@ -13,7 +13,10 @@
  * ERR_UPSTREAM_TIMEOUT: not answered in time.  ERR_UPSTREAM: refused, unknown
  * host, TLS not verified, cut short, too large, no HTTP, redirected elsewhere.
  * Both tell the client in words what happened, with the server's host and
- * nothing of path, query or header.  Any status is success here.
+ * nothing of path, query or header.  Any status is success here.  ERR_CONFIG:
+ * http:// where it is not allowed, no file of CA certificates.  ERR_INTERNAL:
+ * what no caller may ask: a URL that is none or has a user in it, control
+ * bytes, more than 16 KiB of headers, a body with GET.
  */
 #ifndef SLIPWAY_HTTP_HTTP_H
 #define SLIPWAY_HTTP_HTTP_H

@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: ISC */
+#include <sys/types.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <curl/curl.h>
+
+#include "core/str.h"
+#include "http/inner.h"
+
+#define CONNECT_MS 5000
+#define REDIRECTS 3
+/* Of the request's headers, all together. */
+#define SENT_MAX ((size_t)16 << 10)
+/* Own ones beside the caller's, and their length without the type's. */
+#define OWN_HEADERS 2
+#define OWN_LEN 32
+/* What the headers of one answer may take of the arena. */
+#define HEAD_COST ((size_t)256 << 10)
+
+struct http {
+	CURL *curl;
+	pid_t owner; /* connections are of one process */
+	struct http_options options;
+	struct breaker breaker;
+};
+
+/* One request and its answer on the wire. */
+struct exchange {
+	const struct http_request *request;
+	const char *url;
+	int64_t left_ms;
+	struct buf lines; /* headers as they come */
+	size_t head;      /* bytes of them, with those of interim answers */
+	struct buf body;
+	char text[CURL_ERROR_SIZE];
+};
+
+struct failure {
+	CURLcode rc;
+	enum err_code code;
+	bool answered; /* no fault of the network: no reason to rest */
+	const char *text;
+};
+
+#define FAILED(rc, t)                                                          \
+	{                                                                      \
+		rc, ERR_UPSTREAM, false, t                                     \
+	}
+#define REFUSED(rc, t)                                                         \
+	{                                                                      \
+		rc, ERR_UPSTREAM, true, t                                      \
+	}
+
+static const struct failure failures[] = {
+	{ CURLE_OPERATION_TIMEDOUT, ERR_UPSTREAM_TIMEOUT, false,
+	    "did not answer in time" },
+	FAILED(CURLE_COULDNT_RESOLVE_HOST, "is not known by that name"),
+	FAILED(CURLE_COULDNT_RESOLVE_PROXY,
+	    "cannot be asked: the proxy is not known by its name"),
+	FAILED(CURLE_COULDNT_CONNECT, "cannot be reached"),
+	FAILED(CURLE_PEER_FAILED_VERIFICATION,
+	    "has a TLS certificate that is not accepted"),
+	FAILED(CURLE_SSL_CONNECT_ERROR, "does not speak TLS as it should"),
+	FAILED(CURLE_GOT_NOTHING, "closed the connection without an answer"),
+	FAILED(CURLE_SEND_ERROR, "closed the connection"),
+	FAILED(CURLE_RECV_ERROR, "cut its answer short"),
+	FAILED(CURLE_PARTIAL_FILE, "cut its answer short"),
+	REFUSED(CURLE_WRITE_ERROR, "sent a larger answer than is taken"),
+	REFUSED(CURLE_FILESIZE_EXCEEDED, "sent a larger answer than is taken"),
+	/* A line of the headers without an end. */
+	REFUSED(CURLE_OUT_OF_MEMORY, "sent a larger answer than is taken"),
+	REFUSED(CURLE_BAD_CONTENT_ENCODING,
+	    "sent an answer that cannot be unpacked"),
+	REFUSED(CURLE_UNSUPPORTED_PROTOCOL, "does not answer by HTTP"),
+	REFUSED(CURLE_WEIRD_SERVER_REPLY, "does not answer by HTTP"),
+	{ CURLE_SSL_CACERT_BADFILE, ERR_CONFIG, true,
+	    "cannot be verified: the file of CA certificates cannot be read" },
+	FAILED(CURLE_OK, "cannot be asked"),
+};
+
+const struct err *
+http_init(void)
+{
+	struct sigaction ignore = { .sa_handler = SIG_IGN };
+	const curl_version_info_data *v;
+
+	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+		return err_new(ERR_INTERNAL, "libcurl: cannot start");
+	v = curl_version_info(CURLVERSION_NOW);
+	if ((v->features & CURL_VERSION_ASYNCHDNS) == 0 ||
+	    (v->features & CURL_VERSION_SSL) == 0)
+		return err_new(ERR_CONFIG,
+		    "libcurl %s: no TLS, or names without a deadline",
+		    v->version);
+	/* TLS writes to connections that were closed. */
+	if (sigaction(SIGPIPE, &ignore, NULL) == -1)
+		return err_errno("SIGPIPE");
+	return NULL;
+}
+
+const struct err *
+http_open(const struct http_options *options, struct http **out)
+{
+	struct http *h;
+
+	*out = NULL;
+	h = mem_alloc(1, sizeof(*h));
+	h->options = *options;
+	h->owner = getpid();
+	if ((h->curl = curl_easy_init()) == NULL) {
+		mem_free(h);
+		return err_new(ERR_INTERNAL, "libcurl: no handle");
+	}
+	*out = h;
+	return NULL;
+}
+
+void
+http_close(struct http *h)
+{
+	if (h == NULL)
+		return;
+	/* Those of the parent are still in use by it. */
+	if (h->owner == getpid())
+		curl_easy_cleanup(h->curl);
+	mem_free(h);
+}
+
+/* A child must not write on its parent's connections, not even to close
+ * them, so the handle that came along is left as it is. */
+static const struct err *
+own_handle(struct http *h)
+{
+	if (h->owner == getpid())
+		return NULL;
+	if ((h->curl = curl_easy_init()) == NULL)
+		return err_new(ERR_INTERNAL, "libcurl: no handle");
+	h->owner = getpid();
+	return NULL;
+}
+
+static size_t
+take_body(char *data, size_t size, size_t n, void *context)
+{
+	struct exchange *x = context;
+
+	buf_add(&x->body, data, size * n);
+	return x->body.overflow ? 0 : size * n;
+}
+
+static size_t
+take_header(char *data, size_t size, size_t n, void *context)
+{
+	struct exchange *x = context;
+	size_t len = size * n;
+
+	x->head += len;
+	if (len >= 5 && memcmp(data, "HTTP/", 5) == 0)
+		buf_clear(&x->lines);
+	else
+		buf_add(&x->lines, data, len);
+	return x->head > HTTP_HEAD_MAX || x->lines.overflow ? 0 : len;
+}
+
+static bool
+request_fit(const struct http_request *r)
+{
+	const struct http_header *header = r->header;
+	size_t i, len = OWN_LEN + (r->type == NULL ? 0 : strlen(r->type));
+
+	for (i = 0; i < HTTP_HEADERS && header[i].name != NULL; i++) {
+		if (!header_name_fit(header[i].name) ||
+		    str_has_control(header[i].value))
+			return false;
+		len += strlen(header[i].name) + strlen(header[i].value) + 3;
+	}
+	return url_fit(r->url) && len <= SENT_MAX &&
+	    (r->type == NULL || !str_has_control(r->type)) &&
+	    (r->method != HTTP_GET || r->body == NULL);
+}
+
+/* The request's headers as libcurl's list, whose nodes and texts are the
+ * caller's: so the secrets in them can be cleared. */
+static void
+headers_build(const struct http_request *r, char text[SENT_MAX],
+    struct curl_slist *node)
+{
+	const struct http_header *header = r->header;
+	size_t n = 0, i, used = 0;
+
+	for (i = 0; i < HTTP_HEADERS && header[i].name != NULL; i++) {
+		/* "Name:" would mean none of that name. */
+		node[n++].data = text + used;
+		used += (size_t)snprintf(text + used, SENT_MAX - used, "%s%s%s",
+			    header[i].name,
+			    *header[i].value == '\0' ? ";" : ": ",
+			    header[i].value) +
+		    1;
+	}
+	node[n++].data = text + used;
+	used += (size_t)snprintf(text + used, SENT_MAX - used,
+		    "Content-Type: %s", r->type == NULL ? "" : r->type) +
+	    1;
+	node[n++].data = text + used;
+	(void)snprintf(text + used, SENT_MAX - used, "Expect:");
+	for (i = 0; i < n; i++)
+		node[i].next = i + 1 < n ? &node[i + 1] : NULL;
+}
+
+static CURLcode
+set_numbers(const struct http *h, const struct exchange *x)
+{
+	const struct http_request *r = x->request;
+	const struct {
+		CURLoption option;
+		long value;
+	} numbers[] = {
+		{ CURLOPT_NOSIGNAL, 1 },
+		{ CURLOPT_FOLLOWLOCATION, 0 },
+		{ CURLOPT_NETRC, CURL_NETRC_IGNORED },
+		{ CURLOPT_DISALLOW_USERNAME_IN_URL, 1 },
+		{ CURLOPT_SUPPRESS_CONNECT_HEADERS, 1 },
+		{ CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1 },
+		{ CURLOPT_SSL_VERIFYPEER, 1 },
+		{ CURLOPT_SSL_VERIFYHOST, 2 },
+		{ CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2 },
+		{ CURLOPT_TIMEOUT_MS, (long)x->left_ms },
+		{ CURLOPT_CONNECTTIMEOUT_MS,
+		    x->left_ms < CONNECT_MS ? (long)x->left_ms : CONNECT_MS },
+		/* A name server that is silent must not outlast the deadline */
+		{ CURLOPT_QUICK_EXIT, 1 },
+		/* On a kept connection that the server has closed, libcurl
+		 * would send it again: only what may be done twice. */
+		{ CURLOPT_FRESH_CONNECT, r->method == HTTP_POST ? 1 : 0 },
+	};
+	CURLcode rc = CURLE_OK;
+	size_t i;
+
+	for (i = 0; rc == CURLE_OK && i < sizeof(numbers) / sizeof(*numbers);
+	     i++)
+		rc = curl_easy_setopt(h->curl, numbers[i].option,
+		    numbers[i].value);
+	return rc;
+}
+
+static CURLcode
+set_all(const struct http *h, struct exchange *x, struct curl_slist *headers)
+{
+	const struct http_request *r = x->request;
+	const struct {
+		CURLoption option;
+		const void *value;
+	} pointers[] = {
+		{ CURLOPT_URL, x->url },
+		{ CURLOPT_USERAGENT, h->options.agent },
+		{ CURLOPT_PROTOCOLS_STR,
+		    h->options.allow_http ? "http,https" : "https" },
+		{ CURLOPT_ACCEPT_ENCODING, "" }, /* all that it can unpack */
+		{ CURLOPT_ERRORBUFFER, x->text },
+		{ CURLOPT_WRITEDATA, x },
+		{ CURLOPT_HEADERDATA, x },
+		{ CURLOPT_HTTPHEADER, headers },
+		{ CURLOPT_CUSTOMREQUEST,
+		    r->method == HTTP_DELETE ? "DELETE" : NULL },
+	};
+	CURLcode rc = set_numbers(h, x);
+	size_t i;
+
+	for (i = 0; rc == CURLE_OK && i < sizeof(pointers) / sizeof(*pointers);
+	     i++)
+		rc = curl_easy_setopt(h->curl, pointers[i].option,
+		    pointers[i].value);
+	if (rc == CURLE_OK && h->options.tls_ca != NULL &&
+	    (rc = curl_easy_setopt(h->curl, CURLOPT_CAPATH, NULL)) == CURLE_OK)
+		rc = curl_easy_setopt(h->curl, CURLOPT_CAINFO,
+		    h->options.tls_ca);
+	if (rc == CURLE_OK && (r->body != NULL || r->method == HTTP_POST) &&
+	    (rc = curl_easy_setopt(h->curl, CURLOPT_POSTFIELDSIZE_LARGE,
+		 (curl_off_t)r->len)) == CURLE_OK)
+		rc = curl_easy_setopt(h->curl, CURLOPT_POSTFIELDS,
+		    r->body == NULL ? "" : r->body);
+	if (rc == CURLE_OK)
+		rc = curl_easy_setopt(h->curl, CURLOPT_MAXFILESIZE_LARGE,
+		    (curl_off_t)x->body.max);
+	if (rc == CURLE_OK)
+		rc = curl_easy_setopt(h->curl, CURLOPT_WRITEFUNCTION,
+		    take_body);
+	return rc != CURLE_OK ?
+	    rc :
+	    curl_easy_setopt(h->curl, CURLOPT_HEADERFUNCTION, take_header);
+}
+
+/* "host:port" of an origin. */
+static const char *
+host_of(const char *origin)
+{
+	return strstr(origin, "://") + 3;
+}
+
+/* What is wrong with a certificate is said after a colon; no other text of
+ * libcurl is fit for strangers. */
+static const char *
+reason(CURLcode rc, const char *text)
+{
+	const char *why = strstr(text, ": ");
+
+	if (rc != CURLE_PEER_FAILED_VERIFICATION || why == NULL ||
+	    str_has_control(why) || !str_utf8(why, strlen(why)))
+		return "";
+	return why;
+}
+
+static const struct err *
+call_failed(struct http *h, const char *origin, CURLcode rc,
+    const struct exchange *x)
+{
+	const struct failure *f = failures;
+
+	while (f->rc != rc && f->rc != CURLE_OK)
+		f++;
+	if (f->answered)
+		breaker_answered(&h->breaker, origin);
+	else
+		breaker_failed(&h->breaker, origin);
+	return err_wrap(err_tell(f->code, "%s %s%s", host_of(origin), f->text,
+			    reason(rc, x->text)),
+	    "libcurl %d, %s", (int)rc, x->text);
+}
+
+/* Asks once; the status, or 0 with the reason. */
+static const struct err *
+exchange_run(struct http *h, const char *origin, struct exchange *x, int *out)
+{
+	struct curl_slist node[HTTP_HEADERS + OWN_HEADERS];
+	char sent[SENT_MAX];
+	CURLcode rc;
+	long status = 0;
+
+	*out = 0;
+	x->text[0] = '\0';
+	x->head = 0;
+	buf_clear(&x->lines);
+	buf_clear(&x->body);
+	headers_build(x->request, sent, node);
+	if ((rc = set_all(h, x, node)) == CURLE_OK &&
+	    (rc = curl_easy_perform(h->curl)) == CURLE_OK)
+		rc = curl_easy_getinfo(h->curl, CURLINFO_RESPONSE_CODE,
+		    &status);
+	/* Forgets the request, keeps the connections. */
+	curl_easy_reset(h->curl);
+	explicit_bzero(sent, sizeof(sent));
+	if (rc == CURLE_OK && status < 200)
+		rc = CURLE_WEIRD_SERVER_REPLY;
+	if (rc != CURLE_OK)
+		return call_failed(h, origin, rc, x);
+	breaker_answered(&h->breaker, origin);
+	*out = (int)status;
+	return NULL;
+}
+
+static void
+response_build(struct arena *a, const struct exchange *x, int status,
+    struct http_response *out)
+{
+	header_list(a, &x->lines, &out->headers);
+	out->status = status;
+	out->type = header_media_type(a, http_header(out, "content-type"));
+	out->body = arena_strndup(a, x->body.data, x->body.len);
+	out->len = x->body.len;
+	out->url = x->url;
+}
+
+/* Where a GET is sent on to: sets the new address, or leaves it NULL. */
+static const struct err *
+redirect(struct arena *a, const char *origin, const struct exchange *x,
+    int status, const char **out)
+{
+	static const int moved[] = { 301, 302, 303, 307, 308 };
+	struct http_response head = { .status = status };
+	const char *to, *there;
+	size_t i;
+
+	*out = NULL;
+	for (i = 0; i < sizeof(moved) / sizeof(moved[0]); i++)
+		if (moved[i] == status && x->request->method == HTTP_GET)
+			break;
+	if (i == sizeof(moved) / sizeof(moved[0]))
+		return NULL;
+	header_list(a, &x->lines, &head.headers);
+	if ((to = http_header(&head, "location")) == NULL)
+		return NULL;
+	if ((to = url_resolve(a, x->url, to)) == NULL ||
+	    (there = http_origin(a, to)) == NULL)
+		return err_tell(ERR_UPSTREAM,
+		    "%s redirects to what is no address of HTTP",
+		    host_of(origin));
+	if (!str_eq(there, origin))
+		return err_tell(ERR_UPSTREAM,
+		    "%s redirects to another server, %.200s, which is not "
+		    "followed",
+		    host_of(origin), there);
+	*out = to;
+	return NULL;
+}
+
+/* Until an answer that is no redirect. */
+static const struct err *
+follow(struct http *h, struct arena *a, const char *origin, struct exchange *x,
+    struct http_response *out)
+{
+	int64_t end = time_mono_ms() + x->request->deadline_ms;
+	const struct err *e;
+	const char *next;
+	int hops, status;
+
+	for (hops = 0; hops <= REDIRECTS; hops++) {
+		if ((x->left_ms = end - time_mono_ms()) <= 0)
+			return err_tell(ERR_UPSTREAM_TIMEOUT,
+			    "%s did not answer in time", host_of(origin));
+		if (arena_left(a) < HEAD_COST)
+			return err_tell(ERR_UPSTREAM,
+			    "%s sent larger answers than are taken",
+			    host_of(origin));
+		x->body.max = (arena_left(a) - HEAD_COST) / 2;
+		if (x->body.max > x->request->max)
+			x->body.max = x->request->max;
+		if ((e = exchange_run(h, origin, x, &status)) != NULL ||
+		    (e = redirect(a, origin, x, status, &next)) != NULL)
+			return e;
+		if (next == NULL) {
+			response_build(a, x, status, out);
+			return NULL;
+		}
+		x->url = next;
+	}
+	return err_tell(ERR_UPSTREAM, "%s redirects again and again",
+	    host_of(origin));
+}
+
+const struct err *
+http_call(struct http *h, struct arena *a, const struct http_request *r,
+    struct http_response *out)
+{
+	struct exchange x = { .request = r, .url = r->url };
+	const struct err *e;
+	const char *origin;
+	int64_t wait;
+
+	(void)memset(out, 0, sizeof(*out));
+	if (!request_fit(r) || (origin = http_origin(a, r->url)) == NULL)
+		return err_new(ERR_INTERNAL, "http: unfit request");
+	if (!h->options.allow_http && str_starts(origin, "http:"))
+		return err_tell(ERR_CONFIG,
+		    "%s would be asked without TLS, which is not allowed",
+		    host_of(origin));
+	if ((wait = breaker_wait(&h->breaker, origin)) > 0)
+		return err_tell(ERR_UPSTREAM,
+		    "%s did not answer several times; it is asked again in "
+		    "%lld seconds",
+		    host_of(origin), (long long)(wait + 999) / 1000);
+	if ((e = own_handle(h)) != NULL)
+		return e;
+	buf_init(&x.lines, HTTP_HEAD_MAX);
+	buf_init(&x.body, r->max);
+	e = follow(h, a, origin, &x, out);
+	if (x.body.data != NULL)
+		explicit_bzero(x.body.data, x.body.cap);
+	buf_release(&x.body);
+	buf_release(&x.lines);
+	return e;
+}

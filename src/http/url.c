@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: ISC */
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+#include <curl/curl.h>
+
+#include "core/str.h"
+#include "http/inner.h"
+
+/* One part of a URL in the arena, NULL if it has none. */
+static const char *
+part(struct arena *a, CURLU *u, CURLUPart what, unsigned flags)
+{
+	char *text = NULL;
+	const char *copy = NULL;
+
+	if (curl_url_get(u, what, &text, flags) == CURLUE_OK)
+		copy = arena_strdup(a, text);
+	curl_free(text);
+	return copy;
+}
+
+static CURLU *
+parse(const char *url)
+{
+	CURLU *u;
+
+	if (!url_fit(url) || (u = curl_url()) == NULL)
+		return NULL;
+	if (curl_url_set(u, CURLUPART_URL, url, CURLU_DISALLOW_USER) ==
+	    CURLUE_OK)
+		return u;
+	curl_url_cleanup(u);
+	return NULL;
+}
+
+/* A user before the host is refused, since what looks like the host may be
+ * the user; blanks and what is not ASCII, since readers disagree on them. */
+bool
+url_fit(const char *url)
+{
+	size_t host;
+
+	for (host = 0; url[host] != '\0'; host++)
+		if (url[host] <= 0x20 || url[host] >= 0x7f)
+			return false;
+	if (strncasecmp(url, "https://", 8) == 0)
+		host = 8;
+	else if (strncasecmp(url, "http://", 7) == 0)
+		host = 7;
+	else
+		return false;
+	url += host;
+	host = strcspn(url, "/?#");
+	return host > 0 && memchr(url, '@', host) == NULL &&
+	    memchr(url, '\\', host) == NULL;
+}
+
+const char *
+http_origin(struct arena *a, const char *url)
+{
+	const char *scheme, *host, *port;
+	char *origin = NULL, *p;
+	CURLU *u;
+
+	if ((u = parse(url)) == NULL)
+		return NULL;
+	scheme = part(a, u, CURLUPART_SCHEME, 0);
+	host = part(a, u, CURLUPART_HOST, 0);
+	port = part(a, u, CURLUPART_PORT, CURLU_DEFAULT_PORT);
+	curl_url_cleanup(u);
+	if (scheme == NULL || host == NULL || port == NULL)
+		return NULL;
+	origin = arena_printf(a, "%s://%s:%s", scheme, host, port);
+	for (p = origin; *p != '\0'; p++)
+		*p = (char)tolower((unsigned char)*p);
+	return origin;
+}
+
+const char *
+url_resolve(struct arena *a, const char *base, const char *ref)
+{
+	const char *url = NULL;
+	CURLU *u;
+
+	if ((u = parse(base)) == NULL)
+		return NULL;
+	if (curl_url_set(u, CURLUPART_URL, ref, CURLU_DISALLOW_USER) ==
+		CURLUE_OK &&
+	    curl_url_set(u, CURLUPART_FRAGMENT, NULL, 0) == CURLUE_OK)
+		url = part(a, u, CURLUPART_URL, 0);
+	curl_url_cleanup(u);
+	return url != NULL && url_fit(url) ? url : NULL;
+}
+
+const char *
+http_escape(struct arena *a, const char *text)
+{
+	static const char hex[] = "0123456789ABCDEF";
+	char *out = arena_alloc(a, strlen(text) + 1, 3);
+	char *p = out;
+
+	for (; *text != '\0'; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if (c < 0x80 && (isalnum(c) || strchr("-._~", c) != NULL)) {
+			*p++ = (char)c;
+			continue;
+		}
+		*p++ = '%';
+		*p++ = hex[c >> 4];
+		*p++ = hex[c & 0xf];
+	}
+	return out;
+}
