@@ -28,12 +28,20 @@ for my $kind (sort keys %want) {
 		my $said = $got->{json} || {};
 		is("$got->{status} " . ($said->{code} || ''), "$status $code", "$kind: $name")
 		    || diag(substr $got->{body}, 0, 300);
+		is($got->{headers}{'content-type'}, 'application/problem+json', '  as problem details');
 		if ($status == 422) {
-			ok(scalar @{ $said->{errors} || [] }, '  and its faults are told');
+			my @errors = @{ $said->{errors} || [] };
+			ok(@errors && !grep({ !defined $_->{pointer} || $_->{pointer} !~ m{^(?:/|$)} } @errors),
+			    '  and its faults are told, each with its place');
 		} else {
 			like($said->{detail}, qr/at byte \d+: |body is missing/, '  and the place is told');
 		}
 	}
+}
+for my $open ('[' x 100_000, '[{"":' x 50_000, '{"a":' x 100_000) {
+	my $got = $api->post('/api/projects', $open);
+	is("$got->{status} " . ($got->{json}{code} || ''), '400 bad_request', 'a hundred thousand that open');
+	like($got->{json}{detail}, qr/nested too deeply/, '  are too deep');
 }
 is_deeply([$api->workers], \@before, 'no worker died of it');
 is($api->get('/api/projects')->{json}{pagination}{total}, 0, 'nothing was made');
