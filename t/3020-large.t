@@ -35,7 +35,7 @@ $got = $api->post('/api/steps', { pipelineId => $ids[0], name => 'more', script 
 is($got->{status}, 201, 'a sixteenth fits');
 $got = $api->post('/api/steps', { pipelineId => $ids[0], name => 'more', script => 'x' x 65535 });
 is($got->{status}, 422, 'a seventeenth does not');
-like($got->{json}{detail}, qr/1 MiB/, 'and why');
+like($got->{json}{errors}[0]{detail}, qr/1 MiB/, 'and why');
 $got = $api->put("/api/steps/$_->{id}", { script => 'y' x 65535 }) for @{ $api->get("/api/pipelines/$ids[1]")->{json}{steps} };
 is($got->{status}, 200, 'all may grow');
 my $bad = join '', map { chr } 1 .. 31;

@@ -117,7 +117,8 @@ for my $try ([ 'the same name', { templateId => 'own', projectId => $project }, 
     [ 'no such project', { templateId => 'own', projectId => 999 }, 422, '/projectId' ],
     [ 'nothing named', {}, 422, '/projectId /templateId' ],
     [ 'an empty name', { templateId => 'own', projectId => $project, name => '' }, 422, '/name' ],
-    [ 'steps of its own', { templateId => 'own', projectId => $project, steps => [] }, 422, '/steps' ],
+    [ 'steps of its own', { templateId => 'own', projectId => $project, name => 'Other', steps => [] }, 422, '/steps' ],
+    [ 'steps of its own, and the same name', { templateId => 'own', projectId => $project, steps => [] }, 422, '/name /steps' ],
     [ 'a number', { templateId => 1, projectId => $project }, 422, '/templateId' ]) {
 	$got = $maker->post('/api/pipelines/from-template', $try->[1]);
 	is("$got->{status} " . join(' ', sort map { $_->{pointer} } @{ $got->{json}{errors} }), "$try->[2] $try->[3]", "refused: $try->[0]");
