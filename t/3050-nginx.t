@@ -25,7 +25,7 @@ my @rules = (
 	['slipway-fastcgi.conf', qr/^client_max_body_size 1m;/m, 'bodies of 1 MiB at most'],
 	['slipway-fastcgi.conf', qr/REQUEST_URI \$request_uri;/, 'the address as it was sent'],
 	['slipway-site.conf.in', qr/ssl_protocols TLSv1\.2 TLSv1\.3;/, 'TLS 1.2 at least'],
-	['slipway-site.conf.in', qr/Strict-Transport-Security/, 'HSTS'],
+	['slipway-site.conf.in', qr/add_header Strict-Transport-Security \$slipway_hsts always;/, 'HSTS'],
 	['slipway-locations.conf.in', qr/location = \/api\/metrics \{[^}]*deny all;/, 'metrics for this host only'],
 );
 like($file{ $_->[0] }, $_->[1], $_->[2]) for @rules;
@@ -55,6 +55,25 @@ is("$status$out", '0', 'so does the snippet in a site that exists');
 ($status) = nginx_test("include $dir/slipway-site.conf;");
 isnt($status, 0, 'without its upstreams it does not');
 
+# What a site says of TLS stands in each page of errors; what it does not say
+# is not added.
+for my $page ($file{'slipway-locations.conf.in'} =~ /^location = (\/\.slipway\/\d+ \{.*?)^\}/gms) {
+	my ($name) = $page =~ m{(\d+)};
+	like($page, qr/^\tadd_header Strict-Transport-Security \$slipway_hsts always;$/m, "the page $name keeps to TLS");
+	like($page, qr/^\treturn $name '.*\}\\n';$/m, "the page $name is a line");
+}
+spew("$dir/n.conf", "pid $dir/n.pid; error_log $dir/n.err; daemon off; events {}\nhttp {\n"
+    . join('', map { "${_}_temp_path $dir/tmp-n-$_;\n" } qw(client_body proxy fastcgi uwsgi scgi))
+    . "include $dir/slipway-http.conf; server { listen unix:$dir/n.sock; include $dir/slipway-locations.conf; } }\n");
+my $own = start_process({ name => 'nginx-own' }, 'nginx', '-c', "$dir/n.conf", '-e', "$dir/n.err");
+ok(poll(10, sub { -S "$dir/n.sock" && (run_cmd('curl', '-s', '--unix-socket', "$dir/n.sock", 'http://localhost/'))[0] == 0 }),
+    'a site of another');
+(undef, $out) = run_cmd('curl', '-si', '--unix-socket', "$dir/n.sock", '-X', 'POST', '--data-binary', '@' . program('slipway-api'),
+    'http://localhost/api/projects');
+like($out, qr/^HTTP\S+ 413 /m, 'refuses what is too large');
+unlike($out, qr/Strict-Transport-Security/i, 'and promises nothing of TLS that it does not');
+stop_process($own);
+
 # Which socket a request comes to: the one whose pool is stopped fails alone.
 sub pool_of {
 	my ($method, $path) = @_;
@@ -82,6 +101,8 @@ my $got = $api->get('/api/projects');
 is($got->{status}, 502, 'no service behind nginx');
 is($got->{json}{code}, 'upstream_failed', 'is a problem like others');
 is($got->{json}{requestId}, $got->{headers}{'x-request-id'}, 'with its request id');
+is($got->{headers}{'strict-transport-security'}, 'max-age=31536000', 'and TLS from now on');
+like($got->{body}, qr/\}\n\z/, 'as a line');
 rename "$sock.away", $sock;
 $got = $api->get('/elsewhere');
 is("$got->{status} $got->{json}{code}", '404 not_found', 'other addresses are nobody\'s');
