@@ -129,6 +129,7 @@ for my $args (['--port', 'x'], ['--port', '0'], ['--port', '65536'], ['--prot', 
 	($code, $out, $err) = demo(@$args);
 	isnt($code, 0, "refused: demo @$args");
 	like($out . $err, qr/--port/, 'and it says what would do');
+	like($err, qr/no option \Q$args->[0]\E$/m, 'and what would not') if $args->[0] ne '--port';
 }
 
 # --- as an ordinary user

@@ -436,7 +436,10 @@ demo() {
 			stop_demo
 			return
 			;;
-		*) usage 64 ;;
+		*)
+			echo "bootstrap: demo knows no option $1" >&2
+			usage 64 >&2
+			;;
 		esac
 		shift || usage 64
 	done
