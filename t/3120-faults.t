@@ -142,6 +142,27 @@ for my $case (@table) {
 		is(told($ask->(\%less)), '422 ' . both($pointers, '/name'), "$label without a name");
 	}
 }
+# --- names that show nothing
+my @blank = (' ', "\t", "  \x{a0}", "\x{3000}", "\x{2003}\x{feff}");
+my %named = (
+	'POST /api/projects' => \%project, "PUT /api/projects/$project" => {},
+	'POST /api/pipelines' => \%pipeline, "PUT /api/pipelines/$pipeline" => {},
+	'POST /api/steps' => \%step, "PUT /api/steps/$step" => {},
+	'POST /api/pipelines/from-template' => \%from, 'POST /api/user' => \%user, "PUT /api/user/$user" => {},
+);
+for my $what (sort keys %named) {
+	my ($method, $path) = split ' ', $what;
+	for my $name (@blank) {
+		is(told($api->request($method, $path, { %{ $named{$what} }, name => $name })), '422 /name',
+		    sprintf '%s: a name of %vX is blank', $what, $name);
+	}
+}
+is(told($api->as('maintainer')->post('/api/auth/tokens', { name => "\x{a0} " })), '422 /name', 'a token without a name to see');
+is(told($api->post('/api/pipelines', { %pipeline, steps => [{ name => ' ', script => 'true' }] })), '422 /steps/0/name', 'nor a step');
+is(told($api->post('/api/projects', { %project, envPresets => [{ %preset, label => "\x{2003}" }] })), '422 /envPresets/0/label',
+    'nor a label');
+is(told($api->put("/api/projects/$other", { name => " \x{e9} " })), '200 ', 'blanks around are part of a name');
+
 sub inner { my ($path, $member) = @_; return $member eq 'steps' ? '/steps/0' : "/$member" }
 
 my $doc = $api->get('/api/openapi.json')->{json};

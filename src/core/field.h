@@ -64,7 +64,7 @@ enum field_flag {
 	FIELD_NOROW = 1 << 6,  /* not a column */
 	FIELD_MAP = 1 << 7,    /* F_JSON: an object of strings */
 	FIELD_NUMBER = 1 << 8, /* F_BOOL is written as 1 or 0 */
-	FIELD_LINE = 1 << 9,   /* F_STR: no control bytes */
+	FIELD_LINE = 1 << 9,   /* F_STR: no control bytes, not only blanks */
 	FIELD_ONE = 1 << 10,   /* F_LIST: at most one; the object or null */
 };
 

@@ -104,6 +104,27 @@ str_has_control(const char *s)
 	return false;
 }
 
+bool
+str_is_blank(const char *s)
+{
+	static const char *const blanks[] = { " ", "\t", "\n", "\v", "\f", "\r",
+		"\u00a0", "\u1680", "\u2000", "\u2001", "\u2002", "\u2003",
+		"\u2004", "\u2005", "\u2006", "\u2007", "\u2008", "\u2009",
+		"\u200a", "\u2028", "\u2029", "\u202f", "\u205f", "\u3000",
+		"\ufeff" };
+	const size_t n = sizeof(blanks) / sizeof(blanks[0]);
+	size_t i;
+
+	while (*s != '\0') {
+		for (i = 0; i < n && !str_starts(s, blanks[i]); i++)
+			continue;
+		if (i == n)
+			return false;
+		s += strlen(blanks[i]);
+	}
+	return true;
+}
+
 /* Held to both ends: a search for where a match may begin takes seconds with
  * patterns and texts that clients send. */
 bool

@@ -19,6 +19,9 @@ bool str_ends(const char *s, const char *suffix);
 bool str_utf8(const char *s, size_t len);
 /* Code points of well-formed UTF-8. */
 size_t str_chars(const char *s);
+/* Whether there is nothing to see: blanks of all scripts (those of \s in
+ * ECMA-262) or nothing. */
+bool str_is_blank(const char *s);
 /* Whether there is a byte < 0x20 or 0x7f. */
 bool str_has_control(const char *s);
 

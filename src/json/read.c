@@ -186,6 +186,9 @@ str_read(struct reader *r, const struct field *f, const cJSON *value,
 		return false;
 	if ((f->flags & FIELD_LINE) != 0 && str_has_control(text))
 		return FAULT(r, pointer, "must not have control characters");
+	if ((f->flags & FIELD_LINE) != 0 && *text != '\0' &&
+	    (r->flags & READ_TRUSTED) == 0 && str_is_blank(text))
+		return FAULT(r, pointer, "must not be blank");
 	if (f->pattern != NULL && !str_matches(text, f->pattern))
 		return FAULT(r, pointer, "must match the pattern %s",
 		    f->pattern);

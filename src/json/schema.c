@@ -5,6 +5,10 @@
 #include "core/num.h"
 #include "json/inner.h"
 
+/* What a FIELD_LINE has, and what makes it not blank. */
+#define LINE_CHAR "[^\\\\u0000-\\\\u001f\\\\u007f]"
+#define SEEN_CHAR "[^\\\\s\\\\u0000-\\\\u001f\\\\u007f]"
+
 struct writer {
 	struct buf *b;
 	enum json_schema which;
@@ -92,7 +96,8 @@ string(struct writer *w, const struct field *f)
 		pattern(w, f->pattern);
 	else if ((f->flags & FIELD_LINE) != 0)
 		buf_puts(w->b,
-		    ",\"pattern\":\"^[^\\\\u0000-\\\\u001f\\\\u007f]*$\"");
+		    ",\"pattern\":\"^(?:" LINE_CHAR "*" SEEN_CHAR LINE_CHAR
+		    "*)?$\"");
 }
 
 static void

@@ -149,6 +149,10 @@ objects(void)
 }
 
 #define STR "{\"type\":\"string\""
+#define SEEN                                                                   \
+	"^(?:[^\\\\u0000-\\\\u001f\\\\u007f]*"                                 \
+	"[^\\\\s\\\\u0000-\\\\u001f\\\\u007f]"                                 \
+	"[^\\\\u0000-\\\\u001f\\\\u007f]*)?$"
 #define REF(name) "{\"$ref\":\"#/components/schemas/" name "\"}"
 
 static void
@@ -182,7 +186,7 @@ schemas(void)
 	is_out(
 	    "{\"type\":\"object\",\"properties\":{"
 	    "\"name\":" STR ",\"minLength\":1,\"maxLength\":9,"
-	    "\"pattern\":\"^[^\\\\u0000-\\\\u001f\\\\u007f]*$\"},"
+	    "\"pattern\":\"" SEEN "\"},"
 	    "\"kind\":{\"type\":[\"string\",\"null\"],"
 	    "\"enum\":[\"oak\",\"ash\",null]},"
 	    "\"unclean\":{\"type\":\"boolean\"},"

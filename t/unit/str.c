@@ -205,6 +205,12 @@ names(void)
 	is_str(str_camel(a, "id"), "id", "one word");
 	is_str(str_camel(a, "a_b_c"), "aBC", "three");
 	is_str(str_camel(a, "x_"), "x_", "a last dash stays");
+	ok(str_is_blank("") && str_is_blank(" \t\n") &&
+		str_is_blank(" \u00a0\u3000\u2003\ufeff"),
+	    "blanks are blank, of whatever script");
+	ok(!str_is_blank(" a ") && !str_is_blank("\u200bx") &&
+		!str_is_blank("\u00e9") && !str_is_blank("\xe3\x80"),
+	    "other texts are not");
 	is_str(str_slug(a, "My Shop"), "my-shop", "a slug");
 	is_str(str_slug(a, "  a -- b! "), "a-b", "without doubled dashes");
 	is_str(str_slug(a, "\xc3\xa9t\xc3\xa9"), "t", "only ASCII stays");
