@@ -5,6 +5,7 @@
 
 use strict;
 use warnings;
+use Digest::SHA qw(sha256_hex);
 use JSON::PP ();
 use Slipway::API;
 use Slipway::DB;
@@ -117,6 +118,31 @@ $count = made();
 is(made(), $count + 20, 'twenty keys at once: twenty deployments');
 is($db->sql("SELECT COUNT(*) FROM deployment d WHERE (SELECT COUNT(*) FROM deployment_step s WHERE s.deployment_id = d.id) <> 1"), 0,
     'each with its steps');
+
+# --- what was sent cannot be guessed from what is kept of it
+sub kept { return $db->sql("SELECT request_hash FROM idempotency WHERE idempotency_key = '$_[0]'") }
+sub plain {
+	my ($operation, $id, $body) = @_;
+	return sha256_hex("$operation $id " . sha256_hex($body));
+}
+my $sent = JSON::PP->new->canonical->encode({ projectId => $project });
+is(kept('later'), plain('createDeployment', 0, $sent), 'without a key for secrets, which are not taken then, a hash');
+my $key = $api->dir . '/secret.key';
+for my $round (1, 2) {
+	my ($status, undef, $err) = run_cmd(program('slipway-admin'), '-c', $api->conf_file, 'key');
+	is($status, 0, 'there is a key') or diag($err);
+	chmod 0640, $key;
+	chown 0, (getpwnam 'nobody')[3], $key if is_root();
+	my %old = map { $_ => 1 } $api->workers;
+	kill 'HUP', $api->pid;
+	ok(poll(15, sub { my @now = $api->workers; @now == 11 && !grep { $old{$_} } @now }), 'the workers have it');
+	$got = deploy('sealed') if $round == 1;
+	is($got->{status}, 201, 'a deployment under a key for secrets');
+	is(deploy('sealed')->{body}, $got->{body}, $round == 1 ? 'and its answer again' : 'also once there is a newer one');
+}
+isnt(kept('sealed'), plain('createDeployment', 0, $sent), 'what is kept follows from the key');
+like(kept('sealed'), qr/^[0-9a-f]{64}$/, 'as a code');
+is(deploy('sealed', branch => 'x')->{status}, 422, 'of that body only');
 
 # --- the database goes away
 $count = made();

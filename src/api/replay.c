@@ -9,6 +9,8 @@
 #define QUOTED_ERE "\"[]!#-[^-~]{1,255}\"" /* no quote or backslash within */
 #define BARE_ERE "[!#-~][!-~]{0,254}"
 
+/* What was sent may hold secrets that could be guessed from its mere hash in
+ * the database.  Without keys no secret is taken. */
 const struct err *
 replay_init(struct req *rq, struct idempotency *out)
 {
@@ -28,7 +30,11 @@ replay_init(struct req *rq, struct idempotency *out)
 	crypto_sha256(rq->text == NULL ? "" : rq->text, rq->len, hash);
 	what = arena_printf(rq->a, "%s %lld %s", rq->route->operation,
 	    (long long)rq->id[0], hash);
-	crypto_sha256(what, strlen(what), hash);
+	if (rq->keyring != NULL)
+		keyring_hmac(rq->keyring, "idempotency", what, strlen(what),
+		    hash);
+	else
+		crypto_sha256(what, strlen(what), hash);
 	out->idempotency_key = key;
 	out->request_hash = arena_strdup(rq->a, hash);
 	return NULL;

@@ -45,6 +45,10 @@ MUSTCHECK const struct err *keyring_open(const char *path,
 void keyring_close(struct keyring *);
 /* Makes the file (0640) or puts a new first key into it. */
 MUSTCHECK const struct err *keyring_rotate(const char *path);
+/* HMAC-SHA-256 in lower-case hex by a key that follows from the oldest one, so
+ * that it stays when another is put before it. */
+void keyring_hmac(const struct keyring *, const char *purpose, const void *data,
+    size_t len, char out[CRYPTO_HASH_HEX]);
 /* XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha). `purpose` is authenticated
  * with the text, so that a sealed value opens only where it belongs. */
 MUSTCHECK const struct err *seal(const struct keyring *, struct arena *,

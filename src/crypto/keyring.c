@@ -181,6 +181,18 @@ keyring_close(struct keyring *k)
 	mem_free(k);
 }
 
+void
+keyring_hmac(const struct keyring *k, const char *purpose, const void *data,
+    size_t len, char out[CRYPTO_HASH_HEX])
+{
+	char key[CRYPTO_HASH_HEX];
+
+	crypto_hmac(k->keys[k->n - 1].bytes, KEY_BYTES, purpose,
+	    strlen(purpose), key);
+	crypto_hmac(key, sizeof(key) - 1, data, len, out);
+	sodium_memzero(key, sizeof(key));
+}
+
 static void
 print_key(const struct key *key, struct buf *out)
 {

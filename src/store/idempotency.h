@@ -8,7 +8,7 @@
 struct idempotency {
 	int64_t user_id;
 	const char *idempotency_key;
-	const char *request_hash; /* SHA-256 in hex */
+	const char *request_hash; /* in hex */
 	int64_t deployment_id;
 	const char *answer;
 };

@@ -151,6 +151,7 @@ static void
 sealing(const char *path, const char *other_path)
 {
 	struct keyring *k = rotate(path, 1), *other = rotate(other_path, 1);
+	char mac[CRYPTO_HASH_HEX], another[CRYPTO_HASH_HEX];
 	struct blob one, two, cut;
 	unsigned char *copy;
 	size_t i, wrong = 0;
@@ -181,9 +182,19 @@ sealing(const char *path, const char *other_path)
 			wrong++;
 	}
 	is_int((long long)wrong, 0, "nor cut short anywhere");
+	keyring_hmac(k, "a", "text", 4, mac);
+	keyring_hmac(k, "b", "text", 4, another);
+	ok(strlen(mac) == 64 && strcmp(mac, another) != 0,
+	    "a code is for its purpose");
+	keyring_hmac(other, "a", "text", 4, another);
+	ok(strcmp(mac, another) != 0, "and by its key");
+	keyring_hmac(k, "a", "texts", 5, another);
+	ok(strcmp(mac, another) != 0, "of its text");
 	keyring_close(k);
 	keyring_close(other);
 	k = rotate(path, 2);
+	keyring_hmac(k, "a", "text", 4, another);
+	is_str(another, mac, "a new key changes no code");
 	ok(opens(k, "preset 1 KEY", one, "the secret"),
 	    "an old key still opens");
 	ok(seal(k, arena, "preset 1 KEY", "the secret", &two) == NULL &&
