@@ -99,6 +99,8 @@ for my $bad ([ 'no project', {}, '/projectId' ],
     [ 'a member twice', "{\"projectId\":$project,\"projectId\":$project}", '' ],
     [ 'a NUL', "{\"projectId\":$project,\"envVars\":{\"A\":\"\\u0000\"}}", '' ],
     [ 'a short hash', { projectId => $project, commitHash => 'abcdef' }, '/commitHash' ],
+    (map { [ "a hash of $_ digits", { projectId => $project, commitHash => 'a' x $_ }, '/commitHash' ] } 0, 1, 41, 63, 65, 80),
+    [ 'a hash that is none', { projectId => $project, commitHash => 'g' x 40 }, '/commitHash' ],
     [ 'a hash with an option', { projectId => $project, commitHash => '--upload-pack=x' }, '/commitHash' ],
     [ 'variables as an array', { projectId => $project, envVars => [] }, '/envVars' ],
     [ 'a variable that is a number', { projectId => $project, envVars => { A => 1 } }, '/envVars/A' ],
@@ -114,6 +116,12 @@ for my $bad ([ 'no project', {}, '/projectId' ],
 is($api->post('/api/deployments', '{"projectId":1,}')->{status}, 400, 'refused: no JSON');
 is($api->as('viewer')->post('/api/deployments', { projectId => $project })->{status}, 403, 'refused: a viewer');
 is($api->as('none')->post('/api/deployments', { projectId => $project })->{status}, 401, 'refused: nobody');
+for my $digits (7, 39, 40, 64) {
+	$got = $api->post('/api/deployments', { projectId => $project, commitHash => 'aB' x 32 =~ s/^(.{$digits}).*/$1/r });
+	is($got->{status}, 201, "a hash of $digits digits is taken");
+	$db->sql("DELETE FROM deployment_step WHERE deployment_id = $got->{json}{id}; DELETE FROM deployment WHERE id = $got->{json}{id}");
+}
+woken();
 is($api->post('/api/deployments', { projectId => $project, envVars => { map { ("A$_" => 'x' x 65000) } 1 .. 8 } })->{status}, 201,
     'but nearly 512 KiB pass');
 is($db->sql("SELECT COUNT(*) FROM deployment"), 3, 'refusals left nothing');
@@ -278,7 +286,7 @@ is(join(' ', map { $_->{id} } @{ $page->{json}{data} }), $ids[0], 'the last');
 is($page->{json}{pagination}{next}, undef, 'nothing follows');
 is(scalar @{ $api->get("/api/deployments?projectId=$many&status=pending&branch=odd")->{json}{data} }, 3, 'by status and branch');
 is(scalar @{ $api->get("/api/deployments?projectId=$many&status=running")->{json}{data} }, 0, 'none of a status');
-for my $bad ('limit=0', 'limit=101', 'limit=x', 'cursor=x', 'cursor=0', 'status=done', 'page=1', 'projectId=a', 'branch=', 'env=x') {
+for my $bad ('limit=0', 'limit=101', 'limit=x', 'cursor=x', 'cursor=0', 'status=done', 'page=1', 'projectId=a', 'env=x') {
 	is($api->get("/api/deployments?$bad")->{status}, 400, "refused: $bad");
 }
 is($api->get('/api/deployments/999999')->{status}, 404, 'no such deployment');

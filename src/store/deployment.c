@@ -43,7 +43,8 @@ static const struct field deployment_fields[] = {
 	D(branch, FIELD_NULL,
 	    .doc = "Branch; null: the repository's HEAD, until it is known."),
 	D(commit_hash, FIELD_NULL, .doc = "Commit; null until it is known."),
-	D(commit_message, FIELD_NULL, .doc = "Its message."),
+	D(commit_message, FIELD_NULL,
+	    .doc = "Its message; before the checkout what was sent as such."),
 	D(env_vars, FIELD_MAP, .max = 1100,
 	    .doc = "Variables; those of secret presets read as null."),
 	D(status, 0, .values = deployment_statuses, .doc = "How far it is."),
@@ -78,10 +79,14 @@ static const struct field request_fields[] = {
 	R(branch, FIELD_NULL | FIELD_LINE, .min = 1, .max = 255,
 	    .doc = "Branch; default: the project's, else the repository's "
 		   "HEAD."),
-	R(commit_hash, FIELD_NULL, .pattern = "[0-9a-fA-F]{7,64}",
-	    .doc = "Commit, at least 7 digits; default: the branch's newest."),
+	R(commit_hash, FIELD_NULL,
+	    .pattern = "[0-9a-fA-F]{7,40}|[0-9a-fA-F]{64}",
+	    .doc = "Commit: its hash (40 digits, or 64 by SHA-256), or the "
+		   "beginning of one that a branch holds, of at least 7; "
+		   "default: the branch's newest."),
 	R(commit_message, FIELD_NULL, .max = 2000,
-	    .doc = "Shown until the commit's own is known."),
+	    .doc = "Shown until the checkout puts the commit's own in its "
+		   "place."),
 	R(env_vars, FIELD_MAP, .max = 1000,
 	    .doc = "Variables for the steps, checked against envPresets."),
 	FIELD_END,
