@@ -26,6 +26,8 @@ sub problem {
 	is_deeply([grep { !defined $j->{$_} || $j->{$_} eq '' } qw(type title detail requestId)], [],
 	    "$name: nothing is missing");
 	is($got->{headers}{'x-request-id'}, $j->{requestId}, "$name: the same request id");
+	like($got->{body}, qr/[^\n]\}\n\z/, "$name: a line");
+	is($got->{headers}{'strict-transport-security'}, 'max-age=31536000', "$name: TLS from now on");
 	unlike($got->{body}, qr/SELECT|INSERT|mysql|maria|sock|\/tmp|\/work|errno/i, "$name: nothing from inside");
 	return $j;
 }
@@ -124,6 +126,13 @@ ok(poll(5, sub { $api->log =~ /\Q$got->{headers}{'x-request-id'}\E GET \Q$path\E
     'the log has it');
 unlike($api->log, qr/slw_/, 'but no token');
 
+for my $where ($path, '/api/projects', '/projects', '/api/deployments', '/api/openapi.json', '/health', '/api/auth/info') {
+	my $whole = $api->get($where);
+	like($whole->{body}, qr/[^\n][\]}]\n\z/, "$where: ends in a newline");
+	is($whole->{headers}{'content-length'}, length $whole->{body}, "$where: which is counted");
+	is($api->head($where)->{headers}{'content-length'}, length $whole->{body}, "$where: also by HEAD");
+}
+
 # --- conditions
 my $etag = $got->{headers}{etag};
 is($api->get($path, { 'If-None-Match' => $etag })->{status}, 304, 'known already');
@@ -182,7 +191,7 @@ is($api->request('DELETE', '/api/projects/7777', '{}')->{status}, 400, 'DELETE t
 for my $case (['page=0', 400], ['page=-1', 400], ['page=x', 400], ['page=', 400], ['page', 400], ['page=1.0', 400],
 	['page=%201', 400], ['page=1+', 400], ['page=01', 400], ['page=99999999999999999999', 400], ['limit=0', 400],
 	['limit=101', 400], ['limit=abc', 400], ['foo=1', 400], ['page=1&page=1', 400], ['Page=1', 400], ['page=1&foo=', 400],
-	['name=%', 400], ['name=%zz', 400], ['name=%00', 400], ['name=%ff', 400], ['name=', 400], ['name=' . 'x' x 101, 400],
+	['name=%', 400], ['name=%zz', 400], ['name=%00', 400], ['name=%ff', 400], ['name=' . 'x' x 101, 400],
 	['name=%0a', 400], ['', 200], ['&', 200], ['page=1', 200], ['limit=100', 200], ['limit=1&page=1000000000', 200],
 	['name=%E2%82%AC', 200], ['name=a+b', 200], ['name=a=b', 200]) {
 	my ($query, $status) = @$case;
@@ -271,6 +280,21 @@ is($none->post('/api/auth/login', { code => 'c', state => 's' })->{status}, 503,
 is($api->get('/api/git/branches')->{status}, 400, 'branches: of which project?');
 is($api->get("/api/git/branches?projectId=$p->{id}")->{status}, 503, 'branches: not yet');
 is($api->get("/api/git/commits?projectId=$p->{id}&branch=main")->{status}, 503, 'commits: not yet');
+
+# --- filters that are sent without a value
+my $every = $api->get('/api/projects')->{json}{pagination}{total};
+for my $case (['/api/projects?name=', $every], ['/api/projects?name=&limit=1', $every],
+	['/api/user/search?keyword=&status=&role=', $api->get('/api/user/list')->{json}{pagination}{total}],
+	['/api/user/search?keyword=&role=viewer', 1], ['/api/deployments?status=&branch=', undef]) {
+	my ($where, $total) = @$case;
+	$got = $api->get($where);
+	is($got->{status}, 200, "$where: no filter");
+	is($got->{json}{pagination}{total}, $total, "$where: $total") if defined $total;
+}
+for my $where ('/api/projects?page=', '/api/projects?limit=', '/api/pipelines?projectId=', '/api/steps?pipelineId=',
+	'/api/deployments?cursor=', '/api/git/branches?projectId=', '/api/projects?=', '/api/projects?nonsense=') {
+	is($api->get($where)->{status}, 400, "$where: no number, or unknown");
+}
 
 # --- the service
 $got = $none->get('/api/health');

@@ -65,7 +65,7 @@ for my $case (['keyword=u_', 5], ['keyword=U_3', 1], ['keyword=%25', 0], ['keywo
 	['role=maintainer', 2], ['role=viewer&keyword=u_', 3], ['status=inactive', 0], ['status=active&role=admin', 1]) {
 	is($api->get("/api/user/search?$case->[0]")->{json}{pagination}{total}, $case->[1], "search?$case->[0]: $case->[1]");
 }
-for my $query ('role=root', 'status=', 'keyword=', 'keyword=' . 'x' x 101, 'name=x') {
+for my $query ('role=root', 'status=gone', 'keyword=' . 'x' x 101, 'name=x') {
 	is($api->get("/api/user/search?$query")->{status}, 400, 'search?' . substr($query, 0, 20) . ' is refused');
 }
 

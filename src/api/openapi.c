@@ -245,9 +245,7 @@ body(struct doc *d, const struct route *rt)
 {
 	if (rt->in == NULL)
 		return;
-	put(d, ",'requestBody':{");
-	if ((rt->flags & ROUTE_NOBODY_OK) == 0)
-		put(d, "'required':true,");
+	put(d, ",'requestBody':{'required':true,");
 	put(d, "'content':{'application/json':{'schema':");
 	schema_reference(d, rt->in,
 	    rt->mode == JSON_CREATE ? JSON_SCHEMA_CREATE : JSON_SCHEMA_UPDATE,

@@ -82,7 +82,7 @@ problem_answer(struct req *rq, const struct err *e)
 	json_string(b, rq->request_id);
 	if (rq->faults.n > 0)
 		errors_write(b, &rq->faults);
-	buf_putc(b, '}');
+	buf_puts(b, "}\n");
 	if (kind->http == 503)
 		answer_header(rq, "Retry-After", "%s", RETRY_AFTER);
 }

@@ -127,6 +127,8 @@ param_read(const struct route_param *p, const char *text, struct req_value *out)
 	const char *const *v;
 	int64_t chars;
 
+	if (p->type == PARAM_STR && *text == '\0' && p->must == 0)
+		return NULL; /* forms send all their fields */
 	out->set = true;
 	out->s = text;
 	if (p->type == PARAM_INT) {
@@ -274,6 +276,8 @@ serve(struct req *rq, const char *body, size_t len)
 		return e;
 	if (rq->answer.status == 0)
 		rq->answer.status = rq->route->status;
+	if (rq->answer.type == NULL && rq->answer.body.len > 0)
+		buf_putc(&rq->answer.body, '\n'); /* JSON is a line */
 	return buf_check(&rq->answer.body) == NULL ?
 	    NULL :
 	    err_tell(ERR_BAD_REQUEST,

@@ -30,9 +30,8 @@ enum route_flag {
 	ROUTE_IDEMPOTENT = 1 << 1, /* takes Idempotency-Key */
 	ROUTE_RANGE = 1 << 2,      /* takes Range, may answer 206 and 416 */
 	ROUTE_GUARDED = 1 << 3,    /* takes If-Match, may answer 412 */
-	ROUTE_NOBODY_OK = 1 << 4,  /* POST without a body (no `in`) */
-	ROUTE_HIDDEN = 1 << 5,     /* not in the OpenAPI document */
-	ROUTE_SAME_ORIGIN = 1 << 6, /* with the cookie, GET too is a write */
+	ROUTE_HIDDEN = 1 << 4,     /* not in the OpenAPI document */
+	ROUTE_SAME_ORIGIN = 1 << 5, /* with the cookie, GET too is a write */
 };
 
 enum route_list {
@@ -50,7 +49,8 @@ struct route_param {
 	const char *name; /* as in the URL; NULL ends the table */
 	enum param_type type;
 	unsigned must;    /* 1 = 400 without it */
-	int64_t min, max; /* PARAM_INT: value; PARAM_STR: code points */
+	int64_t min, max; /* PARAM_INT: value; PARAM_STR: code points, where
+			   * an empty text is as if it had not been sent */
 	int64_t fallback; /* PARAM_INT */
 	const char *const *values; /* PARAM_STR: one of these */
 	const char *doc;
