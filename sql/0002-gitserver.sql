@@ -68,18 +68,21 @@ CREATE TABLE IF NOT EXISTS branch_commits (
 ) ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 -- What the Git server is to be told of a deployment's commit.  Open while
--- `told` is not `wanted`; `next_at` moves on with each try.
+-- `told` is not `wanted` and nobody has given up; `next_at` moves on with each
+-- try, and who tries has it alone until `held_until`.
 CREATE TABLE IF NOT EXISTS commit_status (
 	deployment_id BIGINT NOT NULL PRIMARY KEY,
 	wanted ENUM('pending', 'running', 'success', 'failed', 'error',
 	    'canceled') NOT NULL,
 	told ENUM('pending', 'running', 'success', 'failed', 'error',
 	    'canceled'),
+	dropped TINYINT NOT NULL DEFAULT 0,
 	attempts BIGINT NOT NULL DEFAULT 0,
 	next_at DATETIME(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3),
+	held_until DATETIME(3),
 	fault VARCHAR(500),
 	created_at DATETIME(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3),
-	open TINYINT AS (IF(told = wanted, NULL, 1)) STORED,
+	open TINYINT AS (IF(told = wanted OR dropped = 1, NULL, 1)) STORED,
 	KEY commit_status_due (open, next_at),
 	CONSTRAINT commit_status_of FOREIGN KEY (deployment_id)
 	    REFERENCES deployment (id)

@@ -9,6 +9,7 @@
 #include "store/joblog.h"
 #include "store/pipeline.h"
 #include "store/project.h"
+#include "store/report.h"
 #include "store/session.h"
 #include "store/user.h"
 
@@ -21,6 +22,7 @@ const struct stmt *const *const api_stmts[] = {
 	joblog_stmts,
 	pipeline_stmts,
 	project_stmts,
+	report_stmts,
 	session_stmts,
 	step_stmts,
 	token_stmts,

@@ -42,6 +42,12 @@ db_close(struct db *db)
 	mem_free(db);
 }
 
+const struct settings *
+db_settings(const struct db *db)
+{
+	return db->settings;
+}
+
 /* In a child the connection is still the parent's: nothing that the library
  * says on closing may get to the server. */
 static void

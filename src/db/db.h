@@ -49,6 +49,7 @@ enum db_flag {
 MUSTCHECK const struct err *db_open(const struct settings *, unsigned flags,
     struct db **out);
 void db_close(struct db *);
+const struct settings *db_settings(const struct db *);
 /* Closes the connection; the next use makes another (after a fork, say). */
 void db_drop(struct db *);
 

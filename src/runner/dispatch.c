@@ -27,6 +27,7 @@
 #include "store/hook.h"
 #include "store/joblog.h"
 #include "store/project.h"
+#include "store/report.h"
 
 #define SETTINGS_ARENA ((size_t)4 << 20)
 #define TURN_ARENA ((size_t)128 << 20)
@@ -80,7 +81,7 @@ static void
 db_check_once(struct dispatch *d)
 {
 	const struct stmt *const *const sets[] = { queue_stmts, hook_stmts,
-		joblog_stmts, project_stmts };
+		joblog_stmts, project_stmts, report_stmts };
 	const struct err *e;
 	size_t i;
 

@@ -5,6 +5,7 @@
 
 #include "core/num.h"
 #include "core/str.h"
+#include "store/report.h"
 
 #define PAGE_BYTES ((size_t)2 << 20) /* where a page of large rows is cut */
 
@@ -464,7 +465,7 @@ deployment_steps_count(struct db *db, struct arena *a, int64_t pipeline_id,
 	return e;
 }
 
-/* Gives a new deployment its steps. */
+/* Gives a new deployment its steps, and has the Git server told of it. */
 static const struct err *
 steps_copy(struct db *db, const struct stmt *how, int64_t id, int64_t from)
 {
@@ -477,7 +478,7 @@ steps_copy(struct db *db, const struct stmt *how, int64_t id, int64_t from)
 	if (done.affected == 0)
 		return err_tell(ERR_INVALID,
 		    "The pipeline has no steps: give it one first.");
-	return NULL;
+	return report_want(db, id, "pending");
 }
 
 const struct err *
@@ -529,5 +530,7 @@ deployment_cancel(struct db *db, struct arena *a, int64_t id)
 		    found.status);
 	if ((e = db_exec(db, &cancel_steps, &args, NULL)) != NULL)
 		return e;
-	return db_exec(db, &cancel, &args, NULL);
+	if ((e = db_exec(db, &cancel, &args, NULL)) != NULL)
+		return e;
+	return report_want(db, id, "canceled");
 }

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/report.h"
+
 #define ROUNDS 4 /* looks at the queue before a claim gives up */
 #define SMALL_ARENA 65536
 
@@ -423,17 +425,30 @@ queue_held_by_runner(struct db *db, struct arena *a, const char *runner,
 	return db_rows(db, a, &held_by_runner, &args, out);
 }
 
+static const struct err *
+commit_body(struct db *db, void *context)
+{
+	const struct queue_args *args = context;
+	const struct err *e;
+
+	if ((e = fenced_exec(db, &commit, args, args->id)) != NULL)
+		return e;
+	return report_want(db, args->id, "running");
+}
+
 const struct err *
 queue_commit(struct db *db, int64_t id, int64_t epoch, const char *branch,
     const char *hash, const char *message)
 {
-	const struct queue_args args = { .id = id,
+	struct queue_args args = { .id = id,
 		.epoch = epoch,
 		.branch = branch,
 		.hash = hash,
 		.message = message };
 
-	return fenced_exec(db, &commit, &args, id);
+	if (!report_wanted(&db_settings(db)->gitserver))
+		return fenced_exec(db, &commit, &args, id);
+	return db_transaction(db, commit_body, &args);
 }
 
 const struct err *
@@ -462,7 +477,10 @@ end_body(struct db *db, void *context)
 	if (done.affected == 0)
 		return NULL;
 	x->done = true;
-	return db_exec(db, &end_steps, &x->args, NULL);
+	if ((e = db_exec(db, &end_steps, &x->args, NULL)) != NULL)
+		return e;
+	return report_want(db, x->args.id,
+	    report_state(x->args.status, x->args.reason));
 }
 
 const struct err *

@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: ISC */
-/* What the Git server is to be told of deployments' commits: an outbox. */
+/*
+ * What the Git server is to be told of deployments' commits: an outbox.
+ *
+ * The stores of deployments and of the queue write into it, in the transaction
+ * that changes the deployment, so no way of changing one can forget it.  They
+ * do where the settings want statuses and name a Git server that takes them
+ * (report_wanted), and only for repositories that may be on it and commits that
+ * are known by their whole hash.
+ */
 #ifndef SLIPWAY_STORE_REPORT_H
 #define SLIPWAY_STORE_REPORT_H
 
@@ -12,34 +20,44 @@ struct report {
 	int64_t deployment_id;
 	const char *wanted; /* pending running success failed error canceled */
 	const char *told;   /* NULL = nothing yet */
-	int64_t attempts;
+	int64_t attempts;   /* this one included */
+	int64_t age;        /* seconds since it was wanted */
+	const char *fault;  /* of the attempt before; NULL */
+	bool superseded;    /* a later deployment tells of the same commit */
 	int64_t project_id;
 	const char *repository;
 	const char *pipeline_name;
 	const char *branch;
-	const char *commit_hash; /* NULL = not known yet */
+	const char *commit_hash;
 	const char *reason;
 	struct maybe created_by;
 };
 
 extern const struct stmt *const report_stmts[];
 
+/* Whether there is anything to do for this file: a row is written only then. */
+bool report_wanted(const struct settings_gitserver *);
+/* The state of a deployment that has ended so; `reason` may be NULL. */
+const char *report_state(const char *status, const char *reason);
+
 /* To be told; inside the transaction that changes the deployment, or after
  * it. A state that is told already is no work. */
 MUSTCHECK const struct err *report_want(struct db *, int64_t deployment_id,
     const char *state);
 /* The one that has waited longest, held for `seconds`: ERR_NOTFOUND if none is
- * due. Those whose commit is not known are not. Writes nothing then. */
+ * due. Writes nothing then. */
 MUSTCHECK const struct err *report_claim(struct db *, struct arena *,
     int64_t seconds, struct report *out);
 /* `state` was told. */
 MUSTCHECK const struct err *report_told(struct db *, int64_t deployment_id,
     const char *state);
-/* It failed: again in `seconds`. */
-MUSTCHECK const struct err *report_later(struct db *, int64_t deployment_id,
+/* It failed: again in `seconds`, or at once if something newer is wanted. */
+MUSTCHECK const struct err *report_later(struct db *, const struct report *,
     int64_t seconds, const char *fault);
-/* Given up, or nothing that this server can be told. */
-MUSTCHECK const struct err *report_drop(struct db *, int64_t deployment_id);
+/* Given up, or nothing that this server can be told, until there is something
+ * newer to tell.  `fault` may be NULL. */
+MUSTCHECK const struct err *report_drop(struct db *, const struct report *,
+    const char *fault);
 /* Milliseconds until one is due, at most `max`; reads only. */
 MUSTCHECK const struct err *report_due(struct db *, int64_t max, int64_t *out);
 

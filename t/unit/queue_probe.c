@@ -10,6 +10,7 @@
 #include "core/num.h"
 #include "core/str.h"
 #include "store/queue.h"
+#include "store/report.h"
 
 #define ARENA ((size_t)64 << 20)
 #define WORDS 8
@@ -212,8 +213,104 @@ run_tidy(char **args)
 	answer(queue_tidy(db));
 }
 
+static void
+run_report_check(char **args)
+{
+	(void)args;
+	answer(db_check(db, report_stmts));
+}
+
+/* want ID STATE */
+static void
+run_want(char **args)
+{
+	answer(report_want(db, number(args[0]), args[1]));
+}
+
+/* report SECONDS: "ID WANTED TOLD ATTEMPTS SUPERSEDED PIPELINE HASH FAULT" */
+static void
+run_report(char **args)
+{
+	struct report r;
+	const struct err *e;
+
+	if ((e = report_claim(db, arena, number(args[0]), &r)) != NULL) {
+		answer(e);
+		return;
+	}
+	(void)printf("%lld %s %s %lld %d %s %s %s\n",
+	    (long long)r.deployment_id, r.wanted, r.told == NULL ? "-" : r.told,
+	    (long long)r.attempts, r.superseded ? 1 : 0, r.pipeline_name,
+	    r.commit_hash, r.fault == NULL ? "-" : r.fault);
+}
+
+/* reports SECONDS: claims until there is nothing, one id a line, then a dot */
+static void
+run_reports(char **args)
+{
+	struct report r;
+	int idle = 0;
+
+	while (idle < 10) {
+		if (report_claim(db, arena, number(args[0]), &r) != NULL) {
+			idle++;
+			continue;
+		}
+		idle = 0;
+		(void)printf("%lld\n", (long long)r.deployment_id);
+		arena_clear(arena);
+	}
+	(void)printf(".\n");
+}
+
+static void
+run_told(char **args)
+{
+	answer(report_told(db, number(args[0]), args[1]));
+}
+
+/* later ID WANTED SECONDS FAULT */
+static void
+run_later(char **args)
+{
+	const struct report r = { .deployment_id = number(args[0]),
+		.wanted = args[1] };
+
+	answer(report_later(db, &r, number(args[2]), args[3]));
+}
+
+/* drop ID WANTED FAULT */
+static void
+run_drop(char **args)
+{
+	const struct report r = { .deployment_id = number(args[0]),
+		.wanted = args[1] };
+
+	answer(report_drop(db, &r, args[2]));
+}
+
+static void
+run_due(char **args)
+{
+	const struct err *e;
+	int64_t ms;
+
+	if ((e = report_due(db, number(args[0]), &ms)) != NULL)
+		answer(e);
+	else
+		(void)printf("%lld\n", (long long)ms);
+}
+
 static const struct command commands[] = {
 	{ "check", 0, run_check },
+	{ "check-reports", 0, run_report_check },
+	{ "want", 2, run_want },
+	{ "report", 1, run_report },
+	{ "reports", 1, run_reports },
+	{ "told", 2, run_told },
+	{ "later", 4, run_later },
+	{ "drop", 3, run_drop },
+	{ "due", 1, run_due },
 	{ "claim", 3, run_claim },
 	{ "drain", 2, run_drain },
 	{ "release", 2, run_release },

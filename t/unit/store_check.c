@@ -15,6 +15,7 @@
 #include "store/pipeline.h"
 #include "store/project.h"
 #include "store/queue.h"
+#include "store/report.h"
 #include "store/session.h"
 #include "store/user.h"
 
@@ -28,6 +29,7 @@ static const struct stmt *const *const lists[] = {
 	pipeline_stmts,
 	project_stmts,
 	queue_stmts,
+	report_stmts,
 	session_stmts,
 	step_stmts,
 	token_stmts,

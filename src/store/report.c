@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: ISC */
+#include "store/report.h"
+
+#include <string.h>
+
+#include "core/str.h"
+
+#define HOST_SIZE 256
+#define SMALL_ARENA 4096
+
+const char *const report_states[] = { "pending", "running", "success", "failed",
+	"error", "canceled", NULL };
+
+/* Arguments of all statements here. */
+struct report_args {
+	int64_t id;
+	const char *state;
+	const char *host;
+	const char *fault;
+	int64_t seconds;
+};
+struct number {
+	int64_t n;
+};
+
+#define A(m) FIELD(struct report_args, m, 0, .doc = NULL)
+#define R(m) FIELD(struct report, m, 0, .doc = NULL)
+
+static const struct field n_row[] = {
+	FIELD(struct number, n, 0, .doc = NULL),
+	FIELD_END,
+};
+static const struct field id_args[] = { A(id), FIELD_END };
+
+/* Who tries an older state just now is left to finish, so that the server hears
+ * of them in their order. */
+static const struct field want_args[] = { A(state), A(id), A(host), FIELD_END };
+static const struct stmt want = {
+	.name = "report_want",
+	.sql = "INSERT INTO commit_status (deployment_id, wanted)"
+	       " SELECT d.id, ? FROM deployment d"
+	       " JOIN project p ON p.id = d.project_id WHERE d.id = ?"
+	       " AND CHAR_LENGTH(d.commit_hash) IN (40, 64)"
+	       " AND LOCATE(?, p.repository) > 0"
+	       " ON DUPLICATE KEY UPDATE wanted = VALUES(wanted), dropped = 0,"
+	       " attempts = 0, created_at = NOW(3),"
+	       " next_at = IF(held_until > NOW(3), next_at, NOW(3))",
+	.args = want_args,
+};
+
+static const struct stmt candidates = {
+	.name = "report_candidates",
+	.sql = "SELECT deployment_id AS n FROM commit_status"
+	       " WHERE open = 1 AND next_at <= NOW(3)"
+	       " ORDER BY next_at LIMIT 4",
+	.row = n_row,
+	.rowsize = sizeof(struct number),
+};
+static const struct field take_args[] = { A(seconds), A(id), FIELD_END };
+static const struct stmt take = {
+	.name = "report_take",
+	.sql = "UPDATE commit_status SET attempts = attempts + 1,"
+	       " next_at = NOW(3) + INTERVAL ? SECOND, held_until = next_at"
+	       " WHERE deployment_id = ? AND open = 1 AND next_at <= NOW(3)",
+	.args = take_args,
+};
+
+static const struct field report_row[] = { R(deployment_id), R(wanted), R(told),
+	R(attempts), R(age), R(fault), R(superseded), R(project_id),
+	R(repository), R(pipeline_name), R(branch), R(commit_hash), R(reason),
+	R(created_by), FIELD_END };
+static const struct stmt load = {
+	.name = "report_load",
+	.sql = "SELECT s.deployment_id, s.wanted, s.told, s.attempts,"
+	       " TIMESTAMPDIFF(SECOND, s.created_at, NOW(3)) AS age, s.fault,"
+	       " EXISTS (SELECT 1 FROM deployment x JOIN commit_status y"
+	       " ON y.deployment_id = x.id WHERE x.pipeline_id = d.pipeline_id"
+	       " AND x.id > d.id AND x.commit_hash = d.commit_hash)"
+	       " AS superseded, d.project_id, p.repository,"
+	       " l.name AS pipeline_name, d.branch, d.commit_hash, d.reason,"
+	       " d.created_by FROM commit_status s"
+	       " JOIN deployment d ON d.id = s.deployment_id"
+	       " JOIN project p ON p.id = d.project_id"
+	       " JOIN pipeline l ON l.id = d.pipeline_id"
+	       " WHERE s.deployment_id = ?",
+	.args = id_args,
+	.row = report_row,
+	.rowsize = sizeof(struct report),
+};
+
+static const struct field told_args[] = { A(state), A(id), FIELD_END };
+static const struct stmt told = {
+	.name = "report_told",
+	.sql = "UPDATE commit_status SET told = ?, held_until = NULL,"
+	       " fault = NULL, next_at = NOW(3) WHERE deployment_id = ?",
+	.args = told_args,
+};
+static const struct field later_args[] = { A(fault), A(state), A(seconds),
+	A(id), FIELD_END };
+static const struct stmt later = {
+	.name = "report_later",
+	.sql = "UPDATE commit_status SET fault = ?, held_until = NULL,"
+	       " next_at = NOW(3) + INTERVAL IF(wanted = ?, ?, 0) SECOND"
+	       " WHERE deployment_id = ?",
+	.args = later_args,
+};
+static const struct field drop_args[] = { A(fault), A(state), A(id),
+	FIELD_END };
+static const struct stmt drop = {
+	.name = "report_drop",
+	.sql = "UPDATE commit_status SET fault = ?, held_until = NULL,"
+	       " next_at = NOW(3), dropped = IF(wanted = ?, 1, 0)"
+	       " WHERE deployment_id = ?",
+	.args = drop_args,
+};
+
+static const struct stmt due = {
+	.name = "report_due",
+	.sql = "SELECT GREATEST(0, TIMESTAMPDIFF(MICROSECOND, NOW(3), next_at)"
+	       " DIV 1000) AS n FROM commit_status WHERE open = 1"
+	       " ORDER BY next_at LIMIT 1",
+	.row = n_row,
+	.rowsize = sizeof(struct number),
+};
+
+const struct stmt *const report_stmts[] = {
+	&want,
+	&candidates,
+	&take,
+	&load,
+	&told,
+	&later,
+	&drop,
+	&due,
+	NULL,
+};
+
+bool
+report_wanted(const struct settings_gitserver *g)
+{
+	return g->report && g->url != NULL && g->type != NULL &&
+	    strcmp(g->type, "git") != 0;
+}
+
+const char *
+report_state(const char *status, const char *reason)
+{
+	static const char *const errors[] = { "runner_error", "runner_lost",
+		"workspace_error" };
+	size_t i;
+
+	for (i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
+		if (str_eq(reason, errors[i]))
+			return "error";
+	return str_eq(status, "interrupted") ? "error" : status;
+}
+
+/* "git.example.org": what every way of writing an address on that server has
+ * in it, so that repositories elsewhere make no work. */
+static void
+host(const char *url, char out[HOST_SIZE])
+{
+	const char *start = strstr(url, "://"), *at;
+	size_t len;
+
+	start = start == NULL ? url : start + 3;
+	at = memchr(start, '@', strcspn(start, "/"));
+	if (at != NULL)
+		start = at + 1;
+	len = start[0] == '[' ? strcspn(start, "]/") : strcspn(start, ":/");
+	if (len >= HOST_SIZE)
+		len = HOST_SIZE - 1;
+	(void)memcpy(out, start, len);
+	out[len] = '\0';
+}
+
+const struct err *
+report_want(struct db *db, int64_t deployment_id, const char *state)
+{
+	const struct settings_gitserver *g = &db_settings(db)->gitserver;
+	char name[HOST_SIZE];
+	const struct report_args args = { .id = deployment_id,
+		.state = state,
+		.host = name };
+
+	if (!report_wanted(g))
+		return NULL;
+	host(g->url, name);
+	return db_exec(db, &want, &args, NULL);
+}
+
+const struct err *
+report_claim(struct db *db, struct arena *a, int64_t seconds,
+    struct report *out)
+{
+	struct report_args args = { .seconds = seconds };
+	const struct number *found;
+	const struct err *e;
+	struct db_done done;
+	struct list list;
+	size_t i;
+
+	(void)memset(out, 0, sizeof(*out));
+	if ((e = db_rows(db, a, &candidates, NULL, &list)) != NULL)
+		return e;
+	found = list.items;
+	for (i = 0; i < list.n; i++) {
+		args.id = found[i].n;
+		if ((e = db_exec(db, &take, &args, &done)) != NULL)
+			return e;
+		if (done.affected == 1)
+			return db_row(db, a, &load, &args, out);
+	}
+	return err_new(ERR_NOTFOUND, "nothing to tell the Git server");
+}
+
+const struct err *
+report_told(struct db *db, int64_t deployment_id, const char *state)
+{
+	const struct report_args args = { .id = deployment_id, .state = state };
+
+	return db_exec(db, &told, &args, NULL);
+}
+
+const struct err *
+report_later(struct db *db, const struct report *r, int64_t seconds,
+    const char *fault)
+{
+	const struct report_args args = { .id = r->deployment_id,
+		.state = r->wanted,
+		.seconds = seconds,
+		.fault = fault };
+
+	return db_exec(db, &later, &args, NULL);
+}
+
+const struct err *
+report_drop(struct db *db, const struct report *r, const char *fault)
+{
+	const struct report_args args = { .id = r->deployment_id,
+		.state = r->wanted,
+		.fault = fault };
+
+	return db_exec(db, &drop, &args, NULL);
+}
+
+const struct err *
+report_due(struct db *db, int64_t max, int64_t *out)
+{
+	struct arena *a = arena_open(SMALL_ARENA);
+	const struct err *e;
+	struct number found;
+
+	*out = max;
+	e = db_row(db, a, &due, NULL, &found);
+	arena_close(a);
+	if (e != NULL && e->code == ERR_NOTFOUND)
+		return NULL;
+	if (e == NULL && found.n < max)
+		*out = found.n;
+	return e;
+}
