@@ -90,6 +90,20 @@ err_number(enum err_code code, int number, const char *fmt, ...)
 }
 
 const struct err *
+err_tell_number(enum err_code code, int number, const char *fmt, ...)
+{
+	struct err *e = slot(code);
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(e->detail, sizeof(e->detail), fmt, ap);
+	va_end(ap);
+	(void)memcpy(e->msg, e->detail, sizeof(e->msg));
+	e->sys = number;
+	return e;
+}
+
+const struct err *
 err_wrap(const struct err *e, const char *fmt, ...)
 {
 	struct err *outer = slot(e->code);

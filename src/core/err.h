@@ -90,6 +90,9 @@ MUSTCHECK const struct err *err_errno(const char *fmt, ...) PRINTFLIKE(1, 2);
 /* As err_new, with the number that a library or server gave. */
 MUSTCHECK const struct err *err_number(enum err_code, int number,
     const char *fmt, ...) PRINTFLIKE(3, 4);
+/* Both at once. */
+MUSTCHECK const struct err *err_tell_number(enum err_code, int number,
+    const char *fmt, ...) PRINTFLIKE(3, 4);
 /* "text: what e said", same code, same detail. */
 MUSTCHECK const struct err *err_wrap(const struct err *e, const char *fmt, ...)
     PRINTFLIKE(2, 3);

@@ -9,8 +9,9 @@
  * Every call ends within FORGE_DEADLINE_MS.  Errors tell the client what the
  * server said: ERR_UPSTREAM (502), ERR_UPSTREAM_TIMEOUT (504);
  * ERR_UNAUTHENTICATED where it refused the token (401), ERR_NOTFOUND where it
- * knows no such repository or branch for this token, ERR_CONFIG where a setting
- * is missing.  No token, code or verifier ever stands in an error.
+ * knows no such repository or branch for this token, ERR_RATE where it asks to
+ * come later (`sys` = in so many seconds, 0 = it does not say), ERR_CONFIG where
+ * a setting is missing.  No token, code or verifier ever stands in an error.
  */
 #ifndef SLIPWAY_FORGE_FORGE_H
 #define SLIPWAY_FORGE_FORGE_H
@@ -102,6 +103,9 @@ struct forge_credential {
 MUSTCHECK const struct err *forge_open(const struct settings_gitserver *,
     struct forge **out);
 void forge_close(struct forge *);
+/* No call lasts beyond that moment (time_mono_ms), so that several together end
+ * in time; 0 = each has all of FORGE_DEADLINE_MS. */
+void forge_until(struct forge *, int64_t when_ms);
 /* "https://git.example.org", lower case, without a slash at the end: with the
  * account's id it is who somebody is. */
 const char *forge_server(const struct forge *);

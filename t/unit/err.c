@@ -41,6 +41,11 @@ texts_stay_apart(void)
 	is_str(e->detail, "choose another", "err_tell tells the client");
 	is_str(e->msg, "choose another", "and the log");
 
+	e = err_tell_number(ERR_RATE, 30, "wait %s", "a bit");
+	is_str(e->detail, "wait a bit", "err_tell_number tells the client");
+	is_str(e->msg, "wait a bit", "and the log");
+	is_int(e->sys, 30, "and keeps the number");
+
 	errno = ENOENT;
 	e = err_errno("open %s", "/x");
 	is_int(e->code, ERR_INTERNAL, "err_errno is internal");
