@@ -3,6 +3,7 @@
 
 #include "store/deployment.h"
 #include "store/figures.h"
+#include "store/gitrepo.h"
 #include "store/gittoken.h"
 #include "store/hook.h"
 #include "store/idempotency.h"
@@ -16,6 +17,7 @@
 const struct stmt *const *const api_stmts[] = {
 	deployment_stmts,
 	figures_stmts,
+	gitrepo_stmts,
 	gittoken_stmts,
 	hook_stmts,
 	idempotency_stmts,

@@ -32,6 +32,7 @@ MUSTCHECK const struct err *gitrepo_put(struct db *, const struct git_repo *);
 
 MUSTCHECK const struct err *commits_find(struct db *, struct arena *,
     int64_t project_id, const char *branch, struct branch_commits *out);
+/* In place of those before; `checked_at` is the database's present. */
 MUSTCHECK const struct err *commits_put(struct db *,
     const struct branch_commits *);
 

@@ -8,6 +8,7 @@
 #include "core/log.h"
 #include "store/deployment.h"
 #include "store/figures.h"
+#include "store/gitrepo.h"
 #include "store/gittoken.h"
 #include "store/hook.h"
 #include "store/idempotency.h"
@@ -22,6 +23,7 @@
 static const struct stmt *const *const lists[] = {
 	deployment_stmts,
 	figures_stmts,
+	gitrepo_stmts,
 	gittoken_stmts,
 	hook_stmts,
 	idempotency_stmts,
