@@ -4,6 +4,7 @@
 #include "api/shapes.h"
 #include "api/template.h"
 #include "store/deployment.h"
+#include "store/gitrepo.h"
 #include "store/pipeline.h"
 #include "store/project.h"
 #include "store/user.h"

@@ -12,7 +12,6 @@
 	    __VA_ARGS__)
 #define L(m, fl, ...) FIELD(struct login, m, FIELD_OUT | (fl), __VA_ARGS__)
 #define B(m, ...) FIELD(struct git_branch, m, FIELD_OUT, __VA_ARGS__)
-#define G(m, fl, ...) FIELD(struct git_commit, m, FIELD_OUT | (fl), __VA_ARGS__)
 
 static const struct field project_name_fields[] = {
 	N(id, .doc = "Number of the project, as text."),
@@ -97,21 +96,6 @@ const struct shape git_branch_shape = {
 	.name = "GitBranch",
 	.fields = git_branch_fields,
 	.size = sizeof(struct git_branch),
-};
-
-static const struct field git_commit_fields[] = {
-	G(hash, 0, .doc = "Hash of the commit."),
-	G(message, 0, .doc = "Its message."),
-	G(author_name, FIELD_NULL, .doc = "Who wrote it."),
-	G(author_email, FIELD_NULL, .doc = "The author's address for mail."),
-	G(committed_at, 0, .doc = "When it was made."),
-	G(url, FIELD_NULL, .doc = "Its page at the Git server."),
-	FIELD_END,
-};
-const struct shape git_commit_shape = {
-	.name = "GitCommit",
-	.fields = git_commit_fields,
-	.size = sizeof(struct git_commit),
 };
 
 #define K(m, fl, ...)                                                          \

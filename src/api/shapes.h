@@ -41,14 +41,6 @@ struct git_branch {
 	bool is_protected; /* "protected" outside */
 	bool is_default;   /* "default" outside */
 };
-struct git_commit {
-	const char *hash;
-	const char *message;
-	const char *author_name;
-	const char *author_email;
-	struct when committed_at;
-	const char *url;
-};
 
 struct template_request {
 	const char *template_id;
@@ -69,7 +61,6 @@ extern const struct shape login_address_shape;
 extern const struct shape login_request_shape;
 extern const struct shape login_shape;
 extern const struct shape git_branch_shape;
-extern const struct shape git_commit_shape;
 extern const struct shape hook_access_shape;
 
 #endif

@@ -8,6 +8,25 @@
 #define R(m) FIELD(struct git_repo, m, 0)
 #define C(m) FIELD(struct branch_commits, m, 0)
 
+#define G(m, fl, ...)                                                          \
+	FIELD(struct git_commit, m, FIELD_OUT | FIELD_IN | (fl), __VA_ARGS__)
+
+static const struct field git_commit_fields[] = {
+	G(hash, FIELD_MUST, .doc = "Hash of the commit."),
+	G(message, FIELD_NULL, .doc = "Its message; null if not known."),
+	G(author_name, FIELD_NULL, .doc = "Who wrote it."),
+	G(author_email, FIELD_NULL, .doc = "The author's address for mail."),
+	G(committed_at, FIELD_NULL,
+	    .doc = "When it was made; null if not known."),
+	G(url, FIELD_NULL, .doc = "Its page at the Git server."),
+	FIELD_END,
+};
+const struct shape git_commit_shape = {
+	.name = "GitCommit",
+	.fields = git_commit_fields,
+	.size = sizeof(struct git_commit),
+};
+
 static const struct field repo_fields[] = { R(project_id), R(server),
 	R(repository), R(repo_id), R(path), FIELD_END };
 static const struct field find_args[] = { R(project_id), R(server),

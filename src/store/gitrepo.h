@@ -14,13 +14,23 @@ struct git_repo {
 	const char *path;
 };
 
+struct git_commit {
+	const char *hash;
+	const char *message;
+	const char *author_name;
+	const char *author_email;
+	struct when committed_at;
+	const char *url;
+};
+
 struct branch_commits {
 	int64_t project_id;
 	const char *branch;
-	struct json_text commits; /* newest first */
+	struct json_text commits; /* of git_commit_shape, newest first */
 	struct when checked_at;
 };
 
+extern const struct shape git_commit_shape;
 extern const struct stmt *const gitrepo_stmts[];
 
 /* ERR_NOTFOUND, also where server or repository are others now. */
