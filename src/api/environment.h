@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* envVars between JSON and the rows of deployments and triggers. */
+/* envVars between JSON and the rows of deployments. */
 #ifndef SLIPWAY_API_ENVIRONMENT_H
 #define SLIPWAY_API_ENVIRONMENT_H
 
@@ -13,10 +13,5 @@
  * with. */
 MUSTCHECK const struct err *environment_make(struct req *, struct arena *,
     const struct project *, struct json_text vars, struct deployment *out);
-/* The same check for the variables of a trigger.  They are kept in the open, so
- * that they cannot hold a secret. */
-MUSTCHECK const struct err *environment_check(struct arena *,
-    const struct project *, struct json_text vars, const char *pointer,
-    struct faults *);
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 #include <string.h>
 
-#include "api/environment.h"
 #include "api/handlers.h"
 #include "api/presets.h"
 #include "api/repository.h"
+#include "api/secrets.h"
 #include "api/shapes.h"
 #include "core/str.h"
+#include "store/env.h"
 #include "store/pipeline.h"
 #include "store/project.h"
 
@@ -91,35 +92,53 @@ api_project_show(struct req *rq)
 	return answer_project(rq, &p);
 }
 
-/* Each trigger against the project's pipelines and presets. */
-static const struct err *
-triggers_judge(struct req *rq, const struct project *p)
+/* The pattern must be able to match a branch. */
+static void
+trigger_look(struct req *rq, const struct trigger *t, size_t index)
 {
+	char *like = arena_strdup(rq->a, t->branch), *c;
+	const char *fault;
+
+	for (c = like; *c != '\0'; c++)
+		if (*c == '*' || *c == '?')
+			*c = 'x';
+	if ((fault = branch_fault(like)) != NULL)
+		faults_add(&rq->faults,
+		    arena_printf(rq->a, "/triggers/%zu/branch", index), "%s",
+		    fault);
+}
+
+/* Each trigger against the project's pipelines and presets; secrets too, of
+ * what was sent and of what is stored. */
+static const struct err *
+triggers_judge(struct req *rq, struct arena *a, const struct project *p)
+{
+	struct faults *f = &rq->faults;
+	const bool presets = !faults_has(f, "/envPresets");
+	struct secrets s;
+	const struct env_rules rules = { &s.presets, p->strict_env };
 	const struct trigger *t;
 	const struct err *e;
 	struct pipeline pipe;
-	struct list list;
+	struct list all;
 	size_t i;
 
-	if ((e = json_items(rq->a, &trigger_shape, p->triggers.s, &list)) !=
-	    NULL)
+	if ((e = secrets_merge(rq, a, p, &s)) != NULL)
 		return e;
-	t = list.items;
-	for (i = 0; i < list.n; i++) {
+	t = s.triggers.items;
+	for (i = 0; i < s.triggers.n; i++) {
+		trigger_look(rq, &t[i], i);
 		e = pipeline_by_id(rq->db, rq->a, t[i].pipeline_id, &pipe);
 		if (e != NULL && e->code != ERR_NOTFOUND)
 			return e;
 		if (e != NULL || pipe.project_id != p->id)
-			faults_add(&rq->faults,
-			    arena_printf(rq->a, "/triggers/%zu/pipelineId", i),
+			faults_add(f,
+			    arena_printf(a, "/triggers/%zu/pipelineId", i),
 			    "must be a pipeline of this project");
-		if (faults_has(&rq->faults, "/envPresets"))
-			continue; /* nothing to hold them against */
-		e = environment_check(rq->a, p, t[i].env_vars,
-		    arena_printf(rq->a, "/triggers/%zu/envVars", i),
-		    &rq->faults);
-		if (e != NULL)
-			return e;
+		if (presets) /* else there is nothing to hold them against */
+			env_check(&rules, &s.vars[i],
+			    arena_printf(a, "/triggers/%zu/envVars", i), f,
+			    &all);
 	}
 	return NULL;
 }
@@ -129,6 +148,7 @@ api_project_judge(struct req *rq, const void *item)
 {
 	const struct project *p = item;
 	const struct err *e;
+	struct arena *a;
 	const char *fault;
 
 	if (p->repository != NULL &&
@@ -140,9 +160,34 @@ api_project_judge(struct req *rq, const void *item)
 		faults_add(&rq->faults, "/defaultBranch", "%s", fault);
 	if ((e = presets_check(rq->a, p->env_presets, &rq->faults)) != NULL)
 		return e;
-	if ((e = triggers_judge(rq, p)) != NULL)
+	a = arena_open(SECRETS_WORK);
+	e = triggers_judge(rq, a, p);
+	arena_close(a);
+	if (e != NULL)
 		return e;
 	return project_judge(rq->db, p, &rq->faults);
+}
+
+/* Writes what was judged good: the row, and apart from that the secrets. */
+static const struct err *
+project_write(struct req *rq, const struct project *p, int64_t *id)
+{
+	struct arena *a = arena_open(SECRETS_WORK);
+	struct project open = *p;
+	struct secrets secrets;
+	const struct err *e;
+
+	*id = p->id;
+	if ((e = secrets_merge(rq, a, p, &secrets)) == NULL)
+		e = secrets_hide(a, &secrets, &open);
+	if (e == NULL && p->id == 0)
+		e = project_insert(rq->db, rq->a, &open, id);
+	else if (e == NULL)
+		e = project_update(rq->db, &open);
+	if (e == NULL)
+		e = secrets_save(rq, a, &secrets, *id);
+	arena_close(a);
+	return e;
 }
 
 static const struct err *
@@ -156,7 +201,7 @@ create_body(struct db *db, void *context)
 		return e;
 	if ((e = req_judge(w->rq)) != NULL)
 		return e;
-	if ((e = project_insert(db, w->rq->a, w->rq->body, &id)) != NULL)
+	if ((e = project_write(w->rq, w->rq->body, &id)) != NULL)
 		return e;
 	return project_by_id(db, w->rq->a, id, &w->p);
 }
@@ -185,6 +230,7 @@ change_body(struct db *db, void *context)
 	struct work *w = context;
 	struct req *rq = w->rq;
 	const struct err *e;
+	int64_t id;
 
 	if ((e = project_queue_up(db)) != NULL)
 		return e;
@@ -192,9 +238,9 @@ change_body(struct db *db, void *context)
 		return e;
 	if ((e = req_update(rq, &project_shape, w->p.version, &w->p)) != NULL)
 		return e;
-	if ((e = project_update(db, &w->p)) != NULL)
+	if ((e = project_write(rq, &w->p, &id)) != NULL)
 		return e;
-	return project_by_id(db, rq->a, rq->id[0], &w->p);
+	return project_by_id(db, rq->a, id, &w->p);
 }
 
 const struct err *

@@ -66,6 +66,7 @@ enum field_flag {
 	FIELD_NUMBER = 1 << 8, /* F_BOOL is written as 1 or 0 */
 	FIELD_LINE = 1 << 9,   /* F_STR: no control bytes, not only blanks */
 	FIELD_ONE = 1 << 10,   /* F_LIST: at most one; the object or null */
+	FIELD_GAPS = 1 << 11,  /* FIELD_MAP: null is what is kept elsewhere */
 };
 
 struct shape;

@@ -37,7 +37,8 @@ MUSTCHECK const struct err *json_strict(const char *text, size_t len);
  * faults, each with its pointer, if it is unfit, no object or a member is
  * wrong.
  * Strings go to the arena of `faults`.  Members of F_LIST and F_JSON are read
- * anew from zeroed memory, whatever the mode; null is no value of a map. */
+ * anew from zeroed memory, whatever the mode; null is a value of a map with
+ * FIELD_GAPS only. */
 MUSTCHECK const struct err *json_read(const struct shape *, enum json_mode,
     const char *text, size_t len, void *item, struct faults *);
 

@@ -280,7 +280,8 @@ map_read(struct reader *r, const struct field *f, const cJSON *value,
 	    sizeof(*pairs));
 	out->items = pairs;
 	cJSON_ArrayForEach(member, value) {
-		if (cJSON_IsString(member)) {
+		if (cJSON_IsString(member) ||
+		    (cJSON_IsNull(member) && (f->flags & FIELD_GAPS) != 0)) {
 			pairs[out->n].key = member->string;
 			pairs[out->n++].value = member->valuestring;
 		} else {

@@ -158,8 +158,9 @@ map(struct writer *w, const struct field *f)
 	type(w, f, "object");
 	key(w->b, "additionalProperties");
 	buf_puts(w->b,
-	    is_out(w) ? "{\"type\":[\"string\",\"null\"]}" :
-			"{\"type\":\"string\"}");
+	    is_out(w) || (f->flags & FIELD_GAPS) != 0 ?
+		"{\"type\":[\"string\",\"null\"]}" :
+		"{\"type\":\"string\"}");
 	counts(w, f, "minProperties", "maxProperties");
 }
 

@@ -39,7 +39,9 @@ static const struct field preset_fields[] = {
 	    .doc = "The choices."),
 	P(required, 0, .doc = "Whether a deployment must give a value."),
 	P(fallback, FIELD_NULL, .outside = "default", .max = 4096,
-	    .doc = "Value where none is given."),
+	    .doc =
+		"Value where none is given. A secret one reads as null; null "
+		"or left out keeps it, an empty text ends it."),
 	P(description, FIELD_NULL, .max = 500, .doc = "Help for a person."),
 	P(pattern, FIELD_NULL, .max = 500,
 	    .doc = "POSIX extended regular expression that an input must "
@@ -59,7 +61,9 @@ static const struct field trigger_fields[] = {
 	    .doc = "Glob of branches, such as release/*."),
 	T(pipeline_id, FIELD_MUST, .min = 1,
 	    .doc = "Pipeline of the project that a push starts."),
-	T(env_vars, FIELD_MAP, .max = 1000, .doc = "Its variables."),
+	T(env_vars, FIELD_MAP | FIELD_GAPS, .max = 1000,
+	    .doc = "Its variables. Those of secret presets read as null, and "
+		   "null keeps them."),
 	FIELD_END,
 };
 const struct shape trigger_shape = {
@@ -209,10 +213,6 @@ preset_check(const void *item, const char *pointer, struct faults *f)
 			fault(f, pointer, "pattern", wrong);
 			return;
 		}
-		if (p->secret && p->fallback != NULL)
-			fault(f, pointer, "default",
-			    "a secret has none: it would stand here in the "
-			    "open");
 	} else {
 		options_check(p, pointer, f);
 		if (p->pattern != NULL)
@@ -220,7 +220,7 @@ preset_check(const void *item, const char *pointer, struct faults *f)
 		if (p->secret)
 			fault(f, pointer, "secret", "is for inputs only");
 	}
-	if (p->fallback != NULL)
+	if (p->fallback != NULL && !(p->secret && p->fallback[0] == '\0'))
 		preset_check_value(p, p->fallback,
 		    fault_pointer(f, pointer, "default"), f);
 }

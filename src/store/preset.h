@@ -19,7 +19,8 @@ struct preset {
 	const char *type;    /* select, multiselect, input */
 	struct list options; /* struct preset_option */
 	bool required;
-	const char *fallback; /* "default" outside */
+	const char *fallback; /* "default" outside; a secret one is kept sealed
+			       * beside the project and is NULL here */
 	const char *description;
 	const char *pattern;
 	bool secret;
@@ -28,7 +29,7 @@ struct preset {
 struct trigger {
 	const char *branch; /* a glob */
 	int64_t pipeline_id;
-	struct json_text env_vars;
+	struct json_text env_vars; /* secrets are null, likewise */
 };
 
 extern const struct shape preset_option_shape;

@@ -279,6 +279,27 @@ static const struct stmt update = {
 	.args = update_args,
 };
 
+#define K(m) FIELD(struct project_secrets, m, 0)
+static const struct field secrets_args[] = { K(id), FIELD_END };
+static const struct field secrets_row[] = { K(id), K(secret_defaults),
+	K(trigger_secrets), FIELD_END };
+static const struct stmt secrets_find = {
+	.name = "project_secrets_find",
+	.sql = "SELECT id, secret_defaults, trigger_secrets FROM project"
+	       " WHERE id = ? AND valid = 1",
+	.args = secrets_args,
+	.row = secrets_row,
+	.rowsize = sizeof(struct project_secrets),
+};
+static const struct field secrets_save_args[] = { K(secret_defaults),
+	K(trigger_secrets), K(id), FIELD_END };
+static const struct stmt secrets_save = {
+	.name = "project_secrets_save",
+	.sql = "UPDATE project SET secret_defaults = ?, trigger_secrets = ?"
+	       " WHERE id = ? AND valid = 1",
+	.args = secrets_save_args,
+};
+
 static const struct stmt cancel_steps = {
 	.name = "project_cancel_steps",
 	.sql = "UPDATE deployment_step s JOIN deployment d"
@@ -351,6 +372,8 @@ const struct stmt *const project_stmts[] = {
 	&same_name,
 	&insert,
 	&update,
+	&secrets_find,
+	&secrets_save,
 	&cancel_steps,
 	&cancel,
 	&delete_steps,
@@ -521,6 +544,21 @@ project_delete(struct db *db, int64_t id)
 		if ((e = db_exec(db, order[i], &args, NULL)) != NULL)
 			return e;
 	return NULL;
+}
+
+const struct err *
+project_secrets_find(struct db *db, struct arena *a, int64_t id,
+    struct project_secrets *out)
+{
+	const struct project_secrets args = { .id = id };
+
+	return db_row(db, a, &secrets_find, &args, out);
+}
+
+const struct err *
+project_secrets_save(struct db *db, const struct project_secrets *one)
+{
+	return db_exec(db, &secrets_save, one, NULL);
 }
 
 const struct err *

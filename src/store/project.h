@@ -38,6 +38,14 @@ struct project {
 	struct list workspace_status; /* one, where a single project is read */
 };
 
+/* Secret values of its presets and triggers, each sealed as an object of
+ * strings; no data = none. */
+struct project_secrets {
+	int64_t id;
+	struct blob secret_defaults;
+	struct blob trigger_secrets;
+};
+
 extern const struct shape workspace_shape;
 extern const struct shape project_shape;
 extern const struct stmt *const project_stmts[];
@@ -73,6 +81,12 @@ MUSTCHECK const struct err *project_update(struct db *, const struct project *);
 /* Takes its pipelines and steps along and cancels what is pending; inside a
  * transaction that holds the project's row. */
 MUSTCHECK const struct err *project_delete(struct db *, int64_t id);
+/* Of a live one; ERR_NOTFOUND. */
+MUSTCHECK const struct err *project_secrets_find(struct db *, struct arena *,
+    int64_t id, struct project_secrets *out);
+/* With the row held. */
+MUSTCHECK const struct err *project_secrets_save(struct db *,
+    const struct project_secrets *);
 MUSTCHECK const struct err *workspace_save(struct db *,
     const struct workspace_status *);
 MUSTCHECK const struct err *workspace_by_project(struct db *, struct arena *,

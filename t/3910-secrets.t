@@ -1,0 +1,212 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: ISC
+# Secrets that a project keeps: defaults of its presets and variables of its
+# triggers.  They come in, are used, and are never seen again.
+
+use strict;
+use warnings;
+use JSON::PP ();
+use Slipway::API;
+use Slipway::DB;
+use Slipway::Test;
+use Test::More;
+
+my ($true, $false) = (JSON::PP::true, JSON::PP::false);
+my $db = Slipway::DB->start;
+my $api = Slipway::API->start(db => $db, conf => "[api]\nworkers = 1\n");
+my $n = 0;
+sub key {
+	my ($status, undef, $err) = run_cmd(program('slipway-admin'), '-c', $api->conf_file, 'key');
+	is($status, 0, 'a key is made') or diag($err);
+	chown 0, (getpwnam 'nobody')[3], $api->dir . '/secret.key' if is_root();
+	return restart();
+}
+sub restart { $api->stop_api; $api->start_api; return }
+sub project {
+	my (%more) = @_;
+	$n++;
+	my $got = $api->post('/api/projects', { name => "p$n", repository => 'https://git.example.org/o/p.git', %more });
+	diag($got->{body}) if $got->{status} != 201;
+	return $got->{json}{id};
+}
+sub pipeline {
+	my ($project) = @_;
+	return $api->post('/api/pipelines', { projectId => $project, name => 'l',
+		steps => [ { name => 's', script => 'true' } ] })->{json}{id};
+}
+sub preset { my ($key, %more) = @_; return { key => $key, label => $key, type => 'input', %more } }
+sub pointers { my ($got) = @_; return join ' ', "$got->{status}", sort map { $_->{pointer} } @{ $got->{json}{errors} || [] } }
+sub stored { my ($id, $column) = @_; return $db->sql("SELECT COALESCE(LENGTH($column), 0) FROM project WHERE id = $id") }
+
+# What a deployment really has: the whole of it, opened.
+sub opened {
+	my ($id) = @_;
+	my ($project, $hex) = split /\t/, $db->sql("SELECT project_id, COALESCE(HEX(secret_vars), '') FROM deployment WHERE id = $id");
+	return {} if $hex eq '';
+	my ($status, $out, $err) = run_cmd(program('t/unit/unseal'), $api->dir . '/secret.key', "deployments of project $project", $hex);
+	is($status, 0, "deployment $id opens") or diag($err);
+	return JSON::PP->new->utf8->decode($out);
+}
+
+# --- without a key
+my $got = $api->post('/api/projects', { name => 'none', repository => 'https://git.example.org/o/p.git',
+	envPresets => [ preset('TOKEN', secret => $true, default => 'swordfish-1') ] });
+is($got->{status}, 503, 'a secret default without a key: 503');
+like($got->{json}{detail}, qr/slipway-admin key/, 'it says what to do');
+is($db->sql("SELECT COUNT(*) FROM project WHERE name = 'none'"), 0, 'and nothing is made');
+my $plain = project(envPresets => [ preset('TOKEN', secret => $true) ]);
+ok($plain, 'a secret preset without a default needs none');
+is($api->put("/api/projects/$plain", { envPresets => [ preset('TOKEN', secret => $true, default => '') ] })->{status}, 200, 'nor does an empty one');
+key();
+
+# --- defaults
+my $p = project(envPresets => [ preset('TOKEN', secret => $true, default => 'swordfish-1', required => $true),
+	preset('OPEN', default => 'seen') ]);
+my $l = pipeline($p);
+my $read = $api->get("/api/projects/$p");
+is($read->{json}{envPresets}[0]{default}, undef, 'a secret default reads as null');
+is($read->{json}{envPresets}[1]{default}, 'seen', 'another as it is');
+cmp_ok(stored($p, 'secret_defaults'), '>', 40, 'it is stored');
+is($db->sql("SELECT COUNT(*) FROM project WHERE id = $p AND (secret_defaults LIKE '%sword%' OR env_presets LIKE '%sword%')"), 0, 'sealed');
+sub deploy { my (%vars) = @_; return $api->post('/api/deployments', { projectId => $p, envVars => \%vars }) }
+$got = deploy();
+is($got->{status}, 201, 'a deployment that leaves it out') or diag($got->{body});
+is_deeply($got->{json}{envVars}, { TOKEN => undef, OPEN => 'seen' }, 'has it as null');
+is_deeply(opened($got->{json}{id}), { TOKEN => 'swordfish-1' }, 'and as what it is, for the runner');
+my $retry = $api->post("/api/deployments/$got->{json}{id}/retry")->{json}{id};
+is_deeply(opened($retry), { TOKEN => 'swordfish-1' }, 'a retry has it too');
+is_deeply(opened(deploy(TOKEN => 'given-one')->{json}{id}), { TOKEN => 'given-one' }, 'one that gives it has its own');
+$api->put("/api/projects/$p", { description => 'words' });
+is_deeply(opened(deploy()->{json}{id}), { TOKEN => 'swordfish-1' }, 'a change of something else keeps it');
+$read = $api->get("/api/projects/$p");
+$got = $api->put("/api/projects/$p", { envPresets => $read->{json}{envPresets} });
+is($got->{status}, 200, 'what was read can be sent back');
+is_deeply(opened(deploy()->{json}{id}), { TOKEN => 'swordfish-1' }, 'null keeps it');
+$api->put("/api/projects/$p", { envPresets => [ preset('OTHER', default => 'x'), preset('TOKEN', secret => $true) ] });
+is_deeply(opened(deploy()->{json}{id}), { TOKEN => 'swordfish-1' }, 'so does leaving it out, wherever the preset stands');
+$api->put("/api/projects/$p", { envPresets => [ preset('TOKEN', secret => $true, default => 'swordfish-2') ] });
+is_deeply(opened(deploy()->{json}{id}), { TOKEN => 'swordfish-2' }, 'another one takes its place');
+is_deeply(opened($retry), { TOKEN => 'swordfish-1' }, 'which changes no deployment that there is');
+$got = $api->put("/api/projects/$p", { envPresets => [ preset('TOKEN', secret => $true, required => $true, pattern => '[0-9]+') ] });
+is(pointers($got), '422 /envPresets/0/default', 'a stored one must match a new pattern');
+unlike($got->{body}, qr/sword/, 'and is not told');
+$got = $api->put("/api/projects/$p", { envPresets => [ preset('TOKEN', secret => $true, pattern => '[0-9]+', default => 'swordfish-3') ] });
+is(pointers($got), '422 /envPresets/0/default', 'so must one that is sent');
+unlike($got->{body}, qr/sword/, 'nor is this');
+is_deeply(opened(deploy()->{json}{id}), { TOKEN => 'swordfish-2' }, 'what was refused changes nothing');
+$api->put("/api/projects/$p", { envPresets => [ preset('TOKEN', secret => $true, required => $true, default => '') ] });
+is(stored($p, 'secret_defaults'), 0, 'an empty one ends it');
+is(pointers(deploy()), '422 /envVars/TOKEN', 'then the variable has to be given');
+$api->put("/api/projects/$p", { envPresets => [ preset('TOKEN', secret => $true, default => 'swordfish-4') ] });
+$got = $api->put("/api/projects/$p", { envPresets => [ preset('TOKEN') ] });
+is($got->{json}{envPresets}[0]{default}, undef, 'a preset that is secret no more does not tell its default');
+is(stored($p, 'secret_defaults'), 0, 'which is gone');
+$api->put("/api/projects/$p", { envPresets => [ preset('TOKEN', secret => $true) ] });
+is_deeply(deploy()->{json}{envVars}, {}, 'and does not come back');
+$api->put("/api/projects/$p", { envPresets => [ preset('TOKEN', secret => $true, default => 'swordfish-5') ] });
+$api->put("/api/projects/$p", { envPresets => [ preset('TOKEN2', secret => $true) ] });
+is_deeply(deploy()->{json}{envVars}, {}, 'another key is another preset');
+is($api->put("/api/projects/$p", { envPresets => [ preset('A', secret => $true, default => 'x' x 4097) ] })->{status}, 422, 'one that is too long');
+is($api->put("/api/projects/$p", { envPresets => [ preset('A', secret => $true, default => 7) ] })->{status}, 422, 'one that is no text');
+is($api->put("/api/projects/$p", { envPresets => [ preset('A', secret => $true, type => 'select', default => 'y',
+	options => [ { label => 'y', value => 'y' } ]) ] })->{status}, 422, 'a choice is no secret');
+$got = $api->put("/api/projects/$p", { envPresets => [ map { preset("S$_", secret => $true, default => "\x{1F511}" x 4096) } 1 .. 40 ] });
+is(pointers($got), '422 /envPresets', 'more than there is room for');
+
+# --- variables of triggers
+my $secret = preset('TOKEN', secret => $true);
+sub trigger { my ($branch, %vars) = @_; return { branch => $branch, pipelineId => $l, envVars => \%vars } }
+sub triggers { my (@t) = @_; return $api->put("/api/projects/$p", { envPresets => [ $secret ], triggers => \@t }) }
+sub hidden {
+	my ($hex) = $db->sql("SELECT COALESCE(HEX(trigger_secrets), '') FROM project WHERE id = $p");
+	return [] if $hex eq '';
+	my ($status, $out) = run_cmd(program('t/unit/unseal'), $api->dir . '/secret.key', "triggers of project $p", $hex);
+	return [ sort values %{ JSON::PP->new->utf8->decode($out) } ];
+}
+$got = triggers(trigger('main', TOKEN => 'marlin-1', STAGE => 'live'));
+is($got->{status}, 200, 'a trigger with a secret') or diag($got->{body});
+is_deeply($got->{json}{triggers}[0]{envVars}, { TOKEN => undef, STAGE => 'live' }, 'reads as null');
+is_deeply(hidden(), ['marlin-1'], 'and is sealed');
+is($db->sql("SELECT COUNT(*) FROM project WHERE id = $p AND triggers LIKE '%marlin%'"), 0, 'not in the open');
+$got = $api->put("/api/projects/$p", { triggers => $got->{json}{triggers} });
+is($got->{status}, 200, 'what was read can be sent back');
+is_deeply(hidden(), ['marlin-1'], 'null keeps it');
+$api->put("/api/projects/$p", { name => 'renamed' });
+is_deeply(hidden(), ['marlin-1'], 'so does a change of something else');
+triggers(trigger('x/*'), trigger('main', TOKEN => undef), trigger('main', TOKEN => 'marlin-2'));
+is_deeply(hidden(), [qw(marlin-1 marlin-2)], 'two triggers of one branch and pipeline count in their order');
+triggers(trigger('main', TOKEN => undef), trigger('main', TOKEN => undef));
+is_deeply(hidden(), [qw(marlin-1 marlin-2)], 'and keep theirs');
+triggers(trigger('main', TOKEN => undef));
+is_deeply(hidden(), ['marlin-1'], 'one that is left out loses its own');
+is(pointers(triggers(trigger('main', TOKEN => undef), trigger('main', TOKEN => undef))), '422 /triggers/1/envVars/TOKEN', 'null that keeps nothing');
+is(pointers(triggers(trigger('other', TOKEN => undef))), '422 /triggers/0/envVars/TOKEN', 'another branch is another trigger');
+is(pointers(triggers(trigger('main', PLAIN => undef))), '422 /triggers/0/envVars/PLAIN', 'null for what is no secret');
+is_deeply(hidden(), ['marlin-1'], 'what was refused changes nothing');
+$got = $api->put("/api/projects/$p", { envPresets => [ preset('TOKEN') ] });
+is(pointers($got), '422 /triggers/0/envVars/TOKEN', 'a preset that is secret no more needs the value anew');
+$got = triggers(trigger('main', TOKEN => 'marlin-3', PLAIN => 'open-one'));
+$got = $api->put("/api/projects/$p", { envPresets => [ $secret, preset('PLAIN', secret => $true) ] });
+is($got->{status}, 200, 'a preset becomes secret') or diag($got->{body});
+is_deeply($got->{json}{triggers}[0]{envVars}, { TOKEN => undef, PLAIN => undef }, 'what stood in the open does so no more');
+is_deeply(hidden(), [qw(marlin-3 open-one)], 'it is sealed');
+$got = $api->put("/api/projects/$p", { envPresets => [ preset('TOKEN', secret => $true, pattern => 'm.*') ], triggers => [ trigger('main', TOKEN => 'shark-1') ] });
+is(pointers($got), '422 /triggers/0/envVars/TOKEN', 'a secret is held against its preset');
+unlike($got->{body}, qr/shark|marlin/, 'and not told');
+$api->put("/api/projects/$p", { envPresets => [ preset('NEED', secret => $true, required => $true, default => 'tuna-1') ], triggers => [ trigger('main') ] });
+is($api->get("/api/projects/$p")->{json}{triggers}[0]{branch}, 'main', 'a required one that has a stored default need not be given');
+$api->put("/api/projects/$p", { triggers => [] });
+is(stored($p, 'trigger_secrets'), 0, 'no triggers, no secrets');
+
+# --- branches of triggers
+is(triggers(trigger($_))->{status}, 200, "a branch: $_") for 'main', 'release/*', '**', '*', 'v?.x', "f\x{fc}r/**/x", 'a-b_c.d';
+is(pointers(triggers(trigger($_))), '422 /triggers/0/branch', "no branch: $_")
+    for '-x', '/x', 'x/', 'a..b', 'a b', 'a[bc]', '{a,b}~', 'x.lock', 'a\\b', '!:x', 'a//b';
+is(pointers(triggers({ branch => 'main', pipelineId => pipeline($plain) })), '422 /triggers/0/pipelineId', "another project's pipeline");
+
+# --- a key that is lost, and one that is turned
+$api->put("/api/projects/$p", { envPresets => [ preset('TOKEN', secret => $true, default => 'perch-1') ],
+	triggers => [ trigger('main', TOKEN => 'perch-2') ] });
+key();
+is_deeply(opened(deploy()->{json}{id}), { TOKEN => 'perch-1' }, 'a new key, and the old one opens still');
+is($api->put("/api/projects/$p", { description => 'with the new key' })->{status}, 200, 'a change seals anew');
+my $keys = slurp($api->dir . '/secret.key');
+spew($api->dir . '/secret.key', (split /\n/, $keys)[0] . "\n", 0640);
+chown 0, (getpwnam 'nobody')[3], $api->dir . '/secret.key' if is_root();
+restart();
+is_deeply(opened(deploy()->{json}{id}), { TOKEN => 'perch-1' }, 'so that the old key can go');
+rename $api->dir . '/secret.key', $api->dir . '/away' or die;
+restart();
+is(deploy()->{status}, 503, 'without a key: no deployment');
+is($api->get("/api/projects/$p")->{status}, 200, 'but the project can be read');
+rename $api->dir . '/away', $api->dir . '/old' or die;
+key();
+$got = deploy();
+is($got->{status}, 503, 'with another key neither');
+unlike($got->{body}, qr/key \d|purpose|of project/, 'nothing is told of keys');
+$got = $api->put("/api/projects/$p", { envPresets => [ preset('TOKEN', secret => $true, default => 'perch-3') ],
+	triggers => [ trigger('main', TOKEN => 'perch-4') ] });
+is($got->{status}, 200, 'new values need no old key') or diag($got->{body});
+is_deeply(opened(deploy()->{json}{id}), { TOKEN => 'perch-3' }, 'and are used');
+
+# --- the largest there can be
+my @many = map { trigger("b$_", map { ("V$_" => 'x' x 20) } 1 .. 100) } 1 .. 60;
+my $worker = join ' ', $api->workers;
+$got = $api->put("/api/projects/$p", { envPresets => [ map { preset("V$_", secret => $true) } 1 .. 100 ], triggers => \@many });
+is(pointers($got), '422 /triggers', 'more secrets than there is room for');
+$#many = 45;
+$got = $api->put("/api/projects/$p", { triggers => \@many, envPresets => [ map { preset("V$_", secret => $true, default => 'y' x 1000) } 1 .. 100 ] });
+is($got->{status}, 200, 'almost as many') or diag($got->{body});
+is($api->put("/api/projects/$p", { triggers => $got->{json}{triggers} })->{status}, 200, 'can be kept');
+$got = $api->put("/api/projects/$p", { envPresets => [], triggers => [ map { trigger("b$_", map { ("W$_" => 'z') } 1 .. 400) } 1 .. 24 ] });
+is($got->{status}, 200, 'and many in the open') or diag($got->{body});
+is(join(' ', $api->workers), $worker, 'no worker was lost over it');
+
+# --- nowhere
+my $fish = qr/swordfish|marlin|perch|tuna|shark/;
+unlike($api->log, $fish, 'no log has a secret');
+my $dump = $db->sql('SELECT env_presets, triggers, secret_defaults, trigger_secrets FROM project') . $db->sql('SELECT env_vars, secret_vars FROM deployment')
+    . $db->sql('SELECT answer FROM idempotency');
+unlike($dump, $fish, 'nor has the database, in the open');
+
+done_testing;
