@@ -61,7 +61,7 @@ my %files = (
 # Headers of the system: libc, Linux.
 my $system = qr{^(?:sys|linux|netinet|arpa|net)/|^(?:
 	assert|ctype|dirent|endian|err|errno|fcntl|fnmatch|ftw|getopt|glob|grp|
-	ifaddrs|inttypes|limits|locale|math|netdb|poll|pwd|regex|sched|malloc|setjmp|
+	ifaddrs|inttypes|limits|locale|math|netdb|poll|pthread|pwd|regex|sched|malloc|setjmp|
 	signal|spawn|stdalign|stdatomic|stdarg|stdbool|stddef|stdint|stdio|stdlib|string|
 	strings|sysexits|syslog|termios|time|unistd|utime|wchar)\.h$}x;
 sub includes_wrong {

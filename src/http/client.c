@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include <sys/types.h>
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 
 #define CONNECT_MS 5000
 #define REDIRECTS 3
+#define STACK ((size_t)256 << 10) /* of a thread that resolves a name */
 /* Of the request's headers, all together. */
 #define SENT_MAX ((size_t)16 << 10)
 /* Own ones beside the caller's, and their length without the type's. */
@@ -82,11 +84,13 @@ static const struct failure failures[] = {
 	FAILED(CURLE_OK, "cannot be asked"),
 };
 
-const struct err *
-http_init(void)
+/* What is of the whole process. */
+static const struct err *
+library_start(void)
 {
 	struct sigaction ignore = { .sa_handler = SIG_IGN };
 	const curl_version_info_data *v;
+	pthread_attr_t small;
 
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
 		return err_new(ERR_INTERNAL, "libcurl: cannot start");
@@ -99,15 +103,24 @@ http_init(void)
 	/* TLS writes to connections that were closed. */
 	if (sigaction(SIGPIPE, &ignore, NULL) == -1)
 		return err_errno("SIGPIPE");
+	/* Threads that resolve names; a worker's memory is limited. */
+	if (pthread_attr_init(&small) != 0 ||
+	    pthread_attr_setstacksize(&small, STACK) != 0 ||
+	    pthread_setattr_default_np(&small) != 0)
+		return err_new(ERR_INTERNAL, "threads: no smaller stack");
+	(void)pthread_attr_destroy(&small);
 	return NULL;
 }
 
 const struct err *
 http_open(const struct http_options *options, struct http **out)
 {
+	const struct err *e;
 	struct http *h;
 
 	*out = NULL;
+	if ((e = library_start()) != NULL)
+		return e;
 	h = mem_alloc(1, sizeof(*h));
 	h->options = *options;
 	h->owner = getpid();

@@ -61,9 +61,9 @@ struct http_response {
 
 struct http;
 
-/* Once, in main. */
-MUSTCHECK const struct err *http_init(void);
-/* A client with its kept connections; the strings must outlive it. */
+/* A client with its kept connections; the strings must outlive it.  From then on
+ * the process ignores SIGPIPE.  ERR_CONFIG if libcurl was built without what
+ * this needs. */
 MUSTCHECK const struct err *http_open(const struct http_options *,
     struct http **out);
 void http_close(struct http *);

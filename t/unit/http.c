@@ -179,8 +179,6 @@ test_retry_after(void)
 int
 main(void)
 {
-	if (http_init() != NULL)
-		return 1;
 	arena = arena_open((size_t)1 << 20);
 	test_escape();
 	test_origin();

@@ -173,7 +173,7 @@ main(void)
 	char *word[WORDS + 1], *rest;
 	size_t n;
 
-	if (http_init() != NULL || http_open(&options, &client) != NULL)
+	if (http_open(&options, &client) != NULL)
 		errx(70, "no client");
 	while (fgets(line, sizeof(line), stdin) != NULL) {
 		line[strcspn(line, "\n")] = '\0';
