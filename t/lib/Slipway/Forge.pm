@@ -1,0 +1,334 @@
+# SPDX-License-Identifier: ISC
+package Slipway::Forge;
+
+# A Git server of the test's own: the stand-in of t/forge behind nginx with TLS,
+# its repositories served by the real git http-backend.
+#
+#   my $f = Slipway::Forge->start(type => 'gitea', prefix => '/gitea');
+#   $f->user(ann => { id => 7, name => 'Ann', email => 'ann@example.org' });
+#   my $repo = $f->repo('team/site', private => 1, users => ['ann']);
+#   my $hash = $repo->commit('main', { file => "text\n" }, 'first');
+#   my $token = $f->token('ann');
+#   …
+#   is_deeply([$f->complaints], [], 'nothing was sent that it would not take');
+#
+# Options of start: type (gitea, forgejo, gitlab, github); prefix of its paths;
+# max_items on a page; client_id, client_secret, redirect_uri of its one
+# client; token_life in seconds (0 = they do not expire); rotates => 1|0
+# whether a refresh token is good once; ssl => lines of nginx's TLS server.
+# X-Test-Login in a request to its authorization endpoint says who says yes.
+
+use strict;
+use warnings;
+use HTTP::Tiny ();
+use IO::Socket::INET ();
+use IO::Socket::SSL ();
+use IO::Socket::UNIX ();
+use Slipway::Forge::Event ();
+use Slipway::Forge::Repo ();
+use Slipway::Forge::State ();
+use Slipway::Test;
+
+my $made = 0;
+
+sub start {
+	my ($class, %opt) = @_;
+	my $n = ++$made;
+	my $dir = tempdir() . "/forge$n";
+	mkdir $_, 0755 or die "$_: $!" for $dir, "$dir/repos", "$dir/work";
+	my $type = ($opt{type} || 'gitea') eq 'forgejo' ? 'gitea' : $opt{type} || 'gitea';
+	my $self = bless { dir => $dir, n => $n, type => $type, port => free_port(),
+		prefix => $opt{prefix} || '', store => Slipway::Forge::State->open($dir),
+		client_id => $opt{client_id} || 'slipway-client', client_secret => $opt{client_secret},
+		redirect_uri => $opt{redirect_uri} || 'https://slipway.example.org/login' }, $class;
+	$self->{client_secret} = 'the-secret-of-the-client' if $type eq 'github' && !defined $opt{client_secret};
+	$self->{store}->change(sub {
+		%{ $_[0] } = (type => $type, forgejo => ($opt{type} || '') eq 'forgejo' ? 1 : 0, url => $self->url,
+			prefix => $self->{prefix}, max_items => $opt{max_items}, token_life => $opt{token_life},
+			rotates => defined $opt{rotates} ? $opt{rotates} : $type eq 'gitea' ? 0 : 1,
+			clients => { $self->{client_id} => { secret => $self->{client_secret},
+				redirect_uris => [$self->{redirect_uri}] } },
+			map({ $_ => {} } qw(users tokens refresh codes repos ids)), map({ $_ => [] } qw(hooks statuses faults)));
+	});
+	$self->_certificate;
+	$self->start_server;
+	$self->_nginx($opt{ssl});
+	return $self;
+}
+
+sub dir { my ($self) = @_; return $self->{dir} }
+sub type { my ($self) = @_; return $self->{type} }
+sub store { my ($self) = @_; return $self->{store} }
+sub port { my ($self) = @_; return $self->{port} }
+sub server { my ($self) = @_; return "https://localhost:$self->{port}" }
+sub url { my ($self) = @_; return $self->server . $self->{prefix} }
+sub ca { my ($self) = @_; return "$self->{dir}/ca.pem" }
+sub client_id { my ($self) = @_; return $self->{client_id} }
+sub client_secret { my ($self) = @_; return $self->{client_secret} }
+sub redirect_uri { my ($self) = @_; return $self->{redirect_uri} }
+sub api { my ($self) = @_; return $self->url . { gitea => '/api/v1', gitlab => '/api/v4', github => '/api/v3' }->{ $self->{type} } }
+
+# A [gitserver] section for it.
+sub conf {
+	my ($self, %more) = @_;
+	my %all = (url => $self->url, type => $self->{type}, client_id => $self->{client_id}, tls_ca => $self->ca,
+		redirect_uri => $self->{redirect_uri}, client_secret => $self->{client_secret}, %more);
+	return join '', "[gitserver]\n", map { "$_ = $all{$_}\n" } grep { defined $all{$_} } sort keys %all;
+}
+
+# A CA, and its certificate for this host.
+sub _certificate {
+	my ($self) = @_;
+	my $dir = $self->{dir};
+	my @key = qw(-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes);
+	spew("$dir/ext", "subjectAltName=DNS:localhost,IP:127.0.0.1\n");
+	for my $cmd (
+		['req', '-x509', @key, '-days', 2, '-subj', '/CN=A test', '-keyout', "$dir/ca.key", '-out', "$dir/ca.pem"],
+		['req', @key, '-subj', '/CN=localhost', '-keyout', "$dir/cert.key", '-out', "$dir/cert.csr"],
+		['x509', '-req', '-in', "$dir/cert.csr", '-CA', "$dir/ca.pem", '-CAkey', "$dir/ca.key", '-CAcreateserial',
+			'-days', 2, '-extfile', "$dir/ext", '-out', "$dir/cert.pem"]) {
+		my ($status, undef, $err) = run_cmd('openssl', @$cmd);
+		die "openssl: $err" if $status != 0;
+	}
+	chmod 0644, "$dir/ca.pem" or die "chmod: $!";
+	return;
+}
+
+sub start_server {
+	my ($self) = @_;
+	my $dir = $self->{dir};
+	$self->{pid} = start_process({ name => "forge-$self->{n}" }, $^X, '-I' . srcdir() . '/t/lib',
+	    srcdir() . '/t/forge/standin.pl', $dir);
+	poll(15, sub { IO::Socket::UNIX->new(Peer => "$dir/forge.sock") })
+	    or die 'the stand-in did not start: ' . (slurp(tempdir() . "/forge-$self->{n}.log") || '');
+	return $self;
+}
+
+# Behind nginx it is then dead: 502 of nginx.
+sub stop_server { my ($self) = @_; return stop_process(delete $self->{pid}) }
+# Connections are refused.
+sub stop_nginx { my ($self) = @_; return stop_process(delete $self->{nginx}) }
+sub start_nginx { my ($self, $ssl) = @_; return $self->_nginx($ssl) }
+
+sub stop {
+	my ($self) = @_;
+	$self->stop_nginx if $self->{nginx};
+	$self->stop_server if $self->{pid};
+	return;
+}
+
+sub _nginx {
+	my ($self, $ssl) = @_;
+	my $dir = $self->{dir};
+	my $user = is_root() ? "user www-data;\n" : '';
+	$ssl ||= "ssl_certificate $dir/cert.pem;\n\t\tssl_certificate_key $dir/cert.key;";
+	spew("$dir/nginx.conf", <<"CONF");
+${user}worker_processes 1;
+pid $dir/nginx.pid;
+error_log $dir/nginx.err;
+daemon off;
+events { worker_connections 512; }
+http {
+	client_body_temp_path $dir/tmp-body;
+	proxy_temp_path $dir/tmp-proxy;
+	fastcgi_temp_path $dir/tmp-fastcgi;
+	uwsgi_temp_path $dir/tmp-uwsgi;
+	scgi_temp_path $dir/tmp-scgi;
+	access_log off;
+	server {
+		listen 127.0.0.1:$self->{port} ssl;
+		$ssl
+		client_max_body_size 0;
+		location / {
+			proxy_pass http://unix:$dir/forge.sock:;
+			proxy_http_version 1.1;
+			proxy_set_header Host \$http_host;
+			proxy_set_header Connection "";
+			proxy_buffering off;
+			proxy_request_buffering off;
+			proxy_read_timeout 130s;
+		}
+	}
+}
+CONF
+	$self->{nginx} = start_process({ name => "forge-nginx-$self->{n}" }, 'nginx', '-c', "$dir/nginx.conf",
+	    '-e', "$dir/nginx.err", '-p', $dir);
+	poll(15, sub { IO::Socket::INET->new(PeerAddr => "127.0.0.1:$self->{port}") })
+	    or die 'nginx did not start: ' . (slurp("$dir/nginx.err") || '');
+	return $self;
+}
+
+# --- who is known there
+
+sub user {
+	my ($self, $login, $more) = @_;
+	return $self->{store}->change(sub {
+		my ($state) = @_;
+		my $id = $more && $more->{id} || Slipway::Forge::State::next_id($state, 'user');
+		return $state->{users}{$id} = { name => ucfirst $login, email => "$login\@example.org", %{ $more || {} },
+			id => $id, login => $login };
+	});
+}
+
+sub _user_named {
+	my ($state, $login) = @_;
+	my ($user) = grep { $_->{login} eq $login } values %{ $state->{users} };
+	die "there is no user $login" if !$user;
+	return $user;
+}
+
+sub rename_user {
+	my ($self, $login, $new) = @_;
+	$self->{store}->change(sub { _user_named($_[0], $login)->{login} = $new });
+	return $self;
+}
+
+sub remove_user {
+	my ($self, $login) = @_;
+	$self->{store}->change(sub {
+		my ($state) = @_;
+		my $id = _user_named($state, $login)->{id};
+		delete $state->{users}{$id};
+		delete $state->{tokens}{$_} for grep { $state->{tokens}{$_}{user} eq $id } keys %{ $state->{tokens} };
+	});
+	return $self;
+}
+
+# An access token (in a list: and its refresh token). expires => seconds,
+# refresh => 1 or the token itself, access => the token itself.
+sub token {
+	my ($self, $login, %opt) = @_;
+	my @made;
+	$self->{store}->change(sub {
+		@made = Slipway::Forge::State::token_new($_[0], _user_named($_[0], $login), client => $self->{client_id}, %opt);
+	});
+	return wantarray ? @made : $made[0];
+}
+
+# Makes all access tokens of a user expire now, or the one that is given.
+sub expire_tokens {
+	my ($self, $login, $only) = @_;
+	$self->{store}->change(sub {
+		my ($state) = @_;
+		my $id = _user_named($state, $login)->{id};
+		for my $name (grep { !defined $only || $_ eq $only } keys %{ $state->{tokens} }) {
+			$state->{tokens}{$name}{expires} = time - 1 if $state->{tokens}{$name}{user} eq $id;
+		}
+	});
+	return $self;
+}
+
+# Makes codes that were given, or refresh tokens, worthless.
+sub expire_codes {
+	my ($self) = @_;
+	$self->{store}->change(sub { $_->{expires} = time - 1 for values %{ $_[0]{codes} } });
+	return $self;
+}
+sub drop_refresh_tokens { my ($self) = @_; $self->{store}->change(sub { $_[0]{refresh} = {} }); return $self }
+
+# What is live of a user's tokens there: (access tokens).
+sub live_tokens {
+	my ($self, $login) = @_;
+	my $state = $self->{store}->get;
+	my $id = _user_named($state, $login)->{id};
+	return sort grep { my $t = $state->{tokens}{$_}; $t->{user} eq $id && !$t->{revoked}
+		&& (!$t->{expires} || $t->{expires} > time) } keys %{ $state->{tokens} };
+}
+
+# Goes to the authorization endpoint as a browser would; { status, location,
+# code, state, error } of where it is sent back to.
+sub authorize {
+	my ($self, $url, $login, %opt) = @_;
+	my %headers = (defined $login ? ('X-Test-Login' => $login) : (), $opt{deny} ? ('X-Test-Deny' => 1) : ());
+	my $got = $self->http->get($url, { headers => \%headers });
+	my $to = $got->{headers}{location};
+	my %back = map { my ($k, $v) = split /=/, $_, 2; ($k => $v =~ s/%(..)/chr hex $1/ger) }
+	    split /&/, (split /\?/, defined $to ? $to : '', 2)[1] || '';
+	return { %back, status => $got->{status}, location => $to, body => $got->{content} };
+}
+
+sub http {
+	my ($self) = @_;
+	return $self->{http} ||= HTTP::Tiny->new(timeout => 30, max_redirect => 0, verify_SSL => 1,
+		SSL_options => { SSL_ca_file => $self->ca });
+}
+
+# --- repositories
+
+sub repo {
+	my ($self, $path, %opt) = @_;
+	my $id = $self->{store}->change(sub {
+		my ($state) = @_;
+		my $new = $opt{id} || 1000 + Slipway::Forge::State::next_id($state, 'repo');
+		my %who = map { my $list = $_; $list => { map { _user_named($state, $_)->{id} => 1 } @{ $opt{$list} || [] } } }
+		    qw(users readers);
+		$state->{repos}{$new} = { id => $new, path => $path, private => $opt{private} ? 1 : 0, former => [],
+			%who, protected => { map { $_ => 1 } @{ $opt{protected} || [] } } };
+		return $new;
+	});
+	return Slipway::Forge::Repo->make($self, $id, $opt{default_branch} || 'main');
+}
+
+# --- what was asked of it
+
+sub requests { my ($self, $path) = @_; return grep { !defined $path || $_->{path} =~ $path } $self->{store}->notes('requests') }
+sub forget_requests { my ($self) = @_; $self->{store}->forget('requests'); return $self }
+sub complaints { my ($self) = @_; return $self->{store}->notes('complaints') }
+sub forget_complaints { my ($self) = @_; $self->{store}->forget('complaints'); return $self }
+
+# The statuses of a commit as they came: state, context, description,
+# target_url, creator (a login), ref.
+sub statuses {
+	my ($self, $hash) = @_;
+	return grep { $_->{hash} eq $hash } @{ $self->{store}->get->{statuses} };
+}
+
+# --- faults
+
+# The next requests (times => N; without it all) to matching paths (decoded,
+# without the prefix; method => only of that) are answered wrongly. kind:
+#   silent   no answer               slow     body byte by byte, pause => seconds
+#   status   status, body, type, headers instead      drop  connection closed
+#   cut      body and then the end, ten bytes early   big   size => bytes of [
+#   gzip     size => blanks, or body, compressed      delay seconds, then served
+#   headers  served, with these headers as well       lost  served, not answered
+sub fault {
+	my ($self, $path, %fault) = @_;
+	$self->{store}->change(sub { push @{ $_[0]{faults} }, { body => '', %fault, path => "$path" } });
+	return $self;
+}
+
+sub clear_faults { my ($self) = @_; $self->{store}->change(sub { $_[0]{faults} = [] }); return $self }
+
+# --- events
+
+# Pushes to the repository over HTTPS send events to that address from now on.
+# more: signing_token => 'whsec_…' (GitLab's newer signatures).
+sub hook {
+	my ($self, $repo, $url, $secret, %more) = @_;
+	my $hook = { repo => $repo->id, url => $url, secret => $secret, %more };
+	$self->{store}->change(sub { push @{ $_[0]{hooks} }, $hook });
+	return $hook;
+}
+
+# An event as the server would send it: of => a hook or { url, secret, ca };
+# branch or tag or ref; before, after (hashes; after defaults to the tip,
+# deleted => 1 to zeros); kind => 'ping'; by => login; body => another body.
+sub push_event {
+	my ($self, $repo, %what) = @_;
+	my $state = $self->{store}->get;
+	my ($hook) = $what{of} || grep { $_->{repo} eq $repo->id } @{ $state->{hooks} };
+	my ($user) = defined $what{by} ? _user_named($state, $what{by}) : sort { $a->{id} <=> $b->{id} } values %{ $state->{users} };
+	my $zero = '0' x 40;
+	$what{ref} ||= defined $what{tag} ? "refs/tags/$what{tag}" : 'refs/heads/' . ($what{branch} || 'main');
+	$what{after} ||= $what{deleted} ? $zero : $repo->tip($what{ref});
+	$what{before} ||= $what{deleted} ? $repo->tip($what{ref}) || '1' x 40 : $zero;
+	return Slipway::Forge::Event::make($self->{store}, { %$hook, repo => $repo->id }, kind => 'push', %what, user => $user);
+}
+
+# Sends an event; { status, headers, body, json }.
+sub deliver { my ($self, $event) = @_; return Slipway::Forge::Event::deliver($self->{store}, $event) }
+# What became of events: { url, status, body, sent }.
+sub deliveries { my ($self) = @_; return $self->{store}->notes('deliveries') }
+
+1;

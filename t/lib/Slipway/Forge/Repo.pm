@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: ISC
+package Slipway::Forge::Repo;
+
+# A repository of the stand-in, and a clone of it to commit in.
+
+use strict;
+use warnings;
+use File::Basename qw(dirname);
+use File::Path qw(make_path);
+use Slipway::Forge::Git ();
+use Slipway::Test;
+
+my %env = (GIT_CONFIG_NOSYSTEM => 1, GIT_CONFIG_GLOBAL => '/dev/null', GIT_TERMINAL_PROMPT => 0,
+	GIT_AUTHOR_NAME => 'Ann Author', GIT_AUTHOR_EMAIL => 'author@example.org',
+	GIT_COMMITTER_NAME => 'Ann Author', GIT_COMMITTER_EMAIL => 'author@example.org');
+
+sub make {
+	my ($class, $forge, $id, $branch) = @_;
+	my $self = bless { forge => $forge, id => $id, dir => $forge->dir . "/repos/$id.git",
+		work => $forge->dir . "/work/$id" }, $class;
+	$self->_git_in('/', 'init', '-q', '--bare', '-b', $branch, $self->{dir});
+	$self->_git_in('/', 'init', '-q', '-b', $branch, $self->{work});
+	$self->git('remote', 'add', 'bare', $self->{dir});
+	return $self;
+}
+
+sub id { my ($self) = @_; return $self->{id} }
+# The bare repository, and a clone of it with a work tree.
+sub dir { my ($self) = @_; return $self->{dir} }
+sub work { my ($self) = @_; return $self->{work} }
+sub path { my ($self) = @_; return $self->{forge}->store->get->{repos}{ $self->{id} }{path} }
+sub clone_url { my ($self) = @_; return $self->{forge}->url . '/' . $self->path . '.git' }
+
+sub _git_in {
+	my ($self, $dir, @cmd) = @_;
+	my ($status, $out, $err) = run_cmd({ cwd => $dir, env => \%env }, 'git', @cmd);
+	die "git @cmd: $err" if $status != 0;
+	return $out;
+}
+
+# git in the clone; its output.
+sub git { my ($self, @cmd) = @_; return $self->_git_in($self->{work}, @cmd) }
+
+# Commits files (name => text, undef removes) to a branch of the clone, which is
+# made from what is checked out if need be; the hash. The server does not
+# have it yet.
+sub commit_here {
+	my ($self, $branch, $files, $message) = @_;
+	my $there = eval { $self->git('rev-parse', '-q', '--verify', "refs/heads/$branch") };
+	my $born = eval { $self->git('rev-parse', '-q', '--verify', 'HEAD') };
+	my $on = $self->git('symbolic-ref', 'HEAD') eq "refs/heads/$branch\n";
+	$self->git('checkout', '-q', $there ? () : $born ? '-b' : '--orphan', $branch, $there ? '--' : ()) if !$on;
+	for my $name (sort keys %{ $files || {} }) {
+		my $path = "$self->{work}/$name";
+		if (!defined $files->{$name}) {
+			$self->git('rm', '-q', '--', $name);
+			next;
+		}
+		make_path(dirname($path));
+		spew($path, $files->{$name});
+		$self->git('add', '--', $name);
+	}
+	$self->git('commit', '-q', '--allow-empty', '--cleanup=verbatim', '-m', defined $message ? $message : 'a change');
+	my $hash = $self->git('rev-parse', 'HEAD');
+	chomp $hash;
+	return $hash;
+}
+
+# The same, and the server has it, without an event.
+sub commit {
+	my ($self, $branch, $files, $message) = @_;
+	my $hash = $self->commit_here($branch, $files, $message);
+	$self->git('push', '-q', '-f', 'bare', "refs/heads/$branch");
+	return $hash;
+}
+
+# A branch of that name at the tip of what is checked out, or at a hash.
+sub branch {
+	my ($self, $name, $hash) = @_;
+	$self->git('push', '-q', '-f', 'bare', (defined $hash ? $hash : 'HEAD') . ":refs/heads/$name");
+	return $self;
+}
+
+sub tag {
+	my ($self, $name) = @_;
+	$self->git('push', '-q', '-f', 'bare', "HEAD:refs/tags/$name");
+	return $self;
+}
+
+sub drop_branch {
+	my ($self, $name) = @_;
+	$self->_git_in($self->{dir}, 'update-ref', '-d', "refs/heads/$name");
+	return $self;
+}
+
+# The hash of a branch or whole ref on the server; undef.
+sub tip {
+	my ($self, $name) = @_;
+	return Slipway::Forge::Git::tip_of($self->{dir}, $name =~ s{^refs/(?:heads|tags)/}{}r);
+}
+
+# A real push over HTTPS with a token, which makes events; (status, output).
+sub push {
+	my ($self, $token, @refs) = @_;
+	my %as = (gitea => "any:$token", gitlab => "oauth2:$token", github => "x-access-token:$token");
+	my $url = $self->clone_url =~ s{^https://}{https://$as{ $self->{forge}->type }\@}r;
+	my ($status, $out, $err) = run_cmd({ cwd => $self->{work}, env => { %env,
+		GIT_SSL_CAINFO => $self->{forge}->ca } }, 'git', 'push', $url, @refs);
+	return ($status, $out . $err);
+}
+
+sub _change {
+	my ($self, $code) = @_;
+	$self->{forge}->store->change(sub { $code->($_[0]{repos}{ $self->{id} }) });
+	return $self;
+}
+
+# Its former path sends on to the new one.
+sub rename { my ($self, $new) = @_; return $self->_change(sub { CORE::push @{ $_[0]{former} }, $_[0]{path}; $_[0]{path} = $new }) }
+sub remove { my ($self) = @_; return $self->_change(sub { $_[0]{removed} = 1 }) }
+sub private { my ($self, $yes) = @_; return $self->_change(sub { $_[0]{private} = $yes ? 1 : 0 }) }
+
+1;

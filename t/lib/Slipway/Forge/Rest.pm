@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: ISC
+package Slipway::Forge::Rest;
+
+# The stand-in's REST interfaces: finds the route, judges what was sent, knows
+# who asks. What the three servers answer stands in modules of their names.
+
+use strict;
+use warnings;
+use JSON::PP ();
+use Slipway::Forge::GitHub ();
+use Slipway::Forge::GitLab ();
+use Slipway::Forge::Gitea ();
+use Slipway::Forge::Git qw(tip_of);
+use Slipway::Forge::State;
+
+my %kinds = (gitea => 'Slipway::Forge::Gitea', gitlab => 'Slipway::Forge::GitLab',
+	github => 'Slipway::Forge::GitHub');
+my $json = JSON::PP->new->canonical->allow_nonref;
+
+# An answer: [status, headers, text or what becomes JSON].
+sub answer {
+	my ($store, $req) = @_;
+	my $state = $store->get;
+	my $kind = $kinds{ $state->{type} };
+	my $base = $kind->base;
+	my ($path) = $req->{raw_path} =~ m{^\Q$base\E(/.*)$};
+	return undef if !defined $path;
+	my $self = bless { store => $store, state => $state, req => $req, kind => $kind,
+		path => $path, api => "$state->{url}$base", url => $state->{url} }, __PACKAGE__;
+	my ($route, @params) = $self->find($kind->routes);
+	return $kind->failed($self, 404) if !$route;
+	$self->{route} = $route;
+	my $fault = $self->identify;
+	return $fault if $fault;
+	my @complaints = $self->judge;
+	if (@complaints) {
+		$self->complain($_) for @complaints;
+		return [422, {}, { message => join '; ', @complaints }];
+	}
+	return $route->{do}->($self, @params);
+}
+
+sub find {
+	my ($self, @routes) = @_;
+	for my $route (@routes) {
+		next if $route->{method} ne $self->{req}{method};
+		my $pattern = join '([^/]+)', map { quotemeta } split /\{\w+\}/, $route->{path}, -1;
+		my @got = $self->{path} =~ /^$pattern$/ or next;
+		return ($route, $route->{path} =~ /\{/ ? map { unescape($_) } @got : ());
+	}
+	return;
+}
+
+sub unescape {
+	my ($text) = @_;
+	return $text =~ s/%([0-9A-Fa-f]{2})/chr hex $1/ger;
+}
+
+sub escape {
+	my ($text) = @_;
+	return $text =~ s/([^A-Za-z0-9._~-])/sprintf '%%%02X', ord $1/ger;
+}
+
+# Sets who asks; an answer where the token is refused.
+sub identify {
+	my ($self) = @_;
+	my $h = $self->{req}{headers};
+	return undef if $self->{route}{basic};
+	my ($token) = ($h->{authorization} || '') =~ /^(?:Bearer|token) (\S+)$/i;
+	$token = $h->{'private-token'} if !defined $token && $self->{state}{type} eq 'gitlab';
+	if (!defined $token) {
+		return $self->{kind}->failed($self, 401, 'unknown') if defined $h->{authorization};
+		return $self->{route}{user} ? $self->{kind}->failed($self, 401, 'none') : undef;
+	}
+	my ($user, $why) = Slipway::Forge::State::user_of_token($self->{state}, $token);
+	return $self->{kind}->failed($self, 401, $why) if !$user;
+	$self->{user} = $user;
+	return undef;
+}
+
+# What is wrong with the request by the server's published interface.
+sub judge {
+	my ($self) = @_;
+	my ($req, $route) = @$self{qw(req route)};
+	my $h = $req->{headers};
+	my %query = map { $_ => 1 } @{ $route->{query} || [] };
+	my @wrong = map { "there is no query parameter $_" } grep { !$query{$_} } sort keys %{ $req->{query} };
+	push @wrong, "query parameter $_ is no number" for grep { /^(?:page|limit|per_page)$/
+		&& $req->{query}{$_} !~ /^[1-9][0-9]{0,9}$/ } sort keys %{ $req->{query} };
+	push @wrong, "query parameter $_ stands there twice" for @{ $req->{twice} };
+	push @wrong, 'User-Agent is missing' if !length($h->{'user-agent'} || '');
+	push @wrong, 'Accept takes no JSON' if defined $h->{accept} && $h->{accept} !~ m{[/+]json|\*/\*};
+	push @wrong, $self->{kind}->judge($self) if $self->{kind}->can('judge');
+	my $body = $route->{body};
+	if (!$body) {
+		push @wrong, 'a body was sent' if length $req->{body};
+		return @wrong;
+	}
+	return (@wrong, 'the body is not application/json')
+	    if ($h->{'content-type'} || '') !~ m{^application/json(?:;\s*charset=utf-8)?$}i;
+	my $sent = eval { $json->decode($req->{body}) };
+	return (@wrong, 'the body is no JSON object') if ref $sent ne 'HASH';
+	$self->{body} = $sent;
+	push @wrong, map { "there is no member $_" } grep { !exists $body->{$_} } sort keys %$sent;
+	push @wrong, map { "member $_ is no text" } grep { ref $sent->{$_} || !defined $sent->{$_} }
+	    grep { ($body->{$_} || '') =~ /^text/ } sort keys %$sent;
+	push @wrong, map { "member $_ is missing" } grep { $body->{$_} =~ /must/ && !defined $sent->{$_} } sort keys %$body;
+	push @wrong, "target_url is no URL" if defined $sent->{target_url} && $sent->{target_url} !~ m{^https?://[^/\s]+}i;
+	return @wrong;
+}
+
+sub complain {
+	my ($self, $text) = @_;
+	$self->{store}->note('complaints', "$self->{req}{method} $self->{path}: $text");
+	return;
+}
+
+# The repository by a test of its row, as far as who asks may see it: (it,
+# undef) or (undef, an answer).
+sub repo_by_id {
+	my ($self, $id) = @_;
+	my $repo = $self->{state}{repos}{$id};
+	return (undef, $self->{kind}->failed($self, 404)) if !$repo || $repo->{removed} || !$self->sees($repo);
+	return ($repo, undef);
+}
+
+sub repo_by_path {
+	my ($self, $path) = @_;
+	my ($repo, $former) = Slipway::Forge::State::repo_at($self->{state}, $path);
+	return (undef, $self->{kind}->failed($self, 404)) if !$repo || !$self->sees($repo);
+	return (undef, $self->{kind}->moved($self, $repo, $path)) if $former;
+	return ($repo, undef);
+}
+
+sub sees {
+	my ($self, $repo) = @_;
+	return Slipway::Forge::State::access($repo, $self->{user}) ne 'none';
+}
+
+sub may_write {
+	my ($self, $repo) = @_;
+	return Slipway::Forge::State::access($repo, $self->{user}) eq 'write';
+}
+
+sub git_dir {
+	my ($self, $repo) = @_;
+	return $self->{store}->dir . "/repos/$repo->{id}.git";
+}
+
+# (page, items on it): what was asked for, within what the server gives.
+sub page {
+	my ($self, $name, $default, $most) = @_;
+	my $query = $self->{req}{query};
+	$most = $self->{state}{max_items} if $self->{state}{max_items};
+	my $limit = $query->{$name} || $default;
+	$limit = $most if $limit > $most;
+	return ($query->{page} || 1, $limit);
+}
+
+# Link of a page of a list (RFC 8288), with the other parameters kept.
+sub links {
+	my ($self, $base, $name, $page, $limit, $total) = @_;
+	my $last = int(($total + $limit - 1) / $limit);
+	my %keep = %{ $self->{req}{query} };
+	delete @keep{ 'page', $name };
+	my $url = sub {
+		my %all = (%keep, $name => $limit, page => $_[0]);
+		return $base . '?' . join '&', map { "$_=" . escape($all{$_}) } sort keys %all;
+	};
+	my @link;
+	push @link, '<' . $url->($page + 1) . '>; rel="next"' if $page < $last;
+	push @link, '<' . $url->($last) . '>; rel="last"' if $page < $last;
+	push @link, '<' . $url->(1) . '>; rel="first"' if $page > 1;
+	push @link, '<' . $url->($page - 1) . '>; rel="prev"' if $page > 1;
+	return @link ? (Link => join(', ', @link)) : ();
+}
+
+# Keeps a status on a commit; undef where there is no such commit.
+sub status_new {
+	my ($self, $repo, $hash, $status) = @_;
+	return undef if $hash !~ /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/ || !defined tip_of($self->git_dir($repo), $hash);
+	return $self->{store}->change(sub {
+		my ($state) = @_;
+		my $made = { %$status, id => Slipway::Forge::State::next_id($state, 'status'), repo => $repo->{id},
+			hash => $hash, creator => $self->{user}{login}, at => time };
+		push @{ $state->{statuses} }, $made;
+		return $made;
+	});
+}
+
+sub true { return JSON::PP::true() }
+sub false { return JSON::PP::false() }
+sub bool { return $_[0] ? JSON::PP::true() : JSON::PP::false() }
+
+1;

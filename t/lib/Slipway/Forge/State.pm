@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: ISC
+package Slipway::Forge::State;
+
+# What the stand-in for a Git server knows, in files of a directory, so that
+# the test and all of the server's processes see the same.  Text is bytes.
+
+use strict;
+use warnings;
+use Digest::SHA qw(sha256_hex);
+use Exporter 'import';
+use Fcntl qw(:flock);
+use JSON::PP ();
+
+our @EXPORT_OK = qw(git_out random_hex);
+
+my $json = JSON::PP->new->canonical->allow_nonref;
+
+sub open {
+	my ($class, $dir) = @_;
+	return bless { dir => $dir }, $class;
+}
+
+sub dir { my ($self) = @_; return $self->{dir} }
+
+sub _lock {
+	my ($self) = @_;
+	CORE::open(my $lock, '>>', "$self->{dir}/lock") or die "$self->{dir}/lock: $!";
+	flock $lock, LOCK_EX or die "flock: $!";
+	return $lock;
+}
+
+sub _load {
+	my ($self) = @_;
+	CORE::open(my $fh, '<:raw', "$self->{dir}/state.json") or return {};
+	local $/;
+	return $json->decode(<$fh>);
+}
+
+sub get {
+	my ($self) = @_;
+	my $lock = $self->_lock;
+	return $self->_load;
+}
+
+# Runs the code on the state, alone, and keeps what it made of it; returns what
+# the code returns.
+sub change {
+	my ($self, $code) = @_;
+	my $lock = $self->_lock;
+	my $state = $self->_load;
+	my $got = $code->($state);
+	my $new = "$self->{dir}/state.new";
+	CORE::open(my $fh, '>:raw', $new) or die "$new: $!";
+	print {$fh} $json->encode($state);
+	close $fh or die "$new: $!";
+	rename $new, "$self->{dir}/state.json" or die "$new: $!";
+	return $got;
+}
+
+# A list that only grows: requests, complaints, deliveries.
+sub note {
+	my ($self, $list, $record) = @_;
+	my $lock = $self->_lock;
+	CORE::open(my $fh, '>>:raw', "$self->{dir}/$list") or die "$list: $!";
+	print {$fh} $json->encode($record), "\n";
+	close $fh or die "$list: $!";
+	return;
+}
+
+sub notes {
+	my ($self, $list) = @_;
+	my $lock = $self->_lock;
+	CORE::open(my $fh, '<:raw', "$self->{dir}/$list") or return;
+	return map { $json->decode($_) } <$fh>;
+}
+
+sub forget {
+	my ($self, $list) = @_;
+	my $lock = $self->_lock;
+	unlink "$self->{dir}/$list";
+	return;
+}
+
+sub next_id {
+	my ($state, $what) = @_;
+	return ++$state->{ids}{$what};
+}
+
+# The repository at a path: (it, whether that is a former path of it).
+sub repo_at {
+	my ($state, $path) = @_;
+	my @there = grep { !$_->{removed} } values %{ $state->{repos} };
+	for my $repo (@there) { return ($repo, 0) if lc $repo->{path} eq lc $path }
+	for my $repo (@there) {
+		return ($repo, 1) if grep { lc $_ eq lc $path } @{ $repo->{former} };
+	}
+	return;
+}
+
+# Who an access token is of: (user, why not).
+sub user_of_token {
+	my ($state, $token) = @_;
+	my $known = $state->{tokens}{$token};
+	return (undef, 'unknown') if !$known;
+	return (undef, 'revoked') if $known->{revoked};
+	return (undef, 'expired') if $known->{expires} && $known->{expires} <= time;
+	return ($state->{users}{ $known->{user} }, undef);
+}
+
+# 'none', 'read' or 'write'
+sub access {
+	my ($repo, $user) = @_;
+	if ($user) {
+		return 'write' if $repo->{users}{ $user->{id} } || $user->{admin};
+		return 'read' if $repo->{readers}{ $user->{id} };
+	}
+	return $repo->{private} ? 'none' : 'read';
+}
+
+my $drawn = 0;
+sub random_hex {
+	my ($length) = @_;
+	CORE::open(my $fh, '<:raw', '/dev/urandom') or die "/dev/urandom: $!";
+	sysread $fh, my $bytes, 32;
+	return substr sha256_hex($bytes . $$ . ++$drawn), 0, $length;
+}
+
+# A new access token, with a refresh token if that is wanted.
+sub token_new {
+	my ($state, $user, %opt) = @_;
+	my $start = { github => 'gho_', gitlab => '' }->{ $state->{type} };
+	my $access = $opt{access} || (defined $start ? $start : 'eyJhbGciOi') . random_hex(40);
+	my $refresh = $opt{refresh} && $opt{refresh} ne '1' ? $opt{refresh}
+	    : $opt{refresh} ? 'r' . random_hex(40) : undef;
+	$state->{tokens}{$access} = { user => $user->{id}, client => $opt{client},
+		expires => $opt{expires} ? time + $opt{expires} : undef, refresh => $refresh };
+	$state->{refresh}{$refresh} = { user => $user->{id}, access => $access,
+		client => $opt{client} } if $refresh;
+	return ($access, $refresh);
+}
+
+# Output of a git command in a repository; undef where git failed.
+sub git_out {
+	my ($repo, @cmd) = @_;
+	local $SIG{CHLD} = 'DEFAULT';
+	local @ENV{qw(GIT_CONFIG_NOSYSTEM GIT_CONFIG_GLOBAL)} = (1, '/dev/null');
+	my $pid = CORE::open(my $out, '-|');
+	die "fork: $!" if !defined $pid;
+	if ($pid == 0) {
+		CORE::open(STDERR, '>', '/dev/null');
+		{ no warnings; exec 'git', '-c', 'safe.directory=*', '--git-dir', $repo, @cmd; }
+		require POSIX;
+		POSIX::_exit(127);
+	}
+	local $/;
+	my $text = <$out>;
+	close $out;
+	return $? == 0 ? (defined $text ? $text : '') : undef;
+}
+
+1;
