@@ -117,3 +117,17 @@ CREATE TABLE IF NOT EXISTS hook_delivery (
 ALTER TABLE project
 	ADD COLUMN IF NOT EXISTS secret_defaults LONGBLOB AFTER env_presets,
 	ADD COLUMN IF NOT EXISTS trigger_secrets LONGBLOB AFTER triggers;
+
+-- Whom a login of auth.admins meant at first: a name that changes hands makes
+-- nobody else an administrator.
+CREATE TABLE IF NOT EXISTS admin_claim (
+	forge VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+	login VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+	forge_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+	    NOT NULL,
+	created_at DATETIME(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3),
+	PRIMARY KEY (forge, login)
+) ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+ALTER TABLE user
+	ADD KEY IF NOT EXISTS user_identity (forge, forge_id);

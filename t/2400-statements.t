@@ -72,6 +72,7 @@ my %large = map { $_ => 1 } qw(user api_token project workspace pipeline step de
 # --- a value for each argument, by its name
 my %value = (status => "'pending'", username => "'user7'", name => "'project7'", like => "'%a%'", hash => "SHA2(7, 256)",
 	state_hash => "SHA2(7, 256)", browser_hash => "SHA2(7, 256)", holder => "'7'", again => "'7'",
+	forge => "'7'", forge_id => "'7'", login => "'user7'",
 	seconds => 600, idle => 600,
 	owner => "LPAD(1, 32, '0')", runner => "'runner'", project_dir => "'dir7'", branch => "'branch7'",
 	created_at => 'NOW(3)', finished_at => 'NOW(3)', started_at => 'NOW(3)', before => 20000, limit => 20,

@@ -18,7 +18,9 @@ is_deeply([sort keys %file], [qw(slipway-fastcgi.conf slipway-http.conf slipway-
 # What was measured or read to matter.
 my @rules = (
 	['slipway-fastcgi.conf', qr/^fastcgi_param HTTP_PROXY "";/m, 'no proxy from a header (httpoxy)'],
-	['slipway-fastcgi.conf', qr/^fastcgi_param REMOTE_USER "";/m, 'no identity from a header'],
+	['slipway-fastcgi.conf', qr/^fastcgi_param REMOTE_USER \$slipway_user;/m, 'no identity from a header'],
+	['slipway-http.conf', qr/^map "" \$slipway_user \{\s*default "";\s*\}/m, 'but nobody'],
+	['slipway-site.conf.in', qr/^\t#set \$slipway_user/m, 'unless the site says so'],
 	['slipway-fastcgi.conf', qr/^fastcgi_keep_conn off;/m, 'no kept connections'],
 	['slipway-fastcgi.conf', qr/^fastcgi_next_upstream off;/m, 'no request twice'],
 	['slipway-fastcgi.conf', qr/^fastcgi_request_buffering on;/m, 'bodies whole'],

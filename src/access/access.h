@@ -40,7 +40,8 @@ MUSTCHECK const struct err *access_for(const struct access *, struct arena *,
     int64_t user_id, const char **out);
 
 /* Calls `ask` with the token of access_for(); if the server refuses it, once
- * more with a renewed one, then with the service's. */
+ * more with a renewed one, then with the service's.  Where that is refused
+ * too: ERR_UPSTREAM with words, never ERR_UNAUTHENTICATED. */
 typedef const struct err *access_ask(struct forge *, struct arena *,
     const char *token, void *context);
 MUSTCHECK const struct err *access_call(const struct access *, struct arena *,

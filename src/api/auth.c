@@ -4,9 +4,11 @@
 #include <string.h>
 #include <strings.h>
 
+#include "api/admission.h"
 #include "core/log.h"
 #include "core/str.h"
 #include "crypto/crypto.h"
+#include "store/session.h"
 
 #define TOUCH_MS (INT64_C(5) * 60 * 1000)
 #define CREDENTIAL_MAX 256
@@ -29,27 +31,24 @@ bearer(const char *header)
 	return header + strspn(header, " ");
 }
 
-/* The value of the session cookie, in the arena; NULL if it was not sent. */
-static const char *
-cookie(struct req *rq)
+const char *
+auth_cookie(struct req *rq, const char *name)
 {
 	const char *s = rq->in[IN_COOKIE];
-	size_t name = strlen(AUTH_COOKIE), len;
+	size_t n = strlen(name), len;
 
 	for (; s != NULL && *s != '\0'; s += len + (s[len] == ';')) {
 		s += strspn(s, " ");
 		len = strcspn(s, ";");
-		if (len > name && s[name] == '=' &&
-		    strncmp(s, AUTH_COOKIE, name) == 0)
-			return arena_strndup(rq->a, s + name + 1,
-			    len - name - 1);
+		if (len > n && s[n] == '=' && strncmp(s, name, n) == 0)
+			return arena_strndup(rq->a, s + n + 1, len - n - 1);
 	}
 	return NULL;
 }
 
 /* A page of another site can send our cookie along, but neither of these. */
-static bool
-same_origin(const struct req *rq)
+bool
+auth_same_origin(const struct req *rq)
 {
 	const char *site = rq->in[IN_SEC_FETCH_SITE];
 	const char *origin = rq->in[IN_ORIGIN], *host = rq->in[IN_HOST];
@@ -60,48 +59,117 @@ same_origin(const struct req *rq)
 	    str_starts(origin, "https://") && strcmp(origin + 8, host) == 0;
 }
 
-/* The account behind a token, and that it was used. */
-static const struct err *
-principal(struct req *rq, const char *token)
+static struct session_term
+term_of(const struct req *rq)
 {
+	return (struct session_term){ .idle = rq->settings->auth.session_idle,
+		.max = rq->settings->auth.session_max };
+}
+
+static bool
+is_session(const char *secret)
+{
+	return str_starts(secret, AUTH_SESSION);
+}
+
+/* That it was used; the reading of it has succeeded whatever comes of it. */
+static void
+touch(struct req *rq)
+{
+	const struct session_term term = term_of(rq);
+	const struct err *e = NULL;
+	int64_t old = time_now_ms() - rq->who.last_used_at.ms;
+
+	if (rq->who.session_id != 0) {
+		if (old >= session_touch_seconds(&term) * 1000)
+			e = session_touch(rq->db, rq->who.session_id, &term);
+	} else if (old > TOUCH_MS) {
+		e = token_touch(rq->db, &rq->who);
+	}
+	if (e != NULL)
+		log_err(e, "last use of a token or session");
+}
+
+/* The account behind a token or session. */
+static const struct err *
+principal(struct req *rq, const char *secret)
+{
+	const struct session_term term = term_of(rq);
 	const struct err *e;
 	char hash[CRYPTO_HASH_HEX];
 
-	crypto_sha256(token, strlen(token), hash);
-	e = principal_by_token(rq->db, rq->a, hash, &rq->who);
+	if (*secret == '\0' || strlen(secret) > CREDENTIAL_MAX)
+		return refuse(rq, ", error=\"invalid_token\"",
+		    "This is no token of this service.");
+	crypto_sha256(secret, strlen(secret), hash);
+	e = is_session(secret) ?
+	    principal_by_session(rq->db, rq->a, hash, &term, &rq->who) :
+	    principal_by_token(rq->db, rq->a, hash, &rq->who);
 	if (e != NULL && e->code == ERR_NOTFOUND)
 		return refuse(rq, ", error=\"invalid_token\"",
 		    "The token or session is not known, has ended, or its "
 		    "user may not sign in.");
-	if (e != NULL)
-		return e;
-	rq->role = role_of(rq->who.role);
-	rq->who_text = rq->who.username;
-	if (rq->who.last_used_at.ms + TOUCH_MS < time_now_ms() &&
-	    (e = token_touch(rq->db, &rq->who)) != NULL)
-		log_err(e, "last use of a token");
-	return NULL;
+	if (e == NULL)
+		touch(rq);
+	return e;
+}
+
+/* The name that nginx tells; NULL where it is not to be asked. */
+static const char *
+remote_name(const struct req *rq)
+{
+	return rq->settings->auth.remote_user ? rq->in[IN_REMOTE_USER] : NULL;
+}
+
+const char *
+auth_session(struct req *rq)
+{
+	const char *header = rq->in[IN_AUTHORIZATION];
+	const char *secret = header == NULL ? NULL : bearer(header);
+
+	if (secret == NULL)
+		secret = auth_cookie(rq, AUTH_COOKIE);
+	return secret != NULL && is_session(secret) ? secret : NULL;
+}
+
+/* A browser sends cookies and nginx's password along whoever asks it to, so
+ * they are not enough for a change. */
+static const struct err *
+check_ambient(const struct req *rq, unsigned flags)
+{
+	if ((flags & AUTH_WRITE) == 0 || auth_same_origin(rq))
+		return NULL;
+	return err_tell(ERR_FORBIDDEN,
+	    "With the cookie, or signed in by nginx, a change must come from a "
+	    "page of this service itself; programs send a token.");
 }
 
 const struct err *
 auth_check(struct req *rq, unsigned flags)
 {
-	const char *header = rq->in[IN_AUTHORIZATION], *secret;
+	const char *header = rq->in[IN_AUTHORIZATION], *secret = NULL;
+	const char *name = remote_name(rq);
+	const struct err *e;
 
-	if (header != NULL) {
-		if ((secret = bearer(header)) == NULL)
-			return refuse(rq, "",
-			    "Send the token as \"Authorization: Bearer …\".");
-	} else if ((secret = cookie(rq)) != NULL) {
-		if ((flags & AUTH_WRITE) != 0 && !same_origin(rq))
-			return err_tell(ERR_FORBIDDEN,
-			    "With the cookie, a change must come from a page "
-			    "of this service itself.");
+	if (header != NULL)
+		secret = bearer(header);
+	if (secret != NULL) {
+		e = principal(rq, secret);
+	} else if (name != NULL) {
+		if ((e = check_ambient(rq, flags)) == NULL)
+			e = admission_name(rq, name, &rq->who);
+	} else if (header != NULL) {
+		return refuse(rq, "",
+		    "Send the token as \"Authorization: Bearer …\".");
+	} else if ((secret = auth_cookie(rq, AUTH_COOKIE)) != NULL) {
+		if ((e = check_ambient(rq, flags)) == NULL)
+			e = principal(rq, secret);
 	} else {
 		return refuse(rq, "", "Sign in or send a token.");
 	}
-	if (*secret == '\0' || strlen(secret) > CREDENTIAL_MAX)
-		return refuse(rq, ", error=\"invalid_token\"",
-		    "This is no token of this service.");
-	return principal(rq, secret);
+	if (e != NULL)
+		return e;
+	rq->role = role_of(rq->who.role);
+	rq->who_text = rq->who.username;
+	return NULL;
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: ISC */
-/* Sign-in by the Git server and what it knows of a repository.  This version
- * cannot ask it yet, and says so. */
+/* What the Git server knows of a repository.  This version cannot ask it yet,
+ * and says so. */
 #include "api/handlers.h"
 
-/* ERR_UNAVAILABLE that names what is not set. */
-static const struct err *
-need(const struct req *rq, const char *what, size_t n)
+const struct err *
+gitserver_missing(const struct req *rq, const char *what, size_t n)
 {
 	const struct settings_gitserver *s = &rq->settings->gitserver;
 	const struct {
@@ -38,23 +37,23 @@ need(const struct req *rq, const char *what, size_t n)
 const struct err *
 api_auth_url(struct req *rq)
 {
-	return need(rq, "Signing in by the Git server", 3);
+	return gitserver_missing(rq, "Signing in by the Git server", 3);
 }
 
 const struct err *
 api_auth_login(struct req *rq)
 {
-	return need(rq, "Signing in by the Git server", 3);
+	return gitserver_missing(rq, "Signing in by the Git server", 3);
 }
 
 const struct err *
 api_git_branches(struct req *rq)
 {
-	return need(rq, "Reading branches from the Git server", 1);
+	return gitserver_missing(rq, "Reading branches from the Git server", 1);
 }
 
 const struct err *
 api_git_commits(struct req *rq)
 {
-	return need(rq, "Reading commits from the Git server", 1);
+	return gitserver_missing(rq, "Reading commits from the Git server", 1);
 }

@@ -33,8 +33,15 @@ route_judge api_token_judge;
 /* service.c */
 route_handler api_service_health, api_service_metrics;
 
-/* forge.c: sign-in and what the Git server knows */
-route_handler api_auth_url, api_auth_login, api_git_branches, api_git_commits;
+/* signin.c */
+route_handler api_auth_url, api_auth_login;
+
+/* forge.c: what the Git server knows */
+route_handler api_git_branches, api_git_commits;
+/* ERR_UNAVAILABLE: `what` needs the first n of GITSERVER_URL, _CLIENT_ID and
+ * _REDIRECT_URI; names those that are not set. */
+MUSTCHECK const struct err *gitserver_missing(const struct req *,
+    const char *what, size_t n);
 
 /* openapi.c */
 route_handler api_openapi_show;

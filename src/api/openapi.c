@@ -353,6 +353,23 @@ failures(struct doc *d, const struct route *rt)
 }
 
 static void
+description(struct doc *d, const struct route *rt)
+{
+	struct buf b;
+
+	buf_init(&b, 4096);
+	if (rt->role != ROLE_NONE)
+		buf_printf(&b, "Needs the role %s.%s",
+		    role_names[rt->role - ROLE_VIEWER],
+		    rt->doc != NULL ? " " : "");
+	if (rt->doc != NULL)
+		buf_puts(&b, rt->doc);
+	if (b.len > 0)
+		text(d, "description", b.data);
+	buf_release(&b);
+}
+
+static void
 operation(struct doc *d, const struct route *rt)
 {
 	const char *c;
@@ -367,13 +384,9 @@ operation(struct doc *d, const struct route *rt)
 	put(d, ",'tags':[");
 	json_string(d->b, rt->tag);
 	buf_putc(d->b, ']');
-	if (rt->role == ROLE_NONE) {
+	if (rt->role == ROLE_NONE)
 		put(d, ",'security':[]");
-	} else {
-		key(d, "description");
-		buf_printf(d->b, "\"Needs the role %s.\"",
-		    role_names[rt->role - ROLE_VIEWER]);
-	}
+	description(d, rt);
 	parameters(d, rt);
 	body(d, rt);
 	put(d, ",'responses':{");

@@ -45,7 +45,8 @@ enum req_header {
 	IN_IDEMPOTENCY_KEY,
 	IN_REQUEST_ID,
 	IN_REMOTE_ADDR,
-	IN_HTTPS, /* "on" behind TLS */
+	IN_REMOTE_USER, /* whom nginx let in */
+	IN_HTTPS,       /* "on" behind TLS */
 	IN__MAX
 };
 

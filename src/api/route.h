@@ -81,6 +81,7 @@ struct route {
 	const char *operation; /* operationId: "listProjects" */
 	const char *tag;       /* "projects" */
 	const char *summary;
+	const char *doc;         /* more about it; NULL */
 	const struct shape *out; /* of the answer; NULL = none, or `type` */
 	enum route_list list;
 	int status;                  /* of success */

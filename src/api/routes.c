@@ -132,6 +132,8 @@ static const enum err_code conflict[] = { ERR_CONFLICT, ERR__MAX };
 static const enum err_code upstream[] = { ERR_UPSTREAM, ERR_UPSTREAM_TIMEOUT,
 	ERR__MAX };
 static const enum err_code limited[] = { ERR_RATE, ERR__MAX };
+static const enum err_code signing[] = { ERR_FORBIDDEN, ERR_CONFLICT, ERR_RATE,
+	ERR_UPSTREAM, ERR_UPSTREAM_TIMEOUT, ERR__MAX };
 
 /* clang-format off */
 #define LIST(p, r, q, h, op, t, sum, o)					\
@@ -324,8 +326,15 @@ const struct route routes[] = {
 	    .operation = "getLoginAddress",
 	    .tag = "auth",
 	    .summary = "Where to sign in at the Git server",
+	    .doc = "Binds the sign-in to this browser by the cookie "
+		   "__Host-slipway-signin. Send the browser to the url within "
+		   "ten minutes; it comes back to gitserver.redirect_uri with "
+		   "code and state, or with error and error_description where "
+		   "the user or the Git server refused: then show these, and "
+		   "begin again; there is nothing to send here.",
 	    .out = &login_address_shape,
-	    .status = 200 },
+	    .status = 200,
+	    .errors = limited },
 	{ .method = METHOD_POST,
 	    .path = "/api/auth/login",
 	    .pool = POOL_SLOW,
@@ -335,9 +344,13 @@ const struct route routes[] = {
 	    .operation = "login",
 	    .tag = "auth",
 	    .summary = "Begin a session with the Git server's code",
+	    .doc = "From the browser that asked for the url. A sign-in can be "
+		   "tried once: whatever comes of it, the next one begins at "
+		   "the url. The session is new each time and takes the place "
+		   "of the browser's last one.",
 	    .out = &login_shape,
 	    .status = 200,
-	    .errors = limited },
+	    .errors = signing },
 	{ .method = METHOD_GET,
 	    .path = "/api/auth/info",
 	    .role = ROLE_VIEWER,

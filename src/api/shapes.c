@@ -63,6 +63,10 @@ const struct shape login_address_shape = {
 static const struct field login_request_fields[] = {
 	R(code, .min = 1, .max = 1000, .doc = "The code of the Git server."),
 	R(state, .min = 1, .max = 100, .doc = "The state it came with."),
+	FIELD(struct login_request, iss, FIELD_IN | FIELD_NULL | FIELD_LINE,
+	    .max = 1000,
+	    .doc = "The \"iss\" it came with (RFC 9207), if any: an answer of "
+		   "another server is refused."),
 	FIELD_END,
 };
 const struct shape login_request_shape = {

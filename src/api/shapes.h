@@ -28,6 +28,7 @@ struct login_address {
 struct login_request {
 	const char *code;
 	const char *state;
+	const char *iss; /* RFC 9207; NULL = not sent */
 };
 struct login {
 	const char *token;

@@ -7,6 +7,7 @@
 #include "store/gittoken.h"
 #include "store/hook.h"
 #include "store/idempotency.h"
+#include "store/identity.h"
 #include "store/joblog.h"
 #include "store/pipeline.h"
 #include "store/project.h"
@@ -21,6 +22,7 @@ const struct stmt *const *const api_stmts[] = {
 	gittoken_stmts,
 	hook_stmts,
 	idempotency_stmts,
+	identity_stmts,
 	joblog_stmts,
 	pipeline_stmts,
 	project_stmts,

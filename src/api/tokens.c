@@ -5,6 +5,7 @@
 #include "api/handlers.h"
 #include "core/str.h"
 #include "crypto/crypto.h"
+#include "store/session.h"
 #include "store/user.h"
 
 #define TOKEN_VERSION 1 /* a token is made and ended, never changed */
@@ -113,7 +114,16 @@ api_auth_info(struct req *rq)
 const struct err *
 api_auth_logout(struct req *rq)
 {
+	const char *session = auth_session(rq);
+	const struct err *e;
+	char hash[CRYPTO_HASH_HEX];
+
+	if (session != NULL) {
+		crypto_sha256(session, strlen(session), hash);
+		if ((e = session_delete(rq->db, hash)) != NULL)
+			return e;
+	}
 	answer_header(rq, "Set-Cookie",
-	    AUTH_COOKIE "=; Path=/; Max-Age=0; Secure; HttpOnly; SameSite=Lax");
+	    AUTH_COOKIE "=; Path=/; Max-Age=0" AUTH_COOKIE_RULES);
 	return NULL;
 }

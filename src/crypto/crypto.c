@@ -85,6 +85,16 @@ base64(struct arena *a, const void *data, size_t len, int variant)
 }
 
 char *
+crypto_challenge(struct arena *a, const char *verifier)
+{
+	unsigned char hash[crypto_hash_sha256_BYTES];
+
+	(void)crypto_hash_sha256(hash, (const unsigned char *)verifier,
+	    strlen(verifier));
+	return crypto_base64url(a, hash, sizeof(hash));
+}
+
+char *
 crypto_base64url(struct arena *a, const void *data, size_t len)
 {
 	return base64(a, data, len, sodium_base64_VARIANT_URLSAFE_NO_PADDING);

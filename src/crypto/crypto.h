@@ -36,6 +36,8 @@ bool crypto_base64_read(struct arena *, const char *text, size_t len,
     struct blob *out);
 /* Bytes in lower-case hex, in the arena. */
 char *crypto_hex(struct arena *, const void *data, size_t len);
+/* S256 of a verifier (RFC 7636 4.2), in the arena. */
+char *crypto_challenge(struct arena *, const char *verifier);
 
 /* Keys from a file that only its owner (and group) may read: lines
  * "ID BASE64", the first seals, all open. */

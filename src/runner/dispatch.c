@@ -28,6 +28,7 @@
 #include "store/joblog.h"
 #include "store/project.h"
 #include "store/report.h"
+#include "store/session.h"
 
 #define SETTINGS_ARENA ((size_t)4 << 20)
 #define TURN_ARENA ((size_t)128 << 20)
@@ -81,7 +82,7 @@ static void
 db_check_once(struct dispatch *d)
 {
 	const struct stmt *const *const sets[] = { queue_stmts, hook_stmts,
-		joblog_stmts, project_stmts, report_stmts };
+		joblog_stmts, project_stmts, report_stmts, session_stmts };
 	const struct err *e;
 	size_t i;
 
@@ -275,6 +276,10 @@ keep_house(struct dispatch *d, int64_t now)
 {
 	int64_t lease = d->settings.runner.lease * 1000, n;
 	const struct settings_runner *s = &d->settings.runner;
+	const struct session_term term = {
+		.idle = d->settings.auth.session_idle,
+		.max = d->settings.auth.session_max
+	};
 
 	if (d->db_since == 0 || now - d->db_since < lease ||
 	    !dispatch_db_ready(d))
@@ -292,7 +297,8 @@ keep_house(struct dispatch *d, int64_t now)
 		return;
 	d->keep_at = now + KEEP_MS;
 	if (dispatch_db_said(d, queue_tidy(d->db), "tidy") &&
-	    dispatch_db_said(d, hook_tidy(d->db), "tidy"))
+	    dispatch_db_said(d, hook_tidy(d->db), "tidy") &&
+	    dispatch_db_said(d, session_tidy(d->db, &term), "tidy"))
 		(void)dispatch_db_said(d,
 		    joblog_prune(d->db, s->log_days, s->log_total_max, &n),
 		    "prune");

@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "core/str.h"
+#include "store/gittoken.h"
 #include "store/like.h"
+#include "store/session.h"
 
 #define U(m, flags, ...) FIELD(struct user, m, flags, __VA_ARGS__)
 #define A(m) U(m, 0, .doc = NULL)
@@ -320,6 +322,9 @@ user_update(struct db *db, const struct user *u)
 
 	if (!is_active_admin(u) && (e = admin_remains(db, u->id)) != NULL)
 		return e;
+	if (!str_eq(u->status, "active") &&
+	    (e = session_delete_of(db, u->id)) != NULL)
+		return e;
 	return taken(db_exec(db, &update, u, NULL));
 }
 
@@ -331,7 +336,9 @@ user_delete(struct db *db, int64_t id)
 
 	if ((e = admin_remains(db, id)) != NULL)
 		return e;
-	if ((e = db_exec(db, &delete_tokens, &args, NULL)) != NULL)
+	if ((e = db_exec(db, &delete_tokens, &args, NULL)) != NULL ||
+	    (e = session_delete_of(db, id)) != NULL ||
+	    (e = gittoken_delete(db, id)) != NULL)
 		return e;
 	return db_exec(db, &delete_user, &args, NULL);
 }

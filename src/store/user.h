@@ -80,7 +80,7 @@ MUSTCHECK const struct err *user_judge(struct db *, const struct user *,
 MUSTCHECK const struct err *user_insert(struct db *, const struct user *,
     int64_t *id);
 /* Demoting, disabling or deleting the last active admin is ERR_CONFLICT; run
- * inside a transaction. */
+ * inside a transaction. Sessions end with the right to sign in. */
 MUSTCHECK const struct err *user_update(struct db *, const struct user *);
 MUSTCHECK const struct err *user_delete(struct db *, int64_t id);
 

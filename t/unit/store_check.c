@@ -12,6 +12,7 @@
 #include "store/gittoken.h"
 #include "store/hook.h"
 #include "store/idempotency.h"
+#include "store/identity.h"
 #include "store/joblog.h"
 #include "store/pipeline.h"
 #include "store/project.h"
@@ -27,6 +28,7 @@ static const struct stmt *const *const lists[] = {
 	gittoken_stmts,
 	hook_stmts,
 	idempotency_stmts,
+	identity_stmts,
 	joblog_stmts,
 	pipeline_stmts,
 	project_stmts,

@@ -5,6 +5,7 @@ package Slipway::API;
 # files that are shipped.
 #
 #   my $api = Slipway::API->start(db => $db, conf => "[api]\nworkers = 2\n");
+#   # nginx => sub { my ($name, $text) = @_; … } may change the nginx files
 #   my $got = $api->post('/api/projects', { name => 'a', … });
 #   $got->{status}, $got->{headers}{etag}, $got->{json}, $got->{body}
 #
@@ -28,7 +29,8 @@ sub start {
 	my $n = ++$made;
 	my $dir = tempdir() . "/api$n";
 	my $self = bless { dir => $dir, n => $n, db => $opt{db}, tokens => {},
-		port => free_port(), extra => $opt{conf} || '' }, $class;
+		port => free_port(), extra => $opt{conf} || '',
+		edit => $opt{nginx} }, $class;
 	mkdir $dir, 0777 or die "$dir: $!";
 	chmod 0777, $dir or die "$dir: $!";
 	$opt{db}->migrate if !$opt{migrated};
@@ -114,6 +116,7 @@ sub nginx_file {
 	$text =~ s{slipway\.example\.org}{localhost}g;
 	$text =~ s{/etc/ssl/certs/slipway\.pem}{$dir/cert.pem};
 	$text =~ s{/etc/ssl/private/slipway\.key}{$dir/cert.key};
+	$text = $self->{edit}->($name, $text) if $self->{edit};
 	return spew("$dir/$name", $text, 0644);
 }
 

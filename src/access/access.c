@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: ISC */
+#include "access/access.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/log.h"
+#include "core/str.h"
+#include "store/gittoken.h"
+
+#define MARGIN_MS INT64_C(60000) /* before its end a token is refreshed */
+#define WAIT_MS 5000             /* for another process's refresh */
+#define STORE_MS 4000            /* to tell the database what a refresh gave */
+#define PAUSE_MS 50
+#define PURPOSE_SIZE 64
+
+/* A user's token as the database has it, opened. */
+struct held {
+	struct git_token row;
+	char *access;
+	char *refresh; /* NULL = none */
+};
+
+static void
+pause_short(void)
+{
+	const struct timespec time = { .tv_nsec = PAUSE_MS * 1000000L };
+
+	(void)ppoll(NULL, 0, &time, NULL);
+}
+
+static const struct err *
+none(int64_t user_id, const char *why)
+{
+	return err_new(ERR_NOTFOUND, "git token of user %lld: %s",
+	    (long long)user_id, why);
+}
+
+static void
+purpose_of(char out[PURPOSE_SIZE], int64_t user_id)
+{
+	(void)snprintf(out, PURPOSE_SIZE, ACCESS_PURPOSE, (long long)user_id);
+}
+
+static const struct err *
+held_open(const struct access *x, struct arena *a, struct held *h)
+{
+	char purpose[PURPOSE_SIZE];
+	const struct err *e;
+
+	purpose_of(purpose, h->row.user_id);
+	e = unseal(x->keyring, a, purpose, h->row.access, &h->access);
+	if (e == NULL && h->row.refresh.data != NULL)
+		e = unseal(x->keyring, a, purpose, h->row.refresh, &h->refresh);
+	return e;
+}
+
+/* A token that does not open helps nobody, but a lost key should be heard
+ * of. */
+static const struct err *
+held_read(const struct access *x, struct arena *a, int64_t user_id,
+    struct held *out)
+{
+	const struct err *e;
+
+	*out = (struct held){ .access = NULL };
+	if (user_id == 0 || x->forge == NULL || x->keyring == NULL)
+		return none(user_id, "nobody, or not set up");
+	if ((e = gittoken_by_user(x->db, a, user_id, &out->row)) != NULL)
+		return e;
+	if (!str_eq(out->row.server, forge_server(x->forge)))
+		return none(user_id, "is of another server");
+	if ((e = held_open(x, a, out)) != NULL) {
+		log_err(e, "a user's git token does not open");
+		return none(user_id, "does not open");
+	}
+	return NULL;
+}
+
+static const struct err *
+token_seal(const struct access *x, struct arena *a, int64_t user_id,
+    const struct forge_token *t, struct git_token *out)
+{
+	char purpose[PURPOSE_SIZE];
+	const struct err *e;
+
+	*out = (struct git_token){ .user_id = user_id,
+		.server = forge_server(x->forge),
+		.expires_at = t->expires_at };
+	purpose_of(purpose, user_id);
+	e = seal(x->keyring, a, purpose, t->access, &out->access);
+	if (e == NULL && t->refresh != NULL)
+		e = seal(x->keyring, a, purpose, t->refresh, &out->refresh);
+	return e;
+}
+
+const struct err *
+access_put(const struct access *x, struct arena *a, int64_t user_id,
+    const struct forge_token *t)
+{
+	struct git_token row;
+	const struct err *e;
+
+	if (x->keyring == NULL)
+		return err_tell(ERR_UNAVAILABLE,
+		    "Signing in needs a key that seals the Git server's "
+		    "tokens: run \"slipway-admin key\" and reload.");
+	if ((e = token_seal(x, a, user_id, t, &row)) != NULL)
+		return e;
+	return gittoken_put(x->db, &row);
+}
+
+/* The old pair is dead by now, so this must not be lost for a database that is
+ * away for a moment. */
+static const struct err *
+result_store(const struct access *x, const struct git_token *row,
+    const char *holder)
+{
+	int64_t end = time_mono_ms() + STORE_MS;
+	const struct err *e;
+
+	while ((e = gittoken_refreshed(x->db, row, holder)) != NULL &&
+	    e->code == ERR_UNAVAILABLE && time_mono_ms() < end)
+		pause_short();
+	if (e != NULL && e->code == ERR_UNAVAILABLE)
+		return err_tell(ERR_UNAVAILABLE,
+		    "The Git server has renewed your access, but the database "
+		    "could not be told: if this stays, sign in again.");
+	return e;
+}
+
+/* Asks for a new pair, as the one who holds the right to; `out` becomes NULL if
+ * something newer is stored already. */
+static const struct err *
+held_refresh(const struct access *x, struct arena *a, const struct held *h,
+    const char *holder, const char **out)
+{
+	struct forge_token fresh;
+	struct git_token row;
+	const struct err *e;
+
+	*out = NULL;
+	e = forge_token_refresh(x->forge, a, h->refresh, &fresh);
+	if (e != NULL && e->code == ERR_UNAUTHENTICATED) {
+		log_info("git token of user %lld: the server ended it",
+		    (long long)h->row.user_id);
+		e = gittoken_drop(x->db, h->row.user_id, h->row.epoch);
+		return e != NULL ? e : none(h->row.user_id, "has ended");
+	}
+	if (e != NULL) {
+		const struct err *also = gittoken_let(x->db, h->row.user_id,
+		    holder);
+
+		if (also != NULL)
+			log_err(also, "git token");
+		return e;
+	}
+	if (fresh.refresh == NULL) /* RFC 6749 6: the old one stays */
+		fresh.refresh = h->refresh;
+	if ((e = token_seal(x, a, h->row.user_id, &fresh, &row)) != NULL)
+		return e;
+	row.epoch = h->row.epoch;
+	e = result_store(x, &row, holder);
+	if (e != NULL && e->code == ERR_PRECONDITION)
+		return NULL;
+	if (e == NULL)
+		*out = fresh.access;
+	return e;
+}
+
+static const char *
+holder_make(struct arena *a)
+{
+	unsigned char bytes[(GITTOKEN_HOLDER - 1) / 2];
+
+	crypto_random(bytes, sizeof(bytes));
+	return crypto_hex(a, bytes, sizeof(bytes));
+}
+
+/* Whether the token at hand still works for a while: then no other's refresh
+ * is waited for, and a Git server that is away does no harm yet. */
+static bool
+still_good(const struct held *h, const char *stale)
+{
+	return !str_eq(h->access, stale) &&
+	    (h->row.expires_at.ms == 0 || h->row.expires_at.ms > time_now_ms());
+}
+
+static bool
+needs_refresh(const struct held *h, const char *stale)
+{
+	return str_eq(h->access, stale) ||
+	    (h->row.expires_at.ms != 0 &&
+		h->row.expires_at.ms < time_now_ms() + MARGIN_MS);
+}
+
+/* One try; `out` stays NULL where the row is to be looked at again. */
+static const struct err *
+fresh_try(const struct access *x, struct arena *a, const struct held *h,
+    const char *stale, const char **out)
+{
+	const char *holder;
+	const struct err *e;
+
+	*out = NULL;
+	if (!needs_refresh(h, stale)) {
+		*out = h->access;
+		return NULL;
+	}
+	if (h->refresh == NULL) {
+		if (!still_good(h, stale))
+			return none(h->row.user_id, "cannot be refreshed");
+		*out = h->access;
+		return NULL;
+	}
+	holder = holder_make(a);
+	e = gittoken_hold(x->db, h->row.user_id, h->row.epoch, holder);
+	if (e == NULL)
+		e = held_refresh(x, a, h, holder, out);
+	else if (e->code == ERR_CONFLICT || e->code == ERR_PRECONDITION) {
+		bool busy = e->code == ERR_CONFLICT;
+
+		if (busy && still_good(h, stale))
+			*out = h->access;
+		else if (busy)
+			pause_short();
+		return NULL;
+	}
+	if (e != NULL && still_good(h, stale) &&
+	    (e->code == ERR_UPSTREAM || e->code == ERR_UPSTREAM_TIMEOUT)) {
+		log_err(e, "git token: trying again later");
+		*out = h->access;
+		e = NULL;
+	}
+	return e;
+}
+
+/* The rows of each look live in an arena of their own, as there may be many. */
+static const struct err *
+fresh(const struct access *x, struct arena *a, int64_t user_id,
+    const char *stale, const char **out)
+{
+	struct arena *own = arena_open((size_t)1 << 20);
+	int64_t end = time_mono_ms() + WAIT_MS;
+	const char *found = NULL;
+	const struct err *e;
+	struct held h;
+
+	*out = NULL;
+	do {
+		arena_clear(own);
+		if ((e = held_read(x, own, user_id, &h)) != NULL ||
+		    (e = fresh_try(x, own, &h, stale, &found)) != NULL)
+			goto out;
+	} while (found == NULL && time_mono_ms() < end);
+	if (found == NULL)
+		e = err_tell(ERR_UPSTREAM_TIMEOUT,
+		    "The Git server has not renewed your access in time; try "
+		    "again.");
+	else
+		*out = arena_strdup(a, found);
+out:
+	arena_close(own);
+	return e;
+}
+
+const struct err *
+access_of_user(const struct access *x, struct arena *a, int64_t user_id,
+    const char **out)
+{
+	return fresh(x, a, user_id, NULL, out);
+}
+
+const struct err *
+access_renew(const struct access *x, struct arena *a, int64_t user_id,
+    const char *stale, const char **out)
+{
+	return fresh(x, a, user_id, stale, out);
+}
+
+static const char *
+service_token(const struct access *x)
+{
+	const char *token = x->settings->token;
+
+	return token != NULL && token[0] != '\0' ? token : NULL;
+}
+
+/* `own` tells whether it is the user's. */
+static const struct err *
+token_for(const struct access *x, struct arena *a, int64_t user_id,
+    const char **out, bool *own)
+{
+	const struct err *e = access_of_user(x, a, user_id, out);
+
+	*own = e == NULL;
+	if (e == NULL || e->code != ERR_NOTFOUND)
+		return e;
+	*out = service_token(x);
+	return NULL;
+}
+
+const struct err *
+access_for(const struct access *x, struct arena *a, int64_t user_id,
+    const char **out)
+{
+	bool own;
+
+	return token_for(x, a, user_id, out, &own);
+}
+
+/* To the client 401 would mean that its own session has ended. */
+static const struct err *
+refused(bool own)
+{
+	return err_tell(ERR_UPSTREAM,
+	    own ? "The Git server does not accept your access any more: sign "
+		  "in again." :
+		  "The Git server does not accept the service's token, or "
+		  "wants one: sign in by the Git server, or set "
+		  "gitserver.token.");
+}
+
+const struct err *
+access_call(const struct access *x, struct arena *a, int64_t user_id,
+    access_ask *ask, void *context)
+{
+	const char *token, *service = service_token(x);
+	const struct err *e;
+	bool own;
+
+	if ((e = token_for(x, a, user_id, &token, &own)) != NULL)
+		return e;
+	e = ask(x->forge, a, token, context);
+	if (own && e != NULL && e->code == ERR_UNAUTHENTICATED) {
+		e = access_renew(x, a, user_id, token, &token);
+		if (e == NULL)
+			e = ask(x->forge, a, token, context);
+		else if (e->code == ERR_NOTFOUND)
+			e = err_new(ERR_UNAUTHENTICATED, "%s", e->msg);
+		if (e != NULL && e->code == ERR_UNAUTHENTICATED &&
+		    service != NULL) {
+			own = false;
+			e = ask(x->forge, a, service, context);
+		}
+	}
+	return e != NULL && e->code == ERR_UNAUTHENTICATED ? refused(own) : e;
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: ISC */
+#include "api/admission.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "core/str.h"
+#include "store/identity.h"
+
+#define LOGIN_MAX 100
+
+/* Whether text from outside fits the member of that name; what does not is left
+ * as it was. */
+static bool
+fits(const char *member, const char *text)
+{
+	const struct field *f = field_find(user_shape.fields, member);
+	size_t chars;
+
+	if (f == NULL || text == NULL || *text == '\0' ||
+	    !str_utf8(text, strlen(text)) || str_has_control(text))
+		return false;
+	chars = str_chars(text);
+	return (int64_t)chars >= f->min && (int64_t)chars <= f->max &&
+	    (f->pattern == NULL || str_matches(text, f->pattern));
+}
+
+/* Whether `word` is in a list, by the comparison given. */
+static bool
+listed(struct arena *a, const char *list, const char *word,
+    int (*compare)(const char *, const char *))
+{
+	const char *s = list;
+	size_t len;
+
+	for (; s != NULL && *s != '\0'; s += len) {
+		s += strspn(s, ", \t");
+		len = strcspn(s, ", \t");
+		if (len > 0 && compare(arena_strndup(a, s, len), word) == 0)
+			return true;
+	}
+	return false;
+}
+
+static const char *
+lower(struct arena *a, const char *s)
+{
+	char *out = arena_strdup(a, s), *c;
+
+	for (c = out; *c != '\0'; c++)
+		if (*c >= 'A' && *c <= 'Z')
+			*c = (char)(*c - 'A' + 'a');
+	return out;
+}
+
+/* The role of somebody nobody has made a user for; NULL = may not come in. */
+static const char *
+signup_role(const struct req *rq)
+{
+	const char *signup = rq->settings->auth.signup;
+
+	return role_of(signup) == ROLE_NONE ? NULL : signup;
+}
+
+static const struct err *
+check_active(const struct user *u)
+{
+	return str_eq(u->status, "active") ?
+	    NULL :
+	    err_tell(ERR_FORBIDDEN,
+		"The user %s is disabled: ask an administrator.", u->username);
+}
+
+static const struct err *
+stranger(const char *login)
+{
+	return err_tell(ERR_FORBIDDEN,
+	    "Nobody has let you in: ask an administrator to make a user named "
+	    "\"%s\".",
+	    login);
+}
+
+static const struct err *
+deleted(const char *login)
+{
+	return err_tell(ERR_FORBIDDEN,
+	    "Your user was deleted: ask an administrator to make one named "
+	    "\"%s\" again.",
+	    login);
+}
+
+/* Whether the login makes an administrator now. */
+static const struct err *
+promotion(struct db *db, struct req *rq, const struct identity *who,
+    const char *login, bool *out)
+{
+	*out = false;
+	if (!listed(rq->a, rq->settings->auth.admins, login, strcasecmp))
+		return NULL;
+	return identity_claim(db, who, lower(rq->a, login), out);
+}
+
+/* A user of that name is theirs only if nobody has it yet.  The table holds
+ * more names to be equal than the Git server does, so bytes are compared. */
+static const struct err *
+adopt(struct db *db, struct req *rq, struct identity *who, const char *login,
+    struct user *u)
+{
+	const struct err *e;
+	struct identity bound;
+
+	if ((e = identity_of(db, rq->a, u->id, &bound)) != NULL)
+		return e;
+	if (bound.forge != NULL || strcasecmp(u->username, login) != 0)
+		return err_tell(ERR_FORBIDDEN,
+		    "The name \"%s\" belongs to another account here: ask an "
+		    "administrator.",
+		    u->username);
+	if ((e = check_active(u)) != NULL)
+		return e;
+	who->user_id = u->id;
+	return identity_bind(db, who);
+}
+
+static const struct err *
+user_make(struct db *db, struct req *rq, struct identity *who,
+    const char *login, struct user *u)
+{
+	const char *role = signup_role(rq);
+	const struct err *e;
+	bool yes;
+
+	if ((e = identity_was_deleted(db, who, NULL, &yes)) != NULL)
+		return e;
+	if (yes)
+		return deleted(login);
+	if ((e = promotion(db, rq, who, login, &yes)) != NULL)
+		return e;
+	if (yes)
+		role = "admin";
+	if (role == NULL)
+		return stranger(login);
+	*u = (struct user){ .username = login, .role = role };
+	if ((e = user_insert(db, u, &who->user_id)) != NULL)
+		return e;
+	if ((e = identity_bind(db, who)) != NULL)
+		return e;
+	return user_by_id(db, rq->a, who->user_id, u);
+}
+
+/* Sets `*member` to what the Git server says; true if it is another text. */
+static bool
+follow(const char *name, const char *said, const char **member)
+{
+	if (!fits(name, said) || str_eq(*member, said))
+		return false;
+	*member = said;
+	return true;
+}
+
+/* Name, address and picture are the Git server's; its login too, if that is
+ * free here. */
+static const struct err *
+profile_write(struct db *db, struct req *rq,
+    const struct forge_account *account, struct user *u, unsigned changes)
+{
+	const struct err *e;
+	struct user other;
+
+	if (fits("username", account->login) &&
+	    !str_eq(u->username, account->login)) {
+		e = user_by_name(db, rq->a, account->login, &other);
+		if (e != NULL && e->code != ERR_NOTFOUND)
+			return e;
+		if (e != NULL || other.id == u->id)
+			changes += follow("username", account->login,
+			    &u->username);
+	}
+	changes += follow("name", account->name, &u->name);
+	changes += follow("email", account->email, &u->email);
+	changes += follow("avatar_url", account->avatar_url, &u->avatar_url);
+	return changes > 0 ? user_update(db, u) : NULL;
+}
+
+const struct err *
+admission_account(struct db *db, struct req *rq, const char *server,
+    const struct forge_account *account, struct user *out)
+{
+	struct identity who = { .forge = server, .forge_id = account->id };
+	const struct err *e;
+	bool made = false, admin = false;
+
+	e = identity_user(db, rq->a, &who, out);
+	if (e != NULL && e->code == ERR_NOTFOUND) {
+		if (!fits("username", account->login))
+			return err_tell(ERR_FORBIDDEN,
+			    "Your login at the Git server cannot be a name "
+			    "here: letters, digits and . _ @ + - are.");
+		e = user_by_name(db, rq->a, account->login, out);
+		made = e != NULL && e->code == ERR_NOTFOUND;
+		if (made)
+			e = user_make(db, rq, &who, account->login, out);
+		else if (e == NULL)
+			e = adopt(db, rq, &who, account->login, out);
+	}
+	if (e != NULL || (e = check_active(out)) != NULL)
+		return e;
+	if (!made && role_of(out->role) < ROLE_ADMIN &&
+	    (e = promotion(db, rq, &who, account->login, &admin)) != NULL)
+		return e;
+	if (admin)
+		out->role = "admin";
+	if ((e = profile_write(db, rq, account, out, admin ? 1 : 0)) != NULL)
+		return e;
+	if ((e = identity_seen(db, out->id)) != NULL)
+		return e;
+	return user_by_id(db, rq->a, out->id, out);
+}
+
+struct newcomer {
+	struct req *rq;
+	const char *name;
+	const char *role;
+};
+
+/* Nginx tells a name and nothing else, so that is all there is to go by. */
+static const struct err *
+newcomer_body(struct db *db, void *context)
+{
+	const struct identity nobody = { .forge = NULL };
+	struct newcomer *n = context;
+	const struct user u = { .username = n->name, .role = n->role };
+	const struct err *e;
+	int64_t id;
+	bool yes;
+
+	if ((e = identity_was_deleted(db, &nobody, n->name, &yes)) != NULL)
+		return e;
+	if (yes)
+		return deleted(n->name);
+	return user_insert(db, &u, &id);
+}
+
+const struct err *
+admission_name(struct req *rq, const char *name, struct principal *out)
+{
+	struct newcomer n = { .rq = rq, .name = name, .role = signup_role(rq) };
+	const struct err *e;
+	struct user u;
+
+	e = principal_by_name(rq->db, rq->a, name, out);
+	if (e == NULL || e->code != ERR_NOTFOUND)
+		return e;
+	if (!fits("username", name))
+		return err_tell(ERR_FORBIDDEN,
+		    "The name that nginx tells cannot be one here: letters, "
+		    "digits and . _ @ + - are.");
+	e = user_by_name(rq->db, rq->a, name, &u);
+	if (e == NULL && (e = check_active(&u)) == NULL)
+		return stranger(name);
+	if (e->code != ERR_NOTFOUND)
+		return e;
+	if (listed(rq->a, rq->settings->auth.admins, name, strcmp))
+		n.role = "admin";
+	if (n.role == NULL)
+		return stranger(name);
+	e = db_transaction(rq->db, newcomer_body, &n);
+	if (e != NULL && e->code != ERR_CONFLICT)
+		return e;
+	return principal_by_name(rq->db, rq->a, name, out);
+}
