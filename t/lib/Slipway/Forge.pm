@@ -35,7 +35,7 @@ sub start {
 	my ($class, %opt) = @_;
 	my $n = ++$made;
 	my $dir = tempdir() . "/forge$n";
-	mkdir $_, 0755 or die "$_: $!" for $dir, "$dir/repos", "$dir/work";
+	mkdir $_, 0755 or die "$_: $!" for $dir, "$dir/repos", "$dir/clones";
 	my $type = ($opt{type} || 'gitea') eq 'forgejo' ? 'gitea' : $opt{type} || 'gitea';
 	my $self = bless { dir => $dir, n => $n, type => $type, port => free_port(),
 		prefix => $opt{prefix} || '', store => Slipway::Forge::State->open($dir),

@@ -17,7 +17,7 @@ my %env = (GIT_CONFIG_NOSYSTEM => 1, GIT_CONFIG_GLOBAL => '/dev/null', GIT_TERMI
 sub make {
 	my ($class, $forge, $id, $branch) = @_;
 	my $self = bless { forge => $forge, id => $id, dir => $forge->dir . "/repos/$id.git",
-		work => $forge->dir . "/work/$id" }, $class;
+		work => $forge->dir . "/clones/$id" }, $class;
 	$self->_git_in('/', 'init', '-q', '--bare', '-b', $branch, $self->{dir});
 	$self->_git_in('/', 'init', '-q', '-b', $branch, $self->{work});
 	$self->git('remote', 'add', 'bare', $self->{dir});
