@@ -254,7 +254,7 @@ adopt(struct dispatch *d, const char *name)
 		task_phase_set(t, TASK_CLOSED);
 		return;
 	}
-	t->flags = TASK_ADOPTED;
+	t->flags |= TASK_ADOPTED;
 	task_phase_set(t, TASK_RUNNING);
 	log_info("%s: is adopted from the spool", name);
 }

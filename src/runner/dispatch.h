@@ -6,9 +6,15 @@
  * A job needs neither dispatcher nor database: what runs goes on without them,
  * and whoever comes up next adopts it from the spool.  Beside the files of
  * runner/spool.h a deployment's directory holds `keeper`, locked (flock) by
- * the dispatcher that cares for it, with project and directory in it; beside
- * the directories lies `owner.NAME`, locked by the dispatcher whose random
- * name that is.  So any number of dispatchers share a spool.
+ * the dispatcher that cares for it, with project, boot and directory in it;
+ * beside the directories lies `owner.NAME`, locked by the dispatcher whose
+ * random name that is, with the boot in it.  So any number of dispatchers share
+ * a spool.
+ *
+ * What was claimed by a dispatcher that died, and never ran, goes back on the
+ * queue.  That is known where no directory was made since its boot (it comes
+ * before the monitor is asked), and where the lock in it is still empty.  After
+ * a crash of the machine files may be missing: then it is not known.
  */
 #ifndef SLIPWAY_RUNNER_DISPATCH_H
 #define SLIPWAY_RUNNER_DISPATCH_H
@@ -24,6 +30,7 @@
 
 #define DISPATCH_WIRE 3 /* the monitor */
 #define TASK_NAME 48    /* "DEPLOYMENT.EPOCH" */
+#define BOOT_SIZE 40    /* of the kernel's name of this boot */
 
 enum task_phase {
 	TASK_STARTING, /* the monitor was asked to start it */
@@ -41,6 +48,8 @@ enum task_flag {
 	TASK_FENCED = 1 << 3,   /* another has it: write nothing */
 	TASK_MEASURED = 1 << 4, /* log_at is what the database has */
 	TASK_BROKEN = 1 << 5,   /* its result cannot be read */
+	TASK_BOOT = 1 << 6,     /* its directory is of this boot */
+	TASK_UNBEGUN = 1 << 7,  /* it never ran, and never will */
 };
 
 /* A deployment that this dispatcher cares for. */
@@ -79,7 +88,8 @@ struct dispatch {
 	int wake;
 	int spool; /* its directory */
 	int owner_fd;
-	pid_t packer; /* of a large log, 0 = none */
+	char boot[BOOT_SIZE]; /* "-" if that is not known */
+	pid_t packer;         /* of a large log, 0 = none */
 	struct task **tasks;
 	size_t n, cap;
 	/* the database; monotonic milliseconds, 0 = not now */
@@ -135,6 +145,15 @@ bool spool_has(const struct dispatch *, int64_t id, int64_t epoch);
 bool spool_owner_alive(const struct dispatch *, const char *owner);
 /* Clears what crashes left. Whether a dispatcher has died. */
 bool spool_sweep(const struct dispatch *);
+struct dead_owner {
+	const char *name;
+	bool booted; /* since this boot */
+};
+/* Those who died, until they are forgotten. */
+void spool_dead(const struct dispatch *, struct arena *, struct list *out);
+void spool_forget(const struct dispatch *, const struct list *dead);
+/* Whether the job of an adopted task has never begun; it cannot begin then. */
+bool spool_unbegun(const struct task *);
 /* Calls `each` for every deployment's directory. */
 void spool_each(struct dispatch *,
     void (*each)(struct dispatch *, const char *name));

@@ -262,8 +262,42 @@ claim_review(struct dispatch *d)
 	}
 }
 
-void
-claim_settle(struct dispatch *d)
+/* What a dispatcher held that died since this boot and for which it had made no
+ * directory: nobody was asked to start it. */
+static bool
+put_back_unasked(struct dispatch *d, const struct list *dead)
+{
+	const struct dead_owner *owner = dead->items;
+	const struct held *h;
+	struct list list;
+	size_t i, k;
+
+	for (i = 0; i < dead->n; i++) {
+		if (!owner[i].booted)
+			continue;
+		if (!dispatch_db_said(d,
+			queue_held(d->db, d->a, owner[i].name, &list),
+			"settle"))
+			return false;
+		h = list.items;
+		for (k = 0; k < list.n; k++) {
+			if (task_find(d, h[k].id, h[k].epoch) != NULL ||
+			    spool_has(d, h[k].id, h[k].epoch))
+				continue;
+			log_info("%lld: never ran; it is put back",
+			    (long long)h[k].id);
+			put_back(d, h[k].id, h[k].epoch);
+			d->claim = true;
+			if (!dispatch_db_ready(d))
+				return false;
+		}
+	}
+	return true;
+}
+
+/* What is left of dispatchers that died and may have run. */
+static bool
+end_lost(struct dispatch *d)
 {
 	struct queue_end end = { .status = "interrupted",
 		.reason = "runner_lost",
@@ -274,12 +308,9 @@ claim_settle(struct dispatch *d)
 	struct list list;
 	size_t i;
 
-	if (!d->settle || !dispatch_db_ready(d))
-		return;
 	if (!dispatch_db_said(d,
 		queue_held_by_runner(d->db, d->a, d->name, &list), "settle"))
-		return;
-	d->settle = false;
+		return false;
 	h = list.items;
 	for (i = 0; i < list.n; i++) {
 		if (task_find(d, h[i].id, h[i].epoch) != NULL ||
@@ -288,13 +319,27 @@ claim_settle(struct dispatch *d)
 			continue;
 		log_warn("%lld: was lost by the runner", (long long)h[i].id);
 		if (!dispatch_db_said(d,
-			joblog_state(d->db, d->a, h[i].id, &state), "settle")) {
-			d->settle = true;
-			return;
-		}
+			joblog_state(d->db, d->a, h[i].id, &state), "settle"))
+			return false;
 		end.log_size = state.size;
 		end_unstarted(d, h[i].id, h[i].epoch, &end);
-		d->settle = d->settle || !dispatch_db_ready(d);
 		d->claim = true;
+		if (!dispatch_db_ready(d))
+			return false;
 	}
+	return true;
+}
+
+void
+claim_settle(struct dispatch *d)
+{
+	struct list dead;
+
+	if (!d->settle || !dispatch_db_ready(d))
+		return;
+	spool_dead(d, d->a, &dead);
+	if (!put_back_unasked(d, &dead) || !end_lost(d))
+		return;
+	spool_forget(d, &dead);
+	d->settle = false;
 }

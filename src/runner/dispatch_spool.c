@@ -18,6 +18,8 @@
 #define PATH_SIZE 320 /* a name of readdir(3) and a file in it */
 #define DIR_SIZE 64
 #define STALE 600 /* seconds; what is younger may be in the making */
+#define BOOT_ID "/proc/sys/kernel/random/boot_id"
+#define DEAD_MAX 256
 
 /* All that a directory holds. */
 static const char *const files[] = { "job", "log", "result", "lock", "control",
@@ -30,23 +32,60 @@ path_make(char out[PATH_SIZE], const char *dir, const char *file)
 	(void)snprintf(out, PATH_SIZE, "%s/%s", dir, file);
 }
 
+/* "-" where the kernel does not say: then nothing is of this boot. */
+static void
+boot_read(char out[BOOT_SIZE])
+{
+	struct buf text;
+	size_t len;
+
+	buf_init(&text, BOOT_SIZE);
+	(void)memcpy(out, "-", 2);
+	if (file_load(BOOT_ID, &text) == NULL && text.len > 1) {
+		len = strcspn(text.data, " \n");
+		(void)memcpy(out, text.data, len);
+		out[len] = '\0';
+	}
+	buf_release(&text);
+}
+
+static bool
+is_boot(const struct dispatch *d, const char *text)
+{
+	return d->boot[0] != '-' && strcmp(d->boot, text) == 0;
+}
+
+/* Nobody sees it but locked. */
+static const struct err *
+owner_make(struct dispatch *d)
+{
+	char name[DIR_SIZE], making[DIR_SIZE];
+	const struct err *e;
+
+	(void)snprintf(name, sizeof(name), "owner.%s", d->owner);
+	(void)snprintf(making, sizeof(making), "making.%s", d->owner);
+	d->owner_fd = openat(d->spool, making,
+	    O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (d->owner_fd == -1 || flock(d->owner_fd, LOCK_EX | LOCK_NB) == -1)
+		return err_errno("spool: %s", making);
+	if ((e = file_store(d->owner_fd, d->boot, strlen(d->boot))) != NULL)
+		return err_wrap(e, "spool: %s", making);
+	if (renameat(d->spool, making, d->spool, name) == -1)
+		return err_errno("spool: %s", name);
+	return NULL;
+}
+
 const struct err *
 spool_open(struct dispatch *d)
 {
 	const char *path = d->settings.runner.spool;
-	char name[DIR_SIZE];
-
 	if (mkdir(path, 0700) == -1 && errno != EEXIST)
 		return err_errno("%s: make the spool", path);
 	d->spool = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (d->spool == -1)
 		return err_errno("%s: open the spool", path);
-	(void)snprintf(name, sizeof(name), "owner.%s", d->owner);
-	d->owner_fd = openat(d->spool, name,
-	    O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (d->owner_fd == -1 || flock(d->owner_fd, LOCK_EX | LOCK_NB) == -1)
-		return err_errno("%s/%s", path, name);
-	return NULL;
+	boot_read(d->boot);
+	return owner_make(d);
 }
 
 void
@@ -55,7 +94,8 @@ spool_close(struct dispatch *d)
 	char name[DIR_SIZE];
 
 	(void)snprintf(name, sizeof(name), "owner.%s", d->owner);
-	if (d->owner_fd != -1)
+	/* who comes next puts back what may be held without a directory */
+	if (d->owner_fd != -1 && !d->doubt)
 		(void)unlinkat(d->spool, name, 0);
 	(void)close(d->owner_fd);
 	(void)close(d->spool);
@@ -105,14 +145,14 @@ file_put(int fd, const char *data, size_t len)
 static const struct err *
 keeper_make(const struct dispatch *d, struct task *t, const char *dir)
 {
-	char text[WIRE_DIR + 32];
+	char text[WIRE_DIR + BOOT_SIZE + 32];
 	int len;
 
 	t->keeper = file_make(d, dir, "keeper", O_RDWR);
 	if (t->keeper == -1 || flock(t->keeper, LOCK_EX | LOCK_NB) == -1)
 		return err_errno("spool: %s/keeper", dir);
-	len = snprintf(text, sizeof(text), "%lld %s\n", (long long)t->project,
-	    t->dir);
+	len = snprintf(text, sizeof(text), "%lld %s %s\n",
+	    (long long)t->project, d->boot, t->dir);
 	return file_put(t->keeper, text, (size_t)len);
 }
 
@@ -237,23 +277,24 @@ name_parse(const char *name, int64_t *id, int64_t *epoch)
 	    num_parse(dot + 1, 1, NUM_SAFE, epoch);
 }
 
-/* "PROJECT DIRECTORY\n" */
+/* "PROJECT BOOT DIRECTORY\n" */
 static const struct err *
-keeper_read(struct task *t)
+keeper_read(const struct dispatch *d, struct task *t)
 {
-	char text[WIRE_DIR + 32], *space;
+	char text[WIRE_DIR + BOOT_SIZE + 32], *project, *boot, *rest = text;
 	ssize_t got = pread(t->keeper, text, sizeof(text) - 1, 0);
 
 	if (got <= 0 || text[got - 1] != '\n')
 		goto malformed;
 	text[got - 1] = '\0';
-	if ((space = strchr(text, ' ')) == NULL)
+	project = strsep(&rest, " ");
+	boot = strsep(&rest, " ");
+	if (rest == NULL || !num_parse(project, 1, NUM_SAFE, &t->project) ||
+	    strlen(rest) >= sizeof(t->dir))
 		goto malformed;
-	*space++ = '\0';
-	if (!num_parse(text, 1, NUM_SAFE, &t->project) ||
-	    strlen(space) >= sizeof(t->dir))
-		goto malformed;
-	(void)memcpy(t->dir, space, strlen(space) + 1);
+	if (is_boot(d, boot))
+		t->flags |= TASK_BOOT;
+	(void)memcpy(t->dir, rest, strlen(rest) + 1);
 	return NULL;
 malformed:
 	return err_new(ERR_INTERNAL, "spool: %s/keeper is malformed", t->name);
@@ -288,7 +329,8 @@ spool_adopt(const struct dispatch *d, const char *name, struct task *out)
 		e = err_new(ERR_NOTFOUND, "spool: %s is gone", name);
 		goto fail;
 	}
-	if ((e = keeper_read(out)) != NULL || (e = files_open(d, out)) != NULL)
+	if ((e = keeper_read(d, out)) != NULL ||
+	    (e = files_open(d, out)) != NULL)
 		goto fail;
 	return NULL;
 fail:
@@ -373,6 +415,67 @@ list_open(const struct dispatch *d)
 	return list;
 }
 
+void
+spool_dead(const struct dispatch *d, struct arena *a, struct list *out)
+{
+	struct dead_owner *dead = arena_alloc(a, DEAD_MAX, sizeof(*dead));
+	const size_t prefix = strlen("owner.");
+	DIR *list = list_open(d);
+	struct dirent *entry;
+	char boot[BOOT_SIZE];
+	ssize_t got;
+	int fd;
+
+	*out = (struct list){ .items = dead };
+	while (list != NULL && out->n < DEAD_MAX &&
+	    (entry = readdir(list)) != NULL) {
+		if (!str_starts(entry->d_name, "owner.") ||
+		    spool_owner_alive(d, entry->d_name + prefix))
+			continue;
+		fd = openat(d->spool, entry->d_name,
+		    O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+		if (fd == -1)
+			continue;
+		got = read(fd, boot, sizeof(boot) - 1);
+		(void)close(fd);
+		boot[got < 0 ? 0 : got] = '\0';
+		dead[out->n].name = arena_strdup(a, entry->d_name + prefix);
+		dead[out->n++].booted = is_boot(d, boot);
+	}
+	if (list != NULL)
+		(void)closedir(list);
+}
+
+void
+spool_forget(const struct dispatch *d, const struct list *dead)
+{
+	const struct dead_owner *owner = dead->items;
+	char name[DIR_SIZE];
+	size_t i;
+
+	for (i = 0; i < dead->n; i++) {
+		(void)snprintf(name, sizeof(name), "owner.%s", owner[i].name);
+		(void)unlinkat(d->spool, name, 0);
+	}
+}
+
+static bool
+is_empty(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_size == 0;
+}
+
+bool
+spool_unbegun(const struct task *t)
+{
+	return (t->flags & (TASK_ADOPTED | TASK_BOOT)) ==
+	    (TASK_ADOPTED | TASK_BOOT) &&
+	    spool_lock_free(t) && is_empty(t->lock) && is_empty(t->log) &&
+	    is_empty(t->result) && ftruncate(t->lock, 1) == 0;
+}
+
 bool
 spool_sweep(const struct dispatch *d)
 {
@@ -384,13 +487,13 @@ spool_sweep(const struct dispatch *d)
 	while (list != NULL && (entry = readdir(list)) != NULL) {
 		name = entry->d_name;
 		if (str_starts(name, "owner.") &&
-		    !spool_owner_alive(d, name + strlen("owner."))) {
+		    !spool_owner_alive(d, name + strlen("owner.")))
 			died = true;
-			(void)unlinkat(d->spool, name, 0);
-		}
 		if ((str_starts(name, "new.") || str_starts(name, "old.")) &&
 		    is_stale(d, name))
 			dir_remove(d, name);
+		if (str_starts(name, "making.") && is_stale(d, name))
+			(void)unlinkat(d->spool, name, 0);
 	}
 	if (list != NULL)
 		(void)closedir(list);

@@ -248,6 +248,17 @@ workspace_told(struct dispatch *d, const struct task *t,
 	return workspace_save(d->db, &status);
 }
 
+/* Back on the queue, as if nobody had ever taken it. */
+static void
+put_back(struct dispatch *d, struct task *t)
+{
+	if (!said(d, t, queue_release(d->db, t->id, t->epoch)))
+		return;
+	log_info("%s: never ran; it is put back", t->name);
+	d->claim = true;
+	task_phase_set(t, TASK_OVER);
+}
+
 /* Tells the queue how it ended. */
 static void
 settle(struct dispatch *d, struct task *t)
@@ -256,6 +267,12 @@ settle(struct dispatch *d, struct task *t)
 	struct queue_end end = { .id = t->id, .epoch = t->epoch };
 	const struct err *e;
 
+	if ((t->flags & TASK_UNBEGUN) == 0 && spool_unbegun(t))
+		t->flags |= TASK_UNBEGUN;
+	if ((t->flags & TASK_UNBEGUN) != 0) {
+		put_back(d, t);
+		return;
+	}
 	if (!upload(d, t))
 		return;
 	if ((t->flags & TASK_BROKEN) == 0 && !said(d, t, result_follow(d, t)))

@@ -102,14 +102,22 @@ options(int argc, char **argv, struct job_place *out)
 		usage();
 }
 
-/* Held as long as this process lives: that is how others know. */
+/* Held as long as this process lives: that is how others know.  The first who
+ * holds it makes it a byte long: a job that finds it so may not begin, for it
+ * was given up as one that never ran. */
 static const struct err *
 lock(void)
 {
 	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	const int fd = JOB_FD(WIRE_FD_LOCK);
+	struct stat st;
 
-	if (fcntl(JOB_FD(WIRE_FD_LOCK), F_SETLK, &whole) == -1)
+	if (fcntl(fd, F_SETLK, &whole) == -1 || fstat(fd, &st) == -1)
 		return err_errno("lock");
+	if (st.st_size != 0)
+		return err_new(ERR_CONFLICT, "the job was begun or given up");
+	if (ftruncate(fd, 1) == -1)
+		return err_errno("mark the lock");
 	return NULL;
 }
 

@@ -8,7 +8,9 @@
  *     log      the output, masked and capped, appended by the job alone
  *     result   events, appended by the job; the run is over when it ends in
  *              an END record
- *     lock     held by the job (fcntl, whole file) as long as it lives
+ *     lock     held by the job (fcntl, whole file) as long as it lives; empty
+ *              until a job has begun, or until it is settled, under the lock,
+ *              that none ever will
  *     control  a FIFO; a line "cancel" asks the job to end
  *
  *   SPOOL/objects.<project>

@@ -1,0 +1,130 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: ISC
+# What a dispatcher has claimed and dies before it ran: put back where it is
+# certain that no line of it ran, else interrupted.
+
+use strict;
+use warnings;
+use POSIX qw(mkfifo);
+use Slipway::DB;
+use Slipway::Runner;
+use Slipway::Spool;
+use Slipway::Test;
+use Test::More;
+use Time::HiRes qw(sleep);
+
+my $db = Slipway::DB->start;
+$db->migrate;
+my $runner = Slipway::Runner->start(db => $db, conf => "[runner]\nslots = 4\n");
+my $spool = $runner->{spool};
+my $project = $runner->project;
+my $boot = slurp('/proc/sys/kernel/random/boot_id');
+chomp $boot;
+
+# The names of the dispatchers whose files lie in the spool.
+sub owners { return map { m{owner\.([0-9a-f]{32})$} ? $1 : () } glob "$spool/owner.*" }
+sub give { my (@paths) = @_; chown((getpwnam 'nobody')[2, 3], @paths) if is_root(); return }
+# A deployment that this owner holds, of which no directory is there.
+sub held {
+	my ($owner, $name) = @_;
+	my $id = $runner->deploy($runner->project, 'echo it-runs');
+	$db->sql("UPDATE deployment SET status = 'running', epoch = 1, owner = '$owner', runner = '" . ($name || $runner->{name})
+	    . "', lease_until = NOW(3) + INTERVAL 1 HOUR, started_at = NOW(3) WHERE id = $id");
+	return $id;
+}
+# A directory as a dispatcher makes it, with what is different.
+sub directory {
+	my ($id, %o) = @_;
+	my $dir = "$spool/$id.1";
+	mkdir $dir, 0700 or die "$dir: $!";
+	my $of = defined $o{boot} ? $o{boot} : $boot;
+	my %files = (keeper => "1 $of project1\n", log => '', result => '', lock => '', %o);
+	delete $files{boot};
+	spew("$dir/$_", $files{$_}, 0600) for keys %files;
+	mkfifo("$dir/control", 0600) or die "mkfifo: $!";
+	give($dir, glob "$dir/*");
+	return $dir;
+}
+sub again { my ($id) = @_; return $runner->wait($id) . ' ' . ($runner->column($id, 'epoch') > 1 ? 'later' : 'at once') }
+
+# --- without a directory
+ok(poll(20, sub { owners() == 1 }), 'a dispatcher has a file in the spool');
+my ($me) = owners();
+is(slurp("$spool/owner.$me"), $boot, 'with the boot');
+$runner->kill_all;
+$db->sql("UPDATE deployment SET cancel_at = NULL");
+my $id = held($me);
+my $canceled = held($me);
+$db->sql("UPDATE deployment SET cancel_at = NOW(3) WHERE id = $canceled");
+my $elsewhere = held($me, 'renamed since');
+my $stranger = held('f' x 32);
+$runner->resume;
+is(again($id), 'success later', 'claimed by one who died before it asked: it runs after all');
+like($runner->log($id), qr/^it-runs$/m, 'all of it');
+is($runner->wait($canceled), 'canceled', 'one that was to be canceled is canceled');
+is(again($elsewhere), 'success later', 'whatever name the runner had then');
+is(again($stranger), 'interrupted at once', 'claimed by one of whom nothing is known: interrupted');
+ok(poll(10, sub { my @now = owners(); return @now == 1 && $now[0] ne $me }), 'the dead one is forgotten');
+
+for (['of another boot', '00000000-0000-4000-8000-000000000000'], ['that does not say', '-'], ['without a boot', ''],
+    ['that says too much', 'x' x 500]) {
+	my ($what, $text) = @$_;
+	($me) = owners();
+	$runner->kill_all;
+	spew("$spool/owner.$me", $text);
+	$id = held($me);
+	$runner->resume;
+	is(again($id), 'interrupted at once', "one $what: interrupted");
+	ok(poll(10, sub { my @now = owners(); return @now == 1 && $now[0] ne $me }), 'and forgotten');
+}
+
+# --- with a directory
+my %dirs = (
+	'that nobody has begun' => [{}, 'success later'],
+	'that a job has begun' => [{ lock => 'x' }, 'interrupted at once'],
+	'with a log' => [{ log => "a line\n" }, 'interrupted at once'],
+	'with a result' => [{ result => "step-started 5\n0 1 0\n" }, 'interrupted at once'],
+	'of another boot' => [{ boot => '00000000-0000-4000-8000-000000000000' }, 'interrupted at once'],
+	'of a boot that is not known' => [{ boot => '-' }, 'interrupted at once'],
+);
+for my $what (sort keys %dirs) {
+	my ($files, $how) = @{ $dirs{$what} };
+	($me) = owners();
+	$runner->kill_all;
+	$id = held($me);
+	directory($id, %$files);
+	$runner->resume;
+	is(again($id), $how, "a directory $what: $how");
+}
+ok($runner->is_clean, 'nothing is left');
+
+# --- a job that comes late
+my $late = spool_make(steps => ['echo it-runs']);
+spew("$late->{dir}/lock", 'x', 0600);
+my $job = job_run(spool => $late);
+isnt($job->{status}, 0, 'a job that was given up does not begin');
+is(job_log($job) . slurp("$late->{dir}/result"), '', 'it says and does nothing');
+$job = job_run(steps => ['echo it-runs']);
+is(-s "$job->{dir}/lock", 1, 'one that begins says so');
+
+# --- for real: each ran once, whenever the dispatcher was killed
+my $marks = tempdir() . '/marks';
+mkdir $marks or die;
+chmod 0777, $marks or die;
+my @projects = map { $runner->project } 1 .. 8;
+my @ids = $runner->deploy_many(map { [$projects[$_ % 8], "echo ran >>$marks/\$SLIPWAY_DEPLOYMENT_ID"] } 1 .. 48);
+my $kills = 0;
+poll(60, sub {
+	my $pid = $runner->dispatcher;
+	sleep rand 0.25;
+	$kills++ if defined $pid && kill 'KILL', $pid;
+	return $kills >= 7;
+});
+ok(poll(90, sub { $db->sql("SELECT COUNT(*) FROM deployment WHERE status IN ('pending', 'running')") == 0 }),
+    "all end, though the dispatcher was killed $kills times");
+is($db->sql("SELECT GROUP_CONCAT(DISTINCT status) FROM deployment WHERE id >= $ids[0]"), 'success', 'with success');
+is_deeply([grep { slurp("$marks/$_") ne "ran\n" } @ids], [], 'each ran once');
+ok(poll(10, sub { !grep { m{/\d+\.\d+$} } glob "$spool/*" }), 'nothing is left');
+is($runner->stop, 0, 'ends');
+is(scalar(owners()), 0, 'and takes its file away');
+done_testing;
