@@ -71,6 +71,7 @@ void json_write_pairs(struct buf *, const struct list *pairs);
  * is an error where `must`, else as if it were missing.  F_STR takes whole
  * numbers too (ids), F_WHEN takes RFC 3339 with any offset.
  */
+#define JSON_FOREIGN_VALUES 100000
 struct json_path {
 	const char *path; /* NULL ends the table */
 	size_t offset;
@@ -85,13 +86,18 @@ struct json_path {
 #define JSON_PATH_END { .path = NULL }
 /* clang-format on */
 
-/* One object; strings in the arena.  Strict as above in depth, size and UTF-8,
- * but for the number of values, and a member twice counts as its last.
- * ERR_UPSTREAM if it is not JSON or lacks what it must have; says where. */
+/* One object; strings in the arena.  Strict as above, but for the number of
+ * values.  ERR_UPSTREAM if it is no such JSON or lacks what it must have; says
+ * where. */
 MUSTCHECK const struct err *json_pick(struct arena *, const struct json_path *,
     const char *text, size_t len, void *item);
 /* An array of objects, `size` each, or null: none. */
 MUSTCHECK const struct err *json_pick_list(struct arena *,
+    const struct json_path *, size_t size, const char *text, size_t len,
+    struct list *out);
+
+/* The same of an array below an object's member; none if that is missing. */
+MUSTCHECK const struct err *json_pick_member(struct arena *, const char *member,
     const struct json_path *, size_t size, const char *text, size_t len,
     struct list *out);
 

@@ -475,8 +475,8 @@ object_read(struct reader *r, const struct shape *shape, const cJSON *object,
 	return r->faults->n == before;
 }
 
-static const struct err *
-tree_open(const char *text, size_t len, cJSON **out)
+const struct err *
+json_tree(const char *text, size_t len, size_t values, struct cJSON **out)
 {
 	const struct err *e;
 	struct buf plain;
@@ -484,7 +484,7 @@ tree_open(const char *text, size_t len, cJSON **out)
 	*out = NULL;
 	/* A rewritten number is longer than it was by less than this. */
 	buf_init(&plain, 16 * len + 1);
-	if ((e = json_plain(text, len, &plain)) != NULL)
+	if ((e = json_plain(text, len, values, &plain)) != NULL)
 		goto out;
 	*out = cJSON_ParseWithLength(plain.data, plain.len);
 	if (*out == NULL)
@@ -503,7 +503,7 @@ json_read(const struct shape *shape, enum json_mode mode, const char *text,
 	const struct err *e;
 	cJSON *tree;
 
-	if ((e = tree_open(text, len, &tree)) != NULL) {
+	if ((e = json_tree(text, len, JSON_VALUES, &tree)) != NULL) {
 		if (e->code == ERR_INVALID)
 			faults_add(faults, "", "%s", e->detail);
 		return e;
@@ -527,7 +527,7 @@ json_items(struct arena *a, const struct shape *shape, const char *text,
 	out->n = 0;
 	if (text == NULL)
 		return NULL;
-	if ((e = tree_open(text, strlen(text), &tree)) != NULL)
+	if ((e = json_tree(text, strlen(text), JSON_VALUES, &tree)) != NULL)
 		goto out;
 	faults_init(&faults, a);
 	if (!cJSON_IsArray(tree))
@@ -554,7 +554,7 @@ json_pairs(struct arena *a, const char *text, struct list *out)
 	out->n = 0;
 	if (text == NULL)
 		return NULL;
-	if ((e = tree_open(text, strlen(text), &tree)) != NULL)
+	if ((e = json_tree(text, strlen(text), JSON_VALUES, &tree)) != NULL)
 		goto out;
 	if (!cJSON_IsObject(tree)) {
 		e = err_new(ERR_INTERNAL, "no object");

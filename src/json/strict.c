@@ -19,7 +19,7 @@ struct scan {
 	const unsigned char *text;
 	size_t len;
 	size_t at;
-	size_t values;
+	size_t values, max_values;
 	size_t depth;
 	size_t objects;
 	struct name *names;
@@ -421,7 +421,7 @@ static bool
 value(struct scan *s)
 {
 	blanks(s);
-	if (++s->values > JSON_VALUES)
+	if (++s->values > s->max_values)
 		return fail(s, "there are too many values");
 	if (!one_value(s))
 		return false;
@@ -510,11 +510,12 @@ names_compare(struct scan *s)
 }
 
 static const struct err *
-scan(const char *text, size_t len, struct buf *plain)
+scan(const char *text, size_t len, size_t values, struct buf *plain)
 {
 	struct scan s = {
 		.text = (const unsigned char *)text,
 		.len = len,
+		.max_values = values,
 		.plain = plain,
 	};
 	bool good = value(&s);
@@ -540,11 +541,11 @@ scan(const char *text, size_t len, struct buf *plain)
 const struct err *
 json_strict(const char *text, size_t len)
 {
-	return scan(text, len, NULL);
+	return scan(text, len, JSON_VALUES, NULL);
 }
 
 const struct err *
-json_plain(const char *text, size_t len, struct buf *plain)
+json_plain(const char *text, size_t len, size_t values, struct buf *plain)
 {
-	return scan(text, len, plain);
+	return scan(text, len, values, plain);
 }

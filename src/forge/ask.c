@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: ISC */
+/* One question to the server, and what its answer means. */
+#include <assert.h>
+#include <string.h>
+
+#include "core/str.h"
+#include "forge/inner.h"
+
+#define WORDS 200 /* of the server that are told */
+#define LEFT_MIN 100
+
+/* The shapes in which servers say what is wrong. */
+struct complaint {
+	const char *message;
+	const char *description;
+	const char *error;
+};
+static const struct json_path complaint_paths[] = {
+	JSON_PATH(struct complaint, message, "message", .must = false),
+	JSON_PATH(struct complaint, description, "error_description",
+	    .must = false),
+	JSON_PATH(struct complaint, error, "error", .must = false),
+	JSON_PATH_END,
+};
+
+void
+forge_begin(struct forge *f)
+{
+	f->deadline = time_mono_ms() + FORGE_DEADLINE_MS;
+	if (f->until != 0 && f->deadline > f->until)
+		f->deadline = f->until;
+}
+
+void
+forge_until(struct forge *f, int64_t when_ms)
+{
+	f->until = when_ms;
+}
+
+const struct err *
+forge_ask(struct forge *f, struct arena *a, const struct forge_ask *ask,
+    struct http_response *out)
+{
+	struct http_request rq = { .method = ask->method,
+		.url = ask->url,
+		.body = ask->body,
+		.len = ask->body == NULL ? 0 : strlen(ask->body),
+		.type = ask->type,
+		.deadline_ms = f->deadline - time_mono_ms(),
+		.max = FORGE_BODY };
+	const struct http_header *h;
+	size_t n = 0;
+
+	if (rq.deadline_ms < LEFT_MIN)
+		return err_tell(ERR_UPSTREAM_TIMEOUT,
+		    "The Git server did not answer in time.");
+	if ((ask->flags & FORGE_ASK_PLAIN) == 0)
+		for (h = f->ops->header; h->name != NULL; h++)
+			rq.header[n++] = *h;
+	if (n == 0)
+		rq.header[n++] = (struct http_header){ "Accept",
+			"application/json" };
+	if (ask->access != NULL)
+		rq.header[n++] = (struct http_header){ "Authorization",
+			arena_printf(a, "Bearer %s", ask->access) };
+	assert(n < HTTP_HEADERS);
+	return http_call(f->http, a, &rq, out);
+}
+
+const char *
+forge_words(struct arena *a, const struct http_response *got)
+{
+	struct complaint c = { .message = NULL };
+	const char *text;
+	char *out, *p;
+
+	if (got->type == NULL || strstr(got->type, "json") == NULL ||
+	    json_pick(a, complaint_paths, got->body, got->len, &c) != NULL)
+		return "";
+	text = c.message != NULL  ? c.message :
+	    c.description != NULL ? c.description :
+	    c.error != NULL       ? c.error :
+				    "";
+	out = arena_strndup(a, text, strnlen(text, WORDS));
+	for (p = out + strlen(out); p > out && !str_utf8(out, strlen(out));)
+		*--p = '\0';
+	for (p = out; *p != '\0'; p++)
+		if ((unsigned char)*p < 0x20 || *p == 0x7f)
+			*p = ' ';
+	return out;
+}
+
+/* Too many questions, in any of the servers' ways. */
+static bool
+is_limit(const struct http_response *got)
+{
+	return got->status == 429 ||
+	    (got->status == 403 &&
+		(http_retry_after(got) >= 0 ||
+		    str_eq(http_header(got, "x-ratelimit-remaining"), "0")));
+}
+
+const struct err *
+forge_judge(struct forge *f, struct arena *a, const struct http_response *got)
+{
+	const char *words = forge_words(a, got);
+	const char *colon = *words == '\0' ? "" : ": ";
+	int64_t wait = http_retry_after(got);
+
+	(void)f;
+	if (got->status >= 200 && got->status < 300)
+		return NULL;
+	if (is_limit(got))
+		return err_tell_number(ERR_RATE, wait > 0 ? (int)wait : 0,
+		    "The Git server has had too many requests (%d)%s%s",
+		    got->status, colon, words);
+	if (got->status == 401)
+		return err_tell(ERR_UNAUTHENTICATED,
+		    "The Git server refused the token (401)%s%s", colon, words);
+	if (got->status == 404)
+		return err_tell(ERR_NOTFOUND,
+		    "The Git server knows no such thing, or the token may not "
+		    "see it (404)%s%s",
+		    colon, words);
+	return err_tell(ERR_UPSTREAM, "The Git server answered %d%s%s",
+	    got->status, colon, words);
+}
+
+/* Every part escaped, the slashes between them kept. */
+static const char *
+path_escape(struct arena *a, const char *path)
+{
+	const char *out = "";
+	size_t len;
+
+	for (;; path += len + 1) {
+		len = strcspn(path, "/");
+		out = arena_printf(a, "%s%s", out,
+		    http_escape(a, arena_strndup(a, path, len)));
+		if (path[len] == '\0')
+			return out;
+		out = arena_printf(a, "%s/", out);
+	}
+}
+
+const char *
+forge_url(const struct forge *f, struct arena *a, const char *form,
+    const struct forge_repo *repo, const char *branch, const char *hash)
+{
+	const struct {
+		const char *name;
+		const char *value;
+	} all[] = {
+		{ "{path}", repo == NULL ? NULL : path_escape(a, repo->path) },
+		{ "{project}",
+		    repo == NULL ? NULL : http_escape(a, repo->path) },
+		{ "{id}",
+		    repo == NULL || repo->id == NULL ?
+			NULL :
+			http_escape(a, repo->id) },
+		{ "{branch}", branch == NULL ? NULL : http_escape(a, branch) },
+		{ "{hash}", hash == NULL ? NULL : http_escape(a, hash) },
+	};
+	const char *out = f->api;
+	size_t len, i;
+
+	while (*form != '\0') {
+		len = strcspn(form, "{");
+		out = arena_printf(a, "%s%.*s", out, (int)len, form);
+		form += len;
+		for (i = 0; *form != '\0' && i < sizeof(all) / sizeof(all[0]);
+		     i++) {
+			if (!str_starts(form, all[i].name))
+				continue;
+			assert(all[i].value != NULL);
+			out = arena_printf(a, "%s%s", out, all[i].value);
+			form += strlen(all[i].name);
+			break;
+		}
+	}
+	return out;
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: ISC */
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/str.h"
+#include "forge/inner.h"
+
+#define URL_MAX 1000
+#define DESCRIPTION 140
+#define STATUS_MAX ((size_t)64 << 10)
+
+static const struct forge_ops *const forge_kinds[] = {
+	&forge_gitea,
+	&forge_gitlab,
+	&forge_github,
+	&forge_git,
+	NULL,
+};
+
+/* Scheme and host in lower case, no slash at the end. */
+static char *
+address(const char *url)
+{
+	size_t len = strlen(url), i;
+	const char *host = strstr(url, "://"), *end;
+	char *out;
+
+	while (len > 0 && url[len - 1] == '/')
+		len--;
+	out = mem_alloc(len + 1, 1);
+	(void)memcpy(out, url, len);
+	end = host == NULL ? url : host + 3 + strcspn(host + 3, "/");
+	for (i = 0; i < len && url + i < end; i++)
+		out[i] = (char)tolower((unsigned char)out[i]);
+	return out;
+}
+
+static const struct err *
+url_check(const struct settings_gitserver *s, const char *name, const char *url)
+{
+	const char *host = strstr(url, "://");
+
+	if (host == NULL || strlen(url) > URL_MAX || str_has_control(url) ||
+	    strpbrk(url, " @?#\"\\") != NULL || host[3] == '\0' ||
+	    host[3] == '/')
+		return err_tell(ERR_CONFIG,
+		    "%s must be an address like https://git.example.org.",
+		    name);
+	if (strncasecmp(url, "https://", 8) == 0 ||
+	    (s->allow_http && strncasecmp(url, "http://", 7) == 0))
+		return NULL;
+	return err_tell(ERR_CONFIG,
+	    "%s must start with https:// (or gitserver.allow_http be on).",
+	    name);
+}
+
+static char *
+joined(const char *left, const char *right)
+{
+	size_t len = strlen(left), more = strlen(right);
+	char *out = mem_alloc(len + more + 1, 1);
+
+	(void)memcpy(out, left, len);
+	(void)memcpy(out + len, right, more);
+	return out;
+}
+
+static char *
+api_address(const struct forge *f)
+{
+	const struct forge_ops *ops = f->ops;
+
+	if (f->settings->api_url != NULL)
+		return address(f->settings->api_url);
+	if (ops->cloud != NULL && strcmp(f->server, ops->cloud) == 0)
+		return joined(ops->cloud_api, "");
+	return joined(f->server, ops->api == NULL ? "" : ops->api);
+}
+
+const struct err *
+forge_open(const struct settings_gitserver *s, struct forge **out)
+{
+	const struct http_options options = { .tls_ca = s->tls_ca,
+		.agent = "slipway/" SLIPWAY_VERSION,
+		.allow_http = s->allow_http };
+	const struct forge_ops *const *kind = forge_kinds;
+	const struct err *e;
+	struct forge *f;
+
+	*out = NULL;
+	while (*kind != NULL && !str_eq((*kind)->name, s->type))
+		kind++;
+	if (*kind == NULL)
+		return err_tell(ERR_CONFIG,
+		    "GITSERVER_TYPE is none that is known here.");
+	if (s->url == NULL || s->url[0] == '\0')
+		return err_tell(ERR_CONFIG, "GITSERVER_URL is not set.");
+	if ((e = url_check(s, "GITSERVER_URL", s->url)) != NULL ||
+	    (s->api_url != NULL &&
+		(e = url_check(s, "gitserver.api_url", s->api_url)) != NULL))
+		return e;
+	f = mem_alloc(1, sizeof(*f));
+	f->ops = *kind;
+	f->settings = s;
+	f->server = address(s->url);
+	f->api = api_address(f);
+	if ((e = http_open(&options, &f->http)) != NULL) {
+		forge_close(f);
+		return e;
+	}
+	*out = f;
+	return NULL;
+}
+
+void
+forge_close(struct forge *f)
+{
+	if (f == NULL)
+		return;
+	http_close(f->http);
+	mem_free(f->server);
+	mem_free(f->api);
+	mem_free(f);
+}
+
+const char *
+forge_server(const struct forge *f)
+{
+	return f->server;
+}
+
+bool
+forge_has_api(const struct forge *f)
+{
+	return f->ops->api != NULL;
+}
+
+static const struct err *
+api_need(const struct forge *f)
+{
+	if (forge_has_api(f))
+		return NULL;
+	return err_tell(ERR_CONFIG,
+	    "A Git server of type git has no interface that could be asked "
+	    "(GITSERVER_TYPE).");
+}
+
+const struct err *
+forge_whoami(struct forge *f, struct arena *a, const char *access,
+    struct forge_account *out)
+{
+	struct http_response got;
+	const struct err *e;
+
+	*out = (struct forge_account){ .id = NULL };
+	if ((e = api_need(f)) != NULL)
+		return e;
+	forge_begin(f);
+	if ((e = forge_ask(f, a,
+		 &(struct forge_ask){ .url = forge_url(f, a,
+					  f->ops->form.account, NULL, NULL,
+					  NULL),
+		     .access = access },
+		 &got)) != NULL ||
+	    (e = forge_judge(f, a, &got)) != NULL)
+		return e;
+	return json_pick(a, f->ops->path.account, got.body, got.len, out);
+}
+
+const struct err *
+forge_repo_find(struct forge *f, struct arena *a, const char *access,
+    struct forge_repo *repo)
+{
+	const struct forge_forms *form = &f->ops->form;
+	struct forge_repo fresh = { .id = NULL };
+	struct http_response got;
+	const struct err *e;
+
+	if ((e = api_need(f)) != NULL)
+		return e;
+	forge_begin(f);
+	if ((e = forge_ask(f, a,
+		 &(struct forge_ask){
+		     .url = forge_url(f, a,
+			 repo->id != NULL ? form->repo_by_id : form->repo, repo,
+			 NULL, NULL),
+		     .access = access },
+		 &got)) != NULL ||
+	    (e = forge_judge(f, a, &got)) != NULL ||
+	    (e = json_pick(a, f->ops->path.repo, got.body, got.len, &fresh)) !=
+		NULL)
+		return e;
+	*repo = fresh;
+	return NULL;
+}
+
+/* A repository without a commit has no branch to be asked for.  That it says
+ * to be empty is no proof: the word may lag behind a push. */
+static bool
+is_empty(const struct forge_repo *repo, const struct err *e)
+{
+	return e != NULL && e->code == ERR_NOTFOUND && repo->empty;
+}
+
+const struct err *
+forge_branches(struct forge *f, struct arena *a, const char *access,
+    const struct forge_repo *repo, struct forge_page *page, struct list *out)
+{
+	struct forge_branch *b;
+	const struct err *e;
+	size_t i;
+
+	*out = (struct list){ .items = NULL };
+	page->has_more = false;
+	if ((e = api_need(f)) != NULL)
+		return e;
+	forge_begin(f);
+	e = forge_list(f, a, access,
+	    forge_url(f, a, f->ops->form.branches, repo, NULL, NULL),
+	    f->ops->path.branch, sizeof(*b), page, out);
+	if (is_empty(repo, e))
+		return NULL;
+	b = out->items;
+	for (i = 0; i < out->n; i++)
+		b[i].is_default = str_eq(b[i].name, repo->default_branch);
+	return e;
+}
+
+const struct err *
+forge_commits(struct forge *f, struct arena *a, const char *access,
+    const struct forge_repo *repo, const char *branch, struct forge_page *page,
+    struct list *out)
+{
+	const struct err *e;
+
+	*out = (struct list){ .items = NULL };
+	page->has_more = false;
+	if (branch == NULL)
+		branch = repo->default_branch;
+	if ((e = api_need(f)) != NULL || branch == NULL)
+		return e;
+	forge_begin(f);
+	e = forge_list(f, a, access,
+	    forge_url(f, a, f->ops->form.commits, repo, branch, NULL),
+	    f->ops->path.commit, sizeof(struct forge_commit), page, out);
+	return is_empty(repo, e) ? NULL : e;
+}
+
+/* At most so many characters. */
+static const char *
+shortened(struct arena *a, const char *text, size_t chars)
+{
+	const char *p = text;
+
+	for (; *p != '\0' && chars > 0; chars--)
+		for (p++; (*p & 0xc0) == 0x80; p++)
+			;
+	return arena_strndup(a, text, (size_t)(p - text));
+}
+
+const struct err *
+forge_status_put(struct forge *f, struct arena *a, const char *access,
+    const struct forge_repo *repo, const struct forge_status *st)
+{
+	const struct forge_ops *ops = f->ops;
+	struct json_pair pair[5];
+	struct list pairs = { .items = pair };
+	struct http_response got;
+	const struct err *e;
+	struct buf body;
+
+	if ((e = api_need(f)) != NULL)
+		return e;
+	pair[pairs.n++] = (struct json_pair){ "state", ops->state[st->state] };
+	pair[pairs.n++] = (struct json_pair){ ops->context, st->context };
+	pair[pairs.n++] = (struct json_pair){ "description",
+		shortened(a, st->description, DESCRIPTION) };
+	if (st->url != NULL)
+		pair[pairs.n++] = (struct json_pair){ "target_url", st->url };
+	if (ops->ref != NULL && st->branch != NULL)
+		pair[pairs.n++] = (struct json_pair){ ops->ref, st->branch };
+	buf_init(&body, STATUS_MAX);
+	json_write_pairs(&body, &pairs);
+	forge_begin(f);
+	if ((e = buf_check(&body)) != NULL ||
+	    (e = forge_ask(f, a,
+		 &(struct forge_ask){ .method = HTTP_POST,
+		     .url = forge_url(f, a, ops->form.status, repo, NULL,
+			 st->commit_hash),
+		     .access = access,
+		     .body = body.data,
+		     .type = "application/json" },
+		 &got)) != NULL)
+		goto out;
+	if (got.status < 300 || ops->done == NULL ||
+	    strstr(forge_words(a, &got), ops->done) == NULL)
+		e = forge_judge(f, a, &got);
+out:
+	buf_release(&body);
+	return e;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: ISC */
+/* Gitea and Forgejo, by their published interface (/api/swagger). */
+#include "forge/inner.h"
+
+#define A(m, p, ...) JSON_PATH(struct forge_account, m, p, __VA_ARGS__)
+#define R(m, p, ...) JSON_PATH(struct forge_repo, m, p, __VA_ARGS__)
+#define B(m, p, ...) JSON_PATH(struct forge_branch, m, p, __VA_ARGS__)
+#define C(m, p, ...) JSON_PATH(struct forge_commit, m, p, __VA_ARGS__)
+
+static const struct json_path account[] = {
+	A(id, "id", .must = true),
+	A(login, "login", .must = true),
+	A(name, "full_name", .must = false),
+	A(email, "email", .must = false),
+	A(avatar_url, "avatar_url", .must = false),
+	JSON_PATH_END,
+};
+static const struct json_path repo[] = {
+	R(id, "id", .must = true),
+	R(path, "full_name", .must = true),
+	R(default_branch, "default_branch", .must = false),
+	R(url, "html_url", .must = false),
+	R(empty, "empty", .must = false),
+	JSON_PATH_END,
+};
+static const struct json_path branch[] = {
+	B(name, "name", .must = true),
+	B(commit_hash, "commit.id", .must = true),
+	B(is_protected, "protected", .must = false),
+	JSON_PATH_END,
+};
+static const struct json_path commit[] = {
+	C(hash, "sha", .must = true),
+	C(message, "commit.message", .must = false),
+	C(author_name, "commit.author.name", .must = false),
+	C(author_email, "commit.author.email", .must = false),
+	C(committed_at, "commit.committer.date", .must = false),
+	C(url, "html_url", .must = false),
+	JSON_PATH_END,
+};
+static const struct json_path paging[] = {
+	JSON_PATH(struct forge_paging, max, "max_response_items", .must = true),
+	JSON_PATH_END,
+};
+
+const struct forge_ops forge_gitea = {
+	.name = "gitea",
+	.api = "/api/v1",
+	.clone_user = "slipway",
+	.limit = "limit",
+	.depth = 2,
+	.form = {
+		.account = "/user",
+		.repo = "/repos/{path}",
+		.repo_by_id = "/repositories/{id}",
+		.branches = "/repos/{path}/branches",
+		.commits = "/repos/{path}/commits?sha={branch}&stat=false"
+			   "&verification=false&files=false",
+		.status = "/repos/{path}/statuses/{hash}",
+		.paging = "/settings/api",
+	},
+	.path = {
+		.account = account,
+		.repo = repo,
+		.branch = branch,
+		.commit = commit,
+		.paging = paging,
+	},
+	.oauth = {
+		.authorize = "/login/oauth/authorize",
+		.token = "/login/oauth/access_token",
+		.scopes = "read:user write:repository",
+	},
+	.state = {
+		[FORGE_PENDING] = "pending",
+		[FORGE_RUNNING] = "pending",
+		[FORGE_SUCCESS] = "success",
+		[FORGE_FAILED] = "failure",
+		[FORGE_ERROR] = "error",
+		[FORGE_CANCELED] = "error",
+	},
+	.context = "context",
+};

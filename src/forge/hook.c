@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: ISC */
+#include "forge/hook.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "core/num.h"
+#include "core/str.h"
+#include "json/json.h"
+
+#define BRANCH_MAX 255
+#define HASH_MAX 64
+#define MESSAGE_MAX 16384
+#define DELIVERY_MAX 255
+
+const char *const hook_headers[HOOK__MAX] = {
+	[HOOK_GITEA_EVENT] = "X-Gitea-Event",
+	[HOOK_GITEA_DELIVERY] = "X-Gitea-Delivery",
+	[HOOK_GITEA_SIGNATURE] = "X-Gitea-Signature",
+	[HOOK_FORGEJO_EVENT] = "X-Forgejo-Event",
+	[HOOK_FORGEJO_DELIVERY] = "X-Forgejo-Delivery",
+	[HOOK_FORGEJO_SIGNATURE] = "X-Forgejo-Signature",
+	[HOOK_GITLAB_EVENT] = "X-Gitlab-Event",
+	[HOOK_GITLAB_TOKEN] = "X-Gitlab-Token",
+	[HOOK_GITLAB_UUID] = "X-Gitlab-Event-UUID",
+	[HOOK_GITHUB_EVENT] = "X-GitHub-Event",
+	[HOOK_GITHUB_DELIVERY] = "X-GitHub-Delivery",
+	[HOOK_HUB_SIGNATURE] = "X-Hub-Signature-256",
+	[HOOK_WEBHOOK_ID] = "webhook-id",
+	[HOOK_WEBHOOK_TIMESTAMP] = "webhook-timestamp",
+	[HOOK_WEBHOOK_SIGNATURE] = "webhook-signature",
+	[HOOK_IDEMPOTENCY_KEY] = "Idempotency-Key",
+};
+
+#define P(m, p) JSON_PATH(struct push, m, p, .must = false)
+
+/* A body as it stands. */
+struct push {
+	const char *ref;
+	const char *after;
+	const char *head_id;
+	const char *head_message;
+	const char *repo_id;
+	const char *repo_path;
+	const char *pusher;
+};
+
+static const struct json_path gitea_paths[] = {
+	P(ref, "ref"),
+	P(after, "after"),
+	P(head_id, "head_commit.id"),
+	P(head_message, "head_commit.message"),
+	P(repo_id, "repository.id"),
+	P(repo_path, "repository.full_name"),
+	P(pusher, "sender.login"),
+	JSON_PATH_END,
+};
+static const struct json_path gitlab_paths[] = {
+	P(ref, "ref"),
+	P(after, "after"),
+	P(repo_id, "project.id"),
+	P(repo_path, "project.path_with_namespace"),
+	P(pusher, "user_username"),
+	JSON_PATH_END,
+};
+
+/* The server by the headers that it alone sends; a Forgejo or Gitea sends
+ * those of GitHub along, so they stand first. */
+static const struct kind {
+	const char *name;
+	enum hook_header event;
+	const char *push;
+	enum hook_header delivery[3]; /* the first that is there */
+	enum hook_header signature;   /* HOOK__MAX = the one of GitHub's */
+	const struct json_path *paths;
+	const char *list; /* of the commits, where the head has no place */
+} kinds[] = {
+	{ "gitea", HOOK_FORGEJO_EVENT, "push",
+	    { HOOK_FORGEJO_DELIVERY, HOOK_GITEA_DELIVERY, HOOK_GITEA_DELIVERY },
+	    HOOK_FORGEJO_SIGNATURE, gitea_paths, NULL },
+	{ "gitea", HOOK_GITEA_EVENT, "push",
+	    { HOOK_GITEA_DELIVERY, HOOK_GITEA_DELIVERY, HOOK_GITEA_DELIVERY },
+	    HOOK_GITEA_SIGNATURE, gitea_paths, NULL },
+	{ "gitlab", HOOK_GITLAB_EVENT, "Push Hook",
+	    { HOOK_WEBHOOK_ID, HOOK_IDEMPOTENCY_KEY, HOOK_GITLAB_UUID },
+	    HOOK_GITLAB_TOKEN, gitlab_paths, "commits" },
+	{ "github", HOOK_GITHUB_EVENT, "push",
+	    { HOOK_GITHUB_DELIVERY, HOOK_GITHUB_DELIVERY,
+		HOOK_GITHUB_DELIVERY },
+	    HOOK_HUB_SIGNATURE, gitea_paths, NULL },
+};
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+/* A header that says something; an empty one is none (Gitea sends an empty
+ * signature where no secret is set). */
+static const char *
+said(const char *const header[HOOK__MAX], enum hook_header which)
+{
+	const char *s = header[which];
+
+	return s != NULL && s[0] != '\0' ? s : NULL;
+}
+
+/* "sha256=HEX" or "HEX". */
+static const char *
+hex_of(const char *s)
+{
+	if (s != NULL && str_starts(s, "sha256="))
+		s += strlen("sha256=");
+	return s;
+}
+
+static const struct err *
+standard_open(const char *const header[HOOK__MAX], struct hook_envelope *out)
+{
+	out->signing = HOOK_STANDARD;
+	out->signature = said(header, HOOK_WEBHOOK_SIGNATURE);
+	out->signed_id = said(header, HOOK_WEBHOOK_ID);
+	if (said(header, HOOK_WEBHOOK_TIMESTAMP) == NULL ||
+	    out->signed_id == NULL ||
+	    !num_parse(header[HOOK_WEBHOOK_TIMESTAMP], 1, NUM_SAFE,
+		&out->signed_at))
+		return err_tell(ERR_BAD_REQUEST,
+		    "webhook-signature needs webhook-id and "
+		    "webhook-timestamp beside it.");
+	return NULL;
+}
+
+const struct err *
+hook_open(struct arena *a, const char *const header[HOOK__MAX],
+    struct hook_envelope *out)
+{
+	const struct kind *k = kinds;
+	const char *id = NULL;
+	size_t i;
+
+	*out = (struct hook_envelope){ .kind = NULL };
+	while (k < kinds + KINDS && said(header, k->event) == NULL)
+		k++;
+	if (k == kinds + KINDS)
+		return err_tell(ERR_BAD_REQUEST,
+		    "No header says which Git server this comes from "
+		    "(X-Gitea-Event, X-Gitlab-Event, X-GitHub-Event).");
+	out->kind = k->name;
+	out->event = arena_strdup(a, header[k->event]);
+	out->push = strcmp(out->event, k->push) == 0;
+	for (i = 0; i < 3 && id == NULL; i++)
+		id = said(header, k->delivery[i]);
+	if (id != NULL && strlen(id) > DELIVERY_MAX)
+		return err_tell(ERR_BAD_REQUEST,
+		    "The number of the delivery is longer than %d bytes.",
+		    DELIVERY_MAX);
+	out->delivery = id;
+	if (said(header, HOOK_WEBHOOK_SIGNATURE) != NULL)
+		return standard_open(header, out);
+	out->signature = said(header, k->signature);
+	out->signing = k->signature == HOOK_GITLAB_TOKEN ? HOOK_PLAIN :
+							   HOOK_HMAC;
+	if (out->signature == NULL && out->signing == HOOK_HMAC)
+		out->signature = said(header, HOOK_HUB_SIGNATURE);
+	if (out->signing == HOOK_HMAC)
+		out->signature = hex_of(out->signature);
+	return NULL;
+}
+
+static bool
+is_hash(const char *s)
+{
+	size_t len = strlen(s);
+
+	return (len == 40 || len == HASH_MAX) &&
+	    strspn(s, "0123456789abcdef") == len;
+}
+
+static bool
+is_zero(const char *s)
+{
+	return strspn(s, "0") == strlen(s);
+}
+
+/* At most so many bytes, of whole characters. */
+static const char *
+cut(struct arena *a, const char *text)
+{
+	char *out = arena_strndup(a, text, strnlen(text, MESSAGE_MAX));
+	size_t len = strlen(out);
+
+	while (!str_utf8(out, len))
+		out[--len] = '\0';
+	return out;
+}
+
+/* The message of the head commit among those that were pushed. */
+struct pushed {
+	const char *id;
+	const char *message;
+};
+static const struct json_path pushed_paths[] = {
+	JSON_PATH(struct pushed, id, "id", .must = false),
+	JSON_PATH(struct pushed, message, "message", .must = false),
+	JSON_PATH_END,
+};
+
+static const struct err *
+message_find(struct arena *a, const char *list, const char *body, size_t len,
+    struct push *p)
+{
+	const struct pushed *c;
+	const struct err *e;
+	struct list all;
+	size_t i;
+
+	if ((e = json_pick_member(a, list, pushed_paths, sizeof(*c), body, len,
+		 &all)) != NULL)
+		return e;
+	c = all.items;
+	for (i = 0; i < all.n; i++)
+		if (str_eq(c[i].id, p->after)) {
+			p->head_id = c[i].id;
+			p->head_message = c[i].message;
+		}
+	return NULL;
+}
+
+static const struct kind *
+kind_of(const char *name)
+{
+	size_t i;
+
+	for (i = 0; strcmp(kinds[i].name, name) != 0; i++)
+		;
+	return &kinds[i];
+}
+
+static const struct err *
+body_pick(struct arena *a, const struct kind *k, const char *body, size_t len,
+    struct push *out)
+{
+	const struct err *e;
+
+	if ((e = json_pick(a, k->paths, body, len, out)) == NULL &&
+	    k->list != NULL)
+		e = message_find(a, k->list, body, len, out);
+	if (e != NULL)
+		return err_tell(ERR_BAD_REQUEST,
+		    "The body is no push event: %s", e->detail);
+	if (out->ref == NULL || out->after == NULL || out->repo_path == NULL ||
+	    !is_hash(out->after))
+		return err_tell(ERR_BAD_REQUEST,
+		    "The body is no push event: it needs ref, after and the "
+		    "repository.");
+	return NULL;
+}
+
+const struct err *
+hook_push_read(struct arena *a, const struct hook_envelope *env,
+    const char *body, size_t len, struct hook_push *out)
+{
+	struct push p = { .ref = NULL };
+	const struct err *e;
+	const char *branch;
+
+	*out = (struct hook_push){ .branch = NULL };
+	if ((e = body_pick(a, kind_of(env->kind), body, len, &p)) != NULL)
+		return e;
+	out->repo_id = p.repo_id;
+	out->repo_path = p.repo_path;
+	out->pusher = p.pusher;
+	out->deleted = is_zero(p.after);
+	if (!out->deleted)
+		out->commit_hash = p.after;
+	if (str_eq(p.head_id, p.after) && p.head_message != NULL)
+		out->commit_message = cut(a, p.head_message);
+	if (!str_starts(p.ref, "refs/heads/"))
+		return NULL;
+	branch = p.ref + strlen("refs/heads/");
+	if (*branch == '\0' || str_chars(branch) > BRANCH_MAX ||
+	    str_has_control(branch))
+		return err_tell(ERR_BAD_REQUEST,
+		    "The name of the branch is none.");
+	out->branch = branch;
+	return NULL;
+}

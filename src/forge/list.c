@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: ISC */
+/* A part of a list that the server hands out by pages of its own. */
+#include <string.h>
+
+#include "core/num.h"
+#include "core/str.h"
+#include "forge/inner.h"
+
+#define PAGES 20     /* of the server for one of ours */
+#define PAGE_MAX 100 /* items on a server's page, where it does not say */
+
+struct collect {
+	const struct json_path *paths;
+	size_t size;
+	int64_t skip; /* items before ours */
+	int64_t want;
+	int64_t have;
+	bool more;
+	struct list *out;
+};
+
+/* How many items the server puts on a page at most: asked once. */
+static const struct err *
+page_max(struct forge *f, struct arena *a, const char *access)
+{
+	struct forge_paging paging = { .max = PAGE_MAX };
+	struct http_response got;
+	const struct err *e;
+
+	if (f->page_max != 0)
+		return NULL;
+	if (f->ops->form.paging == NULL) {
+		f->page_max = PAGE_MAX;
+		return NULL;
+	}
+	if ((e = forge_ask(f, a,
+		 &(struct forge_ask){ .url = forge_url(f, a,
+					  f->ops->form.paging, NULL, NULL,
+					  NULL),
+		     .access = access },
+		 &got)) != NULL ||
+	    (e = forge_judge(f, a, &got)) != NULL ||
+	    (e = json_pick(a, f->ops->path.paging, got.body, got.len,
+		 &paging)) != NULL)
+		return e;
+	if (paging.max < 1)
+		return err_tell(ERR_UPSTREAM,
+		    "The Git server says that its pages are empty "
+		    "(max_response_items).");
+	f->page_max = paging.max > PAGE_MAX ? PAGE_MAX : paging.max;
+	return NULL;
+}
+
+/* Takes what is ours of a server's page. */
+static const struct err *
+page_take(struct arena *a, const struct http_response *got, struct collect *c)
+{
+	struct list items;
+	const struct err *e;
+	int64_t n, take;
+	char *to;
+
+	e = json_pick_list(a, c->paths, c->size, got->body, got->len, &items);
+	if (e != NULL)
+		return e;
+	n = (int64_t)items.n;
+	if (c->skip >= n) {
+		c->skip -= n;
+		return NULL;
+	}
+	take = n - c->skip;
+	if (take > c->want - c->have) {
+		take = c->want - c->have;
+		c->more = true;
+	}
+	to = (char *)c->out->items + (size_t)c->have * c->size;
+	(void)memcpy(to, (const char *)items.items + (size_t)c->skip * c->size,
+	    (size_t)take * c->size);
+	c->skip = 0;
+	c->have += take;
+	c->out->n = (size_t)c->have;
+	return NULL;
+}
+
+/* From that page on, along the links, until there is enough. */
+static const struct err *
+pages_follow(struct forge *f, struct arena *a, const char *access,
+    const char *url, struct collect *c)
+{
+	struct http_response got;
+	const struct err *e;
+	const char *next;
+	int n;
+
+	for (n = 0; url != NULL && c->have < c->want; n++) {
+		if (n == PAGES)
+			return err_tell(ERR_UPSTREAM,
+			    "The Git server's list does not end.");
+		if ((e = forge_ask(f, a,
+			 &(struct forge_ask){ .url = url, .access = access },
+			 &got)) != NULL)
+			return e;
+		/* 409: a repository without a commit */
+		if (got.status == 409)
+			return NULL;
+		if ((e = forge_judge(f, a, &got)) != NULL ||
+		    (e = page_take(a, &got, c)) != NULL)
+			return e;
+		next = http_link(a, &got, "next");
+		if (next != NULL && strcmp(next, url) == 0)
+			return err_tell(ERR_UPSTREAM,
+			    "The Git server's list leads to itself.");
+		url = next;
+	}
+	c->more = c->more || url != NULL;
+	return NULL;
+}
+
+const struct err *
+forge_list(struct forge *f, struct arena *a, const char *access,
+    const char *url, const struct json_path *paths, size_t size,
+    struct forge_page *page, struct list *out)
+{
+	struct collect c = { .paths = paths,
+		.size = size,
+		.want = page->limit,
+		.out = out };
+	int64_t first = page->page, limit = page->limit, offset;
+	const struct err *e;
+
+	out->items = arena_alloc(a, (size_t)page->limit, size);
+	if ((e = page_max(f, a, access)) != NULL)
+		return e;
+	if (limit > f->page_max) {
+		offset = (page->page - 1) * limit;
+		limit = f->page_max;
+		first = offset / limit + 1;
+		c.skip = offset % limit;
+	}
+	url = arena_printf(a, "%s%cpage=%lld&%s=%lld", url,
+	    strchr(url, '?') == NULL ? '?' : '&', (long long)first,
+	    f->ops->limit, (long long)limit);
+	e = pages_follow(f, a, access, url, &c);
+	page->has_more = c.more;
+	return e;
+}

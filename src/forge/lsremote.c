@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: ISC */
+/* Branches by git's own protocol (git-ls-remote(1)). */
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/log.h"
+#include "core/proc.h"
+#include "core/str.h"
+#include "forge/inner.h"
+
+#define OUTPUT_MAX ((size_t)4 << 20)
+#define READ_SIZE 16384
+#define ARGS 48
+#define ENVS 12
+#define CREDENTIAL_FD 3
+#define TICK_MS 2
+
+/* git reads the credential from a descriptor; this text holds none. */
+#define HELPER "!f() { test \"$1\" = get && cat <&3; }; f"
+
+static const char *const settings[] = {
+	"protocol.allow=never",
+	"protocol.https.allow=always",
+	"protocol.ssh.allow=always",
+	"http.followRedirects=false",
+	"credential.helper=",
+	"core.fsmonitor=false",
+	"core.hooksPath=/dev/null",
+};
+
+static const char *const programs[] = { "/usr/bin/git", "/usr/local/bin/git",
+	"/bin/git", NULL };
+
+struct child {
+	const char *argv[ARGS];
+	size_t nargs;
+	const char *envp[ENVS];
+	size_t nenvs;
+	int credential; /* -1 = none */
+	int out;
+	pid_t pid;
+	int64_t deadline;
+};
+
+static void
+set(struct child *c, const char *setting)
+{
+	c->argv[c->nargs++] = "-c";
+	c->argv[c->nargs++] = setting;
+}
+
+/* Of the service, for its own server alone. */
+static const struct err *
+credential_make(const struct settings_gitserver *s, struct arena *a,
+    const char *repository, struct child *c)
+{
+	struct forge_credential cred;
+	const struct err *e;
+	struct forge *f;
+	const char *text;
+	size_t len;
+
+	if (s->token == NULL || s->url == NULL || forge_open(s, &f) != NULL)
+		return NULL;
+	e = forge_clone_with(f, a, repository, s->token, &cred);
+	forge_close(f);
+	if (e != NULL)
+		return NULL; /* it lies elsewhere */
+	text = arena_printf(a, "username=%s\npassword=%s\n", cred.user,
+	    cred.secret);
+	len = strlen(text);
+	c->credential = memfd_create("credential", MFD_CLOEXEC);
+	if (c->credential == -1)
+		return err_errno("memfd");
+	if (pwrite(c->credential, text, len, 0) != (ssize_t)len)
+		return err_errno("write to memory");
+	set(c, "credential.helper=" HELPER);
+	return NULL;
+}
+
+static const struct err *
+child_describe(const struct settings_gitserver *s, struct arena *a,
+    const char *repository, struct child *c)
+{
+	const struct err *e;
+	const char *ssh;
+	size_t i;
+
+	for (i = 0; programs[i] != NULL; i++)
+		if (access(programs[i], X_OK) == 0)
+			break;
+	if (programs[i] == NULL)
+		return err_tell(ERR_CONFIG, "git is not installed here.");
+	c->argv[c->nargs++] = programs[i];
+	for (i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
+		set(c, settings[i]);
+	if (s->allow_http)
+		set(c, "protocol.http.allow=always");
+	if (s->allow_local)
+		set(c, "protocol.file.allow=always");
+	if (s->tls_ca != NULL)
+		set(c, arena_printf(a, "http.sslCAInfo=%s", s->tls_ca));
+	ssh = "ssh -oBatchMode=yes -oConnectTimeout=5";
+	if (s->ssh_key_file != NULL && strpbrk(s->ssh_key_file, "'\n") == NULL)
+		ssh = arena_printf(a, "%s -oIdentitiesOnly=yes -i '%s'", ssh,
+		    s->ssh_key_file);
+	if (s->ssh_known_hosts != NULL &&
+	    strpbrk(s->ssh_known_hosts, "'\"\n ") == NULL)
+		ssh = arena_printf(a, "%s -oUserKnownHostsFile='%s'", ssh,
+		    s->ssh_known_hosts);
+	set(c, arena_printf(a, "core.sshCommand=%s", ssh));
+	if ((e = credential_make(s, a, repository, c)) != NULL)
+		return e;
+	if (s->allow_local && repository[0] == '/')
+		set(c, arena_printf(a, "safe.directory=%s", repository));
+	c->argv[c->nargs++] = "ls-remote";
+	c->argv[c->nargs++] = "--symref";
+	c->argv[c->nargs++] = "--";
+	c->argv[c->nargs++] = repository;
+	c->argv[c->nargs++] = "HEAD";
+	c->argv[c->nargs++] = "refs/heads/*";
+	c->envp[c->nenvs++] = "PATH=/usr/local/bin:/usr/bin:/bin";
+	c->envp[c->nenvs++] = "HOME=/nonexistent";
+	c->envp[c->nenvs++] = "LANG=C.UTF-8";
+	c->envp[c->nenvs++] = "GIT_TERMINAL_PROMPT=0";
+	c->envp[c->nenvs++] = "GIT_ASKPASS=/bin/false";
+	c->envp[c->nenvs++] = "GIT_CONFIG_NOSYSTEM=1";
+	c->envp[c->nenvs++] = "GIT_CONFIG_GLOBAL=/dev/null";
+	return NULL;
+}
+
+/* After fork: no way back. */
+static void
+child_become(const struct child *c, int out)
+{
+	int null = open("/dev/null", O_RDWR);
+
+	(void)setsid();
+	proc_signals_default();
+	if (null == -1 || dup2(null, STDIN_FILENO) == -1 ||
+	    dup2(out, STDOUT_FILENO) == -1 || dup2(null, STDERR_FILENO) == -1)
+		_exit(127);
+	if (c->credential == -1) {
+		closefrom(CREDENTIAL_FD);
+	} else {
+		/* dup2 of a descriptor to itself keeps its CLOEXEC */
+		if (c->credential == CREDENTIAL_FD ?
+			fcntl(CREDENTIAL_FD, F_SETFD, 0) == -1 :
+			dup2(c->credential, CREDENTIAL_FD) == -1)
+			_exit(127);
+		closefrom(CREDENTIAL_FD + 1);
+	}
+	(void)execve(c->argv[0], (char *const *)(uintptr_t)c->argv,
+	    (char *const *)(uintptr_t)c->envp);
+	_exit(127);
+}
+
+static const struct err *
+child_start(struct child *c)
+{
+	const struct err *e = NULL;
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) == -1)
+		return err_errno("pipe");
+	if ((c->pid = fork()) == 0)
+		child_become(c, ends[1]);
+	if (c->pid == -1)
+		e = err_errno("fork");
+	(void)close(ends[1]);
+	c->out = ends[0];
+	return e;
+}
+
+static const struct err *
+output_read(const struct child *c, struct buf *out)
+{
+	struct pollfd p = { .fd = c->out, .events = POLLIN };
+	char block[READ_SIZE];
+	int64_t left;
+	ssize_t n;
+
+	for (;;) {
+		left = c->deadline - time_mono_ms();
+		if (left <= 0)
+			return err_tell(ERR_UPSTREAM_TIMEOUT,
+			    "The Git server did not answer in time.");
+		if (poll(&p, 1, (int)left) <= 0)
+			continue;
+		n = read(c->out, block, sizeof(block));
+		if (n == 0)
+			return buf_check(out) == NULL ?
+			    NULL :
+			    err_tell(ERR_UPSTREAM,
+				"The repository has too many branches.");
+		if (n == -1 && errno != EINTR)
+			return err_errno("read from git");
+		if (n > 0)
+			buf_add(out, block, (size_t)n);
+	}
+}
+
+/* With its helpers, which it leaves behind when it is killed. */
+static const struct err *
+child_end(struct child *c)
+{
+	int status = 0;
+	pid_t got;
+
+	if (c->out != -1)
+		(void)close(c->out);
+	if (c->pid <= 0)
+		return NULL;
+	while ((got = waitpid(c->pid, &status, WNOHANG)) == 0 &&
+	    time_mono_ms() < c->deadline)
+		(void)poll(NULL, 0, TICK_MS);
+	(void)kill(-c->pid, SIGKILL);
+	if (got == 0)
+		(void)waitpid(c->pid, &status, 0);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return NULL;
+	return err_tell(ERR_UPSTREAM,
+	    "git cannot read the repository: it is not there, or asks for "
+	    "credentials that the service has not.");
+}
+
+/* "HASH\trefs/heads/NAME" or "ref: refs/heads/NAME\tHEAD". */
+static void
+line_take(struct arena *a, char *line, const char **head,
+    struct forge_branch *out, size_t *n)
+{
+	char *tab = strchr(line, '\t');
+
+	if (tab == NULL)
+		return;
+	*tab++ = '\0';
+	if (str_starts(line, "ref: refs/heads/") && strcmp(tab, "HEAD") == 0) {
+		*head = arena_strdup(a, line + strlen("ref: refs/heads/"));
+		return;
+	}
+	if (!str_starts(tab, "refs/heads/") ||
+	    !str_matches(line, "[0-9a-f]{40}([0-9a-f]{24})?") ||
+	    !str_utf8(tab, strlen(tab)))
+		return;
+	out[*n].name = arena_strdup(a, tab + strlen("refs/heads/"));
+	out[(*n)++].commit_hash = arena_strdup(a, line);
+}
+
+static void
+branches_take(struct arena *a, struct buf *text, struct forge_page *page,
+    struct list *out)
+{
+	size_t lines = 0, n = 0, i, first, end;
+	char *rest = text->data, *line;
+	struct forge_branch *b;
+	const char *head = NULL;
+
+	for (i = 0; i < text->len; i++)
+		lines += text->data[i] == '\n';
+	b = arena_alloc(a, lines + 1, sizeof(*b));
+	while (rest != NULL && (line = strsep(&rest, "\n")) != NULL)
+		line_take(a, line, &head, b, &n);
+	for (i = 0; i < n; i++)
+		b[i].is_default = str_eq(b[i].name, head);
+	first = (size_t)(page->page - 1) * (size_t)page->limit;
+	if (first > n)
+		first = n;
+	end = first + (size_t)page->limit < n ? first + (size_t)page->limit : n;
+	page->has_more = end < n;
+	*out = (struct list){ .items = b + first, .n = end - first };
+}
+
+const struct err *
+forge_ls_remote(const struct settings_gitserver *s, struct arena *a,
+    const char *repository, struct forge_page *page, struct list *out)
+{
+	struct child c = { .credential = -1,
+		.out = -1,
+		.deadline = time_mono_ms() + FORGE_DEADLINE_MS };
+	const struct err *e, *ended;
+	struct buf text;
+
+	*out = (struct list){ .items = NULL };
+	page->has_more = false;
+	buf_init(&text, OUTPUT_MAX);
+	if ((e = child_describe(s, a, repository, &c)) == NULL &&
+	    (e = child_start(&c)) == NULL)
+		e = output_read(&c, &text);
+	ended = child_end(&c);
+	if (e == NULL && (e = ended) == NULL)
+		branches_take(a, &text, page, out);
+	if (c.credential != -1)
+		(void)close(c.credential);
+	buf_release(&text);
+	return e;
+}
