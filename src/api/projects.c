@@ -96,16 +96,38 @@ api_project_show(struct req *rq)
 static void
 trigger_look(struct req *rq, const struct trigger *t, size_t index)
 {
-	char *like = arena_strdup(rq->a, t->branch), *c;
+	const char *at = arena_printf(rq->a, "/triggers/%zu/branch", index);
 	const char *fault;
+	char *like, *c;
 
+	if (t->branch == NULL || faults_at(&rq->faults, at))
+		return;
+	like = arena_strdup(rq->a, t->branch);
 	for (c = like; *c != '\0'; c++)
 		if (*c == '*' || *c == '?')
 			*c = 'x';
 	if ((fault = branch_fault(like)) != NULL)
+		faults_add(&rq->faults, at, "%s", fault);
+}
+
+static const struct err *
+trigger_judge(struct req *rq, const struct project *p, const struct trigger *t,
+    size_t index)
+{
+	const struct err *e;
+	struct pipeline pipe;
+
+	trigger_look(rq, t, index);
+	if (t->pipeline_id == 0)
+		return NULL;
+	e = pipeline_by_id(rq->db, rq->a, t->pipeline_id, &pipe);
+	if (e != NULL && e->code != ERR_NOTFOUND)
+		return e;
+	if (e != NULL || pipe.project_id != p->id)
 		faults_add(&rq->faults,
-		    arena_printf(rq->a, "/triggers/%zu/branch", index), "%s",
-		    fault);
+		    arena_printf(rq->a, "/triggers/%zu/pipelineId", index),
+		    "must be a pipeline of this project");
+	return NULL;
 }
 
 /* Each trigger against the project's pipelines and presets; secrets too, of
@@ -119,7 +141,6 @@ triggers_judge(struct req *rq, struct arena *a, const struct project *p)
 	const struct env_rules rules = { &s.presets, p->strict_env };
 	const struct trigger *t;
 	const struct err *e;
-	struct pipeline pipe;
 	struct list all;
 	size_t i;
 
@@ -127,18 +148,14 @@ triggers_judge(struct req *rq, struct arena *a, const struct project *p)
 		return e;
 	t = s.triggers.items;
 	for (i = 0; i < s.triggers.n; i++) {
-		trigger_look(rq, &t[i], i);
-		e = pipeline_by_id(rq->db, rq->a, t[i].pipeline_id, &pipe);
-		if (e != NULL && e->code != ERR_NOTFOUND)
+		const char *at = arena_printf(a, "/triggers/%zu", i),
+			   *vars = arena_printf(a, "%s/envVars", at);
+
+		if ((e = trigger_judge(rq, p, &t[i], i)) != NULL)
 			return e;
-		if (e != NULL || pipe.project_id != p->id)
-			faults_add(f,
-			    arena_printf(a, "/triggers/%zu/pipelineId", i),
-			    "must be a pipeline of this project");
-		if (presets) /* else there is nothing to hold them against */
-			env_check(&rules, &s.vars[i],
-			    arena_printf(a, "/triggers/%zu/envVars", i), f,
-			    &all);
+		/* as far as both could be read */
+		if (presets && !faults_at(f, at) && !faults_at(f, vars))
+			env_check(&rules, &s.vars[i], vars, f, &all);
 	}
 	return NULL;
 }

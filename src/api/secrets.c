@@ -106,7 +106,7 @@ trigger_prefix(struct arena *a, const struct list *triggers, size_t index)
 		    str_eq(t[i].branch, t[index].branch))
 			same++;
 	what = arena_printf(a, "%lld %zu %s", (long long)t[index].pipeline_id,
-	    same, t[index].branch);
+	    same, t[index].branch == NULL ? "" : t[index].branch);
 	crypto_sha256(what, strlen(what), hash);
 	return arena_strndup(a, hash, PREFIX_LEN);
 }
@@ -125,7 +125,7 @@ presets_fill(struct vault *v, struct list *presets)
 	size_t i;
 
 	for (i = 0; i < presets->n; i++) {
-		if (!p[i].secret || p[i].fallback != NULL)
+		if (!p[i].secret || p[i].fallback != NULL || p[i].key == NULL)
 			continue;
 		e = vault_find(v, DEFAULTS, p[i].key, &p[i].fallback);
 		if (e != NULL)
@@ -152,7 +152,7 @@ defaults_merge(struct vault *v, struct secrets *s)
 	if ((e = presets_fill(v, &s->presets)) != NULL)
 		return e;
 	for (i = 0; i < s->presets.n; i++) {
-		if (!p[i].secret || p[i].fallback == NULL)
+		if (!p[i].secret || p[i].fallback == NULL || p[i].key == NULL)
 			continue;
 		if (*p[i].fallback == '\0') {
 			p[i].fallback = NULL;
@@ -175,7 +175,7 @@ is_secret(const struct list *presets, const char *key)
 	size_t i;
 
 	for (i = 0; i < presets->n; i++)
-		if (strcmp(p[i].key, key) == 0)
+		if (str_eq(p[i].key, key))
 			return p[i].secret;
 	return false;
 }
@@ -262,6 +262,8 @@ secrets_merge(struct req *rq, struct arena *a, const struct project *p,
     struct secrets *out)
 {
 	struct vault v = { .rq = rq, .a = a, .project_id = p->id };
+	const struct err *(*items)(struct arena *, const struct shape *,
+	    const char *, struct list *);
 	const struct trigger *t;
 	const struct err *e;
 	size_t i, vars = 0;
@@ -271,10 +273,10 @@ secrets_merge(struct req *rq, struct arena *a, const struct project *p,
 		return e;
 	out->stored = v.sealed[DEFAULTS].data != NULL ||
 	    v.sealed[TRIGGERS].data != NULL;
-	e = json_items(a, &preset_shape, p->env_presets.s, &out->presets);
+	items = rq->faults.n > 0 ? json_items_sent : json_items;
+	e = items(a, &preset_shape, p->env_presets.s, &out->presets);
 	if (e == NULL)
-		e = json_items(a, &trigger_shape, p->triggers.s,
-		    &out->triggers);
+		e = items(a, &trigger_shape, p->triggers.s, &out->triggers);
 	if (e != NULL || (e = defaults_merge(&v, out)) != NULL)
 		return e;
 	t = out->triggers.items;

@@ -25,7 +25,8 @@ struct secrets {
 	bool stored;          /* the project has had some */
 };
 
-/* What is sent, completed by what is stored.  Adds a fault for each null that
+/* What is sent, completed by what is stored.  Of faulty members the rest is
+ * taken, with NULL or 0 for what could not be read.  Adds a fault for each null that
  * stands for nothing, and for a stored default that its preset does not take
  * any more.  ERR_UNAVAILABLE if there is no key to open it with. */
 MUSTCHECK const struct err *secrets_merge(struct req *, struct arena *,

@@ -61,6 +61,17 @@ faults_has(const struct faults *f, const char *pointer)
 	return false;
 }
 
+bool
+faults_at(const struct faults *f, const char *pointer)
+{
+	size_t i;
+
+	for (i = 0; i < f->n && i < FAULTS_MAX; i++)
+		if (strcmp(f->item[i].pointer, pointer) == 0)
+			return true;
+	return false;
+}
+
 const char *
 fault_pointer(struct faults *f, const char *base, const char *name)
 {

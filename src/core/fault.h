@@ -35,6 +35,8 @@ void faults_conflict(struct faults *, const char *pointer, const char *fmt, ...)
     PRINTFLIKE(3, 4);
 /* Whether one of those kept is at the pointer or below it. */
 bool faults_has(const struct faults *, const char *pointer);
+/* Whether one is at the very pointer: the whole of it could not be read. */
+bool faults_at(const struct faults *, const char *pointer);
 /* pointer + "/" + name, with ~ and / of the name escaped; in the arena. */
 const char *fault_pointer(struct faults *, const char *base, const char *name);
 const char *fault_index(struct faults *, const char *base, size_t index);

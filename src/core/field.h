@@ -94,9 +94,8 @@ struct shape {
 	const struct field *fields;
 	size_t size;
 	/* What no single entry can say; NULL if there is nothing. `pointer`
-	 * is the item's own, faults are added below it. Not called when a
-	 * FIELD_MUST member is missing or faulty; other faulty members are
-	 * as if they had been left out. */
+	 * is the item's own, faults are added below it. Members that are
+	 * missing or faulty are NULL or 0, or as they were. */
 	void (*check)(const void *item, const char *pointer, struct faults *);
 };
 

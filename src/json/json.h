@@ -36,6 +36,7 @@ MUSTCHECK const struct err *json_strict(const char *text, size_t len);
  * row (update).  ERR_BAD_REQUEST if it is not JSON; ERR_INVALID with all
  * faults, each with its pointer, if it is unfit, no object or a member is
  * wrong.
+ * What is faulty stays as it was, but for F_JSON: there the rest of it stands.
  * Strings go to the arena of `faults`.  Members of F_LIST and F_JSON are read
  * anew from zeroed memory, whatever the mode; null is a value of a map with
  * FIELD_GAPS only. */
@@ -57,6 +58,10 @@ void json_when(struct buf *, struct when);
 /* A stored json_text (an array of a shape) as structs; NULL text is empty. */
 MUSTCHECK const struct err *json_items(struct arena *, const struct shape *,
     const char *text, struct list *out);
+/* The same of a body that json_read() has read, with or without faults: members
+ * of the items that were missing or faulty are NULL or 0. */
+MUSTCHECK const struct err *json_items_sent(struct arena *,
+    const struct shape *, const char *text, struct list *out);
 /* A stored object of strings as struct json_pair, in its order; a stored null
  * (a secret that is kept elsewhere) has the value NULL. */
 MUSTCHECK const struct err *json_pairs(struct arena *, const char *text,

@@ -14,6 +14,7 @@
 
 enum read_flag {
 	READ_TRUSTED = 1 << 0, /* was checked when it was stored */
+	READ_PARTS = 1 << 1,   /* or told to be faulty; what can be had */
 };
 
 struct reader {
@@ -252,18 +253,17 @@ list_read(struct reader *r, const struct field *f, const cJSON *value,
 		list.items = arena_alloc(r->faults->a, 1, f->shape->size);
 		if (!object_read(&fresh, f->shape, value, pointer, list.items))
 			return false;
-	} else {
-		if (!cJSON_IsArray(value))
-			return FAULT(r, pointer, "must be an array");
-		if (!count_check(r, f, value, pointer) ||
-		    !items_read(r, f->shape, value, pointer, &list))
-			return false;
+		*(struct list *)to = list;
+		return true;
 	}
-	*(struct list *)to = list;
-	return true;
+	if (!cJSON_IsArray(value))
+		return FAULT(r, pointer, "must be an array");
+	if (!count_check(r, f, value, pointer))
+		return false;
+	return items_read(r, f->shape, value, pointer, to);
 }
 
-/* Into struct json_pair. */
+/* Into struct json_pair; what is no string is left out. */
 static bool
 map_read(struct reader *r, const struct field *f, const cJSON *value,
     const char *pointer, struct list *out)
@@ -293,7 +293,8 @@ map_read(struct reader *r, const struct field *f, const cJSON *value,
 	return good;
 }
 
-/* Checked, then kept as text. */
+/* Checked, then kept as text: also what is good of a faulty one, so that others
+ * can judge that. */
 static bool
 json_text_read(struct reader *r, const struct field *f, const cJSON *value,
     const char *pointer, void *to)
@@ -305,15 +306,15 @@ json_text_read(struct reader *r, const struct field *f, const cJSON *value,
 
 	buf_init(&text, JSON_TEXT_MAX);
 	if ((f->flags & FIELD_MAP) != 0) {
-		if ((good = map_read(r, f, value, pointer, &list)))
-			json_write_pairs(&text, &list);
+		good = map_read(r, f, value, pointer, &list);
+		json_write_pairs(&text, &list);
 	} else {
-		if ((good = list_read(r, f, value, pointer, &list)))
-			json_write_stored(&text, f->shape, &list);
+		good = list_read(r, f, value, pointer, &list);
+		json_write_stored(&text, f->shape, &list);
 	}
-	if (good && buf_check(&text) != NULL)
+	if (buf_check(&text) != NULL)
 		good = FAULT(r, pointer, "is too large");
-	if (good)
+	else if (good || list.n > 0)
 		out->s = arena_strndup(r->faults->a, text.data, text.len);
 	buf_release(&text);
 	return good;
@@ -369,7 +370,8 @@ same(const struct field *f, const union slot *a, const union slot *b)
 	return false;
 }
 
-/* One member into its place in the item, which keeps its value on a fault. */
+/* One member into its place in the item, which keeps its value on a fault, or
+ * gets what could be read of an array or object that is kept as text. */
 static bool
 member_read(struct reader *r, const struct field *f, const cJSON *value,
     const char *pointer, void *to)
@@ -383,6 +385,9 @@ member_read(struct reader *r, const struct field *f, const cJSON *value,
 		if ((f->flags & FIELD_NULL) == 0)
 			return FAULT(r, pointer, "must not be null");
 	} else if (!types[f->type].read(r, f, value, pointer, &fresh)) {
+		if (f->type == F_JSON && fresh.json.s != NULL &&
+		    (f->flags & FIELD_ONCE) == 0)
+			*(struct json_text *)to = fresh.json;
 		return false;
 	}
 	(void)memcpy(&present, to, types[f->type].size);
@@ -405,21 +410,15 @@ member_find(const struct shape *shape, const char *name)
 	return NULL;
 }
 
-/* An item while it is read; members by their place in the table, as bits. */
-struct place {
-	void *item;
-	uint64_t seen;
-	uint64_t bad;
-};
-
-static void
+/* Says which members were there, by their place in the table, as bits. */
+static uint64_t
 members_read(struct reader *r, const struct shape *shape, const cJSON *object,
-    const char *base, struct place *at)
+    const char *base, void *item)
 {
+	uint64_t seen = 0;
 	const struct field *f;
 	const cJSON *value;
 	const char *pointer;
-	uint64_t bit;
 
 	cJSON_ArrayForEach(value, object) {
 		if ((f = member_find(shape, value->string)) == NULL) {
@@ -435,11 +434,10 @@ members_read(struct reader *r, const struct shape *shape, const cJSON *object,
 			    "is set by the service; leave it out");
 			continue;
 		}
-		bit = UINT64_C(1) << (f - shape->fields);
-		at->seen |= bit;
-		if (!member_read(r, f, value, pointer, field_at(at->item, f)))
-			at->bad |= bit;
+		seen |= UINT64_C(1) << (f - shape->fields);
+		(void)member_read(r, f, value, pointer, field_at(item, f));
 	}
+	return seen;
 }
 
 /* Reads all there is and reports all faults; says whether there were none. */
@@ -447,30 +445,24 @@ static bool
 object_read(struct reader *r, const struct shape *shape, const cJSON *object,
     const char *pointer, void *item)
 {
-	struct place at = { .item = item };
 	const struct field *f;
 	const size_t before = r->faults->n;
-	bool solid = true;
+	uint64_t seen;
 
 	if (!cJSON_IsObject(object))
 		return FAULT(r, pointer, "must be an object");
-	members_read(r, shape, object, pointer, &at);
+	seen = members_read(r, shape, object, pointer, item);
 	for (f = shape->fields; f->name != NULL; f++) {
-		uint64_t bit = UINT64_C(1) << (f - shape->fields);
-
-		if ((f->flags & FIELD_IN) == 0 || (f->flags & FIELD_MUST) == 0)
+		if (r->mode == JSON_UPDATE || (f->flags & FIELD_IN) == 0 ||
+		    (f->flags & FIELD_MUST) == 0 ||
+		    (seen & UINT64_C(1) << (f - shape->fields)) != 0)
 			continue;
-		if ((at.bad & bit) != 0)
-			solid = false;
-		if (r->mode == JSON_UPDATE || (at.seen & bit) != 0)
-			continue;
-		solid = false;
 		faults_add(r->faults,
 		    fault_pointer(r->faults, pointer,
 			json_name(r->faults->a, f)),
 		    "is missing");
 	}
-	if (solid && shape->check != NULL && (r->flags & READ_TRUSTED) == 0)
+	if (shape->check != NULL && (r->flags & READ_TRUSTED) == 0)
 		shape->check(item, pointer, r->faults);
 	return r->faults->n == before;
 }
@@ -514,12 +506,12 @@ json_read(const struct shape *shape, enum json_mode mode, const char *text,
 	return e;
 }
 
-const struct err *
-json_items(struct arena *a, const struct shape *shape, const char *text,
-    struct list *out)
+static const struct err *
+text_items(struct arena *a, const struct shape *shape, const char *text,
+    unsigned flags, struct list *out)
 {
 	struct faults faults;
-	struct reader r = { .faults = &faults, .flags = READ_TRUSTED };
+	struct reader r = { .faults = &faults, .flags = READ_TRUSTED | flags };
 	const struct err *e;
 	cJSON *tree;
 
@@ -532,7 +524,8 @@ json_items(struct arena *a, const struct shape *shape, const char *text,
 	faults_init(&faults, a);
 	if (!cJSON_IsArray(tree))
 		e = err_new(ERR_INTERNAL, "no array");
-	else if (!items_read(&r, shape, tree, "", out))
+	else if (!items_read(&r, shape, tree, "", out) &&
+	    (flags & READ_PARTS) == 0)
 		e = faults_check(&faults);
 out:
 	cJSON_Delete(tree);
@@ -540,6 +533,20 @@ out:
 		return err_new(ERR_INTERNAL, "stored %s: %s", shape->name,
 		    e->msg);
 	return NULL;
+}
+
+const struct err *
+json_items(struct arena *a, const struct shape *shape, const char *text,
+    struct list *out)
+{
+	return text_items(a, shape, text, 0, out);
+}
+
+const struct err *
+json_items_sent(struct arena *a, const struct shape *shape, const char *text,
+    struct list *out)
+{
+	return text_items(a, shape, text, READ_PARTS, out);
 }
 
 const struct err *

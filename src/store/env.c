@@ -173,7 +173,8 @@ env_check(const struct env_rules *rules, const struct list *given,
 			vars[n++] = (struct env_var){ .name = p->key,
 				.value = p->fallback,
 				.secret = p->secret };
-		else if (p->required)
+		else if (p->required &&
+		    !faults_has(f, fault_pointer(f, pointer, p->key)))
 			fault(f, pointer, p->key, "is required");
 	}
 	*out = (struct list){ .items = vars, .n = n };

@@ -214,6 +214,8 @@ preset_check(const void *item, const char *pointer, struct faults *f)
 			return;
 		}
 	} else {
+		if (faults_has(f, fault_pointer(f, pointer, "options")))
+			return;
 		options_check(p, pointer, f);
 		if (p->pattern != NULL)
 			fault(f, pointer, "pattern", "is for inputs only");

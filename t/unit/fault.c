@@ -33,6 +33,9 @@ main(void)
 		!faults_has(&f, "envs") && !faults_has(&f, "env/a"),
 	    "a place has a fault or has none");
 	faults_add(&f, "/a/0/b", "x");
+	ok(faults_at(&f, "/a/0/b") && !faults_at(&f, "/a/0") &&
+		!faults_at(&f, "/a/0/b/c"),
+	    "a fault is at its own place");
 	ok(faults_has(&f, "/a") && faults_has(&f, "/a/0") &&
 		!faults_has(&f, "/a/1"),
 	    "so has what is above it");

@@ -47,7 +47,7 @@ thing_check(const void *item, const char *pointer, struct faults *faults)
 {
 	const struct thing *thing = item;
 
-	if (strcmp(thing->name, "clash") == 0)
+	if (str_eq(thing->name, "clash"))
 		faults_add(faults, pointer, "clashes");
 }
 
@@ -411,6 +411,31 @@ long_names(void)
 }
 
 static void
+rest_of(void)
+{
+	struct arena *a = arena_open(1 << 20);
+	struct thing thing = { .name = "x" };
+
+	is_str(outcome(a, JSON_UPDATE,
+		   "{\"envVars\":{\"A\":1,\"B\":\"b\"},\"presets\":"
+		   "[{\"label\":\"odd\",\"x\":0},7,{\"note\":\"n\"}],"
+		   "\"name\":\"clash\",\"kind\":\"blue\"}",
+		   &thing),
+	    "/envVars/A: must be a string\n"
+	    "/presets/0/x: there is no member \"x\" here\n"
+	    "/presets/0/note: is needed here\n"
+	    "/presets/1: must be an object\n"
+	    "/presets/2/label: is missing\n"
+	    "/kind: must be one of: red, green\n"
+	    ": clashes\n",
+	    "all is told, whatever else is wrong");
+	is_str(thing.env_vars.s, "{\"B\":\"b\"}",
+	    "what is good of an object stands");
+	ok(thing.presets.s == NULL, "but not of what cannot be changed");
+	arena_close(a);
+}
+
+static void
 stored(void)
 {
 	struct arena *a = arena_open(1 << 20);
@@ -428,6 +453,12 @@ stored(void)
 	ok(e == NULL && list.n == 2 && part[0].wanted && !part[1].wanted &&
 		str_eq(part[0].label, "odd") && str_eq(part[1].note, "n"),
 	    "a stored array is read without its check");
+	e = json_items_sent(a, &part_shape,
+	    "[{\"label\":\"123456\",\"wanted\":true},{\"note\":\"n\"}]", &list);
+	part = list.items;
+	ok(e == NULL && list.n == 2 && part[0].label == NULL &&
+		part[0].wanted && str_eq(part[1].note, "n"),
+	    "of a faulty one what can be read");
 	ok(json_items(a, &part_shape, NULL, &list) == NULL && list.n == 0,
 	    "no text is an empty array");
 	e = json_items(a, &part_shape, "{}", &list);
@@ -467,6 +498,7 @@ main(void)
 	updates();
 	many_faults();
 	long_names();
+	rest_of();
 	stored();
 	return tap_done();
 }
