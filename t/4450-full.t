@@ -19,6 +19,7 @@ my $project = $runner->project;
 is($runner->wait($runner->deploy($project, 'true')), 'success', 'works');
 
 # --- no right to write
+ok($runner->is_clean, 'and leaves nothing');
 my $mode = (stat $runner->{spool})[2] & 07777;
 chmod 0500, $runner->{spool} or die;
 my $id = $runner->deploy($project, 'echo hello');

@@ -95,6 +95,8 @@ sub run_cmd {
 
 sub _child {
 	my ($opt, @cmd) = @_;
+	# a test in the background of a shell was told to ignore these
+	$SIG{$_} = 'DEFAULT' for qw(INT QUIT);
 	if (defined $opt->{cwd}) { chdir $opt->{cwd} or POSIX::_exit(127) }
 	if ($opt->{env}) {
 		for my $name (keys %{ $opt->{env} }) {
