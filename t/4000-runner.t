@@ -140,7 +140,35 @@ for (['raw 00', 'a single byte'], ['raw ' . '00' x 312, 'zeros'], ['raw ' . '317
 	ok(!alive($last), 'and the old one is gone');
 	last if ++$n == 4 && !$ENV{SLIPWAY_LONG};
 }
+# descriptors that are no files of a job: nothing starts, it is started again
+for my $kind (qw(device foreign directory path overwrites readable fifo unlocked file ends socket)) {
+	next if $kind eq 'foreign' && !is_root(); # all files are its own then
+	my $h = Slipway::Monitor->start;
+	my ($was) = $h->await(qr/^up (\d+)/m);
+	my $spool = spool_make(root => $h->{spool}, repository => $repo, steps => ['true']);
+	if (is_root()) {
+		my @pw = getpwnam 'nobody';
+		chown $pw[2], $pw[3], $spool->{dir}, glob("$spool->{dir}/*");
+	}
+	$h->command("odd $kind $spool->{id} $spool->{dir}");
+	ok(poll(20, sub { $h->log =~ /descriptors that are no files of a job/ }), "refused: $kind")
+	    or diag($h->log);
+	ok(poll(20, sub { !alive($was) }), '- by who sent it');
+	ok(!-e "$h->{workspaces}/shop", '- before anything was made');
+	$h->stop;
+}
 ok(alive($m->{pid}), 'the monitor lives');
+my $flooded = Slipway::Monitor->start;
+my $dry = $flooded->job(repository => $repo, project => 16, dir => 'dry', steps => ['echo up; exit 3']);
+ok($flooded->started($dry), 'a job is running');
+$flooded->command("flood $dry->{dir}");
+ok($flooded->await(qr/^(floods)$/m), 'messages without end');
+ok(poll(10, sub { $flooded->log =~ /messages without end/ }), 'are too many');
+ok(poll(10, sub { 2 <= (my @ups = $flooded->out =~ /^up/mg) }), 'it is started again');
+ok(poll(20, sub { $flooded->log =~ /job $dry->{id}\.1 is over/ }), 'the end of a job is seen all the same');
+kill 'HUP', $flooded->{pid};
+ok(poll(10, sub { $flooded->log =~ /configuration read again/ }), 'a reload is heard');
+is($flooded->stop, 0, 'and a stop');
 
 # --- reload, stop, adopt
 kill 'HUP', $m->{pid};

@@ -80,7 +80,9 @@ struct monitor {
 	pid_t dispatcher; /* 0 = does not run */
 	int socket;
 	int64_t started_at; /* of the dispatcher */
-	int64_t delay;      /* ms until it is started again */
+	int64_t counted_since;
+	int counted;   /* messages of the dispatcher since then */
+	int64_t delay; /* ms until it is started again */
 	struct wire out[OUT_MAX];
 	size_t out_first, out_n;
 
@@ -114,7 +116,7 @@ MUSTCHECK const struct err *monitor_home_claim(const struct monitor *m,
 /* monitor_dispatch.c */
 void monitor_dispatch_start(struct monitor *m);
 void monitor_dispatch_died(struct monitor *m, int status);
-/* Takes all messages that are there. */
+/* Takes some of the messages that are there. */
 void monitor_dispatch_read(struct monitor *m);
 void monitor_send(struct monitor *m, const struct wire *w);
 /* Sends what did not fit before. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <errno.h>
@@ -16,7 +17,10 @@
 #define DELAY_MAX 30000
 #define DELAY_RESET 60000 /* after so long it counts as sound again */
 #define ENV_MAX 256
-#define WIRE_HERE 3 /* where the dispatcher finds its end */
+#define WIRE_HERE 3    /* where the dispatcher finds its end */
+#define ROUND_MAX 16   /* messages, before others have their turn */
+#define FLOOD_MAX 4000 /* in FLOOD_MS; 256 jobs need far less */
+#define FLOOD_MS 1000
 
 /* The settings that the environment may hold, and what the log needs; no more
  * of what we were started with. */
@@ -87,6 +91,7 @@ monitor_dispatch_start(struct monitor *m)
 	m->socket = ends[0];
 	m->dispatcher = pid;
 	m->out_n = 0;
+	m->counted = 0;
 	log_debug("dispatcher %ld started", (long)pid);
 }
 
@@ -114,11 +119,63 @@ monitor_dispatch_died(struct monitor *m, int status)
 	    (long long)m->delay);
 }
 
+/* What the descriptors of a start are, by enum wire_fd. */
+static const struct {
+	mode_t type;
+	int flags; /* exactly these of `mask` */
+	int mask;
+} expected[WIRE_FD__REQUEST] = {
+	[WIRE_FD_JOB] = { S_IFREG, 0, O_WRONLY | O_PATH },
+	[WIRE_FD_LOG] = { S_IFREG, O_WRONLY | O_APPEND,
+	    O_ACCMODE | O_APPEND | O_PATH },
+	[WIRE_FD_RESULT] = { S_IFREG, O_WRONLY | O_APPEND,
+	    O_ACCMODE | O_APPEND | O_PATH },
+	[WIRE_FD_LOCK] = { S_IFREG, O_RDWR, O_ACCMODE | O_PATH },
+	[WIRE_FD_CONTROL] = { S_IFIFO, O_RDWR, O_ACCMODE | O_PATH },
+};
+
+/* A job trusts what it gets: files of the spool, opened as spool.h says, and
+ * nothing else that the dispatcher can open. */
+static bool
+fds_valid(const struct monitor *m, const int *fds)
+{
+	const uid_t owner = m->root ? m->user.uid : geteuid();
+	struct stat st;
+	int flags;
+	size_t i;
+
+	for (i = 0; i < WIRE_FD__REQUEST; i++) {
+		flags = fcntl(fds[i], F_GETFL);
+		if (flags == -1 ||
+		    (flags & expected[i].mask) != expected[i].flags ||
+		    fstat(fds[i], &st) == -1 ||
+		    (st.st_mode & S_IFMT) != expected[i].type ||
+		    st.st_uid != owner)
+			return false;
+	}
+	return true;
+}
+
+static void
+start(struct monitor *m, const struct wire *w, int *fds)
+{
+	size_t i;
+
+	if (fds_valid(m, fds)) {
+		monitor_job_start(m, w, fds);
+		return;
+	}
+	log_error("the dispatcher sent descriptors that are no files of a job");
+	(void)kill(m->dispatcher, SIGKILL);
+	for (i = 0; i < WIRE_FD__REQUEST; i++)
+		(void)close(fds[i]);
+}
+
 static void
 handle(struct monitor *m, const struct wire *w, int *fds)
 {
 	if (w->type == WIRE_START) {
-		monitor_job_start(m, w, fds);
+		start(m, w, fds);
 	} else if (w->type == WIRE_KILL) {
 		monitor_job_kill(m, w);
 	} else {
@@ -128,16 +185,37 @@ handle(struct monitor *m, const struct wire *w, int *fds)
 	}
 }
 
+static bool
+is_flood(struct monitor *m)
+{
+	const int64_t now = time_mono_ms();
+
+	if (now - m->counted_since > FLOOD_MS) {
+		m->counted_since = now;
+		m->counted = 0;
+	}
+	return ++m->counted > FLOOD_MAX;
+}
+
 void
 monitor_dispatch_read(struct monitor *m)
 {
 	int fds[WIRE_FD__REQUEST];
-	const struct err *e;
+	const struct err *e = NULL;
 	struct wire w;
+	int n;
 
-	while ((e = wire_recv(m->socket, &w, fds, WIRE_FD__REQUEST)) == NULL)
+	for (n = 0; n < ROUND_MAX; n++) {
+		if (is_flood(m)) {
+			e = err_new(ERR_BAD_REQUEST, "messages without end");
+			break;
+		}
+		e = wire_recv(m->socket, &w, fds, WIRE_FD__REQUEST);
+		if (e != NULL)
+			break;
 		handle(m, &w, fds);
-	if (e->sys == EAGAIN)
+	}
+	if (e == NULL || e->sys == EAGAIN)
 		return;
 	if (e->code != ERR_NOTFOUND)
 		log_err(e, "dispatcher");

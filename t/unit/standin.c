@@ -7,7 +7,11 @@
  *	start DEPLOYMENT EPOCH PROJECT DIR SPOOLDIR
  *	kill DEPLOYMENT EPOCH
  *	send TYPE | raw HEX | exit STATUS | hold (reads nothing from now on)
+ *	odd KIND DEPLOYMENT SPOOLDIR (a start with another descriptor in it)
+ *	flood SPOOLDIR (starts without end)
  */
+#include <sys/socket.h>
+
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -24,6 +28,7 @@
 
 #define MONITOR 3
 #define WORDS 6
+#define FLOODERS 4
 
 static int out_fd;
 static bool holding;
@@ -46,7 +51,7 @@ number(const char *text)
 }
 
 static void
-start(char **word)
+files_open(const char *dir, int fds[WIRE_FD__REQUEST])
 {
 	static const struct {
 		const char *name;
@@ -58,26 +63,113 @@ start(char **word)
 		[WIRE_FD_LOCK] = { "lock", O_RDWR },
 		[WIRE_FD_CONTROL] = { "control", O_RDWR | O_NONBLOCK },
 	};
-	struct wire w = { .magic = WIRE_MAGIC, .type = WIRE_START };
-	int fds[WIRE_FD__REQUEST];
-	const struct err *e;
 	char path[4096];
 	size_t i;
 
-	w.deployment = number(word[1]);
-	w.epoch = number(word[2]);
-	w.project = number(word[3]);
-	(void)memcpy(w.dir, word[4], strnlen(word[4], WIRE_DIR - 1));
 	for (i = 0; i < WIRE_FD__REQUEST; i++) {
-		(void)snprintf(path, sizeof(path), "%s/%s", word[5],
-		    files[i].name);
+		(void)snprintf(path, sizeof(path), "%s/%s", dir, files[i].name);
 		if ((fds[i] = open(path, files[i].flags | O_CLOEXEC)) == -1)
 			err(1, "%s", path);
 	}
-	if ((e = wire_send(MONITOR, &w, fds, WIRE_FD__REQUEST)) != NULL)
+}
+
+static void
+start_send(struct wire *w, const int *fds)
+{
+	const struct err *e;
+	size_t i;
+
+	w->magic = WIRE_MAGIC;
+	w->type = WIRE_START;
+	if ((e = wire_send(MONITOR, w, fds, WIRE_FD__REQUEST)) != NULL)
 		errx(1, "%s", e->msg);
 	for (i = 0; i < WIRE_FD__REQUEST; i++)
 		(void)close(fds[i]);
+}
+
+static void
+start(char **word)
+{
+	struct wire w = { .deployment = number(word[1]) };
+	int fds[WIRE_FD__REQUEST];
+
+	w.epoch = number(word[2]);
+	w.project = number(word[3]);
+	(void)memcpy(w.dir, word[4], strnlen(word[4], WIRE_DIR - 1));
+	files_open(word[5], fds);
+	start_send(&w, fds);
+}
+
+/* What a dispatcher can have open, in the place of what it should send. */
+static const struct odd {
+	const char *kind;
+	enum wire_fd at;
+	const char *name; /* in the spool's directory, if it starts with no / */
+	int flags;
+} odds[] = {
+	{ "device", WIRE_FD_JOB, "/dev/zero", O_RDONLY },
+	{ "foreign", WIRE_FD_JOB, "/etc/passwd", O_RDONLY },
+	{ "directory", WIRE_FD_JOB, ".", O_RDONLY | O_DIRECTORY },
+	{ "path", WIRE_FD_JOB, "job", O_PATH },
+	{ "overwrites", WIRE_FD_LOG, "log", O_WRONLY },
+	{ "readable", WIRE_FD_LOG, "log", O_RDWR | O_APPEND },
+	{ "fifo", WIRE_FD_RESULT, "control", O_RDWR | O_APPEND },
+	{ "unlocked", WIRE_FD_LOCK, "lock", O_RDONLY },
+	{ "file", WIRE_FD_CONTROL, "lock", O_RDWR },
+	{ "ends", WIRE_FD_CONTROL, "control", O_RDONLY | O_NONBLOCK },
+	{ "socket", WIRE_FD_CONTROL, NULL, 0 },
+};
+
+static void
+odd(char **word)
+{
+	struct wire w = { .deployment = number(word[2]), .epoch = 1 };
+	int fds[WIRE_FD__REQUEST], dir;
+	const struct odd *o;
+	size_t i;
+
+	for (i = 0; i < sizeof(odds) / sizeof(odds[0]); i++)
+		if (strcmp(odds[i].kind, word[1]) == 0)
+			break;
+	if (i == sizeof(odds) / sizeof(odds[0]))
+		errx(1, "odd %s", word[1]);
+	o = &odds[i];
+	w.project = 7;
+	(void)memcpy(w.dir, "shop", sizeof("shop"));
+	files_open(word[3], fds);
+	(void)close(fds[o->at]);
+	if ((dir = open(word[3], O_PATH | O_DIRECTORY | O_CLOEXEC)) == -1)
+		err(1, "%s", word[3]);
+	fds[o->at] = o->name == NULL ?
+	    socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) :
+	    openat(dir, o->name, o->flags | O_CLOEXEC);
+	if (fds[o->at] == -1)
+		err(1, "%s", word[1]);
+	(void)close(dir);
+	start_send(&w, fds);
+}
+
+/* Enough of them that there is always one more message, which takes the
+ * monitor some work; and one that takes the answers. */
+static _Noreturn void
+flood(const char *dir)
+{
+	struct wire w = { .magic = WIRE_MAGIC, .type = WIRE_START };
+	int fds[WIRE_FD__REQUEST], i;
+	const struct err *e;
+	pid_t pid = 1;
+
+	w.deployment = w.epoch = w.project = 1; /* in no directory: refused */
+	files_open(dir, fds);
+	say("floods\n");
+	for (i = 0; i < FLOODERS && pid != 0; i++)
+		if ((pid = fork()) == -1)
+			err(1, "fork");
+	do
+		e = pid == 0 ? wire_send(MONITOR, &w, fds, WIRE_FD__REQUEST) :
+			       wire_recv(MONITOR, &w, NULL, 0);
+	while (e == NULL);
+	exit(1);
 }
 
 static void
@@ -130,6 +222,10 @@ command(char *line)
 		send_raw(word[1]);
 	else if (strcmp(word[0], "exit") == 0 && n == 2)
 		exit((int)number(word[1]));
+	else if (strcmp(word[0], "odd") == 0 && n == 4)
+		odd(word);
+	else if (strcmp(word[0], "flood") == 0 && n == 2)
+		flood(word[1]);
 	else if (strcmp(word[0], "hold") == 0)
 		holding = true;
 	else

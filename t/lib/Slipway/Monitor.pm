@@ -45,7 +45,7 @@ sub conf {
 
 sub run {
 	my ($self) = @_;
-	$self->{pid} = start_process({ name => "monitor$count",
+	$self->{pid} = start_process({ name => ($self->{dir} =~ m{([^/]+)$})[0],
 		env => { SLIPWAY_STANDIN => "$self->{dir}/standin", %{ $self->{env} } } },
 		program('slipway-runner'), '-c', "$self->{dir}/slipway.conf",
 		'-d', program('t/unit/standin'), '-j', program('slipway-job'),
@@ -54,7 +54,7 @@ sub run {
 }
 
 sub out { my ($self) = @_; return substr slurp("$self->{dir}/standin/out") || '', $self->{seen} }
-sub log { my ($self) = @_; return slurp(tempdir() . "/monitor$count.log") }
+sub log { my ($self) = @_; return slurp("$self->{dir}.log") }
 
 # Waits for a line of the stand-in's; what the pattern captured, or nothing.
 sub await {
