@@ -161,10 +161,10 @@ is($runner->wait($id), 'success', 'and all works');
 
 # --- half a directory is no deployment
 mkdir "$runner->{spool}/new.99.1" or die;
-spew("$runner->{spool}/new.99.1/job", 'half');
+spew("$runner->{spool}/new.99.1/log", 'half');
 mkdir "$runner->{spool}/98.1" or die;
 spew("$runner->{spool}/98.1/job", 'of somebody else');
-if (is_root()) { chown((getpwnam 'nobody')[2, 3], $_) for map { ($_, "$_/job") } "$runner->{spool}/new.99.1" }
+if (is_root()) { chown((getpwnam 'nobody')[2, 3], $_) for map { ($_, "$_/log") } "$runner->{spool}/new.99.1" }
 utime 1, 1, "$runner->{spool}/new.99.1" or die;
 $runner->restart;
 ok(poll(20, sub { !-e "$runner->{spool}/new.99.1" }), 'what a crash left half made is cleared away');

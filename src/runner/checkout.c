@@ -314,6 +314,10 @@ attempt(struct fetch *f, struct checkout *out)
 		return e;
 	out->branch = f->branch;
 	out->hash = f->hash;
+	if (f->git.job->spec.commits != 0 && f->branch[0] != '\0' &&
+	    (e = git_commits(&f->git, REF, f->git.job->spec.commits,
+		 &out->commits)) != NULL)
+		return e;
 	return message(f, &out->message);
 }
 

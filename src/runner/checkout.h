@@ -29,6 +29,10 @@ void git_close(struct git *);
  * output goes into `capture`, or the log if that is NULL. */
 MUSTCHECK const struct err *git_run(struct git *g, struct buf *capture,
     const char *const *args);
+/* Records of the newest commits of a ref, `max` at most; "" if git cannot tell.
+ * In the arena of the job. */
+MUSTCHECK const struct err *git_commits(struct git *g, const char *ref,
+    int64_t max, const char **out);
 static inline bool
 git_done(const struct git *g)
 {

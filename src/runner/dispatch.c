@@ -24,6 +24,7 @@
 #include "core/wake.h"
 #include "crypto/crypto.h"
 #include "db/db.h"
+#include "store/gitrepo.h"
 #include "store/hook.h"
 #include "store/joblog.h"
 #include "store/project.h"

@@ -196,6 +196,11 @@ struct outcome {
 };
 /* Tells the queue of the steps and the commit that are new. */
 MUSTCHECK const struct err *result_follow(struct dispatch *, struct task *);
+/* Well-formed UTF-8 of at most `max` code points, whatever came. */
+const char *text_clean(struct arena *, const char *, size_t max);
+/* dispatch_commits.c: what cannot be read is told in the log and left. */
+MUSTCHECK const struct err *commits_told(struct dispatch *, const struct task *,
+    const struct record *);
 /* Reads it as a whole. Strings in the arena. */
 MUSTCHECK const struct err *result_read(const struct task *, struct arena *,
     struct outcome *out);

@@ -8,6 +8,8 @@
 #include "json/json.h"
 #include "runner/dispatch.h"
 
+#define COMMITS_TOLD 100 /* of a branch */
+
 /* Names of records, by enumerator. */
 enum job_record {
 #define X(id, name) R_##id,
@@ -43,6 +45,18 @@ static void
 put_number(struct buf *b, enum job_record which, int64_t n)
 {
 	record_printf(b, names[which], "%lld", (long long)n);
+}
+
+/* Whether its commits can be asked for there. */
+static bool
+is_on_server(const struct settings_gitserver *g, const char *repository)
+{
+	size_t len;
+
+	if (g->url == NULL || str_eq(g->type, "git"))
+		return false;
+	len = strlen(g->url);
+	return strncmp(repository, g->url, len) == 0;
 }
 
 /* The token goes to its own server only, and never in the clear unless the
@@ -177,6 +191,8 @@ description_write(const struct dispatch *d, struct arena *a,
 	put(out, R_COMMIT, c->commit_hash);
 	put_access(out, &s->gitserver, c->repository);
 	put(out, R_OBJECTS, spool_objects(d, a, c->project_id));
+	if (!is_on_server(&s->gitserver, c->repository))
+		put_number(out, R_COMMITS, COMMITS_TOLD);
 	put_pairs(out, R_ENV, &env);
 	put_pairs(out, R_SECRET, &secret);
 	put_steps(out, r, &c->steps);

@@ -47,8 +47,7 @@ is_one_of(const char *const *list, const char *word)
 	return false;
 }
 
-/* Well-formed UTF-8 of at most `max` code points, whatever came. */
-static const char *
+const char *
 text_clean(struct arena *a, const char *s, size_t max)
 {
 	size_t len = strlen(s), at = 0, to = 0, n, chars;
@@ -277,6 +276,8 @@ tell(struct dispatch *d, const struct task *t, const struct record *r)
 		    seen.workspace.branch, seen.workspace.hash,
 		    seen.workspace.message);
 	}
+	if (strcmp(r->name, names[R_COMMITS_SEEN]) == 0)
+		return commits_told(d, t, r);
 	for (i = 0; i < sizeof(step_records) / sizeof(step_records[0]); i++) {
 		if (strcmp(r->name, names[step_records[i].record]) != 0)
 			continue;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include <dirent.h>
@@ -22,7 +23,7 @@
 #define DEAD_MAX 256
 
 /* All that a directory holds. */
-static const char *const files[] = { "job", "log", "result", "lock", "control",
+static const char *const files[] = { "log", "result", "lock", "control",
 	"keeper" };
 #define NFILES (sizeof(files) / sizeof(files[0]))
 
@@ -166,10 +167,11 @@ dir_fill(const struct dispatch *d, struct task *t, const char *dir,
 
 	if ((e = keeper_make(d, t, dir)) != NULL)
 		return e;
-	fds[WIRE_FD_JOB] = file_make(d, dir, "job", O_RDWR);
+	/* it holds secrets: no disk has it */
+	fds[WIRE_FD_JOB] = memfd_create("job", MFD_CLOEXEC);
 	if (fds[WIRE_FD_JOB] == -1)
-		return err_errno("spool: %s/job", dir);
-	if ((e = file_put(fds[WIRE_FD_JOB], description->data,
+		return err_errno("spool: %s: its description", dir);
+	if ((e = file_store(fds[WIRE_FD_JOB], description->data,
 		 description->len)) != NULL)
 		return e;
 	fds[WIRE_FD_LOG] = file_make(d, dir, "log", O_WRONLY | O_APPEND);

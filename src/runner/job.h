@@ -50,6 +50,7 @@ struct job_spec {
 	const char *ssh_key;
 	const char *known_hosts;
 	const char *objects;
+	int64_t commits;
 	struct job_list env;
 	struct job_list secret;
 	struct job_step *steps;
@@ -175,6 +176,7 @@ struct checkout {
 	const char *branch; /* "" if HEAD is on none */
 	const char *hash;
 	const char *message;
+	const char *commits; /* records of the branch's last, NULL = none */
 	int64_t objects; /* when they last changed, -1 = that is not known */
 };
 

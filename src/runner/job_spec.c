@@ -43,6 +43,7 @@ static const struct entry entries[] = {
 	{ "ssh-key", K_TEXT, AT(ssh_key) },
 	{ "known-hosts", K_TEXT, AT(known_hosts) },
 	{ "objects", K_TEXT, AT(objects) },
+	{ "commits", K_NUMBER, AT(commits) },
 	{ "env", K_LIST, AT(env) },
 	{ "secret", K_LIST, AT(secret) },
 	{ "step-name", K_STEP, 0 },

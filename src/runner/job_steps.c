@@ -253,6 +253,9 @@ course_checkout(struct course *c)
 	case CHECKOUT_DONE:
 		job_result(job, "checked-out", "%s\n%s\n%s", c->checkout.branch,
 		    c->checkout.hash, c->checkout.message);
+		if (c->checkout.commits != NULL)
+			job_result(job, "commits", "%s\n%s", c->checkout.branch,
+			    c->checkout.commits);
 		if (c->checkout.objects != -1)
 			job_result(job, "objects", "%lld",
 			    (long long)c->checkout.objects);

@@ -3,8 +3,6 @@
  * The spool: what dispatcher and job share, and what survives either.
  *
  *   SPOOL/<deployment>.<epoch>/
- *     job      description, written by the dispatcher, complete when it ends
- *              in an END record
  *     log      the output, masked and capped, appended by the job alone
  *     result   events, appended by the job; the run is over when it ends in
  *              an END record
@@ -17,7 +15,11 @@
  *              when git's objects in its workspace last changed, as the last
  *              job of the project saw it
  *
- * Records of job and result are text: "NAME LENGTH\n" BYTES "\n".  A name is
+ * What a job is to do, its description, holds secrets: it is handed on as a
+ * descriptor of memory and lies in no file.  It is complete when it ends in an
+ * END record.
+ *
+ * Records of description and result are text: "NAME LENGTH\n" BYTES "\n".  A name is
  * [a-z-]+; a length is decimal, at most SPOOL_RECORD; a record that is cut
  * short is one that is not there yet.
  */
@@ -47,6 +49,7 @@
 	X(SSH_KEY, "ssh-key")       /* a private key's text, for ssh */        \
 	X(KNOWN_HOSTS, "known-hosts")                                          \
 	X(OBJECTS, "objects") /* what the last result said of them */          \
+	X(COMMITS, "commits") /* how many of the branch are to be told */      \
 	X(ENV, "env")         /* NAME=value */                                 \
 	X(SECRET, "secret")   /* NAME=value, masked in the log */              \
 	X(STEP_NAME, "step-name")                                              \
@@ -65,19 +68,22 @@
 	X(JOB_END, "end")
 
 /* Records of a result.  Times are milliseconds since 1970 UTC. */
-#define SPOOL_RESULT_RECORDS(X)                                                \
-	X(CHECKED_OUT, "checked-out")   /* "BRANCH\nHASH\nMESSAGE" */          \
-	X(STEP_STARTED, "step-started") /* "POSITION TIME LOGOFFSET" */        \
-	X(STEP_ENDED, "step-ended")                                            \
+#define SPOOL_RESULT_RECORDS(X)                                                  \
+	X(CHECKED_OUT, "checked-out") /* "BRANCH\nHASH\nMESSAGE" */              \
+	X(COMMITS_SEEN, "commits")                                               \
+	/* "BRANCH\n", then records of the same form, newest first: commit,    \
+	 * "HASH SECONDS\nAUTHOR\nEMAIL\nMESSAGE" */ \
+	X(STEP_STARTED, "step-started") /* "POSITION TIME LOGOFFSET" */          \
+	X(STEP_ENDED, "step-ended")                                              \
 	/* "POSITION STATUS EXIT SIGNAL TIME LOGLENGTH"; EXIT and SIGNAL   \
-	     * are "-" where there is none */   \
-	X(STEP_SKIPPED, "step-skipped") /* "POSITION" */                       \
-	X(OBJECTS_SEEN,                                                        \
+	     * are "-" where there is none */     \
+	X(STEP_SKIPPED, "step-skipped") /* "POSITION" */                         \
+	X(OBJECTS_SEEN,                                                          \
 	    "objects") /* when git's objects last changed, in      \
-				    * nanoseconds since 1970 */           \
-	X(WORKSPACE, "workspace")                                              \
-	/* "STATUS DIRTY SIZE"; DIRTY is "-" where git cannot tell */          \
-	X(RESULT_END,                                                          \
+				    * nanoseconds since 1970 */             \
+	X(WORKSPACE, "workspace")                                                \
+	/* "STATUS DIRTY SIZE"; DIRTY is "-" where git cannot tell */            \
+	X(RESULT_END,                                                            \
 	    "end") /* "STATUS REASON TIME\nDETAIL"; REASON may be    \
 			      * "-" and DETAIL empty */
 

@@ -51,7 +51,7 @@ sub spool_make {
 	my $steps = delete $spec{steps} || [];
 	my $text = record('deployment', $id) . record('epoch', $epoch);
 	for my $name (qw(project project_name pipeline_name repository branch commit
-	    credential tls_ca ssh_key known_hosts objects env secret)) {
+	    credential tls_ca ssh_key known_hosts objects commits env secret)) {
 		next if !defined $spec{$name};
 		(my $key = $name) =~ tr/_/-/;
 		$text .= record($key, $_)
