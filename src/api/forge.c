@@ -15,6 +15,7 @@ gitserver_missing(const struct req *rq, const char *what, size_t n)
 		{ "GITSERVER_CLIENT_ID", s->client_id },
 		{ "GITSERVER_REDIRECT_URI", s->redirect_uri },
 	};
+	struct forge *forge = NULL;
 	struct buf missing;
 	const struct err *e;
 	size_t i;
@@ -27,23 +28,12 @@ gitserver_missing(const struct req *rq, const char *what, size_t n)
 	if (missing.len > 0)
 		e = err_tell(ERR_UNAVAILABLE, "%s needs the settings %s.", what,
 		    missing.data);
-	else
+	else if ((e = forge_open(s, &forge)) == NULL)
 		e = err_tell(ERR_UNAVAILABLE,
 		    "%s is not built into this version.", what);
+	forge_close(forge);
 	buf_release(&missing);
 	return e;
-}
-
-const struct err *
-api_auth_url(struct req *rq)
-{
-	return gitserver_missing(rq, "Signing in by the Git server", 3);
-}
-
-const struct err *
-api_auth_login(struct req *rq)
-{
-	return gitserver_missing(rq, "Signing in by the Git server", 3);
 }
 
 const struct err *

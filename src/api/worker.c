@@ -168,6 +168,18 @@ limits_set(void)
 	(void)mallopt(M_TRIM_THRESHOLD, (int)KEEP_MAX);
 }
 
+/* Without a Git server all the rest is served; who needs it is told. */
+static void
+forge_try(struct access *access)
+{
+	const struct err *e;
+
+	if (access->settings->url == NULL)
+		return;
+	if ((e = forge_open(access->settings, &access->forge)) != NULL)
+		log_err(e, "gitserver");
+}
+
 void
 worker_run(const struct worker *w)
 {
@@ -190,6 +202,7 @@ worker_run(const struct worker *w)
 		exit(err_kinds[e->code].exit);
 	}
 	access.db = rq.db;
+	forge_try(&access);
 	if ((e = schema_check(w, rq.db)) != NULL)
 		log_err(e, "database");
 	atomic_store(&w->board->ready[w->place], 1);

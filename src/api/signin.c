@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: ISC */
+/* Signing in by the Git server: OAuth 2.0 authorization code (RFC 6749) with
+ * PKCE (RFC 7636), after RFC 9700. */
+#include <string.h>
+
+#include "api/admission.h"
+#include "api/auth.h"
+#include "api/handlers.h"
+#include "api/shapes.h"
+#include "core/log.h"
+#include "core/str.h"
+#include "store/session.h"
+
+#define BROWSER_COOKIE "__Host-slipway-signin"
+#define PURPOSE "sign-in %s"
+
+/* A sign-in at work. */
+struct work {
+	struct req *rq;
+	const struct forge_token *token;
+	const struct forge_account *account;
+	const char *hash;   /* of the new session */
+	const char *before; /* of the browser's last one; NULL */
+	struct user user;
+	struct when expires_at;
+};
+
+static const struct err *
+check_ready(const struct req *rq)
+{
+	if (rq->unready != NULL)
+		return rq->unready;
+	if (rq->access->forge == NULL)
+		return gitserver_missing(rq, "Signing in by the Git server", 3);
+	if (rq->keyring == NULL)
+		return err_tell(ERR_UNAVAILABLE,
+		    "Signing in needs a key that seals the Git server's "
+		    "tokens: run \"slipway-admin key\", then reload "
+		    "slipway-api.");
+	return forge_can_sign_in(rq->access->forge);
+}
+
+/* What tells this browser from others: the one it has, so that sign-ins begun
+ * in two windows can both be ended. */
+static const char *
+browser_secret(struct req *rq)
+{
+	const char *sent = auth_cookie(rq, BROWSER_COOKIE);
+	char fresh[CRYPTO_TOKEN_MAX];
+
+	if (sent != NULL && str_matches(sent, "[A-Za-z0-9_-]{43}"))
+		return sent;
+	crypto_token("", fresh);
+	return arena_strdup(rq->a, fresh);
+}
+
+const struct err *
+api_auth_url(struct req *rq)
+{
+	char state[CRYPTO_TOKEN_MAX], verifier[CRYPTO_TOKEN_MAX];
+	char state_hash[CRYPTO_HASH_HEX], browser_hash[CRYPTO_HASH_HEX];
+	struct signin s = { .state_hash = state_hash,
+		.browser_hash = browser_hash };
+	const char *browser = browser_secret(rq);
+	struct login_address address = { .state = state };
+	const struct err *e;
+
+	if ((e = check_ready(rq)) != NULL)
+		return e;
+	crypto_token("", state);
+	crypto_token("", verifier);
+	crypto_sha256(state, strlen(state), state_hash);
+	crypto_sha256(browser, strlen(browser), browser_hash);
+	if ((e = seal(rq->keyring, rq->a,
+		 arena_printf(rq->a, PURPOSE, state_hash), verifier,
+		 &s.verifier)) != NULL ||
+	    (e = signin_insert(rq->db, &s)) != NULL)
+		return e;
+	address.url = forge_authorize_url(rq->access->forge, rq->a, state,
+	    crypto_challenge(rq->a, verifier));
+	answer_header(rq, "Set-Cookie",
+	    BROWSER_COOKIE "=%s; Path=/; Max-Age=%d" AUTH_COOKIE_RULES, browser,
+	    SIGNIN_SECONDS);
+	answer_item(rq, &login_address_shape, &address, 0);
+	return NULL;
+}
+
+/* RFC 9207: who answers must be whom we asked.  Servers name themselves with a
+ * slash or a path behind their address. */
+static const struct err *
+check_issuer(const struct req *rq, const char *issuer)
+{
+	const char *server = forge_server(rq->access->forge);
+	size_t len = strlen(server);
+
+	if (issuer == NULL ||
+	    (strncmp(issuer, server, len) == 0 &&
+		(issuer[len] == '\0' || issuer[len] == '/')))
+		return NULL;
+	return err_tell(ERR_BAD_REQUEST,
+	    "The answer is of another server than the one that was asked to "
+	    "sign you in.");
+}
+
+/* Takes the sign-in that was begun, and opens its verifier. */
+static const struct err *
+verifier_take(struct req *rq, const char *state, char **out)
+{
+	char state_hash[CRYPTO_HASH_HEX], browser_hash[CRYPTO_HASH_HEX];
+	const char *browser = auth_cookie(rq, BROWSER_COOKIE);
+	const struct err *e;
+	struct signin s;
+
+	*out = NULL;
+	if (browser == NULL)
+		browser = "";
+	crypto_sha256(state, strlen(state), state_hash);
+	crypto_sha256(browser, strlen(browser), browser_hash);
+	e = signin_take(rq->db, rq->a, state_hash, browser_hash, &s);
+	if (e != NULL && e->code == ERR_NOTFOUND)
+		return err_tell(ERR_BAD_REQUEST,
+		    "This sign-in was not begun in this browser, is older than "
+		    "ten minutes, or was used already: begin again.");
+	if (e != NULL)
+		return e;
+	return unseal(rq->keyring, rq->a,
+	    arena_printf(rq->a, PURPOSE, state_hash), s.verifier, out);
+}
+
+static const struct err *
+begin_body(struct db *db, void *context)
+{
+	struct work *w = context;
+	struct req *rq = w->rq;
+	const struct session_term term = {
+		.idle = rq->settings->auth.session_idle,
+		.max = rq->settings->auth.session_max,
+	};
+	const struct err *e;
+
+	if ((e = admission_account(db, rq, forge_server(rq->access->forge),
+		 w->account, &w->user)) != NULL)
+		return e;
+	if ((e = access_put(rq->access, rq->a, w->user.id, w->token)) != NULL)
+		return e;
+	if (w->before != NULL && (e = session_delete(db, w->before)) != NULL)
+		return e;
+	return session_insert(db, w->user.id, w->hash, &term, &w->expires_at);
+}
+
+/* Two first sign-ins of one user at once make the user once: the second of them
+ * finds it there. */
+static const struct err *
+begin(struct work *w)
+{
+	const struct err *e = db_transaction(w->rq->db, begin_body, w);
+
+	if (e != NULL && e->code == ERR_CONFLICT)
+		e = db_transaction(w->rq->db, begin_body, w);
+	return e;
+}
+
+/* Makes the session for an account that has proved to be it. */
+static const struct err *
+session_begin(struct req *rq, const struct forge_token *token,
+    const struct forge_account *account)
+{
+	char secret[CRYPTO_TOKEN_MAX], hash[CRYPTO_HASH_HEX];
+	char before[CRYPTO_HASH_HEX];
+	const char *last = auth_cookie(rq, AUTH_COOKIE);
+	struct work w = { .rq = rq,
+		.token = token,
+		.account = account,
+		.hash = hash };
+	struct login login = { .token = secret };
+	const struct err *e;
+
+	if (last != NULL) {
+		crypto_sha256(last, strlen(last), before);
+		w.before = before;
+	}
+	crypto_token(AUTH_SESSION, secret);
+	crypto_sha256(secret, strlen(secret), hash);
+	if ((e = begin(&w)) != NULL)
+		return e;
+	rq->who_text = w.user.username;
+	login.expires_at = w.expires_at;
+	login.user = (struct list){ .items = &w.user, .n = 1 };
+	answer_header(rq, "Set-Cookie",
+	    AUTH_COOKIE "=%s; Path=/; Max-Age=%lld" AUTH_COOKIE_RULES, secret,
+	    (long long)rq->settings->auth.session_max);
+	answer_header(rq, "Set-Cookie",
+	    BROWSER_COOKIE "=; Path=/; Max-Age=0" AUTH_COOKIE_RULES);
+	answer_item(rq, &login_shape, &login, 0);
+	return NULL;
+}
+
+/* To the client 401 would mean another thing. */
+static const struct err *
+check_account(const struct err *e, const struct forge_account *account)
+{
+	if (e != NULL && e->code == ERR_UNAUTHENTICATED)
+		return err_tell(ERR_UPSTREAM,
+		    "The Git server refused the token that it had just given.");
+	if (e == NULL && !str_matches(account->id, "[0-9]{1,20}"))
+		return err_tell(ERR_UPSTREAM,
+		    "The Git server did not say which account signed in.");
+	return e;
+}
+
+const struct err *
+api_auth_login(struct req *rq)
+{
+	const struct login_request *sent = rq->body;
+	struct forge *forge = rq->access->forge;
+	struct forge_token token;
+	struct forge_account account;
+	const struct err *e, *also;
+	char *verifier;
+
+	if ((e = check_ready(rq)) != NULL)
+		return e;
+	if ((rq->in[IN_ORIGIN] != NULL || rq->in[IN_SEC_FETCH_SITE] != NULL) &&
+	    !auth_same_origin(rq))
+		return err_tell(ERR_FORBIDDEN,
+		    "A page of this service itself must end the sign-in.");
+	if ((e = check_issuer(rq, sent->iss)) != NULL)
+		return e;
+	if ((e = verifier_take(rq, sent->state, &verifier)) != NULL)
+		return e;
+	e = forge_token_get(forge, rq->a, sent->code, verifier, &token);
+	if (e != NULL)
+		return e;
+	e = forge_whoami(forge, rq->a, token.access, &account);
+	if ((e = check_account(e, &account)) == NULL)
+		e = session_begin(rq, &token, &account);
+	if (e == NULL)
+		return NULL;
+	/* Nobody will use it: give it back, where that can be done. */
+	also = forge_token_revoke(forge, rq->a, token.access);
+	if (also != NULL)
+		log_err(also, "token of a sign-in that was refused");
+	return e;
+}

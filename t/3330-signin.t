@@ -1,0 +1,366 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: ISC
+# Signing in by the Git server, whole and through nginx: who becomes which
+# user, what is refused, what the Git server may do wrong.
+
+use strict;
+use warnings;
+use Digest::SHA qw(sha256_hex);
+use Slipway::API;
+use Slipway::DB;
+use Slipway::Forge;
+use Slipway::Test;
+use Test::More;
+
+my $db = Slipway::DB->start;
+my $forge = Slipway::Forge->start(type => 'gitea');
+$forge->user('ann', { id => 7, name => 'Ann Lee', email => 'ann@example.org' });
+
+# Many sign in here from one address.
+sub unlimited { my ($name, $text) = @_; return $text =~ s/rate=\d+r\/m/rate=6000r\/m/gr }
+my %common = (db => $db, nginx => \&unlimited);
+my $conf = $forge->conf . "[auth]\nadmins = boss, Chief\n";
+my $api = Slipway::API->start(%common, conf => $conf);
+my $none = $api->as('none');
+my ($got, $back);
+
+# A browser: its cookies, and what it does.
+sub browser { return { service => $_[0] || $none, jar => {} } }
+sub jar {
+	my ($b) = @_;
+	return { Cookie => join '; ', map { "$_=$b->{jar}{$_}" } sort keys %{ $b->{jar} } };
+}
+sub visit {
+	my ($b, $method, $path, $body, %more) = @_;
+	my $got = $b->{service}->request($method, $path, $body, { %{ jar($b) }, %more });
+	my $set = $got->{headers}{'set-cookie'};
+	$b->{set} = [ref $set ? @$set : defined $set ? $set : ()];
+	for my $line (@{ $b->{set} }) {
+		my ($name, $value) = $line =~ /^([^=]+)=([^;]*)/;
+		if ($line =~ /Max-Age=0/) { delete $b->{jar}{$name} } else { $b->{jar}{$name} = $value }
+	}
+	return $got;
+}
+# Up to the way back from the Git server.
+sub go {
+	my ($b, $login, %opt) = @_;
+	my $got = visit($b, 'GET', '/api/auth/url');
+	die "url: $got->{status} $got->{body}" if $got->{status} != 200;
+	return { %{ $forge->authorize($got->{json}{url}, $login, %opt) }, url => $got->{json}{url} };
+}
+sub login { my ($b, $back, %more) = @_; return visit($b, 'POST', '/api/auth/login', { code => $back->{code}, state => $back->{state}, %more }) }
+sub enter { my ($login, $b) = @_; $b ||= browser(); my $got = login($b, go($b, $login)); return wantarray ? ($got, $b) : $got }
+sub sessions { return $db->sql('SELECT COUNT(*) FROM session') }
+sub value { return $db->sql("SELECT $_[1] FROM user WHERE valid = 1 AND username = '$_[0]'") }
+
+# --- without a key nothing could be kept
+$got = $none->get('/api/auth/url');
+is($got->{status}, 503, 'without a key nobody signs in');
+like($got->{json}{detail}, qr/slipway-admin key/, 'and is told what to do');
+is($none->post('/api/auth/login', { code => 'x', state => 'y' })->{status}, 503, 'at the end too');
+my $key = $api->dir . '/secret.key';
+sub key_make {
+	my ($status, $out, $err) = run_cmd(program('slipway-admin'), '-c', $api->conf_file, 'key');
+	is($status, 0, 'slipway-admin key') or diag "$out$err";
+	chown 0, (getpwnam 'nobody')[3], $key if is_root();
+}
+sub reload {
+	my $before = join ' ', $api->workers;
+	kill 'HUP', $api->pid;
+	poll(15, sub { my %old = map { $_ => 1 } split / /, $before; !grep { $old{$_} } $api->workers }) or die 'no reload';
+}
+key_make();
+reload();
+
+# --- begin
+my $b = browser();
+$got = visit($b, 'GET', '/api/auth/url');
+is($got->{status}, 200, 'where to sign in') or diag $got->{body};
+my ($url, $state) = @{ $got->{json} }{qw(url state)};
+like($state, qr/^[A-Za-z0-9_-]{43}$/, 'state has 256 bits');
+like($url, qr{^\Q@{[$forge->url]}\E/login/oauth/authorize\?}, 'at the Git server');
+my %q = map { split /=/, $_, 2 } split /&/, (split /\?/, $url, 2)[1];
+is($q{state}, $state, 'state');
+is($q{code_challenge_method}, 'S256', 'PKCE by S256');
+like($q{code_challenge}, qr/^[A-Za-z0-9_-]{43}$/, 'a challenge');
+is(scalar @{ $b->{set} }, 1, 'one cookie');
+like($b->{set}[0], qr/^__Host-slipway-signin=[A-Za-z0-9_-]{43}; Path=\/; Max-Age=600; Secure; HttpOnly; SameSite=Lax$/, 'binds the browser');
+my $row = $db->sql('SELECT state_hash, browser_hash FROM signin');
+is($row, sha256_hex($state) . "\t" . sha256_hex($b->{jar}{'__Host-slipway-signin'}), 'the database knows hashes only');
+my $again = visit($b, 'GET', '/api/auth/url');
+isnt($again->{json}{state}, $state, 'the next state is another');
+isnt(($again->{json}{url} =~ /code_challenge=([^&]+)/)[0], $q{code_challenge}, 'as is the challenge');
+
+# --- closed: nobody comes in whom nobody let in
+$b = browser();
+$got = login($b, go($b, 'ann'));
+is($got->{status}, 403, 'a stranger is not let in') or diag $got->{body};
+like($got->{json}{detail}, qr/user named "ann"/, 'and is told whom to ask for what');
+is(sessions(), 0, 'no session');
+is($db->sql('SELECT COUNT(*) FROM user'), 0, 'no user');
+is($db->sql('SELECT COUNT(*) FROM git_token'), 0, 'no token');
+is(scalar @{ $b->{set} }, 0, 'no cookie');
+
+# --- whom an administrator has made
+$api->post('/api/user', { username => 'Ann', role => 'deployer' });
+$b = browser();
+$back = go($b, 'ann');
+my $guest = $b->{jar}{'__Host-slipway-signin'};
+$got = login($b, $back);
+is($got->{status}, 200, 'a user made by name signs in') or diag $got->{body};
+my $first = $got->{json};
+like($first->{token}, qr/^sls_[A-Za-z0-9_-]{43}$/, 'with a session of 256 bits');
+is($first->{user}{role}, 'deployer', 'the role is what the administrator gave');
+is($first->{user}{username}, 'ann', 'the name is written as at the Git server');
+is($first->{user}{name}, 'Ann Lee', 'with its name');
+is($first->{user}{email}, 'ann@example.org', 'and mail');
+like($first->{user}{lastLoginAt}, qr/^\d{4}-/, 'the sign-in is dated');
+is(scalar @{ $b->{set} }, 2, 'two cookies');
+is((grep { /^__Host-slipway=\Q$first->{token}\E; Path=\/; Max-Age=604800; Secure; HttpOnly; SameSite=Lax$/ } @{ $b->{set} }), 1, 'the session');
+is((grep { /^__Host-slipway-signin=; Path=\/; Max-Age=0; Secure; HttpOnly; SameSite=Lax$/ } @{ $b->{set} }), 1, 'the other is taken back');
+is(visit($b, 'GET', '/api/auth/info')->{json}{username}, 'ann', 'the cookie works');
+is($none->get('/api/auth/info', { Authorization => "Bearer $first->{token}" })->{status}, 200, 'the token too');
+is($db->sql('SELECT hash FROM session'), sha256_hex($first->{token}), 'the database has its hash');
+is(value('ann', "CONCAT(forge, ' ', forge_id)"), $forge->server . ' 7', 'who it is, is the server and the number');
+my ($token) = $forge->live_tokens('ann');
+my $dump = $db->sql('SELECT * FROM git_token; SELECT * FROM signin; SELECT * FROM session');
+unlike($dump, qr/\Q$token\E/, 'tokens of the Git server are sealed');
+unlike(slurp($api->dir . '/../slipway-api-1.log') || $api->log, qr/\Q$token\E|\Q$back->{code}\E|\Q$first->{token}\E/, 'the log has no secret');
+is(join(' ', $forge->complaints), '', 'the Git server had nothing to complain of');
+
+# --- one use: nothing of it works twice
+for my $case (['the same again', $b, {}], ['without cookies', browser(), {}], ['with the old cookie', do { my $o = browser(); $o->{jar}{'__Host-slipway-signin'} = $guest; $o }, {}]) {
+	my ($name, $with) = @$case;
+	my $before = sessions();
+	$got = login($with, $back);
+	is($got->{status}, 400, "a state that was used: $name");
+	is(sessions(), $before, 'no session');
+}
+
+# --- fixation: each sign-in is a new session, the browser's old one ends
+my $planted = 'sls_' . 'A' x 43;
+$b->{jar}{'__Host-slipway'} = $planted;
+(my $second) = enter('ann', $b);
+is($second->{status}, 200, 'with a planted cookie');
+isnt($second->{json}{token}, $planted, 'the session is another');
+is($none->get('/api/auth/info', { Cookie => "__Host-slipway=$planted" })->{status}, 401, 'the planted one is nobody\'s');
+my $third = enter('ann', $b);
+isnt($third->{json}{token}, $second->{json}{token}, 'the next is new again');
+is($none->get('/api/auth/info', { Authorization => "Bearer $second->{json}{token}" })->{status}, 401, 'the one before has ended');
+is($none->get('/api/auth/info', { Authorization => "Bearer $first->{token}" })->{status}, 200, 'that of another browser has not');
+is($db->sql('SELECT COUNT(*) FROM git_token'), 1, 'the Git server\'s token is the user\'s');
+
+# --- what does not fit together
+$b = browser();
+$back = go($b, 'ann');
+my $other = browser();
+go($other, 'ann');
+my %wrong = (
+	'another browser' => sub { login($other, $back) },
+	'no browser' => sub { login(browser(), $back) },
+	'another state' => sub { login($b, { %$back, state => 'x' x 43 }) },
+	'a state with more' => sub { login($b, { %$back, state => "$back->{state}x" }) },
+	'another page' => sub { visit($b, 'POST', '/api/auth/login', { code => $back->{code}, state => $back->{state} }, Origin => 'https://evil.example') },
+	'another site' => sub { visit($b, 'POST', '/api/auth/login', { code => $back->{code}, state => $back->{state} }, 'Sec-Fetch-Site' => 'cross-site') },
+	'another server' => sub { login($b, $back, iss => 'https://evil.example') },
+	'a longer server' => sub { login($b, $back, iss => $forge->server . '.evil.example') },
+	'a body without state' => sub { visit($b, 'POST', '/api/auth/login', { code => $back->{code} }) },
+	'a token instead' => sub { visit($b, 'POST', '/api/auth/login', { access_token => 'x', state => $back->{state}, code => $back->{code} }) },
+	'a form' => sub { visit($b, 'POST', '/api/auth/login', "code=$back->{code}&state=$back->{state}", 'Content-Type' => 'application/x-www-form-urlencoded') },
+);
+my %status = ('another page' => 403, 'another site' => 403, 'a body without state' => 422, 'a token instead' => 422, 'a form' => 415);
+my $before = sessions();
+for my $name (sort keys %wrong) {
+	is($wrong{$name}->()->{status}, $status{$name} || 400, $name);
+}
+is(sessions(), $before, 'none of these made a session');
+is(login($b, $back, iss => $forge->server . '/')->{status}, 200, 'and none used it up: now it works, with its server named');
+$b = browser();
+$back = go($b, 'ann');
+$db->sql('UPDATE signin SET created_at = created_at - INTERVAL 11 MINUTE');
+is(login($b, $back)->{status}, 400, 'eleven minutes old');
+$b = browser();
+my @both = (go($b, 'ann'), go($b, 'ann'));
+is(login($b, $both[0])->{status}, 200, 'two windows: one');
+is(login($b, $both[1])->{status}, 400, 'the first took the browser\'s mark with it');
+
+# --- codes that the Git server refuses
+sub fresh { $b = browser(); return go($b, 'ann') }
+$before = sessions();
+$back = fresh();
+my $used = $back->{code};
+login($b, $back);
+$before = sessions();
+$got = login($b, { %{ fresh() }, code => $used });
+is($got->{status}, 400, 'a code that was used');
+like($got->{json}{detail}, qr/invalid_grant/, 'in the Git server\'s words');
+$back = fresh();
+$forge->expire_codes;
+is(login($b, $back)->{status}, 400, 'a code that has expired');
+is(login($b, { %{ fresh() }, code => 'nonsense' })->{status}, 400, 'a code that is none');
+my $theirs = fresh()->{code};
+is(login($b, { %{ fresh() }, code => $theirs })->{status}, 400, 'a code of another sign-in: PKCE');
+$forge->store->change(sub { $_[0]{clients}{other} = { redirect_uris => [$forge->redirect_uri] } });
+$back = fresh();
+my $foreign = $forge->authorize($back->{url} =~ s/client_id=[^&]+/client_id=other/r, 'ann');
+is(login($b, { %$back, code => $foreign->{code} })->{status}, 400, 'a code for another client');
+is(sessions(), $before, 'none of these made a session');
+$back = do { $b = browser(); go($b, 'ann', deny => 1) };
+is($back->{error}, 'access_denied', 'the user says no: the page is told');
+ok(!defined $back->{code}, 'and there is nothing to send');
+
+# --- answers that are wrong: [path, fault, status]
+my $path = '/login/oauth/access_token';
+my @json = (kind => 'status', status => 200, type => 'application/json');
+my %grant = (access_token => 'x' x 40, token_type => 'bearer');
+my %faults = (
+	'200 and an error' => [$path, [@json, body => '{"error":"bad_verification_code","error_description":"The code is wrong."}'], 400],
+	'HTML' => [$path, [kind => 'status', status => 200, type => 'text/html', body => '<h1>Sign in</h1>'], 502],
+	'nothing' => [$path, [@json, body => ''], 502],
+	'no token' => [$path, [@json, body => '{"token_type":"bearer"}'], 502],
+	'a token of another type' => [$path, [@json, body => '{"access_token":"x","token_type":"mac"}'], 502],
+	'a token with a line break' => [$path, [@json, body => '{"access_token":"x\\r\\nX-Evil: 1","token_type":"bearer"}'], 502],
+	'less than was asked for' => [$path, [@json, body => '{"access_token":"x","token_type":"bearer","scope":"read:user"}'], 400],
+	'500' => [$path, [kind => 'status', status => 500, type => 'text/html', body => 'oops'], 502],
+	'a connection cut' => [$path, [kind => 'drop'], 502],
+	'an account without a number' => ['/api/v1/user', [@json, body => '{"login":"ann"}'], 502],
+	'an account whose number is text' => ['/api/v1/user', [@json, body => '{"id":"7 or 8","login":"ann"}'], 502],
+	'a token that does not work' => ['/api/v1/user', [kind => 'status', status => 401, type => 'application/json', body => '{"message":"no"}'], 502],
+	'an account as HTML' => ['/api/v1/user', [kind => 'status', status => 200, type => 'text/html', body => '<p>'], 502],
+);
+for my $name (sort keys %faults) {
+	my ($at, $fault, $status) = @{ $faults{$name} };
+	$back = fresh();
+	$forge->fault($at, @$fault);
+	$got = login($b, $back);
+	is($got->{status}, $status, "the Git server answers $name") or diag $got->{body};
+	cmp_ok(length($got->{json}{detail} || ''), '>', 10, 'words') and unlike($got->{body}, qr/x{40}|X-Evil/, 'no token among them');
+	$forge->clear_faults;
+	is(login($b, $back)->{status}, 400, 'it cannot be tried again');
+}
+is(sessions(), $before, 'none of these made a session');
+is(enter('ann')->{status}, 200, 'afterwards all is well');
+
+# --- names and numbers
+$forge->rename_user(ann => 'anna');
+$got = enter('anna');
+is($got->{status}, 200, 'a renamed account signs in');
+is($got->{json}{user}{id}, $first->{user}{id}, 'as the same user');
+is($got->{json}{user}{username}, 'anna', 'whose name follows');
+$forge->user('ann', { id => 8 });
+$got = enter('ann');
+is($got->{status}, 403, 'who takes the old name gets nothing by it');
+$api->post('/api/user', { username => 'ann', role => 'admin' });
+$forge->rename_user(anna => 'annabel');
+$forge->user('anna', { id => 9 });
+$got = enter('anna');
+is($got->{status}, 403, 'nor while the user bears it still');
+like($got->{json}{detail}, qr/belongs to another account/, 'in words');
+$forge->rename_user(ann => 'oldann');
+$forge->rename_user(annabel => 'ann');
+$got = enter('ann');
+is($got->{status}, 200, 'a name that is taken here');
+is($got->{json}{user}{username}, 'anna', 'does not follow');
+is($got->{json}{user}{role}, 'deployer', 'nor give the role of the user that has it');
+is(value('ann', 'forge_id'), 'NULL', 'who stays nobody\'s');
+$forge->user('ANNA', { id => 24 });
+is(enter('ANNA')->{status}, 403, 'nor does a name in another case, to another account');
+$db->sql("INSERT INTO user (username, role) VALUES ('m\xc3\xbcller', 'admin')");
+$forge->user('muller', { id => 30 });
+is(enter('muller')->{status}, 403, 'accents make another name');
+$forge->user('unbound', { id => 31 });
+$db->sql("INSERT INTO user (username, role, forge, forge_id) VALUES ('unbound', 'admin', 'https://other.example', '31')");
+is(enter('unbound')->{status}, 403, 'the same number at another server is somebody else');
+
+# --- administrators by configuration
+$forge->user('Boss', { id => 40 });
+$got = enter('Boss');
+is($got->{status}, 200, 'a login of auth.admins comes in') or diag $got->{body};
+is($got->{json}{user}{role}, 'admin', 'as an administrator');
+$forge->rename_user(Boss => 'exboss');
+$forge->user('boss', { id => 41 });
+is(enter('boss')->{status}, 403, 'who takes that login later does not');
+is(enter('exboss')->{json}{user}{role}, 'admin', 'the first one still is');
+is(enter('boss')->{status}, 403, 'also when the name is free here');
+$forge->user('chief', { id => 42 });
+$api->post('/api/user', { username => 'chief', role => 'viewer' });
+is(enter('chief')->{json}{user}{role}, 'admin', 'a user that was there is made one');
+$api->put('/api/user/' . value('chief', 'id'), { role => 'viewer' });
+is(enter('chief')->{json}{user}{role}, 'viewer', 'once: who is demoted stays so');
+
+# --- who may no more
+my $id = value('chief', 'id');
+my ($session) = map { $_->{json}{token} } scalar enter('chief');
+$api->put("/api/user/$id", { status => 'inactive' });
+is($none->get('/api/auth/info', { Authorization => "Bearer $session" })->{status}, 401, 'a disabled user\'s session ends');
+$got = enter('chief');
+is($got->{status}, 403, 'and signing in does not revive it');
+like($got->{json}{detail}, qr/disabled/, 'in words');
+is(value('chief', 'status'), 'inactive', 'it stays so');
+$api->delete("/api/user/$id");
+is(enter('chief')->{status}, 403, 'nor a deleted one');
+is($db->sql("SELECT COUNT(*) FROM git_token WHERE user_id = $id"), 0, 'whose token is gone');
+
+# --- signup
+$forge->user('new', { id => 50, email => 'not an address', name => "with\nbreak" });
+$api->write_conf($conf . "signup = viewer\n");
+reload();
+$got = enter('new');
+is($got->{status}, 200, 'with signup, whoever the Git server signs in') or diag $got->{body};
+is($got->{json}{user}{role}, 'viewer', 'gets its role');
+is($got->{json}{user}{email}, undef, 'what cannot be kept is left out');
+$got = enter('chief');
+is($got->{status}, 403, 'whom an administrator deleted stays out');
+like($got->{json}{detail}, qr/deleted/, 'in words');
+$api->post('/api/user', { username => 'chief', role => 'viewer' });
+is(enter('chief')->{status}, 200, 'until a user is made anew');
+is(enter('boss')->{json}{user}{role}, 'viewer', 'the second of that login is like all others');
+
+# --- the same code twice at once: one session
+for my $round (1 .. 5) {
+	$b = browser();
+	$back = go($b, 'new');
+	my $before = sessions();
+	my @pids = map {
+		my $n = $_;
+		my $pid = fork;
+		if (!$pid) {
+			my ($status) = (run_cmd('curl', '-s', '--cacert', $api->cacert, '-o', '/dev/null', '-w', '%{http_code}',
+			    '-H', 'Content-Type: application/json', '-H', "Cookie: __Host-slipway-signin=$b->{jar}{'__Host-slipway-signin'}",
+			    '-d', qq({"code":"$back->{code}","state":"$back->{state}"}), $api->url . '/api/auth/login'))[1];
+			spew(tempdir() . "/race$n", $status);
+			POSIX::_exit(0);
+		}
+		$pid;
+	} 1 .. 3;
+	waitpid $_, 0 for @pids;
+	is(join(' ', sort map { slurp(tempdir() . "/race$_") } 1 .. 3), '200 400 400', 'one of three at once signs in');
+	is(sessions(), $before + 1, 'one session');
+}
+
+# --- a new key: what the old one sealed still opens
+$b = browser();
+$back = go($b, 'new');
+key_make();
+reload();
+is(login($b, $back)->{status}, 200, 'a sign-in begun under the old key is ended under the new one');
+
+# --- a Git server that is away
+$back = fresh();
+$forge->stop_nginx;
+my $began = time;
+$got = login($b, $back);
+is($got->{status}, 502, 'a Git server that is down');
+cmp_ok(time - $began, '<', 10, 'is told of soon');
+$forge->start_nginx;
+is($none->get('/api/auth/info', { Authorization => "Bearer $first->{token}" })->{status}, 200, 'who is in stays in');
+
+# --- the last sign-out
+($got, $b) = enter('new');
+is(visit($b, 'POST', '/api/auth/logout', undef, Origin => $api->url)->{status}, 204, 'signing out');
+ok(!exists $b->{jar}{'__Host-slipway'}, 'the cookie is gone');
+is($none->get('/api/auth/info', { Authorization => "Bearer $got->{json}{token}" })->{status}, 401, 'as is the session');
+is(join(' ', $forge->complaints), '', 'the Git server had nothing to complain of');
+$forge->stop;
+
+done_testing;
