@@ -195,6 +195,14 @@ needs_refresh(const struct held *h, const char *stale)
 		h->row.expires_at.ms < time_now_ms() + MARGIN_MS);
 }
 
+/* A fault of the server or of our client there, by which no token is lost. */
+static bool
+is_of_server(const struct err *e)
+{
+	return e->code == ERR_UPSTREAM || e->code == ERR_UPSTREAM_TIMEOUT ||
+	    e->code == ERR_RATE || e->code == ERR_CONFIG;
+}
+
 /* One try; `out` stays NULL where the row is to be looked at again. */
 static const struct err *
 fresh_try(const struct access *x, struct arena *a, const struct held *h,
@@ -227,8 +235,7 @@ fresh_try(const struct access *x, struct arena *a, const struct held *h,
 			pause_short();
 		return NULL;
 	}
-	if (e != NULL && still_good(h, stale) &&
-	    (e->code == ERR_UPSTREAM || e->code == ERR_UPSTREAM_TIMEOUT)) {
+	if (e != NULL && is_of_server(e) && still_good(h, stale)) {
 		log_err(e, "git token: trying again later");
 		*out = h->access;
 		e = NULL;
