@@ -247,16 +247,16 @@ forge_commits(struct forge *f, struct arena *a, const char *access,
 	return is_empty(repo, e) ? NULL : e;
 }
 
-/* At most so many characters. */
+/* At most so many bytes, of whole characters. */
 static const char *
-shortened(struct arena *a, const char *text, size_t chars)
+shortened(struct arena *a, const char *text, size_t max)
 {
-	const char *p = text;
+	size_t len = strlen(text);
 
-	for (; *p != '\0' && chars > 0; chars--)
-		for (p++; (*p & 0xc0) == 0x80; p++)
-			;
-	return arena_strndup(a, text, (size_t)(p - text));
+	if (len > max)
+		for (len = max; (text[len] & 0xc0) == 0x80;)
+			len--;
+	return arena_strndup(a, text, len);
 }
 
 const struct err *

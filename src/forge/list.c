@@ -6,7 +6,8 @@
 #include "core/str.h"
 #include "forge/inner.h"
 
-#define PAGES 20     /* of the server for one of ours */
+#define PAGES 20 /* of the server for one of ours */
+#define PAGE_OLD 50
 #define PAGE_MAX 100 /* items on a server's page, where it does not say */
 
 struct collect {
@@ -38,8 +39,13 @@ page_max(struct forge *f, struct arena *a, const char *access)
 					  f->ops->form.paging, NULL, NULL,
 					  NULL),
 		     .access = access },
-		 &got)) != NULL ||
-	    (e = forge_judge(f, a, &got)) != NULL ||
+		 &got)) != NULL)
+		return e;
+	if (got.status == 404) { /* older than the question */
+		f->page_max = PAGE_OLD;
+		return NULL;
+	}
+	if ((e = forge_judge(f, a, &got)) != NULL ||
 	    (e = json_pick(a, f->ops->path.paging, got.body, got.len,
 		 &paging)) != NULL)
 		return e;

@@ -12,6 +12,7 @@ sub base { return '/api/v1' }
 my %status = (state => 'text, must', target_url => 'text', description => 'text', context => 'text');
 my @routes = (
 	{ method => 'GET', path => '/version', do => sub { [200, {}, { version => '1.22.6' }] } },
+	{ method => 'GET', path => '/settings/api', do => \&settings },
 	{ method => 'GET', path => '/user', user => 1, do => \&user },
 	{ method => 'GET', path => '/repositories/{id}', do => \&repo_by_id },
 	{ method => 'GET', path => '/repos/{owner}/{repo}', do => \&repo },
@@ -57,6 +58,12 @@ sub _user {
 sub user {
 	my ($c) = @_;
 	return [200, {}, _user($c, $c->{user})];
+}
+
+sub settings {
+	my ($c) = @_;
+	return [200, {}, { max_response_items => ($c->{state}{max_items} || 50) + 0, default_paging_num => 30,
+		default_git_trees_per_page => 1000, default_max_blob_size => 10485760 }];
 }
 
 sub _repo {

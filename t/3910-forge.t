@@ -1,0 +1,293 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: ISC
+# What slipway asks of Gitea, Forgejo, GitLab and GitHub, and what it makes of
+# their answers, good and bad.
+
+use strict;
+use warnings;
+use Digest::SHA qw(sha256);
+use MIME::Base64 qw(encode_base64url);
+use Test::More;
+use Slipway::Forge;
+use Slipway::Test;
+
+my $confs = 0;
+
+sub conf_for {
+	my ($f, %more) = @_;
+	return spew(tempdir() . '/forge-' . ++$confs . '.conf', $f->conf(%more), 0600);
+}
+
+# What the probe says: { ok, error, code, sys, lines => [[…]], name => value }.
+sub ask {
+	my ($conf, @args) = @_;
+	my ($status, $out, $err) = run_cmd(program('t/unit/forge_probe'), $conf, @args);
+	my %got = (ok => $status == 0, text => $out . $err, lines => []);
+	for my $line (split /\n/, $out) {
+		my @part = split /\t/, $line, -1;
+		push @{ $got{lines} }, \@part;
+		$got{ $part[0] } = $part[1] if @part == 2;
+	}
+	@got{qw(code sys error)} = $out =~ /^error (\S+) (\d+) (.*)$/m if !$got{ok};
+	return \%got;
+}
+
+sub refused {
+	my ($name, $code, $like, @args) = @_;
+	my $got = ask(@args);
+	is($got->{code}, $code, "$name: $code") or diag($got->{text});
+	like($got->{error} || '', $like, 'and says why');
+	return $got;
+}
+
+my $verifier = 'v' x 50;
+my $challenge = encode_base64url(sha256($verifier));
+
+sub sign_in {
+	my ($f, $conf) = @_;
+	my $url = ask($conf, 'authorize', 'a state', $challenge)->{url};
+	my $back = $f->authorize($url, 'ann');
+	is($back->{state}, 'a state', 'the state comes back');
+	return ask($conf, 'get', $back->{code}, $verifier);
+}
+
+my @odd = ('feature/a', 'x%20y', 'a#b', "fix-\xc3\xbc", 'a&b=c', 'plus+x', 'deep/er/name', '-x');
+
+for my $kind (['gitea', ''], ['forgejo', '/git'], ['gitlab', ''], ['gitlab', '/lab'], ['github', '']) {
+	my ($type, $prefix) = @$kind;
+	note("$type $prefix");
+	my $f = Slipway::Forge->start(type => $type, prefix => $prefix, max_items => $prefix || $type ne 'gitea' ? 100 : 7);
+	my $conf = conf_for($f);
+	my $ann = $f->user('ann', { name => 'Ann Author' });
+	$f->user('bob');
+
+	# --- signing in
+	my $got = sign_in($f, $conf);
+	ok($got->{ok}, 'a code becomes a token') or diag($got->{text});
+	my $token = $got->{access};
+	my $who = ask($conf, 'whoami', $token);
+	is("$who->{id} $who->{login} $who->{server}", "$ann->{id} ann " . $f->url, 'which says who it is');
+	refused('a code that was made up', 'bad_request', qr/^The Git server refused: /, $conf, 'get', 'nonsense', $verifier);
+	refused('another verifier', 'bad_request', qr/refused/, $conf, 'get',
+	    $f->authorize(ask($conf, 'authorize', 's', $challenge)->{url}, 'ann')->{code}, 'w' x 50);
+	my (undef, $refresh) = $f->token('ann', refresh => 1, expires => 60);
+	my $fresh = ask($conf, 'refresh', $refresh);
+	ok($fresh->{ok} && $fresh->{access} ne $token, 'a token is refreshed') or diag($fresh->{text});
+	refused('a refresh token that was made up', 'unauthenticated', qr/refused/, $conf, 'refresh', 'nonsense');
+	refused('a token that was made up', 'unauthenticated', qr/401/, $conf, 'whoami', 'nonsense');
+	refused('a client that is not known', 'internal', qr/refused/, conf_for($f, client_id => 'other'),
+	    'get', 'x', $verifier);
+
+	# --- a repository
+	my $repo = $f->repo('team/site', private => 1, users => ['ann']);
+	my $at = $repo->clone_url;
+	my $found = ask($conf, 'repo', $token, $at);
+	is("$found->{path} $found->{id}", 'team/site ' . $repo->id, 'a private repository is found') or diag($found->{text});
+	refused('for another user', 'not_found', qr/404/, $conf, 'repo', scalar $f->token('bob'), $at);
+	refused('for nobody', 'not_found', qr/404/, $conf, 'repo', '-', $at);
+	for my $list (['branches', $token, $at, 1, 20], ['commits', $token, $at, '-', 1, 20], ['commits', $token, $at, 'main', 1, 20]) {
+		my $empty = ask($conf, @$list);
+		ok($empty->{ok} && !grep({ @$_ > 2 } @{ $empty->{lines} }), "an empty repository has no $list->[0]")
+		    or diag($empty->{text});
+	}
+	my @hashes = map { $repo->commit('main', { n => "$_\n" }, "number $_\n\nmore of it") } 1 .. 9;
+	$repo->branch($_) for @odd, map { "b$_" } 10 .. 27;
+	my $n = @odd + 19;
+
+	# --- lists, by every page of every size
+	for my $limit (4, 7, 9, 20, 100) {
+		my (@seen, $more);
+		for my $page (1 .. 40) {
+			my $part = ask($conf, 'branches', $token, $at, $page, $limit);
+			ok($part->{ok}, "page $page of $limit") or diag($part->{text}), last;
+			my @branch = grep { $_->[0] eq 'branch' } @{ $part->{lines} };
+			push @seen, map { $_->[1] } @branch;
+			$more = $part->{more};
+			last if !$more;
+			is(scalar @branch, $limit, 'is full where more follow');
+		}
+		my %once = map { $_ => 1 } @seen;
+		is(scalar @seen . ' ' . keys %once, "$n $n", "by $limit: all branches, each once");
+	}
+	my ($main) = grep { $_->[1] eq 'main' } @{ ask($conf, 'branches', $token, $at, 1, 100)->{lines} };
+	is_deeply([@$main[2, 4]], [$hashes[-1], 1], 'the default branch is marked');
+	my $log = ask($conf, 'commits', $token, $at, 'main', 1, 100);
+	is_deeply([map { $_->[1] } grep { $_->[0] eq 'commit' } @{ $log->{lines} }], [reverse @hashes], 'commits, newest first');
+	my ($first) = @{ $log->{lines} };
+	is_deeply([@$first[2 .. 4]], ['number 9', 'Ann Author', 'author@example.org'], 'with message and author');
+	ok(abs($first->[5] / 1000 - time) < 3600, 'and time');
+	for my $branch (@odd) {
+		my $one = ask($conf, 'commits', $token, $at, $branch, 1, 1);
+		is($one->{lines}[0][1], $hashes[-1], "commits of $branch") or diag($one->{text});
+	}
+	refused('a branch that is not there', 'not_found', qr/404/, $conf, 'commits', $token, $at, 'nowhere', 1, 20);
+
+	# --- statuses
+	my $long = "gr\xc3\xbc\xc3\x9fe " x 40;
+	for my $state (0 .. 5) {
+		my $put = ask($conf, 'status', $token, $at, $hashes[0], $state, 'main', $state ? "state $state" : $long, 'https://x.example.org/1');
+		ok($put->{ok}, "state $state is put") or diag($put->{text});
+	}
+	my @status = $f->statuses($hashes[0]);
+	is_deeply([map { $_->{state} } @status], $type eq 'gitlab'
+	    ? [qw(pending running success failed failed canceled)]
+	    : [qw(pending pending success failure error error)], 'in the words of the server');
+	is($status[0]{context}, 'slipway/Deploy', 'with its context');
+	my $cut = $status[0]{description};
+	like(length $cut, qr/^1(?:39|40)$/, 'a description is cut to 140 bytes');
+	is($cut, substr($long, 0, length $cut), 'of whole characters');
+	ok(ask($conf, 'status', $token, $at, $hashes[0], 5, 'main', 'again', '-')->{ok}, 'one that is there already is no error');
+	my $none = ask($conf, 'status', $token, $at, '1' x 40, 2, 'main', 'x', '-');
+	like($none->{code} || '', qr/^(?:upstream_failed|not_found)$/, 'a commit that is not there') or diag($none->{text});
+
+	# --- renames
+	$repo->rename('other/place');
+	is(ask($conf, 'repo', $token, $at)->{path}, 'other/place', 'the old address still leads there');
+	is(ask($conf, 'repo', $token, '#' . $repo->id)->{path}, 'other/place', 'and the number does');
+	is(scalar(grep { $_->[0] eq 'branch' } @{ ask($conf, 'branches', $token, $at, 1, 5)->{lines} }), 5, 'and so its branches');
+	is_deeply([$f->complaints], [], 'nothing was sent that the server would not take');
+	ok(!(grep { ($_->{query} || '') =~ /\Q$token\E/ || $_->{path} =~ /\Q$token\E/ } $f->requests), 'no token stood in an address');
+	$f->stop;
+}
+
+# --- servers that do not behave
+my $f = Slipway::Forge->start(type => 'gitea', max_items => 50);
+my $conf = conf_for($f);
+$f->user('ann');
+my $token = $f->token('ann');
+my $repo = $f->repo('team/site', users => ['ann']);
+$repo->commit('main', { a => "1\n" }, 'one');
+my $at = $repo->clone_url;
+
+sub faulty {
+	my ($name, $code, $like, $path, $fault, @args) = @_;
+	$f->clear_faults->fault($path, %$fault);
+	my $before = time;
+	my $got = refused($name, $code, $like, $conf, @args);
+	cmp_ok(time - $before, '<', 11, 'within ten seconds');
+	unlike($got->{text}, qr/\Q$token\E|verifier-secret|code-secret/, 'no secret in it');
+	$f->clear_faults;
+	return $got;
+}
+my @list = ('branches', $token, $at, 1, 20);
+my $api = qr{/branches$};
+sub status_of { my ($status, $body, %more) = @_; return { kind => 'status', status => $status, body => $body, %more } }
+faulty('an error of the server', 'upstream_failed', qr/answered 503: tired/, $api, status_of(503, '{"message":"tired"}'), @list);
+faulty('its words are cut and clean', 'upstream_failed', qr/^The Git server answered 500: .{1,220}$/, $api,
+    status_of(500, '{"message":"a\u0007b\u001b' . 'x' x 5000 . '"}'), @list);
+faulty('words in a map', 'upstream_failed', qr/answered 422/, $api, status_of(422, '{"message":{"a":["b"]}}'), @list);
+faulty('HTML', 'upstream_failed', qr/no JSON/, $api, status_of(200, '<html>', type => 'text/html'), @list);
+faulty('an object for a list', 'upstream_failed', qr/no JSON array/, $api, status_of(200, '{"a":1}'), @list);
+faulty('a list of numbers', 'upstream_failed', qr/no JSON object/, $api, status_of(200, '[1,2]'), @list);
+faulty('a branch without a name', 'upstream_failed', qr/lacks the member "name"/, $api, status_of(200, '[{"commit":{"id":"a"}}]'), @list);
+faulty('deep JSON', 'upstream_failed', qr/nested too deeply/, $api, status_of(200, '[' x 10000), @list);
+faulty('endless JSON', 'upstream_failed', qr/larger|too large|too big|bytes/i, $api, { kind => 'big', size => 50_000_000 }, @list);
+faulty('too many values', 'upstream_failed', qr/too many values/, $api, status_of(200, '[' . '0,' x 100_000 . '0]'), @list);
+faulty('a gzip bomb', 'upstream_failed', qr/larger|too large|too big|bytes/i, $api, { kind => 'gzip', size => 50_000_000 }, @list);
+faulty('cut short', 'upstream_failed', qr/./, $api, { kind => 'cut', body => '[' }, @list);
+faulty('dropped', 'upstream_failed', qr/./, $api, { kind => 'drop' }, @list);
+faulty('silence', 'upstream_timeout', qr/in time/, $api, { kind => 'silent' }, @list);
+is(faulty('too many requests', 'rate_limited', qr/too many requests \(429\)/, $api,
+    status_of(429, '{}', headers => { 'Retry-After' => 17 }), @list)->{sys}, 17, 'and when to come again');
+is(faulty('without a time', 'rate_limited', qr/429/, $api, status_of(429, 'Retry later', type => 'text/plain'), @list)->{sys}, 0, 'none');
+is(faulty('as GitHub says it', 'rate_limited', qr/403/, $api,
+    status_of(403, '{}', headers => { 'Retry-After' => 9, 'X-RateLimit-Remaining' => 0 }), @list)->{sys}, 9, 'is the same');
+faulty('forbidden', 'upstream_failed', qr/answered 403/, $api, status_of(403, '{"message":"no"}'), @list);
+my $self = $f->api . '/repos/team/site/branches?page=1&limit=20';
+faulty('a list that leads to itself', 'upstream_failed', qr/itself|does not end/, $api,
+    status_of(200, '[]', headers => { Link => "<$self>; rel=\"next\"" }), @list);
+faulty('a list without end', 'upstream_failed', qr/itself|does not end/, $api,
+    status_of(200, '[]', headers => { Link => '<' . $f->api . '/repos/team/site/branches?page=2>; rel="next", <' . $f->api . '/repos/team/site/branches?page=3>; rel="next"' }),
+    'branches', $token, $at, 1, 20);
+my $other = Slipway::Forge->start(type => 'gitea');
+faulty('a redirect to another server', 'upstream_failed', qr/redirect|another/i, $api,
+    status_of(301, '', headers => { Location => $other->api . '/repos/team/site/branches' }), @list);
+is(scalar($other->requests), 0, 'which gets nothing');
+
+# --- tokens that are none
+my $tokens = qr{/access_token$};
+my @get = ('get', 'code-secret', 'verifier-secret');
+sub token_of { return status_of(200, shift) }
+faulty('an error with 200', 'bad_request', qr/bad_verification_code: gone/, $tokens,
+    token_of('{"error":"bad_verification_code","error_description":"gone"}'), @get);
+faulty('an error of the client', 'internal', qr/redirect_uri_mismatch/, $tokens, token_of('{"error":"redirect_uri_mismatch"}'), @get);
+faulty('HTML', 'upstream_failed', qr/no JSON/, $tokens, status_of(200, '<html>', type => 'text/html'), @get);
+faulty('nothing', 'upstream_failed', qr/no JSON/, $tokens, token_of(''), @get);
+faulty('no token', 'upstream_failed', qr/no token/, $tokens, token_of('{"token_type":"bearer"}'), @get);
+faulty('an empty one', 'upstream_failed', qr/no token/, $tokens, token_of('{"access_token":""}'), @get);
+faulty('one with a line end', 'upstream_failed', qr/no token/, $tokens, token_of('{"access_token":"a\r\nX: y"}'), @get);
+faulty('of another type', 'upstream_failed', qr/type/, $tokens, token_of('{"access_token":"a","token_type":"mac"}'), @get);
+faulty('less than was asked for', 'bad_request', qr/did not grant the scope write:repository/, $tokens,
+    token_of('{"access_token":"a","token_type":"bearer","scope":"read:user"}'), @get);
+faulty('a server in trouble', 'upstream_failed', qr/answered 502/, $tokens, status_of(502, ''), @get);
+for my $good (['{"access_token":"a","token_type":"Bearer","expires_in":99999999999999}', 315_360_000],
+	['{"access_token":"a","expires_in":-5}', 0], ['{"access_token":"a","expires_in":"soon"}', 0],
+	['{"access_token":"a","expires_in":3600,"scope":"user,repository"}', 3600]) {
+	$f->clear_faults->fault($tokens, %{ token_of($good->[0]) });
+	my $got = ask($conf, @get);
+	ok($got->{ok} && abs($got->{life} - $good->[1]) <= 2, "taken: $good->[0]") or diag($got->{text});
+}
+$f->clear_faults;
+
+# --- addresses, and where a token may go
+my $host = 'localhost:' . $f->port;
+for my $case (["https://$host/a/b", 'a/b'], ["https://$host/a/b.git", 'a/b'], ["https://$host/a/b.git/", 'a/b'],
+	["HTTPS://LOCALHOST:" . $f->port . '/a/b', 'a/b'], ['ssh://git@localhost/a/b.git', 'a/b'],
+	['ssh://git@localhost:2222/a/b', 'a/b'], ['git@localhost:a/b.git', 'a/b'], ['https://localhost/a/b', undef],
+	["http://$host/a/b", 'a/b'], ['https://elsewhere.example.org/a/b', undef], ["https://$host/a", undef], ["https://$host/a/b/c", undef],
+	['git@elsewhere.example.org:a/b', undef], ['/srv/git/a/b', undef], ['file:///a/b', undef], ["https://$host//a/b", undef],
+	["https://$host.evil.example.org/a/b", undef], ["https://localhost\@evil.example.org/a/b", undef]) {
+	my $got = ask($conf, 'of', $case->[0]);
+	is($got->{path}, $case->[1], "$case->[0] is " . ($case->[1] || 'elsewhere'));
+}
+is(ask($conf, 'clone', $at, 'T')->{secret}, 'T', 'a token goes to its own server');
+refused("but not to $_", 'not_found', qr/does not lie/, $conf, 'clone', $_, 'T')
+    for "http://$host/a/b", 'https://localhost/a/b', 'git@localhost:a/b', 'https://elsewhere.example.org/a/b', 'ssh://localhost/a/b';
+my $below = conf_for($f, url => $f->url . '/git');
+is(ask($below, 'of', "https://$host/git/a/b")->{path}, 'a/b', 'below a path');
+ok(!ask($below, 'of', "https://$host/gitx/a/b")->{ok}, 'and not beside it');
+ok(!ask($below, 'clone', "https://$host/other/a/b", 'T')->{ok}, 'nor does a token go there');
+
+# --- settings
+my %bad = ('no address' => [url => undef, qr/GITSERVER_URL is not set/], 'plain http' => [url => 'http://git.example.org', qr/https/],
+	'no URL' => [url => 'git.example.org', qr/address/], 'with a user' => [url => 'https://a:b@git.example.org', qr/address/]);
+for my $name (sort keys %bad) {
+	my ($key, $value, $like) = @{ $bad{$name} };
+	refused($name, 'internal', $like, conf_for($f, $key => $value), 'authorize', 's', 'c');
+}
+refused('no client', 'internal', qr/needs the settings GITSERVER_CLIENT_ID GITSERVER_REDIRECT_URI/,
+    conf_for($f, client_id => undef, redirect_uri => undef), 'authorize', 's', 'c');
+refused('GitHub wants a secret', 'internal', qr/GITSERVER_CLIENT_SECRET/,
+    conf_for($f, type => 'github', client_secret => undef), 'authorize', 's', 'c');
+refused('type git has no sign-in', 'internal', qr/type git/, conf_for($f, type => 'git'), 'authorize', 's', 'c');
+refused('nor anything to ask', 'internal', qr/type git/, conf_for($f, type => 'git'), 'whoami', 'x');
+
+# --- plain git
+my $plain = conf_for($f, type => 'git', token => scalar $f->token('ann'));
+my $secret = $f->repo('team/secret', private => 1, users => ['ann']);
+my $tip = $secret->commit('main', { a => "1\n" }, 'one');
+$secret->branch($_) for @odd, 'b1' .. 'b4';
+my $ls = ask($plain, 'ls', $secret->clone_url, 1, 100);
+is(scalar(grep { $_->[0] eq 'branch' } @{ $ls->{lines} }), @odd + 5, 'branches by ls-remote, with the token of the service')
+    or diag($ls->{text});
+is_deeply([(grep { $_->[1] eq 'main' } @{ $ls->{lines} })[0]], [['branch', 'main', $tip, 0, 1]], 'with the default one');
+my @pages = map { [map { $_->[1] } grep { $_->[0] eq 'branch' } @{ ask($plain, 'ls', $secret->clone_url, $_, 5)->{lines} }] } 1 .. 4;
+is(scalar(map { @$_ } @pages), @odd + 5, 'by pages');
+refused('without it', 'upstream_failed', qr/git cannot read/, conf_for($f, type => 'git'), 'ls', $secret->clone_url, 1, 5);
+$f->fault(qr{/info/refs}, kind => 'silent');
+my $before = time;
+refused('silence', 'upstream_timeout', qr/in time/, $plain, 'ls', $secret->clone_url, 1, 5);
+cmp_ok(time - $before, '<', 11, 'within ten seconds');
+$f->clear_faults;
+my $local = conf_for($f, type => 'git', allow_local => 'yes');
+is(scalar(grep { $_->[0] eq 'branch' } @{ ask($local, 'ls', $secret->dir, 1, 100)->{lines} }), @odd + 5, 'a path where that is allowed');
+my $touched = tempdir() . '/touched';
+for my $evil ($secret->dir, 'file://' . $secret->dir, "--upload-pack=touch $touched", "ext::sh -c touch% $touched", '-u', 'http://localhost:1/a', 'fd::7') {
+	my $got = ask($plain, 'ls', $evil, 1, 5);
+	ok(!$got->{ok}, "refused: $evil") or diag($got->{text});
+}
+ok(!-e $touched, 'nothing was run');
+is_deeply([$f->complaints], [], 'nothing was sent that the server would not take');
+$f->stop;
+$other->stop;
+done_testing();
