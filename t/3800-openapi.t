@@ -11,6 +11,7 @@ use JSON::PP ();
 use Test::More;
 use Slipway::API;
 use Slipway::DB;
+use Slipway::Hook;
 use Slipway::Npm;
 use Slipway::Test;
 
@@ -254,6 +255,28 @@ sub deployments {
 	drive('POST /api/deployments/{id}/cancel', 409, id => $id{retried}, label => 'it has ended');
 }
 
+# Push events, by a project of their own.
+sub hooks {
+	my $project = $as{admin}->post('/api/projects', { name => 'hooked', repository => 'https://git.example.org/o/hooked.git' })->{json}{id};
+	my $pipeline = $as{admin}->post('/api/pipelines', { projectId => $project, name => 'p', steps => [ { name => 's', script => 'true' } ] })->{json}{id};
+	$as{admin}->put("/api/projects/$project", { triggers => [ { branch => 'main', pipelineId => $pipeline } ] });
+	my $secret = $as{admin}->put("/api/projects/$project/hook-secret")->{json}{secret};
+	my $hook = sub {
+		my ($status, $label, $key, %o) = @_;
+		my ($headers, $body) = push_event(gitea => $key, path => 'o/hooked', %o);
+		return drive('POST /api/hooks/{id}', $status, id => $project, role => 'none', label => $label,
+		    headers => { %$headers, %{ $o{headers} || {} } }, body => $body);
+	};
+	$hook->(202, 'a push', $secret);
+	$hook->(204, 'a ping', $secret, event => 'ping');
+	$hook->(401, 'signed by another', 'x');
+	$hook->(400, 'no push', $secret, commit => 'x');
+	$hook->(422, 'another repository', $secret, path => 'o/other');
+	$hook->(415, 'a form', $secret, headers => { 'Content-Type' => 'application/x-www-form-urlencoded' });
+	$hook->(413, 'too large', $secret, message => 'x' x 1048577);
+	return;
+}
+
 sub logs {
 	my %log = (id => $id{deployment}, role => 'viewer');
 	$db->sql('INSERT INTO log_chunk (deployment_id, start, length, data) VALUES '
@@ -292,6 +315,7 @@ sub refusals {
 	my ($op) = @_;
 	my $name = $op->{name};
 	my $none = '9007199254740991';
+	return if $op->{path} =~ m{^/api/hooks/}; # nothing is told without a signature
 	my $open = $op->{security} && !@{ $op->{security} };
 	my ($role) = ($op->{description} || '') =~ /role (\w+)/;
 	my %lower = (deployer => 'viewer', maintainer => 'deployer', admin => 'maintainer');
@@ -325,6 +349,7 @@ sub refusals {
 
 projects();
 pipelines();
+hooks();
 users();
 service();
 templates();

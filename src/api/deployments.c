@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-#include "api/environment.h"
+#include "api/deploy.h"
 #include "api/handlers.h"
 #include "api/replay.h"
-#include "api/repository.h"
-#include "core/str.h"
-#include "core/wake.h"
-
-#define WORK_MAX ((size_t)5 << 20)
 
 /* What a transaction works on. Its memory is given back before it is run
  * again, the request's is not. */
@@ -59,89 +54,27 @@ api_deployment_show(struct req *rq)
 	return deployment_answer(rq, rq->a, rq->id[0]);
 }
 
-/* Adds a fault; what only it prevents is left to the check that follows. */
+/* What was sent by the one who asks. */
 static const struct err *
-fault(struct req *rq, const char *pointer, const char *detail)
+request_judge(struct req *rq, struct arena *a,
+    const struct deployment_request *sent, struct deployment *out)
 {
-	faults_add(&rq->faults, pointer, "%s", detail);
-	return NULL;
-}
-
-static const struct err *
-pipeline_find(struct work *w, int64_t project_id, struct maybe pipeline_id,
-    int64_t *out)
-{
-	const struct err *e;
-	int64_t steps = 0;
-
-	e = deployment_hold_pipeline(w->rq->db, w->a, project_id, pipeline_id,
-	    out);
-	if (e == NULL)
-		e = deployment_steps_count(w->rq->db, w->a, *out, &steps);
-	if (e == NULL && steps == 0)
-		return fault(w->rq, "/pipelineId",
-		    "the pipeline has no steps: give it one first");
-	if (e == NULL)
-		return NULL;
-	if (e->code == ERR_CONFLICT)
-		return fault(w->rq, "/pipelineId",
-		    "the project has several pipelines: say which");
-	if (e->code != ERR_NOTFOUND)
-		return e;
-	return fault(w->rq, "/pipelineId",
-	    pipeline_id.set ? "must be a pipeline of this project" :
-			      "the project has no pipeline: make one first");
-}
-
-/* The deployment that is asked for, as far as it can be had; else faults. What
- * could not be read is not judged. */
-static const struct err *
-request_judge(struct work *w, const struct deployment_request *sent,
-    struct deployment *out)
-{
-	struct req *rq = w->rq;
-	const struct err *e;
-	struct project p;
-	const char *wrong;
-
-	if (sent->branch != NULL &&
-	    (wrong = branch_fault(sent->branch)) != NULL)
-		(void)fault(rq, "/branch", wrong);
-	*out = (struct deployment){ .project_id = sent->project_id };
-	if (sent->project_id == 0)
-		return NULL;
-	e = deployment_hold_project(rq->db, w->a, sent->project_id);
-	if (e != NULL && e->code == ERR_NOTFOUND)
-		return fault(rq, "/projectId", "there is no such project");
-	if (e != NULL)
-		return e;
-	if ((e = project_by_id(rq->db, w->a, sent->project_id, &p)) != NULL)
-		return e;
-	*out = (struct deployment){
-		.project_id = p.id,
-		.branch = sent->branch != NULL ? sent->branch :
-						 p.default_branch,
-		.commit_hash = sent->commit_hash,
-		.commit_message = sent->commit_message,
+	const struct deploy how = { .sent = sent,
 		.trigger = "manual",
-		.created_by = { .n = rq->who.user_id, .set = true },
-	};
-	if (!faults_has(&rq->faults, "/pipelineId") &&
-	    (e = pipeline_find(w, p.id, sent->pipeline_id,
-		 &out->pipeline_id)) != NULL)
-		return e;
-	return environment_make(rq, w->a, &p, sent->env_vars, out);
+		.created_by = { .n = rq->who.user_id, .set = true } };
+
+	return deploy_judge(rq, a, &how, out);
 }
 
 const struct err *
 api_deployment_judge(struct req *rq, const void *item)
 {
-	struct work w = { .rq = rq, .a = arena_open(WORK_MAX) };
+	struct arena *a = arena_open(DEPLOY_WORK);
 	struct deployment d;
 	const struct err *e;
 
-	e = request_judge(&w, item, &d);
-	arena_close(w.a);
+	e = request_judge(rq, a, item, &d);
+	arena_close(a);
 	return e;
 }
 
@@ -174,7 +107,7 @@ create_body(struct db *db, void *context)
 
 	if ((e = work_begin(w)) != NULL || w->replayed)
 		return e;
-	if ((e = request_judge(w, w->rq->body, &d)) != NULL)
+	if ((e = request_judge(w->rq, w->a, w->rq->body, &d)) != NULL)
 		return e;
 	if ((e = faults_check(&w->rq->faults)) != NULL)
 		return e;
@@ -207,13 +140,6 @@ retry_body(struct db *db, void *context)
 	return work_end(w);
 }
 
-static void
-runner_wake(const struct req *rq)
-{
-	if (rq->settings->runner.wake_socket != NULL)
-		wake_send(rq->settings->runner.wake_socket);
-}
-
 /* Runs the body; of several with the same key, sent at once, one wins and the
  * others get its answer. */
 static const struct err *
@@ -224,7 +150,7 @@ deployment_make(struct req *rq, db_body *body)
 
 	if ((e = replay_init(rq, &w.key)) != NULL)
 		return e;
-	w.a = arena_open(WORK_MAX);
+	w.a = arena_open(DEPLOY_WORK);
 	e = db_transaction(rq->db, body, &w);
 	if (e != NULL && e->sys == DB_DUPLICATE &&
 	    w.key.idempotency_key != NULL) {
@@ -240,7 +166,7 @@ deployment_make(struct req *rq, db_body *body)
 	answer_location(rq, "/api/deployments/%lld",
 	    (long long)w.key.deployment_id);
 	if (!w.replayed)
-		runner_wake(rq);
+		deploy_wake(rq);
 	return NULL;
 }
 
@@ -271,12 +197,12 @@ cancel_body(struct db *db, void *context)
 const struct err *
 api_deployment_cancel(struct req *rq)
 {
-	struct work w = { .rq = rq, .a = arena_open(WORK_MAX) };
+	struct work w = { .rq = rq, .a = arena_open(DEPLOY_WORK) };
 	const struct err *e;
 
 	e = db_transaction(rq->db, cancel_body, &w);
 	arena_close(w.a);
 	if (e == NULL)
-		runner_wake(rq);
+		deploy_wake(rq);
 	return e;
 }

@@ -98,28 +98,59 @@ silence_set(int fd, int64_t ms)
 	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
 }
 
-/* Fills rq->in with copies, which outlive libfcgi's; false if something that
- * matters was sent twice. */
+/* Whether a parameter "HTTP_X_NAME=value" is the header "X-Name". */
+static const char *
+header_value(const char *param, const char *header)
+{
+	char c;
+
+	if (strncmp(param, "HTTP_", 5) != 0)
+		return NULL;
+	for (param += 5; *header != '\0'; header++, param++) {
+		c = *header == '-' ? '_' : *header;
+		if (*param != (c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c))
+			return NULL;
+	}
+	return *param == '=' ? param + 1 : NULL;
+}
+
+static bool
+param_take(struct req *rq, const char **to, const char *value)
+{
+	const bool once = *to == NULL;
+
+	if (*value != '\0')
+		*to = arena_strdup(rq->a, value);
+	return once;
+}
+
+/* Fills rq->in and rq->hook with copies, which outlive libfcgi's; false if
+ * something that matters was sent twice. */
 static bool
 params_take(struct req *rq)
 {
 	const size_t n = sizeof(params) / sizeof(params[0]);
+	const char *value;
 	char **env;
 	bool once = true;
 	size_t i, len;
 
-	for (env = request.envp; *env != NULL; env++)
+	for (env = request.envp; *env != NULL; env++) {
 		for (i = 0; i < n; i++) {
 			len = strlen(params[i].name);
-			if (strncmp(*env, params[i].name, len) != 0 ||
-			    (*env)[len] != '=')
-				continue;
-			if (rq->in[params[i].at] != NULL)
-				once = false;
-			if ((*env)[len + 1] != '\0')
-				rq->in[params[i].at] = arena_strdup(rq->a,
-				    *env + len + 1);
+			if (strncmp(*env, params[i].name, len) == 0 &&
+			    (*env)[len] == '=')
+				once = param_take(rq, &rq->in[params[i].at],
+					   *env + len + 1) &&
+				    once;
 		}
+		for (i = 0; i < HOOK__MAX; i++) {
+			value = header_value(*env, hook_headers[i]);
+			if (value != NULL)
+				once = param_take(rq, &rq->hook[i], value) &&
+				    once;
+		}
+	}
 	return once;
 }
 

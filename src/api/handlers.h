@@ -52,7 +52,7 @@ route_handler api_deployment_list, api_deployment_show, api_deployment_create,
 route_judge api_deployment_judge;
 
 /* hooks.c */
-route_handler api_hook_secret;
+route_handler api_hook_secret, api_hook_take;
 
 /* log.c */
 route_handler api_log_show;

@@ -1,25 +1,33 @@
 /* SPDX-License-Identifier: ISC */
 /* What the Git server tells of pushes. */
 #include <string.h>
+#include <strings.h>
 
+#include "api/deploy.h"
 #include "api/handlers.h"
+#include "api/repository.h"
+#include "api/secrets.h"
 #include "api/shapes.h"
-#include "store/deployment.h"
+#include "api/signed.h"
+#include "core/log.h"
+#include "core/num.h"
+#include "core/str.h"
+#include "store/gitrepo.h"
 #include "store/hook.h"
+#include "store/project.h"
 
-#define SECRET_START "whsec_" /* Standard Webhooks: what follows is the key */
-#define SECRET_BYTES 32
-#define PURPOSE "push events of project %lld"
+#define ANSWER_MAX ((size_t)2 << 20)
+#define MESSAGE_MAX 2000 /* characters */
 
 /* A new secret.  Its text is what servers sign with or send; where the key is
  * said in base64, the same text says that. */
 static char *
 secret_make(struct arena *a)
 {
-	unsigned char key[SECRET_BYTES];
+	unsigned char key[SIGNED_KEY];
 
 	crypto_random(key, sizeof(key));
-	return arena_printf(a, SECRET_START "%s",
+	return arena_printf(a, SIGNED_START "%s",
 	    crypto_base64(a, key, sizeof(key)));
 }
 
@@ -73,7 +81,7 @@ api_hook_secret(struct req *rq)
 		    "restarts the service.");
 	shown.secret = secret_make(rq->a);
 	e = seal(rq->keyring, rq->a,
-	    arena_printf(rq->a, PURPOSE, (long long)one.project_id),
+	    arena_printf(rq->a, SIGNED_PURPOSE, (long long)one.project_id),
 	    shown.secret, &one.secret);
 	if (e != NULL)
 		return e;
@@ -81,4 +89,310 @@ api_hook_secret(struct req *rq)
 		return e;
 	answer_item(rq, &hook_access_shape, &shown, 0);
 	return NULL;
+}
+
+/* A push that is taken, by a transaction that may run again. */
+struct take {
+	struct req *rq;
+	struct arena *a; /* given back with each deployment */
+	const struct hook_envelope *env;
+	const struct hook_push *push;
+	const char *delivery; /* hash of what makes it this one */
+	bool again;           /* it was taken before */
+	struct buf ids;       /* "[1,2]": of its deployments */
+	struct buf refused;   /* why some could not be made */
+	size_t made;
+};
+
+/* What makes a delivery itself, so that it is taken once.  A number counts only
+ * where nobody else could have put another in its place: under an HMAC of the
+ * body alone it is the body that counts. */
+static const char *
+delivery_hash(const struct req *rq, const struct hook_envelope *env)
+{
+	const char *id = env->signing == HOOK_STANDARD ? env->signed_id :
+	    env->signing == HOOK_PLAIN                 ? env->delivery :
+							 NULL;
+	char hash[CRYPTO_HASH_HEX];
+	const char *what;
+
+	if (id == NULL) {
+		crypto_sha256(rq->text, rq->len, hash);
+		id = hash;
+	}
+	what = arena_printf(rq->a, "%s %d %s", env->kind, (int)env->signing,
+	    id);
+	crypto_sha256(what, strlen(what), hash);
+	return arena_strdup(rq->a, hash);
+}
+
+/* Whether the event's Git server is the one of the settings, and the project's
+ * repository lies there; then its path. */
+static bool
+is_ours(const struct take *t, const struct project *p, struct forge_repo *out)
+{
+	const struct req *rq = t->rq;
+
+	return rq->access->forge != NULL && t->push->repo_id != NULL &&
+	    str_eq(rq->settings->gitserver.type, t->env->kind) &&
+	    forge_repo_of(rq->access->forge, t->a, p->repository, out) == NULL;
+}
+
+/* The push is of the repository that the project has: by the number that the
+ * Git server gave it, which stays when it is renamed, else by its path. */
+static const struct err *
+repository_check(struct take *t, const struct project *p)
+{
+	const struct hook_push *push = t->push;
+	struct forge_repo ours;
+	struct git_repo known;
+	const struct err *e;
+	bool same;
+
+	if (is_ours(t, p, &ours)) {
+		known = (struct git_repo){ .project_id = p->id,
+			.server = forge_server(t->rq->access->forge),
+			.repository = p->repository,
+			.repo_id = push->repo_id,
+			.path = push->repo_path };
+		e = gitrepo_find(t->rq->db, t->a, p->id, known.server,
+		    p->repository, &known);
+		same = e == NULL ? str_eq(known.repo_id, push->repo_id) :
+				   strcasecmp(ours.path, push->repo_path) == 0;
+		if (e != NULL && e->code == ERR_NOTFOUND)
+			e = same ? gitrepo_put(t->rq->db, &known) : NULL;
+		if (e != NULL)
+			return e;
+	} else {
+		same = repository_ends(p->repository, push->repo_path);
+	}
+	if (same)
+		return NULL;
+	return err_tell(ERR_INVALID,
+	    "The push is of the repository %.200s, which is not the project's: "
+	    "correct the project's repository, or take the hook away there.",
+	    push->repo_path);
+}
+
+/* Why a trigger that matches makes no deployment. */
+static void
+refusal_note(struct take *t, const struct trigger *trigger, size_t index)
+{
+	const struct fault *f = t->rq->faults.item;
+
+	log_warn("%s project %lld: trigger %zu (%s): %s %s", t->rq->request_id,
+	    (long long)t->rq->id[0], index, trigger->branch, f->pointer,
+	    f->detail);
+	buf_printf(&t->refused, "%strigger %zu: %.80s %.200s",
+	    t->refused.len > 0 ? "; " : "", index, f->pointer, f->detail);
+}
+
+/* One trigger's deployment, judged like anybody's; what is wrong with it keeps
+ * back no other. */
+static const struct err *
+trigger_fire(struct take *t, const struct list *triggers, size_t index)
+{
+	const struct trigger *trigger = (const struct trigger *)
+					    triggers->items +
+	    index;
+	struct req *rq = t->rq;
+	struct deployment_request sent = {
+		.project_id = rq->id[0],
+		.pipeline_id = { .n = trigger->pipeline_id, .set = true },
+		.branch = t->push->branch,
+		.commit_hash = t->push->commit_hash,
+		.commit_message = t->push->commit_message,
+	};
+	const struct deploy how = { .sent = &sent, .trigger = "webhook" };
+	const struct err *e;
+	struct deployment d;
+	int64_t id;
+
+	arena_clear(t->a);
+	faults_init(&rq->faults, t->a);
+	e = secrets_trigger(rq, t->a, sent.project_id, triggers, index,
+	    &sent.env_vars);
+	if (e != NULL || (e = deploy_judge(rq, t->a, &how, &d)) != NULL)
+		return e;
+	if (rq->faults.n > 0) {
+		refusal_note(t, trigger, index);
+		return NULL;
+	}
+	if ((e = deployment_insert(rq->db, &d, &id)) != NULL)
+		return e;
+	buf_printf(&t->ids, "%s%lld", t->made > 0 ? "," : "[", (long long)id);
+	t->made++;
+	return NULL;
+}
+
+static const struct err *
+triggers_fire(struct take *t, const struct project *p)
+{
+	const struct trigger *trigger;
+	const struct err *e;
+	struct list triggers;
+	size_t i, matching = 0;
+
+	e = json_items(t->rq->a, &trigger_shape, p->triggers.s, &triggers);
+	if (e != NULL)
+		return e;
+	trigger = triggers.items;
+	for (i = 0; i < triggers.n; i++) {
+		if (!str_glob(trigger[i].branch, t->push->branch))
+			continue;
+		matching++;
+		if ((e = trigger_fire(t, &triggers, i)) != NULL)
+			break;
+	}
+	faults_init(&t->rq->faults, t->rq->a);
+	if (e != NULL || matching == 0 || t->made > 0)
+		return e;
+	return err_tell(ERR_INVALID,
+	    "Triggers of the project match, but none can be used: %.400s",
+	    t->refused.data);
+}
+
+static const struct err *
+take_find(struct take *t)
+{
+	struct hook_delivery had;
+	const struct err *e;
+
+	e = hook_delivery_find(t->rq->db, t->a, t->rq->id[0], t->delivery,
+	    &had);
+	if (e != NULL)
+		return e;
+	buf_clear(&t->ids);
+	buf_puts(&t->ids, had.deployments.s);
+	t->again = true;
+	return NULL;
+}
+
+static const struct err *
+take_body(struct db *db, void *context)
+{
+	struct take *t = context;
+	struct hook_delivery one = { .project_id = t->rq->id[0],
+		.delivery_hash = t->delivery };
+	const struct err *e;
+	struct project p;
+
+	arena_clear(t->a);
+	buf_clear(&t->ids);
+	buf_clear(&t->refused);
+	t->made = 0;
+	t->again = false;
+	if ((e = take_find(t)) == NULL || e->code != ERR_NOTFOUND)
+		return e;
+	e = deployment_hold_project(db, t->a, one.project_id);
+	if (e == NULL)
+		e = project_by_id(db, t->rq->a, one.project_id, &p);
+	if (e != NULL || (e = repository_check(t, &p)) != NULL)
+		return e;
+	if ((e = triggers_fire(t, &p)) != NULL || t->made == 0)
+		return e;
+	buf_putc(&t->ids, ']');
+	if ((e = buf_check(&t->ids)) != NULL)
+		return e;
+	one.deployments.s = t->ids.data;
+	return hook_delivery_insert(db, &one);
+}
+
+/* The deployments as they are now, without what they were told: the Git server
+ * shows answers to people who may not see it. */
+static const struct err *
+take_answer(struct take *t)
+{
+	const char *at = t->ids.data, *before = "{\"data\":[";
+	const struct err *e = NULL;
+	struct deployment d;
+	struct buf b;
+	int64_t id;
+	size_t len;
+
+	buf_init(&b, ANSWER_MAX);
+	for (; e == NULL && *at != '\0'; at += len) {
+		at += strspn(at, "[,]");
+		len = strspn(at, "0123456789");
+		arena_clear(t->a);
+		if (!num_parse(arena_strndup(t->a, at, len), 1, NUM_SAFE, &id))
+			break;
+		e = deployment_by_id(t->rq->db, t->a, id, &d);
+		buf_puts(&b, before);
+		json_write(&b, &hook_deployment_shape, &d, 0);
+		before = ",";
+	}
+	buf_puts(&b, "]}");
+	if (e == NULL && (e = buf_check(&b)) == NULL)
+		answer_json(t->rq, b.data, b.len, -1);
+	buf_release(&b);
+	return e;
+}
+
+static const struct err *
+push_take(struct req *rq, const struct hook_envelope *env,
+    const struct hook_push *push)
+{
+	struct take t = { .rq = rq,
+		.env = env,
+		.push = push,
+		.delivery = delivery_hash(rq, env) };
+	const struct err *e;
+
+	t.a = arena_open(DEPLOY_WORK);
+	buf_init(&t.ids, (size_t)16 * 1024);
+	buf_init(&t.refused, (size_t)64 * 1024);
+	e = db_transaction(rq->db, take_body, &t);
+	if (e != NULL && e->sys == DB_DUPLICATE)
+		e = take_find(&t); /* another has taken it meanwhile */
+	if (e == NULL && !t.again && t.made == 0)
+		answer_status(rq, 204);
+	else if (e == NULL)
+		e = take_answer(&t);
+	if (e == NULL && t.made > 0 && !t.again)
+		deploy_wake(rq);
+	buf_release(&t.refused);
+	buf_release(&t.ids);
+	arena_close(t.a);
+	return e;
+}
+
+/* What a person could have sent as well. */
+static const char *
+message_cut(struct arena *a, const char *message)
+{
+	const char *end = message;
+	size_t n;
+
+	if (message == NULL)
+		return NULL;
+	for (n = 0; *end != '\0' && n < MESSAGE_MAX; n++)
+		for (end++; (*end & 0xc0) == 0x80; end++)
+			;
+	return arena_strndup(a, message, (size_t)(end - message));
+}
+
+const struct err *
+api_hook_take(struct req *rq)
+{
+	struct hook_envelope env;
+	struct hook_push push;
+	const struct err *e;
+
+	if (rq->unready != NULL)
+		return rq->unready;
+	if ((e = hook_open(rq->a, rq->hook, &env)) != NULL)
+		return e;
+	if ((e = signed_check(rq, &env, rq->id[0])) != NULL)
+		return e;
+	answer_status(rq, 204);
+	if (!env.push)
+		return NULL;
+	if ((e = hook_push_read(rq->a, &env, rq->text, rq->len, &push)) != NULL)
+		return e;
+	if (push.branch == NULL || push.deleted)
+		return NULL;
+	push.commit_message = message_cut(rq->a, push.commit_message);
+	answer_status(rq, 0);
+	return push_take(rq, &env, &push);
 }

@@ -243,13 +243,17 @@ parameters(struct doc *d, const struct route *rt)
 static void
 body(struct doc *d, const struct route *rt)
 {
-	if (rt->in == NULL)
+	if (rt->in == NULL && (rt->flags & ROUTE_SIGNED) == 0)
 		return;
 	put(d, ",'requestBody':{'required':true,");
 	put(d, "'content':{'application/json':{'schema':");
-	schema_reference(d, rt->in,
-	    rt->mode == JSON_CREATE ? JSON_SCHEMA_CREATE : JSON_SCHEMA_UPDATE,
-	    0);
+	if (rt->in == NULL)
+		put(d, "{'type':'object'}");
+	else
+		schema_reference(d, rt->in,
+		    rt->mode == JSON_CREATE ? JSON_SCHEMA_CREATE :
+					      JSON_SCHEMA_UPDATE,
+		    0);
 	buf_puts(d->b, "}}}");
 }
 
@@ -290,6 +294,10 @@ answer_schema(struct doc *d, const struct route *rt)
 	buf_putc(d->b, '}');
 	if (rt->list == LIST_BARE)
 		return;
+	if (rt->list == LIST_DATA) {
+		put(d, "},'required':['data'],'additionalProperties':false}");
+		return;
+	}
 	put(d, ",'pagination':");
 	reference(d, "schemas", openapi_paginations[rt->list].key, "");
 	put(d,
@@ -328,6 +336,11 @@ success(struct doc *d, const struct route *rt)
 		put(d, ",'206':{'description':'The part asked for.'");
 		header_references(d, bits | BIT(H_CONTENT_RANGE));
 		content(d, rt);
+		buf_putc(d->b, '}');
+	}
+	if (rt->status == 202) {
+		put(d, ",'204':{'description':'There was nothing to do.'");
+		header_references(d, BIT(H_REQUEST_ID));
 		buf_putc(d->b, '}');
 	}
 	if ((openapi_sent_of(rt) & BIT(S_IF_NONE_MATCH)) != 0) {

@@ -123,6 +123,7 @@ const struct part openapi_paginations[] = {
 	    OBJECT "'properties':{" PAGE ",'hasMore':{'type':'boolean'}},"
 		   "'required':['page','limit','hasMore']}" },
 	[LIST_BARE] = { NULL, NULL, NULL },
+	[LIST_DATA] = { NULL, NULL, NULL },
 };
 
 static bool
@@ -159,6 +160,7 @@ openapi_headers_of(const struct route *rt)
 		[LIST_KEYS] = BIT(H_LINK_NEXT),
 		[LIST_MORE] = BIT(H_LINK_NEXT),
 		[LIST_BARE] = 0,
+		[LIST_DATA] = 0,
 	};
 	unsigned bits = BIT(H_REQUEST_ID) | by_list[rt->list];
 
@@ -180,9 +182,9 @@ openapi_errors_of(const struct route *rt)
 
 	if (rt->role != ROLE_NONE)
 		bits |= BIT(ERR_UNAUTHENTICATED) | BIT(ERR_FORBIDDEN);
-	if (strchr(rt->path, '{') != NULL)
+	if (strchr(rt->path, '{') != NULL && (rt->flags & ROUTE_SIGNED) == 0)
 		bits |= BIT(ERR_NOTFOUND);
-	if (rt->in != NULL)
+	if (rt->in != NULL || (rt->flags & ROUTE_SIGNED) != 0)
 		bits |= BIT(ERR_TOO_LARGE) | BIT(ERR_MEDIA_TYPE) |
 		    BIT(ERR_INVALID);
 	if ((rt->flags & ROUTE_GUARDED) != 0)

@@ -142,6 +142,19 @@ repository_fault(struct arena *a, const struct settings_gitserver *s,
 	    ad.host);
 }
 
+bool
+repository_ends(const char *address, const char *path)
+{
+	size_t len = strlen(address), n = strlen(path);
+
+	while (len > 0 && address[len - 1] == '/')
+		len--;
+	if (len > 4 && strncasecmp(address + len - 4, ".git", 4) == 0)
+		len -= 4;
+	return n > 0 && len > n && strchr("/:", address[len - n - 1]) != NULL &&
+	    strncasecmp(address + len - n, path, n) == 0;
+}
+
 const char *
 branch_fault(const char *name)
 {

@@ -15,6 +15,7 @@
 #include "core/buf.h"
 #include "core/settings.h"
 #include "crypto/crypto.h"
+#include "forge/hook.h"
 #include "json/json.h"
 #include "store/page.h"
 #include "store/user.h"
@@ -90,10 +91,11 @@ struct req {
 	const struct route *route;
 	const char *request_id;
 	const char *in[IN__MAX];
-	const char *path;          /* decoded, without the query */
-	const char *who_text;      /* for the log: user name or "-" */
-	struct principal who;      /* user_id 0 where a route is open */
-	enum role role;            /* of `who` */
+	const char *hook[HOOK__MAX]; /* what came with a push event */
+	const char *path;            /* decoded, without the query */
+	const char *who_text;        /* for the log: user name or "-" */
+	struct principal who;        /* user_id 0 where a route is open */
+	enum role role;              /* of `who` */
 	int64_t id[REQ_IDS];       /* of {id}… in the path, in their order */
 	const char *slug[REQ_IDS]; /* the same as text */
 	struct uri_pair pair[URI_PAIRS]; /* the query as sent */

@@ -221,7 +221,7 @@ body_read(struct req *rq, const char *body, size_t len)
 	const struct route *rt = rq->route;
 	const struct err *e;
 
-	if (rt->in == NULL) {
+	if (rt->in == NULL && (rt->flags & ROUTE_SIGNED) == 0) {
 		if (len == 0 ||
 		    (rt->method != METHOD_GET && len == 2 &&
 			memcmp(body, "{}", 2) == 0))
@@ -236,6 +236,8 @@ body_read(struct req *rq, const char *body, size_t len)
 		    "The body is missing: an object is expected.");
 	rq->text = body;
 	rq->len = len;
+	if (rt->in == NULL)
+		return NULL;
 	if (rt->mode == JSON_UPDATE) {
 		if ((e = json_strict(body, len)) != NULL &&
 		    e->code == ERR_INVALID)

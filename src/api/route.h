@@ -32,6 +32,9 @@ enum route_flag {
 	ROUTE_GUARDED = 1 << 3,    /* takes If-Match, may answer 412 */
 	ROUTE_HIDDEN = 1 << 4,     /* not in the OpenAPI document */
 	ROUTE_SAME_ORIGIN = 1 << 5, /* with the cookie, GET too is a write */
+	ROUTE_SIGNED = 1
+	    << 6, /* a JSON body that the handler reads itself, once
+				* its signature was found right */
 };
 
 enum route_list {
@@ -40,6 +43,7 @@ enum route_list {
 	LIST_KEYS,  /* limit, next */
 	LIST_MORE,  /* page, limit, hasMore */
 	LIST_BARE,  /* a plain array */
+	LIST_DATA,  /* "data" alone */
 };
 
 enum param_type { PARAM_INT, PARAM_STR };

@@ -131,6 +131,8 @@ static const struct route_param log_params[] = {
 static const enum err_code conflict[] = { ERR_CONFLICT, ERR__MAX };
 static const enum err_code upstream[] = { ERR_UPSTREAM, ERR_UPSTREAM_TIMEOUT,
 	ERR__MAX };
+static const enum err_code taken[] = { ERR_UNAUTHENTICATED, ERR_RATE,
+	ERR__MAX };
 static const enum err_code limited[] = { ERR_RATE, ERR__MAX };
 static const enum err_code signing[] = { ERR_FORBIDDEN, ERR_CONFLICT, ERR_RATE,
 	ERR_UPSTREAM, ERR_UPSTREAM_TIMEOUT, ERR__MAX };
@@ -188,6 +190,20 @@ const struct route routes[] = {
 		       "once",
 	    .out = &hook_access_shape,
 	    .status = 200 },
+
+	{ .method = METHOD_POST,
+	    .path = "/api/hooks/{id}",
+	    .flags = ROUTE_SIGNED,
+	    .handler = api_hook_take,
+	    .operation = "takePush",
+	    .tag = "hooks",
+	    .summary = "Take a push event of Gitea, Forgejo, GitLab or GitHub, "
+		       "signed with the project's hook secret; 204: it starts "
+		       "nothing",
+	    .out = &hook_deployment_shape,
+	    .list = LIST_DATA,
+	    .status = 202,
+	    .errors = taken },
 
 	LIST("/api/pipelines", ROLE_VIEWER, pipeline_params, api_pipeline_list,
 	    "listPipelines", "pipelines", "List pipelines with their steps",

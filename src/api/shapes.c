@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "api/shapes.h"
 
+#include "store/deployment.h"
 #include "store/user.h"
 
 #define N(m, ...) FIELD(struct project_name, m, FIELD_OUT, __VA_ARGS__)
@@ -115,6 +116,25 @@ const struct shape hook_access_shape = {
 	.name = "HookAccess",
 	.fields = hook_access_fields,
 	.size = sizeof(struct hook_access),
+};
+
+#define D(m, ...) FIELD(struct deployment, m, FIELD_OUT | __VA_ARGS__)
+static const struct field hook_deployment_fields[] = {
+	D(id, 0, .doc = "Number of the deployment."),
+	D(project_id, 0, .doc = "Project that is deployed."),
+	D(pipeline_id, 0, .doc = "Pipeline of the trigger."),
+	D(branch, 0, .doc = "Branch that was pushed."),
+	D(commit_hash, 0, .doc = "Commit that was pushed."),
+	D(commit_message, FIELD_NULL, .doc = "Its message."),
+	D(status, 0, .values = deployment_statuses, .doc = "How far it is."),
+	D(trigger, 0, .doc = "webhook."),
+	D(created_at, 0, .doc = "When it was made."),
+	FIELD_END,
+};
+const struct shape hook_deployment_shape = {
+	.name = "HookDeployment",
+	.fields = hook_deployment_fields,
+	.size = sizeof(struct deployment),
 };
 
 #define T(m, fl, ...)                                                          \

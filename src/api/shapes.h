@@ -63,5 +63,6 @@ extern const struct shape login_request_shape;
 extern const struct shape login_shape;
 extern const struct shape git_branch_shape;
 extern const struct shape hook_access_shape;
+extern const struct shape hook_deployment_shape; /* struct deployment */
 
 #endif

@@ -32,6 +32,12 @@ bool str_matches(const char *s, const char *ere);
  * with it, in static memory. */
 const char *str_ere_fault(const char *ere);
 
+/* Whether all of s matches the pattern: `*` is any run of characters but `/`,
+ * `**` any run, `?` one character but `/`.  Patterns longer than STR_GLOB_MAX
+ * bytes match nothing. */
+#define STR_GLOB_MAX 1024
+bool str_glob(const char *pattern, const char *s);
+
 /* "defaultBranch" of "default_branch". */
 const char *str_camel(struct arena *, const char *snake);
 /* Lower-case ASCII letters, digits and single dashes; "project" if nothing is

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: ISC */
+#include "api/signed.h"
+
+#include <string.h>
+
+#include "core/num.h"
+#include "core/str.h"
+#include "store/hook.h"
+
+#define SIGNATURES 8 /* that one event may have, while keys change */
+
+static const struct err *
+refuse(struct req *rq, const char *detail)
+{
+	answer_header(rq, "WWW-Authenticate", "Signature realm=\"slipway\"");
+	return err_tell(ERR_UNAUTHENTICATED, "%s", detail);
+}
+
+/* The project's secret; where there is none a random one in its place, that
+ * is sealed and opened all the same. */
+static const struct err *
+secret_open(struct req *rq, int64_t project_id, bool *known, char **out)
+{
+	const char *purpose = arena_printf(rq->a, SIGNED_PURPOSE,
+	    (long long)project_id);
+	char other[CRYPTO_TOKEN_MAX];
+	struct hook_secret found;
+	const struct err *e;
+
+	*out = NULL;
+	*known = false;
+	e = hook_secret_find(rq->db, rq->a, project_id, &found);
+	if (e != NULL && e->code == ERR_NOTFOUND) {
+		crypto_token(SIGNED_START, other);
+		e = seal(rq->keyring, rq->a, purpose, other, &found.secret);
+	} else {
+		*known = e == NULL;
+	}
+	if (e != NULL)
+		return e;
+	return unseal(rq->keyring, rq->a, purpose, found.secret, out);
+}
+
+static bool
+hmac_matches(struct req *rq, const struct hook_envelope *env,
+    const char *secret)
+{
+	char mac[CRYPTO_HASH_HEX];
+
+	crypto_hmac(secret, strlen(secret), rq->text, rq->len, mac);
+	return crypto_equal(mac, env->signature);
+}
+
+/* By hashes, so that not even the length can be learnt. */
+static bool
+plain_matches(struct req *rq, const struct hook_envelope *env,
+    const char *secret)
+{
+	char mine[CRYPTO_HASH_HEX], theirs[CRYPTO_HASH_HEX];
+
+	(void)rq;
+	crypto_sha256(secret, strlen(secret), mine);
+	crypto_sha256(env->signature, strlen(env->signature), theirs);
+	return crypto_equal(mine, theirs);
+}
+
+/* One of "v1,BASE64 v1,BASE64": what is signed is "id.time.body". */
+static bool
+standard_matches(struct req *rq, const struct hook_envelope *env,
+    const char *secret)
+{
+	const char *key = secret + strlen(SIGNED_START), *one = env->signature;
+	char mac[CRYPTO_HASH_HEX];
+	struct blob bytes, mine;
+	struct buf text;
+	bool good = false;
+	size_t len, n;
+
+	if (!str_starts(secret, SIGNED_START) ||
+	    !crypto_base64_read(rq->a, key, strlen(key), &bytes))
+		return false;
+	buf_init(&text, REQ_BODY_MAX + 1024);
+	buf_printf(&text, "%s.%lld.", env->signed_id,
+	    (long long)env->signed_at);
+	buf_add(&text, rq->text, rq->len);
+	crypto_hmac(bytes.data, bytes.len, text.data, text.len, mac);
+	for (n = 0; n < SIGNATURES && *one != '\0'; n++, one += len) {
+		one += strspn(one, " ");
+		len = strcspn(one, " ");
+		if (len > 3 && str_starts(one, "v1,") &&
+		    crypto_base64_read(rq->a, one + 3, len - 3, &mine) &&
+		    crypto_equal(mac, crypto_hex(rq->a, mine.data, mine.len)))
+			good = true;
+	}
+	good = good && !text.overflow;
+	buf_release(&text);
+	return good;
+}
+
+static bool (*const matches[])(struct req *, const struct hook_envelope *,
+    const char *secret) = {
+	[HOOK_HMAC] = hmac_matches,
+	[HOOK_PLAIN] = plain_matches,
+	[HOOK_STANDARD] = standard_matches,
+};
+
+const struct err *
+signed_check(struct req *rq, const struct hook_envelope *env,
+    int64_t project_id)
+{
+	struct hook_envelope sent = *env;
+	const struct err *e;
+	int64_t off;
+	char *secret;
+	bool known, good;
+
+	if (rq->keyring == NULL)
+		return err_tell(ERR_UNAVAILABLE,
+		    "The service has no key to open secrets with: an "
+		    "administrator makes it with \"slipway-admin key\" and "
+		    "restarts the service.");
+	if ((e = secret_open(rq, project_id, &known, &secret)) != NULL)
+		return e;
+	if (sent.signature == NULL)
+		sent.signature = "";
+	good = matches[sent.signing](rq, &sent, secret);
+	if (!good || !known)
+		return refuse(rq,
+		    "The signature is missing or wrong: enter the project's "
+		    "hook secret at the Git server.");
+	if (sent.signing != HOOK_STANDARD)
+		return NULL;
+	off = time_now_ms() / 1000 - sent.signed_at;
+	if (off > SIGNED_WINDOW || off < -SIGNED_WINDOW)
+		return refuse(rq,
+		    "The event was signed more than five minutes ago, or in "
+		    "the future: it is not taken again, or a clock is wrong.");
+	return NULL;
+}
