@@ -197,20 +197,26 @@ link_find(struct arena *a, const char *p, const char *rel)
 	}
 }
 
+/* That target seen from outside may have another name than the one that was
+ * asked; then its query alone is taken. */
 const char *
 http_link(struct arena *a, const struct http_response *r, const char *rel)
 {
 	const struct http_header *items = r->headers.items;
-	const char *target = NULL, *origin;
+	const char *target = NULL, *origin, *query;
 	size_t i;
 
 	for (i = 0; target == NULL && i < r->headers.n; i++)
 		if (strcmp(items[i].name, "link") == 0)
 			target = link_find(a, items[i].value, rel);
-	if (target == NULL || (target = url_resolve(a, r->url, target)) == NULL)
+	if (target == NULL ||
+	    (target = url_resolve(a, r->url, target)) == NULL ||
+	    (origin = http_origin(a, target)) == NULL)
 		return NULL;
-	origin = http_origin(a, target);
-	return str_eq(origin, http_origin(a, r->url)) && origin != NULL ?
-	    target :
-	    NULL;
+	if (str_eq(origin, http_origin(a, r->url)))
+		return target;
+	if ((query = strchr(target, '?')) == NULL)
+		return NULL;
+	return arena_printf(a, "%.*s%s", (int)strcspn(r->url, "?#"), r->url,
+	    query);
 }

@@ -78,8 +78,9 @@ MUSTCHECK const struct err *http_call(struct http *, struct arena *,
 
 /* The first header of that name (lower case); NULL. */
 const char *http_header(const struct http_response *, const char *name);
-/* The target of a link relation (RFC 8288), absolute; NULL if there is none,
- * or if it is not of the server that answered. */
+/* The target of a link relation (RFC 8288), absolute, NULL if there is none.
+ * Always on the server that answered: where it calls itself by another name, as
+ * behind a proxy, the address that was asked with the target's query. */
 const char *http_link(struct arena *, const struct http_response *,
     const char *rel);
 /* Seconds to wait by Retry-After (seconds or date, RFC 9110 10.2.3), bounded
