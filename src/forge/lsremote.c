@@ -20,11 +20,15 @@
 #define READ_SIZE 16384
 #define ARGS 48
 #define ENVS 12
-#define CREDENTIAL_FD 3
+
+/* Whose repositories of this machine are is no matter where only their refs are
+ * read; and git reads this from no command line. */
+#define CONFIG "[safe]\n\tdirectory = *\n"
+#define CONFIG_PATH "/proc/self/fd/3"
 #define TICK_MS 2
 
 /* git reads the credential from a descriptor; this text holds none. */
-#define HELPER "!f() { test \"$1\" = get && cat <&3; }; f"
+#define HELPER "!f() { test \"$1\" = get && cat <&4; }; f"
 
 static const char *const settings[] = {
 	"protocol.allow=never",
@@ -44,6 +48,7 @@ struct child {
 	size_t nargs;
 	const char *envp[ENVS];
 	size_t nenvs;
+	int config;
 	int credential; /* -1 = none */
 	int out;
 	pid_t pid;
@@ -57,6 +62,19 @@ set(struct child *c, const char *setting)
 	c->argv[c->nargs++] = setting;
 }
 
+/* A text to read from a descriptor, which is the caller's to close. */
+static const struct err *
+text_keep(const char *text, int *fd)
+{
+	ssize_t len = (ssize_t)strlen(text);
+
+	if ((*fd = memfd_create("git", MFD_CLOEXEC)) == -1)
+		return err_errno("memfd");
+	if (pwrite(*fd, text, (size_t)len, 0) != len)
+		return err_errno("write to memory");
+	return NULL;
+}
+
 /* Of the service, for its own server alone. */
 static const struct err *
 credential_make(const struct settings_gitserver *s, struct arena *a,
@@ -66,7 +84,6 @@ credential_make(const struct settings_gitserver *s, struct arena *a,
 	const struct err *e;
 	struct forge *f;
 	const char *text;
-	size_t len;
 
 	if (s->token == NULL || s->url == NULL || forge_open(s, &f) != NULL)
 		return NULL;
@@ -76,12 +93,8 @@ credential_make(const struct settings_gitserver *s, struct arena *a,
 		return NULL; /* it lies elsewhere */
 	text = arena_printf(a, "username=%s\npassword=%s\n", cred.user,
 	    cred.secret);
-	len = strlen(text);
-	c->credential = memfd_create("credential", MFD_CLOEXEC);
-	if (c->credential == -1)
-		return err_errno("memfd");
-	if (pwrite(c->credential, text, len, 0) != (ssize_t)len)
-		return err_errno("write to memory");
+	if ((e = text_keep(text, &c->credential)) != NULL)
+		return e;
 	set(c, "credential.helper=" HELPER);
 	return NULL;
 }
@@ -117,10 +130,9 @@ child_describe(const struct settings_gitserver *s, struct arena *a,
 		ssh = arena_printf(a, "%s -oUserKnownHostsFile='%s'", ssh,
 		    s->ssh_known_hosts);
 	set(c, arena_printf(a, "core.sshCommand=%s", ssh));
-	if ((e = credential_make(s, a, repository, c)) != NULL)
+	if ((e = text_keep(CONFIG, &c->config)) != NULL ||
+	    (e = credential_make(s, a, repository, c)) != NULL)
 		return e;
-	if (s->allow_local && repository[0] == '/')
-		set(c, arena_printf(a, "safe.directory=%s", repository));
 	c->argv[c->nargs++] = "ls-remote";
 	c->argv[c->nargs++] = "--symref";
 	c->argv[c->nargs++] = "--";
@@ -133,7 +145,7 @@ child_describe(const struct settings_gitserver *s, struct arena *a,
 	c->envp[c->nenvs++] = "GIT_TERMINAL_PROMPT=0";
 	c->envp[c->nenvs++] = "GIT_ASKPASS=/bin/false";
 	c->envp[c->nenvs++] = "GIT_CONFIG_NOSYSTEM=1";
-	c->envp[c->nenvs++] = "GIT_CONFIG_GLOBAL=/dev/null";
+	c->envp[c->nenvs++] = "GIT_CONFIG_GLOBAL=" CONFIG_PATH;
 	return NULL;
 }
 
@@ -142,22 +154,14 @@ static void
 child_become(const struct child *c, int out)
 {
 	int null = open("/dev/null", O_RDWR);
+	int fds[] = { c->config, c->credential };
 
 	(void)setsid();
 	proc_signals_default();
 	if (null == -1 || dup2(null, STDIN_FILENO) == -1 ||
-	    dup2(out, STDOUT_FILENO) == -1 || dup2(null, STDERR_FILENO) == -1)
+	    dup2(out, STDOUT_FILENO) == -1 || dup2(null, STDERR_FILENO) == -1 ||
+	    proc_fds_place(fds, c->credential == -1 ? 1 : 2) != NULL)
 		_exit(127);
-	if (c->credential == -1) {
-		closefrom(CREDENTIAL_FD);
-	} else {
-		/* dup2 of a descriptor to itself keeps its CLOEXEC */
-		if (c->credential == CREDENTIAL_FD ?
-			fcntl(CREDENTIAL_FD, F_SETFD, 0) == -1 :
-			dup2(c->credential, CREDENTIAL_FD) == -1)
-			_exit(127);
-		closefrom(CREDENTIAL_FD + 1);
-	}
 	(void)execve(c->argv[0], (char *const *)(uintptr_t)c->argv,
 	    (char *const *)(uintptr_t)c->envp);
 	_exit(127);
@@ -282,7 +286,8 @@ const struct err *
 forge_ls_remote(const struct settings_gitserver *s, struct arena *a,
     const char *repository, struct forge_page *page, struct list *out)
 {
-	struct child c = { .credential = -1,
+	struct child c = { .config = -1,
+		.credential = -1,
 		.out = -1,
 		.deadline = time_mono_ms() + FORGE_DEADLINE_MS };
 	const struct err *e, *ended;
@@ -297,6 +302,8 @@ forge_ls_remote(const struct settings_gitserver *s, struct arena *a,
 	ended = child_end(&c);
 	if (e == NULL && (e = ended) == NULL)
 		branches_take(a, &text, page, out);
+	if (c.config != -1)
+		(void)close(c.config);
 	if (c.credential != -1)
 		(void)close(c.credential);
 	buf_release(&text);
