@@ -209,6 +209,26 @@ answer_list(struct req *rq, const struct shape *shape, const struct list *list,
 }
 
 void
+answer_more(struct req *rq, const struct shape *shape, const struct list *list,
+    const struct page_part *p)
+{
+	struct buf link;
+
+	list_body(rq, shape, list);
+	buf_printf(&rq->answer.body,
+	    "{\"page\":%lld,\"limit\":%lld,\"hasMore\":%s}}",
+	    (long long)p->page, (long long)p->limit,
+	    p->has_more ? "true" : "false");
+	buf_init(&link, 1800);
+	link_page(rq, &link, "first", 1, p->limit);
+	if (p->page > 1)
+		link_page(rq, &link, "prev", p->page - 1, p->limit);
+	if (p->has_more)
+		link_page(rq, &link, "next", p->page + 1, p->limit);
+	link_send(rq, &link);
+}
+
+void
 answer_cursor(struct req *rq, const struct shape *shape,
     const struct list *list, int64_t limit, int64_t next)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What the Git server knows of a repository.  This version cannot ask it yet,
- * and says so. */
+/* Why the Git server cannot be asked. */
 #include "api/handlers.h"
 
 const struct err *
@@ -30,20 +29,8 @@ gitserver_missing(const struct req *rq, const char *what, size_t n)
 		    missing.data);
 	else if ((e = forge_open(s, &forge)) == NULL)
 		e = err_tell(ERR_UNAVAILABLE,
-		    "%s is not built into this version.", what);
+		    "%s needs a reload: its settings have changed.", what);
 	forge_close(forge);
 	buf_release(&missing);
 	return e;
-}
-
-const struct err *
-api_git_branches(struct req *rq)
-{
-	return gitserver_missing(rq, "Reading branches from the Git server", 1);
-}
-
-const struct err *
-api_git_commits(struct req *rq)
-{
-	return gitserver_missing(rq, "Reading commits from the Git server", 1);
 }

@@ -36,8 +36,10 @@ route_handler api_service_health, api_service_metrics;
 /* signin.c */
 route_handler api_auth_url, api_auth_login;
 
-/* forge.c: what the Git server knows */
+/* git.c: what the Git server knows of a repository */
 route_handler api_git_branches, api_git_commits;
+
+/* forge.c */
 /* ERR_UNAVAILABLE: `what` needs the first n of GITSERVER_URL, _CLIENT_ID and
  * _REDIRECT_URI; names those that are not set. */
 MUSTCHECK const struct err *gitserver_missing(const struct req *,

@@ -59,6 +59,7 @@ slot_start(struct pool *p, struct slot *s)
 	int place = (int)(s - slots), pool;
 	pid_t pid;
 
+	w.pool = s->pool;
 	w.place = place;
 	w.listen_fd = p->sockets.fd[s->pool];
 	atomic_store(&w.board->ready[place], 0);

@@ -62,6 +62,13 @@ struct out_header {
 	const char *value;
 };
 
+/* A page of a list whose end is not known. */
+struct page_part {
+	int64_t page; /* from 1 */
+	int64_t limit;
+	bool has_more;
+};
+
 struct req;
 /* Hands out more of a streamed body: at most `max` bytes from `offset` on,
  * valid until the next call. Nothing, or an error, breaks the answer off. */
@@ -142,6 +149,9 @@ void answer_json(struct req *, const char *text, size_t len, int64_t version);
 /* {"data":[…],"pagination":{…}} with Link and X-Total-Count. */
 void answer_list(struct req *, const struct shape *, const struct list *,
     const struct page *);
+/* The same of a list that nobody has counted. */
+void answer_more(struct req *, const struct shape *, const struct list *,
+    const struct page_part *);
 /* The same, by key; next 0 = the last page. */
 void answer_cursor(struct req *, const struct shape *, const struct list *,
     int64_t limit, int64_t next);

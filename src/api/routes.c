@@ -129,8 +129,8 @@ static const struct route_param log_params[] = {
 };
 
 static const enum err_code conflict[] = { ERR_CONFLICT, ERR__MAX };
-static const enum err_code upstream[] = { ERR_UPSTREAM, ERR_UPSTREAM_TIMEOUT,
-	ERR__MAX };
+static const enum err_code upstream[] = { ERR_NOTFOUND, ERR_RATE, ERR_UPSTREAM,
+	ERR_UPSTREAM_TIMEOUT, ERR__MAX };
 static const enum err_code taken[] = { ERR_UNAUTHENTICATED, ERR_RATE,
 	ERR__MAX };
 static const enum err_code limited[] = { ERR_RATE, ERR__MAX };

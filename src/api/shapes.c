@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "api/shapes.h"
 
+#include "forge/forge.h"
 #include "store/deployment.h"
 #include "store/user.h"
 
@@ -12,7 +13,7 @@
 	FIELD(struct login_request, m, FIELD_IN | FIELD_MUST | FIELD_LINE,     \
 	    __VA_ARGS__)
 #define L(m, fl, ...) FIELD(struct login, m, FIELD_OUT | (fl), __VA_ARGS__)
-#define B(m, ...) FIELD(struct git_branch, m, FIELD_OUT, __VA_ARGS__)
+#define B(m, ...) FIELD(struct forge_branch, m, FIELD_OUT, __VA_ARGS__)
 
 static const struct field project_name_fields[] = {
 	N(id, .doc = "Number of the project, as text."),
@@ -100,7 +101,7 @@ static const struct field git_branch_fields[] = {
 const struct shape git_branch_shape = {
 	.name = "GitBranch",
 	.fields = git_branch_fields,
-	.size = sizeof(struct git_branch),
+	.size = sizeof(struct forge_branch),
 };
 
 #define K(m, fl, ...)                                                          \

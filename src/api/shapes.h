@@ -36,13 +36,6 @@ struct login {
 	struct list user; /* one */
 };
 
-struct git_branch {
-	const char *name;
-	const char *commit_hash;
-	bool is_protected; /* "protected" outside */
-	bool is_default;   /* "default" outside */
-};
-
 struct template_request {
 	const char *template_id;
 	int64_t project_id;

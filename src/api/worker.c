@@ -20,6 +20,9 @@
 /* Together they keep a worker below 16 MiB, whatever it is sent. */
 #define ARENA_MAX ((size_t)6 << 20)
 #define DATA_MAX ((rlim_t)14 << 20)
+/* Where the Git server is asked: certificates of CAs, its answers as text and
+ * as a tree. */
+#define SLOW_DATA_MAX ((rlim_t)64 << 20)
 #define KEEP_MAX ((size_t)128 * 1024)
 #define BUSY_WAIT_MS 100 /* when there is no descriptor left */
 
@@ -154,14 +157,17 @@ connection_take(int listen_fd, const sigset_t *waiting)
 }
 
 static void
-limits_set(void)
+limits_set(const struct worker *w)
 {
 	const struct rlimit none = { .rlim_cur = 0, .rlim_max = 0 };
-#ifndef __SANITIZE_ADDRESS__ /* its shadow counts too */
-	const struct rlimit data = { .rlim_cur = DATA_MAX,
-		.rlim_max = DATA_MAX };
+	bool slow = w->pool == POOL_SLOW || w->settings->api.slow_workers == 0;
+	rlim_t most = slow ? SLOW_DATA_MAX : DATA_MAX;
+	const struct rlimit data = { .rlim_cur = most, .rlim_max = most };
 
+#ifndef __SANITIZE_ADDRESS__ /* its shadow counts too */
 	(void)setrlimit(RLIMIT_DATA, &data);
+#else
+	(void)data;
 #endif
 	(void)setrlimit(RLIMIT_CORE, &none);
 	(void)mallopt(M_MMAP_THRESHOLD, (int)KEEP_MAX);
@@ -192,7 +198,7 @@ worker_run(const struct worker *w)
 	int fd;
 
 	signals_init(&waiting);
-	limits_set();
+	limits_set(w);
 	if (prctl(PR_SET_PDEATHSIG, SIGTERM) == -1 || getppid() != master)
 		exit(EX_OSERR);
 	answer_init(&rq.answer);

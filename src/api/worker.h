@@ -4,12 +4,13 @@
 #define SLIPWAY_API_WORKER_H
 
 #include "api/board.h"
-#include "api/req.h"
+#include "api/route.h"
 
 struct worker {
 	const struct settings *settings;
 	const struct keyring *keyring; /* NULL = none */
 	struct board *board;
+	enum route_pool pool;
 	int place;     /* in board->ready */
 	int listen_fd; /* not blocking */
 	/* Opens the database without connecting, and compares its tables with

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: ISC */
+/* Branches and commits of a project's repository: as the Git server has them,
+ * or, where it has no interface or the repository lies elsewhere, by git's own
+ * protocol and as the runner's clone has them. */
+#include "api/handlers.h"
+#include "api/shapes.h"
+#include "core/str.h"
+#include "store/gitrepo.h"
+#include "store/project.h"
+
+/* Of the whole request, however often the Git server is asked; the client is
+ * to have its answer within ten seconds. */
+#define DEADLINE_MS 9000
+/* What git may tell of a repository, at most. */
+#define REMOTE_MAX ((size_t)24 << 20)
+#define REMOTE_BRANCHES 1000000
+
+/* What is asked for, and what came. */
+struct reading {
+	struct req *rq;
+	struct project project;
+	bool commits;       /* else branches */
+	const char *branch; /* NULL = the repository's default */
+	struct forge_repo repo;
+	struct forge_page page;
+	struct list list; /* struct forge_branch or git_commit */
+};
+
+/* --- the Git server's interface */
+
+/* The number that is remembered may be of a repository that is gone, and
+ * another took its place. */
+static const struct err *
+repo_find(struct reading *r, struct forge *forge, const char *token)
+{
+	const char *path = r->repo.path;
+	const struct err *e;
+
+	e = forge_repo_find(forge, r->rq->a, token, &r->repo);
+	if (e == NULL || e->code != ERR_NOTFOUND || r->repo.id == NULL)
+		return e;
+	r->repo = (struct forge_repo){ .path = path };
+	return forge_repo_find(forge, r->rq->a, token, &r->repo);
+}
+
+static const struct err *
+commits_read(struct reading *r, struct forge *forge, const char *token)
+{
+	const struct forge_commit *from;
+	struct arena *a = r->rq->a;
+	struct git_commit *to;
+	const struct err *e;
+	struct list got;
+	size_t i;
+
+	e = forge_commits(forge, a, token, &r->repo,
+	    r->branch != NULL ? r->branch : r->repo.default_branch, &r->page,
+	    &got);
+	if (e != NULL)
+		return e;
+	from = got.items;
+	to = arena_alloc(a, got.n, sizeof(*to));
+	for (i = 0; i < got.n; i++)
+		to[i] = (struct git_commit){ .hash = from[i].hash,
+			.message = from[i].message,
+			.author_name = from[i].author_name,
+			.author_email = from[i].author_email,
+			.committed_at = from[i].committed_at,
+			.url = from[i].url };
+	r->list = (struct list){ .items = to, .n = got.n };
+	return NULL;
+}
+
+static const struct err *
+ask(struct forge *forge, struct arena *a, const char *token, void *context)
+{
+	struct reading *r = context;
+	const struct err *e;
+
+	if ((e = repo_find(r, forge, token)) != NULL)
+		return e;
+	if (r->commits)
+		return commits_read(r, forge, token);
+	return forge_branches(forge, a, token, &r->repo, &r->page, &r->list);
+}
+
+static const struct err *
+from_server(struct reading *r)
+{
+	const struct access *access = r->rq->access;
+	const char *server = forge_server(access->forge);
+	struct git_repo known;
+	const struct err *e;
+
+	e = gitrepo_find(r->rq->db, r->rq->a, r->project.id, server,
+	    r->project.repository, &known);
+	if (e == NULL)
+		r->repo.id = known.repo_id;
+	else if (e->code != ERR_NOTFOUND)
+		return e;
+	forge_until(access->forge, time_mono_ms() + DEADLINE_MS);
+	e = access_call(access, r->rq->a, r->rq->who.user_id, ask, r);
+	forge_until(access->forge, 0);
+	if (e != NULL)
+		return e;
+	known = (struct git_repo){ .project_id = r->project.id,
+		.server = server,
+		.repository = r->project.repository,
+		.repo_id = r->repo.id,
+		.path = r->repo.path };
+	return gitrepo_put(r->rq->db, &known);
+}
+
+/* --- git's own protocol, and the runner's clone */
+
+static const struct err *
+remote_read(const struct reading *r, struct arena *a, struct forge_page *page,
+    struct list *out)
+{
+	return forge_ls_remote(&r->rq->settings->gitserver, a,
+	    r->project.repository, page, out);
+}
+
+static const struct err *
+remote_branches(struct reading *r, struct arena *own)
+{
+	const struct forge_branch *from;
+	struct forge_branch *to;
+	const struct err *e;
+	struct list got;
+	size_t i;
+
+	if ((e = remote_read(r, own, &r->page, &got)) != NULL)
+		return e;
+	from = got.items;
+	to = arena_alloc(r->rq->a, got.n, sizeof(*to));
+	for (i = 0; i < got.n; i++) {
+		to[i] = from[i];
+		to[i].name = arena_strdup(r->rq->a, from[i].name);
+		to[i].commit_hash = arena_strdup(r->rq->a, from[i].commit_hash);
+	}
+	r->list = (struct list){ .items = to, .n = got.n };
+	return NULL;
+}
+
+/* The tip of the branch that is asked for, which may be the default; NULL if
+ * there is no branch at all. */
+static const struct err *
+remote_tip(const struct reading *r, struct arena *own,
+    const struct forge_branch **out)
+{
+	struct forge_page all = { .page = 1, .limit = REMOTE_BRANCHES };
+	const struct forge_branch *items;
+	const struct err *e;
+	struct list got;
+	size_t i;
+
+	*out = NULL;
+	if ((e = remote_read(r, own, &all, &got)) != NULL)
+		return e;
+	items = got.items;
+	for (i = 0; *out == NULL && i < got.n; i++)
+		if (r->branch == NULL ? items[i].is_default :
+					str_eq(items[i].name, r->branch))
+			*out = &items[i];
+	if (*out != NULL || (r->branch == NULL && got.n == 0))
+		return NULL;
+	return err_tell(ERR_NOTFOUND,
+	    r->branch == NULL ?
+		"The repository has no default branch: say which." :
+		"The repository has no branch of that name.");
+}
+
+/* Those of the page. */
+static void
+page_cut(struct reading *r, const struct list *all)
+{
+	size_t limit = (size_t)r->page.limit;
+	size_t first = (size_t)(r->page.page - 1) * limit;
+
+	r->page.has_more = false;
+	r->list = (struct list){ .items = NULL };
+	if (first >= all->n)
+		return;
+	r->page.has_more = all->n - first > limit;
+	r->list.n = r->page.has_more ? limit : all->n - first;
+	r->list.items = (struct git_commit *)all->items + first;
+}
+
+static const struct err *
+clone_commits(struct reading *r, const char *branch, struct list *out)
+{
+	struct branch_commits stored;
+	const struct err *e;
+
+	*out = (struct list){ .items = NULL };
+	e = commits_find(r->rq->db, r->rq->a, r->project.id, branch, &stored);
+	if (e != NULL)
+		return e->code == ERR_NOTFOUND ? NULL : e;
+	return json_items(r->rq->a, &git_commit_shape, stored.commits.s, out);
+}
+
+static const struct err *
+remote_commits(struct reading *r, struct arena *own)
+{
+	const struct forge_branch *tip = NULL;
+	struct git_commit *alone;
+	const struct err *e;
+	struct list all = { .items = NULL };
+
+	if (r->branch != NULL &&
+	    (e = clone_commits(r, r->branch, &all)) != NULL)
+		return e;
+	if (all.n == 0) {
+		if ((e = remote_tip(r, own, &tip)) != NULL)
+			return e;
+		if (tip != NULL && r->branch == NULL &&
+		    (e = clone_commits(r, tip->name, &all)) != NULL)
+			return e;
+	}
+	if (all.n == 0 && tip != NULL) {
+		alone = arena_alloc(r->rq->a, 1, sizeof(*alone));
+		alone->hash = arena_strdup(r->rq->a, tip->commit_hash);
+		all = (struct list){ .items = alone, .n = 1 };
+	}
+	page_cut(r, &all);
+	return NULL;
+}
+
+static const struct err *
+from_git(struct reading *r)
+{
+	struct arena *own = arena_open(REMOTE_MAX);
+	const struct err *e;
+
+	e = r->commits ? remote_commits(r, own) : remote_branches(r, own);
+	arena_close(own);
+	return e;
+}
+
+/* --- which of both, and the answer */
+
+static const struct err *
+read_it(struct reading *r)
+{
+	const struct req *rq = r->rq;
+	struct forge *forge = rq->access->forge;
+	const struct err *e;
+
+	if (forge == NULL && !str_eq(rq->settings->gitserver.type, "git"))
+		return gitserver_missing(rq, "Reading from the Git server", 1);
+	if (forge == NULL || !forge_has_api(forge))
+		return from_git(r);
+	e = forge_repo_of(forge, rq->a, r->project.repository, &r->repo);
+	if (e == NULL)
+		return from_server(r);
+	return e->code == ERR_NOTFOUND ? from_git(r) : e;
+}
+
+/* As the client is to have it: 401 would say that its own session has ended,
+ * and a setting that is missing is no fault of the program. */
+static const struct err *
+told(struct req *rq, const struct err *e)
+{
+	if (e->code == ERR_RATE && e->sys > 0)
+		answer_header(rq, "Retry-After", "%d", e->sys);
+	if (e->code == ERR_UNAUTHENTICATED)
+		return err_tell(ERR_UPSTREAM, "%s", e->detail);
+	if (e->code == ERR_CONFIG && e->detail[0] != '\0')
+		return err_tell(ERR_UNAVAILABLE, "%s", e->detail);
+	return e;
+}
+
+static const struct err *
+reading_serve(struct reading *r, const struct shape *shape)
+{
+	struct req *rq = r->rq;
+	const struct err *e;
+
+	e = project_by_id(rq->db, rq->a, req_int(rq, "projectId"), &r->project);
+	if (e != NULL && e->code == ERR_NOTFOUND)
+		return err_tell(ERR_NOTFOUND, "There is no such project.");
+	if (e != NULL)
+		return e;
+	r->page.page = req_int(rq, "page");
+	r->page.limit = req_int(rq, "limit");
+	if (r->commits && r->branch == NULL)
+		r->branch = r->project.default_branch;
+	if ((e = read_it(r)) != NULL)
+		return told(rq, e);
+	answer_more(rq, shape, &r->list,
+	    &(struct page_part){ .page = r->page.page,
+		.limit = r->page.limit,
+		.has_more = r->page.has_more });
+	return NULL;
+}
+
+const struct err *
+api_git_branches(struct req *rq)
+{
+	struct reading r = { .rq = rq };
+
+	return reading_serve(&r, &git_branch_shape);
+}
+
+const struct err *
+api_git_commits(struct req *rq)
+{
+	struct reading r = { .rq = rq,
+		.commits = true,
+		.branch = req_str(rq, "branch") };
+
+	return reading_serve(&r, &git_commit_shape);
+}

@@ -1,0 +1,204 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: ISC
+# Branches and commits of a project's repository, as Gitea, GitLab, GitHub and
+# git alone have them.
+
+use strict;
+use warnings;
+use Test::More;
+use Slipway::API;
+use Slipway::DB;
+use Slipway::Forge;
+use Slipway::Test;
+
+my $db = Slipway::DB->start;
+my $named = 0;
+
+sub project {
+	my ($api, $repository, %more) = @_;
+	my $got = $api->post('/api/projects', { name => 'p' . ++$named, repository => $repository, %more });
+	is($got->{status}, 201, "a project of $repository") or diag($got->{body});
+	return $got->{json}{id};
+}
+sub escape { my ($text) = @_; return $text =~ s/([^A-Za-z0-9._~-])/sprintf '%%%02X', ord $1/ger }
+# GET /api/git/WHAT; the answer.
+sub ask {
+	my ($api, $what, $project, %query) = @_;
+	return $api->get("/api/git/$what?projectId=$project" . join '', map { "&$_=" . escape($query{$_}) } sort keys %query);
+}
+# All pages, along Link; items.
+sub walk {
+	my ($api, $what, $project, %query) = @_;
+	my @all;
+	my $got = ask($api, $what, $project, %query);
+	for (my $page = 1; $page < 30; $page++) {
+		is($got->{status}, 200, "$what: page $page") or (diag($got->{body}), return);
+		is($got->{json}{pagination}{page}, $page, 'is that page');
+		push @all, @{ $got->{json}{data} };
+		my ($next) = ($got->{headers}{link} || '') =~ /<([^>]+)>; rel="next"/;
+		is($got->{json}{pagination}{hasMore} ? 1 : 0, defined $next ? 1 : 0, 'it says whether there is more, twice');
+		last if !defined $next;
+		$got = $api->get($next);
+	}
+	return @all;
+}
+sub refused {
+	my ($got, $status, $detail, $name) = @_;
+	is($got->{status}, $status, $name) or diag($got->{body});
+	like($got->{json}{detail}, $detail, "$name: in words");
+	return;
+}
+
+my @odd = ('feature/a', '100%', '100%25', 'c#d', 'x+y&z=1', "gr\xc3\xbcn", 'a;b', '...'x0 . "quote'd");
+for my $type (qw(gitea forgejo gitlab github)) {
+	note($type);
+	my $f = Slipway::Forge->start(type => $type, $type =~ /^(?:gitea|forgejo)$/ ? (max_items => 3) : (),
+	    $type eq 'gitea' ? (prefix => '/git') : ());
+	$f->user(ann => { id => 7 });
+	$f->user(bot => { id => 8 });
+	my $repo = $f->repo('team/site', private => 1, users => ['bot'], protected => ['main']);
+	my $token = $f->token('bot');
+	my @hash = map { $repo->commit('main', { file => "$_\n" }, "Commit $_\n\nwith \"quotes\", \xc3\xbc and <b>\n") } 1 .. 8;
+	$repo->branch($_, $hash[3]) for @odd;
+	my $api = Slipway::API->start(db => $db, conf => $f->conf(token => $token));
+	my $viewer = $api->as('viewer');
+	my $p = project($api, $repo->clone_url);
+
+	# --- branches
+	is(ask($api->as('none'), 'branches', $p)->{status}, 401, 'nobody reads without a token');
+	my $got = ask($viewer, 'branches', $p, limit => 100);
+	is($got->{status}, 200, 'a viewer does') or diag($got->{body});
+	is_deeply([sort map { $_->{name} } @{ $got->{json}{data} }], [sort 'main', map { my $n = $_; utf8::decode($n); $n } @odd],
+	    'all branches, whatever their names');
+	my ($main) = grep { $_->{name} eq 'main' } @{ $got->{json}{data} };
+	is_deeply($main, { name => 'main', commitHash => $hash[7], protected => JSON::PP::true(), default => JSON::PP::true() },
+	    'with commit, protection, and which is the default');
+	is(scalar(grep { $_->{protected} || $_->{default} } @{ $got->{json}{data} }), 1, 'which the others are not');
+	is_deeply($got->{json}{pagination}, { page => 1, limit => 100, hasMore => JSON::PP::false() }, 'there are no more');
+	for my $limit (1, 2, 3, 4, 5, 7, 8, 20) {
+		my @all = walk($viewer, 'branches', $p, limit => $limit);
+		is_deeply([map { $_->{name} } @all], [map { $_->{name} } @{ $got->{json}{data} }], "in pages of $limit the same");
+	}
+	my $beyond = ask($viewer, 'branches', $p, limit => 5, page => 40);
+	is_deeply($beyond->{json}, { data => [], pagination => { page => 40, limit => 5, hasMore => JSON::PP::false() } },
+	    'there is nothing beyond the end');
+
+	# --- commits
+	$got = ask($viewer, 'commits', $p, branch => 'main', limit => 100);
+	is($got->{status}, 200, 'commits') or diag($got->{body});
+	is_deeply([map { $_->{hash} } @{ $got->{json}{data} }], [reverse @hash], 'newest first');
+	my $newest = $got->{json}{data}[0];
+	like($newest->{message}, qr/^Commit 8\n\nwith "quotes", \x{fc} and <b>/, 'with the whole message');
+	is("$newest->{authorName} $newest->{authorEmail}", 'Ann Author author@example.org', 'who wrote it');
+	like($newest->{committedAt}, qr/^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.000Z$/, 'when');
+	like($newest->{url}, qr{^https://.*/commit/$hash[7]$}, 'and its page');
+	is(join(',', sort keys %$newest), 'authorEmail,authorName,committedAt,hash,message,url', 'and nothing else');
+	for my $limit (1, 3, 5, 8) {
+		is_deeply([map { $_->{hash} } walk($viewer, 'commits', $p, branch => 'main', limit => $limit)], [reverse @hash],
+		    "in pages of $limit the same");
+	}
+	is_deeply(ask($viewer, 'commits', $p, branch => 'main', page => 9)->{json}{data}, [], 'there are none beyond the end');
+	is(ask($viewer, 'commits', $p)->{json}{data}[0]{hash}, $hash[7], "the repository's default branch");
+	for my $name (@odd) {
+		$got = ask($viewer, 'commits', $p, branch => $name, limit => 2);
+		is_deeply([map { $_->{hash} } @{ $got->{json}{data} || [] }], [@hash[3, 2]], "commits of $name") or diag($got->{body});
+	}
+	my $q = project($api, $repo->clone_url, defaultBranch => 'feature/a');
+	is(ask($viewer, 'commits', $q)->{json}{data}[0]{hash}, $hash[3], "the project's default branch");
+	for my $name ('nothing', 'two words', '../../main', 'main?x=1', 'refs/heads/nothing', '-x') {
+		refused(ask($viewer, 'commits', $p, branch => $name), 404, qr/404|no such|not found/i, "no branch $name");
+	}
+
+	# --- empty, renamed, replaced, not to be seen
+	my $empty = $f->repo('team/empty', users => ['bot']);
+	my $e = project($api, $empty->clone_url);
+	for my $what (qw(branches commits)) {
+		is_deeply(ask($viewer, $what, $e)->{json}, { data => [], pagination => { page => 1, limit => 20, hasMore => JSON::PP::false() } },
+		    "an empty repository has no $what");
+	}
+	$empty->commit('trunk', { a => "1\n" }, 'first');
+	is(ask($viewer, 'branches', $e)->{json}{data}[0]{name}, 'trunk', 'until it has');
+	my $secret = $f->repo('team/secret', private => 1, users => ['ann']);
+	$secret->commit('main', {}, 'hidden');
+	refused(ask($viewer, 'branches', project($api, $secret->clone_url)), 404, qr/404/, 'a repository that the service must not see');
+	refused(ask($viewer, 'branches', project($api, $f->url . '/team/none.git')), 404, qr/404/, 'one that is not there');
+
+	is($db->sql("SELECT repo_id, path FROM git_repo WHERE project_id = $p") =~ s/\s+/ /gr =~ s/ $//r, $repo->id . ' team/site',
+	    'its number is remembered');
+	$repo->rename('team/new-site');
+	is((grep { $_->{default} } @{ ask($viewer, 'branches', $p, limit => 100)->{json}{data} || [] })[0]{commitHash}, $hash[7], 'a renamed repository');
+	like($db->sql("SELECT path FROM git_repo WHERE project_id = $p"), qr{^team/new-site$}m, 'its path is kept up');
+	my $usurper = $f->repo('team/site', users => ['bot']);
+	$usurper->commit('main', {}, 'not it');
+	is(ask($viewer, 'commits', $p)->{json}{data}[0]{hash}, $hash[7], 'also when another takes its place');
+	my ($put) = $db->sql("SHOW GLOBAL STATUS LIKE 'Com_insert'") =~ /(\d+)/;
+	ask($viewer, $_, $p) for qw(branches commits) x 3;
+	is(($db->sql("SHOW GLOBAL STATUS LIKE 'Com_insert'") =~ /(\d+)/)[0], $put, 'what is known is not written again');
+	$repo->remove;
+	is(ask($viewer, 'commits', $p)->{json}{data}[0]{message} =~ s/\n//r, 'not it', 'a repository that was made anew at the address');
+
+	# --- what is no request
+	is($viewer->get('/api/git/branches')->{status}, 400, 'of no project');
+	refused(ask($viewer, 'branches', 999_999), 404, qr/no such project/, 'of one that is not there');
+	is(ask($viewer, 'branches', $p, @$_)->{status}, 400, "@$_") for [page => 0], [page => 'x'], [limit => 0], [limit => 101], [branch => 'x'];
+	is(ask($viewer, 'commits', $p, branch => '')->{status} =~ /^(?:200|400)$/ ? 1 : 0, 1, 'no name at all');
+	is(ask($viewer, 'commits', $p, branch => "a\nb")->{status} =~ /^4/ ? 1 : 0, 1, 'a name with a newline');
+	is_deeply([$f->complaints], [], 'nothing was sent that the server would not take') or diag(explain([$f->complaints]));
+	$api->stop;
+	$f->stop;
+}
+
+# --- git alone
+{
+	my $dir = tempdir() . '/bare';
+	mkdir $dir, 0755;
+	my %env = (GIT_CONFIG_NOSYSTEM => 1, GIT_CONFIG_GLOBAL => '/dev/null', HOME => $dir,
+		map { ("GIT_${_}_NAME" => 'a', "GIT_${_}_EMAIL" => 'a@example.org') } qw(AUTHOR COMMITTER));
+	my $git = sub {
+		my ($status, $out, $err) = run_cmd({ env => \%env }, 'git', @_);
+		die "git @_: $err" if $status != 0;
+		return $out =~ s/\s+$//r;
+	};
+	$git->('init', '-q', '--bare', '-b', 'trunk', "$dir/$_") for qw(full empty headless);
+	my $tree = $git->('-C', "$dir/full", 'mktree');
+	my @hash = ($git->('-C', "$dir/full", 'commit-tree', '-m', 'one', $tree));
+	$git->('-C', "$dir/full", 'update-ref', "refs/heads/$_", $hash[0]) for 'trunk', 'feature/x', map { "b$_" } 10 .. 30;
+	$git->('-C', "$dir/headless", 'fetch', '-q', "$dir/full", 'trunk:other');
+	run_cmd('chmod', '-R', 'a+rX', $dir);
+	for my $case (["type = git\n", 'no Git server'], ["type = git\nurl = https://git.example.org\n", 'one without an interface'],
+		["type = gitea\nurl = https://git.example.org\n", 'a repository that lies elsewhere']) {
+		my ($conf, $name) = @$case;
+		note($name);
+		my $api = Slipway::API->start(db => $db, conf => "[gitserver]\n${conf}allow_local = yes\n");
+		my $p = project($api, "$dir/full");
+		my @all = walk($api, 'branches', $p, limit => 10);
+		is(scalar @all, 23, "$name: branches");
+		is_deeply([grep { $_->{default} } @all], [{ name => 'trunk', commitHash => $hash[0], default => JSON::PP::true(),
+			protected => JSON::PP::false() }], 'and which is the default');
+		is_deeply(ask($api, 'branches', $p, page => 9)->{json}{data}, [], 'none beyond the end');
+		my $tip = { hash => $hash[0], map { ($_ => undef) } qw(message authorName authorEmail committedAt url) };
+		is_deeply(ask($api, 'commits', $p)->{json}{data}, [$tip], 'of commits the tip');
+		is_deeply(ask($api, 'commits', $p, branch => 'feature/x')->{json}{data}, [$tip], 'of any branch');
+		is_deeply(ask($api, 'commits', $p, branch => 'b30', page => 2)->{json}{data}, [], 'which is all');
+		refused(ask($api, 'commits', $p, branch => 'none'), 404, qr/no branch of that name/, 'no such branch');
+		$db->sql("INSERT INTO branch_commits (project_id, branch, commits) VALUES ($p, 'trunk', '["
+		    . join(',', map { qq({"hash":"$_$_","message":"m$_","authorName":"n","authorEmail":"e","committedAt":"2026-01-02T03:04:05.000Z","url":null}) } 1 .. 5)
+		    . "]')");
+		is_deeply([map { $_->{hash} } walk($api, 'commits', $p, limit => 2)], [qw(11 22 33 44 55)], "as the runner's clone has them");
+		is_deeply(ask($api, 'commits', $p, branch => 'trunk', page => 5, limit => 1)->{json}, { data => [{ hash => '55', message => 'm5',
+			authorName => 'n', authorEmail => 'e', committedAt => '2026-01-02T03:04:05.000Z', url => undef }],
+			pagination => { page => 5, limit => 1, hasMore => JSON::PP::false() } }, 'with all that is known');
+		is_deeply(ask($api, 'commits', $p, branch => 'trunk', page => 6, limit => 1)->{json}{data}, [], 'none beyond the end');
+		my $e = project($api, "$dir/empty");
+		is_deeply(ask($api, $_, $e)->{json}{data}, [], "an empty repository has no $_") for qw(branches commits);
+		refused(ask($api, 'commits', project($api, "$dir/headless")), 404, qr/no default branch/, 'one without a default');
+		refused(ask($api, $_, project($api, "$dir/nowhere")), 502, qr/cannot read the repository/, "none has no $_") for qw(branches commits);
+		$api->stop;
+	}
+	my $api = Slipway::API->start(db => $db, conf => "[gitserver]\nallow_local = yes\n");
+	my $p = project($api, "$dir/full");
+	for my $what (qw(branches commits)) {
+		refused(ask($api, $what, $p), 503, qr/GITSERVER_URL/, "$what without a Git server say what to set");
+	}
+}
+done_testing();
