@@ -145,22 +145,22 @@ repository_check(struct take *t, const struct project *p)
 {
 	const struct hook_push *push = t->push;
 	struct forge_repo ours;
-	struct git_repo known;
+	struct git_repo known, fresh;
 	const struct err *e;
 	bool same;
 
 	if (is_ours(t, p, &ours)) {
-		known = (struct git_repo){ .project_id = p->id,
+		fresh = (struct git_repo){ .project_id = p->id,
 			.server = forge_server(t->rq->access->forge),
 			.repository = p->repository,
 			.repo_id = push->repo_id,
 			.path = push->repo_path };
-		e = gitrepo_find(t->rq->db, t->a, p->id, known.server,
+		e = gitrepo_find(t->rq->db, t->a, p->id, fresh.server,
 		    p->repository, &known);
 		same = e == NULL ? str_eq(known.repo_id, push->repo_id) :
 				   strcasecmp(ours.path, push->repo_path) == 0;
 		if (e != NULL && e->code == ERR_NOTFOUND)
-			e = same ? gitrepo_put(t->rq->db, &known) : NULL;
+			e = same ? gitrepo_put(t->rq->db, &fresh) : NULL;
 		if (e != NULL)
 			return e;
 	} else {

@@ -1,0 +1,119 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: ISC
+# A real push to a Git server of each kind: its event comes through nginx, is
+# signed as that server signs, and the runner deploys what was pushed.
+
+use strict;
+use warnings;
+use JSON::PP ();
+use Slipway::Forge;
+use Slipway::Hook;
+use Slipway::Test;
+use Slipway::Whole;
+use Test::More;
+use Time::HiRes qw(time);
+
+my %hooks = (gitea => ['secret'], forgejo => ['secret'], gitlab => ['secret', 'signing_token'], github => ['secret']);
+for my $type (@ARGV ? @ARGV : sort keys %hooks) {
+	for my $how (@{ $hooks{$type} }) {
+		subtest "$type by $how" => sub { deploy_by_push($type, $how) };
+	}
+}
+
+sub deploy_by_push {
+	my ($type, $how) = @_;
+	my $forge = Slipway::Forge->start(type => $type);
+	$forge->user(ann => { id => 7, name => 'Ann', email => 'ann@example.org' });
+	my $repo = $forge->repo('Team/Site', users => ['ann']);
+	$repo->commit('main', { version => "0\n" }, 'first');
+	my $token = $forge->token('ann');
+	my $conf = $forge->conf;
+	my $all = Slipway::Whole->start(api => $conf . "[api]\nworkers = 2\n", runner => "${conf}[runner]\npoll = 60\n");
+	my $api = $all->api;
+	my $project = $all->project($repo->clone_url, envPresets => [ { key => 'KEY', label => 'k', type => 'input', secret => JSON::PP::true, required => JSON::PP::true } ]);
+	my $pipeline = $all->pipeline($project, 'cat version; echo "$SLIPWAY_BRANCH $SLIPWAY_COMMIT $STAGE"; echo "key $KEY ${#KEY}"');
+	my $got = $api->put("/api/projects/$project", { triggers => [
+		{ branch => 'main', pipelineId => $pipeline, envVars => { STAGE => 'live', KEY => 'swordfish-and-chips' } },
+		{ branch => 'feature/**', pipelineId => $pipeline, envVars => { STAGE => 'test', KEY => 'other-fish' } } ] });
+	is($got->{status}, 200, 'triggers') or diag($got->{body});
+	my $access = $api->put("/api/projects/$project/hook-secret")->{json};
+	my %hook = (url => $api->url . "/api/hooks/$project", ca => $api->cacert);
+	$forge->hook($repo, $hook{url}, $how eq 'secret' ? $access->{secret} : undef, ca => $api->cacert,
+		$how eq 'secret' ? () : (signing_token => $access->{secret}));
+	my $count = sub { return $all->db->sql('SELECT COUNT(*) FROM deployment') };
+	my $pushed = sub {
+		my (@refs) = @_;
+		my $before = my @before = $forge->deliveries;
+		my ($status, $out) = $repo->push($token, @refs);
+		is($status, 0, "git push @refs") or diag($out);
+		poll(10, sub { my @now = $forge->deliveries; @now > $before });
+		return ($forge->deliveries)[-1];
+	};
+
+	# --- a push to main
+	my $hash = $repo->commit_here('main', { version => "1\n" }, "second\n\nwith more");
+	my $began = time;
+	my $answer = $pushed->('main');
+	is($answer->{status}, 202, 'the event is taken') or diag(explain($answer), $api->log);
+	my $made = JSON::PP->new->utf8->decode($answer->{body})->{data};
+	is(scalar @$made, 1, 'one deployment');
+	my $end = $all->wait($made->[0]{id});
+	is($end->{status}, 'success', 'it succeeds') or diag($all->log($end->{id}));
+	cmp_ok(time - $began, '<', 30, 'the runner was woken');
+	is_deeply([ @$end{qw(branch commitHash trigger createdBy)} ], [ 'main', $hash, 'webhook', undef ], 'of what was pushed');
+	like($end->{commitMessage}, qr/^second/, 'with its message');
+	is_deeply($end->{envVars}, { STAGE => 'live', KEY => undef }, 'and the variables of the trigger');
+	my $log = $all->log($end->{id});
+	like($log, qr/^1\nmain $hash live\nkey \*\*\* 19\n/m, 'the step had them, and the secret, which is masked');
+	unlike($log, qr/swordfish/, 'nothing shows it');
+	my $retry = $api->post("/api/deployments/$end->{id}/retry")->{json};
+	like($all->log($all->wait($retry->{id})->{id}), qr/^key \*\*\* 19\n/m, 'a retry has it as well');
+
+	# --- the commit that was pushed, also when there is a newer one
+	my $older = $repo->commit_here('feature/a/b', { version => "2\n" }, 'on a branch');
+	my $event_for = $pushed->('feature/a/b');
+	is($event_for->{status}, 202, 'a branch with slashes');
+	$repo->commit('feature/a/b', { version => "3\n" }, 'newer');
+	$end = $all->wait(JSON::PP->new->utf8->decode($event_for->{body})->{data}[0]{id});
+	is("$end->{status} $end->{commitHash}", "success $older", 'gets the commit that was pushed');
+	like($all->log($end->{id}), qr/ $older test\n/, 'in its step');
+
+	# --- what starts nothing
+	my $n = $count->();
+	$repo->git('branch', '-f', 'other', 'main');
+	is($pushed->('other')->{status}, 204, 'a branch without a trigger');
+	$repo->git('tag', 'v1');
+	is($pushed->('v1')->{status}, 204, 'a tag');
+	is($pushed->(':other')->{status}, 204, 'a deleted branch');
+	is($forge->deliver($forge->push_event($repo, of => { %hook, secret => $access->{secret} }, kind => 'ping', branch => 'main'))->{status}, 204, 'a ping')
+	    if $type eq 'github';
+	is($count->(), $n, 'nothing was made');
+
+	# --- the same delivery again
+	my $event = $forge->push_event($repo, of => { url => $hook{url}, ca => $api->cacert,
+		$how eq 'secret' ? (secret => $access->{secret}) : (signing_token => $access->{secret}) }, branch => 'main', by => 'ann');
+	my @twice = map { $forge->deliver($event) } 1, 2;
+	is("$twice[0]{status} $twice[1]{status}", '202 202', 'a delivery, twice');
+	is_deeply([ map { $_->{id} } @{ $twice[1]{json}{data} } ], [ map { $_->{id} } @{ $twice[0]{json}{data} } ], 'has one answer');
+	is($count->(), $n + 1, 'and made one deployment');
+
+	# --- a repository by its number
+	is($all->db->sql("SELECT COUNT(*) FROM git_repo WHERE project_id = $project AND path = 'Team/Site'"), 1, "the server's number of it is remembered");
+	$repo->rename('Team/Renamed');
+	$repo->commit_here('main', { version => "4\n" }, 'after the renaming');
+	is($pushed->('main')->{status}, 202, 'a push of the renamed repository');
+	my $other = $forge->repo('Team/Site2', users => ['ann']);
+	$other->commit('main', { version => "x\n" }, 'first');
+	my $stranger = $forge->deliver($forge->push_event($other, of => { url => $hook{url}, ca => $api->cacert,
+		$how eq 'secret' ? (secret => $access->{secret}) : (signing_token => $access->{secret}) }, branch => 'main', by => 'ann'));
+	is($stranger->{status}, 422, 'another repository') or diag($stranger->{body});
+	my ($headers, $body) = push_event({ gitea => 'gitea', forgejo => 'forgejo', github => 'github', gitlab => 'gitlab' }->{$type},
+		$access->{secret}, path => 'Team/Site', repo_id => 999, commit => $hash);
+	is($api->as('none')->post("/api/hooks/$project", $body, $headers)->{status}, 422, 'another one of the former name');
+	is_deeply([ $forge->complaints ], [], 'the Git server was asked nothing wrong');
+	$_->stop for $api, $all->runner, $all->db;
+	$forge->stop;
+	return;
+}
+
+done_testing;
