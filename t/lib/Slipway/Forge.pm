@@ -21,12 +21,12 @@ package Slipway::Forge;
 use strict;
 use warnings;
 use HTTP::Tiny ();
-use IO::Socket::INET ();
 use IO::Socket::SSL ();
 use IO::Socket::UNIX ();
 use Slipway::Forge::Event ();
 use Slipway::Forge::Repo ();
 use Slipway::Forge::State ();
+use Slipway::Front;
 use Slipway::Test;
 
 my $made = 0;
@@ -50,9 +50,9 @@ sub start {
 				redirect_uris => [$self->{redirect_uri}] } },
 			map({ $_ => {} } qw(users tokens refresh codes repos ids)), map({ $_ => [] } qw(hooks statuses faults)));
 	});
-	$self->_certificate;
+	front_certificate($dir);
 	$self->start_server;
-	$self->_nginx($opt{ssl});
+	$self->start_nginx($opt{ssl});
 	return $self;
 }
 
@@ -76,24 +76,6 @@ sub conf {
 	return join '', "[gitserver]\n", map { "$_ = $all{$_}\n" } grep { defined $all{$_} } sort keys %all;
 }
 
-# A CA, and its certificate for this host.
-sub _certificate {
-	my ($self) = @_;
-	my $dir = $self->{dir};
-	my @key = qw(-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes);
-	spew("$dir/ext", "subjectAltName=DNS:localhost,IP:127.0.0.1\n");
-	for my $cmd (
-		['req', '-x509', @key, '-days', 2, '-subj', '/CN=A test', '-keyout', "$dir/ca.key", '-out', "$dir/ca.pem"],
-		['req', @key, '-subj', '/CN=localhost', '-keyout', "$dir/cert.key", '-out', "$dir/cert.csr"],
-		['x509', '-req', '-in', "$dir/cert.csr", '-CA', "$dir/ca.pem", '-CAkey', "$dir/ca.key", '-CAcreateserial',
-			'-days', 2, '-extfile', "$dir/ext", '-out', "$dir/cert.pem"]) {
-		my ($status, undef, $err) = run_cmd('openssl', @$cmd);
-		die "openssl: $err" if $status != 0;
-	}
-	chmod 0644, "$dir/ca.pem" or die "chmod: $!";
-	return;
-}
-
 sub start_server {
 	my ($self) = @_;
 	my $dir = $self->{dir};
@@ -108,54 +90,19 @@ sub start_server {
 sub stop_server { my ($self) = @_; return stop_process(delete $self->{pid}) }
 # Connections are refused.
 sub stop_nginx { my ($self) = @_; return stop_process(delete $self->{nginx}) }
-sub start_nginx { my ($self, $ssl) = @_; return $self->_nginx($ssl) }
+
+sub start_nginx {
+	my ($self, $ssl) = @_;
+	$self->{nginx} = front_start(dir => $self->{dir}, port => $self->{port}, socket => "$self->{dir}/forge.sock",
+		name => "forge-nginx-$self->{n}", ssl => $ssl);
+	return $self;
+}
 
 sub stop {
 	my ($self) = @_;
 	$self->stop_nginx if $self->{nginx};
 	$self->stop_server if $self->{pid};
 	return;
-}
-
-sub _nginx {
-	my ($self, $ssl) = @_;
-	my $dir = $self->{dir};
-	my $user = is_root() ? "user www-data;\n" : '';
-	$ssl ||= "ssl_certificate $dir/cert.pem;\n\t\tssl_certificate_key $dir/cert.key;";
-	spew("$dir/nginx.conf", <<"CONF");
-${user}worker_processes 1;
-pid $dir/nginx.pid;
-error_log $dir/nginx.err;
-daemon off;
-events { worker_connections 512; }
-http {
-	client_body_temp_path $dir/tmp-body;
-	proxy_temp_path $dir/tmp-proxy;
-	fastcgi_temp_path $dir/tmp-fastcgi;
-	uwsgi_temp_path $dir/tmp-uwsgi;
-	scgi_temp_path $dir/tmp-scgi;
-	access_log off;
-	server {
-		listen 127.0.0.1:$self->{port} ssl;
-		$ssl
-		client_max_body_size 0;
-		location / {
-			proxy_pass http://unix:$dir/forge.sock:;
-			proxy_http_version 1.1;
-			proxy_set_header Host \$http_host;
-			proxy_set_header Connection "";
-			proxy_buffering off;
-			proxy_request_buffering off;
-			proxy_read_timeout 130s;
-		}
-	}
-}
-CONF
-	$self->{nginx} = start_process({ name => "forge-nginx-$self->{n}" }, 'nginx', '-c', "$dir/nginx.conf",
-	    '-e', "$dir/nginx.err", '-p', $dir);
-	poll(15, sub { IO::Socket::INET->new(PeerAddr => "127.0.0.1:$self->{port}") })
-	    or die 'nginx did not start: ' . (slurp("$dir/nginx.err") || '');
-	return $self;
 }
 
 # --- who is known there

@@ -52,7 +52,7 @@ sub _user {
 	return { id => $user->{id} + 0, login => $user->{login}, login_name => '', full_name => $user->{name},
 		email => $user->{email}, avatar_url => "$c->{url}/avatars/$user->{id}",
 		html_url => "$c->{url}/$user->{login}", language => '', active => Slipway::Forge::Rest::true(),
-		is_admin => Slipway::Forge::Rest::false(), username => $user->{login} };
+		is_admin => Slipway::Forge::Rest::false() };
 }
 
 sub user {

@@ -1,0 +1,98 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: ISC
+# All that is ever asked of Gitea, GitLab and GitHub, and what the tests' Git
+# server answers, is as others describe those servers: GitHub by its own
+# OpenAPI document and Gitea by the types made from its own, as packages of npm
+# have them. For GitLab no package has it; the types of its best known client
+# stand in. TypeScript judges. Where npm's registry is not reached, the tests'
+# Git server alone judges what is asked.
+
+use strict;
+use warnings;
+use JSON::PP ();
+use Test::More;
+use Slipway::Forge;
+use Slipway::Npm;
+use Slipway::Test;
+
+my $npm = npm_dir();
+note($npm ? 'judged by @octokit/openapi-types, gitea-js, @gitbeaker/core and the stand-in'
+    : "judged by the stand-in alone: npm's packages cannot be had");
+my $json = JSON::PP->new->canonical->allow_nonref;
+my @records;
+
+# Asks by the service's own code.
+sub probe {
+	my ($conf, @ask) = @_;
+	my ($status, $out, $err) = run_cmd(program('t/unit/forge_probe'), $conf, @ask);
+	is($status, 0, $ask[0]) or diag("$out$err");
+	return;
+}
+
+for my $type (qw(gitea gitlab github)) {
+	my $f = Slipway::Forge->start(type => $type, max_items => 2);
+	$f->user(ann => { id => 7 });
+	my $repo = $f->repo('team/site', private => 1, users => ['ann']);
+	my $hash = $repo->commit('main', { file => "one\n" }, 'first');
+	$repo->commit('main', { file => "$_\n" }, "change $_") for 2 .. 5;
+	$repo->branch($_) for ("release/1.0", "a#b", "c%d", "zebra");
+	my $ann = $f->token('ann');
+	my $conf = spew(tempdir() . "/$type.conf", $f->conf);
+	my $url = $repo->clone_url;
+	probe($conf, 'whoami', $ann);
+	probe($conf, 'repo', $ann, $url);
+	probe($conf, 'repo', $ann, '#' . $repo->id);
+	probe($conf, 'branches', $ann, $url, $_, 2) for 1 .. 3;
+	probe($conf, 'commits', $ann, $url, $_, 1, 4) for ("main", "release/1.0", "a#b", "c%d");
+	probe($conf, 'status', $ann, $url, $hash, $_, 'main', 'it is so', 'https://slipway.example.org/1') for 0 .. 5;
+	$repo->rename('team/page');
+	probe($conf, 'branches', $ann, $url, 1, 100);
+	is_deeply([$f->complaints], [], "$type: no complaint of the stand-in");
+
+	# Its answers by the same requests: all of them but statuses change nothing.
+	my $base = $f->api =~ s/^\Q@{[$f->url]}\E//r;
+	my $number = @records;
+	for my $req ($f->requests(qr{^\Q$base\E/})) {
+		my %record = (type => $type, method => $req->{method}, path => $req->{raw_path} =~ s/^\Q$base\E//r,
+			query => $req->{query}, body => length $req->{body} ? $json->decode($req->{body}) : undef, answer => undef);
+		if ($req->{method} eq 'GET') {
+			my %headers = map { $_ => $req->{headers}{$_} } grep { !/^(?:host|connection|x-forwarded-proto|accept-encoding)$/ } keys %{ $req->{headers} };
+			my $got = $f->http->get($f->url . $req->{raw_path} . (length $req->{query_string} ? "?$req->{query_string}" : ''),
+				{ headers => \%headers });
+			$record{answer} = $json->decode($got->{content}) if $got->{status} == 200;
+		}
+		push @records, \%record;
+	}
+	cmp_ok(@records - $number, '>=', 15, "$type: requests were seen");
+	$f->stop;
+}
+
+my @wrong = (
+	{ type => 'gitea', method => 'GET', path => '/repos/o/r/branches', query => { pages => 1 } },
+	{ type => 'gitea', method => 'POST', path => '/repos/o/r/statuses/a', query => {}, body => { colour => 'red' } },
+	{ type => 'gitea', method => 'GET', path => '/repos/o/r/nothing', query => {} },
+	{ type => 'gitea', method => 'GET', path => '/user', query => {}, answer => { id => 'seven' } },
+	{ type => 'github', method => 'POST', path => '/repos/o/r/statuses/a', query => {}, body => { state => 'running' } },
+	{ type => 'github', method => 'GET', path => '/repos/o/r/commits', query => { ref => 'main' } },
+	{ type => 'github', method => 'GET', path => '/repos/o/r/branches', query => {}, answer => [{ commit => { id => 'a' } }] },
+	{ type => 'gitlab', method => 'GET', path => '/projects/1/repository/commits', query => { sha => 'main' } },
+	{ type => 'gitlab', method => 'POST', path => '/projects/1/statuses/a', query => {}, body => { state => 'failure' } },
+);
+
+if ($npm) {
+	my $file = spew(tempdir() . '/records.json', $json->encode([@records, @wrong]));
+	my ($status, $out, $err) = run_cmd({ cwd => $npm }, 'node', 'described.js', $file);
+	is($status, 0, 'there is a judgement') or diag($err);
+	my $faults = $json->decode($out);
+	is(scalar @$faults, @records + @wrong, 'of every record');
+	my @good = splice @$faults, 0, scalar @records;
+	for my $i (0 .. $#records) {
+		my $r = $records[$i];
+		is_deeply($good[$i], [], "$r->{type}: $r->{method} $r->{path}" . ($r->{answer} ? ' and its answer' : '')) or diag($json->encode($r));
+	}
+	for my $i (0 .. $#wrong) {
+		isnt(scalar @{ $faults->[$i] }, 0, "refused: @{[$json->encode($wrong[$i])]}");
+	}
+}
+
+done_testing;

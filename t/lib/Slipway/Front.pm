@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: ISC
+package Slipway::Front;
+
+# nginx with TLS before a server of the tests' own that listens on a unix
+# socket: front_certificate() makes a CA (DIR/ca.pem) and its certificate for
+# this host, front_start() starts nginx and returns its pid.
+
+use strict;
+use warnings;
+use Exporter 'import';
+use IO::Socket::INET ();
+use Slipway::Test;
+
+our @EXPORT = qw(front_certificate front_start);
+
+sub front_certificate {
+	my ($dir) = @_;
+	my @key = qw(-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes);
+	spew("$dir/ext", "subjectAltName=DNS:localhost,IP:127.0.0.1\n");
+	for my $cmd (
+		['req', '-x509', @key, '-days', 2, '-subj', '/CN=A test', '-keyout', "$dir/ca.key", '-out', "$dir/ca.pem"],
+		['req', @key, '-subj', '/CN=localhost', '-keyout', "$dir/cert.key", '-out', "$dir/cert.csr"],
+		['x509', '-req', '-in', "$dir/cert.csr", '-CA', "$dir/ca.pem", '-CAkey', "$dir/ca.key", '-CAcreateserial',
+			'-days', 2, '-extfile', "$dir/ext", '-out', "$dir/cert.pem"]) {
+		my ($status, undef, $err) = run_cmd('openssl', @$cmd);
+		die "openssl: $err" if $status != 0;
+	}
+	chmod 0644, "$dir/ca.pem" or die "chmod: $!";
+	return;
+}
+
+# dir: with the certificate and the socket `socket`; port; name of the process;
+# ssl: lines in place of those of the certificate.
+sub front_start {
+	my (%opt) = @_;
+	my $dir = $opt{dir};
+	my $user = is_root() ? "user www-data;\n" : '';
+	my $ssl = $opt{ssl} || "ssl_certificate $dir/cert.pem;\n\t\tssl_certificate_key $dir/cert.key;";
+	spew("$dir/nginx.conf", <<"CONF");
+${user}worker_processes 1;
+pid $dir/nginx.pid;
+error_log $dir/nginx.err;
+daemon off;
+events { worker_connections 512; }
+http {
+	client_body_temp_path $dir/tmp-body;
+	proxy_temp_path $dir/tmp-proxy;
+	fastcgi_temp_path $dir/tmp-fastcgi;
+	uwsgi_temp_path $dir/tmp-uwsgi;
+	scgi_temp_path $dir/tmp-scgi;
+	access_log off;
+	server {
+		listen 127.0.0.1:$opt{port} ssl;
+		$ssl
+		client_max_body_size 0;
+		location / {
+			proxy_pass http://unix:$opt{socket}:;
+			proxy_http_version 1.1;
+			proxy_set_header Host \$http_host;
+			proxy_set_header X-Forwarded-Proto https;
+			proxy_set_header Connection "";
+			proxy_buffering off;
+			proxy_request_buffering off;
+			proxy_read_timeout 130s;
+		}
+	}
+}
+CONF
+	my $pid = start_process({ name => $opt{name} }, 'nginx', '-c', "$dir/nginx.conf", '-e', "$dir/nginx.err", '-p', $dir);
+	poll(15, sub { IO::Socket::INET->new(PeerAddr => "127.0.0.1:$opt{port}") })
+	    or die 'nginx did not start: ' . (slurp("$dir/nginx.err") || '');
+	return $pid;
+}
+
+1;
