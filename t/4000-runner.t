@@ -131,7 +131,7 @@ my $calm = sleeper(project => 13, dir => 'calm', steps => ['echo up; while [ ! -
 ok($m->started($calm) && poll(20, sub { job_log($calm) =~ /^up$/m }), 'a job is running');
 my $n = 0;
 for (['raw 00', 'a single byte'], ['raw ' . '00' x 312, 'zeros'], ['raw ' . '31776c73' . 'ff' x 308, 'a type that is none'],
-    ['send 3', 'a message of the monitor\'s'], ['send 1', 'a start without descriptors'], ['exit 3', 'it exits']) {
+    ['send 4', 'a message of the monitor\'s'], ['send 1', 'a start without descriptors'], ['exit 3', 'it exits']) {
 	my ($command, $what) = @$_;
 	my @before = $m->out =~ /^up/mg;
 	my ($last) = ($m->out =~ /^up (\d+)/mg)[-1];

@@ -325,6 +325,9 @@ heard(struct dispatch *d, const struct wire *w)
 		d->claim = true;
 		d->claim_at = 0;
 		break;
+	case WIRE_WIPED:
+		project_wiped(d, w);
+		break;
 	case WIRE_RELOAD:
 		got_reload = 1;
 		break;
@@ -333,6 +336,7 @@ heard(struct dispatch *d, const struct wire *w)
 		break;
 	case WIRE_START:
 	case WIRE_KILL:
+	case WIRE_WIPE:
 	case WIRE__MAX:
 		break;
 	}
@@ -394,6 +398,7 @@ work(struct dispatch *d)
 	claim_work(d);
 	task_reap(d);
 	keep_house(d, now);
+	project_wipes(d, now);
 }
 
 static int64_t

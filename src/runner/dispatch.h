@@ -105,6 +105,7 @@ struct dispatch {
 	int64_t scan_at;
 	int64_t expire_at;
 	int64_t keep_at;
+	int64_t wipe_at;
 	bool claim;  /* there may be something to claim */
 	bool doubt;  /* a claim may be held that is not known here */
 	bool settle; /* rows without a job may be left of a dead dispatcher */
@@ -126,12 +127,6 @@ MUSTCHECK const struct err *spool_make(struct dispatch *, struct task *,
 /* The control line. */
 MUSTCHECK const struct err *spool_cancel(const struct dispatch *,
     const struct task *);
-/* What the last job of a project said of git's objects in its workspace, to
- * be told to the next; NULL = nothing, its clone is made anew then. */
-void spool_objects_save(const struct dispatch *, int64_t project,
-    const char *text);
-const char *spool_objects(const struct dispatch *, struct arena *,
-    int64_t project);
 /* Whether the job is gone; it cannot come back after that. */
 bool spool_lock_free(const struct task *);
 /* Takes a directory over: ERR_CONFLICT if another cares for it, ERR_NOTFOUND
@@ -157,6 +152,20 @@ bool spool_unbegun(const struct task *);
 /* Calls `each` for every deployment's directory. */
 void spool_each(struct dispatch *,
     void (*each)(struct dispatch *, const char *name));
+
+/* dispatch_project.c */
+/* What the last job of a project said of git's objects in its workspace, to
+ * be told to the next; NULL = nothing, its clone is made anew then. */
+void spool_objects_save(const struct dispatch *, int64_t project,
+    const char *text);
+const char *spool_objects(const struct dispatch *, struct arena *,
+    int64_t project);
+/* It has a directory here from now on. */
+void project_mark(const struct dispatch *, int64_t project);
+/* Has the directories of projects that were deleted a day ago removed. */
+void project_wipes(struct dispatch *, int64_t now);
+/* What the monitor said to that. */
+void project_wiped(const struct dispatch *, const struct wire *);
 
 /* dispatch_job.c: the description of a job. ERR_CONFIG where its secrets do
  * not open. */

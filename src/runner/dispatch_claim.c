@@ -132,6 +132,7 @@ start(struct dispatch *d, const struct claim *c, const struct buf *description)
 		pause_claims(d);
 		return;
 	}
+	project_mark(d, c->project_id);
 	log_info("%s: starts, project %s", t->name, c->project_name);
 }
 

@@ -190,7 +190,7 @@ reap(struct monitor *m)
 			monitor_job_stopped(m, pid);
 		else if (pid == m->dispatcher)
 			monitor_dispatch_died(m, status);
-		else
+		else if (!monitor_left_reaped(m, pid))
 			(void)monitor_job_reaped(m, pid, status);
 	}
 }
@@ -250,13 +250,16 @@ static void
 loop(struct monitor *m)
 {
 	struct pollfd fds[2];
-	int due, jobs;
+	int due, jobs, left;
 
 	while (!is_over(m)) {
 		due = dispatcher_tick(m);
 		jobs = monitor_jobs_tick(m);
 		if (jobs >= 0 && (due < 0 || jobs < due))
 			due = jobs;
+		left = monitor_left_tick(m);
+		if (left >= 0 && (due < 0 || left < due))
+			due = left;
 		if (is_over(m))
 			break;
 		fds[0] = (struct pollfd){ .fd = m->signals, .events = POLLIN };

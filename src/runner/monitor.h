@@ -19,6 +19,7 @@
 #define OUT_MAX 1024 /* messages that the dispatcher has yet to take */
 #define DIRTY_MAX 64
 #define NAMED_MAX 256
+#define LEFT_KEEP (INT64_C(24) * 3600 * 1000) /* ms: somebody may miss it */
 
 enum slot_state {
 	SLOT_FREE,
@@ -89,6 +90,8 @@ struct monitor {
 	struct slot slots[SLOTS_MAX];
 	uid_t dirty[DIRTY_MAX];
 	size_t ndirty;
+	pid_t sweeper; /* of what deleted projects left, 0 = none */
+	int64_t sweep_at;
 	bool ending; /* no dispatcher is started any more */
 	int64_t end_by;
 	int exit_status;
@@ -103,6 +106,9 @@ MUSTCHECK const struct err *monitor_dirs(struct monitor *m);
 enum wire_why monitor_account(const struct monitor *m, const struct wire *w,
     struct slot *out);
 bool monitor_dir_valid(const char *dir);
+/* Opens a directory of ours below `at`, which is made if there is none. */
+MUSTCHECK const struct err *monitor_dir_step(int at, const char *name,
+    mode_t mode, int *out);
 /* Opens the workspace, which belongs to the account then. */
 MUSTCHECK const struct err *monitor_workspace(const struct monitor *m,
     const char *dir, const struct slot *slot, int *out);
@@ -112,6 +118,17 @@ MUSTCHECK const struct err *monitor_home(const struct monitor *m,
 /* Locks a home that there is; an error if another monitor has it. */
 MUSTCHECK const struct err *monitor_home_claim(const struct monitor *m,
     struct slot *slot);
+
+/* monitor_left.c */
+/* Takes a directory out of the way; it is removed `keep` ms later. */
+MUSTCHECK const struct err *monitor_left_move(const struct monitor *m, int at,
+    const char *name, int64_t keep);
+/* Starts the removal if it is due; milliseconds until it is, -1 = none. */
+int monitor_left_tick(struct monitor *m);
+/* Its process ended; false if it is another. */
+bool monitor_left_reaped(struct monitor *m, pid_t pid);
+/* Removes the directory of a project that was deleted, and says so. */
+void monitor_wipe(struct monitor *m, const struct wire *w);
 
 /* monitor_dispatch.c */
 void monitor_dispatch_start(struct monitor *m);

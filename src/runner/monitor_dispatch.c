@@ -178,6 +178,8 @@ handle(struct monitor *m, const struct wire *w, int *fds)
 		start(m, w, fds);
 	} else if (w->type == WIRE_KILL) {
 		monitor_job_kill(m, w);
+	} else if (w->type == WIRE_WIPE) {
+		monitor_wipe(m, w);
 	} else {
 		log_error("the dispatcher sent message %u, which is ours",
 		    w->type);

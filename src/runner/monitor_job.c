@@ -381,7 +381,7 @@ kill_all(struct slot *slot)
 static size_t
 kill_strays(const struct monitor *m)
 {
-	pid_t spare[2 * SLOTS_MAX + 1];
+	pid_t spare[2 * SLOTS_MAX + 2];
 	size_t n = 0, i;
 
 	for (i = 0; i < SLOTS_MAX; i++) {
@@ -394,6 +394,8 @@ kill_strays(const struct monitor *m)
 	}
 	if (m->dispatcher > 0)
 		spare[n++] = m->dispatcher;
+	if (m->sweeper > 0)
+		spare[n++] = m->sweeper;
 	return proc_kill_below(spare, n);
 }
 
@@ -427,6 +429,8 @@ cleaner(const struct monitor *m, const struct slot *slot)
 	fd = 3;
 	if (slot->kind != ACCOUNT_SELF)
 		e = proc_drop(&slot->who);
+	if (e == NULL && fchmod(fd, S_IRWXU) == -1)
+		e = err_errno("chmod");
 	if (e == NULL)
 		e = tree_empty(fd);
 	if (e != NULL)

@@ -12,8 +12,6 @@
 #include "core/str.h"
 #include "runner/monitor.h"
 
-#define LEFT ".left" /* workspaces of deleted projects that were in the way */
-
 bool
 monitor_dir_valid(const char *dir)
 {
@@ -101,9 +99,8 @@ monitor_account(const struct monitor *m, const struct wire *w, struct slot *out)
 	return WIRE_WHY_NONE;
 }
 
-/* Opens a directory of ours below `at`, which is made if there is none. */
-static const struct err *
-dir_step(int at, const char *name, mode_t mode, int *out)
+const struct err *
+monitor_dir_step(int at, const char *name, mode_t mode, int *out)
 {
 	if (mkdirat(at, name, mode) == -1 && errno != EEXIST)
 		return err_errno("make %s", name);
@@ -146,29 +143,6 @@ is_left(const struct monitor *m, const struct slot *slot, uid_t owner)
 	    n >= 0 && n < conf->uid_count;
 }
 
-/* Takes it out of the way of the project that has its name now. It is kept:
- * removing it may take long, and somebody may miss it. */
-static const struct err *
-move_away(const struct monitor *m, int at, const char *name,
-    const struct slot *slot)
-{
-	const struct err *e;
-	char to[CGROUP_ID + 64];
-	int left;
-
-	if ((e = dir_step(m->workspaces, LEFT, 0700, &left)) != NULL)
-		return e;
-	(void)snprintf(to, sizeof(to), "%s.%lld", slot->id,
-	    (long long)time_now_ms());
-	if (renameat(at, name, left, to) == -1)
-		e = err_errno("move %s to " LEFT, name);
-	else
-		log_info("%s of a deleted project is now " LEFT "/%s", name,
-		    to);
-	(void)close(left);
-	return e;
-}
-
 /* One step down; what a deleted project left there makes room. */
 static const struct err *
 workspace_step(const struct monitor *m, const struct slot *slot, int at,
@@ -177,7 +151,7 @@ workspace_step(const struct monitor *m, const struct slot *slot, int at,
 	const struct err *e;
 	struct stat st;
 
-	if ((e = dir_step(at, name, mode, out)) != NULL)
+	if ((e = monitor_dir_step(at, name, mode, out)) != NULL)
 		return e;
 	if (fstat(*out, &st) == -1)
 		return err_errno("%s", name);
@@ -188,9 +162,9 @@ workspace_step(const struct monitor *m, const struct slot *slot, int at,
 		    "%s: a job of the deleted project that had it runs", name);
 	(void)close(*out);
 	*out = -1;
-	if ((e = move_away(m, at, name, slot)) != NULL)
+	if ((e = monitor_left_move(m, at, name, LEFT_KEEP)) != NULL)
 		return e;
-	return dir_step(at, name, mode, out);
+	return monitor_dir_step(at, name, mode, out);
 }
 
 const struct err *

@@ -13,7 +13,8 @@
  *
  *   SPOOL/objects.<project>
  *              when git's objects in its workspace last changed, as the last
- *              job of the project saw it
+ *              job of the project saw it; there is one for each project
+ *              that has a directory on this host
  *
  * What a job is to do, its description, holds secrets: it is handed on as a
  * descriptor of memory and lies in no file.  It is complete when it ends in an

@@ -21,10 +21,12 @@ enum wire_type {
 	/* dispatcher to monitor */
 	WIRE_START = 1, /* with the descriptors of enum wire_fd */
 	WIRE_KILL,      /* everything of that job, now */
+	WIRE_WIPE,      /* the directory of a project that was deleted */
 	/* monitor to dispatcher */
 	WIRE_STARTED, /* pid */
 	WIRE_REFUSED, /* status = enum wire_why */
 	WIRE_EXITED,  /* nothing of the job is left; status = wait status */
+	WIRE_WIPED,   /* status 0 = the project has no directory any more */
 	WIRE_RELOAD,  /* read the configuration again */
 	WIRE_STOP,    /* claim nothing more; end */
 	WIRE__MAX

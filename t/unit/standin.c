@@ -7,6 +7,7 @@
  *	start DEPLOYMENT EPOCH PROJECT DIR SPOOLDIR
  *	kill DEPLOYMENT EPOCH
  *	send TYPE | raw HEX | exit STATUS | hold (reads nothing from now on)
+ *	wipe PROJECT DIR
  *	odd KIND DEPLOYMENT SPOOLDIR (a start with another descriptor in it)
  *	flood SPOOLDIR (starts without end)
  */
@@ -185,6 +186,18 @@ send_type(uint32_t type, const char *deployment, const char *epoch)
 }
 
 static void
+wipe(char **word)
+{
+	struct wire w = { .magic = WIRE_MAGIC, .type = WIRE_WIPE };
+	const struct err *e;
+
+	w.project = number(word[1]);
+	(void)memcpy(w.dir, word[2], strnlen(word[2], WIRE_DIR - 1));
+	if ((e = wire_send(MONITOR, &w, NULL, 0)) != NULL)
+		errx(1, "%s", e->msg);
+}
+
+static void
 send_raw(const char *hex)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -222,6 +235,8 @@ command(char *line)
 		send_raw(word[1]);
 	else if (strcmp(word[0], "exit") == 0 && n == 2)
 		exit((int)number(word[1]));
+	else if (strcmp(word[0], "wipe") == 0 && n == 3)
+		wipe(word);
 	else if (strcmp(word[0], "odd") == 0 && n == 4)
 		odd(word);
 	else if (strcmp(word[0], "flood") == 0 && n == 2)
@@ -258,6 +273,7 @@ messages(void)
 		[WIRE_STARTED] = "started",
 		[WIRE_REFUSED] = "refused",
 		[WIRE_EXITED] = "exited",
+		[WIRE_WIPED] = "wiped",
 		[WIRE_RELOAD] = "reload",
 		[WIRE_STOP] = "stop",
 	};
@@ -267,6 +283,8 @@ messages(void)
 
 	if ((e = wire_recv(MONITOR, &w, NULL, 0)) != NULL)
 		errx(1, "%s", e->msg);
+	if (w.type == WIRE_WIPED)
+		w.deployment = w.project;
 	(void)snprintf(line, sizeof(line), "%s %lld %lld %lld %d %d\n",
 	    names[w.type] == NULL ? "?" : names[w.type],
 	    (long long)w.deployment, (long long)w.epoch, (long long)w.pid,
