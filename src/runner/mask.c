@@ -115,66 +115,118 @@ add_base64(struct mask *m, const char *s, size_t len, size_t lead,
 	buf_release(&out);
 }
 
+/* As base64(1) and openssl(1) break it into lines. */
+static void
+add_base64_lines(struct mask *m, const char *s, size_t len)
+{
+	static const size_t widths[] = { 76, 64 };
+	size_t i, at, bytes;
+
+	for (i = 0; i < sizeof(widths) / sizeof(widths[0]); i++) {
+		bytes = widths[i] / 4 * 3;
+		for (at = 0; len > bytes && at < len; at += bytes)
+			add_base64(m, s + at,
+			    len - at < bytes ? len - at : bytes, 0, b64_plain);
+	}
+}
+
+/* Those that may be taken for letters, and those to be quoted, by who asks. */
 static bool
-is_unreserved(char c)
+is_plain(char c, const char *safe)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-	    (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.' ||
-	    c == '~';
+	    (c >= '0' && c <= '9') || (c != '\0' && strchr(safe, c) != NULL);
 }
 
 static void
-put_url_upper(struct buf *out, char c)
+put_percent(struct buf *out, char c, const char *safe)
 {
-	if (is_unreserved(c))
+	if (is_plain(c, safe))
 		buf_putc(out, c);
 	else
 		buf_printf(out, "%%%02X", (unsigned)(unsigned char)c);
 }
 
 static void
-put_url_lower(struct buf *out, char c)
+put_percent_lower(struct buf *out, char c, const char *safe)
 {
-	if (is_unreserved(c))
+	if (is_plain(c, safe))
 		buf_putc(out, c);
 	else
 		buf_printf(out, "%%%02x", (unsigned)(unsigned char)c);
 }
 
 static void
-put_form(struct buf *out, char c)
+put_form(struct buf *out, char c, const char *safe)
 {
 	if (c == ' ')
 		buf_putc(out, '+');
 	else
-		put_url_upper(out, c);
+		put_percent(out, c, safe);
 }
 
+/* Control bytes and `quoted` ones behind a backslash; others as they are. */
 static void
-put_json(struct buf *out, char c)
+put_escaped(struct buf *out, char c, const char *quoted)
 {
-	static const char plain[] = "\"\\\n\r\t\b\f", named[] = "\"\\nrtbf";
+	static const char plain[] = "\n\r\t\b\f", named[] = "nrtbf";
 	const char *at = c == '\0' ? NULL : strchr(plain, c);
 
 	if (at != NULL)
 		buf_printf(out, "\\%c", named[at - plain]);
+	else if (c != '\0' && strchr(quoted, c) != NULL)
+		buf_printf(out, "\\%c", c);
 	else if ((unsigned char)c < 0x20)
 		buf_printf(out, "\\u%04x", (unsigned)c);
 	else
 		buf_putc(out, c);
 }
 
+/* Every byte but `safe` ones behind a backslash: printf %q. */
 static void
-put_shell(struct buf *out, char c)
+put_backslash(struct buf *out, char c, const char *safe)
+{
+	if (!is_plain(c, safe) && (unsigned char)c < 0x80)
+		buf_putc(out, '\\');
+	buf_putc(out, c);
+}
+
+/* Only `quoted` ones behind a backslash. */
+static void
+put_quoted(struct buf *out, char c, const char *quoted)
+{
+	if (c != '\0' && strchr(quoted, c) != NULL)
+		buf_putc(out, '\\');
+	buf_putc(out, c);
+}
+
+static void
+put_single(struct buf *out, char c, const char *how)
 {
 	if (c == '\'')
-		buf_puts(out, "'\\''");
+		buf_puts(out, how);
 	else
 		buf_putc(out, c);
 }
 
-static void (*const quoters[])(struct buf *, char) = { put_url_upper,
-	put_url_lower, put_form, put_json, put_shell };
+static const struct quoter {
+	void (*put)(struct buf *, char, const char *);
+	const char *which;
+} quoters[] = {
+	{ put_percent, "-._~" },         /* RFC 3986 */
+	{ put_percent_lower, "-._~" },   /* in lower case */
+	{ put_percent, "-._~/" },        /* in a path */
+	{ put_percent, "-._~!*'()" },    /* encodeURIComponent() */
+	{ put_form, "-._~" },            /* in a query */
+	{ put_form, "-._*" },            /* in a form, as browsers do */
+	{ put_escaped, "\"\\" },         /* JSON */
+	{ put_escaped, "\"\\/" },        /* JSON of PHP */
+	{ put_escaped, "'\\" },          /* $'…' of bash -x */
+	{ put_backslash, "-._/:=@%+," }, /* printf %q */
+	{ put_quoted, "\"\\$`" },        /* "…" of declare -p */
+	{ put_single, "'\\''" },         /* '…' */
+	{ put_single, "'\"'\"'" },       /* '…' of Python */
+};
 
 void
 mask_add(struct mask *m, const char *value, size_t len)
@@ -190,11 +242,12 @@ mask_add(struct mask *m, const char *value, size_t len)
 		add_base64(m, value, len, i, b64_plain);
 		add_base64(m, value, len, i, b64_url);
 	}
+	add_base64_lines(m, value, len);
 	buf_init(&out, ENCODED_MAX);
 	for (i = 0; i < sizeof(quoters) / sizeof(quoters[0]); i++) {
 		buf_clear(&out);
 		for (k = 0; k < len; k++)
-			quoters[i](&out, value[k]);
+			quoters[i].put(&out, value[k], quoters[i].which);
 		if (!out.overflow)
 			needle_add(m, out.data, out.len);
 	}
@@ -282,7 +335,8 @@ mask_feed(struct mask *m, const char *data, size_t len, struct buf *out)
 bool
 mask_held(const struct mask *m)
 {
-	return m->held.len > m->shown && m->held.len > m->covered;
+	return m->held.len < MASK_SURE && m->held.len > m->shown &&
+	    m->held.len > m->covered;
 }
 
 void
@@ -290,8 +344,9 @@ mask_flush(struct mask *m, struct buf *out)
 {
 	size_t from = m->shown > m->covered ? m->shown : m->covered;
 
-	if (from < m->held.len)
-		buf_add(out, m->held.data + from, m->held.len - from);
+	if (!mask_held(m))
+		return;
+	buf_add(out, m->held.data + from, m->held.len - from);
 	m->shown = m->held.len;
 }
 

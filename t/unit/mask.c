@@ -65,6 +65,62 @@ forms(void)
 	    "between bytes that are no UTF-8");
 }
 
+/* What tools make of a secret; `text` is what they print. */
+static const struct {
+	const char *by, *secret, *text, *want;
+} quoted[] = {
+	{ "printf %q", "it's $5 & more!", "it\\'s\\ \\$5\\ \\&\\ more\\!",
+	    "***" },
+	{ "bash -x", "it's $5 \\more", "+ echo 'it'\\''s $5 \\more'",
+	    "+ echo '***'" },
+	{ "bash -x, several lines", "two'\nlin\\es",
+	    "+ echo $'two\\'\\nlin\\\\es'", "+ echo $'***'" },
+	{ "declare -p", "a\"b$c`d\\e", "declare -x S=\"a\\\"b\\$c\\`d\\\\e\"",
+	    "declare -x S=\"***\"" },
+	{ "shlex.quote()", "it's me", "'it'\"'\"'s me'", "'***'" },
+	{ "json.dumps()", "a\"b\\c\td\x01", "[\"a\\\"b\\\\c\\td\\u0001\"]",
+	    "[\"***\"]" },
+	{ "json_encode()", "https://u:p@h", "\"https:\\/\\/u:p@h\"",
+	    "\"***\"" },
+	{ "jq -r @uri", "a b/c+d=", "a%20b%2Fc%2Bd%3D", "***" },
+	{ "encodeURIComponent()", "(a b)*'c'!", "(a%20b)*'c'!", "***" },
+	{ "a form", "a~b c*d", "x=a%7Eb+c*d&", "x=***&" },
+	{ "a query", "a~b c*d", "x=a~b+c%2Ad&", "x=***&" },
+	{ "a path", "a/b c:d", "/a/b%20c%3Ad", "/***" },
+	{ "curl", "p\u00e4ss/w", "p%C3%A4ss%2Fw", "***" },
+	{ "basic authentication", "hunter22",
+	    "dXNlcjpodW50ZXIyMg==", "dXNlcjp***g==" },
+	{ "base64", "0123456789", "MDEyMzQ1Njc4OQ==", "***" },
+	{ "base64 -w76",
+	    "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+	    "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWYwMTIzNDU2Nzg5YWJjZGVmMDEyMzQ1Njc4\nOWFiY2RlZg==\n",
+	    "***\n***\n" },
+	{ "openssl base64",
+	    "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+	    "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWYwMTIzNDU2Nzg5YWJjZGVm\nMDEyMzQ1Njc4OWFiY2RlZg==\n",
+	    "***\n***\n" },
+	{ "sed", "first line\nline two", "> first line\n> line two\n",
+	    "> ***\n> ***\n" },
+	{ "one per line", "abcd\nefgh", "abcd\n\nefgh\n", "***\n\n***\n" },
+	{ "colours", "hunter22", "\033[31mhunter22\033[0m",
+	    "\033[31m***\033[0m" },
+	{ "an address", "t0ken-1234", "https://u:t0ken-1234@h/",
+	    "https://u:***@h/" },
+	/* what cannot be had */
+	{ "rev", "hunter22", "22retnuh", "22retnuh" },
+	{ "sed s/./& /g", "hunter22", "h u n t e r 2 2", "h u n t e r 2 2" },
+};
+
+static void
+quoting(void)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(quoted) / sizeof(quoted[0]); i++)
+		one(quoted[i].secret, quoted[i].text, quoted[i].want,
+		    quoted[i].by);
+}
+
 static void
 several(void)
 {
@@ -101,6 +157,27 @@ flushing(void)
 	mask_feed(m, "p", 1, &out);
 	mask_finish(m, &out);
 	is_str(out.data, "my pass*** isp", "the end shows what is left");
+	buf_clear(&out);
+	mask_feed(m, "\n", 1, &out);
+	buf_clear(&out);
+	mask_add(m, "a much longer one", 17);
+	mask_feed(m, "a much ", 7, &out);
+	mask_flush(m, &out);
+	is_str(out.data, "a much ", "a few bytes may be there by chance");
+	mask_feed(m, "longer", 6, &out);
+	ok(!mask_held(m), "more are kept back for good");
+	mask_flush(m, &out);
+	is_str(out.data, "a much ", "and not flushed");
+	mask_feed(m, " one", 4, &out);
+	is_str(out.data, "a much ***", "until it is one");
+	mask_feed(m, "a much longer", 13, &out);
+	mask_flush(m, &out);
+	mask_feed(m, "!", 1, &out);
+	is_str(out.data, "a much ***a much longer!", "or is not");
+	mask_feed(m, "a much longer o", 15, &out);
+	mask_finish(m, &out);
+	is_str(out.data, "a much ***a much longer!a much longer o",
+	    "the end decides, too");
 	buf_release(&out);
 	mask_close(m);
 }
@@ -187,6 +264,7 @@ main(void)
 {
 	a = arena_open((size_t)1 << 28);
 	forms();
+	quoting();
 	several();
 	flushing();
 	large();
