@@ -50,7 +50,7 @@ sub commit_here {
 	my $born = eval { $self->git('rev-parse', '-q', '--verify', 'HEAD') };
 	my $on = $self->git('symbolic-ref', 'HEAD') eq "refs/heads/$branch\n";
 	$self->git('checkout', '-q', $there ? () : $born ? '-b' : '--orphan', $branch, $there ? '--' : ()) if !$on;
-	for my $name (sort keys %{ $files || {} }) {
+	for my $name (sort { defined $files->{$a} <=> defined $files->{$b} || $a cmp $b } keys %{ $files || {} }) {
 		my $path = "$self->{work}/$name";
 		if (!defined $files->{$name}) {
 			$self->git('rm', '-q', '--', $name);

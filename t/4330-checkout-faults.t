@@ -1,0 +1,159 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: ISC
+# Checkout of a private repository from a Git server that refuses, keeps
+# silent, drips, lies, sends elsewhere, or changes while it is read: it ends in
+# time and in words, the token goes to its own server and into no log.
+
+use strict;
+use warnings;
+use Test::More;
+use Time::HiRes qw(time);
+use Slipway::Forge;
+use Slipway::Spool;
+use Slipway::Test;
+
+note(is_root() ? 'as root' : 'without root');
+my $f = Slipway::Forge->start(type => 'gitea');
+my $other = Slipway::Forge->start(type => 'gitea');
+$f->user('ann');
+my $repo = $f->repo('team/site', private => 1, users => ['ann']);
+my $first = $repo->commit('main', { file => "one\n" }, 'first');
+my $token = $f->token('ann');
+my $workspace;
+
+sub deploy {
+	my (%o) = @_;
+	my $began = time;
+	my $job = job_run(branch => 'main', repository => $repo->clone_url, tls_ca => slurp($f->ca),
+		credential => "slipway\n$token", allow_local => 0, checkout_timeout => 6, steps => ['cat file'], %o);
+	my $took = time - $began;
+	return { end => [job_end($job)], log => job_log($job), took => $took };
+}
+sub works {
+	my ($name, %o) = @_;
+	my $got = deploy(%o);
+	is($got->{end}[0], 'success -', $name) or diag("$got->{end}[1]\n$got->{log}");
+	return $got->{log};
+}
+# Fails while the Git server does that.
+sub fails {
+	my ($name, $detail, %o) = @_;
+	my $got = deploy(%o);
+	like($got->{end}[0], qr/^failed (?:checkout_failed|timeout)$/, $name) or diag($got->{log});
+	like($got->{end}[1], $detail, "$name: in words");
+	cmp_ok($got->{took}, '<', 10, "$name: in time");
+	unlike("$got->{end}[1] $got->{log}", qr/\Q$token\E/, "$name: no token in log or detail");
+	unlike($got->{log}, qr/^one$/m, "$name: no step ran");
+	$f->clear_faults;
+	return $got;
+}
+
+like(works('a private repository'), qr/^one$/m, 'its files');
+
+# --- it is refused
+fails('no credential', qr/Authentication|could not read|credential/i, credential => undef);
+fails('a token that is none', qr/Authentication|denied|401|credential/i, credential => "slipway\nnone");
+fails('one that has expired', qr/Authentication|denied|401|credential/i, credential => "slipway\n" . $f->token('ann', expires => -1));
+$f->user('eve');
+fails('one of somebody else', qr/not found/i, credential => "slipway\n" . $f->token('eve'));
+fails('a certificate of another CA', qr/certificate/i, tls_ca => slurp($other->ca));
+fails('a port where nobody listens', qr/connect/i, repository => $repo->clone_url =~ s/:\d+/':' . free_port()/er);
+fails('a name that is none', qr/resolve/i, repository => $repo->clone_url =~ s/localhost/nowhere.invalid/r);
+
+# --- what it answers
+for my $case ([403 => '403'], [404 => 'not found|404'], [410 => '410'], [429 => '429'], [500 => '500'], [502 => '502'], [503 => '503'], [504 => '504']) {
+	$f->fault('info/refs', kind => 'status', status => $case->[0], body => "<h1>$token</h1>", type => 'text/html');
+	fails("status $case->[0]", qr/$case->[1]/i);
+}
+for my $case (['HTML' => status => status => 200, body => '<html>sign in</html>', type => 'text/html'],
+	['nothing' => status => status => 200, body => '', type => 'application/x-git-upload-pack-advertisement'],
+	['garbage' => status => status => 200, body => "\x00\xff\x00garbage", type => 'application/x-git-upload-pack-advertisement'],
+	['a length that is none' => status => status => 200, body => "zzzz# service", type => 'application/x-git-upload-pack-advertisement'],
+	['the first part' => cut => body => "001e# service=git-upload-pack\n0000"],
+	['nothing, and closes' => 'drop']) {
+	my ($name, $kind, %how) = @$case;
+	for my $at ('info/refs', 'git-upload-pack$') {
+		$f->fault($at, kind => $kind, %how);
+		fails("$at: $name", qr/./);
+	}
+}
+for my $at ('info/refs', 'git-upload-pack$') {
+	$f->fault($at, kind => 'silent');
+	fails("$at: silence", qr/./);
+	$f->fault($at, kind => 'slow', body => '0' x 1000);
+	fails("$at: a byte a second", qr/./);
+	$f->fault($at, kind => 'big', size => 300 << 20);
+	fails("$at: 300 MB of nothing", qr/./);
+}
+
+# --- it sends elsewhere
+for my $case (['itself' => $repo->clone_url . '/info/refs?service=git-upload-pack'], ['another server' => $other->url . '/x/y.git/info/refs'],
+	['a server without TLS' => 'http://localhost:' . free_port() . '/x'], ['a file' => 'file:///etc/passwd'], ['nowhere' => '']) {
+	$f->fault('info/refs', kind => 'status', status => 302, headers => { Location => $case->[1] });
+	fails("sent to $case->[0]", qr/./);
+}
+is(scalar(my @there = $other->requests), 0, 'the other server was asked nothing');
+
+# --- it changes while it is read
+$f->fault('git-upload-pack$', kind => 'status', status => 404, body => 'gone', type => 'text/plain');
+fails('removed after the first answer', qr/^fatal: /);
+
+# Runs the code once the pack is asked for, which comes a second later.
+sub meanwhile {
+	my ($code) = @_;
+	my $before = my @before = $f->requests(qr/git-upload-pack$/);
+	$f->fault('git-upload-pack$', kind => 'delay', seconds => 1);
+	my $pid = fork;
+	die "fork: $!" if !defined $pid;
+	return $pid if $pid;
+	poll(20, sub { my @now = $f->requests(qr/git-upload-pack$/); @now > $before + 1 });
+	$code->();
+	POSIX::_exit(0);
+}
+my $second = $repo->commit('main', { file => "two\n" }, 'second');
+my $pid = meanwhile(sub {
+	$repo->git('reset', '-q', '--hard', $first);
+	$repo->commit('main', { file => "three\n" }, 'rewritten');
+	$repo->_git_in($repo->dir, $_ ? qw(gc -q --prune=now) : qw(reflog expire --expire=now --all)) for 0, 1;
+});
+my $got = deploy(checkout_timeout => 20);
+waitpid $pid, 0;
+$f->clear_faults;
+if ($got->{end}[0] eq 'success -') {
+	like($got->{log}, qr/^(?:two|three)$/m, 'rewritten while it is fetched: one of both');
+} else {
+	is($got->{end}[0], 'failed checkout_failed', 'rewritten while it is fetched: refused');
+	cmp_ok(length $got->{end}[1], '>', 10, 'in words');
+}
+like(works('afterwards'), qr/^three$/m, 'the new one');
+
+# --- in a workspace that is there
+$workspace = tempdir() . '/workspace';
+my $uid = uid_for();
+my @same = (workspace => $workspace, defined $uid ? (uid => $uid) : ());
+$repo->branch('topic');
+like(works('a branch', @same, branch => 'topic'), qr/^three$/m, 'in a workspace that stays');
+$repo->drop_branch('topic');
+fails('the branch has gone', qr/topic|no such|couldn't find|does not/i, @same, branch => 'topic');
+$repo->branch('topic/one');
+like(works('a branch below its name', @same, branch => 'topic/one'), qr/^three$/m, 'takes its place');
+$repo->drop_branch('topic/one');
+$repo->branch('topic');
+like(works('and the other way round', @same, branch => 'topic'), qr/^three$/m, 'works too');
+$repo->git('checkout', '-q', 'main');
+$repo->commit('main', { file => undef, 'file/inside' => "four\n" }, 'a folder in place of a file');
+like(works('a folder in place of a file', @same, steps => ['cat file/inside']), qr/^four$/m, 'is checked out');
+$repo->commit('main', { 'file/inside' => undef, file => "five\n" }, 'a file in place of a folder');
+like(works('a file in place of a folder', @same), qr/^five$/m, 'is checked out');
+$repo->git('reset', '-q', '--hard', $first);
+$repo->commit('main', { file => "six\n" }, 'rewritten');
+like(works('a branch that was rewritten', @same), qr/^six$/m, 'is checked out');
+$f->fault('git-upload-pack$', kind => 'cut', body => '0008NAK');
+$repo->commit('main', { file => "seven\n" }, 'newer');
+fails('a fetch that is cut short', qr/./, @same);
+like(works('the next one', @same), qr/^seven$/m, 'finds nothing broken');
+$repo->remove;
+fails('a repository that is gone', qr/not found/i, @same);
+is_deeply([$f->complaints], [], 'nothing wrong was asked');
+
+done_testing;
