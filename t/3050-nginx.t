@@ -93,7 +93,7 @@ is(pool_of('GET', $_->[0]), $_->[1], "$_->[0] is served by $_->[1]") for
     ['/health', 'api'], ['/projects', 'api'], ['/api/projects', 'api'], ['/api', 'api'], ['/api/user/list', 'api'],
     ['/api/deployments', 'api'], ['/api/deployments/1', 'api'], ['/api/deployments/1/log', 'log'],
     ['/api/deployments/1/log/x', 'api'], ['/api/deployments/x/log', 'api'], ['/api/git/branches', 'slow'],
-    ['/api/git/x', 'slow'], ['/api/git', 'slow'], ['/api/auth', 'slow'], ['/api/auth/info', 'slow'], ['/api/auth/tokens/1', 'slow'], ['/api/metrics', 'api'];
+    ['/api/git/x', 'slow'], ['/api/git', 'slow'], ['/api/auth', 'api'], ['/api/auth/info', 'api'], ['/api/auth/tokens/1', 'api'], ['/api/auth/tokens', 'api'], ['/api/auth/url', 'api'], ['/api/metrics', 'api'];
 is(pool_of('POST', '/api/auth/login'), 'slow', 'POST /api/auth/login is served by slow');
 
 # nginx's own 502, and what is none of ours.

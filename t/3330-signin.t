@@ -7,6 +7,7 @@ use strict;
 use warnings;
 use Digest::SHA qw(sha256_hex);
 use Slipway::API;
+use Slipway::Browser;
 use Slipway::DB;
 use Slipway::Forge;
 use Slipway::Test;
@@ -16,9 +17,7 @@ my $db = Slipway::DB->start;
 my $forge = Slipway::Forge->start(type => 'gitea');
 $forge->user('ann', { id => 7, name => 'Ann Lee', email => 'ann@example.org' });
 
-# Many sign in here from one address.
-sub unlimited { my ($name, $text) = @_; return $text =~ s/rate=\d+r\/m/rate=6000r\/m/gr }
-my %common = (db => $db, nginx => \&unlimited);
+my %common = (db => $db, nginx => \&Slipway::Browser::unlimited);
 # As many CAs as a system has: a worker's memory is limited.
 my $ca = spew(tempdir() . '/all-ca.pem', (slurp('/etc/ssl/certs/ca-certificates.crt') || '') . slurp($forge->ca), 0644);
 my $conf = $forge->conf(tls_ca => $ca) . "[auth]\nadmins = boss, Chief\n";
@@ -26,32 +25,8 @@ my $api = Slipway::API->start(%common, conf => $conf);
 my $none = $api->as('none');
 my ($got, $back);
 
-# A browser: its cookies, and what it does.
-sub browser { return { service => $_[0] || $none, jar => {} } }
-sub jar {
-	my ($b) = @_;
-	return { Cookie => join '; ', map { "$_=$b->{jar}{$_}" } sort keys %{ $b->{jar} } };
-}
-sub visit {
-	my ($b, $method, $path, $body, %more) = @_;
-	my $got = $b->{service}->request($method, $path, $body, { %{ jar($b) }, %more });
-	my $set = $got->{headers}{'set-cookie'};
-	$b->{set} = [ref $set ? @$set : defined $set ? $set : ()];
-	for my $line (@{ $b->{set} }) {
-		my ($name, $value) = $line =~ /^([^=]+)=([^;]*)/;
-		if ($line =~ /Max-Age=0/) { delete $b->{jar}{$name} } else { $b->{jar}{$name} = $value }
-	}
-	return $got;
-}
-# Up to the way back from the Git server.
-sub go {
-	my ($b, $login, %opt) = @_;
-	my $got = visit($b, 'GET', '/api/auth/url');
-	die "url: $got->{status} $got->{body}" if $got->{status} != 200;
-	return { %{ $forge->authorize($got->{json}{url}, $login, %opt) }, url => $got->{json}{url} };
-}
-sub login { my ($b, $back, %more) = @_; return visit($b, 'POST', '/api/auth/login', { code => $back->{code}, state => $back->{state}, %more }) }
-sub enter { my ($login, $b) = @_; $b ||= browser(); my $got = login($b, go($b, $login)); return wantarray ? ($got, $b) : $got }
+sub browser { return Slipway::Browser->new($api, $forge) }
+sub enter { my ($login, $b) = @_; $b ||= browser(); my $got = $b->enter($login); return wantarray ? ($got, $b) : $got }
 sub sessions { return $db->sql('SELECT COUNT(*) FROM session') }
 sub value { return $db->sql("SELECT $_[1] FROM user WHERE valid = 1 AND username = '$_[0]'") }
 
@@ -76,7 +51,7 @@ reload();
 
 # --- begin
 my $b = browser();
-$got = visit($b, 'GET', '/api/auth/url');
+$got = $b->visit('GET', '/api/auth/url');
 is($got->{status}, 200, 'where to sign in') or diag $got->{body};
 my ($url, $state) = @{ $got->{json} }{qw(url state)};
 like($state, qr/^[A-Za-z0-9_-]{43}$/, 'state has 256 bits');
@@ -85,30 +60,30 @@ my %q = map { split /=/, $_, 2 } split /&/, (split /\?/, $url, 2)[1];
 is($q{state}, $state, 'state');
 is($q{code_challenge_method}, 'S256', 'PKCE by S256');
 like($q{code_challenge}, qr/^[A-Za-z0-9_-]{43}$/, 'a challenge');
-is(scalar @{ $b->{set} }, 1, 'one cookie');
-like($b->{set}[0], qr/^__Host-slipway-signin=[A-Za-z0-9_-]{43}; Path=\/; Max-Age=600; Secure; HttpOnly; SameSite=Lax$/, 'binds the browser');
+is(scalar(() = $b->set), 1, 'one cookie');
+like(($b->set)[0], qr/^__Host-slipway-signin=[A-Za-z0-9_-]{43}; Path=\/; Max-Age=600; Secure; HttpOnly; SameSite=Lax$/, 'binds the browser');
 my $row = $db->sql('SELECT state_hash, browser_hash FROM signin');
-is($row, sha256_hex($state) . "\t" . sha256_hex($b->{jar}{'__Host-slipway-signin'}), 'the database knows hashes only');
-my $again = visit($b, 'GET', '/api/auth/url');
+is($row, sha256_hex($state) . "\t" . sha256_hex($b->jar->{'__Host-slipway-signin'}), 'the database knows hashes only');
+my $again = $b->visit('GET', '/api/auth/url');
 isnt($again->{json}{state}, $state, 'the next state is another');
 isnt(($again->{json}{url} =~ /code_challenge=([^&]+)/)[0], $q{code_challenge}, 'as is the challenge');
 
 # --- closed: nobody comes in whom nobody let in
 $b = browser();
-$got = login($b, go($b, 'ann'));
+$got = $b->login($b->go('ann'));
 is($got->{status}, 403, 'a stranger is not let in') or diag $got->{body};
 like($got->{json}{detail}, qr/user named "ann"/, 'and is told whom to ask for what');
 is(sessions(), 0, 'no session');
 is($db->sql('SELECT COUNT(*) FROM user'), 0, 'no user');
 is($db->sql('SELECT COUNT(*) FROM git_token'), 0, 'no token');
-is(scalar @{ $b->{set} }, 0, 'no cookie');
+is(scalar(() = $b->set), 0, 'no cookie');
 
 # --- whom an administrator has made
 $api->post('/api/user', { username => 'Ann', role => 'deployer' });
 $b = browser();
-$back = go($b, 'ann');
-my $guest = $b->{jar}{'__Host-slipway-signin'};
-$got = login($b, $back);
+$back = $b->go('ann');
+my $guest = $b->jar->{'__Host-slipway-signin'};
+$got = $b->login($back);
 is($got->{status}, 200, 'a user made by name signs in') or diag $got->{body};
 my $first = $got->{json};
 like($first->{token}, qr/^sls_[A-Za-z0-9_-]{43}$/, 'with a session of 256 bits');
@@ -117,10 +92,10 @@ is($first->{user}{username}, 'ann', 'the name is written as at the Git server');
 is($first->{user}{name}, 'Ann Lee', 'with its name');
 is($first->{user}{email}, 'ann@example.org', 'and mail');
 like($first->{user}{lastLoginAt}, qr/^\d{4}-/, 'the sign-in is dated');
-is(scalar @{ $b->{set} }, 2, 'two cookies');
-is((grep { /^__Host-slipway=\Q$first->{token}\E; Path=\/; Max-Age=604800; Secure; HttpOnly; SameSite=Lax$/ } @{ $b->{set} }), 1, 'the session');
-is((grep { /^__Host-slipway-signin=; Path=\/; Max-Age=0; Secure; HttpOnly; SameSite=Lax$/ } @{ $b->{set} }), 1, 'the other is taken back');
-is(visit($b, 'GET', '/api/auth/info')->{json}{username}, 'ann', 'the cookie works');
+is(scalar(() = $b->set), 2, 'two cookies');
+is((grep { /^__Host-slipway=\Q$first->{token}\E; Path=\/; Max-Age=604800; Secure; HttpOnly; SameSite=Lax$/ } $b->set), 1, 'the session');
+is((grep { /^__Host-slipway-signin=; Path=\/; Max-Age=0; Secure; HttpOnly; SameSite=Lax$/ } $b->set), 1, 'the other is taken back');
+is($b->visit('GET', '/api/auth/info')->{json}{username}, 'ann', 'the cookie works');
 is($none->get('/api/auth/info', { Authorization => "Bearer $first->{token}" })->{status}, 200, 'the token too');
 is($db->sql('SELECT hash FROM session'), sha256_hex($first->{token}), 'the database has its hash');
 is(value('ann', "CONCAT(forge, ' ', forge_id)"), $forge->server . ' 7', 'who it is, is the server and the number');
@@ -131,17 +106,17 @@ unlike(slurp($api->dir . '/../slipway-api-1.log') || $api->log, qr/\Q$token\E|\Q
 is(join(' ', $forge->complaints), '', 'the Git server had nothing to complain of');
 
 # --- one use: nothing of it works twice
-for my $case (['the same again', $b, {}], ['without cookies', browser(), {}], ['with the old cookie', do { my $o = browser(); $o->{jar}{'__Host-slipway-signin'} = $guest; $o }, {}]) {
+for my $case (['the same again', $b, {}], ['without cookies', browser(), {}], ['with the old cookie', do { my $o = browser(); $o->jar->{'__Host-slipway-signin'} = $guest; $o }, {}]) {
 	my ($name, $with) = @$case;
 	my $before = sessions();
-	$got = login($with, $back);
+	$got = $with->login($back);
 	is($got->{status}, 400, "a state that was used: $name");
 	is(sessions(), $before, 'no session');
 }
 
 # --- fixation: each sign-in is a new session, the browser's old one ends
 my $planted = 'sls_' . 'A' x 43;
-$b->{jar}{'__Host-slipway'} = $planted;
+$b->jar->{'__Host-slipway'} = $planted;
 (my $second) = enter('ann', $b);
 is($second->{status}, 200, 'with a planted cookie');
 isnt($second->{json}{token}, $planted, 'the session is another');
@@ -154,21 +129,21 @@ is($db->sql('SELECT COUNT(*) FROM git_token'), 1, 'the Git server\'s token is th
 
 # --- what does not fit together
 $b = browser();
-$back = go($b, 'ann');
+$back = $b->go('ann');
 my $other = browser();
-go($other, 'ann');
+$other->go('ann');
 my %wrong = (
-	'another browser' => sub { login($other, $back) },
-	'no browser' => sub { login(browser(), $back) },
-	'another state' => sub { login($b, { %$back, state => 'x' x 43 }) },
-	'a state with more' => sub { login($b, { %$back, state => "$back->{state}x" }) },
-	'another page' => sub { visit($b, 'POST', '/api/auth/login', { code => $back->{code}, state => $back->{state} }, Origin => 'https://evil.example') },
-	'another site' => sub { visit($b, 'POST', '/api/auth/login', { code => $back->{code}, state => $back->{state} }, 'Sec-Fetch-Site' => 'cross-site') },
-	'another server' => sub { login($b, $back, iss => 'https://evil.example') },
-	'a longer server' => sub { login($b, $back, iss => $forge->server . '.evil.example') },
-	'a body without state' => sub { visit($b, 'POST', '/api/auth/login', { code => $back->{code} }) },
-	'a token instead' => sub { visit($b, 'POST', '/api/auth/login', { access_token => 'x', state => $back->{state}, code => $back->{code} }) },
-	'a form' => sub { visit($b, 'POST', '/api/auth/login', "code=$back->{code}&state=$back->{state}", 'Content-Type' => 'application/x-www-form-urlencoded') },
+	'another browser' => sub { $other->login($back) },
+	'no browser' => sub { browser()->login($back) },
+	'another state' => sub { $b->login({ %$back, state => 'x' x 43 }) },
+	'a state with more' => sub { $b->login({ %$back, state => "$back->{state}x" }) },
+	'another page' => sub { $b->visit('POST', '/api/auth/login', { code => $back->{code}, state => $back->{state} }, Origin => 'https://evil.example') },
+	'another site' => sub { $b->visit('POST', '/api/auth/login', { code => $back->{code}, state => $back->{state} }, 'Sec-Fetch-Site' => 'cross-site') },
+	'another server' => sub { $b->login($back, iss => 'https://evil.example') },
+	'a longer server' => sub { $b->login($back, iss => $forge->server . '.evil.example') },
+	'a body without state' => sub { $b->visit('POST', '/api/auth/login', { code => $back->{code} }) },
+	'a token instead' => sub { $b->visit('POST', '/api/auth/login', { access_token => 'x', state => $back->{state}, code => $back->{code} }) },
+	'a form' => sub { $b->visit('POST', '/api/auth/login', "code=$back->{code}&state=$back->{state}", 'Content-Type' => 'application/x-www-form-urlencoded') },
 );
 my %status = ('another page' => 403, 'another site' => 403, 'a body without state' => 422, 'a token instead' => 422, 'a form' => 415);
 my $before = sessions();
@@ -176,38 +151,38 @@ for my $name (sort keys %wrong) {
 	is($wrong{$name}->()->{status}, $status{$name} || 400, $name);
 }
 is(sessions(), $before, 'none of these made a session');
-is(login($b, $back, iss => $forge->server . '/')->{status}, 200, 'and none used it up: now it works, with its server named');
+is($b->login($back, iss => $forge->server . '/')->{status}, 200, 'and none used it up: now it works, with its server named');
 $b = browser();
-$back = go($b, 'ann');
+$back = $b->go('ann');
 $db->sql('UPDATE signin SET created_at = created_at - INTERVAL 11 MINUTE');
-is(login($b, $back)->{status}, 400, 'eleven minutes old');
+is($b->login($back)->{status}, 400, 'eleven minutes old');
 $b = browser();
-my @both = (go($b, 'ann'), go($b, 'ann'));
-is(login($b, $both[0])->{status}, 200, 'two windows: one');
-is(login($b, $both[1])->{status}, 400, 'the first took the browser\'s mark with it');
+my @both = ($b->go('ann'), $b->go('ann'));
+is($b->login($both[0])->{status}, 200, 'two windows: one');
+is($b->login($both[1])->{status}, 400, 'the first took the browser\'s mark with it');
 
 # --- codes that the Git server refuses
-sub fresh { $b = browser(); return go($b, 'ann') }
+sub fresh { $b = browser(); return $b->go('ann') }
 $before = sessions();
 $back = fresh();
 my $used = $back->{code};
-login($b, $back);
+$b->login($back);
 $before = sessions();
-$got = login($b, { %{ fresh() }, code => $used });
+$got = $b->login({ %{ fresh() }, code => $used });
 is($got->{status}, 400, 'a code that was used');
 like($got->{json}{detail}, qr/invalid_grant/, 'in the Git server\'s words');
 $back = fresh();
 $forge->expire_codes;
-is(login($b, $back)->{status}, 400, 'a code that has expired');
-is(login($b, { %{ fresh() }, code => 'nonsense' })->{status}, 400, 'a code that is none');
+is($b->login($back)->{status}, 400, 'a code that has expired');
+is($b->login({ %{ fresh() }, code => 'nonsense' })->{status}, 400, 'a code that is none');
 my $theirs = fresh()->{code};
-is(login($b, { %{ fresh() }, code => $theirs })->{status}, 400, 'a code of another sign-in: PKCE');
+is($b->login({ %{ fresh() }, code => $theirs })->{status}, 400, 'a code of another sign-in: PKCE');
 $forge->store->change(sub { $_[0]{clients}{other} = { redirect_uris => [$forge->redirect_uri] } });
 $back = fresh();
 my $foreign = $forge->authorize($back->{url} =~ s/client_id=[^&]+/client_id=other/r, 'ann');
-is(login($b, { %$back, code => $foreign->{code} })->{status}, 400, 'a code for another client');
+is($b->login({ %$back, code => $foreign->{code} })->{status}, 400, 'a code for another client');
 is(sessions(), $before, 'none of these made a session');
-$back = do { $b = browser(); go($b, 'ann', deny => 1) };
+$back = do { $b = browser(); $b->go('ann', deny => 1) };
 is($back->{error}, 'access_denied', 'the user says no: the page is told');
 ok(!defined $back->{code}, 'and there is nothing to send');
 
@@ -234,11 +209,11 @@ for my $name (sort keys %faults) {
 	my ($at, $fault, $status) = @{ $faults{$name} };
 	$back = fresh();
 	$forge->fault($at, @$fault);
-	$got = login($b, $back);
+	$got = $b->login($back);
 	is($got->{status}, $status, "the Git server answers $name") or diag $got->{body};
 	cmp_ok(length($got->{json}{detail} || ''), '>', 10, 'words') and unlike($got->{body}, qr/x{40}|X-Evil/, 'no token among them');
 	$forge->clear_faults;
-	is(login($b, $back)->{status}, 400, 'it cannot be tried again');
+	is($b->login($back)->{status}, 400, 'it cannot be tried again');
 }
 is(sessions(), $before, 'none of these made a session');
 is(enter('ann')->{status}, 200, 'afterwards all is well');
@@ -321,14 +296,14 @@ is(enter('boss')->{json}{user}{role}, 'viewer', 'the second of that login is lik
 # --- the same code twice at once: one session
 for my $round (1 .. 5) {
 	$b = browser();
-	$back = go($b, 'new');
+	$back = $b->go('new');
 	my $before = sessions();
 	my @pids = map {
 		my $n = $_;
 		my $pid = fork;
 		if (!$pid) {
 			my ($status) = (run_cmd('curl', '-s', '--cacert', $api->cacert, '-o', '/dev/null', '-w', '%{http_code}',
-			    '-H', 'Content-Type: application/json', '-H', "Cookie: __Host-slipway-signin=$b->{jar}{'__Host-slipway-signin'}",
+			    '-H', 'Content-Type: application/json', '-H', 'Cookie: ' . $b->cookies,
 			    '-d', qq({"code":"$back->{code}","state":"$back->{state}"}), $api->url . '/api/auth/login'))[1];
 			spew(tempdir() . "/race$n", $status);
 			POSIX::_exit(0);
@@ -342,25 +317,65 @@ for my $round (1 .. 5) {
 
 # --- a new key: what the old one sealed still opens
 $b = browser();
-$back = go($b, 'new');
+$back = $b->go('new');
 key_make();
 reload();
-is(login($b, $back)->{status}, 200, 'a sign-in begun under the old key is ended under the new one');
+is($b->login($back)->{status}, 200, 'a sign-in begun under the old key is ended under the new one');
 
 # --- a Git server that is away
 $back = fresh();
 $forge->stop_nginx;
 my $began = time;
-$got = login($b, $back);
+$got = $b->login($back);
 is($got->{status}, 502, 'a Git server that is down');
 cmp_ok(time - $began, '<', 10, 'is told of soon');
 $forge->start_nginx;
 is($none->get('/api/auth/info', { Authorization => "Bearer $first->{token}" })->{status}, 200, 'who is in stays in');
 
+# --- a slow one holds up those who sign in, nobody else
+my @slow = map { my $o = browser(); [$o, $o->go('new')] } 1 .. 2;
+$forge->fault($path, kind => 'silent');
+my @waiting = map {
+	my ($o, $way) = @$_;
+	my $one = fork;
+	if (!$one) {
+		my $got = $o->login($way);
+		spew(tempdir() . "/slow-$way->{state}", "$got->{status} $got->{body}");
+		POSIX::_exit(0);
+	}
+	$one;
+} @slow;
+poll(10, sub { $forge->requests(qr/\Q$path\E$/) > 0 });
+for my $what ('/api/auth/info', '/api/projects', '/api/auth/tokens') {
+	$began = time;
+	is($none->get($what, { Authorization => "Bearer $first->{token}" })->{status}, 200, "$what meanwhile");
+	cmp_ok(time - $began, '<', 3, 'at once');
+}
+waitpid $_, 0 for @waiting;
+$forge->clear_faults;
+like(slurp(tempdir() . "/slow-$_->[1]{state}"), qr/^50[24] /, 'who signed in is told') for @slow;
+
+# --- MariaDB goes while the Git server answers
+$back = fresh();
+$forge->forget_requests;
+$forge->fault('/api/v1/user', kind => 'delay', seconds => 2, times => 1);
+my $pid = fork;
+if (!$pid) { spew(tempdir() . '/lost', $b->login($back)->{status}); POSIX::_exit(0) }
+poll(10, sub { $forge->requests(qr{/user$}) }) or die 'no request';
+$before = sessions();
+$db->kill9;
+waitpid $pid, 0;
+is(slurp(tempdir() . '/lost'), 503, 'MariaDB goes while the Git server answers');
+$db->resume;
+$forge->clear_faults;
+is(sessions(), $before, 'no session');
+is($b->login($back)->{status}, 400, 'it cannot be tried again');
+is(enter('ann')->{status}, 200, 'but begun again');
+
 # --- the last sign-out
 ($got, $b) = enter('new');
-is(visit($b, 'POST', '/api/auth/logout', undef, Origin => $api->url)->{status}, 204, 'signing out');
-ok(!exists $b->{jar}{'__Host-slipway'}, 'the cookie is gone');
+is($b->visit('POST', '/api/auth/logout', undef, Origin => $api->url)->{status}, 204, 'signing out');
+ok(!exists $b->jar->{'__Host-slipway'}, 'the cookie is gone');
 is($none->get('/api/auth/info', { Authorization => "Bearer $got->{json}{token}" })->{status}, 401, 'as is the session');
 is(join(' ', $forge->complaints), '', 'the Git server had nothing to complain of');
 $forge->stop;
