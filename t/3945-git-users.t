@@ -1,0 +1,107 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: ISC
+# Whose repositories one sees: those that the Git server shows to oneself, or
+# else to the service, and never what it has shown to somebody else.
+
+use strict;
+use warnings;
+use Test::More;
+use Time::HiRes qw(time);
+use Slipway::API;
+use Slipway::DB;
+use Slipway::Forge;
+use Slipway::Test;
+
+for my $type (qw(gitea gitlab)) {
+	note($type);
+	my $db = Slipway::DB->start;
+	my $f = Slipway::Forge->start(type => $type);
+	$f->user($_) for qw(ann eve bot);
+	my %repo = (ann => $f->repo('team/ann', private => 1, users => ['ann']), eve => $f->repo('team/eve', private => 1, users => ['eve']),
+		bot => $f->repo('team/bot', private => 1, users => ['bot']), open => $f->repo('team/open'));
+	my %tip = map { $_ => $repo{$_}->commit('main', {}, "for $_") } keys %repo;
+	my $key = tempdir() . "/$type.key";
+	my $start = sub {
+		my (%more) = @_;
+		my $conf = $f->conf(%more) . "[secrets]\nkey_file = $key\n";
+		if (!-e $key) {
+			my $file = spew(tempdir() . "/$type.conf", $db->conf . $conf, 0600);
+			my ($status, $out, $err) = run_cmd(program('slipway-admin'), '-c', $file, 'key');
+			is($status, 0, 'a key') or diag("$out$err");
+			chown 0, (getpwnam 'nobody')[3], $key if is_root();
+			chmod 0640, $key;
+		}
+		return Slipway::API->start(db => $db, conf => $conf);
+	};
+	my $api = $start->();
+	my %as = map { $_ => $api->new_token('viewer', $_) } qw(ann eve nobody);
+	my %p = map { $_ => $api->post('/api/projects', { name => $_, repository => $repo{$_}->clone_url })->{json}{id} } keys %repo;
+	# What one gets of a project: the tip, or the status.
+	my $sees = sub {
+		my ($who, $what) = @_;
+		my $got = $api->get("/api/git/branches?projectId=$p{$what}", { Authorization => "Bearer $as{$who}" });
+		my $also = $api->get("/api/git/commits?projectId=$p{$what}", { Authorization => "Bearer $as{$who}" });
+		is($also->{status}, $got->{status}, "$who, $what: commits like branches");
+		return $got->{status} == 200 ? $got->{json}{data}[0]{commitHash} : $got->{status};
+	};
+	my $give = sub {
+		my ($who, $seconds) = @_;
+		my ($access, $refresh) = $f->token($who, expires => 3600, refresh => 1);
+		my ($status, $out, $err) = run_cmd(program('t/unit/access_probe'), $api->conf_file, 'put',
+		    $db->sql("SELECT id FROM user WHERE username = '$who'") =~ /(\d+)/, $access, $refresh, $seconds || 3600);
+		like($out, qr/^put/, "a token of $who") or diag($err);
+		return $access;
+	};
+
+	is($sees->($_, 'open'), $tip{open}, "$_ sees what all see") for qw(ann nobody);
+	is($sees->($_, 'ann'), 404, "$_ has not signed in at the Git server and does not see ann's") for qw(ann eve nobody);
+	my %token = map { $_ => $give->($_) } qw(ann eve);
+	for my $round (1 .. 2) {
+		is($sees->('ann', 'ann'), $tip{ann}, 'ann sees her own');
+		is($sees->('eve', 'ann'), 404, 'eve does not');
+		is($sees->('nobody', 'ann'), 404, 'nor nobody');
+		is($sees->('eve', 'eve'), $tip{eve}, 'eve sees her own');
+		is($sees->('ann', 'eve'), 404, 'ann does not');
+		is($sees->($_, 'bot'), 404, "$_ does not see the service's") for qw(ann eve nobody);
+	}
+
+	# --- tokens end
+	$f->expire_tokens('ann');
+	$f->forget_requests;
+	is($sees->('ann', 'ann'), $tip{ann}, 'a token that has expired is refreshed');
+	is(scalar(grep { $_->{body} =~ /refresh_token/ } $f->requests), 1, 'once, for both requests');
+	$f->expire_tokens('ann');
+	$f->drop_refresh_tokens;
+	my $got = $api->get("/api/git/branches?projectId=$p{ann}", { Authorization => "Bearer $as{ann}" });
+	is($got->{status}, 502, 'one that cannot be') or diag($got->{body});
+	like($got->{json}{detail}, qr/sign in again/, 'says what to do');
+	is($sees->('ann', 'ann'), 404, 'then she is anybody');
+	$api->stop;
+
+	$api = $start->(token => scalar $f->token('bot'));
+	is($sees->($_, 'bot'), $tip{bot}, "$_ has no token of the Git server and sees what the service sees") for qw(ann nobody);
+	is($sees->('eve', 'bot'), 404, 'eve has one');
+	is($sees->('eve', 'eve'), $tip{eve}, 'which still works');
+	$f->expire_tokens('eve');
+	is($sees->('eve', 'bot'), $tip{bot}, 'when it has ended, the service stands in for her');
+
+	# --- a refresh that takes its time counts too
+	$give->('ann', 1);
+	$f->expire_tokens('ann');
+	$f->fault('/oauth/', kind => 'delay', seconds => 6);
+	$f->fault('branches', kind => 'delay', seconds => 6);
+	my $from = time;
+	$got = $api->get("/api/git/branches?projectId=$p{ann}", { Authorization => "Bearer $as{ann}" });
+	my $took = time - $from;
+	is($got->{status}, 504, 'a slow refresh and a slow list') or diag($got->{body});
+	cmp_ok($took, '<', 10, sprintf 'end in time together: %.1f s', $took);
+	$f->clear_faults;
+	is($sees->('ann', 'ann'), $tip{ann}, 'and the refresh was not lost');
+
+	unlike($api->log, qr/\Q$_\E/, 'no token stands in the log') for values %token;
+	is_deeply([$f->complaints], [], 'nothing was sent that the server would not take') or diag(explain([$f->complaints]));
+	$api->stop;
+	$f->stop;
+	$db->stop;
+}
+done_testing();

@@ -1,0 +1,187 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: ISC
+# A Git server that is slow, silent, lying, somebody else or dead costs whoever
+# asks for branches a clear answer within ten seconds, and nobody else
+# anything.
+
+use strict;
+use warnings;
+use IO::Socket::INET;
+use POSIX qw(strftime);
+use Test::More;
+use Time::HiRes qw(time);
+use Slipway::API;
+use Slipway::DB;
+use Slipway::Forge;
+use Slipway::Hostile;
+use Slipway::Test;
+
+my $db = Slipway::DB->start;
+my $f = Slipway::Forge->start(type => 'gitea');
+$f->user('bot');
+$f->user('ann');
+$f->user('eve');
+my $repo = $f->repo('team/site', private => 1, users => ['bot', 'ann']);
+$repo->commit('main', {}, "c$_") for 1 .. 3;
+my $secret = $f->token('bot');
+my $api = Slipway::API->start(db => $db, conf => $f->conf(token => $secret));
+my $viewer = $api->as('viewer');
+my $p = $api->post('/api/projects', { name => 'site', repository => $repo->clone_url })->{json}{id};
+my $branches = "/api/git/branches?projectId=$p";
+my $list = 'repos/team/site/branches$';
+
+# A request with what it took.
+sub timed {
+	my ($path, $as) = @_;
+	my $from = time;
+	my $got = ($as || $viewer)->get($path);
+	$got->{took} = time - $from;
+	return $got;
+}
+sub refused {
+	my ($got, $status, $detail, $name) = @_;
+	is($got->{status}, $status, $name) or diag($got->{body});
+	like($got->{json}{detail} || '', $detail, "$name: in words");
+	cmp_ok($got->{took}, '<', 10, sprintf '%s: %.1f s', $name, $got->{took});
+	unlike($got->{body}, qr/\Q$secret\E/, "$name: without the token");
+	return;
+}
+# All is well again, and nothing is left of the fault.
+sub well {
+	my ($name) = @_;
+	$f->clear_faults;
+	is($viewer->get($branches)->{status}, 200, "after $name it works");
+	return;
+}
+sub peak {
+	my ($most) = sort { $b <=> $a } map { (slurp("/proc/$_/status") || '') =~ /VmHWM:\s+(\d+)/ ? $1 : 0 } $api->workers;
+	return $most;
+}
+well('nothing');
+
+# --- what the server answers
+sub fault { my ($name, $status, $detail, %fault) = @_; $f->fault($list, %fault); my $got = timed($branches); refused($got, $status, $detail, $name); well($name); return $got }
+fault('status 401', 502, qr/does not accept/, kind => 'status', status => 401, body => '{"message":"no"}');
+fault('status 403', 502, qr/403.*not yours/, kind => 'status', status => 403, body => '{"message":"not yours"}');
+fault('404 in the midst of it', 404, qr/404/, kind => 'status', status => 404, body => '{}');
+fault("status $_", 502, qr/answered $_/, kind => 'status', status => $_, body => '') for 500, 502, 503, 504;
+fault('an error page', 502, qr/answered 500/, kind => 'status', status => 500, type => 'text/html', body => '<h1>Oops</h1>');
+my $got = fault('429 with seconds', 429, qr/too many requests/, kind => 'status', status => 429, headers => { 'Retry-After' => 30 });
+is($got->{headers}{'retry-after'}, 30, 'and when to come again');
+$got = fault('429 with a date', 429, qr/too many requests/, kind => 'status', status => 429,
+    headers => { 'Retry-After' => strftime('%a, %d %b %Y %H:%M:%S GMT', gmtime(time + 90)) });
+cmp_ok($got->{headers}{'retry-after'}, '>', 60, 'and when to come again');
+$got = fault('429 with nonsense', 429, qr/too many requests/, kind => 'status', status => 429, headers => { 'Retry-After' => 'later' });
+is($got->{headers}{'retry-after'}, undef, 'and nothing made up');
+for my $body ('<html>', '', '{', '[{"name":"x"', '"text"', '{"a":1}', '[null]', '[1]', '[[]]', '[{"commit":{"id":"x"}}]', "[{\"name\":\"\xff\"}]",
+	'[' x 5000, '[{"name":{},"commit":{"id":1}}]', 'NaN') {
+	fault('the body ' . (length $body > 40 ? substr($body, 0, 8) . '…' : $body) =~ s/\xff/\\xff/r, 502, qr/\w/, kind => 'status', status => 200, body => $body);
+}
+fault('HTML that says it is well', 502, qr/\w/, kind => 'status', status => 200, type => 'text/html', body => '<p>Sign in</p>');
+fault('a list that leads to itself', 502, qr/leads to itself|does not end/, kind => 'status', status => 200, body => '[]',
+    headers => { Link => '<' . $f->url . '/api/v1/repos/team/site/branches?page=1&limit=20>; rel="next"' });
+$f->fault($list, kind => 'status', status => 200, body => 'null');
+is_deeply($viewer->get($branches)->{json}{data}, [], 'a list that is null is empty');
+well('null');
+fault('a closed connection', 502, qr/closed|cut|answered 502/, kind => 'drop');
+fault('half an answer', 502, qr/cut its answer short/, kind => 'cut', body => '[{"name":"ma');
+fault('five megabytes of brackets', 502, qr/\w/, kind => 'big', size => 5 << 20);
+fault('five gigabytes', 502, qr/larger answer/, kind => 'big', size => 5 << 30);
+fault('a gzip bomb', 502, qr/larger answer/, kind => 'gzip', size => 100 << 20);
+fault('a large body that is allowed', 502, qr/\w/, kind => 'gzip', body => '[' . join(',', ('{"name":1}') x 200_000) . ']');
+fault('with many values', 502, qr/\w/, kind => 'gzip', body => '[' . join(',', (1) x 90_000) . ']');
+my $sanitized = (slurp(builddir() . '/Makefile') || '') =~ /^HARD_CFLAGS = .*sanitize/m;
+SKIP: {
+	skip 'a build with sanitizers', 1 if $sanitized;
+	cmp_ok(peak(), '<', 64 << 10, 'the worker that read them took ' . peak() . ' KiB at the most');
+}
+
+# --- elsewhere
+my $other = Slipway::Hostile->start;
+for my $to ($other->url . '/ok', 'https://127.0.0.1:' . $other->port . '/ok', 'https://localhost:' . $other->port . '/ok',
+	'//127.0.0.1:' . $f->port . '/x', 'file:///etc/passwd', 'http://localhost:' . $f->port . '/api/v1/repos') {
+	fault("a redirect to $to", 502, qr/redirects/, kind => 'status', status => 301, headers => { Location => $to });
+}
+is(scalar $other->requests, 0, 'nobody else was asked');
+fault('a redirect to itself', 502, qr/again and again/, kind => 'status', status => 302,
+    headers => { Location => '/api/v1/repos/team/site/branches' });
+
+# --- no answer in time; everybody else is served meanwhile
+for my $case (['silence', kind => 'silent'], ['a byte a second', kind => 'slow', body => '[' . ' ' x 100 . ']'],
+	['headers, and a byte each 4 seconds', kind => 'slow', body => '[' . ' ' x 100 . ']', pause => 4], ['a delay', kind => 'delay', seconds => 30]) {
+	my ($name, %fault) = @$case;
+	$f->fault($list, %fault);
+	my $pid = fork;
+	die "fork: $!" if !defined $pid;
+	if ($pid == 0) {
+		delete $api->{http};
+		my $late = timed($branches);
+		spew(tempdir() . '/late', sprintf "%d %.2f %s", $late->{status}, $late->{took}, $late->{json}{detail});
+		POSIX::_exit(0);
+	}
+	my ($n, $slowest) = (0, 0);
+	my $end = time + 3;
+	while (time < $end) {
+		my $quick = timed('/api/projects');
+		$n++ if $quick->{status} == 200;
+		$slowest = $quick->{took} if $quick->{took} > $slowest;
+	}
+	waitpid $pid, 0;
+	my ($status, $took, $detail) = split / /, slurp(tempdir() . '/late'), 3;
+	refused({ status => $status, took => $took, body => $detail, json => { detail => $detail } }, 504, qr/did not answer in time/, $name);
+	cmp_ok($took, '>', 8, 'it was given its time');
+	cmp_ok($n, '>', 20, "meanwhile $n other requests were served");
+	cmp_ok($slowest, '<', 1, sprintf 'the slowest in %.0f ms', 1000 * $slowest);
+	well($name);
+}
+
+# Each step slow, none too slow: the sum counts.
+$f->fault('/api/v1/', kind => 'delay', seconds => 5);
+refused(timed("$branches&limit=1"), 504, qr/in time/, 'five seconds at each step');
+well('that');
+
+# --- not the server it should be, or none
+my $dir = $f->dir;
+run_cmd('openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', 2, '-subj', '/CN=localhost',
+    '-addext', 'subjectAltName=DNS:localhost', '-keyout', "$dir/own.key", '-out', "$dir/own.pem");
+for my $case (['expired', 'DNS:localhost', -1], ['elsewhere', 'DNS:git.example.org', 2]) {
+	my ($name, $san, $days) = @$case;
+	spew("$dir/ext.$name", "subjectAltName = $san\n");
+	run_cmd('openssl', 'x509', '-req', '-in', "$dir/cert.csr", '-CA', "$dir/ca.pem", '-CAkey', "$dir/ca.key", '-CAcreateserial', '-days', $days,
+	    '-extfile', "$dir/ext.$name", '-out', "$dir/$name.pem");
+	spew("$dir/$name.key", slurp("$dir/cert.key"));
+}
+for my $name (qw(expired elsewhere own)) {
+	$f->stop_nginx;
+	$f->forget_requests;
+	$f->start_nginx("ssl_certificate $dir/$name.pem;\n\t\tssl_certificate_key $dir/$name.key;");
+	refused(timed($branches), 502, qr/TLS certificate that is not accepted/, "a certificate: $name");
+	is(scalar $f->requests, 0, "a certificate: $name: nothing was asked");
+}
+$f->stop_nginx;
+$f->start_nginx;
+well('the right certificate');
+$f->stop_nginx;
+refused(timed($branches), 502, qr/cannot be reached/, "refused, time $_") for 1 .. 5;
+my $rest = timed($branches);
+refused($rest, 502, qr/did not answer several times; it is asked again in \d+ seconds/, 'then it is left alone');
+cmp_ok($rest->{took}, '<', 1, 'which is told at once');
+is($viewer->get('/api/projects')->{status}, 200, 'all else works');
+$f->start_nginx;
+ok(poll(15, sub { $viewer->get($branches)->{status} == 200 }), 'it is asked again, and all is well');
+$f->stop_server;
+refused(timed($branches), 502, qr/answered 502/, 'a proxy without its server');
+$f->start_server;
+well('the server');
+$api->stop;
+
+# --- addresses that lead nowhere
+for my $case (['https://no-such-host.invalid', qr/is not known by that name|did not answer/], ['https://192.0.2.1', qr/cannot be reached|did not answer/]) {
+	my ($url, $detail) = @$case;
+	my $lost = Slipway::API->start(db => $db, conf => "[gitserver]\nurl = $url\n");
+	my $q = $lost->post('/api/projects', { name => "at $url", repository => "$url/a/b.git" })->{json}{id};
+	my $answer = timed("/api/git/branches?projectId=$q", $lost->as('viewer'));
+	refused($answer, $answer->{status} == 504 ? 504 : 502, $detail, $url);
+	$lost->stop;
+}
+done_testing();
