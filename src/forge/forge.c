@@ -147,6 +147,31 @@ api_need(const struct forge *f)
 }
 
 const struct err *
+forge_check(struct forge *f, struct arena *a, struct when *clock)
+{
+	struct http_response got;
+	const struct err *e;
+
+	*clock = (struct when){ 0 };
+	if ((e = api_need(f)) != NULL)
+		return e;
+	forge_begin(f);
+	if ((e = forge_ask(f, a,
+		 &(struct forge_ask){ .url = forge_url(f, a, f->ops->form.alive,
+					  NULL, NULL, NULL) },
+		 &got)) != NULL)
+		return e;
+	clock->ms = http_date(&got);
+	if ((got.status == 200 || got.status == 401) && got.type != NULL &&
+	    strstr(got.type, "json") != NULL)
+		return NULL;
+	return err_tell(ERR_CONFIG,
+	    "At this address no interface of the type %s answers (%d): see "
+	    "GITSERVER_URL and GITSERVER_TYPE.",
+	    f->ops->name, got.status);
+}
+
+const struct err *
 forge_whoami(struct forge *f, struct arena *a, const char *access,
     struct forge_account *out)
 {

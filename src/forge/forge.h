@@ -112,6 +112,17 @@ const char *forge_server(const struct forge *);
 /* Whether it has an interface beyond git's own (type git has not). */
 bool forge_has_api(const struct forge *);
 
+/* Whether such a server answers there at all; `clock` is what it says the time
+ * is, none if it does not. */
+MUSTCHECK const struct err *forge_check(struct forge *, struct arena *,
+    struct when *clock);
+/* Whether the server takes client and secret for those of an application of
+ * its own: ERR_CONFIG in its words if not. */
+MUSTCHECK const struct err *forge_check_client(struct forge *, struct arena *);
+/* Whether that was about the redirect address, too; the other servers say so in
+ * the browser only. */
+bool forge_checks_redirect(const struct forge *);
+
 /* OAuth 2.0 (RFC 6749) with PKCE S256 (RFC 7636). */
 /* ERR_CONFIG names what is not set for signing in. */
 MUSTCHECK const struct err *forge_can_sign_in(const struct forge *);

@@ -50,6 +50,7 @@ const struct forge_ops forge_gitea = {
 	.limit = "limit",
 	.depth = 2,
 	.form = {
+		.alive = "/version",
 		.account = "/user",
 		.repo = "/repos/{path}",
 		.repo_by_id = "/repositories/{id}",
@@ -70,6 +71,7 @@ const struct forge_ops forge_gitea = {
 		.authorize = "/login/oauth/authorize",
 		.token = "/login/oauth/access_token",
 		.scopes = "read:user write:repository",
+		.checks_redirect = true,
 	},
 	.state = {
 		[FORGE_PENDING] = "pending",

@@ -52,6 +52,7 @@ const struct forge_ops forge_github = {
 		{ "X-GitHub-Api-Version", "2022-11-28" },
 	},
 	.form = {
+		.alive = "/meta",
 		.account = "/user",
 		.repo = "/repos/{path}",
 		.repo_by_id = "/repositories/{id}",

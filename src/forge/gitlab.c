@@ -70,6 +70,7 @@ const struct forge_ops forge_gitlab = {
 	.limit = "per_page",
 	.depth = 20,
 	.form = {
+		.alive = "/version",
 		.account = "/user",
 		.repo = "/projects/{project}",
 		.repo_by_id = "/projects/{id}",

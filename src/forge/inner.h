@@ -12,6 +12,7 @@
  * the same as one segment, {id} the number, {branch} and {hash} what they
  * say. */
 struct forge_forms {
+	const char *alive; /* 200 or 401, with JSON */
 	const char *account;
 	const char *repo;
 	const char *repo_by_id;
@@ -39,6 +40,7 @@ struct forge_oauth {
 	const char *token;
 	const char *scopes;
 	bool needs_secret;
+	bool checks_redirect; /* before the code */
 	const struct err *(*revoke)(struct forge *, struct arena *,
 	    const char *access); /* NULL = it takes none back */
 };

@@ -302,6 +302,33 @@ forge_token_get(struct forge *f, struct arena *a, const char *code,
 	return e;
 }
 
+/* A code that was made up is refused by whom the client is known to: for the
+ * code.  Gitea says with the same word, but others beside it, what is wrong
+ * with the client. */
+const struct err *
+forge_check_client(struct forge *f, struct arena *a)
+{
+	static const char verifier[] =
+	    "slipway-asks-whether-this-client-is-known-at-all";
+	struct forge_token token;
+	const struct err *e;
+
+	e = forge_token_get(f, a, "slipway-doctor", verifier, &token);
+	if (e == NULL || e->code != ERR_BAD_REQUEST)
+		return e;
+	if (strstr(e->detail, "unauthorized_client: ") == NULL ||
+	    (strcasestr(e->detail, "secret") == NULL &&
+		strcasestr(e->detail, "redirect") == NULL))
+		return NULL;
+	return err_tell(ERR_CONFIG, "%s", e->detail);
+}
+
+bool
+forge_checks_redirect(const struct forge *f)
+{
+	return f->ops->oauth.checks_redirect;
+}
+
 const struct err *
 forge_token_refresh(struct forge *f, struct arena *a, const char *refresh,
     struct forge_token *out)

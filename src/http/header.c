@@ -128,6 +128,18 @@ http_retry_after(const struct http_response *r)
 	return wait < 0 ? 0 : wait > RETRY_MAX ? RETRY_MAX : wait;
 }
 
+int64_t
+http_date(const struct http_response *r)
+{
+	const char *value = http_header(r, "date");
+	time_t at;
+
+	if (value == NULL || !str_matches(value, DATE) ||
+	    (at = curl_getdate(value, NULL)) == (time_t)-1)
+		return 0;
+	return (int64_t)at * 1000;
+}
+
 /* Whether one of the words is `rel`, whatever the case. */
 static bool
 has_word(const char *words, size_t len, const char *rel)

@@ -86,6 +86,8 @@ const char *http_link(struct arena *, const struct http_response *,
 /* Seconds to wait by Retry-After (seconds or date, RFC 9110 10.2.3), bounded
  * to 0..3600; -1 if there is none or it is no such value. */
 int64_t http_retry_after(const struct http_response *);
+/* The server's clock (Date), in milliseconds since 1970; 0 = not told. */
+int64_t http_date(const struct http_response *);
 /* Percent-encoded but for unreserved characters (RFC 3986), for one segment of
  * a path or one value of a query or form. */
 const char *http_escape(struct arena *, const char *text);

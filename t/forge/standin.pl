@@ -9,7 +9,7 @@ use strict;
 use warnings;
 use IO::Socket::UNIX ();
 use JSON::PP ();
-use POSIX ();
+use POSIX qw(:sys_wait_h strftime);
 use Slipway::Forge::Event ();
 use Slipway::Forge::Git ();
 use Slipway::Forge::OAuth ();
@@ -61,7 +61,7 @@ sub read_request {
 sub write_answer {
 	my ($peer, $answer) = @_;
 	my ($status, $headers, $body) = @$answer;
-	my %head = (Connection => 'close', %$headers);
+	my %head = (Connection => 'close', Date => strftime('%a, %d %b %Y %H:%M:%S GMT', gmtime), %$headers);
 	if (ref $body || !defined $body) {
 		$head{'Content-Type'} ||= 'application/json; charset=utf-8';
 		$body = $json->encode($body) . "\n";

@@ -55,6 +55,7 @@ http {
 		client_max_body_size 0;
 		location / {
 			proxy_pass http://unix:$opt{socket}:;
+			proxy_pass_header Date;
 			proxy_http_version 1.1;
 			proxy_set_header Host \$http_host;
 			proxy_set_header X-Forwarded-Proto https;

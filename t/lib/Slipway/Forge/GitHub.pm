@@ -13,6 +13,7 @@ sub base { return '/api/v3' }
 my %status = (state => 'text, must', target_url => 'text', description => 'text', context => 'text');
 my %commit_query = (query => [qw(sha path author committer since until page per_page)]);
 my @routes = (
+	{ method => 'GET', path => '/meta', do => sub { [200, {}, { verifiable_password_authentication => Slipway::Forge::Rest::true() }] } },
 	{ method => 'GET', path => '/meta', do => sub { [200, {}, {}] } },
 	{ method => 'GET', path => '/user', user => 1, do => \&user },
 	{ method => 'GET', path => '/repositories/{id}', do => \&repo_by_id },

@@ -96,7 +96,7 @@ my %token_body = map { $_ => 1 } qw(client_id client_secret code grant_type redi
 # How each server says no: what was wrong => [status, error, description].
 my %refusals = (
 	gitea => { client => [400, 'invalid_client', 'cannot load client with client id'],
-		secret => [400, 'invalid_client', 'invalid client secret'],
+		secret => [400, 'unauthorized_client', 'invalid client secret'],
 		code => [400, 'unauthorized_client', 'client is not authorized'],
 		used => [400, 'invalid_grant', 'authorization code is invalid'],
 		uri => [400, 'unauthorized_client', 'unexpected redirect URI'],
@@ -168,6 +168,9 @@ sub token {
 	my ($client, $why) = $self->client($form);
 	return $self->refuse($why) if !$client;
 	my $grant = $form->{grant_type} || ($self->{type} eq 'github' ? 'authorization_code' : '');
+	# Gitea looks at the address before the code
+	return $self->refuse('uri') if $self->{type} eq 'gitea' && $grant eq 'authorization_code'
+	    && length($form->{redirect_uri} || '') && !grep { $_ eq $form->{redirect_uri} } @{ $client->{redirect_uris} };
 	return $grant eq 'authorization_code' ? $self->by_code($form)
 	    : $grant eq 'refresh_token' ? $self->by_refresh($form) : $self->refuse('grant');
 }

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: ISC */
+/* Tries what the service needs of its surroundings, and says in words what is
+ * wrong and what to do. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/admin.h"
+#include "core/str.h"
+#include "crypto/crypto.h"
+#include "forge/forge.h"
+#include "http/http.h"
+#include "store/project.h"
+
+#define SKEW_MAX 30 /* seconds between two clocks */
+#define DEADLINE_MS 8000
+#define BODY_MAX ((size_t)64 << 10)
+#define PROJECTS 100
+
+struct doctor {
+	struct admin *admin;
+	struct forge *forge; /* NULL = there is none to ask */
+	bool schema;         /* the tables can be read */
+	bool answers;        /* the Git server does */
+	size_t faults;
+};
+
+enum verdict { VERDICT_OK, VERDICT_NOTE, VERDICT_FAULT, VERDICT__MAX };
+static const char *const verdicts[VERDICT__MAX] = { "ok   ", "note ", "FAULT" };
+
+static void say(struct doctor *, enum verdict, const char *what,
+    const char *fmt, ...) PRINTFLIKE(4, 5);
+
+static void
+say(struct doctor *d, enum verdict v, const char *what, const char *fmt, ...)
+{
+	va_list ap;
+
+	(void)printf("%s  %s: ", verdicts[v], what);
+	va_start(ap, fmt);
+	(void)vprintf(fmt, ap);
+	va_end(ap);
+	(void)putchar('\n');
+	d->faults += v == VERDICT_FAULT;
+}
+
+static const char *
+words(const struct err *e)
+{
+	return e->detail[0] != '\0' ? e->detail : e->msg;
+}
+
+static bool
+is_set(const char *s)
+{
+	return s != NULL && s[0] != '\0';
+}
+
+static void
+database_try(struct doctor *d)
+{
+	const struct err *e;
+
+	if ((e = db_check_schema(d->admin->db)) != NULL) {
+		say(d, VERDICT_FAULT, "database", "%s", words(e));
+		return;
+	}
+	d->schema = true;
+	say(d, VERDICT_OK, "database", "it answers, the schema is ours");
+}
+
+static void
+key_try(struct doctor *d)
+{
+	const char *path = d->admin->set.secrets.key_file;
+	struct keyring *keys = NULL;
+	const struct err *e;
+
+	if ((e = keyring_open(path, &keys)) != NULL)
+		say(d, VERDICT_FAULT, "key file",
+		    "%s; without it nobody can sign in and no secret can be "
+		    "kept: slipway-admin key makes it",
+		    e->msg);
+	else
+		say(d, VERDICT_OK, "key file", "%s opens", path);
+	keyring_close(keys);
+}
+
+/* Whether anybody could sign in who may change anything. */
+static void
+people_try(struct doctor *d)
+{
+	const struct settings_auth *auth = &d->admin->set.auth;
+	const struct user_filter filter = { .status = "active",
+		.role = "admin" };
+	struct page page = { .page = 1, .limit = 1 };
+	const struct err *e;
+	struct list admins;
+
+	if (is_set(auth->admins)) {
+		say(d, VERDICT_OK, "people", "administrators by login: %s",
+		    auth->admins);
+		return;
+	}
+	if (!d->schema)
+		return;
+	if ((e = user_page(d->admin->db, d->admin->a, &filter, &page,
+		 &admins)) != NULL)
+		say(d, VERDICT_FAULT, "people", "%s", words(e));
+	else if (admins.n == 0)
+		say(d, VERDICT_FAULT, "people",
+		    "there is no active administrator: name one in "
+		    "auth.admins, or slipway-admin user add NAME --role admin");
+	else
+		say(d, VERDICT_OK, "people", "there is an administrator");
+}
+
+static void
+clock_try(struct doctor *d, struct when theirs)
+{
+	long long skew = (time_now_ms() - theirs.ms) / 1000;
+
+	if (theirs.ms == 0)
+		say(d, VERDICT_NOTE, "clock",
+		    "the Git server does not say what time it is");
+	else if (llabs(skew) > SKEW_MAX)
+		say(d, VERDICT_FAULT, "clock",
+		    "this machine is %lld seconds %s the Git server: tokens "
+		    "would expire at the wrong time; let both keep time by "
+		    "NTP (timedatectl set-ntp true)",
+		    llabs(skew), skew > 0 ? "ahead of" : "behind");
+	else
+		say(d, VERDICT_OK, "clock", "as the Git server's");
+}
+
+static void
+server_try(struct doctor *d)
+{
+	const struct settings_gitserver *s = &d->admin->set.gitserver;
+	const struct err *e;
+	struct when theirs;
+
+	if (!is_set(s->url)) {
+		say(d, VERDICT_NOTE, "Git server",
+		    "none is configured (GITSERVER_URL): tokens and nginx's "
+		    "own authentication are the only ways in");
+		return;
+	}
+	if ((e = forge_open(s, &d->forge)) != NULL) {
+		say(d, VERDICT_FAULT, "Git server", "%s", words(e));
+		return;
+	}
+	if (!forge_has_api(d->forge)) {
+		say(d, VERDICT_NOTE, "Git server",
+		    "of type git: nothing but git itself is asked");
+		return;
+	}
+	if ((e = forge_check(d->forge, d->admin->a, &theirs)) != NULL) {
+		say(d, VERDICT_FAULT, "Git server", "%s: %s", s->url, words(e));
+		if (strstr(words(e), "TLS") != NULL ||
+		    strstr(words(e), "certificate") != NULL)
+			say(d, VERDICT_NOTE, "Git server",
+			    "a certificate of your own CA needs "
+			    "gitserver.tls_ca");
+		return;
+	}
+	d->answers = true;
+	say(d, VERDICT_OK, "Git server", "%s answers as %s", s->url, s->type);
+	clock_try(d, theirs);
+}
+
+/* What is wrong with the address itself; NULL = nothing. */
+static const char *
+redirect_fault(const char *uri)
+{
+	if (strchr(uri, '#') != NULL)
+		return "must have no fragment (#…)";
+	if (str_starts(uri, "https://") ||
+	    str_starts(uri, "http://localhost") ||
+	    str_starts(uri, "http://127.0.0.1") ||
+	    str_starts(uri, "http://[::1]"))
+		return NULL;
+	return "must start with https://";
+}
+
+/* By the system's CAs, or by the one that is the Git server's. */
+static const struct err *
+page_get(struct doctor *d, const char *url, struct http_response *out)
+{
+	const char *const cas[] = { NULL, d->admin->set.gitserver.tls_ca };
+	const struct http_request rq = { .url = url,
+		.deadline_ms = DEADLINE_MS,
+		.max = BODY_MAX };
+	struct http_options options = { .agent = "slipway-doctor",
+		.allow_http = true };
+	const struct err *e = NULL;
+	struct http *http;
+	size_t i;
+
+	for (i = 0; i < 2 && (i == 0 || cas[i] != NULL); i++) {
+		options.tls_ca = cas[i];
+		if ((e = http_open(&options, &http)) == NULL)
+			e = http_call(http, d->admin->a, &rq, out);
+		http_close(http);
+		if (e == NULL)
+			break;
+	}
+	return e;
+}
+
+/* The page behind it belongs to a client; the service stands beside it. */
+static void
+redirect_try(struct doctor *d)
+{
+	const char *uri = d->admin->set.gitserver.redirect_uri;
+	const char *wrong, *origin = NULL, *url;
+	struct http_response got;
+	const struct err *e;
+
+	if (!is_set(uri) || d->forge == NULL)
+		return;
+	if ((wrong = redirect_fault(uri)) != NULL ||
+	    (origin = http_origin(d->admin->a, uri)) == NULL) {
+		say(d, VERDICT_FAULT, "redirect address",
+		    "GITSERVER_REDIRECT_URI %s",
+		    wrong != NULL ? wrong : "is no address");
+		return;
+	}
+	url = arena_printf(d->admin->a, "%s/api/health", origin);
+	if ((e = page_get(d, url, &got)) != NULL)
+		say(d, VERDICT_NOTE, "redirect address",
+		    "%s is not reached from here: %s", url, words(e));
+	else if (strstr(got.body, "\"status\"") == NULL)
+		say(d, VERDICT_FAULT, "redirect address",
+		    "%s answered %d, not as slipway does: the session's cookie "
+		    "holds for slipway's own address, so the page must lie "
+		    "beside /api",
+		    url, got.status);
+	else
+		say(d, VERDICT_OK, "redirect address",
+		    "slipway answers beside %s", uri);
+}
+
+static void
+client_try(struct doctor *d)
+{
+	const struct err *e;
+
+	if (d->forge == NULL || !forge_has_api(d->forge))
+		return;
+	if ((e = forge_can_sign_in(d->forge)) != NULL) {
+		say(d, VERDICT_FAULT, "client", "%s", words(e));
+		return;
+	}
+	if (!d->answers)
+		return;
+	if ((e = forge_check_client(d->forge, d->admin->a)) != NULL) {
+		say(d, VERDICT_FAULT, "client",
+		    "%s; compare client id, secret and redirect address with "
+		    "the application on the Git server, letter by letter",
+		    words(e));
+		return;
+	}
+	say(d, VERDICT_OK, "client", "the Git server knows it");
+	if (forge_checks_redirect(d->forge))
+		say(d, VERDICT_OK, "redirect address",
+		    "the Git server has it for this client");
+	else
+		say(d, VERDICT_NOTE, "redirect address",
+		    "whether the Git server has it for this client shows at "
+		    "the first sign-in only");
+}
+
+/* Which projects the service's own token cannot read. */
+static void
+projects_try(struct doctor *d, const char *token)
+{
+	struct page page = { .page = 1, .limit = PROJECTS };
+	const struct project *p;
+	struct forge_repo repo;
+	const struct err *e;
+	struct list all;
+	size_t i;
+
+	if (!d->schema)
+		return;
+	if ((e = project_page(d->admin->db, d->admin->a, NULL, &page, &all)) !=
+	    NULL) {
+		say(d, VERDICT_FAULT, "projects", "%s", words(e));
+		return;
+	}
+	p = all.items;
+	for (i = 0; i < all.n; i++) {
+		if (forge_repo_of(d->forge, d->admin->a, p[i].repository,
+			&repo) != NULL)
+			continue;
+		e = forge_repo_find(d->forge, d->admin->a, token, &repo);
+		if (e != NULL)
+			say(d, VERDICT_FAULT, "project",
+			    "%s: the service's token cannot read %s: %s",
+			    p[i].name, p[i].repository, words(e));
+	}
+}
+
+static void
+token_try(struct doctor *d)
+{
+	const char *token = d->admin->set.gitserver.token;
+	struct forge_account who;
+	const struct err *e;
+
+	if (!d->answers)
+		return;
+	if (!is_set(token)) {
+		say(d, VERDICT_NOTE, "token",
+		    "the service has none of its own (GITSERVER_TOKEN): what "
+		    "a push starts can read public repositories only");
+		return;
+	}
+	if ((e = forge_whoami(d->forge, d->admin->a, token, &who)) != NULL) {
+		say(d, VERDICT_FAULT, "token", "%s", words(e));
+		return;
+	}
+	say(d, VERDICT_OK, "token", "the service is %s there", who.login);
+	projects_try(d, token);
+}
+
+const struct err *
+admin_doctor(struct admin *admin, int argc, char **argv)
+{
+	static void (*const tries[])(struct doctor *) = {
+		database_try,
+		key_try,
+		people_try,
+		server_try,
+		redirect_try,
+		client_try,
+		token_try,
+	};
+	const struct option_value none = { .name = NULL };
+	struct doctor d = { .admin = admin };
+	const struct err *e;
+	size_t i;
+
+	if ((e = admin_options(argc, argv, &none, NULL, 0)) != NULL)
+		return e;
+	for (i = 0; i < sizeof(tries) / sizeof(tries[0]); i++)
+		tries[i](&d);
+	forge_close(d.forge);
+	if (d.faults == 0)
+		return NULL;
+	return err_tell(ERR_CONFIG, "doctor: %zu faults", d.faults);
+}

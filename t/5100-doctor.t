@@ -1,0 +1,119 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: ISC
+# slipway-admin doctor: a sound configuration passes, and each fault of one is
+# named with what to do.
+
+use strict;
+use warnings;
+use Test::More;
+use Slipway::API;
+use Slipway::DB;
+use Slipway::Forge;
+use Slipway::Test;
+
+my $db = Slipway::DB->start;
+my $api = Slipway::API->start(db => $db);
+my $key = tempdir() . '/secret.key';
+my $confs = 0;
+
+sub doctor {
+	my ($text) = @_;
+	my $conf = spew(tempdir() . '/doctor-' . ++$confs . '.conf', $text, 0600);
+	my ($status, $out, $err) = run_cmd(program('slipway-admin'), '-c', $conf, 'doctor');
+	return ($status >> 8, $out . $err);
+}
+
+sub base { return $db->conf . "[secrets]\nkey_file = $key\n[auth]\nadmins = ann\n" }
+
+my ($status, $said) = doctor(base());
+is($status, 78, 'without a key file');
+like($said, qr/^FAULT  key file: .*slipway-admin key/m, 'says how to make it');
+like($said, qr/^note   Git server: none is configured/m, 'a Git server is not needed');
+like($said, qr/^ok     database/m, 'the database is well');
+my $first = spew(tempdir() . '/key.conf', base(), 0600);
+is((run_cmd(program('slipway-admin'), '-c', $first, 'key'))[0], 0, 'a key is made');
+($status, $said) = doctor(base());
+is($status, 0, 'then all is well') or diag($said);
+($status, $said) = doctor(base() . "[database]\nname = nothing\n");
+is($status, 78, 'a database that is not there');
+like($said, qr/^FAULT  database: /m, 'is named');
+$db->sql("UPDATE user SET status = 'inactive'");
+($status, $said) = doctor(base() =~ s/admins = ann/admins =/r);
+like($said, qr/^FAULT  people: there is no active administrator: .*user add/m, 'nobody could sign in');
+is((run_cmd(program('slipway-admin'), '-c', $first, 'user', 'add', 'eve', '--role', 'admin'))[0], 0, 'an administrator');
+($status, $said) = doctor(base() =~ s/admins = ann/admins =/r);
+like($said, qr/^ok     people/m, 'then somebody can');
+
+for my $type (qw(gitea gitlab github)) {
+	my $f = Slipway::Forge->start(type => $type, redirect_uri => $api->url . '/login', client_secret => 'client-secret');
+	$f->user('ann');
+	$f->user('bot');
+	my $token = $f->token('bot');
+	my %both;
+	my $conf = sub { my (%more) = @_; return base() . $f->conf(token => $token, %more) };
+	# one file of CAs for both servers
+	my $ca = spew(tempdir() . "/ca-$type.pem", slurp($f->ca) . slurp($api->cacert), 0644);
+	my @sound = (tls_ca => $ca);
+	($status, $said) = doctor($conf->(@sound));
+	is($status, 0, "$type: a sound configuration") or diag($said);
+	like($said, qr/^ok     $_/m, $_) or diag($said)
+	    for 'Git server: .* answers as ' . $type, 'clock: as', 'redirect address: slipway answers',
+	    'client: the Git server knows it',
+	    $type eq 'gitea' ? 'redirect address: the Git server has it' : (), 'token: the service is bot';
+	unlike($said, qr/\Q$token\E|client-secret/, 'no secret is shown');
+
+	my @faults = (
+		['another client', qr/^FAULT  client: .*letter by letter/m, client_id => 'other'],
+		['another secret', qr/^FAULT  client: /m, client_secret => 'guessed'],
+		$type eq 'gitea' ? ['another redirect address', qr/^FAULT  client: .*redirect/mi, redirect_uri => $api->url . '/elsewhere'] : (),
+		['no client', qr/^FAULT  client: .*GITSERVER_CLIENT_ID/m, client_id => undef],
+		['no redirect address', qr/^FAULT  client: .*GITSERVER_REDIRECT_URI/m, redirect_uri => undef],
+		['a redirect address without TLS', qr/^FAULT  redirect address: .*https/m, redirect_uri => 'http://slipway.example.org/login'],
+		['one with a fragment', qr/^FAULT  redirect address: .*fragment/m, redirect_uri => $api->url . '/#/login'],
+		['one of another site', qr/^FAULT  redirect address: .*answered/m, redirect_uri => $f->url . '/login'],
+		['another token', qr/^FAULT  token: .*401/m, token => 'guessed'],
+		['an address in plain text', qr/^FAULT  Git server: .*https/m, url => $f->url =~ s/https/http/r],
+		['a certificate that is not trusted', qr/^FAULT  Git server: .*^note   Git server: .*tls_ca/ms, tls_ca => undef],
+		['a server that does not listen', qr/^FAULT  Git server: /m, url => 'https://localhost:' . free_port()],
+		['no server of that name', qr/^FAULT  Git server: /m, url => 'https://git.invalid'],
+		['another type', qr/^FAULT  Git server: .*GITSERVER_TYPE/m, type => $type eq 'gitea' ? 'gitlab' : 'gitea'],
+	);
+	for my $fault (@faults) {
+		my ($name, $like, @more) = @$fault;
+		($status, $said) = doctor($conf->(@sound, @more));
+		is($status, 78, "$type: $name");
+		like($said, $like, 'is named') or diag($said);
+		unlike($said, qr/\Q$token\E|client-secret/, 'without a secret');
+	}
+	($status, $said) = doctor($conf->(@sound, token => undef));
+	is($status, 0, 'no token of the service');
+	like($said, qr/^note   token: .*public repositories only/m, 'is worth a note');
+	my $where = { gitea => qr{/api/v1/version$}, gitlab => qr{/api/v4/version$}, github => qr{/api/v3/meta$} }->{$type};
+	for my $skew (-3600, 3600) {
+		$f->fault($where, kind => 'headers', headers => { Date => http_time(time + $skew) });
+		($status, $said) = doctor($conf->(@sound));
+		is($status, 78, 'clocks that differ');
+		like($said, $skew > 0 ? qr/^FAULT  clock: .* behind /m : qr/^FAULT  clock: .* ahead of /m, 'by how much, and which way') or diag($said);
+		$f->clear_faults;
+	}
+	$f->repo('team/open');
+	$f->repo('team/secret', private => 1, users => ['ann']);
+	my $n = 0;
+	$db->sql("INSERT INTO project (name, repository, project_dir) VALUES ('$type $_', '" . $f->url . "/team/$_', '$type$_')")
+	    for qw(open secret);
+	($status, $said) = doctor($conf->(@sound));
+	is($status, 78, 'a repository that the service cannot read');
+	like($said, qr/^FAULT  project: $type secret: /m, 'is named') or diag($said);
+	unlike($said, qr/FAULT  project: $type open/, 'and no other');
+	is_deeply([$f->complaints], [], 'nothing was sent that the server would not take');
+	$f->stop;
+}
+done_testing();
+
+# RFC 9110 5.6.7
+sub http_time {
+	my ($at) = @_;
+	my ($s, $m, $h, $day, $month, $year, $week) = gmtime $at;
+	return sprintf '%s, %02d %s %d %02d:%02d:%02d GMT', (qw(Sun Mon Tue Wed Thu Fri Sat))[$week], $day,
+	    (qw(Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec))[$month], 1900 + $year, $h, $m, $s;
+}
