@@ -88,7 +88,9 @@ fault('half an answer', 502, qr/cut its answer short/, kind => 'cut', body => '[
 fault('five megabytes of brackets', 502, qr/\w/, kind => 'big', size => 5 << 20);
 fault('five gigabytes', 502, qr/larger answer/, kind => 'big', size => 5 << 30);
 fault('a gzip bomb', 502, qr/larger answer/, kind => 'gzip', size => 100 << 20);
-fault('a large body that is allowed', 502, qr/\w/, kind => 'gzip', body => '[' . join(',', ('{"name":1}') x 200_000) . ']');
+$f->fault($list, kind => 'gzip', size => 2 << 20);
+is($viewer->get($branches)->{status}, 200, 'a large body that is allowed');
+well('that');
 fault('with many values', 502, qr/\w/, kind => 'gzip', body => '[' . join(',', (1) x 90_000) . ']');
 my $sanitized = (slurp(builddir() . '/Makefile') || '') =~ /^HARD_CFLAGS = .*sanitize/m;
 SKIP: {
