@@ -4,6 +4,7 @@
 
 use strict;
 use warnings;
+use POSIX ();
 use Slipway::API;
 use Slipway::Browser;
 use Slipway::DB;
@@ -14,6 +15,24 @@ use Test::More;
 my $db = Slipway::DB->start;
 my $n = 0;
 
+# So many requests at once: their status.
+sub at_once {
+	my ($b, $api, $path, $times) = @_;
+	my @runs = map {
+		my $file = tempdir() . "/once$_";
+		my $pid = fork;
+		if (!$pid) {
+			my (undef, $out) = run_cmd('curl', '-s', '--cacert', $api->cacert, '-o', '/dev/null', '-w', '%{http_code}',
+			    '-H', 'Cookie: ' . $b->cookies, $api->url . $path);
+			spew($file, $out);
+			POSIX::_exit(0);
+		}
+		[$pid, $file];
+	} 1 .. $times;
+	waitpid $_->[0], 0 for @runs;
+	return map { slurp($_->[1]) } @runs;
+}
+
 for my $case (['gitea', 'public'], ['gitea', 'secret'], ['gitea', 'prefix'], ['forgejo', 'public'], ['gitlab', 'public'],
     ['gitlab', 'secret'], ['github', 'secret']) {
 	my ($type, $how) = @$case;
@@ -22,7 +41,8 @@ for my $case (['gitea', 'public'], ['gitea', 'secret'], ['gitea', 'prefix'], ['f
 		$how eq 'prefix' ? (prefix => '/git') : ());
 	$forge->user('ann', { id => 7, name => 'Ann Lee' });
 	$forge->user('eve');
-	my $api = Slipway::API->start(db => $db, migrated => $n++, nginx => \&Slipway::Browser::unlimited, conf => $forge->conf);
+	my $api = Slipway::API->start(db => $db, migrated => $n++, nginx => \&Slipway::Browser::unlimited, 
+	    conf => "[api]\nslow_workers = 4\n" . $forge->conf);
 	my ($status, $out, $err) = run_cmd(program('slipway-admin'), '-c', $api->conf_file, 'key');
 	is($status, 0, "$name: a key") or diag "$out$err";
 	chown 0, (getpwnam 'nobody')[3], $api->dir . '/secret.key' if is_root();
@@ -43,6 +63,26 @@ for my $case (['gitea', 'public'], ['gitea', 'secret'], ['gitea', 'prefix'], ['f
 
 	is(Slipway::Browser->new($api, $forge)->enter('eve')->{status}, 403, "$name: a stranger");
 	is(scalar(() = $forge->live_tokens('eve')), $type eq 'gitlab' ? 0 : 1, 'whose token is given back where that can be done');
+	# tokens that end, through the API: refreshed once, and nobody is signed out
+	my $repo = $forge->repo('team/site', private => 1, users => ['ann']);
+	$repo->commit('main', { file => "text\n" }, 'first');
+	$got = $api->post('/api/projects', { name => "p$n", repository => $forge->url . '/team/site.git' });
+	is($got->{status}, 201, "$name: a project") or diag $got->{body};
+	my $branches = "/api/git/branches?projectId=$got->{json}{id}";
+	is($b->visit('GET', $branches)->{json}{data}[0]{name}, 'main', 'its branches by the own token');
+	if ($type ne 'github') {
+		$forge->expire_tokens('ann')->forget_requests;
+		is(join(' ', at_once($b, $api, $branches, 4)), '200 200 200 200', 'expired: four at once are served');
+		is(scalar(grep { $_->{body} =~ /grant_type=refresh_token/ } $forge->requests(qr/token$/)), 1, 'after one refresh');
+		$forge->expire_tokens('ann')->drop_refresh_tokens;
+		$got = $b->visit('GET', $branches);
+		is($got->{status}, 502, 'the server ended it all') or diag $got->{body};
+		like($got->{json}{detail}, qr/sign in again/, 'words');
+		is($b->visit('GET', '/api/auth/info')->{status}, 200, 'the session goes on');
+		is($b->enter('ann')->{status}, 200, 'signing in again');
+		is($b->visit('GET', $branches)->{status}, 200, 'mends it');
+	}
+
 	my $back = $b->go('ann');
 	$got = $b->login({ %$back, code => 'x' x 40 });
 	is($got->{status}, 400, "$name: a code that is none") or diag $got->{body};

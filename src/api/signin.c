@@ -232,8 +232,12 @@ api_auth_login(struct req *rq)
 	if (e != NULL)
 		return e;
 	e = forge_whoami(forge, rq->a, token.access, &account);
-	if ((e = check_account(e, &account)) == NULL)
+	if ((e = check_account(e, &account)) == NULL) {
 		e = session_begin(rq, &token, &account);
+		log_info("%s: account %s of %s signs in: %s", rq->request_id,
+		    account.id, forge_server(forge),
+		    e == NULL ? rq->who_text : e->msg);
+	}
 	if (e == NULL)
 		return NULL;
 	/* Nobody will use it: give it back, where that can be done. */
