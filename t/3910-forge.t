@@ -175,6 +175,7 @@ sub status_of { my ($status, $body, %more) = @_; return { kind => 'status', stat
 faulty('an error of the server', 'upstream_failed', qr/answered 503: tired/, $api, status_of(503, '{"message":"tired"}'), @list);
 faulty('its words are cut and clean', 'upstream_failed', qr/^The Git server answered 500: .{1,220}$/, $api,
     status_of(500, '{"message":"a\u0007b\u001b' . 'x' x 5000 . '"}'), @list);
+faulty('the token is said back', 'upstream_failed', qr/^The Git server answered 500$/, $api, status_of(500, "{\"message\":\"no $token\"}"), @list);
 faulty('words in a map', 'upstream_failed', qr/answered 422/, $api, status_of(422, '{"message":{"a":["b"]}}'), @list);
 faulty('HTML', 'upstream_failed', qr/no JSON/, $api, status_of(200, '<html>', type => 'text/html'), @list);
 faulty('an object for a list', 'upstream_failed', qr/no JSON array/, $api, status_of(200, '{"a":1}'), @list);
