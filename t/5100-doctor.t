@@ -108,6 +108,21 @@ for my $type (qw(gitea gitlab github)) {
 	is_deeply([$f->complaints], [], 'nothing was sent that the server would not take');
 	$f->stop;
 }
+
+# --- what README says to write is what the doctor passes
+my ($lines) = slurp(srcdir() . '/README') =~ /^(    \[gitserver\]\n(?:    .*\n)+)/m;
+my $f = Slipway::Forge->start(type => 'gitea', redirect_uri => $api->url . '/login');
+my %real = ('https://git.example.org' => $f->url, 'THE CLIENT ID' => $f->client_id,
+	'https://example.org/login' => $f->redirect_uri, 'YOUR LOGIN THERE' => 'ann');
+for my $example (sort keys %real) {
+	ok($lines =~ s/\Q$example\E/$real{$example}/, "README sets $example");
+}
+$lines =~ s/^    //mg;
+my $ca = spew(tempdir() . '/ca-readme.pem', slurp($f->ca) . slurp($api->cacert), 0644);
+($status, $said) = doctor(base() . $lines . "[gitserver]\ntls_ca = $ca\n");
+is($status, 0, 'README\'s lines are sound') or diag($said);
+like($said, qr/^ok     redirect address: the Git server has it/m, 'with the redirect address');
+$f->stop;
 done_testing();
 
 # RFC 9110 5.6.7
