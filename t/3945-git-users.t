@@ -65,6 +65,14 @@ for my $type (qw(gitea gitlab)) {
 		is($sees->($_, 'bot'), 404, "$_ does not see the service's") for qw(ann eve nobody);
 	}
 
+	# --- nobody in particular, after a rename and with another in its place
+	$repo{open}->rename('team/opened');
+	is($sees->('nobody', 'open'), $tip{open}, 'anybody is led to the new path');
+	is($sees->('ann', 'open'), $tip{open}, 'ann finds it by its number');
+	my $usurper = $f->repo('team/open');
+	$usurper->commit('main', {}, 'not it');
+	is($sees->($_, 'open'), $tip{open}, "$_ is not led astray") for qw(ann nobody);
+
 	# --- tokens end
 	$f->expire_tokens('ann');
 	$f->forget_requests;

@@ -19,9 +19,12 @@
 struct reading {
 	struct req *rq;
 	struct project project;
-	bool commits;       /* else branches */
-	const char *branch; /* NULL = the repository's default */
+	bool commits;            /* else branches */
+	const char *branch;      /* NULL = the repository's default */
+	const char *path;        /* by the project's address */
+	struct forge_repo known; /* as remembered, else by that path */
 	struct forge_repo repo;
+	bool anybody; /* asked without a token */
 	struct forge_page page;
 	struct list list; /* struct forge_branch or git_commit */
 };
@@ -29,17 +32,21 @@ struct reading {
 /* --- the Git server's interface */
 
 /* The number that is remembered may be of a repository that is gone, and
- * another took its place. */
+ * another took its place.  Gitea tells nobody without a token whose number it
+ * is. */
 static const struct err *
 repo_find(struct reading *r, struct forge *forge, const char *token)
 {
-	const char *path = r->repo.path;
 	const struct err *e;
 
+	r->anybody = token == NULL;
+	r->repo = r->known;
+	if (r->anybody)
+		r->repo.id = NULL;
 	e = forge_repo_find(forge, r->rq->a, token, &r->repo);
-	if (e == NULL || e->code != ERR_NOTFOUND || r->repo.id == NULL)
+	if (e == NULL || e->code != ERR_NOTFOUND || r->known.id == NULL)
 		return e;
-	r->repo = (struct forge_repo){ .path = path };
+	r->repo = (struct forge_repo){ .path = r->path };
 	return forge_repo_find(forge, r->rq->a, token, &r->repo);
 }
 
@@ -94,14 +101,17 @@ from_server(struct reading *r)
 
 	e = gitrepo_find(r->rq->db, r->rq->a, r->project.id, server,
 	    r->project.repository, &known);
+	r->path = r->repo.path;
+	r->known = r->repo;
 	if (e == NULL)
-		r->repo.id = known.repo_id;
+		r->known = (struct forge_repo){ .id = known.repo_id,
+			.path = known.path };
 	else if (e->code != ERR_NOTFOUND)
 		return e;
 	forge_until(access->forge, time_mono_ms() + DEADLINE_MS);
 	e = access_call(access, r->rq->a, r->rq->who.user_id, ask, r);
 	forge_until(access->forge, 0);
-	if (e != NULL)
+	if (e != NULL || (r->anybody && r->known.id != NULL))
 		return e;
 	known = (struct git_repo){ .project_id = r->project.id,
 		.server = server,

@@ -14,7 +14,7 @@ my @routes = (
 	{ method => 'GET', path => '/version', do => sub { [200, {}, { version => '1.22.6' }] } },
 	{ method => 'GET', path => '/settings/api', do => \&settings },
 	{ method => 'GET', path => '/user', user => 1, do => \&user },
-	{ method => 'GET', path => '/repositories/{id}', do => \&repo_by_id },
+	{ method => 'GET', path => '/repositories/{id}', user => 1, do => \&repo_by_id },
 	{ method => 'GET', path => '/repos/{owner}/{repo}', do => \&repo },
 	{ method => 'GET', path => '/repos/{owner}/{repo}/branches', query => [qw(page limit)], do => \&branch_list },
 	{ method => 'GET', path => '/repos/{owner}/{repo}/branches/{branch}', do => \&branch },
