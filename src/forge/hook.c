@@ -9,6 +9,8 @@
 #include "json/json.h"
 
 #define BRANCH_MAX 255
+#define PATH_MAX_LEN 1000
+#define ID_MAX 20
 #define HASH_MAX 64
 #define MESSAGE_MAX 16384
 #define DELIVERY_MAX 255
@@ -232,6 +234,20 @@ kind_of(const char *name)
 	return &kinds[i];
 }
 
+/* "owner/name", and its number in decimal if there is one. */
+static bool
+is_repository(const struct push *p)
+{
+	const char *id = p->repo_id;
+
+	if (id != NULL &&
+	    (*id == '\0' || strlen(id) > ID_MAX ||
+		strspn(id, "0123456789") != strlen(id)))
+		return false;
+	return p->repo_path[0] != '\0' && !str_has_control(p->repo_path) &&
+	    strlen(p->repo_path) <= PATH_MAX_LEN;
+}
+
 static const struct err *
 body_pick(struct arena *a, const struct kind *k, const char *body, size_t len,
     struct push *out)
@@ -249,6 +265,10 @@ body_pick(struct arena *a, const struct kind *k, const char *body, size_t len,
 		return err_tell(ERR_BAD_REQUEST,
 		    "The body is no push event: it needs ref, after and the "
 		    "repository.");
+	if (!is_repository(out))
+		return err_tell(ERR_BAD_REQUEST,
+		    "The body is no push event: the number or the path of the "
+		    "repository is none.");
 	return NULL;
 }
 
@@ -265,7 +285,8 @@ hook_push_read(struct arena *a, const struct hook_envelope *env,
 		return e;
 	out->repo_id = p.repo_id;
 	out->repo_path = p.repo_path;
-	out->pusher = p.pusher;
+	if (p.pusher != NULL && !str_has_control(p.pusher))
+		out->pusher = p.pusher;
 	out->deleted = is_zero(p.after);
 	if (!out->deleted)
 		out->commit_hash = p.after;

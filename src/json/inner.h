@@ -8,11 +8,15 @@
 /* Of one stored or spliced text. */
 #define JSON_TEXT_MAX ((size_t)4 * 1024 * 1024)
 
-/* As json_strict() with at most so many values, and appends to `plain` the same text with every number
- * rewritten: whole ones of at most 2^53-1 stand as plain decimals, all others
- * as 0.5, which no field takes.  So nothing is rounded on the way. */
+/* As json_strict() with at most so many values; appends to `plain`, unless that
+ * is NULL, the same text with every number rewritten: whole ones of at most
+ * 2^53-1 stand as plain decimals, all others as 0.5, which no field takes.  So
+ * nothing is rounded on the way. */
 MUSTCHECK const struct err *json_plain(const char *text, size_t len,
     size_t values, struct buf *plain);
+/* The next code point of a string that was found well-formed, unescaped; 0 at
+ * its closing quote, behind which `p` is then. */
+uint32_t json_code_next(const unsigned char **p);
 /* The same as a tree, for the caller to delete; NULL with an error. */
 struct cJSON;
 MUSTCHECK const struct err *json_tree(const char *text, size_t len,

@@ -1,80 +1,209 @@
 /* SPDX-License-Identifier: ISC */
+/*
+ * JSON of others is read in place, without a tree: that would take many times
+ * the memory of the text, of which a stranger chooses the size.  Only what was
+ * found to be JSON is walked, so every bracket and quote has its fellow.
+ */
 #include <string.h>
 
-#include <cjson/cJSON.h>
-
+#include "core/num.h"
 #include "core/str.h"
 #include "json/inner.h"
 
-#define NAME_MAX_LEN 64 /* of one part of a path */
+#define NUMBER_SIZE 32
+/* What others may still want of an arena. */
+#define SPARE ((size_t)256 << 10)
+
+static const char *
+blanks(const char *p)
+{
+	while (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r')
+		p++;
+	return p;
+}
+
+/* Behind a string, of which `p` is the first quote. */
+static const char *
+string_end(const char *p)
+{
+	for (p++; *p != '"'; p++)
+		p += *p == '\\';
+	return p + 1;
+}
+
+/* Behind a value within an array or an object. */
+static const char *
+value_end(const char *p)
+{
+	size_t depth = 0;
+
+	do {
+		if (*p == '"') {
+			p = string_end(p);
+			continue;
+		}
+		depth += *p == '{' || *p == '[';
+		depth -= *p == '}' || *p == ']';
+		p++;
+	} while (depth > 0 || strchr(",]} \t\r\n", *p) == NULL);
+	return p;
+}
+
+/* Whether that is the member's name, however it is written. */
+static bool
+is_name(const char *p, const char *name, size_t len)
+{
+	const unsigned char *at = (const unsigned char *)p + 1;
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		if (json_code_next(&at) != (unsigned char)name[i])
+			return false;
+	return json_code_next(&at) == 0;
+}
+
+/* A member's value; NULL if there is none, or `p` is no object. */
+static const char *
+member_find(const char *p, const char *name, size_t len)
+{
+	const char *value;
+
+	if (*p != '{')
+		return NULL;
+	for (p = blanks(p + 1); *p == '"'; p = blanks(p + 1)) {
+		value = blanks(blanks(string_end(p)) + 1);
+		if (is_name(p, name, len))
+			return value;
+		p = blanks(value_end(value));
+		if (*p != ',')
+			break;
+	}
+	return NULL;
+}
 
 /* What a path leads to; NULL if something on the way is missing. */
-static const cJSON *
-walk(const cJSON *at, const char *path)
+static const char *
+walk(const char *at, const char *path)
 {
-	char name[NAME_MAX_LEN];
 	size_t len;
 
 	for (; at != NULL; path += len + 1) {
 		len = strcspn(path, ".");
-		if (len >= sizeof(name))
-			return NULL;
-		(void)memcpy(name, path, len);
-		name[len] = '\0';
-		at = cJSON_GetObjectItemCaseSensitive(at, name);
+		at = member_find(at, path, len);
 		if (path[len] == '\0')
 			break;
 	}
 	return at;
 }
 
-static bool
-str_pick(struct arena *a, const cJSON *value, const char **out)
+static const struct err *
+too_large(void)
 {
-	if (cJSON_IsString(value)) {
-		*out = arena_strdup(a, value->valuestring);
-		return true;
+	return err_tell(ERR_UPSTREAM, "The answer is larger than is taken.");
+}
+
+/* Strings are from outside: they must not break the arena's limit. */
+static bool
+fits(const struct arena *a, size_t n, size_t size)
+{
+	size_t left = arena_left(a);
+
+	return left > SPARE && n <= (left - SPARE) / size;
+}
+
+static char *
+code_put(char *to, uint32_t c)
+{
+	static const struct {
+		uint32_t below;
+		unsigned lead, shift;
+	} forms[] = {
+		{ 0x80, 0, 0 },
+		{ 0x800, 0xc0, 6 },
+		{ 0x10000, 0xe0, 12 },
+		{ 0x110000, 0xf0, 18 },
+	};
+	size_t i = 0;
+	unsigned shift;
+
+	while (c >= forms[i].below)
+		i++;
+	shift = forms[i].shift;
+	*to++ = (char)(forms[i].lead | c >> shift);
+	while (shift > 0) {
+		shift -= 6;
+		*to++ = (char)(0x80 | (c >> shift & 0x3f));
 	}
-	if (!cJSON_IsNumber(value))
-		return false;
-	*out = arena_printf(a, "%.0f", value->valuedouble);
-	return true;
+	return to;
+}
+
+static char *
+string_take(struct arena *a, const char *p)
+{
+	const unsigned char *at = (const unsigned char *)p + 1;
+	char *out = arena_alloc(a, (size_t)(string_end(p) - p), 1), *to = out;
+	uint32_t c;
+
+	while ((c = json_code_next(&at)) != 0)
+		to = code_put(to, c);
+	return out;
+}
+
+/* A whole number in plain decimal; false if it is none, or too large. */
+static bool
+whole(const char *p, char out[NUMBER_SIZE])
+{
+	size_t len = (size_t)(value_end(p) - p);
+	struct buf plain;
+	bool good;
+
+	buf_init(&plain, NUMBER_SIZE - 1);
+	good = (*p == '-' || (*p >= '0' && *p <= '9')) &&
+	    json_plain(p, len, 1, &plain) == NULL &&
+	    strchr(plain.data, '.') == NULL;
+	if (good)
+		(void)memcpy(out, plain.data, plain.len + 1);
+	buf_release(&plain);
+	return good;
 }
 
 static bool
-int_pick(const cJSON *value, int64_t *out)
+str_pick(struct arena *a, const char *p, const char **out)
 {
-	if (!cJSON_IsNumber(value))
-		return false;
-	*out = (int64_t)value->valuedouble;
-	return true;
-}
+	char number[NUMBER_SIZE];
 
-static bool
-when_pick(const cJSON *value, struct when *out)
-{
-	return cJSON_IsString(value) &&
-	    str_time_parse(value->valuestring, &out->ms);
+	if (*p == '"')
+		*out = string_take(a, p);
+	else if (whole(p, number))
+		*out = arena_strdup(a, number);
+	else
+		return false;
+	return true;
 }
 
 /* False where the value is of another type. */
 static bool
-value_pick(struct arena *a, const struct json_path *p, const cJSON *value,
+value_pick(struct arena *a, const struct json_path *p, const char *value,
     void *to)
 {
+	char number[NUMBER_SIZE];
+	struct when *when;
 	bool *flag;
 
 	switch (p->type) {
 	case F_STR:
 		return str_pick(a, value, to);
 	case F_INT:
-		return int_pick(value, to);
+		return whole(value, number) &&
+		    num_parse(number, -NUM_SAFE, NUM_SAFE, to);
 	case F_WHEN:
-		return when_pick(value, to);
+		when = to;
+		return *value == '"' &&
+		    str_time_parse(string_take(a, value), &when->ms);
 	case F_BOOL:
 		flag = to;
-		*flag = cJSON_IsTrue(value) != 0;
-		return cJSON_IsBool(value) != 0;
+		*flag = *value == 't';
+		return *value == 't' || *value == 'f';
 	case F_MAYBE:
 	case F_JSON:
 	case F_LIST:
@@ -85,17 +214,20 @@ value_pick(struct arena *a, const struct json_path *p, const cJSON *value,
 }
 
 static const struct err *
-object_pick(struct arena *a, const struct json_path *table, const cJSON *object,
+object_pick(struct arena *a, const struct json_path *table, const char *object,
     void *item)
 {
 	const struct json_path *p;
-	const cJSON *value;
+	const char *value;
 
-	if (!cJSON_IsObject(object))
+	if (*object != '{')
 		return err_tell(ERR_UPSTREAM, "The answer is no JSON object.");
 	for (p = table; p->path != NULL; p++) {
 		value = walk(object, p->path);
-		if (value != NULL && !cJSON_IsNull(value) &&
+		if (value != NULL &&
+		    !fits(a, (size_t)(value_end(value) - value), 1))
+			return too_large();
+		if (value != NULL && *value != 'n' &&
 		    value_pick(a, p, value, (char *)item + p->offset))
 			continue;
 		if (p->must)
@@ -105,14 +237,17 @@ object_pick(struct arena *a, const struct json_path *table, const cJSON *object,
 	return NULL;
 }
 
+/* The value, once the text has been found to be JSON. */
 static const struct err *
-tree_of(const char *text, size_t len, cJSON **out)
+text_open(const char *text, size_t len, const char **out)
 {
 	const struct err *e;
 
-	if ((e = json_tree(text, len, JSON_FOREIGN_VALUES, out)) != NULL)
+	*out = NULL;
+	if ((e = json_plain(text, len, JSON_FOREIGN_VALUES, NULL)) != NULL)
 		return err_tell(ERR_UPSTREAM, "The answer is no JSON: %s",
 		    e->detail[0] != '\0' ? e->detail : e->msg);
+	*out = blanks(text);
 	return NULL;
 }
 
@@ -121,30 +256,45 @@ json_pick(struct arena *a, const struct json_path *table, const char *text,
     size_t len, void *item)
 {
 	const struct err *e;
-	cJSON *tree = NULL;
+	const char *top;
 
-	if ((e = tree_of(text, len, &tree)) == NULL)
-		e = object_pick(a, table, tree, item);
-	cJSON_Delete(tree);
-	return e;
+	if ((e = text_open(text, len, &top)) != NULL)
+		return e;
+	return object_pick(a, table, top, item);
+}
+
+/* The next member of an array, of which `p` is behind the last one or behind
+ * the bracket; NULL at its end. */
+static const char *
+next_of(const char *p)
+{
+	p = blanks(p);
+	if (*p == ',')
+		p = blanks(p + 1);
+	return *p == ']' ? NULL : p;
 }
 
 static const struct err *
 array_pick(struct arena *a, const struct json_path *table, size_t size,
-    const cJSON *array, struct list *out)
+    const char *array, struct list *out)
 {
 	const struct err *e;
-	const cJSON *member;
+	const char *p;
+	size_t n = 0;
 	char *item;
 
-	if (array == NULL || cJSON_IsNull(array))
+	if (array == NULL || *array == 'n')
 		return NULL;
-	if (!cJSON_IsArray(array))
+	if (*array != '[')
 		return err_tell(ERR_UPSTREAM, "The answer is no JSON array.");
-	item = arena_alloc(a, (size_t)cJSON_GetArraySize(array), size);
+	for (p = next_of(array + 1); p != NULL; p = next_of(value_end(p)))
+		n++;
+	if (!fits(a, n, size))
+		return too_large();
+	item = arena_alloc(a, n, size);
 	out->items = item;
-	cJSON_ArrayForEach(member, array) {
-		if ((e = object_pick(a, table, member, item)) != NULL)
+	for (p = next_of(array + 1); p != NULL; p = next_of(value_end(p))) {
+		if ((e = object_pick(a, table, p, item)) != NULL)
 			return e;
 		item += size;
 		out->n++;
@@ -157,13 +307,12 @@ json_pick_list(struct arena *a, const struct json_path *table, size_t size,
     const char *text, size_t len, struct list *out)
 {
 	const struct err *e;
-	cJSON *tree = NULL;
+	const char *top;
 
 	*out = (struct list){ .items = NULL };
-	if ((e = tree_of(text, len, &tree)) == NULL)
-		e = array_pick(a, table, size, tree, out);
-	cJSON_Delete(tree);
-	return e;
+	if ((e = text_open(text, len, &top)) != NULL)
+		return e;
+	return array_pick(a, table, size, top, out);
 }
 
 const struct err *
@@ -172,11 +321,10 @@ json_pick_member(struct arena *a, const char *member,
     struct list *out)
 {
 	const struct err *e;
-	cJSON *tree = NULL;
+	const char *top;
 
 	*out = (struct list){ .items = NULL };
-	if ((e = tree_of(text, len, &tree)) == NULL)
-		e = array_pick(a, table, size, walk(tree, member), out);
-	cJSON_Delete(tree);
-	return e;
+	if ((e = text_open(text, len, &top)) != NULL)
+		return e;
+	return array_pick(a, table, size, walk(top, member), out);
 }

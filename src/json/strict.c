@@ -459,9 +459,8 @@ name_escape(const unsigned char **p)
 	return 0x10000 + ((unit - 0xd800) << 10) + (name_unit(p) - 0xdc00);
 }
 
-/* The next code point of a well-formed name, 0 at its end. */
-static uint32_t
-name_next(const unsigned char **p)
+uint32_t
+json_code_next(const unsigned char **p)
 {
 	uint32_t c = *(*p)++;
 
@@ -487,8 +486,8 @@ name_compare(const void *left, const void *right)
 	if (a->object != b->object)
 		return a->object < b->object ? -1 : 1;
 	do {
-		c = name_next(&p);
-		d = name_next(&q);
+		c = json_code_next(&p);
+		d = json_code_next(&q);
 	} while (c == d && c != 0);
 	if (c != d)
 		return c < d ? -1 : 1;

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: ISC */
+/* JSON of others, by paths to members. */
+
+#include "core/str.h"
+#include "json/json.h"
+#include "tap.h"
+
+struct thing {
+	const char *name;
+	int64_t number;
+	bool flag;
+	struct when at;
+};
+#define P(m, p, ...) JSON_PATH(struct thing, m, p, __VA_ARGS__)
+
+static const struct json_path loose[] = {
+	P(name, "a.b.name", .must = false),
+	P(number, "number", .must = false),
+	P(flag, "a.flag", .must = false),
+	P(at, "at", .must = false),
+	JSON_PATH_END,
+};
+static const struct json_path strict[] = {
+	P(name, "name", .must = true),
+	P(number, "number", .must = true),
+	P(flag, "flag", .must = true),
+	P(at, "at", .must = true),
+	JSON_PATH_END,
+};
+static const struct json_path named[] = {
+	P(name, "name", .must = true),
+	JSON_PATH_END,
+};
+
+static struct arena *a;
+
+static const struct row {
+	const char *text;
+	const char *name;
+	int64_t number;
+	bool flag;
+	int64_t at;
+} taken[] = {
+	{ .text = "{}" },
+	{ .text = " \t\r\n{ } " },
+	{ .text = "{\"a\":null,\"number\":null,\"at\":null}" },
+	{ .text = "{\"a\":{\"b\":{\"name\":\"x\"}}}", .name = "x" },
+	{ .text = "{\"a\":{\"b\":{\"name\":\"\"}}}", .name = "" },
+	{ .text = "{\"a\":{\"b\":{\"name\":7}}}", .name = "7" },
+	{ .text = "{\"a\":{\"b\":{\"name\":7e2}}}", .name = "700" },
+	{ .text = "{\"a\":{\"b\":{\"name\":-0}}}", .name = "0" },
+	{ .text = "{\"a\":{\"b\":{\"name\":9007199254740991}}}",
+	    .name = "9007199254740991" },
+	{ .text = "{\"a\":{\"b\":{\"name\":9007199254740992}}}" },
+	{ .text = "{\"a\":{\"b\":{\"name\":1e300}}}" },
+	{ .text = "{\"a\":{\"b\":{\"name\":0.5}}}" },
+	{ .text = "{\"a\":{\"b\":{\"name\":true}}}" },
+	{ .text = "{\"a\":{\"b\":{\"name\":[\"x\"]}}}" },
+	{ .text = "{\"a\":{\"b\":[{\"name\":\"x\"}]}}" },
+	{ .text = "{\"a\":{\"b\":\"name\"}}" },
+	{ .text = "{\"a\":[],\"b\":{\"name\":\"x\"},\"name\":\"x\"}" },
+	{ .text = "{\"a.b.name\":\"x\"}" },
+	{ .text = "{\"x\":{\"a\":{\"b\":{\"name\":\"x\"}}}}" },
+	{ .text = "{\"\":1,\"nam\":1,\"names\":1,\"numbers\":1,\"number\":5}",
+	    .number = 5 },
+	{ .text = "{\"x\":\"}],\\\"number\\\":1\",\"number\":2}", .number = 2 },
+	{ .text = "{\"x\":[[{\"y\":\"\\\\\"}],{}],\"number\":-3}",
+	    .number = -3 },
+	{ .text = "{\"number\":\"5\"}" },
+	{ .text = "{\"number\":1.5}" },
+	{ .text = "{\"number\":9007199254740993}" },
+	{ .text = "{\"number\":-9007199254740991}",
+	    .number = -9007199254740991 },
+	{ .text = "{\"\\u006eumber\":4}", .number = 4 },
+	{ .text = "{ \"number\" : 4 , \"x\" : 1 }", .number = 4 },
+	{ .text = "{\"a\":{\"flag\":true}}", .flag = true },
+	{ .text = "{\"a\":{\"flag\":false}}" },
+	{ .text = "{\"a\":{\"flag\":1}}" },
+	{ .text = "{\"a\":{\"flag\":\"true\"}}" },
+	{ .text = "{\"at\":\"1970-01-01T00:00:01Z\"}", .at = 1000 },
+	{ .text = "{\"at\":\"1970-01-01T02:00:01+02:00\"}", .at = 1000 },
+	{ .text = "{\"at\":\"1970-01-01T00:00:01.5Z\"}", .at = 1500 },
+	{ .text = "{\"at\":\"yesterday\"}" },
+	{ .text = "{\"at\":1}" },
+	{ .text = "{\"a\":{\"b\":{\"name\":\"\\u00fc\\ud83d\\ude80\\u20ac\\n\\t"
+		  "\\b\\f\\r\\\\\\/\\\"\xc3\xbc\"}}}",
+	    .name =
+		"\xc3\xbc\xf0\x9f\x9a\x80\xe2\x82\xac\n\t\b\f\r\\/\"\xc3\xbc" },
+};
+
+static const struct {
+	const char *text;
+	const char *says;
+} refused[] = {
+	{ "", "no JSON" },
+	{ " ", "no JSON" },
+	{ "{", "no JSON" },
+	{ "{}x", "no JSON" },
+	{ "{\"a\":1,}", "no JSON" },
+	{ "{'a':1}", "no JSON" },
+	{ "{\"a\":1,\"a\":2}", "no JSON" },
+	{ "{\"a\":1,\"\\u0061\":2}", "no JSON" },
+	{ "{\"a\":\"\\u0000\"}", "no JSON" },
+	{ "{\"a\":\"\xff\"}", "no JSON" },
+	{ "{\"a\":01}", "no JSON" },
+	{ "{\"a\":1e999}", "no JSON" },
+	{ "null", "no JSON object" },
+	{ "[]", "no JSON object" },
+	{ "[{}]", "no JSON object" },
+	{ "\"{}\"", "no JSON object" },
+	{ "7", "no JSON object" },
+	{ "true", "no JSON object" },
+	{ "<html></html>", "no JSON" },
+};
+
+#define NAME "\"name\":\"x\""
+#define NUMBER "\"number\":1"
+#define FLAG "\"flag\":false"
+#define AT "\"at\":\"1970-01-01T00:00:01Z\""
+
+static const struct {
+	const char *text;
+	const char *lacks; /* NULL = nothing */
+} must[] = {
+	{ "{" NAME "," NUMBER "," FLAG "," AT "}", NULL },
+	{ "{" AT "," FLAG "," NUMBER ",\"name\":0}", NULL },
+	{ "{}", "name" },
+	{ "{" NUMBER "," FLAG "," AT "}", "name" },
+	{ "{\"name\":null," NUMBER "," FLAG "," AT "}", "name" },
+	{ "{\"name\":{}," NUMBER "," FLAG "," AT "}", "name" },
+	{ "{\"name\":1.5," NUMBER "," FLAG "," AT "}", "name" },
+	{ "{" NAME ",\"number\":\"1\"," FLAG "," AT "}", "number" },
+	{ "{" NAME ",\"number\":1e20," FLAG "," AT "}", "number" },
+	{ "{" NAME "," FLAG "," AT "}", "number" },
+	{ "{" NAME "," NUMBER ",\"flag\":0," AT "}", "flag" },
+	{ "{" NAME "," NUMBER ",\"flag\":null," AT "}", "flag" },
+	{ "{" NAME "," NUMBER "," FLAG ",\"at\":\"1970\"}", "at" },
+	{ "{" NAME "," NUMBER "," FLAG "}", "at" },
+};
+
+/* The text in memory that ends with it, so that a sanitizer sees one byte too
+ * many. */
+static char *
+exact(const char *text, size_t len)
+{
+	char *copy = mem_alloc(len + (len == 0), 1);
+
+	if (len > 0)
+		(void)memcpy(copy, text, len);
+	return copy;
+}
+
+static const struct err *
+pick(const struct json_path *table, const char *text, struct thing *out)
+{
+	char *copy = exact(text, strlen(text));
+	const struct err *e;
+
+	*out = (struct thing){ .name = NULL };
+	e = json_pick(a, table, copy, strlen(text), out);
+	mem_free(copy);
+	return e;
+}
+
+static const struct err *
+pick_list(const char *text, size_t len, struct list *out)
+{
+	char *copy = exact(text, len);
+	const struct err *e;
+
+	e = json_pick_list(a, named, sizeof(struct thing), copy, len, out);
+	mem_free(copy);
+	return e;
+}
+
+static const struct err *
+pick_member(const char *text, struct list *out)
+{
+	char *copy = exact(text, strlen(text));
+	const struct err *e;
+
+	e = json_pick_member(a, "x.list", named, sizeof(struct thing), copy,
+	    strlen(text), out);
+	mem_free(copy);
+	return e;
+}
+
+static void
+objects_run(void)
+{
+	const struct row *r;
+	const struct err *e;
+	struct thing got;
+	size_t i;
+
+	for (i = 0; i < sizeof(taken) / sizeof(taken[0]); i++) {
+		r = &taken[i];
+		if (!ok((e = pick(loose, r->text, &got)) == NULL, "%s",
+			r->text))
+			continue;
+		is_str(got.name, r->name, "... name");
+		is_int(got.number, r->number, "... number");
+		is_int(got.flag, r->flag, "... flag");
+		is_int(got.at.ms, r->at, "... time");
+	}
+	for (i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+		e = pick(loose, refused[i].text, &got);
+		ok(e != NULL && e->code == ERR_UPSTREAM &&
+			strstr(e->detail, refused[i].says) != NULL,
+		    "refused: %s", refused[i].text);
+	}
+	for (i = 0; i < sizeof(must) / sizeof(must[0]); i++) {
+		e = pick(strict, must[i].text, &got);
+		if (must[i].lacks == NULL)
+			ok(e == NULL, "all that must be: %s", must[i].text);
+		else
+			ok(e != NULL && e->code == ERR_UPSTREAM &&
+				strstr(e->detail,
+				    arena_printf(a, "lacks the member \"%s\"",
+					must[i].lacks)) != NULL,
+			    "lacks %s: %s", must[i].lacks, must[i].text);
+	}
+}
+
+static const struct {
+	const char *text;
+	const char *names; /* NULL = refused */
+} lists[] = {
+	{ "[]", "" },
+	{ " [ ] ", "" },
+	{ "null", "" },
+	{ " null ", "" },
+	{ "[{\"name\":\"a\"}]", "a " },
+	{ "[{\"name\":\"a\"},{\"x\":[{\"name\":\"c\"}],\"name\":\"b\"}]",
+	    "a b " },
+	{ " [ { \"name\" : \"a\" } , { \"name\" : \"]\" } ] ", "a ] " },
+	{ "{}", NULL },
+	{ "{\"name\":\"a\"}", NULL },
+	{ "[null]", NULL },
+	{ "[1]", NULL },
+	{ "[[]]", NULL },
+	{ "[\"a\"]", NULL },
+	{ "[{}]", NULL },
+	{ "[{\"name\":\"a\"},{}]", NULL },
+	{ "[{\"name\":\"a\"},]", NULL },
+	{ "[{\"name\":\"a\"}", NULL },
+	{ "nul", NULL },
+	{ "\"[]\"", NULL },
+	{ "0", NULL },
+};
+
+static const char *
+names_of(const struct list *list)
+{
+	const struct thing *t = list->items;
+	const char *out = "";
+	size_t i;
+
+	for (i = 0; i < list->n; i++)
+		out = arena_printf(a, "%s%s ", out, t[i].name);
+	return out;
+}
+
+static void
+lists_run(void)
+{
+	const struct err *e;
+	const char *within;
+	struct list got;
+	size_t i;
+
+	for (i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		e = pick_list(lists[i].text, strlen(lists[i].text), &got);
+		if (lists[i].names == NULL)
+			ok(e != NULL && e->code == ERR_UPSTREAM, "refused: %s",
+			    lists[i].text);
+		else if (ok(e == NULL, "%s", lists[i].text))
+			is_str(names_of(&got), lists[i].names, "... its names");
+		within = arena_printf(a, "{\"list\":1,\"x\":{\"list\":%s}}",
+		    lists[i].text);
+		e = pick_member(within, &got);
+		if (lists[i].names == NULL)
+			ok(e != NULL && e->code == ERR_UPSTREAM, "refused: %s",
+			    within);
+		else if (ok(e == NULL, "%s", within))
+			is_str(names_of(&got), lists[i].names, "... its names");
+	}
+	ok(pick_member("{}", &got) == NULL && got.n == 0, "no such member");
+	ok(pick_member("{\"x\":1}", &got) == NULL && got.n == 0,
+	    "nor what it would be in");
+	ok(pick_member("[]", &got) == NULL && got.n == 0, "nor an object");
+	ok(pick_member("{\"x\":{\"list\":[}}", &got) != NULL, "no JSON");
+}
+
+/* `n` times the unit in brackets. */
+static const struct err *
+many(const char *unit, size_t n, struct list *out)
+{
+	const struct err *e;
+	struct buf b;
+	size_t i;
+
+	buf_init(&b, (size_t)64 << 20);
+	buf_putc(&b, '[');
+	for (i = 0; i < n; i++) {
+		buf_puts(&b, i == 0 ? "" : ",");
+		buf_puts(&b, unit);
+	}
+	buf_putc(&b, ']');
+	e = pick_list(b.data, b.len, out);
+	buf_release(&b);
+	return e;
+}
+
+/* What does not fit is refused, and the process lives on. */
+static void
+limits_run(void)
+{
+	struct arena *large = a;
+	const struct err *e;
+	struct list got;
+	char *text;
+
+	ok(many("{\"name\":\"x\"}", 24999, &got) == NULL && got.n == 24999,
+	    "fifty thousand values");
+	e = many("{\"name\":\"x\"}", 25000, &got);
+	ok(e != NULL && strstr(e->detail, "too many values") != NULL,
+	    "and one more");
+	a = arena_open((size_t)1 << 20);
+	e = many("{\"name\":\"x\"}", 24000, &got);
+	ok(e != NULL && strstr(e->detail, "larger") != NULL,
+	    "more structs than the arena holds");
+	arena_clear(a);
+	e = many("{\"name\":\"0123456789012345678901234567890123456789012345678"
+		 "9\"}",
+	    11000, &got);
+	ok(e != NULL && strstr(e->detail, "larger") != NULL,
+	    "more strings than it holds");
+	arena_clear(a);
+	ok(many("{\"other\":\"0123456789012345678901234567890123456789\"}", 9,
+	       &got) != NULL,
+	    "one that lacks what it must have");
+	arena_close(a);
+	a = arena_open((size_t)1 << 20);
+	text = mem_alloc(900001, 1);
+	(void)memset(text, 'x', 900000);
+	(void)memcpy(text, "[{\"name\":\"", 10);
+	(void)memcpy(text + 900000 - 3, "\"}]", 3);
+	e = pick_list(text, 900000, &got);
+	ok(e != NULL && strstr(e->detail, "larger") != NULL,
+	    "one long string, too");
+	(void)memcpy(text, "[{\"nope\":\"", 10);
+	ok(pick_list(text, 900000, &got) != NULL &&
+		arena_used(a) < (size_t)64 << 10,
+	    "what nobody asks for takes no memory");
+	mem_free(text);
+	arena_close(a);
+	a = large;
+	ok(many("[", 40, &got) != NULL, "what is too deep");
+}
+
+int
+main(void)
+{
+	a = arena_open((size_t)32 << 20);
+	objects_run();
+	lists_run();
+	limits_run();
+	arena_close(a);
+	return tap_done();
+}
