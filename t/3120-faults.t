@@ -180,7 +180,7 @@ sub inner { my ($path, $member) = @_; return $member eq 'steps' ? '/steps/0' : "
 my $doc = $api->get('/api/openapi.json')->{json};
 my @bodies = map { my $path = $_; map { uc($_) . " $path" } grep { $doc->{paths}{$path}{$_}{requestBody} }
 	keys %{ $doc->{paths}{$path} } } keys %{ $doc->{paths} };
-is_deeply([grep { !$seen{$_} && !m{/auth/login$} } sort @bodies], [], 'every operation with a body was asked');
+is_deeply([grep { !$seen{$_} && !m{/auth/login$|/hooks/} } sort @bodies], [], 'every operation with a body was asked');
 
 is($db->sql("SELECT COUNT(*) FROM project") + 0, 2, 'none of it left a project');
 is($db->sql("SELECT COUNT(*) FROM deployment") + 0, 0, 'or a deployment');

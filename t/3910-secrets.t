@@ -200,6 +200,10 @@ is($got->{status}, 200, 'almost as many') or diag($got->{body});
 is($api->put("/api/projects/$p", { triggers => $got->{json}{triggers} })->{status}, 200, 'can be kept');
 $got = $api->put("/api/projects/$p", { envPresets => [], triggers => [ map { trigger("b$_", map { ("W$_" => 'z') } 1 .. 400) } 1 .. 24 ] });
 is($got->{status}, 200, 'and many in the open') or diag($got->{body});
+$got = $api->put("/api/projects/$p", { triggers => [ map { trigger("b$_", A => 'z' x 9000) } 1 .. 100 ] });
+is($got->{status}, 200, 'large ones in the open') or diag($got->{body});
+$got = $api->put("/api/projects/$p", { envPresets => [ preset('B', secret => $true) ] });
+is($got->{status}, 200, 'beside a secret preset') or diag($got->{body});
 is(join(' ', $api->workers), $worker, 'no worker was lost over it');
 
 # --- nowhere

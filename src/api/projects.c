@@ -7,9 +7,10 @@
 #include "api/secrets.h"
 #include "api/shapes.h"
 #include "core/str.h"
-#include "store/env.h"
 #include "store/pipeline.h"
 #include "store/project.h"
+
+#define TRIGGERS_MAX ((size_t)7 << 20) /* for an arena that holds them */
 
 /* What a transaction works on. */
 struct work {
@@ -110,6 +111,7 @@ trigger_look(struct req *rq, const struct trigger *t, size_t index)
 		faults_add(&rq->faults, at, "%s", fault);
 }
 
+/* Where it leads. */
 static const struct err *
 trigger_judge(struct req *rq, const struct project *p, const struct trigger *t,
     size_t index)
@@ -130,34 +132,21 @@ trigger_judge(struct req *rq, const struct project *p, const struct trigger *t,
 	return NULL;
 }
 
-/* Each trigger against the project's pipelines and presets; secrets too, of
- * what was sent and of what is stored. */
 static const struct err *
-triggers_judge(struct req *rq, struct arena *a, const struct project *p)
+triggers_judge(struct req *rq, const struct project *p)
 {
-	struct faults *f = &rq->faults;
-	const bool presets = !faults_has(f, "/envPresets");
-	struct secrets s;
-	const struct env_rules rules = { &s.presets, p->strict_env };
+	struct arena *a = arena_open(TRIGGERS_MAX);
 	const struct trigger *t;
 	const struct err *e;
-	struct list all;
+	struct list list;
 	size_t i;
 
-	if ((e = secrets_merge(rq, a, p, &s)) != NULL)
-		return e;
-	t = s.triggers.items;
-	for (i = 0; i < s.triggers.n; i++) {
-		const char *at = arena_printf(a, "/triggers/%zu", i),
-			   *vars = arena_printf(a, "%s/envVars", at);
-
-		if ((e = trigger_judge(rq, p, &t[i], i)) != NULL)
-			return e;
-		/* as far as both could be read */
-		if (presets && !faults_at(f, at) && !faults_at(f, vars))
-			env_check(&rules, &s.vars[i], vars, f, &all);
-	}
-	return NULL;
+	e = json_items_sent(a, &trigger_shape, p->triggers.s, &list);
+	t = list.items;
+	for (i = 0; e == NULL && i < list.n; i++)
+		e = trigger_judge(rq, p, &t[i], i);
+	arena_close(a);
+	return e;
 }
 
 const struct err *
@@ -165,7 +154,6 @@ api_project_judge(struct req *rq, const void *item)
 {
 	const struct project *p = item;
 	const struct err *e;
-	struct arena *a;
 	const char *fault;
 
 	if (p->repository != NULL &&
@@ -177,10 +165,9 @@ api_project_judge(struct req *rq, const void *item)
 		faults_add(&rq->faults, "/defaultBranch", "%s", fault);
 	if ((e = presets_check(rq->a, p->env_presets, &rq->faults)) != NULL)
 		return e;
-	a = arena_open(SECRETS_WORK);
-	e = triggers_judge(rq, a, p);
-	arena_close(a);
-	if (e != NULL)
+	if ((e = triggers_judge(rq, p)) != NULL)
+		return e;
+	if ((e = secrets_judge(rq, p)) != NULL)
 		return e;
 	return project_judge(rq->db, p, &rq->faults);
 }
@@ -189,14 +176,13 @@ api_project_judge(struct req *rq, const void *item)
 static const struct err *
 project_write(struct req *rq, const struct project *p, int64_t *id)
 {
-	struct arena *a = arena_open(SECRETS_WORK);
+	struct arena *a = arena_open(TRIGGERS_MAX);
 	struct project open = *p;
 	struct secrets secrets;
 	const struct err *e;
 
 	*id = p->id;
-	if ((e = secrets_merge(rq, a, p, &secrets)) == NULL)
-		e = secrets_hide(a, &secrets, &open);
+	e = secrets_take(rq, a, &open, &secrets);
 	if (e == NULL && p->id == 0)
 		e = project_insert(rq->db, rq->a, &open, id);
 	else if (e == NULL)

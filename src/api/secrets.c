@@ -7,6 +7,7 @@
 #include "store/env.h"
 
 #define TEXT_MAX ((size_t)4 << 20)
+#define WORK_MAX ((size_t)6 << 20)
 #define PREFIX_LEN 16 /* hex digits */
 #define NO_KEY                                                                 \
 	"The project has secret variables, and the service has no key to "     \
@@ -134,36 +135,44 @@ presets_fill(struct vault *v, struct list *presets)
 	return NULL;
 }
 
+/* What was sent may be faulty in parts. */
 static const struct err *
-defaults_merge(struct vault *v, struct secrets *s)
+items_read(struct vault *v, const struct shape *shape, const char *text,
+    struct list *out)
 {
-	struct preset *p = s->presets.items;
-	struct json_pair *pair;
+	return v->rq->faults.n > 0 ? json_items_sent(v->a, shape, text, out) :
+				     json_items(v->a, shape, text, out);
+}
+
+/* The presets with their defaults: what was sent, else what is stored. */
+static const struct err *
+presets_read(struct vault *v, const struct project *p, struct list *out)
+{
 	struct faults *f = &v->rq->faults;
+	struct preset *preset;
 	const struct err *e;
 	bool *sent;
 	size_t i;
 
-	pair = arena_alloc(v->a, s->presets.n, sizeof(*pair));
-	sent = arena_alloc(v->a, s->presets.n, sizeof(*sent));
-	s->defaults.items = pair;
-	for (i = 0; i < s->presets.n; i++)
-		sent[i] = p[i].fallback != NULL;
-	if ((e = presets_fill(v, &s->presets)) != NULL)
+	e = items_read(v, &preset_shape, p->env_presets.s, out);
+	if (e != NULL)
 		return e;
-	for (i = 0; i < s->presets.n; i++) {
-		if (!p[i].secret || p[i].fallback == NULL || p[i].key == NULL)
+	preset = out->items;
+	sent = arena_alloc(v->a, out->n, sizeof(*sent));
+	for (i = 0; i < out->n; i++)
+		sent[i] = preset[i].fallback != NULL;
+	if ((e = presets_fill(v, out)) != NULL)
+		return e;
+	for (i = 0; i < out->n; i++) {
+		if (!preset[i].secret || preset[i].fallback == NULL ||
+		    preset[i].key == NULL)
 			continue;
-		if (*p[i].fallback == '\0') {
-			p[i].fallback = NULL;
-			continue;
-		}
-		if (!sent[i])
-			preset_check_value(&p[i], p[i].fallback,
+		if (*preset[i].fallback == '\0')
+			preset[i].fallback = NULL;
+		else if (!sent[i])
+			preset_check_value(&preset[i], preset[i].fallback,
 			    arena_printf(v->a, "/envPresets/%zu/default", i),
 			    f);
-		pair[s->defaults.n++] = (struct json_pair){ p[i].key,
-			p[i].fallback };
 	}
 	return NULL;
 }
@@ -203,43 +212,101 @@ gap_fill(struct vault *v, const char *prefix, const char *pointer,
 	return NULL;
 }
 
-/* Takes one trigger's variables apart; secret ones join the hidden. */
+/* One trigger's variables, secret ones with their values, in the scratch
+ * arena; what null does not stand for is left out. */
 static const struct err *
-trigger_merge(struct vault *v, struct secrets *s, size_t index)
+trigger_read(struct vault *v, struct arena *scratch, const struct list *presets,
+    const struct list *triggers, size_t index, struct list *out)
 {
-	struct trigger *t = s->triggers.items;
-	struct json_pair *pair, *hidden = s->hidden.items;
-	const char *prefix = trigger_prefix(v->a, &s->triggers, index),
-		   *pointer = arena_printf(v->a, "/triggers/%zu/envVars",
+	const struct trigger *t = triggers->items;
+	const char *prefix = trigger_prefix(scratch, triggers, index),
+		   *pointer = arena_printf(scratch, "/triggers/%zu/envVars",
 		       index);
+	const struct json_pair *pair;
 	struct env_var *var;
 	const struct err *e;
 	struct list pairs;
-	size_t i, n = 0;
+	size_t i;
 
-	if ((e = json_pairs(v->a, t[index].env_vars.s, &pairs)) != NULL)
+	*out = (struct list){ .n = 0 };
+	if ((e = json_pairs(scratch, t[index].env_vars.s, &pairs)) != NULL)
 		return e;
 	pair = pairs.items;
-	var = arena_alloc(v->a, pairs.n, sizeof(*var));
+	var = arena_alloc(scratch, pairs.n, sizeof(*var));
+	out->items = var;
 	for (i = 0; i < pairs.n; i++) {
-		var[n] = (struct env_var){ pair[i].key, pair[i].value,
-			is_secret(&s->presets, pair[i].key) };
-		if (var[n].value == NULL &&
-		    (e = gap_fill(v, prefix, pointer, &var[n])) != NULL)
+		*var = (struct env_var){ pair[i].key, pair[i].value,
+			is_secret(presets, pair[i].key) };
+		if (var->value == NULL &&
+		    (e = gap_fill(v, prefix, pointer, var)) != NULL)
 			return e;
-		if (var[n].value == NULL)
-			continue;
-		if (var[n].secret) {
-			hidden[s->hidden.n++] = (struct json_pair){
-				trigger_name(v->a, prefix, pair[i].key),
-				var[n].value
-			};
-			pair[i].value = NULL;
+		if (var->value != NULL) {
+			var++;
+			out->n++;
 		}
-		n++;
 	}
-	s->vars[index] = (struct list){ .items = var, .n = n };
-	return secrets_text(v->a, &pairs, &t[index].env_vars.s);
+	return NULL;
+}
+
+/* The check needs memory for each trigger, and what it says is to stay. */
+static void
+vars_check(const struct env_rules *rules, struct arena *scratch,
+    const char *pointer, const struct list *vars, struct faults *f)
+{
+	struct faults more = *f;
+	struct list all;
+	size_t i;
+
+	more.a = scratch;
+	env_check(rules, vars, pointer, &more, &all);
+	for (i = f->n; i < more.n; i++)
+		if (i < FAULTS_MAX)
+			faults_add(f, more.item[i].pointer, "%s",
+			    more.item[i].detail);
+}
+
+/* Each trigger by itself, so that not all are in memory twice. */
+static const struct err *
+triggers_judge(struct vault *v, const struct project *p,
+    const struct list *presets)
+{
+	const struct env_rules rules = { presets, p->strict_env };
+	struct faults *f = &v->rq->faults;
+	const bool judged = !faults_has(f, "/envPresets");
+	struct arena *scratch = arena_open(WORK_MAX);
+	struct list triggers, vars;
+	const struct err *e;
+	size_t i;
+
+	e = items_read(v, &trigger_shape, p->triggers.s, &triggers);
+	for (i = 0; e == NULL && i < triggers.n; i++) {
+		const char *at, *pointer;
+
+		arena_clear(scratch);
+		at = arena_printf(scratch, "/triggers/%zu", i);
+		pointer = arena_printf(scratch, "%s/envVars", at);
+		e = trigger_read(v, scratch, presets, &triggers, i, &vars);
+		/* as far as both could be read */
+		if (e == NULL && judged && !faults_at(f, at) &&
+		    !faults_at(f, pointer))
+			vars_check(&rules, scratch, pointer, &vars, f);
+	}
+	arena_close(scratch);
+	return e;
+}
+
+const struct err *
+secrets_judge(struct req *rq, const struct project *p)
+{
+	struct vault v = { .rq = rq, .project_id = p->id };
+	const struct err *e;
+	struct list presets;
+
+	v.a = arena_open(WORK_MAX);
+	if ((e = presets_read(&v, p, &presets)) == NULL)
+		e = triggers_judge(&v, p, &presets);
+	arena_close(v.a);
+	return e;
 }
 
 static void
@@ -252,81 +319,126 @@ size_check(const struct list *pairs, const char *pointer, struct faults *f)
 		total += strlen(pair[i].key) + strlen(pair[i].value);
 	if (total > SECRETS_MAX || pairs->n > SECRETS_COUNT)
 		faults_add(f, pointer,
-		    "its secret values must be at most %d and have at most "
-		    "%zu KiB together",
+		    "its secret values must be at most %d, of at most %zu KiB "
+		    "together",
 		    SECRETS_COUNT, SECRETS_MAX / 1024);
 }
 
+/* Takes out the defaults; says whether there is any secret at all. */
+static const struct err *
+defaults_take(struct arena *a, struct list *presets, struct project *p,
+    struct list *out, bool *any)
+{
+	struct preset *preset = presets->items;
+	struct json_pair *pair;
+	const struct err *e;
+	struct buf text;
+	size_t i;
+
+	*any = false;
+	*out = (struct list){ .n = 0 };
+	out->items = pair = arena_alloc(a, presets->n, sizeof(*pair));
+	for (i = 0; i < presets->n; i++) {
+		if (!preset[i].secret)
+			continue;
+		*any = true;
+		if (preset[i].fallback != NULL)
+			pair[out->n++] = (struct json_pair){ preset[i].key,
+				preset[i].fallback };
+		preset[i].fallback = NULL;
+	}
+	buf_init(&text, TEXT_MAX);
+	json_write_list(&text, &preset_shape, presets, 0);
+	if ((e = buf_check(&text)) == NULL)
+		p->env_presets.s = arena_strndup(a, text.data, text.len);
+	buf_release(&text);
+	return e;
+}
+
+/* Takes out a trigger's secrets and writes what is left. */
+static const struct err *
+trigger_take(struct vault *v, struct arena *scratch, struct trigger *t,
+    const char *prefix, const struct list *vars, struct list *hidden)
+{
+	const struct env_var *var = vars->items;
+	struct json_pair *open, *secret = hidden->items;
+	struct list opens = { .n = vars->n };
+	size_t i;
+
+	opens.items = open = arena_alloc(scratch, vars->n, sizeof(*open));
+	for (i = 0; i < vars->n; i++) {
+		open[i] = (struct json_pair){ var[i].name,
+			var[i].secret ? NULL : var[i].value };
+		if (!var[i].secret)
+			continue;
+		if (hidden->n > SECRETS_COUNT)
+			break; /* too many; it will be told */
+		secret[hidden->n++] = (struct json_pair){
+			trigger_name(v->a, prefix, var[i].name),
+			arena_strdup(v->a, var[i].value)
+		};
+	}
+	return secrets_text(scratch, &opens, &t->env_vars.s);
+}
+
+static const struct err *
+triggers_take(struct vault *v, const struct list *presets, struct project *p,
+    struct list *hidden)
+{
+	struct arena *scratch = arena_open(WORK_MAX);
+	struct list triggers, vars;
+	const struct err *e;
+	struct trigger t;
+	struct buf text;
+	size_t i;
+
+	buf_init(&text, TEXT_MAX);
+	hidden->items = arena_alloc(v->a, SECRETS_COUNT + 1,
+	    sizeof(struct json_pair));
+	e = json_items(v->a, &trigger_shape, p->triggers.s, &triggers);
+	for (i = 0; e == NULL && i < triggers.n; i++) {
+		arena_clear(scratch);
+		t = ((const struct trigger *)triggers.items)[i];
+		e = trigger_read(v, scratch, presets, &triggers, i, &vars);
+		if (e == NULL)
+			e = trigger_take(v, scratch, &t,
+			    trigger_prefix(scratch, &triggers, i), &vars,
+			    hidden);
+		buf_puts(&text, i == 0 ? "[" : ",");
+		json_write(&text, &trigger_shape, &t, 0);
+	}
+	buf_puts(&text, triggers.n == 0 ? "[]" : "]");
+	if (e == NULL && (e = buf_check(&text)) == NULL)
+		p->triggers.s = arena_strndup(v->a, text.data, text.len);
+	buf_release(&text);
+	arena_close(scratch);
+	return e;
+}
+
 const struct err *
-secrets_merge(struct req *rq, struct arena *a, const struct project *p,
+secrets_take(struct req *rq, struct arena *a, struct project *p,
     struct secrets *out)
 {
 	struct vault v = { .rq = rq, .a = a, .project_id = p->id };
-	const struct err *(*items)(struct arena *, const struct shape *,
-	    const char *, struct list *);
-	const struct trigger *t;
 	const struct err *e;
-	size_t i, vars = 0;
+	struct list presets;
+	bool any;
 
 	(void)memset(out, 0, sizeof(*out));
 	if ((e = vault_read(&v)) != NULL)
 		return e;
 	out->stored = v.sealed[DEFAULTS].data != NULL ||
 	    v.sealed[TRIGGERS].data != NULL;
-	items = rq->faults.n > 0 ? json_items_sent : json_items;
-	e = items(a, &preset_shape, p->env_presets.s, &out->presets);
-	if (e == NULL)
-		e = items(a, &trigger_shape, p->triggers.s, &out->triggers);
-	if (e != NULL || (e = defaults_merge(&v, out)) != NULL)
+	if ((e = presets_read(&v, p, &presets)) != NULL)
 		return e;
-	t = out->triggers.items;
-	for (i = 0; i < out->triggers.n; i++)
-		if (t[i].env_vars.s != NULL) /* each takes more than "a":"" */
-			vars += strlen(t[i].env_vars.s) / strlen("'a':''");
-	out->hidden.items = arena_alloc(a, vars, sizeof(struct json_pair));
-	out->vars = arena_alloc(a, out->triggers.n, sizeof(*out->vars));
-	for (i = 0; i < out->triggers.n; i++)
-		if ((e = trigger_merge(&v, out, i)) != NULL)
-			return e;
-	size_check(&out->defaults, "/envPresets", &rq->faults);
-	size_check(&out->hidden, "/triggers", &rq->faults);
-	return NULL;
-}
-
-static const struct err *
-list_text(struct arena *a, const struct shape *shape, const struct list *list,
-    const char **out)
-{
-	const struct err *e;
-	struct buf text;
-
-	buf_init(&text, TEXT_MAX);
-	json_write_list(&text, shape, list, 0);
-	if ((e = buf_check(&text)) == NULL)
-		*out = arena_strndup(a, text.data, text.len);
-	buf_release(&text);
-	return e;
-}
-
-const struct err *
-secrets_hide(struct arena *a, const struct secrets *s, struct project *p)
-{
-	struct preset *open;
-	const struct err *e;
-	struct list presets = s->presets;
-	size_t i;
-
-	open = arena_alloc(a, presets.n, sizeof(*open));
-	for (i = 0; i < presets.n; i++) {
-		open[i] = ((const struct preset *)presets.items)[i];
-		if (open[i].secret)
-			open[i].fallback = NULL;
-	}
-	presets.items = open;
-	e = list_text(a, &preset_shape, &presets, &p->env_presets.s);
+	e = defaults_take(a, &presets, p, &out->defaults, &any);
+	if (e == NULL && any)
+		e = triggers_take(&v, &presets, p, &out->hidden);
 	if (e != NULL)
 		return e;
-	return list_text(a, &trigger_shape, &s->triggers, &p->triggers.s);
+	size_check(&out->defaults, "/envPresets", &rq->faults);
+	size_check(&out->hidden, "/triggers", &rq->faults);
+	return faults_check(&rq->faults);
 }
 
 const struct err *

@@ -12,28 +12,23 @@
 
 #define SECRETS_MAX ((size_t)256 * 1024) /* bytes of either kind */
 #define SECRETS_COUNT 5000
-/* For an arena that all of this is done in. */
-#define SECRETS_WORK ((size_t)7 << 20)
 
-/* A project that is written, taken apart. */
+/* What is taken out of a project that is written. */
 struct secrets {
-	struct list presets;  /* struct preset, secret defaults filled in */
-	struct list triggers; /* struct trigger, without secrets */
-	struct list *vars;    /* of each trigger: struct env_var, all of them */
-	struct list defaults; /* struct json_pair: what is to be sealed */
+	struct list defaults; /* struct json_pair */
 	struct list hidden;   /* the same, of triggers */
 	bool stored;          /* the project has had some */
 };
 
-/* What is sent, completed by what is stored.  Of faulty members the rest is
- * taken, with NULL or 0 for what could not be read.  Adds a fault for each null that
- * stands for nothing, and for a stored default that its preset does not take
- * any more.  ERR_UNAVAILABLE if there is no key to open it with. */
-MUSTCHECK const struct err *secrets_merge(struct req *, struct arena *,
-    const struct project *, struct secrets *out);
-/* The project's JSON without its secrets. */
-MUSTCHECK const struct err *secrets_hide(struct arena *, const struct secrets *,
-    struct project *);
+/* Holds defaults and triggers against the presets, completed by what is
+ * stored.  Adds a fault for each null that stands for nothing, and for a
+ * stored default that its preset does not take any more.  ERR_UNAVAILABLE if
+ * there is no key to open it with. */
+MUSTCHECK const struct err *secrets_judge(struct req *, const struct project *);
+/* Of what was judged good: the secrets, and the project's JSON without them,
+ * in the arena. */
+MUSTCHECK const struct err *secrets_take(struct req *, struct arena *,
+    struct project *, struct secrets *out);
 /* Stores them, with the project's row held.  ERR_UNAVAILABLE if there is no
  * key to seal with. */
 MUSTCHECK const struct err *secrets_save(struct req *, struct arena *,
