@@ -102,6 +102,7 @@ sub deploy_by_push {
 	$repo->rename('Team/Renamed');
 	$repo->commit_here('main', { version => "4\n" }, 'after the renaming');
 	is($pushed->('main')->{status}, 202, 'a push of the renamed repository');
+	is($all->db->sql("SELECT COUNT(*) FROM git_repo WHERE project_id = $project AND path = 'Team/Renamed'"), 1, 'tells its name');
 	my $other = $forge->repo('Team/Site2', users => ['ann']);
 	$other->commit('main', { version => "x\n" }, 'first');
 	my $stranger = $forge->deliver($forge->push_event($other, of => { url => $hook{url}, ca => $api->cacert,

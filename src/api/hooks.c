@@ -147,7 +147,7 @@ repository_check(struct take *t, const struct project *p)
 	struct forge_repo ours;
 	struct git_repo known, fresh;
 	const struct err *e;
-	bool same;
+	bool same, news;
 
 	if (is_ours(t, p, &ours)) {
 		fresh = (struct git_repo){ .project_id = p->id,
@@ -159,8 +159,11 @@ repository_check(struct take *t, const struct project *p)
 		    p->repository, &known);
 		same = e == NULL ? str_eq(known.repo_id, push->repo_id) :
 				   strcasecmp(ours.path, push->repo_path) == 0;
+		news = e != NULL || !str_eq(known.path, push->repo_path);
 		if (e != NULL && e->code == ERR_NOTFOUND)
-			e = same ? gitrepo_put(t->rq->db, &fresh) : NULL;
+			e = NULL;
+		if (e == NULL && same && news)
+			e = gitrepo_put(t->rq->db, &fresh);
 		if (e != NULL)
 			return e;
 	} else {
