@@ -12,8 +12,8 @@ faults_init(struct faults *f, struct arena *a)
 	f->a = a;
 }
 
-static void
-add(struct faults *f, const char *pointer, const char *fmt, va_list ap)
+static void PRINTFLIKE(3, 0)
+    add(struct faults *f, const char *pointer, const char *fmt, va_list ap)
 {
 	char text[512];
 
