@@ -62,7 +62,7 @@ for my $unit (glob "$dest/usr/local/lib/systemd/system/*.service") {
 my $api = slurp("$dest/usr/local/lib/systemd/system/slipway-api.service");
 like($api, qr/^\Q$_\E$/m, "slipway-api.service: $_")
     for 'Type=notify', 'User=slipway-api', 'SupplementaryGroups=slipway www-data', 'CapabilityBoundingSet=', 'NoNewPrivileges=yes', 'ProtectSystem=strict',
-    'PrivateDevices=yes', 'MemoryDenyWriteExecute=yes', 'SystemCallFilter=@system-service';
+    'PrivateDevices=yes', 'MemoryDenyWriteExecute=yes', 'SystemCallFilter=@system-service', 'SystemCallFilter=@chown';
 my ($analyze) = grep { -x } map { "$_/systemd-analyze" } split /:/, "$ENV{PATH}:/usr/bin";
 if ($analyze) {
 	my $dir = tempdir() . '/units';
