@@ -200,6 +200,60 @@ faulty('a list that leads to itself', 'upstream_failed', qr/itself|does not end/
 faulty('a list without end', 'upstream_failed', qr/itself|does not end/, $api,
     status_of(200, '[]', headers => { Link => '<' . $f->api . '/repos/team/site/branches?page=2>; rel="next", <' . $f->api . '/repos/team/site/branches?page=3>; rel="next"' }),
     'branches', $token, $at, 1, 20);
+my $branch = '[{"name":"main","commit":{"id":"' . '1' x 40 . '"}}]';
+my @turns = map { { times => 1, headers => { Link => '<' . $f->api . "/repos/team/site/branches?page=$_&limit=20>; rel=\"next\"" } } } 2, 1;
+$f->fault($api, %{ status_of(200, $branch, %$_) }) for (@turns) x 15;
+refused('pages that lead to each other', 'upstream_failed', qr/itself/, $conf, @list);
+$f->clear_faults;
+
+# --- how many requests are left, and until when
+my $reset = faulty('none are left', 'rate_limited', qr/403/, $api,
+    status_of(403, '{}', headers => { 'X-RateLimit-Remaining' => 0, 'X-RateLimit-Reset' => time + 40 }), @list)->{sys};
+cmp_ok(abs($reset - 38), '<=', 4, 'until then') or diag($reset);
+for my $odd (['long ago', 1, 0], ['in many years', 99_999_999_999, 3600], ['no time', 'soon', 0]) {
+	is(faulty("until $odd->[0]", 'rate_limited', qr/403/, $api,
+	    status_of(403, '{}', headers => { 'X-RateLimit-Remaining' => 0, 'X-RateLimit-Reset' => $odd->[1] }), @list)->{sys},
+	    $odd->[2], "to wait $odd->[2] seconds");
+}
+faulty('some are left', 'upstream_failed', qr/answered 403/, $api,
+    status_of(403, '{}', headers => { 'X-RateLimit-Remaining' => 7, 'X-RateLimit-Reset' => time + 40 }), @list);
+
+# --- what the server says of its pages
+my $says = qr{/settings/api$};
+for my $status (403, 404) {
+	$f->fault($says, %{ status_of($status, '{"message":"no"}') });
+	ok(ask($conf, @list)->{ok}, "$status: lists without being told");
+	$f->clear_faults;
+}
+faulty('pages of nothing', 'upstream_failed', qr/pages are empty/, $says, status_of(200, '{"max_response_items":0}'), @list);
+faulty('no size of pages', 'upstream_failed', qr/max_response_items/, $says, status_of(200, '{}'), @list);
+faulty('a token that is refused', 'unauthenticated', qr/401/, $says, status_of(401, '{}'), @list);
+{
+	my $small = Slipway::Forge->start(type => 'gitea', max_items => 1);
+	$small->user('ann');
+	my $site = $small->repo('team/site', users => ['ann']);
+	$site->commit('main', { a => "1\n" }, 'one');
+	$site->branch("b$_") for 10 .. 40;
+	my $got = ask(conf_for($small), 'branches', scalar $small->token('ann'), $site->clone_url, 1, 100);
+	my %once = map { $_->[1] => 1 } grep { $_->[0] eq 'branch' } @{ $got->{lines} };
+	is(keys %once, 32, 'pages of one, as many as it takes') or diag($got->{text});
+	$small->stop;
+}
+
+# --- whether it answers at all
+my $alive = qr{/version$};
+my $check = ask($conf, 'check');
+ok($check->{ok}, 'it answers') or diag($check->{text});
+cmp_ok(abs($check->{clock} / 1000 - time), '<', 60, 'and has a clock');
+for my $status (401, 403) {
+	$f->fault($alive, %{ status_of($status, '{"message":"Only signed in user is allowed to call APIs."}') });
+	ok(ask($conf, 'check')->{ok}, "$status: a server that wants to know everybody answers, too");
+	$f->clear_faults;
+}
+faulty('another server', 'internal', qr/no interface of the type gitea/, $alive, status_of(200, '<html>', type => 'text/html'), 'check');
+faulty('a wall before it', 'internal', qr/no interface of the type gitea answers \(403\)/, $alive,
+    status_of(403, '<html>', type => 'text/html'), 'check');
+faulty('nothing there', 'internal', qr/\(404\)/, $alive, status_of(404, '{}'), 'check');
 my $other = Slipway::Forge->start(type => 'gitea');
 faulty('a redirect to another server', 'upstream_failed', qr/redirect|another/i, $api,
     status_of(301, '', headers => { Location => $other->api . '/repos/team/site/branches' }), @list);
@@ -237,14 +291,27 @@ for my $case (["https://$host/a/b", 'a/b'], ["https://$host/a/b.git", 'a/b'], ["
 	['ssh://git@localhost:2222/a/b', 'a/b'], ['git@localhost:a/b.git', 'a/b'], ['https://localhost/a/b', undef],
 	["http://$host/a/b", 'a/b'], ['https://elsewhere.example.org/a/b', undef], ["https://$host/a", undef], ["https://$host/a/b/c", undef],
 	['git@elsewhere.example.org:a/b', undef], ['/srv/git/a/b', undef], ['file:///a/b', undef], ["https://$host//a/b", undef],
-	["https://$host.evil.example.org/a/b", undef], ["https://localhost\@evil.example.org/a/b", undef]) {
+	["https://$host.evil.example.org/a/b", undef], ["https://localhost\@evil.example.org/a/b", undef],
+	['git@localhost:/a/b', 'a/b'], ["https://$host/a/..", undef], ["https://$host/../b", undef], ["https://$host/./b", undef],
+	["https://$host/a/b?x", undef], ["https://$host/a/b#x", undef], ["https://$host/a/b%2fc", undef], ["https://$host/a b", undef],
+	["https://$host", undef], ["https://$host/", undef], ["https://$host:/a/b", undef], ['https://localhost:99999/a/b', undef],
+	['https://localhost:-1/a/b', undef], ['https:///a/b', undef], ['localhost:a/b', undef], ['@localhost:a/b', 'a/b'],
+	["ftp://$host/a/b", undef]) {
 	my $got = ask($conf, 'of', $case->[0]);
 	is($got->{path}, $case->[1], "$case->[0] is " . ($case->[1] || 'elsewhere'));
 }
 is(ask($conf, 'clone', $at, 'T')->{secret}, 'T', 'a token goes to its own server');
 refused("but not to $_", 'not_found', qr/does not lie/, $conf, 'clone', $_, 'T')
-    for "http://$host/a/b", 'https://localhost/a/b', 'git@localhost:a/b', 'https://elsewhere.example.org/a/b', 'ssh://localhost/a/b';
+    for "http://$host/a/b", 'https://localhost/a/b', 'git@localhost:a/b', 'https://elsewhere.example.org/a/b', 'ssh://localhost/a/b',
+    map { "https://evil.example.org$_\@$host/a/b" } '?', '#', '\\', '/', ' ', "\t", '%2f', '@', ':', ':1@evil.example.org';
+my $six = conf_for($f, url => 'https://[2001:db8::1]:3000');
+is(ask($six, 'clone', 'https://[2001:DB8::1]:3000/a/b', 'T')->{secret}, 'T', 'a server without a name');
+is(ask($six, 'of', 'git@[2001:db8::1]:a/b')->{path}, 'a/b', 'and by ssh');
+refused("but not to $_", 'not_found', qr/does not lie/, $six, 'clone', $_, 'T')
+    for map({ "https://$_/a/b" } '[2001:db8::2]:3000', '[2001:db8::1]', '[2001:db8::1', '[2001:db8::1]x:3000', '[', '[]:3000');
 my $below = conf_for($f, url => $f->url . '/git');
+is(ask($below, 'of', 'git@localhost:git/b')->{path}, 'git/b', 'over ssh there is no such path');
+ok(!ask($below, 'clone', "https://$host/git/../other/b", 'T')->{ok}, 'nothing leads out of it');
 is(ask($below, 'of', "https://$host/git/a/b")->{path}, 'a/b', 'below a path');
 ok(!ask($below, 'of', "https://$host/gitx/a/b")->{ok}, 'and not beside it');
 ok(!ask($below, 'clone', "https://$host/other/a/b", 'T')->{ok}, 'nor does a token go there');

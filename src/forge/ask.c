@@ -3,11 +3,13 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/num.h"
 #include "core/str.h"
 #include "forge/inner.h"
 
 #define WORDS 200 /* of the server that are told */
 #define LEFT_MIN 100
+#define WAIT_MAX 3600 /* seconds */
 
 /* The shapes in which servers say what is wrong. */
 struct complaint {
@@ -99,14 +101,35 @@ forge_words(struct arena *a, const struct http_response *got)
 	return out;
 }
 
+/* No more questions until a time that the server names by its own clock. */
+static bool
+is_used_up(const struct http_response *got)
+{
+	return str_eq(http_header(got, "x-ratelimit-remaining"), "0");
+}
+
 /* Too many questions, in any of the servers' ways. */
 static bool
 is_limit(const struct http_response *got)
 {
 	return got->status == 429 ||
 	    (got->status == 403 &&
-		(http_retry_after(got) >= 0 ||
-		    str_eq(http_header(got, "x-ratelimit-remaining"), "0")));
+		(http_retry_after(got) >= 0 || is_used_up(got)));
+}
+
+/* Seconds; 0 = the server does not say. */
+static int
+wait_of(const struct http_response *got)
+{
+	const char *reset = http_header(got, "x-ratelimit-reset");
+	int64_t wait = http_retry_after(got), now = http_date(got);
+
+	if (wait < 0 && is_used_up(got) && reset != NULL && now != 0 &&
+	    num_parse(reset, 1, NUM_SAFE, &wait))
+		wait -= now / 1000;
+	if (wait < 0)
+		return 0;
+	return wait > WAIT_MAX ? WAIT_MAX : (int)wait;
 }
 
 const struct err *
@@ -114,13 +137,12 @@ forge_judge(struct forge *f, struct arena *a, const struct http_response *got)
 {
 	const char *words = forge_words(a, got);
 	const char *colon = *words == '\0' ? "" : ": ";
-	int64_t wait = http_retry_after(got);
 
 	(void)f;
 	if (got->status >= 200 && got->status < 300)
 		return NULL;
 	if (is_limit(got))
-		return err_tell_number(ERR_RATE, wait > 0 ? (int)wait : 0,
+		return err_tell_number(ERR_RATE, wait_of(got),
 		    "The Git server has had too many requests (%d)%s%s",
 		    got->status, colon, words);
 	if (got->status == 401)

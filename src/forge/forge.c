@@ -162,8 +162,9 @@ forge_check(struct forge *f, struct arena *a, struct when *clock)
 		 &got)) != NULL)
 		return e;
 	clock->ms = http_date(&got);
-	if ((got.status == 200 || got.status == 401) && got.type != NULL &&
-	    strstr(got.type, "json") != NULL)
+	/* 401 and 403: it tells nothing to those who are not signed in */
+	if ((got.status == 200 || got.status == 401 || got.status == 403) &&
+	    got.type != NULL && strstr(got.type, "json") != NULL)
 		return NULL;
 	return err_tell(ERR_CONFIG,
 	    "At this address no interface of the type %s answers (%d): see "

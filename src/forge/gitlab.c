@@ -50,7 +50,7 @@ token_revoke(struct forge *f, struct arena *a, const char *access)
 
 	body = arena_printf(a, "token=%s&client_id=%s", http_escape(a, access),
 	    http_escape(a, s->client_id));
-	if (s->client_secret != NULL)
+	if (s->client_secret != NULL && s->client_secret[0] != '\0')
 		body = arena_printf(a, "%s&client_secret=%s", body,
 		    http_escape(a, s->client_secret));
 	if ((e = forge_ask(f, a,

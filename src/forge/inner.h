@@ -12,7 +12,7 @@
  * the same as one segment, {id} the number, {branch} and {hash} what they
  * say. */
 struct forge_forms {
-	const char *alive; /* 200 or 401, with JSON */
+	const char *alive; /* 200, 401 or 403, with JSON */
 	const char *account;
 	const char *repo;
 	const char *repo_by_id;

@@ -6,7 +6,7 @@
 #include "core/str.h"
 #include "forge/inner.h"
 
-#define PAGES 20 /* of the server for one of ours */
+#define IDLE 20 /* pages of the server that bring nothing */
 #define PAGE_OLD 50
 #define PAGE_MAX 100 /* items on a server's page, where it does not say */
 
@@ -41,7 +41,8 @@ page_max(struct forge *f, struct arena *a, const char *access)
 		     .access = access },
 		 &got)) != NULL)
 		return e;
-	if (got.status == 404) { /* older than the question */
+	/* older than the question, or the token's scopes leave it out */
+	if (got.status == 404 || got.status == 403) {
 		f->page_max = PAGE_OLD;
 		return NULL;
 	}
@@ -88,20 +89,49 @@ page_take(struct arena *a, const struct http_response *got, struct collect *c)
 	return NULL;
 }
 
+/* A page that was asked for, and those before it. */
+struct seen {
+	const char *url;
+	const struct seen *before;
+};
+
+static bool
+is_seen(const struct seen *s, const char *url)
+{
+	for (; s != NULL; s = s->before)
+		if (strcmp(s->url, url) == 0)
+			return true;
+	return false;
+}
+
+static struct seen *
+seen_add(struct arena *a, const char *url, const struct seen *before)
+{
+	struct seen *s = arena_alloc(a, 1, sizeof(*s));
+
+	*s = (struct seen){ .url = url, .before = before };
+	return s;
+}
+
 /* From that page on, along the links, until there is enough. */
 static const struct err *
 pages_follow(struct forge *f, struct arena *a, const char *access,
     const char *url, struct collect *c)
 {
+	const struct seen *seen = NULL;
 	struct http_response got;
 	const struct err *e;
-	const char *next;
-	int n;
+	int64_t before;
+	int idle = 0;
 
-	for (n = 0; url != NULL && c->have < c->want; n++) {
-		if (n == PAGES)
+	while (url != NULL && c->have < c->want) {
+		if (idle == IDLE)
 			return err_tell(ERR_UPSTREAM,
 			    "The Git server's list does not end.");
+		if (is_seen(seen, url))
+			return err_tell(ERR_UPSTREAM,
+			    "The Git server's list leads to itself.");
+		seen = seen_add(a, url, seen);
 		if ((e = forge_ask(f, a,
 			 &(struct forge_ask){ .url = url, .access = access },
 			 &got)) != NULL)
@@ -109,14 +139,12 @@ pages_follow(struct forge *f, struct arena *a, const char *access,
 		/* 409: a repository without a commit */
 		if (got.status == 409)
 			return NULL;
+		before = c->have;
 		if ((e = forge_judge(f, a, &got)) != NULL ||
 		    (e = page_take(a, &got, c)) != NULL)
 			return e;
-		next = http_link(a, &got, "next");
-		if (next != NULL && strcmp(next, url) == 0)
-			return err_tell(ERR_UPSTREAM,
-			    "The Git server's list leads to itself.");
-		url = next;
+		idle += c->have == before;
+		url = http_link(a, &got, "next");
 	}
 	c->more = c->more || url != NULL;
 	return NULL;

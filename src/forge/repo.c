@@ -7,38 +7,73 @@
 #include "core/str.h"
 #include "forge/inner.h"
 
+#define HOST_BYTES                                                             \
+	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_"
+
 /* An address in its parts. */
 struct address {
 	bool ssh;
 	bool https;
-	const char *host;
+	const char *host; /* with its brackets */
 	int64_t port;     /* 0 = the scheme's own */
 	const char *path; /* without a slash in front */
 };
 
-/* "host[:port]", perhaps with a user before it. */
-static void
+/* How long the host at the start of it is; 0 if there is none. */
+static size_t
+host_length(const char *text)
+{
+	size_t len;
+
+	if (*text != '[')
+		return strspn(text, HOST_BYTES);
+	len = 1 + strspn(text + 1, "0123456789abcdefABCDEF:.");
+	return text[len] == ']' ? len + 1 : 0;
+}
+
+/* "host[:port]", perhaps with a user before it.  Others read it as well, so
+ * what could end the host for one reader and not for another is refused. */
+static bool
 host_take(struct arena *a, const char *text, struct address *out)
 {
-	const char *at = strrchr(text, '@'), *colon;
+	const char *at = strchr(text, '@');
+	size_t len;
 
+	if (at != NULL && strspn(text, HOST_BYTES) != (size_t)(at - text))
+		return false;
 	if (at != NULL)
 		text = at + 1;
-	colon = strchr(text, ':');
-	out->port = 0;
-	out->host = text;
-	if (colon == NULL)
-		return;
-	out->host = arena_strndup(a, text, (size_t)(colon - text));
-	if (!num_parse(colon + 1, 1, 65535, &out->port))
-		out->port = -1;
+	if ((len = host_length(text)) == 0)
+		return false;
+	out->host = arena_strndup(a, text, len);
+	return text[len] == '\0' ||
+	    (text[len] == ':' &&
+		num_parse(text + len + 1, 1, 65535, &out->port));
+}
+
+/* No part of it leads elsewhere or is read in two ways. */
+static bool
+is_plain(const char *path)
+{
+	size_t len;
+
+	if (str_has_control(path) || strpbrk(path, " ?#%\\") != NULL)
+		return false;
+	for (;; path += len + 1) {
+		len = strcspn(path, "/");
+		if ((len == 1 && path[0] == '.') ||
+		    (len == 2 && path[0] == '.' && path[1] == '.'))
+			return false;
+		if (path[len] == '\0')
+			return true;
+	}
 }
 
 /* https://, http://, ssh://, and git@host:path. */
 static bool
 take_apart(struct arena *a, const char *url, struct address *out)
 {
-	const char *rest, *slash, *colon;
+	const char *rest, *end;
 
 	*out = (struct address){ .host = "" };
 	if ((rest = strstr(url, "://")) != NULL) {
@@ -48,20 +83,21 @@ take_apart(struct arena *a, const char *url, struct address *out)
 		    strncasecmp(url, "http://", 7) != 0)
 			return false;
 		rest += 3;
-		slash = rest + strcspn(rest, "/");
-		host_take(a, arena_strndup(a, rest, (size_t)(slash - rest)),
-		    out);
-		out->path = slash + (*slash == '/');
-		return true;
+		end = rest + strcspn(rest, "/");
+	} else {
+		if ((end = strchr(url, '@')) == NULL)
+			return false;
+		rest = url;
+		end += 1 + host_length(end + 1);
+		if (*end != ':')
+			return false;
+		out->ssh = true;
 	}
-	colon = strchr(url, ':');
-	if (colon == NULL || url[0] == '/' || strchr(url, '@') == NULL ||
-	    strcspn(url, "/") < (size_t)(colon - url))
-		return false;
-	out->ssh = true;
-	host_take(a, arena_strndup(a, url, (size_t)(colon - url)), out);
-	out->path = colon + 1 + (colon[1] == '/');
-	return true;
+	out->path = end + (*end != '\0');
+	if (out->ssh && *end == ':' && *out->path == '/')
+		out->path++;
+	return is_plain(out->path) &&
+	    host_take(a, arena_strndup(a, rest, (size_t)(end - rest)), out);
 }
 
 static int64_t
@@ -72,17 +108,19 @@ port_of(const struct address *ad)
 	return ad->https ? 443 : 80;
 }
 
-/* What follows the server's own path in it; NULL if it is not below. */
+/* What follows the server's own path in it; NULL if it is not below.  Over SSH
+ * no server has such a path. */
 static const char *
 below(const struct address *server, const struct address *ad)
 {
 	size_t len = strlen(server->path);
 	const char *path = ad->path;
 
-	if (len > 0 && strncmp(path, server->path, len) == 0 &&
-	    path[len] == '/')
-		return path + len + 1;
-	return len == 0 || ad->ssh ? path : NULL;
+	if (len == 0 || ad->ssh)
+		return path;
+	if (strncmp(path, server->path, len) != 0 || path[len] != '/')
+		return NULL;
+	return path + len + 1;
 }
 
 static const struct err *

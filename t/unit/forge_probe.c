@@ -252,12 +252,24 @@ ls(void)
 	return e;
 }
 
+static const struct err *
+check(void)
+{
+	struct when clock;
+	const struct err *e = forge_check(forge, a, &clock);
+
+	if (e == NULL)
+		say_number("clock", clock.ms);
+	return e;
+}
+
 static const struct {
 	const char *name;
 	int args;
 	const struct err *(*run)(void);
 } commands[] = {
 	{ "authorize", 2, authorize },
+	{ "check", 0, check },
 	{ "get", 2, get },
 	{ "refresh", 1, refresh },
 	{ "revoke", 1, give_back },
