@@ -23,6 +23,11 @@ for my $unit (@units) {
 		like($text{$unit}, qr/^CapabilityBoundingSet=.*\bCAP_$cap\b/m, "CAP_$cap is left to it");
 	}
 }
+for my $same (qw(CapabilityBoundingSet ExecStopPost NoNewPrivileges TasksMax)) {
+	my ($daemon, $once) = map { join '', $text{$_} =~ /^$same=.*$/mg } @units;
+	is($once, $daemon, "$same: the same in both");
+	isnt($once, '', '- and set');
+}
 like($text{'slipway-runner.service'}, qr/^Type=notify$/m, 'the daemon says when it is ready');
 like($text{'slipway-runner-once.service'}, qr/^ExecStart=\S+ --once$/m, 'the other one ends');
 like($text{'slipway-runner-once.service'}, qr/^TimeoutStartSec=infinity$/m, 'whenever that is');

@@ -12,8 +12,11 @@ faults_init(struct faults *f, struct arena *a)
 	f->a = a;
 }
 
-static void PRINTFLIKE(3, 0)
-    add(struct faults *f, const char *pointer, const char *fmt, va_list ap)
+static void add(struct faults *, const char *, const char *, va_list)
+    PRINTFLIKE(3, 0);
+
+static void
+add(struct faults *f, const char *pointer, const char *fmt, va_list ap)
 {
 	char text[512];
 
