@@ -136,12 +136,12 @@ static const struct err *
 held_refresh(const struct access *x, struct arena *a, const struct held *h,
     const char *holder, const char **out)
 {
-	struct forge_token fresh;
+	struct forge_token got;
 	struct git_token row;
 	const struct err *e;
 
 	*out = NULL;
-	e = forge_token_refresh(x->forge, a, h->refresh, &fresh);
+	e = forge_token_refresh(x->forge, a, h->refresh, &got);
 	if (e != NULL && e->code == ERR_UNAUTHENTICATED) {
 		log_info("git token of user %lld: the server ended it",
 		    (long long)h->row.user_id);
@@ -156,16 +156,16 @@ held_refresh(const struct access *x, struct arena *a, const struct held *h,
 			log_err(also, "git token");
 		return e;
 	}
-	if (fresh.refresh == NULL) /* RFC 6749 6: the old one stays */
-		fresh.refresh = h->refresh;
-	if ((e = token_seal(x, a, h->row.user_id, &fresh, &row)) != NULL)
+	if (got.refresh == NULL) /* RFC 6749 6: the old one stays */
+		got.refresh = h->refresh;
+	if ((e = token_seal(x, a, h->row.user_id, &got, &row)) != NULL)
 		return e;
 	row.epoch = h->row.epoch;
 	e = result_store(x, &row, holder);
 	if (e != NULL && e->code == ERR_PRECONDITION)
 		return NULL;
 	if (e == NULL)
-		*out = fresh.access;
+		*out = got.access;
 	return e;
 }
 

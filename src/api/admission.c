@@ -218,7 +218,6 @@ admission_account(struct db *db, struct req *rq, const char *server,
 }
 
 struct newcomer {
-	struct req *rq;
 	const char *name;
 	const char *role;
 };
@@ -244,7 +243,7 @@ newcomer_body(struct db *db, void *context)
 const struct err *
 admission_name(struct req *rq, const char *name, struct principal *out)
 {
-	struct newcomer n = { .rq = rq, .name = name, .role = signup_role(rq) };
+	struct newcomer n = { .name = name, .role = signup_role(rq) };
 	const struct err *e;
 	struct user u;
 
