@@ -20,7 +20,7 @@ $forge->user('ann', { id => 7, name => 'Ann Lee', email => 'ann@example.org' });
 my %common = (db => $db, nginx => \&Slipway::Browser::unlimited);
 # As many CAs as a system has: a worker's memory is limited.
 my $ca = spew(tempdir() . '/all-ca.pem', (slurp('/etc/ssl/certs/ca-certificates.crt') || '') . slurp($forge->ca), 0644);
-my $conf = $forge->conf(tls_ca => $ca) . "[auth]\nadmins = boss, Chief\n";
+my $conf = "[api]\nslow_workers = 4\n" . $forge->conf(tls_ca => $ca) . "[auth]\nadmins = boss, Chief\n";
 my $api = Slipway::API->start(%common, conf => $conf);
 my $none = $api->as('none');
 my ($got, $back);
