@@ -312,5 +312,16 @@ ok($limited, 'signing in is limited');
 problem($got, 429, 'rate_limited', 'too many');
 ok($got->{headers}{'retry-after'}, 'and says when to try again');
 is($api->get('/api/auth/tokens')->{status}, 200, 'reading is not');
+{ # push events, many on one connection
+	my $s = IO::Socket::SSL->new(PeerAddr => $api->url =~ s{^https://}{}r, SSL_ca_file => $api->cacert,
+		SSL_verifycn_name => 'localhost') or die "connect: $!";
+	my $one = "POST /api/hooks/1 HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n";
+	print $s "$one\r\n{}" x 399, "${one}Connection: close\r\n\r\n{}";
+	my $all = do { local $/; <$s> };
+	my %count;
+	$count{$_}++ for $all =~ m{^HTTP/1\.1 (\d+)}mg;
+	cmp_ok($count{400} || 0, '>=', 200, 'push events may come in crowds');
+	cmp_ok($count{429} || 0, '>', 0, 'but there is a limit') or diag(explain(\%count));
+}
 
 done_testing;

@@ -28,7 +28,7 @@ sub deploy_by_push {
 	$repo->commit('main', { version => "0\n" }, 'first');
 	my $token = $forge->token('ann');
 	my $conf = $forge->conf;
-	my $all = Slipway::Whole->start(api => $conf . "[api]\nworkers = 2\n", runner => "${conf}[runner]\npoll = 60\n");
+	my $all = Slipway::Whole->start(api => $conf . "[api]\nworkers = 2\n", runner => "${conf}[runner]\npoll = 60\nlease = 5\n");
 	my $api = $all->api;
 	my $project = $all->project($repo->clone_url, envPresets => [ { key => 'KEY', label => 'k', type => 'input', secret => JSON::PP::true, required => JSON::PP::true } ]);
 	my $pipeline = $all->pipeline($project, 'cat version; echo "$SLIPWAY_BRANCH $SLIPWAY_COMMIT $STAGE"; echo "key $KEY ${#KEY}"');
@@ -111,6 +111,12 @@ sub deploy_by_push {
 	my ($headers, $body) = push_event({ gitea => 'gitea', forgejo => 'forgejo', github => 'github', gitlab => 'gitlab' }->{$type},
 		$access->{secret}, path => 'Team/Site', repo_id => 999, commit => $hash);
 	is($api->as('none')->post("/api/hooks/$project", $body, $headers)->{status}, 422, 'another one of the former name');
+	my $deliveries = sub { return $all->db->sql('SELECT COUNT(*) FROM hook_delivery') + 0 };
+	my $kept = $deliveries->();
+	$all->db->sql("INSERT INTO hook_delivery (project_id, delivery_hash, created_at) SELECT $project, SHA2(seq, 256),"
+	    . ' NOW(3) - INTERVAL 89 DAY - INTERVAL (seq % 2) * 2 DAY FROM seq_1_to_10');
+	$all->runner->restart;
+	ok(poll(20, sub { $deliveries->() == $kept + 5 }), 'deliveries are remembered for 90 days') or diag($deliveries->(), " of $kept + 10 ", $all->runner->said);
 	is_deeply([ $forge->complaints ], [], 'the Git server was asked nothing wrong');
 	$_->stop for $api, $all->runner, $all->db;
 	$forge->stop;

@@ -5,7 +5,7 @@
 
 #include "db/db.h"
 
-#define HOOK_DELIVERY_DAYS 7 /* that a delivery is remembered */
+#define HOOK_DELIVERY_DAYS 90 /* that a delivery is remembered */
 
 struct hook_secret {
 	int64_t project_id;
