@@ -185,9 +185,10 @@ file_read(int fd, struct buf *out)
 {
 	char chunk[16384];
 	off_t at = 0;
-	ssize_t got;
+	ssize_t got = 0;
 
-	while ((got = pread(fd, chunk, sizeof(chunk), at)) > 0) {
+	while (
+	    !out->overflow && (got = pread(fd, chunk, sizeof(chunk), at)) > 0) {
 		buf_add(out, chunk, (size_t)got);
 		at += got;
 	}
