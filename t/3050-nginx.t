@@ -18,6 +18,7 @@ is_deeply([sort keys %file], [qw(slipway-fastcgi.conf slipway-http.conf slipway-
 # What was measured or read to matter.
 my @rules = (
 	['slipway-fastcgi.conf', qr/^fastcgi_param HTTP_PROXY "";/m, 'no proxy from a header (httpoxy)'],
+	['slipway-fastcgi.conf', qr/^fastcgi_param REQUEST_MSEC \$msec;/m, 'how long it has waited'],
 	['slipway-fastcgi.conf', qr/^fastcgi_param REMOTE_USER \$slipway_user;/m, 'no identity from a header'],
 	['slipway-http.conf', qr/^map "" \$slipway_user \{\s*default "";\s*\}/m, 'but nobody'],
 	['slipway-site.conf.in', qr/^\t#set \$slipway_user/m, 'unless the site says so'],

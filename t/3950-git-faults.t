@@ -88,7 +88,7 @@ fault('half an answer', 502, qr/cut its answer short/, kind => 'cut', body => '[
 fault('five megabytes of brackets', 502, qr/\w/, kind => 'big', size => 5 << 20);
 fault('five gigabytes', 502, qr/larger answer/, kind => 'big', size => 5 << 30);
 fault('a gzip bomb', 502, qr/larger answer/, kind => 'gzip', size => 100 << 20);
-$f->fault($list, kind => 'gzip', size => 2 << 20);
+$f->fault($list, kind => 'gzip', size => 1 << 20);
 is($viewer->get($branches)->{status}, 200, 'a large body that is allowed');
 well('that');
 fault('with many values', 502, qr/\w/, kind => 'gzip', body => '[' . join(',', (1) x 90_000) . ']');
@@ -135,6 +135,29 @@ for my $case (['silence', kind => 'silent'], ['a byte a second', kind => 'slow',
 	cmp_ok($n, '>', 20, "meanwhile $n other requests were served");
 	cmp_ok($slowest, '<', 1, sprintf 'the slowest in %.0f ms', 1000 * $slowest);
 	well($name);
+}
+
+# One worker, five who ask: they do not wait for one another's deadlines.
+{
+	$f->fault('/api/v1/', kind => 'silent');
+	my @pid = map {
+		my $n = $_;
+		my $pid = fork;
+		die "fork: $!" if !defined $pid;
+		if ($pid == 0) {
+			delete $api->{http};
+			my $late = timed($branches);
+			spew(tempdir() . "/late.$n", sprintf "%d %.2f %s", $late->{status}, $late->{took}, $late->{json}{detail});
+			POSIX::_exit(0);
+		}
+		$pid;
+	} 1 .. 5;
+	waitpid $_, 0 for @pid;
+	for (1 .. 5) {
+		my ($status, $took, $detail) = split / /, slurp(tempdir() . "/late.$_"), 3;
+		refused({ status => $status, took => $took, body => $detail, json => { detail => $detail } }, 504, qr/in time/, "at once, $_");
+	}
+	well('five at once');
 }
 
 # Each step slow, none too slow: the sum counts.

@@ -8,9 +8,10 @@
 #include "store/gitrepo.h"
 #include "store/project.h"
 
-/* Of the whole request, however often the Git server is asked; the client is
- * to have its answer within ten seconds. */
+/* Of the whole request, however often the Git server is asked and however many
+ * asked before; the client is to have its answer within ten seconds. */
 #define DEADLINE_MS 9000
+#define LEFT_MIN 200
 /* What git may tell of a repository, at most. */
 #define REMOTE_MAX ((size_t)24 << 20)
 #define REMOTE_BRANCHES 1000000
@@ -20,6 +21,7 @@ struct reading {
 	struct req *rq;
 	struct project project;
 	bool commits;            /* else branches */
+	int64_t until;           /* time_mono_ms */
 	const char *branch;      /* NULL = the repository's default */
 	const char *path;        /* by the project's address */
 	struct forge_repo known; /* as remembered, else by that path */
@@ -108,7 +110,7 @@ from_server(struct reading *r)
 			.path = known.path };
 	else if (e->code != ERR_NOTFOUND)
 		return e;
-	forge_until(access->forge, time_mono_ms() + DEADLINE_MS);
+	forge_until(access->forge, r->until);
 	e = access_call(access, r->rq->a, r->rq->who.user_id, ask, r);
 	forge_until(access->forge, 0);
 	if (e != NULL || (r->anybody && r->known.id != NULL))
@@ -128,7 +130,7 @@ remote_read(const struct reading *r, struct arena *a, struct forge_page *page,
     struct list *out)
 {
 	return forge_ls_remote(&r->rq->settings->gitserver, a,
-	    r->project.repository, page, out);
+	    r->project.repository, r->until, page, out);
 }
 
 static const struct err *
@@ -257,6 +259,11 @@ read_it(struct reading *r)
 	struct forge *forge = rq->access->forge;
 	const struct err *e;
 
+	r->until = time_mono_ms() + DEADLINE_MS - req_waited(rq);
+	if (r->until < time_mono_ms() + LEFT_MIN)
+		return err_tell(ERR_UPSTREAM_TIMEOUT,
+		    "The Git server did not answer those in time who asked "
+		    "before: try again.");
 	if (forge == NULL && !str_eq(rq->settings->gitserver.type, "git"))
 		return gitserver_missing(rq, "Reading from the Git server", 1);
 	if (forge == NULL || !forge_has_api(forge))

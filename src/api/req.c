@@ -6,6 +6,10 @@
 
 #include "api/etag.h"
 #include "api/route.h"
+#include "core/num.h"
+#include "core/str.h"
+
+#define WAITED_MAX 60000
 
 static const struct req_value *
 value(const struct req *rq, const char *name)
@@ -18,6 +22,23 @@ value(const struct req *rq, const char *name)
 			return &rq->query[i];
 	assert(0 && "a query parameter that the route does not have");
 	return &rq->query[0];
+}
+
+int64_t
+req_waited(const struct req *rq)
+{
+	const char *sent = rq->in[IN_REQUEST_MSEC];
+	const char *dot = sent == NULL ? NULL : strchr(sent, '.');
+	int64_t seconds, rest, waited;
+
+	/* A 1 before the fraction, since numbers begin with no 0. */
+	if (dot == NULL ||
+	    !num_parse(arena_strndup(rq->a, sent, (size_t)(dot - sent)), 0,
+		NUM_SAFE / 1000, &seconds) ||
+	    !num_parse(arena_printf(rq->a, "1%s", dot + 1), 1000, 1999, &rest))
+		return 0;
+	waited = time_now_ms() - (seconds * 1000 + rest - 1000);
+	return waited < 0 ? 0 : waited > WAITED_MAX ? WAITED_MAX : waited;
 }
 
 int64_t

@@ -45,6 +45,7 @@ enum req_header {
 	IN_RANGE,
 	IN_IDEMPOTENCY_KEY,
 	IN_REQUEST_ID,
+	IN_REQUEST_MSEC, /* when nginx sent it: seconds, dot, three digits */
 	IN_REMOTE_ADDR,
 	IN_REMOTE_USER, /* whom nginx let in */
 	IN_HTTPS,       /* "on" behind TLS */
@@ -115,6 +116,8 @@ struct req {
 	struct answer answer;
 };
 
+/* Milliseconds that it waited for a worker, 0..60000; 0 if that is not known. */
+int64_t req_waited(const struct req *);
 /* A query parameter of the route's table, by its name. */
 int64_t req_int(const struct req *, const char *name);
 /* NULL if it was not sent. */

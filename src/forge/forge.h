@@ -167,10 +167,11 @@ MUSTCHECK const struct err *forge_clone_with(const struct forge *,
     struct forge_credential *out);
 
 /* What the type git offers: branches of any address by ls-remote, with the
- * settings' credentials for it.  Run as a child, no shell, deadline as above;
- * hostile addresses and names get nowhere. */
+ * settings' credentials for it.  Run as a child, no shell, until that moment
+ * (time_mono_ms; 0 = FORGE_DEADLINE_MS from now); hostile addresses and names
+ * get nowhere.  `limit` has no maximum here. */
 MUSTCHECK const struct err *forge_ls_remote(const struct settings_gitserver *,
-    struct arena *, const char *repository, struct forge_page *,
-    struct list *out);
+    struct arena *, const char *repository, int64_t until_ms,
+    struct forge_page *, struct list *out);
 
 #endif

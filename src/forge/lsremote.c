@@ -284,12 +284,15 @@ branches_take(struct arena *a, struct buf *text, struct forge_page *page,
 
 const struct err *
 forge_ls_remote(const struct settings_gitserver *s, struct arena *a,
-    const char *repository, struct forge_page *page, struct list *out)
+    const char *repository, int64_t until_ms, struct forge_page *page,
+    struct list *out)
 {
 	struct child c = { .config = -1,
 		.credential = -1,
 		.out = -1,
-		.deadline = time_mono_ms() + FORGE_DEADLINE_MS };
+		.deadline = until_ms != 0 ?
+		    until_ms :
+		    time_mono_ms() + FORGE_DEADLINE_MS };
 	const struct err *e, *ended;
 	struct buf text;
 

@@ -246,7 +246,7 @@ ls(void)
 	struct list list;
 	const struct err *e;
 
-	e = forge_ls_remote(&settings.gitserver, a, arg[0], &page, &list);
+	e = forge_ls_remote(&settings.gitserver, a, arg[0], 0, &page, &list);
 	if (e == NULL)
 		branches_say(&list, &page);
 	return e;
