@@ -92,7 +92,7 @@ cmp_ok(time - $before, '<', 30, 'the call of the API was heard, the poll is a mi
 # --- what each account can see
 my $dispatcher = $runner->dispatcher;
 my ($spool) = glob "$runner->{spool}/$id.*";
-ok(defined $spool && -e "$spool/job", 'the spool has the description');
+ok(defined $spool && -e "$spool/log", 'the spool has its log');
 my ($worker) = $api->workers;
 my @asks = (
 	["cat /proc/$dispatcher/environ", 'the environment of the dispatcher'],
@@ -101,7 +101,7 @@ my @asks = (
 	["cat /proc/$worker/environ", "the environment of an API worker"],
 	["ls /proc/$worker/fd/", 'its descriptors'],
 );
-my @spool = (["ls $runner->{spool}", 'the spool'], ["cat $spool/job", 'a description in it']);
+my @spool = (["ls $runner->{spool}", 'the spool'], ["cat $spool/log", 'a log in it']);
 my @signals = (["kill -0 $dispatcher", 'the dispatcher, to signal it'], ["kill -0 " . $runner->pid, 'the monitor']);
 sub refused {
 	my ($who, $what, $command) = @_;

@@ -321,7 +321,7 @@ access_for(const struct access *x, struct arena *a, int64_t user_id,
 static const struct err *
 refused(bool own)
 {
-	return err_tell(ERR_UPSTREAM,
+	return err_tell_number(ERR_UPSTREAM, 401, "%s",
 	    own ? "The Git server does not accept your access any more: sign "
 		  "in again." :
 		  "The Git server does not accept the service's token, or "

@@ -153,8 +153,8 @@ forge_judge(struct forge *f, struct arena *a, const struct http_response *got)
 		    "The Git server knows no such thing, or the token may not "
 		    "see it (404)%s%s",
 		    colon, words);
-	return err_tell(ERR_UPSTREAM, "The Git server answered %d%s%s",
-	    got->status, colon, words);
+	return err_tell_number(ERR_UPSTREAM, got->status,
+	    "The Git server answered %d%s%s", got->status, colon, words);
 }
 
 /* Every part escaped, the slashes between them kept. */

@@ -7,7 +7,8 @@
  * URLs, paths of JSON to members, and a few functions.
  *
  * Every call ends within FORGE_DEADLINE_MS.  Errors tell the client what the
- * server said: ERR_UPSTREAM (502), ERR_UPSTREAM_TIMEOUT (504);
+ * server said: ERR_UPSTREAM (502; `sys` = the status it answered with, 0 =
+ * none), ERR_UPSTREAM_TIMEOUT (504);
  * ERR_UNAUTHENTICATED where it refused the token (401), ERR_NOTFOUND where it
  * knows no such repository or branch for this token, ERR_RATE where it asks to
  * come later (`sys` = in so many seconds, 0 = it does not say), ERR_CONFIG where

@@ -102,7 +102,7 @@ on_signal(int sig)
 {
 	if (sig == SIGHUP)
 		got_reload = 1;
-	else
+	else if (sig != SIGCHLD) /* that only ends the wait */
 		got_stop = 1;
 }
 
@@ -110,7 +110,7 @@ on_signal(int sig)
 static void
 signals_set(sigset_t *waiting)
 {
-	const int caught[] = { SIGTERM, SIGINT, SIGHUP };
+	const int caught[] = { SIGTERM, SIGINT, SIGHUP, SIGCHLD };
 	struct sigaction act = { .sa_handler = on_signal };
 	sigset_t set;
 	size_t i;
@@ -165,6 +165,8 @@ reload(struct dispatch *d)
 	}
 	log_start(d);
 	db_drop(d->db);
+	clone_open(d);
+	d->tell_at = d->tell_pause = 0;
 	d->claim = true;
 	log_info("configuration read again");
 }
@@ -232,6 +234,7 @@ init(struct dispatch *d, int argc, char **argv)
 	log_start(d);
 	names_make(d);
 	d->a = arena_open(TURN_ARENA);
+	clone_open(d);
 	if ((e = db_open(&d->settings, DB_RUNNER, &d->db)) != NULL ||
 	    (e = spool_open(d)) != NULL)
 		errx(err_kinds[e->code].exit, "%s", e->msg);
@@ -291,6 +294,7 @@ keep_house(struct dispatch *d, int64_t now)
 		    n > 0) {
 			log_warn("%lld deployments were lost by their runners",
 			    (long long)n);
+			teller_wake(d);
 			d->claim = true;
 		}
 	}
@@ -382,6 +386,7 @@ work(struct dispatch *d)
 	size_t i;
 
 	arena_clear(d->a);
+	child_reap(d);
 	db_check_once(d);
 	scan(d, now);
 	for (i = 0; i < d->n; i++) {
@@ -389,7 +394,6 @@ work(struct dispatch *d)
 		task_work(d, d->tasks[i]);
 	}
 	task_reap(d);
-	task_packer_reap(d);
 	arena_clear(d->a);
 	if (!d->db_checked)
 		return;
@@ -399,6 +403,7 @@ work(struct dispatch *d)
 	task_reap(d);
 	keep_house(d, now);
 	project_wipes(d, now);
+	teller_work(d, now);
 }
 
 static int64_t
@@ -412,6 +417,8 @@ next_due(const struct dispatch *d, int64_t now)
 			due = at;
 	if (claim_wanted(d) && d->claim_at < due)
 		due = d->claim_at;
+	if ((at = teller_due(d)) < due)
+		due = at;
 	/* nothing moves while the database is away but the jobs themselves */
 	return due < d->db_at ? d->db_at : due;
 }
@@ -434,8 +441,10 @@ wait_for_it(struct dispatch *d, const sigset_t *waiting)
 		return;
 	if (fds[0].revents != 0)
 		listen_to_monitor(d);
-	if (fds[1].revents != 0 && wake_drain(d->wake))
+	if (fds[1].revents != 0 && wake_drain(d->wake)) {
 		d->poll_at = 0;
+		teller_wake(d);
+	}
 }
 
 /* Whether --once has nothing more to do; exits where the
@@ -447,7 +456,8 @@ is_drained(const struct dispatch *d)
 		return false;
 	if (d->db_since == 0 && time_mono_ms() - d->db_lost > ONCE_MS)
 		errx(EX_TEMPFAIL, "the database cannot be reached");
-	return d->drained && !d->doubt && !d->claim;
+	return d->drained && !d->doubt && !d->claim && d->teller == 0 &&
+	    teller_due(d) > time_mono_ms();
 }
 
 int
@@ -471,6 +481,7 @@ main(int argc, char **argv)
 		if (!is_drained(&d))
 			wait_for_it(&d, &waiting);
 	}
+	claim_leave(&d);
 	if (d.n > 0)
 		log_info("%zu deployments go on", claim_live(&d));
 	spool_close(&d);

@@ -33,6 +33,7 @@
 #define BOOT_SIZE 40    /* of the kernel's name of this boot */
 
 enum task_phase {
+	TASK_ASKING,   /* with what its repository is fetched is being found */
 	TASK_STARTING, /* the monitor was asked to start it */
 	TASK_RUNNING,
 	TASK_SWEEPING, /* its job is gone; the monitor clears what it left */
@@ -74,6 +75,13 @@ struct task {
 	int64_t kill_at; /* 0 = not at all */
 	int64_t retry_at;
 	int64_t ask_at; /* the monitor, again */
+	/* while it is TASK_ASKING */
+	struct buf description;
+	struct buf credential; /* "user\nsecret", empty = none */
+	const char *note;      /* why there is none, or another than wanted */
+	pid_t asker;           /* 0 = none, or it is done */
+	int answer;            /* what the asker says, -1 = nothing */
+	int asked;             /* how it ended */
 };
 
 struct dispatch {
@@ -90,6 +98,10 @@ struct dispatch {
 	int owner_fd;
 	char boot[BOOT_SIZE]; /* "-" if that is not known */
 	pid_t packer;         /* of a large log, 0 = none */
+	pid_t teller;         /* of statuses to the Git server, 0 = none */
+	int64_t tell_at;
+	int64_t tell_pause;
+	struct forge *forge; /* for addresses only; NULL = no Git server */
 	struct task **tasks;
 	size_t n, cap;
 	/* the database; monotonic milliseconds, 0 = not now */
@@ -167,10 +179,40 @@ void project_wipes(struct dispatch *, int64_t now);
 /* What the monitor said to that. */
 void project_wiped(const struct dispatch *, const struct wire *);
 
-/* dispatch_job.c: the description of a job. ERR_CONFIG where its secrets do
- * not open. */
+/* dispatch_job.c: the description of a job, but for its last records.
+ * ERR_CONFIG where its secrets do not open. */
 MUSTCHECK const struct err *description_write(const struct dispatch *,
     struct arena *, const struct claim *, struct buf *out);
+MUSTCHECK const struct err *description_end(struct buf *out,
+    const struct buf *credential, const char *note);
+
+/* dispatch_clone.c: with what a repository is fetched. A user's token may have
+ * to be refreshed, which takes seconds: a process of its own does that. */
+/* After the settings were read. */
+void clone_open(struct dispatch *);
+/* Whether it lies on the Git server, so that it can be asked for commits. */
+bool clone_is_known(const struct dispatch *, struct arena *,
+    const char *repository);
+/* The credential of the task, or an asker that finds it. */
+void clone_ask(struct dispatch *, struct task *, const struct claim *);
+/* Takes what the asker said; false if it is not done yet. */
+bool clone_answer(struct dispatch *, struct task *);
+/* Forgets all of it; secrets are wiped. */
+void clone_forget(struct task *);
+
+/* dispatch_report.c: statuses on commits, told by a process of its own. */
+void teller_work(struct dispatch *, int64_t now);
+/* There may be something new to tell. */
+void teller_wake(struct dispatch *);
+int64_t teller_due(const struct dispatch *);
+void teller_ended(struct dispatch *, int status);
+
+/* dispatch_child.c: processes of the dispatcher's own */
+/* A child in which nothing of ours is open but `keep` (-1 = none), as
+ * descriptor 3; 0 there, -1 with errno. */
+pid_t child_fork(int keep);
+/* Takes note of those that ended. */
+void child_reap(struct dispatch *);
 
 /* dispatch_task.c: from the spool to the database */
 struct task *task_open(struct dispatch *);
@@ -184,7 +226,6 @@ void task_kill(struct dispatch *, struct task *, const char *why);
 int64_t task_due(const struct task *, int64_t now);
 /* Forgets those that are closed. */
 void task_reap(struct dispatch *);
-void task_packer_reap(struct dispatch *);
 
 /* dispatch_result.c: what a job's result says */
 struct outcome {
@@ -221,6 +262,10 @@ size_t claim_live(const struct dispatch *);
 bool claim_wanted(const struct dispatch *);
 /* Fills free slots, some a turn. */
 void claim_work(struct dispatch *);
+/* Goes on with one whose credential was asked for. */
+void claim_asking(struct dispatch *, struct task *);
+/* Puts back what has not been started. */
+void claim_leave(struct dispatch *);
 /* What the monitor said of a start. */
 void claim_started(struct dispatch *, struct task *, const struct wire *);
 void claim_refused(struct dispatch *, struct task *, const struct wire *);

@@ -73,6 +73,7 @@ end_unstarted(struct dispatch *d, int64_t id, int64_t epoch,
 
 	end.id = id;
 	end.epoch = epoch;
+	teller_wake(d);
 	e = queue_end(d->db, &end);
 	if (e != NULL && e->code == ERR_PRECONDITION)
 		return;
@@ -88,7 +89,7 @@ close_unstarted(struct dispatch *d, struct task *t)
 }
 
 static const struct err *
-ask_start(struct dispatch *d, struct task *t, const struct buf *description)
+ask_start(struct dispatch *d, struct task *t)
 {
 	struct wire w = { .magic = WIRE_MAGIC,
 		.type = WIRE_START,
@@ -99,7 +100,9 @@ ask_start(struct dispatch *d, struct task *t, const struct buf *description)
 	const struct err *e;
 	size_t i;
 
-	if ((e = spool_make(d, t, description, fds)) != NULL)
+	if ((e = description_end(&t->description, &t->credential, t->note)) !=
+		NULL ||
+	    (e = spool_make(d, t, &t->description, fds)) != NULL)
 		return e;
 	(void)memcpy(w.dir, t->dir, strlen(t->dir));
 	e = wire_send(DISPATCH_WIRE, &w, fds, WIRE_FD__REQUEST);
@@ -111,10 +114,27 @@ ask_start(struct dispatch *d, struct task *t, const struct buf *description)
 }
 
 static void
-start(struct dispatch *d, const struct claim *c, const struct buf *description)
+start(struct dispatch *d, struct task *t)
+{
+	const struct err *e = ask_start(d, t);
+
+	clone_forget(t);
+	if (e != NULL) {
+		log_err(e, t->name);
+		task_phase_set(t, TASK_CLOSED);
+		put_back(d, t->id, t->epoch);
+		pause_claims(d);
+		return;
+	}
+	project_mark(d, t->project);
+	task_phase_set(t, TASK_STARTING);
+	log_info("%s: starts, project %lld", t->name, (long long)t->project);
+}
+
+static struct task *
+task_claimed(struct dispatch *d, const struct claim *c)
 {
 	struct task *t = task_open(d);
-	const struct err *e;
 
 	t->id = c->id;
 	t->epoch = c->epoch;
@@ -124,47 +144,81 @@ start(struct dispatch *d, const struct claim *c, const struct buf *description)
 	    (long long)c->epoch);
 	(void)snprintf(t->dir, sizeof(t->dir), "%s", c->project_dir);
 	t->renew_at = time_mono_ms() + d->settings.runner.lease * 1000 / 3;
-	task_phase_set(t, TASK_STARTING);
-	if ((e = ask_start(d, t, description)) != NULL) {
-		log_err(e, t->name);
-		task_phase_set(t, TASK_CLOSED);
-		put_back(d, c->id, c->epoch);
-		pause_claims(d);
-		return;
-	}
-	project_mark(d, c->project_id);
-	log_info("%s: starts, project %s", t->name, c->project_name);
+	task_phase_set(t, TASK_ASKING);
+	buf_init(&t->description, DESCRIPTION_MAX);
+	return t;
 }
 
-/* What is claimed either starts or ends here. */
+static const struct queue_end canceled = { .status = "canceled",
+	.reason = "canceled_by_user",
+	.detail = "It was canceled before it started." };
+
+/* What is claimed either starts or ends here, perhaps after its credential was
+ * found. */
 static void
 claimed(struct dispatch *d, const struct claim *c)
 {
-	const struct queue_end canceled = { .status = "canceled",
-		.reason = "canceled_by_user",
-		.detail = "It was canceled before it started." };
 	const struct queue_end failed = { .status = "failed",
 		.reason = "runner_error",
 		.detail = "What it needs, its secrets perhaps, could not be "
 			  "read on the runner: see the runner's log." };
 	const struct err *e;
-	struct buf description;
+	struct task *t;
 
 	if (c->cancel) {
 		end_unstarted(d, c->id, c->epoch, &canceled);
 		return;
 	}
-	buf_init(&description, DESCRIPTION_MAX);
-	e = description_write(d, d->a, c, &description);
-	if (e == NULL) {
-		start(d, c, &description);
-	} else {
-		log_error("%lld: %s", (long long)c->id, e->msg);
+	t = task_claimed(d, c);
+	if ((e = description_write(d, d->a, c, &t->description)) != NULL) {
+		log_error("%s: %s", t->name, e->msg);
+		clone_forget(t);
+		task_phase_set(t, TASK_CLOSED);
 		end_unstarted(d, c->id, c->epoch, &failed);
+		return;
 	}
-	if (description.data != NULL)
-		explicit_bzero(description.data, description.len);
-	buf_release(&description);
+	clone_ask(d, t, c);
+	if (clone_answer(d, t))
+		start(d, t);
+}
+
+void
+claim_asking(struct dispatch *d, struct task *t)
+{
+	int64_t lease = d->settings.runner.lease, now = time_mono_ms();
+	const struct err *e;
+
+	if (now >= t->renew_at && dispatch_db_ready(d)) {
+		e = queue_renew(d->db, t->id, t->epoch, d->owner, lease);
+		if (e != NULL && e->code == ERR_PRECONDITION) {
+			log_err(e, t->name);
+			clone_forget(t);
+			task_phase_set(t, TASK_CLOSED);
+			return;
+		}
+		if (dispatch_db_said(d, e, t->name))
+			t->renew_at = now + lease * 1000 / 3;
+	}
+	if ((t->flags & TASK_CANCEL) != 0) {
+		clone_forget(t);
+		task_phase_set(t, TASK_CLOSED);
+		end_unstarted(d, t->id, t->epoch, &canceled);
+	} else if (clone_answer(d, t)) {
+		start(d, t);
+	}
+}
+
+void
+claim_leave(struct dispatch *d)
+{
+	size_t i;
+
+	for (i = 0; i < d->n; i++) {
+		if (d->tasks[i]->phase != TASK_ASKING)
+			continue;
+		clone_forget(d->tasks[i]);
+		put_back(d, d->tasks[i]->id, d->tasks[i]->epoch);
+	}
 }
 
 bool

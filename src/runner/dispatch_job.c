@@ -23,17 +23,6 @@ static const char *const names[R__MAX] = {
 #undef X
 };
 
-/* Whom the service's token makes it at each kind of Git server. */
-static const struct {
-	const char *type;
-	const char *user;
-} accounts[] = {
-	{ "gitea", "slipway" },
-	{ "gitlab", "oauth2" },
-	{ "github", "x-access-token" },
-	{ "git", "slipway" },
-};
-
 static void
 put(struct buf *b, enum job_record which, const char *text)
 {
@@ -45,40 +34,6 @@ static void
 put_number(struct buf *b, enum job_record which, int64_t n)
 {
 	record_printf(b, names[which], "%lld", (long long)n);
-}
-
-/* Whether its commits can be asked for there. */
-static bool
-is_on_server(const struct settings_gitserver *g, const char *repository)
-{
-	size_t len;
-
-	if (g->url == NULL || str_eq(g->type, "git"))
-		return false;
-	len = strlen(g->url);
-	return strncmp(repository, g->url, len) == 0;
-}
-
-/* The token goes to its own server only, and never in the clear unless the
- * server itself is spoken to so. */
-static void
-put_credential(struct buf *b, const struct settings_gitserver *g,
-    const char *repository)
-{
-	size_t i, len;
-
-	if (g->url == NULL || g->token == NULL || g->type == NULL)
-		return;
-	len = strlen(g->url);
-	while (len > 0 && g->url[len - 1] == '/')
-		len--;
-	if (len == 0 || strncmp(repository, g->url, len) != 0 ||
-	    repository[len] != '/')
-		return;
-	for (i = 0; i < sizeof(accounts) / sizeof(accounts[0]); i++)
-		if (strcmp(accounts[i].type, g->type) == 0)
-			record_printf(b, names[R_CREDENTIAL], "%s\n%s",
-			    accounts[i].user, g->token);
 }
 
 /* A file that is missing is told here; what git says of it stands in the
@@ -106,7 +61,6 @@ static void
 put_access(struct buf *b, const struct settings_gitserver *g,
     const char *repository)
 {
-	put_credential(b, g, repository);
 	if (strncmp(repository, "https:", 6) == 0) {
 		put_file(b, R_TLS_CA, g->tls_ca);
 	} else if (strncmp(repository, "ssh:", 4) == 0 ||
@@ -191,7 +145,7 @@ description_write(const struct dispatch *d, struct arena *a,
 	put(out, R_COMMIT, c->commit_hash);
 	put_access(out, &s->gitserver, c->repository);
 	put(out, R_OBJECTS, spool_objects(d, a, c->project_id));
-	if (!is_on_server(&s->gitserver, c->repository))
+	if (!clone_is_known(d, a, c->repository))
 		put_number(out, R_COMMITS, COMMITS_TOLD);
 	put_pairs(out, R_ENV, &env);
 	put_pairs(out, R_SECRET, &secret);
@@ -207,6 +161,16 @@ description_write(const struct dispatch *d, struct arena *a,
 	put_number(out, R_ALLOW_HTTP, s->gitserver.allow_http ? 1 : 0);
 	put_number(out, R_ALLOW_LOCAL, s->gitserver.allow_local ? 1 : 0);
 	put_number(out, R_SUBMODULES, r->submodules ? 1 : 0);
+	return buf_check(out);
+}
+
+const struct err *
+description_end(struct buf *out, const struct buf *credential, const char *note)
+{
+	if (credential->len > 0)
+		record_write(out, names[R_CREDENTIAL], credential->data,
+		    credential->len);
+	put(out, R_NOTE, note);
 	put(out, R_JOB_END, "");
 	return buf_check(out);
 }

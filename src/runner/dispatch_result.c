@@ -272,6 +272,7 @@ tell(struct dispatch *d, const struct task *t, const struct record *r)
 	if (strcmp(r->name, names[R_CHECKED_OUT]) == 0) {
 		if ((e = checked_out(d->a, r, &seen)) != NULL)
 			return e;
+		teller_wake(d);
 		return queue_commit(d->db, t->id, t->epoch,
 		    seen.workspace.branch, seen.workspace.hash,
 		    seen.workspace.message);

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-#include <sys/wait.h>
-
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +24,7 @@ task_open(struct dispatch *d)
 {
 	struct task *t = mem_alloc(1, sizeof(*t));
 
-	t->keeper = t->log = t->result = t->lock = -1;
+	t->keeper = t->log = t->result = t->lock = t->answer = -1;
 	if (d->n == d->cap) {
 		d->cap = d->cap == 0 ? 16 : 2 * d->cap;
 		d->tasks = mem_grow(d->tasks, d->cap, sizeof(*d->tasks));
@@ -106,6 +104,8 @@ task_cancel(struct dispatch *d, struct task *t)
 		return;
 	log_info("%s: is to be canceled", t->name);
 	t->flags |= TASK_CANCEL;
+	if (t->phase == TASK_ASKING)
+		return;
 	t->kill_at = time_mono_ms() + (2 * s->grace + s->cancel_grace) * 1000 +
 	    LATE_MS;
 	if ((e = spool_cancel(d, t)) != NULL)
@@ -293,6 +293,7 @@ settle(struct dispatch *d, struct task *t)
 	if (!said(d, t, workspace_told(d, t, &o.workspace)) ||
 	    !said(d, t, queue_end(d->db, &end)))
 		return;
+	teller_wake(d);
 	log_info("%s: %s%s%s", t->name, end.status,
 	    end.reason == NULL ? "" : ", ",
 	    end.reason == NULL ? "" : end.reason);
@@ -307,11 +308,10 @@ pack_apart(struct dispatch *d, const struct task *t)
 {
 	const struct err *e;
 	struct db *db;
-	pid_t pid = fork();
+	pid_t pid = child_fork(-1);
 
 	if (pid != 0)
 		return pid;
-	closefrom(STDERR_FILENO + 1);
 	if ((e = db_open(&d->settings, DB_RUNNER, &db)) == NULL)
 		e = joblog_pack(db, d->a, t->id);
 	if (e != NULL)
@@ -333,13 +333,6 @@ tidy(struct dispatch *d, struct task *t)
 	}
 	spool_remove(d, t);
 	task_phase_set(t, TASK_CLOSED);
-}
-
-void
-task_packer_reap(struct dispatch *d)
-{
-	if (d->packer > 0 && waitpid(d->packer, NULL, WNOHANG) != 0)
-		d->packer = 0;
 }
 
 static void
@@ -365,6 +358,10 @@ task_work(struct dispatch *d, struct task *t)
 {
 	int64_t now = time_mono_ms();
 
+	if (t->phase == TASK_ASKING) {
+		claim_asking(d, t);
+		return;
+	}
 	if (t->phase < TASK_GONE)
 		watch(d, t, now);
 	if (t->phase < TASK_GONE && (t->flags & TASK_FENCED) == 0)

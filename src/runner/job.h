@@ -46,6 +46,7 @@ struct job_spec {
 	const char *branch;
 	const char *commit;
 	const char *credential;
+	const char *note;
 	const char *tls_ca;
 	const char *ssh_key;
 	const char *known_hosts;

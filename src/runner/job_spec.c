@@ -39,6 +39,7 @@ static const struct entry entries[] = {
 	{ "branch", K_TEXT, AT(branch) },
 	{ "commit", K_TEXT, AT(commit) },
 	{ "credential", K_TEXT, AT(credential) },
+	{ "note", K_TEXT, AT(note) },
 	{ "tls-ca", K_TEXT, AT(tls_ca) },
 	{ "ssh-key", K_TEXT, AT(ssh_key) },
 	{ "known-hosts", K_TEXT, AT(known_hosts) },

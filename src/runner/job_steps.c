@@ -264,6 +264,10 @@ course_checkout(struct course *c)
 		course_cancel(c);
 		break;
 	case CHECKOUT_FAILED:
+		if (job->spec.note != NULL)
+			detail = arena_printf(job->a, "%s (%s)", detail,
+			    job->spec.note);
+		/* FALLTHROUGH */
 	case CHECKOUT_TIMED_OUT:
 		job_log_say(&job->log, "==> checkout failed: %s", detail);
 		course_fail(c,

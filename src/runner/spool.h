@@ -46,8 +46,9 @@
 	X(BRANCH, "branch")         /* absent = HEAD */                        \
 	X(COMMIT, "commit")         /* absent = the branch's */                \
 	X(CREDENTIAL, "credential") /* "user\nsecret" for https */             \
-	X(TLS_CA, "tls-ca")         /* a CA file's text, for https */          \
-	X(SSH_KEY, "ssh-key")       /* a private key's text, for ssh */        \
+	X(NOTE, "note") /* why there may be no credential, for a failure */    \
+	X(TLS_CA, "tls-ca")   /* a CA file's text, for https */                \
+	X(SSH_KEY, "ssh-key") /* a private key's text, for ssh */              \
 	X(KNOWN_HOSTS, "known-hosts")                                          \
 	X(OBJECTS, "objects") /* what the last result said of them */          \
 	X(COMMITS, "commits") /* how many of the branch are to be told */      \

@@ -1,0 +1,245 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: ISC
+# The commit's status on the Git server: what each kind of server is told, by
+# whom, and that neither a server that is away nor one that says no loses
+# anything or holds anything up.
+
+use strict;
+use warnings;
+use Slipway::DB;
+use Slipway::Forge;
+use Slipway::Runner;
+use Slipway::Test;
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+my $db = Slipway::DB->start;
+$db->migrate;
+$db->sql("INSERT INTO user (id, username, role) VALUES (1, 'ann', 'deployer'), (2, 'reader', 'deployer'), (3, 'nobody', 'deployer')");
+my $key = tempdir() . '/secret.key';
+my %ours = (success => 'success', failed => 'failure', error => 'error', canceled => 'error', running => 'pending');
+my %states = (gitea => { %ours }, github => { %ours },
+	gitlab => { map({ $_ => $_ } qw(success failed canceled running)), error => 'failed' });
+
+my ($forge, $repo, $runner, $project, $service, %token);
+
+# Everything anew for a kind of server.
+sub begin {
+	my ($type, %more) = @_;
+	$runner->stop if $runner;
+	$forge->stop if $forge;
+	$db->sql('DELETE FROM git_token; DELETE FROM commit_status; DELETE FROM git_repo');
+	$forge = Slipway::Forge->start(type => $type, redirect_uri => 'https://slipway.example.org/login');
+	$forge->user('ann', { id => 7 });
+	$forge->user('reader', { id => 8 });
+	$forge->user('robot', { id => 9 });
+	$repo = $forge->repo('Team/Site', private => 1, users => ['ann', 'robot'], readers => ['reader']);
+	$service = $forge->token('robot');
+	my $conf = $forge->conf(token => $service, %more);
+	my $file = spew(tempdir() . "/$type.conf", $db->conf . $conf . "[secrets]\nkey_file = $key\n", 0600);
+	if (!-e $key) {
+		my ($status, $said, $err) = run_cmd(program('slipway-admin'), '-c', $file, 'key');
+		die "$said$err" if $status != 0;
+		if (is_root()) { chown 0, (getpwnam 'nobody')[3], $key }
+	}
+	%token = map { $_ => scalar $forge->token($_) } qw(ann reader);
+	for (['ann', 1], ['reader', 2]) {
+		my ($status, $said, $err) = run_cmd(program('t/unit/access_probe'), $file, 'put', $_->[1], $token{ $_->[0] }, '-', 3600);
+		die "$said$err" if $status != 0;
+	}
+	$runner = Slipway::Runner->start(db => $db, conf => "${conf}[secrets]\nkey_file = $key\n[runner]\nslots = 6\n");
+	$project = $runner->project(repo => $repo->clone_url);
+	return;
+}
+my $commits = 0;
+# A deployment of a commit of its own, by that user; its number and the hash.
+sub deploy {
+	my ($by, @steps) = @_;
+	my $hash = $repo->commit('main', { file => ++$commits . "\n" }, "change $commits");
+	my $user = defined $by ? $by : 'NULL';
+	my $id = $db->sql("INSERT INTO deployment (project_id, pipeline_id, branch, `trigger`, created_by) VALUES ($project, $project, 'main', 'manual', $user);"
+	    . "SET \@id = LAST_INSERT_ID();"
+	    . join('', map { my $s = unpack 'H*', $steps[$_]; "INSERT INTO deployment_step (deployment_id, position, name, script, run_when)"
+		. " VALUES (\@id, $_, 's$_', CONVERT(UNHEX('$s') USING utf8mb4), 'success');" } 0 .. $#steps) . 'SELECT @id');
+	$runner->ring;
+	return ($id, $hash);
+}
+sub row { my ($id, $what) = @_; return $db->sql('SELECT ' . ($what || "CONCAT_WS(' ', wanted, COALESCE(told, '-'), COALESCE(open, 0))") . " FROM commit_status WHERE deployment_id = $id") }
+sub closed { my ($id, $deadline) = @_; return poll($deadline || 20, sub { my $row = row($id); return $row =~ / 0$/ && $row }) }
+sub last_of { my ($hash) = @_; return ($forge->statuses($hash))[-1] || { state => '' } }
+
+for my $type (qw(gitea gitlab github)) {
+	begin($type);
+	my $is = $states{$type};
+	my ($id, $hash) = deploy(1, 'echo a-line');
+	is($runner->wait($id), 'success', "$type: a private repository is deployed") or diag($runner->log($id), $runner->said);
+	is(closed($id), 'success success 0', 'all is told');
+	my $last = last_of($hash);
+	is($last->{state}, $is->{success}, 'the commit is marked');
+	is($last->{context}, "slipway/Pipeline $project", 'in the name of the pipeline');
+	is($last->{target_url}, "https://slipway.example.org/api/deployments/$id/log", 'with a link');
+	is($last->{description}, 'The deployment succeeded.', 'and a sentence');
+	is($last->{creator}, 'ann', 'by who deployed');
+	my %ends = (failed => ['exit 3', 'A step of the deployment failed.'], canceled => ['echo up; sleep 60', 'The deployment was canceled.'],
+		error => ['echo up; sleep 60', 'The runner was lost.']);
+	for my $end (sort keys %ends) {
+		my ($script, $text) = @{ $ends{$end} };
+		($id, $hash) = deploy(1, $script);
+		if ($end eq 'error') {
+			$runner->wait_log($id, qr/^up$/m);
+			kill 'KILL', $_ for $runner->jobs;
+		}
+		if ($end eq 'canceled') {
+			$runner->wait_log($id, qr/^up$/m);
+			ok(poll(10, sub { row($id) eq 'running running 0' }), 'while it runs that is told');
+			is(last_of($hash)->{state}, $is->{running}, 'in the words of the server');
+			$runner->cancel($id);
+		}
+		$runner->wait($id);
+		ok(closed($id), "one that is $end");
+		is(row($id, 'told'), $end, 'is told as that');
+		is(last_of($hash)->{state}, $is->{$end}, 'in the words of the server');
+		is(last_of($hash)->{description}, $text, 'with why');
+	}
+	# the same again is no fault, also where the server takes it for one
+	$db->sql("UPDATE commit_status SET told = 'running', next_at = NOW(3) WHERE deployment_id = $id");
+$runner->ring;
+	is(closed($id), 'failed failed 0', 'told twice: it is told') if row($id, 'wanted') eq 'failed';
+	ok(closed($id), 'told twice is told');
+	is(row($id, "COALESCE(fault, '-')"), '-', 'and no fault');
+	# a renamed repository
+	$repo->rename('Team/Renamed');
+	my $before = my @then = $forge->statuses($hash);
+	$db->sql("UPDATE commit_status SET told = NULL, next_at = NOW(3) WHERE deployment_id = $id");
+$runner->ring;
+	is(closed($id), 'failed failed 0', 'of a renamed repository it is told, too');
+	is(scalar(my @now = $forge->statuses($hash)), $before + 1, 'it is found by its number');
+	is($db->sql('SELECT path FROM git_repo'), 'Team/Renamed', 'and its name is kept') if $type ne 'gitlab';
+	is_deeply([$forge->complaints], [], 'nothing was sent that the server would not take');
+	for my $secret ($token{ann}, $service) {
+		unlike($runner->said, qr/\Q$secret\E/, 'no token in the log');
+	}
+}
+
+# --- who tells
+begin('gitea');
+my ($id, $hash) = deploy(2, 'true');
+is($runner->wait($id), 'success', 'deployed by one who may only read');
+is(closed($id), 'success success 0', 'is told');
+is(last_of($hash)->{creator}, 'robot', 'by the service');
+for my $who (3, undef) {
+	($id, $hash) = deploy($who, 'true');
+	is($runner->wait($id), 'success', defined $who ? 'deployed by one who has no token' : 'deployed by nobody');
+	is(closed($id), 'success success 0', 'is told');
+	is(last_of($hash)->{creator}, 'robot', 'by the service');
+}
+$forge->expire_tokens('ann');
+($id, $hash) = deploy(1, 'true');
+is($runner->wait($id), 'failed', 'deployed with a token that was taken away');
+is($runner->column($id, 'reason'), 'checkout_failed', 'fails');
+is(row($id), '', 'of no commit there is nothing to tell');
+
+# --- the server is away
+begin('gitea');
+$forge->fault('/statuses/', kind => 'silent');
+my $began = time;
+($id, $hash) = deploy(1, 'echo one', 'echo two');
+is($runner->wait($id), 'success', 'a server that is silent about statuses');
+cmp_ok(time - $began, '<', 6, 'does not hold up a deployment');
+my ($other, $other_hash) = deploy(1, 'true');
+is($runner->wait($other), 'success', 'nor the next');
+ok(poll(25, sub { row($id, "COALESCE(fault, '')") =~ /did not answer|in time/ }), 'what was wrong is kept') or diag(row($id, '*'));
+is(row($id, "CONCAT_WS(' ', wanted, COALESCE(told, '-'), COALESCE(open, 0))"), 'success - 1', 'it is still to be told');
+$forge->clear_faults;
+$forge->stop_nginx;
+$db->sql('UPDATE commit_status SET next_at = NOW(3)');
+$runner->ring;
+my $dispatcher = $runner->dispatcher;
+kill 'KILL', $dispatcher;
+ok(poll(10, sub { my $pid = $runner->dispatcher; $pid && $pid != $dispatcher }), 'the dispatcher is killed, the server down');
+ok(poll(20, sub { row($id, "COALESCE(fault, '')") =~ /cannot be reached/ }), 'it is tried') or diag(row($id, '*'));
+$forge->start_nginx;
+kill 'HUP', $runner->pid;
+$db->sql('UPDATE commit_status SET next_at = NOW(3), held_until = NULL');
+$runner->ring;
+is(closed($id, 90), 'success success 0', 'when the server is back it is told');
+is(closed($other, 90), 'success success 0', 'the other one, too');
+is(last_of($_)->{state}, 'success', 'the commit is marked') for $hash, $other_hash;
+is((grep { $_->{state} eq 'pending' } $forge->statuses($hash)), 0, 'states that are past were not told');
+my $lines = () = $runner->said =~ /^.*\b$id: its status success cannot be told.*$/mg;
+cmp_ok($lines, '<=', 4, 'the log says what is wrong, not how often');
+
+# --- the server says no
+for (['403', 403, 60], ['422', 422, 60], ['404', 404, 60], ['500', 500, 1]) {
+	my ($what, $status, $least) = @$_;
+	$forge->fault('/statuses/', kind => 'status', status => $status, type => 'application/json', body => '{"message":"not so"}');
+	($id, $hash) = deploy(1, 'true');
+	$runner->wait($id);
+	ok(poll(15, sub { row($id, "COALESCE(fault, '')") =~ /not so/ && row($id, 'wanted') eq 'success' }), "$what: kept") or diag(row($id, '*'));
+	my $wait = row($id, 'TIMESTAMPDIFF(SECOND, NOW(3), next_at)');
+	$least > 1 ? cmp_ok($wait, '>=', 50, 'the next try is not soon') : cmp_ok($wait, '<', 30, 'the next try is soon');
+	my ($next, $next_hash) = deploy(1, 'true');
+	$forge->clear_faults;
+	$runner->wait($next);
+	ok(poll(20, sub { last_of($next_hash)->{state} eq 'success' }), 'others are told meanwhile') if $least > 1;
+	if ($status == 422) {
+		$forge->fault('/statuses/', kind => 'status', status => $status, type => 'application/json', body => '{"message":"not so"}');
+		$db->sql("UPDATE commit_status SET attempts = 7, next_at = NOW(3) WHERE deployment_id = $id");
+$runner->ring;
+		ok(poll(20, sub { row($id, 'dropped') }), 'in the end it is given up');
+		is(row($id, 'COALESCE(open, 0)'), 0, 'and is no work any more');
+		like($runner->said, qr/\b$id: its status success is given up/, 'the log says so');
+		$forge->clear_faults;
+	}
+}
+$forge->fault('/statuses/', kind => 'status', status => 429, headers => { 'Retry-After' => 900 }, type => 'application/json', body => '{}');
+($id, $hash) = deploy(1, 'true');
+$runner->wait($id);
+ok(poll(15, sub { row($id, 'TIMESTAMPDIFF(SECOND, NOW(3), next_at)') > 800 }), 'a server that asks for time gets it') or diag(row($id, '*'));
+$forge->clear_faults;
+$db->sql("UPDATE commit_status SET created_at = NOW(3) - INTERVAL 4 DAY, next_at = NOW(3) WHERE open = 1");
+$runner->ring;
+ok(poll(90, sub { $db->sql('SELECT COUNT(*) FROM commit_status WHERE open = 1') == 0 }), 'old ones are told as well') or diag($db->sql('SELECT * FROM commit_status WHERE open = 1'));
+
+# --- of two for one commit the later counts
+$runner->stop;
+$hash = $repo->commit('main', { file => "last\n" }, 'last');
+$db->sql("INSERT INTO deployment (project_id, pipeline_id, branch, `trigger`, commit_hash, status) VALUES ($project, $project, 'main', 'manual', '$hash', 'failed'), ($project, $project, 'main', 'manual', '$hash', 'success');"
+    . "INSERT INTO commit_status (deployment_id, wanted, next_at) SELECT id, status, NOW(3) + INTERVAL IF(status = 'failed', 100, 0) SECOND FROM deployment WHERE commit_hash = '$hash'");
+$runner->resume;
+ok(poll(20, sub { last_of($hash)->{state} }), 'the later is told');
+$db->sql('UPDATE commit_status SET next_at = NOW(3)');
+$runner->ring;
+ok(poll(20, sub { $db->sql('SELECT COUNT(*) FROM commit_status WHERE open = 1') == 0 }), 'the older is done');
+is_deeply([map { $_->{state} } $forge->statuses($hash)], ['success'], 'without a word');
+
+# --- idle
+sleep 1;
+sub counted { my $text = $db->sql("SHOW GLOBAL STATUS WHERE Variable_name IN ('Com_insert', 'Com_update', 'Com_delete', 'Com_commit')"); my $n = 0; $n += $1 while $text =~ /\t(\d+)$/mg; return $n }
+my $before = counted();
+sleep 6;
+is(counted() - $before, 0, 'idle for six seconds: nothing is written');
+is_deeply([$forge->complaints], [], 'nothing was sent that the server would not take');
+
+# --- --once waits for what is due
+$runner->stop;
+($id, $hash) = deploy(1, 'true');
+is(scalar $runner->once, 0, '--once');
+is(row($id), 'success success 0', 'has told it when it ends');
+
+# --- where it leads to
+$runner->write_conf($forge->conf(token => $service, report_url => 'https://console.example.org/d/{id}?x=1') . "[secrets]\nkey_file = $key\n");
+$runner->resume;
+($id, $hash) = deploy(1, 'true');
+$runner->wait($id);
+ok(closed($id), 'told');
+is(last_of($hash)->{target_url}, "https://console.example.org/d/$id?x=1", 'a page of the site\'s own');
+$runner->stop;
+$runner->write_conf($forge->conf(token => $service, report => 'no') . "[secrets]\nkey_file = $key\n");
+$runner->resume;
+($id, $hash) = deploy(1, 'true');
+is($runner->wait($id), 'success', 'where statuses are not wanted');
+is(row($id), '', 'none is kept');
+is(scalar(my @none = $forge->statuses($hash)), 0, 'and none told');
+is($runner->stop, 0, 'ends');
+done_testing;
