@@ -232,9 +232,9 @@ static const struct stmt alike = {
 static const struct stmt gone = {
 	.name = "project_gone",
 	.sql = "SELECT name, project_dir FROM project p WHERE id = ?"
+	       " AND valid = 0 AND updated_at < NOW(3) - INTERVAL 1 DAY"
 	       " AND NOT EXISTS (SELECT 1 FROM project q"
-	       " WHERE q.project_dir = p.project_dir AND (q.valid = 1"
-	       " OR q.updated_at >= NOW(3) - INTERVAL 1 DAY))",
+	       " WHERE q.live_dir = p.project_dir)",
 	.args = id_args,
 	.row = clash_row,
 	.rowsize = sizeof(struct clash),
