@@ -176,7 +176,16 @@ faulty('an error of the server', 'upstream_failed', qr/answered 503: tired/, $ap
 faulty('its words are cut and clean', 'upstream_failed', qr/^The Git server answered 500: .{1,220}$/, $api,
     status_of(500, '{"message":"a\u0007b\u001b' . 'x' x 5000 . '"}'), @list);
 faulty('the token is said back', 'upstream_failed', qr/^The Git server answered 500$/, $api, status_of(500, "{\"message\":\"no $token\"}"), @list);
-faulty('words in a map', 'upstream_failed', qr/answered 422/, $api, status_of(422, '{"message":{"a":["b"]}}'), @list);
+for my $words (['a map', '{"message":{"state":["is wrong","x"],"b":["y"]}}', 'is wrong'], ['a list', '{"message":["is wrong","x"]}', 'is wrong'],
+	['a list of lists', '{"message":[["is wrong"]]}', 'is wrong'], ['an error', '{"error":"is wrong"}', 'is wrong'],
+	['a description', '{"error":"bad","error_description":"is wrong"}', 'is wrong'],
+	['reasons beside it', '{"message":"Failed","errors":[{"message":"is wrong","code":"x"}],"status":"422"}', 'Failed: is wrong'],
+	['no reasons beside it', '{"message":"Failed","errors":null}', 'Failed']) {
+	faulty("words in $words->[0]", 'upstream_failed', qr/answered 422: \Q$words->[2]\E$/, $api, status_of(422, $words->[1]), @list);
+}
+faulty("no words: $_", 'upstream_failed', qr/answered 422$/, $api, status_of(422, $_), @list)
+    for '{"message":{}}', '{"message":[]}', '{"message":null}', '{"message":{"a":{"b":{}}}}', '[]', '"words"', '{', '';
+faulty('words of no JSON', 'upstream_failed', qr/answered 422$/, $api, status_of(422, '{"message":"x"}', type => 'text/html'), @list);
 faulty('HTML', 'upstream_failed', qr/no JSON/, $api, status_of(200, '<html>', type => 'text/html'), @list);
 faulty('an object for a list', 'upstream_failed', qr/no JSON array/, $api, status_of(200, '{"a":1}'), @list);
 faulty('a list of numbers', 'upstream_failed', qr/no JSON object/, $api, status_of(200, '[1,2]'), @list);

@@ -11,17 +11,24 @@
 #define LEFT_MIN 100
 #define WAIT_MAX 3600 /* seconds */
 
-/* The shapes in which servers say what is wrong. */
+/* The shapes in which servers say what is wrong: GitLab's message may be a list
+ * or a map of fields to lists; GitHub's has its reasons beside it. */
 struct complaint {
 	const char *message;
+	const char *listed;
+	const char *of_field;
+	const char *reason;
 	const char *description;
 	const char *error;
 };
+#define W(m, p) JSON_PATH(struct complaint, m, p, .must = false)
 static const struct json_path complaint_paths[] = {
-	JSON_PATH(struct complaint, message, "message", .must = false),
-	JSON_PATH(struct complaint, description, "error_description",
-	    .must = false),
-	JSON_PATH(struct complaint, error, "error", .must = false),
+	W(message, "message"),
+	W(listed, "message.*"),
+	W(of_field, "message.*.*"),
+	W(reason, "errors.*.message"),
+	W(description, "error_description"),
+	W(error, "error"),
 	JSON_PATH_END,
 };
 
@@ -89,9 +96,13 @@ forge_words(struct arena *a, const struct http_response *got)
 	    json_pick(a, complaint_paths, got->body, got->len, &c) != NULL)
 		return "";
 	text = c.message != NULL  ? c.message :
+	    c.listed != NULL      ? c.listed :
+	    c.of_field != NULL    ? c.of_field :
 	    c.description != NULL ? c.description :
 	    c.error != NULL       ? c.error :
 				    "";
+	if (c.reason != NULL)
+		text = arena_printf(a, "%s: %s", text, c.reason);
 	out = arena_strndup(a, text, strnlen(text, WORDS));
 	for (p = out + strlen(out); p > out && !str_utf8(out, strlen(out));)
 		*--p = '\0';

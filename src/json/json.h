@@ -71,11 +71,12 @@ void json_write_pairs(struct buf *, const struct list *pairs);
 
 /*
  * JSON of others, by a table of paths to members: what is not named there is
- * ignored, nested members are named with dots ("commit.author.name").  A
- * member that is missing or null leaves NULL, 0 or false; one of another type
- * is an error where `must`, else as if it were missing.  F_STR takes whole
- * numbers too (ids, at most 2^53-1), F_WHEN takes RFC 3339 with any offset.
- * What does not fit into the arena is an error.
+ * ignored, nested members are named with dots ("commit.author.name"), the first
+ * of an array or object with a star ("errors.*.message").  A member that is
+ * missing or null leaves NULL, 0 or false; one of another type is an error where
+ * `must`, else as if it were missing.  F_STR takes whole numbers too (ids, at
+ * most 2^53-1), F_WHEN takes RFC 3339 with any offset.  What does not fit into
+ * the arena is an error.
  */
 #define JSON_FOREIGN_VALUES 50000
 struct json_path {

@@ -81,6 +81,28 @@ member_find(const char *p, const char *name, size_t len)
 	return NULL;
 }
 
+/* The next member of an array, of which `p` is behind the last one or behind
+ * the bracket; NULL at its end. */
+static const char *
+next_of(const char *p)
+{
+	p = blanks(p);
+	if (*p == ',')
+		p = blanks(p + 1);
+	return *p == ']' ? NULL : p;
+}
+
+/* The first value in an array or an object; NULL if there is none. */
+static const char *
+first_of(const char *p)
+{
+	if (*p == '[')
+		return next_of(p + 1);
+	if (*p != '{' || *(p = blanks(p + 1)) != '"')
+		return NULL;
+	return blanks(blanks(string_end(p)) + 1);
+}
+
 /* What a path leads to; NULL if something on the way is missing. */
 static const char *
 walk(const char *at, const char *path)
@@ -89,7 +111,8 @@ walk(const char *at, const char *path)
 
 	for (; at != NULL; path += len + 1) {
 		len = strcspn(path, ".");
-		at = member_find(at, path, len);
+		at = len == 1 && *path == '*' ? first_of(at) :
+						member_find(at, path, len);
 		if (path[len] == '\0')
 			break;
 	}
@@ -261,17 +284,6 @@ json_pick(struct arena *a, const struct json_path *table, const char *text,
 	if ((e = text_open(text, len, &top)) != NULL)
 		return e;
 	return object_pick(a, table, top, item);
-}
-
-/* The next member of an array, of which `p` is behind the last one or behind
- * the bracket; NULL at its end. */
-static const char *
-next_of(const char *p)
-{
-	p = blanks(p);
-	if (*p == ',')
-		p = blanks(p + 1);
-	return *p == ']' ? NULL : p;
 }
 
 static const struct err *

@@ -12,6 +12,7 @@
 struct item {
 	const char *text;
 	const char *deep;
+	const char *first;
 	int64_t number;
 	bool flag;
 	struct when at;
@@ -21,6 +22,7 @@ struct item {
 static const struct json_path loose[] = {
 	P(text, "a", .must = false),
 	P(deep, "b.c", .must = false),
+	P(first, "b.*.*", .must = false),
 	P(number, "n", .must = false),
 	P(flag, "f", .must = false),
 	P(at, "t", .must = false),
@@ -50,6 +52,12 @@ text_same(const cJSON *tree, const char *got)
 		MUST((got == NULL) == is_half(tree));
 }
 
+static const cJSON *
+first_of(const cJSON *tree)
+{
+	return cJSON_IsObject(tree) || cJSON_IsArray(tree) ? tree->child : NULL;
+}
+
 static void
 item_same(const cJSON *tree, const struct item *got)
 {
@@ -62,6 +70,7 @@ item_same(const cJSON *tree, const struct item *got)
 	text_same(cJSON_IsObject(b) ? cJSON_GetObjectItemCaseSensitive(b, "c") :
 				      NULL,
 	    got->deep);
+	text_same(first_of(first_of(b)), got->first);
 	n = cJSON_GetObjectItemCaseSensitive(tree, "n");
 	if (cJSON_IsNumber(n) && !is_half(n))
 		MUST(got->number == (int64_t)n->valuedouble);

@@ -27,6 +27,11 @@ static const struct json_path strict[] = {
 	P(at, "at", .must = true),
 	JSON_PATH_END,
 };
+static const struct json_path first[] = {
+	P(name, "a.*.*", .must = false),
+	P(number, "*", .must = false),
+	JSON_PATH_END,
+};
 static const struct json_path named[] = {
 	P(name, "name", .must = true),
 	JSON_PATH_END,
@@ -86,6 +91,34 @@ static const struct row {
 		  "\\b\\f\\r\\\\\\/\\\"\xc3\xbc\"}}}",
 	    .name =
 		"\xc3\xbc\xf0\x9f\x9a\x80\xe2\x82\xac\n\t\b\f\r\\/\"\xc3\xbc" },
+};
+
+/* The first of what is there, whatever its name. */
+static const struct row firsts[] = {
+	{ .text = "{\"a\":{\"b\":[\"x\",\"y\"],\"c\":[\"z\"]}}", .name = "x" },
+	{ .text = "{ \"a\" : { \"b\" : [ \"x\" ] } }", .name = "x" },
+	{ .text = "{\"a\":[{\"b\":\"x\"},{\"b\":\"y\"}]}", .name = "x" },
+	{ .text = "{\"a\":[[\"x\"]]}", .name = "x" },
+	{ .text = "{\"a\":{\"*\":{\"*\":\"x\"}}}", .name = "x" },
+	{ .text = "{\"a\":[[7]]}", .name = "7" },
+	{ .text = "{\"b\":5,\"a\":1}", .number = 5 },
+	{ .text = "{\"b\":\"5\",\"*\":6}" },
+	{ .text = "{}" },
+	{ .text = "{ }" },
+	{ .text = "{\"a\":null}" },
+	{ .text = "{\"a\":[]}" },
+	{ .text = "{\"a\":[ ]}" },
+	{ .text = "{\"a\":{}}" },
+	{ .text = "{\"a\":{ }}" },
+	{ .text = "{\"a\":[[]]}" },
+	{ .text = "{\"a\":[{}]}" },
+	{ .text = "{\"a\":[null]}" },
+	{ .text = "{\"a\":{\"b\":null}}" },
+	{ .text = "{\"a\":\"[\\\"x\\\"]\"}" },
+	{ .text = "{\"a\":[\"x\"]}" },
+	{ .text = "{\"a\":[1]}" },
+	{ .text = "{\"a\":[true]}" },
+	{ .text = "{\"a\":[[[\"x\"]]]}" },
 };
 
 static const struct {
@@ -202,6 +235,14 @@ objects_run(void)
 		is_int(got.number, r->number, "... number");
 		is_int(got.flag, r->flag, "... flag");
 		is_int(got.at.ms, r->at, "... time");
+	}
+	for (i = 0; i < sizeof(firsts) / sizeof(firsts[0]); i++) {
+		r = &firsts[i];
+		if (!ok(pick(first, r->text, &got) == NULL, "first of %s",
+			r->text))
+			continue;
+		is_str(got.name, r->name, "... text");
+		is_int(got.number, r->number, "... number");
 	}
 	for (i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
 		e = pick(loose, refused[i].text, &got);
