@@ -264,11 +264,10 @@ course_checkout(struct course *c)
 		course_cancel(c);
 		break;
 	case CHECKOUT_FAILED:
-		if (job->spec.note != NULL)
+	case CHECKOUT_TIMED_OUT:
+		if (how == CHECKOUT_FAILED && job->spec.note != NULL)
 			detail = arena_printf(job->a, "%s (%s)", detail,
 			    job->spec.note);
-		/* FALLTHROUGH */
-	case CHECKOUT_TIMED_OUT:
 		job_log_say(&job->log, "==> checkout failed: %s", detail);
 		course_fail(c,
 		    how == CHECKOUT_FAILED ? "checkout_failed" : "timeout",
