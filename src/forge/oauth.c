@@ -194,6 +194,10 @@ refused(struct arena *a, const struct grant *g, enum err_code code)
 	for (i = 0; client_errors[i] != NULL; i++)
 		if (strcmp(g->error, client_errors[i]) == 0)
 			code = ERR_CONFIG;
+	/* Gitea says unauthorized_client of a code, too. */
+	if (is_set(g->description) &&
+	    strstr(g->description, "client secret") != NULL)
+		code = ERR_CONFIG;
 	return err_tell(code, "The Git server refused: %s%s%s",
 	    clean(a, g->error), is_set(g->description) ? ": " : "",
 	    clean(a, g->description));
