@@ -193,6 +193,9 @@ void clone_open(struct dispatch *);
 /* Whether it lies on the Git server, so that it can be asked for commits. */
 bool clone_is_known(const struct dispatch *, struct arena *,
     const char *repository);
+/* Its present address in place of that which the Git server knows it by no
+ * longer. */
+void clone_follow(struct dispatch *, struct claim *);
 /* The credential of the task, or an asker that finds it. */
 void clone_ask(struct dispatch *, struct task *, const struct claim *);
 /* Takes what the asker said; false if it is not done yet. */

@@ -156,7 +156,7 @@ static const struct queue_end canceled = { .status = "canceled",
 /* What is claimed either starts or ends here, perhaps after its credential was
  * found. */
 static void
-claimed(struct dispatch *d, const struct claim *c)
+claimed(struct dispatch *d, struct claim *c)
 {
 	const struct queue_end failed = { .status = "failed",
 		.reason = "runner_error",
@@ -170,6 +170,7 @@ claimed(struct dispatch *d, const struct claim *c)
 		return;
 	}
 	t = task_claimed(d, c);
+	clone_follow(d, c);
 	if ((e = description_write(d, d->a, c, &t->description)) != NULL) {
 		log_error("%s: %s", t->name, e->msg);
 		clone_forget(t);

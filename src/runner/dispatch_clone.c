@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "access/access.h"
@@ -12,6 +13,7 @@
 #include "core/log.h"
 #include "core/str.h"
 #include "runner/dispatch.h"
+#include "store/gitrepo.h"
 
 #define CREDENTIAL_MAX ((size_t)32 << 10) /* a pipe holds as much */
 #define ASK_MS 9000                       /* for the Git server */
@@ -56,6 +58,32 @@ clone_is_known(const struct dispatch *d, struct arena *a,
 
 	return d->forge != NULL && forge_has_api(d->forge) &&
 	    forge_repo_of(d->forge, a, repository, &repo) == NULL;
+}
+
+void
+clone_follow(struct dispatch *d, struct claim *c)
+{
+	struct forge_repo was, is;
+	struct git_repo known;
+	const struct err *e;
+	const char *fresh;
+
+	if (d->forge == NULL || !str_starts(c->repository, "https://") ||
+	    forge_repo_of(d->forge, d->a, c->repository, &was) != NULL)
+		return;
+	e = gitrepo_find(d->db, d->a, c->project_id, forge_server(d->forge),
+	    c->repository, &known);
+	if (e != NULL) {
+		if (e->code != ERR_NOTFOUND)
+			log_err(e, "whether the repository was renamed");
+		return;
+	}
+	fresh = arena_printf(d->a, "%s/%s.git", forge_server(d->forge),
+	    known.path);
+	if (strcasecmp(known.path, was.path) != 0 &&
+	    forge_repo_of(d->forge, d->a, fresh, &is) == NULL &&
+	    str_eq(is.path, known.path))
+		c->repository = fresh;
 }
 
 /* "user\nsecret"; false if there is no token, or none that git may have. */
