@@ -8,6 +8,9 @@
 
 #define URL_MAX 1000
 #define DESCRIPTION 140
+#define ID_MAX 20
+#define PATH_LEN 1000 /* of a repository */
+#define BRANCH_LEN 1000
 #define STATUS_MAX ((size_t)64 << 10)
 
 static const struct forge_ops *const forge_kinds[] = {
@@ -172,6 +175,14 @@ forge_check(struct forge *f, struct arena *a, struct when *clock)
 	    f->ops->name, got.status);
 }
 
+static bool
+is_id(const char *s)
+{
+	size_t len = strlen(s);
+
+	return len > 0 && len <= ID_MAX && strspn(s, "0123456789") == len;
+}
+
 const struct err *
 forge_whoami(struct forge *f, struct arena *a, const char *access,
     struct forge_account *out)
@@ -191,7 +202,30 @@ forge_whoami(struct forge *f, struct arena *a, const char *access,
 		 &got)) != NULL ||
 	    (e = forge_judge(f, a, &got)) != NULL)
 		return e;
-	return json_pick(a, f->ops->path.account, got.body, got.len, out);
+	if ((e = json_pick(a, f->ops->path.account, got.body, got.len, out)) !=
+	    NULL)
+		return e;
+	if (is_id(out->id) && out->login[0] != '\0')
+		return NULL;
+	return err_tell(ERR_UPSTREAM,
+	    "The Git server's answer is no account: its number or login is "
+	    "none.");
+}
+
+/* What others say of a repository becomes part of addresses. */
+static const struct err *
+repo_check(const struct forge_repo *r)
+{
+	const char *branch = r->default_branch;
+
+	if (is_id(r->id) && strlen(r->path) <= PATH_LEN &&
+	    strchr(r->path, '/') != NULL && !str_has_control(r->path) &&
+	    (branch == NULL ||
+		(strlen(branch) <= BRANCH_LEN && !str_has_control(branch))))
+		return NULL;
+	return err_tell(ERR_UPSTREAM,
+	    "The Git server's answer is no repository: its number, path or "
+	    "default branch is none.");
 }
 
 const struct err *
@@ -215,7 +249,8 @@ forge_repo_find(struct forge *f, struct arena *a, const char *access,
 		 &got)) != NULL ||
 	    (e = forge_judge(f, a, &got)) != NULL ||
 	    (e = json_pick(a, f->ops->path.repo, got.body, got.len, &fresh)) !=
-		NULL)
+		NULL ||
+	    (e = repo_check(&fresh)) != NULL)
 		return e;
 	*repo = fresh;
 	return NULL;

@@ -22,7 +22,7 @@
 #include "core/settings.h"
 
 #define FORGE_DEADLINE_MS 9000
-#define FORGE_BODY ((size_t)2 << 20) /* of one answer of the server */
+#define FORGE_BODY ((size_t)1 << 20) /* of one answer of the server */
 
 struct forge;
 

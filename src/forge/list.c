@@ -7,10 +7,17 @@
 #include "forge/inner.h"
 
 #define IDLE 20 /* pages of the server that bring nothing */
-#define PAGE_OLD 50
-#define PAGE_MAX 100 /* items on a server's page, where it does not say */
+/* Items on a server's page, at most: a hundred commits with their signatures
+ * may be more than an answer is let. */
+#define PAGE_MAX 50
+/* An answer, twice while it comes, and its headers. */
+#define WORK (2 * FORGE_BODY + ((size_t)1 << 20))
+/* What is kept of all pages of one list. */
+#define LIST_MAX (FORGE_BODY + FORGE_BODY / 2)
 
 struct collect {
+	struct arena *a;
+	size_t before; /* what of it was in use */
 	const struct json_path *paths;
 	size_t size;
 	int64_t skip; /* items before ours */
@@ -43,7 +50,7 @@ page_max(struct forge *f, struct arena *a, const char *access)
 		return e;
 	/* older than the question, or the token's scopes leave it out */
 	if (got.status == 404 || got.status == 403) {
-		f->page_max = PAGE_OLD;
+		f->page_max = PAGE_MAX;
 		return NULL;
 	}
 	if ((e = forge_judge(f, a, &got)) != NULL ||
@@ -60,16 +67,20 @@ page_max(struct forge *f, struct arena *a, const char *access)
 
 /* Takes what is ours of a server's page. */
 static const struct err *
-page_take(struct arena *a, const struct http_response *got, struct collect *c)
+page_take(const struct http_response *got, struct collect *c)
 {
 	struct list items;
 	const struct err *e;
 	int64_t n, take;
 	char *to;
 
-	e = json_pick_list(a, c->paths, c->size, got->body, got->len, &items);
+	e = json_pick_list(c->a, c->paths, c->size, got->body, got->len,
+	    &items);
 	if (e != NULL)
 		return e;
+	if (arena_used(c->a) - c->before > LIST_MAX)
+		return err_tell(ERR_UPSTREAM,
+		    "The Git server's list is larger than is taken.");
 	n = (int64_t)items.n;
 	if (c->skip >= n) {
 		c->skip -= n;
@@ -113,41 +124,59 @@ seen_add(struct arena *a, const char *url, const struct seen *before)
 	return s;
 }
 
-/* From that page on, along the links, until there is enough. */
+/* One page; the address of the next, NULL if it was the last. */
 static const struct err *
-pages_follow(struct forge *f, struct arena *a, const char *access,
-    const char *url, struct collect *c)
+page_ask(struct forge *f, struct arena *own, const char *access,
+    const char *url, struct collect *c, const char **next)
 {
-	const struct seen *seen = NULL;
 	struct http_response got;
 	const struct err *e;
+
+	*next = NULL;
+	if ((e = forge_ask(f, own,
+		 &(struct forge_ask){ .url = url, .access = access }, &got)) !=
+	    NULL)
+		return e;
+	/* 409: a repository without a commit */
+	if (got.status == 409)
+		return NULL;
+	if ((e = forge_judge(f, own, &got)) != NULL ||
+	    (e = page_take(&got, c)) != NULL)
+		return e;
+	if ((url = http_link(own, &got, "next")) != NULL)
+		*next = arena_strdup(c->a, url);
+	return NULL;
+}
+
+/* From that page on, along the links, until there is enough. */
+static const struct err *
+pages_follow(struct forge *f, const char *access, const char *url,
+    struct collect *c)
+{
+	struct arena *own = arena_open(WORK);
+	const struct seen *seen = NULL;
+	const struct err *e = NULL;
 	int64_t before;
 	int idle = 0;
 
-	while (url != NULL && c->have < c->want) {
-		if (idle == IDLE)
-			return err_tell(ERR_UPSTREAM,
+	while (e == NULL && url != NULL && c->have < c->want) {
+		if (idle == IDLE) {
+			e = err_tell(ERR_UPSTREAM,
 			    "The Git server's list does not end.");
-		if (is_seen(seen, url))
-			return err_tell(ERR_UPSTREAM,
+		} else if (is_seen(seen, url)) {
+			e = err_tell(ERR_UPSTREAM,
 			    "The Git server's list leads to itself.");
-		seen = seen_add(a, url, seen);
-		if ((e = forge_ask(f, a,
-			 &(struct forge_ask){ .url = url, .access = access },
-			 &got)) != NULL)
-			return e;
-		/* 409: a repository without a commit */
-		if (got.status == 409)
-			return NULL;
-		before = c->have;
-		if ((e = forge_judge(f, a, &got)) != NULL ||
-		    (e = page_take(a, &got, c)) != NULL)
-			return e;
-		idle += c->have == before;
-		url = http_link(a, &got, "next");
+		} else {
+			seen = seen_add(c->a, url, seen);
+			before = c->have;
+			arena_clear(own);
+			e = page_ask(f, own, access, url, c, &url);
+			idle += c->have == before;
+		}
 	}
+	arena_close(own);
 	c->more = c->more || url != NULL;
-	return NULL;
+	return e;
 }
 
 const struct err *
@@ -155,7 +184,8 @@ forge_list(struct forge *f, struct arena *a, const char *access,
     const char *url, const struct json_path *paths, size_t size,
     struct forge_page *page, struct list *out)
 {
-	struct collect c = { .paths = paths,
+	struct collect c = { .a = a,
+		.paths = paths,
 		.size = size,
 		.want = page->limit,
 		.out = out };
@@ -171,10 +201,11 @@ forge_list(struct forge *f, struct arena *a, const char *access,
 		first = offset / limit + 1;
 		c.skip = offset % limit;
 	}
+	c.before = arena_used(a);
 	url = arena_printf(a, "%s%cpage=%lld&%s=%lld", url,
 	    strchr(url, '?') == NULL ? '?' : '&', (long long)first,
 	    f->ops->limit, (long long)limit);
-	e = pages_follow(f, a, access, url, &c);
+	e = pages_follow(f, access, url, &c);
 	page->has_more = c.more;
 	return e;
 }

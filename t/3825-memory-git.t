@@ -1,0 +1,168 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: ISC
+# Answers of a Git server and push events that are made to take memory: a worker
+# takes or refuses each, stays the same process and never holds more than 16 MB:
+# more than 13 is too much here, as TLS to the Git server takes three.
+
+use strict;
+use warnings;
+use Digest::SHA qw(hmac_sha256_hex);
+use IO::Compress::Gzip ();
+use IO::Socket::INET;
+use POSIX ();
+use Test::More;
+use Slipway::API;
+use Slipway::DB;
+use Slipway::Test;
+
+use constant MIB => 1 << 20;
+
+# A Git server of few words: a path's answer is what stands in a file of its
+# last part's name, with a line of headers before it.
+my $dir = tempdir();
+my $listen = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 20) or die "listen: $!";
+my $url = 'http://127.0.0.1:' . $listen->sockport;
+sub answer {
+	my ($what, $status, $body, @headers) = @_;
+	return spew("$dir/$what", join("\r\n", "HTTP/1.1 $status X", 'Content-Type: application/json',
+		'Content-Length: ' . length $body, 'Connection: close', @headers) . "\r\n\r\n$body");
+}
+answer(api => 200, '{"max_response_items":50}');
+answer(site => 200, '{"id":1,"full_name":"team/site","default_branch":"main"}');
+answer(branches => 200, '[]');
+defined(my $server = fork) or die "fork: $!";
+if (!$server) {
+	$SIG{PIPE} = 'IGNORE';
+	while (my $peer = $listen->accept) {
+		my $request = '';
+		1 while $request !~ /\r\n\r\n/ && sysread $peer, $request, 4096, length $request;
+		my ($what) = $request =~ m{^\S+ [^? ]*/(\w+)[? ]};
+		my $text = slurp("$dir/" . ($what || ''));
+		$text = "HTTP/1.1 404 X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n" if !defined $text;
+		my ($page) = $request =~ m{[?&]page=(\d+)};
+		$text =~ s/page=NEXT/'page=' . ($page + 1)/e;
+		print $peer $text;
+		close $peer;
+	}
+	POSIX::_exit(0);
+}
+my $db = Slipway::DB->start;
+my $api = Slipway::API->start(db => $db, conf => "[gitserver]\ntype = gitea\nurl = $url\nallow_http = yes\n"
+    . "token = t\n[api]\nworkers = 2\n");
+my $project = $api->post('/api/projects', { name => 'p', repository => "$url/team/site" })->{json}{id};
+is($api->get("/api/git/branches?projectId=$project")->{status}, 200, 'branches are read');
+my @workers = sort $api->workers;
+my $sanitized = (slurp(builddir() . '/Makefile') || '') =~ /^HARD_CFLAGS = .*sanitize/m;
+note('a build with sanitizers: its memory is not measured') if $sanitized;
+
+# The most that a worker has held, in KiB.
+sub peak {
+	my ($most) = sort { $b <=> $a } map {
+		(slurp("/proc/$_/status") || '') =~ /VmHWM:\s+(\d+)/ ? $1 : 0;
+	} $api->workers;
+	return $most;
+}
+sub is_small {
+	my $most = peak();
+	note("$most KiB");
+	return $sanitized || cmp_ok($most, '<', 13_000, '  nobody holds more than 13 MB');
+}
+note(peak() . ' KiB before');
+
+my $hash = 'a' x 40;
+sub list { my ($n, $one) = @_; return '[' . join(',', map { $one =~ s/%d/$_/r } 1 .. $n) . ']' }
+my $branch = qq({"name":"%s","commit":{"id":"$hash"}});
+my $commit = qq({"sha":"$hash","commit":{"message":"%s","author":{"name":"n","email":"e"},"committer":{"date":"2024-01-01T00:00:00Z"}}});
+sub named { my ($n, $form, $text) = @_; return list($n, $form =~ s/%s/$text/r) }
+
+my @cases = (
+	[ 'fifty branches of long names', 200, 'branches', named(50, $branch, 'n' x 20_000) ],
+	[ 'of names in escapes', 200, 'branches', named(50, $branch, '\u0001' x 3300) ],
+	[ 'fifty commits of long messages', 200, 'commits', named(50, $commit, 'm' x 20_000) ],
+	[ 'of messages of quotes', 200, 'commits', named(50, $commit, '\"' x 10_000) ],
+	[ 'of messages in escapes', 200, 'commits', named(50, $commit, '\u0001' x 3_000) ],
+	[ 'ten thousand branches', 200, 'branches', named(10_000, $branch, 'b') ],
+	[ 'five thousand commits', 200, 'commits', named(5_000, $commit, 'c') ],
+	[ 'branches of many members', 200, 'branches',
+		'[{"name":"b","commit":{"id":"' . $hash . '"},' . join(',', map { qq("k$_":0) } 1 .. 49_000) . '}]' ],
+	[ 'too many values', 502, 'branches', '[' . join(',', ('0') x 50_000) . ']' ],
+	[ 'empty objects', 502, 'branches', '[' . join(',', ('{}') x 49_000) . ']' ],
+	[ 'empty lists', 502, 'branches', '[' . join(',', ('[]') x 49_000) . ']' ],
+	[ 'a name of a mebibyte', 200, 'branches', named(1, $branch, 'n' x (MIB - 100)) ],
+	[ 'a message of as many', 200, 'commits', named(1, $commit, 'm' x (MIB - 300)) ],
+	[ 'one of escapes', 200, 'commits', named(1, $commit, '\u0001' x (MIB / 6 - 100)) ],
+	[ 'one byte too many', 502, 'branches', '[' . ' ' x (MIB - 1) . ']' ],
+	[ 'as many blanks as may be', 200, 'branches', '[' . ' ' x (MIB - 2) . ']' ],
+	[ 'brackets', 502, 'branches', '[' x MIB ],
+	[ 'a long string that is no JSON', 502, 'branches', '"' . 'x' x (MIB - 10) ],
+	[ 'numbers of many digits', 502, 'branches', '[' . join(',', ('1' x 20) x 49_000) . ']' ],
+	[ 'fifty mebibytes', 502, 'branches', '[' . ' ' x (50 * MIB) . ']' ],
+);
+sub git_get { my ($what) = @_; return $api->get("/api/git/$what?projectId=$project&limit=100&" . ($what eq 'commits' ? 'branch=main' : '')) }
+for my $case (@cases) {
+	my ($name, $status, $what, $body) = @$case;
+	answer($what => 200, $body);
+	my $got = git_get($what);
+	is($got->{status}, $status, "$name: $status") or diag(substr $got->{body}, 0, 300);
+	is_small();
+}
+answer(branches => 500, '{"message":"' . 'w' x (MIB - 20) . '"}');
+is(git_get('branches')->{status}, 502, 'an error of a mebibyte');
+is_small();
+# Page after page, each as large as it may be.
+for my $case ([ 4, 260_000, 502 ], [ 50, 20_000, 502 ], [ 50, 12_000, 200 ], [ 10, 12_000, 200 ], [ 5, 150_000, 502 ], [ 1, 10, 502 ]) {
+	my ($n, $len, $status) = @$case;
+	answer(branches => 200, named($n, $branch, 'n' x $len),
+	    qq(Link: <$url/api/v1/repos/team/site/branches?page=NEXT>; rel="next"));
+	is(git_get('branches')->{status}, $status, "pages of $n times $len bytes: $status");
+	is_small();
+}
+IO::Compress::Gzip::gzip(\('[' . ' ' x (50 * MIB) . ']') => \my $bomb);
+answer(branches => 200, $bomb, 'Content-Encoding: gzip');
+is(git_get('branches')->{status}, 502, 'what unpacks to fifty mebibytes');
+is_small();
+answer(site => 200, '{"id":1,"full_name":"' . 'p' x (MIB - 100) . '"}');
+answer(branches => 200, '[]');
+is(git_get('branches')->{status}, 502, 'a repository with a path of a mebibyte');
+is_small();
+
+# --- push events
+my $open = $api->as('none');
+my ($status, undef, $err) = run_cmd(program('slipway-admin'), '-c', $api->conf_file, 'key');
+is($status, 0, 'a key is made') or diag($err);
+is_deeply([sort $api->workers], \@workers, 'no worker died of it');
+chown 0, (getpwnam 'nobody')[3], $api->dir . '/secret.key' if is_root();
+$api->stop_api;
+$api->start_api;
+@workers = sort $api->workers;
+my $secret = $api->put("/api/projects/$project/hook-secret")->{json}{secret};
+my $start = qq("ref":"refs/heads/main","after":"$hash");
+my $ours = qq("repository":{"id":1,"full_name":"team/site"});
+my $theirs = qq("project":{"id":1,"path_with_namespace":"team/site"});
+my %event = (
+	'sixteen thousand commits' => [ 'gitlab', 204, "{$start,$theirs,\"commits\":" . list(16_000, '{"id":"x","message":"y%d"}') . '}' ],
+	'two thousand long ones' => [ 'gitlab', 204, "{$start,$theirs,\"commits\":" . list(2_000, '{"id":"x","message":"' . 'y' x 480 . '%d"}') . '}' ],
+	'commits that are empty' => [ 'gitlab', 204, "{$start,$theirs,\"commits\":" . list(49_000, '{}') . '}' ],
+	'too many of them' => [ 'gitlab', 400, "{$start,$theirs,\"commits\":" . list(50_000, '{}') . '}' ],
+	'a message of a mebibyte' => [ 'gitea', 204, "{$start,$ours,\"head_commit\":{\"id\":\"$hash\",\"message\":\"" . 'm' x (MIB - 400) . '"}}' ],
+	'one in escapes' => [ 'gitea', 204, "{$start,$ours,\"head_commit\":{\"id\":\"$hash\",\"message\":\"" . '\u0001' x 170_000 . '"}}' ],
+	'a branch of a mebibyte' => [ 'gitea', 400, '{"ref":"refs/heads/' . 'b' x (MIB - 400) . "\",\"after\":\"$hash\",$ours}" ],
+	'a path of a mebibyte' => [ 'gitea', 400, "{$start,\"repository\":{\"id\":1,\"full_name\":\"" . 'p' x (MIB - 400) . '"}}' ],
+	'many members' => [ 'gitea', 204, "{$start,$ours," . join(',', map { qq("k$_":0) } 1 .. 49_000) . '}' ],
+	'blanks' => [ 'gitea', 400, ' ' x MIB ],
+);
+for my $name (sort keys %event) {
+	my ($kind, $want, $body) = @{ $event{$name} };
+	my %headers = $kind eq 'gitlab' ? ('X-Gitlab-Event' => 'Push Hook', 'X-Gitlab-Token' => $secret)
+	    : ('X-Gitea-Event' => 'push', 'X-Gitea-Signature' => hmac_sha256_hex($body, $secret));
+	my $answer = $open->post("/api/hooks/$project", $body, { %headers, 'Content-Type' => 'application/json' });
+	is($answer->{status}, $want, "an event with $name: $want") or diag(substr $answer->{body}, 0, 300);
+	is_small();
+}
+is_deeply([sort $api->workers], \@workers, 'no worker died of it');
+
+kill 'TERM', $server;
+waitpid $server, 0;
+$api->stop;
+$db->stop;
+done_testing();
