@@ -339,6 +339,16 @@ cmp_ok(time - $began, '<', 10, 'is told of soon');
 $forge->start_nginx;
 is($none->get('/api/auth/info', { Authorization => "Bearer $first->{token}" })->{status}, 200, 'who is in stays in');
 
+# --- a slow one: all it is asked together has ten seconds
+$forge->fault($path, kind => 'delay', seconds => 5, times => 1);
+$forge->fault('/api/v1/user', kind => 'silent', times => 1);
+$back = fresh();
+$began = time;
+$got = $b->login($back);
+is($got->{status}, 504, 'slow, and then silent') or diag $got->{body};
+cmp_ok(time - $began, '<', 11, 'within ten seconds');
+$forge->clear_faults;
+
 # --- a slow one holds up those who sign in, nobody else
 my @slow = map { my $o = browser(); [$o, $o->go('new')] } 1 .. 2;
 $forge->fault($path, kind => 'silent');

@@ -13,6 +13,11 @@
 
 #define BROWSER_COOKIE "__Host-slipway-signin"
 #define PURPOSE "sign-in %s"
+/* For all that is asked of the Git server, with the wait for a worker: the
+ * client is to have its answer within ten seconds. */
+#define DEADLINE_MS 9000
+#define LEFT_MIN 500
+#define RETURN_MS 2000 /* for giving back a token */
 
 /* A sign-in at work. */
 struct work {
@@ -208,15 +213,68 @@ check_account(const struct err *e, const struct forge_account *account)
 	return e;
 }
 
+/* From the code to the account that signed in. */
+static const struct err *
+exchange(struct req *rq, const char *code, const char *verifier,
+    struct forge_token *token, struct forge_account *account)
+{
+	struct forge *forge = rq->access->forge;
+	const struct err *e;
+
+	*account = (struct forge_account){ .id = NULL };
+	e = forge_token_get(forge, rq->a, code, verifier, token);
+	if (e != NULL)
+		return e;
+	e = forge_whoami(forge, rq->a, token->access, account);
+	return check_account(e, account);
+}
+
+/* Nobody will use it: it is given back, where that can be done. */
+static void
+token_return(struct req *rq, const struct forge_token *token)
+{
+	struct forge *forge = rq->access->forge;
+	const struct err *e;
+
+	if (token->access == NULL)
+		return;
+	forge_until(forge, time_mono_ms() + RETURN_MS);
+	e = forge_token_revoke(forge, rq->a, token->access);
+	if (e != NULL)
+		log_err(e, "token of a sign-in that was refused");
+}
+
+static const struct err *
+login_try(struct req *rq, const struct login_request *sent, int64_t until)
+{
+	struct forge *forge = rq->access->forge;
+	struct forge_token token;
+	struct forge_account account;
+	const struct err *e;
+	char *verifier;
+
+	if ((e = verifier_take(rq, sent->state, &verifier)) != NULL)
+		return e;
+	forge_until(forge, until);
+	e = exchange(rq, sent->code, verifier, &token, &account);
+	if (e == NULL) {
+		e = session_begin(rq, &token, &account);
+		log_info("%s: account %s of %s signs in: %s", rq->request_id,
+		    account.id, forge_server(forge),
+		    e == NULL ? rq->who_text : e->msg);
+	}
+	if (e != NULL)
+		token_return(rq, &token);
+	forge_until(forge, 0);
+	return e;
+}
+
 const struct err *
 api_auth_login(struct req *rq)
 {
 	const struct login_request *sent = rq->body;
-	struct forge *forge = rq->access->forge;
-	struct forge_token token;
-	struct forge_account account;
-	const struct err *e, *also;
-	char *verifier;
+	int64_t left = DEADLINE_MS - req_waited(rq);
+	const struct err *e;
 
 	if ((e = check_ready(rq)) != NULL)
 		return e;
@@ -226,23 +284,9 @@ api_auth_login(struct req *rq)
 		    "A page of this service itself must end the sign-in.");
 	if ((e = check_issuer(rq, sent->iss)) != NULL)
 		return e;
-	if ((e = verifier_take(rq, sent->state, &verifier)) != NULL)
-		return e;
-	e = forge_token_get(forge, rq->a, sent->code, verifier, &token);
-	if (e != NULL)
-		return e;
-	e = forge_whoami(forge, rq->a, token.access, &account);
-	if ((e = check_account(e, &account)) == NULL) {
-		e = session_begin(rq, &token, &account);
-		log_info("%s: account %s of %s signs in: %s", rq->request_id,
-		    account.id, forge_server(forge),
-		    e == NULL ? rq->who_text : e->msg);
-	}
-	if (e == NULL)
-		return NULL;
-	/* Nobody will use it: give it back, where that can be done. */
-	also = forge_token_revoke(forge, rq->a, token.access);
-	if (also != NULL)
-		log_err(also, "token of a sign-in that was refused");
-	return e;
+	if (left < LEFT_MIN)
+		return err_tell(ERR_UPSTREAM_TIMEOUT,
+		    "The Git server did not answer those in time who signed in "
+		    "before: send the same again.");
+	return login_try(rq, sent, time_mono_ms() + left);
 }
