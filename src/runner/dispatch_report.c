@@ -37,7 +37,7 @@
 struct teller {
 	struct dispatch *d;
 	struct access access;
-	struct report *report;
+	struct report report; /* that is told now */
 	struct forge_repo repo;
 	struct forge_status status;
 	bool remembered; /* the repository's number, from before */
@@ -112,7 +112,7 @@ link_of(const struct settings *s, struct arena *a, int64_t id)
 static void
 status_fill(struct teller *x, struct arena *a)
 {
-	const struct report *r = x->report;
+	const struct report *r = &x->report;
 	size_t i;
 
 	x->status = (struct forge_status){
@@ -140,7 +140,7 @@ status_fill(struct teller *x, struct arena *a)
 static const struct err *
 repo_ask(struct teller *x, struct arena *a, const char *token)
 {
-	const struct report *r = x->report;
+	const struct report *r = &x->report;
 	const struct err *e;
 	struct git_repo row;
 
@@ -196,7 +196,7 @@ is_away(const struct err *e)
 static const struct err *
 repo_known(struct teller *x, struct arena *a)
 {
-	const struct report *r = x->report;
+	const struct report *r = &x->report;
 	const struct err *e;
 	struct git_repo row;
 
@@ -218,7 +218,7 @@ repo_known(struct teller *x, struct arena *a)
 static const struct err *
 tell(struct teller *x, struct arena *a)
 {
-	const struct report *r = x->report;
+	const struct report *r = &x->report;
 	const struct err *e;
 
 	status_fill(x, a);
@@ -249,7 +249,7 @@ delay(const struct report *r, const struct err *e)
 static enum told
 failed(struct teller *x, struct arena *a, const struct err *e)
 {
-	const struct report *r = x->report;
+	const struct report *r = &x->report;
 	const struct err *stored, why = *e;
 	const char *fault = text_clean(a,
 	    why.detail[0] != '\0' ? why.detail : err_kinds[why.code].text,
@@ -273,7 +273,7 @@ failed(struct teller *x, struct arena *a, const struct err *e)
 static enum told
 tell_one(struct teller *x, struct arena *a)
 {
-	const struct report *r = x->report;
+	const struct report *r = &x->report;
 	const struct err *e;
 
 	x->remembered = false;
@@ -299,12 +299,10 @@ tell_all(struct teller *x, struct arena *a)
 {
 	int64_t end = time_mono_ms() + TURN_MS;
 	const struct err *e;
-	struct report r;
 
-	x->report = &r;
 	while (time_mono_ms() < end) {
 		arena_clear(a);
-		e = report_claim(x->access.db, a, HOLD_SECONDS, &r);
+		e = report_claim(x->access.db, a, HOLD_SECONDS, &x->report);
 		if (e != NULL && e->code == ERR_NOTFOUND)
 			return TOLD;
 		if (e != NULL) {
@@ -377,6 +375,7 @@ teller_work(struct dispatch *d, int64_t now)
 
 	if (d->teller != 0 || now < teller_due(d) || !dispatch_db_ready(d))
 		return;
+	d->tell_at = now + LOOK_MS;
 	if (!dispatch_db_said(d, report_due(d->db, LOOK_MS, &ms), "reports"))
 		return;
 	d->tell_at = now + ms;
