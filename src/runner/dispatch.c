@@ -25,6 +25,7 @@
 #include "crypto/crypto.h"
 #include "db/db.h"
 #include "store/gitrepo.h"
+#include "store/gittoken.h"
 #include "store/hook.h"
 #include "store/joblog.h"
 #include "store/project.h"
@@ -82,8 +83,9 @@ dispatch_db_said(struct dispatch *d, const struct err *e, const char *what)
 static void
 db_check_once(struct dispatch *d)
 {
-	const struct stmt *const *const sets[] = { queue_stmts, hook_stmts,
-		joblog_stmts, project_stmts, report_stmts, session_stmts };
+	const struct stmt *const *const sets[] = { queue_stmts, gitrepo_stmts,
+		gittoken_stmts, hook_stmts, joblog_stmts, project_stmts,
+		report_stmts, session_stmts };
 	const struct err *e;
 	size_t i;
 
