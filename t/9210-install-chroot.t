@@ -79,10 +79,10 @@ my $curl = 'curl -sS -w "%{http_code}" https://example.org';
 my (undef, $out) = in_root("$curl/", CURL_CA_BUNDLE => '/etc/ssl/own.pem');
 is($out, "the old site\n200", 'the site of before is still there');
 (undef, $out) = in_root("$curl/api/projects", CURL_CA_BUNDLE => '/etc/ssl/own.pem');
-like($out, qr/"unauthenticated".*401$/, 'who has no token is refused');
+like($out, qr/"unauthenticated".*\s401$/, 'who has no token is refused');
 (undef, $out) = in_root("$curl/api/projects -H 'Authorization: Bearer $token'",
 	CURL_CA_BUNDLE => '/etc/ssl/own.pem');
-like($out, qr/^\{"data":\[\].*200$/, 'who has one is let in');
+like($out, qr/^\{"data":\[\].*\s200$/, 'who has one is let in');
 (undef, $out) = in_root('ls -l /proc/[0-9]*/exe 2>/dev/null');
 like($out, qr{/usr/local/libexec/slipway/slipway-dispatch}, 'the runner has its dispatcher');
 
