@@ -88,10 +88,12 @@ CREATE TABLE IF NOT EXISTS commit_status (
 	    REFERENCES deployment (id)
 ) ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
--- The secret that a project's push events are signed with, sealed.
+-- The secret that a project's push events are signed with, sealed; they deploy
+-- in the name of who made it.
 CREATE TABLE IF NOT EXISTS hook_secret (
 	project_id BIGINT NOT NULL PRIMARY KEY,
 	secret LONGBLOB NOT NULL,
+	made_by BIGINT,
 	updated_at DATETIME(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3),
 	CONSTRAINT hook_secret_of FOREIGN KEY (project_id)
 	    REFERENCES project (id)

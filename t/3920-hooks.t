@@ -55,6 +55,8 @@ sub is_nothing {
 }
 
 # --- what they start
+my $maker = $db->sql("SELECT made_by FROM hook_secret WHERE project_id = $project") + 0;
+cmp_ok($maker, '>', 0, 'who made the secret is remembered');
 change(triggers => [ trigger('main', $one, STAGE => 'live'), trigger('release/*', $two), trigger('**', $two, ALL => 'x') ]);
 for my $kind (@HOOK_KINDS) {
 	my $hash = fresh();
@@ -66,11 +68,17 @@ for my $kind (@HOOK_KINDS) {
 	is_deeply([ sort keys %{ $data[0] } ], [qw(branch commitHash commitMessage createdAt id pipelineId projectId status trigger)], '... told without variables');
 	my $made = $api->get("/api/deployments/$data[0]{id}")->{json};
 	is_deeply([ @$made{qw(branch commitHash status trigger createdBy retryOf projectId pipelineId)} ],
-	    [ 'main', $hash, 'pending', 'webhook', undef, undef, $project, $one ], '... makes this deployment');
+	    [ 'main', $hash, 'pending', 'webhook', $maker, undef, $project, $one ], '... makes this deployment, in the name of who made the secret');
 	like($made->{commitMessage}, qr/^Mend it\n\nb/, '... with its message');
 	is_deeply($made->{envVars}, { STAGE => 'live' }, '... and the variables of its trigger');
 	is(scalar @{ $made->{steps} }, 1, '... and steps');
 	cmp_ok(woken(), '>=', 1, '... and wakes the runner');
+}
+for my $gone ("status = 'inactive'", 'valid = 0') {
+	$db->sql("UPDATE user SET $gone WHERE id = $maker");
+	my $got = push_it(gitea => commit => fresh(), branch => 'main', message => 'x');
+	is($db->sql("SELECT created_by FROM deployment WHERE id = $got->{json}{data}[0]{id}"), 'NULL', "and nobody's while they are not here: $gone");
+	$db->sql("UPDATE user SET status = 'active', valid = 1 WHERE id = $maker");
 }
 is(push_it(gitea => branch => 'release/1', commit => fresh())->{json}{data}[0]{pipelineId}, $two, 'a pattern');
 is(scalar @{ push_it(gitea => branch => 'release/1/x', commit => fresh())->{json}{data} }, 1, 'whose star ends at a slash');
@@ -196,7 +204,7 @@ for my $kind (@HOOK_KINDS) {
 
 # --- repositories
 for my $path ('owner/other', 'other/name', 'xOwner/Name', 'Owner/Name.git', '', 'a/Owner/Name') {
-	is_nothing(sub { push_it(gitea => commit => fresh(), path => $path) }, 422, "a push of \"$path\"");
+	is_nothing(sub { push_it(gitea => commit => fresh(), path => $path) }, length $path ? 422 : 400, "a push of \"$path\"");
 }
 like(push_it(gitea => commit => fresh(), path => 'owner/other')->{json}{detail}, qr{owner/other.*project's}, 'it says what is wrong');
 

@@ -87,7 +87,7 @@ for my $type (qw(gitea gitlab github)) {
 	}
 	($status, $said) = doctor($conf->(@sound, token => undef));
 	is($status, 0, 'no token of the service');
-	like($said, qr/^note   token: .*public repositories only/m, 'is worth a note');
+	like($said, qr/^note   token: .*who made the project's hook secret/m, 'is worth a note');
 	my $where = { gitea => qr{/api/v1/version$}, gitlab => qr{/api/v4/version$}, github => qr{/api/v3/meta$} }->{$type};
 	for my $skew (-3600, 3600) {
 		$f->fault($where, kind => 'headers', headers => { Date => http_time(time + $skew) });

@@ -70,7 +70,8 @@ secret_body(struct db *db, void *context)
 const struct err *
 api_hook_secret(struct req *rq)
 {
-	struct hook_secret one = { .project_id = rq->id[0] };
+	struct hook_secret one = { .project_id = rq->id[0],
+		.made_by = { rq->who.user_id, true } };
 	struct hook_access shown = { .url = hook_url(rq, rq->id[0]) };
 	const struct err *e;
 
@@ -99,8 +100,9 @@ struct take {
 	const struct hook_push *push;
 	const char *delivery; /* hash of what makes it this one */
 	bool again;           /* it was taken before */
-	struct buf ids;       /* "[1,2]": of its deployments */
-	struct buf refused;   /* why some could not be made */
+	struct maybe deployer;
+	struct buf ids;     /* "[1,2]": of its deployments */
+	struct buf refused; /* why some could not be made */
 	size_t made;
 };
 
@@ -206,7 +208,9 @@ trigger_fire(struct take *t, const struct list *triggers, size_t index)
 		.commit_hash = t->push->commit_hash,
 		.commit_message = t->push->commit_message,
 	};
-	const struct deploy how = { .sent = &sent, .trigger = "webhook" };
+	const struct deploy how = { .sent = &sent,
+		.trigger = "webhook",
+		.created_by = t->deployer };
 	const struct err *e;
 	struct deployment d;
 	int64_t id;
@@ -277,6 +281,7 @@ take_body(struct db *db, void *context)
 	struct take *t = context;
 	struct hook_delivery one = { .project_id = t->rq->id[0],
 		.delivery_hash = t->delivery };
+	struct hook_secret secret;
 	const struct err *e;
 	struct project p;
 
@@ -290,7 +295,12 @@ take_body(struct db *db, void *context)
 	e = deployment_hold_project(db, t->a, one.project_id);
 	if (e == NULL)
 		e = project_by_id(db, t->rq->a, one.project_id, &p);
-	if (e != NULL || (e = repository_check(t, &p)) != NULL)
+	if (e == NULL)
+		e = hook_secret_find(db, t->a, one.project_id, &secret);
+	if (e != NULL)
+		return e;
+	t->deployer = secret.made_by;
+	if ((e = repository_check(t, &p)) != NULL)
 		return e;
 	if ((e = triggers_fire(t, &p)) != NULL || t->made == 0)
 		return e;

@@ -315,7 +315,8 @@ token_try(struct doctor *d)
 	if (!is_set(token)) {
 		say(d, VERDICT_NOTE, "token",
 		    "the service has none of its own (GITSERVER_TOKEN): what "
-		    "a push starts can read public repositories only");
+		    "a push starts is read with the access of who made the "
+		    "project's hook secret");
 		return;
 	}
 	if ((e = forge_whoami(d->forge, d->admin->a, token, &who)) != NULL) {

@@ -78,7 +78,7 @@ void json_write_pairs(struct buf *, const struct list *pairs);
  * most 2^53-1), F_WHEN takes RFC 3339 with any offset.  What does not fit into
  * the arena is an error.
  */
-#define JSON_FOREIGN_VALUES 50000
+#define JSON_FOREIGN_VALUES 100000
 struct json_path {
 	const char *path; /* NULL ends the table */
 	size_t offset;

@@ -5,21 +5,25 @@
 #define D(m) FIELD(struct hook_delivery, m, 0)
 
 static const struct field project_args[] = { S(project_id), FIELD_END };
-static const struct field secret_row[] = { S(project_id), S(secret),
+static const struct field secret_row[] = { S(project_id), S(secret), S(made_by),
 	S(updated_at), FIELD_END };
 static const struct stmt secret_find = {
 	.name = "hook_secret_find",
-	.sql = "SELECT h.project_id, h.secret, h.updated_at FROM hook_secret h"
-	       " JOIN project p ON p.id = h.project_id"
+	.sql = "SELECT h.project_id, h.secret, u.id AS made_by, h.updated_at"
+	       " FROM hook_secret h JOIN project p ON p.id = h.project_id"
+	       " LEFT JOIN user u ON u.id = h.made_by AND u.valid = 1"
+	       " AND u.status = 'active'"
 	       " WHERE h.project_id = ? AND p.valid = 1",
 	.args = project_args,
 	.row = secret_row,
 	.rowsize = sizeof(struct hook_secret),
 };
-static const struct field put_args[] = { S(project_id), S(secret), FIELD_END };
+static const struct field put_args[] = { S(project_id), S(secret), S(made_by),
+	FIELD_END };
 static const struct stmt secret_put = {
 	.name = "hook_secret_put",
-	.sql = "REPLACE INTO hook_secret (project_id, secret) VALUES (?, ?)",
+	.sql = "REPLACE INTO hook_secret (project_id, secret, made_by)"
+	       " VALUES (?, ?, ?)",
 	.args = put_args,
 };
 

@@ -9,7 +9,8 @@
 
 struct hook_secret {
 	int64_t project_id;
-	struct blob secret; /* sealed */
+	struct blob secret;   /* sealed */
+	struct maybe made_by; /* active user that deploys by it, as read */
 	struct when updated_at;
 };
 
