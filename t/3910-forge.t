@@ -120,7 +120,11 @@ for my $kind (['gitea', ''], ['forgejo', '/git'], ['gitlab', ''], ['gitlab', '/l
 		my $one = ask($conf, 'commits', $token, $at, $branch, 1, 1);
 		is($one->{lines}[0][1], $hashes[-1], "commits of $branch") or diag($one->{text});
 	}
-	refused('a branch that is not there', 'not_found', qr/404/, $conf, 'commits', $token, $at, 'nowhere', 1, 20);
+	refused("a branch that is not there: $_", 'not_found', qr/404/, $conf, 'commits', $token, $at, $_, 1, 20)
+	    for 'nowhere', 'no/where', 'no%2fwhere', 'a#c';
+	my $behind = ask($conf, 'commits', $token, $at, $odd[0], 9, 20);
+	ok($behind->{ok} && $behind->{more} == 0 && !grep({ $_->[0] eq 'commit' } @{ $behind->{lines} }), 'behind the last commit there is none')
+	    or diag($behind->{text});
 
 	# --- statuses
 	my $long = "gr\xc3\xbc\xc3\x9fe " x 40;
@@ -213,6 +217,17 @@ my $branch = '[{"name":"main","commit":{"id":"' . '1' x 40 . '"}}]';
 my @turns = map { { times => 1, headers => { Link => '<' . $f->api . "/repos/team/site/branches?page=$_&limit=20>; rel=\"next\"" } } } 2, 1;
 $f->fault($api, %{ status_of(200, $branch, %$_) }) for (@turns) x 15;
 refused('pages that lead to each other', 'upstream_failed', qr/itself/, $conf, @list);
+$f->clear_faults;
+
+# --- Gitea before 1.23 breaks over a branch that is not there
+my $broken = { kind => 'status', status => 500, body => '{"message":""}' };
+for my $case (['nowhere', 'not_found', qr/no such branch/], ['main', 'upstream_failed', qr/answered 500/]) {
+	$f->fault(qr{/commits$}, %$broken);
+	refused("500 for $case->[0]", $case->[1], $case->[2], $conf, 'commits', $token, $at, $case->[0], 1, 20);
+	$f->clear_faults;
+}
+$f->fault(qr{/(?:commits$|branches/)}, %$broken);
+refused('500 for all', 'upstream_failed', qr/answered 500/, $conf, 'commits', $token, $at, 'nowhere', 1, 20);
 $f->clear_faults;
 
 # --- how many requests are left, and until when

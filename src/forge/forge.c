@@ -288,6 +288,23 @@ forge_branches(struct forge *f, struct arena *a, const char *access,
 	return e;
 }
 
+/* No branch of that name, where asking for its commits tells nothing of it:
+ * GitLab lists none, Gitea before 1.23 breaks over it. */
+static bool
+is_gone(struct forge *f, struct arena *a, const char *access,
+    const struct forge_repo *repo, const char *branch)
+{
+	struct http_response got;
+
+	return f->ops->form.branch != NULL && !repo->empty &&
+	    forge_ask(f, a,
+		&(struct forge_ask){ .url = forge_url(f, a, f->ops->form.branch,
+					 repo, branch, NULL),
+		    .access = access },
+		&got) == NULL &&
+	    got.status == 404;
+}
+
 const struct err *
 forge_commits(struct forge *f, struct arena *a, const char *access,
     const struct forge_repo *repo, const char *branch, struct forge_page *page,
@@ -305,7 +322,14 @@ forge_commits(struct forge *f, struct arena *a, const char *access,
 	e = forge_list(f, a, access,
 	    forge_url(f, a, f->ops->form.commits, repo, branch, NULL),
 	    f->ops->path.commit, sizeof(struct forge_commit), page, out);
-	return is_empty(repo, e) ? NULL : e;
+	if (is_empty(repo, e))
+		return NULL;
+	if ((e == NULL ? out->n == 0 :
+			 e->code == ERR_UPSTREAM && e->sys == 500) &&
+	    is_gone(f, a, access, repo, branch))
+		return err_tell(ERR_NOTFOUND,
+		    "The Git server knows no such branch (404).");
+	return e;
 }
 
 /* At most so many bytes, of whole characters. */

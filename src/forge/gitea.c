@@ -55,6 +55,7 @@ const struct forge_ops forge_gitea = {
 		.repo = "/repos/{path}",
 		.repo_by_id = "/repositories/{id}",
 		.branches = "/repos/{path}/branches",
+		.branch = "/repos/{path}/branches/{branch}",
 		.commits = "/repos/{path}/commits?sha={branch}&stat=false"
 			   "&verification=false&files=false",
 		.status = "/repos/{path}/statuses/{hash}",

@@ -75,6 +75,7 @@ const struct forge_ops forge_gitlab = {
 		.repo = "/projects/{project}",
 		.repo_by_id = "/projects/{id}",
 		.branches = "/projects/{id}/repository/branches",
+		.branch = "/projects/{id}/repository/branches/{branch}",
 		.commits = "/projects/{id}/repository/commits"
 			   "?ref_name={branch}",
 		.status = "/projects/{id}/statuses/{hash}",

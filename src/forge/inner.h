@@ -17,6 +17,7 @@ struct forge_forms {
 	const char *repo;
 	const char *repo_by_id;
 	const char *branches;
+	const char *branch; /* NULL = its commits tell that it is not there */
 	const char *commits;
 	const char *status;
 	const char *paging; /* of the server itself; NULL = it never clamps */

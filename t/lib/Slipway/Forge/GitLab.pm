@@ -129,7 +129,8 @@ sub branch {
 	return $branch ? [200, {}, _branch($c, $repo, $branch)] : failed(undef, $c, 404, '404 Branch Not Found');
 }
 
-# The totals of commits are left out, as GitLab does.
+# The totals of commits are left out, as GitLab does; and as GitLab, it lists
+# none of a branch that is not there.
 sub commit_list {
 	my ($c, $id) = @_;
 	my ($repo, $fault) = project($c, $id);
@@ -138,7 +139,7 @@ sub commit_list {
 	return [200, {}, []] if !branches($dir);
 	my $ref = $c->{req}{query}{ref_name};
 	my $tip = tip_of($dir, defined $ref && length $ref ? $ref : default_branch($dir));
-	return failed(undef, $c, 404, '404 Commit Not Found') if !defined $tip;
+	return [200, {}, []] if !defined $tip;
 	my ($page, $limit) = $c->page('per_page', 20, 100);
 	my ($total, @commits) = commits($dir, $tip, ($page - 1) * $limit, $limit);
 	return [200, { _paging($c, 'commits', $repo, $page, $limit, $total, 0) },
