@@ -164,5 +164,31 @@ is_deeply([sort $api->workers], \@workers, 'no worker died of it');
 kill 'TERM', $server;
 waitpid $server, 0;
 $api->stop;
+
+# --- git's own protocol: as many branches as are taken, and more
+my $git = "$dir/many.git";
+sub branches_of {
+	my ($n) = @_;
+	my $tip = qx(git -C \Q$git\E rev-parse main);
+	chomp $tip;
+	return spew("$git/packed-refs", "# pack-refs with: peeled fully-peeled sorted \n"
+	    . join '', map { sprintf "%s refs/heads/b%06d\n", $tip, $_ } 1 .. $n);
+}
+is((run_cmd('git', 'init', '-q', '--bare', '-b', 'main', $git))[0], 0, 'a repository');
+my ($tree) = (run_cmd('git', '-C', $git, 'hash-object', '-t', 'tree', '-w', '/dev/null'))[1] =~ /(\w+)/;
+my ($tip) = (run_cmd('git', '-C', $git, '-c', 'user.name=a', '-c', 'user.email=a@example.org', 'commit-tree', '-m', 'm', $tree))[1] =~ /(\w+)/;
+is((run_cmd('git', '-C', $git, 'update-ref', 'refs/heads/main', $tip))[0], 0, 'with a commit');
+run_cmd('chmod', '-R', 'a+rX', $dir);
+$api = Slipway::API->start(db => $db, conf => "[gitserver]\ntype = git\nallow_local = yes\n[api]\nworkers = 2\n");
+$project = $api->post('/api/projects', { name => 'q', repository => $git })->{json}{id};
+@workers = sort $api->workers;
+for my $case ([ 34_000, 200 ], [ 60_000, 502 ]) {
+	my ($n, $status) = @$case;
+	branches_of($n);
+	is(git_get($_)->{status}, $status, "$_ of $n branches: $status") or diag(git_get($_)->{body}) for qw(branches commits);
+	is_small();
+}
+is_deeply([sort $api->workers], \@workers, 'no worker died of it');
+$api->stop;
 $db->stop;
 done_testing();

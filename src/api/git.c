@@ -13,7 +13,7 @@
 #define DEADLINE_MS 9000
 #define LEFT_MIN 200
 /* What git may tell of a repository, at most. */
-#define REMOTE_MAX ((size_t)24 << 20)
+#define REMOTE_MAX ((size_t)12 << 20)
 #define REMOTE_BRANCHES 1000000
 
 /* What is asked for, and what came. */

@@ -16,7 +16,8 @@
 #include "core/str.h"
 #include "forge/inner.h"
 
-#define OUTPUT_MAX ((size_t)4 << 20)
+/* Of git; its branches take twice that. */
+#define OUTPUT_MAX ((size_t)2 << 20)
 #define READ_SIZE 16384
 #define ARGS 48
 #define ENVS 12
