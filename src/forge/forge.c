@@ -277,9 +277,11 @@ forge_branches(struct forge *f, struct arena *a, const char *access,
 	if ((e = api_need(f)) != NULL)
 		return e;
 	forge_begin(f);
-	e = forge_list(f, a, access,
-	    forge_url(f, a, f->ops->form.branches, repo, NULL, NULL),
-	    f->ops->path.branch, sizeof(*b), page, out);
+	e = forge_list(f, a,
+	    &(struct forge_ask){
+		.url = forge_url(f, a, f->ops->form.branches, repo, NULL, NULL),
+		.access = access },
+	    &(struct forge_rows){ f->ops->path.branch, sizeof(*b) }, page, out);
 	if (is_empty(repo, e))
 		return NULL;
 	b = out->items;
@@ -319,9 +321,13 @@ forge_commits(struct forge *f, struct arena *a, const char *access,
 	if ((e = api_need(f)) != NULL || branch == NULL)
 		return e;
 	forge_begin(f);
-	e = forge_list(f, a, access,
-	    forge_url(f, a, f->ops->form.commits, repo, branch, NULL),
-	    f->ops->path.commit, sizeof(struct forge_commit), page, out);
+	e = forge_list(f, a,
+	    &(struct forge_ask){ .url = forge_url(f, a, f->ops->form.commits,
+				     repo, branch, NULL),
+		.access = access },
+	    &(struct forge_rows){ f->ops->path.commit,
+		sizeof(struct forge_commit) },
+	    page, out);
 	if (is_empty(repo, e))
 		return NULL;
 	if ((e == NULL ? out->n == 0 :

@@ -105,9 +105,14 @@ const char *forge_words(struct arena *, const struct http_response *);
 /* Address below that of the interface, filled in. */
 const char *forge_url(const struct forge *, struct arena *, const char *form,
     const struct forge_repo *, const char *branch, const char *hash);
-/* A part of a list, struct of `size` by its paths. */
+/* What the items of a list become. */
+struct forge_rows {
+	const struct json_path *paths;
+	size_t size; /* of one struct */
+};
+/* A part of a list, by its address and token. */
 MUSTCHECK const struct err *forge_list(struct forge *, struct arena *,
-    const char *access, const char *url, const struct json_path *, size_t size,
-    struct forge_page *, struct list *out);
+    const struct forge_ask *, const struct forge_rows *, struct forge_page *,
+    struct list *out);
 
 #endif

@@ -180,20 +180,20 @@ pages_follow(struct forge *f, const char *access, const char *url,
 }
 
 const struct err *
-forge_list(struct forge *f, struct arena *a, const char *access,
-    const char *url, const struct json_path *paths, size_t size,
-    struct forge_page *page, struct list *out)
+forge_list(struct forge *f, struct arena *a, const struct forge_ask *ask,
+    const struct forge_rows *rows, struct forge_page *page, struct list *out)
 {
 	struct collect c = { .a = a,
-		.paths = paths,
-		.size = size,
+		.paths = rows->paths,
+		.size = rows->size,
 		.want = page->limit,
 		.out = out };
 	int64_t first = page->page, limit = page->limit, offset;
 	const struct err *e;
+	const char *url;
 
-	out->items = arena_alloc(a, (size_t)page->limit, size);
-	if ((e = page_max(f, a, access)) != NULL)
+	out->items = arena_alloc(a, (size_t)page->limit, rows->size);
+	if ((e = page_max(f, a, ask->access)) != NULL)
 		return e;
 	if (limit > f->page_max) {
 		offset = (page->page - 1) * limit;
@@ -202,10 +202,10 @@ forge_list(struct forge *f, struct arena *a, const char *access,
 		c.skip = offset % limit;
 	}
 	c.before = arena_used(a);
-	url = arena_printf(a, "%s%cpage=%lld&%s=%lld", url,
-	    strchr(url, '?') == NULL ? '?' : '&', (long long)first,
+	url = arena_printf(a, "%s%cpage=%lld&%s=%lld", ask->url,
+	    strchr(ask->url, '?') == NULL ? '?' : '&', (long long)first,
 	    f->ops->limit, (long long)limit);
-	e = pages_follow(f, access, url, &c);
+	e = pages_follow(f, ask->access, url, &c);
 	page->has_more = c.more;
 	return e;
 }

@@ -273,7 +273,7 @@ token_ask(struct forge *f, struct arena *a, struct buf *form,
 		return e;
 	if (got.status >= 500 || got.status == 429)
 		return forge_judge(f, a, &got);
-	if ((e = json_pick(a, grant_paths, got.body, got.len, &g)) != NULL)
+	if (json_pick(a, grant_paths, got.body, got.len, &g) != NULL)
 		return err_tell(ERR_UPSTREAM,
 		    "The Git server answered %d to a sign-in, and no JSON.",
 		    got.status);
