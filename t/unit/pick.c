@@ -362,9 +362,9 @@ limits_run(void)
 	struct list got;
 	char *text;
 
-	ok(many("{\"name\":\"x\"}", 24999, &got) == NULL && got.n == 24999,
-	    "fifty thousand values");
-	e = many("{\"name\":\"x\"}", 25000, &got);
+	ok(many("{\"name\":\"x\"}", 49999, &got) == NULL && got.n == 49999,
+	    "a hundred thousand values");
+	e = many("{\"name\":\"x\"}", 50000, &got);
 	ok(e != NULL && strstr(e->detail, "too many values") != NULL,
 	    "and one more");
 	a = arena_open((size_t)1 << 20);
