@@ -176,6 +176,7 @@ for my $kind (@HOOK_KINDS) {
 	my $body = push_body('gitea', commit => fresh());
 	my $first = send_it(sign_event('gitea', $secret, $body), $body)->{body};
 	is(send_it(sign_event('gitea', $secret, $body), $body)->{body}, $first, 'a number that is not signed makes no new delivery');
+	is(send_it(sign_event($_, $secret, $body), $body)->{body}, $first, "nor does it as an event of $_, which is not signed either") for qw(github forgejo);
 	$body = push_body('gitlab', commit => fresh());
 	$first = send_it(sign_event('gitlab', $secret, $body, delivery => 'n1'), $body)->{json}{data}[0]{id};
 	isnt(send_it(sign_event('gitlab', $secret, $body, delivery => 'n2'), $body)->{json}{data}[0]{id}, $first, 'one of who knows the secret does');

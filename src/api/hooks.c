@@ -108,7 +108,8 @@ struct take {
 
 /* What makes a delivery itself, so that it is taken once.  A number counts only
  * where nobody else could have put another in its place: under an HMAC of the
- * body alone it is the body that counts. */
+ * body alone it is the body that counts.  Nor is it signed which server the
+ * event says to come from. */
 static const char *
 delivery_hash(const struct req *rq, const struct hook_envelope *env)
 {
@@ -122,8 +123,7 @@ delivery_hash(const struct req *rq, const struct hook_envelope *env)
 		crypto_sha256(rq->text, rq->len, hash);
 		id = hash;
 	}
-	what = arena_printf(rq->a, "%s %d %s", env->kind, (int)env->signing,
-	    id);
+	what = arena_printf(rq->a, "%d %s", (int)env->signing, id);
 	crypto_sha256(what, strlen(what), hash);
 	return arena_strdup(rq->a, hash);
 }
