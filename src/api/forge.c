@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* Why the Git server cannot be asked. */
+#include <assert.h>
+
 #include "api/handlers.h"
 
 const struct err *
@@ -19,6 +21,7 @@ gitserver_missing(const struct req *rq, const char *what, size_t n)
 	const struct err *e;
 	size_t i;
 
+	assert(n <= sizeof(all) / sizeof(all[0]));
 	buf_init(&missing, 256);
 	for (i = 0; i < n; i++)
 		if (all[i].value == NULL || all[i].value[0] == '\0')

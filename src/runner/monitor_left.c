@@ -31,6 +31,7 @@ monitor_left_move(const struct monitor *m, int at, const char *name,
     int64_t keep)
 {
 	static unsigned long counter;
+	const int64_t until = time_now_ms() + keep;
 	const struct err *e;
 	char to[NAME_SIZE];
 	int left;
@@ -38,7 +39,7 @@ monitor_left_move(const struct monitor *m, int at, const char *name,
 	if ((e = monitor_dir_step(m->workspaces, LEFT, 0700, &left)) != NULL)
 		return e;
 	(void)snprintf(to, sizeof(to), "%ld-%lu.%lld", (long)getpid(),
-	    ++counter, (long long)(time_now_ms() + keep));
+	    ++counter, (long long)until);
 	/* its mode may keep its owner from moving it, but not root */
 	if ((!m->root && fchmodat(at, name, S_IRWXU, 0) == -1) ||
 	    renameat(at, name, left, to) == -1)
@@ -169,20 +170,20 @@ monitor_left_reaped(struct monitor *m, pid_t pid)
 static const struct err *
 parent_open(const struct monitor *m, char *dir, const char **name, int *out)
 {
+	char *part = dir, *slash;
 	struct stat st;
-	char *slash;
 	int next;
 
 	*name = dir;
 	if ((*out = fcntl(m->workspaces, F_DUPFD_CLOEXEC, 0)) == -1)
 		return err_errno("dup");
-	while (*out != -1 && (slash = strchr(*name, '/')) != NULL) {
+	while (*out != -1 && (slash = strchr(part, '/')) != NULL) {
 		*slash = '\0';
-		next = openat(*out, *name,
+		next = openat(*out, part,
 		    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		(void)close(*out);
 		*out = next;
-		*name = slash + 1;
+		*name = part = slash + 1;
 		if (next != -1 &&
 		    (fstat(next, &st) == -1 || st.st_uid != geteuid())) {
 			(void)close(next);
