@@ -88,8 +88,20 @@ $api->put("/api/projects/$p", { envPresets => [ preset('TOKEN', secret => $true,
 is_deeply(opened(deploy()->{json}{id}), { TOKEN => 'swordfish-2' }, 'another one takes its place');
 is_deeply(opened($retry), { TOKEN => 'swordfish-1' }, 'which changes no deployment that there is');
 $got = $api->put("/api/projects/$p", { envPresets => [ preset('TOKEN', secret => $true, required => $true, pattern => '[0-9]+') ] });
-is(pointers($got), '422 /envPresets/0/default', 'a stored one must match a new pattern');
-unlike($got->{body}, qr/sword/, 'and is not told');
+is(pointers($got), '422 /envPresets/0/default', 'a new pattern needs the value again');
+unlike($got->{body}, qr/sword/, 'which is not told');
+my ($no, @guesses) = $got->{body} =~ s/[0-9a-f]{32}//r;
+for ('s.*', 'swordfish-2', '.*', '[0-9]+', 'x') {
+	my $guess = $api->put("/api/projects/$p", { envPresets => [ preset('TOKEN', secret => $true, required => $true, pattern => $_) ] });
+	push @guesses, $guess->{body} =~ s/[0-9a-f]{32}//r;
+}
+is_deeply(\@guesses, [ ($no) x 5 ], 'nor can it be found by patterns: whatever they are, the answer is the same');
+$got = $api->put("/api/projects/$p", { envPresets => [ preset('TOKEN', secret => $true, pattern => 's.*', default => 'swordfish-2') ] });
+is($got->{status}, 200, 'with its value a pattern may be new');
+$got = $api->put("/api/projects/$p", { envPresets => $got->{json}{envPresets} });
+is($got->{status}, 200, 'the same pattern keeps it');
+$got = $api->put("/api/projects/$p", { envPresets => [ preset('TOKEN', secret => $true) ] });
+is($got->{status}, 200, 'so does none');
 $got = $api->put("/api/projects/$p", { envPresets => [ preset('TOKEN', secret => $true, pattern => '[0-9]+', default => 'swordfish-3') ] });
 is(pointers($got), '422 /envPresets/0/default', 'so must one that is sent');
 unlike($got->{body}, qr/sword/, 'nor is this');
@@ -153,6 +165,11 @@ is_deeply(hidden(), [qw(marlin-3 open-one)], 'it is sealed');
 $got = $api->put("/api/projects/$p", { envPresets => [ preset('TOKEN', secret => $true, pattern => 'm.*') ], triggers => [ trigger('main', TOKEN => 'shark-1') ] });
 is(pointers($got), '422 /triggers/0/envVars/TOKEN', 'a secret is held against its preset');
 unlike($got->{body}, qr/shark|marlin/, 'and not told');
+for my $guess ('m.*', 'x.*', '.*') {
+	$got = $api->put("/api/projects/$p", { envPresets => [ preset('TOKEN', secret => $true, pattern => $guess), preset('PLAIN', secret => $true) ] });
+	is(pointers($got), '422 /triggers/0/envVars/TOKEN', "nor found by the pattern $guess");
+}
+is_deeply(hidden(), [qw(marlin-3 open-one)], 'it is kept');
 $api->put("/api/projects/$p", { envPresets => [ preset('NEED', secret => $true, required => $true, default => 'tuna-1') ], triggers => [ trigger('main') ] });
 is($api->get("/api/projects/$p")->{json}{triggers}[0]{branch}, 'main', 'a required one that has a stored default need not be given');
 $api->put("/api/projects/$p", { triggers => [] });

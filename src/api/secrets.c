@@ -26,6 +26,8 @@ struct vault {
 	bool open[KIND__MAX];
 	struct blob sealed[KIND__MAX];
 	struct list pairs[KIND__MAX];
+	bool presets_read;
+	struct list presets; /* as they are stored */
 };
 
 static const char *
@@ -92,6 +94,57 @@ vault_find(struct vault *v, enum kind kind, const char *name, const char **out)
 	return NULL;
 }
 
+static const struct preset *
+preset_of(const struct list *presets, const char *key)
+{
+	const struct preset *p = presets->items;
+	size_t i;
+
+	for (i = 0; i < presets->n; i++)
+		if (str_eq(p[i].key, key))
+			return &p[i];
+	return NULL;
+}
+
+static const struct err *
+presets_stored(struct vault *v)
+{
+	struct project old;
+	const struct err *e;
+
+	if (v->presets_read || v->project_id == 0)
+		return NULL;
+	e = project_by_id(v->rq->db, v->a, v->project_id, &old);
+	if (e != NULL)
+		return e;
+	v->presets_read = true;
+	return json_items(v->a, &preset_shape, old.env_presets.s, &v->presets);
+}
+
+/* Adds a fault if the preset has another pattern than before: to hold what is
+ * stored against it would tell that value bit by bit to whoever chooses the
+ * patterns. */
+static const struct err *
+pattern_check(struct vault *v, const struct preset *p, const char *pointer,
+    bool *same)
+{
+	const struct preset *old;
+	const struct err *e;
+
+	*same = true;
+	if (p->pattern == NULL)
+		return NULL;
+	if ((e = presets_stored(v)) != NULL)
+		return e;
+	old = preset_of(&v->presets, p->key);
+	*same = old != NULL && str_eq(old->pattern, p->pattern);
+	if (!*same)
+		faults_add(&v->rq->faults, pointer,
+		    "the pattern is a new one, which no stored secret is held "
+		    "against: give the value again");
+	return NULL;
+}
+
 /* What the names of a trigger's variables begin with.  Several triggers may
  * have the same branch and pipeline: they count in their order. */
 static const char *
@@ -148,10 +201,9 @@ items_read(struct vault *v, const struct shape *shape, const char *text,
 static const struct err *
 presets_read(struct vault *v, const struct project *p, struct list *out)
 {
-	struct faults *f = &v->rq->faults;
 	struct preset *preset;
 	const struct err *e;
-	bool *sent;
+	bool *sent, same;
 	size_t i;
 
 	e = items_read(v, &preset_shape, p->env_presets.s, out);
@@ -169,46 +221,43 @@ presets_read(struct vault *v, const struct project *p, struct list *out)
 			continue;
 		if (*preset[i].fallback == '\0')
 			preset[i].fallback = NULL;
-		else if (!sent[i])
-			preset_check_value(&preset[i], preset[i].fallback,
-			    arena_printf(v->a, "/envPresets/%zu/default", i),
-			    f);
+		else if (!sent[i] &&
+		    (e = pattern_check(v, &preset[i],
+			 arena_printf(v->a, "/envPresets/%zu/default", i),
+			 &same)) != NULL)
+			return e;
 	}
 	return NULL;
 }
 
-static bool
-is_secret(const struct list *presets, const char *key)
-{
-	const struct preset *p = presets->items;
-	size_t i;
-
-	for (i = 0; i < presets->n; i++)
-		if (str_eq(p[i].key, key))
-			return p[i].secret;
-	return false;
-}
-
 /* What null in a trigger stands for; a fault if that is nothing. */
 static const struct err *
-gap_fill(struct vault *v, const char *prefix, const char *pointer,
-    struct env_var *var)
+gap_fill(struct vault *v, const struct preset *p, const char *prefix,
+    const char *pointer, struct env_var *var)
 {
 	struct faults *f = &v->rq->faults;
 	const struct err *e;
+	bool same;
 
 	if (var->secret) {
 		e = vault_find(v, TRIGGERS,
 		    trigger_name(v->a, prefix, var->name), &var->value);
-		if (e != NULL || var->value != NULL)
-			return e;
-	} else if (faults_has(f, "/envPresets")) {
-		return NULL; /* nobody knows what is secret */
+		if (e == NULL && var->value != NULL &&
+		    (e = pattern_check(v, p,
+			 fault_pointer(f, pointer, var->name), &same)) ==
+			NULL &&
+		    !same)
+			var->value = NULL;
+		else if (e == NULL && var->value == NULL)
+			faults_add(f, fault_pointer(f, pointer, var->name),
+			    "no value is stored that null could keep: give "
+			    "one");
+		return e;
 	}
-	faults_add(f, fault_pointer(f, pointer, var->name), "%s",
-	    var->secret ? "no value is stored that null could keep: give one" :
-			  "must be a string: null stands for stored secrets "
-			  "only");
+	if (faults_has(f, "/envPresets"))
+		return NULL; /* nobody knows what is secret */
+	faults_add(f, fault_pointer(f, pointer, var->name),
+	    "must be a string: null stands for stored secrets only");
 	return NULL;
 }
 
@@ -223,6 +272,7 @@ trigger_read(struct vault *v, struct arena *scratch, const struct list *presets,
 		   *pointer = arena_printf(scratch, "/triggers/%zu/envVars",
 		       index);
 	const struct json_pair *pair;
+	const struct preset *p;
 	struct env_var *var;
 	const struct err *e;
 	struct list pairs;
@@ -235,10 +285,11 @@ trigger_read(struct vault *v, struct arena *scratch, const struct list *presets,
 	var = arena_alloc(scratch, pairs.n, sizeof(*var));
 	out->items = var;
 	for (i = 0; i < pairs.n; i++) {
+		p = preset_of(presets, pair[i].key);
 		*var = (struct env_var){ pair[i].key, pair[i].value,
-			is_secret(presets, pair[i].key) };
+			p != NULL && p->secret };
 		if (var->value == NULL &&
-		    (e = gap_fill(v, prefix, pointer, var)) != NULL)
+		    (e = gap_fill(v, p, prefix, pointer, var)) != NULL)
 			return e;
 		if (var->value != NULL) {
 			var++;

@@ -22,7 +22,7 @@ struct secrets {
 
 /* Holds defaults and triggers against the presets, completed by what is
  * stored.  Adds a fault for each null that stands for nothing, and for a
- * stored default that its preset does not take any more.  ERR_UNAVAILABLE if
+ * stored value whose preset has another pattern by now.  ERR_UNAVAILABLE if
  * there is no key to open it with. */
 MUSTCHECK const struct err *secrets_judge(struct req *, const struct project *);
 /* Of what was judged good: the secrets, and the project's JSON without them,
