@@ -293,5 +293,24 @@ is($api->get('/api/deployments/999999')->{status}, 404, 'no such deployment');
 is($api->get('/api/deployments/0')->{status}, 404, 'nor this');
 is($api->delete("/api/deployments/$first->{id}")->{status}, 405, 'none is ever deleted');
 
+# --- what waits is cloned with the Git token of whoever started it
+{
+	my $moved = project();
+	$api->post('/api/pipelines', { projectId => $moved, name => 'l', steps => [ { name => 's', script => 'true' } ] });
+	my $waits = $api->post('/api/deployments', { projectId => $moved, branch => 'main' })->{json}{id};
+	my $move = sub { return $api->as('maintainer')->put("/api/projects/$moved", { repository => "https://git.example.org/secret/$_[0]" }) };
+	for my $status ('pending', 'running') {
+		$db->sql("UPDATE deployment SET status = '$status' WHERE id = $waits");
+		my $got = $move->('x');
+		is($got->{status}, 409, "while one is $status nobody chooses another repository for it") or diag($got->{body});
+		is($got->{json}{code}, 'conflict', 'as a conflict');
+		like($got->{json}{detail}, qr/cancel/, 'it says what to do');
+	}
+	unlike($api->get("/api/projects/$moved")->{json}{repository}, qr/secret/, 'it stays');
+	is($api->put("/api/projects/$moved", { description => 'd', repository => $api->get("/api/projects/$moved")->{json}{repository} })->{status}, 200, 'the same one is no change');
+	$db->sql("UPDATE deployment SET status = 'canceled', finished_at = NOW(3) WHERE id = $waits");
+	is($move->('y')->{status}, 200, 'when none waits it may be another');
+}
+
 unlike($api->log, qr/hunter2/, 'the log knows no secret');
 done_testing;

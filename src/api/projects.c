@@ -7,6 +7,7 @@
 #include "api/secrets.h"
 #include "api/shapes.h"
 #include "core/str.h"
+#include "store/deployment.h"
 #include "store/pipeline.h"
 #include "store/project.h"
 
@@ -227,19 +228,43 @@ api_project_create(struct req *rq)
 	return answer_project(rq, &w.p);
 }
 
+/* What waits was started for the repository that there was, and is cloned with
+ * the Git token of whoever started it: nobody else may choose another for it. */
+static const struct err *
+check_moved(struct db *db, struct req *rq, const struct project *p,
+    const char *before)
+{
+	const struct err *e;
+	bool some;
+
+	if (str_eq(p->repository, before))
+		return NULL;
+	if ((e = deployment_unended(db, rq->a, p->id, &some)) != NULL)
+		return e;
+	return !some ? NULL :
+		       err_tell(ERR_CONFLICT,
+			   "Deployments of the project's repository wait or "
+			   "run: cancel them or let them end before it gets "
+			   "another repository.");
+}
+
 static const struct err *
 change_body(struct db *db, void *context)
 {
 	struct work *w = context;
 	struct req *rq = w->rq;
 	const struct err *e;
+	const char *before;
 	int64_t id;
 
 	if ((e = project_queue_up(db)) != NULL)
 		return e;
 	if ((e = project_lock(db, rq->a, rq->id[0], &w->p)) != NULL)
 		return e;
+	before = w->p.repository;
 	if ((e = req_update(rq, &project_shape, w->p.version, &w->p)) != NULL)
+		return e;
+	if ((e = check_moved(db, rq, &w->p, before)) != NULL)
 		return e;
 	if ((e = project_write(rq, &w->p, &id)) != NULL)
 		return e;

@@ -229,6 +229,15 @@ static const struct stmt hold_project = {
 	.row = n_row,
 	.rowsize = sizeof(struct number),
 };
+static const struct stmt unended = {
+	.name = "deployment_unended",
+	.sql = "SELECT COUNT(*) AS n FROM (SELECT 1 FROM deployment"
+	       " WHERE project_id = ? AND status IN ('pending', 'running')"
+	       " LIMIT 1) t",
+	.args = of_args,
+	.row = n_row,
+	.rowsize = sizeof(struct number),
+};
 static const struct stmt hold_pipeline = {
 	.name = "deployment_hold_pipeline",
 	.sql = "SELECT id AS n FROM pipeline WHERE project_id = ? AND id = ?"
@@ -331,6 +340,7 @@ const struct stmt *const deployment_stmts[] = {
 	&steps_of_id,
 	&before,
 	&hold_project,
+	&unended,
 	&hold_pipeline,
 	&two_pipelines,
 	&steps_count,
@@ -419,6 +429,20 @@ deployment_by_id(struct db *db, struct arena *a, int64_t id,
 		return e;
 	out->queue_position = (struct maybe){ .n = found.n, .set = true };
 	return NULL;
+}
+
+const struct err *
+deployment_unended(struct db *db, struct arena *a, int64_t project_id,
+    bool *out)
+{
+	const struct number args = { .of = project_id };
+	const struct err *e;
+	struct number found;
+
+	*out = false;
+	if ((e = db_row(db, a, &unended, &args, &found)) == NULL)
+		*out = found.n > 0;
+	return e;
 }
 
 const struct err *

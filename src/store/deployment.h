@@ -82,6 +82,9 @@ MUSTCHECK const struct err *deployment_page(struct db *, struct arena *,
 /* With steps and queue position. */
 MUSTCHECK const struct err *deployment_by_id(struct db *, struct arena *,
     int64_t id, struct deployment *out);
+/* Whether some of the project wait or run. */
+MUSTCHECK const struct err *deployment_unended(struct db *, struct arena *,
+    int64_t project_id, bool *out);
 /* Inside a transaction: keep the project, and the pipeline of it that is to be
  * deployed, from being changed.  ERR_NOTFOUND if it is not live; a pipeline not
  * set is the only one, ERR_CONFLICT if there are several. */
