@@ -280,6 +280,18 @@ is($db->sql("SELECT COUNT(*) FROM git_token WHERE user_id = $id"), 0, 'whose tok
 
 # --- signup
 $forge->user('new', { id => 50, email => 'not an address', name => "with\nbreak" });
+# --- a login at the Git server is not the person whom nginx knows by that name
+$db->sql("INSERT INTO user (username, role) VALUES ('nora', 'admin')");
+$forge->user('nora', { id => 4711 });
+my $beside = browser();
+my $begun = $beside->go("nora");
+$api->write_conf($conf . "remote_user = yes\n");
+reload();
+is($none->get('/api/auth/url')->{status}, 503, 'with auth.remote_user nobody begins to sign in by the Git server');
+$got = $beside->login($begun);
+is($got->{status}, 503, 'nor ends what was begun') or diag $got->{body};
+like($got->{json}{detail}, qr/auth\.remote_user/, 'and is told why');
+is(value('nora', 'COALESCE(forge, "nobody")'), 'nobody', 'the user of nginx stays nginx\'s');
 $api->write_conf($conf . "signup = viewer\n");
 reload();
 $got = enter('new');

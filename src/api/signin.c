@@ -35,6 +35,11 @@ check_ready(const struct req *rq)
 {
 	if (rq->unready != NULL)
 		return rq->unready;
+	/* A name would be one person's here and another's there. */
+	if (rq->settings->auth.remote_user)
+		return err_tell(ERR_UNAVAILABLE,
+		    "Here nginx says who you are (auth.remote_user); nobody "
+		    "signs in by the Git server beside it.");
 	if (rq->access->forge == NULL)
 		return gitserver_missing(rq, "Signing in by the Git server", 3);
 	if (rq->keyring == NULL)
