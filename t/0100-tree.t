@@ -134,6 +134,20 @@ for my $file (@own) {
 is_deeply(\@long, [], 'no function has more than 60 lines');
 is_deeply(\@longfile, [], 'no file of C has more than 600 lines');
 
+# --- a kind of Git server: its file, and four lists that have its name
+my ($known) = $text{'src/forge/forge.c'} =~ /forge_kinds\[\] = \{(.*?)\}/s;
+my ($values) = $text{'src/core/settings.c'} =~ /type_values\[\] = \{(.*?)\}/s;
+my ($described) = $text{'man/slipway.conf.5.in'} =~ /^\.It Cm type\n.*?^One of\n(.*?)^default$/sm;
+my %kind = map { $text{$_} =~ /^const struct forge_ops forge_(\w+) = \{\n\t\.name = "\1",$/m ? ($1 => $_) : () }
+    grep { m{^src/forge/} } @code;
+cmp_ok(scalar keys %kind, '>=', 4, 'the kinds of Git servers are found');
+is_deeply([sort $known =~ /&forge_(\w+)/g], [sort keys %kind], 'each is one that can be opened');
+is_deeply([sort $values =~ /"(\w+)"/g], [sort keys %kind], 'each is a value of the setting');
+is_deeply([sort $described =~ /^\.Li (\w+)/gm], [sort keys %kind], 'each is described');
+is_deeply([grep { $text{$_} =~ /\bforge_(?:@{[join '|', keys %kind]})\b/ }
+	grep { !m{^src/forge/(?:forge\.c|inner\.h)$} && !$kind{ ($_ =~ m{^src/forge/(\w+)\.c$})[0] || '' } } @code],
+    [], 'no other file knows one of them');
+
 # --- first lines and words
 is_deeply([grep { $text{$_} !~ m{\A/\* SPDX-License-Identifier: ISC \*/\n} } @own],
     [], 'every C file starts with its licence');
