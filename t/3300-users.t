@@ -80,23 +80,40 @@ is($api->put("/api/user/$me->{id}", { name => 'Root' })->{status}, 200, 'a new n
 my $second = $api->post('/api/user', body(username => 'second', role => 'admin', status => 'inactive'))->{json};
 is($api->put("/api/user/$me->{id}", { role => 'viewer' })->{status}, 409, 'an inactive admin is none');
 is($api->put("/api/user/$second->{id}", { status => 'active' })->{status}, 200, 'now there are two');
-my @tokens = ($api->token, $api->new_token('admin', 'second'));
-my @pids;
-for my $k (0, 1) {
-	my $pid = fork;
-	die "fork: $!" if !defined $pid;
-	if ($pid == 0) {
-		my $mine = $api->as('none');
-		delete $mine->{parent}{http};
-		my $id = ($me->{id}, $second->{id})[1 - $k];
-		POSIX::_exit($mine->put("/api/user/$id", { role => 'viewer' }, bearer($tokens[$k]))->{status} == 200 ? 1 : 0);
-	}
-	push @pids, $pid;
+
+# Two admins who put each other out at once, each in one way; both have got as
+# far as the rows of the admins before one of them may go on.
+my %out = (demotes => ['PUT', { role => 'viewer' }], disables => ['PUT', { status => 'inactive' }], deletes => ['DELETE']);
+$db->sql("UPDATE user SET status = 'inactive' WHERE role = 'admin'");
+for my $case (['demotes', 'demotes'], ['disables', 'disables'], ['deletes', 'deletes'], ['demotes', 'deletes'],
+    ['disables', 'demotes'], ['deletes', 'disables']) {
+	my @names = map { "admin-$n-$_" } 0, 1;
+	my @tokens = map { $api->new_token('admin', $_) } @names;
+	my @ids = map { $db->sql("SELECT id FROM user WHERE live_username = '$_'") } @names;
+	my $holder = fork;
+	die "fork: $!" if !defined $holder;
+	if (!$holder) { $db->sql("BEGIN; SELECT id FROM user WHERE id IN ($ids[0], $ids[1]) FOR UPDATE; DO SLEEP(1); ROLLBACK"); POSIX::_exit(0) }
+	poll(10, sub { $db->sql("SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'DO SLEEP%'") > 0 });
+	my @pids = map {
+		my ($method, $sent) = @{ $out{ $case->[$_] } };
+		my $pid = fork;
+		die "fork: $!" if !defined $pid;
+		if (!$pid) {
+			my $mine = $api->as('none');
+			delete $mine->{parent}{http};
+			spew(tempdir() . "/race$_", $mine->request($method, "/api/user/$ids[1 - $_]", $sent, bearer($tokens[$_]))->{status});
+			POSIX::_exit(0);
+		}
+		$pid;
+	} 0, 1;
+	waitpid $_, 0 for @pids, $holder;
+	my @said = map { slurp(tempdir() . "/race$_") } 0, 1;
+	is(scalar(grep { /^20[04]$/ } @said), 1, "one $case->[0] the other, who $case->[1] the first: one succeeds") or diag "@said";
+	is(scalar(grep { $_ eq '409' } @said), 1, 'the other is told of a conflict') or diag "@said";
+	is($db->sql("SELECT COUNT(*) FROM user WHERE valid = 1 AND role = 'admin' AND status = 'active'") + 0, 1, 'one is left');
+	$db->sql("UPDATE user SET role = 'viewer' WHERE username LIKE 'admin-$n-%'");
+	$n++;
 }
-my $demoted = 0;
-for (@pids) { waitpid $_, 0; $demoted += $? >> 8 }
-is($demoted, 1, 'two admins who demote each other at once: one succeeds');
-is($db->sql("SELECT COUNT(*) FROM user WHERE valid = 1 AND role = 'admin' AND status = 'active'") + 0, 1, 'one is left');
 $db->sql("UPDATE user SET role = 'admin', status = 'active' WHERE username IN ('t-admin', 'second')");
 
 # --- tokens
