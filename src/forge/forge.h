@@ -3,8 +3,10 @@
  * What any Git hosting server can be asked.
  *
  * A kind of server is a struct forge_ops in a file of its own (gitea, gitlab,
- * github, git); all of them stand in forge_kinds[].  A kind is tables: forms of
- * URLs, paths of JSON to members, and a few functions.
+ * github, git): tables of URLs' forms and of JSON's paths to members, and a few
+ * functions.  Another one is a file more, and its name in forge_kinds[], in the
+ * values of gitserver.type and in the Makefile; if it sends push events in a
+ * form of its own, a row in the table of those.
  *
  * Every call ends within FORGE_DEADLINE_MS.  Errors tell the client what the
  * server said: ERR_UPSTREAM (502; `sys` = the status it answered with, 0 =
