@@ -50,6 +50,24 @@ sub fails {
 
 like(works('a private repository'), qr/^one$/m, 'its files');
 
+# --- steps that run nevertheless do not see what somebody else's checkout left
+{
+	my @job = (branch => 'main', repository => $repo->clone_url, tls_ca => slurp($f->ca), allow_local => 0);
+	my $theirs = job_run(@job, credential => "slipway\n$token", steps => ['cat file']);
+	is((job_end($theirs))[0], 'success -', 'somebody deploys');
+	my ($seen) = map { $_->[1] } grep { $_->[0] eq 'objects' } job_result($theirs);
+	my @same = (uid => $theirs->{uid}, workspace => $theirs->{workspace}, objects => $seen, credential => undef);
+	my @steps = map { { script => 'cat file || :; git cat-file -p refs/slipway/tip:file || :; ls -A .git/objects || :; echo ran', when => $_ } } qw(always failure);
+	$f->fault('info/refs', kind => 'silent');
+	my $mine = job_run(@job, @same, checkout_timeout => 1, steps => \@steps);
+	$f->clear_faults;
+	is((job_end($mine))[0], 'failed timeout', 'whoever cannot, for the server is silent,') or diag(job_log($mine));
+	like(job_log($mine), qr/^ran$/m, 'has steps that always run');
+	unlike(job_log($mine), qr/^(?:one|[0-9a-f]{2}|pack)$/m, 'which find no file of it and no object') or diag(job_log($mine));
+	my $next = job_run(@job, @same, credential => "slipway\n$token", steps => ['cat file']);
+	is((job_end($next))[0], 'success -', 'the next one clones again') or diag(job_log($next));
+}
+
 # --- it is refused
 fails('no credential', qr/Authentication|could not read|credential/i, credential => undef);
 fails('a token that is none', qr/Authentication|denied|401|credential/i, credential => "slipway\nnone");

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/str.h"
+#include "core/tree.h"
 #include "runner/job.h"
 
 #define SCRIPT "slipway-step"
@@ -238,6 +239,19 @@ step_is_due(const struct course *c, const struct job_step *step)
 	    (step->when == WHEN_FAILURE) == c->failed;
 }
 
+/* What an earlier checkout has left is not for steps that run after one that
+ * failed: whoever deploys now may not see the repository. */
+static const struct err *
+leftovers_hide(const struct job *job)
+{
+	size_t i;
+
+	for (i = 0; i < job->spec.nsteps; i++)
+		if (job->spec.steps[i].when != WHEN_SUCCESS)
+			return tree_empty(JOB_FD(WIRE_FD_WORKSPACE));
+	return NULL;
+}
+
 static const struct err *
 course_checkout(struct course *c)
 {
@@ -275,7 +289,7 @@ course_checkout(struct course *c)
 		break;
 	}
 	c->envp = job_environment(job, c->checkout.branch, c->checkout.hash);
-	return NULL;
+	return how == CHECKOUT_DONE ? NULL : leftovers_hide(job);
 }
 
 static const struct err *
