@@ -6,6 +6,7 @@
 use strict;
 use warnings;
 use IO::Socket::SSL ();
+use MIME::Base64 qw(encode_base64);
 use Slipway::API;
 use Slipway::DB;
 use Slipway::Runner;
@@ -81,6 +82,27 @@ unlike($log->{body}, qr/correct horse/, 'and not the log');
 my ($uid) = $log->{body} =~ /^(\d+)$/m;
 if (is_root()) { isnt($uid, 0, "steps ran as $uid") } else { is($uid, $>, 'steps ran as we do') }
 is($api->get("/api/projects/$project")->{json}{workspaceStatus}{status}, 'ready', 'the workspace is told');
+
+# --- a secret in each dress that a step may give it, read through nginx
+my $dresses = pipeline('dresses', 'printf "plain %s\n" "$PASSWORD"
+for before in "" x xy; do printf "base64 %s\n" "$(printf %s "$before$PASSWORD" | base64 -w 0)"; done
+printf "address "; printf %s "$PASSWORD" | perl -pe "s/([^A-Za-z0-9._~-])/sprintf q(%%%02X), ord(\$1)/ge"; echo
+printf "slow "; printf %s "$PASSWORD" | perl -e "$| = 1; while (read STDIN, my \$c, 1) { print \$c; select undef, undef, undef, 0.02 }"; echo
+printf "%s\n" "$PASSWORD" | sed "s/^/line /"');
+for my $secret ('correct horse&battery/1', "first of three\nsecond & more\nthe third of it") {
+	my $first = post($dresses, envVars => { TARGET => 'live', PASSWORD => $secret });
+	is(wait_for($first, $final), 'success', 'a step that shows its secret');
+	my $again = $api->post("/api/deployments/$first/retry")->{json}{id};
+	is(wait_for($again, $final), 'success', 'and again, with the copy of a retry');
+	for my $shown (map { $api->get("/api/deployments/$_/log")->{body} } $first, $again) {
+		my @parts = split /\n/, $secret;
+		my @dressed = map { my $part = $_;
+			($part, $part =~ s/([^A-Za-z0-9._~-])/sprintf '%%%02X', ord $1/ger) } @parts;
+		push @dressed, map { substr encode_base64("$_$secret", ''), 4, -4 } '', 'x', 'xy';
+		is_deeply([grep { index($shown, $_) >= 0 } @dressed], [], 'stands in the log in none of them') or diag($shown);
+		like($shown, qr/^$_ \S*\*\*\*/m, "where it stood is told: $_") for qw(plain base64 address slow line);
+	}
+}
 
 # --- how soon a step runs after the POST
 my $started = tempdir() . '/started';
