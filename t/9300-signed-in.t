@@ -105,11 +105,11 @@ sub all_of_it {
 	};
 	my ($hash, $end) = $push->(1, 'a good one');
 	is("$end->{status} $end->{trigger} $end->{commitHash}", "success webhook $hash", 'deployed') or diag($all->log($end->{id}));
-	like($all->log($end->{id}), qr/^1\na good one$/m, 'the private repository, by the service\'s token');
+	like($all->log($end->{id}), qr/^1\na good one$/m, 'the private repository, by the access of who made the secret');
 	my $status = $states->($hash, 'success');
 	is($status->{context}, 'slipway/Go live', 'by the name of its pipeline');
 	like($status->{target_url}, qr{^https://slipway\.example\.org/.*\b$end->{id}\b}, 'with a link to it');
-	is($status->{creator}, 'bot', 'in the name of the service');
+	is($status->{creator}, 'ann', 'in the name of who made the secret');
 	my $other;
 	($other, $end) = $push->('broken', 'a bad one');
 	is("$end->{status} $end->{reason}", 'failed step_failed', 'a push that fails');
