@@ -98,6 +98,26 @@ SKIP: {
 	cmp_ok(peak(), '<', 64 << 10, 'the worker that read them took ' . peak() . ' KiB at the most');
 }
 
+# --- the same of commits
+{
+	my $commits = "/api/git/commits?projectId=$p&branch=main";
+	is(scalar @{ $viewer->get($commits)->{json}{data} }, 3, 'commits');
+	my @json = (kind => 'status', status => 200, body => '');
+	for my $case (['status 401', 502, kind => 'status', status => 401, body => '{"message":"no"}'],
+		['status 500', 502, kind => 'status', status => 500, body => ''], ['HTML', 502, @json, type => 'text/html', body => '<p>Sign in</p>'],
+		['no list', 502, @json, body => '{"a":1}'], ['a list of nothing', 502, @json, body => '[null]'],
+		['a commit without its hash', 502, @json, body => '[{"commit":{"message":"x"}}]'],
+		['a redirect', 502, kind => 'status', status => 301, headers => { Location => 'https://127.0.0.1:1/x' }],
+		['half an answer', 502, kind => 'cut', body => '[{"sha":"a'], ['a gzip bomb', 502, kind => 'gzip', size => 100 << 20],
+		['429', 429, kind => 'status', status => 429, headers => { 'Retry-After' => 30 }], ['silence', 504, kind => 'silent']) {
+		my ($name, $status, %fault) = @$case;
+		$f->fault('repos/team/site/commits$', %fault);
+		refused(timed($commits), $status, qr/\w/, "commits: $name");
+		$f->clear_faults;
+		is($viewer->get($commits)->{status}, 200, "after $name it works");
+	}
+}
+
 # --- elsewhere
 my $other = Slipway::Hostile->start;
 for my $to ($other->url . '/ok', 'https://127.0.0.1:' . $other->port . '/ok', 'https://localhost:' . $other->port . '/ok',
