@@ -289,6 +289,8 @@ my @get = ('get', 'code-secret', 'verifier-secret');
 sub token_of { return status_of(200, shift) }
 faulty('an error with 200', 'bad_request', qr/bad_verification_code: gone/, $tokens,
     token_of('{"error":"bad_verification_code","error_description":"gone"}'), @get);
+faulty('a server that is away', 'upstream_failed', qr/temporarily_unavailable/, $tokens,
+    status_of(400, '{"error":"temporarily_unavailable"}'), 'refresh', 'code-secret');
 faulty('an error of the client', 'internal', qr/redirect_uri_mismatch/, $tokens, token_of('{"error":"redirect_uri_mismatch"}'), @get);
 faulty('HTML', 'upstream_failed', qr/no JSON/, $tokens, status_of(200, '<html>', type => 'text/html'), @get);
 faulty('nothing', 'upstream_failed', qr/no JSON/, $tokens, token_of(''), @get);

@@ -74,11 +74,12 @@ for my $kind (@HOOK_KINDS) {
 	is(scalar @{ $made->{steps} }, 1, '... and steps');
 	cmp_ok(woken(), '>=', 1, '... and wakes the runner');
 }
-for my $gone ("status = 'inactive'", 'valid = 0') {
+my $role = $db->sql("SELECT role FROM user WHERE id = $maker");
+for my $gone ("status = 'inactive'", 'valid = 0', "role = 'viewer'") {
 	$db->sql("UPDATE user SET $gone WHERE id = $maker");
 	my $got = push_it(gitea => commit => fresh(), branch => 'main', message => 'x');
 	is($db->sql("SELECT created_by FROM deployment WHERE id = $got->{json}{data}[0]{id}"), 'NULL', "and nobody's while they are not here: $gone");
-	$db->sql("UPDATE user SET status = 'active', valid = 1 WHERE id = $maker");
+	$db->sql("UPDATE user SET status = 'active', valid = 1, role = '$role' WHERE id = $maker");
 }
 is(push_it(gitea => branch => 'release/1', commit => fresh())->{json}{data}[0]{pipelineId}, $two, 'a pattern');
 is(scalar @{ push_it(gitea => branch => 'release/1/x', commit => fresh())->{json}{data} }, 1, 'whose star ends at a slash');

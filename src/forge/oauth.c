@@ -33,14 +33,19 @@ static const struct json_path grant_paths[] = {
 	JSON_PATH_END,
 };
 
-/* Errors that are the configuration's, not those of a code or token. */
-static const char *const client_errors[] = {
-	"invalid_client",
-	"incorrect_client_credentials",
-	"redirect_uri_mismatch",
-	"application_suspended",
-	"unsupported_grant_type",
-	NULL,
+/* Errors that are none of the code or token that was handed in. */
+static const struct {
+	const char *error;
+	enum err_code code;
+} other_errors[] = {
+	{ "invalid_client", ERR_CONFIG },
+	{ "incorrect_client_credentials", ERR_CONFIG },
+	{ "redirect_uri_mismatch", ERR_CONFIG },
+	{ "application_suspended", ERR_CONFIG },
+	{ "unsupported_grant_type", ERR_CONFIG },
+	{ "temporarily_unavailable", ERR_UPSTREAM },
+	{ "server_error", ERR_UPSTREAM },
+	{ "slow_down", ERR_UPSTREAM },
 };
 
 static const char *
@@ -191,9 +196,9 @@ refused(struct arena *a, const struct grant *g, enum err_code code)
 {
 	size_t i;
 
-	for (i = 0; client_errors[i] != NULL; i++)
-		if (strcmp(g->error, client_errors[i]) == 0)
-			code = ERR_CONFIG;
+	for (i = 0; i < sizeof(other_errors) / sizeof(other_errors[0]); i++)
+		if (strcmp(g->error, other_errors[i].error) == 0)
+			code = other_errors[i].code;
 	/* Gitea says unauthorized_client of a code, too. */
 	if (is_set(g->description) &&
 	    strstr(g->description, "client secret") != NULL)

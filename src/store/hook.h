@@ -10,7 +10,7 @@
 struct hook_secret {
 	int64_t project_id;
 	struct blob secret;   /* sealed */
-	struct maybe made_by; /* active user that deploys by it, as read */
+	struct maybe made_by; /* who may deploy still, as read */
 	struct when updated_at;
 };
 
