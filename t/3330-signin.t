@@ -203,6 +203,8 @@ my %faults = (
 	'an account without a number' => ['/api/v1/user', [@json, body => '{"login":"ann"}'], 502],
 	'an account whose number is text' => ['/api/v1/user', [@json, body => '{"id":"7 or 8","login":"ann"}'], 502],
 	'a token that does not work' => ['/api/v1/user', [kind => 'status', status => 401, type => 'application/json', body => '{"message":"no"}'], 502],
+	'no account where one should be' => ['/api/v1/user', [kind => 'status', status => 404, type => 'application/json', body => '{"message":"not found"}'], 502],
+	'no such address for codes' => [$path, [kind => 'status', status => 404, type => 'text/html', body => '<p>'], 502],
 	'an account as HTML' => ['/api/v1/user', [kind => 'status', status => 200, type => 'text/html', body => '<p>'], 502],
 );
 for my $name (sort keys %faults) {

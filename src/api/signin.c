@@ -212,6 +212,11 @@ check_account(const struct err *e, const struct forge_account *account)
 	if (e != NULL && e->code == ERR_UNAUTHENTICATED)
 		return err_tell(ERR_UPSTREAM,
 		    "The Git server refused the token that it had just given.");
+	if (e != NULL && e->code == ERR_NOTFOUND)
+		return err_tell(ERR_UPSTREAM,
+		    "The Git server gave a token, but nothing at its interface "
+		    "says whose (404): see GITSERVER_TYPE and "
+		    "gitserver.api_url.");
 	if (e == NULL && !str_matches(account->id, "[0-9]{1,20}"))
 		return err_tell(ERR_UPSTREAM,
 		    "The Git server did not say which account signed in.");

@@ -171,7 +171,7 @@ forge_check(struct forge *f, struct arena *a, struct when *clock)
 		return NULL;
 	return err_tell(ERR_CONFIG,
 	    "At this address no interface of the type %s answers (%d): see "
-	    "GITSERVER_URL and GITSERVER_TYPE.",
+	    "GITSERVER_URL, GITSERVER_TYPE and gitserver.api_url.",
 	    f->ops->name, got.status);
 }
 
