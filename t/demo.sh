@@ -211,6 +211,7 @@ write_conf() {
 	templates = $place/usr/share/slipway/templates
 
 	[gitserver]
+	type = git
 	allow_local = yes
 
 	[secrets]
@@ -415,6 +416,7 @@ what_next() {
 	slipway answers at $url. Try next, line by line:
 
 	$env; $curl "\$SLIPWAY_URL/api/projects"
+	$env; $curl "\$SLIPWAY_URL/api/git/branches?projectId=$1"
 	$env; $curl "\$SLIPWAY_URL/api/deployments/$3"
 	$env; $curl "\$SLIPWAY_URL/api/deployments/$3/log"
 	$env; $curl -H 'Content-Type: application/json' -d '{"projectId": $1, "pipelineId": $2, "envVars": {"GREETING": "Hello again", "TARGET": "production"}}' "\$SLIPWAY_URL/api/deployments"
