@@ -179,6 +179,7 @@ is(stored($p, 'trigger_secrets'), 0, 'no triggers, no secrets');
 is(triggers(trigger($_))->{status}, 200, "a branch: $_") for 'main', 'release/*', '**', '*', 'v?.x', "f\x{fc}r/**/x", 'a-b_c.d';
 is(pointers(triggers(trigger($_))), '422 /triggers/0/branch', "no branch: $_")
     for '-x', '/x', 'x/', 'a..b', 'a b', 'a[bc]', '{a,b}~', 'x.lock', 'a\\b', '!:x', 'a//b';
+like(triggers(trigger('a[bc]'))->{json}{errors}[0]{detail}, qr/ ~\^:\[\\; a pattern has \*, \*\* and \?$/, 'what a pattern may have is told');
 is(pointers(triggers({ branch => 'main', pipelineId => pipeline($plain) })), '422 /triggers/0/pipelineId', "another project's pipeline");
 
 # --- a key that is lost, and one that is turned

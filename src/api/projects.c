@@ -109,7 +109,11 @@ trigger_look(struct req *rq, const struct trigger *t, size_t index)
 		if (*c == '*' || *c == '?')
 			*c = 'x';
 	if ((fault = branch_fault(like)) != NULL)
-		faults_add(&rq->faults, at, "%s", fault);
+		faults_add(&rq->faults, at, "%s",
+		    strpbrk(like, " ~^:[\\") == NULL ?
+			fault :
+			"must not contain blanks or any of ~^:[\\; a pattern "
+			"has *, ** and ?");
 }
 
 /* Where it leads. */

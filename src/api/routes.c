@@ -200,6 +200,11 @@ const struct route routes[] = {
 	    .summary = "Take a push event of Gitea, Forgejo, GitLab or GitHub, "
 		       "signed with the project's hook secret; 204: it starts "
 		       "nothing",
+	    .doc = "As the Git server sends it: an event by X-Gitea-Event, "
+		   "X-GitHub-Event or X-Gitlab-Event, signed by "
+		   "X-Gitea-Signature, X-Forgejo-Signature, "
+		   "X-Hub-Signature-256, X-Gitlab-Token or webhook-signature. "
+		   "The same delivery again gets the same deployments.",
 	    .out = &hook_deployment_shape,
 	    .list = LIST_DATA,
 	    .status = 202,
@@ -362,7 +367,8 @@ const struct route routes[] = {
 	    .doc = "From the browser that asked for the url. A sign-in can be "
 		   "tried once: whatever comes of it, the next one begins at "
 		   "the url. The session is new each time and takes the place "
-		   "of the browser's last one.",
+		   "of the browser's last one; its token is in the answer and "
+		   "in the cookie __Host-slipway.",
 	    .out = &login_shape,
 	    .status = 200,
 	    .errors = signing },

@@ -58,7 +58,8 @@ const struct shape preset_shape = {
 
 static const struct field trigger_fields[] = {
 	T(branch, FIELD_MUST | FIELD_LINE, .min = 1, .max = 255,
-	    .doc = "Glob of branches, such as release/*."),
+	    .doc = "Name or pattern of branches, such as release/*: * "
+		   "is any characters but a slash, ? one, ** any at all."),
 	T(pipeline_id, FIELD_MUST, .min = 1,
 	    .doc = "Pipeline of the project that a push starts."),
 	T(env_vars, FIELD_MAP | FIELD_GAPS, .max = 1000,
