@@ -64,7 +64,8 @@ for my $what (sort keys %body) {
 		my %want = %$vars;
 		$want{KEY} = undef if exists $want{KEY};
 		is_deeply($read->{envVars}, \%want, '  it is kept');
-		is($api->post("/api/deployments/$got->{json}{id}/retry")->{status}, 201, '  and can be retried');
+		my $retried = $api->post("/api/deployments/$got->{json}{id}/retry");
+		is($retried->{status}, 201, '  and can be retried') or diag("$retried->{status} $retried->{body} " . $api->log);
 	}
 	cmp_ok(peak(), '<', 16_000, '  nobody holds more than 16 MB') if !$sanitized;
 }

@@ -169,7 +169,7 @@ start_mariadb() {
 	say "starting a MariaDB of its own in $place/db"
 	[ "$uid" != 0 ] || own=("--user=$db_account")
 	give "$db_account" "$place/db" "$place/tmp" "$place/run/db"
-	run "$logs/mariadb-install.log" mariadb-install-db --no-defaults \
+	run "$logs/mariadb-install.log" mariadb-install-db --no-defaults --tmpdir="$place/tmp" \
 	    --datadir="$place/db" --auth-root-authentication-method=socket \
 	    --auth-root-socket-user="$(id -un)" --skip-test-db \
 	    --skip-name-resolve --force "${own[@]}"

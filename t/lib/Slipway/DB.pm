@@ -45,8 +45,10 @@ sub _template {
 	$version =~ s/[^\w.+-]+/_/g;
 	my $dir = "$base/$version";
 	return $dir if -e "$dir.done";
-	remove_tree($dir);
+	remove_tree($dir, "$dir.tmp");
+	mkdir "$dir.tmp" or die "$dir.tmp: $!";
 	my ($status, $out, $err) = run_cmd('mariadb-install-db', '--no-defaults',
+	    "--tmpdir=$dir.tmp",
 	    "--datadir=$dir", '--auth-root-authentication-method=socket',
 	    '--auth-root-socket-user=' . getpwuid($>),
 	    '--skip-test-db', '--force', '--innodb-log-file-size=8M', _as_root());
@@ -61,7 +63,7 @@ sub start {
 	my ($class, %opt) = @_;
 	my $dir = tempdir() . '/db' . ++$made;
 	my $self = bless { dir => $dir, %opt }, $class;
-	mkdir $dir, 0755 or die "$dir: $!";
+	mkdir $_, 0755 or die "$_: $!" for $dir, "$dir/tmp";
 	my ($status, undef, $err) = run_cmd('cp', '-a', _template(), "$dir/data");
 	die "cp: $err" if $status != 0;
 	$self->{port} = free_port() if $opt{port};
@@ -86,6 +88,8 @@ sub resume {
 	    : ('--skip-networking');
 	$self->{pid} = start_process({ name => "mariadbd-$made" }, _server(),
 	    '--no-defaults', "--datadir=$dir/data", '--socket=' . $self->socket,
+	    # not /tmp: a server that starts removes the temporary tables of others
+	    "--tmpdir=$dir/tmp",
 	    "--pid-file=$dir/pid", @net, '--skip-log-bin',
 	    '--performance-schema=OFF', '--innodb-buffer-pool-size=32M',
 	    # the machine does not crash, only the server
