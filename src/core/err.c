@@ -33,14 +33,49 @@ slot(enum err_code code)
 	return e;
 }
 
+/* For the log. */
+PRINTFLIKE(3, 0)
+static struct err *
+noted(enum err_code code, int number, const char *fmt, va_list ap)
+{
+	struct err *e = slot(code);
+
+	(void)vsnprintf(e->msg, sizeof(e->msg), fmt, ap);
+	e->sys = number;
+	return e;
+}
+
+/* For the client as well. */
+PRINTFLIKE(3, 0)
+static struct err *
+told(enum err_code code, int number, const char *fmt, va_list ap)
+{
+	struct err *e = noted(code, number, fmt, ap);
+
+	(void)memcpy(e->detail, e->msg, sizeof(e->detail));
+	return e;
+}
+
 const struct err *
 err_new(enum err_code code, const char *fmt, ...)
 {
-	struct err *e = slot(code);
+	struct err *e;
 	va_list ap;
 
 	va_start(ap, fmt);
-	(void)vsnprintf(e->msg, sizeof(e->msg), fmt, ap);
+	e = noted(code, 0, fmt, ap);
+	va_end(ap);
+	return e;
+}
+
+const struct err *
+err_number(enum err_code code, int number, const char *fmt, ...)
+{
+	struct err *e;
+	va_list ap;
+
+	va_start(ap, fmt);
+	e = noted(code, number, fmt, ap);
 	va_end(ap);
 	return e;
 }
@@ -48,75 +83,60 @@ err_new(enum err_code code, const char *fmt, ...)
 const struct err *
 err_tell(enum err_code code, const char *fmt, ...)
 {
-	struct err *e = slot(code);
+	struct err *e;
 	va_list ap;
 
 	va_start(ap, fmt);
-	(void)vsnprintf(e->detail, sizeof(e->detail), fmt, ap);
+	e = told(code, 0, fmt, ap);
 	va_end(ap);
-	(void)memcpy(e->msg, e->detail, sizeof(e->msg));
-	return e;
-}
-
-const struct err *
-err_errno(const char *fmt, ...)
-{
-	int saved = errno;
-	struct err *e = slot(ERR_INTERNAL);
-	va_list ap;
-	size_t used;
-
-	va_start(ap, fmt);
-	(void)vsnprintf(e->msg, sizeof(e->msg), fmt, ap);
-	va_end(ap);
-	used = strlen(e->msg);
-	(void)snprintf(e->msg + used, sizeof(e->msg) - used, ": %s",
-	    strerror(saved));
-	e->sys = saved;
-	return e;
-}
-
-const struct err *
-err_number(enum err_code code, int number, const char *fmt, ...)
-{
-	struct err *e = slot(code);
-	va_list ap;
-
-	va_start(ap, fmt);
-	(void)vsnprintf(e->msg, sizeof(e->msg), fmt, ap);
-	va_end(ap);
-	e->sys = number;
 	return e;
 }
 
 const struct err *
 err_tell_number(enum err_code code, int number, const char *fmt, ...)
 {
-	struct err *e = slot(code);
+	struct err *e;
 	va_list ap;
 
 	va_start(ap, fmt);
-	(void)vsnprintf(e->detail, sizeof(e->detail), fmt, ap);
+	e = told(code, number, fmt, ap);
 	va_end(ap);
-	(void)memcpy(e->msg, e->detail, sizeof(e->msg));
-	e->sys = number;
+	return e;
+}
+
+/* "text: why" */
+static void
+add_cause(struct err *e, const char *why)
+{
+	size_t used = strlen(e->msg);
+
+	(void)snprintf(e->msg + used, sizeof(e->msg) - used, ": %s", why);
+}
+
+const struct err *
+err_errno(const char *fmt, ...)
+{
+	int saved = errno;
+	struct err *e;
+	va_list ap;
+
+	va_start(ap, fmt);
+	e = noted(ERR_INTERNAL, saved, fmt, ap);
+	va_end(ap);
+	add_cause(e, strerror(saved));
 	return e;
 }
 
 const struct err *
 err_wrap(const struct err *e, const char *fmt, ...)
 {
-	struct err *outer = slot(e->code);
+	struct err *outer;
 	va_list ap;
-	size_t used;
 
 	va_start(ap, fmt);
-	(void)vsnprintf(outer->msg, sizeof(outer->msg), fmt, ap);
+	outer = noted(e->code, e->sys, fmt, ap);
 	va_end(ap);
-	used = strlen(outer->msg);
-	(void)snprintf(outer->msg + used, sizeof(outer->msg) - used, ": %s",
-	    e->msg);
+	add_cause(outer, e->msg);
 	(void)memcpy(outer->detail, e->detail, sizeof(outer->detail));
-	outer->sys = e->sys;
 	return outer;
 }
