@@ -8,6 +8,7 @@ use strict;
 use warnings;
 use IO::Socket::INET;
 use Test::More;
+use Slipway::Front;
 use Slipway::Spool;
 use Slipway::Test;
 
@@ -102,24 +103,14 @@ my $tls = free_port();
 # The dumb protocol: plain files are enough to clone from.
 run_cmd({ cwd => "$dir/repo" }, 'git', 'update-server-info');
 run_cmd('chmod', '-R', 'a+rX', "$dir/repo");
-spew("$dir/nginx.conf", <<"CONF");
-@{[is_root() ? 'user www-data;' : '']}
-daemon off; pid $dir/nginx.pid; error_log $dir/nginx.err;
-events { }
-http {
-	access_log off;
-	client_body_temp_path $dir/t1; proxy_temp_path $dir/t2; fastcgi_temp_path $dir/t3;
-	uwsgi_temp_path $dir/t4; scgi_temp_path $dir/t5;
+front_nginx(<<"HTTP", dir => $dir, port => $tls, name => 'nginx');
 	server {
 		listen 127.0.0.1:$tls ssl;
 		ssl_certificate $dir/tls.pem;
 		ssl_certificate_key $dir/tls.key;
 		root $dir;
 	}
-}
-CONF
-start_process({ name => 'nginx' }, 'nginx', '-c', "$dir/nginx.conf", '-e', "$dir/nginx.err", '-p', $dir);
-ok(poll(10, sub { IO::Socket::INET->new(PeerAddr => "127.0.0.1:$tls") }), 'nginx listens');
+HTTP
 my ($job, $end, $log) = deploy(repository => "https://localhost:$tls/repo/.git", tls_ca => slurp("$dir/tls.pem"));
 like($end, qr{^success -}, 'https: with its CA') or diag($log, slurp("$dir/nginx.err"));
 like($log, qr/^one$/m, 'https: the files are there');

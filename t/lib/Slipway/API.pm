@@ -19,6 +19,7 @@ use IO::Socket::SSL ();
 use IO::Socket::UNIX ();
 use JSON::PP ();
 use POSIX ();
+use Slipway::Front;
 use Slipway::Test;
 
 my $made = 0;
@@ -131,30 +132,8 @@ sub start_nginx {
 	$self->nginx_file($_) for qw(slipway-http.conf slipway-fastcgi.conf
 	    slipway-locations.conf slipway-site.conf);
 	unlink "$dir/plain.sock"; # in place of a port, which a crash would free
-	my $user = is_root() ? "user www-data;\n" : '';
-	spew("$dir/nginx.conf", <<"CONF");
-${user}worker_processes 1;
-pid $dir/nginx.pid;
-error_log $dir/nginx.err;
-daemon off;
-events { worker_connections 2048; }
-http {
-	client_body_temp_path $dir/tmp-body;
-	proxy_temp_path $dir/tmp-proxy;
-	fastcgi_temp_path $dir/tmp-fastcgi;
-	uwsgi_temp_path $dir/tmp-uwsgi;
-	scgi_temp_path $dir/tmp-scgi;
-	access_log $dir/nginx.log;
-	include $dir/slipway-http.conf;
-	include $dir/slipway-site.conf;
-}
-CONF
-	$self->{nginx} = start_process({ name => "nginx-$self->{n}" }, 'nginx',
-	    '-c', "$dir/nginx.conf", '-e', "$dir/nginx.err", '-p', $dir);
-	my $up = poll(15, sub {
-		IO::Socket::INET->new(PeerAddr => "127.0.0.1:$self->{port}");
-	});
-	die 'nginx did not start: ' . (slurp("$dir/nginx.err") || '') if !$up;
+	$self->{nginx} = front_nginx(join('', map { "\tinclude $dir/slipway-$_.conf;\n" } qw(http site)),
+	    dir => $dir, port => $self->{port}, name => "nginx-$self->{n}");
 	return $self;
 }
 

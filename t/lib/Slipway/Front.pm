@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: ISC
 package Slipway::Front;
 
-# nginx with TLS before a server of the tests' own that listens on a unix
-# socket: front_certificate() makes a CA (DIR/ca.pem) and its certificate for
-# this host, front_start() starts nginx and returns its pid.
+# nginx as tests start it.  front_nginx() starts one with that text in its http
+# block and returns its pid.  front_start() does so with TLS before a server of
+# the tests' own that listens on a unix socket; front_certificate() makes a CA
+# (DIR/ca.pem) and its certificate for this host.
 
 use strict;
 use warnings;
@@ -11,7 +12,7 @@ use Exporter 'import';
 use IO::Socket::INET ();
 use Slipway::Test;
 
-our @EXPORT = qw(front_certificate front_start);
+our @EXPORT = qw(front_certificate front_nginx front_start);
 
 sub front_certificate {
 	my ($dir) = @_;
@@ -29,26 +30,38 @@ sub front_certificate {
 	return;
 }
 
-# dir: with the certificate and the socket `socket`; port; name of the process;
-# ssl: lines in place of those of the certificate.
-sub front_start {
-	my (%opt) = @_;
+# dir: for all of its files; port where it listens then; name of the process.
+sub front_nginx {
+	my ($http, %opt) = @_;
 	my $dir = $opt{dir};
 	my $user = is_root() ? "user www-data;\n" : '';
-	my $ssl = $opt{ssl} || "ssl_certificate $dir/cert.pem;\n\t\tssl_certificate_key $dir/cert.key;";
 	spew("$dir/nginx.conf", <<"CONF");
 ${user}worker_processes 1;
 pid $dir/nginx.pid;
 error_log $dir/nginx.err;
 daemon off;
-events { worker_connections 512; }
+events { worker_connections 2048; }
 http {
 	client_body_temp_path $dir/tmp-body;
 	proxy_temp_path $dir/tmp-proxy;
 	fastcgi_temp_path $dir/tmp-fastcgi;
 	uwsgi_temp_path $dir/tmp-uwsgi;
 	scgi_temp_path $dir/tmp-scgi;
-	access_log off;
+	access_log $dir/nginx.log;
+$http}
+CONF
+	my $pid = start_process({ name => $opt{name} }, 'nginx', '-c', "$dir/nginx.conf", '-e', "$dir/nginx.err", '-p', $dir);
+	poll(15, sub { IO::Socket::INET->new(PeerAddr => "127.0.0.1:$opt{port}") })
+	    or die 'nginx did not start: ' . (slurp("$dir/nginx.err") || '');
+	return $pid;
+}
+
+# dir: with the certificate and the socket `socket`; port; name of the process;
+# ssl: lines in place of those of the certificate.
+sub front_start {
+	my (%opt) = @_;
+	my $ssl = $opt{ssl} || "ssl_certificate $opt{dir}/cert.pem;\n\t\tssl_certificate_key $opt{dir}/cert.key;";
+	return front_nginx(<<"HTTP", %opt);
 	server {
 		listen 127.0.0.1:$opt{port} ssl;
 		$ssl
@@ -65,12 +78,7 @@ http {
 			proxy_read_timeout 130s;
 		}
 	}
-}
-CONF
-	my $pid = start_process({ name => $opt{name} }, 'nginx', '-c', "$dir/nginx.conf", '-e', "$dir/nginx.err", '-p', $dir);
-	poll(15, sub { IO::Socket::INET->new(PeerAddr => "127.0.0.1:$opt{port}") })
-	    or die 'nginx did not start: ' . (slurp("$dir/nginx.err") || '');
-	return $pid;
+HTTP
 }
 
 1;
