@@ -5,6 +5,7 @@
 
 use strict;
 use warnings;
+use Fcntl qw(:flock);
 use POSIX qw(mkfifo);
 use Slipway::DB;
 use Slipway::Runner;
@@ -24,6 +25,13 @@ chomp $boot;
 # The names of the dispatchers whose files lie in the spool.
 sub owners { return map { m{owner\.([0-9a-f]{32})$} ? $1 : () } glob "$spool/owner.*" }
 sub give { my (@paths) = @_; chown((getpwnam 'nobody')[2, 3], @paths) if is_root(); return }
+# Whether one is at work, and no file of a dead one lies beside its own: another
+# is started after a while only, and who stops the runner before leaves them.
+sub is_alone {
+	my @owners = owners();
+	return 0 if @owners != 1 || !open my $file, '<', "$spool/owner.$owners[0]";
+	return !flock $file, LOCK_SH | LOCK_NB;
+}
 # A deployment that this owner holds, of which no directory is there.
 sub held {
 	my ($owner, $name) = @_;
@@ -125,6 +133,27 @@ ok(poll(90, sub { $db->sql("SELECT COUNT(*) FROM deployment WHERE status IN ('pe
 is($db->sql("SELECT GROUP_CONCAT(DISTINCT status) FROM deployment WHERE id >= $ids[0]"), 'success', 'with success');
 is_deeply([grep { slurp("$marks/$_") ne "ran\n" } @ids], [], 'each ran once');
 ok(poll(10, sub { !grep { m{/\d+\.\d+$} } glob "$spool/*" }), 'nothing is left');
+ok(poll(40, \&is_alone), 'and the dead are forgotten');
 is($runner->stop, 0, 'ends');
 is(scalar(owners()), 0, 'and takes its file away');
+
+# --- stopped after the database was away, before it was time to look again
+$runner->write_conf("[runner]\npoll = 3600\n");
+$runner->resume;
+ok(poll(20, \&is_alone), 'starts');
+($me) = owners();
+$id = $runner->deploy($runner->project, 'true');
+is($runner->wait($id), 'success', 'works');
+{
+	local $runner->{wake} = '/nowhere';
+	$id = held($me);
+}
+$db->stop;
+$runner->ring;
+ok(poll(20, sub { $runner->said =~ /\] claim: / }), 'asks the database that is away');
+$db->resume;
+ok(poll(20, sub { $runner->said =~ /the database is back/ }), 'and finds it again');
+is($runner->stop, 0, 'ends');
+is($runner->status($id), 'pending', 'and leaves nothing that it may have claimed meanwhile');
+is(scalar(owners()), 0, 'nor its file');
 done_testing;

@@ -267,7 +267,7 @@ bool claim_wanted(const struct dispatch *);
 void claim_work(struct dispatch *);
 /* Goes on with one whose credential was asked for. */
 void claim_asking(struct dispatch *, struct task *);
-/* Puts back what has not been started. */
+/* Puts back what is held and has not been started. */
 void claim_leave(struct dispatch *);
 /* What the monitor said of a start. */
 void claim_started(struct dispatch *, struct task *, const struct wire *);

@@ -209,19 +209,6 @@ claim_asking(struct dispatch *d, struct task *t)
 	}
 }
 
-void
-claim_leave(struct dispatch *d)
-{
-	size_t i;
-
-	for (i = 0; i < d->n; i++) {
-		if (d->tasks[i]->phase != TASK_ASKING)
-			continue;
-		clone_forget(d->tasks[i]);
-		put_back(d, d->tasks[i]->id, d->tasks[i]->epoch);
-	}
-}
-
 bool
 claim_wanted(const struct dispatch *d)
 {
@@ -315,6 +302,24 @@ claim_review(struct dispatch *d)
 		/* taken by a claim whose answer was lost */
 		if (t == NULL && !spool_has(d, h[i].id, h[i].epoch))
 			put_back(d, h[i].id, h[i].epoch);
+	}
+}
+
+void
+claim_leave(struct dispatch *d)
+{
+	size_t i;
+
+	if (d->doubt)
+		claim_review(d);
+	for (i = 0; i < d->n; i++) {
+		if (d->tasks[i]->phase != TASK_ASKING)
+			continue;
+		clone_forget(d->tasks[i]);
+		if (dispatch_db_ready(d))
+			put_back(d, d->tasks[i]->id, d->tasks[i]->epoch);
+		else
+			d->doubt = true;
 	}
 }
 
