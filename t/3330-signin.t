@@ -25,6 +25,8 @@ my $api = Slipway::API->start(%common, conf => $conf);
 my $none = $api->as('none');
 my ($got, $back);
 
+# The cookie of a sign-in that was begun, by its state.
+sub mark { return '__Host-slipway-signin-' . substr sha256_hex($_[0]), 0, 16 }
 sub browser { return Slipway::Browser->new($api, $forge) }
 sub enter { my ($login, $b) = @_; $b ||= browser(); my $got = $b->enter($login); return wantarray ? ($got, $b) : $got }
 sub sessions { return $db->sql('SELECT COUNT(*) FROM session') }
@@ -61,11 +63,12 @@ is($q{state}, $state, 'state');
 is($q{code_challenge_method}, 'S256', 'PKCE by S256');
 like($q{code_challenge}, qr/^[A-Za-z0-9_-]{43}$/, 'a challenge');
 is(scalar(() = $b->set), 1, 'one cookie');
-like(($b->set)[0], qr/^__Host-slipway-signin=[A-Za-z0-9_-]{43}; Path=\/; Max-Age=600; Secure; HttpOnly; SameSite=Lax$/, 'binds the browser');
+like(($b->set)[0], qr/^\Q@{[mark($state)]}\E=[A-Za-z0-9_-]{43}; Path=\/; Max-Age=600; Secure; HttpOnly; SameSite=Lax$/, 'binds the browser');
 my $row = $db->sql('SELECT state_hash, browser_hash FROM signin');
-is($row, sha256_hex($state) . "\t" . sha256_hex($b->jar->{'__Host-slipway-signin'}), 'the database knows hashes only');
+is($row, sha256_hex($state) . "\t" . sha256_hex($b->jar->{mark($state)}), 'the database knows hashes only');
 my $again = $b->visit('GET', '/api/auth/url');
 isnt($again->{json}{state}, $state, 'the next state is another');
+isnt($b->jar->{mark($again->{json}{state})}, $b->jar->{mark($state)}, 'and what binds it');
 isnt(($again->{json}{url} =~ /code_challenge=([^&]+)/)[0], $q{code_challenge}, 'as is the challenge');
 
 # --- closed: nobody comes in whom nobody let in
@@ -82,7 +85,7 @@ is(scalar(() = $b->set), 0, 'no cookie');
 $api->post('/api/user', { username => 'Ann', role => 'deployer' });
 $b = browser();
 $back = $b->go('ann');
-my $guest = $b->jar->{'__Host-slipway-signin'};
+my $guest = $b->jar->{mark($back->{state})};
 $got = $b->login($back);
 is($got->{status}, 200, 'a user made by name signs in') or diag $got->{body};
 my $first = $got->{json};
@@ -94,7 +97,7 @@ is($first->{user}{email}, 'ann@example.org', 'and mail');
 like($first->{user}{lastLoginAt}, qr/^\d{4}-/, 'the sign-in is dated');
 is(scalar(() = $b->set), 2, 'two cookies');
 is((grep { /^__Host-slipway=\Q$first->{token}\E; Path=\/; Max-Age=604800; Secure; HttpOnly; SameSite=Lax$/ } $b->set), 1, 'the session');
-is((grep { /^__Host-slipway-signin=; Path=\/; Max-Age=0; Secure; HttpOnly; SameSite=Lax$/ } $b->set), 1, 'the other is taken back');
+is((grep { /^\Q@{[mark($back->{state})]}\E=; Path=\/; Max-Age=0; Secure; HttpOnly; SameSite=Lax$/ } $b->set), 1, 'the other is taken back');
 is($b->visit('GET', '/api/auth/info')->{json}{username}, 'ann', 'the cookie works');
 is($none->get('/api/auth/info', { Authorization => "Bearer $first->{token}" })->{status}, 200, 'the token too');
 is($db->sql('SELECT hash FROM session'), sha256_hex($first->{token}), 'the database has its hash');
@@ -106,7 +109,7 @@ unlike(slurp($api->dir . '/../slipway-api-1.log') || $api->log, qr/\Q$token\E|\Q
 is(join(' ', $forge->complaints), '', 'the Git server had nothing to complain of');
 
 # --- one use: nothing of it works twice
-for my $case (['the same again', $b, {}], ['without cookies', browser(), {}], ['with the old cookie', do { my $o = browser(); $o->jar->{'__Host-slipway-signin'} = $guest; $o }, {}]) {
+for my $case (['the same again', $b, {}], ['without cookies', browser(), {}], ['with the old cookie', do { my $o = browser(); $o->jar->{mark($back->{state})} = $guest; $o }, {}]) {
 	my ($name, $with) = @$case;
 	my $before = sessions();
 	$got = $with->login($back);
@@ -156,10 +159,71 @@ $b = browser();
 $back = $b->go('ann');
 $db->sql('UPDATE signin SET created_at = created_at - INTERVAL 11 MINUTE');
 is($b->login($back)->{status}, 400, 'eleven minutes old');
+
+# --- windows of one browser sign in at once, in any order
+for my $order ([0, 1, 2], [2, 1, 0], [1, 2, 0]) {
+	$b = browser();
+	my @windows = map { $b->go('ann') } 0 .. 2;
+	is(scalar(grep { /signin/ } keys %{ $b->jar }), 3, 'three windows begin');
+	my @ended = map { $b->login($windows[$_])->{status} } @$order;
+	is("@ended", '200 200 200', "and end as @$order");
+	is(join(' ', keys %{ $b->jar }), '__Host-slipway', 'the last session is left');
+	is($b->visit('GET', '/api/auth/info')->{status}, 200, 'and works');
+	is($b->login($_)->{status}, 400, 'none of them ends twice') for @windows;
+}
+# neither answer had come when the other asked
 $b = browser();
-my @both = ($b->go('ann'), $b->go('ann'));
-is($b->login($both[0])->{status}, 200, 'two windows: one');
-is($b->login($both[1])->{status}, 400, 'the first took the browser\'s mark with it');
+my @at_once = map { my $o = browser(); [$o, $o->go('ann')] } 1, 2;
+%{ $b->jar } = map { %{ $_->[0]->jar } } @at_once;
+is($b->login($_->[1])->{status}, 200, 'begun at the very same time') for @at_once;
+
+# --- login CSRF: a browser ends no sign-in but its own
+my $mallory = browser();
+my $trap = $mallory->go('ann');
+$b = browser();
+my $own = $b->go('ann');
+$before = sessions();
+is($b->login($trap)->{status}, 400, 'a code and state of somebody else\'s browser');
+$b->jar->{mark($trap->{state})} = $b->jar->{mark($own->{state})};
+is($b->login($trap)->{status}, 400, 'under a cookie of one\'s own');
+$b->jar->{mark($trap->{state})} = '';
+is($b->login($trap)->{status}, 400, 'an empty one');
+$b->jar->{'__Host-slipway-signin'} = $mallory->jar->{mark($trap->{state})};
+is($b->login($trap)->{status}, 400, 'or one of another name');
+is($b->login({ %$own, state => $trap->{state} })->{status}, 400, 'one\'s own code for that state');
+is($b->login({ %$trap, state => $own->{state} })->{status}, 400, 'that code for one\'s own state');
+is(sessions(), $before, 'nobody is signed in by any of these');
+is($mallory->login($trap)->{status}, 200, 'where it was begun it ends');
+# what a guest of the same browser knows helps with no later sign-in
+$b = browser();
+$b->go('ann');
+my %known = %{ $b->jar };
+my $later = $b->go('ann');
+my $thief = browser();
+%{ $thief->jar } = %known;
+is($thief->login($later)->{status}, 400, 'a cookie that was seen binds no later sign-in');
+my ($seen) = values %known;
+$thief->jar->{mark($later->{state})} = $seen;
+is($thief->login($later)->{status}, 400, 'under any name');
+is($b->login($later)->{status}, 200, 'which ends where it was begun');
+
+# --- sign-ins that were given up do not fill a browser
+$b = browser();
+my @begun = map { $b->go('ann') } 1 .. 7;
+is(scalar keys %{ $b->jar }, 7, 'seven are begun');
+$b->jar->{mark($_->{state})} or die for @begun;
+# this browser sorts by name; the service ends those that come first
+push @begun, $b->go('ann') for 1 .. 6;
+is(scalar keys %{ $b->jar }, 8, 'never more than eight are kept');
+is($b->login($begun[-1])->{status}, 200, 'the newest is one of them');
+my $crowd = { Cookie => join '; ', map { "__Host-slipway-signin-$_=x" } map { sprintf '%016x', $_ } 1 .. 40 };
+$got = $none->get('/api/auth/url', $crowd);
+is($got->{status}, 200, 'a browser with forty');
+my @set = @{ $got->{headers}{'set-cookie'} };
+is(scalar(grep { /Max-Age=0/ } @set), 8, 'is told to forget some');
+is((grep { /Max-Age=600/ } @set), 1, 'and of the one that was begun');
+$got = $none->get('/api/auth/url', { Cookie => join '; ', map { "__Host-slipway-signin-$_=x" } 'A' x 16, 'a' x 15, 'a' x 17, '', ('%0d%0aX: y') x 20 });
+ok(!ref $got->{headers}{'set-cookie'}, 'names that are none of the service are let be');
 
 # --- codes that the Git server refuses
 sub fresh { $b = browser(); return $b->go('ann') }

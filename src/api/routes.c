@@ -346,12 +346,14 @@ const struct route routes[] = {
 	    .operation = "getLoginAddress",
 	    .tag = "auth",
 	    .summary = "Where to sign in at the Git server",
-	    .doc = "Binds the sign-in to this browser by the cookie "
-		   "__Host-slipway-signin. Send the browser to the url within "
-		   "ten minutes; it comes back to gitserver.redirect_uri with "
-		   "code and state, or with error and error_description where "
-		   "the user or the Git server refused: then show these, and "
-		   "begin again; there is nothing to send here.",
+	    .doc =
+		"Binds the sign-in to this browser by the cookie "
+		"__Host-slipway-signin-…, one for each sign-in, so that "
+		"several windows may sign in at once. Send the browser to "
+		"the url within ten minutes; it comes back to gitserver.redirect_uri with "
+		"code and state, or with error and error_description where "
+		"the user or the Git server refused: then show these, and "
+		"begin again; there is nothing to send here.",
 	    .out = &login_address_shape,
 	    .status = 200,
 	    .errors = limited },

@@ -11,7 +11,11 @@
 #include "core/str.h"
 #include "store/session.h"
 
-#define BROWSER_COOKIE "__Host-slipway-signin"
+/* One for each sign-in that was begun, so that none is in another's way: its
+ * name ends in the first digits of the state's hash. */
+#define BROWSER_COOKIE "__Host-slipway-signin-"
+#define COOKIE_DIGITS 16
+#define BEGUN_MAX 8 /* that a browser is to keep */
 #define PURPOSE "sign-in %s"
 /* For all that is asked of the Git server, with the wait for a worker: the
  * client is to have its answer within ten seconds. */
@@ -50,28 +54,49 @@ check_ready(const struct req *rq)
 	return forge_can_sign_in(rq->access->forge);
 }
 
-/* What tells this browser from others: the one it has, so that sign-ins begun
- * in two windows can both be ended. */
 static const char *
-browser_secret(struct req *rq)
+cookie_name(struct arena *a, const char *state_hash)
 {
-	const char *sent = auth_cookie(rq, BROWSER_COOKIE);
-	char fresh[CRYPTO_TOKEN_MAX];
+	return arena_printf(a, BROWSER_COOKIE "%.*s", COOKIE_DIGITS,
+	    state_hash);
+}
 
-	if (sent != NULL && str_matches(sent, "[A-Za-z0-9_-]{43}"))
-		return sent;
-	crypto_token("", fresh);
-	return arena_strdup(rq->a, fresh);
+static void
+cookie_end(struct req *rq, const char *name)
+{
+	answer_header(rq, "Set-Cookie", "%s=; Path=/; Max-Age=0%s", name,
+	    AUTH_COOKIE_RULES);
+}
+
+/* A header field has only so much room, and sign-ins are given up without a
+ * word.  Browsers send the oldest first (RFC 6265bis 5.8.3): those go. */
+static void
+cookies_limit(struct req *rq)
+{
+	const size_t skip = strlen(BROWSER_COOKIE);
+	const char *at = rq->in[IN_COOKIE], *name[BEGUN_MAX];
+	size_t had = 0, kept = 0, i;
+
+	for (; at != NULL && (at = strstr(at, BROWSER_COOKIE)) != NULL;
+	     at += skip) {
+		if (strspn(at + skip, "0123456789abcdef") != COOKIE_DIGITS)
+			continue;
+		if (kept < BEGUN_MAX)
+			name[kept++] = cookie_name(rq->a, at + skip);
+		had++;
+	}
+	for (i = 0; i < kept && had - i >= BEGUN_MAX; i++)
+		cookie_end(rq, name[i]);
 }
 
 const struct err *
 api_auth_url(struct req *rq)
 {
 	char state[CRYPTO_TOKEN_MAX], verifier[CRYPTO_TOKEN_MAX];
+	char browser[CRYPTO_TOKEN_MAX];
 	char state_hash[CRYPTO_HASH_HEX], browser_hash[CRYPTO_HASH_HEX];
 	struct signin s = { .state_hash = state_hash,
 		.browser_hash = browser_hash };
-	const char *browser = browser_secret(rq);
 	struct login_address address = { .state = state };
 	const struct err *e;
 
@@ -79,6 +104,7 @@ api_auth_url(struct req *rq)
 		return e;
 	crypto_token("", state);
 	crypto_token("", verifier);
+	crypto_token("", browser);
 	crypto_sha256(state, strlen(state), state_hash);
 	crypto_sha256(browser, strlen(browser), browser_hash);
 	if ((e = seal(rq->keyring, rq->a,
@@ -88,9 +114,10 @@ api_auth_url(struct req *rq)
 		return e;
 	address.url = forge_authorize_url(rq->access->forge, rq->a, state,
 	    crypto_challenge(rq->a, verifier));
-	answer_header(rq, "Set-Cookie",
-	    BROWSER_COOKIE "=%s; Path=/; Max-Age=%d" AUTH_COOKIE_RULES, browser,
-	    SIGNIN_SECONDS);
+	cookies_limit(rq);
+	answer_header(rq, "Set-Cookie", "%s=%s; Path=/; Max-Age=%d%s",
+	    cookie_name(rq->a, state_hash), browser, SIGNIN_SECONDS,
+	    AUTH_COOKIE_RULES);
 	answer_item(rq, &login_address_shape, &address, 0);
 	return NULL;
 }
@@ -114,17 +141,16 @@ check_issuer(const struct req *rq, const char *issuer)
 
 /* Takes the sign-in that was begun, and opens its verifier. */
 static const struct err *
-verifier_take(struct req *rq, const char *state, char **out)
+verifier_take(struct req *rq, const char *state_hash, char **out)
 {
-	char state_hash[CRYPTO_HASH_HEX], browser_hash[CRYPTO_HASH_HEX];
-	const char *browser = auth_cookie(rq, BROWSER_COOKIE);
+	const char *browser = auth_cookie(rq, cookie_name(rq->a, state_hash));
+	char browser_hash[CRYPTO_HASH_HEX];
 	const struct err *e;
 	struct signin s;
 
 	*out = NULL;
 	if (browser == NULL)
 		browser = "";
-	crypto_sha256(state, strlen(state), state_hash);
 	crypto_sha256(browser, strlen(browser), browser_hash);
 	e = signin_take(rq->db, rq->a, state_hash, browser_hash, &s);
 	if (e != NULL && e->code == ERR_NOTFOUND)
@@ -199,8 +225,6 @@ session_begin(struct req *rq, const struct forge_token *token,
 	answer_header(rq, "Set-Cookie",
 	    AUTH_COOKIE "=%s; Path=/; Max-Age=%lld" AUTH_COOKIE_RULES, secret,
 	    (long long)rq->settings->auth.session_max);
-	answer_header(rq, "Set-Cookie",
-	    BROWSER_COOKIE "=; Path=/; Max-Age=0" AUTH_COOKIE_RULES);
 	answer_item(rq, &login_shape, &login, 0);
 	return NULL;
 }
@@ -258,12 +282,14 @@ static const struct err *
 login_try(struct req *rq, const struct login_request *sent, int64_t until)
 {
 	struct forge *forge = rq->access->forge;
+	char state_hash[CRYPTO_HASH_HEX];
 	struct forge_token token;
 	struct forge_account account;
 	const struct err *e;
 	char *verifier;
 
-	if ((e = verifier_take(rq, sent->state, &verifier)) != NULL)
+	crypto_sha256(sent->state, strlen(sent->state), state_hash);
+	if ((e = verifier_take(rq, state_hash, &verifier)) != NULL)
 		return e;
 	forge_until(forge, until);
 	e = exchange(rq, sent->code, verifier, &token, &account);
@@ -275,6 +301,8 @@ login_try(struct req *rq, const struct login_request *sent, int64_t until)
 	}
 	if (e != NULL)
 		token_return(rq, &token);
+	else
+		cookie_end(rq, cookie_name(rq->a, state_hash));
 	forge_until(forge, 0);
 	return e;
 }
