@@ -243,6 +243,9 @@ sub gitserver {
 	my $begin = drive('GET /api/auth/url', 200, role => 'none');
 	my ($cookie) = $begin->{headers}{'set-cookie'} =~ /^([^;]+)/;
 	my $back = $f->authorize($begin->{json}{url}, 'gus');
+	my @cookies = grep { $operation{$_}{responses}{200}{headers}{'Set-Cookie'} || $operation{$_}{responses}{204}{headers}{'Set-Cookie'} } sort keys %operation;
+	is_deeply(\@cookies, ['GET /api/auth/logout', 'GET /api/auth/url', 'POST /api/auth/login', 'POST /api/auth/logout'],
+	    'these set cookies, no others');
 	drive('POST /api/auth/login', 200, role => 'none', headers => { Cookie => $cookie },
 	    body => { code => $back->{code}, state => $back->{state} });
 	%as = %before;
@@ -431,6 +434,7 @@ my %bend = (
 	'another content type' => sub { $_[0]{headers}{'content-type'} = 'text/html' },
 	'a missing header' => sub { delete $_[0]{headers}{'x-request-id'} },
 	'an undocumented header' => sub { $_[0]{headers}{'retry-after'} = '5' },
+	'an undocumented cookie' => sub { $_[0]{headers}{'set-cookie'} = '__Host-slipway=; Path=/' },
 	'a body that is no JSON' => sub { $_[0]{body} = '{' },
 	'a missing member' => sub { $_[0]{body} =~ s/"name":"[^"]*",// },
 	'a further member' => sub { $_[0]{body} =~ s/^\{/{"further":1,/ },

@@ -19,7 +19,7 @@ from jsonschema.exceptions import RefResolutionError, SchemaError
 
 UNDOCUMENTED = ('etag', 'link', 'location', 'x-total-count', 'retry-after',
                 'www-authenticate', 'content-range', 'x-log-size',
-                'x-log-complete')
+                'x-log-complete', 'set-cookie')
 
 FORMATS = FormatChecker()
 

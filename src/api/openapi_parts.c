@@ -39,6 +39,12 @@ const struct part openapi_headers[H__MAX] = {
 	[H_CONTENT_RANGE] = { "ContentRange", "Content-Range",
 	    "{'description':'Which bytes these are.','required':true,"
 	    "'schema':{'type':'string','pattern':'^bytes '}}" },
+	[H_COOKIE] = { "Cookie", "Set-Cookie",
+	    "{'description':'For the browser, once or more: the session "
+	    "(__Host-slipway) or a sign-in that was begun "
+	    "(__Host-slipway-signin-…); with Max-Age=0 it has ended.',"
+	    "'required':true,'schema':{'type':'string','pattern':"
+	    "'^__Host-slipway(?:-signin-[0-9a-f]{16})?=[A-Za-z0-9_-]*; '}}" },
 };
 
 const struct part openapi_sent[S__MAX] = {
@@ -170,6 +176,8 @@ openapi_headers_of(const struct route *rt)
 		bits |= BIT(H_LOCATION);
 	if ((rt->flags & ROUTE_RANGE) != 0)
 		bits |= BIT(H_LOG_SIZE) | BIT(H_LOG_COMPLETE);
+	if ((rt->flags & ROUTE_COOKIE) != 0)
+		bits |= BIT(H_COOKIE);
 	return bits;
 }
 

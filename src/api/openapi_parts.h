@@ -21,6 +21,7 @@ enum header {
 	H_LOG_SIZE,
 	H_LOG_COMPLETE,
 	H_CONTENT_RANGE,
+	H_COOKIE,
 	H__MAX
 };
 /* Header fields of requests. */

@@ -35,6 +35,7 @@ enum route_flag {
 	ROUTE_SIGNED = 1
 	    << 6, /* a JSON body that the handler reads itself, once
 				* its signature was found right */
+	ROUTE_COOKIE = 1 << 7, /* its success sets cookies, or ends them */
 };
 
 enum route_list {
