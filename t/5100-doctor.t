@@ -56,6 +56,11 @@ for my $type (qw(gitea gitlab github)) {
 	my @sound = (tls_ca => $ca);
 	($status, $said) = doctor($conf->(@sound));
 	is($status, 0, "$type: a sound configuration") or diag($said);
+	like($said, qr/^note   people: .*: eve;/m, 'whoever has the login of an administrator who has not signed in') or diag($said);
+	$db->sql("UPDATE user SET last_login_at = NOW(3) WHERE username = 'eve'");
+	unlike((doctor($conf->(@sound)))[1], qr/^note   people/m, 'once that one has, nobody else becomes it');
+	$db->sql("UPDATE user SET last_login_at = NULL WHERE username = 'eve'");
+	unlike((doctor($conf->(@sound) . "[auth]\nremote_user = yes\n"))[1], qr/^note   people/m, 'nor where nginx says who somebody is');
 	like($said, qr/^ok     $_/m, $_) or diag($said)
 	    for 'Git server: .* answers as ' . $type, 'clock: as', 'redirect address: slipway answers',
 	    'client: the Git server knows it',

@@ -17,6 +17,7 @@
 #define DEADLINE_MS 8000
 #define BODY_MAX ((size_t)64 << 10)
 #define PROJECTS 100
+#define PEOPLE 100
 
 struct doctor {
 	struct admin *admin;
@@ -114,6 +115,42 @@ people_try(struct doctor *d)
 		    "auth.admins, or slipway-admin user add NAME --role admin");
 	else
 		say(d, VERDICT_OK, "people", "there is an administrator");
+}
+
+/* Administrators that whoever has their login at the Git server may become. */
+static void
+unclaimed_try(struct doctor *d)
+{
+	const struct user_filter filter = { .status = "active",
+		.role = "admin" };
+	struct page page = { .page = 1, .limit = PEOPLE };
+	const struct err *e;
+	const struct user *u;
+	const char *names = "";
+	struct list admins;
+	size_t i;
+
+	if (!d->schema || d->forge == NULL ||
+	    forge_can_sign_in(d->forge) != NULL ||
+	    d->admin->set.auth.remote_user)
+		return;
+	if ((e = user_page(d->admin->db, d->admin->a, &filter, &page,
+		 &admins)) != NULL) {
+		say(d, VERDICT_FAULT, "people", "%s", words(e));
+		return;
+	}
+	u = admins.items;
+	for (i = 0; i < admins.n; i++)
+		if (u[i].last_login_at.ms == 0)
+			names = arena_printf(d->admin->a, "%s%s%s", names,
+			    names[0] == '\0' ? "" : ", ", u[i].username);
+	if (names[0] != '\0')
+		say(d, VERDICT_NOTE, "people",
+		    "who signs in first by these logins of the Git server "
+		    "becomes that administrator: %s; where a login is not the "
+		    "right one's there, give the user another name (PUT "
+		    "/api/user), or delete it",
+		    names);
 }
 
 static void
@@ -337,6 +374,7 @@ admin_doctor(struct admin *admin, int argc, char **argv)
 		server_try,
 		redirect_try,
 		client_try,
+		unclaimed_try,
 		token_try,
 	};
 	const struct option_value none = { .name = NULL };
