@@ -84,13 +84,13 @@ sub start_api {
 	my $before = length($self->log || '');
 	$self->{pid} = start_process({ name => "slipway-api-$self->{n}" },
 	    program('slipway-api'), '-c', $self->conf_file);
-	my $up = poll(15, sub {
-		die "slipway-api did not start:\n" . $self->log
+	my $up = poll(60, sub {
+		die "slipway-api did not start:\n" . tail($self->log)
 		    if waitpid($self->{pid}, POSIX::WNOHANG()) != 0;
 		substr($self->log || '', $before) =~ /is ready/
 		    && IO::Socket::UNIX->new(Peer => $self->socket);
 	});
-	die "slipway-api does not listen:\n" . $self->log if !$up;
+	die "slipway-api does not listen:\n" . tail($self->log) if !$up;
 	return $self;
 }
 
@@ -183,6 +183,9 @@ sub request {
 	    max_redirect => 0, keep_alive => 1, verify_SSL => 1,
 	    SSL_options => { SSL_ca_file => $self->cacert });
 	my $got = $http->request($method, $self->url . $path, { headers => \%head, %arg });
+	on_failure('the last answer' => sub {
+		return "$method $path: $got->{status} " . substr $got->{content} // '', 0, 600;
+	});
 	my $type = $got->{headers}{'content-type'} || '';
 	my $parsed = $type =~ m{^application/(?:problem\+)?json} && length $got->{content}
 	    ? eval { $json->decode($got->{content}) } : undef;

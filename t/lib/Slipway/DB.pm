@@ -94,18 +94,20 @@ sub resume {
 	    '--performance-schema=OFF', '--innodb-buffer-pool-size=32M',
 	    # the machine does not crash, only the server
 	    '--innodb-flush-method=nosync', '--debug-no-sync',
+	    # of what the kernel lends to it the account has only so much
+	    '--skip-innodb-use-native-aio',
 	    '--innodb-log-file-size=8M', '--key-buffer-size=1M',
 	    '--innodb-buffer-pool-dump-at-shutdown=OFF',
 	    '--innodb-buffer-pool-load-at-startup=OFF',
 	    '--max-connections=40', '--skip-name-resolve',
 	    @{ $self->{args} || [] }, @more, _as_root());
-	my $up = poll(60, sub {
-		die "mariadbd ended: see $dir/../mariadbd-$made.log\n"
+	my $up = poll(180, sub {
+		die "mariadbd ended:\n" . tail(slurp(tempdir() . "/mariadbd-$made.log"))
 		    if waitpid($self->{pid}, POSIX::WNOHANG()) != 0;
 		my ($status) = $self->client('SELECT 1', 'mysql');
 		return $status == 0;
 	});
-	die "mariadbd does not answer\n" if !$up;
+	die "mariadbd does not answer:\n" . tail(slurp(tempdir() . "/mariadbd-$made.log")) if !$up;
 	return $self;
 }
 
@@ -137,7 +139,7 @@ sub conf {
 	my $where = $opt{tcp} || $opt{port}
 	    ? "host = 127.0.0.1\nport = " . ($opt{port} || $self->{port}) . "\n"
 	    : 'socket = ' . ($opt{socket} || $self->socket) . "\n";
-	my $timeout = $opt{timeout} || 5;
+	my $timeout = $opt{timeout} || 20;
 	return "[database]\n${where}name = slipway\n"
 	    . "user = $accounts[0][0]\npassword = $accounts[0][1]\n"
 	    . "migrate_user = $accounts[1][0]\n"
@@ -149,6 +151,32 @@ sub conf_file {
 	my ($self, %opt) = @_;
 	my $n = ++$self->{confs}; # a program may still read the last one
 	return spew("$self->{dir}/slipway$n.conf", $self->conf(%opt), 0600);
+}
+
+# Another session that has done this in a transaction, which it leaves open
+# until let_go(); returns what that needs.
+sub hold {
+	my ($self, $text) = @_;
+	my $pid = start_process({ name => 'holder' }, 'mariadb', '--no-defaults', '--socket=' . $self->socket,
+	    '--user=' . getpwuid($>), '--execute', "BEGIN; $text; DO SLEEP(600)", 'slipway');
+	poll(60, sub { $self->_sleeper }) or die "nothing is held: $text";
+	return $pid;
+}
+sub _sleeper {
+	my ($self) = @_;
+	return $self->sql("SELECT id FROM information_schema.processlist WHERE info LIKE 'DO SLEEP(600)%'");
+}
+sub let_go {
+	my ($self, $pid) = @_;
+	$self->sql('KILL ' . $self->_sleeper);
+	stop_process($pid);
+	return;
+}
+
+# How many sessions wait for a lock.
+sub waiting {
+	my ($self) = @_;
+	return $self->sql("SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'") + 0;
 }
 
 sub migrate {

@@ -14,6 +14,7 @@ use Errno ();
 use Exporter 'import';
 use IO::Select ();
 use IO::Socket::UNIX ();
+use Slipway::Test;
 use Time::HiRes qw(time);
 
 our @EXPORT_OK = qw(record begin params body request ask);
@@ -97,7 +98,7 @@ sub _read {
 # before anything did. `ended` is true if the request was properly finished.
 sub answer {
 	my ($self, $seconds) = @_;
-	my $end = time + ($seconds || 10);
+	my $end = time + ($seconds || 60);
 	my ($out, $ended) = ('', 0);
 	while (1) {
 		my $head = $self->_read(8, $end);
@@ -118,10 +119,14 @@ sub answer {
 # One request and its answer.
 sub ask {
 	my ($path, %p) = @_;
-	my $seconds = delete $p{SECONDS} || 10;
+	my $seconds = delete $p{SECONDS} || 60;
 	my $c = __PACKAGE__->connect($path) or return undef;
 	$c->send(request(%p)) or return undef;
-	return $c->answer($seconds);
+	my $got = $c->answer($seconds);
+	on_failure('the last answer' => sub {
+		return ($p{REQUEST_URI} || '') . ': ' . ($got ? "$got->{status} " . substr $got->{body}, 0, 600 : 'none');
+	});
+	return $got;
 }
 
 1;

@@ -144,7 +144,7 @@ sub serve {
 		next if fork;
 		close $listen;
 		# A child that is forgotten ends by itself.
-		alarm 60;
+		alarm 300;
 		$peer->autoflush(1);
 		my $at = 0;
 		1 while answer($peer, sprintf '%s/%d%03d', $log, $n, ++$at);

@@ -60,7 +60,8 @@ sub log { my ($self) = @_; return slurp("$self->{dir}.log") }
 sub await {
 	my ($self, $re, $deadline) = @_;
 	my @got;
-	poll($deadline || 20, sub { return @got = $self->out =~ $re });
+	on_failure('the dispatcher' => sub { return tail($self->out, 10) . tail($self->log, 10) });
+	poll($deadline || 60, sub { return @got = $self->out =~ $re });
 	return @got;
 }
 

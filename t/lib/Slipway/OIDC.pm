@@ -39,8 +39,8 @@ sub start {
 	spew("$dir/oidc.json", JSON::PP->new->utf8->canonical->encode(\%config));
 	front_certificate($dir);
 	$self->{pid} = start_process({ name => "oidc-$n", cwd => $npm }, 'node', 'oidc.mjs', "$dir/oidc.json");
-	poll(30, sub { IO::Socket::UNIX->new(Peer => "$dir/oidc.sock") })
-	    or die "oidc-provider did not start:\n" . (slurp(tempdir() . "/oidc-$n.log") || '');
+	poll(120, sub { IO::Socket::UNIX->new(Peer => "$dir/oidc.sock") })
+	    or die "oidc-provider did not start:\n" . tail(slurp(tempdir() . "/oidc-$n.log"));
 	$self->{nginx} = front_start(dir => $dir, port => $self->{port}, socket => "$dir/oidc.sock", name => "oidc-nginx-$n");
 	return $self;
 }
@@ -63,7 +63,7 @@ sub conf {
 sub authorize {
 	my ($self, $url, $login, %opt) = @_;
 	my (%cookies, $form);
-	my $http = HTTP::Tiny->new(timeout => 30, max_redirect => 0, verify_SSL => 1, SSL_options => { SSL_ca_file => $self->ca });
+	my $http = HTTP::Tiny->new(timeout => 60, max_redirect => 0, verify_SSL => 1, SSL_options => { SSL_ca_file => $self->ca });
 	my $here = $self->url;
 	for (1 .. 20) {
 		my %headers = %cookies ? (Cookie => join '; ', map { "$_=$cookies{$_}" } sort keys %cookies) : ();

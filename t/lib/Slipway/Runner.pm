@@ -41,7 +41,7 @@ sub start {
 		chown $uid, $gid, "$dir/run" or die "$dir/run: $!";
 	}
 	# three hundred uids for each runner of each process
-	$self->{uid_first} = 1_000_000 + (($$ % 100_000) * 10 + $uids++ % 10) * 300;
+	$self->{uid_first} = 2_000_000 + (($$ % 100_000) * 10 + $uids++ % 10) * 300;
 	$self->write_conf;
 	Test::More::note(is_root() ? "jobs run under uids from $self->{uid_first}"
 	    : 'jobs run under the account of the test (privilege_drop = no)');
@@ -243,8 +243,16 @@ sub wait {
 	my ($self, $id, $want, $deadline) = @_;
 	$want ||= qr/^(?:success|failed|canceled|interrupted)$/;
 	my $status;
-	poll($deadline || 30, sub { $status = $self->status($id); return $status =~ $want });
+	on_failure('the last deployment' => sub { $self->tell($id) });
+	poll($deadline || 120, sub { $status = $self->status($id); return $status =~ $want });
 	return $status;
+}
+
+# All of it in some lines.
+sub tell {
+	my ($self, $id) = @_;
+	return "$id " . $self->column($id, 'CONCAT_WS(" ", status, reason, detail, epoch, runner)') . ': ' . $self->steps($id)
+	    . "\n" . tail($self->log($id), 15);
 }
 
 # "success failed skipped"
@@ -273,17 +281,21 @@ sub log {
 sub wait_log {
 	my ($self, $id, $re, $deadline) = @_;
 	my $text;
-	poll($deadline || 20, sub { $text = $self->log($id); return $text =~ $re });
+	poll($deadline || 60, sub { $text = $self->log($id); return $text =~ $re });
 	return $text;
 }
 
 # Nothing of jobs is left: no process, no directory in the spool.
 sub is_clean {
 	my ($self) = @_;
-	return poll(10, sub {
-		my @left = grep { m{/\d+\.\d+$|/(?:new|old)\.} } glob "$self->{spool}/*";
-		return !@left && !$self->jobs;
+	my (@left, @jobs);
+	return 1 if poll(60, sub {
+		@left = grep { m{/\d+\.\d+$|/(?:new|old)\.} } glob "$self->{spool}/*";
+		@jobs = $self->jobs;
+		return !@left && !@jobs;
 	});
+	Test::More::diag("left: @left; jobs @jobs");
+	return 0;
 }
 
 END {

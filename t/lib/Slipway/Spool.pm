@@ -136,7 +136,10 @@ sub job_start {
 sub job_wait {
 	my ($job, $deadline) = @_;
 	my $status;
-	poll($deadline || 60, sub {
+	on_failure('the last job' => sub {
+		return "$job->{id} " . join("\n", job_end($job), job_steps($job)) . "\n" . tail(job_log($job), 15);
+	});
+	poll($deadline || 120, sub {
 		my $rc = waitpid $job->{pid}, WNOHANG;
 		$status = $? if $rc == $job->{pid};
 		return $rc != 0;

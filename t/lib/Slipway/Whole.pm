@@ -95,7 +95,8 @@ sub wait {
 	my ($self, $id, $want, $deadline) = @_;
 	$want ||= $final;
 	my $now;
-	poll($deadline || 30, sub { $now = $self->show($id); return $now->{status} =~ $want });
+	on_failure('the last deployment' => sub { $self->{runner}->tell($id) });
+	poll($deadline || 120, sub { $now = $self->show($id); return $now->{status} =~ $want });
 	return $now;
 }
 
@@ -113,7 +114,8 @@ sub log {
 # Waits for bytes in the log; whether they came.
 sub saw {
 	my ($self, $id, $re, $deadline) = @_;
-	return poll($deadline || 30, sub { $self->log($id) =~ $re });
+	on_failure('the last deployment' => sub { $self->{runner}->tell($id) });
+	return poll($deadline || 60, sub { $self->log($id) =~ $re });
 }
 
 # A file that steps may append to, whoever they run as.
@@ -148,7 +150,12 @@ sub left {
 # Ended, nothing of a job left: neither process nor directory.
 sub is_clean {
 	my ($self, $deadline) = @_;
-	return poll($deadline || 10, sub { !$self->left }) && $self->{runner}->is_clean;
+	my @left;
+	if (!poll($deadline || 60, sub { !(@left = $self->left) })) {
+		Test::More::diag(join "\n", 'left:', map { "$_ " . ((slurp("/proc/$_/cmdline") || '') =~ tr/\0/ /r) } @left);
+		return 0;
+	}
+	return $self->{runner}->is_clean;
 }
 
 1;
