@@ -64,9 +64,11 @@ limit(__rlimit_resource_t what, int64_t most)
 /* Between fork and exec: no memory, no stdio. Returns on failure, errno says
  * why; `err` is then where to say so. */
 static void
-child(const struct job *job, const struct run *run, int out, int *err)
+child(const struct running *r, pid_t parent, int out, int *err)
 {
 	const struct rlimit no_core = { 0, 0 };
+	const struct job *job = r->job;
+	const struct run *run = r->run;
 	int fds[2] = { *err, run->keep_fd }, null;
 
 	if (fchdir(JOB_FD(WIRE_FD_WORKSPACE)) == -1 ||
@@ -77,7 +79,7 @@ child(const struct job *job, const struct run *run, int out, int *err)
 		return;
 	*err = 3;
 	if (fcntl(*err, F_SETFD, FD_CLOEXEC) == -1 || setsid() == -1 ||
-	    prctl(PR_SET_PDEATHSIG, SIGKILL) == -1 ||
+	    prctl(PR_SET_PDEATHSIG, SIGKILL) == -1 || getppid() != parent ||
 	    setrlimit(RLIMIT_CORE, &no_core) == -1 ||
 	    limit(RLIMIT_NOFILE, job->place.open_files) == -1 ||
 	    limit(RLIMIT_FSIZE, job->place.file_size) == -1 ||
@@ -105,6 +107,7 @@ started(int fd)
 static const struct err *
 start(struct running *r)
 {
+	const pid_t self = getpid();
 	int out[2], err[2], error;
 	ssize_t put;
 
@@ -113,7 +116,7 @@ start(struct running *r)
 	if (pipe2(err, O_CLOEXEC) == -1 || (r->pid = fork()) == -1)
 		return err_errno("start a process");
 	if (r->pid == 0) {
-		child(r->job, r->run, out[1], &err[1]);
+		child(r, self, out[1], &err[1]);
 		error = errno;
 		put = write(err[1], &error, sizeof(error));
 		_exit(put == -1 ? 127 : 126);
