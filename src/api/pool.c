@@ -60,6 +60,7 @@ slot_start(struct pool *p, struct slot *s)
 	pid_t pid;
 
 	w.pool = s->pool;
+	w.master = getpid(); /* it may be gone before the child looks */
 	w.place = place;
 	w.listen_fd = p->sockets.fd[s->pool];
 	atomic_store(&w.board->ready[place], 0);

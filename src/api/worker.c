@@ -194,12 +194,11 @@ worker_run(const struct worker *w)
 		.settings = &w->settings->gitserver };
 	const struct err *e;
 	sigset_t waiting;
-	pid_t master = getppid();
 	int fd;
 
 	signals_init(&waiting);
 	limits_set(w);
-	if (prctl(PR_SET_PDEATHSIG, SIGTERM) == -1 || getppid() != master)
+	if (prctl(PR_SET_PDEATHSIG, SIGTERM) == -1 || getppid() != w->master)
 		exit(EX_OSERR);
 	answer_init(&rq.answer);
 	if ((e = fcgi_init()) != NULL ||

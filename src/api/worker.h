@@ -11,6 +11,7 @@ struct worker {
 	const struct keyring *keyring; /* NULL = none */
 	struct board *board;
 	enum route_pool pool;
+	pid_t master;
 	int place;     /* in board->ready */
 	int listen_fd; /* not blocking */
 	/* Opens the database without connecting, and compares its tables with
