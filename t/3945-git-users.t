@@ -96,13 +96,13 @@ for my $type (qw(gitea gitlab)) {
 	# --- a refresh that takes its time counts too
 	$give->('ann', 1);
 	$f->expire_tokens('ann');
-	$f->fault('/oauth/', kind => 'delay', seconds => 6);
-	$f->fault('branches', kind => 'delay', seconds => 6);
+	$f->fault('/oauth/', kind => 'delay', seconds => 8);
+	$f->fault('branches', kind => 'delay', seconds => 8);
 	my $from = time;
 	$got = $api->get("/api/git/branches?projectId=$p{ann}", { Authorization => "Bearer $as{ann}" });
 	my $took = time - $from;
 	is($got->{status}, 504, 'a slow refresh and a slow list') or diag($got->{body});
-	cmp_ok($took, '<', 10, sprintf 'end in time together: %.1f s', $took);
+	cmp_ok($took, '<', 15, sprintf 'end in time together: %.1f s', $took);
 	$f->clear_faults;
 	is($sees->('ann', 'ann'), $tip{ann}, 'and the refresh was not lost');
 

@@ -94,20 +94,21 @@ SKIP: {
 	my ($name) = grep { defined getpwnam $_ } qw(games daemon mail);
 	skip 'needs root and another account', 4 if !is_root() || !$name;
 	my @pw = getpwnam $name;
+	my $mark = sprintf '.%06d', $$ % 1000000;
 	my $m = Slipway::Monitor->start(conf => "[run_as]\nspecial = $name\n");
 	my $bystander = fork;
 	if (!$bystander) {
 		POSIX::setgid($pw[3]);
 		POSIX::setuid($pw[2]);
-		exec 'sleep', '60';
+		exec 'sleep', '6000';
 	}
 	my $job = $m->job(repository => $repo, dir => 'special',
-		steps => ['id -u; id -G; (setsid sleep 55 &) ; echo $! >/dev/null']);
+		steps => ["id -u; id -G; (setsid sleep 55$mark &)"]);
 	ok($m->started($job), 'a project with an account of its own, where somebody else runs');
 	is($m->exited($job), 0, 'ends');
 	like(job_log($job), qr/^$pw[2]\n$pw[3]/m, 'and ran as that');
 	ok(kill(0, $bystander), 'others of that account are left alone');
-	is(scalar(grep { /sleep 55/ } `ps -o args= -u $name`), 0, 'but nothing of the job stays');
+	is(scalar(grep { /sleep 55\Q$mark\E/ } `ps -o args= -u $name`), 0, 'but nothing of the job stays');
 	kill 'KILL', $bystander;
 	waitpid $bystander, 0;
 	$m->stop;
@@ -128,10 +129,11 @@ SKIP: {
 SKIP: {
 	skip 'needs root', 8 if !is_root();
 	my $m = Slipway::Monitor->start;
-	my $old = $m->job(repository => $repo, dir => 'again', project => 8, steps => ['sleep 3; id -u; echo old >left']);
+	my $old = $m->job(repository => $repo, dir => 'again', project => 8, steps => ['until [ -e ../go ]; do sleep 0.1; done; id -u; echo old >left']);
 	ok($m->started($old), 'a project has a directory');
 	my $early = $m->job(repository => $repo, dir => 'again', project => 9, steps => ['id -u']);
 	is((split / /, $m->refused($early))[0], 1, 'another has to wait for it while its job runs');
+	spew("$m->{workspaces}/go", '');
 	is($m->exited($old), 0, 'until that ends');
 	my $new = $m->job(repository => $repo, dir => 'again', project => 9, steps => ['id -u; ls']);
 	is($m->exited($new), 0, 'then it is the other\'s');
