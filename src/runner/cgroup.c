@@ -300,18 +300,20 @@ cgroup_enter(const char *id)
 	return true;
 }
 
-/* Those in one group, one by one; whether there were any. */
+/* Those in one group, one by one; whether there were any.  A number that is cut
+ * short at the end is another process's: the next look finds its own. */
 static bool
 kill_members(size_t which, const char *id)
 {
-	char path[PATH_SIZE], text[FILE_SIZE], *rest = text, *line;
+	char path[PATH_SIZE], text[FILE_SIZE], *line = text, *end;
 	bool some = false;
 	int64_t pid;
 
 	of_job(path, which, id, "/cgroup.procs");
 	if (file_get(path, text) <= 0)
 		return false;
-	while ((line = strsep(&rest, "\n")) != NULL) {
+	for (; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+		*end = '\0';
 		if (!num_parse(line, 1, INT32_MAX, &pid))
 			continue;
 		some = true;
