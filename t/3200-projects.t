@@ -110,7 +110,7 @@ for my $url (
 	'git.example.org/a/b', 'https://git.example.org', 'https://git.example.org/a',
 	'https://evil.example.com/a/b', 'https://git.example.org.evil.com/a/b',
 	'https://git.example.org@evil.example.com/a/b', 'https://user:pw@git.example.org/a/b',
-	'https://token@git.example.org/a/b', 'http://git.example.org/a/b',
+	'https://token@git.example.org/a/b', 'http://git.example.org/a/b', 'http://localhost/a/b',
 	'file:///etc/a', '/srv/git/a', '--upload-pack=id', '-x', 'ext::sh -c id',
 	'https://git.example.org/a/../b', 'https://git.example.org/a/b?x=1',
 	'https://git.example.org/a/b#x', "https://git.example.org/a/b\n", 'https://git.example.org/a b/c',

@@ -343,6 +343,12 @@ ok(!ask($below, 'of', "https://$host/gitx/a/b")->{ok}, 'and not beside it');
 ok(!ask($below, 'clone', "https://$host/other/a/b", 'T')->{ok}, 'nor does a token go there');
 
 # --- settings
+for my $own (qw(http://localhost http://localhost:3000/git http://127.0.0.1:3000 http://127.1.2.3/ http://[::1]:3000 HTTP://localhost:3000)) {
+	my $got = ask(conf_for($f, url => $own), 'authorize', 's', 'c');
+	ok($got->{ok}, "without TLS on this host: $own") or diag($got->{text});
+}
+refused("without TLS: $_", 'internal', qr/https/, conf_for($f, url => $_), 'authorize', 's', 'c')
+    for qw(http://localhost.example.org http://127.0.0.1.example.org http://127.example.org http://localhos http://10.0.0.1 http://[::2]);
 my %bad = ('no address' => [url => undef, qr/GITSERVER_URL is not set/], 'plain http' => [url => 'http://git.example.org', qr/https/],
 	'no URL' => [url => 'git.example.org', qr/address/], 'with a user' => [url => 'https://a:b@git.example.org', qr/address/]);
 for my $name (sort keys %bad) {

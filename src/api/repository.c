@@ -130,8 +130,8 @@ repository_fault(struct arena *a, const struct settings_gitserver *s,
 					"paths are not allowed here: use an "
 					"address of the Git server "
 					"(gitserver.allow_local)";
-	if (form->kind == AT_HTTP && !s->allow_http)
-		return "use https:// (gitserver.allow_http is off)";
+	if (form->kind == AT_HTTP && !settings_plain(s, address))
+		return "use https:// (gitserver.allow_http is no)";
 	take_apart(a, rest, &ad);
 	if (is_gitserver(a, s->url, form, &ad) ||
 	    is_allowed(a, s->allowed_hosts, form, &ad))

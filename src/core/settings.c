@@ -2,9 +2,13 @@
 #include "core/settings.h"
 
 #include <stddef.h>
+#include <strings.h>
+
+#include "core/str.h"
 
 #define DAY (INT64_C(24) * 3600)
 #define GIB (INT64_C(1) << 30)
+#define OWN_HOST "(localhost|127(\\.[0-9]{1,3}){3}|\\[::1\\])"
 
 static const char *const signup_values[] = { "closed", "viewer", "deployer",
 	NULL };
@@ -124,7 +128,7 @@ const struct conf_key settings_keys[] = {
 	KEY(gitserver, allow_local, C_BOOL, CONF_RELOAD, .fallback = "no",
 	    .doc = "Whether a repository may be a path on the runner."),
 	KEY(gitserver, allow_http, C_BOOL, CONF_RELOAD, .fallback = "no",
-	    .doc = "Whether a repository may be read without TLS."),
+	    .doc = "Whether the Git server may be asked without TLS."),
 
 	KEY(secrets, key_file, C_STR, CONF_PATH,
 	    .fallback = "/etc/slipway/secret.key",
@@ -209,3 +213,14 @@ const struct conf_key settings_keys[] = {
 	    .doc = "Accounts of their own for named projects." },
 	{ .section = NULL },
 };
+
+bool
+settings_plain(const struct settings_gitserver *s, const char *url)
+{
+	static const char scheme[] = "http://";
+	const size_t len = sizeof(scheme) - 1;
+
+	return strncasecmp(url, scheme, len) == 0 &&
+	    (s->allow_http ||
+		str_matches(url + len, OWN_HOST "(:[0-9]+)?(/.*)?"));
+}

@@ -117,4 +117,9 @@ struct settings {
 
 extern const struct conf_key settings_keys[];
 
+/* Whether what lies at that address may be asked for without TLS: where the
+ * settings say so, or where the address is of this host and nobody is on the
+ * way. */
+bool settings_plain(const struct settings_gitserver *, const char *url);
+
 #endif

@@ -50,11 +50,10 @@ url_check(const struct settings_gitserver *s, const char *name, const char *url)
 		return err_tell(ERR_CONFIG,
 		    "%s must be an address like https://git.example.org.",
 		    name);
-	if (strncasecmp(url, "https://", 8) == 0 ||
-	    (s->allow_http && strncasecmp(url, "http://", 7) == 0))
+	if (strncasecmp(url, "https://", 8) == 0 || settings_plain(s, url))
 		return NULL;
 	return err_tell(ERR_CONFIG,
-	    "%s must start with https:// (or gitserver.allow_http be on).",
+	    "%s must start with https:// (or gitserver.allow_http be yes).",
 	    name);
 }
 
@@ -84,9 +83,8 @@ api_address(const struct forge *f)
 const struct err *
 forge_open(const struct settings_gitserver *s, struct forge **out)
 {
-	const struct http_options options = { .tls_ca = s->tls_ca,
-		.agent = "slipway/" SLIPWAY_VERSION,
-		.allow_http = s->allow_http };
+	struct http_options options = { .tls_ca = s->tls_ca,
+		.agent = "slipway/" SLIPWAY_VERSION };
 	const struct forge_ops *const *kind = forge_kinds;
 	const struct err *e;
 	struct forge *f;
@@ -108,6 +106,8 @@ forge_open(const struct settings_gitserver *s, struct forge **out)
 	f->settings = s;
 	f->server = address(s->url);
 	f->api = api_address(f);
+	options.allow_http = settings_plain(s, f->server) ||
+	    settings_plain(s, f->api);
 	if ((e = http_open(&options, &f->http)) != NULL) {
 		forge_close(f);
 		return e;

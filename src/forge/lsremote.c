@@ -116,7 +116,7 @@ child_describe(const struct settings_gitserver *s, struct arena *a,
 	c->argv[c->nargs++] = programs[i];
 	for (i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
 		set(c, settings[i]);
-	if (s->allow_http)
+	if (settings_plain(s, repository))
 		set(c, "protocol.http.allow=always");
 	if (s->allow_local)
 		set(c, "protocol.file.allow=always");

@@ -68,7 +68,8 @@ clone_follow(struct dispatch *d, struct claim *c)
 	const struct err *e;
 	const char *fresh;
 
-	if (d->forge == NULL || !str_starts(c->repository, "https://") ||
+	if (d->forge == NULL || strstr(c->repository, "://") == NULL ||
+	    str_starts(c->repository, "ssh://") ||
 	    forge_repo_of(d->forge, d->a, c->repository, &was) != NULL)
 		return;
 	e = gitrepo_find(d->db, d->a, c->project_id, forge_server(d->forge),

@@ -158,7 +158,11 @@ description_write(const struct dispatch *d, struct arena *a,
 	put_number(out, R_CANCEL_GRACE, r->cancel_grace);
 	put_number(out, R_LOG_MAX, r->log_max);
 	put(out, R_PATH, r->path);
-	put_number(out, R_ALLOW_HTTP, s->gitserver.allow_http ? 1 : 0);
+	put_number(out, R_ALLOW_HTTP,
+	    s->gitserver.allow_http ||
+		    settings_plain(&s->gitserver, c->repository) ?
+		1 :
+		0);
 	put_number(out, R_ALLOW_LOCAL, s->gitserver.allow_local ? 1 : 0);
 	put_number(out, R_SUBMODULES, r->submodules ? 1 : 0);
 	return buf_check(out);

@@ -15,7 +15,8 @@ package Slipway::Forge;
 # Options of start: type (gitea, forgejo, gitlab, github); prefix of its paths;
 # max_items on a page; client_id, client_secret, redirect_uri of its one
 # client; token_life in seconds (0 = they do not expire); rotates => 1|0
-# whether a refresh token is good once; ssl => lines of nginx's TLS server.
+# whether a refresh token is good once; ssl => lines of nginx's TLS server;
+# plain => 1: without TLS.
 # X-Test-Login in a request to its authorization endpoint says who says yes.
 
 use strict;
@@ -38,7 +39,7 @@ sub start {
 	mkdir $_, 0755 or die "$_: $!" for $dir, "$dir/repos", "$dir/clones";
 	my $type = ($opt{type} || 'gitea') eq 'forgejo' ? 'gitea' : $opt{type} || 'gitea';
 	my $self = bless { dir => $dir, n => $n, type => $type, port => free_port(),
-		prefix => $opt{prefix} || '', store => Slipway::Forge::State->open($dir),
+		prefix => $opt{prefix} || '', plain => $opt{plain}, store => Slipway::Forge::State->open($dir),
 		client_id => $opt{client_id} || 'slipway-client', client_secret => $opt{client_secret},
 		redirect_uri => $opt{redirect_uri} || 'https://slipway.example.org/login' }, $class;
 	$self->{client_secret} = 'the-secret-of-the-client' if $type eq 'github' && !defined $opt{client_secret};
@@ -60,7 +61,7 @@ sub dir { my ($self) = @_; return $self->{dir} }
 sub type { my ($self) = @_; return $self->{type} }
 sub store { my ($self) = @_; return $self->{store} }
 sub port { my ($self) = @_; return $self->{port} }
-sub server { my ($self) = @_; return "https://localhost:$self->{port}" }
+sub server { my ($self) = @_; return ($self->{plain} ? 'http' : 'https') . "://localhost:$self->{port}" }
 sub url { my ($self) = @_; return $self->server . $self->{prefix} }
 sub ca { my ($self) = @_; return "$self->{dir}/ca.pem" }
 sub client_id { my ($self) = @_; return $self->{client_id} }
@@ -71,8 +72,8 @@ sub api { my ($self) = @_; return $self->url . { gitea => '/api/v1', gitlab => '
 # A [gitserver] section for it.
 sub conf {
 	my ($self, %more) = @_;
-	my %all = (url => $self->url, type => $self->{type}, client_id => $self->{client_id}, tls_ca => $self->ca,
-		redirect_uri => $self->{redirect_uri}, client_secret => $self->{client_secret}, %more);
+	my %all = (url => $self->url, type => $self->{type}, client_id => $self->{client_id},
+		tls_ca => $self->{plain} ? undef : $self->ca, redirect_uri => $self->{redirect_uri}, client_secret => $self->{client_secret}, %more);
 	return join '', "[gitserver]\n", map { "$_ = $all{$_}\n" } grep { defined $all{$_} } sort keys %all;
 }
 
@@ -94,7 +95,7 @@ sub stop_nginx { my ($self) = @_; return stop_process(delete $self->{nginx}) }
 sub start_nginx {
 	my ($self, $ssl) = @_;
 	$self->{nginx} = front_start(dir => $self->{dir}, port => $self->{port}, socket => "$self->{dir}/forge.sock",
-		name => "forge-nginx-$self->{n}", ssl => $ssl);
+		name => "forge-nginx-$self->{n}", ssl => $ssl, plain => $self->{plain});
 	return $self;
 }
 

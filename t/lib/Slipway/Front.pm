@@ -57,13 +57,15 @@ CONF
 }
 
 # dir: with the certificate and the socket `socket`; port; name of the process;
-# ssl: lines in place of those of the certificate.
+# ssl: lines in place of those of the certificate; plain: without TLS.
 sub front_start {
 	my (%opt) = @_;
-	my $ssl = $opt{ssl} || "ssl_certificate $opt{dir}/cert.pem;\n\t\tssl_certificate_key $opt{dir}/cert.key;";
+	my $scheme = $opt{plain} ? 'http' : 'https';
+	my $tls = $opt{plain} ? '' : ' ssl';
+	my $ssl = $opt{plain} ? '' : $opt{ssl} || "ssl_certificate $opt{dir}/cert.pem;\n\t\tssl_certificate_key $opt{dir}/cert.key;";
 	return front_nginx(<<"HTTP", %opt);
 	server {
-		listen 127.0.0.1:$opt{port} ssl;
+		listen 127.0.0.1:$opt{port}$tls;
 		$ssl
 		client_max_body_size 0;
 		location / {
@@ -71,7 +73,7 @@ sub front_start {
 			proxy_pass_header Date;
 			proxy_http_version 1.1;
 			proxy_set_header Host \$http_host;
-			proxy_set_header X-Forwarded-Proto https;
+			proxy_set_header X-Forwarded-Proto $scheme;
 			proxy_set_header Connection "";
 			proxy_buffering off;
 			proxy_request_buffering off;

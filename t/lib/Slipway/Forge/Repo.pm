@@ -103,7 +103,7 @@ sub tip {
 sub push {
 	my ($self, $token, @refs) = @_;
 	my %as = (gitea => "any:$token", gitlab => "oauth2:$token", github => "x-access-token:$token");
-	my $url = $self->clone_url =~ s{^https://}{https://$as{ $self->{forge}->type }\@}r;
+	my $url = $self->clone_url =~ s{^(https?)://}{$1://$as{ $self->{forge}->type }\@}r;
 	my ($status, $out, $err) = run_cmd({ cwd => $self->{work}, env => { %env,
 		GIT_SSL_CAINFO => $self->{forge}->ca } }, 'git', 'push', $url, @refs);
 	return ($status, $out . $err);
