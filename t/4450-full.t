@@ -11,6 +11,7 @@ use Slipway::Test;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
+my $mounts = own_mounts();
 my $db = Slipway::DB->start;
 $db->migrate;
 my $runner = Slipway::Runner->start(db => $db);
@@ -62,7 +63,7 @@ $large->stop;
 # --- a disk that is full
 my $dir = tempdir() . "/small";
 SKIP: {
-	skip 'only root can mount a small disk', 7 if !is_root();
+	skip 'a small disk cannot be mounted here', 7 if !$mounts;
 	mkdir $dir or die;
 	my ($status, undef, $err) = run_cmd('mount', '-t', 'tmpfs', '-o', 'size=1m', 'none', $dir);
 	skip "no tmpfs here: $err", 7 if $status != 0;

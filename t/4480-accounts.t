@@ -16,16 +16,7 @@ use Slipway::Test;
 use Test::More;
 use Time::HiRes qw(time);
 
-my $alone = $ENV{SLIPWAY_TEST_INSIDE};
-if (is_root() && !$alone) {
-	my ($status, undef, $why) = run_cmd('unshare', '--mount', 'true');
-	if ($status == 0) {
-		$ENV{SLIPWAY_TEST_INSIDE} = 1;
-		exec 'unshare', '--mount', $^X, '-I' . srcdir() . '/t/lib', $0;
-		die "unshare: $!";
-	}
-	note("no mount namespace of its own: $why");
-}
+my $alone = own_mounts();
 
 # --- what systemd-sysusers(8) would write
 my $sysusers = slurp(srcdir() . '/src/api/slipway.sysusers');

@@ -3,7 +3,8 @@
 # README's installation, followed literally in a Debian of its own beside an
 # nginx and a MariaDB that were there before.  Needs root, debootstrap and a
 # Debian mirror, and minutes: `make check-install` runs it.  There is no
-# systemd to talk to in there; the units' commands are started by hand.
+# systemd to talk to in there; the units' commands are started by hand.  All of
+# it is in namespaces of its own: however it ends, no mount and no process stay.
 
 use strict;
 use warnings;
@@ -11,7 +12,9 @@ use Test::More;
 use Slipway::Readme;
 use Slipway::Test;
 
-is($>, 0, 'this test is run by root') or BAIL_OUT('make check-install needs root');
+own_mounts('--pid', '--fork', '--kill-child', '--mount-proc')
+    or BAIL_OUT('make check-install needs root and namespaces of its own');
+$SIG{$_} = sub { exit 1 } for qw(HUP INT TERM); # the first process need not heed them
 my $root = tempdir() . '/debian';
 my @mounted;
 
@@ -31,11 +34,28 @@ sub must {
 
 # --- a machine with nginx and MariaDB
 must('debootstrap', run_cmd('debootstrap', '--variant=minbase', 'bookworm', $root));
-for my $fs (['proc', 'proc'], ['sysfs', 'sys'], ['bind', 'dev']) {
-	my @how = $fs->[0] eq 'bind' ? ('--bind', '/dev') : ('-t', $fs->[0], $fs->[0]);
-	must("mount $fs->[1]", run_cmd('mount', @how, "$root/$fs->[1]"));
-	push @mounted, "$root/$fs->[1]";
+for my $fs (['proc'], ['sysfs', 'sys', 'ro'], ['tmpfs', 'dev', 'mode=755'],
+    ['devpts', 'dev/pts', 'newinstance,ptmxmode=666'], ['tmpfs', 'dev/shm', 'mode=1777']) {
+	my ($type, $at, $options) = @$fs;
+	$at ||= $type;
+	run_cmd('mkdir', '-p', "$root/$at");
+	must("mount $at", run_cmd('mount', '-t', $type, '-o', $options || 'rw', $type, "$root/$at"));
+	unshift @mounted, "$root/$at";
 }
+# nothing of the machine's own /dev is ever in there
+must('devices', run_cmd({ cwd => "$root/dev" }, 'sh', '-ec', <<'NODES'));
+mknod -m 666 null c 1 3
+mknod -m 666 zero c 1 5
+mknod -m 666 full c 1 7
+mknod -m 666 random c 1 8
+mknod -m 666 urandom c 1 9
+mknod -m 666 tty c 5 0
+ln -s pts/ptmx ptmx
+ln -s /proc/self/fd fd
+ln -s fd/0 stdin
+ln -s fd/1 stdout
+ln -s fd/2 stderr
+NODES
 spew("$root/etc/hosts", "127.0.0.1 localhost example.org\n");
 spew("$root/usr/sbin/policy-rc.d", "#!/bin/sh\nexit 101\n", 0755);
 must('nginx, MariaDB, systemd', in_root('apt-get update -q && apt-get install -q -y '
@@ -89,17 +109,14 @@ like($out, qr{/usr/local/libexec/slipway/slipway-dispatch}, 'the runner has its 
 done_testing();
 
 END {
-	my $code = $?;
-	if ($root && -d $root) {
-		for my $link (glob '/proc/[0-9]*/root') {
-			my $at = readlink $link or next;
-			my ($pid) = $link =~ /(\d+)/;
-			kill 'KILL', $pid if $at eq $root;
-		}
-		poll(10, sub { run_cmd('umount', $_) for reverse @mounted;
-			!grep { (slurp('/proc/mounts') // '') =~ m{ \Q$_\E } } @mounted });
+	# The first process of its namespace: these are all of it, and no others.
+	if ($$ == 1 && @mounted) {
+		my $code = $?;
+		kill 'KILL', -1;
+		1 while wait != -1;
+		run_cmd('umount', @mounted);
+		$? = $code;
 	}
-	$? = $code;
 }
 
 __END__

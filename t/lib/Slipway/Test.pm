@@ -19,7 +19,7 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw(srcdir builddir program tempdir poll slurp spew run_cmd
-    start_process stop_process is_root free_port best_of on_failure tail);
+    start_process stop_process is_root own_mounts free_port best_of on_failure tail);
 
 my $source = abs_path(dirname(__FILE__) . '/../../..');
 my $temp;
@@ -27,6 +27,7 @@ my %started;
 my %tells;
 my %ports;
 my $owner = $$;
+my $apart = delete $ENV{SLIPWAY_TEST_APART};
 
 sub srcdir { return $source }
 
@@ -34,6 +35,23 @@ sub srcdir { return $source }
 sub builddir { return $ENV{SLIPWAY_BUILDDIR} ? abs_path($ENV{SLIPWAY_BUILDDIR}) : $source }
 sub program { my ($name) = @_; return builddir() . "/$name" }
 sub is_root { return $> == 0 }
+
+# Runs the test anew in a mount namespace of its own, so that what it mounts is
+# gone with it however it ends: true in there, false where that may not be. To
+# be called before anything else; arguments are more options of unshare(1).
+sub own_mounts {
+	my @unshare = ('unshare', '--mount', '--propagation', 'private', @_);
+	return 1 if $apart;
+	return 0 if !is_root();
+	my $why = `@unshare true 2>&1`;
+	if ($? != 0) {
+		note("no mounts of its own: $why");
+		return 0;
+	}
+	$ENV{SLIPWAY_TEST_APART} = 1;
+	exec @unshare, $^X, '-I' . srcdir() . '/t/lib', $0;
+	die "unshare: $!";
+}
 
 # A directory for this test; others may enter it (dropped children need to).
 sub tempdir {
