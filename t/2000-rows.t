@@ -19,6 +19,6 @@ CREATE TABLE probe_log (id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY,
 CREATE TABLE counter (id BIGINT NOT NULL PRIMARY KEY, n BIGINT NOT NULL);
 SQL
 # The program writes the TAP; its status is this test's.
-my $status = system { program('t/unit/db_types') } 'db_types', $db->conf_file;
+my $status = system { program('t/unit/db_types') } 'db_types', $db->conf_file(timeout => 5);
 $db->stop;
 exit($status == 0 ? 0 : 1);
