@@ -5,6 +5,7 @@
 
 use strict;
 use warnings;
+use POSIX ();
 use Test::More;
 use Slipway::API;
 use Slipway::DB;
@@ -67,6 +68,50 @@ $got = $api->post('/api/pipelines', { projectId => $project, name => 'q',
 is($got->{status}, 201, 'a pipeline of a megabyte');
 is($api->get('/api/pipelines')->{status}, 200, 'and a list with it');
 cmp_ok(peak(), '<', 16_000, '  nobody holds more than 16 MB') if !$sanitized;
+
+# A project as large as one may be: as it is stored, changed and answered.
+sub presets {
+	my ($n) = @_;
+	return [map { my $i = $_; { key => "K$i", label => 'l' x 200, type => 'select',
+		options => [map { { label => 'x', value => 'v' x 400 . $_ } } 1 .. $n] } } 1 .. 100];
+}
+sub triggers { my ($n, $name) = @_; return [map { { branch => ($name || 'b') . $_, pipelineId => $pipeline,
+	envVars => { map { ("V$_" => 'x' x 1000) } 1 .. $n } } } 1 .. 100] }
+my $path = "/api/projects/$project";
+for my $case (['presets', envPresets => presets(22)], ['the same again', envPresets => presets(22)],
+	['both', envPresets => presets(10), triggers => triggers(5)], ['a word', description => 'x'],
+	['no presets', envPresets => []], ['triggers', triggers => triggers(10)]) {
+	my ($what, %body) = @$case;
+	$got = $api->put($path, \%body);
+	is($got->{status}, 200, "a project of a megabyte: $what") || diag(substr $got->{body}, 0, 300);
+	cmp_ok(peak(), '<', 16_000, '  nobody holds more than 16 MB') if !$sanitized;
+}
+$got = $api->put($path, { envPresets => presets(6) });
+is("$got->{status} " . join(' ', map { "'$_->{pointer}'" } @{ $got->{json}{errors} }), "422 ''",
+    'what is stored already counts') || diag(substr $got->{body}, 0, 300);
+# The same while its pipeline is held, so that it is tried three times: once because its
+# connection breaks, once because it has waited too long.
+sub lock_waits { return $db->sql("SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_waits'") =~ /(\d+)/ && $1 }
+open my $holder, '|-', 'mariadb', '--no-defaults', '--socket=' . $db->socket, '--user=' . getpwuid($>), 'slipway' or die "mariadb: $!";
+$holder->autoflush(1);
+print $holder "START TRANSACTION; SELECT id FROM pipeline WHERE id = $pipeline FOR UPDATE;\n";
+ok(poll(10, sub { !eval { $db->sql("SELECT id FROM pipeline WHERE id = $pipeline FOR UPDATE NOWAIT"); 1 } }),
+    'a pipeline is held');
+my $waits = lock_waits();
+my $changes = fork;
+die "fork: $!" if !defined $changes;
+if ($changes == 0) {
+	my $mine = $api->as('admin');
+	delete $mine->{parent}{http};
+	POSIX::_exit($mine->put($path, { triggers => triggers(10, 'c') })->{status} == 200 ? 0 : 1);
+}
+ok(poll(10, sub { lock_waits() > $waits }), 'a change of a megabyte waits');
+$db->sql('KILL ' . $db->sql("SELECT id FROM information_schema.processlist WHERE info LIKE '%FROM pipeline%SHARE MODE'"));
+ok(poll(30, sub { lock_waits() >= $waits + 3 }), 'is tried again, and again');
+print $holder "ROLLBACK;\n";
+close $holder;
+waitpid $changes, 0;
+is($?, 0, 'and is made then');
 
 my %refused = (
 	'one byte too many' => [413, object('"name":"' . 'n' x MIB . '"')],

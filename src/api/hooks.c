@@ -355,7 +355,7 @@ push_take(struct req *rq, const struct hook_envelope *env,
 	t.a = arena_open(DEPLOY_WORK);
 	buf_init(&t.ids, (size_t)16 * 1024);
 	buf_init(&t.refused, (size_t)64 * 1024);
-	e = db_transaction(rq->db, take_body, &t);
+	e = req_transaction(rq, take_body, &t);
 	if (e != NULL && e->sys == DB_DUPLICATE)
 		e = take_find(&t); /* another has taken it meanwhile */
 	if (e == NULL && !t.again && t.made == 0)

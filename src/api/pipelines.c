@@ -70,7 +70,7 @@ pipeline_make(struct req *rq, const struct pipeline *sent)
 	struct work w = { .rq = rq, .sent = sent };
 	const struct err *e;
 
-	if ((e = db_transaction(rq->db, create_body, &w)) != NULL)
+	if ((e = req_transaction(rq, create_body, &w)) != NULL)
 		return e;
 	answer_location(rq, "/api/pipelines/%lld", (long long)w.p.id);
 	answer_item(rq, &pipeline_shape, &w.p, w.p.version);
@@ -105,7 +105,7 @@ api_pipeline_change(struct req *rq)
 	struct work w = { .rq = rq };
 	const struct err *e;
 
-	if ((e = db_transaction(rq->db, change_body, &w)) != NULL)
+	if ((e = req_transaction(rq, change_body, &w)) != NULL)
 		return e;
 	answer_item(rq, &pipeline_shape, &w.p, w.p.version);
 	return NULL;
@@ -129,5 +129,5 @@ api_pipeline_remove(struct req *rq)
 {
 	struct work w = { .rq = rq };
 
-	return db_transaction(rq->db, remove_body, &w);
+	return req_transaction(rq, remove_body, &w);
 }

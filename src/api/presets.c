@@ -5,16 +5,19 @@
 #include "json/json.h"
 #include "store/preset.h"
 
+#define PRESETS_MAX ((size_t)7 << 20) /* for an arena that holds them */
+
 const struct err *
-presets_check(struct arena *a, struct json_text text, struct faults *f)
+presets_check(struct json_text text, struct faults *f)
 {
+	struct arena *a = arena_open(PRESETS_MAX);
 	const struct preset *p;
 	const struct err *e;
 	struct list list;
 	size_t i, k;
 
 	if ((e = json_items_sent(a, &preset_shape, text.s, &list)) != NULL)
-		return e;
+		goto out;
 	p = list.items;
 	for (i = 0; i < list.n; i++)
 		for (k = 0; k < i; k++)
@@ -24,5 +27,7 @@ presets_check(struct arena *a, struct json_text text, struct faults *f)
 				    "is the key of another preset already");
 				break;
 			}
-	return NULL;
+out:
+	arena_close(a);
+	return e;
 }

@@ -7,7 +7,6 @@
 
 /* Adds what is wrong with the presets of a project to the faults: a key that
  * appears twice. */
-MUSTCHECK const struct err *presets_check(struct arena *, struct json_text,
-    struct faults *);
+MUSTCHECK const struct err *presets_check(struct json_text, struct faults *);
 
 #endif

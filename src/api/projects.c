@@ -168,7 +168,7 @@ api_project_judge(struct req *rq, const void *item)
 	if (p->default_branch != NULL &&
 	    (fault = branch_fault(p->default_branch)) != NULL)
 		faults_add(&rq->faults, "/defaultBranch", "%s", fault);
-	if ((e = presets_check(rq->a, p->env_presets, &rq->faults)) != NULL)
+	if ((e = presets_check(p->env_presets, &rq->faults)) != NULL)
 		return e;
 	if ((e = triggers_judge(rq, p)) != NULL)
 		return e;
@@ -226,7 +226,7 @@ api_project_create(struct req *rq)
 	if (sent->triggers.s == NULL)
 		sent->triggers.s = "[]";
 	sent->created_by = (struct maybe){ .n = rq->who.user_id, .set = true };
-	if ((e = db_transaction(rq->db, create_body, &w)) != NULL)
+	if ((e = req_transaction(rq, create_body, &w)) != NULL)
 		return e;
 	answer_location(rq, "/api/projects/%lld", (long long)w.p.id);
 	return answer_project(rq, &w.p);
@@ -281,7 +281,7 @@ api_project_change(struct req *rq)
 	struct work w = { .rq = rq };
 	const struct err *e;
 
-	if ((e = db_transaction(rq->db, change_body, &w)) != NULL)
+	if ((e = req_transaction(rq, change_body, &w)) != NULL)
 		return e;
 	return answer_project(rq, &w.p);
 }
@@ -304,5 +304,5 @@ api_project_remove(struct req *rq)
 {
 	struct work w = { .rq = rq };
 
-	return db_transaction(rq->db, remove_body, &w);
+	return req_transaction(rq, remove_body, &w);
 }

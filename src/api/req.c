@@ -62,6 +62,34 @@ req_page(const struct req *rq)
 	return p;
 }
 
+struct attempt {
+	struct req *rq;
+	struct arena_mark start;
+	db_body *body;
+	void *context;
+};
+
+static const struct err *
+attempt_body(struct db *db, void *context)
+{
+	const struct attempt *t = context;
+
+	arena_rewind(t->rq->a, &t->start);
+	faults_init(&t->rq->faults, t->rq->a);
+	return t->body(db, t->context);
+}
+
+const struct err *
+req_transaction(struct req *rq, db_body *body, void *context)
+{
+	struct attempt t = { .rq = rq,
+		.start = arena_mark(rq->a),
+		.body = body,
+		.context = context };
+
+	return db_transaction(rq->db, attempt_body, &t);
+}
+
 const struct err *
 req_match(const struct req *rq, int64_t version)
 {

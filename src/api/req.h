@@ -125,6 +125,10 @@ const char *req_str(const struct req *, const char *name);
 /* `page` and `limit`. */
 struct page req_page(const struct req *);
 
+/* As db_transaction(); what the body took of the request's memory is given back
+ * before it is run again. */
+MUSTCHECK const struct err *req_transaction(struct req *, db_body *,
+    void *context);
 /* If-Match against the version of the row that the handler holds locked;
  * ERR_PRECONDITION. */
 MUSTCHECK const struct err *req_match(const struct req *, int64_t version);

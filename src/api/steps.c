@@ -65,7 +65,7 @@ api_step_create(struct req *rq)
 	struct work w = { .rq = rq };
 	const struct err *e;
 
-	if ((e = db_transaction(rq->db, create_body, &w)) != NULL)
+	if ((e = req_transaction(rq, create_body, &w)) != NULL)
 		return e;
 	answer_location(rq, "/api/steps/%lld", (long long)w.step.id);
 	answer_item(rq, &step_shape, &w.step, w.step.version);
@@ -112,7 +112,7 @@ api_step_change(struct req *rq)
 	struct work w = { .rq = rq };
 	const struct err *e;
 
-	if ((e = db_transaction(rq->db, change_body, &w)) != NULL)
+	if ((e = req_transaction(rq, change_body, &w)) != NULL)
 		return e;
 	answer_item(rq, &step_shape, &w.step, w.step.version);
 	return NULL;
@@ -136,5 +136,5 @@ api_step_remove(struct req *rq)
 {
 	struct work w = { .rq = rq };
 
-	return db_transaction(rq->db, remove_body, &w);
+	return req_transaction(rq, remove_body, &w);
 }

@@ -145,7 +145,7 @@ template_read(int dir, struct template *out)
 	if (e == NULL && out->env_presets.s == NULL)
 		out->env_presets.s = "[]";
 	if (e == NULL)
-		e = presets_check(memory, out->env_presets, &faults);
+		e = presets_check(out->env_presets, &faults);
 	if (e == NULL)
 		e = faults_check(&faults);
 	if (e != NULL)

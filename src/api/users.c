@@ -78,7 +78,7 @@ api_user_create(struct req *rq)
 	struct work w = { .rq = rq };
 	const struct err *e;
 
-	if ((e = db_transaction(rq->db, create_body, &w)) != NULL)
+	if ((e = req_transaction(rq, create_body, &w)) != NULL)
 		return e;
 	answer_location(rq, "/api/user/detail/%lld", (long long)w.u.id);
 	answer_item(rq, &user_shape, &w.u, w.u.version);
@@ -107,7 +107,7 @@ api_user_change(struct req *rq)
 	struct work w = { .rq = rq };
 	const struct err *e;
 
-	if ((e = db_transaction(rq->db, change_body, &w)) != NULL)
+	if ((e = req_transaction(rq, change_body, &w)) != NULL)
 		return e;
 	answer_item(rq, &user_shape, &w.u, w.u.version);
 	return NULL;
@@ -131,5 +131,5 @@ api_user_remove(struct req *rq)
 {
 	struct work w = { .rq = rq };
 
-	return db_transaction(rq->db, remove_body, &w);
+	return req_transaction(rq, remove_body, &w);
 }

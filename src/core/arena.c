@@ -61,17 +61,33 @@ arena_open(size_t limit)
 	return a;
 }
 
+struct arena_mark
+arena_mark(const struct arena *a)
+{
+	return (struct arena_mark){ a->head, a->head->used, a->used };
+}
+
 void
-arena_clear(struct arena *a)
+arena_rewind(struct arena *a, const struct arena_mark *mark)
 {
 	struct block *b;
 
-	while ((b = a->head)->next != NULL) {
+	while ((b = a->head) != mark->head) {
 		a->head = b->next;
 		free(b);
 	}
-	a->head->used = 0;
-	a->used = 0;
+	a->head->used = mark->head_used;
+	a->used = mark->used;
+}
+
+void
+arena_clear(struct arena *a)
+{
+	struct arena_mark first = { .head = a->head };
+
+	while (first.head->next != NULL)
+		first.head = first.head->next;
+	arena_rewind(a, &first);
 }
 
 void

@@ -20,6 +20,15 @@ struct arena *arena_open(size_t limit);
 /* Frees all that was handed out, keeps the first block. */
 void arena_clear(struct arena *);
 void arena_close(struct arena *);
+/* What was handed out after the mark was taken is freed; it must not have been
+ * cleared in between. */
+struct arena_mark {
+	struct block *head;
+	size_t head_used;
+	size_t used;
+};
+struct arena_mark arena_mark(const struct arena *);
+void arena_rewind(struct arena *, const struct arena_mark *);
 /* Bytes handed out since the last clear. */
 size_t arena_used(const struct arena *);
 

@@ -48,6 +48,20 @@ faults_conflict(struct faults *f, const char *pointer, const char *fmt, ...)
 	va_end(ap);
 }
 
+void
+faults_take(struct faults *f, const struct faults *copy)
+{
+	const struct fault *one;
+
+	for (; f->n < copy->n && f->n < FAULTS_MAX; f->n++) {
+		one = &copy->item[f->n];
+		f->item[f->n].pointer = arena_strdup(f->a, one->pointer);
+		f->item[f->n].detail = arena_strdup(f->a, one->detail);
+	}
+	f->n = copy->n;
+	f->conflicts = copy->conflicts;
+}
+
 bool
 faults_has(const struct faults *f, const char *pointer)
 {

@@ -33,6 +33,9 @@ void faults_add(struct faults *, const char *pointer, const char *fmt, ...)
 /* What is wrong only because another has it, or because of how things stand. */
 void faults_conflict(struct faults *, const char *pointer, const char *fmt, ...)
     PRINTFLIKE(3, 4);
+/* Adds what was added to a copy of the list since it was made; the copy may
+ * have another arena. */
+void faults_take(struct faults *, const struct faults *copy);
 /* Whether one of those kept is at the pointer or below it. */
 bool faults_has(const struct faults *, const char *pointer);
 /* Whether one is at the very pointer: the whole of it could not be read. */

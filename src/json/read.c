@@ -9,6 +9,9 @@
 #include "core/str.h"
 #include "json/inner.h"
 
+/* Of what one member is read into before it becomes text. */
+#define SCRATCH_MAX ((size_t)8 << 20)
+
 /* Longest name or choice that a fault repeats. */
 #define ECHO 100
 
@@ -294,24 +297,31 @@ map_read(struct reader *r, const struct field *f, const cJSON *value,
 }
 
 /* Checked, then kept as text: also what is good of a faulty one, so that others
- * can judge that. */
+ * can judge that.  The text alone stays in memory. */
 static bool
 json_text_read(struct reader *r, const struct field *f, const cJSON *value,
     const char *pointer, void *to)
 {
 	struct json_text *out = to;
+	struct arena *scratch = arena_open(SCRATCH_MAX);
+	struct faults faults = *r->faults;
+	struct reader inner = *r;
 	struct list list = { .n = 0 };
 	struct buf text;
 	bool good;
 
+	faults.a = scratch;
+	inner.faults = &faults;
 	buf_init(&text, JSON_TEXT_MAX);
 	if ((f->flags & FIELD_MAP) != 0) {
-		good = map_read(r, f, value, pointer, &list);
+		good = map_read(&inner, f, value, pointer, &list);
 		json_write_pairs(&text, &list);
 	} else {
-		good = list_read(r, f, value, pointer, &list);
+		good = list_read(&inner, f, value, pointer, &list);
 		json_write_stored(&text, f->shape, &list);
 	}
+	faults_take(r->faults, &faults);
+	arena_close(scratch);
 	if (buf_check(&text) != NULL)
 		good = FAULT(r, pointer, "is too large");
 	else if (good || list.n > 0)

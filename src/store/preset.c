@@ -229,6 +229,18 @@ preset_check(const void *item, const char *pointer, struct faults *f)
 }
 
 void
+preset_sizes_check(struct json_text presets, struct json_text triggers,
+    const char *pointer, struct faults *f)
+{
+	const size_t asked = presets.s == NULL ? 0 : strlen(presets.s);
+	const size_t started = triggers.s == NULL ? 0 : strlen(triggers.s);
+
+	if (asked + started > PRESET_BYTES_MAX)
+		faults_add(f, pointer,
+		    "envPresets and triggers may have 1 MiB together");
+}
+
+void
 trigger_check(const void *item, const char *pointer, struct faults *f)
 {
 	const struct trigger *t = item;

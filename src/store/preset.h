@@ -8,6 +8,8 @@
 
 #include "core/field.h"
 
+#define PRESET_BYTES_MAX ((size_t)1 << 20) /* of both together */
+
 struct preset_option {
 	const char *label;
 	const char *value;
@@ -43,6 +45,9 @@ void preset_check(const void *item, const char *pointer, struct faults *);
  * the pattern matches whole. */
 void preset_check_value(const struct preset *, const char *value,
     const char *at, struct faults *);
+/* That a project fits into one answer, and a change of it into memory. */
+void preset_sizes_check(struct json_text presets, struct json_text triggers,
+    const char *pointer, struct faults *);
 void trigger_check(const void *item, const char *pointer, struct faults *);
 
 #endif

@@ -44,6 +44,7 @@ project_check(const void *item, const char *pointer, struct faults *faults)
 	const char *part = p->project_dir;
 	size_t len;
 
+	preset_sizes_check(p->env_presets, p->triggers, pointer, faults);
 	for (; part != NULL; part = part[len] == '\0' ? NULL : part + len + 1) {
 		len = strcspn(part, "/");
 		if (part[0] == '.' || part[0] == '-') {
@@ -116,8 +117,7 @@ static const struct field named_args[] = { Q(name), Q(limit), Q(offset),
 	FIELD_END };
 static const struct field name_args[] = { Q(name), FIELD_END };
 static const struct field count_row[] = {
-	FIELD(struct project_count, n, 0, .doc = NULL),
-	FIELD_END,
+	FIELD(struct project_count, n, 0, .doc = NULL), FIELD_END
 };
 
 static const struct stmt by_id = {

@@ -51,6 +51,32 @@ memory_is_fresh(void)
 }
 
 static void
+rewound_to_a_mark(void)
+{
+	struct arena *a = arena_open(300000);
+	const char *kept = arena_strdup(a, "kept");
+	struct arena_mark mark = arena_mark(a);
+	unsigned char *p;
+	size_t i;
+	bool zero = true;
+
+	for (i = 0; i < 10; i++) {
+		p = arena_alloc(a, 100000, 2);
+		zero = zero && is_zero(p, 200000);
+		p = arena_alloc(a, 1000, 1);
+		zero = zero && is_zero(p, 1000);
+		(void)memset(p, 0xff, 1000);
+		arena_rewind(a, &mark);
+	}
+	ok(zero, "what was given back ten times is zeroed again");
+	is_str(kept, "kept", "what came before the mark stays");
+	is_int((long long)arena_used(a), (long long)mark.used,
+	    "and alone counts");
+	arena_rewind(a, &mark);
+	arena_close(a);
+}
+
+static void
 strings_are_copied(void)
 {
 	struct arena *a = arena_open(1 << 20);
@@ -102,6 +128,7 @@ int
 main(void)
 {
 	memory_is_fresh();
+	rewound_to_a_mark();
 	strings_are_copied();
 	limit_holds();
 	return tap_done();

@@ -3,6 +3,31 @@
 
 #include "tap.h"
 
+static void
+taken_of_a_copy(struct arena *a)
+{
+	struct arena *own = arena_open(1 << 20);
+	struct faults f, copy;
+	int i;
+
+	faults_init(&f, a);
+	faults_add(&f, "/a", "one");
+	copy = f;
+	copy.a = own;
+	faults_take(&f, &copy);
+	is_int((long long)f.n, 1, "a copy with nothing new adds nothing");
+	faults_conflict(&copy, "/b", "two");
+	for (i = 0; i < FAULTS_MAX; i++)
+		faults_add(&copy, "/c", "more");
+	faults_take(&f, &copy);
+	arena_close(own);
+	is_int((long long)f.n, FAULTS_MAX + 2, "what is new is counted");
+	is_int((long long)f.conflicts, 1, "conflicts are, too");
+	is_str(f.item[0].detail, "one", "what was there stays");
+	is_str(f.item[1].pointer, "/b", "the new ones outlive their arena");
+	is_str(f.item[FAULTS_MAX - 1].detail, "more", "up to a hundred");
+}
+
 int
 main(void)
 {
@@ -53,6 +78,7 @@ main(void)
 		faults_add(&f, "/x", "more");
 	is_int((long long)f.n, 3 * FAULTS_MAX + 1, "all faults are counted");
 	is_str(f.item[FAULTS_MAX - 1].detail, "more", "a hundred are kept");
+	taken_of_a_copy(a);
 	arena_close(a);
 	return tap_done();
 }
