@@ -193,6 +193,22 @@ my $pipe = $api->post('/api/pipelines', { projectId => $p->{id}, name => 'deploy
 is($api->put($path, { triggers => [{ branch => 'main', pipelineId => $pipe->{id} }] })->{status}, 200,
     'a trigger of its own pipeline');
 
+# --- what a change leaves as it is, is not judged anew
+my $other = $api->post('/api/pipelines', { projectId => $p->{id}, name => 'other' })->{json};
+my @triggers = map { { branch => $_->{name}, pipelineId => $_->{id} } } $pipe, $other;
+is($api->put($path, { triggers => \@triggers })->{status}, 200, 'two triggers');
+is($api->delete("/api/pipelines/$other->{id}")->{status}, 204, 'the pipeline of one is deleted');
+is($api->put($path, { description => 'still mine' })->{status}, 200, 'the project can be changed still');
+$got = $api->put($path, { name => 'Project 1', triggers => [$triggers[1]] });
+is("$got->{status} " . pointers($got), '422 /triggers/0/pipelineId', 'but get no trigger of it anew');
+is($api->put($path, { triggers => [$triggers[0]] })->{status}, 200, 'the other may stay alone');
+$db->sql("UPDATE project SET repository = 'https://gone.example.org/a/b', default_branch = 'a..b' WHERE id = $p->{id}");
+is($api->put($path, { description => 'x' })->{status}, 200, 'an address that was allowed once is no fault of a change');
+is($api->put($path, { repository => 'https://gone.example.org/a/b' })->{status}, 200, 'nor if it is sent again');
+$got = $api->put($path, { repository => 'https://gone.example.org/a/c', defaultBranch => 'b..c' });
+is("$got->{status} " . pointers($got), '422 /repository /defaultBranch', 'new ones are judged');
+is($api->put($path, { repository => $p->{repository}, defaultBranch => undef })->{status}, 200, 'back to those before');
+
 # --- listed
 $got = $api->get('/api/projects?limit=2');
 is($got->{status}, 200, 'projects are listed');

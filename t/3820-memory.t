@@ -112,6 +112,9 @@ print $holder "ROLLBACK;\n";
 close $holder;
 waitpid $changes, 0;
 is($?, 0, 'and is made then');
+my ($large) = grep { $_->{name} eq 'q' } @{ $api->get('/api/pipelines')->{json}{data} };
+is($api->put($path, { triggers => [map { { branch => "b$_", pipelineId => $large->{id} } } 1 .. 100] })->{status},
+    200, 'a hundred triggers of a pipeline of a megabyte');
 
 my %refused = (
 	'one byte too many' => [413, object('"name":"' . 'n' x MIB . '"')],

@@ -118,22 +118,22 @@ trigger_look(struct req *rq, const struct trigger *t, size_t index)
 
 /* Where it leads. */
 static const struct err *
-trigger_judge(struct req *rq, const struct project *p, const struct trigger *t,
-    size_t index)
+trigger_judge(struct req *rq, struct arena *a, const struct project *p,
+    const struct trigger *t, size_t index)
 {
+	const struct maybe pipeline = { .n = t->pipeline_id, .set = true };
 	const struct err *e;
-	struct pipeline pipe;
+	int64_t id;
 
 	trigger_look(rq, t, index);
 	if (t->pipeline_id == 0)
 		return NULL;
-	e = pipeline_by_id(rq->db, rq->a, t->pipeline_id, &pipe);
-	if (e != NULL && e->code != ERR_NOTFOUND)
+	e = deployment_hold_pipeline(rq->db, a, p->id, pipeline, &id);
+	if (e == NULL || e->code != ERR_NOTFOUND)
 		return e;
-	if (e != NULL || pipe.project_id != p->id)
-		faults_add(&rq->faults,
-		    arena_printf(rq->a, "/triggers/%zu/pipelineId", index),
-		    "must be a pipeline of this project");
+	faults_add(&rq->faults,
+	    arena_printf(a, "/triggers/%zu/pipelineId", index),
+	    "must be a pipeline of this project");
 	return NULL;
 }
 
@@ -149,30 +149,49 @@ triggers_judge(struct req *rq, const struct project *p)
 	e = json_items_sent(a, &trigger_shape, p->triggers.s, &list);
 	t = list.items;
 	for (i = 0; e == NULL && i < list.n; i++)
-		e = trigger_judge(rq, p, &t[i], i);
+		e = trigger_judge(rq, a, p, &t[i], i);
 	arena_close(a);
 	return e;
+}
+
+/* Settings and pipelines may be others since a member was stored: what a change
+ * leaves as it is, is no fault of it. */
+static const struct err *
+changes_judge(struct req *rq, const struct project *p,
+    const struct project *stored)
+{
+	const char *fault;
+
+	if (p->repository != NULL &&
+	    !str_eq(p->repository, stored->repository) &&
+	    (fault = repository_fault(rq->a, &rq->settings->gitserver,
+		 p->repository)) != NULL)
+		faults_add(&rq->faults, "/repository", "%s", fault);
+	if (p->default_branch != NULL &&
+	    !str_eq(p->default_branch, stored->default_branch) &&
+	    (fault = branch_fault(p->default_branch)) != NULL)
+		faults_add(&rq->faults, "/defaultBranch", "%s", fault);
+	if (str_eq(p->triggers.s, stored->triggers.s))
+		return NULL;
+	return triggers_judge(rq, p);
 }
 
 const struct err *
 api_project_judge(struct req *rq, const void *item)
 {
+	struct arena *a = arena_open(TRIGGERS_MAX);
 	const struct project *p = item;
-	const struct err *e;
-	const char *fault;
+	struct project stored = { .id = 0 };
+	const struct err *e = NULL;
 
-	if (p->repository != NULL &&
-	    (fault = repository_fault(rq->a, &rq->settings->gitserver,
-		 p->repository)) != NULL)
-		faults_add(&rq->faults, "/repository", "%s", fault);
-	if (p->default_branch != NULL &&
-	    (fault = branch_fault(p->default_branch)) != NULL)
-		faults_add(&rq->faults, "/defaultBranch", "%s", fault);
-	if ((e = presets_check(p->env_presets, &rq->faults)) != NULL)
-		return e;
-	if ((e = triggers_judge(rq, p)) != NULL)
-		return e;
-	if ((e = secrets_judge(rq, p)) != NULL)
+	if (p->id != 0)
+		e = project_by_id(rq->db, a, p->id, &stored);
+	if (e == NULL)
+		e = changes_judge(rq, p, &stored);
+	arena_close(a);
+	if (e != NULL ||
+	    (e = presets_check(p->env_presets, &rq->faults)) != NULL ||
+	    (e = secrets_judge(rq, p)) != NULL)
 		return e;
 	return project_judge(rq->db, p, &rq->faults);
 }
