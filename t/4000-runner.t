@@ -81,7 +81,7 @@ like(job_log($other), qr{^\Q$m->{workspaces}\E/deep/er/nine$}m, 'its directory')
 my $t = time;
 $m->command("kill $one->{id} 1");
 ok(defined $m->exited($one), 'a job is killed');
-cmp_ok(time - $t, '<', 30, 'at once');
+cmp_ok(time - $t, '<', deadline(30), 'at once');
 is(procs_of($m->{uid_first} + 8), 0, 'and nothing of it is left') if is_root();
 is(scalar job_end($one), undef, 'there is no result');
 $m->command('kill 424242 3');

@@ -86,24 +86,24 @@ is("@order", 'checked-out objects step-started step-ended step-started step-ende
 
 # --- timeouts
 my $t = time;
-my $job = run_steps(step('echo before; sleep 30; echo after', 'success', timeout => 1), 'echo next', step('echo cleanup', 'failure'), step('echo always', 'always'));
-cmp_ok(time - $t, '<', 10, 'a step past its time');
+my $job = run_steps(step('echo before; sleep 3000; echo after', 'success', timeout => 1), 'echo next', step('echo cleanup', 'failure'), step('echo always', 'always'));
+cmp_ok(time - $t, '<', deadline(30), 'a step past its time');
 ($end, $detail) = job_end($job);
 is($end, 'failed timeout', 'fails');
 is($detail, 'Step 1 (step 1) timed out.', 'with a reason');
 is(job_steps($job), '0:failed:-:15 1:skipped 2:success:0:- 3:success:0:-', 'and cleanup runs');
 like(job_log($job), qr/^before\n==> step 1 timed out\n/m, 'its output is kept');
-$job = run_steps(step('trap "echo got TERM; exit 3" TERM; sleep 30 & wait', 'success', timeout => 1));
+$job = run_steps(step('trap "echo got TERM; exit 3" TERM; sleep 3000 & wait', 'success', timeout => 1));
 like(job_log($job), qr/^got TERM$/m, 'it is asked to end first');
 is(job_steps($job), '0:failed:3:-', 'its answer is told');
 $t = time;
-$job = job_run(repository => $repo, timeout => 2, grace => 1, steps => [step('sleep 30'), step('echo no'), step('echo cleanup; sleep 1; echo cleaned', 'failure'), step('sleep 30', 'always', timeout => 1), step('echo last', 'always')]);
-cmp_ok(time - $t, '<', 15, 'a pipeline past its time');
+$job = job_run(repository => $repo, timeout => 2, grace => 1, steps => [step('sleep 3000'), step('echo no'), step('echo cleanup; sleep 1; echo cleaned', 'failure'), step('sleep 3000', 'always', timeout => 1), step('echo last', 'always')]);
+cmp_ok(time - $t, '<', deadline(30), 'a pipeline past its time');
 ($end, $detail) = job_end($job);
 is($end, 'failed timeout', 'fails');
 is($detail, 'The pipeline took longer than 2 seconds.', 'with a reason');
 is(job_steps($job), '0:failed:-:15 1:skipped 2:success:0:- 3:failed:-:15 4:success:0:-', 'cleanup has its own time');
-$job = job_run(repository => $repo, timeout => 60, steps => [step('exit 5'), step('sleep 30', 'always', timeout => 1)]);
+$job = job_run(repository => $repo, timeout => 60, steps => [step('exit 5'), step('sleep 3000', 'always', timeout => 1)]);
 is(scalar job_end($job), 'failed step_failed', 'the first failure counts, not that of the cleanup');
 
 # --- cancel
@@ -117,15 +117,15 @@ sub canceled {
 	$j->{took} = time - $start;
 	return $j;
 }
-$job = canceled(qr/^up$/m, grace => 1, steps => [step('echo up; sleep 60'), step('echo no'), step('echo on failure', 'failure'), step('echo always', 'always')]);
-cmp_ok($job->{took}, '<', 5, 'a cancel ends it');
+$job = canceled(qr/^up$/m, grace => 1, steps => [step('echo up; sleep 3000'), step('echo no'), step('echo on failure', 'failure'), step('echo always', 'always')]);
+cmp_ok($job->{took}, '<', deadline(30), 'a cancel ends it');
 is_deeply([job_end($job)], ['canceled canceled_by_user', 'The deployment was canceled.'], 'as canceled');
 is(job_steps($job), '0:canceled:-:15 1:skipped 2:success:0:- 3:success:0:-', 'cleanup ran');
-$job = canceled(qr/^up$/m, grace => 1, cancel_grace => 2, steps => [step('echo up; sleep 60'), step('sleep 60', 'always'), step('echo late', 'always')]);
-cmp_ok($job->{took}, '<', 8, 'cleanup after a cancel gets so much time');
+$job = canceled(qr/^up$/m, grace => 1, cancel_grace => 2, steps => [step('echo up; sleep 3000'), step('sleep 3000', 'always'), step('echo late', 'always')]);
+cmp_ok($job->{took}, '<', deadline(30), 'cleanup after a cancel gets so much time');
 is(job_steps($job), '0:canceled:-:15 1:failed:-:15 2:skipped', 'in total');
 is(scalar job_end($job), 'canceled canceled_by_user', 'and it stays canceled');
-$job = canceled(qr/^up$/m, grace => 1, steps => [step('exit 3'), step('echo up; sleep 60', 'always')]);
+$job = canceled(qr/^up$/m, grace => 1, steps => [step('exit 3'), step('echo up; sleep 3000', 'always')]);
 is(scalar job_end($job), 'canceled canceled_by_user', 'a cancel during cleanup');
 $job = canceled(qr/^up$/m, grace => 1, steps => [step("trap '' TERM; echo up; while :; do sleep 1; done")]);
 is(job_steps($job), '0:canceled:-:9', 'what ignores TERM is killed');
@@ -134,7 +134,7 @@ poll(20, sub { job_log($job) =~ /^up$/m });
 syswrite $job->{control}, "cancelled\nnonsense\n" . 'x' x 300 . "\n";
 is(job_wait($job), 0, 'other lines on the control pipe');
 is(scalar job_end($job), 'success -', 'change nothing');
-$job = job_start(repository => $repo, steps => [step('echo up; sleep 60')], grace => 1);
+$job = job_start(repository => $repo, steps => [step('echo up; sleep 3000')], grace => 1);
 poll(20, sub { job_log($job) =~ /^up$/m });
 syswrite $job->{control}, $_ for split //, "x\ncancel\n";
 job_wait($job);
@@ -146,8 +146,8 @@ $job = run_steps('exec >&- 2>&-; sleep 1; exit 9');
 is(job_steps($job), '0:failed:9:-', 'closed output: the status counts');
 cmp_ok(time - $t, '>=', 1, 'and is waited for');
 $t = time;
-$job = run_steps('sleep 30 & echo started', 'echo next');
-cmp_ok(time - $t, '<', 5, 'output held open by a child: not waited for');
+$job = run_steps('sleep 3000 & echo started', 'echo next');
+cmp_ok(time - $t, '<', deadline(30), 'output held open by a child: not waited for');
 $job = run_steps('(sleep 0.1; echo late) & echo early', 'echo next');
 like(job_log($job), qr/^early\nlate\n==> step 2/m, 'what comes a moment later still belongs to the step');
 $job = run_steps('for i in $(seq 20000); do echo line $i; done; kill -9 $$');

@@ -41,7 +41,7 @@ sub fails {
 	my $got = deploy(%o);
 	like($got->{end}[0], qr/^failed (?:checkout_failed|timeout)$/, $name) or diag($got->{log});
 	like($got->{end}[1], $detail, "$name: in words");
-	cmp_ok($got->{took}, '<', 10, "$name: in time");
+	cmp_ok($got->{took}, '<', deadline(10), "$name: in time");
 	unlike("$got->{end}[1] $got->{log}", qr/\Q$token\E/, "$name: no token in log or detail");
 	unlike($got->{log}, qr/^one$/m, "$name: no step ran");
 	$f->clear_faults;

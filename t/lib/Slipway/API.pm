@@ -179,7 +179,7 @@ sub request {
 		$head{'content-type'} = 'application/json' if !exists $head{'content-type'};
 	}
 	delete $head{$_} for grep { !defined $head{$_} } keys %head;
-	my $http = ($self->{parent} || $self)->{http} ||= HTTP::Tiny->new(timeout => 60,
+	my $http = ($self->{parent} || $self)->{http} ||= HTTP::Tiny->new(timeout => deadline(60),
 	    max_redirect => 0, keep_alive => 1, verify_SSL => 1,
 	    SSL_options => { SSL_ca_file => $self->cacert });
 	my $got = $http->request($method, $self->url . $path, { headers => \%head, %arg });

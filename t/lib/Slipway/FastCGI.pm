@@ -15,6 +15,7 @@ use Exporter 'import';
 use IO::Select ();
 use IO::Socket::UNIX ();
 use Slipway::Test;
+use Slipway::Test qw(deadline);
 use Time::HiRes qw(time);
 
 our @EXPORT_OK = qw(record begin params body request ask);
@@ -98,7 +99,7 @@ sub _read {
 # before anything did. `ended` is true if the request was properly finished.
 sub answer {
 	my ($self, $seconds) = @_;
-	my $end = time + ($seconds || 60);
+	my $end = time + deadline($seconds || 60);
 	my ($out, $ended) = ('', 0);
 	while (1) {
 		my $head = $self->_read(8, $end);

@@ -45,7 +45,7 @@ sub send {
 # One line; "" if none came in time.
 sub receive {
 	my ($self) = @_;
-	my $end = time + $deadline;
+	my $end = time + deadline($deadline);
 	my $ready = IO::Select->new($self->{out});
 	my $at;
 	while (($at = index $self->{buffer}, "\n") < 0) {

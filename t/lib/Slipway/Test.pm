@@ -19,7 +19,8 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw(srcdir builddir program tempdir poll slurp spew run_cmd
-    start_process stop_process is_root own_mounts free_port best_of on_failure tail);
+    start_process stop_process is_root own_mounts deadline free_port best_of
+    on_failure tail);
 
 my $source = abs_path(dirname(__FILE__) . '/../../..');
 my $temp;
@@ -62,12 +63,18 @@ sub tempdir {
 	return $temp;
 }
 
+# So many seconds, on a machine that is so many times as slow as others.
+sub deadline {
+	my ($seconds) = @_;
+	return $seconds * ($ENV{SLIPWAY_TEST_SLOW} || 1);
+}
+
 # Calls the code until it returns something true; its last value, or false
-# when the deadline (seconds) has passed.  It is for what never comes: less than
-# a minute would measure how busy the machine is.
+# when the deadline (seconds, as above) has passed.  It is for what never comes:
+# less than a minute would measure how busy the machine is.
 sub poll {
 	my ($deadline, $code) = @_;
-	my $end = time + ($deadline < 60 ? 60 : $deadline);
+	my $end = time + deadline($deadline < 60 ? 60 : $deadline);
 	while (1) {
 		my $got = $code->();
 		return $got if $got;
