@@ -134,6 +134,7 @@ is($none->post('/api/auth/tokens', { name => 'up', role => 'admin' }, bearer($re
 is($none->post('/api/auth/tokens', { name => 'same' }, bearer($reader))->{json}{role}, 'viewer', 'but its like');
 for my $case (
 	[{}, '/name', 'no name'], [{ name => 'x', role => 'root' }, '/role', 'an unknown role'], [{ name => 'x', expiresAt => 'soon' }, '/expiresAt', 'no time'],
+	[{ name => 'x', expiresAt => '9999-12-31T23:59:59-01:00' }, '/expiresAt', 'a year of five digits'],
 	[{ name => 'x', expiresAt => '2020-01-01T00:00:00Z' }, '/expiresAt', 'the past'], [{ name => 'x', expiresAt => 5 }, '/expiresAt', 'a number for a time'],
 	[{ name => 'x', token => 'slw_mine' }, '/token', "a token of one's own"], [{ name => 'x', hash => '0' }, '/hash', 'a hash'],
 	[{ name => 'x' x 101 }, '/name', 'a long name'], [{ name => 'x', userId => 1 }, '/userId', 'another user'],

@@ -317,6 +317,10 @@ offset_parse(const char **s, int64_t *out)
 	return true;
 }
 
+/* An offset may lead out of the years that can be written, and stored. */
+#define YEAR_1 (INT64_C(-62135596800) * 1000)
+#define YEAR_10000 (INT64_C(253402300800) * 1000)
+
 bool
 str_time_parse(const char *s, int64_t *out)
 {
@@ -347,7 +351,7 @@ str_time_parse(const char *s, int64_t *out)
 	if (back.tm_mday != tm.tm_mday) /* 31st of a month with thirty */
 		return false;
 	*out = ((int64_t)t - east) * 1000 + ms;
-	return true;
+	return *out >= YEAR_1 && *out < YEAR_10000;
 }
 
 static int64_t
