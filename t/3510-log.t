@@ -83,6 +83,14 @@ for my $range ("bytes=$size-", "bytes=999-1000", 'bytes=9007199254740991-') {
 	is("$got->{status} $got->{headers}{'content-range'}", "416 bytes */$size", "$range: 416");
 	is($got->{headers}{'content-type'}, 'application/problem+json', "$range: with a reason");
 }
+for my $if ('"1-0123456789abcdef"', 'Sat, 21 Nov 2026 01:02:03 GMT') {
+	is(told(log_of($id, '', { Range => 'bytes=0-2', 'If-Range' => $if })), "200 $size false -", "all of it if not $if");
+}
+for my $range ('bytes=0-2', "bytes=$size-") {
+	$got = $api->head("/api/deployments/$id/log", { Range => $range });
+	is(told($got), "200 $size false -", "HEAD knows no ranges: $range");
+	is($got->{headers}{'content-length'}, $size, '  but the size');
+}
 $got = log_of($id, '?offset=999');
 is("$got->{status} $got->{headers}{'content-range'}", "416 bytes */$size", 'an offset behind the end: 416');
 is(log_of($id, '?offset=0', { Range => 'bytes=0-1' })->{status}, 400, 'offset and Range: 400');

@@ -72,23 +72,35 @@ etag_listed(const char *header, const char *etag)
 	return false;
 }
 
-const struct err *
-etag_guard(const char *header, int64_t version)
+/* How weak tags compare (RFC 9110, section 8.8.3.2). */
+enum compare { STRONG, WEAK };
+
+/* Whether a tag of that version is among them. */
+static bool
+version_listed(const char *header, int64_t version, enum compare how, bool *bad)
 {
-	const char *rest = header;
 	char want[32];
 	struct tag tag;
 	size_t len;
-	bool bad, found = false;
+	bool found = false;
+
+	(void)snprintf(want, sizeof(want), "%lld-", (long long)version);
+	len = strlen(want);
+	while (tag_next(&header, &tag, bad))
+		if ((how == WEAK || !tag.weak) && tag.len == len + HASH_LEN &&
+		    memcmp(tag.text, want, len) == 0)
+			found = true;
+	return found;
+}
+
+const struct err *
+etag_guard(const char *header, int64_t version)
+{
+	bool bad, found;
 
 	if (is_star(header))
 		return NULL;
-	(void)snprintf(want, sizeof(want), "%lld-", (long long)version);
-	len = strlen(want);
-	while (tag_next(&rest, &tag, &bad))
-		if (!tag.weak && tag.len == len + HASH_LEN &&
-		    memcmp(tag.text, want, len) == 0)
-			found = true;
+	found = version_listed(header, version, STRONG, &bad);
 	if (bad)
 		return err_tell(ERR_BAD_REQUEST,
 		    "If-Match must be * or a list of quoted entity tags.");
@@ -97,4 +109,15 @@ etag_guard(const char *header, int64_t version)
 		    "The resource has changed since it was read; read it "
 		    "again and repeat the change on what you find.");
 	return NULL;
+}
+
+const struct err *
+etag_exclude(const char *header, int64_t version)
+{
+	bool bad;
+
+	if (!is_star(header) && !version_listed(header, version, WEAK, &bad))
+		return NULL;
+	return err_tell(ERR_PRECONDITION,
+	    "The resource is as If-None-Match says that it must not be.");
 }

@@ -15,5 +15,8 @@ bool etag_listed(const char *header, const char *etag);
 /* Whether an If-Match names the version ("*" names any; weak tags do not
  * count). ERR_BAD_REQUEST if it is no list of tags. */
 MUSTCHECK const struct err *etag_guard(const char *header, int64_t version);
+/* Of an If-None-Match beside a change: ERR_PRECONDITION if it names the version
+ * ("*" names any; weak tags count). */
+MUSTCHECK const struct err *etag_exclude(const char *header, int64_t version);
 
 #endif

@@ -63,16 +63,29 @@ range_read(struct arena *a, const char *header, struct span *out)
 	*out = s;
 }
 
+/* A range is asked for by GET only, and a log has no tag or date by which
+ * If-Range could hold (RFC 9110, sections 13.1.5 and 14.2). */
+static const char *
+range_sent(const struct req *rq)
+{
+	if (rq->in[IN_IF_RANGE] != NULL ||
+	    strcmp(rq->in[IN_METHOD], "GET") != 0)
+		return NULL;
+	return rq->in[IN_RANGE];
+}
+
 static const struct err *
 span_read(struct req *rq, struct span *out)
 {
+	const char *range = range_sent(rq);
+
 	*out = (struct span){ .end = -1 };
 	if (req_str(rq, "offset") == NULL) {
-		if (rq->in[IN_RANGE] != NULL)
-			range_read(rq->a, rq->in[IN_RANGE], out);
+		if (range != NULL)
+			range_read(rq->a, range, out);
 		return NULL;
 	}
-	if (rq->in[IN_RANGE] != NULL)
+	if (range != NULL)
 		return err_tell(ERR_BAD_REQUEST,
 		    "Send either \"offset\" or Range, not both.");
 	out->start = req_int(rq, "offset");

@@ -93,9 +93,13 @@ req_transaction(struct req *rq, db_body *body, void *context)
 const struct err *
 req_match(const struct req *rq, int64_t version)
 {
-	if (rq->in[IN_IF_MATCH] == NULL)
-		return NULL;
-	return etag_guard(rq->in[IN_IF_MATCH], version);
+	const struct err *e = NULL;
+
+	if (rq->in[IN_IF_MATCH] != NULL)
+		e = etag_guard(rq->in[IN_IF_MATCH], version);
+	if (e == NULL && rq->in[IN_IF_NONE_MATCH] != NULL)
+		e = etag_exclude(rq->in[IN_IF_NONE_MATCH], version);
+	return e;
 }
 
 static const struct err *

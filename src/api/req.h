@@ -43,6 +43,7 @@ enum req_header {
 	IN_IF_MATCH,
 	IN_IF_NONE_MATCH,
 	IN_RANGE,
+	IN_IF_RANGE,
 	IN_IDEMPOTENCY_KEY,
 	IN_REQUEST_ID,
 	IN_REQUEST_MSEC, /* when nginx sent it: seconds, dot, three digits */
@@ -129,8 +130,8 @@ struct page req_page(const struct req *);
  * before it is run again. */
 MUSTCHECK const struct err *req_transaction(struct req *, db_body *,
     void *context);
-/* If-Match against the version of the row that the handler holds locked;
- * ERR_PRECONDITION. */
+/* If-Match and If-None-Match against the version of the row that the handler
+ * holds locked; ERR_PRECONDITION. */
 MUSTCHECK const struct err *req_match(const struct req *, int64_t version);
 /* For POST, inside the transaction: what the route's judge says of the body.
  * ERR_INVALID with faults, ERR_CONFLICT if all are conflicts. */
