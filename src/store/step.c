@@ -3,6 +3,7 @@
 
 #include "core/arena.h"
 #include "core/buf.h"
+#include "core/num.h"
 #include "store/pipeline.h"
 
 #define S(m, flags, ...) FIELD(struct step, m, flags, __VA_ARGS__)
@@ -201,21 +202,27 @@ static const struct stmt delete_step = {
 	.args = id_args,
 };
 
-/* Moving others is a change of theirs: their version counts it. */
-static const struct field move_args[] = { A(pipeline_id), A(position),
+/* Moving others is a change of theirs: their version counts it.  Those in
+ * [first, last] alone are moved. */
+struct step_move {
+	int64_t pipeline_id;
+	int64_t first;
+	int64_t last;
+};
+#define M(m) FIELD(struct step_move, m, 0, .doc = NULL)
+#define MOVED                                                                  \
+	" version = version + 1, updated_at = CURRENT_TIMESTAMP(3)"            \
+	" WHERE pipeline_id = ? AND valid = 1 AND position BETWEEN ? AND ?"
+static const struct field move_args[] = { M(pipeline_id), M(first), M(last),
 	FIELD_END };
 static const struct stmt move_up = {
 	.name = "step_move_up",
-	.sql = "UPDATE step SET position = position + 1,"
-	       " version = version + 1 WHERE pipeline_id = ? AND valid = 1"
-	       " AND position >= ?",
+	.sql = "UPDATE step SET position = position + 1," MOVED,
 	.args = move_args,
 };
 static const struct stmt move_down = {
 	.name = "step_move_down",
-	.sql = "UPDATE step SET position = position - 1,"
-	       " version = version + 1 WHERE pipeline_id = ? AND valid = 1"
-	       " AND position > ?",
+	.sql = "UPDATE step SET position = position - 1," MOVED,
 	.args = move_args,
 };
 static const struct stmt touch = {
@@ -366,6 +373,23 @@ step_judge(struct db *db, const struct step *s, struct faults *faults)
 	return NULL;
 }
 
+/* Makes room for one that moves, or closes the gap that it leaves; `from` or
+ * `to` is NUM_SAFE for one that comes or goes. */
+static const struct err *
+make_way(struct db *db, const struct step *s, int64_t from, int64_t to)
+{
+	struct step_move move = { .pipeline_id = s->pipeline_id };
+
+	if (from < to) {
+		move.first = from + 1;
+		move.last = to;
+		return db_exec(db, &move_down, &move, NULL);
+	}
+	move.first = to;
+	move.last = from - 1;
+	return from > to ? db_exec(db, &move_up, &move, NULL) : NULL;
+}
+
 const struct err *
 step_insert(struct db *db, const struct step *s, int64_t *id)
 {
@@ -378,7 +402,7 @@ step_insert(struct db *db, const struct step *s, int64_t *id)
 		return e;
 	if (!row.position.set || row.position.n > sum.n)
 		row.position = (struct maybe){ .n = sum.n, .set = true };
-	if ((e = db_exec(db, &move_up, &row, NULL)) != NULL)
+	if ((e = make_way(db, &row, NUM_SAFE, row.position.n)) != NULL)
 		return e;
 	if ((e = step_append(db, &row, id)) != NULL)
 		return e;
@@ -396,12 +420,8 @@ step_update(struct db *db, const struct step *old, const struct step *s)
 		return e;
 	if (!row.position.set || row.position.n > sum.n)
 		row.position = (struct maybe){ .n = sum.n, .set = true };
-	if (row.position.n != old->position.n) {
-		if ((e = db_exec(db, &move_down, old, NULL)) != NULL)
-			return e;
-		if ((e = db_exec(db, &move_up, &row, NULL)) != NULL)
-			return e;
-	}
+	if ((e = make_way(db, &row, old->position.n, row.position.n)) != NULL)
+		return e;
 	if ((e = db_exec(db, &update, &row, NULL)) != NULL)
 		return e;
 	return touched(db, s->pipeline_id);
@@ -414,7 +434,7 @@ step_delete(struct db *db, const struct step *s)
 
 	if ((e = db_exec(db, &delete_step, s, NULL)) != NULL)
 		return e;
-	if ((e = db_exec(db, &move_down, s, NULL)) != NULL)
+	if ((e = make_way(db, s, s->position.n, NUM_SAFE)) != NULL)
 		return e;
 	return touched(db, s->pipeline_id);
 }
