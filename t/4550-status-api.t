@@ -56,5 +56,19 @@ is($all->wait($short)->{status}, 'success', 'one by the first digits of a commit
 ok(poll(15, sub { told($first) =~ /^pending canceled pending (?:running )?success (?:running )?success$/ }), 'is told when the commit is known')
     or diag(told($first));
 is($all->db->sql('SELECT COUNT(*) FROM commit_status'), 4, 'one row for each deployment');
+
+# --- what waits when its project is deleted
+unlink $gate or die "$gate: $!";
+my $third = $repo->commit('main', { file => "three\n" }, 'third');
+my $last = $all->post(%of, commitHash => $second);
+ok(poll(15, sub { $all->api->get("/api/deployments/$last")->{json}{status} eq 'running' }), 'one runs');
+my $left = $all->post(%of, commitHash => $third);
+is(becomes($third, 'pending'), 'pending', 'another waits');
+is($all->api->delete("/api/projects/$project")->{status}, 204, 'its project is deleted');
+is(becomes($third, 'pending canceled'), 'pending canceled', 'which is told as well');
+is($all->api->get("/api/deployments/$left")->{json}{reason}, 'project_deleted', 'as it is');
+spew($gate, '');
+ok(poll(15, sub { told($second) =~ /success$/ && $all->api->get("/api/deployments/$last")->{json}{status} eq 'success' }),
+    'what ran is told to its end') or diag(told($second));
 is_deeply([$forge->complaints], [], 'nothing was sent that the server would not take');
 done_testing;

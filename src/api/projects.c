@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include <string.h>
 
+#include "api/deploy.h"
 #include "api/handlers.h"
 #include "api/presets.h"
 #include "api/repository.h"
@@ -322,6 +323,9 @@ const struct err *
 api_project_remove(struct req *rq)
 {
 	struct work w = { .rq = rq };
+	const struct err *e;
 
-	return req_transaction(rq, remove_body, &w);
+	if ((e = req_transaction(rq, remove_body, &w)) == NULL)
+		deploy_wake(rq); /* the Git server is to be told */
+	return e;
 }

@@ -6,6 +6,7 @@
 #include "core/num.h"
 #include "core/str.h"
 #include "store/like.h"
+#include "store/report.h"
 
 #define F(m, flags, ...) FIELD(struct project, m, flags, __VA_ARGS__)
 #define A(m) F(m, 0, .doc = NULL)
@@ -166,11 +167,8 @@ static const struct stmt count_named = {
 	.rowsize = sizeof(struct project_count),
 };
 
-static const struct field ref_row[] = {
-	FIELD(struct project_ref, id, 0, .doc = NULL),
-	FIELD(struct project_ref, name, 0, .doc = NULL),
-	FIELD_END,
-};
+#define R(m) FIELD(struct project_ref, m, 0)
+static const struct field ref_row[] = { R(id), R(name), FIELD_END };
 static const struct stmt refs = {
 	.name = "project_refs",
 	.sql = "SELECT id, name FROM project WHERE valid = 1 ORDER BY name, id",
@@ -198,11 +196,8 @@ struct clash {
 	const char *name;
 	const char *project_dir;
 };
-static const struct field clash_row[] = {
-	FIELD(struct clash, name, 0, .doc = NULL),
-	FIELD(struct clash, project_dir, 0, .doc = NULL),
-	FIELD_END,
-};
+#define C(m) FIELD(struct clash, m, 0)
+static const struct field clash_row[] = { C(name), C(project_dir), FIELD_END };
 /* '0' is the byte after '/'. */
 static const struct stmt clashes = {
 	.name = "project_clashes",
@@ -555,7 +550,7 @@ project_delete(struct db *db, int64_t id)
 	for (i = 0; i < sizeof(order) / sizeof(order[0]); i++)
 		if ((e = db_exec(db, order[i], &args, NULL)) != NULL)
 			return e;
-	return NULL;
+	return report_want_deleted(db, id);
 }
 
 const struct err *

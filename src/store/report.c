@@ -34,17 +34,26 @@ static const struct field id_args[] = { A(id), FIELD_END };
 
 /* Who tries an older state just now is left to finish, so that the server hears
  * of them in their order. */
+#define WANT                                                                   \
+	"INSERT INTO commit_status (deployment_id, wanted)"                    \
+	" SELECT d.id, ? FROM deployment d"                                    \
+	" JOIN project p ON p.id = d.project_id WHERE "
+#define KNOWN                                                                  \
+	" AND CHAR_LENGTH(d.commit_hash) IN (40, 64)"                          \
+	" AND LOCATE(?, p.repository) > 0"                                     \
+	" ON DUPLICATE KEY UPDATE wanted = VALUES(wanted), dropped = 0,"       \
+	" attempts = 0, created_at = NOW(3),"                                  \
+	" next_at = IF(held_until > NOW(3), next_at, NOW(3))"
 static const struct field want_args[] = { A(state), A(id), A(host), FIELD_END };
 static const struct stmt want = {
 	.name = "report_want",
-	.sql = "INSERT INTO commit_status (deployment_id, wanted)"
-	       " SELECT d.id, ? FROM deployment d"
-	       " JOIN project p ON p.id = d.project_id WHERE d.id = ?"
-	       " AND CHAR_LENGTH(d.commit_hash) IN (40, 64)"
-	       " AND LOCATE(?, p.repository) > 0"
-	       " ON DUPLICATE KEY UPDATE wanted = VALUES(wanted), dropped = 0,"
-	       " attempts = 0, created_at = NOW(3),"
-	       " next_at = IF(held_until > NOW(3), next_at, NOW(3))",
+	.sql = WANT "d.id = ?" KNOWN,
+	.args = want_args,
+};
+static const struct stmt want_deleted = {
+	.name = "report_want_deleted",
+	.sql = WANT "d.project_id = ? AND d.status = 'canceled'"
+		    " AND d.reason = 'project_deleted'" KNOWN,
 	.args = want_args,
 };
 
@@ -125,6 +134,7 @@ static const struct stmt due = {
 
 const struct stmt *const report_stmts[] = {
 	&want,
+	&want_deleted,
 	&candidates,
 	&take,
 	&load,
@@ -174,19 +184,31 @@ host(const char *url, char out[HOST_SIZE])
 	out[len] = '\0';
 }
 
-const struct err *
-report_want(struct db *db, int64_t deployment_id, const char *state)
+static const struct err *
+write_want(struct db *db, const struct stmt *how, int64_t id, const char *state)
 {
 	const struct settings_gitserver *g = &db_settings(db)->gitserver;
 	char name[HOST_SIZE];
-	const struct report_args args = { .id = deployment_id,
+	const struct report_args args = { .id = id,
 		.state = state,
 		.host = name };
 
 	if (!report_wanted(g))
 		return NULL;
 	host(g->url, name);
-	return db_exec(db, &want, &args, NULL);
+	return db_exec(db, how, &args, NULL);
+}
+
+const struct err *
+report_want(struct db *db, int64_t deployment_id, const char *state)
+{
+	return write_want(db, &want, deployment_id, state);
+}
+
+const struct err *
+report_want_deleted(struct db *db, int64_t project_id)
+{
+	return write_want(db, &want_deleted, project_id, "canceled");
 }
 
 const struct err *

@@ -2,8 +2,8 @@
 /*
  * What the Git server is to be told of deployments' commits: an outbox.
  *
- * The stores of deployments and of the queue write into it, in the transaction
- * that changes the deployment, so no way of changing one can forget it.  They
+ * The stores of projects, deployments and the queue write into it, in the
+ * transaction that changes the deployment, so no way of changing one can forget it.  They
  * do where the settings want statuses and name a Git server that takes them
  * (report_wanted), and only for repositories that may be on it and commits that
  * are known by their whole hash.
@@ -44,6 +44,9 @@ const char *report_state(const char *status, const char *reason);
  * it. A state that is told already is no work. */
 MUSTCHECK const struct err *report_want(struct db *, int64_t deployment_id,
     const char *state);
+/* Those that were canceled because their project was deleted: likewise. */
+MUSTCHECK const struct err *report_want_deleted(struct db *,
+    int64_t project_id);
 /* The one that has waited longest, held for `seconds`: ERR_NOTFOUND if none is
  * due. Writes nothing then. */
 MUSTCHECK const struct err *report_claim(struct db *, struct arena *,
