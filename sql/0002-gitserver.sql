@@ -133,3 +133,11 @@ CREATE TABLE IF NOT EXISTS admin_claim (
 
 ALTER TABLE user
 	ADD KEY IF NOT EXISTS user_identity (forge, forge_id);
+
+-- Lists by branch and status within a project or pipeline, where the status is
+-- rare.
+ALTER TABLE deployment
+	ADD KEY IF NOT EXISTS deployment_project_both
+	    (project_id, branch, status, id),
+	ADD KEY IF NOT EXISTS deployment_pipeline_both
+	    (pipeline_id, branch, status, id);

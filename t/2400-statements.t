@@ -123,9 +123,16 @@ sub reads {
 	return $n;
 }
 my %sql = map { $_->[0] => $_ } @statements;
+# much of one branch, and nothing of a status; and a pipeline of another project
+$db->sql("INSERT INTO deployment (project_id, pipeline_id, branch, status, `trigger`)"
+    . " SELECT 9, 9, 'busy', 'success', 'manual' FROM seq_1_to_5000; UPDATE pipeline SET project_id = 9 WHERE id = 9; ANALYZE TABLE deployment");
+my %busy = (project_id => 9, pipeline_id => 9, branch => "'busy'", status => "'interrupted'", before => 9e15);
+my %foreign = (%busy, project_id => 10, status => "'success'");
 for my $case (['queue_candidates', 1500], ['project_by_id', 5], ['principal_by_token', 5], ['project_page', 80],
-	['step_page_of', 20], ['queue_held', 100], ['queue_expired', 60], ['figures_read', 500]) {
-	my ($name, $most) = @$case;
+	['step_page_of', 20], ['queue_held', 100], ['queue_expired', 60], ['figures_read', 500],
+	(map { ["deployment_page_$_", 50, \%busy] } 1 .. 15), (map { ["deployment_page_$_", 50, \%foreign] } 3, 7, 11, 15)) {
+	my ($name, $most, $own) = @$case;
+	local @value{keys %$own} = values %$own if $own;
 	my ($found) = $sql{$name} or do { fail("$name is a statement"); next };
 	my @arg = split / /, $found->[1];
 	my $text = $found->[2] =~ s/\?/literal($name, shift @arg)/ger;

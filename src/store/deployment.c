@@ -128,6 +128,10 @@ enum {
 };
 #define PROJECT "d.project_id = ? AND "
 #define PIPELINE "d.pipeline_id = ? AND "
+/* One of another project has none, which nobody need look for. */
+#define BOTH                                                                   \
+	"d.pipeline_id = (SELECT l.id FROM pipeline l"                         \
+	" WHERE l.project_id = ? AND l.id = ?) AND "
 #define STATUS "d.status = ? AND "
 #define BRANCH "d.branch = ? AND "
 #define Q(m) FIELD(struct deployment_filter, m, 0)
@@ -136,29 +140,29 @@ enum {
 	X(0, "PRIMARY", "", Q(before))					\
 	X(1, "deployment_project", PROJECT, Q(project_id), Q(before))	\
 	X(2, "deployment_pipeline", PIPELINE, Q(pipeline_id), Q(before)) \
-	X(3, "deployment_pipeline", PROJECT PIPELINE,			\
+	X(3, "deployment_pipeline", BOTH,				\
 	    Q(project_id), Q(pipeline_id), Q(before))			\
 	X(4, "deployment_status", STATUS, Q(status), Q(before))		\
 	X(5, "deployment_project_status", PROJECT STATUS,		\
 	    Q(project_id), Q(status), Q(before))			\
 	X(6, "deployment_pipeline_status", PIPELINE STATUS,		\
 	    Q(pipeline_id), Q(status), Q(before))			\
-	X(7, "deployment_pipeline_status", PROJECT PIPELINE STATUS,	\
+	X(7, "deployment_pipeline_status", BOTH STATUS,		\
 	    Q(project_id), Q(pipeline_id), Q(status), Q(before))	\
 	X(8, "deployment_branch", BRANCH, Q(branch), Q(before))		\
 	X(9, "deployment_project_branch", PROJECT BRANCH,		\
 	    Q(project_id), Q(branch), Q(before))			\
 	X(10, "deployment_pipeline_branch", PIPELINE BRANCH,		\
 	    Q(pipeline_id), Q(branch), Q(before))			\
-	X(11, "deployment_pipeline_branch", PROJECT PIPELINE BRANCH,	\
+	X(11, "deployment_pipeline_branch", BOTH BRANCH,		\
 	    Q(project_id), Q(pipeline_id), Q(branch), Q(before))	\
 	X(12, "deployment_branch_status", STATUS BRANCH,		\
 	    Q(status), Q(branch), Q(before))				\
-	X(13, "deployment_project_branch", PROJECT STATUS BRANCH,	\
+	X(13, "deployment_project_both", PROJECT STATUS BRANCH,		\
 	    Q(project_id), Q(status), Q(branch), Q(before))		\
-	X(14, "deployment_pipeline_branch", PIPELINE STATUS BRANCH,	\
+	X(14, "deployment_pipeline_both", PIPELINE STATUS BRANCH,	\
 	    Q(pipeline_id), Q(status), Q(branch), Q(before))		\
-	X(15, "deployment_pipeline_branch", PROJECT PIPELINE STATUS BRANCH, \
+	X(15, "deployment_pipeline_both", BOTH STATUS BRANCH,		\
 	    Q(project_id), Q(pipeline_id), Q(status), Q(branch), Q(before))
 
 #define X(n, index, where, ...)						\
