@@ -182,6 +182,17 @@ is($flooded->stop, 0, 'and a stop');
 # --- reload, stop, adopt
 kill 'HUP', $m->{pid};
 ok($m->await(qr/^(reload)/m), 'a reload is passed on');
+{
+	local $m->{workspaces} = "$m->{dir}/elsewhere";
+	local $m->{user} = 'daemon';
+	spew("$m->{dir}/slipway.conf", $m->conf, 0644);
+}
+kill 'HUP', $m->{pid};
+ok(poll(10, sub { $m->log =~ /with a restart only/ }), 'what needs a restart is said');
+my $stays = $m->job(repository => $repo, project => 17, dir => 'stays', steps => ['echo "at $SLIPWAY_WORKSPACE"']);
+ok($m->started($stays), 'and has changed nothing: a job starts');
+is($m->exited($stays), 0, 'and ends');
+like(job_log($stays), qr{^at \Q$m->{workspaces}\E/stays$}m, 'where it would have before');
 spew("$m->{dir}/slipway.conf", "[runner]\nslots = many\n", 0644);
 kill 'HUP', $m->{pid};
 ok(poll(10, sub { $m->log =~ /stays as it was/ }), 'a broken configuration changes nothing');

@@ -99,16 +99,22 @@ check(struct monitor *m, const struct settings *s)
 	return m->root ? accounts(m, s) : NULL;
 }
 
-/* What only a restart can change. */
+/* What only a restart can change stays as it was: directories are open, and
+ * the dispatcher has its account. */
 static void
-keep(const struct settings *old, const struct settings *fresh)
+keep(struct arena *a, const struct settings *old, struct settings *fresh)
 {
-	const struct settings_runner *a = &old->runner, *b = &fresh->runner;
+	const struct settings_runner *was = &old->runner;
+	struct settings_runner *is = &fresh->runner;
 
-	if (!str_eq(a->spool, b->spool) ||
-	    !str_eq(a->workspaces, b->workspaces) || !str_eq(a->user, b->user))
+	if (!str_eq(was->spool, is->spool) ||
+	    !str_eq(was->workspaces, is->workspaces) ||
+	    !str_eq(was->user, is->user))
 		log_warn("spool, workspaces and user of the runner change"
 			 " with a restart only");
+	is->spool = arena_strdup(a, was->spool);
+	is->workspaces = arena_strdup(a, was->workspaces);
+	is->user = arena_strdup(a, was->user);
 }
 
 const struct err *
@@ -121,13 +127,15 @@ monitor_conf(struct monitor *m)
 	const struct err *e;
 
 	(void)memset(&fresh, 0, sizeof(fresh));
-	if ((e = conf_read(a, settings_keys, m->conf, how, &fresh)) != NULL ||
-	    (e = check(m, &fresh)) != NULL) {
+	e = conf_read(a, settings_keys, m->conf, how, &fresh);
+	if (e == NULL && m->arena != NULL)
+		keep(a, &m->settings, &fresh);
+	if (e == NULL)
+		e = check(m, &fresh);
+	if (e != NULL) {
 		arena_close(a);
 		return e;
 	}
-	if (m->arena != NULL)
-		keep(&m->settings, &fresh);
 	arena_close(m->arena);
 	m->arena = a;
 	m->settings = fresh;
