@@ -20,6 +20,7 @@
 #include "core/settings.h"
 
 #define DB_DUPLICATE 1062 /* err->sys of a refused duplicate */
+#define DB_UNKNOWN (-1) /* of a write that may have been made, or may yet be */
 
 struct db;
 

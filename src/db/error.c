@@ -107,7 +107,7 @@ db_unknown(const struct err *cause)
 {
 	const struct err *e;
 
-	e = err_tell(ERR_UNAVAILABLE,
+	e = err_tell_number(ERR_UNAVAILABLE, DB_UNKNOWN,
 	    "The database went away before it answered: the change may or may "
 	    "not have been made. Read it again before you repeat it.");
 	return err_wrap(e, "%s", cause->msg);

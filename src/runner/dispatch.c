@@ -377,7 +377,7 @@ poll_due(struct dispatch *d, int64_t now)
 		return;
 	d->poll_at = now + jittered(d->settings.runner.poll * 1000);
 	d->claim = true;
-	claim_review(d);
+	d->review_at = 0;
 }
 
 /* One turn: everything that is due. */
@@ -401,6 +401,7 @@ work(struct dispatch *d)
 		return;
 	claim_settle(d);
 	poll_due(d, now);
+	claim_review(d);
 	claim_work(d);
 	task_reap(d);
 	keep_house(d, now);
@@ -417,6 +418,8 @@ next_due(const struct dispatch *d, int64_t now)
 	for (i = 0; i < d->n; i++)
 		if ((at = task_due(d->tasks[i], now)) < due)
 			due = at;
+	if ((at = claim_review_due(d)) < due)
+		due = at;
 	if (claim_wanted(d) && d->claim_at < due)
 		due = d->claim_at;
 	if ((at = teller_due(d)) < due)

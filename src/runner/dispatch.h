@@ -114,6 +114,8 @@ struct dispatch {
 	int64_t poll_at;
 	int64_t claim_at; /* none before */
 	int64_t claim_pause;
+	int64_t late_until; /* a claim may arrive that was given up */
+	int64_t review_at;
 	int64_t scan_at;
 	int64_t expire_at;
 	int64_t keep_at;
@@ -272,8 +274,11 @@ void claim_leave(struct dispatch *);
 /* What the monitor said of a start. */
 void claim_started(struct dispatch *, struct task *, const struct wire *);
 void claim_refused(struct dispatch *, struct task *, const struct wire *);
-/* Reads which are held, to learn of cancels. */
+/* Reads which are held when that is due, to learn of cancels and of claims
+ * whose answer was lost. */
 void claim_review(struct dispatch *);
+/* INT64_MAX if there is nothing to learn. */
+int64_t claim_review_due(const struct dispatch *);
 /* Ends rows of dispatchers that died before they had a directory. */
 void claim_settle(struct dispatch *);
 

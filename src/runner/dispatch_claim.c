@@ -235,6 +235,8 @@ claim_work(struct dispatch *d)
 		}
 		if (!dispatch_db_said(d, e, "claim")) {
 			d->doubt = true;
+			d->late_until = time_mono_ms() +
+			    d->settings.runner.lease * 1000;
 			pause_claims(d);
 			return;
 		}
@@ -280,28 +282,43 @@ claim_refused(struct dispatch *d, struct task *t, const struct wire *w)
 	d->claim = true;
 }
 
+int64_t
+claim_review_due(const struct dispatch *d)
+{
+	if (d->doubt)
+		return 0;
+	if (d->n > 0 || time_mono_ms() < d->late_until)
+		return d->review_at;
+	return INT64_MAX;
+}
+
 void
 claim_review(struct dispatch *d)
 {
+	const int64_t now = time_mono_ms();
 	const struct held *h;
 	struct list list;
 	struct task *t;
 	size_t i;
 
-	if ((d->n == 0 && !d->doubt) || !dispatch_db_ready(d))
+	if (now < claim_review_due(d) || !dispatch_db_ready(d))
 		return;
 	if (!dispatch_db_said(d, queue_held(d->db, d->a, d->owner, &list),
 		"review"))
 		return;
 	d->doubt = false;
+	/* what is found has to be put back before its lease is over */
+	d->review_at = now + d->settings.runner.lease * 1000 / 3;
 	h = list.items;
 	for (i = 0; i < list.n; i++) {
 		t = task_find(d, h[i].id, h[i].epoch);
 		if (t != NULL && h[i].cancel)
 			task_cancel(d, t);
 		/* taken by a claim whose answer was lost */
-		if (t == NULL && !spool_has(d, h[i].id, h[i].epoch))
+		if (t == NULL && !spool_has(d, h[i].id, h[i].epoch)) {
 			put_back(d, h[i].id, h[i].epoch);
+			d->claim = true;
+		}
 	}
 }
 

@@ -308,12 +308,12 @@ fenced_exec(struct db *db, const struct stmt *s, const void *args, int64_t id)
 	return NULL;
 }
 
-/* Whether this try took it. An answer that was lost is looked up; where that
- * fails too nobody knows, and the error stands. */
+/* Whether this try took it. An answer that was lost is looked up; where the row
+ * does not have it either it may be on its way yet, and the error stands. */
 static const struct err *
 try(struct db *db, struct arena *a, struct queue_args *args, bool *won)
 {
-	const struct err *e;
+	const struct err *e, *late;
 	struct db_done done;
 	struct queue_args key;
 	struct found found;
@@ -331,10 +331,11 @@ try(struct db *db, struct arena *a, struct queue_args *args, bool *won)
 		return e;
 	key = *args;
 	key.epoch = args->new_epoch;
+	late = e->sys == DB_UNKNOWN ? e : NULL;
 	if ((e = db_row(db, a, &mine, &key, &found)) != NULL)
 		return e;
 	*won = found.n == 1;
-	return NULL;
+	return *won ? NULL : late;
 }
 
 /* The first candidate at first; after a lost race any, so that many runners
