@@ -179,6 +179,17 @@ refused(64, qr/no number of a token/, 'token', 'delete', 'ben', 'CI');
 done(qr/user ben was deleted/, 'user', 'delete', 'ben');
 is(stored($other), "ben\tviewer\tCI\t0\t1", 'a deleted user\'s tokens go too');
 
+# --- where MariaDB knows accounts by who asks
+my $me = getpwuid $>;
+for my $case (['user = slipway', qr/Access denied/], ["user = $me"], ["user = slipway\napi_user = $me"],
+    ["user = slipway\nmigrate_user = $me"], ["user = $me\napi_user = slipway\nmigrate_user = slipway"]) {
+	my ($text, $refused) = @$case;
+	my $own = spew(tempdir() . '/own.conf', "[database]\nsocket = " . $db->socket . "\n$text\n", 0600);
+	my ($got, $said, $why) = run_cmd(program('slipway-admin'), '-c', $own, 'user', 'list');
+	my $name = join ', ', split /\n/, $text;
+	if ($refused) { like($why, $refused, "refused: $name") } else { is($got, 0, $name) or diag($said, $why) }
+}
+
 # --- the server is away
 $db->stop;
 refused(75, qr/connect: 2002/, 'user', 'list');

@@ -3,6 +3,7 @@
 #include "cli/admin.h"
 
 #include <err.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,10 +150,26 @@ command_find(int argc, char **argv, int *words)
 	return NULL;
 }
 
+/* Without a password MariaDB looks at the account that asks (unix_socket), so
+ * that it is of no use to ask as another. */
+static unsigned
+account_of(const struct settings_database *s)
+{
+	const struct passwd *pw = getpwuid(geteuid());
+
+	if (s->password != NULL || pw == NULL || str_eq(pw->pw_name, s->user))
+		return 0;
+	if (str_eq(pw->pw_name, s->api_user))
+		return DB_API;
+	return str_eq(pw->pw_name, s->migrate_user) ? DB_MIGRATE : 0;
+}
+
 static const struct err *
 command_do(struct admin *admin, const struct command *c, int argc, char **argv)
 {
-	unsigned how = (c->flags & COMMAND_MIGRATE) != 0 ? DB_MIGRATE : 0;
+	unsigned how = (c->flags & COMMAND_MIGRATE) != 0 ?
+	    DB_MIGRATE :
+	    account_of(&admin->set.database);
 	const struct err *e;
 
 	if ((c->flags & COMMAND_DB) != 0 &&
