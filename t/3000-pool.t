@@ -10,7 +10,7 @@ use Slipway::API;
 use Slipway::DB;
 use Slipway::FastCGI qw(request ask begin params record);
 use Slipway::Test;
-use Socket qw(SOCK_DGRAM);
+use Socket qw(SOCK_DGRAM SOL_SOCKET SO_SNDBUF);
 use Test::More;
 use Time::HiRes qw(sleep time);
 
@@ -70,14 +70,16 @@ sub served {
 	return poll(60, sub { ($more <= (() = substr($api->log, $from) =~ m{ GET /health 200 }g)) });
 }
 
-# Sends what a worker is to have in its hands, and waits until one has.
+# A POST that a worker has in its hands: so much of a body has been sent as the
+# connection alone does not hold; what is left of it is as long as that.
+my $blanks = ' ' x 100_000;
 sub in_hands {
-	my ($bytes) = @_;
-	my $open = sub { return scalar grep { (readlink $_ // '') =~ /^socket/ } map { glob "/proc/$_/fd/*" } $api->workers };
-	my $before = $open->();
+	my ($left, @params) = @_;
 	my $c = Slipway::FastCGI->connect($sock);
-	$c->send($bytes);
-	poll(60, sub { $open->() > $before }) or diag('no worker takes it');
+	setsockopt $c->handle, SOL_SOCKET, SO_SNDBUF, pack 'i', 4096 or die "setsockopt: $!";
+	$c->send(begin() . params(REQUEST_METHOD => 'POST', REQUEST_URI => '/api/projects', @params,
+		CONTENT_LENGTH => $left + length $blanks));
+	$c->send(record(5, $_)) for unpack '(a20000)*', $blanks;
 	return $c;
 }
 
@@ -145,7 +147,7 @@ for my $signal ('KILL', 'SEGV') {
 	cmp_ok($took, '<', 1, 'within a second');
 	is(ask($sock)->{status}, 200, 'others serve on');
 }
-my $busy = in_hands(begin() . params(REQUEST_METHOD => 'POST', REQUEST_URI => '/api/projects', CONTENT_LENGTH => 10) . record(5, '{'));
+my $busy = in_hands(10);
 kill 'KILL', $api->workers;
 is($busy->answer, undef, 'a request in the middle dies with its worker');
 ok(poll(5, sub { my @w = $api->workers; @w == 5 }), 'all killed at once: all replaced');
@@ -201,21 +203,22 @@ ok(!-e $sock, 'the socket is gone');
 
 # --- a request in flight
 $api->start_api;
-my @post = (REQUEST_METHOD => 'POST', REQUEST_URI => '/api/projects', CONTENT_TYPE => 'application/json',
+my @who = (CONTENT_TYPE => 'application/json',
 	HTTP_AUTHORIZATION => 'Bearer ' . $api->token);
+my @post = (REQUEST_METHOD => 'POST', REQUEST_URI => '/api/projects', @who);
 my $body = '{"name":"In flight","repository":"https://git.example.org/a/b"}';
 my $ending = sub { my $from = shift; return poll(60, sub { substr($api->log, $from) =~ /ending: requests in flight/ }) };
-$busy = in_hands(begin() . params(@post, CONTENT_LENGTH => length $body) . record(5, substr $body, 0, 10));
+$busy = in_hands(length $body, @who);
 my $from = length $api->log;
 kill 'TERM', $api->pid;
 $ending->($from);
-$busy->send(record(5, substr $body, 10) . record(5, ''));
+$busy->send(record(5, $body) . record(5, ''));
 my $got = $busy->answer;
 is($got && $got->{status}, 201, 'one half sent before the signal is finished');
 is($api->stop_api, 0, 'then it ends');
 $api->write_conf("${conf}io_timeout = 60\n");
 $api->start_api;
-$busy = in_hands(begin() . params(@post, CONTENT_LENGTH => length $body) . record(5, 'x'));
+$busy = in_hands(length $body, @who);
 $from = length $api->log;
 kill 'TERM', $api->pid;
 $ending->($from);

@@ -45,7 +45,7 @@ my $api = Slipway::API->start(db => $db);
 my $dir = $api->dir;
 sub nginx_test {
 	my ($conf) = @_;
-	spew("$dir/t.conf", "pid $dir/t.pid; error_log $dir/t.err; events {}\nhttp {\n"
+	spew("$dir/t.conf", "pid $dir/t.pid; error_log $dir/t.err; events {}\nhttp {\naccess_log $dir/t.log;\n"
 	    . join('', map { "${_}_temp_path $dir/tmp-t-$_;\n" } qw(client_body proxy fastcgi uwsgi scgi)) . "$conf}\n");
 	my ($status, $out, $err) = run_cmd('nginx', '-t', '-q', '-c', "$dir/t.conf", '-e', "$dir/t.err");
 	return ($status, $out . $err);
@@ -65,7 +65,7 @@ for my $page ($file{'slipway-locations.conf.in'} =~ /^location = (\/\.slipway\/\
 	like($page, qr/^\tadd_header Strict-Transport-Security \$slipway_hsts always;$/m, "the page $name keeps to TLS");
 	like($page, qr/^\treturn $name '.*\}\\n';$/m, "the page $name is a line");
 }
-spew("$dir/n.conf", "pid $dir/n.pid; error_log $dir/n.err; daemon off; events {}\nhttp {\n"
+spew("$dir/n.conf", "pid $dir/n.pid; error_log $dir/n.err; daemon off; events {}\nhttp {\naccess_log $dir/n.log;\n"
     . join('', map { "${_}_temp_path $dir/tmp-n-$_;\n" } qw(client_body proxy fastcgi uwsgi scgi))
     . "include $dir/slipway-http.conf; server { listen unix:$dir/n.sock; include $dir/slipway-locations.conf; } }\n");
 my $own = start_process({ name => 'nginx-own' }, 'nginx', '-c', "$dir/n.conf", '-e', "$dir/n.err");

@@ -213,7 +213,7 @@ ok(poll(10, sub { !-e "$m->{workspaces}/.home/$calm->{id}.1" }), 'and its home i
 
 # --- a step that stops its own job stops no time limit
 my $stopper = 'kill -STOP $PPID; echo up; sleep 604';
-my $stopped = $heir->job(repository => $repo, project => 13, dir => 'thirteen', timeout => 2, steps => [$stopper]);
+my $stopped = $heir->job(repository => $repo, project => 13, dir => 'thirteen', timeout => 5, steps => [$stopper]);
 ok($heir->started($stopped), 'a step stops its own job');
 ok(defined $heir->exited($stopped, 30), 'the job ends all the same');
 like(join(' ', job_end($stopped)), qr/^failed timeout/, 'by its time limit');

@@ -20,7 +20,7 @@ sub left {
 	my ($mark) = @_;
 	return grep { !/^\s*\d+ Z/ && /\Q$mark\E/ } `ps -eo pid,stat,args`;
 }
-my $mark = 7_000_000 + $$ * 10;
+my $mark = 7_000_000 + $$ * 100;
 my $hide = "perl -MPOSIX -e 'exit if fork; setsid(); exit if fork; POSIX::close(\$_) for 0..255; sleep $mark'";
 my @tries = (
 	['in the background', "sleep $mark &", 'success'],

@@ -10,6 +10,7 @@ use Slipway::Monitor;
 use Slipway::Spool;
 use Slipway::Test;
 
+own_mounts(); # what other tests mount is not ours
 my $repo = tempdir() . '/repo.git';
 my ($made) = run_cmd('sh', '-ec', "git init -q -b main '$repo'; cd '$repo';"
 	. 'git config user.email a@example.org; git config user.name a;'

@@ -147,7 +147,7 @@ for (["head -c ${mb}M /dev/zero", 'one line'], ["(yes || true) | head -c ${mb}M"
 	my $j = job_start(repository => $repo, steps => [$script], secret => ['S=0123456789', 'T=yellow submarine'], log_max => 1 << 20);
 	my $peak = 0;
 	my $start = time;
-	poll(120, sub {
+	poll(600, sub {
 		my ($rss) = (slurp("/proc/$j->{pid}/status") || '') =~ /^Name:\s+slipway-job\n.*^VmHWM:\s+(\d+)/ms;
 		$peak = $rss if $rss && $rss > $peak;
 		return waitpid($j->{pid}, POSIX::WNOHANG()) == $j->{pid};

@@ -56,7 +56,7 @@ for my $script (sort keys %ends) {
 }
 is($db->sql("SELECT GROUP_CONCAT(IFNULL(exit_code, '-'), '/', IFNULL(`signal`, '-') ORDER BY deployment_id)"
     . " FROM deployment_step WHERE position = 0 AND deployment_id > 1"), '0/-,3/-,-/9', 'exit code or signal');
-$id = $runner->deploy($project, { name => 'slow', script => 'sleep 60', timeout => 1 },
+$id = $runner->deploy($project, { name => 'slow', script => 'sleep 600', timeout => 1 },
     { script => 'echo cleaned', when => 'always' });
 is($runner->wait($id), 'failed', 'a step that takes too long');
 is($runner->column($id, 'reason'), 'timeout', 'has timed out');

@@ -112,7 +112,7 @@ $runner->stop;
 $runner->write_conf("[runner]\nlease = 3600\n")->resume;
 my $before;
 for my $who ('job', 'the step as well') {
-	$id = $runner->deploy($project, counting() . '; sleep 60', 'echo never');
+	$id = $runner->deploy($project, counting() . '; sleep 600', 'echo never');
 	ok(up($id), "$who: a step runs");
 	$before = time;
 	kill 'KILL', $runner->jobs, $who eq 'job' ? () : map { Slipway::Runner::_below($_) } $runner->jobs;
@@ -140,7 +140,7 @@ ok(up($second), 'two of them');
 $waits = $runner->deploy($project, 'echo after');
 $runner->kill_all;
 $db->kill9;
-ok(!$runner->jobs, 'nothing runs');
+ok(poll(20, sub { !$runner->jobs }), 'nothing runs');
 $db->resume;
 $before = time;
 $runner->resume;

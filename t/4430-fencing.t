@@ -50,13 +50,19 @@ is($one->wait($after), 'success', 'and works again');
 is(marked($_), 1, "$_ ran once") for $id, $behind, $after;
 
 # --- leases of others only after a lease of one's own connection
-$id = $one->deploy($project, "$mark; echo up; sleep 5; echo down");
+my $gate = tempdir() . '/gate';
+$one->write_conf("[runner]\nlease = 6\n");
+$one->restart;
+$two->write_conf("[runner]\nlease = 6\n");
+$id = $one->deploy($project, "$mark; echo up; until test -e $gate; do sleep 0.1; done; echo down");
 $one->wait_log($id, qr/^up$/m);
 $two->resume;
 ok(poll(10, sub { $two->dispatcher }), 'two runners');
 $db->kill9;
-sleep 4;
+sleep 7;
 $db->resume;
+sleep 1;
+spew($gate, '');
 is($one->wait($id), 'success', 'after an outage of more than a lease nobody is given up');
 like($one->log($id), qr/^down$/m, 'and the log is complete');
 is($one->column($id, 'epoch'), 1, 'under its one epoch');
@@ -67,7 +73,7 @@ is($one->stop, 0, 'ends');
 my $proxy = Slipway::Proxy->start($db->socket);
 chmod 0777, $proxy->socket or die;
 my $cut = Slipway::Runner->start(db => $db, name => 'cut',
-    conf => "[runner]\nlease = 3\n[database]\nsocket = " . $proxy->socket . "\n");
+    conf => "[runner]\nlease = 6\n[database]\nsocket = " . $proxy->socket . "\n");
 ok(poll(20, sub { -S $cut->wake_socket }), 'a runner whose connection is cut');
 my $fresh = $cut->project;
 is($cut->wait($cut->deploy($fresh, $mark)), 'success', 'not yet');
@@ -98,7 +104,7 @@ for (1 .. 4) {
 	sleep 0.2;
 	$db->resume;
 }
-my $ended = poll(90, sub { $db->sql("SELECT COUNT(*) FROM deployment WHERE status IN ('pending', 'running')") == 0 });
+my $ended = poll(180, sub { $db->sql("SELECT COUNT(*) FROM deployment WHERE status IN ('pending', 'running')") == 0 });
 ok($ended, 'all deployments end while the server is killed four times');
 is($db->sql("SELECT GROUP_CONCAT(DISTINCT status) FROM deployment WHERE id >= $ids[0]"), 'success', 'with success');
 is_deeply([grep { marked($_) != 1 } @ids], [], 'each ran once');

@@ -47,7 +47,7 @@ is($runner->wait($long), 'success', 'the daemon goes on');
 like($runner->log($long), qr/^through$/m, 'to the end');
 
 # --- what a daemon left
-$long = $runner->deploy($projects[0], 'echo up; sleep 60');
+$long = $runner->deploy($projects[0], 'echo up; sleep 600');
 $runner->wait_log($long, qr/^up$/m);
 $runner->kill_all;
 is($runner->once, 0, 'once, after all was killed');
@@ -93,12 +93,17 @@ sub counters {
 }
 my $slow = Slipway::Runner->start(db => $db, conf => "[runner]\nlease = 3\npoll = 1\n");
 ok(poll(20, sub { $slow->said =~ /runner runner-2/ }), 'an idle runner');
-sleep 1;
-my $was = counters();
-sleep 6;
-my $is = counters();
-my %more = map { $_ => $is->{$_} - $was->{$_} } keys %$is;
-my @wrote = grep { $more{$_} > 0 && !/^(?:COM_SELECT|COM_STMT_EXECUTE|CONNECTIONS)$/ } sort keys %more;
+# What is done once, after the start, may come late.
+my (%more, @wrote);
+for (1 .. 3) {
+	sleep 1;
+	my $was = counters();
+	sleep 6;
+	my $is = counters();
+	%more = map { $_ => $is->{$_} - $was->{$_} } keys %$is;
+	@wrote = grep { $more{$_} > 0 && !/^(?:COM_SELECT|COM_STMT_EXECUTE|CONNECTIONS)$/ } sort keys %more;
+	last if !@wrote;
+}
 is_deeply(\@wrote, [], 'writes nothing in six seconds');
 cmp_ok($more{COM_STMT_EXECUTE}, '>=', 4, 'but looks');
 cmp_ok($more{COM_STMT_EXECUTE}, '<=', 30, 'some times');

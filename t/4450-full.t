@@ -89,7 +89,7 @@ SKIP: {
 END {
 	if (defined $dir && -d $dir) {
 		my $code = $?;
-		run_cmd('umount', $dir);
+		run_cmd('umount', '-l', $dir);
 		$? = $code;
 	}
 }

@@ -122,7 +122,8 @@ diag(sprintf 'POST to first byte of the script: median %.0f ms, worst %.0f ms', 
 cmp_ok($late[7], '<', deadline(2000), 'a POST starts work at once');
 
 # --- the log while it runs
-my $slow = pipeline('slow', 'for n in 1 2 3 4 5 6 7 8 9 10; do date +at-%s.%N; sleep 0.3; done', 'exit 9',
+my $gate = spew(tempdir() . '/gate', '');
+my $slow = pipeline('slow', "for n in 1 2 3 4 5 6 7 8 9 10; do date +at-%s.%N; sleep 0.3; done; until test -e $gate; do sleep 0.1; done", 'exit 9',
     { name => 'cleanup', script => 'echo cleaned', runWhen => 'always' });
 $id = post($slow);
 my ($at, $text, @ages) = (0, '');
@@ -142,6 +143,7 @@ is($text, $api->get("/api/deployments/$id/log")->{body}, 'the parts are the whol
 like($text, qr/^cleaned$/m, 'with the cleanup');
 is(show($id)->{status}, 'failed', 'it failed');
 is(show($id)->{reason}, 'step_failed', 'by its step');
+unlink $gate;
 my $again = $api->post("/api/deployments/$id/retry", {});
 is($again->{status}, 201, 'retried');
 $id = $again->{json}{id};

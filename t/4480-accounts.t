@@ -88,7 +88,7 @@ my $got = $api->post('/api/deployments', { projectId => $project, pipelineId => 
 	envVars => { PASSWORD => 'correct horse' } });
 my $id = $got->{json}{id} or diag($got->{body});
 like($runner->wait_log($id, qr/^up$/m), qr/^up$/m, 'a deployment runs');
-cmp_ok(time - $before, '<', deadline(30), 'the call of the API was heard, the poll is a minute');
+cmp_ok(time - $before, '<', deadline(50), 'the call of the API was heard, the poll is a minute');
 
 # --- what each account can see
 my $dispatcher = $runner->dispatcher;

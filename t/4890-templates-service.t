@@ -43,7 +43,7 @@ sub deploy {
 	is($made->{status}, 201, '- deployed') or diag($made->{body});
 	my $id = $made->{json}{id};
 	my $now;
-	poll(60, sub {
+	poll(180, sub {
 		$now = $api->get("/api/deployments/$id")->{json};
 		return $now->{status} !~ /^(?:pending|running)$/;
 	});

@@ -74,7 +74,7 @@ spew($blocked, '');
 is($all->wait($before)->{status}, 'success', 'the first ends');
 is($all->wait($id, qr/^running$/)->{status}, 'running', 'then it runs');
 my ($text, $seen_running, @ages) = ('', 0);
-poll(60, sub {
+poll(180, sub {
 	my $got = $api->get("/api/deployments/$id/log?wait=5&offset=" . length $text);
 	my $read = time;
 	push @ages, map { 1000 * ($read - $_) } $got->{body} =~ /^at ([\d.]+)$/mg;
@@ -255,7 +255,7 @@ $id = $all->post(projectId => $project, pipelineId => $all->pipeline($project,
     { script => 'echo cleaned', runWhen => 'always' }));
 $now = $all->wait($id);
 is("$now->{status} $now->{reason} " . $all->steps($id), 'failed timeout failed success', 'a step takes too long');
-$id = $all->post(projectId => $project, pipelineId => $all->pipeline($project, { pipeline => { timeoutSeconds => 2 } },
+$id = $all->post(projectId => $project, pipelineId => $all->pipeline($project, { pipeline => { timeoutSeconds => 8 } },
     'echo one', 'sleep 1000', 'echo never', { script => 'echo cleaned', runWhen => 'failure' }));
 $now = $all->wait($id);
 is("$now->{status} $now->{reason} " . $all->steps($id), 'failed timeout success failed skipped success', 'a pipeline does');

@@ -60,7 +60,7 @@ sub all_of {
 	}
 }
 my $most = 0;
-my $done = poll(80, sub {
+my $done = poll(300, sub {
 	my $waits = () = all_of('status=pending'); # first, they go on to run
 	my @running = all_of('status=running');
 	$most = @running if @running > $most;

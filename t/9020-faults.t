@@ -55,7 +55,7 @@ sub client {
 		my $project = $projects[($n + $round) % @projects];
 		# the same request until it is taken, and once more
 		my $taken = 0;
-		my $end = time + 30;
+		my $end = time + 120;
 		while ($taken < 2 && time < $end) {
 			delete $api->{http}; # a connection of its own
 			my $got = $api->post('/api/deployments', { projectId => $project, pipelineId => $pipeline{$project} },
@@ -81,7 +81,7 @@ my @pids = map {
 } 1 .. $clients;
 
 # --- faults
-my %done;
+my %done = (database => 0);
 my @faults = (
 	[worker => sub { my ($pid) = $api->workers; kill 'KILL', $pid if $pid }],
 	[workers => sub { kill 'KILL', $api->workers }],
@@ -95,7 +95,7 @@ my @faults = (
 );
 my $end = time + $seconds;
 my $i = 0;
-while (time < $end || $i < @faults) {
+while (time < $end || $done{database} < 2) {
 	my ($what, $do) = @{ $faults[$i++ % @faults] };
 	$do->();
 	$done{$what}++;
@@ -138,7 +138,7 @@ sub all_of {
 		$cursor = "&cursor=$page->{pagination}{next}";
 	}
 }
-ok(poll(40, sub { !all_of('&status=pending') && !all_of('&status=running') }), 'nothing is pending or running');
+ok(poll(300, sub { !all_of('&status=pending') && !all_of('&status=running') }), 'nothing is pending or running');
 my %ends = map { $_->{id} => $_ } grep { $_->{id} != $counter } all_of('');
 my %acknowledged;
 $acknowledged{ $_->[0] }++ for values %told;

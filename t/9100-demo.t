@@ -103,7 +103,7 @@ is($code, 0, 'stopping what does not run is no fault');
 my $pid = foreground();
 ok(started(), 'it runs in the foreground');
 kill 'INT', $pid;
-my $ended = poll(60, sub { waitpid($pid, WNOHANG) == $pid });
+my $ended = poll(180, sub { waitpid($pid, WNOHANG) == $pid });
 ok($ended && $? == 0, 'Ctrl-C ends it');
 is_deeply([left($place)], [], 'with everything it started');
 
@@ -150,7 +150,7 @@ sub foreground {
 	    '--port', free_port());
 }
 sub started {
-	return poll(90, sub { (slurp(tempdir() . '/demo.log') // '') =~ /Ctrl-C takes everything down\.\n\z/ });
+	return poll(300, sub { (slurp(tempdir() . '/demo.log') // '') =~ /Ctrl-C takes everything down\.\n\z/ });
 }
 
 END { run_cmd({ cwd => $tree, env => \%env }, @as, './bootstrap', 'demo', '--stop') if $tree && -x "$tree/bootstrap" }

@@ -66,7 +66,7 @@ sub all_of_it {
 	my $project = $made->('/api/projects', { name => "Site at $type", repository => $repo->clone_url, defaultBranch => 'main' });
 	my $seen = tempdir() . "/$type.seen"; # the first deployment waits until its commit is marked
 	my $pipeline = $made->('/api/pipelines', { projectId => $project->{id}, name => 'Go live', steps => [
-		{ name => 'wait', script => "for i in {1..600}; do test -e $seen && exit; sleep 0.05; done; exit 1" },
+		{ name => 'wait', script => "for i in {1..6000}; do test -e $seen && exit; sleep 0.05; done; exit 1" },
 		{ name => 'show', script => 'cat version; git log -1 --format=%s' },
 		{ name => 'check', script => '! grep -q broken version' } ] });
 	$got = $visit->('PUT', "/api/projects/$project->{id}", { triggers => [{ branch => 'main', pipelineId => $pipeline->{id} }] });

@@ -61,8 +61,8 @@ name = $self->{name}
 spool = $self->{spool}
 workspaces = $self->{workspaces}
 wake_socket = $self->{wake}
-grace = 1
-cancel_grace = 2
+grace = 3
+cancel_grace = 10
 $drop\[gitserver]
 allow_local = yes
 [secrets]
