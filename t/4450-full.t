@@ -66,7 +66,7 @@ SKIP: {
 	skip 'a small disk cannot be mounted here', 7 if !$mounts;
 	mkdir $dir or die;
 	my ($status, undef, $err) = run_cmd('mount', '-t', 'tmpfs', '-o', 'size=1m', 'none', $dir);
-	skip "no tmpfs here: $err", 7 if $status != 0;
+	skip "no tmpfs here: $err", 10 if $status != 0;
 	mkdir "$dir/spool", 0700 or die;
 	chown((getpwnam 'nobody')[2, 3], "$dir/spool") or die;
 	my $small = Slipway::Runner->start(db => $db, name => 'small', spool => "$dir/spool");
@@ -81,6 +81,10 @@ SKIP: {
 	my $got = $small->wait($id, undef, 60);
 	is($got, 'failed', 'a log that fills the disk does not stop the step');
 	is($small->steps($id), 'success failed', 'its steps ended as they did');
+	$id = $small->deploy($project, 'head -c 5000000 /dev/zero | tr "\0" x', ('true') x 79);
+	is($small->wait($id, undef, 90), 'success', 'nor does it hide how many steps ended');
+	is($small->steps($id), join(' ', ('success') x 80), 'each of them');
+	is($small->column($id, 'reason IS NULL'), 1, 'for nothing but what they did');
 	ok($small->is_clean, 'nothing is left');
 	$id = $small->deploy($project, 'echo hello');
 	is($small->wait($id), 'success', 'and all goes on');

@@ -21,6 +21,7 @@
 #define STALE 600 /* seconds; what is younger may be in the making */
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
 #define DEAD_MAX 256
+#define RESULT_ROOM (128 << 10) /* more than the records of most jobs need */
 
 /* All that a directory holds. */
 static const char *const files[] = { "log", "result", "lock", "control",
@@ -157,6 +158,19 @@ keeper_make(const struct dispatch *d, struct task *t, const char *dir)
 	return file_put(t->keeper, text, (size_t)len);
 }
 
+/* How a deployment ended is known even if its log fills the disk. */
+static const struct err *
+result_make(const struct dispatch *d, const char *dir, int *out)
+{
+	*out = file_make(d, dir, "result", O_WRONLY | O_APPEND);
+	if (*out == -1)
+		return err_errno("spool: %s/result", dir);
+	if (fallocate(*out, FALLOC_FL_KEEP_SIZE, 0, RESULT_ROOM) == -1 &&
+	    (errno == ENOSPC || errno == EDQUOT))
+		return err_errno("spool: room for %s/result", dir);
+	return NULL;
+}
+
 /* The files in a directory whose name nobody looks for yet. */
 static const struct err *
 dir_fill(const struct dispatch *d, struct task *t, const char *dir,
@@ -175,11 +189,12 @@ dir_fill(const struct dispatch *d, struct task *t, const char *dir,
 		 description->len)) != NULL)
 		return e;
 	fds[WIRE_FD_LOG] = file_make(d, dir, "log", O_WRONLY | O_APPEND);
-	fds[WIRE_FD_RESULT] = file_make(d, dir, "result", O_WRONLY | O_APPEND);
+	if ((e = result_make(d, dir, &fds[WIRE_FD_RESULT])) != NULL)
+		return e;
 	fds[WIRE_FD_LOCK] = file_make(d, dir, "lock", O_RDWR);
 	path_make(path, dir, "control");
-	if (fds[WIRE_FD_LOG] == -1 || fds[WIRE_FD_RESULT] == -1 ||
-	    fds[WIRE_FD_LOCK] == -1 || mkfifoat(d->spool, path, 0600) == -1)
+	if (fds[WIRE_FD_LOG] == -1 || fds[WIRE_FD_LOCK] == -1 ||
+	    mkfifoat(d->spool, path, 0600) == -1)
 		return err_errno("spool: %s", dir);
 	fds[WIRE_FD_CONTROL] = openat(d->spool, path,
 	    O_RDWR | O_NONBLOCK | O_CLOEXEC);
@@ -226,7 +241,7 @@ spool_make(struct dispatch *d, struct task *t, const struct buf *description,
 	}
 	if ((e = files_open(d, t)) == NULL)
 		return NULL;
-	(void)snprintf(dir, sizeof(dir), "%s", t->name);
+	spool_remove(d, t);
 fail:
 	for (i = 0; i < WIRE_FD__REQUEST; i++) {
 		(void)close(fds[i]);
