@@ -45,6 +45,8 @@ room(struct buf *b, size_t more)
 	cap = b->cap == 0 ? 256 : b->cap;
 	while (cap <= b->len + more)
 		cap *= 2;
+	if (cap > b->max)
+		cap = b->max + 1;
 	b->data = mem_grow(b->data, cap, 1);
 	b->cap = cap;
 	return true;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: ISC */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,10 +10,11 @@
 /* Significant digits that are kept; more cannot be a whole safe number. */
 #define DIGITS 20
 
-/* A member's name as it stands in the text, between its quotes. */
+/* A member's name as it stands in the text, between its quotes.  There may be
+ * as many as there are values, so they are small. */
 struct name {
-	const unsigned char *text; /* ends with the quote */
-	size_t object;             /* which of the objects it is in */
+	uint32_t at;     /* in the text, behind the first quote */
+	uint32_t object; /* which of the objects it is in */
 };
 
 struct scan {
@@ -345,8 +347,8 @@ name_keep(struct scan *s, size_t object)
 		s->cap_names = s->cap_names == 0 ? 64 : 2 * s->cap_names;
 		s->names = mem_grow(s->names, s->cap_names, sizeof(*s->names));
 	}
-	s->names[s->n_names].text = s->text + s->at + 1;
-	s->names[s->n_names++].object = object;
+	s->names[s->n_names].at = (uint32_t)s->at + 1;
+	s->names[s->n_names++].object = (uint32_t)object;
 }
 
 static bool
@@ -477,10 +479,11 @@ json_code_next(const unsigned char **p)
 }
 
 static int
-name_compare(const void *left, const void *right)
+name_compare(const void *left, const void *right, void *context)
 {
 	const struct name *a = left, *b = right;
-	const unsigned char *p = a->text, *q = b->text;
+	const struct scan *s = context;
+	const unsigned char *p = s->text + a->at, *q = s->text + b->at;
 	uint32_t c, d;
 
 	if (a->object != b->object)
@@ -501,10 +504,11 @@ names_compare(struct scan *s)
 	size_t i;
 
 	if (s->n_names > 1)
-		qsort(s->names, s->n_names, sizeof(*s->names), name_compare);
+		qsort_r(s->names, s->n_names, sizeof(*s->names), name_compare,
+		    s);
 	for (i = 1; i < s->n_names; i++)
-		if (name_compare(&s->names[i - 1], &s->names[i]) == 0)
-			unfit(s, (size_t)(s->names[i].text - s->text),
+		if (name_compare(&s->names[i - 1], &s->names[i], s) == 0)
+			unfit(s, s->names[i].at,
 			    "this member stands twice in its object");
 }
 
@@ -517,8 +521,10 @@ scan(const char *text, size_t len, size_t values, struct buf *plain)
 		.max_values = values,
 		.plain = plain,
 	};
-	bool good = value(&s);
+	bool good;
 
+	assert(len < UINT32_MAX);
+	good = value(&s);
 	if (good && s.at < s.len)
 		good = fail(&s, "something follows the value");
 	if (good)

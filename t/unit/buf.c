@@ -51,6 +51,7 @@ stops(void)
 	e = buf_check(&b);
 	ok(e != NULL && e->code == ERR_TOO_LARGE, "one more does not");
 	is_str(b.data, "abcd", "and leaves what was there");
+	is_int((long long)b.cap, 5, "no more memory is taken than for those");
 	buf_drop(&b, 4);
 	buf_puts(&b, "x");
 	ok(buf_check(&b) != NULL && b.len == 0, "it fails for good");
