@@ -118,18 +118,18 @@ sub dispatcher {
 	return $pid;
 }
 
-# Pids of the jobs of this spool, whoever their parent is.
-sub jobs {
-	my ($self) = @_;
+# Pids of the jobs with workspaces in there, whoever their parent is; what they
+# were started with can be read by others than root, too.
+sub _jobs_in {
+	my ($dir) = @_;
 	my @jobs;
 	for my $path (glob '/proc/[0-9]*') {
 		my ($pid) = $path =~ m{(\d+)$};
-		next if _name($pid) ne 'slipway-job';
-		my $fd = readlink "$path/fd/4";
-		push @jobs, $pid if defined $fd && $fd =~ m{^\Q$self->{spool}\E/};
+		push @jobs, $pid if _name($pid) eq 'slipway-job' && (slurp("$path/cmdline") || '') =~ m{\0-W\0\Q$dir\E/};
 	}
 	return @jobs;
 }
+sub jobs { my ($self) = @_; return _jobs_in($self->{workspaces}) }
 
 # KILL to the monitor alone, and it is waited for.
 sub kill9 { my ($self) = @_; return stop_process(delete $self->{pid}, 'KILL') }
@@ -300,12 +300,7 @@ sub is_clean {
 
 END {
 	# jobs outlive their monitor; a failed test may leave some
-	for my $path (glob '/proc/[0-9]*/fd/4') {
-		my $at = readlink $path;
-		next if !defined $at || $at !~ m{^\Q@{[tempdir()]}\E/};
-		my ($pid) = $path =~ m{^/proc/(\d+)};
-		kill 'KILL', _below($pid), $pid if _name($pid) eq 'slipway-job';
-	}
+	kill 'KILL', _below($_), $_ for _jobs_in(tempdir());
 }
 
 1;
