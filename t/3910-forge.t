@@ -349,6 +349,15 @@ for my $own (qw(http://localhost http://localhost:3000/git http://127.0.0.1:3000
 }
 refused("without TLS: $_", 'internal', qr/https/, conf_for($f, url => $_), 'authorize', 's', 'c')
     for qw(http://localhost.example.org http://127.0.0.1.example.org http://127.example.org http://localhos http://10.0.0.1 http://[::2]);
+{
+	my $near = Slipway::Forge->start(plain => 1);
+	$near->user('ann');
+	my $token = $near->token('ann');
+	local @ENV{qw(http_proxy no_proxy NO_PROXY)} = ('http://127.0.0.1:1', '', '');
+	is(ask(conf_for($near), 'whoami', $token)->{login}, 'ann', 'and not by way of a proxy');
+	refused('unless that is allowed', 'upstream_failed', qr/cannot be reached/, conf_for($near, allow_http => 'yes'), 'whoami', $token);
+	$near->stop;
+}
 my %bad = ('no address' => [url => undef, qr/GITSERVER_URL is not set/], 'plain http' => [url => 'http://git.example.org', qr/https/],
 	'no URL' => [url => 'git.example.org', qr/address/], 'with a user' => [url => 'https://a:b@git.example.org', qr/address/]);
 for my $name (sort keys %bad) {

@@ -108,6 +108,8 @@ forge_open(const struct settings_gitserver *s, struct forge **out)
 	f->api = api_address(f);
 	options.allow_http = settings_plain(s, f->server) ||
 	    settings_plain(s, f->api);
+	/* What may go without TLS because it stays on this host does so. */
+	options.direct = options.allow_http && !s->allow_http;
 	if ((e = http_open(&options, &f->http)) != NULL) {
 		forge_close(f);
 		return e;

@@ -270,6 +270,7 @@ set_all(const struct http *h, struct exchange *x, struct curl_slist *headers)
 	} pointers[] = {
 		{ CURLOPT_URL, x->url },
 		{ CURLOPT_USERAGENT, h->options.agent },
+		{ CURLOPT_PROXY, h->options.direct ? "" : NULL },
 		{ CURLOPT_PROTOCOLS_STR,
 		    h->options.allow_http ? "http,https" : "https" },
 		{ CURLOPT_ACCEPT_ENCODING, "" }, /* all that it can unpack */

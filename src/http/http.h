@@ -37,6 +37,7 @@ struct http_options {
 	const char *tls_ca; /* PEM file in place of the system's; NULL */
 	const char *agent;  /* User-Agent */
 	bool allow_http;    /* plain http:// too */
+	bool direct;        /* no proxy */
 };
 
 struct http_request {
