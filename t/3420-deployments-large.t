@@ -10,7 +10,6 @@ use Slipway::API;
 use Slipway::DB;
 use Slipway::Test;
 use Test::More;
-use Time::HiRes qw(time);
 
 my $sanitized = `nm @{[program('slipway-api')]} 2>/dev/null` =~ /__asan_init/;
 my $db = Slipway::DB->start;
@@ -47,19 +46,18 @@ my %body = (
 	'five hundred refused names' => [ 422, { map { ("LD_$_" => 'x' x 500) } 1 .. 500 } ],
 	'a value of a mebibyte' => [ 422, { A => 'x' x 1_000_000 } ],
 );
-my ($n, $tries) = (0, 0);
+my $n = 0;
 for my $what (sort keys %body) {
 	my ($want, $vars) = @{ $body{$what} };
 	my $body = JSON::PP->new->utf8->canonical->encode({ projectId => $project, envVars => $vars });
 	my $key = 'large' . ++$n;
 	my $got;
-	my $took = best_of(2, sub {
-		my $began = time;
-		$got = $api->post('/api/deployments', $body, { 'Idempotency-Key' => $key . ++$tries });
-		return time - $began;
-	});
-	$key .= $tries;
-	cmp_ok($took, '<', 2, "$what: soon");
+	my @all = ($db->pid, $api->workers);
+	my ($at, $began) = (time, cpu_time(@all));
+	$got = $api->post('/api/deployments', $body, { 'Idempotency-Key' => $key });
+	my $took = cpu_time(@all) - $began;
+	cmp_ok($took, '<', 2, sprintf '%s: with little work (%.2f s)', $what, $took);
+	cmp_ok(time - $at, '<', deadline(20), "$what: soon");
 	is($got->{status}, $want, "$what: $want") or diag(substr $got->{body}, 0, 300);
 	my $again = $api->post('/api/deployments', $body, { 'Idempotency-Key' => $key });
 	is($again->{status}, $want, '  sent again') or diag(substr $again->{body}, 0, 300);

@@ -20,7 +20,7 @@ use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw(srcdir builddir program tempdir poll slurp spew run_cmd
     start_process stop_process is_root own_mounts deadline free_port best_of
-    on_failure tail);
+    cpu_time on_failure tail);
 
 my $source = abs_path(dirname(__FILE__) . '/../../..');
 my $temp;
@@ -74,11 +74,16 @@ sub deadline {
 # less than a minute would measure how busy the machine is.
 sub poll {
 	my ($deadline, $code) = @_;
-	my $end = time + deadline($deadline < 60 ? 60 : $deadline);
+	my $seconds = deadline($deadline < 60 ? 60 : $deadline);
+	my $end = time + $seconds;
 	while (1) {
 		my $got = $code->();
 		return $got if $got;
-		return $got if time > $end;
+		if (time > $end) {
+			my (undef, $file, $line) = caller;
+			diag("waited for $seconds s in vain at $file line $line");
+			return $got;
+		}
 		sleep 0.02;
 	}
 }
@@ -95,6 +100,19 @@ sub best_of {
 		last if $best < $limit;
 	}
 	return $best;
+}
+
+# The seconds of processor time that these processes have had, however busy the
+# machine is with others.
+sub cpu_time {
+	my (@pids) = @_;
+	my $ticks = 0;
+	for my $pid (@pids) {
+		my (undef, $rest) = split /\) /, slurp("/proc/$pid/stat") || '', 2;
+		my @field = split ' ', defined $rest ? $rest : '';
+		$ticks += $field[11] + $field[12] if @field > 12;
+	}
+	return $ticks / POSIX::sysconf(POSIX::_SC_CLK_TCK());
 }
 
 sub slurp {
