@@ -21,33 +21,34 @@ sub left {
 	return grep { !/^\s*\d+ Z/ && /\Q$mark\E/ } `ps -eo pid,stat,args`;
 }
 my $mark = 7_000_000 + $$ * 100;
-my $hide = "perl -MPOSIX -e 'exit if fork; setsid(); exit if fork; POSIX::close(\$_) for 0..255; sleep $mark'";
+my $hide = "perl -MPOSIX -e 'exit if fork; setsid(); exit if fork; POSIX::close(\$_) for 0..255; sleep MARK'";
 my @tries = (
-	['in the background', "sleep $mark &", 'success'],
-	['nohup', "nohup sleep $mark >/dev/null 2>&1 &", 'success'],
-	['setsid', "setsid sleep $mark & ", 'success'],
-	['setsid --fork', "setsid --fork sleep $mark </dev/null >/dev/null 2>&1", 'success'],
+	['in the background', "sleep MARK &", 'success'],
+	['nohup', "nohup sleep MARK >/dev/null 2>&1 &", 'success'],
+	['setsid', "setsid sleep MARK & ", 'success'],
+	['setsid --fork', "setsid --fork sleep MARK </dev/null >/dev/null 2>&1", 'success'],
 	['double fork, setsid, closed descriptors', $hide, 'success'],
-	['ignores TERM, HUP and INT', "(trap '' TERM HUP INT; while :; do sleep $mark; done) &", 'success'],
-	['stops itself', "bash -c 'kill -STOP \$\$; sleep $mark' &", 'success'],
-	['a tree of them', "for i in 1 2 3; do (for j in 1 2 3; do (sleep $mark &) ; done; setsid sleep $mark) & done", 'success'],
-	['forks for ever', "perl -e 'while (1) { my \$p = fork; exit if \$p; \$0 = q(x$mark); select undef, undef, undef, 0.001 }' &", 'success'],
-	['keeps the pipe open and writes', "(trap '' PIPE TERM; while :; do echo $mark; sleep 0.01; done) &", 'success'],
-	['closes its output and goes on', "exec >/dev/null 2>&1; sleep 0.2; : $mark", 'success'],
-	['is killed itself', "sleep $mark & kill -9 \$\$", 'failed'],
-	['kills its group', "sleep $mark & trap '' TERM; kill -9 0", 'failed'],
+	['ignores TERM, HUP and INT', "(trap '' TERM HUP INT; while :; do sleep MARK; done) &", 'success'],
+	['stops itself', "bash -c 'kill -STOP \$\$; sleep MARK' &", 'success'],
+	['a tree of them', "for i in 1 2 3; do (for j in 1 2 3; do (sleep MARK &) ; done; setsid sleep MARK) & done", 'success'],
+	['forks for ever', "perl -e 'while (1) { my \$p = fork; exit if \$p; \$0 = q(xMARK); select undef, undef, undef, 0.001 }' &", 'success'],
+	['keeps the pipe open and writes', "(trap '' PIPE TERM; while :; do echo MARK; sleep 0.01; done) &", 'success'],
+	['closes its output and goes on', "exec >/dev/null 2>&1; sleep 0.2; : MARK", 'success'],
+	['is killed itself', "sleep MARK & kill -9 \$\$", 'failed'],
+	['kills its group', "sleep MARK & trap '' TERM; kill -9 0", 'failed'],
 );
 for (@tries) {
 	my ($what, $script, $status) = @$_;
+	$mark++;
+	$script =~ s/MARK/$mark/g;
 	my $t = time;
 	my $job = job_run(repository => $repo, steps => [$script, "ps -eo stat,args | grep -v grep | grep -v '^Z' | grep -c $mark || true"]);
 	cmp_ok(time - $t, '<', deadline(30), "$what: over in time");
 	is((split /:/, job_steps($job))[1], $status, 'the step as it ended');
 	is_deeply([left($mark)], [], 'and nothing is left');
 	like(job_log($job), qr/^==> step 2: step 2\n0\n/m, 'not even when the next step starts') if $status eq 'success';
-	$mark++;
-	$_->[1] =~ s/7\d{6,}/$mark/g for @tries;
 }
+$mark++;
 
 # --- it cannot be asked to end
 for (['ignores TERM', "trap '' TERM; echo up; while :; do sleep $mark; done"],
