@@ -4,6 +4,7 @@
 
 use strict;
 use warnings;
+use Encode ();
 use JSON::PP ();
 use IO::Socket::SSL ();
 use Slipway::API;
@@ -274,6 +275,19 @@ is_deeply($got->{json}{data}, [], 'past the end');
 like($got->{headers}{link}, qr/page=2&limit=4>; rel="prev"/, 'leads back');
 $got = $api->get('/api/projects?name=P1&limit=1');
 like($got->{headers}{link}, qr/<\/api\/projects\?name=P1&page=2&limit=1>; rel="next"/, 'links keep the filter');
+my $wide = "\x{1f680}" x 99;
+my $filter = join '', map { sprintf '%%%02X', $_ } unpack 'C*', Encode::encode('UTF-8', $wide);
+$api->post('/api/projects', { %project, name => "$wide$_" }) for 1 .. 3;
+$got = $api->get("/api/projects?name=$filter&page=2&limit=1");
+is("$got->{status} $got->{json}{pagination}{total}", '200 3', 'by the longest filter');
+is(join(' ', ($got->{headers}{link} || '') =~ /rel="(\w+)"/g), 'first prev next last', 'all pages around are named');
+my ($on) = ($got->{headers}{link} || '') =~ /<([^>]+)>; rel="next"/;
+is($api->get($on)->{json}{data}[0]{name}, "${wide}3", 'and can be had') if ok($on, 'the next one');
+$filter = join '', map { sprintf '%%%02X', $_ } unpack 'C*', Encode::encode('UTF-8', "\x{1f680}" x 255);
+my $own = $api->post('/api/pipelines', { projectId => $p->{id}, name => 'wide', steps => [{ name => 's', script => 'true' }] })->{json}{id};
+is($api->post('/api/deployments', { projectId => $p->{id}, branch => "\x{1f680}" x 255 })->{status}, 201, 'a long branch') for 1, 2;
+$got = $api->get("/api/deployments?branch=$filter&limit=1");
+is(join(' ', ($got->{headers}{link} || '') =~ /rel="(\w+)"/g), 'first next', 'its pages are named');
 $got = $api->get('/api/projects?name=a%26b%22%3e');
 is($got->{status}, 200, 'an odd filter');
 ok(!exists $got->{headers}{link} || $got->{headers}{link} !~ /["&]b["&>]/, 'breaks no link');

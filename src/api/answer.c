@@ -10,6 +10,9 @@
 #include "core/log.h"
 #include "core/str.h"
 
+/* Up to three addresses with a filter of 255 characters, each of four bytes. */
+#define HEADER_MAX ((size_t)12 * 1024)
+
 void
 answer_init(struct answer *an)
 {
@@ -45,7 +48,7 @@ void
 answer_header(struct req *rq, const char *name, const char *fmt, ...)
 {
 	struct answer *an = &rq->answer;
-	char value[2048];
+	char value[HEADER_MAX];
 	va_list ap;
 	int len;
 
@@ -194,7 +197,7 @@ answer_list(struct req *rq, const struct shape *shape, const struct list *list,
 	    "}",
 	    (long long)p->page, (long long)p->limit, (long long)p->total,
 	    (long long)pages);
-	buf_init(&link, 1800);
+	buf_init(&link, HEADER_MAX);
 	if (pages > 0)
 		link_page(rq, &link, "first", 1, p->limit);
 	if (p->page > 1 && pages > 0)
@@ -219,7 +222,7 @@ answer_more(struct req *rq, const struct shape *shape, const struct list *list,
 	    "{\"page\":%lld,\"limit\":%lld,\"hasMore\":%s}}",
 	    (long long)p->page, (long long)p->limit,
 	    p->has_more ? "true" : "false");
-	buf_init(&link, 1800);
+	buf_init(&link, HEADER_MAX);
 	link_page(rq, &link, "first", 1, p->limit);
 	if (p->page > 1)
 		link_page(rq, &link, "prev", p->page - 1, p->limit);
@@ -252,7 +255,7 @@ answer_cursor(struct req *rq, const struct shape *shape,
 		buf_printf(&rq->answer.body, "\"%lld\"}}", (long long)next);
 	else
 		buf_puts(&rq->answer.body, "null}}");
-	buf_init(&link, 1800);
+	buf_init(&link, HEADER_MAX);
 	link_add(rq, &link, "first", first);
 	if (next > 0)
 		link_add(rq, &link, "next", after);
