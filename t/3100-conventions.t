@@ -229,6 +229,8 @@ for my $case (
 	["GET /api/x HTTP/1.1\r\nHost: localhost\r\nX: " . ('y' x 9000) . "\r\n\r\n", 400, 'bad_request', 'a long header'],
 	['GET /api/' . ('y' x 9000) . " HTTP/1.1\r\nHost: localhost\r\n\r\n", 400, 'bad_request', 'a long address'],
 	["GET /api/x HTTP/1.1\r\n\r\n", 400, 'bad_request', 'no host'],
+	["GET /api/x HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip\r\n\r\n", 400, 'bad_request', 'a coding that is not known'],
+	["GET /api/x HTTP/3.0\r\nHost: localhost\r\n\r\n", 400, 'bad_request', 'a version that is not known'],
 	["TRACE /api/x HTTP/1.1\r\nHost: localhost\r\n\r\n", 405, 'method_not_allowed', 'TRACE'],
 	["POST /api/projects HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\nConnection: close\r\n\r\n",
 		413, 'payload_too_large', 'a body of 100 GB'],
@@ -345,5 +347,15 @@ is($api->get('/api/auth/tokens')->{status}, 200, 'reading is not');
 	cmp_ok($count{400} || 0, '>=', 200, 'push events may come in crowds');
 	cmp_ok($count{429} || 0, '>', 0, 'but there is a limit') or diag(explain(\%count));
 }
+
+# --- a database server that takes no more statements
+my $most = $db->sql('SELECT @@global.max_prepared_stmt_count');
+$db->sql('SET GLOBAL max_prepared_stmt_count = 0');
+$db->sql($_) for split /\n/, $db->sql("SELECT CONCAT('KILL ', id) FROM information_schema.processlist WHERE user = 'slipway'");
+$got = $api->get($path);
+problem($got, 503, 'unavailable', 'no statement can be prepared');
+ok($got->{headers}{'retry-after'}, 'and says when to try again');
+$db->sql("SET GLOBAL max_prepared_stmt_count = $most");
+ok(poll(15, sub { $api->get($path)->{status} == 200 }), 'when it can be, all is well');
 
 done_testing;
