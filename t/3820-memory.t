@@ -116,6 +116,18 @@ my ($large) = grep { $_->{name} eq 'q' } @{ $api->get('/api/pipelines')->{json}{
 is($api->put($path, { triggers => [map { { branch => "b$_", pipelineId => $large->{id} } } 1 .. 100] })->{status},
     200, 'a hundred triggers of a pipeline of a megabyte');
 
+# More projects than one answer names; the sizes at which memory ends before
+# it does.
+$db->sql("INSERT INTO project (name, repository, project_dir) SELECT CONCAT('bulk', seq), 'https://git.example.org/a/b',"
+    . " CONCAT('bulk-dir', seq) FROM seq_1_to_120000");
+for my $left (120_000, 90_000, 80_000, 70_000, 60_000) {
+	$db->sql("DELETE FROM project WHERE name LIKE 'bulk%' AND CAST(SUBSTR(name, 5) AS INT) > $left");
+	$got = $api->get('/projects');
+	like("$got->{status} " . ($got->{json}{detail} || ''), qr/^400 .*(?:too many projects|more items)/, "$left projects are too many") if $left > 60_000;
+	is("$got->{status} " . @{ $got->{json} }, '200 60001', "$left are not") if $left == 60_000;
+	cmp_ok(peak(), '<', 16_000, '  nobody holds more than 16 MB') if !$sanitized;
+}
+
 my %refused = (
 	'one byte too many' => [413, object('"name":"' . 'n' x MIB . '"')],
 	'a million brackets' => [400, '[' x 1_000_000],

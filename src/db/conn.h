@@ -87,6 +87,8 @@ struct cell {
 /* Whether the entry is a column. */
 bool row_has(const struct field *);
 size_t row_width(const struct field *);
+/* What must remain of an arena for whoever works on the rows. */
+size_t row_reserve(const struct arena *);
 MUSTCHECK const struct err *row_bind_args(MYSQL_STMT *, const struct stmt *,
     const void *args, struct cell *);
 /* Makes the columns come into the cells (DB_COLUMNS of them). */

@@ -211,9 +211,8 @@ bind_column(const struct field *f, MYSQL_BIND *b, struct cell *c)
 	}
 }
 
-/* What must remain of an arena for whoever works on the rows. */
-static size_t
-reserve(const struct arena *a)
+size_t
+row_reserve(const struct arena *a)
 {
 	size_t part = (arena_used(a) + arena_left(a)) / 128;
 
@@ -230,7 +229,7 @@ take_bytes(MYSQL_STMT *st, unsigned column, const struct cell *c,
 	my_bool null, error;
 
 	*out = NULL;
-	if ((size_t)c->len + reserve(a) > arena_left(a))
+	if ((size_t)c->len + row_reserve(a) > arena_left(a))
 		return err_tell(ERR_BAD_REQUEST,
 		    "This is more than can be handled at once: ask for less "
 		    "with a smaller \"limit\".");

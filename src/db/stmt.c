@@ -106,7 +106,7 @@ row_room(struct call *c, size_t n, size_t *cap)
 	}
 	if (n == *cap) {
 		*cap = n == 0 ? ROWS_FIRST : 2 * n;
-		if (*cap * c->s->rowsize > arena_left(c->a))
+		if (*cap * c->s->rowsize + row_reserve(c->a) > arena_left(c->a))
 			return NULL;
 		grown = arena_alloc(c->a, *cap, c->s->rowsize);
 		if (n > 0)
