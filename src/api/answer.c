@@ -191,6 +191,10 @@ answer_list(struct req *rq, const struct shape *shape, const struct list *list,
 	int64_t pages = (p->total + p->limit - 1) / p->limit;
 	struct buf link;
 
+	if (arena_used(rq->a) > ANSWER_ROWS) {
+		rq->answer.body.overflow = true;
+		return;
+	}
 	list_body(rq, shape, list);
 	buf_printf(&rq->answer.body,
 	    "{\"page\":%lld,\"limit\":%lld,\"total\":%lld,\"totalPages\":%lld}"

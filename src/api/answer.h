@@ -6,7 +6,10 @@
 
 #include "api/req.h"
 
-#define ANSWER_MAX ((size_t)3584 * 1024)
+#define ANSWER_MAX ((size_t)3 << 20)
+/* What is read for a page of a list: with the answer that is made of it, it
+ * must fit into a worker. */
+#define ANSWER_ROWS ((size_t)2 << 20)
 
 /* The body's memory is the process's and is used again. */
 void answer_init(struct answer *);

@@ -24,6 +24,7 @@
  * as a tree. */
 #define SLOW_DATA_MAX ((rlim_t)64 << 20)
 #define KEEP_MAX ((size_t)128 * 1024)
+#define LARGE ((size_t)1 << 20)
 #define BUSY_WAIT_MS 100 /* when there is no descriptor left */
 
 static volatile sig_atomic_t draining, leaving;
@@ -111,7 +112,10 @@ connection_serve(const struct worker *w, const struct access *access,
 		account(w, rq, began);
 	used = arena_used(rq->a);
 	arena_clear(rq->a);
-	if (used + rq->answer.body.cap > KEEP_MAX) {
+	used += rq->answer.body.cap;
+	if (used > LARGE)
+		db_drop(rq->db); /* it keeps what its largest row took */
+	if (used > KEEP_MAX) {
 		answer_release(&rq->answer);
 		(void)malloc_trim(0);
 	}
