@@ -12,7 +12,7 @@ use Slipway::Proxy;
 use Slipway::Test;
 
 my ($provider) = grep { -e } map { "$_/galera/libgalera_smm.so" } '/usr/lib', '/usr/lib64';
-ok(defined $provider, 'galera-4 is there, as mariadb-server needs it') or BAIL_OUT('install galera-4');
+ok(defined $provider, 'galera-4 is there, as mariadb-server needs it') or die 'install galera-4';
 my $port = free_port();
 my $db = Slipway::DB->start(args => ['--wsrep-on=ON', "--wsrep-provider=$provider", '--wsrep-cluster-address=gcomm://',
 	'--binlog-format=ROW', '--innodb-autoinc-lock-mode=2', '--wsrep-node-address=127.0.0.1',

@@ -21,7 +21,7 @@ my $none = 9007199254740991;
 sub made {
 	my ($path, $body) = @_;
 	my $got = $api->post($path, $body);
-	is($got->{status}, 201, "POST $path") or BAIL_OUT($got->{body});
+	is($got->{status}, 201, "POST $path") or die $got->{body};
 	return $got->{json}{id};
 }
 

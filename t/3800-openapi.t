@@ -31,7 +31,7 @@ my %as = map { $_ => $api->as($_) } qw(none viewer deployer maintainer admin);
 # --- the document itself
 my $got = $as{none}->get('/api/openapi.json');
 is($got->{status}, 200, 'the document is open to all');
-my $doc = $got->{json} || BAIL_OUT('there is no OpenAPI document');
+my $doc = $got->{json} || die 'there is no OpenAPI document';
 is($doc->{openapi}, '3.1.0', 'it is OpenAPI 3.1');
 is($as{none}->get('/api/openapi.json',
     { 'If-None-Match' => $got->{headers}{etag} || '' })->{status}, 304,

@@ -27,7 +27,7 @@ sub copy_source {
 my $installed = tempdir() . '/usr';
 my ($status_install, undef, $said) = run_cmd({ env => { MAKEFLAGS => undef } }, 'make', '-s', '-C', builddir(),
 	'install', "prefix=$installed", "sysconfdir=$installed/etc");
-is($status_install, 0, 'make install') or BAIL_OUT($said);
+is($status_install, 0, 'make install') or die $said;
 my %env = (SLIPWAY_INSTALLED => $installed);
 my @as;
 

@@ -63,7 +63,7 @@ must('nginx, MariaDB, systemd', in_root('apt-get update -q && apt-get install -q
 spew("$root/usr/local/bin/systemctl", slurp(__FILE__) =~ s/.*\n__END__\n//sr, 0755);
 must('MariaDB runs', in_root('mkdir -p /run/mysqld && chown mysql /run/mysqld && '
     . '{ setsid mariadbd --user=mysql >/var/log/mariadb.log 2>&1 </dev/null & } && '
-    . 'for i in $(seq 300); do mariadb-admin ping >/dev/null 2>&1 && exit 0; sleep 0.1; done; exit 1'));
+    . 'for i in $(seq 3000); do mariadb-admin ping >/dev/null 2>&1 && exit 0; sleep 0.1; done; exit 1'));
 spew("$root/etc/nginx/sites-enabled/example.org", <<'SITE');
 server {
 	listen 443 ssl;

@@ -159,7 +159,7 @@ sub run_cmd {
 sub _child {
 	my ($opt, @cmd) = @_;
 	# a test in the background of a shell was told to ignore these
-	$SIG{$_} = 'DEFAULT' for qw(INT QUIT);
+	$SIG{$_} = 'DEFAULT' for qw(HUP INT QUIT TERM);
 	if (defined $opt->{cwd}) { chdir $opt->{cwd} or POSIX::_exit(127) }
 	if ($opt->{env}) {
 		for my $name (keys %{ $opt->{env} }) {
@@ -271,6 +271,11 @@ sub _tell_logs {
 		last if ++$shown >= 10;
 	}
 	return;
+}
+
+# Whoever ends the test ends what it has started.
+for my $name (grep { ($SIG{$_} || '') ne 'IGNORE' } qw(HUP INT TERM)) {
+	$SIG{$name} = sub { $$ == $owner ? exit 1 : POSIX::_exit(1) };
 }
 
 END {
