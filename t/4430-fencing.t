@@ -69,6 +69,26 @@ is($one->column($id, 'epoch'), 1, 'under its one epoch');
 is($two->stop, 0, 'ends');
 is($one->stop, 0, 'ends');
 
+# --- below a monitor that stands still, whose dispatcher died: another adopts it
+$one->write_conf("[runner]\nlease = 3\n");
+$one->resume;
+$id = $one->deploy($project, 'echo up; sleep 600');
+$one->wait_log($id, qr/^up$/m);
+my $neighbour = Slipway::Runner->start(db => $db, name => 'neighbour', conf => "[runner]\nlease = 3\n",
+    spool => $one->{spool}, workspaces => $one->{workspaces});
+$still = $one->dispatcher;
+kill 'STOP', $one->pid;
+kill 'KILL', $still;
+ok(poll(30, sub { $neighbour->said =~ /\b$id\.1: is adopted/ }), 'a job of another monitor is adopted');
+$db->sql("UPDATE deployment SET epoch = epoch + 1 WHERE id = $id");
+ok(poll(30, sub { $neighbour->said =~ /\b$id\.1: is killed: its lease is lost/ }), 'and is to be ended');
+ok(poll(30, sub { !$one->jobs }), 'which it is');
+like($neighbour->said, qr/\b$id\.1: its job has another monitor/, 'by itself');
+kill 'CONT', $one->pid;
+ok($one->is_clean, 'nothing is left');
+$db->sql("UPDATE deployment SET status = 'interrupted', finished_at = NOW(3) WHERE id = $id");
+is($_->stop, 0, 'ends') for $neighbour, $one;
+
 # --- lost answers
 my $proxy = Slipway::Proxy->start($db->socket);
 chmod 0777, $proxy->socket or die;

@@ -326,8 +326,8 @@ heard(struct dispatch *d, const struct wire *w)
 			claim_refused(d, t, w);
 		break;
 	case WIRE_EXITED:
-		if (t != NULL && t->phase < TASK_GONE)
-			task_phase_set(t, TASK_GONE);
+		if (t != NULL)
+			task_exited(d, t);
 		d->claim = true;
 		d->claim_at = 0;
 		break;

@@ -227,6 +227,8 @@ void task_phase_set(struct task *, enum task_phase);
 void task_work(struct dispatch *, struct task *);
 void task_cancel(struct dispatch *, struct task *);
 void task_kill(struct dispatch *, struct task *, const char *why);
+/* The monitor has nothing of it any more. */
+void task_exited(struct dispatch *, struct task *);
 /* When it wants to work again, monotonic. */
 int64_t task_due(const struct task *, int64_t now);
 /* Forgets those that are closed. */

@@ -112,6 +112,24 @@ task_cancel(struct dispatch *d, struct task *t)
 		log_err(e, t->name);
 }
 
+/* One that was adopted may live below another monitor, which ours cannot end:
+ * that one is asked to end by itself, and over only when its lock is free. */
+void
+task_exited(struct dispatch *d, struct task *t)
+{
+	const struct err *e;
+
+	if (t->phase >= TASK_GONE)
+		return;
+	if (spool_lock_free(t)) {
+		task_phase_set(t, TASK_GONE);
+		return;
+	}
+	log_warn("%s: its job has another monitor", t->name);
+	if ((e = spool_cancel(d, t)) != NULL)
+		log_err(e, t->name);
+}
+
 /* Another has it: whatever it still does counts for nothing. */
 static void
 fence(struct dispatch *d, struct task *t)
