@@ -5,6 +5,7 @@
 
 use strict;
 use warnings;
+use POSIX ();
 use Test::More;
 use Time::HiRes qw(time);
 use Slipway::API;
@@ -72,6 +73,15 @@ for my $type (qw(gitea gitlab)) {
 	my $usurper = $f->repo('team/open');
 	$usurper->commit('main', {}, 'not it');
 	is($sees->($_, 'open'), $tip{open}, "$_ is not led astray") for qw(ann nobody);
+	# who may not see the renamed one must not make all others take the wrong one
+	$repo{ann}->rename('team/anns');
+	is($sees->('ann', 'ann'), $tip{ann}, 'ann finds hers, renamed');
+	my $trap = $f->repo('team/ann');
+	$trap->commit('main', {}, 'a trap');
+	is($sees->('eve', 'ann'), 404, 'eve, who may not see it, is not shown what has its old name');
+	like($db->sql("SELECT path FROM git_repo WHERE project_id = $p{ann}"), qr{^team/anns$}m, 'nor does she change what is known');
+	is($sees->('ann', 'ann'), $tip{ann}, 'ann still finds hers');
+	$trap->remove;
 
 	# --- tokens end
 	$f->expire_tokens('ann');

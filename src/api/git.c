@@ -2,6 +2,8 @@
 /* Branches and commits of a project's repository: as the Git server has them,
  * or, where it has no interface or the repository lies elsewhere, by git's own
  * protocol and as the runner's clone has them. */
+#include <strings.h>
+
 #include "api/handlers.h"
 #include "api/shapes.h"
 #include "core/str.h"
@@ -34,8 +36,9 @@ struct reading {
 /* --- the Git server's interface */
 
 /* The number that is remembered may be of a repository that is gone, and
- * another took its place.  Gitea tells nobody without a token whose number it
- * is. */
+ * another was made in its place: then what the project says holds.  Not so
+ * where it was renamed: its old name may be anybody's by now, and who asks may
+ * only not see it.  Gitea tells nobody without a token whose number it is. */
 static const struct err *
 repo_find(struct reading *r, struct forge *forge, const char *token)
 {
@@ -48,6 +51,11 @@ repo_find(struct reading *r, struct forge *forge, const char *token)
 	e = forge_repo_find(forge, r->rq->a, token, &r->repo);
 	if (e == NULL || e->code != ERR_NOTFOUND || r->known.id == NULL)
 		return e;
+	if (strcasecmp(r->known.path, r->path) != 0)
+		return err_tell(ERR_NOTFOUND,
+		    "The repository was renamed at the Git server, and is gone "
+		    "since, or your access there does not show it (404): write "
+		    "its present address into the project.");
 	r->repo = (struct forge_repo){ .path = r->path };
 	return forge_repo_find(forge, r->rq->a, token, &r->repo);
 }
