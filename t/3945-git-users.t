@@ -88,6 +88,32 @@ for my $type (qw(gitea gitlab)) {
 	$f->forget_requests;
 	is($sees->('ann', 'ann'), $tip{ann}, 'a token that has expired is refreshed');
 	is(scalar(grep { $_->{body} =~ /refresh_token/ } $f->requests), 1, 'once, for both requests');
+	# --- several at once: one refresh, also where the old pair dies by it
+	$f->expire_tokens('ann');
+	$f->forget_requests;
+	my @pids = map {
+		my $n = $_;
+		my $pid = fork;
+		if (!$pid) {
+			my (undef, $got) = run_cmd('curl', '-s', '--cacert', $api->cacert, '-H', "Authorization: Bearer $as{ann}",
+			    $api->url . "/api/git/branches?projectId=$p{ann}");
+			spew(tempdir() . "/$type-at-once$n", $got);
+			POSIX::_exit(0);
+		}
+		$pid;
+	} 1 .. 3;
+	waitpid $_, 0 for @pids;
+	like(slurp(tempdir() . "/$type-at-once$_"), qr/"commitHash":"$tip{ann}"/, 'one of three at once, with a token that was revoked') for 1 .. 3;
+	is(scalar(grep { $_->{body} =~ /refresh_token/ } $f->requests), 1, 'and one refresh for all');
+	# --- too late for a refresh: one that is cut off may have ended the pair
+	$f->expire_tokens('ann');
+	$f->forget_requests;
+	$f->fault(qr{/(?:repositories|projects)/}, kind => 'delay', seconds => 6.5, times => 1);
+	my $late = $api->get("/api/git/branches?projectId=$p{ann}", { Authorization => "Bearer $as{ann}" });
+	is($late->{status}, 504, 'a server that is slow to refuse a token') or diag($late->{body});
+	like($late->{json}{detail}, qr/too slow to renew|not answer in time/, 'in words');
+	is(scalar(grep { $_->{body} =~ /refresh_token/ } $f->requests), 0, 'is not asked for another with no time left');
+	is($sees->('ann', 'ann'), $tip{ann}, 'the next request has the time');
 	$f->expire_tokens('ann');
 	$f->drop_refresh_tokens;
 	my $got = $api->get("/api/git/branches?projectId=$p{ann}", { Authorization => "Bearer $as{ann}" });

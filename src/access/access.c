@@ -13,6 +13,9 @@
 #define WAIT_MS 5000             /* for another process's refresh */
 #define STORE_MS 4000            /* to tell the database what a refresh gave */
 #define PAUSE_MS 50
+/* A server may have made a new pair, and ended the old one, before we give up
+ * waiting for it: with less time than that it is not asked. */
+#define REFRESH_MIN_MS 3000
 #define PURPOSE_SIZE 64
 
 /* A user's token as the database has it, opened. */
@@ -203,6 +206,17 @@ is_of_server(const struct err *e)
 	    e->code == ERR_RATE || e->code == ERR_CONFIG;
 }
 
+/* The right to refresh, where there is time for it. */
+static const struct err *
+hold(const struct access *x, const struct held *h, const char *holder)
+{
+	if (forge_left(x->forge) >= REFRESH_MIN_MS)
+		return gittoken_hold(x->db, h->row.user_id, h->row.epoch,
+		    holder);
+	return err_tell(ERR_UPSTREAM_TIMEOUT,
+	    "The Git server is too slow to renew your access now; try again.");
+}
+
 /* One try; `out` stays NULL where the row is to be looked at again. */
 static const struct err *
 fresh_try(const struct access *x, struct arena *a, const struct held *h,
@@ -223,7 +237,7 @@ fresh_try(const struct access *x, struct arena *a, const struct held *h,
 		return NULL;
 	}
 	holder = holder_make(a);
-	e = gittoken_hold(x->db, h->row.user_id, h->row.epoch, holder);
+	e = hold(x, h, holder);
 	if (e == NULL)
 		e = held_refresh(x, a, h, holder, out);
 	else if (e->code == ERR_CONFLICT || e->code == ERR_PRECONDITION) {

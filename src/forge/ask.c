@@ -32,12 +32,19 @@ static const struct json_path complaint_paths[] = {
 	JSON_PATH_END,
 };
 
+int64_t
+forge_left(const struct forge *f)
+{
+	int64_t left = f->until - time_mono_ms();
+
+	return f->until == 0 || left > FORGE_DEADLINE_MS ? FORGE_DEADLINE_MS :
+							   left;
+}
+
 void
 forge_begin(struct forge *f)
 {
-	f->deadline = time_mono_ms() + FORGE_DEADLINE_MS;
-	if (f->until != 0 && f->deadline > f->until)
-		f->deadline = f->until;
+	f->deadline = time_mono_ms() + forge_left(f);
 }
 
 void

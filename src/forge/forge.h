@@ -109,6 +109,8 @@ void forge_close(struct forge *);
 /* No call lasts beyond that moment (time_mono_ms), so that several together end
  * in time; 0 = each has all of FORGE_DEADLINE_MS. */
 void forge_until(struct forge *, int64_t when_ms);
+/* Milliseconds that the next call may last. */
+int64_t forge_left(const struct forge *);
 /* "https://git.example.org", lower case, without a slash at the end: with the
  * account's id it is who somebody is. */
 const char *forge_server(const struct forge *);
