@@ -326,6 +326,14 @@ for my $case (["https://$host/a/b", 'a/b'], ["https://$host/a/b.git", 'a/b'], ["
 	my $got = ask($conf, 'of', $case->[0]);
 	is($got->{path}, $case->[1], "$case->[0] is " . ($case->[1] || 'elsewhere'));
 }
+for my $case (["https://$host/a/b.git", "https://$host/c/d.git"], ["https://$host/a/b", "https://$host/c/d"], ["https://$host/a/b.git//", "https://$host/c/d.git"],
+	["HTTPS://LOCALHOST:" . $f->port . '/a/b', 'HTTPS://LOCALHOST:' . $f->port . '/c/d'], ['ssh://git@localhost:2222/a/b.git', 'ssh://git@localhost:2222/c/d.git'],
+	['git@localhost:a/b.git', 'git@localhost:c/d.git'], ['git@localhost:/a/b', 'git@localhost:/c/d']) {
+	is(ask($conf, 'at', $case->[0], 'c/d')->{address}, $case->[1], "$case->[0] with another path");
+}
+refused("$_->[0] at $_->[1]", 'not_found', qr/does not lie/, $conf, 'at', @$_)
+    for ['https://elsewhere.example.org/a/b', 'c/d'], map({ ["https://$host/a/b", $_] } 'c', 'c/d/e', '../d', 'c/..', 'c/d?x', 'c/d#x', 'c d/e', 'c//d', '/c/d', 'c/d.git', "c/d\nx", 'c/d%2f', ''),
+    ['git@localhost:a/b', '/c/d'];
 is(ask($conf, 'clone', $at, 'T')->{secret}, 'T', 'a token goes to its own server');
 refused("but not to $_", 'not_found', qr/does not lie/, $conf, 'clone', $_, 'T')
     for "http://$host/a/b", 'https://localhost/a/b', 'git@localhost:a/b', 'https://elsewhere.example.org/a/b', 'ssh://localhost/a/b',
@@ -337,6 +345,7 @@ refused("but not to $_", 'not_found', qr/does not lie/, $six, 'clone', $_, 'T')
     for map({ "https://$_/a/b" } '[2001:db8::2]:3000', '[2001:db8::1]', '[2001:db8::1', '[2001:db8::1]x:3000', '[', '[]:3000');
 my $below = conf_for($f, url => $f->url . '/git');
 is(ask($below, 'of', 'git@localhost:git/b')->{path}, 'git/b', 'over ssh there is no such path');
+is(ask($below, 'at', "https://$host/git/a/b", 'c/d')->{address}, "https://$host/git/c/d", 'a path below a path');
 ok(!ask($below, 'clone', "https://$host/git/../other/b", 'T')->{ok}, 'nothing leads out of it');
 is(ask($below, 'of', "https://$host/git/a/b")->{path}, 'a/b', 'below a path');
 ok(!ask($below, 'of', "https://$host/gitx/a/b")->{ok}, 'and not beside it');

@@ -149,6 +149,10 @@ MUSTCHECK const struct err *forge_whoami(struct forge *, struct arena *,
  * ERR_NOTFOUND if it lies elsewhere (https, http, ssh and scp-like forms). */
 MUSTCHECK const struct err *forge_repo_of(const struct forge *, struct arena *,
     const char *repository, struct forge_repo *out);
+/* Its address where it is called `path` by now, written as `repository` is: by
+ * the same way, on the same host.  ERR_NOTFOUND if there is none such. */
+MUSTCHECK const struct err *forge_repo_at(const struct forge *, struct arena *,
+    const char *repository, const char *path, const char **out);
 /* Asks for it, by its id if that is set (so renames do no harm), else by path.
  * `access` may be NULL: as anybody. */
 MUSTCHECK const struct err *forge_repo_find(struct forge *, struct arena *,

@@ -161,6 +161,30 @@ forge_repo_of(const struct forge *f, struct arena *a, const char *repository,
 }
 
 const struct err *
+forge_repo_at(const struct forge *f, struct arena *a, const char *repository,
+    const char *path, const char **out)
+{
+	struct forge_repo was, is;
+	size_t len = strlen(repository);
+	const struct err *e;
+	const char *tail;
+
+	*out = NULL;
+	if ((e = forge_repo_of(f, a, repository, &was)) != NULL)
+		return e;
+	while (repository[len - 1] == '/')
+		len--;
+	tail = str_ends(arena_strndup(a, repository, len), ".git") ? ".git" :
+								     "";
+	len -= strlen(tail) + strlen(was.path);
+	*out = arena_printf(a, "%.*s%s%s", (int)len, repository, path, tail);
+	if (forge_repo_of(f, a, *out, &is) == NULL && str_eq(is.path, path))
+		return NULL;
+	*out = NULL;
+	return elsewhere();
+}
+
+const struct err *
 forge_clone_with(const struct forge *f, struct arena *a, const char *repository,
     const char *access, struct forge_credential *out)
 {

@@ -77,6 +77,7 @@ struct task {
 	int64_t ask_at; /* the monitor, again */
 	/* while it is TASK_ASKING */
 	struct buf description;
+	struct buf address;    /* where the repository is by now */
 	struct buf credential; /* "user\nsecret", empty = none */
 	const char *note;      /* why there is none, or another than wanted */
 	pid_t asker;           /* 0 = none, or it is done */
@@ -185,20 +186,18 @@ void project_wiped(const struct dispatch *, const struct wire *);
  * ERR_CONFIG where its secrets do not open. */
 MUSTCHECK const struct err *description_write(const struct dispatch *,
     struct arena *, const struct claim *, struct buf *out);
-MUSTCHECK const struct err *description_end(struct buf *out,
-    const struct buf *credential, const char *note);
+MUSTCHECK const struct err *description_end(struct task *);
 
-/* dispatch_clone.c: with what a repository is fetched. A user's token may have
- * to be refreshed, which takes seconds: a process of its own does that. */
+/* dispatch_clone.c: from where and with what a repository is fetched. The Git
+ * server may have to be asked, which takes seconds: a process of its own does
+ * that. */
 /* After the settings were read. */
 void clone_open(struct dispatch *);
 /* Whether it lies on the Git server, so that it can be asked for commits. */
 bool clone_is_known(const struct dispatch *, struct arena *,
     const char *repository);
-/* Its present address in place of that which the Git server knows it by no
- * longer. */
-void clone_follow(struct dispatch *, struct claim *);
-/* The credential of the task, or an asker that finds it. */
+/* The task's address and credential, as far as they are known here, or an asker
+ * that finds them. */
 void clone_ask(struct dispatch *, struct task *, const struct claim *);
 /* Takes what the asker said; false if it is not done yet. */
 bool clone_answer(struct dispatch *, struct task *);

@@ -100,8 +100,7 @@ ask_start(struct dispatch *d, struct task *t)
 	const struct err *e;
 	size_t i;
 
-	if ((e = description_end(&t->description, &t->credential, t->note)) !=
-		NULL ||
+	if ((e = description_end(t)) != NULL ||
 	    (e = spool_make(d, t, &t->description, fds)) != NULL)
 		return e;
 	(void)memcpy(w.dir, t->dir, strlen(t->dir));
@@ -156,7 +155,7 @@ static const struct queue_end canceled = { .status = "canceled",
 /* What is claimed either starts or ends here, perhaps after its credential was
  * found. */
 static void
-claimed(struct dispatch *d, struct claim *c)
+claimed(struct dispatch *d, const struct claim *c)
 {
 	const struct queue_end failed = { .status = "failed",
 		.reason = "runner_error",
@@ -170,7 +169,6 @@ claimed(struct dispatch *d, struct claim *c)
 		return;
 	}
 	t = task_claimed(d, c);
-	clone_follow(d, c);
 	if ((e = description_write(d, d->a, c, &t->description)) != NULL) {
 		log_error("%s: %s", t->name, e->msg);
 		clone_forget(t);

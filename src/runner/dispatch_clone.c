@@ -17,6 +17,8 @@
 
 #define CREDENTIAL_MAX ((size_t)32 << 10) /* a pipe holds as much */
 #define ASK_MS 9000                       /* for the Git server */
+/* For one that does not answer, without which git may get on as well. */
+#define QUESTION_MS 8000
 /* One that fails sooner is asked again: it may be starting anew, or another
  * who was to refresh the token have died. */
 #define SOON_MS 6000
@@ -28,7 +30,15 @@
 #define ANSWER_FD (STDERR_FILENO + 1)
 
 /* How an asker ends. */
-enum asked { ASKED_OK, ASKED_NONE, ASKED_SILENT, ASKED_LATE, ASKED__MAX };
+enum asked {
+	ASKED_OK,
+	ASKED_NONE,
+	ASKED_SILENT,
+	ASKED_LATE,
+	ASKED_REFUSED, /* the user's token, and the service's if there is one */
+	ASKED_BARRED,  /* the service's */
+	ASKED__MAX
+};
 static const char *const notes[ASKED__MAX] = {
 	[ASKED_NONE] = "There is no token for the Git server: who deploys may "
 		       "sign in by it, or gitserver.token be set.",
@@ -36,6 +46,22 @@ static const char *const notes[ASKED__MAX] = {
 			 "who deploys.",
 	[ASKED_LATE] = "The token of the one who deploys was not found in "
 		       "time.",
+	[ASKED_REFUSED] = "The Git server does not accept the access of the "
+			  "one who deploys any more: sign in again, then "
+			  "retry.",
+	[ASKED_BARRED] = "The Git server does not accept the service's token "
+			 "(gitserver.token).",
+};
+
+/* What the asker has found. */
+struct asker {
+	const struct dispatch *d;
+	const struct claim *c;
+	struct access access;
+	struct forge_repo known; /* before it asked */
+	struct forge_repo found; /* id NULL = nothing new is known */
+	const char *token;       /* NULL = none, or none that works */
+	bool refused;            /* the last token that was asked with */
 };
 
 void
@@ -60,31 +86,55 @@ clone_is_known(const struct dispatch *d, struct arena *a,
 	    forge_repo_of(d->forge, a, repository, &repo) == NULL;
 }
 
-void
-clone_follow(struct dispatch *d, struct claim *c)
+/* What is remembered of the repository, else what its address says. */
+static const struct err *
+repo_known(const struct forge *forge, struct db *db, struct arena *a,
+    const struct claim *c, struct forge_repo *out)
 {
-	struct forge_repo was, is;
-	struct git_repo known;
 	const struct err *e;
+	struct git_repo known;
+
+	if ((e = forge_repo_of(forge, a, c->repository, out)) != NULL)
+		return e;
+	e = gitrepo_find(db, a, c->project_id, forge_server(forge),
+	    c->repository, &known);
+	if (e != NULL)
+		return e->code == ERR_NOTFOUND ? NULL : e;
+	out->id = known.repo_id;
+	out->path = known.path;
+	return NULL;
+}
+
+/* The address by that path, or as it stands in the project where that is not
+ * another one. */
+static const char *
+address_at(const struct forge *forge, struct arena *a, const char *repository,
+    const char *path)
+{
+	struct forge_repo was;
 	const char *fresh;
 
-	if (d->forge == NULL || strstr(c->repository, "://") == NULL ||
-	    str_starts(c->repository, "ssh://") ||
-	    forge_repo_of(d->forge, d->a, c->repository, &was) != NULL)
-		return;
-	e = gitrepo_find(d->db, d->a, c->project_id, forge_server(d->forge),
-	    c->repository, &known);
-	if (e != NULL) {
-		if (e->code != ERR_NOTFOUND)
-			log_err(e, "whether the repository was renamed");
-		return;
-	}
-	fresh = arena_printf(d->a, "%s/%s.git", forge_server(d->forge),
-	    known.path);
-	if (strcasecmp(known.path, was.path) != 0 &&
-	    forge_repo_of(d->forge, d->a, fresh, &is) == NULL &&
-	    str_eq(is.path, known.path))
-		c->repository = fresh;
+	if (forge_repo_of(forge, a, repository, &was) != NULL ||
+	    strcasecmp(was.path, path) == 0 ||
+	    forge_repo_at(forge, a, repository, path, &fresh) != NULL)
+		return repository;
+	return fresh;
+}
+
+/* As far as it is known without a question. */
+static const char *
+address_known(const struct dispatch *d, const struct claim *c)
+{
+	struct forge_repo repo;
+	const struct err *e;
+
+	if (!clone_is_known(d, d->a, c->repository))
+		return c->repository;
+	e = repo_known(d->forge, d->db, d->a, c, &repo);
+	if (e == NULL)
+		return address_at(d->forge, d->a, c->repository, repo.path);
+	log_err(e, "whether the repository was renamed");
+	return c->repository;
 }
 
 /* "user\nsecret"; false if there is no token, or none that git may have. */
@@ -99,14 +149,6 @@ credential_put(const struct forge *forge, struct arena *a,
 		return false;
 	buf_printf(out, "%s\n%s", with.user, with.secret);
 	return !out->overflow;
-}
-
-static bool
-service_put(const struct dispatch *d, struct arena *a, const char *repository,
-    struct buf *out)
-{
-	return credential_put(d->forge, a, repository,
-	    d->settings.gitserver.token, out);
 }
 
 static bool
@@ -138,82 +180,191 @@ users_token(struct access *x, struct arena *a, int64_t user_id,
 	}
 }
 
-/* The user's token into `out`; else the service's. */
-static enum asked
-find(const struct dispatch *d, struct access *x, const struct claim *c,
-    struct buf *out)
+/* Asks for the repository: whether the token is taken, and what its path is
+ * by now.  Gitea tells nobody without a token whose number it is. */
+static const struct err *
+question(struct forge *forge, struct arena *a, const char *token, void *context)
 {
-	const char *token = NULL;
+	struct asker *k = context;
+	struct forge_repo repo = k->known;
 	const struct err *e;
 
-	e = users_token(x, d->a, c->created_by.n, &token);
-	if (e == NULL &&
-	    credential_put(x->forge, d->a, c->repository, token, out))
-		return ASKED_OK;
-	if (e != NULL && e->code != ERR_NOTFOUND)
+	k->token = token;
+	if (token == NULL)
+		repo.id = NULL;
+	forge_until(forge, time_mono_ms() + QUESTION_MS);
+	e = forge_repo_find(forge, a, token, &repo);
+	forge_until(forge, 0);
+	k->refused = e != NULL && e->code == ERR_UNAUTHENTICATED;
+	/* another may have taken the path */
+	if (e == NULL && (k->known.id == NULL || str_eq(repo.id, k->known.id)))
+		k->found = repo;
+	return e;
+}
+
+static const char *
+service_token(const struct asker *k)
+{
+	const char *token = k->access.settings->token;
+
+	return token == NULL || token[0] == '\0' ? NULL : token;
+}
+
+/* What came of the question; a server that does not answer it may still let
+ * git in. */
+static enum asked
+question_ended(struct asker *k, const struct err *e, bool own)
+{
+	if (e != NULL)
+		log_info("deployment %lld: asking for its repository: %s",
+		    (long long)k->c->id,
+		    e->detail[0] != '\0' ? e->detail : e->msg);
+	if (e != NULL && k->refused && e->sys != 401) {
+		k->token = service_token(k);
+		return ASKED_SILENT;
+	}
+	if (k->refused) {
+		k->token = NULL;
+		return own                   ? ASKED_REFUSED :
+		    service_token(k) != NULL ? ASKED_BARRED :
+					       ASKED_NONE;
+	}
+	return k->token == NULL ? ASKED_NONE : ASKED_OK;
+}
+
+/* Finds the token, the user's or else the service's, and the address. */
+static enum asked
+find(struct asker *k)
+{
+	struct access *x = &k->access;
+	const struct err *e;
+	bool own;
+
+	e = users_token(x, k->d->a, k->c->created_by.n, &k->token);
+	own = e == NULL;
+	if (!own)
+		k->token = service_token(k);
+	if (!own && e->code != ERR_NOTFOUND) {
 		log_err(e, "the token of the one who deploys");
-	if (credential_put(x->forge, d->a, c->repository, x->settings->token,
-		out))
-		return e == NULL || e->code == ERR_NOTFOUND ? ASKED_OK :
-							      ASKED_SILENT;
-	return e == NULL || e->code == ERR_NOTFOUND ? ASKED_NONE : ASKED_SILENT;
+		return ASKED_SILENT;
+	}
+	if (!clone_is_known(k->d, k->d->a, k->c->repository))
+		return k->token == NULL ? ASKED_NONE : ASKED_OK;
+	e = repo_known(x->forge, x->db, k->d->a, k->c, &k->known);
+	if (e == NULL)
+		e = access_call(x, k->d->a, k->c->created_by.n, question, k);
+	return question_ended(k, e, own);
+}
+
+/* So that it is found again when it is renamed. */
+static void
+found_keep(struct asker *k)
+{
+	const struct git_repo row = { .project_id = k->c->project_id,
+		.server = forge_server(k->access.forge),
+		.repository = k->c->repository,
+		.repo_id = k->found.id,
+		.path = k->found.path };
+	const struct err *e;
+
+	if (k->found.id != NULL &&
+	    (e = gitrepo_put(k->access.db, &row)) != NULL)
+		log_err(e, "the number of a repository");
+}
+
+/* "address\nuser\nsecret": each of both may be missing. */
+static const struct err *
+tell(struct asker *k)
+{
+	const struct err *e;
+	struct buf out;
+
+	buf_init(&out, CREDENTIAL_MAX);
+	if (k->found.id != NULL)
+		buf_puts(&out,
+		    address_at(k->access.forge, k->d->a, k->c->repository,
+			k->found.path));
+	buf_putc(&out, '\n');
+	(void)credential_put(k->access.forge, k->d->a, k->c->repository,
+	    k->token, &out);
+	if ((e = buf_check(&out)) == NULL)
+		e = file_store(ANSWER_FD, out.data, out.len);
+	return e;
 }
 
 /* The asker, which never returns. */
 static _Noreturn void
 ask(const struct dispatch *d, const struct claim *c)
 {
-	struct access x = { .settings = &d->settings.gitserver };
+	struct asker k = { .d = d,
+		.c = c,
+		.access = { .settings = &d->settings.gitserver } };
 	struct keyring *keys = NULL;
 	enum asked how = ASKED_SILENT;
 	const struct err *e;
-	struct buf out;
 
-	buf_init(&out, CREDENTIAL_MAX);
 	if ((e = keyring_open(d->settings.secrets.key_file, &keys)) != NULL)
 		log_debug("users' tokens do not open: %s", e->msg);
-	x.keyring = keys;
-	if ((e = db_open(&d->settings, DB_RUNNER, &x.db)) == NULL &&
-	    (e = forge_open(x.settings, &x.forge)) == NULL) {
-		how = find(d, &x, c, &out);
-		if (out.len > 0)
-			e = file_store(ANSWER_FD, out.data, out.len);
+	k.access.keyring = keys;
+	if ((e = db_open(&d->settings, DB_RUNNER, &k.access.db)) == NULL &&
+	    (e = forge_open(k.access.settings, &k.access.forge)) == NULL) {
+		how = find(&k);
+		found_keep(&k);
+		e = tell(&k);
 	}
 	if (e != NULL)
 		log_err(e, "the token of the one who deploys");
 	_exit((int)how);
 }
 
-/* Without the user's. */
+/* Where git takes no token, none is missed. */
 static void
-settle_for_service(struct dispatch *d, struct task *t, const char *repository,
-    enum asked why)
+note_set(const struct dispatch *d, struct task *t, enum asked why)
 {
-	if (!service_put(d, d->a, repository, &t->credential))
+	struct forge_credential with;
+
+	if (why < ASKED__MAX && d->forge != NULL &&
+	    forge_clone_with(d->forge, d->a, t->address.data, "", &with) ==
+		NULL)
 		t->note = notes[why];
+}
+
+static void
+address_set(struct task *t, const char *text, size_t len)
+{
+	buf_clear(&t->address);
+	buf_add(&t->address, text, len);
 }
 
 void
 clone_ask(struct dispatch *d, struct task *t, const struct claim *c)
 {
+	const char *address = address_known(d, c);
 	struct forge_credential with;
+	bool known, service;
 	int ends[2];
 
 	buf_init(&t->credential, CREDENTIAL_MAX);
+	buf_init(&t->address, CREDENTIAL_MAX);
+	address_set(t, address, strlen(address));
+	known = clone_is_known(d, d->a, address);
 	if (d->forge == NULL ||
-	    forge_clone_with(d->forge, d->a, c->repository, "", &with) != NULL)
+	    (!known &&
+		forge_clone_with(d->forge, d->a, address, "", &with) != NULL))
 		return;
-	if (!c->created_by.set) {
-		settle_for_service(d, t, c->repository, ASKED_NONE);
+	/* for the case that no answer comes in time, too */
+	service = credential_put(d->forge, d->a, address,
+	    d->settings.gitserver.token, &t->credential);
+	if (!known && !c->created_by.set) {
+		if (!service)
+			note_set(d, t, ASKED_NONE);
 		return;
 	}
 	if (pipe2(ends, O_CLOEXEC) == -1) {
 		log_err(err_errno("pipe"), t->name);
-		settle_for_service(d, t, c->repository, ASKED_LATE);
+		note_set(d, t, ASKED_LATE);
 		return;
 	}
-	/* for the case that no answer comes in time */
-	(void)service_put(d, d->a, c->repository, &t->credential);
 	if ((t->asker = child_fork(ends[1])) == 0)
 		ask(d, c);
 	(void)close(ends[1]);
@@ -221,15 +372,39 @@ clone_ask(struct dispatch *d, struct task *t, const struct claim *c)
 	if (t->asker == -1) {
 		log_err(err_errno("fork"), t->name);
 		t->asker = 0;
-		t->note = notes[ASKED_LATE];
+		note_set(d, t, ASKED_LATE);
 		(void)close(t->answer);
 		t->answer = -1;
 	}
 }
 
+/* The address is another only where it was renamed. */
+static void
+answer_read(struct task *t, const struct buf *fresh, enum asked how)
+{
+	const char *end = memchr(fresh->data, '\n', fresh->len);
+	size_t len;
+
+	if (end == NULL)
+		return;
+	len = (size_t)(end - fresh->data);
+	if (len > 0 &&
+	    (len != t->address.len ||
+		memcmp(t->address.data, fresh->data, len) != 0)) {
+		address_set(t, fresh->data, len);
+		log_info("%s: its repository is at %s by now", t->name,
+		    t->address.data);
+	}
+	len = fresh->len - len - 1;
+	if (how == ASKED_OK || len > 0) {
+		buf_clear(&t->credential);
+		buf_add(&t->credential, end + 1, len);
+	}
+}
+
 /* All that the asker wrote before it ended. */
 static void
-answer_take(struct task *t)
+answer_take(const struct dispatch *d, struct task *t)
 {
 	const enum asked how = WIFEXITED(t->asked) ?
 	    (enum asked)WEXITSTATUS(t->asked) :
@@ -244,12 +419,9 @@ answer_take(struct task *t)
 		if (got > 0)
 			buf_add(&fresh, text, (size_t)got);
 	explicit_bzero(text, sizeof(text));
-	if (how < ASKED__MAX)
-		t->note = notes[how];
-	if (how == ASKED_OK || fresh.len > 0) {
-		buf_clear(&t->credential);
-		buf_add(&t->credential, fresh.data, fresh.len);
-	}
+	if (fresh.len > 0)
+		answer_read(t, &fresh, how);
+	note_set(d, t, how);
 	if (fresh.data != NULL)
 		explicit_bzero(fresh.data, fresh.len);
 	buf_release(&fresh);
@@ -258,15 +430,14 @@ answer_take(struct task *t)
 bool
 clone_answer(struct dispatch *d, struct task *t)
 {
-	(void)d;
 	if (t->answer == -1)
 		return true;
 	if (t->asker != 0 && time_mono_ms() - t->since < PATIENCE_MS)
 		return false;
 	if (t->asker != 0)
-		t->note = notes[ASKED_LATE];
+		note_set(d, t, ASKED_LATE);
 	else
-		answer_take(t);
+		answer_take(d, t);
 	(void)close(t->answer);
 	t->answer = -1;
 	t->asker = 0;
@@ -286,6 +457,7 @@ clone_forget(struct task *t)
 {
 	wipe(&t->description);
 	wipe(&t->credential);
+	buf_release(&t->address);
 	if (t->answer != -1)
 		(void)close(t->answer);
 	t->answer = -1;

@@ -140,7 +140,6 @@ description_write(const struct dispatch *d, struct arena *a,
 	put_number(out, R_PROJECT, c->project_id);
 	put(out, R_PROJECT_NAME, c->project_name);
 	put(out, R_PIPELINE_NAME, c->pipeline_name);
-	put(out, R_REPOSITORY, c->repository);
 	put(out, R_BRANCH, c->branch);
 	put(out, R_COMMIT, c->commit_hash);
 	put_access(out, &s->gitserver, c->repository);
@@ -169,12 +168,15 @@ description_write(const struct dispatch *d, struct arena *a,
 }
 
 const struct err *
-description_end(struct buf *out, const struct buf *credential, const char *note)
+description_end(struct task *t)
 {
-	if (credential->len > 0)
-		record_write(out, names[R_CREDENTIAL], credential->data,
-		    credential->len);
-	put(out, R_NOTE, note);
+	struct buf *out = &t->description;
+
+	put(out, R_REPOSITORY, t->address.data);
+	if (t->credential.len > 0)
+		record_write(out, names[R_CREDENTIAL], t->credential.data,
+		    t->credential.len);
+	put(out, R_NOTE, t->note);
 	put(out, R_JOB_END, "");
 	return buf_check(out);
 }

@@ -127,6 +127,17 @@ of(void)
 	return e;
 }
 
+static const struct err *
+moved(void)
+{
+	const char *address;
+	const struct err *e = forge_repo_at(forge, a, arg[0], arg[1], &address);
+
+	if (e == NULL)
+		say("address", address);
+	return e;
+}
+
 /* By its address, or by its number ("#7"). */
 static const struct err *
 find(struct forge_repo *r)
@@ -275,6 +286,7 @@ static const struct {
 	{ "revoke", 1, give_back },
 	{ "whoami", 1, whoami },
 	{ "of", 1, of },
+	{ "at", 2, moved },
 	{ "repo", 2, repo },
 	{ "branches", 4, branches },
 	{ "commits", 5, commits },
