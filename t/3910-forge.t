@@ -368,7 +368,9 @@ refused("without TLS: $_", 'internal', qr/https/, conf_for($f, url => $_), 'auth
 	$near->stop;
 }
 my %bad = ('no address' => [url => undef, qr/GITSERVER_URL is not set/], 'plain http' => [url => 'http://git.example.org', qr/https/],
-	'no URL' => [url => 'git.example.org', qr/address/], 'with a user' => [url => 'https://a:b@git.example.org', qr/address/]);
+	'no URL' => [url => 'git.example.org', qr/address/],
+	'letters that others read otherwise' => [url => "https://g\xc3\xaft.example.org", qr/ASCII/],
+	'an interface of that kind' => [api_url => "https://git.example.org/\xc3\xaf", qr/api_url.*ASCII/], 'with a user' => [url => 'https://a:b@git.example.org', qr/address/]);
 for my $name (sort keys %bad) {
 	my ($key, $value, $like) = @{ $bad{$name} };
 	refused($name, 'internal', $like, conf_for($f, $key => $value), 'authorize', 's', 'c');

@@ -45,10 +45,11 @@ url_check(const struct settings_gitserver *s, const char *name, const char *url)
 	const char *host = strstr(url, "://");
 
 	if (host == NULL || strlen(url) > URL_MAX || str_has_control(url) ||
-	    strpbrk(url, " @?#\"\\") != NULL || host[3] == '\0' ||
-	    host[3] == '/')
+	    str_chars(url) != strlen(url) || strpbrk(url, " @?#\"\\") != NULL ||
+	    host[3] == '\0' || host[3] == '/')
 		return err_tell(ERR_CONFIG,
-		    "%s must be an address like https://git.example.org.",
+		    "%s must be an address like https://git.example.org, in "
+		    "ASCII.",
 		    name);
 	if (strncasecmp(url, "https://", 8) == 0 || settings_plain(s, url))
 		return NULL;
