@@ -1,8 +1,8 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# The steps of README's installation: their commands are shell, and what they
-# name is what `make install` puts there.  `make check-install` follows them in
-# a bare Debian.
+# The steps of README's installation and what comes after: their commands are
+# shell, and what they name is what `make install` puts there.  `make
+# check-install` follows them in a bare Debian.
 
 use strict;
 use warnings;
@@ -10,9 +10,12 @@ use Test::More;
 use Slipway::Readme;
 use Slipway::Test;
 
-my @steps = readme_steps(srcdir() . '/README');
-cmp_ok(scalar @steps, '>=', 8, 'README has its steps');
-is_deeply([map { $_->{number} } @steps], [1 .. @steps], 'they are numbered');
+my @install = readme_steps(srcdir() . '/README', 'Installing behind');
+my @keep = readme_steps(srcdir() . '/README', 'Keeping it');
+cmp_ok(scalar @install, '>=', 8, 'README has its steps');
+cmp_ok(scalar @keep, '>=', 5, 'and those that follow');
+is_deeply([map { $_->{number} } @$_], [1 .. @$_], 'they are numbered') for \@install, \@keep;
+my @steps = (@install, @keep);
 for my $step (@steps) {
 	ok(@{ $step->{commands} } > 0, "step $step->{number} says what to run");
 	for my $command (@{ $step->{commands} }) {
@@ -25,7 +28,7 @@ my $dest = tempdir() . '/root';
 my ($status, $out, $err) = run_cmd({ env => { MAKEFLAGS => undef } }, 'make', '-s', '-C', builddir(),
 	'install', "DESTDIR=$dest", 'prefix=/usr/local', 'sysconfdir=/etc');
 is($status, 0, 'make install') or diag($out, $err);
-my $text = join "\n", map { @{ $_->{commands} } } @steps;
+my $text = join "\n", map { @{ $_->{commands} } } @install;
 my %named = map { $_ => 1 } $text =~ m{(/usr/local/[\w./-]+)}g;
 ok(-e "$dest$_", "installed: $_") for sort keys %named;
 for my $name ($text =~ /\b(slipway-(?:admin|api|runner))\b/g) {
@@ -77,5 +80,12 @@ if ($analyze) {
 } else {
 	note('no systemd-analyze here: the units were only read');
 }
+
+# What is installed can be taken away.
+($status, $out, $err) = run_cmd({ env => { MAKEFLAGS => undef } }, 'make', '-s', '-C', builddir(),
+	'uninstall', "DESTDIR=$dest", 'prefix=/usr/local', 'sysconfdir=/etc');
+is($status, 0, 'make uninstall') or diag($out, $err);
+(undef, $out) = run_cmd('find', $dest, '(', '!', '-type', 'd', '-o', '-name', '*slipway*', ')');
+is($out, '', 'leaves neither a file nor a folder of its own');
 
 done_testing();

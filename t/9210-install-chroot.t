@@ -1,7 +1,8 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# README's installation, followed literally in a Debian of its own beside an
-# nginx and a MariaDB that were there before.  Needs root, debootstrap and a
+# README's installation, and upgrade, backup, restoring, new keys and removal,
+# followed literally in a Debian of its own beside an nginx and a MariaDB that
+# were there before.  Needs root, debootstrap and a
 # Debian mirror, and minutes: `make check-install` runs it.  There is no
 # systemd to talk to in there; the units' commands are started by hand.  All of
 # it is in namespaces of its own: however it ends, no mount and no process stay.
@@ -84,7 +85,8 @@ must('make dist', run_cmd({ env => { MAKEFLAGS => undef } }, 'make', '-s', '-C',
 must('unpacked', run_cmd('sh', '-c', 'mkdir "$1"/root/slipway && tar xzf "$0"/slipway-*.tar.gz '
     . '-C "$1"/root/slipway --strip-components=1', builddir(), $root));
 my $token;
-for my $step (readme_steps(srcdir() . '/README')) {
+sub follow {
+	my ($step) = @_;
 	for my $command (@{ $step->{commands} }) {
 		my $out = must("$step->{number}: $command", in_root("cd /root/slipway\n$command\n",
 			CURL_CA_BUNDLE => '/etc/ssl/own.pem'));
@@ -92,6 +94,7 @@ for my $step (readme_steps(srcdir() . '/README')) {
 		like($out, qr/"status":"ok"/, 'the service is well') if $command =~ /health/;
 	}
 }
+follow($_) for readme_steps(srcdir() . '/README', 'Installing behind');
 ok($token, 'a token was shown');
 
 # --- what was there before is as before; the service lets in who has a token
@@ -105,6 +108,41 @@ like($out, qr/"unauthenticated".*\s401$/, 'who has no token is refused');
 like($out, qr/^\{"data":\[\].*\s200$/, 'who has one is let in');
 (undef, $out) = in_root('ls -l /proc/[0-9]*/exe 2>/dev/null');
 like($out, qr{/usr/local/libexec/slipway/slipway-dispatch}, 'the runner has its dispatcher');
+
+# --- what comes after
+sub ask {
+	my ($path, @more) = @_;
+	my (undef, $out) = in_root("$curl$path -H 'Authorization: Bearer $token' @more", CURL_CA_BUNDLE => '/etc/ssl/own.pem');
+	return $out;
+}
+my ($upgrade, $backup, $restore, $keys, $away) = readme_steps(srcdir() . '/README', 'Keeping it');
+like(ask('/api/projects', q{-H 'Content-Type: application/json' -d '{"name":"kept","repository":"git@localhost:a/b"}'}),
+	qr/422$/, 'a repository of no Git server');
+must('a Git server', in_root(q{sed -i 's|^#allowed_hosts.*|allowed_hosts = localhost|' /etc/slipway/slipway.conf && systemctl reload slipway-api}));
+ok(poll(20, sub { ask('/api/projects', q{-H 'Content-Type: application/json' -d '{"name":"kept","repository":"git@localhost:a/b"}'})
+	=~ /201$/ }), 'a project');
+like(ask('/api/projects/1/hook-secret', '-X PUT'), qr/200$/, 'a sealed secret');
+follow($upgrade);
+ok(poll(20, sub { ask('/api/projects') =~ /"name":"kept".*200$/s }), 'the project is there after an upgrade') or diag(ask('/api/projects'));
+follow($backup);
+(undef, $out) = in_root('stat -c %a:%U /var/backups/slipway*');
+is($out, "600:root\n600:root\n", 'a backup is for root alone');
+like(ask('/api/projects/1', '-X DELETE'), qr/204$/, 'the project goes');
+must('the keys are lost', in_root('rm -rf /etc/slipway'));
+follow($restore);
+ok(poll(20, sub { ask('/api/projects') =~ /"name":"kept".*200$/s }), 'and is there after a restore') or diag(ask('/api/projects'));
+must('the keys are back', in_root('runuser -u slipway-api -- slipway-admin check'));
+follow($keys);
+ok(poll(20, sub { ask('/api/projects/1/hook-secret', '-X PUT') =~ /200$/ }), 'a secret under a new key');
+follow($away);
+(undef, $out) = in_root("$curl/", CURL_CA_BUNDLE => '/etc/ssl/own.pem');
+is($out, "the old site\n200", 'the site of before stays');
+(undef, $out) = in_root("$curl/api/health", CURL_CA_BUNDLE => '/etc/ssl/own.pem');
+is($out, "the old site\n200", 'nothing else answers');
+(undef, $out) = in_root('find / -xdev -name "*slipway*" ! -path "/root/*" ! -path "/var/log/*" ! -path "/var/backups/*"'
+	. ' ! -path "/proc/*" ! -path "/usr/local/bin/*"; getent passwd slipway slipway-api; getent group slipway slipway-api;'
+	. ' ls -l /proc/[0-9]*/exe 2>/dev/null | grep slipway-; mariadb -BNe "SELECT user FROM mysql.user WHERE user LIKE \'slipway%\'"');
+is($out, '', 'nothing of it is left');
 
 done_testing();
 
@@ -123,34 +161,58 @@ __END__
 #!/bin/bash
 # Stands in for systemctl where no systemd runs: starts what the units say.
 set -eu
-case $1 in
-daemon-reload) ;;
-reload)
-	# Until no worker of before takes connections.
-	workers=/proc/$(cat /run/nginx.pid)/task/$(cat /run/nginx.pid)/children
-	old=$(cat "$workers")
-	nginx -s reload
-	for pid in $old; do
-		for ((i = 0; i < 100; i++)); do
-			kill -0 "$pid" 2>/dev/null || break
+what=$1
+shift
+[ "${1-}" != --now ] || shift
+
+start() {
+	local unit=/usr/local/lib/systemd/system/$1.service start user groups as=() command
+	start=$(sed -n 's/^ExecStart=//p' "$unit")
+	user=$(sed -n 's/^User=//p' "$unit")
+	groups=$(sed -n 's/^SupplementaryGroups=/,/p' "$unit" | tr ' ' ,)
+	read -ra command <<<"$start"
+	[ -z "$user" ] || as=(setpriv "--reuid=$user" "--regid=$user" "--groups=$user$groups")
+	setsid "${as[@]}" "${command[@]}" >>"/var/log/$1.log" 2>&1 </dev/null &
+	echo $! >"/run/of-$1"
+	sleep 1
+	kill -0 $! || { cat "/var/log/$1.log" >&2; exit 1; }
+}
+
+gone() { # one that nobody has waited for yet has no program any more
+	local pid i
+	for pid; do
+		for ((i = 0; i < 300; i++)); do
+			readlink "/proc/$pid/exe" >/dev/null || break
 			sleep 0.1
 		done
 	done
-	;;
-enable)
-	shift 2
+}
+
+stop() {
+	local pid
+	pid=$(cat "/run/of-$1")
+	kill -TERM "$pid"
+	gone "$pid"
+	rm "/run/of-$1"
+}
+
+case $what in
+daemon-reload) ;;
+reload)
 	for name; do
-		unit=/usr/local/lib/systemd/system/$name.service
-		start=$(sed -n 's/^ExecStart=//p' "$unit")
-		user=$(sed -n 's/^User=//p' "$unit")
-		groups=$(sed -n 's/^SupplementaryGroups=/,/p' "$unit" | tr ' ' ,)
-		read -ra command <<<"$start"
-		as=()
-		[ -z "$user" ] || as=(setpriv "--reuid=$user" "--regid=$user" "--groups=$user$groups")
-		setsid "${as[@]}" "${command[@]}" >"/var/log/$name.log" 2>&1 </dev/null &
-		sleep 1
-		kill -0 $! || { cat "/var/log/$name.log" >&2; exit 1; }
+		if [ "$name" != nginx ]; then
+			kill -HUP "$(cat "/run/of-$name")"
+			continue
+		fi
+		# Until no worker of before takes connections.
+		workers=/proc/$(cat /run/nginx.pid)/task/$(cat /run/nginx.pid)/children
+		old=$(cat "$workers")
+		nginx -s reload
+		# shellcheck disable=SC2086 # one word a process
+		gone $old
 	done
 	;;
+enable | start) for name; do start "$name"; done ;;
+disable | stop) for name; do stop "$name"; done ;;
 *) exit 64 ;;
 esac

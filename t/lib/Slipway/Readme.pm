@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: ISC
 package Slipway::Readme;
 
-# The numbered steps of README's installation, and the commands in them.
+# The numbered steps of a part of README, and the commands in them.
+#
+#   readme_steps($path, 'Installing behind')
 
 use strict;
 use warnings;
@@ -11,8 +13,8 @@ use Slipway::Test;
 our @EXPORT = qw(readme_steps);
 
 sub readme_steps {
-	my ($path) = @_;
-	my ($part) = slurp($path) =~ /^Installing behind[^\n]*\n-+\n(.*?)^\S[^\n]*\n-+$/ms;
+	my ($path, $title) = @_;
+	my ($part) = slurp($path) =~ /^\Q$title\E[^\n]*\n-+\n(.*?)^\S[^\n]*\n-+$/ms;
 	my @steps;
 	for my $line (split /\n/, $part =~ s/\\\n\s*//gr) {
 		if ($line =~ /^(\d+)\. (.*)/) {
