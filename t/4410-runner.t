@@ -157,11 +157,11 @@ for my $n (1 .. 20) {
 	$before = time;
 	$id = $runner->deploy($project, "date +%s.%N >$file; echo seen; sleep 0.4");
 	my $asked = time;
-	poll(10, sub { -s $file });
+	poll(10, sub { -s $file }) or diag($runner->tell($id), tail($runner->said));
 	push @starts, 1000 * (slurp($file) - $asked);
 	poll(10, sub { $runner->log($id) =~ /^seen$/m });
 	push @sees, 1000 * (time - slurp($file));
-	$runner->wait($id);
+	is($runner->wait($id), 'success', "run $n of twenty");
 }
 @starts = sort { $a <=> $b } @starts;
 @sees = sort { $a <=> $b } @sees;

@@ -19,7 +19,7 @@ sub start {
 	my $dir = $o{dir} || tempdir() . '/monitor' . ++$count;
 	my $self = bless { dir => $dir, user => $o{user} || 'nobody',
 		spool => "$dir/spool", workspaces => "$dir/workspaces",
-		uid_first => 400000 + ($$ % 20000) * 50, env => $o{env} || {},
+		uid_first => uids_from(1), env => $o{env} || {},
 		args => $o{args} || [], seen => 0 }, $class;
 	if (!-d $dir) {
 		make_path("$dir/standin", "$dir/spool");

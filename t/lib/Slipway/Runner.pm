@@ -40,8 +40,7 @@ sub start {
 		my ($uid, $gid) = (getpwnam 'nobody')[2, 3];
 		chown $uid, $gid, "$dir/run" or die "$dir/run: $!";
 	}
-	# three hundred uids for each runner of each process
-	$self->{uid_first} = 2_000_000 + (($$ % 100_000) * 10 + $uids++ % 10) * 300;
+	$self->{uid_first} = uids_from(2) + 300 * ($uids++ % 10);
 	$self->write_conf;
 	Test::More::note(is_root() ? "jobs run under uids from $self->{uid_first}"
 	    : 'jobs run under the account of the test (privilege_drop = no)');

@@ -94,7 +94,7 @@ sub spool_open {
 }
 
 # An account of its own for each call, as root; else nothing.
-my $uid = 310000 + ($$ % 20000) * 20;
+my $uid = uids_from(0);
 sub uid_for { return is_root() ? $uid++ : undef }
 
 # Starts slipway-job. Options: those of spool_make, spool, uid, workspace, home,

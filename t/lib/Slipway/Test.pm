@@ -20,7 +20,7 @@ use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw(srcdir builddir program tempdir poll slurp spew run_cmd
     start_process stop_process is_root own_mounts deadline free_port best_of
-    cpu_time on_failure tail);
+    cpu_time uids_from on_failure tail);
 
 my $source = abs_path(dirname(__FILE__) . '/../../..');
 my $temp;
@@ -228,6 +228,13 @@ sub free_port {
 		return $port;
 	}
 	die 'no free port';
+}
+
+# The first of 3000 uids that no other test has: whoever has one kills all that
+# runs under it. There are three kinds of those who need them.
+sub uids_from {
+	my ($kind) = @_;
+	return 1_000_000_000 + ($kind * 100_000 + $$ % 100_000) * 3000;
 }
 
 # The end of a text, by whole lines.
