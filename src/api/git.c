@@ -285,10 +285,8 @@ read_it(struct reading *r)
 /* As the client is to have it: 401 would say that its own session has ended,
  * and a setting that is missing is no fault of the program. */
 static const struct err *
-told(struct req *rq, const struct err *e)
+told(const struct err *e)
 {
-	if (e->code == ERR_RATE && e->sys > 0)
-		answer_header(rq, "Retry-After", "%d", e->sys);
 	if (e->code == ERR_UNAUTHENTICATED)
 		return err_tell(ERR_UPSTREAM, "%s", e->detail);
 	if (e->code == ERR_CONFIG && e->detail[0] != '\0')
@@ -312,7 +310,7 @@ reading_serve(struct reading *r, const struct shape *shape)
 	if (r->commits && r->branch == NULL)
 		r->branch = r->project.default_branch;
 	if ((e = read_it(r)) != NULL)
-		return told(rq, e);
+		return told(e);
 	answer_more(rq, shape, &r->list,
 	    &(struct page_part){ .page = r->page.page,
 		.limit = r->page.limit,

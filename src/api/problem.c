@@ -85,4 +85,7 @@ problem_answer(struct req *rq, const struct err *e)
 	buf_puts(b, "}\n");
 	if (kind->http == 503)
 		answer_header(rq, "Retry-After", "%s", RETRY_AFTER);
+	/* as the Git server said */
+	if (e->code == ERR_RATE && e->sys > 0)
+		answer_header(rq, "Retry-After", "%d", e->sys);
 }
