@@ -389,8 +389,10 @@ proc_kill_account(const struct proc_account *who)
 	int status = 0;
 	pid_t pid;
 
-	if (who->uid == 0 || !proc_account_lives(who->uid))
+	if (who->uid == 0)
 		return false;
+	/* Without a look before: one that forks and ends all the time is never
+	 * seen, but no fork gets away from a signal to all. */
 	if ((pid = fork()) == -1)
 		return true;
 	if (pid == 0) {

@@ -3,15 +3,24 @@
 
 #include <sys/wait.h>
 
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include "tap.h"
 
 #define ROUNDS 50
+#define CHASES 12
 #define LIMIT 60 /* seconds */
 
 static const struct proc_account nobody = { .uid = 61234567, .gid = 61234567 };
+
+static bool
+become_nobody(void)
+{
+	return setresgid(nobody.gid, nobody.gid, nobody.gid) == 0 &&
+	    setresuid(nobody.uid, nobody.uid, nobody.uid) == 0;
+}
 
 /* Stops all of its own account, what comes to kill it as well. */
 static pid_t
@@ -21,11 +30,71 @@ stopper(void)
 
 	if (pid != 0)
 		return pid;
-	if (setresgid(nobody.gid, nobody.gid, nobody.gid) == -1 ||
-	    setresuid(nobody.uid, nobody.uid, nobody.uid) == -1)
+	if (!become_nobody())
 		_exit(1);
 	for (;;)
 		(void)kill(-1, SIGSTOP);
+}
+
+/* Is another process each time that one looks; the pipe ends with the last. */
+static int
+hopper(void)
+{
+	char byte = 0;
+	int ends[2];
+	pid_t pid;
+
+	if (pipe(ends) == -1 || (pid = fork()) == -1)
+		return -1;
+	if (pid == 0) {
+		(void)close(ends[0]);
+		if (!become_nobody() || write(ends[1], &byte, 1) != 1)
+			_exit(1);
+		for (;;) {
+			if (fork() != 0)
+				_exit(0);
+			(void)usleep(200);
+		}
+	}
+	(void)close(ends[1]);
+	(void)waitpid(pid, NULL, 0);
+	if (read(ends[0], &byte, 1) != 1) {
+		(void)close(ends[0]);
+		return -1;
+	}
+	return ends[0];
+}
+
+/* Whether it is gone when nothing is said to be left. */
+static bool
+chase(void)
+{
+	struct pollfd fd = { .fd = hopper(), .events = POLLIN };
+	bool over;
+	int again;
+	pid_t pid;
+
+	for (again = 0; again < 1000; again++)
+		if (!proc_kill_account(&nobody))
+			break;
+	over = fd.fd != -1 && poll(&fd, 1, 10000) == 1;
+	(void)close(fd.fd);
+	if (over)
+		return true;
+	if ((pid = fork()) == 0)
+		_exit(become_nobody() && kill(-1, SIGKILL) == 0 ? 0 : 1);
+	(void)waitpid(pid, NULL, 0);
+	return false;
+}
+
+static void
+chased(void)
+{
+	int round, ended = 0;
+
+	for (round = 0; round < CHASES; round++)
+		ended += chase();
+	ok(ended == CHASES, "one that is always another is killed (%d)", ended);
 }
 
 static void
@@ -54,9 +123,11 @@ killed(void)
 int
 main(void)
 {
-	if (geteuid() == 0)
+	if (geteuid() == 0) {
 		killed();
-	else
+		chased();
+	} else {
 		ok(true, "# SKIP only root can become others");
+	}
 	return tap_done();
 }
