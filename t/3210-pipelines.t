@@ -195,6 +195,32 @@ is($api->get("/api/steps/$a")->{status}, 404, 'with its steps');
 is($api->post('/api/steps', { pipelineId => $pipe->{id}, %{ step('x') } })->{status}, 422, 'it takes no more');
 is($api->post('/api/pipelines', body(name => 'Pipeline 2x'))->{status}, 201, 'its name is free');
 
+# --- a pipeline whose name another takes at the same time; who deploys does not wait for it
+my $busy = $api->post('/api/projects', { name => 'Busy', repository => 'https://git.example.org/a/b' })->{json}{id};
+my $first = $api->post('/api/pipelines', body(projectId => $busy, name => 'first', steps => [step('s')]))->{json}{id};
+sub session {
+	open my $to, '|-', 'mariadb', '--no-defaults', '--socket=' . $db->socket, '--user=' . getpwuid($>), 'slipway' or die "mariadb: $!";
+	$to->autoflush(1);
+	return $to;
+}
+my $other_one = session();
+print $other_one "START TRANSACTION; INSERT INTO pipeline (project_id, name) VALUES ($busy, 'Twin');\n";
+ok(poll(10, sub { $db->sql("SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED; SELECT COUNT(*) FROM pipeline WHERE project_id = $busy") == 2 }), 'another makes it');
+my $twin = fork;
+die "fork: $!" if !defined $twin;
+if ($twin == 0) {
+	my $mine = $api->as('admin');
+	delete $mine->{parent}{http};
+	my $r = $mine->post('/api/pipelines', body(projectId => $busy, name => 'twin'));
+	POSIX::_exit("$r->{status} " . pointers($r) eq '409 /name' ? 0 : 1);
+}
+ok(poll(10, sub { $db->sql("SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'INSERT INTO pipeline%'") }), 'so do we');
+is($api->post('/api/deployments', { projectId => $busy, pipelineId => $first })->{status}, 201, 'meanwhile the project is deployed');
+print $other_one "COMMIT;\n";
+close $other_one;
+waitpid $twin, 0;
+is($?, 0, 'and told that the name is taken');
+
 # --- a step that is being added while its project is deleted
 my $doomed = $api->post('/api/projects', { name => 'Doomed', repository => 'https://git.example.org/a/b' })->{json}{id};
 my $last = $api->post('/api/pipelines', body(projectId => $doomed))->{json}{id};

@@ -2,7 +2,7 @@
 #include "api/pipelines.h"
 
 #include "api/handlers.h"
-#include "store/project.h"
+#include "store/deployment.h"
 
 struct work {
 	struct req *rq;
@@ -48,19 +48,18 @@ create_body(struct db *db, void *context)
 {
 	struct work *w = context;
 	struct req *rq = w->rq;
-	struct project project;
 	const struct err *e;
 	int64_t id;
 
 	w->p = *w->sent;
 	w->p.created_by = (struct maybe){ .n = rq->who.user_id, .set = true };
-	e = project_lock(db, rq->a, w->p.project_id, &project);
+	e = deployment_hold_project(db, rq->a, w->p.project_id);
 	if (e != NULL && e->code != ERR_NOTFOUND)
 		return e;
 	if ((e = req_judge(rq)) != NULL)
 		return e;
 	if ((e = pipeline_insert(db, &w->p, &id)) != NULL)
-		return e;
+		return req_taken(rq, e, rq->body);
 	return pipeline_by_id(db, rq->a, id, &w->p);
 }
 

@@ -4,7 +4,6 @@
 
 struct work {
 	struct req *rq;
-	struct pipeline pipe;
 	struct step step;
 };
 
@@ -49,7 +48,7 @@ create_body(struct db *db, void *context)
 	const struct err *e;
 	int64_t id;
 
-	e = pipeline_lock(db, rq->a, sent->pipeline_id, &w->pipe);
+	e = pipeline_hold(db, rq->a, sent->pipeline_id);
 	if (e != NULL && e->code != ERR_NOTFOUND)
 		return e;
 	if ((e = req_judge(rq)) != NULL)
@@ -82,8 +81,7 @@ step_hold(struct db *db, struct work *w)
 
 	if ((e = step_by_id(db, rq->a, rq->id[0], &w->step)) != NULL)
 		return e;
-	if ((e = pipeline_lock(db, rq->a, w->step.pipeline_id, &w->pipe)) !=
-	    NULL)
+	if ((e = pipeline_hold(db, rq->a, w->step.pipeline_id)) != NULL)
 		return e;
 	return step_by_id(db, rq->a, rq->id[0], &w->step);
 }

@@ -73,6 +73,13 @@ static const struct stmt lock = {
 	.row = pipeline_fields,
 	.rowsize = sizeof(struct pipeline),
 };
+static const struct stmt hold = {
+	.name = "pipeline_hold",
+	.sql = "SELECT id FROM pipeline WHERE id = ? AND valid = 1 FOR UPDATE",
+	.args = id_args,
+	.row = id_args,
+	.rowsize = sizeof(struct pipeline),
+};
 static const struct stmt page = {
 	.name = "pipeline_page",
 	.sql = "SELECT " COLUMNS " FROM pipeline WHERE valid = 1"
@@ -103,15 +110,6 @@ static const struct stmt count_of = {
 	.row = count_row,
 	.rowsize = sizeof(struct pipeline_count),
 };
-static const struct stmt two_of = {
-	.name = "pipeline_two_of",
-	.sql = "SELECT " COLUMNS " FROM pipeline WHERE project_id = ?"
-	       " AND valid = 1 LIMIT 2",
-	.args = project_args,
-	.row = pipeline_fields,
-	.rowsize = sizeof(struct pipeline),
-};
-
 /* No row: there is no such project. */
 static const struct field same_args[] = { A(name), A(id), A(project_id),
 	FIELD_END };
@@ -159,11 +157,11 @@ static const struct stmt delete_pipeline = {
 const struct stmt *const pipeline_stmts[] = {
 	&by_id,
 	&lock,
+	&hold,
 	&page,
 	&page_of,
 	&count,
 	&count_of,
-	&two_of,
 	&same_name,
 	&insert,
 	&update,
@@ -222,25 +220,12 @@ pipeline_lock(struct db *db, struct arena *a, int64_t id, struct pipeline *out)
 }
 
 const struct err *
-pipeline_only(struct db *db, struct arena *a, int64_t project_id,
-    struct pipeline *out)
+pipeline_hold(struct db *db, struct arena *a, int64_t id)
 {
-	const struct pipeline_query q = { .project_id = project_id };
-	const struct err *e;
-	struct list list;
+	const struct pipeline args = { .id = id };
+	struct pipeline found;
 
-	(void)memset(out, 0, sizeof(*out));
-	if ((e = db_rows(db, a, &two_of, &q, &list)) != NULL)
-		return e;
-	if (list.n == 0)
-		return err_tell(ERR_NOTFOUND, "The project has no pipeline.");
-	if (list.n > 1)
-		return err_tell(ERR_CONFLICT,
-		    "The project has more than one pipeline: name one.");
-	list.n = 1;
-	(void)memcpy(out, list.items, sizeof(*out));
-	list.items = out;
-	return steps_of(db, a, &list);
+	return db_row(db, a, &hold, &args, &found);
 }
 
 const struct err *

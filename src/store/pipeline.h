@@ -52,10 +52,9 @@ MUSTCHECK const struct err *pipeline_by_id(struct db *, struct arena *,
     int64_t id, struct pipeline *out);
 MUSTCHECK const struct err *pipeline_lock(struct db *, struct arena *,
     int64_t id, struct pipeline *out);
-/* The only live pipeline of a project; ERR_NOTFOUND if it has none,
- * ERR_CONFLICT if more than one. */
-MUSTCHECK const struct err *pipeline_only(struct db *, struct arena *,
-    int64_t project_id, struct pipeline *out);
+/* The lock alone, for who changes its steps. */
+MUSTCHECK const struct err *pipeline_hold(struct db *, struct arena *,
+    int64_t id);
 /* Adds what is wrong with it beside others: there is no such project; a
  * conflict, another pipeline of the project has its name.  What is 0 or NULL
  * is not judged. */
