@@ -100,7 +100,7 @@ MUSTCHECK const struct err *queue_end(struct db *, const struct queue_end *);
  * runner_lost; how many in `out`. Writes nothing where there is none. */
 MUSTCHECK const struct err *queue_expire(struct db *, int64_t *out);
 /* Removes idempotency rows and commit tokens that are past their time, some
- * hundreds a call. Writes nothing where there is none. */
+ * hundreds and thousands a call. Writes nothing where there is none. */
 MUSTCHECK const struct err *queue_tidy(struct db *);
 
 #endif
