@@ -3,12 +3,26 @@
 #ifndef SLIPWAY_STORE_PAGE_H
 #define SLIPWAY_STORE_PAGE_H
 
-#include <stdint.h>
+#include "db/db.h"
 
 struct page {
 	int64_t page;  /* from 1 */
 	int64_t limit; /* 1..100 */
 	int64_t total; /* set by the store: all that match */
 };
+
+/* What a statement that counts says, and how. */
+struct page_count {
+	int64_t n;
+};
+extern const struct field page_count_row[];
+
+/* Items before the page, for the statement's OFFSET. */
+int64_t page_offset(const struct page *);
+/* Counts all that match, then reads those of the page, unless it lies past the
+ * end; both statements take their arguments from `args`. */
+MUSTCHECK const struct err *page_read(struct db *, struct arena *,
+    const struct stmt *count, const struct stmt *rows, const void *args,
+    struct page *, struct list *out);
 
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "store/pipeline.h"
 
-#include <string.h>
-
 #define P(m, flags, ...) FIELD(struct pipeline, m, flags, __VA_ARGS__)
 #define A(m) P(m, 0, .doc = NULL)
 
@@ -43,9 +41,6 @@ struct pipeline_query {
 	int64_t limit;
 	int64_t offset;
 };
-struct pipeline_count {
-	int64_t n;
-};
 #define Q(m) FIELD(struct pipeline_query, m, 0, .doc = NULL)
 
 static const struct field id_args[] = { A(id), FIELD_END };
@@ -53,10 +48,6 @@ static const struct field page_args[] = { Q(limit), Q(offset), FIELD_END };
 static const struct field of_args[] = { Q(project_id), Q(limit), Q(offset),
 	FIELD_END };
 static const struct field project_args[] = { Q(project_id), FIELD_END };
-static const struct field count_row[] = {
-	FIELD(struct pipeline_count, n, 0, .doc = NULL),
-	FIELD_END,
-};
 
 static const struct stmt by_id = {
 	.name = "pipeline_by_id",
@@ -99,17 +90,18 @@ static const struct stmt page_of = {
 static const struct stmt count = {
 	.name = "pipeline_count",
 	.sql = "SELECT COUNT(*) AS n FROM pipeline WHERE valid = 1",
-	.row = count_row,
-	.rowsize = sizeof(struct pipeline_count),
+	.row = page_count_row,
+	.rowsize = sizeof(struct page_count),
 };
 static const struct stmt count_of = {
 	.name = "pipeline_count_of",
 	.sql = "SELECT COUNT(*) AS n FROM pipeline WHERE project_id = ?"
 	       " AND valid = 1",
 	.args = project_args,
-	.row = count_row,
-	.rowsize = sizeof(struct pipeline_count),
+	.row = page_count_row,
+	.rowsize = sizeof(struct page_count),
 };
+
 /* No row: there is no such project. */
 static const struct field same_args[] = { A(name), A(id), A(project_id),
 	FIELD_END };
@@ -119,8 +111,8 @@ static const struct stmt same_name = {
 	       " ON l.project_id = p.id AND l.live_name = ? AND l.id <> ?"
 	       " WHERE p.id = ? AND p.valid = 1 GROUP BY p.id",
 	.args = same_args,
-	.row = count_row,
-	.rowsize = sizeof(struct pipeline_count),
+	.row = page_count_row,
+	.rowsize = sizeof(struct page_count),
 };
 
 static const struct field insert_args[] = { A(project_id), A(name),
@@ -176,19 +168,11 @@ pipeline_page(struct db *db, struct arena *a, int64_t project_id,
 {
 	const struct pipeline_query q = { .project_id = project_id,
 		.limit = p->limit,
-		.offset = (p->page - 1) * p->limit };
+		.offset = page_offset(p) };
 	const struct err *e;
-	struct pipeline_count total;
 
-	(void)memset(out, 0, sizeof(*out));
-	if ((e = db_row(db, a, project_id == 0 ? &count : &count_of, &q,
-		 &total)) != NULL)
-		return e;
-	p->total = total.n;
-	if (q.offset >= p->total)
-		return NULL;
-	if ((e = db_rows(db, a, project_id == 0 ? &page : &page_of, &q, out)) !=
-	    NULL)
+	if ((e = page_read(db, a, project_id == 0 ? &count : &count_of,
+		 project_id == 0 ? &page : &page_of, &q, p, out)) != NULL)
 		return e;
 	return steps_of(db, a, out);
 }
@@ -231,7 +215,7 @@ pipeline_hold(struct db *db, struct arena *a, int64_t id)
 const struct err *
 pipeline_judge(struct db *db, const struct pipeline *p, struct faults *faults)
 {
-	struct pipeline_count same;
+	struct page_count same;
 	const struct err *e;
 
 	if (p->project_id == 0)

@@ -107,9 +107,6 @@ struct project_query {
 	int64_t limit;
 	int64_t offset;
 };
-struct project_count {
-	int64_t n;
-};
 #define Q(m) FIELD(struct project_query, m, 0, .doc = NULL)
 
 static const struct field id_args[] = { A(id), FIELD_END };
@@ -117,9 +114,6 @@ static const struct field page_args[] = { Q(limit), Q(offset), FIELD_END };
 static const struct field named_args[] = { Q(name), Q(limit), Q(offset),
 	FIELD_END };
 static const struct field name_args[] = { Q(name), FIELD_END };
-static const struct field count_row[] = {
-	FIELD(struct project_count, n, 0, .doc = NULL), FIELD_END
-};
 
 static const struct stmt by_id = {
 	.name = "project_by_id",
@@ -155,16 +149,16 @@ static const struct stmt page_named = {
 static const struct stmt count = {
 	.name = "project_count",
 	.sql = "SELECT COUNT(*) AS n FROM project WHERE valid = 1",
-	.row = count_row,
-	.rowsize = sizeof(struct project_count),
+	.row = page_count_row,
+	.rowsize = sizeof(struct page_count),
 };
 static const struct stmt count_named = {
 	.name = "project_count_named",
 	.sql = "SELECT COUNT(*) AS n FROM project WHERE valid = 1"
 	       " AND name LIKE ? ESCAPE '!'",
 	.args = name_args,
-	.row = count_row,
-	.rowsize = sizeof(struct project_count),
+	.row = page_count_row,
+	.rowsize = sizeof(struct page_count),
 };
 
 #define R(m) FIELD(struct project_ref, m, 0)
@@ -241,8 +235,8 @@ static const struct stmt same_name = {
 	.sql = "SELECT COUNT(*) AS n FROM project WHERE valid = 1 AND id <> ?"
 	       " AND live_name = ?",
 	.args = same_args,
-	.row = count_row,
-	.rowsize = sizeof(struct project_count),
+	.row = page_count_row,
+	.rowsize = sizeof(struct page_count),
 };
 
 static const struct field insert_args[] = {
@@ -397,18 +391,10 @@ project_page(struct db *db, struct arena *a, const char *name, struct page *p,
 {
 	const struct project_query q = { .name = like_substring(a, name),
 		.limit = p->limit,
-		.offset = (p->page - 1) * p->limit };
-	const struct err *e;
-	struct project_count total;
+		.offset = page_offset(p) };
 
-	(void)memset(out, 0, sizeof(*out));
-	if ((e = db_row(db, a, name == NULL ? &count : &count_named, &q,
-		 &total)) != NULL)
-		return e;
-	p->total = total.n;
-	if (q.offset >= p->total)
-		return NULL;
-	return db_rows(db, a, name == NULL ? &page : &page_named, &q, out);
+	return page_read(db, a, name == NULL ? &count : &count_named,
+	    name == NULL ? &page : &page_named, &q, p, out);
 }
 
 const struct err *
@@ -444,7 +430,7 @@ project_judge(struct db *db, const struct project *p, struct faults *faults)
 {
 	const struct err *e;
 	const struct clash *other;
-	struct project_count same;
+	struct page_count same;
 	struct list list;
 	size_t i;
 

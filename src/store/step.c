@@ -90,9 +90,6 @@ struct step_query {
 	int64_t offset;
 	const char *ids; /* "[1,2]" */
 };
-struct step_count {
-	int64_t n;
-};
 struct step_sum {
 	int64_t n;
 	int64_t bytes;
@@ -105,10 +102,6 @@ static const struct field of_args[] = { Q(pipeline_id), Q(limit), Q(offset),
 	FIELD_END };
 static const struct field pipeline_args[] = { Q(pipeline_id), FIELD_END };
 static const struct field ids_args[] = { Q(ids), FIELD_END };
-static const struct field count_row[] = {
-	FIELD(struct step_count, n, 0, .doc = NULL),
-	FIELD_END,
-};
 
 static const struct stmt by_id = {
 	.name = "step_by_id",
@@ -146,16 +139,16 @@ static const struct stmt of_pipelines = {
 static const struct stmt count = {
 	.name = "step_count",
 	.sql = "SELECT COUNT(*) AS n FROM step WHERE valid = 1",
-	.row = count_row,
-	.rowsize = sizeof(struct step_count),
+	.row = page_count_row,
+	.rowsize = sizeof(struct page_count),
 };
 static const struct stmt count_of = {
 	.name = "step_count_of",
 	.sql = "SELECT COUNT(*) AS n FROM step WHERE pipeline_id = ?"
 	       " AND valid = 1",
 	.args = pipeline_args,
-	.row = count_row,
-	.rowsize = sizeof(struct step_count),
+	.row = page_count_row,
+	.rowsize = sizeof(struct page_count),
 };
 
 /* The others' scripts, so that one pipeline fits into one answer. No row: there
@@ -260,11 +253,13 @@ steps_of(struct db *db, struct arena *a, struct list *pipelines)
 	struct buf ids;
 	size_t i, k;
 
+	if (pipelines->n == 0)
+		return NULL;
 	buf_init(&ids, 4096);
 	for (i = 0; i < pipelines->n; i++)
 		buf_printf(&ids, "%c%lld", i == 0 ? '[' : ',',
 		    (long long)all[i].id);
-	buf_puts(&ids, pipelines->n == 0 ? "[]" : "]");
+	buf_putc(&ids, ']');
 	q.ids = ids.data;
 	e = db_rows(db, a, &of_pipelines, &q, &list);
 	buf_release(&ids);
@@ -286,18 +281,10 @@ step_page(struct db *db, struct arena *a, int64_t pipeline_id, struct page *p,
 {
 	const struct step_query q = { .pipeline_id = pipeline_id,
 		.limit = p->limit,
-		.offset = (p->page - 1) * p->limit };
-	const struct err *e;
-	struct step_count total;
+		.offset = page_offset(p) };
 
-	(void)memset(out, 0, sizeof(*out));
-	if ((e = db_row(db, a, pipeline_id == 0 ? &count : &count_of, &q,
-		 &total)) != NULL)
-		return e;
-	p->total = total.n;
-	if (q.offset >= p->total)
-		return NULL;
-	return db_rows(db, a, pipeline_id == 0 ? &page : &page_of, &q, out);
+	return page_read(db, a, pipeline_id == 0 ? &count : &count_of,
+	    pipeline_id == 0 ? &page : &page_of, &q, p, out);
 }
 
 const struct err *

@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: ISC */
-#include <string.h>
-
 #include "store/user.h"
 
 #define T(m, flags, ...) FIELD(struct api_token, m, flags, __VA_ARGS__)
 #define A(m) T(m, 0, .doc = NULL)
 #define P(m) FIELD(struct principal, m, 0, .doc = NULL)
 
-static const char *const roles[] = { "viewer", "deployer", "maintainer",
-	"admin", NULL };
-
 static const struct field token_fields[] = {
 	T(id, FIELD_OUT, .doc = "Number of the token."),
 	T(name, FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_LINE, .min = 1,
 	    .max = 100, .doc = "What it is for."),
-	T(role, FIELD_OUT | FIELD_IN, .values = roles,
+	T(role, FIELD_OUT | FIELD_IN, .values = role_names,
 	    .doc = "At most the user's own role, which is the default; if the "
 		   "user's falls, so does what the token may do."),
 	T(token, FIELD_OUT | FIELD_NOROW | FIELD_DETAIL | FIELD_NULL,
@@ -39,18 +34,11 @@ struct token_query {
 	int64_t limit;
 	int64_t offset;
 };
-struct token_count {
-	int64_t n;
-};
 #define Q(m) FIELD(struct token_query, m, 0, .doc = NULL)
 
 static const struct field page_args[] = { Q(user_id), Q(limit), Q(offset),
 	FIELD_END };
 static const struct field user_args[] = { Q(user_id), FIELD_END };
-static const struct field count_row[] = {
-	FIELD(struct token_count, n, 0, .doc = NULL),
-	FIELD_END,
-};
 static const struct stmt page = {
 	.name = "token_page",
 	.sql = "SELECT id, name, role, created_at, last_used_at, expires_at"
@@ -65,8 +53,8 @@ static const struct stmt count = {
 	.sql = "SELECT COUNT(*) AS n FROM api_token WHERE user_id = ?"
 	       " AND valid = 1",
 	.args = user_args,
-	.row = count_row,
-	.rowsize = sizeof(struct token_count),
+	.row = page_count_row,
+	.rowsize = sizeof(struct page_count),
 };
 static const struct field insert_args[] = { A(user_id), A(name), A(role),
 	A(hash), A(expires_at), FIELD_END };
@@ -135,17 +123,9 @@ token_page(struct db *db, struct arena *a, int64_t user_id, struct page *p,
 {
 	const struct token_query q = { .user_id = user_id,
 		.limit = p->limit,
-		.offset = (p->page - 1) * p->limit };
-	const struct err *e;
-	struct token_count total;
+		.offset = page_offset(p) };
 
-	(void)memset(out, 0, sizeof(*out));
-	if ((e = db_row(db, a, &count, &q, &total)) != NULL)
-		return e;
-	p->total = total.n;
-	if (q.offset >= p->total)
-		return NULL;
-	return db_rows(db, a, &page, &q, out);
+	return page_read(db, a, &count, &page, &q, p, out);
 }
 
 const struct err *

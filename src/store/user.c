@@ -69,9 +69,6 @@ struct user_query {
 	int64_t limit;
 	int64_t offset;
 };
-struct user_count {
-	int64_t n;
-};
 
 /* clang-format off */
 #define Q(m) FIELD(struct user_query, m, 0, .doc = NULL)
@@ -87,10 +84,6 @@ struct user_count {
 static const struct field page_args[] = { FILTER_ARGS, Q(limit), Q(offset),
 	FIELD_END };
 static const struct field count_args[] = { FILTER_ARGS, FIELD_END };
-static const struct field count_row[] = {
-	FIELD(struct user_count, n, 0, .doc = NULL),
-	FIELD_END,
-};
 static const struct field id_args[] = { A(id), FIELD_END };
 static const struct field name_args[] = { A(username), FIELD_END };
 
@@ -106,8 +99,8 @@ static const struct stmt count = {
 	.name = "user_count",
 	.sql = "SELECT COUNT(*) AS n" FILTER,
 	.args = count_args,
-	.row = count_row,
-	.rowsize = sizeof(struct user_count),
+	.row = page_count_row,
+	.rowsize = sizeof(struct page_count),
 };
 static const struct stmt by_id = {
 	.name = "user_by_id",
@@ -186,24 +179,15 @@ const struct err *
 user_page(struct db *db, struct arena *a, const struct user_filter *f,
     struct page *p, struct list *out)
 {
-	struct user_query q = { .limit = p->limit,
-		.offset = (p->page - 1) * p->limit };
-	const struct err *e;
-	struct user_count total;
+	struct user_query q = { .limit = p->limit, .offset = page_offset(p) };
 	size_t i;
 
-	(void)memset(out, 0, sizeof(*out));
 	q.like = f->keyword == NULL ? "%" : like_substring(a, f->keyword);
 	for (i = 0; i < 2; i++)
 		q.status[i] = f->status == NULL ? statuses[i] : f->status;
 	for (i = 0; i < 4; i++)
 		q.role[i] = f->role == NULL ? role_names[i] : f->role;
-	if ((e = db_row(db, a, &count, &q, &total)) != NULL)
-		return e;
-	p->total = total.n;
-	if (q.offset >= p->total)
-		return NULL;
-	return db_rows(db, a, &page, &q, out);
+	return page_read(db, a, &count, &page, &q, p, out);
 }
 
 const struct err *
