@@ -114,11 +114,20 @@ CREATE TABLE IF NOT EXISTS hook_delivery (
 	    REFERENCES project (id)
 ) ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
--- Secret values of presets (defaults) and of triggers, sealed; the columns
--- beside them hold null in their place.
+-- Secret values of presets (defaults), of triggers and of deployments, each
+-- sealed by itself for the dispatcher; the columns beside them hold null in
+-- their place.
 ALTER TABLE project
-	ADD COLUMN IF NOT EXISTS secret_defaults LONGBLOB AFTER env_presets,
-	ADD COLUMN IF NOT EXISTS trigger_secrets LONGBLOB AFTER triggers;
+	ADD COLUMN IF NOT EXISTS secret_defaults LONGTEXT CHARACTER SET utf8mb4
+	    COLLATE utf8mb4_bin CHECK (JSON_VALID(secret_defaults))
+	    AFTER env_presets,
+	ADD COLUMN IF NOT EXISTS trigger_secrets LONGTEXT CHARACTER SET utf8mb4
+	    COLLATE utf8mb4_bin CHECK (JSON_VALID(trigger_secrets))
+	    AFTER triggers;
+
+ALTER TABLE deployment
+	MODIFY COLUMN secret_vars LONGTEXT CHARACTER SET utf8mb4
+	    COLLATE utf8mb4_bin CHECK (JSON_VALID(secret_vars));
 
 -- Whom a login of auth.admins meant at first: a name that changes hands makes
 -- nobody else an administrator.

@@ -89,6 +89,12 @@ sub includes_wrong {
 is_deeply([map { includes_wrong($_) } @code], [],
     'every folder includes what it may');
 
+is_deeply([grep { $text{$_} =~ m{^[ \t]*#[ \t]*include[ \t]+"crypto/unbox\.h"}m
+	&& !m{^src/(?:runner/dispatch_job\.c|cli/admin_\w+\.c|crypto/unbox\.c)$} } @code], [],
+    'secret variables are opened by the dispatcher alone');
+is_deeply([grep { $text{$_} =~ m{^[ \t]*#[ \t]*include[ \t]+"crypto/(?:boxed|keyfile)\.h"}m && !m{^src/crypto/} } @code], [],
+    'keys are read by their own folder alone');
+
 # --- what may be called where
 my %banned = (
 	'malloc calloc realloc reallocarray recallocarray free strdup strndup asprintf vasprintf getline open_memstream'

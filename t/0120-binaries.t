@@ -35,6 +35,10 @@ for my $name (@programs) {
 		is_deeply([$out =~ /\b(connect|accept4?|listen|getaddrinfo|gethostbyname)\b/g], [],
 		    "$name opens no connection");
 	}
+	# Who opens what is sealed for the dispatcher.
+	my ($opens) = (run_cmd('nm', '-u', $path))[1] =~ /\b(crypto_box_\w*open\w*)/;
+	is(defined $opens ? 1 : 0, $name =~ /^slipway-(?:dispatch|admin)$/ ? 1 : 0,
+	    defined $opens ? "$name opens sealed boxes" : "$name has nothing to open sealed boxes with");
 	next if !$hard;
 	my $header = readelf('-h', $path);
 	my $segments = readelf('-l', $path);

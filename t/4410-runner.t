@@ -94,7 +94,7 @@ SKIP: {
 	is($runner->wait($id), 'success', 'a directory that they closed is opened again') or diag($runner->log($id));
 }
 my $sealed = $runner->project;
-$db->sql("INSERT INTO deployment (project_id, pipeline_id, `trigger`, secret_vars) VALUES ($sealed, $sealed, 'manual', 'nonsense')");
+$db->sql("INSERT INTO deployment (project_id, pipeline_id, `trigger`, secret_vars) VALUES ($sealed, $sealed, 'manual', '{\"KEY\":\"nonsense\"}')");
 $id = $db->sql('SELECT MAX(id) FROM deployment');
 $runner->ring;
 is($runner->wait($id), 'failed', 'secrets that do not open');

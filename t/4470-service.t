@@ -20,9 +20,7 @@ my $repo = tempdir() . '/repo1';
 my $both = "[gitserver]\nallow_local = yes\n[runner]\npoll = 60\n";
 my $api = Slipway::API->start(db => $db, conf => $both);
 my $keys = $api->dir . '/secret.key';
-my ($status, undef, $err) = run_cmd(program('slipway-admin'), '-c', $api->conf_file, 'key');
-is($status, 0, 'a key') or diag($err);
-if (is_root()) { chown 0, (getpwnam 'nobody')[3], $keys; chmod 0640, $keys }
+make_keys($api->conf_file, $keys);
 $api->stop_api;
 $api->start_api;
 my $runner = Slipway::Runner->start(db => $db, wake => $api->dir . '/wake.sock',

@@ -55,14 +55,11 @@ $db->migrate;
 my $runner = Slipway::Runner->start(db => $db, idle => 1, conf => $both);
 my ($status, $out, $err) = run_cmd(program('slipway-admin'), '-c', $runner->conf_file, 'key');
 is($status, 0, 'a key') or diag($err);
-if (is_root() && !$alone) {
-	chown 0, (getpwnam 'nobody')[3], $keys;
-	chmod 0640, $keys;
-}
+make_keys($runner->conf_file, $keys) if is_root() && !$alone;
 if ($alone) {
 	my ($uid, $gid) = (getpwnam 'slipway')[2, 3];
 	chown 0, $gid, $runner->conf_file, $keys;
-	chmod 0640, $keys;
+	is_deeply([(stat tempdir() . '/deploy.key')[4], (stat _)[2] & 07777], [$uid, 0400], 'the key that opens variables is the dispatcher\'s');
 	chown $uid, $gid, $runner->dir . '/run';
 }
 $runner->resume;
@@ -122,7 +119,16 @@ if ($alone) {
 	refused('slipway', $_->[1], $_->[0]) for @asks, ["kill -0 $worker", 'a worker, to signal it'],
 	    ['touch ' . $api->dir . '/api.sock', "the API's socket"];
 	refused('nobody', $_->[1], $_->[0]) for ['cat ' . $runner->conf_file, 'the configuration'], ["cat $keys", 'the key'];
+	refused($_, 'the key that opens variables', 'cat ' . tempdir() . '/deploy.key') for qw(slipway-api nobody);
 	is((stat $runner->{spool})[2] & 07777, 0700, 'the spool is closed');
+	for my $who ('root', 'slipway-api') {
+		my @as = $who eq 'root' ? () : ('setpriv', "--reuid=$who", '--regid=' . (getpwnam $who)[3], '--init-groups');
+		my ($rc, $said) = run_cmd(@as, program('slipway-admin'), '-c', $api->conf_file, 'doctor');
+		like($said, qr/^ok     public key for variables: /m, "$who: the doctor sees the public half");
+		like($said, $who eq 'root' ? qr/^ok     private key for variables: .*that of its first key$/m : qr/^ok     private key for variables: this account cannot open /m,
+		    'and of the other what it may');
+		unlike($said, qr/^(?:FAULT|note)   ?(?:private|public) key/m, 'without a fault') or diag($said);
+	}
 } else {
 	note('dispatcher and API under one account');
 	refused(is_root() ? 'nobody' : 'our account', $_->[1], $_->[0]) for @asks;

@@ -79,7 +79,7 @@ like($first, qr{^1 [A-Za-z0-9+/]{43}=\n\z}, 'one key');
 done(qr/new first key/, 'key');
 my $both = slurp($key);
 like($both, qr{^2 [A-Za-z0-9+/]{43}=\n\Q$first\E\z}, 'the new one first, the old one kept');
-done(qr/^# ok: key file\n# ok: database and schema$/m, 'check');
+done(qr/^# ok: key file\n# ok: public key for variables\n# ok: database and schema$/m, 'check');
 my $printed = done(qr/^\[database\]$/m, 'check');
 unlike($printed, qr/rows-password|schema-password/, 'no secret is printed');
 like($printed, qr/^# password is set$/m, 'only that it is set');
@@ -122,6 +122,77 @@ unlink $key;
 mkdir $key;
 refused(78, qr/is no regular file/, 'check');
 rmdir $key;
+
+# --- the key for variables: a private half, and a public one beside it
+{
+	my ($private, $public) = map { tempdir() . "/deploy.$_" } qw(key pub);
+	done(qr/new first key/, 'key');
+	unlink $private, $public;
+	refused(78, qr/deploy\.pub: is missing: run slipway-admin key/, 'check');
+	done(qr/^\Q$private\E has a new first key, \Q$public\E its public half$/m, 'key');
+	my $mode = sub { return sprintf '%04o', (stat $_[0])[2] & 07777 };
+	is($mode->($private), '0400', 'the private half is for its owner alone');
+	is($mode->($public), '0644', 'the public one for all');
+	my ($one, $half) = (slurp($private), slurp($public));
+	like($one, qr{^1 [A-Za-z0-9+/]{43}=\n\z}, 'one key');
+	like($half, qr{^1 [A-Za-z0-9+/]{43}=\n\z}, 'and its half');
+	isnt($half, $one, 'which is another');
+	done(qr/new first key/, 'key');
+	my $two = slurp($private);
+	like($two, qr{^2 [A-Za-z0-9+/]{43}=\n\Q$one\E\z}, 'a new one first, the old one kept');
+	like(slurp($public), qr{^2 [A-Za-z0-9+/]{43}=\n\z}, 'the public half is of the new one alone');
+	is($mode->($private), '0400', 'the mode stays');
+
+	# one file is written after the other: a run that ends between them
+	$half = slurp($public);
+	mkdir "$public.new" or die;
+	refused(70, qr/deploy\.pub\.new: /, 'key');
+	like(slurp($private), qr{^3 [A-Za-z0-9+/]{43}=\n\Q$two\E\z}, 'the private half is written first');
+	is(slurp($public), $half, 'then the public one stays, whose key is still there');
+	rmdir "$public.new" or die;
+	done(qr/new first key/, 'key');
+	like(slurp($public), qr/^4 /, 'the next run mends that');
+	spew("$private.new", 'left over by a crash', 0600);
+	done(qr/new first key/, 'key');
+	ok(!-e "$private.new", 'nor is what one left in the way');
+
+	my @faults = ([ $private, "1 AAAA\n", 0400, qr/deploy\.key:1: must be a number/ ], [ $private, '', 0400, qr/holds no key/ ],
+		map { [ $private, $two, $_, qr/deploy\.key: mode \d+ lets others at it: chmod 0400/ ] } 0440, 0404, 0420, 0640);
+	for my $fault (@faults) {
+		my ($file, $text, $as, $why) = @$fault;
+		unlink $file;
+		spew($file, $text, $as);
+		refused(78, $why, 'key');
+		is(slurp($file), $text, 'the file is as it was');
+	}
+	unlink $private;
+	spew($private, $two, 0400);
+	for my $fault ([ "1 AAAA\n", 0644, qr/deploy\.pub:1: / ], [ $two, 0644, qr/must hold one key/ ], [ $half, 0664, qr/mode 664 lets others at it/ ], [ $half, 0646, qr/mode 646/ ]) {
+		spew($public, $fault->[0], $fault->[1]);
+		refused(78, $fault->[2], 'check');
+	}
+	done(qr/new first key/, 'key');
+	done(qr/^# ok: public key for variables$/m, 'check');
+	my $elsewhere = tempdir() . '/elsewhere';
+	mkdir $elsewhere or die;
+	my $far = spew(tempdir() . '/far.conf', slurp($conf) . "[secrets]\ndeploy_key_file = $elsewhere/private\ndeploy_public_file = $elsewhere/public\n", 0600);
+	is((run_cmd(program('slipway-admin'), '-c', $far, 'key'))[0], 0, 'files of other names');
+	like(slurp("$elsewhere/$_"), qr/^1 /, "the $_ half is there") for qw(private public);
+	if (is_root()) {
+		my ($uid, $name) = (getpwnam 'nobody')[2, 0];
+		is((stat $private)[4], 0, 'without an account of the dispatcher it is root\'s') if !defined getpwnam 'slipway';
+		unlink glob "$elsewhere/*";
+		spew($far, slurp($far) . "[runner]\nuser = $name\n", 0600);
+		is((run_cmd(program('slipway-admin'), '-c', $far, 'key'))[0], 0, 'as root');
+		is((stat "$elsewhere/private")[4], $uid, 'the private half belongs to runner.user');
+		is((stat "$elsewhere/public")[4], 0, 'the public one to root');
+		is((run_cmd(program('slipway-admin'), '-c', $far, 'key'))[0], 0, 'also when it is turned');
+		is((stat "$elsewhere/private")[4], $uid, 'as before');
+		like(slurp("$elsewhere/private"), qr/^2 .*\n1 /, 'with the old key');
+	} else {
+		note('not root: who the files belong to is not tried');
+	}
+}
 
 # --- users
 done(qr/user anna was made/, 'user', 'add', 'anna', '--role', 'admin');

@@ -34,6 +34,60 @@ my $first = spew(tempdir() . '/key.conf', base(), 0600);
 is((run_cmd(program('slipway-admin'), '-c', $first, 'key'))[0], 0, 'a key is made');
 ($status, $said) = doctor(base());
 is($status, 0, 'then all is well') or diag($said);
+like($said, qr/^ok     $_/m, $_) for 'key file', 'public key for variables', 'private key for variables: .*deploy\.key: the public half is that of its first key';
+
+# --- the halves of the key for variables
+{
+	my ($private, $public) = map { tempdir() . "/deploy.$_" } qw(key pub);
+	my @half = (slurp($public));
+	is((run_cmd(program('slipway-admin'), '-c', $first, 'key'))[0], 0, 'another key');
+	push @half, slurp($public);
+	my @faults = (
+		[ 'an older half', sub { spew($public, $half[0], 0644) }, qr/^FAULT  private key for variables: .* older key: .*run it again/m ],
+		[ 'a half of no key', sub { spew($public, $half[1] =~ s/^2/7/r, 0644) }, qr/^FAULT  private key for variables: .* none of its keys/m ],
+		[ 'another half', sub { spew($public, $half[0] =~ s/^1/2/r, 0644) }, qr/^FAULT  private key for variables: .* none of its keys/m ],
+		[ 'no public half', sub { unlink $public }, qr/^FAULT  public key for variables: .*is missing.*slipway-admin key makes it/m ],
+		[ 'one that others may change', sub { chmod 0666, $public }, qr/^FAULT  public key for variables: .*mode 666/m ],
+		[ 'no private half', sub { rename $private, "$private.away" or die }, qr/^FAULT  private key for variables: .*deploy\.key: is missing.*no deployment with secret variables can run/m ],
+		[ 'one that others can read', sub { chmod 0440, $private }, qr/^FAULT  private key for variables: .*mode 440 lets others at it/m ],
+	);
+	for my $fault (@faults) {
+		my ($name, $break, $like) = @$fault;
+		$break->();
+		($status, $said) = doctor(base());
+		is($status, 78, $name);
+		like($said, $like, 'is named') or diag($said);
+		rename "$private.away", $private if -e "$private.away";
+		chmod 0400, $private;
+		spew($public, $half[1], 0644);
+	}
+	my $me = getpwuid $>;
+	($status, $said) = doctor(base() . "[api]\nuser = $me\n");
+	like($said, qr/^FAULT  private key for variables: .*the account of the API, $me, can read it; it should belong to the dispatcher's/m, 'an API that could read it is told') or diag($said);
+	($status, $said) = doctor(base() . "[api]\nuser = $me\n[runner]\nprivilege_drop = no\n");
+	is($status, 0, 'where all run under one account');
+	like($said, qr/^note   private key for variables: .*can read it/m, 'that is worth a note');
+	($status, $said) = doctor(base() . "[runner]\nuser = no-such-account\n");
+	is($status, 0, 'an account that is not there');
+	like($said, qr/^note   private key for variables: there is no account no-such-account \(runner\.user\)/m, 'likewise');
+	if (is_root()) {
+		($status, $said) = doctor(base() . "[runner]\nuser = nobody\n");
+		is($status, 78, 'a dispatcher that cannot read it');
+		like($said, qr/^FAULT  private key for variables: .*the dispatcher cannot read it: chown nobody /m, 'is told how it could');
+		chown +(getpwnam 'nobody')[2], 0, $private;
+		($status, $said) = doctor(base() . "[runner]\nuser = nobody\n");
+		is($status, 0, 'then all is well') or diag($said);
+		my $readable = spew(tempdir() . '/daemon.conf', base() . "[runner]\nuser = nobody\n", 0644);
+		chown 0, (getpwnam 'daemon')[3], $key;
+		chmod 0640, $key;
+		($status, my $out) = run_cmd('setpriv', '--reuid=daemon', '--regid=daemon', '--clear-groups', program('slipway-admin'), '-c', $readable, 'doctor');
+		like($out, qr/^ok     private key for variables: this account cannot open .*run as root/m, 'an account that has nothing to open cannot, and that is well') or diag($out);
+		like($out, qr/^ok     public key for variables/m, 'it reads the public half');
+		chown 0, 0, $private;
+	} else {
+		note('not root: files of other accounts are not tried');
+	}
+}
 ($status, $said) = doctor(base() . "[database]\nname = nothing\n");
 is($status, 78, 'a database that is not there');
 like($said, qr/^FAULT  database: /m, 'is named');

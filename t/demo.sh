@@ -223,12 +223,11 @@ write_conf() {
 	spool = $place/spool
 	workspaces = $place/workspaces
 	CONF
-	run "$logs/admin.log" "$admin" -c "$conf" key
 	if [ "$uid" = 0 ]; then
 		sed -i -e "/^\[api\]/a user = $api_account\nsocket_group = www-data" \
 		    -e "/^\[runner\]/a user = $account\nwake_group = $account" "$conf"
-		chgrp "$account" "$conf" "$place/etc/secret.key"
-		chmod 640 "$conf" "$place/etc/secret.key"
+		chgrp "$account" "$conf"
+		chmod 640 "$conf"
 		give "$api_account" "$place/run/api"
 		give "$account" "$place/run/runner" "$place/spool"
 	else
@@ -236,6 +235,8 @@ write_conf() {
 		say "not root: steps run as $(id -un) (privilege_drop = no); as root they run under" \
 		    "accounts of their own"
 	fi
+	run "$logs/admin.log" "$admin" -c "$conf" key
+	[ "$uid" != 0 ] || chgrp "$account" "$place/etc/secret.key"
 }
 
 port_taken() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }

@@ -73,7 +73,7 @@ deploy_judge(struct req *rq, struct arena *a, const struct deploy *how,
 	    (e = pipeline_find(rq, a, p.id, sent->pipeline_id,
 		 &out->pipeline_id)) != NULL)
 		return e;
-	return environment_make(rq, a, &p, sent->env_vars, out);
+	return environment_make(rq, a, &p, how, out);
 }
 
 void

@@ -11,6 +11,7 @@
 
 struct deploy {
 	const struct deployment_request *sent;
+	const struct list *vars; /* struct env_var; NULL = those sent */
 	const char *trigger;
 	struct maybe created_by;
 };

@@ -25,7 +25,8 @@ vars_read(struct arena *a, const char *text, struct list *out)
 	return NULL;
 }
 
-/* Splits the variables: secret ones stand in the open as null. */
+/* Splits the variables: secret ones stand in the open as null, and sealed where
+ * only the dispatcher can read them. */
 static const struct err *
 vars_store(struct req *rq, struct arena *a, int64_t project_id,
     const struct list *vars, struct deployment *out)
@@ -33,30 +34,32 @@ vars_store(struct req *rq, struct arena *a, int64_t project_id,
 	const struct env_var *v = vars->items;
 	struct json_pair *open, *secret;
 	struct list opens, secrets = { .n = 0 };
-	const struct err *e;
+	const struct err *e = NULL;
 	size_t i;
 
 	open = arena_alloc(a, vars->n, sizeof(*open));
 	secret = arena_alloc(a, vars->n, sizeof(*secret));
 	opens = (struct list){ .items = open, .n = vars->n };
 	secrets.items = secret;
-	for (i = 0; i < vars->n; i++) {
+	for (i = 0; i < vars->n && e == NULL; i++) {
 		open[i].key = v[i].name;
 		open[i].value = v[i].secret ? NULL : v[i].value;
-		if (v[i].secret)
-			secret[secrets.n++] = (struct json_pair){ v[i].name,
-				v[i].value };
+		if (!v[i].secret)
+			continue;
+		secret[secrets.n].key = v[i].name;
+		e = secrets_seal(rq, a, project_id, &v[i],
+		    &secret[secrets.n++].value);
 	}
-	if ((e = secrets_text(a, &opens, &out->env_vars.s)) != NULL)
+	if (e != NULL ||
+	    (e = secrets_text(a, &opens, &out->env_vars.s)) != NULL ||
+	    secrets.n == 0)
 		return e;
-	return secrets_seal(rq, a,
-	    arena_printf(a, DEPLOYMENT_PURPOSE, (long long)project_id),
-	    &secrets, &out->secret_vars);
+	return secrets_text(a, &secrets, &out->secret_vars.s);
 }
 
 const struct err *
 environment_make(struct req *rq, struct arena *a, const struct project *p,
-    struct json_text vars, struct deployment *out)
+    const struct deploy *how, struct deployment *out)
 {
 	struct list presets, given, all;
 	const struct env_rules rules = { .presets = &presets,
@@ -68,7 +71,11 @@ environment_make(struct req *rq, struct arena *a, const struct project *p,
 	e = json_items(a, &preset_shape, p->env_presets.s, &presets);
 	if (e == NULL)
 		e = secrets_presets(rq, a, p->id, &presets);
-	if (e != NULL || (e = vars_read(a, vars.s, &given)) != NULL)
+	if (e == NULL && how->vars != NULL)
+		given = *how->vars;
+	else if (e == NULL)
+		e = vars_read(a, how->sent->env_vars.s, &given);
+	if (e != NULL)
 		return e;
 	env_check(&rules, &given, "/envVars", &rq->faults, &all);
 	if (rq->faults.n > 0)

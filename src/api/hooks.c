@@ -79,7 +79,7 @@ api_hook_secret(struct req *rq)
 		return err_tell(ERR_UNAVAILABLE,
 		    "The service has no key to seal the secret with: an "
 		    "administrator makes it with \"slipway-admin key\" and "
-		    "restarts the service.");
+		    "reloads the service.");
 	shown.secret = secret_make(rq->a);
 	e = seal(rq->keyring, rq->a,
 	    arena_printf(rq->a, SIGNED_PURPOSE, (long long)one.project_id),
@@ -208,7 +208,9 @@ trigger_fire(struct take *t, const struct list *triggers, size_t index)
 		.commit_hash = t->push->commit_hash,
 		.commit_message = t->push->commit_message,
 	};
+	struct list vars;
 	const struct deploy how = { .sent = &sent,
+		.vars = &vars,
 		.trigger = "webhook",
 		.created_by = t->deployer };
 	const struct err *e;
@@ -217,8 +219,7 @@ trigger_fire(struct take *t, const struct list *triggers, size_t index)
 
 	arena_clear(t->a);
 	faults_init(&rq->faults, t->a);
-	e = secrets_trigger(rq, t->a, sent.project_id, triggers, index,
-	    &sent.env_vars);
+	e = secrets_trigger(rq, t->a, sent.project_id, triggers, index, &vars);
 	if (e != NULL || (e = deploy_judge(rq, t->a, &how, &d)) != NULL)
 		return e;
 	if (rq->faults.n > 0) {

@@ -16,6 +16,7 @@
 #include "core/log.h"
 #include "core/proc.h"
 #include "core/str.h"
+#include "crypto/box.h"
 #include "db/db.h"
 
 #define CONF_MAX ((size_t)4 << 20)
@@ -30,21 +31,31 @@ settings_read(struct arena **a, struct settings **out)
 	return conf_read(*a, settings_keys, conf_path, 0, *out);
 }
 
-/* A service without secrets needs no key; one that cannot read its key says
- * so and serves what needs none. */
+/* A service without secrets needs no keys; without one that is missing what
+ * needs none is served. */
 static const struct err *
-keys_read(const struct settings *s, struct keyring **out)
+keys_read(struct arena *a, const struct settings *s, struct worker *out)
 {
+	const char *public = settings_deploy_public(a, &s->secrets);
+	struct keyring *keyring = NULL;
+	struct box *box = NULL;
 	const struct err *e;
 
-	*out = NULL;
-	if (s->secrets.key_file == NULL ||
-	    (access(s->secrets.key_file, F_OK) == -1 && errno == ENOENT)) {
-		log_info("there is no key file: secrets cannot be kept");
-		return NULL;
-	}
-	if ((e = keyring_open(s->secrets.key_file, out)) != NULL)
+	e = keyring_open(s->secrets.key_file, &keyring);
+	if (e != NULL && e->sys != ENOENT)
 		return err_wrap(e, "secrets.key_file");
+	if (e != NULL)
+		log_info("there is no key file: nobody can sign in");
+	e = box_open(public, &box);
+	if (e != NULL && e->sys != ENOENT) {
+		keyring_close(keyring);
+		return err_wrap(e, "secrets.deploy_public_file");
+	}
+	if (e != NULL)
+		log_info("there is no key for variables: secret ones cannot be "
+			 "kept");
+	out->keyring = keyring;
+	out->box = box;
 	return NULL;
 }
 
@@ -73,22 +84,20 @@ log_flags(const struct settings *s)
 /* The old settings are not freed: workers to be started may still have them,
  * and a reload is rare. */
 static const struct err *
-reload(const struct settings **settings, const struct keyring **keyring)
+reload(struct worker *shared)
 {
 	const struct err *e;
 	struct settings *fresh;
-	struct keyring *keys;
 	struct arena *a;
 
 	if ((e = settings_read(&a, &fresh)) != NULL)
 		goto out;
-	if ((e = keys_read(fresh, &keys)) != NULL)
+	if ((e = keys_read(a, fresh, shared)) != NULL)
 		goto out;
-	fixed_compare(*settings, fresh);
+	fixed_compare(shared->settings, fresh);
 	template_load(fresh);
 	log_init("slipway-api", log_flags(fresh));
-	*settings = fresh;
-	*keyring = keys;
+	shared->settings = fresh;
 	return NULL;
 out:
 	arena_close(a);
@@ -224,7 +233,6 @@ main(int argc, char **argv)
 	static struct pool pool;
 	const struct err *e;
 	struct settings *settings;
-	struct keyring *keyring = NULL;
 	struct arena *a;
 	bool check = options(argc, argv);
 
@@ -235,7 +243,7 @@ main(int argc, char **argv)
 		return 0;
 	log_init("slipway-api", log_flags(settings));
 	if ((e = proc_close_up()) != NULL || (e = crypto_init()) != NULL ||
-	    (e = keys_read(settings, &keyring)) != NULL ||
+	    (e = keys_read(a, settings, &pool.worker)) != NULL ||
 	    (e = listen_open(settings, &pool.sockets)) != NULL)
 		errx(err_kinds[e->code].exit, "%s", e->msg);
 	stdin_close();
@@ -246,11 +254,10 @@ main(int argc, char **argv)
 	privileges_drop(settings);
 	database_try(settings);
 	template_load(settings);
-	pool.worker = (struct worker){ .settings = settings,
-		.keyring = keyring,
-		.board = board_open(),
-		.database = database_open,
-		.check = database_check };
+	pool.worker.settings = settings;
+	pool.worker.board = board_open();
+	pool.worker.database = database_open;
+	pool.worker.check = database_check;
 	pool.reload = reload;
 	return pool_run(&pool);
 }

@@ -240,7 +240,7 @@ reload(struct pool *p)
 	(void)snprintf(text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%lld",
 	    (long long)time_mono_ms() * 1000);
 	notify_send(text);
-	if ((e = p->reload(&p->worker.settings, &p->worker.keyring)) != NULL) {
+	if ((e = p->reload(&p->worker)) != NULL) {
 		log_error("reload: all stays as it is: %s", e->msg);
 	} else {
 		listen_workers(&p->sockets, p->worker.settings);

@@ -10,8 +10,7 @@ struct pool {
 	struct listen_set sockets;
 	struct worker worker; /* what all workers share; settings change */
 	/* Reads the configuration again; on an error all stays as it is. */
-	const struct err *(*reload)(const struct settings **settings,
-	    const struct keyring **keyring);
+	const struct err *(*reload)(struct worker *shared);
 };
 
 /* Blocks the signals that the master waits for; before the first fork. */

@@ -94,6 +94,7 @@ struct req {
 	struct db *db;
 	const struct settings *settings;
 	const struct keyring *keyring; /* NULL: no key file, nothing sealed */
+	const struct box *box;         /* seals variables; NULL = none */
 	const struct access *access;   /* its forge is NULL if none is set */
 	struct board *board;           /* counters of the whole service */
 	const struct err *unready;     /* why the database cannot be used */

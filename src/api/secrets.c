@@ -3,96 +3,23 @@
 
 #include <string.h>
 
+#include "api/vault.h"
 #include "core/str.h"
-#include "store/env.h"
+#include "crypto/box.h"
 
 #define TEXT_MAX ((size_t)4 << 20)
 #define WORK_MAX ((size_t)6 << 20)
 #define PREFIX_LEN 16 /* hex digits */
 #define NO_KEY                                                                 \
 	"The project has secret variables, and the service has no key to "     \
-	"seal and open them with: an administrator makes it with "             \
-	"\"slipway-admin key\" and restarts the service."
+	"seal them with: an administrator makes it with \"slipway-admin "      \
+	"key\" and reloads the service."
 
-enum kind { DEFAULTS, TRIGGERS, KIND__MAX };
-
-/* What is stored of a project; opened when it is first asked for, so that one
- * whose key is lost can still be given new values. */
-struct vault {
-	struct req *rq;
-	struct arena *a;
-	int64_t project_id; /* 0 = a new one: nothing */
-	bool read;
-	bool open[KIND__MAX];
-	struct blob sealed[KIND__MAX];
-	struct list pairs[KIND__MAX];
-	bool presets_read;
-	struct list presets; /* as they are stored */
+/* A value that is to be stored. */
+struct secret {
+	const char *key; /* its name there */
+	struct env_var var;
 };
-
-static const char *
-purpose(struct arena *a, enum kind kind, int64_t project_id)
-{
-	return arena_printf(a, "%s of project %lld",
-	    kind == DEFAULTS ? "defaults" : "triggers", (long long)project_id);
-}
-
-static const struct err *
-vault_read(struct vault *v)
-{
-	struct project_secrets row;
-	const struct err *e;
-
-	if (v->read || v->project_id == 0)
-		return NULL;
-	e = project_secrets_find(v->rq->db, v->a, v->project_id, &row);
-	if (e != NULL)
-		return e;
-	v->sealed[DEFAULTS] = row.secret_defaults;
-	v->sealed[TRIGGERS] = row.trigger_secrets;
-	v->read = true;
-	return NULL;
-}
-
-static const struct err *
-vault_open(struct vault *v, enum kind kind)
-{
-	const struct err *e;
-	char *text;
-
-	if (v->open[kind])
-		return NULL;
-	if ((e = vault_read(v)) != NULL)
-		return e;
-	v->open[kind] = true;
-	if (v->sealed[kind].data == NULL)
-		return NULL;
-	if (v->rq->keyring == NULL)
-		return err_tell(ERR_UNAVAILABLE, NO_KEY);
-	e = unseal(v->rq->keyring, v->a, purpose(v->a, kind, v->project_id),
-	    v->sealed[kind], &text);
-	if (e != NULL)
-		return e;
-	return json_pairs(v->a, text, &v->pairs[kind]);
-}
-
-/* The stored value of that name; NULL if there is none. */
-static const struct err *
-vault_find(struct vault *v, enum kind kind, const char *name, const char **out)
-{
-	const struct json_pair *pair;
-	const struct err *e;
-	size_t i;
-
-	*out = NULL;
-	if ((e = vault_open(v, kind)) != NULL)
-		return e;
-	pair = v->pairs[kind].items;
-	for (i = 0; i < v->pairs[kind].n; i++)
-		if (strcmp(pair[i].key, name) == 0)
-			*out = pair[i].value;
-	return NULL;
-}
 
 static const struct preset *
 preset_of(const struct list *presets, const char *key)
@@ -103,45 +30,6 @@ preset_of(const struct list *presets, const char *key)
 	for (i = 0; i < presets->n; i++)
 		if (str_eq(p[i].key, key))
 			return &p[i];
-	return NULL;
-}
-
-static const struct err *
-presets_stored(struct vault *v)
-{
-	struct project old;
-	const struct err *e;
-
-	if (v->presets_read || v->project_id == 0)
-		return NULL;
-	e = project_by_id(v->rq->db, v->a, v->project_id, &old);
-	if (e != NULL)
-		return e;
-	v->presets_read = true;
-	return json_items(v->a, &preset_shape, old.env_presets.s, &v->presets);
-}
-
-/* Adds a fault if the preset has another pattern than before: to hold what is
- * stored against it would tell that value bit by bit to whoever chooses the
- * patterns. */
-static const struct err *
-pattern_check(struct vault *v, const struct preset *p, const char *pointer,
-    bool *same)
-{
-	const struct preset *old;
-	const struct err *e;
-
-	*same = true;
-	if (p->pattern == NULL)
-		return NULL;
-	if ((e = presets_stored(v)) != NULL)
-		return e;
-	old = preset_of(&v->presets, p->key);
-	*same = old != NULL && str_eq(old->pattern, p->pattern);
-	if (!*same)
-		faults_add(&v->rq->faults, pointer,
-		    "the pattern is a new one, which no stored secret is held "
-		    "against: give the value again");
 	return NULL;
 }
 
@@ -181,7 +69,8 @@ presets_fill(struct vault *v, struct list *presets)
 	for (i = 0; i < presets->n; i++) {
 		if (!p[i].secret || p[i].fallback != NULL || p[i].key == NULL)
 			continue;
-		e = vault_find(v, DEFAULTS, p[i].key, &p[i].fallback);
+		e = vault_find(v, VAULT_DEFAULTS, p[i].key, p[i].key,
+		    &p[i].sealed);
 		if (e != NULL)
 			return e;
 	}
@@ -203,26 +92,21 @@ presets_read(struct vault *v, const struct project *p, struct list *out)
 {
 	struct preset *preset;
 	const struct err *e;
-	bool *sent, same;
+	bool same;
 	size_t i;
 
 	e = items_read(v, &preset_shape, p->env_presets.s, out);
 	if (e != NULL)
 		return e;
 	preset = out->items;
-	sent = arena_alloc(v->a, out->n, sizeof(*sent));
-	for (i = 0; i < out->n; i++)
-		sent[i] = preset[i].fallback != NULL;
 	if ((e = presets_fill(v, out)) != NULL)
 		return e;
 	for (i = 0; i < out->n; i++) {
-		if (!preset[i].secret || preset[i].fallback == NULL ||
-		    preset[i].key == NULL)
-			continue;
-		if (*preset[i].fallback == '\0')
+		if (preset[i].secret && preset[i].key != NULL &&
+		    preset[i].fallback != NULL && *preset[i].fallback == '\0')
 			preset[i].fallback = NULL;
-		else if (!sent[i] &&
-		    (e = pattern_check(v, &preset[i],
+		if (preset[i].sealed.text != NULL &&
+		    (e = vault_check(v, &preset[i],
 			 arena_printf(v->a, "/envPresets/%zu/default", i),
 			 &same)) != NULL)
 			return e;
@@ -240,15 +124,15 @@ gap_fill(struct vault *v, const struct preset *p, const char *prefix,
 	bool same;
 
 	if (var->secret) {
-		e = vault_find(v, TRIGGERS,
-		    trigger_name(v->a, prefix, var->name), &var->value);
-		if (e == NULL && var->value != NULL &&
-		    (e = pattern_check(v, p,
-			 fault_pointer(f, pointer, var->name), &same)) ==
-			NULL &&
+		e = vault_find(v, VAULT_TRIGGERS,
+		    trigger_name(v->a, prefix, var->name), var->name,
+		    &var->sealed);
+		if (e == NULL && var->sealed.text != NULL &&
+		    (e = vault_check(v, p, fault_pointer(f, pointer, var->name),
+			 &same)) == NULL &&
 		    !same)
-			var->value = NULL;
-		else if (e == NULL && var->value == NULL)
+			var->sealed.text = NULL;
+		else if (e == NULL && var->sealed.text == NULL)
 			faults_add(f, fault_pointer(f, pointer, var->name),
 			    "no value is stored that null could keep: give "
 			    "one");
@@ -261,8 +145,8 @@ gap_fill(struct vault *v, const struct preset *p, const char *prefix,
 	return NULL;
 }
 
-/* One trigger's variables, secret ones with their values, in the scratch
- * arena; what null does not stand for is left out. */
+/* One trigger's variables, secret ones with what is stored of them, in the
+ * scratch arena; null that stands for nothing is left out. */
 static const struct err *
 trigger_read(struct vault *v, struct arena *scratch, const struct list *presets,
     const struct list *triggers, size_t index, struct list *out)
@@ -286,12 +170,13 @@ trigger_read(struct vault *v, struct arena *scratch, const struct list *presets,
 	out->items = var;
 	for (i = 0; i < pairs.n; i++) {
 		p = preset_of(presets, pair[i].key);
-		*var = (struct env_var){ pair[i].key, pair[i].value,
-			p != NULL && p->secret };
+		*var = (struct env_var){ .name = pair[i].key,
+			.value = pair[i].value,
+			.secret = p != NULL && p->secret };
 		if (var->value == NULL &&
 		    (e = gap_fill(v, p, prefix, pointer, var)) != NULL)
 			return e;
-		if (var->value != NULL) {
+		if (var->value != NULL || var->sealed.text != NULL) {
 			var++;
 			out->n++;
 		}
@@ -361,14 +246,16 @@ secrets_judge(struct req *rq, const struct project *p)
 }
 
 static void
-size_check(const struct list *pairs, const char *pointer, struct faults *f)
+size_check(const struct list *secrets, const char *pointer, struct faults *f)
 {
-	const struct json_pair *pair = pairs->items;
+	const struct secret *one = secrets->items;
 	size_t i, total = 0;
 
-	for (i = 0; i < pairs->n; i++)
-		total += strlen(pair[i].key) + strlen(pair[i].value);
-	if (total > SECRETS_MAX || pairs->n > SECRETS_COUNT)
+	for (i = 0; i < secrets->n; i++)
+		total += strlen(one[i].key) +
+		    (one[i].var.value != NULL ? strlen(one[i].var.value) :
+						one[i].var.sealed.len);
+	if (total > SECRETS_MAX || secrets->n > SECRETS_COUNT)
 		faults_add(f, pointer,
 		    "its secret values must be at most %d, of at most %zu KiB "
 		    "together",
@@ -381,21 +268,23 @@ defaults_take(struct arena *a, struct list *presets, struct project *p,
     struct list *out, bool *any)
 {
 	struct preset *preset = presets->items;
-	struct json_pair *pair;
 	const struct err *e;
+	struct secret *one;
 	struct buf text;
 	size_t i;
 
 	*any = false;
 	*out = (struct list){ .n = 0 };
-	out->items = pair = arena_alloc(a, presets->n, sizeof(*pair));
+	out->items = one = arena_alloc(a, presets->n, sizeof(*one));
 	for (i = 0; i < presets->n; i++) {
 		if (!preset[i].secret)
 			continue;
 		*any = true;
-		if (preset[i].fallback != NULL)
-			pair[out->n++] = (struct json_pair){ preset[i].key,
-				preset[i].fallback };
+		if (preset[i].fallback != NULL || preset[i].sealed.text != NULL)
+			one[out->n++] = (struct secret){ preset[i].key,
+				{ .name = preset[i].key,
+				    .value = preset[i].fallback,
+				    .sealed = preset[i].sealed } };
 		preset[i].fallback = NULL;
 	}
 	buf_init(&text, TEXT_MAX);
@@ -412,7 +301,8 @@ trigger_take(struct vault *v, struct arena *scratch, struct trigger *t,
     const char *prefix, const struct list *vars, struct list *hidden)
 {
 	const struct env_var *var = vars->items;
-	struct json_pair *open, *secret = hidden->items;
+	struct secret *secret = hidden->items;
+	struct json_pair *open;
 	struct list opens = { .n = vars->n };
 	size_t i;
 
@@ -424,10 +314,14 @@ trigger_take(struct vault *v, struct arena *scratch, struct trigger *t,
 			continue;
 		if (hidden->n > SECRETS_COUNT)
 			break; /* too many; it will be told */
-		secret[hidden->n++] = (struct json_pair){
-			trigger_name(v->a, prefix, var[i].name),
-			arena_strdup(v->a, var[i].value)
+		secret[hidden->n] = (struct secret){
+			trigger_name(v->a, prefix, var[i].name), var[i]
 		};
+		secret[hidden->n].var.name = arena_strdup(v->a, var[i].name);
+		if (var[i].value != NULL)
+			secret[hidden->n].var.value = arena_strdup(v->a,
+			    var[i].value);
+		hidden->n++;
 	}
 	return secrets_text(scratch, &opens, &t->env_vars.s);
 }
@@ -445,7 +339,7 @@ triggers_take(struct vault *v, const struct list *presets, struct project *p,
 
 	buf_init(&text, TEXT_MAX);
 	hidden->items = arena_alloc(v->a, SECRETS_COUNT + 1,
-	    sizeof(struct json_pair));
+	    sizeof(struct secret));
 	e = json_items(v->a, &trigger_shape, p->triggers.s, &triggers);
 	for (i = 0; e == NULL && i < triggers.n; i++) {
 		arena_clear(scratch);
@@ -478,8 +372,8 @@ secrets_take(struct req *rq, struct arena *a, struct project *p,
 	(void)memset(out, 0, sizeof(*out));
 	if ((e = vault_read(&v)) != NULL)
 		return e;
-	out->stored = v.sealed[DEFAULTS].data != NULL ||
-	    v.sealed[TRIGGERS].data != NULL;
+	out->stored = v.pairs[VAULT_DEFAULTS].n > 0 ||
+	    v.pairs[VAULT_TRIGGERS].n > 0;
 	if ((e = presets_read(&v, p, &presets)) != NULL)
 		return e;
 	e = defaults_take(a, &presets, p, &out->defaults, &any);
@@ -492,23 +386,53 @@ secrets_take(struct req *rq, struct arena *a, struct project *p,
 	return faults_check(&rq->faults);
 }
 
+/* The object of them, sealed; nothing if there are none. */
+static const struct err *
+values_seal(struct req *rq, struct arena *a, int64_t project_id,
+    const struct list *secrets, struct buf *out)
+{
+	const struct secret *one = secrets->items;
+	struct list pairs = { .n = secrets->n };
+	struct json_pair *pair;
+	const struct err *e;
+	size_t i;
+
+	if (secrets->n == 0)
+		return NULL;
+	pairs.items = pair = arena_alloc(a, secrets->n, sizeof(*pair));
+	for (i = 0; i < secrets->n; i++) {
+		pair[i].key = one[i].key;
+		e = secrets_seal(rq, a, project_id, &one[i].var,
+		    &pair[i].value);
+		if (e != NULL)
+			return e;
+	}
+	json_write_pairs(out, &pairs);
+	return buf_check(out);
+}
+
 const struct err *
 secrets_save(struct req *rq, struct arena *a, const struct secrets *s,
     int64_t project_id)
 {
 	struct project_secrets row = { .id = project_id };
+	struct buf defaults, hidden;
 	const struct err *e;
 
 	if (!s->stored && s->defaults.n == 0 && s->hidden.n == 0)
 		return NULL;
-	e = secrets_seal(rq, a, purpose(a, DEFAULTS, project_id), &s->defaults,
-	    &row.secret_defaults);
+	buf_init(&defaults, TEXT_MAX);
+	buf_init(&hidden, TEXT_MAX);
+	e = values_seal(rq, a, project_id, &s->defaults, &defaults);
 	if (e == NULL)
-		e = secrets_seal(rq, a, purpose(a, TRIGGERS, project_id),
-		    &s->hidden, &row.trigger_secrets);
-	if (e != NULL)
-		return e;
-	return project_secrets_save(rq->db, &row);
+		e = values_seal(rq, a, project_id, &s->hidden, &hidden);
+	row.secret_defaults.s = defaults.data;
+	row.trigger_secrets.s = hidden.data;
+	if (e == NULL)
+		e = project_secrets_save(rq->db, &row);
+	buf_release(&defaults);
+	buf_release(&hidden);
+	return e;
 }
 
 const struct err *
@@ -522,33 +446,39 @@ secrets_presets(struct req *rq, struct arena *a, int64_t project_id,
 
 const struct err *
 secrets_trigger(struct req *rq, struct arena *a, int64_t project_id,
-    const struct list *triggers, size_t index, struct json_text *out)
+    const struct list *triggers, size_t index, struct list *out)
 {
 	struct vault v = { .rq = rq, .a = a, .project_id = project_id };
 	const char *prefix = trigger_prefix(a, triggers, index);
 	const struct trigger *t = triggers->items;
+	const struct json_pair *pair;
 	const struct err *e;
-	struct json_pair *pair;
+	struct env_var *var;
 	struct list pairs;
 	size_t i;
 
-	*out = (struct json_text){ .s = NULL };
+	*out = (struct list){ .n = 0 };
 	if ((e = json_pairs(a, t[index].env_vars.s, &pairs)) != NULL)
 		return e;
 	pair = pairs.items;
+	out->items = var = arena_alloc(a, pairs.n, sizeof(*var));
+	out->n = pairs.n;
 	for (i = 0; i < pairs.n; i++) {
-		if (pair[i].value != NULL)
+		var[i] = (struct env_var){ .name = pair[i].key,
+			.value = pair[i].value };
+		if (var[i].value != NULL)
 			continue;
-		e = vault_find(&v, TRIGGERS,
-		    trigger_name(a, prefix, pair[i].key), &pair[i].value);
+		e = vault_find(&v, VAULT_TRIGGERS,
+		    trigger_name(a, prefix, var[i].name), var[i].name,
+		    &var[i].sealed);
 		if (e != NULL)
 			return e;
-		if (pair[i].value == NULL)
+		if (var[i].sealed.text == NULL)
 			return err_new(ERR_INTERNAL,
 			    "project %lld: %s of trigger %zu is not stored",
-			    (long long)project_id, pair[i].key, index);
+			    (long long)project_id, var[i].name, index);
 	}
-	return secrets_text(a, &pairs, &out->s);
+	return NULL;
 }
 
 const struct err *
@@ -567,18 +497,14 @@ secrets_text(struct arena *a, const struct list *pairs, const char **out)
 }
 
 const struct err *
-secrets_seal(struct req *rq, struct arena *a, const char *what,
-    const struct list *pairs, struct blob *out)
+secrets_seal(struct req *rq, struct arena *a, int64_t project_id,
+    const struct env_var *var, const char **out)
 {
-	const struct err *e;
-	const char *text;
-
-	*out = (struct blob){ .data = NULL };
-	if (pairs->n == 0)
+	*out = var->sealed.text;
+	if (var->value == NULL)
 		return NULL;
-	if (rq->keyring == NULL)
+	if (rq->box == NULL)
 		return err_tell(ERR_UNAVAILABLE, NO_KEY);
-	if ((e = secrets_text(a, pairs, &text)) != NULL)
-		return e;
-	return seal(rq->keyring, a, what, text, out);
+	return box_seal(rq->box, a, vault_purpose(a, project_id, var->name),
+	    var->value, out);
 }

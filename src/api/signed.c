@@ -118,7 +118,7 @@ signed_check(struct req *rq, const struct hook_envelope *env,
 		return err_tell(ERR_UNAVAILABLE,
 		    "The service has no key to open secrets with: an "
 		    "administrator makes it with \"slipway-admin key\" and "
-		    "restarts the service.");
+		    "reloads the service.");
 	if ((e = secret_open(rq, project_id, &known, &secret)) != NULL)
 		return e;
 	if (sent.signature == NULL)

@@ -9,6 +9,7 @@
 struct worker {
 	const struct settings *settings;
 	const struct keyring *keyring; /* NULL = none */
+	const struct box *box;         /* NULL = none */
 	struct board *board;
 	enum route_pool pool;
 	pid_t master;

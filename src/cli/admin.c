@@ -21,7 +21,7 @@ static const struct command commands[] = {
 	{ "migrate", "[--status | --dry-run]",
 	    "bring the schema to this program's version",
 	    COMMAND_DB | COMMAND_MIGRATE, admin_migrate },
-	{ "key", "", "make the key file, or put a new first key into it", 0,
+	{ "key", "", "make the key files, or put a new first key into each", 0,
 	    admin_key },
 	{ "check", "", "print the settings in effect and try them", COMMAND_DB,
 	    admin_check },

@@ -1,23 +1,40 @@
 /* SPDX-License-Identifier: ISC */
+#include <err.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/admin.h"
 #include "core/str.h"
 #include "crypto/crypto.h"
+#include "crypto/unbox.h"
 
 const struct err *
 admin_key(struct admin *admin, int argc, char **argv)
 {
 	const struct option_value none = { .name = NULL };
-	const char *path = admin->set.secrets.key_file;
+	const struct settings_secrets *s = &admin->set.secrets;
+	const char *path = settings_deploy_key(admin->a, s),
+		   *public = settings_deploy_public(admin->a, s),
+		   *user = admin->set.runner.user;
+	const struct passwd *pw = getpwnam(user);
 	const struct err *e;
 
 	if ((e = admin_options(argc, argv, &none, NULL, 0)) != NULL)
 		return e;
-	if ((e = keyring_rotate(path)) != NULL)
+	if ((e = keyring_rotate(s->key_file)) != NULL)
 		return e;
-	(void)printf("%s has a new first key\n", path);
+	(void)printf("%s has a new first key\n", s->key_file);
+	e = unbox_rotate(path, public, pw == NULL ? geteuid() : pw->pw_uid);
+	if (e != NULL)
+		return e;
+	(void)printf("%s has a new first key, %s its public half\n", path,
+	    public);
+	if (pw == NULL && geteuid() == 0)
+		warnx("%s: there is no account %s (runner.user): give the file "
+		      "to the account of the dispatcher",
+		    path, user);
 	return NULL;
 }
 
@@ -75,7 +92,9 @@ const struct err *
 admin_check(struct admin *admin, int argc, char **argv)
 {
 	const struct option_value none = { .name = NULL };
+	const struct settings_secrets *s = &admin->set.secrets;
 	struct keyring *keys = NULL;
+	struct box *box = NULL;
 	struct err first;
 	bool failed = false;
 	const struct err *e;
@@ -83,9 +102,12 @@ admin_check(struct admin *admin, int argc, char **argv)
 	if ((e = admin_options(argc, argv, &none, NULL, 0)) != NULL)
 		return e;
 	print_settings(admin);
-	report("key file", keyring_open(admin->set.secrets.key_file, &keys),
-	    &first, &failed);
+	report("key file", keyring_open(s->key_file, &keys), &first, &failed);
 	keyring_close(keys);
+	report("public key for variables",
+	    box_open(settings_deploy_public(admin->a, s), &box), &first,
+	    &failed);
+	box_close(box);
 	report("database and schema", db_check_schema(admin->db), &first,
 	    &failed);
 	return failed ? err_wrap(&first, "check") : NULL;

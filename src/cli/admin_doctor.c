@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /* Tries what the service needs of its surroundings, and says in words what is
  * wrong and what to do. */
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +13,7 @@
 #include "cli/admin.h"
 #include "core/str.h"
 #include "crypto/crypto.h"
+#include "crypto/unbox.h"
 #include "forge/forge.h"
 #include "http/http.h"
 #include "store/project.h"
@@ -18,6 +23,8 @@
 #define BODY_MAX ((size_t)64 << 10)
 #define PROJECTS 100
 #define PEOPLE 100
+#define PRIVATE "private key for variables"
+#define API_ACCOUNT "slipway-api" /* of the unit that comes with it */
 
 struct doctor {
 	struct admin *admin;
@@ -80,12 +87,105 @@ key_try(struct doctor *d)
 
 	if ((e = keyring_open(path, &keys)) != NULL)
 		say(d, VERDICT_FAULT, "key file",
-		    "%s; without it nobody can sign in and no secret can be "
-		    "kept: slipway-admin key makes it",
+		    "%s; without it nobody can sign in: slipway-admin key "
+		    "makes it",
 		    e->msg);
 	else
 		say(d, VERDICT_OK, "key file", "%s opens", path);
 	keyring_close(keys);
+}
+
+/* Whether both halves are of one pair. */
+static void
+halves_try(struct doctor *d, const struct unbox *keys, const struct box *box,
+    const char *path)
+{
+	static const struct {
+		enum verdict verdict;
+		const char *text;
+	} fits[] = {
+		[UNBOX_FIRST] = { VERDICT_OK,
+		    "the public half is that of its first key" },
+		[UNBOX_OLDER] = { VERDICT_FAULT,
+		    "the public half is that of an older key: slipway-admin "
+		    "key was interrupted; run it again and reload slipway-api" },
+		[UNBOX_NONE] = { VERDICT_FAULT,
+		    "the public half is of none of its keys, so that what is "
+		    "sealed cannot be opened: run slipway-admin key, reload "
+		    "slipway-api, and give secret values anew" },
+	};
+	const enum unbox_fit fit = unbox_fits(keys, box);
+
+	say(d, fits[fit].verdict, PRIVATE, "%s: %s", path, fits[fit].text);
+}
+
+/* The file's owner is the only one that may read it: it has to be the
+ * dispatcher, and not the API. */
+static void
+owner_try(struct doctor *d, const char *path)
+{
+	const struct settings *s = &d->admin->set;
+	const char *api = is_set(s->api.user) ? s->api.user : API_ACCOUNT;
+	const struct passwd *pw;
+	struct stat st;
+
+	if (stat(path, &st) == -1)
+		return;
+	pw = getpwnam(api);
+	if (pw != NULL && pw->pw_uid == st.st_uid)
+		say(d, s->runner.privilege_drop ? VERDICT_FAULT : VERDICT_NOTE,
+		    PRIVATE,
+		    "%s: the account of the API, %s, can read it; it should "
+		    "belong to the dispatcher's, and that be another",
+		    path, api);
+	if (!s->runner.privilege_drop)
+		return;
+	pw = getpwnam(s->runner.user);
+	if (pw == NULL)
+		say(d, VERDICT_NOTE, PRIVATE,
+		    "there is no account %s (runner.user) here: whether it "
+		    "could read %s cannot be told",
+		    s->runner.user, path);
+	else if (pw->pw_uid != st.st_uid)
+		say(d, VERDICT_FAULT, PRIVATE,
+		    "%s: the dispatcher cannot read it: chown %s %s", path,
+		    s->runner.user, path);
+}
+
+static void
+variables_try(struct doctor *d)
+{
+	const struct settings_secrets *s = &d->admin->set.secrets;
+	const char *path = settings_deploy_key(d->admin->a, s),
+		   *public = settings_deploy_public(d->admin->a, s);
+	struct unbox *keys = NULL;
+	struct box *box = NULL;
+	const struct err *e;
+
+	if ((e = box_open(public, &box)) != NULL)
+		say(d, VERDICT_FAULT, "public key for variables",
+		    "%s; without it no secret variable can be kept: "
+		    "slipway-admin key makes it",
+		    e->msg);
+	else
+		say(d, VERDICT_OK, "public key for variables", "%s opens",
+		    public);
+	e = unbox_open(path, &keys);
+	if (e == NULL && box != NULL)
+		halves_try(d, keys, box, path);
+	else if (e != NULL && e->sys == EACCES)
+		say(d, VERDICT_OK, PRIVATE,
+		    "this account cannot open %s; run as root, doctor also "
+		    "sees whether both halves belong together",
+		    path);
+	else if (e != NULL)
+		say(d, VERDICT_FAULT, PRIVATE,
+		    "%s; without it no deployment with secret variables can "
+		    "run here (a host without a runner needs none)",
+		    e->msg);
+	owner_try(d, path);
+	unbox_close(keys);
+	box_close(box);
 }
 
 /* Whether anybody could sign in who may change anything. */
@@ -370,6 +470,7 @@ admin_doctor(struct admin *admin, int argc, char **argv)
 	static void (*const tries[])(struct doctor *) = {
 		database_try,
 		key_try,
+		variables_try,
 		people_try,
 		server_try,
 		redirect_try,

@@ -2,6 +2,7 @@
 #include "core/settings.h"
 
 #include <stddef.h>
+#include <string.h>
 #include <strings.h>
 
 #include "core/str.h"
@@ -133,6 +134,12 @@ const struct conf_key settings_keys[] = {
 	KEY(secrets, key_file, C_STR, CONF_PATH,
 	    .fallback = "/etc/slipway/secret.key",
 	    .doc = "Key that seals what the database must not know."),
+	KEY(secrets, deploy_key_file, C_STR, CONF_PATH,
+	    .doc = "Private key that opens secret variables; default: "
+		   "deploy.key where key_file lies."),
+	KEY(secrets, deploy_public_file, C_STR, CONF_PATH,
+	    .doc = "Public key that seals them; default: deploy.pub where "
+		   "key_file lies."),
 
 	KEY(runner, name, C_STR, 0,
 	    .doc = "Name of this runner; default: the host's."),
@@ -223,4 +230,29 @@ settings_plain(const struct settings_gitserver *s, const char *url)
 	return strncasecmp(url, scheme, len) == 0 &&
 	    (s->allow_http ||
 		str_matches(url + len, OWN_HOST "(:[0-9]+)?(/.*)?"));
+}
+
+static const char *
+beside(struct arena *a, const char *file, const char *name)
+{
+	const char *slash = strrchr(file, '/');
+
+	return arena_printf(a, "%.*s/%s",
+	    slash == NULL ? 0 : (int)(slash - file), file, name);
+}
+
+const char *
+settings_deploy_key(struct arena *a, const struct settings_secrets *s)
+{
+	return s->deploy_key_file != NULL ?
+	    s->deploy_key_file :
+	    beside(a, s->key_file, "deploy.key");
+}
+
+const char *
+settings_deploy_public(struct arena *a, const struct settings_secrets *s)
+{
+	return s->deploy_public_file != NULL ?
+	    s->deploy_public_file :
+	    beside(a, s->key_file, "deploy.pub");
 }

@@ -67,6 +67,8 @@ struct settings_gitserver {
 
 struct settings_secrets {
 	const char *key_file;
+	const char *deploy_key_file;    /* NULL = beside key_file */
+	const char *deploy_public_file; /* the same */
 };
 
 struct settings_runner {
@@ -121,5 +123,10 @@ extern const struct conf_key settings_keys[];
  * settings say so, or where the address is of this host and nobody is on the
  * way. */
 bool settings_plain(const struct settings_gitserver *, const char *url);
+/* The files of the key for secret variables, wherever they lie. */
+const char *settings_deploy_key(struct arena *,
+    const struct settings_secrets *);
+const char *settings_deploy_public(struct arena *,
+    const struct settings_secrets *);
 
 #endif

@@ -45,7 +45,8 @@ struct keyring;
 MUSTCHECK const struct err *keyring_open(const char *path,
     struct keyring **out);
 void keyring_close(struct keyring *);
-/* Makes the file (0640) or puts a new first key into it. */
+/* Makes the file (0640) or puts a new first key into it; on the disk when it
+ * returns. */
 MUSTCHECK const struct err *keyring_rotate(const char *path);
 /* HMAC-SHA-256 in lower-case hex by a key that follows from the oldest one, so
  * that it stays when another is put before it. */

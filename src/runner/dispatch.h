@@ -183,7 +183,7 @@ void project_wipes(struct dispatch *, int64_t now);
 void project_wiped(const struct dispatch *, const struct wire *);
 
 /* dispatch_job.c: the description of a job, but for its last records.
- * ERR_CONFIG where its secrets do not open. */
+ * ERR_CONFIG, with words for the deployment, where its secrets do not open. */
 MUSTCHECK const struct err *description_write(const struct dispatch *,
     struct arena *, const struct claim *, struct buf *out);
 MUSTCHECK const struct err *description_end(struct task *);

@@ -157,10 +157,10 @@ static const struct queue_end canceled = { .status = "canceled",
 static void
 claimed(struct dispatch *d, const struct claim *c)
 {
-	const struct queue_end failed = { .status = "failed",
+	struct queue_end failed = { .status = "failed",
 		.reason = "runner_error",
-		.detail = "What it needs, its secrets perhaps, could not be "
-			  "read on the runner: see the runner's log." };
+		.detail = "What it needs could not be read on the runner: see "
+			  "the runner's log." };
 	const struct err *e;
 	struct task *t;
 
@@ -171,6 +171,8 @@ claimed(struct dispatch *d, const struct claim *c)
 	t = task_claimed(d, c);
 	if ((e = description_write(d, d->a, c, &t->description)) != NULL) {
 		log_error("%s: %s", t->name, e->msg);
+		if (e->detail[0] != '\0')
+			failed.detail = arena_strdup(d->a, e->detail);
 		clone_forget(t);
 		task_phase_set(t, TASK_CLOSED);
 		end_unstarted(d, c->id, c->epoch, &failed);

@@ -4,9 +4,10 @@
 #include "core/file.h"
 #include "core/log.h"
 #include "core/str.h"
-#include "crypto/crypto.h"
+#include "crypto/unbox.h"
 #include "json/json.h"
 #include "runner/dispatch.h"
+#include "store/env.h"
 
 #define COMMITS_TOLD 100 /* of a branch */
 
@@ -82,28 +83,42 @@ put_pairs(struct buf *b, enum job_record which, const struct list *pairs)
 			    p[i].value);
 }
 
+/* The secret variables, each opened for its own name. */
 static const struct err *
 secrets(const struct settings *s, struct arena *a, const struct claim *c,
     struct list *out)
 {
+	struct unbox *keys = NULL;
 	const struct err *e;
-	struct keyring *keys = NULL;
-	char *text, *purpose;
+	struct json_pair *p;
+	size_t i;
 
 	*out = (struct list){ .items = NULL };
-	if (c->secret_vars.data == NULL)
+	if (c->secret_vars.s == NULL)
 		return NULL;
-	if ((e = keyring_open(s->secrets.key_file, &keys)) != NULL)
-		goto out;
-	purpose = arena_printf(a, DEPLOYMENT_PURPOSE, (long long)c->project_id);
-	if ((e = unseal(keys, a, purpose, c->secret_vars, &text)) != NULL)
-		goto out;
-	e = json_pairs(a, text, out);
-out:
-	keyring_close(keys);
+	if ((e = json_pairs(a, c->secret_vars.s, out)) != NULL)
+		return e;
+	e = unbox_open(settings_deploy_key(a, &s->secrets), &keys);
 	if (e != NULL)
-		return err_new(ERR_CONFIG, "%s", e->msg);
-	return NULL;
+		return err_wrap(err_tell(ERR_CONFIG,
+				    "Its secret variables cannot be opened: "
+				    "the runner cannot read the key for them, "
+				    "and its log says why."),
+		    "%s", e->msg);
+	p = out->items;
+	for (i = 0; i < out->n && e == NULL; i++) {
+		e = unbox_text(keys, a,
+		    arena_printf(a, ENV_PURPOSE, (long long)c->project_id,
+			p[i].key),
+		    p[i].value == NULL ? "" : p[i].value, &p[i].value);
+		if (e != NULL)
+			e = err_tell(ERR_CONFIG,
+			    "Its secret variable %.128s does not open (%s): "
+			    "give the value anew.",
+			    p[i].key, e->msg);
+	}
+	unbox_close(keys);
+	return e;
 }
 
 static void

@@ -5,9 +5,6 @@
 
 #include "db/db.h"
 
-/* What secret_vars are sealed for, with the number of the project. */
-#define DEPLOYMENT_PURPOSE "deployments of project %lld"
-
 struct deployment_step {
 	int64_t deployment_id;
 	int64_t position;
@@ -31,8 +28,8 @@ struct deployment {
 	const char *branch; /* NULL = the repository's HEAD, until known */
 	const char *commit_hash;
 	const char *commit_message;
-	struct json_text env_vars; /* secrets stand in it as null */
-	struct blob secret_vars;   /* sealed object of strings, for writing */
+	struct json_text env_vars;    /* secrets stand in it as null */
+	struct json_text secret_vars; /* the same ones sealed, for writing */
 	const char *status;
 	const char *reason;
 	const char *detail;

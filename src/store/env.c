@@ -97,6 +97,12 @@ fault(struct faults *f, const char *pointer, const char *name,
 	    strlen(name) > NAME_SHOWN ? "… " : "", detail);
 }
 
+static size_t
+length(const struct env_var *v)
+{
+	return v->value != NULL ? strlen(v->value) : v->sealed.len;
+}
+
 void
 env_check_names(const struct list *vars, const char *pointer, struct faults *f)
 {
@@ -107,7 +113,7 @@ env_check_names(const struct list *vars, const char *pointer, struct faults *f)
 	for (i = 0; i < vars->n; i++) {
 		if ((wrong = env_name_fault(v[i].name)) != NULL)
 			fault(f, pointer, v[i].name, wrong);
-		len = strlen(v[i].value);
+		len = length(&v[i]);
 		if (len > ENV_VALUE_MAX)
 			fault(f, pointer, v[i].name,
 			    "must have at most 64 KiB");
@@ -156,8 +162,12 @@ env_check(const struct env_rules *rules, const struct list *given,
 	for (i = 0; i < given->n; i++) {
 		vars[n] = v[i];
 		p = preset_of(rules->presets, v[i].name);
-		vars[n++].secret = p != NULL && p->secret;
-		if (p != NULL)
+		vars[n++].secret = v[i].value == NULL ||
+		    (p != NULL && p->secret);
+		if (p != NULL && v[i].value == NULL)
+			preset_check_sealed(p, v[i].sealed,
+			    fault_pointer(f, pointer, v[i].name), f);
+		else if (p != NULL)
 			preset_check_value(p, v[i].value,
 			    fault_pointer(f, pointer, v[i].name), f);
 		else if (rules->strict)
@@ -169,9 +179,10 @@ env_check(const struct env_rules *rules, const struct list *given,
 		p = &presets[i];
 		if (is_given(given, p->key))
 			continue;
-		if (p->fallback != NULL)
+		if (p->fallback != NULL || p->sealed.text != NULL)
 			vars[n++] = (struct env_var){ .name = p->key,
 				.value = p->fallback,
+				.sealed = p->sealed,
 				.secret = p->secret };
 		else if (p->required &&
 		    !faults_has(f, fault_pointer(f, pointer, p->key)))

@@ -11,10 +11,15 @@
 #define ENV_TOTAL_MAX ((size_t)512 * 1024) /* names and values together */
 #define ENV_COUNT_MAX 1000
 
+/* What the sealed value of a secret variable is bound to: number of the
+ * project, name of the variable. */
+#define ENV_PURPOSE "project %lld, variable %s"
+
 struct env_var {
 	const char *name;
-	const char *value;
-	bool secret; /* of a preset that says so */
+	const char *value;    /* NULL where it is known sealed only */
+	struct sealed sealed; /* then this is it */
+	bool secret;          /* of a preset that says so */
 };
 
 /* What a project demands. */

@@ -172,6 +172,16 @@ input_check(const struct preset *p, const char *value, const char *at,
 		    p->pattern);
 }
 
+static const char empty[] = "is required and must not be empty";
+
+void
+preset_check_sealed(const struct preset *p, struct sealed value, const char *at,
+    struct faults *f)
+{
+	if (p->required && value.len == 0)
+		faults_add(f, at, "%s", empty);
+}
+
 void
 preset_check_value(const struct preset *p, const char *value, const char *at,
     struct faults *f)
@@ -188,7 +198,7 @@ preset_check_value(const struct preset *p, const char *value, const char *at,
 	size_t i;
 
 	if (p->required && *value == '\0') {
-		faults_add(f, at, "is required and must not be empty");
+		faults_add(f, at, "%s", empty);
 		return;
 	}
 	for (i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)

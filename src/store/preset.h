@@ -15,6 +15,12 @@ struct preset_option {
 	const char *value;
 };
 
+/* A value as it is stored, which can be copied but not read. */
+struct sealed {
+	const char *text; /* NULL = none */
+	size_t len;       /* of the value that is in it */
+};
+
 struct preset {
 	const char *key;
 	const char *label;
@@ -26,6 +32,7 @@ struct preset {
 	const char *description;
 	const char *pattern;
 	bool secret;
+	struct sealed sealed; /* its default, filled in by the API alone */
 };
 
 struct trigger {
@@ -48,6 +55,9 @@ void preset_check_value(const struct preset *, const char *value,
 /* That a project fits into one answer, and a change of it into memory. */
 void preset_sizes_check(struct json_text presets, struct json_text triggers,
     const char *pointer, struct faults *);
+/* The little that can be said of one that is sealed. */
+void preset_check_sealed(const struct preset *, struct sealed, const char *at,
+    struct faults *);
 void trigger_check(const void *item, const char *pointer, struct faults *);
 
 #endif

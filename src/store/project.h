@@ -38,12 +38,12 @@ struct project {
 	struct list workspace_status; /* one, where a single project is read */
 };
 
-/* Secret values of its presets and triggers, each sealed as an object of
- * strings; no data = none. */
+/* Secret values of its presets and triggers, objects of strings, each of which
+ * is sealed by itself; NULL = none. */
 struct project_secrets {
 	int64_t id;
-	struct blob secret_defaults;
-	struct blob trigger_secrets;
+	struct json_text secret_defaults;
+	struct json_text trigger_secrets;
 };
 
 extern const struct shape workspace_shape;

@@ -29,7 +29,7 @@ struct claim {
 	const char *branch;
 	const char *commit_hash;
 	struct json_text env_vars;
-	struct blob secret_vars;
+	struct json_text secret_vars; /* each sealed by itself */
 	struct maybe timeout_seconds;
 	struct maybe created_by;
 	bool cancel;       /* was asked for before it was put back */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/str.h"
+#include "crypto/unbox.h"
 #include "tap.h"
 
 static struct arena *arena;
@@ -203,25 +204,138 @@ sealing(const char *path, const char *other_path)
 	keyring_close(k);
 }
 
+static struct unbox *
+pair(const char *path, const char *half, struct box **box)
+{
+	struct unbox *keys = NULL;
+	const struct err *e;
+
+	if ((e = unbox_rotate(path, half, geteuid())) != NULL ||
+	    (e = unbox_open(path, &keys)) != NULL ||
+	    (e = box_open(half, box)) != NULL)
+		errx(1, "%s", e->msg);
+	return keys;
+}
+
+static bool
+unboxes(const struct unbox *keys, const char *purpose, const char *sealed,
+    const char *text)
+{
+	const char *out;
+	const struct err *e = unbox_text(keys, arena, purpose, sealed, &out);
+
+	return text == NULL ? e != NULL && out == NULL :
+			      e == NULL && str_eq(out, text);
+}
+
+static bool
+lacks(const struct unbox *keys, const char *sealed)
+{
+	const char *out;
+	const struct err *e = unbox_text(keys, arena, "for A", sealed, &out);
+
+	return e != NULL && e->code == ERR_CONFIG &&
+	    strstr(e->msg, "the key file lacks") != NULL;
+}
+
+/* Each of its characters changed, and cut short anywhere. */
+static void
+damage(const struct unbox *keys, const char *sealed)
+{
+	const size_t len = strlen(sealed);
+	size_t i, wrong = 0;
+	char *copy;
+
+	for (i = 0; i < len; i++) {
+		copy = arena_strdup(arena, sealed);
+		copy[i] = copy[i] == 'A' ? 'B' : 'A';
+		wrong += !unboxes(keys, "for A", copy, NULL);
+	}
+	is_int((long long)wrong, 0, "no box opens with a character changed");
+	for (i = 0; i < len; i++)
+		wrong += !unboxes(keys, "for A",
+		    arena_strndup(arena, sealed, i), NULL);
+	is_int((long long)wrong, 0, "nor cut short anywhere");
+	ok(unboxes(keys, "for A", arena_printf(arena, "%sAAAA", sealed), NULL),
+	    "nor with more behind it");
+	ok(unboxes(keys, "for A", "", NULL) &&
+		unboxes(keys, "for A", "no base64 at all", NULL),
+	    "nor what is none");
+	ok(box_length("for A", "") == 0 && box_length("for A", "AAAA") == 0 &&
+		box_length("for A", "==") == 0,
+	    "in which there is nothing");
+}
+
+static void
+boxes(const char *path, const char *half, const char *other_path,
+    const char *other_half)
+{
+	struct box *box, *other_box, *box_two;
+	struct unbox *keys = pair(path, half, &box),
+		     *other = pair(other_path, other_half, &other_box);
+	const char *one, *two, *empty;
+
+	ok(box_seal(box, arena, "for A", "the secret", &one) == NULL, "a box");
+	ok(unboxes(keys, "for A", one, "the secret"), "and what is in it");
+	ok(box_seal(box, arena, "for A", "the secret", &two) == NULL &&
+		!str_eq(one, two),
+	    "twice the same looks different");
+	ok(box_seal(box, arena, "for A", "", &empty) == NULL &&
+		unboxes(keys, "for A", empty, ""),
+	    "nothing can be in a box");
+	is_int((long long)box_length("for A", one), 10, "its length is known");
+	is_int((long long)box_length("for A", empty), 0, "that of none, too");
+	ok(unboxes(keys, "for B", one, NULL) &&
+		unboxes(keys, "for", one, NULL) &&
+		unboxes(keys, "for AA", one, NULL) &&
+		unboxes(keys, "", one, NULL),
+	    "it opens for its purpose only");
+	ok(unboxes(other, "for A", one, NULL), "with its key only");
+	damage(keys, one);
+	is_int(unbox_fits(keys, box), UNBOX_FIRST, "the halves of a pair");
+	is_int(unbox_fits(keys, other_box), UNBOX_NONE, "and of two");
+	unbox_close(keys);
+	keys = pair(path, half, &box_two);
+	ok(unboxes(keys, "for A", one, "the secret"), "an old key still opens");
+	is_int(unbox_fits(keys, box), UNBOX_OLDER, "its half is an older one");
+	is_int(unbox_fits(keys, box_two), UNBOX_FIRST, "there is a new one");
+	ok(box_seal(box_two, arena, "for A", "new", &two) == NULL &&
+		unboxes(keys, "for A", two, "new"),
+	    "which seals");
+	(void)unlink(path);
+	unbox_close(keys);
+	box_close(box_two);
+	keys = pair(path, half, &box_two);
+	ok(lacks(keys, one) && lacks(keys, two),
+	    "a private half that is lost is missed: no number is used again");
+	unbox_close(keys);
+	unbox_close(other);
+	box_close(box);
+	box_close(box_two);
+	box_close(other_box);
+}
+
 int
 main(void)
 {
 	char dir[] = "/tmp/slipway-crypto-XXXXXX";
 	const struct err *e;
-	char *one, *two;
+	char *path[6];
 	int status;
+	size_t i;
 
 	arena = arena_open((size_t)1 << 20);
 	if ((e = crypto_init()) != NULL || mkdtemp(dir) == NULL)
 		err(1, "start");
-	one = arena_printf(arena, "%s/one", dir);
-	two = arena_printf(arena, "%s/two", dir);
+	for (i = 0; i < 6; i++)
+		path[i] = arena_printf(arena, "%s/%zu", dir, i);
 	hashes();
 	encodings();
 	tokens();
-	sealing(one, two);
-	(void)unlink(one);
-	(void)unlink(two);
+	sealing(path[0], path[1]);
+	boxes(path[2], path[3], path[4], path[5]);
+	for (i = 0; i < 6; i++)
+		(void)unlink(path[i]);
 	(void)rmdir(dir);
 	status = tap_done();
 	arena_close(arena);

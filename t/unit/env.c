@@ -6,6 +6,11 @@
 #include "tap.h"
 
 #define N(a) (sizeof(a) / sizeof((a)[0]))
+/* clang-format off */
+#define V(n, v) { .name = (n), .value = (v) }
+/* what is known sealed only, with its length */
+#define SEALED(n, l) { .name = (n), .sealed = { "sealed", (l) } }
+/* clang-format on */
 
 static struct preset_option colours[] = { { "Red", "red" },
 	{ "Green", "green" }, { "Nothing", "" } };
@@ -40,53 +45,56 @@ struct sample {
 };
 
 static const struct sample samples[] = {
-	{ "only what is required", false, { { "TAG", "v1", false } },
+	{ "only what is required", false, { V("TAG", "v1") }, { NULL } },
+	{ "another branch of the pattern", false, { V("TAG", "latest") },
 	    { NULL } },
-	{ "another branch of the pattern", false,
-	    { { "TAG", "latest", false } }, { NULL } },
-	{ "a choice", false,
-	    { { "TAG", "v1", false }, { "COLOUR", "green", false } },
+	{ "a choice", false, { V("TAG", "v1"), V("COLOUR", "green") },
 	    { NULL } },
 	{ "an empty choice that is one", false,
-	    { { "TAG", "v1", false }, { "COLOUR", "", false } }, { NULL } },
-	{ "several of several", false,
-	    { { "TAG", "v1", false }, { "SITES", "b,a", false } }, { NULL } },
-	{ "none of several", false,
-	    { { "TAG", "v1", false }, { "SITES", "", false } }, { NULL } },
-	{ "a stranger", false,
-	    { { "TAG", "v1", false }, { "OTHER", "x y\nz", false } },
+	    { V("TAG", "v1"), V("COLOUR", "") }, { NULL } },
+	{ "several of several", false, { V("TAG", "v1"), V("SITES", "b,a") },
 	    { NULL } },
-	{ "a secret", true,
-	    { { "TAG", "v1", false }, { "TOKEN", "s3cret", false } },
+	{ "none of several", false, { V("TAG", "v1"), V("SITES", "") },
 	    { NULL } },
-	{ "nothing at all", false, { { NULL, NULL, false } },
+	{ "a stranger", false, { V("TAG", "v1"), V("OTHER", "x y\nz") },
+	    { NULL } },
+	{ "a secret", true, { V("TAG", "v1"), V("TOKEN", "s3cret") },
+	    { NULL } },
+	{ "nothing at all", false, { V(NULL, NULL) },
 	    { "/envVars/TAG: is required" } },
-	{ "an empty required one", false, { { "TAG", "", false } },
+	{ "an empty required one", false, { V("TAG", "") },
 	    { "/envVars/TAG: is required and" } },
-	{ "a pattern in the middle", false, { { "TAG", "xv1", false } },
+	{ "a pattern in the middle", false, { V("TAG", "xv1") },
 	    { "/envVars/TAG: must match" } },
-	{ "a pattern with more", false, { { "TAG", "v1;id", false } },
+	{ "a pattern with more", false, { V("TAG", "v1;id") },
 	    { "/envVars/TAG: must match" } },
-	{ "a pattern and a newline", false, { { "TAG", "v1\n", false } },
+	{ "a pattern and a newline", false, { V("TAG", "v1\n") },
 	    { "/envVars/TAG: must match" } },
-	{ "no choice", false,
-	    { { "TAG", "v1", false }, { "COLOUR", "blue", false } },
+	{ "no choice", false, { V("TAG", "v1"), V("COLOUR", "blue") },
 	    { "/envVars/COLOUR: must be one of \"red\", \"green\"" } },
 	{ "two choices of one", false,
-	    { { "TAG", "v1", false }, { "COLOUR", "red,green", false } },
+	    { V("TAG", "v1"), V("COLOUR", "red,green") },
 	    { "/envVars/COLOUR: must be one of" } },
 	{ "an empty one of several", false,
-	    { { "TAG", "v1", false }, { "SITES", "a,", false } },
+	    { V("TAG", "v1"), V("SITES", "a,") },
 	    { "/envVars/SITES: must be some of" } },
-	{ "a comma alone", false,
-	    { { "TAG", "v1", false }, { "SITES", ",", false } },
+	{ "a comma alone", false, { V("TAG", "v1"), V("SITES", ",") },
 	    { "/envVars/SITES: must be some of" } },
 	{ "a stranger where it is strict", true,
-	    { { "TAG", "v1", false }, { "OTHER", "x", false } },
+	    { V("TAG", "v1"), V("OTHER", "x") },
+	    { "/envVars/OTHER: is not among" } },
+	{ "sealed ones", true, { SEALED("TAG", 9), SEALED("TOKEN", 0) },
+	    { NULL } },
+	{ "an empty sealed one", false, { SEALED("TAG", 0) },
+	    { "/envVars/TAG: is required and" } },
+	{ "a large sealed one", false,
+	    { V("TAG", "v1"), SEALED("TOKEN", ENV_VALUE_MAX + 1) },
+	    { "/envVars/TOKEN: must have at most 64 KiB" } },
+	{ "a sealed stranger where it is strict", true,
+	    { V("TAG", "v1"), SEALED("OTHER", 1) },
 	    { "/envVars/OTHER: is not among" } },
 	{ "everything at once", true,
-	    { { "LD_PRELOAD", "/x.so", false }, { "COLOUR", "blue", false },
-		{ "MUST", "", false } },
+	    { V("LD_PRELOAD", "/x.so"), V("COLOUR", "blue"), V("MUST", "") },
 	    { "/envVars/LD_PRELOAD: is a name", "/envVars/LD_PRELOAD: is not",
 		"/envVars/COLOUR: must be one",
 		"/envVars/MUST: is required" } },
@@ -162,8 +170,10 @@ defaults_test(void)
 {
 	const struct list all = { presets, N(presets) };
 	const struct env_rules rules = { .presets = &all };
-	struct env_var given[] = { { "ZED", "1", true }, { "TAG", "v2", false },
-		{ "TOKEN", "t", false } };
+	struct env_var given[] = {
+		{ .name = "ZED", .value = "1", .secret = true }, V("TAG", "v2"),
+		V("TOKEN", "t")
+	};
 	struct list in = { given, N(given) }, out;
 	struct arena *a = arena_open((size_t)1 << 20);
 	static struct faults f;
@@ -184,6 +194,38 @@ defaults_test(void)
 }
 
 static void
+sealed_test(void)
+{
+	struct preset one = { .key = "TOKEN",
+		.type = "input",
+		.secret = true,
+		.required = true,
+		.pattern = "[0-9]+",
+		.sealed = { "sealed", 9 } };
+	const struct list all = { &one, 1 };
+	const struct env_rules rules = { .presets = &all };
+	struct env_var given[] = { SEALED("OTHER", 3) };
+	struct list in = { given, N(given) }, out;
+	struct arena *a = arena_open((size_t)1 << 20);
+	static struct faults f;
+	const struct env_var *v;
+
+	faults_init(&f, a);
+	env_check(&rules, &in, "/envVars", &f, &out);
+	v = out.items;
+	is_int((long long)f.n, 0, "a sealed default is one");
+	is_int((long long)out.n, 2, "and is there");
+	ok(v[0].secret, "what is sealed is secret, whatever the presets say");
+	ok(v[1].secret && v[1].value == NULL, "it has no value in the open");
+	is_str(v[1].sealed.text, "sealed", "it is copied as it is");
+	in.n = 0;
+	one.sealed.text = NULL;
+	env_check(&rules, &in, "/envVars", &f, &out);
+	is_int((long long)f.n, 1, "without it the variable is missing");
+	arena_close(a);
+}
+
+static void
 sizes_test(void)
 {
 	static char big[ENV_VALUE_MAX + 2];
@@ -194,7 +236,7 @@ sizes_test(void)
 	size_t i;
 
 	(void)memset(big, 'x', ENV_VALUE_MAX);
-	vars[0] = (struct env_var){ "A", big, false };
+	vars[0] = (struct env_var)V("A", big);
 	faults_init(&f, a);
 	env_check_names(&list, "/envVars", &f);
 	is_int((long long)f.n, 0, "64 KiB");
@@ -204,7 +246,7 @@ sizes_test(void)
 	is_str(f.item[0].pointer, "/envVars/A", "and where");
 	big[ENV_VALUE_MAX] = '\0';
 	for (i = 0; i < 9; i++)
-		vars[i] = (struct env_var){ "A", big, false };
+		vars[i] = (struct env_var)V("A", big);
 	list.n = 7;
 	faults_init(&f, a);
 	env_check_names(&list, "/envVars", &f);
@@ -213,6 +255,15 @@ sizes_test(void)
 	env_check_names(&list, "/envVars", &f);
 	is_int((long long)f.n, 1, "eight are more than 512 KiB");
 	is_str(f.item[0].pointer, "/envVars", "which is a fault of the whole");
+	for (i = 0; i < 9; i++)
+		vars[i] = (struct env_var)SEALED("A", ENV_VALUE_MAX);
+	list.n = 7;
+	faults_init(&f, a);
+	env_check_names(&list, "/envVars", &f);
+	is_int((long long)f.n, 0, "seven sealed ones");
+	list.n = 8;
+	env_check_names(&list, "/envVars", &f);
+	is_int((long long)f.n, 1, "sealed ones count with what is in them");
 	arena_close(a);
 }
 
@@ -225,6 +276,7 @@ main(void)
 	for (i = 0; i < N(samples); i++)
 		sample_test(&samples[i]);
 	defaults_test();
+	sealed_test();
 	sizes_test();
 	return tap_done();
 }

@@ -20,7 +20,8 @@ use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw(srcdir builddir program tempdir poll slurp spew run_cmd
     start_process stop_process is_root own_mounts deadline free_port best_of
-    cpu_time uids_from on_failure tail);
+    cpu_time uids_from on_failure tail
+    make_keys);
 
 my $source = abs_path(dirname(__FILE__) . '/../../..');
 my $temp;
@@ -131,6 +132,19 @@ sub spew {
 	close $fh or die "$path: $!";
 	chmod $mode, $path or die "$path: $!" if defined $mode;
 	return $path;
+}
+
+# The keys of a configuration, or new first ones: as root, for an API and a
+# dispatcher that run as nobody, but only the latter may open variables.
+sub make_keys {
+	my ($conf, $key) = @_;
+	my ($status, $out, $err) = run_cmd(program('slipway-admin'), '-c', $conf, 'key');
+	die "slipway-admin key: $out$err" if $status != 0;
+	return if !is_root();
+	my ($uid, $gid) = (getpwnam 'nobody')[2, 3];
+	chown 0, $gid, $key or die "$key: $!";
+	chown $uid, 0, dirname($key) . '/deploy.key' or die "$key: $!";
+	return;
 }
 
 # Runs a command to its end: (exit status as in $?, standard output, standard

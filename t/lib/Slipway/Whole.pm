@@ -34,12 +34,7 @@ sub start {
 	make_path($keys);
 	my $both = "[gitserver]\nallow_local = yes\n[secrets]\nkey_file = $keys/secret.key\n";
 	my $conf = spew("$keys/slipway.conf", $self->{db}->conf . $both, 0600);
-	my ($status, $out, $err) = run_cmd(program('slipway-admin'), '-c', $conf, 'key');
-	die "slipway-admin key: $out$err" if $status != 0;
-	if (is_root()) {
-		chown 0, (getpwnam 'nobody')[3], "$keys/secret.key" or die "chown: $!";
-		chmod 0640, "$keys/secret.key" or die "chmod: $!";
-	}
+	make_keys($conf, "$keys/secret.key");
 	$self->{runner} = Slipway::Runner->start(db => $self->{db},
 		conf => $both . ($opt{runner} || ''));
 	$self->{api} = Slipway::API->start(db => $self->{db}, migrated => 1,

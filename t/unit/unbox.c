@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: ISC */
+/* unbox KEYFILE PROJECT < OBJECT: the object with its sealed variables opened,
+ * for tests that ask whether the right ones are there.  A key may be a trigger
+ * and a name, with a blank between them. */
+#include "crypto/unbox.h"
+
+#include <err.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/file.h"
+#include "core/num.h"
+#include "crypto/crypto.h"
+#include "json/json.h"
+#include "store/env.h"
+
+int
+main(int argc, char **argv)
+{
+	struct arena *a = arena_open((size_t)32 << 20);
+	const char *blank;
+	const struct err *e;
+	struct json_pair *p;
+	struct unbox *keys;
+	struct list pairs;
+	struct buf text;
+	int64_t project;
+	size_t i;
+
+	if (argc != 3 || !num_parse(argv[2], 1, INT64_MAX, &project))
+		errx(64, "usage: unbox KEYFILE PROJECT");
+	buf_init(&text, (size_t)8 << 20);
+	if ((e = crypto_init()) != NULL ||
+	    (e = unbox_open(argv[1], &keys)) != NULL ||
+	    (e = file_rest(STDIN_FILENO, &text)) != NULL ||
+	    (e = json_pairs(a, text.data, &pairs)) != NULL)
+		errx(1, "%s", e->msg);
+	p = pairs.items;
+	for (i = 0; i < pairs.n; i++) {
+		blank = strrchr(p[i].key, ' ');
+		e = unbox_text(keys, a,
+		    arena_printf(a, ENV_PURPOSE, (long long)project,
+			blank == NULL ? p[i].key : blank + 1),
+		    p[i].value, &p[i].value);
+		if (e != NULL)
+			errx(1, "%s: %s", p[i].key, e->msg);
+	}
+	buf_clear(&text);
+	json_write_pairs(&text, &pairs);
+	(void)puts(text.data);
+	unbox_close(keys);
+	buf_release(&text);
+	arena_close(a);
+	return 0;
+}
