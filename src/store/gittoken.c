@@ -30,10 +30,13 @@ struct token_state {
 static const struct field user_args[] = { A(user_id), FIELD_END };
 static const struct field token_row[] = { T(user_id), T(server), T(access),
 	T(refresh), T(expires_at), T(epoch), FIELD_END };
+/* Whom an administrator has shut out, nothing is done in the name of. */
 static const struct stmt by_user = {
 	.name = "gittoken_by_user",
-	.sql = "SELECT user_id, server, access, refresh, expires_at, epoch"
-	       " FROM git_token WHERE user_id = ?",
+	.sql = "SELECT t.user_id, t.server, t.access, t.refresh,"
+	       " t.expires_at, t.epoch FROM git_token t"
+	       " JOIN user u ON u.id = t.user_id WHERE t.user_id = ?"
+	       " AND u.valid = 1 AND u.status = 'active'",
 	.args = user_args,
 	.row = token_row,
 	.rowsize = sizeof(struct git_token),

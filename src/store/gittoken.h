@@ -19,6 +19,7 @@ struct git_token {
 
 extern const struct stmt *const gittoken_stmts[];
 
+/* ERR_NOTFOUND also where the user is disabled. */
 MUSTCHECK const struct err *gittoken_by_user(struct db *, struct arena *,
     int64_t user_id, struct git_token *out);
 /* In the place of what is there. */
