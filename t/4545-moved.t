@@ -129,6 +129,14 @@ for my $type (qw(gitea gitlab github)) {
 	is($runner->wait($id = deploy(undef, $o)), $type eq 'gitlab' ? 'failed' : 'success', 'with another in its place') if $type ne 'gitlab';
 	unlike($runner->log($id), qr/^usurped$/m, 'which is not taken');
 
+	# --- what she may not see, and an account that was locked: told in words
+	my $hidden = $runner->project(repo => repo('team/hidden', 'hidden', users => ['robot'])->clone_url);
+	ends(deploy(1, $hidden), 'failed', qr/^fatal.*\(The Git server knows no such repository, or .* may not see it\.\)$/, "$n: not hers");
+	$forge->fault(qr{/(?:repos|repositories|projects)/}, kind => 'status', status => 403, type => 'application/json',
+		body => '{"message":"This account is prohibited from signing in"}');
+	ends(deploy(1, $hidden), 'failed', qr/^fatal.*\(The Git server answered 403: .* locked there\.\)$/, "$n: an account that was locked");
+	$forge->clear_faults;
+
 	# --- by ssh: no token goes there, but it is found
 	my $s = $runner->project(repo => 'ssh://git@localhost:1/team/ssh.git');
 	my $ssh = repo('team/ssh', 'by ssh');

@@ -37,6 +37,8 @@ enum asked {
 	ASKED_LATE,
 	ASKED_REFUSED, /* the user's token, and the service's if there is one */
 	ASKED_BARRED,  /* the service's */
+	ASKED_UNSEEN,  /* the repository is not, or not for that token */
+	ASKED_LOCKED,  /* 403: mostly the account */
 	ASKED__MAX
 };
 static const char *const notes[ASKED__MAX] = {
@@ -51,6 +53,10 @@ static const char *const notes[ASKED__MAX] = {
 			  "retry.",
 	[ASKED_BARRED] = "The Git server does not accept the service's token "
 			 "(gitserver.token).",
+	[ASKED_UNSEEN] = "The Git server knows no such repository, or the one "
+			 "who deploys may not see it.",
+	[ASKED_LOCKED] = "The Git server answered 403: the account of the one "
+			 "who deploys may be locked there.",
 };
 
 /* What the asker has found. */
@@ -229,7 +235,13 @@ question_ended(struct asker *k, const struct err *e, bool own)
 		    service_token(k) != NULL ? ASKED_BARRED :
 					       ASKED_NONE;
 	}
-	return k->token == NULL ? ASKED_NONE : ASKED_OK;
+	if (k->token == NULL)
+		return ASKED_NONE;
+	if (own && e != NULL && e->code == ERR_NOTFOUND)
+		return ASKED_UNSEEN;
+	return own && e != NULL && e->code == ERR_UPSTREAM && e->sys == 403 ?
+	    ASKED_LOCKED :
+	    ASKED_OK;
 }
 
 /* Finds the token, the user's or else the service's, and the address. */
