@@ -228,9 +228,27 @@ $third->command("kill $adopted->{id} 1");
 ok(defined $third->exited($adopted), 'and ended when asked to');
 is(procs_of($m->{uid_first} + 14), 0, 'all of it') if is_root();
 
+my $gone;
+
+# --- one of two monitors is killed: the other ends its jobs
+my $two = Slipway::Monitor->start(conf => "[runner]\nworkspaces = $m->{workspaces}\n"
+    . (is_root() ? "uid_first = $m->{uid_first}\n" : ''));
+my $orphan = $third->job(repository => $repo, project => 18, dir => 'eighteen', steps => ['(setsid sleep 609 &) ; echo up; sleep 610']);
+$gone = $third->started($orphan);
+ok($gone && poll(20, sub { job_log($orphan) =~ /^up$/m }), 'a job is running');
+$two->command("kill $orphan->{id} 1");
+ok(defined $two->exited($orphan), 'another monitor does not have it');
+ok(alive($gone), 'nor ends it, as long as there is one that does');
+$third->stop('KILL');
+$two->command("kill $orphan->{id} 1");
+ok(poll(20, sub { $two->log =~ /job $orphan->{id}\.1 is over/ && !-e "$m->{workspaces}/.home/$orphan->{id}.1" }), 'then it does, and tidies up');
+is(procs_of($m->{uid_first} + 18), 0, 'nothing of it is left') if is_root();
+is($two->stop, 0, 'ends');
+$third = Slipway::Monitor->start(dir => $m->{dir});
+
 # --- everything was killed: the next start tidies up
 my $reboot = $third->job(repository => $repo, project => 15, dir => 'fifteen', steps => ['(setsid sleep 607 &) ; echo up; sleep 608']);
-my $gone = $third->started($reboot);
+$gone = $third->started($reboot);
 ok($gone && poll(20, sub { job_log($reboot) =~ /^up$/m }), 'a job is running');
 $third->stop('KILL');
 kill 'KILL', $gone;

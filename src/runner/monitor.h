@@ -149,8 +149,10 @@ void monitor_job_stopped(const struct monitor *m, pid_t pid);
 /* Does what is due; milliseconds until more is, -1 = nothing is. */
 int monitor_jobs_tick(struct monitor *m);
 bool monitor_jobs_live(const struct monitor *m);
-/* monitor_adopt.c: takes over what an earlier monitor left. */
+/* monitor_adopt.c: takes over what an earlier monitor left, or one that ran
+ * beside this one; NULL if there is nothing of that job. */
 void monitor_adopt(struct monitor *m);
+struct slot *monitor_adopt_one(struct monitor *m, const char *id);
 struct slot *monitor_slot(struct monitor *m, int64_t deployment, int64_t epoch);
 struct slot *monitor_slot_free(struct monitor *m);
 

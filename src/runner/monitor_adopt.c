@@ -182,3 +182,17 @@ monitor_adopt(struct monitor *m)
 	(void)flock(fd, LOCK_UN);
 	(void)closedir(dir);
 }
+
+struct slot *
+monitor_adopt_one(struct monitor *m, const char *id)
+{
+	int64_t deployment, epoch;
+
+	if (!id_parse(id, &deployment, &epoch))
+		return NULL;
+	if (flock(m->homes, LOCK_EX) == -1)
+		log_warn("the homes of jobs cannot be locked");
+	adopt(m, id);
+	(void)flock(m->homes, LOCK_UN);
+	return monitor_slot(m, deployment, epoch);
+}

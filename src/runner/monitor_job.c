@@ -298,9 +298,11 @@ monitor_job_kill(struct monitor *m, const struct wire *w)
 		.pidfd = -1,
 		.claim = -1 };
 
+	(void)snprintf(none.id, sizeof(none.id), "%lld.%lld",
+	    (long long)w->deployment, (long long)w->epoch);
+	if (slot == NULL)
+		slot = monitor_adopt_one(m, none.id);
 	if (slot == NULL) {
-		(void)snprintf(none.id, sizeof(none.id), "%lld.%lld",
-		    (long long)w->deployment, (long long)w->epoch);
 		exited(m, &none);
 	} else if (slot->state == SLOT_RUNS) {
 		log_info("job %s is killed", slot->id);
