@@ -52,6 +52,14 @@ my ($status, $words) = lint($file);
 is($status, 0, 'the linter has nothing to say') || diag($words);
 ($status, $words) = run_cmd(@python, $file);
 is($words, "[]\n", 'its schemas and references hold');
+for my $path (sort keys %{ $doc->{paths} }) {
+	for my $method (grep { ref $doc->{paths}{$path}{$_} eq 'HASH' } qw(put delete)) {
+		my $operation = $doc->{paths}{$path}{$method};
+		my %takes = map { ($_->{'$ref'} || '') =~ m{/(If\w+)$} ? ($1 => 1) : () }
+		    @{ $operation->{parameters} || [] }, @{ $doc->{paths}{$path}{parameters} || [] };
+		is(join(' ', sort keys %takes), $operation->{responses}{412} ? 'IfMatch IfNoneMatch' : '', "$method $path: its conditions");
+	}
+}
 my $broken = $json->decode($got->{body});
 $broken->{components}{schemas}{Project}{properties}{id} = { type => 'number of the project' };
 delete $broken->{paths}{'/api/projects'}{get}{responses}{$_}

@@ -50,7 +50,8 @@ const struct part openapi_headers[H__MAX] = {
 const struct part openapi_sent[S__MAX] = {
 	[S_IF_NONE_MATCH] = { "IfNoneMatch", NULL,
 	    "{'name':'If-None-Match','in':'header','description':'ETags that "
-	    "the client has; 304 if one of them still holds.',"
+	    "the client has: if one of them still holds, 304, and 412 of a "
+	    "change.',"
 	    "'schema':{'type':'string'}}" },
 	[S_IF_MATCH] = { "IfMatch", NULL,
 	    "{'name':'If-Match','in':'header','description':'ETag that the "
@@ -149,7 +150,7 @@ openapi_sent_of(const struct route *rt)
 	if (rt->method == METHOD_GET && has_etag(rt))
 		bits |= BIT(S_IF_NONE_MATCH);
 	if ((rt->flags & ROUTE_GUARDED) != 0)
-		bits |= BIT(S_IF_MATCH);
+		bits |= BIT(S_IF_MATCH) | BIT(S_IF_NONE_MATCH);
 	if ((rt->flags & ROUTE_RANGE) != 0)
 		bits |= BIT(S_RANGE);
 	if ((rt->flags & ROUTE_IDEMPOTENT) != 0)
