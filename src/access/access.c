@@ -343,6 +343,16 @@ refused(bool own)
 		  "gitserver.token.");
 }
 
+/* Nobody's token was sent, perhaps as the user's had ended. */
+static const struct err *
+unseen(const struct err *e)
+{
+	return err_tell(ERR_NOTFOUND,
+	    "%s; it was asked as anybody: sign in by the Git server to see "
+	    "what is private.",
+	    e->detail);
+}
+
 const struct err *
 access_call(const struct access *x, struct arena *a, int64_t user_id,
     access_ask *ask, void *context)
@@ -366,5 +376,7 @@ access_call(const struct access *x, struct arena *a, int64_t user_id,
 			e = ask(x->forge, a, service, context);
 		}
 	}
+	if (e != NULL && e->code == ERR_NOTFOUND && token == NULL)
+		return unseen(e);
 	return e != NULL && e->code == ERR_UNAUTHENTICATED ? refused(own) : e;
 }
