@@ -80,7 +80,8 @@ $still = $one->dispatcher;
 kill 'STOP', $one->pid;
 kill 'KILL', $still;
 ok(poll(30, sub { $neighbour->said =~ /\b$id\.1: is adopted/ }), 'a job of another monitor is adopted');
-$db->sql("UPDATE deployment SET epoch = epoch + 1 WHERE id = $id");
+$db->sql("UPDATE deployment SET epoch = epoch + 1, owner = REPEAT('f', 32), runner = 'elsewhere',"
+    . " lease_until = NOW(3) + INTERVAL 1 HOUR WHERE id = $id");
 ok(poll(30, sub { $neighbour->said =~ /\b$id\.1: is killed: its lease is lost/ }), 'and is to be ended');
 ok(poll(30, sub { !$one->jobs }), 'which it is');
 like($neighbour->said, qr/\b$id\.1: its job has another monitor/, 'by itself');
