@@ -57,10 +57,10 @@ sub deploy {
 	my ($by, @steps) = @_;
 	my $hash = $repo->commit('main', { file => ++$commits . "\n" }, "change $commits");
 	my $user = defined $by ? $by : 'NULL';
-	my $id = $db->sql("INSERT INTO deployment (project_id, pipeline_id, branch, `trigger`, created_by) VALUES ($project, $project, 'main', 'manual', $user);"
+	my $id = $db->sql("START TRANSACTION; INSERT INTO deployment (project_id, pipeline_id, branch, `trigger`, created_by) VALUES ($project, $project, 'main', 'manual', $user);"
 	    . "SET \@id = LAST_INSERT_ID();"
 	    . join('', map { my $s = unpack 'H*', $steps[$_]; "INSERT INTO deployment_step (deployment_id, position, name, script, run_when)"
-		. " VALUES (\@id, $_, 's$_', CONVERT(UNHEX('$s') USING utf8mb4), 'success');" } 0 .. $#steps) . 'SELECT @id');
+		. " VALUES (\@id, $_, 's$_', CONVERT(UNHEX('$s') USING utf8mb4), 'success');" } 0 .. $#steps) . 'COMMIT; SELECT @id');
 	$runner->ring;
 	return ($id, $hash);
 }
