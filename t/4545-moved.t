@@ -51,9 +51,9 @@ sub deploy {
 	my ($by, $project) = @_;
 	my $user = defined $by ? $by : 'NULL';
 	my $script = unpack 'H*', 'cat file; echo at $SLIPWAY_REPOSITORY';
-	my $id = $db->sql("INSERT INTO deployment (project_id, pipeline_id, branch, `trigger`, created_by) VALUES ($project, $project, 'main', 'manual', $user);"
+	my $id = $db->sql("START TRANSACTION; INSERT INTO deployment (project_id, pipeline_id, branch, `trigger`, created_by) VALUES ($project, $project, 'main', 'manual', $user);"
 	    . "SET \@id = LAST_INSERT_ID(); INSERT INTO deployment_step (deployment_id, position, name, script, run_when)"
-	    . " VALUES (\@id, 0, 's', CONVERT(UNHEX('$script') USING utf8mb4), 'success'); SELECT \@id");
+	    . " VALUES (\@id, 0, 's', CONVERT(UNHEX('$script') USING utf8mb4), 'success'); COMMIT; SELECT \@id");
 	$runner->ring;
 	return $id;
 }

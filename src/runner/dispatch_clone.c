@@ -165,25 +165,34 @@ is_away(const struct err *e)
 		e->code == ERR_UNAVAILABLE);
 }
 
+/* Whether what began then, and failed, is to be tried again: soon, after a
+ * pause. */
+static bool
+is_soon(const struct err *e, int64_t start, int64_t began)
+{
+	const struct timespec pause = { .tv_nsec = PAUSE_MS * 1000000L };
+	int64_t now = time_mono_ms();
+
+	if (!is_away(e) || now - began > SOON_MS || now - start > AGAIN_MS)
+		return false;
+	(void)ppoll(NULL, 0, &pause, NULL);
+	return true;
+}
+
 static const struct err *
 users_token(struct access *x, struct arena *a, int64_t user_id,
     const char **out)
 {
-	const struct timespec pause = { .tv_nsec = PAUSE_MS * 1000000L };
 	const int64_t start = time_mono_ms();
 	const struct err *e;
-	int64_t now = start, began;
+	int64_t began;
 
-	for (;;) {
-		began = now;
+	do {
+		began = time_mono_ms();
 		forge_until(x->forge, began + ASK_MS);
 		e = access_of_user(x, a, user_id, out);
-		now = time_mono_ms();
-		if (!is_away(e) || now - began > SOON_MS ||
-		    now - start > AGAIN_MS)
-			return e;
-		(void)ppoll(NULL, 0, &pause, NULL);
-	}
+	} while (is_soon(e, start, began));
+	return e;
 }
 
 /* Asks for the repository: whether the token is taken, and what its path is
@@ -214,6 +223,25 @@ service_token(const struct asker *k)
 	const char *token = k->access.settings->token;
 
 	return token == NULL || token[0] == '\0' ? NULL : token;
+}
+
+/* Once more only where another is refreshing the token, or who was to has
+ * died. */
+static const struct err *
+question_ask(struct asker *k)
+{
+	const int64_t start = time_mono_ms();
+	const struct err *e;
+	int64_t began;
+
+	do {
+		began = time_mono_ms();
+		forge_until(k->access.forge, 0);
+		e = access_call(&k->access, k->d->a, k->c->created_by.n,
+		    question, k);
+	} while (e != NULL && e->sys != 401 && k->refused &&
+	    is_soon(e, start, began));
+	return e;
 }
 
 /* What came of the question; a server that does not answer it may still let
@@ -264,7 +292,7 @@ find(struct asker *k)
 		return k->token == NULL ? ASKED_NONE : ASKED_OK;
 	e = repo_known(x->forge, x->db, k->d->a, k->c, &k->known);
 	if (e == NULL)
-		e = access_call(x, k->d->a, k->c->created_by.n, question, k);
+		e = question_ask(k);
 	return question_ended(k, e, own);
 }
 
