@@ -69,6 +69,27 @@ is($one->column($id, 'epoch'), 1, 'under its one epoch');
 is($two->stop, 0, 'ends');
 is($one->stop, 0, 'ends');
 
+# --- a database that answers, and refuses: neither idle nor with a job is it asked all the time
+$one->write_conf("[runner]\nlease = 60\n");
+$one->resume;
+is($one->wait($one->deploy($project, $mark)), 'success', 'a runner is back');
+my $held = tempdir() . '/held';
+for my $how ('idle', 'with a job') {
+	if ($how ne 'idle') {
+		$id = $one->deploy($project, "$mark; echo up; until test -e $held; do sleep 0.1; done; echo down");
+		$one->wait_log($id, qr/^up$/m);
+	}
+	my ($asked, $claims, $since) = (map({ my $re = $_; scalar(() = $one->said =~ /$re/g) } qr/\breview: /, qr/\bclaim: /), time);
+	$db->sql('RENAME TABLE deployment TO elsewhere');
+	ok(poll(60, sub { (() = $one->said =~ /\bclaim: /g) >= $claims + 4 }), "$how: its claims fail");
+	cmp_ok((() = $one->said =~ /\breview: /g) - $asked, '<', 20 + 4 * (time - $since), '  and it looks now and then what it holds');
+	$db->sql('RENAME TABLE elsewhere TO deployment');
+}
+spew($held, '');
+is($one->wait($id), 'success', 'and all goes on afterwards');
+is($one->column($id, 'epoch'), 1, 'under its one epoch');
+is($one->stop, 0, 'ends');
+
 # --- below a monitor that stands still, whose dispatcher died: another adopts it
 $one->write_conf("[runner]\nlease = 3\n");
 $one->resume;

@@ -117,6 +117,7 @@ struct dispatch {
 	int64_t claim_pause;
 	int64_t late_until; /* a claim may arrive that was given up */
 	int64_t review_at;
+	int64_t doubt_at; /* no look because of a doubt before */
 	int64_t scan_at;
 	int64_t expire_at;
 	int64_t keep_at;

@@ -12,6 +12,7 @@
 #define DESCRIPTION_MAX ((size_t)32 << 20)
 #define PAUSE_MIN 200 /* milliseconds, after a start that was refused */
 #define PAUSE_MAX 10000
+#define DOUBT_MS 1000
 #define TURN_MAX 4 /* claims a turn, so that logs do not wait for them */
 
 /* How a deployment ends that cannot be started. */
@@ -286,7 +287,7 @@ int64_t
 claim_review_due(const struct dispatch *d)
 {
 	if (d->doubt)
-		return 0;
+		return d->doubt_at;
 	if (d->n > 0 || time_mono_ms() < d->late_until)
 		return d->review_at;
 	return INT64_MAX;
@@ -303,6 +304,8 @@ claim_review(struct dispatch *d)
 
 	if (now < claim_review_due(d) || !dispatch_db_ready(d))
 		return;
+	/* unless all goes well */
+	d->review_at = d->doubt_at = now + DOUBT_MS;
 	if (!dispatch_db_said(d, queue_held(d->db, d->a, d->owner, &list),
 		"review"))
 		return;
@@ -320,6 +323,8 @@ claim_review(struct dispatch *d)
 			d->claim = true;
 		}
 	}
+	if (!d->doubt)
+		d->doubt_at = 0;
 }
 
 void
@@ -327,6 +332,7 @@ claim_leave(struct dispatch *d)
 {
 	size_t i;
 
+	d->doubt_at = 0;
 	if (d->doubt)
 		claim_review(d);
 	for (i = 0; i < d->n; i++) {
