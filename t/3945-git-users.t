@@ -81,6 +81,9 @@ for my $type (qw(gitea gitlab)) {
 	is($sees->('eve', 'ann'), 404, 'eve, who may not see it, is not shown what has its old name');
 	like($db->sql("SELECT path FROM git_repo WHERE project_id = $p{ann}"), qr{^team/anns$}m, 'nor does she change what is known');
 	is($sees->('ann', 'ann'), $tip{ann}, 'ann still finds hers');
+	my $told = sub { my ($who, $what) = @_; return $api->get("/api/git/branches?projectId=$p{$what}", { Authorization => "Bearer $as{$who}" })->{json}{detail} };
+	like($told->('nobody', 'ann'), qr/was renamed .*\w; it was asked as anybody: sign in/, 'nobody hears why, and that signing in may help');
+	unlike($told->('eve', 'ann'), qr/as anybody/, 'eve was not taken for anybody');
 	$trap->remove;
 
 	# --- tokens end
@@ -127,6 +130,7 @@ for my $type (qw(gitea gitlab)) {
 	is($sees->('eve', 'bot'), 404, 'eve has one');
 	is($sees->('eve', 'eve'), $tip{eve}, 'which still works');
 	$f->expire_tokens('eve');
+	unlike($told->('eve', 'ann'), qr/as anybody/, 'when it has just ended, it is not anybody who is not shown a repository');
 	is($sees->('eve', 'bot'), $tip{bot}, 'when it has ended, the service stands in for her');
 
 	# --- a refresh that takes its time counts too

@@ -343,14 +343,18 @@ refused(bool own)
 		  "gitserver.token.");
 }
 
-/* Nobody's token was sent, perhaps as the user's had ended. */
+/* Nobody's token was sent. */
 static const struct err *
 unseen(const struct err *e)
 {
+	size_t len = strlen(e->detail);
+
+	if (len > 0 && e->detail[len - 1] == '.')
+		len--;
 	return err_tell(ERR_NOTFOUND,
-	    "%s; it was asked as anybody: sign in by the Git server to see "
+	    "%.*s; it was asked as anybody: sign in by the Git server to see "
 	    "what is private.",
-	    e->detail);
+	    (int)len, e->detail);
 }
 
 const struct err *
@@ -373,7 +377,8 @@ access_call(const struct access *x, struct arena *a, int64_t user_id,
 		if (e != NULL && e->code == ERR_UNAUTHENTICATED &&
 		    service != NULL) {
 			own = false;
-			e = ask(x->forge, a, service, context);
+			token = service;
+			e = ask(x->forge, a, token, context);
 		}
 	}
 	if (e != NULL && e->code == ERR_NOTFOUND && token == NULL)
