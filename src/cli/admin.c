@@ -150,18 +150,24 @@ command_find(int argc, char **argv, int *words)
 	return NULL;
 }
 
+static bool
+runs_as(const char *account)
+{
+	const struct passwd *pw = account == NULL ? NULL : getpwnam(account);
+
+	return pw != NULL && pw->pw_uid == geteuid();
+}
+
 /* Without a password MariaDB looks at the account that asks (unix_socket), so
  * that it is of no use to ask as another. */
 static unsigned
 account_of(const struct settings_database *s)
 {
-	const struct passwd *pw = getpwuid(geteuid());
-
-	if (s->password != NULL || pw == NULL || str_eq(pw->pw_name, s->user))
+	if (s->password != NULL || runs_as(s->user))
 		return 0;
-	if (str_eq(pw->pw_name, s->api_user))
+	if (runs_as(s->api_user))
 		return DB_API;
-	return str_eq(pw->pw_name, s->migrate_user) ? DB_MIGRATE : 0;
+	return runs_as(s->migrate_user) ? DB_MIGRATE : 0;
 }
 
 static const struct err *

@@ -12,8 +12,9 @@
 #define BOXED_HEAD ((size_t)(1 + KEYFILE_ID))
 #define BOXED_MORE (BOXED_HEAD + (size_t)crypto_box_SEALBYTES)
 
-_Static_assert(KEYFILE_BYTES == crypto_box_PUBLICKEYBYTES &&
-	KEYFILE_BYTES == crypto_box_SECRETKEYBYTES,
-    "both halves fill their place");
+_Static_assert(KEYFILE_BYTES == crypto_box_PUBLICKEYBYTES,
+    "the public half fills its place");
+_Static_assert(KEYFILE_BYTES == crypto_box_SECRETKEYBYTES,
+    "so does the private one");
 
 #endif
