@@ -84,7 +84,9 @@ like($probe->ask('add no-ro'), qr/^err unavailable 1290/, 'nor in a transaction'
 $db->sql('SET GLOBAL read_only = 0', 'mysql');
 works('read-only');
 
-$db->restart('--innodb-file-per-table=0', '--innodb-data-file-path=ibdata1:12M');
+# it has grown by now, or not; the server wants to be told its size
+$db->stop;
+$db->resume('--innodb-file-per-table=0', '--innodb-data-file-path=ibdata1:' . (-s $db->{dir} . '/data/ibdata1') / 2**20 . 'M');
 $db->sql('CREATE TABLE filler (a LONGBLOB) ENGINE = InnoDB; ALTER TABLE probe_log ENGINE = InnoDB');
 my ($rc, $full) = (0);
 ($rc, undef, $full) = $db->client('INSERT INTO filler VALUES (REPEAT("x", 50000))') while $rc == 0;

@@ -234,7 +234,7 @@ for (1 .. 5) {
 	my @orphans = $api->workers;
 	$api->stop_api('KILL');
 	my @left;
-	ok(poll(60, sub { !(@left = grep { (slurp("/proc/$_/stat") || 'Z') !~ /\) Z/ } @orphans) }), 'workers do not outlive their master')
+	ok(poll(60, sub { !(@left = grep { (slurp("/proc/$_/stat") || ') Z') !~ /\) Z/ } @orphans) }), 'workers do not outlive their master')
 	    or kill 'KILL', @left;
 }
 $api->start_api;

@@ -97,6 +97,7 @@ sub resume {
 	    # of what the kernel lends to it the account has only so much
 	    '--skip-innodb-use-native-aio',
 	    '--innodb-log-file-size=8M', '--key-buffer-size=1M',
+	    '--innodb-autoextend-increment=1',
 	    '--innodb-buffer-pool-dump-at-shutdown=OFF',
 	    '--innodb-buffer-pool-load-at-startup=OFF',
 	    '--max-connections=40', '--skip-name-resolve',
@@ -173,10 +174,14 @@ sub let_go {
 	return;
 }
 
-# How many sessions wait for a lock.
-sub waiting {
-	my ($self) = @_;
-	return $self->sql("SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'") + 0;
+# How many sessions wait for a lock of a row, and how many ever did.  What
+# information_schema tells of it is not made anew while it is asked often.
+sub waiting { my ($self) = @_; return $self->_status('Innodb_row_lock_current_waits') }
+sub waited { my ($self) = @_; return $self->_status('Innodb_row_lock_waits') }
+sub _status {
+	my ($self, $name) = @_;
+	my ($value) = $self->sql("SHOW GLOBAL STATUS LIKE '$name'") =~ /(\d+)$/;
+	return $value;
 }
 
 sub migrate {
