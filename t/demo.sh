@@ -247,14 +247,39 @@ pick_port() {
 	[ "$port" = "$wanted" ] || say "port $wanted is taken: using $port"
 }
 
+nginx_answers() { curl -sS -o "$place/tmp/answer" --cacert "$place/tls/cert.pem" "$url/"; }
+nginx_settled() { nginx_answers 2>/dev/null || ! alive "$place/run/nginx.pid"; }
+
+# Somebody may take the port between the look at it and nginx.
 start_nginx() {
-	local user='' file
-	say "starting nginx with TLS on 127.0.0.1:$port"
+	local tries=0
+	nginx_prepare
+	while [ $((tries++)) -lt 10 ]; do
+		pick_port
+		url=https://127.0.0.1:$port
+		say "starting nginx with TLS on 127.0.0.1:$port"
+		nginx_configure
+		rm -f "$place/run/plain.sock" # one that did not come up leaves it
+		start nginx nginx -e "$logs/nginx-error.log" -c "$place/etc/nginx.conf"
+		poll 20 nginx_settled || true
+		if alive "$place/run/nginx.pid" || ! grep -q 'Address already in use' "$logs/nginx.log"; then
+			break
+		fi
+		say "port $port is taken: using $((++port))"
+	done
+	ready nginx nginx 1 nginx_answers
+}
+
+nginx_prepare() {
 	run "$logs/openssl.log" openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 \
 	    -nodes -days 30 -subj "/CN=slipway demo" \
 	    -addext "subjectAltName=DNS:localhost,IP:127.0.0.1" \
 	    -keyout "$place/tls/key.pem" -out "$place/tls/cert.pem"
 	chmod 600 "$place/tls/key.pem"
+}
+
+nginx_configure() {
+	local user='' file
 	[ "$uid" != 0 ] || user="user www-data;"
 	# The site that is shipped, with this place's names in it.
 	for file in site.conf.in locations.conf.in http.conf fastcgi.conf; do
@@ -286,7 +311,6 @@ start_nginx() {
 	CONF
 	run "$logs/nginx-test.log" nginx -t -e "$logs/nginx-error.log" \
 	    -c "$place/etc/nginx.conf"
-	start nginx nginx -e "$logs/nginx-error.log" -c "$place/etc/nginx.conf"
 }
 
 start_service() {
@@ -299,8 +323,6 @@ start_service() {
 	    -d "$place/usr/libexec/slipway/slipway-dispatch" \
 	    -j "$place/usr/libexec/slipway/slipway-job"
 	start_nginx
-	url=https://127.0.0.1:$port
-	ready nginx nginx 20 port_taken "$port"
 	ready api "the API" 20 curl -fsS --cacert "$place/tls/cert.pem" "$url/health"
 	run "$logs/user.log" "$admin" -c "$conf" user add admin --role admin
 	token=$("$admin" -c "$conf" token add admin --name demo) ||
@@ -458,7 +480,6 @@ demo() {
 	install_slipway
 	start_mariadb
 	write_conf
-	pick_port
 	start_service
 	deploy_sample
 	flock -u 8
