@@ -42,10 +42,22 @@ sub refused {
 	my ($got, $status, $detail, $name) = @_;
 	is($got->{status}, $status, $name) or diag($got->{body});
 	like($got->{json}{detail} || '', $detail, "$name: in words");
-	# nine seconds, and what a busy machine adds
-	cmp_ok($got->{took}, '<', 14, sprintf '%s: %.1f s', $name, $got->{took});
+	cmp_ok($got->{took}, '<', 10, sprintf '%s: %.1f s', $name, $got->{took});
 	unlike($got->{body}, qr/\Q$secret\E/, "$name: without the token");
 	return;
+}
+# On a busy machine any try may be late: the first of three whose answers, and
+# those of others meanwhile, came in time, else the last.
+sub in_time {
+	my ($code) = @_;
+	my @got;
+	for (1 .. 3) {
+		@got = $code->();
+		last if !grep { $_->{took} >= 10 || ($_->{slowest} || 0) >= 1 } @got;
+		$f->clear_faults;
+		$viewer->get($branches);
+	}
+	return @got;
 }
 # All is well again, and nothing is left of the fault.
 sub well {
@@ -130,63 +142,61 @@ fault('a redirect to itself', 502, qr/again and again/, kind => 'status', status
     headers => { Location => '/api/v1/repos/team/site/branches' });
 
 # --- no answer in time; everybody else is served meanwhile
+# Begins to ask in a process of its own, which leaves its answer in a file.
+sub asks {
+	my ($file) = @_;
+	my $pid = fork;
+	die "fork: $!" if !defined $pid;
+	return $pid if $pid != 0;
+	delete $api->{http};
+	my $late = timed($branches);
+	spew($file, sprintf "%d %.2f %s", $late->{status}, $late->{took}, $late->{json}{detail});
+	POSIX::_exit(0);
+}
+sub answer {
+	my ($file) = @_;
+	my ($status, $took, $detail) = split / /, slurp($file), 3;
+	return { status => $status, took => $took, body => $detail, json => { detail => $detail } };
+}
+sub meanwhile {
+	$f->fault($list, @_);
+	my $pid = asks(tempdir() . '/late');
+	my ($others, $slowest, $end) = (0, 0, time + 3);
+	while (time < $end || $others < 21) {
+		last if waitpid($pid, POSIX::WNOHANG()) != 0;
+		my $quick = timed('/api/projects');
+		$others++ if $quick->{status} == 200;
+		$slowest = $quick->{took} if $quick->{took} > $slowest;
+	}
+	waitpid $pid, 0;
+	return { %{ answer(tempdir() . '/late') }, others => $others, slowest => $slowest };
+}
 for my $case (['silence', kind => 'silent'], ['a byte a second', kind => 'slow', body => '[' . ' ' x 100 . ']'],
 	['headers, and a byte each 4 seconds', kind => 'slow', body => '[' . ' ' x 100 . ']', pause => 4], ['a delay', kind => 'delay', seconds => 30]) {
 	my ($name, %fault) = @$case;
-	$f->fault($list, %fault);
-	my $pid = fork;
-	die "fork: $!" if !defined $pid;
-	if ($pid == 0) {
-		delete $api->{http};
-		my $late = timed($branches);
-		spew(tempdir() . '/late', sprintf "%d %.2f %s", $late->{status}, $late->{took}, $late->{json}{detail});
-		POSIX::_exit(0);
-	}
-	my @took;
-	my $end = time + 3;
-	while (time < $end || @took < 21) {
-		last if waitpid($pid, POSIX::WNOHANG()) != 0;
-		my $quick = timed('/api/projects');
-		push @took, $quick->{took} if $quick->{status} == 200;
-	}
-	waitpid $pid, 0;
-	@took = sort { $a <=> $b } @took;
-	my ($n, $slow, $slowest) = (scalar @took, @took[int @took * 0.8, -1]);
-	my ($status, $took, $detail) = split / /, slurp(tempdir() . '/late'), 3;
-	refused({ status => $status, took => $took, body => $detail, json => { detail => $detail } }, 504, qr/did not answer in time/, $name);
-	cmp_ok($took, '>', 8, 'it was given its time');
-	cmp_ok($n, '>', 20, "meanwhile $n other requests were served");
-	cmp_ok($slow, '<', 1, sprintf 'most of them within %.0f ms', 1000 * $slow);
-	cmp_ok($slowest, '<', 5, sprintf 'the slowest in %.0f ms', 1000 * $slowest);
+	my ($late) = in_time(sub { meanwhile(%fault) });
+	refused($late, 504, qr/did not answer in time/, $name);
+	cmp_ok($late->{took}, '>', 8, 'it was given its time');
+	cmp_ok($late->{others}, '>', 20, "meanwhile $late->{others} other requests were served");
+	cmp_ok($late->{slowest}, '<', 1, sprintf 'the slowest in %.0f ms', 1000 * $late->{slowest});
 	well($name);
 }
 
 # One worker, five who ask: they do not wait for one another's deadlines.
 {
-	$f->fault('/api/v1/', kind => 'silent');
-	my @pid = map {
-		my $n = $_;
-		my $pid = fork;
-		die "fork: $!" if !defined $pid;
-		if ($pid == 0) {
-			delete $api->{http};
-			my $late = timed($branches);
-			spew(tempdir() . "/late.$n", sprintf "%d %.2f %s", $late->{status}, $late->{took}, $late->{json}{detail});
-			POSIX::_exit(0);
-		}
-		$pid;
-	} 1 .. 5;
-	waitpid $_, 0 for @pid;
-	for (1 .. 5) {
-		my ($status, $took, $detail) = split / /, slurp(tempdir() . "/late.$_"), 3;
-		refused({ status => $status, took => $took, body => $detail, json => { detail => $detail } }, 504, qr/in time/, "at once, $_");
-	}
+	my @late = in_time(sub {
+		$f->fault('/api/v1/', kind => 'silent');
+		my @files = map { tempdir() . "/late.$_" } 1 .. 5;
+		waitpid $_, 0 for map { asks($_) } @files;
+		return map { answer($_) } @files;
+	});
+	refused($late[$_ - 1], 504, qr/in time/, "at once, $_") for 1 .. 5;
 	well('five at once');
 }
 
 # Each step slow, none too slow: the sum counts.
-$f->fault('/api/v1/', kind => 'delay', seconds => 5);
-refused(timed("$branches&limit=1"), 504, qr/in time/, 'five seconds at each step');
+my ($sum) = in_time(sub { $f->fault('/api/v1/', kind => 'delay', seconds => 5); timed("$branches&limit=1") });
+refused($sum, 504, qr/in time/, 'five seconds at each step');
 well('that');
 
 # --- not the server it should be, or none
