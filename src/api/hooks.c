@@ -60,7 +60,7 @@ secret_body(struct db *db, void *context)
 	struct arena *a = arena_open((size_t)16 * 1024);
 	const struct err *e;
 
-	e = deployment_hold_project(db, a, one->project_id);
+	e = project_hold(db, a, one->project_id);
 	if (e == NULL)
 		e = hook_secret_put(db, one);
 	arena_close(a);

@@ -2,7 +2,7 @@
 #include "api/pipelines.h"
 
 #include "api/handlers.h"
-#include "store/deployment.h"
+#include "store/project.h"
 
 struct work {
 	struct req *rq;
@@ -53,7 +53,7 @@ create_body(struct db *db, void *context)
 
 	w->p = *w->sent;
 	w->p.created_by = (struct maybe){ .n = rq->who.user_id, .set = true };
-	e = deployment_hold_project(db, rq->a, w->p.project_id);
+	e = project_hold(db, rq->a, w->p.project_id);
 	if (e != NULL && e->code != ERR_NOTFOUND)
 		return e;
 	if ((e = req_judge(rq)) != NULL)

@@ -225,10 +225,12 @@ static const struct stmt before = {
 	.row = n_row,
 	.rowsize = sizeof(struct number),
 };
+/* One at a time: shared, a deployment could be committed before another of its
+ * project that has the smaller id, and overtake it on the queue. */
 static const struct stmt hold_project = {
 	.name = "deployment_hold_project",
 	.sql = "SELECT id AS n FROM project WHERE id = ? AND valid = 1"
-	       " LOCK IN SHARE MODE",
+	       " FOR UPDATE",
 	.args = of_args,
 	.row = n_row,
 	.rowsize = sizeof(struct number),

@@ -83,8 +83,10 @@ MUSTCHECK const struct err *deployment_by_id(struct db *, struct arena *,
 MUSTCHECK const struct err *deployment_unended(struct db *, struct arena *,
     int64_t project_id, bool *out);
 /* Inside a transaction: keep the project, and the pipeline of it that is to be
- * deployed, from being changed.  ERR_NOTFOUND if it is not live; a pipeline not
- * set is the only one, ERR_CONFLICT if there are several. */
+ * deployed, from being changed.  The project is held by one at a time, so that
+ * its deployments are committed in the order of their ids, which is the order of
+ * the queue.  ERR_NOTFOUND if it is not live; a pipeline not set is the only one,
+ * ERR_CONFLICT if there are several. */
 MUSTCHECK const struct err *deployment_hold_project(struct db *, struct arena *,
     int64_t project_id);
 MUSTCHECK const struct err *deployment_hold_pipeline(struct db *,

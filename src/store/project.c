@@ -130,6 +130,14 @@ static const struct stmt lock = {
 	.row = project_fields,
 	.rowsize = sizeof(struct project),
 };
+static const struct stmt hold = {
+	.name = "project_hold",
+	.sql = "SELECT id FROM project WHERE id = ? AND valid = 1"
+	       " LOCK IN SHARE MODE",
+	.args = id_args,
+	.row = id_args,
+	.rowsize = sizeof(struct project),
+};
 static const struct stmt page = {
 	.name = "project_page",
 	.sql = "SELECT " COLUMNS " FROM project WHERE valid = 1"
@@ -361,6 +369,7 @@ static const struct stmt by_project = {
 const struct stmt *const project_stmts[] = {
 	&by_id,
 	&lock,
+	&hold,
 	&page,
 	&page_named,
 	&count,
@@ -417,6 +426,15 @@ project_lock(struct db *db, struct arena *a, int64_t id, struct project *out)
 	const struct project args = { .id = id };
 
 	return db_row(db, a, &lock, &args, out);
+}
+
+const struct err *
+project_hold(struct db *db, struct arena *a, int64_t id)
+{
+	const struct project args = { .id = id };
+	struct project found;
+
+	return db_row(db, a, &hold, &args, &found);
 }
 
 const struct err *

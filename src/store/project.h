@@ -66,6 +66,10 @@ MUSTCHECK const struct err *project_by_id(struct db *, struct arena *,
 /* The same, locked until the transaction ends. */
 MUSTCHECK const struct err *project_lock(struct db *, struct arena *,
     int64_t id, struct project *out);
+/* Inside a transaction: keep a live one from being changed, as others may at the
+ * same time.  ERR_NOTFOUND. */
+MUSTCHECK const struct err *project_hold(struct db *, struct arena *,
+    int64_t id);
 /* Inside a transaction, before the names of projects are judged: until it ends
  * nobody else makes or renames one. */
 MUSTCHECK const struct err *project_queue_up(struct db *);
