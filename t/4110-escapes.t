@@ -4,6 +4,7 @@
 
 use strict;
 use warnings;
+use POSIX ();
 use Test::More;
 use Time::HiRes qw(time);
 use Slipway::Monitor;
@@ -62,10 +63,40 @@ for (['ignores TERM', "trap '' TERM; echo up; while :; do sleep $mark; done"],
 	is_deeply([left($mark)], [], 'nothing is left');
 }
 
+# --- whoever outside of the job has the step's output writes for ever
+my $go = tempdir() . '/go';
+my $t = time;
+my $job = job_start(repository => $repo, log_max => 1 << 28,
+	steps => ["echo pid-\$\$; until test -e $go; do sleep 0.01; done", 'echo the-next']);
+my $pid;
+ok(poll(60, sub { ($pid) = (slurp("$job->{dir}/log") || '') =~ /^pid-(\d+)$/m }), 'a step tells its process');
+open my $pipe, '>', "/proc/$pid/fd/1" or die "its output: $!";
+my @writers = map {
+	my $writer = fork;
+	die "fork: $!" if !defined $writer;
+	if ($writer == 0) {
+		$SIG{PIPE} = 'DEFAULT';
+		alarm deadline(60);
+		my $text = "outside\n" x 8192;
+		1 until -e $go;
+		1 while syswrite $pipe, $text;
+		POSIX::_exit(0);
+	}
+	$writer;
+} 1 .. 4;
+close $pipe;
+spew($go, '');
+ok(poll(30, sub { defined job_end($job) }), 'its step ends though its output does not');
+is(job_wait($job), 0, 'as does the job');
+my %how;
+for (@writers) { waitpid $_, 0; $how{ $? & 127 }++ }
+is_deeply(\%how, { 13 => 4 }, 'who wrote meets a closed pipe');
+like(job_log($job), qr/^==> a process that could not be ended has the output open; what it writes from now on is left out\n==> step 2: step 2\nthe-next\n/m, 'and the log says so');
+
 # --- bombs
 my $bomb = "perl -e 'fork while 1; sleep $mark'";
-my $t = time;
-my $job = job_run(repository => $repo, grace => 1, limits => ['-p', is_root() ? 100 : 3000],
+$t = time;
+$job = job_run(repository => $repo, grace => 1, limits => ['-p', is_root() ? 100 : 3000],
 	steps => [{ script => is_root() ? $bomb : "sleep $mark", timeout => 2 }]);
 is(scalar job_end($job), 'failed timeout', 'a fork bomb times out');
 cmp_ok(time - $t, '<', deadline(30), 'and is over soon after');

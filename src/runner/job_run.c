@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: ISC */
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -132,24 +133,59 @@ start(struct running *r)
 	return NULL;
 }
 
-/* What is in the pipe now, a round's worth at most; false if it is empty. */
-static bool
-drain(struct running *r)
+/* At most `max` bytes of what is in the pipe, to where it belongs; what
+ * read(2) returned. */
+static ssize_t
+take(const struct running *r, size_t max)
 {
 	static char chunk[CHUNK];
+	ssize_t got;
+
+	got = read(r->pipe, chunk, max < sizeof(chunk) ? max : sizeof(chunk));
+	if (got > 0 && r->run->capture != NULL)
+		buf_add(r->run->capture, chunk, (size_t)got);
+	else if (got > 0)
+		job_log_feed(&r->job->log, chunk, (size_t)got);
+	return got;
+}
+
+/* What is in the pipe now, a round's worth at most; false if it is empty. */
+static bool
+drain(const struct running *r)
+{
 	ssize_t got = 0;
 	int i;
 
-	for (i = 0; i < CHUNKS_A_ROUND; i++) {
-		got = read(r->pipe, chunk, sizeof(chunk));
+	for (i = 0; i < CHUNKS_A_ROUND; i++)
+		if ((got = take(r, CHUNK)) <= 0)
+			break;
+	return got > 0 || (got == -1 && errno == EINTR);
+}
+
+/* What was in the pipe when nothing of the child was left.  Whoever outside of
+ * the job has its end, passed on over a socket, say, may write for ever; that
+ * is no output of the child. */
+static void
+drain_last(const struct running *r)
+{
+	struct pollfd fd = { .fd = r->pipe, .events = POLLIN };
+	ssize_t got;
+	int left = 0;
+
+	if (ioctl(r->pipe, FIONREAD, &left) == -1)
+		left = 0;
+	while (left > 0) {
+		got = take(r, (size_t)left);
+		if (got == -1 && errno == EINTR)
+			continue;
 		if (got <= 0)
 			break;
-		if (r->run->capture != NULL)
-			buf_add(r->run->capture, chunk, (size_t)got);
-		else
-			job_log_feed(&r->job->log, chunk, (size_t)got);
+		left -= (int)got;
 	}
-	return got > 0 || (got == -1 && errno == EINTR);
+	if (poll(&fd, 1, 0) == -1 || (fd.revents & POLLHUP) == 0)
+		job_log_say(&r->job->log,
+		    "==> a process that could not be ended has the output "
+		    "open; what it writes from now on is left out");
 }
 
 static void
@@ -284,8 +320,7 @@ job_run(struct job *job, const struct run *run, struct run_end *out)
 		if (fds[2].revents != 0)
 			reap(&r);
 	}
-	while (drain(&r))
-		continue;
+	drain_last(&r);
 	(void)close(r.pipe);
 	job_log_finish(&job->log);
 	if (out->error != 0)
