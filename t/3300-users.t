@@ -170,6 +170,41 @@ is($none->get('/api/auth/info', bearer($made->{token}))->{status}, 401, 'and wor
 is($api->delete("/api/auth/tokens/$made->{id}")->{status}, 404, 'not twice');
 is($none->get('/api/auth/info', bearer($reader))->{status}, 200, 'others do');
 
+# --- every role by every other: what it makes, and what it ends
+my @roles = qw(viewer deployer maintainer admin);
+my (%bearer, %id);
+sub make_all {
+	for my $role (@roles) {
+		next if defined $id{$role};
+		my $new;
+		poll(30, sub { $new = $api->post('/api/auth/tokens', { name => "a $role", role => $role }); return $new->{status} != 429 });
+		($bearer{$role}, $id{$role}) = @{ $new->{json} }{qw(token id)};
+	}
+	return;
+}
+for my $mine (0 .. 3) {
+	for my $other (0 .. 3) {
+		make_all();
+		my ($is, $asks) = @roles[$mine, $other];
+		poll(30, sub { $got = $none->post('/api/auth/tokens', { name => "by $is", role => $asks }, bearer($bearer{$is})); return $got->{status} != 429 });
+		is($got->{status} . ($got->{json}{role} || ''), $other > $mine ? '422' : "201$asks", "$is: a token for $asks is " . ($other > $mine ? 'refused' : 'made'));
+		next if $other == $mine;
+		$got = $none->delete("/api/auth/tokens/$id{$asks}", bearer($bearer{$is}));
+		is($got->{status}, $other > $mine ? 403 : 204, "  and one for $asks is " . ($other > $mine ? 'left alone' : 'ended'));
+		like($got->{json}{detail}, qr/^A token ends none of a higher role than its own: .* whose role is $asks\.$/, '  in words') if $other > $mine;
+		is($none->get('/api/auth/info', bearer($bearer{$asks}))->{status}, $other > $mine ? 200 : 401, '  as it was told');
+		delete $id{$asks} if $other < $mine;
+	}
+}
+# the user's own role falls: what the token may do counts
+my $user = $db->sql("SELECT user_id FROM api_token WHERE id = $id{admin}");
+$db->sql("UPDATE user SET role = 'deployer' WHERE id = $user");
+is($none->delete("/api/auth/tokens/$id{admin}", bearer($bearer{viewer}))->{status}, 403, 'of a user who fell to deployer, viewer ends no admin');
+is($none->delete("/api/auth/tokens/$id{admin}", bearer($bearer{deployer}))->{status}, 204, 'but deployer, which is no less now');
+$db->sql("UPDATE user SET role = 'admin' WHERE id = $user");
+is($none->delete("/api/auth/tokens/$id{viewer}", bearer($bearer{viewer}))->{status}, 204, 'every token ends itself');
+is($none->get('/api/auth/info', bearer($bearer{viewer}))->{status}, 401, 'and is no more');
+
 # --- last use: written rarely
 $db->sql("UPDATE api_token SET last_used_at = NULL");
 $api->get('/api/auth/info');

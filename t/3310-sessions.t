@@ -71,6 +71,10 @@ $got = $none->post('/api/auth/tokens', { name => 'ci' }, bearer($token));
 is($got->{status}, 201, 'a session makes a token') or diag $got->{body};
 is($got->{json}{expiresAt}, undef, 'that does not end with it');
 my $lasting = $got->{json}{token};
+my $higher = $got->{json}{id};
+$db->sql("UPDATE api_token SET role = 'admin' WHERE id = $higher");
+is($none->delete("/api/auth/tokens/$higher", bearer($token))->{status}, 204, 'a session ends any of its user');
+$db->sql("UPDATE api_token SET valid = 1, role = 'maintainer' WHERE id = $higher");
 
 # --- last use is written rarely
 my $last = sub { $db->sql("SELECT last_used_at FROM session " . where($token)) };

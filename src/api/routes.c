@@ -443,7 +443,8 @@ const struct route routes[] = {
 	    .handler = api_token_remove,
 	    .operation = "deleteToken",
 	    .tag = "auth",
-	    .summary = "End one of one's own API tokens",
+	    .summary = "End one of one's own API tokens; a token ends itself "
+		       "and those of its role or a lower one",
 	    .status = 204 },
 
 	{ .method = METHOD_GET,

@@ -84,6 +84,27 @@ api_token_show(struct req *rq)
 	return NULL;
 }
 
+/* Whoever finds a token that may do little cannot end those that may do more.
+ * What a token may do ends where its user's role does. */
+static const struct err *
+removal_allowed(struct req *rq, const struct api_token *t)
+{
+	const struct err *e;
+	struct user u;
+
+	if (rq->who.token_id == 0 || rq->who.token_id == t->id ||
+	    role_of(t->role) <= rq->role)
+		return NULL;
+	if ((e = user_by_id(rq->db, rq->a, rq->who.user_id, &u)) != NULL)
+		return e;
+	if (role_of(u.role) <= rq->role)
+		return NULL;
+	return err_tell(ERR_FORBIDDEN,
+	    "A token ends none of a higher role than its own: sign in, or use "
+	    "one whose role is %s.",
+	    t->role);
+}
+
 const struct err *
 api_token_remove(struct req *rq)
 {
@@ -91,7 +112,8 @@ api_token_remove(struct req *rq)
 	struct api_token t;
 
 	if ((e = token_by_id(rq->db, rq->a, rq->who.user_id, rq->id[0], &t)) !=
-	    NULL)
+		NULL ||
+	    (e = removal_allowed(rq, &t)) != NULL)
 		return e;
 	if ((e = req_match(rq, TOKEN_VERSION)) != NULL)
 		return e;

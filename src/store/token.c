@@ -10,7 +10,8 @@ static const struct field token_fields[] = {
 	T(name, FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_LINE, .min = 1,
 	    .max = 100, .doc = "What it is for."),
 	T(role, FIELD_OUT | FIELD_IN, .values = role_names,
-	    .doc = "At most the user's own role, which is the default; if the "
+	    .doc = "At most the role that makes it, the user's own or, with a "
+		   "token, that of the token; this is the default. If the "
 		   "user's falls, so does what the token may do."),
 	T(token, FIELD_OUT | FIELD_NOROW | FIELD_DETAIL | FIELD_NULL,
 	    .doc = "The token itself; shown when it is made, never again."),
