@@ -2,6 +2,8 @@
 #include "core/log.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +14,27 @@
 #define LIBBSD_OPENBSD_VIS
 #include <bsd/vis.h>
 
+#include "core/str.h"
+
 #define LINE 1024
+#define FAULTS 64
+#define WORDS 4 /* of one subject that are no change; they may take turns */
+#define SUBJECT 160
+#define PAUSE_MIN INT64_C(60000) /* milliseconds */
+#define PAUSE_MAX INT64_C(3600000)
+
+/* What goes wrong and was said. */
+struct fault {
+	char subject[SUBJECT]; /* empty: free */
+	uint64_t words[WORDS]; /* hashes of what was said */
+	size_t nwords;
+	int64_t times; /* since it was said */
+	int64_t last;  /* monotonic milliseconds, as the next */
+	int64_t next;
+	int64_t pause;
+};
+
+static struct fault faults[FAULTS];
 
 static const char *log_name = "slipway";
 static unsigned log_flags;
@@ -96,4 +118,101 @@ void
 log_err(const struct err *e, const char *what)
 {
 	log_error("%s: %s", what, e->msg);
+}
+
+/* FNV-1a */
+static uint64_t
+hash(const char *text)
+{
+	uint64_t h = UINT64_C(0xcbf29ce484222325);
+
+	for (; *text != '\0'; text++)
+		h = (h ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+	return h;
+}
+
+static struct fault *
+fault_find(const char *subject)
+{
+	size_t i;
+
+	for (i = 0; i < FAULTS; i++)
+		if (faults[i].subject[0] != '\0' &&
+		    strncmp(faults[i].subject, subject, SUBJECT - 1) == 0)
+			return &faults[i];
+	return NULL;
+}
+
+/* A free place, or that of the one which is silent for the longest time. */
+static struct fault *
+fault_make(const char *subject)
+{
+	struct fault *f = &faults[0];
+	size_t i;
+
+	for (i = 0; i < FAULTS && f->subject[0] != '\0'; i++)
+		if (faults[i].subject[0] == '\0' || faults[i].last < f->last)
+			f = &faults[i];
+	(void)memset(f, 0, sizeof(*f));
+	(void)snprintf(f->subject, sizeof(f->subject), "%s", subject);
+	f->pause = PAUSE_MIN;
+	return f;
+}
+
+/* Whether these words are new of it, and not one more of ever new ones. */
+static bool
+fault_changed(struct fault *f, const char *words)
+{
+	const uint64_t h = hash(words);
+	size_t i;
+
+	for (i = 0; i < f->nwords; i++)
+		if (f->words[i] == h)
+			return false;
+	if (f->nwords == WORDS)
+		return false;
+	f->words[f->nwords++] = h;
+	return true;
+}
+
+void
+log_fault(const struct err *e, const char *subject)
+{
+	const int64_t now = time_mono_ms();
+	struct fault *f = fault_find(subject);
+	bool due;
+
+	if (f != NULL && now - f->last >= 2 * f->pause) {
+		f->subject[0] = '\0'; /* after such a silence it is another */
+		f = NULL;
+	}
+	if (f == NULL)
+		f = fault_make(subject);
+	f->last = now;
+	f->times++;
+	due = f->next != 0 && now >= f->next;
+	if (due)
+		f->nwords = 0;
+	if (!fault_changed(f, e->msg))
+		return;
+	if (due && f->pause < PAUSE_MAX)
+		f->pause = 2 * f->pause < PAUSE_MAX ? 2 * f->pause : PAUSE_MAX;
+	if (f->times > 1)
+		log_error("%s: %s (%lld times)", subject, e->msg,
+		    (long long)f->times);
+	else
+		log_error("%s: %s", subject, e->msg);
+	f->times = 0;
+	f->next = now + f->pause;
+}
+
+void
+log_fault_over(const char *subject)
+{
+	struct fault *f = fault_find(subject);
+
+	if (f == NULL)
+		return;
+	log_info("%s: is well again", subject);
+	f->subject[0] = '\0';
 }

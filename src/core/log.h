@@ -26,4 +26,12 @@ void log_error(const char *fmt, ...) PRINTFLIKE(1, 2);
 /* An error value, at the top where it ends. */
 void log_err(const struct err *, const char *what);
 
+/* The same for what is met again and again while it lasts, about one subject
+ * (a file, a task): said at once, when its words change, and else after one
+ * minute, two, four … an hour, with how often it came.  Some dozens of subjects
+ * are remembered. */
+void log_fault(const struct err *, const char *subject);
+/* It is over; said once, if the fault was. */
+void log_fault_over(const char *subject);
+
 #endif
