@@ -68,6 +68,9 @@ struct task {
 	int lock;
 	int64_t log_at;    /* bytes that the database has */
 	int64_t result_at; /* bytes of the result that were dealt with */
+	/* how far both reached when they were last looked at, result first */
+	int64_t result_end;
+	int64_t log_end;
 	/* monotonic milliseconds */
 	int64_t since;    /* of the phase */
 	int64_t renew_at; /* the lease */
@@ -251,7 +254,10 @@ struct outcome {
 		const char *message;
 	} workspace;
 };
-/* Tells the queue of the steps and the commit that are new. */
+/* Looks whether there is more of it; if so, how much log came before that. */
+void result_look(struct task *);
+/* Tells the queue of the steps and the commit that are new, as far as it was
+ * looked at. */
 MUSTCHECK const struct err *result_follow(struct dispatch *, struct task *);
 /* Well-formed UTF-8 of at most `max` code points, whatever came. */
 const char *text_clean(struct arena *, const char *, size_t max);

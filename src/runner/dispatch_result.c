@@ -228,10 +228,10 @@ end(struct arena *a, const struct record *r, struct outcome *out)
 	return NULL;
 }
 
-/* What is there from `from` on. */
+/* What is there from `from` on, and before `to`. */
 static const struct err *
-load(const struct task *t, struct arena *a, int64_t from, char **out,
-    size_t *len)
+load(const struct task *t, struct arena *a, int64_t from, int64_t to,
+    char **out, size_t *len)
 {
 	struct stat st;
 	ssize_t got;
@@ -243,12 +243,14 @@ load(const struct task *t, struct arena *a, int64_t from, char **out,
 	if (st.st_size > RESULT_MAX)
 		return err_new(ERR_INTERNAL, "%s: the result is too large",
 		    t->name);
-	if (st.st_size <= from)
+	if (to > st.st_size)
+		to = st.st_size;
+	if (to <= from)
 		return NULL;
-	*out = arena_alloc(a, (size_t)(st.st_size - from), 1);
-	while (*len < (size_t)(st.st_size - from)) {
-		got = pread(t->result, *out + *len,
-		    (size_t)(st.st_size - from) - *len, from + (off_t)*len);
+	*out = arena_alloc(a, (size_t)(to - from), 1);
+	while (*len < (size_t)(to - from)) {
+		got = pread(t->result, *out + *len, (size_t)(to - from) - *len,
+		    from + (off_t)*len);
 		if (got == -1 && errno == EINTR)
 			continue;
 		if (got == -1)
@@ -289,6 +291,19 @@ tell(struct dispatch *d, const struct task *t, const struct record *r)
 	return NULL;
 }
 
+/* A job writes what a step says before it writes that it ended. */
+void
+result_look(struct task *t)
+{
+	struct stat result, log;
+
+	if (fstat(t->result, &result) == 0 && fstat(t->log, &log) == 0 &&
+	    result.st_size > t->result_end) {
+		t->result_end = result.st_size;
+		t->log_end = log.st_size;
+	}
+}
+
 const struct err *
 result_follow(struct dispatch *d, struct task *t)
 {
@@ -298,7 +313,8 @@ result_follow(struct dispatch *d, struct task *t)
 	size_t len, at = 0;
 	bool found;
 
-	if ((e = load(t, d->a, t->result_at, &data, &len)) != NULL)
+	if ((e = load(t, d->a, t->result_at, t->result_end, &data, &len)) !=
+	    NULL)
 		goto broken;
 	for (;;) {
 		if ((e = record_read(d->a, data, len, &at, &r, &found)) != NULL)
@@ -342,7 +358,7 @@ result_read(const struct task *t, struct arena *a, struct outcome *out)
 	bool found = true;
 
 	(void)memset(out, 0, sizeof(*out));
-	if ((e = load(t, a, 0, &data, &len)) != NULL)
+	if ((e = load(t, a, 0, INT64_MAX, &data, &len)) != NULL)
 		return e;
 	while (!out->ended) {
 		if ((e = record_read(a, data, len, &at, &r, &found)) != NULL ||

@@ -217,13 +217,16 @@ follow(struct dispatch *d, struct task *t, int64_t now)
 {
 	if (!dispatch_db_ready(d) || now < t->retry_at || !renew(d, t, now))
 		return;
-	if (now >= t->upload_at) {
+	if (t->log_at >= t->log_end)
+		result_look(t);
+	if (now >= t->upload_at || t->log_at < t->log_end) {
 		if (upload(d, t))
 			t->upload_at = now + UPLOAD_MS;
 		if (!dispatch_db_ready(d))
 			return;
 	}
-	if ((t->flags & (TASK_BROKEN | TASK_FENCED)) == 0)
+	if (t->log_at >= t->log_end &&
+	    (t->flags & (TASK_BROKEN | TASK_FENCED)) == 0)
 		(void)said(d, t, result_follow(d, t));
 }
 
@@ -293,6 +296,7 @@ settle(struct dispatch *d, struct task *t)
 	}
 	if (!upload(d, t))
 		return;
+	t->result_end = INT64_MAX;
 	if ((t->flags & TASK_BROKEN) == 0 && !said(d, t, result_follow(d, t)))
 		return;
 	if ((e = result_read(t, d->a, &o)) != NULL) {
