@@ -97,6 +97,29 @@ is(ask("held $me"), "$second.3.1", 'also of what is held');
 is(ask("end $second 3 canceled canceled_by_user"), 'ok', 'canceled');
 is(steps($second), 'skipped', 'its step never ran');
 
+# --- put back, while something else happens to it
+my $asked = deployment(1, 2);
+is(ask("claim $me one 30"), "$asked 1 1 dir1 pipe1 {} 0 s0 s1", 'one is claimed');
+$db->sql("UPDATE deployment SET cancel_at = NOW(3) WHERE id = $asked");
+is(ask("release $asked 1"), 'ok', 'and put back after somebody canceled it');
+is(row($asked, "CONCAT_WS(' ', status, reason, finished_at IS NOT NULL)"), 'canceled canceled_by_user 1', 'is canceled');
+is(steps($asked), 'skipped skipped', 'with its steps');
+like(ask("release $asked 1"), qr/^error precondition_failed/, 'not twice');
+project(3000);
+my $doomed = deployment(3000, 1);
+is(ask("claim $me one 30"), "$doomed 1 3000 dir3000 pipe3000 {} 0 s0", 'one is claimed');
+my $deleter = $db->session;
+$deleter->("START TRANSACTION; SELECT id FROM project WHERE id = 3000 FOR UPDATE;"
+    . " UPDATE deployment SET status = 'canceled' WHERE project_id = 3000 AND status = 'pending';"
+    . ' UPDATE project SET valid = 0 WHERE id = 3000');
+print {$in} "release $doomed 1\n";
+ok(poll(60, sub { $db->waiting == 1 || row($doomed, 'status') ne 'running' }), 'and put back while its project is being deleted');
+is(row($doomed, 'status'), 'running', 'that waits');
+$deleter->('COMMIT');
+like(scalar <$out>, qr/^ok$/, 'it is put back then');
+is(row($doomed, "CONCAT_WS(' ', status, reason)"), 'canceled project_deleted', 'and is canceled like all that were pending');
+like(ask("claim $me one 30"), qr/^error not_found/, 'so nobody runs it');
+
 # --- leases that run out
 is(ask('expire'), 0, 'no lease has run out');
 my $lost = deployment(3, 2);
@@ -134,7 +157,7 @@ is(writes(), $before, 'and nothing is written for it');
 
 # --- the claim goes from project to project, however long the queue is
 $db->sql("INSERT INTO project (id, name, repository, project_dir) SELECT seq, CONCAT('p', seq), 'https://git.example/o/r', CONCAT('dir', seq) FROM seq_4_to_13;"
-    . "INSERT INTO pipeline (id, project_id, name) SELECT id, id, 'pipe' FROM project WHERE id > 3;"
+    . "INSERT INTO pipeline (id, project_id, name) SELECT id, id, 'pipe' FROM project WHERE id BETWEEN 4 AND 13;"
     . "INSERT INTO deployment (project_id, pipeline_id, `trigger`) SELECT 4 + seq % 10, 4 + seq % 10, 'manual' FROM seq_1_to_20000;"
     . "ANALYZE TABLE deployment");
 sub rows_read { return $db->sql("SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'ROWS_READ'") }

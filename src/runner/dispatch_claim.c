@@ -59,6 +59,7 @@ put_back(struct dispatch *d, int64_t id, int64_t epoch)
 {
 	const struct err *e = queue_release(d->db, id, epoch);
 
+	teller_wake(d);
 	if (e != NULL && e->code == ERR_PRECONDITION)
 		return;
 	if (!dispatch_db_said(d, e, "put a deployment back"))

@@ -275,6 +275,7 @@ put_back(struct dispatch *d, struct task *t)
 {
 	if (!said(d, t, queue_release(d->db, t->id, t->epoch)))
 		return;
+	teller_wake(d);
 	log_info("%s: never ran; it is put back", t->name);
 	d->claim = true;
 	task_phase_set(t, TASK_OVER);
@@ -345,11 +346,13 @@ pack_apart(struct dispatch *d, const struct task *t)
 static void
 tidy(struct dispatch *d, struct task *t)
 {
-	if ((t->flags & TASK_FENCED) == 0 && t->log_at > PACK_HERE) {
+	const bool packs = (t->flags & (TASK_FENCED | TASK_UNBEGUN)) == 0;
+
+	if (packs && t->log_at > PACK_HERE) {
 		if (d->packer > 0)
 			return;
 		d->packer = pack_apart(d, t);
-	} else if ((t->flags & TASK_FENCED) == 0) {
+	} else if (packs) {
 		(void)dispatch_db_said(d, joblog_pack(d->db, d->a, t->id),
 		    t->name);
 	}

@@ -235,6 +235,15 @@ static const struct stmt hold_project = {
 	.row = n_row,
 	.rowsize = sizeof(struct number),
 };
+static const struct stmt hold_project_of = {
+	.name = "deployment_hold_project_of",
+	.sql = "SELECT id AS n FROM project WHERE id ="
+	       " (SELECT project_id FROM deployment WHERE id = ?)"
+	       " AND valid = 1 FOR UPDATE",
+	.args = of_args,
+	.row = n_row,
+	.rowsize = sizeof(struct number),
+};
 static const struct stmt unended = {
 	.name = "deployment_unended",
 	.sql = "SELECT COUNT(*) AS n FROM (SELECT 1 FROM deployment"
@@ -346,6 +355,7 @@ const struct stmt *const deployment_stmts[] = {
 	&steps_of_id,
 	&before,
 	&hold_project,
+	&hold_project_of,
 	&unended,
 	&hold_pipeline,
 	&two_pipelines,
@@ -458,6 +468,15 @@ deployment_hold_project(struct db *db, struct arena *a, int64_t project_id)
 	struct number found;
 
 	return db_row(db, a, &hold_project, &args, &found);
+}
+
+const struct err *
+deployment_hold_project_of(struct db *db, struct arena *a, int64_t id)
+{
+	const struct number args = { .of = id };
+	struct number found;
+
+	return db_row(db, a, &hold_project_of, &args, &found);
 }
 
 const struct err *

@@ -89,6 +89,9 @@ MUSTCHECK const struct err *deployment_unended(struct db *, struct arena *,
  * ERR_CONFLICT if there are several. */
 MUSTCHECK const struct err *deployment_hold_project(struct db *, struct arena *,
     int64_t project_id);
+/* The same by a deployment of it. */
+MUSTCHECK const struct err *deployment_hold_project_of(struct db *,
+    struct arena *, int64_t id);
 MUSTCHECK const struct err *deployment_hold_pipeline(struct db *,
     struct arena *, int64_t project_id, struct maybe pipeline_id, int64_t *out);
 /* Of the pipeline that is to be deployed. */

@@ -81,7 +81,6 @@ static const struct stmt take = {
 	       " WHERE id = ? AND status = 'pending' AND epoch = ?",
 	.args = take_args,
 };
-
 static const struct field mine_args[] = { A(id), A(epoch), A(owner),
 	FIELD_END };
 static const struct stmt mine = {
@@ -92,7 +91,6 @@ static const struct stmt mine = {
 	.row = found_row,
 	.rowsize = sizeof(struct found),
 };
-
 static const struct field claim_row[] = { C(id), C(epoch), C(project_id),
 	C(project_name), C(project_dir), C(repository), C(pipeline_name),
 	C(branch), C(commit_hash), C(env_vars), C(secret_vars),
@@ -127,7 +125,8 @@ static const struct stmt release = {
 	.sql = "UPDATE deployment SET status = 'pending', epoch = epoch + 1,"
 	       " owner = NULL, runner = NULL, lease_until = NULL,"
 	       " started_at = NULL"
-	       " WHERE id = ? AND epoch = ? AND status = 'running'",
+	       " WHERE id = ? AND epoch = ? AND status = 'running'"
+	       " AND cancel_at IS NULL",
 	.args = id_epoch_args,
 };
 
@@ -141,18 +140,19 @@ static const struct stmt renew = {
 	.args = renew_args,
 };
 
+#define HELD                                                                   \
+	"SELECT id, epoch, owner, cancel_at IS NOT NULL AS cancel"             \
+	" FROM deployment WHERE status = 'running' AND "
 static const struct stmt held = {
 	.name = "queue_held",
-	.sql = "SELECT id, epoch, owner, cancel_at IS NOT NULL AS cancel"
-	       " FROM deployment WHERE owner = ? AND status = 'running'",
+	.sql = HELD "owner = ?",
 	.args = owner_args,
 	.row = held_row,
 	.rowsize = sizeof(struct held),
 };
 static const struct stmt held_by_runner = {
 	.name = "queue_held_by_runner",
-	.sql = "SELECT id, epoch, owner, cancel_at IS NOT NULL AS cancel"
-	       " FROM deployment WHERE runner = ? AND status = 'running'",
+	.sql = HELD "runner = ?",
 	.args = runner_args,
 	.row = held_row,
 	.rowsize = sizeof(struct held),
@@ -185,7 +185,6 @@ static const struct stmt event = {
 	       " AND d.epoch = ? AND d.status = 'running'",
 	.args = event_args,
 };
-
 static const struct field end_args[] = { A(status), A(reason), A(detail),
 	A(log_size), A(finished_at), A(id), A(epoch), FIELD_END };
 static const struct stmt end = {
@@ -293,6 +292,13 @@ const struct stmt *const queue_stmts[] = {
 	NULL,
 };
 
+static const struct err *
+no_longer(const char *call, int64_t id)
+{
+	return err_new(ERR_PRECONDITION,
+	    "%s: deployment %lld is no longer held", call, (long long)id);
+}
+
 /* A write under an epoch: no row means that another has it. */
 static const struct err *
 fenced_exec(struct db *db, const struct stmt *s, const void *args, int64_t id)
@@ -302,11 +308,7 @@ fenced_exec(struct db *db, const struct stmt *s, const void *args, int64_t id)
 
 	if ((e = db_exec(db, s, args, &done)) != NULL)
 		return e;
-	if (done.affected == 0)
-		return err_new(ERR_PRECONDITION,
-		    "%s: deployment %lld is no longer held", s->name,
-		    (long long)id);
-	return NULL;
+	return done.affected == 0 ? no_longer(s->name, id) : NULL;
 }
 
 /* Whether this try took it. An answer that was lost is looked up; where the row
@@ -388,14 +390,6 @@ queue_claim(struct db *db, struct arena *a, const char *owner,
 		return err_new(ERR_PRECONDITION,
 		    "deployment %lld: taken away at once", (long long)args.id);
 	return db_rows(db, a, &load_steps, &args, &out->steps);
-}
-
-const struct err *
-queue_release(struct db *db, int64_t id, int64_t epoch)
-{
-	const struct queue_args args = { .id = id, .epoch = epoch };
-
-	return fenced_exec(db, &release, &args, id);
 }
 
 const struct err *
@@ -485,6 +479,45 @@ end_body(struct db *db, void *context)
 	    report_state(x->args.status, x->args.reason));
 }
 
+/* Who deletes a project cancels what is pending then: its row is held, so that
+ * this one is not missed. */
+static const struct err *
+release_body(struct db *db, void *context)
+{
+	struct ending *x = context;
+	struct arena *a = arena_open(SMALL_ARENA);
+	struct db_done done = { .affected = 0 };
+	const struct err *e;
+
+	x->args.reason = "canceled_by_user";
+	x->args.detail = "It was canceled before it started.";
+	e = deployment_hold_project_of(db, a, x->args.id);
+	if (e == NULL) {
+		e = db_exec(db, &release, &x->args, &done);
+	} else if (e->code == ERR_NOTFOUND) {
+		x->args.reason = "project_deleted";
+		x->args.detail = "The project was deleted before it started.";
+		e = NULL;
+	}
+	x->done = done.affected != 0;
+	if (e == NULL && !x->done)
+		e = end_body(db, x);
+	arena_close(a);
+	return e;
+}
+
+const struct err *
+queue_release(struct db *db, int64_t id, int64_t epoch)
+{
+	struct ending x = { .how = &end,
+		.args = { .id = id, .epoch = epoch, .status = "canceled" } };
+	const struct err *e;
+
+	if ((e = db_transaction(db, release_body, &x)) != NULL || x.done)
+		return e;
+	return no_longer("queue_release", id);
+}
+
 const struct err *
 queue_end(struct db *db, const struct queue_end *what)
 {
@@ -507,9 +540,7 @@ queue_end(struct db *db, const struct queue_end *what)
 	e = db_row(db, a, &ended, &x.args, &found);
 	arena_close(a);
 	if (e == NULL && found.n == 0)
-		e = err_new(ERR_PRECONDITION,
-		    "queue_end: deployment %lld is no longer held",
-		    (long long)what->id);
+		e = no_longer("queue_end", what->id);
 	return e;
 }
 

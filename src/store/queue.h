@@ -32,7 +32,7 @@ struct claim {
 	struct json_text secret_vars; /* each sealed by itself */
 	struct maybe timeout_seconds;
 	struct maybe created_by;
-	bool cancel;       /* was asked for before it was put back */
+	bool cancel;       /* was asked for meanwhile */
 	struct list steps; /* struct deployment_step, by position */
 };
 
@@ -75,7 +75,8 @@ extern const struct stmt *const queue_stmts[];
  * queue_held tells, and queue_release puts it back. */
 MUSTCHECK const struct err *queue_claim(struct db *, struct arena *,
     const char *owner, const char *runner, int64_t lease, struct claim *out);
-/* Puts an unstarted claim back (pending, epoch bumped). */
+/* Puts an unstarted claim back (pending, epoch bumped); one that was to be
+ * canceled meanwhile, or whose project was deleted, is canceled. */
 MUSTCHECK const struct err *queue_release(struct db *, int64_t id,
     int64_t epoch);
 /* The lease of one; also takes over a deployment adopted from the spool by

@@ -14,6 +14,8 @@ use strict;
 use warnings;
 use Fcntl qw(:flock);
 use File::Path qw(remove_tree);
+use IO::Handle;
+use IPC::Open2;
 use Slipway::Test;
 use Time::HiRes qw(sleep);
 
@@ -172,6 +174,27 @@ sub let_go {
 	$self->sql('KILL ' . $self->_sleeper);
 	stop_process($pid);
 	return;
+}
+
+# A session that is kept: what it is given runs there, and is done when the
+# call returns; the rows.
+sub session {
+	my ($self) = @_;
+	my $pid = open2(my $out, my $in, 'mariadb', '--no-defaults', '--socket=' . $self->socket,
+	    '--batch', '--skip-column-names', '--unbuffered', '--user=' . getpwuid($>), 'slipway');
+	$in->autoflush(1);
+	return sub {
+		my ($text) = @_;
+		print {$in} "$text;\nSELECT 'done';\n";
+		my @rows;
+		while (defined(my $row = <$out>)) {
+			chomp $row;
+			return join "\n", @rows if $row eq 'done';
+			push @rows, $row;
+		}
+		waitpid $pid, 0;
+		die "session: $text";
+	};
 }
 
 # How many sessions wait for a lock of a row, and how many ever did.  What
