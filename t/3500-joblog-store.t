@@ -131,6 +131,23 @@ is(ask('prune 0 1'), '3', 'down to one byte');
 is(ask("read $running 0 2000"), '1000 good', 'what runs stays');
 is(ask("state $running"), '1000', 'whatever its age');
 
+# --- pruned between the look at the chunks and their packing
+finish($running, 1000);
+my $gone = deployment();
+ask("append $gone 3 0 1000");
+finish($gone, 1000);
+$db->sql("CREATE TABLE gate (id INT PRIMARY KEY) ENGINE = InnoDB; INSERT INTO gate VALUES (1);\nDELIMITER //\n"
+    . "CREATE TRIGGER wait_at_gate BEFORE INSERT ON commit_token FOR EACH ROW\n"
+    . "BEGIN DECLARE n INT; SELECT id INTO n FROM gate FOR UPDATE; END//\nDELIMITER ;\n");
+my $gate = $db->session;
+$gate->('START TRANSACTION; SELECT id FROM gate FOR UPDATE');
+print {$in} "pack $gone\n";
+ok(poll(60, sub { $db->waiting == 1 }), 'a log is about to be packed');
+$db->sql("UPDATE deployment SET log_pruned = 1 WHERE id = $gone; DELETE FROM log_chunk WHERE deployment_id = $gone");
+$gate->('COMMIT');
+is(scalar <$out>, "ok\n", 'and is pruned before: that is no fault');
+is(chunks($gone), 0, 'and nothing comes back');
+
 close $in;
 waitpid $probe, 0;
 is($?, 0, 'the probe ended well');

@@ -8,7 +8,8 @@
 #include "core/buf.h"
 
 #define BATCH_ARENA ((size_t)3 << 20) /* of one look at the chunks */
-#define PRUNE_MAX 100                 /* logs a call */
+#define HOLD_ARENA ((size_t)4096)
+#define PRUNE_MAX 100 /* logs a call */
 
 /* Arguments of all statements here. */
 struct log_args {
@@ -101,6 +102,15 @@ static const struct stmt append = {
 	.args = append_args,
 };
 
+/* No row: it was pruned meanwhile. */
+static const struct stmt hold = {
+	.name = "joblog_hold",
+	.sql = "SELECT id FROM deployment WHERE id = ? AND log_pruned = 0"
+	       " LOCK IN SHARE MODE",
+	.args = id_args,
+	.row = id_args,
+	.rowsize = sizeof(struct log_args),
+};
 static const struct stmt drop_span = {
 	.name = "joblog_drop_span",
 	.sql = "DELETE FROM log_chunk WHERE deployment_id = ?"
@@ -172,6 +182,7 @@ const struct stmt *const joblog_stmts[] = {
 	&chunks_after,
 	&plain_from,
 	&append,
+	&hold,
 	&drop_span,
 	&insert_packed,
 	&oldest,
@@ -304,13 +315,20 @@ joblog_append(struct db *db, int64_t deployment_id, int64_t epoch,
 	return NULL;
 }
 
-/* Puts one packed chunk in the place of plain ones. */
+/* Puts one packed chunk in the place of plain ones, if the log is to be kept:
+ * nobody would look for what is left of one that was pruned. */
 static const struct err *
 pack_body(struct db *db, void *context)
 {
 	const struct log_args *args = context;
+	struct arena *a = arena_open(HOLD_ARENA);
+	struct log_args found;
 	const struct err *e;
 
+	e = db_row(db, a, &hold, args, &found);
+	arena_close(a);
+	if (e != NULL)
+		return e;
 	if ((e = db_exec(db, &drop_span, args, NULL)) != NULL)
 		return e;
 	return db_exec(db, &insert_packed, args, NULL);
@@ -367,10 +385,10 @@ pack_one(struct db *db, struct arena *a, struct log_args *args, bool *done)
 	if (compress2(packed, &len, plain.data, (uLong)plain.len, 6) != Z_OK)
 		return err_new(ERR_INTERNAL, "deflate");
 	args->data = (struct blob){ .data = packed, .len = (size_t)len };
-	if ((e = db_transaction(db, pack_body, args)) != NULL)
-		return e;
+	e = db_transaction(db, pack_body, args);
+	*done = e != NULL && e->code == ERR_NOTFOUND;
 	args->start = args->end;
-	return NULL;
+	return *done ? NULL : e;
 }
 
 const struct err *
