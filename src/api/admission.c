@@ -101,7 +101,9 @@ promotion(struct db *db, struct req *rq, const struct identity *who,
 }
 
 /* A user of that name is theirs only if nobody has it yet.  The table holds
- * more names to be equal than the Git server does, so bytes are compared. */
+ * more names to be equal than the Git server does, so bytes are compared.  It is
+ * read again where it is locked: what an administrator changes meanwhile stays.
+ */
 static const struct err *
 adopt(struct db *db, struct req *rq, struct identity *who, const char *login,
     struct user *u)
@@ -109,6 +111,11 @@ adopt(struct db *db, struct req *rq, struct identity *who, const char *login,
 	const struct err *e;
 	struct identity bound;
 
+	e = user_lock(db, rq->a, u->id, u);
+	if (e != NULL && e->code == ERR_NOTFOUND)
+		return err_new(ERR_CONFLICT, "%s was deleted just now", login);
+	if (e != NULL)
+		return e;
 	if ((e = identity_of(db, rq->a, u->id, &bound)) != NULL)
 		return e;
 	if (bound.forge != NULL || strcasecmp(u->username, login) != 0)

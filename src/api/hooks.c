@@ -282,7 +282,6 @@ take_body(struct db *db, void *context)
 	struct take *t = context;
 	struct hook_delivery one = { .project_id = t->rq->id[0],
 		.delivery_hash = t->delivery };
-	struct hook_secret secret;
 	const struct err *e;
 	struct project p;
 
@@ -296,11 +295,11 @@ take_body(struct db *db, void *context)
 	e = deployment_hold_project(db, t->a, one.project_id);
 	if (e == NULL)
 		e = project_by_id(db, t->rq->a, one.project_id, &p);
+	/* it may have another secret by now, which somebody else has made */
 	if (e == NULL)
-		e = hook_secret_find(db, t->a, one.project_id, &secret);
+		e = signed_check(t->rq, t->env, one.project_id, &t->deployer);
 	if (e != NULL)
 		return e;
-	t->deployer = secret.made_by;
 	if ((e = repository_check(t, &p)) != NULL)
 		return e;
 	if ((e = triggers_fire(t, &p)) != NULL || t->made == 0)
@@ -391,13 +390,14 @@ api_hook_take(struct req *rq)
 {
 	struct hook_envelope env;
 	struct hook_push push;
+	struct maybe made_by;
 	const struct err *e;
 
 	if (rq->unready != NULL)
 		return rq->unready;
 	if ((e = hook_open(rq->a, rq->hook, &env)) != NULL)
 		return e;
-	if ((e = signed_check(rq, &env, rq->id[0])) != NULL)
+	if ((e = signed_check(rq, &env, rq->id[0], &made_by)) != NULL)
 		return e;
 	answer_status(rq, 204);
 	if (!env.push)

@@ -19,7 +19,8 @@ refuse(struct req *rq, const char *detail)
 /* The project's secret; where there is none a random one in its place, that
  * is sealed and opened all the same. */
 static const struct err *
-secret_open(struct req *rq, int64_t project_id, bool *known, char **out)
+secret_open(struct req *rq, int64_t project_id, struct maybe *made_by,
+    bool *known, char **out)
 {
 	const char *purpose = arena_printf(rq->a, SIGNED_PURPOSE,
 	    (long long)project_id);
@@ -29,12 +30,14 @@ secret_open(struct req *rq, int64_t project_id, bool *known, char **out)
 
 	*out = NULL;
 	*known = false;
+	*made_by = (struct maybe){ .set = false };
 	e = hook_secret_find(rq->db, rq->a, project_id, &found);
 	if (e != NULL && e->code == ERR_NOTFOUND) {
 		crypto_token(SIGNED_START, other);
 		e = seal(rq->keyring, rq->a, purpose, other, &found.secret);
 	} else {
 		*known = e == NULL;
+		*made_by = found.made_by;
 	}
 	if (e != NULL)
 		return e;
@@ -106,7 +109,7 @@ static bool (*const matches[])(struct req *, const struct hook_envelope *,
 
 const struct err *
 signed_check(struct req *rq, const struct hook_envelope *env,
-    int64_t project_id)
+    int64_t project_id, struct maybe *made_by)
 {
 	struct hook_envelope sent = *env;
 	const struct err *e;
@@ -114,12 +117,14 @@ signed_check(struct req *rq, const struct hook_envelope *env,
 	char *secret;
 	bool known, good;
 
+	*made_by = (struct maybe){ .set = false };
 	if (rq->keyring == NULL)
 		return err_tell(ERR_UNAVAILABLE,
 		    "The service has no key to open secrets with: an "
 		    "administrator makes it with \"slipway-admin key\" and "
 		    "reloads the service.");
-	if ((e = secret_open(rq, project_id, &known, &secret)) != NULL)
+	e = secret_open(rq, project_id, made_by, &known, &secret);
+	if (e != NULL)
 		return e;
 	if (sent.signature == NULL)
 		sent.signature = "";

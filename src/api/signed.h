@@ -15,8 +15,9 @@
 
 /* ERR_UNAUTHENTICATED if the body was not: by words, time and work it cannot
  * be told whether there is such a project, or such a secret.
- * ERR_UNAVAILABLE if secrets cannot be opened here. */
+ * ERR_UNAVAILABLE if secrets cannot be opened here.  Who made the secret goes
+ * into *made_by, if that is still somebody who may deploy. */
 MUSTCHECK const struct err *signed_check(struct req *,
-    const struct hook_envelope *, int64_t project_id);
+    const struct hook_envelope *, int64_t project_id, struct maybe *made_by);
 
 #endif

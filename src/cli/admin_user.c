@@ -201,7 +201,8 @@ drop(struct db *db, void *context)
 	struct user u;
 	const struct err *e;
 
-	if ((e = admin_user_find(c->admin, c->wish->username, &u)) != NULL)
+	if ((e = admin_user_find(c->admin, c->wish->username, &u)) != NULL ||
+	    (e = user_lock(db, c->admin->a, u.id, &u)) != NULL)
 		return e;
 	return user_delete(db, u.id);
 }
