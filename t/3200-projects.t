@@ -100,6 +100,8 @@ for my $case (
 		'/envPresets/1/key', 'a key twice'],
 	[body(triggers => [{ branch => 'main', pipelineId => 1 }]), '/triggers/0/pipelineId',
 		'a trigger of a pipeline that is not there'],
+	[body(strictEnv => 'yes', triggers => [map { { branch => 'main', pipelineId => 999999 } } 1 .. 20]),
+		join(' ', '/strictEnv', map { "/triggers/$_/pipelineId" } 0 .. 19), 'many of them, and another fault'],
 ) {
 	my ($body, $want, $name) = @$case;
 	$got = $api->post('/api/projects', $body);

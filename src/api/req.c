@@ -138,11 +138,12 @@ req_update(struct req *rq, const struct shape *shape, int64_t version,
 const struct err *
 req_taken(struct req *rq, const struct err *e, const void *item)
 {
-	const struct err *found;
+	struct err first;
 
 	if (e == NULL || e->code != ERR_CONFLICT)
 		return e;
+	first = *e; /* the judge's errors may take its place */
 	faults_init(&rq->faults, rq->a);
-	found = judged(rq, item);
-	return found != NULL ? found : e;
+	e = judged(rq, item);
+	return e != NULL ? e : err_wrap(&first, "taken");
 }

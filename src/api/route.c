@@ -215,6 +215,17 @@ is_json(const char *type)
 	    strcasecmp(p, "charset=\"utf-8\"") == 0;
 }
 
+/* What the handler would find besides.  Its errors may be so many that the
+ * reader's is no more: hence the copy. */
+static const struct err *
+judge_as_well(struct req *rq, const struct err *e)
+{
+	const struct err first = *e;
+
+	e = rq->route->judge(rq, rq->body);
+	return e != NULL ? e : err_wrap(&first, "body");
+}
+
 static const struct err *
 body_read(struct req *rq, const char *body, size_t len)
 {
@@ -246,12 +257,8 @@ body_read(struct req *rq, const char *body, size_t len)
 	}
 	rq->body = arena_alloc(rq->a, 1, rt->in->size);
 	e = json_read(rt->in, JSON_CREATE, body, len, rq->body, &rq->faults);
-	if (e != NULL && e->code == ERR_INVALID && rt->judge != NULL) {
-		const struct err *more = rt->judge(rq, rq->body);
-
-		if (more != NULL)
-			return more;
-	}
+	if (e != NULL && e->code == ERR_INVALID && rt->judge != NULL)
+		return judge_as_well(rq, e);
 	return e;
 }
 
