@@ -147,6 +147,11 @@ $job = deploy(branch => 'main', steps => ['for l in .git/index.lock .git/HEAD.lo
 $job = deploy(branch => 'main');
 is(scalar job_end($job), 'success -', 'locks and closed directories that were left');
 ok(!-e "$shared/locked", 'are gone');
+for my $closed ('chmod 500 locked/in', 'chmod 0 locked/in locked') {
+	$job = deploy(branch => 'main', steps => ["mkdir -p locked/in; touch locked/in/x; $closed; rm -rf .git"]);
+	is(scalar job_end(deploy(branch => 'main')), 'success -', "the same without a clone: $closed");
+	ok(!-e "$shared/locked", 'are gone');
+}
 $job = deploy(branch => 'main', steps => ['d=.; for i in $(seq 300); do d=$d/xxxxxxxxxx; done; mkdir -p $d; rm -f .git/index']);
 is(scalar job_end(deploy(branch => 'main')), 'success -', 'a very deep directory');
 

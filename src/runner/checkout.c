@@ -439,9 +439,10 @@ attempts(struct fetch *f, struct checkout *out)
 		job_log_say(&job->log, "==> the clone is made anew");
 		job_log_forget(&job->log);
 		f->branch = branch;
-		if ((e = tree_empty(workspace)) != NULL)
-			return e;
 	}
+	/* git clean gives up on directories that it may not write to */
+	if ((e = tree_empty(workspace)) != NULL)
+		return e;
 	return attempt_anew(f, FORMAT_SHA1, out);
 }
 
