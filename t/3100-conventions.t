@@ -147,6 +147,7 @@ is($api->head($path, { 'If-None-Match' => $etag })->{status}, 304, 'HEAD too');
 is($api->put($path, {}, { 'If-Match' => "W/$etag" })->{status}, 412, 'weak tags guard nothing');
 is($api->put($path, {}, { 'If-Match' => '"x", "y"' })->{status}, 412, 'none of them');
 is($api->put($path, {}, { 'If-Match' => 'x' })->{status}, 400, 'no list of tags');
+is($api->put($path, {}, { 'If-Match' => '' })->{status}, 412, 'a list of none, as of a script that has lost the tag');
 is($api->put($path, {}, { 'If-Match' => '"x' })->{status}, 400, 'half a tag');
 is($api->put($path, {}, { 'If-Match' => "\"x\", $etag" })->{status}, 200, 'one of them');
 is($api->put($path, {}, { 'If-Match' => $etag })->{status}, 412, 'used up by that');

@@ -44,7 +44,7 @@ isnt($api->post('/api/deployments', { projectId => $project })->{json}{id},
 
 # --- what is no key
 my $count = made();
-for my $bad ('""', 'a b', 'a, b', 'x' x 256, '"a', '"a"b"', '"a\\b"', '"' . 'x' x 256 . '"') {
+for my $bad ('', '""', 'a b', 'a, b', 'x' x 256, '"a', '"a"b"', '"a\\b"', '"' . 'x' x 256 . '"') {
 	is(deploy($bad)->{status}, 400, 'no key: ' . substr $bad, 0, 10);
 }
 is(made(), $count, 'none of these made anything');

@@ -58,6 +58,7 @@ for my $path (sort keys %{ $doc->{paths} }) {
 		my %takes = map { ($_->{'$ref'} || '') =~ m{/(If\w+)$} ? ($1 => 1) : () }
 		    @{ $operation->{parameters} || [] }, @{ $doc->{paths}{$path}{parameters} || [] };
 		is(join(' ', sort keys %takes), $operation->{responses}{412} ? 'IfMatch IfNoneMatch' : '', "$method $path: its conditions");
+		ok(!$operation->{responses}{304}, "$method $path: a change is never answered by 304");
 	}
 }
 my $broken = $json->decode($got->{body});
@@ -162,6 +163,7 @@ sub projects {
 	drive('GET /api/projects', 200, role => 'viewer');
 	drive('GET /api/projects', 200, query => 'page=1&limit=1&name=SHO', label => 'filtered');
 	drive('GET /api/projects', 200, query => 'page=99', label => 'past the end');
+	drive('GET /api/projects', 200, query => 'name=nobody', label => 'none of them');
 	drive('GET /projects', 200, role => 'viewer');
 	drive('PUT /api/projects/{id}/hook-secret', 200, id => $id{project}, role => 'maintainer');
 }
@@ -198,6 +200,10 @@ sub users {
 	drive('GET /api/user/list', 200, role => 'viewer');
 	drive('GET /api/user/search', 200, query => 'keyword=AN&status=inactive&role=deployer',
 	    role => 'viewer');
+	drive('GET /api/user/search', 200, query => 'keyword=&status=&role=', label => 'a form with nothing in it');
+	my @filters = grep { $_->{name} !~ /^(page|limit)$/ } @{ $operation{'GET /api/user/search'}{parameters} };
+	is(join(' ', map { $_->{allowEmptyValue} ? $_->{name} : () } @filters), 'keyword status role',
+	    'empty filters are allowed');
 	drive('GET /api/user/search', 400, query => 'role=emperor', label => 'no such role');
 	show('GET /api/auth/info', role => 'deployer');
 	make(token => 'POST /api/auth/tokens', at => '/api/auth/tokens/',
@@ -312,6 +318,7 @@ sub hooks {
 		return drive('POST /api/hooks/{id}', $status, id => $project, role => 'none', label => $label,
 		    headers => { %$headers, %{ $o{headers} || {} } }, body => $body);
 	};
+	drive('POST /api/hooks/{id}', 404, id => '9007199254740992', role => 'none', body => {}, label => 'no project can have that id');
 	$hook->(202, 'a push', $secret);
 	$hook->(204, 'a ping', $secret, event => 'ping');
 	$hook->(401, 'signed by another', 'x');

@@ -81,6 +81,10 @@ class Document:
                             at.get('schema', at))
                     except SchemaError as e:
                         found.append('%s: %s' % (where, e.message))
+                values = at.get('enum')
+                if isinstance(values, list) \
+                        and len(set(map(str, values))) < len(values):
+                    found.append('%s: a value twice' % where)
                 for key, value in at.items():
                     walk(value, where + '/' + key)
             elif isinstance(at, list):

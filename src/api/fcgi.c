@@ -28,26 +28,29 @@
 static const struct {
 	enum req_header at;
 	const char *name;
+	bool even_empty; /* then it says something, too */
 } params[] = {
-	{ IN_METHOD, "REQUEST_METHOD" },
-	{ IN_URI, "REQUEST_URI" },
-	{ IN_CONTENT_TYPE, "CONTENT_TYPE" },
-	{ IN_CONTENT_LENGTH, "CONTENT_LENGTH" },
-	{ IN_AUTHORIZATION, "HTTP_AUTHORIZATION" },
-	{ IN_COOKIE, "HTTP_COOKIE" },
-	{ IN_HOST, "HTTP_HOST" },
-	{ IN_ORIGIN, "HTTP_ORIGIN" },
-	{ IN_SEC_FETCH_SITE, "HTTP_SEC_FETCH_SITE" },
-	{ IN_IF_MATCH, "HTTP_IF_MATCH" },
-	{ IN_IF_NONE_MATCH, "HTTP_IF_NONE_MATCH" },
-	{ IN_RANGE, "HTTP_RANGE" },
-	{ IN_IF_RANGE, "HTTP_IF_RANGE" },
-	{ IN_IDEMPOTENCY_KEY, "HTTP_IDEMPOTENCY_KEY" },
-	{ IN_REQUEST_ID, "REQUEST_ID" },
-	{ IN_REQUEST_MSEC, "REQUEST_MSEC" },
-	{ IN_REMOTE_ADDR, "REMOTE_ADDR" },
-	{ IN_REMOTE_USER, "REMOTE_USER" },
-	{ IN_HTTPS, "HTTPS" },
+	{ .at = IN_METHOD, .name = "REQUEST_METHOD" },
+	{ .at = IN_URI, .name = "REQUEST_URI" },
+	{ .at = IN_CONTENT_TYPE, .name = "CONTENT_TYPE" },
+	{ .at = IN_CONTENT_LENGTH, .name = "CONTENT_LENGTH" },
+	{ .at = IN_AUTHORIZATION, .name = "HTTP_AUTHORIZATION" },
+	{ .at = IN_COOKIE, .name = "HTTP_COOKIE" },
+	{ .at = IN_HOST, .name = "HTTP_HOST" },
+	{ .at = IN_ORIGIN, .name = "HTTP_ORIGIN" },
+	{ .at = IN_SEC_FETCH_SITE, .name = "HTTP_SEC_FETCH_SITE" },
+	{ .at = IN_IF_MATCH, .name = "HTTP_IF_MATCH", .even_empty = true },
+	{ .at = IN_IF_NONE_MATCH, .name = "HTTP_IF_NONE_MATCH" },
+	{ .at = IN_RANGE, .name = "HTTP_RANGE" },
+	{ .at = IN_IF_RANGE, .name = "HTTP_IF_RANGE" },
+	{ .at = IN_IDEMPOTENCY_KEY,
+	    .name = "HTTP_IDEMPOTENCY_KEY",
+	    .even_empty = true },
+	{ .at = IN_REQUEST_ID, .name = "REQUEST_ID" },
+	{ .at = IN_REQUEST_MSEC, .name = "REQUEST_MSEC" },
+	{ .at = IN_REMOTE_ADDR, .name = "REMOTE_ADDR" },
+	{ .at = IN_REMOTE_USER, .name = "REMOTE_USER" },
+	{ .at = IN_HTTPS, .name = "HTTPS" },
 };
 
 static FCGX_Request request; /* its streams are made anew for each request */
@@ -116,12 +119,14 @@ header_value(const char *param, const char *header)
 	return *param == '=' ? param + 1 : NULL;
 }
 
+/* An empty one is mostly as if it were not there; false if it was before. */
 static bool
-param_take(struct req *rq, const char **to, const char *value)
+param_take(struct req *rq, size_t which, const char *value)
 {
+	const char **to = &rq->in[params[which].at];
 	const bool once = *to == NULL;
 
-	if (*value != '\0')
+	if (*value != '\0' || params[which].even_empty)
 		*to = arena_strdup(rq->a, value);
 	return once;
 }
@@ -142,15 +147,16 @@ params_take(struct req *rq)
 			len = strlen(params[i].name);
 			if (strncmp(*env, params[i].name, len) == 0 &&
 			    (*env)[len] == '=')
-				once = param_take(rq, &rq->in[params[i].at],
-					   *env + len + 1) &&
+				once = param_take(rq, i, *env + len + 1) &&
 				    once;
 		}
 		for (i = 0; i < HOOK__MAX; i++) {
 			value = header_value(*env, hook_headers[i]);
-			if (value != NULL)
-				once = param_take(rq, &rq->hook[i], value) &&
-				    once;
+			if (value == NULL)
+				continue;
+			once = rq->hook[i] == NULL && once;
+			if (*value != '\0')
+				rq->hook[i] = arena_strdup(rq->a, value);
 		}
 	}
 	return once;

@@ -225,6 +225,8 @@ parameters(struct doc *d, const struct route *rt)
 		put(d, ",'in':'query'");
 		if (p->must != 0)
 			put(d, ",'required':true");
+		else if (p->type == PARAM_STR)
+			put(d, ",'allowEmptyValue':true");
 		if (p->doc != NULL)
 			text(d, "description", p->doc);
 		key(d, "schema");
@@ -343,7 +345,8 @@ success(struct doc *d, const struct route *rt)
 		header_references(d, BIT(H_REQUEST_ID));
 		buf_putc(d->b, '}');
 	}
-	if ((openapi_sent_of(rt) & BIT(S_IF_NONE_MATCH)) != 0) {
+	if (rt->method == METHOD_GET &&
+	    (openapi_sent_of(rt) & BIT(S_IF_NONE_MATCH)) != 0) {
 		put(d, ",'304':{'description':'The client has it already.'");
 		header_references(d, BIT(H_REQUEST_ID) | BIT(H_ETAG));
 		buf_putc(d->b, '}');
@@ -468,6 +471,18 @@ tag_list(struct doc *d)
 	buf_putc(d->b, ']');
 }
 
+/* Some errors are the same to the outside. */
+static bool
+is_named_before(int code)
+{
+	int k;
+
+	for (k = 0; k < code; k++)
+		if (strcmp(err_kinds[k].name, err_kinds[code].name) == 0)
+			return true;
+	return false;
+}
+
 static void
 schemas(struct doc *d)
 {
@@ -477,8 +492,7 @@ schemas(struct doc *d)
 	put(d, "'schemas':{'Problem':");
 	put(d, openapi_problem);
 	for (k = 0; k < ERR__MAX; k++)
-		if (k == 0 ||
-		    strcmp(err_kinds[k].name, err_kinds[k - 1].name) != 0) {
+		if (!is_named_before(k)) {
 			comma(d);
 			json_string(d->b, err_kinds[k].name);
 		}
@@ -515,9 +529,6 @@ responses(struct doc *d)
 			    BIT(H_LOG_COMPLETE);
 		if (i == ERR_UNAUTHENTICATED)
 			bits |= BIT(H_AUTHENTICATE);
-		if (i == ERR_RANGE)
-			bits |= BIT(H_CONTENT_RANGE) | BIT(H_LOG_SIZE) |
-			    BIT(H_LOG_COMPLETE);
 		key(d, err_kinds[i].name);
 		buf_putc(d->b, '{');
 		text(d, "description", err_kinds[i].text);

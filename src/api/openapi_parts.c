@@ -11,8 +11,8 @@ const struct part openapi_headers[H__MAX] = {
 	    "{'description':'Changes with the resource.','required':true,"
 	    "'schema':{'type':'string','pattern':'^(?:W/)?\\\"[^\\\"]+\\\"$'}}" },
 	[H_LINK] = { "Link", "Link",
-	    "{'description':'Other pages (RFC 8288): first, prev, next, "
-	    "last.','required':true,'schema':{'type':'string',"
+	    "{'description':'Other pages (RFC 8288): first, prev, next, last; "
+	    "none of an empty list.','schema':{'type':'string',"
 	    "'pattern':'rel=\\\"first\\\"'}}" },
 	[H_LINK_NEXT] = { "LinkNext", "Link",
 	    "{'description':'Other pages (RFC 8288), where there are any.',"
@@ -59,8 +59,8 @@ const struct part openapi_sent[S__MAX] = {
 	    "'schema':{'type':'string'}}" },
 	[S_RANGE] = { "Range", NULL,
 	    "{'name':'Range','in':'header','description':'One range of bytes "
-	    "(RFC 9110).','schema':{'type':'string',"
-	    "'pattern':'^bytes='}}" },
+	    "(RFC 9110); anything else is as if it were not there.',"
+	    "'schema':{'type':'string'}}" },
 	[S_IDEMPOTENCY] = { "IdempotencyKey", NULL,
 	    "{'name':'Idempotency-Key','in':'header','description':'The same "
 	    "key, user and body give the first answer again for 24 hours.',"
@@ -191,7 +191,7 @@ openapi_errors_of(const struct route *rt)
 
 	if (rt->role != ROLE_NONE)
 		bits |= BIT(ERR_UNAUTHENTICATED) | BIT(ERR_FORBIDDEN);
-	if (strchr(rt->path, '{') != NULL && (rt->flags & ROUTE_SIGNED) == 0)
+	if (strchr(rt->path, '{') != NULL)
 		bits |= BIT(ERR_NOTFOUND);
 	if (rt->in != NULL || (rt->flags & ROUTE_SIGNED) != 0)
 		bits |= BIT(ERR_TOO_LARGE) | BIT(ERR_MEDIA_TYPE) |
