@@ -206,6 +206,10 @@ out:
 	if (e != NULL) {
 		status = err_kinds[e->code].exit;
 		warnx("%s", e->msg);
+		if (e->code == ERR_METHOD)
+			(void)fprintf(stderr,
+			    "usage: slipway-admin [-c FILE] %s %s\n", c->name,
+			    c->args);
 	}
 	arena_close(admin.a);
 	if (fflush(stdout) != 0)

@@ -18,6 +18,7 @@
 
 #define FILE_MAX ((size_t)1 << 20)
 #define FAULT_TEXT 480
+#define BYTE_ORDER_MARK "\xef\xbb\xbf" /* of some editors */
 
 struct reader {
 	struct arena *a;
@@ -214,6 +215,15 @@ map_add(struct reader *r, const struct conf_key *k, const char *key,
 }
 
 static bool
+known_name(const struct conf_key *k, const char *name)
+{
+	for (; k->section != NULL; k++)
+		if (k->name != NULL && strcmp(k->name, name) == 0)
+			return true;
+	return false;
+}
+
+static bool
 known_section(const struct conf_key *k, const char *section)
 {
 	for (; k->section != NULL; k++)
@@ -283,6 +293,7 @@ line_read(struct reader *r, char *line, const char *where, const char **section)
 	if (line[0] == '[') {
 		if (line[len - 1] != ']') {
 			fault(r, where, "a section ends in ]", line);
+			*section = NULL;
 			return;
 		}
 		line[len - 1] = '\0';
@@ -294,7 +305,10 @@ line_read(struct reader *r, char *line, const char *where, const char **section)
 		return;
 	}
 	if ((eq = strchr(line, '=')) == NULL) {
-		fault(r, where, "expected key = value", line);
+		/* the rest may be a secret, and this goes to the log */
+		line[strcspn(line, " \t:")] = '\0';
+		fault(r, where, "expected key = value",
+		    known_name(r->keys, line) ? line : "the line");
 		return;
 	}
 	*eq = '\0';
@@ -305,7 +319,11 @@ line_read(struct reader *r, char *line, const char *where, const char **section)
 		value[len - 1] = '\0';
 		value++;
 	}
-	if (*section != NULL)
+	if (*section == NULL)
+		return; /* which was told */
+	if (**section == '\0')
+		fault(r, where, "a [section] has to come first", name);
+	else
 		assign(r, where, *section, name, value);
 }
 
@@ -316,6 +334,8 @@ file_read(struct reader *r, char *text)
 	char *line, where[FAULT_TEXT];
 	int number = 0;
 
+	if (str_starts(text, BYTE_ORDER_MARK))
+		text += strlen(BYTE_ORDER_MARK);
 	while ((line = strsep(&text, "\n")) != NULL) {
 		(void)snprintf(where, sizeof(where), "%s:%d", r->path,
 		    ++number);
