@@ -30,7 +30,7 @@ static const char *const controllers[CG__MAX] = {
 
 static struct {
 	char base[CG__MAX][PATH_SIZE]; /* our own group, "" = not usable */
-	char prefix[32];
+	char prefix[CGROUP_PREFIX];
 	bool kill;   /* the unified one has cgroup.kill */
 	bool memory; /* and these controllers */
 	bool pids;

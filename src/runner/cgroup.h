@@ -13,7 +13,8 @@
 
 #include "core/buf.h"
 
-#define CGROUP_ID 64 /* of a job, with its NUL */
+#define CGROUP_ID 64     /* of a job, with its NUL */
+#define CGROUP_PREFIX 64 /* of a runner, with its NUL */
 
 /* Looks what there is. `prefix` tells the groups of this runner from those of
  * another. */

@@ -104,14 +104,14 @@ fail(const struct err *e)
 static void
 groups_find(struct monitor *m)
 {
-	char prefix[32];
+	char prefix[CGROUP_PREFIX];
 	struct buf text;
 	struct stat st;
 
 	if (fstat(m->workspaces, &st) == -1)
 		err(EX_OSERR, "fstat");
-	(void)snprintf(prefix, sizeof(prefix), "slipway-%llx-",
-	    (unsigned long long)st.st_ino);
+	(void)snprintf(prefix, sizeof(prefix), "slipway-%llx.%llx-",
+	    (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
 	cgroup_init(prefix);
 	buf_init(&text, 256);
 	cgroup_describe(&text);
