@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "api/handlers.h"
+#include "api/repository.h"
 #include "api/shapes.h"
 #include "core/str.h"
 #include "store/gitrepo.h"
@@ -299,6 +300,7 @@ reading_serve(struct reading *r, const struct shape *shape)
 {
 	struct req *rq = r->rq;
 	const struct err *e;
+	const char *wrong;
 
 	e = project_by_id(rq->db, rq->a, req_int(rq, "projectId"), &r->project);
 	if (e != NULL && e->code == ERR_NOTFOUND)
@@ -307,6 +309,11 @@ reading_serve(struct reading *r, const struct shape *shape)
 		return e;
 	r->page.page = req_int(rq, "page");
 	r->page.limit = req_int(rq, "limit");
+	/* "main~1" and "a..b" mean something to git, but no branch */
+	if (r->branch != NULL && *r->branch != '\0' &&
+	    (wrong = branch_fault(r->branch)) != NULL)
+		return err_tell(ERR_NOTFOUND,
+		    "There is no such branch: the name %s.", wrong);
 	if (r->commits && r->branch == NULL)
 		r->branch = r->project.default_branch;
 	if ((e = read_it(r)) != NULL)

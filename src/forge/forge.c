@@ -284,7 +284,8 @@ forge_branches(struct forge *f, struct arena *a, const char *access,
 	    &(struct forge_ask){
 		.url = forge_url(f, a, f->ops->form.branches, repo, NULL, NULL),
 		.access = access },
-	    &(struct forge_rows){ f->ops->path.branch, sizeof(*b) }, page, out);
+	    &(struct forge_rows){ f->ops->path.branch, sizeof(*b), 0 }, page,
+	    out);
 	if (is_empty(repo, e))
 		return NULL;
 	b = out->items;
@@ -329,7 +330,8 @@ forge_commits(struct forge *f, struct arena *a, const char *access,
 				     repo, branch, NULL),
 		.access = access },
 	    &(struct forge_rows){ f->ops->path.commit,
-		sizeof(struct forge_commit) },
+		sizeof(struct forge_commit),
+		offsetof(struct forge_commit, message) },
 	    page, out);
 	if (is_empty(repo, e))
 		return NULL;
@@ -341,9 +343,8 @@ forge_commits(struct forge *f, struct arena *a, const char *access,
 	return e;
 }
 
-/* At most so many bytes, of whole characters. */
-static const char *
-shortened(struct arena *a, const char *text, size_t max)
+const char *
+forge_shortened(struct arena *a, const char *text, size_t max)
 {
 	size_t len = strlen(text);
 
@@ -369,7 +370,7 @@ forge_status_put(struct forge *f, struct arena *a, const char *access,
 	pair[pairs.n++] = (struct json_pair){ "state", ops->state[st->state] };
 	pair[pairs.n++] = (struct json_pair){ ops->context, st->context };
 	pair[pairs.n++] = (struct json_pair){ "description",
-		shortened(a, st->description, DESCRIPTION) };
+		forge_shortened(a, st->description, DESCRIPTION) };
 	if (st->url != NULL)
 		pair[pairs.n++] = (struct json_pair){ "target_url", st->url };
 	if (ops->ref != NULL && st->branch != NULL)

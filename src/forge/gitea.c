@@ -56,8 +56,9 @@ const struct forge_ops forge_gitea = {
 		.repo_by_id = "/repositories/{id}",
 		.branches = "/repos/{path}/branches",
 		.branch = "/repos/{path}/branches/{branch}",
-		.commits = "/repos/{path}/commits?sha={branch}&stat=false"
-			   "&verification=false&files=false",
+		/* by its full name: a tag of the same would come before */
+		.commits = "/repos/{path}/commits?sha=refs/heads/{branch}"
+			   "&stat=false&verification=false&files=false",
 		.status = "/repos/{path}/statuses/{hash}",
 		.paging = "/settings/api",
 	},

@@ -102,6 +102,8 @@ MUSTCHECK const struct err *forge_judge(struct forge *, struct arena *,
     const struct http_response *);
 /* The server's own words, fit for a log; "" if there are none. */
 const char *forge_words(struct arena *, const struct http_response *);
+/* At most so many bytes, of whole characters. */
+const char *forge_shortened(struct arena *, const char *text, size_t max);
 /* Address below that of the interface, filled in. */
 const char *forge_url(const struct forge *, struct arena *, const char *form,
     const struct forge_repo *, const char *branch, const char *hash);
@@ -109,6 +111,7 @@ const char *forge_url(const struct forge *, struct arena *, const char *form,
 struct forge_rows {
 	const struct json_path *paths;
 	size_t size; /* of one struct */
+	size_t cut;  /* where its text lies that may be cut; 0 = nowhere */
 };
 /* A part of a list, by its address and token. */
 MUSTCHECK const struct err *forge_list(struct forge *, struct arena *,

@@ -10,20 +10,25 @@
 /* Items on a server's page, at most: a hundred commits with their signatures
  * may be more than an answer is let. */
 #define PAGE_MAX 50
-/* An answer, twice while it comes, and its headers. */
-#define WORK (2 * FORGE_BODY + ((size_t)1 << 20))
+/* An answer, twice while it comes, what is picked of it, and its headers. */
+#define WORK (3 * FORGE_BODY + ((size_t)1 << 20))
 /* What is kept of all pages of one list. */
-#define LIST_MAX (FORGE_BODY + FORGE_BODY / 2)
+#define LIST_MAX (FORGE_BODY + FORGE_BODY / 4 * 3)
+#define TEXT_MAX 16384 /* of a text that may be cut */
 
 struct collect {
+	struct forge *f;
 	struct arena *a;
 	size_t before; /* what of it was in use */
-	const struct json_path *paths;
-	size_t size;
-	int64_t skip; /* items before ours */
+	const struct forge_ask *ask;
+	const struct forge_rows *rows;
+	int64_t first; /* which item is the first of ours */
 	int64_t want;
 	int64_t have;
+	int64_t per;  /* items on a page of the server */
+	int64_t skip; /* on the next one, before ours */
 	bool more;
+	bool again; /* to be asked in smaller pages */
 	struct list *out;
 };
 
@@ -65,38 +70,51 @@ page_max(struct forge *f, struct arena *a, const char *access)
 	return NULL;
 }
 
+/* A copy, so that the page it stood on can go. */
+static void
+item_keep(struct collect *c, char *item)
+{
+	const struct json_path *p;
+	const char **text;
+
+	for (p = c->rows->paths; p->path != NULL; p++) {
+		text = (const char **)(void *)(item + p->offset);
+		if (p->type != F_STR || *text == NULL)
+			continue;
+		*text = p->offset == c->rows->cut && c->rows->cut != 0 ?
+		    forge_shortened(c->a, *text, TEXT_MAX) :
+		    arena_strdup(c->a, *text);
+	}
+}
+
 /* Takes what is ours of a server's page. */
 static const struct err *
-page_take(const struct http_response *got, struct collect *c)
+page_take(struct arena *own, const struct http_response *got, struct collect *c)
 {
+	const size_t size = c->rows->size;
 	struct list items;
 	const struct err *e;
-	int64_t n, take;
+	int64_t n, i;
 	char *to;
 
-	e = json_pick_list(c->a, c->paths, c->size, got->body, got->len,
+	e = json_pick_list(own, c->rows->paths, size, got->body, got->len,
 	    &items);
 	if (e != NULL)
 		return e;
-	if (arena_used(c->a) - c->before > LIST_MAX)
-		return err_tell(ERR_UPSTREAM,
-		    "The Git server's list is larger than is taken.");
 	n = (int64_t)items.n;
-	if (c->skip >= n) {
-		c->skip -= n;
-		return NULL;
+	for (i = c->skip; i < n && c->have < c->want; i++) {
+		to = (char *)c->out->items + (size_t)c->have * size;
+		(void)memcpy(to, (const char *)items.items + (size_t)i * size,
+		    size);
+		item_keep(c, to);
+		c->out->n = (size_t)++c->have;
+		if (arena_used(c->a) - c->before > LIST_MAX)
+			return err_tell(ERR_UPSTREAM,
+			    "The Git server's list is larger than is taken: "
+			    "ask for fewer at once (limit).");
 	}
-	take = n - c->skip;
-	if (take > c->want - c->have) {
-		take = c->want - c->have;
-		c->more = true;
-	}
-	to = (char *)c->out->items + (size_t)c->have * c->size;
-	(void)memcpy(to, (const char *)items.items + (size_t)c->skip * c->size,
-	    (size_t)take * c->size);
-	c->skip = 0;
-	c->have += take;
-	c->out->n = (size_t)c->have;
+	c->more = i < n;
+	c->skip = c->skip > n ? c->skip - n : 0;
 	return NULL;
 }
 
@@ -124,41 +142,69 @@ seen_add(struct arena *a, const char *url, const struct seen *before)
 	return s;
 }
 
+/* Whether the server puts fewer on a page of this list than it says to be its
+ * most, as Gitea's COMMITS_RANGE_SIZE has it: then ours begin elsewhere. */
+static bool
+is_clamped(const struct http_response *got, struct collect *c)
+{
+	const char *said = http_header(got, "x-perpage");
+	int64_t per;
+
+	if (said == NULL || !num_parse(said, 1, PAGE_MAX, &per) ||
+	    per >= c->per)
+		return false;
+	c->per = c->f->page_max = per;
+	return true;
+}
+
 /* One page; the address of the next, NULL if it was the last. */
 static const struct err *
-page_ask(struct forge *f, struct arena *own, const char *access,
-    const char *url, struct collect *c, const char **next)
+page_ask(struct arena *own, const char *url, struct collect *c,
+    const char **next)
 {
+	const struct forge_ask ask = { .url = url, .access = c->ask->access };
 	struct http_response got;
 	const struct err *e;
 
 	*next = NULL;
-	if ((e = forge_ask(f, own,
-		 &(struct forge_ask){ .url = url, .access = access }, &got)) !=
-	    NULL)
+	e = forge_ask(c->f, own, &ask, &got);
+	if (e != NULL && got.large && c->per > 1) {
+		c->per /= 2;
+		c->again = true;
+		return NULL;
+	}
+	if (e != NULL)
 		return e;
 	/* 409: a repository without a commit */
 	if (got.status == 409)
 		return NULL;
-	if ((e = forge_judge(f, own, &got)) != NULL ||
-	    (e = page_take(&got, c)) != NULL)
+	if ((e = forge_judge(c->f, own, &got)) != NULL)
+		return e;
+	if ((c->again = is_clamped(&got, c)))
+		return NULL;
+	if ((e = page_take(own, &got, c)) != NULL)
 		return e;
 	if ((url = http_link(own, &got, "next")) != NULL)
 		*next = arena_strdup(c->a, url);
 	return NULL;
 }
 
-/* From that page on, along the links, until there is enough. */
+/* From the next that is ours on, along the links, until there is enough. */
 static const struct err *
-pages_follow(struct forge *f, const char *access, const char *url,
-    struct collect *c)
+pages_follow(struct arena *own, struct collect *c)
 {
-	struct arena *own = arena_open(WORK);
+	const int64_t offset = c->first + c->have;
+	const char *url = arena_printf(c->a, "%s%cpage=%lld&%s=%lld",
+	    c->ask->url, strchr(c->ask->url, '?') == NULL ? '?' : '&',
+	    (long long)(offset / c->per + 1), c->f->ops->limit,
+	    (long long)c->per);
 	const struct seen *seen = NULL;
 	const struct err *e = NULL;
 	int64_t before;
 	int idle = 0;
 
+	c->skip = offset % c->per;
+	c->again = c->more = false;
 	while (e == NULL && url != NULL && c->have < c->want) {
 		if (idle == IDLE) {
 			e = err_tell(ERR_UPSTREAM,
@@ -170,11 +216,10 @@ pages_follow(struct forge *f, const char *access, const char *url,
 			seen = seen_add(c->a, url, seen);
 			before = c->have;
 			arena_clear(own);
-			e = page_ask(f, own, access, url, c, &url);
+			e = page_ask(own, url, c, &url);
 			idle += c->have == before;
 		}
 	}
-	arena_close(own);
 	c->more = c->more || url != NULL;
 	return e;
 }
@@ -183,29 +228,26 @@ const struct err *
 forge_list(struct forge *f, struct arena *a, const struct forge_ask *ask,
     const struct forge_rows *rows, struct forge_page *page, struct list *out)
 {
-	struct collect c = { .a = a,
-		.paths = rows->paths,
-		.size = rows->size,
+	struct collect c = { .f = f,
+		.a = a,
+		.ask = ask,
+		.rows = rows,
+		.first = (page->page - 1) * page->limit,
 		.want = page->limit,
 		.out = out };
-	int64_t first = page->page, limit = page->limit, offset;
 	const struct err *e;
-	const char *url;
+	struct arena *own;
 
 	out->items = arena_alloc(a, (size_t)page->limit, rows->size);
 	if ((e = page_max(f, a, ask->access)) != NULL)
 		return e;
-	if (limit > f->page_max) {
-		offset = (page->page - 1) * limit;
-		limit = f->page_max;
-		first = offset / limit + 1;
-		c.skip = offset % limit;
-	}
+	c.per = page->limit < f->page_max ? page->limit : f->page_max;
 	c.before = arena_used(a);
-	url = arena_printf(a, "%s%cpage=%lld&%s=%lld", ask->url,
-	    strchr(ask->url, '?') == NULL ? '?' : '&', (long long)first,
-	    f->ops->limit, (long long)limit);
-	e = pages_follow(f, ask->access, url, &c);
+	own = arena_open(WORK);
+	do {
+		e = pages_follow(own, &c);
+	} while (e == NULL && c.again);
+	arena_close(own);
 	page->has_more = c.more;
 	return e;
 }

@@ -38,6 +38,7 @@ struct exchange {
 	struct buf lines; /* headers as they come */
 	size_t head;      /* bytes of them, with those of interim answers */
 	struct buf body;
+	bool large;
 	char text[CURL_ERROR_SIZE];
 };
 
@@ -369,6 +370,7 @@ exchange_run(struct http *h, const char *origin, struct exchange *x, int *out)
 	explicit_bzero(sent, sizeof(sent));
 	if (rc == CURLE_OK && status < 200)
 		rc = CURLE_WEIRD_SERVER_REPLY;
+	x->large = rc == CURLE_FILESIZE_EXCEEDED || x->body.overflow;
 	if (rc != CURLE_OK)
 		return call_failed(h, origin, rc, x);
 	breaker_answered(&h->breaker, origin);
@@ -481,6 +483,7 @@ http_call(struct http *h, struct arena *a, const struct http_request *r,
 	buf_init(&x.lines, HTTP_HEAD_MAX);
 	buf_init(&x.body, r->max);
 	e = follow(h, a, origin, &x, out);
+	out->large = x.large;
 	if (x.body.data != NULL)
 		explicit_bzero(x.body.data, x.body.cap);
 	buf_release(&x.body);

@@ -58,6 +58,7 @@ struct http_response {
 	size_t len;
 	struct list headers; /* struct http_header, names in lower case */
 	const char *url;     /* that answered, after redirects */
+	bool large;          /* ERR_UPSTREAM: the body was more than `max` */
 };
 
 struct http;

@@ -13,7 +13,8 @@ package Slipway::Forge;
 #   is_deeply([$f->complaints], [], 'nothing was sent that it would not take');
 #
 # Options of start: type (gitea, forgejo, gitlab, github); prefix of its paths;
-# max_items on a page; client_id, client_secret, redirect_uri of its one
+# max_items on a page; commits_range (Gitea's COMMITS_RANGE_SIZE: the same for
+# commits, told nowhere); client_id, client_secret, redirect_uri of its one
 # client; token_life in seconds (0 = they do not expire); rotates => 1|0
 # whether a refresh token is good once; ssl => lines of nginx's TLS server;
 # plain => 1: without TLS.
@@ -45,7 +46,7 @@ sub start {
 	$self->{client_secret} = 'the-secret-of-the-client' if $type eq 'github' && !defined $opt{client_secret};
 	$self->{store}->change(sub {
 		%{ $_[0] } = (type => $type, forgejo => ($opt{type} || '') eq 'forgejo' ? 1 : 0, url => $self->url,
-			prefix => $self->{prefix}, max_items => $opt{max_items}, token_life => $opt{token_life},
+			prefix => $self->{prefix}, max_items => $opt{max_items}, commits_range => $opt{commits_range}, token_life => $opt{token_life},
 			rotates => defined $opt{rotates} ? $opt{rotates} : $type eq 'gitea' ? 0 : 1,
 			clients => { $self->{client_id} => { secret => $self->{client_secret},
 				redirect_uris => [$self->{redirect_uri}] } },

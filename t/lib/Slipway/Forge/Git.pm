@@ -10,7 +10,7 @@ use Exporter 'import';
 use MIME::Base64 qw(decode_base64);
 use Slipway::Forge::State qw(git_out);
 
-our @EXPORT_OK = qw(branches commits commit_of tip_of default_branch serve_git);
+our @EXPORT_OK = qw(branches commits commit_of named tip_of default_branch serve_git);
 
 my $zero = '0' x 40;
 
@@ -39,6 +39,14 @@ sub tip_of {
 		return $hash;
 	}
 	return undef;
+}
+
+# The hash of what git itself takes for that name: a tag before a branch.
+sub named {
+	my ($dir, $name) = @_;
+	my $hash = git_out($dir, 'rev-parse', '-q', '--verify', '--end-of-options', "$name^{commit}");
+	chomp $hash if defined $hash;
+	return $hash;
 }
 
 my $format = join '%x00', qw(%H %an %ae %aI %cn %ce %cI %P %B);

@@ -5,7 +5,7 @@ package Slipway::Forge::Gitea;
 
 use strict;
 use warnings;
-use Slipway::Forge::Git qw(branches commit_of commits default_branch tip_of);
+use Slipway::Forge::Git qw(branches commit_of commits default_branch named);
 
 sub base { return '/api/v1' }
 
@@ -143,9 +143,11 @@ sub commit_list {
 	my $dir = $c->git_dir($repo);
 	return [409, {}, { message => 'Git Repository is empty.', url => "$c->{api}/swagger" }] if !branches($dir);
 	my $sha = $c->{req}{query}{sha};
-	my $tip = tip_of($dir, defined $sha && length $sha ? $sha : default_branch($dir));
+	my $tip = named($dir, defined $sha && length $sha ? $sha : default_branch($dir));
 	return failed(undef, $c, 404) if !defined $tip;
 	my ($page, $limit) = $c->page('limit', 30, 50);
+	my $range = $c->{state}{commits_range};
+	$limit = $range if $range && $limit > $range;
 	my ($total, @commits) = commits($dir, $tip, ($page - 1) * $limit, $limit);
 	my $pages = int(($total + $limit - 1) / $limit);
 	return [200, { 'X-Total-Count' => $total, 'X-Page' => $page, 'X-PerPage' => $limit, 'X-Total' => $total,
