@@ -126,7 +126,7 @@ sub plain {
 	return sha256_hex("$operation $id " . sha256_hex($body));
 }
 my $sent = JSON::PP->new->canonical->encode({ projectId => $project });
-is(kept('later'), plain('createDeployment', 0, $sent), 'without a key for secrets, which are not taken then, a hash');
+is(kept('later'), '0' x 8 . substr(plain('createDeployment', 0, $sent), 0, 56), 'without a key for secrets, which are not taken then, a hash');
 my $key = $api->dir . '/secret.key';
 for my $round (1, 2) {
 	my ($status, undef, $err) = run_cmd(program('slipway-admin'), '-c', $api->conf_file, 'key');
@@ -140,9 +140,22 @@ for my $round (1, 2) {
 	is($got->{status}, 201, 'a deployment under a key for secrets');
 	is(deploy('sealed')->{body}, $got->{body}, $round == 1 ? 'and its answer again' : 'also once there is a newer one');
 }
-isnt(kept('sealed'), plain('createDeployment', 0, $sent), 'what is kept follows from the key');
-like(kept('sealed'), qr/^[0-9a-f]{64}$/, 'as a code');
+unlike(kept('sealed'), qr/@{[substr plain('createDeployment', 0, $sent), 0, 56]}/, 'what is kept follows from the key');
+like(kept('sealed'), qr/^00000001[0-9a-f]{56}$/, 'as a code that says which');
 is(deploy('sealed', branch => 'x')->{status}, 422, 'of that body only');
+is(deploy('later', branch => 'x')->{status}, 422, 'what is kept from before there were keys can be told');
+isnt(deploy('later')->{json}{id}, undef, 'and is answered');
+my $both = slurp($key);
+spew("$key.new", (split /^/, $both)[0], 0640);
+chown 0, (getpwnam 'nobody')[3], "$key.new" if is_root();
+rename "$key.new", $key or die "rename: $!";
+is(deploy('next')->{status}, 201, 'the older key is taken out, and nobody is told to reload');
+like(kept('next'), qr/^00000002/, 'a newer code');
+is(deploy('next', branch => 'x')->{status}, 422, 'can be told');
+my $before = made();
+is(deploy('sealed')->{body}, $got->{body}, 'of the older nobody can tell any more: the first answer stands');
+is(deploy('sealed', branch => 'x')->{body}, $got->{body}, 'whatever is sent');
+is(made(), $before, 'and nothing is run twice');
 
 # --- the database goes away
 $count = made();

@@ -7,10 +7,13 @@
 #include "core/str.h"
 
 #define QUOTED_ERE "\"[]!#-[^-~]{1,255}\"" /* no quote or backslash within */
+#define PURPOSE "idempotency"
 #define BARE_ERE "[!#-~][!-~]{0,254}"
 
 /* What was sent may hold secrets that could be guessed from its mere hash in
- * the database.  Without keys no secret is taken. */
+ * the database.  Without keys no secret is taken.  The key for it may be dropped
+ * within the day: then the same key of the same user is the same request, as
+ * running a deployment twice would be worse. */
 const struct err *
 replay_init(struct req *rq, struct idempotency *out)
 {
@@ -30,12 +33,9 @@ replay_init(struct req *rq, struct idempotency *out)
 	crypto_sha256(rq->text == NULL ? "" : rq->text, rq->len, hash);
 	what = arena_printf(rq->a, "%s %lld %s", rq->route->operation,
 	    (long long)rq->id[0], hash);
-	if (rq->keyring != NULL)
-		keyring_hmac(rq->keyring, "idempotency", what, strlen(what),
-		    hash);
-	else
-		crypto_sha256(what, strlen(what), hash);
+	keyring_hmac(rq->keyring, PURPOSE, what, strlen(what), hash);
 	out->idempotency_key = key;
+	out->request = what;
 	out->request_hash = arena_strdup(rq->a, hash);
 	return NULL;
 }
@@ -44,15 +44,23 @@ const struct err *
 replay_find(struct req *rq, struct idempotency *key, bool *found)
 {
 	const struct err *e;
+	struct idempotency old;
 
 	*found = false;
 	if (key->idempotency_key == NULL)
 		return NULL;
-	e = idempotency_find(rq->db, rq->a, key);
+	e = idempotency_find(rq->db, rq->a, key, &old);
 	if (e != NULL && e->code == ERR_NOTFOUND)
 		return NULL;
 	if (e != NULL)
 		return e;
+	if (!keyring_hmac_fits(rq->keyring, PURPOSE, key->request,
+		strlen(key->request), old.request_hash))
+		return err_tell(ERR_INVALID,
+		    "This Idempotency-Key was used for another request in the "
+		    "last 24 hours: choose a new one.");
+	key->deployment_id = old.deployment_id;
+	key->answer = old.answer;
 	*found = true;
 	answer_json(rq, key->answer, strlen(key->answer), 0);
 	return NULL;

@@ -16,6 +16,7 @@
 #include "api/fcgi.h"
 #include "core/log.h"
 #include "core/str.h"
+#include "crypto/box.h"
 
 /* Together they keep a worker below 16 MiB, whatever it is sent. */
 #define ARENA_MAX ((size_t)6 << 20)
@@ -91,6 +92,19 @@ account(const struct worker *w, const struct req *rq, int64_t began)
 	    rq->path, rq->answer.status, (long long)took, rq->who_text);
 }
 
+/* Nothing is sealed with a key that is going to be dropped, and what another
+ * process sealed with a new one opens, whenever either is reloaded. */
+static void
+keys_renew(const struct worker *w)
+{
+	const struct err *e;
+
+	if (w->keyring != NULL && (e = keyring_renew(w->keyring)) != NULL)
+		log_err(e, "the old keys stay in use");
+	if (w->box != NULL && (e = box_renew(w->box)) != NULL)
+		log_err(e, "the old key stays in use");
+}
+
 static void
 connection_serve(const struct worker *w, const struct access *access,
     struct req *rq, int fd)
@@ -99,6 +113,7 @@ connection_serve(const struct worker *w, const struct access *access,
 	int64_t began = time_mono_ms();
 	size_t used;
 
+	keys_renew(w);
 	answer_reset(&answer);
 	*rq = (struct req){ .a = rq->a,
 		.db = rq->db,

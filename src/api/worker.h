@@ -8,8 +8,8 @@
 
 struct worker {
 	const struct settings *settings;
-	const struct keyring *keyring; /* NULL = none */
-	const struct box *box;         /* NULL = none */
+	struct keyring *keyring; /* NULL = none */
+	struct box *box;         /* NULL = none */
 	struct board *board;
 	enum route_pool pool;
 	pid_t master;

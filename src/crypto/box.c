@@ -7,20 +7,44 @@
 #include "crypto/boxed.h"
 #include "crypto/crypto.h"
 
+static const struct err *
+half_read(const char *path, struct keyfile *out)
+{
+	const struct err *e;
+
+	if ((e = keyfile_read(path, KEYFILE_PUBLIC, out)) == NULL &&
+	    out->n != 1)
+		e = err_new(ERR_CONFIG, "%s: must hold one key", path);
+	return e;
+}
+
 const struct err *
 box_open(const char *path, struct box **out)
 {
+	const size_t size = strlen(path) + 1;
+	struct box *b = mem_alloc(1, sizeof(*b) + size);
 	const struct err *e;
-	struct keyfile file;
 
 	*out = NULL;
-	if ((e = keyfile_read(path, KEYFILE_PUBLIC, &file)) != NULL)
-		return e;
-	if (file.n != 1)
-		return err_new(ERR_CONFIG, "%s: must hold one key", path);
-	*out = mem_alloc(1, sizeof(**out));
-	(*out)->key = file.keys[0];
-	return NULL;
+	(void)memcpy(b->path, path, size);
+	if ((e = half_read(path, &b->file)) != NULL)
+		box_close(b);
+	else
+		*out = b;
+	return e;
+}
+
+const struct err *
+box_renew(struct box *b)
+{
+	struct keyfile fresh;
+	const struct err *e;
+
+	if (!keyfile_changed(&b->file, b->path))
+		return NULL;
+	if ((e = half_read(b->path, &fresh)) == NULL)
+		b->file = fresh;
+	return e;
 }
 
 void
@@ -43,8 +67,9 @@ box_seal(const struct box *b, struct arena *a, const char *purpose,
 	(void)memcpy(plain, purpose, bound);
 	(void)memcpy(plain + bound, text, len - bound);
 	sealed[0] = BOXED_VERSION;
-	keyfile_id_put(sealed + 1, b->key.id);
-	if (crypto_box_seal(sealed + BOXED_HEAD, plain, len, b->key.bytes) != 0)
+	keyfile_id_put(sealed + 1, b->file.keys[0].id);
+	if (crypto_box_seal(sealed + BOXED_HEAD, plain, len,
+		b->file.keys[0].bytes) != 0)
 		e = err_new(ERR_INTERNAL, "%s: the public key is none",
 		    purpose);
 	else

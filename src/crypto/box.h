@@ -12,6 +12,9 @@
 struct box;
 MUSTCHECK const struct err *box_open(const char *path, struct box **out);
 void box_close(struct box *);
+/* Takes up what the file has become, if it was changed.  If that cannot be
+ * read, the key stays as it is, and the error is told once. */
+MUSTCHECK const struct err *box_renew(struct box *);
 /* `purpose` is sealed with the text, and it opens for that only. */
 MUSTCHECK const struct err *box_seal(const struct box *, struct arena *,
     const char *purpose, const char *text, const char **out);

@@ -45,13 +45,20 @@ struct keyring;
 MUSTCHECK const struct err *keyring_open(const char *path,
     struct keyring **out);
 void keyring_close(struct keyring *);
+/* Takes up what the file has become, if it was changed.  If that cannot be
+ * read, the keys stay as they are, and the error is told once. */
+MUSTCHECK const struct err *keyring_renew(struct keyring *);
 /* Makes the file (0640) or puts a new first key into it; on the disk when it
  * returns. */
 MUSTCHECK const struct err *keyring_rotate(const char *path);
-/* HMAC-SHA-256 in lower-case hex by a key that follows from the oldest one, so
- * that it stays when another is put before it. */
+/* Number of the first key, then HMAC-SHA-256 by one that follows from it, cut;
+ * all in lower-case hex.  Without keys, 0 and a mere hash. */
 void keyring_hmac(const struct keyring *, const char *purpose, const void *data,
     size_t len, char out[CRYPTO_HASH_HEX]);
+/* Whether this came of it; true also where the key for it is gone, so that
+ * nobody can tell. */
+bool keyring_hmac_fits(const struct keyring *, const char *purpose,
+    const void *data, size_t len, const char *mac);
 /* XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha). `purpose` is authenticated
  * with the text, so that a sealed value opens only where it belongs. */
 MUSTCHECK const struct err *seal(const struct keyring *, struct arena *,

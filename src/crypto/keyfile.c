@@ -28,16 +28,45 @@ static const struct kind {
 	[KEYFILE_PUBLIC] = { 0644, S_IWGRP | S_IWOTH },
 };
 
+static struct keyfile_seen
+seen_of(const struct stat *st)
+{
+	return (struct keyfile_seen){ .device = st->st_dev,
+		.file = st->st_ino,
+		.size = st->st_size,
+		.changed = st->st_ctim };
+}
+
+bool
+keyfile_changed(struct keyfile *f, const char *path)
+{
+	struct keyfile_seen now = { .file = 0 };
+	const struct keyfile_seen *old = &f->seen;
+	struct stat st;
+	bool same;
+
+	if (stat(path, &st) == 0)
+		now = seen_of(&st);
+	same = now.device == old->device && now.file == old->file &&
+	    now.size == old->size &&
+	    now.changed.tv_sec == old->changed.tv_sec &&
+	    now.changed.tv_nsec == old->changed.tv_nsec;
+	f->seen = now;
+	return !same;
+}
+
 /* On the open descriptor, so that nobody can change what it names.  Root may
  * read what the dispatcher alone has. */
 static const struct err *
-check_file(int fd, const char *path, enum keyfile_kind kind)
+check_file(int fd, const char *path, enum keyfile_kind kind,
+    struct keyfile_seen *seen)
 {
 	const uid_t me = geteuid();
 	struct stat st;
 
 	if (fstat(fd, &st) != 0)
 		return err_errno("%s", path);
+	*seen = seen_of(&st);
 	if (!S_ISREG(st.st_mode))
 		return err_new(ERR_CONFIG, "%s: is no regular file", path);
 	if (st.st_uid != 0 && st.st_uid != me &&
@@ -56,7 +85,7 @@ check_file(int fd, const char *path, enum keyfile_kind kind)
 
 static const struct err *
 read_file(const char *path, enum keyfile_kind kind, char text[FILE_MAX + 1],
-    size_t *len)
+    size_t *len, struct keyfile_seen *seen)
 {
 	const struct err *e;
 	ssize_t n = 1;
@@ -69,7 +98,7 @@ read_file(const char *path, enum keyfile_kind kind, char text[FILE_MAX + 1],
 			    "%s: is missing: run slipway-admin key", path);
 		return err_errno("%s", path);
 	}
-	if ((e = check_file(fd, path, kind)) != NULL)
+	if ((e = check_file(fd, path, kind, seen)) != NULL)
 		goto out;
 	while (*len < FILE_MAX && n > 0) {
 		n = read(fd, text + *len, FILE_MAX - *len);
@@ -152,7 +181,7 @@ keyfile_read(const char *path, enum keyfile_kind kind, struct keyfile *out)
 	size_t len;
 
 	(void)memset(out, 0, sizeof(*out));
-	if ((e = read_file(path, kind, text, &len)) == NULL)
+	if ((e = read_file(path, kind, text, &len, &out->seen)) == NULL)
 		e = parse(out, text, path);
 	sodium_memzero(text, sizeof(text));
 	if (e != NULL)

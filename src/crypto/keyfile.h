@@ -5,7 +5,9 @@
 
 #include <sys/types.h>
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "core/err.h"
 
@@ -27,20 +29,33 @@ struct keyfile_key {
 	unsigned char bytes[KEYFILE_BYTES];
 };
 
+/* The file that was read: another, or a change of it, looks different. */
+struct keyfile_seen {
+	dev_t device;
+	ino_t file;
+	off_t size;
+	struct timespec changed;
+};
+
 struct keyfile {
 	struct keyfile_key keys[KEYFILE_KEYS]; /* the first is the newest */
 	size_t n;
+	struct keyfile_seen seen;
 };
 
 /* The public half that seals. */
 struct box {
-	struct keyfile_key key;
+	struct keyfile file; /* one key */
+	char path[];
 };
 
 /* At least one key; ERR_CONFIG says what is wrong with file or content, with
  * ENOENT if there is none. */
 MUSTCHECK const struct err *keyfile_read(const char *path, enum keyfile_kind,
     struct keyfile *out);
+/* Whether the path has another file by now, or a changed one; takes that one as
+ * seen. */
+bool keyfile_changed(struct keyfile *, const char *path);
 /* NULL if there is none of that number. */
 const struct keyfile_key *keyfile_find(const struct keyfile *, int64_t id);
 void keyfile_id_put(unsigned char out[KEYFILE_ID], int64_t id);

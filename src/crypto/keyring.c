@@ -11,21 +11,25 @@
 #define ID_BYTES ((size_t)KEYFILE_ID)
 #define SEAL_VERSION 1 /* first byte of what is sealed, then id, nonce, text */
 #define HEAD_BYTES (1 + ID_BYTES + NONCE_BYTES)
+#define MAC_NUMBER ((size_t)(2 * KEYFILE_ID)) /* digits */
 
 _Static_assert(KEYFILE_BYTES == crypto_aead_xchacha20poly1305_ietf_KEYBYTES,
     "a key fills its place");
 
 struct keyring {
 	struct keyfile file; /* the first seals */
+	char path[];
 };
 
 const struct err *
 keyring_open(const char *path, struct keyring **out)
 {
-	struct keyring *k = mem_alloc(1, sizeof(*k));
+	const size_t size = strlen(path) + 1;
+	struct keyring *k = mem_alloc(1, sizeof(*k) + size);
 	const struct err *e;
 
 	*out = NULL;
+	(void)memcpy(k->path, path, size);
 	if ((e = keyfile_read(path, KEYFILE_SHARED, &k->file)) != NULL)
 		keyring_close(k);
 	else
@@ -42,16 +46,69 @@ keyring_close(struct keyring *k)
 	mem_free(k);
 }
 
+const struct err *
+keyring_renew(struct keyring *k)
+{
+	struct keyfile fresh;
+	const struct err *e;
+
+	if (!keyfile_changed(&k->file, k->path))
+		return NULL;
+	if ((e = keyfile_read(k->path, KEYFILE_SHARED, &fresh)) == NULL)
+		k->file = fresh;
+	sodium_memzero(&fresh, sizeof(fresh));
+	return e;
+}
+
+/* A key that is gone, or one that a mere hash does without, is none. */
+static void
+mac_make(const struct keyfile_key *key, const char *purpose, const void *data,
+    size_t len, char out[CRYPTO_HASH_HEX])
+{
+	char own[CRYPTO_HASH_HEX], mac[CRYPTO_HASH_HEX];
+	unsigned char number[KEYFILE_ID];
+
+	if (key == NULL) {
+		crypto_sha256(data, len, mac);
+	} else {
+		crypto_hmac(key->bytes, KEYFILE_BYTES, purpose, strlen(purpose),
+		    own);
+		crypto_hmac(own, sizeof(own) - 1, data, len, mac);
+		sodium_memzero(own, sizeof(own));
+	}
+	keyfile_id_put(number, key == NULL ? 0 : key->id);
+	(void)sodium_bin2hex(out, CRYPTO_HASH_HEX, number, sizeof(number));
+	(void)memcpy(out + MAC_NUMBER, mac, CRYPTO_HASH_HEX - 1 - MAC_NUMBER);
+	out[CRYPTO_HASH_HEX - 1] = '\0';
+}
+
 void
 keyring_hmac(const struct keyring *k, const char *purpose, const void *data,
     size_t len, char out[CRYPTO_HASH_HEX])
 {
-	char key[CRYPTO_HASH_HEX];
+	mac_make(k == NULL ? NULL : &k->file.keys[0], purpose, data, len, out);
+}
 
-	crypto_hmac(k->file.keys[k->file.n - 1].bytes, KEYFILE_BYTES, purpose,
-	    strlen(purpose), key);
-	crypto_hmac(key, sizeof(key) - 1, data, len, out);
-	sodium_memzero(key, sizeof(key));
+bool
+keyring_hmac_fits(const struct keyring *k, const char *purpose,
+    const void *data, size_t len, const char *mac)
+{
+	const struct keyfile_key *key = NULL;
+	unsigned char number[KEYFILE_ID];
+	char mine[CRYPTO_HASH_HEX];
+	int64_t id = 0;
+	size_t n = 0;
+
+	if (sodium_hex2bin(number, sizeof(number), mac, MAC_NUMBER, NULL, &n,
+		NULL) == 0 &&
+	    n == sizeof(number))
+		id = keyfile_id_get(number);
+	if (id != 0 && k != NULL)
+		key = keyfile_find(&k->file, id);
+	if (id != 0 && key == NULL)
+		return true;
+	mac_make(key, purpose, data, len, mine);
+	return crypto_equal(mine, mac);
 }
 
 const struct err *

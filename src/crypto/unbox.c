@@ -81,13 +81,14 @@ unbox_text(const struct unbox *u, struct arena *a, const char *purpose,
 enum unbox_fit
 unbox_fits(const struct unbox *u, const struct box *b)
 {
-	const struct keyfile_key *key = keyfile_find(&u->file, b->key.id);
+	const struct keyfile_key *half = &b->file.keys[0],
+				 *key = keyfile_find(&u->file, half->id);
 	size_t at;
 
 	if (key == NULL)
 		return UNBOX_NONE;
 	at = (size_t)(key - u->file.keys);
-	if (memcmp(u->halves[at], b->key.bytes, KEYFILE_BYTES) != 0)
+	if (memcmp(u->halves[at], half->bytes, KEYFILE_BYTES) != 0)
 		return UNBOX_NONE;
 	return at == 0 ? UNBOX_FIRST : UNBOX_OLDER;
 }

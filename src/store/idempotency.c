@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "store/idempotency.h"
 
-#include "core/str.h"
-
 #define I(m) FIELD(struct idempotency, m, 0)
 
 static const struct field key_args[] = { I(user_id), I(idempotency_key),
@@ -38,20 +36,10 @@ static const struct stmt save = {
 const struct stmt *const idempotency_stmts[] = { &find, &expire, &save, NULL };
 
 const struct err *
-idempotency_find(struct db *db, struct arena *a, struct idempotency *one)
+idempotency_find(struct db *db, struct arena *a, const struct idempotency *one,
+    struct idempotency *out)
 {
-	const struct err *e;
-	struct idempotency found;
-
-	if ((e = db_row(db, a, &find, one, &found)) != NULL)
-		return e;
-	if (!str_eq(found.request_hash, one->request_hash))
-		return err_tell(ERR_INVALID,
-		    "This Idempotency-Key was used for another request in the "
-		    "last 24 hours: choose a new one.");
-	one->deployment_id = found.deployment_id;
-	one->answer = found.answer;
-	return NULL;
+	return db_row(db, a, &find, one, out);
 }
 
 const struct err *

@@ -8,18 +8,18 @@
 struct idempotency {
 	int64_t user_id;
 	const char *idempotency_key;
-	const char *request_hash; /* in hex */
+	const char *request;      /* what is asked for; not stored */
+	const char *request_hash; /* in hex, of what was asked for */
 	int64_t deployment_id;
 	const char *answer;
 };
 
 extern const struct stmt *const idempotency_stmts[];
 
-/* Fills in deployment and answer of the user, key and hash given;
- * ERR_NOTFOUND if there is no answer younger than a day, ERR_INVALID if it
- * belongs to another request. */
+/* What was answered under that user and key; ERR_NOTFOUND if there is no answer
+ * younger than a day. */
 MUSTCHECK const struct err *idempotency_find(struct db *, struct arena *,
-    struct idempotency *);
+    const struct idempotency *, struct idempotency *out);
 /* Inside the transaction of the deployment. A DB_DUPLICATE means that the same
  * key was used meanwhile. */
 MUSTCHECK const struct err *idempotency_save(struct db *,

@@ -3,7 +3,10 @@
  * tried by the test of slipway-admin. */
 #include "crypto/crypto.h"
 
+#include <sys/stat.h>
+
 #include <err.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -152,7 +155,6 @@ static void
 sealing(const char *path, const char *other_path)
 {
 	struct keyring *k = rotate(path, 1), *other = rotate(other_path, 1);
-	char mac[CRYPTO_HASH_HEX], another[CRYPTO_HASH_HEX];
 	struct blob one, two, cut;
 	unsigned char *copy;
 	size_t i, wrong = 0;
@@ -183,25 +185,85 @@ sealing(const char *path, const char *other_path)
 			wrong++;
 	}
 	is_int((long long)wrong, 0, "nor cut short anywhere");
-	keyring_hmac(k, "a", "text", 4, mac);
-	keyring_hmac(k, "b", "text", 4, another);
-	ok(strlen(mac) == 64 && strcmp(mac, another) != 0,
-	    "a code is for its purpose");
-	keyring_hmac(other, "a", "text", 4, another);
-	ok(strcmp(mac, another) != 0, "and by its key");
-	keyring_hmac(k, "a", "texts", 5, another);
-	ok(strcmp(mac, another) != 0, "of its text");
 	keyring_close(k);
 	keyring_close(other);
 	k = rotate(path, 2);
-	keyring_hmac(k, "a", "text", 4, another);
-	is_str(another, mac, "a new key changes no code");
 	ok(opens(k, "preset 1 KEY", one, "the secret"),
 	    "an old key still opens");
 	ok(seal(k, arena, "preset 1 KEY", "the secret", &two) == NULL &&
 		memcmp(one.data, two.data, 5) != 0,
 	    "a new one seals");
 	keyring_close(k);
+}
+
+/* Another file in its place, as an administrator would do it. */
+static void
+keys_put(const char *path, const char *text)
+{
+	char temp[64];
+	FILE *to;
+
+	(void)snprintf(temp, sizeof(temp), "%s.put", path);
+	if ((to = fopen(temp, "w")) == NULL || fputs(text, to) < 0 ||
+	    fclose(to) != 0 || chmod(temp, 0600) != 0 ||
+	    rename(temp, path) != 0)
+		err(1, "%s", path);
+}
+
+static char *
+keys_text(const char *path)
+{
+	char text[1024];
+	FILE *from;
+	size_t n;
+
+	if ((from = fopen(path, "r")) == NULL)
+		err(1, "%s", path);
+	n = fread(text, 1, sizeof(text), from);
+	(void)fclose(from);
+	return arena_strndup(arena, text, n);
+}
+
+static bool
+fits(const struct keyring *k, const char *text, const char *mac)
+{
+	return keyring_hmac_fits(k, "a", text, strlen(text), mac);
+}
+
+static void
+codes(const char *path, const char *other_path)
+{
+	struct keyring *k = rotate(path, 1), *other = rotate(other_path, 1);
+	char mac[CRYPTO_HASH_HEX], another[CRYPTO_HASH_HEX];
+	char plain[CRYPTO_HASH_HEX];
+
+	keyring_hmac(k, "a", "text", 4, mac);
+	ok(str_matches(mac, "00000001[0-9a-f]{56}"), "a code says its key");
+	ok(fits(k, "text", mac) && !fits(k, "texts", mac), "of its text");
+	keyring_hmac(k, "b", "text", 4, another);
+	ok(strcmp(mac, another) != 0 && !fits(k, "text", another),
+	    "for its purpose");
+	keyring_hmac(other, "a", "text", 4, another);
+	ok(strcmp(mac, another) != 0 && !fits(k, "text", another),
+	    "and by its key");
+	ok(!fits(k, "text", "") && !fits(k, "text", "00000001") &&
+		!fits(k, "text", "no hex"),
+	    "what is none does not fit");
+	keyring_hmac(NULL, "a", "text", 4, plain);
+	ok(str_matches(plain, "00000000[0-9a-f]{56}") &&
+		fits(NULL, "text", plain) && !fits(NULL, "texts", plain),
+	    "without keys it is a hash");
+	ok(fits(k, "text", plain) && !fits(k, "texts", plain),
+	    "which can be told later");
+	ok(fits(NULL, "text", mac), "a code cannot, without its key");
+	keyring_close(k);
+	k = rotate(path, 1);
+	keyring_hmac(k, "a", "text", 4, another);
+	ok(str_starts(another, "00000002"), "a new key makes other codes");
+	ok(fits(k, "text", mac) && !fits(k, "texts", mac),
+	    "and the old one's can be told");
+	keyring_close(k);
+	keyring_close(other);
 }
 
 static struct unbox *
@@ -315,26 +377,82 @@ boxes(const char *path, const char *half, const char *other_path,
 	box_close(other_box);
 }
 
+static void
+renewing(const char *path, const char *private, const char *half)
+{
+	struct keyring *k = rotate(path, 1), *writer;
+	struct box *box, *fresh;
+	struct unbox *keys;
+	char *first = keys_text(path), *both;
+	const char *text;
+	struct blob old, new;
+
+	ok(keyring_renew(k) == NULL, "a file that was not changed");
+	ok(seal(k, arena, "a", "old", &old) == NULL, "seals");
+	writer = rotate(path, 1);
+	both = keys_text(path);
+	ok(seal(writer, arena, "a", "new", &new) == NULL && fails(k, "a", new),
+	    "a ring without the newest key does not open what it sealed");
+	ok(keyring_renew(k) == NULL && opens(k, "a", new, "new") &&
+		opens(k, "a", old, "old"),
+	    "renewed it does, and what it opened before");
+	keys_put(path, "1 AAAA\n");
+	ok(keyring_renew(k) != NULL, "a damaged file is told");
+	ok(keyring_renew(k) == NULL && opens(k, "a", new, "new") &&
+		opens(k, "a", old, "old"),
+	    "once, and the keys stay");
+	(void)unlink(path);
+	ok(keyring_renew(k) != NULL && keyring_renew(k) == NULL &&
+		opens(k, "a", new, "new"),
+	    "so do they when it is gone");
+	keys_put(path, first);
+	ok(keyring_renew(k) == NULL && fails(k, "a", new) &&
+		opens(k, "a", old, "old"),
+	    "another file counts again");
+	keys_put(path, both);
+	keyring_close(k);
+	keyring_close(writer);
+
+	keys = pair(private, half, &box);
+	unbox_close(keys);
+	keys = pair(private, half, &fresh);
+	ok(box_seal(box, arena, "a", "x", &text) == NULL &&
+		unboxes(keys, "a", text, "x") &&
+		unbox_fits(keys, box) == UNBOX_OLDER,
+	    "an older half seals still");
+	ok(box_renew(box) == NULL && unbox_fits(keys, box) == UNBOX_FIRST,
+	    "renewed it is the newest");
+	keys_put(half, "");
+	ok(box_renew(box) != NULL && box_renew(box) == NULL &&
+		unbox_fits(keys, box) == UNBOX_FIRST,
+	    "a file of nothing is told once, and the half stays");
+	unbox_close(keys);
+	box_close(box);
+	box_close(fresh);
+}
+
 int
 main(void)
 {
 	char dir[] = "/tmp/slipway-crypto-XXXXXX";
 	const struct err *e;
-	char *path[6];
+	char *path[11];
 	int status;
 	size_t i;
 
 	arena = arena_open((size_t)1 << 20);
 	if ((e = crypto_init()) != NULL || mkdtemp(dir) == NULL)
 		err(1, "start");
-	for (i = 0; i < 6; i++)
+	for (i = 0; i < 11; i++)
 		path[i] = arena_printf(arena, "%s/%zu", dir, i);
 	hashes();
 	encodings();
 	tokens();
 	sealing(path[0], path[1]);
 	boxes(path[2], path[3], path[4], path[5]);
-	for (i = 0; i < 6; i++)
+	codes(path[6], path[7]);
+	renewing(path[8], path[9], path[10]);
+	for (i = 0; i < 11; i++)
 		(void)unlink(path[i]);
 	(void)rmdir(dir);
 	status = tap_done();
