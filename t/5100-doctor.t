@@ -34,6 +34,7 @@ my $first = spew(tempdir() . '/key.conf', base(), 0600);
 is((run_cmd(program('slipway-admin'), '-c', $first, 'key'))[0], 0, 'a key is made');
 ($status, $said) = doctor(base());
 is($status, 0, 'then all is well') or diag($said);
+unlike($said, qr/older keys/, 'there is no older key');
 like($said, qr/^ok     $_/m, $_) for 'key file', 'public key for variables', 'private key for variables: .*deploy\.key: the public half is that of its first key';
 
 # --- the halves of the key for variables
@@ -42,6 +43,10 @@ like($said, qr/^ok     $_/m, $_) for 'key file', 'public key for variables', 'pr
 	my @half = (slurp($public));
 	is((run_cmd(program('slipway-admin'), '-c', $first, 'key'))[0], 0, 'another key');
 	push @half, slurp($public);
+	($status, $said) = doctor(base());
+	is($status, 0, 'older keys are no fault');
+	like($said, qr/^note   $_: \S+: holds 1 older keys: slipway-admin key --reseal/m, 'but worth a note') or diag($said)
+	    for 'key file', 'private key for variables';
 	my @faults = (
 		[ 'an older half', sub { spew($public, $half[0], 0644) }, qr/^FAULT  private key for variables: .* older key: .*run it again/m ],
 		[ 'a half of no key', sub { spew($public, $half[1] =~ s/^2/7/r, 0644) }, qr/^FAULT  private key for variables: .* none of its keys/m ],

@@ -115,7 +115,7 @@ sub ask {
 	my (undef, $out) = in_root("$curl$path -H 'Authorization: Bearer $token' @more", CURL_CA_BUNDLE => '/etc/ssl/own.pem');
 	return $out;
 }
-my ($upgrade, $backup, $restore, $keys, $away) = readme_steps(srcdir() . '/README', 'Keeping it');
+my ($upgrade, $backup, $restore, $keys, $drop, $away) = readme_steps(srcdir() . '/README', 'Keeping it');
 like(ask('/api/projects', q{-H 'Content-Type: application/json' -d '{"name":"kept","repository":"git@localhost:a/b"}'}),
 	qr/422$/, 'a repository of no Git server');
 must('a Git server', in_root(q{sed -i 's|^#allowed_hosts.*|allowed_hosts = localhost|' /etc/slipway/slipway.conf && systemctl reload slipway-api}));
@@ -134,6 +134,11 @@ ok(poll(20, sub { ask('/api/projects') =~ /"name":"kept".*200$/s }), 'and is the
 must('the keys are back', in_root('runuser -u slipway-api -- slipway-admin check'));
 follow($keys);
 ok(poll(20, sub { ask('/api/projects/1/hook-secret', '-X PUT') =~ /200$/ }), 'a secret under a new key');
+must('some minutes later', in_root("touch -d '10 minutes ago' /etc/slipway/secret.key /etc/slipway/deploy.key"));
+follow($drop);
+(undef, $out) = in_root('wc -l </etc/slipway/secret.key; stat -c %a:%U:%G /etc/slipway/secret.key /etc/slipway/deploy.key');
+is($out, "1\n640:root:slipway\n400:slipway:root\n", 'the old keys are gone, and the files are whose they were');
+ok(poll(20, sub { ask('/api/projects/1/hook-secret', '-X PUT') =~ /200$/ }), 'a secret without them');
 follow($away);
 (undef, $out) = in_root("$curl/", CURL_CA_BUNDLE => '/etc/ssl/own.pem');
 is($out, "the old site\n200", 'the site of before stays');

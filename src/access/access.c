@@ -43,7 +43,7 @@ none(int64_t user_id, const char *why)
 static void
 purpose_of(char out[PURPOSE_SIZE], int64_t user_id)
 {
-	(void)snprintf(out, PURPOSE_SIZE, ACCESS_PURPOSE, (long long)user_id);
+	(void)snprintf(out, PURPOSE_SIZE, GITTOKEN_PURPOSE, (long long)user_id);
 }
 
 static const struct err *

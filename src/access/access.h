@@ -12,7 +12,6 @@
 #include "forge/forge.h"
 
 /* What Git tokens of users are sealed for, with the number of the user. */
-#define ACCESS_PURPOSE "git token of user %lld"
 
 struct db;
 

@@ -82,7 +82,7 @@ api_hook_secret(struct req *rq)
 		    "reloads the service.");
 	shown.secret = secret_make(rq->a);
 	e = seal(rq->keyring, rq->a,
-	    arena_printf(rq->a, SIGNED_PURPOSE, (long long)one.project_id),
+	    arena_printf(rq->a, HOOK_PURPOSE, (long long)one.project_id),
 	    shown.secret, &one.secret);
 	if (e != NULL)
 		return e;

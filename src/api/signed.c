@@ -22,7 +22,7 @@ static const struct err *
 secret_open(struct req *rq, int64_t project_id, struct maybe *made_by,
     bool *known, char **out)
 {
-	const char *purpose = arena_printf(rq->a, SIGNED_PURPOSE,
+	const char *purpose = arena_printf(rq->a, HOOK_PURPOSE,
 	    (long long)project_id);
 	char other[CRYPTO_TOKEN_MAX];
 	struct hook_secret found;

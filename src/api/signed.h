@@ -8,9 +8,7 @@
 
 /* Standard Webhooks: what follows is the key in base64. */
 #define SIGNED_START "whsec_"
-#define SIGNED_KEY 32 /* bytes of a key that is made here */
-/* What a project's secret is sealed for. */
-#define SIGNED_PURPOSE "push events of project %lld"
+#define SIGNED_KEY 32     /* bytes of a key that is made here */
 #define SIGNED_WINDOW 300 /* seconds that a signed time may be away */
 
 /* ERR_UNAUTHENTICATED if the body was not: by words, time and work it cannot

@@ -16,7 +16,6 @@
 #define BROWSER_COOKIE "__Host-slipway-signin-"
 #define COOKIE_DIGITS 16
 #define BEGUN_MAX 8 /* that a browser is to keep */
-#define PURPOSE "sign-in %s"
 /* For all that is asked of the Git server, with the wait for a worker: the
  * client is to have its answer within ten seconds. */
 #define DEADLINE_MS 9000
@@ -108,7 +107,7 @@ api_auth_url(struct req *rq)
 	crypto_sha256(state, strlen(state), state_hash);
 	crypto_sha256(browser, strlen(browser), browser_hash);
 	if ((e = seal(rq->keyring, rq->a,
-		 arena_printf(rq->a, PURPOSE, state_hash), verifier,
+		 arena_printf(rq->a, SIGNIN_PURPOSE, state_hash), verifier,
 		 &s.verifier)) != NULL ||
 	    (e = signin_insert(rq->db, &s)) != NULL)
 		return e;
@@ -160,7 +159,7 @@ verifier_take(struct req *rq, const char *state_hash, char **out)
 	if (e != NULL)
 		return e;
 	return unseal(rq->keyring, rq->a,
-	    arena_printf(rq->a, PURPOSE, state_hash), s.verifier, out);
+	    arena_printf(rq->a, SIGNIN_PURPOSE, state_hash), s.verifier, out);
 }
 
 static const struct err *

@@ -21,8 +21,10 @@ static const struct command commands[] = {
 	{ "migrate", "[--status | --dry-run]",
 	    "bring the schema to this program's version",
 	    COMMAND_DB | COMMAND_MIGRATE, admin_migrate },
-	{ "key", "", "make the key files, or put a new first key into each", 0,
-	    admin_key },
+	{ "key", "[--reseal | --prune] [--dry-run]",
+	    "make the key files, or put a new first key into each; seal all"
+	    " anew with that;\n      drop the older ones",
+	    COMMAND_DB, admin_key },
 	{ "check", "", "print the settings in effect and try them", COMMAND_DB,
 	    admin_check },
 	{ "doctor", "",

@@ -1,42 +1,11 @@
 /* SPDX-License-Identifier: ISC */
-#include <err.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/admin.h"
 #include "core/str.h"
+#include "crypto/box.h"
 #include "crypto/crypto.h"
-#include "crypto/unbox.h"
-
-const struct err *
-admin_key(struct admin *admin, int argc, char **argv)
-{
-	const struct option_value none = { .name = NULL };
-	const struct settings_secrets *s = &admin->set.secrets;
-	const char *path = settings_deploy_key(admin->a, s),
-		   *public = settings_deploy_public(admin->a, s),
-		   *user = admin->set.runner.user;
-	const struct passwd *pw = getpwnam(user);
-	const struct err *e;
-
-	if ((e = admin_options(argc, argv, &none, NULL, 0)) != NULL)
-		return e;
-	if ((e = keyring_rotate(s->key_file)) != NULL)
-		return e;
-	(void)printf("%s has a new first key\n", s->key_file);
-	e = unbox_rotate(path, public, pw == NULL ? geteuid() : pw->pw_uid);
-	if (e != NULL)
-		return e;
-	(void)printf("%s has a new first key, %s its public half\n", path,
-	    public);
-	if (pw == NULL && geteuid() == 0)
-		warnx("%s: there is no account %s (runner.user): give the file "
-		      "to the account of the dispatcher",
-		    path, user);
-	return NULL;
-}
 
 static void
 print_map(const struct conf_map *map)

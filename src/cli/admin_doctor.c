@@ -78,10 +78,23 @@ database_try(struct doctor *d)
 	say(d, VERDICT_OK, "database", "it answers, the schema is ours");
 }
 
+/* Whoever has got hold of one opens with it what he has of the database. */
+static void
+older_try(struct doctor *d, const char *what, const char *path, size_t n)
+{
+	if (n > 1)
+		say(d, VERDICT_NOTE, what,
+		    "%s: holds %zu older keys: slipway-admin key --reseal "
+		    "seals anew what hangs on them, then key --prune drops "
+		    "them",
+		    path, n - 1);
+}
+
 static void
 key_try(struct doctor *d)
 {
 	const char *path = d->admin->set.secrets.key_file;
+	struct key_name names[CRYPTO_KEYS];
 	struct keyring *keys = NULL;
 	const struct err *e;
 
@@ -92,6 +105,8 @@ key_try(struct doctor *d)
 		    e->msg);
 	else
 		say(d, VERDICT_OK, "key file", "%s opens", path);
+	if (keys != NULL)
+		older_try(d, "key file", path, keyring_names(keys, names));
 	keyring_close(keys);
 }
 
@@ -158,6 +173,7 @@ variables_try(struct doctor *d)
 	const struct settings_secrets *s = &d->admin->set.secrets;
 	const char *path = settings_deploy_key(d->admin->a, s),
 		   *public = settings_deploy_public(d->admin->a, s);
+	struct key_name names[CRYPTO_KEYS];
 	struct unbox *keys = NULL;
 	struct box *box = NULL;
 	const struct err *e;
@@ -183,6 +199,8 @@ variables_try(struct doctor *d)
 		    "%s; without it no deployment with secret variables can "
 		    "run here (a host without a runner needs none)",
 		    e->msg);
+	if (keys != NULL)
+		older_try(d, PRIVATE, path, unbox_names(keys, names));
 	owner_try(d, path);
 	unbox_close(keys);
 	box_close(box);

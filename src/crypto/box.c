@@ -79,6 +79,19 @@ box_seal(const struct box *b, struct arena *a, const char *purpose,
 	return e;
 }
 
+int64_t
+box_key(struct arena *a, const char *sealed)
+{
+	const unsigned char *data;
+	struct blob blob;
+
+	if (!crypto_base64_read(a, sealed, strlen(sealed), &blob) ||
+	    blob.len < BOXED_MORE)
+		return 0;
+	data = blob.data;
+	return data[0] == BOXED_VERSION ? keyfile_id_get(data + 1) : 0;
+}
+
 size_t
 box_length(const char *purpose, const char *sealed)
 {

@@ -18,6 +18,8 @@ MUSTCHECK const struct err *box_renew(struct box *);
 /* `purpose` is sealed with the text, and it opens for that only. */
 MUSTCHECK const struct err *box_seal(const struct box *, struct arena *,
     const char *purpose, const char *text, const char **out);
+/* The number of the key that it says; 0 if it was never sealed. */
+int64_t box_key(struct arena *, const char *sealed);
 /* Length of the text in it; 0 of what was never sealed. */
 size_t box_length(const char *purpose, const char *sealed);
 

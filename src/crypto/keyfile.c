@@ -15,6 +15,7 @@
 
 #define FILE_MAX ((size_t)8192)
 #define PATH_SIZE 4096
+#define PRINT "fingerprint"
 #define VARIANT sodium_base64_VARIANT_ORIGINAL
 #define TEXT_SIZE                                                              \
 	sodium_base64_ENCODED_LEN(KEYFILE_BYTES, sodium_base64_VARIANT_ORIGINAL)
@@ -226,8 +227,8 @@ keyfile_push(struct keyfile *f, const char *path, const struct keyfile_key *key)
 {
 	if (f->n == KEYFILE_KEYS)
 		return err_new(ERR_CONFIG,
-		    "%s: holds %d keys already: remove old ones that nothing "
-		    "is sealed with",
+		    "%s: holds %d keys already: slipway-admin key --reseal, "
+		    "then --prune, makes room",
 		    path, KEYFILE_KEYS);
 	(void)memmove(&f->keys[1], &f->keys[0], f->n * sizeof(f->keys[0]));
 	f->keys[0] = *key;
@@ -281,7 +282,9 @@ fill(int fd, const char *path, const struct kind *kind,
 		owner = old.st_uid;
 		group = old.st_gid;
 	}
-	if (geteuid() == 0 && fchown(fd, owner, group) != 0)
+	if (geteuid() != 0)
+		owner = (uid_t)-1;
+	if (fchown(fd, owner, group) != 0)
 		return err_errno("%s: owner", path);
 	if (fchmod(fd, kind->mode) != 0 ||
 	    write(fd, content->data, content->len) != (ssize_t)content->len ||
@@ -332,4 +335,37 @@ keyfile_write(const char *path, enum keyfile_kind kind, const struct keyfile *f,
 	sodium_memzero(content.data, content.len);
 	buf_release(&content);
 	return e;
+}
+
+const struct err *
+keyfile_prune(const char *path, enum keyfile_kind kind, int64_t id)
+{
+	const struct err *e;
+	struct keyfile file;
+
+	if ((e = keyfile_read(path, kind, &file)) != NULL)
+		return e;
+	if (file.keys[0].id != id)
+		e = err_new(ERR_CONFLICT,
+		    "%s: has another first key meanwhile: try again", path);
+	else if (file.n > 1) {
+		sodium_memzero(&file.keys[1],
+		    (file.n - 1) * sizeof(file.keys[0]));
+		file.n = 1;
+		e = keyfile_write(path, kind, &file, KEYFILE_NOBODY);
+	}
+	sodium_memzero(&file, sizeof(file));
+	return e;
+}
+
+void
+keyfile_name(const struct keyfile_key *key,
+    const unsigned char bytes[KEYFILE_BYTES], struct key_name *out)
+{
+	char hash[CRYPTO_HASH_HEX];
+
+	crypto_hmac(bytes, KEYFILE_BYTES, PRINT, strlen(PRINT), hash);
+	out->id = key->id;
+	(void)memcpy(out->print, hash, CRYPTO_PRINT - 1);
+	out->print[CRYPTO_PRINT - 1] = '\0';
 }

@@ -9,9 +9,9 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "core/err.h"
+#include "crypto/crypto.h"
 
-#define KEYFILE_KEYS 64
+#define KEYFILE_KEYS CRYPTO_KEYS
 #define KEYFILE_BYTES 32 /* of any key here */
 #define KEYFILE_ID 4     /* of its number, before what is sealed */
 #define KEYFILE_NOBODY ((uid_t)-1)
@@ -70,5 +70,13 @@ MUSTCHECK const struct err *keyfile_push(struct keyfile *, const char *path,
  * replaced keeps its owner, a new one gets `owner` if root makes it. */
 MUSTCHECK const struct err *keyfile_write(const char *path, enum keyfile_kind,
     const struct keyfile *, uid_t owner);
+
+/* Leaves the first key alone; ERR_CONFLICT if it has another number. */
+MUSTCHECK const struct err *keyfile_prune(const char *path, enum keyfile_kind,
+    int64_t id);
+/* Number and fingerprint, which follows from the bytes and does not lead back
+ * to them. */
+void keyfile_name(const struct keyfile_key *,
+    const unsigned char bytes[KEYFILE_BYTES], struct key_name *out);
 
 #endif

@@ -60,6 +60,22 @@ keyring_renew(struct keyring *k)
 	return e;
 }
 
+size_t
+keyring_names(const struct keyring *k, struct key_name out[CRYPTO_KEYS])
+{
+	size_t i;
+
+	for (i = 0; i < k->file.n; i++)
+		keyfile_name(&k->file.keys[i], k->file.keys[i].bytes, &out[i]);
+	return k->file.n;
+}
+
+const struct err *
+keyring_prune(const char *path, const struct key_name *first)
+{
+	return keyfile_prune(path, KEYFILE_SHARED, first->id);
+}
+
 /* A key that is gone, or one that a mere hash does without, is none. */
 static void
 mac_make(const struct keyfile_key *key, const char *purpose, const void *data,
@@ -181,4 +197,29 @@ unseal(const struct keyring *k, struct arena *a, const char *purpose,
 		return err_new(ERR_INTERNAL, "%s: does not open", purpose);
 	*out = text;
 	return NULL;
+}
+
+int64_t
+seal_key(struct blob sealed)
+{
+	const unsigned char *data = sealed.data;
+
+	return sealed.len < HEAD_BYTES + MAC_BYTES || data[0] != SEAL_VERSION ?
+	    0 :
+	    keyfile_id_get(data + 1);
+}
+
+const struct err *
+reseal(const struct keyring *k, struct arena *a, const char *purpose,
+    struct blob sealed, struct blob *out)
+{
+	const struct err *e;
+	char *text;
+
+	*out = (struct blob){ .data = NULL };
+	if ((e = unseal(k, a, purpose, sealed, &text)) != NULL)
+		return e;
+	e = seal(k, a, purpose, text, out);
+	sodium_memzero(text, strlen(text));
+	return e;
 }

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 #include "crypto/unbox.h"
 
+#include <sys/file.h>
+#include <sys/stat.h>
+
 #include <errno.h>
+#include <fcntl.h>
 #include <sodium.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "crypto/boxed.h"
 #include "crypto/crypto.h"
@@ -11,6 +16,11 @@
 struct unbox {
 	struct keyfile file;
 	unsigned char halves[KEYFILE_KEYS][KEYFILE_BYTES]; /* their public */
+};
+
+struct plain {
+	char *text;
+	size_t len;
 };
 
 const struct err *
@@ -43,19 +53,18 @@ unbox_close(struct unbox *u)
 	mem_free(u);
 }
 
-const struct err *
-unbox_text(const struct unbox *u, struct arena *a, const char *purpose,
-    const char *sealed, const char **out)
+/* What was sealed: the purpose, a NUL and the text, `len` bytes. */
+static const struct err *
+plain_open(const struct unbox *u, struct arena *a, const char *purpose,
+    const char *sealed, struct plain *out)
 {
 	const size_t bound = strlen(purpose) + 1;
 	const struct keyfile_key *key;
 	const unsigned char *data;
 	struct blob blob;
-	size_t len;
-	char *text;
 	int64_t id;
 
-	*out = NULL;
+	*out = (struct plain){ .text = NULL };
 	if (!crypto_base64_read(a, sealed, strlen(sealed), &blob) ||
 	    blob.len < BOXED_MORE + bound ||
 	    ((const unsigned char *)blob.data)[0] != BOXED_VERSION)
@@ -66,16 +75,54 @@ unbox_text(const struct unbox *u, struct arena *a, const char *purpose,
 		return err_new(ERR_CONFIG,
 		    "it was sealed with key %lld, which the key file lacks",
 		    (long long)id);
-	len = blob.len - BOXED_MORE;
-	text = arena_alloc(a, len + 1, 1);
-	if (crypto_box_seal_open((unsigned char *)text, data + BOXED_HEAD,
+	out->len = blob.len - BOXED_MORE;
+	out->text = arena_alloc(a, out->len + 1, 1);
+	if (crypto_box_seal_open((unsigned char *)out->text, data + BOXED_HEAD,
 		blob.len - BOXED_HEAD, u->halves[key - u->file.keys],
 		key->bytes) != 0)
 		return err_new(ERR_INTERNAL, "it is damaged");
-	if (memcmp(text, purpose, bound) != 0)
+	if (memcmp(out->text, purpose, bound) != 0)
 		return err_new(ERR_INTERNAL, "it was sealed for another place");
-	*out = text + bound;
 	return NULL;
+}
+
+const struct err *
+unbox_text(const struct unbox *u, struct arena *a, const char *purpose,
+    const char *sealed, const char **out)
+{
+	const struct err *e;
+	struct plain plain;
+
+	*out = NULL;
+	if ((e = plain_open(u, a, purpose, sealed, &plain)) == NULL)
+		*out = plain.text + strlen(purpose) + 1;
+	return e;
+}
+
+size_t
+unbox_names(const struct unbox *u, struct key_name out[CRYPTO_KEYS])
+{
+	size_t i;
+
+	for (i = 0; i < u->file.n; i++)
+		keyfile_name(&u->file.keys[i], u->halves[i], &out[i]);
+	return u->file.n;
+}
+
+const struct err *
+unbox_reseal(const struct unbox *u, const struct box *b, struct arena *a,
+    const char *purpose, const char *sealed, const char **out)
+{
+	const struct err *e;
+	struct plain plain;
+
+	*out = NULL;
+	if ((e = plain_open(u, a, purpose, sealed, &plain)) == NULL)
+		e = box_seal(b, a, purpose, plain.text + strlen(purpose) + 1,
+		    out);
+	if (plain.text != NULL)
+		sodium_memzero(plain.text, plain.len);
+	return e;
 }
 
 enum unbox_fit
@@ -125,5 +172,55 @@ unbox_rotate(const char *path, const char *public_path, uid_t owner)
 		    KEYFILE_NOBODY);
 	sodium_memzero(&fresh, sizeof(fresh));
 	sodium_memzero(&file, sizeof(file));
+	return e;
+}
+
+const struct err *
+unbox_prune(const char *path, const struct key_name *first)
+{
+	return keyfile_prune(path, KEYFILE_PRIVATE, first->id);
+}
+
+/* One try; `again` if the file was replaced meanwhile. */
+static const struct err *
+lock_take(const char *path, int *out, bool *again)
+{
+	struct stat held, now;
+	int fd;
+
+	*again = false;
+	if ((fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0)
+		return errno == ENOENT ? NULL : err_errno("%s", path);
+	if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+		const int why = errno;
+
+		(void)close(fd);
+		if (why == EWOULDBLOCK)
+			return err_new(ERR_CONFLICT,
+			    "%s: another slipway-admin key is at work: wait "
+			    "until it has ended",
+			    path);
+		errno = why;
+		return err_errno("%s: lock", path);
+	}
+	*again = fstat(fd, &held) != 0 || stat(path, &now) != 0 ||
+	    held.st_ino != now.st_ino || held.st_dev != now.st_dev;
+	if (*again)
+		(void)close(fd);
+	else
+		*out = fd;
+	return NULL;
+}
+
+const struct err *
+unbox_lock(const char *path, int *out)
+{
+	const struct err *e;
+	bool again;
+
+	*out = -1;
+	do
+		e = lock_take(path, out, &again);
+	while (e == NULL && again);
 	return e;
 }

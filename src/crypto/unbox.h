@@ -10,6 +10,7 @@
 
 #include "core/arena.h"
 #include "crypto/box.h"
+#include "crypto/crypto.h"
 
 /* The private halves, lines "ID BASE64": the first is the one in use, all
  * open.  Nobody but its owner may read the file. */
@@ -22,6 +23,13 @@ void unbox_close(struct unbox *);
 MUSTCHECK const struct err *unbox_text(const struct unbox *, struct arena *,
     const char *purpose, const char *sealed, const char **out);
 
+/* Names of all keys, by their public halves, the first one first; how many. */
+size_t unbox_names(const struct unbox *, struct key_name out[CRYPTO_KEYS]);
+/* The same text sealed with the public half; it is not left in memory. */
+MUSTCHECK const struct err *unbox_reseal(const struct unbox *,
+    const struct box *, struct arena *, const char *purpose, const char *sealed,
+    const char **out);
+
 /* To which key a public half belongs. */
 enum unbox_fit { UNBOX_FIRST, UNBOX_OLDER, UNBOX_NONE };
 enum unbox_fit unbox_fits(const struct unbox *, const struct box *);
@@ -31,5 +39,13 @@ enum unbox_fit unbox_fits(const struct unbox *, const struct box *);
  * between opens.  If root makes the private one it belongs to `owner`. */
 MUSTCHECK const struct err *unbox_rotate(const char *path,
     const char *public_path, uid_t owner);
+/* Leaves the first key alone in the private one, on the disk when it returns;
+ * ERR_CONFLICT if that is not the one that is named. */
+MUSTCHECK const struct err *unbox_prune(const char *path,
+    const struct key_name *first);
+/* So that but one process changes key files, or works by them: ERR_CONFLICT
+ * while another does.  Held until `out` is closed; -1 if there is no file
+ * yet. */
+MUSTCHECK const struct err *unbox_lock(const char *path, int *out);
 
 #endif

@@ -5,7 +5,9 @@
 
 #include "db/db.h"
 
-#define GITTOKEN_HOLDER 33       /* 128 random bits in hex with a NUL */
+#define GITTOKEN_HOLDER 33 /* 128 random bits in hex with a NUL */
+/* What a token is sealed for: the number of the user. */
+#define GITTOKEN_PURPOSE "git token of user %lld"
 #define GITTOKEN_HOLD_SECONDS 15 /* that one refresh may take */
 
 struct git_token {

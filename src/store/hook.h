@@ -5,6 +5,8 @@
 
 #include "db/db.h"
 
+/* What the secret is sealed for: the number of the project. */
+#define HOOK_PURPOSE "push events of project %lld"
 #define HOOK_DELIVERY_DAYS 90 /* that a delivery is remembered */
 
 struct hook_secret {

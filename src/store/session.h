@@ -8,6 +8,8 @@
 #include "store/user.h"
 
 #define SIGNIN_SECONDS 600
+/* What the verifier of a sign-in is sealed for: the hash of its state. */
+#define SIGNIN_PURPOSE "sign-in %s"
 
 struct signin {
 	const char *state_hash;

@@ -18,6 +18,7 @@
 #include "store/project.h"
 #include "store/queue.h"
 #include "store/report.h"
+#include "store/sealed.h"
 #include "store/session.h"
 #include "store/user.h"
 
@@ -34,6 +35,7 @@ static const struct stmt *const *const lists[] = {
 	project_stmts,
 	queue_stmts,
 	report_stmts,
+	sealed_stmts,
 	session_stmts,
 	step_stmts,
 	token_stmts,

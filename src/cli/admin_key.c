@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: ISC */
+/* Key files: making them, sealing all anew with new keys, dropping old ones. */
+#include <sys/stat.h>
+
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/admin.h"
+#include "cli/admin_reseal.h"
+#include "crypto/unbox.h"
+#include "store/sealed.h"
+
+/* Longer than any request or any one who asks the Git server takes: they may
+ * still seal with the key that was the first when they began. */
+#define SETTLE 300
+
+struct keys {
+	const char *ring_path, *private, *public;
+	int lock; /* -1 = none */
+	struct keyring *ring;
+	struct unbox *unbox;
+	struct box *box;
+};
+
+static void
+paths_set(struct admin *admin, struct keys *k)
+{
+	const struct settings_secrets *s = &admin->set.secrets;
+
+	*k = (struct keys){ .ring_path = s->key_file,
+		.private = settings_deploy_key(admin->a, s),
+		.public = settings_deploy_public(admin->a, s),
+		.lock = -1 };
+}
+
+static const struct err *
+key_rotate(struct admin *admin, struct keys *k)
+{
+	const char *user = admin->set.runner.user;
+	const struct passwd *pw = getpwnam(user);
+	const struct err *e;
+
+	if ((e = unbox_lock(k->private, &k->lock)) != NULL)
+		return e;
+	if ((e = keyring_rotate(k->ring_path)) != NULL)
+		return e;
+	(void)printf("%s has a new first key\n", k->ring_path);
+	e = unbox_rotate(k->private, k->public,
+	    pw == NULL ? geteuid() : pw->pw_uid);
+	if (e != NULL)
+		return e;
+	(void)printf("%s has a new first key, %s its public half\n", k->private,
+	    k->public);
+	if (pw == NULL && geteuid() == 0)
+		warnx("%s: there is no account %s (runner.user): give the file "
+		      "to the account of the dispatcher",
+		    k->private, user);
+	return NULL;
+}
+
+/* Which account could. */
+static const struct err *
+explain(struct admin *admin, const struct err *e)
+{
+	if (e != NULL && e->sys == EACCES)
+		return err_tell_number(ERR_CONFIG, EACCES,
+		    "%s: this account may not read it: run it as root, or as "
+		    "the runner's account, %s",
+		    e->msg, admin->set.runner.user);
+	return e;
+}
+
+/* All three, which have to fit. */
+static const struct err *
+keys_read(struct admin *admin, struct keys *k)
+{
+	const struct err *e;
+
+	if ((e = unbox_lock(k->private, &k->lock)) != NULL ||
+	    (e = keyring_open(k->ring_path, &k->ring)) != NULL ||
+	    (e = unbox_open(k->private, &k->unbox)) != NULL ||
+	    (e = box_open(k->public, &k->box)) != NULL)
+		return explain(admin, e);
+	if (unbox_fits(k->unbox, k->box) == UNBOX_FIRST)
+		return NULL;
+	return err_new(ERR_CONFIG,
+	    "%s is not the public half of the first key of %s: run "
+	    "slipway-admin key once more",
+	    k->public, k->private);
+}
+
+static const struct err *
+keys_check(struct admin *admin, struct keys *k)
+{
+	const struct err *e;
+
+	if ((e = keys_read(admin, k)) != NULL)
+		return e;
+	if ((e = db_check_schema(admin->db)) != NULL)
+		return e;
+	return db_check(admin->db, sealed_stmts);
+}
+
+static void
+keys_tell(const struct reseal *r)
+{
+	const struct reseal_keys *k;
+	size_t i;
+
+	for (k = r->keys; k < r->keys + RESEAL__MAX; k++)
+		for (i = 0; i < k->n; i++)
+			(void)printf("%s: %lld values hang on key %lld (%s), "
+				     "%s\n",
+			    k->path, (long long)k->values[i],
+			    (long long)k->name[i].id, k->name[i].print,
+			    i == 0 ? "which seals" : "an older one");
+}
+
+static const struct err *
+key_reseal(struct reseal *r, unsigned flags)
+{
+	const struct err *e;
+
+	if ((e = reseal_run(r, flags)) != NULL)
+		return err_wrap(e,
+		    "what was sealed anew stays so; run it again");
+	keys_tell(r);
+	if (r->unopened > 0)
+		return err_new(ERR_INVALID,
+		    "%lld values do not open, with any key: give them anew",
+		    (long long)r->unopened);
+	if (r->missed > 0)
+		return err_new(ERR_CONFLICT,
+		    "%lld rows were changed whenever they were tried: run it "
+		    "again",
+		    (long long)r->missed);
+	if (reseal_older(r) == 0)
+		(void)printf("no value hangs on an older key\n");
+	return NULL;
+}
+
+/* Whether this account can put another file in its place, that belongs to whom
+ * it does. */
+static const struct err *
+check_owner(struct admin *admin, const char *path)
+{
+	const char *slash = strrchr(path, '/'),
+		   *folder = slash == NULL ?
+	    "." :
+	    arena_strndup(admin->a, path, (size_t)(slash - path) + 1);
+	struct stat st;
+
+	if (stat(path, &st) != 0)
+		return err_errno("%s", path);
+	if (geteuid() == 0 ||
+	    (st.st_uid == geteuid() &&
+		faccessat(AT_FDCWD, folder, W_OK, AT_EACCESS) == 0))
+		return NULL;
+	return err_new(ERR_CONFIG,
+	    "%s: this account cannot write it: run it as root", path);
+}
+
+/* The first key must have been so for a while. */
+static const struct err *
+check_age(const struct reseal_keys *k)
+{
+	struct stat st;
+	int64_t age;
+
+	if (stat(k->path, &st) != 0)
+		return err_errno("%s", k->path);
+	age = (int64_t)time(NULL) - st.st_mtim.tv_sec;
+	if (age < 0)
+		age = 0;
+	if (age >= SETTLE)
+		return NULL;
+	return err_new(ERR_UNAVAILABLE,
+	    "%s was changed %lld seconds ago, and what was begun before may "
+	    "still seal with an older key: try again in %lld seconds",
+	    k->path, (long long)age, (long long)(SETTLE - age));
+}
+
+static const struct err *
+check_needed(struct reseal *r)
+{
+	const struct err *e;
+
+	if ((e = reseal_run(r, RESEAL_QUIET)) != NULL)
+		return e;
+	if (r->missed == 0 && reseal_older(r) == 0)
+		return NULL;
+	keys_tell(r);
+	return err_new(ERR_CONFLICT,
+	    "%lld values hang on older keys: nothing is dropped; run "
+	    "slipway-admin key --reseal",
+	    (long long)reseal_older(r));
+}
+
+/* Twice: in between it is waited for those who may yet copy what was there
+ * before the first time. */
+static const struct err *
+check_prune(struct admin *admin, struct reseal *r)
+{
+	const struct err *e;
+	size_t f;
+
+	for (f = 0; f < RESEAL__MAX; f++)
+		if (r->keys[f].n > 1 &&
+		    ((e = check_owner(admin, r->keys[f].path)) != NULL ||
+			(e = check_age(&r->keys[f])) != NULL))
+			return e;
+	if ((e = check_needed(r)) != NULL)
+		return e;
+	if ((e = sealed_settle(admin->db)) != NULL)
+		return e;
+	return check_needed(r);
+}
+
+static const struct err *
+key_prune(struct admin *admin, struct reseal *r, bool dry_run)
+{
+	const struct err *(*const prune[])(const char *,
+	    const struct key_name *) = { [RESEAL_RING] = keyring_prune,
+		[RESEAL_BOXES] = unbox_prune };
+	const struct reseal_keys *k;
+	const struct err *e;
+	size_t f, i;
+
+	if (r->keys[RESEAL_RING].n == 1 && r->keys[RESEAL_BOXES].n == 1) {
+		(void)printf("there is no older key\n");
+		return NULL;
+	}
+	if ((e = check_prune(admin, r)) != NULL)
+		return e;
+	for (f = 0; f < RESEAL__MAX; f++) {
+		k = &r->keys[f];
+		if (!dry_run && k->n > 1 &&
+		    (e = prune[f](k->path, &k->name[0])) != NULL)
+			return e;
+		for (i = 1; i < k->n; i++)
+			(void)printf("%s: key %lld (%s) %s\n", k->path,
+			    (long long)k->name[i].id, k->name[i].print,
+			    dry_run ? "would be dropped" : "is dropped");
+	}
+	if (r->unopened > 0)
+		(void)printf("%lld values do not open, with any key\n",
+		    (long long)r->unopened);
+	if (!dry_run)
+		(void)printf(
+		    "reload slipway-api, and copy the files to further "
+		    "hosts\n");
+	return NULL;
+}
+
+enum work { WORK_ROTATE, WORK_RESEAL, WORK_PRUNE };
+
+static const struct err *
+key_do(struct admin *admin, struct keys *k, enum work work, unsigned flags)
+{
+	struct reseal r = { .db = admin->db };
+	const struct err *e;
+
+	if (work == WORK_ROTATE)
+		return key_rotate(admin, k);
+	if ((e = keys_check(admin, k)) != NULL)
+		return e;
+	r.ring = k->ring;
+	r.unbox = k->unbox;
+	r.box = k->box;
+	r.keys[RESEAL_RING].path = k->ring_path;
+	r.keys[RESEAL_BOXES].path = k->private;
+	reseal_begin(&r);
+	return work == WORK_RESEAL ?
+	    key_reseal(&r, flags) :
+	    key_prune(admin, &r, (flags & RESEAL_WRITE) == 0);
+}
+
+const struct err *
+admin_key(struct admin *admin, int argc, char **argv)
+{
+	bool anew = false, prune = false, dry_run = false;
+	const struct option_value options[] = {
+		{ .name = "reseal", .flag = &anew },
+		{ .name = "prune", .flag = &prune },
+		{ .name = "dry-run", .flag = &dry_run },
+		{ .name = NULL },
+	};
+	const struct err *e;
+	struct keys k;
+
+	if ((e = admin_options(argc, argv, options, NULL, 0)) != NULL)
+		return e;
+	if (anew && prune)
+		return err_tell(ERR_METHOD,
+		    "key: --reseal and --prune are two steps: first one, then "
+		    "the other");
+	if (dry_run && !anew && !prune)
+		return err_tell(ERR_METHOD,
+		    "key: --dry-run is for --reseal and --prune");
+	paths_set(admin, &k);
+	e = key_do(admin, &k,
+	    anew      ? WORK_RESEAL :
+		prune ? WORK_PRUNE :
+			WORK_ROTATE,
+	    dry_run ? 0 : RESEAL_WRITE);
+	box_close(k.box);
+	unbox_close(k.unbox);
+	keyring_close(k.ring);
+	if (k.lock != -1)
+		(void)close(k.lock);
+	return e;
+}

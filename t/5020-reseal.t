@@ -1,0 +1,439 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: ISC
+# slipway-admin key --reseal and --prune: every stored value under the newest
+# key, beside others who change it, over a kill and a database that goes away;
+# and old keys dropped, but not while a value hangs on them.
+
+use strict;
+use warnings;
+use Fcntl qw(:flock);
+use JSON::PP ();
+use MIME::Base64 qw(decode_base64 encode_base64);
+use POSIX ();
+use Test::More;
+use Slipway::DB;
+use Slipway::Test;
+
+my $json = JSON::PP->new->canonical;
+my $db = Slipway::DB->start;
+my $dir = tempdir() . '/keys';
+mkdir $dir or die;
+my ($ring, $private, $public) = map { "$dir/$_" } qw(secret.key deploy.key deploy.pub);
+my $conf = spew("$dir/slipway.conf", $db->conf . "[secrets]\nkey_file = $ring\n", 0600);
+my @admin = (program('slipway-admin'), '-c', $conf);
+
+sub key { my ($status, $out, $err) = run_cmd(@admin, 'key', @_); return ($status >> 8, $out, $err) }
+sub files { return join "\n", map { slurp($_) } grep { -e } $ring, $private, $public }
+sub stored { return $db->sql('CHECKSUM TABLE git_token, hook_secret, signin, project, deployment') }
+
+# All that was said, to be held against keys and values.
+my ($outputs, %material) = ('');
+sub keep {
+	my ($text) = @_;
+	$outputs .= $text;
+	$material{$_} = 1 for map { ($_, unpack 'H*', decode_base64($_)) } map { / (\S{44})$/ ? $1 : () } split /\n/, files();
+	return;
+}
+sub done {
+	my ($want, @args) = @_;
+	my ($status, $out, $err) = key(@args);
+	keep("$out$err");
+	is($status, 0, "key @args") or diag($out, $err);
+	like($out, $_, 'says what it did') for ref $want eq 'ARRAY' ? @$want : $want;
+	return $out;
+}
+sub refused {
+	my ($exit, $why, @args) = @_;
+	my ($status, $out, $err) = key(@args);
+	keep("$out$err");
+	is($status, $exit, "refused: key @args") or diag($out, $err);
+	like($err, $_, 'and says why') for ref $why eq 'ARRAY' ? @$why : $why;
+	return $out . $err;
+}
+
+# What was refused changed no file.
+sub untouched {
+	my (@how) = @_;
+	my $before = files();
+	my $said = refused(@how);
+	is(files(), $before, 'the files are as they were');
+	is_deeply([ glob "$dir/*.new" ], [], 'and nothing lies beside them');
+	return $said;
+}
+sub age { my $then = time - 400; utime $then, $then, $ring, $private; return }
+
+# --- what is asked for wrongly
+untouched(64, qr/two steps/, '--reseal', '--prune');
+untouched(64, qr/--dry-run is for --reseal and --prune/, '--dry-run');
+untouched(64, qr/--reseal takes no value/, '--reseal=now');
+untouched(64, qr/"now" is too much/, '--prune', 'now');
+untouched(64, qr/no option --force/, '--prune', '--force');
+untouched(78, qr/secret\.key: is missing: run slipway-admin key/, $_) for '--reseal', '--prune';
+ok(!-e $ring && !-e $private, 'no key is made by that');
+done(qr/new first key/);
+untouched(78, qr/0001-schema is not applied/, $_) for '--reseal', '--prune';
+$db->migrate;
+done([ qr/^variables of deployments: 0 values, 0 sealed anew$/m, qr/^\Q$private\E: 0 values hang on key 1 \([0-9a-f]{8}\), which seals$/m,
+	qr/^no value hangs on an older key$/m ], '--reseal');
+done(qr/^there is no older key$/m, '--prune');
+
+# --- values of all kinds
+sub sealer {
+	my ($work, $file, @lines) = @_;
+	my ($status, $out, $err) = run_cmd({ stdin => join '', map { "$_->[0]\t$_->[1]\n" } @lines }, program('t/unit/sealer'), $work, $file);
+	die "sealer $work: $err" if $status != 0;
+	my @got = split /\n/, $out;
+	die 'sealer: ' . @got . ' of ' . @lines if @got != @lines;
+	return @got;
+}
+sub sealed { return (sealer('seal', $ring, [@_]))[0] }
+sub boxed { return (sealer('box', $public, [@_]))[0] }
+my $state = 'ab' x 32;
+my $many = 1100; # more than two pages
+sub fill {
+	my @vars = sealer('box', $public, map { [ 'project ' . (1 + $_ % 3) . ', variable TOKEN', "tuna $_" ] } 1 .. $many);
+	my @sql = 'DELETE FROM deployment; DELETE FROM pipeline; DELETE FROM git_token; DELETE FROM hook_secret; DELETE FROM signin; DELETE FROM project; DELETE FROM user;';
+	push @sql, "INSERT INTO user (id, username, role) VALUES (1, 'anna', 'admin'), (2, 'ben', 'viewer');";
+	for my $p (1 .. 3) {
+		my $defaults = $json->encode({ map { $_ => boxed("project $p, variable $_", "tuna default $p $_") } qw(ONE TWO) });
+		my $triggers = $json->encode({ '0123456789abcdef NAME' => boxed("project $p, variable NAME", "tuna trigger $p") });
+		my $valid = $p == 3 ? 0 : 1;
+		push @sql, "INSERT INTO project (id, name, repository, project_dir, secret_defaults, trigger_secrets, valid)"
+		    . " VALUES ($p, 'shop $p', 'r', 'dir$p', '$defaults', '$triggers', $valid);";
+		push @sql, "INSERT INTO pipeline (id, project_id, name) VALUES ($p, $p, 'x');";
+	}
+	push @sql, "INSERT INTO project (id, name, repository, project_dir) VALUES (4, 'open', 'r', 'dir4');";
+	push @sql, "INSERT INTO git_token (user_id, server, access, refresh) VALUES (1, 's', X'" . sealed('git token of user 1', 'tuna a1') . "', X'"
+	    . sealed('git token of user 1', 'tuna r1') . "'), (2, 's', X'" . sealed('git token of user 2', 'tuna a2') . "', NULL);";
+	push @sql, "INSERT INTO hook_secret (project_id, secret) VALUES (1, X'" . sealed('push events of project 1', 'tuna hook') . "');";
+	push @sql, "INSERT INTO signin (state_hash, browser_hash, verifier) VALUES ('$state', '$state', X'" . sealed("sign-in $state", 'tuna verifier') . "');";
+	push @sql, join(',', 'INSERT INTO deployment (id, project_id, pipeline_id, status, `trigger`, secret_vars) VALUES '
+		. "(5000, 4, 1, 'success', 'manual', NULL)", map { '(' . $_ . ',' . (1 + $_ % 3) . ',' . (1 + $_ % 3) . ",'"
+		. ($_ % 100 ? 'success' : 'pending') . "','manual','" . ($_ == 7 ? $json->encode({ TOKEN => $vars[6], NONE => undef })
+		: $json->encode({ TOKEN => $vars[$_ - 1] })) . "')" } 1 .. $many) . ';';
+	$db->sql(join "\n", @sql);
+	return;
+}
+my $values = { 'access tokens of users' => 2, 'refresh tokens of users' => 1, 'hook secrets of projects' => 1,
+	'sign-ins that were begun' => 1, 'defaults of projects' => 6, 'variables of triggers' => 3, 'variables of deployments' => $many };
+
+sub rows { my ($sql) = @_; return map { [ split /\t/, $_, -1 ] } split /\n/, $db->sql($sql) }
+
+# Everything that is stored, opened with the first keys alone; "! why" of what
+# does not open.
+sub opened {
+	my ($ring_only, $private_only) = map { "$dir/first.$_" } qw(ring private);
+	unlink $ring_only, $private_only;
+	spew($ring_only, (split /^/, slurp($ring))[0], 0600);
+	spew($private_only, (split /^/, slurp($private))[0], 0400);
+	my @ring = rows(<<'SQL');
+SELECT CONCAT('git token of user ', user_id), HEX(access) FROM git_token UNION ALL
+SELECT CONCAT('git token of user ', user_id), HEX(refresh) FROM git_token WHERE refresh IS NOT NULL UNION ALL
+SELECT CONCAT('push events of project ', project_id), HEX(secret) FROM hook_secret UNION ALL
+SELECT CONCAT('sign-in ', state_hash), HEX(verifier) FROM signin
+SQL
+	my @boxes;
+	for my $row (rows(<<'SQL')) {
+SELECT id, secret_defaults FROM project WHERE secret_defaults IS NOT NULL UNION ALL
+SELECT id, trigger_secrets FROM project WHERE trigger_secrets IS NOT NULL UNION ALL
+SELECT project_id, secret_vars FROM deployment WHERE secret_vars IS NOT NULL
+SQL
+		my ($project, $vars) = ($row->[0], $json->decode($row->[1]));
+		$vars = { A => 'no object' } if ref $vars ne 'HASH';
+		push @boxes, [ "project $project, variable " . s/.* //r, $vars->{$_} ] for grep { defined $vars->{$_} } sort keys %$vars;
+	}
+	return [ sort(sealer('open', $ring_only, @ring), sealer('unbox', $private_only, @boxes)) ];
+}
+my $all = [ sort 'tuna a1', 'tuna r1', 'tuna a2', 'tuna hook', 'tuna verifier', (map { my $p = $_; map { "tuna default $p $_" } qw(ONE TWO) } 1 .. 3),
+	(map { "tuna trigger $_" } 1 .. 3), map { "tuna $_" } 1 .. $many ];
+
+# What no resealing may touch.
+sub beside {
+	return $db->sql('SELECT id, version, updated_at, env_presets, triggers FROM project; SELECT user_id, epoch, updated_at, refresh_by FROM git_token;'
+	    . ' SELECT updated_at FROM hook_secret; SELECT created_at FROM signin; SELECT id, status, epoch, env_vars FROM deployment');
+}
+my ($bytes, $boxes, $newest) = (5, 9 + $many, 1);
+sub figures { my ($said, %anew) = @_; return map { my $n = $anew{$_} // $anew{all} // $values->{$_}; qr/^\Q$_\E: $values->{$_} values, $n $said$/m } sort keys %$values }
+sub on { my ($file, $key, $n) = @_; my $what = $key == $newest ? 'which seals' : 'an older one'; return qr/^\Q$file\E: $n values hang on key $key \([0-9a-f]{8}\), $what$/m }
+
+fill();
+is_deeply(opened(), $all, 'all is there, under the first key');
+my $beside = beside();
+done(qr/new first key/);
+$newest = 2;
+
+# --- what hangs on which key
+my $sum = stored();
+my $said = done([ figures('to seal anew'), on($ring, 1, $bytes), on($ring, 2, 0), on($private, 1, $boxes), on($private, 2, 0) ], '--reseal', '--dry-run');
+unlike($said, qr/hangs on an older/, 'not that there is nothing to do');
+is(stored(), $sum, 'a dry run stores nothing');
+my ($print) = $said =~ /deploy\.key: \d+ values hang on key 1 \(([0-9a-f]{8})\)/;
+my %prints = map { $_ => 1 } $said =~ /\(([0-9a-f]{8})\)/g;
+is(scalar keys %prints, 4, 'each key has its fingerprint');
+
+# --- no key is dropped that is needed, or that may be in use
+for my $dry ([], [ '--dry-run' ]) {
+	untouched(75, qr/secret\.key was changed \d+ seconds ago.*try again in \d+ seconds/, '--prune', @$dry);
+}
+age();
+my $why = $bytes + $boxes;
+like(untouched(65, qr/^slipway-admin: $why values hang on older keys: nothing is dropped; run slipway-admin key --reseal$/m, '--prune', @$_),
+    on($private, 1, $boxes), 'it says which') for [], [ '--dry-run' ];
+is(stored(), $sum, 'nothing is stored by that');
+
+# --- killed in the middle
+sub begin { return start_process({ name => 'reseal' }, @admin, 'key', @_) }
+sub waits { return ok(poll(60, sub { $db->waiting == 1 }), 'it waits for a row') }
+sub ended { my ($pid) = @_; waitpid $pid, 0; return $? >> 8 }
+my $held = $db->hold('SELECT id FROM deployment WHERE id = 700 FOR UPDATE');
+my $pid = begin('--reseal');
+waits();
+is($db->sql('SELECT COUNT(*) FROM information_schema.innodb_trx'), 2, 'in one transaction, beside that of the row');
+my ($status, $out, $err) = run_cmd(@admin, 'key', '--prune');
+is($status >> 8, 65, 'no other works on keys meanwhile');
+like($err, qr/another slipway-admin key is at work/, 'and says so');
+stop_process($pid, 'KILL');
+$db->let_go($held);
+ok(poll(60, sub { $db->sql('SELECT COUNT(*) FROM information_schema.innodb_trx') == 0 }), 'it is gone');
+my ($new, $old) = (0, 0);
+for my $vars (map { $_->[0] } rows('SELECT secret_vars FROM deployment WHERE secret_vars IS NOT NULL')) {
+	(unpack 'xN', decode_base64($json->decode($vars)->{TOKEN})) == 2 ? $new++ : $old++;
+}
+ok($new > 600 && $old > 300, "killed half-way: $new are new, $old are not");
+age();
+like(untouched(65, qr/^slipway-admin: $old values hang/m, '--prune'), on($private, 1, $old), 'the others are still needed');
+is(scalar(grep { /^! / } @{ opened() }), $old, 'with the new keys alone they do not open');
+
+# --- and again
+done([ figures('sealed anew', all => 0, 'variables of deployments' => $old), on($ring, 1, 0), on($ring, 2, $bytes), on($private, 1, 0), on($private, 2, $boxes),
+	qr/^no value hangs on an older key$/m ], '--reseal');
+is_deeply(opened(), $all, 'all is there, under the second key');
+is(beside(), $beside, 'nothing beside it was changed: no version, no time');
+is($db->sql('SELECT secret_vars FROM deployment WHERE id = 7') =~ /"NONE":null/, 1, 'null stays null');
+$sum = stored();
+done([ figures('sealed anew', all => 0), qr/^no value hangs on an older key$/m ], '--reseal');
+is(stored(), $sum, 'once more changes nothing');
+
+# --- dropped
+my ($two_ring, $two_private, $half) = (slurp($ring), slurp($private), slurp($public));
+$said = do { my $files = files(); my $got = done(qr/./, '--prune', '--dry-run'); is(files(), $files, 'a dry run drops nothing'); $got };
+like($said, qr/^\Q$private\E: key 1 \($print\) would be dropped$/m, 'it says which key');
+chown -1, 54321, $ring if is_root();
+mkdir "$private.new" or die;
+refused(70, qr/deploy\.key\.new: /, '--prune');
+is(slurp($ring), (split /^/, $two_ring)[0], 'one file is written before the other');
+is(slurp($private), $two_private, 'which stays whole where it cannot be written');
+rmdir "$private.new" or die;
+spew("$private.new", 'left over by a crash', 0600);
+$said = done(qr/^\Q$private\E: key 1 \($print\) is dropped$/m, '--prune');
+like($said, qr/reload slipway-api/, 'and what is left to do');
+is(slurp($private), (split /^/, $two_private)[0], 'the next run finishes it');
+is(slurp($public), $half, 'the public half stays');
+is((stat $ring)[2] & 07777, 0640, 'secret.key keeps its mode');
+is((stat $private)[2] & 07777, 0400, 'deploy.key its own');
+is((stat $ring)[5], 54321, 'and the group') if is_root();
+ok(!-e "$private.new", 'nothing is left beside them');
+is_deeply(opened(), $all, 'and all still opens');
+done(qr/^there is no older key$/m, '--prune');
+
+# --- others change what is being sealed anew: theirs stays
+done(qr/new first key/);
+$newest = 3;
+my $theirs = $json->encode({ ONE => (sealer('box', spew("$dir/old.pub", $half, 0644), [ 'project 2, variable ONE', 'tuna theirs' ]))[0] });
+sub meanwhile {
+	my ($change) = @_;
+	my $gate = $db->hold("DO GET_LOCK('go', 10)");
+	my $other = start_process({ name => 'other' }, 'mariadb', '--no-defaults', '--socket=' . $db->socket, '--user=' . getpwuid($>),
+	    '--execute', "BEGIN; $change; DO GET_LOCK('go', 600); COMMIT", 'slipway');
+	ok(poll(60, sub { $db->sql("SELECT COUNT(*) FROM information_schema.processlist WHERE state = 'User lock'") == 1 }), 'another has changed a row');
+	my $reseal = begin('--reseal');
+	waits();
+	$db->let_go($gate);
+	waitpid $other, 0;
+	is($?, 0, 'the other commits');
+	is(ended($reseal), 0, 'and it gets to its end');
+	return;
+}
+meanwhile("UPDATE project SET secret_defaults = '$theirs', version = version + 1 WHERE id = 2");
+my $now = [ sort 'tuna theirs', grep { !/default 2/ } @$all ];
+is_deeply(opened(), $now, 'a value that was given meanwhile stays, under the new key');
+is($db->sql('SELECT version FROM project WHERE id = 2'), 2, 'with what came with it');
+done(qr/new first key/);
+$newest = 4;
+meanwhile('DELETE FROM git_token WHERE user_id = 1; UPDATE project SET secret_defaults = NULL WHERE id = 2; DELETE FROM signin');
+$now = [ grep { !/ [ar]1$|theirs|verifier/ } @$now ];
+is_deeply(opened(), $now, 'what was deleted meanwhile stays away');
+age();
+done([ qr/key 2 \(.{8}\) is dropped/, qr/key 3 \(.{8}\) is dropped/ ], '--prune');
+is_deeply([ map { scalar(() = slurp($_) =~ /\n/g) } $ring, $private ], [ 1, 1 ], 'two older keys at once');
+
+# --- who makes a deployment has read the project's values, and copies them late
+my $before = slurp($public);
+done(qr/new first key/);
+$newest = 5;
+done(qr/no value hangs/, '--reseal');
+age();
+my $late = $json->encode({ TOKEN => (sealer('box', spew("$dir/old.pub", $before, 0644), [ 'project 1, variable TOKEN', 'tuna late' ]))[0] });
+sub late {
+	my ($how) = @_;
+	my $gate = $db->hold("DO GET_LOCK('go', 10)");
+	my $other = start_process({ name => 'other' }, 'mariadb', '--no-defaults', '--socket=' . $db->socket, '--user=' . getpwuid($>),
+	    '--execute', "BEGIN; SELECT id FROM project WHERE id = 1 FOR UPDATE; INSERT INTO deployment (project_id, pipeline_id, `trigger`, secret_vars) VALUES (1, 1, 'manual', '$late');"
+		. " DO GET_LOCK('go', 600); $how", 'slipway');
+	ok(poll(60, sub { $db->sql("SELECT COUNT(*) FROM information_schema.processlist WHERE state = 'User lock'") == 1 }), 'a deployment is being made');
+	my $files = files();
+	my $prune = begin('--prune');
+	waits();
+	is(files(), $files, 'as long as it is, nothing is dropped');
+	$db->let_go($gate);
+	waitpid $other, 0;
+	return ended($prune);
+}
+my $both = slurp($private);
+is(late('COMMIT'), 65, 'what came of it is seen');
+is(slurp($private), $both, 'and its key is kept');
+done(qr/^variables of deployments: \d+ values, 1 sealed anew$/m, '--reseal');
+is(late('ROLLBACK'), 0, 'where nothing came of it the key is dropped');
+unlike(slurp($private), qr/^4 /m, 'for good');
+push @$now, 'tuna late';
+$now = [ sort @$now ];
+is_deeply(opened(), $now, 'all opens');
+
+# --- what does not open is named, and hangs on no key
+fill();
+my @gone = map { slurp($_) } $ring, $private, $public;
+done(qr/new first key/);
+$newest = 6;
+my $foreign = boxed('project 2, variable ONE', 'tuna foreign');
+my $lost = (sealer('seal', spew("$dir/lost.key", '77 ' . encode_base64('k' x 32), 0600), [ 'push events of project 1', 'x' ]))[0];
+my $default = $json->decode($db->sql('SELECT secret_defaults FROM project WHERE id = 1'));
+my $moved = $json->encode({ ONE => $default->{TWO}, TWO => $default->{TWO} });
+my $cut = $db->sql('SELECT secret_vars FROM deployment WHERE id = 200') =~ s/(.{60})(.)/$1 . ($2 eq 'A' ? 'B' : 'A')/er;
+$db->sql(<<"SQL");
+UPDATE git_token SET access = CONCAT(LEFT(access, LENGTH(access) - 1), X'00') WHERE user_id = 1;
+UPDATE git_token SET access = 'short' WHERE user_id = 2;
+UPDATE git_token SET refresh = REPEAT('x', 5000000) WHERE user_id = 2;
+UPDATE hook_secret SET secret = X'$lost';
+UPDATE project SET secret_defaults = '$moved' WHERE id = 1;
+UPDATE project SET trigger_secrets = '["no object"]' WHERE id = 3;
+UPDATE deployment SET secret_vars = '{"TOKEN":"plain"}' WHERE id = 100;
+UPDATE deployment SET secret_vars = '$cut' WHERE id = 200;
+UPDATE deployment SET secret_vars = JSON_OBJECT('TOKEN', '') WHERE id = 300;
+UPDATE deployment SET secret_vars = '{}' WHERE id = 400;
+SQL
+my @why = (qr/^slipway-admin: Git token of user anna: does not open$/m, qr/^slipway-admin: Git token of user ben: is not a sealed value$/m,
+	qr/^slipway-admin: Git token of user ben: it is too large to be one$/m, qr/^slipway-admin: hook secret of project 1 \(shop 1\): sealed with key 77, which the key file lacks$/m,
+	qr/^slipway-admin: project 1 \(shop 1\), variable ONE: it was sealed for another place$/m, qr/^slipway-admin: project 3 \(shop 3, deleted\): .*no object$/m,
+	qr/^slipway-admin: deployment 100 of project 2 \(shop 2\), variable TOKEN: it is not a sealed value$/m,
+	qr/^slipway-admin: deployment 200 of project 3 \(shop 3, deleted\), variable TOKEN: it is damaged$/m,
+	qr/^slipway-admin: deployment 300 of .*variable TOKEN: it is not a sealed value$/m, qr/^slipway-admin: 9 values do not open, with any key: give them anew$/m);
+$sum = stored();
+untouched(65, \@why, '--reseal', '--dry-run');
+is(stored(), $sum, 'a dry run says so too');
+my $told = untouched(65, \@why, '--reseal');
+like($told, qr/^variables of deployments: @{[$many - 1]} values, @{[$many - 4]} sealed anew, 3 that do not open$/m, 'all others are sealed anew');
+is(scalar(grep { !/^! / } @{ opened() }), @$all - 8 - 1, 'and open under the new key');
+is($json->decode($db->sql('SELECT secret_defaults FROM project WHERE id = 1'))->{ONE}, $default->{TWO}, 'a value that does not open stays as it is');
+untouched(65, \@why, '--reseal');
+age();
+done([ qr/key 5 \(.{8}\) is dropped/, qr/^9 values do not open, with any key$/m ], '--prune');
+
+# --- keys that are missing, or do not fit
+fill();
+spew("$private.away", slurp($private), 0400);
+unlink $private;
+untouched(78, qr/deploy\.key: is missing/, $_) for '--reseal', '--prune';
+rename "$private.away", $private or die;
+rename $public, "$public.away" or die;
+untouched(78, qr/deploy\.pub: is missing/, $_) for '--reseal', '--prune';
+spew($public, $gone[2], 0644);
+untouched(78, qr/deploy\.pub is not the public half of the first key/, $_) for '--reseal', '--prune';
+rename "$public.away", $public or die;
+done(qr/new first key/);
+$newest = 7;
+my $mine = slurp($ring);
+spew($ring, "1 AAAA\n");
+untouched(78, qr/secret\.key:1: must be a number/, $_) for '--reseal', '--prune';
+spew($ring, join '', map { "$_ " . encode_base64(chr($_) x 32) } reverse 1 .. 64);
+untouched(78, qr/secret\.key: holds 64 keys already: slipway-admin key --reseal, then --prune, makes room/);
+spew($ring, $mine);
+chmod 0644, $ring;
+untouched(78, qr/secret\.key: mode 644 lets others at it/, '--reseal');
+chmod 0640, $ring;
+
+# --- one at a time
+open my $lock, '<', $private or die;
+flock $lock, LOCK_EX or die;
+untouched(65, qr/another slipway-admin key is at work/, @$_) for [], ['--reseal'], ['--prune'];
+close $lock;
+
+# --- which account
+if (is_root() && defined getpwnam('nobody')) {
+	my @nobody = ('setpriv', '--reuid=nobody', '--regid=' . (getpwnam 'nobody')[3], '--clear-groups');
+	chmod 0755, tempdir(), $dir;
+	chmod 0644, $conf;
+	my $as = sub { my ($rc, $o, $e) = run_cmd(@nobody, @admin, 'key', @_); return ($rc >> 8, $o, $e) };
+	for my $args ([], ['--reseal'], ['--prune']) {
+		my $files = files();
+		my ($rc, $o, $e) = $as->(@$args);
+		is($rc, @$args ? 78 : 70, "refused: key @$args, as another account") or diag($o, $e);
+		like($e, qr/deploy\.key: Permission denied/, 'and it says which file');
+		like($e, qr/this account may not read it: run it as root, or as the runner's account, slipway/, 'and which account') if @$args;
+		is(files(), $files, 'the files are as they were');
+	}
+	chown +(getpwnam 'nobody')[2], -1, $private;
+	my ($rc, $o, $e) = $as->('--reseal');
+	is($rc, 78, 'secret.key is not for it either') or diag($o);
+	like($e, qr/secret\.key: Permission denied: this account may not read it/, 'which is said');
+	chown -1, (getpwnam 'nobody')[3], $ring;
+	($rc, $o, $e) = $as->('--reseal');
+	is($rc, 0, 'the account that has both seals anew') or diag($o, $e);
+	is_deeply(opened(), $all, 'all of it');
+	age();
+	my $files = files();
+	($rc, $o, $e) = $as->('--prune');
+	is($rc, 78, 'but drops no key');
+	like($e, qr/secret\.key: this account cannot write it: run it as root/, 'and says who can');
+	is(files(), $files, 'the files are as they were');
+	done(qr/key 6 \(.{8}\) is dropped/, '--prune');
+	is((stat $private)[4], (getpwnam 'nobody')[2], 'deploy.key still belongs to the runner\'s account');
+	is((stat $ring)[5], (getpwnam 'nobody')[3], 'secret.key to its group');
+	is((stat $ring)[2] & 07777, 0640, 'with its mode');
+} else {
+	note('not root: other accounts are not tried');
+	done(qr/no value hangs/, '--reseal');
+	age();
+	done(qr/key 6 \(.{8}\) is dropped/, '--prune');
+}
+
+# --- large rows, many of them, in little memory
+my $soft = slurp(builddir() . '/Makefile') =~ /^HARD_CFLAGS = .*(?:sanitize|coverage)/m;
+fill();
+my @large = sealer('box', $public, map { [ "project 1, variable LARGE$_", 'y' x 65_000 ] } 1 .. 7);
+my $large = $json->encode({ map { ("LARGE$_" => $large[$_ - 1]) } 1 .. 7 });
+$db->sql("DELETE FROM deployment; INSERT INTO deployment (project_id, pipeline_id, `trigger`, secret_vars) SELECT 1, 1, 'manual', '$large' FROM seq_1_to_60");
+done(qr/new first key/);
+my @little = $soft ? () : ('prlimit', '--data=' . (20 << 20));
+($status, $out, $err) = run_cmd(@little, @admin, 'key', '--reseal');
+is($status, 0, 'of 36 MB in less than 20') or diag($out, $err);
+like($out, qr/^variables of deployments: 420 values, 420 sealed anew$/m, 'all are sealed anew');
+is(scalar(grep { /^y{65000}$/ } @{ opened() }), 420, 'and open');
+fill();
+done(qr/new first key/);
+
+# --- the database goes away, and comes again
+$held = $db->hold('SELECT id FROM deployment WHERE id = 900 FOR UPDATE');
+$pid = start_process({ name => 'reseal-dark' }, @admin, 'key', '--reseal');
+waits();
+$db->kill9;
+is(ended($pid), 75, 'no database: it ends');
+like(slurp(tempdir() . '/reseal-dark.log'), qr/what was sealed anew stays so; run it again/, 'and says what to do');
+untouched(75, qr/connect: 2002/, $_) for '--reseal', '--prune';
+$db->restart;
+done(qr/^no value hangs on an older key$/m, '--reseal');
+is_deeply(opened(), $all, 'all opens');
+
+cmp_ok(scalar keys %material, '>', 20, 'there were keys');
+ok(!(grep { index($outputs, $_) >= 0 } keys %material, map { substr $_, 0, 12 } keys %material), 'no output had one, or the beginning of one');
+unlike($outputs, qr/tuna/, 'or a value');
+done_testing;

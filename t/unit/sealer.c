@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: ISC */
+/* sealer seal|open|box|unbox KEYFILE: seals what tests put into the database,
+ * and opens what they find there.  Of each line "PURPOSE TAB TEXT" on standard
+ * input the answer is a line: in hex what is sealed under secret.key, in base64
+ * what is for the dispatcher; "! why" where it does not open. */
+#include <err.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/file.h"
+#include "core/num.h"
+#include "crypto/crypto.h"
+#include "crypto/unbox.h"
+
+static struct arena *arena;
+static const char *file;
+static struct keyring *ring;
+static struct unbox *keys;
+static struct box *box;
+
+static struct blob
+bytes(const char *hex)
+{
+	size_t len = strlen(hex) / 2, i;
+	unsigned char *data = arena_alloc(arena, len, 1);
+	char digits[3] = "";
+
+	for (i = 0; i < len; i++) {
+		(void)memcpy(digits, hex + 2 * i, 2);
+		data[i] = (unsigned char)strtoul(digits, NULL, 16);
+	}
+	return (struct blob){ data, len };
+}
+
+static const struct err *
+do_seal(const char *purpose, const char *text, const char **out)
+{
+	const struct err *e = NULL;
+	struct blob sealed;
+
+	*out = NULL;
+	if (ring == NULL && (e = keyring_open(file, &ring)) != NULL)
+		return e;
+	if ((e = seal(ring, arena, purpose, text, &sealed)) == NULL)
+		*out = crypto_hex(arena, sealed.data, sealed.len);
+	return e;
+}
+
+static const struct err *
+do_open(const char *purpose, const char *text, const char **out)
+{
+	const struct err *e = NULL;
+	char *plain;
+
+	*out = NULL;
+	if (ring == NULL && (e = keyring_open(file, &ring)) != NULL)
+		return e;
+	e = unseal(ring, arena, purpose, bytes(text), &plain);
+	*out = plain;
+	return e;
+}
+
+static const struct err *
+do_box(const char *purpose, const char *text, const char **out)
+{
+	const struct err *e = NULL;
+
+	*out = NULL;
+	if (box == NULL && (e = box_open(file, &box)) != NULL)
+		return e;
+	return box_seal(box, arena, purpose, text, out);
+}
+
+static const struct err *
+do_unbox(const char *purpose, const char *text, const char **out)
+{
+	const struct err *e = NULL;
+
+	*out = NULL;
+	if (keys == NULL && (e = unbox_open(file, &keys)) != NULL)
+		return e;
+	return unbox_text(keys, arena, purpose, text, out);
+}
+
+static const struct {
+	const char *name;
+	const struct err *(*run)(const char *, const char *, const char **);
+} works[] = {
+	{ "seal", do_seal },
+	{ "open", do_open },
+	{ "box", do_box },
+	{ "unbox", do_unbox },
+};
+
+int
+main(int argc, char **argv)
+{
+	char *line, *end, *tab;
+	const struct err *e;
+	const char *answer;
+	struct buf text;
+	size_t i;
+
+	for (i = 0; argc == 3 && i < sizeof(works) / sizeof(works[0]); i++)
+		if (strcmp(works[i].name, argv[1]) == 0)
+			break;
+	if (argc != 3 || i == sizeof(works) / sizeof(works[0]))
+		errx(64, "usage: sealer seal|open|box|unbox KEYFILE");
+	file = argv[2];
+	arena = arena_open((size_t)256 << 20);
+	buf_init(&text, (size_t)64 << 20);
+	if ((e = crypto_init()) != NULL ||
+	    (e = file_rest(STDIN_FILENO, &text)) != NULL)
+		errx(1, "%s", e->msg);
+	for (line = text.data; line != NULL && *line != '\0'; line = end) {
+		end = line + strcspn(line, "\n");
+		if (*end != '\0')
+			*end++ = '\0';
+		if ((tab = strchr(line, '\t')) == NULL)
+			errx(65, "%s: no tab", line);
+		*tab = '\0';
+		if ((e = works[i].run(line, tab + 1, &answer)) != NULL)
+			(void)printf("! %s\n", e->msg);
+		else
+			(void)puts(answer);
+	}
+	keyring_close(ring);
+	unbox_close(keys);
+	box_close(box);
+	buf_release(&text);
+	arena_close(arena);
+	return 0;
+}
