@@ -11,8 +11,6 @@
 #include "crypto/crypto.h"
 #include "forge/forge.h"
 
-/* What Git tokens of users are sealed for, with the number of the user. */
-
 struct db;
 
 struct access {
