@@ -103,7 +103,7 @@ is(rows(), 0, 'is not known');
 $id = deployment(1, $hash);
 $ask->("want $id pending");
 is($ask->('due 5000'), 0, 'due at once');
-is($ask->('report 60'), "$id pending - 1 0 pipe1 $hash -", 'it is taken, with all that is to be said');
+is($ask->('report 60'), "$id pending - 1 pipe1 $hash -", 'it is taken, with all that is to be said');
 like($ask->('report 60'), qr/^error not_found/, 'by one only');
 cmp_ok($ask->('due 100000'), '>', 55000, 'until then');
 is($ask->("told $id pending"), 'ok', 'it was told');
@@ -112,40 +112,88 @@ is($ask->('due 5000'), 5000, 'nothing is due');
 $ask->("want $id pending");
 is(row($id), 'pending pending 0', 'wanted again: it was told');
 $ask->("want $id running");
-is($ask->('report 60'), "$id running pending 1 0 pipe1 $hash -", 'a new state is due');
+is($ask->('report 60'), "$id running pending 1 pipe1 $hash -", 'a new state is due');
 is($ask->("later $id running 100 it-is-down"), 'ok', 'it could not be told');
 cmp_ok($ask->('due 200000'), '>', 95000, 'it waits');
 hurry($id);
-is($ask->('report 60'), "$id running pending 2 0 pipe1 $hash it-is-down", 'again, with what was wrong');
+is($ask->('report 60'), "$id running pending 2 pipe1 $hash it-is-down", 'again, with what was wrong');
 is($ask->("want $id success"), 'ok', 'while it is being told another is wanted:');
 like($ask->('report 60'), qr/^error not_found/, 'that one waits, so that the server hears of them in order');
 is($ask->("told $id running"), 'ok', 'the older is done');
-is($ask->('report 60'), "$id success running 1 0 pipe1 $hash -", 'now the newer');
+is($ask->('report 60'), "$id success running 1 pipe1 $hash -", 'now the newer');
 is($ask->("want $id error"), 'ok', 'and again,');
 is($ask->("later $id success 100 it-is-down"), 'ok', 'the older fails:');
-is($ask->('report 60'), "$id error running 1 0 pipe1 $hash it-is-down", 'the newer does not wait for it');
+is($ask->('report 60'), "$id error running 1 pipe1 $hash it-is-down", 'the newer does not wait for it');
 is($ask->("want $id success"), 'ok', 'and again,');
 is($ask->("drop $id error no-such-commit"), 'ok', 'the older is given up:');
-is($ask->('report 60'), "$id success running 1 0 pipe1 $hash no-such-commit", 'the newer is not');
+is($ask->('report 60'), "$id success running 1 pipe1 $hash no-such-commit", 'the newer is not');
 is($ask->("drop $id success no-such-commit"), 'ok', 'given up');
 is(row($id, "CONCAT_WS(' ', COALESCE(open, 0), fault)"), '0 no-such-commit', 'closed, with what was wrong');
 $ask->("want $id failed");
 is(row($id, 'open'), 1, 'something newer opens it');
 hurry($id);
 like($ask->('report 0'), qr/^$id failed running 1 /, 'one who takes it dies');
-is($ask->('report 60'), "$id failed running 2 0 pipe1 $hash no-such-commit", 'it is found again');
+is($ask->('report 60'), "$id failed running 2 pipe1 $hash no-such-commit", 'it is found again');
 is($ask->("told $id failed"), 'ok', 'told');
 
 # --- of two that tell of one commit the later counts
 my @two = map { deployment(1, $hash) } 1, 2;
 $ask->("want $_ pending") for @two;
-is($ask->('report 60'), "$two[0] pending - 1 1 pipe1 $hash -", 'an older one is told so');
-is($ask->('report 60'), "$two[1] pending - 1 0 pipe1 $hash -", 'the later one is not');
+is($ask->('report 60'), "$two[1] pending - 1 pipe1 $hash -", 'the later one is to be told');
+like($ask->('report 60'), qr/^error not_found/, 'the older one is not');
+is($ask->("told $two[1] pending"), 'ok', 'told');
+is(row($two[0]), 'pending - 0', 'nor ever');
+
+# --- the older one's status may be on its way yet
+$ask->("want $two[1] failed");
+is($ask->('report 60'), "$two[1] failed pending 1 pipe1 $hash -", 'an older status is being told');
+my $retry = deployment(1, $hash);
+$ask->("want $retry pending");
+my ($second) = probe("url = https://git.example\n");
+like($second->('report 60'), qr/^error not_found/, 'a later one of the same commit waits');
+cmp_ok($second->('due 5000'), '>', 0, 'for a while');
+is($ask->("told $two[1] failed"), 'ok', 'until that is done');
+hurry($retry);
+is($second->('report 60'), "$retry pending - 1 pipe1 $hash -", 'and is the last that the server hears');
+is($second->("told $retry pending"), 'ok', 'told');
+for my $apart (['another commit', 1, $other], ['another pipeline', 11, $hash]) {
+	my ($what, $project, $commit) = @$apart;
+	$ask->("want $retry running");
+	is($ask->('report 60'), "$retry running pending 1 pipe1 $hash -", 'one is being told');
+	my $n = deployment($project, $commit);
+	$db->sql("UPDATE project SET repository = 'https://git.example/o/r' WHERE id = $project");
+	$ask->("want $n pending");
+	is($second->('report 60'), "$n pending - 1 pipe$project $commit -", "one of $what does not wait");
+	$second->("told $n pending");
+	$ask->("told $retry running");
+	$db->sql("UPDATE commit_status SET told = 'pending', wanted = 'pending' WHERE deployment_id = $retry");
+}
+
+# --- one who was silent for so long that another told it
+for my $first ('the silent one', 'the other') {
+	$db->sql('DELETE FROM commit_status');
+	$id = deployment(1, $hash);
+	$ask->("want $id running");
+	is($ask->('report 60'), "$id running - 1 pipe1 $hash -", 'one is to tell it');
+	$ask->("want $id success");
+	hurry($id);
+	is($second->('report 60'), "$id success - 1 pipe1 $hash -", 'and does not for so long that another is');
+	my @told = (sub { $ask->("told $id running") }, sub { $second->("told $id success") });
+	is($_->(), 'ok', 'told') for $first eq 'the other' ? reverse @told : @told;
+	is(row($id), 'success - 1', "$first says so first: which the server heard last is not known");
+	hurry($id);
+	is($second->('report 60'), "$id success - 2 pipe1 $hash -", 'so it is told again');
+	like($ask->("later $id running 100 it-is-down"), qr/^ok/, 'what the silent one says then');
+	like($ask->("drop $id success it-is-down"), qr/^ok/, 'in whatever way');
+	is(row($id, "CONCAT_WS(' ', dropped, fault IS NULL, held_until IS NOT NULL)"), '0 1 1', 'counts for nothing');
+	is($second->("told $id success"), 'ok', 'told');
+	is(row($id), 'success success 0', 'that is the end');
+}
 $db->sql('DELETE FROM commit_status');
 
 # --- many at once, each to one
 my $many = 300;
-$db->sql("INSERT INTO deployment (id, project_id, pipeline_id, `trigger`, commit_hash) SELECT 1000 + seq, 1, 1, 'manual', '$hash' FROM seq_1_to_$many;"
+$db->sql("INSERT INTO deployment (id, project_id, pipeline_id, `trigger`, commit_hash) SELECT 1000 + seq, 1, 1, 'manual', LPAD(seq, 40, '0') FROM seq_1_to_$many;"
     . "INSERT INTO commit_status (deployment_id, wanted) SELECT 1000 + seq, 'pending' FROM seq_1_to_$many");
 my @probes = map { [probe("url = https://git.example\n")] } 1 .. 6;
 print { $_->[2] } "reports 600\n" for @probes;

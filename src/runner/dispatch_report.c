@@ -278,15 +278,14 @@ tell_one(struct teller *x, struct arena *a)
 
 	x->remembered = false;
 	e = repo_known(x, a);
-	if (r->superseded || (e != NULL && e->code == ERR_NOTFOUND)) {
+	if (e != NULL && e->code == ERR_NOTFOUND) {
 		e = report_drop(x->access.db, r, NULL);
 	} else if (e == NULL) {
 		e = tell(x, a);
 		if (e != NULL && e->code != ERR_UNAVAILABLE)
 			return failed(x, a, e);
 		if (e == NULL)
-			e = report_told(x->access.db, r->deployment_id,
-			    r->wanted);
+			e = report_told(x->access.db, r);
 	}
 	if (e == NULL)
 		return TOLD;

@@ -7,6 +7,7 @@
 
 #define HOST_SIZE 256
 #define SMALL_ARENA 4096
+#define ROUNDS 64 /* looks at the queue before a claim gives up */
 
 const char *const report_states[] = { "pending", "running", "success", "failed",
 	"error", "canceled", NULL };
@@ -18,6 +19,7 @@ struct report_args {
 	const char *host;
 	const char *fault;
 	int64_t seconds;
+	struct when held_until;
 };
 struct number {
 	int64_t n;
@@ -65,6 +67,27 @@ static const struct stmt candidates = {
 	.row = n_row,
 	.rowsize = sizeof(struct number),
 };
+/* A later deployment tells of the same commit; while an older one's status may
+ * be on its way yet, it would not stay the last that the server hears. */
+static const struct stmt held_before = {
+	.name = "report_held_before",
+	.sql = "SELECT COUNT(*) AS n FROM commit_status y"
+	       " JOIN deployment x ON x.id = y.deployment_id"
+	       " JOIN deployment d ON d.id = ?"
+	       " WHERE y.open = 1 AND y.next_at > NOW(3)"
+	       " AND y.held_until > NOW(3) AND x.id < d.id"
+	       " AND x.pipeline_id = d.pipeline_id"
+	       " AND x.commit_hash = d.commit_hash",
+	.args = id_args,
+	.row = n_row,
+	.rowsize = sizeof(struct number),
+};
+static const struct stmt defer = {
+	.name = "report_defer",
+	.sql = "UPDATE commit_status SET next_at = NOW(3) + INTERVAL 1 SECOND"
+	       " WHERE deployment_id = ? AND open = 1 AND next_at <= NOW(3)",
+	.args = id_args,
+};
 static const struct field take_args[] = { A(seconds), A(id), FIELD_END };
 static const struct stmt take = {
 	.name = "report_take",
@@ -75,13 +98,14 @@ static const struct stmt take = {
 };
 
 static const struct field report_row[] = { R(deployment_id), R(wanted), R(told),
-	R(attempts), R(age), R(fault), R(superseded), R(project_id),
-	R(repository), R(pipeline_name), R(branch), R(commit_hash), R(reason),
-	R(created_by), FIELD_END };
+	R(attempts), R(age), R(fault), R(held_until), R(superseded),
+	R(project_id), R(repository), R(pipeline_name), R(branch),
+	R(commit_hash), R(reason), R(created_by), FIELD_END };
 static const struct stmt load = {
 	.name = "report_load",
 	.sql = "SELECT s.deployment_id, s.wanted, s.told, s.attempts,"
 	       " TIMESTAMPDIFF(SECOND, s.created_at, NOW(3)) AS age, s.fault,"
+	       " s.held_until,"
 	       " EXISTS (SELECT 1 FROM deployment x JOIN commit_status y"
 	       " ON y.deployment_id = x.id WHERE x.pipeline_id = d.pipeline_id"
 	       " AND x.id > d.id AND x.commit_hash = d.commit_hash)"
@@ -97,29 +121,34 @@ static const struct stmt load = {
 	.rowsize = sizeof(struct report),
 };
 
-static const struct field told_args[] = { A(state), A(id), FIELD_END };
+/* Who was silent for so long that another took it may have told the server
+ * before or after that one: what it has heard last is not known then, and it is
+ * told once more. */
+static const struct field told_args[] = { A(held_until), A(state),
+	A(held_until), A(id), FIELD_END };
 static const struct stmt told = {
 	.name = "report_told",
-	.sql = "UPDATE commit_status SET told = ?, held_until = NULL,"
-	       " fault = NULL, next_at = NOW(3) WHERE deployment_id = ?",
+	.sql = "UPDATE commit_status SET told = IF(held_until <=> ?, ?, NULL),"
+	       " next_at = IF(held_until <=> ?, NOW(3), next_at),"
+	       " fault = NULL, held_until = NULL WHERE deployment_id = ?",
 	.args = told_args,
 };
 static const struct field later_args[] = { A(fault), A(state), A(seconds),
-	A(id), FIELD_END };
+	A(id), A(held_until), FIELD_END };
 static const struct stmt later = {
 	.name = "report_later",
 	.sql = "UPDATE commit_status SET fault = ?, held_until = NULL,"
 	       " next_at = NOW(3) + INTERVAL IF(wanted = ?, ?, 0) SECOND"
-	       " WHERE deployment_id = ?",
+	       " WHERE deployment_id = ? AND held_until <=> ?",
 	.args = later_args,
 };
 static const struct field drop_args[] = { A(fault), A(state), A(id),
-	FIELD_END };
+	A(held_until), FIELD_END };
 static const struct stmt drop = {
 	.name = "report_drop",
 	.sql = "UPDATE commit_status SET fault = ?, held_until = NULL,"
 	       " next_at = NOW(3), dropped = IF(wanted = ?, 1, 0)"
-	       " WHERE deployment_id = ?",
+	       " WHERE deployment_id = ? AND held_until <=> ?",
 	.args = drop_args,
 };
 
@@ -136,6 +165,8 @@ const struct stmt *const report_stmts[] = {
 	&want,
 	&want_deleted,
 	&candidates,
+	&held_before,
+	&defer,
 	&take,
 	&load,
 	&told,
@@ -211,6 +242,34 @@ report_want_deleted(struct db *db, int64_t project_id)
 	return write_want(db, &want_deleted, project_id, "canceled");
 }
 
+/* Whether this one is held now; the queue has moved on where it is put off, or
+ * need not be told any more. */
+static const struct err *
+claim_one(struct db *db, struct arena *a, const struct report_args *args,
+    struct report *out, bool *moved)
+{
+	struct db_done done;
+	const struct err *e;
+	struct number older;
+
+	out->deployment_id = 0;
+	if ((e = db_row(db, a, &held_before, args, &older)) != NULL)
+		return e;
+	if (older.n > 0) {
+		*moved = true;
+		return db_exec(db, &defer, args, NULL);
+	}
+	if ((e = db_exec(db, &take, args, &done)) != NULL ||
+	    done.affected == 0 || (e = db_row(db, a, &load, args, out)) != NULL)
+		return e;
+	if (!out->superseded)
+		return NULL;
+	*moved = true;
+	e = report_drop(db, out, NULL);
+	out->deployment_id = 0;
+	return e;
+}
+
 const struct err *
 report_claim(struct db *db, struct arena *a, int64_t seconds,
     struct report *out)
@@ -218,28 +277,34 @@ report_claim(struct db *db, struct arena *a, int64_t seconds,
 	struct report_args args = { .seconds = seconds };
 	const struct number *found;
 	const struct err *e;
-	struct db_done done;
+	bool moved = true;
 	struct list list;
+	int round;
 	size_t i;
 
 	(void)memset(out, 0, sizeof(*out));
-	if ((e = db_rows(db, a, &candidates, NULL, &list)) != NULL)
-		return e;
-	found = list.items;
-	for (i = 0; i < list.n; i++) {
-		args.id = found[i].n;
-		if ((e = db_exec(db, &take, &args, &done)) != NULL)
+	for (round = 0; moved && round < ROUNDS; round++) {
+		moved = false;
+		if ((e = db_rows(db, a, &candidates, NULL, &list)) != NULL)
 			return e;
-		if (done.affected == 1)
-			return db_row(db, a, &load, &args, out);
+		found = list.items;
+		for (i = 0; i < list.n; i++) {
+			args.id = found[i].n;
+			if ((e = claim_one(db, a, &args, out, &moved)) !=
+				NULL ||
+			    out->deployment_id != 0)
+				return e;
+		}
 	}
 	return err_new(ERR_NOTFOUND, "nothing to tell the Git server");
 }
 
 const struct err *
-report_told(struct db *db, int64_t deployment_id, const char *state)
+report_told(struct db *db, const struct report *r)
 {
-	const struct report_args args = { .id = deployment_id, .state = state };
+	const struct report_args args = { .id = r->deployment_id,
+		.state = r->wanted,
+		.held_until = r->held_until };
 
 	return db_exec(db, &told, &args, NULL);
 }
@@ -251,7 +316,8 @@ report_later(struct db *db, const struct report *r, int64_t seconds,
 	const struct report_args args = { .id = r->deployment_id,
 		.state = r->wanted,
 		.seconds = seconds,
-		.fault = fault };
+		.fault = fault,
+		.held_until = r->held_until };
 
 	return db_exec(db, &later, &args, NULL);
 }
@@ -261,7 +327,8 @@ report_drop(struct db *db, const struct report *r, const char *fault)
 {
 	const struct report_args args = { .id = r->deployment_id,
 		.state = r->wanted,
-		.fault = fault };
+		.fault = fault,
+		.held_until = r->held_until };
 
 	return db_exec(db, &drop, &args, NULL);
 }

@@ -23,7 +23,8 @@ struct report {
 	int64_t attempts;   /* this one included */
 	int64_t age;        /* seconds since it was wanted */
 	const char *fault;  /* of the attempt before; NULL */
-	bool superseded;    /* a later deployment tells of the same commit */
+	struct when held_until;
+	bool superseded; /* a later deployment tells of the same commit */
 	int64_t project_id;
 	const char *repository;
 	const char *pipeline_name;
@@ -48,12 +49,13 @@ MUSTCHECK const struct err *report_want(struct db *, int64_t deployment_id,
 MUSTCHECK const struct err *report_want_deleted(struct db *,
     int64_t project_id);
 /* The one that has waited longest, held for `seconds`: ERR_NOTFOUND if none is
- * due. Writes nothing then. */
+ * due. Writes nothing then.  What a later deployment tells is not given out; nor
+ * that, while the older one's is held. */
 MUSTCHECK const struct err *report_claim(struct db *, struct arena *,
     int64_t seconds, struct report *out);
-/* `state` was told. */
-MUSTCHECK const struct err *report_told(struct db *, int64_t deployment_id,
-    const char *state);
+/* What was wanted was told.  Where another holds it by now, it is to be told
+ * again; the two below do nothing then. */
+MUSTCHECK const struct err *report_told(struct db *, const struct report *);
 /* It failed: again in `seconds`, or at once if something newer is wanted. */
 MUSTCHECK const struct err *report_later(struct db *, const struct report *,
     int64_t seconds, const char *fault);

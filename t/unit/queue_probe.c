@@ -227,7 +227,20 @@ run_want(char **args)
 	answer(report_want(db, number(args[0]), args[1]));
 }
 
-/* report SECONDS: "ID WANTED TOLD ATTEMPTS SUPERSEDED PIPELINE HASH FAULT" */
+/* Until when the last that was claimed is held, by its number. */
+static struct when held_until[4096];
+
+static struct report
+report_of(char **args)
+{
+	int64_t id = number(args[0]);
+
+	return (struct report){ .deployment_id = id,
+		.wanted = args[1],
+		.held_until = held_until[id % 4096] };
+}
+
+/* report SECONDS: "ID WANTED TOLD ATTEMPTS PIPELINE HASH FAULT" */
 static void
 run_report(char **args)
 {
@@ -238,10 +251,10 @@ run_report(char **args)
 		answer(e);
 		return;
 	}
-	(void)printf("%lld %s %s %lld %d %s %s %s\n",
-	    (long long)r.deployment_id, r.wanted, r.told == NULL ? "-" : r.told,
-	    (long long)r.attempts, r.superseded ? 1 : 0, r.pipeline_name,
-	    r.commit_hash, r.fault == NULL ? "-" : r.fault);
+	held_until[r.deployment_id % 4096] = r.held_until;
+	(void)printf("%lld %s %s %lld %s %s %s\n", (long long)r.deployment_id,
+	    r.wanted, r.told == NULL ? "-" : r.told, (long long)r.attempts,
+	    r.pipeline_name, r.commit_hash, r.fault == NULL ? "-" : r.fault);
 }
 
 /* reports SECONDS: claims until there is nothing, one id a line, then a dot */
@@ -266,15 +279,16 @@ run_reports(char **args)
 static void
 run_told(char **args)
 {
-	answer(report_told(db, number(args[0]), args[1]));
+	const struct report r = report_of(args);
+
+	answer(report_told(db, &r));
 }
 
 /* later ID WANTED SECONDS FAULT */
 static void
 run_later(char **args)
 {
-	const struct report r = { .deployment_id = number(args[0]),
-		.wanted = args[1] };
+	const struct report r = report_of(args);
 
 	answer(report_later(db, &r, number(args[2]), args[3]));
 }
@@ -283,8 +297,7 @@ run_later(char **args)
 static void
 run_drop(char **args)
 {
-	const struct report r = { .deployment_id = number(args[0]),
-		.wanted = args[1] };
+	const struct report r = report_of(args);
 
 	answer(report_drop(db, &r, args[2]));
 }
