@@ -158,6 +158,8 @@ struct run_end {
 	int error;  /* errno, with RUN_NOT_STARTED */
 };
 
+/* Takes note of what was asked for meanwhile. */
+void job_control(struct job *);
 /* Returns when nothing of it is left and all its output is in the log. */
 MUSTCHECK const struct err *job_run(struct job *, const struct run *,
     struct run_end *out);

@@ -209,9 +209,8 @@ reap(struct running *r)
 		phase_set(r, PHASE_OVER);
 }
 
-/* Lines of the control FIFO. */
-static void
-control_read(struct job *job)
+void
+job_control(struct job *job)
 {
 	const int fd = JOB_FD(WIRE_FD_CONTROL);
 	char *newline;
@@ -313,7 +312,7 @@ job_run(struct job *job, const struct run *run, struct run_end *out)
 		if (poll(fds, 3, due) == -1 && errno != EINTR)
 			return err_errno("poll");
 		if (fds[1].revents != 0)
-			control_read(job);
+			job_control(job);
 		if (fds[0].revents != 0 && !drain(&r) &&
 		    (fds[0].revents & POLLHUP) != 0)
 			fds[0].fd = -1; /* no writer is left */

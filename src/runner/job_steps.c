@@ -302,6 +302,7 @@ course_run(struct course *c)
 	if ((e = course_checkout(c)) != NULL)
 		return e;
 	for (i = 0; i < job->spec.nsteps; i++) {
+		job_control(job);
 		if (job->cancel)
 			course_cancel(c);
 		if (!step_is_due(c, &job->spec.steps[i])) {
