@@ -90,6 +90,30 @@ $job = deploy(branch => 'main');
 like(job_log($job), qr/made anew/, 'or where a step has added to it');
 is(checked($job), "main\n$amended\nsecond again\n\nwith a body\nof two lines" =~ s/\n\nwith.*//sr, 'and is right then');
 
+# --- a fetch that fails takes nothing with it
+for ([ 'a repository that is away', repository => "$repo.away" ], [ 'a branch that is not there', branch => 'mistyped' ],
+    [ 'a commit that is not there', commit => 'deadbeef' x 5 ], [ 'one without a branch', repository => "$repo.away", branch => undef ]) {
+	my ($what, %o) = @$_;
+	deploy(branch => 'main');
+	my ($old) = glob "$shared/.git/objects/pack/*.pack $shared/.git/objects/" . $amended =~ s{^..}{$&/}r;
+	$kept = (stat $old)[1];
+	$job = deploy(branch => 'main', %o);
+	is(scalar job_end($job), 'failed checkout_failed', $what);
+	unlike(job_log($job), qr/made anew/, 'the clone is not made anew');
+	is(slurp("$shared/file"), "two\n", 'the files of the one before are there');
+	like(workspace($job), qr/^ready 0 /, 'and the workspace is what it was');
+	$job = deploy(branch => 'main');
+	is(checked($job), "main\n$amended\nsecond again", 'then it goes on');
+	is((stat $old)[1], $kept, 'with the same clone');
+}
+{
+	my ($object) = grep { -f } glob "$shared/.git/objects/" . $amended =~ s{^..}{$&/}r . " $shared/.git/objects/pack/*.pack";
+	chmod 0600, $object;
+	spew($object, 'not what it was');
+	$job = deploy(branch => 'main');
+	is(checked($job), "main\n$amended\nsecond again", 'a broken clone is made anew');
+}
+
 # --- what cannot be had
 for (['a branch that is not there', branch => 'nowhere'], ['a commit that is not there', commit => 'deadbeef' x 5],
     ['a tag is no branch', branch => 'v1'], ['a tree is no commit', commit => git_in($repo, 'git rev-parse HEAD^{tree}')],
@@ -102,11 +126,12 @@ for (['a branch that is not there', branch => 'nowhere'], ['a commit that is not
 	ok(length $detail, "it says: $detail");
 	unlike(job_log($j), qr/^ran/m, 'no step runs');
 }
+deploy(branch => 'main');
 $job = deploy(repository => tempdir() . '/none');
 my ($end, $detail) = job_end($job);
 like($detail, qr/^fatal: .*none/, 'nor has what is not there a HEAD: git says why');
 like(job_log($job), qr/^\Q$detail\E$/m, 'in the log, too');
-like(workspace($job), qr/^empty - \d+$/, 'and there is nothing in the workspace');
+like(workspace($job), qr/^ready 0 \d+$/, 'and the workspace is what it was');
 for ('-x', '--upload-pack=touch /tmp/pwned', 'HEAD', '@', 'a;b', '$(touch pwned)', '`id`', "a'b", 'a b', '..', 'a..b', '*', 'main:refs/heads/evil', 'a.lock', "a\nb", '+main', 'refs/heads/main') {
 	my $j = deploy(branch => $_, steps => ['echo ran']);
 	is(scalar job_end($j), 'failed checkout_failed', "no harm in the branch name $_" =~ s/\n/\\n/r);

@@ -356,6 +356,23 @@ failure(struct fetch *f)
 	return arena_printf(f->a, "git %s.", run_text(f->a, &f->git.end));
 }
 
+/* The clone is as it was before, files and all: so is what git says of it. */
+static const struct err *
+stay(struct fetch *f)
+{
+	const char *const read_tree[] = { "read-tree", REF, NULL };
+	const char *const head[] = { "update-ref", "--no-deref", "HEAD", REF,
+		NULL };
+	const struct err *e;
+
+	if (tip(f) == NULL)
+		return NULL;
+	if ((e = git_run(&f->git, NULL, read_tree)) != NULL ||
+	    !git_done(&f->git))
+		return e;
+	return git_run(&f->git, NULL, head);
+}
+
 static enum checkout_how
 outcome(const struct fetch *f)
 {
@@ -412,6 +429,30 @@ objects_are_ours(const struct job *job)
 	return str_eq(job->spec.objects, now);
 }
 
+/* Whether the repository answers and has the branch, so that what failed is of
+ * the clone: a server that is away takes no checkout with it. */
+static const struct err *
+is_there(struct fetch *f, bool *out)
+{
+	const char *const args[] = { "ls-remote", "--exit-code", "--",
+		f->git.job->spec.repository,
+		f->branch[0] == '\0' ?
+		    "HEAD" :
+		    arena_printf(f->a, "refs/heads/%s", f->branch),
+		NULL };
+	const struct err *e;
+	struct buf ignored;
+
+	*out = true;
+	if (strstr(f->git.job->log.last, "mismatched algorithms") != NULL)
+		return NULL;
+	buf_init(&ignored, OUTPUT_MAX);
+	e = git_run(&f->git, &ignored, args);
+	buf_release(&ignored);
+	*out = git_done(&f->git);
+	return e;
+}
+
 /* With the clone that is there; when that does not go, with a new one. */
 static const struct err *
 attempts(struct fetch *f, struct checkout *out)
@@ -420,6 +461,7 @@ attempts(struct fetch *f, struct checkout *out)
 	struct job *job = f->git.job;
 	const char *branch = f->branch;
 	const struct err *e;
+	bool there;
 
 	if (fchdir(workspace) == -1)
 		return err_errno("enter the workspace");
@@ -434,7 +476,8 @@ attempts(struct fetch *f, struct checkout *out)
 		return e;
 	if (e == NULL) {
 		if ((e = attempt(f, out)) != NULL || out->message != NULL ||
-		    f->git.end.how != RUN_EXITED || f->fault != NULL)
+		    f->git.end.how != RUN_EXITED || f->fault != NULL ||
+		    (e = is_there(f, &there)) != NULL || !there)
 			return e;
 		job_log_say(&job->log, "==> the clone is made anew");
 		job_log_forget(&job->log);
@@ -458,6 +501,7 @@ job_checkout(struct job *job, struct checkout *out, enum checkout_how *how,
 	(void)memset(out, 0, sizeof(*out));
 	out->branch = f.branch;
 	out->hash = "";
+	out->objects = -1;
 	*how = CHECKOUT_FAILED;
 	if ((*detail = refusal(&job->spec)) != NULL)
 		return NULL;
@@ -477,12 +521,13 @@ job_checkout(struct job *job, struct checkout *out, enum checkout_how *how,
 		goto out;
 	if (out->message != NULL) {
 		*how = CHECKOUT_DONE;
-		out->objects = tree_changed(OBJECTS);
 		job_log_say(&job->log, "==> at commit %s", out->hash);
 	} else {
 		*how = outcome(&f);
 		*detail = failure(&f);
+		e = *how == CHECKOUT_FAILED ? stay(&f) : NULL;
 	}
+	out->objects = tree_changed(OBJECTS);
 out:
 	git_close(&f.git);
 	job->spec.credential = NULL;

@@ -270,9 +270,6 @@ course_checkout(struct course *c)
 		if (c->checkout.commits != NULL)
 			job_result(job, "commits", "%s\n%s", c->checkout.branch,
 			    c->checkout.commits);
-		if (c->checkout.objects != -1)
-			job_result(job, "objects", "%lld",
-			    (long long)c->checkout.objects);
 		break;
 	case CHECKOUT_CANCELED:
 		course_cancel(c);
@@ -288,6 +285,9 @@ course_checkout(struct course *c)
 		    detail);
 		break;
 	}
+	if (c->checkout.objects != -1)
+		job_result(job, "objects", "%lld",
+		    (long long)c->checkout.objects);
 	c->envp = job_environment(job, c->checkout.branch, c->checkout.hash);
 	return how == CHECKOUT_DONE ? NULL : leftovers_hide(job);
 }
