@@ -138,6 +138,7 @@ for my $type (qw(gitea gitlab github)) {
 		['another token', qr/^FAULT  token: .*401/m, token => 'guessed'],
 		['an address in plain text', qr/^FAULT  Git server: .*https/m, url => 'http://git.example.org'],
 		['a certificate that is not trusted', qr/^FAULT  Git server: .*^note   Git server: .*tls_ca/ms, tls_ca => undef],
+		['a server with TLS that is asked without', qr{^FAULT  Git server: .*start with https://}m, url => $f->url =~ s/^https/http/r],
 		['a server that does not listen', qr/^FAULT  Git server: /m, url => 'https://localhost:' . free_port()],
 		['no server of that name', qr/^FAULT  Git server: /m, url => 'https://git.invalid'],
 		['another type', qr/^FAULT  Git server: .*GITSERVER_TYPE/m, type => $type eq 'gitea' ? 'gitlab' : 'gitea'],
@@ -149,6 +150,10 @@ for my $type (qw(gitea gitlab github)) {
 		like($said, $like, 'is named') or diag($said);
 		unlike($said, qr/\Q$token\E|client-secret/, 'without a secret');
 	}
+	$f->fault(qr{access_token$|oauth/token$}, kind => 'status', status => 403, type => 'text/html', body => '<html>');
+	($status, $said) = doctor($conf->(@sound));
+	like($said, qr/^FAULT  client: .*may not offer OAuth 2\.0 \(Gitea: \[oauth2\] ENABLED\)\.$/m, 'a server without OAuth') or diag($said);
+	$f->clear_faults;
 	($status, $said) = doctor($conf->(@sound, token => undef));
 	is($status, 0, 'no token of the service');
 	like($said, qr/^note   token: .*who made the project's hook secret/m, 'is worth a note');
@@ -170,6 +175,14 @@ for my $type (qw(gitea gitlab github)) {
 	like($said, qr/^FAULT  project: $type secret: /m, 'is named') or diag($said);
 	unlike($said, qr/FAULT  project: $type open/, 'and no other');
 	is_deeply([$f->complaints], [], 'nothing was sent that the server would not take');
+	$f->stop;
+}
+
+{
+	my $f = Slipway::Forge->start(type => 'gitea', plain => 1);
+	($status, $said) = doctor(base() . $f->conf(url => $f->url =~ s/^http:/https:/r));
+	is($status, 78, 'a server without TLS that is asked with it');
+	like($said, qr{^FAULT  Git server: .*does not speak TLS.*^note   Git server: .*http://.*allow_http}ms, 'is named') or diag($said);
 	$f->stop;
 }
 

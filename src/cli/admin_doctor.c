@@ -313,8 +313,12 @@ server_try(struct doctor *d)
 	}
 	if ((e = forge_check(d->forge, d->admin->a, &theirs)) != NULL) {
 		say(d, VERDICT_FAULT, "Git server", "%s: %s", s->url, words(e));
-		if (strstr(words(e), "TLS") != NULL ||
-		    strstr(words(e), "certificate") != NULL)
+		if (strstr(words(e), "does not speak TLS") != NULL)
+			say(d, VERDICT_NOTE, "Git server",
+			    "one without TLS has an address of http://, and "
+			    "needs gitserver.allow_http unless it is of this "
+			    "host");
+		else if (strstr(words(e), "certificate") != NULL)
 			say(d, VERDICT_NOTE, "Git server",
 			    "a certificate of your own CA needs "
 			    "gitserver.tls_ca");
@@ -410,11 +414,16 @@ client_try(struct doctor *d)
 	}
 	if (!d->answers)
 		return;
-	if ((e = forge_check_client(d->forge, d->admin->a)) != NULL) {
+	e = forge_check_client(d->forge, d->admin->a);
+	if (e != NULL && e->code == ERR_CONFIG) {
 		say(d, VERDICT_FAULT, "client",
 		    "%s; compare client id, secret and redirect address with "
 		    "the application on the Git server, letter by letter",
 		    words(e));
+		return;
+	}
+	if (e != NULL) {
+		say(d, VERDICT_FAULT, "client", "%s", words(e));
 		return;
 	}
 	say(d, VERDICT_OK, "client", "the Git server knows it");

@@ -172,6 +172,12 @@ forge_check(struct forge *f, struct arena *a, struct when *clock)
 	if ((got.status == 200 || got.status == 401 || got.status == 403) &&
 	    got.type != NULL && strstr(got.type, "json") != NULL)
 		return NULL;
+	/* so do servers of TLS that are asked without */
+	if (got.status == 400 && str_starts(f->api, "http://"))
+		return err_tell(ERR_CONFIG,
+		    "At this address a server answers 400, as if it wanted "
+		    "TLS: see whether GITSERVER_URL is to start with "
+		    "https://.");
 	return err_tell(ERR_CONFIG,
 	    "At this address no interface of the type %s answers (%d): see "
 	    "GITSERVER_URL, GITSERVER_TYPE and gitserver.api_url.",

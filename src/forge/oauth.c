@@ -280,7 +280,8 @@ token_ask(struct forge *f, struct arena *a, struct buf *form,
 		return forge_judge(f, a, &got);
 	if (json_pick(a, grant_paths, got.body, got.len, &g) != NULL)
 		return err_tell(ERR_UPSTREAM,
-		    "The Git server answered %d to a sign-in, and no JSON.",
+		    "The Git server answered %d to a sign-in, and no JSON: it "
+		    "may not offer OAuth 2.0 (Gitea: [oauth2] ENABLED).",
 		    got.status);
 	if (g.error != NULL)
 		return refused(a, &g, code);
