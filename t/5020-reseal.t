@@ -172,7 +172,10 @@ my %prints = map { $_ => 1 } $said =~ /\(([0-9a-f]{8})\)/g;
 is(scalar keys %prints, 4, 'each key has its fingerprint');
 
 # --- no key is dropped that is needed, or that may be in use
+utime time + 900, time + 900, $ring, $private;
+untouched(75, qr/secret\.key was changed 0 seconds ago.*try again in 300 seconds/, '--prune');
 for my $dry ([], [ '--dry-run' ]) {
+	utime undef, undef, $ring, $private;
 	untouched(75, qr/secret\.key was changed \d+ seconds ago.*try again in \d+ seconds/, '--prune', @$dry);
 }
 age();
