@@ -118,20 +118,28 @@ my ($live, $fresh, $old, $heir, $taken) = @projects;
 sub gone { my ($id, $ago) = @_; $db->sql("UPDATE project SET valid = 0, updated_at = NOW(3) - INTERVAL $ago WHERE id = $id") }
 gone($fresh, '1 HOUR');
 gone($_, '2 DAY') for $old, $heir, $taken, $broken;
+# one that others lie in by now, and one that lies in another's
+my ($outer, $inner) = map { $runner->project(dir => $_) } 'tree', 'wood/in';
+for ($outer, $inner) { is($runner->wait($runner->deploy($_, 'true')), 'success', "project $_ is deployed"); gone($_, '2 DAY') }
+my ($within, $around) = map { $runner->project(dir => $_) } 'tree/in', 'wood';
+is($runner->wait($runner->deploy($within, 'echo mine >file')), 'success', 'a project in the place of one that was deleted');
+is($runner->wait($runner->deploy($around, 'mkdir -p in; echo mine >in/file')), 'success', 'and around another') if !is_root();
 $runner->project(dir => 'dir3');
 my $next = $runner->project(dir => 'dir4');
 is($runner->wait($runner->deploy($next, 'ls; echo next >file')), 'success', 'a successor is deployed');
 $runner->restart;
 ok(poll(30, sub { dirs() eq 'dir0 dir1 dir3 dir4' }), 'those that are gone for a day go') or diag(dirs(), $runner->said);
-ok(poll(10, sub { marks() eq join ' ', $live, $fresh, $heir, $taken, $next }),
+ok(poll(10, sub { marks() eq join ' ', sort $live, $fresh, $heir, $taken, $next, $outer, $inner, $within, is_root() ? () : $around }),
     'and the spool forgets them') or diag(marks());
 my @kept;
-ok(poll(10, sub { @kept = glob "$runner->{workspaces}/.left/*"; @kept == (is_root() ? 1 : 0) }), 'what made room for a successor is kept for a day') or diag("@kept");
+ok(poll(10, sub { @kept = glob "$runner->{workspaces}/.left/*"; @kept == (is_root() ? 2 : 0) }), 'what made room for a successor is kept for a day') or diag("@kept");
 is(slurp("$runner->{workspaces}/dir4/file"), "next\n", 'the successor keeps its own');
 if (is_root()) {
-	my ($due) = $kept[0] =~ /\.(\d+)$/;
-	cmp_ok(abs($due / 1000 - time - 86400), '<', 600, '- and no longer');
+	for (@kept) {
+		my ($due) = /\.(\d+)$/;
+		cmp_ok(abs($due / 1000 - time - 86400), '<', 600, '- and no longer');
+	}
 }
-is(slurp("$runner->{workspaces}/dir0/file"), "mine\n", 'who lives has all of it');
+is(slurp("$runner->{workspaces}/$_"), "mine\n", "who lives has all of it: $_") for 'dir0/file', 'tree/in/file', is_root() ? () : 'wood/in/file';
 $runner->stop;
 done_testing();
