@@ -189,10 +189,17 @@ for my $case (['', 400], ['null', 422], ['[]', 422], ['"x"', 422], ['{"name":"a"
 	is($got->{status}, $status, 'body: ' . substr($text, 0, 30) =~ s/[^ -~]/?/gr);
 }
 for my $case (['application/json', 422], ['application/json; charset=utf-8', 422], ['Application/JSON;charset="UTF-8"', 422],
+	['application/json;', 422], ["application/json\t;\t; charset=utf-8 ;", 422], ['application/json; profile="a"; odata=x', 422],
+	['application/json; profile=x; charset=utf-16', 415], ['application/json; charset=utf-8x', 415], ['application/json; charset=', 415],
 	['application/json; charset=latin1', 415], ['text/json', 415], ['application/jsonp', 415],
 	['multipart/form-data', 415], ['text/plain', 415], ['application/json, text/plain', 415]) {
 	my ($type, $status) = @$case;
 	is($api->post('/api/projects', '{}', { 'Content-Type' => $type })->{status}, $status, "type: $type");
+}
+for my $case ([gzip => 415], ['gzip, identity' => 415], [identity => 422], [Identity => 422]) {
+	my ($coding, $status) = @$case;
+	$got = $api->post('/api/projects', '{}', { 'Content-Type' => 'application/json', 'Content-Encoding' => $coding });
+	is($got->{status}, $status, "coding: $coding");
 }
 is($api->request('GET', $path, 'x')->{status}, 400, 'GET takes no body');
 is($api->request('DELETE', '/api/projects/7777', '{"a":1}')->{status}, 400, 'DELETE takes none either');

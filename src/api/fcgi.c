@@ -33,6 +33,7 @@ static const struct {
 	{ .at = IN_METHOD, .name = "REQUEST_METHOD" },
 	{ .at = IN_URI, .name = "REQUEST_URI" },
 	{ .at = IN_CONTENT_TYPE, .name = "CONTENT_TYPE" },
+	{ .at = IN_CONTENT_ENCODING, .name = "HTTP_CONTENT_ENCODING" },
 	{ .at = IN_CONTENT_LENGTH, .name = "CONTENT_LENGTH" },
 	{ .at = IN_AUTHORIZATION, .name = "HTTP_AUTHORIZATION" },
 	{ .at = IN_COOKIE, .name = "HTTP_COOKIE" },

@@ -34,6 +34,7 @@ enum req_header {
 	IN_METHOD,
 	IN_URI, /* as sent, with the query */
 	IN_CONTENT_TYPE,
+	IN_CONTENT_ENCODING,
 	IN_CONTENT_LENGTH,
 	IN_AUTHORIZATION,
 	IN_COOKIE,

@@ -196,23 +196,44 @@ query_read(struct req *rq)
 	return NULL;
 }
 
-/* application/json, perhaps with charset=utf-8. */
+/* Whether a parameter of the type lets JSON be JSON: a charset must be UTF-8,
+ * others mean nothing to it (RFC 8259, section 11). */
+static bool
+type_param_fits(const char *param, size_t len)
+{
+	static const char *const fits[] = { "charset=utf-8",
+		"charset=\"utf-8\"", NULL };
+	size_t i;
+
+	if (strncasecmp(param, "charset=", 8) != 0)
+		return true;
+	for (i = 0; fits[i] != NULL; i++)
+		if (strlen(fits[i]) == len &&
+		    strncasecmp(param, fits[i], len) == 0)
+			return true;
+	return false;
+}
+
+/* application/json, perhaps with parameters (RFC 9110, section 5.6.6). */
 static bool
 is_json(const char *type)
 {
 	const char *p = type;
+	size_t len;
 
 	if (p == NULL || strncasecmp(p, "application/json", 16) != 0)
 		return false;
-	p += 16;
-	p += strspn(p, " \t");
-	if (*p == '\0')
-		return true;
-	if (*p++ != ';')
-		return false;
-	p += strspn(p, " \t");
-	return strcasecmp(p, "charset=utf-8") == 0 ||
-	    strcasecmp(p, "charset=\"utf-8\"") == 0;
+	for (p += 16;; p += len) {
+		p += strspn(p, " \t");
+		if (*p == '\0')
+			return true;
+		if (*p++ != ';')
+			return false;
+		p += strspn(p, " \t");
+		len = strcspn(p, "; \t");
+		if (!type_param_fits(p, len))
+			return false;
+	}
 }
 
 /* What the handler would find besides.  Its errors may be so many that the
@@ -242,6 +263,10 @@ body_read(struct req *rq, const char *body, size_t len)
 	if (!is_json(rq->in[IN_CONTENT_TYPE]))
 		return err_tell(ERR_MEDIA_TYPE,
 		    "The body must be sent as Content-Type: application/json.");
+	if (rq->in[IN_CONTENT_ENCODING] != NULL &&
+	    strcasecmp(rq->in[IN_CONTENT_ENCODING], "identity") != 0)
+		return err_tell(ERR_MEDIA_TYPE,
+		    "The body must be sent without a Content-Encoding.");
 	if (len == 0)
 		return err_tell(ERR_BAD_REQUEST,
 		    "The body is missing: an object is expected.");
