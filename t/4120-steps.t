@@ -105,6 +105,14 @@ cmp_ok(time - $t, '<', deadline(60), 'a pipeline past its time');
 is($end, 'failed timeout', 'fails');
 is($detail, 'The pipeline took longer than 8 seconds.', 'with a reason');
 is(job_steps($job), '0:failed:-:15 1:skipped 2:success:0:- 3:failed:-:15 4:success:0:-', 'cleanup has its own time');
+$job = job_run(repository => $repo, timeout => 3, grace => 30, steps => [step('sleep 1; exit 5'), step('sleep 4; echo cleaned', 'failure')]);
+like(job_steps($job), qr/ 1:success:0:-$/, 'a failure shortly before the end leaves cleanup its time');
+my $slow = tempdir() . '/slow';
+mkdir $slow;
+chmod 0755, spew("$slow/git", "#!/bin/sh\nexec sleep 3000\n");
+$job = job_run(repository => $repo, timeout => 2, grace => 30, path => "$slow:/usr/bin:/bin", steps => [step('echo no'), step('echo cleanup', 'failure'), step('echo always', 'always')]);
+is_deeply([job_end($job)], ['failed timeout', 'The pipeline took longer than 2 seconds.'], 'a pipeline whose time is over before its first step');
+is(job_steps($job), '0:skipped 1:success:0:- 2:success:0:-', 'has cleanup as well');
 $job = job_run(repository => $repo, timeout => 60, steps => [step('exit 5'), step('sleep 3000', 'always', timeout => 1)]);
 is(scalar job_end($job), 'failed step_failed', 'the first failure counts, not that of the cleanup');
 
@@ -127,8 +135,12 @@ $job = canceled(qr/^up$/m, grace => 30, cancel_grace => 4, steps => [step('echo 
 cmp_ok($job->{took}, '<', deadline(60), 'cleanup after a cancel gets so much time');
 is(job_steps($job), '0:canceled:-:15 1:failed:-:15 2:skipped', 'in total');
 is(scalar job_end($job), 'canceled canceled_by_user', 'and it stays canceled');
-$job = canceled(qr/^up$/m, grace => 30, steps => [step('exit 3'), step('echo up; sleep 3000', 'always')]);
+$job = canceled(qr/^up$/m, grace => 30, cancel_grace => 2, steps => [step('exit 3'), step('echo up; sleep 3000', 'always'), step('echo late', 'always')]);
 is(scalar job_end($job), 'canceled canceled_by_user', 'a cancel during cleanup');
+is(job_steps($job), '0:failed:3:- 1:failed:-:15 2:skipped', 'leaves it as much time');
+$job = canceled(qr/^up$/m, grace => 30, cancel_grace => 600, steps => [step('true'), step('echo up; sleep 1; echo cleaned', 'always'), step('true'), step('echo on failure', 'failure')]);
+is(job_steps($job), '0:success:0:- 1:success:0:- 2:skipped 3:success:0:-', 'and cuts none short');
+is(scalar job_end($job), 'canceled canceled_by_user', 'which is canceled all the same');
 $job = canceled(qr/^up$/m, grace => 1, steps => [step("trap '' TERM; echo up; while :; do sleep 1; done")]);
 is(job_steps($job), '0:canceled:-:9', 'what ignores TERM is killed');
 $job = job_start(repository => $repo, steps => [step('echo up; sleep 2; echo done')]);

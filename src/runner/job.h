@@ -125,7 +125,7 @@ struct job {
 	int64_t deadline; /* of the pipeline, monotonic ms, 0 = none */
 	char control[64]; /* a line that is being read */
 	size_t control_len;
-	bool cancel;               /* asked for */
+	int64_t cancel_at;         /* asked for then, monotonic ms, 0 = not */
 	const struct err *unnamed; /* why the account has no name */
 };
 
@@ -138,6 +138,7 @@ MUSTCHECK const struct err *job_result_end(struct job *, const char *status,
 
 enum run_flag {
 	RUN_CANCEL_ENDS_IT = 1 << 0,
+	RUN_CANCEL_LIMITS_IT = 1 << 1, /* to the grace for cleanup */
 };
 
 /* A child and all it starts. */

@@ -209,6 +209,13 @@ reap(struct running *r)
 		phase_set(r, PHASE_OVER);
 }
 
+static void
+cancel_note(struct job *job)
+{
+	if (job->cancel_at == 0)
+		job->cancel_at = time_mono_ms();
+}
+
 void
 job_control(struct job *job)
 {
@@ -225,7 +232,7 @@ job_control(struct job *job)
 			len = (size_t)(newline - job->control);
 			if (len == strlen("cancel") &&
 			    memcmp(job->control, "cancel", len) == 0)
-				job->cancel = true;
+				cancel_note(job);
 			job->control_len -= len + 1;
 			(void)memmove(job->control, newline + 1,
 			    job->control_len);
@@ -243,22 +250,36 @@ stop(struct running *r, enum run_how how)
 	phase_set(r, PHASE_TERM);
 }
 
+static int64_t
+deadline_of(const struct running *r)
+{
+	const struct job *job = r->job;
+	int64_t own = r->run->deadline, most;
+
+	if (job->cancel_at == 0 || (r->run->flags & RUN_CANCEL_LIMITS_IT) == 0)
+		return own;
+	most = job->cancel_at + job->spec.cancel_grace * 1000;
+	return own == 0 || most < own ? most : own;
+}
+
 /* What is due now; the milliseconds until something is due again. */
 static int
 tick(struct running *r)
 {
 	const int64_t now = time_mono_ms(), grace = r->job->spec.grace * 1000;
+	const int64_t deadline = deadline_of(r);
 	int64_t due = -1;
 	int log_due = job_log_tick(&r->job->log);
 
 	switch (r->phase) {
 	case PHASE_RUNS:
-		if (r->job->cancel && (r->run->flags & RUN_CANCEL_ENDS_IT) != 0)
+		if (r->job->cancel_at != 0 &&
+		    (r->run->flags & RUN_CANCEL_ENDS_IT) != 0)
 			stop(r, RUN_CANCELED);
-		else if (r->run->deadline != 0 && now >= r->run->deadline)
+		else if (deadline != 0 && now >= deadline)
 			stop(r, RUN_TIMED_OUT);
-		else if (r->run->deadline != 0)
-			due = r->run->deadline - now;
+		else if (deadline != 0)
+			due = deadline - now;
 		if (r->phase == PHASE_TERM)
 			due = 0;
 		break;

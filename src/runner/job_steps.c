@@ -11,7 +11,7 @@
 #include "runner/job.h"
 
 #define SCRIPT "slipway-step"
-/* For a cleanup step that names no limit, once the pipeline's is over. */
+/* For a cleanup step that names no limit, at least. */
 #define CLEANUP_MS INT64_C(300000)
 
 /* How the deployment stands. */
@@ -24,7 +24,6 @@ struct course {
 	const char *detail;
 	int64_t cancel_deadline; /* 0 = not canceled */
 	bool failed;             /* what runs now is cleanup */
-	bool overdue;            /* the pipeline's time is over */
 };
 
 struct env {
@@ -114,7 +113,8 @@ script_write(const struct job_step *step)
 	return e;
 }
 
-/* When the step has to be over; monotonic milliseconds, 0 = never. */
+/* When the step has to be over; monotonic milliseconds, 0 = never.  Cleanup has
+ * its time, whatever is left of the pipeline's. */
 static int64_t
 step_deadline(const struct course *c, const struct job_step *step)
 {
@@ -124,19 +124,22 @@ step_deadline(const struct course *c, const struct job_step *step)
 
 	if (c->cancel_deadline != 0)
 		all = c->cancel_deadline;
-	else if (c->overdue)
-		all = own != 0 ? own : now + CLEANUP_MS;
+	else if (c->failed && own != 0)
+		all = own;
+	else if (c->failed && all != 0 && all < now + CLEANUP_MS)
+		all = now + CLEANUP_MS;
 	if (own == 0 || all == 0)
 		return own + all;
 	return own < all ? own : all;
 }
 
+/* Cleanup has so long from then. */
 static void
-course_cancel(struct course *c)
+course_cancel(struct course *c, int64_t since)
 {
 	if (c->cancel_deadline != 0)
 		return;
-	c->cancel_deadline = time_mono_ms() + c->job->spec.cancel_grace * 1000;
+	c->cancel_deadline = since + c->job->spec.cancel_grace * 1000;
 	c->failed = true;
 	c->status = "canceled";
 	c->reason = "canceled_by_user";
@@ -155,27 +158,45 @@ course_fail(struct course *c, const char *reason, const char *detail)
 	c->detail = detail;
 }
 
+/* What to say where the pipeline's time is over; NULL if it is not. */
+static const char *
+overdue(const struct job *job)
+{
+	if (job->deadline == 0 || time_mono_ms() < job->deadline)
+		return NULL;
+	return arena_printf(job->a,
+	    "The pipeline took longer than %lld seconds.",
+	    (long long)job->spec.timeout);
+}
+
 static void
 course_update(struct course *c, size_t i, const struct run_end *end)
 {
 	struct job *job = c->job;
-	bool over = job->deadline != 0 && time_mono_ms() >= job->deadline;
+	bool late = end->how == RUN_TIMED_OUT;
+	const char *detail = late ? overdue(job) : NULL;
 
-	if (end->how == RUN_TIMED_OUT && over && c->cancel_deadline == 0) {
-		c->overdue = true;
-		course_fail(c, "timeout",
-		    arena_printf(job->a,
-			"The pipeline took longer than %lld seconds.",
-			(long long)job->spec.timeout));
-	}
-	if (end->how == RUN_CANCELED) {
-		course_cancel(c);
+	if (job->cancel_at != 0) {
+		course_cancel(c,
+		    job->spec.steps[i].when == WHEN_SUCCESS ? time_mono_ms() :
+							      job->cancel_at);
 	} else if (!run_succeeded(end)) {
-		course_fail(c,
-		    end->how == RUN_TIMED_OUT ? "timeout" : "step_failed",
-		    arena_printf(job->a, "Step %zu (%s) %s.", i + 1,
-			job->spec.steps[i].name, run_text(job->a, end)));
+		if (detail == NULL)
+			detail = arena_printf(job->a, "Step %zu (%s) %s.",
+			    i + 1, job->spec.steps[i].name,
+			    run_text(job->a, end));
+		course_fail(c, late ? "timeout" : "step_failed", detail);
 	}
+}
+
+/* What a cancel does to a step: cleanup that runs goes on for the grace. */
+static unsigned
+step_flags(const struct course *c, const struct job_step *step)
+{
+	if (c->cancel_deadline != 0)
+		return 0;
+	return step->when == WHEN_SUCCESS ? RUN_CANCEL_ENDS_IT :
+					    RUN_CANCEL_LIMITS_IT;
 }
 
 /* "EXIT SIGNAL" of a step's record. */
@@ -203,7 +224,7 @@ step_run(struct course *c, size_t i)
 		.envp = c->envp,
 		.deadline = step_deadline(c, step),
 		.keep_fd = -1,
-		.flags = c->cancel_deadline == 0 ? RUN_CANCEL_ENDS_IT : 0,
+		.flags = step_flags(c, step),
 	};
 	const struct err *e;
 	struct run_end end;
@@ -272,13 +293,15 @@ course_checkout(struct course *c)
 			    c->checkout.commits);
 		break;
 	case CHECKOUT_CANCELED:
-		course_cancel(c);
+		course_cancel(c, time_mono_ms());
 		break;
 	case CHECKOUT_FAILED:
 	case CHECKOUT_TIMED_OUT:
 		if (how == CHECKOUT_FAILED && job->spec.note != NULL)
 			detail = arena_printf(job->a, "%s (%s)", detail,
 			    job->spec.note);
+		if (how == CHECKOUT_TIMED_OUT && overdue(job) != NULL)
+			detail = overdue(job);
 		job_log_say(&job->log, "==> checkout failed: %s", detail);
 		course_fail(c,
 		    how == CHECKOUT_FAILED ? "checkout_failed" : "timeout",
@@ -303,8 +326,8 @@ course_run(struct course *c)
 		return e;
 	for (i = 0; i < job->spec.nsteps; i++) {
 		job_control(job);
-		if (job->cancel)
-			course_cancel(c);
+		if (job->cancel_at != 0)
+			course_cancel(c, job->cancel_at);
 		if (!step_is_due(c, &job->spec.steps[i])) {
 			job_result(job, "step-skipped", "%zu", i);
 			continue;
