@@ -42,7 +42,8 @@ make_place() {
 	else
 		place=$(mktemp -d /var/tmp/slipway-demo.XXXXXX)
 		chmod 755 "$place"
-		say "other accounts cannot enter $top (or its name is too long): the demo lies in $place"
+		say "the demo lies in $place: other accounts cannot enter $top," \
+		    "or its name is too long or has more than letters, digits and ._/+-"
 	fi
 	instance="$place $$ $(began $$)"
 	printf '%s\n' "$instance" >demo/place
