@@ -113,6 +113,14 @@ for ([ 'a repository that is away', repository => "$repo.away" ], [ 'a branch th
 	$job = deploy(branch => 'main');
 	is(checked($job), "main\n$amended\nsecond again", 'a broken clone is made anew');
 }
+for ([ 'no clone', 'rm -rf .git' ], [ 'one that a step has added to', 'echo x | git hash-object -w --stdin' ]) {
+	my ($what, $script) = @$_;
+	deploy(branch => 'main', steps => [$script]);
+	$job = deploy(branch => 'main', repository => "$repo.away");
+	is(scalar job_end($job), 'failed checkout_failed', "$what, and a repository that is away");
+	is(slurp("$shared/file"), "two\n", 'the files are there');
+	is(checked(deploy(branch => 'main')), "main\n$amended\nsecond again", 'then it goes on');
+}
 
 # --- what cannot be had
 for (['a branch that is not there', branch => 'nowhere'], ['a commit that is not there', commit => 'deadbeef' x 5],

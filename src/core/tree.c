@@ -103,6 +103,12 @@ entry_remove(int top, const char *name)
 const struct err *
 tree_empty(int top)
 {
+	return tree_empty_but(top, NULL);
+}
+
+const struct err *
+tree_empty_but(int top, const char *keep)
+{
 	const struct err *e = NULL;
 	const struct dirent *entry;
 	bool some = true;
@@ -114,7 +120,8 @@ tree_empty(int top)
 		some = false;
 		rewinddir(dir);
 		while (e == NULL && (entry = readdir(dir)) != NULL) {
-			if (is_dots(entry->d_name))
+			if (is_dots(entry->d_name) ||
+			    (keep != NULL && strcmp(entry->d_name, keep) == 0))
 				continue;
 			some = true;
 			e = entry_remove(top, entry->d_name);

@@ -10,6 +10,8 @@
 /* Removes all that is in the directory, however deep; the directory stays.
  * Symbolic links are removed, not followed; a mount inside is an error. */
 MUSTCHECK const struct err *tree_empty(int dirfd);
+/* The same, but for the entry of that name. */
+MUSTCHECK const struct err *tree_empty_but(int dirfd, const char *keep);
 /* Removes the entry `name` of the directory and all below it; no error if
  * there is none. */
 MUSTCHECK const struct err *tree_remove(int dirfd, const char *name);

@@ -27,6 +27,7 @@ struct fetch {
 	const char *branch; /* "" = none */
 	const char *hash;
 	const char *fault; /* what a person may know */
+	bool anew;         /* nothing that lies here is of this clone */
 };
 
 bool
@@ -234,6 +235,10 @@ files(struct fetch *f)
 	const struct err *e;
 	struct buf ignored;
 
+	/* git clean gives up on directories that it may not write to */
+	if (f->anew &&
+	    (e = tree_empty_but(JOB_FD(WIRE_FD_WORKSPACE), ".git")) != NULL)
+		return e;
 	if ((e = git_run(&f->git, NULL, read_tree)) != NULL ||
 	    !git_done(&f->git))
 		return e;
@@ -468,7 +473,7 @@ attempts(struct fetch *f, struct checkout *out)
 	if (faccessat(workspace, OBJECTS, F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    !objects_are_ours(job)) {
 		job_log_say(&job->log, "==> the clone is made anew");
-		if ((e = tree_empty(workspace)) != NULL)
+		if ((e = tree_remove(workspace, ".git")) != NULL)
 			return e;
 	}
 	e = checkout_rebuild(f->a, workspace, FORMAT_SHA1);
@@ -482,10 +487,10 @@ attempts(struct fetch *f, struct checkout *out)
 		job_log_say(&job->log, "==> the clone is made anew");
 		job_log_forget(&job->log);
 		f->branch = branch;
+		if ((e = tree_empty(workspace)) != NULL)
+			return e;
 	}
-	/* git clean gives up on directories that it may not write to */
-	if ((e = tree_empty(workspace)) != NULL)
-		return e;
+	f->anew = true;
 	return attempt_anew(f, FORMAT_SHA1, out);
 }
 
