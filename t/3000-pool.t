@@ -134,6 +134,34 @@ if (is_root()) {
 is($status, 78, 'a second service on the same socket is refused');
 like($out, qr/another process serves this socket/, 'because the first lives');
 is(ask($sock)->{status}, 200, 'which is not harmed');
+($status, $out) = run_cmd(program('slipway-api'), '-n', '-f', '-c', $api->conf_file);
+is($status, 0, '-f is taken: it never goes to the background');
+($status, undef, $out) = run_cmd(program('slipway-api'), '-n', '-c', $api->conf_file, 'start');
+is($status >> 8, 64, 'a word too much is refused');
+like($out, qr/^usage: /m, 'with the usage');
+
+# --- what is in the way at start: [lines of [api], what is said]
+my $own = tempdir() . '/own';
+mkdir $own or die "$own: $!";
+my $elsewhere = slurp($api->conf_file)
+    =~ s{^(.*socket) = \Q${\$api->dir}\E/(api|slow|log)\.sock$}{$1 = $own/$2.sock}gmr;
+my $long = "$own/" . 'x' x 100;
+my $mine = qr{^socket = \Q$own\E/api\.sock$}m;
+my @ways = (
+	[ $mine, 'socket = ' . spew("$own/file", 'keep me'), qr{own/file: there is something else here} ],
+	[ $mine, "socket = $long", qr/x{100}: longer than 107 bytes/ ],
+	[ $mine, "socket = $own/none/api.sock", qr{own/none/api\.sock: No such file} ],
+	[ $mine, "socket = $own/file/api.sock", qr{own/file/api\.sock: Not a directory} ],
+	[ is_root() ? qr/^socket_group = .*\n/m : qr/(?=^$mine)/m, "socket_group = nosuchgroup\n", qr/api\.socket_group: there is no group nosuchgroup/ ]);
+push @ways, [ qr/^user = nobody$/m, 'user = nosuchuser', qr/try\.conf: api\.user: there is no account nosuchuser/ ]
+    if is_root();
+for my $way (@ways) {
+	my ($from, $to, $want) = @$way;
+	($status, $out) = slipway_api($elsewhere =~ s/$from/$to/r);
+	cmp_ok($status, '>', 0, "not started: $to" =~ s/\n//r);
+	like($out, $want, 'and says why');
+}
+is(slurp("$own/file"), 'keep me', 'what was in the way is left alone');
 
 # --- a worker dies
 for my $signal ('KILL', 'SEGV') {
@@ -178,6 +206,7 @@ ok(poll(10, sub { my @w = $api->workers; @w == 7 }), 'more workers by reload');
 $api->write_conf("[api]\nworkers = 1\nslow_workers = 1\nlog_workers = 1\n");
 kill 'HUP', $master;
 ok(poll(10, sub { my @w = $api->workers; @w == 3 }), 'fewer workers by reload');
+my $from_log;
 $api->write_conf("[api]\nworkers = many\n");
 @old = $api->workers;
 kill 'HUP', $master;
@@ -185,6 +214,27 @@ ok(poll(5, sub { $api->log =~ /reload: all stays as it is: .*slipway\.conf:\d+: 
     'a wrong configuration is refused with the reason');
 is_deeply([sort $api->workers], [sort @old], 'and changes nothing');
 is(ask($sock)->{status}, 200, 'the old one serves on');
+$from_log = length $api->log;
+$api->write_conf("[api]\nworkers = 3\nslow_workers = 1\nlog_workers = 1\nsocket_mode = 0600\nmetrics = no\n");
+kill 'HUP', $master;
+ok(poll(10, sub { substr($api->log, $from_log) =~ /api\.socket_mode: the change needs a restart/ }),
+    'what a reload cannot change is said');
+my $without;
+ok(poll(10, sub { ($without = ask($sock, REQUEST_URI => '/api/metrics'))->{status} == 404 }), 'metrics can be switched off');
+like($without->{body}, qr/Metrics are off \(api\.metrics\)/, 'and say so');
+is(sprintf('%04o', (stat $sock)[2] & 07777), '0660', 'the socket stays as it was');
+{ # a key file that others may read
+	my $key = $api->dir . '/secret.key';
+	my $was = -e $key ? (stat _)[2] & 07777 : undef;
+	my $had = defined $was ? slurp($key) : undef;
+	spew($key, '1 ' . 'A' x 43 . "=\n", 0644);
+	$from_log = length $api->log;
+	kill 'HUP', $master;
+	ok(poll(10, sub { substr($api->log, $from_log) =~ /reload: all stays as it is: .*secret\.key: mode 644 lets others at it: chmod 0640/ }),
+	    'keys that others may read are not taken');
+	is(ask($sock)->{status}, 200, 'those from before serve on');
+	if (defined $had) { spew($key, $had, $was) } else { unlink $key }
+}
 $api->write_conf($conf);
 kill 'HUP', $master for 1 .. 10;
 ok(poll(10, sub { my @w = $api->workers; @w == 5 }), 'ten reloads at once end well');
@@ -342,6 +392,15 @@ for my $env ({ LISTEN_FDS => 2, LISTEN_FDNAMES => 'api:other' }, { LISTEN_FDS =>
 	my $pid = handed(%$env);
 	waitpid $pid, 0;
 	is($? >> 8, 78, "sockets named $env->{LISTEN_FDNAMES} are refused");
+}
+{ # a descriptor that is no socket
+	my $null = $listen;
+	open $listen, '<', '/dev/null' or die "/dev/null: $!";
+	spew(tempdir() . '/handed.log', '');
+	waitpid handed(LISTEN_FDS => 1), 0;
+	is($? >> 8, 78, 'a descriptor that is no listening socket is refused');
+	like(slurp(tempdir() . '/handed.log'), qr/file descriptor 3 is no listening socket/, 'by its number');
+	$listen = $null;
 }
 
 done_testing;
