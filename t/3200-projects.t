@@ -23,6 +23,11 @@ sub body {
 	return { name => "Project $n", repository => "https://git.example.org/team/p$n", %more };
 }
 
+sub choice {
+	my ($value) = @_;
+	return { label => 'L', value => $value };
+}
+
 sub pointers {
 	my ($got) = @_;
 	return join ' ', map { $_->{pointer} } @{ $got->{json}{errors} || [] };
@@ -98,6 +103,16 @@ for my $case (
 		'/envPresets/0/pattern', 'a pattern that does not compile'],
 	[body(envPresets => [map { { key => 'X', label => 'x', type => 'input' } } 1, 2]),
 		'/envPresets/1/key', 'a key twice'],
+	[body(envPresets => [{ key => 'X', label => 'x', type => 'input', options => [choice('a')] }]),
+		'/envPresets/0/options', 'an input with options'],
+	[body(envPresets => [{ key => 'X', label => 'x', type => 'select', pattern => 'a', options => [choice('a')] }]),
+		'/envPresets/0/pattern', 'a pattern for a choice'],
+	[body(envPresets => [{ key => 'X', label => 'x', type => 'multiselect', options => [choice('a,b')] }]),
+		'/envPresets/0/options', 'a value with a comma, which joins them'],
+	[body(envPresets => [{ key => 'X', label => 'x', type => 'select', options => [map { choice($_) } qw(a b a)] }]),
+		'/envPresets/0/options', 'a value twice'],
+	[body(envPresets => [{ key => 'X', label => 'x', type => 'select', options => [choice('a'), { label => 'b' }] }]),
+		'/envPresets/0/options/1/value', 'an option without a value'],
 	[body(triggers => [{ branch => 'main', pipelineId => 1 }]), '/triggers/0/pipelineId',
 		'a trigger of a pipeline that is not there'],
 	[body(strictEnv => 'yes', triggers => [map { { branch => 'main', pipelineId => 999999 } } 1 .. 20]),
