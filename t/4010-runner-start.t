@@ -46,6 +46,7 @@ my @bad = (
 		["[runner]\n${drop}[run_as]\nshop = no-such-user\n", qr/run_as: no account/],
 		["[runner]\n${drop}[run_as]\nshop = root\n", qr/run_as: root is root/],
 		["[runner]\n${drop}[run_as]\n../x = nobody\n", qr/no project directory/],
+		["[runner]\n${drop}[run_as]\n" . join('', map { "p$_ = nobody\n" } 0 .. 256), qr/run_as: at most 256 projects/],
 	) : (
 		["[runner]\n", qr/privilege_drop = no/],
 		["[runner]\nprivilege_drop = yes\n", qr/privilege_drop = no/],
@@ -56,6 +57,42 @@ for (@bad) {
 	my ($code, undef, $said) = check($text);
 	isnt($code, 0, 'refused: ' . ($text =~ s/\n/, /gr));
 	like($said, $want, 'with a reason');
+}
+# --- folders that are not as they must be: what is said, and none of it changed
+{
+	my $dir = tempdir() . '/folders';
+	mkdir $dir or die "$dir: $!";
+	chmod 0755, $dir or die;
+	my $file = spew("$dir/file", 'keep me', 0644);
+	mkdir "$dir/open" or die;
+	chmod 0777, "$dir/open" or die;
+	my @folders = (
+		["spool = $file", qr{open \Q$file\E: Not a directory}],
+		["spool = $file/spool", qr{make \Q$file\E/spool: Not a directory}],
+		["workspaces = $file", qr{open \Q$file\E: Not a directory}],
+		["workspaces = $dir/open", qr{\Q$dir\E/open: must belong to uid \d+ and be writable by nobody else}],
+	);
+	if (is_root()) {
+		for my $name (qw(spool workspaces)) {
+			mkdir "$dir/$name.theirs" or die;
+			chown((getpwnam 'daemon')[2, 3], "$dir/$name.theirs") or die;
+		}
+		push @folders, ["spool = $dir/spool.theirs", qr{\Q$dir\E/spool\.theirs: must belong to nobody}],
+		    ["workspaces = $dir/workspaces.theirs", qr{workspaces\.theirs: must belong to uid 0}];
+	}
+	my %there = ("spool = $dir/s\n" => 1, "workspaces = $dir/w\n" => 1);
+	for (@folders) {
+		my ($line, $want) = @$_;
+		my ($name) = $line =~ /^(\w+)/;
+		my $rest = join '', grep { !/^$name / } sort keys %there;
+		spew($conf, "[runner]\n$drop$rest$line\n", 0644);
+		my ($code, undef, $said) = run_cmd('timeout', 60, $runner, '-c', $conf);
+		ok($code != 0 && $code >> 8 != 124, 'not started: ' . substr $line, 0, 80);
+		like($said, $want, 'with a reason');
+	}
+	is(slurp($file), 'keep me', 'what was there is left alone');
+	is(sprintf('%04o', (stat "$dir/open")[2] & 07777), '0777', 'as it was');
+	is((stat "$dir/spool.theirs")[4], (getpwnam 'daemon')[2], 'and theirs') if is_root();
 }
 ($status) = run_cmd($runner, '-c', tempdir() . '/none.conf', '-n');
 isnt($status, 0, 'refused: no configuration');

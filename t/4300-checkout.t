@@ -157,6 +157,13 @@ for ('--upload-pack=/bin/false', 'ext::sh -c "touch pwned"', "/etc\n", 'fd::17',
 }
 $job = deploy(allow_local => 0, branch => 'main');
 is((job_end($job))[1], 'Local repositories are not allowed here.', 'refused: a local repository where that is not allowed');
+for my $commit ('HEAD', '--all', 'g' x 40) {
+	$job = deploy(branch => 'main', commit => $commit);
+	is((job_end($job))[1], 'That is no hash of a commit.', "refused: commit $commit");
+}
+$job = deploy(branch => 'main', path => tempdir() . '/nothing:/nonexistent');
+is(scalar job_end($job), 'failed checkout_failed', 'without git nothing is checked out');
+is((job_end($job))[1], 'git is not installed on the runner.', 'and it says so');
 $job = deploy(allow_local => 0, branch => 'main', repository => "file://$repo");
 is(scalar job_end($job), 'failed checkout_failed', 'as file:// too');
 for ('http://127.0.0.1:9/x', 'git://127.0.0.1:9/x', 'ftp://127.0.0.1:9/x') {
