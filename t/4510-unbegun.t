@@ -106,6 +106,37 @@ for my $what (sort keys %dirs) {
 }
 ok($runner->is_clean, 'nothing is left');
 
+# --- with a result that a crash of the host has spoilt: [what it holds, what
+# comes of it]; an end that can be read counts, whatever became of the steps
+my $end = record('end', "success - 1760000000000\n");
+my %results = (
+	'as it should be' => [record('step-started', '0 1 0') . record('step-ended', '0 success 0 - 2 0') . $end, 'success'],
+	'that is no record' => ["\0" x 4096, 'interrupted'],
+	'that is longer than it says' => [record('step-started', '0 1 0') . "end 3\nsuccess\n", 'interrupted'],
+	'that is cut' => [substr($end, 0, -9), 'interrupted'],
+	'with a start of no step' => [record('step-started', 'a 1 0') . $end, 'success'],
+	'with an end of a step that cannot be' => [record('step-ended', '0 splendid 0 - 2 0') . $end, 'success'],
+	'that skips no step' => [record('step-skipped', '') . $end, 'success'],
+	'of a checkout of nothing' => [record('checked-out', 'main') . $end, 'interrupted'],
+	'with objects that are no number' => [record('objects', '-1') . $end, 'interrupted'],
+	'of a workspace that is none' => [record('workspace', 'gone - 1') . $end, 'interrupted'],
+	'with an end that cannot be' => [record('end', "splendid - 1\n"), 'interrupted'],
+	'that is too large' => [record('step-started', '0 1 0') x 1_200_000 . $end, 'interrupted'],
+);
+for my $what (sort keys %results) {
+	my ($text, $how) = @{ $results{$what} };
+	($me) = owners();
+	$runner->kill_all;
+	$id = held($me);
+	directory($id, lock => 'x', log => "a line\n", result => $text);
+	$runner->resume;
+	is(again($id), "$how at once", "a result $what: $how");
+	is($runner->column($id, 'reason'), 'runner_lost', '  and why') if $how ne 'success';
+	is($runner->log($id), "a line\n", '  with all of its log');
+}
+is($runner->wait($runner->deploy($project, 'true')), 'success', 'the runner goes on');
+ok($runner->is_clean, 'nothing is left of them');
+
 # --- a job that comes late
 my $late = spool_make(steps => ['echo it-runs']);
 spew("$late->{dir}/lock", 'x', 0600);
