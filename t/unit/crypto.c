@@ -431,19 +431,60 @@ renewing(const char *path, const char *private, const char *half)
 	box_close(fresh);
 }
 
+static void
+refused(const struct err *e, const char *want, const char *name)
+{
+	ok(e != NULL && e->code == ERR_CONFIG && strstr(e->msg, want) != NULL,
+	    "%s: %s", name, e == NULL ? "passes" : e->msg);
+}
+
+/* As many keys as a file may hold, and what comes of one more. */
+static void
+limits(const char *path)
+{
+	struct keyring *k = rotate(path, 1), *full;
+	const struct err *e;
+	struct blob sealed;
+	struct stat before, after;
+	FILE *out;
+
+	ok(seal(k, arena, "first", "the secret", &sealed) == NULL, "seal");
+	keyring_close(k);
+	full = rotate(path, 63);
+	ok(opens(full, "first", sealed, "the secret"),
+	    "the first of 64 keys opens");
+	keyring_close(full);
+	ok(stat(path, &before) == 0, "they have a file");
+	refused(keyring_rotate(path), "holds 64 keys already", "one more");
+	ok(stat(path, &after) == 0 && before.st_ino == after.st_ino &&
+		before.st_size == after.st_size,
+	    "which changes nothing");
+	if ((out = fopen(path, "a")) == NULL ||
+	    fputs("65 AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n", out) <
+		0 ||
+	    fclose(out) != 0)
+		err(1, "%s", path);
+	refused(keyring_open(path, &k), "more than 64 keys", "by hand");
+	ok(k == NULL, "none of them is taken");
+	e = keyring_rotate(arena_printf(arena, "%s.d/keys", path));
+	ok(e != NULL && strstr(e->msg, ".d/keys") != NULL &&
+		strstr(e->msg, "No such file") != NULL,
+	    "no folder for it: %s", e == NULL ? "passes" : e->msg);
+}
+
 int
 main(void)
 {
 	char dir[] = "/tmp/slipway-crypto-XXXXXX";
 	const struct err *e;
-	char *path[11];
+	char *path[12];
 	int status;
 	size_t i;
 
 	arena = arena_open((size_t)1 << 20);
 	if ((e = crypto_init()) != NULL || mkdtemp(dir) == NULL)
 		err(1, "start");
-	for (i = 0; i < 11; i++)
+	for (i = 0; i < 12; i++)
 		path[i] = arena_printf(arena, "%s/%zu", dir, i);
 	hashes();
 	encodings();
@@ -452,7 +493,8 @@ main(void)
 	boxes(path[2], path[3], path[4], path[5]);
 	codes(path[6], path[7]);
 	renewing(path[8], path[9], path[10]);
-	for (i = 0; i < 11; i++)
+	limits(path[11]);
+	for (i = 0; i < 12; i++)
 		(void)unlink(path[i]);
 	(void)rmdir(dir);
 	status = tap_done();
