@@ -13,7 +13,7 @@ use JSON::PP ();
 use Slipway::Test;
 
 my $deployment = 100;
-our $uid = 300007;
+our $uid = uids_from(3); # whose processes no runner ends
 our $as_self = 0; # for what needs an account with a name
 our $path = '/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin';
 
