@@ -97,4 +97,26 @@ like($got, qr/^401 /, 'a push whose secret was replaced is refused');
 is($db->sql('SELECT COUNT(*) FROM deployment'), 0, '... and deploys nothing in the name of who did that');
 is(push_it($next, '2')->{status}, 202, 'one with the new secret');
 is($db->sql('SELECT u.username FROM deployment d JOIN user u ON u.id = d.created_by'), 't-maintainer', '... is theirs');
+
+# --- the same POST twice, and what it deploys is deleted between them
+my $doomed = $api->post('/api/pipelines', { projectId => $project, name => 'doomed', steps => [ { name => 'gate', script => 'true' } ] })->{json}{id};
+$db->sql("CREATE TABLE gate (id INT PRIMARY KEY) ENGINE = InnoDB; INSERT INTO gate VALUES (1);\nDELIMITER //\n"
+    . "CREATE TRIGGER wait_at_gate BEFORE INSERT ON deployment_step FOR EACH ROW\n"
+    . "BEGIN DECLARE n INT; IF NEW.name = 'gate' THEN SELECT id INTO n FROM gate FOR UPDATE; END IF; END//\nDELIMITER ;\n");
+my $gate = $db->session;
+$gate->('START TRANSACTION; SELECT id FROM gate FOR UPDATE');
+sub deploy { my ($key) = @_; return sub { return $api->post('/api/deployments', { projectId => $project, pipelineId => $doomed }, { 'Idempotency-Key' => $key }) } }
+my %pid;
+for (['first', deploy('once')], ['deletes', sub { return $api->delete("/api/pipelines/$doomed") }], ['second', deploy('once')]) {
+	my ($name, $does) = @$_;
+	$pid{$name} = in_background($name, $does);
+	my $n = keys %pid;
+	ok(poll(60, sub { $db->waiting == $n || ended($name) }), "$name waits");
+}
+$gate->('COMMIT');
+my %said = map { $_ => answer($_, $pid{$_}) } keys %pid;
+like($said{first}, qr/^201 /, 'the first deploys');
+like($said{deletes}, qr/^204 /, 'the pipeline goes');
+is($said{second}, $said{first}, 'the second has the answer of the first');
+like(join(' ', @{ deploy('twice')->() }{qw(status body)}), qr/^422 .*pipelineId/, 'another one is refused');
 done_testing;

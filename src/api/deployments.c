@@ -140,6 +140,26 @@ retry_body(struct db *db, void *context)
 	return work_end(w);
 }
 
+/* A request that was refused may be the second of two with one key: while it
+ * waited for the first, something else may have changed, too. */
+static const struct err *
+first_answer(struct work *w, const struct err *refused)
+{
+	const struct err *e;
+
+	if (refused->sys != DB_DUPLICATE &&
+	    err_kinds[refused->code].http >= 500)
+		return refused;
+	e = replay_find(w->rq, &w->key, &w->replayed);
+	if (e != NULL || w->replayed)
+		return e;
+	if (refused->sys != DB_DUPLICATE)
+		return refused;
+	return err_tell(ERR_CONFLICT,
+	    "A request with this Idempotency-Key is being served: ask again in "
+	    "a moment.");
+}
+
 /* Runs the body; of several with the same key, sent at once, one wins and the
  * others get its answer. */
 static const struct err *
@@ -152,14 +172,8 @@ deployment_make(struct req *rq, db_body *body)
 		return e;
 	w.a = arena_open(DEPLOY_WORK);
 	e = db_transaction(rq->db, body, &w);
-	if (e != NULL && e->sys == DB_DUPLICATE &&
-	    w.key.idempotency_key != NULL) {
-		e = replay_find(rq, &w.key, &w.replayed);
-		if (e == NULL && !w.replayed)
-			e = err_tell(ERR_CONFLICT,
-			    "A request with this Idempotency-Key is being "
-			    "served: ask again in a moment.");
-	}
+	if (e != NULL && w.key.idempotency_key != NULL)
+		e = first_answer(&w, e);
 	arena_close(w.a);
 	if (e != NULL)
 		return e;
