@@ -230,12 +230,9 @@ static const struct stmt gone = {
 	.name = "project_gone",
 	.sql = "SELECT name, project_dir FROM project p WHERE id = ?"
 	       " AND valid = 0 AND updated_at < NOW(3) - INTERVAL 1 DAY"
-	       " AND NOT EXISTS (SELECT 1 FROM project q WHERE q.valid = 1"
-	       " AND (q.live_dir = p.project_dir"
-	       " OR (q.live_dir > CONCAT(p.project_dir, '/')"
-	       " AND q.live_dir < CONCAT(p.project_dir, '0'))"
-	       " OR LEFT(p.project_dir, CHAR_LENGTH(q.live_dir) + 1)"
-	       " = CONCAT(q.live_dir, '/')))",
+	       " AND NOT EXISTS (SELECT 1 FROM project q WHERE 1 IN"
+	       " (LOCATE(CONCAT(p.project_dir, '/'), CONCAT(live_dir, '/')),"
+	       " LOCATE(CONCAT(live_dir, '/'), CONCAT(p.project_dir, '/'))))",
 	.args = id_args,
 	.row = clash_row,
 	.rowsize = sizeof(struct clash),
