@@ -199,6 +199,10 @@ for my $type (qw(gitea forgejo gitlab github)) {
 			authorName => 'n', authorEmail => 'e', committedAt => '2026-01-02T03:04:05.000Z', url => undef }],
 			pagination => { page => 5, limit => 1, hasMore => JSON::PP::false() } }, 'with all that is known');
 		is_deeply(ask($api, 'commits', $p, branch => 'trunk', page => 6, limit => 1)->{json}{data}, [], 'none beyond the end');
+		is($api->put("/api/projects/$p", { description => 'the same repository' })->{status}, 200, 'the project is changed');
+		is(scalar @{ ask($api, 'commits', $p)->{json}{data} }, 5, 'that forgets nothing');
+		is($api->put("/api/projects/$p", { repository => "file://$dir/full" })->{status}, 200, 'it gets another repository');
+		is_deeply(ask($api, 'commits', $p)->{json}{data}, [$tip], "the clone's commits are none of that");
 		my $e = project($api, "$dir/empty");
 		is_deeply(ask($api, $_, $e)->{json}{data}, [], "an empty repository has no $_") for qw(branches commits);
 		refused(ask($api, 'commits', project($api, "$dir/headless")), 404, qr/no default branch/, 'one without a default');

@@ -10,6 +10,7 @@
 #include "api/shapes.h"
 #include "core/str.h"
 #include "store/deployment.h"
+#include "store/gitrepo.h"
 #include "store/pipeline.h"
 #include "store/project.h"
 
@@ -253,7 +254,8 @@ api_project_create(struct req *rq)
 }
 
 /* What waits was started for the repository that there was, and is cloned with
- * the Git token of whoever started it: nobody else may choose another for it. */
+ * the Git token of whoever started it: nobody else may choose another for it.
+ * Nor has another the commits that the runner's clone had. */
 static const struct err *
 check_moved(struct db *db, struct req *rq, const struct project *p,
     const char *before)
@@ -265,11 +267,12 @@ check_moved(struct db *db, struct req *rq, const struct project *p,
 		return NULL;
 	if ((e = deployment_unended(db, rq->a, p->id, &some)) != NULL)
 		return e;
-	return !some ? NULL :
-		       err_tell(ERR_CONFLICT,
-			   "Deployments of the project's repository wait or "
-			   "run: cancel them or let them end before it gets "
-			   "another repository.");
+	if (some)
+		return err_tell(ERR_CONFLICT,
+		    "Deployments of the project's repository wait or run: "
+		    "cancel them or let them end before it gets another "
+		    "repository.");
+	return commits_forget(db, p->id);
 }
 
 static const struct err *

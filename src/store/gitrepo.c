@@ -73,11 +73,19 @@ static const struct stmt put_commits = {
 	.args = commits_put_args,
 };
 
+static const struct field project_args[] = { C(project_id), FIELD_END };
+static const struct stmt forget_commits = {
+	.name = "commits_forget",
+	.sql = "DELETE FROM branch_commits WHERE project_id = ?",
+	.args = project_args,
+};
+
 const struct stmt *const gitrepo_stmts[] = {
 	&find,
 	&put,
 	&find_commits,
 	&put_commits,
+	&forget_commits,
 	NULL,
 };
 
@@ -127,4 +135,12 @@ const struct err *
 commits_put(struct db *db, const struct branch_commits *commits)
 {
 	return db_exec(db, &put_commits, commits, NULL);
+}
+
+const struct err *
+commits_forget(struct db *db, int64_t project_id)
+{
+	const struct branch_commits args = { .project_id = project_id };
+
+	return db_exec(db, &forget_commits, &args, NULL);
 }

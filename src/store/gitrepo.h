@@ -45,5 +45,7 @@ MUSTCHECK const struct err *commits_find(struct db *, struct arena *,
 /* In place of those before; `checked_at` is the database's present. */
 MUSTCHECK const struct err *commits_put(struct db *,
     const struct branch_commits *);
+/* Those of all branches: the project has another repository. */
+MUSTCHECK const struct err *commits_forget(struct db *, int64_t project_id);
 
 #endif
