@@ -230,8 +230,8 @@ static const struct stmt gone = {
 	.name = "project_gone",
 	.sql = "SELECT name, project_dir FROM project p WHERE id = ?"
 	       " AND valid = 0 AND updated_at < NOW(3) - INTERVAL 1 DAY"
-	       " AND NOT EXISTS (SELECT 1 FROM project q WHERE 1 IN"
-	       " (LOCATE(CONCAT(p.project_dir, '/'), CONCAT(live_dir, '/')),"
+	       " AND NOT EXISTS (SELECT 1 FROM project q WHERE valid = 1 AND 1"
+	       " IN (LOCATE(CONCAT(p.project_dir, '/'), CONCAT(live_dir, '/')),"
 	       " LOCATE(CONCAT(live_dir, '/'), CONCAT(p.project_dir, '/'))))",
 	.args = id_args,
 	.row = clash_row,
