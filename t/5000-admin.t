@@ -84,6 +84,17 @@ my $printed = done(qr/^\[database\]$/m, 'check');
 unlike($printed, qr/rows-password|schema-password/, 'no secret is printed');
 like($printed, qr/^# password is set$/m, 'only that it is set');
 like($printed, qr/^admins = root$/m, 'what was set');
+{
+	my $named = spew(tempdir() . '/named.conf', slurp($conf) . "[run_as]\nshop = daemon\nteam/site = nobody\n", 0600);
+	my $told = (run_cmd(program('slipway-admin'), '-c', $named, 'check'))[1];
+	like($told, qr/^\[run_as\]\nshop = daemon\nteam\/site = nobody\n/m, 'accounts of projects');
+	my %secret = slurp($named) =~ /^((?:migrate_)?password) = (.*)$/mg;
+	my $again = spew(tempdir() . '/again.conf', $told =~ s/^# (\w+) is set$/$1 = $secret{$1}/gmr, 0600);
+	is((run_cmd(program('slipway-admin'), '-c', $again, 'check'))[1], $told, 'what is printed is a configuration that says the same');
+	($status, undef, $err) = run_cmd('sh', '-c', 'exec "$@" >/dev/full', 'sh', program('slipway-admin'), '-c', $conf, 'check');
+	is($status >> 8, 74, 'what cannot be printed is a failure');
+	like($err, qr/standard output: No space left/, 'that is told');
+}
 my %fault = (
 	"1 AAAA\n" => qr/secret\.key:1: must be a number/,
 	'' => qr/holds no key/,
@@ -195,6 +206,8 @@ rmdir $key;
 }
 
 # --- users
+refused(66, qr/there is no user --role$/m, 'user', 'delete', '--', '--role');
+refused(64, qr/no option --role/, 'user', 'delete', '--role');
 done(qr/user anna was made/, 'user', 'add', 'anna', '--role', 'admin');
 done(qr/user ben was made/, 'user', 'add', '--role=viewer', "--name=Ben \xc3\x84", '--email', 'ben@example.org', 'ben');
 is(done(qr/./, 'user', 'list'), "anna\tadmin\tactive\t\t\nben\tviewer\tactive\tBen \xc3\x84\tben\@example.org\n",

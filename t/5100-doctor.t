@@ -37,6 +37,10 @@ is($status, 0, 'then all is well') or diag($said);
 unlike($said, qr/older keys/, 'there is no older key');
 like($said, qr/^ok     $_/m, $_) for 'key file', 'public key for variables', 'private key for variables: .*deploy\.key: the public half is that of its first key';
 
+($status, $said) = doctor(base() . "[gitserver]\nurl = https://git.example.org\ntype = git\n");
+is($status, 0, 'a server of type git is well');
+like($said, qr/^note   Git server: of type git: nothing but git itself is asked$/m, 'and is not asked');
+
 # --- the halves of the key for variables
 {
 	my ($private, $public) = map { tempdir() . "/deploy.$_" } qw(key pub);
