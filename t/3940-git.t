@@ -5,6 +5,7 @@
 
 use strict;
 use warnings;
+use IO::Socket::INET ();
 use Test::More;
 use Slipway::API;
 use Slipway::DB;
@@ -208,6 +209,41 @@ for my $type (qw(gitea forgejo gitlab github)) {
 		refused(ask($api, 'commits', project($api, "$dir/headless")), 404, qr/no default branch/, 'one without a default');
 		refused(ask($api, $_, project($api, "$dir/nowhere")), 502, qr/cannot read the repository/, "none has no $_") for qw(branches commits);
 		$api->stop;
+	}
+	# over ssh, from a real sshd: with the key and the host that are configured
+	my ($me, $shell) = (getpwuid $>)[0, 8];
+	my $port = free_port();
+	run_cmd('ssh-keygen', '-q', '-t', 'ed25519', '-N', '', '-f', "$dir/$_") for qw(host user other);
+	if (is_root()) { chown((getpwnam 'nobody')[2, 3], "$dir/$_") or die for qw(user other) }
+	spew("$dir/authorized", slurp("$dir/user.pub"), 0644);
+	mkdir '/run/sshd', 0755 if is_root();
+	spew("$dir/sshd_config", "Port $port\nListenAddress 127.0.0.1\nHostKey $dir/host\nAuthorizedKeysFile $dir/authorized\n"
+	    . "PidFile $dir/sshd.pid\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nPermitRootLogin yes\n");
+	for my $case (['known', 'host'], ['strange', 'other']) {
+		my ($name, $of) = @$case;
+		spew("$dir/$name", "[127.0.0.1]:$port " . join(' ', (split ' ', slurp("$dir/$of.pub"))[0, 1]) . "\n", 0644);
+	}
+	SKIP: {
+		skip "the shell of $me, $shell, lets nobody in", 11 if $shell =~ m{/(?:nologin|false)$};
+		my $sshd = start_process({ name => 'sshd' }, '/usr/sbin/sshd', '-D', '-e', '-f', "$dir/sshd_config");
+		ok(poll(60, sub { IO::Socket::INET->new(PeerAddr => "127.0.0.1:$port") }), 'sshd listens');
+		for my $case (['with the key', 'user', 'known', 1], ['with another key', 'other', 'known', 0],
+			['at a host that is another', 'user', 'strange', 0], ['without a host that is known', 'user', undef, 0]) {
+			my ($name, $key, $known, $good) = @$case;
+			my $api = Slipway::API->start(db => $db, conf => "[gitserver]\ntype = git\nallowed_hosts = 127.0.0.1:$port\n"
+			    . "ssh_key_file = $dir/$key\n" . ($known ? "ssh_known_hosts = $dir/$known\n" : ''));
+			my $p = project($api, "ssh://$me\@127.0.0.1:$port$dir/full");
+			if ($good) {
+				is(scalar(walk($api, 'branches', $p, limit => 10)), 23, "ssh $name: branches");
+				is(ask($api, 'commits', $p)->{json}{data}[0]{hash}, $hash[0], 'and the tip');
+			} else {
+				my $got = ask($api, 'branches', $p);
+				refused($got, 502, qr/cannot read the repository/, "ssh $name");
+				unlike($got->{body}, qr/\Q$dir\E\/(?:user|other|known)|PRIVATE/, 'and no word of keys');
+			}
+			$api->stop;
+		}
+		stop_process($sshd);
 	}
 	my $api = Slipway::API->start(db => $db, conf => "[gitserver]\nallow_local = yes\n");
 	my $p = project($api, "$dir/full");
