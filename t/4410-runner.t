@@ -173,6 +173,21 @@ $before = time;
 for (1 .. 10) { $id = $runner->deploy($project); $runner->wait($id) }
 diag(sprintf 'a deployment without steps, start to end: %.0f ms', 1000 * (time - $before) / 10);
 
+# --- an account that is busy
+if (is_root()) {
+	my $uid = $runner->{uid_first} + $project % 300;
+	my $guest = start_process({ name => 'guest' }, 'setpriv', '--reuid', $uid, '--regid', $uid, '--clear-groups', 'sleep', 3000);
+	ok(poll(60, sub { (stat "/proc/$guest")[4] == $uid }), 'somebody else runs under the account of a project');
+	$id = $runner->deploy($project, 'true');
+	ok(poll(120, sub { my $n = () = $runner->said =~ /^.*job $id\.\d+ refused: /mg; $n > 6 }), 'its deployment is tried less and less often');
+	$before = time;
+	my $other = $runner->deploy($projects[1], 'true');
+	is($runner->wait($other), 'success', 'one of another project');
+	cmp_ok(time - $before, '<', deadline(9), 'does not wait for it');
+	stop_process($guest);
+	is($runner->wait($id), 'success', 'it has its turn when the account is free');
+}
+
 is($runner->stop, 0, 'ends when it is told to');
 is_deeply([grep { !m{/objects\.\d+$} } glob "$runner->{spool}/*"], [], 'and leaves nothing of deployments in the spool');
 done_testing;

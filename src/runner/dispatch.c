@@ -448,6 +448,7 @@ wait_for_it(struct dispatch *d, const sigset_t *waiting)
 		listen_to_monitor(d);
 	if (fds[1].revents != 0 && wake_drain(d->wake)) {
 		d->poll_at = 0;
+		d->claim_at = 0; /* what came waits for none that was refused */
 		teller_wake(d);
 	}
 }
