@@ -83,6 +83,24 @@ my ($code, undef, $err) = run_cmd(program('slipway-dispatch'), '-c', $runner->co
 is($code >> 8, 64, 'without a monitor it does not start');
 like($err, qr/slipway-runner/, 'and names it');
 
+# --- a program that is not there
+($code, undef, $err) = run_cmd($runner->command('--once', '-d', '/nonexistent/dispatch'));
+is($code >> 8, 71, 'without a dispatcher --once fails');
+like($err, qr{/nonexistent/dispatch: No such file}, 'and names it');
+{
+	my $pid = start_process({ name => 'alone' }, $runner->command('-d', '/nonexistent/dispatch'));
+	my $said = sub { return slurp(tempdir() . '/alone.log') || '' };
+	ok(poll(60, sub { $said->() =~ /it is started again in 400 ms/ }), 'a service tries again, ever later');
+	like($said->(), qr{/nonexistent/dispatch: No such file.*ended with status 71; it is started again in 100 ms.* 200 ms}s, 'and says why');
+	is(stop_process($pid), 0, 'it ends when told to');
+}
+my $unstarted = $runner->deploy($runner->project, 'echo it-runs');
+is(scalar $runner->once('-j', '/nonexistent/job'), 0, 'without a program for jobs the queue is worked off');
+is(join(' ', map { $runner->column($unstarted, $_) } qw(status reason detail)),
+    'failed workspace_error The runner could not start a process for it.', 'each deployment fails, and says so');
+is(scalar $runner->once, 0, 'with it again');
+ok($runner->is_clean, 'nothing is left');
+
 # --- idle
 sub counters {
 	my %c = map { split /\t/ } split /\n/, $db->sql('SELECT VARIABLE_NAME, VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS'

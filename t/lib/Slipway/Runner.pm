@@ -95,8 +95,8 @@ sub resume {
 
 # --once to its end: exit status as in $?, output.
 sub once {
-	my ($self) = @_;
-	my ($status, $out, $err) = run_cmd($self->command('--once'));
+	my ($self, @more) = @_;
+	my ($status, $out, $err) = run_cmd($self->command('--once', @more));
 	return wantarray ? ($status, $err) : $status;
 }
 
