@@ -155,8 +155,8 @@ job_wait($job);
 is(scalar job_end($job), 'canceled canceled_by_user', 'a cancel that comes byte by byte');
 
 # A job that cannot write its result stands still between two steps.
-my ($go, $ran) = map { tempdir() . "/$_" } qw(go ran);
-my $spool = spool_make(repository => $repo, steps => [step("until test -e $go; do sleep 0.01; done"), step("echo ran; touch $ran"), step('echo always', 'always')]);
+my $go = tempdir() . '/go';
+my $spool = spool_make(repository => $repo, steps => [step("touch up; until test -e $go; do sleep 0.01; done"), step('echo ran; touch ran'), step('echo always', 'always')]);
 unlink "$spool->{dir}/result";
 POSIX::mkfifo("$spool->{dir}/result", 0600) or die "mkfifo: $!";
 sysopen my $fifo, "$spool->{dir}/result", O_RDWR | O_NONBLOCK or die "result: $!";
@@ -164,7 +164,7 @@ fcntl $fifo, 1031, 4096 or die "F_SETPIPE_SZ: $!"; # the smallest there is
 $job = job_start(spool => $spool);
 my $said = '';
 sub taken { while (sysread $fifo, my $text, 65536) { $said .= $text } return $said }
-ok(poll(20, sub { taken() =~ /step-started/ }), 'a step has begun');
+ok(poll(20, sub { taken() =~ /step-started/ && -e "$job->{workspace}/up" }), 'a step has begun');
 1 while syswrite $fifo, 'x';
 spew($go, '');
 ok(poll(20, sub { slurp("/proc/$job->{pid}/task/$job->{pid}/children") eq '' }), 'it is over, and cannot be told of');
@@ -175,7 +175,7 @@ spew("$spool->{dir}/result", $said =~ s/x+//r);
 ok($ended, 'a cancel between two steps');
 job_wait($job);
 unlike(job_log($job), qr/^ran$/m, 'the next one does not even begin');
-ok(!-e $ran, 'nor do anything');
+ok(!-e "$job->{workspace}/ran", 'nor do anything');
 is(job_steps($job), '0:success:0:- 1:skipped 2:success:0:-', 'it is skipped');
 like(job_log($job), qr/^always$/m, 'cleanup runs');
 
