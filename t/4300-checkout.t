@@ -140,6 +140,9 @@ my ($end, $detail) = job_end($job);
 like($detail, qr/^fatal: .*none/, 'nor has what is not there a HEAD: git says why');
 like(job_log($job), qr/^\Q$detail\E$/m, 'in the log, too');
 like(workspace($job), qr/^ready 0 \d+$/, 'and the workspace is what it was');
+$job = deploy(repository => 'ssh://git@127.0.0.1:' . free_port() . '/x/y', branch => 'main');
+like((job_end($job))[1], qr/^(?:ssh: connect to host .*refused|No user exists for uid)/, 'where ssh has ended it is what ssh says');
+like(job_log($job), qr/^fatal: Could not read from remote repository\.$/m, 'though git has a word, too');
 for ('-x', '--upload-pack=touch /tmp/pwned', 'HEAD', '@', 'a;b', '$(touch pwned)', '`id`', "a'b", 'a b', '..', 'a..b', '*', 'main:refs/heads/evil', 'a.lock', "a\nb", '+main', 'refs/heads/main') {
 	my $j = deploy(branch => $_, steps => ['echo ran']);
 	is(scalar job_end($j), 'failed checkout_failed', "no harm in the branch name $_" =~ s/\n/\\n/r);

@@ -341,9 +341,11 @@ forge_commits(struct forge *f, struct arena *a, const char *access,
 	    page, out);
 	if (is_empty(repo, e))
 		return NULL;
-	if ((e == NULL ? out->n == 0 :
-			 e->code == ERR_UPSTREAM && e->sys == 500) &&
-	    is_gone(f, a, access, repo, branch))
+	/* it knows the repository, which was asked for first */
+	if ((e != NULL && e->code == ERR_NOTFOUND) ||
+	    ((e == NULL ? out->n == 0 :
+			  e->code == ERR_UPSTREAM && e->sys == 500) &&
+		is_gone(f, a, access, repo, branch)))
 		return err_tell(ERR_NOTFOUND,
 		    "The Git server knows no such branch (404).");
 	return e;

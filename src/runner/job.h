@@ -96,6 +96,7 @@ struct job_log {
 	bool at_line;      /* the last byte of the stream was a newline */
 	bool file_at_line; /* and that of what was written of it */
 	char last[256];    /* what tells most of what was masked */
+	bool settled;      /* nothing after it tells more */
 	char line[256];    /* the one that is being collected */
 	size_t line_len;
 };

@@ -68,16 +68,22 @@ rank(const char *line)
 }
 
 /* Keeps the last line of those that tell most, but the first that is fatal:
- * what git says after that follows from it. */
+ * what git says after that follows from it.  Where ssh(1) has ended git knows
+ * nothing to say; then it is the line before. */
 static void
 line_end(struct job_log *log)
 {
-	const int before = rank(log->last);
+	const size_t len = log->line_len;
+	const char *line = log->line;
 
-	log->line[log->line_len] = '\0';
-	if (log->line_len > 0 && before < 2 && rank(log->line) >= before)
-		(void)memcpy(log->last, log->line, log->line_len + 1);
+	log->line[len] = '\0';
 	log->line_len = 0;
+	if (len == 0 || log->settled || rank(line) < rank(log->last))
+		return;
+	log->settled = rank(line) == 2;
+	if (log->last[0] == '\0' ||
+	    strcmp(line, "fatal: Could not read from remote repository.") != 0)
+		(void)memcpy(log->last, line, len + 1);
 }
 
 static void
@@ -169,6 +175,7 @@ void
 job_log_forget(struct job_log *log)
 {
 	log->last[0] = '\0';
+	log->settled = false;
 	log->line_len = 0;
 }
 
