@@ -158,6 +158,13 @@ for my $type (qw(gitea gitlab github)) {
 	($status, $said) = doctor($conf->(@sound));
 	like($said, qr/^FAULT  client: .*may not offer OAuth 2\.0 \(Gitea: \[oauth2\] ENABLED\)\.$/m, 'a server without OAuth') or diag($said);
 	$f->clear_faults;
+	$f->fault(qr{/statuses/0{40}$}, kind => 'status', status => 403, type => 'application/json',
+		body => '{"message":"token does not have at least one of required scope(s)"}');
+	($status, $said) = doctor($conf->(@sound));
+	is($status, 78, 'a token that may only read');
+	like($said, qr/^FAULT  token: it may not put statuses on commits: .*403.*required scope.*report = no$/m, 'is named') or diag($said);
+	is((doctor($conf->(@sound, report => 'no')))[0], 0, 'where no statuses are put it may');
+	$f->clear_faults;
 	($status, $said) = doctor($conf->(@sound, token => undef));
 	is($status, 0, 'no token of the service');
 	like($said, qr/^note   token: .*who made the project's hook secret/m, 'is worth a note');

@@ -17,6 +17,7 @@
 #include "forge/forge.h"
 #include "http/http.h"
 #include "store/project.h"
+#include "store/report.h"
 
 #define SKEW_MAX 30 /* seconds between two clocks */
 #define DEADLINE_MS 8000
@@ -488,6 +489,12 @@ token_try(struct doctor *d)
 		return;
 	}
 	say(d, VERDICT_OK, "token", "the service is %s there", who.login);
+	if (report_wanted(&d->admin->set.gitserver) &&
+	    (e = forge_check_status(d->forge, d->admin->a, token)) != NULL)
+		say(d, VERDICT_FAULT, "token",
+		    "it may not put statuses on commits: %s; make one that may "
+		    "write there, or set gitserver.report = no",
+		    words(e));
 	projects_try(d, token);
 }
 

@@ -403,3 +403,23 @@ out:
 	buf_release(&body);
 	return e;
 }
+
+const struct err *
+forge_check_status(struct forge *f, struct arena *a, const char *access)
+{
+	static const struct forge_repo nowhere = { .id = "0",
+		.path = "slipway/doctor" };
+	static const struct forge_status st = {
+		.commit_hash = "0000000000000000000000000000000000000000",
+		.context = "slipway/doctor",
+		.description = "",
+		.state = FORGE_PENDING,
+	};
+	const struct err *e = forge_status_put(f, a, access, &nowhere, &st);
+
+	return e != NULL &&
+		(e->code == ERR_UNAUTHENTICATED ||
+		    (e->code == ERR_UPSTREAM && e->sys == 403)) ?
+	    e :
+	    NULL;
+}

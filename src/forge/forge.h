@@ -169,6 +169,11 @@ MUSTCHECK const struct err *forge_commits(struct forge *, struct arena *,
 MUSTCHECK const struct err *forge_status_put(struct forge *, struct arena *,
     const char *access, const struct forge_repo *, const struct forge_status *);
 
+/* Whether that token may put any, tried where no commit is: an error only where
+ * the server refuses the token itself (401, 403). */
+MUSTCHECK const struct err *forge_check_status(struct forge *, struct arena *,
+    const char *access);
+
 /* For a clone of `repository` with that token; ERR_NOTFOUND where the token
  * must not go: another server, or not by HTTPS. */
 MUSTCHECK const struct err *forge_clone_with(const struct forge *,
