@@ -30,7 +30,11 @@ sub walk {
 	my ($api, $what, $project, $limit, $branch) = @_;
 	my @all;
 	for my $page (1 .. 50) {
-		my $got = $api->get("/api/git/$what?projectId=$project&limit=$limit&page=$page" . ($branch ? "&branch=$branch" : ''));
+		my $got;
+		poll(60, sub { # on a machine that has much else to do
+			$got = $api->get("/api/git/$what?projectId=$project&limit=$limit&page=$page" . ($branch ? "&branch=$branch" : ''));
+			return $got->{status} != 504;
+		});
 		is($got->{status}, 200, "$what, page $page of $limit") or diag($got->{body});
 		my $data = $got->{json}{data} || [];
 		push @all, @$data;
@@ -57,15 +61,15 @@ sub walk {
 	note('a hundred kilobytes in each commit');
 	my ($f, $repo, $api, $p) = begin();
 	my $long = "\x{20ac}" x 33_000;
-	my @hash = reverse map { $repo->commit('main', undef, encode_utf8("c$_ $long")) } 1 .. 23;
-	$repo->branch("b$_", $hash[$_]) for 1 .. 19;
+	my @hash = reverse map { $repo->commit('main', undef, encode_utf8("c$_ $long")) } 1 .. 14;
+	$repo->branch("b$_", $hash[$_]) for 1 .. 12;
 	for my $limit (20, 7, 100) {
 		my @all = walk($api, 'commits', $p, $limit);
 		is_deeply([map { $_->{hash} } @all], \@hash, "in pages of $limit each comes once");
-		my @wrong = grep { my $m = encode_utf8($all[$_]{message}); length $m > 16_384 || length $m < 16_380 || $all[$_]{message} !~ /^c@{[23 - $_]} \x{20ac}+$/ } 0 .. $#all;
+		my @wrong = grep { my $m = encode_utf8($all[$_]{message}); length $m > 16_384 || length $m < 16_380 || $all[$_]{message} !~ /^c@{[14 - $_]} \x{20ac}+$/ } 0 .. $#all;
 		is_deeply(\@wrong, [], 'with the start of its message, of whole characters');
 	}
-	is(scalar(walk($api, 'branches', $p, $_)), 20, "branches, in pages of $_") for 20, 100, 3;
+	is(scalar(walk($api, 'branches', $p, $_)), 13, "branches, in pages of $_") for 20, 100, 3;
 	is_deeply([$f->complaints], [], 'nothing was sent that the server would not take');
 	$api->stop;
 	$f->stop;
