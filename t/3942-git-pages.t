@@ -71,6 +71,14 @@ sub walk {
 	}
 	is(scalar(walk($api, 'branches', $p, $_)), 13, "branches, in pages of $_") for 20, 100, 3;
 	is_deeply([$f->complaints], [], 'nothing was sent that the server would not take');
+	for my $kind (qw(gzip big)) {
+		$f->fault(qr{/branches$}, kind => $kind, size => 20 << 20);
+		my $before = () = $f->requests;
+		like($api->get("/api/git/branches?projectId=$p")->{status}, qr/^50[24]$/, "a page of twenty mebibytes ($kind)");
+		my $asked = (() = $f->requests) - $before;
+		cmp_ok($asked, '<=', $kind eq 'gzip' ? 2 : 4, "is not asked for again and again: $asked");
+		$f->clear_faults;
+	}
 	$api->stop;
 	$f->stop;
 }

@@ -15,6 +15,9 @@
 /* What is kept of all pages of one list. */
 #define LIST_MAX (FORGE_BODY + FORGE_BODY / 4 * 3)
 #define TEXT_MAX 16384 /* of a text that may be cut */
+/* Of a page that was too large so many times fewer are asked for: a server that
+ * lies is not to be asked often. */
+#define FEWER 8
 
 struct collect {
 	struct forge *f;
@@ -169,7 +172,7 @@ page_ask(struct arena *own, const char *url, struct collect *c,
 	*next = NULL;
 	e = forge_ask(c->f, own, &ask, &got);
 	if (e != NULL && got.large && c->per > 1) {
-		c->per /= 2;
+		c->per = c->per > FEWER ? c->per / FEWER : 1;
 		c->again = true;
 		return NULL;
 	}

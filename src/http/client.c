@@ -346,6 +346,14 @@ call_failed(struct http *h, const char *origin, CURLcode rc,
 	    "libcurl %d, %s", (int)rc, x->text);
 }
 
+/* Whoever packs an answer can make it as large as he likes for nothing. */
+static bool
+is_packed(const struct exchange *x)
+{
+	return x->lines.len > 0 &&
+	    strcasestr(x->lines.data, "\ncontent-encoding:") != NULL;
+}
+
 /* Asks once; the status, or 0 with the reason. */
 static const struct err *
 exchange_run(struct http *h, const char *origin, struct exchange *x, int *out)
@@ -370,7 +378,8 @@ exchange_run(struct http *h, const char *origin, struct exchange *x, int *out)
 	explicit_bzero(sent, sizeof(sent));
 	if (rc == CURLE_OK && status < 200)
 		rc = CURLE_WEIRD_SERVER_REPLY;
-	x->large = rc == CURLE_FILESIZE_EXCEEDED || x->body.overflow;
+	x->large = (rc == CURLE_FILESIZE_EXCEEDED || x->body.overflow) &&
+	    !is_packed(x);
 	if (rc != CURLE_OK)
 		return call_failed(h, origin, rc, x);
 	breaker_answered(&h->breaker, origin);

@@ -58,7 +58,7 @@ struct http_response {
 	size_t len;
 	struct list headers; /* struct http_header, names in lower case */
 	const char *url;     /* that answered, after redirects */
-	bool large;          /* ERR_UPSTREAM: the body was more than `max` */
+	bool large; /* ERR_UPSTREAM: a body of more than `max`, not packed */
 };
 
 struct http;
