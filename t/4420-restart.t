@@ -149,15 +149,20 @@ is($runner->column($id, 'reason'), 'runner_lost', 'with its reason');
 is($runner->wait($waits), 'success', 'what waited runs');
 cmp_ok(time - $before, '<', deadline(30), 'without waiting for anybody');
 like($runner->log($id), qr/^count-3$/m, 'what was written is there');
-# the same, and the spool is lost as well
+# the same, and the spool is lost as well: nobody knows whose it was
+$runner->stop;
+$runner->write_conf("[runner]\nlease = 6\n")->resume;
 $id = $runner->deploy($project, counting());
 ok(up($id), 'power failure with an empty spool: a step runs');
 $runner->kill_all;
 system 'rm', '-rf', $runner->{spool};
-$before = time;
+$db->sql("UPDATE deployment SET lease_until = NOW(3) + INTERVAL 20 SECOND WHERE id = $id");
 $runner->resume;
-is($runner->wait($id), 'interrupted', 'is settled, too');
-cmp_ok(time - $before, '<', deadline(30), 'before the lease runs out');
+ok(poll(30, sub { $runner->said =~ /runner \Q$runner->{name}\E: another runner has this name and holds deployments, or one did whose spool is gone/ }),
+    'the log says so');
+is($runner->wait($id), 'interrupted', 'it is settled, too');
+is($runner->column($id, 'reason'), 'runner_lost', 'with its reason');
+is($runner->column($id, 'finished_at >= started_at + INTERVAL 20 SECOND'), 1, 'when its lease is over');
 $id = $runner->deploy($project, 'echo again');
 is($runner->wait($id), 'success', 'and all works');
 

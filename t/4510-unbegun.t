@@ -71,7 +71,11 @@ is(again($id), 'success later', 'claimed by one who died before it asked: it run
 like($runner->log($id), qr/^it-runs$/m, 'all of it');
 is($runner->wait($canceled), 'canceled', 'one that was to be canceled is canceled');
 is(again($elsewhere), 'success later', 'whatever name the runner had then');
-is(again($stranger), 'interrupted at once', 'claimed by one of whom nothing is known: interrupted');
+ok(poll(30, sub { $runner->said =~ /runner \Q$runner->{name}\E: another runner has this name/ }), 'claimed by one of whom nothing is known: the log says so');
+is($runner->status($stranger), 'running', 'it is left alone');
+is((() = $runner->said =~ /another runner has this name/g), 1, 'which is said once');
+$db->sql("UPDATE deployment SET lease_until = NOW(3) WHERE id = $stranger");
+is(again($stranger), 'interrupted later', 'until its lease is over');
 ok(poll(10, sub { my @now = owners(); return @now == 1 && $now[0] ne $me }), 'the dead one is forgotten');
 
 for (['of another boot', '00000000-0000-4000-8000-000000000000'], ['that does not say', '-'], ['without a boot', ''],

@@ -213,6 +213,6 @@ log_fault_over(const char *subject)
 
 	if (f == NULL)
 		return;
-	log_info("%s: is well again", subject);
+	log_info("%s: all is well again", subject);
 	f->subject[0] = '\0';
 }

@@ -8,8 +8,9 @@
  * kept by the address of their struct stmt.
  *
  * What errors become: unreachable, full, read-only, too many connections or a
- * cluster node without quorum are ERR_UNAVAILABLE; a duplicate key (1062) is
- * ERR_CONFLICT, its `sys` is 1062; anything unforeseen is ERR_INTERNAL.
+ * cluster node without quorum are ERR_UNAVAILABLE; an account that may not is
+ * ERR_CONFIG; a duplicate key (1062) is ERR_CONFLICT, its `sys` is 1062;
+ * anything unforeseen is ERR_INTERNAL.
  */
 #ifndef SLIPWAY_DB_DB_H
 #define SLIPWAY_DB_DB_H

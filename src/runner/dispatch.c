@@ -28,6 +28,7 @@
 #include "store/gittoken.h"
 #include "store/hook.h"
 #include "store/joblog.h"
+#include "store/lease.h"
 #include "store/project.h"
 #include "store/report.h"
 #include "store/session.h"
@@ -36,9 +37,11 @@
 #define TURN_ARENA ((size_t)128 << 20)
 #define DB_PAUSE_MIN 100 /* milliseconds */
 #define DB_PAUSE_MAX 2000
-#define SCAN_MS 5000   /* between looks at the spool */
-#define KEEP_MS 300000 /* between tidyings of old rows */
-#define ONCE_MS 30000  /* without a database, then --once gives up */
+#define DB_CALM_MS 3000
+#define DB_TELL_MIN INT64_C(60000)
+#define DB_TELL_MAX INT64_C(3600000)
+#define SCAN_MS 5000  /* between looks at the spool */
+#define ONCE_MS 30000 /* without a database, then --once gives up */
 #define HOST_SIZE 256
 
 static volatile sig_atomic_t got_stop, got_reload;
@@ -49,24 +52,49 @@ dispatch_db_ready(const struct dispatch *d)
 	return time_mono_ms() >= d->db_at;
 }
 
+/* At first, and at growing intervals: who lives through an outage wants to know
+ * why it lasts. */
+static void
+outage_tell(struct dispatch *d, const struct err *e, const char *what,
+    int64_t now)
+{
+	if (d->db_pause != 0 && now < d->db_tell_at)
+		return;
+	log_err(e, what);
+	d->db_tell = d->db_pause == 0 ? DB_TELL_MIN : 2 * d->db_tell;
+	if (d->db_tell > DB_TELL_MAX)
+		d->db_tell = DB_TELL_MAX;
+	d->db_tell_at = now + d->db_tell;
+}
+
+/* It may take some statements and refuse others: it is back when it has taken
+ * all for a while. */
+static void
+answered(struct dispatch *d, const char *what, int64_t now)
+{
+	log_fault_over(what);
+	if (d->db_since == 0)
+		d->db_since = now;
+	if (d->db_pause != 0 && now - d->db_since >= DB_CALM_MS) {
+		log_info("the database is back");
+		d->db_pause = 0;
+	}
+}
+
 bool
 dispatch_db_said(struct dispatch *d, const struct err *e, const char *what)
 {
 	int64_t now = time_mono_ms();
 
 	if (e == NULL) {
-		if (d->db_since == 0) {
-			d->db_since = now;
-			if (d->db_pause != 0)
-				log_info("the database is back");
-		}
-		d->db_pause = 0;
+		answered(d, what, now);
 		return true;
 	}
-	if (e->code != ERR_UNAVAILABLE || d->db_pause == 0)
-		log_err(e, what);
-	if (e->code != ERR_UNAVAILABLE)
+	if (e->code != ERR_UNAVAILABLE && e->code != ERR_CONFIG) {
+		log_fault(e, what);
 		return false;
+	}
+	outage_tell(d, e, what, now);
 	if (d->db_since != 0)
 		d->db_lost = now;
 	d->db_since = 0;
@@ -79,13 +107,14 @@ dispatch_db_said(struct dispatch *d, const struct err *e, const char *what)
 }
 
 /* Once, when the database can first be reached: a schema that is not ours is
- * nothing to work with. */
+ * nothing to work with.  That the server refuses us may end, and leases have to
+ * be renewed then. */
 static void
 db_check_once(struct dispatch *d)
 {
 	const struct stmt *const *const sets[] = { queue_stmts, gitrepo_stmts,
-		gittoken_stmts, hook_stmts, joblog_stmts, project_stmts,
-		report_stmts, session_stmts };
+		gittoken_stmts, hook_stmts, joblog_stmts, lease_stmts,
+		project_stmts, report_stmts, session_stmts };
 	const struct err *e;
 	size_t i;
 
@@ -94,7 +123,7 @@ db_check_once(struct dispatch *d)
 	e = db_check_schema(d->db);
 	for (i = 0; e == NULL && i < sizeof(sets) / sizeof(sets[0]); i++)
 		e = db_check(d->db, sets[i]);
-	if (e != NULL && e->code != ERR_UNAVAILABLE)
+	if (e != NULL && e->code != ERR_UNAVAILABLE && (e->sys == 0 || d->once))
 		errx(err_kinds[e->code].exit, "%s", e->msg);
 	d->db_checked = dispatch_db_said(d, e, "database");
 }
@@ -275,42 +304,6 @@ scan(struct dispatch *d, int64_t now)
 	d->settle = spool_sweep(d) || d->settle;
 }
 
-/* Others' leases only after a full lease in which the database was there: they
- * had the time to renew theirs. */
-static void
-keep_house(struct dispatch *d, int64_t now)
-{
-	int64_t lease = d->settings.runner.lease * 1000, n;
-	const struct settings_runner *s = &d->settings.runner;
-	const struct session_term term = {
-		.idle = d->settings.auth.session_idle,
-		.max = d->settings.auth.session_max
-	};
-
-	if (d->db_since == 0 || now - d->db_since < lease ||
-	    !dispatch_db_ready(d))
-		return;
-	if (now >= d->expire_at) {
-		d->expire_at = now + lease / 3;
-		if (dispatch_db_said(d, queue_expire(d->db, &n), "expire") &&
-		    n > 0) {
-			log_warn("%lld deployments were lost by their runners",
-			    (long long)n);
-			teller_wake(d);
-			d->claim = true;
-		}
-	}
-	if (now < d->keep_at || !dispatch_db_ready(d))
-		return;
-	d->keep_at = now + KEEP_MS;
-	if (dispatch_db_said(d, queue_tidy(d->db), "tidy") &&
-	    dispatch_db_said(d, hook_tidy(d->db), "tidy") &&
-	    dispatch_db_said(d, session_tidy(d->db, &term), "tidy"))
-		(void)dispatch_db_said(d,
-		    joblog_prune(d->db, s->log_days, s->log_total_max, &n),
-		    "prune");
-}
-
 static void
 heard(struct dispatch *d, const struct wire *w)
 {
@@ -404,7 +397,7 @@ work(struct dispatch *d)
 	claim_review(d);
 	claim_work(d);
 	task_reap(d);
-	keep_house(d, now);
+	house_keep(d, now);
 	project_wipes(d, now);
 	teller_work(d, now);
 }

@@ -11,6 +11,10 @@
  * random name that is, with the boot in it.  So any number of dispatchers share
  * a spool.
  *
+ * What a dispatcher holds of which there is no file here, belongs to another
+ * spool, perhaps of a host with the same runner.name: it is left alone until
+ * its lease runs out, as is what was held where a spool was lost.
+ *
  * What was claimed by a dispatcher that died, and never ran, goes back on the
  * queue.  That is known where no directory was made since its boot (it comes
  * before the monitor is asked), and where the lock in it is still empty.  After
@@ -113,6 +117,8 @@ struct dispatch {
 	int64_t db_lost;  /* since when it does not, with db_since 0 */
 	int64_t db_at;    /* it is not asked before */
 	int64_t db_pause;
+	int64_t db_tell_at; /* that it still does not */
+	int64_t db_tell;
 	bool db_checked;
 	/* when each is due */
 	int64_t poll_at;
@@ -123,6 +129,8 @@ struct dispatch {
 	int64_t doubt_at; /* no look because of a doubt before */
 	int64_t scan_at;
 	int64_t expire_at;
+	int64_t open_since; /* whoever wanted could renew; 0 = unknown */
+	int64_t refused_at; /* when not, at last */
 	int64_t keep_at;
 	int64_t wipe_at;
 	bool claim;  /* there may be something to claim */
@@ -287,7 +295,14 @@ void claim_refused(struct dispatch *, struct task *, const struct wire *);
 void claim_review(struct dispatch *);
 /* INT64_MAX if there is nothing to learn. */
 int64_t claim_review_due(const struct dispatch *);
-/* Ends rows of dispatchers that died before they had a directory. */
+/* Ends rows of dispatchers of this spool that died before they had a
+ * directory. */
 void claim_settle(struct dispatch *);
+/* Tells of those that others hold under our name. */
+void claim_namesakes(struct dispatch *);
+
+/* dispatch_house.c: what is due for all runners: leases that ran out, rows that
+ * are old */
+void house_keep(struct dispatch *, int64_t now);
 
 #endif

@@ -347,67 +347,50 @@ claim_leave(struct dispatch *d)
 	}
 }
 
-/* What a dispatcher held that died since this boot and for which it had made no
- * directory: nobody was asked to start it. */
+/* Ends one that a dispatcher held which died, and which may have run. */
 static bool
-put_back_unasked(struct dispatch *d, const struct list *dead)
-{
-	const struct dead_owner *owner = dead->items;
-	const struct held *h;
-	struct list list;
-	size_t i, k;
-
-	for (i = 0; i < dead->n; i++) {
-		if (!owner[i].booted)
-			continue;
-		if (!dispatch_db_said(d,
-			queue_held(d->db, d->a, owner[i].name, &list),
-			"settle"))
-			return false;
-		h = list.items;
-		for (k = 0; k < list.n; k++) {
-			if (task_find(d, h[k].id, h[k].epoch) != NULL ||
-			    spool_has(d, h[k].id, h[k].epoch))
-				continue;
-			log_info("%lld: never ran; it is put back",
-			    (long long)h[k].id);
-			put_back(d, h[k].id, h[k].epoch);
-			d->claim = true;
-			if (!dispatch_db_ready(d))
-				return false;
-		}
-	}
-	return true;
-}
-
-/* What is left of dispatchers that died and may have run. */
-static bool
-end_lost(struct dispatch *d)
+end_lost(struct dispatch *d, const struct held *h)
 {
 	struct queue_end end = { .status = "interrupted",
 		.reason = "runner_lost",
 		.detail = "The runner was stopped before it could say how it "
 			  "ended." };
 	struct joblog_state state = { .size = 0 };
+
+	log_warn("%lld: was lost by the runner", (long long)h->id);
+	if (!dispatch_db_said(d, joblog_state(d->db, d->a, h->id, &state),
+		"settle"))
+		return false;
+	end.log_size = state.size;
+	end_unstarted(d, h->id, h->epoch, &end);
+	return true;
+}
+
+/* What a dispatcher of this spool held that died, and for which it had made no
+ * directory: nobody was asked to start it, but where the machine went down
+ * since the directory itself may be lost. */
+static bool
+settle_owner(struct dispatch *d, const struct dead_owner *owner)
+{
 	const struct held *h;
 	struct list list;
 	size_t i;
 
-	if (!dispatch_db_said(d,
-		queue_held_by_runner(d->db, d->a, d->name, &list), "settle"))
+	if (!dispatch_db_said(d, queue_held(d->db, d->a, owner->name, &list),
+		"settle"))
 		return false;
 	h = list.items;
 	for (i = 0; i < list.n; i++) {
 		if (task_find(d, h[i].id, h[i].epoch) != NULL ||
-		    (h[i].owner != NULL && spool_owner_alive(d, h[i].owner)) ||
 		    spool_has(d, h[i].id, h[i].epoch))
 			continue;
-		log_warn("%lld: was lost by the runner", (long long)h[i].id);
-		if (!dispatch_db_said(d,
-			joblog_state(d->db, d->a, h[i].id, &state), "settle"))
+		if (owner->booted) {
+			log_info("%lld: never ran; it is put back",
+			    (long long)h[i].id);
+			put_back(d, h[i].id, h[i].epoch);
+		} else if (!end_lost(d, &h[i])) {
 			return false;
-		end.log_size = state.size;
-		end_unstarted(d, h[i].id, h[i].epoch, &end);
+		}
 		d->claim = true;
 		if (!dispatch_db_ready(d))
 			return false;
@@ -416,15 +399,49 @@ end_lost(struct dispatch *d)
 }
 
 void
+claim_namesakes(struct dispatch *d)
+{
+	const char *me = arena_printf(d->a, "runner %s", d->name);
+	const struct held *h;
+	struct list list;
+	size_t i, n = 0;
+
+	if (!dispatch_db_said(d,
+		queue_held_by_runner(d->db, d->a, d->name, &list), "namesakes"))
+		return;
+	h = list.items;
+	for (i = 0; i < list.n; i++)
+		if (task_find(d, h[i].id, h[i].epoch) == NULL &&
+		    !spool_has(d, h[i].id, h[i].epoch) && h[i].owner != NULL &&
+		    !spool_owner_alive(d, h[i].owner))
+			n++;
+	if (n > 0)
+		log_fault(
+		    err_new(ERR_CONFLICT,
+			"another runner has this name and holds "
+			"deployments, or one did whose spool is gone; they "
+			"are left alone while their leases last: see "
+			"runner.name"),
+		    me);
+	else
+		log_fault_over(me);
+}
+
+void
 claim_settle(struct dispatch *d)
 {
+	const struct dead_owner *owner;
 	struct list dead;
+	size_t i;
 
 	if (!d->settle || !dispatch_db_ready(d))
 		return;
 	spool_dead(d, d->a, &dead);
-	if (!put_back_unasked(d, &dead) || !end_lost(d))
-		return;
+	owner = dead.items;
+	for (i = 0; i < dead.n; i++)
+		if (!settle_owner(d, &owner[i]))
+			return;
+	claim_namesakes(d);
 	spool_forget(d, &dead);
 	d->settle = false;
 }

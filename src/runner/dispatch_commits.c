@@ -106,7 +106,7 @@ commits_told(struct dispatch *d, const struct task *t, const struct record *r)
 {
 	const struct err *e = commits_store(d, t, r->value);
 
-	if (e == NULL || e->code == ERR_UNAVAILABLE)
+	if (e == NULL || e->code == ERR_UNAVAILABLE || e->code == ERR_CONFIG)
 		return e;
 	log_err(e, t->name);
 	return NULL;

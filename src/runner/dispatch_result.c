@@ -328,7 +328,8 @@ result_follow(struct dispatch *d, struct task *t)
 			at = 0;
 			continue;
 		}
-		if (e->code == ERR_UNAVAILABLE || e->code == ERR_PRECONDITION)
+		if (e->code == ERR_UNAVAILABLE || e->code == ERR_CONFIG ||
+		    e->code == ERR_PRECONDITION)
 			return e;
 		goto broken;
 	}

@@ -57,6 +57,18 @@ is_boot(const struct dispatch *d, const char *text)
 	return d->boot[0] != '-' && strcmp(d->boot, text) == 0;
 }
 
+static const struct err *
+file_put(int fd, const char *data, size_t len)
+{
+	const struct err *e;
+
+	if ((e = file_store(fd, data, len)) != NULL)
+		return err_wrap(e, "spool");
+	if (fsync(fd) == -1)
+		return err_errno("sync the spool");
+	return NULL;
+}
+
 /* Nobody sees it but locked. */
 static const struct err *
 owner_make(struct dispatch *d)
@@ -70,9 +82,11 @@ owner_make(struct dispatch *d)
 	    O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (d->owner_fd == -1 || flock(d->owner_fd, LOCK_EX | LOCK_NB) == -1)
 		return err_errno("spool: %s", making);
-	if ((e = file_store(d->owner_fd, d->boot, strlen(d->boot))) != NULL)
-		return err_wrap(e, "spool: %s", making);
-	if (renameat(d->spool, making, d->spool, name) == -1)
+	if ((e = file_put(d->owner_fd, d->boot, strlen(d->boot))) != NULL)
+		return err_wrap(e, "%s", making);
+	/* it tells after a crash of the machine what this one had held */
+	if (renameat(d->spool, making, d->spool, name) == -1 ||
+	    fsync(d->spool) == -1)
 		return err_errno("spool: %s", name);
 	return NULL;
 }
@@ -130,18 +144,6 @@ file_make(const struct dispatch *d, const char *dir, const char *file,
 	path_make(path, dir, file);
 	return openat(d->spool, path,
 	    flags | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-}
-
-static const struct err *
-file_put(int fd, const char *data, size_t len)
-{
-	const struct err *e;
-
-	if ((e = file_store(fd, data, len)) != NULL)
-		return err_wrap(e, "spool");
-	if (fsync(fd) == -1)
-		return err_errno("sync the spool");
-	return NULL;
 }
 
 static const struct err *

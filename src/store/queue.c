@@ -152,7 +152,7 @@ static const struct stmt held = {
 };
 static const struct stmt held_by_runner = {
 	.name = "queue_held_by_runner",
-	.sql = HELD "runner = ?",
+	.sql = HELD "runner = ? AND lease_until >= NOW(3)",
 	.args = runner_args,
 	.row = held_row,
 	.rowsize = sizeof(struct held),

@@ -86,7 +86,7 @@ MUSTCHECK const struct err *queue_renew(struct db *, int64_t id, int64_t epoch,
 /* `owner`'s running deployments as struct held; reads only. */
 MUSTCHECK const struct err *queue_held(struct db *, struct arena *,
     const char *owner, struct list *out);
-/* The same for all owners of a runner's name. */
+/* The same for all owners of a runner's name whose leases last. */
 MUSTCHECK const struct err *queue_held_by_runner(struct db *, struct arena *,
     const char *runner, struct list *out);
 MUSTCHECK const struct err *queue_commit(struct db *, int64_t id, int64_t epoch,
@@ -98,7 +98,8 @@ MUSTCHECK const struct err *queue_step(struct db *,
  * (`canceled` where the deployment is). */
 MUSTCHECK const struct err *queue_end(struct db *, const struct queue_end *);
 /* Running deployments whose lease ran out become `interrupted` with reason
- * runner_lost; how many in `out`. Writes nothing where there is none. */
+ * runner_lost; how many in `out`. Writes nothing where there is none. See
+ * store/lease.h for whether that is just. */
 MUSTCHECK const struct err *queue_expire(struct db *, int64_t *out);
 /* Removes idempotency rows and commit tokens that are past their time, some
  * hundreds and thousands a call. Writes nothing where there is none. */

@@ -86,7 +86,7 @@ said_once(void)
 	faults("one", "torn", 10, 10);
 	is_str(said(), "", "but not those that were said");
 	log_fault_over("one");
-	is_str(said(), "one: is well again\n", "it is over");
+	is_str(said(), "one: all is well again\n", "it is over");
 	log_fault_over("one");
 	log_fault_over("three");
 	is_str(said(), "", "which is said once, and of no other");

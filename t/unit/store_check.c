@@ -14,6 +14,7 @@
 #include "store/idempotency.h"
 #include "store/identity.h"
 #include "store/joblog.h"
+#include "store/lease.h"
 #include "store/pipeline.h"
 #include "store/project.h"
 #include "store/queue.h"
@@ -31,6 +32,7 @@ static const struct stmt *const *const lists[] = {
 	idempotency_stmts,
 	identity_stmts,
 	joblog_stmts,
+	lease_stmts,
 	pipeline_stmts,
 	project_stmts,
 	queue_stmts,
