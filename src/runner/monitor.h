@@ -43,7 +43,7 @@ struct slot {
 	int64_t epoch;
 	char id[CGROUP_ID]; /* DEPLOYMENT.EPOCH */
 	pid_t pid;          /* of the job, 0 = it is gone */
-	int pidfd;          /* of one that is not our child, else -1 */
+	int pidfd; /* of one that is not our child, where there is such; else -1 */
 	pid_t cleaner;
 	int claim;     /* its home, locked: no other monitor cares for it */
 	int status;    /* of wait(2) */
@@ -152,6 +152,9 @@ bool monitor_jobs_live(const struct monitor *m);
 /* monitor_adopt.c: takes over what an earlier monitor left, or one that ran
  * beside this one; NULL if there is nothing of that job. */
 void monitor_adopt(struct monitor *m);
+/* Whether the process of that number is the job, and not another that was given
+ * the number since. */
+bool monitor_job_lives(const struct slot *slot);
 struct slot *monitor_adopt_one(struct monitor *m, const char *id);
 struct slot *monitor_slot(struct monitor *m, int64_t deployment, int64_t epoch);
 struct slot *monitor_slot_free(struct monitor *m);

@@ -93,6 +93,15 @@ job_find(const char *id, uid_t uid)
 	return entry == NULL ? 0 : (pid_t)pid;
 }
 
+bool
+monitor_job_lives(const struct slot *slot)
+{
+	char pid[16];
+
+	(void)snprintf(pid, sizeof(pid), "%ld", (long)slot->pid);
+	return is_job(pid, slot->id, slot->who.uid);
+}
+
 static enum account_kind
 kind_of(const struct monitor *m, uid_t uid)
 {
@@ -150,12 +159,18 @@ adopt(struct monitor *m, const char *id)
 	slot->pidfd = -1;
 	slot->since = time_mono_ms();
 	slot->pid = job_find(id, st.st_uid);
-	if (slot->pid == 0) {
+	if (slot->pid != 0)
+		slot->pidfd = (int)syscall(SYS_pidfd_open, slot->pid, 0);
+	/* again: what was opened may be another process by then */
+	if (slot->pid == 0 || !monitor_job_lives(slot)) {
 		log_info("job %s has ended while nobody watched", id);
+		if (slot->pidfd != -1)
+			(void)close(slot->pidfd);
+		slot->pidfd = -1;
+		slot->pid = 0;
 		slot->state = SLOT_SWEEPING;
 		return;
 	}
-	slot->pidfd = (int)syscall(SYS_pidfd_open, slot->pid, 0);
 	slot->state = SLOT_RUNS;
 	limit_again(m, id);
 	log_info("job %s is adopted: pid %ld, uid %u", id, (long)slot->pid,

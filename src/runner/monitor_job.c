@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <errno.h>
@@ -349,8 +350,20 @@ adopted_lives(const struct slot *slot)
 	struct pollfd fd = { .fd = slot->pidfd, .events = POLLIN };
 
 	if (slot->pidfd == -1)
-		return kill(slot->pid, 0) == 0 || errno != ESRCH;
+		return monitor_job_lives(slot);
 	return poll(&fd, 1, 0) == 0;
+}
+
+/* -1 if it is gone. The number of an adopted one may be another's since. */
+static int
+job_signal(const struct slot *slot, int which)
+{
+	if (slot->pidfd != -1)
+		return (int)syscall(SYS_pidfd_send_signal, slot->pidfd, which,
+		    NULL, 0);
+	if (slot->adopted && !monitor_job_lives(slot))
+		return -1;
+	return kill(slot->pid, which);
 }
 
 /* A step has its job's account and can stop it, and with it the watch over
@@ -374,9 +387,8 @@ kill_all(struct slot *slot)
 		(void)cgroup_kill(slot->id);
 	if (slot->kind == ACCOUNT_RANGE)
 		(void)proc_kill_account(&slot->who);
-	(void)kill(slot->pid, SIGSTOP);
-	if (proc_kill_tree(slot->pid) == 0)
-		(void)kill(slot->pid, SIGKILL);
+	if (job_signal(slot, SIGSTOP) == 0 && proc_kill_tree(slot->pid) == 0)
+		(void)job_signal(slot, SIGKILL);
 }
 
 /* What a job left that is our child now; live jobs keep theirs. */
@@ -481,7 +493,7 @@ slot_tick(struct monitor *m, struct slot *slot)
 			break;
 		if (adopted_lives(slot)) {
 			/* nobody tells when somebody else's child stops */
-			(void)kill(slot->pid, SIGCONT);
+			(void)job_signal(slot, SIGCONT);
 			return ADOPTED_MS;
 		}
 		job_gone(slot, 0);
@@ -504,7 +516,9 @@ slot_tick(struct monitor *m, struct slot *slot)
 	case SLOT_CLEANING:
 		if (age < CLEAN_MS)
 			return (int)(CLEAN_MS - age);
-		log_warn("home of %s takes too long to remove", slot->id);
+		log_fault(err_new(ERR_UNAVAILABLE,
+			      "its home takes too long to remove"),
+		    slot->id);
 		(void)kill(slot->cleaner, SIGKILL);
 		return 1000;
 	}
