@@ -5,7 +5,7 @@
 
 use strict;
 use warnings;
-use Fcntl qw(:flock);
+use Fcntl qw(:DEFAULT :flock :seek);
 use POSIX qw(mkfifo);
 use Slipway::DB;
 use Slipway::Runner;
@@ -140,6 +140,54 @@ for my $what (sort keys %results) {
 }
 is($runner->wait($runner->deploy($project, 'true')), 'success', 'the runner goes on');
 ok($runner->is_clean, 'nothing is left of them');
+
+# --- what is wrong for long is said once, and when it changes, and when it is over
+my @spare;
+sub lines { my ($re) = @_; return scalar(grep { $_ =~ $re } split /\n/, $runner->said) }
+# as many looks at the spool: something else is found by the last
+sub looks {
+	for my $other (splice @spare, 0, $_[0]) {
+		directory($other);
+		poll(60, sub { $runner->said =~ /\b$other\.1: is adopted/ }) or return 0;
+	}
+	return 1;
+}
+$runner->stop;
+my ($odd, $blind) = map { held('e' x 32) } 1, 2;
+@spare = map { held('e' x 32) } 1 .. 5;
+$runner->resume;
+my $odd_dir = directory($odd, keeper => "nothing\n");
+ok(poll(30, sub { lines(qr{\] $odd\.1: .*keeper is malformed$}) }), 'a keeper that is malformed is told');
+ok(looks(3), 'it is looked at again and again');
+is(lines(qr{\] $odd\.1: }), 1, 'but told once');
+unlink "$odd_dir/lock" or die;
+spew("$odd_dir/keeper", "1 $boot project1\n");
+ok(poll(30, sub { lines(qr{\] $odd\.1: .*No such file}) }), 'another fault of it is told');
+ok(looks(2), 'while that lasts');
+is(lines(qr{\] $odd\.1: }), 2, 'once, too');
+spew("$odd_dir/lock", 'x', 0600);
+give("$odd_dir/lock");
+ok(poll(30, sub { lines(qr{\] $odd\.1: all is well again$}) }), 'as is its end');
+is($runner->wait($odd), 'interrupted', 'and it is settled');
+
+# a log that cannot be read, of a job that lives
+my $blind_dir = "$spool/../blind";
+mkdir $blind_dir, 0700 or die "$blind_dir: $!";
+mkdir "$blind_dir/log", 0700 or die "log: $!";
+spew("$blind_dir/$_->[0]", $_->[1], 0600) for ['keeper', "1 $boot project1\n"], ['lock', 'x'], ['result', ''];
+mkfifo("$blind_dir/control", 0600) or die "mkfifo: $!";
+give($blind_dir, glob "$blind_dir/*");
+open my $lock, '+<', "$blind_dir/lock" or die "lock: $!";
+my $whole = pack 's s l! l! i', F_WRLCK, SEEK_SET, 0, 0, 0;
+fcntl $lock, F_SETLK, $whole or die "lock: $!";
+rename $blind_dir, "$spool/$blind.1" or die "rename: $!";
+ok(poll(30, sub { lines(qr{\] $blind\.1/log: read: Is a directory$}) }), 'a log that cannot be read is told');
+my $renewed = $runner->column($blind, 'lease_until');
+ok(poll(60, sub { $runner->column($blind, 'lease_until') gt $renewed }), 'while it goes on');
+is(lines(qr{\] $blind\.1/log: read: Is a directory$}), 1, 'once');
+close $lock;
+is($runner->wait($blind), 'interrupted', 'until it ends');
+rmdir for glob "$spool/{,old.}$blind.1/log";
 
 # --- a job that comes late
 my $late = spool_make(steps => ['echo it-runs']);

@@ -87,7 +87,7 @@ touch(struct req *rq)
 		e = token_touch(rq->db, &rq->who);
 	}
 	if (e != NULL)
-		log_err(e, "last use of a token or session");
+		log_fault(e, "last use of a token or session");
 }
 
 /* The account behind a token or session. */

@@ -215,7 +215,8 @@ tend(struct pool *p)
 		if (have > 0)
 			old_retire((enum route_pool)pool, 1);
 		if (!slot_add(p, (enum route_pool)pool))
-			log_error("no room for more workers");
+			log_fault(err_new(ERR_UNAVAILABLE, "no room for more"),
+			    "workers");
 	}
 }
 

@@ -159,18 +159,20 @@ connection_take(int listen_fd, const sigset_t *waiting)
 	if (draining == 0 && ppoll(&pfd, 1, NULL, waiting) <= 0)
 		return -1;
 	fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC);
+	if (fd != -1)
+		log_fault_over("accept");
 	if (fd != -1 || errno == EINTR || errno == ECONNABORTED)
 		return fd;
 	if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
 	    errno == ENOMEM) {
-		log_warn("accept: %s", strerror(errno));
+		log_fault(err_errno("wait"), "accept");
 		(void)ppoll(NULL, 0, &pause, waiting);
 		return -1;
 	}
 	if (draining != 0)
 		leaving = 1; /* nobody waits any more */
 	else if (errno != EAGAIN) {
-		log_error("accept: %s", strerror(errno));
+		log_fault(err_errno("wait"), "accept");
 		(void)ppoll(NULL, 0, &pause, waiting);
 	}
 	return -1;

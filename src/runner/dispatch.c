@@ -285,10 +285,11 @@ adopt(struct dispatch *d, const char *name)
 
 	if (e != NULL) {
 		if (e->code != ERR_CONFLICT && e->code != ERR_NOTFOUND)
-			log_err(e, name);
+			log_fault(e, name);
 		task_phase_set(t, TASK_CLOSED);
 		return;
 	}
+	log_fault_over(name);
 	t->flags |= TASK_ADOPTED;
 	task_phase_set(t, TASK_RUNNING);
 	log_info("%s: is adopted from the spool", name);

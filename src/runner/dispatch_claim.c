@@ -13,6 +13,7 @@
 #define PAUSE_MIN 200 /* milliseconds, after a start that was refused */
 #define PAUSE_MAX 10000
 #define DOUBT_MS 1000
+#define START "start of a job"
 #define TURN_MAX 4 /* claims a turn, so that logs do not wait for them */
 
 /* How a deployment ends that cannot be started. */
@@ -121,12 +122,13 @@ start(struct dispatch *d, struct task *t)
 
 	clone_forget(t);
 	if (e != NULL) {
-		log_err(e, t->name);
+		log_fault(e, START);
 		task_phase_set(t, TASK_CLOSED);
 		put_back(d, t->id, t->epoch);
 		pause_claims(d);
 		return;
 	}
+	log_fault_over(START);
 	project_mark(d, t->project);
 	task_phase_set(t, TASK_STARTING);
 	log_info("%s: starts, project %lld", t->name, (long long)t->project);

@@ -111,7 +111,7 @@ project_wipes(struct dispatch *d, int64_t now)
 	d->wipe_at = now + WIPE_MS;
 	fd = openat(d->spool, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd == -1 || (dir = fdopendir(fd)) == NULL) {
-		log_warn("spool: it cannot be listed");
+		log_fault(err_errno("list"), "spool");
 		(void)close(fd);
 		return;
 	}

@@ -128,10 +128,10 @@ dir_remove(const struct dispatch *d, const char *name)
 	for (i = 0; i < NFILES; i++) {
 		path_make(path, name, files[i]);
 		if (unlinkat(d->spool, path, 0) == -1 && errno != ENOENT)
-			log_warn("spool: %s: %s", path, strerror(errno));
+			log_fault(err_errno("remove from the spool"), path);
 	}
 	if (unlinkat(d->spool, name, AT_REMOVEDIR) == -1 && errno != ENOENT)
-		log_warn("spool: %s: %s", name, strerror(errno));
+		log_fault(err_errno("remove from the spool"), name);
 }
 
 /* -1 with errno. */
@@ -365,7 +365,7 @@ spool_remove(const struct dispatch *d, const struct task *t)
 	(void)snprintf(dir, sizeof(dir), "old.%s", t->name);
 	if (renameat(d->spool, t->name, d->spool, dir) == -1) {
 		if (errno != ENOENT)
-			log_warn("spool: %s: %s", t->name, strerror(errno));
+			log_fault(err_errno("remove from the spool"), t->name);
 		return;
 	}
 	dir_remove(d, dir);
@@ -428,8 +428,10 @@ list_open(const struct dispatch *d)
 	DIR *list = fd == -1 ? NULL : fdopendir(fd);
 
 	if (list == NULL) {
-		log_warn("spool: %s", strerror(errno));
+		log_fault(err_errno("list"), "spool");
 		(void)close(fd);
+	} else {
+		log_fault_over("spool");
 	}
 	return list;
 }

@@ -187,6 +187,7 @@ measure(struct dispatch *d, struct task *t)
 static bool
 upload(struct dispatch *d, struct task *t)
 {
+	const char *file = arena_printf(d->a, "%s/log", t->name);
 	char *data;
 	ssize_t got;
 	int n;
@@ -196,12 +197,13 @@ upload(struct dispatch *d, struct task *t)
 	data = arena_alloc(d->a, JOBLOG_CHUNK, 1);
 	for (n = 0; n < UPLOAD_MAX; n++) {
 		got = pread(t->log, data, JOBLOG_CHUNK, (off_t)t->log_at);
-		if (got == 0)
-			return true;
 		if (got == -1) {
-			log_err(err_errno("read the log"), t->name);
+			log_fault(err_errno("read"), file);
 			return t->phase >= TASK_GONE;
 		}
+		log_fault_over(file);
+		if (got == 0)
+			return true;
 		if (!said(d, t,
 			joblog_append(d->db, t->id, t->epoch, t->log_at, data,
 			    (size_t)got)))
