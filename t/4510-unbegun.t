@@ -239,4 +239,23 @@ $id = held_silently();
 is(again($id), 'success later', 'as is what arrives late');
 is($runner->stop, 0, 'ends');
 is(scalar(owners()), 0, 'and leaves nothing in doubt');
+# one that is told to end while it is in doubt looks once more
+$runner->resume;
+ok(poll(20, \&is_alone), 'starts');
+($me) = owners();
+is($runner->wait($runner->deploy($runner->project, 'true')), 'success', 'works');
+my $said = length $runner->said;
+$id = held_silently();
+$db->stop;
+$runner->ring;
+ok(poll(20, sub { substr($runner->said, $said) =~ /\] claim: / }), 'is in doubt');
+my $waits = $runner->dispatcher;
+kill STOP => $waits;
+$db->resume;
+sleep 2.5; # all pauses are over when it goes on, to end at once
+kill TERM => $runner->pid, $waits;
+kill CONT => $waits;
+is($runner->stop, 0, 'ends');
+is($runner->column($id, "CONCAT_WS(' ', status, epoch)"), 'pending 2', 'what it may have claimed is back on the queue');
+is(scalar(owners()), 0, 'and nothing is in doubt');
 done_testing;
