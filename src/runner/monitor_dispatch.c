@@ -20,7 +20,7 @@
 #define WIRE_HERE 3    /* where the dispatcher finds its end */
 #define ROUND_MAX 16   /* messages, before others have their turn */
 #define FLOOD_MAX 4000 /* in FLOOD_MS; 256 jobs need far less */
-#define FLOOD_MS 1000
+#define FLOOD_MS 5000
 
 /* The settings that the environment may hold, and what the log needs; no more
  * of what we were started with. */
