@@ -195,6 +195,15 @@ is($db->sql("SELECT COUNT(*) FROM deployment a JOIN deployment b ON a.project_id
 is($db->sql("SELECT COUNT(*) FROM deployment a JOIN deployment b ON a.project_id = b.project_id AND a.id < b.id"
     . " AND a.finished_at > b.started_at WHERE a.status = 'success' AND b.status = 'success' AND a.project_id > 3"), 0, 'never two at once');
 
+# --- one that cannot be started now
+$next = $db->sql('SELECT MAX(id) FROM deployment');
+project($_) for 4001, 4002;
+my ($refused, $behind, $beside) = map { deployment($_, 0) } 4001, 4001, 4002;
+like(ask("claim_but $me one 30 $refused"), qr/^$beside 1 4002 /, 'one that is to be avoided keeps no other project from being claimed');
+like(ask("claim_but $me one 30 $refused"), qr/^error not_found/, 'but its own project');
+like(ask("claim $me one 30"), qr/^$refused 1 4001 /, 'it is the next one when it may be');
+is(row($behind, 'status'), 'pending', 'before what is behind it');
+
 # --- without a database
 $db->stop;
 like(ask("claim $me one 30"), qr/^error unavailable/, 'no database: unavailable');

@@ -173,19 +173,21 @@ $before = time;
 for (1 .. 10) { $id = $runner->deploy($project); $runner->wait($id) }
 diag(sprintf 'a deployment without steps, start to end: %.0f ms', 1000 * (time - $before) / 10);
 
-# --- an account that is busy
+# --- accounts that are busy, of as many projects as there are slots
 if (is_root()) {
-	my $uid = $runner->{uid_first} + $project % 300;
-	my $guest = start_process({ name => 'guest' }, 'setpriv', '--reuid', $uid, '--regid', $uid, '--clear-groups', 'sleep', 3000);
-	ok(poll(60, sub { (stat "/proc/$guest")[4] == $uid }), 'somebody else runs under the account of a project');
-	$id = $runner->deploy($project, 'true');
-	ok(poll(120, sub { my $n = () = $runner->said =~ /^.*job $id\.\d+ refused: /mg; $n > 6 }), 'its deployment is tried less and less often');
-	$before = time;
-	my $other = $runner->deploy($projects[1], 'true');
-	is($runner->wait($other), 'success', 'one of another project');
-	cmp_ok(time - $before, '<', deadline(9), 'does not wait for it');
-	stop_process($guest);
-	is($runner->wait($id), 'success', 'it has its turn when the account is free');
+	my @busy = @projects[0 .. 5];
+	my @guests = map {
+		my $uid = $runner->{uid_first} + $_ % 300;
+		start_process({ name => "guest$_" }, 'setpriv', '--reuid', $uid, '--regid', $uid, '--clear-groups', 'sleep', 3000);
+	} @busy;
+	ok(poll(60, sub { !grep { ((stat "/proc/$guests[$_]")[4] // 0) != $runner->{uid_first} + $busy[$_] % 300 } 0 .. 5 }),
+	    'others run under the accounts of six projects');
+	my @refused = $runner->deploy_many(map { [$_, 'true'] } @busy);
+	sub refused { my ($of) = @_; return scalar(() = $runner->said =~ /^.*job $of\.\d+ refused: /mg) }
+	ok(poll(120, sub { !grep { refused($_) < 4 } @refused }), 'their deployments are tried less and less often');
+	is($runner->wait($runner->deploy($projects[9], 'true')), 'success', 'they hold up none of another project');
+	stop_process($_) for @guests;
+	is($runner->wait($_), 'success', "$_ has its turn when its account is free") for @refused;
 }
 
 is($runner->stop, 0, 'ends when it is told to');

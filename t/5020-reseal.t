@@ -197,7 +197,7 @@ is($status >> 8, 65, 'no other works on keys meanwhile');
 like($err, qr/another slipway-admin key is at work/, 'and says so');
 stop_process($pid, 'KILL');
 $db->let_go($held);
-ok(poll(60, sub { $db->sql('SELECT COUNT(*) FROM information_schema.innodb_trx') == 0 }), 'it is gone');
+ok(poll(60, sub { ($db->client('SELECT COUNT(*) FROM deployment FOR UPDATE NOWAIT'))[0] == 0 }), 'it is gone');
 my ($new, $old) = (0, 0);
 for my $vars (map { $_->[0] } rows('SELECT secret_vars FROM deployment WHERE secret_vars IS NOT NULL')) {
 	(unpack 'xN', decode_base64($json->decode($vars)->{TOKEN})) == 2 ? $new++ : $old++;

@@ -27,6 +27,7 @@
 #include "store/gitrepo.h"
 #include "store/gittoken.h"
 #include "store/hook.h"
+#include "store/idempotency.h"
 #include "store/joblog.h"
 #include "store/lease.h"
 #include "store/project.h"
@@ -113,8 +114,8 @@ static void
 db_check_once(struct dispatch *d)
 {
 	const struct stmt *const *const sets[] = { queue_stmts, gitrepo_stmts,
-		gittoken_stmts, hook_stmts, joblog_stmts, lease_stmts,
-		project_stmts, report_stmts, session_stmts };
+		gittoken_stmts, hook_stmts, idempotency_stmts, joblog_stmts,
+		lease_stmts, project_stmts, report_stmts, session_stmts };
 	const struct err *e;
 	size_t i;
 
@@ -323,7 +324,7 @@ heard(struct dispatch *d, const struct wire *w)
 		if (t != NULL)
 			task_exited(d, t);
 		d->claim = true;
-		d->claim_at = 0;
+		claim_retry(d);
 		break;
 	case WIRE_WIPED:
 		project_wiped(d, w);

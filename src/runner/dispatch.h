@@ -92,6 +92,13 @@ struct task {
 	int asked;             /* how it ended */
 };
 
+/* A deployment whose account was busy. */
+struct refusal {
+	int64_t id;
+	int64_t at; /* not before */
+	int64_t pause;
+};
+
 struct dispatch {
 	struct settings settings;
 	struct arena *settings_arena;
@@ -133,6 +140,8 @@ struct dispatch {
 	int64_t refused_at; /* when not, at last */
 	int64_t keep_at;
 	int64_t wipe_at;
+	struct refusal refused[QUEUE_AVOID];
+	size_t nrefused;
 	bool claim;  /* there may be something to claim */
 	bool doubt;  /* a claim may be held that is not known here */
 	bool settle; /* rows without a job may be left of a dead dispatcher */
@@ -280,6 +289,8 @@ MUSTCHECK const struct err *result_read(const struct task *, struct arena *,
 /* How many jobs live. */
 size_t claim_live(const struct dispatch *);
 /* Whether there is a slot and may be work for it. */
+/* What was refused may go now: a job has ended, whose account it may want. */
+void claim_retry(struct dispatch *);
 bool claim_wanted(const struct dispatch *);
 /* Fills free slots, some a turn. */
 void claim_work(struct dispatch *);

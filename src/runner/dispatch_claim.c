@@ -44,14 +44,73 @@ claim_live(const struct dispatch *d)
 	return n;
 }
 
+static int64_t
+pause_next(int64_t pause)
+{
+	if (pause == 0)
+		return PAUSE_MIN;
+	return 2 * pause < PAUSE_MAX ? 2 * pause : PAUSE_MAX;
+}
+
 static void
 pause_claims(struct dispatch *d)
 {
-	d->claim_pause = d->claim_pause == 0 ? PAUSE_MIN : 2 * d->claim_pause;
-	if (d->claim_pause > PAUSE_MAX)
-		d->claim_pause = PAUSE_MAX;
+	d->claim_pause = pause_next(d->claim_pause);
 	d->claim_at = time_mono_ms() + d->claim_pause;
 	d->claim = true;
+}
+
+/* It is left alone for a while, so that it keeps others from no slot. */
+static void
+refusal_add(struct dispatch *d, int64_t id)
+{
+	struct refusal *r = d->refused;
+
+	while (r < d->refused + d->nrefused && r->id != id)
+		r++;
+	if (r == d->refused + QUEUE_AVOID) {
+		pause_claims(d);
+		return;
+	}
+	if (r == d->refused + d->nrefused) {
+		d->nrefused++;
+		*r = (struct refusal){ .id = id };
+	}
+	r->pause = pause_next(r->pause);
+	r->at = time_mono_ms() + r->pause;
+	d->claim = true;
+}
+
+/* Those that are left alone now; forgets what was not refused again. */
+static size_t
+refusals(struct dispatch *d, int64_t ids[QUEUE_AVOID], int64_t *due)
+{
+	const int64_t now = time_mono_ms();
+	size_t i, kept = 0, n = 0;
+
+	*due = INT64_MAX;
+	for (i = 0; i < d->nrefused; i++) {
+		if (d->refused[i].at + PAUSE_MAX < now)
+			continue;
+		d->refused[kept++] = d->refused[i];
+		if (d->refused[i].at <= now)
+			continue;
+		ids[n++] = d->refused[i].id;
+		if (d->refused[i].at < *due)
+			*due = d->refused[i].at;
+	}
+	d->nrefused = kept;
+	return n;
+}
+
+void
+claim_retry(struct dispatch *d)
+{
+	size_t i;
+
+	for (i = 0; i < d->nrefused; i++)
+		d->refused[i].at = 0;
+	d->claim_at = 0;
 }
 
 /* Back on the queue; where that fails the next review does it. */
@@ -219,34 +278,52 @@ claim_wanted(const struct dispatch *d)
 	return d->claim && claim_live(d) < (size_t)d->settings.runner.slots;
 }
 
+/* Whether there was one to claim. */
+static bool
+claim_one(struct dispatch *d)
+{
+	int64_t ids[QUEUE_AVOID], due;
+	const struct queue_claimer by = { .owner = d->owner,
+		.runner = d->name,
+		.lease = d->settings.runner.lease,
+		.avoid = ids,
+		.navoid = refusals(d, ids, &due) };
+	const struct err *e;
+	struct claim c;
+	bool found;
+
+	arena_clear(d->a);
+	e = queue_claim(d->db, d->a, &by, &c);
+	found = e == NULL;
+	if (e != NULL && e->code == ERR_NOTFOUND) {
+		d->claim = due != INT64_MAX;
+		d->drained = !d->claim;
+		if (d->claim)
+			d->claim_at = due;
+		e = NULL;
+	}
+	if (!dispatch_db_said(d, e, "claim")) {
+		d->doubt = true;
+		d->late_until = time_mono_ms() +
+		    d->settings.runner.lease * 1000;
+		pause_claims(d);
+		return false;
+	}
+	if (found)
+		claimed(d, &c);
+	return found;
+}
+
 void
 claim_work(struct dispatch *d)
 {
-	const struct err *e;
-	struct claim c;
 	int n;
 
 	for (n = 0; n < TURN_MAX && claim_wanted(d) && dispatch_db_ready(d) &&
 	     time_mono_ms() >= d->claim_at;
-	     n++) {
-		arena_clear(d->a);
-		e = queue_claim(d->db, d->a, d->owner, d->name,
-		    d->settings.runner.lease, &c);
-		if (e != NULL && e->code == ERR_NOTFOUND) {
-			d->claim = false;
-			d->drained = true;
-			e = NULL;
-		}
-		if (!dispatch_db_said(d, e, "claim")) {
-			d->doubt = true;
-			d->late_until = time_mono_ms() +
-			    d->settings.runner.lease * 1000;
-			pause_claims(d);
+	     n++)
+		if (!claim_one(d))
 			return;
-		}
-		if (d->claim)
-			claimed(d, &c);
-	}
 }
 
 void
@@ -272,7 +349,7 @@ claim_refused(struct dispatch *d, struct task *t, const struct wire *w)
 	if (w->status == WIRE_WHY_BUSY) {
 		log_debug("%s: its account is busy", t->name);
 		put_back(d, t->id, t->epoch);
-		pause_claims(d);
+		refusal_add(d, t->id);
 		return;
 	}
 	if (w->status > 0 &&

@@ -3,6 +3,7 @@
 #include "core/str.h"
 #include "runner/dispatch.h"
 #include "store/hook.h"
+#include "store/idempotency.h"
 #include "store/joblog.h"
 #include "store/lease.h"
 #include "store/session.h"
@@ -109,6 +110,7 @@ house_keep(struct dispatch *d, int64_t now)
 	d->keep_at = now + KEEP_MS;
 	claim_namesakes(d);
 	if (dispatch_db_said(d, queue_tidy(d->db), "tidy") &&
+	    dispatch_db_said(d, idempotency_tidy(d->db, d->a), "tidy") &&
 	    dispatch_db_said(d, hook_tidy(d->db), "tidy") &&
 	    dispatch_db_said(d, session_tidy(d->db, &term), "tidy"))
 		(void)dispatch_db_said(d,

@@ -33,7 +33,29 @@ static const struct stmt save = {
 	.args = save_args,
 };
 
-const struct stmt *const idempotency_stmts[] = { &find, &expire, &save, NULL };
+struct found {
+	int64_t n;
+};
+static const struct field found_row[] = {
+	FIELD(struct found, n, 0, .doc = NULL),
+	FIELD_END,
+};
+static const struct stmt old = {
+	.name = "idempotency_old",
+	.sql = "SELECT COUNT(*) AS n FROM (SELECT 1 FROM idempotency"
+	       " WHERE created_at < NOW(3) - INTERVAL 1 DAY LIMIT 1) t",
+	.row = found_row,
+	.rowsize = sizeof(struct found),
+};
+static const struct stmt tidy = {
+	.name = "idempotency_tidy",
+	.sql = "DELETE FROM idempotency"
+	       " WHERE created_at < NOW(3) - INTERVAL 1 DAY"
+	       " ORDER BY created_at LIMIT 500",
+};
+
+const struct stmt *const idempotency_stmts[] = { &find, &expire, &save, &old,
+	&tidy, NULL };
 
 const struct err *
 idempotency_find(struct db *db, struct arena *a, const struct idempotency *one,
@@ -50,4 +72,15 @@ idempotency_save(struct db *db, const struct idempotency *one)
 	if ((e = db_exec(db, &expire, one, NULL)) != NULL)
 		return e;
 	return db_exec(db, &save, one, NULL);
+}
+
+const struct err *
+idempotency_tidy(struct db *db, struct arena *a)
+{
+	const struct err *e;
+	struct found found;
+
+	if ((e = db_row(db, a, &old, NULL, &found)) != NULL || found.n == 0)
+		return e;
+	return db_exec(db, &tidy, NULL, NULL);
 }

@@ -24,5 +24,8 @@ MUSTCHECK const struct err *idempotency_find(struct db *, struct arena *,
  * key was used meanwhile. */
 MUSTCHECK const struct err *idempotency_save(struct db *,
     const struct idempotency *);
+/* Removes what is past its day, some hundreds a call.  Writes nothing where there
+ * is none. */
+MUSTCHECK const struct err *idempotency_tidy(struct db *, struct arena *);
 
 #endif

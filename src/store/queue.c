@@ -66,7 +66,7 @@ static const struct stmt candidates = {
 	       " GROUP BY project_id) q"
 	       " JOIN deployment d ON d.id = q.id"
 	       " LEFT JOIN deployment r ON r.running_project = q.project_id"
-	       " WHERE r.id IS NULL ORDER BY d.id LIMIT 8",
+	       " WHERE r.id IS NULL ORDER BY d.id LIMIT 64",
 	.row = candidate_row,
 	.rowsize = sizeof(struct candidate),
 };
@@ -254,20 +254,6 @@ static const struct stmt tidy_tokens = {
 	       " WHERE created_at < NOW(3) - INTERVAL 1 DAY"
 	       " ORDER BY created_at LIMIT 5000",
 };
-static const struct stmt old_answers = {
-	.name = "queue_old_answers",
-	.sql = "SELECT COUNT(*) AS n FROM (SELECT 1 FROM idempotency"
-	       " WHERE created_at < NOW(3) - INTERVAL 1 DAY LIMIT 1) t",
-	.row = found_row,
-	.rowsize = sizeof(struct found),
-};
-static const struct stmt tidy_answers = {
-	.name = "queue_tidy_answers",
-	.sql = "DELETE FROM idempotency"
-	       " WHERE created_at < NOW(3) - INTERVAL 1 DAY"
-	       " ORDER BY created_at LIMIT 500",
-};
-
 const struct stmt *const queue_stmts[] = {
 	&candidates,
 	&take,
@@ -287,8 +273,6 @@ const struct stmt *const queue_stmts[] = {
 	&expire,
 	&old_tokens,
 	&tidy_tokens,
-	&old_answers,
-	&tidy_answers,
 	NULL,
 };
 
@@ -341,15 +325,26 @@ try(struct db *db, struct arena *a, struct queue_args *args, bool *won)
 	return *won ? NULL : late;
 }
 
+static bool
+is_avoided(const struct queue_claimer *by, int64_t id)
+{
+	size_t i;
+
+	for (i = 0; i < by->navoid && by->avoid[i] != id; i++)
+		;
+	return i < by->navoid;
+}
+
 /* The first candidate at first; after a lost race any, so that many runners
  * do not run into each other again. */
 static const struct err *
-take_one(struct db *db, struct arena *a, struct queue_args *args)
+take_one(struct db *db, struct arena *a, const struct queue_claimer *by,
+    struct queue_args *args)
 {
 	const struct err *e;
 	const struct candidate *c;
 	struct list list;
-	size_t at = 0, left;
+	size_t at = 0, left, tried;
 	bool won;
 	int round;
 
@@ -357,32 +352,36 @@ take_one(struct db *db, struct arena *a, struct queue_args *args)
 		e = db_rows(db, a, &candidates, NULL, &list);
 		if (e != NULL)
 			return e;
-		if (list.n == 0)
-			break;
+		tried = 0;
 		if (round > 0)
 			at = (size_t)arc4random_uniform((uint32_t)list.n);
 		for (left = list.n; left > 0; left--, at++) {
 			c = (const struct candidate *)list.items + at % list.n;
+			if (is_avoided(by, c->id))
+				continue;
+			tried++;
 			args->id = c->id;
 			args->epoch = c->epoch;
 			if ((e = try(db, a, args, &won)) != NULL || won)
 				return e;
 		}
+		if (tried == 0)
+			break;
 	}
 	return err_new(ERR_NOTFOUND, "nothing to claim");
 }
 
 const struct err *
-queue_claim(struct db *db, struct arena *a, const char *owner,
-    const char *runner, int64_t lease, struct claim *out)
+queue_claim(struct db *db, struct arena *a, const struct queue_claimer *by,
+    struct claim *out)
 {
-	struct queue_args args = { .owner = owner,
-		.runner = runner,
-		.lease = lease };
+	struct queue_args args = { .owner = by->owner,
+		.runner = by->runner,
+		.lease = by->lease };
 	const struct err *e;
 
 	(void)memset(out, 0, sizeof(*out));
-	if ((e = take_one(db, a, &args)) != NULL)
+	if ((e = take_one(db, a, by, &args)) != NULL)
 		return e;
 	if ((e = db_row(db, a, &load, &args, out)) != NULL)
 		return e;
@@ -574,27 +573,16 @@ out:
 	return e;
 }
 
-static const struct err *
-tidy_table(struct db *db, struct arena *a, const struct stmt *look,
-    const struct stmt *remove)
-{
-	const struct err *e;
-	struct found found;
-
-	if ((e = db_row(db, a, look, NULL, &found)) != NULL || found.n == 0)
-		return e;
-	return db_exec(db, remove, NULL, NULL);
-}
-
 const struct err *
 queue_tidy(struct db *db)
 {
 	struct arena *a = arena_open(SMALL_ARENA);
 	const struct err *e;
+	struct found found;
 
-	e = tidy_table(db, a, &old_tokens, &tidy_tokens);
-	if (e == NULL)
-		e = tidy_table(db, a, &old_answers, &tidy_answers);
+	e = db_row(db, a, &old_tokens, NULL, &found);
+	if (e == NULL && found.n > 0)
+		e = db_exec(db, &tidy_tokens, NULL, NULL);
 	arena_close(a);
 	return e;
 }

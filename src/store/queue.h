@@ -67,14 +67,23 @@ struct queue_end {
 	struct when finished_at; /* none = now */
 };
 
+#define QUEUE_AVOID 32 /* as many at most */
+
+struct queue_claimer {
+	const char *owner; /* this process's random name */
+	const char *runner;
+	int64_t lease;        /* seconds */
+	const int64_t *avoid; /* deployments that cannot be started now */
+	size_t navoid;
+};
+
 extern const struct stmt *const queue_stmts[];
 
-/* One pending deployment whose project is idle, oldest first in its project;
- * ERR_NOTFOUND if there is none. `owner` is this process's random name.  After
- * any other error a deployment may be held that the caller does not know of:
+/* One pending deployment whose project is idle, oldest first in its project and
+ * none of those to avoid; ERR_NOTFOUND if there is none.  After any other error a deployment may be held that the caller does not know of:
  * queue_held tells, and queue_release puts it back. */
 MUSTCHECK const struct err *queue_claim(struct db *, struct arena *,
-    const char *owner, const char *runner, int64_t lease, struct claim *out);
+    const struct queue_claimer *, struct claim *out);
 /* Puts an unstarted claim back (pending, epoch bumped); one that was to be
  * canceled meanwhile, or whose project was deleted, is canceled. */
 MUSTCHECK const struct err *queue_release(struct db *, int64_t id,
@@ -101,8 +110,8 @@ MUSTCHECK const struct err *queue_end(struct db *, const struct queue_end *);
  * runner_lost; how many in `out`. Writes nothing where there is none. See
  * store/lease.h for whether that is just. */
 MUSTCHECK const struct err *queue_expire(struct db *, int64_t *out);
-/* Removes idempotency rows and commit tokens that are past their time, some
- * hundreds and thousands a call. Writes nothing where there is none. */
+/* Removes commit tokens that are past their time, some thousands a call.  Writes
+ * nothing where there is none. */
 MUSTCHECK const struct err *queue_tidy(struct db *);
 
 #endif

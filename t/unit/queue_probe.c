@@ -9,6 +9,7 @@
 #include "core/log.h"
 #include "core/num.h"
 #include "core/str.h"
+#include "store/idempotency.h"
 #include "store/queue.h"
 #include "store/report.h"
 
@@ -51,16 +52,20 @@ run_check(char **args)
 	answer(db_check(db, queue_stmts));
 }
 
-/* claim OWNER RUNNER LEASE */
 static void
-run_claim(char **args)
+claim(char **args, const int64_t *avoid, size_t navoid)
 {
+	const struct queue_claimer by = { .owner = args[0],
+		.runner = args[1],
+		.lease = number(args[2]),
+		.avoid = avoid,
+		.navoid = navoid };
 	const struct deployment_step *s;
 	struct claim c;
 	const struct err *e;
 	size_t i;
 
-	e = queue_claim(db, arena, args[0], args[1], number(args[2]), &c);
+	e = queue_claim(db, arena, &by, &c);
 	if (e != NULL) {
 		answer(e);
 		return;
@@ -74,18 +79,37 @@ run_claim(char **args)
 	(void)putchar('\n');
 }
 
+/* claim OWNER RUNNER LEASE */
+static void
+run_claim(char **args)
+{
+	claim(args, NULL, 0);
+}
+
+/* claim_but OWNER RUNNER LEASE ID */
+static void
+run_claim_but(char **args)
+{
+	const int64_t avoid = number(args[3]);
+
+	claim(args, &avoid, 1);
+}
+
 /* drain OWNER RUNNER: claims and ends until there is nothing, each "ID
  * PROJECT" a line, then a dot. */
 static void
 run_drain(char **args)
 {
+	const struct queue_claimer by = { .owner = args[0],
+		.runner = args[1],
+		.lease = 30 };
 	struct queue_end end = { .status = "success", .reason = NULL };
 	struct claim c;
 	const struct err *e;
 	int idle = 0;
 
 	while (idle < 20) {
-		e = queue_claim(db, arena, args[0], args[1], 30, &c);
+		e = queue_claim(db, arena, &by, &c);
 		if (e != NULL && e->code == ERR_NOTFOUND) {
 			idle++;
 			continue;
@@ -209,8 +233,12 @@ run_expire(char **args)
 static void
 run_tidy(char **args)
 {
+	const struct err *e;
+
 	(void)args;
-	answer(queue_tidy(db));
+	if ((e = queue_tidy(db)) == NULL)
+		e = idempotency_tidy(db, arena);
+	answer(e);
 }
 
 static void
@@ -325,6 +353,7 @@ static const struct command commands[] = {
 	{ "drop", 3, run_drop },
 	{ "due", 1, run_due },
 	{ "claim", 3, run_claim },
+	{ "claim_but", 4, run_claim_but },
 	{ "drain", 2, run_drain },
 	{ "release", 2, run_release },
 	{ "renew", 4, run_renew },
