@@ -169,7 +169,7 @@ for (1 .. 8) {
 	ok($flooded->started($dry), 'a job is running');
 	$flooded->command("flood $dry->{dir}");
 	ok($flooded->await(qr/^(floods)$/m), 'messages without end');
-	poll(20, sub { $flooded->log =~ /messages without end|takes no messages/ });
+	ok(poll(60, sub { $flooded->log =~ /messages without end|takes no messages/ }), 'are not taken');
 	last if $flooded->log =~ /messages without end/;
 }
 like($flooded->log, qr/messages without end/, 'for they are too many');

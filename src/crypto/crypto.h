@@ -60,8 +60,7 @@ struct key_name {
 };
 /* Names of all keys, the first one first; how many. */
 size_t keyring_names(const struct keyring *, struct key_name out[CRYPTO_KEYS]);
-/* Leaves the first key alone in the file, on the disk when it
- * returns;
+/* Leaves the first key alone in the file, on the disk when it returns;
  * ERR_CONFLICT if that is not the one that is named. */
 MUSTCHECK const struct err *keyring_prune(const char *path,
     const struct key_name *first);
