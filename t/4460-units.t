@@ -9,8 +9,8 @@ use Slipway::Test;
 use Test::More;
 
 my @units = qw(slipway-runner.service slipway-runner-once.service);
-my $timer = srcdir() . '/src/runner/slipway-runner-once.timer';
-my %text = map { $_ => slurp(builddir() . "/src/runner/$_") } @units;
+my $timer = srcdir() . '/src/monitor/slipway-runner-once.timer';
+my %text = map { $_ => slurp(builddir() . "/src/monitor/$_") } @units;
 for my $unit (@units) {
 	ok(defined $text{$unit}, "$unit is made") or next;
 	unlike($text{$unit}, qr/\@\w+\@/, 'with its directories');
@@ -33,7 +33,7 @@ like($text{'slipway-runner-once.service'}, qr/^ExecStart=\S+ --once$/m, 'the oth
 like($text{'slipway-runner-once.service'}, qr/^TimeoutStartSec=infinity$/m, 'whenever that is');
 like(slurp($timer), qr/^OnCalendar=/m, 'and is started again');
 
-my $cron = slurp(builddir() . '/src/runner/slipway-runner.cron');
+my $cron = slurp(builddir() . '/src/monitor/slipway-runner.cron');
 my @lines = grep { !/^(?:#|\w+=|$)/ } split /\n/, $cron;
 is(scalar @lines, 1, 'one line for cron');
 like($lines[0], qr{^\* \* \* \* \* root exec flock -n \S+ /\S+/slipway-runner --once$}, 'that runs it once, alone');

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "runner/job.h"
+#include "job/job.h"
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "runner/mask.h"
+#include "job/mask.h"
 
 #define SECRETS 8
 #define SECRET_MAX 256

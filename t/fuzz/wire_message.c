@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "runner/wire.h"
+#include "spool/wire.h"
 
 #define FDS_MAX 20
 

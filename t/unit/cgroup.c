@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "runner/cgroup.h"
+#include "monitor/cgroup.h"
 
 #include <sys/syscall.h>
 #include <sys/wait.h>

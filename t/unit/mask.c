@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "runner/mask.h"
+#include "job/mask.h"
 
 #include <stdint.h>
 #include <stdlib.h>

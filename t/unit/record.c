@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "core/buf.h"
-#include "runner/spool.h"
+#include "spool/spool.h"
 #include "tap.h"
 
 static struct arena *a;

@@ -25,7 +25,7 @@
 
 #include "core/num.h"
 #include "core/str.h"
-#include "runner/wire.h"
+#include "spool/wire.h"
 
 #define MONITOR 3
 #define WORDS 6

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "runner/wire.h"
+#include "spool/wire.h"
 
 #include <sys/socket.h>
 

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: ISC */
+#include <string.h>
+
+#include "core/file.h"
+#include "core/log.h"
+#include "core/str.h"
+#include "crypto/unbox.h"
+#include "dispatch/dispatch.h"
+#include "json/json.h"
+#include "store/env.h"
+
+#define COMMITS_TOLD 100 /* of a branch */
+
+/* Names of records, by enumerator. */
+enum job_record {
+#define X(id, name) R_##id,
+	SPOOL_JOB_RECORDS(X)
+#undef X
+	    R__MAX
+};
+static const char *const names[R__MAX] = {
+#define X(id, name) [R_##id] = (name),
+	SPOOL_JOB_RECORDS(X)
+#undef X
+};
+
+static void
+put(struct buf *b, enum job_record which, const char *text)
+{
+	if (text != NULL)
+		record_write(b, names[which], text, strlen(text));
+}
+
+static void
+put_number(struct buf *b, enum job_record which, int64_t n)
+{
+	record_printf(b, names[which], "%lld", (long long)n);
+}
+
+/* A file that is missing is told here; what git says of it stands in the
+ * deployment's log. */
+static void
+put_file(struct buf *b, enum job_record which, const char *path)
+{
+	const struct err *e;
+	struct buf text;
+
+	if (path == NULL)
+		return;
+	buf_init(&text, SPOOL_RECORD);
+	if ((e = file_load(path, &text)) != NULL)
+		log_err(e, "gitserver");
+	else if (text.len > 0)
+		record_write(b, names[which], text.data, text.len);
+	if (text.data != NULL)
+		explicit_bzero(text.data, text.len);
+	buf_release(&text);
+}
+
+/* What the way to the repository needs, and no other. */
+static void
+put_access(struct buf *b, const struct settings_gitserver *g,
+    const char *repository)
+{
+	if (strncmp(repository, "https:", 6) == 0) {
+		put_file(b, R_TLS_CA, g->tls_ca);
+	} else if (strncmp(repository, "ssh:", 4) == 0 ||
+	    strstr(repository, "://") == NULL) {
+		put_file(b, R_SSH_KEY, g->ssh_key_file);
+		put_file(b, R_KNOWN_HOSTS, g->ssh_known_hosts);
+	}
+}
+
+static void
+put_pairs(struct buf *b, enum job_record which, const struct list *pairs)
+{
+	const struct json_pair *p = pairs->items;
+	size_t i;
+
+	for (i = 0; i < pairs->n; i++)
+		if (p[i].value != NULL)
+			record_printf(b, names[which], "%s=%s", p[i].key,
+			    p[i].value);
+}
+
+/* The secret variables, each opened for its own name. */
+static const struct err *
+secrets(const struct settings *s, struct arena *a, const struct claim *c,
+    struct list *out)
+{
+	struct unbox *keys = NULL;
+	const struct err *e;
+	struct json_pair *p;
+	size_t i;
+
+	*out = (struct list){ .items = NULL };
+	if (c->secret_vars.s == NULL)
+		return NULL;
+	if ((e = json_pairs(a, c->secret_vars.s, out)) != NULL)
+		return e;
+	e = unbox_open(settings_deploy_key(a, &s->secrets), &keys);
+	if (e != NULL)
+		return err_wrap(err_tell(ERR_CONFIG,
+				    "Its secret variables cannot be opened: "
+				    "the runner cannot read the key for them, "
+				    "and its log says why."),
+		    "%s", e->msg);
+	p = out->items;
+	for (i = 0; i < out->n && e == NULL; i++) {
+		e = unbox_text(keys, a,
+		    arena_printf(a, ENV_PURPOSE, (long long)c->project_id,
+			p[i].key),
+		    p[i].value == NULL ? "" : p[i].value, &p[i].value);
+		if (e != NULL)
+			e = err_tell(ERR_CONFIG,
+			    "Its secret variable %.128s does not open (%s): "
+			    "give the value anew.",
+			    p[i].key, e->msg);
+	}
+	unbox_close(keys);
+	return e;
+}
+
+static void
+put_steps(struct buf *b, const struct settings_runner *s,
+    const struct list *steps)
+{
+	const struct deployment_step *step = steps->items;
+	size_t i;
+
+	for (i = 0; i < steps->n; i++) {
+		put(b, R_STEP_NAME, step[i].name);
+		put(b, R_STEP_SCRIPT, step[i].script);
+		put_number(b, R_STEP_TIMEOUT,
+		    step[i].timeout_seconds.set ? step[i].timeout_seconds.n :
+						  s->step_timeout);
+		put(b, R_STEP_WHEN, step[i].run_when);
+	}
+}
+
+const struct err *
+description_write(const struct dispatch *d, struct arena *a,
+    const struct claim *c, struct buf *out)
+{
+	const struct settings *s = &d->settings;
+	const struct settings_runner *r = &s->runner;
+	const struct err *e;
+	struct list env, secret;
+
+	if ((e = json_pairs(a, c->env_vars.s, &env)) != NULL ||
+	    (e = secrets(s, a, c, &secret)) != NULL)
+		return e;
+	put_number(out, R_DEPLOYMENT, c->id);
+	put_number(out, R_EPOCH, c->epoch);
+	put_number(out, R_PROJECT, c->project_id);
+	put(out, R_PROJECT_NAME, c->project_name);
+	put(out, R_PIPELINE_NAME, c->pipeline_name);
+	put(out, R_BRANCH, c->branch);
+	put(out, R_COMMIT, c->commit_hash);
+	put_access(out, &s->gitserver, c->repository);
+	put(out, R_OBJECTS, spool_objects(d, a, c->project_id));
+	if (!clone_is_known(d, a, c->repository))
+		put_number(out, R_COMMITS, COMMITS_TOLD);
+	put_pairs(out, R_ENV, &env);
+	put_pairs(out, R_SECRET, &secret);
+	put_steps(out, r, &c->steps);
+	put_number(out, R_TIMEOUT,
+	    c->timeout_seconds.set ? c->timeout_seconds.n :
+				     r->pipeline_timeout);
+	put_number(out, R_CHECKOUT_TIMEOUT, r->checkout_timeout);
+	put_number(out, R_GRACE, r->grace);
+	put_number(out, R_CANCEL_GRACE, r->cancel_grace);
+	put_number(out, R_LOG_MAX, r->log_max);
+	put(out, R_PATH, r->path);
+	put_number(out, R_ALLOW_HTTP,
+	    s->gitserver.allow_http ||
+		    settings_plain(&s->gitserver, c->repository) ?
+		1 :
+		0);
+	put_number(out, R_ALLOW_LOCAL, s->gitserver.allow_local ? 1 : 0);
+	put_number(out, R_SUBMODULES, r->submodules ? 1 : 0);
+	return buf_check(out);
+}
+
+const struct err *
+description_end(struct task *t)
+{
+	struct buf *out = &t->description;
+
+	put(out, R_REPOSITORY, t->address.data);
+	if (t->credential.len > 0)
+		record_write(out, names[R_CREDENTIAL], t->credential.data,
+		    t->credential.len);
+	put(out, R_NOTE, t->note);
+	put(out, R_JOB_END, "");
+	return buf_check(out);
+}

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: ISC */
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/log.h"
+#include "core/num.h"
+#include "core/str.h"
+#include "dispatch/dispatch.h"
+
+#define RESULT_MAX ((int64_t)16 << 20)
+#define WORDS 8
+#define BRANCH_MAX 255 /* what the columns hold: code points… */
+#define DETAIL_MAX 500
+#define REASON_MAX 40
+#define HASH_MAX 64
+#define MESSAGE_MAX 16000 /* …and bytes / 4 */
+
+/* Names of records, by enumerator. */
+enum result_record {
+#define X(id, name) R_##id,
+	SPOOL_RESULT_RECORDS(X)
+#undef X
+	    R__MAX
+};
+static const char *const names[R__MAX] = {
+#define X(id, name) [R_##id] = (name),
+	SPOOL_RESULT_RECORDS(X)
+#undef X
+};
+
+static const char *const step_statuses[] = { "success", "failed", "skipped",
+	"canceled", "interrupted", NULL };
+static const char *const end_statuses[] = { "success", "failed", "canceled",
+	"interrupted", NULL };
+static const char *const workspace_statuses[] = { "not_created", "empty",
+	"no_git", "ready", "error", NULL };
+
+static bool
+is_one_of(const char *const *list, const char *word)
+{
+	for (; *list != NULL; list++)
+		if (strcmp(*list, word) == 0)
+			return true;
+	return false;
+}
+
+const char *
+text_clean(struct arena *a, const char *s, size_t max)
+{
+	size_t len = strlen(s), at = 0, to = 0, n, chars;
+	char *out = arena_alloc(a, len + 1, 1);
+
+	for (chars = 0; at < len && chars < max; chars++) {
+		for (n = 1; n <= 4 && n <= len - at; n++)
+			if (str_utf8(s + at, n))
+				break;
+		if (n <= 4 && n <= len - at) {
+			(void)memcpy(out + to, s + at, n);
+			to += n;
+			at += n;
+		} else {
+			out[to++] = '?';
+			at++;
+		}
+	}
+	out[to] = '\0';
+	return out;
+}
+
+/* NULL for "" and "-". */
+static const char *
+text_or_none(struct arena *a, const char *s, size_t max)
+{
+	if (s == NULL || s[0] == '\0' || strcmp(s, "-") == 0)
+		return NULL;
+	return text_clean(a, s, max);
+}
+
+/* Cuts a copy of the text at `sep`; how many words there are, the last one
+ * with all the rest. */
+static size_t
+split(struct arena *a, const char *text, const char *sep, size_t max,
+    char *words[WORDS])
+{
+	char *rest = arena_strdup(a, text);
+	size_t n = 0;
+
+	(void)memset(words, 0, WORDS * sizeof(*words));
+	while (n + 1 < max && (words[n] = strsep(&rest, sep)) != NULL)
+		n++;
+	if (rest != NULL)
+		words[n++] = rest;
+	return n;
+}
+
+static bool
+number(const char *s, int64_t *out)
+{
+	return s != NULL && num_parse(s, 0, NUM_SAFE, out);
+}
+
+/* A number, or "-". */
+static bool
+maybe(const char *s, struct maybe *out)
+{
+	if (s != NULL && strcmp(s, "-") == 0)
+		return true;
+	out->set = true;
+	return number(s, &out->n);
+}
+
+static const struct err *
+malformed(const struct record *r)
+{
+	return err_new(ERR_INTERNAL, "record %s of the result is malformed",
+	    r->name);
+}
+
+static const struct err *
+step_started(struct arena *a, const struct record *r,
+    struct queue_step_event *out)
+{
+	char *words[WORDS];
+
+	if (split(a, r->value, " ", 4, words) != 3 ||
+	    !number(words[0], &out->position) ||
+	    !number(words[1], &out->started_at.ms) ||
+	    !maybe(words[2], &out->log_offset))
+		return malformed(r);
+	out->status = "running";
+	return NULL;
+}
+
+static const struct err *
+step_ended(struct arena *a, const struct record *r,
+    struct queue_step_event *out)
+{
+	char *words[WORDS];
+
+	if (split(a, r->value, " ", 7, words) != 6 ||
+	    !number(words[0], &out->position) ||
+	    !is_one_of(step_statuses, words[1]) ||
+	    !maybe(words[2], &out->exit_code) ||
+	    !maybe(words[3], &out->signal) ||
+	    !number(words[4], &out->finished_at.ms) ||
+	    !maybe(words[5], &out->log_length))
+		return malformed(r);
+	out->status = words[1];
+	return NULL;
+}
+
+static const struct err *
+step_skipped(struct arena *a, const struct record *r,
+    struct queue_step_event *out)
+{
+	(void)a;
+	out->status = "skipped";
+	return number(r->value, &out->position) ? NULL : malformed(r);
+}
+
+static const struct {
+	enum result_record record;
+	const struct err *(*read)(struct arena *, const struct record *,
+	    struct queue_step_event *);
+} step_records[] = {
+	{ R_STEP_STARTED, step_started },
+	{ R_STEP_ENDED, step_ended },
+	{ R_STEP_SKIPPED, step_skipped },
+};
+
+/* "BRANCH\nHASH\nMESSAGE" */
+static const struct err *
+checked_out(struct arena *a, const struct record *r, struct outcome *out)
+{
+	char *words[WORDS];
+
+	if (split(a, r->value, "\n", 3, words) < 2)
+		return malformed(r);
+	out->workspace.branch = text_or_none(a, words[0], BRANCH_MAX);
+	out->workspace.hash = text_or_none(a, words[1], HASH_MAX);
+	out->workspace.message = text_clean(a, words[2] == NULL ? "" : words[2],
+	    MESSAGE_MAX);
+	return NULL;
+}
+
+/* "STATUS DIRTY SIZE" */
+static const struct err *
+objects(struct arena *a, const struct record *r, struct outcome *out)
+{
+	if (r->len > 19 || strspn(r->value, "0123456789") != r->len)
+		return err_new(ERR_INTERNAL, "record %s is malformed", r->name);
+	out->objects = arena_strdup(a, r->value);
+	return NULL;
+}
+
+static const struct err *
+workspace(struct arena *a, const struct record *r, struct outcome *out)
+{
+	struct maybe dirty = { .set = false };
+	char *words[WORDS];
+
+	if (split(a, r->value, " ", 4, words) != 3 ||
+	    !is_one_of(workspace_statuses, words[0]) ||
+	    !maybe(words[1], &dirty) || !number(words[2], &out->workspace.size))
+		return malformed(r);
+	out->workspace.status = words[0];
+	out->workspace.dirty = dirty.n != 0;
+	return NULL;
+}
+
+/* "STATUS REASON TIME\nDETAIL" */
+static const struct err *
+end(struct arena *a, const struct record *r, struct outcome *out)
+{
+	char *lines[WORDS], *words[WORDS];
+
+	(void)split(a, r->value, "\n", 2, lines);
+	if (split(a, lines[0] == NULL ? "" : lines[0], " ", 4, words) != 3 ||
+	    !is_one_of(end_statuses, words[0]) || !number(words[2], &out->time))
+		return malformed(r);
+	out->status = words[0];
+	out->reason = text_or_none(a, words[1], REASON_MAX);
+	out->detail = text_or_none(a, lines[1], DETAIL_MAX);
+	out->ended = true;
+	return NULL;
+}
+
+/* What is there from `from` on, and before `to`. */
+static const struct err *
+load(const struct task *t, struct arena *a, int64_t from, int64_t to,
+    char **out, size_t *len)
+{
+	struct stat st;
+	ssize_t got;
+
+	*out = NULL;
+	*len = 0;
+	if (fstat(t->result, &st) == -1)
+		return err_errno("%s: result", t->name);
+	if (st.st_size > RESULT_MAX)
+		return err_new(ERR_INTERNAL, "%s: the result is too large",
+		    t->name);
+	if (to > st.st_size)
+		to = st.st_size;
+	if (to <= from)
+		return NULL;
+	*out = arena_alloc(a, (size_t)(to - from), 1);
+	while (*len < (size_t)(to - from)) {
+		got = pread(t->result, *out + *len, (size_t)(to - from) - *len,
+		    from + (off_t)*len);
+		if (got == -1 && errno == EINTR)
+			continue;
+		if (got == -1)
+			return err_errno("%s: result", t->name);
+		if (got == 0)
+			break;
+		*len += (size_t)got;
+	}
+	return NULL;
+}
+
+static const struct err *
+tell(struct dispatch *d, const struct task *t, const struct record *r)
+{
+	struct queue_step_event event = { .deployment_id = t->id,
+		.epoch = t->epoch };
+	struct outcome seen = { .ended = false };
+	const struct err *e;
+	size_t i;
+
+	if (strcmp(r->name, names[R_CHECKED_OUT]) == 0) {
+		if ((e = checked_out(d->a, r, &seen)) != NULL)
+			return e;
+		teller_wake(d);
+		return queue_commit(d->db, t->id, t->epoch,
+		    seen.workspace.branch, seen.workspace.hash,
+		    seen.workspace.message);
+	}
+	if (strcmp(r->name, names[R_COMMITS_SEEN]) == 0)
+		return commits_told(d, t, r);
+	for (i = 0; i < sizeof(step_records) / sizeof(step_records[0]); i++) {
+		if (strcmp(r->name, names[step_records[i].record]) != 0)
+			continue;
+		if ((e = step_records[i].read(d->a, r, &event)) != NULL)
+			return e;
+		return queue_step(d->db, &event);
+	}
+	return NULL;
+}
+
+/* A job writes what a step says before it writes that it ended. */
+void
+result_look(struct task *t)
+{
+	struct stat result, log;
+
+	if (fstat(t->result, &result) == 0 && fstat(t->log, &log) == 0 &&
+	    result.st_size > t->result_end) {
+		t->result_end = result.st_size;
+		t->log_end = log.st_size;
+	}
+}
+
+const struct err *
+result_follow(struct dispatch *d, struct task *t)
+{
+	const struct err *e;
+	struct record r;
+	char *data;
+	size_t len, at = 0;
+	bool found;
+
+	if ((e = load(t, d->a, t->result_at, t->result_end, &data, &len)) !=
+	    NULL)
+		goto broken;
+	for (;;) {
+		if ((e = record_read(d->a, data, len, &at, &r, &found)) != NULL)
+			goto broken;
+		if (!found)
+			return NULL;
+		if ((e = tell(d, t, &r)) == NULL) {
+			t->result_at += (int64_t)(at);
+			data += at;
+			len -= at;
+			at = 0;
+			continue;
+		}
+		if (e->code == ERR_UNAVAILABLE || e->code == ERR_CONFIG ||
+		    e->code == ERR_PRECONDITION)
+			return e;
+		goto broken;
+	}
+broken:
+	t->flags |= TASK_BROKEN;
+	log_err(e, t->name);
+	return NULL;
+}
+
+const struct err *
+result_read(const struct task *t, struct arena *a, struct outcome *out)
+{
+	static const struct {
+		enum result_record record;
+		const struct err *(*read)(struct arena *, const struct record *,
+		    struct outcome *);
+	} readers[] = {
+		{ R_CHECKED_OUT, checked_out },
+		{ R_OBJECTS_SEEN, objects },
+		{ R_WORKSPACE, workspace },
+		{ R_RESULT_END, end },
+	};
+	const struct err *e;
+	struct record r;
+	char *data;
+	size_t len, at = 0, i;
+	bool found = true;
+
+	(void)memset(out, 0, sizeof(*out));
+	if ((e = load(t, a, 0, INT64_MAX, &data, &len)) != NULL)
+		return e;
+	while (!out->ended) {
+		if ((e = record_read(a, data, len, &at, &r, &found)) != NULL ||
+		    !found)
+			return e;
+		for (i = 0; i < sizeof(readers) / sizeof(readers[0]); i++)
+			if (strcmp(r.name, names[readers[i].record]) == 0 &&
+			    (e = readers[i].read(a, &r, out)) != NULL)
+				return e;
+	}
+	return NULL;
+}

@@ -1,0 +1,585 @@
+/* SPDX-License-Identifier: ISC */
+#include "job/checkout.h"
+
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/str.h"
+#include "core/tree.h"
+
+#define REF "refs/slipway/tip"
+#define OUTPUT_MAX ((size_t)1 << 20)
+#define OBJECTS ".git/objects"
+#define DIRS_MAX ((size_t)64 << 20)
+#define MESSAGE_MAX ((size_t)65535)
+#define STATUS_MS 10000
+#define SIZE_MS 5000
+
+/* What happens with what git leaves. */
+struct fetch {
+	struct git git;
+	struct arena *a;
+	const char *branch; /* "" = none */
+	const char *hash;
+	const char *fault; /* what a person may know */
+	bool anew;         /* nothing that lies here is of this clone */
+};
+
+bool
+checkout_branch_valid(const char *name)
+{
+	const char *p;
+
+	if (name[0] == '\0' || name[0] == '/' || str_ends(name, "/") ||
+	    str_ends(name, ".") || strlen(name) > 255 ||
+	    strcmp(name, "@") == 0 || strstr(name, "..") != NULL ||
+	    strstr(name, "//") != NULL || strstr(name, "@{") != NULL ||
+	    strstr(name, "/.") != NULL || name[0] == '.' ||
+	    strstr(name, ".lock/") != NULL || str_ends(name, ".lock"))
+		return false;
+	for (p = name; *p != '\0'; p++)
+		if ((unsigned char)*p <= ' ' || *p == 0x7f ||
+		    strchr("~^:?*[\\", *p) != NULL)
+			return false;
+	return true;
+}
+
+static bool
+is_hash(const char *text)
+{
+	const size_t len = strlen(text);
+
+	return len >= 4 && len <= 64 &&
+	    strspn(text, "0123456789abcdefABCDEF") == len;
+}
+
+/* git fetch of one refspec, from the repository to REF or what it names. */
+static const struct err *
+fetch(struct fetch *f, const char *refspec)
+{
+	const char *const args[] = { "fetch", "--no-tags", "--prune", "--force",
+		"--no-recurse-submodules", "--no-write-fetch-head", "--quiet",
+		"--", f->git.job->spec.repository, refspec, NULL };
+
+	return git_run(&f->git, NULL, args);
+}
+
+/* The branch that the repository's HEAD is on. */
+static const struct err *
+head_branch(struct fetch *f)
+{
+	static const char head[] = "ref: refs/heads/";
+	const char *const args[] = { "ls-remote", "--symref", "--",
+		f->git.job->spec.repository, "HEAD", NULL };
+	const struct err *e;
+	struct buf out;
+	size_t len;
+
+	buf_init(&out, OUTPUT_MAX);
+	if ((e = git_run(&f->git, &out, args)) != NULL)
+		goto out;
+	if (!git_done(&f->git)) { /* then it is git's reason */
+		job_log_feed(&f->git.job->log, out.data, out.len);
+		job_log_finish(&f->git.job->log);
+	} else if (out.len > 0 && str_starts(out.data, head)) {
+		len = strcspn(out.data + strlen(head), "\t\n");
+		f->branch = arena_strndup(f->a, out.data + strlen(head), len);
+		if (!checkout_branch_valid(f->branch))
+			f->branch = "";
+	}
+out:
+	buf_release(&out);
+	return e;
+}
+
+/* Whether that names a commit that is here; its full hash. */
+static const struct err *
+resolve(struct fetch *f, const char *name, const char **out)
+{
+	const char *const args[] = { "rev-parse", "--verify", "--quiet",
+		"--end-of-options", arena_printf(f->a, "%s^{commit}", name),
+		NULL };
+	const struct err *e;
+	struct buf text;
+
+	*out = NULL;
+	buf_init(&text, OUTPUT_MAX);
+	e = git_run(&f->git, &text, args);
+	if (e == NULL && git_done(&f->git) && text.len > 1)
+		*out = arena_strndup(f->a, text.data, strcspn(text.data, "\n"));
+	buf_release(&text);
+	return e;
+}
+
+/* What the fetch has just written; NULL if it lies elsewhere. Saves a process
+ * of git on the way to the first step. */
+static const char *
+tip(const struct fetch *f)
+{
+	char text[66] = "";
+	ssize_t got;
+	int fd;
+
+	fd = openat(JOB_FD(WIRE_FD_WORKSPACE), ".git/" REF,
+	    O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd == -1)
+		return NULL;
+	got = read(fd, text, sizeof(text) - 1);
+	(void)close(fd);
+	if (got != 41 && got != 65)
+		return NULL;
+	text[got - 1] = '\0';
+	return is_hash(text) ? arena_strdup(f->a, text) : NULL;
+}
+
+/* A commit that came with no branch: asked for by its hash, which not every
+ * server answers, else by fetching all branches. */
+static const struct err *
+fetch_commit(struct fetch *f, const char *commit)
+{
+	const bool full = strlen(commit) == 40 || strlen(commit) == 64;
+	const struct err *e;
+
+	if (full) {
+		if ((e = fetch(f,
+			 arena_printf(f->a, "+%s:refs/slipway/commit",
+			     commit))) != NULL)
+			return e;
+		if (f->git.end.how != RUN_EXITED)
+			return NULL;
+	}
+	if (!full || !git_done(&f->git)) {
+		if ((e = fetch(f, "+refs/heads/*:refs/slipway/all/*")) != NULL)
+			return e;
+	}
+	return git_done(&f->git) ? resolve(f, commit, &f->hash) : NULL;
+}
+
+static const struct err *
+fetch_all(struct fetch *f)
+{
+	const struct job_spec *spec = &f->git.job->spec;
+	const struct err *e;
+
+	if (f->branch[0] == '\0') {
+		if ((e = head_branch(f)) != NULL || !git_done(&f->git))
+			return e;
+	}
+	if ((e = fetch(f,
+		 f->branch[0] == '\0' ?
+		     "+HEAD:" REF :
+		     arena_printf(f->a, "+refs/heads/%s:" REF, f->branch))) !=
+	    NULL)
+		return e;
+	if (!git_done(&f->git))
+		return NULL;
+	if (spec->commit == NULL) {
+		f->hash = tip(f);
+		return f->hash != NULL ? NULL : resolve(f, REF, &f->hash);
+	}
+	if ((e = resolve(f, spec->commit, &f->hash)) != NULL)
+		return e;
+	if (f->hash == NULL && f->git.end.how == RUN_EXITED &&
+	    (e = fetch_commit(f, spec->commit)) != NULL)
+		return e;
+	if (f->hash == NULL && f->git.end.how == RUN_EXITED)
+		f->fault = arena_printf(f->a,
+		    "There is no commit %s in the repository.", spec->commit);
+	return NULL;
+}
+
+/* What stands where submodules belong: git leaves that alone, and where it
+ * came from is forgotten. */
+static const struct err *
+gitlinks_empty(struct fetch *f)
+{
+	static const char link[] = "160000 ";
+	const char *const args[] = { "ls-tree", "-r", "-d", "-z", f->hash,
+		NULL };
+	const struct err *e;
+	const char *entry, *path;
+	struct buf out;
+
+	buf_init(&out, DIRS_MAX);
+	if ((e = git_run(&f->git, &out, args)) != NULL || !git_done(&f->git))
+		goto out;
+	if ((e = buf_check(&out)) != NULL)
+		goto out;
+	for (entry = out.data; e == NULL && entry < out.data + out.len;
+	     entry += strlen(entry) + 1) {
+		path = strchr(entry, '\t');
+		if (path != NULL && str_starts(entry, link))
+			e = tree_remove(JOB_FD(WIRE_FD_WORKSPACE), path + 1);
+	}
+out:
+	buf_release(&out);
+	return e;
+}
+
+/* From the objects to the files: what does not belong goes first, then what
+ * differs is written; what is right already keeps its times. */
+static const struct err *
+files(struct fetch *f)
+{
+	const char *const read_tree[] = { "read-tree", f->hash, NULL };
+	const char *const refresh[] = { "update-index", "-q", "--refresh",
+		NULL };
+	const char *const clean[] = { "clean", "-ffdxq", NULL };
+	const char *const checkout[] = { "checkout", "--quiet", "--detach",
+		"--force", "--no-recurse-submodules", f->hash, "--", NULL };
+	const struct err *e;
+	struct buf ignored;
+
+	/* git clean gives up on directories that it may not write to */
+	if (f->anew &&
+	    (e = tree_empty_but(JOB_FD(WIRE_FD_WORKSPACE), ".git")) != NULL)
+		return e;
+	if ((e = git_run(&f->git, NULL, read_tree)) != NULL ||
+	    !git_done(&f->git))
+		return e;
+	buf_init(&ignored, OUTPUT_MAX);
+	e = git_run(&f->git, &ignored, refresh);
+	buf_release(&ignored);
+	if (e != NULL || f->git.end.how != RUN_EXITED)
+		return e;
+	if ((e = git_run(&f->git, NULL, clean)) != NULL || !git_done(&f->git))
+		return e;
+	if ((e = gitlinks_empty(f)) != NULL || !git_done(&f->git))
+		return e;
+	return git_run(&f->git, NULL, checkout);
+}
+
+static const struct err *
+submodules(struct fetch *f)
+{
+	const char *const args[] = { "submodule", "update", "--init",
+		"--recursive", "--force", "--checkout", NULL };
+
+	return git_run(&f->git, NULL, args);
+}
+
+static const struct err *
+message(struct fetch *f, const char **out)
+{
+	const char *const args[] = { "log", "-1", "--no-show-signature",
+		"--format=%B", f->hash, "--", NULL };
+	const struct err *e;
+	struct buf text;
+	size_t len, i;
+	char *copy;
+
+	*out = "";
+	buf_init(&text, OUTPUT_MAX);
+	e = git_run(&f->git, &text, args);
+	if (e != NULL || !git_done(&f->git) || text.len == 0)
+		goto out;
+	len = text.len < MESSAGE_MAX ? text.len : MESSAGE_MAX;
+	while (len < text.len && len > 0 &&
+	    ((unsigned char)text.data[len] & 0xc0) == 0x80)
+		len--;
+	while (len > 0 && text.data[len - 1] == '\n')
+		len--;
+	copy = arena_strndup(f->a, text.data, len);
+	for (i = 0; i < len; i++)
+		if (copy[i] == '\0')
+			copy[i] = ' ';
+	if (!str_utf8(copy, len))
+		for (i = 0; i < len; i++)
+			if (((unsigned char)copy[i] & 0x80) != 0)
+				copy[i] = '?';
+	*out = copy;
+out:
+	buf_release(&text);
+	return e;
+}
+
+static const struct err *
+attempt(struct fetch *f, struct checkout *out)
+{
+	/* Addresses of submodules may be relative to it. */
+	const char *const origin[] = { "config", "remote.origin.url",
+		f->git.job->spec.repository, NULL };
+	const struct err *e;
+
+	f->hash = NULL;
+	f->fault = NULL;
+	if ((e = git_run(&f->git, NULL, origin)) != NULL || !git_done(&f->git))
+		return e;
+	if ((e = fetch_all(f)) != NULL || f->hash == NULL)
+		return e;
+	if ((e = files(f)) != NULL || !git_done(&f->git))
+		return e;
+	if (f->git.job->spec.submodules != 0 &&
+	    ((e = submodules(f)) != NULL || !git_done(&f->git)))
+		return e;
+	out->branch = f->branch;
+	out->hash = f->hash;
+	if (f->git.job->spec.commits != 0 && f->branch[0] != '\0' &&
+	    (e = git_commits(&f->git, REF, f->git.job->spec.commits,
+		 &out->commits)) != NULL)
+		return e;
+	return message(f, &out->message);
+}
+
+/* What can be seen without asking anybody. */
+static const char *
+refusal(const struct job_spec *spec)
+{
+	const char *url = spec->repository;
+
+	if (url[0] == '-' || url[0] == '\0' || str_has_control(url) ||
+	    strstr(url, "::") != NULL)
+		return "The repository's address is not one.";
+	if (spec->allow_local == 0 &&
+	    (url[0] == '/' || url[0] == '.' || str_starts(url, "file:")))
+		return "Local repositories are not allowed here.";
+	if (spec->allow_http == 0 && str_starts(url, "http:"))
+		return "Repositories without TLS are not allowed here.";
+	if (spec->branch != NULL && spec->branch[0] != '\0' &&
+	    !checkout_branch_valid(spec->branch))
+		return "That is no name of a branch.";
+	if (spec->commit != NULL && !is_hash(spec->commit))
+		return "That is no hash of a commit.";
+	return NULL;
+}
+
+/* Detail of a failure: git's own words, else how it ended. */
+static const char *
+failure(struct fetch *f)
+{
+	const struct job_log *log = &f->git.job->log;
+
+	if (f->fault != NULL)
+		return f->fault;
+	if (f->git.end.how == RUN_EXITED && log->last[0] != '\0')
+		return arena_strdup(f->a, log->last);
+	return arena_printf(f->a, "git %s.", run_text(f->a, &f->git.end));
+}
+
+/* The clone is as it was before, files and all: so is what git says of it. */
+static const struct err *
+stay(struct fetch *f)
+{
+	const char *const read_tree[] = { "read-tree", REF, NULL };
+	const char *const head[] = { "update-ref", "--no-deref", "HEAD", REF,
+		NULL };
+	const struct err *e;
+
+	if (tip(f) == NULL)
+		return NULL;
+	if ((e = git_run(&f->git, NULL, read_tree)) != NULL ||
+	    !git_done(&f->git))
+		return e;
+	return git_run(&f->git, NULL, head);
+}
+
+static enum checkout_how
+outcome(const struct fetch *f)
+{
+	if (f->git.end.how == RUN_TIMED_OUT)
+		return CHECKOUT_TIMED_OUT;
+	if (f->git.end.how == RUN_CANCELED)
+		return CHECKOUT_CANCELED;
+	return CHECKOUT_FAILED;
+}
+
+/* With a clone from nothing, in the format that the repository has. */
+static const struct err *
+attempt_anew(struct fetch *f, enum checkout_format format, struct checkout *out)
+{
+	const char *branch = f->branch;
+	const struct err *e;
+
+	e = checkout_rebuild(f->a, JOB_FD(WIRE_FD_WORKSPACE), format);
+	if (e != NULL && e->code != ERR_NOTFOUND)
+		return e;
+	if ((e = attempt(f, out)) != NULL || out->message != NULL ||
+	    format == FORMAT_SHA256 ||
+	    strstr(f->git.job->log.last, "mismatched algorithms") == NULL)
+		return e;
+	job_log_forget(&f->git.job->log);
+	f->branch = branch;
+	return attempt_anew(f, FORMAT_SHA256, out);
+}
+
+/* The steps may have closed their own directory. */
+static const struct err *
+workspace_unlock(int workspace)
+{
+	struct stat st;
+
+	if (fstat(workspace, &st) == -1)
+		return err_errno("the workspace");
+	if ((st.st_mode & S_IRWXU) != S_IRWXU &&
+	    fchmod(workspace, (st.st_mode & 07777) | S_IRWXU) == -1)
+		return err_errno("chmod the workspace");
+	return NULL;
+}
+
+/* Git does not look whether an object is what its name says, and whatever a
+ * step has written lies under the names of its choice: objects are taken as
+ * they are only if nothing has changed among them since they were fetched. */
+static bool
+objects_are_ours(const struct job *job)
+{
+	char now[32];
+
+	(void)snprintf(now, sizeof(now), "%lld",
+	    (long long)tree_changed(OBJECTS));
+	return str_eq(job->spec.objects, now);
+}
+
+/* Whether the repository answers and has the branch, so that what failed is of
+ * the clone: a server that is away takes no checkout with it. */
+static const struct err *
+is_there(struct fetch *f, bool *out)
+{
+	const char *const args[] = { "ls-remote", "--exit-code", "--",
+		f->git.job->spec.repository,
+		f->branch[0] == '\0' ?
+		    "HEAD" :
+		    arena_printf(f->a, "refs/heads/%s", f->branch),
+		NULL };
+	const struct err *e;
+	struct buf ignored;
+
+	*out = true;
+	if (strstr(f->git.job->log.last, "mismatched algorithms") != NULL)
+		return NULL;
+	buf_init(&ignored, OUTPUT_MAX);
+	e = git_run(&f->git, &ignored, args);
+	buf_release(&ignored);
+	*out = git_done(&f->git);
+	return e;
+}
+
+/* With the clone that is there; when that does not go, with a new one. */
+static const struct err *
+attempts(struct fetch *f, struct checkout *out)
+{
+	const int workspace = JOB_FD(WIRE_FD_WORKSPACE);
+	struct job *job = f->git.job;
+	const char *branch = f->branch;
+	const struct err *e;
+	bool there;
+
+	if (fchdir(workspace) == -1)
+		return err_errno("enter the workspace");
+	if (faccessat(workspace, OBJECTS, F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    !objects_are_ours(job)) {
+		job_log_say(&job->log, "==> the clone is made anew");
+		if ((e = tree_remove(workspace, ".git")) != NULL)
+			return e;
+	}
+	e = checkout_rebuild(f->a, workspace, FORMAT_SHA1);
+	if (e != NULL && e->code != ERR_NOTFOUND)
+		return e;
+	if (e == NULL) {
+		if ((e = attempt(f, out)) != NULL || out->message != NULL ||
+		    f->git.end.how != RUN_EXITED || f->fault != NULL ||
+		    (e = is_there(f, &there)) != NULL || !there)
+			return e;
+		job_log_say(&job->log, "==> the clone is made anew");
+		job_log_forget(&job->log);
+		f->branch = branch;
+		if ((e = tree_empty(workspace)) != NULL)
+			return e;
+	}
+	f->anew = true;
+	return attempt_anew(f, FORMAT_SHA1, out);
+}
+
+const struct err *
+job_checkout(struct job *job, struct checkout *out, enum checkout_how *how,
+    const char **detail)
+{
+	int64_t deadline = time_mono_ms() + job->spec.checkout_timeout * 1000;
+	struct fetch f = { .a = job->a,
+		.branch = job->spec.branch == NULL ? "" : job->spec.branch };
+	const struct err *e;
+
+	(void)memset(out, 0, sizeof(*out));
+	out->branch = f.branch;
+	out->hash = "";
+	out->objects = -1;
+	*how = CHECKOUT_FAILED;
+	if ((*detail = refusal(&job->spec)) != NULL)
+		return NULL;
+	if (git_program(job->a, job->spec.path) == NULL) {
+		*detail = "git is not installed on the runner.";
+		return NULL;
+	}
+	if (job->deadline != 0 && job->deadline < deadline)
+		deadline = job->deadline;
+	if (job->spec.checkout_timeout == 0)
+		deadline = job->deadline;
+	job_log_forget(&job->log);
+	if ((e = git_open(job, deadline, &f.git)) != NULL)
+		goto out;
+	if ((e = workspace_unlock(JOB_FD(WIRE_FD_WORKSPACE))) != NULL ||
+	    (e = attempts(&f, out)) != NULL)
+		goto out;
+	if (out->message != NULL) {
+		*how = CHECKOUT_DONE;
+		job_log_say(&job->log, "==> at commit %s", out->hash);
+	} else {
+		*how = outcome(&f);
+		*detail = failure(&f);
+		e = *how == CHECKOUT_FAILED ? stay(&f) : NULL;
+	}
+	out->objects = tree_changed(OBJECTS);
+out:
+	git_close(&f.git);
+	job->spec.credential = NULL;
+	job->spec.tls_ca = job->spec.ssh_key = job->spec.known_hosts = NULL;
+	return e;
+}
+
+const struct err *
+job_workspace(struct job *job, const char **out)
+{
+	static const char none[] = "## No commits yet on ";
+	const char *const args[] = { "status", "--porcelain", "--branch",
+		"--untracked-files=no", "--ignore-submodules=all", NULL };
+	const char *status = "error -";
+	const struct err *e;
+	struct git git;
+	struct buf text;
+	int64_t bytes, entries;
+
+	*out = NULL;
+	if (fchdir(JOB_FD(WIRE_FD_WORKSPACE)) == -1)
+		return err_errno("enter the workspace");
+	tree_size(time_mono_ms() + SIZE_MS, &bytes, &entries);
+	if (faccessat(JOB_FD(WIRE_FD_WORKSPACE), ".git", F_OK,
+		AT_SYMLINK_NOFOLLOW) == -1) {
+		*out = arena_printf(job->a, "%s - %lld",
+		    entries == 0 ? "empty" : "no_git", (long long)bytes);
+		return NULL;
+	}
+	if ((e = git_open(job, time_mono_ms() + STATUS_MS, &git)) != NULL)
+		return e;
+	git_close(&git);
+	git.flags = 0; /* after a cancel, too */
+	buf_init(&text, OUTPUT_MAX);
+	if ((e = git_run(&git, &text, args)) == NULL && git_done(&git) &&
+	    text.len > 0) {
+		if (str_starts(text.data, none))
+			status = "empty -";
+		else
+			status = strchr(text.data, '\n') ==
+				text.data + text.len - 1 ?
+			    "ready 0" :
+			    "ready 1";
+	}
+	if (e == NULL)
+		*out = arena_printf(job->a, "%s %lld", status,
+		    (long long)bytes);
+	buf_release(&text);
+	return e;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: ISC */
+/* What a branch holds, for those who cannot ask a server for it. */
+#include <string.h>
+
+#include "core/num.h"
+#include "core/str.h"
+#include "job/checkout.h"
+
+#define COMMITS_MAX 100
+#define LOG_MAX ((size_t)8 << 20) /* what does not fit is left out */
+#define RECORDS_MAX SPOOL_RECORD
+/* Bytes of each; the rest is cut. */
+#define NAME_MAX_LEN 400
+#define MESSAGE_MAX_LEN 4096
+
+enum part { P_HASH, P_TIME, P_NAME, P_EMAIL, P_MESSAGE, P__MAX };
+static const char format[] = "--format=%H%x00%ct%x00%an%x00%ae%x00%B";
+
+/* Length of at most `max` bytes that cuts no character in two. */
+static size_t
+cut(const char *text, size_t max)
+{
+	size_t len = strlen(text);
+
+	if (len <= max)
+		return len;
+	while (max > 0 && ((unsigned char)text[max] & 0xc0) == 0x80)
+		max--;
+	return max;
+}
+
+static void
+commit_write(struct buf *out, const char *const part[P__MAX])
+{
+	struct buf value;
+	size_t len = cut(part[P_MESSAGE], MESSAGE_MAX_LEN);
+
+	while (len > 0 && part[P_MESSAGE][len - 1] == '\n')
+		len--;
+	buf_init(&value, SPOOL_RECORD);
+	buf_printf(&value, "%s %s\n%.*s\n%.*s\n%.*s", part[P_HASH],
+	    part[P_TIME], (int)cut(part[P_NAME], NAME_MAX_LEN), part[P_NAME],
+	    (int)cut(part[P_EMAIL], NAME_MAX_LEN), part[P_EMAIL], (int)len,
+	    part[P_MESSAGE]);
+	record_write(out, "commit", value.data, value.len);
+	buf_release(&value);
+}
+
+static bool
+is_commit(const char *const part[P__MAX])
+{
+	const size_t len = strlen(part[P_HASH]);
+	int64_t seconds;
+
+	return (len == 40 || len == 64) &&
+	    strspn(part[P_HASH], "0123456789abcdef") == len &&
+	    num_parse(part[P_TIME], 0, NUM_SAFE, &seconds) &&
+	    strchr(part[P_NAME], '\n') == NULL &&
+	    strchr(part[P_EMAIL], '\n') == NULL;
+}
+
+/* Fields that end in a NUL each; where they are not what was asked for, the
+ * rest is not believed either. */
+static void
+commits_read(const struct buf *text, struct buf *out)
+{
+	const char *part[P__MAX], *at = text->data, *end = at + text->len;
+	const char *stop;
+	size_t n;
+
+	for (;;) {
+		for (n = 0; n < P__MAX; n++) {
+			stop = at == end ? NULL :
+					   memchr(at, '\0', (size_t)(end - at));
+			if (stop == NULL)
+				return;
+			part[n] = at;
+			at = stop + 1;
+		}
+		if (!is_commit(part))
+			return;
+		commit_write(out, part);
+	}
+}
+
+const struct err *
+git_commits(struct git *g, const char *ref, int64_t max, const char **out)
+{
+	struct arena *a = g->job->a;
+	const char *const args[] = { "log", "-z", "--no-show-signature",
+		"--no-mailmap", "--no-notes",
+		arena_printf(a, "--max-count=%lld",
+		    (long long)(max < COMMITS_MAX ? max : COMMITS_MAX)),
+		format, ref, "--", NULL };
+	const struct err *e;
+	struct buf text, records;
+
+	*out = "";
+	buf_init(&text, LOG_MAX);
+	buf_init(&records, RECORDS_MAX);
+	e = git_run(g, &text, args);
+	if (e == NULL && git_done(g) && text.len > 0)
+		commits_read(&text, &records);
+	if (records.len > 0)
+		*out = arena_strndup(a, records.data, records.len);
+	buf_release(&text);
+	buf_release(&records);
+	return e;
+}

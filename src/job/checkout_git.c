@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: ISC */
+#include <sys/mman.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/file.h"
+#include "core/str.h"
+#include "job/checkout.h"
+
+#define CONFIG_FILE "slipway-gitconfig"
+/* Where the child finds the credential. */
+#define CREDENTIAL_FD "4"
+#define ANSWER_MAX 8192
+
+static const char *const settings[] = {
+	"protocol.allow=never",
+	"protocol.https.allow=always",
+	"protocol.ssh.allow=always",
+	"http.followRedirects=false",
+	"credential.helper=",
+	"core.hooksPath=/dev/null",
+	"core.fsmonitor=false",
+	"core.untrackedCache=false",
+	"core.pager=cat",
+	"submodule.recurse=false",
+	"fetch.recurseSubmodules=false",
+	"transfer.fsckObjects=true",
+	/* old histories have these, and they harm nobody */
+	"fetch.fsck.zeroPaddedFilemode=ignore",
+	"fetch.fsck.badTimezone=ignore",
+	"fetch.fsck.missingSpaceBeforeDate=ignore",
+	"fetch.fsck.missingNameBeforeEmail=ignore",
+	"gc.autoDetach=false",
+	"maintenance.auto=false",
+	"advice.detachedHead=false",
+	"init.defaultBranch=none",
+	"color.ui=false",
+	"i18n.logOutputEncoding=UTF-8",
+};
+
+/* What a job hands to git, and through it to ssh, lies in its home for as long
+ * as the checkout takes: ssh(1) closes every descriptor that it is given. */
+static const struct {
+	const char *name;
+	size_t offset; /* of its text in struct job_spec */
+} materials[] = {
+	{ "slipway-ca", offsetof(struct job_spec, tls_ca) },
+	{ "slipway-ssh-key", offsetof(struct job_spec, ssh_key) },
+	{ "slipway-known-hosts", offsetof(struct job_spec, known_hosts) },
+};
+#define MATERIALS (sizeof(materials) / sizeof(materials[0]))
+
+/* The shell that git starts it with knows HOME. */
+static const char ssh_command[] =
+    "core.sshCommand=ssh -oBatchMode=yes -oConnectTimeout=30";
+static const char ssh_key[] =
+    " -oIdentitiesOnly=yes -i \"$HOME\"/slipway-ssh-key";
+static const char ssh_hosts[] =
+    " -oUserKnownHostsFile=\"$HOME\"/slipway-known-hosts";
+
+static const struct err *
+home_write(const char *name, const char *text)
+{
+	const struct err *e;
+	int fd;
+
+	fd = openat(JOB_FD(WIRE_FD_HOME), name,
+	    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd == -1)
+		return err_errno("create %s", name);
+	e = file_store(fd, text, strlen(text));
+	if (close(fd) == -1 && e == NULL)
+		e = err_errno("close");
+	return e == NULL ? NULL : err_wrap(e, "%s", name);
+}
+
+static const struct err *
+materials_write(const struct job *job)
+{
+	const char *spec = (const char *)&job->spec, *text;
+	const struct err *e;
+	size_t i;
+
+	for (i = 0; i < MATERIALS; i++) {
+		text = *(const char *const *)(const void *)(spec +
+		    materials[i].offset);
+		if (text != NULL &&
+		    (e = home_write(materials[i].name, text)) != NULL)
+			return e;
+	}
+	return NULL;
+}
+
+/* A local repository mostly belongs to somebody else; the program at its end
+ * reads this file, not the command line of ours. */
+static const struct err *
+config_write(struct job *job)
+{
+	const char *path = job->spec.repository, *text;
+
+	if (str_starts(path, "file://"))
+		path += strlen("file://");
+	text = "";
+	if (job->spec.allow_local != 0 && path[0] == '/' &&
+	    strpbrk(path, "\"\\\n") == NULL)
+		text = arena_printf(job->a,
+		    "[safe]\n\tdirectory = \"%s\"\n"
+		    "\tdirectory = \"%s/.git\"\n",
+		    path, path);
+	return home_write(CONFIG_FILE, text);
+}
+
+/* "scheme://host[:port]" of an address; NULL if it has none. */
+static const char *
+origin(struct arena *a, const char *url)
+{
+	const char *host = strstr(url, "://");
+
+	if (host == NULL)
+		return NULL;
+	host += 3;
+	return arena_strndup(a, url, (size_t)(host - url) + strcspn(host, "/"));
+}
+
+/* Into memory that no file system knows and no command line shows. */
+static const struct err *
+credential_open(struct job *job, int *out)
+{
+	const char *where = origin(job->a, job->spec.repository), *text;
+	size_t len;
+
+	*out = -1;
+	if (job->spec.credential == NULL || where == NULL)
+		return NULL;
+	text = arena_printf(job->a, "%s\n%s", where, job->spec.credential);
+	len = strlen(text);
+	if ((*out = memfd_create("credential", MFD_CLOEXEC)) == -1)
+		return err_errno("memfd");
+	if (write(*out, text, len) != (ssize_t)len)
+		return err_errno("write to memory");
+	return NULL;
+}
+
+static const char *const *
+environment(const struct job *job, const char *self, int credential)
+{
+	struct arena *a = job->a;
+	const char **env = arena_alloc(a, 24, sizeof(*env));
+	size_t n = 0;
+
+	env[n++] = arena_printf(a, "PATH=%s", job->spec.path);
+	env[n++] = arena_printf(a, "HOME=%s", job->place.home);
+	env[n++] = "LANG=C.UTF-8";
+	env[n++] = "GIT_TERMINAL_PROMPT=0";
+	env[n++] = "GIT_CONFIG_NOSYSTEM=1";
+	env[n++] = arena_printf(a, "GIT_CONFIG_GLOBAL=%s/" CONFIG_FILE,
+	    job->place.home);
+	env[n++] = "GIT_ATTR_NOSYSTEM=1";
+	env[n++] = "GIT_LFS_SKIP_SMUDGE=1";
+	env[n++] = "GIT_OPTIONAL_LOCKS=0";
+	env[n++] = "GIT_ADVICE=0";
+	env[n++] = arena_printf(a, "GIT_CEILING_DIRECTORIES=%s/..",
+	    job->place.workspace);
+	if (credential != -1) {
+		env[n++] = arena_printf(a, "GIT_ASKPASS=%s", self);
+		env[n++] = "SLIPWAY_ASKPASS=" CREDENTIAL_FD;
+	} else {
+		env[n++] = "GIT_ASKPASS=/bin/false";
+	}
+	return env;
+}
+
+const char *
+git_program(struct arena *a, const char *path)
+{
+	char *folders = arena_strdup(a, path), *folder;
+	const char *file;
+
+	while ((folder = strsep(&folders, ":")) != NULL) {
+		file = arena_printf(a, "%s/git", folder);
+		if (folder[0] == '/' && access(file, X_OK) == 0)
+			return file;
+	}
+	return NULL;
+}
+
+static void
+set(struct git *g, const char *setting)
+{
+	g->argv[g->nargs++] = "-c";
+	g->argv[g->nargs++] = setting;
+}
+
+/* git and the settings that all its commands get. */
+static const struct err *
+arguments(struct git *g)
+{
+	const struct job_spec *spec = &g->job->spec;
+	size_t i;
+
+	g->argv[g->nargs] = git_program(g->job->a, spec->path);
+	if (g->argv[g->nargs++] == NULL)
+		return err_new(ERR_CONFIG, "there is no git in %s", spec->path);
+	for (i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
+		set(g, settings[i]);
+	if (spec->allow_http != 0)
+		set(g, "protocol.http.allow=always");
+	if (spec->allow_local != 0)
+		set(g, "protocol.file.allow=always");
+	if (spec->tls_ca != NULL)
+		set(g,
+		    arena_printf(g->job->a, "http.sslCAInfo=%s/slipway-ca",
+			g->job->place.home));
+	set(g,
+	    arena_printf(g->job->a, "%s%s%s", ssh_command,
+		spec->ssh_key != NULL ? ssh_key : "",
+		spec->known_hosts != NULL ? ssh_hosts : ""));
+	return NULL;
+}
+
+const struct err *
+git_open(struct job *job, int64_t deadline, struct git *out)
+{
+	const struct err *e;
+	char self[4096];
+	ssize_t len;
+
+	(void)memset(out, 0, sizeof(*out));
+	out->job = job;
+	out->deadline = deadline;
+	out->credential = -1;
+	out->flags = RUN_CANCEL_ENDS_IT;
+	if ((e = config_write(job)) != NULL ||
+	    (e = materials_write(job)) != NULL)
+		return e;
+	if ((e = credential_open(job, &out->credential)) != NULL)
+		return e;
+	len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	if (len == -1)
+		return err_errno("where am I");
+	self[len] = '\0';
+	out->env = environment(job, self, out->credential);
+	return arguments(out);
+}
+
+void
+git_close(struct git *g)
+{
+	size_t i;
+
+	for (i = 0; i < MATERIALS; i++)
+		(void)unlinkat(JOB_FD(WIRE_FD_HOME), materials[i].name, 0);
+	if (g->credential != -1)
+		(void)close(g->credential);
+	g->credential = -1;
+}
+
+const struct err *
+git_run(struct git *g, struct buf *capture, const char *const *args)
+{
+	const struct run run = { .argv = g->argv,
+		.envp = g->env,
+		.deadline = g->deadline,
+		.keep_fd = g->credential,
+		.flags = g->flags,
+		.capture = capture };
+	size_t n = g->nargs, i;
+
+	for (i = 0; args[i] != NULL; i++) {
+		if (n == GIT_ARGS - 1)
+			return err_new(ERR_INTERNAL, "too many arguments");
+		g->argv[n++] = args[i];
+	}
+	g->argv[n] = NULL;
+	return job_run(g->job, &run, &g->end);
+}
+
+/* Whether git asks on behalf of that origin: "Password for 'ORIGIN': " or
+ * with "user@" before the host. */
+static bool
+is_asked_for(const char *question, const char *where)
+{
+	const char *url = strchr(question, '\''), *end, *at, *host;
+	size_t scheme;
+
+	if (url++ == NULL || (end = strrchr(question, '\'')) == NULL ||
+	    end < url || (host = strstr(where, "://")) == NULL)
+		return false;
+	host += 3;
+	scheme = (size_t)(host - where);
+	if (strncmp(url, where, scheme) != 0)
+		return false;
+	url += scheme;
+	at = memrchr(url, '@', (size_t)(end - url));
+	if (at != NULL)
+		url = at + 1;
+	return strlen(host) == (size_t)(end - url) &&
+	    memcmp(url, host, strlen(host)) == 0;
+}
+
+int
+job_askpass(const char *question, const char *fd)
+{
+	char text[ANSWER_MAX], *where, *user, *secret;
+	const char *answer = NULL;
+	ssize_t got;
+
+	if (strcmp(fd, CREDENTIAL_FD) != 0)
+		return 1;
+	got = pread(fd[0] - '0', text, sizeof(text) - 1, 0);
+	if (got <= 0)
+		return 1;
+	text[got] = '\0';
+	secret = text;
+	where = strsep(&secret, "\n");
+	user = strsep(&secret, "\n");
+	if (secret == NULL || !is_asked_for(question, where))
+		return 1;
+	if (str_starts(question, "Username"))
+		answer = user;
+	else if (str_starts(question, "Password"))
+		answer = secret;
+	if (answer == NULL)
+		return 1;
+	return puts(answer) == EOF || fflush(stdout) == EOF ? 1 : 0;
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: ISC */
+/* slipway-job: what the monitor starts, once for each deployment. */
+#include "job/job.h"
+
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "core/log.h"
+#include "core/num.h"
+#include "core/passwd.h"
+#include "core/str.h"
+
+#define ARENA ((size_t)512 << 20)
+
+static _Noreturn void
+usage(void)
+{
+	(void)fprintf(stderr,
+	    "usage: slipway-job -i ID -H HOME -W WORKSPACE"
+	    " [-u UID -g GID] [-G GROUPS] [-N]\n"
+	    "\t[-n FILES] [-f SIZE] [-p PROCESSES]\n"
+	    "It is started by slipway-runner alone.\n");
+	exit(EX_USAGE);
+}
+
+static int64_t
+number(const char *text)
+{
+	int64_t value = 0;
+
+	if (!num_parse(text, 0, INT64_C(1) << 50, &value))
+		usage();
+	return value;
+}
+
+static void
+groups(struct proc_account *who, char *list)
+{
+	const char *word;
+
+	while ((word = strsep(&list, ",")) != NULL) {
+		if (who->ngroups == PROC_GROUPS)
+			usage();
+		who->groups[who->ngroups++] = (gid_t)number(word);
+	}
+}
+
+static void
+options(int argc, char **argv, struct job_place *out)
+{
+	int c;
+
+	while ((c = getopt(argc, argv, "i:H:W:u:g:G:Nn:f:p:")) != -1) {
+		switch (c) {
+		case 'i':
+			out->id = optarg;
+			break;
+		case 'H':
+			out->home = optarg;
+			break;
+		case 'W':
+			out->workspace = optarg;
+			break;
+		case 'u':
+			out->who.uid = (uid_t)number(optarg);
+			break;
+		case 'g':
+			out->who.gid = (gid_t)number(optarg);
+			break;
+		case 'G':
+			groups(&out->who, optarg);
+			break;
+		case 'N':
+			out->nameless = true;
+			break;
+		case 'n':
+			out->open_files = number(optarg);
+			break;
+		case 'f':
+			out->file_size = number(optarg);
+			break;
+		case 'p':
+			out->processes = number(optarg);
+			break;
+		default:
+			usage();
+		}
+	}
+	if (optind != argc || out->id == NULL || out->home == NULL ||
+	    out->workspace == NULL)
+		usage();
+}
+
+/* Held as long as this process lives: that is how others know.  The first who
+ * holds it makes it a byte long: a job that finds it so may not begin, for it
+ * was given up as one that never ran. */
+static const struct err *
+lock(void)
+{
+	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	const int fd = JOB_FD(WIRE_FD_LOCK);
+	struct stat st;
+
+	if (fcntl(fd, F_SETLK, &whole) == -1 || fstat(fd, &st) == -1)
+		return err_errno("lock");
+	if (st.st_size != 0)
+		return err_new(ERR_CONFLICT, "the job was begun or given up");
+	if (ftruncate(fd, 1) == -1)
+		return err_errno("mark the lock");
+	return NULL;
+}
+
+static const struct err *
+descriptors(void)
+{
+	int which, flags;
+
+	for (which = 0; which < WIRE_FD__MAX; which++)
+		if (fcntl(JOB_FD(which), F_SETFD, FD_CLOEXEC) == -1)
+			return err_errno("descriptor %d", JOB_FD(which));
+	closefrom(JOB_FD(WIRE_FD__MAX));
+	flags = fcntl(JOB_FD(WIRE_FD_CONTROL), F_GETFL);
+	if (flags == -1 ||
+	    fcntl(JOB_FD(WIRE_FD_CONTROL), F_SETFL, flags | O_NONBLOCK) == -1)
+		return err_errno("control");
+	return proc_stdio_null();
+}
+
+static const struct err *
+privileges(struct job *job)
+{
+	const struct err *e;
+
+	if (geteuid() == 0 && job->place.who.uid == 0)
+		return err_new(ERR_INTERNAL, "a job does not run as root");
+	/* Most programs do not mind a user without a name, so a job without
+	 * one is better than none. */
+	if (job->place.nameless) {
+		job->unnamed = passwd_give(&job->place.who, job->place.home);
+		if ((e = passwd_enter(JOB_FD(WIRE_FD_HOME), job->place.home)) !=
+			NULL ||
+		    (e = passwd_enter(JOB_FD(WIRE_FD_WORKSPACE),
+			 job->place.workspace)) != NULL)
+			return e;
+	}
+	if (job->place.who.uid != 0 && (e = proc_drop(&job->place.who)) != NULL)
+		return e;
+	if ((e = proc_no_new_privs()) != NULL)
+		return e;
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == -1 ||
+	    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == -1)
+		return err_errno("prctl");
+	return NULL;
+}
+
+static const struct err *
+signals(struct job *job)
+{
+	const struct sigaction ignore = { .sa_handler = SIG_IGN };
+	sigset_t set;
+
+	proc_signals_default();
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGCHLD);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) == -1 ||
+	    sigaction(SIGPIPE, &ignore, NULL) == -1 ||
+	    sigaction(SIGXFSZ, &ignore, NULL) == -1)
+		return err_errno("signals");
+	job->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (job->signal_fd == -1)
+		return err_errno("signalfd");
+	return NULL;
+}
+
+static const struct err *
+secrets(struct job *job, struct mask *mask)
+{
+	const struct job_spec *spec = &job->spec;
+	const char *value;
+	size_t i;
+
+	for (i = 0; i < spec->secret.n; i++) {
+		value = strchr(spec->secret.items[i], '=') + 1;
+		mask_add(mask, value, strlen(value));
+	}
+	if (spec->credential != NULL) {
+		if ((value = strchr(spec->credential, '\n')) == NULL)
+			return err_new(ERR_INTERNAL, "malformed credential");
+		mask_add(mask, value + 1, strlen(value + 1));
+	}
+	if (spec->ssh_key != NULL)
+		mask_add(mask, spec->ssh_key, strlen(spec->ssh_key));
+	return NULL;
+}
+
+static const struct err *
+prepare(struct job *job)
+{
+	struct mask *mask = mask_open(job->a);
+	const struct err *e, *drop;
+
+	(void)umask(077);
+	if ((e = descriptors()) != NULL)
+		return e;
+	job->result_fd = JOB_FD(WIRE_FD_RESULT);
+	drop = privileges(job);
+	job_log_open(&job->log, JOB_FD(WIRE_FD_LOG), mask, INT64_MAX);
+	if (drop != NULL)
+		return drop;
+	if (job->unnamed != NULL)
+		job_log_say(&job->log, "==> without a user name: %s",
+		    job->unnamed->msg);
+	if ((e = signals(job)) != NULL)
+		return e;
+	if ((e = job_spec_read(job->a, JOB_FD(WIRE_FD_JOB), &job->spec)) !=
+	    NULL)
+		return e;
+	job->log.max = job->spec.log_max;
+	return secrets(job, mask);
+}
+
+int
+main(int argc, char **argv)
+{
+	const char *question = getenv("SLIPWAY_ASKPASS");
+	struct job job = { .a = NULL };
+	const struct err *e;
+
+	if (question != NULL)
+		return job_askpass(argc > 1 ? argv[1] : "", question);
+	log_init("slipway-job", 0);
+	options(argc, argv, &job.place);
+	if ((e = lock()) != NULL)
+		errx(EX_TEMPFAIL, "%s", e->msg);
+	job.a = arena_open(ARENA);
+	if ((e = prepare(&job)) == NULL) {
+		e = job_steps(&job);
+		return e == NULL ? 0 : EX_SOFTWARE;
+	}
+	job_log_say(&job.log, "==> the runner failed: %s", e->msg);
+	job_log_close(&job.log);
+	if (job_result_end(&job, "failed", "runner_error",
+		"The job could not be set up.") != NULL)
+		return EX_IOERR;
+	return EX_OSERR;
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: ISC */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/str.h"
+#include "job/job.h"
+
+#define OUT_MAX ((size_t)16 << 20)
+#define LINE_MAX_LEN 4096
+#define HOLD_MS 200
+
+void
+job_log_open(struct job_log *log, int fd, struct mask *mask, int64_t max)
+{
+	off_t end = lseek(fd, 0, SEEK_END);
+
+	(void)memset(log, 0, sizeof(*log));
+	log->mask = mask;
+	log->fd = fd;
+	log->max = max;
+	log->size = end < 0 ? 0 : end;
+	log->at_line = true;
+	log->file_at_line = true;
+	buf_init(&log->out, OUT_MAX);
+}
+
+/* Appends at most what is left of the log's size. The disk may be full: what
+ * does not get there is counted like what does not fit. */
+static void
+put(struct job_log *log, const char *data, size_t len)
+{
+	size_t room, done = 0;
+	ssize_t put;
+
+	room = log->full || log->size >= log->max ?
+	    0 :
+	    (size_t)(log->max - log->size);
+	if (room > len)
+		room = len;
+	while (done < room) {
+		put = write(log->fd, data + done, room - done);
+		if (put == -1 && errno == EINTR)
+			continue;
+		if (put <= 0) {
+			log->full = true;
+			break;
+		}
+		done += (size_t)put;
+	}
+	if (done > 0)
+		log->file_at_line = data[done - 1] == '\n';
+	if (len > 0)
+		log->at_line = data[len - 1] == '\n';
+	log->size += (int64_t)done;
+	log->cut += (int64_t)(len - done);
+}
+
+/* How much a line of git's tells about what went wrong. */
+static int
+rank(const char *line)
+{
+	return str_starts(line, "fatal: ") ? 2 :
+	    str_starts(line, "error: ")    ? 1 :
+					     0;
+}
+
+/* Keeps the last line of those that tell most, but the first that is fatal:
+ * what git says after that follows from it.  Where ssh(1) has ended git knows
+ * nothing to say; then it is the line before. */
+static void
+line_end(struct job_log *log)
+{
+	const size_t len = log->line_len;
+	const char *line = log->line;
+
+	log->line[len] = '\0';
+	log->line_len = 0;
+	if (len == 0 || log->settled || rank(line) < rank(log->last))
+		return;
+	log->settled = rank(line) == 2;
+	if (log->last[0] == '\0' ||
+	    strcmp(line, "fatal: Could not read from remote repository.") != 0)
+		(void)memcpy(log->last, line, len + 1);
+}
+
+static void
+lines_watch(struct job_log *log, const char *data, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < len; i++) {
+		if (data[i] == '\n' || data[i] == '\r')
+			line_end(log);
+		else if (log->line_len < sizeof(log->line) - 1)
+			log->line[log->line_len++] = data[i];
+	}
+}
+
+static void
+out_flush(struct job_log *log)
+{
+	/* The last 4 KiB are enough to find the last line in. */
+	size_t skip = log->out.len > LINE_MAX_LEN ?
+	    log->out.len - LINE_MAX_LEN :
+	    0;
+
+	if (log->out.len > 0) {
+		put(log, log->out.data, log->out.len);
+		lines_watch(log, log->out.data + skip, log->out.len - skip);
+	}
+	buf_clear(&log->out);
+}
+
+void
+job_log_feed(struct job_log *log, const char *data, size_t len)
+{
+	mask_feed(log->mask, data, len, &log->out);
+	out_flush(log);
+	if (!mask_held(log->mask))
+		log->held_at = 0;
+	else if (log->held_at == 0)
+		log->held_at = time_mono_ms();
+}
+
+int
+job_log_tick(struct job_log *log)
+{
+	int64_t left;
+
+	if (log->held_at == 0)
+		return -1;
+	left = log->held_at + HOLD_MS - time_mono_ms();
+	if (left > 0)
+		return (int)left;
+	mask_flush(log->mask, &log->out);
+	out_flush(log);
+	log->held_at = 0;
+	return -1;
+}
+
+void
+job_log_finish(struct job_log *log)
+{
+	mask_finish(log->mask, &log->out);
+	out_flush(log);
+	line_end(log);
+	log->held_at = 0;
+}
+
+void
+job_log_say(struct job_log *log, const char *fmt, ...)
+{
+	struct buf line;
+	va_list ap;
+
+	job_log_finish(log);
+	buf_init(&line, LINE_MAX_LEN);
+	if (!log->at_line)
+		buf_putc(&line, '\n');
+	va_start(ap, fmt);
+	buf_vprintf(&line, fmt, ap);
+	va_end(ap);
+	buf_putc(&line, '\n');
+	mask_feed(log->mask, line.data, line.len, &log->out);
+	mask_finish(log->mask, &log->out);
+	put(log, log->out.data, log->out.len);
+	buf_clear(&log->out);
+	buf_release(&line);
+}
+
+void
+job_log_forget(struct job_log *log)
+{
+	log->last[0] = '\0';
+	log->settled = false;
+	log->line_len = 0;
+}
+
+void
+job_log_close(struct job_log *log)
+{
+	char line[128];
+	int64_t cut;
+	int len;
+
+	job_log_finish(log);
+	if ((cut = log->cut) > 0) {
+		len = snprintf(line, sizeof(line),
+		    "%s==> the log is full: %lld more bytes were cut\n",
+		    log->file_at_line ? "" : "\n", (long long)cut);
+		log->full = false;
+		log->max = log->size + len;
+		put(log, line, (size_t)len);
+	}
+	log->full = true;
+	buf_release(&log->out);
+}

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: ISC */
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/str.h"
+#include "job/job.h"
+
+#define CHUNK 65536
+#define CHUNKS_A_ROUND 16
+#define STRAY_MS 200   /* for what outlives its parent to end by itself */
+#define SWEEP_MS 10000 /* then a process that cannot be killed is left */
+#define SWEEP_STEP_MS 5
+
+enum phase {
+	PHASE_RUNS,
+	PHASE_TERM,   /* has been asked to end */
+	PHASE_STRAYS, /* has ended; what it left may end */
+	PHASE_SWEEP,  /* what it left is killed */
+	PHASE_OVER,
+};
+
+struct running {
+	struct job *job;
+	const struct run *run;
+	struct run_end *end;
+	pid_t pid;
+	int pipe;
+	enum phase phase;
+	int64_t since; /* of the phase */
+};
+
+static void
+phase_set(struct running *r, enum phase phase)
+{
+	r->phase = phase;
+	r->since = time_mono_ms();
+}
+
+static int
+limit(__rlimit_resource_t what, int64_t most)
+{
+	struct rlimit rl;
+
+	if (most <= 0)
+		return 0;
+	if (getrlimit(what, &rl) == -1)
+		return -1;
+	if (rl.rlim_max == RLIM_INFINITY || rl.rlim_max > (rlim_t)most)
+		rl.rlim_max = (rlim_t)most;
+	rl.rlim_cur = rl.rlim_max;
+	return setrlimit(what, &rl);
+}
+
+/* Between fork and exec: no memory, no stdio. Returns on failure, errno says
+ * why; `err` is then where to say so. */
+static void
+child(const struct running *r, pid_t parent, int out, int *err)
+{
+	const struct rlimit no_core = { 0, 0 };
+	const struct job *job = r->job;
+	const struct run *run = r->run;
+	int fds[2] = { *err, run->keep_fd }, null;
+
+	if (fchdir(JOB_FD(WIRE_FD_WORKSPACE)) == -1 ||
+	    (null = open("/dev/null", O_RDONLY | O_CLOEXEC)) == -1 ||
+	    dup2(null, STDIN_FILENO) == -1 || dup2(out, STDOUT_FILENO) == -1 ||
+	    dup2(out, STDERR_FILENO) == -1 ||
+	    proc_fds_place(fds, run->keep_fd == -1 ? 1 : 2) != NULL)
+		return;
+	*err = 3;
+	if (fcntl(*err, F_SETFD, FD_CLOEXEC) == -1 || setsid() == -1 ||
+	    prctl(PR_SET_PDEATHSIG, SIGKILL) == -1 || getppid() != parent ||
+	    setrlimit(RLIMIT_CORE, &no_core) == -1 ||
+	    limit(RLIMIT_NOFILE, job->place.open_files) == -1 ||
+	    limit(RLIMIT_FSIZE, job->place.file_size) == -1 ||
+	    limit(RLIMIT_NPROC, job->place.processes) == -1)
+		return;
+	(void)umask(022);
+	proc_signals_default();
+	(void)execve(run->argv[0], (char *const *)(uintptr_t)run->argv,
+	    (char *const *)(uintptr_t)run->envp);
+}
+
+/* Whether the exec came about; its errno otherwise. */
+static int
+started(int fd)
+{
+	int error = 0;
+	ssize_t got;
+
+	do
+		got = read(fd, &error, sizeof(error));
+	while (got == -1 && errno == EINTR);
+	return got == (ssize_t)sizeof(error) ? error : 0;
+}
+
+static const struct err *
+start(struct running *r)
+{
+	const pid_t self = getpid();
+	int out[2], err[2], error;
+	ssize_t put;
+
+	if (pipe2(out, O_CLOEXEC) == -1)
+		return err_errno("pipe");
+	if (pipe2(err, O_CLOEXEC) == -1 || (r->pid = fork()) == -1)
+		return err_errno("start a process");
+	if (r->pid == 0) {
+		child(r, self, out[1], &err[1]);
+		error = errno;
+		put = write(err[1], &error, sizeof(error));
+		_exit(put == -1 ? 127 : 126);
+	}
+	(void)close(out[1]);
+	(void)close(err[1]);
+	r->pipe = out[0];
+	r->end->error = started(err[0]);
+	(void)close(err[0]);
+	if (fcntl(r->pipe, F_SETFL, O_NONBLOCK) == -1)
+		return err_errno("fcntl");
+	phase_set(r, PHASE_RUNS);
+	return NULL;
+}
+
+/* At most `max` bytes of what is in the pipe, to where it belongs; what
+ * read(2) returned. */
+static ssize_t
+take(const struct running *r, size_t max)
+{
+	static char chunk[CHUNK];
+	ssize_t got;
+
+	got = read(r->pipe, chunk, max < sizeof(chunk) ? max : sizeof(chunk));
+	if (got > 0 && r->run->capture != NULL)
+		buf_add(r->run->capture, chunk, (size_t)got);
+	else if (got > 0)
+		job_log_feed(&r->job->log, chunk, (size_t)got);
+	return got;
+}
+
+/* What is in the pipe now, a round's worth at most; false if it is empty. */
+static bool
+drain(const struct running *r)
+{
+	ssize_t got = 0;
+	int i;
+
+	for (i = 0; i < CHUNKS_A_ROUND; i++)
+		if ((got = take(r, CHUNK)) <= 0)
+			break;
+	return got > 0 || (got == -1 && errno == EINTR);
+}
+
+/* What was in the pipe when nothing of the child was left.  Whoever outside of
+ * the job has its end, passed on over a socket, say, may write for ever; that
+ * is no output of the child. */
+static void
+drain_last(const struct running *r)
+{
+	struct pollfd fd = { .fd = r->pipe, .events = POLLIN };
+	ssize_t got;
+	int left = 0;
+
+	if (ioctl(r->pipe, FIONREAD, &left) == -1)
+		left = 0;
+	while (left > 0) {
+		got = take(r, (size_t)left);
+		if (got == -1 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			break;
+		left -= (int)got;
+	}
+	if (poll(&fd, 1, 0) == -1 || (fd.revents & POLLHUP) == 0)
+		job_log_say(&r->job->log,
+		    "==> a process that could not be ended has the output "
+		    "open; what it writes from now on is left out");
+}
+
+static void
+reap(struct running *r)
+{
+	struct signalfd_siginfo info;
+	pid_t pid;
+	int status;
+
+	while (read(r->job->signal_fd, &info, sizeof(info)) > 0)
+		continue;
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		if (pid != r->pid)
+			continue;
+		r->end->status = status;
+		r->pid = -1;
+		phase_set(r, PHASE_STRAYS);
+	}
+	/* Without a child there is no descendant: they would be ours. */
+	if (pid == -1 && errno == ECHILD && r->phase < PHASE_OVER)
+		phase_set(r, PHASE_OVER);
+}
+
+static void
+cancel_note(struct job *job)
+{
+	if (job->cancel_at == 0)
+		job->cancel_at = time_mono_ms();
+}
+
+void
+job_control(struct job *job)
+{
+	const int fd = JOB_FD(WIRE_FD_CONTROL);
+	char *newline;
+	ssize_t got;
+	size_t len;
+
+	while ((got = read(fd, job->control + job->control_len,
+		    sizeof(job->control) - job->control_len)) > 0) {
+		job->control_len += (size_t)got;
+		while ((newline = memchr(job->control, '\n',
+			    job->control_len)) != NULL) {
+			len = (size_t)(newline - job->control);
+			if (len == strlen("cancel") &&
+			    memcmp(job->control, "cancel", len) == 0)
+				cancel_note(job);
+			job->control_len -= len + 1;
+			(void)memmove(job->control, newline + 1,
+			    job->control_len);
+		}
+		if (job->control_len == sizeof(job->control))
+			job->control_len = 0; /* no line is so long */
+	}
+}
+
+static void
+stop(struct running *r, enum run_how how)
+{
+	r->end->how = how;
+	(void)kill(-r->pid, SIGTERM);
+	phase_set(r, PHASE_TERM);
+}
+
+static int64_t
+deadline_of(const struct running *r)
+{
+	const struct job *job = r->job;
+	int64_t own = r->run->deadline, most;
+
+	if (job->cancel_at == 0 || (r->run->flags & RUN_CANCEL_LIMITS_IT) == 0)
+		return own;
+	most = job->cancel_at + job->spec.cancel_grace * 1000;
+	return own == 0 || most < own ? most : own;
+}
+
+/* What is due now; the milliseconds until something is due again. */
+static int
+tick(struct running *r)
+{
+	const int64_t now = time_mono_ms(), grace = r->job->spec.grace * 1000;
+	const int64_t deadline = deadline_of(r);
+	int64_t due = -1;
+	int log_due = job_log_tick(&r->job->log);
+
+	switch (r->phase) {
+	case PHASE_RUNS:
+		if (r->job->cancel_at != 0 &&
+		    (r->run->flags & RUN_CANCEL_ENDS_IT) != 0)
+			stop(r, RUN_CANCELED);
+		else if (deadline != 0 && now >= deadline)
+			stop(r, RUN_TIMED_OUT);
+		else if (deadline != 0)
+			due = deadline - now;
+		if (r->phase == PHASE_TERM)
+			due = 0;
+		break;
+	case PHASE_TERM:
+		due = r->since + grace - now;
+		if (due <= 0) {
+			(void)kill(-r->pid, SIGKILL);
+			due = 1000;
+		}
+		break;
+	case PHASE_STRAYS:
+		due = r->since + STRAY_MS - now;
+		if (due <= 0 || r->end->how != RUN_EXITED) {
+			phase_set(r, PHASE_SWEEP);
+			due = 0;
+		}
+		break;
+	case PHASE_SWEEP:
+		due = SWEEP_STEP_MS;
+		if (proc_kill_below(NULL, 0) == 0 && !proc_reap())
+			phase_set(r, PHASE_OVER);
+		else if (now - r->since > SWEEP_MS)
+			phase_set(r, PHASE_OVER);
+		break;
+	case PHASE_OVER:
+		break;
+	}
+	if (log_due >= 0 && (due < 0 || log_due < due))
+		due = log_due;
+	return due > INT32_MAX ? INT32_MAX : (int)due;
+}
+
+const struct err *
+job_run(struct job *job, const struct run *run, struct run_end *out)
+{
+	struct running r = { .job = job, .run = run, .end = out, .pipe = -1 };
+	struct pollfd fds[3] = { { .events = POLLIN },
+		{ .fd = JOB_FD(WIRE_FD_CONTROL), .events = POLLIN },
+		{ .fd = job->signal_fd, .events = POLLIN } };
+	const struct err *e;
+	int due;
+
+	(void)memset(out, 0, sizeof(*out));
+	if ((e = start(&r)) != NULL)
+		return e;
+	fds[0].fd = r.pipe;
+	while (r.phase != PHASE_OVER) {
+		due = tick(&r);
+		if (r.phase == PHASE_OVER)
+			break;
+		if (poll(fds, 3, due) == -1 && errno != EINTR)
+			return err_errno("poll");
+		if (fds[1].revents != 0)
+			job_control(job);
+		if (fds[0].revents != 0 && !drain(&r) &&
+		    (fds[0].revents & POLLHUP) != 0)
+			fds[0].fd = -1; /* no writer is left */
+		if (fds[2].revents != 0)
+			reap(&r);
+	}
+	drain_last(&r);
+	(void)close(r.pipe);
+	job_log_finish(&job->log);
+	if (out->error != 0)
+		out->how = RUN_NOT_STARTED;
+	return NULL;
+}
+
+const char *
+run_text(struct arena *a, const struct run_end *end)
+{
+	switch (end->how) {
+	case RUN_NOT_STARTED:
+		return arena_printf(a, "could not be started: %s",
+		    strerror(end->error));
+	case RUN_TIMED_OUT:
+		return "timed out";
+	case RUN_CANCELED:
+		return "was canceled";
+	case RUN_EXITED:
+		break;
+	}
+	if (WIFSIGNALED(end->status))
+		return arena_printf(a, "was killed by signal %d (%s)",
+		    WTERMSIG(end->status), strsignal(WTERMSIG(end->status)));
+	return arena_printf(a, "ended with exit status %d",
+	    WEXITSTATUS(end->status));
+}

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: ISC */
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/str.h"
+#include "core/tree.h"
+#include "job/job.h"
+
+#define SCRIPT "slipway-step"
+/* For a cleanup step that names no limit, at least. */
+#define CLEANUP_MS INT64_C(300000)
+
+/* How the deployment stands. */
+struct course {
+	struct job *job;
+	struct checkout checkout;
+	const char *const *envp;
+	const char *status; /* as it would end now */
+	const char *reason;
+	const char *detail;
+	int64_t cancel_deadline; /* 0 = not canceled */
+	bool failed;             /* what runs now is cleanup */
+};
+
+struct env {
+	struct arena *a;
+	const char **items;
+	size_t n;
+	size_t own; /* the first of them are the service's */
+};
+
+static void
+env_put(struct env *env, const char *name, const char *value)
+{
+	env->items[env->n++] = arena_printf(env->a, "%s=%s", name,
+	    value == NULL ? "" : value);
+	env->own = env->n;
+}
+
+/* The user's own, but for what the service has set. */
+static void
+env_add(struct env *env, const char *pair)
+{
+	size_t len = strcspn(pair, "=") + 1, i;
+
+	if (str_starts(pair, "SLIPWAY_"))
+		return;
+	for (i = 0; i < env->own; i++)
+		if (strncmp(env->items[i], pair, len) == 0)
+			return;
+	env->items[env->n++] = pair;
+}
+
+const char *const *
+job_environment(const struct job *job, const char *branch, const char *hash)
+{
+	const struct job_spec *spec = &job->spec;
+	struct env env = { .a = job->a };
+	size_t i;
+
+	env.items = arena_alloc(job->a, spec->env.n + spec->secret.n + 16,
+	    sizeof(*env.items));
+	env_put(&env, "PATH", spec->path);
+	env_put(&env, "HOME", job->place.home);
+	env_put(&env, "LANG", "C.UTF-8");
+	env_put(&env, "CI", "true");
+	env_put(&env, "SLIPWAY_DEPLOYMENT_ID",
+	    arena_printf(job->a, "%lld", (long long)spec->deployment));
+	env_put(&env, "SLIPWAY_PROJECT_ID",
+	    arena_printf(job->a, "%lld", (long long)spec->project));
+	env_put(&env, "SLIPWAY_PROJECT", spec->project_name);
+	env_put(&env, "SLIPWAY_PIPELINE", spec->pipeline_name);
+	env_put(&env, "SLIPWAY_BRANCH", branch);
+	env_put(&env, "SLIPWAY_COMMIT", hash);
+	env_put(&env, "SLIPWAY_REPOSITORY", spec->repository);
+	env_put(&env, "SLIPWAY_WORKSPACE", job->place.workspace);
+	for (i = 0; i < spec->env.n; i++)
+		env_add(&env, spec->env.items[i]);
+	for (i = 0; i < spec->secret.n; i++)
+		env_add(&env, spec->secret.items[i]);
+	return env.items;
+}
+
+/* The script as a file of its own in the private home. */
+static const struct err *
+script_write(const struct job_step *step)
+{
+	const struct err *e = NULL;
+	size_t done = 0;
+	ssize_t put;
+	int fd;
+
+	if (unlinkat(JOB_FD(WIRE_FD_HOME), SCRIPT, 0) == -1 && errno != ENOENT)
+		return err_errno("remove the last step's script");
+	fd = openat(JOB_FD(WIRE_FD_HOME), SCRIPT,
+	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0700);
+	if (fd == -1)
+		return err_errno("create a step's script");
+	while (done < step->script_len) {
+		put = write(fd, step->script + done, step->script_len - done);
+		if (put <= 0) {
+			e = err_errno("write a step's script");
+			break;
+		}
+		done += (size_t)put;
+	}
+	if (close(fd) == -1 && e == NULL)
+		e = err_errno("write a step's script");
+	return e;
+}
+
+/* When the step has to be over; monotonic milliseconds, 0 = never.  Cleanup has
+ * its time, whatever is left of the pipeline's. */
+static int64_t
+step_deadline(const struct course *c, const struct job_step *step)
+{
+	const int64_t now = time_mono_ms();
+	int64_t own = step->timeout > 0 ? now + step->timeout * 1000 : 0;
+	int64_t all = c->job->deadline;
+
+	if (c->cancel_deadline != 0)
+		all = c->cancel_deadline;
+	else if (c->failed && own != 0)
+		all = own;
+	else if (c->failed && all != 0 && all < now + CLEANUP_MS)
+		all = now + CLEANUP_MS;
+	if (own == 0 || all == 0)
+		return own + all;
+	return own < all ? own : all;
+}
+
+/* Cleanup has so long from then. */
+static void
+course_cancel(struct course *c, int64_t since)
+{
+	if (c->cancel_deadline != 0)
+		return;
+	c->cancel_deadline = since + c->job->spec.cancel_grace * 1000;
+	c->failed = true;
+	c->status = "canceled";
+	c->reason = "canceled_by_user";
+	c->detail = "The deployment was canceled.";
+}
+
+/* The first failure is the deployment's. */
+static void
+course_fail(struct course *c, const char *reason, const char *detail)
+{
+	if (c->failed)
+		return;
+	c->failed = true;
+	c->status = "failed";
+	c->reason = reason;
+	c->detail = detail;
+}
+
+/* What to say where the pipeline's time is over; NULL if it is not. */
+static const char *
+overdue(const struct job *job)
+{
+	if (job->deadline == 0 || time_mono_ms() < job->deadline)
+		return NULL;
+	return arena_printf(job->a,
+	    "The pipeline took longer than %lld seconds.",
+	    (long long)job->spec.timeout);
+}
+
+static void
+course_update(struct course *c, size_t i, const struct run_end *end)
+{
+	struct job *job = c->job;
+	bool late = end->how == RUN_TIMED_OUT;
+	const char *detail = late ? overdue(job) : NULL;
+
+	if (job->cancel_at != 0) {
+		course_cancel(c,
+		    job->spec.steps[i].when == WHEN_SUCCESS ? time_mono_ms() :
+							      job->cancel_at);
+	} else if (!run_succeeded(end)) {
+		if (detail == NULL)
+			detail = arena_printf(job->a, "Step %zu (%s) %s.",
+			    i + 1, job->spec.steps[i].name,
+			    run_text(job->a, end));
+		course_fail(c, late ? "timeout" : "step_failed", detail);
+	}
+}
+
+/* What a cancel does to a step: cleanup that runs goes on for the grace. */
+static unsigned
+step_flags(const struct course *c, const struct job_step *step)
+{
+	if (c->cancel_deadline != 0)
+		return 0;
+	return step->when == WHEN_SUCCESS ? RUN_CANCEL_ENDS_IT :
+					    RUN_CANCEL_LIMITS_IT;
+}
+
+/* "EXIT SIGNAL" of a step's record. */
+static const char *
+step_exit(struct arena *a, const struct run_end *end)
+{
+	if (end->how == RUN_NOT_STARTED)
+		return end->error == ENOENT ? "127 -" : "126 -";
+	if (WIFSIGNALED(end->status))
+		return arena_printf(a, "- %d", WTERMSIG(end->status));
+	return arena_printf(a, "%d -", WEXITSTATUS(end->status));
+}
+
+static const struct err *
+step_run(struct course *c, size_t i)
+{
+	struct job *job = c->job;
+	const struct job_step *step = &job->spec.steps[i];
+	const char *file = arena_printf(job->a, "%s/" SCRIPT, job->place.home);
+	const char *const direct[] = { file, NULL };
+	const char *const bash[] = { "/bin/bash", "-eo", "pipefail", file,
+		NULL };
+	const struct run run = {
+		.argv = str_starts(step->script, "#!") ? direct : bash,
+		.envp = c->envp,
+		.deadline = step_deadline(c, step),
+		.keep_fd = -1,
+		.flags = step_flags(c, step),
+	};
+	const struct err *e;
+	struct run_end end;
+	int64_t before;
+
+	job_log_say(&job->log, "==> step %zu: %s", i + 1, step->name);
+	before = job->log.size;
+	job_result(job, "step-started", "%zu %lld %lld", i,
+	    (long long)time_now_ms(), (long long)before);
+	if ((e = script_write(step)) != NULL)
+		return e;
+	if ((e = job_run(job, &run, &end)) != NULL)
+		return e;
+	job_result(job, "step-ended", "%zu %s %s %lld %lld", i,
+	    run_succeeded(&end)         ? "success" :
+		end.how == RUN_CANCELED ? "canceled" :
+					  "failed",
+	    step_exit(job->a, &end), (long long)time_now_ms(),
+	    (long long)(job->log.size - before));
+	if (!run_succeeded(&end))
+		job_log_say(&job->log, "==> step %zu %s", i + 1,
+		    run_text(job->a, &end));
+	course_update(c, i, &end);
+	return NULL;
+}
+
+static bool
+step_is_due(const struct course *c, const struct job_step *step)
+{
+	if (c->cancel_deadline != 0 && time_mono_ms() >= c->cancel_deadline)
+		return false;
+	return step->when == WHEN_ALWAYS ||
+	    (step->when == WHEN_FAILURE) == c->failed;
+}
+
+/* What an earlier checkout has left is not for steps that run after one that
+ * failed: whoever deploys now may not see the repository. */
+static const struct err *
+leftovers_hide(const struct job *job)
+{
+	size_t i;
+
+	for (i = 0; i < job->spec.nsteps; i++)
+		if (job->spec.steps[i].when != WHEN_SUCCESS)
+			return tree_empty(JOB_FD(WIRE_FD_WORKSPACE));
+	return NULL;
+}
+
+static const struct err *
+course_checkout(struct course *c)
+{
+	struct job *job = c->job;
+	const char *detail = NULL;
+	enum checkout_how how;
+	const struct err *e;
+
+	job_log_say(&job->log, "==> checkout of %s", job->spec.repository);
+	if ((e = job_checkout(job, &c->checkout, &how, &detail)) != NULL)
+		return e;
+	switch (how) {
+	case CHECKOUT_DONE:
+		job_result(job, "checked-out", "%s\n%s\n%s", c->checkout.branch,
+		    c->checkout.hash, c->checkout.message);
+		if (c->checkout.commits != NULL)
+			job_result(job, "commits", "%s\n%s", c->checkout.branch,
+			    c->checkout.commits);
+		break;
+	case CHECKOUT_CANCELED:
+		course_cancel(c, time_mono_ms());
+		break;
+	case CHECKOUT_FAILED:
+	case CHECKOUT_TIMED_OUT:
+		if (how == CHECKOUT_FAILED && job->spec.note != NULL)
+			detail = arena_printf(job->a, "%s (%s)", detail,
+			    job->spec.note);
+		if (how == CHECKOUT_TIMED_OUT && overdue(job) != NULL)
+			detail = overdue(job);
+		job_log_say(&job->log, "==> checkout failed: %s", detail);
+		course_fail(c,
+		    how == CHECKOUT_FAILED ? "checkout_failed" : "timeout",
+		    detail);
+		break;
+	}
+	if (c->checkout.objects != -1)
+		job_result(job, "objects", "%lld",
+		    (long long)c->checkout.objects);
+	c->envp = job_environment(job, c->checkout.branch, c->checkout.hash);
+	return how == CHECKOUT_DONE ? NULL : leftovers_hide(job);
+}
+
+static const struct err *
+course_run(struct course *c)
+{
+	struct job *job = c->job;
+	const struct err *e;
+	size_t i;
+
+	if ((e = course_checkout(c)) != NULL)
+		return e;
+	for (i = 0; i < job->spec.nsteps; i++) {
+		job_control(job);
+		if (job->cancel_at != 0)
+			course_cancel(c, job->cancel_at);
+		if (!step_is_due(c, &job->spec.steps[i])) {
+			job_result(job, "step-skipped", "%zu", i);
+			continue;
+		}
+		if ((e = step_run(c, i)) != NULL)
+			return e;
+	}
+	return NULL;
+}
+
+const struct err *
+job_steps(struct job *job)
+{
+	struct course c = { .job = job, .status = "success" };
+	const char *workspace = NULL;
+	const struct err *e, *last;
+
+	if (job->spec.timeout > 0)
+		job->deadline = time_mono_ms() + job->spec.timeout * 1000;
+	if ((e = course_run(&c)) != NULL) {
+		job_log_say(&job->log, "==> the runner failed: %s", e->msg);
+		course_fail(&c, "runner_error",
+		    arena_printf(job->a, "The runner failed: %s.", e->msg));
+	}
+	if (job_workspace(job, &workspace) == NULL)
+		job_result(job, "workspace", "%s", workspace);
+	job_log_close(&job->log);
+	last = job_result_end(job, c.status, c.reason, c.detail);
+	return e != NULL ? e : last;
+}

@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: ISC */
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/log.h"
+#include "core/str.h"
+#include "core/tree.h"
+#include "monitor/monitor.h"
+
+#define SWEEP_MS 10000 /* then the account is given up */
+#define CLEAN_MS 60000
+#define AGAIN_MS 10
+#define ADOPTED_MS 100
+#define ARGS_MAX 32
+#define GROUP_SIZE 12 /* a comma, ten digits, NUL */
+
+struct slot *
+monitor_slot(struct monitor *m, int64_t deployment, int64_t epoch)
+{
+	size_t i;
+
+	for (i = 0; i < SLOTS_MAX; i++)
+		if (m->slots[i].state != SLOT_FREE &&
+		    m->slots[i].deployment == deployment &&
+		    m->slots[i].epoch == epoch)
+			return &m->slots[i];
+	return NULL;
+}
+
+struct slot *
+monitor_slot_free(struct monitor *m)
+{
+	size_t i;
+
+	for (i = 0; i < SLOTS_MAX; i++)
+		if (m->slots[i].state == SLOT_FREE)
+			return &m->slots[i];
+	return NULL;
+}
+
+static void
+state_set(struct slot *slot, enum slot_state state)
+{
+	slot->state = state;
+	slot->since = time_mono_ms();
+}
+
+/* The command line of a job: numbers and two paths. */
+struct args {
+	const char *argv[ARGS_MAX];
+	size_t n;
+	char text[8][32];
+	size_t used;
+	char groups[PROC_GROUPS * GROUP_SIZE];
+	char home[4096 + CGROUP_ID + 1];
+	char workspace[4096 + WIRE_DIR];
+};
+
+static void
+arg_number(struct args *args, const char *flag, int64_t value)
+{
+	char *text = args->text[args->used++];
+
+	(void)snprintf(text, sizeof(args->text[0]), "%lld", (long long)value);
+	args->argv[args->n++] = flag;
+	args->argv[args->n++] = text;
+}
+
+static void
+arg_text(struct args *args, const char *flag, const char *text)
+{
+	args->argv[args->n++] = flag;
+	args->argv[args->n++] = text;
+}
+
+static void
+args_make(const struct monitor *m, const struct slot *slot, const char *dir,
+    struct args *out)
+{
+	const struct settings_runner *conf = &m->settings.runner;
+	size_t i, len = 0;
+
+	(void)memset(out, 0, sizeof(*out));
+	(void)snprintf(out->home, sizeof(out->home), "%s/%s", m->homes_path,
+	    slot->id);
+	(void)snprintf(out->workspace, sizeof(out->workspace), "%s/%s",
+	    conf->workspaces, dir);
+	out->argv[out->n++] = m->job_path;
+	arg_text(out, "-i", slot->id);
+	arg_text(out, "-H", out->home);
+	arg_text(out, "-W", out->workspace);
+	arg_number(out, "-n", conf->open_files_max);
+	arg_number(out, "-f", conf->file_size_max);
+	arg_number(out, "-p", conf->pids_max);
+	if (slot->kind == ACCOUNT_SELF)
+		return;
+	arg_number(out, "-u", slot->who.uid);
+	arg_number(out, "-g", slot->who.gid);
+	for (i = 0; i < slot->who.ngroups; i++)
+		len += (size_t)snprintf(out->groups + len, GROUP_SIZE, "%s%u",
+		    i > 0 ? "," : "", slot->who.groups[i]);
+	if (slot->who.ngroups > 0)
+		arg_text(out, "-G", out->groups);
+	if (slot->kind == ACCOUNT_RANGE && m->can_name)
+		out->argv[out->n++] = "-N";
+}
+
+/* Between fork and exec; says errno into `err` and ends if that fails. */
+static _Noreturn void
+child(const struct monitor *m, const struct slot *slot, const char *dir,
+    int *fds, int err)
+{
+	static struct args args;
+	static char *const empty[] = { NULL };
+	int all[WIRE_FD__MAX + 1], error = 0;
+	ssize_t put;
+
+	args_make(m, slot, dir, &args);
+	(void)memcpy(all, fds, WIRE_FD__MAX * sizeof(int));
+	all[WIRE_FD__MAX] = err;
+	proc_signals_default();
+	if (setsid() == -1 || (cgroup_can_kill() && !cgroup_enter(slot->id)) ||
+	    proc_fds_place(all, WIRE_FD__MAX + 1) != NULL) {
+		error = errno;
+		put = write(err, &error, sizeof(error));
+		_exit(put == -1 ? 127 : 126);
+	}
+	err = 3 + WIRE_FD__MAX;
+	if (fcntl(err, F_SETFD, FD_CLOEXEC) == 0)
+		(void)execve(m->job_path, (char *const *)(uintptr_t)args.argv,
+		    empty);
+	error = errno;
+	put = write(err, &error, sizeof(error));
+	_exit(put == -1 ? 127 : 126);
+}
+
+/* 0 or the errno of what failed. */
+static int
+spawn(const struct monitor *m, struct slot *slot, const char *dir, int *fds)
+{
+	int err[2], error = 0;
+	ssize_t got;
+	pid_t pid;
+
+	if (pipe2(err, O_CLOEXEC) == -1)
+		return errno;
+	if ((pid = fork()) == -1) {
+		error = errno;
+		(void)close(err[0]);
+		(void)close(err[1]);
+		return error;
+	}
+	if (pid == 0)
+		child(m, slot, dir, fds, err[1]);
+	(void)close(err[1]);
+	do
+		got = read(err[0], &error, sizeof(error));
+	while (got == -1 && errno == EINTR);
+	(void)close(err[0]);
+	if (got != (ssize_t)sizeof(error)) {
+		slot->pid = pid;
+		return 0;
+	}
+	(void)waitpid(pid, NULL, 0);
+	return error;
+}
+
+static void
+refuse(struct monitor *m, const struct wire *w, enum wire_why why, int error)
+{
+	struct wire reply = { .magic = WIRE_MAGIC,
+		.type = WIRE_REFUSED,
+		.deployment = w->deployment,
+		.epoch = w->epoch,
+		.project = w->project,
+		.status = (int32_t)why,
+		.error = error };
+
+	monitor_send(m, &reply);
+}
+
+static void
+home_remove(const struct monitor *m, const struct slot *slot)
+{
+	cgroup_remove(slot->id);
+	if (unlinkat(m->homes, slot->id, AT_REMOVEDIR) == -1 && errno != ENOENT)
+		log_warn("home of %s: %s", slot->id, strerror(errno));
+}
+
+/* All that a start needs; `why` says what could not be had. */
+static const struct err *
+start(struct monitor *m, const struct wire *w, struct slot *slot, int *fds,
+    enum wire_why *why)
+{
+	const struct settings_runner *conf = &m->settings.runner;
+	const struct err *e;
+	int error;
+
+	*why = WIRE_WHY_WORKSPACE;
+	if (w->deployment <= 0 || w->epoch <= 0 || w->project <= 0 ||
+	    !monitor_dir_valid(w->dir))
+		return err_new(ERR_BAD_REQUEST, "no such deployment can be");
+	if ((*why = monitor_account(m, w, slot)) != WIRE_WHY_NONE)
+		return err_new(ERR_CONFLICT, "account %u: %s", slot->who.uid,
+		    *why == WIRE_WHY_BUSY ? "busy" : "not allowed");
+	*why = WIRE_WHY_WORKSPACE;
+	e = monitor_workspace(m, w->dir, slot, &fds[WIRE_FD_WORKSPACE]);
+	if (e != NULL && e->code == ERR_CONFLICT)
+		*why = WIRE_WHY_BUSY;
+	if (e != NULL ||
+	    (e = monitor_home(m, slot, &fds[WIRE_FD_HOME])) != NULL)
+		return e;
+	*why = WIRE_WHY_PROCESS;
+	if ((e = cgroup_make(slot->id, conf->memory_max, conf->pids_max)) ==
+		NULL &&
+	    (error = spawn(m, slot, w->dir, fds)) != 0) {
+		errno = error;
+		e = err_errno("start %s", m->job_path);
+	}
+	if (e != NULL)
+		home_remove(m, slot);
+	return e;
+}
+
+void
+monitor_job_start(struct monitor *m, const struct wire *w, int *request)
+{
+	struct slot *slot = monitor_slot_free(m),
+		    fresh = { .pidfd = -1, .claim = -1 };
+	struct wire reply = *w;
+	int fds[WIRE_FD__MAX];
+	const struct err *e;
+	enum wire_why why;
+	size_t i;
+
+	(void)memcpy(fds, request, WIRE_FD__REQUEST * sizeof(int));
+	fds[WIRE_FD_WORKSPACE] = fds[WIRE_FD_HOME] = -1;
+	fresh.deployment = w->deployment;
+	fresh.epoch = w->epoch;
+	(void)snprintf(fresh.id, sizeof(fresh.id), "%lld.%lld",
+	    (long long)w->deployment, (long long)w->epoch);
+	why = WIRE_WHY_BUSY;
+	if (slot == NULL || monitor_slot(m, w->deployment, w->epoch) != NULL)
+		e = err_new(ERR_CONFLICT, "it runs already, or too many do");
+	else
+		e = start(m, w, &fresh, fds, &why);
+	for (i = 0; i < WIRE_FD__MAX; i++)
+		if (fds[i] != -1)
+			(void)close(fds[i]);
+	if (e != NULL) {
+		log_warn("job %s refused: %s", fresh.id, e->msg);
+		refuse(m, w, why, e->sys);
+		(void)close(fresh.claim);
+		return;
+	}
+	*slot = fresh;
+	state_set(slot, SLOT_RUNS);
+	log_info("job %s started: pid %ld, uid %u", slot->id, (long)slot->pid,
+	    slot->who.uid);
+	reply.type = WIRE_STARTED;
+	reply.pid = slot->pid;
+	reply.status = 0;
+	reply.error = 0;
+	monitor_send(m, &reply);
+}
+
+static void
+exited(struct monitor *m, struct slot *slot)
+{
+	struct wire reply = { .magic = WIRE_MAGIC,
+		.type = WIRE_EXITED,
+		.deployment = slot->deployment,
+		.epoch = slot->epoch,
+		.status = slot->status };
+
+	log_info("job %s is over", slot->id);
+	if (slot->pidfd != -1)
+		(void)close(slot->pidfd);
+	(void)close(slot->claim);
+	monitor_send(m, &reply);
+	slot->state = SLOT_FREE;
+}
+
+void
+monitor_job_kill(struct monitor *m, const struct wire *w)
+{
+	struct slot *slot = monitor_slot(m, w->deployment, w->epoch);
+	struct slot none = { .deployment = w->deployment,
+		.epoch = w->epoch,
+		.pidfd = -1,
+		.claim = -1 };
+
+	(void)snprintf(none.id, sizeof(none.id), "%lld.%lld",
+	    (long long)w->deployment, (long long)w->epoch);
+	if (slot == NULL)
+		slot = monitor_adopt_one(m, none.id);
+	if (slot == NULL) {
+		exited(m, &none);
+	} else if (slot->state == SLOT_RUNS) {
+		log_info("job %s is killed", slot->id);
+		state_set(slot, SLOT_KILLING);
+	}
+}
+
+static void
+job_gone(struct slot *slot, int status)
+{
+	slot->pid = 0;
+	slot->status = status;
+	state_set(slot, SLOT_SWEEPING);
+}
+
+bool
+monitor_job_reaped(struct monitor *m, pid_t pid, int status)
+{
+	struct slot *slot;
+	size_t i;
+
+	for (i = 0; i < SLOTS_MAX; i++) {
+		slot = &m->slots[i];
+		if (slot->state == SLOT_FREE)
+			continue;
+		if (slot->pid == pid) {
+			job_gone(slot, status);
+			return true;
+		}
+		if (slot->cleaner == pid) {
+			slot->cleaner = 0;
+			home_remove(m, slot);
+			exited(m, slot);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Whether a job that is not our child still lives. */
+static bool
+adopted_lives(const struct slot *slot)
+{
+	struct pollfd fd = { .fd = slot->pidfd, .events = POLLIN };
+
+	if (slot->pidfd == -1)
+		return monitor_job_lives(slot);
+	return poll(&fd, 1, 0) == 0;
+}
+
+/* -1 if it is gone. The number of an adopted one may be another's since. */
+static int
+job_signal(const struct slot *slot, int which)
+{
+	if (slot->pidfd != -1)
+		return (int)syscall(SYS_pidfd_send_signal, slot->pidfd, which,
+		    NULL, 0);
+	if (slot->adopted && !monitor_job_lives(slot))
+		return -1;
+	return kill(slot->pid, which);
+}
+
+/* A step has its job's account and can stop it, and with it the watch over
+ * time limits and cancels: it goes on at once. */
+void
+monitor_job_stopped(const struct monitor *m, pid_t pid)
+{
+	size_t i;
+
+	for (i = 0; i < SLOTS_MAX; i++)
+		if (m->slots[i].state == SLOT_RUNS && m->slots[i].pid == pid)
+			(void)kill(pid, SIGCONT);
+}
+
+/* All of a job that lives, at once where that can be; else it is stopped
+ * first, so that it starts nothing more while what is below it is ended. */
+static void
+kill_all(struct slot *slot)
+{
+	if (cgroup_can_kill())
+		(void)cgroup_kill(slot->id);
+	if (slot->kind == ACCOUNT_RANGE)
+		(void)proc_kill_account(&slot->who);
+	if (job_signal(slot, SIGSTOP) == 0 && proc_kill_tree(slot->pid) == 0)
+		(void)job_signal(slot, SIGKILL);
+}
+
+/* What a job left that is our child now; live jobs keep theirs. */
+static size_t
+kill_strays(const struct monitor *m)
+{
+	pid_t spare[2 * SLOTS_MAX + 2];
+	size_t n = 0, i;
+
+	for (i = 0; i < SLOTS_MAX; i++) {
+		if (m->slots[i].state == SLOT_FREE)
+			continue;
+		if (m->slots[i].pid > 0)
+			spare[n++] = m->slots[i].pid;
+		if (m->slots[i].cleaner > 0)
+			spare[n++] = m->slots[i].cleaner;
+	}
+	if (m->dispatcher > 0)
+		spare[n++] = m->dispatcher;
+	if (m->sweeper > 0)
+		spare[n++] = m->sweeper;
+	return proc_kill_below(spare, n);
+}
+
+/* Whether anything of a job was left. */
+static bool
+sweep(const struct monitor *m, const struct slot *slot)
+{
+	bool left = false;
+
+	if (cgroup_can_kill())
+		left = cgroup_kill(slot->id);
+	if (slot->kind == ACCOUNT_RANGE)
+		left = proc_kill_account(&slot->who) || left;
+	return kill_strays(m) > 0 || left;
+}
+
+static _Noreturn void
+cleaner(const struct monitor *m, const struct slot *slot)
+{
+	const struct err *e = NULL;
+	int fd;
+
+	proc_signals_default();
+	fd = openat(m->homes, slot->id,
+	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd == -1)
+		_exit(0);
+	/* and nothing else: what is locked is the monitor's */
+	if (proc_fds_place(&fd, 1) != NULL)
+		_exit(1);
+	fd = 3;
+	if (slot->kind != ACCOUNT_SELF)
+		e = proc_drop(&slot->who);
+	if (e == NULL && fchmod(fd, S_IRWXU) == -1)
+		e = err_errno("chmod");
+	if (e == NULL)
+		e = tree_empty(fd);
+	if (e != NULL)
+		log_err(e, slot->id);
+	_exit(e == NULL ? 0 : 1);
+}
+
+static void
+clean(struct monitor *m, struct slot *slot)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		cleaner(m, slot);
+	if (pid == -1) {
+		log_warn("home of %s: %s", slot->id, strerror(errno));
+		exited(m, slot);
+		return;
+	}
+	slot->cleaner = pid;
+	state_set(slot, SLOT_CLEANING);
+}
+
+static void
+give_up(struct monitor *m, const struct slot *slot)
+{
+	log_error("job %s: processes of uid %u cannot be ended; the account"
+		  " is not used while they live",
+	    slot->id, slot->who.uid);
+	m->dirty[m->ndirty % DIRTY_MAX] = slot->who.uid;
+	if (m->ndirty < DIRTY_MAX)
+		m->ndirty++;
+}
+
+/* One slot; milliseconds until it wants to be looked at again. */
+static int
+slot_tick(struct monitor *m, struct slot *slot)
+{
+	const int64_t age = time_mono_ms() - slot->since;
+
+	switch (slot->state) {
+	case SLOT_FREE:
+		break;
+	case SLOT_RUNS:
+		if (!slot->adopted)
+			break;
+		if (adopted_lives(slot)) {
+			/* nobody tells when somebody else's child stops */
+			(void)job_signal(slot, SIGCONT);
+			return ADOPTED_MS;
+		}
+		job_gone(slot, 0);
+		return 0;
+	case SLOT_KILLING:
+		if (slot->adopted && !adopted_lives(slot)) {
+			job_gone(slot, 0);
+			return 0;
+		}
+		kill_all(slot);
+		return AGAIN_MS;
+	case SLOT_SWEEPING:
+		if (sweep(m, slot)) {
+			if (age < SWEEP_MS)
+				return AGAIN_MS;
+			give_up(m, slot);
+		}
+		clean(m, slot);
+		break;
+	case SLOT_CLEANING:
+		if (age < CLEAN_MS)
+			return (int)(CLEAN_MS - age);
+		log_fault(err_new(ERR_UNAVAILABLE,
+			      "its home takes too long to remove"),
+		    slot->id);
+		(void)kill(slot->cleaner, SIGKILL);
+		return 1000;
+	}
+	return -1;
+}
+
+int
+monitor_jobs_tick(struct monitor *m)
+{
+	int due = -1, own;
+	size_t i;
+
+	for (i = 0; i < SLOTS_MAX; i++) {
+		own = slot_tick(m, &m->slots[i]);
+		if (own >= 0 && (due < 0 || own < due))
+			due = own;
+	}
+	return due;
+}
+
+bool
+monitor_jobs_live(const struct monitor *m)
+{
+	size_t i;
+
+	for (i = 0; i < SLOTS_MAX; i++)
+		if (m->slots[i].state != SLOT_FREE)
+			return true;
+	return false;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The monitor: the only part of the runner with root's rights.  It starts the
+ * dispatcher, makes workspaces, starts jobs under accounts that it alone
+ * chooses, and sees to it that nothing of a job is left.
+ */
+#ifndef SLIPWAY_MONITOR_MONITOR_H
+#define SLIPWAY_MONITOR_MONITOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/proc.h"
+#include "core/settings.h"
+#include "monitor/cgroup.h"
+#include "spool/wire.h"
+
+#define SLOTS_MAX 256
+#define OUT_MAX 1024 /* messages that the dispatcher has yet to take */
+#define DIRTY_MAX 64
+#define NAMED_MAX 256
+#define LEFT_KEEP (INT64_C(24) * 3600 * 1000) /* ms: somebody may miss it */
+
+enum slot_state {
+	SLOT_FREE,
+	SLOT_RUNS,
+	SLOT_KILLING,  /* is being ended */
+	SLOT_SWEEPING, /* has ended; what it left is being ended */
+	SLOT_CLEANING, /* its home is being removed */
+};
+
+enum account_kind {
+	ACCOUNT_RANGE, /* nobody else's: all of its processes are the job's */
+	ACCOUNT_NAMED, /* others may run under it, too */
+	ACCOUNT_SELF,  /* ours, without root */
+};
+
+struct slot {
+	enum slot_state state;
+	enum account_kind kind;
+	struct proc_account who;
+	int64_t deployment;
+	int64_t epoch;
+	char id[CGROUP_ID]; /* DEPLOYMENT.EPOCH */
+	pid_t pid;          /* of the job, 0 = it is gone */
+	int pidfd; /* of one that is not our child, where there is such; else -1 */
+	pid_t cleaner;
+	int claim;     /* its home, locked: no other monitor cares for it */
+	int status;    /* of wait(2) */
+	int64_t since; /* of the state, monotonic ms */
+	bool adopted;  /* its end is not signalled to us */
+};
+
+/* An account that a project directory is bound to; resolved when the
+ * configuration is read. */
+struct named {
+	char dir[WIRE_DIR];
+	struct proc_account who;
+};
+
+struct monitor {
+	struct settings settings;
+	struct arena *arena; /* of the settings */
+	const char *conf;
+	const char *dispatch_path;
+	const char *job_path;
+	bool once;
+	bool root;
+	bool can_name; /* accounts that no passwd file lists */
+
+	struct named named[NAMED_MAX];
+	size_t nnamed;
+	struct proc_account job_user; /* uid 0 = the range */
+	struct proc_account user;     /* of the dispatcher */
+
+	int workspaces; /* descriptors */
+	int homes;
+	char homes_path[4096];
+	int signals;
+
+	pid_t dispatcher; /* 0 = does not run */
+	int socket;
+	int64_t started_at; /* of the dispatcher */
+	int64_t counted_since;
+	int counted;   /* messages of the dispatcher since then */
+	int64_t delay; /* ms until it is started again */
+	struct wire out[OUT_MAX];
+	size_t out_first, out_n;
+
+	struct slot slots[SLOTS_MAX];
+	uid_t dirty[DIRTY_MAX];
+	size_t ndirty;
+	pid_t sweeper; /* of what deleted projects left, 0 = none */
+	int64_t sweep_at;
+	bool ending; /* no dispatcher is started any more */
+	int64_t end_by;
+	int exit_status;
+};
+
+/* monitor_conf.c: reads the configuration; on an error the old one stays. */
+MUSTCHECK const struct err *monitor_conf(struct monitor *m);
+/* Opens and makes the directories. */
+MUSTCHECK const struct err *monitor_dirs(struct monitor *m);
+
+/* monitor_place.c: the account for a project; enum wire_why. */
+enum wire_why monitor_account(const struct monitor *m, const struct wire *w,
+    struct slot *out);
+bool monitor_dir_valid(const char *dir);
+/* Opens a directory of ours below `at`, which is made if there is none. */
+MUSTCHECK const struct err *monitor_dir_step(int at, const char *name,
+    mode_t mode, int *out);
+/* Opens the workspace, which belongs to the account then. */
+MUSTCHECK const struct err *monitor_workspace(const struct monitor *m,
+    const char *dir, const struct slot *slot, int *out);
+/* The home of a new job, locked by the slot. */
+MUSTCHECK const struct err *monitor_home(const struct monitor *m,
+    struct slot *slot, int *out);
+/* Locks a home that there is; an error if another monitor has it. */
+MUSTCHECK const struct err *monitor_home_claim(const struct monitor *m,
+    struct slot *slot);
+
+/* monitor_left.c */
+/* Takes a directory out of the way; it is removed `keep` ms later. */
+MUSTCHECK const struct err *monitor_left_move(const struct monitor *m, int at,
+    const char *name, int64_t keep);
+/* Starts the removal if it is due; milliseconds until it is, -1 = none. */
+int monitor_left_tick(struct monitor *m);
+/* Its process ended; false if it is another. */
+bool monitor_left_reaped(struct monitor *m, pid_t pid);
+/* Removes the directory of a project that was deleted, and says so. */
+void monitor_wipe(struct monitor *m, const struct wire *w);
+
+/* monitor_dispatch.c */
+void monitor_dispatch_start(struct monitor *m);
+void monitor_dispatch_died(struct monitor *m, int status);
+/* Takes some of the messages that are there. */
+void monitor_dispatch_read(struct monitor *m);
+void monitor_send(struct monitor *m, const struct wire *w);
+/* Sends what did not fit before. */
+void monitor_flush(struct monitor *m);
+
+/* monitor_job.c: closes the descriptors in any case. */
+void monitor_job_start(struct monitor *m, const struct wire *w, int *request);
+void monitor_job_kill(struct monitor *m, const struct wire *w);
+/* A child of ours ended; false if it is no job's. */
+bool monitor_job_reaped(struct monitor *m, pid_t pid, int status);
+/* A child of ours stopped. */
+void monitor_job_stopped(const struct monitor *m, pid_t pid);
+/* Does what is due; milliseconds until more is, -1 = nothing is. */
+int monitor_jobs_tick(struct monitor *m);
+bool monitor_jobs_live(const struct monitor *m);
+/* monitor_adopt.c: takes over what an earlier monitor left, or one that ran
+ * beside this one; NULL if there is nothing of that job. */
+void monitor_adopt(struct monitor *m);
+/* Whether the process of that number is the job, and not another that was given
+ * the number since. */
+bool monitor_job_lives(const struct slot *slot);
+struct slot *monitor_adopt_one(struct monitor *m, const char *id);
+struct slot *monitor_slot(struct monitor *m, int64_t deployment, int64_t epoch);
+struct slot *monitor_slot_free(struct monitor *m);
+
+#endif

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: ISC */
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/log.h"
+#include "core/str.h"
+#include "monitor/monitor.h"
+
+bool
+monitor_dir_valid(const char *dir)
+{
+	static const char allowed[] =
+	    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	    "0123456789._-";
+	size_t len;
+
+	for (;; dir++) {
+		len = strspn(dir, allowed);
+		if (len == 0 || dir[0] == '-' || dir[0] == '.')
+			return false;
+		dir += len;
+		if (*dir == '\0')
+			return true;
+		if (*dir != '/')
+			return false;
+	}
+}
+
+static bool
+is_dirty(const struct monitor *m, const struct proc_account *who)
+{
+	size_t i;
+
+	for (i = 0; i < m->ndirty; i++)
+		if (m->dirty[i] == who->uid)
+			return proc_account_lives(who->uid);
+	return false;
+}
+
+static bool
+is_live(const struct monitor *m, uid_t uid)
+{
+	size_t i;
+
+	for (i = 0; i < SLOTS_MAX; i++)
+		if (m->slots[i].state != SLOT_FREE &&
+		    m->slots[i].who.uid == uid)
+			return true;
+	return false;
+}
+
+static const struct proc_account *
+named_find(const struct monitor *m, const char *dir)
+{
+	size_t i;
+
+	for (i = 0; i < m->nnamed; i++)
+		if (strcmp(m->named[i].dir, dir) == 0)
+			return &m->named[i].who;
+	return m->job_user.uid != 0 ? &m->job_user : NULL;
+}
+
+enum wire_why
+monitor_account(const struct monitor *m, const struct wire *w, struct slot *out)
+{
+	const struct settings_runner *conf = &m->settings.runner;
+	const struct proc_account *named;
+
+	if (!m->root) {
+		out->kind = ACCOUNT_SELF;
+		out->who.uid = geteuid();
+		out->who.gid = getegid();
+		return WIRE_WHY_NONE;
+	}
+	if ((named = named_find(m, w->dir)) != NULL) {
+		out->kind = ACCOUNT_NAMED;
+		out->who = *named;
+	} else {
+		out->kind = ACCOUNT_RANGE;
+		out->who.uid = (uid_t)(conf->uid_first +
+		    w->project % conf->uid_count);
+		out->who.gid = (gid_t)out->who.uid;
+		out->who.groups[0] = out->who.gid;
+		out->who.ngroups = 1;
+	}
+	if (out->who.uid == 0 || out->who.uid == m->user.uid)
+		return WIRE_WHY_ACCOUNT;
+	if (is_live(m, out->who.uid))
+		return WIRE_WHY_BUSY;
+	if (out->kind == ACCOUNT_RANGE ? proc_account_lives(out->who.uid) :
+					 is_dirty(m, &out->who))
+		return WIRE_WHY_BUSY;
+	return WIRE_WHY_NONE;
+}
+
+const struct err *
+monitor_dir_step(int at, const char *name, mode_t mode, int *out)
+{
+	if (mkdirat(at, name, mode) == -1 && errno != EEXIST)
+		return err_errno("make %s", name);
+	*out = openat(at, name,
+	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return *out == -1 ? err_errno("open %s", name) : NULL;
+}
+
+/* What was made a moment ago is ours yet; anything else has to belong to the
+ * account already: to give away files that another account wrote would be to
+ * trust them. */
+static const struct err *
+hand_over(int fd, const char *name, const struct slot *slot)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) == -1)
+		return err_errno("%s", name);
+	if (st.st_uid == slot->who.uid)
+		return NULL;
+	if (st.st_uid != geteuid())
+		return err_new(ERR_FORBIDDEN,
+		    "%s belongs to uid %u, its job would run as %u: remove it,"
+		    " or give it away with chown -R",
+		    name, st.st_uid, slot->who.uid);
+	if (fchown(fd, slot->who.uid, slot->who.gid) == -1)
+		return err_errno("chown %s", name);
+	return NULL;
+}
+
+/* Whether a deleted project left it: no two that live share a directory, and
+ * nobody but projects has these accounts. */
+static bool
+is_left(const struct monitor *m, const struct slot *slot, uid_t owner)
+{
+	const struct settings_runner *conf = &m->settings.runner;
+	const int64_t n = (int64_t)owner - conf->uid_first;
+
+	return slot->kind == ACCOUNT_RANGE && owner != slot->who.uid &&
+	    n >= 0 && n < conf->uid_count;
+}
+
+/* One step down; what a deleted project left there makes room. */
+static const struct err *
+workspace_step(const struct monitor *m, const struct slot *slot, int at,
+    const char *name, mode_t mode, int *out)
+{
+	const struct err *e;
+	struct stat st;
+
+	if ((e = monitor_dir_step(at, name, mode, out)) != NULL)
+		return e;
+	if (fstat(*out, &st) == -1)
+		return err_errno("%s", name);
+	if (!is_left(m, slot, st.st_uid))
+		return NULL;
+	if (is_live(m, st.st_uid))
+		return err_new(ERR_CONFLICT,
+		    "%s: a job of the deleted project that had it runs", name);
+	(void)close(*out);
+	*out = -1;
+	if ((e = monitor_left_move(m, at, name, LEFT_KEEP)) != NULL)
+		return e;
+	return monitor_dir_step(at, name, mode, out);
+}
+
+const struct err *
+monitor_workspace(const struct monitor *m, const char *dir,
+    const struct slot *slot, int *out)
+{
+	char copy[WIRE_DIR], *rest = copy, *name;
+	const struct err *e = NULL;
+	struct stat st;
+	int at, next = -1;
+
+	*out = -1;
+	(void)memcpy(copy, dir, strlen(dir) + 1);
+	if ((at = fcntl(m->workspaces, F_DUPFD_CLOEXEC, 0)) == -1)
+		return err_errno("dup");
+	while (e == NULL && (name = strsep(&rest, "/")) != NULL) {
+		e = workspace_step(m, slot, at, name,
+		    rest == NULL ? 0700 : 0711, &next);
+		(void)close(at);
+		at = next;
+		if (e != NULL || rest == NULL)
+			continue;
+		if (fstat(at, &st) == -1)
+			e = err_errno("%s", name);
+		else if (st.st_uid != geteuid())
+			e = err_new(ERR_FORBIDDEN,
+			    "%s in %s is another project's", name, dir);
+	}
+	if (e == NULL)
+		e = hand_over(at, dir, slot);
+	if (e == NULL)
+		*out = at;
+	else if (at != -1)
+		(void)close(at);
+	return e;
+}
+
+const struct err *
+monitor_home_claim(const struct monitor *m, struct slot *slot)
+{
+	const struct err *e = NULL;
+
+	slot->claim = openat(m->homes, slot->id,
+	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (slot->claim == -1)
+		return err_errno("open the home of %s", slot->id);
+	if (flock(slot->claim, LOCK_EX | LOCK_NB) == -1) {
+		e = err_errno("lock the home of %s", slot->id);
+		(void)close(slot->claim);
+		slot->claim = -1;
+	}
+	return e;
+}
+
+const struct err *
+monitor_home(const struct monitor *m, struct slot *slot, int *out)
+{
+	const struct err *e = NULL;
+
+	*out = -1;
+	/* who adopts looks at no home that is not locked yet */
+	if (flock(m->homes, LOCK_SH) == -1)
+		return err_errno("lock the homes");
+	if (mkdirat(m->homes, slot->id, 0700) == -1)
+		e = err_errno("make the home of %s", slot->id);
+	else
+		e = monitor_home_claim(m, slot);
+	if (flock(m->homes, LOCK_UN) == -1 && e == NULL)
+		e = err_errno("unlock the homes");
+	if (e != NULL)
+		return e;
+	*out = openat(m->homes, slot->id,
+	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (*out == -1)
+		return err_errno("open the home of %s", slot->id);
+	if ((e = hand_over(*out, slot->id, slot)) != NULL) {
+		(void)close(*out);
+		*out = -1;
+	}
+	return e;
+}

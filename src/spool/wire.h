@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Messages between monitor (root) and dispatcher (unprivileged): fixed-size
+ * datagrams on one SOCK_SEQPACKET socketpair, descriptors beside them.
+ *
+ * Both ends come from one build.  A request names only numbers and a project
+ * directory that the monitor checks again by its own rules; which account a
+ * job runs under is the monitor's own choice.
+ */
+#ifndef SLIPWAY_SPOOL_WIRE_H
+#define SLIPWAY_SPOOL_WIRE_H
+
+#include <stdint.h>
+
+#include "core/err.h"
+
+#define WIRE_MAGIC UINT32_C(0x736c7731)
+#define WIRE_DIR 256
+
+enum wire_type {
+	/* dispatcher to monitor */
+	WIRE_START = 1, /* with the descriptors of enum wire_fd */
+	WIRE_KILL,      /* everything of that job, now */
+	WIRE_WIPE,      /* the directory of a project that was deleted */
+	/* monitor to dispatcher */
+	WIRE_STARTED, /* pid */
+	WIRE_REFUSED, /* status = enum wire_why */
+	WIRE_EXITED,  /* nothing of the job is left; status = wait status */
+	WIRE_WIPED,   /* status 0 = the project has no directory any more */
+	WIRE_RELOAD,  /* read the configuration again */
+	WIRE_STOP,    /* claim nothing more; end */
+	WIRE__MAX
+};
+
+enum wire_why {
+	WIRE_WHY_NONE,
+	WIRE_WHY_BUSY,      /* its account has a live job */
+	WIRE_WHY_ACCOUNT,   /* no such account, or root */
+	WIRE_WHY_WORKSPACE, /* the directory cannot be made */
+	WIRE_WHY_PROCESS,   /* fork, exec or limits failed */
+};
+
+/* Descriptors of a job, in this order from 3 on after exec. */
+enum wire_fd {
+	WIRE_FD_JOB,      /* read */
+	WIRE_FD_LOG,      /* append */
+	WIRE_FD_RESULT,   /* append */
+	WIRE_FD_LOCK,     /* read and write */
+	WIRE_FD_CONTROL,  /* read and write, so that it never ends */
+	WIRE_FD__REQUEST, /* the dispatcher sends those above */
+	WIRE_FD_WORKSPACE = WIRE_FD__REQUEST, /* the monitor adds these */
+	WIRE_FD_HOME,
+	WIRE_FD__MAX
+};
+
+struct wire {
+	uint32_t magic;
+	uint32_t type;
+	int64_t deployment;
+	int64_t epoch;
+	int64_t project;
+	int64_t pid;
+	int32_t status;
+	int32_t error;      /* errno with WIRE_REFUSED */
+	char dir[WIRE_DIR]; /* NUL-terminated, the rest zero */
+};
+
+/* Descriptors are duplicated to the other side; nfds may be 0. */
+MUSTCHECK const struct err *wire_send(int fd, const struct wire *,
+    const int *fds, size_t nfds);
+/* ERR_NOTFOUND at the end of the stream; ERR_BAD_REQUEST if the message is
+ * not one (size, magic, type, padding, number of descriptors), what came with
+ * it is closed. */
+MUSTCHECK const struct err *wire_recv(int fd, struct wire *out, int *fds,
+    size_t nfds);
+
+#endif
