@@ -36,7 +36,7 @@ unlike(join('', values %file), qr/^\s*keepalive\b/m, 'no upstream keepalive');
 unlike(join('', values %file), qr/fastcgi_param\s+(?:SCRIPT_FILENAME|PATH_INFO)/, 'nothing that guesses at paths');
 my @locations = $file{'slipway-locations.conf.in'} =~ /^location [^@\n]*? (\/\S*) \{\n\t(\w+)/mg;
 while (my ($path, $first) = splice @locations, 0, 2) {
-	next if $path =~ m{^/\.slipway/};
+	next if $path eq '/.slipway';
 	is($first, 'include', "$path has all parameters");
 }
 
@@ -60,10 +60,12 @@ isnt($status, 0, 'without its upstreams it does not');
 
 # What a site says of TLS stands in each page of errors; what it does not say
 # is not added.
-for my $page ($file{'slipway-locations.conf.in'} =~ /^location = (\/\.slipway\/\d+ \{.*?)^\}/gms) {
+my @pages = $file{'slipway-locations.conf.in'} =~ /^\tlocation = (\/\.slipway\/\d+ \{.*?)^\t\}/gms;
+is(scalar @pages, 11, 'the pages of errors');
+for my $page (@pages) {
 	my ($name) = $page =~ m{(\d+)};
-	like($page, qr/^\tadd_header Strict-Transport-Security \$slipway_hsts always;$/m, "the page $name keeps to TLS");
-	like($page, qr/^\treturn $name '.*\}\\n';$/m, "the page $name is a line");
+	like($page, qr/^\t\tadd_header Strict-Transport-Security \$slipway_hsts always;$/m, "the page $name keeps to TLS");
+	like($page, qr/^\t\treturn $name '.*\}\\n';$/m, "the page $name is a line");
 }
 spew("$dir/n.conf", "pid $dir/n.pid; error_log $dir/n.err; daemon off; events {}\nhttp {\naccess_log $dir/n.log;\n"
     . join('', map { "${_}_temp_path $dir/tmp-n-$_;\n" } qw(client_body proxy fastcgi uwsgi scgi))
