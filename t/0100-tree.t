@@ -45,19 +45,20 @@ my %layers = (
 	store => [[qw(core db store)], undef],
 	forge => [[qw(core json http forge)], undef],
 	access => [[qw(core store forge crypto access)], undef],
-	api => [[qw(core json store forge crypto access api)], undef],
+	deploy => [[qw(core json db store crypto deploy)], undef],
+	api => [[qw(core json store deploy forge crypto access api)], undef],
 	spool => [[qw(core spool)], undef],
 	monitor => [[qw(core spool monitor)], undef],
 	job => [[qw(core spool job)], undef],
-	dispatch => [[qw(core json store forge crypto access spool dispatch)], undef],
-	cli => [[qw(core json db http store forge crypto access cli)], undef],
+	dispatch => [[qw(core json store deploy forge crypto access spool dispatch)], undef],
+	cli => [[qw(core json db http store deploy forge crypto access cli)], undef],
 );
 # Files that may do more, or must do with less, than their folder.
 my %files = (
 	'src/api/fcgi.c' => [undef, qr{^fcgiapp\.h$}],
-	'src/api/main.c' => [[qw(core json store forge crypto access api db)], undef],
+	'src/api/main.c' => [[qw(core json store deploy forge crypto access api db)], undef],
 	'src/dispatch/dispatch.c' =>
-	    [[qw(core json store forge crypto access spool dispatch db)], undef],
+	    [[qw(core json store deploy forge crypto access spool dispatch db)], undef],
 	'src/store/joblog.c' => [undef, qr{^zlib\.h$}],
 	'src/cli/slipway.c' => [[qw(core json http cli)], undef],
 );

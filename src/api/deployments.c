@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: ISC */
-#include "api/deploy.h"
 #include "api/handlers.h"
 #include "api/replay.h"
+#include "deploy/deploy.h"
 
 /* What a transaction works on. Its memory is given back before it is run
  * again, the request's is not. */
 struct work {
 	struct req *rq;
 	struct arena *a;
+	struct deploy deploy;
 	struct idempotency key;
 	bool replayed;
 	int64_t id;
@@ -54,26 +55,25 @@ api_deployment_show(struct req *rq)
 	return deployment_answer(rq, rq->a, rq->id[0]);
 }
 
-/* What was sent by the one who asks. */
-static const struct err *
-request_judge(struct req *rq, struct arena *a,
-    const struct deployment_request *sent, struct deployment *out)
+/* The user's own request. */
+static struct deploy_order
+request_order(const struct req *rq, const struct deployment_request *sent)
 {
-	const struct deploy how = { .sent = sent,
+	return (struct deploy_order){ .sent = sent,
 		.trigger = "manual",
 		.created_by = { .n = rq->who.user_id, .set = true } };
-
-	return deploy_judge(rq, a, &how, out);
 }
 
 const struct err *
 api_deployment_judge(struct req *rq, const void *item)
 {
 	struct arena *a = arena_open(DEPLOY_WORK);
+	const struct deploy_order order = request_order(rq, item);
+	struct deploy deploy = req_deploy(rq, a);
 	struct deployment d;
 	const struct err *e;
 
-	e = request_judge(rq, a, item, &d);
+	e = deploy_judge(&deploy, &order, &d);
 	arena_close(a);
 	return e;
 }
@@ -102,16 +102,13 @@ static const struct err *
 create_body(struct db *db, void *context)
 {
 	struct work *w = context;
-	struct deployment d;
+	const struct deploy_order order = request_order(w->rq, w->rq->body);
 	const struct err *e;
 
+	(void)db;
 	if ((e = work_begin(w)) != NULL || w->replayed)
 		return e;
-	if ((e = request_judge(w->rq, w->a, w->rq->body, &d)) != NULL)
-		return e;
-	if ((e = faults_check(&w->rq->faults)) != NULL)
-		return e;
-	if ((e = deployment_insert(db, &d, &w->id)) != NULL)
+	if ((e = deploy_create(&w->deploy, &order, &w->id)) != NULL)
 		return e;
 	return work_end(w);
 }
@@ -120,21 +117,12 @@ static const struct err *
 retry_body(struct db *db, void *context)
 {
 	struct work *w = context;
-	struct req *rq = w->rq;
-	struct deployment d;
 	const struct err *e;
 
+	(void)db;
 	if ((e = work_begin(w)) != NULL || w->replayed)
 		return e;
-	if ((e = deployment_by_id(db, w->a, rq->id[0], &d)) != NULL)
-		return e;
-	e = deployment_hold_project(db, w->a, d.project_id);
-	if (e != NULL && e->code == ERR_NOTFOUND)
-		return err_tell(ERR_CONFLICT,
-		    "The project of this deployment was deleted.");
-	if (e != NULL)
-		return e;
-	e = deployment_repeat(db, d.id, rq->who.user_id, &w->id);
+	e = deploy_retry(&w->deploy, w->rq->id[0], w->rq->who.user_id, &w->id);
 	if (e != NULL)
 		return e;
 	return work_end(w);
@@ -171,6 +159,7 @@ deployment_make(struct req *rq, db_body *body)
 	if ((e = replay_init(rq, &w.key)) != NULL)
 		return e;
 	w.a = arena_open(DEPLOY_WORK);
+	w.deploy = req_deploy(rq, w.a);
 	e = db_transaction(rq->db, body, &w);
 	if (e != NULL && w.key.idempotency_key != NULL)
 		e = first_answer(&w, e);
@@ -180,7 +169,7 @@ deployment_make(struct req *rq, db_body *body)
 	answer_location(rq, "/api/deployments/%lld",
 	    (long long)w.key.deployment_id);
 	if (!w.replayed)
-		deploy_wake(rq);
+		deploy_wake(&w.deploy);
 	return NULL;
 }
 
@@ -214,9 +203,10 @@ api_deployment_cancel(struct req *rq)
 	struct work w = { .rq = rq, .a = arena_open(DEPLOY_WORK) };
 	const struct err *e;
 
+	w.deploy = req_deploy(rq, w.a);
 	e = db_transaction(rq->db, cancel_body, &w);
 	arena_close(w.a);
 	if (e == NULL)
-		deploy_wake(rq);
+		deploy_wake(&w.deploy);
 	return e;
 }

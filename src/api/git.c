@@ -5,9 +5,9 @@
 #include <strings.h>
 
 #include "api/handlers.h"
-#include "api/repository.h"
 #include "api/shapes.h"
 #include "core/str.h"
+#include "deploy/repository.h"
 #include "store/gitrepo.h"
 #include "store/project.h"
 

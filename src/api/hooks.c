@@ -3,15 +3,15 @@
 #include <string.h>
 #include <strings.h>
 
-#include "api/deploy.h"
 #include "api/handlers.h"
-#include "api/repository.h"
-#include "api/secrets.h"
 #include "api/shapes.h"
 #include "api/signed.h"
 #include "core/log.h"
 #include "core/num.h"
 #include "core/str.h"
+#include "deploy/deploy.h"
+#include "deploy/repository.h"
+#include "deploy/secrets.h"
 #include "store/gitrepo.h"
 #include "store/hook.h"
 #include "store/project.h"
@@ -96,6 +96,7 @@ api_hook_secret(struct req *rq)
 struct take {
 	struct req *rq;
 	struct arena *a; /* given back with each deployment */
+	struct deploy deploy;
 	const struct hook_envelope *env;
 	const struct hook_push *push;
 	const char *delivery; /* hash of what makes it this one */
@@ -209,24 +210,25 @@ trigger_fire(struct take *t, const struct list *triggers, size_t index)
 		.commit_message = t->push->commit_message,
 	};
 	struct list vars;
-	const struct deploy how = { .sent = &sent,
+	const struct deploy_order order = { .sent = &sent,
 		.vars = &vars,
 		.trigger = "webhook",
 		.created_by = t->deployer };
 	const struct err *e;
-	struct deployment d;
 	int64_t id;
 
 	arena_clear(t->a);
 	faults_init(&rq->faults, t->a);
-	e = secrets_trigger(rq, t->a, sent.project_id, triggers, index, &vars);
-	if (e != NULL || (e = deploy_judge(rq, t->a, &how, &d)) != NULL)
+	e = secrets_trigger(&t->deploy, sent.project_id, triggers, index,
+	    &vars);
+	if (e != NULL)
 		return e;
-	if (rq->faults.n > 0) {
+	e = deploy_create(&t->deploy, &order, &id);
+	if (e != NULL && e->code == ERR_INVALID && rq->faults.n > 0) {
 		refusal_note(t, trigger, index);
 		return NULL;
 	}
-	if ((e = deployment_insert(rq->db, &d, &id)) != NULL)
+	if (e != NULL)
 		return e;
 	buf_printf(&t->ids, "%s%lld", t->made > 0 ? "," : "[", (long long)id);
 	t->made++;
@@ -353,6 +355,7 @@ push_take(struct req *rq, const struct hook_envelope *env,
 	const struct err *e;
 
 	t.a = arena_open(DEPLOY_WORK);
+	t.deploy = req_deploy(rq, t.a);
 	buf_init(&t.ids, (size_t)16 * 1024);
 	buf_init(&t.refused, (size_t)64 * 1024);
 	e = req_transaction(rq, take_body, &t);
@@ -363,7 +366,7 @@ push_take(struct req *rq, const struct hook_envelope *env,
 	else if (e == NULL)
 		e = take_answer(&t);
 	if (e == NULL && t.made > 0 && !t.again)
-		deploy_wake(rq);
+		deploy_wake(&t.deploy);
 	buf_release(&t.refused);
 	buf_release(&t.ids);
 	arena_close(t.a);

@@ -2,13 +2,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/deploy.h"
 #include "api/handlers.h"
-#include "api/presets.h"
-#include "api/repository.h"
-#include "api/secrets.h"
 #include "api/shapes.h"
 #include "core/str.h"
+#include "deploy/deploy.h"
+#include "deploy/presets.h"
+#include "deploy/repository.h"
+#include "deploy/secrets.h"
 #include "store/deployment.h"
 #include "store/gitrepo.h"
 #include "store/pipeline.h"
@@ -182,6 +182,7 @@ const struct err *
 api_project_judge(struct req *rq, const void *item)
 {
 	struct arena *a = arena_open(TRIGGERS_MAX);
+	struct deploy deploy = req_deploy(rq, a);
 	const struct project *p = item;
 	struct project stored = { .id = 0 };
 	const struct err *e = NULL;
@@ -193,7 +194,7 @@ api_project_judge(struct req *rq, const void *item)
 	arena_close(a);
 	if (e != NULL ||
 	    (e = presets_check(p->env_presets, &rq->faults)) != NULL ||
-	    (e = secrets_judge(rq, p)) != NULL)
+	    (e = secrets_judge(&deploy, p)) != NULL)
 		return e;
 	return project_judge(rq->db, p, &rq->faults);
 }
@@ -203,18 +204,19 @@ static const struct err *
 project_write(struct req *rq, const struct project *p, int64_t *id)
 {
 	struct arena *a = arena_open(TRIGGERS_MAX);
+	struct deploy deploy = req_deploy(rq, a);
 	struct project open = *p;
 	struct secrets secrets;
 	const struct err *e;
 
 	*id = p->id;
-	e = secrets_take(rq, a, &open, &secrets);
+	e = secrets_take(&deploy, &open, &secrets);
 	if (e == NULL && p->id == 0)
 		e = project_insert(rq->db, rq->a, &open, id);
 	else if (e == NULL)
 		e = project_update(rq->db, &open);
 	if (e == NULL)
-		e = secrets_save(rq, a, &secrets, *id);
+		e = secrets_save(&deploy, &secrets, *id);
 	arena_close(a);
 	return e;
 }
@@ -325,10 +327,11 @@ remove_body(struct db *db, void *context)
 const struct err *
 api_project_remove(struct req *rq)
 {
+	const struct deploy deploy = req_deploy(rq, rq->a);
 	struct work w = { .rq = rq };
 	const struct err *e;
 
 	if ((e = req_transaction(rq, remove_body, &w)) == NULL)
-		deploy_wake(rq); /* the Git server is to be told */
+		deploy_wake(&deploy); /* the Git server is to be told */
 	return e;
 }

@@ -62,6 +62,16 @@ req_page(const struct req *rq)
 	return p;
 }
 
+struct deploy
+req_deploy(struct req *rq, struct arena *a)
+{
+	return (struct deploy){ .db = rq->db,
+		.a = a,
+		.settings = rq->settings,
+		.box = rq->box,
+		.faults = &rq->faults };
+}
+
 struct attempt {
 	struct req *rq;
 	struct arena_mark start;

@@ -15,6 +15,7 @@
 #include "core/buf.h"
 #include "core/settings.h"
 #include "crypto/crypto.h"
+#include "deploy/context.h"
 #include "forge/hook.h"
 #include "json/json.h"
 #include "store/page.h"
@@ -127,6 +128,9 @@ int64_t req_int(const struct req *, const char *name);
 const char *req_str(const struct req *, const char *name);
 /* `page` and `limit`. */
 struct page req_page(const struct req *);
+
+/* The context for the rules of deploying, with results in that arena. */
+struct deploy req_deploy(struct req *, struct arena *);
 
 /* As db_transaction(); what the body took of the request's memory is given back
  * before it is run again. */

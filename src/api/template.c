@@ -9,10 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "api/presets.h"
 #include "core/buf.h"
 #include "core/log.h"
 #include "core/str.h"
+#include "deploy/presets.h"
 #include "json/json.h"
 #include "store/pipeline.h"
 #include "store/preset.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* envPresets as a whole. */
-#ifndef SLIPWAY_API_PRESETS_H
-#define SLIPWAY_API_PRESETS_H
+#ifndef SLIPWAY_DEPLOY_PRESETS_H
+#define SLIPWAY_DEPLOY_PRESETS_H
 
 #include "core/field.h"
 

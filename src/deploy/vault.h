@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /* What is stored of a project's secrets, sealed: nothing here can open it, it is
  * copied to where it is needed. */
-#ifndef SLIPWAY_API_VAULT_H
-#define SLIPWAY_API_VAULT_H
+#ifndef SLIPWAY_DEPLOY_VAULT_H
+#define SLIPWAY_DEPLOY_VAULT_H
 
-#include "api/req.h"
+#include "deploy/context.h"
 #include "store/preset.h"
 
 enum vault_kind { VAULT_DEFAULTS, VAULT_TRIGGERS, VAULT__MAX };
@@ -12,7 +12,7 @@ enum vault_kind { VAULT_DEFAULTS, VAULT_TRIGGERS, VAULT__MAX };
 /* Initialised with the first three; the rest is read when it is needed, into
  * the arena. */
 struct vault {
-	struct req *rq;
+	struct deploy *deploy;
 	struct arena *a;
 	int64_t project_id; /* 0 = a new one: nothing */
 	bool read;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "api/presets.h"
+#include "deploy/presets.h"
 
 #include "core/str.h"
 #include "json/json.h"

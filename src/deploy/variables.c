@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-#include "api/environment.h"
+#include "deploy/variables.h"
 
-#include "api/secrets.h"
+#include "deploy/secrets.h"
+#include "json/json.h"
 #include "store/env.h"
 
 static const struct err *
@@ -28,9 +29,10 @@ vars_read(struct arena *a, const char *text, struct list *out)
 /* Splits the variables: secret ones stand in the open as null, and sealed where
  * only the dispatcher can read them. */
 static const struct err *
-vars_store(struct req *rq, struct arena *a, int64_t project_id,
+vars_store(const struct deploy *deploy, int64_t project_id,
     const struct list *vars, struct deployment *out)
 {
+	struct arena *a = deploy->a;
 	const struct env_var *v = vars->items;
 	struct json_pair *open, *secret;
 	struct list opens, secrets = { .n = 0 };
@@ -47,7 +49,7 @@ vars_store(struct req *rq, struct arena *a, int64_t project_id,
 		if (!v[i].secret)
 			continue;
 		secret[secrets.n].key = v[i].name;
-		e = secrets_seal(rq, a, project_id, &v[i],
+		e = secrets_seal(deploy, project_id, &v[i],
 		    &secret[secrets.n++].value);
 	}
 	if (e != NULL ||
@@ -58,27 +60,28 @@ vars_store(struct req *rq, struct arena *a, int64_t project_id,
 }
 
 const struct err *
-environment_make(struct req *rq, struct arena *a, const struct project *p,
-    const struct deploy *how, struct deployment *out)
+variables_make(struct deploy *deploy, const struct project *p,
+    const struct deploy_order *order, struct deployment *out)
 {
+	struct arena *a = deploy->a;
 	struct list presets, given, all;
 	const struct env_rules rules = { .presets = &presets,
 		.strict = p->strict_env };
 	const struct err *e;
 
-	if (faults_at(&rq->faults, "/envVars"))
+	if (faults_at(deploy->faults, "/envVars"))
 		return NULL; /* not left out, but not to be read */
 	e = json_items(a, &preset_shape, p->env_presets.s, &presets);
 	if (e == NULL)
-		e = secrets_presets(rq, a, p->id, &presets);
-	if (e == NULL && how->vars != NULL)
-		given = *how->vars;
+		e = secrets_presets(deploy, p->id, &presets);
+	if (e == NULL && order->vars != NULL)
+		given = *order->vars;
 	else if (e == NULL)
-		e = vars_read(a, how->sent->env_vars.s, &given);
+		e = vars_read(a, order->sent->env_vars.s, &given);
 	if (e != NULL)
 		return e;
-	env_check(&rules, &given, "/envVars", &rq->faults, &all);
-	if (rq->faults.n > 0)
+	env_check(&rules, &given, "/envVars", deploy->faults, &all);
+	if (deploy->faults->n > 0)
 		return NULL;
-	return vars_store(rq, a, p->id, &all, out);
+	return vars_store(deploy, p->id, &all, out);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* What may stand for a repository and for a branch. */
-#ifndef SLIPWAY_API_REPOSITORY_H
-#define SLIPWAY_API_REPOSITORY_H
+#ifndef SLIPWAY_DEPLOY_REPOSITORY_H
+#define SLIPWAY_DEPLOY_REPOSITORY_H
 
 #include "core/settings.h"
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: ISC */
-#include "api/vault.h"
+#include "deploy/vault.h"
 
 #include <string.h>
 
 #include "core/str.h"
 #include "crypto/box.h"
+#include "json/json.h"
 #include "store/env.h"
 #include "store/project.h"
 
@@ -27,7 +28,7 @@ vault_read(struct vault *v)
 		return NULL;
 	v->read = true;
 	a = arena_open(WORK_MAX);
-	e = project_secrets_find(v->rq->db, a, v->project_id, &row);
+	e = project_secrets_find(v->deploy->db, a, v->project_id, &row);
 	if (e == NULL && row.secret_defaults.s != NULL)
 		e = json_pairs(v->a, row.secret_defaults.s,
 		    &v->pairs[VAULT_DEFAULTS]);
@@ -69,7 +70,7 @@ presets_stored(struct vault *v)
 
 	if (v->presets_read || v->project_id == 0)
 		return NULL;
-	e = project_by_id(v->rq->db, v->a, v->project_id, &old);
+	e = project_by_id(v->deploy->db, v->a, v->project_id, &old);
 	if (e != NULL)
 		return e;
 	v->presets_read = true;
@@ -94,7 +95,7 @@ vault_check(struct vault *v, const struct preset *p, const char *pointer,
 		;
 	*same = i < v->presets.n && str_eq(old[i].pattern, p->pattern);
 	if (!*same)
-		faults_add(&v->rq->faults, pointer,
+		faults_add(v->deploy->faults, pointer,
 		    "the pattern is a new one, which no stored secret is held "
 		    "against: give the value again");
 	return NULL;

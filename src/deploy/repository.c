@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "api/repository.h"
+#include "deploy/repository.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -6,10 +6,10 @@
  * can open them: they are copied into deployments as they are, for the
  * dispatcher.
  */
-#ifndef SLIPWAY_API_SECRETS_H
-#define SLIPWAY_API_SECRETS_H
+#ifndef SLIPWAY_DEPLOY_SECRETS_H
+#define SLIPWAY_DEPLOY_SECRETS_H
 
-#include "api/req.h"
+#include "deploy/context.h"
 #include "store/env.h"
 #include "store/project.h"
 
@@ -26,31 +26,31 @@ struct secrets {
 /* Holds defaults and triggers against the presets, completed by what is
  * stored.  Adds a fault for each null that stands for nothing, and for a
  * stored value whose preset has another pattern by now. */
-MUSTCHECK const struct err *secrets_judge(struct req *, const struct project *);
+MUSTCHECK const struct err *secrets_judge(struct deploy *,
+    const struct project *);
 /* Of what was judged good: the secrets, and the project's JSON without them,
  * in the arena. */
-MUSTCHECK const struct err *secrets_take(struct req *, struct arena *,
-    struct project *, struct secrets *out);
+MUSTCHECK const struct err *secrets_take(struct deploy *, struct project *,
+    struct secrets *out);
 /* Stores them, with the project's row held.  ERR_UNAVAILABLE if there is no
  * key to seal with. */
-MUSTCHECK const struct err *secrets_save(struct req *, struct arena *,
+MUSTCHECK const struct err *secrets_save(const struct deploy *,
     const struct secrets *, int64_t project_id);
 
 /* Fills in secret defaults of a project's presets, as they are stored. */
-MUSTCHECK const struct err *secrets_presets(struct req *, struct arena *,
-    int64_t project_id, struct list *presets);
+MUSTCHECK const struct err *secrets_presets(struct deploy *, int64_t project_id,
+    struct list *presets);
 /* Variables (struct env_var) of the trigger at `index`, with its secrets as
  * they are stored. */
-MUSTCHECK const struct err *secrets_trigger(struct req *, struct arena *,
-    int64_t project_id, const struct list *triggers, size_t index,
-    struct list *out);
+MUSTCHECK const struct err *secrets_trigger(struct deploy *, int64_t project_id,
+    const struct list *triggers, size_t index, struct list *out);
 
 /* Pairs as the text of an object. */
 MUSTCHECK const struct err *secrets_text(struct arena *,
     const struct list *pairs, const char **out);
 /* A variable's value for the dispatcher: what is stored, else sealed now.
  * ERR_UNAVAILABLE if there is no key to seal with. */
-MUSTCHECK const struct err *secrets_seal(struct req *, struct arena *,
+MUSTCHECK const struct err *secrets_seal(const struct deploy *,
     int64_t project_id, const struct env_var *, const char **out);
 
 #endif

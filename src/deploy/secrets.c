@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: ISC */
-#include "api/secrets.h"
+#include "deploy/secrets.h"
 
 #include <string.h>
 
-#include "api/vault.h"
 #include "core/str.h"
 #include "crypto/box.h"
+#include "crypto/crypto.h"
+#include "deploy/vault.h"
+#include "json/json.h"
 
 #define TEXT_MAX ((size_t)4 << 20)
 #define WORK_MAX ((size_t)6 << 20)
@@ -82,8 +84,9 @@ static const struct err *
 items_read(struct vault *v, const struct shape *shape, const char *text,
     struct list *out)
 {
-	return v->rq->faults.n > 0 ? json_items_sent(v->a, shape, text, out) :
-				     json_items(v->a, shape, text, out);
+	return v->deploy->faults->n > 0 ?
+	    json_items_sent(v->a, shape, text, out) :
+	    json_items(v->a, shape, text, out);
 }
 
 /* The presets with their defaults: what was sent, else what is stored. */
@@ -119,7 +122,7 @@ static const struct err *
 gap_fill(struct vault *v, const struct preset *p, const char *prefix,
     const char *pointer, struct env_var *var)
 {
-	struct faults *f = &v->rq->faults;
+	struct faults *f = v->deploy->faults;
 	const struct err *e;
 	bool same;
 
@@ -207,7 +210,7 @@ triggers_judge(struct vault *v, const struct project *p,
     const struct list *presets)
 {
 	const struct env_rules rules = { presets, p->strict_env };
-	struct faults *f = &v->rq->faults;
+	struct faults *f = v->deploy->faults;
 	const bool judged = !faults_has(f, "/envPresets");
 	struct arena *scratch = arena_open(WORK_MAX);
 	struct list triggers, vars;
@@ -232,9 +235,9 @@ triggers_judge(struct vault *v, const struct project *p,
 }
 
 const struct err *
-secrets_judge(struct req *rq, const struct project *p)
+secrets_judge(struct deploy *deploy, const struct project *p)
 {
-	struct vault v = { .rq = rq, .project_id = p->id };
+	struct vault v = { .deploy = deploy, .project_id = p->id };
 	const struct err *e;
 	struct list presets;
 
@@ -361,10 +364,10 @@ triggers_take(struct vault *v, const struct list *presets, struct project *p,
 }
 
 const struct err *
-secrets_take(struct req *rq, struct arena *a, struct project *p,
-    struct secrets *out)
+secrets_take(struct deploy *deploy, struct project *p, struct secrets *out)
 {
-	struct vault v = { .rq = rq, .a = a, .project_id = p->id };
+	struct arena *a = deploy->a;
+	struct vault v = { .deploy = deploy, .a = a, .project_id = p->id };
 	const struct err *e;
 	struct list presets;
 	bool any;
@@ -381,14 +384,14 @@ secrets_take(struct req *rq, struct arena *a, struct project *p,
 		e = triggers_take(&v, &presets, p, &out->hidden);
 	if (e != NULL)
 		return e;
-	size_check(&out->defaults, "/envPresets", &rq->faults);
-	size_check(&out->hidden, "/triggers", &rq->faults);
-	return faults_check(&rq->faults);
+	size_check(&out->defaults, "/envPresets", deploy->faults);
+	size_check(&out->hidden, "/triggers", deploy->faults);
+	return faults_check(deploy->faults);
 }
 
 /* The object of them, sealed; nothing if there are none. */
 static const struct err *
-values_seal(struct req *rq, struct arena *a, int64_t project_id,
+values_seal(const struct deploy *deploy, int64_t project_id,
     const struct list *secrets, struct buf *out)
 {
 	const struct secret *one = secrets->items;
@@ -399,10 +402,10 @@ values_seal(struct req *rq, struct arena *a, int64_t project_id,
 
 	if (secrets->n == 0)
 		return NULL;
-	pairs.items = pair = arena_alloc(a, secrets->n, sizeof(*pair));
+	pairs.items = pair = arena_alloc(deploy->a, secrets->n, sizeof(*pair));
 	for (i = 0; i < secrets->n; i++) {
 		pair[i].key = one[i].key;
-		e = secrets_seal(rq, a, project_id, &one[i].var,
+		e = secrets_seal(deploy, project_id, &one[i].var,
 		    &pair[i].value);
 		if (e != NULL)
 			return e;
@@ -412,7 +415,7 @@ values_seal(struct req *rq, struct arena *a, int64_t project_id,
 }
 
 const struct err *
-secrets_save(struct req *rq, struct arena *a, const struct secrets *s,
+secrets_save(const struct deploy *deploy, const struct secrets *s,
     int64_t project_id)
 {
 	struct project_secrets row = { .id = project_id };
@@ -423,32 +426,34 @@ secrets_save(struct req *rq, struct arena *a, const struct secrets *s,
 		return NULL;
 	buf_init(&defaults, TEXT_MAX);
 	buf_init(&hidden, TEXT_MAX);
-	e = values_seal(rq, a, project_id, &s->defaults, &defaults);
+	e = values_seal(deploy, project_id, &s->defaults, &defaults);
 	if (e == NULL)
-		e = values_seal(rq, a, project_id, &s->hidden, &hidden);
+		e = values_seal(deploy, project_id, &s->hidden, &hidden);
 	row.secret_defaults.s = defaults.data;
 	row.trigger_secrets.s = hidden.data;
 	if (e == NULL)
-		e = project_secrets_save(rq->db, &row);
+		e = project_secrets_save(deploy->db, &row);
 	buf_release(&defaults);
 	buf_release(&hidden);
 	return e;
 }
 
 const struct err *
-secrets_presets(struct req *rq, struct arena *a, int64_t project_id,
-    struct list *presets)
+secrets_presets(struct deploy *deploy, int64_t project_id, struct list *presets)
 {
-	struct vault v = { .rq = rq, .a = a, .project_id = project_id };
+	struct vault v = { .deploy = deploy,
+		.a = deploy->a,
+		.project_id = project_id };
 
 	return presets_fill(&v, presets);
 }
 
 const struct err *
-secrets_trigger(struct req *rq, struct arena *a, int64_t project_id,
+secrets_trigger(struct deploy *deploy, int64_t project_id,
     const struct list *triggers, size_t index, struct list *out)
 {
-	struct vault v = { .rq = rq, .a = a, .project_id = project_id };
+	struct arena *a = deploy->a;
+	struct vault v = { .deploy = deploy, .a = a, .project_id = project_id };
 	const char *prefix = trigger_prefix(a, triggers, index);
 	const struct trigger *t = triggers->items;
 	const struct json_pair *pair;
@@ -497,14 +502,14 @@ secrets_text(struct arena *a, const struct list *pairs, const char **out)
 }
 
 const struct err *
-secrets_seal(struct req *rq, struct arena *a, int64_t project_id,
+secrets_seal(const struct deploy *deploy, int64_t project_id,
     const struct env_var *var, const char **out)
 {
 	*out = var->sealed.text;
 	if (var->value == NULL)
 		return NULL;
-	if (rq->box == NULL)
+	if (deploy->box == NULL)
 		return err_tell(ERR_UNAVAILABLE, NO_KEY);
-	return box_seal(rq->box, a, vault_purpose(a, project_id, var->name),
-	    var->value, out);
+	return box_seal(deploy->box, deploy->a,
+	    vault_purpose(deploy->a, project_id, var->name), var->value, out);
 }

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: ISC */
+#include "deploy/deploy.h"
+
+#include "core/wake.h"
+#include "deploy/repository.h"
+#include "deploy/variables.h"
+#include "store/project.h"
+
+/* Adds a fault; what only it prevents is left to the check that follows. */
+static const struct err *
+fault(struct deploy *deploy, const char *pointer, const char *detail)
+{
+	faults_add(deploy->faults, pointer, "%s", detail);
+	return NULL;
+}
+
+static const struct err *
+pipeline_find(struct deploy *deploy, int64_t project_id,
+    struct maybe pipeline_id, int64_t *out)
+{
+	const struct err *e;
+	int64_t steps = 0;
+
+	e = deployment_hold_pipeline(deploy->db, deploy->a, project_id,
+	    pipeline_id, out);
+	if (e == NULL)
+		e = deployment_steps_count(deploy->db, deploy->a, *out, &steps);
+	if (e == NULL && steps == 0)
+		return fault(deploy, "/pipelineId",
+		    "the pipeline has no steps: give it one first");
+	if (e == NULL)
+		return NULL;
+	if (e->code == ERR_CONFLICT)
+		return fault(deploy, "/pipelineId",
+		    "the project has several pipelines: say which");
+	if (e->code != ERR_NOTFOUND)
+		return e;
+	return fault(deploy, "/pipelineId",
+	    pipeline_id.set ? "must be a pipeline of this project" :
+			      "the project has no pipeline: make one first");
+}
+
+const struct err *
+deploy_judge(struct deploy *deploy, const struct deploy_order *order,
+    struct deployment *out)
+{
+	const struct deployment_request *sent = order->sent;
+	const struct err *e;
+	struct project p;
+	const char *wrong;
+
+	if (sent->branch != NULL &&
+	    (wrong = branch_fault(sent->branch)) != NULL)
+		(void)fault(deploy, "/branch", wrong);
+	*out = (struct deployment){ .project_id = sent->project_id };
+	if (sent->project_id == 0)
+		return NULL;
+	e = deployment_hold_project(deploy->db, deploy->a, sent->project_id);
+	if (e != NULL && e->code == ERR_NOTFOUND)
+		return fault(deploy, "/projectId", "there is no such project");
+	if (e != NULL)
+		return e;
+	if ((e = project_by_id(deploy->db, deploy->a, sent->project_id, &p)) !=
+	    NULL)
+		return e;
+	*out = (struct deployment){
+		.project_id = p.id,
+		.branch = sent->branch != NULL ? sent->branch :
+						 p.default_branch,
+		.commit_hash = sent->commit_hash,
+		.commit_message = sent->commit_message,
+		.trigger = order->trigger,
+		.created_by = order->created_by,
+	};
+	if (!faults_has(deploy->faults, "/pipelineId") &&
+	    (e = pipeline_find(deploy, p.id, sent->pipeline_id,
+		 &out->pipeline_id)) != NULL)
+		return e;
+	return variables_make(deploy, &p, order, out);
+}
+
+const struct err *
+deploy_create(struct deploy *deploy, const struct deploy_order *order,
+    int64_t *id)
+{
+	const struct err *e;
+	struct deployment d;
+
+	*id = 0;
+	if ((e = deploy_judge(deploy, order, &d)) != NULL)
+		return e;
+	if ((e = faults_check(deploy->faults)) != NULL)
+		return e;
+	return deployment_insert(deploy->db, &d, id);
+}
+
+const struct err *
+deploy_retry(struct deploy *deploy, int64_t id, int64_t created_by,
+    int64_t *copy)
+{
+	const struct err *e;
+	struct deployment d;
+
+	*copy = 0;
+	if ((e = deployment_by_id(deploy->db, deploy->a, id, &d)) != NULL)
+		return e;
+	e = deployment_hold_project(deploy->db, deploy->a, d.project_id);
+	if (e != NULL && e->code == ERR_NOTFOUND)
+		return err_tell(ERR_CONFLICT,
+		    "The project of this deployment was deleted.");
+	if (e != NULL)
+		return e;
+	return deployment_repeat(deploy->db, d.id, created_by, copy);
+}
+
+void
+deploy_wake(const struct deploy *deploy)
+{
+	if (deploy->settings->runner.wake_socket != NULL)
+		wake_send(deploy->settings->runner.wake_socket);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * New deployments.  Every way to one leads through here, so that a request, a
+ * push and a command line pass the same checks.
+ *
+ * Faults in the input go to the context's list, with pointers into the members
+ * of POST /api/deployments; errors are what keeps the check itself from being
+ * made.
+ */
+#ifndef SLIPWAY_DEPLOY_DEPLOY_H
+#define SLIPWAY_DEPLOY_DEPLOY_H
+
+#include "deploy/context.h"
+#include "store/deployment.h"
+
+/* Size of an arena in which one deployment is judged and created. */
+#define DEPLOY_WORK ((size_t)5 << 20)
+
+struct deploy_order {
+	const struct deployment_request *sent;
+	const struct list *vars; /* struct env_var; NULL = those of `sent` */
+	const char *trigger;
+	struct maybe created_by;
+};
+
+/* Checks the order and fills in the deployment as far as the order allows, in
+ * the arena; adds faults.  Members that have a fault already are not checked
+ * again.  Inside a transaction it locks the project and the pipeline.
+ * ERR_UNAVAILABLE if a variable is secret and there is no key. */
+MUSTCHECK const struct err *deploy_judge(struct deploy *,
+    const struct deploy_order *, struct deployment *out);
+/* Inside a transaction: checks the order and inserts the deployment with its
+ * steps.  ERR_INVALID if there are faults. */
+MUSTCHECK const struct err *deploy_create(struct deploy *,
+    const struct deploy_order *, int64_t *id);
+/* Inside a transaction: a pending copy of a deployment.  ERR_NOTFOUND if there
+ * is none, ERR_CONFLICT if its project was deleted. */
+MUSTCHECK const struct err *deploy_retry(struct deploy *, int64_t id,
+    int64_t created_by, int64_t *copy);
+/* Wakes the runner; call it after the commit. */
+void deploy_wake(const struct deploy *);
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: ISC */
+/* Creates deployments by the rules of src/deploy alone, for tests:
+ * deploy_probe CONF, a command a line on standard input, an answer a line:
+ * "ok ID", "faults POINTER POINTER ...", or "error CODE TEXT". */
+#include <err.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/log.h"
+#include "core/num.h"
+#include "core/str.h"
+#include "crypto/box.h"
+#include "crypto/crypto.h"
+#include "db/db.h"
+#include "deploy/deploy.h"
+#include "json/json.h"
+
+#define ARENA ((size_t)16 << 20)
+
+static struct settings settings;
+static struct faults faults;
+static struct deploy deploy = { .settings = &settings, .faults = &faults };
+
+struct job {
+	const char *text; /* of POST /api/deployments; NULL = a retry */
+	int64_t id;       /* of what is repeated, then of the new one */
+};
+
+static const struct err *
+create(const struct job *job, int64_t *id)
+{
+	struct deployment_request sent = { .project_id = 0 };
+	const struct deploy_order order = { .sent = &sent,
+		.trigger = "manual" };
+	const struct err *e;
+
+	e = json_read(&deployment_request_shape, JSON_CREATE, job->text,
+	    strlen(job->text), &sent, &faults);
+	if (e != NULL && e->code != ERR_INVALID)
+		return e;
+	return deploy_create(&deploy, &order, id);
+}
+
+static const struct err *
+body(struct db *db, void *context)
+{
+	struct job *job = context;
+
+	(void)db;
+	arena_clear(deploy.a);
+	faults_init(&faults, deploy.a);
+	if (job->text == NULL)
+		return deploy_retry(&deploy, job->id, 1, &job->id);
+	return create(job, &job->id);
+}
+
+static void
+answer(const struct err *e, int64_t id)
+{
+	size_t i;
+
+	if (e == NULL) {
+		(void)printf("ok %lld\n", (long long)id);
+		deploy_wake(&deploy);
+		return;
+	}
+	if (faults.n == 0) {
+		(void)printf("error %s %s\n", err_kinds[e->code].name, e->msg);
+		return;
+	}
+	(void)printf("faults");
+	for (i = 0; i < faults.n && i < FAULTS_MAX; i++)
+		(void)printf(" %s", faults.item[i].pointer);
+	(void)printf("\n");
+}
+
+/* create BODY, retry ID */
+static void
+run(char *line)
+{
+	struct job job = { .text = NULL };
+	const struct err *e;
+
+	line[strcspn(line, "\n")] = '\0';
+	if (str_starts(line, "create "))
+		job.text = line + strlen("create ");
+	else if (!str_starts(line, "retry ") ||
+	    !num_parse(line + strlen("retry "), 1, NUM_SAFE, &job.id))
+		errx(64, "no such command: %s", line);
+	e = db_transaction(deploy.db, body, &job);
+	answer(e, job.id);
+	(void)fflush(stdout);
+}
+
+int
+main(int argc, char **argv)
+{
+	static char line[1 << 16];
+	const struct err *e;
+	struct arena *a = arena_open(ARENA);
+	struct box *box = NULL;
+
+	log_init("deploy_probe", 0);
+	if (argc != 2)
+		errx(64, "usage: deploy_probe CONF");
+	if ((e = crypto_init()) != NULL ||
+	    (e = conf_read(a, settings_keys, argv[1], 0, &settings)) != NULL ||
+	    (e = db_open(&settings, 0, &deploy.db)) != NULL)
+		errx(70, "%s", e->msg);
+	if ((e = box_open(settings_deploy_public(a, &settings.secrets),
+		 &box)) != NULL)
+		warnx("%s", e->msg);
+	deploy.box = box;
+	deploy.a = arena_open(DEPLOY_WORK);
+	while (fgets(line, sizeof(line), stdin) != NULL)
+		run(line);
+	db_close(deploy.db);
+	return 0;
+}
