@@ -22,7 +22,8 @@ my %needs = (
 	],
 	viewer => [
 		'GET /projects', 'GET /api/projects', 'GET /api/projects/{id}', 'GET /api/pipelines', 'GET /api/pipelines/{id}',
-		'GET /api/steps', 'GET /api/steps/{id}', 'GET /api/templates', 'GET /api/templates/{id}', 'GET /api/deployments',
+		'GET /api/steps', 'GET /api/steps/{id}', 'GET /api/pipelines/templates',
+		'GET /api/templates', 'GET /api/templates/{id}', 'GET /api/deployments',
 		'GET /api/deployments/{id}', 'GET /api/deployments/{id}/log', 'GET /api/user/list', 'GET /api/user/search',
 		'GET /api/user/detail/{id}', 'GET /api/auth/info', 'GET /api/auth/logout', 'POST /api/auth/logout',
 		'GET /api/auth/tokens', 'POST /api/auth/tokens', 'GET /api/auth/tokens/{id}', 'DELETE /api/auth/tokens/{id}',

@@ -271,10 +271,11 @@ sub templates {
 	my $list = drive('GET /api/templates', 200, role => 'viewer');
 	my ($first) = map { $_->{id} } @{ $list->{json}{data} };
 	ok($first, 'there are templates');
+	drive('GET /api/pipelines/templates', 200, role => 'viewer');
 	show('GET /api/templates/{id}', id => $first, role => 'viewer');
 	make(copy => 'POST /api/pipelines/from-template', at => '/api/pipelines/',
 	    role => 'maintainer', body => { templateId => $first, projectId => $id{other},
-		name => 'From a template', description => undef });
+		name => 'From a template', description => undef, presets => 'add' });
 	drive('POST /api/pipelines/from-template', 422, label => 'no such template',
 	    body => { templateId => 'nothing', projectId => $id{other} });
 }

@@ -2,11 +2,13 @@
 #include "api/pipelines.h"
 
 #include "api/handlers.h"
+#include "api/projects.h"
 #include "store/project.h"
 
 struct work {
 	struct req *rq;
 	const struct pipeline *sent;
+	struct json_text presets; /* for its project */
 	struct pipeline p;
 };
 
@@ -53,20 +55,25 @@ create_body(struct db *db, void *context)
 
 	w->p = *w->sent;
 	w->p.created_by = (struct maybe){ .n = rq->who.user_id, .set = true };
-	e = project_hold(db, rq->a, w->p.project_id);
+	e = w->presets.s == NULL ? project_hold(db, rq->a, w->p.project_id) :
+				   project_presets_lock(rq, w->p.project_id);
 	if (e != NULL && e->code != ERR_NOTFOUND)
 		return e;
 	if ((e = req_judge(rq)) != NULL)
 		return e;
 	if ((e = pipeline_insert(db, &w->p, &id)) != NULL)
 		return req_taken(rq, e, rq->body);
+	if (w->presets.s != NULL &&
+	    (e = project_presets_add(rq, w->p.project_id, w->presets)) != NULL)
+		return e;
 	return pipeline_by_id(db, rq->a, id, &w->p);
 }
 
 const struct err *
-pipeline_make(struct req *rq, const struct pipeline *sent)
+pipeline_make(struct req *rq, const struct pipeline *sent,
+    struct json_text presets)
 {
-	struct work w = { .rq = rq, .sent = sent };
+	struct work w = { .rq = rq, .sent = sent, .presets = presets };
 	const struct err *e;
 
 	if ((e = req_transaction(rq, create_body, &w)) != NULL)
@@ -79,7 +86,9 @@ pipeline_make(struct req *rq, const struct pipeline *sent)
 const struct err *
 api_pipeline_create(struct req *rq)
 {
-	return pipeline_make(rq, rq->body);
+	const struct json_text none = { .s = NULL };
+
+	return pipeline_make(rq, rq->body, none);
 }
 
 static const struct err *

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: ISC */
+#include "api/projects.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -16,6 +18,7 @@
 
 #define NAMES_MAX ((size_t)2000 * 1024) /* of GET /projects */
 #define TRIGGERS_MAX ((size_t)7 << 20)  /* for an arena that holds them */
+#define JOINED_MAX ((size_t)16 << 20)   /* the same for two sets of presets */
 
 /* What a transaction works on. */
 struct work {
@@ -333,5 +336,97 @@ api_project_remove(struct req *rq)
 
 	if ((e = req_transaction(rq, remove_body, &w)) == NULL)
 		deploy_wake(&deploy); /* the Git server is to be told */
+	return e;
+}
+
+const struct err *
+project_presets_lock(struct req *rq, int64_t project_id)
+{
+	struct arena *a = arena_open(TRIGGERS_MAX);
+	const struct err *e;
+	struct project p;
+
+	e = project_lock(rq->db, a, project_id, &p);
+	arena_close(a);
+	return e;
+}
+
+/* The project with these presets besides its own. */
+static const struct err *
+project_join(struct req *rq, struct arena *a, int64_t project_id,
+    struct json_text presets, struct project *out, size_t *added)
+{
+	const struct err *e;
+
+	*added = 0;
+	if ((e = project_by_id(rq->db, a, project_id, out)) != NULL)
+		return e;
+	return presets_join(a, out->env_presets, presets, &out->env_presets,
+	    added);
+}
+
+/* What the routes of projects say of it. */
+static const struct err *
+joined_judge(struct req *rq, struct arena *a, const struct project *p)
+{
+	const int64_t most = field_find(project_shape.fields, "env_presets")
+				 ->max;
+	struct deploy deploy = req_deploy(rq, a);
+	const struct err *e;
+	struct list all;
+
+	if ((e = json_items(a, &preset_shape, p->env_presets.s, &all)) != NULL)
+		return e;
+	if ((int64_t)all.n > most)
+		faults_add(&rq->faults, "/envPresets",
+		    "must have at most %lld members, has %zu", (long long)most,
+		    all.n);
+	project_shape.check(p, "", &rq->faults);
+	return rq->faults.n > 0 ? NULL : secrets_judge(&deploy, p);
+}
+
+const struct err *
+project_presets_judge(struct req *rq, int64_t project_id,
+    struct json_text presets)
+{
+	const struct faults before = rq->faults;
+	struct arena *a = arena_open(JOINED_MAX);
+	struct faults found;
+	const struct err *e;
+	struct project p;
+	size_t i, added;
+
+	e = project_join(rq, a, project_id, presets, &p, &added);
+	if (e == NULL && added > 0) {
+		faults_init(&rq->faults, rq->a);
+		e = joined_judge(rq, a, &p);
+		found = rq->faults;
+		rq->faults = before;
+		for (i = 0; i < found.n && i < FAULTS_MAX; i++)
+			faults_add(&rq->faults, "/presets",
+			    "the project cannot get the template's presets: "
+			    "%s%s%s; change the project, or send \"none\"",
+			    found.item[i].pointer,
+			    *found.item[i].pointer == '\0' ? "" : " ",
+			    found.item[i].detail);
+	}
+	arena_close(a);
+	return e != NULL && e->code == ERR_NOTFOUND ? NULL : e;
+}
+
+const struct err *
+project_presets_add(struct req *rq, int64_t project_id,
+    struct json_text presets)
+{
+	struct arena *a = arena_open(JOINED_MAX);
+	const struct err *e;
+	struct project p;
+	size_t added;
+	int64_t id;
+
+	e = project_join(rq, a, project_id, presets, &p, &added);
+	if (e == NULL && added > 0)
+		e = project_write(rq, &p, &id);
+	arena_close(a);
 	return e;
 }

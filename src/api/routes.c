@@ -216,6 +216,10 @@ const struct route routes[] = {
 	CREATE("/api/pipelines", ROLE_MAINTAINER, api_pipeline_create,
 	    api_pipeline_judge, "createPipeline", "pipelines",
 	    "Make a pipeline, with its steps", pipeline_shape),
+	LIST("/api/pipelines/templates", ROLE_VIEWER, page_params,
+	    api_template_list, "listPipelineTemplates", "templates",
+	    "List templates of pipelines, as /api/templates does",
+	    template_shape),
 	SHOW("/api/pipelines/{id}", ROLE_VIEWER, api_pipeline_show,
 	    "getPipeline", "pipelines", "Read a pipeline with its steps",
 	    pipeline_shape),
@@ -261,6 +265,9 @@ const struct route routes[] = {
 	    .operation = "createPipelineFromTemplate",
 	    .tag = "templates",
 	    .summary = "Make a pipeline of a template",
+	    .doc = "In the same transaction the template's envPresets whose "
+		   "keys the project lacks are added to the project, unless "
+		   "presets is none.",
 	    .out = &pipeline_shape,
 	    .status = 201,
 	    .errors = conflict },

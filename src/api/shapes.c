@@ -140,6 +140,7 @@ const struct shape hook_deployment_shape = {
 
 #define T(m, fl, ...)                                                          \
 	FIELD(struct template_request, m, FIELD_IN | (fl), __VA_ARGS__)
+static const char *const preset_choices[] = { "add", "none", NULL };
 static const struct field template_request_fields[] = {
 	T(template_id, FIELD_MUST, .min = 1, .max = 64,
 	    .doc = "Template to start from."),
@@ -148,6 +149,10 @@ static const struct field template_request_fields[] = {
 	    .doc = "Name of the pipeline; default: the template's."),
 	T(description, FIELD_NULL, .max = 500,
 	    .doc = "What it does; default: the template's."),
+	T(presets, 0, .values = preset_choices,
+	    .doc = "add, the default: the template's envPresets whose keys "
+		   "the project lacks are added to it; none: the project "
+		   "stays as it is."),
 	FIELD_END,
 };
 const struct shape template_request_shape = {

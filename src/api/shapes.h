@@ -41,6 +41,7 @@ struct template_request {
 	int64_t project_id;
 	const char *name;
 	const char *description;
+	const char *presets; /* add, none; NULL = add */
 };
 
 struct hook_access { /* what a Git server is told, to send push events */

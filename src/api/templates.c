@@ -3,8 +3,10 @@
 
 #include "api/handlers.h"
 #include "api/pipelines.h"
+#include "api/projects.h"
 #include "api/shapes.h"
 #include "api/template.h"
+#include "core/str.h"
 
 const struct err *
 api_template_list(struct req *rq)
@@ -69,11 +71,22 @@ pipeline_of(const struct template_request *sent, const struct template *t)
 	return p;
 }
 
+/* What the project gets of the template, which may be NULL. */
+static struct json_text
+presets_of(const struct template_request *sent, const struct template *t)
+{
+	const struct json_text none = { .s = NULL };
+
+	return t == NULL || str_eq(sent->presets, "none") ? none :
+							    t->env_presets;
+}
+
 const struct err *
 api_template_judge(struct req *rq, const void *item)
 {
 	const struct template_request *sent = item;
 	const struct template *t = NULL;
+	const struct err *e;
 	struct pipeline p;
 
 	if (sent->template_id != NULL &&
@@ -81,7 +94,12 @@ api_template_judge(struct req *rq, const void *item)
 		faults_add(&rq->faults, "/templateId",
 		    "there is no such template: GET /api/templates lists them");
 	p = pipeline_of(sent, faults_has(&rq->faults, "/name") ? NULL : t);
-	return pipeline_judge(rq->db, &p, &rq->faults);
+	if ((e = pipeline_judge(rq->db, &p, &rq->faults)) != NULL)
+		return e;
+	if (t == NULL || sent->project_id == 0 ||
+	    faults_has(&rq->faults, "/presets"))
+		return NULL;
+	return project_presets_judge(rq, sent->project_id, presets_of(sent, t));
 }
 
 const struct err *
@@ -93,5 +111,5 @@ api_template_use(struct req *rq)
 
 	if (t != NULL)
 		p.steps = steps_of_template(rq->a, t);
-	return pipeline_make(rq, &p);
+	return pipeline_make(rq, &p, presets_of(sent, t));
 }
