@@ -57,6 +57,7 @@ my %layers = (
 my %files = (
 	'src/api/fcgi.c' => [undef, qr{^fcgiapp\.h$}],
 	'src/api/main.c' => [[qw(core json store deploy forge crypto access api db)], undef],
+	'src/deploy/repository.c' => [[qw(core deploy forge)], undef],
 	'src/dispatch/dispatch.c' =>
 	    [[qw(core json store deploy forge crypto access spool dispatch db)], undef],
 	'src/store/joblog.c' => [undef, qr{^zlib\.h$}],

@@ -124,7 +124,7 @@ for my $case (
 	    or diag $got->{body};
 }
 for my $url (
-	'git.example.org/a/b', 'https://git.example.org', 'https://git.example.org/a',
+	'git.example.org/a/b', 'https://git.example.org',
 	'https://evil.example.com/a/b', 'https://git.example.org.evil.com/a/b',
 	'https://git.example.org@evil.example.com/a/b', 'https://user:pw@git.example.org/a/b',
 	'https://token@git.example.org/a/b', 'http://git.example.org/a/b', 'http://localhost/a/b',
@@ -143,7 +143,7 @@ for my $url (
 for my $url (
 	'https://git.example.org/a/b.git', 'https://GIT.example.org/a/b', 'https://git.example.org/g/sub/b',
 	'ssh://git@git.example.org:2222/a/b.git', 'ssh://git.example.org/a/b', 'git@git.example.org:a/b.git',
-	'https://git.example.org:8443/a/b', 'https://git.example.org/a-b_c/d.e+f',
+	'https://git.example.org:8443/a/b', 'https://git.example.org/a-b_c/d.e+f', 'https://git.example.org/a',
 ) {
 	is($api->post('/api/projects', body(repository => $url))->{status}, 201, "taken: $url");
 }

@@ -147,7 +147,10 @@ for ('-x', '--upload-pack=touch /tmp/pwned', 'HEAD', '@', 'a;b', '$(touch pwned)
 	my $j = deploy(branch => $_, steps => ['echo ran']);
 	is(scalar job_end($j), 'failed checkout_failed', "no harm in the branch name $_" =~ s/\n/\\n/r);
 }
-for my $name ('-x', 'a;b', '$(id>pwned)', "a'b", 'x&y', 'HEAD') {
+git_in($repo, 'git update-ref refs/heads/-x HEAD');
+is((job_end(deploy(branch => '-x')))[1], 'That is no name of a branch.', 'one with a leading dash is none even where the repository has it');
+git_in($repo, 'git update-ref -d refs/heads/-x');
+for my $name ('a;b', '$(id>pwned)', "a'b", 'x&y', 'HEAD') {
 	my $ref = git_in($repo, "git update-ref refs/heads/\Q$name\E HEAD");
 	my $j = deploy(branch => $name);
 	like(checked($j), qr/^\Q$name\E\n$amended\n/, "a branch that is really called $name");

@@ -6,6 +6,7 @@
 
 #include "api/handlers.h"
 #include "api/shapes.h"
+#include "core/branch.h"
 #include "core/str.h"
 #include "deploy/repository.h"
 #include "store/gitrepo.h"

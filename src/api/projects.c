@@ -6,6 +6,7 @@
 
 #include "api/handlers.h"
 #include "api/shapes.h"
+#include "core/branch.h"
 #include "core/str.h"
 #include "deploy/deploy.h"
 #include "deploy/presets.h"
@@ -258,9 +259,27 @@ api_project_create(struct req *rq)
 	return answer_project(rq, &w.p);
 }
 
+/* Which repository was found at the address is remembered by its number, and
+ * must not follow a corrected address.  The same address, sent alone, is a
+ * correction too: the one found may be gone, and another made in its place. A
+ * client that writes all members back corrects nothing. */
+static const struct err *
+repository_correct(struct db *db, struct req *rq, const struct project *p,
+    const char *before)
+{
+	const struct err *e;
+
+	if (str_eq(p->repository, before) &&
+	    !json_is_only(rq->text, "repository"))
+		return NULL;
+	if ((e = gitrepo_forget(db, p->id)) != NULL)
+		return e;
+	return commits_forget(db, p->id);
+}
+
 /* What waits was started for the repository that there was, and is cloned with
- * the Git token of whoever started it: nobody else may choose another for it.
- * Nor has another the commits that the runner's clone had. */
+ * the Git token of the user who started it: no other user may choose another
+ * repository for it. */
 static const struct err *
 check_moved(struct db *db, struct req *rq, const struct project *p,
     const char *before)
@@ -272,12 +291,11 @@ check_moved(struct db *db, struct req *rq, const struct project *p,
 		return NULL;
 	if ((e = deployment_unended(db, rq->a, p->id, &some)) != NULL)
 		return e;
-	if (some)
-		return err_tell(ERR_CONFLICT,
-		    "Deployments of the project's repository wait or run: "
-		    "cancel them or let them end before it gets another "
-		    "repository.");
-	return commits_forget(db, p->id);
+	if (!some)
+		return NULL;
+	return err_tell(ERR_CONFLICT,
+	    "Deployments of the project's repository wait or run: cancel them "
+	    "or let them end before it gets another repository.");
 }
 
 static const struct err *
@@ -296,7 +314,8 @@ change_body(struct db *db, void *context)
 	before = w->p.repository;
 	if ((e = req_update(rq, &project_shape, w->p.version, &w->p)) != NULL)
 		return e;
-	if ((e = check_moved(db, rq, &w->p, before)) != NULL)
+	if ((e = check_moved(db, rq, &w->p, before)) != NULL ||
+	    (e = repository_correct(db, rq, &w->p, before)) != NULL)
 		return e;
 	if ((e = project_write(rq, &w->p, &id)) != NULL)
 		return e;

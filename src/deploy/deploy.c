@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "deploy/deploy.h"
 
+#include "core/branch.h"
 #include "core/wake.h"
-#include "deploy/repository.h"
 #include "deploy/variables.h"
 #include "store/project.h"
 

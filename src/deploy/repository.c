@@ -7,13 +7,14 @@
 
 #include "core/num.h"
 #include "core/str.h"
+#include "forge/forge.h"
 
 #define WORD "[A-Za-z0-9_][A-Za-z0-9._~+-]*"
 #define HOST                                                                   \
 	"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?"                               \
 	"(\\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*"
 #define PORT "(:[1-9][0-9]{0,4})?"
-#define PATH "(/" WORD ")(/" WORD ")+/?"
+#define PATH "(/" WORD ")+/?"
 
 /* An address in its parts; host and port point into copies. */
 struct address {
@@ -32,7 +33,7 @@ static const struct form {
 	{ "ssh://", "([a-z_][a-z0-9_-]*@)?" HOST PORT PATH, AT_SSH },
 	{ "file://", "(/" WORD ")+/?", AT_LOCAL },
 	{ "/", WORD "(/" WORD ")*/?", AT_LOCAL },
-	{ "", "[a-z_][a-z0-9_-]*@" HOST ":" WORD "(/" WORD ")+/?", AT_SSH },
+	{ "", "[a-z_][a-z0-9_-]*@" HOST ":" WORD "(/" WORD ")*/?", AT_SSH },
 };
 
 /* The last form starts with anything. */
@@ -113,18 +114,49 @@ is_allowed(struct arena *a, const char *list, const struct form *form,
 	return false;
 }
 
+/* Whether it lies where this service may read. */
+static const char *
+place_fault(struct arena *a, const struct settings_gitserver *s,
+    const struct form *form, const char *address)
+{
+	struct address ad;
+
+	take_apart(a, address + strlen(form->start), &ad);
+	if (is_gitserver(a, s->url, form, &ad))
+		return forge_repo_fault(s, a, address);
+	if (is_allowed(a, s->allowed_hosts, form, &ad))
+		return NULL;
+	return arena_printf(a,
+	    "the host %.100s is neither the Git server's nor one of "
+	    "gitserver.allowed_hosts",
+	    ad.host);
+}
+
+static bool
+fits(const struct form *form, const char *address)
+{
+	return strstr(address, "/..") == NULL &&
+	    strstr(address, "/.") == NULL &&
+	    str_matches(address + strlen(form->start), form->pattern);
+}
+
 const char *
 repository_fault(struct arena *a, const struct settings_gitserver *s,
     const char *address)
 {
 	const struct form *form = form_find(address);
-	struct address ad;
-	const char *rest = address + strlen(form->start);
+	const char *repo;
 
-	if (strstr(address, "/..") != NULL || strstr(address, "/.") != NULL ||
-	    !str_matches(rest, form->pattern))
-		return "must be https://host/owner/name, ssh://host/owner/name "
-		       "or git@host:owner/name, without credentials";
+	if (form->kind <= AT_HTTP &&
+	    (repo = forge_page_repo(a, address)) != NULL && fits(form, repo))
+		return arena_printf(a,
+		    "is the address of a page: write that of the repository, "
+		    "%.300s",
+		    repo);
+	if (!fits(form, address))
+		return "must be https://host/owner/name, ssh://host/owner/name, "
+		       "git@host:owner/name or, on servers without owners, "
+		       "git@host:name; without credentials";
 	if (form->kind == AT_LOCAL)
 		return s->allow_local ? NULL :
 					"paths are not allowed here: use an "
@@ -132,14 +164,7 @@ repository_fault(struct arena *a, const struct settings_gitserver *s,
 					"(gitserver.allow_local)";
 	if (form->kind == AT_HTTP && !settings_plain(s, address))
 		return "use https:// (gitserver.allow_http is no)";
-	take_apart(a, rest, &ad);
-	if (is_gitserver(a, s->url, form, &ad) ||
-	    is_allowed(a, s->allowed_hosts, form, &ad))
-		return NULL;
-	return arena_printf(a,
-	    "the host %.100s is neither the Git server's nor one of "
-	    "gitserver.allowed_hosts",
-	    ad.host);
+	return place_fault(a, s, form, address);
 }
 
 bool
@@ -153,26 +178,4 @@ repository_ends(const char *address, const char *path)
 		len -= 4;
 	return n > 0 && len > n && strchr("/:", address[len - n - 1]) != NULL &&
 	    strncasecmp(address + len - n, path, n) == 0;
-}
-
-const char *
-branch_fault(const char *name)
-{
-	static const char *const never[] = { "..", "//", "@{", "/.", ".lock/",
-		NULL };
-	size_t i;
-
-	if (*name == '\0' || *name == '-' || *name == '/' || *name == '.')
-		return "must not be empty or start with -, / or .";
-	for (i = 0; never[i] != NULL; i++)
-		if (strstr(name, never[i]) != NULL)
-			return "is no name of a branch: it contains .., //, "
-			       "@{, /. or .lock/";
-	if (str_has_control(name) || strpbrk(name, " ~^:?*[\\") != NULL)
-		return "must not contain blanks, control characters or any of "
-		       "~^:?*[\\";
-	if (str_ends(name, "/") || str_ends(name, ".") ||
-	    str_ends(name, ".lock") || strcmp(name, "@") == 0)
-		return "must not end in /, . or .lock";
-	return NULL;
 }

@@ -2,6 +2,7 @@
 /* Commits as a job has seen them, to JSON in the database. */
 #include <string.h>
 
+#include "core/branch.h"
 #include "core/log.h"
 #include "core/num.h"
 #include "core/str.h"
@@ -11,7 +12,6 @@
 
 #define COMMITS_MAX 100
 #define JSON_MAX ((size_t)8 << 20)
-#define BRANCH_MAX 255
 #define NAME_MAX_CHARS 200
 #define MESSAGE_MAX_CHARS 4000
 #define SECONDS_MAX INT64_C(253402300799) /* the year 9999 */

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/branch.h"
 #include "core/log.h"
 #include "core/num.h"
 #include "core/str.h"
@@ -12,11 +13,10 @@
 
 #define RESULT_MAX ((int64_t)16 << 20)
 #define WORDS 8
-#define BRANCH_MAX 255 /* what the columns hold: code points… */
 #define DETAIL_MAX 500
 #define REASON_MAX 40
 #define HASH_MAX 64
-#define MESSAGE_MAX 16000 /* …and bytes / 4 */
+#define MESSAGE_MAX 16000 /* what the column holds, in bytes / 4 */
 
 /* Names of records, by enumerator. */
 enum result_record {

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/branch.h"
 #include "core/str.h"
 #include "forge/inner.h"
 
@@ -20,6 +21,16 @@ static const struct forge_ops *const forge_kinds[] = {
 	&forge_git,
 	NULL,
 };
+
+const struct forge_ops *
+forge_kind(const char *type)
+{
+	const struct forge_ops *const *kind = forge_kinds;
+
+	while (*kind != NULL && !str_eq((*kind)->name, type))
+		kind++;
+	return *kind;
+}
 
 /* Scheme and host in lower case, no slash at the end. */
 static char *
@@ -86,14 +97,12 @@ forge_open(const struct settings_gitserver *s, struct forge **out)
 {
 	struct http_options options = { .tls_ca = s->tls_ca,
 		.agent = "slipway/" SLIPWAY_VERSION };
-	const struct forge_ops *const *kind = forge_kinds;
+	const struct forge_ops *kind = forge_kind(s->type);
 	const struct err *e;
 	struct forge *f;
 
 	*out = NULL;
-	while (*kind != NULL && !str_eq((*kind)->name, s->type))
-		kind++;
-	if (*kind == NULL)
+	if (kind == NULL)
 		return err_tell(ERR_CONFIG,
 		    "GITSERVER_TYPE is none that is known here.");
 	if (s->url == NULL || s->url[0] == '\0')
@@ -103,7 +112,7 @@ forge_open(const struct settings_gitserver *s, struct forge **out)
 		(e = url_check(s, "gitserver.api_url", s->api_url)) != NULL))
 		return e;
 	f = mem_alloc(1, sizeof(*f));
-	f->ops = *kind;
+	f->ops = kind;
 	f->settings = s;
 	f->server = address(s->url);
 	f->api = api_address(f);
@@ -279,7 +288,7 @@ forge_branches(struct forge *f, struct arena *a, const char *access,
 {
 	struct forge_branch *b;
 	const struct err *e;
-	size_t i;
+	size_t i, kept = 0;
 
 	*out = (struct list){ .items = NULL };
 	page->has_more = false;
@@ -295,8 +304,14 @@ forge_branches(struct forge *f, struct arena *a, const char *access,
 	if (is_empty(repo, e))
 		return NULL;
 	b = out->items;
-	for (i = 0; i < out->n; i++)
-		b[i].is_default = str_eq(b[i].name, repo->default_branch);
+	for (i = 0; i < out->n; i++) {
+		if (branch_fault(b[i].name) != NULL)
+			continue;
+		b[kept] = b[i];
+		b[kept].is_default = str_eq(b[i].name, repo->default_branch);
+		kept++;
+	}
+	out->n = kept;
 	return e;
 }
 

@@ -149,6 +149,14 @@ MUSTCHECK const struct err *forge_whoami(struct forge *, struct arena *,
  * ERR_NOTFOUND if it lies elsewhere (https, http, ssh and scp-like forms). */
 MUSTCHECK const struct err *forge_repo_of(const struct forge *, struct arena *,
     const char *repository, struct forge_repo *out);
+/* NULL if an address on the Git server's host and port, as HTTPS has it, can be
+ * that of a repository there, else what is wrong with it. */
+const char *forge_repo_fault(const struct settings_gitserver *, struct arena *,
+    const char *address);
+/* The repository's address where this is that of a page that a browser shows of
+ * it ("/src/branch/main", "/-/tree/main", "/tree/main", "?tab=readme"); NULL if
+ * it is none. */
+const char *forge_page_repo(struct arena *, const char *address);
 /* Its address where it is called `path` by now, written as `repository` is: by
  * the same way, on the same host.  ERR_NOTFOUND if there is none such. */
 MUSTCHECK const struct err *forge_repo_at(const struct forge *, struct arena *,
@@ -158,6 +166,7 @@ MUSTCHECK const struct err *forge_repo_at(const struct forge *, struct arena *,
 MUSTCHECK const struct err *forge_repo_find(struct forge *, struct arena *,
     const char *access, struct forge_repo *repo);
 /* struct forge_branch and struct forge_commit; an empty repository has none.
+ * Branches whose name is none (core/branch.h) are left out.
  * `repo` as forge_repo_find() left it. */
 MUSTCHECK const struct err *forge_branches(struct forge *, struct arena *,
     const char *access, const struct forge_repo *, struct forge_page *,

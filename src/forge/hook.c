@@ -4,11 +4,11 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/branch.h"
 #include "core/num.h"
 #include "core/str.h"
 #include "json/json.h"
 
-#define BRANCH_MAX 255
 #define PATH_MAX_LEN 1000
 #define ID_MAX 20
 #define HASH_MAX 64

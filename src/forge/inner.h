@@ -67,6 +67,9 @@ struct forge_ops {
 extern const struct forge_ops forge_gitea, forge_gitlab, forge_github,
     forge_git;
 
+/* By its name; NULL if there is none such. */
+const struct forge_ops *forge_kind(const char *type);
+
 struct forge {
 	const struct forge_ops *ops;
 	const struct settings_gitserver *settings;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/branch.h"
 #include "core/log.h"
 #include "core/proc.h"
 #include "core/str.h"
@@ -253,7 +254,7 @@ line_take(struct arena *a, char *line, const char **head,
 	}
 	if (!str_starts(tab, "refs/heads/") ||
 	    !str_matches(line, "[0-9a-f]{40}([0-9a-f]{24})?") ||
-	    !str_utf8(tab, strlen(tab)))
+	    branch_fault(tab + strlen("refs/heads/")) != NULL)
 		return;
 	out[*n].name = arena_strdup(a, tab + strlen("refs/heads/"));
 	out[(*n)++].commit_hash = arena_strdup(a, line);

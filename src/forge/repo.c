@@ -200,3 +200,83 @@ forge_clone_with(const struct forge *f, struct arena *a, const char *repository,
 	out->secret = access;
 	return NULL;
 }
+
+/* What browsers show behind a repository's path.  GitLab lets no repository be
+ * called so, but for src, which Gitea has with another word behind it. */
+static bool
+is_of_page(const char *part, size_t len)
+{
+	static const char *const names[] = { "-", "tree", "blob", "blame",
+		"raw", "commits", NULL };
+	static const char *const src[] = { "src/branch/", "src/tag/",
+		"src/commit/", NULL };
+	size_t i;
+
+	for (i = 0; names[i] != NULL; i++)
+		if (strlen(names[i]) == len &&
+		    strncmp(part, names[i], len) == 0)
+			return true;
+	for (i = 0; src[i] != NULL; i++)
+		if (str_starts(part, src[i]))
+			return true;
+	return false;
+}
+
+const char *
+forge_page_repo(struct arena *a, const char *address)
+{
+	const char *start = strstr(address, "://"), *p;
+	size_t end = strcspn(address, "?#"), parts = 0, len;
+
+	if (start == NULL)
+		return NULL;
+	start += 3 + strcspn(start + 3, "/?#");
+	for (p = start; p < address + end; p += len) {
+		p++;
+		len = strcspn(p, "/?#");
+		if (parts >= 2 && is_of_page(p, len)) {
+			end = (size_t)(p - 1 - address);
+			break;
+		}
+		parts += len > 0;
+	}
+	if (address[end] == '\0' || parts < 2)
+		return NULL;
+	return arena_strndup(a, address, end);
+}
+
+const char *
+forge_repo_fault(const struct settings_gitserver *s, struct arena *a,
+    const char *address)
+{
+	const struct forge_ops *ops = forge_kind(s->type);
+	struct address server, ad;
+	const char *path, *p;
+	size_t parts = 1, second = 0;
+
+	if (ops == NULL || ops->api == NULL ||
+	    !take_apart(a, s->url, &server) || !take_apart(a, address, &ad) ||
+	    ad.ssh)
+		return NULL;
+	/* the settings may end in a slash */
+	server.path = arena_strndup(a, server.path,
+	    strlen(server.path) - (str_ends(server.path, "/") ? 1 : 0));
+	if ((path = below(&server, &ad)) == NULL)
+		return arena_printf(a,
+		    "does not lie below the Git server's address, %.300s",
+		    s->url);
+	for (p = path; *p != '\0'; p++) {
+		if (*p != '/' || p[1] == '\0')
+			continue;
+		if (++parts == 3)
+			second = (size_t)(p - address);
+	}
+	if (parts < 2)
+		return "names no repository: the Git server has them as "
+		       "https://host/owner/name";
+	if (parts <= ops->depth)
+		return NULL;
+	return arena_printf(a,
+	    "is the address of a page: write that of the repository, %.*s",
+	    (int)second, address);
+}

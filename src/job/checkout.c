@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/branch.h"
 #include "core/str.h"
 #include "core/tree.h"
 
@@ -29,25 +30,6 @@ struct fetch {
 	const char *fault; /* what a person may know */
 	bool anew;         /* nothing that lies here is of this clone */
 };
-
-bool
-checkout_branch_valid(const char *name)
-{
-	const char *p;
-
-	if (name[0] == '\0' || name[0] == '/' || str_ends(name, "/") ||
-	    str_ends(name, ".") || strlen(name) > 255 ||
-	    strcmp(name, "@") == 0 || strstr(name, "..") != NULL ||
-	    strstr(name, "//") != NULL || strstr(name, "@{") != NULL ||
-	    strstr(name, "/.") != NULL || name[0] == '.' ||
-	    strstr(name, ".lock/") != NULL || str_ends(name, ".lock"))
-		return false;
-	for (p = name; *p != '\0'; p++)
-		if ((unsigned char)*p <= ' ' || *p == 0x7f ||
-		    strchr("~^:?*[\\", *p) != NULL)
-			return false;
-	return true;
-}
 
 static bool
 is_hash(const char *text)
@@ -89,7 +71,7 @@ head_branch(struct fetch *f)
 	} else if (out.len > 0 && str_starts(out.data, head)) {
 		len = strcspn(out.data + strlen(head), "\t\n");
 		f->branch = arena_strndup(f->a, out.data + strlen(head), len);
-		if (!checkout_branch_valid(f->branch))
+		if (branch_fault(f->branch) != NULL)
 			f->branch = "";
 	}
 out:
@@ -341,7 +323,7 @@ refusal(const struct job_spec *spec)
 	if (spec->allow_http == 0 && str_starts(url, "http:"))
 		return "Repositories without TLS are not allowed here.";
 	if (spec->branch != NULL && spec->branch[0] != '\0' &&
-	    !checkout_branch_valid(spec->branch))
+	    branch_fault(spec->branch) != NULL)
 		return "That is no name of a branch.";
 	if (spec->commit != NULL && !is_hash(spec->commit))
 		return "That is no hash of a commit.";

@@ -197,8 +197,6 @@ MUSTCHECK const struct err *job_checkout(struct job *, struct checkout *out,
     enum checkout_how *how, const char **detail);
 /* "STATUS DIRTY SIZE" of the workspace as it is. */
 MUSTCHECK const struct err *job_workspace(struct job *, const char **out);
-/* Whether that can be a branch's name. */
-bool checkout_branch_valid(const char *name);
 enum checkout_format { FORMAT_SHA1, FORMAT_SHA256 };
 /* Makes .git from nothing around the objects that are there; ERR_NOTFOUND if
  * there are none: then it is an empty one of that format. */

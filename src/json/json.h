@@ -108,6 +108,10 @@ MUSTCHECK const struct err *json_pick_member(struct arena *, const char *member,
     const struct json_path *, size_t size, const char *text, size_t len,
     struct list *out);
 
+/* Whether a text that was found to be JSON is an object with that member and no
+ * other. */
+bool json_is_only(const char *text, const char *member);
+
 /* Schema objects of OpenAPI 3.1 (JSON Schema 2020-12) for a shape.  Nested
  * shapes are referred to as "#/components/schemas/NAME", for input
  * "NAMEInput". */

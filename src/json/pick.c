@@ -340,3 +340,15 @@ json_pick_member(struct arena *a, const char *member,
 		return e;
 	return array_pick(a, table, size, walk(top, member), out);
 }
+
+bool
+json_is_only(const char *text, const char *member)
+{
+	const char *p = blanks(text);
+
+	if (*p != '{' || *(p = blanks(p + 1)) != '"' ||
+	    !is_name(p, member, strlen(member)))
+		return false;
+	p = value_end(blanks(blanks(string_end(p)) + 1));
+	return *blanks(p) == '}';
+}

@@ -80,9 +80,17 @@ static const struct stmt forget_commits = {
 	.args = project_args,
 };
 
+static const struct field forget_args[] = { R(project_id), FIELD_END };
+static const struct stmt forget = {
+	.name = "gitrepo_forget",
+	.sql = "DELETE FROM git_repo WHERE project_id = ?",
+	.args = forget_args,
+};
+
 const struct stmt *const gitrepo_stmts[] = {
 	&find,
 	&put,
+	&forget,
 	&find_commits,
 	&put_commits,
 	&forget_commits,
@@ -119,6 +127,14 @@ gitrepo_put(struct db *db, const struct git_repo *repo)
 out:
 	arena_close(a);
 	return e;
+}
+
+const struct err *
+gitrepo_forget(struct db *db, int64_t project_id)
+{
+	const struct git_repo args = { .project_id = project_id };
+
+	return db_exec(db, &forget, &args, NULL);
 }
 
 const struct err *

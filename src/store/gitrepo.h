@@ -39,6 +39,8 @@ MUSTCHECK const struct err *gitrepo_find(struct db *, struct arena *,
     struct git_repo *out);
 /* Writes only what has changed. */
 MUSTCHECK const struct err *gitrepo_put(struct db *, const struct git_repo *);
+/* The next request finds the repository by the project's address again. */
+MUSTCHECK const struct err *gitrepo_forget(struct db *, int64_t project_id);
 
 MUSTCHECK const struct err *commits_find(struct db *, struct arena *,
     int64_t project_id, const char *branch, struct branch_commits *out);
