@@ -71,9 +71,9 @@ api_project_names(struct req *rq)
 	return NULL;
 }
 
-/* The project with what its runner last saw. */
+/* Fills in what the project's runner last saw. */
 static const struct err *
-answer_project(struct req *rq, struct project *p)
+workspace_fill(struct req *rq, struct project *p)
 {
 	struct workspace_status *w = arena_alloc(rq->a, 1, sizeof(*w));
 	const struct err *e;
@@ -85,6 +85,16 @@ answer_project(struct req *rq, struct project *p)
 		*w = (struct workspace_status){ .project_id = p->id,
 			.status = "not_created" };
 	p->workspace_status = (struct list){ .items = w, .n = 1 };
+	return NULL;
+}
+
+static const struct err *
+answer_project(struct req *rq, struct project *p)
+{
+	const struct err *e;
+
+	if ((e = workspace_fill(rq, p)) != NULL)
+		return e;
 	answer_item(rq, &project_shape, p, p->version);
 	return NULL;
 }
@@ -310,6 +320,8 @@ change_body(struct db *db, void *context)
 	if ((e = project_queue_up(db)) != NULL)
 		return e;
 	if ((e = project_lock(db, rq->a, rq->id[0], &w->p)) != NULL)
+		return e;
+	if ((e = workspace_fill(rq, &w->p)) != NULL)
 		return e;
 	before = w->p.repository;
 	if ((e = req_update(rq, &project_shape, w->p.version, &w->p)) != NULL)

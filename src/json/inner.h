@@ -22,6 +22,11 @@ struct cJSON;
 MUSTCHECK const struct err *json_tree(const char *text, size_t len,
     size_t values, struct cJSON **out);
 
+/* Whether a member as it was sent says what `present`, the entry's member, is.
+ * Nested objects may leave members out. */
+bool json_same(const struct field *, const struct cJSON *value,
+    const void *present);
+
 /* The name of an entry outside, in the arena or static. */
 const char *json_name(struct arena *, const struct field *);
 /* The same in quotes. */

@@ -18,7 +18,8 @@
 
 enum json_mode {
 	JSON_CREATE, /* FIELD_MUST members must be there */
-	JSON_UPDATE, /* what is left out keeps the value that `out` has */
+	JSON_UPDATE, /* what is left out keeps the value that `out` has; members
+		      * that cannot be written may be sent with that value */
 };
 
 /* One string of a FIELD_MAP object. */

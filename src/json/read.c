@@ -357,27 +357,12 @@ union slot {
 	struct list list;
 };
 
+/* Read-only members and those that are written once may be sent as they are. */
 static bool
-same(const struct field *f, const union slot *a, const union slot *b)
+is_fixed(const struct reader *r, const struct field *f)
 {
-	switch (f->type) {
-	case F_INT:
-		return a->number == b->number;
-	case F_STR:
-		return str_eq(a->str, b->str);
-	case F_BOOL:
-		return a->flag == b->flag;
-	case F_MAYBE:
-		return a->maybe.set == b->maybe.set && a->maybe.n == b->maybe.n;
-	case F_WHEN:
-		return a->when.ms == b->when.ms;
-	case F_JSON:
-		return str_eq(a->json.s, b->json.s);
-	case F_LIST:
-	case F_BLOB:
-		break;
-	}
-	return false;
+	return (f->flags & FIELD_IN) == 0 ||
+	    ((f->flags & FIELD_ONCE) != 0 && r->mode == JSON_UPDATE);
 }
 
 /* One member into its place in the item, which keeps its value on a fault, or
@@ -386,11 +371,22 @@ static bool
 member_read(struct reader *r, const struct field *f, const cJSON *value,
     const char *pointer, void *to)
 {
-	union slot fresh, present;
+	union slot fresh;
 
 	assert(f->type < F_BLOB);
 	(void)memset(&fresh, 0, sizeof(fresh));
-	(void)memset(&present, 0, sizeof(present));
+	if (r->mode == JSON_UPDATE && is_fixed(r, f) && json_same(f, value, to))
+		return true;
+	if ((f->flags & FIELD_IN) == 0)
+		return FAULT(r, pointer, "%s",
+		    r->mode == JSON_UPDATE ?
+			"is set by the service, which has another value: "
+			"leave it out" :
+			"is set by the service; leave it out");
+	if (f->type == F_LIST && is_fixed(r, f))
+		return FAULT(r, pointer,
+		    "cannot be changed here: send what is stored, or leave it "
+		    "out");
 	if (cJSON_IsNull(value)) {
 		if ((f->flags & FIELD_NULL) == 0)
 			return FAULT(r, pointer, "must not be null");
@@ -400,9 +396,9 @@ member_read(struct reader *r, const struct field *f, const cJSON *value,
 			*(struct json_text *)to = fresh.json;
 		return false;
 	}
-	(void)memcpy(&present, to, types[f->type].size);
-	if ((f->flags & FIELD_ONCE) != 0 && r->mode == JSON_UPDATE &&
-	    !same(f, &present, &fresh))
+	if (is_fixed(r, f) &&
+	    (f->type != F_JSON ||
+		!str_eq(fresh.json.s, ((const struct json_text *)to)->s)))
 		return FAULT(r, pointer, "cannot be changed any more");
 	(void)memcpy(to, &fresh, types[f->type].size);
 	return true;
@@ -439,11 +435,6 @@ members_read(struct reader *r, const struct shape *shape, const cJSON *object,
 			continue;
 		}
 		pointer = fault_pointer(r->faults, base, value->string);
-		if ((f->flags & FIELD_IN) == 0) {
-			faults_add(r->faults, pointer,
-			    "is set by the service; leave it out");
-			continue;
-		}
 		seen |= UINT64_C(1) << (f - shape->fields);
 		(void)member_read(r, f, value, pointer, field_at(item, f));
 	}

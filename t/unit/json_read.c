@@ -319,7 +319,18 @@ static const struct row changes[] = {
 	{ "{\"parts\":[{}]}", "/parts/0/label: is missing\n" },
 	{ "{\"only\":{}}", "/only/label: is missing\n" },
 	{ "{\"name\":\"clash\"}", ": clashes\n" },
-	{ "{\"id\":7}", "/id: is set by the service; leave it out\n" },
+	/* what cannot be written may be sent as it is */
+	{ "{\"id\":7,\"small\":5,\"valid\":1}", ROW },
+	{ ROW, "/parts: must have at least 1 members, has 0\n" },
+	{ "{\"id\":8}",
+	    "/id: is set by the service, which has another value: leave it "
+	    "out\n" },
+	{ "{\"id\":\"7\"}",
+	    "/id: is set by the service, which has another value: leave it "
+	    "out\n" },
+	{ "{\"id\":null}",
+	    "/id: is set by the service, which has another value: leave it "
+	    "out\n" },
 };
 
 static void
