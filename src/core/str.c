@@ -2,14 +2,11 @@
 #include "core/str.h"
 
 #include <ctype.h>
-#include <regex.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-#include "core/buf.h"
-
-#define ERE_MAX ((size_t)8192)
+#include "core/ere.h"
 
 bool
 str_eq(const char *a, const char *b)
@@ -125,54 +122,10 @@ str_is_blank(const char *s)
 	return true;
 }
 
-/* Held to both ends: a search for where a match may begin takes seconds with
- * patterns and texts that clients send. */
 bool
 str_matches(const char *s, const char *ere)
 {
-	struct buf anchored;
-	regex_t re;
-	bool yes = false;
-
-	buf_init(&anchored, ERE_MAX);
-	buf_printf(&anchored, "^(%s)$", ere);
-	if (!anchored.overflow &&
-	    regcomp(&re, anchored.data, REG_EXTENDED | REG_NOSUB) == 0) {
-		yes = regexec(&re, s, 0, NULL, 0) == 0;
-		regfree(&re);
-	}
-	buf_release(&anchored);
-	return yes;
-}
-
-/* POSIX knows none in an ERE; glibc takes them, and for ever. */
-static bool
-has_back_reference(const char *ere)
-{
-	for (; *ere != '\0'; ere++) {
-		if (*ere != '\\' || *++ere == '\0')
-			continue;
-		if (*ere >= '1' && *ere <= '9')
-			return true;
-	}
-	return false;
-}
-
-const char *
-str_ere_fault(const char *ere)
-{
-	static char text[128];
-	regex_t re;
-	int rc;
-
-	if (has_back_reference(ere))
-		return "must not refer back to a group, as by \\1";
-	if ((rc = regcomp(&re, ere, REG_EXTENDED | REG_NOSUB)) == 0) {
-		regfree(&re);
-		return NULL;
-	}
-	(void)regerror(rc, &re, text, sizeof(text));
-	return text;
+	return ere_matches(ere, s);
 }
 
 /* Stars may stand for nothing. */
@@ -200,7 +153,7 @@ str_glob(const char *pattern, const char *s)
 	for (; *s != '\0'; s += len) {
 		for (len = 1; (s[len] & 0xc0) == 0x80; len++)
 			;
-		(void)memset(next, 0, sizeof(next));
+		(void)memset(next, 0, n + 1);
 		for (i = 0; i < n; i++) {
 			if (!at[i])
 				continue;
@@ -212,7 +165,7 @@ str_glob(const char *pattern, const char *s)
 				next[i + len] = true;
 		}
 		glob_skip(pattern, next);
-		(void)memcpy(at, next, sizeof(at));
+		(void)memcpy(at, next, n + 1);
 	}
 	return at[n];
 }

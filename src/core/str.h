@@ -25,12 +25,9 @@ bool str_is_blank(const char *s);
 /* Whether there is a byte < 0x20 or 0x7f. */
 bool str_has_control(const char *s);
 
-/* Whether all of s matches the ERE (regex(7)); a pattern that does not
- * compile between "^(" and ")$" matches nothing. */
+/* Whether all of s matches the POSIX ERE (core/ere.h); an invalid pattern
+ * matches nothing. */
 bool str_matches(const char *s, const char *ere);
-/* NULL if the ERE compiles and refers back to no group, else what is wrong
- * with it, in static memory. */
-const char *str_ere_fault(const char *ere);
 
 /* Whether all of s matches the pattern: `*` is any run of characters but `/`,
  * `**` any run, `?` one character but `/`.  Patterns longer than STR_GLOB_MAX

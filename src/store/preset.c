@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/ere.h"
 #include "core/str.h"
 #include "store/env.h"
 
@@ -44,8 +45,10 @@ static const struct field preset_fields[] = {
 		"or left out keeps it, an empty text ends it."),
 	P(description, FIELD_NULL, .max = 500, .doc = "Help for a person."),
 	P(pattern, FIELD_NULL, .max = 500,
-	    .doc = "POSIX extended regular expression that an input must "
-		   "match whole; without references back to groups."),
+	    .doc = "POSIX extended regular expression that must match the "
+		   "whole of an input; without references back to groups, \\d "
+		   "and other forms that POSIX does not define. Repetitions "
+		   "written out, it may have 1000 characters."),
 	P(secret, 0, .doc = "Whether an input's value is sealed and masked."),
 	FIELD_END,
 };
@@ -167,7 +170,14 @@ static void
 input_check(const struct preset *p, const char *value, const char *at,
     struct faults *f)
 {
-	if (p->pattern != NULL && !str_matches(value, p->pattern))
+	const char *wrong;
+
+	if (p->pattern == NULL || ere_matches(p->pattern, value))
+		return;
+	if ((wrong = ere_fault(p->pattern)) != NULL)
+		faults_add(f, at, "cannot be checked: the preset's pattern %s",
+		    wrong);
+	else
 		faults_add(f, at, "must match the pattern %.200s as a whole",
 		    p->pattern);
 }
@@ -220,7 +230,7 @@ preset_check(const void *item, const char *pointer, struct faults *f)
 		if (p->options.n > 0)
 			fault(f, pointer, "options", "an input has none");
 		if (p->pattern != NULL &&
-		    (wrong = str_ere_fault(p->pattern)) != NULL) {
+		    (wrong = ere_fault(p->pattern)) != NULL) {
 			fault(f, pointer, "pattern", wrong);
 			return;
 		}
