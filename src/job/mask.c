@@ -5,10 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "job/mask_inner.h"
+
 #define BUCKETS 4096
 #define NEEDLE_MAX ((size_t)1 << 20)
-#define ENCODED_MAX ((size_t)1 << 20)
 #define HELD_MAX ((size_t)1 << 22)
+#define BLANKS_MAX 64 /* that indent a line */
 
 struct needle {
 	struct needle *next; /* of the bucket */
@@ -16,10 +18,14 @@ struct needle {
 	size_t len;
 };
 
-struct mask {
-	struct arena *a;
+struct table {
 	struct needle *bucket[BUCKETS]; /* by the first MASK_MIN bytes */
 	bool first[256];
+};
+
+struct mask {
+	struct arena *a;
+	struct table table[SPREAD__MAX];
 	struct buf held; /* not decided, or shown but part of a decision */
 	size_t shown;    /* of held: already appended */
 	size_t covered;  /* of held: hidden behind a mark that was appended */
@@ -51,14 +57,15 @@ bucket_of(const char *text)
 	return (head * UINT32_C(2654435761)) >> 20;
 }
 
-static void
-needle_add(struct mask *m, const char *text, size_t len)
+void
+mask_needle(struct mask *m, enum spread spread, const char *text, size_t len)
 {
+	struct table *table = &m->table[spread];
 	struct needle *n, **bucket;
 
 	if (len < MASK_MIN || len > NEEDLE_MAX)
 		return;
-	bucket = &m->bucket[bucket_of(text)];
+	bucket = &table->bucket[bucket_of(text)];
 	for (n = *bucket; n != NULL; n = n->next)
 		if (n->len == len && memcmp(n->text, text, len) == 0)
 			return;
@@ -67,191 +74,23 @@ needle_add(struct mask *m, const char *text, size_t len)
 	n->len = len;
 	n->next = *bucket;
 	*bucket = n;
-	m->first[(unsigned char)text[0]] = true;
+	table->first[(unsigned char)text[0]] = true;
 }
-
-static const char b64_plain[] =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-static const char b64_url[] =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
-/* The characters of base64 that depend on these bytes alone, when `lead`
- * others come before them. */
-static void
-add_base64(struct mask *m, const char *s, size_t len, size_t lead,
-    const char *alphabet)
-{
-	const size_t bits = len * 8, skip = lead == 0 ? 0 : (lead == 1 ? 4 : 2);
-	struct buf out;
-	unsigned value;
-	size_t at, i;
-
-	buf_init(&out, ENCODED_MAX);
-	for (at = skip; at + 6 <= bits; at += 6) {
-		value = 0;
-		for (i = at; i < at + 6; i++)
-			value = value << 1 |
-			    (((unsigned char)s[i / 8] >> (7 - i % 8)) & 1);
-		buf_putc(&out, alphabet[value]);
-	}
-	if (!out.overflow)
-		needle_add(m, out.data, out.len);
-	if (lead == 0 && at < bits) { /* as it ends when nothing follows */
-		value = 0;
-		for (i = at; i < at + 6; i++)
-			value = value << 1 |
-			    (i >= bits ?
-				    0 :
-				    ((unsigned char)s[i / 8] >> (7 - i % 8)) &
-					1);
-		buf_putc(&out, alphabet[value]);
-		if (!out.overflow)
-			needle_add(m, out.data, out.len);
-		while (out.len % 4 != 0)
-			buf_putc(&out, '=');
-		if (!out.overflow)
-			needle_add(m, out.data, out.len);
-	}
-	buf_release(&out);
-}
-
-/* As base64(1) and openssl(1) break it into lines. */
-static void
-add_base64_lines(struct mask *m, const char *s, size_t len)
-{
-	static const size_t widths[] = { 76, 64 };
-	size_t i, at, bytes;
-
-	for (i = 0; i < sizeof(widths) / sizeof(widths[0]); i++) {
-		bytes = widths[i] / 4 * 3;
-		for (at = 0; len > bytes && at < len; at += bytes)
-			add_base64(m, s + at,
-			    len - at < bytes ? len - at : bytes, 0, b64_plain);
-	}
-}
-
-/* Those that may be taken for letters, and those to be quoted, by who asks. */
-static bool
-is_plain(char c, const char *safe)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-	    (c >= '0' && c <= '9') || (c != '\0' && strchr(safe, c) != NULL);
-}
-
-static void
-put_percent(struct buf *out, char c, const char *safe)
-{
-	if (is_plain(c, safe))
-		buf_putc(out, c);
-	else
-		buf_printf(out, "%%%02X", (unsigned)(unsigned char)c);
-}
-
-static void
-put_percent_lower(struct buf *out, char c, const char *safe)
-{
-	if (is_plain(c, safe))
-		buf_putc(out, c);
-	else
-		buf_printf(out, "%%%02x", (unsigned)(unsigned char)c);
-}
-
-static void
-put_form(struct buf *out, char c, const char *safe)
-{
-	if (c == ' ')
-		buf_putc(out, '+');
-	else
-		put_percent(out, c, safe);
-}
-
-/* Control bytes and `quoted` ones behind a backslash; others as they are. */
-static void
-put_escaped(struct buf *out, char c, const char *quoted)
-{
-	static const char plain[] = "\n\r\t\b\f", named[] = "nrtbf";
-	const char *at = c == '\0' ? NULL : strchr(plain, c);
-
-	if (at != NULL)
-		buf_printf(out, "\\%c", named[at - plain]);
-	else if (c != '\0' && strchr(quoted, c) != NULL)
-		buf_printf(out, "\\%c", c);
-	else if ((unsigned char)c < 0x20)
-		buf_printf(out, "\\u%04x", (unsigned)c);
-	else
-		buf_putc(out, c);
-}
-
-/* Every byte but `safe` ones behind a backslash: printf %q. */
-static void
-put_backslash(struct buf *out, char c, const char *safe)
-{
-	if (!is_plain(c, safe) && (unsigned char)c < 0x80)
-		buf_putc(out, '\\');
-	buf_putc(out, c);
-}
-
-/* Only `quoted` ones behind a backslash. */
-static void
-put_quoted(struct buf *out, char c, const char *quoted)
-{
-	if (c != '\0' && strchr(quoted, c) != NULL)
-		buf_putc(out, '\\');
-	buf_putc(out, c);
-}
-
-static void
-put_single(struct buf *out, char c, const char *how)
-{
-	if (c == '\'')
-		buf_puts(out, how);
-	else
-		buf_putc(out, c);
-}
-
-static const struct quoter {
-	void (*put)(struct buf *, char, const char *);
-	const char *which;
-} quoters[] = {
-	{ put_percent, "-._~" },         /* RFC 3986 */
-	{ put_percent_lower, "-._~" },   /* in lower case */
-	{ put_percent, "-._~/" },        /* in a path */
-	{ put_percent, "-._~!*'()" },    /* encodeURIComponent() */
-	{ put_form, "-._~" },            /* in a query */
-	{ put_form, "-._*" },            /* in a form, as browsers do */
-	{ put_escaped, "\"\\" },         /* JSON */
-	{ put_escaped, "\"\\/" },        /* JSON of PHP */
-	{ put_escaped, "'\\" },          /* $'…' of bash -x */
-	{ put_backslash, "-._/:=@%+," }, /* printf %q */
-	{ put_quoted, "\"\\$`" },        /* "…" of declare -p */
-	{ put_single, "'\\''" },         /* '…' */
-	{ put_single, "'\"'\"'" },       /* '…' of Python */
-};
 
 void
 mask_add(struct mask *m, const char *value, size_t len)
 {
 	const char *line, *end;
-	struct buf out;
-	size_t i, k, n;
+	size_t n;
 
 	if (len < MASK_MIN)
 		return;
-	needle_add(m, value, len);
-	for (i = 0; i < 3; i++) {
-		add_base64(m, value, len, i, b64_plain);
-		add_base64(m, value, len, i, b64_url);
-	}
-	add_base64_lines(m, value, len);
-	buf_init(&out, ENCODED_MAX);
-	for (i = 0; i < sizeof(quoters) / sizeof(quoters[0]); i++) {
-		buf_clear(&out);
-		for (k = 0; k < len; k++)
-			quoters[i].put(&out, value[k], quoters[i].which);
-		if (!out.overflow)
-			needle_add(m, out.data, out.len);
-	}
-	buf_release(&out);
+	mask_needle(m, SPREAD_NONE, value, len);
+	mask_forms(m, value, len);
+	for (n = len; n > 0 && (value[n - 1] == '\n' || value[n - 1] == '\r');)
+		n--; /* as $(...) drops them */
+	if (n >= MASK_MIN && n < len)
+		mask_forms(m, value, n);
 	for (line = value; line < value + len; line = end + 1) {
 		end = memchr(line, '\n', (size_t)(value + len - line));
 		if (end == NULL)
@@ -259,59 +98,234 @@ mask_add(struct mask *m, const char *value, size_t len)
 		n = (size_t)(end - line);
 		if (n > 0 && line[n - 1] == '\r')
 			n--;
-		needle_add(m, line, n);
+		mask_needle(m, SPREAD_NONE, line, n);
 	}
 }
 
-/* The longest secret that stands at `at`, 0 if there is none. `open` tells
- * whether what is left may be the beginning of a longer one. */
 static size_t
-match(const struct mask *m, const char *at, size_t left, bool *open)
+blanks(const char *at, size_t left)
 {
-	const struct needle *n;
-	size_t longest = 0, i;
+	size_t n = 0;
 
-	*open = false;
-	if (!m->first[(unsigned char)at[0]])
+	while (n < left && n < BLANKS_MAX && (at[n] == ' ' || at[n] == '\t'))
+		n++;
+	return n;
+}
+
+static size_t
+separator(const char *at, size_t left)
+{
+	return left > 0 && at[0] != '\0' && strchr(":,;-", at[0]) != NULL;
+}
+
+/* A line break, or one that is written as an escape. */
+static size_t
+line_break(const char *at, size_t left)
+{
+	size_t n = 0;
+
+	if (left > 0 && at[0] == '\\') {
+		if (left > 3 && memcmp(at, "\\r\\n", 4) == 0)
+			return 4;
+		if (left > 1 && at[1] == 'n')
+			return 2;
+		return left == 1 || (left < 4 && at[1] == 'r') ? left : 0;
+	}
+	n += n < left && at[n] == '\r';
+	n += n < left && at[n] == '\n';
+	return n;
+}
+
+/* The length of what may stand between two characters of such a needle; all
+ * that is left where more may follow.  No character of a needle looks like it.
+ */
+static size_t
+gap(enum spread spread, const char *at, size_t left)
+{
+	size_t n = 0, broken;
+
+	if (spread == SPREAD_BYTES) {
+		n += separator(at, left);
+		n += blanks(at + n, left - n);
+	}
+	broken = line_break(at + n, left - n);
+	n += broken;
+	if (broken > 0)
+		n += blanks(at + n, left - n);
+	if (broken > 0 && spread == SPREAD_BYTES)
+		n += separator(at + n, left - n);
+	if (spread == SPREAD_BYTES && left - n > 0 && at[n] == '\\')
+		n += left - n == 1 ? 1 : (at[n + 1] == 'x' ? 2 : 0);
+	else if (spread == SPREAD_BYTES && left - n > 1 && at[n] == '0' &&
+	    at[n + 1] == 'x')
+		n += 2;
+	return n;
+}
+
+/* The gap before character `k` of a needle. */
+static size_t
+gap_before(enum spread spread, size_t k, const char *at, size_t left)
+{
+	if (k == 0 || spread == SPREAD_NONE)
 		return 0;
-	if (left < MASK_MIN) {
-		for (i = 0; i < BUCKETS && !*open; i++)
-			for (n = m->bucket[i]; n != NULL && !*open; n = n->next)
-				*open = memcmp(n->text, at, left) == 0;
+	return gap(k % 2 == 0 ? spread : SPREAD_LINES, at, left);
+}
+
+/* Whether the 0 that ends the data may be that of 0x. */
+static bool
+is_prefix(enum spread spread, size_t k, const char *at, size_t left)
+{
+	return spread == SPREAD_BYTES && k > 0 && k % 2 == 0 && at[0] == '0' &&
+	    left == 1;
+}
+
+/* How many bytes the needle takes up at `at`, 0 if it does not stand there;
+ * sets *open if it may once more bytes are known. */
+static size_t
+needle_at(const struct needle *n, enum spread spread, const char *at,
+    size_t left, bool *open)
+{
+	size_t i = 0, k;
+
+	if (spread == SPREAD_NONE) {
+		if (n->len <= left)
+			return memcmp(n->text, at, n->len) == 0 ? n->len : 0;
+		*open = *open || memcmp(n->text, at, left) == 0;
 		return 0;
 	}
-	for (n = m->bucket[bucket_of(at)]; n != NULL; n = n->next) {
-		if (n->len > left)
-			*open = *open || memcmp(n->text, at, left) == 0;
-		else if (n->len > longest && memcmp(n->text, at, n->len) == 0)
-			longest = n->len;
+	for (k = 0; k < n->len && i < left; k++, i++) {
+		if (at[i] != n->text[k] || at[i] == '0')
+			i += gap_before(spread, k, at + i, left - i);
+		if (i == left)
+			break;
+		if (at[i] != n->text[k]) {
+			if (is_prefix(spread, k, at + i, left - i))
+				*open = true;
+			return 0;
+		}
+	}
+	if (k == n->len)
+		return i;
+	*open = true;
+	return 0;
+}
+
+/* The first characters of a needle that may stand at `at`. */
+static bool
+head_at(enum spread spread, const char *at, size_t left, char *out)
+{
+	size_t i = 0, k;
+
+	for (k = 0; k < MASK_MIN; k++) {
+		i += gap_before(spread, k, at + i, left - i);
+		if (i == left)
+			return false;
+		out[k] = at[i++];
+	}
+	return true;
+}
+
+/* The longest of a bucket. */
+static size_t
+chain_at(const struct needle *n, enum spread spread, const char *at,
+    size_t left, bool *open)
+{
+	size_t longest = 0, len;
+
+	for (; n != NULL; n = n->next) {
+		len = needle_at(n, spread, at, left, open);
+		if (len > longest)
+			longest = len;
 	}
 	return longest;
 }
 
+/* As match(), of one table. */
+static size_t
+match_spread(const struct mask *m, enum spread spread, const char *at,
+    size_t left, bool *open)
+{
+	const struct table *table = &m->table[spread];
+	char head[MASK_MIN];
+	size_t i;
+
+	if (!table->first[(unsigned char)at[0]])
+		return 0;
+	if (!head_at(spread, at, left, head)) {
+		for (i = 0; i < BUCKETS && !*open; i++)
+			(void)chain_at(table->bucket[i], spread, at, left,
+			    open);
+		return 0;
+	}
+	return chain_at(table->bucket[bucket_of(head)], spread, at, left, open);
+}
+
+/* The longest secret that stands at `at`, 0 if there is none.  *open is set if
+ * what is left may be the beginning of a longer one, *spread is how it is
+ * spread. */
+static size_t
+match(const struct mask *m, const char *at, size_t left, bool *open,
+    enum spread *spread)
+{
+	size_t longest = 0, len;
+	unsigned i;
+
+	*open = false;
+	*spread = SPREAD_NONE;
+	for (i = 0; i < SPREAD__MAX; i++) {
+		len = match_spread(m, (enum spread)i, at, left, open);
+		if (len > longest) {
+			longest = len;
+			*spread = (enum spread)i;
+		}
+	}
+	return longest;
+}
+
+/* A mark on each further line of what is hidden, so that the text keeps its
+ * lines. */
+static void
+marks(struct buf *out, const char *at, const char *end)
+{
+	for (; at < end; at++)
+		if (*at == '\n')
+			buf_puts(out, "\n***");
+}
+
 enum last { MORE_COMES, STREAM_ENDS };
+
+/* Covers what was found at `i`, of which some may be shown or covered. */
+static void
+cover(struct mask *m, size_t i, size_t end, enum spread spread, struct buf *out)
+{
+	const size_t seen = m->covered > m->shown ? m->covered : m->shown;
+	const size_t fresh = seen > i ? seen : i;
+
+	if (end > m->shown && (i >= m->covered || m->covered <= m->shown))
+		buf_puts(out, "***");
+	if (spread != SPREAD_NONE && end > fresh)
+		marks(out, m->held.data + fresh, m->held.data + end);
+	m->covered = end;
+}
 
 static void
 scan(struct mask *m, enum last last, struct buf *out)
 {
 	const char *data = m->held.data;
-	size_t i, len, plain = 0, end, from;
+	size_t i, len, plain = 0, from;
+	enum spread spread;
 	bool open;
 
 	from = m->held.len; /* where the plain run that is due began */
 	for (i = 0; i < m->held.len; i++) {
-		len = match(m, data + i, m->held.len - i, &open);
+		len = match(m, data + i, m->held.len - i, &open, &spread);
 		if (open && last == MORE_COMES)
 			break;
-		end = i + len;
-		if (len > 0 && end > m->covered) {
+		if (len > 0 && i + len > m->covered) {
 			if (plain > 0)
 				buf_add(out, data + from, plain);
 			plain = 0;
-			if (end > m->shown &&
-			    (i >= m->covered || m->covered <= m->shown))
-				buf_puts(out, "***");
-			m->covered = end;
+			cover(m, i, i + len, spread, out);
 		}
 		if (i < m->covered || i < m->shown)
 			continue;

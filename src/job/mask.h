@@ -1,11 +1,26 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Secrets in a stream of bytes become `***`.
+ * Replaces secrets in a stream of bytes by `***`.
  *
- * A best effort against leaking by accident: of each value itself, of each of
- * its lines, and of what base64 (at any alignment, and in lines), URL, JSON and
- * shell quoting make of it, where that has at least MASK_MIN bytes.  A script can always print a secret in a
- * form that nobody foresees.
+ * This is a best effort against a leak by accident.  It finds
+ * - the value itself, and each of its lines;
+ * - the value in base64 and base64url, alone or inside a longer text, at any
+ *   alignment, in one line or broken into lines of any width (LF, CRLF, the
+ *   escapes of both, each line indented by up to 64 blanks);
+ * - the value in hexadecimal of either case, with or without separators (blank,
+ *   colon, comma, semicolon, hyphen, 0x, \x) between bytes, and broken likewise;
+ * - the value as URLs and forms (escapes of either case), JSON and shells quote
+ *   it.
+ * A value that ends in a line break is also found without it.
+ *
+ * It does not find anything shorter than MASK_MIN bytes; a line of the value in
+ * an encoded form of its own; one encoding inside another, such as base64 in a
+ * URL whose + and / are escaped; the value itself where something breaks it
+ * into lines; upper and lower case mixed in hexadecimal digits; dumps with an
+ * address or a column of text in each line (xxd, hexdump -C, od without -An);
+ * other bases, compression, encryption and whatever else a script does to a
+ * value.  In base64 inside a longer text, the first and the last character of
+ * the value also hold bits of its neighbours; these characters stay.
  */
 #ifndef SLIPWAY_JOB_MASK_H
 #define SLIPWAY_JOB_MASK_H

@@ -4,6 +4,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include <bsd/string.h>
+
 #include "tap.h"
 
 static struct arena *a;
@@ -193,27 +195,32 @@ draw(uint32_t n)
 
 /* The same text in random pieces gives the same as in one. */
 static void
-splits(void)
+splits(const char *const *tokens, const char *of_secrets, const char *name)
 {
-	static const char letters[] = "abab\nc";
+	uint32_t ntokens = 0;
+	const uint32_t nsecret = (uint32_t)strlen(of_secrets);
 	char text[400], secret[12];
 	struct buf out;
 	struct mask *m;
 	size_t i, at, n, len;
 	int round, same = 0, hit = 0;
 
+	while (tokens[ntokens] != NULL)
+		ntokens++;
 	buf_init(&out, 4096);
 	for (round = 0; round < 3000; round++) {
 		m = mask_open(a);
 		for (n = 1 + draw(4); n > 0; n--) {
 			len = 4 + draw(8);
 			for (i = 0; i < len; i++)
-				secret[i] = letters[draw(6)];
+				secret[i] = of_secrets[draw(nsecret)];
 			mask_add(m, secret, len);
 		}
-		len = draw(sizeof(text));
-		for (i = 0; i < len; i++)
-			text[i] = letters[draw(6)];
+		text[0] = '\0';
+		for (i = draw(sizeof(text) / 4); i > 0; i--)
+			(void)strlcat(text, tokens[draw(ntokens)],
+			    sizeof(text));
+		len = strlen(text);
 		buf_clear(&out);
 		for (at = 0; at < len; at += n) {
 			n = 1 + draw(9);
@@ -230,8 +237,8 @@ splits(void)
 		mask_close(m);
 		arena_clear(a);
 	}
-	is_int(same, 3000, "any pieces give what the whole gives");
-	ok(hit > 1000, "and most had something to hide (%d)", hit);
+	ok(same == 3000, "%s: any pieces give what the whole gives", name);
+	ok(hit > 1000, "%s: and many had something to hide (%d)", name, hit);
 	buf_release(&out);
 }
 
@@ -262,13 +269,22 @@ large(void)
 int
 main(void)
 {
+	static const char *const plain[] = { "a", "b", "a", "b", "\n", "c",
+		NULL };
+	static const char *const base64[] = { "QUFB", "QU", "FB", "\r", "\n",
+		" ", "Q", "BQUF", "QUFBQUFB", NULL };
+	static const char *const hex[] = { "61", "6", "0x61", " ", "\n", ":",
+		"1", "0x", "6161", "\\x61", NULL };
+
 	a = arena_open((size_t)1 << 28);
 	forms();
 	quoting();
 	several();
 	flushing();
 	large();
-	splits();
+	splits(plain, "abab\nc", "plain");
+	splits(base64, "AAAAAAAB", "base64");
+	splits(hex, "aaaaaaap", "hex");
 	arena_close(a);
 	return tap_done();
 }

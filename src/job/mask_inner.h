@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: ISC */
+/* What the two files of the mask know of each other. */
+#ifndef SLIPWAY_JOB_MASK_INNER_H
+#define SLIPWAY_JOB_MASK_INNER_H
+
+#include "job/mask.h"
+
+/* What may stand between the characters of a needle. */
+enum spread {
+	SPREAD_NONE,
+	SPREAD_LINES, /* line breaks with indentation: base64 */
+	SPREAD_BYTES, /* these, and separators between pairs: hex */
+	SPREAD__MAX,
+};
+
+/* Copies a text to be hidden. */
+void mask_needle(struct mask *, enum spread, const char *text, size_t len);
+/* Adds each encoded form of a value. */
+void mask_forms(struct mask *, const char *value, size_t len);
+
+#endif
