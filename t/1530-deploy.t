@@ -31,7 +31,7 @@ INSERT INTO project (id, name, repository, project_dir, default_branch, env_pres
     (2, 'strict', 'https://git.example.org/o/strict', 'strict', NULL, '[]'),
     (3, 'bare', 'https://git.example.org/o/bare', 'bare', NULL, '[]'),
     (4, 'gone', 'https://git.example.org/o/gone', 'gone', NULL, '[]');
-UPDATE project SET strict_env = 1 WHERE id = 2;
+UPDATE project SET extra_env = 'nobody' WHERE id = 2;
 INSERT INTO pipeline (id, project_id, name) VALUES
     (11, 1, 'a'), (21, 2, 'a'), (22, 2, 'b'), (31, 3, 'empty'), (41, 4, 'a');
 INSERT INTO step (pipeline_id, name, script, position) VALUES
@@ -45,7 +45,8 @@ sub open_probe {
 }
 sub close_probe { close $in; waitpid $pid, 0; return $? }
 sub ask { print {$in} "@_\n"; my $got = <$out>; chomp $got if defined $got; return $got }
-sub create { my (%body) = @_; return ask('create', $json->encode(\%body)) }
+sub create { my (%body) = @_; return ask('maintainer create', $json->encode(\%body)) }
+sub deploy { my ($role, %body) = @_; return ask($role, 'create', $json->encode(\%body)) }
 sub row { my ($id, $what) = @_; return $db->sql("SELECT $what FROM deployment WHERE id = $id") }
 sub count { return $db->sql('SELECT COUNT(*) FROM deployment') }
 
@@ -98,7 +99,7 @@ for (
 	    'faults /pipelineId'],
 	['one of several pipelines that is not named', { projectId => 2 }, 'faults /pipelineId'],
 	['a pipeline without steps', { projectId => 3 }, 'faults /pipelineId'],
-	['a variable outside the presets of a strict project', { projectId => 2, pipelineId => 21, envVars => { X => '1' } },
+	['a variable outside the presets where extraEnv is nobody', { projectId => 2, pipelineId => 21, envVars => { X => '1' } },
 	    'faults /envVars/X'],
 	['an unknown member', { projectId => 1, env => {}, envVars => { TARGET => 'live' } }, 'faults /env'],
 	['several at once', { projectId => 1, branch => '-x', pipelineId => 22, envVars => { TARGET => '' } },
@@ -108,18 +109,23 @@ for (
 	is(create(%$body), $want, "$what is rejected");
 }
 is(create(projectId => '1'), 'faults /projectId', 'and a number that is a text');
-like(ask('create', '{"projectId":1,'), qr/^error bad_request /, 'what is no JSON is an error');
+like(ask('maintainer create', '{"projectId":1,'), qr/^error bad_request /, 'what is no JSON is an error');
+is(deploy('deployer', projectId => 1, envVars => { TARGET => 'live', MAKEFLAGS => 'x' }), 'faults /envVars/MAKEFLAGS',
+    'a variable outside the presets is rejected from a deployer');
 is(count(), $before, 'none of them leaves a row');
 
 # --- repeating
-my ($again) = ask("retry $first") =~ /^ok (\d+)$/;
+my ($again) = ask("deployer retry $first") =~ /^ok (\d+)$/;
 ok($again, 'a deployment can be repeated');
 is(row($again, '`trigger`, retry_of, created_by, branch'), "retry\t$first\t1\ttrunk", 'as a copy that says so');
 is(row($again, 'secret_vars'), $sealed, 'with its secrets as they are');
-like(ask('retry 9999'), qr/^error not_found /, 'one that does not exist cannot');
+like(ask('deployer retry 9999'), qr/^error not_found /, 'one that does not exist cannot');
+$db->sql("UPDATE deployment SET env_role = 'deployer' WHERE id = $again");
+like(ask("deployer retry $again"), qr/^error forbidden .*sets MORE/, 'nor, by a deployer, variables that a deployer added');
+like(ask("maintainer retry $again"), qr/^ok/, 'which a maintainer can repeat');
 my ($orphan) = create(projectId => 4) =~ /^ok (\d+)$/;
 $db->sql('UPDATE project SET valid = 0 WHERE id = 4');
-like(ask("retry $orphan"), qr/^error conflict .*was deleted/, 'nor one of a deleted project');
+like(ask("deployer retry $orphan"), qr/^error conflict .*was deleted/, 'nor one of a deleted project');
 is(create(projectId => 4), 'faults /projectId', 'which takes no new ones');
 
 is(close_probe(), 0, 'the probe ends well');

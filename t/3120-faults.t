@@ -58,7 +58,7 @@ my %preset = (key => 'A', label => 'A', type => 'input');
 my @table = (
 	['POST /api/projects', undef, { %project, name => 'SHOP' }, 409, '/name', 'description'],
 	['POST /api/projects', undef, { %project, projectDir => 'shop/x' }, 409, '/projectDir', 'description'],
-	['POST /api/projects', undef, { %project, name => 'Shop', projectDir => 'tools' }, 409, '/name /projectDir', 'strictEnv'],
+	['POST /api/projects', undef, { %project, name => 'Shop', projectDir => 'tools' }, 409, '/name /projectDir', 'extraEnv'],
 	['POST /api/projects', undef, { %project, name => 'Shop', defaultBranch => '..' }, 422, '/defaultBranch /name', 'description'],
 	['POST /api/projects', undef, { %project, repository => 'https://evil.example/a/b' }, 422, '/repository', 'description'],
 	['POST /api/projects', undef, { %project, envPresets => [\%preset, \%preset] }, 422, '/envPresets/1/key', 'description'],
@@ -74,7 +74,7 @@ my @table = (
 	    '/triggers/0 /triggers/1/branch /triggers/1/envVars/PATH /triggers/1/envVars/TARGET /triggers/1/pipelineId '
 	    . '/triggers/2/branch /triggers/2/envVars /triggers/2/pipelineId /triggers/3/envVars/TARGET', 'name'],
 	['PUT /api/projects/{id}', $project, { name => 'TOOLS' }, 409, '/name', 'description'],
-	['PUT /api/projects/{id}', $project, { name => 'Tools', projectDir => 'elsewhere' }, 422, '/name /projectDir', 'strictEnv'],
+	['PUT /api/projects/{id}', $project, { name => 'Tools', projectDir => 'elsewhere' }, 422, '/name /projectDir', 'extraEnv'],
 	['PUT /api/projects/{id}', $project, { projectDir => 'elsewhere', defaultBranch => '-x' }, 422,
 	    '/defaultBranch /projectDir', 'name'],
 	['PUT /api/projects/{id}', $project, { repository => 'file:///etc' }, 422, '/repository', 'name'],

@@ -52,14 +52,14 @@ is($p->{projectDir}, 'project-1', 'its directory is the name as a slug');
 is_deeply([@$p{qw(description defaultBranch)}], [undef, undef], 'what was left out is null');
 is_deeply([$p->{envPresets}, $p->{triggers}], [[], []], 'lists are empty');
 is($p->{valid}, 1, 'valid is the number 1');
-is($p->{strictEnv}, JSON::PP::false, 'strictEnv is a boolean');
+is($p->{extraEnv}, 'maintainers', 'extraEnv is maintainers unless it is set');
 is($p->{workspaceStatus}{status}, 'not_created', 'its workspace does not exist yet');
 like($p->{createdAt}, qr/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/, 'times are RFC 3339');
 ok(!exists $p->{version}, 'the row version stays inside');
 is($api->get("/api/projects/$p->{id}")->{body}, $got->{body}, 'reading it gives the same');
 
 my $full = body(description => "Zwölf Boxkämpfer \x{1f680}", defaultBranch => 'main',
-	projectDir => 'sites/www', strictEnv => JSON::PP::true,
+	projectDir => 'sites/www', extraEnv => 'deployers',
 	envPresets => [
 		{ key => 'STAGE', label => 'Stage', type => 'select', default => 'test',
 			options => [{ label => 'Test', value => 'test' }, { label => 'Live', value => 'live' }] },
@@ -81,7 +81,8 @@ for my $case (
 	[body(name => "a\nb"), '/name', 'a name of two lines'],
 	[body(name => 7), '/name', 'a number for a name'],
 	[body(description => 'x' x 501), '/description', 'a long description'],
-	[body(strictEnv => 'yes'), '/strictEnv', 'text for a boolean'],
+	[body(extraEnv => 'admins'), '/extraEnv', 'a value that is none of extraEnv'],
+	[body(strictEnv => JSON::PP::true), '/strictEnv', 'the former member strictEnv'],
 	[body(env => 'production'), '/env', 'the former member env'],
 	[body(valid => 0), '/valid', 'valid, which the service sets'],
 	[body(id => 7), '/id', 'an id'],
@@ -115,8 +116,8 @@ for my $case (
 		'/envPresets/0/options/1/value', 'an option without a value'],
 	[body(triggers => [{ branch => 'main', pipelineId => 1 }]), '/triggers/0/pipelineId',
 		'a trigger of a pipeline that is not there'],
-	[body(strictEnv => 'yes', triggers => [map { { branch => 'main', pipelineId => 999999 } } 1 .. 20]),
-		join(' ', '/strictEnv', map { "/triggers/$_/pipelineId" } 0 .. 19), 'many of them, and another fault'],
+	[body(extraEnv => 'yes', triggers => [map { { branch => 'main', pipelineId => 999999 } } 1 .. 20]),
+		join(' ', '/extraEnv', map { "/triggers/$_/pipelineId" } 0 .. 19), 'many of them, and another fault'],
 ) {
 	my ($body, $want, $name) = @$case;
 	$got = $api->post('/api/projects', $body);

@@ -155,7 +155,7 @@ for my $bad ([ 'a name that may not be set', { key => 'PATH', type => 'input' },
 }
 $got = $api->put("/api/projects/$project", { envPresets => [ map { { key => $_, label => 'L', type => 'input' } } qw(A B A) ] });
 is("$got->{status} " . pointers($got), '422 /envPresets/2/key', 'refused: a key twice');
-$got = $api->put("/api/projects/$project", { strictEnv => JSON::PP::true,
+$got = $api->put("/api/projects/$project", { extraEnv => 'nobody',
 	envPresets => [ { key => 'A', label => 'L', type => 'input', required => JSON::PP::true },
 	    { key => 'S', label => 'L', type => 'input', secret => JSON::PP::true } ],
 	triggers => [ { branch => 'main', pipelineId => $pipeline, envVars => { S => 'x', B => 'y' } } ] });
@@ -166,7 +166,7 @@ is("$got->{status} " . pointers($got), '422 /triggers/0/envVars/ENV', 'refused: 
 is($api->put("/api/projects/$project", { triggers => [ { branch => 'x/*', pipelineId => $pipeline, envVars => { A => 'b' } } ] })->{status},
     200, 'a good trigger passes');
 
-my $form = project(strictEnv => JSON::PP::true, envPresets => [
+my $form = project(extraEnv => 'nobody', envPresets => [
 	{ key => 'STAGE', label => 'Stage', type => 'select', required => JSON::PP::true,
 	    options => [ { label => 'Test', value => 'test' }, { label => 'Live', value => 'live' } ] },
 	{ key => 'PARTS', label => 'Parts', type => 'multiselect', default => 'a',

@@ -136,7 +136,7 @@ sub show {
 
 my %project = (
 	name => 'Shop', repository => 'https://git.example.org/team/shop.git',
-	description => 'What we sell', defaultBranch => 'main', strictEnv => JSON::PP::false,
+	description => 'What we sell', defaultBranch => 'main', extraEnv => 'deployers',
 	envPresets => [
 		{ key => 'TARGET', label => 'Where to', type => 'select', required => JSON::PP::true,
 			options => [{ label => 'Live', value => 'live' }, { label => 'Test', value => 'test' }],
@@ -159,7 +159,7 @@ sub projects {
 	    [qw(TARGET PARTS NOTE PASSWORD)], 'presets are read as they were written');
 	drive('PUT /api/projects/{id}', 200, id => $id{project}, label => 'what was read goes in',
 	    body => { map { $_ => $read->{json}{$_} } qw(name description repository
-		projectDir defaultBranch envPresets strictEnv triggers) });
+		projectDir defaultBranch envPresets extraEnv triggers) });
 	drive('GET /api/projects', 200, role => 'viewer');
 	drive('GET /api/projects', 200, query => 'page=1&limit=1&name=SHO', label => 'filtered');
 	drive('GET /api/projects', 200, query => 'page=99', label => 'past the end');

@@ -61,7 +61,8 @@ request_order(const struct req *rq, const struct deployment_request *sent)
 {
 	return (struct deploy_order){ .sent = sent,
 		.trigger = "manual",
-		.created_by = { .n = rq->who.user_id, .set = true } };
+		.created_by = { .n = rq->who.user_id, .set = true },
+		.role = rq->role };
 }
 
 const struct err *
@@ -122,7 +123,8 @@ retry_body(struct db *db, void *context)
 	(void)db;
 	if ((e = work_begin(w)) != NULL || w->replayed)
 		return e;
-	e = deploy_retry(&w->deploy, w->rq->id[0], w->rq->who.user_id, &w->id);
+	e = deploy_retry(&w->deploy, w->rq->id[0], w->rq->who.user_id,
+	    w->rq->role, &w->id);
 	if (e != NULL)
 		return e;
 	return work_end(w);

@@ -213,7 +213,8 @@ trigger_fire(struct take *t, const struct list *triggers, size_t index)
 	const struct deploy_order order = { .sent = &sent,
 		.vars = &vars,
 		.trigger = "webhook",
-		.created_by = t->deployer };
+		.created_by = t->deployer,
+		.role = ROLE_MAINTAINER }; /* who wrote the triggers */
 	const struct err *e;
 	int64_t id;
 

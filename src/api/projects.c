@@ -13,6 +13,7 @@
 #include "deploy/repository.h"
 #include "deploy/secrets.h"
 #include "store/deployment.h"
+#include "store/env.h"
 #include "store/gitrepo.h"
 #include "store/pipeline.h"
 #include "store/project.h"
@@ -262,6 +263,8 @@ api_project_create(struct req *rq)
 		sent->env_presets.s = "[]";
 	if (sent->triggers.s == NULL)
 		sent->triggers.s = "[]";
+	if (sent->extra_env == NULL)
+		sent->extra_env = ENV_EXTRA_MAINTAINERS;
 	sent->created_by = (struct maybe){ .n = rq->who.user_id, .set = true };
 	if ((e = req_transaction(rq, create_body, &w)) != NULL)
 		return e;

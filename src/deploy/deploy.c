@@ -2,9 +2,15 @@
 #include "deploy/deploy.h"
 
 #include "core/branch.h"
+#include "core/str.h"
 #include "core/wake.h"
 #include "deploy/variables.h"
+#include "store/env.h"
 #include "store/project.h"
+
+/* Values of env_role. */
+#define BY_DEPLOYER "deployer"
+#define BY_MAINTAINER "maintainer"
 
 /* Adds a fault; what only it prevents is left to the check that follows. */
 static const struct err *
@@ -71,6 +77,8 @@ deploy_judge(struct deploy *deploy, const struct deploy_order *order,
 		.commit_message = sent->commit_message,
 		.trigger = order->trigger,
 		.created_by = order->created_by,
+		.env_role = order->role >= ROLE_MAINTAINER ? BY_MAINTAINER :
+							     BY_DEPLOYER,
 	};
 	if (!faults_has(deploy->faults, "/pipelineId") &&
 	    (e = pipeline_find(deploy, p.id, sent->pipeline_id,
@@ -94,9 +102,37 @@ deploy_create(struct deploy *deploy, const struct deploy_order *order,
 	return deployment_insert(deploy->db, &d, id);
 }
 
+/* A retry repeats what was accepted.  So a deployer may repeat what a
+ * maintainer chose, but not what a deployer chose when the project, or an older
+ * version, still let him. */
+static const struct err *
+retry_check(struct deploy *deploy, const struct deployment *d, enum role role)
+{
+	const char *by = d->env_role;
+	const struct err *e;
+	struct project p;
+	const char *extra;
+
+	if (by == NULL && str_eq(d->trigger, "webhook"))
+		by = BY_MAINTAINER; /* the trigger's variables */
+	if (role >= ROLE_MAINTAINER || str_eq(by, BY_MAINTAINER))
+		return NULL;
+	e = project_by_id(deploy->db, deploy->a, d->project_id, &p);
+	if (e != NULL || str_eq(p.extra_env, ENV_EXTRA_DEPLOYERS))
+		return e;
+	if ((e = variables_extra(deploy, &p, d->env_vars, &extra)) != NULL ||
+	    extra == NULL)
+		return e;
+	return err_tell(ERR_FORBIDDEN,
+	    "The deployment sets %.128s, which is not among the project's "
+	    "envPresets and which a maintainer did not choose: ask a "
+	    "maintainer to retry it.",
+	    extra);
+}
+
 const struct err *
 deploy_retry(struct deploy *deploy, int64_t id, int64_t created_by,
-    int64_t *copy)
+    enum role role, int64_t *copy)
 {
 	const struct err *e;
 	struct deployment d;
@@ -108,7 +144,7 @@ deploy_retry(struct deploy *deploy, int64_t id, int64_t created_by,
 	if (e != NULL && e->code == ERR_NOTFOUND)
 		return err_tell(ERR_CONFLICT,
 		    "The project of this deployment was deleted.");
-	if (e != NULL)
+	if (e != NULL || (e = retry_check(deploy, &d, role)) != NULL)
 		return e;
 	return deployment_repeat(deploy->db, d.id, created_by, copy);
 }

@@ -12,6 +12,7 @@
 
 #include "deploy/context.h"
 #include "store/deployment.h"
+#include "store/user.h"
 
 /* Size of an arena in which one deployment is judged and created. */
 #define DEPLOY_WORK ((size_t)5 << 20)
@@ -21,6 +22,7 @@ struct deploy_order {
 	const struct list *vars; /* struct env_var; NULL = those of `sent` */
 	const char *trigger;
 	struct maybe created_by;
+	enum role role; /* of whoever chose the variables */
 };
 
 /* Checks the order and fills in the deployment as far as the order allows, in
@@ -33,10 +35,12 @@ MUSTCHECK const struct err *deploy_judge(struct deploy *,
  * steps.  ERR_INVALID if there are faults. */
 MUSTCHECK const struct err *deploy_create(struct deploy *,
     const struct deploy_order *, int64_t *id);
-/* Inside a transaction: a pending copy of a deployment.  ERR_NOTFOUND if there
- * is none, ERR_CONFLICT if its project was deleted. */
+/* Inside a transaction: a pending copy of a deployment, for a user with that
+ * role.  ERR_NOTFOUND if there is none, ERR_CONFLICT if its project was deleted,
+ * ERR_FORBIDDEN if it sets variables outside of the presets that the user could
+ * not set and that no maintainer chose. */
 MUSTCHECK const struct err *deploy_retry(struct deploy *, int64_t id,
-    int64_t created_by, int64_t *copy);
+    int64_t created_by, enum role, int64_t *copy);
 /* Wakes the runner; call it after the commit. */
 void deploy_wake(const struct deploy *);
 

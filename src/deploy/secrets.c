@@ -6,6 +6,7 @@
 #include "core/str.h"
 #include "crypto/box.h"
 #include "crypto/crypto.h"
+#include "deploy/variables.h"
 #include "deploy/vault.h"
 #include "json/json.h"
 
@@ -209,7 +210,9 @@ static const struct err *
 triggers_judge(struct vault *v, const struct project *p,
     const struct list *presets)
 {
-	const struct env_rules rules = { presets, p->strict_env };
+	/* only maintainers write them */
+	const struct env_rules rules = { presets,
+		variables_refusal(p, ROLE_MAINTAINER) };
 	struct faults *f = v->deploy->faults;
 	const bool judged = !faults_has(f, "/envPresets");
 	struct arena *scratch = arena_open(WORK_MAX);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "deploy/variables.h"
 
+#include "core/str.h"
 #include "deploy/secrets.h"
 #include "json/json.h"
 #include "store/env.h"
@@ -59,6 +60,48 @@ vars_store(const struct deploy *deploy, int64_t project_id,
 	return secrets_text(a, &secrets, &out->secret_vars.s);
 }
 
+const char *
+variables_refusal(const struct project *p, enum role role)
+{
+	if (str_eq(p->extra_env, ENV_EXTRA_NOBODY))
+		return "is not among the project's envPresets, and the project "
+		       "accepts no other variables (extraEnv is nobody)";
+	if (role < ROLE_MAINTAINER &&
+	    !str_eq(p->extra_env, ENV_EXTRA_DEPLOYERS))
+		return "is not among the project's envPresets, and only a "
+		       "maintainer may set other variables (extraEnv is "
+		       "maintainers)";
+	return NULL;
+}
+
+const struct err *
+variables_extra(const struct deploy *deploy, const struct project *p,
+    struct json_text vars, const char **out)
+{
+	const struct preset *preset;
+	const struct json_pair *pair;
+	struct list presets, pairs;
+	const struct err *e;
+	size_t i, k;
+
+	*out = NULL;
+	e = json_items(deploy->a, &preset_shape, p->env_presets.s, &presets);
+	if (e == NULL)
+		e = json_pairs(deploy->a, vars.s, &pairs);
+	if (e != NULL)
+		return e;
+	preset = presets.items;
+	pair = pairs.items;
+	for (i = 0; *out == NULL && i < pairs.n; i++) {
+		for (k = 0; k < presets.n; k++)
+			if (str_eq(preset[k].key, pair[i].key))
+				break;
+		if (k == presets.n)
+			*out = pair[i].key;
+	}
+	return NULL;
+}
+
 const struct err *
 variables_make(struct deploy *deploy, const struct project *p,
     const struct deploy_order *order, struct deployment *out)
@@ -66,7 +109,7 @@ variables_make(struct deploy *deploy, const struct project *p,
 	struct arena *a = deploy->a;
 	struct list presets, given, all;
 	const struct env_rules rules = { .presets = &presets,
-		.strict = p->strict_env };
+		.refusal = variables_refusal(p, order->role) };
 	const struct err *e;
 
 	if (faults_at(deploy->faults, "/envVars"))

@@ -6,6 +6,14 @@
 #include "deploy/deploy.h"
 #include "store/project.h"
 
+/* Why a user with that role may not set variables outside of the project's
+ * presets; NULL if the user may. */
+const char *variables_refusal(const struct project *, enum role);
+/* The first of a deployment's variables that no preset names; NULL if there is
+ * none. */
+MUSTCHECK const struct err *variables_extra(const struct deploy *,
+    const struct project *, struct json_text vars, const char **out);
+
 /* Checks the variables against the project's presets and fills in the
  * deployment's env_vars and secret_vars, in the arena.  Adds faults below
  * /envVars.  ERR_UNAVAILABLE if a variable is secret and there is no key. */

@@ -59,6 +59,7 @@ static const struct field deployment_fields[] = {
 	D(started_at, FIELD_NULL, .doc = "When a runner took it."),
 	D(finished_at, FIELD_NULL, .doc = "When it ended."),
 	D(log_size, 0, .doc = "Bytes of log so far."),
+	A(env_role),
 	A(is_cut),
 	D(queue_position, FIELD_DETAIL | FIELD_NULL | FIELD_NOROW,
 	    .doc = "Pending ones of the project before it; null once it runs."),
@@ -103,9 +104,10 @@ const struct shape deployment_request_shape = {
 	"IF(d.status = 'running', COALESCE((SELECT c.start + c.length"         \
 	" FROM log_chunk c WHERE c.deployment_id = d.id"                       \
 	" ORDER BY c.start DESC LIMIT 1), 0), d.log_size) AS log_size"
-#define COLUMNS                                                                \
-	", d.status, d.reason, d.detail, d.`trigger`, d.retry_of,"             \
-	" d.created_by, d.runner, d.created_at, d.started_at, d.finished_at, " LOG_SIZE
+#define COLUMNS                                                                         \
+	", d.status, d.reason, d.detail, d.`trigger`, d.retry_of,"                      \
+	" d.created_by, d.runner, d.created_at, d.started_at, d.finished_at, " LOG_SIZE \
+	", d.env_role"
 #define KEYS "d.id, d.project_id, d.pipeline_id, d.branch, d.commit_hash, "
 #define IS_CUT                                                                 \
 	"OCTET_LENGTH(d.env_vars) > 4096"                                      \
@@ -280,14 +282,15 @@ static const struct stmt steps_count = {
 };
 
 static const struct field insert_args[] = { A(branch), A(commit_hash),
-	A(commit_message), A(env_vars), A(secret_vars), A(trigger),
+	A(commit_message), A(env_vars), A(secret_vars), A(env_role), A(trigger),
 	A(created_by), A(pipeline_id), A(project_id), FIELD_END };
 static const struct stmt insert = {
 	.name = "deployment_insert",
 	.sql = "INSERT INTO deployment (project_id, pipeline_id,"
 	       " timeout_seconds, branch, commit_hash, commit_message,"
-	       " env_vars, secret_vars, `trigger`, created_by)"
-	       " SELECT project_id, id, timeout_seconds, ?, ?, ?, ?, ?, ?, ?"
+	       " env_vars, secret_vars, env_role, `trigger`, created_by)"
+	       " SELECT project_id, id, timeout_seconds, ?, ?, ?, ?, ?, ?, ?,"
+	       " ?"
 	       " FROM pipeline WHERE id = ? AND project_id = ? AND valid = 1",
 	.args = insert_args,
 };
@@ -303,10 +306,10 @@ static const struct stmt repeat = {
 	.name = "deployment_repeat",
 	.sql = "INSERT INTO deployment (project_id, pipeline_id,"
 	       " timeout_seconds, branch, commit_hash, commit_message,"
-	       " env_vars, secret_vars, `trigger`, retry_of, created_by)"
-	       " SELECT project_id, pipeline_id, timeout_seconds, branch,"
-	       " commit_hash, commit_message, env_vars, secret_vars, 'retry',"
-	       " id, ? FROM deployment WHERE id = ?",
+	       " env_vars, secret_vars, env_role, `trigger`, retry_of,"
+	       " created_by) SELECT project_id, pipeline_id, timeout_seconds,"
+	       " branch, commit_hash, commit_message, env_vars, secret_vars,"
+	       " env_role, 'retry', id, ? FROM deployment WHERE id = ?",
 	.args = n_of_args,
 };
 static const struct stmt repeat_steps = {

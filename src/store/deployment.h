@@ -30,6 +30,8 @@ struct deployment {
 	const char *commit_message;
 	struct json_text env_vars;    /* secrets stand in it as null */
 	struct json_text secret_vars; /* the same ones sealed, for writing */
+	const char *env_role; /* who chose them: deployer, maintainer; NULL = an
+			       * older version did not say; not in answers */
 	const char *status;
 	const char *reason;
 	const char *detail;

@@ -7,6 +7,9 @@
 
 #define NAME_SHOWN ((size_t)256) /* longer ones are cut in faults */
 
+const char *const env_extra_values[] = { ENV_EXTRA_NOBODY,
+	ENV_EXTRA_MAINTAINERS, ENV_EXTRA_DEPLOYERS, NULL };
+
 /* Names that would steer what runs the steps instead of the steps themselves;
  * a `*` at the end stands for any rest. */
 static const char *const refused[] = {
@@ -170,10 +173,8 @@ env_check(const struct env_rules *rules, const struct list *given,
 		else if (p != NULL)
 			preset_check_value(p, v[i].value,
 			    fault_pointer(f, pointer, v[i].name), f);
-		else if (rules->strict)
-			fault(f, pointer, v[i].name,
-			    "is not among the project's envPresets, and the "
-			    "project takes no others (strictEnv)");
+		else if (rules->refusal != NULL)
+			fault(f, pointer, v[i].name, rules->refusal);
 	}
 	for (i = 0; i < rules->presets->n; i++) {
 		p = &presets[i];

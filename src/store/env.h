@@ -22,10 +22,16 @@ struct env_var {
 	bool secret;          /* of a preset that says so */
 };
 
+/* Values of a project's extraEnv: who may set variables beside the presets. */
+#define ENV_EXTRA_NOBODY "nobody"
+#define ENV_EXTRA_MAINTAINERS "maintainers" /* the default */
+#define ENV_EXTRA_DEPLOYERS "deployers"
+extern const char *const env_extra_values[]; /* ends with NULL */
+
 /* What a project demands. */
 struct env_rules {
 	const struct list *presets; /* struct preset */
-	bool strict;                /* nothing beside them */
+	const char *refusal; /* why others are rejected; NULL = they are not */
 };
 
 /* What is wrong with a variable's name: its form, or that it steers the shell,

@@ -5,6 +5,7 @@
 
 #include "core/num.h"
 #include "core/str.h"
+#include "store/env.h"
 #include "store/like.h"
 #include "store/report.h"
 
@@ -68,15 +69,14 @@ static const struct field project_fields[] = {
 	F(project_dir, FIELD_OUT | FIELD_IN | FIELD_ONCE, .min = 1, .max = 255,
 	    .pattern = "[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*",
 	    .doc = "Where the runner keeps the checkout, below its workspace "
-		   "root. If left out, the name as a slug, with a "
-		   "number behind it where another has that."),
+		   "root; default: the name as a slug, numbered if taken."),
 	F(default_branch, FIELD_OUT | FIELD_IN | FIELD_NULL | FIELD_LINE,
 	    .min = 1, .max = 255,
 	    .doc = "Branch that is deployed unless another is asked for."),
 	F(env_presets, FIELD_OUT | FIELD_IN, .max = 100, .shape = &preset_shape,
 	    .doc = "Variables that a client asks for when it deploys."),
-	F(strict_env, FIELD_OUT | FIELD_IN,
-	    .doc = "Whether variables outside of envPresets are refused."),
+	F(extra_env, FIELD_OUT | FIELD_IN, .values = env_extra_values,
+	    .doc = "Who may set variables outside of envPresets."),
 	F(triggers, FIELD_OUT | FIELD_IN, .max = 100, .shape = &trigger_shape,
 	    .doc = "What a push starts."),
 	F(valid, FIELD_OUT | FIELD_NUMBER, .doc = "1; 0 once it is deleted."),
@@ -99,7 +99,7 @@ const struct shape project_shape = {
 
 #define COLUMNS                                                                \
 	"id, name, description, repository, project_dir, default_branch,"      \
-	" env_presets, strict_env, triggers, valid, created_at, updated_at,"   \
+	" env_presets, extra_env, triggers, valid, created_at, updated_at,"    \
 	" created_by, version"
 
 struct project_query {
@@ -255,7 +255,7 @@ static const struct field insert_args[] = {
 	A(project_dir),
 	A(default_branch),
 	A(env_presets),
-	A(strict_env),
+	A(extra_env),
 	A(triggers),
 	A(created_by),
 	FIELD_END,
@@ -263,7 +263,7 @@ static const struct field insert_args[] = {
 static const struct stmt insert = {
 	.name = "project_insert",
 	.sql = "INSERT INTO project (name, description, repository,"
-	       " project_dir, default_branch, env_presets, strict_env,"
+	       " project_dir, default_branch, env_presets, extra_env,"
 	       " triggers, created_by) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
 	.args = insert_args,
 };
@@ -274,7 +274,7 @@ static const struct field update_args[] = {
 	A(repository),
 	A(default_branch),
 	A(env_presets),
-	A(strict_env),
+	A(extra_env),
 	A(triggers),
 	A(id),
 	FIELD_END,
@@ -282,7 +282,7 @@ static const struct field update_args[] = {
 static const struct stmt update = {
 	.name = "project_update",
 	.sql = "UPDATE project SET name = ?, description = ?, repository = ?,"
-	       " default_branch = ?, env_presets = ?, strict_env = ?,"
+	       " default_branch = ?, env_presets = ?, extra_env = ?,"
 	       " triggers = ?, version = version + 1,"
 	       " updated_at = CURRENT_TIMESTAMP(3) WHERE id = ? AND valid = 1",
 	.args = update_args,

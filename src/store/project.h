@@ -28,7 +28,7 @@ struct project {
 	const char *project_dir;
 	const char *default_branch;
 	struct json_text env_presets;
-	bool strict_env;
+	const char *extra_env; /* nobody, maintainers, deployers */
 	struct json_text triggers;
 	bool valid;
 	struct when created_at;

@@ -22,7 +22,7 @@ static const char answer[] =
     "{\"id\":1,\"name\":\"shop\",\"description\":\"The shop of the company\","
     "\"repository\":\"https://git.example.org/company/shop.git\","
     "\"projectDir\":\"shop\",\"defaultBranch\":\"main\",\"envPresets\":[],"
-    "\"strictEnv\":false,\"triggers\":[],\"valid\":1,"
+    "\"extraEnv\":\"maintainers\",\"triggers\":[],\"valid\":1,"
     "\"createdAt\":\"2026-11-21T01:02:03.456Z\","
     "\"updatedAt\":\"2026-11-21T01:02:03.456Z\",\"createdBy\":1}";
 

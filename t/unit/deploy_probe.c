@@ -24,7 +24,8 @@ static struct deploy deploy = { .settings = &settings, .faults = &faults };
 
 struct job {
 	const char *text; /* of POST /api/deployments; NULL = a retry */
-	int64_t id;       /* of what is repeated, then of the new one */
+	enum role role;
+	int64_t id; /* of what is repeated, then of the new one */
 };
 
 static const struct err *
@@ -32,7 +33,8 @@ create(const struct job *job, int64_t *id)
 {
 	struct deployment_request sent = { .project_id = 0 };
 	const struct deploy_order order = { .sent = &sent,
-		.trigger = "manual" };
+		.trigger = "manual",
+		.role = job->role };
 	const struct err *e;
 
 	e = json_read(&deployment_request_shape, JSON_CREATE, job->text,
@@ -51,7 +53,7 @@ body(struct db *db, void *context)
 	arena_clear(deploy.a);
 	faults_init(&faults, deploy.a);
 	if (job->text == NULL)
-		return deploy_retry(&deploy, job->id, 1, &job->id);
+		return deploy_retry(&deploy, job->id, 1, job->role, &job->id);
 	return create(job, &job->id);
 }
 
@@ -75,13 +77,15 @@ answer(const struct err *e, int64_t id)
 	(void)printf("\n");
 }
 
-/* create BODY, retry ID */
+/* ROLE create BODY, ROLE retry ID */
 static void
 run(char *line)
 {
-	struct job job = { .text = NULL };
+	struct job job = { .role = role_of(strsep(&line, " ")) };
 	const struct err *e;
 
+	if (line == NULL)
+		errx(64, "no command");
 	line[strcspn(line, "\n")] = '\0';
 	if (str_starts(line, "create "))
 		job.text = line + strlen("create ");
