@@ -173,6 +173,11 @@ is_deeply([grep { $text{$_} =~ /\r|[ \t]+$/m }
 	grep { m{^(?:src|t/unit|sql|man)/|^(?:bootstrap|README)$} } sort keys %text],
     [], 'no blanks at the end of a line');
 
+# --- one number, one test
+my %numbered;
+for (sort keys %text) { push @{ $numbered{$1} }, $_ if m{^t/(\d+)-[^/]*\.t$} }
+is_deeply([map { @$_ > 1 ? "@$_" : () } values %numbered], [], 'no two tests have the same number');
+
 # --- lists of packages name no host
 my @locks;
 find({ no_chdir => 1, wanted => sub {

@@ -70,9 +70,9 @@ is(written('held'), 1, 'and writes once: the first try was rolled back, not only
 $holder = hold();
 $answer = $impatient->ask('add stuck');
 like($answer, qr/^err unavailable 1205/, 'some times, then it is given up');
-cmp_ok($impatient->took, '<', 30, 'in bounded time');
+cmp_ok($impatient->took, '<', deadline(30), 'in bounded time');
 like($impatient->ask('touch'), qr/^err unavailable 1205/, 'so is a single statement');
-cmp_ok($impatient->took, '<', 30, 'in bounded time');
+cmp_ok($impatient->took, '<', deadline(30), 'in bounded time');
 $db->let_go($holder);
 is(written('stuck'), 0, 'nothing of it stays');
 is($impatient->ask('add free'), 'ok 1', 'the next goes through');
@@ -152,7 +152,7 @@ $far->send('add gone');
 poll(10, sub { slurp($proxy->{plan}) eq 'pass' });
 $db->kill9;
 like($far->receive, qr/^err unavailable .*may or may not have been made/, 'unknown if it stays away');
-cmp_ok($far->took, '<', 50, 'in bounded time');
+cmp_ok($far->took, '<', deadline(50), 'in bounded time');
 $db->resume;
 ok(poll(15, sub { $far->ask('add again') =~ /^ok/ }), 'and then all is well');
 $proxy->stop; # it holds what was open when it was made

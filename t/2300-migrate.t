@@ -11,7 +11,7 @@ use Slipway::Probe;
 use Slipway::Proxy;
 use Slipway::Test;
 
-my $db = Slipway::DB->start(args => ['--innodb-flush-log-at-trx-commit=0']);
+my $db = Slipway::DB->start(empty => 1, args => ['--innodb-flush-log-at-trx-commit=0']);
 my $proxy = Slipway::Proxy->start($db->socket);
 my $conf = $db->conf_file;
 my $cut_conf = $db->conf_file(socket => $proxy->socket);

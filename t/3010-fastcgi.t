@@ -64,7 +64,7 @@ my $took = best_of(4, sub {
 	return time - $t;
 });
 ok(!$got || $got->{status} == 400, 'a body without its end is not served');
-cmp_ok($took, '<', 4, 'and waited for no longer than io_timeout');
+cmp_ok($took, '<', deadline(4), 'and waited for no longer than io_timeout');
 $c = Slipway::FastCGI->connect($sock);
 $c->send(begin() . params(@post, CONTENT_LENGTH => 2, CONTENT_LENGTH => 2) . body('{}'));
 is($c->answer->{status}, 400, 'a length given twice');
@@ -102,7 +102,7 @@ for my $name (sort keys %odd) {
 		return time - $t;
 	});
 	ok($got && $got->{status} == 200, "after $name: others are answered");
-	cmp_ok($took, '<', 2, "after $name: at once");
+	cmp_ok($took, '<', deadline(2), "after $name: at once");
 }
 
 # --- silence: twice as many peers as workers, each with one byte
@@ -119,10 +119,10 @@ sub beside { # four peers of which each has said so much
 }
 $took = beside("\1");
 ok($got && $got->{status} == 200, 'silent peers do not stop the service');
-cmp_ok($took, '<', 2, 'nor hold it up for 2 s');
+cmp_ok($took, '<', deadline(2), 'nor hold it up for 2 s');
 $took = beside(begin());
 ok($got && $got->{status} == 200, 'nor peers that stop after the beginning');
-cmp_ok($took, '<', 2, 'in time');
+cmp_ok($took, '<', deadline(2), 'in time');
 my $bytes = request(REQUEST_METHOD => 'GET', REQUEST_URI => '/health');
 $took = best_of(4, sub {
 	my $slow = Slipway::FastCGI->connect($sock);
@@ -133,7 +133,7 @@ $took = best_of(4, sub {
 	}
 	return time - $t;
 });
-cmp_ok($took, '<', 4, 'a peer of five bytes a second is left soon');
+cmp_ok($took, '<', deadline(4), 'a peer of five bytes a second is left soon');
 
 # --- peers that do not read
 for my $n (1 .. 4) {

@@ -32,9 +32,9 @@ is($api->put("/api/projects/$project", { triggers => [ { branch => '*', pipeline
 $db->sql('UPDATE deployment SET status = \'success\'');
 
 # Copying a step of that name waits here, in the middle of the transaction.
-$db->sql("CREATE TABLE gate (id INT PRIMARY KEY) ENGINE = InnoDB; INSERT INTO gate VALUES (1);\nDELIMITER //\n"
+$db->sql("CREATE TABLE gate (id INT PRIMARY KEY) ENGINE = InnoDB; INSERT INTO gate VALUES (1);\n"
     . "CREATE TRIGGER wait_at_gate BEFORE INSERT ON deployment_step FOR EACH ROW\n"
-    . "BEGIN DECLARE n INT; IF NEW.name = 'gate' THEN SELECT id INTO n FROM gate FOR UPDATE; END IF; END//\nDELIMITER ;\n");
+    . "BEGIN DECLARE n INT; IF NEW.name = 'gate' THEN SELECT id INTO n FROM gate FOR UPDATE; END IF; END");
 
 my $commit = 0;
 my %way = (

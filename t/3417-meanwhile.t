@@ -100,9 +100,9 @@ is($db->sql('SELECT u.username FROM deployment d JOIN user u ON u.id = d.created
 
 # --- the same POST twice, and what it deploys is deleted between them
 my $doomed = $api->post('/api/pipelines', { projectId => $project, name => 'doomed', steps => [ { name => 'gate', script => 'true' } ] })->{json}{id};
-$db->sql("CREATE TABLE gate (id INT PRIMARY KEY) ENGINE = InnoDB; INSERT INTO gate VALUES (1);\nDELIMITER //\n"
+$db->sql("CREATE TABLE gate (id INT PRIMARY KEY) ENGINE = InnoDB; INSERT INTO gate VALUES (1);\n"
     . "CREATE TRIGGER wait_at_gate BEFORE INSERT ON deployment_step FOR EACH ROW\n"
-    . "BEGIN DECLARE n INT; IF NEW.name = 'gate' THEN SELECT id INTO n FROM gate FOR UPDATE; END IF; END//\nDELIMITER ;\n");
+    . "BEGIN DECLARE n INT; IF NEW.name = 'gate' THEN SELECT id INTO n FROM gate FOR UPDATE; END IF; END");
 my $gate = $db->session;
 $gate->('START TRANSACTION; SELECT id FROM gate FOR UPDATE');
 sub deploy { my ($key) = @_; return sub { return $api->post('/api/deployments', { projectId => $project, pipelineId => $doomed }, { 'Idempotency-Key' => $key }) } }

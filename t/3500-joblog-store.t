@@ -136,9 +136,9 @@ finish($running, 1000);
 my $gone = deployment();
 ask("append $gone 3 0 1000");
 finish($gone, 1000);
-$db->sql("CREATE TABLE gate (id INT PRIMARY KEY) ENGINE = InnoDB; INSERT INTO gate VALUES (1);\nDELIMITER //\n"
+$db->sql("CREATE TABLE gate (id INT PRIMARY KEY) ENGINE = InnoDB; INSERT INTO gate VALUES (1);\n"
     . "CREATE TRIGGER wait_at_gate BEFORE INSERT ON commit_token FOR EACH ROW\n"
-    . "BEGIN DECLARE n INT; SELECT id INTO n FROM gate FOR UPDATE; END//\nDELIMITER ;\n");
+    . "BEGIN DECLARE n INT; SELECT id INTO n FROM gate FOR UPDATE; END");
 my $gate = $db->session;
 $gate->('START TRANSACTION; SELECT id FROM gate FOR UPDATE');
 print {$in} "pack $gone\n";

@@ -145,11 +145,11 @@ add($run, 0, 'begin ');
 sub took { my ($code) = @_; my $began = time; $code->(); return time - $began }
 my $took = best_of(1, sub { took(sub { $got = log_of($run, '?offset=0&wait=20') }) });
 is($got->{body}, 'begin ', 'no waiting for what is there');
-cmp_ok($took, '<', 1, 'at once');
+cmp_ok($took, '<', deadline(1), 'at once');
 $took = best_of(2, sub { took(sub { $got = log_of($run, '?offset=6&wait=1') }) });
 is("$got->{status} $got->{body} $got->{headers}{'x-log-complete'}", '200  false', 'nothing came');
 cmp_ok($took, '>=', 0.95, 'in a second');
-cmp_ok($took, '<', 2, 'not more');
+cmp_ok($took, '<', deadline(2), 'not more');
 
 # What a reader that waits sees of a write, and after how long; at another
 # moment of its waiting each time.
@@ -186,16 +186,16 @@ sub fast {
 sub grow { my ($text) = @_; add($run, $end, $text); $end += length $text; return }
 $took = fast(sub { "?offset=$end&wait=20" }, sub { grow('middle ') });
 is($said, '200|false|middle ', 'a reader that waits gets what comes');
-cmp_ok($took, '<', 0.25, sprintf 'within 250 ms (%.0f ms)', $took * 1000);
+cmp_ok($took, '<', deadline(0.25), sprintf 'within 250 ms (%.0f ms)', $took * 1000);
 $took = fast(sub { '?wait=20' }, sub { grow('more ') }, sub { return { Range => "bytes=$end-" } });
 is($said, '206|false|more ', 'so does one with a range');
-cmp_ok($took, '<', 0.25, sprintf 'as fast (%.0f ms)', $took * 1000);
+cmp_ok($took, '<', deadline(0.25), sprintf 'as fast (%.0f ms)', $took * 1000);
 $took = fast(sub { finish($run, $end); $run = deployment(); $end = 0; grow('all'); "?offset=$end&wait=20" }, sub { finish($run, $end) });
 is($said, '200|true|', 'the end wakes too');
-cmp_ok($took, '<', 0.25, sprintf 'as fast (%.0f ms)', $took * 1000);
+cmp_ok($took, '<', deadline(0.25), sprintf 'as fast (%.0f ms)', $took * 1000);
 $took = best_of(1, sub { took(sub { $got = log_of($run, "?offset=$end&wait=20") }) });
 is($got->{headers}{'x-log-complete'}, 'true', 'what is complete is not waited for');
-cmp_ok($took, '<', 1, 'at all');
+cmp_ok($took, '<', deadline(1), 'at all');
 
 # Readers that wait hold up nobody else.
 my $slow = deployment();
@@ -208,7 +208,7 @@ my @waiting = map {
 sleep 0.5;
 $took = best_of(1, sub { took(sub { $got = $api->get("/api/deployments/$slow") }) });
 is($got->{status}, 200, 'others are served while readers wait');
-cmp_ok($took, '<', 1, 'at once');
+cmp_ok($took, '<', deadline(1), 'at once');
 finish($slow, 0);
 waitpid $_, 0 for @waiting;
 

@@ -16,7 +16,7 @@ sub have {
 }
 
 # --- database migration
-my $db = Slipway::DB->start;
+my $db = Slipway::DB->start(empty => 1);
 $db->sql("CREATE USER deploy\@localhost IDENTIFIED BY 'pass word'; GRANT ALL ON slipway.* TO deploy\@localhost");
 $db->sql('CREATE TABLE guest (name VARCHAR(20)); INSERT INTO guest VALUES (\'Ada\')');
 my %files = ('migrations/001-a.sql' => "ALTER TABLE guest ADD age INT;\n",

@@ -9,7 +9,7 @@ use Test::More;
 use Slipway::DB;
 use Slipway::Test;
 
-my $db = Slipway::DB->start;
+my $db = Slipway::DB->start(empty => 1);
 my $key = tempdir() . '/secret.key';
 my $conf = spew(tempdir() . '/slipway.conf',
     $db->conf . "[secrets]\nkey_file = $key\n[auth]\nadmins = root\n", 0600);

@@ -15,7 +15,7 @@ use Slipway::DB;
 use Slipway::Test;
 
 my $json = JSON::PP->new->canonical;
-my $db = Slipway::DB->start;
+my $db = Slipway::DB->start(empty => 1);
 my $dir = tempdir() . '/keys';
 mkdir $dir or die;
 my ($ring, $private, $public) = map { "$dir/$_" } qw(secret.key deploy.key deploy.pub);

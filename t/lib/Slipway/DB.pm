@@ -2,22 +2,22 @@
 package Slipway::DB;
 
 # A MariaDB server of the test's own: unix socket only, small, ended with the
-# test.  A server's empty data directory takes seconds to make, so one is kept
-# per user and copied.
+# test.  Initializing a data directory and applying the schema take seconds, so
+# both are done once per user, server version and schema; each test copies the
+# result.
 #
-#   my $db = Slipway::DB->start;      an empty database `slipway`, two accounts
+#   my $db = Slipway::DB->start;      the schema in `slipway`, two accounts
+#   my $db = Slipway::DB->start(empty => 1);      no table yet: migrate makes them
 #   my $db = Slipway::DB->start(port => 1, args => ['--max-connections=4']);
-#   $db->migrate;                     the schema
 #   $db->conf                         a [database] section for slipway.conf
 
 use strict;
 use warnings;
+use DBI ();
+use Digest::SHA ();
 use Fcntl qw(:flock);
 use File::Path qw(remove_tree);
-use IO::Handle;
-use IPC::Open2;
 use Slipway::Test;
-use Time::HiRes qw(sleep);
 
 my $made = 0;
 
@@ -35,50 +35,87 @@ sub _server {
 	die "mariadbd is missing: install mariadb-server\n";
 }
 
-# An initialised data directory, made once per user and server version.
+# A data directory that is made once: the name says what is in it, and the code
+# fills an empty one.
 sub _template {
+	my ($name, $fill) = @_;
 	my $base = ($ENV{TMPDIR} || '/tmp') . "/slipway-t-template-$>";
 	mkdir $base, 0700;
 	my @st = lstat $base;
 	die "$base is not mine\n" if !-d _ || $st[4] != $> || ($st[2] & 022);
+	my $dir = "$base/$name";
+	return $dir if -e "$dir.done";
 	open my $lock, '>', "$base/lock" or die "$base/lock: $!";
 	flock $lock, LOCK_EX or die "$base/lock: $!";
-	my (undef, $version) = run_cmd(_server(), '--version');
-	$version =~ s/[^\w.+-]+/_/g;
-	my $dir = "$base/$version";
 	return $dir if -e "$dir.done";
-	remove_tree($dir, "$dir.tmp");
-	mkdir "$dir.tmp" or die "$dir.tmp: $!";
-	my ($status, $out, $err) = run_cmd('mariadb-install-db', '--no-defaults',
-	    "--tmpdir=$dir.tmp",
-	    "--datadir=$dir", '--auth-root-authentication-method=socket',
-	    '--auth-root-socket-user=' . getpwuid($>),
-	    '--skip-test-db', '--force', '--innodb-log-file-size=8M', _as_root());
-	die "mariadb-install-db: $out$err" if $status != 0;
+	remove_tree($dir);
+	$fill->($dir);
 	spew("$dir.done", '');
 	return $dir;
+}
+
+# The name of what this server makes of these files.
+sub _name {
+	my (@files) = @_;
+	my (undef, $version) = run_cmd(_server(), '--version');
+	my $digest = Digest::SHA->new(256)->add($version, map { slurp($_) } __FILE__, @files);
+	return substr $digest->hexdigest, 0, 16;
+}
+
+# What mariadb-install-db makes, with our accounts and an empty database.
+sub _bare {
+	my $fill = sub {
+		my ($dir) = @_;
+		my $tmp = tempdir() . '/install';
+		mkdir $tmp or die "$tmp: $!";
+		my ($status, $out, $err) = run_cmd('mariadb-install-db', '--no-defaults',
+		    "--tmpdir=$tmp",
+		    "--datadir=$dir", '--auth-root-authentication-method=socket',
+		    '--auth-root-socket-user=' . getpwuid($>),
+		    '--skip-test-db', '--force', '--innodb-log-file-size=8M', _as_root());
+		die "mariadb-install-db: $out$err" if $status != 0;
+		my $db = __PACKAGE__->_on($dir);
+		$db->sql('CREATE DATABASE slipway CHARACTER SET utf8mb4', 'mysql');
+		for my $account (@accounts) {
+			my ($name, $password, $rights) = @$account;
+			$db->sql("CREATE USER '$name'\@'$_' IDENTIFIED BY '$password';"
+			    . "GRANT $rights ON slipway.* TO '$name'\@'$_'", 'mysql') for 'localhost', '127.0.0.1';
+		}
+		$db->stop;
+	};
+	return _template('bare-' . _name(), $fill);
+}
+
+# The same with the schema that slipway-admin applies.
+sub _migrated {
+	my $bare = _bare();
+	my $fill = sub {
+		my ($dir) = @_;
+		my ($status, undef, $err) = run_cmd('cp', '-a', $bare, $dir);
+		die "cp: $err" if $status != 0;
+		__PACKAGE__->_on($dir)->migrate->stop;
+	};
+	return _template('schema-' . _name(sort glob srcdir() . '/sql/*.sql'), $fill);
+}
+
+# A server on a data directory that is there.
+sub _on {
+	my ($class, $data, %opt) = @_;
+	my $self = bless { dir => tempdir() . '/db' . ++$made, data => $data, %opt }, $class;
+	mkdir $_, 0755 or die "$_: $!" for $self->{dir}, "$self->{dir}/tmp";
+	return $self->resume;
 }
 
 sub _as_root { return is_root() ? '--user=root' : () }
 
 sub start {
 	my ($class, %opt) = @_;
-	my $dir = tempdir() . '/db' . ++$made;
-	my $self = bless { dir => $dir, %opt }, $class;
-	mkdir $_, 0755 or die "$_: $!" for $dir, "$dir/tmp";
-	my ($status, undef, $err) = run_cmd('cp', '-a', _template(), "$dir/data");
+	my $template = $opt{empty} ? _bare() : _migrated();
+	my $data = tempdir() . '/data' . ($made + 1);
+	my ($status, undef, $err) = run_cmd('cp', '-a', $template, $data);
 	die "cp: $err" if $status != 0;
-	$self->{port} = free_port() if $opt{port};
-	$self->resume;
-	$self->sql('CREATE DATABASE slipway CHARACTER SET utf8mb4', 'mysql');
-	for my $account (@accounts) {
-		my ($name, $password, $rights) = @$account;
-		for my $host ('localhost', '127.0.0.1') {
-			$self->sql("CREATE USER '$name'\@'$host' IDENTIFIED BY '$password';"
-			    . "GRANT $rights ON slipway.* TO '$name'\@'$host'", 'mysql');
-		}
-	}
-	return $self;
+	$opt{port} = free_port() if $opt{port};
+	return $class->_on($data, %opt);
 }
 
 # Starts the server on the data that there is, and waits until it answers.
@@ -89,7 +126,7 @@ sub resume {
 	    ? ('--bind-address=127.0.0.1', "--port=$self->{port}")
 	    : ('--skip-networking');
 	$self->{pid} = start_process({ name => "mariadbd-$made" }, _server(),
-	    '--no-defaults', "--datadir=$dir/data", '--socket=' . $self->socket,
+	    '--no-defaults', "--datadir=$self->{data}", '--socket=' . $self->socket,
 	    # not /tmp: a server that starts removes the temporary tables of others
 	    "--tmpdir=$dir/tmp",
 	    "--pid-file=$dir/pid", @net, '--skip-log-bin',
@@ -118,13 +155,45 @@ sub socket { my ($self) = @_; return "$self->{dir}/sock" }
 sub port { my ($self) = @_; return $self->{port} }
 sub pid { my ($self) = @_; return $self->{pid} }
 
-# The command line client as the administrator: ($?, output, error).
+# A session as the administrator. The test's children never end it.
+sub _connect {
+	my ($self, $base) = @_;
+	return DBI->connect('dbi:MariaDB:database=' . (defined $base ? $base : 'slipway')
+	    . ';mariadb_socket=' . $self->socket . ';mariadb_multi_statements=1',
+	    scalar getpwuid($>), undef, { PrintError => 0, RaiseError => 1, AutoInactiveDestroy => 1 });
+}
+
+# A value as the command line client prints it in a batch: as bytes, and special
+# characters escaped.
+my %escape = ("\n" => '\\n', "\t" => '\\t', "\0" => '\\0', '\\' => '\\\\');
+sub _value {
+	my ($value) = @_;
+	return 'NULL' if !defined $value;
+	utf8::encode($value) if utf8::is_utf8($value);
+	return $value =~ s/([\n\t\0\\])/$escape{$1}/gr;
+}
+
+# The rows of all statements in the text, a line each.
+sub _run {
+	my ($session, $text) = @_;
+	utf8::decode($text) || die "this SQL is not UTF-8: load() takes any bytes\n" if !utf8::is_utf8($text);
+	my $statement = $session->prepare($text);
+	$statement->execute;
+	my $out = '';
+	do {
+		while ($statement->{NUM_OF_FIELDS} && (my $row = $statement->fetchrow_arrayref)) {
+			$out .= join("\t", map { _value($_) } @$row) . "\n";
+		}
+	} while ($statement->more_results);
+	return $out;
+}
+
+# Runs SQL as the administrator: (0 or the error's number, rows, error).
 sub client {
 	my ($self, $text, $base) = @_;
-	return run_cmd({ stdin => $text }, 'mariadb', '--no-defaults',
-	    '--socket=' . $self->socket, '--batch', '--skip-column-names',
-	    '--default-character-set=utf8mb4', '--user=' . getpwuid($>),
-	    defined $base ? $base : 'slipway');
+	my $out = eval { _run($self->_connect($base), $text) };
+	return (0, $out, '') if defined $out;
+	return ($DBI::err || 1, '', $DBI::err ? "ERROR $DBI::err: $DBI::errstr" : $@);
 }
 
 # Runs SQL as the administrator: the rows, columns apart by tabs.
@@ -156,23 +225,26 @@ sub conf_file {
 	return spew("$self->{dir}/slipway$n.conf", $self->conf(%opt), 0600);
 }
 
+# Runs a dump, which may contain any bytes, as a person would.
+sub load {
+	my ($self, $dump) = @_;
+	my ($status, undef, $err) = run_cmd({ stdin => $dump }, 'mariadb', '--no-defaults',
+	    '--socket=' . $self->socket, '--user=' . getpwuid($>), 'slipway');
+	die "load: $err" if $status != 0;
+	return;
+}
+
 # Another session that has done this in a transaction, which it leaves open
 # until let_go(); returns what that needs.
 sub hold {
 	my ($self, $text) = @_;
-	my $pid = start_process({ name => 'holder' }, 'mariadb', '--no-defaults', '--socket=' . $self->socket,
-	    '--user=' . getpwuid($>), '--execute', "BEGIN; $text; DO SLEEP(600)", 'slipway');
-	poll(60, sub { $self->_sleeper }) or die "nothing is held: $text";
-	return $pid;
-}
-sub _sleeper {
-	my ($self) = @_;
-	return $self->sql("SELECT id FROM information_schema.processlist WHERE info LIKE 'DO SLEEP(600)%'");
+	my $session = $self->_connect;
+	_run($session, "BEGIN; $text");
+	return $session;
 }
 sub let_go {
-	my ($self, $pid) = @_;
-	$self->sql('KILL ' . $self->_sleeper);
-	stop_process($pid);
+	my ($self, $session) = @_;
+	$session->disconnect;
 	return;
 }
 
@@ -180,21 +252,8 @@ sub let_go {
 # call returns; the rows.
 sub session {
 	my ($self) = @_;
-	my $pid = open2(my $out, my $in, 'mariadb', '--no-defaults', '--socket=' . $self->socket,
-	    '--batch', '--skip-column-names', '--unbuffered', '--user=' . getpwuid($>), 'slipway');
-	$in->autoflush(1);
-	return sub {
-		my ($text) = @_;
-		print {$in} "$text;\nSELECT 'done';\n";
-		my @rows;
-		while (defined(my $row = <$out>)) {
-			chomp $row;
-			return join "\n", @rows if $row eq 'done';
-			push @rows, $row;
-		}
-		waitpid $pid, 0;
-		die "session: $text";
-	};
+	my $session = $self->_connect;
+	return sub { my $out = _run($session, $_[0]); chomp $out; return $out };
 }
 
 # How many sessions wait for a lock of a row, and how many ever did.  What
@@ -207,8 +266,10 @@ sub _status {
 	return $value;
 }
 
+# The schema, where it is not there already.
 sub migrate {
 	my ($self) = @_;
+	return $self if $self->sql("SELECT 1 FROM information_schema.tables WHERE table_schema = 'slipway' LIMIT 1", 'mysql');
 	my ($status, $out, $err) = run_cmd(program('slipway-admin'), '-c',
 	    $self->conf_file, 'migrate');
 	die "slipway-admin migrate: $out$err" if $status != 0;

@@ -12,12 +12,12 @@ use Test::More;
 
 my $db = Slipway::DB->start;
 $db->migrate;
-$db->sql("CREATE TABLE early (deployment BIGINT, position BIGINT, wants BIGINT, has BIGINT) ENGINE = InnoDB;\nDELIMITER //\n"
+$db->sql("CREATE TABLE early (deployment BIGINT, position BIGINT, wants BIGINT, has BIGINT) ENGINE = InnoDB;\n"
     . "CREATE TRIGGER see_early BEFORE UPDATE ON deployment_step FOR EACH ROW\nBEGIN\nDECLARE n BIGINT;\n"
     . "IF NEW.log_length IS NOT NULL AND OLD.log_length IS NULL THEN\n"
     . "SELECT COALESCE(MAX(start + length), 0) INTO n FROM log_chunk WHERE deployment_id = NEW.deployment_id;\n"
     . "IF n < NEW.log_offset + NEW.log_length THEN INSERT INTO early VALUES (NEW.deployment_id, NEW.position, NEW.log_offset + NEW.log_length, n); END IF;\n"
-    . "END IF;\nEND//\nDELIMITER ;\n");
+    . "END IF;\nEND");
 my $runner = Slipway::Runner->start(db => $db, conf => "[runner]\npoll = 60\n");
 sub early { return $db->sql("SELECT * FROM early WHERE deployment = $_[0]") }
 
