@@ -74,7 +74,7 @@ is(probe('gitlab', 'of', 1) =~ /^not_found/ ? 1 : 0, 1, 'it is for its own serve
 is(probe('gitea', 'call', 1), 'ann', 'the server knows it');
 $db->sql("UPDATE user SET status = 'inactive' WHERE id = 1");
 like(probe('gitea', 'of', 1), qr/^not_found/, 'that of a disabled user is not used');
-is(probe($with, 'for', 1), $service, 'but the service\'s');
+like(probe($with, 'for', 1), qr/^upstream_failed: .*sign in again/, 'nor is the service\'s in its place');
 $db->sql("UPDATE user SET status = 'active' WHERE id = 1");
 is(probe('gitea', 'of', 1), $access, 'until that one may come in again');
 is(refreshes('gitea'), 0, 'nothing was refreshed');
@@ -171,10 +171,12 @@ is(probe('gitlab', 'call', 1) =~ /^upstream_failed: .*(?:sign in|token)/ ? 1 : 0
 my $robot = conf_of('gitlab', token => scalar $gitlab->token('robot'));
 give('gitlab', -10, expires => -10);
 $gitlab->drop_refresh_tokens;
-is(probe($robot, 'call', 1), 'robot', 'or goes on as the service');
+like(probe($robot, 'call', 1), qr/^upstream_failed: .*sign in again/, 'also where the service has a token');
+like(probe($robot, 'call', 1), qr/^upstream_failed: .*sign in again/, 'and the next time');
+is(probe($robot, 'call', 2), 'robot', 'which serves those who have no account there');
 ($access) = give('gitlab', 3600, no_refresh => 1);
 $gitlab->expire_tokens('ann', $access);
-is(probe($robot, 'call', 1), 'robot', 'as it does for one that cannot be refreshed');
+like(probe($robot, 'call', 1), qr/^upstream_failed: .*sign in again/, 'the same for a token that cannot be refreshed');
 is(probe('gitlab', 'call', 1) =~ /^upstream_failed: .*sign in/ ? 1 : 0, 1, 'without the service it says so');
 
 # --- a process that died with the right to refresh

@@ -136,7 +136,7 @@ for my $type (qw(gitea forgejo gitlab github)) {
 	ask($viewer, $_, $p) for qw(branches commits) x 3;
 	is(($db->sql("SHOW GLOBAL STATUS LIKE 'Com_insert'") =~ /(\d+)/)[0], $put, 'what is known is not written again');
 	$repo->remove;
-	refused(ask($viewer, $_, $p), 404, qr/was renamed.*present address/, "who took its old name is not it either when it is gone: $_") for qw(branches commits);
+	refused(ask($viewer, $_, $p), 404, qr/was renamed or removed.*a maintainer sends/, "who took its old name is not it either when it is gone: $_") for qw(branches commits);
 	like($db->sql("SELECT repo_id, path FROM git_repo WHERE project_id = $p"), qr{^@{[$repo->id]}\s+team/new-site$}m, 'what is known stays');
 	is($api->put("/api/projects/$p", { repository => $usurper->clone_url =~ s/\.git$//r })->{status}, 200, 'until the project says so');
 	is(ask($viewer, 'commits', $p)->{json}{data}[0]{message} =~ s/\n//r, 'not it', 'then it is');
@@ -146,7 +146,9 @@ for my $type (qw(gitea forgejo gitlab github)) {
 	is(ask($viewer, 'commits', $again)->{json}{data}[0]{message} =~ s/\n//r, 'was', 'a repository');
 	$was->remove;
 	$f->repo('team/again', users => ['bot'])->commit('main', {}, 'is');
-	is(ask($viewer, 'commits', $again)->{json}{data}[0]{message} =~ s/\n//r, 'is', 'that was made anew at the address');
+	refused(ask($viewer, 'commits', $again), 404, qr/was renamed or removed/, 'is not another one that was made at its address');
+	is($api->put("/api/projects/$again", { repository => $f->url . '/team/again' })->{status}, 200, 'until the project says so again');
+	is(ask($viewer, 'commits', $again)->{json}{data}[0]{message} =~ s/\n//r, 'is', 'then it is');
 
 	# --- what is no request
 	is($viewer->get('/api/git/branches')->{status}, 400, 'of no project');

@@ -1,7 +1,8 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# Whose repositories one sees: those that the Git server shows to oneself, or
-# else to the service, and never what it has shown to somebody else.
+# Whose repositories a user sees: those that the Git server shows to the user's
+# account there, or to the service where the user has none, and never what it
+# has shown to somebody else.
 
 use strict;
 use warnings;
@@ -35,7 +36,7 @@ for my $type (qw(gitea gitlab)) {
 		return Slipway::API->start(db => $db, conf => $conf);
 	};
 	my $api = $start->();
-	my %as = map { $_ => $api->new_token('viewer', $_) } qw(ann eve nobody);
+	my %as = (ann => $api->new_token('maintainer', 'ann'), map { $_ => $api->new_token('viewer', $_) } qw(eve nobody));
 	my %p = map { $_ => $api->post('/api/projects', { name => $_, repository => $repo{$_}->clone_url })->{json}{id} } keys %repo;
 	# What one gets of a project: the tip, or the status.
 	my $sees = sub {
@@ -82,7 +83,7 @@ for my $type (qw(gitea gitlab)) {
 	like($db->sql("SELECT path FROM git_repo WHERE project_id = $p{ann}"), qr{^team/anns$}m, 'nor does she change what is known');
 	is($sees->('ann', 'ann'), $tip{ann}, 'ann still finds hers');
 	my $told = sub { my ($who, $what) = @_; return $api->get("/api/git/branches?projectId=$p{$what}", { Authorization => "Bearer $as{$who}" })->{json}{detail} };
-	like($told->('nobody', 'ann'), qr/was renamed .*\w; it was asked as anybody: sign in/, 'nobody hears why, and that signing in may help');
+	like($told->('nobody', 'ann'), qr/was renamed or removed .*\w; it was asked as anybody: sign in/, 'nobody hears why, and that signing in may help');
 	unlike($told->('eve', 'ann'), qr/as anybody/, 'eve was not taken for anybody');
 	$trap->remove;
 
@@ -122,16 +123,18 @@ for my $type (qw(gitea gitlab)) {
 	my $got = $api->get("/api/git/branches?projectId=$p{ann}", { Authorization => "Bearer $as{ann}" });
 	is($got->{status}, 502, 'one that cannot be') or diag($got->{body});
 	like($got->{json}{detail}, qr/sign in again/, 'says what to do');
-	is($sees->('ann', 'ann'), 404, 'then she is anybody');
+	is($sees->('ann', $_), 502, "the same for what is open to all: $_") for qw(ann open);
 	$api->stop;
 
 	$api = $start->(token => scalar $f->token('bot'));
-	is($sees->($_, 'bot'), $tip{bot}, "$_ has no token of the Git server and sees what the service sees") for qw(ann nobody);
+	is($sees->('nobody', 'bot'), $tip{bot}, 'nobody has no account at the Git server and sees what the service sees');
+	is($sees->('ann', $_), 502, "ann, whose token has ended, does not: $_") for qw(bot ann open);
 	is($sees->('eve', 'bot'), 404, 'eve has one');
 	is($sees->('eve', 'eve'), $tip{eve}, 'which still works');
 	$f->expire_tokens('eve');
 	unlike($told->('eve', 'ann'), qr/as anybody/, 'when it has just ended, it is not anybody who is not shown a repository');
-	is($sees->('eve', 'bot'), $tip{bot}, 'when it has ended, the service stands in for her');
+	$f->drop_refresh_tokens;
+	is($sees->('eve', $_), 502, "when it has ended, the service does not stand in for her: $_") for qw(bot eve open);
 
 	# --- a refresh that takes its time counts too
 	$give->('ann', 1);

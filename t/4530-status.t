@@ -79,7 +79,7 @@ for my $type (qw(gitea gitlab github)) {
 	is($last->{context}, "slipway/Pipeline $project", 'in the name of the pipeline');
 	is($last->{target_url}, "https://slipway.example.org/api/deployments/$id/log", 'with a link');
 	is($last->{description}, 'The deployment succeeded.', 'and a sentence');
-	is($last->{creator}, 'ann', 'by who deployed');
+	is($last->{creator}, 'robot', 'by the service');
 	my %ends = (failed => ['exit 3', 'A step of the deployment failed.'], canceled => ['echo up; sleep 600', 'The deployment was canceled.'],
 		error => ['echo up; sleep 600', 'The runner was lost.']);
 	for my $end (sort keys %ends) {
@@ -135,9 +135,14 @@ for my $who (3, undef) {
 }
 $forge->expire_tokens('ann');
 ($id, $hash) = deploy(1, 'true');
-is($runner->wait($id), 'success', 'deployed by one whose token was taken away');
-is(closed($id), 'success success 0', 'is told');
-is(last_of($hash)->{creator}, 'robot', 'by the service, as it was fetched');
+is($runner->wait($id), 'failed', 'one whose token was taken away deploys nothing');
+is($db->sql("SELECT detail FROM deployment WHERE id = $id") =~ /sign in again/ ? 1 : 0, 1, 'and is told why');
+# --- without a token of the service
+begin('gitea', token => undef);
+($id, $hash) = deploy(1, 'true');
+is($runner->wait($id), 'success', 'where the service has no token');
+is(closed($id), 'success success 0', 'it is told all the same');
+is(last_of($hash)->{creator}, 'ann', 'by the user who deployed');
 
 # --- the server is away
 begin('gitea');

@@ -76,7 +76,7 @@ sub passwords {
 
 # --- whose
 for (['ann', 1, 'success', sub { $token{ann} }], ['nobody', undef, 'success', sub { $service }],
-    ['one without a token', 3, 'success', sub { $service }], ['one who may not read it', 2, 'failed', sub { $token{eve} }]) {
+    ['one without a token', 3, 'success', sub { $service }], ['one who may not read it', 2, 'failed', sub { '' }]) {
 	my ($who, $user, $end, $with) = @$_;
 	$forge->forget_requests;
 	my $id = deploy($user, 'cat file');
@@ -170,7 +170,8 @@ my $end = poll(25, sub {
 	if ($now > $size) { my $gap = time - $at; $slowest = $gap if $gap > $slowest; ($size, $at) = ($now, time) }
 	return $state !~ /pending|running/ && $state;
 });
-is($end, 'success', 'goes on with the token of the service') or diag($runner->log($id));
+is($end, 'failed', 'without a fresh token it fails, though the service has one') or diag($runner->log($id));
+like($runner->column($id, 'detail'), qr/did not renew the token of the one who deploys/, 'and says why');
 cmp_ok(time - $began, '>', 5, 'after some seconds');
 cmp_ok($slowest, '<', deadline(5), sprintf('meanwhile the log of another goes on: at most %.2f s without', $slowest));
 is($lapsed, 0, 'and its lease is held');
@@ -230,8 +231,11 @@ $runner->write_conf(conf());
 $runner->resume;
 $forge->forget_requests;
 $id = deploy(1, 'cat file');
-is($runner->wait($id), 'success', 'without the key it is fetched as the service');
-is(passwords($forge), $service, 'with its token');
+is($runner->wait($id), 'failed', 'without the key a user has no token');
+is(passwords($forge), '', 'nor is the one of the service used instead');
+$id = deploy(3, 'cat file');
+is($runner->wait($id), 'success', 'a user without an account is served by that') or diag($runner->column($id, 'detail'));
+is(passwords($forge), $service, 'of which there is one');
 is_deeply([grep { $_ !~ /no such/ } $forge->complaints], [], 'nothing was sent that the server would not take');
 is($runner->stop, 0, 'ends');
 done_testing;

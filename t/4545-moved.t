@@ -15,7 +15,7 @@ use Test::More;
 
 my $db = Slipway::DB->start;
 $db->migrate;
-$db->sql("INSERT INTO user (id, username, role) VALUES (1, 'ann', 'deployer'), (2, 'eve', 'deployer')");
+$db->sql("INSERT INTO user (id, username, role) VALUES (1, 'ann', 'maintainer'), (2, 'eve', 'deployer')");
 my ($forge, $runner, $service, $key, %base);
 
 # A runner beside a Git server of that type, which knows ann and a robot.
@@ -105,7 +105,7 @@ for my $type (qw(gitea gitlab github)) {
 	$site->rename('team/home');
 	ends(deploy(1, $p), 'success', qr/^the site$/m, "$n: renamed once more");
 	# who may not see it gets neither of them
-	ends(deploy(undef, $p), 'failed', qr/^fatal|no token/, "$n: for nobody there is none of it");
+	$id = ends(deploy(undef, $p), 'failed', qr/^There is no token for the Git server/, "$n: for nobody there is none of it");
 	unlike($runner->log($id), qr/^another$/m, 'nor what has its old name');
 	is(known($p), $site->id . ' team/home', 'what is known stays');
 
@@ -154,9 +154,7 @@ for my $type (qw(gitea gitlab github)) {
 		'an error' => { kind => 'status', status => 500 },
 		'too many questions' => { kind => 'status', status => 429, headers => { 'Retry-After' => 60 } },
 		'a page' => { kind => 'status', status => 200, type => 'text/html', body => '<h1>Hello</h1>' },
-		'no such repository' => { kind => 'status', status => 404, type => 'application/json', body => '{"message":"no"}' },
 		'a connection cut' => { kind => 'drop' },
-		'another number' => { @json, body => '{"id":1,"full_name":"team/evil","path_with_namespace":"team/evil"}' },
 		'a path that leads out' => { @json, body => sprintf('{"id":%d,"full_name":"team/../evil","path_with_namespace":"team/../evil"}', $late->id) },
 		'a path with a query' => { @json, body => sprintf('{"id":%d,"full_name":"team/evil?x","path_with_namespace":"team/evil?x"}', $late->id) },
 		'a path with more lines' => { @json, body => sprintf('{"id":%d,"full_name":"team/evil\\nuser\\nx","path_with_namespace":"team/evil\\nuser\\nx"}', $late->id) },
@@ -165,6 +163,23 @@ for my $type (qw(gitea gitlab github)) {
 		$forge->fault(qr{/(?:repos|repositories|projects)/}, %{ $odd{$name} });
 		ends(deploy(1, $q), 'success', qr{^late\nat \S+/team/late$}m, "$n: $name for an answer");
 		$forge->clear_faults;
+	}
+	# --- a server that says no to the number, or has another repository for it
+	my %no = (
+		'no such repository' => [ qr/^The repository was renamed or removed .*404.*a maintainer sends/, kind => 'status', status => 404,
+			type => 'application/json', body => '{"message":"no"}' ],
+		'another number' => [ qr/^Another repository has taken the name/, @json,
+			body => '{"id":1,"full_name":"team/late","path_with_namespace":"team/late"}' ],
+		'a locked account' => [ qr/^The Git server answered 403/, kind => 'status', status => 403, type => 'application/json', body => '{"message":"no"}' ],
+	);
+	for my $name (sort keys %no) {
+		my ($like, @fault) = @{ $no{$name} };
+		$forge->fault(qr{/(?:repos|repositories|projects)/}, @fault);
+		$id = ends(deploy(1, $q), 'failed', $like, "$n: $name for an answer");
+		$forge->clear_faults;
+		is($runner->column($id, 'reason'), 'checkout_failed', 'at the checkout');
+		unlike($runner->log($id), qr/^late$/m, 'and nothing was fetched');
+		is(known($q), $late->id . ' team/late', 'what is known stays');
 	}
 	if ($type eq 'gitea') {
 		$forge->fault(qr{/(?:repos|repositories)/}, kind => 'silent');
@@ -193,8 +208,8 @@ for my $type (qw(gitea gitlab github)) {
 	is(refreshes(), 1, 'one try');
 	is(questions(), 1, 'and one question');
 	is($db->sql('SELECT COUNT(*) FROM git_token'), 0, 'the token is forgotten');
-	ends(deploy(1, $both[0]), 'failed', qr/There is no token for the Git server/, "$n: the next time");
-	ends(deploy(1, $o), 'success', qr/^open$/m, 'what is open to all is still fetched') if $type ne 'gitlab';
+	ends(deploy(1, $both[0]), 'failed', qr/sign in again/, "$n: the next time");
+	ends(deploy(1, $o), 'failed', qr/sign in again/, "$n: nor does she get what is open to all");
 
 	# --- with a token of the service
 	again(token => $service);
@@ -202,8 +217,11 @@ for my $type (qw(gitea gitlab github)) {
 	$forge->expire_tokens('ann');
 	$forge->drop_refresh_tokens;
 	$forge->forget_requests;
-	ends(deploy(1, $both[0]), 'success', qr/^both 1$/m, "$n: revoked for good, beside the service");
-	is(passwords(), $service, 'with its token');
+	ends(deploy(1, $both[0]), 'failed', qr/sign in again/, "$n: revoked for good, beside the service");
+	ends(deploy(1, $both[0]), 'failed', qr/sign in again/, "$n: and the next time");
+	is(passwords(), '', 'whose token she is not given');
+	ends(deploy(2, $both[0]), 'success', qr/^both 1$/m, "$n: one who has no account there gets it");
+	is(passwords(), $service, 'as the service does');
 	$forge->expire_tokens('robot', $service);
 	ends(deploy(undef, $both[0]), 'failed', qr/does not accept the service's token/, "$n: that one revoked, too");
 	sign_in();

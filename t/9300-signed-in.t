@@ -109,7 +109,7 @@ sub all_of_it {
 	my $status = $states->($hash, 'success');
 	is($status->{context}, 'slipway/Go live', 'by the name of its pipeline');
 	like($status->{target_url}, qr{^https://slipway\.example\.org/.*\b$end->{id}\b}, 'with a link to it');
-	is($status->{creator}, 'ann', 'in the name of who made the secret');
+	is($status->{creator}, 'bot', 'as the service');
 	my $other;
 	($other, $end) = $push->('broken', 'a bad one');
 	is("$end->{status} $end->{reason}", 'failed step_failed', 'a push that fails');

@@ -4,10 +4,12 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/log.h"
 #include "core/str.h"
 #include "store/gittoken.h"
+#include "store/identity.h"
 
 #define MARGIN_MS INT64_C(60000) /* before its end a token is refreshed */
 #define WAIT_MS 5000             /* for another process's refresh */
@@ -308,39 +310,75 @@ service_token(const struct access *x)
 	return token != NULL && token[0] != '\0' ? token : NULL;
 }
 
-/* `own` tells whether it is the user's. */
+/* To the client 401 would mean that its own session has ended. */
 static const struct err *
-token_for(const struct access *x, struct arena *a, int64_t user_id,
-    const char **out, bool *own)
+refused(enum access_as as)
 {
-	const struct err *e = access_of_user(x, a, user_id, out);
+	return err_tell_number(ERR_UPSTREAM, 401, "%s",
+	    as == ACCESS_USER ?
+		"The Git server does not accept your access any more: sign "
+		"in again." :
+		"The Git server does not accept the service's token, or "
+		"wants one: sign in by the Git server, or set "
+		"gitserver.token.");
+}
 
-	*own = e == NULL;
-	if (e == NULL || e->code != ERR_NOTFOUND)
-		return e;
-	*out = service_token(x);
-	return NULL;
+static const struct err *
+bound_elsewhere(const struct account *who)
+{
+	return err_tell_number(ERR_UPSTREAM, 401,
+	    "Your user is bound to an account at %.200s, which is not the "
+	    "address of the Git server here: ask an administrator.",
+	    who->forge);
+}
+
+/* Of users who may not come in, nothing is remembered. */
+static bool
+is_trusted(const struct account *who)
+{
+	return who->valid && str_eq(who->status, "active") &&
+	    role_of(who->role) >= ROLE_MAINTAINER;
+}
+
+static const struct err *
+account_read(const struct access *x, struct arena *a, int64_t user_id,
+    struct account *out)
+{
+	const struct err *e;
+
+	*out = (struct account){ .user_id = user_id };
+	if (user_id == 0)
+		return NULL;
+	e = identity_account(x->db, a, user_id, out);
+	return e != NULL && e->code == ERR_NOTFOUND ? NULL : e;
 }
 
 const struct err *
 access_for(const struct access *x, struct arena *a, int64_t user_id,
-    const char **out)
+    struct access_token *out)
 {
-	bool own;
+	const struct err *e;
+	struct account who;
 
-	return token_for(x, a, user_id, out, &own);
-}
-
-/* To the client 401 would mean that its own session has ended. */
-static const struct err *
-refused(bool own)
-{
-	return err_tell_number(ERR_UPSTREAM, 401, "%s",
-	    own ? "The Git server does not accept your access any more: sign "
-		  "in again." :
-		  "The Git server does not accept the service's token, or "
-		  "wants one: sign in by the Git server, or set "
-		  "gitserver.token.");
+	*out = (struct access_token){ .as = ACCESS_ANYBODY };
+	if ((e = account_read(x, a, user_id, &who)) != NULL)
+		return e;
+	out->trusted = user_id == 0 || is_trusted(&who);
+	if (who.forge != NULL) {
+		out->as = ACCESS_USER;
+		if (x->forge == NULL ||
+		    strcasecmp(who.forge, forge_server(x->forge)) != 0)
+			return bound_elsewhere(&who);
+		e = access_of_user(x, a, user_id, &out->text);
+		return e != NULL && e->code == ERR_NOTFOUND ?
+		    refused(ACCESS_USER) :
+		    e;
+	}
+	if ((out->text = service_token(x)) != NULL) {
+		out->as = ACCESS_SERVICE;
+		out->trusted = true;
+	}
+	return NULL;
 }
 
 /* Nobody's token was sent. */
@@ -361,27 +399,22 @@ const struct err *
 access_call(const struct access *x, struct arena *a, int64_t user_id,
     access_ask *ask, void *context)
 {
-	const char *token, *service = service_token(x);
+	struct access_token token;
 	const struct err *e;
-	bool own;
 
-	if ((e = token_for(x, a, user_id, &token, &own)) != NULL)
+	if ((e = access_for(x, a, user_id, &token)) != NULL)
 		return e;
-	e = ask(x->forge, a, token, context);
-	if (own && e != NULL && e->code == ERR_UNAUTHENTICATED) {
-		e = access_renew(x, a, user_id, token, &token);
+	e = ask(x->forge, a, &token, context);
+	if (token.as == ACCESS_USER && e != NULL &&
+	    e->code == ERR_UNAUTHENTICATED) {
+		e = access_renew(x, a, user_id, token.text, &token.text);
 		if (e == NULL)
-			e = ask(x->forge, a, token, context);
+			e = ask(x->forge, a, &token, context);
 		else if (e->code == ERR_NOTFOUND)
 			e = err_new(ERR_UNAUTHENTICATED, "%s", e->msg);
-		if (e != NULL && e->code == ERR_UNAUTHENTICATED &&
-		    service != NULL) {
-			own = false;
-			token = service;
-			e = ask(x->forge, a, token, context);
-		}
 	}
-	if (e != NULL && e->code == ERR_NOTFOUND && token == NULL)
+	if (e != NULL && e->code == ERR_NOTFOUND && token.as == ACCESS_ANYBODY)
 		return unseen(e);
-	return e != NULL && e->code == ERR_UNAUTHENTICATED ? refused(own) : e;
+	return e != NULL && e->code == ERR_UNAUTHENTICATED ? refused(token.as) :
+							     e;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * With which token the Git server is asked: a user's own, opened and fresh, or
- * the service's.  The one place where store, forge and crypto meet; API and
- * dispatcher use it alike.
+ * the service's, never one after the other.  The one place where store, forge
+ * and crypto meet; API and dispatcher use it alike.
  */
 #ifndef SLIPWAY_ACCESS_ACCESS_H
 #define SLIPWAY_ACCESS_ACCESS_H
@@ -32,15 +32,37 @@ MUSTCHECK const struct err *access_of_user(const struct access *,
  * another has refreshed meanwhile; ERR_NOTFOUND as above. */
 MUSTCHECK const struct err *access_renew(const struct access *, struct arena *,
     int64_t user_id, const char *stale, const char **out);
-/* The user's, else the service's, else NULL (as anybody). */
-MUSTCHECK const struct err *access_for(const struct access *, struct arena *,
-    int64_t user_id, const char **out);
 
-/* Calls `ask` with the token of access_for(); if the server refuses it, once
- * more with a renewed one, then with the service's.  Where that is refused
- * too: ERR_UPSTREAM with words, never ERR_UNAUTHENTICATED. */
+/* As whom the Git server is asked. */
+enum access_as {
+	ACCESS_ANYBODY, /* without a token */
+	ACCESS_SERVICE,
+	ACCESS_USER,
+};
+
+struct access_token {
+	const char *text; /* NULL = none */
+	enum access_as as;
+	/* What it shows may be remembered of a project for everybody: the
+	 * service itself asks, or a user who may write projects. */
+	bool trusted;
+};
+
+/*
+ * Decides whose token is used.  A user who is bound to an account at a Git
+ * server is always asked as that account: without a token that works this is
+ * ERR_UPSTREAM with sys 401 and words for the client, whatever other token
+ * there is.  The service's token, or none, serves all other users and
+ * `user_id` 0, the service itself.
+ */
+MUSTCHECK const struct err *access_for(const struct access *, struct arena *,
+    int64_t user_id, struct access_token *out);
+
+/* Calls `ask` with the token of access_for(), and once more with a renewed one
+ * if the server refuses a user's.  A token that is refused then is
+ * ERR_UPSTREAM with sys 401 and words, never ERR_UNAUTHENTICATED. */
 typedef const struct err *access_ask(struct forge *, struct arena *,
-    const char *token, void *context);
+    const struct access_token *, void *context);
 MUSTCHECK const struct err *access_call(const struct access *, struct arena *,
     int64_t user_id, access_ask *ask, void *context);
 

@@ -2,8 +2,6 @@
 /* Branches and commits of a project's repository: as the Git server has them,
  * or, where it has no interface or the repository lies elsewhere, by git's own
  * protocol and as the runner's clone has them. */
-#include <strings.h>
-
 #include "api/handlers.h"
 #include "api/shapes.h"
 #include "core/branch.h"
@@ -27,39 +25,44 @@ struct reading {
 	bool commits;            /* else branches */
 	int64_t until;           /* time_mono_ms */
 	const char *branch;      /* NULL = the repository's default */
-	const char *path;        /* by the project's address */
 	struct forge_repo known; /* as remembered, else by that path */
 	struct forge_repo repo;
-	bool anybody; /* asked without a token */
+	bool trusted; /* what was found may be remembered for everybody */
 	struct forge_page page;
 	struct list list; /* struct forge_branch or git_commit */
 };
 
 /* --- the Git server's interface */
 
-/* The number that is remembered may be of a repository that is gone, and
- * another was made in its place: then what the project says holds.  Not so
- * where it was renamed: its old name may be anybody's by now, and who asks may
- * only not see it.  Gitea tells nobody without a token whose number it is. */
+/* The name of a repository that is renamed or removed is free for anybody to
+ * take, and the caller may just not be allowed to see the renamed one.  So a
+ * number that is remembered is never given up for a path here: that takes a
+ * change of the project.  Gitea answers questions by number only with a
+ * token. */
 static const struct err *
 repo_find(struct reading *r, struct forge *forge, const char *token)
 {
 	const struct err *e;
 
-	r->anybody = token == NULL;
 	r->repo = r->known;
-	if (r->anybody)
+	if (token == NULL)
 		r->repo.id = NULL;
 	e = forge_repo_find(forge, r->rq->a, token, &r->repo);
-	if (e == NULL || e->code != ERR_NOTFOUND || r->known.id == NULL)
+	if (r->known.id == NULL)
 		return e;
-	if (strcasecmp(r->known.path, r->path) != 0)
+	if (e != NULL && e->code == ERR_NOTFOUND)
 		return err_tell(ERR_NOTFOUND,
-		    "The repository was renamed at the Git server, and is gone "
-		    "since, or your access there does not show it (404): write "
-		    "its present address into the project.");
-	r->repo = (struct forge_repo){ .path = r->path };
-	return forge_repo_find(forge, r->rq->a, token, &r->repo);
+		    "The repository was renamed or removed at the Git server, "
+		    "or your access there does not show it (404). If another "
+		    "is to take its place, a maintainer sends the project's "
+		    "repository again, alone (PUT /api/projects).");
+	if (e == NULL && !str_eq(r->repo.id, r->known.id))
+		return err_tell(ERR_NOTFOUND,
+		    "Another repository has taken the name of the project's "
+		    "at the Git server (404). If that is the right one, a "
+		    "maintainer sends the project's repository again, alone "
+		    "(PUT /api/projects).");
+	return e;
 }
 
 static const struct err *
@@ -91,16 +94,21 @@ commits_read(struct reading *r, struct forge *forge, const char *token)
 }
 
 static const struct err *
-ask(struct forge *forge, struct arena *a, const char *token, void *context)
+ask(struct forge *forge, struct arena *a, const struct access_token *token,
+    void *context)
 {
 	struct reading *r = context;
 	const struct err *e;
 
-	if ((e = repo_find(r, forge, token)) != NULL)
+	/* a token may do less than its user */
+	r->trusted = token->as == ACCESS_SERVICE ||
+	    (token->trusted && r->rq->role >= ROLE_MAINTAINER);
+	if ((e = repo_find(r, forge, token->text)) != NULL)
 		return e;
 	if (r->commits)
-		return commits_read(r, forge, token);
-	return forge_branches(forge, a, token, &r->repo, &r->page, &r->list);
+		return commits_read(r, forge, token->text);
+	return forge_branches(forge, a, token->text, &r->repo, &r->page,
+	    &r->list);
 }
 
 static const struct err *
@@ -110,10 +118,10 @@ from_server(struct reading *r)
 	const char *server = forge_server(access->forge);
 	struct git_repo known;
 	const struct err *e;
+	const char *address;
 
 	e = gitrepo_find(r->rq->db, r->rq->a, r->project.id, server,
 	    r->project.repository, &known);
-	r->path = r->repo.path;
 	r->known = r->repo;
 	if (e == NULL)
 		r->known = (struct forge_repo){ .id = known.repo_id,
@@ -123,7 +131,9 @@ from_server(struct reading *r)
 	forge_until(access->forge, r->until);
 	e = access_call(access, r->rq->a, r->rq->who.user_id, ask, r);
 	forge_until(access->forge, 0);
-	if (e != NULL || (r->anybody && r->known.id != NULL))
+	if (e != NULL || !r->trusted ||
+	    forge_repo_at(access->forge, r->rq->a, r->project.repository,
+		r->repo.path, &address) != NULL)
 		return e;
 	known = (struct git_repo){ .project_id = r->project.id,
 		.server = server,

@@ -215,6 +215,24 @@ static const struct queue_end canceled = { .status = "canceled",
 	.reason = "canceled_by_user",
 	.detail = "It was canceled before it started." };
 
+/* Its repository was found, or is not to be fetched. */
+static void
+answered(struct dispatch *d, struct task *t)
+{
+	const struct queue_end failed = { .status = "failed",
+		.reason = "checkout_failed",
+		.detail = t->refusal };
+
+	if (t->refusal == NULL) {
+		start(d, t);
+		return;
+	}
+	log_warn("%s: is not fetched: %s", t->name, t->refusal);
+	clone_forget(t);
+	task_phase_set(t, TASK_CLOSED);
+	end_unstarted(d, t->id, t->epoch, &failed);
+}
+
 /* What is claimed either starts or ends here, perhaps after its credential was
  * found. */
 static void
@@ -243,7 +261,7 @@ claimed(struct dispatch *d, const struct claim *c)
 	}
 	clone_ask(d, t, c);
 	if (clone_answer(d, t))
-		start(d, t);
+		answered(d, t);
 }
 
 void
@@ -268,7 +286,7 @@ claim_asking(struct dispatch *d, struct task *t)
 		task_phase_set(t, TASK_CLOSED);
 		end_unstarted(d, t->id, t->epoch, &canceled);
 	} else if (clone_answer(d, t)) {
-		start(d, t);
+		answered(d, t);
 	}
 }
 

@@ -35,12 +35,17 @@ enum asked {
 	ASKED_NONE,
 	ASKED_SILENT,
 	ASKED_LATE,
-	ASKED_REFUSED, /* the user's token, and the service's if there is one */
+	ASKED_REFUSED, /* the user's token, or there is none */
 	ASKED_BARRED,  /* the service's */
 	ASKED_UNSEEN,  /* the repository is not, or not for that token */
 	ASKED_LOCKED,  /* 403: mostly the account */
+	ASKED_GONE,    /* the number that is remembered is not to be seen */
+	ASKED_TAKEN,   /* by another, at its path */
 	ASKED__MAX
 };
+/* Added to it where the repository must not be fetched: what lies at its path
+ * may be another one by now. */
+#define ASKED_STOP 0x40
 static const char *const notes[ASKED__MAX] = {
 	[ASKED_NONE] = "There is no token for the Git server: who deploys may "
 		       "sign in by it, or gitserver.token be set.",
@@ -57,6 +62,15 @@ static const char *const notes[ASKED__MAX] = {
 			 "who deploys may not see it.",
 	[ASKED_LOCKED] = "The Git server answered 403: the account of the one "
 			 "who deploys may be locked there.",
+	[ASKED_GONE] = "The repository was renamed or removed at the Git "
+		       "server, or the one who deploys may not see it (404). "
+		       "If another is to take its place, a maintainer sends "
+		       "the project's repository again, alone (PUT "
+		       "/api/projects).",
+	[ASKED_TAKEN] = "Another repository has taken the name of the "
+			"project's at the Git server. If that is the right "
+			"one, a maintainer sends the project's repository "
+			"again, alone (PUT /api/projects).",
 };
 
 /* What the asker has found. */
@@ -64,10 +78,11 @@ struct asker {
 	const struct dispatch *d;
 	const struct claim *c;
 	struct access access;
-	struct forge_repo known; /* before it asked */
-	struct forge_repo found; /* id NULL = nothing new is known */
-	const char *token;       /* NULL = none, or none that works */
-	bool refused;            /* the last token that was asked with */
+	struct forge_repo known;   /* before it asked */
+	struct forge_repo found;   /* id NULL = nothing new is known */
+	struct access_token token; /* no text = none, or none that works */
+	bool refused;              /* that one, by the server */
+	bool stop;                 /* what lies at the path is not fetched */
 };
 
 void
@@ -161,8 +176,8 @@ static bool
 is_away(const struct err *e)
 {
 	return e != NULL &&
-	    (e->code == ERR_UPSTREAM || e->code == ERR_UPSTREAM_TIMEOUT ||
-		e->code == ERR_UNAVAILABLE);
+	    ((e->code == ERR_UPSTREAM && e->sys / 100 != 4) ||
+		e->code == ERR_UPSTREAM_TIMEOUT || e->code == ERR_UNAVAILABLE);
 }
 
 /* Whether what began then, and failed, is to be tried again: soon, after a
@@ -180,8 +195,8 @@ is_soon(const struct err *e, int64_t start, int64_t began)
 }
 
 static const struct err *
-users_token(struct access *x, struct arena *a, int64_t user_id,
-    const char **out)
+token_find(struct access *x, struct arena *a, int64_t user_id,
+    struct access_token *out)
 {
 	const int64_t start = time_mono_ms();
 	const struct err *e;
@@ -190,39 +205,40 @@ users_token(struct access *x, struct arena *a, int64_t user_id,
 	do {
 		began = time_mono_ms();
 		forge_until(x->forge, began + ASK_MS);
-		e = access_of_user(x, a, user_id, out);
+		e = access_for(x, a, user_id, out);
 	} while (is_soon(e, start, began));
 	return e;
 }
 
 /* Asks for the repository: whether the token is taken, and what its path is
- * by now.  Gitea tells nobody without a token whose number it is. */
+ * by now.  Gitea answers questions by number only with a token. */
 static const struct err *
-question(struct forge *forge, struct arena *a, const char *token, void *context)
+question(struct forge *forge, struct arena *a, const struct access_token *token,
+    void *context)
 {
 	struct asker *k = context;
 	struct forge_repo repo = k->known;
 	const struct err *e;
 
-	k->token = token;
-	if (token == NULL)
+	k->token = *token;
+	if (token->text == NULL)
 		repo.id = NULL;
 	forge_until(forge, time_mono_ms() + QUESTION_MS);
-	e = forge_repo_find(forge, a, token, &repo);
+	e = forge_repo_find(forge, a, token->text, &repo);
 	forge_until(forge, 0);
 	k->refused = e != NULL && e->code == ERR_UNAUTHENTICATED;
-	/* another may have taken the path */
-	if (e == NULL && (k->known.id == NULL || str_eq(repo.id, k->known.id)))
+	if (e == NULL)
 		k->found = repo;
 	return e;
 }
 
-static const char *
-service_token(const struct asker *k)
+/* Whether the server said no, and not that it cannot answer now. */
+static bool
+is_said(const struct err *e)
 {
-	const char *token = k->access.settings->token;
-
-	return token == NULL || token[0] == '\0' ? NULL : token;
+	return e != NULL &&
+	    (e->code == ERR_NOTFOUND ||
+		(e->code == ERR_UPSTREAM && e->sys / 100 == 4));
 }
 
 /* Once more only where another is refreshing the token, or who was to has
@@ -239,64 +255,77 @@ question_ask(struct asker *k)
 		forge_until(k->access.forge, 0);
 		e = access_call(&k->access, k->d->a, k->c->created_by.n,
 		    question, k);
-	} while (e != NULL && e->sys != 401 && k->refused &&
-	    is_soon(e, start, began));
+	} while (k->refused && is_soon(e, start, began));
 	return e;
 }
 
-/* What came of the question; a server that does not answer it may still let
- * git in. */
+/* What the question says of the token; a server that cannot answer it may still
+ * let git in. */
 static enum asked
-question_ended(struct asker *k, const struct err *e, bool own)
+token_judge(struct asker *k, const struct err *e)
 {
-	if (e != NULL)
-		log_info("deployment %lld: asking for its repository: %s",
-		    (long long)k->c->id,
-		    e->detail[0] != '\0' ? e->detail : e->msg);
-	if (e != NULL && k->refused && e->sys != 401) {
-		k->token = service_token(k);
-		return ASKED_SILENT;
-	}
-	if (k->refused) {
-		k->token = NULL;
-		return own                   ? ASKED_REFUSED :
-		    service_token(k) != NULL ? ASKED_BARRED :
-					       ASKED_NONE;
-	}
-	if (k->token == NULL)
+	const bool own = k->token.as == ACCESS_USER;
+
+	if (k->refused || e->sys == 401)
+		k->token.text = NULL;
+	if (k->token.as == ACCESS_ANYBODY)
 		return ASKED_NONE;
-	if (own && e != NULL && e->code == ERR_NOTFOUND)
+	if (k->token.text == NULL && is_away(e)) /* it was to be renewed */
+		return ASKED_SILENT;
+	if (k->token.text == NULL)
+		return own ? ASKED_REFUSED : ASKED_BARRED;
+	if (e->code == ERR_NOTFOUND && k->known.id != NULL)
+		return ASKED_GONE;
+	if (e->code == ERR_NOTFOUND && own)
 		return ASKED_UNSEEN;
-	return own && e != NULL && e->code == ERR_UPSTREAM && e->sys == 403 ?
-	    ASKED_LOCKED :
-	    ASKED_OK;
+	return own && e->code == ERR_UPSTREAM && e->sys == 403 ? ASKED_LOCKED :
+								 ASKED_OK;
 }
 
-/* Finds the token, the user's or else the service's, and the address. */
+/* Where the server says no to the number of the repository, its path may lead
+ * to another one. */
+static enum asked
+question_ended(struct asker *k, const struct err *e)
+{
+	enum asked how;
+
+	if (e == NULL && k->known.id != NULL &&
+	    !str_eq(k->found.id, k->known.id)) {
+		k->found = (struct forge_repo){ .id = NULL };
+		k->stop = true;
+		return ASKED_TAKEN;
+	}
+	if (e == NULL)
+		return k->token.text == NULL ? ASKED_NONE : ASKED_OK;
+	log_info("deployment %lld: %s: %s", (long long)k->c->id,
+	    k->token.as == ACCESS_USER && k->token.text == NULL ?
+		"the token of the one who deploys" :
+		"asking for its repository",
+	    e->detail[0] != '\0' ? e->detail : e->msg);
+	how = token_judge(k, e);
+	k->stop = how == ASKED_REFUSED || (k->known.id != NULL && is_said(e));
+	return how;
+}
+
+/* Finds the token and the address. */
 static enum asked
 find(struct asker *k)
 {
+	const bool known = clone_is_known(k->d, k->d->a, k->c->repository);
 	struct access *x = &k->access;
-	const struct err *e;
-	bool own;
+	const struct err *e = NULL;
 
-	e = users_token(x, k->d->a, k->c->created_by.n, &k->token);
-	own = e == NULL;
-	if (!own)
-		k->token = service_token(k);
-	if (!own && e->code != ERR_NOTFOUND) {
-		log_err(e, "the token of the one who deploys");
-		return ASKED_SILENT;
-	}
-	if (!clone_is_known(k->d, k->d->a, k->c->repository))
-		return k->token == NULL ? ASKED_NONE : ASKED_OK;
-	e = repo_known(x->forge, x->db, k->d->a, k->c, &k->known);
+	if (known)
+		e = repo_known(x->forge, x->db, k->d->a, k->c, &k->known);
 	if (e == NULL)
+		e = token_find(x, k->d->a, k->c->created_by.n, &k->token);
+	if (e == NULL && known)
 		e = question_ask(k);
-	return question_ended(k, e, own);
+	return question_ended(k, e);
 }
 
-/* So that it is found again when it is renamed. */
+/* So that it is found again when it is renamed, by a path that can be part of
+ * an address. */
 static void
 found_keep(struct asker *k)
 {
@@ -306,9 +335,13 @@ found_keep(struct asker *k)
 		.repo_id = k->found.id,
 		.path = k->found.path };
 	const struct err *e;
+	const char *address;
 
-	if (k->found.id != NULL &&
-	    (e = gitrepo_put(k->access.db, &row)) != NULL)
+	if (k->found.id == NULL || !k->token.trusted ||
+	    forge_repo_at(k->access.forge, k->d->a, k->c->repository,
+		k->found.path, &address) != NULL)
+		return;
+	if ((e = gitrepo_put(k->access.db, &row)) != NULL)
 		log_err(e, "the number of a repository");
 }
 
@@ -326,7 +359,7 @@ tell(struct asker *k)
 			k->found.path));
 	buf_putc(&out, '\n');
 	(void)credential_put(k->access.forge, k->d->a, k->c->repository,
-	    k->token, &out);
+	    k->token.text, &out);
 	if ((e = buf_check(&out)) == NULL)
 		e = file_store(ANSWER_FD, out.data, out.len);
 	return e;
@@ -354,7 +387,7 @@ ask(const struct dispatch *d, const struct claim *c)
 	}
 	if (e != NULL)
 		log_err(e, "the token of the one who deploys");
-	_exit((int)how);
+	_exit((int)how | (k.stop ? ASKED_STOP : 0));
 }
 
 /* Where git takes no token, none is missed. */
@@ -392,9 +425,11 @@ clone_ask(struct dispatch *d, struct task *t, const struct claim *c)
 	    (!known &&
 		forge_clone_with(d->forge, d->a, address, "", &with) != NULL))
 		return;
-	/* for the case that no answer comes in time, too */
-	service = credential_put(d->forge, d->a, address,
-	    d->settings.gitserver.token, &t->credential);
+	/* For the case that no answer comes in time, too.  A user's account
+	 * decides what that user gets, so nothing is assumed there. */
+	service = !c->created_by.set &&
+	    credential_put(d->forge, d->a, address, d->settings.gitserver.token,
+		&t->credential);
 	if (!known && !c->created_by.set) {
 		if (!service)
 			note_set(d, t, ASKED_NONE);
@@ -446,9 +481,9 @@ answer_read(struct task *t, const struct buf *fresh, enum asked how)
 static void
 answer_take(const struct dispatch *d, struct task *t)
 {
-	const enum asked how = WIFEXITED(t->asked) ?
-	    (enum asked)WEXITSTATUS(t->asked) :
-	    ASKED_LATE;
+	const int status = WIFEXITED(t->asked) ? WEXITSTATUS(t->asked) :
+						 ASKED_LATE;
+	const enum asked how = (enum asked)(status & ~ASKED_STOP);
 	char text[4096];
 	struct buf fresh;
 	ssize_t got;
@@ -462,6 +497,8 @@ answer_take(const struct dispatch *d, struct task *t)
 	if (fresh.len > 0)
 		answer_read(t, &fresh, how);
 	note_set(d, t, how);
+	if ((status & ASKED_STOP) != 0 && how < ASKED__MAX)
+		t->refusal = notes[how];
 	if (fresh.data != NULL)
 		explicit_bzero(fresh.data, fresh.len);
 	buf_release(&fresh);

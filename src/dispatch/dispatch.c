@@ -28,6 +28,7 @@
 #include "store/gittoken.h"
 #include "store/hook.h"
 #include "store/idempotency.h"
+#include "store/identity.h"
 #include "store/joblog.h"
 #include "store/lease.h"
 #include "store/project.h"
@@ -114,8 +115,9 @@ static void
 db_check_once(struct dispatch *d)
 {
 	const struct stmt *const *const sets[] = { queue_stmts, gitrepo_stmts,
-		gittoken_stmts, hook_stmts, idempotency_stmts, joblog_stmts,
-		lease_stmts, project_stmts, report_stmts, session_stmts };
+		gittoken_stmts, hook_stmts, idempotency_stmts, identity_stmts,
+		joblog_stmts, lease_stmts, project_stmts, report_stmts,
+		session_stmts };
 	const struct err *e;
 	size_t i;
 

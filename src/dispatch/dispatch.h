@@ -87,6 +87,7 @@ struct task {
 	struct buf address;    /* where the repository is by now */
 	struct buf credential; /* "user\nsecret", empty = none */
 	const char *note;      /* why there is none, or another than wanted */
+	const char *refusal;   /* why it must not be fetched, or NULL */
 	pid_t asker;           /* 0 = none, or it is done */
 	int answer;            /* what the asker says, -1 = nothing */
 	int asked;             /* how it ended */

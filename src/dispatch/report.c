@@ -139,14 +139,14 @@ status_fill(struct teller *x, struct arena *a)
 /* Asks for the repository and keeps its number: it stays when the repository
  * is renamed. */
 static const struct err *
-repo_ask(struct teller *x, struct arena *a, const char *token)
+repo_ask(struct teller *x, struct arena *a, const struct access_token *token)
 {
 	const struct report *r = &x->report;
 	const struct err *e;
 	struct git_repo row;
 
-	e = forge_repo_find(x->access.forge, a, token, &x->repo);
-	if (e != NULL || x->repo.id == NULL || x->repo.path == NULL)
+	e = forge_repo_find(x->access.forge, a, token->text, &x->repo);
+	if (e != NULL || !token->trusted)
 		return e;
 	row = (struct git_repo){ .project_id = r->project_id,
 		.server = forge_server(x->access.forge),
@@ -158,14 +158,15 @@ repo_ask(struct teller *x, struct arena *a, const char *token)
 
 /* With one token. */
 static const struct err *
-put(struct forge *forge, struct arena *a, const char *token, void *context)
+put(struct forge *forge, struct arena *a, const struct access_token *token,
+    void *context)
 {
 	struct teller *x = context;
 	const struct err *e;
 
 	if (x->repo.id == NULL && (e = repo_ask(x, a, token)) != NULL)
 		return e;
-	e = forge_status_put(forge, a, token, &x->repo, &x->status);
+	e = forge_status_put(forge, a, token->text, &x->repo, &x->status);
 	if (e == NULL || !x->remembered ||
 	    (e->code != ERR_NOTFOUND && e->sys / 100 != 3))
 		return e;
@@ -173,7 +174,7 @@ put(struct forge *forge, struct arena *a, const char *token, void *context)
 	x->remembered = false;
 	if ((e = repo_ask(x, a, token)) != NULL)
 		return e;
-	return forge_status_put(forge, a, token, &x->repo, &x->status);
+	return forge_status_put(forge, a, token->text, &x->repo, &x->status);
 }
 
 /* Whether the server said no, so that asking again soon is of no use. */
@@ -214,21 +215,31 @@ repo_known(struct teller *x, struct arena *a)
 	return NULL;
 }
 
-/* With the token of the one who deploys; where that may not, with the
- * service's. */
+/* A status is the service's own statement, so it takes the service's token.
+ * Where there is none, or that may not write there, it takes the one of the
+ * user who deploys. */
 static const struct err *
 tell(struct teller *x, struct arena *a)
 {
+	const char *service = x->access.settings->token;
 	const struct report *r = &x->report;
+	struct access_token token;
 	const struct err *e;
+	struct err first;
 
 	status_fill(x, a);
 	forge_until(x->access.forge, time_mono_ms() + ONE_MS);
-	e = access_call(&x->access, a, r->created_by.n, put, x);
-	if (e != NULL && r->created_by.set && is_refused(e) &&
-	    x->access.settings->token != NULL)
-		e = access_call(&x->access, a, 0, put, x);
-	return e;
+	if (service == NULL || service[0] == '\0')
+		return access_call(&x->access, a, r->created_by.n, put, x);
+	e = access_call(&x->access, a, 0, put, x);
+	if (e == NULL || !r->created_by.set || !is_refused(e))
+		return e;
+	first = *e;
+	e = access_for(&x->access, a, r->created_by.n, &token);
+	if (e == NULL && token.as == ACCESS_USER &&
+	    access_call(&x->access, a, r->created_by.n, put, x) == NULL)
+		return NULL;
+	return err_wrap(&first, "status");
 }
 
 /* Seconds until the next try, about. */

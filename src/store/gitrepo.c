@@ -44,9 +44,14 @@ static const struct stmt put = {
 	.name = "gitrepo_put",
 	.sql = "INSERT INTO git_repo (project_id, server, repository, repo_id,"
 	       " path) VALUES (?, ?, ?, ?, ?)"
-	       " ON DUPLICATE KEY UPDATE server = VALUES(server),"
-	       " repository = VALUES(repository), repo_id = VALUES(repo_id),"
-	       " path = VALUES(path)",
+	       " ON DUPLICATE KEY UPDATE"
+	       " path = IF(server = VALUES(server)"
+	       " AND repository = VALUES(repository)"
+	       " AND repo_id <> VALUES(repo_id), path, VALUES(path)),"
+	       " repo_id = IF(server = VALUES(server)"
+	       " AND repository = VALUES(repository), repo_id,"
+	       " VALUES(repo_id)),"
+	       " server = VALUES(server), repository = VALUES(repository)",
 	.args = repo_fields,
 };
 

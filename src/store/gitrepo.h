@@ -37,7 +37,8 @@ extern const struct stmt *const gitrepo_stmts[];
 MUSTCHECK const struct err *gitrepo_find(struct db *, struct arena *,
     int64_t project_id, const char *server, const char *repository,
     struct git_repo *out);
-/* Writes only what has changed. */
+/* Writes only what has changed.  While the project's address stays the same a
+ * number never takes the place of another. */
 MUSTCHECK const struct err *gitrepo_put(struct db *, const struct git_repo *);
 /* The next request finds the repository by the project's address again. */
 MUSTCHECK const struct err *gitrepo_forget(struct db *, int64_t project_id);

@@ -46,6 +46,17 @@ static const struct stmt of_user = {
 	.row = identity_row,
 	.rowsize = sizeof(struct identity),
 };
+#define C(m) FIELD(struct account, m, 0)
+static const struct field account_row[] = { C(user_id), C(forge), C(role),
+	C(status), C(valid), FIELD_END };
+static const struct stmt account_of = {
+	.name = "identity_account",
+	.sql = "SELECT id AS user_id, forge, role, status, valid FROM user"
+	       " WHERE id = ?",
+	.args = user_args,
+	.row = account_row,
+	.rowsize = sizeof(struct account),
+};
 static const struct field found_row[] = { FIELD(struct identity_found, n, 0),
 	FIELD_END };
 static const struct stmt deleted = {
@@ -99,6 +110,7 @@ static const struct stmt by_name = {
 const struct stmt *const identity_stmts[] = {
 	&user_of,
 	&of_user,
+	&account_of,
 	&deleted,
 	&deleted_name,
 	&bind_user,
@@ -132,6 +144,15 @@ identity_of(struct db *db, struct arena *a, int64_t user_id,
 	const struct identity_args args = { .user_id = user_id };
 
 	return db_row(db, a, &of_user, &args, out);
+}
+
+const struct err *
+identity_account(struct db *db, struct arena *a, int64_t user_id,
+    struct account *out)
+{
+	const struct identity_args args = { .user_id = user_id };
+
+	return db_row(db, a, &account_of, &args, out);
 }
 
 const struct err *

@@ -11,7 +11,19 @@ struct identity {
 	const char *forge_id; /* number there, in decimal */
 };
 
+/* The account of any user, deleted ones too. */
+struct account {
+	int64_t user_id;
+	const char *forge; /* server; NULL = has never been bound to one */
+	const char *role;
+	const char *status;
+	bool valid;
+};
+
 extern const struct stmt *const identity_stmts[];
+
+MUSTCHECK const struct err *identity_account(struct db *, struct arena *,
+    int64_t user_id, struct account *out);
 
 /* The live user with that identity, locked; ERR_NOTFOUND. */
 MUSTCHECK const struct err *identity_user(struct db *, struct arena *,

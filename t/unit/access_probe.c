@@ -2,7 +2,8 @@
 /* access_probe CONF COMMAND USER [WORD…]: with which token the Git server is
  * asked for a user.  Prints it, or the error's code and what it tells.
  *
- *   put USER ACCESS REFRESH|- SECONDS   stores a pair that ends in so long
+ *   put USER ACCESS REFRESH|- SECONDS   stores a pair that ends in so long,
+ *                   and binds the user to an account there
  *   of USER         the user's own
  *   renew USER TOKEN                    after that one was refused
  *   for USER        the user's or the service's
@@ -16,15 +17,39 @@
 #include "core/num.h"
 #include "core/str.h"
 #include "db/db.h"
+#include "store/identity.h"
 
 static struct arena *arena;
 static int64_t user;
 static char **words;
 
+/* As signing in does, but for whatever the user was bound to before. */
+static const struct err *
+bind(const struct access *x)
+{
+	static const struct field args[] = {
+		FIELD(struct identity, forge, 0),
+		FIELD(struct identity, forge_id, 0),
+		FIELD(struct identity, user_id, 0),
+		FIELD_END,
+	};
+	static const struct stmt bind_user = {
+		.name = "probe_bind",
+		.sql = "UPDATE user SET forge = ?, forge_id = ? WHERE id = ?",
+		.args = args,
+	};
+	const struct identity who = { .user_id = user,
+		.forge = forge_server(x->forge),
+		.forge_id = arena_printf(arena, "%lld", (long long)user) };
+
+	return db_exec(x->db, &bind_user, &who, NULL);
+}
+
 static const struct err *
 put(const struct access *x, const char **out)
 {
 	struct forge_token t = { .access = words[0] };
+	const struct err *e;
 	int64_t seconds;
 
 	if (!num_parse(words[2], -NUM_SAFE, NUM_SAFE, &seconds))
@@ -34,6 +59,8 @@ put(const struct access *x, const char **out)
 	if (seconds != 0)
 		t.expires_at.ms = time_now_ms() + seconds * 1000;
 	*out = "put";
+	if ((e = bind(x)) != NULL)
+		return e;
 	return access_put(x, arena, user, &t);
 }
 
@@ -52,16 +79,21 @@ renew(const struct access *x, const char **out)
 static const struct err *
 whichever(const struct access *x, const char **out)
 {
-	return access_for(x, arena, user, out);
+	struct access_token token;
+	const struct err *e = access_for(x, arena, user, &token);
+
+	*out = token.text;
+	return e;
 }
 
 static const struct err *
-ask(struct forge *f, struct arena *a, const char *token, void *context)
+ask(struct forge *f, struct arena *a, const struct access_token *token,
+    void *context)
 {
 	struct forge_account account;
 	const struct err *e;
 
-	e = forge_whoami(f, a, token, &account);
+	e = forge_whoami(f, a, token->text, &account);
 	*(const char **)context = account.login;
 	return e;
 }
