@@ -149,14 +149,14 @@ is($api->put($path, {}, { 'If-Match' => '"x", "y"' })->{status}, 412, 'none of t
 is($api->put($path, {}, { 'If-Match' => 'x' })->{status}, 400, 'no list of tags');
 is($api->put($path, {}, { 'If-Match' => '' })->{status}, 412, 'a list of none, as of a script that has lost the tag');
 is($api->put($path, {}, { 'If-Match' => '"x' })->{status}, 400, 'half a tag');
-is($api->put($path, {}, { 'If-Match' => "\"x\", $etag" })->{status}, 200, 'one of them');
+is($api->put($path, { description => 'first' }, { 'If-Match' => "\"x\", $etag" })->{status}, 200, 'one of them');
 is($api->put($path, {}, { 'If-Match' => $etag })->{status}, 412, 'used up by that');
-is($api->put($path, {}, { 'If-Match' => '*' })->{status}, 200, 'any there is');
+is($api->put($path, { description => 'second' }, { 'If-Match' => '*' })->{status}, 200, 'any there is');
 $etag = $api->get($path)->{headers}{etag};
 for my $case (['*', 412, 'where there is none'], [$etag, 412, 'unless it is this'], ["\"x\", W/$etag", 412, 'or that, weak'],
 	['"x"', 200, 'unless it is another'], ['x', 200, 'unless it is no tag'], [$etag, 200, 'unless it is as before']) {
 	my ($header, $status, $name) = @$case;
-	is($api->put($path, {}, { 'If-None-Match' => $header })->{status}, $status, "a change, $name");
+	is($api->put($path, { description => $name }, { 'If-None-Match' => $header })->{status}, $status, "a change, $name");
 }
 is($api->put($path, {}, { 'If-Match' => '*', 'If-None-Match' => '*' })->{status}, 412, 'both must hold');
 is($api->delete($path, { 'If-None-Match' => '*' })->{status}, 412, 'to delete what is not there');

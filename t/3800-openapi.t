@@ -131,6 +131,7 @@ sub show {
 	my $answer = drive($name, 200, %opt);
 	drive($name, 304, %opt, label => 'not modified',
 	    headers => { 'If-None-Match' => $answer->{headers}{etag} });
+	drive($name, 412, %opt, label => 'another is asked for', headers => { 'If-Match' => '"0-0"' });
 	return $answer;
 }
 

@@ -83,20 +83,28 @@ answer_item(struct req *rq, const struct shape *shape, const void *item,
 {
 	struct answer *an = &rq->answer;
 
+	const struct field *id = field_find(shape->fields, "id");
+	const struct etag_key key = { .kind = shape->name,
+		.id = id != NULL && id->type == F_INT ?
+		    *(const int64_t *)field_of(item, id) :
+		    0,
+		.version = version };
+
 	buf_clear(&an->body);
 	json_write(&an->body, shape, item, FIELD_DETAIL);
-	an->etag = etag_make(rq->a, version, &an->body);
+	an->etag = etag_make(rq->a, &key, &an->body);
 }
 
 void
 answer_json(struct req *rq, const char *text, size_t len, int64_t version)
 {
+	const struct etag_key key = { .kind = "", .version = version };
 	struct answer *an = &rq->answer;
 
 	buf_clear(&an->body);
 	buf_add(&an->body, text, len);
 	if (version >= 0)
-		an->etag = etag_make(rq->a, version, &an->body);
+		an->etag = etag_make(rq->a, &key, &an->body);
 }
 
 void

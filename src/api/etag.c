@@ -7,7 +7,8 @@
 #include "core/arena.h"
 #include "crypto/crypto.h"
 
-#define HASH_LEN 16 /* hex digits of the hash that a tag carries */
+#define HASH_LEN 16 /* hex digits of the body's hash that a tag carries */
+#define SEAL_LEN 8
 
 struct tag {
 	const char *text; /* between the quotes */
@@ -15,13 +16,29 @@ struct tag {
 	bool weak;
 };
 
-const char *
-etag_make(struct arena *a, int64_t version, const struct buf *body)
+/* Of a tag with that hash of a body.  It has no key: a client that makes up a
+ * tag deceives itself alone. */
+static void
+seal_of(const struct etag_key *key, const char *hash, char out[CRYPTO_HASH_HEX])
 {
-	char hash[CRYPTO_HASH_HEX];
+	char text[128];
+
+	(void)snprintf(text, sizeof(text), "%.32s %lld %lld %.*s", key->kind,
+	    (long long)key->id, (long long)key->version, HASH_LEN, hash);
+	crypto_sha256(text, strlen(text), out);
+}
+
+const char *
+etag_make(struct arena *a, const struct etag_key *key, const struct buf *body)
+{
+	char hash[CRYPTO_HASH_HEX], sealed[CRYPTO_HASH_HEX];
 
 	crypto_sha256(body->data == NULL ? "" : body->data, body->len, hash);
-	return arena_printf(a, "%lld-%.*s", (long long)version, HASH_LEN, hash);
+	if (key->version == 0)
+		return arena_printf(a, "0-%.*s", HASH_LEN + SEAL_LEN, hash);
+	seal_of(key, hash, sealed);
+	return arena_printf(a, "%lld-%.*s%.*s", (long long)key->version,
+	    HASH_LEN, hash, SEAL_LEN, sealed);
 }
 
 /* The next tag of a list; false at its end, and `*bad` if it is no list. */
@@ -38,14 +55,19 @@ tag_next(const char **s, struct tag *out, bool *bad)
 		return false;
 	if ((out->weak = strncmp(p, "W/", 2) == 0))
 		p += 2;
-	if (*p != '"' || (end = strchr(p + 1, '"')) == NULL ||
-	    (end[1] != '\0' && strchr(" \t,", end[1]) == NULL)) {
-		*bad = true;
+	*bad = true;
+	if (*p != '"')
 		return false;
-	}
+	for (end = p + 1; *end != '"'; end++)
+		if ((unsigned char)*end <= ' ' || *end == 0x7f)
+			return false;
 	out->text = p + 1;
 	out->len = (size_t)(end - p - 1);
-	*s = end + 1;
+	end += 1 + strspn(end + 1, " \t");
+	if (*end != '\0' && *end != ',')
+		return false;
+	*bad = false;
+	*s = end;
 	return true;
 }
 
@@ -75,35 +97,79 @@ etag_listed(const char *header, const char *etag)
 /* How weak tags compare (RFC 9110, section 8.8.3.2). */
 enum compare { STRONG, WEAK };
 
+static bool
+is_issued(const struct tag *tag, const struct etag_key *key)
+{
+	char want[32], sealed[CRYPTO_HASH_HEX];
+	const char *hash;
+	size_t len;
+
+	(void)snprintf(want, sizeof(want), "%lld-", (long long)key->version);
+	len = strlen(want);
+	if (tag->len != len + HASH_LEN + SEAL_LEN ||
+	    memcmp(tag->text, want, len) != 0)
+		return false;
+	hash = tag->text + len;
+	seal_of(key, hash, sealed);
+	return memcmp(hash + HASH_LEN, sealed, SEAL_LEN) == 0;
+}
+
 /* Whether a tag of that version is among them. */
 static bool
-version_listed(const char *header, int64_t version, enum compare how, bool *bad)
+version_listed(const char *header, const struct etag_key *key, enum compare how,
+    bool *bad)
 {
-	char want[32];
 	struct tag tag;
-	size_t len;
 	bool found = false;
 
-	(void)snprintf(want, sizeof(want), "%lld-", (long long)version);
-	len = strlen(want);
 	while (tag_next(&header, &tag, bad))
-		if ((how == WEAK || !tag.weak) && tag.len == len + HASH_LEN &&
-		    memcmp(tag.text, want, len) == 0)
+		if ((how == WEAK || !tag.weak) && is_issued(&tag, key))
 			found = true;
 	return found;
 }
 
+static const struct err *
+malformed(void)
+{
+	return err_tell(ERR_BAD_REQUEST,
+	    "If-Match must be * or a list of quoted entity tags.");
+}
+
 const struct err *
-etag_guard(const char *header, int64_t version)
+etag_require(const char *header, const char *etag)
+{
+	struct tag tag;
+	bool bad, found = false;
+
+	if (is_star(header))
+		return NULL;
+	while (tag_next(&header, &tag, &bad))
+		if (!tag.weak && etag != NULL && tag.len == strlen(etag) &&
+		    memcmp(tag.text, etag, tag.len) == 0)
+			found = true;
+	if (bad)
+		return malformed();
+	if (!found && etag == NULL)
+		return err_tell(ERR_PRECONDITION,
+		    "There are no entity tags at this address: leave out "
+		    "If-Match.");
+	if (!found)
+		return err_tell(ERR_PRECONDITION,
+		    "The resource does not have an entity tag of If-Match; "
+		    "read it without If-Match.");
+	return NULL;
+}
+
+const struct err *
+etag_guard(const char *header, const struct etag_key *key)
 {
 	bool bad, found;
 
 	if (is_star(header))
 		return NULL;
-	found = version_listed(header, version, STRONG, &bad);
+	found = version_listed(header, key, STRONG, &bad);
 	if (bad)
-		return err_tell(ERR_BAD_REQUEST,
-		    "If-Match must be * or a list of quoted entity tags.");
+		return malformed();
 	if (!found)
 		return err_tell(ERR_PRECONDITION,
 		    "The resource has changed since it was read; read it "
@@ -112,11 +178,11 @@ etag_guard(const char *header, int64_t version)
 }
 
 const struct err *
-etag_exclude(const char *header, int64_t version)
+etag_exclude(const char *header, const struct etag_key *key)
 {
 	bool bad;
 
-	if (!is_star(header) && !version_listed(header, version, WEAK, &bad))
+	if (!is_star(header) && !version_listed(header, key, WEAK, &bad))
 		return NULL;
 	return err_tell(ERR_PRECONDITION,
 	    "The resource is as If-None-Match says that it must not be.");

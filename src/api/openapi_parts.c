@@ -148,7 +148,7 @@ openapi_sent_of(const struct route *rt)
 	unsigned bits = 0;
 
 	if (rt->method == METHOD_GET && has_etag(rt))
-		bits |= BIT(S_IF_NONE_MATCH);
+		bits |= BIT(S_IF_MATCH) | BIT(S_IF_NONE_MATCH);
 	if ((rt->flags & ROUTE_GUARDED) != 0)
 		bits |= BIT(S_IF_MATCH) | BIT(S_IF_NONE_MATCH);
 	if ((rt->flags & ROUTE_RANGE) != 0)
@@ -196,7 +196,8 @@ openapi_errors_of(const struct route *rt)
 	if (rt->in != NULL || (rt->flags & ROUTE_SIGNED) != 0)
 		bits |= BIT(ERR_TOO_LARGE) | BIT(ERR_MEDIA_TYPE) |
 		    BIT(ERR_INVALID);
-	if ((rt->flags & ROUTE_GUARDED) != 0)
+	if ((rt->flags & ROUTE_GUARDED) != 0 ||
+	    (rt->method == METHOD_GET && has_etag(rt)))
 		bits |= BIT(ERR_PRECONDITION);
 	if ((rt->flags & ROUTE_RANGE) != 0)
 		bits |= BIT(ERR_RANGE);

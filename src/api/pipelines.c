@@ -96,11 +96,14 @@ change_body(struct db *db, void *context)
 {
 	struct work *w = context;
 	struct req *rq = w->rq;
+	struct pipeline old;
 	const struct err *e;
 
 	if ((e = pipeline_lock(db, rq->a, rq->id[0], &w->p)) != NULL)
 		return e;
-	if ((e = req_update(rq, &pipeline_shape, w->p.version, &w->p)) != NULL)
+	old = w->p;
+	if ((e = req_update(rq, &pipeline_shape, old.version, &w->p)) != NULL ||
+	    json_unchanged(&pipeline_shape, &old, &w->p))
 		return e;
 	if ((e = pipeline_update(db, &w->p)) != NULL)
 		return req_taken(rq, e, &w->p);
@@ -127,7 +130,7 @@ remove_body(struct db *db, void *context)
 
 	if ((e = pipeline_lock(db, w->rq->a, w->rq->id[0], &w->p)) != NULL)
 		return e;
-	if ((e = req_match(w->rq, w->p.version)) != NULL)
+	if ((e = req_match(w->rq, &pipeline_shape, w->p.version)) != NULL)
 		return e;
 	return pipeline_delete(db, w->p.id);
 }

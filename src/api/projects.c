@@ -317,7 +317,7 @@ change_body(struct db *db, void *context)
 	struct work *w = context;
 	struct req *rq = w->rq;
 	const struct err *e;
-	const char *before;
+	struct project old;
 	int64_t id;
 
 	if ((e = project_queue_up(db)) != NULL)
@@ -326,12 +326,14 @@ change_body(struct db *db, void *context)
 		return e;
 	if ((e = workspace_fill(rq, &w->p)) != NULL)
 		return e;
-	before = w->p.repository;
-	if ((e = req_update(rq, &project_shape, w->p.version, &w->p)) != NULL)
+	old = w->p;
+	if ((e = req_update(rq, &project_shape, old.version, &w->p)) != NULL)
 		return e;
-	if ((e = check_moved(db, rq, &w->p, before)) != NULL ||
-	    (e = repository_correct(db, rq, &w->p, before)) != NULL)
+	if ((e = check_moved(db, rq, &w->p, old.repository)) != NULL ||
+	    (e = repository_correct(db, rq, &w->p, old.repository)) != NULL)
 		return e;
+	if (json_unchanged(&project_shape, &old, &w->p))
+		return NULL;
 	if ((e = project_write(rq, &w->p, &id)) != NULL)
 		return e;
 	return project_by_id(db, rq->a, id, &w->p);
@@ -356,7 +358,7 @@ remove_body(struct db *db, void *context)
 
 	if ((e = project_lock(db, w->rq->a, w->rq->id[0], &w->p)) != NULL)
 		return e;
-	if ((e = req_match(w->rq, w->p.version)) != NULL)
+	if ((e = req_match(w->rq, &project_shape, w->p.version)) != NULL)
 		return e;
 	return project_delete(db, w->p.id);
 }

@@ -101,14 +101,17 @@ req_transaction(struct req *rq, db_body *body, void *context)
 }
 
 const struct err *
-req_match(const struct req *rq, int64_t version)
+req_match(const struct req *rq, const struct shape *shape, int64_t version)
 {
+	const struct etag_key key = { .kind = shape->name,
+		.id = rq->id[0],
+		.version = version };
 	const struct err *e = NULL;
 
 	if (rq->in[IN_IF_MATCH] != NULL)
-		e = etag_guard(rq->in[IN_IF_MATCH], version);
+		e = etag_guard(rq->in[IN_IF_MATCH], &key);
 	if (e == NULL && rq->in[IN_IF_NONE_MATCH] != NULL)
-		e = etag_exclude(rq->in[IN_IF_NONE_MATCH], version);
+		e = etag_exclude(rq->in[IN_IF_NONE_MATCH], &key);
 	return e;
 }
 
@@ -136,7 +139,7 @@ req_update(struct req *rq, const struct shape *shape, int64_t version,
 {
 	const struct err *e;
 
-	if ((e = req_match(rq, version)) != NULL)
+	if ((e = req_match(rq, shape, version)) != NULL)
 		return e;
 	faults_init(&rq->faults, rq->a);
 	e = json_read(shape, JSON_UPDATE, rq->text, rq->len, item, &rq->faults);

@@ -137,8 +137,9 @@ struct deploy req_deploy(struct req *, struct arena *);
 MUSTCHECK const struct err *req_transaction(struct req *, db_body *,
     void *context);
 /* If-Match and If-None-Match against the version of the row that the handler
- * holds locked; ERR_PRECONDITION. */
-MUSTCHECK const struct err *req_match(const struct req *, int64_t version);
+ * holds locked, that of the first id in the path; ERR_PRECONDITION. */
+MUSTCHECK const struct err *req_match(const struct req *, const struct shape *,
+    int64_t version);
 /* For POST, inside the transaction: what the route's judge says of the body.
  * ERR_INVALID with faults, ERR_CONFLICT if all are conflicts. */
 MUSTCHECK const struct err *req_judge(struct req *);

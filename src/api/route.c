@@ -247,6 +247,23 @@ judge_as_well(struct req *rq, const struct err *e)
 	return e != NULL ? e : err_wrap(&first, "body");
 }
 
+/* Both say what is accepted instead (RFC 9110, section 15.5.16). */
+static const struct err *
+type_refused(struct req *rq)
+{
+	answer_header(rq, "Accept", "application/json");
+	return err_tell(ERR_MEDIA_TYPE,
+	    "The body must be sent as Content-Type: application/json.");
+}
+
+static const struct err *
+encoding_refused(struct req *rq)
+{
+	answer_header(rq, "Accept-Encoding", "identity");
+	return err_tell(ERR_MEDIA_TYPE,
+	    "The body must be sent without a Content-Encoding.");
+}
+
 static const struct err *
 body_read(struct req *rq, const char *body, size_t len)
 {
@@ -261,12 +278,10 @@ body_read(struct req *rq, const char *body, size_t len)
 		return err_tell(ERR_BAD_REQUEST, "This takes no body.");
 	}
 	if (!is_json(rq->in[IN_CONTENT_TYPE]))
-		return err_tell(ERR_MEDIA_TYPE,
-		    "The body must be sent as Content-Type: application/json.");
+		return type_refused(rq);
 	if (rq->in[IN_CONTENT_ENCODING] != NULL &&
 	    strcasecmp(rq->in[IN_CONTENT_ENCODING], "identity") != 0)
-		return err_tell(ERR_MEDIA_TYPE,
-		    "The body must be sent without a Content-Encoding.");
+		return encoding_refused(rq);
 	if (len == 0)
 		return err_tell(ERR_BAD_REQUEST,
 		    "The body is missing: an object is expected.");
@@ -285,6 +300,17 @@ body_read(struct req *rq, const char *body, size_t len)
 	if (e != NULL && e->code == ERR_INVALID && rt->judge != NULL)
 		return judge_as_well(rq, e);
 	return e;
+}
+
+/* A write that cannot be guarded is not made without the guard that the client
+ * asked for. */
+static const struct err *
+unguarded_check(const struct req *rq)
+{
+	if (rq->route->method == METHOD_GET || rq->in[IN_IF_MATCH] == NULL ||
+	    (rq->route->flags & ROUTE_GUARDED) != 0)
+		return NULL;
+	return etag_require(rq->in[IN_IF_MATCH], NULL);
 }
 
 static const struct err *
@@ -306,6 +332,8 @@ serve(struct req *rq, const char *body, size_t len)
 		return e;
 	if ((e = body_read(rq, body, len)) != NULL)
 		return e;
+	if ((e = unguarded_check(rq)) != NULL)
+		return e;
 	if ((e = rq->route->handler(rq)) != NULL)
 		return e;
 	if (rq->answer.status == 0)
@@ -319,21 +347,28 @@ serve(struct req *rq, const char *body, size_t len)
 		"once; ask for a smaller page with \"limit\".");
 }
 
-/* 304 where the client has it already. */
-static void
+/* The conditions of a read, If-Match before If-None-Match (RFC 9110, section
+ * 13.2.2): 304 where the client has it already. */
+static const struct err *
 condition(struct req *rq)
 {
 	struct answer *an = &rq->answer;
+	const bool read = rq->route->method == METHOD_GET &&
+	    (an->status == 200 || an->status == 206);
+	const struct err *e;
 
+	if (read && rq->in[IN_IF_MATCH] != NULL &&
+	    (e = etag_require(rq->in[IN_IF_MATCH], an->etag)) != NULL)
+		return e;
 	if (an->etag == NULL)
-		return;
+		return NULL;
 	answer_header(rq, "ETag", "\"%s\"", an->etag);
-	if (rq->route->method == METHOD_GET && an->status == 200 &&
-	    rq->in[IN_IF_NONE_MATCH] != NULL &&
+	if (read && rq->in[IN_IF_NONE_MATCH] != NULL &&
 	    etag_listed(rq->in[IN_IF_NONE_MATCH], an->etag)) {
 		an->status = 304;
 		buf_clear(&an->body);
 	}
+	return NULL;
 }
 
 static void
@@ -385,9 +420,10 @@ route_serve(struct req *rq, const char *body, size_t len)
 	const struct err *e;
 
 	begin(rq);
-	if ((e = serve(rq, body, len)) != NULL)
+	e = serve(rq, body, len);
+	if (e == NULL && rq->route != NULL)
+		e = condition(rq);
+	if (e != NULL)
 		refuse(rq, e);
-	else if (rq->route != NULL)
-		condition(rq);
 	end(rq);
 }

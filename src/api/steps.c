@@ -99,6 +99,9 @@ change_body(struct db *db, void *context)
 	old = w->step;
 	if ((e = req_update(rq, &step_shape, old.version, &w->step)) != NULL)
 		return e;
+	if ((e = step_place(db, &w->step)) != NULL ||
+	    json_unchanged(&step_shape, &old, &w->step))
+		return e;
 	if ((e = step_update(db, &old, &w->step)) != NULL)
 		return e;
 	return step_by_id(db, rq->a, rq->id[0], &w->step);
@@ -124,7 +127,7 @@ remove_body(struct db *db, void *context)
 
 	if ((e = step_hold(db, w)) != NULL)
 		return e;
-	if ((e = req_match(w->rq, w->step.version)) != NULL)
+	if ((e = req_match(w->rq, &step_shape, w->step.version)) != NULL)
 		return e;
 	return step_delete(db, &w->step);
 }

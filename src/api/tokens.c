@@ -115,7 +115,7 @@ api_token_remove(struct req *rq)
 		NULL ||
 	    (e = removal_allowed(rq, &t)) != NULL)
 		return e;
-	if ((e = req_match(rq, TOKEN_VERSION)) != NULL)
+	if ((e = req_match(rq, &api_token_shape, TOKEN_VERSION)) != NULL)
 		return e;
 	return token_delete(rq->db, rq->who.user_id, rq->id[0]);
 }

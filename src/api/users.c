@@ -90,11 +90,14 @@ change_body(struct db *db, void *context)
 {
 	struct work *w = context;
 	struct req *rq = w->rq;
+	struct user old;
 	const struct err *e;
 
 	if ((e = user_lock(db, rq->a, rq->id[0], &w->u)) != NULL)
 		return e;
-	if ((e = req_update(rq, &user_shape, w->u.version, &w->u)) != NULL)
+	old = w->u;
+	if ((e = req_update(rq, &user_shape, old.version, &w->u)) != NULL ||
+	    json_unchanged(&user_shape, &old, &w->u))
 		return e;
 	if ((e = user_update(db, &w->u)) != NULL)
 		return req_taken(rq, e, &w->u);
@@ -121,7 +124,7 @@ remove_body(struct db *db, void *context)
 
 	if ((e = user_lock(db, w->rq->a, w->rq->id[0], &w->u)) != NULL)
 		return e;
-	if ((e = req_match(w->rq, w->u.version)) != NULL)
+	if ((e = req_match(w->rq, &user_shape, w->u.version)) != NULL)
 		return e;
 	return user_delete(db, w->u.id);
 }

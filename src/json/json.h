@@ -44,6 +44,9 @@ MUSTCHECK const struct err *json_strict(const char *text, size_t len);
 MUSTCHECK const struct err *json_read(const struct shape *, enum json_mode,
     const char *text, size_t len, void *item, struct faults *);
 
+/* Whether what a PUT may change is the same of both. */
+bool json_unchanged(const struct shape *, const void *a, const void *b);
+
 /* The object of an item: members with FIELD_OUT, and those with FIELD_DETAIL
  * if `detail` is FIELD_DETAIL (else 0). */
 void json_write(struct buf *, const struct shape *, const void *item,

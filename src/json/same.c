@@ -142,3 +142,44 @@ json_same(const struct field *f, const cJSON *value, const void *present)
 	}
 	return false;
 }
+
+/* Of one member of two items. */
+static bool
+value_same(const struct field *f, const void *a, const void *b)
+{
+	const struct maybe *left = a, *right = b;
+
+	switch (f->type) {
+	case F_INT:
+		return *(const int64_t *)a == *(const int64_t *)b;
+	case F_STR:
+		return str_eq(*(const char *const *)a, *(const char *const *)b);
+	case F_BOOL:
+		return *(const bool *)a == *(const bool *)b;
+	case F_MAYBE:
+		return left->set == right->set && left->n == right->n;
+	case F_WHEN:
+		return ((const struct when *)a)->ms ==
+		    ((const struct when *)b)->ms;
+	case F_JSON:
+		return str_eq(((const struct json_text *)a)->s,
+		    ((const struct json_text *)b)->s);
+	case F_LIST:
+	case F_BLOB:
+		break;
+	}
+	return false;
+}
+
+bool
+json_unchanged(const struct shape *shape, const void *a, const void *b)
+{
+	const struct field *f;
+
+	for (f = shape->fields; f->name != NULL; f++)
+		if ((f->flags & FIELD_IN) != 0 &&
+		    (f->flags & FIELD_ONCE) == 0 &&
+		    !value_same(f, field_of(a, f), field_of(b, f)))
+			return false;
+	return true;
+}

@@ -82,9 +82,11 @@ MUSTCHECK const struct err *step_judge(struct db *, const struct step *,
 /* At the position that it has; for a pipeline in the making. */
 MUSTCHECK const struct err *step_append(struct db *, const struct step *,
     int64_t *id);
+/* Puts an unset position, or one past the end, at the end. */
+MUSTCHECK const struct err *step_place(struct db *, struct step *);
 /* These keep the positions of the pipeline without gaps; they run
- * inside a transaction that holds the pipeline's row. An unset position is
- * the last; one past the end is the last too. */
+ * inside a transaction that holds the pipeline's row. The first places the
+ * step; the second expects a placed one. */
 MUSTCHECK const struct err *step_insert(struct db *, const struct step *,
     int64_t *id);
 MUSTCHECK const struct err *step_update(struct db *, const struct step *old,

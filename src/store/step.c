@@ -378,17 +378,27 @@ make_way(struct db *db, const struct step *s, int64_t from, int64_t to)
 }
 
 const struct err *
+step_place(struct db *db, struct step *s)
+{
+	const struct err *e;
+	struct step_sum sum;
+
+	if ((e = others(db, s, &sum)) != NULL)
+		return e;
+	if (!s->position.set || s->position.n > sum.n)
+		s->position = (struct maybe){ .n = sum.n, .set = true };
+	return NULL;
+}
+
+const struct err *
 step_insert(struct db *db, const struct step *s, int64_t *id)
 {
 	struct step row = *s;
 	const struct err *e;
-	struct step_sum sum;
 
 	*id = 0;
-	if ((e = others(db, s, &sum)) != NULL)
+	if ((e = step_place(db, &row)) != NULL)
 		return e;
-	if (!row.position.set || row.position.n > sum.n)
-		row.position = (struct maybe){ .n = sum.n, .set = true };
 	if ((e = make_way(db, &row, NUM_SAFE, row.position.n)) != NULL)
 		return e;
 	if ((e = step_append(db, &row, id)) != NULL)
@@ -399,17 +409,11 @@ step_insert(struct db *db, const struct step *s, int64_t *id)
 const struct err *
 step_update(struct db *db, const struct step *old, const struct step *s)
 {
-	struct step row = *s;
 	const struct err *e;
-	struct step_sum sum;
 
-	if ((e = others(db, s, &sum)) != NULL)
+	if ((e = make_way(db, s, old->position.n, s->position.n)) != NULL)
 		return e;
-	if (!row.position.set || row.position.n > sum.n)
-		row.position = (struct maybe){ .n = sum.n, .set = true };
-	if ((e = make_way(db, &row, old->position.n, row.position.n)) != NULL)
-		return e;
-	if ((e = db_exec(db, &update, &row, NULL)) != NULL)
+	if ((e = db_exec(db, &update, s, NULL)) != NULL)
 		return e;
 	return touched(db, s->pipeline_id);
 }

@@ -55,7 +55,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	if (e == NULL)
 		again(a, &uri);
 	(void)etag_listed(tags, "7-0123456789abcdef");
-	e = etag_guard(tags, 7);
+	e = etag_require(tags, "7-0123456789abcdef");
+	MUST(e == NULL || e->code == ERR_BAD_REQUEST ||
+	    e->code == ERR_PRECONDITION);
+	e = etag_guard(tags,
+	    &(struct etag_key){ .kind = "Project", .id = 1, .version = 7 });
 	MUST(e == NULL || e->code == ERR_BAD_REQUEST ||
 	    e->code == ERR_PRECONDITION);
 	arena_close(a);
