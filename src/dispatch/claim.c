@@ -177,8 +177,10 @@ ask_start(struct dispatch *d, struct task *t)
 static void
 start(struct dispatch *d, struct task *t)
 {
-	const struct err *e = ask_start(d, t);
+	const struct err *e = project_make_room(d, t->project);
 
+	if (e == NULL)
+		e = ask_start(d, t);
 	clone_forget(t);
 	if (e != NULL) {
 		log_fault(e, START);

@@ -32,6 +32,7 @@
 #include "store/joblog.h"
 #include "store/lease.h"
 #include "store/project.h"
+#include "store/projectdir.h"
 #include "store/report.h"
 #include "store/session.h"
 
@@ -116,8 +117,8 @@ db_check_once(struct dispatch *d)
 {
 	const struct stmt *const *const sets[] = { queue_stmts, gitrepo_stmts,
 		gittoken_stmts, hook_stmts, idempotency_stmts, identity_stmts,
-		joblog_stmts, lease_stmts, project_stmts, report_stmts,
-		session_stmts };
+		joblog_stmts, lease_stmts, project_stmts, projectdir_stmts,
+		report_stmts, session_stmts };
 	const struct err *e;
 	size_t i;
 

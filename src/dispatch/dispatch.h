@@ -199,6 +199,9 @@ const char *spool_objects(const struct dispatch *, struct arena *,
     int64_t project);
 /* It has a directory here from now on. */
 void project_mark(const struct dispatch *, int64_t project);
+/* Has what deleted projects left here in the way of that one put aside. */
+MUSTCHECK const struct err *project_make_room(struct dispatch *,
+    int64_t project);
 /* Has the directories of projects that were deleted a day ago removed. */
 void project_wipes(struct dispatch *, int64_t now);
 /* What the monitor said to that. */

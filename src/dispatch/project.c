@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* What the spool knows of projects, SPOOL/objects.<project>: what a job has to
  * know of the one before, and which projects have had a directory here. */
-#include "store/project.h"
-
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,6 +12,7 @@
 #include "core/num.h"
 #include "core/str.h"
 #include "dispatch/dispatch.h"
+#include "store/projectdir.h"
 
 #define PREFIX "objects."
 #define NAME_SIZE 32
@@ -75,27 +74,74 @@ project_mark(const struct dispatch *d, int64_t project)
 		(void)close(fd);
 }
 
-/* Asks the monitor, if the project was deleted long enough ago. */
+static bool
+is_marked(const struct dispatch *d, int64_t project)
+{
+	char name[NAME_SIZE];
+
+	objects_name(name, project);
+	return faccessat(d->spool, name, F_OK, 0) == 0;
+}
+
+/* Asks the monitor, unless another project that exists, and is not `heir`, has
+ * something of that directory here. */
 static const struct err *
-wipe_ask(struct dispatch *d, int64_t project, int *asked)
+wipe_ask(const struct dispatch *d, const struct projectdir *gone,
+    enum wire_wipe how, int64_t heir)
 {
 	struct wire w = { .magic = WIRE_MAGIC,
 		.type = WIRE_WIPE,
-		.project = project };
+		.project = gone->id,
+		.status = (int32_t)how };
+	const struct projectdir *other;
 	const struct err *e;
-	const char *dir;
+	struct list list;
+	size_t i;
+
+	if ((e = projectdir_around(d->db, d->a, gone->id, &list)) != NULL)
+		return e;
+	other = list.items;
+	for (i = 0; i < list.n; i++)
+		if (other[i].valid != 0 && other[i].id != heir &&
+		    is_marked(d, other[i].id))
+			return NULL;
+	if (strlen(gone->project_dir) >= sizeof(w.dir))
+		return NULL;
+	(void)memcpy(w.dir, gone->project_dir, strlen(gone->project_dir));
+	return wire_send(DISPATCH_WIRE, &w, NULL, 0);
+}
+
+const struct err *
+project_make_room(struct dispatch *d, int64_t project)
+{
+	const struct projectdir *other;
+	const struct err *e;
+	struct list list;
+	size_t i;
+
+	e = projectdir_around(d->db, d->a, project, &list);
+	other = list.items;
+	for (i = 0; e == NULL && i < list.n; i++)
+		if (other[i].valid == 0 && is_marked(d, other[i].id))
+			e = wipe_ask(d, &other[i], WIRE_WIPE_KEEP, project);
+	return e;
+}
+
+/* If the project was deleted long enough ago. */
+static const struct err *
+wipe_due(struct dispatch *d, int64_t project, int *asked)
+{
+	struct projectdir gone;
+	const struct err *e;
 
 	arena_clear(d->a);
-	e = project_gone(d->db, d->a, project, &dir);
-	if (e != NULL && e->code == ERR_NOTFOUND)
-		return NULL;
+	e = projectdir_find(d->db, d->a, project, &gone);
 	if (e != NULL)
-		return e;
-	if (strlen(dir) >= sizeof(w.dir))
+		return e->code == ERR_NOTFOUND ? NULL : e;
+	if (gone.due == 0)
 		return NULL;
-	(void)memcpy(w.dir, dir, strlen(dir));
 	++*asked;
-	return wire_send(DISPATCH_WIRE, &w, NULL, 0);
+	return wipe_ask(d, &gone, WIRE_WIPE_NOW, 0);
 }
 
 void
@@ -120,7 +166,7 @@ project_wipes(struct dispatch *d, int64_t now)
 		if (str_starts(entry->d_name, PREFIX) &&
 		    num_parse(entry->d_name + strlen(PREFIX), 1, INT64_MAX,
 			&project))
-			e = wipe_ask(d, project, &asked);
+			e = wipe_due(d, project, &asked);
 	(void)closedir(dir);
 	(void)dispatch_db_said(d, e, "look for deleted projects");
 }

@@ -214,7 +214,8 @@ wipe(const struct monitor *m, const struct wire *w)
 		return e;
 	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    S_ISDIR(st.st_mode) && st.st_uid == slot.who.uid)
-		e = monitor_left_move(m, at, name, 0);
+		e = monitor_left_move(m, at, name,
+		    w->status == WIRE_WIPE_KEEP ? LEFT_KEEP : 0);
 	(void)close(at);
 	return e;
 }

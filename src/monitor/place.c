@@ -2,6 +2,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -131,23 +132,60 @@ hand_over(int fd, const char *name, const struct slot *slot)
 	return NULL;
 }
 
-/* Whether a deleted project left it: no two that live share a directory, and
- * nobody but projects has these accounts. */
+/* Whether only projects have this account. */
 static bool
-is_left(const struct monitor *m, const struct slot *slot, uid_t owner)
+is_projects(const struct monitor *m, uid_t uid)
 {
 	const struct settings_runner *conf = &m->settings.runner;
-	const int64_t n = (int64_t)owner - conf->uid_first;
+	const int64_t n = (int64_t)uid - conf->uid_first;
+	size_t i;
 
+	if (!m->root || uid == 0)
+		return false;
+	if ((n >= 0 && n < conf->uid_count) || uid == m->job_user.uid)
+		return true;
+	for (i = 0; i < m->nnamed; i++)
+		if (m->named[i].who.uid == uid)
+			return true;
+	return false;
+}
+
+/* Of the path of a workspace. */
+enum part {
+	PART_WAY,
+	PART_END,
+};
+
+/* Whether a deleted project left a directory on the way to a workspace, or in
+ * its place: the directories of projects that exist do not overlap. A project
+ * whose account the configuration has changed keeps what it has. */
+static bool
+is_left(const struct monitor *m, const struct slot *slot, uid_t owner,
+    enum part part)
+{
+	const int64_t n = (int64_t)owner - m->settings.runner.uid_first;
+
+	if (part == PART_WAY)
+		return is_projects(m, owner);
 	return slot->kind == ACCOUNT_RANGE && owner != slot->who.uid &&
-	    n >= 0 && n < conf->uid_count;
+	    n >= 0 && n < m->settings.runner.uid_count;
+}
+
+static const struct err *
+make_room(const struct monitor *m, int at, const char *name, uid_t owner)
+{
+	if (is_live(m, owner))
+		return err_new(ERR_CONFLICT,
+		    "%s: a job of the deleted project that had it runs", name);
+	return monitor_left_move(m, at, name, LEFT_KEEP);
 }
 
 /* One step down; what a deleted project left there makes room. */
 static const struct err *
 workspace_step(const struct monitor *m, const struct slot *slot, int at,
-    const char *name, mode_t mode, int *out)
+    const char *name, enum part part, int *out)
 {
+	const mode_t mode = part == PART_END ? 0700 : 0711;
 	const struct err *e;
 	struct stat st;
 
@@ -155,16 +193,80 @@ workspace_step(const struct monitor *m, const struct slot *slot, int at,
 		return e;
 	if (fstat(*out, &st) == -1)
 		return err_errno("%s", name);
-	if (!is_left(m, slot, st.st_uid))
+	if (!is_left(m, slot, st.st_uid, part))
 		return NULL;
-	if (is_live(m, st.st_uid))
-		return err_new(ERR_CONFLICT,
-		    "%s: a job of the deleted project that had it runs", name);
 	(void)close(*out);
 	*out = -1;
-	if ((e = monitor_left_move(m, at, name, LEFT_KEEP)) != NULL)
+	if ((e = make_room(m, at, name, st.st_uid)) != NULL)
 		return e;
 	return monitor_dir_step(at, name, mode, out);
+}
+
+static const struct err *clear(const struct monitor *m, int fd);
+
+/* One entry of a directory that led to those of projects. */
+static const struct err *
+clear_one(const struct monitor *m, int at, const char *name)
+{
+	const struct err *e;
+	struct stat st;
+	int fd;
+
+	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == -1)
+		return errno == ENOENT ? NULL : err_errno("%s", name);
+	if (S_ISDIR(st.st_mode) && is_projects(m, st.st_uid))
+		return make_room(m, at, name, st.st_uid);
+	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid())
+		return err_new(ERR_FORBIDDEN,
+		    "%s in it belongs to uid %u and to no project: remove it",
+		    name, st.st_uid);
+	fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd == -1)
+		return err_errno("open %s", name);
+	if ((e = clear(m, fd)) == NULL &&
+	    unlinkat(at, name, AT_REMOVEDIR) == -1)
+		e = err_errno("remove %s", name);
+	return e;
+}
+
+/* Takes what deleted projects left out of a directory of ours that led to
+ * theirs; closes it.  It goes no deeper than names in a request do. */
+static const struct err *
+clear(const struct monitor *m, int fd)
+{
+	const struct err *e = NULL;
+	const struct dirent *entry;
+	DIR *dir = fdopendir(fd);
+
+	if (dir == NULL) {
+		e = err_errno("list");
+		(void)close(fd);
+		return e;
+	}
+	while (e == NULL && (entry = readdir(dir)) != NULL)
+		if (strcmp(entry->d_name, ".") != 0 &&
+		    strcmp(entry->d_name, "..") != 0)
+			e = clear_one(m, dirfd(dir), entry->d_name);
+	(void)closedir(dir);
+	return e;
+}
+
+/* Other projects' directories lay in there: that is all that may be left in a
+ * directory of ours. */
+static const struct err *
+passage_clear(const struct monitor *m, int at)
+{
+	struct stat st;
+	int fd;
+
+	if (!m->root)
+		return NULL;
+	if (fstat(at, &st) == -1)
+		return err_errno("stat");
+	if (st.st_uid != geteuid())
+		return NULL;
+	fd = openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd == -1 ? err_errno("open") : clear(m, fd);
 }
 
 const struct err *
@@ -182,7 +284,7 @@ monitor_workspace(const struct monitor *m, const char *dir,
 		return err_errno("dup");
 	while (e == NULL && (name = strsep(&rest, "/")) != NULL) {
 		e = workspace_step(m, slot, at, name,
-		    rest == NULL ? 0700 : 0711, &next);
+		    rest == NULL ? PART_END : PART_WAY, &next);
 		(void)close(at);
 		at = next;
 		if (e != NULL || rest == NULL)
@@ -193,7 +295,7 @@ monitor_workspace(const struct monitor *m, const char *dir,
 			e = err_new(ERR_FORBIDDEN,
 			    "%s in %s is another project's", name, dir);
 	}
-	if (e == NULL)
+	if (e == NULL && (e = passage_clear(m, at)) == NULL)
 		e = hand_over(at, dir, slot);
 	if (e == NULL)
 		*out = at;

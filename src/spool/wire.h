@@ -21,7 +21,8 @@ enum wire_type {
 	/* dispatcher to monitor */
 	WIRE_START = 1, /* with the descriptors of enum wire_fd */
 	WIRE_KILL,      /* everything of that job, now */
-	WIRE_WIPE,      /* the directory of a project that was deleted */
+	WIRE_WIPE,      /* the directory of a project that was deleted; status
+			 * = enum wire_wipe */
 	/* monitor to dispatcher */
 	WIRE_STARTED, /* pid */
 	WIRE_REFUSED, /* status = enum wire_why */
@@ -38,6 +39,11 @@ enum wire_why {
 	WIRE_WHY_ACCOUNT,   /* no such account, or root */
 	WIRE_WHY_WORKSPACE, /* the directory cannot be made */
 	WIRE_WHY_PROCESS,   /* fork, exec or limits failed */
+};
+
+enum wire_wipe {
+	WIRE_WIPE_NOW,
+	WIRE_WIPE_KEEP, /* for a day, out of the way of another project */
 };
 
 /* Descriptors of a job, in this order from 3 on after exec. */

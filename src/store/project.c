@@ -226,18 +226,6 @@ static const struct stmt alike = {
 	.rowsize = sizeof(struct clash),
 };
 
-static const struct stmt gone = {
-	.name = "project_gone",
-	.sql = "SELECT name, project_dir FROM project p WHERE id = ?"
-	       " AND valid = 0 AND updated_at < NOW(3) - INTERVAL 1 DAY"
-	       " AND NOT EXISTS (SELECT 1 FROM project q WHERE valid = 1 AND 1"
-	       " IN (LOCATE(CONCAT(p.project_dir, '/'), CONCAT(live_dir, '/')),"
-	       " LOCATE(CONCAT(live_dir, '/'), CONCAT(p.project_dir, '/'))))",
-	.args = id_args,
-	.row = clash_row,
-	.rowsize = sizeof(struct clash),
-};
-
 static const struct field same_args[] = { A(id), A(name), FIELD_END };
 static const struct stmt same_name = {
 	.name = "project_same_name",
@@ -379,7 +367,6 @@ const struct stmt *const project_stmts[] = {
 	&queue_up,
 	&clashes,
 	&alike,
-	&gone,
 	&same_name,
 	&insert,
 	&update,
@@ -586,15 +573,4 @@ workspace_by_project(struct db *db, struct arena *a, int64_t project_id,
 	const struct workspace_status args = { .project_id = project_id };
 
 	return db_row(db, a, &by_project, &args, out);
-}
-
-const struct err *
-project_gone(struct db *db, struct arena *a, int64_t id, const char **dir)
-{
-	const struct project args = { .id = id };
-	struct clash row = { .project_dir = NULL };
-	const struct err *e = db_row(db, a, &gone, &args, &row);
-
-	*dir = row.project_dir;
-	return e;
 }

@@ -96,9 +96,4 @@ MUSTCHECK const struct err *workspace_save(struct db *,
 MUSTCHECK const struct err *workspace_by_project(struct db *, struct arena *,
     int64_t project_id, struct workspace_status *out);
 
-/* The directory of a project that was deleted a day ago or more, and that none
- * has which is there; ERR_NOTFOUND if it is not so. */
-MUSTCHECK const struct err *project_gone(struct db *, struct arena *,
-    int64_t id, const char **dir);
-
 #endif

@@ -217,7 +217,7 @@ splits(const char *const *tokens, const char *of_secrets, const char *name)
 			mask_add(m, secret, len);
 		}
 		text[0] = '\0';
-		for (i = draw(sizeof(text) / 4); i > 0; i--)
+		for (i = draw(sizeof(text)); i > 0; i--)
 			(void)strlcat(text, tokens[draw(ntokens)],
 			    sizeof(text));
 		len = strlen(text);

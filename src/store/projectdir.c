@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: ISC */
+#include "store/projectdir.h"
+
+#define COLUMNS                                                                \
+	"q.id, q.project_dir, q.valid,"                                        \
+	" q.valid = 0 AND q.updated_at < NOW(3) - INTERVAL 1 DAY AS due"
+
+#define A(m) FIELD(struct projectdir, m, 0)
+static const struct field id_args[] = { A(id), FIELD_END };
+static const struct field rows[] = {
+	A(id),
+	A(project_dir),
+	A(valid),
+	A(due),
+	FIELD_END,
+};
+
+static const struct stmt find = {
+	.name = "projectdir_find",
+	.sql = "SELECT " COLUMNS " FROM project q WHERE q.id = ?",
+	.args = id_args,
+	.row = rows,
+	.rowsize = sizeof(struct projectdir),
+};
+
+static const struct stmt around = {
+	.name = "projectdir_around",
+	.sql = "SELECT " COLUMNS " FROM project p JOIN project q"
+	       " ON q.id <> p.id AND 1 IN (LOCATE(CONCAT(p.project_dir, '/'),"
+	       " CONCAT(q.project_dir, '/')), LOCATE(CONCAT(q.project_dir,"
+	       " '/'), CONCAT(p.project_dir, '/'))) WHERE p.id = ?",
+	.args = id_args,
+	.row = rows,
+	.rowsize = sizeof(struct projectdir),
+};
+
+const struct stmt *const projectdir_stmts[] = { &find, &around, NULL };
+
+const struct err *
+projectdir_find(struct db *db, struct arena *a, int64_t id,
+    struct projectdir *out)
+{
+	const struct projectdir args = { .id = id };
+
+	return db_row(db, a, &find, &args, out);
+}
+
+const struct err *
+projectdir_around(struct db *db, struct arena *a, int64_t id, struct list *out)
+{
+	const struct projectdir args = { .id = id };
+
+	return db_rows(db, a, &around, &args, out);
+}
