@@ -327,7 +327,7 @@ sub hooks {
 	$hook->(400, 'no push', $secret, commit => 'x');
 	$hook->(422, 'another repository', $secret, path => 'o/other');
 	$hook->(415, 'a form', $secret, headers => { 'Content-Type' => 'application/x-www-form-urlencoded' });
-	$hook->(413, 'too large', $secret, message => 'x' x 1048577);
+	$hook->(413, 'too large', $secret, message => 'x' x (32 << 20));
 	return;
 }
 

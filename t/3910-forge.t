@@ -51,7 +51,7 @@ sub sign_in {
 	return ask($conf, 'get', $back->{code}, $verifier);
 }
 
-my @odd = ('feature/a', 'x%20y', 'a#b', "fix-\xc3\xbc", 'a&b=c', 'plus+x', 'deep/er/name', '-x');
+my @odd = ('feature/a', 'x%20y', 'a#b', "fix-\xc3\xbc", 'a&b=c', 'plus+x', 'deep/er/name');
 
 for my $kind (['gitea', ''], ['forgejo', '/git'], ['gitlab', ''], ['gitlab', '/lab'], ['github', '']) {
 	my ($type, $prefix) = @$kind;
@@ -93,6 +93,11 @@ for my $kind (['gitea', ''], ['forgejo', '/git'], ['gitlab', ''], ['gitlab', '/l
 	my @hashes = map { $repo->commit('main', { n => "$_\n" }, "number $_\n\nmore of it") } 1 .. 9;
 	$repo->branch($_) for @odd, map { "b$_" } 10 .. 27;
 	my $n = @odd + 19;
+
+	$repo->branch('-x');
+	my @listed = map { $_->[1] } grep { $_->[0] eq 'branch' } @{ ask($conf, 'branches', $token, $at, 1, 100)->{lines} };
+	is_deeply([ scalar @listed, grep { /^-/ } @listed ], [$n], 'a branch with a leading dash is left out');
+	$repo->drop_branch('-x');
 
 	# --- lists, by every page of every size
 	for my $limit (4, 7, 9, 20, 100) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "api/fcgi.h"
 
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 
@@ -21,7 +22,7 @@
 #define PARAMS_MS 1000 /* nginx has the whole request before it connects */
 #define SILENCE_MS 500 /* within the parameters */
 #define LINGER_MS 200  /* for what an unfinished peer still sends */
-#define LINGER_MAX ((size_t)2 << 20)
+#define LINGER_MAX (REQ_EVENT_MAX + REQ_BODY_MAX)
 #define STREAM_CHUNK ((size_t)64 * 1024)
 #define ID_MAX 64
 
@@ -52,6 +53,13 @@ static const struct {
 	{ .at = IN_REMOTE_ADDR, .name = "REMOTE_ADDR" },
 	{ .at = IN_REMOTE_USER, .name = "REMOTE_USER" },
 	{ .at = IN_HTTPS, .name = "HTTPS" },
+};
+
+/* What came with a request. */
+struct body {
+	char *data; /* ends with a NUL */
+	size_t len;
+	void *map; /* NULL = it lies in the request's arena */
 };
 
 static FCGX_Request request; /* its streams are made anew for each request */
@@ -177,24 +185,57 @@ request_id(struct req *rq)
 	return arena_strdup(rq->a, own);
 }
 
+/* Room for a body and a NUL behind it.  What is larger than most lies in memory
+ * that is no part of a worker's limit, and is given back with the request. */
+static const struct err *
+body_open(struct req *rq, size_t length, struct body *out)
+{
+	int fd;
+
+	out->len = length;
+	if (length <= REQ_BODY_MAX) {
+		out->data = arena_alloc(rq->a, length + 1, 1);
+		return NULL;
+	}
+	if ((fd = memfd_create("body", MFD_CLOEXEC)) == -1)
+		return err_errno("memfd");
+	if (ftruncate(fd, (off_t)length + 1) == 0)
+		out->map = mmap(NULL, length + 1, PROT_READ | PROT_WRITE,
+		    MAP_SHARED, fd, 0);
+	(void)close(fd);
+	if (out->map == NULL || out->map == MAP_FAILED) {
+		out->map = NULL;
+		return err_errno("room for a body");
+	}
+	out->data = out->map;
+	return NULL;
+}
+
+static void
+body_close(struct body *b)
+{
+	if (b->map != NULL)
+		(void)munmap(b->map, b->len + 1);
+	b->map = NULL;
+}
+
 /* All of the body, of exactly the length announced. */
 static const struct err *
-body_take(struct req *rq, const char **out, size_t *outlen)
+body_take(struct req *rq, struct body *out)
 {
 	const char *text = rq->in[IN_CONTENT_LENGTH];
+	const struct err *e;
 	int64_t length = 0;
-	char *body;
 	int got;
 
-	*out = "";
-	*outlen = 0;
 	if (text != NULL && !num_parse(text, 0, NUM_SAFE, &length))
 		return err_tell(ERR_BAD_REQUEST,
 		    "Content-Length must be a number.");
-	if (length > (int64_t)REQ_BODY_MAX)
+	if (length > (int64_t)route_body_max(rq))
 		return err_new(ERR_TOO_LARGE, "%lld bytes", (long long)length);
-	body = arena_alloc(rq->a, (size_t)length + 1, 1);
-	got = FCGX_GetStr(body, (int)length, request.in);
+	if ((e = body_open(rq, (size_t)length, out)) != NULL)
+		return e;
+	got = FCGX_GetStr(out->data, (int)length, request.in);
 	if (got != length || FCGX_GetError(request.in) != 0)
 		return err_tell(ERR_BAD_REQUEST,
 		    "The body is shorter than announced.");
@@ -203,8 +244,6 @@ body_take(struct req *rq, const char **out, size_t *outlen)
 		    "The body is longer than announced.");
 	if (FCGX_GetError(request.in) != 0)
 		return err_tell(ERR_BAD_REQUEST, "The body was broken off.");
-	*out = body;
-	*outlen = (size_t)length;
 	return NULL;
 }
 
@@ -329,9 +368,8 @@ bool
 fcgi_serve(int fd, struct req *rq)
 {
 	const struct err *e;
-	const char *body;
+	struct body body = { .data = NULL };
 	bool once;
-	size_t len;
 
 	silence_set(fd, SILENCE_MS);
 	deadline_set(fd, PARAMS_MS);
@@ -353,7 +391,7 @@ fcgi_serve(int fd, struct req *rq)
 		rq->in[IN_METHOD] = rq->in[IN_URI] = "";
 		once = false;
 	}
-	e = body_take(rq, &body, &len);
+	e = body_take(rq, &body);
 	if (!once)
 		e = err_tell(ERR_BAD_REQUEST,
 		    "Method, address or a header field is missing or given "
@@ -362,7 +400,8 @@ fcgi_serve(int fd, struct req *rq)
 	if (e != NULL)
 		route_refuse(rq, e);
 	else
-		route_serve(rq, body, len);
+		route_serve(rq, body.data, body.len);
 	finish(fd, e == NULL, answer_write(rq));
+	body_close(&body);
 	return true;
 }

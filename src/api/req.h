@@ -22,9 +22,10 @@
 #include "store/user.h"
 
 #define REQ_BODY_MAX ((size_t)1 << 20)
-#define REQ_IDS 2      /* {…} in one path */
-#define REQ_PARAMS 8   /* query parameters of one route */
-#define REQ_HEADERS 12 /* that one answer may add */
+#define REQ_EVENT_MAX ((size_t)32 << 20) /* of a signed push event */
+#define REQ_IDS 2                        /* {…} in one path */
+#define REQ_PARAMS 8                     /* query parameters of one route */
+#define REQ_HEADERS 12                   /* that one answer may add */
 
 struct board;
 struct route;

@@ -406,6 +406,22 @@ end(struct req *rq)
 	    "default-src 'none'; frame-ancestors 'none'");
 }
 
+/* Git servers tell of all files of a push.  Whoever does not even claim to be
+ * one gets no more room than others. */
+size_t
+route_body_max(const struct req *rq)
+{
+	const struct route *rt;
+
+	for (rt = routes; rt->path != NULL; rt++)
+		if ((rt->flags & ROUTE_SIGNED) != 0 &&
+		    strncmp(rq->in[IN_URI], rt->path, strcspn(rt->path, "{")) ==
+			0)
+			return hook_is_signed(rq->hook) ? REQ_EVENT_MAX :
+							  REQ_BODY_MAX;
+	return REQ_BODY_MAX;
+}
+
 void
 route_refuse(struct req *rq, const struct err *e)
 {

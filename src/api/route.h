@@ -98,6 +98,8 @@ struct route {
 /* GET serves HEAD too; OPTIONS is answered for every path. */
 extern const struct route routes[];
 
+/* How large the body may be, by what came before it. */
+size_t route_body_max(const struct req *);
 /* Serves one request: `rq` holds arena, db, settings, keyring and in[]; the
  * answer stands in rq->answer, whatever happened.  `body` is complete, its
  * length the one announced. */

@@ -3,15 +3,47 @@
 
 #include <string.h>
 
+#include "api/board.h"
 #include "core/num.h"
 #include "core/str.h"
 #include "store/hook.h"
 
 #define SIGNATURES 8 /* that one event may have, while keys change */
+#define FLOOD_MS 10000
+#define FLOOD_MAX 300 /* wrong signatures of an address in that time */
+#define COUNT_BITS 24
+
+/* Counts an event of that address with a wrong signature.  Whether there are too
+ * many of late is of no matter to those that are signed well: a Git server may
+ * share its address with others.  So may addresses a counter. */
+static bool
+is_flood(struct req *rq)
+{
+	const char *from = rq->in[IN_REMOTE_ADDR];
+	const int64_t window = time_mono_ms() / FLOOD_MS;
+	atomic_int_least64_t *slot;
+	uint32_t hash = 2166136261; /* FNV-1a */
+	int64_t seen, next;
+
+	for (; from != NULL && *from != '\0'; from++)
+		hash = (hash ^ (unsigned char)*from) * 16777619;
+	slot = &rq->board->refused[hash % BOARD_REFUSED];
+	seen = atomic_load(slot);
+	do
+		next = seen >> COUNT_BITS == window ?
+		    seen + 1 :
+		    (window << COUNT_BITS) + 1;
+	while (!atomic_compare_exchange_weak(slot, &seen, next));
+	return next - (window << COUNT_BITS) > FLOOD_MAX;
+}
 
 static const struct err *
 refuse(struct req *rq, const char *detail)
 {
+	if (is_flood(rq))
+		return err_tell_number(ERR_RATE, FLOOD_MS / 1000,
+		    "Too many events with a missing or wrong signature came "
+		    "from your address; wait ten seconds.");
 	answer_header(rq, "WWW-Authenticate", "Signature realm=\"slipway\"");
 	return err_tell(ERR_UNAUTHENTICATED, "%s", detail);
 }
@@ -74,19 +106,18 @@ standard_matches(struct req *rq, const struct hook_envelope *env,
 {
 	const char *key = secret + strlen(SIGNED_START), *one = env->signature;
 	char mac[CRYPTO_HASH_HEX];
-	struct blob bytes, mine;
-	struct buf text;
+	struct blob bytes, mine, text[2];
 	bool good = false;
 	size_t len, n;
 
 	if (!str_starts(secret, SIGNED_START) ||
 	    !crypto_base64_read(rq->a, key, strlen(key), &bytes))
 		return false;
-	buf_init(&text, REQ_BODY_MAX + 1024);
-	buf_printf(&text, "%s.%lld.", env->signed_id,
+	text[0].data = arena_printf(rq->a, "%s.%lld.", env->signed_id,
 	    (long long)env->signed_at);
-	buf_add(&text, rq->text, rq->len);
-	crypto_hmac(bytes.data, bytes.len, text.data, text.len, mac);
+	text[0].len = strlen(text[0].data);
+	text[1] = (struct blob){ .data = rq->text, .len = rq->len };
+	crypto_hmac_list(bytes.data, bytes.len, text, 2, mac);
 	for (n = 0; n < SIGNATURES && *one != '\0'; n++, one += len) {
 		one += strspn(one, " ");
 		len = strcspn(one, " ");
@@ -95,8 +126,6 @@ standard_matches(struct req *rq, const struct hook_envelope *env,
 		    crypto_equal(mac, crypto_hex(rq->a, mine.data, mine.len)))
 			good = true;
 	}
-	good = good && !text.overflow;
-	buf_release(&text);
 	return good;
 }
 

@@ -38,7 +38,7 @@
 	X(ERR_PRECONDITION, "precondition_failed", 412, 65,		\
 	    "The resource has changed since it was read.")		\
 	X(ERR_TOO_LARGE, "payload_too_large", 413, 65,			\
-	    "The body is larger than 1 MiB.")				\
+	    "The body is larger than 1 MiB, or a push event than 32 MiB.")	\
 	X(ERR_MEDIA_TYPE, "unsupported_media_type", 415, 65,		\
 	    "The body must be application/json.")			\
 	X(ERR_RANGE, "range_not_satisfiable", 416, 65,			\

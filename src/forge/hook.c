@@ -51,7 +51,8 @@ static const struct json_path gitea_paths[] = {
 	P(ref, "ref"),
 	P(after, "after"),
 	P(head_id, "head_commit.id"),
-	P(head_message, "head_commit.message"),
+	JSON_PATH(struct push, head_message, "head_commit.message",
+	    .spare = true),
 	P(repo_id, "repository.id"),
 	P(repo_path, "repository.full_name"),
 	P(pusher, "sender.login"),
@@ -101,6 +102,20 @@ said(const char *const header[HOOK__MAX], enum hook_header which)
 	const char *s = header[which];
 
 	return s != NULL && s[0] != '\0' ? s : NULL;
+}
+
+bool
+hook_is_signed(const char *const header[HOOK__MAX])
+{
+	static const enum hook_header any[] = { HOOK_GITEA_SIGNATURE,
+		HOOK_FORGEJO_SIGNATURE, HOOK_GITLAB_TOKEN, HOOK_HUB_SIGNATURE,
+		HOOK_WEBHOOK_SIGNATURE };
+	size_t i;
+
+	for (i = 0; i < sizeof(any) / sizeof(any[0]); i++)
+		if (said(header, any[i]) != NULL)
+			return true;
+	return false;
 }
 
 /* "sha256=HEX" or "HEX". */
@@ -199,29 +214,28 @@ struct pushed {
 };
 static const struct json_path pushed_paths[] = {
 	JSON_PATH(struct pushed, id, "id", .must = false),
-	JSON_PATH(struct pushed, message, "message", .must = false),
+	JSON_PATH(struct pushed, message, "message", .spare = true),
 	JSON_PATH_END,
 };
 
-static const struct err *
+static void
 message_find(struct arena *a, const char *list, const char *body, size_t len,
     struct push *p)
 {
 	const struct pushed *c;
-	const struct err *e;
 	struct list all;
 	size_t i;
 
-	if ((e = json_pick_member(a, list, pushed_paths, sizeof(*c), body, len,
-		 &all)) != NULL)
-		return e;
+	/* without the message it is a push all the same */
+	if (json_pick_member(a, list, pushed_paths, sizeof(*c), body, len,
+		&all) != NULL)
+		return;
 	c = all.items;
 	for (i = 0; i < all.n; i++)
 		if (str_eq(c[i].id, p->after)) {
 			p->head_id = c[i].id;
 			p->head_message = c[i].message;
 		}
-	return NULL;
 }
 
 static const struct kind *
@@ -254,10 +268,7 @@ body_pick(struct arena *a, const struct kind *k, const char *body, size_t len,
 {
 	const struct err *e;
 
-	if ((e = json_pick(a, k->paths, body, len, out)) == NULL &&
-	    k->list != NULL)
-		e = message_find(a, k->list, body, len, out);
-	if (e != NULL)
+	if ((e = json_pick_event(a, k->paths, body, len, out)) != NULL)
 		return err_tell(ERR_BAD_REQUEST,
 		    "The body is no push event: %s", e->detail);
 	if (out->ref == NULL || out->after == NULL || out->repo_path == NULL ||
@@ -265,6 +276,8 @@ body_pick(struct arena *a, const struct kind *k, const char *body, size_t len,
 		return err_tell(ERR_BAD_REQUEST,
 		    "The body is no push event: it needs ref, after and the "
 		    "repository.");
+	if (k->list != NULL)
+		message_find(a, k->list, body, len, out);
 	if (!is_repository(out))
 		return err_tell(ERR_BAD_REQUEST,
 		    "The body is no push event: the number or the path of the "

@@ -59,6 +59,8 @@ struct hook_push {
 	const char *pusher;         /* login; NULL */
 };
 
+/* Whether there is any signature at all, right or wrong. */
+bool hook_is_signed(const char *const header[HOOK__MAX]);
 /* ERR_BAD_REQUEST where no header names a server that is known here. */
 MUSTCHECK const struct err *hook_open(struct arena *,
     const char *const header[HOOK__MAX], struct hook_envelope *out);

@@ -14,6 +14,11 @@
  * nothing is rounded on the way. */
 MUSTCHECK const struct err *json_plain(const char *text, size_t len,
     size_t values, struct buf *plain);
+/* As json_strict() of a text of others with at most so many values: in objects
+ * below the second level members may stand twice where there are more than
+ * JSON_FOREIGN_VALUES. */
+MUSTCHECK const struct err *json_foreign(const char *text, size_t len,
+    size_t values);
 /* The next code point of a string that was found well-formed, unescaped; 0 at
  * its closing quote, behind which `p` is then. */
 uint32_t json_code_next(const unsigned char **p);

@@ -80,7 +80,7 @@ void json_write_pairs(struct buf *, const struct list *pairs);
  * missing or null leaves NULL, 0 or false; one of another type is an error where
  * `must`, else as if it were missing.  F_STR takes whole numbers too (ids, at
  * most 2^53-1), F_WHEN takes RFC 3339 with any offset.  What does not fit into
- * the arena is an error.
+ * the arena is an error, or as if it were missing where `spare`.
  */
 #define JSON_FOREIGN_VALUES 100000
 struct json_path {
@@ -88,6 +88,7 @@ struct json_path {
 	size_t offset;
 	enum field_type type; /* F_INT, F_STR, F_BOOL, F_WHEN */
 	bool must;
+	bool spare;
 };
 /* JSON_PATH(struct, member, "path", .must = true) */
 /* clang-format off */
@@ -102,6 +103,10 @@ struct json_path {
  * where. */
 MUSTCHECK const struct err *json_pick(struct arena *, const struct json_path *,
     const char *text, size_t len, void *item);
+/* The same of an event, which has values without limit and may be large; so does
+ * json_pick_member(). */
+MUSTCHECK const struct err *json_pick_event(struct arena *,
+    const struct json_path *, const char *text, size_t len, void *item);
 /* An array of objects, `size` each, or null: none. */
 MUSTCHECK const struct err *json_pick_list(struct arena *,
     const struct json_path *, size_t size, const char *text, size_t len,

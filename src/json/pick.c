@@ -236,24 +236,37 @@ value_pick(struct arena *a, const struct json_path *p, const char *value,
 	return false;
 }
 
+/* Fills a member; `done` tells whether there was something to fill it with. */
+static const struct err *
+member_pick(struct arena *a, const struct json_path *p, const char *value,
+    void *to, bool *done)
+{
+	*done = false;
+	if (!fits(a, (size_t)(value_end(value) - value), 1))
+		return p->spare ? NULL : too_large();
+	*done = *value != 'n' && value_pick(a, p, value, to);
+	return NULL;
+}
+
 static const struct err *
 object_pick(struct arena *a, const struct json_path *table, const char *object,
     void *item)
 {
 	const struct json_path *p;
+	const struct err *e;
 	const char *value;
+	bool done;
 
 	if (*object != '{')
 		return err_tell(ERR_UPSTREAM, "The answer is no JSON object.");
 	for (p = table; p->path != NULL; p++) {
 		value = walk(object, p->path);
+		done = false;
 		if (value != NULL &&
-		    !fits(a, (size_t)(value_end(value) - value), 1))
-			return too_large();
-		if (value != NULL && *value != 'n' &&
-		    value_pick(a, p, value, (char *)item + p->offset))
-			continue;
-		if (p->must)
+		    (e = member_pick(a, p, value, (char *)item + p->offset,
+			 &done)) != NULL)
+			return e;
+		if (p->must && !done)
 			return err_tell(ERR_UPSTREAM,
 			    "The answer lacks the member \"%s\".", p->path);
 	}
@@ -262,12 +275,12 @@ object_pick(struct arena *a, const struct json_path *table, const char *object,
 
 /* The value, once the text has been found to be JSON. */
 static const struct err *
-text_open(const char *text, size_t len, const char **out)
+text_open(const char *text, size_t len, size_t values, const char **out)
 {
 	const struct err *e;
 
 	*out = NULL;
-	if ((e = json_plain(text, len, JSON_FOREIGN_VALUES, NULL)) != NULL)
+	if ((e = json_foreign(text, len, values)) != NULL)
 		return err_tell(ERR_UPSTREAM, "The answer is no JSON: %s",
 		    e->detail[0] != '\0' ? e->detail : e->msg);
 	*out = blanks(text);
@@ -281,7 +294,19 @@ json_pick(struct arena *a, const struct json_path *table, const char *text,
 	const struct err *e;
 	const char *top;
 
-	if ((e = text_open(text, len, &top)) != NULL)
+	if ((e = text_open(text, len, JSON_FOREIGN_VALUES, &top)) != NULL)
+		return e;
+	return object_pick(a, table, top, item);
+}
+
+const struct err *
+json_pick_event(struct arena *a, const struct json_path *table,
+    const char *text, size_t len, void *item)
+{
+	const struct err *e;
+	const char *top;
+
+	if ((e = text_open(text, len, SIZE_MAX, &top)) != NULL)
 		return e;
 	return object_pick(a, table, top, item);
 }
@@ -322,7 +347,7 @@ json_pick_list(struct arena *a, const struct json_path *table, size_t size,
 	const char *top;
 
 	*out = (struct list){ .items = NULL };
-	if ((e = text_open(text, len, &top)) != NULL)
+	if ((e = text_open(text, len, JSON_FOREIGN_VALUES, &top)) != NULL)
 		return e;
 	return array_pick(a, table, size, top, out);
 }
@@ -336,7 +361,7 @@ json_pick_member(struct arena *a, const char *member,
 	const char *top;
 
 	*out = (struct list){ .items = NULL };
-	if ((e = text_open(text, len, &top)) != NULL)
+	if ((e = text_open(text, len, SIZE_MAX, &top)) != NULL)
 		return e;
 	return array_pick(a, table, size, walk(top, member), out);
 }

@@ -7,6 +7,7 @@
 #include "core/str.h"
 #include "json/inner.h"
 
+#define NAMED_DEPTH 2
 /* Significant digits that are kept; more cannot be a whole safe number. */
 #define DIGITS 20
 
@@ -25,7 +26,7 @@ struct scan {
 	size_t depth;
 	size_t objects;
 	struct name *names;
-	size_t n_names, cap_names;
+	size_t n_names, cap_names, max_names;
 	struct buf *plain; /* NULL if nobody wants it */
 	size_t copied;     /* how much of the text is in it */
 	const char *why;   /* it is no JSON */
@@ -340,15 +341,21 @@ word(struct scan *s, const char *text)
 	return true;
 }
 
-static void
+/* Far down in a text of others a member may stand twice once there are too many
+ * to compare: what is picked lies higher up. */
+static bool
 name_keep(struct scan *s, size_t object)
 {
+	if (s->n_names == s->max_names)
+		return s->depth > NAMED_DEPTH ||
+		    fail(s, "there are too many members");
 	if (s->n_names == s->cap_names) {
 		s->cap_names = s->cap_names == 0 ? 64 : 2 * s->cap_names;
 		s->names = mem_grow(s->names, s->cap_names, sizeof(*s->names));
 	}
 	s->names[s->n_names].at = (uint32_t)s->at + 1;
 	s->names[s->n_names++].object = (uint32_t)object;
+	return true;
 }
 
 static bool
@@ -357,8 +364,7 @@ member(struct scan *s, size_t object)
 	blanks(s);
 	if (peek(s) != '"')
 		return fail(s, "a member's name in quotes is expected");
-	name_keep(s, object);
-	if (!string(s))
+	if (!name_keep(s, object) || !string(s))
 		return false;
 	blanks(s);
 	if (peek(s) != ':')
@@ -513,12 +519,14 @@ names_compare(struct scan *s)
 }
 
 static const struct err *
-scan(const char *text, size_t len, size_t values, struct buf *plain)
+scan(const char *text, size_t len, size_t values, size_t names,
+    struct buf *plain)
 {
 	struct scan s = {
 		.text = (const unsigned char *)text,
 		.len = len,
 		.max_values = values,
+		.max_names = names,
 		.plain = plain,
 	};
 	bool good;
@@ -546,11 +554,17 @@ scan(const char *text, size_t len, size_t values, struct buf *plain)
 const struct err *
 json_strict(const char *text, size_t len)
 {
-	return scan(text, len, JSON_VALUES, NULL);
+	return scan(text, len, JSON_VALUES, SIZE_MAX, NULL);
 }
 
 const struct err *
 json_plain(const char *text, size_t len, size_t values, struct buf *plain)
 {
-	return scan(text, len, values, plain);
+	return scan(text, len, values, SIZE_MAX, plain);
+}
+
+const struct err *
+json_foreign(const char *text, size_t len, size_t values)
+{
+	return scan(text, len, values, JSON_FOREIGN_VALUES, NULL);
 }
