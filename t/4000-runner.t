@@ -212,11 +212,12 @@ ok(defined $heir->exited($calm), 'which is told');
 ok(poll(10, sub { !-e "$m->{workspaces}/.home/$calm->{id}.1" }), 'and its home is removed');
 
 # --- a step that stops its own job stops no time limit
-my $stopper = 'kill -STOP $PPID; echo up; sleep 604';
+my $stopper = 'kill -STOP $PPID && echo stopped; echo up; sleep 604';
 my $stopped = $heir->job(repository => $repo, project => 13, dir => 'thirteen', timeout => 5, steps => [$stopper]);
 ok($heir->started($stopped), 'a step stops its own job');
 ok(defined $heir->exited($stopped, 30), 'the job ends all the same');
 like(join(' ', job_end($stopped)), qr/^failed timeout/, 'by its time limit');
+unlike(job_log($stopped), qr/^stopped$/m, 'as root, it was never stopped') if is_root();
 
 # --- the monitor is killed: jobs live; a kill reaches the adopted
 my $adopted = $heir->job(repository => $repo, project => 14, dir => 'fourteen', steps => ['(setsid sleep 605 &) ; echo up; sleep 606']);

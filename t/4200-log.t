@@ -119,7 +119,8 @@ $job = job_start(spool => do {
 	$s;
 });
 is(job_wait($job), 0, 'a full disk under the log');
-is(scalar job_end($job), 'success -', 'does not hurt the steps');
+is(scalar job_end($job), 'failed log_lost', 'makes it no success');
+is(job_steps($job), '0:success:0:-', 'but does not hurt the steps');
 is(slurp("$job->{workspace}/done"), "ok\n", 'which ran to their end');
 SKIP: {
 	my $small = tempdir() . '/small';
@@ -136,8 +137,8 @@ SKIP: {
 	ok(!defined job_end($j), 'the end cannot be written');
 	unlink "$small/ballast";
 	is(job_wait($j), 0, 'until there is room');
-	is(scalar job_end($j), 'success -', 'then it is');
-	is(scalar(grep { $_->[0] eq 'step-ended' } job_result($j)), 3, 'and nothing was lost');
+	is(scalar job_end($j), 'failed log_lost', 'then it is, with what the full disk cost');
+	is(scalar(grep { $_->[0] eq 'step-ended' } job_result($j)), 3, 'and no other record was lost');
 	delete $j->{control};
 	system('umount', '-l', $small);
 }

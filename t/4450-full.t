@@ -82,9 +82,9 @@ SKIP: {
 	is($got, 'failed', 'a log that fills the disk does not stop the step');
 	is($small->steps($id), 'success failed', 'its steps ended as they did');
 	$id = $small->deploy($project, 'head -c 5000000 /dev/zero | tr "\0" x', ('true') x 79);
-	is($small->wait($id, undef, 90), 'success', 'nor does it hide how many steps ended');
-	is($small->steps($id), join(' ', ('success') x 80), 'each of them');
-	is($small->column($id, 'reason IS NULL'), 1, 'for nothing but what they did');
+	is($small->wait($id, undef, 90), 'failed', 'a deployment whose log is not complete is no success');
+	is($small->steps($id), join(' ', ('success') x 80), 'but each of its steps is seen to succeed');
+	is($small->column($id, 'reason'), 'log_lost', 'and the reason is the log');
 	ok($small->is_clean, 'nothing is left');
 	$id = $small->deploy($project, 'echo hello');
 	is($small->wait($id), 'success', 'and all goes on');

@@ -129,7 +129,7 @@ groups_are(const struct proc_account *who)
 }
 
 static const struct err *
-drop_check(const struct proc_account *who)
+drop_check(const struct proc_account *who, uid_t real)
 {
 	struct __user_cap_header_struct head = {
 		.version = _LINUX_CAPABILITY_VERSION_3
@@ -141,7 +141,7 @@ drop_check(const struct proc_account *who)
 	if (getresuid(&ruid, &euid, &suid) == -1 ||
 	    getresgid(&rgid, &egid, &sgid) == -1)
 		return err_errno("who am I");
-	if (ruid != who->uid || euid != who->uid || suid != who->uid ||
+	if (ruid != real || euid != who->uid || suid != real ||
 	    rgid != who->gid || egid != who->gid || sgid != who->gid ||
 	    !groups_are(who))
 		return err_new(ERR_INTERNAL, "the ids are not those wanted");
@@ -158,8 +158,8 @@ drop_check(const struct proc_account *who)
 	return NULL;
 }
 
-const struct err *
-proc_drop(const struct proc_account *who)
+static const struct err *
+drop(const struct proc_account *who, uid_t real)
 {
 	struct __user_cap_header_struct head = {
 		.version = _LINUX_CAPABILITY_VERSION_3
@@ -167,9 +167,10 @@ proc_drop(const struct proc_account *who)
 	struct __user_cap_data_struct none[2] = { { 0 }, { 0 } };
 	const struct err *e;
 
-	if (who->uid == 0 || who->uid == (uid_t)-1)
+	if (who->uid == 0 || who->uid == (uid_t)-1 || real == 0 ||
+	    real == (uid_t)-1)
 		return err_new(ERR_INTERNAL, "uid %u cannot be dropped to",
-		    who->uid);
+		    real == 0 || real == (uid_t)-1 ? real : who->uid);
 	if ((e = drop_bounding()) != NULL)
 		return e;
 	if (setgroups(who->ngroups, who->groups) == -1)
@@ -178,11 +179,46 @@ proc_drop(const struct proc_account *who)
 		return err_errno("setresgid to %u", who->gid);
 	if (prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0) == -1)
 		return err_errno("keepcaps");
-	if (setresuid(who->uid, who->uid, who->uid) == -1)
+	if (setresuid(real, who->uid, real) == -1)
 		return err_errno("setresuid to %u", who->uid);
 	if (syscall(SYS_capset, &head, none) == -1)
 		return err_errno("capset");
-	return drop_check(who);
+	return drop_check(who, real);
+}
+
+const struct err *
+proc_drop(const struct proc_account *who)
+{
+	return drop(who, who->uid);
+}
+
+const struct err *
+proc_drop_behind(const struct proc_account *who, uid_t real)
+{
+	if (real == who->uid)
+		return err_new(ERR_INTERNAL, "uid %u is no other one", real);
+	return drop(who, real);
+}
+
+bool
+proc_drop_rest(void)
+{
+	const uid_t uid = geteuid();
+
+	return setresuid(uid, uid, uid) == 0;
+}
+
+const struct err *
+proc_keyring_join(void)
+{
+	const int join = 1; /* KEYCTL_JOIN_SESSION_KEYRING */
+
+	/* A kernel without keys, or a filter that hides them, does so from
+	 * steps as well. */
+	if (syscall(SYS_keyctl, join, NULL) == -1 && errno != ENOSYS &&
+	    errno != EPERM)
+		return err_errno("join a session keyring");
+	return NULL;
 }
 
 const struct err *

@@ -35,6 +35,18 @@ MUSTCHECK const struct err *proc_fds_place(int *fds, size_t n);
 /* From root to that account, never back: groups, ids, capabilities.  Proves
  * that it is so. uid 0 is refused. */
 MUSTCHECK const struct err *proc_drop(const struct proc_account *);
+/* The same, but only the effective user is that account's: the real and the
+ * saved one are `real`.  Files, and signals that it sends, are the account's;
+ * the account's other processes may neither send it a signal nor change its
+ * limits (kill(2), prlimit(2)). */
+MUSTCHECK const struct err *proc_drop_behind(const struct proc_account *,
+    uid_t real);
+/* In a child of such a process: becomes the account for good.  Safe between
+ * fork and exec; errno on failure. */
+bool proc_drop_rest(void);
+/* Leaves the session keyring that this process has inherited for an empty one
+ * of its own; no error where the kernel has no keys. */
+MUSTCHECK const struct err *proc_keyring_join(void);
 /* Nobody but root may look into this process or those that it forks: no
  * ptrace(2), no /proc/PID/environ, no core file. */
 MUSTCHECK const struct err *proc_close_up(void);

@@ -170,6 +170,9 @@ const struct conf_key settings_keys[] = {
 	    .doc = "First of the user ids that projects run under."),
 	KEY(runner, uid_count, C_INT, CONF_RELOAD, .min = 1, .max = 1000000,
 	    .fallback = "65536", .doc = "How many there are."),
+	KEY(runner, watch_uid_first, C_INT, CONF_RELOAD, .min = 0,
+	    .max = INT64_C(4294967038), .fallback = "0",
+	    .doc = "First of 256 user ids that watch over steps."),
 	KEY(runner, path, C_STR, CONF_RELOAD,
 	    .fallback = "/usr/local/bin:/usr/bin:/bin:"
 			"/usr/local/sbin:/usr/sbin:/sbin",
@@ -220,6 +223,13 @@ const struct conf_key settings_keys[] = {
 	    .doc = "Accounts of their own for named projects." },
 	{ .section = NULL },
 };
+
+int64_t
+settings_watch_first(const struct settings_runner *r)
+{
+	return r->watch_uid_first != 0 ? r->watch_uid_first :
+					 r->uid_first + r->uid_count;
+}
 
 bool
 settings_plain(const struct settings_gitserver *s, const char *url)

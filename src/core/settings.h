@@ -85,9 +85,10 @@ struct settings_runner {
 	const char *job_user; /* one account for all; NULL = the range */
 	int64_t uid_first;
 	int64_t uid_count;
-	const char *path;     /* PATH of the steps */
-	int64_t grace;        /* seconds from TERM to KILL */
-	int64_t cancel_grace; /* seconds for cleanup steps after a cancel */
+	int64_t watch_uid_first; /* 0 = behind the range */
+	const char *path;        /* PATH of the steps */
+	int64_t grace;           /* seconds from TERM to KILL */
+	int64_t cancel_grace;    /* seconds for cleanup steps after a cancel */
 	int64_t checkout_timeout;
 	int64_t step_timeout; /* 0 = none */
 	int64_t pipeline_timeout;
@@ -119,6 +120,9 @@ struct settings {
 
 extern const struct conf_key settings_keys[];
 
+/* User ids that watch over steps, and the first of them. */
+#define SETTINGS_WATCH 256
+int64_t settings_watch_first(const struct settings_runner *);
 /* Whether what lies at that address may be asked for without TLS: where the
  * settings say so, or where the address is of this host and nobody is on the
  * way. */

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/num.h"
 #include "core/str.h"
 
 #define NAME_SIZE 64
@@ -160,7 +161,10 @@ count_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
 	(void)path;
 	if (ftw->level == 1)
 		count.entries++;
-	if (type == FTW_F)
+	/* a sparse file can claim any size */
+	if (type == FTW_F && st->st_size > NUM_SAFE - count.bytes)
+		count.bytes = NUM_SAFE;
+	else if (type == FTW_F)
 		count.bytes += st->st_size;
 	return time_mono_ms() > count.deadline;
 }

@@ -157,7 +157,8 @@ ask_start(struct dispatch *d, struct task *t)
 		.type = WIRE_START,
 		.deployment = t->id,
 		.epoch = t->epoch,
-		.project = t->project };
+		.project = t->project,
+		.limit = t->limit };
 	int fds[WIRE_FD__REQUEST];
 	const struct err *e;
 	size_t i;
@@ -252,6 +253,7 @@ claimed(struct dispatch *d, const struct claim *c)
 		return;
 	}
 	t = task_claimed(d, c);
+	t->limit = description_limit(&d->settings.runner, c);
 	if ((e = description_write(d, d->a, c, &t->description)) != NULL) {
 		log_error("%s: %s", t->name, e->msg);
 		if (e->detail[0] != '\0')

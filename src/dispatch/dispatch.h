@@ -84,6 +84,7 @@ struct task {
 	int64_t ask_at; /* the monitor, again */
 	/* while it is TASK_ASKING */
 	struct buf description;
+	int64_t limit;         /* seconds that it can take, 0 = any */
 	struct buf address;    /* where the repository is by now */
 	struct buf credential; /* "user\nsecret", empty = none */
 	const char *note;      /* why there is none, or another than wanted */
@@ -211,6 +212,9 @@ void project_wiped(const struct dispatch *, const struct wire *);
  * ERR_CONFIG, with words for the deployment, where its secrets do not open. */
 MUSTCHECK const struct err *description_write(const struct dispatch *,
     struct arena *, const struct claim *, struct buf *out);
+/* Seconds after which the job must have ended by itself, cleanup and all; 0 if
+ * a step may take any time. */
+int64_t description_limit(const struct settings_runner *, const struct claim *);
 MUSTCHECK const struct err *description_end(struct task *);
 
 /* dispatch_clone.c: from where and with what a repository is fetched. The Git

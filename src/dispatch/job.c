@@ -10,6 +10,11 @@
 #include "store/env.h"
 
 #define COMMITS_TOLD 100 /* of a branch */
+/* Seconds that a job takes beside what it is given: to start and to end, for
+ * each step to be ended, and for a cleanup step that has no limit. */
+#define LIMIT_EXTRA 600
+#define LIMIT_STEP 90
+#define LIMIT_CLEANUP 300
 
 /* Names of records, by enumerator. */
 enum job_record {
@@ -121,6 +126,13 @@ secrets(const struct settings *s, struct arena *a, const struct claim *c,
 	return e;
 }
 
+static int64_t
+step_limit(const struct settings_runner *r, const struct deployment_step *step)
+{
+	return step->timeout_seconds.set ? step->timeout_seconds.n :
+					   r->step_timeout;
+}
+
 static void
 put_steps(struct buf *b, const struct settings_runner *s,
     const struct list *steps)
@@ -131,9 +143,7 @@ put_steps(struct buf *b, const struct settings_runner *s,
 	for (i = 0; i < steps->n; i++) {
 		put(b, R_STEP_NAME, step[i].name);
 		put(b, R_STEP_SCRIPT, step[i].script);
-		put_number(b, R_STEP_TIMEOUT,
-		    step[i].timeout_seconds.set ? step[i].timeout_seconds.n :
-						  s->step_timeout);
+		put_number(b, R_STEP_TIMEOUT, step_limit(s, &step[i]));
 		put(b, R_STEP_WHEN, step[i].run_when);
 	}
 }
@@ -180,6 +190,33 @@ description_write(const struct dispatch *d, struct arena *a,
 	put_number(out, R_ALLOW_LOCAL, s->gitserver.allow_local ? 1 : 0);
 	put_number(out, R_SUBMODULES, r->submodules ? 1 : 0);
 	return buf_check(out);
+}
+
+int64_t
+description_limit(const struct settings_runner *r, const struct claim *c)
+{
+	const struct deployment_step *step = c->steps.items;
+	const int64_t all = c->timeout_seconds.set ? c->timeout_seconds.n :
+						     r->pipeline_timeout;
+	int64_t limit = LIMIT_EXTRA, each = 2 * r->grace + LIMIT_STEP, own;
+	size_t i;
+
+	limit += all != 0 ? all : r->checkout_timeout;
+	if (all == 0 && r->checkout_timeout == 0)
+		return 0;
+	for (i = 0; i < c->steps.n; i++) {
+		limit += each;
+		own = step_limit(r, &step[i]);
+		if (!str_eq(step[i].run_when, "success")) {
+			own = own > LIMIT_CLEANUP ? own : LIMIT_CLEANUP;
+			limit += own > r->cancel_grace ? own : r->cancel_grace;
+		} else if (all == 0 && own == 0) {
+			return 0;
+		} else if (all == 0) {
+			limit += own;
+		}
+	}
+	return limit;
 }
 
 const struct err *

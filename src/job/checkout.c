@@ -5,21 +5,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core/branch.h"
 #include "core/str.h"
-#include "core/tree.h"
 
 #define REF "refs/slipway/tip"
 #define OUTPUT_MAX ((size_t)1 << 20)
-#define OBJECTS ".git/objects"
 #define DIRS_MAX ((size_t)64 << 20)
 #define MESSAGE_MAX ((size_t)65535)
-#define STATUS_MS 10000
-#define SIZE_MS 5000
 
 /* What happens with what git leaves. */
 struct fetch {
@@ -104,14 +99,17 @@ static const char *
 tip(const struct fetch *f)
 {
 	char text[66] = "";
+	struct stat st;
 	ssize_t got;
 	int fd;
 
 	fd = openat(JOB_FD(WIRE_FD_WORKSPACE), ".git/" REF,
-	    O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd == -1)
 		return NULL;
-	got = read(fd, text, sizeof(text) - 1);
+	got = fstat(fd, &st) == -1 || !S_ISREG(st.st_mode) ?
+	    -1 :
+	    read(fd, text, sizeof(text) - 1);
 	(void)close(fd);
 	if (got != 41 && got != 65)
 		return NULL;
@@ -180,24 +178,17 @@ fetch_all(struct fetch *f)
 static const struct err *
 gitlinks_empty(struct fetch *f)
 {
-	static const char link[] = "160000 ";
 	const char *const args[] = { "ls-tree", "-r", "-d", "-z", f->hash,
 		NULL };
 	const struct err *e;
-	const char *entry, *path;
 	struct buf out;
 
 	buf_init(&out, DIRS_MAX);
-	if ((e = git_run(&f->git, &out, args)) != NULL || !git_done(&f->git))
+	if ((e = git_run(&f->git, &out, args)) != NULL || !git_done(&f->git) ||
+	    (e = buf_check(&out)) != NULL)
 		goto out;
-	if ((e = buf_check(&out)) != NULL)
-		goto out;
-	for (entry = out.data; e == NULL && entry < out.data + out.len;
-	     entry += strlen(entry) + 1) {
-		path = strchr(entry, '\t');
-		if (path != NULL && str_starts(entry, link))
-			e = tree_remove(JOB_FD(WIRE_FD_WORKSPACE), path + 1);
-	}
+	if (out.len > 0)
+		e = workspace_links_remove(&f->git, &out);
 out:
 	buf_release(&out);
 	return e;
@@ -219,7 +210,8 @@ files(struct fetch *f)
 
 	/* git clean gives up on directories that it may not write to */
 	if (f->anew &&
-	    (e = tree_empty_but(JOB_FD(WIRE_FD_WORKSPACE), ".git")) != NULL)
+	    ((e = workspace_empty(&f->git, ".git")) != NULL ||
+		!git_done(&f->git)))
 		return e;
 	if ((e = git_run(&f->git, NULL, read_tree)) != NULL ||
 	    !git_done(&f->git))
@@ -377,8 +369,9 @@ attempt_anew(struct fetch *f, enum checkout_format format, struct checkout *out)
 	const char *branch = f->branch;
 	const struct err *e;
 
-	e = checkout_rebuild(f->a, JOB_FD(WIRE_FD_WORKSPACE), format);
-	if (e != NULL && e->code != ERR_NOTFOUND)
+	e = workspace_rebuild(&f->git, format);
+	if ((e != NULL && e->code != ERR_NOTFOUND) ||
+	    f->git.end.how != RUN_EXITED)
 		return e;
 	if ((e = attempt(f, out)) != NULL || out->message != NULL ||
 	    format == FORMAT_SHA256 ||
@@ -401,19 +394,6 @@ workspace_unlock(int workspace)
 	    fchmod(workspace, (st.st_mode & 07777) | S_IRWXU) == -1)
 		return err_errno("chmod the workspace");
 	return NULL;
-}
-
-/* Git does not look whether an object is what its name says, and whatever a
- * step has written lies under the names of its choice: objects are taken as
- * they are only if nothing has changed among them since they were fetched. */
-static bool
-objects_are_ours(const struct job *job)
-{
-	char now[32];
-
-	(void)snprintf(now, sizeof(now), "%lld",
-	    (long long)tree_changed(OBJECTS));
-	return str_eq(job->spec.objects, now);
 }
 
 /* Whether the repository answers and has the branch, so that what failed is of
@@ -448,18 +428,18 @@ attempts(struct fetch *f, struct checkout *out)
 	struct job *job = f->git.job;
 	const char *branch = f->branch;
 	const struct err *e;
-	bool there;
+	bool removed, there;
 
 	if (fchdir(workspace) == -1)
 		return err_errno("enter the workspace");
-	if (faccessat(workspace, OBJECTS, F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    !objects_are_ours(job)) {
+	e = workspace_foreign_remove(&f->git, &removed);
+	if (removed)
 		job_log_say(&job->log, "==> the clone is made anew");
-		if ((e = tree_remove(workspace, ".git")) != NULL)
-			return e;
-	}
-	e = checkout_rebuild(f->a, workspace, FORMAT_SHA1);
-	if (e != NULL && e->code != ERR_NOTFOUND)
+	if (e != NULL || !git_done(&f->git))
+		return e;
+	e = workspace_rebuild(&f->git, FORMAT_SHA1);
+	if ((e != NULL && e->code != ERR_NOTFOUND) ||
+	    f->git.end.how != RUN_EXITED)
 		return e;
 	if (e == NULL) {
 		if ((e = attempt(f, out)) != NULL || out->message != NULL ||
@@ -469,7 +449,8 @@ attempts(struct fetch *f, struct checkout *out)
 		job_log_say(&job->log, "==> the clone is made anew");
 		job_log_forget(&job->log);
 		f->branch = branch;
-		if ((e = tree_empty(workspace)) != NULL)
+		if ((e = workspace_empty(&f->git, NULL)) != NULL ||
+		    !git_done(&f->git))
 			return e;
 	}
 	f->anew = true;
@@ -514,54 +495,10 @@ job_checkout(struct job *job, struct checkout *out, enum checkout_how *how,
 		*detail = failure(&f);
 		e = *how == CHECKOUT_FAILED ? stay(&f) : NULL;
 	}
-	out->objects = tree_changed(OBJECTS);
+	out->objects = workspace_objects(job);
 out:
 	git_close(&f.git);
 	job->spec.credential = NULL;
 	job->spec.tls_ca = job->spec.ssh_key = job->spec.known_hosts = NULL;
-	return e;
-}
-
-const struct err *
-job_workspace(struct job *job, const char **out)
-{
-	static const char none[] = "## No commits yet on ";
-	const char *const args[] = { "status", "--porcelain", "--branch",
-		"--untracked-files=no", "--ignore-submodules=all", NULL };
-	const char *status = "error -";
-	const struct err *e;
-	struct git git;
-	struct buf text;
-	int64_t bytes, entries;
-
-	*out = NULL;
-	if (fchdir(JOB_FD(WIRE_FD_WORKSPACE)) == -1)
-		return err_errno("enter the workspace");
-	tree_size(time_mono_ms() + SIZE_MS, &bytes, &entries);
-	if (faccessat(JOB_FD(WIRE_FD_WORKSPACE), ".git", F_OK,
-		AT_SYMLINK_NOFOLLOW) == -1) {
-		*out = arena_printf(job->a, "%s - %lld",
-		    entries == 0 ? "empty" : "no_git", (long long)bytes);
-		return NULL;
-	}
-	if ((e = git_open(job, time_mono_ms() + STATUS_MS, &git)) != NULL)
-		return e;
-	git_close(&git);
-	git.flags = 0; /* after a cancel, too */
-	buf_init(&text, OUTPUT_MAX);
-	if ((e = git_run(&git, &text, args)) == NULL && git_done(&git) &&
-	    text.len > 0) {
-		if (str_starts(text.data, none))
-			status = "empty -";
-		else
-			status = strchr(text.data, '\n') ==
-				text.data + text.len - 1 ?
-			    "ready 0" :
-			    "ready 1";
-	}
-	if (e == NULL)
-		*out = arena_printf(job->a, "%s %lld", status,
-		    (long long)bytes);
-	buf_release(&text);
 	return e;
 }

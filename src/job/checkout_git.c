@@ -70,7 +70,7 @@ home_write(const char *name, const char *text)
 	int fd;
 
 	fd = openat(JOB_FD(WIRE_FD_HOME), name,
-	    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd == -1)
 		return err_errno("create %s", name);
 	e = file_store(fd, text, strlen(text));
@@ -147,19 +147,21 @@ credential_open(struct job *job, int *out)
 }
 
 static const char *const *
-environment(const struct job *job, const char *self, int credential)
+environment(const struct job *job, const char *home, const char *self,
+    int credential)
 {
 	struct arena *a = job->a;
 	const char **env = arena_alloc(a, 24, sizeof(*env));
 	size_t n = 0;
 
 	env[n++] = arena_printf(a, "PATH=%s", job->spec.path);
-	env[n++] = arena_printf(a, "HOME=%s", job->place.home);
+	env[n++] = arena_printf(a, "HOME=%s", home);
 	env[n++] = "LANG=C.UTF-8";
 	env[n++] = "GIT_TERMINAL_PROMPT=0";
 	env[n++] = "GIT_CONFIG_NOSYSTEM=1";
-	env[n++] = arena_printf(a, "GIT_CONFIG_GLOBAL=%s/" CONFIG_FILE,
-	    job->place.home);
+	env[n++] = self == NULL ?
+	    "GIT_CONFIG_GLOBAL=/dev/null" :
+	    arena_printf(a, "GIT_CONFIG_GLOBAL=%s/" CONFIG_FILE, home);
 	env[n++] = "GIT_ATTR_NOSYSTEM=1";
 	env[n++] = "GIT_LFS_SKIP_SMUDGE=1";
 	env[n++] = "GIT_OPTIONAL_LOCKS=0";
@@ -183,7 +185,8 @@ git_program(struct arena *a, const char *path)
 
 	while ((folder = strsep(&folders, ":")) != NULL) {
 		file = arena_printf(a, "%s/git", folder);
-		if (folder[0] == '/' && access(file, X_OK) == 0)
+		if (folder[0] == '/' &&
+		    faccessat(AT_FDCWD, file, X_OK, AT_EACCESS) == 0)
 			return file;
 	}
 	return NULL;
@@ -244,7 +247,18 @@ git_open(struct job *job, int64_t deadline, struct git *out)
 	if (len == -1)
 		return err_errno("where am I");
 	self[len] = '\0';
-	out->env = environment(job, self, out->credential);
+	out->env = environment(job, job->place.home, self, out->credential);
+	return arguments(out);
+}
+
+const struct err *
+git_open_bare(struct job *job, int64_t deadline, struct git *out)
+{
+	(void)memset(out, 0, sizeof(*out));
+	out->job = job;
+	out->deadline = deadline;
+	out->credential = -1;
+	out->env = environment(job, "/", NULL, -1);
 	return arguments(out);
 }
 
@@ -278,6 +292,17 @@ git_run(struct git *g, struct buf *capture, const char *const *args)
 	}
 	g->argv[n] = NULL;
 	return job_run(g->job, &run, &g->end);
+}
+
+const struct err *
+git_call(struct git *g, run_call *what, void *arg, const char **out)
+{
+	const struct run run = { .call = what,
+		.arg = arg,
+		.deadline = g->deadline,
+		.flags = g->flags };
+
+	return job_call(g->job, &run, &g->end, out);
 }
 
 /* Whether git asks on behalf of that origin: "Password for 'ORIGIN': " or

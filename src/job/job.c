@@ -27,9 +27,10 @@ static _Noreturn void
 usage(void)
 {
 	(void)fprintf(stderr,
-	    "usage: slipway-job -i ID -H HOME -W WORKSPACE"
-	    " [-u UID -g GID] [-G GROUPS] [-N]\n"
-	    "\t[-n FILES] [-f SIZE] [-p PROCESSES]\n"
+	    "usage: slipway-job -i ID [-t DEADLINE] -H HOME -W WORKSPACE"
+	    " [-u UID -g GID]\n"
+	    "\t[-S UID] [-G GROUPS] [-N] [-n FILES] [-f SIZE]"
+	    " [-p PROCESSES]\n"
 	    "It is started by slipway-runner alone.\n");
 	exit(EX_USAGE);
 }
@@ -61,10 +62,13 @@ options(int argc, char **argv, struct job_place *out)
 {
 	int c;
 
-	while ((c = getopt(argc, argv, "i:H:W:u:g:G:Nn:f:p:")) != -1) {
+	while ((c = getopt(argc, argv, "i:t:H:W:u:g:S:G:Nn:f:p:")) != -1) {
 		switch (c) {
 		case 'i':
 			out->id = optarg;
+			break;
+		case 't': /* the monitor's; it stands here for the next one */
+			(void)number(optarg);
 			break;
 		case 'H':
 			out->home = optarg;
@@ -77,6 +81,9 @@ options(int argc, char **argv, struct job_place *out)
 			break;
 		case 'g':
 			out->who.gid = (gid_t)number(optarg);
+			break;
+		case 'S':
+			out->watch = (uid_t)number(optarg);
 			break;
 		case 'G':
 			groups(&out->who, optarg);
@@ -154,9 +161,15 @@ privileges(struct job *job)
 			 job->place.workspace)) != NULL)
 			return e;
 	}
-	if (job->place.who.uid != 0 && (e = proc_drop(&job->place.who)) != NULL)
-		return e;
-	if ((e = proc_no_new_privs()) != NULL)
+	if (job->place.who.uid != 0) {
+		e = job->place.watch == 0 ?
+		    proc_drop(&job->place.who) :
+		    proc_drop_behind(&job->place.who, job->place.watch);
+		if (e != NULL)
+			return e;
+	}
+	if ((e = proc_no_new_privs()) != NULL ||
+	    (e = proc_keyring_join()) != NULL)
 		return e;
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == -1 ||
 	    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == -1)

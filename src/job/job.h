@@ -77,6 +77,7 @@ struct job_place {
 	const char *home;
 	const char *workspace;
 	struct proc_account who; /* uid 0 = stay who we are */
+	uid_t watch;             /* ours while steps run; 0 = that of who */
 	bool nameless;           /* no passwd file lists it */
 	int64_t open_files;      /* 0 = as it is, as the next two */
 	int64_t file_size;
@@ -93,6 +94,7 @@ struct job_log {
 	int64_t held_at; /* since when the mask keeps something back, 0 = it
 			  * does not */
 	bool full;
+	int lost;          /* errno with which a write failed, 0 = none did */
 	bool at_line;      /* the last byte of the stream was a newline */
 	bool file_at_line; /* and that of what was written of it */
 	char last[256];    /* what tells most of what was masked */
@@ -142,9 +144,14 @@ enum run_flag {
 	RUN_CANCEL_LIMITS_IT = 1 << 1, /* to the grace for cleanup */
 };
 
+typedef const struct err *run_call(void *arg);
+
 /* A child and all it starts. */
 struct run {
 	const char *const *argv;
+	/* instead of a program: what the child does; it has the directories */
+	run_call *call;
+	void *arg;
 	const char *const *envp;
 	int64_t deadline;    /* monotonic ms, 0 = none */
 	int keep_fd;         /* stays open in the child, -1 = none */
@@ -165,6 +172,16 @@ void job_control(struct job *);
 /* Returns when nothing of it is left and all its output is in the log. */
 MUSTCHECK const struct err *job_run(struct job *, const struct run *,
     struct run_end *out);
+/* The same for a call, for all that touches files which steps can have made:
+ * they may block, and there may be more of them than there is time for.  What
+ * it writes to standard output is in `out`.  Its error, if it ran to its end;
+ * else `end` says why not.  NULL and `how` RUN_EXITED is success. */
+MUSTCHECK const struct err *job_call(struct job *, const struct run *,
+    struct run_end *end, const char **out);
+/* The same in so many milliseconds, whatever is canceled; what does not end by
+ * itself is ERR_UNAVAILABLE. */
+MUSTCHECK const struct err *job_call_within(struct job *, int64_t ms,
+    run_call *, void *arg, const char **out);
 static inline bool
 run_succeeded(const struct run_end *end)
 {

@@ -45,6 +45,7 @@ put(struct job_log *log, const char *data, size_t len)
 		if (put == -1 && errno == EINTR)
 			continue;
 		if (put <= 0) {
+			log->lost = put == 0 ? ENOSPC : errno;
 			log->full = true;
 			break;
 		}
@@ -195,6 +196,8 @@ job_log_close(struct job_log *log)
 		log->max = log->size + len;
 		put(log, line, (size_t)len);
 	}
+	if (fsync(log->fd) == -1 && errno != EINVAL)
+		log->lost = errno;
 	log->full = true;
 	buf_release(&log->out);
 }

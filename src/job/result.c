@@ -63,8 +63,6 @@ job_result_end(struct job *job, const char *status, const char *reason,
 	const struct err *e;
 	int tries;
 
-	if (fsync(job->log.fd) == -1 && errno != EINVAL)
-		job->log.full = true;
 	record_printf(&pending, "end", "%s %s %lld\n%s", status,
 	    reason == NULL ? "-" : reason, (long long)time_now_ms(),
 	    detail == NULL ? "" : detail);

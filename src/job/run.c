@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/file.h"
 #include "core/str.h"
 #include "job/job.h"
 
@@ -21,6 +22,9 @@
 #define STRAY_MS 200   /* for what outlives its parent to end by itself */
 #define SWEEP_MS 10000 /* then a process that cannot be killed is left */
 #define SWEEP_STEP_MS 5
+#define CALL_MAX ((size_t)1 << 20)
+
+enum { CALL_FAILED = 1, CALL_NOTFOUND };
 
 enum phase {
 	PHASE_RUNS,
@@ -62,6 +66,36 @@ limit(__rlimit_resource_t what, int64_t most)
 	return setrlimit(what, &rl);
 }
 
+/* Instead of an exec: with the directories, and nothing else of the job's. */
+static _Noreturn void
+call(const struct run *run, int err)
+{
+	const struct err *e;
+	int fd;
+
+	(void)close(err);
+	for (fd = JOB_FD(0); fd < JOB_FD(WIRE_FD__REQUEST); fd++)
+		(void)close(fd);
+	if ((e = run->call(run->arg)) == NULL)
+		_exit(0);
+	if (file_store(STDOUT_FILENO, e->msg, strlen(e->msg)) != NULL)
+		_exit(CALL_FAILED);
+	_exit(e->code == ERR_NOTFOUND ? CALL_NOTFOUND : CALL_FAILED);
+}
+
+/* A step may have closed the directory to itself and to those after it. */
+static bool
+enter(int dir)
+{
+	struct stat st;
+
+	if (fchdir(dir) == 0)
+		return true;
+	return errno == EACCES && fstat(dir, &st) == 0 &&
+	    fchmod(dir, (st.st_mode & 07777) | S_IRWXU) == 0 &&
+	    fchdir(dir) == 0;
+}
+
 /* Between fork and exec: no memory, no stdio. Returns on failure, errno says
  * why; `err` is then where to say so. */
 static void
@@ -72,24 +106,30 @@ child(const struct running *r, pid_t parent, int out, int *err)
 	const struct run *run = r->run;
 	int fds[2] = { *err, run->keep_fd }, null;
 
-	if (fchdir(JOB_FD(WIRE_FD_WORKSPACE)) == -1 ||
+	if (!proc_drop_rest() || !enter(JOB_FD(WIRE_FD_WORKSPACE)) ||
 	    (null = open("/dev/null", O_RDONLY | O_CLOEXEC)) == -1 ||
 	    dup2(null, STDIN_FILENO) == -1 || dup2(out, STDOUT_FILENO) == -1 ||
 	    dup2(out, STDERR_FILENO) == -1 ||
-	    proc_fds_place(fds, run->keep_fd == -1 ? 1 : 2) != NULL)
+	    (run->call == NULL &&
+		proc_fds_place(fds, run->keep_fd == -1 ? 1 : 2) != NULL))
 		return;
-	*err = 3;
+	if (run->call == NULL)
+		*err = 3;
 	if (fcntl(*err, F_SETFD, FD_CLOEXEC) == -1 || setsid() == -1 ||
 	    prctl(PR_SET_PDEATHSIG, SIGKILL) == -1 || getppid() != parent ||
-	    setrlimit(RLIMIT_CORE, &no_core) == -1 ||
-	    limit(RLIMIT_NOFILE, job->place.open_files) == -1 ||
-	    limit(RLIMIT_FSIZE, job->place.file_size) == -1 ||
-	    limit(RLIMIT_NPROC, job->place.processes) == -1)
+	    setrlimit(RLIMIT_CORE, &no_core) == -1)
 		return;
 	(void)umask(022);
 	proc_signals_default();
-	(void)execve(run->argv[0], (char *const *)(uintptr_t)run->argv,
-	    (char *const *)(uintptr_t)run->envp);
+	if (run->call != NULL)
+		call(run, *err);
+	if (limit(RLIMIT_NOFILE, job->place.open_files) == -1 ||
+	    limit(RLIMIT_FSIZE, job->place.file_size) == -1 ||
+	    limit(RLIMIT_NPROC, job->place.processes) == -1)
+		return;
+	if (run->argv != NULL)
+		(void)execve(run->argv[0], (char *const *)(uintptr_t)run->argv,
+		    (char *const *)(uintptr_t)run->envp);
 }
 
 /* Whether the exec came about; its errno otherwise. */
@@ -346,6 +386,48 @@ job_run(struct job *job, const struct run *run, struct run_end *out)
 	if (out->error != 0)
 		out->how = RUN_NOT_STARTED;
 	return NULL;
+}
+
+const struct err *
+job_call(struct job *job, const struct run *run, struct run_end *end,
+    const char **out)
+{
+	struct run captured = *run;
+	const struct err *e;
+	struct buf text;
+
+	*out = "";
+	buf_init(&text, CALL_MAX);
+	captured.capture = &text;
+	captured.keep_fd = -1;
+	e = job_run(job, &captured, end);
+	if (text.len > 0)
+		*out = arena_strndup(job->a, text.data, text.len);
+	buf_release(&text);
+	if (e == NULL && end->how == RUN_EXITED && end->status != 0)
+		e = err_new(WIFEXITED(end->status) &&
+			    WEXITSTATUS(end->status) == CALL_NOTFOUND ?
+			ERR_NOTFOUND :
+			ERR_INTERNAL,
+		    "%s",
+		    WIFSIGNALED(end->status) ? run_text(job->a, end) : *out);
+	return e;
+}
+
+const struct err *
+job_call_within(struct job *job, int64_t ms, run_call *what, void *arg,
+    const char **out)
+{
+	const struct run run = { .call = what,
+		.arg = arg,
+		.deadline = time_mono_ms() + ms };
+	const struct err *e;
+	struct run_end end;
+
+	if ((e = job_call(job, &run, &end, out)) == NULL &&
+	    end.how != RUN_EXITED)
+		e = err_new(ERR_UNAVAILABLE, "it %s", run_text(job->a, &end));
+	return e;
 }
 
 const char *

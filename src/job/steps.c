@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: ISC */
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <errno.h>
@@ -6,11 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/file.h"
 #include "core/str.h"
 #include "core/tree.h"
 #include "job/job.h"
 
 #define SCRIPT "slipway-step"
+#define SCRIPT_MS 60000
 /* For a cleanup step that names no limit, at least. */
 #define CLEANUP_MS INT64_C(300000)
 
@@ -85,29 +88,24 @@ job_environment(const struct job *job, const char *branch, const char *hash)
 	return env.items;
 }
 
-/* The script as a file of its own in the private home. */
+/* The script as a file of its own in the private home, whatever the last step
+ * has made of that. */
 static const struct err *
-script_write(const struct job_step *step)
+script_write(void *arg)
 {
-	const struct err *e = NULL;
-	size_t done = 0;
-	ssize_t put;
+	const struct job_step *step = arg;
+	const struct err *e;
 	int fd;
 
-	if (unlinkat(JOB_FD(WIRE_FD_HOME), SCRIPT, 0) == -1 && errno != ENOENT)
-		return err_errno("remove the last step's script");
+	if (fchmod(JOB_FD(WIRE_FD_HOME), S_IRWXU) == -1)
+		return err_errno("chmod the home");
+	if ((e = tree_remove(JOB_FD(WIRE_FD_HOME), SCRIPT)) != NULL)
+		return e;
 	fd = openat(JOB_FD(WIRE_FD_HOME), SCRIPT,
 	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0700);
 	if (fd == -1)
 		return err_errno("create a step's script");
-	while (done < step->script_len) {
-		put = write(fd, step->script + done, step->script_len - done);
-		if (put <= 0) {
-			e = err_errno("write a step's script");
-			break;
-		}
-		done += (size_t)put;
-	}
+	e = file_store(fd, step->script, step->script_len);
 	if (close(fd) == -1 && e == NULL)
 		e = err_errno("write a step's script");
 	return e;
@@ -215,6 +213,7 @@ step_run(struct course *c, size_t i)
 {
 	struct job *job = c->job;
 	const struct job_step *step = &job->spec.steps[i];
+	const char *ignored;
 	const char *file = arena_printf(job->a, "%s/" SCRIPT, job->place.home);
 	const char *const direct[] = { file, NULL };
 	const char *const bash[] = { "/bin/bash", "-eo", "pipefail", file,
@@ -234,8 +233,9 @@ step_run(struct course *c, size_t i)
 	before = job->log.size;
 	job_result(job, "step-started", "%zu %lld %lld", i,
 	    (long long)time_now_ms(), (long long)before);
-	if ((e = script_write(step)) != NULL)
-		return e;
+	if ((e = job_call_within(job, SCRIPT_MS, script_write,
+		 &job->spec.steps[i], &ignored)) != NULL)
+		return err_wrap(e, "the script of step %zu", i + 1);
 	if ((e = job_run(job, &run, &end)) != NULL)
 		return e;
 	job_result(job, "step-ended", "%zu %s %s %lld %lld", i,
@@ -260,16 +260,25 @@ step_is_due(const struct course *c, const struct job_step *step)
 	    (step->when == WHEN_FAILURE) == c->failed;
 }
 
+static const struct err *
+leftovers_remove(void *arg)
+{
+	(void)arg;
+	return tree_empty(JOB_FD(WIRE_FD_WORKSPACE));
+}
+
 /* What an earlier checkout has left is not for steps that run after one that
  * failed: whoever deploys now may not see the repository. */
 static const struct err *
-leftovers_hide(const struct job *job)
+leftovers_hide(struct job *job)
 {
+	const char *ignored;
 	size_t i;
 
 	for (i = 0; i < job->spec.nsteps; i++)
 		if (job->spec.steps[i].when != WHEN_SUCCESS)
-			return tree_empty(JOB_FD(WIRE_FD_WORKSPACE));
+			return job_call_within(job, CLEANUP_MS,
+			    leftovers_remove, NULL, &ignored);
 	return NULL;
 }
 
@@ -338,6 +347,23 @@ course_run(struct course *c)
 	return NULL;
 }
 
+/* What happened cannot be read any more; a step may have wanted it so. */
+static void
+course_log(struct course *c)
+{
+	const struct job *job = c->job;
+	const char *loss;
+
+	if (job->log.lost == 0)
+		return;
+	loss = arena_printf(job->a,
+	    "The log is not complete: it could not be written (%s).",
+	    strerror(job->log.lost));
+	if (c->failed && c->detail != NULL)
+		c->detail = arena_printf(job->a, "%s %s", c->detail, loss);
+	course_fail(c, "log_lost", loss);
+}
+
 const struct err *
 job_steps(struct job *job)
 {
@@ -355,6 +381,7 @@ job_steps(struct job *job)
 	if (job_workspace(job, &workspace) == NULL)
 		job_result(job, "workspace", "%s", workspace);
 	job_log_close(&job->log);
+	course_log(&c);
 	last = job_result_end(job, c.status, c.reason, c.detail);
 	return e != NULL ? e : last;
 }

@@ -19,7 +19,7 @@
 #include "core/str.h"
 #include "monitor/monitor.h"
 
-#define COMMAND_SIZE 256
+#define COMMAND_SIZE 1024
 
 /* DEPLOYMENT.EPOCH */
 static bool
@@ -37,25 +37,60 @@ id_parse(const char *id, int64_t *deployment, int64_t *epoch)
 	    num_parse(dot + 1, 1, INT64_MAX, epoch);
 }
 
-/* Whether the process was started as `slipway-job -i ID …` and runs as that
- * user.  Only the user itself could pretend that. */
-static bool
-is_job(const char *pid, const char *id, uid_t uid)
+/* What a process says of itself. */
+struct seen {
+	uid_t real;
+	uid_t effective;
+	int64_t deadline;
+};
+
+static ssize_t
+proc_get(const char *pid, const char *name, char text[COMMAND_SIZE])
 {
-	char path[64], text[COMMAND_SIZE], *at, *end, *line;
-	const char *name;
-	int64_t owner = -1;
+	char path[64];
 	ssize_t got;
 	int fd;
 
-	(void)snprintf(path, sizeof(path), "/proc/%.20s/cmdline", pid);
+	text[0] = '\0';
+	(void)snprintf(path, sizeof(path), "/proc/%.20s/%s", pid, name);
 	if ((fd = open(path, O_RDONLY | O_CLOEXEC)) == -1)
-		return false;
-	got = read(fd, text, sizeof(text) - 1);
+		return -1;
+	got = read(fd, text, COMMAND_SIZE - 1);
 	(void)close(fd);
-	if (got <= 0)
+	text[got > 0 ? got : 0] = '\0';
+	return got;
+}
+
+/* The users in "Uid:\tREAL\tEFFECTIVE\t…". */
+static bool
+users_read(char *text, struct seen *out)
+{
+	char *line = strstr(text, "\nUid:\t"), *word[2];
+	int64_t value[2] = { -1, -1 };
+	size_t i;
+
+	if (line == NULL)
 		return false;
-	text[got] = '\0';
+	line += strlen("\nUid:\t");
+	for (i = 0; i < 2; i++)
+		if ((word[i] = strsep(&line, "\t")) == NULL ||
+		    !num_parse(word[i], 0, UINT32_MAX, &value[i]))
+			return false;
+	out->real = (uid_t)value[0];
+	out->effective = (uid_t)value[1];
+	return true;
+}
+
+/* Whether the process was started as `slipway-job -i ID [-t DEADLINE] …`. */
+static bool
+is_called(const char *pid, const char *id, struct seen *out)
+{
+	char text[COMMAND_SIZE];
+	const char *name, *at, *end;
+	ssize_t got;
+
+	if ((got = proc_get(pid, "cmdline", text)) <= 0)
+		return false;
 	end = text + got;
 	name = strrchr(text, '/');
 	name = name == NULL ? text : name + 1;
@@ -63,23 +98,38 @@ is_job(const char *pid, const char *id, uid_t uid)
 	if (strcmp(name, "slipway-job") != 0 || at >= end ||
 	    strcmp(at, "-i") != 0 || at + 3 >= end || strcmp(at + 3, id) != 0)
 		return false;
-	(void)snprintf(path, sizeof(path), "/proc/%.20s/status", pid);
-	if ((fd = open(path, O_RDONLY | O_CLOEXEC)) == -1)
+	at += 3 + strlen(id) + 1;
+	out->deadline = 0;
+	if (at + 3 < end && strcmp(at, "-t") == 0 &&
+	    !num_parse(at + 3, 0, INT64_MAX, &out->deadline))
+		out->deadline = 0;
+	return true;
+}
+
+/* Whether it is called so and its files are that user's.  Of those that steps
+ * can start, which may pretend to be it, none has a user of the watching
+ * range; `watched` asks for that. */
+static bool
+is_job(const struct monitor *m, const char *pid, const struct slot *slot,
+    bool watched, struct seen *out)
+{
+	const int64_t first = settings_watch_first(&m->settings.runner);
+	char text[COMMAND_SIZE];
+
+	if (!is_called(pid, slot->id, out) ||
+	    proc_get(pid, "status", text) <= 0 || !users_read(text, out) ||
+	    out->effective != slot->who.uid)
 		return false;
-	got = read(fd, text, sizeof(text) - 1);
-	(void)close(fd);
-	text[got > 0 ? got : 0] = '\0';
-	if ((line = strstr(text, "\nUid:\t")) == NULL)
-		return false;
-	line += strlen("\nUid:\t");
-	line[strcspn(line, "\t")] = '\0';
-	return num_parse(line, 0, UINT32_MAX, &owner) && (uid_t)owner == uid;
+	return !watched ||
+	    ((int64_t)out->real >= first &&
+		(int64_t)out->real < first + SETTINGS_WATCH);
 }
 
 static pid_t
-job_find(const char *id, uid_t uid)
+job_find(const struct monitor *m, struct slot *slot, bool watched)
 {
 	const struct dirent *entry;
+	struct seen seen;
 	int64_t pid = 0;
 	DIR *dir;
 
@@ -87,19 +137,26 @@ job_find(const char *id, uid_t uid)
 		return 0;
 	while ((entry = readdir(dir)) != NULL)
 		if (num_parse(entry->d_name, 1, INT32_MAX, &pid) &&
-		    is_job(entry->d_name, id, uid))
+		    is_job(m, entry->d_name, slot, watched, &seen))
 			break;
 	(void)closedir(dir);
-	return entry == NULL ? 0 : (pid_t)pid;
+	if (entry == NULL)
+		return 0;
+	slot->watch = seen.real;
+	slot->deadline = seen.deadline;
+	return (pid_t)pid;
 }
 
 bool
 monitor_job_lives(const struct slot *slot)
 {
-	char pid[16];
+	struct seen seen;
+	char pid[16], text[COMMAND_SIZE];
 
 	(void)snprintf(pid, sizeof(pid), "%ld", (long)slot->pid);
-	return is_job(pid, slot->id, slot->who.uid);
+	return is_called(pid, slot->id, &seen) &&
+	    proc_get(pid, "status", text) > 0 && users_read(text, &seen) &&
+	    seen.effective == slot->who.uid && seen.real == slot->watch;
 }
 
 static enum account_kind
@@ -158,7 +215,9 @@ adopt(struct monitor *m, const char *id)
 	slot->adopted = true;
 	slot->pidfd = -1;
 	slot->since = time_mono_ms();
-	slot->pid = job_find(id, st.st_uid);
+	/* one that an older monitor has started has no second user */
+	if ((slot->pid = job_find(m, slot, m->root)) == 0)
+		slot->pid = job_find(m, slot, false);
 	if (slot->pid != 0)
 		slot->pidfd = (int)syscall(SYS_pidfd_open, slot->pid, 0);
 	/* again: what was opened may be another process by then */

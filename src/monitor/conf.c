@@ -14,12 +14,16 @@
 #define ARENA ((size_t)4 << 20)
 #define HOMES ".home"
 
-/* Of an account in the range all processes are a job's, and are killed. */
+/* Of an account in the range all processes are a job's, and are killed; one of
+ * the second range watches over them. */
 static bool
 is_in_range(const struct settings_runner *r, uid_t uid)
 {
-	return (int64_t)uid >= r->uid_first &&
-	    (int64_t)uid < r->uid_first + r->uid_count;
+	const int64_t watch = settings_watch_first(r);
+
+	return ((int64_t)uid >= r->uid_first &&
+		   (int64_t)uid < r->uid_first + r->uid_count) ||
+	    ((int64_t)uid >= watch && (int64_t)uid < watch + SETTINGS_WATCH);
 }
 
 static const struct err *
@@ -36,7 +40,8 @@ account(const struct settings_runner *r, const char *name, const char *what,
 	if (is_in_range(r, out->uid))
 		return err_tell(ERR_CONFIG,
 		    "%s: %s has uid %u, which is in the range of runner."
-		    "uid_first: no account with a name may lie there",
+		    "uid_first or of runner.watch_uid_first: no account with"
+		    " a name may lie there",
 		    what, name, out->uid);
 	return NULL;
 }
@@ -83,6 +88,7 @@ static const struct err *
 check(struct monitor *m, const struct settings *s)
 {
 	const struct settings_runner *r = &s->runner;
+	const int64_t watch = settings_watch_first(r);
 
 	if (!m->root && r->privilege_drop)
 		return err_tell(ERR_CONFIG,
@@ -96,6 +102,16 @@ check(struct monitor *m, const struct settings *s)
 	if (r->uid_first + r->uid_count > INT64_C(4294967294))
 		return err_tell(ERR_CONFIG,
 		    "runner.uid_count: the range ends past the last user id");
+	if (watch + SETTINGS_WATCH > INT64_C(4294967294))
+		return err_tell(ERR_CONFIG,
+		    "runner.watch_uid_first: the range ends past the last"
+		    " user id");
+	if (watch < r->uid_first + r->uid_count &&
+	    r->uid_first < watch + SETTINGS_WATCH)
+		return err_tell(ERR_CONFIG,
+		    "runner.watch_uid_first: its %d user ids overlap those of"
+		    " runner.uid_first",
+		    SETTINGS_WATCH);
 	return m->root ? accounts(m, s) : NULL;
 }
 

@@ -16,7 +16,8 @@
 #include "core/tree.h"
 #include "monitor/monitor.h"
 
-#define SWEEP_MS 10000 /* then the account is given up */
+#define LIMIT_MAX (INT64_C(1) << 32) /* seconds; more is no limit */
+#define SWEEP_MS 10000               /* then the account is given up */
 #define CLEAN_MS 60000
 #define AGAIN_MS 10
 #define ADOPTED_MS 100
@@ -58,7 +59,7 @@ state_set(struct slot *slot, enum slot_state state)
 struct args {
 	const char *argv[ARGS_MAX];
 	size_t n;
-	char text[8][32];
+	char text[10][32];
 	size_t used;
 	char groups[PROC_GROUPS * GROUP_SIZE];
 	char home[4096 + CGROUP_ID + 1];
@@ -96,6 +97,8 @@ args_make(const struct monitor *m, const struct slot *slot, const char *dir,
 	    conf->workspaces, dir);
 	out->argv[out->n++] = m->job_path;
 	arg_text(out, "-i", slot->id);
+	/* for a monitor that adopts it, hence right behind its number */
+	arg_number(out, "-t", slot->deadline);
 	arg_text(out, "-H", out->home);
 	arg_text(out, "-W", out->workspace);
 	arg_number(out, "-n", conf->open_files_max);
@@ -105,6 +108,7 @@ args_make(const struct monitor *m, const struct slot *slot, const char *dir,
 		return;
 	arg_number(out, "-u", slot->who.uid);
 	arg_number(out, "-g", slot->who.gid);
+	arg_number(out, "-S", slot->watch);
 	for (i = 0; i < slot->who.ngroups; i++)
 		len += (size_t)snprintf(out->groups + len, GROUP_SIZE, "%s%u",
 		    i > 0 ? "," : "", slot->who.groups[i]);
@@ -212,6 +216,7 @@ start(struct monitor *m, const struct wire *w, struct slot *slot, int *fds,
 	if ((*why = monitor_account(m, w, slot)) != WIRE_WHY_NONE)
 		return err_new(ERR_CONFLICT, "account %u: %s", slot->who.uid,
 		    *why == WIRE_WHY_BUSY ? "busy" : "not allowed");
+	slot->watch = monitor_watch(m);
 	*why = WIRE_WHY_WORKSPACE;
 	e = monitor_workspace(m, w->dir, slot, &fds[WIRE_FD_WORKSPACE]);
 	if (e != NULL && e->code == ERR_CONFLICT)
@@ -246,6 +251,8 @@ monitor_job_start(struct monitor *m, const struct wire *w, int *request)
 	fds[WIRE_FD_WORKSPACE] = fds[WIRE_FD_HOME] = -1;
 	fresh.deployment = w->deployment;
 	fresh.epoch = w->epoch;
+	if (w->limit > 0 && w->limit < LIMIT_MAX)
+		fresh.deadline = time_mono_ms() + w->limit * 1000;
 	(void)snprintf(fresh.id, sizeof(fresh.id), "%lld.%lld",
 	    (long long)w->deployment, (long long)w->epoch);
 	why = WIRE_WHY_BUSY;
@@ -366,8 +373,8 @@ job_signal(const struct slot *slot, int which)
 	return kill(slot->pid, which);
 }
 
-/* A step has its job's account and can stop it, and with it the watch over
- * time limits and cancels: it goes on at once. */
+/* Without root a step has its job's account and can stop it, and with it the
+ * watch over time limits and cancels: it goes on at once. */
 void
 monitor_job_stopped(const struct monitor *m, pid_t pid)
 {
@@ -479,6 +486,32 @@ give_up(struct monitor *m, const struct slot *slot)
 		m->ndirty++;
 }
 
+/* A job keeps its limits by itself, unless something keeps it from that. */
+static int
+watch_tick(struct slot *slot)
+{
+	const int64_t left = slot->deadline - time_mono_ms();
+
+	if (slot->adopted && !adopted_lives(slot)) {
+		job_gone(slot, 0);
+		return 0;
+	}
+	if (slot->deadline != 0 && left <= 0) {
+		log_error("job %s does not end by itself: it is killed",
+		    slot->id);
+		state_set(slot, SLOT_KILLING);
+		return 0;
+	}
+	if (slot->adopted) {
+		/* no signal tells of the stop of another's child */
+		(void)job_signal(slot, SIGCONT);
+		return ADOPTED_MS;
+	}
+	if (slot->deadline == 0)
+		return -1;
+	return left < INT32_MAX ? (int)left : INT32_MAX;
+}
+
 /* One slot; milliseconds until it wants to be looked at again. */
 static int
 slot_tick(struct monitor *m, struct slot *slot)
@@ -489,15 +522,7 @@ slot_tick(struct monitor *m, struct slot *slot)
 	case SLOT_FREE:
 		break;
 	case SLOT_RUNS:
-		if (!slot->adopted)
-			break;
-		if (adopted_lives(slot)) {
-			/* nobody tells when somebody else's child stops */
-			(void)job_signal(slot, SIGCONT);
-			return ADOPTED_MS;
-		}
-		job_gone(slot, 0);
-		return 0;
+		return watch_tick(slot);
 	case SLOT_KILLING:
 		if (slot->adopted && !adopted_lives(slot)) {
 			job_gone(slot, 0);

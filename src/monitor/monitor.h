@@ -39,6 +39,8 @@ struct slot {
 	enum slot_state state;
 	enum account_kind kind;
 	struct proc_account who;
+	uid_t watch;      /* real user of the job, 0 = not known */
+	int64_t deadline; /* then it is killed, monotonic ms, 0 = never */
 	int64_t deployment;
 	int64_t epoch;
 	char id[CGROUP_ID]; /* DEPLOYMENT.EPOCH */
@@ -105,6 +107,8 @@ MUSTCHECK const struct err *monitor_dirs(struct monitor *m);
 /* monitor_place.c: the account for a project; enum wire_why. */
 enum wire_why monitor_account(const struct monitor *m, const struct wire *w,
     struct slot *out);
+/* A user id for the job itself that no live one has; 0 without root. */
+uid_t monitor_watch(const struct monitor *m);
 bool monitor_dir_valid(const char *dir);
 /* Opens a directory of ours below `at`, which is made if there is none. */
 MUSTCHECK const struct err *monitor_dir_step(int at, const char *name,

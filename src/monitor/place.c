@@ -100,6 +100,26 @@ monitor_account(const struct monitor *m, const struct wire *w, struct slot *out)
 	return WIRE_WHY_NONE;
 }
 
+uid_t
+monitor_watch(const struct monitor *m)
+{
+	const int64_t first = settings_watch_first(&m->settings.runner);
+	size_t i, k;
+
+	if (!m->root)
+		return 0;
+	for (i = 0; i < SETTINGS_WATCH; i++) {
+		for (k = 0; k < SLOTS_MAX; k++)
+			if (m->slots[k].state != SLOT_FREE &&
+			    m->slots[k].watch == (uid_t)first + (uid_t)i)
+				break;
+		if (k == SLOTS_MAX)
+			break;
+	}
+	/* more slots than ids there cannot be */
+	return (uid_t)(first + (int64_t)(i % SETTINGS_WATCH));
+}
+
 const struct err *
 monitor_dir_step(int at, const char *name, mode_t mode, int *out)
 {

@@ -14,7 +14,7 @@
 
 #include "core/err.h"
 
-#define WIRE_MAGIC UINT32_C(0x736c7731)
+#define WIRE_MAGIC UINT32_C(0x736c7732)
 #define WIRE_DIR 256
 
 enum wire_type {
@@ -66,6 +66,7 @@ struct wire {
 	int64_t epoch;
 	int64_t project;
 	int64_t pid;
+	int64_t limit; /* seconds that a job may take at most, 0 = any */
 	int32_t status;
 	int32_t error;      /* errno with WIRE_REFUSED */
 	char dir[WIRE_DIR]; /* NUL-terminated, the rest zero */

@@ -4,7 +4,7 @@
  * FIFO $SLIPWAY_STANDIN/cmd, one a line, and appends what comes from the
  * monitor to $SLIPWAY_STANDIN/out.
  *
- *	start DEPLOYMENT EPOCH PROJECT DIR SPOOLDIR
+ *	start DEPLOYMENT EPOCH PROJECT DIR SPOOLDIR [LIMIT]
  *	kill DEPLOYMENT EPOCH
  *	send TYPE | raw HEX | exit STATUS | hold (reads nothing from now on)
  *	wipe PROJECT DIR
@@ -28,7 +28,7 @@
 #include "spool/wire.h"
 
 #define MONITOR 3
-#define WORDS 6
+#define WORDS 7
 #define FLOODERS 4
 
 static int out_fd;
@@ -96,6 +96,7 @@ start(char **word)
 
 	w.epoch = number(word[2]);
 	w.project = number(word[3]);
+	w.limit = word[6] != NULL ? number(word[6]) : 0;
 	(void)memcpy(w.dir, word[4], strnlen(word[4], WIRE_DIR - 1));
 	files_open(word[5], fds);
 	start_send(&w, fds);
@@ -225,7 +226,7 @@ command(char *line)
 
 	while (n < WORDS && (p = strsep(&line, " ")) != NULL)
 		word[n++] = p;
-	if (strcmp(word[0], "start") == 0 && n == 6)
+	if (strcmp(word[0], "start") == 0 && n >= 6)
 		start(word);
 	else if (strcmp(word[0], "kill") == 0 && n == 3)
 		send_type(WIRE_KILL, word[1], word[2]);

@@ -40,6 +40,7 @@ sub conf {
 	my ($self) = @_;
 	return "[runner]\nspool = $self->{spool}\nworkspaces = $self->{workspaces}\n"
 	    . (is_root() ? "user = $self->{user}\nuid_first = $self->{uid_first}\nuid_count = 50\n"
+		. 'watch_uid_first = ' . (uids_from(3) + 2560) . "\n"
 		: "privilege_drop = no\n");
 }
 
@@ -74,17 +75,18 @@ sub command {
 }
 
 # Makes a spool directory that the stand-in may open, asks for the job. Options
-# as those of spool_make, and project, dir.
+# as those of spool_make, and project, dir, limit.
 sub job {
 	my ($self, %o) = @_;
 	my $dir = delete $o{dir} || 'shop';
 	my $project = $o{project} || 7;
+	my $limit = delete $o{limit} || 0;
 	my $spool = spool_make(root => $self->{spool}, %o);
 	if (is_root()) {
 		my @pw = getpwnam $self->{user};
 		chown $pw[2], $pw[3], $spool->{dir}, glob("$spool->{dir}/*");
 	}
-	$self->command("start $spool->{id} $spool->{epoch} $project $dir $spool->{dir}");
+	$self->command("start $spool->{id} $spool->{epoch} $project $dir $spool->{dir} $limit");
 	return $spool;
 }
 

@@ -40,7 +40,8 @@ sub start {
 		my ($uid, $gid) = (getpwnam 'nobody')[2, 3];
 		chown $uid, $gid, "$dir/run" or die "$dir/run: $!";
 	}
-	$self->{uid_first} = uids_from(2) + 300 * ($uids++ % 10);
+	$self->{uid_first} = uids_from(2) + 300 * ($uids % 10);
+	$self->{watch_uid_first} = uids_from(3) + 256 * ($uids++ % 10);
 	$self->write_conf;
 	Test::More::note(is_root() ? "jobs run under uids from $self->{uid_first}"
 	    : 'jobs run under the account of the test (privilege_drop = no)');
@@ -52,7 +53,7 @@ sub write_conf {
 	my ($self, $extra) = @_;
 	$self->{conf} = $extra if defined $extra;
 	my $drop = is_root()
-	    ? "user = nobody\nuid_first = $self->{uid_first}\nuid_count = 300\n"
+	    ? "user = nobody\nuid_first = $self->{uid_first}\nuid_count = 300\nwatch_uid_first = $self->{watch_uid_first}\n"
 	    : 'user = ' . getpwuid($>) . "\nprivilege_drop = no\n";
 	spew($self->conf_file, $self->{db}->conf . <<"CONF", 0640);
 [runner]

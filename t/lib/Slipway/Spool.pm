@@ -95,6 +95,7 @@ sub spool_open {
 
 # An account of its own for each call, as root; else nothing.
 my $uid = uids_from(0);
+my $watch = uids_from(4);
 sub uid_for { return is_root() ? $uid++ : undef }
 
 # Starts slipway-job. Options: those of spool_make, spool, uid, workspace, home,
@@ -118,7 +119,8 @@ sub job_start {
 	}
 	my @cmd = (program('slipway-job'), '-i', "$spool->{id}.$spool->{epoch}",
 		'-H', $home, '-W', $workspace, @{ $limits || [] });
-	push @cmd, '-u', $user, '-g', $user, '-G', $user if defined $user;
+	push @cmd, '-u', $user, '-g', $user, '-G', $user, '-S', $watch + $user % 3000
+	    if defined $user;
 	my $pid = fork;
 	die "fork: $!" if !defined $pid;
 	if ($pid == 0) {
@@ -155,7 +157,8 @@ sub job_run {
 }
 
 sub job_cancel { my ($job) = @_; syswrite $job->{control}, "cancel\n" }
-sub job_log { my ($job) = @_; return slurp("$job->{dir}/log") }
+# /dev/full can be read for ever.
+sub job_log { my ($job) = @_; return -f "$job->{dir}/log" ? slurp("$job->{dir}/log") : '' }
 sub job_result { my ($job) = @_; return records(slurp("$job->{dir}/result")) }
 
 # "STATUS REASON" and detail of the end, or nothing.
