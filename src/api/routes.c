@@ -26,7 +26,8 @@ static const struct route_param project_params[] = {
 	{ .name = "name",
 	    .type = PARAM_STR,
 	    .max = 100,
-	    .doc = "Part of the name; upper and lower case are the same." },
+	    .doc = "Part of the name, in which upper and lower case are the "
+		   "same, or a name that counts as equal." },
 	PARAM_END,
 };
 static const struct route_param pipeline_params[] = {

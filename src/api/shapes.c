@@ -147,7 +147,7 @@ static const struct field template_request_fields[] = {
 	T(project_id, FIELD_MUST, .min = 1, .doc = "Project that it is for."),
 	T(name, FIELD_LINE | FIELD_NULL, .min = 1, .max = 100,
 	    .doc = "Name of the pipeline; default: the template's."),
-	T(description, FIELD_NULL, .max = 500,
+	T(description, FIELD_NULL | FIELD_TEXT, .max = 500,
 	    .doc = "What it does; default: the template's."),
 	T(presets, 0, .values = preset_choices,
 	    .doc = "add, the default: the template's envPresets whose keys "

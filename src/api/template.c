@@ -52,7 +52,7 @@ static const struct field template_fields[] = {
 	T(id, 0, .doc = "Name of the template, for machines."),
 	T(name, FIELD_IN | FIELD_MUST | FIELD_LINE, .min = 1, .max = 100,
 	    .doc = "Its name, for people."),
-	T(description, FIELD_IN | FIELD_NULL, .max = 500,
+	T(description, FIELD_IN | FIELD_NULL | FIELD_TEXT, .max = 500,
 	    .doc = "What it does, in words."),
 	T(env_presets, FIELD_IN, .max = 100, .shape = &preset_shape,
 	    .doc = "envPresets that its steps want of a project."),

@@ -207,7 +207,7 @@ out:
 	db_close(admin.db);
 	if (e != NULL) {
 		status = err_kinds[e->code].exit;
-		warnx("%s", e->msg);
+		warnx("%s", str_visible(admin.a, e->msg));
 		if (e->code == ERR_METHOD)
 			(void)fprintf(stderr,
 			    "usage: slipway-admin [-c FILE] %s %s\n", c->name,

@@ -44,13 +44,16 @@ static void say(struct doctor *, enum verdict, const char *what,
 static void
 say(struct doctor *d, enum verdict v, const char *what, const char *fmt, ...)
 {
+	struct buf text;
 	va_list ap;
 
-	(void)printf("%s  %s: ", verdicts[v], what);
+	buf_init(&text, SIZE_MAX / 2);
 	va_start(ap, fmt);
-	(void)vprintf(fmt, ap);
+	buf_vprintf(&text, fmt, ap);
 	va_end(ap);
-	(void)putchar('\n');
+	(void)printf("%s  %s: %s\n", verdicts[v], what,
+	    str_visible(d->admin->a, text.data == NULL ? "" : text.data));
+	buf_release(&text);
 	d->faults += v == VERDICT_FAULT;
 }
 

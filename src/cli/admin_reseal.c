@@ -69,8 +69,11 @@ unopened(struct walk *w, struct seen *s, const char *name, const char *why)
 	why = arena_strdup(w->work, why);
 	e = sealed_label(w->r->db, w->work, w->place, &s->old, &label);
 	if (e == NULL)
-		warnx("%s%s%s: %s", label, name == NULL ? "" : ", variable ",
-		    name == NULL ? "" : name, why);
+		warnx("%s",
+		    str_visible(w->work,
+			arena_printf(w->work, "%s%s%s: %s", label,
+			    name == NULL ? "" : ", variable ",
+			    name == NULL ? "" : name, why)));
 	return e;
 }
 

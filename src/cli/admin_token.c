@@ -131,7 +131,8 @@ admin_token_list(struct admin *admin, int argc, char **argv)
 			if (t[i].expires_at.ms != 0)
 				str_time(expires, t[i].expires_at.ms);
 			(void)printf("%lld\t%s\t%s\t%s\n", (long long)t[i].id,
-			    t[i].role, t[i].name, expires);
+			    t[i].role, str_visible(admin->a, t[i].name),
+			    expires);
 		}
 	} while (page.page++ * PAGE < page.total);
 	return NULL;

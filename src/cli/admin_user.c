@@ -129,10 +129,13 @@ admin_user_list(struct admin *admin, int argc, char **argv)
 			return e;
 		u = list.items;
 		for (i = 0; i < list.n; i++)
-			(void)printf("%s\t%s\t%s\t%s\t%s\n", u[i].username,
-			    u[i].role, u[i].status,
-			    u[i].name == NULL ? "" : u[i].name,
-			    u[i].email == NULL ? "" : u[i].email);
+			(void)printf("%s\t%s\t%s\t%s\t%s\n",
+			    str_visible(admin->a, u[i].username), u[i].role,
+			    u[i].status,
+			    str_visible(admin->a,
+				u[i].name == NULL ? "" : u[i].name),
+			    str_visible(admin->a,
+				u[i].email == NULL ? "" : u[i].email));
 	} while (page.page++ * PAGE < page.total);
 	return NULL;
 }

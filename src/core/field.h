@@ -64,9 +64,12 @@ enum field_flag {
 	FIELD_NOROW = 1 << 6,  /* not a column */
 	FIELD_MAP = 1 << 7,    /* F_JSON: an object of strings */
 	FIELD_NUMBER = 1 << 8, /* F_BOOL is written as 1 or 0 */
-	FIELD_LINE = 1 << 9,   /* F_STR: no control bytes, not only blanks */
+	FIELD_LINE = 1 << 9,   /* F_STR: no control characters, something to
+				* see (core/str.h) */
 	FIELD_ONE = 1 << 10,   /* F_LIST: at most one; the object or null */
 	FIELD_GAPS = 1 << 11,  /* FIELD_MAP: null is what is kept elsewhere */
+	FIELD_TEXT = 1 << 12,  /* F_STR: of several lines, else no control
+				* characters */
 };
 
 struct shape;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/buf.h"
 #include "core/ere.h"
 
 bool
@@ -92,11 +93,89 @@ str_chars(const char *s)
 	return n;
 }
 
+/* The code point at s and its length; 0 with a length of 1 for a byte that is
+ * not UTF-8. */
+static uint32_t
+code_at(const char *s, size_t *len)
+{
+	static const unsigned char lead[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
+	const unsigned char *p = (const unsigned char *)s;
+	uint32_t code;
+	size_t i;
+
+	if ((*len = utf8_len(p, strnlen(s, 4))) == 0) {
+		*len = 1;
+		return 0;
+	}
+	code = p[0] & lead[*len];
+	for (i = 1; i < *len; i++)
+		code = code << 6 | (p[i] & 0x3f);
+	return code;
+}
+
+struct range {
+	uint32_t first, last;
+};
+
+static bool
+is_among(const struct range *r, size_t n, uint32_t code)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (code >= r[i].first && code <= r[i].last)
+			return true;
+	return false;
+}
+
+static bool
+is_control(uint32_t code)
+{
+	static const struct range controls[] = { { 0x01, 0x1f }, { 0x7f, 0x9f },
+		{ 0x61c, 0x61c }, { 0x200e, 0x200f }, { 0x2028, 0x202e },
+		{ 0x2066, 0x2069 } };
+
+	return is_among(controls, sizeof(controls) / sizeof(controls[0]), code);
+}
+
+/* White space of ECMA-262, then what is ignorable by default (Unicode, 5.21)
+ * or has an empty picture. */
+static bool
+is_unseen(uint32_t code)
+{
+	static const struct range unseen[] = { { 0x09, 0x0d }, { 0x20, 0x20 },
+		{ 0xa0, 0xa0 }, { 0x1680, 0x1680 }, { 0x2000, 0x200a },
+		{ 0x2028, 0x2029 }, { 0x202f, 0x202f }, { 0x205f, 0x205f },
+		{ 0x3000, 0x3000 }, { 0xad, 0xad }, { 0x34f, 0x34f },
+		{ 0x61c, 0x61c }, { 0x115f, 0x1160 }, { 0x17b4, 0x17b5 },
+		{ 0x180b, 0x180f }, { 0x200b, 0x200f }, { 0x202a, 0x202e },
+		{ 0x2060, 0x206f }, { 0x2800, 0x2800 }, { 0x3164, 0x3164 },
+		{ 0xfe00, 0xfe0f }, { 0xfeff, 0xfeff }, { 0xffa0, 0xffa0 },
+		{ 0xfff0, 0xfffb }, { 0x1bca0, 0x1bca3 }, { 0x1d173, 0x1d17a },
+		{ 0xe0000, 0xe0fff } };
+
+	return is_among(unseen, sizeof(unseen) / sizeof(unseen[0]), code);
+}
+
 bool
 str_has_control(const char *s)
 {
-	for (; *s != '\0'; s++)
-		if ((unsigned char)*s < 0x20 || *s == 0x7f)
+	size_t len;
+
+	for (; *s != '\0'; s += len)
+		if (is_control(code_at(s, &len)))
+			return true;
+	return false;
+}
+
+bool
+str_has_control_in_lines(const char *s)
+{
+	size_t len;
+
+	for (; *s != '\0'; s += len)
+		if (is_control(code_at(s, &len)) &&
+		    strchr("\t\n\r", *s) == NULL)
 			return true;
 	return false;
 }
@@ -104,22 +183,37 @@ str_has_control(const char *s)
 bool
 str_is_blank(const char *s)
 {
-	static const char *const blanks[] = { " ", "\t", "\n", "\v", "\f", "\r",
-		"\u00a0", "\u1680", "\u2000", "\u2001", "\u2002", "\u2003",
-		"\u2004", "\u2005", "\u2006", "\u2007", "\u2008", "\u2009",
-		"\u200a", "\u2028", "\u2029", "\u202f", "\u205f", "\u3000",
-		"\ufeff" };
-	const size_t n = sizeof(blanks) / sizeof(blanks[0]);
-	size_t i;
+	size_t len;
 
-	while (*s != '\0') {
-		for (i = 0; i < n && !str_starts(s, blanks[i]); i++)
-			continue;
-		if (i == n)
+	for (; *s != '\0'; s += len)
+		if (!is_unseen(code_at(s, &len)))
 			return false;
-		s += strlen(blanks[i]);
-	}
 	return true;
+}
+
+const char *
+str_visible(struct arena *a, const char *s)
+{
+	struct buf b;
+	const char *out;
+	uint32_t code;
+	size_t len;
+
+	if (!str_has_control(s) && str_utf8(s, strlen(s)))
+		return s;
+	buf_init(&b, SIZE_MAX / 2);
+	for (; *s != '\0'; s += len) {
+		code = code_at(s, &len);
+		if (code == 0)
+			buf_printf(&b, "\\x%02x", (unsigned char)*s);
+		else if (is_control(code))
+			buf_printf(&b, "\\u{%x}", code);
+		else
+			buf_add(&b, s, len);
+	}
+	out = arena_strndup(a, b.data, b.len);
+	buf_release(&b);
+	return out;
 }
 
 bool

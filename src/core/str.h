@@ -20,10 +20,17 @@ bool str_utf8(const char *s, size_t len);
 /* Code points of well-formed UTF-8. */
 size_t str_chars(const char *s);
 /* Whether there is nothing to see: blanks of all scripts (those of \s in
- * ECMA-262) or nothing. */
+ * ECMA-262), characters that Unicode lets a renderer ignore, or nothing. */
 bool str_is_blank(const char *s);
-/* Whether there is a byte < 0x20 or 0x7f. */
+/* Whether there is a character that steers a terminal or a page instead of
+ * standing for itself: C0, DEL, C1, line and paragraph separators, and those
+ * that change the direction of writing. */
 bool str_has_control(const char *s);
+/* The same without tabs and ends of lines, for text of several lines. */
+bool str_has_control_in_lines(const char *s);
+/* For terminals: the text with each of these characters, and each byte that is
+ * not UTF-8, as \u{202e} and \x9b; the text itself if there is none. */
+const char *str_visible(struct arena *, const char *s);
 
 /* Whether all of s matches the POSIX ERE (core/ere.h); an invalid pattern
  * matches nothing. */

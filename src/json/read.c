@@ -175,6 +175,25 @@ length_check(struct reader *r, const struct field *f, const char *text,
 	return true;
 }
 
+/* What a person reads; texts that are stored may be from before a rule. */
+static bool
+text_check(struct reader *r, const struct field *f, const char *text,
+    const char *pointer)
+{
+	const bool line = (f->flags & FIELD_LINE) != 0;
+
+	if (line ?
+		str_has_control(text) :
+		(f->flags & FIELD_TEXT) != 0 && str_has_control_in_lines(text))
+		return FAULT(r, pointer,
+		    "must not have control characters, or any that change "
+		    "the direction of writing");
+	if (line && *text != '\0' && str_is_blank(text))
+		return FAULT(r, pointer,
+		    "must have a character that can be seen");
+	return true;
+}
+
 static bool
 str_read(struct reader *r, const struct field *f, const cJSON *value,
     const char *pointer, void *to)
@@ -188,11 +207,8 @@ str_read(struct reader *r, const struct field *f, const cJSON *value,
 		return false;
 	if (!length_check(r, f, text, pointer))
 		return false;
-	if ((f->flags & FIELD_LINE) != 0 && str_has_control(text))
-		return FAULT(r, pointer, "must not have control characters");
-	if ((f->flags & FIELD_LINE) != 0 && *text != '\0' &&
-	    (r->flags & READ_TRUSTED) == 0 && str_is_blank(text))
-		return FAULT(r, pointer, "must not be blank");
+	if ((r->flags & READ_TRUSTED) == 0 && !text_check(r, f, text, pointer))
+		return false;
 	if (f->pattern != NULL && !str_matches(text, f->pattern))
 		return FAULT(r, pointer, "must match the pattern %s",
 		    f->pattern);
@@ -548,43 +564,4 @@ json_items_sent(struct arena *a, const struct shape *shape, const char *text,
     struct list *out)
 {
 	return text_items(a, shape, text, READ_PARTS, out);
-}
-
-const struct err *
-json_pairs(struct arena *a, const char *text, struct list *out)
-{
-	const struct err *e;
-	struct json_pair *pair;
-	const cJSON *member;
-	cJSON *tree;
-
-	out->items = NULL;
-	out->n = 0;
-	if (text == NULL)
-		return NULL;
-	if ((e = json_tree(text, strlen(text), JSON_VALUES, &tree)) != NULL)
-		goto out;
-	if (!cJSON_IsObject(tree)) {
-		e = err_new(ERR_INTERNAL, "no object");
-		goto out;
-	}
-	pair = arena_alloc(a, (size_t)cJSON_GetArraySize(tree), sizeof(*pair));
-	out->items = pair;
-	cJSON_ArrayForEach(member, tree) {
-		if (!cJSON_IsString(member) && !cJSON_IsNull(member)) {
-			e = err_new(ERR_INTERNAL, "%.*s is no string", ECHO,
-			    member->string);
-			goto out;
-		}
-		pair->key = arena_strdup(a, member->string);
-		if (cJSON_IsString(member))
-			pair->value = arena_strdup(a, member->valuestring);
-		pair++;
-		out->n++;
-	}
-out:
-	cJSON_Delete(tree);
-	if (e != NULL)
-		return err_new(ERR_INTERNAL, "stored pairs: %s", e->msg);
-	return NULL;
 }

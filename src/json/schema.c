@@ -5,9 +5,23 @@
 #include "core/num.h"
 #include "json/inner.h"
 
-/* What a FIELD_LINE has, and what makes it not blank. */
-#define LINE_CHAR "[^\\\\u0000-\\\\u001f\\\\u007f]"
-#define SEEN_CHAR "[^\\\\s\\\\u0000-\\\\u001f\\\\u007f]"
+/* Control characters beyond tab and line ends; what a FIELD_LINE has, and what
+ * makes it not blank; all as core/str.h says.  What lies beyond U+FFFF stands
+ * for itself, because there is no escape that all readers of patterns know. */
+/* clang-format off */
+#define CONTROL "\\\\u007f-\\\\u009f\\\\u061c\\\\u200e\\\\u200f"		\
+	"\\\\u2028-\\\\u202e\\\\u2066-\\\\u2069"
+#define TEXT_CHAR "[^\\\\u0000-\\\\u0008\\\\u000b\\\\u000c"			\
+	"\\\\u000e-\\\\u001f" CONTROL "]"
+#define LINE_CHAR "[^\\\\u0000-\\\\u001f" CONTROL "]"
+#define SEEN_CHAR "[^\\\\s\\\\u0000-\\\\u001f" CONTROL			\
+	"\\\\u00ad\\\\u034f\\\\u115f\\\\u1160\\\\u17b4\\\\u17b5"		\
+	"\\\\u180b-\\\\u180f\\\\u200b-\\\\u200d\\\\u2060-\\\\u206f"	\
+	"\\\\u2800\\\\u3164\\\\ufe00-\\\\ufe0f\\\\ufeff\\\\uffa0"		\
+	"\\\\ufff0-\\\\ufffb"						\
+	"\\ud82f\\udca0-\\ud82f\\udca3\\ud834\\udd73-\\ud834\\udd7a"	\
+	"\\udb40\\udc00-\\udb43\\udfff]"
+/* clang-format on */
 
 struct writer {
 	struct buf *b;
@@ -98,6 +112,8 @@ string(struct writer *w, const struct field *f)
 		buf_puts(w->b,
 		    ",\"pattern\":\"^(?:" LINE_CHAR "*" SEEN_CHAR LINE_CHAR
 		    "*)?$\"");
+	else if ((f->flags & FIELD_TEXT) != 0)
+		buf_puts(w->b, ",\"pattern\":\"^" TEXT_CHAR "*$\"");
 }
 
 static void

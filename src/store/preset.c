@@ -43,7 +43,8 @@ static const struct field preset_fields[] = {
 	    .doc =
 		"Value where none is given. A secret one reads as null; null "
 		"or left out keeps it, an empty text ends it."),
-	P(description, FIELD_NULL, .max = 500, .doc = "Help for a person."),
+	P(description, FIELD_NULL | FIELD_TEXT, .max = 500,
+	    .doc = "Help for a person."),
 	P(pattern, FIELD_NULL, .max = 500,
 	    .doc = "POSIX extended regular expression that must match the "
 		   "whole of an input; without references back to groups, \\d "

@@ -61,9 +61,12 @@ project_check(const void *item, const char *pointer, struct faults *faults)
 static const struct field project_fields[] = {
 	F(id, FIELD_OUT, .doc = "Number of the project."),
 	F(name, FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_LINE, .min = 1,
-	    .max = 100, .doc = "Name, unique among projects."),
-	F(description, FIELD_OUT | FIELD_IN | FIELD_NULL, .max = 500,
-	    .doc = "What it is, in words."),
+	    .max = 100,
+	    .doc = "Name, unique among projects. Case, accents, width and "
+		   "characters that cannot be seen make no difference; blanks "
+		   "do."),
+	F(description, FIELD_OUT | FIELD_IN | FIELD_NULL | FIELD_TEXT,
+	    .max = 500, .doc = "What it is, in words."),
 	F(repository, FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_LINE, .min = 1,
 	    .max = 1000, .doc = "Address of the Git repository."),
 	F(project_dir, FIELD_OUT | FIELD_IN | FIELD_ONCE, .min = 1, .max = 255,
@@ -103,7 +106,8 @@ const struct shape project_shape = {
 	" created_by, version"
 
 struct project_query {
-	const char *name;
+	const char *like; /* part of the name */
+	const char *name; /* or all of it, as uniqueness compares it */
 	int64_t limit;
 	int64_t offset;
 };
@@ -111,9 +115,9 @@ struct project_query {
 
 static const struct field id_args[] = { A(id), FIELD_END };
 static const struct field page_args[] = { Q(limit), Q(offset), FIELD_END };
-static const struct field named_args[] = { Q(name), Q(limit), Q(offset),
-	FIELD_END };
-static const struct field name_args[] = { Q(name), FIELD_END };
+static const struct field named_args[] = { Q(like), Q(name), Q(limit),
+	Q(offset), FIELD_END };
+static const struct field name_args[] = { Q(like), Q(name), FIELD_END };
 
 static const struct stmt by_id = {
 	.name = "project_by_id",
@@ -149,7 +153,8 @@ static const struct stmt page = {
 static const struct stmt page_named = {
 	.name = "project_page_named",
 	.sql = "SELECT " COLUMNS " FROM project WHERE valid = 1"
-	       " AND name LIKE ? ESCAPE '!' ORDER BY name, id LIMIT ? OFFSET ?",
+	       " AND (name LIKE ? ESCAPE '!' OR name = ?)"
+	       " ORDER BY name, id LIMIT ? OFFSET ?",
 	.args = named_args,
 	.row = project_fields,
 	.rowsize = sizeof(struct project),
@@ -163,7 +168,7 @@ static const struct stmt count = {
 static const struct stmt count_named = {
 	.name = "project_count_named",
 	.sql = "SELECT COUNT(*) AS n FROM project WHERE valid = 1"
-	       " AND name LIKE ? ESCAPE '!'",
+	       " AND (name LIKE ? ESCAPE '!' OR name = ?)",
 	.args = name_args,
 	.row = page_count_row,
 	.rowsize = sizeof(struct page_count),
@@ -386,7 +391,8 @@ const struct err *
 project_page(struct db *db, struct arena *a, const char *name, struct page *p,
     struct list *out)
 {
-	const struct project_query q = { .name = like_substring(a, name),
+	const struct project_query q = { .like = like_substring(a, name),
+		.name = name,
 		.limit = p->limit,
 		.offset = page_offset(p) };
 

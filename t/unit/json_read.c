@@ -168,7 +168,9 @@ static const struct row bad[] = {
 	{ "{\"name\":\"\"}", "/name: must not be empty\n" },
 	{ "{\"name\":\"123456789\"}",
 	    "/name: must have at most 8 characters, has 9\n" },
-	{ "{\"name\":\"a\\nb\"}", "/name: must not have control characters\n" },
+	{ "{\"name\":\"a\\nb\"}",
+	    "/name: must not have control characters, or "
+	    "any that change the direction of writing\n" },
 	{ "{\"Name\":\"x\"}",
 	    "/Name: there is no member \"Name\" here\n/name: is missing\n" },
 	{ "{\"name\":\"clash\"}", ": clashes\n" },

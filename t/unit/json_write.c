@@ -149,10 +149,19 @@ objects(void)
 }
 
 #define STR "{\"type\":\"string\""
-#define SEEN                                                                   \
-	"^(?:[^\\\\u0000-\\\\u001f\\\\u007f]*"                                 \
-	"[^\\\\s\\\\u0000-\\\\u001f\\\\u007f]"                                 \
-	"[^\\\\u0000-\\\\u001f\\\\u007f]*)?$"
+/* clang-format off */
+#define STEERS "\\\\u007f-\\\\u009f\\\\u061c\\\\u200e\\\\u200f"		\
+	"\\\\u2028-\\\\u202e\\\\u2066-\\\\u2069"
+#define UNSEEN "\\\\u00ad\\\\u034f\\\\u115f\\\\u1160\\\\u17b4\\\\u17b5"	\
+	"\\\\u180b-\\\\u180f\\\\u200b-\\\\u200d\\\\u2060-\\\\u206f\\\\u2800"	\
+	"\\\\u3164\\\\ufe00-\\\\ufe0f\\\\ufeff\\\\uffa0\\\\ufff0-\\\\ufffb"	\
+	"\\ud82f\\udca0-\\ud82f\\udca3\\ud834\\udd73-\\ud834\\udd7a"		\
+	"\\udb40\\udc00-\\udb43\\udfff"
+#define SEEN								\
+	"^(?:[^\\\\u0000-\\\\u001f" STEERS "]*"				\
+	"[^\\\\s\\\\u0000-\\\\u001f" STEERS UNSEEN "]"			\
+	"[^\\\\u0000-\\\\u001f" STEERS "]*)?$"
+/* clang-format on */
 #define REF(name) "{\"$ref\":\"#/components/schemas/" name "\"}"
 
 static void

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: ISC */
+/* Objects of strings, as they are stored. */
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "json/inner.h"
+
+/* Longest name that an error repeats. */
+#define ECHO 100
+
+const struct err *
+json_pairs(struct arena *a, const char *text, struct list *out)
+{
+	const struct err *e;
+	struct json_pair *pair;
+	const cJSON *member;
+	cJSON *tree;
+
+	out->items = NULL;
+	out->n = 0;
+	if (text == NULL)
+		return NULL;
+	if ((e = json_tree(text, strlen(text), JSON_VALUES, &tree)) != NULL)
+		goto out;
+	if (!cJSON_IsObject(tree)) {
+		e = err_new(ERR_INTERNAL, "no object");
+		goto out;
+	}
+	pair = arena_alloc(a, (size_t)cJSON_GetArraySize(tree), sizeof(*pair));
+	out->items = pair;
+	cJSON_ArrayForEach(member, tree) {
+		if (!cJSON_IsString(member) && !cJSON_IsNull(member)) {
+			e = err_new(ERR_INTERNAL, "%.*s is no string", ECHO,
+			    member->string);
+			goto out;
+		}
+		pair->key = arena_strdup(a, member->string);
+		if (cJSON_IsString(member))
+			pair->value = arena_strdup(a, member->valuestring);
+		pair++;
+		out->n++;
+	}
+out:
+	cJSON_Delete(tree);
+	if (e != NULL)
+		return err_new(ERR_INTERNAL, "stored pairs: %s", e->msg);
+	return NULL;
+}
