@@ -70,14 +70,20 @@ sub deploy_by_push {
 	my $retry = $api->post("/api/deployments/$end->{id}/retry")->{json};
 	like($all->log($all->wait($retry->{id})->{id}), qr/^key \*\*\* 19\n/m, 'a retry has it as well');
 
-	# --- the commit that was pushed, also when there is a newer one
+	# --- the commit that was pushed, and not once there is a newer one
 	my $older = $repo->commit_here('feature/a/b', { version => "2\n" }, 'on a branch');
 	my $event_for = $pushed->('feature/a/b');
 	is($event_for->{status}, 202, 'a branch with slashes');
-	$repo->commit('feature/a/b', { version => "3\n" }, 'newer');
 	$end = $all->wait(JSON::PP->new->utf8->decode($event_for->{body})->{data}[0]{id});
 	is("$end->{status} $end->{commitHash}", "success $older", 'gets the commit that was pushed');
 	like($all->log($end->{id}), qr/ $older test\n/, 'in its step');
+	$repo->commit('feature/a/b', { version => "3\n" }, 'newer');
+	my $late = $forge->deliver($forge->push_event($repo, of => { url => $hook{url}, ca => $api->cacert,
+		$how eq 'secret' ? (secret => $access->{secret}) : (signing_token => $access->{secret}) },
+		ref => 'refs/heads/feature/a/b', before => '2' x 40, after => $older, by => 'ann'));
+	is($late->{status}, 202, 'an event of the older commit');
+	$end = $all->wait($late->{json}{data}[0]{id});
+	is("$end->{status} " . ($end->{reason} // ''), 'canceled superseded', 'starts nothing once the branch has a newer one') or diag($all->log($end->{id}));
 
 	# --- what starts nothing
 	my $n = $count->();

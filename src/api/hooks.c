@@ -408,7 +408,7 @@ api_hook_take(struct req *rq)
 		return NULL;
 	if ((e = hook_push_read(rq->a, &env, rq->text, rq->len, &push)) != NULL)
 		return e;
-	if (push.branch == NULL || push.deleted)
+	if (push.branch == NULL || push.deleted || push.test)
 		return NULL;
 	push.commit_message = message_cut(rq->a, push.commit_message);
 	answer_status(rq, 0);

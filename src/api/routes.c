@@ -205,7 +205,10 @@ const struct route routes[] = {
 		   "X-GitHub-Event or X-Gitlab-Event, signed by "
 		   "X-Gitea-Signature, X-Forgejo-Signature, "
 		   "X-Hub-Signature-256, X-Gitlab-Token or webhook-signature. "
-		   "The same delivery again gets the same deployments. "
+		   "The same delivery again gets the same deployments. A "
+		   "commit that is no longer at the head of its branch "
+		   "when the runner fetches is not deployed: the "
+		   "deployment is canceled as superseded. "
 		   "A signed event may have 32 MiB; those with a wrong "
 		   "signature are limited, others are not.",
 	    .out = &hook_deployment_shape,

@@ -167,6 +167,7 @@ description_write(const struct dispatch *d, struct arena *a,
 	put(out, R_PIPELINE_NAME, c->pipeline_name);
 	put(out, R_BRANCH, c->branch);
 	put(out, R_COMMIT, c->commit_hash);
+	put_number(out, R_HEAD_ONLY, c->head_only ? 1 : 0);
 	put_access(out, &s->gitserver, c->repository);
 	put(out, R_OBJECTS, spool_objects(d, a, c->project_id));
 	if (!clone_is_known(d, a, c->repository))

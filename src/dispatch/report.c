@@ -70,6 +70,7 @@ static const struct {
 	{ "step_failed", "A step of the deployment failed." },
 	{ "timeout", "The deployment took too long." },
 	{ "log_lost", "The log of the deployment is incomplete." },
+	{ "superseded", "The branch has a newer commit." },
 	{ "runner_lost", "The runner was lost." },
 	{ "workspace_error", "The runner has no place for the deployment." },
 	{ "runner_error", "The runner could not run the deployment." },

@@ -39,6 +39,7 @@ const char *const hook_headers[HOOK__MAX] = {
 /* A body as it stands. */
 struct push {
 	const char *ref;
+	const char *before;
 	const char *after;
 	const char *head_id;
 	const char *head_message;
@@ -49,6 +50,7 @@ struct push {
 
 static const struct json_path gitea_paths[] = {
 	P(ref, "ref"),
+	P(before, "before"),
 	P(after, "after"),
 	P(head_id, "head_commit.id"),
 	JSON_PATH(struct push, head_message, "head_commit.message",
@@ -60,6 +62,7 @@ static const struct json_path gitea_paths[] = {
 };
 static const struct json_path gitlab_paths[] = {
 	P(ref, "ref"),
+	P(before, "before"),
 	P(after, "after"),
 	P(repo_id, "project.id"),
 	P(repo_path, "project.path_with_namespace"),
@@ -301,6 +304,7 @@ hook_push_read(struct arena *a, const struct hook_envelope *env,
 	if (p.pusher != NULL && !str_has_control(p.pusher))
 		out->pusher = p.pusher;
 	out->deleted = is_zero(p.after);
+	out->test = str_eq(p.before, p.after);
 	if (!out->deleted)
 		out->commit_hash = p.after;
 	if (str_eq(p.head_id, p.after) && p.head_message != NULL)

@@ -52,6 +52,7 @@ struct hook_envelope {
 struct hook_push {
 	const char *branch; /* NULL = not of a branch (a tag) */
 	bool deleted;       /* the branch is gone: nothing to deploy */
+	bool test; /* moves nothing, as no push does: somebody tries the hook */
 	const char *commit_hash;
 	const char *commit_message; /* of its head; NULL */
 	const char *repo_id;        /* decimal */

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "core/branch.h"
@@ -23,6 +24,7 @@ struct fetch {
 	const char *branch; /* "" = none */
 	const char *hash;
 	const char *fault; /* what a person may know */
+	bool superseded;   /* that is why */
 	bool anew;         /* nothing that lies here is of this clone */
 };
 
@@ -117,6 +119,29 @@ tip(const struct fetch *f)
 	return is_hash(text) ? arena_strdup(f->a, text) : NULL;
 }
 
+/* A push may be told of late, or once more: what is at the branch's head now is
+ * newer.  The clone stays what it was before it was asked. */
+static const struct err *
+head_check(struct fetch *f, const char *before)
+{
+	const char *const back[] = { "update-ref", REF, before, NULL };
+	const char *const none[] = { "update-ref", "-d", REF, NULL };
+	const struct job_spec *spec = &f->git.job->spec;
+	const char *now = tip(f);
+	const struct err *e;
+
+	if (now == NULL && (e = resolve(f, REF, &now)) != NULL)
+		return e;
+	if (now == NULL || strcasecmp(now, spec->commit) == 0)
+		return NULL;
+	f->superseded = true;
+	f->fault = arena_printf(f->a,
+	    "The branch %s is at commit %s now, not at %s that the push event "
+	    "tells of. Retry the deployment to deploy that all the same.",
+	    f->branch, now, spec->commit);
+	return git_run(&f->git, NULL, before != NULL ? back : none);
+}
+
 /* A commit that came with no branch: asked for by its hash, which not every
  * server answers, else by fetching all branches. */
 static const struct err *
@@ -144,6 +169,7 @@ static const struct err *
 fetch_all(struct fetch *f)
 {
 	const struct job_spec *spec = &f->git.job->spec;
+	const char *before = tip(f);
 	const struct err *e;
 
 	if (f->branch[0] == '\0') {
@@ -162,6 +188,9 @@ fetch_all(struct fetch *f)
 		f->hash = tip(f);
 		return f->hash != NULL ? NULL : resolve(f, REF, &f->hash);
 	}
+	if (spec->head_only != 0 &&
+	    ((e = head_check(f, before)) != NULL || f->superseded))
+		return e;
 	if ((e = resolve(f, spec->commit, &f->hash)) != NULL)
 		return e;
 	if (f->hash == NULL && f->git.end.how == RUN_EXITED &&
@@ -355,6 +384,8 @@ stay(struct fetch *f)
 static enum checkout_how
 outcome(const struct fetch *f)
 {
+	if (f->superseded)
+		return CHECKOUT_SUPERSEDED;
 	if (f->git.end.how == RUN_TIMED_OUT)
 		return CHECKOUT_TIMED_OUT;
 	if (f->git.end.how == RUN_CANCELED)
@@ -493,7 +524,9 @@ job_checkout(struct job *job, struct checkout *out, enum checkout_how *how,
 	} else {
 		*how = outcome(&f);
 		*detail = failure(&f);
-		e = *how == CHECKOUT_FAILED ? stay(&f) : NULL;
+		e = *how == CHECKOUT_FAILED || *how == CHECKOUT_SUPERSEDED ?
+		    stay(&f) :
+		    NULL;
 	}
 	out->objects = workspace_objects(job);
 out:

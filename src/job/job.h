@@ -45,6 +45,7 @@ struct job_spec {
 	const char *repository;
 	const char *branch;
 	const char *commit;
+	int64_t head_only; /* the commit is void once the branch has another */
 	const char *credential;
 	const char *note;
 	const char *tls_ca;
@@ -207,6 +208,7 @@ enum checkout_how {
 	CHECKOUT_FAILED, /* detail says why */
 	CHECKOUT_TIMED_OUT,
 	CHECKOUT_CANCELED,
+	CHECKOUT_SUPERSEDED, /* detail says by what; nothing has changed */
 };
 
 /* Brings the workspace to the wanted commit. The credential is forgotten. */

@@ -38,6 +38,7 @@ static const struct entry entries[] = {
 	{ "repository", K_TEXT, AT(repository) },
 	{ "branch", K_TEXT, AT(branch) },
 	{ "commit", K_TEXT, AT(commit) },
+	{ "head-only", K_NUMBER, AT(head_only) },
 	{ "credential", K_TEXT, AT(credential) },
 	{ "note", K_TEXT, AT(note) },
 	{ "tls-ca", K_TEXT, AT(tls_ca) },

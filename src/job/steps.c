@@ -27,6 +27,7 @@ struct course {
 	const char *detail;
 	int64_t cancel_deadline; /* 0 = not canceled */
 	bool failed;             /* what runs now is cleanup */
+	bool superseded;         /* no step runs */
 };
 
 struct env {
@@ -144,6 +145,17 @@ course_cancel(struct course *c, int64_t since)
 	c->detail = "The deployment was canceled.";
 }
 
+/* As if it had never been asked for: not even cleanup runs. */
+static void
+course_supersede(struct course *c, const char *detail)
+{
+	c->superseded = true;
+	c->status = "canceled";
+	c->reason = "superseded";
+	c->detail = detail;
+	job_log_say(&c->job->log, "==> superseded: %s", detail);
+}
+
 /* The first failure is the deployment's. */
 static void
 course_fail(struct course *c, const char *reason, const char *detail)
@@ -254,7 +266,8 @@ step_run(struct course *c, size_t i)
 static bool
 step_is_due(const struct course *c, const struct job_step *step)
 {
-	if (c->cancel_deadline != 0 && time_mono_ms() >= c->cancel_deadline)
+	if (c->superseded ||
+	    (c->cancel_deadline != 0 && time_mono_ms() >= c->cancel_deadline))
 		return false;
 	return step->when == WHEN_ALWAYS ||
 	    (step->when == WHEN_FAILURE) == c->failed;
@@ -304,6 +317,9 @@ course_checkout(struct course *c)
 	case CHECKOUT_CANCELED:
 		course_cancel(c, time_mono_ms());
 		break;
+	case CHECKOUT_SUPERSEDED:
+		course_supersede(c, detail);
+		break;
 	case CHECKOUT_FAILED:
 	case CHECKOUT_TIMED_OUT:
 		if (how == CHECKOUT_FAILED && job->spec.note != NULL)
@@ -321,7 +337,9 @@ course_checkout(struct course *c)
 		job_result(job, "objects", "%lld",
 		    (long long)c->checkout.objects);
 	c->envp = job_environment(job, c->checkout.branch, c->checkout.hash);
-	return how == CHECKOUT_DONE ? NULL : leftovers_hide(job);
+	if (how == CHECKOUT_DONE || how == CHECKOUT_SUPERSEDED)
+		return NULL;
+	return leftovers_hide(job);
 }
 
 static const struct err *

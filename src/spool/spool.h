@@ -45,6 +45,7 @@
 	X(REPOSITORY, "repository")                                            \
 	X(BRANCH, "branch")         /* absent = HEAD */                        \
 	X(COMMIT, "commit")         /* absent = the branch's */                \
+	X(HEAD_ONLY, "head-only")   /* 1: only while it is the branch's */     \
 	X(CREDENTIAL, "credential") /* "user\nsecret" for https */             \
 	X(NOTE, "note") /* why there may be no credential, for a failure */    \
 	X(TLS_CA, "tls-ca")   /* a CA file's text, for https */                \

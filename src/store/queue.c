@@ -94,13 +94,14 @@ static const struct stmt mine = {
 static const struct field claim_row[] = { C(id), C(epoch), C(project_id),
 	C(project_name), C(project_dir), C(repository), C(pipeline_name),
 	C(branch), C(commit_hash), C(env_vars), C(secret_vars),
-	C(timeout_seconds), C(created_by), C(cancel), FIELD_END };
+	C(timeout_seconds), C(created_by), C(head_only), C(cancel), FIELD_END };
 static const struct stmt load = {
 	.name = "queue_load",
 	.sql = "SELECT d.id, d.epoch, d.project_id, p.name AS project_name,"
 	       " p.project_dir, p.repository, l.name AS pipeline_name,"
 	       " d.branch, d.commit_hash, d.env_vars, d.secret_vars,"
 	       " d.timeout_seconds, d.created_by,"
+	       " d.`trigger` = 'webhook' AS head_only,"
 	       " d.cancel_at IS NOT NULL AS cancel"
 	       " FROM deployment d JOIN project p ON p.id = d.project_id"
 	       " JOIN pipeline l ON l.id = d.pipeline_id WHERE d.id = ?",

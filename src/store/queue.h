@@ -32,6 +32,7 @@ struct claim {
 	struct json_text secret_vars; /* each sealed by itself */
 	struct maybe timeout_seconds;
 	struct maybe created_by;
+	bool head_only;    /* a push started it: void once another followed */
 	bool cancel;       /* was asked for meanwhile */
 	struct list steps; /* struct deployment_step, by position */
 };
