@@ -78,7 +78,7 @@ for my $case (['gitea', 'public'], ['gitea', 'secret'], ['gitea', 'prefix'], ['f
 		$got = $b->visit('GET', $branches);
 		is($got->{status}, 502, 'the server ended it all') or diag $got->{body};
 		like($got->{json}{detail}, qr/sign in again/, 'words');
-		is($b->visit('GET', '/api/auth/info')->{status}, 200, 'the session goes on');
+		is($b->visit('GET', '/api/auth/info')->{status}, 401, 'and the session with it');
 		is($b->enter('ann')->{status}, 200, 'signing in again');
 		is($b->visit('GET', $branches)->{status}, 200, 'mends it');
 	}

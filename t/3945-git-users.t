@@ -83,7 +83,7 @@ for my $type (qw(gitea gitlab)) {
 	like($db->sql("SELECT path FROM git_repo WHERE project_id = $p{ann}"), qr{^team/anns$}m, 'nor does she change what is known');
 	is($sees->('ann', 'ann'), $tip{ann}, 'ann still finds hers');
 	my $told = sub { my ($who, $what) = @_; return $api->get("/api/git/branches?projectId=$p{$what}", { Authorization => "Bearer $as{$who}" })->{json}{detail} };
-	like($told->('nobody', 'ann'), qr/was renamed or removed .*\w; it was asked as anybody: sign in/, 'nobody hears why, and that signing in may help');
+	like($told->('nobody', 'ann'), qr/was renamed or removed .*\S; it was asked as anybody: sign in/, 'nobody hears why, and that signing in may help');
 	unlike($told->('eve', 'ann'), qr/as anybody/, 'eve was not taken for anybody');
 	$trap->remove;
 

@@ -35,6 +35,9 @@ pause_short(void)
 	(void)ppoll(NULL, 0, &time, NULL);
 }
 
+/* As `sys` of ERR_NOTFOUND: there is one, which our key does not open. */
+#define NONE_SEALED 1
+
 static const struct err *
 none(int64_t user_id, const char *why)
 {
@@ -78,7 +81,9 @@ held_read(const struct access *x, struct arena *a, int64_t user_id,
 		return none(user_id, "is of another server");
 	if ((e = held_open(x, a, out)) != NULL) {
 		log_err(e, "a user's git token does not open");
-		return none(user_id, "does not open");
+		return err_number(ERR_NOTFOUND, NONE_SEALED,
+		    "git token of user %lld: does not open",
+		    (long long)user_id);
 	}
 	return NULL;
 }
@@ -135,6 +140,21 @@ result_store(const struct access *x, const struct git_token *row,
 	return e;
 }
 
+/* The server has ended it. */
+static const struct err *
+held_end(const struct access *x, const struct held *h, enum gittoken_end why)
+{
+	const struct err *e;
+	bool ended;
+
+	e = gittoken_refused(x->db, h->row.user_id, h->row.epoch, why, &ended);
+	if (e == NULL)
+		log_info("git token of user %lld: the server ended it%s",
+		    (long long)h->row.user_id,
+		    ended ? ", and so the user's sessions end" : "");
+	return e;
+}
+
 /* Asks for a new pair, as the one who holds the right to; `out` becomes NULL if
  * something newer is stored already. */
 static const struct err *
@@ -148,9 +168,7 @@ held_refresh(const struct access *x, struct arena *a, const struct held *h,
 	*out = NULL;
 	e = forge_token_refresh(x->forge, a, h->refresh, &got);
 	if (e != NULL && e->code == ERR_UNAUTHENTICATED) {
-		log_info("git token of user %lld: the server ended it",
-		    (long long)h->row.user_id);
-		e = gittoken_drop(x->db, h->row.user_id, h->row.epoch);
+		e = held_end(x, h, GITTOKEN_REFRESH);
 		return e != NULL ? e : none(h->row.user_id, "has ended");
 	}
 	if (e != NULL) {
@@ -395,6 +413,103 @@ unseen(const struct err *e)
 	    (int)len, e->detail);
 }
 
+/* Ends it while it is the one that was refused. */
+static const struct err *
+account_end(const struct access *x, int64_t user_id, const char *token)
+{
+	struct arena *own = arena_open((size_t)1 << 20);
+	const struct err *e;
+	struct held h;
+
+	if ((e = held_read(x, own, user_id, &h)) == NULL)
+		e = str_eq(h.access, token) ?
+		    held_end(x, &h, GITTOKEN_ACCOUNT) :
+		    err_new(ERR_UNAVAILABLE,
+			"git token of user %lld: there is a newer one",
+			(long long)user_id);
+	arena_close(own);
+	return e;
+}
+
+static bool
+is_of_account(const struct err *e)
+{
+	return e != NULL &&
+	    (e->code == ERR_UNAUTHENTICATED || e->code == ERR_FORBIDDEN);
+}
+
+const struct err *
+access_confirm(const struct access *x, struct arena *a, int64_t user_id)
+{
+	struct forge_account account;
+	const struct err *e, *also;
+	const char *token, *fresh_one;
+	struct err why;
+
+	if ((e = access_of_user(x, a, user_id, &token)) != NULL)
+		goto out;
+	e = forge_whoami(x->forge, a, token, &account);
+	if (e != NULL && e->code == ERR_UNAUTHENTICATED) {
+		why = *e;
+		e = access_renew(x, a, user_id, token, &fresh_one);
+		if (e == NULL) {
+			token = fresh_one;
+			e = forge_whoami(x->forge, a, token, &account);
+		} else if (e->code == ERR_NOTFOUND && e->sys != NONE_SEALED) {
+			e = err_wrap(&why, "user %lld", (long long)user_id);
+		}
+	}
+	if (!is_of_account(e))
+		goto out;
+	why = *e;
+	also = account_end(x, user_id, token);
+	if (also != NULL && also->code != ERR_NOTFOUND)
+		return also;
+	return err_wrap(&why, "user %lld", (long long)user_id);
+out:
+	if (e != NULL && e->code == ERR_NOTFOUND && e->sys == NONE_SEALED)
+		return err_new(ERR_CONFIG, "%s", e->msg);
+	return e;
+}
+
+/* The server refused a question; it may refuse the account as a whole. */
+static const struct err *
+refusal_judge(const struct access *x, struct arena *a, int64_t user_id,
+    const struct err *e)
+{
+	const struct err first = *e, *why = access_confirm(x, a, user_id);
+
+	if (why != NULL && why->code == ERR_FORBIDDEN)
+		return err_tell_number(ERR_UPSTREAM, 403, "%s", why->detail);
+	if (is_of_account(why) || first.code == ERR_UNAUTHENTICATED)
+		return refused(ACCESS_USER);
+	return err_wrap(&first, "as user %lld", (long long)user_id);
+}
+
+static bool
+is_refusal(const struct err *e)
+{
+	return e != NULL &&
+	    (e->code == ERR_UNAUTHENTICATED ||
+		(e->code == ERR_UPSTREAM && e->sys == 403));
+}
+
+static const struct err *
+call_as_user(const struct access *x, struct arena *a, int64_t user_id,
+    struct access_token *token, access_ask *ask, void *context)
+{
+	const struct err *e = ask(x->forge, a, token, context);
+
+	if (e != NULL && e->code == ERR_UNAUTHENTICATED) {
+		e = access_renew(x, a, user_id, token->text, &token->text);
+		if (e == NULL)
+			e = ask(x->forge, a, token, context);
+		else if (e->code == ERR_NOTFOUND)
+			e = err_new(ERR_UNAUTHENTICATED, "%s", e->msg);
+	}
+	return is_refusal(e) ? refusal_judge(x, a, user_id, e) : e;
+}
+
 const struct err *
 access_call(const struct access *x, struct arena *a, int64_t user_id,
     access_ask *ask, void *context)
@@ -404,15 +519,9 @@ access_call(const struct access *x, struct arena *a, int64_t user_id,
 
 	if ((e = access_for(x, a, user_id, &token)) != NULL)
 		return e;
+	if (token.as == ACCESS_USER)
+		return call_as_user(x, a, user_id, &token, ask, context);
 	e = ask(x->forge, a, &token, context);
-	if (token.as == ACCESS_USER && e != NULL &&
-	    e->code == ERR_UNAUTHENTICATED) {
-		e = access_renew(x, a, user_id, token.text, &token.text);
-		if (e == NULL)
-			e = ask(x->forge, a, &token, context);
-		else if (e->code == ERR_NOTFOUND)
-			e = err_new(ERR_UNAUTHENTICATED, "%s", e->msg);
-	}
 	if (e != NULL && e->code == ERR_NOTFOUND && token.as == ACCESS_ANYBODY)
 		return unseen(e);
 	return e != NULL && e->code == ERR_UNAUTHENTICATED ? refused(token.as) :

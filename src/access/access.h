@@ -60,10 +60,18 @@ MUSTCHECK const struct err *access_for(const struct access *, struct arena *,
 
 /* Calls `ask` with the token of access_for(), and once more with a renewed one
  * if the server refuses a user's.  A token that is refused then is
- * ERR_UPSTREAM with sys 401 and words, never ERR_UNAUTHENTICATED. */
+ * ERR_UPSTREAM with sys 401 and words, never ERR_UNAUTHENTICATED.  Where the
+ * account itself is refused, the user's sessions end, as by access_confirm(). */
 typedef const struct err *access_ask(struct forge *, struct arena *,
     const struct access_token *, void *context);
 MUSTCHECK const struct err *access_call(const struct access *, struct arena *,
     int64_t user_id, access_ask *ask, void *context);
+
+/* Asks for the account of a user who is bound to one here, with its own token.
+ * NULL: the server accepts it.  ERR_UNAUTHENTICATED, ERR_FORBIDDEN: it does not,
+ * and the user's token and sessions are ended.  ERR_NOTFOUND: there is no token
+ * to ask with.  Others: not known now. */
+MUSTCHECK const struct err *access_confirm(const struct access *,
+    struct arena *, int64_t user_id);
 
 #endif

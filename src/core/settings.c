@@ -89,6 +89,10 @@ const struct conf_key settings_keys[] = {
 	KEY(auth, session_max, C_SECONDS, CONF_RELOAD, .min = 60,
 	    .max = 365 * DAY, .fallback = "604800",
 	    .doc = "A session ends after so long."),
+	KEY(auth, recheck, C_SECONDS, CONF_RELOAD, .min = 60, .max = DAY,
+	    .fallback = "3600",
+	    .doc = "How often the Git server is asked for a session's "
+		   "account."),
 	KEY(auth, remote_user, C_BOOL, CONF_RELOAD, .fallback = "no",
 	    .doc = "Whether nginx says who it is, by REMOTE_USER."),
 

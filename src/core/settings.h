@@ -43,6 +43,7 @@ struct settings_auth {
 	const char *signup;
 	int64_t session_idle;
 	int64_t session_max;
+	int64_t recheck;  /* seconds */
 	bool remote_user; /* nginx says who it is */
 };
 

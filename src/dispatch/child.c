@@ -30,6 +30,8 @@ ended(struct dispatch *d, pid_t pid, int status)
 
 	if (pid == d->packer)
 		d->packer = 0;
+	if (pid == d->checker)
+		d->checker = 0;
 	if (pid == d->teller)
 		teller_ended(d, status);
 	for (i = 0; i < d->n; i++) {

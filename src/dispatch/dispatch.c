@@ -201,7 +201,7 @@ reload(struct dispatch *d)
 	log_start(d);
 	db_drop(d->db);
 	clone_open(d);
-	d->tell_at = d->tell_pause = 0;
+	d->tell_at = d->tell_pause = d->check_at = 0;
 	d->claim = true;
 	log_info("configuration read again");
 }
@@ -405,6 +405,7 @@ work(struct dispatch *d)
 	house_keep(d, now);
 	project_wipes(d, now);
 	teller_work(d, now);
+	recheck_work(d, now);
 }
 
 static int64_t
@@ -421,6 +422,8 @@ next_due(const struct dispatch *d, int64_t now)
 	if (claim_wanted(d) && d->claim_at < due)
 		due = d->claim_at;
 	if ((at = teller_due(d)) < due)
+		due = at;
+	if ((at = recheck_due(d)) < due)
 		due = at;
 	/* nothing moves while the database is away but the jobs themselves */
 	return due < d->db_at ? d->db_at : due;
@@ -461,7 +464,8 @@ is_drained(const struct dispatch *d)
 	if (d->db_since == 0 && time_mono_ms() - d->db_lost > ONCE_MS)
 		errx(EX_TEMPFAIL, "the database cannot be reached");
 	return d->drained && !d->doubt && !d->claim && d->teller == 0 &&
-	    teller_due(d) > time_mono_ms();
+	    d->checker == 0 && teller_due(d) > time_mono_ms() &&
+	    recheck_due(d) > time_mono_ms();
 }
 
 int

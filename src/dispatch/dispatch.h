@@ -116,6 +116,8 @@ struct dispatch {
 	char boot[BOOT_SIZE]; /* "-" if that is not known */
 	pid_t packer;         /* of a large log, 0 = none */
 	pid_t teller;         /* of statuses to the Git server, 0 = none */
+	pid_t checker;        /* of accounts behind sessions, 0 = none */
+	int64_t check_at;
 	int64_t tell_at;
 	int64_t tell_pause;
 	struct forge *forge; /* for addresses only; NULL = no Git server */
@@ -239,6 +241,10 @@ void teller_work(struct dispatch *, int64_t now);
 void teller_wake(struct dispatch *);
 int64_t teller_due(const struct dispatch *);
 void teller_ended(struct dispatch *, int status);
+
+/* recheck.c: the accounts behind sessions */
+void recheck_work(struct dispatch *, int64_t now);
+int64_t recheck_due(const struct dispatch *);
 
 /* dispatch_child.c: processes of the dispatcher's own */
 /* A child in which nothing of ours is open but `keep` (-1 = none), as

@@ -201,6 +201,25 @@ is_id(const char *s)
 	return len > 0 && len <= ID_MAX && strspn(s, "0123456789") == len;
 }
 
+/* A proxy's page of 401 or 403 says nothing of the account. */
+static const struct err *
+account_judge(struct forge *f, struct arena *a, const struct http_response *got)
+{
+	const struct err *e = forge_judge(f, a, got);
+	const bool json = got->type != NULL &&
+	    strstr(got->type, "json") != NULL;
+
+	if (e != NULL && e->code == ERR_UNAUTHENTICATED && !json)
+		return err_tell_number(ERR_UPSTREAM, 0,
+		    "The Git server answered 401 in a form that is not its "
+		    "interface's.");
+	if (e != NULL && e->code == ERR_UPSTREAM && e->sys == 403 && json)
+		return err_tell(ERR_FORBIDDEN,
+		    "The Git server does not let the account in (403): %s",
+		    forge_words(a, got));
+	return e;
+}
+
 const struct err *
 forge_whoami(struct forge *f, struct arena *a, const char *access,
     struct forge_account *out)
@@ -218,7 +237,7 @@ forge_whoami(struct forge *f, struct arena *a, const char *access,
 					  NULL),
 		     .access = access },
 		 &got)) != NULL ||
-	    (e = forge_judge(f, a, &got)) != NULL)
+	    (e = account_judge(f, a, &got)) != NULL)
 		return e;
 	if ((e = json_pick(a, f->ops->path.account, got.body, got.len, out)) !=
 	    NULL)

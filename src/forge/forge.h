@@ -142,6 +142,8 @@ MUSTCHECK const struct err *forge_token_refresh(struct forge *, struct arena *,
 /* Gives a token back where the server can take it; others: success. */
 MUSTCHECK const struct err *forge_token_revoke(struct forge *, struct arena *,
     const char *access);
+/* ERR_UNAUTHENTICATED and ERR_FORBIDDEN: the server itself does not accept the
+ * token, or the account; what stands before it cannot be mistaken for it. */
 MUSTCHECK const struct err *forge_whoami(struct forge *, struct arena *,
     const char *access, struct forge_account *out);
 

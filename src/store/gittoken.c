@@ -2,6 +2,7 @@
 #include "store/gittoken.h"
 
 #include "core/str.h"
+#include "store/session.h"
 
 #define SMALL_ARENA ((size_t)4096)
 
@@ -50,7 +51,7 @@ static const struct stmt put = {
 	       " ON DUPLICATE KEY UPDATE server = VALUES(server),"
 	       " access = VALUES(access), refresh = VALUES(refresh),"
 	       " expires_at = VALUES(expires_at), epoch = epoch + 1,"
-	       " refresh_by = NULL, refresh_until = NULL,"
+	       " attempts = 0, refresh_by = NULL, refresh_until = NULL,"
 	       " updated_at = NOW(3)",
 	.args = put_args,
 };
@@ -65,14 +66,30 @@ static const struct stmt drop = {
 	.sql = "DELETE FROM git_token WHERE user_id = ? AND epoch = ?",
 	.args = drop_args,
 };
+struct token_tries {
+	int64_t attempts;
+};
+static const struct field tries_row[] = {
+	FIELD(struct token_tries, attempts, 0),
+	FIELD_END,
+};
+static const struct stmt tries_of = {
+	.name = "gittoken_tries",
+	.sql = "SELECT attempts FROM git_token WHERE user_id = ?"
+	       " AND epoch = ? FOR UPDATE",
+	.args = drop_args,
+	.row = tries_row,
+	.rowsize = sizeof(struct token_tries),
+};
 static const struct field hold_args[] = { A(holder), A(seconds), A(user_id),
 	A(epoch), A(again), FIELD_END };
 static const struct stmt hold = {
 	.name = "gittoken_hold",
-	.sql = "UPDATE git_token SET refresh_by = ?,"
-	       " refresh_until = NOW(3) + INTERVAL ? SECOND"
-	       " WHERE user_id = ? AND epoch = ? AND (refresh_until IS NULL"
-	       " OR refresh_until <= NOW(3) OR refresh_by = ?)",
+	.sql =
+	    "UPDATE git_token SET refresh_by = ?,"
+	    " refresh_until = NOW(3) + INTERVAL ? SECOND,"
+	    " attempts = attempts + 1 WHERE user_id = ? AND epoch = ? AND (refresh_until IS NULL"
+	    " OR refresh_until <= NOW(3) OR refresh_by = ?)",
 	.args = hold_args,
 };
 #define W(m) FIELD(struct token_state, m, 0)
@@ -91,7 +108,7 @@ static const struct stmt refreshed = {
 	.name = "gittoken_refreshed",
 	.sql = "UPDATE git_token SET server = ?, access = ?, refresh = ?,"
 	       " expires_at = ?, refresh_by = ?, refresh_until = NULL,"
-	       " epoch = epoch + 1, updated_at = NOW(3)"
+	       " epoch = epoch + 1, attempts = 0, updated_at = NOW(3)"
 	       " WHERE user_id = ? AND epoch = ?",
 	.args = refreshed_args,
 };
@@ -108,6 +125,7 @@ const struct stmt *const gittoken_stmts[] = {
 	&put,
 	&delete_of,
 	&drop,
+	&tries_of,
 	&hold,
 	&state_of,
 	&refreshed,
@@ -138,12 +156,42 @@ gittoken_delete(struct db *db, int64_t user_id)
 	return db_exec(db, &delete_of, &args, NULL);
 }
 
-const struct err *
-gittoken_drop(struct db *db, int64_t user_id, int64_t epoch)
-{
-	const struct token_args args = { .user_id = user_id, .epoch = epoch };
+struct refusal {
+	struct token_args args;
+	enum gittoken_end why;
+	bool ended;
+};
 
-	return db_exec(db, &drop, &args, NULL);
+static const struct err *
+refused_body(struct db *db, void *context)
+{
+	struct refusal *r = context;
+	struct arena *a = arena_open(SMALL_ARENA);
+	struct token_tries tries;
+	const struct err *e;
+
+	r->ended = false;
+	if ((e = db_row(db, a, &tries_of, &r->args, &tries)) != NULL ||
+	    (e = db_exec(db, &drop, &r->args, NULL)) != NULL)
+		goto out;
+	r->ended = r->why == GITTOKEN_ACCOUNT || tries.attempts <= 1;
+	if (r->ended)
+		e = session_delete_of(db, r->args.user_id);
+out:
+	arena_close(a);
+	return e != NULL && e->code == ERR_NOTFOUND ? NULL : e;
+}
+
+const struct err *
+gittoken_refused(struct db *db, int64_t user_id, int64_t epoch,
+    enum gittoken_end why, bool *ended)
+{
+	struct refusal r = { .args = { .user_id = user_id, .epoch = epoch },
+		.why = why };
+	const struct err *e = db_transaction(db, refused_body, &r);
+
+	*ended = e == NULL && r.ended;
+	return e;
 }
 
 /* Why nothing was changed; `mine` if the holder itself has stored an epoch

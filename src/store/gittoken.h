@@ -27,9 +27,17 @@ MUSTCHECK const struct err *gittoken_by_user(struct db *, struct arena *,
 /* In the place of what is there. */
 MUSTCHECK const struct err *gittoken_put(struct db *, const struct git_token *);
 MUSTCHECK const struct err *gittoken_delete(struct db *, int64_t user_id);
-/* Only while it is that epoch: the server refused it. */
-MUSTCHECK const struct err *gittoken_drop(struct db *, int64_t user_id,
-    int64_t epoch);
+/* What the server's refusal of a token says. */
+enum gittoken_end {
+	GITTOKEN_ACCOUNT, /* the account is blocked or gone */
+	GITTOKEN_REFRESH, /* the same, unless a refresh of that epoch was tried
+			   * before and its answer lost */
+};
+/* Deletes the token while it is that epoch, and ends the user's sessions where
+ * the account is known to be refused: `ended` tells whether it did.  Runs a
+ * transaction. */
+MUSTCHECK const struct err *gittoken_refused(struct db *, int64_t user_id,
+    int64_t epoch, enum gittoken_end, bool *ended);
 /* The right to refresh that epoch: ERR_CONFLICT while another has it,
  * ERR_PRECONDITION if there is a newer epoch, ERR_NOTFOUND without a token. */
 MUSTCHECK const struct err *gittoken_hold(struct db *, int64_t user_id,

@@ -55,6 +55,22 @@ int64_t session_touch_seconds(const struct session_term *);
 /* At most once in that time. */
 MUSTCHECK const struct err *session_touch(struct db *, int64_t id,
     const struct session_term *);
+/* Users with live sessions whose account at that server was not confirmed for
+ * so long, some at a time: struct session_check. */
+struct session_check {
+	int64_t user_id;
+};
+MUSTCHECK const struct err *session_unchecked(struct db *, struct arena *,
+    const char *server, int64_t seconds, struct list *out);
+/* The right to confirm one for `hold` seconds; ERR_CONFLICT if another has it
+ * or has done so. */
+MUSTCHECK const struct err *session_check_take(struct db *, int64_t user_id,
+    int64_t seconds, int64_t hold);
+/* The server has confirmed the account. */
+MUSTCHECK const struct err *session_checked(struct db *, int64_t user_id);
+/* Ends those that were not confirmed for so long. */
+MUSTCHECK const struct err *session_end_unchecked(struct db *, int64_t user_id,
+    int64_t seconds);
 /* Removes what is over, some hundreds a call; writes nothing where there is
  * none. */
 MUSTCHECK const struct err *session_tidy(struct db *,
