@@ -19,19 +19,19 @@ const struct part openapi_headers[H__MAX] = {
 	    "'schema':{'type':'string'}}" },
 	[H_TOTAL] = { "TotalCount", "X-Total-Count",
 	    "{'description':'All that match, on every page.',"
-	    "'required':true,'schema':{'type':'integer','minimum':0}}" },
+	    "'required':true,'schema':{'type':'integer','format':'int64','minimum':0}}" },
 	[H_LOCATION] = { "Location", "Location",
 	    "{'description':'Where the new resource is.','required':true,"
 	    "'schema':{'type':'string','format':'uri-reference'}}" },
 	[H_RETRY_AFTER] = { "RetryAfter", "Retry-After",
 	    "{'description':'Seconds to wait.','required':true,"
-	    "'schema':{'type':'integer','minimum':0}}" },
+	    "'schema':{'type':'integer','format':'int64','minimum':0}}" },
 	[H_AUTHENTICATE] = { "Authenticate", "WWW-Authenticate",
 	    "{'description':'How to sign in.','required':true,"
 	    "'schema':{'type':'string'}}" },
 	[H_LOG_SIZE] = { "LogSize", "X-Log-Size",
 	    "{'description':'Bytes of the log so far.','required':true,"
-	    "'schema':{'type':'integer','minimum':0}}" },
+	    "'schema':{'type':'integer','format':'int64','minimum':0}}" },
 	[H_LOG_COMPLETE] = { "LogComplete", "X-Log-Complete",
 	    "{'description':'Whether nothing will be added.',"
 	    "'required':true,'schema':{'type':'string',"
@@ -64,7 +64,9 @@ const struct part openapi_sent[S__MAX] = {
 	[S_IDEMPOTENCY] = { "IdempotencyKey", NULL,
 	    "{'name':'Idempotency-Key','in':'header','description':'The same "
 	    "key, user and body give the first answer again for 24 hours.',"
-	    "'schema':{'type':'string','minLength':1,'maxLength':255}}" },
+	    "'schema':{'type':'string','minLength':1,'maxLength':257,"
+	    "'pattern':'^(?:\\\"[\\\\x21\\\\x23-\\\\x5b\\\\x5d-\\\\x7e]{1,255}\\\"|"
+	    "[\\\\x21\\\\x23-\\\\x7e][\\\\x21-\\\\x7e]{0,254})$'}}" },
 };
 
 const struct tag openapi_tags[] = {
@@ -87,21 +89,93 @@ const char openapi_info[] =
     "answers Allow. Times are RFC 3339 in UTC, ids are integers up to "
     "2^53-1. Unknown members of a body are refused by name. A write with "
     "the session cookie must come from the same origin.',"
+    "'contact':{'name':'The operators of this service'},"
     "'license':{'name':'ISC','identifier':'ISC'},'version':";
 
+const char openapi_codes[] =
+    "{'type':'string','description':'What went wrong, for programs.',"
+    "'enum':[";
+const char openapi_fault[] =
+    "{'type':'object','description':'One thing that is wrong with a body.',"
+    "'properties':{'pointer':{'type':'string',"
+    "'description':'JSON Pointer into the body.'},'detail':"
+    "{'type':'string','minLength':1,'description':'What is wrong with it, "
+    "for people.'}},'required':['pointer','detail'],"
+    "'additionalProperties':false}";
 const char openapi_problem[] =
     "{'type':'object','description':'Problem details (RFC 9457).',"
-    "'properties':{'type':{'type':'string','format':'uri-reference'},"
-    "'title':{'type':'string'},'status':{'type':'integer','minimum':400,"
-    "'maximum':599},'detail':{'type':'string','minLength':1},"
-    "'code':{'type':'string','enum':[";
-const char openapi_problem_end[] =
-    "]},'requestId':{'type':'string'},'errors':{'type':'array','items':"
-    "{'type':'object','properties':{'pointer':{'type':'string',"
-    "'description':'JSON Pointer into the body.'},'detail':"
-    "{'type':'string','minLength':1}},'required':['pointer','detail'],"
-    "'additionalProperties':false}}},'required':['type','title','status',"
-    "'detail','code','requestId'],'additionalProperties':false}";
+    "'properties':{'type':{'type':'string','format':'uri-reference',"
+    "'description':'about:blank: title and status say it all.'},"
+    "'title':{'type':'string','description':'The status in words.'},"
+    "'status':{'type':'integer','format':'int32','minimum':400,"
+    "'maximum':599,'description':'The status code.'},"
+    "'detail':{'type':'string','minLength':1,'description':'What is wrong, "
+    "and what to do, for people.'},"
+    "'code':{'$ref':'#/components/schemas/ErrorCode'},"
+    "'requestId':{'type':'string','description':'The X-Request-Id.'},"
+    "'errors':{'type':'array','items':{'$ref':'#/components/schemas/Fault'},"
+    "'description':'All that is wrong with the body.'}},"
+    "'required':['type','title','status','detail','code','requestId'],"
+    "'additionalProperties':false}";
+
+static const struct {
+	const char *name, *text;
+} abouts[] = {
+	{ "ComponentStatus", "How a part of the service is." },
+	{ "DeploymentReason", "Why a deployment ended as it did." },
+	{ "DeploymentStatus",
+	    "How far a deployment is: pending, running, then one of the "
+	    "others." },
+	{ "DeploymentTrigger", "What started a deployment." },
+	{ "EnvVars",
+	    "Variables by their names. A value has at most 65536 bytes in "
+	    "UTF-8. All together have at most 524288: the bytes of each name "
+	    "and value, and two more for each variable. Null stands for a "
+	    "secret value, which is kept elsewhere. Names that steer the "
+	    "shell, the loader, git or this service are refused." },
+	{ "ExtraEnv", "Who may set variables that the presets do not name." },
+	{ "HealthStatus", "How the service is." },
+	{ "PresetType", "How a preset is asked for." },
+	{ "Role", "What a user may do; each role has the former's rights." },
+	{ "RunWhen", "After what a step runs." },
+	{ "StepStatus", "How far a step is." },
+	{ "TemplatePresets", "What becomes of a template's presets." },
+	{ "UserStatus", "Whether a user may sign in." },
+	{ "WorkspaceState", "What is in a project's directory." },
+};
+
+const char *
+openapi_about(const char *named)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(abouts) / sizeof(abouts[0]); i++)
+		if (strcmp(abouts[i].name, named) == 0)
+			return abouts[i].text;
+	return named;
+}
+
+const char *const openapi_hooks[HOOK__MAX] = {
+	[HOOK_GITEA_EVENT] = "Gitea: the event.",
+	[HOOK_GITEA_DELIVERY] = "Gitea: the delivery.",
+	[HOOK_GITEA_SIGNATURE] = "Gitea: HMAC-SHA-256 of the body, in hex.",
+	[HOOK_FORGEJO_EVENT] = "Forgejo: the event.",
+	[HOOK_FORGEJO_DELIVERY] = "Forgejo: the delivery.",
+	[HOOK_FORGEJO_SIGNATURE] = "Forgejo: HMAC-SHA-256 of the body, in hex.",
+	[HOOK_GITLAB_EVENT] = "GitLab: the event.",
+	[HOOK_GITLAB_TOKEN] = "GitLab: the secret itself.",
+	[HOOK_GITLAB_UUID] = "GitLab: the event's number.",
+	[HOOK_GITHUB_EVENT] = "GitHub: the event.",
+	[HOOK_GITHUB_DELIVERY] = "GitHub: the delivery.",
+	[HOOK_HUB_SIGNATURE] =
+	    "GitHub: sha256= and HMAC-SHA-256 of the body, in hex.",
+	[HOOK_WEBHOOK_ID] = "Standard Webhooks: the delivery.",
+	[HOOK_WEBHOOK_TIMESTAMP] =
+	    "Standard Webhooks: seconds since 1970, five minutes away at most.",
+	[HOOK_WEBHOOK_SIGNATURE] =
+	    "Standard Webhooks: v1, and HMAC-SHA-256 in base64.",
+	[HOOK_IDEMPOTENCY_KEY] = "GitLab: the delivery.",
+};
 
 const char openapi_security[] =
     "'securitySchemes':{'bearer':{'type':'http','scheme':'bearer',"
@@ -110,24 +184,36 @@ const char openapi_security[] =
     "session of a browser.'}}";
 
 /* clang-format off */
-#define LIMIT "'limit':{'type':'integer','minimum':1,'maximum':100}"
-#define PAGE "'page':{'type':'integer','minimum':1}," LIMIT
-#define OBJECT "{'type':'object','additionalProperties':false,"
+#define LIMIT								\
+	"'limit':{'type':'integer','format':'int32','minimum':1,"	\
+	"'maximum':100,'description':'Items on a page.'}"
+#define PAGE								\
+	"'page':{'type':'integer','format':'int32','minimum':1,"	\
+	"'description':'Number of the page, from 1.'}," LIMIT
+#define OBJECT								\
+	"{'type':'object','additionalProperties':false,"		\
+	"'description':'Which part of the list this is.',"
+#define COUNT(name, about)						\
+	"'" name "':{'type':'integer','format':'int64','minimum':0,"	\
+	"'description':'" about "'}"
 /* clang-format on */
 
 const struct part openapi_paginations[] = {
 	[LIST_NONE] = { NULL, NULL, NULL },
 	[LIST_PAGES] = { "Pages", NULL,
-	    OBJECT "'properties':{" PAGE
-		   ",'total':{'type':'integer','minimum':0},'totalPages':"
-		   "{'type':'integer','minimum':0}},"
-		   "'required':['page','limit','total','totalPages']}" },
+	    OBJECT "'properties':{" PAGE "," COUNT("total",
+		"All that match.") "," COUNT("totalPages",
+		"How many pages they fill.") "},"
+					     "'required':['page','limit','total','totalPages']}" },
 	[LIST_KEYS] = { "Cursor", NULL,
 	    OBJECT "'properties':{" LIMIT ",'next':{'type':['string','null'],"
-		   "'description':'The cursor of the next page.'}},"
+		   "'pattern':'^[1-9][0-9]{0,15}$','description':'The cursor "
+		   "of the next page; null: this is the last one.'}},"
 		   "'required':['limit','next']}" },
 	[LIST_MORE] = { "MorePages", NULL,
-	    OBJECT "'properties':{" PAGE ",'hasMore':{'type':'boolean'}},"
+	    OBJECT "'properties':{" PAGE
+		   ",'hasMore':{'type':'boolean','description':"
+		   "'Whether there is a next page.'}},"
 		   "'required':['page','limit','hasMore']}" },
 	[LIST_BARE] = { NULL, NULL, NULL },
 	[LIST_DATA] = { NULL, NULL, NULL },

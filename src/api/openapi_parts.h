@@ -7,6 +7,7 @@
 #define SLIPWAY_API_OPENAPI_PARTS_H
 
 #include "api/route.h"
+#include "forge/hook.h"
 
 /* Header fields of answers. */
 enum header {
@@ -51,8 +52,13 @@ unsigned openapi_sent_of(const struct route *);
 unsigned openapi_headers_of(const struct route *);
 unsigned openapi_errors_of(const struct route *);
 
-/* Up to the version; up to the codes; from there to its end. */
-extern const char openapi_info[], openapi_problem[], openapi_problem_end[];
+/* Up to the version; of problem details, `openapi_codes` up to the codes. */
+extern const char openapi_info[], openapi_problem[], openapi_codes[],
+    openapi_fault[];
+/* What the schema of that name is, in a sentence. */
+const char *openapi_about(const char *named);
+/* What the header fields of push events are, by enum hook_header. */
+extern const char *const openapi_hooks[HOOK__MAX];
 extern const char openapi_security[];
 
 #endif

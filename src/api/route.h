@@ -58,6 +58,10 @@ struct route_param {
 			   * an empty text is as if it had not been sent */
 	int64_t fallback; /* PARAM_INT */
 	const char *const *values; /* PARAM_STR: one of these */
+	const char *named;         /* of `values`, as in struct field */
+	/* for the document */
+	unsigned opaque; /* 1 = a number that is text to clients */
+	unsigned absent; /* 1 = leaving it out is not the same as `fallback` */
 	const char *doc;
 };
 

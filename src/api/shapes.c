@@ -24,12 +24,14 @@ const struct shape project_name_shape = {
 	.name = "ProjectName",
 	.fields = project_name_fields,
 	.size = sizeof(struct project_name),
+	.doc = "A project by its number and name.",
 };
 
 static const char *const component_statuses[] = { "ok", "down", NULL };
 static const struct field component_fields[] = {
 	C(name, 0, .doc = "Part of the service."),
-	C(status, 0, .values = component_statuses, .doc = "How it is."),
+	C(status, 0, .values = component_statuses, .named = "ComponentStatus",
+	    .doc = "How it is."),
 	C(detail, FIELD_NULL, .doc = "What is wrong with it."),
 	FIELD_END,
 };
@@ -37,10 +39,12 @@ static const struct shape component_shape = {
 	.name = "HealthComponent",
 	.fields = component_fields,
 	.size = sizeof(struct component),
+	.doc = "A part of the service, and how it is.",
 };
 static const char *const health_statuses[] = { "ok", NULL };
 static const struct field health_fields[] = {
-	H(status, .values = health_statuses, .doc = "ok; else 503 is sent."),
+	H(status, .values = health_statuses, .named = "HealthStatus",
+	    .doc = "ok; else 503 is sent."),
 	H(version, .doc = "Version of the service."),
 	H(components, .shape = &component_shape, .doc = "Its parts."),
 	FIELD_END,
@@ -49,6 +53,7 @@ const struct shape health_shape = {
 	.name = "Health",
 	.fields = health_fields,
 	.size = sizeof(struct health),
+	.doc = "How the service is.",
 };
 
 static const struct field login_address_fields[] = {
@@ -60,6 +65,7 @@ const struct shape login_address_shape = {
 	.name = "LoginAddress",
 	.fields = login_address_fields,
 	.size = sizeof(struct login_address),
+	.doc = "Where a sign-in begins.",
 };
 
 static const struct field login_request_fields[] = {
@@ -75,6 +81,7 @@ const struct shape login_request_shape = {
 	.name = "LoginRequest",
 	.fields = login_request_fields,
 	.size = sizeof(struct login_request),
+	.doc = "What the Git server sent the browser back with.",
 };
 
 static const struct field login_fields[] = {
@@ -87,6 +94,7 @@ const struct shape login_shape = {
 	.name = "Login",
 	.fields = login_fields,
 	.size = sizeof(struct login),
+	.doc = "A session that has begun.",
 };
 
 static const struct field git_branch_fields[] = {
@@ -102,6 +110,7 @@ const struct shape git_branch_shape = {
 	.name = "GitBranch",
 	.fields = git_branch_fields,
 	.size = sizeof(struct forge_branch),
+	.doc = "A branch of a repository, as the Git server has it.",
 };
 
 #define K(m, fl, ...)                                                          \
@@ -117,6 +126,7 @@ const struct shape hook_access_shape = {
 	.name = "HookAccess",
 	.fields = hook_access_fields,
 	.size = sizeof(struct hook_access),
+	.doc = "What a Git server needs to send push events.",
 };
 
 #define D(m, ...) FIELD(struct deployment, m, FIELD_OUT | __VA_ARGS__)
@@ -127,8 +137,10 @@ static const struct field hook_deployment_fields[] = {
 	D(branch, 0, .doc = "Branch that was pushed."),
 	D(commit_hash, 0, .doc = "Commit that was pushed."),
 	D(commit_message, FIELD_NULL, .doc = "Its message."),
-	D(status, 0, .values = deployment_statuses, .doc = "How far it is."),
-	D(trigger, 0, .doc = "webhook."),
+	D(status, 0, .values = deployment_statuses, .named = "DeploymentStatus",
+	    .doc = "How far it is."),
+	D(trigger, 0, .values = deployment_triggers,
+	    .named = "DeploymentTrigger", .doc = "webhook."),
 	D(created_at, 0, .doc = "When it was made."),
 	FIELD_END,
 };
@@ -136,6 +148,7 @@ const struct shape hook_deployment_shape = {
 	.name = "HookDeployment",
 	.fields = hook_deployment_fields,
 	.size = sizeof(struct deployment),
+	.doc = "A deployment that a push started.",
 };
 
 #define T(m, fl, ...)                                                          \
@@ -143,13 +156,13 @@ const struct shape hook_deployment_shape = {
 static const char *const preset_choices[] = { "add", "none", NULL };
 static const struct field template_request_fields[] = {
 	T(template_id, FIELD_MUST, .min = 1, .max = 64,
-	    .doc = "Template to start from."),
+	    .shown = "[a-z0-9][a-z0-9._-]*", .doc = "Template to start from."),
 	T(project_id, FIELD_MUST, .min = 1, .doc = "Project that it is for."),
 	T(name, FIELD_LINE | FIELD_NULL, .min = 1, .max = 100,
 	    .doc = "Name of the pipeline; default: the template's."),
 	T(description, FIELD_NULL | FIELD_TEXT, .max = 500,
 	    .doc = "What it does; default: the template's."),
-	T(presets, 0, .values = preset_choices,
+	T(presets, 0, .values = preset_choices, .named = "TemplatePresets",
 	    .doc = "add, the default: the template's envPresets whose keys "
 		   "the project lacks are added to it; none: the project "
 		   "stays as it is."),
@@ -159,4 +172,5 @@ const struct shape template_request_shape = {
 	.name = "TemplateRequest",
 	.fields = template_request_fields,
 	.size = sizeof(struct template_request),
+	.doc = "A pipeline to make from a template.",
 };

@@ -33,7 +33,7 @@ static const struct field step_fields[] = {
 	S(file, FIELD_IN | FIELD_MUST, .pattern = FILE_ERE,
 	    .doc = "File in the template's folder."),
 	S(script, FIELD_OUT, .doc = "What bash(1) runs."),
-	S(run_when, FIELD_OUT | FIELD_IN, .values = when,
+	S(run_when, FIELD_OUT | FIELD_IN, .values = when, .named = "RunWhen",
 	    .doc = "After success of those before it, after a failure, or "
 		   "always."),
 	S(timeout_seconds, FIELD_OUT | FIELD_IN | FIELD_NULL, .min = 1,
@@ -45,6 +45,7 @@ static const struct shape template_step_shape = {
 	.name = "TemplateStep",
 	.fields = step_fields,
 	.size = sizeof(struct template_step),
+	.doc = "A step of a template.",
 };
 
 #define T(m, ...) FIELD(struct template, m, FIELD_OUT | __VA_ARGS__)
@@ -64,6 +65,7 @@ const struct shape template_shape = {
 	.name = "Template",
 	.fields = template_fields,
 	.size = sizeof(struct template),
+	.doc = "A pipeline that has no project yet.",
 };
 
 static struct arena *memory;

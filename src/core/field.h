@@ -66,7 +66,7 @@ enum field_flag {
 	FIELD_NUMBER = 1 << 8, /* F_BOOL is written as 1 or 0 */
 	FIELD_LINE = 1 << 9,   /* F_STR: no control characters, something to
 				* see (core/str.h) */
-	FIELD_ONE = 1 << 10,   /* F_LIST: at most one; the object or null */
+	FIELD_ONE = 1 << 10,   /* F_LIST: one; with FIELD_NULL, or null */
 	FIELD_GAPS = 1 << 11,  /* FIELD_MAP: null is what is kept elsewhere */
 	FIELD_TEXT = 1 << 12,  /* F_STR: of several lines, else no control
 				* characters */
@@ -84,7 +84,11 @@ struct field {
 	 * numbers: 0..2^53-1; arrays: 0..100). */
 	int64_t min, max;
 	const char *const *values; /* F_STR: one of these, ends with NULL */
-	const char *pattern;       /* F_STR: an ERE that matches whole */
+	const char *named;   /* what stands for `values`, or for a FIELD_MAP, in
+			    * the OpenAPI document: "Role" */
+	const char *pattern; /* F_STR: an ERE that matches whole */
+	const char *shown; /* F_STR: what other code demands of it, as a pattern
+			    * of JSON Schema that matches whole */
 	const struct shape *shape; /* F_JSON, F_LIST: of the members */
 	const char *doc;           /* one sentence for the OpenAPI document */
 	const char *outside; /* JSON name, where it is not the camelCase of
@@ -100,6 +104,7 @@ struct shape {
 	 * is the item's own, faults are added below it. Members that are
 	 * missing or faulty are NULL or 0, or as they were. */
 	void (*check)(const void *item, const char *pointer, struct faults *);
+	const char *doc; /* one sentence for the OpenAPI document */
 };
 
 /* clang-format off */
@@ -119,6 +124,13 @@ struct shape {
 	.type = FIELD_TYPE(T, m), .flags = __VA_ARGS__ }
 #define FIELD_END { .name = NULL }
 /* clang-format on */
+
+/* A name as git takes it, as a pattern for JSON Schema; and one with * and ?. */
+#define FIELD_BRANCH_START                                                     \
+	"(?![-/.])(?!.*(?:\\.\\.|//|@\\{|/\\.|\\.lock/))"                      \
+	"(?!.*(?:/|\\.|\\.lock)$)(?!@$)"
+#define FIELD_BRANCH FIELD_BRANCH_START "[^\\u0000-\\u0020\\u007f~^:?*\\[\\\\]+"
+#define FIELD_BRANCHES FIELD_BRANCH_START "[^\\u0000-\\u0020\\u007f~^:\\[\\\\]+"
 
 /* The member that an entry describes; the caller knows its type. */
 static inline void *

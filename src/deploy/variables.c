@@ -27,6 +27,27 @@ vars_read(struct arena *a, const char *text, struct list *out)
 	return NULL;
 }
 
+/* Null in what was sent is what a deployment shows of a secret: as if it had
+ * been left out. */
+static void
+gaps_drop(struct faults *f, const struct list *presets, struct list *given)
+{
+	const struct preset *p = presets->items;
+	struct env_var *v = given->items;
+	size_t i, k, kept = 0;
+
+	for (i = 0; i < given->n; i++) {
+		for (k = 0; k < presets->n && !str_eq(p[k].key, v[i].name); k++)
+			continue;
+		if (v[i].value != NULL)
+			v[kept++] = v[i];
+		else if (k == presets->n || !p[k].secret)
+			faults_add(f, fault_pointer(f, "/envVars", v[i].name),
+			    "must be a string: null stands for secrets only");
+	}
+	given->n = kept;
+}
+
 /* Splits the variables: secret ones stand in the open as null, and sealed where
  * only the dispatcher can read them. */
 static const struct err *
@@ -123,6 +144,8 @@ variables_make(struct deploy *deploy, const struct project *p,
 		e = vars_read(a, order->sent->env_vars.s, &given);
 	if (e != NULL)
 		return e;
+	if (order->vars == NULL)
+		gaps_drop(deploy->faults, &presets, &given);
 	env_check(&rules, &given, "/envVars", deploy->faults, &all);
 	if (deploy->faults->n > 0)
 		return NULL;

@@ -133,5 +133,10 @@ enum json_schema {
 };
 void json_schema(struct buf *, const struct shape *, enum json_schema,
     unsigned detail);
+/* Whether the schema has the member as read-only, in the form of answers. */
+bool json_schema_fixed(const struct field *, enum json_schema);
+/* Parts of schemas: `"enum":[…]`, and the format of integers up to `max`. */
+void json_schema_values(struct buf *, const char *const *values);
+void json_schema_format(struct buf *, int64_t max);
 
 #endif

@@ -3,24 +3,26 @@
 #include <string.h>
 
 #include "core/num.h"
+#include "core/str.h"
 #include "json/inner.h"
 
 /* Control characters beyond tab and line ends; what a FIELD_LINE has, and what
  * makes it not blank; all as core/str.h says.  What lies beyond U+FFFF stands
  * for itself, because there is no escape that all readers of patterns know. */
 /* clang-format off */
-#define CONTROL "\\\\u007f-\\\\u009f\\\\u061c\\\\u200e\\\\u200f"		\
-	"\\\\u2028-\\\\u202e\\\\u2066-\\\\u2069"
-#define TEXT_CHAR "[^\\\\u0000-\\\\u0008\\\\u000b\\\\u000c"			\
-	"\\\\u000e-\\\\u001f" CONTROL "]"
-#define LINE_CHAR "[^\\\\u0000-\\\\u001f" CONTROL "]"
-#define SEEN_CHAR "[^\\\\s\\\\u0000-\\\\u001f" CONTROL			\
-	"\\\\u00ad\\\\u034f\\\\u115f\\\\u1160\\\\u17b4\\\\u17b5"		\
-	"\\\\u180b-\\\\u180f\\\\u200b-\\\\u200d\\\\u2060-\\\\u206f"	\
-	"\\\\u2800\\\\u3164\\\\ufe00-\\\\ufe0f\\\\ufeff\\\\uffa0"		\
-	"\\\\ufff0-\\\\ufffb"						\
-	"\\ud82f\\udca0-\\ud82f\\udca3\\ud834\\udd73-\\ud834\\udd7a"	\
-	"\\udb40\\udc00-\\udb43\\udfff]"
+#define CONTROL "\\u007f-\\u009f\\u061c\\u200e\\u200f"			\
+	"\\u2028-\\u202e\\u2066-\\u2069"
+#define TEXT_CHAR "[^\\u0000-\\u0008\\u000b\\u000c"			\
+	"\\u000e-\\u001f" CONTROL "]"
+#define LINE_CHAR "[^\\u0000-\\u001f" CONTROL "]"
+#define SEEN_CHAR "[^\\s\\u0000-\\u001f" CONTROL			\
+	"\\u00ad\\u034f\\u115f\\u1160\\u17b4\\u17b5"			\
+	"\\u180b-\\u180f\\u200b-\\u200d\\u2060-\\u206f"		\
+	"\\u2800\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0"			\
+	"\\ufff0-\\ufffb"						\
+	"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"			\
+	"\U000e0000-\U000e0fff]"
+#define LINE LINE_CHAR "*" SEEN_CHAR LINE_CHAR "*"
 /* clang-format on */
 
 struct writer {
@@ -61,34 +63,100 @@ type(struct writer *w, const struct field *f, const char *name)
 		buf_printf(w->b, "\"%s\"", name);
 }
 
+/* A schema of its own, or null where the member may be. */
 static void
-choices(struct writer *w, const struct field *f)
+reference(struct writer *w, const struct field *f, const char *name,
+    const char *suffix)
+{
+	const bool null = (f->flags & FIELD_NULL) != 0;
+
+	if (null) {
+		key(w->b, "oneOf");
+		buf_puts(w->b, "[{");
+	}
+	key(w->b, "$ref");
+	buf_printf(w->b, "\"#/components/schemas/%s%s\"", name, suffix);
+	if (null)
+		buf_puts(w->b, "},{\"type\":\"null\"}]");
+}
+
+/* All but the closing bracket. */
+static void
+values_write(struct buf *b, const char *const *values)
 {
 	const char *const *v;
 
-	key(w->b, "enum");
-	buf_putc(w->b, '[');
-	for (v = f->values; *v != NULL; v++) {
-		if (v != f->values)
-			buf_putc(w->b, ',');
-		json_string(w->b, *v);
+	key(b, "enum");
+	buf_putc(b, '[');
+	for (v = values; *v != NULL; v++) {
+		if (v != values)
+			buf_putc(b, ',');
+		json_string(b, *v);
 	}
-	buf_puts(w->b, (f->flags & FIELD_NULL) != 0 ? ",null]" : "]");
 }
 
-/* An ERE as a pattern of JSON Schema; named classes have no like there. */
+void
+json_schema_values(struct buf *b, const char *const *values)
+{
+	values_write(b, values);
+	buf_putc(b, ']');
+}
+
+/* A POSIX class, "[:space:]" and so on, as JSON Schema has it; moves *ere. */
+static bool
+class_write(struct buf *b, const char **ere)
+{
+	static const struct {
+		const char *name, *range;
+	} classes[] = {
+		{ "[:space:]", "\\t-\\r " },
+		{ "[:cntrl:]", "\\x00-\\x1f\\x7f" },
+		{ "[:alnum:]", "A-Za-z0-9" },
+		{ "[:alpha:]", "A-Za-z" },
+		{ "[:digit:]", "0-9" },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(classes) / sizeof(classes[0]); i++)
+		if (str_starts(*ere, classes[i].name)) {
+			buf_puts(b, classes[i].range);
+			*ere += strlen(classes[i].name);
+			return true;
+		}
+	return false;
+}
+
+/* What a string matches whole, `before` that what else holds of it. */
 static void
-pattern(struct writer *w, const char *ere)
+pattern(struct writer *w, const char *before, const char *ere)
 {
 	struct buf text;
 
-	if (strstr(ere, "[:") != NULL)
-		return;
 	buf_init(&text, JSON_TEXT_MAX);
-	buf_printf(&text, "^(?:%s)$", ere);
+	buf_printf(&text, "^%s(?:", before);
+	while (*ere != '\0')
+		if (*ere != '[' || !class_write(&text, &ere))
+			buf_putc(&text, *ere++);
+	buf_puts(&text, ")$");
 	key(w->b, "pattern");
 	json_string(w->b, text.data);
 	buf_release(&text);
+}
+
+static void
+patterns(struct writer *w, const struct field *f)
+{
+	const bool line = (f->flags & FIELD_LINE) != 0;
+
+	if (f->shown != NULL || f->pattern != NULL)
+		pattern(w, line ? "(?=(?:" LINE ")?$)" : "",
+		    f->shown != NULL ? f->shown : f->pattern);
+	else if (line)
+		pattern(w, "", "(?:" LINE ")?");
+	else if ((f->flags & FIELD_TEXT) != 0)
+		pattern(w, "", TEXT_CHAR "*");
+	else
+		pattern(w, "", "[^\\u0000]*");
 }
 
 static void
@@ -96,9 +164,14 @@ string(struct writer *w, const struct field *f)
 {
 	const struct json_limits limits = json_limits(f);
 
+	if (f->values != NULL && f->named != NULL) {
+		reference(w, f, f->named, "");
+		return;
+	}
 	type(w, f, "string");
 	if (f->values != NULL) {
-		choices(w, f);
+		values_write(w->b, f->values);
+		buf_puts(w->b, (f->flags & FIELD_NULL) != 0 ? ",null]" : "]");
 		return;
 	}
 	if (is_out(w))
@@ -106,14 +179,14 @@ string(struct writer *w, const struct field *f)
 	if (limits.min > 0)
 		number(w->b, "minLength", limits.min);
 	number(w->b, "maxLength", limits.max);
-	if (f->pattern != NULL)
-		pattern(w, f->pattern);
-	else if ((f->flags & FIELD_LINE) != 0)
-		buf_puts(w->b,
-		    ",\"pattern\":\"^(?:" LINE_CHAR "*" SEEN_CHAR LINE_CHAR
-		    "*)?$\"");
-	else if ((f->flags & FIELD_TEXT) != 0)
-		buf_puts(w->b, ",\"pattern\":\"^" TEXT_CHAR "*$\"");
+	patterns(w, f);
+}
+
+void
+json_schema_format(struct buf *b, int64_t max)
+{
+	key(b, "format");
+	buf_puts(b, max > INT32_MAX ? "\"int64\"" : "\"int32\"");
 }
 
 static void
@@ -122,6 +195,7 @@ integer(struct writer *w, const struct field *f)
 	const struct json_limits limits = json_limits(f);
 
 	type(w, f, "integer");
+	json_schema_format(w->b, limits.max);
 	if (is_out(w))
 		return;
 	number(w->b, "minimum", limits.min);
@@ -149,10 +223,20 @@ moment(struct writer *w, const struct field *f)
 }
 
 static void
-reference(struct writer *w, const struct shape *shape)
+item_reference(struct writer *w, const struct field *f)
 {
-	buf_printf(w->b, "{\"$ref\":\"#/components/schemas/%s%s\"}",
-	    shape->name, is_out(w) ? "" : "Input");
+	const struct field item = { .flags = f->flags & FIELD_NULL };
+	const struct field plain = { .flags = 0 };
+	const char *suffix = is_out(w) ? "" : "Input";
+
+	if ((f->flags & FIELD_ONE) != 0) {
+		reference(w, &item, f->shape->name, suffix);
+		return;
+	}
+	key(w->b, "items");
+	buf_putc(w->b, '{');
+	reference(w, &plain, f->shape->name, suffix);
+	buf_putc(w->b, '}');
 }
 
 static void
@@ -172,11 +256,15 @@ static void
 map(struct writer *w, const struct field *f)
 {
 	type(w, f, "object");
-	key(w->b, "additionalProperties");
-	buf_puts(w->b,
-	    is_out(w) || (f->flags & FIELD_GAPS) != 0 ?
-		"{\"type\":[\"string\",\"null\"]}" :
-		"{\"type\":\"string\"}");
+	if (f->named != NULL) {
+		reference(w, f, f->named, "");
+	} else {
+		key(w->b, "additionalProperties");
+		buf_puts(w->b,
+		    is_out(w) || (f->flags & FIELD_GAPS) != 0 ?
+			"{\"type\":[\"string\",\"null\"]}" :
+			"{\"type\":\"string\"}");
+	}
 	counts(w, f, "minProperties", "maxProperties");
 }
 
@@ -187,17 +275,18 @@ array(struct writer *w, const struct field *f)
 		map(w, f);
 		return;
 	}
-	if ((f->flags & FIELD_ONE) != 0) {
-		key(w->b, "oneOf");
-		buf_putc(w->b, '[');
-		reference(w, f->shape);
-		buf_puts(w->b, ",{\"type\":\"null\"}]");
-		return;
-	}
-	type(w, f, "array");
-	key(w->b, "items");
-	reference(w, f->shape);
-	counts(w, f, "minItems", "maxItems");
+	if ((f->flags & FIELD_ONE) == 0)
+		type(w, f, "array");
+	item_reference(w, f);
+	if ((f->flags & FIELD_ONE) == 0)
+		counts(w, f, "minItems", "maxItems");
+}
+
+bool
+json_schema_fixed(const struct field *f, enum json_schema which)
+{
+	return which == JSON_SCHEMA_UPDATE &&
+	    ((f->flags & FIELD_IN) == 0 || (f->flags & FIELD_ONCE) != 0);
 }
 
 static void
@@ -214,9 +303,17 @@ member(struct writer *w, const struct field *f)
 		[F_LIST] = array,
 	};
 
+	const enum json_schema which = w->which;
+
 	assert(f->type < F_BLOB);
 	buf_putc(w->b, '{');
+	if (json_schema_fixed(f, which)) {
+		key(w->b, "readOnly");
+		buf_puts(w->b, "true");
+		w->which = JSON_SCHEMA_OUT;
+	}
 	writers[f->type](w, f);
+	w->which = which;
 	if (f->doc != NULL) {
 		key(w->b, "description");
 		json_string(w->b, f->doc);
@@ -227,8 +324,10 @@ member(struct writer *w, const struct field *f)
 static bool
 is_shown(const struct writer *w, const struct field *f)
 {
-	if (!is_out(w))
+	if (w->which == JSON_SCHEMA_CREATE)
 		return (f->flags & FIELD_IN) != 0;
+	if (w->which == JSON_SCHEMA_UPDATE)
+		return (f->flags & (FIELD_IN | FIELD_OUT)) != 0;
 	return (f->flags & FIELD_OUT) != 0 &&
 	    (f->flags & FIELD_DETAIL & ~w->detail) == 0;
 }
@@ -245,6 +344,15 @@ is_required(const struct writer *w, const struct field *f)
 	    (f->flags & (FIELD_MUST | FIELD_NULL)) != 0;
 }
 
+static const char *const abouts[] = {
+	[JSON_SCHEMA_OUT] = "",
+	[JSON_SCHEMA_STORED] = "",
+	[JSON_SCHEMA_CREATE] = " As it is sent.",
+	[JSON_SCHEMA_UPDATE] = " As it is changed: what is left out stays, and "
+			       "read-only members are accepted with the value "
+			       "that they have.",
+};
+
 void
 json_schema(struct buf *b, const struct shape *shape, enum json_schema which,
     unsigned detail)
@@ -252,8 +360,17 @@ json_schema(struct buf *b, const struct shape *shape, enum json_schema which,
 	struct writer w = { .b = b, .which = which, .detail = detail };
 	const struct field *f;
 	const char *before = "";
+	struct buf about;
 
-	buf_puts(b, "{\"type\":\"object\",\"properties\":{");
+	buf_init(&about, JSON_TEXT_MAX);
+	buf_puts(b, "{\"type\":\"object\"");
+	if (shape->doc != NULL) {
+		key(b, "description");
+		buf_printf(&about, "%s%s", shape->doc, abouts[which]);
+		json_string(b, about.data);
+		buf_release(&about);
+	}
+	buf_puts(b, ",\"properties\":{");
 	for (f = shape->fields; f->name != NULL; f++) {
 		if (!is_shown(&w, f))
 			continue;

@@ -13,14 +13,18 @@ const char *const deployment_statuses[] = { "pending", "running", "success",
 	"failed", "canceled", "interrupted", NULL };
 static const char *const step_statuses[] = { "pending", "running", "success",
 	"failed", "skipped", "canceled", "interrupted", NULL };
-static const char *const triggers[] = { "manual", "retry", "webhook",
+const char *const deployment_triggers[] = { "manual", "retry", "webhook",
 	"schedule", NULL };
+static const char *const reasons[] = { "canceled_by_user", "checkout_failed",
+	"log_lost", "project_deleted", "runner_error", "runner_lost",
+	"step_failed", "timeout", "workspace_error", NULL };
 
 #define S(m, ...) FIELD(struct deployment_step, m, FIELD_OUT | __VA_ARGS__)
 static const struct field step_fields[] = {
 	S(position, 0, .doc = "From 0."),
 	S(name, 0, .doc = "Name of the step."),
-	S(status, 0, .values = step_statuses, .doc = "How it went."),
+	S(status, 0, .values = step_statuses, .named = "StepStatus",
+	    .doc = "How it went."),
 	S(exit_code, FIELD_NULL, .doc = "What it exited with."),
 	S(signal, FIELD_NULL, .doc = "Signal that ended it."),
 	S(started_at, FIELD_NULL, .doc = "When it began."),
@@ -33,6 +37,7 @@ const struct shape deployment_step_shape = {
 	.name = "DeploymentStep",
 	.fields = step_fields,
 	.size = sizeof(struct deployment_step),
+	.doc = "A step of a deployment, and how it went.",
 };
 
 #define D(m, ...) FIELD(struct deployment, m, FIELD_OUT | __VA_ARGS__)
@@ -46,12 +51,15 @@ static const struct field deployment_fields[] = {
 	D(commit_hash, FIELD_NULL, .doc = "Commit; null until it is known."),
 	D(commit_message, FIELD_NULL,
 	    .doc = "Its message; before the checkout what was sent as such."),
-	D(env_vars, FIELD_MAP, .max = 1100,
+	D(env_vars, FIELD_MAP, .named = "EnvVars",
 	    .doc = "Variables; those of secret presets read as null."),
-	D(status, 0, .values = deployment_statuses, .doc = "How far it is."),
-	D(reason, FIELD_NULL, .doc = "Why it ended so, for programs."),
+	D(status, 0, .values = deployment_statuses, .named = "DeploymentStatus",
+	    .doc = "How far it is."),
+	D(reason, FIELD_NULL, .values = reasons, .named = "DeploymentReason",
+	    .doc = "Why it ended so, for programs."),
 	D(detail, FIELD_NULL, .doc = "The same in a sentence for people."),
-	D(trigger, 0, .values = triggers, .doc = "What started it."),
+	D(trigger, 0, .values = deployment_triggers,
+	    .named = "DeploymentTrigger", .doc = "What started it."),
 	D(retry_of, FIELD_NULL, .doc = "Deployment that it repeats."),
 	D(created_by, FIELD_NULL, .doc = "User who started it."),
 	D(runner, FIELD_NULL, .doc = "Runner that has it, or had it."),
@@ -71,6 +79,7 @@ const struct shape deployment_shape = {
 	.name = "Deployment",
 	.fields = deployment_fields,
 	.size = sizeof(struct deployment),
+	.doc = "A run of a pipeline for a commit of its project.",
 };
 
 #define R(m, ...) FIELD(struct deployment_request, m, FIELD_IN | __VA_ARGS__)
@@ -79,9 +88,10 @@ static const struct field request_fields[] = {
 	R(pipeline_id, FIELD_NULL, .min = 1,
 	    .doc = "Pipeline of the project; may be left out if it has one."),
 	R(branch, FIELD_NULL | FIELD_LINE, .min = 1, .max = 255,
+	    .shown = FIELD_BRANCH,
 	    .doc = "Branch; default: the project's, else the repository's "
 		   "HEAD."),
-	R(commit_hash, FIELD_NULL,
+	R(commit_hash, FIELD_NULL, .min = 7, .max = 64,
 	    .pattern = "[0-9a-fA-F]{7,40}|[0-9a-fA-F]{64}",
 	    .doc = "Commit: its hash (40 digits, or 64 by SHA-256), or the "
 		   "beginning of one that a branch holds, of at least 7; "
@@ -89,14 +99,16 @@ static const struct field request_fields[] = {
 	R(commit_message, FIELD_NULL, .max = 2000,
 	    .doc = "Shown until the checkout puts the commit's own in its "
 		   "place."),
-	R(env_vars, FIELD_MAP, .max = 1000,
-	    .doc = "Variables for the steps, checked against envPresets."),
+	R(env_vars, FIELD_MAP | FIELD_GAPS, .max = 1000, .named = "EnvVars",
+	    .doc = "Variables for the steps, checked against envPresets. Null, "
+		   "for a secret preset only, is as if it had been left out."),
 	FIELD_END,
 };
 const struct shape deployment_request_shape = {
 	.name = "DeploymentRequest",
 	.fields = request_fields,
 	.size = sizeof(struct deployment_request),
+	.doc = "A deployment to make.",
 };
 
 /* While it runs the log's size is where its last chunk ends. */

@@ -69,6 +69,7 @@ struct deployment_filter {
 };
 
 extern const char *const deployment_statuses[]; /* ends with NULL */
+extern const char *const deployment_triggers[]; /* likewise */
 extern const struct shape deployment_shape;
 extern const struct shape deployment_step_shape;
 extern const struct shape deployment_request_shape;

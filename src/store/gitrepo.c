@@ -25,6 +25,7 @@ const struct shape git_commit_shape = {
 	.name = "GitCommit",
 	.fields = git_commit_fields,
 	.size = sizeof(struct git_commit),
+	.doc = "A commit of a repository, as the Git server has it.",
 };
 
 static const struct field repo_fields[] = { R(project_id), R(server),

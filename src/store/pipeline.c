@@ -32,6 +32,7 @@ const struct shape pipeline_shape = {
 	.name = "Pipeline",
 	.fields = pipeline_fields,
 	.size = sizeof(struct pipeline),
+	.doc = "Steps that deploy a project, in their order.",
 };
 
 #define COLUMNS                                                                \

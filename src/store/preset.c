@@ -26,6 +26,7 @@ const struct shape preset_option_shape = {
 	.name = "PresetOption",
 	.fields = option_fields,
 	.size = sizeof(struct preset_option),
+	.doc = "A choice of a preset.",
 };
 
 static const struct field preset_fields[] = {
@@ -33,7 +34,7 @@ static const struct field preset_fields[] = {
 	    .doc = "Name of the variable."),
 	P(label, FIELD_MUST | FIELD_LINE, .min = 1, .max = 200,
 	    .doc = "What a person reads."),
-	P(type, FIELD_MUST, .values = types,
+	P(type, FIELD_MUST, .values = types, .named = "PresetType",
 	    .doc = "select: one of options; multiselect: any of them, joined "
 		   "by commas; input: free text."),
 	P(options, 0, .max = 100, .shape = &preset_option_shape,
@@ -58,15 +59,17 @@ const struct shape preset_shape = {
 	.fields = preset_fields,
 	.size = sizeof(struct preset),
 	.check = preset_check,
+	.doc = "A variable that a client asks for when it deploys.",
 };
 
 static const struct field trigger_fields[] = {
 	T(branch, FIELD_MUST | FIELD_LINE, .min = 1, .max = 255,
+	    .shown = FIELD_BRANCHES,
 	    .doc = "Name or pattern of branches, such as release/*: * "
 		   "is any characters but a slash, ? one, ** any at all."),
 	T(pipeline_id, FIELD_MUST, .min = 1,
 	    .doc = "Pipeline of the project that a push starts."),
-	T(env_vars, FIELD_MAP | FIELD_GAPS, .max = 1000,
+	T(env_vars, FIELD_MAP | FIELD_GAPS, .max = 1000, .named = "EnvVars",
 	    .doc = "Its variables. Those of secret presets read as null, and "
 		   "null keeps them."),
 	FIELD_END,
@@ -76,6 +79,7 @@ const struct shape trigger_shape = {
 	.fields = trigger_fields,
 	.size = sizeof(struct trigger),
 	.check = trigger_check,
+	.doc = "What a push to a branch starts.",
 };
 
 /* One fault of a preset; `member` as in JSON. */

@@ -19,6 +19,7 @@ static const char *const workspace_statuses[] = { "not_created", "empty",
 static const struct field workspace_fields[] = {
 	W(project_id, 0, .doc = "Project that it belongs to."),
 	W(status, FIELD_OUT, .values = workspace_statuses,
+	    .named = "WorkspaceState",
 	    .doc = "What the runner last found in the project's directory."),
 	W(branch, FIELD_OUT | FIELD_NULL, .max = 255,
 	    .doc = "Branch that was checked out."),
@@ -37,25 +38,15 @@ const struct shape workspace_shape = {
 	.name = "WorkspaceStatus",
 	.fields = workspace_fields,
 	.size = sizeof(struct workspace_status),
+	.doc = "The checkout of a project, as a runner saw it last.",
 };
 
 static void
 project_check(const void *item, const char *pointer, struct faults *faults)
 {
 	const struct project *p = item;
-	const char *part = p->project_dir;
-	size_t len;
 
 	preset_sizes_check(p->env_presets, p->triggers, pointer, faults);
-	for (; part != NULL; part = part[len] == '\0' ? NULL : part + len + 1) {
-		len = strcspn(part, "/");
-		if (part[0] == '.' || part[0] == '-') {
-			faults_add(faults,
-			    fault_pointer(faults, pointer, "projectDir"),
-			    "no part may start with . or -");
-			return;
-		}
-	}
 }
 
 static const struct field project_fields[] = {
@@ -70,15 +61,17 @@ static const struct field project_fields[] = {
 	F(repository, FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_LINE, .min = 1,
 	    .max = 1000, .doc = "Address of the Git repository."),
 	F(project_dir, FIELD_OUT | FIELD_IN | FIELD_ONCE, .min = 1, .max = 255,
-	    .pattern = "[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*",
+	    .pattern = "[A-Za-z0-9_][A-Za-z0-9._-]*"
+		       "(/[A-Za-z0-9_][A-Za-z0-9._-]*)*",
 	    .doc = "Where the runner keeps the checkout, below its workspace "
 		   "root; default: the name as a slug, numbered if taken."),
 	F(default_branch, FIELD_OUT | FIELD_IN | FIELD_NULL | FIELD_LINE,
-	    .min = 1, .max = 255,
+	    .min = 1, .max = 255, .shown = FIELD_BRANCH,
 	    .doc = "Branch that is deployed unless another is asked for."),
 	F(env_presets, FIELD_OUT | FIELD_IN, .max = 100, .shape = &preset_shape,
 	    .doc = "Variables that a client asks for when it deploys."),
 	F(extra_env, FIELD_OUT | FIELD_IN, .values = env_extra_values,
+	    .named = "ExtraEnv",
 	    .doc = "Who may set variables outside of envPresets."),
 	F(triggers, FIELD_OUT | FIELD_IN, .max = 100, .shape = &trigger_shape,
 	    .doc = "What a push starts."),
@@ -98,6 +91,8 @@ const struct shape project_shape = {
 	.fields = project_fields,
 	.size = sizeof(struct project),
 	.check = project_check,
+	.doc =
+	    "A Git repository, where it is checked out and what its deployments ask for.",
 };
 
 #define COLUMNS                                                                \

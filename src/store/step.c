@@ -24,7 +24,7 @@ static const char *const run_when[] = { "success", "failure", "always", NULL };
 	    .max = PIPELINE_TIMEOUT_MAX,				\
 	    .doc = "A run that takes longer fails; null: the runner's "	\
 		   "limit."),						\
-	S(run_when, FIELD_OUT | FIELD_IN, .values = run_when,		\
+	S(run_when, FIELD_OUT | FIELD_IN, .values = run_when, .named = "RunWhen",		\
 	    .doc = "Runs if all went well so far (success, the default), "	\
 		   "if not (failure), or always."),			\
 	S(valid, FIELD_OUT | FIELD_NUMBER, .doc = "1; 0 once deleted."),	\
@@ -70,6 +70,7 @@ const struct shape step_shape = {
 	.fields = step_fields,
 	.size = sizeof(struct step),
 	.check = step_check,
+	.doc = "A shell script of a pipeline.",
 };
 
 const struct shape inner_step_shape = {
@@ -77,6 +78,7 @@ const struct shape inner_step_shape = {
 	.fields = inner_fields,
 	.size = sizeof(struct step),
 	.check = step_check,
+	.doc = "A step inside its pipeline.",
 };
 
 #define COLUMNS                                                                \

@@ -9,7 +9,7 @@ static const struct field token_fields[] = {
 	T(id, FIELD_OUT, .doc = "Number of the token."),
 	T(name, FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_LINE, .min = 1,
 	    .max = 100, .doc = "What it is for."),
-	T(role, FIELD_OUT | FIELD_IN, .values = role_names,
+	T(role, FIELD_OUT | FIELD_IN, .values = role_names, .named = "Role",
 	    .doc = "At most the role that makes it, the user's own or, with a "
 		   "token, that of the token; this is the default. If the "
 		   "user's falls, so does what the token may do."),
@@ -28,6 +28,7 @@ const struct shape api_token_shape = {
 	.name = "ApiToken",
 	.fields = token_fields,
 	.size = sizeof(struct api_token),
+	.doc = "A token for programs, with the rights of its user or fewer.",
 };
 
 struct token_query {

@@ -40,8 +40,10 @@ static const struct field user_fields[] = {
 	    .max = 1000, .pattern = "https?://[^[:space:]]+",
 	    .doc = "Picture of the user."),
 	U(role, FIELD_OUT | FIELD_IN | FIELD_MUST, .values = role_names,
+	    .named = "Role",
 	    .doc = "What the user may do; each role has the former's rights."),
 	U(status, FIELD_OUT | FIELD_IN, .values = statuses,
+	    .named = "UserStatus",
 	    .doc = "An inactive user's tokens and sessions do not work."),
 	U(created_at, FIELD_OUT, .doc = "When the user was made."),
 	U(last_login_at, FIELD_OUT | FIELD_NULL,
@@ -54,6 +56,7 @@ const struct shape user_shape = {
 	.name = "User",
 	.fields = user_fields,
 	.size = sizeof(struct user),
+	.doc = "A person who may sign in.",
 };
 
 #define COLUMNS                                                                \

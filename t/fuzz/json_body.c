@@ -36,7 +36,7 @@ static const struct field item_fields[] = {
 	FIELD_END,
 };
 static const struct shape item_shape = { "Item", item_fields,
-	sizeof(struct item), NULL };
+	sizeof(struct item), NULL, NULL };
 
 static const struct field body_fields[] = {
 	B(name, FIELD_NULL, .outside = "n"),
@@ -53,7 +53,7 @@ static const struct field body_fields[] = {
 	FIELD_END,
 };
 static const struct shape body_shape = { "Body", body_fields,
-	sizeof(struct body), NULL };
+	sizeof(struct body), NULL, NULL };
 
 /* What was read is written as strict JSON, and that is read as the same. */
 static void

@@ -60,7 +60,7 @@ static const struct field leaf_fields[] = {
 	FIELD_END,
 };
 static const struct shape leaf_shape = { "Leaf", leaf_fields,
-	sizeof(struct part), NULL };
+	sizeof(struct part), NULL, NULL };
 
 static const struct field part_fields[] = {
 	P(label, FIELD_IN | FIELD_MUST, .min = 1, .max = 5),
@@ -70,7 +70,7 @@ static const struct field part_fields[] = {
 	FIELD_END,
 };
 static const struct shape part_shape = { "Part", part_fields,
-	sizeof(struct part), part_check };
+	sizeof(struct part), part_check, NULL };
 
 static const struct field thing_fields[] = {
 	F(id, 0),
@@ -91,7 +91,7 @@ static const struct field thing_fields[] = {
 	FIELD_END,
 };
 static const struct shape thing_shape = { "Thing", thing_fields,
-	sizeof(struct thing), thing_check };
+	sizeof(struct thing), thing_check, NULL };
 
 /* A body and what comes of it: the object as it is written then, or the
  * faults, each as "pointer: detail" and a newline. */

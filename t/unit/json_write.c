@@ -36,7 +36,7 @@ static const struct field leaf_fields[] = {
 	FIELD_END,
 };
 static const struct shape leaf_shape = { "Leaf", leaf_fields,
-	sizeof(struct leaf), NULL };
+	sizeof(struct leaf), NULL, NULL };
 
 static const struct field tree_fields[] = {
 	F(id, FIELD_OUT, .doc = "Its number."),
@@ -55,7 +55,19 @@ static const struct field tree_fields[] = {
 	FIELD_END,
 };
 static const struct shape tree_shape = { "Tree", tree_fields,
-	sizeof(struct tree), NULL };
+	sizeof(struct tree), NULL, NULL };
+
+static const struct field fine_fields[] = {
+	F(id, FIELD_OUT),
+	F(name, BOTH | FIELD_LINE, .max = 9, .shown = "(?!x)[a-z]*"),
+	F(kind, BOTH | FIELD_NULL, .values = kinds, .named = "Wood"),
+	F(leaves, BOTH | FIELD_ONCE, .shape = &leaf_shape, .max = 5),
+	F(env_vars, BOTH | FIELD_MAP, .max = 7, .named = "Vars"),
+	F(secret, FIELD_IN | FIELD_LINE, .pattern = "[^@[:space:]]+", .max = 4),
+	FIELD_END,
+};
+static const struct shape fine_shape = { "Fine", fine_fields,
+	sizeof(struct tree), NULL, "A thing." };
 
 static struct buf out;
 
@@ -155,12 +167,14 @@ objects(void)
 #define UNSEEN "\\\\u00ad\\\\u034f\\\\u115f\\\\u1160\\\\u17b4\\\\u17b5"	\
 	"\\\\u180b-\\\\u180f\\\\u200b-\\\\u200d\\\\u2060-\\\\u206f\\\\u2800"	\
 	"\\\\u3164\\\\ufe00-\\\\ufe0f\\\\ufeff\\\\uffa0\\\\ufff0-\\\\ufffb"	\
-	"\\ud82f\\udca0-\\ud82f\\udca3\\ud834\\udd73-\\ud834\\udd7a"		\
-	"\\udb40\\udc00-\\udb43\\udfff"
-#define SEEN								\
-	"^(?:[^\\\\u0000-\\\\u001f" STEERS "]*"				\
+	"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"			\
+	"\U000e0000-\U000e0fff"
+#define LINE								\
+	"(?:[^\\\\u0000-\\\\u001f" STEERS "]*"				\
 	"[^\\\\s\\\\u0000-\\\\u001f" STEERS UNSEEN "]"			\
-	"[^\\\\u0000-\\\\u001f" STEERS "]*)?$"
+	"[^\\\\u0000-\\\\u001f" STEERS "]*)?"
+#define SEEN "^(?:" LINE ")$"
+#define ANY "\"pattern\":\"^(?:[^\\\\u0000]*)$\""
 /* clang-format on */
 #define REF(name) "{\"$ref\":\"#/components/schemas/" name "\"}"
 
@@ -170,13 +184,13 @@ schemas(void)
 	json_schema(&out, &tree_shape, JSON_SCHEMA_OUT, FIELD_DETAIL);
 	is_out(
 	    "{\"type\":\"object\",\"properties\":{"
-	    "\"id\":{\"type\":\"integer\",\"description\":\"Its number.\"},"
+	    "\"id\":{\"type\":\"integer\",\"format\":\"int64\",\"description\":\"Its number.\"},"
 	    "\"name\":" STR "},"
 	    "\"kind\":{\"type\":[\"string\",\"null\"],"
 	    "\"enum\":[\"oak\",\"ash\",null]},"
 	    "\"unclean\":{\"type\":\"boolean\"},"
 	    "\"valid\":{\"type\":\"integer\",\"enum\":[0,1]},"
-	    "\"size\":{\"type\":[\"integer\",\"null\"]},"
+	    "\"size\":{\"type\":[\"integer\",\"null\"],\"format\":\"int32\"},"
 	    "\"seenAt\":{\"type\":[\"string\",\"null\"],"
 	    "\"format\":\"date-time\"},"
 	    "\"leaves\":{\"type\":\"array\",\"items\":" REF(
@@ -185,8 +199,8 @@ schemas(void)
 			"{\"type\":[\"string\",\"null\"]}},"
 			"\"many\":{\"type\":\"array\",\"items\":" REF(
 			    "Leaf") "},"
-				    "\"one\":{\"oneOf\":[" REF(
-					"Leaf") ",{\"type\":\"null\"}]}},"
+				    "\"one\":" REF(
+					"Leaf") "},"
 						"\"required\":[\"id\",\"name\",\"kind\",\"unclean\",\"valid\","
 						"\"size\",\"seenAt\",\"leaves\",\"envVars\",\"many\",\"one\"],"
 						"\"additionalProperties\":false}",
@@ -199,7 +213,7 @@ schemas(void)
 	    "\"kind\":{\"type\":[\"string\",\"null\"],"
 	    "\"enum\":[\"oak\",\"ash\",null]},"
 	    "\"unclean\":{\"type\":\"boolean\"},"
-	    "\"size\":{\"type\":[\"integer\",\"null\"],\"minimum\":0,"
+	    "\"size\":{\"type\":[\"integer\",\"null\"],\"format\":\"int32\",\"minimum\":0,"
 	    "\"maximum\":99},"
 	    "\"leaves\":{\"type\":\"array\",\"items\":" REF(
 		"LeafInput") ",\"maxItems\":5},"
@@ -209,12 +223,44 @@ schemas(void)
 			     "\"pattern\":\"^(?:[a-z]+)$\"}},"
 			     "\"required\":[\"name\"],\"additionalProperties\":false}",
 	    "the schema of what POST takes");
+}
+
+static void
+changes(void)
+{
 	json_schema(&out, &leaf_shape, JSON_SCHEMA_UPDATE, 0);
 	is_out("{\"type\":\"object\",\"properties\":{"
-	       "\"key\":" STR ",\"minLength\":1,\"maxLength\":9},"
-	       "\"note\":" STR ",\"maxLength\":65535}},"
+	       "\"key\":" STR ",\"minLength\":1,\"maxLength\":9," ANY "},"
+	       "\"note\":" STR ",\"maxLength\":65535," ANY "}},"
 	       "\"additionalProperties\":false}",
 	    "PUT takes any subset");
+	json_schema(&out, &fine_shape, JSON_SCHEMA_UPDATE, 0);
+	is_out(
+	    "{\"type\":\"object\",\"description\":\"A thing. As it is changed: "
+	    "what is left out stays, and read-only members are accepted with "
+	    "the value that they have.\",\"properties\":{"
+	    "\"id\":{\"readOnly\":true,\"type\":\"integer\","
+	    "\"format\":\"int64\"},"
+	    "\"name\":" STR ",\"maxLength\":9,\"pattern\":"
+	    "\"^(?=" LINE "$)(?:(?!x)[a-z]*)$\"},"
+	    "\"kind\":{\"oneOf\":[" REF(
+		"Wood") ",{\"type\":\"null\"}]},"
+			"\"leaves\":{\"readOnly\":true,\"type\":\"array\",\"items\":" REF(
+			    "Leaf") "},"
+				    "\"envVars\":{\"type\":\"object\",\"$ref\":\"#/components/schemas/Vars\","
+				    "\"maxProperties\":7},"
+				    "\"secret\":" STR
+				    ",\"maxLength\":4,\"pattern\":"
+				    "\"^(?=" LINE "$)"
+				    "(?:[^@\\\\t-\\\\r ]+)$\"}},"
+				    "\"additionalProperties\":false}",
+	    "members that cannot be changed are read-only, names stand for "
+	    "lists of choices, POSIX classes are spelled out");
+}
+
+static void
+answers(void)
+{
 	json_schema(&out, &leaf_shape, JSON_SCHEMA_OUT, 0);
 	is_out("{\"type\":\"object\",\"properties\":{"
 	       "\"key\":" STR "},\"note\":" STR "}},"
@@ -235,6 +281,8 @@ main(void)
 	values();
 	objects();
 	schemas();
+	changes();
+	answers();
 	buf_release(&out);
 	return tap_done();
 }
