@@ -12,7 +12,6 @@
 
 /* Of the whole request, however often the Git server is asked and however many
  * asked before; the client is to have its answer within ten seconds. */
-#define DEADLINE_MS 9000
 #define LEFT_MIN 200
 /* What git may tell of a repository, at most. */
 #define REMOTE_MAX ((size_t)12 << 20)
@@ -279,7 +278,8 @@ read_it(struct reading *r)
 	struct forge *forge = rq->access->forge;
 	const struct err *e;
 
-	r->until = time_mono_ms() + DEADLINE_MS - req_waited(rq);
+	r->until = time_mono_ms() + rq->settings->gitserver.timeout * 1000 -
+	    req_waited(rq);
 	if (r->until < time_mono_ms() + LEFT_MIN)
 		return err_tell(ERR_UPSTREAM_TIMEOUT,
 		    "The Git server did not answer those in time who asked "

@@ -18,7 +18,6 @@
 #define BEGUN_MAX 8 /* that a browser is to keep */
 /* For all that is asked of the Git server, with the wait for a worker: the
  * client is to have its answer within ten seconds. */
-#define DEADLINE_MS 9000
 #define LEFT_MIN 500
 #define RETURN_MS 2000 /* for giving back a token */
 
@@ -310,7 +309,7 @@ const struct err *
 api_auth_login(struct req *rq)
 {
 	const struct login_request *sent = rq->body;
-	int64_t left = DEADLINE_MS - req_waited(rq);
+	int64_t left = rq->settings->gitserver.timeout * 1000 - req_waited(rq);
 	const struct err *e;
 
 	if ((e = check_ready(rq)) != NULL)

@@ -64,6 +64,7 @@ struct settings_gitserver {
 	const char *allowed_hosts;
 	bool allow_local;
 	bool allow_http;
+	int64_t timeout; /* seconds */
 };
 
 struct settings_secrets {

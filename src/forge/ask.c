@@ -35,10 +35,10 @@ static const struct json_path complaint_paths[] = {
 int64_t
 forge_left(const struct forge *f)
 {
+	const int64_t all = f->settings->timeout * 1000;
 	int64_t left = f->until - time_mono_ms();
 
-	return f->until == 0 || left > FORGE_DEADLINE_MS ? FORGE_DEADLINE_MS :
-							   left;
+	return f->until == 0 || left > all ? all : left;
 }
 
 void

@@ -8,7 +8,7 @@
  * values of gitserver.type and in the Makefile; if it sends push events in a
  * form of its own, a row in the table of those.
  *
- * Every call ends within FORGE_DEADLINE_MS.  Errors tell the client what the
+ * Every call ends within gitserver.timeout.  Errors tell the client what the
  * server said: ERR_UPSTREAM (502; `sys` = the status it answered with, 0 =
  * none), ERR_UPSTREAM_TIMEOUT (504);
  * ERR_UNAUTHENTICATED where it refused the token (401), ERR_NOTFOUND where it
@@ -23,7 +23,6 @@
 #include "core/field.h"
 #include "core/settings.h"
 
-#define FORGE_DEADLINE_MS 9000
 #define FORGE_BODY ((size_t)1 << 20) /* of one answer of the server */
 
 struct forge;
@@ -107,7 +106,7 @@ MUSTCHECK const struct err *forge_open(const struct settings_gitserver *,
     struct forge **out);
 void forge_close(struct forge *);
 /* No call lasts beyond that moment (time_mono_ms), so that several together end
- * in time; 0 = each has all of FORGE_DEADLINE_MS. */
+ * in time; 0 = each has all of gitserver.timeout. */
 void forge_until(struct forge *, int64_t when_ms);
 /* Milliseconds that the next call may last. */
 int64_t forge_left(const struct forge *);
@@ -193,7 +192,7 @@ MUSTCHECK const struct err *forge_clone_with(const struct forge *,
 
 /* What the type git offers: branches of any address by ls-remote, with the
  * settings' credentials for it.  Run as a child, no shell, until that moment
- * (time_mono_ms; 0 = FORGE_DEADLINE_MS from now); hostile addresses and names
+ * (time_mono_ms; 0 = gitserver.timeout from now); hostile addresses and names
  * get nowhere.  `limit` has no maximum here. */
 MUSTCHECK const struct err *forge_ls_remote(const struct settings_gitserver *,
     struct arena *, const char *repository, int64_t until_ms,

@@ -294,7 +294,7 @@ forge_ls_remote(const struct settings_gitserver *s, struct arena *a,
 		.out = -1,
 		.deadline = until_ms != 0 ?
 		    until_ms :
-		    time_mono_ms() + FORGE_DEADLINE_MS };
+		    time_mono_ms() + s->timeout * 1000 };
 	const struct err *e, *ended;
 	struct buf text;
 

@@ -225,6 +225,15 @@ headers_build(const struct http_request *r, char text[SENT_MAX],
 		node[i].next = i + 1 < n ? &node[i + 1] : NULL;
 }
 
+/* A connection that takes longer leaves no time for the response. */
+static int64_t
+connect_ms(int64_t left_ms)
+{
+	if (left_ms <= CONNECT_MS)
+		return left_ms;
+	return left_ms / 2 > CONNECT_MS ? left_ms / 2 : CONNECT_MS;
+}
+
 static CURLcode
 set_numbers(const struct http *h, const struct exchange *x)
 {
@@ -243,8 +252,7 @@ set_numbers(const struct http *h, const struct exchange *x)
 		{ CURLOPT_SSL_VERIFYHOST, 2 },
 		{ CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2 },
 		{ CURLOPT_TIMEOUT_MS, (long)x->left_ms },
-		{ CURLOPT_CONNECTTIMEOUT_MS,
-		    x->left_ms < CONNECT_MS ? (long)x->left_ms : CONNECT_MS },
+		{ CURLOPT_CONNECTTIMEOUT_MS, (long)connect_ms(x->left_ms) },
 		/* A name server that is silent must not outlast the deadline */
 		{ CURLOPT_QUICK_EXIT, 1 },
 		/* On a kept connection that the server has closed, libcurl

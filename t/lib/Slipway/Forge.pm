@@ -70,11 +70,20 @@ sub client_secret { my ($self) = @_; return $self->{client_secret} }
 sub redirect_uri { my ($self) = @_; return $self->{redirect_uri} }
 sub api { my ($self) = @_; return $self->url . { gitea => '/api/v1', gitlab => '/api/v4', github => '/api/v3' }->{ $self->{type} } }
 
+# How long the service waits for it, in seconds: as long as it does by default,
+# or longer where other processes make this machine slow.
+sub patience {
+	my $seconds = int 9 * slowness();
+	return $seconds < 12 ? 9 : $seconds > 30 ? 30 : $seconds;
+}
+
 # A [gitserver] section for it.
 sub conf {
 	my ($self, %more) = @_;
+	my $patience = patience();
 	my %all = (url => $self->url, type => $self->{type}, client_id => $self->{client_id},
-		tls_ca => $self->{plain} ? undef : $self->ca, redirect_uri => $self->{redirect_uri}, client_secret => $self->{client_secret}, %more);
+		tls_ca => $self->{plain} ? undef : $self->ca, redirect_uri => $self->{redirect_uri}, client_secret => $self->{client_secret},
+		$patience > 9 ? (timeout => $patience) : (), %more);
 	return join '', "[gitserver]\n", map { "$_ = $all{$_}\n" } grep { defined $all{$_} } sort keys %all;
 }
 
