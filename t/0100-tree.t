@@ -55,7 +55,7 @@ my %layers = (
 );
 # Files that may do more, or must do with less, than their folder.
 my %files = (
-	'src/api/fcgi.c' => [undef, qr{^fcgiapp\.h$}],
+	'src/api/fcgi.c' => [undef, qr{^(?:fcgiapp|fastcgi)\.h$}],
 	'src/api/main.c' => [[qw(core json store deploy forge crypto access api db)], undef],
 	'src/deploy/repository.c' => [[qw(core deploy forge)], undef],
 	'src/dispatch/dispatch.c' =>

@@ -6,6 +6,7 @@
 #include <sys/time.h>
 
 #include <errno.h>
+#include <fastcgi.h>
 #include <poll.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,7 +14,9 @@
 #include <fcgiapp.h>
 
 #include "api/answer.h"
+#include "api/board.h"
 #include "api/route.h"
+#include "api/worker.h"
 #include "core/log.h"
 #include "core/num.h"
 #include "core/str.h"
@@ -64,11 +67,21 @@ struct body {
 
 static FCGX_Request request; /* its streams are made anew for each request */
 static volatile sig_atomic_t deadline_fd = -1;
+/* While a handler runs: what to say, and to whom, where it does not return. */
+static volatile sig_atomic_t late_fd = -1, late_len;
+static char late_text[2048];
 
+/* Nothing here but what a signal handler may do.  A handler that runs for too
+ * long may be anywhere, so that only the end of the process ends it; MariaDB
+ * then rolls back what it had begun. */
 static void
 deadline_passed(int number)
 {
 	(void)number;
+	if (late_fd != -1) {
+		(void)send(late_fd, late_text, (size_t)late_len, MSG_NOSIGNAL);
+		_exit(WORKER_LATE);
+	}
 	if (deadline_fd != -1)
 		(void)shutdown(deadline_fd, SHUT_RDWR);
 }
@@ -83,6 +96,7 @@ deadline_set(int fd, int64_t ms)
 	};
 
 	deadline_fd = ms > 0 ? fd : -1;
+	late_fd = -1;
 	(void)setitimer(ITIMER_REAL, &timer, NULL);
 }
 
@@ -219,6 +233,74 @@ body_close(struct body *b)
 	b->map = NULL;
 }
 
+/* One record of FastCGI. */
+static void
+record_add(struct buf *b, unsigned char type, const char *content, size_t len)
+{
+	const unsigned char head[] = { FCGI_VERSION_1, type,
+		(unsigned char)(request.requestId >> 8 & 0xff),
+		(unsigned char)(request.requestId & 0xff),
+		(unsigned char)(len >> 8), (unsigned char)(len & 0xff), 0, 0 };
+
+	buf_add(b, head, sizeof(head));
+	buf_add(b, content, len);
+}
+
+/* The answer of a request that is ended at its deadline. */
+static void
+late_prepare(const struct req *rq)
+{
+	static const char end[8];
+	struct buf problem, answer, records;
+
+	buf_init(&problem, sizeof(late_text));
+	buf_init(&answer, sizeof(late_text));
+	buf_init(&records, sizeof(late_text));
+	buf_printf(&problem,
+	    "{\"type\":\"about:blank\",\"title\":\"Gateway Timeout\","
+	    "\"status\":504,\"detail\":\"The request took longer than %lld "
+	    "seconds and was ended. Read what it changed before you send it "
+	    "again.\",\"code\":\"upstream_timeout\",\"requestId\":\"%s\"}\n",
+	    (long long)rq->settings->api.request_timeout, rq->request_id);
+	buf_printf(&answer,
+	    "Status: 504 Gateway Timeout\r\n"
+	    "Content-Type: application/problem+json\r\n"
+	    "Content-Length: %zu\r\nX-Request-Id: %s\r\n"
+	    "Cache-Control: no-store\r\n"
+	    "X-Content-Type-Options: nosniff\r\n"
+	    "Content-Security-Policy: default-src 'none'; frame-ancestors "
+	    "'none'\r\n\r\n%s",
+	    problem.len, rq->request_id, problem.data);
+	record_add(&records, FCGI_STDOUT, answer.data, answer.len);
+	record_add(&records, FCGI_STDOUT, "", 0);
+	record_add(&records, FCGI_END_REQUEST, end, sizeof(end));
+	(void)memcpy(late_text, records.data, records.len);
+	late_len = (sig_atomic_t)records.len;
+	buf_release(&problem);
+	buf_release(&answer);
+	buf_release(&records);
+}
+
+/* From now on this process ends if work_end() is not called in time. */
+static void
+work_begin(const struct req *rq)
+{
+	const int64_t ms = rq->settings->api.request_timeout * 1000;
+
+	board_begin(rq->place, rq->in[IN_METHOD], rq->in[IN_URI],
+	    rq->request_id, time_mono_ms() + ms);
+	deadline_set(request.ipcFd, ms);
+	late_fd = request.ipcFd;
+}
+
+static void
+work_end(const struct req *rq)
+{
+	deadline_set(-1, 0);
+	late_len = 0; /* from now on an answer is being written */
+	atomic_store(&rq->place->until, 0);
+}
+
 /* All of the body, of exactly the length announced. */
 static const struct err *
 body_take(struct req *rq, struct body *out)
@@ -272,10 +354,12 @@ stream(struct req *rq)
 	size_t max;
 
 	while (left > 0) {
-		deadline_set(-1, 0);
 		max = left < (int64_t)STREAM_CHUNK ? (size_t)left :
 						     STREAM_CHUNK;
-		if ((e = an->source(rq, at, max, &more)) != NULL) {
+		work_begin(rq);
+		e = an->source(rq, at, max, &more);
+		work_end(rq);
+		if (e != NULL) {
 			log_err(e, rq->request_id);
 			return false;
 		}
@@ -397,11 +481,16 @@ fcgi_serve(int fd, struct req *rq)
 		    "Method, address or a header field is missing or given "
 		    "twice.");
 	deadline_set(-1, 0);
+	late_prepare(rq);
+	rq->client_fd = fd;
+	work_begin(rq);
 	if (e != NULL)
 		route_refuse(rq, e);
 	else
 		route_serve(rq, body.data, body.len);
+	work_end(rq);
 	finish(fd, e == NULL, answer_write(rq));
 	body_close(&body);
+	board_end(rq->place);
 	return true;
 }

@@ -11,11 +11,14 @@
 #include "core/log.h"
 #include "core/str.h"
 
-#define YOUNG_MS 1000 /* a worker that dies younger is waited for… */
-#define DELAY_MS 100  /* …so long at first, twice as long each time… */
-#define DELAY_MAX_MS 10000
-#define READY_MS 10000 /* a new worker that is not ready then has failed */
-#define DRAIN_MS 30000 /* longer than any request takes */
+#define YOUNG_MS 1000 /* a worker that dies younger is restarted after… */
+#define DELAY_MS 100  /* …so long; if it has served, always… */
+#define DELAY_MAX_MS 10000 /* …else twice as long each time, up to this */
+/* Past a request's deadline a worker ends by itself; this much later it can
+ * only have lost control. */
+#define HUNG_MS 2000
+#define LOOK_MS 1000  /* how often the master looks for those */
+#define DRAIN_MS 5000 /* beyond what a request may take */
 
 struct slot {
 	pid_t pid; /* 0 = free, -1 = to be started at `due` */
@@ -63,7 +66,7 @@ slot_start(struct pool *p, struct slot *s)
 	w.master = getpid(); /* it may be gone before the child looks */
 	w.place = place;
 	w.listen_fd = p->sockets.fd[s->pool];
-	atomic_store(&w.board->ready[place], 0);
+	board_clear(&w.board->place[place]);
 	s->generation = generation;
 	s->began = time_mono_ms();
 	s->told = false;
@@ -103,34 +106,50 @@ slot_tell(struct slot *s, int signal_number)
 		s->told = true;
 }
 
-/* A worker has ended: on request, or it is replaced after a while that grows
- * as long as they die young. */
+static void
+death_log(const struct slot *s, const char *request, int status)
+{
+	const char *with = request[0] == '\0' ? "" : ", serving ";
+
+	if (WIFSIGNALED(status))
+		log_warn("worker %ld: killed by signal %d%s%s", (long)s->pid,
+		    WTERMSIG(status), with, request);
+	else if (WEXITSTATUS(status) == WORKER_LATE)
+		log_warn("worker %ld: ended at the request's deadline%s%s",
+		    (long)s->pid, with, request);
+	else if (WEXITSTATUS(status) != 0)
+		log_warn("worker %ld: exit status %d%s%s", (long)s->pid,
+		    WEXITSTATUS(status), with, request);
+}
+
+/* How long a worker that died is not replaced.  One that never served would
+ * fail again for the same reason, so the delay grows; one that served met
+ * something in a request, and no request may make others wait. */
+static int64_t
+delay_next(const struct slot *s, bool served)
+{
+	if (served)
+		return time_mono_ms() - s->began >= YOUNG_MS ? 0 : DELAY_MS;
+	if (s->delay < DELAY_MS)
+		return DELAY_MS;
+	return s->delay < DELAY_MAX_MS / 2 ? s->delay * 2 : DELAY_MAX_MS;
+}
+
+/* A worker has ended: on request, or it is replaced. */
 static void
 slot_ended(struct pool *p, struct slot *s, int status)
 {
-	int64_t now = time_mono_ms();
+	struct board_place *place = &p->worker.board->place[s - slots];
 
-	if (WIFSIGNALED(status))
-		log_warn("worker %ld: killed by signal %d", (long)s->pid,
-		    WTERMSIG(status));
-	else if (WEXITSTATUS(status) != 0)
-		log_warn("worker %ld: exit status %d", (long)s->pid,
-		    WEXITSTATUS(status));
+	death_log(s, place->request, status);
 	if (s->told || state != RUNNING) {
 		*s = (struct slot){ .pid = 0 };
 		return;
 	}
 	atomic_fetch_add(&p->worker.board->restarts, 1);
-	if (now - s->began >= YOUNG_MS)
-		s->delay = 0;
-	else if (s->delay == 0)
-		s->delay = DELAY_MS;
-	else if (s->delay < DELAY_MAX_MS / 2)
-		s->delay *= 2;
-	else
-		s->delay = DELAY_MAX_MS;
+	s->delay = delay_next(s, atomic_load(&place->ready) != 0);
 	s->pid = -1;
-	s->due = now + s->delay;
+	s->due = time_mono_ms() + s->delay;
 }
 
 static void
@@ -144,6 +163,26 @@ reap(struct pool *p)
 		for (i = 0; i < BOARD_WORKERS; i++)
 			if (slots[i].pid == pid)
 				slot_ended(p, &slots[i], status);
+}
+
+/* Ends the workers that are past the deadline of their request and did not end
+ * by themselves. */
+static void
+hung_kill(struct pool *p)
+{
+	int64_t now = time_mono_ms(), until;
+	size_t i;
+
+	for (i = 0; i < BOARD_WORKERS; i++) {
+		until = atomic_load(&p->worker.board->place[i].until);
+		if (slots[i].pid <= 0 || until == 0 || now < until + HUNG_MS)
+			continue;
+		log_error("worker %ld: hangs, %lld ms past the deadline of its "
+			  "request",
+		    (long)slots[i].pid, (long long)(now - until));
+		(void)kill(slots[i].pid, SIGKILL);
+		atomic_store(&p->worker.board->place[i].until, 0);
+	}
 }
 
 static size_t
@@ -167,7 +206,7 @@ slot_unready(struct pool *p, enum route_pool pool)
 	for (i = 0; i < BOARD_WORKERS; i++)
 		if (slots[i].pid != 0 && slots[i].pool == pool &&
 		    !slots[i].told &&
-		    atomic_load(&p->worker.board->ready[i]) == 0)
+		    atomic_load(&p->worker.board->place[i].ready) == 0)
 			return &slots[i];
 	return NULL;
 }
@@ -266,7 +305,8 @@ stop(struct pool *p)
 	log_info("ending: requests in flight are finished");
 	notify_send("STOPPING=1");
 	state = DRAINING;
-	drain_until = time_mono_ms() + DRAIN_MS;
+	drain_until = time_mono_ms() + DRAIN_MS +
+	    p->worker.settings->api.request_timeout * 1000;
 	listen_stop(&p->sockets);
 	for (i = 0; i < BOARD_WORKERS; i++) {
 		if (slots[i].pid == -1)
@@ -287,19 +327,21 @@ all_gone(void)
 }
 
 /* How long the master may sleep: workers that die or signals wake it; what is
- * left are delayed starts, replacements and the end of a drain. */
+ * left are workers that hang, delayed starts, replacements and the end of a
+ * drain. */
 static struct timespec
 pause_length(struct pool *p)
 {
 	const struct timespec soon = { .tv_nsec = 20 * 1000000L };
-	const struct timespec later = { .tv_sec = 60 };
+	const struct timespec later = { .tv_nsec = LOOK_MS % 1000 * 1000000L,
+		.tv_sec = LOOK_MS / 1000 };
 	size_t i;
 
 	for (i = 0; i < BOARD_WORKERS; i++)
 		if (slots[i].pid == -1 ||
 		    (slots[i].pid > 0 && slots[i].generation != generation) ||
 		    (slots[i].pid > 0 && state == RUNNING &&
-			atomic_load(&p->worker.board->ready[i]) == 0))
+			atomic_load(&p->worker.board->place[i].ready) == 0))
 			return soon;
 	return state == RUNNING ? later : soon;
 }
@@ -323,6 +365,7 @@ pool_run(struct pool *p)
 		else if (got == SIGTERM || got == SIGINT)
 			stop(p);
 		reap(p);
+		hung_kill(p);
 		if (state == RUNNING)
 			tend(p);
 		else if (state == DRAINING && time_mono_ms() > drain_until)

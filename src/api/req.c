@@ -2,6 +2,7 @@
 #include "api/req.h"
 
 #include <assert.h>
+#include <poll.h>
 #include <string.h>
 
 #include "api/etag.h"
@@ -9,7 +10,7 @@
 #include "core/num.h"
 #include "core/str.h"
 
-#define WAITED_MAX 60000
+#define WAITED_MAX 3600000
 
 static const struct req_value *
 value(const struct req *rq, const char *name)
@@ -39,6 +40,16 @@ req_waited(const struct req *rq)
 		return 0;
 	waited = time_now_ms() - (seconds * 1000 + rest - 1000);
 	return waited < 0 ? 0 : waited > WAITED_MAX ? WAITED_MAX : waited;
+}
+
+/* A peer that has closed its end, not one that has only finished sending. */
+bool
+req_client_gone(const struct req *rq)
+{
+	struct pollfd pfd = { .fd = rq->client_fd };
+
+	return poll(&pfd, 1, 0) == 1 &&
+	    (pfd.revents & (POLLHUP | POLLERR)) != 0;
 }
 
 int64_t

@@ -28,6 +28,7 @@
 #define REQ_HEADERS 12                   /* that one answer may add */
 
 struct board;
+struct board_place;
 struct route;
 struct route_param;
 
@@ -100,9 +101,11 @@ struct req {
 	const struct box *box;         /* seals variables; NULL = none */
 	const struct access *access;   /* its forge is NULL if none is set */
 	struct board *board;           /* counters of the whole service */
+	struct board_place *place;     /* this worker's on it */
 	const struct err *unready;     /* why the database cannot be used */
 	const struct route *route;
 	const char *request_id;
+	int client_fd; /* the connection; -1 = none */
 	const char *in[IN__MAX];
 	const char *hook[HOOK__MAX]; /* what came with a push event */
 	const char *path;            /* decoded, without the query */
@@ -121,8 +124,11 @@ struct req {
 	struct answer answer;
 };
 
-/* Milliseconds that it waited for a worker, 0..60000; 0 if that is not known. */
+/* Milliseconds that it waited for a worker, up to an hour; 0 if that is not
+ * known. */
 int64_t req_waited(const struct req *);
+/* Whether the client, or nginx on its behalf, has given up. */
+bool req_client_gone(const struct req *);
 /* A query parameter of the route's table, by its name. */
 int64_t req_int(const struct req *, const char *name);
 /* NULL if it was not sent. */

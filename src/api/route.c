@@ -313,6 +313,29 @@ unguarded_check(const struct req *rq)
 	return etag_require(rq->in[IN_IF_MATCH], NULL);
 }
 
+/* A request that waited for a worker until its client gave up, or was given up
+ * by nginx, must change nothing any more: the client has seen a failure.  Events
+ * are served all the same: a Git server does not wait for the answer, sends no
+ * event again by itself, and one that it does send again does nothing twice. */
+static const struct err *
+late_check(const struct req *rq)
+{
+	const int64_t most = rq->settings->api.request_timeout * 1000;
+	int64_t waited;
+
+	if ((rq->route->flags & ROUTE_SIGNED) != 0)
+		return NULL;
+	if (req_client_gone(rq))
+		return err_tell(ERR_UNAVAILABLE,
+		    "The client was gone before the request began.");
+	if ((waited = req_waited(rq)) > most)
+		return err_tell(ERR_UNAVAILABLE,
+		    "The request waited %lld seconds for its turn and was not "
+		    "begun. Send it again.",
+		    (long long)waited / 1000);
+	return NULL;
+}
+
 static const struct err *
 serve(struct req *rq, const char *body, size_t len)
 {
@@ -325,6 +348,8 @@ serve(struct req *rq, const char *body, size_t len)
 	(void)memcpy(rq->pair, uri.pair, sizeof(rq->pair));
 	rq->pairs = uri.pairs;
 	if ((e = route_find(rq)) != NULL || rq->route == NULL)
+		return e;
+	if ((e = late_check(rq)) != NULL)
 		return e;
 	if ((e = role_check(rq)) != NULL)
 		return e;

@@ -122,6 +122,8 @@ connection_serve(const struct worker *w, const struct access *access,
 		.box = w->box,
 		.access = access,
 		.board = w->board,
+		.client_fd = -1,
+		.place = &w->board->place[w->place],
 		.answer = answer,
 		.unready = schema_check(w, rq->db) };
 	if (fcgi_serve(fd, rq))
@@ -232,7 +234,7 @@ worker_run(const struct worker *w)
 	forge_try(&access);
 	if ((e = schema_check(w, rq.db)) != NULL)
 		log_err(e, "database");
-	atomic_store(&w->board->ready[w->place], 1);
+	atomic_store(&w->board->place[w->place].ready, 1);
 	for (;;) {
 		signals_look(&waiting);
 		if (leaving != 0)

@@ -6,6 +6,9 @@
 #include "api/board.h"
 #include "api/route.h"
 
+/* Exit status of one that ended at the deadline of its request. */
+#define WORKER_LATE 124
+
 struct worker {
 	const struct settings *settings;
 	struct keyring *keyring; /* NULL = none */
@@ -13,7 +16,7 @@ struct worker {
 	struct board *board;
 	enum route_pool pool;
 	pid_t master;
-	int place;     /* in board->ready */
+	int place;     /* in board->place */
 	int listen_fd; /* not blocking */
 	/* Opens the database without connecting, and compares its tables with
 	 * our statements. */

@@ -72,6 +72,8 @@ const struct conf_key settings_keys[] = {
 	    .doc = "Folders of pipeline templates; a later one wins."),
 	KEY(api, io_timeout, C_SECONDS, CONF_RELOAD, .min = 1, .max = 300,
 	    .fallback = "10", .doc = "How long nginx may be silent."),
+	KEY(api, request_timeout, C_SECONDS, CONF_RELOAD, .min = 1, .max = 300,
+	    .fallback = "25", .doc = "How long a request may wait, and run."),
 	KEY(api, metrics, C_BOOL, CONF_RELOAD, .fallback = "yes",
 	    .doc = "Whether /api/metrics is served."),
 	KEY(api, url, C_STR, CONF_RELOAD,

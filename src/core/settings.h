@@ -31,9 +31,10 @@ struct settings_api {
 	int64_t log_workers;
 	int64_t socket_mode;
 	const char *socket_group;
-	const char *user;      /* to run as, when started as root */
-	const char *templates; /* folders, first wins */
-	int64_t io_timeout;    /* seconds a peer may be silent */
+	const char *user;        /* to run as, when started as root */
+	const char *templates;   /* folders, first wins */
+	int64_t io_timeout;      /* seconds a peer may be silent */
+	int64_t request_timeout; /* seconds to wait, and again to run */
 	bool metrics;
 	const char *url; /* of this service, as others reach it */
 };
