@@ -1,16 +1,26 @@
 /* SPDX-License-Identifier: ISC */
 #include "api/board.h"
 
+#include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "core/str.h"
+
 #define PATH_LOGGED 160
+#define GIVE_WAY_MS 50 /* between two requests that give way */
 
 void
-board_clear(struct board_place *p)
+board_clear(struct board *b, int place)
 {
+	struct board_place *p = &b->place[place];
+	int holder = place + 1;
+
 	atomic_store(&p->ready, 0);
+	atomic_store(&p->waiter, 0);
 	board_end(p);
+	(void)atomic_compare_exchange_strong(&b->waits_lock, &holder, 0);
 }
 
 void
@@ -29,4 +39,89 @@ board_end(struct board_place *p)
 {
 	atomic_store(&p->until, 0);
 	p->request[0] = '\0';
+}
+
+/* Those that wait in the same pool, in all and of this user, and how many may:
+ * the caller is not among them. */
+struct waits {
+	int all, own, most;
+};
+
+static struct waits
+waits_count(struct board *b, struct board_place *mine, int64_t user)
+{
+	struct waits n = { 0 };
+	int64_t waiter;
+	int workers = 0, i;
+
+	for (i = 0; i < BOARD_WORKERS; i++) {
+		waiter = atomic_load(&b->place[i].waiter);
+		if (waiter == user)
+			n.own++;
+		if (atomic_load(&b->place[i].ready) == 0 ||
+		    atomic_load(&b->place[i].pool) != atomic_load(&mine->pool))
+			continue;
+		workers++;
+		if (waiter != 0)
+			n.all++;
+	}
+	n.most = workers - (workers < 8 ? 1 : workers / 4);
+	if (n.most < 1)
+		n.most = 1;
+	return n;
+}
+
+/* Held for a moment.  The master takes it from a worker that dies with it. */
+static void
+waits_lock(struct board *b, const struct board_place *mine)
+{
+	int nobody = 0;
+
+	while (!atomic_compare_exchange_strong(&b->waits_lock, &nobody,
+	    (int)(mine - b->place) + 1)) {
+		nobody = 0;
+		(void)sched_yield();
+	}
+}
+
+enum board_wait
+board_wait_begin(struct board *b, struct board_place *mine, int64_t user)
+{
+	enum board_wait may = BOARD_WAIT_YES;
+	struct waits n;
+
+	waits_lock(b, mine);
+	n = waits_count(b, mine, user);
+	if (n.own >= BOARD_WAITS_EACH)
+		may = BOARD_WAIT_USER;
+	else if (n.all >= n.most)
+		may = BOARD_WAIT_FULL;
+	else
+		atomic_store(&mine->waiter, user);
+	atomic_store(&b->waits_lock, 0);
+	return may;
+}
+
+void
+board_wait_end(struct board_place *mine)
+{
+	atomic_store(&mine->waiter, 0);
+}
+
+bool
+board_wait_over(struct board *b, int listen_fd, bool *seen)
+{
+	struct pollfd pfd = { .fd = listen_fd, .events = POLLIN };
+	int64_t now = time_mono_ms(), last = atomic_load(&b->gave_way);
+
+	if (poll(&pfd, 1, 0) != 1) {
+		*seen = false;
+		return false;
+	}
+	if (!*seen) { /* a worker that is free takes it until the next look */
+		*seen = true;
+		return false;
+	}
+	return now - last >= GIVE_WAY_MS &&
+	    atomic_compare_exchange_strong(&b->gave_way, &last, now);
 }

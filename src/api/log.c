@@ -2,6 +2,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "api/board.h"
 #include "api/handlers.h"
 #include "core/num.h"
 #include "core/str.h"
@@ -9,6 +10,7 @@
 
 #define TYPE "text/plain; charset=utf-8"
 #define LOOK_MS 60 /* between two looks while a reader waits */
+#define RETRY_AFTER "5"
 
 /* The part of the log that is being sent. A packed chunk is inflated once,
  * though it goes out in smaller pieces. */
@@ -100,21 +102,55 @@ pause_briefly(void)
 	(void)nanosleep(&pause, NULL);
 }
 
-/* Looks until there is more than the reader has, nothing can come any more, or
- * its time is over. */
+/* Only readers with nothing to read get here, so a refusal keeps no bytes from
+ * them.  A short answer would make clients ask again at once, and for ever. */
+static const struct err *
+wait_begin(struct req *rq)
+{
+	switch (board_wait_begin(rq->board, rq->place, rq->who.user_id)) {
+	case BOARD_WAIT_USER:
+		answer_header(rq, "Retry-After", "%s", RETRY_AFTER);
+		return err_tell(ERR_RATE,
+		    "You wait for %d logs already. Read this one without "
+		    "\"wait\", or wait for it later.",
+		    BOARD_WAITS_EACH);
+	case BOARD_WAIT_FULL:
+		answer_header(rq, "Retry-After", "%s", RETRY_AFTER);
+		return err_tell(ERR_RATE,
+		    "As many readers wait for logs as this service can serve. "
+		    "Read this one without \"wait\", or wait for it later.");
+	case BOARD_WAIT_YES:
+		break;
+	}
+	return NULL;
+}
+
+/* Looks until there is more than the reader has, nothing can come any more, its
+ * time is over, or its worker is needed. */
 static const struct err *
 state_wait(struct req *rq, const struct span *s, struct joblog_state *out)
 {
-	int64_t end = time_mono_ms() + req_int(rq, "wait") * 1000;
+	int64_t wait = req_int(rq, "wait") * 1000;
+	const int64_t most = rq->settings->api.request_timeout * 800;
+	const int64_t end = time_mono_ms() + (wait < most ? wait : most);
 	const struct err *e;
+	bool waiting = false, needed = false;
 
 	for (;;) {
 		e = joblog_state(rq->db, rq->a, rq->id[0], out);
 		if (e != NULL || out->complete || out->size > s->start ||
-		    time_mono_ms() >= end)
-			return e;
+		    time_mono_ms() >= end || req_client_gone(rq) ||
+		    (waiting &&
+			board_wait_over(rq->board, rq->listen_fd, &needed)))
+			break;
+		if (!waiting && (e = wait_begin(rq)) != NULL)
+			break;
+		waiting = true;
 		pause_briefly();
 	}
+	if (waiting)
+		board_wait_end(rq->place);
+	return e;
 }
 
 static const struct err *

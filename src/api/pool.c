@@ -66,7 +66,8 @@ slot_start(struct pool *p, struct slot *s)
 	w.master = getpid(); /* it may be gone before the child looks */
 	w.place = place;
 	w.listen_fd = p->sockets.fd[s->pool];
-	board_clear(&w.board->place[place]);
+	board_clear(w.board, place);
+	atomic_store(&w.board->place[place].pool, (int)s->pool);
 	s->generation = generation;
 	s->began = time_mono_ms();
 	s->told = false;
@@ -139,15 +140,18 @@ delay_next(const struct slot *s, bool served)
 static void
 slot_ended(struct pool *p, struct slot *s, int status)
 {
-	struct board_place *place = &p->worker.board->place[s - slots];
+	struct board *board = p->worker.board;
+	int place = (int)(s - slots);
+	bool served = atomic_load(&board->place[place].ready) != 0;
 
-	death_log(s, place->request, status);
+	death_log(s, board->place[place].request, status);
+	board_clear(board, place);
 	if (s->told || state != RUNNING) {
 		*s = (struct slot){ .pid = 0 };
 		return;
 	}
-	atomic_fetch_add(&p->worker.board->restarts, 1);
-	s->delay = delay_next(s, atomic_load(&place->ready) != 0);
+	atomic_fetch_add(&board->restarts, 1);
+	s->delay = delay_next(s, served);
 	s->pid = -1;
 	s->due = time_mono_ms() + s->delay;
 }

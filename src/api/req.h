@@ -106,6 +106,7 @@ struct req {
 	const struct route *route;
 	const char *request_id;
 	int client_fd; /* the connection; -1 = none */
+	int listen_fd; /* where others wait */
 	const char *in[IN__MAX];
 	const char *hook[HOOK__MAX]; /* what came with a push event */
 	const char *path;            /* decoded, without the query */

@@ -132,7 +132,11 @@ static const struct route_param log_params[] = {
 	    .type = PARAM_INT,
 	    .min = 0,
 	    .max = 20,
-	    .doc = "Seconds to hold the answer back until there is more." },
+	    .doc =
+		"Seconds to hold the answer back until there is more; it may "
+		"come earlier with nothing. A user may wait for two logs at "
+		"a time; where there is nothing to read yet, a third gets 429, "
+		"and so does one where too many others wait." },
 	PARAM_END,
 };
 
@@ -345,7 +349,8 @@ const struct route routes[] = {
 	    .tag = "deployments",
 	    .summary = "Read or follow a deployment's log",
 	    .status = 200,
-	    .type = "text/plain; charset=utf-8" },
+	    .type = "text/plain; charset=utf-8",
+	    .errors = limited },
 
 	LIST("/api/user/list", ROLE_VIEWER, page_params, api_user_list,
 	    "listUsers", "users", "List users by username", user_shape),
