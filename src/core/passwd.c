@@ -3,11 +3,9 @@
 
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,17 +15,6 @@
 
 #define PASSWD "/etc/passwd"
 #define PASSWD_MAX ((size_t)4 << 20)
-
-/* Mounts of this process no longer reach the host; the host's still come. */
-static const struct err *
-mounts_apart(void)
-{
-	if (unshare(CLONE_NEWNS) == -1)
-		return err_errno("unshare");
-	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) == -1)
-		return err_errno("mount --make-rslave /");
-	return NULL;
-}
 
 /* The list with a line for this account. */
 static const struct err *
@@ -100,25 +87,8 @@ passwd_give(const struct proc_account *who, const char *home)
 	struct buf text;
 
 	buf_init(&text, PASSWD_MAX);
-	if ((e = passwd_make(who, home, &text)) == NULL &&
-	    (e = mounts_apart()) == NULL)
+	if ((e = passwd_make(who, home, &text)) == NULL)
 		e = passwd_mount(home, &text);
 	buf_release(&text);
 	return e == NULL ? NULL : err_wrap(e, "a name for uid %u", who->uid);
-}
-
-bool
-passwd_possible(void)
-{
-	int status = 1;
-	pid_t pid;
-
-	if ((pid = fork()) == -1)
-		return false;
-	if (pid == 0)
-		_exit(mounts_apart() == NULL ? 0 : 1);
-	while (waitpid(pid, &status, 0) == -1)
-		if (errno != EINTR)
-			return false;
-	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }

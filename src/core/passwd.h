@@ -13,15 +13,12 @@
 
 #include "core/proc.h"
 
-/* As root, before the drop. In `home`, the job's own, a file is made for a
- * moment. An error means that the job runs without a name. Directories that
- * were opened before are outside of the new namespace: see passwd_enter. */
+/* As root, after apart_enter, before the drop. In `home`, the job's own, a file
+ * is made for a moment. An error means that the job runs without a name. */
 MUSTCHECK const struct err *passwd_give(const struct proc_account *,
     const char *home);
 /* Opens the directory anew as the same descriptor; ERR_INTERNAL if the path
  * leads to another. */
 MUSTCHECK const struct err *passwd_enter(int fd, const char *path);
-/* Whether this process may do that; makes a child to find out. */
-bool passwd_possible(void);
 
 #endif

@@ -182,6 +182,8 @@ const struct conf_key settings_keys[] = {
 	KEY(runner, watch_uid_first, C_INT, CONF_RELOAD, .min = 0,
 	    .max = INT64_C(4294967038), .fallback = "0",
 	    .doc = "First of 256 user ids that watch over steps."),
+	KEY(runner, private_tmp, C_BOOL, CONF_RELOAD, .fallback = "yes",
+	    .doc = "Whether each deployment has a /tmp of its own."),
 	KEY(runner, path, C_STR, CONF_RELOAD,
 	    .fallback = "/usr/local/bin:/usr/bin:/bin:"
 			"/usr/local/sbin:/usr/sbin:/sbin",

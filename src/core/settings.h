@@ -89,9 +89,10 @@ struct settings_runner {
 	int64_t uid_first;
 	int64_t uid_count;
 	int64_t watch_uid_first; /* 0 = behind the range */
-	const char *path;        /* PATH of the steps */
-	int64_t grace;           /* seconds from TERM to KILL */
-	int64_t cancel_grace;    /* seconds for cleanup steps after a cancel */
+	bool private_tmp;
+	const char *path;     /* PATH of the steps */
+	int64_t grace;        /* seconds from TERM to KILL */
+	int64_t cancel_grace; /* seconds for cleanup steps after a cancel */
 	int64_t checkout_timeout;
 	int64_t step_timeout; /* 0 = none */
 	int64_t pipeline_timeout;

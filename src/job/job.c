@@ -16,6 +16,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "core/apart.h"
 #include "core/log.h"
 #include "core/num.h"
 #include "core/passwd.h"
@@ -29,7 +30,7 @@ usage(void)
 	(void)fprintf(stderr,
 	    "usage: slipway-job -i ID [-t DEADLINE] -H HOME -W WORKSPACE"
 	    " [-u UID -g GID]\n"
-	    "\t[-S UID] [-G GROUPS] [-N] [-n FILES] [-f SIZE]"
+	    "\t[-S UID] [-G GROUPS] [-INT] [-n FILES] [-f SIZE]"
 	    " [-p PROCESSES]\n"
 	    "It is started by slipway-runner alone.\n");
 	exit(EX_USAGE);
@@ -62,7 +63,7 @@ options(int argc, char **argv, struct job_place *out)
 {
 	int c;
 
-	while ((c = getopt(argc, argv, "i:t:H:W:u:g:S:G:Nn:f:p:")) != -1) {
+	while ((c = getopt(argc, argv, "i:t:H:W:u:g:S:G:INTn:f:p:")) != -1) {
 		switch (c) {
 		case 'i':
 			out->id = optarg;
@@ -90,6 +91,13 @@ options(int argc, char **argv, struct job_place *out)
 			break;
 		case 'N':
 			out->nameless = true;
+			out->apart |= APART_MOUNTS;
+			break;
+		case 'I':
+			out->apart |= APART_MOUNTS | APART_IPC;
+			break;
+		case 'T':
+			out->apart |= APART_MOUNTS | APART_TMP;
 			break;
 		case 'n':
 			out->open_files = number(optarg);
@@ -144,6 +152,26 @@ descriptors(void)
 	return proc_stdio_null();
 }
 
+/* A job that shares something with the host, or whose account has no name, is
+ * better than none: the monitor tidies up after it, and most programs do not
+ * mind. */
+static const struct err *
+apart(struct job *job)
+{
+	const struct job_place *place = &job->place;
+	const struct err *e;
+
+	job->shared = apart_enter(place->apart);
+	if ((e = passwd_enter(JOB_FD(WIRE_FD_HOME), place->home)) != NULL)
+		return e;
+	if (job->shared == NULL && (place->apart & APART_TMP) != 0)
+		job->shared = apart_tmp(JOB_FD(WIRE_FD_HOME), place->who.uid,
+		    place->who.gid);
+	if (place->nameless)
+		job->unnamed = passwd_give(&place->who, place->home);
+	return passwd_enter(JOB_FD(WIRE_FD_WORKSPACE), place->workspace);
+}
+
 static const struct err *
 privileges(struct job *job)
 {
@@ -151,16 +179,8 @@ privileges(struct job *job)
 
 	if (geteuid() == 0 && job->place.who.uid == 0)
 		return err_new(ERR_INTERNAL, "a job does not run as root");
-	/* Most programs do not mind a user without a name, so a job without
-	 * one is better than none. */
-	if (job->place.nameless) {
-		job->unnamed = passwd_give(&job->place.who, job->place.home);
-		if ((e = passwd_enter(JOB_FD(WIRE_FD_HOME), job->place.home)) !=
-			NULL ||
-		    (e = passwd_enter(JOB_FD(WIRE_FD_WORKSPACE),
-			 job->place.workspace)) != NULL)
-			return e;
-	}
+	if (job->place.apart != 0 && (e = apart(job)) != NULL)
+		return e;
 	if (job->place.who.uid != 0) {
 		e = job->place.watch == 0 ?
 		    proc_drop(&job->place.who) :
@@ -234,6 +254,9 @@ prepare(struct job *job)
 	if (job->unnamed != NULL)
 		job_log_say(&job->log, "==> without a user name: %s",
 		    job->unnamed->msg);
+	if (job->shared != NULL)
+		job_log_say(&job->log, "==> not kept apart from the host: %s",
+		    job->shared->msg);
 	if ((e = signals(job)) != NULL)
 		return e;
 	if ((e = job_spec_read(job->a, JOB_FD(WIRE_FD_JOB), &job->spec)) !=

@@ -80,6 +80,7 @@ struct job_place {
 	struct proc_account who; /* uid 0 = stay who we are */
 	uid_t watch;             /* ours while steps run; 0 = that of who */
 	bool nameless;           /* no passwd file lists it */
+	unsigned apart;          /* enum apart */
 	int64_t open_files;      /* 0 = as it is, as the next two */
 	int64_t file_size;
 	int64_t processes;
@@ -131,6 +132,7 @@ struct job {
 	size_t control_len;
 	int64_t cancel_at;         /* asked for then, monotonic ms, 0 = not */
 	const struct err *unnamed; /* why the account has no name */
+	const struct err *shared;  /* why something is the host's */
 };
 
 /* Appends one record; what cannot be written is tried again with the next. */

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/apart.h"
 #include "core/file.h"
 #include "core/str.h"
 #include "job/job.h"
@@ -101,7 +102,7 @@ enter(int dir)
 static void
 child(const struct running *r, pid_t parent, int out, int *err)
 {
-	const struct rlimit no_core = { 0, 0 };
+	const struct rlimit none = { 0, 0 };
 	const struct job *job = r->job;
 	const struct run *run = r->run;
 	int fds[2] = { *err, run->keep_fd }, null;
@@ -117,13 +118,16 @@ child(const struct running *r, pid_t parent, int out, int *err)
 		*err = 3;
 	if (fcntl(*err, F_SETFD, FD_CLOEXEC) == -1 || setsid() == -1 ||
 	    prctl(PR_SET_PDEATHSIG, SIGKILL) == -1 || getppid() != parent ||
-	    setrlimit(RLIMIT_CORE, &no_core) == -1)
+	    setrlimit(RLIMIT_CORE, &none) == -1)
 		return;
 	(void)umask(022);
 	proc_signals_default();
 	if (run->call != NULL)
 		call(run, *err);
-	if (limit(RLIMIT_NOFILE, job->place.open_files) == -1 ||
+	/* POSIX message queues of the host cannot be found again */
+	if ((job->place.who.uid != 0 && (job->place.apart & APART_IPC) == 0 &&
+		setrlimit(RLIMIT_MSGQUEUE, &none) == -1) ||
+	    limit(RLIMIT_NOFILE, job->place.open_files) == -1 ||
 	    limit(RLIMIT_FSIZE, job->place.file_size) == -1 ||
 	    limit(RLIMIT_NPROC, job->place.processes) == -1)
 		return;

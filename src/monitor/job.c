@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/apart.h"
 #include "core/log.h"
 #include "core/str.h"
 #include "core/tree.h"
@@ -114,8 +115,12 @@ args_make(const struct monitor *m, const struct slot *slot, const char *dir,
 		    i > 0 ? "," : "", slot->who.groups[i]);
 	if (slot->who.ngroups > 0)
 		arg_text(out, "-G", out->groups);
-	if (slot->kind == ACCOUNT_RANGE && m->can_name)
+	if (slot->kind == ACCOUNT_RANGE && (m->apart & APART_MOUNTS) != 0)
 		out->argv[out->n++] = "-N";
+	if ((m->apart & APART_IPC) != 0)
+		out->argv[out->n++] = "-I";
+	if ((m->apart & APART_TMP) != 0 && conf->private_tmp)
+		out->argv[out->n++] = "-T";
 }
 
 /* Between fork and exec; says errno into `err` and ends if that fails. */
@@ -193,11 +198,17 @@ refuse(struct monitor *m, const struct wire *w, enum wire_why why, int error)
 }
 
 static void
-home_remove(const struct monitor *m, const struct slot *slot)
+home_remove(struct monitor *m, const struct slot *slot)
 {
+	const struct err *e;
+
 	cgroup_remove(slot->id);
-	if (unlinkat(m->homes, slot->id, AT_REMOVEDIR) == -1 && errno != ENOENT)
-		log_warn("home of %s: %s", slot->id, strerror(errno));
+	if (unlinkat(m->homes, slot->id, AT_REMOVEDIR) == 0 || errno == ENOENT)
+		return;
+	/* more than there was time for */
+	if ((e = monitor_left_move(m, m->homes, slot->id, 0)) != NULL)
+		log_err(e, slot->id);
+	m->sweep_at = 0;
 }
 
 /* All that a start needs; `why` says what could not be had. */
@@ -449,11 +460,14 @@ cleaner(const struct monitor *m, const struct slot *slot)
 		_exit(1);
 	fd = 3;
 	if (slot->kind != ACCOUNT_SELF)
-		e = proc_drop(&slot->who);
+		e = proc_drop_behind(&slot->who, monitor_watch(m));
 	if (e == NULL && fchmod(fd, S_IRWXU) == -1)
 		e = err_errno("chmod");
 	if (e == NULL)
 		e = tree_empty(fd);
+	if (slot->kind == ACCOUNT_RANGE && geteuid() == slot->who.uid &&
+	    proc_drop_rest())
+		monitor_leavings();
 	if (e != NULL)
 		log_err(e, slot->id);
 	_exit(e == NULL ? 0 : 1);

@@ -64,7 +64,7 @@ is_due(const char *name)
 
 /* Becomes the owner, for good, and empties it. */
 static _Noreturn void
-empty(int fd, const struct stat *st, const char *name)
+empty(const struct monitor *m, int fd, const struct stat *st, const char *name)
 {
 	const struct proc_account who = { .uid = st->st_uid,
 		.gid = st->st_gid,
@@ -75,7 +75,8 @@ empty(int fd, const struct stat *st, const char *name)
 	if (proc_fds_place(&fd, 1) != NULL)
 		_exit(1);
 	fd = 3;
-	e = proc_drop(&who);
+	/* steps of another project with that account cannot stop it */
+	e = proc_drop_behind(&who, monitor_watch(m));
 	if (e == NULL && fchmod(fd, S_IRWXU) == -1)
 		e = err_errno("chmod");
 	if (e == NULL)
@@ -105,7 +106,7 @@ entry_remove(const struct monitor *m, int left, const char *name)
 		return;
 	}
 	if ((pid = fork()) == 0)
-		empty(fd, &st, name);
+		empty(m, fd, &st, name);
 	(void)close(fd);
 	while (pid != -1 && waitpid(pid, &status, 0) == -1 && errno == EINTR)
 		continue;

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,8 +20,8 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "core/apart.h"
 #include "core/log.h"
-#include "core/passwd.h"
 #include "core/str.h"
 
 #define STOP_MS 5000 /* for the dispatcher to end by itself */
@@ -101,6 +102,20 @@ fail(const struct err *e)
 	    e->detail[0] != '\0' ? e->detail : e->msg);
 }
 
+/* A /tmp of its own would hide from a job what it needs, if that is there. */
+static void
+apart_find(struct monitor *m)
+{
+	char path[PATH_MAX];
+
+	if (!m->root)
+		return;
+	m->apart = apart_possible();
+	if (realpath(m->homes_path, path) == NULL || apart_hides(path) ||
+	    realpath(m->job_path, path) == NULL || apart_hides(path))
+		m->apart &= ~(unsigned)APART_TMP;
+}
+
 static void
 groups_find(struct monitor *m)
 {
@@ -115,13 +130,22 @@ groups_find(struct monitor *m)
 	cgroup_init(prefix);
 	buf_init(&text, 256);
 	cgroup_describe(&text);
-	m->can_name = m->root && passwd_possible();
 	log_info("%s; steps run under %s", text.data,
-	    !m->root        ? "this account (privilege_drop = no)" :
-		m->can_name ? "accounts of their own" :
-			      "accounts of their own, without a name (no mount"
-			      " namespaces: ssh needs [run_as] or job_user)");
+	    !m->root ? "this account (privilege_drop = no)" :
+		(m->apart & APART_MOUNTS) != 0 ?
+		       "accounts of their own" :
+		       "accounts of their own, without a name (no mount"
+		       " namespaces: ssh needs [run_as] or job_user)");
 	buf_release(&text);
+	if (m->root)
+		log_info("each job has %s and %s",
+		    (m->apart & APART_IPC) != 0 ?
+			"IPC and /dev/shm of its own" :
+			"the host's IPC and /dev/shm",
+		    (m->apart & APART_TMP) != 0 &&
+			    m->settings.runner.private_tmp ?
+			"a /tmp of its own" :
+			"the host's /tmp");
 }
 
 static void
@@ -302,6 +326,7 @@ main(int argc, char **argv)
 	if ((e = monitor_dirs(m)) != NULL)
 		fail(e);
 	signals_open(m);
+	apart_find(m);
 	groups_find(m);
 	monitor_adopt(m);
 	monitor_dispatch_start(m);

@@ -68,7 +68,7 @@ struct monitor {
 	const char *job_path;
 	bool once;
 	bool root;
-	bool can_name; /* accounts that no passwd file lists */
+	unsigned apart; /* enum apart: what jobs can have of their own */
 
 	struct named named[NAMED_MAX];
 	size_t nnamed;
@@ -122,6 +122,10 @@ MUSTCHECK const struct err *monitor_home(const struct monitor *m,
 /* Locks a home that there is; an error if another monitor has it. */
 MUSTCHECK const struct err *monitor_home_claim(const struct monitor *m,
     struct slot *slot);
+
+/* monitor_leavings.c: as an account of the range, for good: removes what it
+ * has left in places that everybody can write. */
+void monitor_leavings(void);
 
 /* monitor_left.c */
 /* Takes a directory out of the way; it is removed `keep` ms later. */

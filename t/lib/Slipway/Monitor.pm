@@ -12,15 +12,16 @@ use Slipway::Test;
 
 my $count = 0;
 
-# Options: conf (text of more settings), env, args, user, dir (of an earlier
-# one, to go on with it).
+# Options: conf (text of more settings), env, args, user, workspaces, wrap (a
+# command that starts it), dir (of an earlier one, to go on with it).
 sub start {
 	my ($class, %o) = @_;
 	my $dir = $o{dir} || tempdir() . '/monitor' . ++$count;
 	my $self = bless { dir => $dir, user => $o{user} || 'nobody',
 		spool => "$dir/spool", workspaces => "$dir/workspaces",
 		uid_first => uids_from(1), env => $o{env} || {},
-		args => $o{args} || [], seen => 0 }, $class;
+		args => $o{args} || [], wrap => $o{wrap} || [], seen => 0 }, $class;
+	$self->{workspaces} = $o{workspaces} if defined $o{workspaces};
 	if (!-d $dir) {
 		make_path("$dir/standin", "$dir/spool");
 		mkfifo("$dir/standin/cmd", 0600) or die "mkfifo: $!";
@@ -48,7 +49,7 @@ sub run {
 	my ($self) = @_;
 	$self->{pid} = start_process({ name => ($self->{dir} =~ m{([^/]+)$})[0],
 		env => { SLIPWAY_STANDIN => "$self->{dir}/standin", %{ $self->{env} } } },
-		program('slipway-runner'), '-c', "$self->{dir}/slipway.conf",
+		@{ $self->{wrap} }, program('slipway-runner'), '-c', "$self->{dir}/slipway.conf",
 		'-d', program('t/unit/standin'), '-j', program('slipway-job'),
 		@{ $self->{args} });
 	return $self->await(qr/^up (\d+) (\d+) (\d+)(.*)$/m);

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: ISC */
+#include "core/apart.h"
+
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/str.h"
+
+#define PRIVATE ".slipway-tmp"
+#define SHM "/dev/shm"
+#define MQUEUE "/dev/mqueue"
+
+static const struct {
+	const char *path;
+	const char *name; /* in the home */
+} hidden[] = {
+	{ "/tmp", PRIVATE "/tmp" },
+	{ "/var/tmp", PRIVATE "/var-tmp" },
+};
+#define HIDDEN (sizeof(hidden) / sizeof(hidden[0]))
+
+static bool
+is_dir(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* A mount of message queues shows those of the IPC that it was made in, so the
+ * host's is covered. */
+static const struct err *
+ipc_mount(void)
+{
+	if (is_dir(SHM) &&
+	    mount("tmpfs", SHM, "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777") ==
+		-1)
+		return err_errno("mount " SHM);
+	if (is_dir(MQUEUE) &&
+	    mount("mqueue", MQUEUE, "mqueue", MS_NOSUID | MS_NODEV, NULL) == -1)
+		return err_errno("mount " MQUEUE);
+	return NULL;
+}
+
+const struct err *
+apart_enter(unsigned what)
+{
+	int flags = CLONE_NEWNS;
+
+	if ((what & APART_IPC) != 0)
+		flags |= CLONE_NEWIPC;
+	if (unshare(flags) == -1)
+		return err_errno("unshare");
+	/* ours no longer reach the host; the host's still come */
+	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) == -1)
+		return err_errno("mount --make-rslave /");
+	return (what & APART_IPC) != 0 ? ipc_mount() : NULL;
+}
+
+/* By descriptor: others may run under the account that has the home. */
+static const struct err *
+tmp_mount(int home, size_t i, uid_t uid, gid_t gid)
+{
+	const struct err *e = NULL;
+	struct stat st;
+	char path[64];
+	int fd;
+
+	if (!is_dir(hidden[i].path))
+		return NULL;
+	if (mkdirat(home, hidden[i].name, 0700) == -1)
+		return err_errno("make %s", hidden[i].name);
+	fd = openat(home, hidden[i].name,
+	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd == -1)
+		return err_errno("open %s", hidden[i].name);
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (fstat(fd, &st) == -1 || st.st_uid != geteuid())
+		e = err_new(ERR_INTERNAL, "%s is not ours", hidden[i].name);
+	else if (fchown(fd, uid, gid) == -1 || fchmod(fd, 01777) == -1)
+		e = err_errno("%s", hidden[i].name);
+	else if (mount(path, hidden[i].path, NULL, MS_BIND, NULL) == -1)
+		e = err_errno("mount %s", hidden[i].path);
+	(void)close(fd);
+	return e;
+}
+
+const struct err *
+apart_tmp(int home, uid_t uid, gid_t gid)
+{
+	const struct err *e = NULL;
+	size_t i;
+	int fd;
+
+	/* root's until all is in place, so that it cannot be another */
+	if (mkdirat(home, PRIVATE, 0700) == -1)
+		return err_errno("make " PRIVATE);
+	for (i = 0; e == NULL && i < HIDDEN; i++)
+		e = tmp_mount(home, i, uid, gid);
+	fd = openat(home, PRIVATE,
+	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd == -1 || fchown(fd, uid, gid) == -1)
+		e = e != NULL ? e : err_errno(PRIVATE);
+	if (fd != -1)
+		(void)close(fd);
+	return e;
+}
+
+static bool
+is_possible(unsigned what)
+{
+	int status = 1;
+	pid_t pid;
+
+	if ((pid = fork()) == -1)
+		return false;
+	if (pid == 0)
+		_exit(apart_enter(what) == NULL ? 0 : 1);
+	while (waitpid(pid, &status, 0) == -1)
+		if (errno != EINTR)
+			return false;
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+unsigned
+apart_possible(void)
+{
+	if (!is_possible(APART_MOUNTS))
+		return 0;
+	if (!is_possible(APART_MOUNTS | APART_IPC))
+		return APART_MOUNTS | APART_TMP;
+	return APART_MOUNTS | APART_IPC | APART_TMP;
+}
+
+bool
+apart_hides(const char *path)
+{
+	size_t i;
+
+	for (i = 0; i < HIDDEN; i++)
+		if (str_starts(path, hidden[i].path) &&
+		    (path[strlen(hidden[i].path)] == '/' ||
+			path[strlen(hidden[i].path)] == '\0'))
+			return true;
+	return false;
+}

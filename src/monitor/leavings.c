@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What an account of the range can leave behind outside of its home and its
+ * workspace: entries of directories that everybody can write, System V IPC,
+ * keys.  All of it is a job's, for the account is used for nothing else.  It
+ * is removed under that account itself.
+ */
+#include <sys/ipc.h>
+#include <sys/msg.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/keyctl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/file.h"
+#include "core/num.h"
+#include "core/tree.h"
+#include "monitor/monitor.h"
+
+#define TABLE_MAX ((size_t)16 << 20)
+#define COLUMNS 16
+
+static const char *const dirs[] = { "/tmp", "/var/tmp", "/dev/shm",
+	"/dev/mqueue", "/run/lock" };
+
+/* Best effort, and once more after the next job. */
+static void
+entries_remove(const char *path)
+{
+	const struct dirent *entry;
+	const uid_t self = geteuid();
+	struct stat st;
+	DIR *dir;
+
+	if ((dir = opendir(path)) == NULL)
+		return;
+	while ((entry = readdir(dir)) != NULL) {
+		if (strcmp(entry->d_name, ".") == 0 ||
+		    strcmp(entry->d_name, "..") == 0 ||
+		    fstatat(dirfd(dir), entry->d_name, &st,
+			AT_SYMLINK_NOFOLLOW) == -1 ||
+		    st.st_uid != self)
+			continue;
+		if (tree_remove(dirfd(dir), entry->d_name) != NULL)
+			continue;
+	}
+	(void)closedir(dir);
+}
+
+enum table { T_SHM, T_SEM, T_MSG, T__MAX };
+static const char *const tables[T__MAX] = {
+	[T_SHM] = "/proc/sysvipc/shm",
+	[T_SEM] = "/proc/sysvipc/sem",
+	[T_MSG] = "/proc/sysvipc/msg",
+};
+
+static void
+ipc_remove(enum table which, int id)
+{
+	int gone = 0;
+
+	switch (which) {
+	case T_SHM:
+		gone = shmctl(id, IPC_RMID, NULL);
+		break;
+	case T_SEM:
+		gone = semctl(id, 0, IPC_RMID);
+		break;
+	case T_MSG:
+		gone = msgctl(id, IPC_RMID, NULL);
+		break;
+	case T__MAX:
+		break;
+	}
+	(void)gone; /* another may have removed it */
+}
+
+/* The words of a line; how many there are. */
+static size_t
+words(char *line, const char *out[COLUMNS])
+{
+	char *word;
+	size_t n = 0;
+
+	while (n < COLUMNS && (word = strsep(&line, " ")) != NULL)
+		if (word[0] != '\0')
+			out[n++] = word;
+	return n;
+}
+
+/* The number comes second; whose it is, the heads of the columns say. */
+static void
+table_remove(enum table which)
+{
+	const char *head[COLUMNS], *cell[COLUMNS];
+	char *rest, *line;
+	int64_t id, uid;
+	struct buf text;
+	size_t n, i;
+
+	buf_init(&text, TABLE_MAX);
+	if (file_load(tables[which], &text) != NULL || text.len == 0)
+		goto out;
+	rest = text.data;
+	n = words(strsep(&rest, "\n"), head);
+	while ((line = strsep(&rest, "\n")) != NULL) {
+		if (words(line, cell) < n || n < 2 ||
+		    !num_parse(cell[1], 0, INT32_MAX, &id))
+			continue;
+		for (i = 0; i < n; i++)
+			if ((strcmp(head[i], "uid") == 0 ||
+				strcmp(head[i], "cuid") == 0) &&
+			    num_parse(cell[i], 0, UINT32_MAX, &uid) &&
+			    (uid_t)uid == geteuid())
+				break;
+		if (i < n)
+			ipc_remove(which, (int)id);
+	}
+out:
+	buf_release(&text);
+}
+
+/* Keys that outlive a session: the user's, and those that wait for the user
+ * to come back (persistent-keyring(7)). */
+static void
+keys_remove(void)
+{
+	const long persistent = syscall(SYS_keyctl, KEYCTL_GET_PERSISTENT, -1,
+	    KEY_SPEC_PROCESS_KEYRING);
+	const long all[] = { KEY_SPEC_USER_KEYRING,
+		KEY_SPEC_USER_SESSION_KEYRING, persistent };
+	size_t i;
+
+	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (all[i] != -1 &&
+		    syscall(SYS_keyctl, KEYCTL_CLEAR, all[i]) == -1)
+			continue; /* a kernel without keys */
+}
+
+void
+monitor_leavings(void)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++)
+		entries_remove(dirs[i]);
+	for (i = 0; i < T__MAX; i++)
+		table_remove((enum table)i);
+	keys_remove();
+}
