@@ -199,8 +199,8 @@ for my $type (qw(gitea gitlab github)) {
 
 # --- what README says to write is what the doctor passes
 my ($lines) = slurp(srcdir() . '/README') =~ /^(    \[gitserver\]\n(?:    .*\n)+)/m;
-my $f = Slipway::Forge->start(type => 'gitea', redirect_uri => $api->url . '/login');
-my %real = ('https://git.example.org' => $f->url, 'THE CLIENT ID' => $f->client_id,
+my $f = Slipway::Forge->start(type => 'gitea', redirect_uri => $api->url . '/login', client_secret => 'client-secret');
+my %real = ('https://git.example.org' => $f->url, 'THE CLIENT ID' => $f->client_id, 'THE CLIENT SECRET' => 'client-secret',
 	'https://example.org/login' => $f->redirect_uri, 'YOUR LOGIN THERE' => 'ann');
 for my $example (sort keys %real) {
 	ok($lines =~ s/\Q$example\E/$real{$example}/, "README sets $example");

@@ -82,6 +82,28 @@ for my $line (@lines) {
 	unlike($answer, qr{^\{"type":"about:blank"|^\z}, 'and it gets an answer');
 }
 
+# --- what is changed in its configuration is read again
+my $demo_conf = "$place/etc/slipway.conf";
+my $sound = slurp($demo_conf);
+my @stat = stat $demo_conf;
+sub conf_is { my ($text) = @_; spew($demo_conf, $text, 0640); chown @stat[ 4, 5 ], $demo_conf if is_root(); chmod $stat[2] & 0777, $demo_conf; return }
+sub hook_url {
+	my ($status, $answer) = run_cmd('bash', '-c', '. "$1"; curl -sS --cacert "$SLIPWAY_CACERT" -H "Authorization: Bearer $SLIPWAY_TOKEN" -X PUT "$SLIPWAY_URL/api/projects/1/hook-secret"', '-', "$tree/demo/env");
+	return $answer;
+}
+conf_is("${sound}[api]\nurl = https://ci.example.org\n");
+($code, $out, $err) = demo('--reload');
+is($code, 0, 'demo --reload') or diag($out, $err);
+like($out, qr/^ok +database/m, 'says what doctor finds');
+ok(poll(60, sub { hook_url() =~ m{"https://ci\.example\.org/api/hooks/1"} }), 'and the service has the new setting') or diag(hook_url());
+conf_is("${sound}[nonsense]\n");
+($code, $out, $err) = demo('--reload');
+isnt($code, 0, 'a configuration that is not sound');
+like($err, qr/nonsense.*nothing was reloaded/s, 'is named and not read') or diag($out, $err);
+like(hook_url(), qr{"https://ci\.example\.org/}, 'the former one holds');
+conf_is($sound);
+is((demo('--reload'))[0], 0, 'and can be put back');
+
 # --- the port is taken by the one that runs; a second demo takes its place
 # after the next, which somebody has who does not listen
 my ($taken, $silent);
@@ -134,6 +156,9 @@ ok(kill(0, $$), 'a number in an old file is nobody\'s death');
 ok(poll(10, sub { !left($place) }), 'and leaves nothing') or diag(join ' ', left($place));
 
 # --- wrong usage
+($code, $out, $err) = demo('--reload');
+isnt($code, 0, 'without a demo there is nothing to reload');
+like($err, qr/no demo runs here/, 'and it says so');
 for my $args (['--port', 'x'], ['--port', '0'], ['--port', '65536'], ['--prot', '1'], ['now'], ['--port']) {
 	($code, $out, $err) = demo(@$args);
 	isnt($code, 0, "refused: demo @$args");

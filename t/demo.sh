@@ -462,6 +462,10 @@ demo() {
 			stop_demo
 			return
 			;;
+		--reload)
+			reload_demo
+			return
+			;;
 		*)
 			echo "bootstrap: demo knows no option $1" >&2
 			usage 64 >&2
@@ -521,6 +525,30 @@ watch_demo() {
 		sleep 1 &
 		wait $! || true
 	done
+}
+
+# A configuration that is not sound leaves all as it is.
+reload_demo() {
+	local name pid conf log=$logs/reload.log
+	[ -f demo/place ] || die "no demo runs here: start one with ./bootstrap demo --detach"
+	exec 8>>demo/lock
+	flock -w 120 8 || die "a demo is just starting here; try again"
+	read -r place _ <demo/place
+	conf=$place/etc/slipway.conf
+	admin=$place/usr/sbin/slipway-admin
+	for name in api runner nginx; do
+		alive "$place/run/$name.pid" || die "the demo's $name does not run; see $logs/$name.log"
+	done
+	if ! { "$admin" -c "$conf" check && nginx -t -c "$place/etc/nginx.conf"; } >"$log" 2>&1; then
+		tail -n 5 "$log" >&2
+		die "nothing was reloaded: correct $place/etc, then run ./bootstrap demo --reload again"
+	fi
+	for name in api runner nginx; do
+		read -r pid _ <"$place/run/$name.pid"
+		kill -HUP "$pid"
+	done
+	say "the demo has read $place/etc again; slipway-admin doctor says:"
+	"$admin" -c "$conf" doctor || true
 }
 
 stop_demo() {

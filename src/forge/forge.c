@@ -193,6 +193,38 @@ forge_check(struct forge *f, struct arena *a, struct when *clock)
 	    f->ops->name, got.status);
 }
 
+static const struct json_path version_paths[] = {
+	{ .path = "version", .offset = 0, .type = F_STR },
+	JSON_PATH_END,
+};
+
+const struct err *
+forge_version(struct forge *f, struct arena *a, const char **out)
+{
+	struct http_response got;
+	const struct err *e;
+
+	*out = NULL;
+	if ((e = api_need(f)) != NULL)
+		return e;
+	forge_begin(f);
+	if ((e = forge_ask(f, a,
+		 &(struct forge_ask){ .url = forge_url(f, a, f->ops->form.alive,
+					  NULL, NULL, NULL) },
+		 &got)) != NULL)
+		return e;
+	return got.status == 200 ?
+	    json_pick(a, version_paths, got.body, got.len, out) :
+	    NULL;
+}
+
+bool
+forge_forgets_challenge(const struct forge *f, const char *version)
+{
+	return f->ops->oauth.forgets_challenge != NULL && version != NULL &&
+	    f->ops->oauth.forgets_challenge(version);
+}
+
 static bool
 is_id(const char *s)
 {

@@ -120,6 +120,12 @@ bool forge_has_api(const struct forge *);
  * is, none if it does not. */
 MUSTCHECK const struct err *forge_check(struct forge *, struct arena *,
     struct when *clock);
+/* What it says its version is; NULL where it says none to strangers. */
+MUSTCHECK const struct err *forge_version(struct forge *, struct arena *,
+    const char **out);
+/* Whether a server of that version forgets the PKCE challenge on its consent
+ * page, which clients without a secret see at every sign-in. */
+bool forge_forgets_challenge(const struct forge *, const char *version);
 /* Whether the server takes client and secret for those of an application of
  * its own: ERR_CONFIG in its words if not. */
 MUSTCHECK const struct err *forge_check_client(struct forge *, struct arena *);

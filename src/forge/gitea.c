@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /* Gitea and Forgejo, by their published interface (/api/swagger). */
+#include <string.h>
+
+#include "core/num.h"
 #include "forge/inner.h"
 
 #define A(m, p, ...) JSON_PATH(struct forge_account, m, p, __VA_ARGS__)
@@ -43,6 +46,33 @@ static const struct json_path paging[] = {
 	JSON_PATH_END,
 };
 
+/* Gitea up to 1.25.4.  Forgejo counts in another way and says so
+ * ("9.0.3+gitea-1.22.0"): of that nothing is known. */
+static bool
+forgets_challenge(const char *version)
+{
+	static const int64_t last[] = { 1, 25, 4 };
+	char part[8];
+	int64_t n;
+	size_t i, len;
+
+	if (strstr(version, "gitea-") != NULL)
+		return false;
+	for (i = 0; i < sizeof(last) / sizeof(last[0]); i++) {
+		len = strspn(version, "0123456789");
+		if (len == 0 || len >= sizeof(part))
+			return false;
+		(void)memcpy(part, version, len);
+		part[len] = '\0';
+		if (!num_parse(part, 0, NUM_SAFE, &n))
+			return false;
+		if (n != last[i])
+			return n < last[i];
+		version += len + (version[len] == '.' ? 1 : 0);
+	}
+	return true;
+}
+
 const struct forge_ops forge_gitea = {
 	.name = "gitea",
 	.api = "/api/v1",
@@ -74,6 +104,7 @@ const struct forge_ops forge_gitea = {
 		.token = "/login/oauth/access_token",
 		.scopes = "read:user write:repository",
 		.checks_redirect = true,
+		.forgets_challenge = forgets_challenge,
 	},
 	.state = {
 		[FORGE_PENDING] = "pending",

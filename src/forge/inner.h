@@ -42,6 +42,8 @@ struct forge_oauth {
 	const char *scopes;
 	bool needs_secret;
 	bool checks_redirect; /* before the code */
+	/* of a version, on its page of consent; NULL = none does */
+	bool (*forgets_challenge)(const char *version);
 	const struct err *(*revoke)(struct forge *, struct arena *,
 	    const char *access); /* NULL = it takes none back */
 };

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: ISC */
+/* The Git server, as doctor tries it: address, clock, client, tokens. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/admin_doctor.h"
+#include "core/str.h"
+#include "http/http.h"
+#include "store/project.h"
+#include "store/report.h"
+
+#define SKEW_MAX 30 /* seconds between two clocks */
+#define DEADLINE_MS 8000
+#define BODY_MAX ((size_t)64 << 10)
+#define PROJECTS 100
+#define CAUSES 8
+
+static void
+clock_try(struct doctor *d, struct when theirs)
+{
+	long long skew = (time_now_ms() - theirs.ms) / 1000;
+
+	if (theirs.ms == 0)
+		doctor_say(d, VERDICT_NOTE, "clock",
+		    "the Git server does not say what time it is");
+	else if (llabs(skew) > SKEW_MAX)
+		doctor_say(d, VERDICT_FAULT, "clock",
+		    "this machine is %lld seconds %s the Git server: tokens "
+		    "would expire at the wrong time; let both keep time by "
+		    "NTP (timedatectl set-ntp true)",
+		    llabs(skew), skew > 0 ? "ahead of" : "behind");
+	else
+		doctor_say(d, VERDICT_OK, "clock", "as the Git server's");
+}
+
+/* What to do where the Git server cannot be asked, by what was said of it. */
+static void
+hint_say(struct doctor *d, const char *said)
+{
+	static const struct {
+		const char *said, *hint;
+	} hints[] = {
+		{ "does not speak TLS",
+		    "one without TLS has an address of http://, and needs "
+		    "gitserver.allow_http unless it is of this host" },
+		{ "not yet valid",
+		    "this machine's clock is behind, or the certificate is of "
+		    "tomorrow: compare date -u with its dates, and let the "
+		    "clock keep time by NTP (timedatectl set-ntp true)" },
+		{ "expired",
+		    "renew the certificate on the Git server; if its dates are "
+		    "right, this machine's clock is ahead (date -u): let it "
+		    "keep time by NTP (timedatectl set-ntp true)" },
+		{ "certificate",
+		    "a certificate of your own CA needs gitserver.tls_ca" },
+		{ "not known by that name",
+		    "see that the host in GITSERVER_URL is spelled right and "
+		    "resolves here: getent hosts NAME" },
+		{ "cannot be reached",
+		    "see that the server runs and that its port is open from "
+		    "here: curl -v URL" },
+		{ "did not answer in time",
+		    "the server hangs, or a firewall drops what is sent to it: "
+		    "curl -v URL" },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(hints) / sizeof(hints[0]); i++)
+		if (strstr(said, hints[i].said) != NULL) {
+			doctor_say(d, VERDICT_NOTE, "Git server", "%s",
+			    hints[i].hint);
+			return;
+		}
+}
+
+void
+doctor_server(struct doctor *d)
+{
+	const struct settings_gitserver *s = &d->admin->set.gitserver;
+	const struct err *e;
+	struct when theirs;
+
+	if (!is_set(s->url)) {
+		doctor_say(d, VERDICT_NOTE, "Git server",
+		    "none is configured (GITSERVER_URL): tokens and nginx's "
+		    "own authentication are the only ways in");
+		return;
+	}
+	if ((e = forge_open(s, &d->forge)) != NULL) {
+		doctor_say(d, VERDICT_FAULT, "Git server", "%s",
+		    doctor_words(e));
+		return;
+	}
+	if (!forge_has_api(d->forge)) {
+		doctor_say(d, VERDICT_NOTE, "Git server",
+		    "of type git: nothing but git itself is asked");
+		return;
+	}
+	if ((e = forge_check(d->forge, d->admin->a, &theirs)) != NULL) {
+		doctor_say(d, VERDICT_FAULT, "Git server", "%s: %s", s->url,
+		    doctor_words(e));
+		hint_say(d, doctor_words(e));
+		return;
+	}
+	d->answers = true;
+	doctor_say(d, VERDICT_OK, "Git server", "%s answers as %s", s->url,
+	    s->type);
+	clock_try(d, theirs);
+}
+
+/* What is wrong with the address itself; NULL = nothing. */
+static const char *
+redirect_fault(const char *uri)
+{
+	if (strchr(uri, '#') != NULL)
+		return "must have no fragment (#…)";
+	if (str_starts(uri, "https://") ||
+	    str_starts(uri, "http://localhost") ||
+	    str_starts(uri, "http://127.0.0.1") ||
+	    str_starts(uri, "http://[::1]"))
+		return NULL;
+	return "must start with https://";
+}
+
+/* By the system's CAs, or by the one that is the Git server's. */
+static const struct err *
+page_get(struct doctor *d, const char *url, struct http_response *out)
+{
+	const char *const cas[] = { NULL, d->admin->set.gitserver.tls_ca };
+	const struct http_request rq = { .url = url,
+		.deadline_ms = DEADLINE_MS,
+		.max = BODY_MAX };
+	struct http_options options = { .agent = "slipway-doctor",
+		.allow_http = true };
+	const struct err *e = NULL;
+	struct http *http;
+	size_t i;
+
+	for (i = 0; i < 2 && (i == 0 || cas[i] != NULL); i++) {
+		options.tls_ca = cas[i];
+		if ((e = http_open(&options, &http)) == NULL)
+			e = http_call(http, d->admin->a, &rq, out);
+		http_close(http);
+		if (e == NULL)
+			break;
+	}
+	return e;
+}
+
+/* The page behind it belongs to a client; the service stands beside it. */
+void
+doctor_redirect(struct doctor *d)
+{
+	const char *uri = d->admin->set.gitserver.redirect_uri;
+	const char *wrong, *origin = NULL, *url;
+	struct http_response got;
+	const struct err *e;
+
+	if (!is_set(uri) || d->forge == NULL)
+		return;
+	if ((wrong = redirect_fault(uri)) != NULL ||
+	    (origin = http_origin(d->admin->a, uri)) == NULL) {
+		doctor_say(d, VERDICT_FAULT, "redirect address",
+		    "GITSERVER_REDIRECT_URI %s",
+		    wrong != NULL ? wrong : "is no address");
+		return;
+	}
+	url = arena_printf(d->admin->a, "%s/api/health", origin);
+	if ((e = page_get(d, url, &got)) != NULL)
+		doctor_say(d, VERDICT_NOTE, "redirect address",
+		    "%s is not reached from here: %s", url, doctor_words(e));
+	else if (strstr(got.body, "\"status\"") == NULL)
+		doctor_say(d, VERDICT_FAULT, "redirect address",
+		    "%s answered %d, not as slipway does: the session's cookie "
+		    "holds for slipway's own address, so the page must lie "
+		    "beside /api",
+		    url, got.status);
+	else
+		doctor_say(d, VERDICT_OK, "redirect address",
+		    "slipway answers beside %s", uri);
+}
+
+void
+doctor_client(struct doctor *d)
+{
+	const struct err *e;
+
+	if (d->forge == NULL || !forge_has_api(d->forge))
+		return;
+	if ((e = forge_can_sign_in(d->forge)) != NULL) {
+		doctor_say(d, VERDICT_FAULT, "client", "%s", doctor_words(e));
+		return;
+	}
+	if (!d->answers)
+		return;
+	e = forge_check_client(d->forge, d->admin->a);
+	if (e != NULL && e->code == ERR_CONFIG) {
+		doctor_say(d, VERDICT_FAULT, "client",
+		    "%s; compare client id, secret and redirect address with "
+		    "the application on the Git server, letter by letter",
+		    doctor_words(e));
+		return;
+	}
+	if (e != NULL) {
+		doctor_say(d, VERDICT_FAULT, "client", "%s", doctor_words(e));
+		return;
+	}
+	doctor_say(d, VERDICT_OK, "client", "the Git server knows it");
+	if (forge_checks_redirect(d->forge))
+		doctor_say(d, VERDICT_OK, "redirect address",
+		    "the Git server has it for this client");
+	else
+		doctor_say(d, VERDICT_NOTE, "redirect address",
+		    "whether the Git server has it for this client shows at "
+		    "the first sign-in only");
+}
+
+/* Sign-ins of a client without a secret fail there. */
+void
+doctor_version(struct doctor *d)
+{
+	const struct settings_gitserver *s = &d->admin->set.gitserver;
+	const char *version;
+	const struct err *e;
+
+	if (!d->answers || is_set(s->client_secret) ||
+	    forge_can_sign_in(d->forge) != NULL)
+		return;
+	if ((e = forge_version(d->forge, d->admin->a, &version)) != NULL)
+		doctor_say(d, VERDICT_NOTE, "version", "%s", doctor_words(e));
+	else if (forge_forgets_challenge(d->forge, version))
+		doctor_say(d, VERDICT_NOTE, "version",
+		    "Gitea %.40s forgets the PKCE challenge on its page of "
+		    "consent, which a client without a secret meets at every "
+		    "sign-in: make the application confidential there and set "
+		    "gitserver.client_secret, or upgrade Gitea to 1.25.5",
+		    version);
+}
+
+/* Projects that fail for one reason. */
+struct cause {
+	const char *words;
+	const char *names;
+	const char *repository; /* of the first */
+	size_t n;
+};
+
+static struct cause *
+cause_of(struct cause causes[CAUSES], const char *said)
+{
+	struct cause *c = causes;
+
+	while (c < causes + CAUSES - 1 && c->words != NULL &&
+	    strcmp(c->words, said) != 0)
+		c++;
+	if (c->words == NULL)
+		c->words = said;
+	return c;
+}
+
+static void
+causes_say(struct doctor *d, const struct cause causes[CAUSES])
+{
+	const struct cause *c;
+
+	for (c = causes; c < causes + CAUSES && c->n > 0; c++)
+		if (c->n == 1)
+			doctor_say(d, VERDICT_FAULT, "project",
+			    "%s: the service's token cannot read %s: %s",
+			    c->names, c->repository, c->words);
+		else
+			doctor_say(d, VERDICT_FAULT, "projects",
+			    "the service's token cannot read the repositories "
+			    "of %zu: %s: %s",
+			    c->n, c->names, c->words);
+}
+
+/* Whether others would fail alike: it is not about the repository. */
+static bool
+is_general(const struct err *e)
+{
+	return e->code == ERR_UNAUTHENTICATED || e->code == ERR_RATE ||
+	    e->code == ERR_UPSTREAM_TIMEOUT ||
+	    (e->code == ERR_UPSTREAM && (e->sys == 0 || e->sys >= 500));
+}
+
+/* Which projects the service's own token cannot read. */
+static void
+projects_try(struct doctor *d, const char *token)
+{
+	struct page page = { .page = 1, .limit = PROJECTS };
+	struct cause causes[CAUSES] = { { .n = 0 } }, *c;
+	const struct project *p;
+	struct forge_repo repo;
+	const struct err *e;
+	struct list all;
+	size_t i;
+
+	if (!d->schema)
+		return;
+	if ((e = project_page(d->admin->db, d->admin->a, NULL, &page, &all)) !=
+	    NULL) {
+		doctor_say(d, VERDICT_FAULT, "projects", "%s", doctor_words(e));
+		return;
+	}
+	p = all.items;
+	for (i = 0; i < all.n; i++) {
+		if (forge_repo_of(d->forge, d->admin->a, p[i].repository,
+			&repo) != NULL)
+			continue;
+		e = forge_repo_find(d->forge, d->admin->a, token, &repo);
+		if (e == NULL)
+			continue;
+		c = cause_of(causes,
+		    arena_strdup(d->admin->a, doctor_words(e)));
+		c->names = arena_printf(d->admin->a, "%s%s%s",
+		    c->n == 0 ? "" : c->names, c->n == 0 ? "" : ", ",
+		    p[i].name);
+		if (c->n++ == 0)
+			c->repository = p[i].repository;
+		if (is_general(e))
+			break;
+	}
+	causes_say(d, causes);
+}
+
+void
+doctor_token(struct doctor *d)
+{
+	const char *token = d->admin->set.gitserver.token;
+	struct forge_account who;
+	const struct err *e;
+
+	if (!d->answers)
+		return;
+	if (!is_set(token)) {
+		doctor_say(d, VERDICT_NOTE, "token",
+		    "the service has none of its own (GITSERVER_TOKEN): what "
+		    "a push starts is read with the access of who made the "
+		    "project's hook secret");
+		return;
+	}
+	if ((e = forge_whoami(d->forge, d->admin->a, token, &who)) != NULL) {
+		doctor_say(d, VERDICT_FAULT, "token", "%s%s", doctor_words(e),
+		    e->code != ERR_UNAUTHENTICATED ?
+			"" :
+			": it was revoked or has expired; make another at the "
+			"Git server, write it where gitserver.token or "
+			"token_file says, and reload both services");
+		return;
+	}
+	doctor_say(d, VERDICT_OK, "token", "the service is %s there",
+	    who.login);
+	if (report_wanted(&d->admin->set.gitserver) &&
+	    (e = forge_check_status(d->forge, d->admin->a, token)) != NULL)
+		doctor_say(d, VERDICT_FAULT, "token",
+		    "it may not put statuses on commits: %s; make one that may "
+		    "write there, or set gitserver.report = no",
+		    doctor_words(e));
+	projects_try(d, token);
+}

@@ -1,0 +1,97 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: ISC
+# slipway-admin doctor names a cause once, with what to do about it, however many
+# projects it concerns; and it warns of a Gitea that forgets PKCE challenges.
+
+use strict;
+use warnings;
+use IO::Socket::INET ();
+use Test::More;
+use Slipway::DB;
+use Slipway::Forge;
+use Slipway::Test;
+
+my $db = Slipway::DB->start;
+$db->migrate;
+my $key = tempdir() . '/secret.key';
+my $confs = 0;
+sub doctor {
+	my ($text) = @_;
+	my $conf = spew(tempdir() . '/doctor-' . ++$confs . '.conf', $db->conf . "[secrets]\nkey_file = $key\n[auth]\nadmins = ann\n$text", 0600);
+	run_cmd(program('slipway-admin'), '-c', $conf, 'key') if !-e $key;
+	my ($status, $out, $err) = run_cmd(program('slipway-admin'), '-c', $conf, 'doctor');
+	return ($status >> 8, $out . $err);
+}
+sub faults { my ($said, $what) = @_; return grep { /^FAULT  $what/ } split /\n/, $said }
+
+my $f = Slipway::Forge->start(type => 'gitea', client_secret => 'the-secret');
+$f->user($_) for qw(ann bot);
+my $token = $f->token('bot');
+my $at = $f->url;
+for my $n (1 .. 11) {
+	$f->repo("team/r$n", private => 1, users => ['ann']) if $n < 11;
+	$f->repo("team/r$n", private => 1, users => [ 'ann', 'bot' ]) if $n == 11;
+	$db->sql("INSERT INTO project (name, repository, project_dir) VALUES ('site $n', '$at/team/r$n', 'r$n')");
+}
+
+# --- one message for each cause
+my ($status, $said) = doctor($f->conf(token => $token));
+my @lines = faults($said, 'projects?:');
+is(scalar @lines, 1, 'ten repositories that the token does not see are one fault') or diag($said);
+like($lines[0], qr/repositories of 10: site 1, .*site 9: .*404/, 'which names them and says why');
+unlike($lines[0], qr/site 11/, 'and no other');
+$db->sql("UPDATE project SET valid = 0 WHERE project_dir NOT IN ('r1', 'r11')");
+@lines = faults((doctor($f->conf(token => $token)))[1], 'projects?:');
+like($lines[0], qr{^FAULT  project: site 1: the service's token cannot read \Q$at\E/team/r1: }, 'one that fails alone is named with its address');
+$db->sql('UPDATE project SET valid = 1');
+for my $case ([ 'a token that ends meanwhile', 401, qr/401/ ], [ 'a server that breaks', 500, qr/500/ ]) {
+	my ($what, $answer, $like) = @$case;
+	$f->forget_requests;
+	$f->fault(qr{/repos/team/}, kind => 'status', status => $answer, type => 'application/json', body => '{"message":"no"}');
+	($status, $said) = doctor($f->conf(token => $token));
+	@lines = faults($said, 'projects?:');
+	is(scalar @lines, 1, "$what: one fault") or diag($said);
+	like($lines[0], $like, 'with the cause');
+	is(scalar(my @asked = $f->requests(qr{/repos/team/})), 1, 'and no further repository is asked for');
+	$f->clear_faults;
+}
+($status, $said) = doctor($f->conf(token => 'revoked'));
+@lines = faults($said, '');
+is(scalar @lines, 1, 'a token that is refused is one fault') or diag($said);
+like($lines[0], qr/^FAULT  token: .*401.*make another at the Git server.*reload both/, 'which says what to do');
+
+# --- hints by cause
+my $name = 'https://git.invalid';
+my ($hole) = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 1);
+my $closed = 'https://localhost:' . free_port();
+my @hints = (
+	[ 'no such name', { url => $name }, qr/getent hosts/ ],
+	[ 'a closed port', { url => $closed }, qr/port is open.*curl/ ],
+	[ 'a server that says nothing', { url => 'http://127.0.0.1:' . $hole->sockport, tls_ca => undef }, qr/hangs.*curl/ ],
+	[ 'a CA of its own', { tls_ca => undef }, qr/gitserver\.tls_ca/ ],
+);
+for my $case (@hints) {
+	my ($what, $more, $like) = @$case;
+	($status, $said) = doctor($f->conf(token => $token, %$more));
+	is($status, 78, $what);
+	is(scalar faults($said, 'Git server'), 1, 'is one fault') or diag($said);
+	is(scalar(my @hint = $said =~ /^note   Git server: (.*)$/mg), 1, 'with one hint');
+	like($said, qr/^note   Git server: .*$like/m, 'that fits it') or diag($said);
+	is(scalar faults($said, '(?:token|projects?|client|clock)'), 0, 'and nothing else is blamed');
+}
+
+# --- a Gitea that forgets the challenge
+my %versions = ('1.22.6' => 1, '1.25.4' => 1, '1.25.0+rc0' => 1, '1.9.0' => 1, '1.25.5' => 0, '1.26.0+dev-1-gabc' => 0, '2.0.0' => 0,
+	'9.0.3+gitea-1.22.0' => 0, '14.0.2+gitea-1.22.0' => 0, 'main' => 0, '' => 0);
+for my $version (sort keys %versions) {
+	$f->fault(qr{/api/v1/version$}, kind => 'status', status => 200, type => 'application/json', body => qq({"version":"$version"}));
+	my $public = Slipway::Forge::conf($f, token => $token, client_secret => undef);
+	$said = (doctor($public))[1];
+	my $warned = $said =~ /^note   version: Gitea \Q$version\E forgets the PKCE challenge .*confidential.*client_secret.*1\.25\.5$/m ? 1 : 0;
+	is($warned, $versions{$version}, "a client without a secret at version \"$version\": " . ($versions{$version} ? 'a warning' : 'none')) or diag($said);
+	$said = (doctor($f->conf(token => $token)))[1];
+	unlike($said, qr/PKCE/, 'a confidential client: none');
+	$f->clear_faults;
+}
+$f->stop;
+done_testing;
