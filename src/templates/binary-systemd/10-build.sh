@@ -7,7 +7,8 @@ die() { printf '%s\n' "$*" >&2; exit 1; }
 need() { command -v "$1" >/dev/null || die "$1 is not installed on the runner: apt-get install $2"; }
 
 binary=${BINARY:?set BINARY, the file that was built}
-[[ $binary != /* && $binary != *..* ]] || die "BINARY must be a file of the checkout"
+[[ $binary != [/-]* && $binary != *..* && /$binary != */.git/* ]] ||
+	die "BINARY must be a file of the checkout"
 case ${BUILD:-make} in
 make)
 	need make make

@@ -19,7 +19,7 @@ rm -f -- "$TARGET.previous"
 if [ -e "$TARGET" ]; then
 	cp -p -- "$TARGET" "$TARGET.previous"
 fi
-install -m 755 -- "${BINARY:?}" "$TARGET.new"
+install -m 755 -- "./${BINARY:?}" "$TARGET.new"
 mv -T -- "$TARGET.new" "$TARGET"
 printf '%s\n' "${SLIPWAY_DEPLOYMENT_ID:?}" >"$TARGET.deployment"
 ls -l -- "$TARGET"

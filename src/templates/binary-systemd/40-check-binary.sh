@@ -14,7 +14,7 @@ if [ "${DRY_RUN:-no}" = yes ]; then
 	echo "dry run: nothing to check"
 	exit 0
 fi
-cmp -- "${BINARY:?}" "$TARGET"
+cmp -- "./${BINARY:?}" "$TARGET"
 [ -z "${VERSION_OPTION:-}" ] || "$TARGET" "$VERSION_OPTION"
 if [ -n "${SERVICE:-}" ] && command -v systemctl >/dev/null; then
 	until systemctl is-active --quiet -- "$SERVICE"; do
@@ -26,7 +26,7 @@ fi
 if [ -n "${CHECK_URL:-}" ]; then
 	command -v curl >/dev/null ||
 		die "curl is not installed on the runner: apt-get install curl"
-	until curl -fsS --proto =http,https --max-time 10 -o /dev/null -- "$CHECK_URL"; do
+	until curl -fsS --globoff --proto =http,https --max-time 10 -o /dev/null -- "$CHECK_URL"; do
 		[ "$SECONDS" -lt "$seconds" ] || die "$CHECK_URL did not answer well within $seconds s"
 		sleep 1
 	done

@@ -6,6 +6,13 @@ set -euo pipefail
 umask 022
 
 die() { printf '%s\n' "$*" >&2; exit 1; }
+# A trigger holds one short line: no other file is overwritten.
+is_trigger() {
+	[[ $RELOAD_TRIGGER == /* ]] || return 1
+	[ -e "$RELOAD_TRIGGER" ] || return 0
+	[ -f "$RELOAD_TRIGGER" ] && text=$(head -c 64 -- "$RELOAD_TRIGGER") &&
+		[[ $text =~ ^[a-z0-9[:blank:]-]{0,30}$ ]]
+}
 
 [[ ${TARGET:?set TARGET, for example /srv/app/bin/app} =~ ^/[^/]+/.*[^/]$ && $TARGET != *..* ]] ||
 	die "TARGET must be an absolute path such as /srv/app/bin/app"
@@ -23,7 +30,7 @@ mv -T -- "$TARGET.previous" "$TARGET"
 rm -f -- "$TARGET.deployment"
 echo "$TARGET is the former file again"
 if [ -n "${RELOAD_TRIGGER:-}" ]; then
-	printf '%s\n' "${SLIPWAY_DEPLOYMENT_ID:?}" >"$RELOAD_TRIGGER"
-elif [ -n "${SERVICE:-}" ]; then
+	! is_trigger || printf '%s\n' "${SLIPWAY_DEPLOYMENT_ID:?}" >"$RELOAD_TRIGGER"
+elif [[ ${SERVICE:-} =~ ^[A-Za-z0-9][A-Za-z0-9@:._-]*$ ]]; then
 	systemctl --no-ask-password reload-or-restart -- "$SERVICE"
 fi

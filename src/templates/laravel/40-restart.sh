@@ -26,15 +26,24 @@
 set -euo pipefail
 
 die() { printf '%s\n' "$*" >&2; exit 1; }
+# A trigger holds one short line: no other file is overwritten.
+is_trigger() {
+	[[ $RELOAD_TRIGGER == /* ]] || return 1
+	[ -e "$RELOAD_TRIGGER" ] || return 0
+	[ -f "$RELOAD_TRIGGER" ] && text=$(head -c 64 -- "$RELOAD_TRIGGER") &&
+		[[ $text =~ ^[a-z0-9[:blank:]-]{0,30}$ ]]
+}
 
 if [ "${DRY_RUN:-no}" = yes ]; then
 	echo "dry run: nothing is restarted"
 elif [ -n "${RELOAD_TRIGGER:-}" ]; then
 	[[ $RELOAD_TRIGGER == /* ]] || die "RELOAD_TRIGGER must be an absolute path"
+	is_trigger || die "$RELOAD_TRIGGER holds something else: choose another trigger file"
 	printf '%s\n' "${SLIPWAY_DEPLOYMENT_ID:?}" >"$RELOAD_TRIGGER"
 	echo "wrote $RELOAD_TRIGGER"
 elif [ -n "${SERVICE:-}" ]; then
 	command -v systemctl >/dev/null || die "systemctl is not on the runner: set RELOAD_TRIGGER"
+	[[ $SERVICE =~ ^[A-Za-z0-9][A-Za-z0-9@:._-]*$ ]] || die "SERVICE must be the name of one service"
 	systemctl --no-ask-password reload-or-restart -- "$SERVICE"
 	echo "restarted $SERVICE"
 else

@@ -5,6 +5,14 @@
 # way as above.
 set -euo pipefail
 
+# A trigger holds one short line: no other file is overwritten.
+is_trigger() {
+	[[ $RELOAD_TRIGGER == /* ]] || return 1
+	[ -e "$RELOAD_TRIGGER" ] || return 0
+	[ -f "$RELOAD_TRIGGER" ] && text=$(head -c 64 -- "$RELOAD_TRIGGER") &&
+		[[ $text =~ ^[a-z0-9[:blank:]-]{0,30}$ ]]
+}
+
 id=${SLIPWAY_DEPLOYMENT_ID:?}
 [[ $id =~ ^[0-9]+$ ]] || exit 1
 [ "${DRY_RUN:-no}" != yes ] || exit 0
@@ -16,8 +24,8 @@ elif [ -L previous ] && [ -d previous ]; then
 	mv -T -- previous current
 	echo "back to $(readlink -- current)"
 	if [ -n "${RELOAD_TRIGGER:-}" ]; then
-		printf '%s\n' "back from $id" >"$RELOAD_TRIGGER"
-	elif [ -n "${SERVICE:-}" ]; then
+		! is_trigger || printf '%s\n' "back from $id" >"$RELOAD_TRIGGER"
+	elif [[ ${SERVICE:-} =~ ^[A-Za-z0-9][A-Za-z0-9@:._-]*$ ]]; then
 		systemctl --no-ask-password reload-or-restart -- "$SERVICE"
 	fi
 else

@@ -27,7 +27,7 @@ fi
 if [ -n "${CHECK_URL:-}" ]; then
 	command -v curl >/dev/null ||
 		die "curl is not installed on the runner: apt-get install curl"
-	until curl -fsS --proto =http,https --max-time 10 -o /dev/null -- "$CHECK_URL"; do
+	until curl -fsS --globoff --proto =http,https --max-time 10 -o /dev/null -- "$CHECK_URL"; do
 		[ "$SECONDS" -lt "$seconds" ] ||
 			die "$CHECK_URL did not answer well within $seconds s"
 		sleep 1

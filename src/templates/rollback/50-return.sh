@@ -3,6 +3,14 @@
 # Runs when a step above failed: back to where it was before, if it was switched.
 set -euo pipefail
 
+# A trigger holds one short line: no other file is overwritten.
+is_trigger() {
+	[[ $RELOAD_TRIGGER == /* ]] || return 1
+	[ -e "$RELOAD_TRIGGER" ] || return 0
+	[ -f "$RELOAD_TRIGGER" ] && text=$(head -c 64 -- "$RELOAD_TRIGGER") &&
+		[[ $text =~ ^[a-z0-9[:blank:]-]{0,30}$ ]]
+}
+
 [ "${DRY_RUN:-no}" != yes ] || exit 0
 cd -- "${DEPLOY_ROOT:?}"
 rm -f -- current.new previous.new
@@ -16,7 +24,7 @@ mv -T -- previous current
 rm -f -- .rollback
 echo "back to $(readlink -- current)"
 if [ -n "${RELOAD_TRIGGER:-}" ]; then
-	printf '%s\n' "${SLIPWAY_DEPLOYMENT_ID:?}" >"$RELOAD_TRIGGER"
-elif [ -n "${SERVICE:-}" ]; then
+	! is_trigger || printf '%s\n' "${SLIPWAY_DEPLOYMENT_ID:?}" >"$RELOAD_TRIGGER"
+elif [[ ${SERVICE:-} =~ ^[A-Za-z0-9][A-Za-z0-9@:._-]*$ ]]; then
 	systemctl --no-ask-password reload-or-restart -- "$SERVICE"
 fi

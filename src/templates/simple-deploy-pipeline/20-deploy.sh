@@ -12,10 +12,11 @@ need rsync rsync
 [[ $DEPLOY_DIR/ != "${SLIPWAY_WORKSPACE:?}"/* ]] ||
 	die "DEPLOY_DIR must not lie in the checkout, which is cleaned each time"
 source=${SOURCE_DIR:-.}
-[[ $source != /* && $source != *..* ]] || die "SOURCE_DIR must be a directory of the checkout"
+[[ $source != [/-]* && $source != *..* && /$source/ != */.git/* ]] ||
+	die "SOURCE_DIR must be a directory of the checkout"
 [ -d "$source" ] || die "there is no directory $source in the checkout"
 options=(-a --checksum --itemize-changes --exclude=/.git "--chmod=u+rwX,go+rX,go-w")
 [ "${DELETE:-no}" != yes ] || options+=(--delete --delay-updates)
 [ "${DRY_RUN:-no}" != yes ] || options+=(--dry-run)
 [ "${DRY_RUN:-no}" = yes ] || mkdir -p -- "$DEPLOY_DIR"
-rsync "${options[@]}" -- "$source/" "$DEPLOY_DIR/"
+rsync "${options[@]}" -- "./$source/" "$DEPLOY_DIR/"

@@ -12,11 +12,14 @@ if [ "${DRY_RUN:-no}" = yes ]; then
 	echo "dry run: nothing to check"
 	exit 0
 fi
-differs=$(rsync -rlc --dry-run --exclude=/.git --out-format=%n -- "${SOURCE_DIR:-.}/" "${DEPLOY_DIR:?}/")
+source=${SOURCE_DIR:-.}
+[[ $source != [/-]* && $source != *..* && /$source/ != */.git/* ]] ||
+	die "SOURCE_DIR must be a directory of the checkout"
+differs=$(rsync -rlc --dry-run --exclude=/.git --out-format=%n -- "./$source/" "${DEPLOY_DIR:?}/")
 [ -z "$differs" ] || die "these differ from the checkout: $differs"
 if [ -n "${CHECK_URL:-}" ]; then
 	need curl curl
-	until curl -fsS --proto =http,https --max-time 10 -o /dev/null -- "$CHECK_URL"; do
+	until curl -fsS --globoff --proto =http,https --max-time 10 -o /dev/null -- "$CHECK_URL"; do
 		[ "$SECONDS" -lt "$seconds" ] || die "$CHECK_URL did not answer well within $seconds s"
 		sleep 1
 	done

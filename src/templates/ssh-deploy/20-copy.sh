@@ -17,11 +17,15 @@ IFS=, read -r -a hosts <<<"${HOSTS:?choose one host at least}"
 for host in "${hosts[@]}"; do
 	[[ $host =~ ^([A-Za-z0-9_][A-Za-z0-9._-]*@)?[A-Za-z0-9][A-Za-z0-9.-]*$ ]] || die "$host is no host"
 done
+[[ ${KNOWN_HOSTS:?} =~ ^/[^[:space:]]+$ && ${SSH_KEY_FILE:?} =~ ^/[^[:space:]]+$ ]] ||
+	die "KNOWN_HOSTS and SSH_KEY_FILE must be absolute paths without blanks"
 ssh=(ssh -o BatchMode=yes -o StrictHostKeyChecking=yes -o ConnectTimeout=10 -o IdentitiesOnly=yes
-	-o "UserKnownHostsFile=${KNOWN_HOSTS:?}" -i "${SSH_KEY_FILE:?}")
+	-o "UserKnownHostsFile=$KNOWN_HOSTS" -i "$SSH_KEY_FILE")
+[[ -z ${SSH_PORT:-} || $SSH_PORT =~ ^[1-9][0-9]{0,4}$ ]] || die "SSH_PORT must be a port"
 [ -z "${SSH_PORT:-}" ] || ssh+=(-p "$SSH_PORT")
 source=${SOURCE_DIR:-.}
-[[ $source != /* && $source != *..* ]] || die "SOURCE_DIR must be a directory of the checkout"
+[[ $source != [/-]* && $source != *..* && /$source/ != */.git/* ]] ||
+	die "SOURCE_DIR must be a directory of the checkout"
 for host in "${hosts[@]}"; do
 	if [ "${DRY_RUN:-no}" = yes ]; then
 		echo "dry run: $source would be copied to $host:$REMOTE_DIR/releases/$id"
@@ -29,6 +33,6 @@ for host in "${hosts[@]}"; do
 	fi
 	"${ssh[@]}" -- "$host" "mkdir -p -- '$REMOTE_DIR/releases/$id'"
 	rsync -az --exclude=/.git --chmod=u+rwX,go+rX,go-w -e "${ssh[*]@Q}" -- \
-		"$source/" "$host:$REMOTE_DIR/releases/$id/"
+		"./$source/" "$host:$REMOTE_DIR/releases/$id/"
 	echo "$host: copied"
 done

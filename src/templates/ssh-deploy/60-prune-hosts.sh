@@ -17,8 +17,11 @@ IFS=, read -r -a hosts <<<"${HOSTS:?choose one host at least}"
 for host in "${hosts[@]}"; do
 	[[ $host =~ ^([A-Za-z0-9_][A-Za-z0-9._-]*@)?[A-Za-z0-9][A-Za-z0-9.-]*$ ]] || die "$host is no host"
 done
+[[ ${KNOWN_HOSTS:?} =~ ^/[^[:space:]]+$ && ${SSH_KEY_FILE:?} =~ ^/[^[:space:]]+$ ]] ||
+	die "KNOWN_HOSTS and SSH_KEY_FILE must be absolute paths without blanks"
 ssh=(ssh -o BatchMode=yes -o StrictHostKeyChecking=yes -o ConnectTimeout=10 -o IdentitiesOnly=yes
-	-o "UserKnownHostsFile=${KNOWN_HOSTS:?}" -i "${SSH_KEY_FILE:?}")
+	-o "UserKnownHostsFile=$KNOWN_HOSTS" -i "$SSH_KEY_FILE")
+[[ -z ${SSH_PORT:-} || $SSH_PORT =~ ^[1-9][0-9]{0,4}$ ]] || die "SSH_PORT must be a port"
 [ -z "${SSH_PORT:-}" ] || ssh+=(-p "$SSH_PORT")
 keep=${KEEP_RELEASES:-5}
 [[ $keep =~ ^[1-9][0-9]{0,2}$ ]] || die "KEEP_RELEASES must be 1..999"

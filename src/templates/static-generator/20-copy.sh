@@ -15,17 +15,18 @@ need() { command -v "$1" >/dev/null || die "$1 is not installed on the runner: a
 release=$DEPLOY_ROOT/releases/${SLIPWAY_DEPLOYMENT_ID:?}
 need rsync rsync
 source=build-site
-[[ $source != /* && $source != *..* ]] || die "SOURCE_DIR must be a directory of the checkout"
+[[ $source != [/-]* && $source != *..* && /$source/ != */.git/* ]] ||
+	die "SOURCE_DIR must be a directory of the checkout"
 [ -d "$source" ] || die "there is no directory $source in the checkout"
-[ -n "$(find "$source" -maxdepth 1 -name 'index.*' -print -quit)" ] ||
+[ -n "$(find "./$source" -maxdepth 1 -name 'index.*' -print -quit)" ] ||
 	die "$source holds no index page: is SOURCE_DIR right?"
 options=(-a --exclude=/.git "--chmod=u+rwX,go+rX,go-w")
 if [ "${DRY_RUN:-no}" = yes ]; then
 	[ -d "$DEPLOY_ROOT/current" ] || { echo "dry run: this would be the first release"; exit 0; }
 	rsync "${options[@]}" --dry-run --checksum --delete --itemize-changes -- \
-		"$source/" "$DEPLOY_ROOT/current/"
+		"./$source/" "$DEPLOY_ROOT/current/"
 	exit 0
 fi
 mkdir -p -- "$release"
-rsync "${options[@]}" -- "$source/" "$release/"
+rsync "${options[@]}" -- "./$source/" "$release/"
 echo "copied $(find "$release" -type f | wc -l) files to $release"
