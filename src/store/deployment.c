@@ -17,7 +17,7 @@ const char *const deployment_triggers[] = { "manual", "retry", "webhook",
 	"schedule", NULL };
 static const char *const reasons[] = { "canceled_by_user", "checkout_failed",
 	"log_lost", "project_deleted", "runner_error", "runner_lost",
-	"step_failed", "timeout", "workspace_error", NULL };
+	"step_failed", "superseded", "timeout", "workspace_error", NULL };
 
 #define S(m, ...) FIELD(struct deployment_step, m, FIELD_OUT | __VA_ARGS__)
 static const struct field step_fields[] = {
