@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/log.h"
 #include "core/str.h"
 #include "store/identity.h"
 
@@ -100,6 +101,24 @@ promotion(struct db *db, struct req *rq, const struct identity *who,
 	return identity_claim(db, who, lower(rq->a, login), out);
 }
 
+/* The same number under another address: the server may have been moved, or be
+ * another one, where the number is somebody else's. */
+static const struct err *
+moved(const struct identity *bound, const struct identity *who,
+    const char *username)
+{
+	log_warn("%s is bound to account %s at %s, and account %s of %s signs "
+		 "in; if the same server has a new address, run: slipway-admin "
+		 "gitserver move %s",
+	    username, bound->forge_id, bound->forge, who->forge_id, who->forge,
+	    bound->forge);
+	return err_tell(ERR_FORBIDDEN,
+	    "The user \"%s\" is bound to an account at another address of the "
+	    "Git server. If the server has moved, ask an administrator to move "
+	    "the accounts to its new address (slipway-admin gitserver move).",
+	    username);
+}
+
 /* A user of that name is theirs only if nobody has it yet.  The table holds
  * more names to be equal than the Git server does, so bytes are compared.  It is
  * read again where it is locked: what an administrator changes meanwhile stays.
@@ -118,6 +137,9 @@ adopt(struct db *db, struct req *rq, struct identity *who, const char *login,
 		return e;
 	if ((e = identity_of(db, rq->a, u->id, &bound)) != NULL)
 		return e;
+	if (bound.forge != NULL && str_eq(bound.forge_id, who->forge_id) &&
+	    !str_eq(bound.forge, who->forge))
+		return moved(&bound, who, u->username);
 	if (bound.forge != NULL || strcasecmp(u->username, login) != 0)
 		return err_tell(ERR_FORBIDDEN,
 		    "The name \"%s\" belongs to another account here: ask an "

@@ -30,6 +30,10 @@ static const struct command commands[] = {
 	{ "doctor", "",
 	    "try all that signing in and deploying need, and say what is wrong",
 	    COMMAND_DB, admin_doctor },
+	{ "gitserver move", "OLD [--dry-run]",
+	    "the Git server had that address before: move accounts and"
+	    " repositories to\n      the one in the settings",
+	    COMMAND_DB | COMMAND_SCHEMA, admin_gitserver_move },
 	{ "user list", "", "name, role, status, full name and mail of all",
 	    COMMAND_DB | COMMAND_SCHEMA, admin_user_list },
 	{ "user add",

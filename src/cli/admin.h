@@ -54,6 +54,7 @@ MUSTCHECK const struct err *admin_user_find(struct admin *,
     const char *username, struct user *out);
 
 command_run admin_migrate, admin_key, admin_check, admin_doctor;
+command_run admin_gitserver_move;
 command_run admin_user_list, admin_user_add, admin_user_set;
 command_run admin_user_delete;
 command_run admin_token_add, admin_token_list, admin_token_delete;

@@ -15,6 +15,7 @@
 #include "core/str.h"
 #include "crypto/crypto.h"
 #include "crypto/unbox.h"
+#include "store/gitserver.h"
 
 #define PEOPLE 100
 #define PRIVATE "private key for variables"
@@ -254,6 +255,35 @@ unclaimed_try(struct doctor *d)
 		    names);
 }
 
+/* Users of another address of the Git server cannot come in by this one. */
+static void
+bound_try(struct doctor *d)
+{
+	const struct gitserver_users *u;
+	const struct err *e;
+	struct list list;
+	size_t i;
+
+	if (!d->schema || d->forge == NULL)
+		return;
+	e = gitserver_bound(d->admin->db, d->admin->a, &list);
+	if (e != NULL) {
+		doctor_say(d, VERDICT_FAULT, "people", "%s", doctor_words(e));
+		return;
+	}
+	u = list.items;
+	for (i = 0; i < list.n; i++)
+		if (!str_eq(u[i].server, forge_server(d->forge)))
+			doctor_say(d, VERDICT_FAULT, "people",
+			    "%lld users are bound to accounts at %s, which is "
+			    "not the Git server's address (GITSERVER_URL), and "
+			    "cannot sign in; if the same server has a new "
+			    "address: slipway-admin gitserver move %s "
+			    "--dry-run, then without that; else delete these "
+			    "users",
+			    (long long)u[i].n, u[i].server, u[i].server);
+}
+
 const struct err *
 admin_doctor(struct admin *admin, int argc, char **argv)
 {
@@ -267,6 +297,7 @@ admin_doctor(struct admin *admin, int argc, char **argv)
 		doctor_client,
 		doctor_version,
 		unclaimed_try,
+		bound_try,
 		doctor_token,
 	};
 	const struct option_value none = { .name = NULL };

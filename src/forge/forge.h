@@ -168,6 +168,12 @@ const char *forge_page_repo(struct arena *, const char *address);
  * the same way, on the same host.  ERR_NOTFOUND if there is none such. */
 MUSTCHECK const struct err *forge_repo_at(const struct forge *, struct arena *,
     const char *repository, const char *path, const char **out);
+/* Its address where the server itself has another one, `server`: over SSH the
+ * host changes, and a port that stands there stays.  ERR_NOTFOUND if it lies
+ * elsewhere. */
+MUSTCHECK const struct err *forge_repo_moved(const struct forge *,
+    struct arena *, const char *repository, const char *server,
+    const char **out);
 /* Asks for it, by its id if that is set (so renames do no harm), else by path.
  * `access` may be NULL: as anybody. */
 MUSTCHECK const struct err *forge_repo_find(struct forge *, struct arena *,

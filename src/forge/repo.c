@@ -185,6 +185,35 @@ forge_repo_at(const struct forge *f, struct arena *a, const char *repository,
 }
 
 const struct err *
+forge_repo_moved(const struct forge *f, struct arena *a, const char *repository,
+    const char *server, const char **out)
+{
+	struct address was, is, ad;
+	struct forge_repo repo;
+	const struct err *e;
+	const char *host, *at;
+
+	*out = NULL;
+	if ((e = forge_repo_of(f, a, repository, &repo)) != NULL)
+		return e;
+	if (!take_apart(a, f->server, &was) || !take_apart(a, server, &is) ||
+	    !take_apart(a, repository, &ad))
+		return elsewhere();
+	if (!ad.ssh) {
+		*out = arena_printf(a, "%s/%s", server, below(&was, &ad));
+		return NULL;
+	}
+	host = strstr(repository, "://");
+	host = host == NULL ? repository : host + 3;
+	at = strchr(host, '@');
+	if (at != NULL && at < host + strcspn(host, "/"))
+		host = at + 1;
+	*out = arena_printf(a, "%.*s%s%s", (int)(host - repository), repository,
+	    is.host, host + strlen(ad.host));
+	return NULL;
+}
+
+const struct err *
 forge_clone_with(const struct forge *f, struct arena *a, const char *repository,
     const char *access, struct forge_credential *out)
 {

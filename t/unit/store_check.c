@@ -9,6 +9,7 @@
 #include "store/deployment.h"
 #include "store/figures.h"
 #include "store/gitrepo.h"
+#include "store/gitserver.h"
 #include "store/gittoken.h"
 #include "store/hook.h"
 #include "store/idempotency.h"
@@ -17,6 +18,7 @@
 #include "store/lease.h"
 #include "store/pipeline.h"
 #include "store/project.h"
+#include "store/projectdir.h"
 #include "store/queue.h"
 #include "store/report.h"
 #include "store/sealed.h"
@@ -27,6 +29,7 @@ static const struct stmt *const *const lists[] = {
 	deployment_stmts,
 	figures_stmts,
 	gitrepo_stmts,
+	gitserver_stmts,
 	gittoken_stmts,
 	hook_stmts,
 	idempotency_stmts,
@@ -35,6 +38,7 @@ static const struct stmt *const *const lists[] = {
 	lease_stmts,
 	pipeline_stmts,
 	project_stmts,
+	projectdir_stmts,
 	queue_stmts,
 	report_stmts,
 	sealed_stmts,

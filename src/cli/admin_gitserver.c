@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * slipway-admin gitserver move: the Git server has a new address.  Accounts are
+ * known by the server's address and their number there, so that the same
+ * address in another spelling locks everybody out until what is stored moves,
+ * too.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "cli/admin.h"
+#include "core/str.h"
+#include "forge/forge.h"
+#include "store/gitserver.h"
+
+struct move {
+	struct admin *admin;
+	struct forge *forge; /* at its new address */
+	struct forge *was;   /* the same at its old one, never asked */
+	struct settings_gitserver old;
+	bool dry;
+	struct list projects; /* struct gitserver_project */
+	const char **address; /* of each, NULL = it stays */
+	struct gitserver_moved moved;
+	size_t nprojects;
+};
+
+static const struct err *
+servers_open(struct move *m, const char *old)
+{
+	const struct settings_gitserver *s = &m->admin->set.gitserver;
+	const struct err *e;
+
+	if ((e = forge_open(s, &m->forge)) != NULL)
+		return e;
+	m->old = *s;
+	m->old.url = old;
+	m->old.api_url = NULL;
+	m->old.allow_http = true;
+	if (forge_open(&m->old, &m->was) != NULL)
+		return err_tell(ERR_METHOD,
+		    "move: the old address must be one like "
+		    "https://git.example.org");
+	if (str_eq(forge_server(m->was), forge_server(m->forge)))
+		return err_tell(ERR_METHOD,
+		    "move: %s is the address in the settings: name the old one",
+		    forge_server(m->was));
+	return NULL;
+}
+
+/* Two users of one account cannot become one here. */
+static const struct err *
+twins_check(const struct move *m)
+{
+	const struct gitserver_twins *t;
+	const struct err *e;
+	struct list list;
+	size_t i;
+
+	e = gitserver_twins_find(m->admin->db, m->admin->a,
+	    forge_server(m->was), forge_server(m->forge), &list);
+	if (e != NULL || list.n == 0)
+		return e;
+	t = list.items;
+	for (i = 0; i < list.n; i++)
+		(void)printf("account %s: %s before, %s since\n", t[i].forge_id,
+		    str_visible(m->admin->a, t[i].before),
+		    str_visible(m->admin->a, t[i].after));
+	return err_tell(ERR_CONFLICT,
+	    "%zu accounts have two users, as they signed in at the new address "
+	    "already: delete one of each (slipway-admin user delete)",
+	    list.n);
+}
+
+/* Whether a repository that is remembered is the same one there: 1, or another:
+ * -1; 0 = the server does not say. */
+static int
+repo_compare(const struct move *m, const struct gitserver_repo *r)
+{
+	const char *token = m->admin->set.gitserver.token;
+	struct forge_repo by_id = { .id = r->repo_id, .path = r->path };
+	struct forge_repo by_path = { .path = r->path };
+
+	if (token != NULL && token[0] == '\0')
+		token = NULL;
+	if (token != NULL &&
+	    forge_repo_find(m->forge, m->admin->a, token, &by_id) == NULL &&
+	    strcasecmp(by_id.path, r->path) == 0)
+		return 1;
+	if (forge_repo_find(m->forge, m->admin->a, token, &by_path) != NULL)
+		return 0;
+	return str_eq(by_path.id, r->repo_id) ? 1 : -1;
+}
+
+/* At another server the same numbers are other people's. */
+static const struct err *
+same_check(const struct move *m)
+{
+	const struct gitserver_repo *r;
+	size_t i, same = 0, other = 0;
+	const struct err *e;
+	struct list list;
+	int found;
+
+	if (!forge_has_api(m->forge))
+		return NULL;
+	e = gitserver_repos(m->admin->db, m->admin->a, forge_server(m->was),
+	    &list);
+	if (e != NULL)
+		return e;
+	r = list.items;
+	for (i = 0; i < list.n; i++) {
+		found = repo_compare(m, &r[i]);
+		same += found > 0;
+		other += found < 0;
+	}
+	if (other > 0 && same == 0)
+		return err_tell(ERR_CONFLICT,
+		    "%s is another server: %zu of the repositories that are "
+		    "known have other numbers there, and so would people; "
+		    "nothing is moved",
+		    forge_server(m->forge), other);
+	if (same > 0)
+		(void)printf("same server: %zu of %zu repositories have the "
+			     "same numbers there\n",
+		    same, list.n);
+	else
+		(void)printf("same server: not confirmed, as no repository "
+			     "that is known can be read there; be sure that it "
+			     "is, as people are moved by their numbers\n");
+	return NULL;
+}
+
+static const struct err *
+projects_map(struct move *m)
+{
+	const struct gitserver_project *p;
+	const struct err *e;
+	size_t i;
+
+	m->nprojects = 0;
+	e = gitserver_projects(m->admin->db, m->admin->a, &m->projects);
+	if (e != NULL)
+		return e;
+	p = m->projects.items;
+	m->address = arena_alloc(m->admin->a, m->projects.n + 1,
+	    sizeof(*m->address));
+	for (i = 0; i < m->projects.n; i++) {
+		e = forge_repo_moved(m->was, m->admin->a, p[i].repository,
+		    forge_server(m->forge), &m->address[i]);
+		if (e != NULL && e->code != ERR_NOTFOUND)
+			return e;
+		m->nprojects += m->address[i] != NULL && p[i].valid;
+	}
+	return NULL;
+}
+
+static const struct err *
+dry_end(void)
+{
+	return err_new(ERR_PRECONDITION, "dry run");
+}
+
+static const struct err *
+move_body(struct db *db, void *context)
+{
+	struct move *m = context;
+	const struct gitserver_project *p;
+	const struct err *e;
+	size_t i;
+
+	if ((e = projects_map(m)) != NULL ||
+	    (e = gitserver_move(db, forge_server(m->was),
+		 forge_server(m->forge), &m->moved)) != NULL)
+		return e;
+	p = m->projects.items;
+	for (i = 0; i < m->projects.n; i++)
+		if (m->address[i] != NULL &&
+		    (e = gitserver_project_move(db, &p[i], m->address[i])) !=
+			NULL)
+			return e;
+	return m->dry ? dry_end() : NULL;
+}
+
+static void
+tell(const struct move *m)
+{
+	const struct gitserver_project *p = m->projects.items;
+	const char *how = m->dry ? "to move" : "moved";
+	size_t i;
+
+	for (i = 0; i < m->projects.n; i++)
+		if (m->address[i] != NULL && p[i].valid)
+			(void)printf("project %s: %s\n",
+			    str_visible(m->admin->a, p[i].name),
+			    str_visible(m->admin->a, m->address[i]));
+	(void)printf("users: %lld %s\ntokens: %lld %s\n"
+		     "repositories: %lld %s\n"
+		     "logins of administrators: %lld %s\nprojects: %zu %s\n",
+	    (long long)m->moved.users, how, (long long)m->moved.tokens, how,
+	    (long long)m->moved.repositories, how, (long long)m->moved.claims,
+	    how, m->nprojects, how);
+}
+
+static const struct err *
+move_run(struct move *m, const char *old)
+{
+	const struct err *e;
+
+	if ((e = servers_open(m, old)) != NULL ||
+	    (e = twins_check(m)) != NULL || (e = same_check(m)) != NULL)
+		return e;
+	e = db_transaction(m->admin->db, move_body, m);
+	if (e != NULL && (!m->dry || e->code != ERR_PRECONDITION))
+		return e;
+	tell(m);
+	return NULL;
+}
+
+const struct err *
+admin_gitserver_move(struct admin *admin, int argc, char **argv)
+{
+	struct move m = { .admin = admin };
+	const struct option_value options[] = {
+		{ .name = "dry-run", .flag = &m.dry },
+		{ .name = NULL },
+	};
+	const struct err *e;
+	const char *old;
+
+	if ((e = admin_options(argc, argv, options, &old, 1)) != NULL)
+		return e;
+	e = move_run(&m, old);
+	forge_close(m.was);
+	forge_close(m.forge);
+	return e;
+}
