@@ -193,22 +193,11 @@ list_body(struct req *rq, const struct shape *shape, const struct list *list)
 }
 
 void
-answer_list(struct req *rq, const struct shape *shape, const struct list *list,
-    const struct page *p)
+answer_page_headers(struct req *rq, const struct page *p)
 {
-	int64_t pages = (p->total + p->limit - 1) / p->limit;
+	int64_t pages = page_last(p);
 	struct buf link;
 
-	if (arena_used(rq->a) > ANSWER_ROWS) {
-		rq->answer.body.overflow = true;
-		return;
-	}
-	list_body(rq, shape, list);
-	buf_printf(&rq->answer.body,
-	    "{\"page\":%lld,\"limit\":%lld,\"total\":%lld,\"totalPages\":%lld}"
-	    "}",
-	    (long long)p->page, (long long)p->limit, (long long)p->total,
-	    (long long)pages);
 	buf_init(&link, HEADER_MAX);
 	if (pages > 0)
 		link_page(rq, &link, "first", 1, p->limit);

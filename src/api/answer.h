@@ -6,10 +6,15 @@
 
 #include "api/req.h"
 
-#define ANSWER_MAX ((size_t)3 << 20)
+/* More than any one object has: the scripts of a pipeline are 1 MiB, of which
+ * each byte may take six. */
+#define ANSWER_MAX ((size_t)7 << 20)
 /* What is read for a page of a list: with the answer that is made of it, it
  * must fit into a worker. */
 #define ANSWER_ROWS ((size_t)2 << 20)
+
+/* Of a page: Link and X-Total-Count. */
+void answer_page_headers(struct req *, const struct page *);
 
 /* The body's memory is the process's and is used again. */
 void answer_init(struct answer *);

@@ -353,9 +353,9 @@ stream(struct req *rq)
 	int64_t at = an->start, left = an->length;
 	size_t max;
 
-	while (left > 0) {
-		max = left < (int64_t)STREAM_CHUNK ? (size_t)left :
-						     STREAM_CHUNK;
+	while (left != 0) {
+		max = left > 0 && left < (int64_t)STREAM_CHUNK ? (size_t)left :
+								 STREAM_CHUNK;
 		work_begin(rq);
 		e = an->source(rq, at, max, &more);
 		work_end(rq);
@@ -363,11 +363,13 @@ stream(struct req *rq)
 			log_err(e, rq->request_id);
 			return false;
 		}
-		if (more.len == 0 || more.len > max ||
-		    !put(rq, more.data, more.len))
+		if (more.len == 0)
+			return left < 0;
+		if (more.len > max || !put(rq, more.data, more.len))
 			return false;
 		at += (int64_t)more.len;
-		left -= (int64_t)more.len;
+		if (left > 0)
+			left -= (int64_t)more.len;
 	}
 	return true;
 }
@@ -388,8 +390,10 @@ answer_write(struct req *rq)
 	buf_printf(&b, "Status: %d %s\r\n", an->status,
 	    status_phrase(an->status));
 	if (!bodiless)
-		buf_printf(&b, "Content-Type: %s\r\nContent-Length: %lld\r\n",
-		    an->type == NULL ? "application/json" : an->type,
+		buf_printf(&b, "Content-Type: %s\r\n",
+		    an->type == NULL ? "application/json" : an->type);
+	if (!bodiless && (an->source == NULL || an->length >= 0))
+		buf_printf(&b, "Content-Length: %lld\r\n",
 		    an->source != NULL ? (long long)an->length :
 					 (long long)an->body.len);
 	for (i = 0; i < an->headers; i++)

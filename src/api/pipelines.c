@@ -12,18 +12,16 @@ struct work {
 	struct pipeline p;
 };
 
+static const struct err *
+page_of_list(struct req *rq, struct page *p, struct list *out)
+{
+	return pipeline_page(rq->db, rq->a, req_int(rq, "projectId"), p, out);
+}
+
 const struct err *
 api_pipeline_list(struct req *rq)
 {
-	struct page page = req_page(rq);
-	const struct err *e;
-	struct list list;
-
-	if ((e = pipeline_page(rq->db, rq->a, req_int(rq, "projectId"), &page,
-		 &list)) != NULL)
-		return e;
-	answer_list(rq, &pipeline_shape, &list, &page);
-	return NULL;
+	return answer_pages(rq, &pipeline_shape, page_of_list);
 }
 
 const struct err *

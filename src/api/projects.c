@@ -28,18 +28,24 @@ struct work {
 	struct project p;
 };
 
+static const struct err *
+page_of_list(struct req *rq, struct page *p, struct list *out)
+{
+	return project_page(rq->db, rq->a, req_str(rq, "name"), p, out);
+}
+
 const struct err *
 api_project_list(struct req *rq)
 {
-	struct page page = req_page(rq);
-	const struct err *e;
-	struct list list;
+	return answer_pages(rq, &project_shape, page_of_list);
+}
 
-	if ((e = project_page(rq->db, rq->a, req_str(rq, "name"), &page,
-		 &list)) != NULL)
-		return e;
-	answer_list(rq, &project_shape, &list, &page);
-	return NULL;
+static const struct err *
+too_many_names(void)
+{
+	return err_tell(ERR_BAD_REQUEST,
+	    "There are too many projects for one answer; /api/projects has "
+	    "pages.");
 }
 
 /* Each is written as it is made, until there are too many: a list of them all
@@ -55,7 +61,10 @@ api_project_names(struct req *rq)
 	char id[32];
 	size_t i;
 
-	if ((e = project_refs(rq->db, rq->a, &list)) != NULL)
+	e = project_refs(rq->db, rq->a, &list);
+	if (e != NULL && e->code == ERR_TOO_LARGE)
+		return too_many_names();
+	if (e != NULL)
 		return e;
 	refs = list.items;
 	for (i = 0; i < list.n && body->len < NAMES_MAX; i++) {
@@ -65,9 +74,7 @@ api_project_names(struct req *rq)
 		json_write(body, &project_name_shape, &one, 0);
 	}
 	if (i < list.n)
-		return err_tell(ERR_BAD_REQUEST,
-		    "There are too many projects for one answer; "
-		    "/api/projects has pages.");
+		return too_many_names();
 	buf_puts(body, list.n == 0 ? "[]" : "]");
 	return NULL;
 }
@@ -89,15 +96,16 @@ workspace_fill(struct req *rq, struct project *p)
 	return NULL;
 }
 
+/* Of a write inside its transaction: what is committed is answered without
+ * asking again, which may fail. */
 static const struct err *
-answer_project(struct req *rq, struct project *p)
+project_read(struct req *rq, int64_t id, struct project *out)
 {
 	const struct err *e;
 
-	if ((e = workspace_fill(rq, p)) != NULL)
+	if ((e = project_by_id(rq->db, rq->a, id, out)) != NULL)
 		return e;
-	answer_item(rq, &project_shape, p, p->version);
-	return NULL;
+	return workspace_fill(rq, out);
 }
 
 const struct err *
@@ -106,9 +114,10 @@ api_project_show(struct req *rq)
 	const struct err *e;
 	struct project p;
 
-	if ((e = project_by_id(rq->db, rq->a, rq->id[0], &p)) != NULL)
+	if ((e = project_read(rq, rq->id[0], &p)) != NULL)
 		return e;
-	return answer_project(rq, &p);
+	answer_item(rq, &project_shape, &p, p.version);
+	return NULL;
 }
 
 /* The pattern must be able to match a branch. */
@@ -249,7 +258,7 @@ create_body(struct db *db, void *context)
 		return e;
 	if ((e = project_write(w->rq, w->rq->body, &id)) != NULL)
 		return e;
-	return project_by_id(db, w->rq->a, id, &w->p);
+	return project_read(w->rq, id, &w->p);
 }
 
 const struct err *
@@ -269,7 +278,8 @@ api_project_create(struct req *rq)
 	if ((e = req_transaction(rq, create_body, &w)) != NULL)
 		return e;
 	answer_location(rq, "/api/projects/%lld", (long long)w.p.id);
-	return answer_project(rq, &w.p);
+	answer_item(rq, &project_shape, &w.p, w.p.version);
+	return NULL;
 }
 
 /* Which repository was found at the address is remembered by its number, and
@@ -336,7 +346,7 @@ change_body(struct db *db, void *context)
 		return NULL;
 	if ((e = project_write(rq, &w->p, &id)) != NULL)
 		return e;
-	return project_by_id(db, rq->a, id, &w->p);
+	return project_read(rq, id, &w->p);
 }
 
 const struct err *
@@ -347,7 +357,8 @@ api_project_change(struct req *rq)
 
 	if ((e = req_transaction(rq, change_body, &w)) != NULL)
 		return e;
-	return answer_project(rq, &w.p);
+	answer_item(rq, &project_shape, &w.p, w.p.version);
+	return NULL;
 }
 
 static const struct err *

@@ -77,9 +77,25 @@ struct page_part {
 
 struct req;
 /* Hands out more of a streamed body: at most `max` bytes from `offset` on,
- * valid until the next call. Nothing, or an error, breaks the answer off. */
+ * valid until the next call. An error breaks the answer off, and so does
+ * nothing where the length was announced. */
 typedef const struct err *req_source(struct req *, int64_t offset, size_t max,
     struct blob *out);
+
+/* Reads a page of the route's list; sets its total.  ERR_TOO_LARGE if it does
+ * not fit into the request's memory. */
+typedef const struct err *req_pager(struct req *, struct page *,
+    struct list *out);
+
+/* A page that is sent item by item. */
+struct answer_pages {
+	const struct shape *shape;
+	req_pager *read;
+	struct page page;
+	int64_t written; /* items */
+	size_t taken;    /* of the piece that stands in the body */
+	bool ended;
+};
 
 struct answer {
 	int status;       /* 0 = the route's own */
@@ -87,8 +103,9 @@ struct answer {
 	struct buf body;
 	req_source *source; /* takes the place of body, then… */
 	int64_t start;      /* …from here… */
-	int64_t length;     /* …so many bytes */
-	const char *etag;   /* without quotes; NULL = none */
+	int64_t length;     /* …so many bytes; -1 = until it ends */
+	struct answer_pages pages;
+	const char *etag; /* without quotes; NULL = none */
 	struct out_header header[REQ_HEADERS];
 	size_t headers;
 };
@@ -169,9 +186,11 @@ void answer_item(struct req *, const struct shape *, const void *item,
     int64_t version);
 /* JSON text made elsewhere, with the ETag of a version (-1 = none). */
 void answer_json(struct req *, const char *text, size_t len, int64_t version);
-/* {"data":[…],"pagination":{…}} with Link and X-Total-Count. */
-void answer_list(struct req *, const struct shape *, const struct list *,
-    const struct page *);
+/* {"data":[…],"pagination":{…}} with Link and X-Total-Count, of the page that
+ * the query names.  A page that is too large for memory is read and sent item
+ * by item. */
+MUSTCHECK const struct err *answer_pages(struct req *, const struct shape *,
+    req_pager *);
 /* The same of a list that nobody has counted. */
 void answer_more(struct req *, const struct shape *, const struct list *,
     const struct page_part *);
@@ -181,7 +200,7 @@ void answer_cursor(struct req *, const struct shape *, const struct list *,
 /* Bytes of any type; they are copied. */
 void answer_bytes(struct req *, const char *type, const void *data, size_t len);
 /* `length` bytes from `start` on, taken from the source while they are sent,
- * so that no answer has to fit into memory. */
+ * so that no answer has to fit into memory; with -1 until it hands out none. */
 void answer_stream(struct req *, const char *type, req_source *, int64_t start,
     int64_t length);
 void answer_status(struct req *, int status);

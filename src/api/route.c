@@ -336,6 +336,24 @@ late_check(const struct req *rq)
 	return NULL;
 }
 
+/* What does not fit into memory is more than any limit lets in.  A write that
+ * is done has succeeded all the same: its client reads what it made. */
+static const struct err *
+answer_check(struct req *rq)
+{
+	struct answer *an = &rq->answer;
+	const struct err *e;
+
+	if ((e = buf_check(&an->body)) == NULL)
+		return NULL;
+	if (rq->route->method == METHOD_GET)
+		return err_new(ERR_INTERNAL, "the answer: %s", e->msg);
+	log_error("%s: the answer is left out: %s", rq->request_id, e->msg);
+	buf_clear(&an->body);
+	an->etag = NULL;
+	return NULL;
+}
+
 static const struct err *
 serve(struct req *rq, const char *body, size_t len)
 {
@@ -365,11 +383,7 @@ serve(struct req *rq, const char *body, size_t len)
 		rq->answer.status = rq->route->status;
 	if (rq->answer.type == NULL && rq->answer.body.len > 0)
 		buf_putc(&rq->answer.body, '\n'); /* JSON is a line */
-	return buf_check(&rq->answer.body) == NULL ?
-	    NULL :
-	    err_tell(ERR_BAD_REQUEST,
-		"The answer would be larger than this service sends at "
-		"once; ask for a smaller page with \"limit\".");
+	return answer_check(rq);
 }
 
 /* The conditions of a read, If-Match before If-None-Match (RFC 9110, section

@@ -7,18 +7,16 @@ struct work {
 	struct step step;
 };
 
+static const struct err *
+page_of_list(struct req *rq, struct page *p, struct list *out)
+{
+	return step_page(rq->db, rq->a, req_int(rq, "pipelineId"), p, out);
+}
+
 const struct err *
 api_step_list(struct req *rq)
 {
-	struct page page = req_page(rq);
-	const struct err *e;
-	struct list list;
-
-	if ((e = step_page(rq->db, rq->a, req_int(rq, "pipelineId"), &page,
-		 &list)) != NULL)
-		return e;
-	answer_list(rq, &step_shape, &list, &page);
-	return NULL;
+	return answer_pages(rq, &step_shape, page_of_list);
 }
 
 const struct err *

@@ -8,23 +8,28 @@
 #include "api/template.h"
 #include "core/str.h"
 
+static const struct err *
+page_of_templates(struct req *rq, struct page *p, struct list *out)
+{
+	const struct list *all = template_all();
+	const size_t first = (size_t)page_offset(p);
+
+	(void)rq;
+	*out = (struct list){ .n = 0 };
+	p->total = (int64_t)all->n;
+	if (first >= all->n)
+		return NULL;
+	out->items = (struct template *)all->items + first;
+	out->n = all->n - first;
+	if (out->n > (size_t)p->limit)
+		out->n = (size_t)p->limit;
+	return NULL;
+}
+
 const struct err *
 api_template_list(struct req *rq)
 {
-	const struct list *all = template_all();
-	struct page page = req_page(rq);
-	size_t first = (size_t)((page.page - 1) * page.limit);
-	struct list list = { .n = 0 };
-
-	page.total = (int64_t)all->n;
-	if (first < all->n) {
-		list.items = (struct template *)all->items + first;
-		list.n = all->n - first;
-		if (list.n > (size_t)page.limit)
-			list.n = (size_t)page.limit;
-	}
-	answer_list(rq, &template_shape, &list, &page);
-	return NULL;
+	return answer_pages(rq, &template_shape, page_of_templates);
 }
 
 const struct err *

@@ -10,18 +10,16 @@
 
 #define TOKEN_VERSION 1 /* a token is made and ended, never changed */
 
+static const struct err *
+page_of_list(struct req *rq, struct page *p, struct list *out)
+{
+	return token_page(rq->db, rq->a, rq->who.user_id, p, out);
+}
+
 const struct err *
 api_token_list(struct req *rq)
 {
-	struct page page = req_page(rq);
-	const struct err *e;
-	struct list list;
-
-	if ((e = token_page(rq->db, rq->a, rq->who.user_id, &page, &list)) !=
-	    NULL)
-		return e;
-	answer_list(rq, &api_token_shape, &list, &page);
-	return NULL;
+	return answer_pages(rq, &api_token_shape, page_of_list);
 }
 
 /* A token may do no more, and no longer, than the one that makes it. */
@@ -42,14 +40,33 @@ api_token_judge(struct req *rq, const void *item)
 	return NULL;
 }
 
+struct making {
+	struct req *rq;
+	const struct api_token *sent;
+	struct api_token *made;
+};
+
+/* A token is shown once: it is not made unless it can be. */
+static const struct err *
+make_body(struct db *db, void *context)
+{
+	const struct making *m = context;
+	const struct err *e;
+	int64_t id;
+
+	if ((e = token_insert(db, m->sent, &id)) != NULL)
+		return e;
+	return token_by_id(db, m->rq->a, m->sent->user_id, id, m->made);
+}
+
 const struct err *
 api_token_create(struct req *rq)
 {
 	const struct api_token *sent = rq->body;
 	struct api_token t = *sent, made;
 	char token[CRYPTO_TOKEN_MAX], hash[CRYPTO_HASH_HEX];
+	struct making m = { .rq = rq, .sent = &t, .made = &made };
 	const struct err *e;
-	int64_t id;
 
 	if ((e = req_judge(rq)) != NULL)
 		return e;
@@ -61,12 +78,10 @@ api_token_create(struct req *rq)
 	crypto_sha256(token, strlen(token), hash);
 	t.user_id = rq->who.user_id;
 	t.hash = hash;
-	if ((e = token_insert(rq->db, &t, &id)) != NULL)
-		return e;
-	if ((e = token_by_id(rq->db, rq->a, t.user_id, id, &made)) != NULL)
+	if ((e = req_transaction(rq, make_body, &m)) != NULL)
 		return e;
 	made.token = token;
-	answer_location(rq, "/api/auth/tokens/%lld", (long long)id);
+	answer_location(rq, "/api/auth/tokens/%lld", (long long)made.id);
 	answer_item(rq, &api_token_shape, &made, TOKEN_VERSION);
 	return NULL;
 }

@@ -8,34 +8,33 @@ struct work {
 };
 
 static const struct err *
-answer_users(struct req *rq, const struct user_filter *filter)
-{
-	struct page page = req_page(rq);
-	const struct err *e;
-	struct list list;
-
-	if ((e = user_page(rq->db, rq->a, filter, &page, &list)) != NULL)
-		return e;
-	answer_list(rq, &user_shape, &list, &page);
-	return NULL;
-}
-
-const struct err *
-api_user_list(struct req *rq)
+page_of_all(struct req *rq, struct page *p, struct list *out)
 {
 	const struct user_filter all = { .keyword = NULL };
 
-	return answer_users(rq, &all);
+	return user_page(rq->db, rq->a, &all, p, out);
 }
 
-const struct err *
-api_user_search(struct req *rq)
+static const struct err *
+page_of_found(struct req *rq, struct page *p, struct list *out)
 {
 	const struct user_filter filter = { .keyword = req_str(rq, "keyword"),
 		.status = req_str(rq, "status"),
 		.role = req_str(rq, "role") };
 
-	return answer_users(rq, &filter);
+	return user_page(rq->db, rq->a, &filter, p, out);
+}
+
+const struct err *
+api_user_list(struct req *rq)
+{
+	return answer_pages(rq, &user_shape, page_of_all);
+}
+
+const struct err *
+api_user_search(struct req *rq)
+{
+	return answer_pages(rq, &user_shape, page_of_found);
 }
 
 const struct err *

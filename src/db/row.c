@@ -230,7 +230,7 @@ take_bytes(MYSQL_STMT *st, unsigned column, const struct cell *c,
 
 	*out = NULL;
 	if ((size_t)c->len + row_reserve(a) > arena_left(a))
-		return err_tell(ERR_BAD_REQUEST,
+		return err_tell(ERR_TOO_LARGE,
 		    "This is more than can be handled at once: ask for less "
 		    "with a smaller \"limit\".");
 	*out = arena_alloc(a, (size_t)c->len + 1, 1);

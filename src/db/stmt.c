@@ -138,7 +138,7 @@ take_rows(struct db *db, struct prepared *p, struct call *c)
 		if (c->many == NULL && n == 1)
 			break;
 		if ((item = row_room(c, n, &cap)) == NULL)
-			return err_tell(ERR_BAD_REQUEST,
+			return err_tell(ERR_TOO_LARGE,
 			    "These are more items than can be handled at "
 			    "once.");
 		if ((e = row_take(p->st, c->s, cells, c->a, item)) != NULL)

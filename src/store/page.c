@@ -12,6 +12,12 @@ page_offset(const struct page *p)
 	return (p->page - 1) * p->limit;
 }
 
+int64_t
+page_last(const struct page *p)
+{
+	return (p->total + p->limit - 1) / p->limit;
+}
+
 const struct err *
 page_read(struct db *db, struct arena *a, const struct stmt *count,
     const struct stmt *rows, const void *args, struct page *p, struct list *out)

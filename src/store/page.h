@@ -17,6 +17,8 @@ struct page_count {
 };
 extern const struct field page_count_row[];
 
+/* Number of the last page; 0 = the list is empty. */
+int64_t page_last(const struct page *);
 /* Items before the page, for the statement's OFFSET. */
 int64_t page_offset(const struct page *);
 /* Counts all that match, then reads those of the page, unless it lies past the
