@@ -17,8 +17,10 @@ for my $unit (@units) {
 	like($text{$unit}, qr/^KillMode=process$/m, 'a stop leaves jobs alone');
 	like($text{$unit}, qr/^Delegate=yes$/m, 'its control groups are its own');
 	like($text{$unit}, qr/^OOMPolicy=continue$/m, 'a step that takes all memory ends itself alone');
-	unlike($text{$unit}, qr/^(?:PrivateTmp|ProtectHome|ProtectSystem|ProcSubset|ProtectProc)=/m,
+	unlike($text{$unit}, qr/^(?:PrivateTmp|ProtectHome|ProcSubset|ProtectProc)=/m,
 	    'steps see the machine as their account does');
+	is(join(' ', $text{$unit} =~ /^ProtectSystem=(.*)$/mg), 'yes', 'but for /usr');
+	like($text{$unit}, qr{^ReadWritePaths=-/usr/local }m, 'of which /usr/local is theirs');
 	for my $cap (qw(SETUID SETGID KILL CHOWN)) {
 		like($text{$unit}, qr/^CapabilityBoundingSet=.*\bCAP_$cap\b/m, "CAP_$cap is left to it");
 	}

@@ -216,6 +216,8 @@ const struct conf_key settings_keys[] = {
 	    .doc = "Size of one file; 0 = no limit."),
 	KEY(runner, submodules, C_BOOL, CONF_RELOAD, .fallback = "no",
 	    .doc = "Whether submodules are checked out."),
+	KEY(runner, user_namespaces, C_BOOL, CONF_RELOAD, .fallback = "no",
+	    .doc = "Whether steps may create user namespaces."),
 	KEY(runner, log_days, C_INT, CONF_RELOAD, .min = 0, .max = 36500,
 	    .fallback = "90", .doc = "Logs go after so many days; 0 = never."),
 	KEY(runner, log_total_max, C_SIZE, CONF_RELOAD, .min = 0,

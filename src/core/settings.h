@@ -102,6 +102,7 @@ struct settings_runner {
 	int64_t open_files_max;
 	int64_t file_size_max;
 	bool submodules;
+	bool user_namespaces;
 	int64_t log_days;      /* logs are pruned after, 0 = never */
 	int64_t log_total_max; /* bytes of all logs, oldest go first, 0 = any */
 };

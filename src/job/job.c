@@ -30,7 +30,7 @@ usage(void)
 	(void)fprintf(stderr,
 	    "usage: slipway-job -i ID [-t DEADLINE] -H HOME -W WORKSPACE"
 	    " [-u UID -g GID]\n"
-	    "\t[-S UID] [-G GROUPS] [-INT] [-n FILES] [-f SIZE]"
+	    "\t[-S UID] [-G GROUPS] [-INTU] [-n FILES] [-f SIZE]"
 	    " [-p PROCESSES]\n"
 	    "It is started by slipway-runner alone.\n");
 	exit(EX_USAGE);
@@ -63,7 +63,7 @@ options(int argc, char **argv, struct job_place *out)
 {
 	int c;
 
-	while ((c = getopt(argc, argv, "i:t:H:W:u:g:S:G:INTn:f:p:")) != -1) {
+	while ((c = getopt(argc, argv, "i:t:H:W:u:g:S:G:INTUn:f:p:")) != -1) {
 		switch (c) {
 		case 'i':
 			out->id = optarg;
@@ -98,6 +98,9 @@ options(int argc, char **argv, struct job_place *out)
 			break;
 		case 'T':
 			out->apart |= APART_MOUNTS | APART_TMP;
+			break;
+		case 'U':
+			out->user_namespaces = true;
 			break;
 		case 'n':
 			out->open_files = number(optarg);

@@ -81,6 +81,7 @@ struct job_place {
 	uid_t watch;             /* ours while steps run; 0 = that of who */
 	bool nameless;           /* no passwd file lists it */
 	unsigned apart;          /* enum apart */
+	bool user_namespaces;    /* steps may create such */
 	int64_t open_files;      /* 0 = as it is, as the next two */
 	int64_t file_size;
 	int64_t processes;

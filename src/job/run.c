@@ -17,6 +17,7 @@
 #include "core/file.h"
 #include "core/str.h"
 #include "job/job.h"
+#include "job/userns.h"
 
 #define CHUNK 65536
 #define CHUNKS_A_ROUND 16
@@ -129,7 +130,8 @@ child(const struct running *r, pid_t parent, int out, int *err)
 		setrlimit(RLIMIT_MSGQUEUE, &none) == -1) ||
 	    limit(RLIMIT_NOFILE, job->place.open_files) == -1 ||
 	    limit(RLIMIT_FSIZE, job->place.file_size) == -1 ||
-	    limit(RLIMIT_NPROC, job->place.processes) == -1)
+	    limit(RLIMIT_NPROC, job->place.processes) == -1 ||
+	    (!job->place.user_namespaces && !userns_forbid()))
 		return;
 	if (run->argv != NULL)
 		(void)execve(run->argv[0], (char *const *)(uintptr_t)run->argv,

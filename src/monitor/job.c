@@ -105,6 +105,8 @@ args_make(const struct monitor *m, const struct slot *slot, const char *dir,
 	arg_number(out, "-n", conf->open_files_max);
 	arg_number(out, "-f", conf->file_size_max);
 	arg_number(out, "-p", conf->pids_max);
+	if (conf->user_namespaces)
+		out->argv[out->n++] = "-U";
 	if (slot->kind == ACCOUNT_SELF)
 		return;
 	arg_number(out, "-u", slot->who.uid);
