@@ -13,6 +13,20 @@ my @programs = grep { -x program($_) }
 my $makefile = slurp(builddir() . '/Makefile');
 my ($flags) = $makefile =~ /^HARD_CFLAGS = (.*)$/m;
 my $hard = $flags !~ /sanitize|coverage/;
+my ($ldflags) = $makefile =~ /^HARD_LDFLAGS = (.*)$/m;
+
+# x86: whether a shadow stack may be used, and whether branches are tracked, as
+# far as compiler, linker and what a program starts with can say so.
+sub cet { my ($path) = @_; return join ' ', sort { $a cmp $b } readelf('-n', $path) =~ /x86 feature:.*?\b(?:IBT, )?(SHSTK)/, readelf('-n', $path) =~ /x86 feature:.*\b(IBT)/ }
+my ($any_object) = glob builddir() . '/src/core/*arena.o';
+my $compiler_notes = cet($any_object) =~ /IBT SHSTK/;
+my $linker_notes = $ldflags =~ /shstk/;
+my ($cc) = $makefile =~ /^CC = (.*)$/m;
+spew(tempdir() . '/empty.c', "int main(void) { return 0; }\n");
+my ($built) = run_cmd({ cwd => tempdir() }, 'sh', '-c', "$cc $flags $ldflags -o empty empty.c");
+my $tracked = $built == 0 && cet(tempdir() . '/empty') =~ /IBT/;
+note('compiler notes: ' . ($compiler_notes ? 'yes' : 'no') . ', linker notes: ' . ($linker_notes ? 'yes' : 'no')
+	. ', start objects track branches: ' . ($tracked ? 'yes' : 'no'));
 note($hard ? 'a hardened build' : 'not a hardened build: only libraries are looked at');
 
 sub readelf {
@@ -49,6 +63,16 @@ for my $name (@programs) {
 	unlike($segments, qr/GNU_STACK.*RWE/, "$name has no executable stack");
 	like($symbols, qr/__stack_chk_fail/, "$name has stack guards");
 	like($symbols, qr/__\w+_chk\b/, "$name has fortified calls");
+	next if !$compiler_notes || !$linker_notes;
+	like(cet($path), qr/SHSTK/, "$name can have a shadow stack");
+	is(cet($path) =~ /IBT/ ? 1 : 0, $tracked ? 1 : 0, "$name has its branches tracked where all that it is made of can");
+}
+if ($hard && $compiler_notes) {
+	my @without;
+	for my $object (glob builddir() . '/src/*/*.o') {
+		push @without, $object if cet($object) !~ /IBT SHSTK/;
+	}
+	is_deeply(\@without, [], 'every object is made for shadow stacks and branch tracking');
 }
 ok(@programs > 0 || $makefile !~ /^sbin_PROGRAMS = \S/m, 'the programs are built');
 
