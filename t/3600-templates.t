@@ -26,7 +26,14 @@ my %ok = ('1.sh' => "echo 1\n", '2.sh' => "echo 2\n");
 template('own', { name => "The site's own", steps => [ { name => 'One', file => '1.sh' },
 	{ name => 'Two', file => '2.sh', runWhen => 'always', timeoutSeconds => 9 } ] }, %ok);
 template('rollback', { name => 'Another rollback', description => 'Ours.', steps => steps(1) }, %ok);
+template('sharing', { name => 'Sharing', steps => [ { name => 'One', file => '../shared/common.sh' } ] });
+make_path("$site/shared");
+spew("$site/shared/common.sh", "echo common\n", 0644);
+spew("$site/shared/template.json", $json->encode({ name => 'x', steps => [ { name => 'x', file => 'common.sh' } ] }), 0644);
 my %bad = (
+	'shared-missing' => [ { name => 'x', steps => [ { name => 'x', file => '../shared/missing.sh' } ] } ],
+	'shared-outside' => [ { name => 'x', steps => [ { name => 'x', file => '../shared/../own/1.sh' } ] } ],
+	'shared-below' => [ { name => 'x', steps => [ { name => 'x', file => 'shared/common.sh' } ] } ],
 	'no-json' => [ '{' ],
 	'no-object' => [ '[]' ],
 	'no-name' => [ { steps => steps(1) } ],
@@ -58,12 +65,12 @@ my $api = Slipway::API->start(db => $db,
 	conf => "[api]\ntemplates = " . srcdir() . "/src/templates $site, /nowhere\n");
 
 # --- what is found
-my @package = map { basename($_) } grep { -d } glob srcdir() . '/src/templates/*';
+my @package = map { basename($_) } grep { -d && !m{/shared$} } glob srcdir() . '/src/templates/*';
 my $got = $api->as('viewer')->get('/api/templates?limit=100');
 is($got->{status}, 200, 'a viewer lists them');
 my %all = map { $_->{id} => $_ } @{ $got->{json}{data} };
-is(join(' ', map { $_->{id} } @{ $got->{json}{data} }), join(' ', sort @package, 'own'), "the package's and the site's, by id");
-is($got->{json}{pagination}{total}, @package + 1, 'counted');
+is(join(' ', map { $_->{id} } @{ $got->{json}{data} }), join(' ', sort @package, 'own', 'sharing'), "the package's and the site's, by id");
+is($got->{json}{pagination}{total}, @package + 2, 'counted');
 for my $id (@package) {
 	next if $id eq 'rollback';
 	my $is = $json->decode(slurp(srcdir() . "/src/templates/$id/template.json"));
@@ -84,9 +91,12 @@ like($api->log, qr{\Q$site/folder\E is left out}, 'a folder without template.jso
 unlike($api->log, qr{\Q$site\E/own is left out}, 'a good one is not');
 
 $got = $api->get('/api/templates?limit=2&page=2');
-is(join(' ', map { $_->{id} } @{ $got->{json}{data} }), join(' ', (sort @package, 'own')[ 2, 3 ]), 'in pages');
+is(join(' ', map { $_->{id} } @{ $got->{json}{data} }), join(' ', (sort @package, 'own', 'sharing')[ 2, 3 ]), 'in pages');
 like($got->{headers}{link}, qr/rel="next"/, 'with links');
 is(scalar @{ $api->get('/api/templates?page=99')->{json}{data} }, 0, 'none past the end');
+$got = $api->get('/api/templates/sharing');
+is($got->{json}{steps}[0]{script}, "echo common\n", 'a step has the whole text of a shared script');
+is($api->get('/api/templates/shared')->{status}, 404, 'the folder of shared scripts is not a template');
 $got = $api->get('/api/templates/own');
 is_deeply($got->{json}, $all{own}, 'one alone');
 is($api->get('/api/templates/own', { 'If-None-Match' => $got->{headers}{etag} })->{status}, 304, 'with a tag');

@@ -31,7 +31,7 @@ sub faults {
 		$say->("step $name: name") if !text($name, 1, 100);
 		$say->("step $name: twice") if $names{$name}++;
 		my $file = defined $step->{file} ? $step->{file} : '';
-		$say->("step $name: file name $file") if $file !~ /^[0-9]{2}-[a-z0-9-]+\.sh$/;
+		$say->("step $name: file name $file") if $file !~ m{^(?:[0-9]{2}-|\.\./shared/)[a-z0-9-]+\.sh$};
 		my $script = delete $left{$file};
 		$say->("step $name: no file $file") if !defined $script;
 		$say->("step $name: size") if defined $script && (length $script > 65535 || $script !~ /\S/);
@@ -94,14 +94,18 @@ my @wanted = qw(binary-systemd database-migration docker-compose git-clone-pipel
     laravel nginx-vhost node php-composer-release python-venv-systemd rollback
     simple-deploy-pipeline ssh-deploy static-generator static-site-rsync symfony
     systemd-restart wordpress);
-my @slugs = sort map { basename($_) } grep { -d } glob "$root/*";
+my @slugs = sort map { basename($_) } grep { -d && !m{/shared$} } glob "$root/*";
 is_deeply(\@slugs, \@wanted, 'the templates');
 
-my (%display, %common);
+my (%display, %shared);
 for my $slug (@slugs) {
 	my %files = map { basename($_) => slurp($_) } glob "$root/$slug/*.sh";
 	my $t = eval { $json->decode(slurp("$root/$slug/template.json")) };
 	is($@, '', "$slug: template.json is JSON") or next;
+	for my $file (grep { m{^\.\./shared/} } map { $_->{file} } @{ $t->{steps} }) {
+		$files{$file} = slurp("$root/$slug/$file");
+		push @{ $shared{ basename($file) } }, $slug;
+	}
 	is_deeply([faults($t, %files)], [], "$slug: no faults");
 	is_deeply([grep { !/^(template\.json|.*\.sh)$/ } map { basename($_) } glob "$root/$slug/*"],
 		[], "$slug: nothing else in the folder");
@@ -113,11 +117,13 @@ for my $slug (@slugs) {
 	unlike($all, qr/sparse/i, "$slug: no sparse checkout");
 	for my $file (sort keys %files) {
 		like($files{$file}, qr/^(?:#[^\n]*\n)+set -euo pipefail$/m, "$slug/$file: strict from its first command");
-		next if $file !~ /^[0-9]+-(switch|restart|check|roll-back|prune)\.sh$/;
-		push @{ $common{$1}{ $files{$file} } }, $slug;
 	}
 }
-is(scalar keys %{ $common{$_} }, 1, "$_.sh is the same in every template") for sort keys %common;
+is_deeply([sort keys %shared], [sort map { basename($_) } glob "$root/shared/*"], 'every shared script is used');
+cmp_ok(scalar @{ $shared{$_} }, '>', 1, "several templates share $_") for sort keys %shared;
+my %text;
+push @{ $text{ slurp($_) } }, $_ for glob "$root/*/*.sh";
+is_deeply([grep { @$_ > 1 } values %text], [], 'no script exists twice');
 
 my @scripts = glob "$root/*/*.sh";
 my ($status, $out) = run_cmd('sh', '-c', 'command -v shellcheck');
