@@ -178,6 +178,19 @@ my %numbered;
 for (sort keys %text) { push @{ $numbered{$1} }, $_ if m{^t/(\d+)-[^/]*\.t$} }
 is_deeply([map { @$_ > 1 ? "@$_" : () } values %numbered], [], 'no two tests have the same number');
 
+# --- the makefile: a section has its own folder's files, a list of files is sorted
+my (@misplaced, @unsorted);
+for my $part (split /^(?=# --- )/m, $text{'Makefile.am'}) {
+	my ($name) = $part =~ /\A# --- (\w+)/ or next;
+	push @misplaced, map { "$_ in $name" } grep { !m{^src/$name/} } $part =~ m{\b(src/\w+/\S+)}g if $layers{$name};
+	while ($part =~ /^(\w+) \+?= \\\n((?:\t\S+ \\\n)*\t\S+\n)/mg) {
+		my ($list, @files) = ($1, $2 =~ /\t(\S+)/g);
+		push @unsorted, map { "$list: $files[$_]" } grep { $files[$_ - 1] ge $files[$_] } 1 .. $#files;
+	}
+}
+is_deeply(\@misplaced, [], 'a section of the makefile names files of its own folder');
+is_deeply(\@unsorted, [], 'a list of the makefile is sorted, without repetition');
+
 # --- lists of packages name no host
 my @locks;
 find({ no_chdir => 1, wanted => sub {
