@@ -46,9 +46,9 @@ MUSTCHECK const struct err *admin_options(int argc, char **argv,
     const struct option_value *, const char **words, size_t max);
 
 /* Texts of options over `item`, checked by its table as a body of the API
- * would be; `pairs` are struct json_pair. ERR_INVALID says all that is wrong. */
+ * would be; ERR_INVALID says all that is wrong. */
 MUSTCHECK const struct err *admin_read(struct admin *, const struct shape *,
-    enum json_mode, const struct list *pairs, void *item);
+    enum json_mode, const struct map *members, void *item);
 /* ERR_NOTFOUND that names the user. */
 MUSTCHECK const struct err *admin_user_find(struct admin *,
     const char *username, struct user *out);

@@ -148,13 +148,13 @@ variable(const struct sealed_place *place, const char *key)
 }
 
 static const struct err *
-object_write(struct walk *w, const struct list *pairs, struct seen *s)
+object_write(struct walk *w, const struct map *pairs, struct seen *s)
 {
 	const struct err *e;
 	struct buf text;
 
 	buf_init(&text, SEALED_SIZE_MAX + 1);
-	json_write_pairs(&text, pairs);
+	json_write_map(&text, pairs);
 	if ((e = buf_check(&text)) == NULL)
 		s->fresh.object.s = arena_strndup(w->work, text.data, text.len);
 	buf_release(&text);
@@ -166,12 +166,12 @@ object_seal(struct walk *w, struct seen *s)
 {
 	const struct err *e;
 	const char *name, *fresh;
-	struct json_pair *pair;
-	struct list pairs;
+	struct pair *pair;
+	struct map pairs;
 	int64_t key;
 	size_t i;
 
-	if ((e = json_pairs(w->work, s->old.object.s, &pairs)) != NULL)
+	if ((e = json_map(w->work, s->old.object.s, &pairs)) != NULL)
 		return unopened(w, s, NULL, e->msg);
 	pair = pairs.items;
 	for (i = 0; i < pairs.n; i++) {

@@ -41,17 +41,17 @@ expiry(struct admin *admin, const char *text)
 static const struct err *
 read_wish(struct admin *admin, const struct wish *w, struct api_token *t)
 {
-	struct json_pair pairs[3];
-	struct list list = { .items = pairs };
+	struct pair pairs[3];
+	struct map map = { .items = pairs };
 
 	if (w->name != NULL)
-		pairs[list.n++] = (struct json_pair){ "name", w->name };
+		pairs[map.n++] = (struct pair){ "name", w->name };
 	if (w->role != NULL)
-		pairs[list.n++] = (struct json_pair){ "role", w->role };
+		pairs[map.n++] = (struct pair){ "role", w->role };
 	if (w->expires != NULL)
-		pairs[list.n++] = (struct json_pair){ "expiresAt",
+		pairs[map.n++] = (struct pair){ "expiresAt",
 			expiry(admin, w->expires) };
-	return admin_read(admin, &api_token_shape, JSON_CREATE, &list, t);
+	return admin_read(admin, &api_token_shape, JSON_CREATE, &map, t);
 }
 
 static const struct err *

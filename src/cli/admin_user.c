@@ -42,7 +42,7 @@ faults_tell(const struct faults *f)
 
 const struct err *
 admin_read(struct admin *admin, const struct shape *shape, enum json_mode mode,
-    const struct list *pairs, void *item)
+    const struct map *members, void *item)
 {
 	struct faults *faults = arena_alloc(admin->a, 1, sizeof(*faults));
 	struct buf body;
@@ -50,7 +50,7 @@ admin_read(struct admin *admin, const struct shape *shape, enum json_mode mode,
 
 	faults_init(faults, admin->a);
 	buf_init(&body, BODY_MAX);
-	json_write_pairs(&body, pairs);
+	json_write_map(&body, members);
 	if ((e = buf_check(&body)) == NULL)
 		e = json_read(shape, mode, body.data, body.len, item, faults);
 	buf_release(&body);
@@ -63,26 +63,26 @@ static const struct err *
 read_wish(struct admin *admin, const struct wish *w, enum json_mode mode,
     struct user *u)
 {
-	const struct json_pair wishes[] = {
+	const struct pair wishes[] = {
 		{ "username", w->username },
 		{ "role", w->role },
 		{ "status", w->status },
 		{ "name", w->name },
 		{ "email", w->email },
 	};
-	struct json_pair pairs[sizeof(wishes) / sizeof(wishes[0])];
-	struct list list = { .items = pairs };
+	struct pair pairs[sizeof(wishes) / sizeof(wishes[0])];
+	struct map map = { .items = pairs };
 	size_t i;
 
 	for (i = 0; i < sizeof(wishes) / sizeof(wishes[0]); i++) {
 		if (wishes[i].value == NULL)
 			continue;
-		pairs[list.n] = wishes[i];
+		pairs[map.n] = wishes[i];
 		if (*wishes[i].value == '\0')
-			pairs[list.n].value = NULL;
-		list.n++;
+			pairs[map.n].value = NULL;
+		map.n++;
 	}
-	return admin_read(admin, &user_shape, mode, &list, u);
+	return admin_read(admin, &user_shape, mode, &map, u);
 }
 
 static const struct err *

@@ -27,14 +27,24 @@ struct when {
 	int64_t ms;
 };
 /* JSON kept as text; NULL = none. Checked when it comes in by the entry's
- * `shape` (an array of such objects) or FIELD_MAP (an object of strings),
- * stored in a canonical form and spliced into answers as it is. */
+ * `shape` (an array of such objects), stored in a canonical form and spliced
+ * into answers as it is. With FIELD_MAP it is the text of a map, for output. */
 struct json_text {
 	const char *s;
 };
 /* An array of structs of the entry's `shape`, in the arena of its owner. */
 struct list {
 	void *items;
+	size_t n;
+};
+/* An object of strings, in the arena of its owner; a value of NULL is null. In
+ * JSON only, never in rows. */
+struct pair {
+	const char *key;
+	const char *value;
+};
+struct map {
+	struct pair *items;
 	size_t n;
 };
 /* Bytes; rows only, never in JSON. */
@@ -51,6 +61,7 @@ enum field_type {
 	F_WHEN,  /* struct when */
 	F_JSON,  /* struct json_text */
 	F_LIST,  /* struct list */
+	F_MAP,   /* struct map */
 	F_BLOB,  /* struct blob */
 };
 
@@ -62,12 +73,12 @@ enum field_flag {
 	FIELD_ONCE = 1 << 4,   /* with FIELD_IN: refused in PUT if it differs */
 	FIELD_NULL = 1 << 5,   /* null clears it; may be NULL in the row */
 	FIELD_NOROW = 1 << 6,  /* not a column */
-	FIELD_MAP = 1 << 7,    /* F_JSON: an object of strings */
+	FIELD_MAP = 1 << 7,    /* F_JSON: the text of a map, output only */
 	FIELD_NUMBER = 1 << 8, /* F_BOOL is written as 1 or 0 */
 	FIELD_LINE = 1 << 9,   /* F_STR: no control characters, something to
 				* see (core/str.h) */
 	FIELD_ONE = 1 << 10,   /* F_LIST: one; with FIELD_NULL, or null */
-	FIELD_GAPS = 1 << 11,  /* FIELD_MAP: null is what is kept elsewhere */
+	FIELD_GAPS = 1 << 11,  /* F_MAP: null is what is kept elsewhere */
 	FIELD_TEXT = 1 << 12,  /* F_STR: of several lines, else no control
 				* characters */
 };
@@ -79,8 +90,8 @@ struct field {
 	size_t offset;
 	enum field_type type;
 	unsigned flags;
-	/* F_STR: length in code points; F_INT, F_MAYBE: value; F_JSON, F_LIST:
-	 * number of members. 0, 0 = the type's own limits (F_STR: 0..65535;
+	/* F_STR: length in code points; F_INT, F_MAYBE: value; F_JSON, F_LIST,
+	 * F_MAP: number of members. 0, 0 = the type's own limits (F_STR: 0..65535;
 	 * numbers: 0..2^53-1; arrays: 0..100). */
 	int64_t min, max;
 	const char *const *values; /* F_STR: one of these, ends with NULL */
@@ -116,6 +127,7 @@ struct shape {
 	struct when: F_WHEN,						\
 	struct json_text: F_JSON,					\
 	struct list: F_LIST,						\
+	struct map: F_MAP,						\
 	struct blob: F_BLOB)
 /* FIELD(struct, member, flags, .max = 100, .doc = "…"); flags may stand
  * alone, hence they are part of the dots */

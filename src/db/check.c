@@ -23,6 +23,7 @@ static const unsigned wanted[] = {
 	[F_WHEN] = K_TIME,
 	[F_JSON] = K_TEXT,
 	[F_LIST] = 0,
+	[F_MAP] = 0,
 	[F_BLOB] = K_BYTES,
 };
 

@@ -11,7 +11,8 @@
 bool
 row_has(const struct field *f)
 {
-	return (f->flags & FIELD_NOROW) == 0 && f->type != F_LIST;
+	return (f->flags & FIELD_NOROW) == 0 && f->type != F_LIST &&
+	    f->type != F_MAP;
 }
 
 size_t
@@ -144,6 +145,7 @@ bind_arg(const struct field *f, const void *member, MYSQL_BIND *b,
 		    ((const struct blob *)member)->len);
 		break;
 	case F_LIST:
+	case F_MAP:
 		assert(0);
 	}
 	return NULL;
@@ -207,6 +209,7 @@ bind_column(const struct field *f, MYSQL_BIND *b, struct cell *c)
 		b->buffer_type = MYSQL_TYPE_STRING;
 		break;
 	case F_LIST:
+	case F_MAP:
 		assert(0);
 	}
 }
@@ -316,6 +319,7 @@ take(MYSQL_STMT *st, unsigned column, const struct field *f,
 	case F_BLOB:
 		return take_blob(st, column, c, a, member);
 	case F_LIST:
+	case F_MAP:
 		break;
 	}
 	assert(0);

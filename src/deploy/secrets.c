@@ -159,20 +159,16 @@ trigger_read(struct vault *v, struct arena *scratch, const struct list *presets,
 	const char *prefix = trigger_prefix(scratch, triggers, index),
 		   *pointer = arena_printf(scratch, "/triggers/%zu/envVars",
 		       index);
-	const struct json_pair *pair;
+	const struct map *map = &t[index].env_vars;
+	const struct pair *pair = map->items;
 	const struct preset *p;
 	struct env_var *var;
 	const struct err *e;
-	struct list pairs;
 	size_t i;
 
-	*out = (struct list){ .n = 0 };
-	if ((e = json_pairs(scratch, t[index].env_vars.s, &pairs)) != NULL)
-		return e;
-	pair = pairs.items;
-	var = arena_alloc(scratch, pairs.n, sizeof(*var));
-	out->items = var;
-	for (i = 0; i < pairs.n; i++) {
+	var = arena_alloc(scratch, map->n, sizeof(*var));
+	*out = (struct list){ .items = var };
+	for (i = 0; i < map->n; i++) {
 		p = preset_of(presets, pair[i].key);
 		*var = (struct env_var){ .name = pair[i].key,
 			.value = pair[i].value,
@@ -302,19 +298,18 @@ defaults_take(struct arena *a, struct list *presets, struct project *p,
 }
 
 /* Takes out a trigger's secrets and writes what is left. */
-static const struct err *
+static void
 trigger_take(struct vault *v, struct arena *scratch, struct trigger *t,
     const char *prefix, const struct list *vars, struct list *hidden)
 {
 	const struct env_var *var = vars->items;
 	struct secret *secret = hidden->items;
-	struct json_pair *open;
-	struct list opens = { .n = vars->n };
+	struct pair *open = arena_alloc(scratch, vars->n, sizeof(*open));
 	size_t i;
 
-	opens.items = open = arena_alloc(scratch, vars->n, sizeof(*open));
+	t->env_vars = (struct map){ .items = open, .n = vars->n };
 	for (i = 0; i < vars->n; i++) {
-		open[i] = (struct json_pair){ var[i].name,
+		open[i] = (struct pair){ var[i].name,
 			var[i].secret ? NULL : var[i].value };
 		if (!var[i].secret)
 			continue;
@@ -329,7 +324,6 @@ trigger_take(struct vault *v, struct arena *scratch, struct trigger *t,
 			    var[i].value);
 		hidden->n++;
 	}
-	return secrets_text(scratch, &opens, &t->env_vars.s);
 }
 
 static const struct err *
@@ -352,7 +346,7 @@ triggers_take(struct vault *v, const struct list *presets, struct project *p,
 		t = ((const struct trigger *)triggers.items)[i];
 		e = trigger_read(v, scratch, presets, &triggers, i, &vars);
 		if (e == NULL)
-			e = trigger_take(v, scratch, &t,
+			trigger_take(v, scratch, &t,
 			    trigger_prefix(scratch, &triggers, i), &vars,
 			    hidden);
 		buf_puts(&text, i == 0 ? "[" : ",");
@@ -378,8 +372,8 @@ secrets_take(struct deploy *deploy, struct project *p, struct secrets *out)
 	(void)memset(out, 0, sizeof(*out));
 	if ((e = vault_read(&v)) != NULL)
 		return e;
-	out->stored = v.pairs[VAULT_DEFAULTS].n > 0 ||
-	    v.pairs[VAULT_TRIGGERS].n > 0;
+	out->stored = v.stored[VAULT_DEFAULTS].n > 0 ||
+	    v.stored[VAULT_TRIGGERS].n > 0;
 	if ((e = presets_read(&v, p, &presets)) != NULL)
 		return e;
 	e = defaults_take(a, &presets, p, &out->defaults, &any);
@@ -398,14 +392,14 @@ values_seal(const struct deploy *deploy, int64_t project_id,
     const struct list *secrets, struct buf *out)
 {
 	const struct secret *one = secrets->items;
-	struct list pairs = { .n = secrets->n };
-	struct json_pair *pair;
+	struct map map = { .n = secrets->n };
+	struct pair *pair;
 	const struct err *e;
 	size_t i;
 
 	if (secrets->n == 0)
 		return NULL;
-	pairs.items = pair = arena_alloc(deploy->a, secrets->n, sizeof(*pair));
+	map.items = pair = arena_alloc(deploy->a, secrets->n, sizeof(*pair));
 	for (i = 0; i < secrets->n; i++) {
 		pair[i].key = one[i].key;
 		e = secrets_seal(deploy, project_id, &one[i].var,
@@ -413,7 +407,7 @@ values_seal(const struct deploy *deploy, int64_t project_id,
 		if (e != NULL)
 			return e;
 	}
-	json_write_pairs(out, &pairs);
+	json_write_map(out, &map);
 	return buf_check(out);
 }
 
@@ -459,19 +453,15 @@ secrets_trigger(struct deploy *deploy, int64_t project_id,
 	struct vault v = { .deploy = deploy, .a = a, .project_id = project_id };
 	const char *prefix = trigger_prefix(a, triggers, index);
 	const struct trigger *t = triggers->items;
-	const struct json_pair *pair;
+	const struct map *map = &t[index].env_vars;
+	const struct pair *pair = map->items;
 	const struct err *e;
 	struct env_var *var;
-	struct list pairs;
 	size_t i;
 
-	*out = (struct list){ .n = 0 };
-	if ((e = json_pairs(a, t[index].env_vars.s, &pairs)) != NULL)
-		return e;
-	pair = pairs.items;
-	out->items = var = arena_alloc(a, pairs.n, sizeof(*var));
-	out->n = pairs.n;
-	for (i = 0; i < pairs.n; i++) {
+	var = arena_alloc(a, map->n, sizeof(*var));
+	*out = (struct list){ .items = var, .n = map->n };
+	for (i = 0; i < map->n; i++) {
 		var[i] = (struct env_var){ .name = pair[i].key,
 			.value = pair[i].value };
 		if (var[i].value != NULL)
@@ -487,21 +477,6 @@ secrets_trigger(struct deploy *deploy, int64_t project_id,
 			    (long long)project_id, var[i].name, index);
 	}
 	return NULL;
-}
-
-const struct err *
-secrets_text(struct arena *a, const struct list *pairs, const char **out)
-{
-	const struct err *e;
-	struct buf text;
-
-	*out = NULL;
-	buf_init(&text, TEXT_MAX);
-	json_write_pairs(&text, pairs);
-	if ((e = buf_check(&text)) == NULL)
-		*out = arena_strndup(a, text.data, text.len);
-	buf_release(&text);
-	return e;
 }
 
 const struct err *

@@ -45,9 +45,6 @@ MUSTCHECK const struct err *secrets_presets(struct deploy *, int64_t project_id,
 MUSTCHECK const struct err *secrets_trigger(struct deploy *, int64_t project_id,
     const struct list *triggers, size_t index, struct list *out);
 
-/* Pairs as the text of an object. */
-MUSTCHECK const struct err *secrets_text(struct arena *,
-    const struct list *pairs, const char **out);
 /* A variable's value for the dispatcher: what is stored, else sealed now.
  * ERR_UNAVAILABLE if there is no key to seal with. */
 MUSTCHECK const struct err *secrets_seal(const struct deploy *,

@@ -6,79 +6,87 @@
 #include "json/json.h"
 #include "store/env.h"
 
-static const struct err *
-vars_read(struct arena *a, const char *text, struct list *out)
+/* Of a column, with room for what JSON writes as \u0001. */
+#define TEXT_MAX ((size_t)4 << 20)
+
+static const struct preset *
+preset_of(const struct list *presets, const char *key)
 {
-	const struct json_pair *pair;
-	const struct err *e;
-	struct env_var *v;
-	struct list pairs;
+	const struct preset *p = presets->items;
 	size_t i;
 
-	*out = (struct list){ .items = NULL };
-	if ((e = json_pairs(a, text, &pairs)) != NULL)
-		return e;
-	pair = pairs.items;
-	v = arena_alloc(a, pairs.n, sizeof(*v));
-	for (i = 0; i < pairs.n; i++)
-		v[i] = (struct env_var){ .name = pair[i].key,
-			.value = pair[i].value };
-	*out = (struct list){ .items = v, .n = pairs.n };
+	for (i = 0; i < presets->n; i++)
+		if (str_eq(p[i].key, key))
+			return &p[i];
 	return NULL;
 }
 
-/* Null in what was sent is what a deployment shows of a secret: as if it had
- * been left out. */
+/* The map as variables.  Null in what was sent is what a deployment shows of a
+ * secret: as if it had been left out. */
 static void
-gaps_drop(struct faults *f, const struct list *presets, struct list *given)
+vars_take(struct deploy *deploy, const struct list *presets,
+    const struct map *sent, struct list *out)
 {
-	const struct preset *p = presets->items;
-	struct env_var *v = given->items;
-	size_t i, k, kept = 0;
+	struct faults *f = deploy->faults;
+	struct env_var *v = arena_alloc(deploy->a, sent->n, sizeof(*v));
+	const struct preset *p;
+	const struct pair *one;
+	size_t i;
 
-	for (i = 0; i < given->n; i++) {
-		for (k = 0; k < presets->n && !str_eq(p[k].key, v[i].name); k++)
-			continue;
-		if (v[i].value != NULL)
-			v[kept++] = v[i];
-		else if (k == presets->n || !p[k].secret)
-			faults_add(f, fault_pointer(f, "/envVars", v[i].name),
+	*out = (struct list){ .items = v };
+	for (i = 0; i < sent->n; i++) {
+		one = &sent->items[i];
+		p = preset_of(presets, one->key);
+		if (one->value != NULL)
+			v[out->n++] = (struct env_var){ .name = one->key,
+				.value = one->value };
+		else if (p == NULL || !p->secret)
+			faults_add(f, fault_pointer(f, "/envVars", one->key),
 			    "must be a string: null stands for secrets only");
 	}
-	given->n = kept;
 }
 
-/* Splits the variables: secret ones stand in the open as null, and sealed where
- * only the dispatcher can read them. */
+static const struct err *
+map_text(struct arena *a, const struct map *map, const char **out)
+{
+	const struct err *e;
+	struct buf text;
+
+	buf_init(&text, TEXT_MAX);
+	json_write_map(&text, map);
+	if ((e = buf_check(&text)) == NULL)
+		*out = arena_strndup(a, text.data, text.len);
+	buf_release(&text);
+	return e;
+}
+
+/* The row's two columns: secret variables stand in the open as null, and sealed
+ * where only the dispatcher can read them. */
 static const struct err *
 vars_store(const struct deploy *deploy, int64_t project_id,
     const struct list *vars, struct deployment *out)
 {
 	struct arena *a = deploy->a;
 	const struct env_var *v = vars->items;
-	struct json_pair *open, *secret;
-	struct list opens, secrets = { .n = 0 };
+	struct map open = { .n = vars->n }, secret = { .n = 0 };
 	const struct err *e = NULL;
 	size_t i;
 
-	open = arena_alloc(a, vars->n, sizeof(*open));
-	secret = arena_alloc(a, vars->n, sizeof(*secret));
-	opens = (struct list){ .items = open, .n = vars->n };
-	secrets.items = secret;
+	open.items = arena_alloc(a, vars->n, sizeof(struct pair));
+	secret.items = arena_alloc(a, vars->n, sizeof(struct pair));
 	for (i = 0; i < vars->n && e == NULL; i++) {
-		open[i].key = v[i].name;
-		open[i].value = v[i].secret ? NULL : v[i].value;
+		open.items[i].key = v[i].name;
+		open.items[i].value = v[i].secret ? NULL : v[i].value;
 		if (!v[i].secret)
 			continue;
-		secret[secrets.n].key = v[i].name;
+		secret.items[secret.n].key = v[i].name;
 		e = secrets_seal(deploy, project_id, &v[i],
-		    &secret[secrets.n++].value);
+		    &secret.items[secret.n++].value);
 	}
-	if (e != NULL ||
-	    (e = secrets_text(a, &opens, &out->env_vars.s)) != NULL ||
-	    secrets.n == 0)
+	if (e != NULL || (e = map_text(a, &open, &out->env_vars.s)) != NULL ||
+	    secret.n == 0)
 		return e;
-	return secrets_text(a, &secrets, &out->secret_vars.s);
+	return map_text(a, &secret, &out->secret_vars.s);
 }
 
 const char *
@@ -99,27 +107,20 @@ const struct err *
 variables_extra(const struct deploy *deploy, const struct project *p,
     struct json_text vars, const char **out)
 {
-	const struct preset *preset;
-	const struct json_pair *pair;
-	struct list presets, pairs;
 	const struct err *e;
-	size_t i, k;
+	struct list presets;
+	struct map map;
+	size_t i;
 
 	*out = NULL;
 	e = json_items(deploy->a, &preset_shape, p->env_presets.s, &presets);
 	if (e == NULL)
-		e = json_pairs(deploy->a, vars.s, &pairs);
+		e = json_map(deploy->a, vars.s, &map);
 	if (e != NULL)
 		return e;
-	preset = presets.items;
-	pair = pairs.items;
-	for (i = 0; *out == NULL && i < pairs.n; i++) {
-		for (k = 0; k < presets.n; k++)
-			if (str_eq(preset[k].key, pair[i].key))
-				break;
-		if (k == presets.n)
-			*out = pair[i].key;
-	}
+	for (i = 0; *out == NULL && i < map.n; i++)
+		if (preset_of(&presets, map.items[i].key) == NULL)
+			*out = map.items[i].key;
 	return NULL;
 }
 
@@ -127,7 +128,6 @@ const struct err *
 variables_make(struct deploy *deploy, const struct project *p,
     const struct deploy_order *order, struct deployment *out)
 {
-	struct arena *a = deploy->a;
 	struct list presets, given, all;
 	const struct env_rules rules = { .presets = &presets,
 		.refusal = variables_refusal(p, order->role) };
@@ -135,17 +135,15 @@ variables_make(struct deploy *deploy, const struct project *p,
 
 	if (faults_at(deploy->faults, "/envVars"))
 		return NULL; /* not left out, but not to be read */
-	e = json_items(a, &preset_shape, p->env_presets.s, &presets);
+	e = json_items(deploy->a, &preset_shape, p->env_presets.s, &presets);
 	if (e == NULL)
 		e = secrets_presets(deploy, p->id, &presets);
-	if (e == NULL && order->vars != NULL)
-		given = *order->vars;
-	else if (e == NULL)
-		e = vars_read(a, order->sent->env_vars.s, &given);
 	if (e != NULL)
 		return e;
-	if (order->vars == NULL)
-		gaps_drop(deploy->faults, &presets, &given);
+	if (order->vars != NULL)
+		given = *order->vars;
+	else
+		vars_take(deploy, &presets, &order->sent->env_vars, &given);
 	env_check(&rules, &given, "/envVars", deploy->faults, &all);
 	if (deploy->faults->n > 0)
 		return NULL;

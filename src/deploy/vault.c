@@ -30,11 +30,11 @@ vault_read(struct vault *v)
 	a = arena_open(WORK_MAX);
 	e = project_secrets_find(v->deploy->db, a, v->project_id, &row);
 	if (e == NULL && row.secret_defaults.s != NULL)
-		e = json_pairs(v->a, row.secret_defaults.s,
-		    &v->pairs[VAULT_DEFAULTS]);
+		e = json_map(v->a, row.secret_defaults.s,
+		    &v->stored[VAULT_DEFAULTS]);
 	if (e == NULL && row.trigger_secrets.s != NULL)
-		e = json_pairs(v->a, row.trigger_secrets.s,
-		    &v->pairs[VAULT_TRIGGERS]);
+		e = json_map(v->a, row.trigger_secrets.s,
+		    &v->stored[VAULT_TRIGGERS]);
 	arena_close(a);
 	return e;
 }
@@ -43,18 +43,18 @@ const struct err *
 vault_find(struct vault *v, enum vault_kind kind, const char *key,
     const char *name, struct sealed *out)
 {
-	const struct json_pair *pair;
+	const struct pair *pair;
 	const struct err *e;
 	size_t i;
 
 	*out = (struct sealed){ .text = NULL };
 	if ((e = vault_read(v)) != NULL)
 		return e;
-	pair = v->pairs[kind].items;
-	for (i = 0; i < v->pairs[kind].n; i++)
+	pair = v->stored[kind].items;
+	for (i = 0; i < v->stored[kind].n; i++)
 		if (pair[i].value != NULL && strcmp(pair[i].key, key) == 0)
 			break;
-	if (i == v->pairs[kind].n)
+	if (i == v->stored[kind].n)
 		return NULL;
 	out->text = pair[i].value;
 	out->len = box_length(vault_purpose(v->a, v->project_id, name),

@@ -16,14 +16,14 @@ struct vault {
 	struct arena *a;
 	int64_t project_id; /* 0 = a new one: nothing */
 	bool read;
-	struct list pairs[VAULT__MAX]; /* struct json_pair */
+	struct map stored[VAULT__MAX]; /* each value sealed by itself */
 	bool presets_read;
 	struct list presets; /* as they are stored */
 };
 
 /* What a variable's value is bound to, in the arena. */
 const char *vault_purpose(struct arena *, int64_t project_id, const char *name);
-/* Fills in the pairs. */
+/* Fills in what is stored. */
 MUSTCHECK const struct err *vault_read(struct vault *);
 /* The value that is stored under the key for the variable of that name; none
  * if there is none. */

@@ -77,12 +77,12 @@ put_access(struct buf *b, const struct settings_gitserver *g,
 }
 
 static void
-put_pairs(struct buf *b, enum job_record which, const struct list *pairs)
+put_map(struct buf *b, enum job_record which, const struct map *map)
 {
-	const struct json_pair *p = pairs->items;
+	const struct pair *p = map->items;
 	size_t i;
 
-	for (i = 0; i < pairs->n; i++)
+	for (i = 0; i < map->n; i++)
 		if (p[i].value != NULL)
 			record_printf(b, names[which], "%s=%s", p[i].key,
 			    p[i].value);
@@ -91,17 +91,17 @@ put_pairs(struct buf *b, enum job_record which, const struct list *pairs)
 /* The secret variables, each opened for its own name. */
 static const struct err *
 secrets(const struct settings *s, struct arena *a, const struct claim *c,
-    struct list *out)
+    struct map *out)
 {
 	struct unbox *keys = NULL;
 	const struct err *e;
-	struct json_pair *p;
+	struct pair *p;
 	size_t i;
 
-	*out = (struct list){ .items = NULL };
+	*out = (struct map){ .items = NULL };
 	if (c->secret_vars.s == NULL)
 		return NULL;
-	if ((e = json_pairs(a, c->secret_vars.s, out)) != NULL)
+	if ((e = json_map(a, c->secret_vars.s, out)) != NULL)
 		return e;
 	e = unbox_open(settings_deploy_key(a, &s->secrets), &keys);
 	if (e != NULL)
@@ -155,9 +155,9 @@ description_write(const struct dispatch *d, struct arena *a,
 	const struct settings *s = &d->settings;
 	const struct settings_runner *r = &s->runner;
 	const struct err *e;
-	struct list env, secret;
+	struct map env, secret;
 
-	if ((e = json_pairs(a, c->env_vars.s, &env)) != NULL ||
+	if ((e = json_map(a, c->env_vars.s, &env)) != NULL ||
 	    (e = secrets(s, a, c, &secret)) != NULL)
 		return e;
 	put_number(out, R_DEPLOYMENT, c->id);
@@ -172,8 +172,8 @@ description_write(const struct dispatch *d, struct arena *a,
 	put(out, R_OBJECTS, spool_objects(d, a, c->project_id));
 	if (!clone_is_known(d, a, c->repository))
 		put_number(out, R_COMMITS, COMMITS_TOLD);
-	put_pairs(out, R_ENV, &env);
-	put_pairs(out, R_SECRET, &secret);
+	put_map(out, R_ENV, &env);
+	put_map(out, R_SECRET, &secret);
 	put_steps(out, r, &c->steps);
 	put_number(out, R_TIMEOUT,
 	    c->timeout_seconds.set ? c->timeout_seconds.n :

@@ -433,24 +433,24 @@ forge_status_put(struct forge *f, struct arena *a, const char *access,
     const struct forge_repo *repo, const struct forge_status *st)
 {
 	const struct forge_ops *ops = f->ops;
-	struct json_pair pair[5];
-	struct list pairs = { .items = pair };
+	struct pair pair[5];
+	struct map pairs = { .items = pair };
 	struct http_response got;
 	const struct err *e;
 	struct buf body;
 
 	if ((e = api_need(f)) != NULL)
 		return e;
-	pair[pairs.n++] = (struct json_pair){ "state", ops->state[st->state] };
-	pair[pairs.n++] = (struct json_pair){ ops->context, st->context };
-	pair[pairs.n++] = (struct json_pair){ "description",
+	pair[pairs.n++] = (struct pair){ "state", ops->state[st->state] };
+	pair[pairs.n++] = (struct pair){ ops->context, st->context };
+	pair[pairs.n++] = (struct pair){ "description",
 		forge_shortened(a, st->description, DESCRIPTION) };
 	if (st->url != NULL)
-		pair[pairs.n++] = (struct json_pair){ "target_url", st->url };
+		pair[pairs.n++] = (struct pair){ "target_url", st->url };
 	if (ops->ref != NULL && st->branch != NULL)
-		pair[pairs.n++] = (struct json_pair){ ops->ref, st->branch };
+		pair[pairs.n++] = (struct pair){ ops->ref, st->branch };
 	buf_init(&body, STATUS_MAX);
-	json_write_pairs(&body, &pairs);
+	json_write_map(&body, &pairs);
 	forge_begin(f);
 	if ((e = buf_check(&body)) != NULL ||
 	    (e = forge_ask(f, a,

@@ -2,6 +2,11 @@
 /*
  * Structs to JSON and back, by field table (core/field.h).
  *
+ * strict.c validates every text.  What the service's own tables describe is
+ * then read from a tree of cJSON, each member once, into the type that the
+ * struct has; what others describe is picked from the text, for reasons of
+ * memory that pick.c states.
+ *
  * Input is strict RFC 8259: valid UTF-8, depth at most 32, at most 20,000
  * values, numbers that a double can hold; no duplicate members, no U+0000.
  * Only then the text reaches cJSON, which alone is not a validator.  Unknown
@@ -22,12 +27,6 @@ enum json_mode {
 		      * that cannot be written may be sent with that value */
 };
 
-/* One string of a FIELD_MAP object. */
-struct json_pair {
-	const char *key;
-	const char *value;
-};
-
 /* ERR_BAD_REQUEST with place (byte, from 1) and reason unless it is JSON; any
  * value may stand at the top.  ERR_INVALID, likewise, if it is JSON by its
  * grammar but has a member twice or U+0000. */
@@ -37,10 +36,10 @@ MUSTCHECK const struct err *json_strict(const char *text, size_t len);
  * row (update).  ERR_BAD_REQUEST if it is not JSON; ERR_INVALID with all
  * faults, each with its pointer, if it is unfit, no object or a member is
  * wrong.
- * What is faulty stays as it was, but for F_JSON: there the rest of it stands.
- * Strings go to the arena of `faults`.  Members of F_LIST and F_JSON are read
- * anew from zeroed memory, whatever the mode; null is a value of a map with
- * FIELD_GAPS only. */
+ * What is faulty stays as it was, but for F_JSON and F_MAP: there the rest of it
+ * stands.  Strings go to the arena of `faults`.  Members of F_LIST, F_JSON and
+ * F_MAP are read anew from zeroed memory, whatever the mode; null is a value of
+ * a map with FIELD_GAPS only. */
 MUSTCHECK const struct err *json_read(const struct shape *, enum json_mode,
     const char *text, size_t len, void *item, struct faults *);
 
@@ -66,12 +65,10 @@ MUSTCHECK const struct err *json_items(struct arena *, const struct shape *,
  * of the items that were missing or faulty are NULL or 0. */
 MUSTCHECK const struct err *json_items_sent(struct arena *,
     const struct shape *, const char *text, struct list *out);
-/* A stored object of strings as struct json_pair, in its order; a stored null
- * (a secret that is kept elsewhere) has the value NULL. */
-MUSTCHECK const struct err *json_pairs(struct arena *, const char *text,
-    struct list *out);
-/* The object of such pairs; NULL is null. */
-void json_write_pairs(struct buf *, const struct list *pairs);
+/* A stored object of strings, in its order; NULL text is empty. */
+MUSTCHECK const struct err *json_map(struct arena *, const char *text,
+    struct map *out);
+void json_write_map(struct buf *, const struct map *);
 
 /*
  * JSON of others, by a table of paths to members: what is not named there is

@@ -47,6 +47,7 @@ json_limits(const struct field *f)
 		[F_WHEN] = 0,
 		[F_JSON] = 100,
 		[F_LIST] = 100,
+		[F_MAP] = 100,
 		[F_BLOB] = 0,
 	};
 
@@ -282,27 +283,32 @@ list_read(struct reader *r, const struct field *f, const cJSON *value,
 	return items_read(r, f->shape, value, pointer, to);
 }
 
-/* Into struct json_pair; what is no string is left out. */
+/* What is no string is left out. */
 static bool
 map_read(struct reader *r, const struct field *f, const cJSON *value,
-    const char *pointer, struct list *out)
+    const char *pointer, void *to)
 {
-	struct json_pair *pairs;
+	struct map *out = to;
 	const cJSON *member;
+	struct pair *pair;
 	bool good = true;
 
 	if (!cJSON_IsObject(value))
 		return FAULT(r, pointer, "must be an object of strings");
 	if (!count_check(r, f, value, pointer))
 		return false;
-	pairs = arena_alloc(r->faults->a, (size_t)cJSON_GetArraySize(value),
-	    sizeof(*pairs));
-	out->items = pairs;
+	pair = arena_alloc(r->faults->a, (size_t)cJSON_GetArraySize(value),
+	    sizeof(*pair));
+	out->items = pair;
 	cJSON_ArrayForEach(member, value) {
 		if (cJSON_IsString(member) ||
 		    (cJSON_IsNull(member) && (f->flags & FIELD_GAPS) != 0)) {
-			pairs[out->n].key = member->string;
-			pairs[out->n++].value = member->valuestring;
+			pair->key = arena_strdup(r->faults->a, member->string);
+			if (cJSON_IsString(member))
+				pair->value = arena_strdup(r->faults->a,
+				    member->valuestring);
+			pair++;
+			out->n++;
 		} else {
 			good = FAULT(r,
 			    stranger_pointer(r, pointer, member->string),
@@ -329,13 +335,8 @@ json_text_read(struct reader *r, const struct field *f, const cJSON *value,
 	faults.a = scratch;
 	inner.faults = &faults;
 	buf_init(&text, JSON_TEXT_MAX);
-	if ((f->flags & FIELD_MAP) != 0) {
-		good = map_read(&inner, f, value, pointer, &list);
-		json_write_pairs(&text, &list);
-	} else {
-		good = list_read(&inner, f, value, pointer, &list);
-		json_write_stored(&text, f->shape, &list);
-	}
+	good = list_read(&inner, f, value, pointer, &list);
+	json_write_stored(&text, f->shape, &list);
 	faults_take(r->faults, &faults);
 	arena_close(scratch);
 	if (buf_check(&text) != NULL)
@@ -360,6 +361,7 @@ static const struct type types[] = {
 	[F_WHEN] = { when_read, sizeof(struct when) },
 	[F_JSON] = { json_text_read, sizeof(struct json_text) },
 	[F_LIST] = { list_read, sizeof(struct list) },
+	[F_MAP] = { map_read, sizeof(struct map) },
 };
 
 /* Any member's type. */
@@ -371,6 +373,7 @@ union slot {
 	struct when when;
 	struct json_text json;
 	struct list list;
+	struct map map;
 };
 
 /* Read-only members and those that are written once may be sent as they are. */
@@ -410,6 +413,9 @@ member_read(struct reader *r, const struct field *f, const cJSON *value,
 		if (f->type == F_JSON && fresh.json.s != NULL &&
 		    (f->flags & FIELD_ONCE) == 0)
 			*(struct json_text *)to = fresh.json;
+		if (f->type == F_MAP && fresh.map.n > 0 &&
+		    (f->flags & FIELD_ONCE) == 0)
+			*(struct map *)to = fresh.map;
 		return false;
 	}
 	if (is_fixed(r, f) &&

@@ -27,6 +27,7 @@ is_none(const struct field *f, const void *present)
 		    ((const struct json_text *)present)->s == NULL;
 	case F_INT:
 	case F_BOOL:
+	case F_MAP:
 	case F_BLOB:
 		break;
 	}
@@ -113,6 +114,26 @@ same_list(const struct field *f, const cJSON *value, const struct list *present)
 	return true;
 }
 
+/* In any order, as members of an object have none. */
+static bool
+same_map(const cJSON *value, const struct map *present)
+{
+	const cJSON *one;
+	size_t i;
+
+	if (!cJSON_IsObject(value) ||
+	    (size_t)cJSON_GetArraySize(value) != present->n)
+		return false;
+	for (i = 0; i < present->n; i++) {
+		one = cJSON_GetObjectItemCaseSensitive(value,
+		    present->items[i].key);
+		if (one == NULL ||
+		    !str_eq(cJSON_GetStringValue(one), present->items[i].value))
+			return false;
+	}
+	return true;
+}
+
 bool
 json_same(const struct field *f, const cJSON *value, const void *present)
 {
@@ -137,6 +158,8 @@ json_same(const struct field *f, const cJSON *value, const void *present)
 		    ((const struct json_text *)present)->s);
 	case F_LIST:
 		return same_list(f, value, present);
+	case F_MAP:
+		return same_map(value, present);
 	case F_BLOB:
 		break;
 	}
@@ -165,6 +188,7 @@ value_same(const struct field *f, const void *a, const void *b)
 		return str_eq(((const struct json_text *)a)->s,
 		    ((const struct json_text *)b)->s);
 	case F_LIST:
+	case F_MAP:
 	case F_BLOB:
 		break;
 	}

@@ -301,6 +301,7 @@ member(struct writer *w, const struct field *f)
 		[F_WHEN] = moment,
 		[F_JSON] = array,
 		[F_LIST] = array,
+		[F_MAP] = map,
 	};
 
 	const enum json_schema which = w->which;

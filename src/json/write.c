@@ -201,6 +201,9 @@ value_write(struct buf *b, const struct field *f, const void *at,
 	case F_LIST:
 		list_write(b, f, at, choice);
 		break;
+	case F_MAP:
+		json_write_map(b, at);
+		break;
 	case F_BLOB:
 		assert(0 && "bytes are not for the outside");
 	}
@@ -266,13 +269,13 @@ json_write_stored(struct buf *b, const struct shape *shape,
 }
 
 void
-json_write_pairs(struct buf *b, const struct list *pairs)
+json_write_map(struct buf *b, const struct map *map)
 {
-	const struct json_pair *pair = pairs->items;
+	const struct pair *pair = map->items;
 	size_t i;
 
 	buf_putc(b, '{');
-	for (i = 0; i < pairs->n; i++) {
+	for (i = 0; i < map->n; i++) {
 		if (i > 0)
 			buf_putc(b, ',');
 		json_string(b, pair[i].key);

@@ -99,7 +99,7 @@ static const struct field request_fields[] = {
 	R(commit_message, FIELD_NULL, .max = 2000,
 	    .doc = "Shown until the checkout puts the commit's own in its "
 		   "place."),
-	R(env_vars, FIELD_MAP | FIELD_GAPS, .max = 1000, .named = "EnvVars",
+	R(env_vars, FIELD_GAPS, .max = 1000, .named = "EnvVars",
 	    .doc = "Variables for the steps, checked against envPresets. Null, "
 		   "for a secret preset only, is as if it had been left out."),
 	FIELD_END,

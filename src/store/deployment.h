@@ -55,7 +55,7 @@ struct deployment_request {
 	const char *branch;
 	const char *commit_hash;
 	const char *commit_message;
-	struct json_text env_vars;
+	struct map env_vars;
 };
 
 /* Zero and NULL members do not filter. `before` = ids below it, 0 = all. */

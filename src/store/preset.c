@@ -69,7 +69,7 @@ static const struct field trigger_fields[] = {
 		   "is any characters but a slash, ? one, ** any at all."),
 	T(pipeline_id, FIELD_MUST, .min = 1,
 	    .doc = "Pipeline of the project that a push starts."),
-	T(env_vars, FIELD_MAP | FIELD_GAPS, .max = 1000, .named = "EnvVars",
+	T(env_vars, FIELD_GAPS, .max = 1000, .named = "EnvVars",
 	    .doc = "Its variables. Those of secret presets read as null, and "
 		   "null keeps them."),
 	FIELD_END,

@@ -38,7 +38,7 @@ struct preset {
 struct trigger {
 	const char *branch; /* a glob */
 	int64_t pipeline_id;
-	struct json_text env_vars; /* secrets are null, likewise */
+	struct map env_vars; /* secrets are null, likewise */
 };
 
 extern const struct shape preset_option_shape;

@@ -24,7 +24,7 @@ struct thing {
 	struct maybe timeout_seconds;
 	struct when starts_at;
 	struct json_text presets;
-	struct json_text env_vars;
+	struct map env_vars;
 	struct list parts;
 	struct list only;
 	struct blob hash;
@@ -84,7 +84,7 @@ static const struct field thing_fields[] = {
 	F(timeout_seconds, FIELD_IN | FIELD_NULL),
 	F(starts_at, FIELD_IN | FIELD_NULL),
 	F(presets, FIELD_IN | FIELD_ONCE, .shape = &part_shape, .max = 3),
-	F(env_vars, FIELD_IN | FIELD_MAP, .max = 3),
+	F(env_vars, FIELD_IN, .max = 3),
 	F(parts, FIELD_IN, .shape = &part_shape, .min = 1, .max = 3),
 	F(only, FIELD_IN | FIELD_ONE | FIELD_NULL, .shape = &part_shape),
 	FIELD(struct thing, hash, 0),
@@ -442,8 +442,12 @@ rest_of(void)
 	    "/kind: must be one of: red, green\n"
 	    ": clashes\n",
 	    "all is told, whatever else is wrong");
-	is_str(thing.env_vars.s, "{\"B\":\"b\"}",
+	ok(thing.env_vars.n == 1 && str_eq(thing.env_vars.items[0].key, "B") &&
+		str_eq(thing.env_vars.items[0].value, "b"),
 	    "what is good of an object stands");
+	(void)outcome(a, JSON_UPDATE, "{\"envVars\":[]}", &thing);
+	is_int((long long)thing.env_vars.n, 1,
+	    "what is no object changes nothing");
 	ok(thing.presets.s == NULL, "but not of what cannot be changed");
 	arena_close(a);
 }
@@ -453,9 +457,10 @@ stored(void)
 {
 	struct arena *a = arena_open(1 << 20);
 	const struct part *part;
-	const struct json_pair *pair;
+	const struct pair *pair;
 	const struct err *e;
 	struct list list;
+	struct map map;
 	struct buf b;
 
 	e = json_items(a, &part_shape,
@@ -483,22 +488,22 @@ stored(void)
 	ok(e != NULL && e->code == ERR_INTERNAL && e->detail[0] == '\0',
 	    "nor is text that is no JSON");
 
-	e = json_pairs(a, "{\"B\":\"1\",\"A\":null,\"\":\"\"}", &list);
-	pair = list.items;
-	ok(e == NULL && list.n == 3 && str_eq(pair[0].key, "B") &&
+	e = json_map(a, "{\"B\":\"1\",\"A\":null,\"\":\"\"}", &map);
+	pair = map.items;
+	ok(e == NULL && map.n == 3 && str_eq(pair[0].key, "B") &&
 		str_eq(pair[0].value, "1") && pair[1].value == NULL &&
 		str_eq(pair[2].value, ""),
-	    "stored pairs keep their order; null is NULL");
+	    "a stored map keeps its order; null is NULL");
 	buf_init(&b, 1000);
-	json_write_pairs(&b, &list);
+	json_write_map(&b, &map);
 	is_str(b.data, "{\"B\":\"1\",\"A\":null,\"\":\"\"}",
 	    "and are written as they were");
 	buf_release(&b);
-	ok(json_pairs(a, NULL, &list) == NULL && list.n == 0,
-	    "no text is no pairs");
-	e = json_pairs(a, "[]", &list);
-	ok(e != NULL && e->code == ERR_INTERNAL, "an array is no pairs");
-	e = json_pairs(a, "{\"A\":1}", &list);
+	ok(json_map(a, NULL, &map) == NULL && map.n == 0,
+	    "no text is an empty map");
+	e = json_map(a, "[]", &map);
+	ok(e != NULL && e->code == ERR_INTERNAL, "an array is no map");
+	e = json_map(a, "{\"A\":1}", &map);
 	ok(e != NULL && e->code == ERR_INTERNAL, "nor are numbers");
 	arena_close(a);
 }

@@ -21,9 +21,9 @@ main(int argc, char **argv)
 	struct arena *a = arena_open((size_t)32 << 20);
 	const char *blank;
 	const struct err *e;
-	struct json_pair *p;
+	struct pair *p;
 	struct unbox *keys;
-	struct list pairs;
+	struct map pairs;
 	struct buf text;
 	int64_t project;
 	size_t i;
@@ -34,7 +34,7 @@ main(int argc, char **argv)
 	if ((e = crypto_init()) != NULL ||
 	    (e = unbox_open(argv[1], &keys)) != NULL ||
 	    (e = file_rest(STDIN_FILENO, &text)) != NULL ||
-	    (e = json_pairs(a, text.data, &pairs)) != NULL)
+	    (e = json_map(a, text.data, &pairs)) != NULL)
 		errx(1, "%s", e->msg);
 	p = pairs.items;
 	for (i = 0; i < pairs.n; i++) {
@@ -47,7 +47,7 @@ main(int argc, char **argv)
 			errx(1, "%s: %s", p[i].key, e->msg);
 	}
 	buf_clear(&text);
-	json_write_pairs(&text, &pairs);
+	json_write_map(&text, &pairs);
 	(void)puts(text.data);
 	unbox_close(keys);
 	buf_release(&text);

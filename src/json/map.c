@@ -10,10 +10,10 @@
 #define ECHO 100
 
 const struct err *
-json_pairs(struct arena *a, const char *text, struct list *out)
+json_map(struct arena *a, const char *text, struct map *out)
 {
 	const struct err *e;
-	struct json_pair *pair;
+	struct pair *pair;
 	const cJSON *member;
 	cJSON *tree;
 
