@@ -144,12 +144,39 @@ from_server(struct reading *r)
 
 /* --- git's own protocol, and the runner's clone */
 
+/* Addresses that lie on the Git server, though not as one of its repositories,
+ * get a token, too: that of the caller. */
+static const struct err *
+remote_token(const struct reading *r, struct settings_gitserver *s)
+{
+	const struct access *access = r->rq->access;
+	struct forge_credential with;
+	struct access_token token;
+	const struct err *e;
+
+	s->token = NULL;
+	if (access->forge == NULL ||
+	    forge_clone_with(access->forge, r->rq->a, r->project.repository, "",
+		&with) != NULL)
+		return NULL;
+	forge_until(access->forge, r->until);
+	e = access_for(access, r->rq->a, r->rq->who.user_id, &token);
+	forge_until(access->forge, 0);
+	s->token = token.text;
+	return e;
+}
+
 static const struct err *
 remote_read(const struct reading *r, struct arena *a, struct forge_page *page,
     struct list *out)
 {
-	return forge_ls_remote(&r->rq->settings->gitserver, a,
-	    r->project.repository, r->until, page, out);
+	struct settings_gitserver s = r->rq->settings->gitserver;
+	const struct err *e;
+
+	if ((e = remote_token(r, &s)) != NULL)
+		return e;
+	return forge_ls_remote(&s, a, r->project.repository, r->until, page,
+	    out);
 }
 
 static const struct err *
