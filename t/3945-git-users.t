@@ -25,7 +25,7 @@ for my $type (qw(gitea gitlab)) {
 	my $key = tempdir() . "/$type.key";
 	my $start = sub {
 		my (%more) = @_;
-		my $conf = $f->conf(%more) . "[secrets]\nkey_file = $key\n";
+		my $conf = $f->conf(timeout => 9, %more) . "[secrets]\nkey_file = $key\n";
 		if (!-e $key) {
 			my $file = spew(tempdir() . "/$type.conf", $db->conf . $conf, 0600);
 			my ($status, $out, $err) = run_cmd(program('slipway-admin'), '-c', $file, 'key');

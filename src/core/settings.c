@@ -136,7 +136,7 @@ const struct conf_key settings_keys[] = {
 	    .doc = "Whether a repository may be a path on the runner."),
 	KEY(gitserver, allow_http, C_BOOL, CONF_RELOAD, .fallback = "no",
 	    .doc = "Whether the Git server may be asked without TLS."),
-	KEY(gitserver, timeout, C_SECONDS, CONF_RELOAD, .min = 1, .max = 30,
+	KEY(gitserver, timeout, C_SECONDS, CONF_RELOAD, .min = 1, .max = 20,
 	    .fallback = "9",
 	    .doc = "How long a request may wait for the Git server."),
 

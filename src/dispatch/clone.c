@@ -27,6 +27,7 @@
 /* Beyond that the deployment goes on; the asker is left to store what it may
  * have been given. */
 #define PATIENCE_MS 30000
+#define ALL_MS 27000 /* for all that one asker asks */
 #define ANSWER_FD (STDERR_FILENO + 1)
 
 /* How an asker ends. */
@@ -83,6 +84,7 @@ struct asker {
 	struct access_token token; /* no text = none, or none that works */
 	bool refused;              /* that one, by the server */
 	bool stop;                 /* what lies at the path is not fetched */
+	int64_t end;               /* time_mono_ms */
 };
 
 void
@@ -194,9 +196,17 @@ is_soon(const struct err *e, int64_t start, int64_t began)
 	return true;
 }
 
+/* What is asked from now on lasts no longer, each or all together. */
+static void
+ask_within(const struct asker *k, int64_t ms)
+{
+	int64_t until = time_mono_ms() + ms;
+
+	forge_until(k->access.forge, until < k->end ? until : k->end);
+}
+
 static const struct err *
-token_find(struct access *x, struct arena *a, int64_t user_id,
-    struct access_token *out)
+token_find(struct asker *k)
 {
 	const int64_t start = time_mono_ms();
 	const struct err *e;
@@ -204,8 +214,9 @@ token_find(struct access *x, struct arena *a, int64_t user_id,
 
 	do {
 		began = time_mono_ms();
-		forge_until(x->forge, began + ASK_MS);
-		e = access_for(x, a, user_id, out);
+		ask_within(k, ASK_MS);
+		e = access_for(&k->access, k->d->a, k->c->created_by.n,
+		    &k->token);
 	} while (is_soon(e, start, began));
 	return e;
 }
@@ -223,9 +234,9 @@ question(struct forge *forge, struct arena *a, const struct access_token *token,
 	k->token = *token;
 	if (token->text == NULL)
 		repo.id = NULL;
-	forge_until(forge, time_mono_ms() + QUESTION_MS);
+	ask_within(k, QUESTION_MS);
 	e = forge_repo_find(forge, a, token->text, &repo);
-	forge_until(forge, 0);
+	ask_within(k, ASK_MS);
 	k->refused = e != NULL && e->code == ERR_UNAUTHENTICATED;
 	if (e == NULL)
 		k->found = repo;
@@ -252,7 +263,7 @@ question_ask(struct asker *k)
 
 	do {
 		began = time_mono_ms();
-		forge_until(k->access.forge, 0);
+		ask_within(k, ASK_MS);
 		e = access_call(&k->access, k->d->a, k->c->created_by.n,
 		    question, k);
 	} while (k->refused && is_soon(e, start, began));
@@ -318,7 +329,7 @@ find(struct asker *k)
 	if (known)
 		e = repo_known(x->forge, x->db, k->d->a, k->c, &k->known);
 	if (e == NULL)
-		e = token_find(x, k->d->a, k->c->created_by.n, &k->token);
+		e = token_find(k);
 	if (e == NULL && known)
 		e = question_ask(k);
 	return question_ended(k, e);
@@ -371,6 +382,7 @@ ask(const struct dispatch *d, const struct claim *c)
 {
 	struct asker k = { .d = d,
 		.c = c,
+		.end = time_mono_ms() + ALL_MS,
 		.access = { .settings = &d->settings.gitserver } };
 	struct keyring *keys = NULL;
 	enum asked how = ASKED_SILENT;

@@ -74,7 +74,7 @@ sub api { my ($self) = @_; return $self->url . { gitea => '/api/v1', gitlab => '
 # or longer where other processes make this machine slow.
 sub patience {
 	my $seconds = int 9 * slowness();
-	return $seconds < 12 ? 9 : $seconds > 30 ? 30 : $seconds;
+	return $seconds < 12 ? 9 : $seconds > 20 ? 20 : $seconds;
 }
 
 # A [gitserver] section for it.
