@@ -95,6 +95,7 @@ sub blocked {
 		'one repository that is forbidden' => [ qr{/(?:repos|repositories|projects)/}, @blocked ],
 		'a proxy that wants a password' => [ qr{}, kind => 'status', status => 401, type => 'text/html', body => '<h1>Maintenance</h1>' ],
 		'a proxy that forbids all' => [ qr{}, kind => 'status', status => 403, type => 'text/html', body => '<h1>No</h1>' ],
+		'a limit told in words' => [ qr{}, kind => 'status', status => 403, type => $json, body => '{"message":"You have exceeded a secondary rate limit."}' ],
 		'errors' => [ qr{}, kind => 'status', status => 500, type => $json, body => '{"message":"oops"}' ],
 		'too many requests' => [ qr{}, kind => 'status', status => 429, type => $json, body => '{"message":"later"}' ],
 		'no connection' => [ qr{}, kind => 'drop' ],

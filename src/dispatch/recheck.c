@@ -69,32 +69,47 @@ is_away(const struct err *e)
 		e->code == ERR_UPSTREAM || e->code == ERR_UNAVAILABLE);
 }
 
+/* Some that are due; only what keeps all others from being confirmed, too, is an
+ * error. */
+static const struct err *
+check_some(const struct dispatch *d, const struct access *x, struct arena *a,
+    const struct list *list, int64_t end)
+{
+	const struct session_check *check = list->items;
+	const struct err *e = NULL;
+	size_t i;
+
+	for (i = 0; e == NULL && i < list->n && time_mono_ms() < end; i++) {
+		arena_clear(a);
+		e = session_check_take(x->db, check[i].user_id, due_seconds(d),
+		    HOLD_SECONDS);
+		if (e == NULL)
+			e = account_check(d, x, a, check[i].user_id);
+		if (e == NULL || is_away(e))
+			continue;
+		if (e->code != ERR_CONFLICT)
+			log_err(e, "the account behind a session");
+		e = NULL;
+	}
+	return e;
+}
+
 /* All that are due; a server that is away is left alone until the next turn. */
 static const struct err *
 check_all(const struct dispatch *d, const struct access *x)
 {
 	const int64_t end = time_mono_ms() + TURN_MS;
 	struct arena *a = arena_open((size_t)4 << 20);
-	const struct session_check *check;
 	const struct err *e;
 	struct list list;
-	size_t i;
 
-	e = session_unchecked(x->db, d->a, forge_server(x->forge),
-	    due_seconds(d), &list);
-	check = list.items;
-	for (i = 0; e == NULL && i < list.n && time_mono_ms() < end; i++) {
-		arena_clear(a);
-		e = session_check_take(x->db, check[i].user_id, due_seconds(d),
-		    HOLD_SECONDS);
+	do {
+		arena_clear(d->a);
+		e = session_unchecked(x->db, d->a, forge_server(x->forge),
+		    due_seconds(d), &list);
 		if (e == NULL)
-			e = account_check(d, x, a, check[i].user_id);
-		if (e != NULL && !is_away(e)) {
-			if (e->code != ERR_CONFLICT)
-				log_err(e, "the account behind a session");
-			e = NULL;
-		}
-	}
+			e = check_some(d, x, a, &list, end);
+	} while (e == NULL && list.n > 0 && time_mono_ms() < end);
 	arena_close(a);
 	return e;
 }
@@ -108,10 +123,12 @@ checker(struct dispatch *d)
 	const struct err *e;
 
 	/* without the key nothing could be said of any account */
-	e = keyring_open(d->settings.secrets.key_file, &keys);
+	if ((e = keyring_open(d->settings.secrets.key_file, &keys)) != NULL) {
+		log_debug("users' tokens do not open: %s", e->msg);
+		_exit(1);
+	}
 	x.keyring = keys;
-	if (e == NULL &&
-	    (e = db_open(&d->settings, DB_RUNNER, &x.db)) == NULL &&
+	if ((e = db_open(&d->settings, DB_RUNNER, &x.db)) == NULL &&
 	    (e = forge_open(x.settings, &x.forge)) == NULL)
 		e = check_all(d, &x);
 	if (e != NULL)

@@ -245,7 +245,9 @@ account_judge(struct forge *f, struct arena *a, const struct http_response *got)
 		return err_tell_number(ERR_UPSTREAM, 0,
 		    "The Git server answered 401 in a form that is not its "
 		    "interface's.");
-	if (e != NULL && e->code == ERR_UPSTREAM && e->sys == 403 && json)
+	/* GitHub has a limit that it tells in words alone */
+	if (e != NULL && e->code == ERR_UPSTREAM && e->sys == 403 && json &&
+	    strcasestr(forge_words(a, got), "rate limit") == NULL)
 		return err_tell(ERR_FORBIDDEN,
 		    "The Git server does not let the account in (403): %s",
 		    forge_words(a, got));
