@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: ISC
 # Every text of t/data/json as a body, through nginx: what is JSON is judged as
 # a project (422, for none of them is one), what is JSON but has a member twice
-# or U+0000 is refused as that (422), what is not JSON as malformed (400) with
-# the place; nothing is taken for something else, nothing dies.
+# U+0000 or too many levels is refused as that (422), what is not JSON as
+# malformed (400) with the place; nothing is taken for something else, nothing dies.
 
 use strict;
 use warnings;
@@ -40,7 +40,7 @@ for my $kind (sort keys %want) {
 }
 for my $open ('[' x 100_000, '[{"":' x 50_000, '{"a":' x 100_000) {
 	my $got = $api->post('/api/projects', $open);
-	is("$got->{status} " . ($got->{json}{code} || ''), '400 bad_request', 'a hundred thousand that open');
+	is("$got->{status} " . ($got->{json}{code} || ''), '422 validation_failed', 'a hundred thousand that open');
 	like($got->{json}{detail}, qr/nested too deeply/, '  are too deep');
 }
 is_deeply([$api->workers], \@before, 'no worker died of it');

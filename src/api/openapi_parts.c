@@ -87,7 +87,8 @@ const char openapi_info[] =
     "{'title':'slipway','summary':'Continuous deployment behind nginx.',"
     "'description':'JSON over HTTPS. HEAD works wherever GET does; OPTIONS "
     "answers Allow. Times are RFC 3339 in UTC, ids are integers up to "
-    "2^53-1. Unknown members of a body are refused by name. A write with "
+    "2^53-1. A body has at most 1 MiB and 40,000 values (413), and 32 levels "
+    "(422). Unknown members of a body are refused by name. A write with "
     "the session cookie must come from the same origin.',"
     "'contact':{'name':'The operators of this service'},"
     "'license':{'name':'ISC','identifier':'ISC'},'version':";

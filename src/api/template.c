@@ -116,6 +116,7 @@ scripts_read(int dir, struct template *t)
 {
 	struct template_step *step = t->steps.items;
 	const struct err *e;
+	int64_t bytes = 0;
 	char *text;
 	size_t i, k;
 
@@ -128,6 +129,10 @@ scripts_read(int dir, struct template *t)
 		if (e != NULL)
 			return e;
 		step[i].script = text;
+		if ((bytes += (int64_t)strlen(text)) > PIPELINE_BYTES_MAX)
+			return err_new(ERR_CONFIG,
+			    "the scripts of a pipeline may have 1 MiB "
+			    "together");
 		if (step[i].run_when == NULL)
 			step[i].run_when = when[0];
 	}

@@ -124,6 +124,11 @@ faults_check(const struct faults *f)
 	if (f->n == f->conflicts)
 		return err_tell(ERR_CONFLICT, "%s: %s.", f->item[0].pointer + 1,
 		    f->item[0].detail);
+	if (f->n > FAULTS_MAX)
+		return err_tell(ERR_INVALID,
+		    "The input has %zu faults, of which \"errors\" lists the "
+		    "first %d.",
+		    f->n, FAULTS_MAX);
 	return err_new(ERR_INVALID, "%zu faults, first: %s: %s", f->n,
 	    f->item[0].pointer, f->item[0].detail);
 }

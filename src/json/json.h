@@ -7,7 +7,7 @@
  * struct has; what others describe is picked from the text, for reasons of
  * memory that pick.c states.
  *
- * Input is strict RFC 8259: valid UTF-8, depth at most 32, at most 20,000
+ * Input is strict RFC 8259: valid UTF-8, depth at most 32, at most 40,000
  * values, numbers that a double can hold; no duplicate members, no U+0000.
  * Only then the text reaches cJSON, which alone is not a validator.  Unknown
  * members are faults that name them.
@@ -19,7 +19,9 @@
 #include "core/field.h"
 
 #define JSON_DEPTH 32
-#define JSON_VALUES 20000
+#define JSON_VALUES 40000
+/* What was stored may have more: members that were left out are null there. */
+#define JSON_STORED_VALUES 60000
 
 enum json_mode {
 	JSON_CREATE, /* FIELD_MUST members must be there */
@@ -29,13 +31,14 @@ enum json_mode {
 
 /* ERR_BAD_REQUEST with place (byte, from 1) and reason unless it is JSON; any
  * value may stand at the top.  ERR_INVALID, likewise, if it is JSON by its
- * grammar but has a member twice or U+0000. */
+ * grammar but has a member twice or U+0000, or is nested too deeply;
+ * ERR_TOO_LARGE if it has too many values. */
 MUSTCHECK const struct err *json_strict(const char *text, size_t len);
 
 /* Reads a body over `item`, which holds the defaults (create) or the present
- * row (update).  ERR_BAD_REQUEST if it is not JSON; ERR_INVALID with all
- * faults, each with its pointer, if it is unfit, no object or a member is
- * wrong.
+ * row (update).  ERR_BAD_REQUEST if it is not JSON; ERR_TOO_LARGE as above;
+ * ERR_INVALID with all faults, each with its pointer, if it is unfit, no object
+ * or a member is wrong.
  * What is faulty stays as it was, but for F_JSON and F_MAP: there the rest of it
  * stands.  Strings go to the arena of `faults`.  Members of F_LIST, F_JSON and
  * F_MAP are read anew from zeroed memory, whatever the mode; null is a value of

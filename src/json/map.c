@@ -21,7 +21,8 @@ json_map(struct arena *a, const char *text, struct map *out)
 	out->n = 0;
 	if (text == NULL)
 		return NULL;
-	if ((e = json_tree(text, strlen(text), JSON_VALUES, &tree)) != NULL)
+	if ((e = json_tree(text, strlen(text), JSON_STORED_VALUES, &tree)) !=
+	    NULL)
 		goto out;
 	if (!cJSON_IsObject(tree)) {
 		e = err_new(ERR_INTERNAL, "no object");

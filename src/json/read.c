@@ -542,7 +542,8 @@ text_items(struct arena *a, const struct shape *shape, const char *text,
 	out->n = 0;
 	if (text == NULL)
 		return NULL;
-	if ((e = json_tree(text, strlen(text), JSON_VALUES, &tree)) != NULL)
+	if ((e = json_tree(text, strlen(text), JSON_STORED_VALUES, &tree)) !=
+	    NULL)
 		goto out;
 	faults_init(&faults, a);
 	if (!cJSON_IsArray(tree))

@@ -29,9 +29,10 @@ struct scan {
 	size_t n_names, cap_names, max_names;
 	struct buf *plain; /* NULL if nobody wants it */
 	size_t copied;     /* how much of the text is in it */
-	const char *why;   /* it is no JSON */
+	const char *why;   /* it is no JSON, or more of it than is read */
 	size_t where;
-	const char *unfit; /* it is JSON, but none that is taken */
+	enum err_code code; /* of that */
+	const char *unfit;  /* it is JSON, but none that is taken */
 	size_t unfit_at;
 };
 
@@ -75,6 +76,14 @@ static bool
 fail(struct scan *s, const char *why)
 {
 	return fail_at(s, s->at, peek(s) == -1 ? "the text ends early" : why);
+}
+
+/* What follows may be JSON or not. */
+static bool
+fail_limit(struct scan *s, enum err_code code, const char *why)
+{
+	s->code = code;
+	return fail_at(s, s->at, why);
 }
 
 static void
@@ -380,7 +389,8 @@ container(struct scan *s, int close)
 	size_t object = close == '}' ? ++s->objects : 0;
 
 	if (++s->depth > JSON_DEPTH)
-		return fail(s, "the text is nested too deeply");
+		return fail_limit(s, ERR_INVALID,
+		    "the text is nested too deeply");
 	s->at++;
 	blanks(s);
 	if (peek(s) != close) {
@@ -430,7 +440,8 @@ value(struct scan *s)
 {
 	blanks(s);
 	if (++s->values > s->max_values)
-		return fail(s, "there are too many values");
+		return fail_limit(s, ERR_TOO_LARGE,
+		    "there are too many values");
 	if (!one_value(s))
 		return false;
 	blanks(s);
@@ -528,6 +539,7 @@ scan(const char *text, size_t len, size_t values, size_t names,
 		.max_values = values,
 		.max_names = names,
 		.plain = plain,
+		.code = ERR_BAD_REQUEST,
 	};
 	bool good;
 
@@ -538,10 +550,14 @@ scan(const char *text, size_t len, size_t values, size_t names,
 	if (good)
 		names_compare(&s);
 	mem_free(s.names);
-	if (!good)
+	if (!good && s.code == ERR_BAD_REQUEST)
 		return err_tell(ERR_BAD_REQUEST,
 		    "This is not valid JSON at byte %zu: %s.", s.where + 1,
 		    s.why);
+	if (!good)
+		return err_tell(s.code, "At byte %zu: %s; the limit is %zu.",
+		    s.where + 1, s.why,
+		    s.code == ERR_INVALID ? (size_t)JSON_DEPTH : values);
 	if (s.unfit != NULL)
 		return err_tell(ERR_INVALID, "At byte %zu: %s.", s.unfit_at + 1,
 		    s.unfit);

@@ -3,7 +3,7 @@
  * What is JSON and what is not: t/data/json/pass and t/data/json/fail, by the
  * categories that parsers are known to fail in.  Where RFC 8259 leaves the
  * choice, the name says "implementation".  t/data/json/unfit is JSON by its
- * grammar that is refused all the same.
+ * grammar that is refused all the same, or nested too deeply to tell.
  */
 #include <dirent.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "json/json.h"
 #include "tap.h"
 
-#define FILE_SIZE 65536
+#define FILE_SIZE 131072
 
 /* What a folder's texts are. */
 struct kind {
@@ -179,6 +179,29 @@ many_names(void)
 	buf_release(&b);
 }
 
+/* As many values as may be, and one more. */
+static void
+values_check(void)
+{
+	char text[2 * (JSON_VALUES + 1) + 1];
+	const struct err *e;
+	size_t i, n;
+
+	for (n = JSON_VALUES; n <= JSON_VALUES + 1; n++) {
+		for (i = 0; i < n; i++) { /* the array is a value itself */
+			text[2 * i] = i == 0 ? '[' : ',';
+			text[2 * i + 1] = '0';
+		}
+		text[2 * (n - 1)] = ']';
+		e = json_strict(text, 2 * (n - 1) + 1);
+		ok(n == JSON_VALUES ? e == NULL :
+				      e != NULL && e->code == ERR_TOO_LARGE &&
+			    str_ends(e->detail,
+				"too many values; the limit is 40000."),
+		    "%zu values", n);
+	}
+}
+
 int
 main(void)
 {
@@ -187,6 +210,7 @@ main(void)
 	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		folder_check(&kinds[i]);
 	places();
+	values_check();
 	many_names();
 	return tap_done();
 }
