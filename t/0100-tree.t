@@ -142,6 +142,17 @@ for my $file (@own) {
 is_deeply(\@long, [], 'no function has more than 60 lines');
 is_deeply(\@longfile, [], 'no file of C has more than 600 lines');
 
+# --- a store lists the columns of its table once
+my @repeated;
+for my $file (grep { m{^src/store/.*\.c$} && $text{$_} =~ m{"store/columns\.h"} } @code) {
+	my $column = join '|', $text{$file} =~ m{^\tX\(T, (?!NONE)[A-Z]+, (\w+),}mg;
+	my ($table) = $text{$file} =~ m{\bCOLUMNS_INSERT\("(\w+)"};
+	my $sql = $text{$file} =~ s/"\s*\n?\s*"//gr;
+	push @repeated, "$file: $1" while $sql =~ m{((?:SELECT|INTO \Q$table\E \() ?(?:(?:\w+\.)?`?(?:$column)`?(?:, )?){3,})}g;
+	push @repeated, "$file: $1" while $sql =~ m{(UPDATE \Q$table\E SET (?:`?(?:$column)`? = \?(?:, )?){2,})}g;
+}
+is_deeply(\@repeated, [], 'no statement repeats a list of columns');
+
 # --- a kind of Git server: its file, and four lists that have its name
 my ($known) = $text{'src/forge/forge.c'} =~ /forge_kinds\[\] = \{(.*?)\}/s;
 my ($values) = $text{'src/core/settings.c'} =~ /type_values\[\] = \{(.*?)\}/s;

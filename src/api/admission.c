@@ -219,7 +219,7 @@ admission_account(struct db *db, struct req *rq, const char *server,
 	const struct err *e;
 	bool made = false, admin = false;
 
-	e = identity_user(db, rq->a, &who, out);
+	e = user_by_account(db, rq->a, who.forge, who.forge_id, out);
 	if (e != NULL && e->code == ERR_NOTFOUND) {
 		if (!fits("username", account->login))
 			return err_tell(ERR_FORBIDDEN,

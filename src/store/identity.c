@@ -18,24 +18,11 @@ struct identity_found {
 
 #define A(m) FIELD(struct identity_args, m, 0)
 #define I(m) FIELD(struct identity, m, 0)
-#define U(m) FIELD(struct user, m, 0)
 #define P(m) FIELD(struct principal, m, 0)
 
 static const struct field who_args[] = { A(forge), A(forge_id), FIELD_END };
 static const struct field user_args[] = { A(user_id), FIELD_END };
 static const struct field login_args[] = { A(login), FIELD_END };
-static const struct field user_row[] = { U(id), U(username), U(name), U(email),
-	U(avatar_url), U(role), U(status), U(created_at), U(last_login_at),
-	U(version), FIELD_END };
-static const struct stmt user_of = {
-	.name = "identity_user",
-	.sql = "SELECT id, username, name, email, avatar_url, role, status,"
-	       " created_at, last_login_at, version FROM user"
-	       " WHERE forge = ? AND forge_id = ? AND valid = 1 FOR UPDATE",
-	.args = who_args,
-	.row = user_row,
-	.rowsize = sizeof(struct user),
-};
 static const struct field identity_row[] = { I(user_id), I(forge), I(forge_id),
 	FIELD_END };
 static const struct stmt of_user = {
@@ -108,7 +95,6 @@ static const struct stmt by_name = {
 };
 
 const struct stmt *const identity_stmts[] = {
-	&user_of,
 	&of_user,
 	&account_of,
 	&deleted,
@@ -126,15 +112,6 @@ args_of(const struct identity *who)
 	return (struct identity_args){ .user_id = who->user_id,
 		.forge = who->forge,
 		.forge_id = who->forge_id };
-}
-
-const struct err *
-identity_user(struct db *db, struct arena *a, const struct identity *who,
-    struct user *out)
-{
-	const struct identity_args args = args_of(who);
-
-	return db_row(db, a, &user_of, &args, out);
 }
 
 const struct err *

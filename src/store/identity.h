@@ -25,9 +25,6 @@ extern const struct stmt *const identity_stmts[];
 MUSTCHECK const struct err *identity_account(struct db *, struct arena *,
     int64_t user_id, struct account *out);
 
-/* The live user with that identity, locked; ERR_NOTFOUND. */
-MUSTCHECK const struct err *identity_user(struct db *, struct arena *,
-    const struct identity *, struct user *out);
 /* What a live user is bound to. */
 MUSTCHECK const struct err *identity_of(struct db *, struct arena *,
     int64_t user_id, struct identity *out);

@@ -1,32 +1,41 @@
 /* SPDX-License-Identifier: ISC */
 #include "store/pipeline.h"
 
-#define P(m, flags, ...) FIELD(struct pipeline, m, flags, __VA_ARGS__)
-#define A(m) P(m, 0, .doc = NULL)
+#include "store/columns.h"
+
+#define A(m) FIELD(struct pipeline, m, 0)
+
+/* clang-format off */
+#define PIPELINE(X, T)							\
+	X(T, KEY, id, FIELD_OUT, .doc = "Number of the pipeline.")	\
+	X(T, ONCE, project_id,						\
+	    FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_ONCE, .min = 1,	\
+	    .doc = "Project that it deploys.")				\
+	X(T, SET, name, FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_LINE,	\
+	    .min = 1, .max = 100,					\
+	    .doc = "Name, unique in the project; compared as a project's.") \
+	X(T, SET, description,						\
+	    FIELD_OUT | FIELD_IN | FIELD_NULL | FIELD_TEXT, .max = 500,	\
+	    .doc = "What it does, in words.")				\
+	X(T, SET, timeout_seconds, FIELD_OUT | FIELD_IN | FIELD_NULL,	\
+	    .min = 1, .max = PIPELINE_TIMEOUT_MAX,			\
+	    .doc = "A run that takes longer fails; null: the runner's "	\
+		   "limit.")						\
+	X(T, NONE, steps, FIELD_OUT | FIELD_IN | FIELD_ONCE,		\
+	    .max = PIPELINE_STEPS_MAX, .shape = &inner_step_shape,	\
+	    .doc = "Its steps in their order; changed by /api/steps.")	\
+	X(T, READ, valid, FIELD_OUT | FIELD_NUMBER,			\
+	    .doc = "1; 0 once it is deleted.")				\
+	X(T, READ, created_at, FIELD_OUT, .doc = "When it was made.")	\
+	X(T, READ, updated_at, FIELD_OUT, .doc = "When it was last changed.") \
+	X(T, ONCE, created_by, FIELD_OUT | FIELD_NULL,			\
+	    .doc = "User who made it.")					\
+	X(T, READ, version, 0, .doc = "Counts the changes.")
 
 static const struct field pipeline_fields[] = {
-	P(id, FIELD_OUT, .doc = "Number of the pipeline."),
-	P(project_id, FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_ONCE, .min = 1,
-	    .doc = "Project that it deploys."),
-	P(name, FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_LINE, .min = 1,
-	    .max = 100,
-	    .doc = "Name, unique in the project; compared as a "
-		   "project's."),
-	P(description, FIELD_OUT | FIELD_IN | FIELD_NULL | FIELD_TEXT,
-	    .max = 500, .doc = "What it does, in words."),
-	P(timeout_seconds, FIELD_OUT | FIELD_IN | FIELD_NULL, .min = 1,
-	    .max = PIPELINE_TIMEOUT_MAX,
-	    .doc = "A run that takes longer fails; null: the runner's limit."),
-	P(steps, FIELD_OUT | FIELD_IN | FIELD_ONCE | FIELD_NOROW,
-	    .max = PIPELINE_STEPS_MAX, .shape = &inner_step_shape,
-	    .doc = "Its steps in their order; changed by /api/steps."),
-	P(valid, FIELD_OUT | FIELD_NUMBER, .doc = "1; 0 once it is deleted."),
-	P(created_at, FIELD_OUT, .doc = "When it was made."),
-	P(updated_at, FIELD_OUT, .doc = "When it was last changed."),
-	P(created_by, FIELD_OUT | FIELD_NULL, .doc = "User who made it."),
-	P(version, 0, .doc = "Counts the changes."),
-	FIELD_END,
+	COLUMNS_FIELDS(PIPELINE, struct pipeline)
 };
+/* clang-format on */
 
 const struct shape pipeline_shape = {
 	.name = "Pipeline",
@@ -35,9 +44,7 @@ const struct shape pipeline_shape = {
 	.doc = "Steps that deploy a project, in their order.",
 };
 
-#define COLUMNS                                                                \
-	"id, project_id, name, description, timeout_seconds, valid,"           \
-	" created_at, updated_at, created_by, version"
+#define COLUMNS COLUMNS_SELECT(PIPELINE)
 
 struct pipeline_query {
 	int64_t project_id;
@@ -118,21 +125,24 @@ static const struct stmt same_name = {
 	.rowsize = sizeof(struct page_count),
 };
 
-static const struct field insert_args[] = { A(project_id), A(name),
-	A(description), A(timeout_seconds), A(created_by), FIELD_END };
+/* clang-format off */
+static const struct field insert_args[] = {
+	COLUMNS_INSERT_ARGS(PIPELINE, struct pipeline)
+};
+/* clang-format on */
 static const struct stmt insert = {
 	.name = "pipeline_insert",
-	.sql = "INSERT INTO pipeline (project_id, name, description,"
-	       " timeout_seconds, created_by) VALUES (?, ?, ?, ?, ?)",
+	.sql = COLUMNS_INSERT("pipeline", PIPELINE),
 	.args = insert_args,
 };
-static const struct field update_args[] = { A(name), A(description),
-	A(timeout_seconds), A(id), FIELD_END };
+/* clang-format off */
+static const struct field update_args[] = {
+	COLUMNS_UPDATE_ARGS(PIPELINE, struct pipeline)
+};
+/* clang-format on */
 static const struct stmt update = {
 	.name = "pipeline_update",
-	.sql = "UPDATE pipeline SET name = ?, description = ?,"
-	       " timeout_seconds = ?, version = version + 1,"
-	       " updated_at = CURRENT_TIMESTAMP(3) WHERE id = ? AND valid = 1",
+	.sql = COLUMNS_UPDATE("pipeline", PIPELINE),
 	.args = update_args,
 };
 static const struct stmt delete_steps = {

@@ -5,34 +5,41 @@
 
 #include "core/num.h"
 #include "core/str.h"
+#include "store/columns.h"
 #include "store/env.h"
 #include "store/like.h"
 #include "store/report.h"
 
-#define F(m, flags, ...) FIELD(struct project, m, flags, __VA_ARGS__)
-#define A(m) F(m, 0, .doc = NULL)
-#define W(m, flags, ...) FIELD(struct workspace_status, m, flags, __VA_ARGS__)
+#define A(m) FIELD(struct project, m, 0)
 
 static const char *const workspace_statuses[] = { "not_created", "empty",
 	"no_git", "ready", "error", NULL };
 
+/* clang-format off */
+#define WORKSPACE(X, T)							\
+	X(T, KEY, project_id, 0, .doc = "Project that it belongs to.")	\
+	X(T, READ, status, FIELD_OUT, .values = workspace_statuses,	\
+	    .named = "WorkspaceState",					\
+	    .doc = "What the runner last found in the project's directory.") \
+	X(T, READ, branch, FIELD_OUT | FIELD_NULL, .max = 255,		\
+	    .doc = "Branch that was checked out.")			\
+	X(T, READ, commit_hash, FIELD_OUT | FIELD_NULL, .max = 64,	\
+	    .doc = "Commit that was checked out.")			\
+	X(T, READ, commit_message, FIELD_OUT | FIELD_NULL,		\
+	    .doc = "Its message.")					\
+	X(T, READ, dirty, FIELD_OUT,					\
+	    .doc = "Whether files differ from the commit.")		\
+	X(T, READ, size_bytes, FIELD_OUT | FIELD_NULL,			\
+	    .doc = "Size on disk.")					\
+	X(T, READ, runner, FIELD_OUT | FIELD_NULL, .max = 255,		\
+	    .doc = "Runner that looked.")				\
+	X(T, READ, checked_at, FIELD_OUT | FIELD_NULL,			\
+	    .doc = "When it looked.")
+
 static const struct field workspace_fields[] = {
-	W(project_id, 0, .doc = "Project that it belongs to."),
-	W(status, FIELD_OUT, .values = workspace_statuses,
-	    .named = "WorkspaceState",
-	    .doc = "What the runner last found in the project's directory."),
-	W(branch, FIELD_OUT | FIELD_NULL, .max = 255,
-	    .doc = "Branch that was checked out."),
-	W(commit_hash, FIELD_OUT | FIELD_NULL, .max = 64,
-	    .doc = "Commit that was checked out."),
-	W(commit_message, FIELD_OUT | FIELD_NULL, .doc = "Its message."),
-	W(dirty, FIELD_OUT, .doc = "Whether files differ from the commit."),
-	W(size_bytes, FIELD_OUT | FIELD_NULL, .doc = "Size on disk."),
-	W(runner, FIELD_OUT | FIELD_NULL, .max = 255,
-	    .doc = "Runner that looked."),
-	W(checked_at, FIELD_OUT | FIELD_NULL, .doc = "When it looked."),
-	FIELD_END,
+	COLUMNS_FIELDS(WORKSPACE, struct workspace_status)
 };
+/* clang-format on */
 
 const struct shape workspace_shape = {
 	.name = "WorkspaceStatus",
@@ -49,42 +56,53 @@ project_check(const void *item, const char *pointer, struct faults *faults)
 	preset_sizes_check(p->env_presets, p->triggers, pointer, faults);
 }
 
+/* clang-format off */
+#define PROJECT(X, T)							\
+	X(T, KEY, id, FIELD_OUT, .doc = "Number of the project.")	\
+	X(T, SET, name, FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_LINE,	\
+	    .min = 1, .max = 100,					\
+	    .doc = "Name, unique among projects. Case, accents, width and " \
+		   "characters that cannot be seen make no difference; " \
+		   "blanks do.")					\
+	X(T, SET, description,						\
+	    FIELD_OUT | FIELD_IN | FIELD_NULL | FIELD_TEXT, .max = 500,	\
+	    .doc = "What it is, in words.")				\
+	X(T, SET, repository, FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_LINE, \
+	    .min = 1, .max = 1000, .doc = "Address of the Git repository.") \
+	X(T, ONCE, project_dir, FIELD_OUT | FIELD_IN | FIELD_ONCE, .min = 1, \
+	    .max = 255,							\
+	    .pattern = "[A-Za-z0-9_][A-Za-z0-9._-]*"			\
+		       "(/[A-Za-z0-9_][A-Za-z0-9._-]*)*",		\
+	    .doc = "Where the runner keeps the checkout, below its "	\
+		   "workspace root; default: the name as a slug, numbered " \
+		   "if taken.")						\
+	X(T, SET, default_branch,					\
+	    FIELD_OUT | FIELD_IN | FIELD_NULL | FIELD_LINE, .min = 1,	\
+	    .max = 255, .shown = FIELD_BRANCH,				\
+	    .doc = "Branch that is deployed unless another is asked for.") \
+	X(T, SET, env_presets, FIELD_OUT | FIELD_IN, .max = 100,	\
+	    .shape = &preset_shape,					\
+	    .doc = "Variables that a client asks for when it deploys.")	\
+	X(T, SET, extra_env, FIELD_OUT | FIELD_IN,			\
+	    .values = env_extra_values, .named = "ExtraEnv",		\
+	    .doc = "Who may set variables outside of envPresets.")	\
+	X(T, SET, triggers, FIELD_OUT | FIELD_IN, .max = 100,		\
+	    .shape = &trigger_shape, .doc = "What a push starts.")	\
+	X(T, READ, valid, FIELD_OUT | FIELD_NUMBER,			\
+	    .doc = "1; 0 once it is deleted.")				\
+	X(T, READ, created_at, FIELD_OUT, .doc = "When it was made.")	\
+	X(T, READ, updated_at, FIELD_OUT, .doc = "When it was last changed.") \
+	X(T, ONCE, created_by, FIELD_OUT | FIELD_NULL,			\
+	    .doc = "User who made it.")					\
+	X(T, READ, version, 0, .doc = "Counts the changes.")		\
+	X(T, NONE, workspace_status, FIELD_OUT | FIELD_DETAIL | FIELD_ONE, \
+	    .shape = &workspace_shape,					\
+	    .doc = "What the runner last saw in the project's directory.")
+
 static const struct field project_fields[] = {
-	F(id, FIELD_OUT, .doc = "Number of the project."),
-	F(name, FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_LINE, .min = 1,
-	    .max = 100,
-	    .doc = "Name, unique among projects. Case, accents, width and "
-		   "characters that cannot be seen make no difference; blanks "
-		   "do."),
-	F(description, FIELD_OUT | FIELD_IN | FIELD_NULL | FIELD_TEXT,
-	    .max = 500, .doc = "What it is, in words."),
-	F(repository, FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_LINE, .min = 1,
-	    .max = 1000, .doc = "Address of the Git repository."),
-	F(project_dir, FIELD_OUT | FIELD_IN | FIELD_ONCE, .min = 1, .max = 255,
-	    .pattern = "[A-Za-z0-9_][A-Za-z0-9._-]*"
-		       "(/[A-Za-z0-9_][A-Za-z0-9._-]*)*",
-	    .doc = "Where the runner keeps the checkout, below its workspace "
-		   "root; default: the name as a slug, numbered if taken."),
-	F(default_branch, FIELD_OUT | FIELD_IN | FIELD_NULL | FIELD_LINE,
-	    .min = 1, .max = 255, .shown = FIELD_BRANCH,
-	    .doc = "Branch that is deployed unless another is asked for."),
-	F(env_presets, FIELD_OUT | FIELD_IN, .max = 100, .shape = &preset_shape,
-	    .doc = "Variables that a client asks for when it deploys."),
-	F(extra_env, FIELD_OUT | FIELD_IN, .values = env_extra_values,
-	    .named = "ExtraEnv",
-	    .doc = "Who may set variables outside of envPresets."),
-	F(triggers, FIELD_OUT | FIELD_IN, .max = 100, .shape = &trigger_shape,
-	    .doc = "What a push starts."),
-	F(valid, FIELD_OUT | FIELD_NUMBER, .doc = "1; 0 once it is deleted."),
-	F(created_at, FIELD_OUT, .doc = "When it was made."),
-	F(updated_at, FIELD_OUT, .doc = "When it was last changed."),
-	F(created_by, FIELD_OUT | FIELD_NULL, .doc = "User who made it."),
-	F(version, 0, .doc = "Counts the changes."),
-	F(workspace_status, FIELD_OUT | FIELD_DETAIL | FIELD_NOROW | FIELD_ONE,
-	    .shape = &workspace_shape,
-	    .doc = "What the runner last saw in the project's directory."),
-	FIELD_END,
+	COLUMNS_FIELDS(PROJECT, struct project)
 };
+/* clang-format on */
 
 const struct shape project_shape = {
 	.name = "Project",
@@ -95,10 +113,7 @@ const struct shape project_shape = {
 	    "A Git repository, where it is checked out and what its deployments ask for.",
 };
 
-#define COLUMNS                                                                \
-	"id, name, description, repository, project_dir, default_branch,"      \
-	" env_presets, extra_env, triggers, valid, created_at, updated_at,"    \
-	" created_by, version"
+#define COLUMNS COLUMNS_SELECT(PROJECT)
 
 struct project_query {
 	const char *like; /* part of the name */
@@ -236,43 +251,25 @@ static const struct stmt same_name = {
 	.rowsize = sizeof(struct page_count),
 };
 
+/* clang-format off */
 static const struct field insert_args[] = {
-	A(name),
-	A(description),
-	A(repository),
-	A(project_dir),
-	A(default_branch),
-	A(env_presets),
-	A(extra_env),
-	A(triggers),
-	A(created_by),
-	FIELD_END,
+	COLUMNS_INSERT_ARGS(PROJECT, struct project)
 };
+/* clang-format on */
 static const struct stmt insert = {
 	.name = "project_insert",
-	.sql = "INSERT INTO project (name, description, repository,"
-	       " project_dir, default_branch, env_presets, extra_env,"
-	       " triggers, created_by) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	.sql = COLUMNS_INSERT("project", PROJECT),
 	.args = insert_args,
 };
 
+/* clang-format off */
 static const struct field update_args[] = {
-	A(name),
-	A(description),
-	A(repository),
-	A(default_branch),
-	A(env_presets),
-	A(extra_env),
-	A(triggers),
-	A(id),
-	FIELD_END,
+	COLUMNS_UPDATE_ARGS(PROJECT, struct project)
 };
+/* clang-format on */
 static const struct stmt update = {
 	.name = "project_update",
-	.sql = "UPDATE project SET name = ?, description = ?, repository = ?,"
-	       " default_branch = ?, env_presets = ?, extra_env = ?,"
-	       " triggers = ?, version = version + 1,"
-	       " updated_at = CURRENT_TIMESTAMP(3) WHERE id = ? AND valid = 1",
+	.sql = COLUMNS_UPDATE("project", PROJECT),
 	.args = update_args,
 };
 
@@ -338,18 +335,17 @@ static const struct stmt delete_project = {
 
 static const struct stmt save = {
 	.name = "workspace_save",
-	.sql = "REPLACE INTO workspace (project_id, status, branch,"
-	       " commit_hash, commit_message, dirty, size_bytes, runner,"
-	       " checked_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	.sql = COLUMNS_REPLACE("workspace", WORKSPACE),
 	.args = workspace_fields,
 };
-static const struct field project_args[] = { W(project_id, 0, .doc = NULL),
-	FIELD_END };
+static const struct field project_args[] = {
+	FIELD(struct workspace_status, project_id, 0),
+	FIELD_END,
+};
 static const struct stmt by_project = {
 	.name = "workspace_by_project",
-	.sql = "SELECT project_id, status, branch, commit_hash,"
-	       " commit_message, dirty, size_bytes, runner, checked_at"
-	       " FROM workspace WHERE project_id = ?",
+	.sql = "SELECT " COLUMNS_SELECT(
+	    WORKSPACE) " FROM workspace WHERE project_id = ?",
 	.args = project_args,
 	.row = workspace_fields,
 	.rowsize = sizeof(struct workspace_status),

@@ -4,56 +4,57 @@
 #include "core/arena.h"
 #include "core/buf.h"
 #include "core/num.h"
+#include "store/columns.h"
 #include "store/pipeline.h"
 
-#define S(m, flags, ...) FIELD(struct step, m, flags, __VA_ARGS__)
-#define A(m) S(m, 0, .doc = NULL)
+#define A(m) FIELD(struct step, m, 0)
 
 static const char *const run_when[] = { "success", "failure", "always", NULL };
 
+/* A step by itself and one inside its pipeline differ in what a client may
+ * send: inside, the place is the order of the array. */
 /* clang-format off */
-#define STEP_BODY							\
-	S(name, FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_LINE, .min = 1, \
-	    .max = 100, .doc = "Name of the step."),			\
-	S(script, FIELD_OUT | FIELD_IN | FIELD_MUST, .min = 1,		\
+#define STEP_COLUMNS(X, T, PIPELINE, POSITION)				\
+	X(T, KEY, id, FIELD_OUT, .doc = "Number of the step.")		\
+	X(T, ONCE, pipeline_id, PIPELINE,				\
+	    .doc = "Pipeline that it belongs to.")			\
+	X(T, SET, name, FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_LINE,	\
+	    .min = 1, .max = 100, .doc = "Name of the step.")		\
+	X(T, SET, script, FIELD_OUT | FIELD_IN | FIELD_MUST, .min = 1,	\
 	    .max = STEP_SCRIPT_MAX,					\
-	    .doc = "Run by bash -eo pipefail, or by its own #! line; at "	\
-		   "most 65535 bytes.")
-#define STEP_REST							\
-	S(timeout_seconds, FIELD_OUT | FIELD_IN | FIELD_NULL, .min = 1,	\
-	    .max = PIPELINE_TIMEOUT_MAX,				\
+	    .doc = "Run by bash -eo pipefail, or by its own #! line; at " \
+		   "most 65535 bytes.")					\
+	X(T, SET, position, POSITION)					\
+	X(T, SET, timeout_seconds, FIELD_OUT | FIELD_IN | FIELD_NULL,	\
+	    .min = 1, .max = PIPELINE_TIMEOUT_MAX,			\
 	    .doc = "A run that takes longer fails; null: the runner's "	\
-		   "limit."),						\
-	S(run_when, FIELD_OUT | FIELD_IN, .values = run_when, .named = "RunWhen",		\
-	    .doc = "Runs if all went well so far (success, the default), "	\
-		   "if not (failure), or always."),			\
-	S(valid, FIELD_OUT | FIELD_NUMBER, .doc = "1; 0 once deleted."),	\
-	S(created_at, FIELD_OUT, .doc = "When it was made."),		\
-	S(updated_at, FIELD_OUT, .doc = "When it was last changed."),	\
-	S(version, 0, .doc = "Counts the changes.")
-/* clang-format on */
+		   "limit.")						\
+	X(T, SET, run_when, FIELD_OUT | FIELD_IN, .values = run_when,	\
+	    .named = "RunWhen",						\
+	    .doc = "Runs if all went well so far (success, the default), " \
+		   "if not (failure), or always.")			\
+	X(T, READ, valid, FIELD_OUT | FIELD_NUMBER,			\
+	    .doc = "1; 0 once deleted.")				\
+	X(T, READ, created_at, FIELD_OUT, .doc = "When it was made.")	\
+	X(T, READ, updated_at, FIELD_OUT, .doc = "When it was last changed.") \
+	X(T, READ, version, 0, .doc = "Counts the changes.")
+#define STEP_PIPELINE							\
+	FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_ONCE, .min = 1
+#define STEP_POSITION							\
+	FIELD_OUT | FIELD_IN,						\
+	    .doc = "Place among the steps, from 0; the last if left out. A " \
+		   "change moves the others."
+#define INNER_POSITION FIELD_OUT, .doc = "Place among the steps, from 0."
+#define STEP(X, T) STEP_COLUMNS(X, T, STEP_PIPELINE, STEP_POSITION)
+#define INNER(X, T) STEP_COLUMNS(X, T, FIELD_OUT, INNER_POSITION)
 
 static const struct field step_fields[] = {
-	S(id, FIELD_OUT, .doc = "Number of the step."),
-	S(pipeline_id, FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_ONCE, .min = 1,
-	    .doc = "Pipeline that it belongs to."),
-	STEP_BODY,
-	S(position, FIELD_OUT | FIELD_IN,
-	    .doc = "Place among the steps, from 0; the last if left out. A "
-		   "change moves the others."),
-	STEP_REST,
-	FIELD_END,
+	COLUMNS_FIELDS(STEP, struct step)
 };
-
-/* Inside a pipeline the place is the order of the array. */
 static const struct field inner_fields[] = {
-	S(id, FIELD_OUT, .doc = "Number of the step."),
-	S(pipeline_id, FIELD_OUT, .doc = "Pipeline that it belongs to."),
-	STEP_BODY,
-	S(position, FIELD_OUT, .doc = "Place among the steps, from 0."),
-	STEP_REST,
-	FIELD_END,
+	COLUMNS_FIELDS(INNER, struct step)
 };
+/* clang-format on */
 
 static void
 step_check(const void *item, const char *pointer, struct faults *faults)
@@ -81,10 +82,7 @@ const struct shape inner_step_shape = {
 	.doc = "A step inside its pipeline.",
 };
 
-#define COLUMNS                                                                \
-	"s.id, s.pipeline_id, s.name, s.script, s.position,"                   \
-	" s.timeout_seconds, s.run_when, s.valid, s.created_at,"               \
-	" s.updated_at, s.version"
+#define COLUMNS COLUMNS_SELECT(STEP)
 
 struct step_query {
 	int64_t pipeline_id;
@@ -107,23 +105,23 @@ static const struct field ids_args[] = { Q(ids), FIELD_END };
 
 static const struct stmt by_id = {
 	.name = "step_by_id",
-	.sql = "SELECT " COLUMNS " FROM step s WHERE s.id = ? AND s.valid = 1",
+	.sql = "SELECT " COLUMNS " FROM step WHERE id = ? AND valid = 1",
 	.args = id_args,
 	.row = step_fields,
 	.rowsize = sizeof(struct step),
 };
 static const struct stmt page = {
 	.name = "step_page",
-	.sql = "SELECT " COLUMNS " FROM step s WHERE s.valid = 1"
-	       " ORDER BY s.pipeline_id, s.position, s.id LIMIT ? OFFSET ?",
+	.sql = "SELECT " COLUMNS " FROM step WHERE valid = 1"
+	       " ORDER BY pipeline_id, position, id LIMIT ? OFFSET ?",
 	.args = page_args,
 	.row = step_fields,
 	.rowsize = sizeof(struct step),
 };
 static const struct stmt page_of = {
 	.name = "step_page_of",
-	.sql = "SELECT " COLUMNS " FROM step s WHERE s.pipeline_id = ?"
-	       " AND s.valid = 1 ORDER BY s.position, s.id LIMIT ? OFFSET ?",
+	.sql = "SELECT " COLUMNS " FROM step WHERE pipeline_id = ?"
+	       " AND valid = 1 ORDER BY position, id LIMIT ? OFFSET ?",
 	.args = of_args,
 	.row = step_fields,
 	.rowsize = sizeof(struct step),
@@ -131,9 +129,9 @@ static const struct stmt page_of = {
 static const struct stmt of_pipelines = {
 	.name = "step_of_pipelines",
 	.sql = "SELECT " COLUMNS " FROM JSON_TABLE(?, '$[*]'"
-	       " COLUMNS (id BIGINT PATH '$')) t STRAIGHT_JOIN step s"
-	       " ON s.pipeline_id = t.id AND s.valid = 1"
-	       " ORDER BY s.pipeline_id, s.position, s.id",
+	       " COLUMNS (wanted BIGINT PATH '$')) t STRAIGHT_JOIN step"
+	       " ON pipeline_id = wanted AND valid = 1"
+	       " ORDER BY pipeline_id, position, id",
 	.args = ids_args,
 	.row = step_fields,
 	.rowsize = sizeof(struct step),
@@ -173,21 +171,24 @@ static const struct stmt sum_others = {
 	.rowsize = sizeof(struct step_sum),
 };
 
-static const struct field insert_args[] = { A(pipeline_id), A(name), A(script),
-	A(position), A(timeout_seconds), A(run_when), FIELD_END };
+/* clang-format off */
+static const struct field insert_args[] = {
+	COLUMNS_INSERT_ARGS(STEP, struct step)
+};
+/* clang-format on */
 static const struct stmt insert = {
 	.name = "step_insert",
-	.sql = "INSERT INTO step (pipeline_id, name, script, position,"
-	       " timeout_seconds, run_when) VALUES (?, ?, ?, ?, ?, ?)",
+	.sql = COLUMNS_INSERT("step", STEP),
 	.args = insert_args,
 };
-static const struct field update_args[] = { A(name), A(script), A(position),
-	A(timeout_seconds), A(run_when), A(id), FIELD_END };
+/* clang-format off */
+static const struct field update_args[] = {
+	COLUMNS_UPDATE_ARGS(STEP, struct step)
+};
+/* clang-format on */
 static const struct stmt update = {
 	.name = "step_update",
-	.sql = "UPDATE step SET name = ?, script = ?, position = ?,"
-	       " timeout_seconds = ?, run_when = ?, version = version + 1,"
-	       " updated_at = CURRENT_TIMESTAMP(3) WHERE id = ? AND valid = 1",
+	.sql = COLUMNS_UPDATE("step", STEP),
 	.args = update_args,
 };
 static const struct stmt delete_step = {

@@ -1,28 +1,35 @@
 /* SPDX-License-Identifier: ISC */
+#include "store/columns.h"
 #include "store/user.h"
 
-#define T(m, flags, ...) FIELD(struct api_token, m, flags, __VA_ARGS__)
-#define A(m) T(m, 0, .doc = NULL)
+#define A(m) FIELD(struct api_token, m, 0)
 #define P(m) FIELD(struct principal, m, 0, .doc = NULL)
 
+/* clang-format off */
+#define TOKEN(X, T)							\
+	X(T, KEY, id, FIELD_OUT, .doc = "Number of the token.")		\
+	X(T, BLIND, user_id, 0)						\
+	X(T, ONCE, name, FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_LINE, \
+	    .min = 1, .max = 100, .doc = "What it is for.")		\
+	X(T, ONCE, role, FIELD_OUT | FIELD_IN, .values = role_names,	\
+	    .named = "Role",						\
+	    .doc = "At most the role that makes it, the user's own or, " \
+		   "with a token, that of the token; this is the default. " \
+		   "If the user's falls, so does what the token may do.") \
+	X(T, BLIND, hash, 0)						\
+	X(T, NONE, token, FIELD_OUT | FIELD_DETAIL | FIELD_NULL,	\
+	    .doc = "The token itself; shown when it is made, never again.") \
+	X(T, READ, created_at, FIELD_OUT, .doc = "When it was made.")	\
+	X(T, READ, last_used_at, FIELD_OUT | FIELD_NULL,		\
+	    .doc = "When it was last used, to five minutes.")		\
+	X(T, ONCE, expires_at, FIELD_OUT | FIELD_IN | FIELD_NULL,	\
+	    .doc = "When it stops working; null: never. At most that of " \
+		   "the token that makes it, which is the default.")
+
 static const struct field token_fields[] = {
-	T(id, FIELD_OUT, .doc = "Number of the token."),
-	T(name, FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_LINE, .min = 1,
-	    .max = 100, .doc = "What it is for."),
-	T(role, FIELD_OUT | FIELD_IN, .values = role_names, .named = "Role",
-	    .doc = "At most the role that makes it, the user's own or, with a "
-		   "token, that of the token; this is the default. If the "
-		   "user's falls, so does what the token may do."),
-	T(token, FIELD_OUT | FIELD_NOROW | FIELD_DETAIL | FIELD_NULL,
-	    .doc = "The token itself; shown when it is made, never again."),
-	T(created_at, FIELD_OUT, .doc = "When it was made."),
-	T(last_used_at, FIELD_OUT | FIELD_NULL,
-	    .doc = "When it was last used, to five minutes."),
-	T(expires_at, FIELD_OUT | FIELD_IN | FIELD_NULL,
-	    .doc = "When it stops working; null: never. At most that of the "
-		   "token that makes it, which is the default."),
-	FIELD_END,
+	COLUMNS_FIELDS(TOKEN, struct api_token)
 };
+/* clang-format on */
 
 const struct shape api_token_shape = {
 	.name = "ApiToken",
@@ -30,6 +37,8 @@ const struct shape api_token_shape = {
 	.size = sizeof(struct api_token),
 	.doc = "A token for programs, with the rights of its user or fewer.",
 };
+
+#define COLUMNS COLUMNS_SELECT(TOKEN)
 
 struct token_query {
 	int64_t user_id;
@@ -43,7 +52,7 @@ static const struct field page_args[] = { Q(user_id), Q(limit), Q(offset),
 static const struct field user_args[] = { Q(user_id), FIELD_END };
 static const struct stmt page = {
 	.name = "token_page",
-	.sql = "SELECT id, name, role, created_at, last_used_at, expires_at"
+	.sql = "SELECT " COLUMNS
 	       " FROM api_token WHERE user_id = ? AND valid = 1"
 	       " ORDER BY id LIMIT ? OFFSET ?",
 	.args = page_args,
@@ -58,12 +67,14 @@ static const struct stmt count = {
 	.row = page_count_row,
 	.rowsize = sizeof(struct page_count),
 };
-static const struct field insert_args[] = { A(user_id), A(name), A(role),
-	A(hash), A(expires_at), FIELD_END };
+/* clang-format off */
+static const struct field insert_args[] = {
+	COLUMNS_INSERT_ARGS(TOKEN, struct api_token)
+};
+/* clang-format on */
 static const struct stmt insert = {
 	.name = "token_insert",
-	.sql = "INSERT INTO api_token (user_id, name, role, hash, expires_at)"
-	       " VALUES (?, ?, ?, ?, ?)",
+	.sql = COLUMNS_INSERT("api_token", TOKEN),
 	.args = insert_args,
 };
 static const struct field delete_args[] = { A(user_id), A(id), FIELD_END };
@@ -76,7 +87,7 @@ static const struct stmt delete_token = {
 
 static const struct stmt by_id = {
 	.name = "token_by_id",
-	.sql = "SELECT id, name, role, created_at, last_used_at, expires_at"
+	.sql = "SELECT " COLUMNS
 	       " FROM api_token WHERE user_id = ? AND id = ? AND valid = 1",
 	.args = delete_args,
 	.row = token_fields,

@@ -4,12 +4,12 @@
 #include <string.h>
 
 #include "core/str.h"
+#include "store/columns.h"
 #include "store/gittoken.h"
 #include "store/like.h"
 #include "store/session.h"
 
-#define U(m, flags, ...) FIELD(struct user, m, flags, __VA_ARGS__)
-#define A(m) U(m, 0, .doc = NULL)
+#define A(m) FIELD(struct user, m, 0)
 
 const char *const role_names[] = { "viewer", "deployer", "maintainer", "admin",
 	NULL };
@@ -26,31 +26,36 @@ role_of(const char *name)
 	return ROLE_NONE;
 }
 
+/* clang-format off */
+#define USER(X, T)							\
+	X(T, KEY, id, FIELD_OUT, .doc = "Number of the user.")		\
+	X(T, SET, username, FIELD_OUT | FIELD_IN | FIELD_MUST, .min = 1, \
+	    .max = 100, .pattern = "[A-Za-z0-9._@+-]+",			\
+	    .doc = "Login, unique; that of the Git server.")		\
+	X(T, SET, name, FIELD_OUT | FIELD_IN | FIELD_NULL | FIELD_LINE,	\
+	    .max = 200, .doc = "Full name.")				\
+	X(T, SET, email, FIELD_OUT | FIELD_IN | FIELD_NULL | FIELD_LINE, \
+	    .max = 254, .pattern = "[^@[:space:]]+@[^@[:space:]]+",	\
+	    .doc = "Address for mail.")					\
+	X(T, SET, avatar_url, FIELD_OUT | FIELD_IN | FIELD_NULL | FIELD_LINE, \
+	    .max = 1000, .pattern = "https?://[^[:space:]]+",		\
+	    .doc = "Picture of the user.")				\
+	X(T, SET, role, FIELD_OUT | FIELD_IN | FIELD_MUST,		\
+	    .values = role_names, .named = "Role",			\
+	    .doc = "What the user may do; each role has the former's "	\
+		   "rights.")						\
+	X(T, SET, status, FIELD_OUT | FIELD_IN, .values = statuses,	\
+	    .named = "UserStatus",					\
+	    .doc = "An inactive user's tokens and sessions do not work.") \
+	X(T, READ, created_at, FIELD_OUT, .doc = "When the user was made.") \
+	X(T, READ, last_login_at, FIELD_OUT | FIELD_NULL,		\
+	    .doc = "Last sign-in by the Git server.")			\
+	X(T, READ, version, 0, .doc = "Counts the changes.")
+
 static const struct field user_fields[] = {
-	U(id, FIELD_OUT, .doc = "Number of the user."),
-	U(username, FIELD_OUT | FIELD_IN | FIELD_MUST, .min = 1, .max = 100,
-	    .pattern = "[A-Za-z0-9._@+-]+",
-	    .doc = "Login, unique; that of the Git server."),
-	U(name, FIELD_OUT | FIELD_IN | FIELD_NULL | FIELD_LINE, .max = 200,
-	    .doc = "Full name."),
-	U(email, FIELD_OUT | FIELD_IN | FIELD_NULL | FIELD_LINE, .max = 254,
-	    .pattern = "[^@[:space:]]+@[^@[:space:]]+",
-	    .doc = "Address for mail."),
-	U(avatar_url, FIELD_OUT | FIELD_IN | FIELD_NULL | FIELD_LINE,
-	    .max = 1000, .pattern = "https?://[^[:space:]]+",
-	    .doc = "Picture of the user."),
-	U(role, FIELD_OUT | FIELD_IN | FIELD_MUST, .values = role_names,
-	    .named = "Role",
-	    .doc = "What the user may do; each role has the former's rights."),
-	U(status, FIELD_OUT | FIELD_IN, .values = statuses,
-	    .named = "UserStatus",
-	    .doc = "An inactive user's tokens and sessions do not work."),
-	U(created_at, FIELD_OUT, .doc = "When the user was made."),
-	U(last_login_at, FIELD_OUT | FIELD_NULL,
-	    .doc = "Last sign-in by the Git server."),
-	U(version, 0, .doc = "Counts the changes."),
-	FIELD_END,
+	COLUMNS_FIELDS(USER, struct user)
 };
+/* clang-format on */
 
 const struct shape user_shape = {
 	.name = "User",
@@ -59,9 +64,12 @@ const struct shape user_shape = {
 	.doc = "A person who may sign in.",
 };
 
-#define COLUMNS                                                                \
-	"id, username, name, email, avatar_url, role, status, created_at,"     \
-	" last_login_at, version"
+#define COLUMNS COLUMNS_SELECT(USER)
+
+struct user_account {
+	const char *forge;
+	const char *forge_id;
+};
 
 /* A filter that is not set names all the values there are, so that one
  * statement serves all searches and the order comes from the index. */
@@ -89,6 +97,8 @@ static const struct field page_args[] = { FILTER_ARGS, Q(limit), Q(offset),
 static const struct field count_args[] = { FILTER_ARGS, FIELD_END };
 static const struct field id_args[] = { A(id), FIELD_END };
 static const struct field name_args[] = { A(username), FIELD_END };
+#define B(m) FIELD(struct user_account, m, 0)
+static const struct field account_args[] = { B(forge), B(forge_id), FIELD_END };
 
 static const struct stmt page = {
 	.name = "user_page",
@@ -127,21 +137,32 @@ static const struct stmt by_name = {
 	.row = user_fields,
 	.rowsize = sizeof(struct user),
 };
-static const struct field insert_args[] = { A(username), A(name), A(email),
-	A(avatar_url), A(role), A(status), FIELD_END };
+static const struct stmt by_account = {
+	.name = "user_by_account",
+	.sql = "SELECT " COLUMNS " FROM user WHERE forge = ? AND forge_id = ?"
+	       " AND valid = 1 FOR UPDATE",
+	.args = account_args,
+	.row = user_fields,
+	.rowsize = sizeof(struct user),
+};
+/* clang-format off */
+static const struct field insert_args[] = {
+	COLUMNS_INSERT_ARGS(USER, struct user)
+};
+/* clang-format on */
 static const struct stmt insert = {
 	.name = "user_insert",
-	.sql = "INSERT INTO user (username, name, email, avatar_url, role,"
-	       " status) VALUES (?, ?, ?, ?, ?, ?)",
+	.sql = COLUMNS_INSERT("user", USER),
 	.args = insert_args,
 };
-static const struct field update_args[] = { A(username), A(name), A(email),
-	A(avatar_url), A(role), A(status), A(id), FIELD_END };
+/* clang-format off */
+static const struct field update_args[] = {
+	COLUMNS_UPDATE_ARGS(USER, struct user)
+};
+/* clang-format on */
 static const struct stmt update = {
 	.name = "user_update",
-	.sql = "UPDATE user SET username = ?, name = ?, email = ?,"
-	       " avatar_url = ?, role = ?, status = ?, version = version + 1,"
-	       " updated_at = CURRENT_TIMESTAMP(3) WHERE id = ? AND valid = 1",
+	.sql = COLUMNS_UPDATE("user", USER),
 	.args = update_args,
 };
 static const struct stmt delete_user = {
@@ -170,6 +191,7 @@ const struct stmt *const user_stmts[] = {
 	&by_id,
 	&lock,
 	&by_name,
+	&by_account,
 	&insert,
 	&update,
 	&delete_user,
@@ -216,6 +238,16 @@ user_by_name(struct db *db, struct arena *a, const char *username,
 	const struct user args = { .username = username };
 
 	return db_row(db, a, &by_name, &args, out);
+}
+
+const struct err *
+user_by_account(struct db *db, struct arena *a, const char *forge,
+    const char *forge_id, struct user *out)
+{
+	const struct user_account args = { .forge = forge,
+		.forge_id = forge_id };
+
+	return db_row(db, a, &by_account, &args, out);
 }
 
 static const struct err *

@@ -73,6 +73,10 @@ MUSTCHECK const struct err *user_lock(struct db *, struct arena *, int64_t id,
     struct user *out);
 MUSTCHECK const struct err *user_by_name(struct db *, struct arena *,
     const char *username, struct user *out);
+/* The live user that is bound to that account of a Git server, locked;
+ * ERR_NOTFOUND. */
+MUSTCHECK const struct err *user_by_account(struct db *, struct arena *,
+    const char *forge, const char *forge_id, struct user *out);
 /* Adds conflicts: another user has the name; an existing one, as it is to be,
  * would leave no active admin.  What is NULL is not judged. */
 MUSTCHECK const struct err *user_judge(struct db *, const struct user *,
