@@ -348,6 +348,7 @@ result_read(const struct task *t, struct arena *a, struct outcome *out)
 		    struct outcome *);
 	} readers[] = {
 		{ R_CHECKED_OUT, checked_out },
+		{ R_STAYED, checked_out },
 		{ R_OBJECTS_SEEN, objects },
 		{ R_WORKSPACE, workspace },
 		{ R_RESULT_END, end },

@@ -250,24 +250,38 @@ conclude(struct task *t, struct outcome *o)
 	o->detail = "The job was killed before it could say how it ended.";
 }
 
+/* Of a checkout that did not get to its end only the commit may be known that
+ * the workspace was at before; and steps may have taken it away since. */
 static const struct err *
 workspace_told(struct dispatch *d, const struct task *t,
     const struct workspace_seen *seen)
 {
-	const struct workspace_status status = {
+	struct workspace_status status = {
 		.project_id = t->project,
 		.status = seen->status,
-		.branch = seen->branch,
-		.commit_hash = seen->hash,
-		.commit_message = seen->message,
 		.dirty = seen->dirty,
 		.size_bytes = { seen->size, true },
 		.runner = d->name,
 		.checked_at = { time_now_ms() },
 	};
+	struct workspace_status before = { .branch = NULL };
+	const struct err *e;
 
 	if (seen->status == NULL)
 		return NULL;
+	if (seen->hash != NULL &&
+	    (str_eq(seen->status, "ready") || str_eq(seen->status, "error"))) {
+		status.branch = seen->branch;
+		status.commit_hash = seen->hash;
+		status.commit_message = seen->message;
+		e = seen->branch != NULL ?
+		    NULL :
+		    workspace_by_project(d->db, d->a, t->project, &before);
+		if (e != NULL && e->code != ERR_NOTFOUND)
+			return e;
+		if (str_eq(before.commit_hash, seen->hash))
+			status.branch = before.branch;
+	}
 	return workspace_save(d->db, &status);
 }
 

@@ -12,6 +12,7 @@
 #include "core/branch.h"
 #include "core/str.h"
 
+#define STAY_MS 30000
 #define REF "refs/slipway/tip"
 #define OUTPUT_MAX ((size_t)1 << 20)
 #define DIRS_MAX ((size_t)64 << 20)
@@ -23,9 +24,11 @@ struct fetch {
 	struct arena *a;
 	const char *branch; /* "" = none */
 	const char *hash;
-	const char *fault; /* what a person may know */
-	bool superseded;   /* that is why */
-	bool anew;         /* nothing that lies here is of this clone */
+	const char *fault;  /* what a person may know */
+	bool superseded;    /* that is why */
+	bool anew;          /* nothing that lies here is of this clone */
+	bool touched;       /* the files are on their way to `hash` */
+	const char *before; /* what they were at, NULL = none */
 };
 
 static bool
@@ -237,6 +240,7 @@ files(struct fetch *f)
 	const struct err *e;
 	struct buf ignored;
 
+	f->touched = true;
 	/* git clean gives up on directories that it may not write to */
 	if (f->anew &&
 	    ((e = workspace_empty(&f->git, ".git")) != NULL ||
@@ -267,10 +271,10 @@ submodules(struct fetch *f)
 }
 
 static const struct err *
-message(struct fetch *f, const char **out)
+message(struct fetch *f, const char *hash, const char **out)
 {
 	const char *const args[] = { "log", "-1", "--no-show-signature",
-		"--format=%B", f->hash, "--", NULL };
+		"--format=%B", hash, "--", NULL };
 	const struct err *e;
 	struct buf text;
 	size_t len, i;
@@ -307,6 +311,7 @@ attempt(struct fetch *f, struct checkout *out)
 	/* Addresses of submodules may be relative to it. */
 	const char *const origin[] = { "config", "remote.origin.url",
 		f->git.job->spec.repository, NULL };
+	const char *at[] = { "update-ref", REF, NULL, NULL };
 	const struct err *e;
 
 	f->hash = NULL;
@@ -315,6 +320,7 @@ attempt(struct fetch *f, struct checkout *out)
 		return e;
 	if ((e = fetch_all(f)) != NULL || f->hash == NULL)
 		return e;
+	at[2] = f->hash;
 	if ((e = files(f)) != NULL || !git_done(&f->git))
 		return e;
 	if (f->git.job->spec.submodules != 0 &&
@@ -326,7 +332,10 @@ attempt(struct fetch *f, struct checkout *out)
 	    (e = git_commits(&f->git, REF, f->git.job->spec.commits,
 		 &out->commits)) != NULL)
 		return e;
-	return message(f, &out->message);
+	if (!str_eq(f->hash, tip(f)) &&
+	    ((e = git_run(&f->git, NULL, at)) != NULL || !git_done(&f->git)))
+		return e;
+	return message(f, f->hash, &out->message);
 }
 
 /* What can be seen without asking anybody. */
@@ -364,21 +373,50 @@ failure(struct fetch *f)
 	return arena_printf(f->a, "git %s.", run_text(f->a, &f->git.end));
 }
 
-/* The clone is as it was before, files and all: so is what git says of it. */
 static const struct err *
-stay(struct fetch *f)
+locks_remove(void *arg)
 {
-	const char *const read_tree[] = { "read-tree", REF, NULL };
-	const char *const head[] = { "update-ref", "--no-deref", "HEAD", REF,
-		NULL };
-	const struct err *e;
+	static const char *const locks[] = { ".git/index.lock",
+		".git/HEAD.lock", ".git/" REF ".lock" };
+	size_t i;
 
-	if (tip(f) == NULL)
+	(void)arg;
+	for (i = 0; i < sizeof(locks) / sizeof(locks[0]); i++)
+		if (unlinkat(JOB_FD(WIRE_FD_WORKSPACE), locks[i], 0) == -1 &&
+		    errno != ENOENT)
+			return err_errno("%s", locks[i]);
+	return NULL;
+}
+
+/* Tells the clone, which knows nothing of it any more, what its files are: as
+ * they were before, or on their way to a commit, of which git then says what
+ * differs.  In a time of its own: what the checkout had may be over. */
+static const struct err *
+stay(struct fetch *f, struct checkout *out)
+{
+	const char *at = f->touched ? f->hash : f->before;
+	const char *const read_tree[] = { "read-tree", at, NULL };
+	const char *const head[] = { "update-ref", "--no-deref", "HEAD", at,
+		NULL };
+	const char *const ref[] = { "update-ref", REF, at, NULL };
+	const struct err *e;
+	const char *ignored, *text;
+
+	if (at == NULL)
 		return NULL;
-	if ((e = git_run(&f->git, NULL, read_tree)) != NULL ||
-	    !git_done(&f->git))
+	git_close(&f->git);
+	e = git_open_bare(f->git.job, time_mono_ms() + STAY_MS, &f->git);
+	if (e != NULL ||
+	    (e = git_call(&f->git, locks_remove, NULL, &ignored)) != NULL)
 		return e;
-	return git_run(&f->git, NULL, head);
+	if ((e = git_run(&f->git, NULL, read_tree)) != NULL ||
+	    !git_done(&f->git) || (e = git_run(&f->git, NULL, head)) != NULL ||
+	    !git_done(&f->git) || (e = git_run(&f->git, NULL, ref)) != NULL ||
+	    !git_done(&f->git) || (e = message(f, at, &text)) != NULL)
+		return e;
+	out->stayed = arena_printf(f->a, "%s\n%s\n%s",
+	    f->touched ? f->branch : "", at, text);
+	return NULL;
 }
 
 static enum checkout_how
@@ -473,6 +511,7 @@ attempts(struct fetch *f, struct checkout *out)
 	    f->git.end.how != RUN_EXITED)
 		return e;
 	if (e == NULL) {
+		f->before = tip(f);
 		if ((e = attempt(f, out)) != NULL || out->message != NULL ||
 		    f->git.end.how != RUN_EXITED || f->fault != NULL ||
 		    (e = is_there(f, &there)) != NULL || !there)
@@ -483,6 +522,8 @@ attempts(struct fetch *f, struct checkout *out)
 		if ((e = workspace_empty(&f->git, NULL)) != NULL ||
 		    !git_done(&f->git))
 			return e;
+		f->before = NULL;
+		f->touched = false;
 	}
 	f->anew = true;
 	return attempt_anew(f, FORMAT_SHA1, out);
@@ -524,9 +565,12 @@ job_checkout(struct job *job, struct checkout *out, enum checkout_how *how,
 	} else {
 		*how = outcome(&f);
 		*detail = failure(&f);
-		e = *how == CHECKOUT_FAILED || *how == CHECKOUT_SUPERSEDED ?
-		    stay(&f) :
-		    NULL;
+		/* how it ended is known, whatever becomes of this */
+		if ((e = stay(&f, out)) != NULL)
+			job_log_say(&job->log,
+			    "==> what the workspace holds is not known: %s",
+			    e->msg);
+		e = NULL;
 	}
 	out->objects = workspace_objects(job);
 out:

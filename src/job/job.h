@@ -202,6 +202,8 @@ struct checkout {
 	const char *branch; /* "" if HEAD is on none */
 	const char *hash;
 	const char *message;
+	const char *stayed;  /* where the workspace is if it was not done: a
+			      * record's text, NULL = at no commit */
 	const char *commits; /* records of the branch's last, NULL = none */
 	int64_t objects; /* when they last changed, -1 = that is not known */
 };

@@ -337,6 +337,8 @@ course_checkout(struct course *c)
 		job_result(job, "objects", "%lld",
 		    (long long)c->checkout.objects);
 	c->envp = job_environment(job, c->checkout.branch, c->checkout.hash);
+	if (c->checkout.stayed != NULL)
+		job_result(job, "stayed", "%s", c->checkout.stayed);
 	if (how == CHECKOUT_DONE || how == CHECKOUT_SUPERSEDED)
 		return NULL;
 	return leftovers_hide(job);

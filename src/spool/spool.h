@@ -73,6 +73,9 @@
 /* Records of a result.  Times are milliseconds since 1970 UTC. */
 #define SPOOL_RESULT_RECORDS(X)                                                  \
 	X(CHECKED_OUT, "checked-out") /* "BRANCH\nHASH\nMESSAGE" */              \
+	X(STAYED,                                                                \
+	    "stayed") /* the same, where a checkout did not get to its   \
+			     * end; BRANCH is empty if it is as before */       \
 	X(COMMITS_SEEN, "commits")                                               \
 	/* "BRANCH\n", then records of the same form, newest first: commit,    \
 	 * "HASH SECONDS\nAUTHOR\nEMAIL\nMESSAGE" */ \
