@@ -142,6 +142,17 @@ for my $file (@own) {
 is_deeply(\@long, [], 'no function has more than 60 lines');
 is_deeply(\@longfile, [], 'no file of C has more than 600 lines');
 
+# --- a resource of the API is one value, in the list of all
+my %listed = map { $_ => 1 } map { /\bX\((\w+)\)/g } $text{'src/api/resources.h'} =~ /^#define RESOURCES\(X\)(.*?[^\\])\n/ms;
+my (@unlisted, @apart);
+for my $file (grep { m{^src/api/} } @code) {
+	my ($name) = $text{$file} =~ /^const struct resource (\w+)_resource = \{/m;
+	push @unlisted, $file if defined $name && !$listed{$name};
+	push @apart, $file if !defined $name && $text{$file} =~ /^(?:static )?const struct route \w+\[\] = /m;
+}
+is_deeply(\@unlisted, [], 'every resource is in the list of resources');
+is_deeply(\@apart, [], 'every table of routes belongs to a resource');
+
 # --- a store lists the columns of its table once
 my @repeated;
 for my $file (grep { m{^src/store/.*\.c$} && $text{$_} =~ m{"store/columns\.h"} } @code) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-#include "api/handlers.h"
 #include "api/replay.h"
+#include "api/resources.h"
 #include "deploy/deploy.h"
 
 /* What a transaction works on. Its memory is given back before it is run
@@ -14,7 +14,7 @@ struct work {
 	int64_t id;
 };
 
-const struct err *
+static const struct err *
 api_deployment_list(struct req *rq)
 {
 	const struct deployment_filter filter = {
@@ -49,7 +49,7 @@ deployment_answer(struct req *rq, struct arena *a, int64_t id)
 	return NULL;
 }
 
-const struct err *
+static const struct err *
 api_deployment_show(struct req *rq)
 {
 	return deployment_answer(rq, rq->a, rq->id[0]);
@@ -65,7 +65,7 @@ request_order(const struct req *rq, const struct deployment_request *sent)
 		.role = rq->role };
 }
 
-const struct err *
+static const struct err *
 api_deployment_judge(struct req *rq, const void *item)
 {
 	struct arena *a = arena_open(DEPLOY_WORK);
@@ -175,13 +175,13 @@ deployment_make(struct req *rq, db_body *body)
 	return NULL;
 }
 
-const struct err *
+static const struct err *
 api_deployment_create(struct req *rq)
 {
 	return deployment_make(rq, create_body);
 }
 
-const struct err *
+static const struct err *
 api_deployment_retry(struct req *rq)
 {
 	return deployment_make(rq, retry_body);
@@ -199,7 +199,7 @@ cancel_body(struct db *db, void *context)
 	return deployment_answer(w->rq, w->a, w->rq->id[0]);
 }
 
-const struct err *
+static const struct err *
 api_deployment_cancel(struct req *rq)
 {
 	struct work w = { .rq = rq, .a = arena_open(DEPLOY_WORK) };
@@ -212,3 +212,91 @@ api_deployment_cancel(struct req *rq)
 		deploy_wake(&w.deploy);
 	return e;
 }
+
+static const struct route_param deployment_params[] = {
+	{ .name = "limit",
+	    .type = PARAM_INT,
+	    .min = 1,
+	    .max = 100,
+	    .fallback = 20,
+	    .doc = "Items on a page." },
+	{ .name = "cursor",
+	    .type = PARAM_INT,
+	    .min = 1,
+	    .max = 9999999999999999,
+	    .opaque = 1,
+	    .doc = "Where the page before ended: its \"next\"." },
+	{ .name = "projectId",
+	    .type = PARAM_INT,
+	    .min = ID_MIN,
+	    .doc = "Only those of this project." },
+	{ .name = "pipelineId",
+	    .type = PARAM_INT,
+	    .min = ID_MIN,
+	    .doc = "Only those of this pipeline." },
+	{ .name = "status",
+	    .type = PARAM_STR,
+	    .values = deployment_statuses,
+	    .named = "DeploymentStatus",
+	    .doc = "Only those with this status." },
+	{ .name = "branch",
+	    .type = PARAM_STR,
+	    .max = 255,
+	    .doc = "Only those of this branch." },
+	PARAM_END,
+};
+
+static const struct route routes[] = {
+	{ .method = METHOD_GET,
+	    .path = "/api/deployments",
+	    .role = ROLE_VIEWER,
+	    .query = deployment_params,
+	    .handler = api_deployment_list,
+	    .operation = "listDeployments",
+	    .summary = "List deployments, newest first",
+	    .out = &deployment_shape,
+	    .list = LIST_KEYS,
+	    .status = 200 },
+	{ .method = METHOD_POST,
+	    .path = "/api/deployments",
+	    .role = ROLE_DEPLOYER,
+	    .flags = ROUTE_IDEMPOTENT,
+	    .in = &deployment_request_shape,
+	    .mode = JSON_CREATE,
+	    .handler = api_deployment_create,
+	    .judge = api_deployment_judge,
+	    .operation = "createDeployment",
+	    .summary = "Deploy a project",
+	    .out = &deployment_shape,
+	    .status = 201,
+	    .errors = route_conflict },
+	SHOW("/api/deployments/{id}", ROLE_VIEWER, api_deployment_show,
+	    "getDeployment", "Read a deployment and how its steps went",
+	    deployment_shape),
+	{ .method = METHOD_POST,
+	    .path = "/api/deployments/{id}/retry",
+	    .role = ROLE_DEPLOYER,
+	    .flags = ROUTE_IDEMPOTENT,
+	    .handler = api_deployment_retry,
+	    .operation = "retryDeployment",
+	    .summary = "Deploy once more what a deployment was made of",
+	    .out = &deployment_shape,
+	    .status = 201,
+	    .errors = route_conflict },
+	{ .method = METHOD_POST,
+	    .path = "/api/deployments/{id}/cancel",
+	    .role = ROLE_DEPLOYER,
+	    .handler = api_deployment_cancel,
+	    .operation = "cancelDeployment",
+	    .summary = "Take a deployment from the queue, or end it",
+	    .out = &deployment_shape,
+	    .status = 200,
+	    .errors = route_conflict },
+	ROUTE_END,
+};
+
+const struct resource deployments_resource = {
+	.tag = "deployments",
+	.about = "Pipelines that ran, run or will run.",
+	.routes = routes,
+};

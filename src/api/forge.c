@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-/* Why the Git server cannot be asked. */
-#include <assert.h>
+#include "api/forge.h"
 
-#include "api/handlers.h"
+#include <assert.h>
 
 const struct err *
 gitserver_missing(const struct req *rq, const char *what, size_t n)

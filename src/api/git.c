@@ -2,7 +2,8 @@
 /* Branches and commits of a project's repository: as the Git server has them,
  * or, where it has no interface or the repository lies elsewhere, by git's own
  * protocol and as the runner's clone has them. */
-#include "api/handlers.h"
+#include "api/forge.h"
+#include "api/resources.h"
 #include "api/shapes.h"
 #include "core/branch.h"
 #include "core/str.h"
@@ -363,7 +364,7 @@ reading_serve(struct reading *r, const struct shape *shape)
 	return NULL;
 }
 
-const struct err *
+static const struct err *
 api_git_branches(struct req *rq)
 {
 	struct reading r = { .rq = rq };
@@ -371,7 +372,7 @@ api_git_branches(struct req *rq)
 	return reading_serve(&r, &git_branch_shape);
 }
 
-const struct err *
+static const struct err *
 api_git_commits(struct req *rq)
 {
 	struct reading r = { .rq = rq,
@@ -380,3 +381,62 @@ api_git_commits(struct req *rq)
 
 	return reading_serve(&r, &git_commit_shape);
 }
+
+static const struct route_param branch_params[] = {
+	ROUTE_PAGE,
+	{ .name = "projectId",
+	    .type = PARAM_INT,
+	    .must = 1,
+	    .min = ID_MIN,
+	    .doc = "Project whose repository is read." },
+	PARAM_END,
+};
+static const struct route_param commit_params[] = {
+	ROUTE_PAGE,
+	{ .name = "projectId",
+	    .type = PARAM_INT,
+	    .must = 1,
+	    .min = ID_MIN,
+	    .doc = "Project whose repository is read." },
+	{ .name = "branch",
+	    .type = PARAM_STR,
+	    .max = 255,
+	    .doc = "Branch; the repository's default if left out." },
+	PARAM_END,
+};
+static const enum err_code upstream[] = { ERR_NOTFOUND, ERR_RATE, ERR_UPSTREAM,
+	ERR_UPSTREAM_TIMEOUT, ERR__MAX };
+
+static const struct route routes[] = {
+	{ .method = METHOD_GET,
+	    .path = "/api/git/branches",
+	    .role = ROLE_VIEWER,
+	    .pool = POOL_SLOW,
+	    .query = branch_params,
+	    .handler = api_git_branches,
+	    .operation = "listBranches",
+	    .summary = "List branches of a project's repository",
+	    .out = &git_branch_shape,
+	    .list = LIST_MORE,
+	    .status = 200,
+	    .errors = upstream },
+	{ .method = METHOD_GET,
+	    .path = "/api/git/commits",
+	    .role = ROLE_VIEWER,
+	    .pool = POOL_SLOW,
+	    .query = commit_params,
+	    .handler = api_git_commits,
+	    .operation = "listCommits",
+	    .summary = "List commits of a project's repository",
+	    .out = &git_commit_shape,
+	    .list = LIST_MORE,
+	    .status = 200,
+	    .errors = upstream },
+	ROUTE_END,
+};
+
+const struct resource git_resource = {
+	.tag = "git",
+	.about = "What the Git server knows, read live.",
+	.routes = routes,
+};

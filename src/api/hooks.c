@@ -3,7 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "api/handlers.h"
+#include "api/resources.h"
 #include "api/shapes.h"
 #include "api/signed.h"
 #include "core/log.h"
@@ -67,7 +67,7 @@ secret_body(struct db *db, void *context)
 	return e;
 }
 
-const struct err *
+static const struct err *
 api_hook_secret(struct req *rq)
 {
 	struct hook_secret one = { .project_id = rq->id[0],
@@ -389,7 +389,7 @@ message_cut(struct arena *a, const char *message)
 	return arena_strndup(a, message, (size_t)(end - message));
 }
 
-const struct err *
+static const struct err *
 api_hook_take(struct req *rq)
 {
 	struct hook_envelope env;
@@ -414,3 +414,47 @@ api_hook_take(struct req *rq)
 	answer_status(rq, 0);
 	return push_take(rq, &env, &push);
 }
+
+static const enum err_code taken[] = { ERR_UNAUTHENTICATED, ERR_RATE,
+	ERR__MAX };
+
+static const struct route routes[] = {
+	{ .method = METHOD_PUT,
+	    .path = "/api/projects/{id}/hook-secret",
+	    .role = ROLE_MAINTAINER,
+	    .handler = api_hook_secret,
+	    .operation = "renewHookSecret",
+	    .summary = "Make a new secret for push events; it is shown this "
+		       "once",
+	    .out = &hook_access_shape,
+	    .status = 200 },
+	{ .method = METHOD_POST,
+	    .path = "/api/hooks/{id}",
+	    .flags = ROUTE_SIGNED,
+	    .handler = api_hook_take,
+	    .operation = "takePush",
+	    .summary = "Take a push event of Gitea, Forgejo, GitLab or GitHub, "
+		       "signed with the project's hook secret; 204: it starts "
+		       "nothing",
+	    .doc = "As the Git server sends it: an event by X-Gitea-Event, "
+		   "X-GitHub-Event or X-Gitlab-Event, signed by "
+		   "X-Gitea-Signature, X-Forgejo-Signature, "
+		   "X-Hub-Signature-256, X-Gitlab-Token or webhook-signature. "
+		   "The same delivery again gets the same deployments. A "
+		   "commit that is no longer at the head of its branch "
+		   "when the runner fetches is not deployed: the "
+		   "deployment is canceled as superseded. "
+		   "A signed event may have 32 MiB; those with a wrong "
+		   "signature are limited, others are not.",
+	    .out = &hook_deployment_shape,
+	    .list = LIST_DATA,
+	    .status = 202,
+	    .errors = taken },
+	ROUTE_END,
+};
+
+const struct resource hooks_resource = {
+	.tag = "hooks",
+	.about = "Push events of Git servers.",
+	.routes = routes,
+};

@@ -3,7 +3,7 @@
 #include <strings.h>
 
 #include "api/board.h"
-#include "api/handlers.h"
+#include "api/resources.h"
 #include "core/num.h"
 #include "core/str.h"
 #include "store/joblog.h"
@@ -192,7 +192,7 @@ span_fit(struct req *rq, int64_t size, struct span *s)
 	    (long long)size);
 }
 
-const struct err *
+static const struct err *
 api_log_show(struct req *rq)
 {
 	struct joblog_state now;
@@ -225,3 +225,44 @@ api_log_show(struct req *rq)
 	answer_stream(rq, TYPE, source, s.start, s.end - s.start);
 	return NULL;
 }
+
+static const struct route_param log_params[] = {
+	{ .name = "offset",
+	    .type = PARAM_INT,
+	    .min = 0,
+	    .max = 9007199254740991,
+	    .absent = 1,
+	    .doc = "Bytes to leave out, those read already; not beside "
+		   "Range." },
+	{ .name = "wait",
+	    .type = PARAM_INT,
+	    .min = 0,
+	    .max = 20,
+	    .doc =
+		"Seconds to hold the answer back until there is more; it may "
+		"come earlier with nothing. A user may wait for two logs at "
+		"a time; where there is nothing to read yet, a third gets 429, "
+		"and so does one where too many others wait." },
+	PARAM_END,
+};
+
+static const struct route routes[] = {
+	{ .method = METHOD_GET,
+	    .path = "/api/deployments/{id}/log",
+	    .role = ROLE_VIEWER,
+	    .pool = POOL_LOG,
+	    .flags = ROUTE_RANGE,
+	    .query = log_params,
+	    .handler = api_log_show,
+	    .operation = "getLog",
+	    .summary = "Read or follow a deployment's log",
+	    .status = 200,
+	    .type = "text/plain; charset=utf-8",
+	    .errors = route_limited },
+	ROUTE_END,
+};
+
+const struct resource log_resource = {
+	.tag = "deployments",
+	.routes = routes,
+};

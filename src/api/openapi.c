@@ -4,8 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "api/handlers.h"
 #include "api/openapi_doc.h"
+#include "api/resources.h"
 #include "core/str.h"
 #include "forge/hook.h"
 
@@ -179,7 +179,7 @@ description(struct doc *d, const struct route *rt)
 }
 
 static void
-operation(struct doc *d, const struct route *rt)
+operation(struct doc *d, const char *tag, const struct route *rt)
 {
 	const char *c;
 
@@ -191,7 +191,7 @@ operation(struct doc *d, const struct route *rt)
 	doc_text(d, "operationId", rt->operation);
 	doc_text(d, "summary", rt->summary);
 	doc_put(d, ",'tags':[");
-	json_string(d->b, rt->tag);
+	json_string(d->b, tag);
 	buf_putc(d->b, ']');
 	if (rt->role == ROLE_NONE)
 		doc_put(d, ",'security':[]");
@@ -204,14 +204,15 @@ operation(struct doc *d, const struct route *rt)
 	buf_puts(d->b, "}}");
 }
 
-/* Whether an earlier route of the table has the same path. */
+/* Whether an earlier route has the same path. */
 static bool
-path_is_done(const struct doc *d, const struct route *rt)
+path_is_done(const struct route *rt)
 {
-	const struct route *r;
+	const struct resource *const *res;
+	const struct route *r = NULL;
 
-	for (r = d->routes; r < rt; r++)
-		if (doc_shows(r) && strcmp(r->path, rt->path) == 0)
+	while ((r = doc_next(&res, r)) != rt)
+		if (strcmp(r->path, rt->path) == 0)
 			return true;
 	return false;
 }
@@ -219,18 +220,20 @@ path_is_done(const struct doc *d, const struct route *rt)
 static void
 paths(struct doc *d)
 {
-	const struct route *rt, *r;
+	const struct resource *const *res, *const *other;
+	const struct route *rt = NULL, *r;
 
 	doc_key(d, "paths");
 	buf_putc(d->b, '{');
-	for (rt = d->routes; rt->path != NULL; rt++) {
-		if (!doc_shows(rt) || path_is_done(d, rt))
+	while ((rt = doc_next(&res, rt)) != NULL) {
+		if (path_is_done(rt))
 			continue;
 		doc_key(d, rt->path);
 		buf_putc(d->b, '{');
-		for (r = rt; r->path != NULL; r++)
-			if (doc_shows(r) && strcmp(r->path, rt->path) == 0)
-				operation(d, r);
+		r = NULL;
+		while ((r = doc_next(&other, r)) != NULL)
+			if (strcmp(r->path, rt->path) == 0)
+				operation(d, (*other)->tag, r);
 		buf_putc(d->b, '}');
 	}
 	buf_putc(d->b, '}');
@@ -239,29 +242,25 @@ paths(struct doc *d)
 static void
 tag_list(struct doc *d)
 {
-	const struct tag *tag;
-	const struct route *rt;
+	const struct resource *const *res;
 
 	doc_put(d, ",'tags':[");
-	for (tag = openapi_tags; tag->name != NULL; tag++) {
-		for (rt = d->routes; rt->path != NULL; rt++)
-			if (doc_shows(rt) && strcmp(rt->tag, tag->name) == 0)
-				break;
-		if (rt->path == NULL)
+	for (res = resources; *res != NULL; res++) {
+		if ((*res)->about == NULL)
 			continue;
 		doc_comma(d);
 		buf_putc(d->b, '{');
-		doc_text(d, "name", tag->name);
-		doc_text(d, "description", tag->text);
+		doc_text(d, "name", (*res)->tag);
+		doc_text(d, "description", (*res)->about);
 		buf_putc(d->b, '}');
 	}
 	buf_putc(d->b, ']');
 }
 
 void
-openapi_write(struct buf *b, const struct route *table)
+openapi_write(struct buf *b)
 {
-	struct doc d = { .b = b, .routes = table };
+	struct doc d = { .b = b };
 
 	doc_put(&d, "{'openapi':'3.1.0','info':");
 	doc_put(&d, openapi_info);
@@ -275,7 +274,7 @@ openapi_write(struct buf *b, const struct route *table)
 	buf_putc(b, '}');
 }
 
-const struct err *
+static const struct err *
 api_openapi_show(struct req *rq)
 {
 	static struct buf text; /* made once: the tables do not change */
@@ -283,10 +282,26 @@ api_openapi_show(struct req *rq)
 
 	if (text.len == 0) {
 		buf_init(&text, OPENAPI_MAX);
-		openapi_write(&text, routes);
+		openapi_write(&text);
 	}
 	if ((e = buf_check(&text)) != NULL)
 		return err_wrap(e, "OpenAPI document");
 	answer_json(rq, text.data, text.len, 0);
 	return NULL;
 }
+
+static const struct route routes[] = {
+	{ .method = METHOD_GET,
+	    .path = "/api/openapi.json",
+	    .handler = api_openapi_show,
+	    .operation = "getOpenapi",
+	    .summary = "This document",
+	    .status = 200,
+	    .type = "application/json" },
+	ROUTE_END,
+};
+
+const struct resource openapi_resource = {
+	.tag = "service",
+	.routes = routes,
+};

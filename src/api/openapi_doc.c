@@ -65,6 +65,24 @@ doc_shows(const struct route *rt)
 	return (rt->flags & ROUTE_HIDDEN) == 0;
 }
 
+const struct route *
+doc_next(const struct resource *const **res, const struct route *rt)
+{
+	if (rt == NULL) {
+		*res = resources;
+		rt = (**res)->routes;
+	} else
+		rt++;
+	while (rt->path == NULL || !doc_shows(rt))
+		if (rt->path != NULL)
+			rt++;
+		else if (*++*res != NULL)
+			rt = (**res)->routes;
+		else
+			return NULL;
+	return rt;
+}
+
 void
 doc_headers(struct doc *d, unsigned bits)
 {
@@ -283,15 +301,16 @@ same_parameter(const struct route_param *p, const struct route_param *q)
 
 /* Whether all the parameters of this name are one, in more than one route. */
 static bool
-is_shared(const struct doc *d, const struct route_param *p)
+is_shared(const struct route_param *p)
 {
 	const struct route_param *q;
-	const struct route *rt;
+	const struct resource *const *res;
+	const struct route *rt = NULL;
 	int uses = 0;
 
-	for (rt = d->routes; rt->path != NULL; rt++)
+	while ((rt = doc_next(&res, rt)) != NULL)
 		for (q = rt->query; q != NULL && q->name != NULL; q++) {
-			if (!doc_shows(rt) || strcmp(q->name, p->name) != 0)
+			if (strcmp(q->name, p->name) != 0)
 				continue;
 			if (!same_parameter(p, q))
 				return false;
@@ -306,7 +325,7 @@ doc_parameter(struct doc *d, const struct route_param *p)
 	char name[32];
 
 	doc_comma(d);
-	if (!is_shared(d, p)) {
+	if (!is_shared(p)) {
 		parameter_write(d, p);
 		return;
 	}
@@ -335,25 +354,32 @@ path_parameter_write(struct doc *d, const char *name, enum doc_id kind)
 	buf_puts(d->b, "}}");
 }
 
+/* Whether a route before `end` has a parameter of that name. */
+static bool
+is_before(const char *name, const struct route *end)
+{
+	const struct resource *const *res;
+	const struct route_param *p;
+	const struct route *rt = NULL;
+
+	while ((rt = doc_next(&res, rt)) != end)
+		for (p = rt->query; p != NULL && p->name != NULL; p++)
+			if (strcmp(p->name, name) == 0)
+				return true;
+	return false;
+}
+
 /* The components among them, each where it is met first. */
 static void
 parameters(struct doc *d)
 {
-	const struct route_param *p, *q;
-	const struct route *rt, *r;
-	bool seen;
+	const struct resource *const *res;
+	const struct route_param *p;
+	const struct route *rt = NULL;
 
-	for (rt = d->routes; rt->path != NULL; rt++)
+	while ((rt = doc_next(&res, rt)) != NULL)
 		for (p = rt->query; p != NULL && p->name != NULL; p++) {
-			if (!doc_shows(rt) || !is_shared(d, p))
-				continue;
-			seen = false;
-			for (r = d->routes; r < rt && !seen; r++)
-				for (q = r->query; doc_shows(r) && q != NULL &&
-				     q->name != NULL && !seen;
-				     q++)
-					seen = strcmp(p->name, q->name) == 0;
-			if (seen)
+			if (!is_shared(p) || is_before(p->name, rt))
 				continue;
 			doc_comma(d);
 			buf_printf(d->b,

@@ -5,7 +5,7 @@
 #define SLIPWAY_API_OPENAPI_DOC_H
 
 #include "api/openapi_parts.h"
-#include "api/route.h"
+#include "api/resources.h"
 
 #define DOC_SCHEMAS 192
 
@@ -29,7 +29,6 @@ enum doc_id { DOC_ID = 1 << 0, DOC_SLUG = 1 << 1 };
 
 struct doc {
 	struct buf *b;
-	const struct route *routes;
 	struct doc_schema schema[DOC_SCHEMAS];
 	size_t n_schemas;
 	struct doc_named named[DOC_SCHEMAS];
@@ -54,6 +53,10 @@ void doc_reference(struct doc *, const char *kind, const char *name,
 void doc_headers(struct doc *, unsigned bits);
 /* Whether a route is in the document. */
 bool doc_shows(const struct route *);
+/* Goes through the routes in the document: the one after `rt`, the first for
+ * NULL; NULL behind the last.  `res` keeps its resource. */
+const struct route *doc_next(const struct resource *const **res,
+    const struct route *rt);
 
 /* References; what they refer to is written by doc_components(). */
 void doc_schema_reference(struct doc *, const struct shape *, enum json_schema,

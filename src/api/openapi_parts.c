@@ -69,20 +69,6 @@ const struct part openapi_sent[S__MAX] = {
 	    "[\\\\x21\\\\x23-\\\\x7e][\\\\x21-\\\\x7e]{0,254})$'}}" },
 };
 
-const struct tag openapi_tags[] = {
-	{ "projects", "Git repositories and how they are deployed." },
-	{ "pipelines", "Steps in order." },
-	{ "steps", "Shell scripts of pipelines." },
-	{ "templates", "Pipelines to begin with." },
-	{ "deployments", "Pipelines that ran, run or will run." },
-	{ "users", "Who may do what." },
-	{ "auth", "Signing in, and tokens for programs." },
-	{ "git", "What the Git server knows, read live." },
-	{ "hooks", "Push events of Git servers." },
-	{ "service", "The service itself." },
-	{ NULL, NULL },
-};
-
 const char openapi_info[] =
     "{'title':'slipway','summary':'Continuous deployment behind nginx.',"
     "'description':'JSON over HTTPS. HEAD works wherever GET does; OPTIONS "

@@ -39,12 +39,6 @@ extern const struct part openapi_sent[S__MAX];
 /* By enum route_list; key NULL = that has none. */
 extern const struct part openapi_paginations[];
 
-struct tag {
-	const char *name; /* NULL ends the table */
-	const char *text;
-};
-extern const struct tag openapi_tags[];
-
 /* What follows from a route, as bits: header fields that it takes (enum sent),
  * that its success has (enum header), errors that it may answer. */
 #define BIT(n) (1u << (n))

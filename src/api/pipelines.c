@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "api/pipelines.h"
 
-#include "api/handlers.h"
 #include "api/projects.h"
+#include "api/resources.h"
 #include "store/project.h"
 
 struct work {
@@ -18,13 +18,13 @@ page_of_list(struct req *rq, struct page *p, struct list *out)
 	return pipeline_page(rq->db, rq->a, req_int(rq, "projectId"), p, out);
 }
 
-const struct err *
+static const struct err *
 api_pipeline_list(struct req *rq)
 {
 	return answer_pages(rq, &pipeline_shape, page_of_list);
 }
 
-const struct err *
+static const struct err *
 api_pipeline_show(struct req *rq)
 {
 	const struct err *e;
@@ -36,7 +36,7 @@ api_pipeline_show(struct req *rq)
 	return NULL;
 }
 
-const struct err *
+static const struct err *
 api_pipeline_judge(struct req *rq, const void *item)
 {
 	return pipeline_judge(rq->db, item, &rq->faults);
@@ -81,7 +81,7 @@ pipeline_make(struct req *rq, const struct pipeline *sent,
 	return NULL;
 }
 
-const struct err *
+static const struct err *
 api_pipeline_create(struct req *rq)
 {
 	const struct json_text none = { .s = NULL };
@@ -108,7 +108,7 @@ change_body(struct db *db, void *context)
 	return pipeline_by_id(db, rq->a, rq->id[0], &w->p);
 }
 
-const struct err *
+static const struct err *
 api_pipeline_change(struct req *rq)
 {
 	struct work w = { .rq = rq };
@@ -133,10 +133,42 @@ remove_body(struct db *db, void *context)
 	return pipeline_delete(db, w->p.id);
 }
 
-const struct err *
+static const struct err *
 api_pipeline_remove(struct req *rq)
 {
 	struct work w = { .rq = rq };
 
 	return req_transaction(rq, remove_body, &w);
 }
+
+static const struct route_param pipeline_params[] = {
+	ROUTE_PAGE,
+	{ .name = "projectId",
+	    .type = PARAM_INT,
+	    .min = ID_MIN,
+	    .doc = "Only those of this project." },
+	PARAM_END,
+};
+
+static const struct route routes[] = {
+	LIST("/api/pipelines", ROLE_VIEWER, pipeline_params, api_pipeline_list,
+	    "listPipelines", "List pipelines with their steps", pipeline_shape),
+	CREATE("/api/pipelines", ROLE_MAINTAINER, api_pipeline_create,
+	    api_pipeline_judge, "createPipeline",
+	    "Make a pipeline, with its steps", pipeline_shape),
+	SHOW("/api/pipelines/{id}", ROLE_VIEWER, api_pipeline_show,
+	    "getPipeline", "Read a pipeline with its steps", pipeline_shape),
+	CHANGE("/api/pipelines/{id}", ROLE_MAINTAINER, api_pipeline_change,
+	    api_pipeline_judge, "updatePipeline", "Change a pipeline",
+	    pipeline_shape),
+	REMOVE("/api/pipelines/{id}", ROLE_MAINTAINER, ROUTE_GUARDED,
+	    api_pipeline_remove, "deletePipeline",
+	    "Delete a pipeline and its steps", NULL),
+	ROUTE_END,
+};
+
+const struct resource pipelines_resource = {
+	.tag = "pipelines",
+	.about = "Steps in order.",
+	.routes = routes,
+};

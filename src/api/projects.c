@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 #include "api/projects.h"
 
-#include <stdio.h>
 #include <string.h>
 
-#include "api/handlers.h"
-#include "api/shapes.h"
+#include "api/resources.h"
 #include "core/branch.h"
 #include "core/str.h"
 #include "deploy/deploy.h"
@@ -18,9 +16,8 @@
 #include "store/pipeline.h"
 #include "store/project.h"
 
-#define NAMES_MAX ((size_t)2000 * 1024) /* of GET /projects */
-#define TRIGGERS_MAX ((size_t)7 << 20)  /* for an arena that holds them */
-#define JOINED_MAX ((size_t)16 << 20)   /* the same for two sets of presets */
+#define TRIGGERS_MAX ((size_t)7 << 20) /* for an arena that holds them */
+#define JOINED_MAX ((size_t)16 << 20)  /* the same for two sets of presets */
 
 /* What a transaction works on. */
 struct work {
@@ -34,49 +31,10 @@ page_of_list(struct req *rq, struct page *p, struct list *out)
 	return project_page(rq->db, rq->a, req_str(rq, "name"), p, out);
 }
 
-const struct err *
+static const struct err *
 api_project_list(struct req *rq)
 {
 	return answer_pages(rq, &project_shape, page_of_list);
-}
-
-static const struct err *
-too_many_names(void)
-{
-	return err_tell(ERR_BAD_REQUEST,
-	    "There are too many projects for one answer; /api/projects has "
-	    "pages.");
-}
-
-/* Each is written as it is made, until there are too many: a list of them all
- * for the outside has no room beside the rows. */
-const struct err *
-api_project_names(struct req *rq)
-{
-	struct buf *body = &rq->answer.body;
-	const struct project_ref *refs;
-	struct project_name one;
-	const struct err *e;
-	struct list list;
-	char id[32];
-	size_t i;
-
-	e = project_refs(rq->db, rq->a, &list);
-	if (e != NULL && e->code == ERR_TOO_LARGE)
-		return too_many_names();
-	if (e != NULL)
-		return e;
-	refs = list.items;
-	for (i = 0; i < list.n && body->len < NAMES_MAX; i++) {
-		(void)snprintf(id, sizeof(id), "%lld", (long long)refs[i].id);
-		one = (struct project_name){ .id = id, .name = refs[i].name };
-		buf_putc(body, i == 0 ? '[' : ',');
-		json_write(body, &project_name_shape, &one, 0);
-	}
-	if (i < list.n)
-		return too_many_names();
-	buf_puts(body, list.n == 0 ? "[]" : "]");
-	return NULL;
 }
 
 /* Fills in what the project's runner last saw. */
@@ -108,7 +66,7 @@ project_read(struct req *rq, int64_t id, struct project *out)
 	return workspace_fill(rq, out);
 }
 
-const struct err *
+static const struct err *
 api_project_show(struct req *rq)
 {
 	const struct err *e;
@@ -202,7 +160,7 @@ changes_judge(struct req *rq, const struct project *p,
 	return triggers_judge(rq, p);
 }
 
-const struct err *
+static const struct err *
 api_project_judge(struct req *rq, const void *item)
 {
 	struct arena *a = arena_open(TRIGGERS_MAX);
@@ -261,7 +219,7 @@ create_body(struct db *db, void *context)
 	return project_read(w->rq, id, &w->p);
 }
 
-const struct err *
+static const struct err *
 api_project_create(struct req *rq)
 {
 	struct project *sent = rq->body;
@@ -349,7 +307,7 @@ change_body(struct db *db, void *context)
 	return project_read(rq, id, &w->p);
 }
 
-const struct err *
+static const struct err *
 api_project_change(struct req *rq)
 {
 	struct work w = { .rq = rq };
@@ -374,7 +332,7 @@ remove_body(struct db *db, void *context)
 	return project_delete(db, w->p.id);
 }
 
-const struct err *
+static const struct err *
 api_project_remove(struct req *rq)
 {
 	const struct deploy deploy = req_deploy(rq, rq->a);
@@ -477,3 +435,37 @@ project_presets_add(struct req *rq, int64_t project_id,
 	arena_close(a);
 	return e;
 }
+
+static const struct route_param project_params[] = {
+	ROUTE_PAGE,
+	{ .name = "name",
+	    .type = PARAM_STR,
+	    .max = 100,
+	    .doc = "Part of the name, in which upper and lower case are the "
+		   "same, or a name that counts as equal." },
+	PARAM_END,
+};
+
+static const struct route routes[] = {
+	LIST("/api/projects", ROLE_VIEWER, project_params, api_project_list,
+	    "listProjects", "List projects by name", project_shape),
+	CREATE("/api/projects", ROLE_MAINTAINER, api_project_create,
+	    api_project_judge, "createProject", "Make a project",
+	    project_shape),
+	SHOW("/api/projects/{id}", ROLE_VIEWER, api_project_show, "getProject",
+	    "Read a project and its workspace's status", project_shape),
+	CHANGE("/api/projects/{id}", ROLE_MAINTAINER, api_project_change,
+	    api_project_judge, "updateProject", "Change a project",
+	    project_shape),
+	REMOVE("/api/projects/{id}", ROLE_MAINTAINER, ROUTE_GUARDED,
+	    api_project_remove, "deleteProject",
+	    "Delete a project, its pipelines and steps, and cancel what waits",
+	    NULL),
+	ROUTE_END,
+};
+
+const struct resource projects_resource = {
+	.tag = "projects",
+	.about = "Git repositories and how they are deployed.",
+	.routes = routes,
+};

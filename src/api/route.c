@@ -9,6 +9,7 @@
 #include "api/answer.h"
 #include "api/auth.h"
 #include "api/etag.h"
+#include "api/resources.h"
 #include "core/log.h"
 #include "core/num.h"
 #include "core/str.h"
@@ -50,28 +51,39 @@ path_match(const struct route *rt, struct req *rq)
 	return *path == '\0';
 }
 
-/* Finds the route of path and method.  Several may fit: "/user/list" and, if
- * its word were a number, "/user/{id}"; the first with the method counts. */
+/* Finds the route of path and method; `seen` gets the methods that the path
+ * has, as bits.  Several routes may fit: "/user/list" and, if its word were a
+ * number, "/user/{id}"; the first with the method counts. */
+static const struct route *
+route_look(struct req *rq, const char *method, unsigned *seen)
+{
+	const struct resource *const *res;
+	const struct route *rt;
+
+	*seen = 0;
+	for (res = resources; *res != NULL; res++)
+		for (rt = (*res)->routes; rt->path != NULL; rt++) {
+			if (!path_match(rt, rq))
+				continue;
+			if (strcmp(method, route_methods[rt->method]) == 0)
+				return rt;
+			*seen |= 1u << rt->method;
+		}
+	return NULL;
+}
+
 static const struct err *
 route_find(struct req *rq)
 {
 	const char *method = rq->in[IN_METHOD];
-	const struct route *rt;
-	unsigned seen = 0;
+	unsigned seen;
 	struct buf allow;
 	int m;
 
 	if (strcmp(method, "HEAD") == 0)
 		method = "GET";
-	for (rt = routes; rt->path != NULL; rt++) {
-		if (!path_match(rt, rq))
-			continue;
-		if (strcmp(method, route_methods[rt->method]) == 0) {
-			rq->route = rt;
-			return NULL;
-		}
-		seen |= 1u << rt->method;
-	}
+	if ((rq->route = route_look(rq, method, &seen)) != NULL)
+		return NULL;
 	if (seen == 0)
 		return err_tell(ERR_NOTFOUND, "There is nothing at this path.");
 	buf_init(&allow, 64);
@@ -450,14 +462,17 @@ end(struct req *rq)
 size_t
 route_body_max(const struct req *rq)
 {
+	const struct resource *const *res;
 	const struct route *rt;
 
-	for (rt = routes; rt->path != NULL; rt++)
-		if ((rt->flags & ROUTE_SIGNED) != 0 &&
-		    strncmp(rq->in[IN_URI], rt->path, strcspn(rt->path, "{")) ==
-			0)
-			return hook_is_signed(rq->hook) ? REQ_EVENT_MAX :
-							  REQ_BODY_MAX;
+	for (res = resources; *res != NULL; res++)
+		for (rt = (*res)->routes; rt->path != NULL; rt++)
+			if ((rt->flags & ROUTE_SIGNED) != 0 &&
+			    strncmp(rq->in[IN_URI], rt->path,
+				strcspn(rt->path, "{")) == 0)
+				return hook_is_signed(rq->hook) ?
+				    REQ_EVENT_MAX :
+				    REQ_BODY_MAX;
 	return REQ_BODY_MAX;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The table of all routes, the one place that knows paths and roles, and the
- * one function that serves it.  The OpenAPI document is made of it.
+ * What a route is, and the one function that serves it.  Each resource has a
+ * table of routes, which alone knows their paths and roles; the OpenAPI document
+ * is made of these tables.
  */
 #ifndef SLIPWAY_API_ROUTE_H
 #define SLIPWAY_API_ROUTE_H
@@ -71,6 +72,7 @@ typedef const struct err *route_handler(struct req *);
  * or faulty are NULL or 0, or as they were before a change. */
 typedef const struct err *route_judge(struct req *, const void *item);
 
+/* GET serves HEAD too; OPTIONS is answered for every path. */
 struct route {
 	enum route_method method;
 	const char *path; /* "/api/projects/{id}"; NULL ends the table */
@@ -88,7 +90,6 @@ struct route {
 	route_judge *judge;
 	/* for the document */
 	const char *operation; /* operationId: "listProjects" */
-	const char *tag;       /* "projects" */
 	const char *summary;
 	const char *doc;         /* more about it; NULL */
 	const struct shape *out; /* of the answer; NULL = none, or `type` */
@@ -99,9 +100,6 @@ struct route {
 				      * rest; ends with ERR__MAX */
 };
 
-/* GET serves HEAD too; OPTIONS is answered for every path. */
-extern const struct route routes[];
-
 /* How large the body may be, by what came before it. */
 size_t route_body_max(const struct req *);
 /* Serves one request: `rq` holds arena, db, settings, keyring and in[]; the
@@ -110,8 +108,5 @@ size_t route_body_max(const struct req *);
 void route_serve(struct req *, const char *body, size_t len);
 /* The same for what could not be read that far. */
 void route_refuse(struct req *, const struct err *);
-
-/* Query tables that several routes share. */
-extern const struct route_param page_params[]; /* page, limit */
 
 #endif

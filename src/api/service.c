@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: ISC */
+#include <stdio.h>
+#include <string.h>
+
 #include "api/board.h"
-#include "api/handlers.h"
+#include "api/resources.h"
 #include "api/shapes.h"
 #include "core/log.h"
 #include "store/figures.h"
+#include "store/project.h"
 
-const struct err *
+#define NAMES_MAX ((size_t)2000 * 1024) /* of GET /projects */
+
+static const struct err *
 api_service_health(struct req *rq)
 {
 	const struct component parts[] = {
@@ -59,7 +65,7 @@ requests_write(struct buf *b, struct board *board)
 	    (long long)atomic_load(&board->restarts));
 }
 
-const struct err *
+static const struct err *
 api_service_metrics(struct req *rq)
 {
 	struct figures figures = { 0 };
@@ -93,3 +99,82 @@ api_service_metrics(struct req *rq)
 	buf_release(&b);
 	return NULL;
 }
+
+static const struct err *
+too_many_names(void)
+{
+	return err_tell(ERR_BAD_REQUEST,
+	    "There are too many projects for one answer; /api/projects has "
+	    "pages.");
+}
+
+/* Each is written as it is made, until there are too many: a list of them all
+ * for the outside has no room beside the rows. */
+static const struct err *
+api_project_names(struct req *rq)
+{
+	struct buf *body = &rq->answer.body;
+	const struct project_ref *refs;
+	struct project_name one;
+	const struct err *e;
+	struct list list;
+	char id[32];
+	size_t i;
+
+	e = project_refs(rq->db, rq->a, &list);
+	if (e != NULL && e->code == ERR_TOO_LARGE)
+		return too_many_names();
+	if (e != NULL)
+		return e;
+	refs = list.items;
+	for (i = 0; i < list.n && body->len < NAMES_MAX; i++) {
+		(void)snprintf(id, sizeof(id), "%lld", (long long)refs[i].id);
+		one = (struct project_name){ .id = id, .name = refs[i].name };
+		buf_putc(body, i == 0 ? '[' : ',');
+		json_write(body, &project_name_shape, &one, 0);
+	}
+	if (i < list.n)
+		return too_many_names();
+	buf_puts(body, list.n == 0 ? "[]" : "]");
+	return NULL;
+}
+
+static const struct route routes[] = {
+	{ .method = METHOD_GET,
+	    .path = "/health",
+	    .handler = api_service_health,
+	    .operation = "getHealth",
+	    .summary = "Whether the service works",
+	    .out = &health_shape,
+	    .status = 200 },
+	{ .method = METHOD_GET,
+	    .path = "/api/health",
+	    .handler = api_service_health,
+	    .operation = "getApiHealth",
+	    .summary = "Whether the service works",
+	    .out = &health_shape,
+	    .status = 200 },
+	{ .method = METHOD_GET,
+	    .path = "/projects",
+	    .role = ROLE_VIEWER,
+	    .handler = api_project_names,
+	    .operation = "listProjectNames",
+	    .summary = "List all projects' numbers and names",
+	    .out = &project_name_shape,
+	    .list = LIST_BARE,
+	    .status = 200 },
+	{ .method = METHOD_GET,
+	    .path = "/api/metrics",
+	    .handler = api_service_metrics,
+	    .operation = "getMetrics",
+	    .summary = "Figures for Prometheus",
+	    .status = 200,
+	    .type = "text/plain; version=0.0.4; charset=utf-8" },
+	ROUTE_END,
+};
+
+const struct resource service_resource = {
+	.tag = "service",
+	.about = "The service itself.",
+	.routes = routes,
+};

@@ -5,7 +5,8 @@
 
 #include "api/admission.h"
 #include "api/auth.h"
-#include "api/handlers.h"
+#include "api/forge.h"
+#include "api/resources.h"
 #include "api/shapes.h"
 #include "core/log.h"
 #include "core/str.h"
@@ -87,7 +88,7 @@ cookies_limit(struct req *rq)
 		cookie_end(rq, name[i]);
 }
 
-const struct err *
+static const struct err *
 api_auth_url(struct req *rq)
 {
 	char state[CRYPTO_TOKEN_MAX], verifier[CRYPTO_TOKEN_MAX];
@@ -305,7 +306,7 @@ login_try(struct req *rq, const struct login_request *sent, int64_t until)
 	return e;
 }
 
-const struct err *
+static const struct err *
 api_auth_login(struct req *rq)
 {
 	const struct login_request *sent = rq->body;
@@ -326,3 +327,50 @@ api_auth_login(struct req *rq)
 		    "before: send the same again.");
 	return login_try(rq, sent, time_mono_ms() + left);
 }
+
+static const enum err_code signing[] = { ERR_FORBIDDEN, ERR_CONFLICT, ERR_RATE,
+	ERR_UPSTREAM, ERR_UPSTREAM_TIMEOUT, ERR__MAX };
+
+static const struct route routes[] = {
+	{ .method = METHOD_GET,
+	    .path = "/api/auth/url",
+	    .flags = ROUTE_COOKIE,
+	    .handler = api_auth_url,
+	    .operation = "getLoginAddress",
+	    .summary = "Where to sign in at the Git server",
+	    .doc =
+		"Binds the sign-in to this browser by the cookie "
+		"__Host-slipway-signin-…, one for each sign-in, so that "
+		"several windows may sign in at once. Send the browser to "
+		"the url within ten minutes; it comes back to gitserver.redirect_uri with "
+		"code and state, or with error and error_description where "
+		"the user or the Git server refused: then show these, and "
+		"begin again; there is nothing to send here.",
+	    .out = &login_address_shape,
+	    .status = 200,
+	    .errors = route_limited },
+	{ .method = METHOD_POST,
+	    .path = "/api/auth/login",
+	    .pool = POOL_SLOW,
+	    .flags = ROUTE_COOKIE,
+	    .in = &login_request_shape,
+	    .mode = JSON_CREATE,
+	    .handler = api_auth_login,
+	    .operation = "login",
+	    .summary = "Begin a session with the Git server's code",
+	    .doc = "From the browser that asked for the url. A sign-in can be "
+		   "tried once: whatever comes of it, the next one begins at "
+		   "the url. The session is new each time and takes the place "
+		   "of the browser's last one; its token is in the answer and "
+		   "in the cookie __Host-slipway.",
+	    .out = &login_shape,
+	    .status = 200,
+	    .errors = signing },
+	ROUTE_END,
+};
+
+const struct resource signin_resource = {
+	.tag = "auth",
+	.about = "Signing in, and tokens for programs.",
+	.routes = routes,
+};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "api/handlers.h"
+#include "api/resources.h"
 #include "store/pipeline.h"
 
 struct work {
@@ -13,13 +13,13 @@ page_of_list(struct req *rq, struct page *p, struct list *out)
 	return step_page(rq->db, rq->a, req_int(rq, "pipelineId"), p, out);
 }
 
-const struct err *
+static const struct err *
 api_step_list(struct req *rq)
 {
 	return answer_pages(rq, &step_shape, page_of_list);
 }
 
-const struct err *
+static const struct err *
 api_step_show(struct req *rq)
 {
 	const struct err *e;
@@ -31,7 +31,7 @@ api_step_show(struct req *rq)
 	return NULL;
 }
 
-const struct err *
+static const struct err *
 api_step_judge(struct req *rq, const void *item)
 {
 	return step_judge(rq->db, item, &rq->faults);
@@ -56,7 +56,7 @@ create_body(struct db *db, void *context)
 	return step_by_id(db, rq->a, id, &w->step);
 }
 
-const struct err *
+static const struct err *
 api_step_create(struct req *rq)
 {
 	struct work w = { .rq = rq };
@@ -105,7 +105,7 @@ change_body(struct db *db, void *context)
 	return step_by_id(db, rq->a, rq->id[0], &w->step);
 }
 
-const struct err *
+static const struct err *
 api_step_change(struct req *rq)
 {
 	struct work w = { .rq = rq };
@@ -130,10 +130,40 @@ remove_body(struct db *db, void *context)
 	return step_delete(db, &w->step);
 }
 
-const struct err *
+static const struct err *
 api_step_remove(struct req *rq)
 {
 	struct work w = { .rq = rq };
 
 	return req_transaction(rq, remove_body, &w);
 }
+
+static const struct route_param step_params[] = {
+	ROUTE_PAGE,
+	{ .name = "pipelineId",
+	    .type = PARAM_INT,
+	    .min = ID_MIN,
+	    .doc = "Only those of this pipeline." },
+	PARAM_END,
+};
+
+static const struct route routes[] = {
+	LIST("/api/steps", ROLE_VIEWER, step_params, api_step_list, "listSteps",
+	    "List steps by position", step_shape),
+	CREATE("/api/steps", ROLE_MAINTAINER, api_step_create, api_step_judge,
+	    "createStep", "Make a step", step_shape),
+	SHOW("/api/steps/{id}", ROLE_VIEWER, api_step_show, "getStep",
+	    "Read a step", step_shape),
+	CHANGE("/api/steps/{id}", ROLE_MAINTAINER, api_step_change,
+	    api_step_judge, "updateStep", "Change a step, or move it",
+	    step_shape),
+	REMOVE("/api/steps/{id}", ROLE_MAINTAINER, ROUTE_GUARDED,
+	    api_step_remove, "deleteStep", "Delete a step", NULL),
+	ROUTE_END,
+};
+
+const struct resource steps_resource = {
+	.tag = "steps",
+	.about = "Shell scripts of pipelines.",
+	.routes = routes,
+};

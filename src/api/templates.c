@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 #include <string.h>
 
-#include "api/handlers.h"
 #include "api/pipelines.h"
 #include "api/projects.h"
+#include "api/resources.h"
 #include "api/shapes.h"
 #include "api/template.h"
 #include "core/str.h"
@@ -26,13 +26,13 @@ page_of_templates(struct req *rq, struct page *p, struct list *out)
 	return NULL;
 }
 
-const struct err *
+static const struct err *
 api_template_list(struct req *rq)
 {
 	return answer_pages(rq, &template_shape, page_of_templates);
 }
 
-const struct err *
+static const struct err *
 api_template_show(struct req *rq)
 {
 	const struct template *t = template_find(rq->slug[0]);
@@ -86,7 +86,7 @@ presets_of(const struct template_request *sent, const struct template *t)
 							    t->env_presets;
 }
 
-const struct err *
+static const struct err *
 api_template_judge(struct req *rq, const void *item)
 {
 	const struct template_request *sent = item;
@@ -107,7 +107,7 @@ api_template_judge(struct req *rq, const void *item)
 	return project_presets_judge(rq, sent->project_id, presets_of(sent, t));
 }
 
-const struct err *
+static const struct err *
 api_template_use(struct req *rq)
 {
 	const struct template_request *sent = rq->body;
@@ -118,3 +118,43 @@ api_template_use(struct req *rq)
 		p.steps = steps_of_template(rq->a, t);
 	return pipeline_make(rq, &p, presets_of(sent, t));
 }
+
+static const struct route routes[] = {
+	LIST("/api/pipelines/templates", ROLE_VIEWER, route_page,
+	    api_template_list, "listPipelineTemplates",
+	    "List templates of pipelines, as /api/templates does",
+	    template_shape),
+	LIST("/api/templates", ROLE_VIEWER, route_page, api_template_list,
+	    "listTemplates", "List templates of pipelines", template_shape),
+	{ .method = METHOD_GET,
+	    .path = "/api/templates/{id}",
+	    .role = ROLE_VIEWER,
+	    .flags = ROUTE_SLUG,
+	    .handler = api_template_show,
+	    .operation = "getTemplate",
+	    .summary = "Read a template",
+	    .out = &template_shape,
+	    .status = 200 },
+	{ .method = METHOD_POST,
+	    .path = "/api/pipelines/from-template",
+	    .role = ROLE_MAINTAINER,
+	    .in = &template_request_shape,
+	    .mode = JSON_CREATE,
+	    .handler = api_template_use,
+	    .judge = api_template_judge,
+	    .operation = "createPipelineFromTemplate",
+	    .summary = "Make a pipeline of a template",
+	    .doc = "In the same transaction the template's envPresets whose "
+		   "keys the project lacks are added to the project, unless "
+		   "presets is none.",
+	    .out = &pipeline_shape,
+	    .status = 201,
+	    .errors = route_conflict },
+	ROUTE_END,
+};
+
+const struct resource templates_resource = {
+	.tag = "templates",
+	.about = "Pipelines to begin with.",
+	.routes = routes,
+};

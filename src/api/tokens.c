@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "api/auth.h"
-#include "api/handlers.h"
+#include "api/resources.h"
 #include "core/str.h"
 #include "crypto/crypto.h"
 #include "store/session.h"
@@ -16,14 +16,14 @@ page_of_list(struct req *rq, struct page *p, struct list *out)
 	return token_page(rq->db, rq->a, rq->who.user_id, p, out);
 }
 
-const struct err *
+static const struct err *
 api_token_list(struct req *rq)
 {
 	return answer_pages(rq, &api_token_shape, page_of_list);
 }
 
 /* A token may do no more, and no longer, than the one that makes it. */
-const struct err *
+static const struct err *
 api_token_judge(struct req *rq, const void *item)
 {
 	const struct api_token *t = item;
@@ -59,7 +59,7 @@ make_body(struct db *db, void *context)
 	return token_by_id(db, m->rq->a, m->sent->user_id, id, m->made);
 }
 
-const struct err *
+static const struct err *
 api_token_create(struct req *rq)
 {
 	const struct api_token *sent = rq->body;
@@ -86,7 +86,7 @@ api_token_create(struct req *rq)
 	return NULL;
 }
 
-const struct err *
+static const struct err *
 api_token_show(struct req *rq)
 {
 	const struct err *e;
@@ -120,7 +120,7 @@ removal_allowed(struct req *rq, const struct api_token *t)
 	    t->role);
 }
 
-const struct err *
+static const struct err *
 api_token_remove(struct req *rq)
 {
 	const struct err *e;
@@ -135,7 +135,7 @@ api_token_remove(struct req *rq)
 	return token_delete(rq->db, rq->who.user_id, rq->id[0]);
 }
 
-const struct err *
+static const struct err *
 api_auth_info(struct req *rq)
 {
 	const struct err *e;
@@ -148,7 +148,7 @@ api_auth_info(struct req *rq)
 }
 
 /* Ends a session; an API token is ended by deleting it. */
-const struct err *
+static const struct err *
 api_auth_logout(struct req *rq)
 {
 	const char *session = auth_session(rq);
@@ -164,3 +164,75 @@ api_auth_logout(struct req *rq)
 	    AUTH_COOKIE "=; Path=/; Max-Age=0" AUTH_COOKIE_RULES);
 	return NULL;
 }
+
+static const struct route routes[] = {
+	{ .method = METHOD_GET,
+	    .path = "/api/auth/info",
+	    .role = ROLE_VIEWER,
+	    .handler = api_auth_info,
+	    .operation = "getCurrentUser",
+	    .summary = "Read the user that is signed in",
+	    .out = &user_shape,
+	    .status = 200 },
+	{ .method = METHOD_GET,
+	    .path = "/api/auth/logout",
+	    .role = ROLE_VIEWER,
+	    .flags = ROUTE_SAME_ORIGIN | ROUTE_COOKIE,
+	    .handler = api_auth_logout,
+	    .operation = "logoutByGet",
+	    .summary = "End the session",
+	    .status = 204 },
+	{ .method = METHOD_POST,
+	    .path = "/api/auth/logout",
+	    .role = ROLE_VIEWER,
+	    .flags = ROUTE_COOKIE,
+	    .handler = api_auth_logout,
+	    .operation = "logout",
+	    .summary = "End the session",
+	    .status = 204 },
+	{ .method = METHOD_GET,
+	    .path = "/api/auth/tokens",
+	    .role = ROLE_VIEWER,
+	    .query = route_page,
+	    .handler = api_token_list,
+	    .operation = "listTokens",
+	    .summary = "List one's own API tokens",
+	    .out = &api_token_shape,
+	    .list = LIST_PAGES,
+	    .status = 200 },
+	{ .method = METHOD_POST,
+	    .path = "/api/auth/tokens",
+	    .role = ROLE_VIEWER,
+	    .in = &api_token_shape,
+	    .mode = JSON_CREATE,
+	    .handler = api_token_create,
+	    .judge = api_token_judge,
+	    .operation = "createToken",
+	    .summary = "Make an API token; it is shown this once",
+	    .out = &api_token_shape,
+	    .status = 201,
+	    .errors = route_limited },
+	{ .method = METHOD_GET,
+	    .path = "/api/auth/tokens/{id}",
+	    .role = ROLE_VIEWER,
+	    .handler = api_token_show,
+	    .operation = "getToken",
+	    .summary = "Read one of one's own API tokens",
+	    .out = &api_token_shape,
+	    .status = 200 },
+	{ .method = METHOD_DELETE,
+	    .path = "/api/auth/tokens/{id}",
+	    .role = ROLE_VIEWER,
+	    .flags = ROUTE_GUARDED,
+	    .handler = api_token_remove,
+	    .operation = "deleteToken",
+	    .summary = "End one of one's own API tokens; a token ends itself "
+		       "and those of its role or a lower one",
+	    .status = 204 },
+	ROUTE_END,
+};
+
+const struct resource tokens_resource = {
+	.tag = "auth",
+	.routes = routes,
+};

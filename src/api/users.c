@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "api/handlers.h"
+#include "api/resources.h"
 #include "store/user.h"
 
 struct work {
@@ -25,19 +25,19 @@ page_of_found(struct req *rq, struct page *p, struct list *out)
 	return user_page(rq->db, rq->a, &filter, p, out);
 }
 
-const struct err *
+static const struct err *
 api_user_list(struct req *rq)
 {
 	return answer_pages(rq, &user_shape, page_of_all);
 }
 
-const struct err *
+static const struct err *
 api_user_search(struct req *rq)
 {
 	return answer_pages(rq, &user_shape, page_of_found);
 }
 
-const struct err *
+static const struct err *
 api_user_show(struct req *rq)
 {
 	const struct err *e;
@@ -49,7 +49,7 @@ api_user_show(struct req *rq)
 	return NULL;
 }
 
-const struct err *
+static const struct err *
 api_user_judge(struct req *rq, const void *item)
 {
 	return user_judge(rq->db, item, &rq->faults);
@@ -71,7 +71,7 @@ create_body(struct db *db, void *context)
 	return user_by_id(db, rq->a, id, &w->u);
 }
 
-const struct err *
+static const struct err *
 api_user_create(struct req *rq)
 {
 	struct work w = { .rq = rq };
@@ -103,7 +103,7 @@ change_body(struct db *db, void *context)
 	return user_by_id(db, rq->a, rq->id[0], &w->u);
 }
 
-const struct err *
+static const struct err *
 api_user_change(struct req *rq)
 {
 	struct work w = { .rq = rq };
@@ -128,10 +128,52 @@ remove_body(struct db *db, void *context)
 	return user_delete(db, w->u.id);
 }
 
-const struct err *
+static const struct err *
 api_user_remove(struct req *rq)
 {
 	struct work w = { .rq = rq };
 
 	return req_transaction(rq, remove_body, &w);
 }
+
+static const char *const user_statuses[] = { "active", "inactive", NULL };
+static const struct route_param search_params[] = {
+	ROUTE_PAGE,
+	{ .name = "keyword",
+	    .type = PARAM_STR,
+	    .max = 100,
+	    .doc = "Part of the username, name or email address." },
+	{ .name = "status",
+	    .type = PARAM_STR,
+	    .values = user_statuses,
+	    .named = "UserStatus",
+	    .doc = "Only users with this status." },
+	{ .name = "role",
+	    .type = PARAM_STR,
+	    .values = role_names,
+	    .named = "Role",
+	    .doc = "Only users with this role." },
+	PARAM_END,
+};
+
+static const struct route routes[] = {
+	LIST("/api/user/list", ROLE_VIEWER, route_page, api_user_list,
+	    "listUsers", "List users by username", user_shape),
+	LIST("/api/user/search", ROLE_VIEWER, search_params, api_user_search,
+	    "searchUsers", "Search users", user_shape),
+	SHOW("/api/user/detail/{id}", ROLE_VIEWER, api_user_show, "getUser",
+	    "Read a user", user_shape),
+	CREATE("/api/user", ROLE_ADMIN, api_user_create, api_user_judge,
+	    "createUser", "Make a user", user_shape),
+	CHANGE("/api/user/{id}", ROLE_ADMIN, api_user_change, api_user_judge,
+	    "updateUser", "Change a user", user_shape),
+	REMOVE("/api/user/{id}", ROLE_ADMIN, ROUTE_GUARDED, api_user_remove,
+	    "deleteUser", "Delete a user and its tokens", route_conflict),
+	ROUTE_END,
+};
+
+const struct resource users_resource = {
+	.tag = "users",
+	.about = "Who may do what.",
+	.routes = routes,
+};

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: ISC */
+/* Why the Git server cannot be asked. */
+#ifndef SLIPWAY_API_FORGE_H
+#define SLIPWAY_API_FORGE_H
+
+#include "api/req.h"
+
+/* ERR_UNAVAILABLE: `what` needs the first n of GITSERVER_URL, _CLIENT_ID and
+ * _REDIRECT_URI; names those that are not set. */
+MUSTCHECK const struct err *gitserver_missing(const struct req *,
+    const char *what, size_t n);
+
+#endif
