@@ -362,7 +362,8 @@ group_read(struct reader *r)
 	n = either_read(r);
 	if (r->fault == NULL && *r->at != ')')
 		fault(r, "has a ( without its )");
-	r->at++;
+	if (r->fault == NULL)
+		r->at++;
 	r->depth--;
 	return n;
 }
@@ -422,8 +423,10 @@ braces_read(struct reader *r, struct ere_node *n)
 		if (!number_read(r, &n->most))
 			n->most = ERE_FOREVER;
 	}
-	if (*r->at != '}')
+	if (*r->at != '}') {
 		fault(r, "has a { without its }: write \\{ for the character");
+		return;
+	}
 	if (n->least > n->most)
 		fault(r,
 		    "repeats from %u to %u times: the smaller number must "
