@@ -419,7 +419,7 @@ is($none->get('/api/auth/info', { Authorization => "Bearer $first->{token}" })->
 
 # --- a slow one: all it is asked together has ten seconds
 my $took = best_of(11, sub {
-	$forge->fault($path, kind => 'delay', seconds => 5, times => 1);
+	$forge->fault($path, kind => 'delay', seconds => 0.55 * $forge->patience, times => 1);
 	$forge->fault('/api/v1/user', kind => 'silent', times => 1);
 	$back = fresh();
 	$began = time;

@@ -112,7 +112,7 @@ for my $type (qw(gitea gitlab)) {
 	# --- too late for a refresh: one that is cut off may have ended the pair
 	$f->expire_tokens('ann');
 	$f->forget_requests;
-	$f->fault(qr{/(?:repositories|projects)/}, kind => 'delay', seconds => 6.5, times => 1);
+	$f->fault(qr{/(?:repositories|projects)/}, kind => 'delay', seconds => $f->patience - 2.5, times => 1);
 	my $late = $api->get("/api/git/branches?projectId=$p{ann}", { Authorization => "Bearer $as{ann}" });
 	is($late->{status}, 504, 'a server that is slow to refuse a token') or diag($late->{body});
 	like($late->{json}{detail}, qr/too slow to renew|not answer in time/, 'in words');
@@ -139,8 +139,8 @@ for my $type (qw(gitea gitlab)) {
 	# --- a refresh that takes its time counts too
 	$give->('ann', 1);
 	$f->expire_tokens('ann');
-	$f->fault('/oauth/', kind => 'delay', seconds => 8);
-	$f->fault('branches', kind => 'delay', seconds => 8);
+	$f->fault('/oauth/', kind => 'delay', seconds => 0.9 * $f->patience);
+	$f->fault('branches', kind => 'delay', seconds => 0.9 * $f->patience);
 	my $from = time;
 	$got = $api->get("/api/git/branches?projectId=$p{ann}", { Authorization => "Bearer $as{ann}" });
 	my $took = time - $from;

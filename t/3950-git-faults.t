@@ -195,7 +195,7 @@ for my $case (['silence', kind => 'silent'], ['a byte a second', kind => 'slow',
 }
 
 # Each step slow, none too slow: the sum counts.
-my ($sum) = in_time(sub { $f->fault('/api/v1/', kind => 'delay', seconds => 5); timed("$branches&limit=1") });
+my ($sum) = in_time(sub { $f->fault('/api/v1/', kind => 'delay', seconds => 0.55 * $f->patience); timed("$branches&limit=1") });
 refused($sum, 504, qr/in time/, 'five seconds at each step');
 well('that');
 

@@ -72,18 +72,19 @@ sub api { my ($self) = @_; return $self->url . { gitea => '/api/v1', gitlab => '
 
 # How long the service waits for it, in seconds: as long as it does by default,
 # or longer where other processes make this machine slow.
+my $patience;
 sub patience {
+	return $patience if defined $patience;
 	my $seconds = int 9 * slowness();
-	return $seconds < 12 ? 9 : $seconds > 20 ? 20 : $seconds;
+	return $patience = $seconds < 12 ? 9 : $seconds > 20 ? 20 : $seconds;
 }
 
 # A [gitserver] section for it.
 sub conf {
 	my ($self, %more) = @_;
-	my $patience = patience();
 	my %all = (url => $self->url, type => $self->{type}, client_id => $self->{client_id},
 		tls_ca => $self->{plain} ? undef : $self->ca, redirect_uri => $self->{redirect_uri}, client_secret => $self->{client_secret},
-		$patience > 9 ? (timeout => $patience) : (), %more);
+		patience() > 9 ? (timeout => patience()) : (), %more);
 	return join '', "[gitserver]\n", map { "$_ = $all{$_}\n" } grep { defined $all{$_} } sort keys %all;
 }
 
