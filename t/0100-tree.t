@@ -153,6 +153,25 @@ for my $file (grep { m{^src/api/} } @code) {
 is_deeply(\@unlisted, [], 'every resource is in the list of resources');
 is_deeply(\@apart, [], 'every table of routes belongs to a resource');
 
+# --- a store is one value, in the list that every program checks at its start
+%listed = map { $_ => 1 } map { /\bX\((\w+)\)/g } $text{'src/store/store.h'} =~ /^#define STORES\(X\)(.*?[^\\])\n/ms;
+my (@loose, @unchecked, @named);
+for my $file (grep { m{^src/store/.*\.c$} } @code) {
+	my ($name) = $text{$file} =~ /^const struct store (\w+)_store = \{/m;
+	push @unchecked, $file if defined $name && !$listed{$name};
+	push @loose, $file if !defined $name && $text{$file} =~ /^(?:static )?const struct stmt \w+ = \{/m;
+	# and the store has all statements of its file
+	my ($has) = $text{$file} =~ /^static const struct stmt \*const \w+_stmts\[\] = \{(.*?)\};/ms;
+	my %has = map { $_ => 1 } map { /&\s*(\w+)/g } $has || '';
+	push @named, map { "$file: $_" } grep { !$has{$_} }
+	    $text{$file} =~ /^(?:static )?const struct stmt (\w+) = \{/mg if defined $name;
+}
+is_deeply(\@unchecked, [], 'every store is in the list of stores');
+is_deeply(\@loose, [], 'every file with statements is a store');
+is_deeply(\@named, [], 'every statement is one of its store');
+is_deeply([grep { $bare{$_} =~ /\bdb_check\s*\(/ } grep { !m{^src/(?:db|store)/} } @code], [],
+    'every program checks all stores');
+
 # --- a store lists the columns of its table once
 my @repeated;
 for my $file (grep { m{^src/store/.*\.c$} && $text{$_} =~ m{"store/columns\.h"} } @code) {

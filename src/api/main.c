@@ -11,13 +11,13 @@
 #include <unistd.h>
 
 #include "api/pool.h"
-#include "api/stmts.h"
 #include "api/template.h"
 #include "core/log.h"
 #include "core/proc.h"
 #include "core/str.h"
 #include "crypto/box.h"
 #include "db/db.h"
+#include "store/store.h"
 
 #define CONF_MAX ((size_t)4 << 20)
 
@@ -110,20 +110,6 @@ database_open(const struct settings *s, struct db **out)
 	return db_open(s, DB_API, out);
 }
 
-static const struct err *
-database_check(struct db *db)
-{
-	const struct stmt *const *const *list;
-	const struct err *e;
-
-	if ((e = db_check_schema(db)) != NULL)
-		return e;
-	for (list = api_stmts; *list != NULL; list++)
-		if ((e = db_check(db, *list)) != NULL)
-			return e;
-	return NULL;
-}
-
 /* Tables that are not ours end the start; an absent MariaDB does not. */
 static void
 database_try(const struct settings *s)
@@ -132,7 +118,7 @@ database_try(const struct settings *s)
 	struct db *db;
 
 	if ((e = db_open(s, DB_API, &db)) == NULL) {
-		e = database_check(db);
+		e = store_check(db);
 		db_close(db);
 	}
 	if (e != NULL && e->code == ERR_CONFIG)
@@ -257,7 +243,7 @@ main(int argc, char **argv)
 	pool.worker.settings = settings;
 	pool.worker.board = board_open();
 	pool.worker.database = database_open;
-	pool.worker.check = database_check;
+	pool.worker.check = store_check;
 	pool.reload = reload;
 	return pool_run(&pool);
 }

@@ -15,6 +15,7 @@
 #include "cli/admin_reseal.h"
 #include "crypto/unbox.h"
 #include "store/sealed.h"
+#include "store/store.h"
 
 /* Longer than any request or any one who asks the Git server takes: they may
  * still seal with the key that was the first when they began. */
@@ -102,9 +103,7 @@ keys_check(struct admin *admin, struct keys *k)
 
 	if ((e = keys_read(admin, k)) != NULL)
 		return e;
-	if ((e = db_check_schema(admin->db)) != NULL)
-		return e;
-	return db_check(admin->db, sealed_stmts);
+	return store_check(admin->db);
 }
 
 static void

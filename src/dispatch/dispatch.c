@@ -35,6 +35,7 @@
 #include "store/projectdir.h"
 #include "store/report.h"
 #include "store/session.h"
+#include "store/store.h"
 
 #define SETTINGS_ARENA ((size_t)4 << 20)
 #define TURN_ARENA ((size_t)128 << 20)
@@ -115,18 +116,11 @@ dispatch_db_said(struct dispatch *d, const struct err *e, const char *what)
 static void
 db_check_once(struct dispatch *d)
 {
-	const struct stmt *const *const sets[] = { queue_stmts, gitrepo_stmts,
-		gittoken_stmts, hook_stmts, idempotency_stmts, identity_stmts,
-		joblog_stmts, lease_stmts, project_stmts, projectdir_stmts,
-		report_stmts, session_stmts };
 	const struct err *e;
-	size_t i;
 
 	if (d->db_checked || !dispatch_db_ready(d))
 		return;
-	e = db_check_schema(d->db);
-	for (i = 0; e == NULL && i < sizeof(sets) / sizeof(sets[0]); i++)
-		e = db_check(d->db, sets[i]);
+	e = store_check(d->db);
 	if (e != NULL && e->code != ERR_UNAVAILABLE && (e->sys == 0 || d->once))
 		errx(err_kinds[e->code].exit, "%s", e->msg);
 	d->db_checked = dispatch_db_said(d, e, "database");

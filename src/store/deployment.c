@@ -6,6 +6,7 @@
 #include "core/num.h"
 #include "core/str.h"
 #include "store/report.h"
+#include "store/store.h"
 
 #define PAGE_BYTES ((size_t)2 << 20) /* where a page of large rows is cut */
 
@@ -226,6 +227,7 @@ struct number {
 };
 #define N(m) FIELD(struct number, m, 0)
 static const struct field n_row[] = { N(n), FIELD_END };
+#define NUMBER_ROW .row = n_row, .rowsize = sizeof(struct number)
 static const struct field of_args[] = { N(of), FIELD_END };
 static const struct field of_n_args[] = { N(of), N(n), FIELD_END };
 static const struct field n_of_args[] = { N(n), N(of), FIELD_END };
@@ -236,8 +238,7 @@ static const struct stmt before = {
 	       " FORCE INDEX (deployment_queue) WHERE status = 'pending'"
 	       " AND project_id = ? AND id < ?",
 	.args = of_n_args,
-	.row = n_row,
-	.rowsize = sizeof(struct number),
+	NUMBER_ROW,
 };
 /* One at a time: shared, a deployment could be committed before another of its
  * project that has the smaller id, and overtake it on the queue. */
@@ -246,8 +247,7 @@ static const struct stmt hold_project = {
 	.sql = "SELECT id AS n FROM project WHERE id = ? AND valid = 1"
 	       " FOR UPDATE",
 	.args = of_args,
-	.row = n_row,
-	.rowsize = sizeof(struct number),
+	NUMBER_ROW,
 };
 static const struct stmt hold_project_of = {
 	.name = "deployment_hold_project_of",
@@ -255,8 +255,7 @@ static const struct stmt hold_project_of = {
 	       " (SELECT project_id FROM deployment WHERE id = ?)"
 	       " AND valid = 1 FOR UPDATE",
 	.args = of_args,
-	.row = n_row,
-	.rowsize = sizeof(struct number),
+	NUMBER_ROW,
 };
 static const struct stmt unended = {
 	.name = "deployment_unended",
@@ -264,24 +263,21 @@ static const struct stmt unended = {
 	       " WHERE project_id = ? AND status IN ('pending', 'running')"
 	       " LIMIT 1) t",
 	.args = of_args,
-	.row = n_row,
-	.rowsize = sizeof(struct number),
+	NUMBER_ROW,
 };
 static const struct stmt hold_pipeline = {
 	.name = "deployment_hold_pipeline",
 	.sql = "SELECT id AS n FROM pipeline WHERE project_id = ? AND id = ?"
 	       " AND valid = 1 LOCK IN SHARE MODE",
 	.args = of_n_args,
-	.row = n_row,
-	.rowsize = sizeof(struct number),
+	NUMBER_ROW,
 };
 static const struct stmt two_pipelines = {
 	.name = "deployment_two_pipelines",
 	.sql = "SELECT id AS n FROM pipeline WHERE project_id = ?"
 	       " AND valid = 1 LIMIT 2 LOCK IN SHARE MODE",
 	.args = of_args,
-	.row = n_row,
-	.rowsize = sizeof(struct number),
+	NUMBER_ROW,
 };
 
 static const struct stmt steps_count = {
@@ -289,46 +285,43 @@ static const struct stmt steps_count = {
 	.sql = "SELECT COUNT(*) AS n FROM step WHERE pipeline_id = ?"
 	       " AND valid = 1",
 	.args = of_args,
-	.row = n_row,
-	.rowsize = sizeof(struct number),
+	NUMBER_ROW,
 };
+
+/* What a deployment and its steps are made of: a retry copies it. */
+#define MADE_OF                                                                \
+	"project_id, timeout_seconds, branch, commit_hash, commit_message,"    \
+	" env_vars, secret_vars, env_role, pipeline_id"
+#define STEP_OF "position, name, script, timeout_seconds, run_when"
 
 static const struct field insert_args[] = { A(branch), A(commit_hash),
 	A(commit_message), A(env_vars), A(secret_vars), A(env_role), A(trigger),
 	A(created_by), A(pipeline_id), A(project_id), FIELD_END };
 static const struct stmt insert = {
 	.name = "deployment_insert",
-	.sql = "INSERT INTO deployment (project_id, pipeline_id,"
-	       " timeout_seconds, branch, commit_hash, commit_message,"
-	       " env_vars, secret_vars, env_role, `trigger`, created_by)"
-	       " SELECT project_id, id, timeout_seconds, ?, ?, ?, ?, ?, ?, ?,"
-	       " ?"
+	.sql = "INSERT INTO deployment (" MADE_OF ", `trigger`, created_by)"
+	       " SELECT project_id, timeout_seconds, ?, ?, ?, ?, ?, ?, id, ?, ?"
 	       " FROM pipeline WHERE id = ? AND project_id = ? AND valid = 1",
 	.args = insert_args,
 };
 static const struct stmt insert_steps = {
 	.name = "deployment_insert_steps",
-	.sql = "INSERT INTO deployment_step (deployment_id, position, name,"
-	       " script, timeout_seconds, run_when) SELECT ?, position, name,"
-	       " script, timeout_seconds, run_when FROM step"
+	.sql = "INSERT INTO deployment_step (deployment_id, " STEP_OF ")"
+	       " SELECT ?, " STEP_OF " FROM step"
 	       " WHERE pipeline_id = ? AND valid = 1",
 	.args = n_of_args,
 };
 static const struct stmt repeat = {
 	.name = "deployment_repeat",
-	.sql = "INSERT INTO deployment (project_id, pipeline_id,"
-	       " timeout_seconds, branch, commit_hash, commit_message,"
-	       " env_vars, secret_vars, env_role, `trigger`, retry_of,"
-	       " created_by) SELECT project_id, pipeline_id, timeout_seconds,"
-	       " branch, commit_hash, commit_message, env_vars, secret_vars,"
-	       " env_role, 'retry', id, ? FROM deployment WHERE id = ?",
+	.sql = "INSERT INTO deployment (" MADE_OF ", `trigger`, retry_of,"
+	       " created_by) SELECT " MADE_OF ", 'retry', id, ?"
+	       " FROM deployment WHERE id = ?",
 	.args = n_of_args,
 };
 static const struct stmt repeat_steps = {
 	.name = "deployment_repeat_steps",
-	.sql = "INSERT INTO deployment_step (deployment_id, position, name,"
-	       " script, timeout_seconds, run_when) SELECT ?, position, name,"
-	       " script, timeout_seconds, run_when FROM deployment_step"
+	.sql = "INSERT INTO deployment_step (deployment_id, " STEP_OF ")"
+	       " SELECT ?, " STEP_OF " FROM deployment_step"
 	       " WHERE deployment_id = ?",
 	.args = n_of_args,
 };
@@ -362,7 +355,7 @@ static const struct stmt cancel_ask = {
 	.args = id_args,
 };
 
-const struct stmt *const deployment_stmts[] = {
+static const struct stmt *const deployment_stmts[] = {
 #define X(n, ...) &page_##n,
 	PAGES(X)
 #undef X
@@ -384,6 +377,10 @@ const struct stmt *const deployment_stmts[] = {
 	&cancel_steps,
 	&cancel_ask,
 	NULL,
+};
+
+const struct store deployment_store = {
+	.stmts = deployment_stmts,
 };
 
 /* Fetches what was left out of large rows, up to where the page is full: the

@@ -73,7 +73,6 @@ extern const char *const deployment_triggers[]; /* likewise */
 extern const struct shape deployment_shape;
 extern const struct shape deployment_step_shape;
 extern const struct shape deployment_request_shape;
-extern const struct stmt *const deployment_stmts[];
 
 /* Newest first; at most filter->limit, fewer where they are very large.  `next`
  * is the `before` of what follows, 0 if nothing does. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "store/figures.h"
 
+#include "store/store.h"
+
 #define G(m) FIELD(struct figures, m, 0, .doc = NULL)
 
 static const struct field figures_row[] = { G(pending), G(running),
@@ -21,7 +23,11 @@ static const struct stmt read_stmt = {
 	.rowsize = sizeof(struct figures),
 };
 
-const struct stmt *const figures_stmts[] = { &read_stmt, NULL };
+static const struct stmt *const figures_stmts[] = { &read_stmt, NULL };
+
+const struct store figures_store = {
+	.stmts = figures_stmts,
+};
 
 const struct err *
 figures_read(struct db *db, struct arena *a, struct figures *out)

@@ -11,8 +11,6 @@ struct figures {
 	int64_t oldest_seconds; /* that the oldest pending one waits */
 };
 
-extern const struct stmt *const figures_stmts[];
-
 MUSTCHECK const struct err *figures_read(struct db *, struct arena *,
     struct figures *out);
 

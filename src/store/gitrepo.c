@@ -2,6 +2,7 @@
 #include "store/gitrepo.h"
 
 #include "core/str.h"
+#include "store/store.h"
 
 #define SMALL_ARENA ((size_t)16 << 10)
 
@@ -93,7 +94,7 @@ static const struct stmt forget = {
 	.args = forget_args,
 };
 
-const struct stmt *const gitrepo_stmts[] = {
+static const struct stmt *const gitrepo_stmts[] = {
 	&find,
 	&put,
 	&forget,
@@ -101,6 +102,10 @@ const struct stmt *const gitrepo_stmts[] = {
 	&put_commits,
 	&forget_commits,
 	NULL,
+};
+
+const struct store gitrepo_store = {
+	.stmts = gitrepo_stmts,
 };
 
 const struct err *

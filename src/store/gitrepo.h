@@ -31,7 +31,6 @@ struct branch_commits {
 };
 
 extern const struct shape git_commit_shape;
-extern const struct stmt *const gitrepo_stmts[];
 
 /* ERR_NOTFOUND, also where server or repository are others now. */
 MUSTCHECK const struct err *gitrepo_find(struct db *, struct arena *,

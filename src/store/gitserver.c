@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "store/gitserver.h"
 
+#include "store/store.h"
+
 struct gitserver_args {
 	int64_t id;
 	const char *before;
@@ -100,7 +102,7 @@ static const struct stmt move_known = {
 	.args = address_args,
 };
 
-const struct stmt *const gitserver_stmts[] = {
+static const struct stmt *const gitserver_stmts[] = {
 	&bound,
 	&twins,
 	&projects,
@@ -113,6 +115,10 @@ const struct stmt *const gitserver_stmts[] = {
 	&move_project,
 	&move_known,
 	NULL,
+};
+
+const struct store gitserver_store = {
+	.stmts = gitserver_stmts,
 };
 
 const struct err *

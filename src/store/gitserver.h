@@ -40,8 +40,6 @@ struct gitserver_moved {
 	int64_t claims;       /* of auth.admins */
 };
 
-extern const struct stmt *const gitserver_stmts[];
-
 MUSTCHECK const struct err *gitserver_bound(struct db *, struct arena *,
     struct list *out);
 MUSTCHECK const struct err *gitserver_twins_find(struct db *, struct arena *,

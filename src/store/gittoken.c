@@ -3,6 +3,7 @@
 
 #include "core/str.h"
 #include "store/session.h"
+#include "store/store.h"
 
 #define SMALL_ARENA ((size_t)4096)
 
@@ -120,7 +121,7 @@ static const struct stmt let = {
 	.args = let_args,
 };
 
-const struct stmt *const gittoken_stmts[] = {
+static const struct stmt *const gittoken_stmts[] = {
 	&by_user,
 	&put,
 	&delete_of,
@@ -131,6 +132,10 @@ const struct stmt *const gittoken_stmts[] = {
 	&refreshed,
 	&let,
 	NULL,
+};
+
+const struct store gittoken_store = {
+	.stmts = gittoken_stmts,
 };
 
 const struct err *

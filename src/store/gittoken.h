@@ -19,8 +19,6 @@ struct git_token {
 	int64_t epoch; /* counts what was stored */
 };
 
-extern const struct stmt *const gittoken_stmts[];
-
 /* ERR_NOTFOUND also where the user is disabled. */
 MUSTCHECK const struct err *gittoken_by_user(struct db *, struct arena *,
     int64_t user_id, struct git_token *out);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "store/hook.h"
 
+#include "store/store.h"
+
 #define S(m) FIELD(struct hook_secret, m, 0)
 #define D(m) FIELD(struct hook_delivery, m, 0)
 
@@ -71,8 +73,12 @@ static const struct stmt tidy = {
 	       " ORDER BY created_at LIMIT 500",
 };
 
-const struct stmt *const hook_stmts[] = { &secret_find, &secret_put,
+static const struct stmt *const hook_stmts[] = { &secret_find, &secret_put,
 	&delivery_find, &delivery_insert, &old, &tidy, NULL };
+
+const struct store hook_store = {
+	.stmts = hook_stmts,
+};
 
 const struct err *
 hook_secret_find(struct db *db, struct arena *a, int64_t project_id,

@@ -23,8 +23,6 @@ struct hook_delivery {
 	struct when created_at;
 };
 
-extern const struct stmt *const hook_stmts[];
-
 /* Of live projects; ERR_NOTFOUND. */
 MUSTCHECK const struct err *hook_secret_find(struct db *, struct arena *,
     int64_t project_id, struct hook_secret *out);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "store/idempotency.h"
 
+#include "store/store.h"
+
 #define I(m) FIELD(struct idempotency, m, 0)
 
 static const struct field key_args[] = { I(user_id), I(idempotency_key),
@@ -54,8 +56,12 @@ static const struct stmt tidy = {
 	       " ORDER BY created_at LIMIT 500",
 };
 
-const struct stmt *const idempotency_stmts[] = { &find, &expire, &save, &old,
-	&tidy, NULL };
+static const struct stmt *const idempotency_stmts[] = { &find, &expire, &save,
+	&old, &tidy, NULL };
+
+const struct store idempotency_store = {
+	.stmts = idempotency_stmts,
+};
 
 const struct err *
 idempotency_find(struct db *db, struct arena *a, const struct idempotency *one,

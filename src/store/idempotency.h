@@ -14,8 +14,6 @@ struct idempotency {
 	const char *answer;
 };
 
-extern const struct stmt *const idempotency_stmts[];
-
 /* What was answered under that user and key; ERR_NOTFOUND if there is no answer
  * younger than a day. */
 MUSTCHECK const struct err *idempotency_find(struct db *, struct arena *,

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "store/store.h"
+
 #define SMALL_ARENA ((size_t)4096)
 
 struct identity_args {
@@ -94,7 +96,7 @@ static const struct stmt by_name = {
 	.rowsize = sizeof(struct principal),
 };
 
-const struct stmt *const identity_stmts[] = {
+static const struct stmt *const identity_stmts[] = {
 	&of_user,
 	&account_of,
 	&deleted,
@@ -104,6 +106,10 @@ const struct stmt *const identity_stmts[] = {
 	&claim,
 	&by_name,
 	NULL,
+};
+
+const struct store identity_store = {
+	.stmts = identity_stmts,
 };
 
 static struct identity_args

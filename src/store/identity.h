@@ -20,8 +20,6 @@ struct account {
 	bool valid;
 };
 
-extern const struct stmt *const identity_stmts[];
-
 MUSTCHECK const struct err *identity_account(struct db *, struct arena *,
     int64_t user_id, struct account *out);
 

@@ -6,6 +6,7 @@
 #include <zlib.h>
 
 #include "core/buf.h"
+#include "store/store.h"
 
 #define BATCH_ARENA ((size_t)3 << 20) /* of one look at the chunks */
 #define HOLD_ARENA ((size_t)4096)
@@ -176,7 +177,7 @@ static const struct stmt mark_pruned = {
 	.args = id_args,
 };
 
-const struct stmt *const joblog_stmts[] = {
+static const struct stmt *const joblog_stmts[] = {
 	&state,
 	&chunk_at,
 	&chunks_after,
@@ -190,6 +191,10 @@ const struct stmt *const joblog_stmts[] = {
 	&drop_all,
 	&mark_pruned,
 	NULL,
+};
+
+const struct store joblog_store = {
+	.stmts = joblog_stmts,
 };
 
 const struct err *

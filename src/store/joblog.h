@@ -18,8 +18,6 @@ struct joblog_state {
 	bool pruned;   /* complete, but the bytes are gone */
 };
 
-extern const struct stmt *const joblog_stmts[];
-
 /* ERR_NOTFOUND if there is no such deployment. */
 MUSTCHECK const struct err *joblog_state(struct db *, struct arena *,
     int64_t deployment_id, struct joblog_state *out);

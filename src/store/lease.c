@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "store/lease.h"
 
+#include "store/store.h"
+
 struct left {
 	int64_t ms;
 };
@@ -25,10 +27,14 @@ static const struct stmt renew_none = {
 	       " WHERE id = 0 AND status = 'running'",
 };
 
-const struct stmt *const lease_stmts[] = {
+static const struct stmt *const lease_stmts[] = {
 	&first_left,
 	&renew_none,
 	NULL,
+};
+
+const struct store lease_store = {
+	.stmts = lease_stmts,
 };
 
 const struct err *

@@ -6,8 +6,6 @@
 
 #include "db/db.h"
 
-extern const struct stmt *const lease_stmts[];
-
 /* Milliseconds until the first of all runs out, below 0 if one has;
  * ERR_NOTFOUND if there is none. */
 MUSTCHECK const struct err *lease_left(struct db *, struct arena *,

@@ -2,6 +2,7 @@
 #include "store/pipeline.h"
 
 #include "store/columns.h"
+#include "store/store.h"
 
 #define A(m) FIELD(struct pipeline, m, 0)
 
@@ -159,7 +160,16 @@ static const struct stmt delete_pipeline = {
 	.args = id_args,
 };
 
-const struct stmt *const pipeline_stmts[] = {
+static const struct field of_project_args[] = { A(project_id), FIELD_END };
+static const struct stmt delete_of = {
+	.name = "pipeline_delete_of",
+	.sql = "UPDATE pipeline SET valid = 0, version = version + 1,"
+	       " updated_at = CURRENT_TIMESTAMP(3)"
+	       " WHERE project_id = ? AND valid = 1",
+	.args = of_project_args,
+};
+
+static const struct stmt *const pipeline_stmts[] = {
 	&by_id,
 	&lock,
 	&hold,
@@ -172,7 +182,22 @@ const struct stmt *const pipeline_stmts[] = {
 	&update,
 	&delete_steps,
 	&delete_pipeline,
+	&delete_of,
 	NULL,
+};
+
+/* With its project goes every pipeline. */
+static const struct err *
+delete_of_project(struct db *db, int64_t project_id)
+{
+	const struct pipeline args = { .project_id = project_id };
+
+	return db_exec(db, &delete_of, &args, NULL);
+}
+
+const struct store pipeline_store = {
+	.stmts = pipeline_stmts,
+	.with_project = delete_of_project,
 };
 
 const struct err *

@@ -42,8 +42,6 @@ struct pipeline {
 extern const struct shape step_shape;       /* a step of its own */
 extern const struct shape inner_step_shape; /* one inside a pipeline */
 extern const struct shape pipeline_shape;
-extern const struct stmt *const pipeline_stmts[];
-extern const struct stmt *const step_stmts[];
 
 /* project_id 0 = of all projects; each with its steps. */
 MUSTCHECK const struct err *pipeline_page(struct db *, struct arena *,

@@ -9,6 +9,7 @@
 #include "store/env.h"
 #include "store/like.h"
 #include "store/report.h"
+#include "store/store.h"
 
 #define A(m) FIELD(struct project, m, 0)
 
@@ -311,21 +312,6 @@ static const struct stmt cancel = {
 	       " WHERE project_id = ? AND status = 'pending'",
 	.args = id_args,
 };
-static const struct stmt delete_steps = {
-	.name = "project_delete_steps",
-	.sql = "UPDATE step s JOIN pipeline p ON p.id = s.pipeline_id"
-	       " SET s.valid = 0, s.version = s.version + 1,"
-	       " s.updated_at = CURRENT_TIMESTAMP(3)"
-	       " WHERE p.project_id = ? AND s.valid = 1",
-	.args = id_args,
-};
-static const struct stmt delete_pipelines = {
-	.name = "project_delete_pipelines",
-	.sql = "UPDATE pipeline SET valid = 0, version = version + 1,"
-	       " updated_at = CURRENT_TIMESTAMP(3)"
-	       " WHERE project_id = ? AND valid = 1",
-	.args = id_args,
-};
 static const struct stmt delete_project = {
 	.name = "project_delete",
 	.sql = "UPDATE project SET valid = 0, version = version + 1,"
@@ -351,7 +337,7 @@ static const struct stmt by_project = {
 	.rowsize = sizeof(struct workspace_status),
 };
 
-const struct stmt *const project_stmts[] = {
+static const struct stmt *const project_stmts[] = {
 	&by_id,
 	&lock,
 	&hold,
@@ -370,12 +356,14 @@ const struct stmt *const project_stmts[] = {
 	&secrets_save,
 	&cancel_steps,
 	&cancel,
-	&delete_steps,
-	&delete_pipelines,
 	&delete_project,
 	&save,
 	&by_project,
 	NULL,
+};
+
+const struct store project_store = {
+	.stmts = project_stmts,
 };
 
 const struct err *
@@ -528,17 +516,15 @@ project_update(struct db *db, const struct project *p)
 const struct err *
 project_delete(struct db *db, int64_t id)
 {
-	/* Each before what is below it: a join holds only what it changes, so
-	 * another could add to the lower, or start it, in between. */
-	static const struct stmt *const order[] = { &cancel, &cancel_steps,
-		&delete_pipelines, &delete_steps, &delete_project };
 	const struct project args = { .id = id };
 	const struct err *e;
-	size_t i;
 
-	for (i = 0; i < sizeof(order) / sizeof(order[0]); i++)
-		if ((e = db_exec(db, order[i], &args, NULL)) != NULL)
-			return e;
+	/* Each before what is below it; store/store.h says why. */
+	if ((e = db_exec(db, &cancel, &args, NULL)) != NULL ||
+	    (e = db_exec(db, &cancel_steps, &args, NULL)) != NULL ||
+	    (e = store_project_delete(db, id)) != NULL ||
+	    (e = db_exec(db, &delete_project, &args, NULL)) != NULL)
+		return e;
 	return report_want_deleted(db, id);
 }
 

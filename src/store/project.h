@@ -48,7 +48,6 @@ struct project_secrets {
 
 extern const struct shape workspace_shape;
 extern const struct shape project_shape;
-extern const struct stmt *const project_stmts[];
 
 struct project_ref { /* of GET /projects */
 	int64_t id;

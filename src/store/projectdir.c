@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "store/projectdir.h"
 
+#include "store/store.h"
+
 #define COLUMNS                                                                \
 	"q.id, q.project_dir, q.valid,"                                        \
 	" q.valid = 0 AND q.updated_at < NOW(3) - INTERVAL 1 DAY AS due"
@@ -34,7 +36,11 @@ static const struct stmt around = {
 	.rowsize = sizeof(struct projectdir),
 };
 
-const struct stmt *const projectdir_stmts[] = { &find, &around, NULL };
+static const struct stmt *const projectdir_stmts[] = { &find, &around, NULL };
+
+const struct store projectdir_store = {
+	.stmts = projectdir_stmts,
+};
 
 const struct err *
 projectdir_find(struct db *db, struct arena *a, int64_t id,

@@ -16,8 +16,6 @@ struct projectdir {
 	int64_t due; /* it was deleted a day ago or more */
 };
 
-extern const struct stmt *const projectdir_stmts[];
-
 /* ERR_NOTFOUND if there never was such a project. */
 MUSTCHECK const struct err *projectdir_find(struct db *, struct arena *,
     int64_t id, struct projectdir *out);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "store/report.h"
+#include "store/store.h"
 
 #define ROUNDS 4 /* looks at the queue before a claim gives up */
 #define SMALL_ARENA 65536
@@ -255,7 +256,7 @@ static const struct stmt tidy_tokens = {
 	       " WHERE created_at < NOW(3) - INTERVAL 1 DAY"
 	       " ORDER BY created_at LIMIT 5000",
 };
-const struct stmt *const queue_stmts[] = {
+static const struct stmt *const queue_stmts[] = {
 	&candidates,
 	&take,
 	&mine,
@@ -275,6 +276,10 @@ const struct stmt *const queue_stmts[] = {
 	&old_tokens,
 	&tidy_tokens,
 	NULL,
+};
+
+const struct store queue_store = {
+	.stmts = queue_stmts,
 };
 
 static const struct err *

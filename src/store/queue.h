@@ -78,8 +78,6 @@ struct queue_claimer {
 	size_t navoid;
 };
 
-extern const struct stmt *const queue_stmts[];
-
 /* One pending deployment whose project is idle, oldest first in its project and
  * none of those to avoid; ERR_NOTFOUND if there is none.  After any other error a deployment may be held that the caller does not know of:
  * queue_held tells, and queue_release puts it back. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/str.h"
+#include "store/store.h"
 
 #define HOST_SIZE 256
 #define SMALL_ARENA 4096
@@ -161,7 +162,7 @@ static const struct stmt due = {
 	.rowsize = sizeof(struct number),
 };
 
-const struct stmt *const report_stmts[] = {
+static const struct stmt *const report_stmts[] = {
 	&want,
 	&want_deleted,
 	&candidates,
@@ -174,6 +175,10 @@ const struct stmt *const report_stmts[] = {
 	&drop,
 	&due,
 	NULL,
+};
+
+const struct store report_store = {
+	.stmts = report_stmts,
 };
 
 bool

@@ -34,8 +34,6 @@ struct report {
 	struct maybe created_by;
 };
 
-extern const struct stmt *const report_stmts[];
-
 /* Whether there is anything to do for this file: a row is written only then. */
 bool report_wanted(const struct settings_gitserver *);
 /* The state of a deployment that has ended so; `reason` may be NULL. */

@@ -8,6 +8,7 @@
 #include "store/gittoken.h"
 #include "store/hook.h"
 #include "store/session.h"
+#include "store/store.h"
 
 #define SMALL_ARENA ((size_t)256 * 1024)
 
@@ -207,7 +208,7 @@ const struct sealed_place sealed_places[] = {
 	    { .name = NULL },
 };
 
-const struct stmt *const sealed_stmts[] = {
+static const struct stmt *const sealed_stmts[] = {
 #define X(name_, ...) &name_##_page, &name_##_one, &name_##_put,
 	PLACES(X)
 #undef X
@@ -218,6 +219,10 @@ const struct stmt *const sealed_stmts[] = {
 	&deployment_label,
 	&settle,
 	NULL,
+};
+
+const struct store sealed_store = {
+	.stmts = sealed_stmts,
 };
 
 const struct err *

@@ -40,7 +40,6 @@ struct sealed_place {
 /* Values are copied from the first ones into later ones, never back; ends with
  * a NULL name. */
 extern const struct sealed_place sealed_places[];
-extern const struct stmt *const sealed_stmts[];
 
 /* The next rows after `after` (zeroed: the first), as id or hash and size;
  * fewer than SEALED_PAGE are the last. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "store/session.h"
 
+#include "store/store.h"
+
 #define SMALL_ARENA ((size_t)4096)
 
 #define S(m) FIELD(struct signin, m, 0)
@@ -202,7 +204,7 @@ static const struct stmt end_unchecked = {
 	.args = end_args,
 };
 
-const struct stmt *const session_stmts[] = {
+static const struct stmt *const session_stmts[] = {
 	&begin,
 	&look,
 	&take,
@@ -223,6 +225,10 @@ const struct stmt *const session_stmts[] = {
 	&checked,
 	&end_unchecked,
 	NULL,
+};
+
+const struct store session_store = {
+	.stmts = session_stmts,
 };
 
 const struct err *

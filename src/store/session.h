@@ -32,8 +32,6 @@ struct session_term {
 	int64_t max;
 };
 
-extern const struct stmt *const session_stmts[];
-
 MUSTCHECK const struct err *signin_insert(struct db *, const struct signin *);
 /* Takes it, once and for all: ERR_NOTFOUND if it is not there, of another
  * browser, or older than SIGNIN_SECONDS. Another browser's try does not use it

@@ -6,6 +6,7 @@
 #include "core/num.h"
 #include "store/columns.h"
 #include "store/pipeline.h"
+#include "store/store.h"
 
 #define A(m) FIELD(struct step, m, 0)
 
@@ -228,7 +229,23 @@ static const struct stmt touch = {
 	.args = pipeline_args,
 };
 
-const struct stmt *const step_stmts[] = {
+struct step_of {
+	int64_t project_id;
+};
+static const struct field of_project_args[] = {
+	FIELD(struct step_of, project_id, 0),
+	FIELD_END,
+};
+static const struct stmt delete_of = {
+	.name = "step_delete_of",
+	.sql = "UPDATE step s JOIN pipeline p ON p.id = s.pipeline_id"
+	       " SET s.valid = 0, s.version = s.version + 1,"
+	       " s.updated_at = CURRENT_TIMESTAMP(3)"
+	       " WHERE p.project_id = ? AND s.valid = 1",
+	.args = of_project_args,
+};
+
+static const struct stmt *const step_stmts[] = {
 	&by_id,
 	&page,
 	&page_of,
@@ -242,7 +259,22 @@ const struct stmt *const step_stmts[] = {
 	&move_up,
 	&move_down,
 	&touch,
+	&delete_of,
 	NULL,
+};
+
+/* With its project goes every step. */
+static const struct err *
+delete_of_project(struct db *db, int64_t project_id)
+{
+	const struct step_of args = { .project_id = project_id };
+
+	return db_exec(db, &delete_of, &args, NULL);
+}
+
+const struct store step_store = {
+	.stmts = step_stmts,
+	.with_project = delete_of_project,
 };
 
 const struct err *

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "store/columns.h"
+#include "store/store.h"
 #include "store/user.h"
 
 #define A(m) FIELD(struct api_token, m, 0)
@@ -119,7 +120,7 @@ static const struct stmt touch = {
 	.args = touch_args,
 };
 
-const struct stmt *const token_stmts[] = {
+static const struct stmt *const token_stmts[] = {
 	&page,
 	&count,
 	&insert,
@@ -128,6 +129,10 @@ const struct stmt *const token_stmts[] = {
 	&by_hash,
 	&touch,
 	NULL,
+};
+
+const struct store token_store = {
+	.stmts = token_stmts,
 };
 
 const struct err *

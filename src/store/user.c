@@ -8,6 +8,7 @@
 #include "store/gittoken.h"
 #include "store/like.h"
 #include "store/session.h"
+#include "store/store.h"
 
 #define A(m) FIELD(struct user, m, 0)
 
@@ -185,7 +186,7 @@ static const struct stmt admins = {
 	.rowsize = sizeof(struct user),
 };
 
-const struct stmt *const user_stmts[] = {
+static const struct stmt *const user_stmts[] = {
 	&page,
 	&count,
 	&by_id,
@@ -198,6 +199,10 @@ const struct stmt *const user_stmts[] = {
 	&delete_tokens,
 	&admins,
 	NULL,
+};
+
+const struct store user_store = {
+	.stmts = user_stmts,
 };
 
 const struct err *

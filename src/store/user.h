@@ -62,8 +62,6 @@ struct user_filter {
 
 extern const struct shape user_shape;
 extern const struct shape api_token_shape;
-extern const struct stmt *const user_stmts[];
-extern const struct stmt *const token_stmts[];
 
 MUSTCHECK const struct err *user_page(struct db *, struct arena *,
     const struct user_filter *, struct page *, struct list *out);

@@ -12,6 +12,7 @@
 #include "store/deployment.h"
 #include "store/idempotency.h"
 #include "store/joblog.h"
+#include "store/store.h"
 
 #define ARENA ((size_t)16 << 20)
 #define WORDS 8
@@ -54,8 +55,8 @@ word(const char *text)
 static void
 run_check(char **args)
 {
-	const struct stmt *const *const all[] = { deployment_stmts,
-		idempotency_stmts, joblog_stmts };
+	const struct stmt *const *const all[] = { deployment_store.stmts,
+		idempotency_store.stmts, joblog_store.stmts };
 	const struct err *e = NULL;
 	size_t i;
 
@@ -69,7 +70,7 @@ run_check(char **args)
 static void
 run_sql(char **args)
 {
-	(void)printf("%s\n", deployment_stmts[number(args[0])]->sql);
+	(void)printf("%s\n", deployment_store.stmts[number(args[0])]->sql);
 }
 
 /* page PROJECT PIPELINE STATUS BRANCH BEFORE LIMIT: ids, then what follows */

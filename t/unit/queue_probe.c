@@ -12,6 +12,7 @@
 #include "store/idempotency.h"
 #include "store/queue.h"
 #include "store/report.h"
+#include "store/store.h"
 
 #define ARENA ((size_t)64 << 20)
 #define WORDS 8
@@ -49,7 +50,7 @@ static void
 run_check(char **args)
 {
 	(void)args;
-	answer(db_check(db, queue_stmts));
+	answer(db_check(db, queue_store.stmts));
 }
 
 static void
@@ -245,7 +246,7 @@ static void
 run_report_check(char **args)
 {
 	(void)args;
-	answer(db_check(db, report_stmts));
+	answer(db_check(db, report_store.stmts));
 }
 
 /* want ID STATE */
