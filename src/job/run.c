@@ -16,8 +16,8 @@
 #include "core/apart.h"
 #include "core/file.h"
 #include "core/str.h"
+#include "job/filter.h"
 #include "job/job.h"
-#include "job/userns.h"
 
 #define CHUNK 65536
 #define CHUNKS_A_ROUND 16
@@ -98,6 +98,15 @@ enter(int dir)
 	    fchdir(dir) == 0;
 }
 
+/* What steps may not do although their account may. */
+static bool
+forbid(const struct job_place *place, pid_t job)
+{
+	return (place->watch == 0 ||
+		   filter_scheduling(job, getpgid(job), place->watch)) &&
+	    (place->user_namespaces || filter_namespaces());
+}
+
 /* Between fork and exec: no memory, no stdio. Returns on failure, errno says
  * why; `err` is then where to say so. */
 static void
@@ -131,7 +140,7 @@ child(const struct running *r, pid_t parent, int out, int *err)
 	    limit(RLIMIT_NOFILE, job->place.open_files) == -1 ||
 	    limit(RLIMIT_FSIZE, job->place.file_size) == -1 ||
 	    limit(RLIMIT_NPROC, job->place.processes) == -1 ||
-	    (!job->place.user_namespaces && !userns_forbid()))
+	    !forbid(&job->place, parent))
 		return;
 	if (run->argv != NULL)
 		(void)execve(run->argv[0], (char *const *)(uintptr_t)run->argv,
