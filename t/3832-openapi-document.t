@@ -82,21 +82,22 @@ is(join(', ', grep { $pages{$_} !~ m{^#/components/schemas/\w+List$} } sort keys
 for my $name ('Page', 'Limit', 'Id') { ok($doc->{components}{parameters}{$name}, "the parameter $name stands once") }
 is_deeply($schemas->{Role}{enum}, [qw(viewer deployer maintainer admin)], 'the roles are a schema');
 
-# --- reasons: the enumeration holds what the sources set
-my %reason = map { $_ => 1 } @{ $schemas->{DeploymentReason}{enum} };
-my %set;
-for my $file (glob srcdir() . '/src/{job,dispatch,store}/*.c') {
-	my $text = slurp($file);
-	$set{$1} = $file while $text =~ /\breason\s*=\s*"([a-z_]+)"/g;
-	$set{$_} = $file for $text =~ /\breason\s*=\s*'([a-z_]+)'/g;
-	while ($text =~ /\b(?:course_fail|job_result_end)\(([^;]*?)\);/gs) {
-		my $args = $1;
-		for ($args =~ /"([a-z_]+)"/g) { $set{$_} = $file if /_/ || $_ eq 'timeout' }
-	}
-	while ($text =~ /\[WIRE_WHY_\w+\]\s*=\s*\{\s*"([a-z_]+)"/g) { $set{$1} = $file }
+# --- states and reasons: the document has those of the one table, each with its sentence
+my $table = slurp(srcdir() . '/src/core/state.h') =~ s/"\s*\\\n\s*"//gr;
+my %sentence;
+while ($table =~ /\b([XS])\(STATE_\w+, "(\w+)", \w+,\s*(?:\\\n\s*)?"([^"]+)"\)/g) {
+	$sentence{$_}{$2} = $3 for $1 eq 'X' ? ('DeploymentStatus', 'StepStatus') : 'StepStatus';
 }
-cmp_ok(scalar keys %set, '>', 5, 'reasons are found in the sources');
-is(join(' ', grep { !$reason{$_} } sort keys %set), '', 'every reason that is set is in the enumeration');
+while ($table =~ /\bX\(REASON_\w+, "(\w+)", \w+,\s*(?:\\\n\s*)?\w+,\s*(?:\\\n\s*)?"([^"]+)"/g) {
+	$sentence{DeploymentReason}{$1} = $2;
+}
+cmp_ok(scalar keys %{ $sentence{DeploymentReason} }, '>', 5, 'reasons are found in the sources');
+cmp_ok(scalar keys %{ $sentence{StepStatus} }, '>', 5, 'so are states');
+for my $name (sort keys %sentence) {
+	is(join(' ', sort @{ $schemas->{$name}{enum} }), join(' ', sort keys %{ $sentence{$name} }), "every value of $name is in the enumeration");
+	is(join(' ', grep { index($schemas->{$name}{description}, "$_: $sentence{$name}{$_}") < 0 } sort keys %{ $sentence{$name} }), '',
+	    '... and described');
+}
 
 # --- what can be sent
 sub members { return $schemas->{ $_[0] }{properties} }

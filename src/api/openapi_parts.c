@@ -109,10 +109,10 @@ static const struct {
 	const char *name, *text;
 } abouts[] = {
 	{ "ComponentStatus", "How a part of the service is." },
-	{ "DeploymentReason", "Why a deployment ended as it did." },
+	{ "DeploymentReason",
+	    "Why a deployment ended as it did." STATE_REASON_TEXTS },
 	{ "DeploymentStatus",
-	    "How far a deployment is: pending, running, then one of the "
-	    "others." },
+	    "How far a deployment is." STATE_DEPLOYMENT_TEXTS },
 	{ "DeploymentTrigger", "What started a deployment." },
 	{ "EnvVars",
 	    "Variables by their names. A value has at most 65536 bytes in "
@@ -125,7 +125,7 @@ static const struct {
 	{ "PresetType", "How a preset is asked for." },
 	{ "Role", "What a user may do; each role has the former's rights." },
 	{ "RunWhen", "After what a step runs." },
-	{ "StepStatus", "How far a step is." },
+	{ "StepStatus", "How far a step is." STATE_STEP_TEXTS },
 	{ "TemplatePresets", "What becomes of a template's presets." },
 	{ "UserStatus", "Whether a user may sign in." },
 	{ "WorkspaceState", "What is in a project's directory." },

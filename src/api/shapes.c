@@ -137,7 +137,7 @@ static const struct field hook_deployment_fields[] = {
 	D(branch, 0, .doc = "Branch that was pushed."),
 	D(commit_hash, 0, .doc = "Commit that was pushed."),
 	D(commit_message, FIELD_NULL, .doc = "Its message."),
-	D(status, 0, .values = deployment_statuses, .named = "DeploymentStatus",
+	D(status, 0, .values = state_deployments, .named = "DeploymentStatus",
 	    .doc = "How far it is."),
 	D(trigger, 0, .values = deployment_triggers,
 	    .named = "DeploymentTrigger", .doc = "webhook."),

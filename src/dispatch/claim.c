@@ -16,21 +16,15 @@
 #define START "start of a job"
 #define TURN_MAX 4 /* claims a turn, so that logs do not wait for them */
 
-/* How a deployment ends that cannot be started. */
-struct obstacle {
-	const char *reason;
-	const char *detail;
-};
-
-static const struct obstacle obstacles[] = {
-	[WIRE_WHY_NONE] = { "workspace_error", "It could not be started." },
-	[WIRE_WHY_BUSY] = { "workspace_error", "Its account is busy." },
-	[WIRE_WHY_ACCOUNT] = { "workspace_error",
-	    "The runner has no account that this project may run under." },
-	[WIRE_WHY_WORKSPACE] = { "workspace_error",
-	    "The project's directory could not be made on the runner." },
-	[WIRE_WHY_PROCESS] = { "workspace_error",
-	    "The runner could not start a process for it." },
+/* Why the monitor could not start a deployment. */
+static const char *const obstacles[] = {
+	[WIRE_WHY_NONE] = "It could not be started.",
+	[WIRE_WHY_BUSY] = "Its account is busy.",
+	[WIRE_WHY_ACCOUNT] =
+	    "The runner has no account that this project may run under.",
+	[WIRE_WHY_WORKSPACE] =
+	    "The project's directory could not be made on the runner.",
+	[WIRE_WHY_PROCESS] = "The runner could not start a process for it.",
 };
 
 size_t
@@ -214,16 +208,20 @@ task_claimed(struct dispatch *d, const struct claim *c)
 	return t;
 }
 
-static const struct queue_end canceled = { .status = "canceled",
-	.reason = "canceled_by_user",
-	.detail = "It was canceled before it started." };
+static void
+end_canceled(struct dispatch *d, int64_t id, int64_t epoch)
+{
+	const struct queue_end canceled = { .reason = REASON_CANCELED,
+		.detail = state_unstarted(REASON_CANCELED) };
+
+	end_unstarted(d, id, epoch, &canceled);
+}
 
 /* Its repository was found, or is not to be fetched. */
 static void
 answered(struct dispatch *d, struct task *t)
 {
-	const struct queue_end failed = { .status = "failed",
-		.reason = "checkout_failed",
+	const struct queue_end failed = { .reason = REASON_CHECKOUT,
 		.detail = t->refusal };
 
 	if (t->refusal == NULL) {
@@ -241,15 +239,14 @@ answered(struct dispatch *d, struct task *t)
 static void
 claimed(struct dispatch *d, const struct claim *c)
 {
-	struct queue_end failed = { .status = "failed",
-		.reason = "runner_error",
+	struct queue_end failed = { .reason = REASON_RUNNER,
 		.detail = "What it needs could not be read on the runner: see "
 			  "the runner's log." };
 	const struct err *e;
 	struct task *t;
 
 	if (c->cancel) {
-		end_unstarted(d, c->id, c->epoch, &canceled);
+		end_canceled(d, c->id, c->epoch);
 		return;
 	}
 	t = task_claimed(d, c);
@@ -288,7 +285,7 @@ claim_asking(struct dispatch *d, struct task *t)
 	if ((t->flags & TASK_CANCEL) != 0) {
 		clone_forget(t);
 		task_phase_set(t, TASK_CLOSED);
-		end_unstarted(d, t->id, t->epoch, &canceled);
+		end_canceled(d, t->id, t->epoch);
 	} else if (clone_answer(d, t)) {
 		answered(d, t);
 	}
@@ -362,8 +359,8 @@ claim_started(struct dispatch *d, struct task *t, const struct wire *w)
 void
 claim_refused(struct dispatch *d, struct task *t, const struct wire *w)
 {
-	const struct obstacle *o = &obstacles[WIRE_WHY_NONE];
-	struct queue_end end = { .status = "failed" };
+	struct queue_end end = { .reason = REASON_WORKSPACE,
+		.detail = obstacles[WIRE_WHY_NONE] };
 
 	if (t->phase != TASK_STARTING)
 		return;
@@ -376,11 +373,9 @@ claim_refused(struct dispatch *d, struct task *t, const struct wire *w)
 	}
 	if (w->status > 0 &&
 	    (size_t)w->status < sizeof(obstacles) / sizeof(obstacles[0]))
-		o = &obstacles[w->status];
-	log_error("%s: was refused: %s%s%s", t->name, o->detail,
+		end.detail = obstacles[w->status];
+	log_error("%s: was refused: %s%s%s", t->name, end.detail,
 	    w->error == 0 ? "" : " ", w->error == 0 ? "" : strerror(w->error));
-	end.reason = o->reason;
-	end.detail = o->detail;
 	end_unstarted(d, t->id, t->epoch, &end);
 	d->claim = true;
 }
@@ -452,8 +447,7 @@ claim_leave(struct dispatch *d)
 static bool
 end_lost(struct dispatch *d, const struct held *h)
 {
-	struct queue_end end = { .status = "interrupted",
-		.reason = "runner_lost",
+	struct queue_end end = { .reason = REASON_LOST,
 		.detail = "The runner was stopped before it could say how it "
 			  "ended." };
 	struct joblog_state state = { .size = 0 };

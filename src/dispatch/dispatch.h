@@ -271,8 +271,7 @@ void task_reap(struct dispatch *);
 /* dispatch_result.c: what a job's result says */
 struct outcome {
 	bool ended;
-	const char *status;
-	const char *reason;
+	enum reason reason; /* REASON_NONE: it succeeded */
 	const char *detail;
 	int64_t time;
 	const char *objects; /* what to tell the next job of them, or NULL */

@@ -11,6 +11,7 @@
 
 #include <sys/wait.h>
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -47,33 +48,6 @@ struct teller {
 enum told {
 	TOLD,         /* or dropped, or to be tried again: the next, please */
 	TOLD_TROUBLE, /* the server, or the database, is away */
-};
-
-static const struct {
-	const char *wanted;
-	enum forge_state state;
-	const char *text;
-} states[] = {
-	{ "pending", FORGE_PENDING, "The deployment waits for a runner." },
-	{ "running", FORGE_RUNNING, "The deployment is running." },
-	{ "success", FORGE_SUCCESS, "The deployment succeeded." },
-	{ "failed", FORGE_FAILED, "The deployment failed." },
-	{ "error", FORGE_ERROR, "The deployment could not be run." },
-	{ "canceled", FORGE_CANCELED, "The deployment was canceled." },
-};
-
-static const struct {
-	const char *reason;
-	const char *text;
-} reasons[] = {
-	{ "checkout_failed", "The commit could not be checked out." },
-	{ "step_failed", "A step of the deployment failed." },
-	{ "timeout", "The deployment took too long." },
-	{ "log_lost", "The log of the deployment is incomplete." },
-	{ "superseded", "The branch has a newer commit." },
-	{ "runner_lost", "The runner was lost." },
-	{ "workspace_error", "The runner has no place for the deployment." },
-	{ "runner_error", "The runner could not run the deployment." },
 };
 
 /* "https://HOST" of an address. */
@@ -116,9 +90,12 @@ static void
 status_fill(struct teller *x, struct arena *a)
 {
 	const struct report *r = &x->report;
-	size_t i;
+	const enum commit_state state = state_commit(r->wanted);
 
+	assert(state < COMMIT__MAX);
 	x->status = (struct forge_status){
+		.state = state,
+		.description = state_describe(state, state_reason(r->reason)),
 		.commit_hash = r->commit_hash,
 		.branch = r->branch,
 		.context = text_clean(a,
@@ -126,16 +103,6 @@ status_fill(struct teller *x, struct arena *a)
 		    CONTEXT_MAX),
 		.url = link_of(&x->d->settings, a, r->deployment_id),
 	};
-	for (i = 0; i < sizeof(states) / sizeof(states[0]); i++)
-		if (strcmp(states[i].wanted, r->wanted) == 0) {
-			x->status.state = states[i].state;
-			x->status.description = states[i].text;
-		}
-	if (x->status.state != FORGE_FAILED && x->status.state != FORGE_ERROR)
-		return;
-	for (i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
-		if (str_eq(reasons[i].reason, r->reason))
-			x->status.description = reasons[i].text;
 }
 
 /* Asks for the repository and keeps its number: it stays when the repository

@@ -14,7 +14,6 @@
 #define RESULT_MAX ((int64_t)16 << 20)
 #define WORDS 8
 #define DETAIL_MAX 500
-#define REASON_MAX 40
 #define HASH_MAX 64
 #define MESSAGE_MAX 16000 /* what the column holds, in bytes / 4 */
 
@@ -31,10 +30,6 @@ static const char *const names[R__MAX] = {
 #undef X
 };
 
-static const char *const step_statuses[] = { "success", "failed", "skipped",
-	"canceled", "interrupted", NULL };
-static const char *const end_statuses[] = { "success", "failed", "canceled",
-	"interrupted", NULL };
 static const char *const workspace_statuses[] = { "not_created", "empty",
 	"no_git", "ready", "error", NULL };
 
@@ -120,8 +115,7 @@ malformed(const struct record *r)
 }
 
 static const struct err *
-step_started(struct arena *a, const struct record *r,
-    struct queue_step_event *out)
+step_started(struct arena *a, const struct record *r, struct move_step *out)
 {
 	char *words[WORDS];
 
@@ -130,41 +124,39 @@ step_started(struct arena *a, const struct record *r,
 	    !number(words[1], &out->started_at.ms) ||
 	    !maybe(words[2], &out->log_offset))
 		return malformed(r);
-	out->status = "running";
+	out->status = STATE_RUNNING;
 	return NULL;
 }
 
 static const struct err *
-step_ended(struct arena *a, const struct record *r,
-    struct queue_step_event *out)
+step_ended(struct arena *a, const struct record *r, struct move_step *out)
 {
 	char *words[WORDS];
 
 	if (split(a, r->value, " ", 7, words) != 6 ||
 	    !number(words[0], &out->position) ||
-	    !is_one_of(step_statuses, words[1]) ||
+	    (out->status = state_find(words[1])) == STATE__MAX ||
+	    !state_kinds[out->status].is_final ||
 	    !maybe(words[2], &out->exit_code) ||
 	    !maybe(words[3], &out->signal) ||
 	    !number(words[4], &out->finished_at.ms) ||
 	    !maybe(words[5], &out->log_length))
 		return malformed(r);
-	out->status = words[1];
 	return NULL;
 }
 
 static const struct err *
-step_skipped(struct arena *a, const struct record *r,
-    struct queue_step_event *out)
+step_skipped(struct arena *a, const struct record *r, struct move_step *out)
 {
 	(void)a;
-	out->status = "skipped";
+	out->status = STATE_SKIPPED;
 	return number(r->value, &out->position) ? NULL : malformed(r);
 }
 
 static const struct {
 	enum result_record record;
-	const struct err *(*read)(struct arena *, const struct record *,
-	    struct queue_step_event *);
+	const struct err *(
+	    *read)(struct arena *, const struct record *, struct move_step *);
 } step_records[] = {
 	{ R_STEP_STARTED, step_started },
 	{ R_STEP_ENDED, step_ended },
@@ -219,10 +211,13 @@ end(struct arena *a, const struct record *r, struct outcome *out)
 
 	(void)split(a, r->value, "\n", 2, lines);
 	if (split(a, lines[0] == NULL ? "" : lines[0], " ", 4, words) != 3 ||
-	    !is_one_of(end_statuses, words[0]) || !number(words[2], &out->time))
+	    !number(words[2], &out->time))
 		return malformed(r);
-	out->status = words[0];
-	out->reason = text_or_none(a, words[1], REASON_MAX);
+	out->reason = state_reason(
+	    strcmp(words[1], "-") == 0 ? NULL : words[1]);
+	if (out->reason == REASON__MAX ||
+	    reason_kinds[out->reason].ends != state_find(words[0]))
+		return malformed(r);
 	out->detail = text_or_none(a, lines[1], DETAIL_MAX);
 	out->ended = true;
 	return NULL;
@@ -265,8 +260,7 @@ load(const struct task *t, struct arena *a, int64_t from, int64_t to,
 static const struct err *
 tell(struct dispatch *d, const struct task *t, const struct record *r)
 {
-	struct queue_step_event event = { .deployment_id = t->id,
-		.epoch = t->epoch };
+	struct move_step event = { .deployment_id = t->id, .epoch = t->epoch };
 	struct outcome seen = { .ended = false };
 	const struct err *e;
 	size_t i;
@@ -286,7 +280,7 @@ tell(struct dispatch *d, const struct task *t, const struct record *r)
 			continue;
 		if ((e = step_records[i].read(d->a, r, &event)) != NULL)
 			return e;
-		return queue_step(d->db, &event);
+		return move_step(d->db, &event);
 	}
 	return NULL;
 }

@@ -240,13 +240,11 @@ conclude(struct task *t, struct outcome *o)
 		return;
 	o->time = 0;
 	if ((t->flags & TASK_CANCEL) != 0) {
-		o->status = "canceled";
-		o->reason = "canceled_by_user";
+		o->reason = REASON_CANCELED;
 		o->detail = "It did not end in time and was killed.";
 		return;
 	}
-	o->status = "interrupted";
-	o->reason = "runner_lost";
+	o->reason = REASON_LOST;
 	o->detail = "The job was killed before it could say how it ended.";
 }
 
@@ -303,6 +301,7 @@ settle(struct dispatch *d, struct task *t)
 {
 	struct outcome o;
 	struct queue_end end = { .id = t->id, .epoch = t->epoch };
+	const struct reason_kind *why;
 	const struct err *e;
 
 	if ((t->flags & TASK_UNBEGUN) == 0 && spool_unbegun(t))
@@ -321,7 +320,7 @@ settle(struct dispatch *d, struct task *t)
 		o.ended = false;
 	}
 	conclude(t, &o);
-	end.status = o.status;
+	why = &reason_kinds[o.reason];
 	end.reason = o.reason;
 	end.detail = o.detail;
 	end.log_size = t->log_at;
@@ -333,9 +332,8 @@ settle(struct dispatch *d, struct task *t)
 	    !said(d, t, queue_end(d->db, &end)))
 		return;
 	teller_wake(d);
-	log_info("%s: %s%s%s", t->name, end.status,
-	    end.reason == NULL ? "" : ", ",
-	    end.reason == NULL ? "" : end.reason);
+	log_info("%s: %s%s%s", t->name, state_kinds[why->ends].name,
+	    why->name == NULL ? "" : ", ", why->name == NULL ? "" : why->name);
 	d->claim = true;
 	task_phase_set(t, TASK_OVER);
 }

@@ -481,7 +481,7 @@ forge_check_status(struct forge *f, struct arena *a, const char *access)
 		.commit_hash = "0000000000000000000000000000000000000000",
 		.context = "slipway/doctor",
 		.description = "",
-		.state = FORGE_PENDING,
+		.state = COMMIT_PENDING,
 	};
 	const struct err *e = forge_status_put(f, a, access, &nowhere, &st);
 

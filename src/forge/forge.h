@@ -22,6 +22,7 @@
 #include "core/arena.h"
 #include "core/field.h"
 #include "core/settings.h"
+#include "core/state.h"
 
 #define FORGE_BODY ((size_t)1 << 20) /* of one answer of the server */
 
@@ -75,18 +76,8 @@ struct forge_page {
 	bool has_more;
 };
 
-enum forge_state {
-	FORGE_PENDING,
-	FORGE_RUNNING,
-	FORGE_SUCCESS,
-	FORGE_FAILED,
-	FORGE_ERROR, /* no fault of the commit: runner lost, … */
-	FORGE_CANCELED,
-	FORGE__MAX
-};
-
 struct forge_status {
-	enum forge_state state;
+	enum commit_state state;
 	const char *commit_hash;
 	const char *branch;      /* NULL = not known */
 	const char *context;     /* "slipway/PIPELINE" */

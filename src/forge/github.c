@@ -73,12 +73,12 @@ const struct forge_ops forge_github = {
 		.needs_secret = true,
 	},
 	.state = {
-		[FORGE_PENDING] = "pending",
-		[FORGE_RUNNING] = "pending",
-		[FORGE_SUCCESS] = "success",
-		[FORGE_FAILED] = "failure",
-		[FORGE_ERROR] = "error",
-		[FORGE_CANCELED] = "error",
+		[COMMIT_PENDING] = "pending",
+		[COMMIT_RUNNING] = "pending",
+		[COMMIT_SUCCESS] = "success",
+		[COMMIT_FAILED] = "failure",
+		[COMMIT_ERROR] = "error",
+		[COMMIT_CANCELED] = "error",
 	},
 	.context = "context",
 };

@@ -60,7 +60,7 @@ struct forge_ops {
 	struct forge_forms form;
 	struct forge_paths path;
 	struct forge_oauth oauth;
-	const char *state[FORGE__MAX];
+	const char *state[COMMIT__MAX];
 	const char *context; /* name of that member of a status */
 	const char *ref;     /* the same for the branch; NULL = none */
 	const char *done;    /* words of an error that is none */

@@ -289,7 +289,7 @@ main(int argc, char **argv)
 	}
 	job_log_say(&job.log, "==> the runner failed: %s", e->msg);
 	job_log_close(&job.log);
-	if (job_result_end(&job, "failed", "runner_error",
+	if (job_result_end(&job, REASON_RUNNER,
 		"The job could not be set up.") != NULL)
 		return EX_IOERR;
 	return EX_OSERR;

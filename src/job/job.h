@@ -13,6 +13,7 @@
 #include "core/arena.h"
 #include "core/buf.h"
 #include "core/proc.h"
+#include "core/state.h"
 #include "job/mask.h"
 #include "spool/spool.h"
 #include "spool/wire.h"
@@ -140,8 +141,8 @@ struct job {
 void job_result(struct job *, const char *name, const char *fmt, ...)
     PRINTFLIKE(3, 4);
 /* The last one, after the log is on disk. */
-MUSTCHECK const struct err *job_result_end(struct job *, const char *status,
-    const char *reason, const char *detail);
+MUSTCHECK const struct err *job_result_end(struct job *, enum reason,
+    const char *detail);
 
 enum run_flag {
 	RUN_CANCEL_ENDS_IT = 1 << 0,

@@ -57,15 +57,15 @@ job_result(struct job *job, const char *name, const char *fmt, ...)
 }
 
 const struct err *
-job_result_end(struct job *job, const char *status, const char *reason,
-    const char *detail)
+job_result_end(struct job *job, enum reason reason, const char *detail)
 {
+	const struct reason_kind *why = &reason_kinds[reason];
 	const struct err *e;
 	int tries;
 
-	record_printf(&pending, "end", "%s %s %lld\n%s", status,
-	    reason == NULL ? "-" : reason, (long long)time_now_ms(),
-	    detail == NULL ? "" : detail);
+	record_printf(&pending, "end", "%s %s %lld\n%s",
+	    state_kinds[why->ends].name, why->name == NULL ? "-" : why->name,
+	    (long long)time_now_ms(), detail == NULL ? "" : detail);
 	if ((e = buf_check(&pending)) != NULL)
 		return e;
 	for (tries = 0; (e = pending_write(job)) != NULL; tries++) {

@@ -22,8 +22,7 @@ struct course {
 	struct job *job;
 	struct checkout checkout;
 	const char *const *envp;
-	const char *status; /* as it would end now */
-	const char *reason;
+	enum reason reason; /* as it would end now */
 	const char *detail;
 	int64_t cancel_deadline; /* 0 = not canceled */
 	bool failed;             /* what runs now is cleanup */
@@ -140,9 +139,8 @@ course_cancel(struct course *c, int64_t since)
 		return;
 	c->cancel_deadline = since + c->job->spec.cancel_grace * 1000;
 	c->failed = true;
-	c->status = "canceled";
-	c->reason = "canceled_by_user";
-	c->detail = "The deployment was canceled.";
+	c->reason = REASON_CANCELED;
+	c->detail = reason_kinds[REASON_CANCELED].text;
 }
 
 /* As if it had never been asked for: not even cleanup runs. */
@@ -150,20 +148,18 @@ static void
 course_supersede(struct course *c, const char *detail)
 {
 	c->superseded = true;
-	c->status = "canceled";
-	c->reason = "superseded";
+	c->reason = REASON_SUPERSEDED;
 	c->detail = detail;
 	job_log_say(&c->job->log, "==> superseded: %s", detail);
 }
 
 /* The first failure is the deployment's. */
 static void
-course_fail(struct course *c, const char *reason, const char *detail)
+course_fail(struct course *c, enum reason reason, const char *detail)
 {
 	if (c->failed)
 		return;
 	c->failed = true;
-	c->status = "failed";
 	c->reason = reason;
 	c->detail = detail;
 }
@@ -195,7 +191,7 @@ course_update(struct course *c, size_t i, const struct run_end *end)
 			detail = arena_printf(job->a, "Step %zu (%s) %s.",
 			    i + 1, job->spec.steps[i].name,
 			    run_text(job->a, end));
-		course_fail(c, late ? "timeout" : "step_failed", detail);
+		course_fail(c, late ? REASON_TIMEOUT : REASON_STEP, detail);
 	}
 }
 
@@ -251,9 +247,10 @@ step_run(struct course *c, size_t i)
 	if ((e = job_run(job, &run, &end)) != NULL)
 		return e;
 	job_result(job, "step-ended", "%zu %s %s %lld %lld", i,
-	    run_succeeded(&end)         ? "success" :
-		end.how == RUN_CANCELED ? "canceled" :
-					  "failed",
+	    state_kinds[run_succeeded(&end) ? STATE_SUCCESS :
+		    end.how == RUN_CANCELED ? STATE_CANCELED :
+					      STATE_FAILED]
+		.name,
 	    step_exit(job->a, &end), (long long)time_now_ms(),
 	    (long long)(job->log.size - before));
 	if (!run_succeeded(&end))
@@ -329,7 +326,7 @@ course_checkout(struct course *c)
 			detail = overdue(job);
 		job_log_say(&job->log, "==> checkout failed: %s", detail);
 		course_fail(c,
-		    how == CHECKOUT_FAILED ? "checkout_failed" : "timeout",
+		    how == CHECKOUT_FAILED ? REASON_CHECKOUT : REASON_TIMEOUT,
 		    detail);
 		break;
 	}
@@ -381,13 +378,13 @@ course_log(struct course *c)
 	    strerror(job->log.lost));
 	if (c->failed && c->detail != NULL)
 		c->detail = arena_printf(job->a, "%s %s", c->detail, loss);
-	course_fail(c, "log_lost", loss);
+	course_fail(c, REASON_LOG_LOST, loss);
 }
 
 const struct err *
 job_steps(struct job *job)
 {
-	struct course c = { .job = job, .status = "success" };
+	struct course c = { .job = job };
 	const char *workspace = NULL;
 	const struct err *e, *last;
 
@@ -395,13 +392,13 @@ job_steps(struct job *job)
 		job->deadline = time_mono_ms() + job->spec.timeout * 1000;
 	if ((e = course_run(&c)) != NULL) {
 		job_log_say(&job->log, "==> the runner failed: %s", e->msg);
-		course_fail(&c, "runner_error",
+		course_fail(&c, REASON_RUNNER,
 		    arena_printf(job->a, "The runner failed: %s.", e->msg));
 	}
 	if (job_workspace(job, &workspace) == NULL)
 		job_result(job, "workspace", "%s", workspace);
 	job_log_close(&job->log);
 	course_log(&c);
-	last = job_result_end(job, c.status, c.reason, c.detail);
+	last = job_result_end(job, c.reason, c.detail);
 	return e != NULL ? e : last;
 }

@@ -5,26 +5,19 @@
 
 #include "core/num.h"
 #include "core/str.h"
-#include "store/report.h"
+#include "store/move.h"
 #include "store/store.h"
 
 #define PAGE_BYTES ((size_t)2 << 20) /* where a page of large rows is cut */
 
-const char *const deployment_statuses[] = { "pending", "running", "success",
-	"failed", "canceled", "interrupted", NULL };
-static const char *const step_statuses[] = { "pending", "running", "success",
-	"failed", "skipped", "canceled", "interrupted", NULL };
 const char *const deployment_triggers[] = { "manual", "retry", "webhook",
 	"schedule", NULL };
-static const char *const reasons[] = { "canceled_by_user", "checkout_failed",
-	"log_lost", "project_deleted", "runner_error", "runner_lost",
-	"step_failed", "superseded", "timeout", "workspace_error", NULL };
 
 #define S(m, ...) FIELD(struct deployment_step, m, FIELD_OUT | __VA_ARGS__)
 static const struct field step_fields[] = {
 	S(position, 0, .doc = "From 0."),
 	S(name, 0, .doc = "Name of the step."),
-	S(status, 0, .values = step_statuses, .named = "StepStatus",
+	S(status, 0, .values = state_steps, .named = "StepStatus",
 	    .doc = "How it went."),
 	S(exit_code, FIELD_NULL, .doc = "What it exited with."),
 	S(signal, FIELD_NULL, .doc = "Signal that ended it."),
@@ -54,9 +47,10 @@ static const struct field deployment_fields[] = {
 	    .doc = "Its message; before the checkout what was sent as such."),
 	D(env_vars, FIELD_MAP, .named = "EnvVars",
 	    .doc = "Variables; those of secret presets read as null."),
-	D(status, 0, .values = deployment_statuses, .named = "DeploymentStatus",
+	D(status, 0, .values = state_deployments, .named = "DeploymentStatus",
 	    .doc = "How far it is."),
-	D(reason, FIELD_NULL, .values = reasons, .named = "DeploymentReason",
+	D(reason, FIELD_NULL, .values = state_reasons,
+	    .named = "DeploymentReason",
 	    .doc = "Why it ended so, for programs."),
 	D(detail, FIELD_NULL, .doc = "The same in a sentence for people."),
 	D(trigger, 0, .values = deployment_triggers,
@@ -334,20 +328,6 @@ static const struct stmt lock = {
 	.row = status_row,
 	.rowsize = sizeof(struct deployment),
 };
-static const struct stmt cancel = {
-	.name = "deployment_cancel",
-	.sql = "UPDATE deployment SET status = 'canceled',"
-	       " reason = 'canceled_by_user',"
-	       " detail = 'It was canceled before it started.',"
-	       " finished_at = NOW(3) WHERE id = ? AND status = 'pending'",
-	.args = id_args,
-};
-static const struct stmt cancel_steps = {
-	.name = "deployment_cancel_steps",
-	.sql = "UPDATE deployment_step SET status = 'skipped'"
-	       " WHERE deployment_id = ? AND status = 'pending'",
-	.args = id_args,
-};
 static const struct stmt cancel_ask = {
 	.name = "deployment_cancel_ask",
 	.sql = "UPDATE deployment SET cancel_at = COALESCE(cancel_at, NOW(3))"
@@ -373,8 +353,6 @@ static const struct stmt *const deployment_stmts[] = {
 	&repeat,
 	&repeat_steps,
 	&lock,
-	&cancel,
-	&cancel_steps,
 	&cancel_ask,
 	NULL,
 };
@@ -450,7 +428,7 @@ deployment_by_id(struct db *db, struct arena *a, int64_t id,
 		return e;
 	if ((e = db_rows(db, a, &steps_of_id, &args, &out->steps)) != NULL)
 		return e;
-	if (!str_eq(out->status, "pending"))
+	if (!str_eq(out->status, state_kinds[STATE_PENDING].name))
 		return NULL;
 	ahead = (struct number){ .n = id, .of = out->project_id };
 	if ((e = db_row(db, a, &before, &ahead, &found)) != NULL)
@@ -539,7 +517,7 @@ steps_copy(struct db *db, const struct stmt *how, int64_t id, int64_t from)
 	if (done.affected == 0)
 		return err_tell(ERR_INVALID,
 		    "The pipeline has no steps: give it one first.");
-	return report_want(db, id, "pending");
+	return move_created(db, id);
 }
 
 const struct err *
@@ -578,20 +556,22 @@ const struct err *
 deployment_cancel(struct db *db, struct arena *a, int64_t id)
 {
 	const struct deployment args = { .id = id };
+	struct move canceled = { .id = id,
+		.to = STATE_CANCELED,
+		.reason = REASON_CANCELED,
+		.detail = state_unstarted(REASON_CANCELED) };
 	struct deployment found;
 	const struct err *e;
+	int64_t n;
 
 	if ((e = db_row(db, a, &lock, &args, &found)) != NULL)
 		return e;
-	if (str_eq(found.status, "running"))
+	canceled.from = state_find(found.status);
+	if (canceled.from == STATE_RUNNING)
 		return db_exec(db, &cancel_ask, &args, NULL);
-	if (!str_eq(found.status, "pending"))
+	if (canceled.from != STATE_PENDING)
 		return err_tell(ERR_CONFLICT,
 		    "The deployment has ended already: it is \"%s\".",
 		    found.status);
-	if ((e = db_exec(db, &cancel_steps, &args, NULL)) != NULL)
-		return e;
-	if ((e = db_exec(db, &cancel, &args, NULL)) != NULL)
-		return e;
-	return report_want(db, id, "canceled");
+	return move_deployment(db, &canceled, &n);
 }

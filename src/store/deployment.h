@@ -68,8 +68,7 @@ struct deployment_filter {
 	int64_t limit; /* 1..100 */
 };
 
-extern const char *const deployment_statuses[]; /* ends with NULL */
-extern const char *const deployment_triggers[]; /* likewise */
+extern const char *const deployment_triggers[]; /* ends with NULL */
 extern const struct shape deployment_shape;
 extern const struct shape deployment_step_shape;
 extern const struct shape deployment_request_shape;

@@ -8,7 +8,7 @@
 #include "store/columns.h"
 #include "store/env.h"
 #include "store/like.h"
-#include "store/report.h"
+#include "store/move.h"
 #include "store/store.h"
 
 #define A(m) FIELD(struct project, m, 0)
@@ -295,23 +295,6 @@ static const struct stmt secrets_save = {
 	.args = secrets_save_args,
 };
 
-static const struct stmt cancel_steps = {
-	.name = "project_cancel_steps",
-	.sql = "UPDATE deployment_step s JOIN deployment d"
-	       " ON d.id = s.deployment_id SET s.status = 'skipped'"
-	       " WHERE d.project_id = ? AND d.status = 'canceled'"
-	       " AND s.status = 'pending'",
-	.args = id_args,
-};
-static const struct stmt cancel = {
-	.name = "project_cancel",
-	.sql = "UPDATE deployment SET status = 'canceled',"
-	       " reason = 'project_deleted',"
-	       " detail = 'The project was deleted before it started.',"
-	       " finished_at = CURRENT_TIMESTAMP(3)"
-	       " WHERE project_id = ? AND status = 'pending'",
-	.args = id_args,
-};
 static const struct stmt delete_project = {
 	.name = "project_delete",
 	.sql = "UPDATE project SET valid = 0, version = version + 1,"
@@ -354,8 +337,6 @@ static const struct stmt *const project_stmts[] = {
 	&update,
 	&secrets_find,
 	&secrets_save,
-	&cancel_steps,
-	&cancel,
 	&delete_project,
 	&save,
 	&by_project,
@@ -516,16 +497,20 @@ project_update(struct db *db, const struct project *p)
 const struct err *
 project_delete(struct db *db, int64_t id)
 {
+	const struct move canceled = { .project_id = id,
+		.from = STATE_PENDING,
+		.to = STATE_CANCELED,
+		.reason = REASON_DELETED,
+		.detail = state_unstarted(REASON_DELETED) };
 	const struct project args = { .id = id };
 	const struct err *e;
+	int64_t n;
 
 	/* Each before what is below it; store/store.h says why. */
-	if ((e = db_exec(db, &cancel, &args, NULL)) != NULL ||
-	    (e = db_exec(db, &cancel_steps, &args, NULL)) != NULL ||
-	    (e = store_project_delete(db, id)) != NULL ||
-	    (e = db_exec(db, &delete_project, &args, NULL)) != NULL)
+	if ((e = move_deployment(db, &canceled, &n)) != NULL ||
+	    (e = store_project_delete(db, id)) != NULL)
 		return e;
-	return report_want_deleted(db, id);
+	return db_exec(db, &delete_project, &args, NULL);
 }
 
 const struct err *

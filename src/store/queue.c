@@ -22,10 +22,6 @@ struct queue_args {
 	const char *hash;
 	const char *message;
 	const char *status;
-	const char *reason;
-	const char *detail;
-	int64_t log_size;
-	struct when finished_at;
 };
 
 struct candidate {
@@ -38,12 +34,10 @@ struct found {
 
 #define A(m) FIELD(struct queue_args, m, 0, .doc = NULL)
 #define C(m) FIELD(struct claim, m, 0, .doc = NULL)
-#define E(m) FIELD(struct queue_step_event, m, 0, .doc = NULL)
 #define H(m) FIELD(struct held, m, 0, .doc = NULL)
 #define S(m) FIELD(struct deployment_step, m, 0, .doc = NULL)
 
 static const struct field id_args[] = { A(id), FIELD_END };
-static const struct field id_epoch_args[] = { A(id), A(epoch), FIELD_END };
 static const struct field owner_args[] = { A(owner), FIELD_END };
 static const struct field runner_args[] = { A(runner), FIELD_END };
 static const struct field found_row[] = {
@@ -72,16 +66,6 @@ static const struct stmt candidates = {
 	.rowsize = sizeof(struct candidate),
 };
 
-static const struct field take_args[] = { A(new_epoch), A(owner), A(runner),
-	A(lease), A(id), A(epoch), FIELD_END };
-static const struct stmt take = {
-	.name = "queue_take",
-	.sql = "UPDATE deployment SET status = 'running', epoch = ?, owner = ?,"
-	       " runner = ?, lease_until = NOW(3) + INTERVAL ? SECOND,"
-	       " started_at = NOW(3)"
-	       " WHERE id = ? AND status = 'pending' AND epoch = ?",
-	.args = take_args,
-};
 static const struct field mine_args[] = { A(id), A(epoch), A(owner),
 	FIELD_END };
 static const struct stmt mine = {
@@ -122,16 +106,6 @@ static const struct stmt load_steps = {
 	.rowsize = sizeof(struct deployment_step),
 };
 
-static const struct stmt release = {
-	.name = "queue_release",
-	.sql = "UPDATE deployment SET status = 'pending', epoch = epoch + 1,"
-	       " owner = NULL, runner = NULL, lease_until = NULL,"
-	       " started_at = NULL"
-	       " WHERE id = ? AND epoch = ? AND status = 'running'"
-	       " AND cancel_at IS NULL",
-	.args = id_epoch_args,
-};
-
 static const struct field renew_args[] = { A(owner), A(lease), A(id), A(epoch),
 	FIELD_END };
 static const struct stmt renew = {
@@ -170,33 +144,6 @@ static const struct stmt commit = {
 	.args = commit_args,
 };
 
-static const struct field event_args[] = { E(status), E(exit_code), E(signal),
-	E(started_at), E(finished_at), E(log_offset), E(log_length),
-	E(deployment_id), E(position), E(epoch), FIELD_END };
-static const struct stmt event = {
-	.name = "queue_step",
-	.sql = "UPDATE deployment_step s"
-	       " JOIN deployment d ON d.id = s.deployment_id"
-	       " SET s.status = ?, s.exit_code = COALESCE(?, s.exit_code),"
-	       " s.`signal` = COALESCE(?, s.`signal`),"
-	       " s.started_at = COALESCE(?, s.started_at),"
-	       " s.finished_at = COALESCE(?, s.finished_at),"
-	       " s.log_offset = COALESCE(?, s.log_offset),"
-	       " s.log_length = COALESCE(?, s.log_length)"
-	       " WHERE s.deployment_id = ? AND s.position = ?"
-	       " AND d.epoch = ? AND d.status = 'running'",
-	.args = event_args,
-};
-static const struct field end_args[] = { A(status), A(reason), A(detail),
-	A(log_size), A(finished_at), A(id), A(epoch), FIELD_END };
-static const struct stmt end = {
-	.name = "queue_end",
-	.sql = "UPDATE deployment SET status = ?, reason = ?, detail = ?,"
-	       " log_size = ?, lease_until = NULL,"
-	       " finished_at = GREATEST(COALESCE(?, NOW(3)), started_at)"
-	       " WHERE id = ? AND epoch = ? AND status = 'running'",
-	.args = end_args,
-};
 static const struct field ended_args[] = { A(id), A(epoch), A(status),
 	FIELD_END };
 static const struct stmt ended = {
@@ -207,19 +154,6 @@ static const struct stmt ended = {
 	.row = found_row,
 	.rowsize = sizeof(struct found),
 };
-static const struct field end_steps_args[] = { A(finished_at), A(status), A(id),
-	FIELD_END };
-static const struct stmt end_steps = {
-	.name = "queue_end_steps",
-	.sql = "UPDATE deployment_step SET finished_at ="
-	       " IF(status = 'running', GREATEST(COALESCE(?, NOW(3)),"
-	       " COALESCE(started_at, NOW(3))), NULL),"
-	       " status = IF(status = 'pending', 'skipped',"
-	       " IF(? = 'canceled', 'canceled', 'interrupted'))"
-	       " WHERE deployment_id = ? AND status IN ('pending', 'running')",
-	.args = end_steps_args,
-};
-
 static const struct stmt expired = {
 	.name = "queue_expired",
 	.sql = "SELECT id, epoch FROM deployment WHERE status = 'running'"
@@ -227,21 +161,6 @@ static const struct stmt expired = {
 	.row = candidate_row,
 	.rowsize = sizeof(struct candidate),
 };
-static const struct field expire_args[] = { A(detail), A(id), A(epoch),
-	FIELD_END };
-/* The epoch moves on, so that the silent holder is fenced when it speaks. */
-static const struct stmt expire = {
-	.name = "queue_expire",
-	.sql = "UPDATE deployment SET status = 'interrupted',"
-	       " reason = 'runner_lost', detail = ?, epoch = epoch + 1,"
-	       " lease_until = NULL, finished_at = NOW(3), log_size ="
-	       " (SELECT COALESCE(MAX(c.start + c.length), 0)"
-	       " FROM log_chunk c WHERE c.deployment_id = deployment.id)"
-	       " WHERE id = ? AND epoch = ? AND status = 'running'"
-	       " AND lease_until < NOW(3)",
-	.args = expire_args,
-};
-
 static const struct stmt old_tokens = {
 	.name = "queue_old_tokens",
 	.sql = "SELECT COUNT(*) AS n FROM (SELECT 1 FROM commit_token"
@@ -258,21 +177,15 @@ static const struct stmt tidy_tokens = {
 };
 static const struct stmt *const queue_stmts[] = {
 	&candidates,
-	&take,
 	&mine,
 	&load,
 	&load_steps,
-	&release,
 	&renew,
 	&held,
 	&held_by_runner,
 	&commit,
-	&event,
-	&end,
 	&ended,
-	&end_steps,
 	&expired,
-	&expire,
 	&old_tokens,
 	&tidy_tokens,
 	NULL,
@@ -306,16 +219,23 @@ fenced_exec(struct db *db, const struct stmt *s, const void *args, int64_t id)
 static const struct err *
 try(struct db *db, struct arena *a, struct queue_args *args, bool *won)
 {
+	const struct move taken = { .id = args->id,
+		.epoch = args->epoch,
+		.from = STATE_PENDING,
+		.to = STATE_RUNNING,
+		.owner = args->owner,
+		.runner = args->runner,
+		.lease = args->lease };
 	const struct err *e, *late;
-	struct db_done done;
 	struct queue_args key;
 	struct found found;
+	int64_t n;
 
 	*won = false;
 	args->new_epoch = args->epoch + 1;
-	e = db_exec(db, &take, args, &done);
+	e = move_deployment(db, &taken, &n);
 	if (e == NULL) {
-		*won = done.affected == 1;
+		*won = n == 1;
 		return NULL;
 	}
 	if (e->code == ERR_CONFLICT && e->sys == DB_DUPLICATE)
@@ -434,7 +354,7 @@ commit_body(struct db *db, void *context)
 
 	if ((e = fenced_exec(db, &commit, args, args->id)) != NULL)
 		return e;
-	return report_want(db, args->id, "running");
+	return move_checked_out(db, args->id);
 }
 
 const struct err *
@@ -452,73 +372,60 @@ queue_commit(struct db *db, int64_t id, int64_t epoch, const char *branch,
 	return db_transaction(db, commit_body, &args);
 }
 
-const struct err *
-queue_step(struct db *db, const struct queue_step_event *what)
-{
-	return fenced_exec(db, &event, what, what->deployment_id);
-}
-
-/* One deployment's end, and that of its steps. */
-struct ending {
-	const struct stmt *how;
-	struct queue_args args;
-	bool done;
+/* A move in a transaction of its own. */
+struct queue_move {
+	struct move move;
+	int64_t moved;
 };
 
 static const struct err *
-end_body(struct db *db, void *context)
+move_body(struct db *db, void *context)
 {
-	struct ending *x = context;
-	const struct err *e;
-	struct db_done done;
+	struct queue_move *x = context;
 
-	x->done = false;
-	if ((e = db_exec(db, x->how, &x->args, &done)) != NULL)
-		return e;
-	if (done.affected == 0)
-		return NULL;
-	x->done = true;
-	if ((e = db_exec(db, &end_steps, &x->args, NULL)) != NULL)
-		return e;
-	return report_want(db, x->args.id,
-	    report_state(x->args.status, x->args.reason));
+	return move_deployment(db, &x->move, &x->moved);
 }
 
-/* Who deletes a project cancels what is pending then: its row is held, so that
- * this one is not missed. */
+/* The request that deletes a project cancels what is pending then.  Holding the
+ * project's row keeps it from missing this one. */
 static const struct err *
 release_body(struct db *db, void *context)
 {
-	struct ending *x = context;
+	struct queue_move *x = context;
+	struct move canceled = { .id = x->move.id,
+		.epoch = x->move.epoch,
+		.from = STATE_RUNNING,
+		.to = STATE_CANCELED,
+		.reason = REASON_CANCELED,
+		.log_size = { .set = true } };
 	struct arena *a = arena_open(SMALL_ARENA);
-	struct db_done done = { .affected = 0 };
 	const struct err *e;
 
-	x->args.reason = "canceled_by_user";
-	x->args.detail = "It was canceled before it started.";
-	e = deployment_hold_project_of(db, a, x->args.id);
+	x->moved = 0;
+	e = deployment_hold_project_of(db, a, x->move.id);
+	arena_close(a);
 	if (e == NULL) {
-		e = db_exec(db, &release, &x->args, &done);
+		e = move_deployment(db, &x->move, &x->moved);
 	} else if (e->code == ERR_NOTFOUND) {
-		x->args.reason = "project_deleted";
-		x->args.detail = "The project was deleted before it started.";
+		canceled.reason = REASON_DELETED;
 		e = NULL;
 	}
-	x->done = done.affected != 0;
-	if (e == NULL && !x->done)
-		e = end_body(db, x);
-	arena_close(a);
-	return e;
+	if (e != NULL || x->moved > 0)
+		return e;
+	canceled.detail = state_unstarted(canceled.reason);
+	return move_deployment(db, &canceled, &x->moved);
 }
 
 const struct err *
 queue_release(struct db *db, int64_t id, int64_t epoch)
 {
-	struct ending x = { .how = &end,
-		.args = { .id = id, .epoch = epoch, .status = "canceled" } };
+	struct queue_move x = { .move = { .id = id,
+				    .epoch = epoch,
+				    .from = STATE_RUNNING,
+				    .to = STATE_PENDING } };
 	const struct err *e;
 
-	if ((e = db_transaction(db, release_body, &x)) != NULL || x.done)
+	if ((e = db_transaction(db, release_body, &x)) != NULL || x.moved > 0)
 		return e;
 	return no_longer("queue_release", id);
 }
@@ -526,23 +433,26 @@ queue_release(struct db *db, int64_t id, int64_t epoch)
 const struct err *
 queue_end(struct db *db, const struct queue_end *what)
 {
-	struct ending x = { .how = &end,
-		.args = { .id = what->id,
-		    .epoch = what->epoch,
-		    .status = what->status,
-		    .reason = what->reason,
-		    .detail = what->detail,
-		    .log_size = what->log_size,
-		    .finished_at = what->finished_at } };
+	struct queue_move x = { .move = { .id = what->id,
+				    .epoch = what->epoch,
+				    .from = STATE_RUNNING,
+				    .to = reason_kinds[what->reason].ends,
+				    .reason = what->reason,
+				    .detail = what->detail,
+				    .log_size = { what->log_size, true },
+				    .finished_at = what->finished_at } };
+	const struct queue_args args = { .id = what->id,
+		.epoch = what->epoch,
+		.status = state_kinds[x.move.to].name };
 	const struct err *e;
 	struct arena *a;
 	struct found found = { .n = 0 };
 
-	if ((e = db_transaction(db, end_body, &x)) != NULL || x.done)
+	if ((e = db_transaction(db, move_body, &x)) != NULL || x.moved > 0)
 		return e;
 	/* an earlier call may have done it and lost the answer */
 	a = arena_open(SMALL_ARENA);
-	e = db_row(db, a, &ended, &x.args, &found);
+	e = db_row(db, a, &ended, &args, &found);
 	arena_close(a);
 	if (e == NULL && found.n == 0)
 		e = no_longer("queue_end", what->id);
@@ -552,7 +462,7 @@ queue_end(struct db *db, const struct queue_end *what)
 const struct err *
 queue_expire(struct db *db, int64_t *out)
 {
-	struct ending x = { .how = &expire };
+	struct queue_move x;
 	const struct err *e;
 	const struct candidate *c;
 	struct list list;
@@ -565,14 +475,17 @@ queue_expire(struct db *db, int64_t *out)
 		goto out;
 	c = list.items;
 	for (i = 0; i < list.n; i++) {
-		x.args = (struct queue_args){ .id = c[i].id,
+		x.move = (struct move){ .id = c[i].id,
 			.epoch = c[i].epoch,
-			.status = "interrupted",
+			.from = STATE_RUNNING,
+			.to = STATE_INTERRUPTED,
+			.reason = REASON_LOST,
 			.detail = "The runner has not been heard of since its "
-				  "lease ran out." };
-		if ((e = db_transaction(db, end_body, &x)) != NULL)
+				  "lease ran out.",
+			.expired = true };
+		if ((e = db_transaction(db, move_body, &x)) != NULL)
 			goto out;
-		*out += x.done;
+		*out += x.moved;
 	}
 out:
 	arena_close(a);

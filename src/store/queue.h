@@ -14,6 +14,7 @@
 
 #include "db/db.h"
 #include "store/deployment.h"
+#include "store/move.h"
 
 #define QUEUE_OWNER_SIZE 33 /* 128 random bits in hex with a NUL */
 
@@ -45,24 +46,10 @@ struct held {
 	bool cancel; /* was asked for */
 };
 
-struct queue_step_event {
-	int64_t deployment_id;
-	int64_t epoch;
-	int64_t position;
-	const char *status;
-	struct maybe exit_code;
-	struct maybe signal;
-	struct when started_at;
-	struct when finished_at;
-	struct maybe log_offset;
-	struct maybe log_length;
-};
-
 struct queue_end {
 	int64_t id;
 	int64_t epoch;
-	const char *status; /* success, failed, canceled, interrupted */
-	const char *reason;
+	enum reason reason; /* REASON_NONE: success */
 	const char *detail;
 	int64_t log_size;
 	struct when finished_at; /* none = now */
@@ -99,9 +86,6 @@ MUSTCHECK const struct err *queue_held_by_runner(struct db *, struct arena *,
     const char *runner, struct list *out);
 MUSTCHECK const struct err *queue_commit(struct db *, int64_t id, int64_t epoch,
     const char *branch, const char *hash, const char *message);
-/* What the event leaves unset keeps its value. */
-MUSTCHECK const struct err *queue_step(struct db *,
-    const struct queue_step_event *);
 /* Final; steps still pending become skipped, running ones `interrupted`
  * (`canceled` where the deployment is). */
 MUSTCHECK const struct err *queue_end(struct db *, const struct queue_end *);

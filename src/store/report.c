@@ -10,13 +10,12 @@
 #define SMALL_ARENA 4096
 #define ROUNDS 64 /* looks at the queue before a claim gives up */
 
-const char *const report_states[] = { "pending", "running", "success", "failed",
-	"error", "canceled", NULL };
-
 /* Arguments of all statements here. */
 struct report_args {
 	int64_t id;
 	const char *state;
+	const char *status;
+	const char *reason;
 	const char *host;
 	const char *fault;
 	int64_t seconds;
@@ -53,11 +52,12 @@ static const struct stmt want = {
 	.sql = WANT "d.id = ?" KNOWN,
 	.args = want_args,
 };
-static const struct stmt want_deleted = {
-	.name = "report_want_deleted",
-	.sql = WANT "d.project_id = ? AND d.status = 'canceled'"
-		    " AND d.reason = 'project_deleted'" KNOWN,
-	.args = want_args,
+static const struct field want_ended_args[] = { A(state), A(id), A(status),
+	A(reason), A(host), FIELD_END };
+static const struct stmt want_ended = {
+	.name = "report_want_ended",
+	.sql = WANT "d.project_id = ? AND d.status = ? AND d.reason = ?" KNOWN,
+	.args = want_ended_args,
 };
 
 static const struct stmt candidates = {
@@ -164,7 +164,7 @@ static const struct stmt due = {
 
 static const struct stmt *const report_stmts[] = {
 	&want,
-	&want_deleted,
+	&want_ended,
 	&candidates,
 	&held_before,
 	&defer,
@@ -188,19 +188,6 @@ report_wanted(const struct settings_gitserver *g)
 	    strcmp(g->type, "git") != 0;
 }
 
-const char *
-report_state(const char *status, const char *reason)
-{
-	static const char *const errors[] = { "runner_error", "runner_lost",
-		"workspace_error" };
-	size_t i;
-
-	for (i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
-		if (str_eq(reason, errors[i]))
-			return "error";
-	return str_eq(status, "interrupted") ? "error" : status;
-}
-
 /* "git.example.org": what every way of writing an address on that server has
  * in it, so that repositories elsewhere make no work. */
 static void
@@ -221,30 +208,39 @@ host(const char *url, char out[HOST_SIZE])
 }
 
 static const struct err *
-write_want(struct db *db, const struct stmt *how, int64_t id, const char *state)
+write_want(struct db *db, const struct stmt *how,
+    const struct report_args *wanted)
 {
 	const struct settings_gitserver *g = &db_settings(db)->gitserver;
+	struct report_args args = *wanted;
 	char name[HOST_SIZE];
-	const struct report_args args = { .id = id,
-		.state = state,
-		.host = name };
 
 	if (!report_wanted(g))
 		return NULL;
 	host(g->url, name);
+	args.host = name;
 	return db_exec(db, how, &args, NULL);
 }
 
 const struct err *
-report_want(struct db *db, int64_t deployment_id, const char *state)
+report_want(struct db *db, int64_t deployment_id, enum commit_state state)
 {
-	return write_want(db, &want, deployment_id, state);
+	const struct report_args args = { .id = deployment_id,
+		.state = commit_kinds[state].name };
+
+	return write_want(db, &want, &args);
 }
 
 const struct err *
-report_want_deleted(struct db *db, int64_t project_id)
+report_want_ended(struct db *db, int64_t project_id, enum reason reason)
 {
-	return write_want(db, &want_deleted, project_id, "canceled");
+	const struct reason_kind *why = &reason_kinds[reason];
+	const struct report_args args = { .id = project_id,
+		.state = commit_kinds[why->commit].name,
+		.status = state_kinds[why->ends].name,
+		.reason = why->name };
+
+	return write_want(db, &want_ended, &args);
 }
 
 /* Whether this one is held now; the queue has moved on where it is put off, or

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the Git server is to be told of deployments' commits: an outbox.
+ * The statuses that the Git server should show for the commits of deployments:
+ * an outbox.
  *
- * The stores of projects, deployments and the queue write into it, in the
- * transaction that changes the deployment, so no way of changing one can forget it.  They
- * do where the settings want statuses and name a Git server that takes them
- * (report_wanted), and only for repositories that may be on it and commits that
- * are known by their whole hash.
+ * store/move.h writes into it, in the transaction that moves a deployment, so no
+ * way of moving one can forget it.  It does so only if the settings want
+ * statuses and name a Git server that takes them (report_wanted), the repository
+ * may be on that server, and the whole hash of the commit is known.
  */
 #ifndef SLIPWAY_STORE_REPORT_H
 #define SLIPWAY_STORE_REPORT_H
 
+#include "core/state.h"
 #include "db/db.h"
-
-extern const char *const report_states[]; /* ends with NULL */
 
 /* One that is due, with what the status says. */
 struct report {
@@ -36,16 +35,13 @@ struct report {
 
 /* Whether there is anything to do for this file: a row is written only then. */
 bool report_wanted(const struct settings_gitserver *);
-/* The state of a deployment that has ended so; `reason` may be NULL. */
-const char *report_state(const char *status, const char *reason);
-
-/* To be told; inside the transaction that changes the deployment, or after
- * it. A state that is told already is no work. */
+/* Asks for a status of the deployment's commit, inside the transaction that
+ * changes the deployment; a state that the server knows already is no work. */
 MUSTCHECK const struct err *report_want(struct db *, int64_t deployment_id,
-    const char *state);
-/* Those that were canceled because their project was deleted: likewise. */
-MUSTCHECK const struct err *report_want_deleted(struct db *,
-    int64_t project_id);
+    enum commit_state);
+/* The same for all of a project that have ended for the reason. */
+MUSTCHECK const struct err *report_want_ended(struct db *, int64_t project_id,
+    enum reason);
 /* The one that has waited longest, held for `seconds`: ERR_NOTFOUND if none is
  * due. Writes nothing then.  What a later deployment tells is not given out; nor
  * that, while the older one's is held. */

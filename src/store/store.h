@@ -23,6 +23,7 @@
 	X(identity)							\
 	X(joblog)							\
 	X(lease)							\
+	X(move)								\
 	X(pipeline)							\
 	X(project)							\
 	X(projectdir)							\

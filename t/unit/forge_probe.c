@@ -222,7 +222,7 @@ commits(void)
 static const struct err *
 status(void)
 {
-	const struct forge_status st = { .state = (enum forge_state)number(
+	const struct forge_status st = { .state = (enum commit_state)number(
 					     arg[3]),
 		.commit_hash = arg[2],
 		.branch = text(arg[4]),

@@ -10,6 +10,7 @@
 #include "core/num.h"
 #include "core/str.h"
 #include "store/idempotency.h"
+#include "store/move.h"
 #include "store/queue.h"
 #include "store/report.h"
 #include "store/store.h"
@@ -37,6 +38,27 @@ number(const char *text)
 	return n;
 }
 
+static enum state
+state_of(const char *name)
+{
+	enum state s = state_find(name);
+
+	if (s == STATE__MAX)
+		errx(64, "%s: no such state", name);
+	return s;
+}
+
+/* "-" is none. */
+static enum reason
+reason_of(const char *name)
+{
+	enum reason r = state_reason(strcmp(name, "-") == 0 ? NULL : name);
+
+	if (r == REASON__MAX)
+		errx(64, "%s: no such reason", name);
+	return r;
+}
+
 static void
 answer(const struct err *e)
 {
@@ -49,8 +71,10 @@ answer(const struct err *e)
 static void
 run_check(char **args)
 {
+	const struct err *e = db_check(db, queue_store.stmts);
+
 	(void)args;
-	answer(db_check(db, queue_store.stmts));
+	answer(e != NULL ? e : db_check(db, move_store.stmts));
 }
 
 static void
@@ -104,7 +128,7 @@ run_drain(char **args)
 	const struct queue_claimer by = { .owner = args[0],
 		.runner = args[1],
 		.lease = 30 };
-	struct queue_end end = { .status = "success", .reason = NULL };
+	struct queue_end end = { .reason = REASON_NONE };
 	struct claim c;
 	const struct err *e;
 	int idle = 0;
@@ -191,15 +215,15 @@ run_commit(char **args)
 static void
 run_step(char **args)
 {
-	const struct queue_step_event event = {
+	const struct move_step event = {
 		.deployment_id = number(args[0]),
 		.epoch = number(args[1]),
 		.position = number(args[2]),
-		.status = args[3],
+		.status = state_of(args[3]),
 		.started_at = { time_now_ms() },
 	};
 
-	answer(queue_step(db, &event));
+	answer(move_step(db, &event));
 }
 
 /* end ID EPOCH STATUS REASON */
@@ -209,13 +233,64 @@ run_end(char **args)
 	const struct queue_end end = {
 		.id = number(args[0]),
 		.epoch = number(args[1]),
-		.status = args[2],
-		.reason = strcmp(args[3], "-") == 0 ? NULL : args[3],
+		.reason = reason_of(args[3]),
 		.detail = "Said by a test.",
 		.log_size = 7,
 	};
 
+	if (reason_kinds[end.reason].ends != state_of(args[2]))
+		errx(64, "%s does not end in %s", args[3], args[2]);
 	answer(queue_end(db, &end));
+}
+
+static int64_t moved;
+
+static const struct err *
+move_body(struct db *handle, void *context)
+{
+	return move_deployment(handle, context, &moved);
+}
+
+static void
+move(const struct move *m)
+{
+	struct move copy = *m;
+	const struct err *e;
+
+	if ((e = db_transaction(db, move_body, &copy)) != NULL)
+		answer(e);
+	else
+		(void)printf("%lld\n", (long long)moved);
+}
+
+/* move ID EPOCH FROM TO REASON: how many moved */
+static void
+run_move(char **args)
+{
+	const struct move m = { .id = number(args[0]),
+		.epoch = number(args[1]),
+		.from = state_of(args[2]),
+		.to = state_of(args[3]),
+		.reason = reason_of(args[4]),
+		.detail = "Said by a test.",
+		.owner = "cccccccccccccccccccccccccccccccc",
+		.runner = "three",
+		.lease = 30 };
+
+	move(&m);
+}
+
+/* move_all PROJECT FROM TO REASON: how many moved */
+static void
+run_move_all(char **args)
+{
+	const struct move m = { .project_id = number(args[0]),
+		.from = state_of(args[1]),
+		.to = state_of(args[2]),
+		.reason = reason_of(args[3]),
+		.detail = "Said by a test." };
+
+	move(&m);
 }
 
 static void
@@ -253,7 +328,11 @@ run_report_check(char **args)
 static void
 run_want(char **args)
 {
-	answer(report_want(db, number(args[0]), args[1]));
+	enum commit_state state = state_commit(args[1]);
+
+	if (state == COMMIT__MAX)
+		errx(64, "%s: no such status", args[1]);
+	answer(report_want(db, number(args[0]), state));
 }
 
 /* Until when the last that was claimed is held, by its number. */
@@ -363,6 +442,8 @@ static const struct command commands[] = {
 	{ "commit", 5, run_commit },
 	{ "step", 4, run_step },
 	{ "end", 4, run_end },
+	{ "move", 5, run_move },
+	{ "move_all", 4, run_move_all },
 	{ "expire", 0, run_expire },
 	{ "tidy", 0, run_tidy },
 	{ NULL, 0, NULL },

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The states of deployments and steps, the reasons why a deployment ended, and
+ * the statuses that a commit gets on the Git server.  Their names and sentences
+ * stand here once: in rows, in the spool's records, in JSON, in the OpenAPI
+ * document and on commits they are the same.
+ *
+ * store/move.h says which moves from state to state are legal.
+ */
+#ifndef SLIPWAY_CORE_STATE_H
+#define SLIPWAY_CORE_STATE_H
+
+#include <stdbool.h>
+
+/* clang-format off */
+/* Status of a commit: enumerator, name, description on the Git server. */
+#define STATE_COMMITS(X)						\
+	X(COMMIT_PENDING, "pending", "The deployment waits for a runner.") \
+	X(COMMIT_RUNNING, "running", "The deployment is running.")	\
+	X(COMMIT_SUCCESS, "success", "The deployment succeeded.")	\
+	X(COMMIT_FAILED, "failed", "The deployment failed.")		\
+	X(COMMIT_ERROR, "error", "The deployment could not be run.")	\
+	X(COMMIT_CANCELED, "canceled", "The deployment was canceled.")
+
+/* State: enumerator, name, whether it is final, sentence.  Deployments and
+ * steps have those of X, steps alone that of S. */
+#define STATE_TABLE(X, S)						\
+	X(STATE_PENDING, "pending", false, "It has not started.")	\
+	X(STATE_RUNNING, "running", false, "It is running.")		\
+	X(STATE_SUCCESS, "success", true, "It succeeded.")		\
+	X(STATE_FAILED, "failed", true, "It failed.")			\
+	S(STATE_SKIPPED, "skipped", true, "It was not run.")		\
+	X(STATE_CANCELED, "canceled", true, "It was canceled.")		\
+	X(STATE_INTERRUPTED, "interrupted", true,			\
+	    "The runner was lost; how it would have ended is unknown.")
+
+/* Reason: enumerator, name, state that it ends a deployment in, status of the
+ * commit, sentence, and what a deployment that never started says instead;
+ * NULL if there is no difference. */
+#define STATE_REASONS(X)						\
+	X(REASON_CANCELED, "canceled_by_user", STATE_CANCELED,		\
+	    COMMIT_CANCELED, "The deployment was canceled.",		\
+	    "It was canceled before it started.")			\
+	X(REASON_CHECKOUT, "checkout_failed", STATE_FAILED,		\
+	    COMMIT_FAILED, "The commit could not be checked out.", NULL) \
+	X(REASON_LOG_LOST, "log_lost", STATE_FAILED, COMMIT_FAILED,	\
+	    "The log of the deployment is incomplete.", NULL)		\
+	X(REASON_DELETED, "project_deleted", STATE_CANCELED,		\
+	    COMMIT_CANCELED, "The project was deleted before it started.", \
+	    NULL)							\
+	X(REASON_RUNNER, "runner_error", STATE_FAILED, COMMIT_ERROR,	\
+	    "The runner could not run the deployment.", NULL)		\
+	X(REASON_LOST, "runner_lost", STATE_INTERRUPTED, COMMIT_ERROR,	\
+	    "The runner was lost.", NULL)				\
+	X(REASON_STEP, "step_failed", STATE_FAILED, COMMIT_FAILED,	\
+	    "A step of the deployment failed.", NULL)			\
+	X(REASON_SUPERSEDED, "superseded", STATE_CANCELED,		\
+	    COMMIT_CANCELED, "The branch has a newer commit.", NULL)	\
+	X(REASON_TIMEOUT, "timeout", STATE_FAILED, COMMIT_FAILED,	\
+	    "The deployment took too long.", NULL)			\
+	X(REASON_WORKSPACE, "workspace_error", STATE_FAILED, COMMIT_ERROR, \
+	    "The runner has no place for the deployment.", NULL)
+
+/* Texts for the OpenAPI document: "NAME: SENTENCE", one after the other. */
+#define STATE_NO_TEXT(...)
+#define STATE_TEXT(id, name, final, text) " " name ": " text
+#define STATE_REASON_TEXT(id, name, ends, commit, text, unstarted)	\
+	" " name ": " text
+#define STATE_DEPLOYMENT_TEXTS STATE_TABLE(STATE_TEXT, STATE_NO_TEXT)
+#define STATE_STEP_TEXTS STATE_TABLE(STATE_TEXT, STATE_TEXT)
+#define STATE_REASON_TEXTS STATE_REASONS(STATE_REASON_TEXT)
+/* clang-format on */
+
+enum commit_state {
+#define X(id, ...) id,
+	STATE_COMMITS(X)
+#undef X
+	    COMMIT__MAX
+};
+
+enum state {
+#define X(id, ...) id,
+	STATE_TABLE(X, X)
+#undef X
+	    STATE__MAX
+};
+
+enum reason {
+	REASON_NONE, /* it has not ended, or it succeeded */
+#define X(id, ...) id,
+	STATE_REASONS(X)
+#undef X
+	    REASON__MAX
+};
+
+struct commit_kind {
+	const char *name;
+	const char *text;
+};
+struct state_kind {
+	const char *name;
+	const char *text;
+	bool is_final;
+};
+struct reason_kind {
+	const char *name; /* NULL: REASON_NONE */
+	const char *text;
+	const char *unstarted;
+	enum state ends;
+	enum commit_state commit;
+};
+extern const struct commit_kind commit_kinds[COMMIT__MAX];
+extern const struct state_kind state_kinds[STATE__MAX];
+extern const struct reason_kind reason_kinds[REASON__MAX];
+
+/* Names; each list ends with NULL. */
+extern const char *const state_deployments[];
+extern const char *const state_steps[];
+extern const char *const state_reasons[];
+
+/* By name; STATE__MAX, REASON__MAX or COMMIT__MAX if there is none of that
+ * name.  The name NULL is REASON_NONE. */
+enum state state_find(const char *name);
+enum reason state_reason(const char *name);
+enum commit_state state_commit(const char *name);
+/* What a deployment says that ended for the reason before it started. */
+const char *state_unstarted(enum reason);
+/* What the Git server shows: only a failure is worth its reason. */
+const char *state_describe(enum commit_state, enum reason);
+
+#endif

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: ISC */
+#include "store/move.h"
+
+#include "store/report.h"
+#include "store/store.h"
+
+#define SMALL_ARENA 4096
+
+/* Arguments of all statements here. */
+struct move_args {
+	int64_t id;
+	int64_t project_id;
+	int64_t epoch;
+	const char *from;
+	const char *status;
+	const char *reason;
+	const char *detail;
+	const char *owner;
+	const char *runner;
+	int64_t lease;
+	struct maybe log_size;
+	struct when finished_at;
+	bool expired;
+};
+
+#define A(m) FIELD(struct move_args, m, 0, .doc = NULL)
+
+static const struct field take_args[] = { A(status), A(owner), A(runner),
+	A(lease), A(id), A(epoch), A(from), FIELD_END };
+static const struct stmt take = {
+	.name = "move_take",
+	.sql = "UPDATE deployment SET status = ?, epoch = epoch + 1, owner = ?,"
+	       " runner = ?, lease_until = NOW(3) + INTERVAL ? SECOND,"
+	       " started_at = NOW(3)"
+	       " WHERE id = ? AND epoch = ? AND status = ?",
+	.args = take_args,
+};
+static const struct field release_args[] = { A(status), A(id), A(epoch),
+	A(from), FIELD_END };
+static const struct stmt release = {
+	.name = "move_release",
+	.sql = "UPDATE deployment SET status = ?, epoch = epoch + 1,"
+	       " owner = NULL, runner = NULL, lease_until = NULL,"
+	       " started_at = NULL"
+	       " WHERE id = ? AND epoch = ? AND status = ?"
+	       " AND cancel_at IS NULL",
+	.args = release_args,
+};
+static const struct field end_args[] = { A(status), A(reason), A(detail),
+	A(expired), A(log_size), A(finished_at), A(id), A(epoch), A(from),
+	A(expired), FIELD_END };
+static const struct stmt end = {
+	.name = "move_end",
+	.sql = "UPDATE deployment SET status = ?, reason = ?, detail = ?,"
+	       " epoch = epoch + ?, lease_until = NULL,"
+	       " log_size = COALESCE(?, (SELECT MAX(c.start + c.length)"
+	       " FROM log_chunk c WHERE c.deployment_id = deployment.id), 0),"
+	       " finished_at = GREATEST(COALESCE(?, NOW(3)),"
+	       " COALESCE(started_at, NOW(3)))"
+	       " WHERE id = ? AND epoch = ? AND status = ?"
+	       " AND (? = 0 OR lease_until < NOW(3))",
+	.args = end_args,
+};
+static const struct field end_steps_args[] = { A(finished_at), A(status), A(id),
+	FIELD_END };
+static const struct stmt end_steps = {
+	.name = "move_end_steps",
+	.sql = "UPDATE deployment_step SET finished_at ="
+	       " IF(status = 'running', GREATEST(COALESCE(?, NOW(3)),"
+	       " COALESCE(started_at, NOW(3))), NULL),"
+	       " status = IF(status = 'pending', 'skipped',"
+	       " IF(? = 'canceled', 'canceled', 'interrupted'))"
+	       " WHERE deployment_id = ? AND status IN ('pending', 'running')",
+	.args = end_steps_args,
+};
+
+#define CANCEL                                                                 \
+	"UPDATE deployment SET status = ?, reason = ?, detail = ?,"            \
+	" finished_at = NOW(3) WHERE "
+static const struct field cancel_args[] = { A(status), A(reason), A(detail),
+	A(id), A(from), FIELD_END };
+static const struct stmt cancel = {
+	.name = "move_cancel",
+	.sql = CANCEL "id = ? AND status = ?",
+	.args = cancel_args,
+};
+static const struct field cancel_all_args[] = { A(status), A(reason), A(detail),
+	A(project_id), A(from), FIELD_END };
+static const struct stmt cancel_all = {
+	.name = "move_cancel_all",
+	.sql = CANCEL "project_id = ? AND status = ?",
+	.args = cancel_all_args,
+};
+static const struct field cancel_all_steps_args[] = { A(project_id), A(status),
+	A(reason), FIELD_END };
+static const struct stmt cancel_all_steps = {
+	.name = "move_cancel_all_steps",
+	.sql = "UPDATE deployment_step s JOIN deployment d"
+	       " ON d.id = s.deployment_id SET s.status = 'skipped'"
+	       " WHERE d.project_id = ? AND d.status = ? AND d.reason = ?"
+	       " AND s.status = 'pending'",
+	.args = cancel_all_steps_args,
+};
+
+/* The arguments of a step's, and the states from which it may come, as a list
+ * for FIND_IN_SET. */
+struct step_args {
+	int64_t deployment_id;
+	int64_t epoch;
+	int64_t position;
+	const char *status;
+	const char *from;
+	struct maybe exit_code;
+	struct maybe signal;
+	struct when started_at;
+	struct when finished_at;
+	struct maybe log_offset;
+	struct maybe log_length;
+};
+struct step_found {
+	const char *status;
+};
+
+#define E(m) FIELD(struct step_args, m, 0, .doc = NULL)
+
+static const struct field step_args[] = { E(status), E(exit_code), E(signal),
+	E(started_at), E(finished_at), E(log_offset), E(log_length),
+	E(deployment_id), E(position), E(epoch), E(from), FIELD_END };
+static const struct stmt step = {
+	.name = "move_step",
+	.sql = "UPDATE deployment_step s"
+	       " JOIN deployment d ON d.id = s.deployment_id"
+	       " SET s.status = ?, s.exit_code = COALESCE(?, s.exit_code),"
+	       " s.`signal` = COALESCE(?, s.`signal`),"
+	       " s.started_at = COALESCE(?, s.started_at),"
+	       " s.finished_at = COALESCE(?, s.finished_at),"
+	       " s.log_offset = COALESCE(?, s.log_offset),"
+	       " s.log_length = COALESCE(?, s.log_length)"
+	       " WHERE s.deployment_id = ? AND s.position = ?"
+	       " AND d.epoch = ? AND d.status = 'running'"
+	       " AND FIND_IN_SET(s.status, ?) > 0",
+	.args = step_args,
+};
+static const struct field step_at_args[] = { E(deployment_id), E(position),
+	E(epoch), FIELD_END };
+static const struct field step_at_row[] = {
+	FIELD(struct step_found, status, 0, .doc = NULL),
+	FIELD_END,
+};
+static const struct stmt step_at = {
+	.name = "move_step_at",
+	.sql = "SELECT s.status FROM deployment_step s"
+	       " JOIN deployment d ON d.id = s.deployment_id"
+	       " WHERE s.deployment_id = ? AND s.position = ?"
+	       " AND d.epoch = ? AND d.status = 'running'",
+	.args = step_at_args,
+	.row = step_at_row,
+	.rowsize = sizeof(struct step_found),
+};
+
+static const struct stmt *const move_stmts[] = {
+	&take,
+	&release,
+	&end,
+	&end_steps,
+	&cancel,
+	&cancel_all,
+	&cancel_all_steps,
+	&step,
+	&step_at,
+	NULL,
+};
+
+const struct store move_store = {
+	.stmts = move_stmts,
+};
+
+/* How the deployments of a move are written; NULL: that way cannot be gone. */
+struct writes {
+	const struct stmt *row;
+	const struct stmt *steps; /* NULL: they stay as they are */
+};
+
+/* Every legal move of a deployment.  What the Git server knows of a commit
+ * stays when a runner takes the deployment or puts it back: only a checkout
+ * names the commit. */
+static const struct {
+	enum state from, to;
+	struct writes one, all;
+} moves[] = {
+	{ STATE_PENDING, STATE_RUNNING, { &take, NULL }, { NULL, NULL } },
+	{ STATE_PENDING, STATE_CANCELED, { &cancel, &end_steps },
+	    { &cancel_all, &cancel_all_steps } },
+	{ STATE_RUNNING, STATE_PENDING, { &release, NULL }, { NULL, NULL } },
+	{ STATE_RUNNING, STATE_SUCCESS, { &end, &end_steps }, { NULL, NULL } },
+	{ STATE_RUNNING, STATE_FAILED, { &end, &end_steps }, { NULL, NULL } },
+	{ STATE_RUNNING, STATE_CANCELED, { &end, &end_steps }, { NULL, NULL } },
+	{ STATE_RUNNING, STATE_INTERRUPTED, { &end, &end_steps },
+	    { NULL, NULL } },
+};
+
+/* From where a job may move a step to a state; from nowhere: no job sends that.
+ * A record of its start that was lost does not keep its end from being stored. */
+#define FROM(state) (1U << STATE_##state)
+static const unsigned step_from[STATE__MAX] = {
+	[STATE_RUNNING] = FROM(PENDING),
+	[STATE_SUCCESS] = FROM(PENDING) | FROM(RUNNING),
+	[STATE_FAILED] = FROM(PENDING) | FROM(RUNNING),
+	[STATE_SKIPPED] = FROM(PENDING),
+	[STATE_CANCELED] = FROM(PENDING) | FROM(RUNNING),
+	[STATE_INTERRUPTED] = FROM(PENDING) | FROM(RUNNING),
+};
+
+static const struct writes *
+writes_of(const struct move *m)
+{
+	const struct writes *found = NULL;
+	size_t i;
+
+	for (i = 0; i < sizeof(moves) / sizeof(moves[0]); i++)
+		if (moves[i].from == m->from && moves[i].to == m->to)
+			found = m->id != 0 ? &moves[i].one : &moves[i].all;
+	if (found == NULL || found->row == NULL)
+		return NULL;
+	/* the reason says the same as the state */
+	if (state_kinds[m->to].is_final ?
+		reason_kinds[m->reason].ends != m->to :
+		m->reason != REASON_NONE)
+		return NULL;
+	return found;
+}
+
+/* What others hear of deployments that are in a new state, after their rows are
+ * written and in the same transaction.  Whoever is to hear of it besides the
+ * Git server (notifiers, the audit log) gets it here. */
+static const struct err *
+announce(struct db *db, const struct move *m, enum commit_state state)
+{
+	if (m->id != 0)
+		return report_want(db, m->id, state);
+	return report_want_ended(db, m->project_id, m->reason);
+}
+
+const struct err *
+move_deployment(struct db *db, const struct move *m, int64_t *out)
+{
+	const struct writes *how = writes_of(m);
+	const struct move_args args = { .id = m->id,
+		.project_id = m->project_id,
+		.epoch = m->epoch,
+		.from = state_kinds[m->from].name,
+		.status = state_kinds[m->to].name,
+		.reason = reason_kinds[m->reason].name,
+		.detail = m->detail,
+		.owner = m->owner,
+		.runner = m->runner,
+		.lease = m->lease,
+		.log_size = m->log_size,
+		.finished_at = m->finished_at,
+		.expired = m->expired };
+	const struct err *e;
+	struct db_done done;
+
+	*out = 0;
+	if (how == NULL)
+		return err_new(ERR_CONFLICT,
+		    "a deployment cannot move from %s to %s (reason %s)",
+		    args.from, args.status,
+		    args.reason == NULL ? "none" : args.reason);
+	if ((e = db_exec(db, how->row, &args, &done)) != NULL)
+		return e;
+	*out = done.affected;
+	if (*out == 0 || how->steps == NULL)
+		return NULL;
+	if ((e = db_exec(db, how->steps, &args, NULL)) != NULL)
+		return e;
+	return announce(db, m, reason_kinds[m->reason].commit);
+}
+
+const struct err *
+move_created(struct db *db, int64_t id)
+{
+	const struct move m = { .id = id, .to = STATE_PENDING };
+
+	return announce(db, &m, COMMIT_PENDING);
+}
+
+const struct err *
+move_checked_out(struct db *db, int64_t id)
+{
+	const struct move m = { .id = id, .to = STATE_RUNNING };
+
+	return announce(db, &m, COMMIT_RUNNING);
+}
+
+/* The names of a set of states, for FIND_IN_SET. */
+static const char *
+names_of(struct arena *a, unsigned set)
+{
+	const char *names = "";
+	enum state s;
+
+	for (s = 0; s < STATE__MAX; s++)
+		if ((set & 1U << s) != 0)
+			names = arena_printf(a, "%s%s%s", names,
+			    names[0] == '\0' ? "" : ",", state_kinds[s].name);
+	return names;
+}
+
+/* Why a step did not move. */
+static const struct err *
+step_stays(struct db *db, struct arena *a, const struct step_args *args,
+    enum state to)
+{
+	struct step_found found;
+	const struct err *e;
+	enum state at;
+
+	e = db_row(db, a, &step_at, args, &found);
+	if (e != NULL && e->code == ERR_NOTFOUND)
+		return err_new(ERR_PRECONDITION,
+		    "%s: deployment %lld is no longer held", step.name,
+		    (long long)args->deployment_id);
+	if (e != NULL)
+		return e;
+	at = state_find(found.status);
+	if (step_from[to] != 0 && at < STATE__MAX &&
+	    (at == to || (step_from[at] & 1U << to) != 0))
+		return NULL;
+	return err_new(ERR_CONFLICT,
+	    "step %lld of deployment %lld cannot move from %s to %s",
+	    (long long)args->position, (long long)args->deployment_id,
+	    found.status, args->status);
+}
+
+const struct err *
+move_step(struct db *db, const struct move_step *m)
+{
+	struct arena *a = arena_open(SMALL_ARENA);
+	const struct step_args args = { .deployment_id = m->deployment_id,
+		.epoch = m->epoch,
+		.position = m->position,
+		.status = state_kinds[m->status].name,
+		.from = names_of(a, step_from[m->status]),
+		.exit_code = m->exit_code,
+		.signal = m->signal,
+		.started_at = m->started_at,
+		.finished_at = m->finished_at,
+		.log_offset = m->log_offset,
+		.log_length = m->log_length };
+	const struct err *e;
+	struct db_done done;
+
+	e = db_exec(db, &step, &args, &done);
+	if (e == NULL && done.affected == 0)
+		e = step_stays(db, a, &args, m->status);
+	arena_close(a);
+	return e;
+}
