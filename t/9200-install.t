@@ -11,7 +11,7 @@ use Slipway::Readme;
 use Slipway::Test;
 
 my @install = readme_steps(srcdir() . '/README', 'Installing behind');
-my @keep = readme_steps(srcdir() . '/README', 'Keeping it');
+my @keep = readme_steps(srcdir() . '/README', 'Upgrade, back up');
 cmp_ok(scalar @install, '>=', 8, 'README has its steps');
 cmp_ok(scalar @keep, '>=', 5, 'and those that follow');
 is_deeply([map { $_->{number} } @$_], [1 .. @$_], 'they are numbered') for \@install, \@keep;

@@ -115,7 +115,7 @@ sub ask {
 	my (undef, $out) = in_root("$curl$path -H 'Authorization: Bearer $token' @more", CURL_CA_BUNDLE => '/etc/ssl/own.pem');
 	return $out;
 }
-my ($upgrade, $backup, $restore, $keys, $drop, $away) = readme_steps(srcdir() . '/README', 'Keeping it');
+my ($upgrade, $backup, $restore, $keys, $drop, $away) = readme_steps(srcdir() . '/README', 'Upgrade, back up');
 like(ask('/api/projects', q{-H 'Content-Type: application/json' -d '{"name":"kept","repository":"git@localhost:a/b"}'}),
 	qr/422$/, 'a repository of no Git server');
 must('a Git server', in_root(q{sed -i 's|^#allowed_hosts.*|allowed_hosts = localhost|' /etc/slipway/slipway.conf && systemctl reload slipway-api}));
