@@ -14,6 +14,7 @@
  * needs that. */
 #define STORES(X)							\
 	X(deployment)							\
+	X(deployment_make)						\
 	X(figures)							\
 	X(gitrepo)							\
 	X(gitserver)							\
