@@ -444,31 +444,32 @@ access_confirm(const struct access *x, struct arena *a, int64_t user_id)
 	struct forge_account account;
 	const struct err *e, *also;
 	const char *token, *fresh_one;
-	struct err why;
+	const struct err *why;
+	struct err room;
 
 	if ((e = access_of_user(x, a, user_id, &token)) != NULL)
 		goto out;
 	e = forge_whoami(x->forge, a, token, &account);
 	if (e != NULL && e->code == ERR_UNAUTHENTICATED) {
-		why = *e;
+		why = err_keep(&room, e);
 		e = access_renew(x, a, user_id, token, &fresh_one);
 		if (e == NULL) {
 			token = fresh_one;
 			e = forge_whoami(x->forge, a, token, &account);
 		} else if (e->code == ERR_NOTFOUND && e->sys != NONE_SEALED) {
-			e = err_wrap(&why, "user %lld", (long long)user_id);
+			e = err_wrap(why, "user %lld", (long long)user_id);
 		}
 	}
 	if (!is_of_account(e))
 		goto out;
-	why = *e;
+	why = err_keep(&room, e);
 	also = account_end(x, user_id, token);
 	if (also != NULL && also->code != ERR_NOTFOUND)
 		return also;
-	return err_wrap(&why, "user %lld", (long long)user_id);
+	return err_wrap(why, "user %lld", (long long)user_id);
 out:
 	if (e != NULL && e->code == ERR_NOTFOUND && e->sys == NONE_SEALED)
-		return err_new(ERR_CONFIG, "%s", e->msg);
+		return err_as(e, ERR_CONFIG, 0);
 	return e;
 }
 
@@ -477,13 +478,15 @@ static const struct err *
 refusal_judge(const struct access *x, struct arena *a, int64_t user_id,
     const struct err *e)
 {
-	const struct err first = *e, *why = access_confirm(x, a, user_id);
+	struct err room;
+	const struct err *first = err_keep(&room, e), *why;
 
+	why = access_confirm(x, a, user_id);
 	if (why != NULL && why->code == ERR_FORBIDDEN)
-		return err_tell_number(ERR_UPSTREAM, 403, "%s", why->detail);
-	if (is_of_account(why) || first.code == ERR_UNAUTHENTICATED)
+		return err_as(why, ERR_UPSTREAM, 403);
+	if (is_of_account(why) || first->code == ERR_UNAUTHENTICATED)
 		return refused(ACCESS_USER);
-	return err_wrap(&first, "as user %lld", (long long)user_id);
+	return err_wrap(first, "as user %lld", (long long)user_id);
 }
 
 static bool
@@ -505,7 +508,7 @@ call_as_user(const struct access *x, struct arena *a, int64_t user_id,
 		if (e == NULL)
 			e = ask(x->forge, a, token, context);
 		else if (e->code == ERR_NOTFOUND)
-			e = err_new(ERR_UNAUTHENTICATED, "%s", e->msg);
+			e = err_as(e, ERR_UNAUTHENTICATED, e->sys);
 	}
 	return is_refusal(e) ? refusal_judge(x, a, user_id, e) : e;
 }

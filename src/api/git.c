@@ -328,9 +328,9 @@ static const struct err *
 told(const struct err *e)
 {
 	if (e->code == ERR_UNAUTHENTICATED)
-		return err_tell(ERR_UPSTREAM, "%s", e->detail);
+		return err_as(e, ERR_UPSTREAM, e->sys);
 	if (e->code == ERR_CONFIG && e->detail[0] != '\0')
-		return err_tell(ERR_UNAVAILABLE, "%s", e->detail);
+		return err_as(e, ERR_UNAVAILABLE, e->sys);
 	return e;
 }
 

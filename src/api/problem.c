@@ -45,17 +45,29 @@ status_phrase(int status)
 }
 
 static void
-errors_write(struct buf *b, const struct faults *f)
+error_write(struct buf *b, const char *pointer, const char *detail)
+{
+	buf_puts(b, "{\"pointer\":");
+	json_string(b, pointer);
+	buf_puts(b, ",\"detail\":");
+	json_string(b, detail);
+	buf_putc(b, '}');
+}
+
+/* What is wrong with the input: its faults, or why it could not be read. */
+static void
+errors_write(struct buf *b, const struct faults *f, const struct err *e)
 {
 	size_t i, n = f->n < FAULTS_MAX ? f->n : FAULTS_MAX;
 
+	if (n == 0 && (e->code != ERR_INVALID || e->detail[0] == '\0'))
+		return;
 	buf_puts(b, ",\"errors\":[");
+	if (n == 0)
+		error_write(b, "", e->detail);
 	for (i = 0; i < n; i++) {
-		buf_puts(b, i > 0 ? ",{\"pointer\":" : "{\"pointer\":");
-		json_string(b, f->item[i].pointer);
-		buf_puts(b, ",\"detail\":");
-		json_string(b, f->item[i].detail);
-		buf_putc(b, '}');
+		buf_puts(b, i > 0 ? "," : "");
+		error_write(b, f->item[i].pointer, f->item[i].detail);
 	}
 	buf_putc(b, ']');
 }
@@ -80,8 +92,7 @@ problem_answer(struct req *rq, const struct err *e)
 	json_string(b, kind->name);
 	buf_puts(b, ",\"requestId\":");
 	json_string(b, rq->request_id);
-	if (rq->faults.n > 0)
-		errors_write(b, &rq->faults);
+	errors_write(b, &rq->faults, e);
 	buf_puts(b, "}\n");
 	if (kind->http == 503)
 		answer_header(rq, "Retry-After", "%s", RETRY_AFTER);

@@ -193,6 +193,8 @@ project_write(struct req *rq, const struct project *p, int64_t *id)
 
 	*id = p->id;
 	e = secrets_take(&deploy, &open, &secrets);
+	if (e == NULL)
+		e = faults_check(&rq->faults);
 	if (e == NULL && p->id == 0)
 		e = project_insert(rq->db, rq->a, &open, id);
 	else if (e == NULL)
@@ -372,30 +374,30 @@ project_join(struct req *rq, struct arena *a, int64_t project_id,
 
 /* What the routes of projects say of it. */
 static const struct err *
-joined_judge(struct req *rq, struct arena *a, const struct project *p)
+joined_judge(struct deploy *deploy, const struct project *p)
 {
 	const int64_t most = field_find(project_shape.fields, "env_presets")
 				 ->max;
-	struct deploy deploy = req_deploy(rq, a);
 	const struct err *e;
 	struct list all;
 
-	if ((e = json_items(a, &preset_shape, p->env_presets.s, &all)) != NULL)
+	if ((e = json_items(deploy->a, &preset_shape, p->env_presets.s,
+		 &all)) != NULL)
 		return e;
 	if ((int64_t)all.n > most)
-		faults_add(&rq->faults, "/envPresets",
+		faults_add(deploy->faults, "/envPresets",
 		    "must have at most %lld members, has %zu", (long long)most,
 		    all.n);
-	project_shape.check(p, "", &rq->faults);
-	return rq->faults.n > 0 ? NULL : secrets_judge(&deploy, p);
+	project_shape.check(p, "", deploy->faults);
+	return deploy->faults->n > 0 ? NULL : secrets_judge(deploy, p);
 }
 
 const struct err *
 project_presets_judge(struct req *rq, int64_t project_id,
     struct json_text presets)
 {
-	const struct faults before = rq->faults;
 	struct arena *a = arena_open(JOINED_MAX);
+	struct deploy deploy = req_deploy(rq, a);
 	struct faults found;
 	const struct err *e;
 	struct project p;
@@ -403,10 +405,9 @@ project_presets_judge(struct req *rq, int64_t project_id,
 
 	e = project_join(rq, a, project_id, presets, &p, &added);
 	if (e == NULL && added > 0) {
-		faults_init(&rq->faults, rq->a);
-		e = joined_judge(rq, a, &p);
-		found = rq->faults;
-		rq->faults = before;
+		faults_init(&found, a);
+		deploy.faults = &found;
+		e = joined_judge(&deploy, &p);
 		for (i = 0; i < found.n && i < FAULTS_MAX; i++)
 			faults_add(&rq->faults, "/presets",
 			    "the project cannot get the template's presets: "

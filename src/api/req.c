@@ -154,20 +154,19 @@ req_update(struct req *rq, const struct shape *shape, int64_t version,
 		return e;
 	faults_init(&rq->faults, rq->a);
 	e = json_read(shape, JSON_UPDATE, rq->text, rq->len, item, &rq->faults);
-	if (e != NULL && e->code != ERR_INVALID)
-		return e;
-	return judged(rq, item);
+	return e != NULL ? e : judged(rq, item);
 }
 
 const struct err *
 req_taken(struct req *rq, const struct err *e, const void *item)
 {
-	struct err first;
+	struct err room;
+	const struct err *first, *judge;
 
 	if (e == NULL || e->code != ERR_CONFLICT)
 		return e;
-	first = *e; /* the judge's errors may take its place */
+	first = err_keep(&room, e); /* the judge makes errors, too */
 	faults_init(&rq->faults, rq->a);
-	e = judged(rq, item);
-	return e != NULL ? e : err_wrap(&first, "taken");
+	judge = judged(rq, item);
+	return judge != NULL ? judge : err_wrap(first, "taken");
 }

@@ -248,17 +248,6 @@ is_json(const char *type)
 	}
 }
 
-/* What the handler would find besides.  Its errors may be so many that the
- * reader's is no more: hence the copy. */
-static const struct err *
-judge_as_well(struct req *rq, const struct err *e)
-{
-	const struct err first = *e;
-
-	e = rq->route->judge(rq, rq->body);
-	return e != NULL ? e : err_wrap(&first, "body");
-}
-
 /* Both say what is accepted instead (RFC 9110, section 15.5.16). */
 static const struct err *
 type_refused(struct req *rq)
@@ -301,17 +290,16 @@ body_read(struct req *rq, const char *body, size_t len)
 	rq->len = len;
 	if (rt->in == NULL)
 		return NULL;
-	if (rt->mode == JSON_UPDATE) {
-		if ((e = json_strict(body, len)) != NULL &&
-		    e->code == ERR_INVALID)
-			faults_add(&rq->faults, "", "%s", e->detail);
-		return e;
-	}
+	if (rt->mode == JSON_UPDATE) /* over a row that the handler locks */
+		return json_strict(body, len);
 	rq->body = arena_alloc(rq->a, 1, rt->in->size);
 	e = json_read(rt->in, JSON_CREATE, body, len, rq->body, &rq->faults);
-	if (e != NULL && e->code == ERR_INVALID && rt->judge != NULL)
-		return judge_as_well(rq, e);
-	return e;
+	if (e != NULL || rq->faults.n == 0)
+		return e;
+	/* what the handler would find besides */
+	if (rt->judge != NULL && (e = rt->judge(rq, rq->body)) != NULL)
+		return e;
+	return faults_check(&rq->faults);
 }
 
 /* A write that cannot be guarded is not made without the guard that the client

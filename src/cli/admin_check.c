@@ -45,16 +45,16 @@ print_settings(struct admin *admin)
 
 /* Prints how one trial ended and keeps the first fault. */
 static void
-report(const char *what, const struct err *e, struct err *first, bool *failed)
+report(const char *what, const struct err *e, struct err *room,
+    const struct err **first)
 {
 	if (e == NULL) {
 		(void)printf("# ok: %s\n", what);
 		return;
 	}
 	(void)printf("# FAULT: %s: %s\n", what, e->msg);
-	if (!*failed)
-		*first = *e;
-	*failed = true;
+	if (*first == NULL)
+		*first = err_keep(room, e);
 }
 
 const struct err *
@@ -64,20 +64,18 @@ admin_check(struct admin *admin, int argc, char **argv)
 	const struct settings_secrets *s = &admin->set.secrets;
 	struct keyring *keys = NULL;
 	struct box *box = NULL;
-	struct err first;
-	bool failed = false;
-	const struct err *e;
+	struct err room;
+	const struct err *e, *first = NULL;
 
 	if ((e = admin_options(argc, argv, &none, NULL, 0)) != NULL)
 		return e;
 	print_settings(admin);
-	report("key file", keyring_open(s->key_file, &keys), &first, &failed);
+	report("key file", keyring_open(s->key_file, &keys), &room, &first);
 	keyring_close(keys);
 	report("public key for variables",
-	    box_open(settings_deploy_public(admin->a, s), &box), &first,
-	    &failed);
+	    box_open(settings_deploy_public(admin->a, s), &box), &room, &first);
 	box_close(box);
-	report("database and schema", db_check_schema(admin->db), &first,
-	    &failed);
-	return failed ? err_wrap(&first, "check") : NULL;
+	report("database and schema", db_check_schema(admin->db), &room,
+	    &first);
+	return first != NULL ? err_wrap(first, "check") : NULL;
 }

@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SLOTS 16
-
 _Static_assert(sizeof(((struct err *)0)->msg) ==
 	sizeof(((struct err *)0)->detail),
     "the texts are copied from one to the other");
@@ -22,9 +20,9 @@ const struct err_kind err_kinds[ERR__MAX] = {
 static struct err *
 slot(enum err_code code)
 {
-	static struct err ring[SLOTS];
+	static struct err ring[ERR_MORE + 1];
 	static unsigned next;
-	struct err *e = &ring[next++ % SLOTS];
+	struct err *e = &ring[next++ % (ERR_MORE + 1)];
 
 	e->code = code;
 	e->sys = 0;
@@ -139,4 +137,41 @@ err_wrap(const struct err *e, const char *fmt, ...)
 	add_cause(outer, e->msg);
 	(void)memcpy(outer->detail, e->detail, sizeof(outer->detail));
 	return outer;
+}
+
+const struct err *
+err_explain(const struct err *cause, enum err_code code, const char *fmt, ...)
+{
+	struct err *e;
+	va_list ap;
+
+	va_start(ap, fmt);
+	e = told(code, cause->sys, fmt, ap);
+	va_end(ap);
+	add_cause(e, cause->msg);
+	return e;
+}
+
+const struct err *
+err_as(const struct err *e, enum err_code code, int number)
+{
+	struct err *other = slot(code);
+
+	other->sys = number;
+	(void)memcpy(other->msg, e->msg, sizeof(other->msg));
+	(void)memcpy(other->detail, e->detail, sizeof(other->detail));
+	return other;
+}
+
+const struct err *
+err_keep(struct err *to, const struct err *e)
+{
+	*to = *e;
+	return to;
+}
+
+const char *
+err_words(const struct err *e)
+{
+	return e->detail[0] != '\0' ? e->detail : e->msg;
 }

@@ -3,16 +3,21 @@
  * Error values.
  *
  * A function that can fail returns `const struct err *`; NULL is success.
- * The value lives in a static ring of slots: it needs no freeing and stays
- * valid until eight more errors were made by the same (single-threaded)
- * process.
+ * The value lives in a static ring: it needs no freeing, and it stays valid
+ * while the (single-threaded) process makes ERR_MORE more errors.  The next one
+ * takes its place.  err_keep() keeps an error for longer.
  *
  * `msg` is for the log and never leaves the machine.  `detail`, where it is
- * not empty, is a sentence for the client that says what to do; it is set by
- * err_tell() alone.
+ * not empty, is a sentence for the client that says what to do.
+ *
+ * An error means that something could not be done.  What is wrong with an input
+ * is no error but a fault (core/fault.h); faults_check() makes an error of them
+ * where the input as a whole is rejected.
  */
 #ifndef SLIPWAY_CORE_ERR_H
 #define SLIPWAY_CORE_ERR_H
+
+#define ERR_MORE 8
 
 #define MUSTCHECK __attribute__((warn_unused_result))
 #define PRINTFLIKE(f, a) __attribute__((format(printf, f, a)))
@@ -96,5 +101,17 @@ MUSTCHECK const struct err *err_tell_number(enum err_code, int number,
 /* "text: what e said", same code, same detail. */
 MUSTCHECK const struct err *err_wrap(const struct err *e, const char *fmt, ...)
     PRINTFLIKE(2, 3);
+/* The sentence for the client, "sentence: what the cause said" for the log; with
+ * the cause's number. */
+MUSTCHECK const struct err *err_explain(const struct err *cause, enum err_code,
+    const char *fmt, ...) PRINTFLIKE(3, 4);
+/* The same texts with another code and number, for a caller to whom the error
+ * means something else. */
+MUSTCHECK const struct err *err_as(const struct err *, enum err_code,
+    int number);
+/* Copies the error, so that it outlives the ring; returns the copy. */
+MUSTCHECK const struct err *err_keep(struct err *to, const struct err *);
+/* What a person is shown who may see both: the detail, else the message. */
+const char *err_words(const struct err *);
 
 #endif

@@ -148,7 +148,7 @@ check_one(struct db *db, const struct stmt *s)
 		conn_judge(db, what);
 		if (what != DB_BUG)
 			return e;
-		return err_new(ERR_CONFIG, "%s", e->msg);
+		return err_as(e, ERR_CONFIG, e->sys);
 	}
 	if (mysql_stmt_param_count(p->st) != args)
 		return err_new(ERR_CONFIG,

@@ -48,7 +48,8 @@ struct db {
 	int64_t pause;      /* milliseconds; doubles with each failure */
 	enum db_state state;
 	enum db_what why; /* of DB_DOOMED */
-	struct err doom;  /* of DB_DOOMED */
+	struct err kept;
+	const struct err *doom; /* of DB_DOOMED; kept */
 };
 
 /* error.c */

@@ -112,12 +112,10 @@ db_error(const char *who, unsigned number, const char *text)
 const struct err *
 db_unknown(const struct err *cause)
 {
-	const struct err *e;
-
-	e = err_tell_number(ERR_UNAVAILABLE, DB_UNKNOWN,
+	cause = err_as(cause, ERR_UNAVAILABLE, DB_UNKNOWN);
+	return err_explain(cause, ERR_UNAVAILABLE,
 	    "The database went away before it answered: the change may or may "
 	    "not have been made. Read it again before you repeat it.");
-	return err_wrap(e, "%s", cause->msg);
 }
 
 void

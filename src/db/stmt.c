@@ -199,7 +199,7 @@ doom(struct db *db, enum db_what what, const struct err *e)
 {
 	db->state = DB_DOOMED;
 	db->why = what;
-	db->doom = *e;
+	db->doom = err_keep(&db->kept, e);
 }
 
 /* Whether the call may be made again; `tries` were made since `start`. Nobody
@@ -233,7 +233,7 @@ call(struct db *db, struct call *c)
 	int tries = 0;
 
 	if (db->state == DB_DOOMED)
-		return &db->doom;
+		return db->doom;
 	do {
 		if ((e = call_once(db, c)) == NULL)
 			return NULL;

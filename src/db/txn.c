@@ -136,7 +136,7 @@ run(struct db *db, struct txn *t, enum outcome *out)
 	*out = TXN_FAILED;
 	if (db->state == DB_DOOMED) {
 		*out = outcome_of(db->why);
-		e = &db->doom;
+		e = db->doom;
 	}
 	rollback(db);
 	return e;

@@ -12,38 +12,59 @@
 #define BY_DEPLOYER "deployer"
 #define BY_MAINTAINER "maintainer"
 
-/* Adds a fault; what only it prevents is left to the check that follows. */
-static const struct err *
-fault(struct deploy *deploy, const char *pointer, const char *detail)
+/* Why that pipeline cannot be deployed; NULL if it can, or if the error is of
+ * another kind. */
+static const char *
+pipeline_fault(const struct err *e, struct maybe pipeline_id, int64_t steps)
 {
-	faults_add(deploy->faults, pointer, "%s", detail);
-	return NULL;
+	if (e == NULL)
+		return steps > 0 ?
+		    NULL :
+		    "the pipeline has no steps: give it one first";
+	if (e->code == ERR_CONFLICT)
+		return "the project has several pipelines: say which";
+	if (e->code != ERR_NOTFOUND)
+		return NULL;
+	return pipeline_id.set ? "must be a pipeline of this project" :
+				 "the project has no pipeline: make one first";
 }
 
 static const struct err *
-pipeline_find(struct deploy *deploy, int64_t project_id,
+pipeline_judge(struct deploy *deploy, int64_t project_id,
     struct maybe pipeline_id, int64_t *out)
 {
 	const struct err *e;
+	const char *fault;
 	int64_t steps = 0;
 
 	e = deployment_hold_pipeline(deploy->db, deploy->a, project_id,
 	    pipeline_id, out);
 	if (e == NULL)
 		e = deployment_steps_count(deploy->db, deploy->a, *out, &steps);
-	if (e == NULL && steps == 0)
-		return fault(deploy, "/pipelineId",
-		    "the pipeline has no steps: give it one first");
-	if (e == NULL)
-		return NULL;
-	if (e->code == ERR_CONFLICT)
-		return fault(deploy, "/pipelineId",
-		    "the project has several pipelines: say which");
-	if (e->code != ERR_NOTFOUND)
+	if ((fault = pipeline_fault(e, pipeline_id, steps)) == NULL)
 		return e;
-	return fault(deploy, "/pipelineId",
-	    pipeline_id.set ? "must be a pipeline of this project" :
-			      "the project has no pipeline: make one first");
+	faults_add(deploy->faults, "/pipelineId", "%s", fault);
+	return NULL;
+}
+
+/* The project, locked; `found` is false with a fault. */
+static const struct err *
+project_judge_live(struct deploy *deploy, int64_t id, struct project *out,
+    bool *found)
+{
+	const struct err *e;
+
+	*found = false;
+	if (id == 0) /* it has a fault */
+		return NULL;
+	e = deployment_hold_project(deploy->db, deploy->a, id);
+	if (e != NULL && e->code == ERR_NOTFOUND) {
+		faults_add(deploy->faults, "/projectId",
+		    "there is no such project");
+		return NULL;
+	}
+	*found = e == NULL;
+	return e != NULL ? e : project_by_id(deploy->db, deploy->a, id, out);
 }
 
 const struct err *
@@ -54,20 +75,14 @@ deploy_judge(struct deploy *deploy, const struct deploy_order *order,
 	const struct err *e;
 	struct project p;
 	const char *wrong;
+	bool found;
 
+	*out = (struct deployment){ .project_id = sent->project_id };
 	if (sent->branch != NULL &&
 	    (wrong = branch_fault(sent->branch)) != NULL)
-		(void)fault(deploy, "/branch", wrong);
-	*out = (struct deployment){ .project_id = sent->project_id };
-	if (sent->project_id == 0)
-		return NULL;
-	e = deployment_hold_project(deploy->db, deploy->a, sent->project_id);
-	if (e != NULL && e->code == ERR_NOTFOUND)
-		return fault(deploy, "/projectId", "there is no such project");
-	if (e != NULL)
-		return e;
-	if ((e = project_by_id(deploy->db, deploy->a, sent->project_id, &p)) !=
-	    NULL)
+		faults_add(deploy->faults, "/branch", "%s", wrong);
+	e = project_judge_live(deploy, sent->project_id, &p, &found);
+	if (e != NULL || !found)
 		return e;
 	*out = (struct deployment){
 		.project_id = p.id,
@@ -81,7 +96,7 @@ deploy_judge(struct deploy *deploy, const struct deploy_order *order,
 							     BY_DEPLOYER,
 	};
 	if (!faults_has(deploy->faults, "/pipelineId") &&
-	    (e = pipeline_find(deploy, p.id, sent->pipeline_id,
+	    (e = pipeline_judge(deploy, p.id, sent->pipeline_id,
 		 &out->pipeline_id)) != NULL)
 		return e;
 	return variables_make(deploy, &p, order, out);

@@ -191,14 +191,10 @@ vars_check(const struct env_rules *rules, struct arena *scratch,
 {
 	struct faults more = *f;
 	struct list all;
-	size_t i;
 
 	more.a = scratch;
 	env_check(rules, vars, pointer, &more, &all);
-	for (i = f->n; i < more.n; i++)
-		if (i < FAULTS_MAX)
-			faults_add(f, more.item[i].pointer, "%s",
-			    more.item[i].detail);
+	faults_take(f, &more);
 }
 
 /* Each trigger by itself, so that not all are in memory twice. */
@@ -383,7 +379,7 @@ secrets_take(struct deploy *deploy, struct project *p, struct secrets *out)
 		return e;
 	size_check(&out->defaults, "/envPresets", deploy->faults);
 	size_check(&out->hidden, "/triggers", deploy->faults);
-	return faults_check(deploy->faults);
+	return NULL;
 }
 
 /* The object of them, sealed; nothing if there are none. */

@@ -29,7 +29,7 @@ struct secrets {
 MUSTCHECK const struct err *secrets_judge(struct deploy *,
     const struct project *);
 /* Of what was judged good: the secrets, and the project's JSON without them,
- * in the arena. */
+ * in the arena.  Adds a fault if they are too many or too large. */
 MUSTCHECK const struct err *secrets_take(struct deploy *, struct project *,
     struct secrets *out);
 /* Stores them, with the project's row held.  ERR_UNAVAILABLE if there is no

@@ -312,7 +312,7 @@ question_ended(struct asker *k, const struct err *e)
 	    k->token.as == ACCESS_USER && k->token.text == NULL ?
 		"the token of the one who deploys" :
 		"asking for its repository",
-	    e->detail[0] != '\0' ? e->detail : e->msg);
+	    err_words(e));
 	how = token_judge(k, e);
 	k->stop = how == ASKED_REFUSED || (k->known.id != NULL && is_said(e));
 	return how;

@@ -105,11 +105,9 @@ secrets(const struct settings *s, struct arena *a, const struct claim *c,
 		return e;
 	e = unbox_open(settings_deploy_key(a, &s->secrets), &keys);
 	if (e != NULL)
-		return err_wrap(err_tell(ERR_CONFIG,
-				    "Its secret variables cannot be opened: "
-				    "the runner cannot read the key for them, "
-				    "and its log says why."),
-		    "%s", e->msg);
+		return err_explain(e, ERR_CONFIG,
+		    "Its secret variables cannot be opened: the runner cannot "
+		    "read the key for them, and its log says why.");
 	p = out->items;
 	for (i = 0; i < out->n && e == NULL; i++) {
 		e = unbox_text(keys, a,

@@ -194,7 +194,8 @@ tell(struct teller *x, struct arena *a)
 	const struct report *r = &x->report;
 	struct access_token token;
 	const struct err *e;
-	struct err first;
+	const struct err *first;
+	struct err room;
 
 	status_fill(x, a);
 	forge_until(x->access.forge, time_mono_ms() + ONE_MS);
@@ -203,12 +204,12 @@ tell(struct teller *x, struct arena *a)
 	e = access_call(&x->access, a, 0, put, x);
 	if (e == NULL || !r->created_by.set || !is_refused(e))
 		return e;
-	first = *e;
+	first = err_keep(&room, e);
 	e = access_for(&x->access, a, r->created_by.n, &token);
 	if (e == NULL && token.as == ACCESS_USER &&
 	    access_call(&x->access, a, r->created_by.n, put, x) == NULL)
 		return NULL;
-	return err_wrap(&first, "status");
+	return err_wrap(first, "status");
 }
 
 /* Seconds until the next try, about. */
@@ -231,24 +232,25 @@ static enum told
 failed(struct teller *x, struct arena *a, const struct err *e)
 {
 	const struct report *r = &x->report;
-	const struct err *stored, why = *e;
+	struct err room;
+	const struct err *stored, *why = err_keep(&room, e);
 	const char *fault = text_clean(a,
-	    why.detail[0] != '\0' ? why.detail : err_kinds[why.code].text,
+	    why->detail[0] != '\0' ? why->detail : err_kinds[why->code].text,
 	    FAULT_MAX);
 	bool over = r->age > AGE_MAX ||
-	    (is_refused(&why) && r->attempts >= REFUSED_TRIES);
+	    (is_refused(why) && r->attempts >= REFUSED_TRIES);
 
 	if (over)
 		log_error("%lld: its status %s is given up: %s",
-		    (long long)r->deployment_id, r->wanted, why.msg);
+		    (long long)r->deployment_id, r->wanted, why->msg);
 	else if (!str_eq(fault, r->fault))
 		log_warn("%lld: its status %s cannot be told: %s",
-		    (long long)r->deployment_id, r->wanted, why.msg);
+		    (long long)r->deployment_id, r->wanted, why->msg);
 	stored = over ? report_drop(x->access.db, r, fault) :
-			report_later(x->access.db, r, delay(r, &why), fault);
+			report_later(x->access.db, r, delay(r, why), fault);
 	if (stored != NULL)
 		log_err(stored, "reports");
-	return stored != NULL || is_away(&why) ? TOLD_TROUBLE : TOLD;
+	return stored != NULL || is_away(why) ? TOLD_TROUBLE : TOLD;
 }
 
 static enum told

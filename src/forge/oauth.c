@@ -330,7 +330,7 @@ forge_check_client(struct forge *f, struct arena *a)
 	    (strcasestr(e->detail, "secret") == NULL &&
 		strcasestr(e->detail, "redirect") == NULL))
 		return NULL;
-	return err_tell(ERR_CONFIG, "%s", e->detail);
+	return err_as(e, ERR_CONFIG, e->sys);
 }
 
 bool

@@ -349,9 +349,8 @@ call_failed(struct http *h, const char *origin, CURLcode rc,
 		breaker_answered(&h->breaker, origin);
 	else
 		breaker_failed(&h->breaker, origin);
-	return err_wrap(err_tell(f->code, "%s %s%s", host_of(origin), f->text,
-			    reason(rc, x->text)),
-	    "libcurl %d, %s", (int)rc, x->text);
+	return err_explain(err_new(f->code, "libcurl %d, %s", (int)rc, x->text),
+	    f->code, "%s %s%s", host_of(origin), f->text, reason(rc, x->text));
 }
 
 /* Whoever packs an answer can make it as large as he likes for nothing. */

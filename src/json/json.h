@@ -36,9 +36,9 @@ enum json_mode {
 MUSTCHECK const struct err *json_strict(const char *text, size_t len);
 
 /* Reads a body over `item`, which holds the defaults (create) or the present
- * row (update).  ERR_BAD_REQUEST if it is not JSON; ERR_TOO_LARGE as above;
- * ERR_INVALID with all faults, each with its pointer, if it is unfit, no object
- * or a member is wrong.
+ * row (update).  Adds faults, each with its pointer, if it is no object or a
+ * member is wrong; errors are those of json_strict(), for a text that cannot be
+ * read at all.
  * What is faulty stays as it was, but for F_JSON and F_MAP: there the rest of it
  * stands.  Strings go to the arena of `faults`.  Members of F_LIST, F_JSON and
  * F_MAP are read anew from zeroed memory, whatever the mode; null is a value of

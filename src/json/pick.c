@@ -287,7 +287,7 @@ text_open(const char *text, size_t len, size_t values, const char **out)
 	*out = NULL;
 	if ((e = json_foreign(text, len, values)) != NULL)
 		return err_tell(ERR_UPSTREAM, "The answer is no JSON: %s",
-		    e->detail[0] != '\0' ? e->detail : e->msg);
+		    err_words(e));
 	*out = blanks(text);
 	return NULL;
 }

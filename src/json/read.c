@@ -518,15 +518,11 @@ json_read(const struct shape *shape, enum json_mode mode, const char *text,
 	const struct err *e;
 	cJSON *tree;
 
-	if ((e = json_tree(text, len, JSON_VALUES, &tree)) != NULL) {
-		if (e->code == ERR_INVALID)
-			faults_add(faults, "", "%s", e->detail);
+	if ((e = json_tree(text, len, JSON_VALUES, &tree)) != NULL)
 		return e;
-	}
-	if (!object_read(&r, shape, tree, "", item))
-		e = faults_check(faults);
+	(void)object_read(&r, shape, tree, "", item);
 	cJSON_Delete(tree);
-	return e;
+	return NULL;
 }
 
 static const struct err *

@@ -98,8 +98,7 @@ options(struct monitor *m, int argc, char **argv)
 static void
 fail(const struct err *e)
 {
-	errx(err_kinds[e->code].exit, "%s",
-	    e->detail[0] != '\0' ? e->detail : e->msg);
+	errx(err_kinds[e->code].exit, "%s", err_words(e));
 }
 
 /* A /tmp of its own would hide from a job what it needs, if that is there. */

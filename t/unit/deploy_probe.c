@@ -39,9 +39,7 @@ create(const struct job *job, int64_t *id)
 
 	e = json_read(&deployment_request_shape, JSON_CREATE, job->text,
 	    strlen(job->text), &sent, &faults);
-	if (e != NULL && e->code != ERR_INVALID)
-		return e;
-	return deploy_create(&deploy, &order, id);
+	return e != NULL ? e : deploy_create(&deploy, &order, id);
 }
 
 static const struct err *

@@ -69,6 +69,28 @@ wraps_keep(void)
 }
 
 static void
+causes_are_for_the_log(void)
+{
+	const struct err *e;
+
+	e = err_explain(err_number(ERR_UPSTREAM, 7, "TLS alert %d", 48),
+	    ERR_CONFIG, "set %s", "tls_ca");
+	is_int(e->code, ERR_CONFIG, "an explanation has a code of its own");
+	is_str(e->detail, "set tls_ca", "the client reads the sentence alone");
+	is_str(e->msg, "set tls_ca: TLS alert 48", "the log the cause as well");
+	is_int(e->sys, 7, "and the number is the cause's");
+	is_str(err_words(e), "set tls_ca", "a person reads the sentence");
+
+	e = err_as(err_tell(ERR_UNAUTHENTICATED, "sign in"), ERR_UPSTREAM, 401);
+	is_int(e->code, ERR_UPSTREAM, "err_as changes the code");
+	is_int(e->sys, 401, "and the number");
+	is_str(e->msg, "sign in", "not the text for the log");
+	is_str(e->detail, "sign in", "nor the one for the client");
+	is_str(err_words(err_new(ERR_INTERNAL, "a %s", "bug")), "a bug",
+	    "without a sentence a person reads the log's text");
+}
+
+static void
 long_texts_are_cut(void)
 {
 	char text[2000];
@@ -89,13 +111,23 @@ long_texts_are_cut(void)
 static void
 ring_holds_eight(void)
 {
-	const struct err *first = err_new(ERR_INTERNAL, "first"), *e = first;
+	const struct err *first = err_tell(ERR_RATE, "first"), *e = first,
+			 *kept;
+	struct err room;
 	int i;
 
+	is_int(ERR_MORE, 8, "the contract says eight");
+	kept = err_keep(&room, first);
 	for (i = 0; i < 8; i++)
 		e = err_new(ERR_INTERNAL, "later %d", i);
 	is_str(first->msg, "first", "an error survives eight more");
 	is_str(e->msg, "later 7", "the last is the last");
+	e = err_new(ERR_INTERNAL, "ninth");
+	is_str(first->msg, "ninth", "the ninth takes its place");
+	is_int(e == first, 1, "in the same slot");
+	is_str(kept->msg, "first", "one that is kept stays");
+	is_str(kept->detail, "first", "with its sentence");
+	is_int(kept->code, ERR_RATE, "and its code");
 }
 
 int
@@ -104,6 +136,7 @@ main(void)
 	kinds_are_complete();
 	texts_stay_apart();
 	wraps_keep();
+	causes_are_for_the_log();
 	long_texts_are_cut();
 	ring_holds_eight();
 	return tap_done();
