@@ -269,8 +269,23 @@ static const struct stmt *const deployment_stmts[] = {
 	NULL,
 };
 
+/* With its project goes what has not started. */
+static const struct err *
+cancel_of_project(struct db *db, int64_t project_id)
+{
+	const struct move canceled = { .project_id = project_id,
+		.from = STATE_PENDING,
+		.to = STATE_CANCELED,
+		.reason = REASON_DELETED,
+		.detail = state_unstarted(REASON_DELETED) };
+	int64_t n;
+
+	return move_deployment(db, &canceled, &n);
+}
+
 const struct store deployment_store = {
 	.stmts = deployment_stmts,
+	.with_project = cancel_of_project,
 };
 
 /* Fetches what was left out of large rows, up to where the page is full: the

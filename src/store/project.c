@@ -8,7 +8,6 @@
 #include "store/columns.h"
 #include "store/env.h"
 #include "store/like.h"
-#include "store/move.h"
 #include "store/store.h"
 
 #define A(m) FIELD(struct project, m, 0)
@@ -497,18 +496,10 @@ project_update(struct db *db, const struct project *p)
 const struct err *
 project_delete(struct db *db, int64_t id)
 {
-	const struct move canceled = { .project_id = id,
-		.from = STATE_PENDING,
-		.to = STATE_CANCELED,
-		.reason = REASON_DELETED,
-		.detail = state_unstarted(REASON_DELETED) };
 	const struct project args = { .id = id };
 	const struct err *e;
-	int64_t n;
 
-	/* Each before what is below it; store/store.h says why. */
-	if ((e = move_deployment(db, &canceled, &n)) != NULL ||
-	    (e = store_project_delete(db, id)) != NULL)
+	if ((e = store_project_delete(db, id)) != NULL)
 		return e;
 	return db_exec(db, &delete_project, &args, NULL);
 }

@@ -10,8 +10,8 @@
 #include "db/db.h"
 
 /* clang-format off */
-/* By name, which puts pipelines before their steps: store_project_delete()
- * needs that. */
+/* By name. That puts pipelines before their steps, which the deletion of a
+ * project needs. */
 #define STORES(X)							\
 	X(deployment)							\
 	X(deployment_make)						\
@@ -39,7 +39,8 @@
 
 struct store {
 	const struct stmt *const *stmts; /* ends with a NULL */
-	/* Deletes what belongs to the project; NULL = nothing does. */
+	/* Deletes, or cancels, what belongs to the project; NULL = nothing
+	 * does. */
 	const struct err *(*with_project)(struct db *, int64_t project_id);
 };
 
