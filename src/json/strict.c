@@ -27,6 +27,7 @@ struct scan {
 	size_t objects;
 	struct name *names;
 	size_t n_names, cap_names, max_names;
+	size_t n_deep;     /* of n_names, below NAMED_DEPTH */
 	struct buf *plain; /* NULL if nobody wants it */
 	size_t copied;     /* how much of the text is in it */
 	const char *why;   /* it is no JSON, or more of it than is read */
@@ -351,13 +352,17 @@ word(struct scan *s, const char *text)
 }
 
 /* Far down in a text of others a member may stand twice once there are too many
- * to compare: what is picked lies higher up. */
+ * to compare: what is picked lies higher up.  Those far down count for
+ * themselves, or they would leave no room for the ones above that follow. */
 static bool
 name_keep(struct scan *s, size_t object)
 {
-	if (s->n_names == s->max_names)
-		return s->depth > NAMED_DEPTH ||
-		    fail(s, "there are too many members");
+	bool deep = s->depth > NAMED_DEPTH;
+
+	if ((deep ? s->n_deep : s->n_names - s->n_deep) == s->max_names)
+		return deep || fail(s, "there are too many members");
+	if (deep)
+		s->n_deep++;
 	if (s->n_names == s->cap_names) {
 		s->cap_names = s->cap_names == 0 ? 64 : 2 * s->cap_names;
 		s->names = mem_grow(s->names, s->cap_names, sizeof(*s->names));

@@ -62,8 +62,8 @@ project_check(const void *item, const char *pointer, struct faults *faults)
 	X(T, SET, name, FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_LINE,	\
 	    .min = 1, .max = 100,					\
 	    .doc = "Name, unique among projects. Case, accents, width and " \
-		   "characters that cannot be seen make no difference; " \
-		   "blanks do.")					\
+		   "zero-width characters make no difference; a soft " \
+		   "hyphen and blanks do.")					\
 	X(T, SET, description,						\
 	    FIELD_OUT | FIELD_IN | FIELD_NULL | FIELD_TEXT, .max = 500,	\
 	    .doc = "What it is, in words.")				\

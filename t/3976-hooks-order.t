@@ -1,0 +1,51 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: ISC
+# A push event of many commits, whose repository stands behind them, as in what
+# Gitea and GitHub send.
+
+use strict;
+use warnings;
+use JSON::PP ();
+use Slipway::API;
+use Slipway::DB;
+use Slipway::Hook;
+use Slipway::Test;
+use Test::More;
+
+my $db = Slipway::DB->start;
+my $api = Slipway::API->start(db => $db);
+my ($status, undef, $err) = run_cmd(program('slipway-admin'), '-c', $api->conf_file, 'key');
+is($status, 0, 'a key is made') or diag($err);
+chown 0, (getpwnam 'nobody')[3], $api->dir . '/secret.key' if is_root();
+$api->stop_api;
+$api->start_api;
+
+my $project = $api->post('/api/projects', { name => 'p', repository => 'https://git.example.org/owner/name' })->{json}{id};
+my $pipeline = $api->post('/api/pipelines', { projectId => $project, name => 'x', steps => [{ name => 's', script => 'true' }] })->{json}{id};
+is($api->put("/api/projects/$project", { triggers => [{ branch => 'main', pipelineId => $pipeline }] })->{status}, 200, 'a push starts the pipeline');
+my $secret = $api->put("/api/projects/$project/hook-secret")->{json}{secret};
+
+my $json = JSON::PP->new->utf8->canonical;
+
+# The commits first, whatever the order of names is, and what is needed last.
+sub commits_first {
+	my ($kind, $commits, $members, $twice) = @_;
+	my $body = $json->decode(push_body($kind, path => 'owner/name', commit => 'c' x 40));
+	my $commit = delete($body->{commits})->[0];
+	$commit->{"member$_"} = $_ for 1 .. $members;
+	my $rest = substr $json->encode($body), 1;
+	$rest = '"ref":"refs/heads/main",' . $rest if $twice;
+	return '{"commits":[' . join(',', ($json->encode($commit)) x $commits) . "],$rest";
+}
+sub answer { my ($kind, $body) = @_; return $api->as('none')->post("/api/hooks/$project", $body, sign_event($kind, $secret, $body)) }
+
+for my $kind (@HOOK_KINDS) {
+	my $got = answer($kind, commits_first($kind, 8000, 20));
+	is($got->{status}, 202, "a $kind push of many commits, before what says where they are, starts a deployment") or diag $got->{body};
+	is($got->{json}{data}[0]{branch}, 'main', 'of its branch');
+}
+my $got = answer(gitea => commits_first('gitea', 8000, 20, 1));
+is($got->{status}, 400, 'a member that stands twice behind many commits is still found') or diag $got->{body};
+like($got->{body}, qr/stands twice/, 'and named');
+
+done_testing;
