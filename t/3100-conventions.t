@@ -183,7 +183,7 @@ is($none->request('OPTIONS', '/api/nothing')->{status}, 404, 'OPTIONS of nothing
 is($api->post('/api/projects')->{status}, 415, 'no body, no type');
 for my $case (['', 400], ['null', 422], ['[]', 422], ['"x"', 422], ['{"name":"a","name":"b"}', 422], ["{\"name\":\"\xff\"}", 400],
 	['{"name":"\u0000"}', 422], ['{"name":"\ud800"}', 400], ["\xef\xbb\xbf{}", 400], ['{}x', 400], ['{"a":01}', 400],
-	['{"a":1e400}', 400], ['{a:1}', 400], ["{'a':1}", 400], ['{"a":1,}', 400], ['[' x 100_000, 400], ['{}', 422]) {
+	['{"a":1e400}', 400], ['{a:1}', 400], ["{'a':1}", 400], ['{"a":1,}', 400], ['[' x 100_000, 422], ['{}', 422]) {
 	my ($text, $status) = @$case;
 	$got = $api->request('POST', '/api/projects', $text, { 'Content-Type' => 'application/json' });
 	is($got->{status}, $status, 'body: ' . substr($text, 0, 30) =~ s/[^ -~]/?/gr);
