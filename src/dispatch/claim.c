@@ -16,10 +16,17 @@
 #define START "start of a job"
 #define TURN_MAX 4 /* claims a turn, so that logs do not wait for them */
 
+static const char foreign[] =
+    "Processes of the account that it needs run which this runner did not"
+    " start: another service on the host may use the same user ids"
+    " (runner.uid_first).";
+
 /* Why the monitor could not start a deployment. */
 static const char *const obstacles[] = {
 	[WIRE_WHY_NONE] = "It could not be started.",
-	[WIRE_WHY_BUSY] = "Its account is busy.",
+	[WIRE_WHY_BUSY] =
+	    "Another deployment runs under the account that it needs.",
+	[WIRE_WHY_FOREIGN] = foreign,
 	[WIRE_WHY_ACCOUNT] =
 	    "The runner has no account that this project may run under.",
 	[WIRE_WHY_WORKSPACE] =
@@ -202,7 +209,9 @@ task_claimed(struct dispatch *d, const struct claim *c)
 	(void)snprintf(t->name, sizeof(t->name), "%lld.%lld", (long long)c->id,
 	    (long long)c->epoch);
 	(void)snprintf(t->dir, sizeof(t->dir), "%s", c->project_dir);
-	t->renew_at = time_mono_ms() + d->settings.runner.lease * 1000 / 3;
+	fetch_host(c->repository, t->host);
+	t->claimed_at = time_mono_ms();
+	t->renew_at = t->claimed_at + d->settings.runner.lease * 1000 / 3;
 	task_phase_set(t, TASK_ASKING);
 	buf_init(&t->description, DESCRIPTION_MAX);
 	return t;
@@ -297,6 +306,25 @@ claim_wanted(const struct dispatch *d)
 	return d->claim && claim_live(d) < (size_t)d->settings.runner.slots;
 }
 
+/* Others may go before one that would only wait for its Git server. */
+static bool
+skips(void *context, int64_t id, const char *repository)
+{
+	struct dispatch *d = context;
+	char host[FETCH_HOST];
+
+	fetch_host(repository, host);
+	if (!fetch_is_full(d, host))
+		return false;
+	d->held_back = true;
+	waiting_say(d, id,
+	    arena_printf(d->a,
+		"As many deployments fetch from %s as may at a time; it does "
+		"not answer them yet.",
+		host));
+	return true;
+}
+
 /* Whether there was one to claim. */
 static bool
 claim_one(struct dispatch *d)
@@ -306,17 +334,20 @@ claim_one(struct dispatch *d)
 		.runner = d->name,
 		.lease = d->settings.runner.lease,
 		.avoid = ids,
-		.navoid = refusals(d, ids, &due) };
+		.navoid = refusals(d, ids, &due),
+		.skips = skips,
+		.context = d };
 	const struct err *e;
 	struct claim c;
 	bool found;
 
 	arena_clear(d->a);
+	d->held_back = false;
 	e = queue_claim(d->db, d->a, &by, &c);
 	found = e == NULL;
 	if (e != NULL && e->code == ERR_NOTFOUND) {
 		d->claim = due != INT64_MAX;
-		d->drained = !d->claim;
+		d->drained = !d->claim && !d->held_back;
 		if (d->claim)
 			d->claim_at = due;
 		e = NULL;
@@ -365,10 +396,10 @@ claim_refused(struct dispatch *d, struct task *t, const struct wire *w)
 	if (t->phase != TASK_STARTING)
 		return;
 	close_unstarted(d, t);
-	if (w->status == WIRE_WHY_BUSY) {
-		log_debug("%s: its account is busy", t->name);
+	if (w->status == WIRE_WHY_BUSY || w->status == WIRE_WHY_FOREIGN) {
 		put_back(d, t->id, t->epoch);
 		refusal_add(d, t->id);
+		waiting_say(d, t->id, obstacles[w->status]);
 		return;
 	}
 	if (w->status > 0 &&

@@ -34,7 +34,10 @@
 
 #define DISPATCH_WIRE 3 /* the monitor */
 #define TASK_NAME 48    /* "DEPLOYMENT.EPOCH" */
-#define BOOT_SIZE 40    /* of the kernel's name of this boot */
+#define FETCH_HOST 256  /* characters of a host's name and port */
+#define FETCH_SLOW 16
+#define WAITING_TOLD 128
+#define BOOT_SIZE 40 /* of the kernel's name of this boot */
 
 enum task_phase {
 	TASK_ASKING,   /* with what its repository is fetched is being found */
@@ -55,6 +58,7 @@ enum task_flag {
 	TASK_BROKEN = 1 << 5,   /* its result cannot be read */
 	TASK_BOOT = 1 << 6,     /* its directory is of this boot */
 	TASK_UNBEGUN = 1 << 7,  /* it never ran, and never will */
+	TASK_FETCHED = 1 << 8,  /* it asks its repository for nothing more */
 };
 
 /* A deployment that this dispatcher cares for. */
@@ -64,6 +68,8 @@ struct task {
 	int64_t project;
 	char dir[WIRE_DIR]; /* of the project */
 	char name[TASK_NAME];
+	char host[FETCH_HOST]; /* of its repository, "" = none, unknown */
+	int64_t claimed_at;
 	enum task_phase phase;
 	unsigned flags;
 	int keeper;
@@ -99,6 +105,18 @@ struct refusal {
 	int64_t id;
 	int64_t at; /* not before */
 	int64_t pause;
+};
+
+/* One that let a fetch hang. */
+struct slow_host {
+	char host[FETCH_HOST]; /* "" = free */
+	int64_t until;
+};
+
+/* A deployment of which it was told why it waits. */
+struct waiting_told {
+	int64_t id;
+	int64_t at;
 };
 
 struct dispatch {
@@ -146,9 +164,12 @@ struct dispatch {
 	int64_t wipe_at;
 	struct refusal refused[QUEUE_AVOID];
 	size_t nrefused;
+	struct slow_host slow[FETCH_SLOW];
+	struct waiting_told told[WAITING_TOLD];
 	bool claim;  /* there may be something to claim */
 	bool doubt;  /* a claim may be held that is not known here */
 	bool settle; /* rows without a job may be left of a dead dispatcher */
+	bool held_back; /* from a Git server that does not answer */
 	bool drained;
 };
 
@@ -324,6 +345,19 @@ int64_t claim_review_due(const struct dispatch *);
 void claim_settle(struct dispatch *);
 /* Tells of those that others hold under our name. */
 void claim_namesakes(struct dispatch *);
+
+/* fetch.c */
+/* The host that an address names, with its port, "" if it is a path. */
+void fetch_host(const char *repository, char out[FETCH_HOST]);
+/* Whether no more slots may fetch from it now. */
+bool fetch_is_full(struct dispatch *, const char *host);
+/* The task has its commit, or gets none any more. */
+void fetch_done(struct dispatch *, struct task *);
+void fetch_failed(struct dispatch *, struct task *);
+
+/* waiting.c: tells those who ask why a deployment waits, again from time to
+ * time while that is called. */
+void waiting_say(struct dispatch *, int64_t id, const char *detail);
 
 /* dispatch_house.c: what is due for all runners: leases that ran out, rows that
  * are old */

@@ -7,6 +7,7 @@
 #include "store/joblog.h"
 #include "store/lease.h"
 #include "store/session.h"
+#include "store/waiting.h"
 
 #define KEEP_MS 300000 /* between tidyings of old rows */
 #define TRY_MS 1000    /* between tries of what a renewal needs */
@@ -110,6 +111,7 @@ house_keep(struct dispatch *d, int64_t now)
 	d->keep_at = now + KEEP_MS;
 	claim_namesakes(d);
 	if (dispatch_db_said(d, queue_tidy(d->db), "tidy") &&
+	    dispatch_db_said(d, waiting_tidy(d->db, d->a), "tidy") &&
 	    dispatch_db_said(d, idempotency_tidy(d->db, d->a), "tidy") &&
 	    dispatch_db_said(d, hook_tidy(d->db), "tidy") &&
 	    dispatch_db_said(d, session_tidy(d->db, &term), "tidy"))

@@ -315,6 +315,10 @@ result_follow(struct dispatch *d, struct task *t)
 			goto broken;
 		if (!found)
 			return NULL;
+		if (strcmp(r.name, names[R_CHECKED_OUT]) == 0)
+			fetch_done(d, t);
+		else /* unless it is done already */
+			fetch_failed(d, t);
 		if ((e = tell(d, t, &r)) == NULL) {
 			t->result_at += (int64_t)(at);
 			data += at;

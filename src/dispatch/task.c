@@ -319,6 +319,7 @@ settle(struct dispatch *d, struct task *t)
 		log_err(e, t->name);
 		o.ended = false;
 	}
+	fetch_failed(d, t);
 	conclude(t, &o);
 	why = &reason_kinds[o.reason];
 	end.reason = o.reason;

@@ -228,7 +228,11 @@ start(struct monitor *m, const struct wire *w, struct slot *slot, int *fds,
 		return err_new(ERR_BAD_REQUEST, "no such deployment can be");
 	if ((*why = monitor_account(m, w, slot)) != WIRE_WHY_NONE)
 		return err_new(ERR_CONFLICT, "account %u: %s", slot->who.uid,
-		    *why == WIRE_WHY_BUSY ? "busy" : "not allowed");
+		    *why == WIRE_WHY_BUSY        ? "busy" :
+			*why == WIRE_WHY_FOREIGN ? "has processes that "
+						   "another service or runner "
+						   "started" :
+						   "not allowed");
 	slot->watch = monitor_watch(m);
 	*why = WIRE_WHY_WORKSPACE;
 	e = monitor_workspace(m, w->dir, slot, &fds[WIRE_FD_WORKSPACE]);

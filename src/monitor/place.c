@@ -96,7 +96,7 @@ monitor_account(const struct monitor *m, const struct wire *w, struct slot *out)
 		return WIRE_WHY_BUSY;
 	if (out->kind == ACCOUNT_RANGE ? proc_account_lives(out->who.uid) :
 					 is_dirty(m, &out->who))
-		return WIRE_WHY_BUSY;
+		return WIRE_WHY_FOREIGN;
 	return WIRE_WHY_NONE;
 }
 

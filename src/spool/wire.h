@@ -39,6 +39,7 @@ enum wire_why {
 	WIRE_WHY_ACCOUNT,   /* no such account, or root */
 	WIRE_WHY_WORKSPACE, /* the directory cannot be made */
 	WIRE_WHY_PROCESS,   /* fork, exec or limits failed */
+	WIRE_WHY_FOREIGN,   /* its account has processes of no job of ours */
 };
 
 enum wire_wipe {

@@ -7,6 +7,7 @@
 #include "core/str.h"
 #include "store/move.h"
 #include "store/store.h"
+#include "store/waiting.h"
 
 #define PAGE_BYTES ((size_t)2 << 20) /* where a page of large rows is cut */
 
@@ -66,6 +67,8 @@ static const struct field deployment_fields[] = {
 	A(is_cut),
 	D(queue_position, FIELD_DETAIL | FIELD_NULL | FIELD_NOROW,
 	    .doc = "Pending ones of the project before it; null once it runs."),
+	D(waiting_for, FIELD_DETAIL | FIELD_NOROW, .shape = &waiting_shape,
+	    .doc = "What it waits for while it is pending; else empty."),
 	D(steps, FIELD_DETAIL | FIELD_NOROW, .shape = &deployment_step_shape,
 	    .doc = "Its steps, and how each went."),
 	FIELD_END,
@@ -223,16 +226,7 @@ struct number {
 static const struct field n_row[] = { N(n), FIELD_END };
 #define NUMBER_ROW .row = n_row, .rowsize = sizeof(struct number)
 static const struct field of_args[] = { N(of), FIELD_END };
-static const struct field of_n_args[] = { N(of), N(n), FIELD_END };
 
-static const struct stmt before = {
-	.name = "deployment_before",
-	.sql = "SELECT COUNT(*) AS n FROM deployment"
-	       " FORCE INDEX (deployment_queue) WHERE status = 'pending'"
-	       " AND project_id = ? AND id < ?",
-	.args = of_n_args,
-	NUMBER_ROW,
-};
 static const struct stmt unended = {
 	.name = "deployment_unended",
 	.sql = "SELECT COUNT(*) AS n FROM (SELECT 1 FROM deployment"
@@ -262,7 +256,6 @@ static const struct stmt *const deployment_stmts[] = {
 #undef X
 	    & by_id,
 	&steps_of_id,
-	&before,
 	&unended,
 	&lock,
 	&cancel_ask,
@@ -347,7 +340,6 @@ deployment_by_id(struct db *db, struct arena *a, int64_t id,
     struct deployment *out)
 {
 	const struct deployment args = { .id = id };
-	struct number ahead, found;
 	const struct err *e;
 
 	(void)memset(out, 0, sizeof(*out));
@@ -357,11 +349,8 @@ deployment_by_id(struct db *db, struct arena *a, int64_t id,
 		return e;
 	if (!str_eq(out->status, state_kinds[STATE_PENDING].name))
 		return NULL;
-	ahead = (struct number){ .n = id, .of = out->project_id };
-	if ((e = db_row(db, a, &before, &ahead, &found)) != NULL)
-		return e;
-	out->queue_position = (struct maybe){ .n = found.n, .set = true };
-	return NULL;
+	return waiting_find(db, a, out, &out->queue_position,
+	    &out->waiting_for);
 }
 
 const struct err *

@@ -45,6 +45,7 @@ struct deployment {
 	int64_t log_size;
 	bool is_cut; /* long texts are missing, inside the store only */
 	struct maybe queue_position; /* while pending: 0 = next */
+	struct list waiting_for;     /* struct waiting */
 	struct list steps;           /* struct deployment_step */
 };
 

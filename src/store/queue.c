@@ -7,7 +7,9 @@
 #include "store/report.h"
 #include "store/store.h"
 
-#define ROUNDS 4 /* looks at the queue before a claim gives up */
+#define CANDIDATES 64 /* at a time */
+#define PAGES 64      /* of them, where those before may not go */
+#define ROUNDS 4      /* looks at the queue before a claim gives up */
 #define SMALL_ARENA 65536
 
 /* Arguments of all statements here. */
@@ -27,6 +29,7 @@ struct queue_args {
 struct candidate {
 	int64_t id;
 	int64_t epoch;
+	const char *repository;
 };
 struct found {
 	int64_t n;
@@ -49,6 +52,12 @@ static const struct field candidate_row[] = {
 	FIELD(struct candidate, epoch, 0, .doc = NULL),
 	FIELD_END,
 };
+static const struct field repository_row[] = {
+	FIELD(struct candidate, id, 0, .doc = NULL),
+	FIELD(struct candidate, epoch, 0, .doc = NULL),
+	FIELD(struct candidate, repository, 0, .doc = NULL),
+	FIELD_END,
+};
 static const struct field held_row[] = { H(id), H(epoch), H(owner), H(cancel),
 	FIELD_END };
 
@@ -56,13 +65,16 @@ static const struct field held_row[] = { H(id), H(epoch), H(owner), H(cancel),
  * index from project to project, however long the queue is. */
 static const struct stmt candidates = {
 	.name = "queue_candidates",
-	.sql = "SELECT d.id, d.epoch FROM (SELECT project_id, MIN(id) AS id"
+	.sql = "SELECT d.id, d.epoch, p.repository FROM (SELECT project_id,"
+	       " MIN(id) AS id"
 	       " FROM deployment WHERE status = 'pending'"
 	       " GROUP BY project_id) q"
 	       " JOIN deployment d ON d.id = q.id"
+	       " JOIN project p ON p.id = q.project_id"
 	       " LEFT JOIN deployment r ON r.running_project = q.project_id"
-	       " WHERE r.id IS NULL ORDER BY d.id LIMIT 64",
-	.row = candidate_row,
+	       " WHERE r.id IS NULL AND d.id > ? ORDER BY d.id LIMIT 64",
+	.args = id_args,
+	.row = repository_row,
 	.rowsize = sizeof(struct candidate),
 };
 
@@ -261,38 +273,64 @@ is_avoided(const struct queue_claimer *by, int64_t id)
 	return i < by->navoid;
 }
 
+/* The oldest that may go, however many may not go before them. */
+static const struct err *
+candidates_find(struct db *db, struct arena *a, const struct queue_claimer *by,
+    struct candidate out[CANDIDATES], size_t *n)
+{
+	struct queue_args args = { .id = 0 };
+	const struct candidate *c;
+	const struct err *e;
+	struct list list;
+	size_t i;
+	int page;
+
+	*n = 0;
+	for (page = 0; page < PAGES; page++) {
+		if ((e = db_rows(db, a, &candidates, &args, &list)) != NULL)
+			return e;
+		c = list.items;
+		for (i = 0; i < list.n; i++)
+			if (!is_avoided(by, c[i].id) &&
+			    (by->skips == NULL ||
+				!by->skips(by->context, c[i].id,
+				    c[i].repository)))
+				out[(*n)++] = c[i];
+		if (*n > 0 || list.n < CANDIDATES)
+			break;
+		args.id = c[list.n - 1].id;
+	}
+	return NULL;
+}
+
 /* The first candidate at first; after a lost race any, so that many runners
  * do not run into each other again. */
 static const struct err *
 take_one(struct db *db, struct arena *a, const struct queue_claimer *by,
     struct queue_args *args)
 {
-	const struct err *e;
+	struct candidate found[CANDIDATES];
 	const struct candidate *c;
-	struct list list;
-	size_t at = 0, left, tried;
+	const struct err *e;
+	size_t at = 0, left, n;
 	bool won;
 	int round;
 
 	for (round = 0; round < ROUNDS; round++) {
-		e = db_rows(db, a, &candidates, NULL, &list);
+		e = candidates_find(db, a, by, found, &n);
 		if (e != NULL)
 			return e;
-		tried = 0;
+		if (n == 0)
+			break;
 		if (round > 0)
-			at = (size_t)arc4random_uniform((uint32_t)list.n);
-		for (left = list.n; left > 0; left--, at++) {
-			c = (const struct candidate *)list.items + at % list.n;
-			if (is_avoided(by, c->id))
-				continue;
-			tried++;
+			at = (size_t)arc4random_uniform((uint32_t)n);
+		for (left = n; left > 0; left--, at++) {
+			c = &found[at % n];
 			args->id = c->id;
 			args->epoch = c->epoch;
 			if ((e = try(db, a, args, &won)) != NULL || won)
 				return e;
 		}
-		if (tried == 0)
-			break;
 	}
 	return err_new(ERR_NOTFOUND, "nothing to claim");
 }

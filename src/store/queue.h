@@ -63,6 +63,9 @@ struct queue_claimer {
 	int64_t lease;        /* seconds */
 	const int64_t *avoid; /* deployments that cannot be started now */
 	size_t navoid;
+	/* Whether another is to go first; NULL = never. */
+	bool (*skips)(void *context, int64_t id, const char *repository);
+	void *context;
 };
 
 /* One pending deployment whose project is idle, oldest first in its project and

@@ -34,7 +34,8 @@
 	X(session)							\
 	X(step)								\
 	X(token)							\
-	X(user)
+	X(user)								\
+	X(waiting)
 /* clang-format on */
 
 struct store {

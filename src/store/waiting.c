@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: ISC */
+#include "store/waiting.h"
+
+#include "core/str.h"
+#include "store/store.h"
+
+#define SOON 3 /* seconds, in which a runner takes what it can */
+
+static const char *const reasons[] = { "project_busy", WAITING_SLOTS,
+	"no_runner", NULL };
+
+#define W(m, ...) FIELD(struct waiting, m, FIELD_OUT | __VA_ARGS__)
+static const struct field waiting_fields[] = {
+	W(reason, 0, .values = reasons, .named = "WaitingReason",
+	    .doc = "For programs."),
+	W(detail, 0, .doc = "A sentence for people."),
+	FIELD_END,
+};
+const struct shape waiting_shape = {
+	.name = "Waiting",
+	.fields = waiting_fields,
+	.size = sizeof(struct waiting),
+	.doc = "Why a pending deployment does not run yet.",
+};
+
+#define D(m) FIELD(struct deployment, m, 0)
+static const struct field id_args[] = { D(id), FIELD_END };
+static const struct field project_id_args[] = { D(project_id), D(id),
+	FIELD_END };
+
+struct ahead {
+	int64_t n;
+	int64_t first; /* 0 = none */
+	int64_t running;
+};
+#define A(m) FIELD(struct ahead, m, 0)
+static const struct field ahead_row[] = { A(n), A(first), A(running),
+	FIELD_END };
+static const struct stmt ahead = {
+	.name = "waiting_ahead",
+	.sql = "SELECT COUNT(IF(status = 'pending', 1, NULL)) AS n,"
+	       " COALESCE(MIN(IF(status = 'pending', id, NULL)), 0) AS first,"
+	       " COALESCE(MIN(IF(status = 'running', id, NULL)), 0) AS running"
+	       " FROM deployment WHERE project_id = ?"
+	       " AND (status = 'running' OR (status = 'pending' AND id < ?))",
+	.args = project_id_args,
+	.row = ahead_row,
+	.rowsize = sizeof(struct ahead),
+};
+
+static const struct stmt told = {
+	.name = "waiting_told",
+	.sql = "SELECT reason, detail FROM deployment_wait"
+	       " WHERE deployment_id = ?"
+	       " AND seen_at > NOW(3) - INTERVAL 1 MINUTE",
+	.args = id_args,
+	.row = waiting_fields,
+	.rowsize = sizeof(struct waiting),
+};
+
+struct crowd {
+	int64_t age; /* seconds */
+	int64_t running;
+};
+#define C(m) FIELD(struct crowd, m, 0)
+static const struct field crowd_row[] = { C(age), C(running), FIELD_END };
+static const struct stmt crowd = {
+	.name = "waiting_crowd",
+	.sql = "SELECT TIMESTAMPDIFF(SECOND, created_at, NOW(3)) AS age,"
+	       " (SELECT COUNT(*) FROM deployment r WHERE r.status = 'running')"
+	       " AS running FROM deployment WHERE id = ?",
+	.args = id_args,
+	.row = crowd_row,
+	.rowsize = sizeof(struct crowd),
+};
+
+#define N(m) FIELD(struct waiting_note, m, 0)
+static const struct field note_args[] = { N(deployment_id), N(reason),
+	N(detail), N(runner), FIELD_END };
+static const struct stmt tell = {
+	.name = "waiting_tell",
+	.sql = "INSERT INTO deployment_wait (deployment_id, reason, detail,"
+	       " runner, seen_at) VALUES (?, ?, ?, ?, NOW(3))"
+	       " ON DUPLICATE KEY UPDATE reason = VALUES(reason),"
+	       " detail = VALUES(detail), runner = VALUES(runner),"
+	       " seen_at = VALUES(seen_at)",
+	.args = note_args,
+};
+
+struct found {
+	int64_t n;
+};
+static const struct field found_row[] = { FIELD(struct found, n, 0),
+	FIELD_END };
+static const struct stmt old = {
+	.name = "waiting_old",
+	.sql = "SELECT COUNT(*) AS n FROM (SELECT 1 FROM deployment_wait"
+	       " WHERE seen_at < NOW(3) - INTERVAL 1 HOUR LIMIT 1) t",
+	.row = found_row,
+	.rowsize = sizeof(struct found),
+};
+static const struct stmt tidy = {
+	.name = "waiting_tidy",
+	.sql = "DELETE FROM deployment_wait"
+	       " WHERE seen_at < NOW(3) - INTERVAL 1 HOUR"
+	       " ORDER BY seen_at LIMIT 1000",
+};
+
+static const struct stmt *const waiting_stmts[] = { &ahead, &told, &crowd,
+	&tell, &old, &tidy, NULL };
+
+const struct store waiting_store = {
+	.stmts = waiting_stmts,
+};
+
+/* The project is free, and no runner says what is in the way. */
+static const struct err *
+crowd_find(struct db *db, struct arena *a, const struct deployment *d,
+    struct waiting *out, bool *found)
+{
+	const struct err *e;
+	struct crowd c;
+
+	*found = false;
+	if ((e = db_row(db, a, &crowd, d, &c)) != NULL || c.age < SOON)
+		return e;
+	*found = true;
+	out->reason = c.running > 0 ? WAITING_SLOTS : "no_runner";
+	out->detail = c.running > 0 ?
+	    arena_printf(a,
+		"No runner has a free slot: %lld deployments are running.",
+		(long long)c.running) :
+	    "No runner has taken it: see whether slipway-runner is running.";
+	return NULL;
+}
+
+const struct err *
+waiting_find(struct db *db, struct arena *a, const struct deployment *d,
+    struct maybe *position, struct list *out)
+{
+	struct waiting *w = arena_alloc(a, 1, sizeof(*w));
+	struct ahead row;
+	const struct err *e;
+	bool found = true;
+
+	*out = (struct list){ .items = w };
+	*position = (struct maybe){ .set = false };
+	if ((e = db_row(db, a, &ahead, d, &row)) != NULL)
+		return e;
+	*position = (struct maybe){ .n = row.n, .set = true };
+	if (row.running != 0 || row.first != 0) {
+		w->reason = "project_busy";
+		w->detail = arena_printf(a,
+		    "Deployment %lld of this project %s.",
+		    (long long)(row.running != 0 ? row.running : row.first),
+		    row.running != 0 ? "is running" : "comes first");
+	} else {
+		e = db_row(db, a, &told, d, w);
+		if (e != NULL && e->code == ERR_NOTFOUND)
+			e = crowd_find(db, a, d, w, &found);
+	}
+	out->n = e == NULL && found ? 1 : 0;
+	return e;
+}
+
+const struct err *
+waiting_tell(struct db *db, const struct waiting_note *note)
+{
+	return db_exec(db, &tell, note, NULL);
+}
+
+const struct err *
+waiting_tidy(struct db *db, struct arena *a)
+{
+	const struct err *e;
+	struct found row;
+
+	e = db_row(db, a, &old, NULL, &row);
+	return e != NULL || row.n == 0 ? e : db_exec(db, &tidy, NULL, NULL);
+}

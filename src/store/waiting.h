@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: ISC */
+/* Why a pending deployment does not run yet. */
+#ifndef SLIPWAY_STORE_WAITING_H
+#define SLIPWAY_STORE_WAITING_H
+
+#include "db/db.h"
+#include "store/deployment.h"
+
+#define WAITING_SLOTS "slots" /* of the reasons the one that runners tell */
+
+struct waiting {
+	const char *reason;
+	const char *detail;
+};
+
+/* What a runner says. */
+struct waiting_note {
+	int64_t deployment_id;
+	const char *reason;
+	const char *detail;
+	const char *runner;
+};
+
+extern const struct shape waiting_shape;
+
+/* For a pending deployment: how many of its project are before it, and a list of
+ * struct waiting, which is empty for the first seconds. */
+MUSTCHECK const struct err *waiting_find(struct db *, struct arena *,
+    const struct deployment *, struct maybe *position, struct list *out);
+/* What a runner says counts for a minute. */
+MUSTCHECK const struct err *waiting_tell(struct db *,
+    const struct waiting_note *);
+/* Removes what counts no more; writes nothing where there is none. */
+MUSTCHECK const struct err *waiting_tidy(struct db *, struct arena *);
+
+#endif
