@@ -191,6 +191,43 @@ start_mariadb() {
 	SQL
 }
 
+# Ids that nobody on this host has or may be given: no process, no account, no
+# range of containers or of another slipway, and not those of its packages.
+uids_wanted=1000
+uids_taken() {
+	local dir conf files=()
+	for dir in /proc/[0-9]*; do
+		case $(readlink "$dir/exe" 2>/dev/null) in
+		*/slipway-runner) ;;
+		*) continue ;;
+		esac
+		conf=$(tr '\0' '\n' <"$dir/cmdline" 2>/dev/null | sed -n '/^-c$/{n;p;}')
+		[ ! -r "${conf:=/etc/slipway/slipway.conf}" ] || files+=("$conf")
+	done
+	# One range a line: its first id, how many.
+	{
+		stat -c '%u 1' /proc/[0-9]*
+		awk -F: '{ print $3, 1 }' /etc/passwd
+		awk -F: '{ print $2, $3 }' /etc/subuid
+		for conf in "${files[@]}"; do
+			awk -F= '{ gsub(/[ \t]/, "") }
+				$1 == "uid_first" { first = $2 }
+				$1 == "uid_count" { n = $2 }
+				$1 == "watch_uid_first" { print $2, 256 }
+				END { if (first != "") print first, (n == "" ? 65536 : n) + 256 }' "$conf"
+		done
+	} 2>/dev/null | awk -v first="$1" -v last="$(($1 + uids_wanted + 255))" '
+		$1 <= last && $1 + $2 > first { found = 1 } END { exit !found }'
+}
+uids_pick() {
+	local tries
+	for ((tries = 0; tries < 100; tries++)); do
+		uid_first=$((700000000 + RANDOM % 20000 * 10000))
+		uids_taken "$uid_first" || return 0
+	done
+	die "no range of $uids_wanted user ids is free for the steps of the demo"
+}
+
 write_conf() {
 	local conf=$place/etc/slipway.conf
 	(umask 077 && cat >"$conf") <<-CONF
@@ -225,6 +262,8 @@ write_conf() {
 	workspaces = $place/workspaces
 	CONF
 	if [ "$uid" = 0 ]; then
+		uids_pick
+		sed -i -e "/^\[runner\]/a uid_first = $uid_first\nuid_count = $uids_wanted" "$conf"
 		sed -i -e "/^\[api\]/a user = $api_account\nsocket_group = www-data" \
 		    -e "/^\[runner\]/a user = $account\nwake_group = $account" "$conf"
 		chgrp "$account" "$conf"
