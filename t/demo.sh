@@ -206,9 +206,9 @@ uids_taken() {
 	done
 	# One range a line: its first id, how many.
 	{
-		stat -c '%u 1' /proc/[0-9]*
+		stat -c '%u 1' /proc/[0-9]* || true # some are gone
 		awk -F: '{ print $3, 1 }' /etc/passwd
-		awk -F: '{ print $2, $3 }' /etc/subuid
+		[ ! -r /etc/subuid ] || awk -F: '{ print $2, $3 }' /etc/subuid
 		for conf in "${files[@]}"; do
 			awk -F= '{ gsub(/[ \t]/, "") }
 				$1 == "uid_first" { first = $2 }
