@@ -246,6 +246,8 @@ files(struct fetch *f)
 	    ((e = workspace_empty(&f->git, ".git")) != NULL ||
 		!git_done(&f->git)))
 		return e;
+	if (!f->anew && (e = workspace_specials_remove(&f->git)) != NULL)
+		return e;
 	if ((e = git_run(&f->git, NULL, read_tree)) != NULL ||
 	    !git_done(&f->git))
 		return e;

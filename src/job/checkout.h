@@ -40,6 +40,8 @@ MUSTCHECK const struct err *git_call(struct git *g, run_call *, void *arg,
 /* Removes what stands where a list of git ls-tree -z has submodules. */
 MUSTCHECK const struct err *workspace_links_remove(struct git *g,
     struct buf *list);
+/* What is neither a file, a directory nor a link: git would wait at a FIFO. */
+MUSTCHECK const struct err *workspace_specials_remove(struct git *g);
 /* All but the entry of that name. */
 MUSTCHECK const struct err *workspace_empty(struct git *g, const char *keep);
 /* A clone whose objects are not as the last checkout left them. */

@@ -8,6 +8,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -49,6 +51,49 @@ workspace_links_remove(struct git *g, struct buf *list)
 	const char *ignored;
 
 	return git_call(g, links_remove, list, &ignored);
+}
+
+/* Only what is neither a file, a directory nor a link. */
+static int
+special_remove(const char *path, const struct stat *st, int type,
+    struct FTW *ftw)
+{
+	char dir[PATH_MAX];
+
+	if (type == FTW_DNR && (st->st_mode & S_IRWXU) != S_IRWXU &&
+	    chmod(path, (st->st_mode & 07777) | S_IRWXU) == 0)
+		return nftw(path, special_remove, 16, FTW_PHYS);
+	if (type != FTW_F || S_ISREG(st->st_mode) || unlink(path) == 0)
+		return 0;
+	if (ftw->base <= 0 || (size_t)ftw->base >= sizeof(dir))
+		return -1;
+	(void)memcpy(dir, path, (size_t)ftw->base);
+	dir[ftw->base] = '\0';
+	if (chmod(dir, S_IRWXU) == 0 && unlink(path) == 0)
+		return 0;
+	return -1;
+}
+
+static const struct err *
+specials_remove(void *arg)
+{
+	const int workspace = JOB_FD(WIRE_FD_WORKSPACE);
+
+	(void)arg;
+	if (fchdir(workspace) == -1)
+		return err_errno("enter the workspace");
+	if (nftw(".", special_remove, 16, FTW_PHYS) == 0)
+		return NULL;
+	/* too deep to look into */
+	return tree_empty_but(workspace, ".git");
+}
+
+const struct err *
+workspace_specials_remove(struct git *g)
+{
+	const char *ignored;
+
+	return git_call(g, specials_remove, NULL, &ignored);
 }
 
 struct emptying {
