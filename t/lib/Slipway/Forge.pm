@@ -79,6 +79,10 @@ sub patience {
 	return $patience = $seconds < 12 ? 9 : $seconds > 20 ? 20 : $seconds;
 }
 
+# When a request that waited for it must have its answer: the machine may have
+# become faster or slower since the service was given that time.
+sub answer_within { return patience() + deadline(1) }
+
 # A [gitserver] section for it.
 sub conf {
 	my ($self, %more) = @_;
