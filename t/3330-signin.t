@@ -400,6 +400,28 @@ for my $round ('by codes', 'by a server that takes each code again') {
 	is(sessions(), $before + 1, 'one session');
 }
 
+# --- two first sign-ins of one account, at once
+$forge->user('twin', { id => 77 });
+$db->sql("INSERT INTO user (username, role) VALUES ('twin', 'viewer')");
+my @twins = map { my $b = browser(); [ $b, $b->go('twin') ] } 1 .. 2;
+my $row = $db->hold("SELECT id FROM user WHERE username = 'twin' FOR UPDATE");
+my @first = map {
+	my $n = $_;
+	my $pid = fork;
+	if (!$pid) {
+		delete $api->{http};
+		my ($b, $back) = @{ $twins[$n] };
+		my $got = $b->login($back);
+		spew(tempdir() . "/twin$n", "$got->{status} $got->{body}");
+		POSIX::_exit(0);
+	}
+	$pid;
+} 0, 1;
+ok(poll(60, sub { $db->waiting == 2 }), 'both wait for the user');
+$db->let_go($row);
+waitpid $_, 0 for @first;
+like(slurp(tempdir() . "/twin$_"), qr/^200 /, 'two first sign-ins of one account both succeed') for 0, 1;
+
 # --- a new key: what the old one sealed still opens
 $b = browser();
 $back = $b->go('new');

@@ -137,9 +137,13 @@ adopt(struct db *db, struct req *rq, struct identity *who, const char *login,
 		return e;
 	if ((e = identity_of(db, rq->a, u->id, &bound)) != NULL)
 		return e;
-	if (bound.forge != NULL && str_eq(bound.forge_id, who->forge_id) &&
-	    !str_eq(bound.forge, who->forge))
-		return moved(&bound, who, u->username);
+	if (bound.forge != NULL && str_eq(bound.forge_id, who->forge_id)) {
+		if (!str_eq(bound.forge, who->forge))
+			return moved(&bound, who, u->username);
+		/* another sign-in of the same account was first */
+		who->user_id = u->id;
+		return check_active(u);
+	}
 	if (bound.forge != NULL || strcasecmp(u->username, login) != 0)
 		return err_tell(ERR_FORBIDDEN,
 		    "The name \"%s\" belongs to another account here: ask an "
