@@ -134,7 +134,7 @@ checker(struct dispatch *d)
 	if (e != NULL)
 		log_warn("accounts behind sessions are not confirmed now: %s",
 		    e->msg);
-	_exit(e != NULL);
+	_exit(e != NULL ? 1 : 0);
 }
 
 int64_t

@@ -15,9 +15,9 @@ static const char *const run_when[] = { "success", "failure", "always", NULL };
 /* A step by itself and one inside its pipeline differ in what a client may
  * send: inside, the place is the order of the array. */
 /* clang-format off */
-#define STEP_COLUMNS(X, T, PIPELINE, POSITION)				\
+#define STEP_COLUMNS(X, T, KIND)				\
 	X(T, KEY, id, FIELD_OUT, .doc = "Number of the step.")		\
-	X(T, ONCE, pipeline_id, PIPELINE,				\
+	X(T, ONCE, pipeline_id, KIND##_PIPELINE,			\
 	    .doc = "Pipeline that it belongs to.")			\
 	X(T, SET, name, FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_LINE,	\
 	    .min = 1, .max = 100, .doc = "Name of the step.")		\
@@ -25,7 +25,7 @@ static const char *const run_when[] = { "success", "failure", "always", NULL };
 	    .max = STEP_SCRIPT_MAX,					\
 	    .doc = "Run by bash -eo pipefail, or by its own #! line; at " \
 		   "most 65535 bytes.")					\
-	X(T, SET, position, POSITION)					\
+	X(T, SET, position, KIND##_POSITION)				\
 	X(T, SET, timeout_seconds, FIELD_OUT | FIELD_IN | FIELD_NULL,	\
 	    .min = 1, .max = PIPELINE_TIMEOUT_MAX,			\
 	    .doc = "A run that takes longer fails; null: the runner's "	\
@@ -45,9 +45,10 @@ static const char *const run_when[] = { "success", "failure", "always", NULL };
 	FIELD_OUT | FIELD_IN,						\
 	    .doc = "Place among the steps, from 0; the last if left out. A " \
 		   "change moves the others."
+#define INNER_PIPELINE FIELD_OUT
 #define INNER_POSITION FIELD_OUT, .doc = "Place among the steps, from 0."
-#define STEP(X, T) STEP_COLUMNS(X, T, STEP_PIPELINE, STEP_POSITION)
-#define INNER(X, T) STEP_COLUMNS(X, T, FIELD_OUT, INNER_POSITION)
+#define STEP(X, T) STEP_COLUMNS(X, T, STEP)
+#define INNER(X, T) STEP_COLUMNS(X, T, INNER)
 
 static const struct field step_fields[] = {
 	COLUMNS_FIELDS(STEP, struct step)
