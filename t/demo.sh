@@ -197,11 +197,11 @@ uids_wanted=1000
 uids_taken() {
 	local dir conf files=()
 	for dir in /proc/[0-9]*; do
-		case $(readlink "$dir/exe" 2>/dev/null) in
+		case $(readlink "$dir/exe" 2>/dev/null || :) in
 		*/slipway-runner) ;;
 		*) continue ;;
 		esac
-		conf=$(tr '\0' '\n' <"$dir/cmdline" 2>/dev/null | sed -n '/^-c$/{n;p;}')
+		conf=$(tr '\0' '\n' <"$dir/cmdline" 2>/dev/null | sed -n '/^-c$/{n;p;}' || :)
 		[ ! -r "${conf:=/etc/slipway/slipway.conf}" ] || files+=("$conf")
 	done
 	# One range a line: its first id, how many.
