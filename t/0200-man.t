@@ -160,7 +160,7 @@ for my $name (sort keys %route) {
 }
 
 # --- templates
-my %template = map { m{([^/]+)/?$} && ($1 => 1) } grep { -d && !m{/shared$} } glob "$top/src/templates/*";
+my %template = map { m{([^/]+)/?$} && ($1 => 1) } grep { -d && !m{/common$} } glob "$top/src/templates/*";
 my ($list) = $page{'slipway-templates.7'} =~ /^\.Sh TEMPLATES\n(.*?)^\.El/ms;
 is_deeply([sort $list =~ /^\.It Cm (\S+)$/mg], [sort keys %template],
 	'slipway-templates.7 has every template and no other');

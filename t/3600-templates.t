@@ -26,14 +26,14 @@ my %ok = ('1.sh' => "echo 1\n", '2.sh' => "echo 2\n");
 template('own', { name => "The site's own", steps => [ { name => 'One', file => '1.sh' },
 	{ name => 'Two', file => '2.sh', runWhen => 'always', timeoutSeconds => 9 } ] }, %ok);
 template('rollback', { name => 'Another rollback', description => 'Ours.', steps => steps(1) }, %ok);
-template('sharing', { name => 'Sharing', steps => [ { name => 'One', file => '../shared/common.sh' } ] });
-make_path("$site/shared");
-spew("$site/shared/common.sh", "echo common\n", 0644);
-spew("$site/shared/template.json", $json->encode({ name => 'x', steps => [ { name => 'x', file => 'common.sh' } ] }), 0644);
+template('sharing', { name => 'Sharing', steps => [ { name => 'One', file => '../common/common.sh' } ] });
+make_path("$site/common");
+spew("$site/common/common.sh", "echo common\n", 0644);
+spew("$site/common/template.json", $json->encode({ name => 'x', steps => [ { name => 'x', file => 'common.sh' } ] }), 0644);
 my %bad = (
-	'shared-missing' => [ { name => 'x', steps => [ { name => 'x', file => '../shared/missing.sh' } ] } ],
-	'shared-outside' => [ { name => 'x', steps => [ { name => 'x', file => '../shared/../own/1.sh' } ] } ],
-	'shared-below' => [ { name => 'x', steps => [ { name => 'x', file => 'shared/common.sh' } ] } ],
+	'common-missing' => [ { name => 'x', steps => [ { name => 'x', file => '../common/missing.sh' } ] } ],
+	'common-outside' => [ { name => 'x', steps => [ { name => 'x', file => '../common/../own/1.sh' } ] } ],
+	'common-below' => [ { name => 'x', steps => [ { name => 'x', file => 'common/common.sh' } ] } ],
 	'no-json' => [ '{' ],
 	'no-object' => [ '[]' ],
 	'no-name' => [ { steps => steps(1) } ],
@@ -65,7 +65,7 @@ my $api = Slipway::API->start(db => $db,
 	conf => "[api]\ntemplates = " . srcdir() . "/src/templates $site, /nowhere\n");
 
 # --- what is found
-my @package = map { basename($_) } grep { -d && !m{/shared$} } glob srcdir() . '/src/templates/*';
+my @package = map { basename($_) } grep { -d && !m{/common$} } glob srcdir() . '/src/templates/*';
 my $got = $api->as('viewer')->get('/api/templates?limit=100');
 is($got->{status}, 200, 'a viewer lists them');
 my %all = map { $_->{id} => $_ } @{ $got->{json}{data} };
@@ -96,7 +96,7 @@ like($got->{headers}{link}, qr/rel="next"/, 'with links');
 is(scalar @{ $api->get('/api/templates?page=99')->{json}{data} }, 0, 'none past the end');
 $got = $api->get('/api/templates/sharing');
 is($got->{json}{steps}[0]{script}, "echo common\n", 'a step has the whole text of a shared script');
-is($api->get('/api/templates/shared')->{status}, 404, 'the folder of shared scripts is not a template');
+is($api->get('/api/templates/common')->{status}, 404, 'the folder of shared scripts is not a template');
 $got = $api->get('/api/templates/own');
 is_deeply($got->{json}, $all{own}, 'one alone');
 is($api->get('/api/templates/own', { 'If-None-Match' => $got->{headers}{etag} })->{status}, 304, 'with a tag');

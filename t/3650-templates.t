@@ -31,7 +31,7 @@ sub faults {
 		$say->("step $name: name") if !text($name, 1, 100);
 		$say->("step $name: twice") if $names{$name}++;
 		my $file = defined $step->{file} ? $step->{file} : '';
-		$say->("step $name: file name $file") if $file !~ m{^(?:[0-9]{2}-|\.\./shared/)[a-z0-9-]+\.sh$};
+		$say->("step $name: file name $file") if $file !~ m{^(?:[0-9]{2}-|\.\./common/)[a-z0-9-]+\.sh$};
 		my $script = delete $left{$file};
 		$say->("step $name: no file $file") if !defined $script;
 		$say->("step $name: size") if defined $script && (length $script > 65535 || $script !~ /\S/);
@@ -94,7 +94,7 @@ my @wanted = qw(binary-systemd database-migration docker-compose git-clone-pipel
     laravel nginx-vhost node php-composer-release python-venv-systemd rollback
     simple-deploy-pipeline ssh-deploy static-generator static-site-rsync symfony
     systemd-restart wordpress);
-my @slugs = sort map { basename($_) } grep { -d && !m{/shared$} } glob "$root/*";
+my @slugs = sort map { basename($_) } grep { -d && !m{/common$} } glob "$root/*";
 is_deeply(\@slugs, \@wanted, 'the templates');
 
 my (%display, %shared);
@@ -102,7 +102,7 @@ for my $slug (@slugs) {
 	my %files = map { basename($_) => slurp($_) } glob "$root/$slug/*.sh";
 	my $t = eval { $json->decode(slurp("$root/$slug/template.json")) };
 	is($@, '', "$slug: template.json is JSON") or next;
-	for my $file (grep { m{^\.\./shared/} } map { $_->{file} } @{ $t->{steps} }) {
+	for my $file (grep { m{^\.\./common/} } map { $_->{file} } @{ $t->{steps} }) {
 		$files{$file} = slurp("$root/$slug/$file");
 		push @{ $shared{ basename($file) } }, $slug;
 	}
@@ -119,7 +119,7 @@ for my $slug (@slugs) {
 		like($files{$file}, qr/^(?:#[^\n]*\n)+set -euo pipefail$/m, "$slug/$file: strict from its first command");
 	}
 }
-is_deeply([sort keys %shared], [sort map { basename($_) } glob "$root/shared/*"], 'every shared script is used');
+is_deeply([sort keys %shared], [sort map { basename($_) } glob "$root/common/*"], 'every shared script is used');
 cmp_ok(scalar @{ $shared{$_} }, '>', 1, "several templates share $_") for sort keys %shared;
 my %text;
 push @{ $text{ slurp($_) } }, $_ for glob "$root/*/*.sh";

@@ -12,7 +12,7 @@ use Slipway::Test;
 
 my $api = Slipway::API->start(db => Slipway::DB->start);
 my $root = srcdir() . '/src/templates';
-my @dirs = grep { -d && !m{/shared$} } glob "$root/*";
+my @dirs = grep { -d && !m{/common$} } glob "$root/*";
 my $list = $api->get('/api/templates?limit=100')->{json};
 is_deeply([map { $_->{id} } @{ $list->{data} }], [sort map { basename($_) } @dirs], 'all of them are listed');
 for my $dir (@dirs) {

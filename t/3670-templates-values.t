@@ -28,7 +28,7 @@ my %address = map { $_ => 1 } qw(CHECK_URL BASE_URL);
 # Paths that begin with a slash, which scripts quote.
 my %path = map { $_ => 1 } qw(RELOAD_TRIGGER);
 
-for my $dir (grep { -d && !m{/shared$} } glob srcdir() . '/src/templates/*') {
+for my $dir (grep { -d && !m{/common$} } glob srcdir() . '/src/templates/*') {
 	my $slug = basename($dir);
 	my $template = JSON::PP->new->utf8->decode(slurp("$dir/template.json"));
 	my %preset = map { $_->{key} => $_ } @{ $template->{envPresets} };

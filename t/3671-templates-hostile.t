@@ -51,7 +51,7 @@ sub mistaken {
 	return @wrong;
 }
 
-for my $slug (map { basename($_) } grep { -d && !m{/shared$} } glob srcdir() . '/src/templates/*') {
+for my $slug (map { basename($_) } grep { -d && !m{/common$} } glob srcdir() . '/src/templates/*') {
 	# ssh needs an account with a name.
 	local $Slipway::Template::as_self = $slug eq 'ssh-deploy';
 	my $template = Slipway::Template->new($slug, %files);

@@ -22,8 +22,8 @@
 #define JSON_FILE_MAX ((size_t)1 << 20)
 #define ID_ERE "[a-z0-9][a-z0-9._-]{0,63}"
 /* Scripts that several templates share lie in one folder beside theirs. */
-#define SHARED "shared"
-#define FILE_ERE "(\\.\\./" SHARED "/)?[A-Za-z0-9_][A-Za-z0-9._-]{0,99}"
+#define COMMON "common"
+#define FILE_ERE "(\\.\\./" COMMON "/)?[A-Za-z0-9_][A-Za-z0-9._-]{0,99}"
 
 static const char *const when[] = { "success", "failure", "always", NULL };
 
@@ -33,7 +33,7 @@ static const struct field step_fields[] = {
 	S(name, FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_LINE, .min = 1,
 	    .max = 100, .doc = "Name of the step."),
 	S(file, FIELD_IN | FIELD_MUST, .pattern = FILE_ERE,
-	    .doc = "File in the template's folder, or ../" SHARED "/FILE."),
+	    .doc = "File in the template's folder, or ../" COMMON "/FILE."),
 	S(script, FIELD_OUT, .doc = "What bash(1) runs."),
 	S(run_when, FIELD_OUT | FIELD_IN, .values = when, .named = "RunWhen",
 	    .doc = "After success of those before it, after a failure, or "
@@ -211,7 +211,7 @@ folders_read(const char *path)
 	}
 	while ((entry = readdir(dir)) != NULL)
 		if (entry->d_name[0] != '.' &&
-		    strcmp(entry->d_name, SHARED) != 0)
+		    strcmp(entry->d_name, COMMON) != 0)
 			folder_read(dirfd(dir), path, entry->d_name);
 	(void)closedir(dir);
 }
