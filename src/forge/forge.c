@@ -161,6 +161,21 @@ api_need(const struct forge *f)
 	    "(GITSERVER_TYPE).");
 }
 
+/* The request that every server of this type answers. */
+static const struct err *
+alive_ask(struct forge *f, struct arena *a, struct http_response *out)
+{
+	const struct err *e;
+
+	if ((e = api_need(f)) != NULL)
+		return e;
+	forge_begin(f);
+	return forge_ask(f, a,
+	    &(struct forge_ask){
+		.url = forge_url(f, a, f->ops->form.alive, NULL, NULL, NULL) },
+	    out);
+}
+
 const struct err *
 forge_check(struct forge *f, struct arena *a, struct when *clock)
 {
@@ -168,13 +183,7 @@ forge_check(struct forge *f, struct arena *a, struct when *clock)
 	const struct err *e;
 
 	*clock = (struct when){ 0 };
-	if ((e = api_need(f)) != NULL)
-		return e;
-	forge_begin(f);
-	if ((e = forge_ask(f, a,
-		 &(struct forge_ask){ .url = forge_url(f, a, f->ops->form.alive,
-					  NULL, NULL, NULL) },
-		 &got)) != NULL)
+	if ((e = alive_ask(f, a, &got)) != NULL)
 		return e;
 	clock->ms = http_date(&got);
 	/* 401 and 403: it tells nothing to those who are not signed in */
@@ -205,13 +214,7 @@ forge_version(struct forge *f, struct arena *a, const char **out)
 	const struct err *e;
 
 	*out = NULL;
-	if ((e = api_need(f)) != NULL)
-		return e;
-	forge_begin(f);
-	if ((e = forge_ask(f, a,
-		 &(struct forge_ask){ .url = forge_url(f, a, f->ops->form.alive,
-					  NULL, NULL, NULL) },
-		 &got)) != NULL)
+	if ((e = alive_ask(f, a, &got)) != NULL)
 		return e;
 	return got.status == 200 ?
 	    json_pick(a, version_paths, got.body, got.len, out) :
