@@ -128,6 +128,7 @@ static const struct {
 	{ "StepStatus", "How far a step is." STATE_STEP_TEXTS },
 	{ "TemplatePresets", "What becomes of a template's presets." },
 	{ "UserStatus", "Whether a user may sign in." },
+	{ "WaitingReason", "Why a pending deployment does not run yet." },
 	{ "WorkspaceState", "What is in a project's directory." },
 };
 
