@@ -40,7 +40,7 @@ my %key;
 while ($table =~ /\bKEY\((\w+), (\w+), (C_\w+), ([^,]*?)(?:,\s*(\..*?))?\),\n/sg) {
 	my ($section, $name, $type, $flags, $rest) = ($1, $2, $3, $4, defined $5 ? $5 : '');
 	my %k = (type => $type, flags => $flags);
-	while ($rest =~ /\.(\w+) = (.*?)(?=,\s*\.\w+ =|\z)/sg) { $k{$1} = $2 }
+	while ($rest =~ /\.(\w+) =\s+(.*?)(?=,\s*\.\w+ =|\z)/sg) { $k{$1} = $2 }
 	$key{"$section.$name"} = \%k;
 }
 cmp_ok(scalar keys %key, '>', 50, 'the table of settings is read');
@@ -75,7 +75,7 @@ sub size {
 	return $n;
 }
 my %kind = (C_INT => 'A number', C_SIZE => 'A size', C_SECONDS => 'Seconds', C_LIST => 'A list',
-	C_BOOL => 'yes or no', C_MODE => 'An octal mode', C_STR => 'A text');
+	C_BOOL => 'yes or no', C_MODE => 'An octal mode', C_STR => 'A string');
 my %macro = (SLIPWAY_TEMPLATES => '@pkgdatadir@/templates');
 for my $name (sort keys %key) {
 	my ($k, $text) = ($key{$name}, defined $said{$name} ? $said{$name} : '');
@@ -94,7 +94,7 @@ for my $name (sort keys %key) {
 	push @want, 'Also from ' . literals($k->{alias}) . '.' if $k->{alias};
 	push @want, literals($k->{doc});
 	is_deeply([grep { index($text, $_) < 0 } @want], [], "slipway.conf.5: $name") or diag($text);
-	is($text =~ /_file\./ ? 1 : 0, $k->{flags} =~ /CONF_SECRET/ ? 1 : 0, "- secret or not: $name");
+	is($text =~ /also as \w+_file\./ ? 1 : 0, $k->{flags} =~ /CONF_SECRET/ ? 1 : 0, "- secret or not: $name");
 	is($text =~ /Also from/ ? 1 : 0, $k->{alias} ? 1 : 0, "- a name of its own in the environment or not: $name");
 }
 for my $map ($table =~ /\.section = "(\w+)",\s*\.type = C_MAP/g) {
