@@ -91,10 +91,10 @@ sub includes_wrong {
 is_deeply([map { includes_wrong($_) } @code], [],
     'every folder includes what it may');
 
-is_deeply([grep { $text{$_} =~ m{^[ \t]*#[ \t]*include[ \t]+"crypto/unbox\.h"}m
-	&& !m{^src/(?:dispatch/job\.c|cli/admin_\w+\.c|crypto/unbox\.c)$} } @code], [],
+is_deeply([grep { $text{$_} =~ m{^[ \t]*#[ \t]*include[ \t]+"crypto/private_keyring\.h"}m
+	&& !m{^src/(?:dispatch/job\.c|cli/admin_\w+\.c|crypto/private_keyring\.c)$} } @code], [],
     'secret variables are opened by the dispatcher alone');
-is_deeply([grep { $text{$_} =~ m{^[ \t]*#[ \t]*include[ \t]+"crypto/(?:boxed|keyfile)\.h"}m && !m{^src/crypto/} } @code], [],
+is_deeply([grep { $text{$_} =~ m{^[ \t]*#[ \t]*include[ \t]+"crypto/(?:keyfile|public_inner)\.h"}m && !m{^src/crypto/} } @code], [],
     'keys are read by their own folder alone');
 
 # --- what may be called where

@@ -76,7 +76,7 @@ is($db->sql("SELECT GROUP_CONCAT(name, script ORDER BY position) FROM deployment
     'onetrue,twofalse', 'the steps are copied');
 my $sealed = row($first, 'secret_vars');
 unlike($sealed, qr/swordfish/, 'the secret is encrypted');
-($status, $said) = run_cmd({ stdin => $sealed }, program('t/unit/unbox'), "$dir/deploy.key", 1);
+($status, $said) = run_cmd({ stdin => $sealed }, program('t/unit/unseal'), "$dir/deploy.key", 1);
 is_deeply($json->decode($said), { TOKEN => 'swordfish' }, 'for the dispatcher');
 like(create(projectId => 1, branch => 'feature/x', commitHash => 'a' x 40, commitMessage => "two\nlines",
 	pipelineId => 11, envVars => { TARGET => 'stage' }), qr/^ok /, 'every member may be given');

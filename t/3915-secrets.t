@@ -35,16 +35,16 @@ sub pointers { my ($got) = @_; return join ' ', "$got->{status}", sort map { $_-
 sub stored { my ($id, $column) = @_; return $db->sql("SELECT COALESCE(LENGTH($column), 0) FROM project WHERE id = $id") }
 
 # What the database has for the dispatcher, opened as that does.
-sub unboxed {
+sub unsealed {
 	my ($project, $text) = @_;
 	return {} if $text eq '';
-	my ($status, $out, $err) = run_cmd({ stdin => $text }, program('t/unit/unbox'), $api->dir . '/deploy.key', $project);
+	my ($status, $out, $err) = run_cmd({ stdin => $text }, program('t/unit/unseal'), $api->dir . '/deploy.key', $project);
 	is($status, 0, 'what is sealed opens') or diag($err);
 	return JSON::PP->new->utf8->decode($out);
 }
 sub opened {
 	my ($id) = @_;
-	return unboxed(split /\t/, $db->sql("SELECT project_id, COALESCE(secret_vars, '') FROM deployment WHERE id = $id"), -1);
+	return unsealed(split /\t/, $db->sql("SELECT project_id, COALESCE(secret_vars, '') FROM deployment WHERE id = $id"), -1);
 }
 
 # --- without a key
@@ -129,7 +129,7 @@ my $secret = preset('TOKEN', secret => $true);
 sub trigger { my ($branch, %vars) = @_; return { branch => $branch, pipelineId => $l, envVars => \%vars } }
 sub triggers { my (@t) = @_; return $api->put("/api/projects/$p", { envPresets => [ $secret ], triggers => \@t }) }
 sub hidden {
-	return [ sort values %{ unboxed($p, $db->sql("SELECT COALESCE(trigger_secrets, '') FROM project WHERE id = $p")) } ];
+	return [ sort values %{ unsealed($p, $db->sql("SELECT COALESCE(trigger_secrets, '') FROM project WHERE id = $p")) } ];
 }
 $got = triggers(trigger('main', TOKEN => 'marlin-1', STAGE => 'live'));
 is($got->{status}, 200, 'a trigger with a secret') or diag($got->{body});
@@ -219,7 +219,7 @@ is_deeply(opened(deploy()->{json}{id}), { TOKEN => 'perch-1' }, 'a new key, and 
 is_deeply(opened(deploy(TOKEN => 'perch-6')->{json}{id}), { TOKEN => 'perch-6' }, 'so does the new one');
 my ($new, $old) = split /\n/, slurp($api->dir . '/deploy.key');
 spew($api->dir . '/new', "$new\n", 0400);
-my ($rc, undef, $said) = run_cmd({ stdin => $db->sql("SELECT secret_vars FROM deployment WHERE id = $made") }, program('t/unit/unbox'), $api->dir . '/new', $p);
+my ($rc, undef, $said) = run_cmd({ stdin => $db->sql("SELECT secret_vars FROM deployment WHERE id = $made") }, program('t/unit/unseal'), $api->dir . '/new', $p);
 is($rc >> 8, 1, 'which alone does not open what was sealed before');
 like($said, qr/TOKEN: it was sealed with key 1, which the key file lacks/, 'and says which is missing');
 

@@ -241,7 +241,7 @@ $got = push_it(gitea => commit => fresh());
 is($got->{status}, 202, 'a trigger with secrets') or diag($got->{body});
 my $id = $got->{json}{data}[0]{id};
 is_deeply($api->get("/api/deployments/$id")->{json}{envVars}, { TOKEN => undef, OTHER => undef, OPEN => 'o' }, 'they read as null');
-($status, my $plain) = run_cmd({ stdin => $db->sql("SELECT secret_vars FROM deployment WHERE id = $id") }, program('t/unit/unbox'), $api->dir . '/deploy.key', $project);
+($status, my $plain) = run_cmd({ stdin => $db->sql("SELECT secret_vars FROM deployment WHERE id = $id") }, program('t/unit/unseal'), $api->dir . '/deploy.key', $project);
 is_deeply(JSON::PP->new->utf8->decode($plain), { TOKEN => 'swordfish-1', OTHER => 'swordfish-2' }, 'and are there for the runner');
 unlike($api->log, qr/swordfish/, 'the log has none');
 

@@ -18,12 +18,12 @@ my $json = JSON::PP->new->canonical;
 my $db = Slipway::DB->start(empty => 1);
 my $dir = tempdir() . '/keys';
 mkdir $dir or die;
-my ($ring, $private, $public) = map { "$dir/$_" } qw(secret.key deploy.key deploy.pub);
-my $conf = spew("$dir/slipway.conf", $db->conf . "[secrets]\nkey_file = $ring\n", 0600);
+my ($keyring, $private, $public) = map { "$dir/$_" } qw(secret.key deploy.key deploy.pub);
+my $conf = spew("$dir/slipway.conf", $db->conf . "[secrets]\nkey_file = $keyring\n", 0600);
 my @admin = (program('slipway-admin'), '-c', $conf);
 
 sub key { my ($status, $out, $err) = run_cmd(@admin, 'key', @_); return ($status >> 8, $out, $err) }
-sub files { return join "\n", map { slurp($_) } grep { -e } $ring, $private, $public }
+sub files { return join "\n", map { slurp($_) } grep { -e } $keyring, $private, $public }
 sub stored { return $db->sql('CHECKSUM TABLE git_token, hook_secret, signin, project, deployment') }
 
 # All that was said, to be held against keys and values.
@@ -60,7 +60,7 @@ sub untouched {
 	is_deeply([ glob "$dir/*.new" ], [], 'and nothing lies beside them');
 	return $said;
 }
-sub age { my $then = time - 400; utime $then, $then, $ring, $private; return }
+sub age { my $then = time - 400; utime $then, $then, $keyring, $private; return }
 
 # --- what is asked for wrongly
 untouched(64, qr/two steps/, '--reseal', '--prune');
@@ -69,7 +69,7 @@ untouched(64, qr/--reseal takes no value/, '--reseal=now');
 untouched(64, qr/"now" is too much/, '--prune', 'now');
 untouched(64, qr/no option --force/, '--prune', '--force');
 untouched(78, qr/secret\.key: is missing: run slipway-admin key/, $_) for '--reseal', '--prune';
-ok(!-e $ring && !-e $private, 'no key is made by that');
+ok(!-e $keyring && !-e $private, 'no key is made by that');
 done(qr/new first key/);
 untouched(78, qr/0001-schema is not applied/, $_) for '--reseal', '--prune';
 $db->migrate;
@@ -86,17 +86,17 @@ sub sealer {
 	die 'sealer: ' . @got . ' of ' . @lines if @got != @lines;
 	return @got;
 }
-sub sealed { return (sealer('seal', $ring, [@_]))[0] }
-sub boxed { return (sealer('box', $public, [@_]))[0] }
+sub sealed { return (sealer('seal', $keyring, [@_]))[0] }
+sub publicly_sealed { return (sealer('public-seal', $public, [@_]))[0] }
 my $state = 'ab' x 32;
 my $many = 1100; # more than two pages
 sub fill {
-	my @vars = sealer('box', $public, map { [ 'project ' . (1 + $_ % 3) . ', variable TOKEN', "tuna $_" ] } 1 .. $many);
+	my @vars = sealer('public-seal', $public, map { [ 'project ' . (1 + $_ % 3) . ', variable TOKEN', "tuna $_" ] } 1 .. $many);
 	my @sql = 'DELETE FROM deployment; DELETE FROM pipeline; DELETE FROM git_token; DELETE FROM hook_secret; DELETE FROM signin; DELETE FROM project; DELETE FROM user;';
 	push @sql, "INSERT INTO user (id, username, role) VALUES (1, 'anna', 'admin'), (2, 'ben', 'viewer');";
 	for my $p (1 .. 3) {
-		my $defaults = $json->encode({ map { $_ => boxed("project $p, variable $_", "tuna default $p $_") } qw(ONE TWO) });
-		my $triggers = $json->encode({ '0123456789abcdef NAME' => boxed("project $p, variable NAME", "tuna trigger $p") });
+		my $defaults = $json->encode({ map { $_ => publicly_sealed("project $p, variable $_", "tuna default $p $_") } qw(ONE TWO) });
+		my $triggers = $json->encode({ '0123456789abcdef NAME' => publicly_sealed("project $p, variable NAME", "tuna trigger $p") });
 		my $valid = $p == 3 ? 0 : 1;
 		push @sql, "INSERT INTO project (id, name, repository, project_dir, secret_defaults, trigger_secrets, valid)"
 		    . " VALUES ($p, 'shop $p', 'r', 'dir$p', '$defaults', '$triggers', $valid);";
@@ -122,17 +122,17 @@ sub rows { my ($sql) = @_; return map { [ split /\t/, $_, -1 ] } split /\n/, $db
 # Everything that is stored, opened with the first keys alone; "! why" of what
 # does not open.
 sub opened {
-	my ($ring_only, $private_only) = map { "$dir/first.$_" } qw(ring private);
-	unlink $ring_only, $private_only;
-	spew($ring_only, (split /^/, slurp($ring))[0], 0600);
+	my ($keyring_only, $private_only) = map { "$dir/first.$_" } qw(keyring private);
+	unlink $keyring_only, $private_only;
+	spew($keyring_only, (split /^/, slurp($keyring))[0], 0600);
 	spew($private_only, (split /^/, slurp($private))[0], 0400);
-	my @ring = rows(<<'SQL');
+	my @tokens = rows(<<'SQL');
 SELECT CONCAT('git token of user ', user_id), HEX(access) FROM git_token UNION ALL
 SELECT CONCAT('git token of user ', user_id), HEX(refresh) FROM git_token WHERE refresh IS NOT NULL UNION ALL
 SELECT CONCAT('push events of project ', project_id), HEX(secret) FROM hook_secret UNION ALL
 SELECT CONCAT('sign-in ', state_hash), HEX(verifier) FROM signin
 SQL
-	my @boxes;
+	my @variables;
 	for my $row (rows(<<'SQL')) {
 SELECT id, secret_defaults FROM project WHERE secret_defaults IS NOT NULL UNION ALL
 SELECT id, trigger_secrets FROM project WHERE trigger_secrets IS NOT NULL UNION ALL
@@ -140,9 +140,9 @@ SELECT project_id, secret_vars FROM deployment WHERE secret_vars IS NOT NULL
 SQL
 		my ($project, $vars) = ($row->[0], $json->decode($row->[1]));
 		$vars = { A => 'no object' } if ref $vars ne 'HASH';
-		push @boxes, [ "project $project, variable " . s/.* //r, $vars->{$_} ] for grep { defined $vars->{$_} } sort keys %$vars;
+		push @variables, [ "project $project, variable " . s/.* //r, $vars->{$_} ] for grep { defined $vars->{$_} } sort keys %$vars;
 	}
-	return [ sort(sealer('open', $ring_only, @ring), sealer('unbox', $private_only, @boxes)) ];
+	return [ sort(sealer('unseal', $keyring_only, @tokens), sealer('private-unseal', $private_only, @variables)) ];
 }
 my $all = [ sort 'tuna a1', 'tuna r1', 'tuna a2', 'tuna hook', 'tuna verifier', (map { my $p = $_; map { "tuna default $p $_" } qw(ONE TWO) } 1 .. 3),
 	(map { "tuna trigger $_" } 1 .. 3), map { "tuna $_" } 1 .. $many ];
@@ -152,7 +152,7 @@ sub beside {
 	return $db->sql('SELECT id, version, updated_at, env_presets, triggers FROM project; SELECT user_id, epoch, updated_at, refresh_by FROM git_token;'
 	    . ' SELECT updated_at FROM hook_secret; SELECT created_at FROM signin; SELECT id, status, epoch, env_vars FROM deployment');
 }
-my ($bytes, $boxes, $newest) = (5, 9 + $many, 1);
+my ($bytes, $variables, $newest) = (5, 9 + $many, 1);
 sub figures { my ($said, %anew) = @_; return map { my $n = $anew{$_} // $anew{all} // $values->{$_}; qr/^\Q$_\E: $values->{$_} values, $n $said$/m } sort keys %$values }
 sub on { my ($file, $key, $n) = @_; my $what = $key == $newest ? 'which seals' : 'an older one'; return qr/^\Q$file\E: $n values hang on key $key \([0-9a-f]{8}\), $what$/m }
 
@@ -164,7 +164,7 @@ $newest = 2;
 
 # --- what hangs on which key
 my $sum = stored();
-my $said = done([ figures('to seal anew'), on($ring, 1, $bytes), on($ring, 2, 0), on($private, 1, $boxes), on($private, 2, 0) ], '--reseal', '--dry-run');
+my $said = done([ figures('to seal anew'), on($keyring, 1, $bytes), on($keyring, 2, 0), on($private, 1, $variables), on($private, 2, 0) ], '--reseal', '--dry-run');
 unlike($said, qr/hangs on an older/, 'not that there is nothing to do');
 is(stored(), $sum, 'a dry run stores nothing');
 my ($print) = $said =~ /deploy\.key: \d+ values hang on key 1 \(([0-9a-f]{8})\)/;
@@ -172,16 +172,16 @@ my %prints = map { $_ => 1 } $said =~ /\(([0-9a-f]{8})\)/g;
 is(scalar keys %prints, 4, 'each key has its fingerprint');
 
 # --- no key is dropped that is needed, or that may be in use
-utime time + 900, time + 900, $ring, $private;
+utime time + 900, time + 900, $keyring, $private;
 untouched(75, qr/secret\.key was changed 0 seconds ago.*try again in 300 seconds/, '--prune');
 for my $dry ([], [ '--dry-run' ]) {
-	utime undef, undef, $ring, $private;
+	utime undef, undef, $keyring, $private;
 	untouched(75, qr/secret\.key was changed \d+ seconds ago.*try again in \d+ seconds/, '--prune', @$dry);
 }
 age();
-my $why = $bytes + $boxes;
+my $why = $bytes + $variables;
 like(untouched(65, qr/^slipway-admin: $why values hang on older keys: nothing is dropped; run slipway-admin key --reseal$/m, '--prune', @$_),
-    on($private, 1, $boxes), 'it says which') for [], [ '--dry-run' ];
+    on($private, 1, $variables), 'it says which') for [], [ '--dry-run' ];
 is(stored(), $sum, 'nothing is stored by that');
 
 # --- killed in the middle
@@ -208,7 +208,7 @@ like(untouched(65, qr/^slipway-admin: $old values hang/m, '--prune'), on($privat
 is(scalar(grep { /^! / } @{ opened() }), $old, 'with the new keys alone they do not open');
 
 # --- and again
-done([ figures('sealed anew', all => 0, 'variables of deployments' => $old), on($ring, 1, 0), on($ring, 2, $bytes), on($private, 1, 0), on($private, 2, $boxes),
+done([ figures('sealed anew', all => 0, 'variables of deployments' => $old), on($keyring, 1, 0), on($keyring, 2, $bytes), on($private, 1, 0), on($private, 2, $variables),
 	qr/^no value hangs on an older key$/m ], '--reseal');
 is_deeply(opened(), $all, 'all is there, under the second key');
 is(beside(), $beside, 'nothing beside it was changed: no version, no time');
@@ -218,13 +218,13 @@ done([ figures('sealed anew', all => 0), qr/^no value hangs on an older key$/m ]
 is(stored(), $sum, 'once more changes nothing');
 
 # --- dropped
-my ($two_ring, $two_private, $half) = (slurp($ring), slurp($private), slurp($public));
+my ($two_keyring, $two_private, $half) = (slurp($keyring), slurp($private), slurp($public));
 $said = do { my $files = files(); my $got = done(qr/./, '--prune', '--dry-run'); is(files(), $files, 'a dry run drops nothing'); $got };
 like($said, qr/^\Q$private\E: key 1 \($print\) would be dropped$/m, 'it says which key');
-chown -1, 54321, $ring if is_root();
+chown -1, 54321, $keyring if is_root();
 mkdir "$private.new" or die;
 refused(70, qr/deploy\.key\.new: /, '--prune');
-is(slurp($ring), (split /^/, $two_ring)[0], 'one file is written before the other');
+is(slurp($keyring), (split /^/, $two_keyring)[0], 'one file is written before the other');
 is(slurp($private), $two_private, 'which stays whole where it cannot be written');
 rmdir "$private.new" or die;
 spew("$private.new", 'left over by a crash', 0600);
@@ -232,9 +232,9 @@ $said = done(qr/^\Q$private\E: key 1 \($print\) is dropped$/m, '--prune');
 like($said, qr/reload slipway-api/, 'and what is left to do');
 is(slurp($private), (split /^/, $two_private)[0], 'the next run finishes it');
 is(slurp($public), $half, 'the public half stays');
-is((stat $ring)[2] & 07777, 0640, 'secret.key keeps its mode');
+is((stat $keyring)[2] & 07777, 0640, 'secret.key keeps its mode');
 is((stat $private)[2] & 07777, 0400, 'deploy.key its own');
-is((stat $ring)[5], 54321, 'and the group') if is_root();
+is((stat $keyring)[5], 54321, 'and the group') if is_root();
 ok(!-e "$private.new", 'nothing is left beside them');
 is_deeply(opened(), $all, 'and all still opens');
 done(qr/^there is no older key$/m, '--prune');
@@ -242,7 +242,7 @@ done(qr/^there is no older key$/m, '--prune');
 # --- others change what is being sealed anew: theirs stays
 done(qr/new first key/);
 $newest = 3;
-my $theirs = $json->encode({ ONE => (sealer('box', spew("$dir/old.pub", $half, 0644), [ 'project 2, variable ONE', 'tuna theirs' ]))[0] });
+my $theirs = $json->encode({ ONE => (sealer('public-seal', spew("$dir/old.pub", $half, 0644), [ 'project 2, variable ONE', 'tuna theirs' ]))[0] });
 sub meanwhile {
 	my ($change) = @_;
 	my $gate = $db->hold("DO GET_LOCK('go', 10)");
@@ -268,7 +268,7 @@ $now = [ grep { !/ [ar]1$|theirs|verifier/ } @$now ];
 is_deeply(opened(), $now, 'what was deleted meanwhile stays away');
 age();
 done([ qr/key 2 \(.{8}\) is dropped/, qr/key 3 \(.{8}\) is dropped/ ], '--prune');
-is_deeply([ map { scalar(() = slurp($_) =~ /\n/g) } $ring, $private ], [ 1, 1 ], 'two older keys at once');
+is_deeply([ map { scalar(() = slurp($_) =~ /\n/g) } $keyring, $private ], [ 1, 1 ], 'two older keys at once');
 
 # --- who makes a deployment has read the project's values, and copies them late
 my $before = slurp($public);
@@ -276,7 +276,7 @@ done(qr/new first key/);
 $newest = 5;
 done(qr/no value hangs/, '--reseal');
 age();
-my $late = $json->encode({ TOKEN => (sealer('box', spew("$dir/old.pub", $before, 0644), [ 'project 1, variable TOKEN', 'tuna late' ]))[0] });
+my $late = $json->encode({ TOKEN => (sealer('public-seal', spew("$dir/old.pub", $before, 0644), [ 'project 1, variable TOKEN', 'tuna late' ]))[0] });
 sub late {
 	my ($how) = @_;
 	my $gate = $db->hold("DO GET_LOCK('go', 10)");
@@ -304,10 +304,10 @@ is_deeply(opened(), $now, 'all opens');
 
 # --- what does not open is named, and hangs on no key
 fill();
-my @gone = map { slurp($_) } $ring, $private, $public;
+my @gone = map { slurp($_) } $keyring, $private, $public;
 done(qr/new first key/);
 $newest = 6;
-my $foreign = boxed('project 2, variable ONE', 'tuna foreign');
+my $foreign = publicly_sealed('project 2, variable ONE', 'tuna foreign');
 my $lost = (sealer('seal', spew("$dir/lost.key", '77 ' . encode_base64('k' x 32), 0600), [ 'push events of project 1', 'x' ]))[0];
 my $default = $json->decode($db->sql('SELECT secret_defaults FROM project WHERE id = 1'));
 my $moved = $json->encode({ ONE => $default->{TWO}, TWO => $default->{TWO} });
@@ -354,15 +354,15 @@ untouched(78, qr/deploy\.pub is not the public half of the first key/, $_) for '
 rename "$public.away", $public or die;
 done(qr/new first key/);
 $newest = 7;
-my $mine = slurp($ring);
-spew($ring, "1 AAAA\n");
+my $mine = slurp($keyring);
+spew($keyring, "1 AAAA\n");
 untouched(78, qr/secret\.key:1: must be a number/, $_) for '--reseal', '--prune';
-spew($ring, join '', map { "$_ " . encode_base64(chr($_) x 32) } reverse 1 .. 64);
+spew($keyring, join '', map { "$_ " . encode_base64(chr($_) x 32) } reverse 1 .. 64);
 untouched(78, qr/secret\.key: holds 64 keys already: slipway-admin key --reseal, then --prune, makes room/);
-spew($ring, $mine);
-chmod 0644, $ring;
+spew($keyring, $mine);
+chmod 0644, $keyring;
 untouched(78, qr/secret\.key: mode 644 lets others at it/, '--reseal');
-chmod 0640, $ring;
+chmod 0640, $keyring;
 
 # --- one at a time
 open my $lock, '<', $private or die;
@@ -388,7 +388,7 @@ if (is_root() && defined getpwnam('nobody')) {
 	my ($rc, $o, $e) = $as->('--reseal');
 	is($rc, 78, 'secret.key is not for it either') or diag($o);
 	like($e, qr/secret\.key: Permission denied: this account may not read it/, 'which is said');
-	chown -1, (getpwnam 'nobody')[3], $ring;
+	chown -1, (getpwnam 'nobody')[3], $keyring;
 	($rc, $o, $e) = $as->('--reseal');
 	is($rc, 0, 'the account that has both seals anew') or diag($o, $e);
 	is_deeply(opened(), $all, 'all of it');
@@ -400,8 +400,8 @@ if (is_root() && defined getpwnam('nobody')) {
 	is(files(), $files, 'the files are as they were');
 	done(qr/key 6 \(.{8}\) is dropped/, '--prune');
 	is((stat $private)[4], (getpwnam 'nobody')[2], 'deploy.key still belongs to the runner\'s account');
-	is((stat $ring)[5], (getpwnam 'nobody')[3], 'secret.key to its group');
-	is((stat $ring)[2] & 07777, 0640, 'with its mode');
+	is((stat $keyring)[5], (getpwnam 'nobody')[3], 'secret.key to its group');
+	is((stat $keyring)[2] & 07777, 0640, 'with its mode');
 } else {
 	note('not root: other accounts are not tried');
 	done(qr/no value hangs/, '--reseal');
@@ -412,7 +412,7 @@ if (is_root() && defined getpwnam('nobody')) {
 # --- large rows, many of them, in little memory
 my $soft = slurp(builddir() . '/Makefile') =~ /^HARD_CFLAGS = .*(?:sanitize|coverage)/m;
 fill();
-my @large = sealer('box', $public, map { [ "project 1, variable LARGE$_", 'y' x 65_000 ] } 1 .. 7);
+my @large = sealer('public-seal', $public, map { [ "project 1, variable LARGE$_", 'y' x 65_000 ] } 1 .. 7);
 my $large = $json->encode({ map { ("LARGE$_" => $large[$_ - 1]) } 1 .. 7 });
 $db->sql("DELETE FROM deployment; INSERT INTO deployment (project_id, pipeline_id, `trigger`, secret_vars) SELECT 1, 1, 'manual', '$large' FROM seq_1_to_60");
 done(qr/new first key/);

@@ -58,9 +58,10 @@ held_open(const struct access *x, struct arena *a, struct held *h)
 	const struct err *e;
 
 	purpose_of(purpose, h->row.user_id);
-	e = unseal(x->keyring, a, purpose, h->row.access, &h->access);
+	e = keyring_unseal(x->keyring, a, purpose, h->row.access, &h->access);
 	if (e == NULL && h->row.refresh.data != NULL)
-		e = unseal(x->keyring, a, purpose, h->row.refresh, &h->refresh);
+		e = keyring_unseal(x->keyring, a, purpose, h->row.refresh,
+		    &h->refresh);
 	return e;
 }
 
@@ -99,9 +100,10 @@ token_seal(const struct access *x, struct arena *a, int64_t user_id,
 		.server = forge_server(x->forge),
 		.expires_at = t->expires_at };
 	purpose_of(purpose, user_id);
-	e = seal(x->keyring, a, purpose, t->access, &out->access);
+	e = keyring_seal(x->keyring, a, purpose, t->access, &out->access);
 	if (e == NULL && t->refresh != NULL)
-		e = seal(x->keyring, a, purpose, t->refresh, &out->refresh);
+		e = keyring_seal(x->keyring, a, purpose, t->refresh,
+		    &out->refresh);
 	return e;
 }
 

@@ -8,7 +8,7 @@
 #define SLIPWAY_ACCESS_ACCESS_H
 
 #include "core/settings.h"
-#include "crypto/crypto.h"
+#include "crypto/keyring.h"
 #include "forge/forge.h"
 
 struct db;

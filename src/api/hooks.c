@@ -81,7 +81,7 @@ api_hook_secret(struct req *rq)
 		    "administrator makes it with \"slipway-admin key\" and "
 		    "reloads the service.");
 	shown.secret = secret_make(rq->a);
-	e = seal(rq->keyring, rq->a,
+	e = keyring_seal(rq->keyring, rq->a,
 	    arena_printf(rq->a, HOOK_PURPOSE, (long long)one.project_id),
 	    shown.secret, &one.secret);
 	if (e != NULL)

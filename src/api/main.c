@@ -15,7 +15,7 @@
 #include "core/log.h"
 #include "core/proc.h"
 #include "core/str.h"
-#include "crypto/box.h"
+#include "crypto/public_key.h"
 #include "db/db.h"
 #include "store/store.h"
 
@@ -38,7 +38,7 @@ keys_read(struct arena *a, const struct settings *s, struct worker *out)
 {
 	const char *public = settings_deploy_public(a, &s->secrets);
 	struct keyring *keyring = NULL;
-	struct box *box = NULL;
+	struct public_key *public_key = NULL;
 	const struct err *e;
 
 	e = keyring_open(s->secrets.key_file, &keyring);
@@ -46,7 +46,7 @@ keys_read(struct arena *a, const struct settings *s, struct worker *out)
 		return err_wrap(e, "secrets.key_file");
 	if (e != NULL)
 		log_info("there is no key file: nobody can sign in");
-	e = box_open(public, &box);
+	e = public_key_open(public, &public_key);
 	if (e != NULL && e->sys != ENOENT) {
 		keyring_close(keyring);
 		return err_wrap(e, "secrets.deploy_public_file");
@@ -55,7 +55,7 @@ keys_read(struct arena *a, const struct settings *s, struct worker *out)
 		log_info("there is no key for variables: secret ones cannot be "
 			 "kept");
 	out->keyring = keyring;
-	out->box = box;
+	out->public_key = public_key;
 	return NULL;
 }
 

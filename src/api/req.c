@@ -79,7 +79,7 @@ req_deploy(struct req *rq, struct arena *a)
 	return (struct deploy){ .db = rq->db,
 		.a = a,
 		.settings = rq->settings,
-		.box = rq->box,
+		.public_key = rq->public_key,
 		.faults = &rq->faults };
 }
 

@@ -14,7 +14,7 @@
 #include "api/uri.h"
 #include "core/buf.h"
 #include "core/settings.h"
-#include "crypto/crypto.h"
+#include "crypto/keyring.h"
 #include "deploy/context.h"
 #include "forge/hook.h"
 #include "json/json.h"
@@ -115,11 +115,11 @@ struct req {
 	struct db *db;
 	const struct settings *settings;
 	const struct keyring *keyring; /* NULL: no key file, nothing sealed */
-	const struct box *box;         /* seals variables; NULL = none */
-	const struct access *access;   /* its forge is NULL if none is set */
-	struct board *board;           /* counters of the whole service */
-	struct board_place *place;     /* this worker's on it */
-	const struct err *unready;     /* why the database cannot be used */
+	const struct public_key *public_key; /* seals variables; NULL = none */
+	const struct access *access; /* its forge is NULL if none is set */
+	struct board *board;         /* counters of the whole service */
+	struct board_place *place;   /* this worker's on it */
+	const struct err *unready;   /* why the database cannot be used */
 	const struct route *route;
 	const char *request_id;
 	int client_fd; /* the connection; -1 = none */

@@ -66,14 +66,15 @@ secret_open(struct req *rq, int64_t project_id, struct maybe *made_by,
 	e = hook_secret_find(rq->db, rq->a, project_id, &found);
 	if (e != NULL && e->code == ERR_NOTFOUND) {
 		crypto_token(SIGNED_START, other);
-		e = seal(rq->keyring, rq->a, purpose, other, &found.secret);
+		e = keyring_seal(rq->keyring, rq->a, purpose, other,
+		    &found.secret);
 	} else {
 		*known = e == NULL;
 		*made_by = found.made_by;
 	}
 	if (e != NULL)
 		return e;
-	return unseal(rq->keyring, rq->a, purpose, found.secret, out);
+	return keyring_unseal(rq->keyring, rq->a, purpose, found.secret, out);
 }
 
 static bool

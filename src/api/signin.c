@@ -106,7 +106,7 @@ api_auth_url(struct req *rq)
 	crypto_token("", browser);
 	crypto_sha256(state, strlen(state), state_hash);
 	crypto_sha256(browser, strlen(browser), browser_hash);
-	if ((e = seal(rq->keyring, rq->a,
+	if ((e = keyring_seal(rq->keyring, rq->a,
 		 arena_printf(rq->a, SIGNIN_PURPOSE, state_hash), verifier,
 		 &s.verifier)) != NULL ||
 	    (e = signin_insert(rq->db, &s)) != NULL)
@@ -158,7 +158,7 @@ verifier_take(struct req *rq, const char *state_hash, char **out)
 		    "ten minutes, or was used already: begin again.");
 	if (e != NULL)
 		return e;
-	return unseal(rq->keyring, rq->a,
+	return keyring_unseal(rq->keyring, rq->a,
 	    arena_printf(rq->a, SIGNIN_PURPOSE, state_hash), s.verifier, out);
 }
 

@@ -16,7 +16,7 @@
 #include "api/fcgi.h"
 #include "core/log.h"
 #include "core/str.h"
-#include "crypto/box.h"
+#include "crypto/public_key.h"
 
 /* Together they keep a worker below 16 MiB, whatever it is sent. */
 #define ARENA_MAX ((size_t)6 << 20)
@@ -101,7 +101,8 @@ keys_renew(const struct worker *w)
 
 	if (w->keyring != NULL && (e = keyring_renew(w->keyring)) != NULL)
 		log_err(e, "the old keys stay in use");
-	if (w->box != NULL && (e = box_renew(w->box)) != NULL)
+	if (w->public_key != NULL &&
+	    (e = public_key_renew(w->public_key)) != NULL)
 		log_err(e, "the old key stays in use");
 }
 
@@ -119,7 +120,7 @@ connection_serve(const struct worker *w, const struct access *access,
 		.db = rq->db,
 		.settings = w->settings,
 		.keyring = w->keyring,
-		.box = w->box,
+		.public_key = w->public_key,
 		.access = access,
 		.board = w->board,
 		.client_fd = -1,

@@ -11,8 +11,8 @@
 
 struct worker {
 	const struct settings *settings;
-	struct keyring *keyring; /* NULL = none */
-	struct box *box;         /* NULL = none */
+	struct keyring *keyring;       /* NULL = none */
+	struct public_key *public_key; /* NULL = none */
 	struct board *board;
 	enum route_pool pool;
 	pid_t master;

@@ -4,8 +4,8 @@
 
 #include "cli/admin.h"
 #include "core/str.h"
-#include "crypto/box.h"
-#include "crypto/crypto.h"
+#include "crypto/keyring.h"
+#include "crypto/public_key.h"
 
 static void
 print_map(const struct conf_map *map)
@@ -63,7 +63,7 @@ admin_check(struct admin *admin, int argc, char **argv)
 	const struct option_value none = { .name = NULL };
 	const struct settings_secrets *s = &admin->set.secrets;
 	struct keyring *keys = NULL;
-	struct box *box = NULL;
+	struct public_key *public_key = NULL;
 	struct err room;
 	const struct err *e, *first = NULL;
 
@@ -73,8 +73,9 @@ admin_check(struct admin *admin, int argc, char **argv)
 	report("key file", keyring_open(s->key_file, &keys), &room, &first);
 	keyring_close(keys);
 	report("public key for variables",
-	    box_open(settings_deploy_public(admin->a, s), &box), &room, &first);
-	box_close(box);
+	    public_key_open(settings_deploy_public(admin->a, s), &public_key),
+	    &room, &first);
+	public_key_close(public_key);
 	report("database and schema", db_check_schema(admin->db), &room,
 	    &first);
 	return first != NULL ? err_wrap(first, "check") : NULL;

@@ -14,7 +14,8 @@
 
 #include "core/str.h"
 #include "crypto/crypto.h"
-#include "crypto/unbox.h"
+#include "crypto/keyring.h"
+#include "crypto/private_keyring.h"
 #include "store/gitserver.h"
 
 #define PEOPLE 100
@@ -75,7 +76,7 @@ static void
 key_try(struct doctor *d)
 {
 	const char *path = d->admin->set.secrets.key_file;
-	struct key_name names[CRYPTO_KEYS];
+	struct key_name names[KEYRING_KEYS];
 	struct keyring *keys = NULL;
 	const struct err *e;
 
@@ -93,24 +94,24 @@ key_try(struct doctor *d)
 
 /* Whether both halves are of one pair. */
 static void
-halves_try(struct doctor *d, const struct unbox *keys, const struct box *box,
-    const char *path)
+halves_try(struct doctor *d, const struct private_keyring *keys,
+    const struct public_key *public_key, const char *path)
 {
 	static const struct {
 		enum verdict verdict;
 		const char *text;
 	} fits[] = {
-		[UNBOX_FIRST] = { VERDICT_OK,
+		[KEY_MATCH_CURRENT] = { VERDICT_OK,
 		    "the public half is that of its first key" },
-		[UNBOX_OLDER] = { VERDICT_FAULT,
+		[KEY_MATCH_OLDER] = { VERDICT_FAULT,
 		    "the public half is that of an older key: slipway-admin "
 		    "key was interrupted; run it again and reload slipway-api" },
-		[UNBOX_NONE] = { VERDICT_FAULT,
+		[KEY_MATCH_NONE] = { VERDICT_FAULT,
 		    "the public half is of none of its keys, so that what is "
 		    "sealed cannot be opened: run slipway-admin key, reload "
 		    "slipway-api, and give secret values anew" },
 	};
-	const enum unbox_fit fit = unbox_fits(keys, box);
+	const enum key_match fit = private_keyring_match(keys, public_key);
 
 	doctor_say(d, fits[fit].verdict, PRIVATE, "%s: %s", path,
 	    fits[fit].text);
@@ -156,12 +157,12 @@ variables_try(struct doctor *d)
 	const struct settings_secrets *s = &d->admin->set.secrets;
 	const char *path = settings_deploy_key(d->admin->a, s),
 		   *public = settings_deploy_public(d->admin->a, s);
-	struct key_name names[CRYPTO_KEYS];
-	struct unbox *keys = NULL;
-	struct box *box = NULL;
+	struct key_name names[KEYRING_KEYS];
+	struct private_keyring *keys = NULL;
+	struct public_key *public_key = NULL;
 	const struct err *e;
 
-	if ((e = box_open(public, &box)) != NULL)
+	if ((e = public_key_open(public, &public_key)) != NULL)
 		doctor_say(d, VERDICT_FAULT, "public key for variables",
 		    "%s; without it no secret variable can be kept: "
 		    "slipway-admin key makes it",
@@ -169,9 +170,9 @@ variables_try(struct doctor *d)
 	else
 		doctor_say(d, VERDICT_OK, "public key for variables",
 		    "%s opens", public);
-	e = unbox_open(path, &keys);
-	if (e == NULL && box != NULL)
-		halves_try(d, keys, box, path);
+	e = private_keyring_open(path, &keys);
+	if (e == NULL && public_key != NULL)
+		halves_try(d, keys, public_key, path);
 	else if (e != NULL && e->sys == EACCES)
 		doctor_say(d, VERDICT_OK, PRIVATE,
 		    "this account cannot open %s; run as root, doctor also "
@@ -183,10 +184,10 @@ variables_try(struct doctor *d)
 		    "run here (a host without a runner needs none)",
 		    e->msg);
 	if (keys != NULL)
-		older_try(d, PRIVATE, path, unbox_names(keys, names));
+		older_try(d, PRIVATE, path, private_keyring_names(keys, names));
 	owner_try(d, path);
-	unbox_close(keys);
-	box_close(box);
+	private_keyring_close(keys);
+	public_key_close(public_key);
 }
 
 /* Whether anybody could sign in who may change anything. */

@@ -13,7 +13,7 @@
 
 #include "cli/admin.h"
 #include "cli/admin_reseal.h"
-#include "crypto/unbox.h"
+#include "crypto/private_keyring.h"
 #include "store/sealed.h"
 #include "store/store.h"
 
@@ -22,11 +22,11 @@
 #define SETTLE 300
 
 struct keys {
-	const char *ring_path, *private, *public;
+	const char *keyring_path, *private, *public;
 	int lock; /* -1 = none */
-	struct keyring *ring;
-	struct unbox *unbox;
-	struct box *box;
+	struct keyring *keyring;
+	struct private_keyring *private_keyring;
+	struct public_key *public_key;
 };
 
 static void
@@ -34,7 +34,7 @@ paths_set(struct admin *admin, struct keys *k)
 {
 	const struct settings_secrets *s = &admin->set.secrets;
 
-	*k = (struct keys){ .ring_path = s->key_file,
+	*k = (struct keys){ .keyring_path = s->key_file,
 		.private = settings_deploy_key(admin->a, s),
 		.public = settings_deploy_public(admin->a, s),
 		.lock = -1 };
@@ -47,12 +47,12 @@ key_rotate(struct admin *admin, struct keys *k)
 	const struct passwd *pw = getpwnam(user);
 	const struct err *e;
 
-	if ((e = unbox_lock(k->private, &k->lock)) != NULL)
+	if ((e = private_keyring_lock(k->private, &k->lock)) != NULL)
 		return e;
-	if ((e = keyring_rotate(k->ring_path)) != NULL)
+	if ((e = keyring_rotate(k->keyring_path)) != NULL)
 		return e;
-	(void)printf("%s has a new first key\n", k->ring_path);
-	e = unbox_rotate(k->private, k->public,
+	(void)printf("%s has a new first key\n", k->keyring_path);
+	e = private_keyring_rotate(k->private, k->public,
 	    pw == NULL ? geteuid() : pw->pw_uid);
 	if (e != NULL)
 		return e;
@@ -83,12 +83,14 @@ keys_read(struct admin *admin, struct keys *k)
 {
 	const struct err *e;
 
-	if ((e = unbox_lock(k->private, &k->lock)) != NULL ||
-	    (e = keyring_open(k->ring_path, &k->ring)) != NULL ||
-	    (e = unbox_open(k->private, &k->unbox)) != NULL ||
-	    (e = box_open(k->public, &k->box)) != NULL)
+	if ((e = private_keyring_lock(k->private, &k->lock)) != NULL ||
+	    (e = keyring_open(k->keyring_path, &k->keyring)) != NULL ||
+	    (e = private_keyring_open(k->private, &k->private_keyring)) !=
+		NULL ||
+	    (e = public_key_open(k->public, &k->public_key)) != NULL)
 		return explain(admin, e);
-	if (unbox_fits(k->unbox, k->box) == UNBOX_FIRST)
+	if (private_keyring_match(k->private_keyring, k->public_key) ==
+	    KEY_MATCH_CURRENT)
 		return NULL;
 	return err_new(ERR_CONFIG,
 	    "%s is not the public half of the first key of %s: run "
@@ -225,13 +227,13 @@ static const struct err *
 key_prune(struct admin *admin, struct reseal *r, bool dry_run)
 {
 	const struct err *(*const prune[])(const char *,
-	    const struct key_name *) = { [RESEAL_RING] = keyring_prune,
-		[RESEAL_BOXES] = unbox_prune };
+	    const struct key_name *) = { [RESEAL_KEYRING] = keyring_prune,
+		[RESEAL_PRIVATE] = private_keyring_prune };
 	const struct reseal_keys *k;
 	const struct err *e;
 	size_t f, i;
 
-	if (r->keys[RESEAL_RING].n == 1 && r->keys[RESEAL_BOXES].n == 1) {
+	if (r->keys[RESEAL_KEYRING].n == 1 && r->keys[RESEAL_PRIVATE].n == 1) {
 		(void)printf("there is no older key\n");
 		return NULL;
 	}
@@ -269,11 +271,11 @@ key_do(struct admin *admin, struct keys *k, enum work work, unsigned flags)
 		return key_rotate(admin, k);
 	if ((e = keys_check(admin, k)) != NULL)
 		return e;
-	r.ring = k->ring;
-	r.unbox = k->unbox;
-	r.box = k->box;
-	r.keys[RESEAL_RING].path = k->ring_path;
-	r.keys[RESEAL_BOXES].path = k->private;
+	r.keyring = k->keyring;
+	r.private_keyring = k->private_keyring;
+	r.public_key = k->public_key;
+	r.keys[RESEAL_KEYRING].path = k->keyring_path;
+	r.keys[RESEAL_PRIVATE].path = k->private;
 	reseal_begin(&r);
 	return work == WORK_RESEAL ?
 	    key_reseal(&r, flags) :
@@ -308,9 +310,9 @@ admin_key(struct admin *admin, int argc, char **argv)
 		prune ? WORK_PRUNE :
 			WORK_ROTATE,
 	    dry_run ? 0 : RESEAL_WRITE);
-	box_close(k.box);
-	unbox_close(k.unbox);
-	keyring_close(k.ring);
+	public_key_close(k.public_key);
+	private_keyring_close(k.private_keyring);
+	keyring_close(k.keyring);
 	if (k.lock != -1)
 		(void)close(k.lock);
 	return e;

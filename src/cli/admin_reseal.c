@@ -7,7 +7,7 @@
 
 #include "core/buf.h"
 #include "core/str.h"
-#include "crypto/unbox.h"
+#include "crypto/private_keyring.h"
 #include "json/json.h"
 #include "store/sealed.h"
 
@@ -21,7 +21,7 @@ struct tally {
 	int64_t values;
 	int64_t older; /* that open, of these */
 	int64_t unopened;
-	int64_t on[CRYPTO_KEYS];
+	int64_t on[KEYRING_KEYS];
 };
 
 /* A row that was looked at; nothing is counted before it is stored. */
@@ -52,7 +52,7 @@ tally_add(struct tally *to, const struct tally *more)
 	to->values += more->values;
 	to->older += more->older;
 	to->unopened += more->unopened;
-	for (i = 0; i < CRYPTO_KEYS; i++)
+	for (i = 0; i < KEYRING_KEYS; i++)
 		to->on[i] += more->on[i];
 }
 
@@ -125,12 +125,13 @@ static const struct err *
 bytes_seal(struct walk *w, struct seen *s)
 {
 	const char *purpose = w->place->purpose(w->work, &s->old, NULL);
-	const int64_t key = seal_key(s->old.value);
+	const int64_t key = keyring_sealed_with(s->old.value);
 	const struct err *e;
 
 	if (!value_old(w, s, key))
 		return NULL;
-	e = reseal(w->r->ring, w->work, purpose, s->old.value, &s->fresh.value);
+	e = keyring_reseal(w->r->keyring, w->work, purpose, s->old.value,
+	    &s->fresh.value);
 	if (e != NULL)
 		return unopened(w, s, NULL, without(purpose, e->msg));
 	value_opened(w, s, key);
@@ -177,11 +178,12 @@ object_seal(struct walk *w, struct seen *s)
 	for (i = 0; i < pairs.n; i++) {
 		if (pair[i].value == NULL)
 			continue;
-		key = box_key(w->work, pair[i].value);
+		key = public_key_sealed_with(w->work, pair[i].value);
 		if (!value_old(w, s, key))
 			continue;
 		name = variable(w->place, pair[i].key);
-		e = unbox_reseal(w->r->unbox, w->r->box, w->work,
+		e = private_keyring_reseal(w->r->private_keyring,
+		    w->r->public_key, w->work,
 		    w->place->purpose(w->work, &s->old, name), pair[i].value,
 		    &fresh);
 		if (e != NULL && (e = unopened(w, s, name, e->msg)) != NULL)
@@ -331,10 +333,10 @@ place_tell(const struct walk *w)
 void
 reseal_begin(struct reseal *r)
 {
-	r->keys[RESEAL_RING].n = keyring_names(r->ring,
-	    r->keys[RESEAL_RING].name);
-	r->keys[RESEAL_BOXES].n = unbox_names(r->unbox,
-	    r->keys[RESEAL_BOXES].name);
+	r->keys[RESEAL_KEYRING].n = keyring_names(r->keyring,
+	    r->keys[RESEAL_KEYRING].name);
+	r->keys[RESEAL_PRIVATE].n = private_keyring_names(r->private_keyring,
+	    r->keys[RESEAL_PRIVATE].name);
 }
 
 const struct err *
@@ -353,8 +355,9 @@ reseal_run(struct reseal *r, unsigned flags)
 	for (w.place = sealed_places; w.place->name != NULL && e == NULL;
 	     w.place++) {
 		w.tally = (struct tally){ .values = 0 };
-		w.keys = &r->keys[w.place->form == SEALED_BYTES ? RESEAL_RING :
-								  RESEAL_BOXES];
+		w.keys = &r->keys[w.place->form == SEALED_BYTES ?
+			RESEAL_KEYRING :
+			RESEAL_PRIVATE];
 		if ((e = place_do(&w)) != NULL)
 			break;
 		place_tell(&w);

@@ -4,20 +4,20 @@
 #ifndef SLIPWAY_CLI_ADMIN_RESEAL_H
 #define SLIPWAY_CLI_ADMIN_RESEAL_H
 
-#include "crypto/crypto.h"
+#include "crypto/keyring.h"
 #include "db/db.h"
 
-struct box;
-struct unbox;
+struct public_key;
+struct private_keyring;
 
-enum reseal_file { RESEAL_RING, RESEAL_BOXES, RESEAL__MAX };
+enum reseal_file { RESEAL_KEYRING, RESEAL_PRIVATE, RESEAL__MAX };
 
 /* A file of keys, and how many values hang on each. */
 struct reseal_keys {
 	const char *path;
 	size_t n;
-	struct key_name name[CRYPTO_KEYS]; /* the first seals */
-	int64_t values[CRYPTO_KEYS];
+	struct key_name name[KEYRING_KEYS]; /* the first seals */
+	int64_t values[KEYRING_KEYS];
 };
 
 enum reseal_flag {
@@ -27,9 +27,9 @@ enum reseal_flag {
 
 struct reseal {
 	struct db *db; /* this one and the next three are the caller's */
-	const struct keyring *ring;
-	const struct unbox *unbox;
-	const struct box *box;
+	const struct keyring *keyring;
+	const struct private_keyring *private_keyring;
+	const struct public_key *public_key;
 	struct reseal_keys keys[RESEAL__MAX];
 	int64_t unopened; /* values that no key opens: none hangs on one */
 	int64_t missed;   /* rows that were changed whenever they were tried */

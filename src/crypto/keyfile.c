@@ -366,6 +366,6 @@ keyfile_name(const struct keyfile_key *key,
 
 	crypto_hmac(bytes, KEYFILE_BYTES, PRINT, strlen(PRINT), hash);
 	out->id = key->id;
-	(void)memcpy(out->print, hash, CRYPTO_PRINT - 1);
-	out->print[CRYPTO_PRINT - 1] = '\0';
+	(void)memcpy(out->print, hash, KEY_PRINT - 1);
+	out->print[KEY_PRINT - 1] = '\0';
 }

@@ -9,9 +9,9 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "crypto/crypto.h"
+#include "crypto/keyring.h"
 
-#define KEYFILE_KEYS CRYPTO_KEYS
+#define KEYFILE_KEYS KEYRING_KEYS
 #define KEYFILE_BYTES 32 /* of any key here */
 #define KEYFILE_ID 4     /* of its number, before what is sealed */
 #define KEYFILE_NOBODY ((uid_t)-1)
@@ -41,12 +41,6 @@ struct keyfile {
 	struct keyfile_key keys[KEYFILE_KEYS]; /* the first is the newest */
 	size_t n;
 	struct keyfile_seen seen;
-};
-
-/* The public half that seals. */
-struct box {
-	struct keyfile file; /* one key */
-	char path[];
 };
 
 /* At least one key; ERR_CONFIG says what is wrong with file or content, with

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: ISC */
+#include "crypto/keyring.h"
+
 #include <errno.h>
 #include <sodium.h>
 #include <string.h>
@@ -61,7 +63,7 @@ keyring_renew(struct keyring *k)
 }
 
 size_t
-keyring_names(const struct keyring *k, struct key_name out[CRYPTO_KEYS])
+keyring_names(const struct keyring *k, struct key_name out[KEYRING_KEYS])
 {
 	size_t i;
 
@@ -147,7 +149,7 @@ keyring_rotate(const char *path)
 }
 
 const struct err *
-seal(const struct keyring *k, struct arena *a, const char *purpose,
+keyring_seal(const struct keyring *k, struct arena *a, const char *purpose,
     const char *text, struct blob *out)
 {
 	const struct keyfile_key *key = &k->file.keys[0];
@@ -170,7 +172,7 @@ seal(const struct keyring *k, struct arena *a, const char *purpose,
 }
 
 const struct err *
-unseal(const struct keyring *k, struct arena *a, const char *purpose,
+keyring_unseal(const struct keyring *k, struct arena *a, const char *purpose,
     struct blob sealed, char **out)
 {
 	const unsigned char *data = sealed.data;
@@ -200,7 +202,7 @@ unseal(const struct keyring *k, struct arena *a, const char *purpose,
 }
 
 int64_t
-seal_key(struct blob sealed)
+keyring_sealed_with(struct blob sealed)
 {
 	const unsigned char *data = sealed.data;
 
@@ -210,16 +212,16 @@ seal_key(struct blob sealed)
 }
 
 const struct err *
-reseal(const struct keyring *k, struct arena *a, const char *purpose,
+keyring_reseal(const struct keyring *k, struct arena *a, const char *purpose,
     struct blob sealed, struct blob *out)
 {
 	const struct err *e;
 	char *text;
 
 	*out = (struct blob){ .data = NULL };
-	if ((e = unseal(k, a, purpose, sealed, &text)) != NULL)
+	if ((e = keyring_unseal(k, a, purpose, sealed, &text)) != NULL)
 		return e;
-	e = seal(k, a, purpose, text, out);
+	e = keyring_seal(k, a, purpose, text, out);
 	sodium_memzero(text, strlen(text));
 	return e;
 }

@@ -7,14 +7,15 @@
 #include "core/fault.h"
 #include "core/settings.h"
 
-struct box;
+struct public_key;
 struct db;
 
 struct deploy {
 	struct db *db;
 	struct arena *a; /* results live here; the caller closes it */
 	const struct settings *settings;
-	const struct box *box; /* seals variables; NULL = there is no key */
+	const struct public_key
+	    *public_key;       /* seals variables; NULL = there is no key */
 	struct faults *faults; /* what is wrong with the input */
 };
 

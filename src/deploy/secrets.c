@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "core/str.h"
-#include "crypto/box.h"
 #include "crypto/crypto.h"
+#include "crypto/public_key.h"
 #include "deploy/variables.h"
 #include "deploy/vault.h"
 #include "json/json.h"
@@ -482,8 +482,8 @@ secrets_seal(const struct deploy *deploy, int64_t project_id,
 	*out = var->sealed.text;
 	if (var->value == NULL)
 		return NULL;
-	if (deploy->box == NULL)
+	if (deploy->public_key == NULL)
 		return err_tell(ERR_UNAVAILABLE, NO_KEY);
-	return box_seal(deploy->box, deploy->a,
+	return public_key_seal(deploy->public_key, deploy->a,
 	    vault_purpose(deploy->a, project_id, var->name), var->value, out);
 }

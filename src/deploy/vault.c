@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/str.h"
-#include "crypto/box.h"
+#include "crypto/public_key.h"
 #include "json/json.h"
 #include "store/env.h"
 #include "store/project.h"
@@ -57,7 +57,8 @@ vault_find(struct vault *v, enum vault_kind kind, const char *key,
 	if (i == v->stored[kind].n)
 		return NULL;
 	out->text = pair[i].value;
-	out->len = box_length(vault_purpose(v->a, v->project_id, name),
+	out->len = public_key_text_length(vault_purpose(v->a, v->project_id,
+					      name),
 	    out->text);
 	return NULL;
 }

@@ -4,7 +4,7 @@
 #include "core/file.h"
 #include "core/log.h"
 #include "core/str.h"
-#include "crypto/unbox.h"
+#include "crypto/private_keyring.h"
 #include "dispatch/dispatch.h"
 #include "json/json.h"
 #include "store/env.h"
@@ -93,7 +93,7 @@ static const struct err *
 secrets(const struct settings *s, struct arena *a, const struct claim *c,
     struct map *out)
 {
-	struct unbox *keys = NULL;
+	struct private_keyring *keys = NULL;
 	const struct err *e;
 	struct pair *p;
 	size_t i;
@@ -103,14 +103,14 @@ secrets(const struct settings *s, struct arena *a, const struct claim *c,
 		return NULL;
 	if ((e = json_map(a, c->secret_vars.s, out)) != NULL)
 		return e;
-	e = unbox_open(settings_deploy_key(a, &s->secrets), &keys);
+	e = private_keyring_open(settings_deploy_key(a, &s->secrets), &keys);
 	if (e != NULL)
 		return err_explain(e, ERR_CONFIG,
 		    "Its secret variables cannot be opened: the runner cannot "
 		    "read the key for them, and its log says why.");
 	p = out->items;
 	for (i = 0; i < out->n && e == NULL; i++) {
-		e = unbox_text(keys, a,
+		e = private_keyring_unseal(keys, a,
 		    arena_printf(a, ENV_PURPOSE, (long long)c->project_id,
 			p[i].key),
 		    p[i].value == NULL ? "" : p[i].value, &p[i].value);
@@ -120,7 +120,7 @@ secrets(const struct settings *s, struct arena *a, const struct claim *c,
 			    "give the value anew.",
 			    p[i].key, e->msg);
 	}
-	unbox_close(keys);
+	private_keyring_close(keys);
 	return e;
 }
 

@@ -12,7 +12,8 @@
 #include <unistd.h>
 
 #include "core/str.h"
-#include "crypto/unbox.h"
+#include "crypto/keyring.h"
+#include "crypto/private_keyring.h"
 #include "tap.h"
 
 static struct arena *arena;
@@ -138,7 +139,7 @@ opens(const struct keyring *k, const char *purpose, struct blob sealed,
     const char *text)
 {
 	char *out;
-	const struct err *e = unseal(k, arena, purpose, sealed, &out);
+	const struct err *e = keyring_unseal(k, arena, purpose, sealed, &out);
 
 	return e == NULL && str_eq(out, text);
 }
@@ -148,7 +149,8 @@ fails(const struct keyring *k, const char *purpose, struct blob sealed)
 {
 	char *out;
 
-	return unseal(k, arena, purpose, sealed, &out) != NULL && out == NULL;
+	return keyring_unseal(k, arena, purpose, sealed, &out) != NULL &&
+	    out == NULL;
 }
 
 static void
@@ -159,13 +161,15 @@ sealing(const char *path, const char *other_path)
 	unsigned char *copy;
 	size_t i, wrong = 0;
 
-	ok(seal(k, arena, "preset 1 KEY", "the secret", &one) == NULL, "seal");
+	ok(keyring_seal(k, arena, "preset 1 KEY", "the secret", &one) == NULL,
+	    "seal");
 	ok(opens(k, "preset 1 KEY", one, "the secret"), "and open");
-	ok(seal(k, arena, "preset 1 KEY", "the secret", &two) == NULL &&
+	ok(keyring_seal(k, arena, "preset 1 KEY", "the secret", &two) == NULL &&
 		(one.len != two.len ||
 		    memcmp(one.data, two.data, one.len) != 0),
 	    "twice the same looks different");
-	ok(seal(k, arena, "", "", &two) == NULL && opens(k, "", two, ""),
+	ok(keyring_seal(k, arena, "", "", &two) == NULL &&
+		opens(k, "", two, ""),
 	    "nothing can be sealed");
 	ok(memmem(one.data, one.len, "secret", 6) == NULL, "it is not legible");
 	ok(fails(k, "preset 2 KEY", one), "it opens for its purpose only");
@@ -190,7 +194,7 @@ sealing(const char *path, const char *other_path)
 	k = rotate(path, 2);
 	ok(opens(k, "preset 1 KEY", one, "the secret"),
 	    "an old key still opens");
-	ok(seal(k, arena, "preset 1 KEY", "the secret", &two) == NULL &&
+	ok(keyring_seal(k, arena, "preset 1 KEY", "the secret", &two) == NULL &&
 		memcmp(one.data, two.data, 5) != 0,
 	    "a new one seals");
 	keyring_close(k);
@@ -266,35 +270,37 @@ codes(const char *path, const char *other_path)
 	keyring_close(other);
 }
 
-static struct unbox *
-pair(const char *path, const char *half, struct box **box)
+static struct private_keyring *
+pair(const char *path, const char *half, struct public_key **public_key)
 {
-	struct unbox *keys = NULL;
+	struct private_keyring *keys = NULL;
 	const struct err *e;
 
-	if ((e = unbox_rotate(path, half, geteuid())) != NULL ||
-	    (e = unbox_open(path, &keys)) != NULL ||
-	    (e = box_open(half, box)) != NULL)
+	if ((e = private_keyring_rotate(path, half, geteuid())) != NULL ||
+	    (e = private_keyring_open(path, &keys)) != NULL ||
+	    (e = public_key_open(half, public_key)) != NULL)
 		errx(1, "%s", e->msg);
 	return keys;
 }
 
 static bool
-unboxes(const struct unbox *keys, const char *purpose, const char *sealed,
-    const char *text)
+unseals(const struct private_keyring *keys, const char *purpose,
+    const char *sealed, const char *text)
 {
 	const char *out;
-	const struct err *e = unbox_text(keys, arena, purpose, sealed, &out);
+	const struct err *e = private_keyring_unseal(keys, arena, purpose,
+	    sealed, &out);
 
 	return text == NULL ? e != NULL && out == NULL :
 			      e == NULL && str_eq(out, text);
 }
 
 static bool
-lacks(const struct unbox *keys, const char *sealed)
+lacks(const struct private_keyring *keys, const char *sealed)
 {
 	const char *out;
-	const struct err *e = unbox_text(keys, arena, "for A", sealed, &out);
+	const struct err *e = private_keyring_unseal(keys, arena, "for A",
+	    sealed, &out);
 
 	return e != NULL && e->code == ERR_CONFIG &&
 	    strstr(e->msg, "the key file lacks") != NULL;
@@ -302,7 +308,7 @@ lacks(const struct unbox *keys, const char *sealed)
 
 /* Each of its characters changed, and cut short anywhere. */
 static void
-damage(const struct unbox *keys, const char *sealed)
+damage(const struct private_keyring *keys, const char *sealed)
 {
 	const size_t len = strlen(sealed);
 	size_t i, wrong = 0;
@@ -311,87 +317,100 @@ damage(const struct unbox *keys, const char *sealed)
 	for (i = 0; i < len; i++) {
 		copy = arena_strdup(arena, sealed);
 		copy[i] = copy[i] == 'A' ? 'B' : 'A';
-		wrong += !unboxes(keys, "for A", copy, NULL);
+		wrong += !unseals(keys, "for A", copy, NULL);
 	}
-	is_int((long long)wrong, 0, "no box opens with a character changed");
+	is_int((long long)wrong, 0, "no value opens with a character changed");
 	for (i = 0; i < len; i++)
-		wrong += !unboxes(keys, "for A",
+		wrong += !unseals(keys, "for A",
 		    arena_strndup(arena, sealed, i), NULL);
 	is_int((long long)wrong, 0, "nor cut short anywhere");
-	ok(unboxes(keys, "for A", arena_printf(arena, "%sAAAA", sealed), NULL),
+	ok(unseals(keys, "for A", arena_printf(arena, "%sAAAA", sealed), NULL),
 	    "nor with more behind it");
-	ok(unboxes(keys, "for A", "", NULL) &&
-		unboxes(keys, "for A", "no base64 at all", NULL),
+	ok(unseals(keys, "for A", "", NULL) &&
+		unseals(keys, "for A", "no base64 at all", NULL),
 	    "nor what is none");
-	ok(box_length("for A", "") == 0 && box_length("for A", "AAAA") == 0 &&
-		box_length("for A", "==") == 0,
+	ok(public_key_text_length("for A", "") == 0 &&
+		public_key_text_length("for A", "AAAA") == 0 &&
+		public_key_text_length("for A", "==") == 0,
 	    "in which there is nothing");
 }
 
 static void
-boxes(const char *path, const char *half, const char *other_path,
+public_keys(const char *path, const char *half, const char *other_path,
     const char *other_half)
 {
-	struct box *box, *other_box, *box_two;
-	struct unbox *keys = pair(path, half, &box),
-		     *other = pair(other_path, other_half, &other_box);
+	struct public_key *public_key, *other_public, *public_two;
+	struct private_keyring *keys = pair(path, half, &public_key),
+			       *other = pair(other_path, other_half,
+				   &other_public);
 	const char *one, *two, *empty;
 
-	ok(box_seal(box, arena, "for A", "the secret", &one) == NULL, "a box");
-	ok(unboxes(keys, "for A", one, "the secret"), "and what is in it");
-	ok(box_seal(box, arena, "for A", "the secret", &two) == NULL &&
+	ok(public_key_seal(public_key, arena, "for A", "the secret", &one) ==
+		NULL,
+	    "a public key seals");
+	ok(unseals(keys, "for A", one, "the secret"),
+	    "and the private one opens it");
+	ok(public_key_seal(public_key, arena, "for A", "the secret", &two) ==
+		    NULL &&
 		!str_eq(one, two),
 	    "twice the same looks different");
-	ok(box_seal(box, arena, "for A", "", &empty) == NULL &&
-		unboxes(keys, "for A", empty, ""),
-	    "nothing can be in a box");
-	is_int((long long)box_length("for A", one), 10, "its length is known");
-	is_int((long long)box_length("for A", empty), 0, "that of none, too");
-	ok(unboxes(keys, "for B", one, NULL) &&
-		unboxes(keys, "for", one, NULL) &&
-		unboxes(keys, "for AA", one, NULL) &&
-		unboxes(keys, "", one, NULL),
+	ok(public_key_seal(public_key, arena, "for A", "", &empty) == NULL &&
+		unseals(keys, "for A", empty, ""),
+	    "an empty value can be sealed");
+	is_int((long long)public_key_text_length("for A", one), 10,
+	    "its length is known");
+	is_int((long long)public_key_text_length("for A", empty), 0,
+	    "that of none, too");
+	ok(unseals(keys, "for B", one, NULL) &&
+		unseals(keys, "for", one, NULL) &&
+		unseals(keys, "for AA", one, NULL) &&
+		unseals(keys, "", one, NULL),
 	    "it opens for its purpose only");
-	ok(unboxes(other, "for A", one, NULL), "with its key only");
+	ok(unseals(other, "for A", one, NULL), "with its key only");
 	damage(keys, one);
-	is_int(unbox_fits(keys, box), UNBOX_FIRST, "the halves of a pair");
-	is_int(unbox_fits(keys, other_box), UNBOX_NONE, "and of two");
-	unbox_close(keys);
-	keys = pair(path, half, &box_two);
-	ok(unboxes(keys, "for A", one, "the secret"), "an old key still opens");
-	is_int(unbox_fits(keys, box), UNBOX_OLDER, "its half is an older one");
-	is_int(unbox_fits(keys, box_two), UNBOX_FIRST, "there is a new one");
-	ok(box_seal(box_two, arena, "for A", "new", &two) == NULL &&
-		unboxes(keys, "for A", two, "new"),
+	is_int(private_keyring_match(keys, public_key), KEY_MATCH_CURRENT,
+	    "the halves of a pair");
+	is_int(private_keyring_match(keys, other_public), KEY_MATCH_NONE,
+	    "and of two");
+	private_keyring_close(keys);
+	keys = pair(path, half, &public_two);
+	ok(unseals(keys, "for A", one, "the secret"), "an old key still opens");
+	is_int(private_keyring_match(keys, public_key), KEY_MATCH_OLDER,
+	    "its half is an older one");
+	is_int(private_keyring_match(keys, public_two), KEY_MATCH_CURRENT,
+	    "there is a new one");
+	ok(public_key_seal(public_two, arena, "for A", "new", &two) == NULL &&
+		unseals(keys, "for A", two, "new"),
 	    "which seals");
 	(void)unlink(path);
-	unbox_close(keys);
-	box_close(box_two);
-	keys = pair(path, half, &box_two);
+	private_keyring_close(keys);
+	public_key_close(public_two);
+	keys = pair(path, half, &public_two);
 	ok(lacks(keys, one) && lacks(keys, two),
 	    "a private half that is lost is missed: no number is used again");
-	unbox_close(keys);
-	unbox_close(other);
-	box_close(box);
-	box_close(box_two);
-	box_close(other_box);
+	private_keyring_close(keys);
+	private_keyring_close(other);
+	public_key_close(public_key);
+	public_key_close(public_two);
+	public_key_close(other_public);
 }
 
 static void
 renewing(const char *path, const char *private, const char *half)
 {
 	struct keyring *k = rotate(path, 1), *writer;
-	struct box *box, *fresh;
-	struct unbox *keys;
+	struct public_key *public_key, *fresh;
+	struct private_keyring *keys;
 	char *first = keys_text(path), *both;
 	const char *text;
 	struct blob old, new;
 
 	ok(keyring_renew(k) == NULL, "a file that was not changed");
-	ok(seal(k, arena, "a", "old", &old) == NULL, "seals");
+	ok(keyring_seal(k, arena, "a", "old", &old) == NULL, "seals");
 	writer = rotate(path, 1);
 	both = keys_text(path);
-	ok(seal(writer, arena, "a", "new", &new) == NULL && fails(k, "a", new),
+	ok(keyring_seal(writer, arena, "a", "new", &new) == NULL &&
+		fails(k, "a", new),
 	    "a ring without the newest key does not open what it sealed");
 	ok(keyring_renew(k) == NULL && opens(k, "a", new, "new") &&
 		opens(k, "a", old, "old"),
@@ -413,22 +432,24 @@ renewing(const char *path, const char *private, const char *half)
 	keyring_close(k);
 	keyring_close(writer);
 
-	keys = pair(private, half, &box);
-	unbox_close(keys);
+	keys = pair(private, half, &public_key);
+	private_keyring_close(keys);
 	keys = pair(private, half, &fresh);
-	ok(box_seal(box, arena, "a", "x", &text) == NULL &&
-		unboxes(keys, "a", text, "x") &&
-		unbox_fits(keys, box) == UNBOX_OLDER,
+	ok(public_key_seal(public_key, arena, "a", "x", &text) == NULL &&
+		unseals(keys, "a", text, "x") &&
+		private_keyring_match(keys, public_key) == KEY_MATCH_OLDER,
 	    "an older half seals still");
-	ok(box_renew(box) == NULL && unbox_fits(keys, box) == UNBOX_FIRST,
+	ok(public_key_renew(public_key) == NULL &&
+		private_keyring_match(keys, public_key) == KEY_MATCH_CURRENT,
 	    "renewed it is the newest");
 	keys_put(half, "");
-	ok(box_renew(box) != NULL && box_renew(box) == NULL &&
-		unbox_fits(keys, box) == UNBOX_FIRST,
+	ok(public_key_renew(public_key) != NULL &&
+		public_key_renew(public_key) == NULL &&
+		private_keyring_match(keys, public_key) == KEY_MATCH_CURRENT,
 	    "a file of nothing is told once, and the half stays");
-	unbox_close(keys);
-	box_close(box);
-	box_close(fresh);
+	private_keyring_close(keys);
+	public_key_close(public_key);
+	public_key_close(fresh);
 }
 
 static void
@@ -448,7 +469,8 @@ limits(const char *path)
 	struct stat before, after;
 	FILE *out;
 
-	ok(seal(k, arena, "first", "the secret", &sealed) == NULL, "seal");
+	ok(keyring_seal(k, arena, "first", "the secret", &sealed) == NULL,
+	    "seal");
 	keyring_close(k);
 	full = rotate(path, 63);
 	ok(opens(full, "first", sealed, "the secret"),
@@ -490,7 +512,7 @@ main(void)
 	encodings();
 	tokens();
 	sealing(path[0], path[1]);
-	boxes(path[2], path[3], path[4], path[5]);
+	public_keys(path[2], path[3], path[4], path[5]);
 	codes(path[6], path[7]);
 	renewing(path[8], path[9], path[10]);
 	limits(path[11]);

@@ -10,8 +10,8 @@
 #include "core/log.h"
 #include "core/num.h"
 #include "core/str.h"
-#include "crypto/box.h"
 #include "crypto/crypto.h"
+#include "crypto/public_key.h"
 #include "db/db.h"
 #include "deploy/deploy.h"
 #include "json/json.h"
@@ -101,7 +101,7 @@ main(int argc, char **argv)
 	static char line[1 << 16];
 	const struct err *e;
 	struct arena *a = arena_open(ARENA);
-	struct box *box = NULL;
+	struct public_key *public_key = NULL;
 
 	log_init("deploy_probe", 0);
 	if (argc != 2)
@@ -110,10 +110,10 @@ main(int argc, char **argv)
 	    (e = conf_read(a, settings_keys, argv[1], 0, &settings)) != NULL ||
 	    (e = db_open(&settings, 0, &deploy.db)) != NULL)
 		errx(70, "%s", e->msg);
-	if ((e = box_open(settings_deploy_public(a, &settings.secrets),
-		 &box)) != NULL)
+	if ((e = public_key_open(settings_deploy_public(a, &settings.secrets),
+		 &public_key)) != NULL)
 		warnx("%s", e->msg);
-	deploy.box = box;
+	deploy.public_key = public_key;
 	deploy.a = arena_open(DEPLOY_WORK);
 	while (fgets(line, sizeof(line), stdin) != NULL)
 		run(line);

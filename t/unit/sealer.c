@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* sealer seal|open|box|unbox KEYFILE: seals what tests put into the database,
+/* sealer seal|unseal|public-seal|private-unseal KEYFILE: seals what tests put into the database,
  * and opens what they find there.  Of each line "PURPOSE TAB TEXT" on standard
  * input the answer is a line: in hex what is sealed under secret.key, in base64
  * what is for the dispatcher; "! why" where it does not open. */
@@ -11,14 +11,14 @@
 
 #include "core/file.h"
 #include "core/num.h"
-#include "crypto/crypto.h"
-#include "crypto/unbox.h"
+#include "crypto/keyring.h"
+#include "crypto/private_keyring.h"
 
 static struct arena *arena;
 static const char *file;
-static struct keyring *ring;
-static struct unbox *keys;
-static struct box *box;
+static struct keyring *keyring;
+static struct private_keyring *keys;
+static struct public_key *public_key;
 
 static struct blob
 bytes(const char *hex)
@@ -41,47 +41,48 @@ do_seal(const char *purpose, const char *text, const char **out)
 	struct blob sealed;
 
 	*out = NULL;
-	if (ring == NULL && (e = keyring_open(file, &ring)) != NULL)
+	if (keyring == NULL && (e = keyring_open(file, &keyring)) != NULL)
 		return e;
-	if ((e = seal(ring, arena, purpose, text, &sealed)) == NULL)
+	if ((e = keyring_seal(keyring, arena, purpose, text, &sealed)) == NULL)
 		*out = crypto_hex(arena, sealed.data, sealed.len);
 	return e;
 }
 
 static const struct err *
-do_open(const char *purpose, const char *text, const char **out)
+do_unseal(const char *purpose, const char *text, const char **out)
 {
 	const struct err *e = NULL;
 	char *plain;
 
 	*out = NULL;
-	if (ring == NULL && (e = keyring_open(file, &ring)) != NULL)
+	if (keyring == NULL && (e = keyring_open(file, &keyring)) != NULL)
 		return e;
-	e = unseal(ring, arena, purpose, bytes(text), &plain);
+	e = keyring_unseal(keyring, arena, purpose, bytes(text), &plain);
 	*out = plain;
 	return e;
 }
 
 static const struct err *
-do_box(const char *purpose, const char *text, const char **out)
+do_public_seal(const char *purpose, const char *text, const char **out)
 {
 	const struct err *e = NULL;
 
 	*out = NULL;
-	if (box == NULL && (e = box_open(file, &box)) != NULL)
+	if (public_key == NULL &&
+	    (e = public_key_open(file, &public_key)) != NULL)
 		return e;
-	return box_seal(box, arena, purpose, text, out);
+	return public_key_seal(public_key, arena, purpose, text, out);
 }
 
 static const struct err *
-do_unbox(const char *purpose, const char *text, const char **out)
+do_private_unseal(const char *purpose, const char *text, const char **out)
 {
 	const struct err *e = NULL;
 
 	*out = NULL;
-	if (keys == NULL && (e = unbox_open(file, &keys)) != NULL)
+	if (keys == NULL && (e = private_keyring_open(file, &keys)) != NULL)
 		return e;
-	return unbox_text(keys, arena, purpose, text, out);
+	return private_keyring_unseal(keys, arena, purpose, text, out);
 }
 
 static const struct {
@@ -89,9 +90,9 @@ static const struct {
 	const struct err *(*run)(const char *, const char *, const char **);
 } works[] = {
 	{ "seal", do_seal },
-	{ "open", do_open },
-	{ "box", do_box },
-	{ "unbox", do_unbox },
+	{ "unseal", do_unseal },
+	{ "public-seal", do_public_seal },
+	{ "private-unseal", do_private_unseal },
 };
 
 int
@@ -107,7 +108,8 @@ main(int argc, char **argv)
 		if (strcmp(works[i].name, argv[1]) == 0)
 			break;
 	if (argc != 3 || i == sizeof(works) / sizeof(works[0]))
-		errx(64, "usage: sealer seal|open|box|unbox KEYFILE");
+		errx(64,
+		    "usage: sealer seal|unseal|public-seal|private-unseal KEYFILE");
 	file = argv[2];
 	arena = arena_open((size_t)256 << 20);
 	buf_init(&text, (size_t)64 << 20);
@@ -126,9 +128,9 @@ main(int argc, char **argv)
 		else
 			(void)puts(answer);
 	}
-	keyring_close(ring);
-	unbox_close(keys);
-	box_close(box);
+	keyring_close(keyring);
+	private_keyring_close(keys);
+	public_key_close(public_key);
 	buf_release(&text);
 	arena_close(arena);
 	return 0;

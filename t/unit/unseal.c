@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-/* unbox KEYFILE PROJECT < OBJECT: the object with its sealed variables opened,
+/* unseal KEYFILE PROJECT < OBJECT: the object with its sealed variables opened,
  * for tests that ask whether the right ones are there.  A key may be a trigger
  * and a name, with a blank between them. */
-#include "crypto/unbox.h"
-
 #include <err.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +10,7 @@
 #include "core/file.h"
 #include "core/num.h"
 #include "crypto/crypto.h"
+#include "crypto/private_keyring.h"
 #include "json/json.h"
 #include "store/env.h"
 
@@ -22,24 +21,24 @@ main(int argc, char **argv)
 	const char *blank;
 	const struct err *e;
 	struct pair *p;
-	struct unbox *keys;
+	struct private_keyring *keys;
 	struct map pairs;
 	struct buf text;
 	int64_t project;
 	size_t i;
 
 	if (argc != 3 || !num_parse(argv[2], 1, INT64_MAX, &project))
-		errx(64, "usage: unbox KEYFILE PROJECT");
+		errx(64, "usage: unseal KEYFILE PROJECT");
 	buf_init(&text, (size_t)8 << 20);
 	if ((e = crypto_init()) != NULL ||
-	    (e = unbox_open(argv[1], &keys)) != NULL ||
+	    (e = private_keyring_open(argv[1], &keys)) != NULL ||
 	    (e = file_rest(STDIN_FILENO, &text)) != NULL ||
 	    (e = json_map(a, text.data, &pairs)) != NULL)
 		errx(1, "%s", e->msg);
 	p = pairs.items;
 	for (i = 0; i < pairs.n; i++) {
 		blank = strrchr(p[i].key, ' ');
-		e = unbox_text(keys, a,
+		e = private_keyring_unseal(keys, a,
 		    arena_printf(a, ENV_PURPOSE, (long long)project,
 			blank == NULL ? p[i].key : blank + 1),
 		    p[i].value, &p[i].value);
@@ -49,7 +48,7 @@ main(int argc, char **argv)
 	buf_clear(&text);
 	json_write_map(&text, &pairs);
 	(void)puts(text.data);
-	unbox_close(keys);
+	private_keyring_close(keys);
 	buf_release(&text);
 	arena_close(a);
 	return 0;

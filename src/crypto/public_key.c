@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
-#include "crypto/box.h"
+#include "crypto/public_key.h"
 
 #include <sodium.h>
 #include <string.h>
 
-#include "crypto/boxed.h"
 #include "crypto/crypto.h"
+#include "crypto/public_inner.h"
 
 static const struct err *
 half_read(const char *path, struct keyfile *out)
@@ -19,83 +19,83 @@ half_read(const char *path, struct keyfile *out)
 }
 
 const struct err *
-box_open(const char *path, struct box **out)
+public_key_open(const char *path, struct public_key **out)
 {
 	const size_t size = strlen(path) + 1;
-	struct box *b = mem_alloc(1, sizeof(*b) + size);
+	struct public_key *key = mem_alloc(1, sizeof(*key) + size);
 	const struct err *e;
 
 	*out = NULL;
-	(void)memcpy(b->path, path, size);
-	if ((e = half_read(path, &b->file)) != NULL)
-		box_close(b);
+	(void)memcpy(key->path, path, size);
+	if ((e = half_read(path, &key->file)) != NULL)
+		public_key_close(key);
 	else
-		*out = b;
+		*out = key;
 	return e;
 }
 
 const struct err *
-box_renew(struct box *b)
+public_key_renew(struct public_key *key)
 {
 	struct keyfile fresh;
 	const struct err *e;
 
-	if (!keyfile_changed(&b->file, b->path))
+	if (!keyfile_changed(&key->file, key->path))
 		return NULL;
-	if ((e = half_read(b->path, &fresh)) == NULL)
-		b->file = fresh;
+	if ((e = half_read(key->path, &fresh)) == NULL)
+		key->file = fresh;
 	return e;
 }
 
 void
-box_close(struct box *b)
+public_key_close(struct public_key *key)
 {
-	mem_free(b);
+	mem_free(key);
 }
 
 const struct err *
-box_seal(const struct box *b, struct arena *a, const char *purpose,
-    const char *text, const char **out)
+public_key_seal(const struct public_key *key, struct arena *a,
+    const char *purpose, const char *text, const char **out)
 {
 	const size_t bound = strlen(purpose) + 1, len = bound + strlen(text);
 	const struct err *e = NULL;
 	unsigned char *plain, *sealed;
 
 	*out = NULL;
-	plain = mem_alloc(2 * len + BOXED_MORE, 1);
+	plain = mem_alloc(2 * len + PUBLIC_SEAL_EXTRA, 1);
 	sealed = plain + len;
 	(void)memcpy(plain, purpose, bound);
 	(void)memcpy(plain + bound, text, len - bound);
-	sealed[0] = BOXED_VERSION;
-	keyfile_id_put(sealed + 1, b->file.keys[0].id);
-	if (crypto_box_seal(sealed + BOXED_HEAD, plain, len,
-		b->file.keys[0].bytes) != 0)
+	sealed[0] = PUBLIC_SEAL_VERSION;
+	keyfile_id_put(sealed + 1, key->file.keys[0].id);
+	if (crypto_box_seal(sealed + PUBLIC_SEAL_HEAD, plain, len,
+		key->file.keys[0].bytes) != 0)
 		e = err_new(ERR_INTERNAL, "%s: the public key is none",
 		    purpose);
 	else
-		*out = crypto_base64(a, sealed, len + BOXED_MORE);
+		*out = crypto_base64(a, sealed, len + PUBLIC_SEAL_EXTRA);
 	sodium_memzero(plain, len);
 	mem_free(plain);
 	return e;
 }
 
 int64_t
-box_key(struct arena *a, const char *sealed)
+public_key_sealed_with(struct arena *a, const char *sealed)
 {
 	const unsigned char *data;
 	struct blob blob;
 
 	if (!crypto_base64_read(a, sealed, strlen(sealed), &blob) ||
-	    blob.len < BOXED_MORE)
+	    blob.len < PUBLIC_SEAL_EXTRA)
 		return 0;
 	data = blob.data;
-	return data[0] == BOXED_VERSION ? keyfile_id_get(data + 1) : 0;
+	return data[0] == PUBLIC_SEAL_VERSION ? keyfile_id_get(data + 1) : 0;
 }
 
 size_t
-box_length(const char *purpose, const char *sealed)
+public_key_text_length(const char *purpose, const char *sealed)
 {
-	const size_t more = BOXED_MORE + strlen(purpose) + 1,
+	const size_t more = PUBLIC_SEAL_EXTRA + strlen(purpose) + 1,
 		     n = strlen(sealed);
 	size_t len = n / 4 * 3;
 

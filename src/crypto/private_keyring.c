@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "crypto/unbox.h"
+#include "crypto/private_keyring.h"
 
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -10,10 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "crypto/boxed.h"
 #include "crypto/crypto.h"
+#include "crypto/public_inner.h"
 
-struct unbox {
+struct private_keyring {
 	struct keyfile file;
 	unsigned char halves[KEYFILE_KEYS][KEYFILE_BYTES]; /* their public */
 };
@@ -24,39 +24,39 @@ struct plain {
 };
 
 const struct err *
-unbox_open(const char *path, struct unbox **out)
+private_keyring_open(const char *path, struct private_keyring **out)
 {
-	struct unbox *u = mem_alloc(1, sizeof(*u));
+	struct private_keyring *k = mem_alloc(1, sizeof(*k));
 	const struct err *e;
 	size_t i;
 
 	*out = NULL;
-	e = keyfile_read(path, KEYFILE_PRIVATE, &u->file);
-	for (i = 0; e == NULL && i < u->file.n; i++)
-		if (crypto_scalarmult_base(u->halves[i],
-			u->file.keys[i].bytes) != 0)
+	e = keyfile_read(path, KEYFILE_PRIVATE, &k->file);
+	for (i = 0; e == NULL && i < k->file.n; i++)
+		if (crypto_scalarmult_base(k->halves[i],
+			k->file.keys[i].bytes) != 0)
 			e = err_new(ERR_CONFIG, "%s: key %lld is none", path,
-			    (long long)u->file.keys[i].id);
+			    (long long)k->file.keys[i].id);
 	if (e != NULL)
-		unbox_close(u);
+		private_keyring_close(k);
 	else
-		*out = u;
+		*out = k;
 	return e;
 }
 
 void
-unbox_close(struct unbox *u)
+private_keyring_close(struct private_keyring *k)
 {
-	if (u == NULL)
+	if (k == NULL)
 		return;
-	sodium_memzero(u, sizeof(*u));
-	mem_free(u);
+	sodium_memzero(k, sizeof(*k));
+	mem_free(k);
 }
 
 /* What was sealed: the purpose, a NUL and the text, `len` bytes. */
 static const struct err *
-plain_open(const struct unbox *u, struct arena *a, const char *purpose,
-    const char *sealed, struct plain *out)
+plain_open(const struct private_keyring *k, struct arena *a,
+    const char *purpose, const char *sealed, struct plain *out)
 {
 	const size_t bound = strlen(purpose) + 1;
 	const struct keyfile_key *key;
@@ -66,20 +66,20 @@ plain_open(const struct unbox *u, struct arena *a, const char *purpose,
 
 	*out = (struct plain){ .text = NULL };
 	if (!crypto_base64_read(a, sealed, strlen(sealed), &blob) ||
-	    blob.len < BOXED_MORE + bound ||
-	    ((const unsigned char *)blob.data)[0] != BOXED_VERSION)
+	    blob.len < PUBLIC_SEAL_EXTRA + bound ||
+	    ((const unsigned char *)blob.data)[0] != PUBLIC_SEAL_VERSION)
 		return err_new(ERR_INTERNAL, "it is not a sealed value");
 	data = blob.data;
 	id = keyfile_id_get(data + 1);
-	if ((key = keyfile_find(&u->file, id)) == NULL)
+	if ((key = keyfile_find(&k->file, id)) == NULL)
 		return err_new(ERR_CONFIG,
 		    "it was sealed with key %lld, which the key file lacks",
 		    (long long)id);
-	out->len = blob.len - BOXED_MORE;
+	out->len = blob.len - PUBLIC_SEAL_EXTRA;
 	out->text = arena_alloc(a, out->len + 1, 1);
-	if (crypto_box_seal_open((unsigned char *)out->text, data + BOXED_HEAD,
-		blob.len - BOXED_HEAD, u->halves[key - u->file.keys],
-		key->bytes) != 0)
+	if (crypto_box_seal_open((unsigned char *)out->text,
+		data + PUBLIC_SEAL_HEAD, blob.len - PUBLIC_SEAL_HEAD,
+		k->halves[key - k->file.keys], key->bytes) != 0)
 		return err_new(ERR_INTERNAL, "it is damaged");
 	if (memcmp(out->text, purpose, bound) != 0)
 		return err_new(ERR_INTERNAL, "it was sealed for another place");
@@ -87,57 +87,60 @@ plain_open(const struct unbox *u, struct arena *a, const char *purpose,
 }
 
 const struct err *
-unbox_text(const struct unbox *u, struct arena *a, const char *purpose,
-    const char *sealed, const char **out)
-{
-	const struct err *e;
-	struct plain plain;
-
-	*out = NULL;
-	if ((e = plain_open(u, a, purpose, sealed, &plain)) == NULL)
-		*out = plain.text + strlen(purpose) + 1;
-	return e;
-}
-
-size_t
-unbox_names(const struct unbox *u, struct key_name out[CRYPTO_KEYS])
-{
-	size_t i;
-
-	for (i = 0; i < u->file.n; i++)
-		keyfile_name(&u->file.keys[i], u->halves[i], &out[i]);
-	return u->file.n;
-}
-
-const struct err *
-unbox_reseal(const struct unbox *u, const struct box *b, struct arena *a,
+private_keyring_unseal(const struct private_keyring *k, struct arena *a,
     const char *purpose, const char *sealed, const char **out)
 {
 	const struct err *e;
 	struct plain plain;
 
 	*out = NULL;
-	if ((e = plain_open(u, a, purpose, sealed, &plain)) == NULL)
-		e = box_seal(b, a, purpose, plain.text + strlen(purpose) + 1,
-		    out);
+	if ((e = plain_open(k, a, purpose, sealed, &plain)) == NULL)
+		*out = plain.text + strlen(purpose) + 1;
+	return e;
+}
+
+size_t
+private_keyring_names(const struct private_keyring *k,
+    struct key_name out[KEYRING_KEYS])
+{
+	size_t i;
+
+	for (i = 0; i < k->file.n; i++)
+		keyfile_name(&k->file.keys[i], k->halves[i], &out[i]);
+	return k->file.n;
+}
+
+const struct err *
+private_keyring_reseal(const struct private_keyring *k,
+    const struct public_key *key, struct arena *a, const char *purpose,
+    const char *sealed, const char **out)
+{
+	const struct err *e;
+	struct plain plain;
+
+	*out = NULL;
+	if ((e = plain_open(k, a, purpose, sealed, &plain)) == NULL)
+		e = public_key_seal(key, a, purpose,
+		    plain.text + strlen(purpose) + 1, out);
 	if (plain.text != NULL)
 		sodium_memzero(plain.text, plain.len);
 	return e;
 }
 
-enum unbox_fit
-unbox_fits(const struct unbox *u, const struct box *b)
+enum key_match
+private_keyring_match(const struct private_keyring *k,
+    const struct public_key *public_key)
 {
-	const struct keyfile_key *half = &b->file.keys[0],
-				 *key = keyfile_find(&u->file, half->id);
+	const struct keyfile_key *half = &public_key->file.keys[0],
+				 *key = keyfile_find(&k->file, half->id);
 	size_t at;
 
 	if (key == NULL)
-		return UNBOX_NONE;
-	at = (size_t)(key - u->file.keys);
-	if (memcmp(u->halves[at], half->bytes, KEYFILE_BYTES) != 0)
-		return UNBOX_NONE;
-	return at == 0 ? UNBOX_FIRST : UNBOX_OLDER;
+		return KEY_MATCH_NONE;
+	at = (size_t)(key - k->file.keys);
+	if (memcmp(k->halves[at], half->bytes, KEYFILE_BYTES) != 0)
+		return KEY_MATCH_NONE;
+	return at == 0 ? KEY_MATCH_CURRENT : KEY_MATCH_OLDER;
 }
 
 /* A number that neither file has: what was sealed with a private half that is
@@ -155,7 +158,7 @@ next_id(const struct keyfile *file, const char *public_path)
 }
 
 const struct err *
-unbox_rotate(const char *path, const char *public_path, uid_t owner)
+private_keyring_rotate(const char *path, const char *public_path, uid_t owner)
 {
 	struct keyfile file, half = { .n = 1 };
 	struct keyfile_key fresh;
@@ -176,7 +179,7 @@ unbox_rotate(const char *path, const char *public_path, uid_t owner)
 }
 
 const struct err *
-unbox_prune(const char *path, const struct key_name *first)
+private_keyring_prune(const char *path, const struct key_name *first)
 {
 	return keyfile_prune(path, KEYFILE_PRIVATE, first->id);
 }
@@ -213,7 +216,7 @@ lock_take(const char *path, int *out, bool *again)
 }
 
 const struct err *
-unbox_lock(const char *path, int *out)
+private_keyring_lock(const char *path, int *out)
 {
 	const struct err *e;
 	bool again;
