@@ -40,7 +40,7 @@ claim_live(const struct dispatch *d)
 	size_t i, n = 0;
 
 	for (i = 0; i < d->n; i++)
-		if (d->tasks[i]->phase < TASK_GONE)
+		if (task_is_live(d->tasks[i]))
 			n++;
 	return n;
 }
@@ -123,8 +123,8 @@ put_back(struct dispatch *d, int64_t id, int64_t epoch)
 	teller_wake(d);
 	if (e != NULL && e->code == ERR_PRECONDITION)
 		return;
-	if (!dispatch_db_said(d, e, "put a deployment back"))
-		d->doubt = true;
+	if (!database_done(&d->database, e, "put a deployment back"))
+		d->database.is_doubtful = true;
 }
 
 static void
@@ -140,15 +140,15 @@ end_unstarted(struct dispatch *d, int64_t id, int64_t epoch,
 	e = queue_end(d->db, &end);
 	if (e != NULL && e->code == ERR_PRECONDITION)
 		return;
-	if (!dispatch_db_said(d, e, "end a deployment"))
-		d->doubt = true;
+	if (!database_done(&d->database, e, "end a deployment"))
+		d->database.is_doubtful = true;
 }
 
 static void
 close_unstarted(struct dispatch *d, struct task *t)
 {
 	spool_remove(d, t);
-	task_phase_set(t, TASK_CLOSED);
+	task_move(t, PHASE_CLOSED);
 }
 
 static const struct err *
@@ -186,14 +186,14 @@ start(struct dispatch *d, struct task *t)
 	clone_forget(t);
 	if (e != NULL) {
 		log_fault(e, START);
-		task_phase_set(t, TASK_CLOSED);
+		task_move(t, PHASE_CLOSED);
 		put_back(d, t->id, t->epoch);
 		pause_claims(d);
 		return;
 	}
 	log_fault_over(START);
 	project_mark(d, t->project);
-	task_phase_set(t, TASK_STARTING);
+	task_move(t, PHASE_STARTING);
 	log_info("%s: starts, project %lld", t->name, (long long)t->project);
 }
 
@@ -212,7 +212,7 @@ task_claimed(struct dispatch *d, const struct claim *c)
 	fetch_host(c->repository, t->host);
 	t->claimed_at = time_mono_ms();
 	t->renew_at = t->claimed_at + d->settings.runner.lease * 1000 / 3;
-	task_phase_set(t, TASK_ASKING);
+	task_move(t, PHASE_PREPARING);
 	buf_init(&t->description, DESCRIPTION_MAX);
 	return t;
 }
@@ -239,7 +239,7 @@ answered(struct dispatch *d, struct task *t)
 	}
 	log_warn("%s: is not fetched: %s", t->name, t->refusal);
 	clone_forget(t);
-	task_phase_set(t, TASK_CLOSED);
+	task_move(t, PHASE_CLOSED);
 	end_unstarted(d, t->id, t->epoch, &failed);
 }
 
@@ -265,7 +265,7 @@ claimed(struct dispatch *d, const struct claim *c)
 		if (e->detail[0] != '\0')
 			failed.detail = arena_strdup(d->a, e->detail);
 		clone_forget(t);
-		task_phase_set(t, TASK_CLOSED);
+		task_move(t, PHASE_CLOSED);
 		end_unstarted(d, c->id, c->epoch, &failed);
 		return;
 	}
@@ -280,20 +280,20 @@ claim_asking(struct dispatch *d, struct task *t)
 	int64_t lease = d->settings.runner.lease, now = time_mono_ms();
 	const struct err *e;
 
-	if (now >= t->renew_at && dispatch_db_ready(d)) {
+	if (now >= t->renew_at && database_is_ready(&d->database)) {
 		e = queue_renew(d->db, t->id, t->epoch, d->owner, lease);
 		if (e != NULL && e->code == ERR_PRECONDITION) {
 			log_err(e, t->name);
 			clone_forget(t);
-			task_phase_set(t, TASK_CLOSED);
+			task_move(t, PHASE_CLOSED);
 			return;
 		}
-		if (dispatch_db_said(d, e, t->name))
+		if (database_done(&d->database, e, t->name))
 			t->renew_at = now + lease * 1000 / 3;
 	}
 	if ((t->flags & TASK_CANCEL) != 0) {
 		clone_forget(t);
-		task_phase_set(t, TASK_CLOSED);
+		task_move(t, PHASE_CLOSED);
 		end_canceled(d, t->id, t->epoch);
 	} else if (clone_answer(d, t)) {
 		answered(d, t);
@@ -352,8 +352,8 @@ claim_one(struct dispatch *d)
 			d->claim_at = due;
 		e = NULL;
 	}
-	if (!dispatch_db_said(d, e, "claim")) {
-		d->doubt = true;
+	if (!database_done(&d->database, e, "claim")) {
+		d->database.is_doubtful = true;
 		d->late_until = time_mono_ms() +
 		    d->settings.runner.lease * 1000;
 		pause_claims(d);
@@ -369,8 +369,8 @@ claim_work(struct dispatch *d)
 {
 	int n;
 
-	for (n = 0; n < TURN_MAX && claim_wanted(d) && dispatch_db_ready(d) &&
-	     time_mono_ms() >= d->claim_at;
+	for (n = 0; n < TURN_MAX && claim_wanted(d) &&
+	     database_is_ready(&d->database) && time_mono_ms() >= d->claim_at;
 	     n++)
 		if (!claim_one(d))
 			return;
@@ -380,8 +380,8 @@ void
 claim_started(struct dispatch *d, struct task *t, const struct wire *w)
 {
 	log_debug("%s: process %lld", t->name, (long long)w->pid);
-	if (t->phase == TASK_STARTING)
-		task_phase_set(t, TASK_RUNNING);
+	if (t->phase == PHASE_STARTING)
+		task_move(t, PHASE_RUNNING);
 	d->claim_pause = 0;
 	if ((t->flags & TASK_CANCEL) != 0 && spool_cancel(d, t) != NULL)
 		log_warn("%s: cannot be told to end", t->name);
@@ -393,7 +393,7 @@ claim_refused(struct dispatch *d, struct task *t, const struct wire *w)
 	struct queue_end end = { .reason = REASON_WORKSPACE,
 		.detail = obstacles[WIRE_WHY_NONE] };
 
-	if (t->phase != TASK_STARTING)
+	if (t->phase != PHASE_STARTING)
 		return;
 	close_unstarted(d, t);
 	if (w->status == WIRE_WHY_BUSY || w->status == WIRE_WHY_FOREIGN) {
@@ -414,7 +414,7 @@ claim_refused(struct dispatch *d, struct task *t, const struct wire *w)
 int64_t
 claim_review_due(const struct dispatch *d)
 {
-	if (d->doubt)
+	if (d->database.is_doubtful)
 		return d->doubt_at;
 	if (d->n > 0 || time_mono_ms() < d->late_until)
 		return d->review_at;
@@ -430,14 +430,14 @@ claim_review(struct dispatch *d)
 	struct task *t;
 	size_t i;
 
-	if (now < claim_review_due(d) || !dispatch_db_ready(d))
+	if (now < claim_review_due(d) || !database_is_ready(&d->database))
 		return;
 	/* unless all goes well */
 	d->review_at = d->doubt_at = now + DOUBT_MS;
-	if (!dispatch_db_said(d, queue_held(d->db, d->a, d->owner, &list),
-		"review"))
+	if (!database_done(&d->database,
+		queue_held(d->db, d->a, d->owner, &list), "review"))
 		return;
-	d->doubt = false;
+	d->database.is_doubtful = false;
 	/* what is found has to be put back before its lease is over */
 	d->review_at = now + d->settings.runner.lease * 1000 / 3;
 	h = list.items;
@@ -451,7 +451,7 @@ claim_review(struct dispatch *d)
 			d->claim = true;
 		}
 	}
-	if (!d->doubt)
+	if (!d->database.is_doubtful)
 		d->doubt_at = 0;
 }
 
@@ -461,16 +461,16 @@ claim_leave(struct dispatch *d)
 	size_t i;
 
 	d->doubt_at = 0;
-	if (d->doubt)
+	if (d->database.is_doubtful)
 		claim_review(d);
 	for (i = 0; i < d->n; i++) {
-		if (d->tasks[i]->phase != TASK_ASKING)
+		if (d->tasks[i]->phase != PHASE_PREPARING)
 			continue;
 		clone_forget(d->tasks[i]);
-		if (dispatch_db_ready(d))
+		if (database_is_ready(&d->database))
 			put_back(d, d->tasks[i]->id, d->tasks[i]->epoch);
 		else
-			d->doubt = true;
+			d->database.is_doubtful = true;
 	}
 }
 
@@ -484,8 +484,8 @@ end_lost(struct dispatch *d, const struct held *h)
 	struct joblog_state state = { .size = 0 };
 
 	log_warn("%lld: was lost by the runner", (long long)h->id);
-	if (!dispatch_db_said(d, joblog_state(d->db, d->a, h->id, &state),
-		"settle"))
+	if (!database_done(&d->database,
+		joblog_state(d->db, d->a, h->id, &state), "settle"))
 		return false;
 	end.log_size = state.size;
 	end_unstarted(d, h->id, h->epoch, &end);
@@ -502,8 +502,8 @@ settle_owner(struct dispatch *d, const struct dead_owner *owner)
 	struct list list;
 	size_t i;
 
-	if (!dispatch_db_said(d, queue_held(d->db, d->a, owner->name, &list),
-		"settle"))
+	if (!database_done(&d->database,
+		queue_held(d->db, d->a, owner->name, &list), "settle"))
 		return false;
 	h = list.items;
 	for (i = 0; i < list.n; i++) {
@@ -518,7 +518,7 @@ settle_owner(struct dispatch *d, const struct dead_owner *owner)
 			return false;
 		}
 		d->claim = true;
-		if (!dispatch_db_ready(d))
+		if (!database_is_ready(&d->database))
 			return false;
 	}
 	return true;
@@ -532,7 +532,7 @@ claim_namesakes(struct dispatch *d)
 	struct list list;
 	size_t i, n = 0;
 
-	if (!dispatch_db_said(d,
+	if (!database_done(&d->database,
 		queue_held_by_runner(d->db, d->a, d->name, &list), "namesakes"))
 		return;
 	h = list.items;
@@ -560,7 +560,7 @@ claim_settle(struct dispatch *d)
 	struct list dead;
 	size_t i;
 
-	if (!d->settle || !dispatch_db_ready(d))
+	if (!d->settle || !database_is_ready(&d->database))
 		return;
 	spool_dead(d, d->a, &dead);
 	owner = dead.items;

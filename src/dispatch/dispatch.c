@@ -39,91 +39,19 @@
 
 #define SETTINGS_ARENA ((size_t)4 << 20)
 #define TURN_ARENA ((size_t)128 << 20)
-#define DB_PAUSE_MIN 100 /* milliseconds */
-#define DB_PAUSE_MAX 2000
-#define DB_CALM_MS 3000
-#define DB_TELL_MIN INT64_C(60000)
-#define DB_TELL_MAX INT64_C(3600000)
 #define SCAN_MS 5000  /* between looks at the spool */
 #define ONCE_MS 30000 /* without a database, then --once gives up */
 #define HOST_SIZE 256
 
 static volatile sig_atomic_t got_stop, got_reload;
 
-bool
-dispatch_db_ready(const struct dispatch *d)
-{
-	return time_mono_ms() >= d->db_at;
-}
-
-/* At first, and at growing intervals: who lives through an outage wants to know
- * why it lasts. */
 static void
-outage_tell(struct dispatch *d, const struct err *e, const char *what,
-    int64_t now)
+check_database(struct dispatch *d)
 {
-	if (d->db_pause != 0 && now < d->db_tell_at)
-		return;
-	log_err(e, what);
-	d->db_tell = d->db_pause == 0 ? DB_TELL_MIN : 2 * d->db_tell;
-	if (d->db_tell > DB_TELL_MAX)
-		d->db_tell = DB_TELL_MAX;
-	d->db_tell_at = now + d->db_tell;
-}
+	const struct err *e = database_check(&d->database, d->db, d->once);
 
-/* It may take some statements and refuse others: it is back when it has taken
- * all for a while. */
-static void
-answered(struct dispatch *d, const char *what, int64_t now)
-{
-	log_fault_over(what);
-	if (d->db_since == 0)
-		d->db_since = now;
-	if (d->db_pause != 0 && now - d->db_since >= DB_CALM_MS) {
-		log_info("the database is back");
-		d->db_pause = 0;
-	}
-}
-
-bool
-dispatch_db_said(struct dispatch *d, const struct err *e, const char *what)
-{
-	int64_t now = time_mono_ms();
-
-	if (e == NULL) {
-		answered(d, what, now);
-		return true;
-	}
-	if (e->code != ERR_UNAVAILABLE && e->code != ERR_CONFIG) {
-		log_fault(e, what);
-		return false;
-	}
-	outage_tell(d, e, what, now);
-	if (d->db_since != 0)
-		d->db_lost = now;
-	d->db_since = 0;
-	d->doubt = true;
-	d->db_pause = d->db_pause == 0 ? DB_PAUSE_MIN : 2 * d->db_pause;
-	if (d->db_pause > DB_PAUSE_MAX)
-		d->db_pause = DB_PAUSE_MAX;
-	d->db_at = now + d->db_pause;
-	return false;
-}
-
-/* Once, when the database can first be reached: a schema that is not ours is
- * nothing to work with.  That the server refuses us may end, and leases have to
- * be renewed then. */
-static void
-db_check_once(struct dispatch *d)
-{
-	const struct err *e;
-
-	if (d->db_checked || !dispatch_db_ready(d))
-		return;
-	e = store_check(d->db);
-	if (e != NULL && e->code != ERR_UNAVAILABLE && (e->sys == 0 || d->once))
+	if (e != NULL)
 		errx(err_kinds[e->code].exit, "%s", e->msg);
-	d->db_checked = dispatch_db_said(d, e, "database");
 }
 
 static void
@@ -250,7 +178,7 @@ init(struct dispatch *d, int argc, char **argv)
 	struct stat st;
 
 	log_init("slipway-dispatch", 0);
-	d->db_lost = time_mono_ms();
+	database_init(&d->database);
 	options(d, argc, argv);
 	if (fstat(DISPATCH_WIRE, &st) == -1 || !S_ISSOCK(st.st_mode))
 		errx(EX_USAGE,
@@ -278,18 +206,20 @@ init(struct dispatch *d, int argc, char **argv)
 static void
 adopt(struct dispatch *d, const char *name)
 {
-	struct task *t = task_open(d);
-	const struct err *e = spool_adopt(d, name, t);
+	struct task found, *t;
+	const struct err *e;
 
-	if (e != NULL) {
+	task_init(&found);
+	if ((e = spool_adopt(d, name, &found)) != NULL) {
 		if (e->code != ERR_CONFLICT && e->code != ERR_NOTFOUND)
 			log_fault(e, name);
-		task_phase_set(t, TASK_CLOSED);
 		return;
 	}
 	log_fault_over(name);
+	t = task_open(d);
+	*t = found;
 	t->flags |= TASK_ADOPTED;
-	task_phase_set(t, TASK_RUNNING);
+	task_move(t, PHASE_RUNNING);
 	log_info("%s: is adopted from the spool", name);
 }
 
@@ -381,7 +311,7 @@ work(struct dispatch *d)
 
 	arena_clear(d->a);
 	child_reap(d);
-	db_check_once(d);
+	check_database(d);
 	scan(d, now);
 	for (i = 0; i < d->n; i++) {
 		arena_clear(d->a);
@@ -389,7 +319,7 @@ work(struct dispatch *d)
 	}
 	task_reap(d);
 	arena_clear(d->a);
-	if (!d->db_checked)
+	if (!d->database.is_checked)
 		return;
 	claim_settle(d);
 	poll_due(d, now);
@@ -420,7 +350,7 @@ next_due(const struct dispatch *d, int64_t now)
 	if ((at = recheck_due(d)) < due)
 		due = at;
 	/* nothing moves while the database is away but the jobs themselves */
-	return due < d->db_at ? d->db_at : due;
+	return due < d->database.at ? d->database.at : due;
 }
 
 static void
@@ -455,11 +385,12 @@ is_drained(const struct dispatch *d)
 {
 	if (!d->once || d->n > 0)
 		return false;
-	if (d->db_since == 0 && time_mono_ms() - d->db_lost > ONCE_MS)
+	if (d->database.since == 0 &&
+	    time_mono_ms() - d->database.lost > ONCE_MS)
 		errx(EX_TEMPFAIL, "the database cannot be reached");
-	return d->drained && !d->doubt && !d->claim && d->teller == 0 &&
-	    d->checker == 0 && teller_due(d) > time_mono_ms() &&
-	    recheck_due(d) > time_mono_ms();
+	return d->drained && !d->database.is_doubtful && !d->claim &&
+	    d->teller == 0 && d->checker == 0 &&
+	    teller_due(d) > time_mono_ms() && recheck_due(d) > time_mono_ms();
 }
 
 int

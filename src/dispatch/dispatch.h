@@ -28,6 +28,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "dispatch/database.h"
+#include "dispatch/phase.h"
 #include "spool/spool.h"
 #include "spool/wire.h"
 #include "store/queue.h"
@@ -39,16 +41,6 @@
 #define WAITING_TOLD 128
 #define BOOT_SIZE 40 /* of the kernel's name of this boot */
 
-enum task_phase {
-	TASK_ASKING,   /* with what its repository is fetched is being found */
-	TASK_STARTING, /* the monitor was asked to start it */
-	TASK_RUNNING,
-	TASK_SWEEPING, /* its job is gone; the monitor clears what it left */
-	TASK_GONE,     /* nothing of it is left; the queue is to be told */
-	TASK_OVER,     /* the queue knows; the rest is tidying up */
-	TASK_CLOSED,   /* to be forgotten */
-};
-
 enum task_flag {
 	TASK_ADOPTED = 1 << 0,  /* from the spool */
 	TASK_CANCEL = 1 << 1,   /* was asked to end */
@@ -57,8 +49,7 @@ enum task_flag {
 	TASK_MEASURED = 1 << 4, /* log_at is what the database has */
 	TASK_BROKEN = 1 << 5,   /* its result cannot be read */
 	TASK_BOOT = 1 << 6,     /* its directory is of this boot */
-	TASK_UNBEGUN = 1 << 7,  /* it never ran, and never will */
-	TASK_FETCHED = 1 << 8,  /* it asks its repository for nothing more */
+	TASK_FETCHED = 1 << 7,  /* it asks its repository for nothing more */
 };
 
 /* A deployment that this dispatcher cares for. */
@@ -70,7 +61,7 @@ struct task {
 	char name[TASK_NAME];
 	char host[FETCH_HOST]; /* of its repository, "" = none, unknown */
 	int64_t claimed_at;
-	enum task_phase phase;
+	enum phase phase;
 	unsigned flags;
 	int keeper;
 	int log;
@@ -88,7 +79,7 @@ struct task {
 	int64_t kill_at; /* 0 = not at all */
 	int64_t retry_at;
 	int64_t ask_at; /* the monitor, again */
-	/* while it is TASK_ASKING */
+	/* while it is PHASE_PREPARING */
 	struct buf description;
 	int64_t limit;         /* seconds that it can take, 0 = any */
 	struct buf address;    /* where the repository is by now */
@@ -141,14 +132,7 @@ struct dispatch {
 	struct forge *forge; /* for addresses only; NULL = no Git server */
 	struct task **tasks;
 	size_t n, cap;
-	/* the database; monotonic milliseconds, 0 = not now */
-	int64_t db_since; /* it has answered without a fault */
-	int64_t db_lost;  /* since when it does not, with db_since 0 */
-	int64_t db_at;    /* it is not asked before */
-	int64_t db_pause;
-	int64_t db_tell_at; /* that it still does not */
-	int64_t db_tell;
-	bool db_checked;
+	struct database database;
 	/* when each is due */
 	int64_t poll_at;
 	int64_t claim_at; /* none before */
@@ -167,16 +151,10 @@ struct dispatch {
 	struct slow_host slow[FETCH_SLOW];
 	struct waiting_told told[WAITING_TOLD];
 	bool claim;  /* there may be something to claim */
-	bool doubt;  /* a claim may be held that is not known here */
 	bool settle; /* rows without a job may be left of a dead dispatcher */
 	bool held_back; /* from a Git server that does not answer */
 	bool drained;
 };
-
-/* dispatch.c: whether the database may be asked, and what came of it; false
- * if there was an error. An error is told here, once. */
-bool dispatch_db_ready(const struct dispatch *);
-bool dispatch_db_said(struct dispatch *, const struct err *, const char *what);
 
 /* dispatch_spool.c */
 /* The spool's directory, made if need be, and this dispatcher's own file. */
@@ -275,9 +253,13 @@ pid_t child_fork(int keep);
 void child_reap(struct dispatch *);
 
 /* dispatch_task.c: from the spool to the database */
+/* An empty task, without descriptors. */
+void task_init(struct task *);
 struct task *task_open(struct dispatch *);
+bool task_is_live(const struct task *);
 struct task *task_find(const struct dispatch *, int64_t id, int64_t epoch);
-void task_phase_set(struct task *, enum task_phase);
+/* The one way to another phase, as the table of phases allows. */
+void task_move(struct task *, enum phase);
 /* All that is due for it now. */
 void task_work(struct dispatch *, struct task *);
 void task_cancel(struct dispatch *, struct task *);

@@ -71,7 +71,7 @@ fetch_is_full(struct dispatch *d, const char *host)
 
 	for (i = 0; i < d->n; i++) {
 		t = d->tasks[i];
-		if (t->phase < TASK_GONE && (t->flags & TASK_FETCHED) == 0 &&
+		if (task_is_live(t) && (t->flags & TASK_FETCHED) == 0 &&
 		    strcmp(t->host, host) == 0)
 			n++;
 	}

@@ -70,7 +70,7 @@ expire(struct dispatch *d, int64_t now)
 		e = NULL;
 		left = INT64_MAX;
 	}
-	if (!dispatch_db_said(d, e, "expire"))
+	if (!database_done(&d->database, e, "expire"))
 		return;
 	if (left > early) {
 		log_fault_over(LEASES);
@@ -81,7 +81,8 @@ expire(struct dispatch *d, int64_t now)
 	}
 	d->expire_at = now + TRY_MS;
 	if (!is_open_to_all(d, now) || left >= 0 ||
-	    !dispatch_db_said(d, queue_expire(d->db, &n), "expire") || n == 0)
+	    !database_done(&d->database, queue_expire(d->db, &n), "expire") ||
+	    n == 0)
 		return;
 	log_warn("%lld deployments were lost by their runners", (long long)n);
 	teller_wake(d);
@@ -100,22 +101,24 @@ house_keep(struct dispatch *d, int64_t now)
 	};
 	int64_t n;
 
-	if (d->db_since == 0 || now - d->db_since < s->lease * 1000 ||
-	    !dispatch_db_ready(d)) {
+	if (d->database.since == 0 ||
+	    now - d->database.since < s->lease * 1000 ||
+	    !database_is_ready(&d->database)) {
 		d->open_since = 0;
 		return;
 	}
 	expire(d, now);
-	if (now < d->keep_at || !dispatch_db_ready(d))
+	if (now < d->keep_at || !database_is_ready(&d->database))
 		return;
 	d->keep_at = now + KEEP_MS;
 	claim_namesakes(d);
-	if (dispatch_db_said(d, queue_tidy(d->db), "tidy") &&
-	    dispatch_db_said(d, waiting_tidy(d->db, d->a), "tidy") &&
-	    dispatch_db_said(d, idempotency_tidy(d->db, d->a), "tidy") &&
-	    dispatch_db_said(d, hook_tidy(d->db), "tidy") &&
-	    dispatch_db_said(d, session_tidy(d->db, &term), "tidy"))
-		(void)dispatch_db_said(d,
+	if (database_done(&d->database, queue_tidy(d->db), "tidy") &&
+	    database_done(&d->database, waiting_tidy(d->db, d->a), "tidy") &&
+	    database_done(&d->database, idempotency_tidy(d->db, d->a),
+		"tidy") &&
+	    database_done(&d->database, hook_tidy(d->db), "tidy") &&
+	    database_done(&d->database, session_tidy(d->db, &term), "tidy"))
+		(void)database_done(&d->database,
 		    joblog_prune(d->db, s->log_days, s->log_total_max, &n),
 		    "prune");
 }

@@ -153,7 +153,7 @@ project_wipes(struct dispatch *d, int64_t now)
 	int fd, asked = 0;
 	DIR *dir = NULL;
 
-	if (now < d->wipe_at || !dispatch_db_ready(d))
+	if (now < d->wipe_at || !database_is_ready(&d->database))
 		return;
 	d->wipe_at = now + WIPE_MS;
 	fd = openat(d->spool, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -168,7 +168,7 @@ project_wipes(struct dispatch *d, int64_t now)
 			&project))
 			e = wipe_due(d, project, &asked);
 	(void)closedir(dir);
-	(void)dispatch_db_said(d, e, "look for deleted projects");
+	(void)database_done(&d->database, e, "look for deleted projects");
 }
 
 void

@@ -152,12 +152,13 @@ recheck_work(struct dispatch *d, int64_t now)
 	const struct err *e;
 	struct list list;
 
-	if (d->checker != 0 || now < recheck_due(d) || !dispatch_db_ready(d))
+	if (d->checker != 0 || now < recheck_due(d) ||
+	    !database_is_ready(&d->database))
 		return;
 	d->check_at = now + look_ms(d);
 	e = session_unchecked(d->db, d->a, forge_server(d->forge),
 	    due_seconds(d), &list);
-	if (!dispatch_db_said(d, e, "accounts") || list.n == 0)
+	if (!database_done(&d->database, e, "accounts") || list.n == 0)
 		return;
 	arena_clear(d->a);
 	if ((d->checker = child_fork(-1)) == 0)

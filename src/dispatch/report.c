@@ -355,10 +355,12 @@ teller_work(struct dispatch *d, int64_t now)
 {
 	int64_t ms;
 
-	if (d->teller != 0 || now < teller_due(d) || !dispatch_db_ready(d))
+	if (d->teller != 0 || now < teller_due(d) ||
+	    !database_is_ready(&d->database))
 		return;
 	d->tell_at = now + LOOK_MS;
-	if (!dispatch_db_said(d, report_due(d->db, LOOK_MS, &ms), "reports"))
+	if (!database_done(&d->database, report_due(d->db, LOOK_MS, &ms),
+		"reports"))
 		return;
 	d->tell_at = now + ms;
 	if (ms > 0)

@@ -111,7 +111,7 @@ spool_close(struct dispatch *d)
 
 	(void)snprintf(name, sizeof(name), "owner.%s", d->owner);
 	/* who comes next puts back what may be held without a directory */
-	if (d->owner_fd != -1 && !d->doubt)
+	if (d->owner_fd != -1 && !d->database.is_doubtful)
 		(void)unlinkat(d->spool, name, 0);
 	(void)close(d->owner_fd);
 	(void)close(d->spool);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: ISC */
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,18 +20,31 @@
 #define RETRY_MS 2000  /* after an error that is none of the database */
 #define LATE_MS 5000   /* beyond the grace that a job has */
 
+void
+task_init(struct task *t)
+{
+	*t = (struct task){ .phase = PHASE_NEW };
+	t->keeper = t->log = t->result = t->lock = t->answer = -1;
+}
+
 struct task *
 task_open(struct dispatch *d)
 {
 	struct task *t = mem_alloc(1, sizeof(*t));
 
-	t->keeper = t->log = t->result = t->lock = t->answer = -1;
+	task_init(t);
 	if (d->n == d->cap) {
 		d->cap = d->cap == 0 ? 16 : 2 * d->cap;
 		d->tasks = mem_grow(d->tasks, d->cap, sizeof(*d->tasks));
 	}
 	d->tasks[d->n++] = t;
 	return t;
+}
+
+bool
+task_is_live(const struct task *t)
+{
+	return phase_kinds[t->phase].is_live;
 }
 
 struct task *
@@ -50,7 +64,7 @@ task_reap(struct dispatch *d)
 	size_t i, left = 0;
 
 	for (i = 0; i < d->n; i++) {
-		if (d->tasks[i]->phase == TASK_CLOSED) {
+		if (d->tasks[i]->phase == PHASE_CLOSED) {
 			spool_release(d->tasks[i]);
 			mem_free(d->tasks[i]);
 		} else {
@@ -61,8 +75,9 @@ task_reap(struct dispatch *d)
 }
 
 void
-task_phase_set(struct task *t, enum task_phase phase)
+task_move(struct task *t, enum phase phase)
 {
+	assert(phase_follows(t->phase, phase));
 	t->phase = phase;
 	t->since = time_mono_ms();
 	t->retry_at = 0;
@@ -87,7 +102,7 @@ void
 task_kill(struct dispatch *d, struct task *t, const char *why)
 {
 	(void)d;
-	if ((t->flags & TASK_KILLED) != 0 || t->phase >= TASK_GONE)
+	if ((t->flags & TASK_KILLED) != 0 || !task_is_live(t))
 		return;
 	log_warn("%s: is killed: %s", t->name, why);
 	t->flags |= TASK_KILLED;
@@ -100,11 +115,11 @@ task_cancel(struct dispatch *d, struct task *t)
 	const struct settings_runner *s = &d->settings.runner;
 	const struct err *e;
 
-	if ((t->flags & TASK_CANCEL) != 0 || t->phase >= TASK_GONE)
+	if ((t->flags & TASK_CANCEL) != 0 || !task_is_live(t))
 		return;
 	log_info("%s: is to be canceled", t->name);
 	t->flags |= TASK_CANCEL;
-	if (t->phase == TASK_ASKING)
+	if (t->phase == PHASE_PREPARING)
 		return;
 	t->kill_at = time_mono_ms() + (2 * s->grace + s->cancel_grace) * 1000 +
 	    LATE_MS;
@@ -119,10 +134,10 @@ task_exited(struct dispatch *d, struct task *t)
 {
 	const struct err *e;
 
-	if (t->phase >= TASK_GONE)
+	if (!task_is_live(t))
 		return;
 	if (spool_lock_free(t)) {
-		task_phase_set(t, TASK_GONE);
+		task_move(t, PHASE_ENDED);
 		return;
 	}
 	log_warn("%s: its job has another monitor", t->name);
@@ -149,7 +164,7 @@ said(struct dispatch *d, struct task *t, const struct err *e)
 		fence(d, t);
 		return false;
 	}
-	if (!dispatch_db_said(d, e, t->name)) {
+	if (!database_done(&d->database, e, t->name)) {
 		t->retry_at = time_mono_ms() + RETRY_MS;
 		return false;
 	}
@@ -199,7 +214,7 @@ upload(struct dispatch *d, struct task *t)
 		got = pread(t->log, data, JOBLOG_CHUNK, (off_t)t->log_at);
 		if (got == -1) {
 			log_fault(err_errno("read"), file);
-			return t->phase >= TASK_GONE;
+			return !task_is_live(t);
 		}
 		log_fault_over(file);
 		if (got == 0)
@@ -217,14 +232,15 @@ upload(struct dispatch *d, struct task *t)
 static void
 follow(struct dispatch *d, struct task *t, int64_t now)
 {
-	if (!dispatch_db_ready(d) || now < t->retry_at || !renew(d, t, now))
+	if (!database_is_ready(&d->database) || now < t->retry_at ||
+	    !renew(d, t, now))
 		return;
 	if (t->log_at >= t->log_end)
 		result_look(t);
 	if (now >= t->upload_at || t->log_at < t->log_end) {
 		if (upload(d, t))
 			t->upload_at = now + UPLOAD_MS;
-		if (!dispatch_db_ready(d))
+		if (!database_is_ready(&d->database))
 			return;
 	}
 	if (t->log_at >= t->log_end &&
@@ -292,7 +308,7 @@ put_back(struct dispatch *d, struct task *t)
 	teller_wake(d);
 	log_info("%s: never ran; it is put back", t->name);
 	d->claim = true;
-	task_phase_set(t, TASK_OVER);
+	task_move(t, PHASE_DROPPED);
 }
 
 /* Tells the queue how it ended. */
@@ -304,10 +320,8 @@ settle(struct dispatch *d, struct task *t)
 	const struct reason_kind *why;
 	const struct err *e;
 
-	if ((t->flags & TASK_UNBEGUN) == 0 && spool_unbegun(t))
-		t->flags |= TASK_UNBEGUN;
-	if ((t->flags & TASK_UNBEGUN) != 0) {
-		put_back(d, t);
+	if (spool_unbegun(t)) {
+		task_move(t, PHASE_UNBEGUN);
 		return;
 	}
 	if (!upload(d, t))
@@ -336,7 +350,7 @@ settle(struct dispatch *d, struct task *t)
 	log_info("%s: %s%s%s", t->name, state_kinds[why->ends].name,
 	    why->name == NULL ? "" : ", ", why->name == NULL ? "" : why->name);
 	d->claim = true;
-	task_phase_set(t, TASK_OVER);
+	task_move(t, PHASE_SETTLED);
 }
 
 /* Packing a large log takes long: by a process of its own, with a connection
@@ -361,18 +375,16 @@ pack_apart(struct dispatch *d, const struct task *t)
 static void
 tidy(struct dispatch *d, struct task *t)
 {
-	const bool packs = (t->flags & (TASK_FENCED | TASK_UNBEGUN)) == 0;
-
-	if (packs && t->log_at > PACK_HERE) {
+	if (t->phase == PHASE_SETTLED && t->log_at > PACK_HERE) {
 		if (d->packer > 0)
 			return;
 		d->packer = pack_apart(d, t);
-	} else if (packs) {
-		(void)dispatch_db_said(d, joblog_pack(d->db, d->a, t->id),
-		    t->name);
+	} else if (t->phase == PHASE_SETTLED) {
+		(void)database_done(&d->database,
+		    joblog_pack(d->db, d->a, t->id), t->name);
 	}
 	spool_remove(d, t);
-	task_phase_set(t, TASK_CLOSED);
+	task_move(t, PHASE_CLOSED);
 }
 
 static void
@@ -380,17 +392,23 @@ watch(struct dispatch *d, struct task *t, int64_t now)
 {
 	if (t->kill_at != 0 && now >= t->kill_at)
 		task_kill(d, t, "it did not end in time");
-	if ((t->flags & TASK_ADOPTED) != 0 && t->phase == TASK_RUNNING &&
+	if ((t->flags & TASK_ADOPTED) != 0 && t->phase == PHASE_RUNNING &&
 	    spool_lock_free(t))
-		task_phase_set(t, TASK_SWEEPING);
-	if (t->phase == TASK_SWEEPING && now >= t->ask_at) {
+		task_move(t, PHASE_SWEEPING);
+	if (t->phase == PHASE_SWEEPING && now >= t->ask_at) {
 		ask_monitor(t); /* one that is busy with it says nothing */
 		t->ask_at = now + ASK_MS;
 	}
-	if (t->phase == TASK_SWEEPING && now - t->since >= SWEEP_MS) {
+	if (t->phase == PHASE_SWEEPING && now - t->since >= SWEEP_MS) {
 		log_warn("%s: the monitor does not say what is left", t->name);
-		task_phase_set(t, TASK_GONE);
+		task_move(t, PHASE_ENDED);
 	}
+}
+
+static bool
+is_due(const struct dispatch *d, const struct task *t, int64_t now)
+{
+	return now >= t->retry_at && database_is_ready(&d->database);
 }
 
 void
@@ -398,27 +416,29 @@ task_work(struct dispatch *d, struct task *t)
 {
 	int64_t now = time_mono_ms();
 
-	if (t->phase == TASK_ASKING) {
+	if (t->phase == PHASE_PREPARING) {
 		claim_asking(d, t);
 		return;
 	}
-	if (t->phase < TASK_GONE)
+	if (task_is_live(t))
 		watch(d, t, now);
-	if (t->phase < TASK_GONE && (t->flags & TASK_FENCED) == 0)
+	if (task_is_live(t) && (t->flags & TASK_FENCED) == 0)
 		follow(d, t, now);
-	if (t->phase == TASK_GONE && (t->flags & TASK_FENCED) != 0)
-		task_phase_set(t, TASK_OVER);
-	if (t->phase == TASK_GONE && now >= t->retry_at &&
-	    dispatch_db_ready(d) && renew(d, t, now))
+	if ((t->phase == PHASE_ENDED || t->phase == PHASE_UNBEGUN) &&
+	    (t->flags & TASK_FENCED) != 0)
+		task_move(t, PHASE_DROPPED);
+	if (is_due(d, t, now) && t->phase == PHASE_ENDED && renew(d, t, now))
 		settle(d, t);
-	if (t->phase == TASK_OVER)
+	if (is_due(d, t, now) && t->phase == PHASE_UNBEGUN)
+		put_back(d, t);
+	if (t->phase == PHASE_SETTLED || t->phase == PHASE_DROPPED)
 		tidy(d, t);
 }
 
 int64_t
 task_due(const struct task *t, int64_t now)
 {
-	if (t->phase < TASK_GONE || t->phase == TASK_OVER)
-		return now + TICK_MS;
-	return t->retry_at > now ? t->retry_at : now;
+	if (t->phase == PHASE_ENDED || t->phase == PHASE_UNBEGUN)
+		return t->retry_at > now ? t->retry_at : now;
+	return now + TICK_MS;
 }

@@ -27,6 +27,6 @@ waiting_say(struct dispatch *d, int64_t id, const char *detail)
 	oldest->id = id;
 	oldest->at = now;
 	log_info("%lld waits: %s", (long long)id, detail);
-	(void)dispatch_db_said(d, waiting_tell(d->db, &note),
+	(void)database_done(&d->database, waiting_tell(d->db, &note),
 	    "say why a deployment waits");
 }
