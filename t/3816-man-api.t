@@ -22,13 +22,13 @@ my %said = map { $_ => 1 } $page =~ /^\.Ss ((?:GET|POST|PUT|DELETE) \S+)$/mg;
 is_deeply([sort keys %said], [sort @operations], 'the page has every operation and no other');
 
 # Words of .Va lines.
-sub members { return map { $_ => 1 } map { /(\w+)/g } $_[0] =~ /^\.Va (.*)/mg }
+sub members { return map { $_ => 1 } map { /(\w+)/g } $_[0] =~ /^\.(?:It )?Va (.*)/mg }
 
 my %schema = %{ $document->{components}{schemas} };
 my %section = (PROJECTS => 'Project', PIPELINES => 'Pipeline', STEPS => 'Step',
 	TEMPLATES => 'Template', DEPLOYMENTS => 'Deployment', USERS => 'User');
 for my $title (sort keys %section) {
-	my ($head) = $page =~ /^\.Sh $title\n(.*?)^\.(?:Pp|Ss)/ms;
+	my ($head) = $page =~ /^\.Sh $title\n(.*?)^\.(?:Pp|Ss|Bl)/ms;
 	my %told = members($head || '');
 	my @have = sort keys %{ $schema{ $section{$title} }{properties} };
 	is_deeply([sort keys %told], \@have, "$title: its members and no others");
@@ -37,6 +37,13 @@ my %anywhere = members($page);
 for my $name (sort grep { !/(?:Input|Update|Summary)$/ } keys %schema) {
 	my @missing = grep { !$anywhere{$_} } sort keys %{ $schema{$name}{properties} || {} };
 	is_deeply(\@missing, [], "$name: every member is on the page");
+}
+
+# Values of enumerations, which the page sets in .Li.
+my %literal = map { $_ => 1 } map { /(\w+)/g } $page =~ /\bLi (.*)/g;
+for my $name (sort grep { $schema{$_}{enum} } keys %schema) {
+	my @missing = grep { !$literal{$_} } @{ $schema{$name}{enum} };
+	is_deeply(\@missing, [], "$name: every value is on the page");
 }
 
 done_testing;
