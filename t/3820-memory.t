@@ -15,16 +15,8 @@ use constant MIB => 1 << 20;
 my $db = Slipway::DB->start;
 my $api = Slipway::API->start(db => $db);
 my @workers = poll(10, sub { ($api->workers) == 6 }) ? sort($api->workers) : ();
-my $sanitized = (slurp(builddir() . '/Makefile') || '') =~ /^HARD_CFLAGS = .*sanitize/m;
-note('a build with sanitizers: its memory is not measured') if $sanitized;
+note('a build with sanitizers: its memory is not measured') if sanitized();
 
-# The most that a worker has held, in KiB.
-sub peak {
-	my ($most) = sort { $b <=> $a } map {
-		(slurp("/proc/$_/status") || '') =~ /VmHWM:\s+(\d+)/ ? $1 : 0;
-	} $api->workers;
-	return $most;
-}
 
 sub object { return '{' . join(',', @_) . '}' }
 my %body = (
@@ -46,7 +38,7 @@ for my $what (sort keys %body) {
 	my $got = $api->post('/api/projects', $body{$what});
 	is($got->{status}, 422, $what) || diag(substr $got->{body}, 0, 200);
 	cmp_ok(length $got->{body}, '<', 4 * MIB, '  the answer has an end');
-	cmp_ok(peak(), '<', 16_000, '  nobody holds more than 16 MB') if !$sanitized;
+	cmp_ok(peak_memory($api->workers), '<', 16_000, '  nobody holds more than 16 MB') if !sanitized();
 }
 # Variables of a deployment: in escapes, and more than there may be.
 my $project = $api->post('/api/projects', { name => 'a',
@@ -59,7 +51,7 @@ for my $case ([500, 201, "\x01\"" x 250], [950, 422, 'v' x 1000]) {
 		pipelineId => $pipeline, envVars => { map { ("V$_" => $value) } 1 .. $n } });
 	is($got->{status}, $status, "$n large variables: $status")
 	    || diag(substr $got->{body}, 0, 300);
-	cmp_ok(peak(), '<', 16_000, '  nobody holds more than 16 MB') if !$sanitized;
+	cmp_ok(peak_memory($api->workers), '<', 16_000, '  nobody holds more than 16 MB') if !sanitized();
 }
 my $got = $api->put("/api/pipelines/$pipeline", { description => 'd' x 1_000_000 });
 is($got->{status}, 422, 'a change with a text of a megabyte');
@@ -67,7 +59,7 @@ $got = $api->post('/api/pipelines', { projectId => $project, name => 'q',
 	steps => [map { { name => "s$_", script => '#' x 60_000 } } 1 .. 17] });
 is($got->{status}, 201, 'a pipeline of a megabyte');
 is($api->get('/api/pipelines')->{status}, 200, 'and a list with it');
-cmp_ok(peak(), '<', 16_000, '  nobody holds more than 16 MB') if !$sanitized;
+cmp_ok(peak_memory($api->workers), '<', 16_000, '  nobody holds more than 16 MB') if !sanitized();
 
 # A project as large as one may be: as it is stored, changed and answered.
 sub presets {
@@ -84,7 +76,7 @@ for my $case (['presets', envPresets => presets(22)], ['the same again', envPres
 	my ($what, %body) = @$case;
 	$got = $api->put($path, \%body);
 	is($got->{status}, 200, "a project of a megabyte: $what") || diag(substr $got->{body}, 0, 300);
-	cmp_ok(peak(), '<', 16_000, '  nobody holds more than 16 MB') if !$sanitized;
+	cmp_ok(peak_memory($api->workers), '<', 16_000, '  nobody holds more than 16 MB') if !sanitized();
 }
 $got = $api->put($path, { envPresets => presets(6) });
 is("$got->{status} " . join(' ', map { "'$_->{pointer}'" } @{ $got->{json}{errors} }), "422 ''",
@@ -126,7 +118,7 @@ for my $list (qw(projects pipelines steps)) {
 	for my $limit (1, 3, 7, 100) {
 		$got = $api->get("/api/$list?limit=$limit");
 		is($got->{status}, 200, "$list by $limit");
-		cmp_ok(peak(), '<', 16_000, '  nobody holds more than 16 MB') if !$sanitized;
+		cmp_ok(peak_memory($api->workers), '<', 16_000, '  nobody holds more than 16 MB') if !sanitized();
 	}
 }
 
@@ -139,7 +131,7 @@ for my $left (120_000, 90_000, 80_000, 70_000, 60_000) {
 	$got = $api->get('/projects');
 	like("$got->{status} " . ($got->{json}{detail} || ''), qr/^400 .*(?:too many projects|more items)/, "$left projects are too many") if $left > 60_000;
 	is("$got->{status} " . @{ $got->{json} }, '200 60007', "$left are not") if $left == 60_000;
-	cmp_ok(peak(), '<', 16_000, '  nobody holds more than 16 MB') if !$sanitized;
+	cmp_ok(peak_memory($api->workers), '<', 16_000, '  nobody holds more than 16 MB') if !sanitized();
 }
 
 my %refused = (
@@ -151,7 +143,7 @@ my %refused = (
 for my $what (sort keys %refused) {
 	my ($status, $text) = @{ $refused{$what} };
 	is($api->post('/api/projects', $text)->{status}, $status, "$what: $status");
-	cmp_ok(peak(), '<', 16_000, '  nobody holds more than 16 MB') if !$sanitized;
+	cmp_ok(peak_memory($api->workers), '<', 16_000, '  nobody holds more than 16 MB') if !sanitized();
 }
 is_deeply([sort($api->workers)], \@workers, 'no worker died of it');
 

@@ -6,7 +6,7 @@
 use strict;
 use warnings;
 use JSON::PP ();
-use Slipway::API;
+use Slipway::API qw(outcome);
 use Slipway::DB;
 use Slipway::Test;
 use Test::More;
@@ -31,7 +31,6 @@ sub pipeline {
 		steps => [ { name => 's', script => 'true' } ] })->{json}{id};
 }
 sub preset { my ($key, %more) = @_; return { key => $key, label => $key, type => 'input', %more } }
-sub pointers { my ($got) = @_; return join ' ', "$got->{status}", sort map { $_->{pointer} } @{ $got->{json}{errors} || [] } }
 sub stored { my ($id, $column) = @_; return $db->sql("SELECT COALESCE(LENGTH($column), 0) FROM project WHERE id = $id") }
 
 # What the database has for the dispatcher, opened as that does.
@@ -87,7 +86,7 @@ $api->put("/api/projects/$p", { envPresets => [ preset('TOKEN', secret => $true,
 is_deeply(opened(deploy()->{json}{id}), { TOKEN => 'swordfish-2' }, 'another one takes its place');
 is_deeply(opened($retry), { TOKEN => 'swordfish-1' }, 'which changes no deployment that there is');
 $got = $api->put("/api/projects/$p", { envPresets => [ preset('TOKEN', secret => $true, required => $true, pattern => '[0-9]+') ] });
-is(pointers($got), '422 /envPresets/0/default', 'a new pattern needs the value again');
+is(outcome($got), '422 /envPresets/0/default', 'a new pattern needs the value again');
 unlike($got->{body}, qr/sword/, 'which is not told');
 my ($no, @guesses) = $got->{body} =~ s/[0-9a-f]{32}//r;
 for ('s.*', 'swordfish-2', '.*', '[0-9]+', 'x') {
@@ -102,12 +101,12 @@ is($got->{status}, 200, 'the same pattern keeps it');
 $got = $api->put("/api/projects/$p", { envPresets => [ preset('TOKEN', secret => $true) ] });
 is($got->{status}, 200, 'so does none');
 $got = $api->put("/api/projects/$p", { envPresets => [ preset('TOKEN', secret => $true, pattern => '[0-9]+', default => 'swordfish-3') ] });
-is(pointers($got), '422 /envPresets/0/default', 'so must one that is sent');
+is(outcome($got), '422 /envPresets/0/default', 'so must one that is sent');
 unlike($got->{body}, qr/sword/, 'nor is this');
 is_deeply(opened(deploy()->{json}{id}), { TOKEN => 'swordfish-2' }, 'what was refused changes nothing');
 $api->put("/api/projects/$p", { envPresets => [ preset('TOKEN', secret => $true, required => $true, default => '') ] });
 is(stored($p, 'secret_defaults'), 0, 'an empty one ends it');
-is(pointers(deploy()), '422 /envVars/TOKEN', 'then the variable has to be given');
+is(outcome(deploy()), '422 /envVars/TOKEN', 'then the variable has to be given');
 $api->put("/api/projects/$p", { envPresets => [ preset('TOKEN', secret => $true, default => 'swordfish-4') ] });
 $got = $api->put("/api/projects/$p", { envPresets => [ preset('TOKEN') ] });
 is($got->{json}{envPresets}[0]{default}, undef, 'a preset that is secret no more does not tell its default');
@@ -122,7 +121,7 @@ is($api->put("/api/projects/$p", { envPresets => [ preset('A', secret => $true, 
 is($api->put("/api/projects/$p", { envPresets => [ preset('A', secret => $true, type => 'select', default => 'y',
 	options => [ { label => 'y', value => 'y' } ]) ] })->{status}, 422, 'a choice is no secret');
 $got = $api->put("/api/projects/$p", { envPresets => [ map { preset("S$_", secret => $true, default => "\x{1F511}" x 4096) } 1 .. 40 ] });
-is(pointers($got), '422 /envPresets', 'more than there is room for');
+is(outcome($got), '422 /envPresets', 'more than there is room for');
 
 # --- variables of triggers
 my $secret = preset('TOKEN', secret => $true);
@@ -147,23 +146,23 @@ triggers(trigger('main', TOKEN => undef), trigger('main', TOKEN => undef));
 is_deeply(hidden(), [qw(marlin-1 marlin-2)], 'and keep theirs');
 triggers(trigger('main', TOKEN => undef));
 is_deeply(hidden(), ['marlin-1'], 'one that is left out loses its own');
-is(pointers(triggers(trigger('main', TOKEN => undef), trigger('main', TOKEN => undef))), '422 /triggers/1/envVars/TOKEN', 'null that keeps nothing');
-is(pointers(triggers(trigger('other', TOKEN => undef))), '422 /triggers/0/envVars/TOKEN', 'another branch is another trigger');
-is(pointers(triggers(trigger('main', PLAIN => undef))), '422 /triggers/0/envVars/PLAIN', 'null for what is no secret');
+is(outcome(triggers(trigger('main', TOKEN => undef), trigger('main', TOKEN => undef))), '422 /triggers/1/envVars/TOKEN', 'null that keeps nothing');
+is(outcome(triggers(trigger('other', TOKEN => undef))), '422 /triggers/0/envVars/TOKEN', 'another branch is another trigger');
+is(outcome(triggers(trigger('main', PLAIN => undef))), '422 /triggers/0/envVars/PLAIN', 'null for what is no secret');
 is_deeply(hidden(), ['marlin-1'], 'what was refused changes nothing');
 $got = $api->put("/api/projects/$p", { envPresets => [ preset('TOKEN') ] });
-is(pointers($got), '422 /triggers/0/envVars/TOKEN', 'a preset that is secret no more needs the value anew');
+is(outcome($got), '422 /triggers/0/envVars/TOKEN', 'a preset that is secret no more needs the value anew');
 $got = triggers(trigger('main', TOKEN => 'marlin-3', PLAIN => 'open-one'));
 $got = $api->put("/api/projects/$p", { envPresets => [ $secret, preset('PLAIN', secret => $true) ] });
 is($got->{status}, 200, 'a preset becomes secret') or diag($got->{body});
 is_deeply($got->{json}{triggers}[0]{envVars}, { TOKEN => undef, PLAIN => undef }, 'what stood in the open does so no more');
 is_deeply(hidden(), [qw(marlin-3 open-one)], 'it is sealed');
 $got = $api->put("/api/projects/$p", { envPresets => [ preset('TOKEN', secret => $true, pattern => 'm.*') ], triggers => [ trigger('main', TOKEN => 'shark-1') ] });
-is(pointers($got), '422 /triggers/0/envVars/TOKEN', 'a secret is held against its preset');
+is(outcome($got), '422 /triggers/0/envVars/TOKEN', 'a secret is held against its preset');
 unlike($got->{body}, qr/shark|marlin/, 'and not told');
 for my $guess ('m.*', 'x.*', '.*') {
 	$got = $api->put("/api/projects/$p", { envPresets => [ preset('TOKEN', secret => $true, pattern => $guess), preset('PLAIN', secret => $true) ] });
-	is(pointers($got), '422 /triggers/0/envVars/TOKEN', "nor found by the pattern $guess");
+	is(outcome($got), '422 /triggers/0/envVars/TOKEN', "nor found by the pattern $guess");
 }
 is_deeply(hidden(), [qw(marlin-3 open-one)], 'it is kept');
 $api->put("/api/projects/$p", { envPresets => [ preset('NEED', secret => $true, required => $true, default => 'tuna-1') ], triggers => [ trigger('main') ] });
@@ -173,10 +172,10 @@ is(stored($p, 'trigger_secrets'), 0, 'no triggers, no secrets');
 
 # --- branches of triggers
 is(triggers(trigger($_))->{status}, 200, "a branch: $_") for 'main', 'release/*', '**', '*', 'v?.x', "f\x{fc}r/**/x", 'a-b_c.d';
-is(pointers(triggers(trigger($_))), '422 /triggers/0/branch', "no branch: $_")
+is(outcome(triggers(trigger($_))), '422 /triggers/0/branch', "no branch: $_")
     for '-x', '/x', 'x/', 'a..b', 'a b', 'a[bc]', '{a,b}~', 'x.lock', 'a\\b', '!:x', 'a//b';
 like(triggers(trigger('a[bc]'))->{json}{errors}[0]{detail}, qr/ ~\^:\[\\; a pattern has \*, \*\* and \?$/, 'what a pattern may have is told');
-is(pointers(triggers({ branch => 'main', pipelineId => pipeline($plain) })), '422 /triggers/0/pipelineId', "another project's pipeline");
+is(outcome(triggers({ branch => 'main', pipelineId => pipeline($plain) })), '422 /triggers/0/pipelineId', "another project's pipeline");
 
 # --- the API has no private half, and needs none
 $api->put("/api/projects/$p", { envPresets => [ preset('TOKEN', secret => $true, default => 'perch-1') ],
@@ -224,26 +223,24 @@ is($rc >> 8, 1, 'which alone does not open what was sealed before');
 like($said, qr/TOKEN: it was sealed with key 1, which the key file lacks/, 'and says which is missing');
 
 # --- the largest there can be
-my $sanitized = `nm @{[program('slipway-api')]} 2>/dev/null` =~ /__asan_init/;
-sub peak { my ($most) = sort { $b <=> $a } map { (slurp("/proc/$_/status") || '') =~ /VmHWM:\s+(\d+)/ ? $1 : 0 } $api->workers; return $most }
 my @many = map { trigger("b$_", map { ("V$_" => sprintf '%090d', $_) } 1 .. 40) } 1 .. 51;
 my $worker = join ' ', $api->workers;
 $got = $api->put("/api/projects/$p", { envPresets => [ map { preset("V$_", secret => $true) } 1 .. 100 ], triggers => \@many });
-is(pointers($got), '422 /triggers', 'more secrets than there is room for');
+is(outcome($got), '422 /triggers', 'more secrets than there is room for');
 pop @many;
 my $began = time;
 $got = $api->put("/api/projects/$p", { triggers => \@many, envPresets => [ map { preset("V$_", secret => $true, default => 'y' x 2600) } 1 .. 100 ] });
 is($got->{status}, 200, 'as many as can be') or diag($got->{body});
-note(sprintf 'two thousand values of triggers and a hundred defaults: %.2f s, %d kB', time - $began, peak());
+note(sprintf 'two thousand values of triggers and a hundred defaults: %.2f s, %d kB', time - $began, peak_memory($api->workers));
 $began = time;
 is($api->put("/api/projects/$p", { triggers => $got->{json}{triggers} })->{status}, 200, 'can be kept');
-note(sprintf 'the same, kept: %.2f s, %d kB', time - $began, peak());
+note(sprintf 'the same, kept: %.2f s, %d kB', time - $began, peak_memory($api->workers));
 is(scalar @{ hidden() }, 2000, 'all are there');
 $made = deploy()->{json}{id};
 is(length join('', values %{ opened($made) }), 100 * 2600, 'and all defaults, in a deployment');
 is(deploy(map { ("V$_" => 'z' x 5000) } 1 .. 100)->{status}, 201, 'or larger values');
 is(join(' ', $api->workers), $worker, 'no worker was lost over it');
-cmp_ok(peak(), '<', 16_000, 'nor held more than 16 MB') if !$sanitized;
+cmp_ok(peak_memory($api->workers), '<', 16_000, 'nor held more than 16 MB') if !sanitized();
 $got = $api->put("/api/projects/$p", { envPresets => [], triggers => [ map { trigger("b$_", map { ("W$_" => 'z') } 1 .. 400) } 1 .. 24 ] });
 is($got->{status}, 200, 'and many in the open') or diag($got->{body});
 $got = $api->put("/api/projects/$p", { triggers => [ map { trigger("b$_", A => 'z' x 9000) } 1 .. 100 ] });

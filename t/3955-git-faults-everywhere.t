@@ -30,19 +30,12 @@ my $db = Slipway::DB->start;
 my $other = Slipway::Hostile->start;
 my $key = tempdir() . '/secret.key';
 my ($f, $api, $project, $service, $n);
-my $sanitized = (slurp(builddir() . '/Makefile') || '') =~ /^HARD_CFLAGS = .*sanitize/m;
 
-sub fresh_workers { $api->stop_api; $api->start_api; return }
 sub slipway {
 	my ($conf) = @_;
 	$api = Slipway::API->start(db => $db, migrated => $n++, nginx => \&Slipway::Browser::unlimited,
 		conf => "[api]\nslow_workers = 4\n$conf\[secrets]\nkey_file = $key\n");
-	if (!-e $key) {
-		my ($status, $out, $err) = run_cmd(program('slipway-admin'), '-c', $api->conf_file, 'key');
-		is($status, 0, 'a key') or diag("$out$err");
-		chown 0, (getpwnam 'nobody')[3], $key if is_root();
-		fresh_workers();
-	}
+	ok($api->create_keys($key), 'slipway-admin key creates the keys for secrets') if !-e $key;
 	return;
 }
 sub with_project {
@@ -129,7 +122,7 @@ sub faulty {
 		is(join(' ', sort $api->workers), join(' ', @before), "$name: no worker was lost");
 		($late) = sort { $b <=> $a } map { $_->{took} } @got;
 		last if $late < Slipway::Forge::answer_within();
-		fresh_workers();
+		$api->restart_api;
 	}
 	refused($name, $want, $meanwhile, @got);
 	cmp_ok($late, '<', Slipway::Forge::answer_within(), sprintf '%s: within %.1f s', $name, $late);
@@ -172,10 +165,10 @@ sub answers_of_any {
 	well('all of that');
 	fault('a connection closed', 502, kind => 'drop');
 	well('a connection closed');
-	fresh_workers();
+	$api->restart_api;
 	fault('half of its answer', 502, kind => 'cut', body => '[{"name":"ma');
 	well('half of its answer');
-	fresh_workers();
+	$api->restart_api;
 	return;
 }
 sub elsewhere {
@@ -207,12 +200,12 @@ fault('five gigabytes', 502, kind => 'big', size => 5 << 30);
 fault('a bomb of gzip', 502, kind => 'gzip', size => 20 << 20);
 well('those');
 SKIP: {
-	skip 'a build with sanitizers', 1 if $sanitized;
-	my ($most) = sort { $b <=> $a } map { (slurp("/proc/$_/status") || '') =~ /VmHWM:\s+(\d+)/ ? $1 : 0 } $api->workers;
+	skip 'a build with sanitizers', 1 if sanitized();
+	my $most = peak_memory($api->workers);
 	cmp_ok($most, '<', 16_000, "whoever read them held $most KiB at the most");
 }
 for my $slow ([ 'silence', kind => 'silent' ], [ 'a byte a second', kind => 'slow', body => '[' . ' ' x 100 . ']' ]) {
-	fresh_workers();
+	$api->restart_api;
 	fault($slow->[0], 504, @$slow[1 .. $#$slow]);
 	well($slow->[0]);
 }
@@ -224,7 +217,7 @@ for my $case ([ 'expired', 'DNS:localhost', -1 ], [ 'for another host', 'DNS:git
 	spew("$dir/ext.bad", "subjectAltName = $san\n");
 	run_cmd('openssl', 'x509', '-req', '-in', "$dir/cert.csr", '-CA', "$dir/ca.pem", '-CAkey', "$dir/ca.key", '-CAcreateserial', '-days', $days,
 		'-extfile', "$dir/ext.bad", '-out', "$dir/bad.pem");
-	fresh_workers();
+	$api->restart_api;
 	faulty("a certificate that is $name", 502, sub {
 		$f->stop_nginx;
 		$f->forget_requests;
@@ -236,14 +229,14 @@ for my $case ([ 'expired', 'DNS:localhost', -1 ], [ 'for another host', 'DNS:git
 	});
 	well("a certificate that is $name");
 }
-fresh_workers();
+$api->restart_api;
 faulty('refused', 502, sub { $f->stop_nginx }, sub { $f->start_nginx });
 well('that');
 # In its place: who takes connections and keeps silent, who speaks no TLS.
 for my $case ([ 'taken, then silent', 504, '' ], [ 'no TLS', 502, "220 mail.example.org ESMTP\r\n" ]) {
 	my ($name, $status, $says) = @$case;
 	my ($socket, $pid);
-	fresh_workers();
+	$api->restart_api;
 	faulty($name, $status, sub {
 		$f->stop_nginx;
 		$socket = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $f->port, Listen => 20, ReuseAddr => 1) or die "listen: $!";

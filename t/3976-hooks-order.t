@@ -14,11 +14,7 @@ use Test::More;
 
 my $db = Slipway::DB->start;
 my $api = Slipway::API->start(db => $db);
-my ($status, undef, $err) = run_cmd(program('slipway-admin'), '-c', $api->conf_file, 'key');
-is($status, 0, 'a key is made') or diag($err);
-chown 0, (getpwnam 'nobody')[3], $api->dir . '/secret.key' if is_root();
-$api->stop_api;
-$api->start_api;
+ok($api->create_keys, 'slipway-admin key creates the keys for secrets');
 
 my $project = $api->post('/api/projects', { name => 'p', repository => 'https://git.example.org/owner/name' })->{json}{id};
 my $pipeline = $api->post('/api/pipelines', { projectId => $project, name => 'x', steps => [{ name => 's', script => 'true' }] })->{json}{id};

@@ -4,8 +4,8 @@
 
 use strict;
 use warnings;
-use IPC::Open2;
 use Slipway::DB;
+use Slipway::Probe;
 use Slipway::Test;
 use Test::More;
 
@@ -13,10 +13,8 @@ my $db = Slipway::DB->start(args => ['--max-connections=60']);
 $db->migrate;
 my $conf = $db->conf_file;
 
-my ($in, $out);
-my $probe = open2($out, $in, program('t/unit/queue_probe'), $conf);
-$in->autoflush(1);
-sub ask { print {$in} "@_\n"; my $got = <$out>; chomp $got if defined $got; return $got }
+my $probe = Slipway::Probe->start($conf, 'queue_probe');
+sub ask { return $probe->ask("@_") }
 
 sub project {
 	my ($id) = @_;
@@ -112,11 +110,11 @@ my $deleter = $db->session;
 $deleter->("START TRANSACTION; SELECT id FROM project WHERE id = 3000 FOR UPDATE;"
     . " UPDATE deployment SET status = 'canceled' WHERE project_id = 3000 AND status = 'pending';"
     . ' UPDATE project SET valid = 0 WHERE id = 3000');
-print {$in} "release $doomed 1\n";
+$probe->send("release $doomed 1");
 ok(poll(60, sub { $db->waiting == 1 || row($doomed, 'status') ne 'running' }), 'and put back while its project is being deleted');
 is(row($doomed, 'status'), 'running', 'that waits');
 $deleter->('COMMIT');
-like(scalar <$out>, qr/^ok$/, 'it is put back then');
+like($probe->receive, qr/^ok$/, 'it is put back then');
 is(row($doomed, "CONCAT_WS(' ', status, reason)"), 'canceled project_deleted', 'and is canceled like all that were pending');
 like(ask("claim $me one 30"), qr/^error not_found/, 'so nobody runs it');
 
@@ -210,6 +208,5 @@ like(ask("claim $me one 30"), qr/^error unavailable/, 'no database: unavailable'
 like(ask("renew $other 1 $you 30"), qr/^error unavailable/, 'for every call');
 $db->resume;
 ok(poll(10, sub { ask("renew $other 1 $you 30") eq 'ok' }), 'it comes back by itself');
-close $in;
-waitpid $probe, 0;
+$probe->stop;
 done_testing;

@@ -5,8 +5,8 @@
 
 use strict;
 use warnings;
-use IPC::Open2;
 use Slipway::DB;
+use Slipway::Probe;
 use Slipway::Test;
 use Test::More;
 
@@ -17,9 +17,8 @@ my $confs = 0;
 sub probe {
 	my ($gitserver) = @_;
 	my $conf = spew(tempdir() . '/probe' . ++$confs . '.conf', $db->conf . "[gitserver]\n$gitserver", 0600);
-	my $pid = open2(my $out, my $in, program('t/unit/queue_probe'), $conf);
-	$in->autoflush(1);
-	return sub { print {$in} "@_\n"; my $got = <$out>; chomp $got if defined $got; return $got }, $out, $in;
+	my $probe = Slipway::Probe->start($conf, 'queue_probe');
+	return sub { return $probe->ask("@_") }, $probe;
 }
 my ($ask) = probe("url = https://Git.example:8443/git\n");
 my ($me, $hash, $other) = ('a' x 32, '1' x 40, '2' x 64);
@@ -196,13 +195,10 @@ my $many = 300;
 $db->sql("INSERT INTO deployment (id, project_id, pipeline_id, `trigger`, commit_hash) SELECT 1000 + seq, 1, 1, 'manual', LPAD(seq, 40, '0') FROM seq_1_to_$many;"
     . "INSERT INTO commit_status (deployment_id, wanted) SELECT 1000 + seq, 'pending' FROM seq_1_to_$many");
 my @probes = map { [probe("url = https://git.example\n")] } 1 .. 6;
-print { $_->[2] } "reports 600\n" for @probes;
+$_->[1]->send('reports 600') for @probes;
 my %taken;
 for my $p (@probes) {
-	my $out = $p->[1];
-	while (defined(my $line = <$out>)) {
-		last if $line eq ".\n";
-		chomp $line;
+	while ((my $line = $p->[1]->receive) !~ /^\.?$/) {
 		$taken{$line}++;
 	}
 }

@@ -37,11 +37,7 @@ sub begin {
 	$service = $forge->token('robot');
 	my $conf = $forge->conf(token => $service, %more);
 	my $file = spew(tempdir() . "/$type.conf", $db->conf . $conf . "[secrets]\nkey_file = $key\n", 0600);
-	if (!-e $key) {
-		my ($status, $said, $err) = run_cmd(program('slipway-admin'), '-c', $file, 'key');
-		die "$said$err" if $status != 0;
-		if (is_root()) { chown 0, (getpwnam 'nobody')[3], $key }
-	}
+	make_keys($file, $key) if !-e $key;
 	%token = map { $_ => scalar $forge->token($_) } qw(ann reader);
 	for (['ann', 1], ['reader', 2]) {
 		my ($status, $said, $err) = run_cmd(program('t/unit/access_probe'), $file, 'put', $_->[1], $token{ $_->[0] }, '-', 3600);

@@ -34,9 +34,7 @@ my $ca = spew(tempdir() . '/ca.pem', slurp($forge->ca) . slurp($elsewhere->ca), 
 sub conf { my (%more) = @_; return $forge->conf(token => $service, tls_ca => $ca, report => 'no', allow_local => 'yes', %more)
 	. "[secrets]\nkey_file = $key\n[runner]\nslots = 6\nlease = 4\n" }
 my $file = spew(tempdir() . '/probe.conf', $db->conf . conf(), 0600);
-my ($status, $said, $err) = run_cmd(program('slipway-admin'), '-c', $file, 'key');
-is($status, 0, 'a key') or diag "$said$err";
-if (is_root()) { chown 0, (getpwnam 'nobody')[3], $key }
+ok(make_keys($file, $key), 'slipway-admin key creates the keys for secrets');
 my %token;
 # A pair for a user of ours, as after signing in.
 sub sign_in {
@@ -63,16 +61,6 @@ sub deploy {
 	$runner->ring;
 	return $id;
 }
-# With which passwords git came.
-sub passwords {
-	my ($server) = @_;
-	my %seen;
-	for ($server->requests(qr/git-upload-pack|info.refs/)) {
-		my ($code) = ($_->{headers}{authorization} || '') =~ /^Basic (\S+)/i;
-		$seen{ (split /:/, decode_base64($code), 2)[1] }++ if defined $code;
-	}
-	return join ' ', sort keys %seen;
-}
 
 # --- whose
 for (['ann', 1, 'success', sub { $token{ann} }], ['nobody', undef, 'success', sub { $service }],
@@ -81,13 +69,13 @@ for (['ann', 1, 'success', sub { $token{ann} }], ['nobody', undef, 'success', su
 	$forge->forget_requests;
 	my $id = deploy($user, 'cat file');
 	is($runner->wait($id), $end, "deployed by $who: $end") or diag($runner->log($id));
-	is(passwords($forge), $with->(), 'with the right token');
+	is($forge->passwords(qr/git-upload-pack|info.refs/), $with->(), 'with the right token');
 	is($runner->column($id, 'COALESCE(reason, "-")'), $end eq 'success' ? '-' : 'checkout_failed', 'and reason');
 }
 my $other = $runner->project(repo => $public->clone_url);
 my $id = deploy(1, \$other, 'cat file');
 is($runner->wait($id), 'success', 'a repository on another server') or diag($runner->log($id));
-is(passwords($elsewhere), '', 'is never given a token');
+is($elsewhere->passwords(qr/git-upload-pack|info.refs/), '', 'is never given a token');
 is(scalar(grep { defined $_->{headers}{authorization} } $elsewhere->requests), 0, 'in no header');
 
 # --- nowhere to be read
@@ -151,7 +139,7 @@ $forge->expire_tokens('ann');
 my @ids = map { my $p = $_; deploy(1, \$p, 'cat file') } @projects;
 is($runner->wait($_), 'success', 'deployed with a token that has ended') for @ids;
 is(refreshes(), 1, 'four at once refresh it once');
-unlike(passwords($forge), qr/\Q$service\E/, 'the service was not needed');
+unlike($forge->passwords(qr/git-upload-pack|info.refs/), qr/\Q$service\E/, 'the service was not needed');
 
 # --- a Git server that is silent when it is to be refreshed
 my $local = $runner->project;
@@ -232,10 +220,10 @@ $runner->resume;
 $forge->forget_requests;
 $id = deploy(1, 'cat file');
 is($runner->wait($id), 'failed', 'without the key a user has no token');
-is(passwords($forge), '', 'nor is the one of the service used instead');
+is($forge->passwords(qr/git-upload-pack|info.refs/), '', 'nor is the one of the service used instead');
 $id = deploy(3, 'cat file');
 is($runner->wait($id), 'success', 'a user without an account is served by that') or diag($runner->column($id, 'detail'));
-is(passwords($forge), $service, 'of which there is one');
+is($forge->passwords(qr/git-upload-pack|info.refs/), $service, 'of which there is one');
 is_deeply([grep { $_ !~ /no such/ } $forge->complaints], [], 'nothing was sent that the server would not take');
 is($runner->stop, 0, 'ends');
 done_testing;

@@ -14,10 +14,7 @@ my $key = tempdir() . '/secret.key';
 my $conf = spew(tempdir() . '/slipway.conf',
     $db->conf . "[secrets]\nkey_file = $key\n[auth]\nadmins = root\n", 0600);
 
-sub admin {
-	my ($status, $out, $err) = run_cmd(program('slipway-admin'), '-c', $conf, @_);
-	return ($status >> 8, $out, $err);
-}
+sub admin { return slipway_admin($conf, @_) }
 
 sub refused {
 	my ($exit, $re, @args) = @_;

@@ -22,11 +22,7 @@ my $old = $f->url;
 my $new = $old =~ s/localhost/127.0.0.1/r;
 my $auth = "[auth]\nadmins = ann\nsignup = viewer\n";
 my $api = Slipway::API->start(db => $db, nginx => \&Slipway::Browser::unlimited, conf => $f->conf(allowed_hosts => 'elsewhere.example.org') . $auth);
-sub admin {
-	my (@args) = @_;
-	my ($status, $out, $err) = run_cmd(program('slipway-admin'), '-c', $api->conf_file, @args);
-	return ($status >> 8, $out, $err);
-}
+sub admin { return slipway_admin($api->conf_file, @_) }
 is((admin('key'))[0], 0, 'a key');
 chown 0, (getpwnam 'nobody')[3], $api->dir . '/secret.key' if is_root();
 sub restart { my (%more) = @_; $api->stop_api; $api->write_conf($f->conf(allowed_hosts => 'elsewhere.example.org', %more) . $auth); $api->start_api; return }

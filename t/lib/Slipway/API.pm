@@ -14,6 +14,7 @@ package Slipway::API;
 use strict;
 use warnings;
 use Digest::SHA qw(sha256_hex);
+use Exporter 'import';
 use HTTP::Tiny;
 use IO::Socket::SSL ();
 use IO::Socket::UNIX ();
@@ -21,6 +22,8 @@ use JSON::PP ();
 use POSIX ();
 use Slipway::Front;
 use Slipway::Test;
+
+our @EXPORT_OK = qw(bearer outcome pointers session_cookie);
 
 my $made = 0;
 my $json = JSON::PP->new->utf8->canonical->allow_nonref;
@@ -94,6 +97,31 @@ sub start_api {
 	return $self;
 }
 
+# New workers, with nothing remembered of the old ones.
+sub restart_api { my ($self) = @_; $self->stop_api; return $self->start_api }
+
+# Creates the keys for secrets, in a file that the configuration names, and
+# starts the workers anew with them; true.
+sub create_keys {
+	my ($self, $key) = @_;
+	make_keys($self->conf_file, $key || "$self->{dir}/secret.key");
+	$self->restart_api;
+	return 1;
+}
+
+# Reloads the configuration, changed to this text if one is given; true when new
+# workers have taken the place of all old ones.
+sub reload {
+	my ($self, $extra) = @_;
+	my %old = map { $_ => 1 } $self->workers;
+	$self->write_conf($extra) if defined $extra;
+	kill 'HUP', $self->{pid};
+	return poll(60, sub {
+		my @now = $self->workers;
+		return @now == keys %old && !grep { $old{$_} } @now;
+	});
+}
+
 sub stop_api { my ($self, $signal) = @_; return stop_process($self->{pid}, $signal) }
 
 sub workers {
@@ -154,6 +182,32 @@ sub new_token {
 	return $token;
 }
 
+# The token of a new session of this user, whom it creates if necessary; ends is
+# an SQL time (default: a day from now).
+sub new_session {
+	my ($self, $username, $role, $ends) = @_;
+	my $token = 'sls_' . substr sha256_hex("session $username " . rand), 0, 43;
+	my $hash = sha256_hex($token);
+	$ends ||= 'NOW(3) + INTERVAL 1 DAY';
+	$self->{db}->sql("INSERT IGNORE INTO user (username, role) VALUES ('$username', '$role');"
+	    . "INSERT INTO session (user_id, hash, expires_at) SELECT id, '$hash', $ends"
+	    . " FROM user WHERE live_username = '$username'");
+	return $token;
+}
+
+# Request headers that carry a token, or the cookie of a session.
+sub bearer { my ($token) = @_; return { Authorization => "Bearer $token" } }
+sub session_cookie { my ($token, %more) = @_; return { Cookie => "__Host-slipway=$token", %more } }
+
+# The members that a response finds errors in, in its order: "/name /steps/0".
+sub pointers { my ($got) = @_; return join ' ', map { $_->{pointer} } @{ $got->{json}{errors} || [] } }
+
+# The status of a response and, sorted, the members that it finds errors in.
+sub outcome {
+	my ($got) = @_;
+	return join ' ', $got->{status}, sort map { $_->{pointer} } @{ $got->{json}{errors} || [] };
+}
+
 # The same service, with requests of another role; 'none' sends no token.
 sub as {
 	my ($self, $role) = @_;
@@ -165,6 +219,14 @@ sub head { my ($self, $path, $headers) = @_; return $self->request('HEAD', $path
 sub delete { my ($self, $path, $headers) = @_; return $self->request('DELETE', $path, undef, $headers) }
 sub post { my ($self, $path, $body, $headers) = @_; return $self->request('POST', $path, $body, $headers) }
 sub put { my ($self, $path, $body, $headers) = @_; return $self->request('PUT', $path, $body, $headers) }
+
+# The object that a POST creates; dies if it creates none.
+sub make {
+	my ($self, $path, $body, $headers) = @_;
+	my $got = $self->post($path, $body, $headers);
+	die "POST $path: $got->{status} $got->{body}\n" if $got->{status} != 201;
+	return $got->{json};
+}
 
 # A body that is a reference goes as JSON, text goes as it is.
 sub request {

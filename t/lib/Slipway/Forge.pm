@@ -25,6 +25,7 @@ use warnings;
 use HTTP::Tiny ();
 use IO::Socket::SSL ();
 use IO::Socket::UNIX ();
+use MIME::Base64 qw(decode_base64);
 use Slipway::Forge::Event ();
 use Slipway::Forge::Repo ();
 use Slipway::Forge::State ();
@@ -236,6 +237,17 @@ sub repo {
 
 sub requests { my ($self, $path) = @_; return grep { !defined $path || $_->{path} =~ $path } $self->{store}->notes('requests') }
 sub forget_requests { my ($self) = @_; $self->{store}->forget('requests'); return $self }
+# The passwords and tokens that requests carried, sorted, separated by blanks.
+sub passwords {
+	my ($self, $path) = @_;
+	my %seen;
+	for ($self->requests($path)) {
+		my ($kind, $value) = ($_->{headers}{authorization} || '') =~ /^(\w+) (\S+)/ or next;
+		$value = (split /:/, decode_base64($value), 2)[1] if lc $kind eq 'basic';
+		$seen{$value} = 1;
+	}
+	return join ' ', sort keys %seen;
+}
 sub complaints { my ($self) = @_; return $self->{store}->notes('complaints') }
 sub forget_complaints { my ($self) = @_; $self->{store}->forget('complaints'); return $self }
 

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: ISC
 package Slipway::Probe;
 
-# A client of the database that does what it is told: t/unit/db_probe.
+# A program of t/unit that runs the command of each line it reads and prints a
+# line about it.
 #
-#   my $probe = Slipway::Probe->start($conf_file);
+#   my $probe = Slipway::Probe->start($conf_file);     t/unit/db_probe
+#   my $probe = Slipway::Probe->start($conf_file, 'queue_probe');
 #   my $answer = $probe->ask('add one');    "ok 1", or "err unavailable 2013 | …"
 
 use strict;
@@ -15,6 +17,7 @@ use Time::HiRes qw(time);
 
 our $deadline = 60;
 
+# Creates the tables that db_probe writes to.
 sub tables {
 	my ($class, $db) = @_;
 	$db->sql(<<'SQL');
@@ -26,10 +29,17 @@ SQL
 	return;
 }
 
+# How many rows db_probe has written under this text.
+sub written {
+	my ($class, $db, $text) = @_;
+	return $db->sql("SELECT COUNT(*) FROM probe_log WHERE text = '$text'");
+}
+
 sub start {
-	my ($class, $conf) = @_;
+	my ($class, $conf, $name) = @_;
 	my $self = bless {}, $class;
-	$self->{pid} = open2($self->{out}, $self->{in}, program('t/unit/db_probe'), $conf);
+	my $program = program('t/unit/' . ($name || 'db_probe'));
+	$self->{pid} = open2($self->{out}, $self->{in}, $program, $conf);
 	$self->{buffer} = '';
 	return $self;
 }
@@ -42,7 +52,7 @@ sub send {
 	return $self;
 }
 
-# One line; "" if none came in time.
+# The next line; "" if the program prints none in time.
 sub receive {
 	my ($self) = @_;
 	my $end = time + deadline($deadline);
@@ -59,16 +69,17 @@ sub receive {
 	return $line;
 }
 
+# Sends a line and returns the answer.
 sub ask {
 	my ($self, $line) = @_;
 	return $self->send($line)->receive;
 }
 
-# Seconds that the last answer took.
+# How many seconds the last line took.
 sub took { my ($self) = @_; return $self->{took} }
 sub pid { my ($self) = @_; return $self->{pid} }
 
-# Its exit status, as in $?.
+# Ends the program; its exit status, as in $?.
 sub stop {
 	my ($self) = @_;
 	close $self->{in};

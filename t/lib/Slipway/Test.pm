@@ -21,7 +21,7 @@ use Time::HiRes qw(sleep time);
 our @EXPORT = qw(srcdir builddir program tempdir poll slurp spew run_cmd
     start_process stop_process is_root own_mounts deadline slowness free_port best_of
     cpu_time uids_from on_failure tail
-    make_keys);
+    make_keys peak_memory sanitized slipway_admin);
 
 my $source = abs_path(dirname(__FILE__) . '/../../..');
 my $temp;
@@ -44,6 +44,12 @@ sub srcdir { return $source }
 sub builddir { return $ENV{SLIPWAY_BUILDDIR} ? abs_path($ENV{SLIPWAY_BUILDDIR}) : $source }
 sub program { my ($name) = @_; return builddir() . "/$name" }
 sub is_root { return $> == 0 }
+
+# Whether the programs were built with a sanitizer, which takes memory and time
+# of its own.
+sub sanitized {
+	return (slurp(builddir() . '/Makefile') // '') =~ /^HARD_CFLAGS = .*sanitize/m;
+}
 
 # Runs the test anew in a mount namespace of its own, so that what it mounts is
 # gone with it however it ends: true in there, false where that may not be. To
@@ -148,6 +154,17 @@ sub cpu_time {
 	return $ticks / POSIX::sysconf(POSIX::_SC_CLK_TCK());
 }
 
+# The most memory, in KiB, that any of these processes has ever held.
+sub peak_memory {
+	my (@pids) = @_;
+	my $peak = 0;
+	for my $pid (@pids) {
+		my ($kib) = (slurp("/proc/$pid/status") // '') =~ /^VmHWM:\s+(\d+) kB/m;
+		$peak = $kib if defined $kib && $kib > $peak;
+	}
+	return $peak;
+}
+
 sub slurp {
 	my ($path) = @_;
 	open my $fh, '<:raw', $path or return undef;
@@ -166,17 +183,26 @@ sub spew {
 	return $path;
 }
 
-# The keys of a configuration, or new first ones: as root, for an API and a
-# dispatcher that run as nobody, but only the latter may open variables.
+# Runs slipway-admin with this configuration: (exit status, standard output,
+# standard error).
+sub slipway_admin {
+	my ($conf, @args) = @_;
+	my ($status, $out, $err) = run_cmd(program('slipway-admin'), '-c', $conf, @args);
+	return ($status >> 8, $out, $err);
+}
+
+# Creates the key files of a configuration, or rotates them, and returns true;
+# `key` is the path of its key_file.  As root, gives them to an API and a
+# dispatcher that run as nobody; only the dispatcher can open variables.
 sub make_keys {
 	my ($conf, $key) = @_;
-	my ($status, $out, $err) = run_cmd(program('slipway-admin'), '-c', $conf, 'key');
-	die "slipway-admin key: $out$err" if $status != 0;
-	return if !is_root();
+	my ($exit, $out, $err) = slipway_admin($conf, 'key');
+	die "slipway-admin key: $out$err" if $exit != 0;
+	return 1 if !is_root();
 	my ($uid, $gid) = (getpwnam 'nobody')[2, 3];
 	chown 0, $gid, $key or die "$key: $!";
 	chown $uid, 0, dirname($key) . '/deploy.key' or die "$key: $!";
-	return;
+	return 1;
 }
 
 # Runs a command to its end: (exit status as in $?, standard output, standard

@@ -48,13 +48,8 @@ sub db { my ($self) = @_; return $self->{db} }
 sub api { my ($self) = @_; return $self->{api} }
 sub runner { my ($self) = @_; return $self->{runner} }
 
-# The object that a POST made.
-sub make {
-	my ($self, $path, $body, $headers) = @_;
-	my $got = $self->{api}->post($path, $body, $headers);
-	die "POST $path: $got->{status} $got->{body}\n" if $got->{status} != 201;
-	return $got->{json};
-}
+# The object that a POST creates; dies if it creates none.
+sub make { my ($self, @args) = @_; return $self->{api}->make(@args) }
 
 sub project {
 	my ($self, $repository, %more) = @_;
