@@ -1,7 +1,8 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# Rules of the tree that a program can hold: who may include whom, what may be
-# called where, how long things may get, and which words have no place here.
+# The rules of the tree that a program can check: which folder may include
+# which, which functions may be called where, how long files, functions and
+# lines may be, and which words must not occur.
 
 use strict;
 use warnings;
@@ -17,15 +18,17 @@ find({ no_chdir => 1, wanted => sub {
 		$File::Find::prune = 1;
 		return;
 	}
-	# What a build in place has made is no part of the tree.
-	return if !-f || -e "$_.in" || m{\.(?:o|a)$|/src/db/migrations\.c$|/\.deps/|/\.dirstamp$} || (-x && -B);
-	$text{$name} = slurp($_) if $name =~ m{^(?:src|t|sql|man|nginx)/|^(?:bootstrap|configure\.ac|Makefile\.am|README|\.ci/run)$};
+	# The products of a build in place are not part of the tree.
+	return if !-f || -e "$_.in" || m{\.(?:o|a)$|/src/db/migrations\.c$|/\.deps/|/\.dirstamp$}
+	    || (-x && -B);
+	my $single = qr{^(?:bootstrap|configure\.ac|Makefile\.am|README|\.ci/run)$};
+	$text{$name} = slurp($_) if $name =~ m{^(?:src|t|sql|man|nginx)/} || $name =~ $single;
 } }, $top);
 my @code = sort grep { m{^src/.*\.[ch]$} } keys %text;
 my @own = sort grep { m{^(?:src|t/unit|t/fuzz)/.*\.[ch]$} } keys %text;
-cmp_ok(scalar @code, '>', 20, 'the sources are found');
+cmp_ok(scalar @code, '>', 20, 'the test finds the sources');
 
-# Without comments and strings; newlines stay, so that lines keep their number.
+# C without comments and strings; newlines stay, so that lines keep their number.
 sub bare {
 	my ($c) = @_;
 	$c =~ s{(/\*.*?\*/)|("(?:[^"\\\n]|\\.)*")|('(?:[^'\\\n]|\\.)*')}
@@ -35,7 +38,7 @@ sub bare {
 }
 my %bare = map { $_ => bare($text{$_}) } @own;
 
-# --- who may include whom: folder => own folders, outside headers
+# --- includes: folder => folders that it may include, headers from outside
 my %layers = (
 	core => [[qw(core)], qr{^bsd/}],
 	json => [[qw(core json)], qr{^cjson/cJSON\.h$}],
@@ -53,7 +56,7 @@ my %layers = (
 	dispatch => [[qw(core json store deploy forge crypto access spool dispatch)], undef],
 	cli => [[qw(core json db http store deploy forge crypto access cli)], undef],
 );
-# Files that may do more, or must do with less, than their folder.
+# Files that may include more, or less, than their folder.
 my %files = (
 	'src/api/fcgi.c' => [undef, qr{^(?:fcgiapp|fastcgi)\.h$}],
 	'src/api/main.c' => [[qw(core json store deploy forge crypto access api db)], undef],
@@ -89,26 +92,27 @@ sub includes_wrong {
 	return @wrong;
 }
 is_deeply([map { includes_wrong($_) } @code], [],
-    'every folder includes what it may');
+    'every folder includes only what the include table allows');
 
 is_deeply([grep { $text{$_} =~ m{^[ \t]*#[ \t]*include[ \t]+"crypto/private_keyring\.h"}m
 	&& !m{^src/(?:dispatch/job\.c|cli/admin_\w+\.c|crypto/private_keyring\.c)$} } @code], [],
-    'secret variables are opened by the dispatcher alone');
-is_deeply([grep { $text{$_} =~ m{^[ \t]*#[ \t]*include[ \t]+"crypto/(?:keyfile|public_inner)\.h"}m && !m{^src/crypto/} } @code], [],
-    'keys are read by their own folder alone');
+    'only the dispatcher and slipway-admin decrypt secret variables');
+is_deeply([grep { $text{$_} =~ m{^[ \t]*#[ \t]*include[ \t]+"crypto/(?:keyfile|public_inner)\.h"}m
+	&& !m{^src/crypto/} } @code], [],
+    'only src/crypto reads key files');
 
-# --- what may be called where
+# --- functions that only some files may call
 my %banned = (
-	'malloc calloc realloc reallocarray recallocarray free strdup strndup asprintf vasprintf getline open_memstream'
-	    => [qw(src/core/arena.c)],
+	'malloc calloc realloc reallocarray recallocarray free strdup strndup asprintf vasprintf getline'
+	    . ' open_memstream' => [qw(src/core/arena.c)],
 	'strtol strtoll strtoul strtoull atoi atol atof sscanf strtonum'
 	    => [qw(src/core/num.c)],
 	'alloca' => [],
-	'exit' => [qr{^src/(?:monitor/monitor|job/job|dispatch/dispatch)\.c$|/(?:main|admin|slipway|worker)[^/]*\.c$},
-	    qw(src/core/arena.c src/core/log.c)],
+	'exit' => [qr{^src/(?:monitor/monitor|job/job|dispatch/dispatch)\.c$},
+	    qr{/(?:main|admin|slipway|worker)[^/]*\.c$}, qw(src/core/arena.c src/core/log.c)],
 	'sleep usleep' => [],
-	'strcpy strcat strncpy strncat sprintf vsprintf strtok strtok_r gets mktemp tmpnam gmtime localtime ctime asctime system popen signal'
-	    => [],
+	'strcpy strcat strncpy strncat sprintf vsprintf strtok strtok_r gets mktemp tmpnam'
+	    . ' gmtime localtime ctime asctime system popen signal' => [],
 );
 my @calls;
 for my $words (sort keys %banned) {
@@ -121,11 +125,11 @@ for my $words (sort keys %banned) {
 		}
 	}
 }
-is_deeply(\@calls, [], 'nothing calls what is banned there');
+is_deeply(\@calls, [], 'no file calls a function that is banned in it');
 
 is_deeply([grep { $_ ne 'src/core/err.c' && ($bare{$_} =~ m{=\s*\*(?:e|first|why|cause)\s*[;,]}
 	|| $text{$_} =~ m{err_(?:new|tell)\(\w+,\s*"%s",\s*\w+->(?:detail|msg)\)}) } @code],
-    [], 'errors are copied by core/err.c alone');
+    [], 'only core/err.c copies errors');
 
 # --- lengths
 my (@long, @longfile);
@@ -144,10 +148,16 @@ for my $file (@own) {
 	}
 }
 is_deeply(\@long, [], 'no function has more than 60 lines');
-is_deeply(\@longfile, [], 'no file of C has more than 600 lines');
+is_deeply(\@longfile, [], 'no C file has more than 600 lines');
 
 # --- a resource of the API is one value, in the list of all
-my %listed = map { $_ => 1 } map { /\bX\((\w+)\)/g } $text{'src/api/resources.h'} =~ /^#define RESOURCES\(X\)(.*?[^\\])\n/ms;
+# The names in an X-table of a header.
+sub names_in {
+	my ($file, $macro) = @_;
+	my ($list) = $text{$file} =~ /^#define \Q$macro\E\(X\)(.*?[^\\])\n/ms;
+	return map { $_ => 1 } $list =~ /\bX\((\w+)\)/g;
+}
+my %listed = names_in('src/api/resources.h', 'RESOURCES');
 my (@unlisted, @apart);
 for my $file (grep { m{^src/api/} } @code) {
 	my ($name) = $text{$file} =~ /^const struct resource (\w+)_resource = \{/m;
@@ -158,7 +168,7 @@ is_deeply(\@unlisted, [], 'every resource is in the list of resources');
 is_deeply(\@apart, [], 'every table of routes belongs to a resource');
 
 # --- a store is one value, in the list that every program checks at its start
-%listed = map { $_ => 1 } map { /\bX\((\w+)\)/g } $text{'src/store/store.h'} =~ /^#define STORES\(X\)(.*?[^\\])\n/ms;
+%listed = names_in('src/store/store.h', 'STORES');
 my (@loose, @unchecked, @named);
 for my $file (grep { m{^src/store/.*\.c$} } @code) {
 	my ($name) = $text{$file} =~ /^const struct store (\w+)_store = \{/m;
@@ -172,9 +182,9 @@ for my $file (grep { m{^src/store/.*\.c$} } @code) {
 }
 is_deeply(\@unchecked, [], 'every store is in the list of stores');
 is_deeply(\@loose, [], 'every file with statements is a store');
-is_deeply(\@named, [], 'every statement is one of its store');
+is_deeply(\@named, [], 'every statement of a file is in the list of its store');
 is_deeply([grep { $bare{$_} =~ /\bdb_check\s*\(/ } grep { !m{^src/(?:db|store)/} } @code], [],
-    'every program checks all stores');
+    'no program checks statements apart from the list of stores');
 
 # --- a store lists the columns of its table once
 my @repeated;
@@ -182,67 +192,76 @@ for my $file (grep { m{^src/store/.*\.c$} && $text{$_} =~ m{"store/columns\.h"} 
 	my $column = join '|', $text{$file} =~ m{^\tX\(T, (?!NONE)[A-Z]+, (\w+),}mg;
 	my ($table) = $text{$file} =~ m{\bCOLUMNS_INSERT\("(\w+)"};
 	my $sql = $text{$file} =~ s/"\s*\n?\s*"//gr;
-	push @repeated, "$file: $1" while $sql =~ m{((?:SELECT|INTO \Q$table\E \() ?(?:(?:\w+\.)?`?(?:$column)`?(?:, )?){3,})}g;
-	push @repeated, "$file: $1" while $sql =~ m{(UPDATE \Q$table\E SET (?:`?(?:$column)`? = \?(?:, )?){2,})}g;
+	my $columns = qr{(?:(?:\w+\.)?`?(?:$column)`?(?:, )?){3,}};
+	my $values = qr{(?:`?(?:$column)`? = \?(?:, )?){2,}};
+	push @repeated, "$file: $1" while $sql =~ m{((?:SELECT|INTO \Q$table\E \() ?$columns)}g;
+	push @repeated, "$file: $1" while $sql =~ m{(UPDATE \Q$table\E SET $values)}g;
 }
-is_deeply(\@repeated, [], 'no statement repeats a list of columns');
+is_deeply(\@repeated, [], 'no statement repeats the columns of its table');
 
-# --- a kind of Git server: its file, and four lists that have its name
+# --- a type of Git server: its file, and the lists that name it
 my ($known) = $text{'src/forge/forge.c'} =~ /forge_kinds\[\] = \{(.*?)\}/s;
 my ($values) = $text{'src/core/settings.c'} =~ /type_values\[\] = \{(.*?)\}/s;
 my ($described) = $text{'man/slipway.conf.5.in'} =~ /^\.It Cm type\n.*?^One of\n(.*?)^default$/sm;
-my %kind = map { $text{$_} =~ /^const struct forge_ops forge_(\w+) = \{\n\t\.name = "\1",$/m ? ($1 => $_) : () }
+my %kind = map { $text{$_} =~ /^const struct forge_ops forge_(\w+) = \{\n\t\.name = "\1",$/m
+	? ($1 => $_) : () }
     grep { m{^src/forge/} } @code;
-cmp_ok(scalar keys %kind, '>=', 4, 'the kinds of Git servers are found');
-is_deeply([sort $known =~ /&forge_(\w+)/g], [sort keys %kind], 'each is one that can be opened');
-is_deeply([sort $values =~ /"(\w+)"/g], [sort keys %kind], 'each is a value of the setting');
-is_deeply([sort $described =~ /^\.Li (\w+)/gm], [sort keys %kind], 'each is described');
+cmp_ok(scalar keys %kind, '>=', 4, 'the test finds the types of Git servers');
+is_deeply([sort $known =~ /&forge_(\w+)/g], [sort keys %kind],
+    'forge.c lists every type of Git server that has a file');
+is_deeply([sort $values =~ /"(\w+)"/g], [sort keys %kind],
+    'every type of Git server is a value of the setting "type"');
+is_deeply([sort $described =~ /^\.Li (\w+)/gm], [sort keys %kind],
+    'slipway.conf(5) describes every type of Git server');
 is_deeply([grep { $text{$_} =~ /\bforge_(?:@{[join '|', keys %kind]})\b/ }
-	grep { !m{^src/forge/(?:forge\.c|inner\.h)$} && !$kind{ ($_ =~ m{^src/forge/(\w+)\.c$})[0] || '' } } @code],
-    [], 'no other file knows one of them');
+	grep { !m{^src/forge/(?:forge\.c|inner\.h)$}
+		&& !$kind{ ($_ =~ m{^src/forge/(\w+)\.c$})[0] || '' } } @code],
+    [], 'no other file names a type of Git server');
 
-# --- first lines and words
+# --- licences and forbidden words
 is_deeply([grep { $text{$_} !~ m{\A/\* SPDX-License-Identifier: ISC \*/\n} } @own],
     [], 'every C file starts with its licence');
 is_deeply([grep { m{\.(?:t|pm|pl|sh)$|^bootstrap$|^\.ci/run$|^configure\.ac$|^Makefile\.am$}
 	&& $text{$_} !~ m{\A(?:[^\n]*\n){0,3}[^\n]*SPDX-License-Identifier: ISC} } sort keys %text],
-    [], 'every script says its licence');
+    [], 'every script names its licence');
 my $mark = 'TO' . 'DO|FIX' . 'ME|XX' . 'X';
 is_deeply([grep { $text{$_} =~ m{\b(?:$mark)\b(?!\(#\d+\))} }
 	grep { !m{^t/data/} } sort keys %text], [],
-    'nothing is put off without a number');
+    'every note of work to do names an issue');
 my $away = '/' . 'work/|/' . 'home/\w|/tm' . 'p/cl';
 is_deeply([grep { $text{$_} =~ m{$away} } grep { !m{^t/data/} } sort keys %text], [],
-    'no path of somebody\'s machine');
+    'no file names a path of one machine');
 is_deeply([grep { $text{$_} =~ /\r|[ \t]+$/m }
 	grep { m{^(?:src|t/unit|sql|man)/|^(?:bootstrap|README)$} } sort keys %text],
-    [], 'no blanks at the end of a line');
+    [], 'no line ends with blanks');
 
-# --- one number, one test
+# --- numbers of tests
 my %numbered;
 for (sort keys %text) { push @{ $numbered{$1} }, $_ if m{^t/(\d+)-[^/]*\.t$} }
 is_deeply([map { @$_ > 1 ? "@$_" : () } values %numbered], [], 'no two tests have the same number');
 
-# --- the makefile: a section has its own folder's files, a list of files is sorted
+# --- the makefile
 my (@misplaced, @unsorted);
 for my $part (split /^(?=# --- )/m, $text{'Makefile.am'}) {
 	my ($name) = $part =~ /\A# --- (\w+)/ or next;
-	push @misplaced, map { "$_ in $name" } grep { !m{^src/$name/} } $part =~ m{\b(src/\w+/\S+)}g if $layers{$name};
+	push @misplaced, map { "$_ in $name" } grep { !m{^src/$name/} } $part =~ m{\b(src/\w+/\S+)}g
+	    if $layers{$name};
 	while ($part =~ /^(\w+) \+?= \\\n((?:\t\S+ \\\n)*\t\S+\n)/mg) {
 		my ($list, @files) = ($1, $2 =~ /\t(\S+)/g);
-		push @unsorted, map { "$list: $files[$_]" } grep { $files[$_ - 1] ge $files[$_] } 1 .. $#files;
+		push @unsorted,
+		    map { "$list: $files[$_]" } grep { $files[$_ - 1] ge $files[$_] } 1 .. $#files;
 	}
 }
-is_deeply(\@misplaced, [], 'a section of the makefile names files of its own folder');
-is_deeply(\@unsorted, [], 'a list of the makefile is sorted, without repetition');
+is_deeply(\@misplaced, [], 'each section of Makefile.am names only files of its own folder');
+is_deeply(\@unsorted, [], 'each list of files in Makefile.am is sorted and names no file twice');
 
-# --- lists of packages name no host
+# --- lists of packages
 my @locks;
 find({ no_chdir => 1, wanted => sub {
 	if (-d && m{/(?:\.git|node_modules|build[^/]*|demo|san)$}) { $File::Find::prune = 1; return }
 	push @locks, $_ if m{/(?:package-lock\.json|npm-shrinkwrap\.json|requirements[^/]*\.txt|\.npmrc)$};
 } }, $top);
 is_deeply([grep { slurp($_) =~ m{"resolved"|https?://[^"\s]*(?:registry|pypi|mirror|proxy)} } @locks],
-    [], 'no list of packages names a registry');
+    [], 'no list of packages names the host of a registry');
 
 done_testing();

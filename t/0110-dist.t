@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# What is in the tree is in the tarball, and every test is run.
+# The tarball contains every file of the tree, and `make check` runs every test.
 
 use strict;
 use warnings;
@@ -16,27 +16,27 @@ my %listed = map { $_ => 1 } map { split ' ' }
     split /\n/, $makefile =~ s/\\\n/ /gr;
 
 my @tests = map { substr $_, length "$top/" } glob "$top/t/*.t";
-cmp_ok(scalar @tests, '>', 1, 'tests are found');
-is_deeply([grep { !$listed{$_} } @tests], [], 'every test is named in Makefile.am');
+cmp_ok(scalar @tests, '>', 1, 'the test finds the tests');
+is_deeply([grep { !$listed{$_} } @tests], [], 'Makefile.am names every test');
 is_deeply([grep { !-e "$top/$_" } grep { m{^t/\d.*\.t$} } sort keys %listed],
-    [], 'and every test named there exists');
+    [], 'every test that Makefile.am names exists');
 
 my ($status, $out) = run_cmd({ cwd => $top }, qw(git -c safe.directory=* ls-files));
 my @files = split /\n/, $out;
 if (-d "$top/.git" || -f "$top/.git") {
-	is($status, 0, 'git says what is in the tree');
+	is($status, 0, 'git lists the files of the tree');
 } else {
-	note('not a git tree: the files on disk stand for it');
+	note('not a git tree: only the tests on disk are compared');
 	@files = @tests;
 }
-# automake takes along on its own: itself, configure's source, README, and
-# NAME.c of a program NAME without a list of sources.
+# automake adds these on its own, and NAME.c of a program NAME without a list of
+# sources.
 my %alone = map { $_ => 1 } qw(Makefile.am configure.ac README .gitignore);
-# A folder that is named takes along all that is in it.
+# A folder in a list stands for every file in it.
 my ($folders) = map { qr{^(?:$_)/} } join '|',
     map { quotemeta } grep { -d "$top/$_" } sort keys %listed;
 is_deeply([grep { !$listed{$_} && !$listed{s/\.in$//r} && !$listed{s/\.c$//r} && !$alone{$_}
 	&& $_ !~ $folders } @files], [],
-    'every file of the tree goes into the tarball');
+    'the tarball contains every file of the tree');
 
 done_testing();

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# The man pages say what the programs do: options, settings and routes, both
-# ways; and they are clean.
+# The man pages document exactly the settings, errors, routes and templates that
+# exist, and mandoc finds nothing wrong with them.
 
 use strict;
 use warnings;
@@ -11,19 +11,19 @@ use Slipway::Test;
 my $top = srcdir();
 my %page = map { m{([^/]+?)(?:\.in)?$} && ($1 => slurp($_)) }
     glob "$top/man/*.[578] $top/man/*.[578].in";
-cmp_ok(scalar keys %page, '>=', 8, 'man pages are found');
+cmp_ok(scalar keys %page, '>=', 8, 'the test finds the man pages');
 
 my ($no_mandoc) = run_cmd('sh', '-c', 'command -v mandoc');
-note('mandoc is not installed: pages are not linted') if $no_mandoc;
+note('mandoc is not installed: the pages are not linted') if $no_mandoc;
 for my $name (sort keys %page) {
 	my ($title, $section) = $name =~ /^(.+)\.(\d)$/;
-	ok($page{$name} =~ /^\.Dt \Q\U$title\E\E $section$/m, "$name: its title");
+	ok($page{$name} =~ /^\.Dt \Q\U$title\E\E $section$/m, "$name: .Dt names the page and its section");
 	while ($page{$name} =~ /^\.Xr (slipway\S*) (\d)/mg) {
-		ok($page{"$1.$2"}, "$name: $1($2) is there");
+		ok($page{"$1.$2"}, "$name refers to $1($2), which exists");
 	}
 	next if $no_mandoc;
 	my ($status, $out, $err) = run_cmd({ stdin => $page{$name} }, 'mandoc', '-Tlint', '-Wwarning');
-	is("$out$err", '', "$name: mandoc is content");
+	is("$out$err", '', "$name: mandoc -Tlint reports nothing");
 }
 
 # --- settings
@@ -43,11 +43,11 @@ while ($table =~ /\bKEY\((\w+), (\w+), (C_\w+), ([^,]*?)(?:,\s*(\..*?))?\),\n/sg
 	while ($rest =~ /\.(\w+) =\s+(.*?)(?=,\s*\.\w+ =|\z)/sg) { $k{$1} = $2 }
 	$key{"$section.$name"} = \%k;
 }
-cmp_ok(scalar keys %key, '>', 50, 'the table of settings is read');
+cmp_ok(scalar keys %key, '>', 50, 'the test reads the table of settings');
 my $count = () = $table =~ /\bKEY\(/g;
-is(scalar keys %key, $count, 'to its end');
+is(scalar keys %key, $count, 'the test reads every row of the table of settings');
 
-# What the page says of a key: its text without macros, on one line.
+# The page's text about each key, without macros, on one line.
 my (%said, $section, $current);
 for my $line (split /\n/, $page{'slipway.conf.5'}) {
 	if ($line =~ /^\.S[sh] (.*)/) { ($section) = $1 =~ /^\[(\w+)\]$/; undef $current }
@@ -59,7 +59,8 @@ for my $line (split /\n/, $page{'slipway.conf.5'}) {
 }
 is_deeply([sort keys %said], [sort keys %key], 'slipway.conf.5 has every setting and no other');
 
-sub value { # of a C expression of the table
+# The value of a C expression in the table.
+sub value {
 	my ($text) = @_;
 	$text =~ s/INT64_C\((\d+)\)/$1/g;
 	$text =~ s/\bDAY\b/86400/g;
@@ -67,6 +68,7 @@ sub value { # of a C expression of the table
 	die "not a number: $text" if $text !~ /^[\d\s*()]+$/;
 	return eval $text;
 }
+# A size with the largest suffix that divides it.
 sub size {
 	my ($n) = @_;
 	for (['g', 30], ['m', 20], ['k', 10]) {
@@ -87,21 +89,25 @@ for my $name (sort keys %key) {
 	    : ' from ' . value($k->{min}) . ' to ' . value($k->{max})
 	    if defined $k->{min} && $k->{type} ne 'C_MODE';
 	my $default = $k->{fallback};
-	$default =~ s/\b([A-Z_]+)\b(?=[^"]*(?:"[^"]*"[^"]*)*$)/"\"$macro{$1}\""/ge if defined $default && $default !~ /^"/;
+	$default =~ s/\b([A-Z_]+)\b(?=[^"]*(?:"[^"]*"[^"]*)*$)/"\"$macro{$1}\""/ge
+	    if defined $default && $default !~ /^"/;
 	push @want, defined $default ? 'default ' . literals($default) . ';' : 'no default;';
 	push @want, $k->{flags} =~ /CONF_RELOAD/ ? 'a reload suffices.' : 'needs a restart.';
 	push @want, 'as ' . ($name =~ s/.*\.//r) . '_file.' if $k->{flags} =~ /CONF_SECRET/;
 	push @want, 'Also from ' . literals($k->{alias}) . '.' if $k->{alias};
 	push @want, literals($k->{doc});
-	is_deeply([grep { index($text, $_) < 0 } @want], [], "slipway.conf.5: $name") or diag($text);
-	is($text =~ /also as \w+_file\./ ? 1 : 0, $k->{flags} =~ /CONF_SECRET/ ? 1 : 0, "- secret or not: $name");
-	is($text =~ /Also from/ ? 1 : 0, $k->{alias} ? 1 : 0, "- a name of its own in the environment or not: $name");
+	is_deeply([grep { index($text, $_) < 0 } @want], [],
+	    "slipway.conf.5 gives type, range, default and meaning of $name") or diag($text);
+	is($text =~ /also as \w+_file\./ ? 1 : 0, $k->{flags} =~ /CONF_SECRET/ ? 1 : 0,
+	    "slipway.conf.5 mentions a _file of $name exactly if it is a secret");
+	is($text =~ /Also from/ ? 1 : 0, $k->{alias} ? 1 : 0,
+	    "slipway.conf.5 mentions an environment variable of $name exactly if it has one");
 }
 for my $map ($table =~ /\.section = "(\w+)",\s*\.type = C_MAP/g) {
-	ok($page{'slipway.conf.5'} =~ /^\.Ss \[$map\]$/m, "slipway.conf.5: section $map");
+	ok($page{'slipway.conf.5'} =~ /^\.Ss \[$map\]$/m, "slipway.conf.5 describes section [$map]");
 }
 
-# Keys that an example sets, or would without its #.
+# The keys that an example sets, also those that it comments out.
 sub example_keys {
 	my ($section, @keys) = ('?');
 	for my $line (split /\n/, $_[0]) {
@@ -114,8 +120,8 @@ my ($examples) = $page{'slipway.conf.5'} =~ /^\.Sh EXAMPLES\n(.*?)^\.Sh/ms;
 for (['the example of the page', $examples], ['the shipped example', slurp("$top/src/core/slipway.conf")]) {
 	my ($what, $text) = @$_;
 	my @keys = example_keys($text);
-	cmp_ok(scalar @keys, '>', 5, "$what is read");
-	is_deeply([grep { !$key{$_} && !$key{s/_file$//r} } @keys], [], '- it sets what there is');
+	cmp_ok(scalar @keys, '>', 5, "the test finds the keys of $what");
+	is_deeply([grep { !$key{$_} && !$key{s/_file$//r} } @keys], [], "$what sets only keys that exist");
 }
 
 # --- errors
@@ -149,14 +155,17 @@ for my $file (glob "$top/src/api/*.c") {
 }
 cmp_ok(scalar keys %route, '>', 30, 'the table of routes is read');
 my %section;
-while ($page{'slipway-api.7'} =~ /^\.Ss ((?:GET|POST|PUT|DELETE) \S+)\n(.*?)(?=^\.S[sh])/msg) { $section{$1} = $2 }
+while ($page{'slipway-api.7'} =~ /^\.Ss ((?:GET|POST|PUT|DELETE) \S+)\n(.*?)(?=^\.S[sh])/msg) {
+	$section{$1} = $2;
+}
 is_deeply([sort keys %section], [sort keys %route], 'slipway-api.7 has every route and no other');
 for my $name (sort keys %route) {
 	my $text = defined $section{$name} ? $section{$name} : '';
 	my $role = $route{$name}{role};
-	ok($text =~ /\(\Q$role\E(?=[ )])/, "slipway-api.7: $name: its role");
-	my @missing = grep { $text !~ /\.Va .*\b$_\b/ } grep { !/^(page|limit|cursor)$/ } @{ $route{$name}{query} };
-	is_deeply(\@missing, [], '- its parameters');
+	ok($text =~ /\(\Q$role\E(?=[ )])/, "slipway-api.7 names the role that $name requires");
+	my @own = grep { !/^(page|limit|cursor)$/ } @{ $route{$name}{query} };
+	my @missing = grep { $text !~ /\.Va .*\b$_\b/ } @own;
+	is_deeply(\@missing, [], "slipway-api.7 describes every query parameter of $name");
 }
 
 # --- templates

@@ -1,14 +1,14 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# What a program says of itself with -h, and what its man page says: the same
-# options and commands.
+# The usage message of each program (-h) and its man page name the same options
+# and commands.
 
 use strict;
 use warnings;
 use Test::More;
 use Slipway::Test;
 
-# Options as a program prints them: -c, -fnV, --once.
+# The options in a usage message: -c, -fnV, --once.
 sub options {
 	my ($text) = @_;
 	my %o = map { $_ => 1 } $text =~ /(?<![\w-])(--[a-z][a-z-]*)/g;
@@ -16,7 +16,7 @@ sub options {
 	return \%o;
 }
 
-# Options of some lines of mdoc: "Fl hV" in a synopsis is -h and -V.
+# The options in mdoc: "Fl hV" in a synopsis is -h and -V.
 sub flags {
 	my ($mdoc) = @_;
 	my %o;
@@ -34,23 +34,25 @@ for my $name (qw(slipway-admin slipway-api slipway-dispatch slipway-job slipway-
 	my ($synopsis) = $page =~ /^\.Sh SYNOPSIS\n(.*?)^\.Sh/ms;
 	my ($rest) = $page =~ /^\.Sh DESCRIPTION\n(.*)/ms;
 	my $items = join "\n", $rest =~ /^(\.It .*)$/mg;
-	is_deeply(flags($items), options($help), "$name: the page explains what it takes");
+	is_deeply(flags($items), options($help),
+	    "$name: the man page explains exactly the options of the program");
 	my %short = map { $_ => 1 } grep { /^-\w$/ } keys %{ options($help) };
 	my %named = map { $_ => 1 } grep { /^-\w$/ } keys %{ flags($synopsis) };
-	is_deeply(\%named, \%short, "$name: and so does its synopsis");
+	is_deeply(\%named, \%short, "$name: the synopsis names exactly the short options of the program");
 	if ($name eq 'slipway-admin') {
-		my @said = $help =~ /^  ([a-z]+(?: [a-z]+)?)(?= |$)/mg;
-		my @told = $items =~ /^\.It Cm ([a-z]+(?: [a-z]+)?)(?= |$)/mg;
-		is_deeply([sort @told], [sort @said], "$name: its commands");
+		my @printed = $help =~ /^  ([a-z]+(?: [a-z]+)?)(?= |$)/mg;
+		my @explained = $items =~ /^\.It Cm ([a-z]+(?: [a-z]+)?)(?= |$)/mg;
+		is_deeply([sort @explained], [sort @printed],
+		    "$name: the man page explains exactly the commands of the program");
 	}
-	next if $name =~ /-(?:dispatch|job)$/; # which nobody starts by hand
+	next if $name =~ /-(?:dispatch|job)$/; # other programs start these
 	my ($version) = slurp(srcdir() . '/configure.ac') =~ /AC_INIT\(\[slipway\], \[([^\]]+)\]/;
 	($status, my $out) = run_cmd(program($name), '-V');
-	is("$status $out", "0 $name $version\n", "$name -V");
+	is("$status $out", "0 $name $version\n", "$name -V prints its name and version");
 	($status, $out, $err) = run_cmd(program($name), '-?');
-	is($status >> 8, 64, "$name: an unknown option is wrong usage");
-	is($out, '', '- and goes to standard error');
-	isnt($err, '', '- with words');
+	is($status >> 8, 64, "$name exits with EX_USAGE on an unknown option");
+	is($out, '', "$name prints nothing on standard output for an unknown option");
+	isnt($err, '', "$name explains an unknown option on standard error");
 }
 
 done_testing();

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# What real tools print of a text that contains a secret, masked: whatever the
-# place of the secret in the text, the width of the lines and their ends.
+# The output of real tools for a text that contains a secret is masked, wherever
+# the secret stands and however the lines are wrapped and ended.
 
 use strict;
 use warnings;
@@ -12,7 +12,7 @@ use Slipway::Test;
 my $dir = tempdir();
 my $file = 0;
 
-# The text as the log would show it, fed in pieces of so many bytes.
+# The text as the log would show it, if read in pieces of so many bytes.
 sub masked {
 	my ($text, $piece, @secrets) = @_;
 	my @files;
@@ -23,13 +23,13 @@ sub masked {
 	spew("$dir/text", $text);
 	my ($status, $out) = run_cmd('sh', '-c', 'exec "$@" <"$0"', "$dir/text",
 	    program('t/unit/mask_probe'), $piece, @files);
-	is($status, 0, 'the probe ends well') if $status != 0;
+	is($status, 0, 'the probe ends with status 0') if $status != 0;
 	unlink @files;
 	return $out;
 }
 
-# What of the secret's own characters is left of an encoded text, where all
-# that surrounds it is dots: runs of four and more.
+# The runs of four or more of the secret's own characters that are left in an
+# encoded text, in which dots surround the secret.
 sub left {
 	my ($out, $own, $filler) = @_;
 	$out =~ s/\\r|\\n|\\x|0x|[\s:,;-]//g;
@@ -48,7 +48,8 @@ sub own64 {
 	my ($from, $to) = (int(($lead * 8 + 5) / 6), int(($lead + $len) * 8 / 6));
 	return substr $text, $from, $to - $from;
 }
-my @breaks = ([76, "\n"], [64, "\n"], [64, "\r\n"], [76, "\r\n"], [76, "\n    "], [60, '\n'], [20, "\n"], [1, "\n"]);
+my @breaks = ([76, "\n"], [64, "\n"], [64, "\r\n"], [76, "\r\n"], [76, "\n    "], [60, '\n'], [20, "\n"],
+    [1, "\n"]);
 for my $break (@breaks) {
 	my ($width, $end) = @$break;
 	my ($bad, $unhidden, $lines) = (0, 0, 0);
@@ -69,18 +70,19 @@ for my $break (@breaks) {
 	}
 	my $ends = $end =~ s/\r/CR/r =~ s/\n/LF/r;
 	is($bad, 0, "base64 in lines of $width with '$ends' shows nothing of a secret, wherever it begins");
-	is($unhidden, 0, "base64 in lines of $width with '$ends' has a mark instead");
-	is($lines, 0, "base64 in lines of $width with '$ends' keeps its lines") if $width > 1;
+	is($unhidden, 0, "base64 in lines of $width with '$ends' shows the mask instead");
+	is($lines, 0, "base64 in lines of $width with '$ends' has as many lines as before") if $width > 1;
 }
 
-# --- what tools make of it
+# --- encoders
 my @tools = (
 	['base64', 64], ['base64 -w 64', 64], ['base64 -w 0', 64], ['basenc --base64url', 64],
 	['basenc --base64url -w 64', 64], ['openssl base64', 64], ['openssl base64 -A', 64],
 	['openssl enc -base64', 64], ["base64 | sed 's/\$/\\r/'", 64], ["base64 | sed 's/^/    /'", 64],
 	['basenc --base16', 16], ['basenc --base16 -w 64', 16], ['od -An -v -tx1', 16],
 	["od -An -v -tx1 | tr -d ' \\n'", 16], ["od -An -v -tx1 | tr -d ' '", 16],
-	["od -An -v -tx1 -w1 | sed 's/^ /0x/; s/\$/,/'", 16], ["od -An -v -tx1 | sed 's/ /, 0x/g; s/^, //; s/\$/,/'", 16],
+	["od -An -v -tx1 -w1 | sed 's/^ /0x/; s/\$/,/'", 16],
+	["od -An -v -tx1 | sed 's/ /, 0x/g; s/^, //; s/\$/,/'", 16],
 	["od -An -v -tx1 | sed 's/ /\\\\x/g'", 16], ["od -An -v -tx1 | tr -d '\\n' | tr ' ' ':'", 16],
 	["od -An -v -tx1 | tr a-f A-F | tr ' ' -", 16],
 );
@@ -91,7 +93,7 @@ for my $tool (@tools) {
 		my $secret = secret(23);
 		spew("$dir/plain", ('.' x $lead) . $secret . '....');
 		my ($status, $text) = run_cmd('bash', '-o', 'pipefail', '-c', "{ $command; } <'$dir/plain'");
-		is($status, 0, "$command ends well") if $status != 0;
+		is($status, 0, "$command ends with status 0") if $status != 0;
 		(my $whole = $text) =~ s/0x|\\x|[\s:,-]//g;
 		$whole = encode_base64(slurp("$dir/plain"), '') if $base == 64 && $command !~ /url/;
 		my $own = $base == 64 ? own64($whole, $lead, 23) : substr $whole, 2 * $lead, 46;
@@ -107,8 +109,16 @@ for my $tool (@tools) {
 # --- quoting
 my @awkward = ("it's #1 ~of~ {many}, a^b!c\$d", "#x ~y:~z", "tab\there \033[1m\001 bell\a",
 	"caf\xc3\xa9 & <b>\"\xf0\x9f\x94\x91\"</b> /\\", 'a%2f/b?c=d&e+f g', "two\nlines'\n", 'a,b;c|d');
-sub json { return "perl -MJSON::PP -MEncode -e 'print JSON::PP->new->allow_nonref$_[0]->encode(decode(\"UTF-8\", \$ENV{V}))'" }
-sub escapes { return "perl -e 'print \$ENV{V} =~ s/([^A-Za-z0-9_.~-])/sprintf \"$_[0]\", ord \$1/egr'" }
+# Commands that print $V as JSON, and with every special character escaped.
+sub json {
+	my ($options) = @_;
+	my $encode = "JSON::PP->new->allow_nonref$options->encode(decode(\"UTF-8\", \$ENV{V}))";
+	return "perl -MJSON::PP -MEncode -e 'print $encode'";
+}
+sub escapes {
+	my ($format) = @_;
+	return "perl -e 'print \$ENV{V} =~ s/([^A-Za-z0-9_.~-])/sprintf \"$format\", ord \$1/egr'";
+}
 my %quoting = (
 	'printf %q' => 'LC_ALL=C.UTF-8 bash -c \'printf "%q" "$V"\'',
 	'printf %q in the C locale' => 'LC_ALL=C bash -c \'printf "%q" "$V"\'',
@@ -127,7 +137,8 @@ for my $tool (sort keys %quoting) {
 		my ($status, $text) = run_cmd({ env => { V => $awkward[$n], LC_ALL => 'C.UTF-8' } },
 		    'sh', '-c', $quoting{$tool});
 		my $out = masked($text, 5, $awkward[$n]);
-		like($out, qr/\*\*\*/, "$tool does not get secret $n past the mask") or diag("$text\n$out");
+		like($out, qr/\*\*\*/, "the output of $tool shows the mask instead of secret $n")
+		    or diag("$text\n$out");
 	}
 }
 

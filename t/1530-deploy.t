@@ -1,15 +1,15 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# The rules for new deployments without any server in front of them: a program
-# that links src/deploy and the store creates deployments with the checks that
-# POST /api/deployments makes.
+# The rules for new deployments without a server in front of them: a program that
+# links src/deploy and the store creates deployments with the same checks as
+# POST /api/deployments.
 
 use strict;
 use warnings;
 use IO::Socket::UNIX;
-use IPC::Open2;
 use JSON::PP ();
 use Slipway::DB;
+use Slipway::Probe;
 use Slipway::Test;
 use Socket qw(SOCK_DGRAM);
 use Test::More;
@@ -25,7 +25,8 @@ $db->sql(<<'SQL');
 INSERT INTO user (id, username, role) VALUES (1, 'ada', 'deployer');
 INSERT INTO project (id, name, repository, project_dir, default_branch, env_presets) VALUES
     (1, 'site', 'https://git.example.org/o/site', 'site', 'trunk',
-     '[{"key":"TARGET","label":"T","type":"select","options":[{"label":"s","value":"stage"},{"label":"l","value":"live"}],"required":true},'
+     '[{"key":"TARGET","label":"T","type":"select","required":true,'
+     '"options":[{"label":"s","value":"stage"},{"label":"l","value":"live"}]},'
      '{"key":"LEVEL","label":"L","type":"input","pattern":"[0-9]+","default":"7"},'
      '{"key":"TOKEN","label":"K","type":"input","secret":true}]'),
     (2, 'strict', 'https://git.example.org/o/strict', 'strict', NULL, '[]'),
@@ -35,98 +36,109 @@ UPDATE project SET extra_env = 'nobody' WHERE id = 2;
 INSERT INTO pipeline (id, project_id, name) VALUES
     (11, 1, 'a'), (21, 2, 'a'), (22, 2, 'b'), (31, 3, 'empty'), (41, 4, 'a');
 INSERT INTO step (pipeline_id, name, script, position) VALUES
-    (11, 'one', 'true', 0), (11, 'two', 'false', 1), (21, 's', 'true', 0), (22, 's', 'true', 0), (41, 's', 'true', 0);
+    (11, 'one', 'true', 0), (11, 'two', 'false', 1), (21, 's', 'true', 0), (22, 's', 'true', 0),
+    (41, 's', 'true', 0);
 SQL
 
-my ($pid, $in, $out);
-sub open_probe {
-	$pid = open2($out, $in, program('t/unit/deploy_probe'), $conf);
-	$in->autoflush(1);
-}
-sub close_probe { close $in; waitpid $pid, 0; return $? }
-sub ask { print {$in} "@_\n"; my $got = <$out>; chomp $got if defined $got; return $got }
+my $probe = Slipway::Probe->start($conf, 'deploy_probe');
+sub ask { return $probe->ask("@_") }
 sub create { my (%body) = @_; return ask('maintainer create', $json->encode(\%body)) }
 sub deploy { my ($role, %body) = @_; return ask($role, 'create', $json->encode(\%body)) }
 sub row { my ($id, $what) = @_; return $db->sql("SELECT $what FROM deployment WHERE id = $id") }
 sub count { return $db->sql('SELECT COUNT(*) FROM deployment') }
 
 # --- without a key
-open_probe();
 is(create(projectId => 1, envVars => { TARGET => 'live', TOKEN => 'swordfish' }),
     'error unavailable The project has secret variables, and the service has no key to seal them with: '
     . 'an administrator makes it with "slipway-admin key" and reloads the service.',
     'without a key a secret variable is an error');
-is(close_probe(), 0, 'the probe ends well');
-is(count(), 0, 'and creates nothing');
-my ($status, $said, $err) = run_cmd(program('slipway-admin'), '-c', $conf, 'key');
-is($status, 0, 'keys are made') or diag("$said$err");
-open_probe();
+is($probe->stop, 0, 'the probe ends with status 0');
+is(count(), 0, 'a rejected secret variable creates no deployment');
+ok(make_keys($conf, "$dir/secret.key"), 'slipway-admin key creates the keys for secrets');
+$probe = Slipway::Probe->start($conf, 'deploy_probe');
 
-# --- what is accepted
+# --- valid requests
 my $wake = IO::Socket::UNIX->new(Local => "$dir/wake", Type => SOCK_DGRAM) or die "wake: $!";
 my $got = create(projectId => 1, envVars => { TARGET => 'live', TOKEN => 'swordfish', MORE => 'x' });
 my ($first) = $got =~ /^ok (\d+)$/;
-ok($first, 'a complete order creates a deployment') or BAIL_OUT($got);
-ok(defined recv($wake, my $datagram, 16, 0), 'the runner is woken');
+ok($first, 'a valid request creates a deployment') or BAIL_OUT($got);
+ok(defined recv($wake, my $datagram, 16, 0), 'a new deployment wakes the runner');
 is(row($first, 'status, `trigger`, branch, pipeline_id'), "pending\tmanual\ttrunk\t11",
-    'it is pending, on the default branch, with the only pipeline');
-is_deeply($json->decode(row($first, 'env_vars')), { TARGET => 'live', TOKEN => undef, MORE => 'x', LEVEL => '7' },
-    'defaults are filled in, a secret reads as null');
-is($db->sql("SELECT GROUP_CONCAT(name, script ORDER BY position) FROM deployment_step WHERE deployment_id = $first"),
-    'onetrue,twofalse', 'the steps are copied');
+    'a new deployment is pending, on the default branch, with the only pipeline');
+is_deeply($json->decode(row($first, 'env_vars')),
+    { TARGET => 'live', TOKEN => undef, MORE => 'x', LEVEL => '7' },
+    'variables include defaults of presets, and a secret as null');
+is($db->sql('SELECT GROUP_CONCAT(name, script ORDER BY position) FROM deployment_step'
+    . " WHERE deployment_id = $first"),
+    'onetrue,twofalse', 'the deployment has a copy of the steps');
 my $sealed = row($first, 'secret_vars');
-unlike($sealed, qr/swordfish/, 'the secret is encrypted');
-($status, $said) = run_cmd({ stdin => $sealed }, program('t/unit/unseal'), "$dir/deploy.key", 1);
-is_deeply($json->decode($said), { TOKEN => 'swordfish' }, 'for the dispatcher');
+unlike($sealed, qr/swordfish/, 'a secret variable is stored encrypted');
+my ($status, $opened) = run_cmd({ stdin => $sealed }, program('t/unit/unseal'), "$dir/deploy.key", 1);
+is_deeply($json->decode($opened), { TOKEN => 'swordfish' },
+    "the dispatcher's key decrypts a secret variable");
 like(create(projectId => 1, branch => 'feature/x', commitHash => 'a' x 40, commitMessage => "two\nlines",
-	pipelineId => 11, envVars => { TARGET => 'stage' }), qr/^ok /, 'every member may be given');
+	pipelineId => 11,
+	envVars => { TARGET => 'stage' }), qr/^ok /, 'a request with every member creates a deployment');
 
-# --- what is rejected
+# --- invalid requests
 my $before = count();
 for (
 	['an unknown project', { projectId => 99 }, 'faults /projectId'],
 	['a missing project', {}, 'faults /projectId'],
 	['a missing required variable', { projectId => 1 }, 'faults /envVars/TARGET'],
-	['a value that is no option', { projectId => 1, envVars => { TARGET => 'moon' } }, 'faults /envVars/TARGET'],
-	['a value that the pattern does not match', { projectId => 1, envVars => { TARGET => 'live', LEVEL => 'x' } },
+	['a value that is not an option', { projectId => 1, envVars => { TARGET => 'moon' } },
+		'faults /envVars/TARGET'],
+	['a value that the pattern does not match',
+		{ projectId => 1, envVars => { TARGET => 'live', LEVEL => 'x' } },
 	    'faults /envVars/LEVEL'],
-	['a name that steers the shell', { projectId => 1, envVars => { TARGET => 'live', LD_PRELOAD => 'x' } },
+	['a name that steers the shell',
+		{ projectId => 1, envVars => { TARGET => 'live', LD_PRELOAD => 'x' } },
 	    'faults /envVars/LD_PRELOAD'],
-	['a variable that is no string', { projectId => 1, envVars => { TARGET => 7 } }, 'faults /envVars/TARGET'],
-	['a branch that is an option', { projectId => 1, branch => '--upload-pack=x', envVars => { TARGET => 'live' } },
+	['a variable that is not a string', { projectId => 1, envVars => { TARGET => 7 } },
+		'faults /envVars/TARGET'],
+	['a branch that is an option',
+		{ projectId => 1, branch => '--upload-pack=x', envVars => { TARGET => 'live' } },
 	    'faults /branch'],
-	['a pipeline of another project', { projectId => 1, pipelineId => 21, envVars => { TARGET => 'live' } },
+	['a pipeline of another project',
+		{ projectId => 1, pipelineId => 21, envVars => { TARGET => 'live' } },
 	    'faults /pipelineId'],
-	['one of several pipelines that is not named', { projectId => 2 }, 'faults /pipelineId'],
+	['a request that names none of several pipelines', { projectId => 2 }, 'faults /pipelineId'],
 	['a pipeline without steps', { projectId => 3 }, 'faults /pipelineId'],
-	['a variable outside the presets where extraEnv is nobody', { projectId => 2, pipelineId => 21, envVars => { X => '1' } },
-	    'faults /envVars/X'],
+	['a variable outside the presets, if extraEnv is nobody,',
+	    { projectId => 2, pipelineId => 21, envVars => { X => '1' } }, 'faults /envVars/X'],
 	['an unknown member', { projectId => 1, env => {}, envVars => { TARGET => 'live' } }, 'faults /env'],
-	['several at once', { projectId => 1, branch => '-x', pipelineId => 22, envVars => { TARGET => '' } },
+	['a request with several errors',
+		{ projectId => 1, branch => '-x', pipelineId => 22, envVars => { TARGET => '' } },
 	    'faults /branch /pipelineId /envVars/TARGET'],
 ) {
 	my ($what, $body, $want) = @$_;
 	is(create(%$body), $want, "$what is rejected");
 }
-is(create(projectId => '1'), 'faults /projectId', 'and a number that is a text');
-like(ask('maintainer create', '{"projectId":1,'), qr/^error bad_request /, 'what is no JSON is an error');
-is(deploy('deployer', projectId => 1, envVars => { TARGET => 'live', MAKEFLAGS => 'x' }), 'faults /envVars/MAKEFLAGS',
-    'a variable outside the presets is rejected from a deployer');
-is(count(), $before, 'none of them leaves a row');
+is(create(projectId => '1'), 'faults /projectId', 'a number in quotes is rejected');
+like(ask('maintainer create', '{"projectId":1,'), qr/^error bad_request /,
+    'a body that is not JSON is rejected');
+is(deploy('deployer', projectId => 1, envVars => { TARGET => 'live', MAKEFLAGS => 'x' }),
+    'faults /envVars/MAKEFLAGS',
+    'a deployer cannot set a variable outside the presets');
+is(count(), $before, 'rejected requests create no deployment');
 
-# --- repeating
+# --- retries
 my ($again) = ask("deployer retry $first") =~ /^ok (\d+)$/;
-ok($again, 'a deployment can be repeated');
-is(row($again, '`trigger`, retry_of, created_by, branch'), "retry\t$first\t1\ttrunk", 'as a copy that says so');
-is(row($again, 'secret_vars'), $sealed, 'with its secrets as they are');
-like(ask('deployer retry 9999'), qr/^error not_found /, 'one that does not exist cannot');
+ok($again, 'a deployer can retry a deployment');
+is(row($again, '`trigger`, retry_of, created_by, branch'), "retry\t$first\t1\ttrunk",
+    'a retry refers to the first deployment and its user');
+is(row($again, 'secret_vars'), $sealed, 'a retry has the same encrypted secrets');
+like(ask('deployer retry 9999'), qr/^error not_found /, 'an unknown deployment cannot be retried');
 $db->sql("UPDATE deployment SET env_role = 'deployer' WHERE id = $again");
-like(ask("deployer retry $again"), qr/^error forbidden .*sets MORE/, 'nor, by a deployer, variables that a deployer added');
-like(ask("maintainer retry $again"), qr/^ok/, 'which a maintainer can repeat');
+like(ask("deployer retry $again"), qr/^error forbidden .*sets MORE/,
+    'a deployer cannot retry a deployment with variables outside the presets');
+like(ask("maintainer retry $again"), qr/^ok/,
+    'a maintainer can retry a deployment with variables outside the presets');
 my ($orphan) = create(projectId => 4) =~ /^ok (\d+)$/;
 $db->sql('UPDATE project SET valid = 0 WHERE id = 4');
-like(ask("deployer retry $orphan"), qr/^error conflict .*was deleted/, 'nor one of a deleted project');
-is(create(projectId => 4), 'faults /projectId', 'which takes no new ones');
+like(ask("deployer retry $orphan"), qr/^error conflict .*was deleted/,
+    'a deployment of a deleted project cannot be retried');
+is(create(projectId => 4), 'faults /projectId', 'a deleted project accepts no deployment');
 
-is(close_probe(), 0, 'the probe ends well');
+is($probe->stop, 0, 'the probe ends with status 0');
 done_testing;

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# Rows there and back by field table, and statements that do not fit theirs:
-# in C, against a server of its own.
+# Rows written and read by field table, and statements that do not fit their
+# tables: tested in C against a private server.
 
 use strict;
 use warnings;

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# Over TCP the server is verified: the right CA, a wrong one, a wrong name, no
-# TLS at all.
+# Over TCP the client verifies the server's certificate: right CA, wrong CA, wrong
+# name, no TLS.
 
 use strict;
 use warnings;
@@ -24,7 +24,8 @@ for my $name ('127.0.0.1', 'elsewhere.example') {
 	spew("$dir/$name.ext", 'subjectAltName = ' . ($name =~ /^\d/ ? "IP:$name" : "DNS:$name") . "\n");
 	openssl('req', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-subj', "/CN=$name",
 	    '-keyout', "$dir/$name.key", '-out', "$dir/$name.csr");
-	openssl('x509', '-req', '-days', 2, '-in', "$dir/$name.csr", '-CA', "$dir/ca.crt", '-CAkey', "$dir/ca.key",
+	openssl('x509', '-req', '-days', 2, '-in', "$dir/$name.csr", '-CA', "$dir/ca.crt", '-CAkey',
+	    "$dir/ca.key",
 	    '-CAcreateserial', '-extfile', "$dir/$name.ext", '-out', "$dir/$name.crt");
 }
 
@@ -32,6 +33,7 @@ my $db = Slipway::DB->start(port => 1,
     args => ["--ssl-cert=$dir/127.0.0.1.crt", "--ssl-key=$dir/127.0.0.1.key"]);
 $db->migrate;
 my $n = 0;
+# The answer of a client with these settings to one command.
 sub ask {
 	my ($more, $what) = @_;
 	my $conf = spew("$dir/tls" . ++$n . '.conf', $db->conf(tcp => 1) . $more, 0600);
@@ -40,21 +42,23 @@ sub ask {
 	$probe->stop;
 	return $answer;
 }
-like(ask("tls_ca = $dir/ca.crt\n"), qr/^ok/, 'a certificate of the CA that is trusted');
-is(ask("tls_ca = $dir/ca.crt\n", 'fork'), 'ok same', 'it lasts, also while a child uses another');
-like(ask("tls_ca = $dir/other.crt\n"), qr/^err unavailable 2026/, 'of another');
-like(ask("tls_ca = $dir/nowhere.crt\n"), qr/^err unavailable/, 'a CA file that is not there');
-like(ask(''), qr/^ok/, 'TLS is not demanded where no CA is set');
+like(ask("tls_ca = $dir/ca.crt\n"), qr/^ok/, 'a server with a certificate of the configured CA is accepted');
+is(ask("tls_ca = $dir/ca.crt\n", 'fork'), 'ok same', 'the connection survives a child that opens its own');
+like(ask("tls_ca = $dir/other.crt\n"), qr/^err unavailable 2026/, 'a certificate of another CA is rejected');
+like(ask("tls_ca = $dir/nowhere.crt\n"), qr/^err unavailable/,
+    'a missing CA file makes the database unavailable');
+like(ask(''), qr/^ok/, 'TLS is optional if no CA is configured');
 $db->sql("ALTER USER slipway\@127.0.0.1 REQUIRE SSL", 'mysql');
-like(ask("tls_ca = $dir/ca.crt\n"), qr/^ok/, 'it is TLS: the server demands it');
+like(ask("tls_ca = $dir/ca.crt\n"), qr/^ok/, 'an account that requires TLS is accepted');
 
 $db->{args} = ["--ssl-cert=$dir/elsewhere.example.crt", "--ssl-key=$dir/elsewhere.example.key"];
 $db->restart;
-like(ask("tls_ca = $dir/ca.crt\n"), qr/^err unavailable 2026/, 'a certificate of another host');
+like(ask("tls_ca = $dir/ca.crt\n"), qr/^err unavailable 2026/, 'a certificate of another host is rejected');
 
 $db->sql("ALTER USER slipway\@127.0.0.1 REQUIRE NONE", 'mysql');
 $db->{args} = [];
 $db->restart;
-like(ask(''), qr/^ok/, 'a server without TLS');
-like(ask("tls_ca = $dir/ca.crt\n"), qr/^err (?:unavailable|internal)/, 'is refused where TLS is demanded');
+like(ask(''), qr/^ok/, 'a server without TLS is accepted if no CA is configured');
+like(ask("tls_ca = $dir/ca.crt\n"), qr/^err (?:unavailable|internal)/,
+    'a server without TLS is rejected if a CA is configured');
 done_testing();

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
 # A transaction happens exactly once or not at all: with real deadlocks, lock
-# timeouts and refusals, and with the connection cut at any packet.
+# timeouts and rejections, and with the connection cut at any packet.
 
 use strict;
 use warnings;
@@ -17,44 +17,43 @@ $db->migrate;
 Slipway::Probe->tables($db);
 my @probe = map { Slipway::Probe->start($db->conf_file) } 1 .. 2;
 
-sub written {
-	my ($text) = @_;
-	return $db->sql("SELECT COUNT(*) FROM probe_log WHERE text = '$text'");
-}
+sub written { return Slipway::Probe->written($db, @_) }
 sub counter {
 	my ($id) = @_;
 	return $db->sql("SELECT n FROM counter WHERE id = $id");
 }
 
-# --- done, refused
-is($probe[0]->ask('add plain'), 'ok 1', 'a transaction runs once');
-is(written('plain'), 1, 'and is committed');
-is($db->sql('SELECT COUNT(*) FROM commit_token'), 1, 'with its token');
-like($probe[0]->ask('refuse plain'), qr/^err conflict 0 \| Not today\. \| Not today\./, 'a refusal comes out as it is');
-is(written('plain'), 1, 'and nothing of it stays');
-is($db->sql('SELECT COUNT(*) FROM commit_token'), 1, 'nor its token');
-is(counter(1), 1, 'nor what it counted');
+# --- commit and rollback
+is($probe[0]->ask('add plain'), 'ok 1', 'a transaction succeeds at the first try');
+is(written('plain'), 1, 'a transaction is committed once');
+is($db->sql('SELECT COUNT(*) FROM commit_token'), 1, 'a transaction leaves its commit token');
+like($probe[0]->ask('refuse plain'), qr/^err conflict 0 \| Not today\. \| Not today\./,
+    'an error in a transaction reaches the caller unchanged');
+is(written('plain'), 1, 'a failed transaction writes no row');
+is($db->sql('SELECT COUNT(*) FROM commit_token'), 1, 'a failed transaction leaves no commit token');
+is(counter(1), 1, 'a failed transaction changes no counter');
 
-# --- deadlocks, for real
+# --- deadlocks
 my $deadlocks = $db->sql("SHOW GLOBAL STATUS LIKE 'Innodb_deadlocks'");
 $probe[0]->send('cross forth');
 $probe[1]->send('cross back');
 my @answer = map { $_->receive } @probe;
-like($answer[$_], qr/^ok \d$/, 'both get through') for 0, 1;
-is((join ' ', sort map { /(\d)/ } @answer), '1 2', 'one of them at the second try');
-isnt($db->sql("SHOW GLOBAL STATUS LIKE 'Innodb_deadlocks'"), $deadlocks, 'it was a deadlock');
-is(written('forth'), 1, 'the first is there once');
-is(written('back'), 1, 'the second is there once');
-is(counter(2), 2, 'each counted once');
-# A body that does not listen goes on after its transaction is gone: what it
-# does then must not be committed by itself.
+like($answer[$_], qr/^ok \d$/, 'both transactions of a deadlock succeed') for 0, 1;
+is((join ' ', sort map { /(\d)/ } @answer), '1 2',
+    'one transaction of a deadlock succeeds at the second try');
+isnt($db->sql("SHOW GLOBAL STATUS LIKE 'Innodb_deadlocks'"), $deadlocks, 'the server counted a deadlock');
+is(written('forth'), 1, 'the first transaction of a deadlock happened once');
+is(written('back'), 1, 'the second transaction of a deadlock happened once');
+is(counter(2), 2, 'each transaction of a deadlock counted once');
+# A body that ignores errors goes on after its transaction was rolled back; what
+# it does then must not be committed on its own.
 $probe[0]->send('deaf forth');
 $probe[1]->send('deaf back');
 @answer = map { $_->receive } @probe;
-like($answer[$_], qr/^ok \d$/, 'both get through, deaf') for 0, 1;
-is(written('forth'), 2, 'once more, not twice');
-is(written('back'), 2, 'the other too');
-is(counter(2), 4, 'and counted once each');
+like($answer[$_], qr/^ok \d$/, 'both transactions succeed although they ignore errors') for 0, 1;
+is(written('forth'), 2, 'the first transaction that ignores errors happened once');
+is(written('back'), 2, 'the second transaction that ignores errors happened once');
+is(counter(2), 4, 'each transaction that ignores errors counted once');
 
 # --- a lock that another session holds
 sub hold { return $db->hold('UPDATE counter SET n = n WHERE id = 1') }
@@ -62,46 +61,50 @@ my $impatient = Slipway::Probe->start($db->conf_file(timeout => 2));
 my $holder = hold();
 my $waited = $db->waited;
 $impatient->send('add held');
-ok(poll(60, sub { $db->waited >= $waited + 2 }), 'the first try is given up, the second waits');
+ok(poll(60, sub { $db->waited >= $waited + 2 }), 'after a lock timeout the transaction is tried again');
 $db->let_go($holder);
 my $answer = $impatient->receive;
-like($answer, qr/^ok [2-5]$/, 'a lock timeout runs the whole again');
-is(written('held'), 1, 'and writes once: the first try was rolled back, not only its last statement');
+like($answer, qr/^ok [2-5]$/, 'a transaction succeeds once the lock is released');
+is(written('held'), 1, 'a lock timeout rolls back the whole first try, not only its last statement');
 $holder = hold();
 $answer = $impatient->ask('add stuck');
-like($answer, qr/^err unavailable 1205/, 'some times, then it is given up');
-cmp_ok($impatient->took, '<', deadline(30), 'in bounded time');
-like($impatient->ask('touch'), qr/^err unavailable 1205/, 'so is a single statement');
-cmp_ok($impatient->took, '<', deadline(30), 'in bounded time');
+like($answer, qr/^err unavailable 1205/, 'a transaction that never gets its lock is unavailable');
+cmp_ok($impatient->took, '<', deadline(30), 'a transaction that never gets its lock fails in time');
+like($impatient->ask('touch'), qr/^err unavailable 1205/,
+    'a statement that never gets its lock is unavailable');
+cmp_ok($impatient->took, '<', deadline(30), 'a statement that never gets its lock fails in time');
 $db->let_go($holder);
-is(written('stuck'), 0, 'nothing of it stays');
-is($impatient->ask('add free'), 'ok 1', 'the next goes through');
+is(written('stuck'), 0, 'a transaction that never got its lock writes nothing');
+is($impatient->ask('add free'), 'ok 1', 'the next transaction succeeds at the first try');
 $impatient->stop;
 
-# --- the account of the service may not change tables
-like($probe[0]->ask('alter'), qr/^err internal 1142/, 'ALTER is refused');
-for my $sql ('CREATE TABLE x (a INT)', 'DROP TABLE counter', 'CREATE INDEX x ON counter (n)', 'TRUNCATE counter',
+# --- rights of the account of the service
+like($probe[0]->ask('alter'), qr/^err internal 1142/, 'the account of the service cannot alter tables');
+for my $sql ('CREATE TABLE x (a INT)', 'DROP TABLE counter', 'CREATE INDEX x ON counter (n)',
+    'TRUNCATE counter',
 	'GRANT SELECT ON slipway.* TO slipway', 'SELECT * FROM mysql.user') {
-	my ($status, undef, $err) = run_cmd('mariadb', '--no-defaults', '--socket=' . $db->socket, '--user=slipway',
+	my ($status, undef, $err) = run_cmd('mariadb', '--no-defaults', '--socket=' . $db->socket,
+	    '--user=slipway',
 	    '--password=rows-password', '-e', $sql, 'slipway');
-	isnt($status, 0, "refused: $sql");
-	like($err, qr/ERROR 1(?:142|044|410)/, 'for want of rights');
+	isnt($status, 0, "the account of the service cannot run \"$sql\"");
+	like($err, qr/ERROR 1(?:142|044|410)/, "\"$sql\" fails for lack of rights");
 }
 
-# --- the answer to COMMIT is lost
+# --- the response to COMMIT is lost
 my $proxy = Slipway::Proxy->start($db->socket);
 my $far = Slipway::Probe->start($db->conf_file(socket => $proxy->socket));
 my %runs = ('before' => 2, 'answer' => 1);
 for my $how ('before', 'answer', 'after') {
 	$proxy->plan("commit $how");
 	$answer = $far->ask("add commit-$how");
-	like($answer, qr/^ok \d$/, "COMMIT cut ($how) is settled");
-	is($answer, "ok $runs{$how}", 'by running it again only if it was not done') if $runs{$how};
-	is(written("commit-$how"), 1, 'and has happened once');
+	like($answer, qr/^ok \d$/, "a transaction whose COMMIT was cut ($how) succeeds");
+	is($answer, "ok $runs{$how}",
+	    "a transaction whose COMMIT was cut ($how) runs again only if it did not happen") if $runs{$how};
+	is(written("commit-$how"), 1, "a transaction whose COMMIT was cut ($how) happened once");
 }
-is($proxy->cuts, 3, 'three cuts');
+is($proxy->cuts, 3, 'the proxy made all three cuts');
 
-# --- cut anywhere
+# --- the connection is cut at random packets
 my ($n, $settled, $unavailable, @wrong) = (0, 0, 0);
 my $seed = $ENV{SLIPWAY_SEED} || int rand 1e9;
 srand $seed;
@@ -115,20 +118,27 @@ for my $i (1 .. 100) {
 	$answer = $far->ask("add $text");
 	my $found = written($text);
 	$rows += $found;
-	if ($answer =~ /^ok/) { $settled++; push @wrong, "$text: ok, $found rows" if $found != 1 }
-	elsif ($answer =~ /may or may not/) { $n++; push @wrong, "$text: unknown, $found rows" if $found > 1 }
-	else { $unavailable++; push @wrong, "$text: $answer, $found rows" if $answer !~ /^err unavailable/ || $found != 0 }
+	if ($answer =~ /^ok/) {
+		$settled++;
+		push @wrong, "$text: ok, $found rows" if $found != 1;
+	} elsif ($answer =~ /may or may not/) {
+		$n++;
+		push @wrong, "$text: unknown, $found rows" if $found > 1;
+	} else {
+		$unavailable++;
+		push @wrong, "$text: $answer, $found rows" if $answer !~ /^err unavailable/ || $found != 0;
+	}
 	$proxy->plan('pass');
 	poll(10, sub { $far->ask('ping') =~ /^ok/ });
 }
-note("100 transactions: $settled done, $unavailable refused, $n unknown; " . $proxy->cuts . ' cuts');
-is_deeply(\@wrong, [], 'each answer is true');
-is($n, 0, 'and none is "unknown" while the server is there');
-cmp_ok($proxy->cuts, '>=', 60, 'most were cut');
-cmp_ok($settled, '>=', 90, 'most were done nevertheless');
-is(counter(1) - $before, $rows, 'what belongs together was committed together');
+note("100 transactions: $settled done, $unavailable unavailable, $n unknown; " . $proxy->cuts . ' cuts');
+is_deeply(\@wrong, [], 'the result of each transaction tells whether it happened');
+is($n, 0, 'no result is unknown while the server runs');
+cmp_ok($proxy->cuts, '>=', 60, 'most transactions were cut');
+cmp_ok($settled, '>=', 90, 'most transactions succeed nevertheless');
+is(counter(1) - $before, $rows, 'the changes of each transaction were committed together');
 
-# --- the server dies in COMMIT and comes back, or does not
+# --- the server is killed during COMMIT
 my $late = 0;
 for my $i (1 .. 5) {
 	$proxy->plan('commit answer');
@@ -139,22 +149,24 @@ for my $i (1 .. 5) {
 	my $away = time - $gone;
 	$answer = $far->receive;
 	if ($away > 6 && $answer =~ /may or may not/ && ++$late < 10) {
-		note(sprintf 'the server needed %.1f s to come back, which is too long: again', $away);
-		cmp_ok(written("dead-$i"), '<=', 1, 'at most once');
+		note(sprintf 'the server took %.1f s to restart, which is too long: again', $away);
+		cmp_ok(written("dead-$i"), '<=', 1,
+		    'a transaction with an unknown result happened at most once');
 		poll(60, sub { $far->ask('ping') =~ /^ok/ });
 		redo if $db->sql("DELETE FROM probe_log WHERE text = 'dead-$i'") eq '';
 	}
-	like($answer, qr/^ok/, sprintf 'settled after the server came back in %.1f s', $away);
-	is(written("dead-$i"), 1, 'once');
+	like($answer, qr/^ok/, sprintf 'a transaction succeeds after the server restarted in %.1f s', $away);
+	is(written("dead-$i"), 1, 'a transaction happened once although the server was killed during COMMIT');
 }
 $proxy->plan('commit answer');
 $far->send('add gone');
 poll(10, sub { slurp($proxy->{plan}) eq 'pass' });
 $db->kill9;
-like($far->receive, qr/^err unavailable .*may or may not have been made/, 'unknown if it stays away');
-cmp_ok($far->took, '<', deadline(50), 'in bounded time');
+like($far->receive, qr/^err unavailable .*may or may not have been made/,
+    'the result is unknown if the server stays down');
+cmp_ok($far->took, '<', deadline(50), 'a transaction fails in time if the server stays down');
 $db->resume;
-ok(poll(15, sub { $far->ask('add again') =~ /^ok/ }), 'and then all is well');
-$proxy->stop; # it holds what was open when it was made
-is($_->stop, 0, 'the clients ended as they should') for $far, @probe;
+ok(poll(15, sub { $far->ask('add again') =~ /^ok/ }), 'transactions succeed once the server is back');
+$proxy->stop; # it holds connections that were open when it was created
+is($_->stop, 0, 'the clients end with status 0') for $far, @probe;
 done_testing();

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# Migrations: cut anywhere and run again, and schemas that are not a program's
-# own.
+# Migrations that are interrupted anywhere can be run again, and programs reject
+# a schema that is not their own.
 
 use strict;
 use warnings;
@@ -16,62 +16,65 @@ my $proxy = Slipway::Proxy->start($db->socket);
 my $conf = $db->conf_file;
 my $cut_conf = $db->conf_file(socket => $proxy->socket);
 
+# Exit status and output of slipway-admin.
 sub admin {
-	my ($status, $out, $err) = run_cmd(program('slipway-admin'), @_);
-	return ($status >> 8, $out . $err);
+	my ($exit, $out, $err) = slipway_admin(@_);
+	return ($exit, $out . $err);
 }
 sub empty {
 	$db->sql('DROP DATABASE slipway; CREATE DATABASE slipway CHARACTER SET utf8mb4', 'mysql');
 	return;
 }
-# All that can be said about the tables, but for how many rows they had.
+# The definitions of all tables, whatever rows they had.
 sub schema {
 	my $text = $db->sql(join ';', map { "SHOW CREATE TABLE `$_`" } split /\n/, $db->sql('SHOW TABLES'));
 	return $text =~ s/ AUTO_INCREMENT=\d+//gr;
 }
 my $probe = Slipway::Probe->start($conf);
 
-# --- what a clean run makes
-like($probe->ask('schema'), qr/^err internal 0 \| db_probe \d\S+ refuses this schema: migration 0001-schema is not applied: run slipway-admin migrate/,
-    'an empty database is refused');
-my ($status, $said) = admin('-c', $conf, 'migrate');
-is($status, 0, 'migrated') or diag($said);
-like($probe->ask('schema'), qr/^ok/, 'the schema is accepted');
+# --- an uninterrupted run
+my $refused = qr/^err internal 0 \| db_probe \d\S+ refuses this schema/;
+like($probe->ask('schema'), qr/$refused: migration 0001-schema is not applied: run slipway-admin migrate/,
+    'an empty database is rejected');
+my ($status, $said) = admin($conf, 'migrate');
+is($status, 0, 'slipway-admin migrate succeeds on an empty database') or diag($said);
+like($probe->ask('schema'), qr/^ok/, 'the migrated schema is accepted');
 my $clean = schema();
 my $charsets = $db->sql(<<'SQL');
 SELECT COUNT(*) FROM information_schema.columns WHERE table_schema = 'slipway'
 AND character_set_name IS NOT NULL AND character_set_name <> 'utf8mb4'
 SQL
-is($charsets, 0, 'every text is utf8mb4');
-is($db->sql("SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = 'slipway' AND engine <> 'InnoDB'"), 0,
-    'every table is InnoDB');
+is($charsets, 0, 'every text column is utf8mb4');
+is($db->sql('SELECT COUNT(*) FROM information_schema.tables'
+    . " WHERE table_schema = 'slipway' AND engine <> 'InnoDB'"), 0, 'every table is InnoDB');
 is($db->sql(<<'SQL'), 0, 'every table has a primary key');
 SELECT COUNT(*) FROM information_schema.tables t WHERE table_schema = 'slipway' AND NOT EXISTS (SELECT 1
-FROM information_schema.table_constraints c WHERE c.table_schema = t.table_schema AND c.table_name = t.table_name
-AND constraint_type = 'PRIMARY KEY')
+FROM information_schema.table_constraints c WHERE c.table_schema = t.table_schema
+AND c.table_name = t.table_name AND constraint_type = 'PRIMARY KEY')
 SQL
 
-# --- run over itself, it changes nothing
+# --- a second run
 $db->sql("UPDATE schema_migration SET state = 'started', finished_at = NULL");
-like($probe->ask('schema'), qr/0001-schema was interrupted: run slipway-admin migrate/, 'unfinished is refused');
-($status, $said) = admin('-c', $conf, 'migrate', '--status');
-like($said, qr/^0001-schema unfinished$/m, 'and shown');
-($status, $said) = admin('-c', $conf, 'migrate', '--dry-run');
-like($said, qr/^would apply 0001-schema$/m, 'and would be applied');
-($status, $said) = admin('-c', $conf, 'migrate');
-is($status, 0, 'it can be run again') or diag($said);
-is(schema(), $clean, 'and changes nothing');
-like($probe->ask('schema'), qr/^ok/, 'accepted');
+like($probe->ask('schema'), qr/0001-schema was interrupted: run slipway-admin migrate/,
+    'an unfinished migration is rejected');
+($status, $said) = admin($conf, 'migrate', '--status');
+like($said, qr/^0001-schema unfinished$/m, 'migrate --status shows an unfinished migration');
+($status, $said) = admin($conf, 'migrate', '--dry-run');
+like($said, qr/^would apply 0001-schema$/m, 'migrate --dry-run would apply an unfinished migration');
+($status, $said) = admin($conf, 'migrate');
+is($status, 0, 'an unfinished migration can be run again') or diag($said);
+is(schema(), $clean, 'running a migration again changes nothing');
+like($probe->ask('schema'), qr/^ok/, 'the schema of a repeated migration is accepted');
 
-# --- cut at every packet, before and after it
+# --- the connection is cut at every packet, before and after it
 my ($cut, $packet, @wrong) = (0, 0);
 CUT: for my $how ('before', 'after') {
 	for ($packet = 1; ; $packet++) {
 		empty();
 		$proxy->plan("packet $packet $how");
-		($status) = admin('-c', $cut_conf, 'migrate');
+		($status) = admin($cut_conf, 'migrate');
 		if (slurp($proxy->{plan}) ne 'pass') {
-			is($status, 0, "$how: a run has " . ($packet - 1) . ' packets');
+			is($status, 0, "an uncut run succeeds after $packet packets ($how)");
 			next CUT;
 		}
 		$cut++;
@@ -79,48 +82,54 @@ CUT: for my $how ('before', 'after') {
 		my $answer = $probe->ask('schema');
 		push @wrong, "packet $packet $how: cut, but accepted" if $status != 0 && $answer =~ /^ok/
 		    && $db->sql("SELECT COALESCE(MAX(state), '') FROM schema_migration") ne 'applied';
-		($status, $said) = admin('-c', $conf, 'migrate');
+		($status, $said) = admin($conf, 'migrate');
 		push @wrong, "packet $packet $how: again: $said" if $status != 0;
 		push @wrong, "packet $packet $how: another schema" if schema() ne $clean;
-		push @wrong, "packet $packet $how: refused after" if $probe->ask('schema') !~ /^ok/;
+		push @wrong, "packet $packet $how: rejected afterwards" if $probe->ask('schema') !~ /^ok/;
 	}
 }
-is_deeply(\@wrong, [], "cut at $cut places, run again, the same");
-cmp_ok($cut, '>', 30, 'at every packet');
+is_deeply(\@wrong, [],
+    "a migration that was cut at any of $cut places yields the same schema when run again");
+cmp_ok($cut, '>', 30, 'the migration was cut at more than 30 places');
 
-# --- not this program's
-$db->sql("INSERT INTO schema_migration (name, checksum, state) VALUES ('0099-future', REPEAT('0', 64), 'applied')");
-like($probe->ask('schema'), qr/^err internal 0 \| db_probe \d\S+ refuses this schema: migration 0099-future is newer than this program/,
-    'a newer schema is refused by name');
+# --- the schema of another version
+$db->sql('INSERT INTO schema_migration (name, checksum, state)'
+    . " VALUES ('0099-future', REPEAT('0', 64), 'applied')");
+like($probe->ask('schema'), qr/$refused: migration 0099-future is newer than this program/,
+    'a newer schema is rejected by name');
 for my $command (['migrate'], ['user', 'list']) {
-	($status, $said) = admin('-c', $conf, @$command);
-	is($status, 78, "@$command refuses it too");
-	like($said, qr/slipway-admin \d\S+ refuses this schema: migration 0099-future is newer/, 'and says so');
+	($status, $said) = admin($conf, @$command);
+	is($status, 78, "slipway-admin @$command exits with EX_CONFIG on a newer schema");
+	like($said, qr/slipway-admin \d\S+ refuses this schema: migration 0099-future is newer/,
+	    "slipway-admin @$command names the newer migration");
 }
-($status, $said) = admin('-c', $conf, 'migrate', '--status');
-like($said, qr/^0099-future unknown$/m, 'it is shown');
+($status, $said) = admin($conf, 'migrate', '--status');
+like($said, qr/^0099-future unknown$/m, 'migrate --status shows an unknown migration');
 $db->sql("DELETE FROM schema_migration WHERE name = '0099-future'");
-like($probe->ask('schema'), qr/^ok/, 'without it all is well');
+like($probe->ask('schema'), qr/^ok/, 'the schema without the unknown migration is accepted');
 my $sum = $db->sql('SELECT checksum FROM schema_migration WHERE name = \'0001-schema\'');
 $db->sql("UPDATE schema_migration SET checksum = REVERSE(checksum) WHERE name = '0001-schema'");
-like($probe->ask('schema'), qr/migration 0001-schema was applied with another text/, 'a changed migration is refused');
-($status, $said) = admin('-c', $conf, 'migrate');
-is($status, 78, 'and not applied over it');
-like($said, qr/0001-schema was applied with another text/, 'and says so');
+like($probe->ask('schema'), qr/migration 0001-schema was applied with another text/,
+    'a migration with another checksum is rejected');
+($status, $said) = admin($conf, 'migrate');
+is($status, 78, 'slipway-admin migrate exits with EX_CONFIG on a migration with another checksum');
+like($said, qr/0001-schema was applied with another text/,
+    'slipway-admin migrate names the migration with another checksum');
 $db->sql("UPDATE schema_migration SET checksum = '$sum' WHERE name = '0001-schema'");
-like($probe->ask('schema'), qr/^ok/, 'its own is accepted');
+like($probe->ask('schema'), qr/^ok/, 'the schema with the right checksum is accepted');
 
-# --- the text that is recorded is the one that is shipped
+# --- checksums
 require Digest::SHA;
-is($sum, Digest::SHA->new(256)->addfile(srcdir() . '/sql/0001-schema.sql')->hexdigest, 'the checksum is that of the file');
+is($sum, Digest::SHA->new(256)->addfile(srcdir() . '/sql/0001-schema.sql')->hexdigest,
+    'the recorded checksum is that of the shipped file');
 
 # --- the account of the service cannot migrate
 empty();
 my $poor = $db->conf =~ s/^migrate_\w+ = .*\n//mgr;
-($status, $said) = admin('-c', spew(tempdir() . '/poor.conf', $poor, 0600), 'migrate');
-isnt($status, 0, 'without its account nothing is migrated');
-like($said, qr/1142/, 'for want of rights');
-is($db->sql('SHOW TABLES'), '', 'and nothing is made');
+($status, $said) = admin(spew(tempdir() . '/poor.conf', $poor, 0600), 'migrate');
+isnt($status, 0, 'slipway-admin migrate fails without the account for migrations');
+like($said, qr/1142/, 'the database denies migrations to the account of the service');
+is($db->sql('SHOW TABLES'), '', 'a denied migration creates no table');
 $proxy->stop;
 $probe->stop;
 done_testing();
