@@ -6,8 +6,8 @@
 #include "core/str.h"
 #include "crypto/crypto.h"
 #include "crypto/public_key.h"
+#include "deploy/stored_secrets.h"
 #include "deploy/variables.h"
-#include "deploy/vault.h"
 #include "json/json.h"
 
 #define TEXT_MAX ((size_t)4 << 20)
@@ -63,7 +63,7 @@ trigger_name(struct arena *a, const char *prefix, const char *key)
 }
 
 static const struct err *
-presets_fill(struct vault *v, struct list *presets)
+presets_fill(struct stored_secrets *stored, struct list *presets)
 {
 	struct preset *p = presets->items;
 	const struct err *e;
@@ -72,8 +72,8 @@ presets_fill(struct vault *v, struct list *presets)
 	for (i = 0; i < presets->n; i++) {
 		if (!p[i].secret || p[i].fallback != NULL || p[i].key == NULL)
 			continue;
-		e = vault_find(v, VAULT_DEFAULTS, p[i].key, p[i].key,
-		    &p[i].sealed);
+		e = stored_secrets_find(stored, STORED_DEFAULTS, p[i].key,
+		    p[i].key, &p[i].sealed);
 		if (e != NULL)
 			return e;
 	}
@@ -82,36 +82,37 @@ presets_fill(struct vault *v, struct list *presets)
 
 /* What was sent may be faulty in parts. */
 static const struct err *
-items_read(struct vault *v, const struct shape *shape, const char *text,
-    struct list *out)
+items_read(struct stored_secrets *stored, const struct shape *shape,
+    const char *text, struct list *out)
 {
-	return v->deploy->faults->n > 0 ?
-	    json_items_sent(v->a, shape, text, out) :
-	    json_items(v->a, shape, text, out);
+	return stored->deploy->faults->n > 0 ?
+	    json_items_sent(stored->a, shape, text, out) :
+	    json_items(stored->a, shape, text, out);
 }
 
 /* The presets with their defaults: what was sent, else what is stored. */
 static const struct err *
-presets_read(struct vault *v, const struct project *p, struct list *out)
+presets_read(struct stored_secrets *stored, const struct project *p,
+    struct list *out)
 {
 	struct preset *preset;
 	const struct err *e;
 	bool same;
 	size_t i;
 
-	e = items_read(v, &preset_shape, p->env_presets.s, out);
+	e = items_read(stored, &preset_shape, p->env_presets.s, out);
 	if (e != NULL)
 		return e;
 	preset = out->items;
-	if ((e = presets_fill(v, out)) != NULL)
+	if ((e = presets_fill(stored, out)) != NULL)
 		return e;
 	for (i = 0; i < out->n; i++) {
 		if (preset[i].secret && preset[i].key != NULL &&
 		    preset[i].fallback != NULL && *preset[i].fallback == '\0')
 			preset[i].fallback = NULL;
 		if (preset[i].sealed.text != NULL &&
-		    (e = vault_check(v, &preset[i],
-			 arena_printf(v->a, "/envPresets/%zu/default", i),
+		    (e = stored_secrets_check(stored, &preset[i],
+			 arena_printf(stored->a, "/envPresets/%zu/default", i),
 			 &same)) != NULL)
 			return e;
 	}
@@ -120,20 +121,21 @@ presets_read(struct vault *v, const struct project *p, struct list *out)
 
 /* What null in a trigger stands for; a fault if that is nothing. */
 static const struct err *
-gap_fill(struct vault *v, const struct preset *p, const char *prefix,
-    const char *pointer, struct env_var *var)
+gap_fill(struct stored_secrets *stored, const struct preset *p,
+    const char *prefix, const char *pointer, struct env_var *var)
 {
-	struct faults *f = v->deploy->faults;
+	struct faults *f = stored->deploy->faults;
 	const struct err *e;
 	bool same;
 
 	if (var->secret) {
-		e = vault_find(v, VAULT_TRIGGERS,
-		    trigger_name(v->a, prefix, var->name), var->name,
+		e = stored_secrets_find(stored, STORED_TRIGGERS,
+		    trigger_name(stored->a, prefix, var->name), var->name,
 		    &var->sealed);
 		if (e == NULL && var->sealed.text != NULL &&
-		    (e = vault_check(v, p, fault_pointer(f, pointer, var->name),
-			 &same)) == NULL &&
+		    (e = stored_secrets_check(stored, p,
+			 fault_pointer(f, pointer, var->name), &same)) ==
+			NULL &&
 		    !same)
 			var->sealed.text = NULL;
 		else if (e == NULL && var->sealed.text == NULL)
@@ -152,8 +154,9 @@ gap_fill(struct vault *v, const struct preset *p, const char *prefix,
 /* One trigger's variables, secret ones with what is stored of them, in the
  * scratch arena; null that stands for nothing is left out. */
 static const struct err *
-trigger_read(struct vault *v, struct arena *scratch, const struct list *presets,
-    const struct list *triggers, size_t index, struct list *out)
+trigger_read(struct stored_secrets *stored, struct arena *scratch,
+    const struct list *presets, const struct list *triggers, size_t index,
+    struct list *out)
 {
 	const struct trigger *t = triggers->items;
 	const char *prefix = trigger_prefix(scratch, triggers, index),
@@ -174,7 +177,7 @@ trigger_read(struct vault *v, struct arena *scratch, const struct list *presets,
 			.value = pair[i].value,
 			.secret = p != NULL && p->secret };
 		if (var->value == NULL &&
-		    (e = gap_fill(v, p, prefix, pointer, var)) != NULL)
+		    (e = gap_fill(stored, p, prefix, pointer, var)) != NULL)
 			return e;
 		if (var->value != NULL || var->sealed.text != NULL) {
 			var++;
@@ -199,27 +202,27 @@ vars_check(const struct env_rules *rules, struct arena *scratch,
 
 /* Each trigger by itself, so that not all are in memory twice. */
 static const struct err *
-triggers_judge(struct vault *v, const struct project *p,
+triggers_judge(struct stored_secrets *stored, const struct project *p,
     const struct list *presets)
 {
 	/* only maintainers write them */
 	const struct env_rules rules = { presets,
 		variables_refusal(p, ROLE_MAINTAINER) };
-	struct faults *f = v->deploy->faults;
+	struct faults *f = stored->deploy->faults;
 	const bool judged = !faults_has(f, "/envPresets");
 	struct arena *scratch = arena_open(WORK_MAX);
 	struct list triggers, vars;
 	const struct err *e;
 	size_t i;
 
-	e = items_read(v, &trigger_shape, p->triggers.s, &triggers);
+	e = items_read(stored, &trigger_shape, p->triggers.s, &triggers);
 	for (i = 0; e == NULL && i < triggers.n; i++) {
 		const char *at, *pointer;
 
 		arena_clear(scratch);
 		at = arena_printf(scratch, "/triggers/%zu", i);
 		pointer = arena_printf(scratch, "%s/envVars", at);
-		e = trigger_read(v, scratch, presets, &triggers, i, &vars);
+		e = trigger_read(stored, scratch, presets, &triggers, i, &vars);
 		/* as far as both could be read */
 		if (e == NULL && judged && !faults_at(f, at) &&
 		    !faults_at(f, pointer))
@@ -232,14 +235,15 @@ triggers_judge(struct vault *v, const struct project *p,
 const struct err *
 secrets_judge(struct deploy *deploy, const struct project *p)
 {
-	struct vault v = { .deploy = deploy, .project_id = p->id };
+	struct stored_secrets stored = { .deploy = deploy,
+		.project_id = p->id };
 	const struct err *e;
 	struct list presets;
 
-	v.a = arena_open(WORK_MAX);
-	if ((e = presets_read(&v, p, &presets)) == NULL)
-		e = triggers_judge(&v, p, &presets);
-	arena_close(v.a);
+	stored.a = arena_open(WORK_MAX);
+	if ((e = presets_read(&stored, p, &presets)) == NULL)
+		e = triggers_judge(&stored, p, &presets);
+	arena_close(stored.a);
 	return e;
 }
 
@@ -295,8 +299,9 @@ defaults_take(struct arena *a, struct list *presets, struct project *p,
 
 /* Takes out a trigger's secrets and writes what is left. */
 static void
-trigger_take(struct vault *v, struct arena *scratch, struct trigger *t,
-    const char *prefix, const struct list *vars, struct list *hidden)
+trigger_take(struct stored_secrets *stored, struct arena *scratch,
+    struct trigger *t, const char *prefix, const struct list *vars,
+    struct list *hidden)
 {
 	const struct env_var *var = vars->items;
 	struct secret *secret = hidden->items;
@@ -312,19 +317,20 @@ trigger_take(struct vault *v, struct arena *scratch, struct trigger *t,
 		if (hidden->n > SECRETS_COUNT)
 			break; /* too many; it will be told */
 		secret[hidden->n] = (struct secret){
-			trigger_name(v->a, prefix, var[i].name), var[i]
+			trigger_name(stored->a, prefix, var[i].name), var[i]
 		};
-		secret[hidden->n].var.name = arena_strdup(v->a, var[i].name);
+		secret[hidden->n].var.name = arena_strdup(stored->a,
+		    var[i].name);
 		if (var[i].value != NULL)
-			secret[hidden->n].var.value = arena_strdup(v->a,
+			secret[hidden->n].var.value = arena_strdup(stored->a,
 			    var[i].value);
 		hidden->n++;
 	}
 }
 
 static const struct err *
-triggers_take(struct vault *v, const struct list *presets, struct project *p,
-    struct list *hidden)
+triggers_take(struct stored_secrets *stored, const struct list *presets,
+    struct project *p, struct list *hidden)
 {
 	struct arena *scratch = arena_open(WORK_MAX);
 	struct list triggers, vars;
@@ -334,15 +340,15 @@ triggers_take(struct vault *v, const struct list *presets, struct project *p,
 	size_t i;
 
 	buf_init(&text, TEXT_MAX);
-	hidden->items = arena_alloc(v->a, SECRETS_COUNT + 1,
+	hidden->items = arena_alloc(stored->a, SECRETS_COUNT + 1,
 	    sizeof(struct secret));
-	e = json_items(v->a, &trigger_shape, p->triggers.s, &triggers);
+	e = json_items(stored->a, &trigger_shape, p->triggers.s, &triggers);
 	for (i = 0; e == NULL && i < triggers.n; i++) {
 		arena_clear(scratch);
 		t = ((const struct trigger *)triggers.items)[i];
-		e = trigger_read(v, scratch, presets, &triggers, i, &vars);
+		e = trigger_read(stored, scratch, presets, &triggers, i, &vars);
 		if (e == NULL)
-			trigger_take(v, scratch, &t,
+			trigger_take(stored, scratch, &t,
 			    trigger_prefix(scratch, &triggers, i), &vars,
 			    hidden);
 		buf_puts(&text, i == 0 ? "[" : ",");
@@ -350,7 +356,7 @@ triggers_take(struct vault *v, const struct list *presets, struct project *p,
 	}
 	buf_puts(&text, triggers.n == 0 ? "[]" : "]");
 	if (e == NULL && (e = buf_check(&text)) == NULL)
-		p->triggers.s = arena_strndup(v->a, text.data, text.len);
+		p->triggers.s = arena_strndup(stored->a, text.data, text.len);
 	buf_release(&text);
 	arena_close(scratch);
 	return e;
@@ -360,21 +366,23 @@ const struct err *
 secrets_take(struct deploy *deploy, struct project *p, struct secrets *out)
 {
 	struct arena *a = deploy->a;
-	struct vault v = { .deploy = deploy, .a = a, .project_id = p->id };
+	struct stored_secrets stored = { .deploy = deploy,
+		.a = a,
+		.project_id = p->id };
 	const struct err *e;
 	struct list presets;
 	bool any;
 
 	(void)memset(out, 0, sizeof(*out));
-	if ((e = vault_read(&v)) != NULL)
+	if ((e = stored_secrets_read(&stored)) != NULL)
 		return e;
-	out->stored = v.stored[VAULT_DEFAULTS].n > 0 ||
-	    v.stored[VAULT_TRIGGERS].n > 0;
-	if ((e = presets_read(&v, p, &presets)) != NULL)
+	out->stored = stored.values[STORED_DEFAULTS].n > 0 ||
+	    stored.values[STORED_TRIGGERS].n > 0;
+	if ((e = presets_read(&stored, p, &presets)) != NULL)
 		return e;
 	e = defaults_take(a, &presets, p, &out->defaults, &any);
 	if (e == NULL && any)
-		e = triggers_take(&v, &presets, p, &out->hidden);
+		e = triggers_take(&stored, &presets, p, &out->hidden);
 	if (e != NULL)
 		return e;
 	size_check(&out->defaults, "/envPresets", deploy->faults);
@@ -434,11 +442,11 @@ secrets_save(const struct deploy *deploy, const struct secrets *s,
 const struct err *
 secrets_presets(struct deploy *deploy, int64_t project_id, struct list *presets)
 {
-	struct vault v = { .deploy = deploy,
+	struct stored_secrets stored = { .deploy = deploy,
 		.a = deploy->a,
 		.project_id = project_id };
 
-	return presets_fill(&v, presets);
+	return presets_fill(&stored, presets);
 }
 
 const struct err *
@@ -446,7 +454,9 @@ secrets_trigger(struct deploy *deploy, int64_t project_id,
     const struct list *triggers, size_t index, struct list *out)
 {
 	struct arena *a = deploy->a;
-	struct vault v = { .deploy = deploy, .a = a, .project_id = project_id };
+	struct stored_secrets stored = { .deploy = deploy,
+		.a = a,
+		.project_id = project_id };
 	const char *prefix = trigger_prefix(a, triggers, index);
 	const struct trigger *t = triggers->items;
 	const struct map *map = &t[index].env_vars;
@@ -462,7 +472,7 @@ secrets_trigger(struct deploy *deploy, int64_t project_id,
 			.value = pair[i].value };
 		if (var[i].value != NULL)
 			continue;
-		e = vault_find(&v, VAULT_TRIGGERS,
+		e = stored_secrets_find(&stored, STORED_TRIGGERS,
 		    trigger_name(a, prefix, var[i].name), var[i].name,
 		    &var[i].sealed);
 		if (e != NULL)
@@ -485,5 +495,6 @@ secrets_seal(const struct deploy *deploy, int64_t project_id,
 	if (deploy->public_key == NULL)
 		return err_tell(ERR_UNAVAILABLE, NO_KEY);
 	return public_key_seal(deploy->public_key, deploy->a,
-	    vault_purpose(deploy->a, project_id, var->name), var->value, out);
+	    stored_secrets_purpose(deploy->a, project_id, var->name),
+	    var->value, out);
 }
