@@ -113,10 +113,10 @@ is($api->get($branches)->{status}, 200, 'afterwards all is well');
 
 # --- how long a comparison takes tells how much of a signature is right (CVE-2022-43411)
 {
-	my %source = map { $_ => slurp(srcdir() . "/src/$_") } 'api/signed.c', 'crypto/crypto.c';
+	my %source = map { $_ => slurp(srcdir() . "/src/$_") } 'api/signature.c', 'crypto/crypto.c';
 	my ($equal) = $source{'crypto/crypto.c'} =~ /^(crypto_equal\(.*?^\})/ms;
 	like($equal || '', qr/sodium_memcmp\(/, 'what compares secrets takes as long for any');
-	unlike($source{'api/signed.c'}, qr/\b(?:strn?cmp|strcasecmp|memcmp|str_eq)\(/, 'and nothing else compares signatures');
-	cmp_ok(scalar(() = $source{'api/signed.c'} =~ /\bcrypto_equal\(/g), '>=', 3, '... of any of the three forms');
+	unlike($source{'api/signature.c'}, qr/\b(?:strn?cmp|strcasecmp|memcmp|str_eq)\(/, 'and nothing else compares signatures');
+	cmp_ok(scalar(() = $source{'api/signature.c'} =~ /\bcrypto_equal\(/g), '>=', 3, '... of any of the three forms');
 }
 done_testing;

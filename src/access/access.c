@@ -132,7 +132,7 @@ result_store(const struct access *x, const struct git_token *row,
 	int64_t end = time_mono_ms() + STORE_MS;
 	const struct err *e;
 
-	while ((e = gittoken_refreshed(x->db, row, holder)) != NULL &&
+	while ((e = gittoken_refresh_end(x->db, row, holder)) != NULL &&
 	    e->code == ERR_UNAVAILABLE && time_mono_ms() < end)
 		pause_short();
 	if (e != NULL && e->code == ERR_UNAVAILABLE)
@@ -174,8 +174,8 @@ held_refresh(const struct access *x, struct arena *a, const struct held *h,
 		return e != NULL ? e : none(h->row.user_id, "has ended");
 	}
 	if (e != NULL) {
-		const struct err *also = gittoken_let(x->db, h->row.user_id,
-		    holder);
+		const struct err *also = gittoken_refresh_cancel(x->db,
+		    h->row.user_id, holder);
 
 		if (also != NULL)
 			log_err(also, "git token");
@@ -230,11 +230,11 @@ is_of_server(const struct err *e)
 
 /* The right to refresh, where there is time for it. */
 static const struct err *
-hold(const struct access *x, const struct held *h, const char *holder)
+refresh_begin(const struct access *x, const struct held *h, const char *holder)
 {
 	if (forge_left(x->forge) >= REFRESH_MIN_MS)
-		return gittoken_hold(x->db, h->row.user_id, h->row.epoch,
-		    holder);
+		return gittoken_refresh_begin(x->db, h->row.user_id,
+		    h->row.epoch, holder);
 	return err_tell(ERR_UPSTREAM_TIMEOUT,
 	    "The Git server is too slow to renew your access now; try again.");
 }
@@ -259,7 +259,7 @@ fresh_try(const struct access *x, struct arena *a, const struct held *h,
 		return NULL;
 	}
 	holder = holder_make(a);
-	e = hold(x, h, holder);
+	e = refresh_begin(x, h, holder);
 	if (e == NULL)
 		e = held_refresh(x, a, h, holder, out);
 	else if (e->code == ERR_CONFLICT || e->code == ERR_PRECONDITION) {

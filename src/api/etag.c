@@ -8,7 +8,7 @@
 #include "crypto/crypto.h"
 
 #define HASH_LEN 16 /* hex digits of the body's hash that a tag carries */
-#define SEAL_LEN 8
+#define CHECKSUM_LEN 8
 
 struct tag {
 	const char *text; /* between the quotes */
@@ -19,7 +19,8 @@ struct tag {
 /* Of a tag with that hash of a body.  It has no key: a client that makes up a
  * tag deceives itself alone. */
 static void
-seal_of(const struct etag_key *key, const char *hash, char out[CRYPTO_HASH_HEX])
+checksum_of(const struct etag_key *key, const char *hash,
+    char out[CRYPTO_HASH_HEX])
 {
 	char text[128];
 
@@ -31,14 +32,14 @@ seal_of(const struct etag_key *key, const char *hash, char out[CRYPTO_HASH_HEX])
 const char *
 etag_make(struct arena *a, const struct etag_key *key, const struct buf *body)
 {
-	char hash[CRYPTO_HASH_HEX], sealed[CRYPTO_HASH_HEX];
+	char hash[CRYPTO_HASH_HEX], checksum[CRYPTO_HASH_HEX];
 
 	crypto_sha256(body->data == NULL ? "" : body->data, body->len, hash);
 	if (key->version == 0)
-		return arena_printf(a, "0-%.*s", HASH_LEN + SEAL_LEN, hash);
-	seal_of(key, hash, sealed);
+		return arena_printf(a, "0-%.*s", HASH_LEN + CHECKSUM_LEN, hash);
+	checksum_of(key, hash, checksum);
 	return arena_printf(a, "%lld-%.*s%.*s", (long long)key->version,
-	    HASH_LEN, hash, SEAL_LEN, sealed);
+	    HASH_LEN, hash, CHECKSUM_LEN, checksum);
 }
 
 /* The next tag of a list; false at its end, and `*bad` if it is no list. */
@@ -100,18 +101,18 @@ enum compare { STRONG, WEAK };
 static bool
 is_issued(const struct tag *tag, const struct etag_key *key)
 {
-	char want[32], sealed[CRYPTO_HASH_HEX];
+	char want[32], checksum[CRYPTO_HASH_HEX];
 	const char *hash;
 	size_t len;
 
 	(void)snprintf(want, sizeof(want), "%lld-", (long long)key->version);
 	len = strlen(want);
-	if (tag->len != len + HASH_LEN + SEAL_LEN ||
+	if (tag->len != len + HASH_LEN + CHECKSUM_LEN ||
 	    memcmp(tag->text, want, len) != 0)
 		return false;
 	hash = tag->text + len;
-	seal_of(key, hash, sealed);
-	return memcmp(hash + HASH_LEN, sealed, SEAL_LEN) == 0;
+	checksum_of(key, hash, checksum);
+	return memcmp(hash + HASH_LEN, checksum, CHECKSUM_LEN) == 0;
 }
 
 /* Whether a tag of that version is among them. */

@@ -4,8 +4,8 @@
  *
  * The hash covers the body, so that a read shows each change of what it
  * returns.  A write is guarded by the version alone, because members such as
- * workspaceStatus change by themselves.  A seal in the tag binds version and
- * hash to the resource: a tag that was never issued for it guards nothing.
+ * workspaceStatus change by themselves.  A checksum in the tag binds version
+ * and hash to the resource: a tag that was never issued for it guards nothing.
  */
 #ifndef SLIPWAY_API_ETAG_H
 #define SLIPWAY_API_ETAG_H

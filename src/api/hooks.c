@@ -5,7 +5,7 @@
 
 #include "api/resources.h"
 #include "api/shapes.h"
-#include "api/signed.h"
+#include "api/signature.h"
 #include "core/log.h"
 #include "core/num.h"
 #include "core/str.h"
@@ -24,10 +24,10 @@
 static char *
 secret_make(struct arena *a)
 {
-	unsigned char key[SIGNED_KEY];
+	unsigned char key[SIGNATURE_KEY];
 
 	crypto_random(key, sizeof(key));
-	return arena_printf(a, SIGNED_START "%s",
+	return arena_printf(a, SIGNATURE_START "%s",
 	    crypto_base64(a, key, sizeof(key)));
 }
 
@@ -60,7 +60,7 @@ secret_body(struct db *db, void *context)
 	struct arena *a = arena_open((size_t)16 * 1024);
 	const struct err *e;
 
-	e = project_hold(db, a, one->project_id);
+	e = project_share(db, a, one->project_id);
 	if (e == NULL)
 		e = hook_secret_put(db, one);
 	arena_close(a);
@@ -300,7 +300,8 @@ take_body(struct db *db, void *context)
 		e = project_by_id(db, t->rq->a, one.project_id, &p);
 	/* it may have another secret by now, which somebody else has made */
 	if (e == NULL)
-		e = signed_check(t->rq, t->env, one.project_id, &t->deployer);
+		e = signature_check(t->rq, t->env, one.project_id,
+		    &t->deployer);
 	if (e != NULL)
 		return e;
 	if ((e = repository_check(t, &p)) != NULL)
@@ -401,7 +402,7 @@ api_hook_take(struct req *rq)
 		return rq->unready;
 	if ((e = hook_open(rq->a, rq->hook, &env)) != NULL)
 		return e;
-	if ((e = signed_check(rq, &env, rq->id[0], &made_by)) != NULL)
+	if ((e = signature_check(rq, &env, rq->id[0], &made_by)) != NULL)
 		return e;
 	answer_status(rq, 204);
 	if (!env.push)

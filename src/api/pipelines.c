@@ -53,7 +53,7 @@ create_body(struct db *db, void *context)
 
 	w->p = *w->sent;
 	w->p.created_by = (struct maybe){ .n = rq->who.user_id, .set = true };
-	e = w->presets.s == NULL ? project_hold(db, rq->a, w->p.project_id) :
+	e = w->presets.s == NULL ? project_share(db, rq->a, w->p.project_id) :
 				   project_presets_lock(rq, w->p.project_id);
 	if (e != NULL && e->code != ERR_NOTFOUND)
 		return e;

@@ -112,7 +112,7 @@ trigger_judge(struct req *rq, struct arena *a, const struct project *p,
 	trigger_look(rq, t, index);
 	if (t->pipeline_id == 0)
 		return NULL;
-	e = deployment_hold_pipeline(rq->db, a, p->id, pipeline, &id);
+	e = deployment_share_pipeline(rq->db, a, p->id, pipeline, &id);
 	if (e == NULL || e->code != ERR_NOTFOUND)
 		return e;
 	faults_add(&rq->faults,

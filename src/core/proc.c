@@ -209,7 +209,7 @@ proc_drop_rest(void)
 }
 
 const struct err *
-proc_keyring_join(void)
+proc_session_keyring(void)
 {
 	const int join = 1; /* KEYCTL_JOIN_SESSION_KEYRING */
 

@@ -44,9 +44,9 @@ MUSTCHECK const struct err *proc_drop_behind(const struct proc_account *,
 /* In a child of such a process: becomes the account for good.  Safe between
  * fork and exec; errno on failure. */
 bool proc_drop_rest(void);
-/* Leaves the session keyring that this process has inherited for an empty one
- * of its own; no error where the kernel has no keys. */
-MUSTCHECK const struct err *proc_keyring_join(void);
+/* Replaces the inherited session keyring (session-keyring(7)) by an empty one;
+ * no error where the kernel has no keys. */
+MUSTCHECK const struct err *proc_session_keyring(void);
 /* Nobody but root may look into this process or those that it forks: no
  * ptrace(2), no /proc/PID/environ, no core file. */
 MUSTCHECK const struct err *proc_close_up(void);

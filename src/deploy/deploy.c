@@ -37,7 +37,7 @@ pipeline_judge(struct deploy *deploy, int64_t project_id,
 	const char *fault;
 	int64_t steps = 0;
 
-	e = deployment_hold_pipeline(deploy->db, deploy->a, project_id,
+	e = deployment_share_pipeline(deploy->db, deploy->a, project_id,
 	    pipeline_id, out);
 	if (e == NULL)
 		e = deployment_steps_count(deploy->db, deploy->a, *out, &steps);

@@ -192,7 +192,7 @@ privileges(struct job *job)
 			return e;
 	}
 	if ((e = proc_no_new_privs()) != NULL ||
-	    (e = proc_keyring_join()) != NULL)
+	    (e = proc_session_keyring()) != NULL)
 		return e;
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == -1 ||
 	    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == -1)

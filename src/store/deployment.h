@@ -84,17 +84,18 @@ MUSTCHECK const struct err *deployment_by_id(struct db *, struct arena *,
 /* Whether some of the project wait or run. */
 MUSTCHECK const struct err *deployment_unended(struct db *, struct arena *,
     int64_t project_id, bool *out);
-/* Inside a transaction: keep the project, and the pipeline of it that is to be
- * deployed, from being changed.  The project is held by one at a time, so that
- * its deployments are committed in the order of their ids, which is the order of
- * the queue.  ERR_NOTFOUND if it is not live; a pipeline not set is the only one,
- * ERR_CONFLICT if there are several. */
+/* Inside a transaction: locks the project.  One transaction holds it at a time,
+ * so that its deployments are committed in the order of their ids, which is the
+ * order of the queue.  ERR_NOTFOUND if it is not live. */
 MUSTCHECK const struct err *deployment_hold_project(struct db *, struct arena *,
     int64_t project_id);
 /* The same by a deployment of it. */
 MUSTCHECK const struct err *deployment_hold_project_of(struct db *,
     struct arena *, int64_t id);
-MUSTCHECK const struct err *deployment_hold_pipeline(struct db *,
+/* Inside a transaction: a shared lock on the pipeline to deploy.  If
+ * `pipeline_id` is not set, the project's only one; ERR_CONFLICT if there are
+ * several.  ERR_NOTFOUND if it is not live. */
+MUSTCHECK const struct err *deployment_share_pipeline(struct db *,
     struct arena *, int64_t project_id, struct maybe pipeline_id, int64_t *out);
 /* Of the pipeline that is to be deployed. */
 MUSTCHECK const struct err *deployment_steps_count(struct db *, struct arena *,

@@ -35,8 +35,8 @@ static const struct stmt hold_project_of = {
 	.args = of_args,
 	NUMBER_ROW,
 };
-static const struct stmt hold_pipeline = {
-	.name = "deployment_hold_pipeline",
+static const struct stmt share_pipeline = {
+	.name = "deployment_share_pipeline",
 	.sql = "SELECT id AS n FROM pipeline WHERE project_id = ? AND id = ?"
 	       " AND valid = 1 LOCK IN SHARE MODE",
 	.args = of_n_args,
@@ -99,7 +99,7 @@ static const struct stmt repeat_steps = {
 static const struct stmt *const deployment_make_stmts[] = {
 	&hold_project,
 	&hold_project_of,
-	&hold_pipeline,
+	&share_pipeline,
 	&two_pipelines,
 	&steps_count,
 	&insert,
@@ -132,7 +132,7 @@ deployment_hold_project_of(struct db *db, struct arena *a, int64_t id)
 }
 
 const struct err *
-deployment_hold_pipeline(struct db *db, struct arena *a, int64_t project_id,
+deployment_share_pipeline(struct db *db, struct arena *a, int64_t project_id,
     struct maybe pipeline_id, int64_t *out)
 {
 	const struct number args = { .of = project_id, .n = pipeline_id.n };
@@ -142,7 +142,7 @@ deployment_hold_pipeline(struct db *db, struct arena *a, int64_t project_id,
 
 	*out = pipeline_id.n;
 	if (pipeline_id.set)
-		return db_row(db, a, &hold_pipeline, &args, &found);
+		return db_row(db, a, &share_pipeline, &args, &found);
 	if ((e = db_rows(db, a, &two_pipelines, &args, &list)) != NULL)
 		return e;
 	if (list.n == 0)

@@ -82,16 +82,16 @@ static const struct stmt tries_of = {
 	.row = tries_row,
 	.rowsize = sizeof(struct token_tries),
 };
-static const struct field hold_args[] = { A(holder), A(seconds), A(user_id),
+static const struct field begin_args[] = { A(holder), A(seconds), A(user_id),
 	A(epoch), A(again), FIELD_END };
-static const struct stmt hold = {
-	.name = "gittoken_hold",
+static const struct stmt refresh_begin = {
+	.name = "gittoken_refresh_begin",
 	.sql =
 	    "UPDATE git_token SET refresh_by = ?,"
 	    " refresh_until = NOW(3) + INTERVAL ? SECOND,"
 	    " attempts = attempts + 1 WHERE user_id = ? AND epoch = ? AND (refresh_until IS NULL"
 	    " OR refresh_until <= NOW(3) OR refresh_by = ?)",
-	.args = hold_args,
+	.args = begin_args,
 };
 #define W(m) FIELD(struct token_state, m, 0)
 static const struct field state_row[] = { W(epoch), W(refresh_by), FIELD_END };
@@ -103,22 +103,22 @@ static const struct stmt state_of = {
 	.rowsize = sizeof(struct token_state),
 };
 /* Whoever holds it by now: what the server gave last is what works. */
-static const struct field refreshed_args[] = { A(server), A(access), A(refresh),
+static const struct field end_args[] = { A(server), A(access), A(refresh),
 	A(expires_at), A(holder), A(user_id), A(epoch), FIELD_END };
-static const struct stmt refreshed = {
-	.name = "gittoken_refreshed",
+static const struct stmt refresh_end = {
+	.name = "gittoken_refresh_end",
 	.sql = "UPDATE git_token SET server = ?, access = ?, refresh = ?,"
 	       " expires_at = ?, refresh_by = ?, refresh_until = NULL,"
 	       " epoch = epoch + 1, attempts = 0, updated_at = NOW(3)"
 	       " WHERE user_id = ? AND epoch = ?",
-	.args = refreshed_args,
+	.args = end_args,
 };
-static const struct field let_args[] = { A(user_id), A(holder), FIELD_END };
-static const struct stmt let = {
-	.name = "gittoken_let",
+static const struct field cancel_args[] = { A(user_id), A(holder), FIELD_END };
+static const struct stmt refresh_cancel = {
+	.name = "gittoken_refresh_cancel",
 	.sql = "UPDATE git_token SET refresh_until = NULL"
 	       " WHERE user_id = ? AND refresh_by = ?",
-	.args = let_args,
+	.args = cancel_args,
 };
 
 static const struct stmt *const gittoken_stmts[] = {
@@ -127,10 +127,10 @@ static const struct stmt *const gittoken_stmts[] = {
 	&delete_of,
 	&drop,
 	&tries_of,
-	&hold,
+	&refresh_begin,
 	&state_of,
-	&refreshed,
-	&let,
+	&refresh_end,
+	&refresh_cancel,
 	NULL,
 };
 
@@ -227,24 +227,26 @@ out:
 }
 
 const struct err *
-gittoken_hold(struct db *db, int64_t user_id, int64_t epoch, const char *holder)
+gittoken_refresh_begin(struct db *db, int64_t user_id, int64_t epoch,
+    const char *holder)
 {
 	const struct token_args args = { .user_id = user_id,
 		.epoch = epoch,
-		.seconds = GITTOKEN_HOLD_SECONDS,
+		.seconds = GITTOKEN_REFRESH_SECONDS,
 		.holder = holder,
 		.again = holder };
 	const struct err *e;
 	struct db_done done;
 	bool mine;
 
-	if ((e = db_exec(db, &hold, &args, &done)) != NULL)
+	if ((e = db_exec(db, &refresh_begin, &args, &done)) != NULL)
 		return e;
 	return done.affected == 0 ? why_not(db, &args, &mine) : NULL;
 }
 
 const struct err *
-gittoken_refreshed(struct db *db, const struct git_token *t, const char *holder)
+gittoken_refresh_end(struct db *db, const struct git_token *t,
+    const char *holder)
 {
 	const struct token_args args = { .user_id = t->user_id,
 		.epoch = t->epoch,
@@ -257,7 +259,7 @@ gittoken_refreshed(struct db *db, const struct git_token *t, const char *holder)
 	struct db_done done;
 	bool mine = false;
 
-	if ((e = db_exec(db, &refreshed, &args, &done)) != NULL)
+	if ((e = db_exec(db, &refresh_end, &args, &done)) != NULL)
 		return e;
 	if (done.affected == 0)
 		e = why_not(db, &args, &mine);
@@ -265,9 +267,9 @@ gittoken_refreshed(struct db *db, const struct git_token *t, const char *holder)
 }
 
 const struct err *
-gittoken_let(struct db *db, int64_t user_id, const char *holder)
+gittoken_refresh_cancel(struct db *db, int64_t user_id, const char *holder)
 {
 	const struct token_args args = { .user_id = user_id, .holder = holder };
 
-	return db_exec(db, &let, &args, NULL);
+	return db_exec(db, &refresh_cancel, &args, NULL);
 }

@@ -8,7 +8,7 @@
 #define GITTOKEN_HOLDER 33 /* 128 random bits in hex with a NUL */
 /* What a token is sealed for: the number of the user. */
 #define GITTOKEN_PURPOSE "git token of user %lld"
-#define GITTOKEN_HOLD_SECONDS 15 /* that one refresh may take */
+#define GITTOKEN_REFRESH_SECONDS 15 /* that one refresh may take */
 
 struct git_token {
 	int64_t user_id;
@@ -38,14 +38,14 @@ MUSTCHECK const struct err *gittoken_refused(struct db *, int64_t user_id,
     int64_t epoch, enum gittoken_end, bool *ended);
 /* The right to refresh that epoch: ERR_CONFLICT while another has it,
  * ERR_PRECONDITION if there is a newer epoch, ERR_NOTFOUND without a token. */
-MUSTCHECK const struct err *gittoken_hold(struct db *, int64_t user_id,
+MUSTCHECK const struct err *gittoken_refresh_begin(struct db *, int64_t user_id,
     int64_t epoch, const char *holder);
 /* What came of it, as epoch + 1; ERR_PRECONDITION if the token was put anew
  * meanwhile. May be repeated after ERR_UNAVAILABLE. */
-MUSTCHECK const struct err *gittoken_refreshed(struct db *,
+MUSTCHECK const struct err *gittoken_refresh_end(struct db *,
     const struct git_token *, const char *holder);
 /* Gives the right back without a result. */
-MUSTCHECK const struct err *gittoken_let(struct db *, int64_t user_id,
-    const char *holder);
+MUSTCHECK const struct err *gittoken_refresh_cancel(struct db *,
+    int64_t user_id, const char *holder);
 
 #endif

@@ -50,7 +50,7 @@ MUSTCHECK const struct err *pipeline_by_id(struct db *, struct arena *,
     int64_t id, struct pipeline *out);
 MUSTCHECK const struct err *pipeline_lock(struct db *, struct arena *,
     int64_t id, struct pipeline *out);
-/* The lock alone, for who changes its steps. */
+/* The lock alone, for changing its steps. */
 MUSTCHECK const struct err *pipeline_hold(struct db *, struct arena *,
     int64_t id);
 /* Adds what is wrong with it beside others: there is no such project; a

@@ -144,8 +144,8 @@ static const struct stmt lock = {
 	.row = project_fields,
 	.rowsize = sizeof(struct project),
 };
-static const struct stmt hold = {
-	.name = "project_hold",
+static const struct stmt share = {
+	.name = "project_share",
 	.sql = "SELECT id FROM project WHERE id = ? AND valid = 1"
 	       " LOCK IN SHARE MODE",
 	.args = id_args,
@@ -322,7 +322,7 @@ static const struct stmt by_project = {
 static const struct stmt *const project_stmts[] = {
 	&by_id,
 	&lock,
-	&hold,
+	&share,
 	&page,
 	&page_named,
 	&count,
@@ -382,12 +382,12 @@ project_lock(struct db *db, struct arena *a, int64_t id, struct project *out)
 }
 
 const struct err *
-project_hold(struct db *db, struct arena *a, int64_t id)
+project_share(struct db *db, struct arena *a, int64_t id)
 {
 	const struct project args = { .id = id };
 	struct project found;
 
-	return db_row(db, a, &hold, &args, &found);
+	return db_row(db, a, &share, &args, &found);
 }
 
 const struct err *

@@ -65,9 +65,9 @@ MUSTCHECK const struct err *project_by_id(struct db *, struct arena *,
 /* The same, locked until the transaction ends. */
 MUSTCHECK const struct err *project_lock(struct db *, struct arena *,
     int64_t id, struct project *out);
-/* Inside a transaction: keep a live one from being changed, as others may at the
- * same time.  ERR_NOTFOUND. */
-MUSTCHECK const struct err *project_hold(struct db *, struct arena *,
+/* A shared lock on a live one until the transaction ends: other transactions
+ * may share it, and none may change the row.  ERR_NOTFOUND. */
+MUSTCHECK const struct err *project_share(struct db *, struct arena *,
     int64_t id);
 /* Inside a transaction, before the names of projects are judged: until it ends
  * nobody else makes or renames one. */

@@ -3,6 +3,10 @@
  * The stores.  A store is one value in its file: its statements, and what goes
  * with a project that is deleted.  A new one takes one line in the list below;
  * all that goes through the stores goes through this list.
+ *
+ * In names, "lock" reads a row FOR UPDATE, "hold" locks it so without reading
+ * it, and "share" locks it IN SHARE MODE; each lasts until the transaction
+ * ends.
  */
 #ifndef SLIPWAY_STORE_STORE_H
 #define SLIPWAY_STORE_STORE_H

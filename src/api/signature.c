@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "api/signed.h"
+#include "api/signature.h"
 
 #include <string.h>
 
@@ -65,7 +65,7 @@ secret_open(struct req *rq, int64_t project_id, struct maybe *made_by,
 	*made_by = (struct maybe){ .set = false };
 	e = hook_secret_find(rq->db, rq->a, project_id, &found);
 	if (e != NULL && e->code == ERR_NOTFOUND) {
-		crypto_token(SIGNED_START, other);
+		crypto_token(SIGNATURE_START, other);
 		e = keyring_seal(rq->keyring, rq->a, purpose, other,
 		    &found.secret);
 	} else {
@@ -105,13 +105,14 @@ static bool
 standard_matches(struct req *rq, const struct hook_envelope *env,
     const char *secret)
 {
-	const char *key = secret + strlen(SIGNED_START), *one = env->signature;
+	const char *key = secret + strlen(SIGNATURE_START),
+		   *one = env->signature;
 	char mac[CRYPTO_HASH_HEX];
 	struct blob bytes, mine, text[2];
 	bool good = false;
 	size_t len, n;
 
-	if (!str_starts(secret, SIGNED_START) ||
+	if (!str_starts(secret, SIGNATURE_START) ||
 	    !crypto_base64_read(rq->a, key, strlen(key), &bytes))
 		return false;
 	text[0].data = arena_printf(rq->a, "%s.%lld.", env->signed_id,
@@ -138,7 +139,7 @@ static bool (*const matches[])(struct req *, const struct hook_envelope *,
 };
 
 const struct err *
-signed_check(struct req *rq, const struct hook_envelope *env,
+signature_check(struct req *rq, const struct hook_envelope *env,
     int64_t project_id, struct maybe *made_by)
 {
 	struct hook_envelope sent = *env;
@@ -166,7 +167,7 @@ signed_check(struct req *rq, const struct hook_envelope *env,
 	if (sent.signing != HOOK_STANDARD)
 		return NULL;
 	off = time_now_ms() / 1000 - sent.signed_at;
-	if (off > SIGNED_WINDOW || off < -SIGNED_WINDOW)
+	if (off > SIGNATURE_WINDOW || off < -SIGNATURE_WINDOW)
 		return refuse(rq,
 		    "The event was signed more than five minutes ago, or in "
 		    "the future: it is not taken again, or a clock is wrong.");
