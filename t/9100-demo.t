@@ -95,6 +95,7 @@ conf_is("${sound}[api]\nurl = https://ci.example.org\n");
 ($code, $out, $err) = demo('--reload');
 is($code, 0, 'demo --reload') or diag($out, $err);
 like($out, qr/^ok +database/m, 'says what doctor finds');
+unlike($out, qr/^FAULT/m, 'which is no FAULT');
 ok(poll(60, sub { hook_url() =~ m{"https://ci\.example\.org/api/hooks/1"} }), 'and the service has the new setting') or diag(hook_url());
 conf_is("${sound}[nonsense]\n");
 ($code, $out, $err) = demo('--reload');
@@ -145,7 +146,7 @@ kill 'KILL', $pid;
 waitpid $pid, 0;
 cmp_ok(scalar left($place), '>=', 4, 'a killed one leaves processes');
 kill 'KILL', (split ' ', slurp("$place/run/nginx.pid"))[0];
-($port) = slurp(tempdir() . '/demo.log') =~ /answers at https:\/\/127\.0\.0\.1:(\d+)/;
+($port) = slurp(tempdir() . '/demo.log') =~ /running at https:\/\/127\.0\.0\.1:(\d+)/;
 ($code, $out, $err) = demo('--detach', '--port', $port);
 is($code, 0, 'the next demo works all the same') or diag($out, $err);
 unlike($out, qr/is taken/, 'at the same port, which no worker of the last one holds');
@@ -158,12 +159,12 @@ ok(poll(10, sub { !left($place) }), 'and leaves nothing') or diag(join ' ', left
 # --- wrong usage
 ($code, $out, $err) = demo('--reload');
 isnt($code, 0, 'without a demo there is nothing to reload');
-like($err, qr/no demo runs here/, 'and it says so');
+like($err, qr/no demo is running here/, 'and it says so');
 for my $args (['--port', 'x'], ['--port', '0'], ['--port', '65536'], ['--prot', '1'], ['now'], ['--port']) {
 	($code, $out, $err) = demo(@$args);
 	isnt($code, 0, "refused: demo @$args");
 	like($out . $err, qr/--port/, 'and it says what would do');
-	like($err, qr/no option \Q$args->[0]\E$/m, 'and what would not') if $args->[0] ne '--port';
+	like($err, qr/unknown option \Q$args->[0]\E$/m, 'and what would not') if $args->[0] ne '--port';
 }
 
 # --- as an ordinary user
@@ -184,7 +185,7 @@ sub foreground {
 	    '--port', free_port());
 }
 sub started {
-	return poll(300, sub { (slurp(tempdir() . '/demo.log') // '') =~ /Ctrl-C takes everything down\.\n\z/ });
+	return poll(300, sub { (slurp(tempdir() . '/demo.log') // '') =~ /Press Ctrl-C to stop the demo\.\n\z/ });
 }
 
 END { run_cmd({ cwd => $tree, env => \%env }, @as, './bootstrap', 'demo', '--stop') if $tree && -x "$tree/bootstrap" }

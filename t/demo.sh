@@ -1,49 +1,50 @@
 # SPDX-License-Identifier: ISC
 # shellcheck shell=bash
-# The demo, for ./bootstrap, which knows say, die, run, build and the rest.
+# The demo, for ./bootstrap, which defines say, die, run, build and so on.
 # shellcheck disable=SC2154 # top, uid
 
-# Who MariaDB, dispatcher and API run as, when root starts the demo: slipway's
-# own where they were made, else one that every Debian has.
+# The accounts of MariaDB, dispatcher and API if root starts the demo: slipway's
+# own if they exist, and otherwise accounts that every Debian has.  The API must
+# not be able to read the dispatcher's key.
 db_account=daemon
 account=daemon
-api_account=daemon
+api_account=bin
 if id -nG slipway-api 2>/dev/null | grep -qw slipway && id slipway >/dev/null 2>&1; then
 	account=slipway
 	api_account=slipway-api
 fi
-# Stays in the tree, so that it is there when all else was taken down.
+# In the tree, so that it remains when the rest of the demo was removed.
 logs=$top/demo/log
 
-# --- the demo: where it lies
+# --- the demo: its directory
 
-# A folder that other accounts can reach, with room for the names of sockets.
+# A directory that other accounts can reach, whose path is short enough for sockets.
 place=
 reachable() {
 	[ ${#1} -le 70 ] && [[ $1 =~ ^[A-Za-z0-9/._+-]+$ ]] && open_to_others "$1"
 }
 
-# Starts with nothing of an earlier demo; only what a demo made is removed.
+# Removes an earlier demo, and nothing that a demo did not create.
 make_place() {
 	if [ -e demo ] && [ ! -e demo/lock ]; then
-		die "$top/demo is not a demo's folder: move it away, then run ./bootstrap demo again"
+		die "$top/demo was not created by a demo: move it away, then run ./bootstrap demo again"
 	fi
 	if ! { mkdir -p demo && chmod 755 demo && : >>demo/lock; }; then
-		die "$top/demo cannot be written: it may be left over from root." \
+		die "cannot write $top/demo, which root may have created." \
 		    "Remove it (sudo rm -rf '$top/demo'), then run ./bootstrap demo again"
 	fi
 	exec 8>demo/lock
-	flock -w 120 8 || die "another ./bootstrap demo is just starting or stopping here; try again"
+	flock -w 120 8 || die "another ./bootstrap demo is starting or stopping here; try again"
 	stop_all
 	find demo -mindepth 1 -maxdepth 1 ! -name lock -exec rm -rf {} + ||
-		die "$top/demo could not be emptied: remove it as root, then run ./bootstrap demo again"
+		die "cannot empty $top/demo: remove it as root, then run ./bootstrap demo again"
 	if reachable "$top/demo"; then
 		place=$top/demo
 	else
 		place=$(mktemp -d /var/tmp/slipway-demo.XXXXXX)
 		chmod 755 "$place"
-		say "the demo lies in $place: other accounts cannot enter $top," \
-		    "or its name is too long or has more than letters, digits and ._/+-"
+		say "the demo is in $place, because other accounts cannot enter $top," \
+		    "or its path is too long or has characters other than letters, digits and ._/+-"
 	fi
 	instance="$place $$ $(began $$)"
 	printf '%s\n' "$instance" >demo/place
@@ -54,7 +55,7 @@ make_place() {
 
 # --- the demo: processes
 
-# When a process began, in clock ticks: with its number, which process it is.
+# The start time of a process in clock ticks, which identifies it together with its id.
 began() {
 	local stat
 	stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
@@ -72,7 +73,7 @@ start() {
 	printf '%s %s\n' "$pid" "$(began "$pid" || echo gone)" >"$place/run/$name.pid"
 }
 
-# Whether the process that the file names still runs, and is that process.
+# Whether the process in the file is still running.
 alive() {
 	local pid ticks
 	read -r pid ticks 2>/dev/null <"$1" || return 1
@@ -88,13 +89,13 @@ stop() {
 		while alive "$file" && [ $((left--)) -gt 0 ]; do sleep 0.1; done
 		! alive "$file" || kill -KILL -- "-$pid" 2>/dev/null || true
 	fi
-	# A master that was killed leaves its workers, with the port; while they
-	# live nobody else can have their group.
+	# A master that was killed leaves workers that hold the port.  While they
+	# live, their process group cannot be reused.
 	began "$pid" >/dev/null || kill -KILL -- "-$pid" 2>/dev/null || true
 	rm -f "$file"
 }
 
-# Jobs outlive their runner by design; a demo leaves none.
+# Jobs outlive their runner by design, but not the demo.
 stop_jobs() {
 	local exe pid
 	for exe in /proc/[0-9]*/exe; do
@@ -132,14 +133,14 @@ poll() {
 	done
 }
 
-# ready NAME WHAT SECONDS COMMAND...: polls; says why it never came.
+# ready NAME WHAT SECONDS COMMAND...: polls; shows the log if the command never succeeds.
 ready() {
 	local name=$1 what=$2 end=$((SECONDS + $3))
 	shift 3
 	until "$@" >/dev/null 2>&1; do
 		if [ $SECONDS -gt $end ] || ! alive "$place/run/$name.pid"; then
 			tail -n 20 "$logs/$name.log" >&2
-			die "$what did not come up; its words are above, all of them in $logs/$name.log"
+			die "$what did not start: see the end of its log above, and $logs/$name.log"
 		fi
 		sleep 0.1
 	done
@@ -148,7 +149,7 @@ ready() {
 # --- the demo: parts
 
 install_slipway() {
-	say "installing it into $place/usr"
+	say "installing slipway into $place/usr"
 	if [ -n "${SLIPWAY_INSTALLED-}" ]; then
 		cp -R "$SLIPWAY_INSTALLED" "$place/usr"
 	else
@@ -167,7 +168,7 @@ give() {
 
 start_mariadb() {
 	local own=() sql
-	say "starting a MariaDB of its own in $place/db"
+	say "starting a separate MariaDB in $place/db"
 	[ "$uid" != 0 ] || own=("--user=$db_account")
 	give "$db_account" "$place/db" "$place/tmp" "$place/run/db"
 	run "$logs/mariadb-install.log" mariadb-install-db --no-defaults --tmpdir="$place/tmp" \
@@ -191,8 +192,8 @@ start_mariadb() {
 	SQL
 }
 
-# Ids that nobody on this host has or may be given: no process, no account, no
-# range of containers or of another slipway, and not those of its packages.
+# A range of user ids that has no other use on this host: no process, account,
+# range of containers or of another slipway, and not the default range.
 uids_wanted=1000
 uids_taken() {
 	local dir conf files=()
@@ -204,9 +205,9 @@ uids_taken() {
 		conf=$(tr '\0' '\n' <"$dir/cmdline" 2>/dev/null | sed -n '/^-c$/{n;p;}' || :)
 		[ ! -r "${conf:=/etc/slipway/slipway.conf}" ] || files+=("$conf")
 	done
-	# One range a line: its first id, how many.
+	# One range per line: its first id, and how many.
 	{
-		stat -c '%u 1' /proc/[0-9]* || true # some are gone
+		stat -c '%u 1' /proc/[0-9]* || true # some have ended
 		awk -F: '{ print $3, 1 }' /etc/passwd
 		[ ! -r /etc/subuid ] || awk -F: '{ print $2, $3 }' /etc/subuid
 		for conf in "${files[@]}"; do
@@ -231,7 +232,7 @@ uids_pick() {
 write_conf() {
 	local conf=$place/etc/slipway.conf
 	(umask 077 && cat >"$conf") <<-CONF
-	# Made by ./bootstrap demo; slipway.conf(5) tells what there is.
+	# Created by ./bootstrap demo; slipway.conf(5) describes every setting.
 	[database]
 	socket = $place/run/db/mariadb.sock
 	user = slipway
@@ -272,8 +273,8 @@ write_conf() {
 		give "$account" "$place/run/runner" "$place/spool"
 	else
 		sed -i -e '/^\[runner\]/a privilege_drop = no' "$conf"
-		say "not root: steps run as $(id -un) (privilege_drop = no); as root they run under" \
-		    "accounts of their own"
+		say "not root: steps run as $(id -un) (privilege_drop = no); if root starts the demo," \
+		    "they run under accounts of their own"
 	fi
 	run "$logs/admin.log" "$admin" -c "$conf" key
 	[ "$uid" != 0 ] || chgrp "$account" "$place/etc/secret.key"
@@ -290,7 +291,7 @@ pick_port() {
 nginx_answers() { curl -sS -o "$place/tmp/answer" --cacert "$place/tls/cert.pem" "$url/"; }
 nginx_settled() { nginx_answers 2>/dev/null || ! alive "$place/run/nginx.pid"; }
 
-# Somebody may take the port between the look at it and nginx.
+# Another process can take the port before nginx does.
 start_nginx() {
 	local tries=0
 	nginx_prepare
@@ -299,7 +300,7 @@ start_nginx() {
 		url=https://127.0.0.1:$port
 		say "starting nginx with TLS on 127.0.0.1:$port"
 		nginx_configure
-		rm -f "$place/run/plain.sock" # one that did not come up leaves it
+		rm -f "$place/run/plain.sock" # a failed start leaves it
 		start nginx nginx -e "$logs/nginx-error.log" -c "$place/etc/nginx.conf"
 		poll 20 nginx_settled || true
 		if alive "$place/run/nginx.pid" || ! grep -q 'Address already in use' "$logs/nginx.log"; then
@@ -321,7 +322,7 @@ nginx_prepare() {
 nginx_configure() {
 	local user='' file
 	[ "$uid" != 0 ] || user="user www-data;"
-	# The site that is shipped, with this place's names in it.
+	# The site file that slipway installs, with the paths of the demo.
 	for file in site.conf.in locations.conf.in http.conf fastcgi.conf; do
 		sed -e "s|@pkgdatadir@/nginx|$place/etc|" -e "s|/run/slipway/|$place/run/api/|" \
 		    -e '/listen \[::\]/d' -e "s|listen 80;|listen unix:$place/run/plain.sock;|" \
@@ -354,11 +355,14 @@ nginx_configure() {
 }
 
 start_service() {
-	local conf=$place/etc/slipway.conf
+	local conf=$place/etc/slipway.conf as_api=()
+	# The groups that the systemd unit gives the API.
+	[ "$uid" != 0 ] || as_api=(setpriv "--reuid=$api_account" "--regid=$api_account"
+	    "--groups=$account,www-data")
 	say "migrating the schema"
 	run "$logs/migrate.log" "$admin" -c "$conf" migrate
 	say "starting the API and the runner"
-	start api "$place/usr/sbin/slipway-api" -c "$conf"
+	start api "${as_api[@]}" "$place/usr/sbin/slipway-api" -c "$conf"
 	start runner "$place/usr/sbin/slipway-runner" -c "$conf" \
 	    -d "$place/usr/libexec/slipway/slipway-dispatch" \
 	    -j "$place/usr/libexec/slipway/slipway-job"
@@ -366,7 +370,7 @@ start_service() {
 	ready api "the API" 20 curl -fsS --cacert "$place/tls/cert.pem" "$url/health"
 	run "$logs/user.log" "$admin" -c "$conf" user add admin --role admin
 	token=$("$admin" -c "$conf" token add admin --name demo) ||
-		die "slipway-admin made no token; its words are above"
+		die "slipway-admin could not create a token: see its message above"
 	(umask 077 && cat >demo/env) <<-ENV
 	SLIPWAY_URL='$url'
 	SLIPWAY_TOKEN='$token'
@@ -376,29 +380,29 @@ start_service() {
 
 # --- the demo: a project, a pipeline, a deployment
 
-# api METHOD PATH [BODY]: the answer's body; what went wrong ends the demo.
+# api METHOD PATH [BODY]: prints the body of the response; an error ends the demo.
 api() {
 	local method=$1 path=$2 answer code
 	shift 2
 	answer=$(curl -sS --cacert "$place/tls/cert.pem" -X "$method" \
 	    -H "Authorization: Bearer $token" -H "Content-Type: application/json" \
 	    -D "$place/tmp/headers" -w '\n%{http_code}' ${1:+--data-binary "$1"} "$url$path") ||
-		die "$method $path got no answer; see $logs/"
+		die "$method $path got no response; see $logs/"
 	code=${answer##*$'\n'}
 	answer=${answer%$'\n'*}
 	case $code in
 	2??) printf '%s' "$answer" ;;
-	*) die "$method $path answered $code: $answer" "the logs are in $logs" ;;
+	*) die "$method $path returned status $code: $answer" "the logs are in $logs" ;;
 	esac
 }
 
-# The first number that a body has under the name.
+# The value of the first member NAME of a body, a number.
 number() {
 	local body
 	body=$(cat)
 	[ -n "$body" ] || exit 70
 	printf '%s\n' "$body" | sed -n "s/^{[^}]*\"$1\":\([0-9]*\).*/\1/p;q" | grep . ||
-		die "an answer of the API has no $1: $body"
+		die "a response of the API has no $1: $body"
 }
 
 sample_repository() {
@@ -418,12 +422,12 @@ sample_repository() {
 		git init -q -b main
 		git add -A
 		git -c user.name=Demo -c user.email=demo@localhost commit -q -m "Say hello"
-	) || die "git could not make the sample repository in $repo; its words are above"
+	) || die "git could not create the sample repository in $repo: see its message above"
 }
 
 deploy_sample() {
 	local project pipeline deployment
-	say "making a sample repository, a project, a pipeline from a template"
+	say "creating a sample repository, a project, and a pipeline from a template"
 	sample_repository
 	project=$(api POST /api/projects '{
 		"name": "Sample site", "repository": "'"$place/sample"'",
@@ -453,7 +457,7 @@ deploy_sample() {
 	what_next "$project" "$pipeline" "$deployment"
 }
 
-# Shows the log while it grows, to its end.
+# Shows the log while it grows, until it is complete.
 follow() {
 	local id=$1 offset=0 chunk=$place/tmp/chunk end=$((SECONDS + 90)) result
 	say "log of deployment $id:"
@@ -462,11 +466,11 @@ follow() {
 		sed 's/^/    /' "$chunk"
 		offset=$((offset + $(wc -c <"$chunk")))
 		! grep -qi '^x-log-complete: *true' "$place/tmp/headers" || break
-		[ $SECONDS -lt $end ] || die "the deployment did not end in 90 s; see $logs/runner.log"
+		[ $SECONDS -lt $end ] || die "the deployment did not end within 90 seconds; see $logs/runner.log"
 	done
 	result=$(api GET "/api/deployments/$id" | sed -n 's/^[^[]*"status":"\([a-z]*\)".*/\1/p;q')
 	[ "$result" = success ] ||
-		die "the deployment ended as '$result'; its log is above, the runner's in $logs/runner.log"
+		die "the deployment has the status '$result': see its log above, and $logs/runner.log"
 	say "deployment $id: $result"
 }
 
@@ -476,7 +480,7 @@ what_next() {
 	curl='curl -sS --cacert "$SLIPWAY_CACERT" -H "Authorization: Bearer $SLIPWAY_TOKEN"'
 	cat <<-NEXT
 
-	slipway answers at $url. Try next, line by line:
+	slipway is running at $url. Try these commands:
 
 	$env; $curl "\$SLIPWAY_URL/api/projects"
 	$env; $curl "\$SLIPWAY_URL/api/git/branches?projectId=$1"
@@ -506,14 +510,14 @@ demo() {
 			return
 			;;
 		*)
-			echo "bootstrap: demo knows no option $1" >&2
+			echo "bootstrap: demo: unknown option $1" >&2
 			usage 64 >&2
 			;;
 		esac
 		shift || usage 64
 	done
 	if ! [[ $port =~ ^[1-9][0-9]{0,4}$ ]] || [ "$port" -gt 65535 ]; then
-		die "--port takes a number from 1 to 65535"
+		die "--port needs a number from 1 to 65535"
 	fi
 	install_missing configure build demo
 	began $$ >/dev/null || die "/proc is not mounted. As root: mount -t proc proc /proc"
@@ -529,24 +533,24 @@ demo() {
 	flock -u 8
 	if [ $detach = yes ]; then
 		trap - EXIT INT TERM HUP
-		echo "It runs on; ./bootstrap demo --stop takes it down."
+		echo "The demo keeps running; stop it with ./bootstrap demo --stop."
 		return
 	fi
-	echo "Ctrl-C takes everything down."
+	echo "Press Ctrl-C to stop the demo."
 	watch_demo
 }
 
-# At the end, whatever it was: unless another demo has taken the place.
+# Stops the demo, unless another one has replaced it.
 clean_up() {
 	trap - EXIT INT TERM HUP
 	flock -w 120 8 || true
 	if [ "$(cat demo/place 2>/dev/null)" = "$instance" ]; then
-		say "taking down what was started"
+		say "stopping the demo"
 		stop_all
 	fi
 }
 
-# Until Ctrl-C, or until something ended by itself.
+# Until Ctrl-C, or until one of the programs ends.
 watch_demo() {
 	local name
 	trap 'exit 0' INT TERM HUP
@@ -555,28 +559,28 @@ watch_demo() {
 			alive "$place/run/$name.pid" && continue
 			flock -w 120 8 || true
 			if [ "$(cat demo/place 2>/dev/null)" != "$instance" ]; then
-				say "this demo was stopped from elsewhere"
+				say "another ./bootstrap demo has stopped this one"
 				exit 0
 			fi
 			tail -n 20 "$logs/$name.log" >&2
-			die "$name ended by itself; its last words are above"
+			die "$name ended: see the end of its log above, and $logs/$name.log"
 		done
 		sleep 1 &
 		wait $! || true
 	done
 }
 
-# A configuration that is not sound leaves all as it is.
+# With an invalid configuration, nothing is reloaded.
 reload_demo() {
 	local name pid conf log=$logs/reload.log
-	[ -f demo/place ] || die "no demo runs here: start one with ./bootstrap demo --detach"
+	[ -f demo/place ] || die "no demo is running here: start one with ./bootstrap demo --detach"
 	exec 8>>demo/lock
-	flock -w 120 8 || die "a demo is just starting here; try again"
+	flock -w 120 8 || die "a demo is starting here; try again"
 	read -r place _ <demo/place
 	conf=$place/etc/slipway.conf
 	admin=$place/usr/sbin/slipway-admin
 	for name in api runner nginx; do
-		alive "$place/run/$name.pid" || die "the demo's $name does not run; see $logs/$name.log"
+		alive "$place/run/$name.pid" || die "the demo's $name is not running; see $logs/$name.log"
 	done
 	if ! { "$admin" -c "$conf" check && nginx -t -c "$place/etc/nginx.conf"; } >"$log" 2>&1; then
 		tail -n 5 "$log" >&2
@@ -586,14 +590,14 @@ reload_demo() {
 		read -r pid _ <"$place/run/$name.pid"
 		kill -HUP "$pid"
 	done
-	say "the demo has read $place/etc again; slipway-admin doctor says:"
+	say "the demo has reloaded $place/etc; slipway-admin doctor reports:"
 	"$admin" -c "$conf" doctor || true
 }
 
 stop_demo() {
-	[ -f demo/place ] || { say "no demo runs here"; return; }
+	[ -f demo/place ] || { say "no demo is running here"; return; }
 	exec 8>>demo/lock
-	flock -w 120 8 || die "a demo is just starting here; try again"
+	flock -w 120 8 || die "a demo is starting here; try again"
 	stop_all
 	say "the demo is stopped"
 }
