@@ -128,7 +128,7 @@ if (is_root()) {
 	my $without = slurp($api->conf_file) =~ s/^user = nobody\n//mr =~ s{/api1/}{/other/}gr;
 	($status, $out) = slipway_api($without =~ s/^(socket|slow_socket|log_socket) = .*$/"$1 = " . tempdir() . "\/$1"/gmer);
 	is($status, 78, 'root without api.user is refused');
-	like($out, qr/api\.user: set the account/, 'and told what to set');
+	like($out, qr/api\.user is not set; set it to an account/, 'and told what to set');
 }
 ($status, $out) = slipway_api(slurp($api->conf_file));
 is($status, 78, 'a second service on the same socket is refused');
@@ -148,12 +148,12 @@ my $elsewhere = slurp($api->conf_file)
 my $long = "$own/" . 'x' x 100;
 my $mine = qr{^socket = \Q$own\E/api\.sock$}m;
 my @ways = (
-	[ $mine, 'socket = ' . spew("$own/file", 'keep me'), qr{own/file: there is something else here} ],
-	[ $mine, "socket = $long", qr/x{100}: longer than 107 bytes/ ],
+	[ $mine, 'socket = ' . spew("$own/file", 'keep me'), qr{own/file exists and is not a socket} ],
+	[ $mine, "socket = $long", qr/x{100} is longer than 107 bytes/ ],
 	[ $mine, "socket = $own/none/api.sock", qr{own/none/api\.sock: No such file} ],
 	[ $mine, "socket = $own/file/api.sock", qr{own/file/api\.sock: Not a directory} ],
-	[ is_root() ? qr/^socket_group = .*\n/m : qr/(?=^$mine)/m, "socket_group = nosuchgroup\n", qr/api\.socket_group: there is no group nosuchgroup/ ]);
-push @ways, [ qr/^user = nobody$/m, 'user = nosuchuser', qr/try\.conf: api\.user: there is no account nosuchuser/ ]
+	[ is_root() ? qr/^socket_group = .*\n/m : qr/(?=^$mine)/m, "socket_group = nosuchgroup\n", qr/api\.socket_group: unknown group nosuchgroup/ ]);
+push @ways, [ qr/^user = nobody$/m, 'user = nosuchuser', qr/try\.conf: api\.user: unknown account nosuchuser/ ]
     if is_root();
 for my $way (@ways) {
 	my ($from, $to, $want) = @$way;
@@ -210,18 +210,18 @@ my $from_log;
 $api->write_conf("[api]\nworkers = many\n");
 @old = $api->workers;
 kill 'HUP', $master;
-ok(poll(5, sub { $api->log =~ /reload: all stays as it is: .*slipway\.conf:\d+: workers: must be a number/ }),
+ok(poll(5, sub { $api->log =~ /reload failed, the old configuration stays in use: .*slipway\.conf:\d+: workers: must be a number/ }),
     'a wrong configuration is refused with the reason');
 is_deeply([sort $api->workers], [sort @old], 'and changes nothing');
 is(ask($sock)->{status}, 200, 'the old one serves on');
 $from_log = length $api->log;
 $api->write_conf("[api]\nworkers = 3\nslow_workers = 1\nlog_workers = 1\nsocket_mode = 0600\nmetrics = no\n");
 kill 'HUP', $master;
-ok(poll(10, sub { substr($api->log, $from_log) =~ /api\.socket_mode: the change needs a restart/ }),
+ok(poll(10, sub { substr($api->log, $from_log) =~ /api\.socket_mode: restart the service to apply the change/ }),
     'what a reload cannot change is said');
 my $without;
 ok(poll(10, sub { ($without = ask($sock, REQUEST_URI => '/api/metrics'))->{status} == 404 }), 'metrics can be switched off');
-like($without->{body}, qr/Metrics are off \(api\.metrics\)/, 'and say so');
+like($without->{body}, qr/Metrics are disabled \(api\.metrics\)/, 'and say so');
 is(sprintf('%04o', (stat $sock)[2] & 07777), '0660', 'the socket stays as it was');
 { # a key file that others may read
 	my $key = $api->dir . '/secret.key';
@@ -230,7 +230,7 @@ is(sprintf('%04o', (stat $sock)[2] & 07777), '0660', 'the socket stays as it was
 	spew($key, '1 ' . 'A' x 43 . "=\n", 0644);
 	$from_log = length $api->log;
 	kill 'HUP', $master;
-	ok(poll(10, sub { substr($api->log, $from_log) =~ /reload: all stays as it is: .*secret\.key: mode 644 lets others at it: chmod 0640/ }),
+	ok(poll(10, sub { substr($api->log, $from_log) =~ /reload failed, the old configuration stays in use: .*secret\.key: mode 644 lets others at it: chmod 0640/ }),
 	    'keys that others may read are not taken');
 	is(ask($sock)->{status}, 200, 'those from before serve on');
 	if (defined $had) { spew($key, $had, $was) } else { unlink $key }
@@ -259,7 +259,7 @@ my @who = (CONTENT_TYPE => 'application/json',
 	HTTP_AUTHORIZATION => 'Bearer ' . $api->token);
 my @post = (REQUEST_METHOD => 'POST', REQUEST_URI => '/api/projects', @who);
 my $body = '{"name":"In flight","repository":"https://git.example.org/a/b"}';
-my $ending = sub { my $from = shift; return poll(60, sub { substr($api->log, $from) =~ /ending: requests in flight/ }) };
+my $ending = sub { my $from = shift; return poll(60, sub { substr($api->log, $from) =~ /stopping, finishing requests in progress/ }) };
 $busy = in_hands(length $body, @who);
 my $from = length $api->log;
 kill 'TERM', $api->pid;
@@ -398,8 +398,8 @@ for my $env ({ LISTEN_FDS => 2, LISTEN_FDNAMES => 'api:other' }, { LISTEN_FDS =>
 	open $listen, '<', '/dev/null' or die "/dev/null: $!";
 	spew(tempdir() . '/handed.log', '');
 	waitpid handed(LISTEN_FDS => 1), 0;
-	is($? >> 8, 78, 'a descriptor that is no listening socket is refused');
-	like(slurp(tempdir() . '/handed.log'), qr/file descriptor 3 is no listening socket/, 'by its number');
+	is($? >> 8, 78, 'a descriptor that is not a listening socket is rejected');
+	like(slurp(tempdir() . '/handed.log'), qr/file descriptor 3 is not a listening socket/, 'by its number');
 	$listen = $null;
 }
 

@@ -57,7 +57,7 @@ for my $case ([ 201, "\x{fc}ber" ], [ 201, "\x{e4}\x{f6}\x{fc}\x{fc}" ], [ 422, 
 $db->sql("UPDATE project SET env_presets = JSON_REPLACE(env_presets, '\$[0].pattern', CONCAT(CHAR(92), 'w+')) WHERE id = $project");
 is($api->get("/api/projects/$project")->{json}{envPresets}[0]{pattern}, '\w+', 'a pattern that an earlier version accepted');
 like(fault($api->post('/api/deployments', { projectId => $project, envVars => { WORD => 'a' } })),
-    qr{^422 /envVars/WORD: cannot be checked: the preset's pattern has \\w, .*write \[A-Za-z0-9_\]}, 'a deployment says how to correct it');
+    qr{^422 /envVars/WORD: cannot be validated: the preset's pattern has \\w, .*write \[A-Za-z0-9_\]}, 'a deployment says how to correct it');
 is($api->put("/api/projects/$project", presets(pattern => '[A-Za-z0-9_]+'))->{status}, 200, 'it can be corrected');
 is($api->post('/api/deployments', { projectId => $project, envVars => { WORD => 'a' } })->{status}, 201, 'and then deployed');
 

@@ -32,7 +32,7 @@ sub number { my ($got) = @_; return $got->{body} =~ /"id":(\d+)/ ? $1 : undef }
 my $got = ask($api->socket, create('late'), ago(40));
 is($got->{status}, 503, 'a write that waited for too long is refused');
 ok($got->{headers}{'retry-after'}, 'with Retry-After');
-like($got->{body}, qr/"detail":"The request waited \d+ seconds for its turn and was not begun\. Send it again\."/, 'and with the reason');
+like($got->{body}, qr/"detail":"The request waited \d+ seconds for a free worker and was not started\. Send it again\."/, 'and with the reason');
 is(made('late'), 0, 'it is not begun');
 is(ask($api->socket, create('early'), ago(5))->{status}, 201, 'one that waited for a while is served');
 is(ask($api->socket, create('ahead'), ago(-3600))->{status}, 201, 'one from a clock that is ahead too');
@@ -75,7 +75,7 @@ is($first->answer->{status}, 400, 'the only worker is busy, then free');
 is($half->answer->{status}, 201, 'a client that has only finished sending is served');
 is(made('half'), 1, 'as it should be');
 is(made('gone'), 0, 'a write whose client has gone is not begun');
-like($api->log, qr/The client was gone|POST \/api\/projects 503/, 'the log says so');
+like($api->log, qr/The client closed the connection|POST \/api\/projects 503/, 'the log says so');
 is(deployed(), 2, 'a push event whose sender has gone is served');
 
 done_testing;

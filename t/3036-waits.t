@@ -54,7 +54,7 @@ sub hold {
 my ($got, @held) = hold('viewer', ('viewer') x 2);
 ok($got, 'a user who waits twice cannot wait a third time');
 like($got->{body}, qr/"code":"rate_limited"/, 'which is a problem of its own');
-like($got->{body}, qr/You wait for 2 logs already\. .* without \\"wait\\"/, 'that says what to do');
+like($got->{body}, qr/You are waiting for 2 logs already\. .* without \\"wait\\"/, 'that says what to do');
 ok($got->{headers}{'retry-after'}, 'and when');
 is($api->as('viewer')->get("/api/deployments/$run/log")->{status}, 200, 'the log can be read without waiting');
 
@@ -62,7 +62,7 @@ is($api->as('viewer')->get("/api/deployments/$run/log")->{status}, 200, 'the log
 close $_->handle for @held;
 ($got, @held) = hold('maintainer', qw(viewer viewer deployer));
 ok($got, 'one worker is kept for those who do not wait');
-like($got->{body}, qr/As many readers wait/, 'others see why they cannot wait');
+like($got->{body}, qr/Too many readers are waiting/, 'others see why they cannot wait');
 is($api->get("/api/deployments/$run/log")->{status}, 200, 'and can read');
 
 # --- places become free
@@ -72,7 +72,7 @@ my %before = map { $_ => 1 } $api->workers;
 kill 'KILL', keys %before;
 ok(poll(60, sub { my @now = $api->workers; @now == 6 && !grep { $before{$_} } @now }), 'all workers are killed, and replaced');
 ($got, @held) = hold('viewer', ('viewer') x 2);
-like($got->{body}, qr/You wait for 2 logs already/, 'a user can wait twice again');
+like($got->{body}, qr/You are waiting for 2 logs already/, 'a user can wait twice again');
 ok(poll(60, sub { !refused('deployer') }), 'so can another');
 
 is($_->answer->{status}, 200, 'those who wait get their answer in the end') for @held;

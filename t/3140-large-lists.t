@@ -35,6 +35,14 @@ is($got->{json}{name}, 'renamed', 'and is returned');
 $got = $api->get("/api/pipelines?projectId=$project");
 is("$got->{status} $got->{json}{data}[0]{name}", '200 renamed', 'a list has it');
 
+# --- more projects than fit into memory
+$db->sql("INSERT INTO project (name, repository, project_dir) SELECT CONCAT('many ', seq), '$repository', CONCAT('many-', seq) FROM seq_1_to_61000");
+my @ids = split /\n/, $db->sql("SELECT id FROM project WHERE valid = 1 ORDER BY name, id");
+$got = $api->get('/projects');
+is($got->{status}, 200, 'the names of 61,000 projects are listed') or diag substr $got->{body}, 0, 300;
+is_deeply([map { $_->{id} } @{ $got->{json} }], \@ids, 'each of them once, ordered by name');
+$db->sql("DELETE FROM project WHERE project_dir LIKE 'many-%'");
+
 # --- pages whose items are as large as they may be
 for my $k (1 .. 6) {
 	$got = $api->post('/api/projects', { name => sprintf('Q%02d', $k), repository => $repository, envPresets => [map { { key => "K$_", label => 'l',

@@ -142,7 +142,7 @@ my $large = "/api/projects/$got->{json}{id}";
 my $own = $api->post('/api/pipelines', { projectId => $got->{json}{id}, name => 'l' })->{json}{id};
 $got = $api->put($large, { triggers => [map { { branch => "b$_", pipelineId => $own, envVars => { A => 'x' x 60_000 } } } 1 .. 16] });
 is($got->{status}, 422, 'triggers of almost a megabyte beside them');
-like($got->{body}, qr/envPresets and triggers may have 1 MiB together/, 'say which limit');
+like($got->{body}, qr/envPresets and triggers together must have at most 1 MiB/, 'say which limit');
 is($api->get($large)->{status}, 200, 'and the project is as before');
 
 # --- faults past those that are listed

@@ -191,7 +191,7 @@ for my $mine (0 .. 3) {
 		next if $other == $mine;
 		$got = $none->delete("/api/auth/tokens/$id{$asks}", bearer($bearer{$is}));
 		is($got->{status}, $other > $mine ? 403 : 204, "  and one for $asks is " . ($other > $mine ? 'left alone' : 'ended'));
-		like($got->{json}{detail}, qr/^A token ends none of a higher role than its own: .* whose role is $asks\.$/, '  in words') if $other > $mine;
+		like($got->{json}{detail}, qr/^A token cannot delete a token with a higher role\. .* with the role $asks\.$/, '  in words') if $other > $mine;
 		is($none->get('/api/auth/info', bearer($bearer{$asks}))->{status}, $other > $mine ? 200 : 401, '  as it was told');
 		delete $id{$asks} if $other < $mine;
 	}

@@ -86,7 +86,7 @@ sub attack {
 	my $trap = $make->('team/site', 'a trap', users => ['eve']);
 	is($reads->('eve', $p), 404, 'the stranger is not shown his own repository');
 	my $told = $get->('eve', 'branches', $p)->{json}{detail};
-	like($told, qr/renamed or removed.*a maintainer sends the project's repository again/, 'and hears what could be done');
+	like($told, qr/renamed or removed.*a maintainer must send the project's repository again/, 'and hears what could be done');
 	is($known->($p), $site->id . ' team/site', 'nor has that changed what is known');
 	like($deploy->('eve', $p), qr/^failed checkout_failed: The repository was renamed or removed/, 'he deploys neither');
 	unlike($deploy->('eve', $p), qr/^a trap$/m, 'least of all his own');

@@ -90,7 +90,7 @@ for my $extra (qw(maintainers nobody)) {
 	is(says($api->put("/api/projects/$project", { extraEnv => $extra })), '200', "extraEnv becomes $extra");
 	my $got = retry('deployer', $theirs);
 	is(says($got), '403', '- what a deployer chose cannot be repeated by a deployer');
-	like($got->{json}{detail}, qr/sets MAKEFLAGS.*ask a maintainer to retry it/, '- the response says what to do');
+	like($got->{json}{detail}, qr/sets MAKEFLAGS.*Ask a maintainer to retry the deployment/, '- the response says what to do');
 	$got = retry('deployer', $ours);
 	is(says($got), '201', '- what a maintainer chose can');
 	is_deeply($got->{json}{envVars}, \%extra, '- with all variables');

@@ -85,10 +85,10 @@ is_deeply($all{own}, { id => 'own', name => "The site's own", description => und
 is($all{rollback}{name}, 'Another rollback', 'a later folder wins');
 for my $id (sort keys %bad) {
 	ok(!exists $all{$id}, "left out: $id");
-	like($api->log, qr{template \Q$site/$id\E is left out: \S}, "and the log says why: $id");
+	like($api->log, qr{template \Q$site/$id\E ignored: \S}, "and the log says why: $id");
 }
-like($api->log, qr{\Q$site/folder\E is left out}, 'a folder without template.json is named too');
-unlike($api->log, qr{\Q$site\E/own is left out}, 'a good one is not');
+like($api->log, qr{\Q$site/folder\E ignored}, 'a folder without template.json is named too');
+unlike($api->log, qr{\Q$site\E/own ignored}, 'a good one is not');
 
 $got = $api->get('/api/templates?limit=2&page=2');
 is(join(' ', map { $_->{id} } @{ $got->{json}{data} }), join(' ', (sort @package, 'own', 'sharing')[ 2, 3 ]), 'in pages');

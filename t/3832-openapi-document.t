@@ -169,7 +169,7 @@ for my $key ('a', '"a b"', '""', 'a b', 'x' x 255, 'x' x 256, '"' . 'x' x 255 . 
 # bytes, not characters
 my $about = $schemas->{EnvVars}{description};
 like($about, qr/\b65536 bytes\b/, 'the limit of a value is told in bytes');
-like($about, qr/\b524288\b.*two more for each/, 'and that of all together, with how they are counted');
+like($about, qr/\b524288\b.*two for each/, 'and that of all together, with how they are counted');
 sub deploy { return $api->post('/api/deployments', { projectId => $project, envVars => $_[0] }) }
 is(deploy({ V => "\xe4" x 32_768 })->{status}, 201, '65536 bytes are taken');
 is(deploy({ V => "\xe4" x 32_768 . 'x' })->{json}{errors}[0]{pointer}, '/envVars/V', 'and 65537 are not');

@@ -174,7 +174,7 @@ is(stored($p, 'trigger_secrets'), 0, 'no triggers, no secrets');
 is(triggers(trigger($_))->{status}, 200, "a branch: $_") for 'main', 'release/*', '**', '*', 'v?.x', "f\x{fc}r/**/x", 'a-b_c.d';
 is(outcome(triggers(trigger($_))), '422 /triggers/0/branch', "no branch: $_")
     for '-x', '/x', 'x/', 'a..b', 'a b', 'a[bc]', '{a,b}~', 'x.lock', 'a\\b', '!:x', 'a//b';
-like(triggers(trigger('a[bc]'))->{json}{errors}[0]{detail}, qr/ ~\^:\[\\; a pattern has \*, \*\* and \?$/, 'what a pattern may have is told');
+like(triggers(trigger('a[bc]'))->{json}{errors}[0]{detail}, qr/ ~\^:\[\\; the wildcards of a pattern are \*, \*\* and \?$/, 'what a pattern may have is told');
 is(outcome(triggers({ branch => 'main', pipelineId => pipeline($plain) })), '422 /triggers/0/pipelineId', "another project's pipeline");
 
 # --- the API has no private half, and needs none
@@ -207,7 +207,7 @@ for my $bad ("1 short\n", '', slurp($api->dir . '/deploy.pub') x 2) {
 	my ($good, $before) = (slurp($api->dir . '/deploy.pub'), length $api->log);
 	spew($api->dir . '/deploy.pub', $bad, 0644);
 	kill 'HUP', $api->pid;
-	ok(poll(10, sub { substr($api->log, $before) =~ /reload: all stays as it is: secrets\.deploy_public_file: / }), 'a public half that is none is told at a reload');
+	ok(poll(10, sub { substr($api->log, $before) =~ /reload failed, the old configuration stays in use: secrets\.deploy_public_file: / }), 'a public half that is none is told at a reload');
 	spew($api->dir . '/deploy.pub', $good, 0644);
 }
 

@@ -107,6 +107,7 @@ $body = '{"a":"' . 'x' x (32 * MIB) . '"}';
 is($open->post($hook, $body, sign_event(gitea => $secret, $body))->{status}, 413, 'more than 32 MiB: 413');
 $body = '{"a":"' . 'x' x (2 * MIB) . '"}';
 is($open->post($hook, $body, { 'X-Gitea-Event' => 'push' })->{status}, 413, 'unsigned: more than 1 MiB is 413');
+like($open->post($hook, 'x' x (MIB + 1), { 'X-Gitea-Event' => 'push' })->{json}{detail}, qr/larger than 1 MiB\. Only a signed push event/, 'the error names the limit of an unsigned event');
 is($api->post('/api/projects', $body)->{status}, 413, 'as it is elsewhere');
 is(scalar(grep { m{killed by signal|Sanitizer|exit status} } split /\n/, $api->log), 0, 'no worker was lost') or diag($api->log);
 done_testing;

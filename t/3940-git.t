@@ -193,7 +193,7 @@ for my $type (qw(gitea forgejo gitlab github)) {
 		is_deeply(ask($api, 'commits', $p)->{json}{data}, [$tip], 'of commits the tip');
 		is_deeply(ask($api, 'commits', $p, branch => 'feature/x')->{json}{data}, [$tip], 'of any branch');
 		is_deeply(ask($api, 'commits', $p, branch => 'b30', page => 2)->{json}{data}, [], 'which is all');
-		refused(ask($api, 'commits', $p, branch => 'none'), 404, qr/no branch of that name/, 'no such branch');
+		refused(ask($api, 'commits', $p, branch => 'none'), 404, qr/no branch with that name/, 'no such branch');
 		$db->sql("INSERT INTO branch_commits (project_id, branch, commits) VALUES ($p, 'trunk', '["
 		    . join(',', map { qq({"hash":"$_$_","message":"m$_","authorName":"n","authorEmail":"e","committedAt":"2026-01-02T03:04:05.000Z","url":null}) } 1 .. 5)
 		    . "]')");

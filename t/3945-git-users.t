@@ -81,8 +81,8 @@ for my $type (qw(gitea gitlab)) {
 	like($db->sql("SELECT path FROM git_repo WHERE project_id = $p{ann}"), qr{^team/anns$}m, 'nor does she change what is known');
 	is($sees->('ann', 'ann'), $tip{ann}, 'ann still finds hers');
 	my $told = sub { my ($who, $what) = @_; return $api->get("/api/git/branches?projectId=$p{$what}", { Authorization => "Bearer $as{$who}" })->{json}{detail} };
-	like($told->('nobody', 'ann'), qr/was renamed or removed .*\S; it was asked as anybody: sign in/, 'nobody hears why, and that signing in may help');
-	unlike($told->('eve', 'ann'), qr/as anybody/, 'eve was not taken for anybody');
+	like($told->('nobody', 'ann'), qr/was renamed or removed .*\S; the request was anonymous\. Sign in/, 'nobody hears why, and that signing in may help');
+	unlike($told->('eve', 'ann'), qr/anonymous/, 'eve was not taken for anybody');
 	$trap->remove;
 
 	# --- tokens end
@@ -130,7 +130,7 @@ for my $type (qw(gitea gitlab)) {
 	is($sees->('eve', 'bot'), 404, 'eve has one');
 	is($sees->('eve', 'eve'), $tip{eve}, 'which still works');
 	$f->expire_tokens('eve');
-	unlike($told->('eve', 'ann'), qr/as anybody/, 'when it has just ended, it is not anybody who is not shown a repository');
+	unlike($told->('eve', 'ann'), qr/anonymous/, 'when it has just ended, it is not anybody who is not shown a repository');
 	$f->drop_refresh_tokens;
 	is($sees->('eve', $_), 502, "when it has ended, the service does not stand in for her: $_") for qw(bot eve open);
 

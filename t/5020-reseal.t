@@ -115,7 +115,7 @@ sub fill {
 	return;
 }
 my $values = { 'access tokens of users' => 2, 'refresh tokens of users' => 1, 'hook secrets of projects' => 1,
-	'sign-ins that were begun' => 1, 'defaults of projects' => 6, 'variables of triggers' => 3, 'variables of deployments' => $many };
+	'pending sign-ins' => 1, 'defaults of projects' => 6, 'variables of triggers' => 3, 'variables of deployments' => $many };
 
 sub rows { my ($sql) = @_; return map { [ split /\t/, $_, -1 ] } split /\n/, $db->sql($sql) }
 

@@ -11,16 +11,18 @@
 #include "store/gittoken.h"
 #include "store/identity.h"
 
-#define MARGIN_MS INT64_C(60000) /* before its end a token is refreshed */
-#define WAIT_MS 5000             /* for another process's refresh */
-#define STORE_MS 4000            /* to tell the database what a refresh gave */
+#define MARGIN_MS INT64_C(60000) /* a token that expires sooner is refreshed */
+#define WAIT_MS                                                                \
+	5000          /* time to wait for another process's
+				  * refresh */
+#define STORE_MS 4000 /* time to store the result of a refresh */
 #define PAUSE_MS 50
-/* A server may have made a new pair, and ended the old one, before we give up
- * waiting for it: with less time than that it is not asked. */
+/* A server may have issued a new pair and revoked the old one before we give up
+ * waiting. With less time left than this, no refresh is started. */
 #define REFRESH_MIN_MS 3000
 #define PURPOSE_SIZE 64
 
-/* A user's token as the database has it, opened. */
+/* A user's token from the database, decrypted. */
 struct held {
 	struct git_token row;
 	char *access;
@@ -35,7 +37,7 @@ pause_short(void)
 	(void)ppoll(NULL, 0, &time, NULL);
 }
 
-/* As `sys` of ERR_NOTFOUND: there is one, which our key does not open. */
+/* `sys` of ERR_NOTFOUND: there is a token, but the key does not decrypt it. */
 #define NONE_SEALED 1
 
 static const struct err *
@@ -65,8 +67,8 @@ held_open(const struct access *x, struct arena *a, struct held *h)
 	return e;
 }
 
-/* A token that does not open helps nobody, but a lost key should be heard
- * of. */
+/* A token that cannot be decrypted is useless, but a lost key must show in the
+ * log. */
 static const struct err *
 held_read(const struct access *x, struct arena *a, int64_t user_id,
     struct held *out)
@@ -75,15 +77,15 @@ held_read(const struct access *x, struct arena *a, int64_t user_id,
 
 	*out = (struct held){ .access = NULL };
 	if (user_id == 0 || x->forge == NULL || x->keyring == NULL)
-		return none(user_id, "nobody, or not set up");
+		return none(user_id, "no user, or no Git server configured");
 	if ((e = gittoken_by_user(x->db, a, user_id, &out->row)) != NULL)
 		return e;
 	if (!str_eq(out->row.server, forge_server(x->forge)))
-		return none(user_id, "is of another server");
+		return none(user_id, "belongs to another server");
 	if ((e = held_open(x, a, out)) != NULL) {
-		log_err(e, "a user's git token does not open");
+		log_err(e, "decrypting a user's git token");
 		return err_number(ERR_NOTFOUND, NONE_SEALED,
-		    "git token of user %lld: does not open",
+		    "git token of user %lld cannot be decrypted",
 		    (long long)user_id);
 	}
 	return NULL;
@@ -116,15 +118,15 @@ access_put(const struct access *x, struct arena *a, int64_t user_id,
 
 	if (x->keyring == NULL)
 		return err_tell(ERR_UNAVAILABLE,
-		    "Signing in needs a key that seals the Git server's "
-		    "tokens: run \"slipway-admin key\" and reload.");
+		    "Signing in requires a key to encrypt tokens. Run "
+		    "\"slipway-admin key\", then reload slipway-api.");
 	if ((e = token_seal(x, a, user_id, t, &row)) != NULL)
 		return e;
 	return gittoken_put(x->db, &row);
 }
 
-/* The old pair is dead by now, so this must not be lost for a database that is
- * away for a moment. */
+/* The old pair is invalid already, so the new one must survive a short outage
+ * of the database. */
 static const struct err *
 result_store(const struct access *x, const struct git_token *row,
     const char *holder)
@@ -137,12 +139,12 @@ result_store(const struct access *x, const struct git_token *row,
 		pause_short();
 	if (e != NULL && e->code == ERR_UNAVAILABLE)
 		return err_tell(ERR_UNAVAILABLE,
-		    "The Git server has renewed your access, but the database "
-		    "could not be told: if this stays, sign in again.");
+		    "The Git server has renewed your access, but storing it "
+		    "failed. If this persists, sign in again.");
 	return e;
 }
 
-/* The server has ended it. */
+/* Handles a token that the server has revoked. */
 static const struct err *
 held_end(const struct access *x, const struct held *h, enum gittoken_end why)
 {
@@ -151,14 +153,14 @@ held_end(const struct access *x, const struct held *h, enum gittoken_end why)
 
 	e = gittoken_refused(x->db, h->row.user_id, h->row.epoch, why, &ended);
 	if (e == NULL)
-		log_info("git token of user %lld: the server ended it%s",
+		log_info("git token of user %lld: rejected by the Git server%s",
 		    (long long)h->row.user_id,
-		    ended ? ", and so the user's sessions end" : "");
+		    ended ? "; the user's sessions end" : "");
 	return e;
 }
 
-/* Asks for a new pair, as the one who holds the right to; `out` becomes NULL if
- * something newer is stored already. */
+/* Refreshes the token as the holder of that right. `out` becomes NULL if a
+ * newer token is stored already. */
 static const struct err *
 held_refresh(const struct access *x, struct arena *a, const struct held *h,
     const char *holder, const char **out)
@@ -171,17 +173,18 @@ held_refresh(const struct access *x, struct arena *a, const struct held *h,
 	e = forge_token_refresh(x->forge, a, h->refresh, &got);
 	if (e != NULL && e->code == ERR_UNAUTHENTICATED) {
 		e = held_end(x, h, GITTOKEN_REFRESH);
-		return e != NULL ? e : none(h->row.user_id, "has ended");
+		return e != NULL ? e : none(h->row.user_id, "expired");
 	}
 	if (e != NULL) {
 		const struct err *also = gittoken_refresh_cancel(x->db,
 		    h->row.user_id, holder);
 
 		if (also != NULL)
-			log_err(also, "git token");
+			log_err(also, "deleting a git token");
 		return e;
 	}
-	if (got.refresh == NULL) /* RFC 6749 6: the old one stays */
+	if (got.refresh == NULL) /* RFC 6749, section 6: the old one remains
+				  * valid */
 		got.refresh = h->refresh;
 	if ((e = token_seal(x, a, h->row.user_id, &got, &row)) != NULL)
 		return e;
@@ -203,8 +206,8 @@ holder_make(struct arena *a)
 	return crypto_hex(a, bytes, sizeof(bytes));
 }
 
-/* Whether the token at hand still works for a while: then no other's refresh
- * is waited for, and a Git server that is away does no harm yet. */
+/* Whether the token remains valid for a while. Then there is no need to wait
+ * for another process's refresh or for a Git server that is down. */
 static bool
 still_good(const struct held *h, const char *stale)
 {
@@ -220,7 +223,8 @@ needs_refresh(const struct held *h, const char *stale)
 		h->row.expires_at.ms < time_now_ms() + MARGIN_MS);
 }
 
-/* A fault of the server or of our client there, by which no token is lost. */
+/* Whether the error is the server's, or of our client there, so that no token
+ * is lost. */
 static bool
 is_of_server(const struct err *e)
 {
@@ -228,7 +232,7 @@ is_of_server(const struct err *e)
 	    e->code == ERR_RATE || e->code == ERR_CONFIG;
 }
 
-/* The right to refresh, where there is time for it. */
+/* Acquires the right to refresh, if there is enough time. */
 static const struct err *
 refresh_begin(const struct access *x, const struct held *h, const char *holder)
 {
@@ -236,10 +240,10 @@ refresh_begin(const struct access *x, const struct held *h, const char *holder)
 		return gittoken_refresh_begin(x->db, h->row.user_id,
 		    h->row.epoch, holder);
 	return err_tell(ERR_UPSTREAM_TIMEOUT,
-	    "The Git server is too slow to renew your access now; try again.");
+	    "The Git server is too slow to renew your access. Try again.");
 }
 
-/* One try; `out` stays NULL where the row is to be looked at again. */
+/* A single attempt. `out` stays NULL if the row must be read again. */
 static const struct err *
 fresh_try(const struct access *x, struct arena *a, const struct held *h,
     const char *stale, const char **out)
@@ -254,7 +258,7 @@ fresh_try(const struct access *x, struct arena *a, const struct held *h,
 	}
 	if (h->refresh == NULL) {
 		if (!still_good(h, stale))
-			return none(h->row.user_id, "cannot be refreshed");
+			return none(h->row.user_id, "no refresh token");
 		*out = h->access;
 		return NULL;
 	}
@@ -272,14 +276,15 @@ fresh_try(const struct access *x, struct arena *a, const struct held *h,
 		return NULL;
 	}
 	if (e != NULL && is_of_server(e) && still_good(h, stale)) {
-		log_err(e, "git token: trying again later");
+		log_err(e, "refreshing a git token, will try again");
 		*out = h->access;
 		e = NULL;
 	}
 	return e;
 }
 
-/* The rows of each look live in an arena of their own, as there may be many. */
+/* The rows of each attempt have an arena of their own, because there may be
+ * many. */
 static const struct err *
 fresh(const struct access *x, struct arena *a, int64_t user_id,
     const char *stale, const char **out)
@@ -299,7 +304,7 @@ fresh(const struct access *x, struct arena *a, int64_t user_id,
 	} while (found == NULL && time_mono_ms() < end);
 	if (found == NULL)
 		e = err_tell(ERR_UPSTREAM_TIMEOUT,
-		    "The Git server has not renewed your access in time; try "
+		    "The Git server has not renewed your access in time. Try "
 		    "again.");
 	else
 		*out = arena_strdup(a, found);
@@ -330,17 +335,15 @@ service_token(const struct access *x)
 	return token != NULL && token[0] != '\0' ? token : NULL;
 }
 
-/* To the client 401 would mean that its own session has ended. */
+/* A client would take 401 for the end of its own session. */
 static const struct err *
 refused(enum access_as as)
 {
 	return err_tell_number(ERR_UPSTREAM, 401, "%s",
 	    as == ACCESS_USER ?
-		"The Git server does not accept your access any more: sign "
-		"in again." :
-		"The Git server does not accept the service's token, or "
-		"wants one: sign in by the Git server, or set "
-		"gitserver.token.");
+		"The Git server no longer accepts your access. Sign in again." :
+		"The Git server rejects or requires the service's token. Sign "
+		"in at the Git server, or set gitserver.token.");
 }
 
 static const struct err *
@@ -348,11 +351,11 @@ bound_elsewhere(const struct account *who)
 {
 	return err_tell_number(ERR_UPSTREAM, 401,
 	    "Your user is bound to an account at %.200s, which is not the "
-	    "address of the Git server here: ask an administrator.",
+	    "configured Git server. Ask an administrator.",
 	    who->forge);
 }
 
-/* Of users who may not come in, nothing is remembered. */
+/* Results that a disabled user gets are not stored for others. */
 static bool
 is_trusted(const struct account *who)
 {
@@ -401,7 +404,7 @@ access_for(const struct access *x, struct arena *a, int64_t user_id,
 	return NULL;
 }
 
-/* Nobody's token was sent. */
+/* Explains that the request had no token. */
 static const struct err *
 unseen(const struct err *e)
 {
@@ -410,12 +413,12 @@ unseen(const struct err *e)
 	if (len > 0 && e->detail[len - 1] == '.')
 		len--;
 	return err_tell(ERR_NOTFOUND,
-	    "%.*s; it was asked as anybody: sign in by the Git server to see "
-	    "what is private.",
+	    "%.*s; the request was anonymous. Sign in at the Git server to see "
+	    "private repositories.",
 	    (int)len, e->detail);
 }
 
-/* Ends it while it is the one that was refused. */
+/* Deletes the token if it is still the one that was rejected. */
 static const struct err *
 account_end(const struct access *x, int64_t user_id, const char *token)
 {
@@ -427,7 +430,7 @@ account_end(const struct access *x, int64_t user_id, const char *token)
 		e = str_eq(h.access, token) ?
 		    held_end(x, &h, GITTOKEN_ACCOUNT) :
 		    err_new(ERR_UNAVAILABLE,
-			"git token of user %lld: there is a newer one",
+			"git token of user %lld: a newer one is stored",
 			(long long)user_id);
 	arena_close(own);
 	return e;
@@ -475,7 +478,8 @@ out:
 	return e;
 }
 
-/* The server refused a question; it may refuse the account as a whole. */
+/* The server rejected a request; finds out whether it rejects the account as a
+ * whole. */
 static const struct err *
 refusal_judge(const struct access *x, struct arena *a, int64_t user_id,
     const struct err *e)

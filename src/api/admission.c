@@ -10,8 +10,8 @@
 
 #define LOGIN_MAX 100
 
-/* Whether text from outside fits the member of that name; what does not is left
- * as it was. */
+/* Whether text from outside is a valid value of the user's member. If not, the
+ * stored value stays. */
 static bool
 fits(const char *member, const char *text)
 {
@@ -26,7 +26,7 @@ fits(const char *member, const char *text)
 	    (f->pattern == NULL || str_matches(text, f->pattern));
 }
 
-/* Whether `word` is in a list, by the comparison given. */
+/* Whether `list` contains `word`, according to the comparison. */
 static bool
 listed(struct arena *a, const char *list, const char *word,
     int (*compare)(const char *, const char *))
@@ -54,7 +54,7 @@ lower(struct arena *a, const char *s)
 	return out;
 }
 
-/* The role of somebody nobody has made a user for; NULL = may not come in. */
+/* The role of a new user; NULL if new users are not admitted. */
 static const char *
 signup_role(const struct req *rq)
 {
@@ -69,15 +69,17 @@ check_active(const struct user *u)
 	return str_eq(u->status, "active") ?
 	    NULL :
 	    err_tell(ERR_FORBIDDEN,
-		"The user %s is disabled: ask an administrator.", u->username);
+		"The user %s is disabled. Ask an administrator to enable "
+		"it.",
+		u->username);
 }
 
 static const struct err *
 stranger(const char *login)
 {
 	return err_tell(ERR_FORBIDDEN,
-	    "Nobody has let you in: ask an administrator to make a user named "
-	    "\"%s\".",
+	    "You have no user here. Ask an administrator to create a user "
+	    "named \"%s\".",
 	    login);
 }
 
@@ -85,12 +87,12 @@ static const struct err *
 deleted(const char *login)
 {
 	return err_tell(ERR_FORBIDDEN,
-	    "Your user was deleted: ask an administrator to make one named "
+	    "Your user was deleted. Ask an administrator to create one named "
 	    "\"%s\" again.",
 	    login);
 }
 
-/* Whether the login makes an administrator now. */
+/* Whether this login becomes an administrator now, by auth.admins. */
 static const struct err *
 promotion(struct db *db, struct req *rq, const struct identity *who,
     const char *login, bool *out)
@@ -101,14 +103,14 @@ promotion(struct db *db, struct req *rq, const struct identity *who,
 	return identity_claim(db, who, lower(rq->a, login), out);
 }
 
-/* The same number under another address: the server may have been moved, or be
- * another one, where the number is somebody else's. */
+/* The same account id at another address: either the server has moved, or this
+ * is another server and the id belongs to another person. */
 static const struct err *
 moved(const struct identity *bound, const struct identity *who,
     const char *username)
 {
-	log_warn("%s is bound to account %s at %s, and account %s of %s signs "
-		 "in; if the same server has a new address, run: slipway-admin "
+	log_warn("%s is bound to account %s at %s, but account %s of %s signed "
+		 "in; if the server has a new address, run: slipway-admin "
 		 "gitserver move %s",
 	    username, bound->forge_id, bound->forge, who->forge_id, who->forge,
 	    bound->forge);
@@ -119,10 +121,10 @@ moved(const struct identity *bound, const struct identity *who,
 	    username);
 }
 
-/* A user of that name is theirs only if nobody has it yet.  The table holds
- * more names to be equal than the Git server does, so bytes are compared.  It is
- * read again where it is locked: what an administrator changes meanwhile stays.
- */
+/* An existing user of that name is bound to the account only if it is bound to
+ * no other. The table's collation treats more names as equal than the Git
+ * server does, so the bytes are compared. The locked row is read again because
+ * an administrator may have changed it. */
 static const struct err *
 adopt(struct db *db, struct req *rq, struct identity *who, const char *login,
     struct user *u)
@@ -132,7 +134,7 @@ adopt(struct db *db, struct req *rq, struct identity *who, const char *login,
 
 	e = user_lock(db, rq->a, u->id, u);
 	if (e != NULL && e->code == ERR_NOTFOUND)
-		return err_new(ERR_CONFLICT, "%s was deleted just now", login);
+		return err_new(ERR_CONFLICT, "%s was deleted meanwhile", login);
 	if (e != NULL)
 		return e;
 	if ((e = identity_of(db, rq->a, u->id, &bound)) != NULL)
@@ -140,13 +142,13 @@ adopt(struct db *db, struct req *rq, struct identity *who, const char *login,
 	if (bound.forge != NULL && str_eq(bound.forge_id, who->forge_id)) {
 		if (!str_eq(bound.forge, who->forge))
 			return moved(&bound, who, u->username);
-		/* another sign-in of the same account was first */
+		/* a concurrent sign-in of the same account was first */
 		who->user_id = u->id;
 		return check_active(u);
 	}
 	if (bound.forge != NULL || strcasecmp(u->username, login) != 0)
 		return err_tell(ERR_FORBIDDEN,
-		    "The name \"%s\" belongs to another account here: ask an "
+		    "The name \"%s\" belongs to another account. Ask an "
 		    "administrator.",
 		    u->username);
 	if ((e = check_active(u)) != NULL)
@@ -181,7 +183,7 @@ user_make(struct db *db, struct req *rq, struct identity *who,
 	return user_by_id(db, rq->a, who->user_id, u);
 }
 
-/* Sets `*member` to what the Git server says; true if it is another text. */
+/* Sets `*member` to the Git server's value; true if that changes it. */
 static bool
 follow(const char *name, const char *said, const char **member)
 {
@@ -191,8 +193,8 @@ follow(const char *name, const char *said, const char **member)
 	return true;
 }
 
-/* Name, address and picture are the Git server's; its login too, if that is
- * free here. */
+/* Copies name, email address and picture from the Git server; the login too, if
+ * no other user has that name. */
 static const struct err *
 profile_write(struct db *db, struct req *rq,
     const struct forge_account *account, struct user *u, unsigned changes)
@@ -227,8 +229,9 @@ admission_account(struct db *db, struct req *rq, const char *server,
 	if (e != NULL && e->code == ERR_NOTFOUND) {
 		if (!fits("username", account->login))
 			return err_tell(ERR_FORBIDDEN,
-			    "Your login at the Git server cannot be a name "
-			    "here: letters, digits and . _ @ + - are.");
+			    "Your login at the Git server is not a valid "
+			    "username. It may contain letters, digits and . _ "
+			    "@ + -.");
 		e = user_by_name(db, rq->a, account->login, out);
 		made = e != NULL && e->code == ERR_NOTFOUND;
 		if (made)
@@ -255,7 +258,7 @@ struct newcomer {
 	const char *role;
 };
 
-/* Nginx tells a name and nothing else, so that is all there is to go by. */
+/* nginx supplies only a name, so a deleted user is recognized by name. */
 static const struct err *
 newcomer_body(struct db *db, void *context)
 {
@@ -285,8 +288,8 @@ admission_name(struct req *rq, const char *name, struct principal *out)
 		return e;
 	if (!fits("username", name))
 		return err_tell(ERR_FORBIDDEN,
-		    "The name that nginx tells cannot be one here: letters, "
-		    "digits and . _ @ + - are.");
+		    "The name from nginx is not a valid username. It may "
+		    "contain letters, digits and . _ @ + -.");
 	e = user_by_name(rq->db, rq->a, name, &u);
 	if (e == NULL && (e = check_active(&u)) == NULL)
 		return stranger(name);

@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Who may come in, and as which user.
+ * Admission: who may sign in, and as which user.
  *
- * A user of the Git server is known by (server, number).  Where that is new,
- * a user that an administrator made by that login, and that nobody has signed
- * in as, is theirs; else `auth.admins` and `auth.signup` say whether they may.
- * A name that belongs to another account is never given away, and whom an
- * administrator has deleted comes in again only when one makes a user for them.
+ * A user of the Git server is identified by (server, account id). An unknown
+ * account is bound to the unbound user with its login, if an administrator has
+ * created one; otherwise auth.admins and auth.signup decide whether a user is
+ * created. A name that belongs to another account is never reassigned. A
+ * deleted user can sign in again only after an administrator creates the user
+ * again.
  */
 #ifndef SLIPWAY_API_ADMISSION_H
 #define SLIPWAY_API_ADMISSION_H
 
 #include "api/req.h"
 
-/* Inside a transaction: finds, binds or makes the user, and writes what the Git
- * server says of them; ERR_FORBIDDEN tells why not. */
+/* Inside a transaction: finds, binds or creates the user and updates its
+ * profile from the Git server. ERR_FORBIDDEN, with the reason as detail, if the
+ * account is not admitted. */
 MUSTCHECK const struct err *admission_account(struct db *, struct req *,
     const char *server, const struct forge_account *, struct user *out);
-/* Whom nginx has let in under that name, byte by byte; outside of a
- * transaction. */
+/* The same for a name that nginx has authenticated, compared byte by byte. Call
+ * it outside a transaction. */
 MUSTCHECK const struct err *admission_name(struct req *, const char *name,
     struct principal *out);
 

@@ -10,7 +10,7 @@
 #include "core/log.h"
 #include "core/str.h"
 
-/* Up to three addresses with a filter of 255 characters, each of four bytes. */
+/* Up to three URLs, each with a filter of 255 characters of four bytes. */
 #define HEADER_MAX ((size_t)12 * 1024)
 
 void
@@ -130,8 +130,8 @@ answer_stream(struct req *rq, const char *type, req_source *source,
 	an->length = length;
 }
 
-/* The address of this list with the named parameters put in or replaced;
- * text, because a cursor is a number like the others. */
+/* Writes this list's URL with the given query parameters added or replaced.
+ * Values are text because a cursor is a string. */
 static void
 link_add(struct req *rq, struct buf *out, const char *rel,
     const struct uri_pair *put)

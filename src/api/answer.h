@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: ISC */
-/* The inside of answers, for route.c, problem.c and fcgi.c; handlers use what
- * req.h offers. */
+/* Internals of responses, for route.c, problem.c and fcgi.c. Handlers use the
+ * functions of req.h. */
 #ifndef SLIPWAY_API_ANSWER_H
 #define SLIPWAY_API_ANSWER_H
 
 #include "api/req.h"
 
-/* More than any one object has: the scripts of a pipeline are 1 MiB, of which
- * each byte may take six. */
+/* More than any one object needs: the scripts of a pipeline are limited to 1
+ * MiB, and escaping turns a byte into at most six. */
 #define ANSWER_MAX ((size_t)7 << 20)
-/* What is read for a page of a list: with the answer that is made of it, it
- * must fit into a worker. */
+/* Memory for reading a page of a list. Together with the response built from
+ * it, it must fit into a worker. */
 #define ANSWER_ROWS ((size_t)2 << 20)
 
-/* Of a page: Link and X-Total-Count. */
+/* Sets Link and X-Total-Count of a page. */
 void answer_page_headers(struct req *, const struct page *);
 
-/* The body's memory is the process's and is used again. */
+/* The body's memory belongs to the process and is reused. */
 void answer_init(struct answer *);
-/* Forgets all that was put in. */
+/* Discards the content. */
 void answer_reset(struct answer *);
 void answer_release(struct answer *);
 
-/* The problem+json of an error, in place of what was answered so far; header
- * fields set before stay. */
+/* Replaces the content by the problem+json of an error; headers that are
+ * already set remain. */
 void problem_answer(struct req *, const struct err *);
-/* "Not Found" of 404. */
+/* The reason phrase of a status: "Not Found" for 404. */
 const char *status_phrase(int status);
 
 #endif

@@ -21,7 +21,7 @@ refuse(struct req *rq, const char *challenge, const char *why)
 	return err_tell(ERR_UNAUTHENTICATED, "%s", why);
 }
 
-/* What follows "Bearer "; NULL if the header is of another scheme. */
+/* The text after "Bearer "; NULL if the header uses another scheme. */
 static const char *
 bearer(const char *header)
 {
@@ -46,7 +46,8 @@ auth_cookie(struct req *rq, const char *name)
 	return NULL;
 }
 
-/* A page of another site can send our cookie along, but neither of these. */
+/* A page of another site can make the browser send our cookie, but it can forge
+ * neither of these headers. */
 bool
 auth_same_origin(const struct req *rq)
 {
@@ -72,7 +73,7 @@ is_session(const char *secret)
 	return str_starts(secret, AUTH_SESSION);
 }
 
-/* That it was used; the reading of it has succeeded whatever comes of it. */
+/* Records the use. A failure is logged only: authentication has succeeded. */
 static void
 touch(struct req *rq)
 {
@@ -87,10 +88,10 @@ touch(struct req *rq)
 		e = token_touch(rq->db, &rq->who);
 	}
 	if (e != NULL)
-		log_fault(e, "last use of a token or session");
+		log_fault(e, "recording the last use of a token or session");
 }
 
-/* The account behind a token or session. */
+/* The user behind a token or session. */
 static const struct err *
 principal(struct req *rq, const char *secret)
 {
@@ -100,21 +101,21 @@ principal(struct req *rq, const char *secret)
 
 	if (*secret == '\0' || strlen(secret) > CREDENTIAL_MAX)
 		return refuse(rq, ", error=\"invalid_token\"",
-		    "This is no token of this service.");
+		    "The token was not issued by this service.");
 	crypto_sha256(secret, strlen(secret), hash);
 	e = is_session(secret) ?
 	    principal_by_session(rq->db, rq->a, hash, &term, &rq->who) :
 	    principal_by_token(rq->db, rq->a, hash, &rq->who);
 	if (e != NULL && e->code == ERR_NOTFOUND)
 		return refuse(rq, ", error=\"invalid_token\"",
-		    "The token or session is not known, has ended, or its "
-		    "user may not sign in.");
+		    "The token or session is unknown or expired, or its user "
+		    "is disabled.");
 	if (e == NULL)
 		touch(rq);
 	return e;
 }
 
-/* The name that nginx tells; NULL where it is not to be asked. */
+/* The name from nginx; NULL if auth.remote_user is off. */
 static const char *
 remote_name(const struct req *rq)
 {
@@ -132,16 +133,16 @@ auth_session(struct req *rq)
 	return secret != NULL && is_session(secret) ? secret : NULL;
 }
 
-/* A browser sends cookies and nginx's password along whoever asks it to, so
- * they are not enough for a change. */
+/* A browser sends cookies and nginx's password with every request, even one
+ * that a page of another site triggers, so they do not suffice for a change. */
 static const struct err *
 check_ambient(const struct req *rq, unsigned flags)
 {
 	if ((flags & AUTH_WRITE) == 0 || auth_same_origin(rq))
 		return NULL;
 	return err_tell(ERR_FORBIDDEN,
-	    "With the cookie, or signed in by nginx, a change must come from a "
-	    "page of this service itself; programs send a token.");
+	    "A change that is authenticated by cookie or by nginx must come "
+	    "from a page of this service. Programs send a token instead.");
 }
 
 const struct err *
@@ -165,7 +166,9 @@ auth_check(struct req *rq, unsigned flags)
 		if ((e = check_ambient(rq, flags)) == NULL)
 			e = principal(rq, secret);
 	} else {
-		return refuse(rq, "", "Sign in or send a token.");
+		return refuse(rq, "",
+		    "Authentication is required. Sign in or "
+		    "send a token.");
 	}
 	if (e != NULL)
 		return e;

@@ -9,7 +9,7 @@
 #include "core/str.h"
 
 #define PATH_LOGGED 160
-#define GIVE_WAY_MS 50 /* between two requests that give way */
+#define GIVE_WAY_MS 50 /* minimum time between two requests that give way */
 
 void
 board_clear(struct board *b, int place)
@@ -41,8 +41,8 @@ board_end(struct board_place *p)
 	p->request[0] = '\0';
 }
 
-/* Those that wait in the same pool, in all and of this user, and how many may:
- * the caller is not among them. */
+/* Counts the other requests that wait in the caller's pool, in total and of
+ * this user, and the maximum. */
 struct waits {
 	int all, own, most;
 };
@@ -71,7 +71,7 @@ waits_count(struct board *b, struct board_place *mine, int64_t user)
 	return n;
 }
 
-/* Held for a moment.  The master takes it from a worker that dies with it. */
+/* Held briefly. If the holder dies, the master releases it. */
 static void
 waits_lock(struct board *b, const struct board_place *mine)
 {
@@ -118,7 +118,7 @@ board_wait_over(struct board *b, int listen_fd, bool *seen)
 		*seen = false;
 		return false;
 	}
-	if (!*seen) { /* a worker that is free takes it until the next look */
+	if (!*seen) { /* a free worker accepts it before the next check */
 		*seen = true;
 		return false;
 	}

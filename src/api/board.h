@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* What master and workers share: a page of counters and flags that the
- * workers inherit. */
+/* Counters and flags that master and workers share, on a page that the workers
+ * inherit. */
 #ifndef SLIPWAY_API_BOARD_H
 #define SLIPWAY_API_BOARD_H
 
@@ -12,52 +12,58 @@
 #define BOARD_REFUSED 256
 #define BOARD_TEXT 256
 
-/* One worker, by its place in the pool. */
+/* One worker, indexed by its place in the pool. */
 struct board_place {
-	atomic_int ready;            /* it has begun to serve */
-	atomic_int_least64_t until;  /* monotonic ms at which the request in
-				      * its hands must be done; 0 = none */
+	atomic_int ready;            /* it has started to serve */
+	atomic_int_least64_t until;  /* deadline of its current request in
+				      * monotonic ms; 0 = none */
 	atomic_int pool;             /* an enum route_pool */
-	atomic_int_least64_t waiter; /* user whose request waits for something
-				      * to happen; 0 = none */
-	char request[BOARD_TEXT];    /* which that is; "" = none */
+	atomic_int_least64_t waiter; /* user whose request waits for an event; 0
+				      * = none */
+	char request[BOARD_TEXT];    /* the current request; "" = none */
 };
 
 struct board {
 	atomic_int_least64_t requests[6]; /* by the first digit of the status */
-	atomic_int_least64_t busy_ms;     /* time spent in requests */
-	atomic_int_least64_t restarts;    /* workers that died */
-	/* events with a wrong signature: time and number, by address */
+	atomic_int_least64_t busy_ms;     /* time spent serving requests */
+	atomic_int_least64_t restarts;    /* workers that died and were
+					   * replaced */
+	/* events with a wrong signature: time and count, by address */
 	atomic_int_least64_t refused[BOARD_REFUSED];
-	atomic_int schema_ok;  /* statements and tables agree */
-	atomic_int waits_lock; /* 1 + place of the worker that holds it */
-	atomic_int_least64_t gave_way; /* monotonic ms, when one last did */
+	atomic_int schema_ok;  /* whether the tables match the statements */
+	atomic_int waits_lock; /* 1 + place of the worker that holds the lock */
+	atomic_int_least64_t gave_way; /* monotonic ms at which a request last
+				        * gave way */
 	struct board_place place[BOARD_WORKERS];
 };
 
-/* By the master, when a worker ended and before one starts in this place. */
+/* Called by the master after a worker ended and before one starts in its
+ * place. */
 void board_clear(struct board *, int place);
-/* By the worker.  The query is left out of `uri`: it may hold a secret. */
+/* Called by the worker. Leaves out the query of `uri`: it may contain a
+ * secret. */
 void board_begin(struct board_place *, const char *method, const char *uri,
     const char *id, int64_t until);
 void board_end(struct board_place *);
 
 enum board_wait {
 	BOARD_WAIT_YES,
-	BOARD_WAIT_USER, /* the user has BOARD_WAITS_EACH already */
+	BOARD_WAIT_USER, /* the user has BOARD_WAITS_EACH waiting requests
+			  * already */
 	BOARD_WAIT_FULL, /* the pool needs its other workers */
 };
 #define BOARD_WAITS_EACH 2
 
-/* A request that may wait for something to happen takes up a worker.  At least
- * one worker of a pool, and a quarter of them, stay free of such requests,
- * unless it has one only.  On BOARD_WAIT_YES, board_wait_end() must follow. */
+/* Registers a request that may wait for an event; it occupies a worker. At
+ * least one worker of a pool, and a quarter of them, stay free of such
+ * requests, unless the pool has only one. After BOARD_WAIT_YES the caller must
+ * call board_wait_end(). */
 enum board_wait board_wait_begin(struct board *, struct board_place *,
     int64_t user);
 void board_wait_end(struct board_place *);
-/* Whether a request that waits has to give its worker back, as a connection has
- * found no other worker; one at a time is chosen.  `listen_fd` is the pool's
- * socket, *seen the caller's, false at first. */
+/* Whether a waiting request must end because a connection finds no free worker.
+ * Only one request is chosen at a time. `listen_fd` is the pool's socket; the
+ * caller keeps *seen between calls, initially false. */
 bool board_wait_over(struct board *, int listen_fd, bool *seen);
 
 #endif

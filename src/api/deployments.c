@@ -3,8 +3,8 @@
 #include "api/resources.h"
 #include "deploy/deploy.h"
 
-/* What a transaction works on. Its memory is given back before it is run
- * again, the request's is not. */
+/* What a transaction works on. Its own arena is cleared before each retry; the
+ * request's is not. */
 struct work {
 	struct req *rq;
 	struct arena *a;
@@ -36,7 +36,7 @@ api_deployment_list(struct req *rq)
 	return NULL;
 }
 
-/* The answer with one deployment as it is now. */
+/* Responds with the current state of one deployment. */
 static const struct err *
 deployment_answer(struct req *rq, struct arena *a, int64_t id)
 {
@@ -55,7 +55,7 @@ api_deployment_show(struct req *rq)
 	return deployment_answer(rq, rq->a, rq->id[0]);
 }
 
-/* The user's own request. */
+/* The order that the user's request describes. */
 static struct deploy_order
 request_order(const struct req *rq, const struct deployment_request *sent)
 {
@@ -79,7 +79,7 @@ api_deployment_judge(struct req *rq, const void *item)
 	return e;
 }
 
-/* What both ways to a new deployment begin and end with. */
+/* Common to creating and retrying a deployment. */
 static const struct err *
 work_begin(struct work *w)
 {
@@ -130,8 +130,9 @@ retry_body(struct db *db, void *context)
 	return work_end(w);
 }
 
-/* A request that was refused may be the second of two with one key: while it
- * waited for the first, something else may have changed, too. */
+/* A rejected request may be the second of two with the same key: while it
+ * waited for the first, the conditions may have changed. Then it returns the
+ * first one's response. */
 static const struct err *
 first_answer(struct work *w, const struct err *refused)
 {
@@ -146,12 +147,12 @@ first_answer(struct work *w, const struct err *refused)
 	if (refused->sys != DB_DUPLICATE)
 		return refused;
 	return err_tell(ERR_CONFLICT,
-	    "A request with this Idempotency-Key is being served: ask again in "
-	    "a moment.");
+	    "Another request with this Idempotency-Key is in progress. Try "
+	    "again in a moment.");
 }
 
-/* Runs the body; of several with the same key, sent at once, one wins and the
- * others get its answer. */
+/* Runs the body. Of concurrent requests with the same key, one succeeds and the
+ * others return its response. */
 static const struct err *
 deployment_make(struct req *rq, db_body *body)
 {
@@ -219,30 +220,30 @@ static const struct route_param deployment_params[] = {
 	    .min = 1,
 	    .max = 100,
 	    .fallback = 20,
-	    .doc = "Items on a page." },
+	    .doc = "Number of items on a page." },
 	{ .name = "cursor",
 	    .type = PARAM_INT,
 	    .min = 1,
 	    .max = 9999999999999999,
 	    .opaque = 1,
-	    .doc = "Where the page before ended: its \"next\"." },
+	    .doc = "Cursor: \"next\" of the previous page." },
 	{ .name = "projectId",
 	    .type = PARAM_INT,
 	    .min = ID_MIN,
-	    .doc = "Only those of this project." },
+	    .doc = "Only deployments of this project." },
 	{ .name = "pipelineId",
 	    .type = PARAM_INT,
 	    .min = ID_MIN,
-	    .doc = "Only those of this pipeline." },
+	    .doc = "Only deployments of this pipeline." },
 	{ .name = "status",
 	    .type = PARAM_STR,
 	    .values = state_deployments,
 	    .named = "DeploymentStatus",
-	    .doc = "Only those with this status." },
+	    .doc = "Only deployments with this status." },
 	{ .name = "branch",
 	    .type = PARAM_STR,
 	    .max = 255,
-	    .doc = "Only those of this branch." },
+	    .doc = "Only deployments of this branch." },
 	PARAM_END,
 };
 
@@ -271,7 +272,7 @@ static const struct route routes[] = {
 	    .status = 201,
 	    .errors = route_conflict },
 	SHOW("/api/deployments/{id}", ROLE_VIEWER, api_deployment_show,
-	    "getDeployment", "Read a deployment and how its steps went",
+	    "getDeployment", "Get a deployment with the results of its steps",
 	    deployment_shape),
 	{ .method = METHOD_POST,
 	    .path = "/api/deployments/{id}/retry",
@@ -279,7 +280,8 @@ static const struct route routes[] = {
 	    .flags = ROUTE_IDEMPOTENT,
 	    .handler = api_deployment_retry,
 	    .operation = "retryDeployment",
-	    .summary = "Deploy once more what a deployment was made of",
+	    .summary = "Deploy again with the same pipeline, commit and "
+		       "variables",
 	    .out = &deployment_shape,
 	    .status = 201,
 	    .errors = route_conflict },
@@ -288,7 +290,7 @@ static const struct route routes[] = {
 	    .role = ROLE_DEPLOYER,
 	    .handler = api_deployment_cancel,
 	    .operation = "cancelDeployment",
-	    .summary = "Take a deployment from the queue, or end it",
+	    .summary = "Cancel a pending or running deployment",
 	    .out = &deployment_shape,
 	    .status = 200,
 	    .errors = route_conflict },
@@ -297,6 +299,6 @@ static const struct route routes[] = {
 
 const struct resource deployments_resource = {
 	.tag = "deployments",
-	.about = "Pipelines that ran, run or will run.",
+	.about = "Runs of pipelines: pending, running and finished.",
 	.routes = routes,
 };

@@ -7,17 +7,17 @@
 #include "core/arena.h"
 #include "crypto/crypto.h"
 
-#define HASH_LEN 16 /* hex digits of the body's hash that a tag carries */
+#define HASH_LEN 16 /* hex digits of the body's hash in a tag */
 #define CHECKSUM_LEN 8
 
 struct tag {
-	const char *text; /* between the quotes */
+	const char *text; /* without the quotes */
 	size_t len;
 	bool weak;
 };
 
-/* Of a tag with that hash of a body.  It has no key: a client that makes up a
- * tag deceives itself alone. */
+/* The checksum of a tag with that hash of a body. It needs no key: a client that
+ * forges a tag harms only itself. */
 static void
 checksum_of(const struct etag_key *key, const char *hash,
     char out[CRYPTO_HASH_HEX])
@@ -42,7 +42,8 @@ etag_make(struct arena *a, const struct etag_key *key, const struct buf *body)
 	    HASH_LEN, hash, CHECKSUM_LEN, checksum);
 }
 
-/* The next tag of a list; false at its end, and `*bad` if it is no list. */
+/* Parses the next tag of a list. False at the end; sets `*bad` if the list is
+ * malformed. */
 static bool
 tag_next(const char **s, struct tag *out, bool *bad)
 {
@@ -95,7 +96,7 @@ etag_listed(const char *header, const char *etag)
 	return false;
 }
 
-/* How weak tags compare (RFC 9110, section 8.8.3.2). */
+/* For the comparison of weak tags see RFC 9110, section 8.8.3.2. */
 enum compare { STRONG, WEAK };
 
 static bool
@@ -115,7 +116,7 @@ is_issued(const struct tag *tag, const struct etag_key *key)
 	return memcmp(hash + HASH_LEN, checksum, CHECKSUM_LEN) == 0;
 }
 
-/* Whether a tag of that version is among them. */
+/* Whether the list contains a tag of that version. */
 static bool
 version_listed(const char *header, const struct etag_key *key, enum compare how,
     bool *bad)
@@ -152,12 +153,12 @@ etag_require(const char *header, const char *etag)
 		return malformed();
 	if (!found && etag == NULL)
 		return err_tell(ERR_PRECONDITION,
-		    "There are no entity tags at this address: leave out "
-		    "If-Match.");
+		    "This resource has no entity tag. Repeat the request "
+		    "without If-Match.");
 	if (!found)
 		return err_tell(ERR_PRECONDITION,
-		    "The resource does not have an entity tag of If-Match; "
-		    "read it without If-Match.");
+		    "The resource has none of the entity tags in If-Match. "
+		    "Read it again without If-Match.");
 	return NULL;
 }
 
@@ -173,8 +174,8 @@ etag_guard(const char *header, const struct etag_key *key)
 		return malformed();
 	if (!found)
 		return err_tell(ERR_PRECONDITION,
-		    "The resource has changed since it was read; read it "
-		    "again and repeat the change on what you find.");
+		    "The resource has changed since it was read. Read it again "
+		    "and repeat the change.");
 	return NULL;
 }
 
@@ -186,5 +187,5 @@ etag_exclude(const char *header, const struct etag_key *key)
 	if (!is_star(header) && !version_listed(header, key, WEAK, &bad))
 		return NULL;
 	return err_tell(ERR_PRECONDITION,
-	    "The resource is as If-None-Match says that it must not be.");
+	    "The resource has an entity tag that If-None-Match excludes.");
 }

@@ -22,9 +22,9 @@
 #include "core/str.h"
 #include "crypto/crypto.h"
 
-#define PARAMS_MS 1000 /* nginx has the whole request before it connects */
-#define SILENCE_MS 500 /* within the parameters */
-#define LINGER_MS 200  /* for what an unfinished peer still sends */
+#define PARAMS_MS 1000 /* nginx buffers the whole request before it connects */
+#define SILENCE_MS 500 /* longest pause within the parameters */
+#define LINGER_MS 200  /* time to drain what a peer still sends */
 #define LINGER_MAX (REQ_EVENT_MAX + REQ_BODY_MAX)
 #define STREAM_CHUNK ((size_t)64 * 1024)
 #define ID_MAX 64
@@ -32,7 +32,7 @@
 static const struct {
 	enum req_header at;
 	const char *name;
-	bool even_empty; /* then it says something, too */
+	bool even_empty; /* even an empty value is kept */
 } params[] = {
 	{ .at = IN_METHOD, .name = "REQUEST_METHOD" },
 	{ .at = IN_URI, .name = "REQUEST_URI" },
@@ -58,22 +58,23 @@ static const struct {
 	{ .at = IN_HTTPS, .name = "HTTPS" },
 };
 
-/* What came with a request. */
+/* The body of a request. */
 struct body {
 	char *data; /* ends with a NUL */
 	size_t len;
-	void *map; /* NULL = it lies in the request's arena */
+	void *map; /* NULL = it is in the request's arena */
 };
 
-static FCGX_Request request; /* its streams are made anew for each request */
+static FCGX_Request request; /* its streams are recreated for each request */
 static volatile sig_atomic_t deadline_fd = -1;
-/* While a handler runs: what to say, and to whom, where it does not return. */
+/* While a handler runs: the response, and its socket, in case the handler does
+ * not return in time. */
 static volatile sig_atomic_t late_fd = -1, late_len;
 static char late_text[2048];
 
-/* Nothing here but what a signal handler may do.  A handler that runs for too
- * long may be anywhere, so that only the end of the process ends it; MariaDB
- * then rolls back what it had begun. */
+/* Calls only async-signal-safe functions. A handler that exceeds its time may
+ * be anywhere, so only ending the process stops it; MariaDB then rolls back its
+ * transaction. */
 static void
 deadline_passed(int number)
 {
@@ -86,7 +87,7 @@ deadline_passed(int number)
 		(void)shutdown(deadline_fd, SHUT_RDWR);
 }
 
-/* From now on `fd` has so long; ms 0 = as long as it takes. */
+/* Sets the deadline of `fd`; 0 = none. */
 static void
 deadline_set(int fd, int64_t ms)
 {
@@ -112,7 +113,7 @@ fcgi_init(void)
 	if (sigaction(SIGPIPE, &action, NULL) == -1)
 		return err_errno("sigaction");
 	if (FCGX_Init() != 0 || FCGX_InitRequest(&request, -1, 0) != 0)
-		return err_new(ERR_INTERNAL, "libfcgi cannot be initialised");
+		return err_new(ERR_INTERNAL, "cannot initialize libfcgi");
 	return NULL;
 }
 
@@ -126,7 +127,8 @@ silence_set(int fd, int64_t ms)
 	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
 }
 
-/* Whether a parameter "HTTP_X_NAME=value" is the header "X-Name". */
+/* The value if the parameter "HTTP_X_NAME=value" is the header "X-Name", else
+ * NULL. */
 static const char *
 header_value(const char *param, const char *header)
 {
@@ -142,7 +144,8 @@ header_value(const char *param, const char *header)
 	return *param == '=' ? param + 1 : NULL;
 }
 
-/* An empty one is mostly as if it were not there; false if it was before. */
+/* Stores a value. Most empty ones count as absent. False if it is a
+ * repetition. */
 static bool
 param_take(struct req *rq, size_t which, const char *value)
 {
@@ -154,8 +157,8 @@ param_take(struct req *rq, size_t which, const char *value)
 	return once;
 }
 
-/* Fills rq->in and rq->hook with copies, which outlive libfcgi's; false if
- * something that matters was sent twice. */
+/* Fills rq->in and rq->hook with copies, which outlive those of libfcgi. False
+ * if a header that matters was sent twice. */
 static bool
 params_take(struct req *rq)
 {
@@ -185,7 +188,7 @@ params_take(struct req *rq)
 	return once;
 }
 
-/* The number that nginx gave the request, if it is one, else our own. */
+/* nginx's id of the request if it is valid, else a new one. */
 static const char *
 request_id(struct req *rq)
 {
@@ -199,8 +202,9 @@ request_id(struct req *rq)
 	return arena_strdup(rq->a, own);
 }
 
-/* Room for a body and a NUL behind it.  What is larger than most lies in memory
- * that is no part of a worker's limit, and is given back with the request. */
+/* Allocates room for a body and a NUL. A large body gets a mapping, which does
+ * not count against the worker's memory limit and is released with the
+ * request. */
 static const struct err *
 body_open(struct req *rq, size_t length, struct body *out)
 {
@@ -219,7 +223,7 @@ body_open(struct req *rq, size_t length, struct body *out)
 	(void)close(fd);
 	if (out->map == NULL || out->map == MAP_FAILED) {
 		out->map = NULL;
-		return err_errno("room for a body");
+		return err_errno("memory for a body");
 	}
 	out->data = out->map;
 	return NULL;
@@ -233,7 +237,7 @@ body_close(struct body *b)
 	b->map = NULL;
 }
 
-/* One record of FastCGI. */
+/* Appends a FastCGI record. */
 static void
 record_add(struct buf *b, unsigned char type, const char *content, size_t len)
 {
@@ -246,7 +250,7 @@ record_add(struct buf *b, unsigned char type, const char *content, size_t len)
 	buf_add(b, content, len);
 }
 
-/* The answer of a request that is ended at its deadline. */
+/* Prepares the response for a request that exceeds its deadline. */
 static void
 late_prepare(const struct req *rq)
 {
@@ -257,9 +261,10 @@ late_prepare(const struct req *rq)
 	buf_init(&answer, sizeof(late_text));
 	buf_init(&records, sizeof(late_text));
 	buf_printf(&problem,
-	    "{\"type\":\"about:blank\",\"title\":\"Gateway Timeout\","
-	    "\"status\":504,\"detail\":\"The request took longer than %lld "
-	    "seconds and was ended. Read what it changed before you send it "
+	    "{\"type\":\"about:blank\",\"title\":\"Gateway "
+	    "Timeout\",\"status\":504,\"detail\":\"The request took longer "
+	    "than %lld seconds and was aborted. Check what it changed before "
+	    "you send it "
 	    "again.\",\"code\":\"upstream_timeout\",\"requestId\":\"%s\"}\n",
 	    (long long)rq->settings->api.request_timeout, rq->request_id);
 	buf_printf(&answer,
@@ -281,7 +286,7 @@ late_prepare(const struct req *rq)
 	buf_release(&records);
 }
 
-/* From now on this process ends if work_end() is not called in time. */
+/* Starts the deadline: the process ends unless work_end() is called in time. */
 static void
 work_begin(const struct req *rq)
 {
@@ -297,11 +302,22 @@ static void
 work_end(const struct req *rq)
 {
 	deadline_set(-1, 0);
-	late_len = 0; /* from now on an answer is being written */
+	late_len = 0; /* from here on, a response is being written */
 	atomic_store(&rq->place->until, 0);
 }
 
-/* All of the body, of exactly the length announced. */
+static const struct err *
+body_too_large(const struct req *rq)
+{
+	if (route_body_max(rq) == REQ_EVENT_MAX)
+		return err_tell(ERR_TOO_LARGE,
+		    "The body is larger than 32 MiB, the limit for a push event.");
+	return err_tell(ERR_TOO_LARGE,
+	    "The body is larger than 1 MiB. Only a signed push event may be "
+	    "larger.");
+}
+
+/* Reads the complete body and checks its length. */
 static const struct err *
 body_take(struct req *rq, struct body *out)
 {
@@ -314,18 +330,20 @@ body_take(struct req *rq, struct body *out)
 		return err_tell(ERR_BAD_REQUEST,
 		    "Content-Length must be a number.");
 	if (length > (int64_t)route_body_max(rq))
-		return err_new(ERR_TOO_LARGE, "%lld bytes", (long long)length);
+		return body_too_large(rq);
 	if ((e = body_open(rq, (size_t)length, out)) != NULL)
 		return e;
 	got = FCGX_GetStr(out->data, (int)length, request.in);
 	if (got != length || FCGX_GetError(request.in) != 0)
 		return err_tell(ERR_BAD_REQUEST,
-		    "The body is shorter than announced.");
+		    "The body is shorter than its Content-Length.");
 	if (FCGX_GetChar(request.in) != -1)
 		return err_tell(ERR_BAD_REQUEST,
-		    "The body is longer than announced.");
+		    "The body is longer than its Content-Length.");
 	if (FCGX_GetError(request.in) != 0)
-		return err_tell(ERR_BAD_REQUEST, "The body was broken off.");
+		return err_tell(ERR_BAD_REQUEST,
+		    "The body is incomplete: the "
+		    "connection was interrupted.");
 	return NULL;
 }
 
@@ -374,7 +392,7 @@ stream(struct req *rq)
 	return true;
 }
 
-/* Writes the answer; false if it was broken off. */
+/* Writes the response; false if the connection failed. */
 static bool
 answer_write(struct req *rq)
 {
@@ -414,8 +432,8 @@ answer_write(struct req *rq)
 	return put(rq, an->body.data, an->body.len);
 }
 
-/* A peer with unread bytes would see its connection reset, and with it lose
- * the answer: they are read and thrown away for a moment. */
+/* Closing a socket with unread bytes resets the connection, and the peer may
+ * lose the response. Reads and discards them for a moment. */
 static void
 linger(int fd)
 {
@@ -438,14 +456,14 @@ finish(int fd, bool read_all, bool written)
 {
 	deadline_set(fd, 1000);
 	if (written) {
-		request.keepConnection = 1; /* we close it */
+		request.keepConnection = 1; /* this file closes it */
 		FCGX_Finish_r(&request);
 	} else {
 		FCGX_Free(&request, 0);
 	}
 	deadline_set(-1, 0);
 	if (request.ipcFd == -1)
-		return; /* a write failed, and libfcgi has closed it */
+		return; /* a write failed, and libfcgi has closed the socket */
 	request.ipcFd = -1;
 	if (!read_all && written)
 		linger(fd);
@@ -482,8 +500,8 @@ fcgi_serve(int fd, struct req *rq)
 	e = body_take(rq, &body);
 	if (!once)
 		e = err_tell(ERR_BAD_REQUEST,
-		    "Method, address or a header field is missing or given "
-		    "twice.");
+		    "The method, the URL or a header field is missing or "
+		    "repeated.");
 	deadline_set(-1, 0);
 	late_prepare(rq);
 	rq->client_fd = fd;

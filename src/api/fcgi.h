@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * One request over one FastCGI connection: read with deadlines, served, and
- * answered in one go.  The only file that knows libfcgi, and the only writer.
+ * One request over one FastCGI connection: read with deadlines, serve, write
+ * the response. The only file that uses libfcgi.
  *
- * libfcgi reads and writes without deadlines, does not take up a call that a
- * signal broke off, and answers nothing then; so signals are blocked while it
- * works, save the one of our own deadline, which shuts the connection down.
+ * libfcgi reads and writes without deadlines, does not resume a call that a
+ * signal interrupted, and then sends no response. So signals are blocked while
+ * it works, except that of our own deadline, which shuts the connection down.
  */
 #ifndef SLIPWAY_API_FCGI_H
 #define SLIPWAY_API_FCGI_H
 
 #include "api/req.h"
 
-/* Once per process, after the signal handlers are set. */
+/* Call it once per process, after installing the signal handlers. */
 MUSTCHECK const struct err *fcgi_init(void);
-/* Serves the request that comes over `fd` and closes it.  `rq` holds arena,
- * db, settings and what else is the process's.  False if no request came. */
+/* Serves the request that arrives on `fd` and closes it. `rq` holds the arena,
+ * db, settings and other objects of the process. False if no request
+ * arrived. */
 bool fcgi_serve(int fd, struct req *rq);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: ISC */
-/* Why the Git server cannot be asked. */
+/* Explains why the Git server is not available. */
 #ifndef SLIPWAY_API_FORGE_H
 #define SLIPWAY_API_FORGE_H
 
 #include "api/req.h"
 
-/* ERR_UNAVAILABLE: `what` needs the first n of GITSERVER_URL, _CLIENT_ID and
- * _REDIRECT_URI; names those that are not set. */
+/* ERR_UNAVAILABLE: `what` requires the first n of GITSERVER_URL,
+ * _CLIENT_ID and _REDIRECT_URI; names those that are not set. */
 MUSTCHECK const struct err *gitserver_missing(const struct req *,
     const char *what, size_t n);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-/* Branches and commits of a project's repository: as the Git server has them,
- * or, where it has no interface or the repository lies elsewhere, by git's own
- * protocol and as the runner's clone has them. */
+/* Branches and commits of a project's repository. They come from the Git
+ * server's API, or, if there is none or the repository is elsewhere, from the
+ * Git protocol and the runner's clone. */
 #include "api/forge.h"
 #include "api/resources.h"
 #include "api/shapes.h"
@@ -11,34 +11,34 @@
 #include "store/gitrepo.h"
 #include "store/project.h"
 
-/* Of the whole request, however often the Git server is asked and however many
- * asked before; the client is to have its answer within ten seconds. */
+/* Minimum time in ms that must be left for the Git server. The limit covers the
+ * whole request, including its wait for a worker, because the client must get a
+ * response within ten seconds. */
 #define LEFT_MIN 200
-/* What git may tell of a repository, at most. */
+/* Limits on what git reports about a repository. */
 #define REMOTE_MAX ((size_t)12 << 20)
 #define REMOTE_BRANCHES 1000000
 
-/* What is asked for, and what came. */
+/* A request and its result. */
 struct reading {
 	struct req *rq;
 	struct project project;
 	bool commits;            /* else branches */
 	int64_t until;           /* time_mono_ms */
 	const char *branch;      /* NULL = the repository's default */
-	struct forge_repo known; /* as remembered, else by that path */
+	struct forge_repo known; /* as stored, else by its path */
 	struct forge_repo repo;
-	bool trusted; /* what was found may be remembered for everybody */
+	bool trusted; /* the result may be stored for all users */
 	struct forge_page page;
 	struct list list; /* struct forge_branch or git_commit */
 };
 
-/* --- the Git server's interface */
+/* --- the Git server's API */
 
-/* The name of a repository that is renamed or removed is free for anybody to
- * take, and the caller may just not be allowed to see the renamed one.  So a
- * number that is remembered is never given up for a path here: that takes a
- * change of the project.  Gitea answers questions by number only with a
- * token. */
+/* When a repository is renamed or removed, another user can take its name, and
+ * the caller may not have access to the renamed one. So a stored repository id
+ * is never replaced by what a path leads to; that takes a change of the
+ * project. Gitea serves requests by id only with a token. */
 static const struct err *
 repo_find(struct reading *r, struct forge *forge, const char *token)
 {
@@ -53,15 +53,15 @@ repo_find(struct reading *r, struct forge *forge, const char *token)
 	if (e != NULL && e->code == ERR_NOTFOUND)
 		return err_tell(ERR_NOTFOUND,
 		    "The repository was renamed or removed at the Git server, "
-		    "or your access there does not show it (404). If another "
-		    "is to take its place, a maintainer sends the project's "
-		    "repository again, alone (PUT /api/projects).");
+		    "or you have no access to it (404). To use another "
+		    "repository in its place, a maintainer must send the "
+		    "project's repository again, alone (PUT /api/projects).");
 	if (e == NULL && !str_eq(r->repo.id, r->known.id))
 		return err_tell(ERR_NOTFOUND,
-		    "Another repository has taken the name of the project's "
-		    "at the Git server (404). If that is the right one, a "
-		    "maintainer sends the project's repository again, alone "
-		    "(PUT /api/projects).");
+		    "Another repository at the Git server has taken the name "
+		    "of the project's repository (404). If it is the right "
+		    "one, a maintainer must send the project's repository "
+		    "again, alone (PUT /api/projects).");
 	return e;
 }
 
@@ -100,7 +100,7 @@ ask(struct forge *forge, struct arena *a, const struct access_token *token,
 	struct reading *r = context;
 	const struct err *e;
 
-	/* a token may do less than its user */
+	/* a token may have fewer rights than its user */
 	r->trusted = token->as == ACCESS_SERVICE ||
 	    (token->trusted && r->rq->role >= ROLE_MAINTAINER);
 	if ((e = repo_find(r, forge, token->text)) != NULL)
@@ -143,10 +143,10 @@ from_server(struct reading *r)
 	return gitrepo_put(r->rq->db, &known);
 }
 
-/* --- git's own protocol, and the runner's clone */
+/* --- the Git protocol and the runner's clone */
 
-/* Addresses that lie on the Git server, though not as one of its repositories,
- * get a token, too: that of the caller. */
+/* An address on the Git server that is not one of its repositories gets the
+ * caller's token, too. */
 static const struct err *
 remote_token(const struct reading *r, struct settings_gitserver *s)
 {
@@ -202,8 +202,8 @@ remote_branches(struct reading *r, struct arena *own)
 	return NULL;
 }
 
-/* The tip of the branch that is asked for, which may be the default; NULL if
- * there is no branch at all. */
+/* The tip of the requested branch or of the default branch; NULL if the
+ * repository has no branches. */
 static const struct err *
 remote_tip(const struct reading *r, struct arena *own,
     const struct forge_branch **out)
@@ -226,11 +226,11 @@ remote_tip(const struct reading *r, struct arena *own,
 		return NULL;
 	return err_tell(ERR_NOTFOUND,
 	    r->branch == NULL ?
-		"The repository has no default branch: say which." :
-		"The repository has no branch of that name.");
+		"The repository has no default branch. Name a branch." :
+		"The repository has no branch with that name.");
 }
 
-/* Those of the page. */
+/* Reduces the list to the requested page. */
 static void
 page_cut(struct reading *r, const struct list *all)
 {
@@ -297,7 +297,7 @@ from_git(struct reading *r)
 	return e;
 }
 
-/* --- which of both, and the answer */
+/* --- choice of the source, and the response */
 
 static const struct err *
 read_it(struct reading *r)
@@ -310,8 +310,8 @@ read_it(struct reading *r)
 	    req_waited(rq);
 	if (r->until < time_mono_ms() + LEFT_MIN)
 		return err_tell(ERR_UPSTREAM_TIMEOUT,
-		    "The Git server did not answer those in time who asked "
-		    "before: try again.");
+		    "The Git server is still busy with earlier requests. Try "
+		    "again later.");
 	if (forge == NULL && !str_eq(rq->settings->gitserver.type, "git"))
 		return gitserver_missing(rq, "Reading from the Git server", 1);
 	if (forge == NULL || !forge_has_api(forge))
@@ -322,8 +322,8 @@ read_it(struct reading *r)
 	return e->code == ERR_NOTFOUND ? from_git(r) : e;
 }
 
-/* As the client is to have it: 401 would say that its own session has ended,
- * and a setting that is missing is no fault of the program. */
+/* Maps an error to what the client must see: 401 would mean that its own
+ * session has expired, and a missing setting is not an internal error. */
 static const struct err *
 told(const struct err *e)
 {
@@ -343,16 +343,16 @@ reading_serve(struct reading *r, const struct shape *shape)
 
 	e = project_by_id(rq->db, rq->a, req_int(rq, "projectId"), &r->project);
 	if (e != NULL && e->code == ERR_NOTFOUND)
-		return err_tell(ERR_NOTFOUND, "There is no such project.");
+		return err_tell(ERR_NOTFOUND, "Unknown project.");
 	if (e != NULL)
 		return e;
 	r->page.page = req_int(rq, "page");
 	r->page.limit = req_int(rq, "limit");
-	/* "main~1" and "a..b" mean something to git, but no branch */
+	/* git would interpret "main~1" and "a..b", but they are not branches */
 	if (r->branch != NULL && *r->branch != '\0' &&
 	    (wrong = branch_fault(r->branch)) != NULL)
-		return err_tell(ERR_NOTFOUND,
-		    "There is no such branch: the name %s.", wrong);
+		return err_tell(ERR_NOTFOUND, "Unknown branch: the name %s.",
+		    wrong);
 	if (r->commits && r->branch == NULL)
 		r->branch = r->project.default_branch;
 	if ((e = read_it(r)) != NULL)
@@ -388,7 +388,7 @@ static const struct route_param branch_params[] = {
 	    .type = PARAM_INT,
 	    .must = 1,
 	    .min = ID_MIN,
-	    .doc = "Project whose repository is read." },
+	    .doc = "Project whose repository to read." },
 	PARAM_END,
 };
 static const struct route_param commit_params[] = {
@@ -397,11 +397,11 @@ static const struct route_param commit_params[] = {
 	    .type = PARAM_INT,
 	    .must = 1,
 	    .min = ID_MIN,
-	    .doc = "Project whose repository is read." },
+	    .doc = "Project whose repository to read." },
 	{ .name = "branch",
 	    .type = PARAM_STR,
 	    .max = 255,
-	    .doc = "Branch; the repository's default if left out." },
+	    .doc = "Branch; the default is the repository's default branch." },
 	PARAM_END,
 };
 static const enum err_code upstream[] = { ERR_NOTFOUND, ERR_RATE, ERR_UPSTREAM,
@@ -415,7 +415,7 @@ static const struct route routes[] = {
 	    .query = branch_params,
 	    .handler = api_git_branches,
 	    .operation = "listBranches",
-	    .summary = "List branches of a project's repository",
+	    .summary = "List the branches of a project's repository",
 	    .out = &git_branch_shape,
 	    .list = LIST_MORE,
 	    .status = 200,
@@ -427,7 +427,7 @@ static const struct route routes[] = {
 	    .query = commit_params,
 	    .handler = api_git_commits,
 	    .operation = "listCommits",
-	    .summary = "List commits of a project's repository",
+	    .summary = "List the commits of a project's repository",
 	    .out = &git_commit_shape,
 	    .list = LIST_MORE,
 	    .status = 200,
@@ -437,6 +437,6 @@ static const struct route routes[] = {
 
 const struct resource git_resource = {
 	.tag = "git",
-	.about = "What the Git server knows, read live.",
+	.about = "Branches and commits, read live from the Git server.",
 	.routes = routes,
 };

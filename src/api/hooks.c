@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What the Git server tells of pushes. */
+/* Push events from Git servers. */
 #include <string.h>
 #include <strings.h>
 
@@ -19,8 +19,8 @@
 #define ANSWER_MAX ((size_t)2 << 20)
 #define MESSAGE_MAX 2000 /* characters */
 
-/* A new secret.  Its text is what servers sign with or send; where the key is
- * said in base64, the same text says that. */
+/* Returns a new secret. Git servers use its text as it is; servers that expect
+ * a key in base64 accept the same text. */
 static char *
 secret_make(struct arena *a)
 {
@@ -31,7 +31,8 @@ secret_make(struct arena *a)
 	    crypto_base64(a, key, sizeof(key)));
 }
 
-/* Where the Git server sends to; NULL if nothing says how it gets here. */
+/* The URL for push events; NULL if no setting contains the service's
+ * address. */
 static const char *
 hook_url(const struct req *rq, int64_t project_id)
 {
@@ -77,9 +78,9 @@ api_hook_secret(struct req *rq)
 
 	if (rq->keyring == NULL)
 		return err_tell(ERR_UNAVAILABLE,
-		    "The service has no key to seal the secret with: an "
-		    "administrator makes it with \"slipway-admin key\" and "
-		    "reloads the service.");
+		    "The service has no key to encrypt the secret. An "
+		    "administrator must run \"slipway-admin key\" and reload "
+		    "the service.");
 	shown.secret = secret_make(rq->a);
 	e = keyring_seal(rq->keyring, rq->a,
 	    arena_printf(rq->a, HOOK_PURPOSE, (long long)one.project_id),
@@ -92,25 +93,25 @@ api_hook_secret(struct req *rq)
 	return NULL;
 }
 
-/* A push that is taken, by a transaction that may run again. */
+/* An accepted push. Its transaction may run again. */
 struct take {
 	struct req *rq;
-	struct arena *a; /* given back with each deployment */
+	struct arena *a; /* cleared for each deployment */
 	struct deploy deploy;
 	const struct hook_envelope *env;
 	const struct hook_push *push;
-	const char *delivery; /* hash of what makes it this one */
-	bool again;           /* it was taken before */
+	const char *delivery; /* hash of the delivery's identity */
+	bool again;           /* the delivery was accepted before */
 	struct maybe deployer;
-	struct buf ids;     /* "[1,2]": of its deployments */
-	struct buf refused; /* why some could not be made */
+	struct buf ids;     /* ids of its deployments: "[1,2]" */
+	struct buf refused; /* why triggers were rejected */
 	size_t made;
 };
 
-/* What makes a delivery itself, so that it is taken once.  A number counts only
- * where nobody else could have put another in its place: under an HMAC of the
- * body alone it is the body that counts.  Nor is it signed which server the
- * event says to come from. */
+/* The identity of a delivery, so that it is accepted only once. A delivery id
+ * counts only if the signature covers it; where an HMAC covers the body alone,
+ * the body is the identity. The event's server is not signed either, so it is
+ * not part of the identity. */
 static const char *
 delivery_hash(const struct req *rq, const struct hook_envelope *env)
 {
@@ -129,8 +130,8 @@ delivery_hash(const struct req *rq, const struct hook_envelope *env)
 	return arena_strdup(rq->a, hash);
 }
 
-/* Whether the event's Git server is the one of the settings, and the project's
- * repository lies there; then its path. */
+/* Whether the event comes from the configured Git server and the project's
+ * repository is there; sets `out` to its path. */
 static bool
 is_ours(const struct take *t, const struct project *p, struct forge_repo *out)
 {
@@ -141,8 +142,8 @@ is_ours(const struct take *t, const struct project *p, struct forge_repo *out)
 	    forge_repo_of(rq->access->forge, t->a, p->repository, out) == NULL;
 }
 
-/* The push is of the repository that the project has: by the number that the
- * Git server gave it, which stays when it is renamed, else by its path. */
+/* Checks that the push is to the project's repository: by the Git server's id,
+ * which a rename does not change, else by its path. */
 static const struct err *
 repository_check(struct take *t, const struct project *p)
 {
@@ -175,12 +176,13 @@ repository_check(struct take *t, const struct project *p)
 	if (same)
 		return NULL;
 	return err_tell(ERR_INVALID,
-	    "The push is of the repository %.200s, which is not the project's: "
-	    "correct the project's repository, or take the hook away there.",
+	    "The push is to the repository %.200s, which is not the project's "
+	    "repository. Correct the project's repository, or remove the "
+	    "webhook from that one.",
 	    push->repo_path);
 }
 
-/* Why a trigger that matches makes no deployment. */
+/* Records why a matching trigger creates no deployment. */
 static void
 refusal_note(struct take *t, const struct trigger *trigger, size_t index)
 {
@@ -193,8 +195,8 @@ refusal_note(struct take *t, const struct trigger *trigger, size_t index)
 	    t->refused.len > 0 ? "; " : "", index, f->pointer, f->detail);
 }
 
-/* One trigger's deployment, judged like anybody's; what is wrong with it keeps
- * back no other. */
+/* Creates the deployment of a trigger with the usual checks. A rejected trigger
+ * does not affect the others. */
 static const struct err *
 trigger_fire(struct take *t, const struct list *triggers, size_t index)
 {
@@ -214,7 +216,8 @@ trigger_fire(struct take *t, const struct list *triggers, size_t index)
 		.vars = &vars,
 		.trigger = "webhook",
 		.created_by = t->deployer,
-		.role = ROLE_MAINTAINER }; /* who wrote the triggers */
+		.role = ROLE_MAINTAINER }; /* the role required to write
+					    * triggers */
 	const struct err *e;
 	int64_t id;
 
@@ -259,7 +262,7 @@ triggers_fire(struct take *t, const struct project *p)
 	if (e != NULL || matching == 0 || t->made > 0)
 		return e;
 	return err_tell(ERR_INVALID,
-	    "Triggers of the project match, but none can be used: %.400s",
+	    "Triggers of the project match, but all were rejected: %.400s",
 	    t->refused.data);
 }
 
@@ -298,7 +301,7 @@ take_body(struct db *db, void *context)
 	e = deployment_hold_project(db, t->a, one.project_id);
 	if (e == NULL)
 		e = project_by_id(db, t->rq->a, one.project_id, &p);
-	/* it may have another secret by now, which somebody else has made */
+	/* another user may have changed the secret meanwhile */
 	if (e == NULL)
 		e = signature_check(t->rq, t->env, one.project_id,
 		    &t->deployer);
@@ -315,8 +318,8 @@ take_body(struct db *db, void *context)
 	return hook_delivery_insert(db, &one);
 }
 
-/* The deployments as they are now, without what they were told: the Git server
- * shows answers to people who may not see it. */
+/* Responds with the current state of the deployments, without their variables:
+ * users of the Git server who have no access to them can see the response. */
 static const struct err *
 take_answer(struct take *t)
 {
@@ -362,7 +365,7 @@ push_take(struct req *rq, const struct hook_envelope *env,
 	buf_init(&t.refused, (size_t)64 * 1024);
 	e = req_transaction(rq, take_body, &t);
 	if (e != NULL && e->sys == DB_DUPLICATE)
-		e = take_find(&t); /* another has taken it meanwhile */
+		e = take_find(&t); /* a concurrent request has accepted it */
 	if (e == NULL && !t.again && t.made == 0)
 		answer_status(rq, 204);
 	else if (e == NULL)
@@ -375,7 +378,7 @@ push_take(struct req *rq, const struct hook_envelope *env,
 	return e;
 }
 
-/* What a person could have sent as well. */
+/* Cuts the message to the length that a client may send. */
 static const char *
 message_cut(struct arena *a, const char *message)
 {
@@ -425,8 +428,8 @@ static const struct route routes[] = {
 	    .role = ROLE_MAINTAINER,
 	    .handler = api_hook_secret,
 	    .operation = "renewHookSecret",
-	    .summary = "Make a new secret for push events; it is shown this "
-		       "once",
+	    .summary = "Create a new secret for push events; the response is "
+		       "the only one to show it",
 	    .out = &hook_access_shape,
 	    .status = 200 },
 	{ .method = METHOD_POST,
@@ -434,19 +437,18 @@ static const struct route routes[] = {
 	    .flags = ROUTE_SIGNED,
 	    .handler = api_hook_take,
 	    .operation = "takePush",
-	    .summary = "Take a push event of Gitea, Forgejo, GitLab or GitHub, "
-		       "signed with the project's hook secret; 204: it starts "
-		       "nothing",
-	    .doc = "As the Git server sends it: an event by X-Gitea-Event, "
-		   "X-GitHub-Event or X-Gitlab-Event, signed by "
-		   "X-Gitea-Signature, X-Forgejo-Signature, "
+	    .summary = "Accept a push event of Gitea, Forgejo, GitLab or "
+		       "GitHub, signed with the project's hook secret; 204 if "
+		       "it starts no deployment",
+	    .doc = "The body is an event as the Git server sends it, named by "
+		   "X-Gitea-Event, X-GitHub-Event or X-Gitlab-Event and signed "
+		   "by X-Gitea-Signature, X-Forgejo-Signature, "
 		   "X-Hub-Signature-256, X-Gitlab-Token or webhook-signature. "
-		   "The same delivery again gets the same deployments. A "
-		   "commit that is no longer at the head of its branch "
-		   "when the runner fetches is not deployed: the "
-		   "deployment is canceled as superseded. "
-		   "A signed event may have 32 MiB; those with a wrong "
-		   "signature are limited, others are not.",
+		   "A repeated delivery returns the same deployments. A commit "
+		   "that is no longer at the head of its branch when the "
+		   "runner fetches is not deployed: the deployment is canceled "
+		   "as superseded. A signed event is limited to 32 MiB. Events "
+		   "with a wrong signature are rate-limited.",
 	    .out = &hook_deployment_shape,
 	    .list = LIST_DATA,
 	    .status = 202,
@@ -456,6 +458,6 @@ static const struct route routes[] = {
 
 const struct resource hooks_resource = {
 	.tag = "hooks",
-	.about = "Push events of Git servers.",
+	.about = "Push events from Git servers.",
 	.routes = routes,
 };

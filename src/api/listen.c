@@ -15,7 +15,7 @@
 #include "core/str.h"
 
 #define BACKLOG 511
-#define FIRST_FD 3 /* of those that systemd hands in */
+#define FIRST_FD 3 /* the first descriptor that systemd passes */
 
 static const char *const pool_names[POOL__MAX] = {
 	[POOL_API] = "api",
@@ -48,7 +48,7 @@ take(int fd, int *out)
 
 	if (!is_listening(fd))
 		return err_tell(ERR_CONFIG,
-		    "file descriptor %d is no listening socket", fd);
+		    "file descriptor %d is not a listening socket", fd);
 	if ((copy = fcntl(fd, F_DUPFD_CLOEXEC, 10)) == -1 ||
 	    (flags = fcntl(copy, F_GETFL)) == -1 ||
 	    fcntl(copy, F_SETFL, flags | O_NONBLOCK) == -1)
@@ -58,7 +58,7 @@ take(int fd, int *out)
 	return NULL;
 }
 
-/* Descriptors 3, 4, … by their names; *any tells whether there were some. */
+/* Takes descriptors 3, 4, … by their names; *any is set if there are any. */
 static const struct err *
 take_named(struct listen_set *out, bool *any)
 {
@@ -85,7 +85,8 @@ take_named(struct listen_set *out, bool *any)
 		if (pool == POOL__MAX || out->fd[pool] != -1)
 			return err_tell(ERR_CONFIG,
 			    "socket %lld must be named api, slow or log "
-			    "(FileDescriptorName=), each once",
+			    "(FileDescriptorName=), and each name is allowed "
+			    "once",
 			    (long long)i + 1);
 		if ((e = take(FIRST_FD + (int)i, &out->fd[pool])) != NULL)
 			return e;
@@ -93,11 +94,12 @@ take_named(struct listen_set *out, bool *any)
 			names += len + (names[len] == ':');
 	}
 	if (out->fd[POOL_API] == -1)
-		return err_tell(ERR_CONFIG, "the socket named api is missing");
+		return err_tell(ERR_CONFIG, "no socket is named api");
 	return NULL;
 }
 
-/* Removes what a former process left behind, unless one still serves it. */
+/* Removes the socket of an earlier process, unless a process still serves
+ * it. */
 static const struct err *
 stale_remove(const struct sockaddr_un *sun, int fd)
 {
@@ -106,7 +108,7 @@ stale_remove(const struct sockaddr_un *sun, int fd)
 	if (lstat(sun->sun_path, &st) == -1)
 		return errno == ENOENT ? NULL : err_errno("%s", sun->sun_path);
 	if (!S_ISSOCK(st.st_mode))
-		return err_tell(ERR_CONFIG, "%s: there is something else here",
+		return err_tell(ERR_CONFIG, "%s exists and is not a socket",
 		    sun->sun_path);
 	if (connect(fd, (const struct sockaddr *)sun, sizeof(*sun)) == 0 ||
 	    errno == EAGAIN)
@@ -125,7 +127,7 @@ owner_set(const char *path, const struct settings *s)
 	if (s->api.socket_group != NULL) {
 		if ((gr = getgrnam(s->api.socket_group)) == NULL)
 			return err_tell(ERR_CONFIG,
-			    "api.socket_group: there is no group %s",
+			    "api.socket_group: unknown group %s",
 			    s->api.socket_group);
 		if (chown(path, (uid_t)-1, gr->gr_gid) == -1)
 			return err_errno("%s: group %s", path,
@@ -146,7 +148,7 @@ socket_bind(const struct settings *s, const char *path, int *out)
 
 	*out = -1;
 	if (strlen(path) >= sizeof(sun.sun_path))
-		return err_tell(ERR_CONFIG, "%s: longer than %zu bytes", path,
+		return err_tell(ERR_CONFIG, "%s is longer than %zu bytes", path,
 		    sizeof(sun.sun_path) - 1);
 	(void)memcpy(sun.sun_path, path, strlen(path) + 1);
 	probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

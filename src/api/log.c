@@ -9,34 +9,34 @@
 #include "store/joblog.h"
 
 #define TYPE "text/plain; charset=utf-8"
-#define LOOK_MS 60 /* between two looks while a reader waits */
+#define LOOK_MS 60 /* pause between two checks while a reader waits */
 #define RETRY_AFTER "5"
 
-/* The part of the log that is being sent. A packed chunk is inflated once,
- * though it goes out in smaller pieces. */
+/* The part of the log being sent. A compressed chunk is inflated once, though
+ * it is sent in smaller pieces. */
 static struct {
 	struct arena *a; /* the process's */
 	struct blob bytes;
 	int64_t start;
 } window;
 
-/* What a reader wants. */
+/* The requested range. */
 struct span {
 	int64_t start;
-	int64_t end;    /* exclusive; -1 = all there is */
-	int64_t suffix; /* so many at the end; 0 = no */
+	int64_t end;    /* exclusive; -1 = end of the log */
+	int64_t suffix; /* length of a suffix range; 0 = not a suffix */
 	bool is_range;
 };
 
-/* Digits up to `stop`, all of the text before it; false if it is no number. */
+/* Parses the first `len` bytes as a number; false if they are not one. */
 static bool
 number_before(struct arena *a, const char *s, size_t len, int64_t *out)
 {
 	return num_parse(arena_strndup(a, s, len), 0, NUM_SAFE, out);
 }
 
-/* A single byte range (RFC 9110, section 14.1.2); anything else is as if the
- * header were not there, as that allows. */
+/* Parses a single byte range (RFC 9110, section 14.1.2). Any other header is
+ * ignored, as the RFC allows. */
 static void
 range_read(struct arena *a, const char *header, struct span *out)
 {
@@ -65,8 +65,8 @@ range_read(struct arena *a, const char *header, struct span *out)
 	*out = s;
 }
 
-/* A range is asked for by GET only, and a log has no tag or date by which
- * If-Range could hold (RFC 9110, sections 13.1.5 and 14.2). */
+/* Only GET supports ranges. A log has no entity tag or date, so If-Range never
+ * matches (RFC 9110, sections 13.1.5 and 14.2). */
 static const char *
 range_sent(const struct req *rq)
 {
@@ -102,8 +102,9 @@ pause_briefly(void)
 	(void)nanosleep(&pause, NULL);
 }
 
-/* Only readers with nothing to read get here, so a refusal keeps no bytes from
- * them.  A short answer would make clients ask again at once, and for ever. */
+/* Only readers that have read everything get here, so a rejection withholds no
+ * bytes from them. An empty response instead would make clients poll without a
+ * pause. */
 static const struct err *
 wait_begin(struct req *rq)
 {
@@ -111,22 +112,22 @@ wait_begin(struct req *rq)
 	case BOARD_WAIT_USER:
 		answer_header(rq, "Retry-After", "%s", RETRY_AFTER);
 		return err_tell(ERR_RATE,
-		    "You wait for %d logs already. Read this one without "
-		    "\"wait\", or wait for it later.",
+		    "You are waiting for %d logs already. Read this log "
+		    "without \"wait\", or wait for it later.",
 		    BOARD_WAITS_EACH);
 	case BOARD_WAIT_FULL:
 		answer_header(rq, "Retry-After", "%s", RETRY_AFTER);
 		return err_tell(ERR_RATE,
-		    "As many readers wait for logs as this service can serve. "
-		    "Read this one without \"wait\", or wait for it later.");
+		    "Too many readers are waiting for logs. Read this log "
+		    "without \"wait\", or wait for it later.");
 	case BOARD_WAIT_YES:
 		break;
 	}
 	return NULL;
 }
 
-/* Looks until there is more than the reader has, nothing can come any more, its
- * time is over, or its worker is needed. */
+/* Polls until there is more to read, the log is complete, the time is over, or
+ * another request needs the worker. */
 static const struct err *
 state_wait(struct req *rq, const struct span *s, struct joblog_state *out)
 {
@@ -177,7 +178,7 @@ source(struct req *rq, int64_t offset, size_t max, struct blob *out)
 	return NULL;
 }
 
-/* Turns what is wanted into what there is; ERR_RANGE. */
+/* Adjusts the requested range to the size of the log; ERR_RANGE. */
 static const struct err *
 span_fit(struct req *rq, int64_t size, struct span *s)
 {
@@ -188,7 +189,7 @@ span_fit(struct req *rq, int64_t size, struct span *s)
 	if (s->is_range ? s->start < size : s->start <= size)
 		return NULL;
 	answer_header(rq, "Content-Range", "bytes */%lld", (long long)size);
-	return err_tell(ERR_RANGE, "The log has %lld bytes so far.",
+	return err_tell(ERR_RANGE, "The log has only %lld bytes.",
 	    (long long)size);
 }
 
@@ -204,7 +205,7 @@ api_log_show(struct req *rq)
 		return e;
 	if (now.pruned)
 		return err_tell(ERR_NOTFOUND,
-		    "The log of this deployment was removed to make room.");
+		    "The log of this deployment was deleted to free space.");
 	answer_header(rq, "X-Log-Size", "%lld", (long long)now.size);
 	answer_header(rq, "X-Log-Complete", "%s",
 	    now.complete ? "true" : "false");
@@ -232,17 +233,17 @@ static const struct route_param log_params[] = {
 	    .min = 0,
 	    .max = 9007199254740991,
 	    .absent = 1,
-	    .doc = "Bytes to leave out, those read already; not beside "
-		   "Range." },
+	    .doc = "Number of bytes to skip, usually those already read. Not "
+		   "allowed with Range." },
 	{ .name = "wait",
 	    .type = PARAM_INT,
 	    .min = 0,
 	    .max = 20,
 	    .doc =
-		"Seconds to hold the answer back until there is more; it may "
-		"come earlier with nothing. A user may wait for two logs at "
-		"a time; where there is nothing to read yet, a third gets 429, "
-		"and so does one where too many others wait." },
+		"Seconds to wait until the log grows; the response may be "
+		"empty and come earlier. A user can wait for two logs at a "
+		"time. A third request that has nothing to read returns 429, "
+		"as does one while too many users wait." },
 	PARAM_END,
 };
 
@@ -255,7 +256,7 @@ static const struct route routes[] = {
 	    .query = log_params,
 	    .handler = api_log_show,
 	    .operation = "getLog",
-	    .summary = "Read or follow a deployment's log",
+	    .summary = "Read or follow the log of a deployment",
 	    .status = 200,
 	    .type = "text/plain; charset=utf-8",
 	    .errors = route_limited },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* slipway-api(8): options, configuration, privileges; then the pool. */
+/* slipway-api(8): options, configuration, privileges and the pool. */
 #include <sys/mman.h>
 
 #include <err.h>
@@ -31,8 +31,8 @@ settings_read(struct arena **a, struct settings **out)
 	return conf_read(*a, settings_keys, conf_path, 0, *out);
 }
 
-/* A service without secrets needs no keys; without one that is missing what
- * needs none is served. */
+/* A service without secrets needs no keys. If a key file does not exist, the
+ * service handles all requests that do not need it. */
 static const struct err *
 keys_read(struct arena *a, const struct settings *s, struct worker *out)
 {
@@ -45,21 +45,20 @@ keys_read(struct arena *a, const struct settings *s, struct worker *out)
 	if (e != NULL && e->sys != ENOENT)
 		return err_wrap(e, "secrets.key_file");
 	if (e != NULL)
-		log_info("there is no key file: nobody can sign in");
+		log_info("no key file: users cannot sign in");
 	e = public_key_open(public, &public_key);
 	if (e != NULL && e->sys != ENOENT) {
 		keyring_close(keyring);
 		return err_wrap(e, "secrets.deploy_public_file");
 	}
 	if (e != NULL)
-		log_info("there is no key for variables: secret ones cannot be "
-			 "kept");
+		log_info("no key for secret variables: they are rejected");
 	out->keyring = keyring;
 	out->public_key = public_key;
 	return NULL;
 }
 
-/* What a reload cannot change is said. */
+/* Warns of changes that a reload does not apply. */
 static void
 fixed_compare(const struct settings *old, const struct settings *new)
 {
@@ -70,7 +69,9 @@ fixed_compare(const struct settings *old, const struct settings *new)
 		if (str_eq(k->section, "api") &&
 		    (k->flags & CONF_RELOAD) == 0 &&
 		    !str_eq(conf_text(a, k, old), conf_text(a, k, new)))
-			log_warn("api.%s: the change needs a restart", k->name);
+			log_warn(
+			    "api.%s: restart the service to apply the change",
+			    k->name);
 	arena_close(a);
 }
 
@@ -81,8 +82,8 @@ log_flags(const struct settings *s)
 	    (s->log.debug ? (unsigned)LOG_DEBUGGING : 0);
 }
 
-/* The old settings are not freed: workers to be started may still have them,
- * and a reload is rare. */
+/* The old settings are not freed: workers that are about to start may still use
+ * them, and a reload is rare. */
 static const struct err *
 reload(struct worker *shared)
 {
@@ -110,7 +111,7 @@ database_open(const struct settings *s, struct db **out)
 	return db_open(s, DB_API, out);
 }
 
-/* Tables that are not ours end the start; an absent MariaDB does not. */
+/* Exits if the tables do not match; continues if MariaDB is not available. */
 static void
 database_try(const struct settings *s)
 {
@@ -124,7 +125,7 @@ database_try(const struct settings *s)
 	if (e != NULL && e->code == ERR_CONFIG)
 		errx(EX_CONFIG, "database: %s", e->msg);
 	if (e != NULL)
-		log_err(e, "database: trying again when it is needed");
+		log_err(e, "database: will connect when needed");
 }
 
 static void
@@ -136,14 +137,14 @@ privileges_drop(const struct settings *s)
 		return;
 	if (s->api.user == NULL)
 		errx(EX_CONFIG,
-		    "%s: api.user: set the account to run as; to serve as root "
-		    "say user = root",
+		    "%s: api.user is not set; set it to an account, or to root "
+		    "to run as root",
 		    conf_path);
 	if ((pw = getpwnam(s->api.user)) == NULL)
-		errx(EX_CONFIG, "%s: api.user: there is no account %s",
-		    conf_path, s->api.user);
+		errx(EX_CONFIG, "%s: api.user: unknown account %s", conf_path,
+		    s->api.user);
 	if (pw->pw_uid == 0) {
-		log_warn("serving as root, because api.user says so");
+		log_warn("running as root, because api.user is root");
 		return;
 	}
 	if (initgroups(pw->pw_name, pw->pw_gid) == -1 ||
@@ -151,7 +152,7 @@ privileges_drop(const struct settings *s)
 	    setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid) == -1)
 		err(EX_OSERR, "api.user: %s", s->api.user);
 	if (setuid(0) == 0 || geteuid() != pw->pw_uid)
-		errx(EX_SOFTWARE, "privileges could not be given up");
+		errx(EX_SOFTWARE, "cannot drop privileges");
 }
 
 static void
@@ -185,7 +186,7 @@ usage(void)
 	exit(EX_USAGE);
 }
 
-/* Options; true if the configuration is only to be checked. */
+/* Parses options; true if the configuration should only be checked. */
 static bool
 options(int argc, char **argv)
 {
@@ -197,7 +198,7 @@ options(int argc, char **argv)
 		case 'c':
 			conf_path = optarg;
 			break;
-		case 'f': /* it always stays in the foreground */
+		case 'f': /* it always runs in the foreground */
 			break;
 		case 'n':
 			check = true;
@@ -234,7 +235,8 @@ main(int argc, char **argv)
 		errx(err_kinds[e->code].exit, "%s", e->msg);
 	stdin_close();
 	pool_signals();
-	/* libfcgi waits so long for a peer to close; ours have all they need. */
+	/* libfcgi waits this long for a peer to close; our peers have read
+	 * everything by then. */
 	if (setenv("LIBFCGI_OS_CLOSE_POLL_TIMEOUT", "100", 1) == -1)
 		err(EX_OSERR, "setenv");
 	privileges_drop(settings);

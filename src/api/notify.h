@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Tells who started us how it goes (sd_notify(3)), if it wants to know. */
+/* Notifies the service manager (sd_notify(3)), if it requested that. */
 #ifndef SLIPWAY_API_NOTIFY_H
 #define SLIPWAY_API_NOTIFY_H
 

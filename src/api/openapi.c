@@ -25,7 +25,7 @@ path_parameters(struct doc *d, const struct route *rt)
 	}
 }
 
-/* What a Git server sends with a push event. */
+/* The headers that a Git server sends with a push event. */
 static void
 hook_parameters(struct doc *d)
 {
@@ -120,26 +120,29 @@ success(struct doc *d, const struct route *rt)
 	doc_text(d, "description",
 	    rt->status == 201     ? "Created." :
 		rt->status == 202 ? "Accepted." :
-		rt->status == 204 ? "Done; there is nothing to say." :
-				    "The answer.");
+		rt->status == 204 ? "Done; the response has no body." :
+				    "Success.");
 	doc_headers(d, bits);
 	content(d, rt);
 	buf_putc(d->b, '}');
 	if ((rt->flags & ROUTE_RANGE) != 0) {
-		doc_put(d, ",'206':{'description':'The part asked for.'");
+		doc_put(d, ",'206':{'description':'The requested range.'");
 		doc_headers(d, bits | BIT(H_CONTENT_RANGE));
 		content(d, rt);
 		buf_putc(d->b, '}');
 	}
 	if (rt->status == 202) {
-		doc_put(d, ",'204':{'description':'There was nothing to do.'");
+		doc_put(d,
+		    ",'204':{'description':'The request is valid and requires "
+		    "no action.'");
 		doc_headers(d, BIT(H_REQUEST_ID));
 		buf_putc(d->b, '}');
 	}
 	if (rt->method == METHOD_GET &&
 	    (openapi_sent_of(rt) & BIT(S_IF_NONE_MATCH)) != 0) {
 		doc_put(d,
-		    ",'304':{'description':'The client has it already.'");
+		    ",'304':{'description':'The client has the current "
+		    "version.'");
 		doc_headers(d, BIT(H_REQUEST_ID) | BIT(H_ETAG));
 		buf_putc(d->b, '}');
 	}
@@ -167,9 +170,10 @@ description(struct doc *d, const struct route *rt)
 
 	buf_init(&b, 4096);
 	if (rt->role == ROLE_NONE)
-		buf_printf(&b, "Open to all.%s", rt->doc != NULL ? " " : "");
+		buf_printf(&b, "No authentication required.%s",
+		    rt->doc != NULL ? " " : "");
 	else
-		buf_printf(&b, "Needs the role %s.%s",
+		buf_printf(&b, "Requires the role %s.%s",
 		    role_names[rt->role - ROLE_VIEWER],
 		    rt->doc != NULL ? " " : "");
 	if (rt->doc != NULL)
@@ -277,7 +281,7 @@ openapi_write(struct buf *b)
 static const struct err *
 api_openapi_show(struct req *rq)
 {
-	static struct buf text; /* made once: the tables do not change */
+	static struct buf text; /* generated once: the tables are constant */
 	const struct err *e;
 
 	if (text.len == 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The OpenAPI 3.1 document, made of nothing else than the resources, the field
- * tables that their routes point to, and the table of errors.
+ * The OpenAPI 3.1 document, generated from the resources, the field tables of
+ * their routes and the table of errors.
  */
 #ifndef SLIPWAY_API_OPENAPI_H
 #define SLIPWAY_API_OPENAPI_H
@@ -10,7 +10,7 @@
 
 #define OPENAPI_MAX ((size_t)2 << 20)
 
-/* Without the routes that have ROUTE_HIDDEN. */
+/* Routes with ROUTE_HIDDEN are left out. */
 void openapi_write(struct buf *);
 
 #endif

@@ -121,7 +121,7 @@ schema_suffix(const struct shape *shape, enum json_schema which,
 	return detail == 0 && has_detail(shape) ? "Summary" : "";
 }
 
-/* How a nested shape is described. */
+/* The schema that describes a nested shape. */
 static enum json_schema
 schema_inner(const struct field *f, enum json_schema which)
 {
@@ -154,7 +154,7 @@ named_use(struct doc *d, const char *name, const char *const *values)
 	d->named[d->n_named++] = (struct doc_named){ name, values };
 }
 
-/* The place of a schema that is there already. */
+/* Returns the schema if it was added before, else NULL. */
 static struct doc_schema *
 schema_find(struct doc *d, const struct shape *shape, const char *suffix)
 {
@@ -174,7 +174,8 @@ schema_add(struct doc *d, const struct doc_schema *s)
 	d->schema[d->n_schemas++] = *s;
 }
 
-/* Adds a schema and those that it refers to, once each; its suffix. */
+/* Adds a schema and every schema that it refers to, once each. Returns its
+ * suffix. */
 static const char *
 schema_use(struct doc *d, const struct shape *shape, enum json_schema which,
     unsigned detail)
@@ -299,7 +300,8 @@ same_parameter(const struct route_param *p, const struct route_param *q)
 	    p->absent == q->absent && same_text(p->doc, q->doc);
 }
 
-/* Whether all the parameters of this name are one, in more than one route. */
+/* Whether several routes have a parameter of this name and all of them are
+ * identical. */
 static bool
 is_shared(const struct route_param *p)
 {
@@ -342,13 +344,13 @@ path_parameter_write(struct doc *d, const char *name, enum doc_id kind)
 	doc_put(d, ",'in':'path','required':true,'description':");
 	if (kind == DOC_SLUG) {
 		doc_put(d,
-		    "'Name of the resource: its id.','schema':{'type':"
+		    "'Id of the resource, a name.','schema':{'type':"
 		    "'string','minLength':1,'maxLength':64,"
 		    "'pattern':'^[a-z0-9][a-z0-9._-]*$'}}");
 		return;
 	}
 	doc_put(d,
-	    "'Number of the resource: its id.','schema':"
+	    "'Id of the resource, a number.','schema':"
 	    "{'type':'integer','format':'int64','minimum':1");
 	doc_number(d, "maximum", NUM_SAFE);
 	buf_puts(d->b, "}}");
@@ -369,7 +371,8 @@ is_before(const char *name, const struct route *end)
 	return false;
 }
 
-/* The components among them, each where it is met first. */
+/* Writes the shared parameters as components, in the order of their first
+ * use. */
 static void
 parameters(struct doc *d)
 {
@@ -403,7 +406,7 @@ doc_path_parameter(struct doc *d, const struct route *rt, const char *name)
 	path_parameter_write(d, name, slug ? DOC_SLUG : DOC_ID);
 }
 
-/* Some errors are the same to the outside. */
+/* Several internal errors can have one public name. */
 static bool
 is_named_before(int code)
 {
@@ -418,8 +421,8 @@ is_named_before(int code)
 static void
 list_schema(struct doc *d, const struct doc_schema *s)
 {
-	const char *about = s->list == LIST_BARE ? "All of them." :
-	    s->list == LIST_DATA                 ? "What came of it." :
+	const char *about = s->list == LIST_BARE ? "The complete list." :
+	    s->list == LIST_DATA                 ? "The result." :
 						   "A page of a list.";
 
 	buf_putc(d->b, '{');
@@ -434,7 +437,7 @@ list_schema(struct doc *d, const struct doc_schema *s)
 		buf_putc(d->b, '}');
 		return;
 	}
-	doc_put(d, ",'description':'The items, in the order of the list.'}");
+	doc_put(d, ",'description':'The items of the page.'}");
 	if (s->list != LIST_DATA) {
 		doc_put(d, ",'pagination':");
 		doc_reference(d, "schemas", openapi_paginations[s->list].key,
@@ -466,7 +469,7 @@ named_schema(struct doc *d, const struct doc_named *named)
 	buf_putc(d->b, '}');
 }
 
-/* Those of what goes wrong. */
+/* The schemas of errors. */
 static void
 problem_schemas(struct doc *d)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* What the files of the OpenAPI document share: the text as it is written, and
- * the components that it refers to, each of them once. */
+/* Shared by the files that generate the OpenAPI document: the output buffer,
+ * and the components that the text refers to, each recorded once. */
 #ifndef SLIPWAY_API_OPENAPI_DOC_H
 #define SLIPWAY_API_OPENAPI_DOC_H
 
@@ -9,22 +9,22 @@
 
 #define DOC_SCHEMAS 192
 
-/* A schema of a shape, or of a list of it. */
+/* A schema of a shape, or of a list of that shape. */
 struct doc_schema {
 	const struct shape *shape;
 	enum json_schema which;
 	unsigned detail;
-	const char *suffix;   /* behind the shape's name */
-	enum route_list list; /* LIST_NONE = of the shape itself */
+	const char *suffix;   /* appended to the shape's name */
+	enum route_list list; /* LIST_NONE = the shape itself */
 };
 
-/* One of the schemas that fields and parameters name. */
+/* A schema that fields or parameters refer to by name. */
 struct doc_named {
 	const char *name;
 	const char *const *values; /* NULL = a map of strings */
 };
 
-/* The parameters named "id" in paths. */
+/* Path parameters named "id". */
 enum doc_id { DOC_ID = 1 << 0, DOC_SLUG = 1 << 1 };
 
 struct doc {
@@ -33,42 +33,42 @@ struct doc {
 	size_t n_schemas;
 	struct doc_named named[DOC_SCHEMAS];
 	size_t n_named;
-	unsigned headers; /* used so far, as bits */
+	unsigned headers; /* used until now, as bits */
 	unsigned sent;
 	unsigned errors;
 	unsigned lists;
 	unsigned ids; /* enum doc_id */
 };
 
-/* Text in which ' stands for a quotation mark. */
+/* Writes text in which ' is written for a double quote. */
 void doc_put(struct doc *, const char *text);
-/* A comma, except behind an opening bracket. */
+/* Writes a comma, except after an opening bracket. */
 void doc_comma(struct doc *);
 void doc_key(struct doc *, const char *name);
 void doc_text(struct doc *, const char *name, const char *value);
 void doc_number(struct doc *, const char *name, int64_t value);
 void doc_reference(struct doc *, const char *kind, const char *name,
     const char *suffix);
-/* "headers": references to these, as bits of enum header. */
+/* Writes "headers": references, given as bits of enum header. */
 void doc_headers(struct doc *, unsigned bits);
-/* Whether a route is in the document. */
+/* Whether the document includes a route. */
 bool doc_shows(const struct route *);
-/* Goes through the routes in the document: the one after `rt`, the first for
- * NULL; NULL behind the last.  `res` keeps its resource. */
+/* Iterates over the routes in the document: returns the one after `rt` (NULL =
+ * the first), or NULL at the end. `res` tracks its resource. */
 const struct route *doc_next(const struct resource *const **res,
     const struct route *rt);
 
-/* References; what they refer to is written by doc_components(). */
+/* References; doc_components() writes their targets. */
 void doc_schema_reference(struct doc *, const struct shape *, enum json_schema,
     unsigned detail);
 void doc_list_reference(struct doc *, const struct shape *, enum route_list);
 void doc_named_reference(struct doc *, const char *name,
     const char *const *values);
-/* A query parameter: those that several routes have alike are components. */
+/* A query parameter. One that several routes share becomes a component. */
 void doc_parameter(struct doc *, const struct route_param *);
 void doc_path_parameter(struct doc *, const struct route *, const char *name);
 
-/* All components; to be called when all routes were written. */
+/* Writes all components. Call it after all routes are written. */
 void doc_components(struct doc *);
 
 #endif

@@ -5,65 +5,70 @@
 
 const struct part openapi_headers[H__MAX] = {
 	[H_REQUEST_ID] = { "RequestId", "X-Request-Id",
-	    "{'description':'Names the request in the logs.','required':true,"
+	    "{'description':'Identifies the request in the logs.',"
+	    "'required':true,"
 	    "'schema':{'type':'string','minLength':1}}" },
 	[H_ETAG] = { "ETag", "ETag",
-	    "{'description':'Changes with the resource.','required':true,"
+	    "{'description':'Entity tag; changes when the resource does.',"
+	    "'required':true,"
 	    "'schema':{'type':'string','pattern':'^(?:W/)?\\\"[^\\\"]+\\\"$'}}" },
 	[H_LINK] = { "Link", "Link",
-	    "{'description':'Other pages (RFC 8288): first, prev, next, last; "
-	    "none of an empty list.','schema':{'type':'string',"
+	    "{'description':'Links to other pages (RFC 8288): first, prev, "
+	    "next, last. Absent from an empty list.','schema':{'type':'string',"
 	    "'pattern':'rel=\\\"first\\\"'}}" },
 	[H_LINK_NEXT] = { "LinkNext", "Link",
-	    "{'description':'Other pages (RFC 8288), where there are any.',"
+	    "{'description':'Links to other pages (RFC 8288), if any.',"
 	    "'schema':{'type':'string'}}" },
 	[H_TOTAL] = { "TotalCount", "X-Total-Count",
-	    "{'description':'All that match, on every page.',"
+	    "{'description':'Number of matching items on all pages.',"
 	    "'required':true,'schema':{'type':'integer','format':'int64','minimum':0}}" },
 	[H_LOCATION] = { "Location", "Location",
-	    "{'description':'Where the new resource is.','required':true,"
+	    "{'description':'URL of the new resource.','required':true,"
 	    "'schema':{'type':'string','format':'uri-reference'}}" },
 	[H_RETRY_AFTER] = { "RetryAfter", "Retry-After",
-	    "{'description':'Seconds to wait.','required':true,"
+	    "{'description':'Seconds to wait before the next attempt.',"
+	    "'required':true,"
 	    "'schema':{'type':'integer','format':'int64','minimum':0}}" },
 	[H_AUTHENTICATE] = { "Authenticate", "WWW-Authenticate",
-	    "{'description':'How to sign in.','required':true,"
+	    "{'description':'Authentication scheme.','required':true,"
 	    "'schema':{'type':'string'}}" },
 	[H_LOG_SIZE] = { "LogSize", "X-Log-Size",
-	    "{'description':'Bytes of the log so far.','required':true,"
+	    "{'description':'Current size of the log in bytes.',"
+	    "'required':true,"
 	    "'schema':{'type':'integer','format':'int64','minimum':0}}" },
 	[H_LOG_COMPLETE] = { "LogComplete", "X-Log-Complete",
-	    "{'description':'Whether nothing will be added.',"
+	    "{'description':'Whether the log is complete.',"
 	    "'required':true,'schema':{'type':'string',"
 	    "'enum':['true','false']}}" },
 	[H_CONTENT_RANGE] = { "ContentRange", "Content-Range",
-	    "{'description':'Which bytes these are.','required':true,"
+	    "{'description':'Range of bytes in this response.','required':true,"
 	    "'schema':{'type':'string','pattern':'^bytes '}}" },
 	[H_COOKIE] = { "Cookie", "Set-Cookie",
-	    "{'description':'For the browser, once or more: the session "
-	    "(__Host-slipway) or a sign-in that was begun "
-	    "(__Host-slipway-signin-…); with Max-Age=0 it has ended.',"
+	    "{'description':'Cookies for the browser, one or more: the session "
+	    "(__Host-slipway) or a pending sign-in "
+	    "(__Host-slipway-signin-…). Max-Age=0 deletes a cookie.',"
 	    "'required':true,'schema':{'type':'string','pattern':"
 	    "'^__Host-slipway(?:-signin-[0-9a-f]{16})?=[A-Za-z0-9_-]*; '}}" },
 };
 
 const struct part openapi_sent[S__MAX] = {
 	[S_IF_NONE_MATCH] = { "IfNoneMatch", NULL,
-	    "{'name':'If-None-Match','in':'header','description':'ETags that "
-	    "the client has: if one of them still holds, 304, and 412 of a "
-	    "change.',"
+	    "{'name':'If-None-Match','in':'header','description':'Entity tags "
+	    "that the client has. If one still matches, a read returns 304 and "
+	    "a change returns 412.',"
 	    "'schema':{'type':'string'}}" },
 	[S_IF_MATCH] = { "IfMatch", NULL,
-	    "{'name':'If-Match','in':'header','description':'ETag that the "
-	    "resource must still have, else 412.',"
+	    "{'name':'If-Match','in':'header','description':'Entity tag that "
+	    "the resource must still have; otherwise the response is 412.',"
 	    "'schema':{'type':'string'}}" },
 	[S_RANGE] = { "Range", NULL,
 	    "{'name':'Range','in':'header','description':'One range of bytes "
-	    "(RFC 9110); anything else is as if it were not there.',"
+	    "(RFC 9110). Any other value is ignored.',"
 	    "'schema':{'type':'string'}}" },
 	[S_IDEMPOTENCY] = { "IdempotencyKey", NULL,
-	    "{'name':'Idempotency-Key','in':'header','description':'The same "
-	    "key, user and body give the first answer again for 24 hours.',"
+	    "{'name':'Idempotency-Key','in':'header','description':'For 24 "
+	    "hours, a request with the same key, user and body returns the "
+	    "first response again.',"
 	    "'schema':{'type':'string','minLength':1,'maxLength':257,"
 	    "'pattern':'^(?:\\\"[\\\\x21\\\\x23-\\\\x5b\\\\x5d-\\\\x7e]{1,255}\\\"|"
 	    "[\\\\x21\\\\x23-\\\\x7e][\\\\x21-\\\\x7e]{0,254})$'}}" },
@@ -71,65 +76,69 @@ const struct part openapi_sent[S__MAX] = {
 
 const char openapi_info[] =
     "{'title':'slipway','summary':'Continuous deployment behind nginx.',"
-    "'description':'JSON over HTTPS. HEAD works wherever GET does; OPTIONS "
-    "answers Allow. Times are RFC 3339 in UTC, ids are integers up to "
-    "2^53-1. A body has at most 1 MiB and 40,000 values (413), and 32 levels "
-    "(422). Unknown members of a body are refused by name. A write with "
-    "the session cookie must come from the same origin.',"
+    "'description':'JSON over HTTPS. Every path that accepts GET accepts "
+    "HEAD. OPTIONS returns Allow. Times are RFC 3339 in UTC. Ids are integers "
+    "up to 2^53-1. A body is limited to 1 MiB and 40,000 values (413), and to "
+    "32 levels (422). An unknown member of a body is an error that names it. "
+    "A write with the session cookie must come from the same origin.',"
     "'contact':{'name':'The operators of this service'},"
     "'license':{'name':'ISC','identifier':'ISC'},'version':";
 
 const char openapi_codes[] =
-    "{'type':'string','description':'What went wrong, for programs.',"
+    "{'type':'string','description':'Error code for programs.',"
     "'enum':[";
 const char openapi_fault[] =
-    "{'type':'object','description':'One thing that is wrong with a body.',"
+    "{'type':'object','description':'One error in a body.',"
     "'properties':{'pointer':{'type':'string',"
-    "'description':'JSON Pointer into the body.'},'detail':"
-    "{'type':'string','minLength':1,'description':'What is wrong with it, "
-    "for people.'}},'required':['pointer','detail'],"
+    "'description':'JSON Pointer to the member.'},'detail':"
+    "{'type':'string','minLength':1,'description':'What is wrong with the "
+    "member.'}},'required':['pointer','detail'],"
     "'additionalProperties':false}";
 const char openapi_problem[] =
     "{'type':'object','description':'Problem details (RFC 9457).',"
     "'properties':{'type':{'type':'string','format':'uri-reference',"
-    "'description':'about:blank: title and status say it all.'},"
-    "'title':{'type':'string','description':'The status in words.'},"
+    "'description':'Always about:blank; code identifies the error.'},"
+    "'title':{'type':'string','description':'Name of the HTTP status.'},"
     "'status':{'type':'integer','format':'int32','minimum':400,"
-    "'maximum':599,'description':'The status code.'},"
-    "'detail':{'type':'string','minLength':1,'description':'What is wrong, "
-    "and what to do, for people.'},"
+    "'maximum':599,'description':'HTTP status code.'},"
+    "'detail':{'type':'string','minLength':1,'description':'What is wrong and "
+    "what to do.'},"
     "'code':{'$ref':'#/components/schemas/ErrorCode'},"
-    "'requestId':{'type':'string','description':'The X-Request-Id.'},"
+    "'requestId':{'type':'string','description':'Value of X-Request-Id.'},"
     "'errors':{'type':'array','items':{'$ref':'#/components/schemas/Fault'},"
-    "'description':'All that is wrong with the body.'}},"
+    "'description':'All errors in the body.'}},"
     "'required':['type','title','status','detail','code','requestId'],"
     "'additionalProperties':false}";
 
 static const struct {
 	const char *name, *text;
 } abouts[] = {
-	{ "ComponentStatus", "How a part of the service is." },
+	{ "ComponentStatus", "Status of a part of the service." },
 	{ "DeploymentReason",
-	    "Why a deployment ended as it did." STATE_REASON_TEXTS },
+	    "Why a deployment has its status." STATE_REASON_TEXTS },
 	{ "DeploymentStatus",
-	    "How far a deployment is." STATE_DEPLOYMENT_TEXTS },
+	    "Status of a deployment." STATE_DEPLOYMENT_TEXTS },
 	{ "DeploymentTrigger", "What started a deployment." },
 	{ "EnvVars",
-	    "Variables by their names. A value has at most 65536 bytes in "
-	    "UTF-8. All together have at most 524288: the bytes of each name "
-	    "and value, and two more for each variable. Null stands for a "
-	    "secret value, which is kept elsewhere. Names that steer the "
-	    "shell, the loader, git or this service are refused." },
+	    "Environment variables by name. A value is limited to 65536 bytes "
+	    "of UTF-8. All variables together are limited to 524288 bytes: the "
+	    "bytes of each name and value, plus two for each variable. A null "
+	    "marks a secret value, which is never returned. Names that "
+	    "control the shell, the loader, git or this service are "
+	    "rejected." },
 	{ "ExtraEnv", "Who may set variables that the presets do not name." },
-	{ "HealthStatus", "How the service is." },
-	{ "PresetType", "How a preset is asked for." },
-	{ "Role", "What a user may do; each role has the former's rights." },
-	{ "RunWhen", "After what a step runs." },
-	{ "StepStatus", "How far a step is." STATE_STEP_TEXTS },
-	{ "TemplatePresets", "What becomes of a template's presets." },
-	{ "UserStatus", "Whether a user may sign in." },
+	{ "HealthStatus", "Status of the service." },
+	{ "PresetType", "Kind of form field that a preset describes." },
+	{ "Role",
+	    "What a user may do. Each role includes the rights of the one "
+	    "before it." },
+	{ "RunWhen", "When a step runs." },
+	{ "StepStatus", "Status of a step." STATE_STEP_TEXTS },
+	{ "TemplatePresets",
+	    "Whether to add a template's presets to the project." },
+	{ "UserStatus", "Status of a user; a disabled user cannot sign in." },
 	{ "WaitingReason", "Why a pending deployment does not run yet." },
-	{ "WorkspaceState", "What is in a project's directory." },
+	{ "WorkspaceState", "State of a project's workspace." },
 };
 
 const char *
@@ -144,43 +153,44 @@ openapi_about(const char *named)
 }
 
 const char *const openapi_hooks[HOOK__MAX] = {
-	[HOOK_GITEA_EVENT] = "Gitea: the event.",
-	[HOOK_GITEA_DELIVERY] = "Gitea: the delivery.",
+	[HOOK_GITEA_EVENT] = "Gitea: name of the event.",
+	[HOOK_GITEA_DELIVERY] = "Gitea: id of the delivery.",
 	[HOOK_GITEA_SIGNATURE] = "Gitea: HMAC-SHA-256 of the body, in hex.",
-	[HOOK_FORGEJO_EVENT] = "Forgejo: the event.",
-	[HOOK_FORGEJO_DELIVERY] = "Forgejo: the delivery.",
+	[HOOK_FORGEJO_EVENT] = "Forgejo: name of the event.",
+	[HOOK_FORGEJO_DELIVERY] = "Forgejo: id of the delivery.",
 	[HOOK_FORGEJO_SIGNATURE] = "Forgejo: HMAC-SHA-256 of the body, in hex.",
-	[HOOK_GITLAB_EVENT] = "GitLab: the event.",
+	[HOOK_GITLAB_EVENT] = "GitLab: name of the event.",
 	[HOOK_GITLAB_TOKEN] = "GitLab: the secret itself.",
-	[HOOK_GITLAB_UUID] = "GitLab: the event's number.",
-	[HOOK_GITHUB_EVENT] = "GitHub: the event.",
-	[HOOK_GITHUB_DELIVERY] = "GitHub: the delivery.",
+	[HOOK_GITLAB_UUID] = "GitLab: id of the event.",
+	[HOOK_GITHUB_EVENT] = "GitHub: name of the event.",
+	[HOOK_GITHUB_DELIVERY] = "GitHub: id of the delivery.",
 	[HOOK_HUB_SIGNATURE] =
-	    "GitHub: sha256= and HMAC-SHA-256 of the body, in hex.",
-	[HOOK_WEBHOOK_ID] = "Standard Webhooks: the delivery.",
+	    "GitHub: sha256= followed by HMAC-SHA-256 of the body, in hex.",
+	[HOOK_WEBHOOK_ID] = "Standard Webhooks: id of the delivery.",
 	[HOOK_WEBHOOK_TIMESTAMP] =
-	    "Standard Webhooks: seconds since 1970, five minutes away at most.",
+	    "Standard Webhooks: Unix time of the delivery, at most five "
+	    "minutes from the present.",
 	[HOOK_WEBHOOK_SIGNATURE] =
-	    "Standard Webhooks: v1, and HMAC-SHA-256 in base64.",
-	[HOOK_IDEMPOTENCY_KEY] = "GitLab: the delivery.",
+	    "Standard Webhooks: v1, followed by HMAC-SHA-256 in base64.",
+	[HOOK_IDEMPOTENCY_KEY] = "GitLab: id of the delivery.",
 };
 
 const char openapi_security[] =
     "'securitySchemes':{'bearer':{'type':'http','scheme':'bearer',"
-    "'description':'An API token or a session.'},'cookie':{'type':"
+    "'description':'An API token or a session token.'},'cookie':{'type':"
     "'apiKey','in':'cookie','name':'__Host-slipway','description':'The "
-    "session of a browser.'}}";
+    "session cookie of a browser.'}}";
 
 /* clang-format off */
 #define LIMIT								\
 	"'limit':{'type':'integer','format':'int32','minimum':1,"	\
-	"'maximum':100,'description':'Items on a page.'}"
+	"'maximum':100,'description':'Number of items on a page.'}"
 #define PAGE								\
 	"'page':{'type':'integer','format':'int32','minimum':1,"	\
-	"'description':'Number of the page, from 1.'}," LIMIT
+	"'description':'Page number, from 1.'}," LIMIT
 #define OBJECT								\
 	"{'type':'object','additionalProperties':false,"		\
-	"'description':'Which part of the list this is.',"
+	"'description':'Position of this page in the list.',"
 #define COUNT(name, about)						\
 	"'" name "':{'type':'integer','format':'int64','minimum':0,"	\
 	"'description':'" about "'}"
@@ -190,18 +200,18 @@ const struct part openapi_paginations[] = {
 	[LIST_NONE] = { NULL, NULL, NULL },
 	[LIST_PAGES] = { "Pages", NULL,
 	    OBJECT "'properties':{" PAGE "," COUNT("total",
-		"All that match.") "," COUNT("totalPages",
-		"How many pages they fill.") "},"
-					     "'required':['page','limit','total','totalPages']}" },
+		"Number of matching items.") "," COUNT("totalPages",
+		"Number of pages.") "},"
+				    "'required':['page','limit','total','totalPages']}" },
 	[LIST_KEYS] = { "Cursor", NULL,
 	    OBJECT "'properties':{" LIMIT ",'next':{'type':['string','null'],"
-		   "'pattern':'^[1-9][0-9]{0,15}$','description':'The cursor "
-		   "of the next page; null: this is the last one.'}},"
+		   "'pattern':'^[1-9][0-9]{0,15}$','description':'Cursor "
+		   "of the next page; null on the last page.'}},"
 		   "'required':['limit','next']}" },
 	[LIST_MORE] = { "MorePages", NULL,
 	    OBJECT "'properties':{" PAGE
 		   ",'hasMore':{'type':'boolean','description':"
-		   "'Whether there is a next page.'}},"
+		   "'Whether another page follows.'}},"
 		   "'required':['page','limit','hasMore']}" },
 	[LIST_BARE] = { NULL, NULL, NULL },
 	[LIST_DATA] = { NULL, NULL, NULL },

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The parts of the OpenAPI document that come from no table of routes or
- * fields.  In all texts of JSON here ' stands for a quotation mark.
+ * The parts of the OpenAPI document that are not generated from routes or
+ * fields. In JSON texts here, ' is written for a double quote.
  */
 #ifndef SLIPWAY_API_OPENAPI_PARTS_H
 #define SLIPWAY_API_OPENAPI_PARTS_H
@@ -9,7 +9,7 @@
 #include "api/route.h"
 #include "forge/hook.h"
 
-/* Header fields of answers. */
+/* Response headers. */
 enum header {
 	H_REQUEST_ID,
 	H_ETAG,
@@ -25,33 +25,34 @@ enum header {
 	H_COOKIE,
 	H__MAX
 };
-/* Header fields of requests. */
+/* Request headers. */
 enum sent { S_IF_NONE_MATCH, S_IF_MATCH, S_RANGE, S_IDEMPOTENCY, S__MAX };
 
-/* One of the components, under its key. */
+/* A component and its key. */
 struct part {
 	const char *key;
-	const char *name; /* of the header field */
+	const char *name; /* of the header */
 	const char *text;
 };
 extern const struct part openapi_headers[H__MAX];
 extern const struct part openapi_sent[S__MAX];
-/* By enum route_list; key NULL = that has none. */
+/* Indexed by enum route_list; key NULL = no schema. */
 extern const struct part openapi_paginations[];
 
-/* What follows from a route, as bits: header fields that it takes (enum sent),
- * that its success has (enum header), errors that it may answer. */
+/* What a route implies, as bits: the request headers that it accepts (enum
+ * sent), the headers of a successful response (enum header) and its errors
+ * (enum err_code). */
 #define BIT(n) (1u << (n))
 unsigned openapi_sent_of(const struct route *);
 unsigned openapi_headers_of(const struct route *);
 unsigned openapi_errors_of(const struct route *);
 
-/* Up to the version; of problem details, `openapi_codes` up to the codes. */
+/* openapi_info ends before the version, openapi_codes before the codes. */
 extern const char openapi_info[], openapi_problem[], openapi_codes[],
     openapi_fault[];
-/* What the schema of that name is, in a sentence. */
+/* The description of a named schema. */
 const char *openapi_about(const char *named);
-/* What the header fields of push events are, by enum hook_header. */
+/* Descriptions of the headers of push events, by enum hook_header. */
 extern const char *const openapi_hooks[HOOK__MAX];
 extern const char openapi_security[];
 

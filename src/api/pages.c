@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Pages of lists.  A page that fits into memory is made there.  One that does
- * not is read again and sent item by item, so that a client gets the page that
- * it asked for, however large its items are.
+ * Pages of lists. A page that fits into memory is built there. A larger one is
+ * read again and sent item by item, so the client always gets the page that it
+ * requested, however large the items are.
  */
 #include <string.h>
 
 #include "api/answer.h"
 
-/* What is made in memory: with the rows it must fit into a worker. */
+/* Limit of a page in memory: with its rows it must fit into a worker. */
 #define PAGE_MAX ((size_t)3 << 20)
 
 static void
@@ -21,7 +21,8 @@ close_write(struct buf *b, const struct page *p)
 	    (long long)page_last(p));
 }
 
-/* The item at that place of the whole list; false if it is gone meanwhile. */
+/* Writes the item at that place of the list; `found` is false if it was deleted
+ * meanwhile. */
 static const struct err *
 item_write(struct req *rq, int64_t place, bool *found)
 {
@@ -42,7 +43,7 @@ item_write(struct req *rq, int64_t place, bool *found)
 	return buf_check(&rq->answer.body);
 }
 
-/* The next piece, into the empty body. */
+/* Writes the next piece into the empty body. */
 static const struct err *
 piece_write(struct req *rq)
 {
@@ -78,7 +79,7 @@ source(struct req *rq, int64_t offset, size_t max, struct blob *out)
 	struct buf *body = &rq->answer.body;
 	const struct err *e;
 
-	(void)offset; /* it is read but once, from its beginning */
+	(void)offset; /* the body is read only once, from its beginning */
 	*out = (struct blob){ .data = NULL };
 	if (s->taken == body->len) {
 		if (s->ended)
@@ -94,7 +95,7 @@ source(struct req *rq, int64_t offset, size_t max, struct blob *out)
 	return NULL;
 }
 
-/* In memory, unless there is too much of it. */
+/* Builds the page in memory, unless it is too large. */
 static const struct err *
 page_make(struct req *rq, const struct shape *shape, req_pager *read,
     struct page *p)

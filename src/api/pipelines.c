@@ -42,7 +42,7 @@ api_pipeline_judge(struct req *rq, const void *item)
 	return pipeline_judge(rq->db, item, &rq->faults);
 }
 
-/* The project's row is held, so that it cannot be deleted meanwhile. */
+/* The locked row of the project prevents its deletion. */
 static const struct err *
 create_body(struct db *db, void *context)
 {
@@ -146,7 +146,7 @@ static const struct route_param pipeline_params[] = {
 	{ .name = "projectId",
 	    .type = PARAM_INT,
 	    .min = ID_MIN,
-	    .doc = "Only those of this project." },
+	    .doc = "Only pipelines of this project." },
 	PARAM_END,
 };
 
@@ -155,11 +155,11 @@ static const struct route routes[] = {
 	    "listPipelines", "List pipelines with their steps", pipeline_shape),
 	CREATE("/api/pipelines", ROLE_MAINTAINER, api_pipeline_create,
 	    api_pipeline_judge, "createPipeline",
-	    "Make a pipeline, with its steps", pipeline_shape),
+	    "Create a pipeline with its steps", pipeline_shape),
 	SHOW("/api/pipelines/{id}", ROLE_VIEWER, api_pipeline_show,
-	    "getPipeline", "Read a pipeline with its steps", pipeline_shape),
+	    "getPipeline", "Get a pipeline with its steps", pipeline_shape),
 	CHANGE("/api/pipelines/{id}", ROLE_MAINTAINER, api_pipeline_change,
-	    api_pipeline_judge, "updatePipeline", "Change a pipeline",
+	    api_pipeline_judge, "updatePipeline", "Update a pipeline",
 	    pipeline_shape),
 	REMOVE("/api/pipelines/{id}", ROLE_MAINTAINER, ROUTE_GUARDED,
 	    api_pipeline_remove, "deletePipeline",
@@ -169,6 +169,6 @@ static const struct route routes[] = {
 
 const struct resource pipelines_resource = {
 	.tag = "pipelines",
-	.about = "Steps in order.",
+	.about = "Ordered lists of steps.",
 	.routes = routes,
 };

@@ -11,23 +11,25 @@
 #include "core/log.h"
 #include "core/str.h"
 
-#define YOUNG_MS 1000 /* a worker that dies younger is restarted after… */
-#define DELAY_MS 100  /* …so long; if it has served, always… */
-#define DELAY_MAX_MS 10000 /* …else twice as long each time, up to this */
-/* Past a request's deadline a worker ends by itself; this much later it can
- * only have lost control. */
+#define YOUNG_MS 1000 /* a worker that dies younger than this has failed */
+#define DELAY_MS 100  /* restart delay after a worker that has served */
+#define DELAY_MAX_MS                                                           \
+	10000 /* limit of the delay, which doubles each time
+			    * otherwise */
+/* A worker past its request's deadline ends by itself. If it has not ended
+ * after this time, it hangs. */
 #define HUNG_MS 2000
-#define LOOK_MS 1000  /* how often the master looks for those */
-#define DRAIN_MS 5000 /* beyond what a request may take */
+#define LOOK_MS 1000  /* interval between checks for hanging workers */
+#define DRAIN_MS 5000 /* on top of the maximum time of a request */
 
 struct slot {
-	pid_t pid; /* 0 = free, -1 = to be started at `due` */
+	pid_t pid; /* 0 = free, -1 = starts at `due` */
 	enum route_pool pool;
 	unsigned generation;
 	int64_t began;
 	int64_t due;
 	int64_t delay;
-	bool told; /* to end */
+	bool told; /* SIGTERM or SIGQUIT was sent */
 };
 
 static struct slot slots[BOARD_WORKERS];
@@ -63,7 +65,7 @@ slot_start(struct pool *p, struct slot *s)
 	pid_t pid;
 
 	w.pool = s->pool;
-	w.master = getpid(); /* it may be gone before the child looks */
+	w.master = getpid(); /* the master may end before the child checks it */
 	w.place = place;
 	w.listen_fd = p->sockets.fd[s->pool];
 	board_clear(w.board, place);
@@ -116,16 +118,16 @@ death_log(const struct slot *s, const char *request, int status)
 		log_warn("worker %ld: killed by signal %d%s%s", (long)s->pid,
 		    WTERMSIG(status), with, request);
 	else if (WEXITSTATUS(status) == WORKER_LATE)
-		log_warn("worker %ld: ended at the request's deadline%s%s",
+		log_warn("worker %ld: ended at the deadline of its request%s%s",
 		    (long)s->pid, with, request);
 	else if (WEXITSTATUS(status) != 0)
 		log_warn("worker %ld: exit status %d%s%s", (long)s->pid,
 		    WEXITSTATUS(status), with, request);
 }
 
-/* How long a worker that died is not replaced.  One that never served would
- * fail again for the same reason, so the delay grows; one that served met
- * something in a request, and no request may make others wait. */
+/* How long to wait before replacing a dead worker. One that never served would
+ * probably fail again for the same reason, so the delay grows. One that served
+ * probably died of a request, which must not delay others. */
 static int64_t
 delay_next(const struct slot *s, bool served)
 {
@@ -136,7 +138,7 @@ delay_next(const struct slot *s, bool served)
 	return s->delay < DELAY_MAX_MS / 2 ? s->delay * 2 : DELAY_MAX_MS;
 }
 
-/* A worker has ended: on request, or it is replaced. */
+/* Handles the end of a worker: replaces it, unless it was stopped. */
 static void
 slot_ended(struct pool *p, struct slot *s, int status)
 {
@@ -169,8 +171,8 @@ reap(struct pool *p)
 				slot_ended(p, &slots[i], status);
 }
 
-/* Ends the workers that are past the deadline of their request and did not end
- * by themselves. */
+/* Kills workers that are past the deadline of their request and did not end by
+ * themselves. */
 static void
 hung_kill(struct pool *p)
 {
@@ -181,7 +183,7 @@ hung_kill(struct pool *p)
 		until = atomic_load(&p->worker.board->place[i].until);
 		if (slots[i].pid <= 0 || until == 0 || now < until + HUNG_MS)
 			continue;
-		log_error("worker %ld: hangs, %lld ms past the deadline of its "
+		log_error("worker %ld: hangs %lld ms past the deadline of its "
 			  "request",
 		    (long)slots[i].pid, (long long)(now - until));
 		(void)kill(slots[i].pid, SIGKILL);
@@ -201,7 +203,7 @@ slots_count(enum route_pool pool, unsigned of_generation)
 	return n;
 }
 
-/* A started worker of this pool that does not serve yet. */
+/* A worker of this pool that has started but does not serve yet. */
 static struct slot *
 slot_unready(struct pool *p, enum route_pool pool)
 {
@@ -215,7 +217,7 @@ slot_unready(struct pool *p, enum route_pool pool)
 	return NULL;
 }
 
-/* Workers of a former generation are told to go, at most so many: they go one
+/* Stops at most so many workers of an earlier generation. They are replaced one
  * by one, each when a new one serves. */
 static void
 old_retire(enum route_pool pool, size_t most)
@@ -234,7 +236,7 @@ old_retire(enum route_pool pool, size_t most)
 		}
 }
 
-/* Brings each pool one step nearer to what it should be. */
+/* Moves each pool one step towards its configured size. */
 static void
 tend(struct pool *p)
 {
@@ -258,7 +260,7 @@ tend(struct pool *p)
 		if (have > 0)
 			old_retire((enum route_pool)pool, 1);
 		if (!slot_add(p, (enum route_pool)pool))
-			log_fault(err_new(ERR_UNAVAILABLE, "no room for more"),
+			log_fault(err_new(ERR_UNAVAILABLE, "no free slot"),
 			    "workers");
 	}
 }
@@ -285,12 +287,14 @@ reload(struct pool *p)
 	    (long long)time_mono_ms() * 1000);
 	notify_send(text);
 	if ((e = p->reload(&p->worker)) != NULL) {
-		log_error("reload: all stays as it is: %s", e->msg);
+		log_error(
+		    "reload failed, the old configuration stays in use: %s",
+		    e->msg);
 	} else {
 		listen_workers(&p->sockets, p->worker.settings);
 		atomic_store(&p->worker.board->schema_ok, 0);
 		generation++;
-		log_info("configuration read again, workers are replaced");
+		log_info("configuration reloaded, replacing workers");
 	}
 	notify_send("READY=1");
 }
@@ -306,7 +310,7 @@ stop(struct pool *p)
 			slot_tell(&slots[i], SIGKILL);
 		return;
 	}
-	log_info("ending: requests in flight are finished");
+	log_info("stopping, finishing requests in progress");
 	notify_send("STOPPING=1");
 	state = DRAINING;
 	drain_until = time_mono_ms() + DRAIN_MS +
@@ -330,9 +334,9 @@ all_gone(void)
 	return true;
 }
 
-/* How long the master may sleep: workers that die or signals wake it; what is
- * left are workers that hang, delayed starts, replacements and the end of a
- * drain. */
+/* How long the master may sleep. Signals and dead workers wake it, so only
+ * hanging workers, delayed starts, replacements and the end of a drain
+ * count. */
 static struct timespec
 pause_length(struct pool *p)
 {
@@ -375,6 +379,6 @@ pool_run(struct pool *p)
 		else if (state == DRAINING && time_mono_ms() > drain_until)
 			stop(p);
 	}
-	log_info("ended");
+	log_info("stopped");
 	return 0;
 }

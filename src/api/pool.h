@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The master: keeps the workers of all pools running. */
+/* The master, which keeps the workers of all pools running. */
 #ifndef SLIPWAY_API_POOL_H
 #define SLIPWAY_API_POOL_H
 
@@ -8,14 +8,16 @@
 
 struct pool {
 	struct listen_set sockets;
-	struct worker worker; /* what all workers share; settings change */
-	/* Reads the configuration again; on an error all stays as it is. */
+	struct worker worker; /* shared by all workers; the settings can
+			       * change */
+	/* Reads the configuration again; on an error nothing changes. */
 	const struct err *(*reload)(struct worker *shared);
 };
 
-/* Blocks the signals that the master waits for; before the first fork. */
+/* Blocks the signals that the master waits for. Call it before the first
+ * fork. */
 void pool_signals(void);
-/* Until SIGTERM or SIGINT; the exit status. */
+/* Runs until SIGTERM or SIGINT; returns the exit status. */
 int pool_run(struct pool *);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Errors as the world sees them: problem details (RFC 9457). */
+/* Errors as clients see them: problem details (RFC 9457). */
 #include <string.h>
 
 #include "api/answer.h"
@@ -54,7 +54,8 @@ error_write(struct buf *b, const char *pointer, const char *detail)
 	buf_putc(b, '}');
 }
 
-/* What is wrong with the input: its faults, or why it could not be read. */
+/* Writes what is wrong with the body: its faults, or why it could not be
+ * parsed. */
 static void
 errors_write(struct buf *b, const struct faults *f, const struct err *e)
 {
@@ -96,7 +97,7 @@ problem_answer(struct req *rq, const struct err *e)
 	buf_puts(b, "}\n");
 	if (kind->http == 503)
 		answer_header(rq, "Retry-After", "%s", RETRY_AFTER);
-	/* as the Git server said */
+	/* as the Git server specified */
 	if (e->code == ERR_RATE && e->sys > 0)
 		answer_header(rq, "Retry-After", "%d", e->sys);
 }

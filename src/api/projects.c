@@ -37,7 +37,7 @@ api_project_list(struct req *rq)
 	return answer_pages(rq, &project_shape, page_of_list);
 }
 
-/* Fills in what the project's runner last saw. */
+/* Adds the workspace's status, as the runner last reported it. */
 static const struct err *
 workspace_fill(struct req *rq, struct project *p)
 {
@@ -54,8 +54,8 @@ workspace_fill(struct req *rq, struct project *p)
 	return NULL;
 }
 
-/* Of a write inside its transaction: what is committed is answered without
- * asking again, which may fail. */
+/* Reads the project inside the writing transaction, so that the response needs
+ * no further query, which could fail. */
 static const struct err *
 project_read(struct req *rq, int64_t id, struct project *out)
 {
@@ -78,7 +78,7 @@ api_project_show(struct req *rq)
 	return NULL;
 }
 
-/* The pattern must be able to match a branch. */
+/* Checks that the pattern can match a branch. */
 static void
 trigger_look(struct req *rq, const struct trigger *t, size_t index)
 {
@@ -96,11 +96,11 @@ trigger_look(struct req *rq, const struct trigger *t, size_t index)
 		faults_add(&rq->faults, at, "%s",
 		    strpbrk(like, " ~^:[\\") == NULL ?
 			fault :
-			"must not contain blanks or any of ~^:[\\; a pattern "
-			"has *, ** and ?");
+			"must not contain blanks or any of ~^:[\\; the "
+			"wildcards of a pattern are *, ** and ?");
 }
 
-/* Where it leads. */
+/* Checks the trigger's branch and pipeline. */
 static const struct err *
 trigger_judge(struct req *rq, struct arena *a, const struct project *p,
     const struct trigger *t, size_t index)
@@ -138,8 +138,8 @@ triggers_judge(struct req *rq, const struct project *p)
 	return e;
 }
 
-/* Settings and pipelines may be others since a member was stored: what a change
- * leaves as it is, is no fault of it. */
+/* Settings and pipelines can change after a member was stored, so only members
+ * that the request changes are checked. */
 static const struct err *
 changes_judge(struct req *rq, const struct project *p,
     const struct project *stored)
@@ -181,7 +181,7 @@ api_project_judge(struct req *rq, const void *item)
 	return project_judge(rq->db, p, &rq->faults);
 }
 
-/* Writes what was judged good: the row, and apart from that the secrets. */
+/* Writes a valid project: the row, and separately its secrets. */
 static const struct err *
 project_write(struct req *rq, const struct project *p, int64_t *id)
 {
@@ -242,10 +242,10 @@ api_project_create(struct req *rq)
 	return NULL;
 }
 
-/* Which repository was found at the address is remembered by its number, and
- * must not follow a corrected address.  The same address, sent alone, is a
- * correction too: the one found may be gone, and another made in its place. A
- * client that writes all members back corrects nothing. */
+/* The repository found at an address is stored by its id; a change of the
+ * address must not lead to the old one. Sending the same address alone is a
+ * correction, too: the repository may have been deleted and another created in
+ * its place. A client that writes all members back corrects nothing. */
 static const struct err *
 repository_correct(struct db *db, struct req *rq, const struct project *p,
     const char *before)
@@ -260,9 +260,9 @@ repository_correct(struct db *db, struct req *rq, const struct project *p,
 	return commits_forget(db, p->id);
 }
 
-/* What waits was started for the repository that there was, and is cloned with
- * the Git token of the user who started it: no other user may choose another
- * repository for it. */
+/* Unfinished deployments were started for the old repository and use the Git
+ * token of the user who started them. Another user must not redirect them to a
+ * different repository. */
 static const struct err *
 check_moved(struct db *db, struct req *rq, const struct project *p,
     const char *before)
@@ -277,8 +277,8 @@ check_moved(struct db *db, struct req *rq, const struct project *p,
 	if (!some)
 		return NULL;
 	return err_tell(ERR_CONFLICT,
-	    "Deployments of the project's repository wait or run: cancel them "
-	    "or let them end before it gets another repository.");
+	    "Deployments of this project are pending or running. Cancel them "
+	    "or wait until they end, then change the repository.");
 }
 
 static const struct err *
@@ -342,7 +342,7 @@ api_project_remove(struct req *rq)
 	const struct err *e;
 
 	if ((e = req_transaction(rq, remove_body, &w)) == NULL)
-		deploy_wake(&deploy); /* the Git server is to be told */
+		deploy_wake(&deploy); /* it sends commit statuses */
 	return e;
 }
 
@@ -358,7 +358,7 @@ project_presets_lock(struct req *rq, int64_t project_id)
 	return e;
 }
 
-/* The project with these presets besides its own. */
+/* Reads the project and adds these presets to its own. */
 static const struct err *
 project_join(struct req *rq, struct arena *a, int64_t project_id,
     struct json_text presets, struct project *out, size_t *added)
@@ -372,7 +372,7 @@ project_join(struct req *rq, struct arena *a, int64_t project_id,
 	    added);
 }
 
-/* What the routes of projects say of it. */
+/* Applies the checks of the project routes. */
 static const struct err *
 joined_judge(struct deploy *deploy, const struct project *p)
 {
@@ -410,8 +410,8 @@ project_presets_judge(struct req *rq, int64_t project_id,
 		e = joined_judge(&deploy, &p);
 		for (i = 0; i < found.n && i < FAULTS_MAX; i++)
 			faults_add(&rq->faults, "/presets",
-			    "the project cannot get the template's presets: "
-			    "%s%s%s; change the project, or send \"none\"",
+			    "cannot be added to the project: %s%s%s; change "
+			    "the project, or send \"none\"",
 			    found.item[i].pointer,
 			    *found.item[i].pointer == '\0' ? "" : " ",
 			    found.item[i].detail);
@@ -442,25 +442,25 @@ static const struct route_param project_params[] = {
 	{ .name = "name",
 	    .type = PARAM_STR,
 	    .max = 100,
-	    .doc = "Part of the name, in which upper and lower case are the "
-		   "same, or a name that counts as equal." },
+	    .doc = "Part of the name, ignoring case, or an equal name." },
 	PARAM_END,
 };
 
 static const struct route routes[] = {
 	LIST("/api/projects", ROLE_VIEWER, project_params, api_project_list,
-	    "listProjects", "List projects by name", project_shape),
+	    "listProjects", "List projects, ordered by name", project_shape),
 	CREATE("/api/projects", ROLE_MAINTAINER, api_project_create,
-	    api_project_judge, "createProject", "Make a project",
+	    api_project_judge, "createProject", "Create a project",
 	    project_shape),
 	SHOW("/api/projects/{id}", ROLE_VIEWER, api_project_show, "getProject",
-	    "Read a project and its workspace's status", project_shape),
+	    "Get a project with the state of its workspace", project_shape),
 	CHANGE("/api/projects/{id}", ROLE_MAINTAINER, api_project_change,
-	    api_project_judge, "updateProject", "Change a project",
+	    api_project_judge, "updateProject", "Update a project",
 	    project_shape),
 	REMOVE("/api/projects/{id}", ROLE_MAINTAINER, ROUTE_GUARDED,
 	    api_project_remove, "deleteProject",
-	    "Delete a project, its pipelines and steps, and cancel what waits",
+	    "Delete a project with its pipelines and steps, and cancel its "
+	    "pending deployments",
 	    NULL),
 	ROUTE_END,
 };

@@ -6,14 +6,16 @@
 #include "api/route.h"
 #include "core/str.h"
 
-#define QUOTED_ERE "\"[]!#-[^-~]{1,255}\"" /* no quote or backslash within */
+#define QUOTED_ERE                                                             \
+	"\"[]!#-[^-~]{1,255}\"" /* without quotes or backslashes
+					    * inside */
 #define PURPOSE "idempotency"
 #define BARE_ERE "[!#-~][!-~]{0,254}"
 
-/* What was sent may hold secrets that could be guessed from its mere hash in
- * the database.  Without keys no secret is taken.  The key for it may be dropped
- * within the day: then the same key of the same user is the same request, as
- * running a deployment twice would be worse. */
+/* The body may contain secrets, which could be guessed from a plain hash in the
+ * database, so the hash is keyed. Without keys no secret is accepted. If the
+ * key is dropped within a day, the idempotency key alone identifies the
+ * request, because running a deployment twice would be worse. */
 const struct err *
 replay_init(struct req *rq, struct idempotency *out)
 {
@@ -29,7 +31,7 @@ replay_init(struct req *rq, struct idempotency *out)
 	else if (!str_matches(key, BARE_ERE))
 		return err_tell(ERR_BAD_REQUEST,
 		    "Idempotency-Key must have 1 to 255 visible ASCII "
-		    "characters, perhaps in double quotes.");
+		    "characters, optionally in double quotes.");
 	crypto_sha256(rq->text == NULL ? "" : rq->text, rq->len, hash);
 	what = arena_printf(rq->a, "%s %lld %s", rq->route->operation,
 	    (long long)rq->id[0], hash);
@@ -58,7 +60,7 @@ replay_find(struct req *rq, struct idempotency *key, bool *found)
 		strlen(key->request), old.request_hash))
 		return err_tell(ERR_INVALID,
 		    "This Idempotency-Key was used for another request in the "
-		    "last 24 hours: choose a new one.");
+		    "last 24 hours. Choose a new one.");
 	key->deployment_id = old.deployment_id;
 	key->answer = old.answer;
 	*found = true;

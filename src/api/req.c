@@ -21,7 +21,7 @@ value(const struct req *rq, const char *name)
 	for (i = 0; p != NULL && p[i].name != NULL; i++)
 		if (strcmp(p[i].name, name) == 0)
 			return &rq->query[i];
-	assert(0 && "a query parameter that the route does not have");
+	assert(0 && "unknown query parameter");
 	return &rq->query[0];
 }
 
@@ -32,7 +32,7 @@ req_waited(const struct req *rq)
 	const char *dot = sent == NULL ? NULL : strchr(sent, '.');
 	int64_t seconds, rest, waited;
 
-	/* A 1 before the fraction, since numbers begin with no 0. */
+	/* The leading 1 keeps the fraction's zeros: a number has none. */
 	if (dot == NULL ||
 	    !num_parse(arena_strndup(rq->a, sent, (size_t)(dot - sent)), 0,
 		NUM_SAFE / 1000, &seconds) ||
@@ -42,7 +42,8 @@ req_waited(const struct req *rq)
 	return waited < 0 ? 0 : waited > WAITED_MAX ? WAITED_MAX : waited;
 }
 
-/* A peer that has closed its end, not one that has only finished sending. */
+/* True for a peer that has closed its socket, not for one that has only
+ * finished sending. */
 bool
 req_client_gone(const struct req *rq)
 {
@@ -165,8 +166,8 @@ req_taken(struct req *rq, const struct err *e, const void *item)
 
 	if (e == NULL || e->code != ERR_CONFLICT)
 		return e;
-	first = err_keep(&room, e); /* the judge makes errors, too */
+	first = err_keep(&room, e); /* the judge creates errors, too */
 	faults_init(&rq->faults, rq->a);
 	judge = judged(rq, item);
-	return judge != NULL ? judge : err_wrap(first, "taken");
+	return judge != NULL ? judge : err_wrap(first, "name taken");
 }

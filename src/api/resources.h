@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The resources of the API.  A resource is one value at the end of its file of
- * handlers: its tag and its routes, which name shapes, handlers and judges.  A
- * new one takes one line in the list below; requests and the OpenAPI document
- * find all routes through this list.
+ * The resources of the API. A resource is one value at the end of its file of
+ * handlers: its tag and its routes, which name shapes, handlers and judges. To
+ * add one, add a line to the list below; requests and the OpenAPI document find
+ * all routes through this list.
  */
 #ifndef SLIPWAY_API_RESOURCES_H
 #define SLIPWAY_API_RESOURCES_H
@@ -30,8 +30,8 @@
 
 struct resource {
 	const char *tag; /* in the OpenAPI document: "projects" */
-	/* What the tag means, in a sentence; NULL where an earlier resource
-	 * with the same tag says so. */
+	/* Describes the tag; NULL if an earlier resource with the same tag
+	 * does. */
 	const char *about;
 	const struct route *routes; /* ends with ROUTE_END */
 };
@@ -40,10 +40,10 @@ struct resource {
 RESOURCES(X)
 #undef X
 
-/* All of them; ends with a NULL. */
+/* All resources; ends with a NULL. */
 extern const struct resource *const resources[];
 
-/* What tables of routes are made of. */
+/* Shared parts of route tables. */
 extern const struct route_param route_page[]; /* page, limit */
 extern const enum err_code route_conflict[];  /* 409 */
 extern const enum err_code route_limited[];   /* 429 */
@@ -51,9 +51,9 @@ extern const enum err_code route_limited[];   /* 429 */
 /* clang-format off */
 #define ROUTE_PAGE							\
 	{ .name = "page", .type = PARAM_INT, .min = 1, .max = 1000000000, \
-	    .fallback = 1, .doc = "Number of the page, from 1." },	\
+	    .fallback = 1, .doc = "Page number, from 1." },	\
 	{ .name = "limit", .type = PARAM_INT, .min = 1, .max = 100,	\
-	    .fallback = 20, .doc = "Items on a page." }
+	    .fallback = 20, .doc = "Number of items on a page." }
 #define PARAM_END { .name = NULL }
 #define ID_MIN 1, .max = 9007199254740991
 #define ROUTE_END { .path = NULL }

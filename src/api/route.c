@@ -23,7 +23,7 @@ const char *const route_methods[METHOD__MAX] = {
 
 #define SLUG_ERE "[a-z0-9][a-z0-9._-]{0,63}"
 
-/* Whether the path fits the pattern; what stands for {…} goes into id and
+/* Whether the path matches the pattern; stores the values of {…} in id and
  * slug. */
 static bool
 path_match(const struct route *rt, struct req *rq)
@@ -51,9 +51,9 @@ path_match(const struct route *rt, struct req *rq)
 	return *path == '\0';
 }
 
-/* Finds the route of path and method; `seen` gets the methods that the path
- * has, as bits.  Several routes may fit: "/user/list" and, if its word were a
- * number, "/user/{id}"; the first with the method counts. */
+/* Finds the route for path and method; `seen` gets the path's methods as bits.
+ * Several patterns can match: "/user/list" and "/user/{id}", which rejects the
+ * word later. The first route with the method wins. */
 static const struct route *
 route_look(struct req *rq, const char *method, unsigned *seen)
 {
@@ -85,7 +85,7 @@ route_find(struct req *rq)
 	if ((rq->route = route_look(rq, method, &seen)) != NULL)
 		return NULL;
 	if (seen == 0)
-		return err_tell(ERR_NOTFOUND, "There is nothing at this path.");
+		return err_tell(ERR_NOTFOUND, "No resource has this path.");
 	buf_init(&allow, 64);
 	for (m = 0; m < METHOD__MAX; m++)
 		if ((seen & 1u << m) != 0)
@@ -117,7 +117,7 @@ role_check(struct req *rq)
 		return e;
 	if (rq->role < rt->role)
 		return err_tell(ERR_FORBIDDEN,
-		    "This needs the role %s; yours is %s.",
+		    "This requires the role %s; yours is %s.",
 		    role_names[rt->role - ROLE_VIEWER], rq->who.role);
 	return NULL;
 }
@@ -140,15 +140,15 @@ param_read(const struct route_param *p, const char *text, struct req_value *out)
 	int64_t chars;
 
 	if (p->type == PARAM_STR && *text == '\0' && p->must == 0)
-		return NULL; /* forms send all their fields */
+		return NULL; /* forms send empty fields, too */
 	out->set = true;
 	out->s = text;
 	if (p->type == PARAM_INT) {
 		if (num_parse(text, p->min, p->max, &out->n))
 			return NULL;
 		return err_tell(ERR_BAD_REQUEST,
-		    "The query parameter \"%s\" must be a whole number from "
-		    "%lld to %lld.",
+		    "The query parameter \"%s\" must be an integer from %lld "
+		    "to %lld.",
 		    p->name, (long long)p->min, (long long)p->max);
 	}
 	if (p->values != NULL) {
@@ -189,7 +189,7 @@ query_read(struct req *rq)
 		pair = uri_pair_find(rq->pair, table[i].name);
 		if (pair == NULL && table[i].must != 0)
 			return err_tell(ERR_BAD_REQUEST,
-			    "The query parameter \"%s\" is missing.",
+			    "The query parameter \"%s\" is required.",
 			    table[i].name);
 		if (pair != NULL &&
 		    (e = param_read(&table[i], pair->value, &rq->query[i])) !=
@@ -202,14 +202,14 @@ query_read(struct req *rq)
 				break;
 		if (table[i].name == NULL)
 			return err_tell(ERR_BAD_REQUEST,
-			    "There is no query parameter \"%.100s\" here.",
+			    "Unknown query parameter \"%.100s\".",
 			    rq->pair[k].name);
 	}
 	return NULL;
 }
 
-/* Whether a parameter of the type lets JSON be JSON: a charset must be UTF-8,
- * others mean nothing to it (RFC 8259, section 11). */
+/* Whether the parameter is compatible with JSON: a charset must be UTF-8, other
+ * parameters have no meaning (RFC 8259, section 11). */
 static bool
 type_param_fits(const char *param, size_t len)
 {
@@ -226,7 +226,7 @@ type_param_fits(const char *param, size_t len)
 	return false;
 }
 
-/* application/json, perhaps with parameters (RFC 9110, section 5.6.6). */
+/* application/json, with optional parameters (RFC 9110, section 5.6.6). */
 static bool
 is_json(const char *type)
 {
@@ -248,7 +248,7 @@ is_json(const char *type)
 	}
 }
 
-/* Both say what is accepted instead (RFC 9110, section 15.5.16). */
+/* Both rejections name what is accepted (RFC 9110, section 15.5.16). */
 static const struct err *
 type_refused(struct req *rq)
 {
@@ -276,7 +276,8 @@ body_read(struct req *rq, const char *body, size_t len)
 		    (rt->method != METHOD_GET && len == 2 &&
 			memcmp(body, "{}", 2) == 0))
 			return NULL;
-		return err_tell(ERR_BAD_REQUEST, "This takes no body.");
+		return err_tell(ERR_BAD_REQUEST,
+		    "This request must not have a body.");
 	}
 	if (!is_json(rq->in[IN_CONTENT_TYPE]))
 		return type_refused(rq);
@@ -285,25 +286,26 @@ body_read(struct req *rq, const char *body, size_t len)
 		return encoding_refused(rq);
 	if (len == 0)
 		return err_tell(ERR_BAD_REQUEST,
-		    "The body is missing: an object is expected.");
+		    "The body is missing. Send a JSON object.");
 	rq->text = body;
 	rq->len = len;
 	if (rt->in == NULL)
 		return NULL;
-	if (rt->mode == JSON_UPDATE) /* over a row that the handler locks */
+	if (rt->mode == JSON_UPDATE) /* parsed over a row that the handler
+				      * locks */
 		return json_strict(body, len);
 	rq->body = arena_alloc(rq->a, 1, rt->in->size);
 	e = json_read(rt->in, JSON_CREATE, body, len, rq->body, &rq->faults);
 	if (e != NULL || rq->faults.n == 0)
 		return e;
-	/* what the handler would find besides */
+	/* adds what the handler would reject */
 	if (rt->judge != NULL && (e = rt->judge(rq, rq->body)) != NULL)
 		return e;
 	return faults_check(&rq->faults);
 }
 
-/* A write that cannot be guarded is not made without the guard that the client
- * asked for. */
+/* A precondition that the route cannot check must fail rather than be
+ * ignored. */
 static const struct err *
 unguarded_check(const struct req *rq)
 {
@@ -313,10 +315,10 @@ unguarded_check(const struct req *rq)
 	return etag_require(rq->in[IN_IF_MATCH], NULL);
 }
 
-/* A request that waited for a worker until its client gave up, or was given up
- * by nginx, must change nothing any more: the client has seen a failure.  Events
- * are served all the same: a Git server does not wait for the answer, sends no
- * event again by itself, and one that it does send again does nothing twice. */
+/* A request that its client or nginx has given up while it waited for a worker
+ * must change nothing, because the client has seen a failure. Push events are
+ * the exception: a Git server does not wait for the response and does not
+ * retry, and a repeated event does nothing twice. */
 static const struct err *
 late_check(const struct req *rq)
 {
@@ -327,17 +329,18 @@ late_check(const struct req *rq)
 		return NULL;
 	if (req_client_gone(rq))
 		return err_tell(ERR_UNAVAILABLE,
-		    "The client was gone before the request began.");
+		    "The client closed the connection before the request "
+		    "started.");
 	if ((waited = req_waited(rq)) > most)
 		return err_tell(ERR_UNAVAILABLE,
-		    "The request waited %lld seconds for its turn and was not "
-		    "begun. Send it again.",
+		    "The request waited %lld seconds for a free worker and was "
+		    "not started. Send it again.",
 		    (long long)waited / 1000);
 	return NULL;
 }
 
-/* What does not fit into memory is more than any limit lets in.  A write that
- * is done has succeeded all the same: its client reads what it made. */
+/* No limit allows a read that does not fit into memory, so that is an internal
+ * error. A write has succeeded already; its client can read the result. */
 static const struct err *
 answer_check(struct req *rq)
 {
@@ -347,8 +350,8 @@ answer_check(struct req *rq)
 	if ((e = buf_check(&an->body)) == NULL)
 		return NULL;
 	if (rq->route->method == METHOD_GET)
-		return err_new(ERR_INTERNAL, "the answer: %s", e->msg);
-	log_error("%s: the answer is left out: %s", rq->request_id, e->msg);
+		return err_new(ERR_INTERNAL, "response: %s", e->msg);
+	log_error("%s: response dropped: %s", rq->request_id, e->msg);
 	buf_clear(&an->body);
 	an->etag = NULL;
 	return NULL;
@@ -382,12 +385,12 @@ serve(struct req *rq, const char *body, size_t len)
 	if (rq->answer.status == 0)
 		rq->answer.status = rq->route->status;
 	if (rq->answer.type == NULL && rq->answer.body.len > 0)
-		buf_putc(&rq->answer.body, '\n'); /* JSON is a line */
+		buf_putc(&rq->answer.body, '\n'); /* JSON ends with a newline */
 	return answer_check(rq);
 }
 
-/* The conditions of a read, If-Match before If-None-Match (RFC 9110, section
- * 13.2.2): 304 where the client has it already. */
+/* Evaluates the preconditions of a read, If-Match before If-None-Match (RFC
+ * 9110, section 13.2.2). 304 if the client has the current version. */
 static const struct err *
 condition(struct req *rq)
 {
@@ -434,7 +437,7 @@ begin(struct req *rq)
 	rq->who_text = "-";
 }
 
-/* What every answer carries. */
+/* Sets the headers of every response. */
 static void
 end(struct req *rq)
 {
@@ -445,8 +448,8 @@ end(struct req *rq)
 	    "default-src 'none'; frame-ancestors 'none'");
 }
 
-/* Git servers tell of all files of a push.  Whoever does not even claim to be
- * one gets no more room than others. */
+/* An event lists all files of a push, so signed events have a higher limit.
+ * Requests without a signature have the usual one. */
 size_t
 route_body_max(const struct req *rq)
 {

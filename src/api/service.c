@@ -9,7 +9,7 @@
 #include "store/figures.h"
 #include "store/project.h"
 
-#define NAMES_MAX ((size_t)2000 * 1024) /* of GET /projects */
+#define NAME_MAX_BYTES 401 /* 100 characters and a NUL */
 
 static const struct err *
 api_service_health(struct req *rq)
@@ -29,10 +29,11 @@ api_service_health(struct req *rq)
 		e = db_ping(rq->db);
 	if (e != NULL) {
 		log_err(e, "health");
-		return err_tell(ERR_UNAVAILABLE, "Down: database (%s).",
+		return err_tell(ERR_UNAVAILABLE,
+		    "The database is not usable: %s.",
 		    e->code == ERR_CONFIG ?
-			"its tables are not those of this version" :
-			"it does not answer");
+			"its tables do not match this version" :
+			"it does not respond");
 	}
 	(void)memcpy(health.components.items, parts, sizeof(parts));
 	answer_item(rq, &health_shape, &health, 0);
@@ -56,7 +57,7 @@ requests_write(struct buf *b, struct board *board)
 		buf_printf(b, "slipway_requests_total{class=\"%dxx\"} %lld\n",
 		    class, (long long)atomic_load(&board->requests[class]));
 	metric(b, "slipway_request_seconds_total", "counter",
-	    "Time spent in requests.");
+	    "Time spent serving requests.");
 	buf_printf(b, "slipway_request_seconds_total %.3f\n",
 	    (double)atomic_load(&board->busy_ms) / 1000);
 	metric(b, "slipway_worker_restarts_total", "counter",
@@ -73,24 +74,25 @@ api_service_metrics(struct req *rq)
 	struct buf b;
 
 	if (!rq->settings->api.metrics)
-		return err_tell(ERR_NOTFOUND, "Metrics are off (api.metrics).");
+		return err_tell(ERR_NOTFOUND,
+		    "Metrics are disabled (api.metrics).");
 	e = rq->unready;
 	if (e == NULL)
 		e = figures_read(rq->db, rq->a, &figures);
 	buf_init(&b, (size_t)16 * 1024);
 	requests_write(&b, rq->board);
 	metric(&b, "slipway_database_up", "gauge",
-	    "Whether the database answers.");
+	    "Whether the database responds.");
 	buf_printf(&b, "slipway_database_up %d\n", e == NULL ? 1 : 0);
 	if (e == NULL) {
 		metric(&b, "slipway_deployments", "gauge",
-		    "Deployments that are not finished, by status.");
+		    "Unfinished deployments, by status.");
 		buf_printf(&b,
 		    "slipway_deployments{status=\"pending\"} %lld\n"
 		    "slipway_deployments{status=\"running\"} %lld\n",
 		    (long long)figures.pending, (long long)figures.running);
 		metric(&b, "slipway_queue_oldest_seconds", "gauge",
-		    "How long the oldest pending deployment waits.");
+		    "Waiting time of the oldest pending deployment.");
 		buf_printf(&b, "slipway_queue_oldest_seconds %lld\n",
 		    (long long)figures.oldest_seconds);
 	}
@@ -100,43 +102,83 @@ api_service_metrics(struct req *rq)
 	return NULL;
 }
 
-static const struct err *
-too_many_names(void)
+/* The response to GET /projects, sent piece by piece because the complete list
+ * may not fit into memory. A process serves one request at a time. */
+static struct {
+	int64_t id; /* of the last project written */
+	char name[NAME_MAX_BYTES];
+	size_t taken; /* bytes sent of the piece in the body */
+	bool ended;
+} names;
+
+static void
+name_write(struct buf *body, const struct project_ref *ref)
 {
-	return err_tell(ERR_BAD_REQUEST,
-	    "There are too many projects for one answer; /api/projects has "
-	    "pages.");
+	char id[32];
+	const struct project_name one = { .id = id, .name = ref->name };
+
+	(void)snprintf(id, sizeof(id), "%lld", (long long)ref->id);
+	buf_putc(body, names.id == 0 ? '[' : ',');
+	json_write(body, &project_name_shape, &one, 0);
+	names.id = ref->id;
+	(void)snprintf(names.name, sizeof(names.name), "%s", ref->name);
 }
 
-/* Each is written as it is made, until there are too many: a list of them all
- * for the outside has no room beside the rows. */
+/* Writes the next piece into the empty body. */
+static const struct err *
+names_write(struct req *rq)
+{
+	const struct project_ref after = { .id = names.id, .name = names.name };
+	const struct arena_mark mark = arena_mark(rq->a);
+	struct buf *body = &rq->answer.body;
+	const struct project_ref *refs;
+	const struct err *e;
+	struct list list;
+	size_t i;
+
+	if ((e = project_refs(rq->db, rq->a, &after, &list)) != NULL)
+		return e;
+	refs = list.items;
+	for (i = 0; i < list.n; i++)
+		name_write(body, &refs[i]);
+	names.ended = list.n < PROJECT_REFS;
+	if (names.ended)
+		buf_puts(body, names.id == 0 ? "[]\n" : "]\n");
+	arena_rewind(rq->a, &mark);
+	return buf_check(body);
+}
+
+static const struct err *
+names_source(struct req *rq, int64_t offset, size_t max, struct blob *out)
+{
+	struct buf *body = &rq->answer.body;
+	const struct err *e;
+
+	(void)offset; /* the body is read only once, from its beginning */
+	*out = (struct blob){ .data = NULL };
+	if (names.taken == body->len) {
+		if (names.ended)
+			return NULL;
+		buf_clear(body);
+		names.taken = 0;
+		if ((e = names_write(rq)) != NULL)
+			return e;
+	}
+	out->data = body->data + names.taken;
+	out->len = body->len - names.taken;
+	if (out->len > max)
+		out->len = max;
+	names.taken += out->len;
+	return NULL;
+}
+
 static const struct err *
 api_project_names(struct req *rq)
 {
-	struct buf *body = &rq->answer.body;
-	const struct project_ref *refs;
-	struct project_name one;
-	const struct err *e;
-	struct list list;
-	char id[32];
-	size_t i;
-
-	e = project_refs(rq->db, rq->a, &list);
-	if (e != NULL && e->code == ERR_TOO_LARGE)
-		return too_many_names();
-	if (e != NULL)
-		return e;
-	refs = list.items;
-	for (i = 0; i < list.n && body->len < NAMES_MAX; i++) {
-		(void)snprintf(id, sizeof(id), "%lld", (long long)refs[i].id);
-		one = (struct project_name){ .id = id, .name = refs[i].name };
-		buf_putc(body, i == 0 ? '[' : ',');
-		json_write(body, &project_name_shape, &one, 0);
-	}
-	if (i < list.n)
-		return too_many_names();
-	buf_puts(body, list.n == 0 ? "[]" : "]");
-	return NULL;
+	(void)memset(&names, 0, sizeof(names));
+	answer_stream(rq, "application/json", names_source, 0, -1);
+	/* read before the status is sent, so that an error can become it */
+	return names_write(rq);
 }
 
 static const struct route routes[] = {
@@ -144,14 +186,14 @@ static const struct route routes[] = {
 	    .path = "/health",
 	    .handler = api_service_health,
 	    .operation = "getHealth",
-	    .summary = "Whether the service works",
+	    .summary = "Check the health of the service",
 	    .out = &health_shape,
 	    .status = 200 },
 	{ .method = METHOD_GET,
 	    .path = "/api/health",
 	    .handler = api_service_health,
 	    .operation = "getApiHealth",
-	    .summary = "Whether the service works",
+	    .summary = "Check the health of the service",
 	    .out = &health_shape,
 	    .status = 200 },
 	{ .method = METHOD_GET,
@@ -159,7 +201,7 @@ static const struct route routes[] = {
 	    .role = ROLE_VIEWER,
 	    .handler = api_project_names,
 	    .operation = "listProjectNames",
-	    .summary = "List all projects' numbers and names",
+	    .summary = "List the ids and names of all projects",
 	    .out = &project_name_shape,
 	    .list = LIST_BARE,
 	    .status = 200 },
@@ -167,7 +209,7 @@ static const struct route routes[] = {
 	    .path = "/api/metrics",
 	    .handler = api_service_metrics,
 	    .operation = "getMetrics",
-	    .summary = "Figures for Prometheus",
+	    .summary = "Metrics for Prometheus",
 	    .status = 200,
 	    .type = "text/plain; version=0.0.4; charset=utf-8" },
 	ROUTE_END,

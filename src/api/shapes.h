@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What is answered or taken but kept in no table. */
+/* Requests and responses that are stored in no table. */
 #ifndef SLIPWAY_API_SHAPES_H
 #define SLIPWAY_API_SHAPES_H
 
@@ -44,7 +44,7 @@ struct template_request {
 	const char *presets; /* add, none; NULL = add */
 };
 
-struct hook_access { /* what a Git server is told, to send push events */
+struct hook_access { /* settings for a webhook at the Git server */
 	const char *secret;
 	const char *url;
 };

@@ -8,14 +8,16 @@
 #include "core/str.h"
 #include "store/hook.h"
 
-#define SIGNATURES 8 /* that one event may have, while keys change */
+#define SIGNATURES                                                             \
+	8 /* signatures of one event; there are several while keys
+		      * change */
 #define FLOOD_MS 10000
-#define FLOOD_MAX 300 /* wrong signatures of an address in that time */
+#define FLOOD_MAX 300 /* wrong signatures per address and window */
 #define COUNT_BITS 24
 
-/* Counts an event of that address with a wrong signature.  Whether there are too
- * many of late is of no matter to those that are signed well: a Git server may
- * share its address with others.  So may addresses a counter. */
+/* Counts an event with a wrong signature from that address. The limit does not
+ * affect events with a valid signature, because a Git server may share its
+ * address with others. Several addresses may share a counter. */
 static bool
 is_flood(struct req *rq)
 {
@@ -43,13 +45,13 @@ refuse(struct req *rq, const char *detail)
 	if (is_flood(rq))
 		return err_tell_number(ERR_RATE, FLOOD_MS / 1000,
 		    "Too many events with a missing or wrong signature came "
-		    "from your address; wait ten seconds.");
+		    "from your address. Wait ten seconds.");
 	answer_header(rq, "WWW-Authenticate", "Signature realm=\"slipway\"");
 	return err_tell(ERR_UNAUTHENTICATED, "%s", detail);
 }
 
-/* The project's secret; where there is none a random one in its place, that
- * is sealed and opened all the same. */
+/* Decrypts the project's secret. If there is none, a random one is sealed and
+ * opened in its place, so that the time does not reveal it. */
 static const struct err *
 secret_open(struct req *rq, int64_t project_id, struct maybe *made_by,
     bool *known, char **out)
@@ -87,7 +89,7 @@ hmac_matches(struct req *rq, const struct hook_envelope *env,
 	return crypto_equal(mac, env->signature);
 }
 
-/* By hashes, so that not even the length can be learnt. */
+/* Compares hashes, so that not even the length leaks. */
 static bool
 plain_matches(struct req *rq, const struct hook_envelope *env,
     const char *secret)
@@ -100,7 +102,7 @@ plain_matches(struct req *rq, const struct hook_envelope *env,
 	return crypto_equal(mine, theirs);
 }
 
-/* One of "v1,BASE64 v1,BASE64": what is signed is "id.time.body". */
+/* One of "v1,BASE64 v1,BASE64", signatures of "id.time.body". */
 static bool
 standard_matches(struct req *rq, const struct hook_envelope *env,
     const char *secret)
@@ -151,9 +153,9 @@ signature_check(struct req *rq, const struct hook_envelope *env,
 	*made_by = (struct maybe){ .set = false };
 	if (rq->keyring == NULL)
 		return err_tell(ERR_UNAVAILABLE,
-		    "The service has no key to open secrets with: an "
-		    "administrator makes it with \"slipway-admin key\" and "
-		    "reloads the service.");
+		    "The service has no key to decrypt secrets. An "
+		    "administrator must run \"slipway-admin key\" and reload "
+		    "the service.");
 	e = secret_open(rq, project_id, made_by, &known, &secret);
 	if (e != NULL)
 		return e;
@@ -162,14 +164,15 @@ signature_check(struct req *rq, const struct hook_envelope *env,
 	good = matches[sent.signing](rq, &sent, secret);
 	if (!good || !known)
 		return refuse(rq,
-		    "The signature is missing or wrong: enter the project's "
+		    "The signature is missing or wrong. Enter the project's "
 		    "hook secret at the Git server.");
 	if (sent.signing != HOOK_STANDARD)
 		return NULL;
 	off = time_now_ms() / 1000 - sent.signed_at;
 	if (off > SIGNATURE_WINDOW || off < -SIGNATURE_WINDOW)
 		return refuse(rq,
-		    "The event was signed more than five minutes ago, or in "
-		    "the future: it is not taken again, or a clock is wrong.");
+		    "The event's timestamp differs from the current time by "
+		    "more than five minutes. The event is old, or a clock is "
+		    "wrong.");
 	return NULL;
 }

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: ISC */
-/* Whether a push event was signed with its project's secret. */
+/* Checks that a push event is signed with its project's secret. */
 #ifndef SLIPWAY_API_SIGNATURE_H
 #define SLIPWAY_API_SIGNATURE_H
 
 #include "api/req.h"
 #include "forge/hook.h"
 
-/* Standard Webhooks: what follows is the key in base64. */
+/* Standard Webhooks: the prefix of a key in base64. */
 #define SIGNATURE_START "whsec_"
-#define SIGNATURE_KEY 32     /* bytes of a key that is made here */
-#define SIGNATURE_WINDOW 300 /* seconds that a signed time may be away */
+#define SIGNATURE_KEY 32     /* bytes of a generated key */
+#define SIGNATURE_WINDOW 300 /* maximum distance of a signed time in seconds */
 
-/* ERR_UNAUTHENTICATED if the body was not: by words, time and work it cannot
- * be told whether there is such a project, or such a secret.
- * ERR_UNAVAILABLE if secrets cannot be opened here.  Who made the secret goes
- * into *made_by, if that is still somebody who may deploy. */
+/* ERR_UNAUTHENTICATED if the signature is wrong. Text, time and work do not
+ * reveal whether the project or a secret exists. ERR_UNAVAILABLE if secrets
+ * cannot be decrypted. *made_by is the user who created the secret, if that
+ * user may still deploy. */
 MUSTCHECK const struct err *signature_check(struct req *,
     const struct hook_envelope *, int64_t project_id, struct maybe *made_by);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* Signing in by the Git server: OAuth 2.0 authorization code (RFC 6749) with
- * PKCE (RFC 7636), after RFC 9700. */
+/* Sign-in at the Git server: OAuth 2.0 authorization code (RFC 6749) with PKCE
+ * (RFC 7636), following RFC 9700. */
 #include <string.h>
 
 #include "api/admission.h"
@@ -12,23 +12,24 @@
 #include "core/str.h"
 #include "store/session.h"
 
-/* One for each sign-in that was begun, so that none is in another's way: its
- * name ends in the first digits of the state's hash. */
+/* The cookie of a pending sign-in. Its name ends in the first digits of the
+ * state's hash, so that concurrent sign-ins do not conflict. */
 #define BROWSER_COOKIE "__Host-slipway-signin-"
 #define COOKIE_DIGITS 16
-#define BEGUN_MAX 8 /* that a browser is to keep */
-/* For all that is asked of the Git server, with the wait for a worker: the
- * client is to have its answer within ten seconds. */
+#define BEGUN_MAX 8 /* pending sign-ins per browser */
+/* Minimum time in ms that must be left for the Git server. The limit covers all
+ * its requests and the wait for a worker, because the client must get a
+ * response within ten seconds. */
 #define LEFT_MIN 500
-#define RETURN_MS 2000 /* for giving back a token */
+#define RETURN_MS 2000 /* time to revoke a token */
 
-/* A sign-in at work. */
+/* A sign-in in progress. */
 struct work {
 	struct req *rq;
 	const struct forge_token *token;
 	const struct forge_account *account;
 	const char *hash;   /* of the new session */
-	const char *before; /* of the browser's last one; NULL */
+	const char *before; /* the browser's previous one; NULL */
 	struct user user;
 	struct when expires_at;
 };
@@ -38,18 +39,17 @@ check_ready(const struct req *rq)
 {
 	if (rq->unready != NULL)
 		return rq->unready;
-	/* A name would be one person's here and another's there. */
+	/* nginx and the Git server may give one name to different people */
 	if (rq->settings->auth.remote_user)
 		return err_tell(ERR_UNAVAILABLE,
-		    "Here nginx says who you are (auth.remote_user); nobody "
-		    "signs in by the Git server beside it.");
+		    "Users are authenticated by nginx (auth.remote_user), so "
+		    "they cannot sign in at the Git server.");
 	if (rq->access->forge == NULL)
 		return gitserver_missing(rq, "Signing in by the Git server", 3);
 	if (rq->keyring == NULL)
 		return err_tell(ERR_UNAVAILABLE,
-		    "Signing in needs a key that seals the Git server's "
-		    "tokens: run \"slipway-admin key\", then reload "
-		    "slipway-api.");
+		    "Signing in requires a key to encrypt tokens. Run "
+		    "\"slipway-admin key\", then reload slipway-api.");
 	return forge_can_sign_in(rq->access->forge);
 }
 
@@ -67,8 +67,9 @@ cookie_end(struct req *rq, const char *name)
 	    AUTH_COOKIE_RULES);
 }
 
-/* A header field has only so much room, and sign-ins are given up without a
- * word.  Browsers send the oldest first (RFC 6265bis 5.8.3): those go. */
+/* The size of a header field is limited, and abandoned sign-ins leave their
+ * cookies behind. Browsers send the oldest first (RFC 6265bis, section 5.8.3);
+ * those are deleted. */
 static void
 cookies_limit(struct req *rq)
 {
@@ -121,8 +122,8 @@ api_auth_url(struct req *rq)
 	return NULL;
 }
 
-/* RFC 9207: who answers must be whom we asked.  Servers name themselves with a
- * slash or a path behind their address. */
+/* RFC 9207: the response must come from the server that got the request.
+ * Servers name themselves with a slash or a path after their address. */
 static const struct err *
 check_issuer(const struct req *rq, const char *issuer)
 {
@@ -134,11 +135,11 @@ check_issuer(const struct req *rq, const char *issuer)
 		(issuer[len] == '\0' || issuer[len] == '/')))
 		return NULL;
 	return err_tell(ERR_BAD_REQUEST,
-	    "The answer is of another server than the one that was asked to "
-	    "sign you in.");
+	    "The sign-in response comes from a different server than the "
+	    "request was sent to.");
 }
 
-/* Takes the sign-in that was begun, and opens its verifier. */
+/* Takes the pending sign-in and decrypts its verifier. */
 static const struct err *
 verifier_take(struct req *rq, const char *state_hash, char **out)
 {
@@ -154,8 +155,8 @@ verifier_take(struct req *rq, const char *state_hash, char **out)
 	e = signin_take(rq->db, rq->a, state_hash, browser_hash, &s);
 	if (e != NULL && e->code == ERR_NOTFOUND)
 		return err_tell(ERR_BAD_REQUEST,
-		    "This sign-in was not begun in this browser, is older than "
-		    "ten minutes, or was used already: begin again.");
+		    "This sign-in was started in another browser, is older "
+		    "than ten minutes, or has been used. Start again.");
 	if (e != NULL)
 		return e;
 	return keyring_unseal(rq->keyring, rq->a,
@@ -183,8 +184,8 @@ begin_body(struct db *db, void *context)
 	return session_insert(db, w->user.id, w->hash, &term, &w->expires_at);
 }
 
-/* Two first sign-ins of one user at once make the user once: the second of them
- * finds it there. */
+/* Two concurrent first sign-ins of one account create its user once: the second
+ * one finds it. */
 static const struct err *
 begin(struct work *w)
 {
@@ -195,7 +196,7 @@ begin(struct work *w)
 	return e;
 }
 
-/* Makes the session for an account that has proved to be it. */
+/* Creates the session for an authenticated account. */
 static const struct err *
 session_begin(struct req *rq, const struct forge_token *token,
     const struct forge_account *account)
@@ -228,25 +229,26 @@ session_begin(struct req *rq, const struct forge_token *token,
 	return NULL;
 }
 
-/* To the client 401 would mean another thing. */
+/* A client would take 401 for the end of its own session. */
 static const struct err *
 check_account(const struct err *e, const struct forge_account *account)
 {
 	if (e != NULL && e->code == ERR_UNAUTHENTICATED)
 		return err_tell(ERR_UPSTREAM,
-		    "The Git server refused the token that it had just given.");
+		    "The Git server rejected the token that it had just "
+		    "issued.");
 	if (e != NULL && e->code == ERR_NOTFOUND)
 		return err_tell(ERR_UPSTREAM,
-		    "The Git server gave a token, but nothing at its interface "
-		    "says whose (404): see GITSERVER_TYPE and "
+		    "The Git server issued a token, but its API did not return "
+		    "the account (404). Check GITSERVER_TYPE and "
 		    "gitserver.api_url.");
 	if (e == NULL && !str_matches(account->id, "[0-9]{1,20}"))
 		return err_tell(ERR_UPSTREAM,
-		    "The Git server did not say which account signed in.");
+		    "The Git server did not return the id of the account.");
 	return e;
 }
 
-/* From the code to the account that signed in. */
+/* Exchanges the code for a token and reads the account. */
 static const struct err *
 exchange(struct req *rq, const char *code, const char *verifier,
     struct forge_token *token, struct forge_account *account)
@@ -262,7 +264,7 @@ exchange(struct req *rq, const char *code, const char *verifier,
 	return check_account(e, account);
 }
 
-/* Nobody will use it: it is given back, where that can be done. */
+/* Revokes an unused token, if the server supports that. */
 static void
 token_return(struct req *rq, const struct forge_token *token)
 {
@@ -274,7 +276,7 @@ token_return(struct req *rq, const struct forge_token *token)
 	forge_until(forge, time_mono_ms() + RETURN_MS);
 	e = forge_token_revoke(forge, rq->a, token->access);
 	if (e != NULL)
-		log_err(e, "token of a sign-in that was refused");
+		log_err(e, "revoking the token of a rejected sign-in");
 }
 
 static const struct err *
@@ -294,7 +296,7 @@ login_try(struct req *rq, const struct login_request *sent, int64_t until)
 	e = exchange(rq, sent->code, verifier, &token, &account);
 	if (e == NULL) {
 		e = session_begin(rq, &token, &account);
-		log_info("%s: account %s of %s signs in: %s", rq->request_id,
+		log_info("%s: account %s of %s signed in: %s", rq->request_id,
 		    account.id, forge_server(forge),
 		    e == NULL ? rq->who_text : e->msg);
 	}
@@ -318,13 +320,13 @@ api_auth_login(struct req *rq)
 	if ((rq->in[IN_ORIGIN] != NULL || rq->in[IN_SEC_FETCH_SITE] != NULL) &&
 	    !auth_same_origin(rq))
 		return err_tell(ERR_FORBIDDEN,
-		    "A page of this service itself must end the sign-in.");
+		    "A page of this service must complete the sign-in.");
 	if ((e = check_issuer(rq, sent->iss)) != NULL)
 		return e;
 	if (left < LEFT_MIN)
 		return err_tell(ERR_UPSTREAM_TIMEOUT,
-		    "The Git server did not answer those in time who signed in "
-		    "before: send the same again.");
+		    "The Git server is still busy with earlier sign-ins. Send "
+		    "the same request again.");
 	return login_try(rq, sent, time_mono_ms() + left);
 }
 
@@ -337,15 +339,15 @@ static const struct route routes[] = {
 	    .flags = ROUTE_COOKIE,
 	    .handler = api_auth_url,
 	    .operation = "getLoginAddress",
-	    .summary = "Where to sign in at the Git server",
+	    .summary = "Get the URL to sign in at the Git server",
 	    .doc =
-		"Binds the sign-in to this browser by the cookie "
-		"__Host-slipway-signin-…, one for each sign-in, so that "
-		"several windows may sign in at once. Send the browser to "
-		"the url within ten minutes; it comes back to gitserver.redirect_uri with "
-		"code and state, or with error and error_description where "
-		"the user or the Git server refused: then show these, and "
-		"begin again; there is nothing to send here.",
+		"Binds the sign-in to this browser with the cookie "
+		"__Host-slipway-signin-…. Each sign-in has its own cookie, so "
+		"several windows can sign in at once. Send the browser to the "
+		"url within ten minutes. The Git server redirects it to "
+		"gitserver.redirect_uri with code and state, or, if the user "
+		"or the server rejects the sign-in, with error and "
+		"error_description; then show these and start again.",
 	    .out = &login_address_shape,
 	    .status = 200,
 	    .errors = route_limited },
@@ -357,12 +359,12 @@ static const struct route routes[] = {
 	    .mode = JSON_CREATE,
 	    .handler = api_auth_login,
 	    .operation = "login",
-	    .summary = "Begin a session with the Git server's code",
-	    .doc = "From the browser that asked for the url. A sign-in can be "
-		   "tried once: whatever comes of it, the next one begins at "
-		   "the url. The session is new each time and takes the place "
-		   "of the browser's last one; its token is in the answer and "
-		   "in the cookie __Host-slipway.",
+	    .summary = "Start a session with the code from the Git server",
+	    .doc = "Send it from the browser that requested the url. A sign-in "
+		   "can be tried only once; after a failure, request a new "
+		   "url. Each sign-in creates a new session that replaces the "
+		   "browser's previous one. The response and the cookie "
+		   "__Host-slipway contain its token.",
 	    .out = &login_shape,
 	    .status = 200,
 	    .errors = signing },
@@ -371,6 +373,6 @@ static const struct route routes[] = {
 
 const struct resource signin_resource = {
 	.tag = "auth",
-	.about = "Signing in, and tokens for programs.",
+	.about = "Sessions, and API tokens for programs.",
 	.routes = routes,
 };

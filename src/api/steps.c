@@ -69,8 +69,8 @@ api_step_create(struct req *rq)
 	return NULL;
 }
 
-/* The step, read again once its pipeline's row is held: until then others may
- * have moved or deleted it. */
+/* Reads the step again after locking its pipeline's row: it may have been moved
+ * or deleted meanwhile. */
 static const struct err *
 step_hold(struct db *db, struct work *w)
 {
@@ -143,20 +143,19 @@ static const struct route_param step_params[] = {
 	{ .name = "pipelineId",
 	    .type = PARAM_INT,
 	    .min = ID_MIN,
-	    .doc = "Only those of this pipeline." },
+	    .doc = "Only steps of this pipeline." },
 	PARAM_END,
 };
 
 static const struct route routes[] = {
 	LIST("/api/steps", ROLE_VIEWER, step_params, api_step_list, "listSteps",
-	    "List steps by position", step_shape),
+	    "List steps, ordered by position", step_shape),
 	CREATE("/api/steps", ROLE_MAINTAINER, api_step_create, api_step_judge,
-	    "createStep", "Make a step", step_shape),
+	    "createStep", "Create a step", step_shape),
 	SHOW("/api/steps/{id}", ROLE_VIEWER, api_step_show, "getStep",
-	    "Read a step", step_shape),
+	    "Get a step", step_shape),
 	CHANGE("/api/steps/{id}", ROLE_MAINTAINER, api_step_change,
-	    api_step_judge, "updateStep", "Change a step, or move it",
-	    step_shape),
+	    api_step_judge, "updateStep", "Update or move a step", step_shape),
 	REMOVE("/api/steps/{id}", ROLE_MAINTAINER, ROUTE_GUARDED,
 	    api_step_remove, "deleteStep", "Delete a step", NULL),
 	ROUTE_END,
@@ -164,6 +163,6 @@ static const struct route routes[] = {
 
 const struct resource steps_resource = {
 	.tag = "steps",
-	.about = "Shell scripts of pipelines.",
+	.about = "Shell scripts of a pipeline.",
 	.routes = routes,
 };

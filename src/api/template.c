@@ -17,30 +17,30 @@
 #include "store/pipeline.h"
 #include "store/preset.h"
 
-#define ALL_MAX ((size_t)32 << 20) /* memory of all together */
+#define ALL_MAX ((size_t)32 << 20) /* memory for all templates */
 #define COUNT_MAX 1000
 #define JSON_FILE_MAX ((size_t)1 << 20)
 #define ID_ERE "[a-z0-9][a-z0-9._-]{0,63}"
-/* Scripts that several templates share lie in one folder beside theirs. */
+/* Folder beside the templates for scripts that several of them share. */
 #define COMMON "common"
 #define FILE_ERE "(\\.\\./" COMMON "/)?[A-Za-z0-9_][A-Za-z0-9._-]{0,99}"
 
 static const char *const when[] = { "success", "failure", "always", NULL };
 
-/* In template.json a step names its file, in answers it has its script. */
+/* In template.json a step names its file; responses contain its script. */
 #define S(m, ...) FIELD(struct template_step, m, __VA_ARGS__)
 static const struct field step_fields[] = {
 	S(name, FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_LINE, .min = 1,
 	    .max = 100, .doc = "Name of the step."),
 	S(file, FIELD_IN | FIELD_MUST, .pattern = FILE_ERE,
 	    .doc = "File in the template's folder, or ../" COMMON "/FILE."),
-	S(script, FIELD_OUT, .doc = "What bash(1) runs."),
+	S(script, FIELD_OUT, .doc = "Script for bash(1)."),
 	S(run_when, FIELD_OUT | FIELD_IN, .values = when, .named = "RunWhen",
-	    .doc = "After success of those before it, after a failure, or "
+	    .doc = "Condition: success of the steps before it, a failure, or "
 		   "always."),
 	S(timeout_seconds, FIELD_OUT | FIELD_IN | FIELD_NULL, .min = 1,
 	    .max = PIPELINE_TIMEOUT_MAX,
-	    .doc = "The step fails if it takes longer."),
+	    .doc = "Time limit; the step fails if it takes longer."),
 	FIELD_END,
 };
 static const struct shape template_step_shape = {
@@ -52,29 +52,29 @@ static const struct shape template_step_shape = {
 
 #define T(m, ...) FIELD(struct template, m, FIELD_OUT | __VA_ARGS__)
 static const struct field template_fields[] = {
-	T(id, 0, .doc = "Name of the template, for machines."),
+	T(id, 0, .doc = "Id of the template."),
 	T(name, FIELD_IN | FIELD_MUST | FIELD_LINE, .min = 1, .max = 100,
-	    .doc = "Its name, for people."),
+	    .doc = "Display name."),
 	T(description, FIELD_IN | FIELD_NULL | FIELD_TEXT, .max = 500,
-	    .doc = "What it does, in words."),
+	    .doc = "What the pipeline does."),
 	T(env_presets, FIELD_IN, .max = 100, .shape = &preset_shape,
-	    .doc = "envPresets that its steps want of a project."),
+	    .doc = "envPresets that its steps require in a project."),
 	T(steps, FIELD_IN | FIELD_MUST, .min = 1, .max = PIPELINE_STEPS_MAX,
-	    .shape = &template_step_shape, .doc = "Its steps in order."),
+	    .shape = &template_step_shape, .doc = "Steps in order."),
 	FIELD_END,
 };
 const struct shape template_shape = {
 	.name = "Template",
 	.fields = template_fields,
 	.size = sizeof(struct template),
-	.doc = "A pipeline that has no project yet.",
+	.doc = "A ready-made pipeline.",
 };
 
 static struct arena *memory;
 static struct list loaded;
 static struct template *table; /* COUNT_MAX of them */
 
-/* All of a regular file in the folder, as text in the arena. */
+/* Reads a regular file of the folder as text in the arena. */
 static const struct err *
 file_read(int dir, const char *name, size_t max, char **out)
 {
@@ -92,7 +92,9 @@ file_read(int dir, const char *name, size_t max, char **out)
 	}
 	if (!S_ISREG(st.st_mode) || (size_t)st.st_size > max) {
 		e = err_new(ERR_CONFIG,
-		    "%s: must be a file of at most %zu bytes", name, max);
+		    "%s: must be a regular file of at most %zu "
+		    "bytes",
+		    name, max);
 		goto out;
 	}
 	*out = arena_alloc(memory, (size_t)st.st_size + 1, 1);
@@ -103,8 +105,8 @@ file_read(int dir, const char *name, size_t max, char **out)
 		len += (size_t)got;
 	}
 	if (len == 0 || strlen(*out) != len || !str_utf8(*out, len))
-		e = err_new(ERR_CONFIG,
-		    "%s: must be text in UTF-8 and not be empty", name);
+		e = err_new(ERR_CONFIG, "%s: must be non-empty UTF-8 text",
+		    name);
 out:
 	if (fd != -1)
 		(void)close(fd);
@@ -124,7 +126,7 @@ scripts_read(int dir, struct template *t)
 		for (k = 0; k < i; k++)
 			if (str_eq(step[k].name, step[i].name))
 				return err_new(ERR_CONFIG,
-				    "two steps have the name %s", step[i].name);
+				    "two steps are named %s", step[i].name);
 		e = file_read(dir, step[i].file, STEP_SCRIPT_MAX, &text);
 		if (e != NULL)
 			return e;
@@ -162,7 +164,7 @@ template_read(int dir, struct template *out)
 	return scripts_read(dir, out);
 }
 
-/* The place of that id, or a new one at the end. */
+/* The entry with that id, or a new one at the end. */
 static struct template *
 template_slot(const char *id)
 {
@@ -183,9 +185,9 @@ folder_read(int parent, const char *path, const char *id)
 
 	dir = openat(parent, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir == -1)
-		return; /* a file beside the folders */
+		return; /* a file next to the folders */
 	if (!str_matches(id, ID_ERE))
-		e = err_new(ERR_CONFIG, "no name for a template");
+		e = err_new(ERR_CONFIG, "invalid template name");
 	else
 		e = template_read(dir, &t);
 	(void)close(dir);
@@ -193,8 +195,8 @@ folder_read(int parent, const char *path, const char *id)
 		t.id = arena_strdup(memory, id);
 		*slot = t;
 	} else {
-		log_warn("template %s/%s is left out: %s", path, id,
-		    e == NULL ? "there are too many" : e->msg);
+		log_warn("template %s/%s ignored: %s", path, id,
+		    e == NULL ? "too many templates" : e->msg);
 	}
 }
 
@@ -241,7 +243,7 @@ template_load(const struct settings *s)
 		word += len;
 	}
 	qsort(table, loaded.n, sizeof(*table), by_id);
-	log_debug("%zu templates", loaded.n);
+	log_debug("loaded %zu templates", loaded.n);
 }
 
 const struct list *

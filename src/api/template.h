@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* Templates of pipelines: folders NAME/template.json with shell files beside
- * it, read once, before the workers are forked. */
+/* Pipeline templates: folders NAME/template.json and shell files, read once
+ * before the workers are forked. */
 #ifndef SLIPWAY_API_TEMPLATE_H
 #define SLIPWAY_API_TEMPLATE_H
 
@@ -9,7 +9,7 @@
 
 struct template_step {
 	const char *name;
-	const char *file; /* in the folder; not in answers */
+	const char *file; /* in the folder; not in responses */
 	const char *script;
 	const char *run_when;
 	struct maybe timeout_seconds;
@@ -26,12 +26,12 @@ struct template
 
 extern const struct shape template_shape;
 
-/* Reads the folders of api.templates again; of two with one name the later
- * wins. One that is faulty is logged and left out. */
+/* Reads the folders of api.templates again. If two templates have one name, the
+ * later one wins. An invalid template is logged and ignored. */
 void template_load(const struct settings *);
-/* All that were read, by id. */
+/* All templates, ordered by id. */
 const struct list *template_all(void);
-/* NULL if there is none. */
+/* Returns NULL if the id is unknown. */
 const struct template *template_find(const char *id);
 
 #endif

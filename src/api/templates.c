@@ -59,7 +59,7 @@ steps_of_template(struct arena *a, const struct template *t)
 	return (struct list){ .items = to, .n = t->steps.n };
 }
 
-/* The pipeline that is asked for, without its steps; `t` may be NULL. */
+/* The requested pipeline, without its steps; `t` may be NULL. */
 static struct pipeline
 pipeline_of(const struct template_request *sent, const struct template *t)
 {
@@ -76,7 +76,7 @@ pipeline_of(const struct template_request *sent, const struct template *t)
 	return p;
 }
 
-/* What the project gets of the template, which may be NULL. */
+/* The presets to add to the project; `t` may be NULL. */
 static struct json_text
 presets_of(const struct template_request *sent, const struct template *t)
 {
@@ -97,7 +97,7 @@ api_template_judge(struct req *rq, const void *item)
 	if (sent->template_id != NULL &&
 	    (t = template_find(sent->template_id)) == NULL)
 		faults_add(&rq->faults, "/templateId",
-		    "there is no such template: GET /api/templates lists them");
+		    "unknown template; GET /api/templates lists them");
 	p = pipeline_of(sent, faults_has(&rq->faults, "/name") ? NULL : t);
 	if ((e = pipeline_judge(rq->db, &p, &rq->faults)) != NULL)
 		return e;
@@ -122,17 +122,16 @@ api_template_use(struct req *rq)
 static const struct route routes[] = {
 	LIST("/api/pipelines/templates", ROLE_VIEWER, route_page,
 	    api_template_list, "listPipelineTemplates",
-	    "List templates of pipelines, as /api/templates does",
-	    template_shape),
+	    "List pipeline templates; same as /api/templates", template_shape),
 	LIST("/api/templates", ROLE_VIEWER, route_page, api_template_list,
-	    "listTemplates", "List templates of pipelines", template_shape),
+	    "listTemplates", "List pipeline templates", template_shape),
 	{ .method = METHOD_GET,
 	    .path = "/api/templates/{id}",
 	    .role = ROLE_VIEWER,
 	    .flags = ROUTE_SLUG,
 	    .handler = api_template_show,
 	    .operation = "getTemplate",
-	    .summary = "Read a template",
+	    .summary = "Get a template",
 	    .out = &template_shape,
 	    .status = 200 },
 	{ .method = METHOD_POST,
@@ -143,10 +142,9 @@ static const struct route routes[] = {
 	    .handler = api_template_use,
 	    .judge = api_template_judge,
 	    .operation = "createPipelineFromTemplate",
-	    .summary = "Make a pipeline of a template",
-	    .doc = "In the same transaction the template's envPresets whose "
-		   "keys the project lacks are added to the project, unless "
-		   "presets is none.",
+	    .summary = "Create a pipeline from a template",
+	    .doc = "The same transaction adds those envPresets of the template "
+		   "whose keys the project lacks, unless presets is none.",
 	    .out = &pipeline_shape,
 	    .status = 201,
 	    .errors = route_conflict },
@@ -155,6 +153,6 @@ static const struct route routes[] = {
 
 const struct resource templates_resource = {
 	.tag = "templates",
-	.about = "Pipelines to begin with.",
+	.about = "Ready-made pipelines.",
 	.routes = routes,
 };

@@ -8,7 +8,7 @@
 #include "store/session.h"
 #include "store/user.h"
 
-#define TOKEN_VERSION 1 /* a token is made and ended, never changed */
+#define TOKEN_VERSION 1 /* a token never changes */
 
 static const struct err *
 page_of_list(struct req *rq, struct page *p, struct list *out)
@@ -22,7 +22,8 @@ api_token_list(struct req *rq)
 	return answer_pages(rq, &api_token_shape, page_of_list);
 }
 
-/* A token may do no more, and no longer, than the one that makes it. */
+/* A token cannot have a higher role or live longer than the credential that
+ * creates it. */
 static const struct err *
 api_token_judge(struct req *rq, const void *item)
 {
@@ -30,13 +31,16 @@ api_token_judge(struct req *rq, const void *item)
 
 	if (role_of(t->role) > rq->role)
 		faults_add(&rq->faults, "/role",
-		    "must not be above your own, which is %s", rq->who.role);
+		    "must not be above your own role, which is "
+		    "%s",
+		    rq->who.role);
 	if (t->expires_at.ms != 0 && t->expires_at.ms <= time_now_ms())
 		faults_add(&rq->faults, "/expiresAt", "must be in the future");
 	if (rq->who.expires_at.ms != 0 &&
 	    t->expires_at.ms > rq->who.expires_at.ms)
 		faults_add(&rq->faults, "/expiresAt",
-		    "must not be after the end of the token that makes it");
+		    "must not be later than the expiry of the token that "
+		    "creates it");
 	return NULL;
 }
 
@@ -46,7 +50,7 @@ struct making {
 	struct api_token *made;
 };
 
-/* A token is shown once: it is not made unless it can be. */
+/* A token is shown only once: the transaction fails unless it can be read. */
 static const struct err *
 make_body(struct db *db, void *context)
 {
@@ -99,8 +103,8 @@ api_token_show(struct req *rq)
 	return NULL;
 }
 
-/* Whoever finds a token that may do little cannot end those that may do more.
- * What a token may do ends where its user's role does. */
+/* A stolen token with a low role cannot delete tokens with a higher one. The
+ * user's own role limits what a token can do. */
 static const struct err *
 removal_allowed(struct req *rq, const struct api_token *t)
 {
@@ -115,8 +119,8 @@ removal_allowed(struct req *rq, const struct api_token *t)
 	if (role_of(u.role) <= rq->role)
 		return NULL;
 	return err_tell(ERR_FORBIDDEN,
-	    "A token ends none of a higher role than its own: sign in, or use "
-	    "one whose role is %s.",
+	    "A token cannot delete a token with a higher role. Sign in, or use "
+	    "a token with the role %s.",
 	    t->role);
 }
 
@@ -147,7 +151,7 @@ api_auth_info(struct req *rq)
 	return NULL;
 }
 
-/* Ends a session; an API token is ended by deleting it. */
+/* Ends a session. An API token ends when it is deleted. */
 static const struct err *
 api_auth_logout(struct req *rq)
 {
@@ -171,7 +175,7 @@ static const struct route routes[] = {
 	    .role = ROLE_VIEWER,
 	    .handler = api_auth_info,
 	    .operation = "getCurrentUser",
-	    .summary = "Read the user that is signed in",
+	    .summary = "Get the signed-in user",
 	    .out = &user_shape,
 	    .status = 200 },
 	{ .method = METHOD_GET,
@@ -196,7 +200,7 @@ static const struct route routes[] = {
 	    .query = route_page,
 	    .handler = api_token_list,
 	    .operation = "listTokens",
-	    .summary = "List one's own API tokens",
+	    .summary = "List your API tokens",
 	    .out = &api_token_shape,
 	    .list = LIST_PAGES,
 	    .status = 200 },
@@ -208,7 +212,8 @@ static const struct route routes[] = {
 	    .handler = api_token_create,
 	    .judge = api_token_judge,
 	    .operation = "createToken",
-	    .summary = "Make an API token; it is shown this once",
+	    .summary = "Create an API token; the response is the only one to "
+		       "show it",
 	    .out = &api_token_shape,
 	    .status = 201,
 	    .errors = route_limited },
@@ -217,7 +222,7 @@ static const struct route routes[] = {
 	    .role = ROLE_VIEWER,
 	    .handler = api_token_show,
 	    .operation = "getToken",
-	    .summary = "Read one of one's own API tokens",
+	    .summary = "Get one of your API tokens",
 	    .out = &api_token_shape,
 	    .status = 200 },
 	{ .method = METHOD_DELETE,
@@ -226,8 +231,8 @@ static const struct route routes[] = {
 	    .flags = ROUTE_GUARDED,
 	    .handler = api_token_remove,
 	    .operation = "deleteToken",
-	    .summary = "End one of one's own API tokens; a token ends itself "
-		       "and those of its role or a lower one",
+	    .summary = "Delete one of your API tokens; a token can delete "
+		       "itself and tokens with the same or a lower role",
 	    .status = 204 },
 	ROUTE_END,
 };

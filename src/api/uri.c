@@ -20,7 +20,7 @@ hex(char c)
 	return (int)(at - digits);
 }
 
-/* Decodes s up to `len`; NULL if it is malformed or holds control bytes. */
+/* Decodes s up to `len`; NULL if it is malformed or contains control bytes. */
 static const char *
 decode(struct arena *a, const char *s, size_t len, const char *blank)
 {
@@ -50,7 +50,7 @@ decode(struct arena *a, const char *s, size_t len, const char *blank)
 	return out;
 }
 
-/* Whether there is but one way to read the path. */
+/* Whether the path has only one interpretation. */
 static bool
 path_plain(const char *raw, size_t rawlen, const char *path)
 {
@@ -93,10 +93,10 @@ query_parse(struct arena *a, const char *query, struct uri *out)
 			    "control characters.");
 		if (uri_pair_find(out->pair, name) != NULL)
 			return err_tell(ERR_BAD_REQUEST,
-			    "The query parameter \"%s\" is given twice.", name);
+			    "The query parameter \"%s\" is repeated.", name);
 		if (out->pairs + 1 >= URI_PAIRS)
 			return err_tell(ERR_BAD_REQUEST,
-			    "There are too many query parameters.");
+			    "The query has too many parameters.");
 		out->pair[out->pairs].name = name;
 		out->pair[out->pairs].value = value;
 		out->pairs++;
@@ -113,15 +113,15 @@ uri_parse(struct arena *a, const char *target, struct uri *out)
 	out->path = "";
 	if (strlen(target) > URI_MAX)
 		return err_tell(ERR_BAD_REQUEST,
-		    "The address is longer than %d bytes.", URI_MAX);
+		    "The URL is longer than %d bytes.", URI_MAX);
 	out->path = decode(a, target, len, "");
 	if (out->path == NULL || strchr(target, '#') != NULL ||
 	    !path_plain(target, len, out->path)) {
 		out->path = "";
 		return err_tell(ERR_BAD_REQUEST,
-		    "The path must be percent-encoded UTF-8 with plain "
-		    "segments: no empty ones, \".\", \"..\", \";\", \"\\\" or "
-		    "encoded slashes.");
+		    "The path must be percent-encoded UTF-8 without empty "
+		    "segments, \".\", \"..\", \";\", \"\\\" and encoded "
+		    "slashes.");
 	}
 	if (target[len] == '?')
 		return query_parse(a, target + len + 1, out);

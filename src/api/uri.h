@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Request targets (RFC 3986): taken apart strictly, and written. */
+/* Strict parsing and encoding of request targets (RFC 3986). */
 #ifndef SLIPWAY_API_URI_H
 #define SLIPWAY_API_URI_H
 
@@ -20,17 +20,17 @@ struct uri {
 	size_t pairs;
 };
 
-/* Decodes once.  ERR_BAD_REQUEST for what two readers could take differently:
- * empty, "." or ".." segments, ";", "\", an encoded slash, control bytes,
- * invalid UTF-8, a parameter given twice. */
+/* Decodes once. ERR_BAD_REQUEST for what two parsers could interpret
+ * differently: empty, "." or ".." segments, ";", "\", an encoded slash, control
+ * bytes, invalid UTF-8, a repeated parameter. */
 MUSTCHECK const struct err *uri_parse(struct arena *, const char *target,
     struct uri *out);
 
-/* Percent-encodes all but unreserved characters. */
+/* Percent-encodes all characters that are not unreserved. */
 void uri_encode(struct buf *, const char *text);
-/* The same, slashes stay. */
+/* The same, except for slashes. */
 void uri_encode_path(struct buf *, const char *path);
-/* NULL if there is none of that name. */
+/* Returns NULL if there is none with that name. */
 const struct uri_pair *uri_pair_find(const struct uri_pair *, const char *name);
 
 #endif

@@ -158,22 +158,23 @@ static const struct route_param search_params[] = {
 
 static const struct route routes[] = {
 	LIST("/api/user/list", ROLE_VIEWER, route_page, api_user_list,
-	    "listUsers", "List users by username", user_shape),
+	    "listUsers", "List users, ordered by username", user_shape),
 	LIST("/api/user/search", ROLE_VIEWER, search_params, api_user_search,
 	    "searchUsers", "Search users", user_shape),
 	SHOW("/api/user/detail/{id}", ROLE_VIEWER, api_user_show, "getUser",
-	    "Read a user", user_shape),
+	    "Get a user", user_shape),
 	CREATE("/api/user", ROLE_ADMIN, api_user_create, api_user_judge,
-	    "createUser", "Make a user", user_shape),
+	    "createUser", "Create a user", user_shape),
 	CHANGE("/api/user/{id}", ROLE_ADMIN, api_user_change, api_user_judge,
-	    "updateUser", "Change a user", user_shape),
+	    "updateUser", "Update a user", user_shape),
 	REMOVE("/api/user/{id}", ROLE_ADMIN, ROUTE_GUARDED, api_user_remove,
-	    "deleteUser", "Delete a user and its tokens", route_conflict),
+	    "deleteUser", "Delete a user and the user's tokens",
+	    route_conflict),
 	ROUTE_END,
 };
 
 const struct resource users_resource = {
 	.tag = "users",
-	.about = "Who may do what.",
+	.about = "Users and their roles.",
 	.routes = routes,
 };

@@ -18,15 +18,15 @@
 #include "core/str.h"
 #include "crypto/public_key.h"
 
-/* Together they keep a worker below 16 MiB, whatever it is sent. */
+/* Together these keep a worker below 16 MiB for any request. */
 #define ARENA_MAX ((size_t)6 << 20)
 #define DATA_MAX ((rlim_t)14 << 20)
-/* Where the Git server is asked: certificates of CAs, its answers as text and
- * as a tree. */
+/* For workers that call the Git server: CA certificates, and its responses as
+ * text and as a tree. */
 #define SLOW_DATA_MAX ((rlim_t)64 << 20)
 #define KEEP_MAX ((size_t)128 * 1024)
 #define LARGE ((size_t)1 << 20)
-#define BUSY_WAIT_MS 100 /* when there is no descriptor left */
+#define BUSY_WAIT_MS 100 /* pause when no descriptor is free */
 
 static volatile sig_atomic_t draining, leaving;
 
@@ -39,7 +39,8 @@ on_signal(int number)
 		leaving = 1;
 }
 
-/* Signals stay blocked save while waiting, so that none breaks a request. */
+/* Signals stay blocked except while waiting, so that none interrupts a
+ * request. */
 static void
 signals_init(sigset_t *waiting)
 {
@@ -54,7 +55,7 @@ signals_init(sigset_t *waiting)
 	(void)sigemptyset(waiting);
 	for (i = 0; i < sizeof(mine) / sizeof(mine[0]); i++) {
 		(void)sigaddset(&blocked, mine[i]);
-		/* Those of the terminal and reload are the master's. */
+		/* the master handles those of the terminal and reload */
 		if (mine[i] != SIGTERM && mine[i] != SIGQUIT)
 			action.sa_handler = SIG_IGN;
 		else
@@ -66,8 +67,9 @@ signals_init(sigset_t *waiting)
 	(void)sigprocmask(SIG_SETMASK, &blocked, NULL);
 }
 
-/* Until the tables were seen to fit, because MariaDB was away or is older than
- * this program, whatever needs them is refused with the reason. */
+/* Until the tables have been checked, because MariaDB was not available or its
+ * schema is older than this program, requests that need them are rejected with
+ * the reason. */
 static const struct err *
 schema_check(const struct worker *w, struct db *db)
 {
@@ -92,8 +94,9 @@ account(const struct worker *w, const struct req *rq, int64_t began)
 	    rq->path, rq->answer.status, (long long)took, rq->who_text);
 }
 
-/* Nothing is sealed with a key that is going to be dropped, and what another
- * process sealed with a new one opens, whenever either is reloaded. */
+/* Loads new keys, so that nothing is sealed with a key about to be dropped, and
+ * data sealed by another process with a new key can be opened, in whatever
+ * order they reload. */
 static void
 keys_renew(const struct worker *w)
 {
@@ -134,15 +137,15 @@ connection_serve(const struct worker *w, const struct access *access,
 	arena_clear(rq->a);
 	used += rq->answer.body.cap;
 	if (used > LARGE)
-		db_drop(rq->db); /* it keeps what its largest row took */
+		db_drop(rq->db); /* it keeps the memory of its largest row */
 	if (used > KEEP_MAX) {
 		answer_release(&rq->answer);
 		(void)malloc_trim(0);
 	}
 }
 
-/* Lets in the signals that came meanwhile: ppoll(2) does not while there is
- * always a connection to report. */
+/* Delivers pending signals: ppoll(2) does not while it always has a connection
+ * to report. */
 static void
 signals_look(const sigset_t *waiting)
 {
@@ -152,7 +155,7 @@ signals_look(const sigset_t *waiting)
 	(void)sigprocmask(SIG_SETMASK, &old, NULL);
 }
 
-/* The next connection; -1 if there is none for now. */
+/* Accepts the next connection; -1 if there is none. */
 static int
 connection_take(int listen_fd, const sigset_t *waiting)
 {
@@ -174,7 +177,7 @@ connection_take(int listen_fd, const sigset_t *waiting)
 		return -1;
 	}
 	if (draining != 0)
-		leaving = 1; /* nobody waits any more */
+		leaving = 1; /* no client is waiting any more */
 	else if (errno != EAGAIN) {
 		log_fault(err_errno("wait"), "accept");
 		(void)ppoll(NULL, 0, &pause, waiting);
@@ -190,7 +193,7 @@ limits_set(const struct worker *w)
 	rlim_t most = slow ? SLOW_DATA_MAX : DATA_MAX;
 	const struct rlimit data = { .rlim_cur = most, .rlim_max = most };
 
-#ifndef __SANITIZE_ADDRESS__ /* its shadow counts too */
+#ifndef __SANITIZE_ADDRESS__ /* its shadow memory counts, too */
 	(void)setrlimit(RLIMIT_DATA, &data);
 #else
 	(void)data;
@@ -200,7 +203,7 @@ limits_set(const struct worker *w)
 	(void)mallopt(M_TRIM_THRESHOLD, (int)KEEP_MAX);
 }
 
-/* Without a Git server all the rest is served; who needs it is told. */
+/* Without a Git server, all other requests are served. */
 static void
 forge_try(struct access *access)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What the rules of deploying work with, whatever program asks: the API, a
+/* The context of the deployment rules, independent of the caller: the API, a
  * webhook, a schedule, a command line. */
 #ifndef SLIPWAY_DEPLOY_CONTEXT_H
 #define SLIPWAY_DEPLOY_CONTEXT_H
@@ -12,11 +12,10 @@ struct db;
 
 struct deploy {
 	struct db *db;
-	struct arena *a; /* results live here; the caller closes it */
+	struct arena *a; /* for results; the caller closes it */
 	const struct settings *settings;
-	const struct public_key
-	    *public_key;       /* seals variables; NULL = there is no key */
-	struct faults *faults; /* what is wrong with the input */
+	const struct public_key *public_key; /* seals variables; NULL = none */
+	struct faults *faults;               /* errors in the input */
 };
 
 #endif

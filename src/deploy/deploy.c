@@ -12,7 +12,7 @@
 #define BY_DEPLOYER "deployer"
 #define BY_MAINTAINER "maintainer"
 
-/* Why that pipeline cannot be deployed; NULL if it can, or if the error is of
+/* Why the pipeline cannot be deployed. NULL if it can, or if the error is of
  * another kind. */
 static const char *
 pipeline_fault(const struct err *e, struct maybe pipeline_id, int64_t steps)
@@ -20,13 +20,14 @@ pipeline_fault(const struct err *e, struct maybe pipeline_id, int64_t steps)
 	if (e == NULL)
 		return steps > 0 ?
 		    NULL :
-		    "the pipeline has no steps: give it one first";
+		    "the pipeline has no steps; add a step first";
 	if (e->code == ERR_CONFLICT)
-		return "the project has several pipelines: say which";
+		return "is required because the project has several pipelines";
 	if (e->code != ERR_NOTFOUND)
 		return NULL;
-	return pipeline_id.set ? "must be a pipeline of this project" :
-				 "the project has no pipeline: make one first";
+	return pipeline_id.set ?
+	    "must be a pipeline of this project" :
+	    "the project has no pipeline; create one first";
 }
 
 static const struct err *
@@ -47,7 +48,8 @@ pipeline_judge(struct deploy *deploy, int64_t project_id,
 	return NULL;
 }
 
-/* The project, locked; `found` is false with a fault. */
+/* Locks and reads the project; if there is none, adds a fault and sets `found`
+ * to false. */
 static const struct err *
 project_judge_live(struct deploy *deploy, int64_t id, struct project *out,
     bool *found)
@@ -55,12 +57,11 @@ project_judge_live(struct deploy *deploy, int64_t id, struct project *out,
 	const struct err *e;
 
 	*found = false;
-	if (id == 0) /* it has a fault */
+	if (id == 0) /* it has a fault already */
 		return NULL;
 	e = deployment_hold_project(deploy->db, deploy->a, id);
 	if (e != NULL && e->code == ERR_NOTFOUND) {
-		faults_add(deploy->faults, "/projectId",
-		    "there is no such project");
+		faults_add(deploy->faults, "/projectId", "unknown project");
 		return NULL;
 	}
 	*found = e == NULL;
@@ -117,9 +118,9 @@ deploy_create(struct deploy *deploy, const struct deploy_order *order,
 	return deployment_insert(deploy->db, &d, id);
 }
 
-/* A retry repeats what was accepted.  So a deployer may repeat what a
- * maintainer chose, but not what a deployer chose when the project, or an older
- * version, still let him. */
+/* A retry repeats what was accepted before. So a deployer may repeat the
+ * variables that a maintainer set, but not those that a deployer set while the
+ * project's rules, or an older version, allowed it. */
 static const struct err *
 retry_check(struct deploy *deploy, const struct deployment *d, enum role role)
 {
@@ -129,7 +130,7 @@ retry_check(struct deploy *deploy, const struct deployment *d, enum role role)
 	const char *extra;
 
 	if (by == NULL && str_eq(d->trigger, "webhook"))
-		by = BY_MAINTAINER; /* the trigger's variables */
+		by = BY_MAINTAINER; /* maintainers write triggers */
 	if (role >= ROLE_MAINTAINER || str_eq(by, BY_MAINTAINER))
 		return NULL;
 	e = project_by_id(deploy->db, deploy->a, d->project_id, &p);
@@ -139,9 +140,9 @@ retry_check(struct deploy *deploy, const struct deployment *d, enum role role)
 	    extra == NULL)
 		return e;
 	return err_tell(ERR_FORBIDDEN,
-	    "The deployment sets %.128s, which is not among the project's "
-	    "envPresets and which a maintainer did not choose: ask a "
-	    "maintainer to retry it.",
+	    "The deployment sets %.128s, which the project's envPresets do not "
+	    "name and which no maintainer set. Ask a maintainer to retry the "
+	    "deployment.",
 	    extra);
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * New deployments.  Every way to one leads through here, so that a request, a
- * push and a command line pass the same checks.
+ * New deployments. All of them are created here, so that a request, a push and
+ * a command line pass the same checks.
  *
- * Faults in the input go to the context's list, with pointers into the members
- * of POST /api/deployments; errors are what keeps the check itself from being
- * made.
+ * Errors in the input become faults in the context's list, with pointers to the
+ * members of POST /api/deployments. An error value means that the check itself
+ * failed.
  */
 #ifndef SLIPWAY_DEPLOY_DEPLOY_H
 #define SLIPWAY_DEPLOY_DEPLOY_H
@@ -14,7 +14,7 @@
 #include "store/deployment.h"
 #include "store/user.h"
 
-/* Size of an arena in which one deployment is judged and created. */
+/* Size of an arena that suffices to judge and create a deployment. */
 #define DEPLOY_WORK ((size_t)5 << 20)
 
 struct deploy_order {
@@ -22,26 +22,26 @@ struct deploy_order {
 	const struct list *vars; /* struct env_var; NULL = those of `sent` */
 	const char *trigger;
 	struct maybe created_by;
-	enum role role; /* of whoever chose the variables */
+	enum role role; /* of the user who set the variables */
 };
 
-/* Checks the order and fills in the deployment as far as the order allows, in
- * the arena; adds faults.  Members that have a fault already are not checked
- * again.  Inside a transaction it locks the project and the pipeline.
+/* Checks the order, adds faults, and fills in the deployment as far as the
+ * order is valid, in the arena. Members that have a fault already are not
+ * checked again. Inside a transaction it locks the project and the pipeline.
  * ERR_UNAVAILABLE if a variable is secret and there is no key. */
 MUSTCHECK const struct err *deploy_judge(struct deploy *,
     const struct deploy_order *, struct deployment *out);
 /* Inside a transaction: checks the order and inserts the deployment with its
- * steps.  ERR_INVALID if there are faults. */
+ * steps. ERR_INVALID if there are faults. */
 MUSTCHECK const struct err *deploy_create(struct deploy *,
     const struct deploy_order *, int64_t *id);
-/* Inside a transaction: a pending copy of a deployment, for a user with that
- * role.  ERR_NOTFOUND if there is none, ERR_CONFLICT if its project was deleted,
- * ERR_FORBIDDEN if it sets variables outside of the presets that the user could
- * not set and that no maintainer chose. */
+/* Inside a transaction: creates a pending copy of a deployment for a user with
+ * that role. ERR_NOTFOUND if the deployment is unknown, ERR_CONFLICT if its
+ * project was deleted, ERR_FORBIDDEN if it sets variables outside of the
+ * presets that this user may not set and no maintainer set. */
 MUSTCHECK const struct err *deploy_retry(struct deploy *, int64_t id,
     int64_t created_by, enum role, int64_t *copy);
-/* Wakes the runner; call it after the commit. */
+/* Wakes the runner. Call it after the commit. */
 void deploy_wake(const struct deploy *);
 
 #endif

@@ -27,7 +27,7 @@ presets_check(struct json_text text, struct faults *f)
 			if (p[i].key != NULL && str_eq(p[i].key, p[k].key)) {
 				faults_add(f,
 				    arena_printf(a, "/envPresets/%zu/key", i),
-				    "is the key of another preset already");
+				    "is the key of another preset");
 				break;
 			}
 out:

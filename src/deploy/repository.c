@@ -16,16 +16,16 @@
 #define PORT "(:[1-9][0-9]{0,4})?"
 #define PATH "(/" WORD ")+/?"
 
-/* An address in its parts; host and port point into copies. */
+/* The parts of a URL; host and port point into copies. */
 struct address {
 	const char *host;
-	int64_t port; /* 0 = the scheme's own */
+	int64_t port; /* 0 = the default of the scheme */
 };
 
-/* The forms that git understands and that mean one thing only. */
+/* The forms that git accepts and that have only one meaning. */
 static const struct form {
 	const char *start;
-	const char *pattern; /* of what follows */
+	const char *pattern; /* of the rest */
 	enum { AT_HTTPS, AT_HTTP, AT_SSH, AT_LOCAL } kind;
 } forms[] = {
 	{ "https://", HOST PORT PATH, AT_HTTPS },
@@ -36,7 +36,7 @@ static const struct form {
 	{ "", "[a-z_][a-z0-9_-]*@" HOST ":" WORD "(/" WORD ")*/?", AT_SSH },
 };
 
-/* The last form starts with anything. */
+/* The last form has an empty prefix, so one always matches. */
 static const struct form *
 form_find(const char *address)
 {
@@ -47,7 +47,7 @@ form_find(const char *address)
 	return f;
 }
 
-/* Host and port of an address that fits its form. */
+/* Parses host and port of a URL that matches its form. */
 static void
 take_apart(struct arena *a, const char *rest, struct address *out)
 {
@@ -73,8 +73,8 @@ port_of(const struct address *ad, const struct form *f)
 	return f->kind == AT_HTTPS ? 443 : f->kind == AT_HTTP ? 80 : 22;
 }
 
-/* Over HTTP the port must be the Git server's own as well: another port is
- * another server, and the token would go there. */
+/* Over HTTP the port must be the Git server's, too: another port is another
+ * server, which must not get the token. */
 static bool
 is_gitserver(struct arena *a, const char *url, const struct form *form,
     const struct address *ad)
@@ -114,7 +114,7 @@ is_allowed(struct arena *a, const char *list, const struct form *form,
 	return false;
 }
 
-/* Whether it lies where this service may read. */
+/* Whether this service may read from the URL's host. */
 static const char *
 place_fault(struct arena *a, const struct settings_gitserver *s,
     const struct form *form, const char *address)
@@ -127,7 +127,7 @@ place_fault(struct arena *a, const struct settings_gitserver *s,
 	if (is_allowed(a, s->allowed_hosts, form, &ad))
 		return NULL;
 	return arena_printf(a,
-	    "the host %.100s is neither the Git server's nor one of "
+	    "the host %.100s is neither the Git server nor one of "
 	    "gitserver.allowed_hosts",
 	    ad.host);
 }
@@ -150,7 +150,7 @@ repository_fault(struct arena *a, const struct settings_gitserver *s,
 	if (form->kind <= AT_HTTP &&
 	    (repo = forge_page_repo(a, address)) != NULL && fits(form, repo))
 		return arena_printf(a,
-		    "is the address of a page: write that of the repository, "
+		    "is the URL of a web page; use that of the repository, "
 		    "%.300s",
 		    repo);
 	if (!fits(form, address))
@@ -159,8 +159,8 @@ repository_fault(struct arena *a, const struct settings_gitserver *s,
 		       "git@host:name; without credentials";
 	if (form->kind == AT_LOCAL)
 		return s->allow_local ? NULL :
-					"paths are not allowed here: use an "
-					"address of the Git server "
+					"paths are not allowed; use a URL of "
+					"the Git server "
 					"(gitserver.allow_local)";
 	if (form->kind == AT_HTTP && !settings_plain(s, address))
 		return "use https:// (gitserver.allow_http is no)";

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: ISC */
-/* What may stand for a repository. */
+/* Checks the URL of a repository. */
 #ifndef SLIPWAY_DEPLOY_REPOSITORY_H
 #define SLIPWAY_DEPLOY_REPOSITORY_H
 
 #include "core/settings.h"
 
-/* NULL if the address is one that this service may read from, else what to
- * do; in the arena. */
+/* NULL if this service may read from the URL, else what is wrong and what to
+ * do, in the arena. */
 const char *repository_fault(struct arena *, const struct settings_gitserver *,
     const char *address);
-/* Whether the address is of this "owner/name", on whatever host; upper and
- * lower case are the same, and ".git" may follow. */
+/* Whether the URL, on any host, ends in this "owner/name", regardless of case
+ * and of a ".git" suffix. */
 bool repository_ends(const char *address, const char *path);
 
 #endif

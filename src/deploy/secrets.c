@@ -15,12 +15,12 @@
 #define PREFIX_LEN 16 /* hex digits */
 #define NO_KEY                                                                 \
 	"The project has secret variables, and the service has no key to "     \
-	"seal them with: an administrator makes it with \"slipway-admin "      \
-	"key\" and reloads the service."
+	"encrypt them. An administrator must run \"slipway-admin key\" and "   \
+	"reload the service."
 
-/* A value that is to be stored. */
+/* A value to store. */
 struct secret {
-	const char *key; /* its name there */
+	const char *key; /* its name in the stored object */
 	struct env_var var;
 };
 
@@ -36,8 +36,8 @@ preset_of(const struct list *presets, const char *key)
 	return NULL;
 }
 
-/* What the names of a trigger's variables begin with.  Several triggers may
- * have the same branch and pipeline: they count in their order. */
+/* Prefix of the names of a trigger's variables. Several triggers may have the
+ * same branch and pipeline; those are numbered in order. */
 static const char *
 trigger_prefix(struct arena *a, const struct list *triggers, size_t index)
 {
@@ -80,7 +80,7 @@ presets_fill(struct stored_secrets *stored, struct list *presets)
 	return NULL;
 }
 
-/* What was sent may be faulty in parts. */
+/* Parses items that may have faults. */
 static const struct err *
 items_read(struct stored_secrets *stored, const struct shape *shape,
     const char *text, struct list *out)
@@ -90,7 +90,8 @@ items_read(struct stored_secrets *stored, const struct shape *shape,
 	    json_items(stored->a, shape, text, out);
 }
 
-/* The presets with their defaults: what was sent, else what is stored. */
+/* Reads the presets with their defaults, from the request or else from the
+ * database. */
 static const struct err *
 presets_read(struct stored_secrets *stored, const struct project *p,
     struct list *out)
@@ -119,7 +120,8 @@ presets_read(struct stored_secrets *stored, const struct project *p,
 	return NULL;
 }
 
-/* What null in a trigger stands for; a fault if that is nothing. */
+/* Replaces null in a trigger by the stored value; adds a fault if there is
+ * none. */
 static const struct err *
 gap_fill(struct stored_secrets *stored, const struct preset *p,
     const char *prefix, const char *pointer, struct env_var *var)
@@ -140,19 +142,19 @@ gap_fill(struct stored_secrets *stored, const struct preset *p,
 			var->sealed.text = NULL;
 		else if (e == NULL && var->sealed.text == NULL)
 			faults_add(f, fault_pointer(f, pointer, var->name),
-			    "no value is stored that null could keep: give "
-			    "one");
+			    "null keeps a stored value, but none is stored; "
+			    "give a value");
 		return e;
 	}
 	if (faults_has(f, "/envPresets"))
-		return NULL; /* nobody knows what is secret */
+		return NULL; /* it is unknown which variables are secret */
 	faults_add(f, fault_pointer(f, pointer, var->name),
-	    "must be a string: null stands for stored secrets only");
+	    "must be a string; null is allowed only to keep a stored secret");
 	return NULL;
 }
 
-/* One trigger's variables, secret ones with what is stored of them, in the
- * scratch arena; null that stands for nothing is left out. */
+/* Reads the variables of a trigger, secret ones with their stored values, in
+ * the scratch arena. Leaves out invalid nulls. */
 static const struct err *
 trigger_read(struct stored_secrets *stored, struct arena *scratch,
     const struct list *presets, const struct list *triggers, size_t index,
@@ -187,7 +189,7 @@ trigger_read(struct stored_secrets *stored, struct arena *scratch,
 	return NULL;
 }
 
-/* The check needs memory for each trigger, and what it says is to stay. */
+/* The check needs memory for each trigger, but its faults must outlive that. */
 static void
 vars_check(const struct env_rules *rules, struct arena *scratch,
     const char *pointer, const struct list *vars, struct faults *f)
@@ -200,12 +202,13 @@ vars_check(const struct env_rules *rules, struct arena *scratch,
 	faults_take(f, &more);
 }
 
-/* Each trigger by itself, so that not all are in memory twice. */
+/* Checks triggers one by one, so that their memory is not needed for all at
+ * once. */
 static const struct err *
 triggers_judge(struct stored_secrets *stored, const struct project *p,
     const struct list *presets)
 {
-	/* only maintainers write them */
+	/* only maintainers write triggers */
 	const struct env_rules rules = { presets,
 		variables_refusal(p, ROLE_MAINTAINER) };
 	struct faults *f = stored->deploy->faults;
@@ -223,7 +226,7 @@ triggers_judge(struct stored_secrets *stored, const struct project *p,
 		at = arena_printf(scratch, "/triggers/%zu", i);
 		pointer = arena_printf(scratch, "%s/envVars", at);
 		e = trigger_read(stored, scratch, presets, &triggers, i, &vars);
-		/* as far as both could be read */
+		/* as far as both could be parsed */
 		if (e == NULL && judged && !faults_at(f, at) &&
 		    !faults_at(f, pointer))
 			vars_check(&rules, scratch, pointer, &vars, f);
@@ -259,12 +262,13 @@ size_check(const struct list *secrets, const char *pointer, struct faults *f)
 						one[i].var.sealed.len);
 	if (total > SECRETS_MAX || secrets->n > SECRETS_COUNT)
 		faults_add(f, pointer,
-		    "its secret values must be at most %d, of at most %zu KiB "
+		    "must have at most %d secret values with at most %zu KiB "
 		    "together",
 		    SECRETS_COUNT, SECRETS_MAX / 1024);
 }
 
-/* Takes out the defaults; says whether there is any secret at all. */
+/* Extracts the secret defaults; `any` is set if the project has secrets at
+ * all. */
 static const struct err *
 defaults_take(struct arena *a, struct list *presets, struct project *p,
     struct list *out, bool *any)
@@ -297,7 +301,7 @@ defaults_take(struct arena *a, struct list *presets, struct project *p,
 	return e;
 }
 
-/* Takes out a trigger's secrets and writes what is left. */
+/* Extracts the secrets of a trigger and writes the rest. */
 static void
 trigger_take(struct stored_secrets *stored, struct arena *scratch,
     struct trigger *t, const char *prefix, const struct list *vars,
@@ -315,7 +319,7 @@ trigger_take(struct stored_secrets *stored, struct arena *scratch,
 		if (!var[i].secret)
 			continue;
 		if (hidden->n > SECRETS_COUNT)
-			break; /* too many; it will be told */
+			break; /* too many; a fault is added later */
 		secret[hidden->n] = (struct secret){
 			trigger_name(stored->a, prefix, var[i].name), var[i]
 		};
@@ -390,7 +394,7 @@ secrets_take(struct deploy *deploy, struct project *p, struct secrets *out)
 	return NULL;
 }
 
-/* The object of them, sealed; nothing if there are none. */
+/* Writes an object of the sealed values; nothing if there are none. */
 static const struct err *
 values_seal(const struct deploy *deploy, int64_t project_id,
     const struct list *secrets, struct buf *out)
@@ -479,7 +483,7 @@ secrets_trigger(struct deploy *deploy, int64_t project_id,
 			return e;
 		if (var[i].sealed.text == NULL)
 			return err_new(ERR_INTERNAL,
-			    "project %lld: %s of trigger %zu is not stored",
+			    "project %lld: secret %s of trigger %zu is missing",
 			    (long long)project_id, var[i].name, index);
 	}
 	return NULL;

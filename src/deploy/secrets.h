@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Secret values that a project keeps: defaults of its presets, and variables
- * of its triggers.  Each is sealed by itself beside the project, whose JSON has
- * null in their places; null that comes in keeps what is there.  Nothing here
- * can open them: they are copied into deployments as they are, for the
- * dispatcher.
+ * Secret values of a project: defaults of its presets, and variables of its
+ * triggers. Each is sealed separately and stored beside the project, whose JSON
+ * has null in their places; null in a request keeps the stored value. Nothing
+ * here can open them: they are copied into deployments for the dispatcher.
  */
 #ifndef SLIPWAY_DEPLOY_SECRETS_H
 #define SLIPWAY_DEPLOY_SECRETS_H
@@ -14,39 +13,40 @@
 #include "store/project.h"
 
 #define SECRETS_MAX ((size_t)256 * 1024) /* bytes of either kind */
-#define SECRETS_COUNT 2000               /* each takes some time to seal */
+#define SECRETS_COUNT 2000               /* limits the time for sealing */
 
-/* What is taken out of a project that is written. */
+/* Secrets extracted from a project that is to be written. */
 struct secrets {
 	struct list defaults; /* struct secret */
 	struct list hidden;   /* the same, of triggers */
-	bool stored;          /* the project has had some */
+	bool stored;          /* the project had some before */
 };
 
-/* Holds defaults and triggers against the presets, completed by what is
- * stored.  Adds a fault for each null that stands for nothing, and for a
- * stored value whose preset has another pattern by now. */
+/* Checks defaults and triggers against the presets, with stored values filled
+ * in. Adds a fault for each null without a stored value, and for each stored
+ * value whose preset has a new pattern. */
 MUSTCHECK const struct err *secrets_judge(struct deploy *,
     const struct project *);
-/* Of what was judged good: the secrets, and the project's JSON without them,
- * in the arena.  Adds a fault if they are too many or too large. */
+/* Extracts the secrets of a valid project, and removes them from its JSON, in
+ * the arena. Adds a fault if they are too many or too
+ * large. */
 MUSTCHECK const struct err *secrets_take(struct deploy *, struct project *,
     struct secrets *out);
-/* Stores them, with the project's row held.  ERR_UNAVAILABLE if there is no
- * key to seal with. */
+/* Stores the secrets; the project's row must be locked. ERR_UNAVAILABLE if
+ * there is no key to seal them. */
 MUSTCHECK const struct err *secrets_save(const struct deploy *,
     const struct secrets *, int64_t project_id);
 
-/* Fills in secret defaults of a project's presets, as they are stored. */
+/* Fills in the stored secret defaults of a project's presets. */
 MUSTCHECK const struct err *secrets_presets(struct deploy *, int64_t project_id,
     struct list *presets);
-/* Variables (struct env_var) of the trigger at `index`, with its secrets as
- * they are stored. */
+/* Returns the variables (struct env_var) of the trigger at `index`, with its
+ * stored secrets. */
 MUSTCHECK const struct err *secrets_trigger(struct deploy *, int64_t project_id,
     const struct list *triggers, size_t index, struct list *out);
 
-/* A variable's value for the dispatcher: what is stored, else sealed now.
- * ERR_UNAVAILABLE if there is no key to seal with. */
+/* Returns a variable's value for the dispatcher: the stored one, or else newly
+ * sealed. ERR_UNAVAILABLE if there is no key to seal it. */
 MUSTCHECK const struct err *secrets_seal(const struct deploy *,
     int64_t project_id, const struct env_var *, const char **out);
 

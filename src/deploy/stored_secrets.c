@@ -100,7 +100,7 @@ stored_secrets_check(struct stored_secrets *stored, const struct preset *p,
 	*same = i < stored->presets.n && str_eq(old[i].pattern, p->pattern);
 	if (!*same)
 		faults_add(stored->deploy->faults, pointer,
-		    "the pattern is a new one, which no stored secret is held "
-		    "against: give the value again");
+		    "the preset has a new pattern, which the stored secret was "
+		    "not checked against; give the value again");
 	return NULL;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* What is stored of a project's secrets, sealed: nothing here can open it, it is
- * copied to where it is needed. */
+/* The stored secrets of a project. Nothing here can open them; they are only
+ * copied. */
 #ifndef SLIPWAY_DEPLOY_STORED_SECRETS_H
 #define SLIPWAY_DEPLOY_STORED_SECRETS_H
 
@@ -9,29 +9,29 @@
 
 enum stored_kind { STORED_DEFAULTS, STORED_TRIGGERS, STORED__MAX };
 
-/* Initialised with the first three; the rest is read when it is needed, into
- * the arena. */
+/* Initialize the first three members; the rest is read into the arena when
+ * needed. */
 struct stored_secrets {
 	struct deploy *deploy;
 	struct arena *a;
-	int64_t project_id; /* 0 = a new one: nothing */
+	int64_t project_id; /* 0 = new, nothing is stored */
 	bool read;
-	struct map values[STORED__MAX]; /* each value sealed by itself */
+	struct map values[STORED__MAX]; /* each value sealed separately */
 	bool presets_read;
-	struct list presets; /* as they are stored */
+	struct list presets; /* as stored */
 };
 
-/* What a variable's value is bound to, in the arena. */
+/* The purpose for which a variable's value is sealed, in the arena. */
 const char *stored_secrets_purpose(struct arena *, int64_t project_id,
     const char *name);
-/* Fills in what is stored. */
+/* Reads what is stored. */
 MUSTCHECK const struct err *stored_secrets_read(struct stored_secrets *);
-/* The value that is stored under the key for the variable of that name; none
+/* Finds the value stored under the key, for the variable with that name; empty
  * if there is none. */
 MUSTCHECK const struct err *stored_secrets_find(struct stored_secrets *,
     enum stored_kind, const char *key, const char *name, struct sealed *out);
-/* Whether what is stored for a preset was held against the pattern that it has
- * now; adds a fault if not, as that cannot be done here. */
+/* Whether the stored value of a preset was checked against its current pattern.
+ * If not, adds a fault, because the check is not possible here. */
 MUSTCHECK const struct err *stored_secrets_check(struct stored_secrets *,
     const struct preset *, const char *pointer, bool *same);
 

@@ -6,7 +6,7 @@
 #include "json/json.h"
 #include "store/env.h"
 
-/* Of a column, with room for what JSON writes as \u0001. */
+/* limit of a column, if JSON escapes every byte as \u0001 */
 #define TEXT_MAX ((size_t)4 << 20)
 
 static const struct preset *
@@ -21,8 +21,8 @@ preset_of(const struct list *presets, const char *key)
 	return NULL;
 }
 
-/* The map as variables.  Null in what was sent is what a deployment shows of a
- * secret: as if it had been left out. */
+/* Converts the map to variables. Null is what a deployment shows in place of a
+ * secret, so it counts as absent. */
 static void
 vars_take(struct deploy *deploy, const struct list *presets,
     const struct map *sent, struct list *out)
@@ -42,7 +42,8 @@ vars_take(struct deploy *deploy, const struct list *presets,
 				.value = one->value };
 		else if (p == NULL || !p->secret)
 			faults_add(f, fault_pointer(f, "/envVars", one->key),
-			    "must be a string: null stands for secrets only");
+			    "must be a string; null is allowed for secrets "
+			    "only");
 	}
 }
 
@@ -60,8 +61,8 @@ map_text(struct arena *a, const struct map *map, const char **out)
 	return e;
 }
 
-/* The row's two columns: secret variables stand in the open as null, and sealed
- * where only the dispatcher can read them. */
+/* Fills in the row's two columns: one with null for secret variables, one with
+ * the secrets, sealed for the dispatcher. */
 static const struct err *
 vars_store(const struct deploy *deploy, int64_t project_id,
     const struct list *vars, struct deployment *out)
@@ -93,8 +94,9 @@ const char *
 variables_refusal(const struct project *p, enum role role)
 {
 	if (str_eq(p->extra_env, ENV_EXTRA_NOBODY))
-		return "is not among the project's envPresets, and the project "
-		       "accepts no other variables (extraEnv is nobody)";
+		return "is not named by the project's envPresets, and the "
+		       "project accepts no other variables (extraEnv is "
+		       "nobody)";
 	if (role < ROLE_MAINTAINER &&
 	    !str_eq(p->extra_env, ENV_EXTRA_DEPLOYERS))
 		return "is not among the project's envPresets, and only a "
@@ -134,7 +136,7 @@ variables_make(struct deploy *deploy, const struct project *p,
 	const struct err *e;
 
 	if (faults_at(deploy->faults, "/envVars"))
-		return NULL; /* not left out, but not to be read */
+		return NULL; /* present, but not valid */
 	e = json_items(deploy->a, &preset_shape, p->env_presets.s, &presets);
 	if (e == NULL)
 		e = secrets_presets(deploy, p->id, &presets);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Variables between what is asked for and the rows of deployments. */
+/* Converts variables from requests into the columns of deployments. */
 #ifndef SLIPWAY_DEPLOY_VARIABLES_H
 #define SLIPWAY_DEPLOY_VARIABLES_H
 
@@ -9,14 +9,14 @@
 /* Why a user with that role may not set variables outside of the project's
  * presets; NULL if the user may. */
 const char *variables_refusal(const struct project *, enum role);
-/* The first of a deployment's variables that no preset names; NULL if there is
- * none. */
+/* Finds the first variable of a deployment that no preset names; NULL if there
+ * is none. */
 MUSTCHECK const struct err *variables_extra(const struct deploy *,
     const struct project *, struct json_text vars, const char **out);
 
 /* Checks the variables against the project's presets and fills in the
- * deployment's env_vars and secret_vars, in the arena.  Adds faults below
- * /envVars.  ERR_UNAVAILABLE if a variable is secret and there is no key. */
+ * deployment's env_vars and secret_vars, in the arena. Adds faults below
+ * /envVars. ERR_UNAVAILABLE if a variable is secret and there is no key. */
 MUSTCHECK const struct err *variables_make(struct deploy *,
     const struct project *, const struct deploy_order *,
     struct deployment *out);

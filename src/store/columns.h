@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The columns of a table, written once.  A store that creates, reads and
- * changes rows has one macro that lists them:
+ * The columns of a table, in one list.  A store that creates, reads and changes
+ * rows has one macro that lists them:
  *
  *	#define PIPELINE(X, T)						\
- *		X(T, KEY, id, FIELD_OUT, .doc = "Number of it.")	\
+ *		X(T, KEY, id, FIELD_OUT, .doc = "Id of the pipeline.")	\
  *		X(T, ONCE, project_id, FIELD_OUT | FIELD_IN)		\
  *		X(T, SET, name, FIELD_OUT | FIELD_IN, .max = 100)
  *
- * The macros below make the field table, the texts of SQL and the arguments
- * from that list at compile time, so that they cannot disagree.  A text of SQL
- * stays a constant, and db_check() still compares it with the tables.
+ * The macros below generate the field table, the SQL texts and the arguments
+ * from that list at compile time, so that they cannot disagree.  The SQL texts
+ * remain constants, and db_check() compares them with the tables.
  *
- * What follows the member is what FIELD() takes.  The second word says what the
- * statements do with the column; the list begins with KEY:
+ * The member is followed by the arguments of FIELD().  The second word states
+ * how the statements use the column.  The list begins with KEY:
  *
  *	KEY	the primary key: read; AUTO_INCREMENT in an INSERT
  *	READ	read only; the database or another statement sets it
@@ -29,20 +29,20 @@
 
 /* clang-format off */
 
-/* The entries of a field table: of the shape, and of the rows. */
+/* The entries of a field table, both for the shape and for rows. */
 #define COLUMNS_FIELDS(TABLE, T) TABLE(COLUMN_FIELD, T) FIELD_END
 
-/* SELECT <this> FROM ...; without an alias in front of the columns. */
+/* SELECT <this> FROM ...; without an alias before the columns. */
 #define COLUMNS_SELECT(TABLE) TABLE(COLUMN_SELECT, )
 
-/* A whole INSERT, and its arguments in their order. */
+/* A complete INSERT and its arguments, in order. */
 #define COLUMNS_INSERT(name, TABLE)					\
 	"INSERT INTO " name " (" TABLE(COLUMN_INTO, ) ")"		\
 	" VALUES (" TABLE(COLUMN_VALUE, ) ")"
 #define COLUMNS_INSERT_ARGS(TABLE, T) TABLE(COLUMN_INSERT_ARG, T) FIELD_END
 
-/* An UPDATE of the live row with that key, which counts the change; and its
- * arguments: those that are set, then the key. */
+/* An UPDATE of the live row with that key, which increments the version, and
+ * its arguments: the columns that are set, then the key. */
 #define COLUMNS_UPDATE(name, TABLE)					\
 	"UPDATE " name " SET version = version + 1"			\
 	TABLE(COLUMN_ASSIGN, )						\
@@ -51,13 +51,13 @@
 #define COLUMNS_UPDATE_ARGS(TABLE, T)					\
 	TABLE(COLUMN_UPDATE_ARG, T) TABLE(COLUMN_KEY_ARG, T) FIELD_END
 
-/* A whole REPLACE of all columns that are read, the key included; its arguments
- * are the field table. */
+/* A complete REPLACE of all columns that are read, including the key. Its
+ * arguments are the field table. */
 #define COLUMNS_REPLACE(name, TABLE)					\
 	"REPLACE INTO " name " (" COLUMNS_SELECT(TABLE) ")"		\
 	" VALUES (" TABLE(COLUMN_MARK, ) ")"
 
-/* What the macros above are made of: one word per kind of column. */
+/* Parts of the macros above, by kind of column. */
 #define COLUMN_FIELD(T, kind, m, ...) COLUMN_FIELD_##kind(T, m, __VA_ARGS__)
 #define COLUMN_FIELD_KEY(T, m, ...) FIELD(T, m, __VA_ARGS__),
 #define COLUMN_FIELD_READ(T, m, ...) FIELD(T, m, __VA_ARGS__),

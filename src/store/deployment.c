@@ -9,68 +9,82 @@
 #include "store/store.h"
 #include "store/waiting.h"
 
-#define PAGE_BYTES ((size_t)2 << 20) /* where a page of large rows is cut */
+#define PAGE_BYTES                                                             \
+	((size_t)2 << 20) /* size at which a page of large rows is
+				      * cut */
 
 const char *const deployment_triggers[] = { "manual", "retry", "webhook",
 	"schedule", NULL };
 
 #define S(m, ...) FIELD(struct deployment_step, m, FIELD_OUT | __VA_ARGS__)
 static const struct field step_fields[] = {
-	S(position, 0, .doc = "From 0."),
+	S(position, 0, .doc = "Position of the step, from 0."),
 	S(name, 0, .doc = "Name of the step."),
 	S(status, 0, .values = state_steps, .named = "StepStatus",
-	    .doc = "How it went."),
-	S(exit_code, FIELD_NULL, .doc = "What it exited with."),
-	S(signal, FIELD_NULL, .doc = "Signal that ended it."),
-	S(started_at, FIELD_NULL, .doc = "When it began."),
-	S(finished_at, FIELD_NULL, .doc = "When it ended."),
-	S(log_offset, FIELD_NULL, .doc = "Where its part of the log begins."),
-	S(log_length, FIELD_NULL, .doc = "Length of that part in bytes."),
+	    .doc = "Status of the step."),
+	S(exit_code, FIELD_NULL, .doc = "Exit status of the script."),
+	S(signal, FIELD_NULL, .doc = "Signal that ended the script."),
+	S(started_at, FIELD_NULL, .doc = "Time at which the step started."),
+	S(finished_at, FIELD_NULL, .doc = "Time at which the step ended."),
+	S(log_offset, FIELD_NULL,
+	    .doc = "Offset of the step's output in the "
+		   "log."),
+	S(log_length, FIELD_NULL,
+	    .doc = "Length of the step's output in "
+		   "bytes."),
 	FIELD_END,
 };
 const struct shape deployment_step_shape = {
 	.name = "DeploymentStep",
 	.fields = step_fields,
 	.size = sizeof(struct deployment_step),
-	.doc = "A step of a deployment, and how it went.",
+	.doc = "A step of a deployment and its result.",
 };
 
 #define D(m, ...) FIELD(struct deployment, m, FIELD_OUT | __VA_ARGS__)
 #define A(m) FIELD(struct deployment, m, 0)
 static const struct field deployment_fields[] = {
-	D(id, 0, .doc = "Number of the deployment."),
-	D(project_id, 0, .doc = "Project that is deployed."),
-	D(pipeline_id, 0, .doc = "Pipeline that its steps were copied from."),
+	D(id, 0, .doc = "Id of the deployment."),
+	D(project_id, 0, .doc = "Project to deploy."),
+	D(pipeline_id, 0, .doc = "Pipeline from which the steps were copied."),
 	D(branch, FIELD_NULL,
-	    .doc = "Branch; null: the repository's HEAD, until it is known."),
+	    .doc = "Branch; null if the deployment uses the repository's HEAD "
+		   "and has not resolved it yet."),
 	D(commit_hash, FIELD_NULL, .doc = "Commit; null until it is known."),
 	D(commit_message, FIELD_NULL,
-	    .doc = "Its message; before the checkout what was sent as such."),
+	    .doc = "Message of the commit; until the checkout, the message "
+		   "from the request."),
 	D(env_vars, FIELD_MAP, .named = "EnvVars",
-	    .doc = "Variables; those of secret presets read as null."),
+	    .doc = "Environment variables; values of secret presets are null."),
 	D(status, 0, .values = state_deployments, .named = "DeploymentStatus",
-	    .doc = "How far it is."),
+	    .doc = "Status of the deployment."),
 	D(reason, FIELD_NULL, .values = state_reasons,
 	    .named = "DeploymentReason",
-	    .doc = "Why it ended so, for programs."),
-	D(detail, FIELD_NULL, .doc = "The same in a sentence for people."),
+	    .doc = "Why it has this status, as a code."),
+	D(detail, FIELD_NULL, .doc = "Why it has this status, as text."),
 	D(trigger, 0, .values = deployment_triggers,
-	    .named = "DeploymentTrigger", .doc = "What started it."),
-	D(retry_of, FIELD_NULL, .doc = "Deployment that it repeats."),
-	D(created_by, FIELD_NULL, .doc = "User who started it."),
-	D(runner, FIELD_NULL, .doc = "Runner that has it, or had it."),
-	D(created_at, 0, .doc = "When it was made."),
-	D(started_at, FIELD_NULL, .doc = "When a runner took it."),
-	D(finished_at, FIELD_NULL, .doc = "When it ended."),
-	D(log_size, 0, .doc = "Bytes of log so far."),
+	    .named = "DeploymentTrigger",
+	    .doc = "What started the deployment."),
+	D(retry_of, FIELD_NULL, .doc = "Deployment that this one repeats."),
+	D(created_by, FIELD_NULL, .doc = "User who started the deployment."),
+	D(runner, FIELD_NULL, .doc = "Runner that claimed the deployment."),
+	D(created_at, 0, .doc = "Time of creation."),
+	D(started_at, FIELD_NULL,
+	    .doc = "Time at which a runner claimed the "
+		   "deployment."),
+	D(finished_at, FIELD_NULL,
+	    .doc = "Time at which the deployment "
+		   "ended."),
+	D(log_size, 0, .doc = "Current size of the log in bytes."),
 	A(env_role),
 	A(is_cut),
 	D(queue_position, FIELD_DETAIL | FIELD_NULL | FIELD_NOROW,
-	    .doc = "Pending ones of the project before it; null once it runs."),
+	    .doc = "Number of pending deployments of the project that come "
+		   "before it; null once it has started."),
 	D(waiting_for, FIELD_DETAIL | FIELD_NOROW, .shape = &waiting_shape,
-	    .doc = "What it waits for while it is pending; else empty."),
+	    .doc = "Why it does not run yet; empty unless it is pending."),
 	D(steps, FIELD_DETAIL | FIELD_NOROW, .shape = &deployment_step_shape,
-	    .doc = "Its steps, and how each went."),
+	    .doc = "Steps with their results."),
 	FIELD_END,
 };
 const struct shape deployment_shape = {
@@ -84,32 +98,34 @@ const struct shape deployment_shape = {
 static const struct field request_fields[] = {
 	R(project_id, FIELD_MUST, .min = 1, .doc = "Project to deploy."),
 	R(pipeline_id, FIELD_NULL, .min = 1,
-	    .doc = "Pipeline of the project; may be left out if it has one."),
+	    .doc = "Pipeline of the project; required if the project has "
+		   "several."),
 	R(branch, FIELD_NULL | FIELD_LINE, .min = 1, .max = 255,
 	    .shown = FIELD_BRANCH,
-	    .doc = "Branch; default: the project's, else the repository's "
-		   "HEAD."),
+	    .doc = "Branch; the default is the project's default branch, then "
+		   "the repository's HEAD."),
 	R(commit_hash, FIELD_NULL, .min = 7, .max = 64,
 	    .pattern = "[0-9a-fA-F]{7,40}|[0-9a-fA-F]{64}",
-	    .doc = "Commit: its hash (40 digits, or 64 by SHA-256), or the "
-		   "beginning of one that a branch holds, of at least 7; "
-		   "default: the branch's newest."),
+	    .doc = "Commit: the full hash (40 digits, or 64 for SHA-256), or "
+		   "at least 7 leading digits of a commit on a branch. The "
+		   "default is the newest commit of the branch."),
 	R(commit_message, FIELD_NULL, .max = 2000,
-	    .doc = "Shown until the checkout puts the commit's own in its "
-		   "place."),
+	    .doc = "Message to show until the checkout reads the commit's "
+		   "own."),
 	R(env_vars, FIELD_GAPS, .max = 1000, .named = "EnvVars",
-	    .doc = "Variables for the steps, checked against envPresets. Null, "
-		   "for a secret preset only, is as if it had been left out."),
+	    .doc = "Environment variables, validated against envPresets. Null, "
+		   "valid for secret presets only, has the same effect as "
+		   "leaving the variable out."),
 	FIELD_END,
 };
 const struct shape deployment_request_shape = {
 	.name = "DeploymentRequest",
 	.fields = request_fields,
 	.size = sizeof(struct deployment_request),
-	.doc = "A deployment to make.",
+	.doc = "A deployment to create.",
 };
 
-/* While it runs the log's size is where its last chunk ends. */
+/* While the deployment runs, its log ends with the last chunk. */
 #define LOG_SIZE                                                               \
 	"IF(d.status = 'running', COALESCE((SELECT c.start + c.length"         \
 	" FROM log_chunk c WHERE c.deployment_id = d.id"                       \
@@ -122,15 +138,15 @@ const struct shape deployment_request_shape = {
 #define IS_CUT                                                                 \
 	"OCTET_LENGTH(d.env_vars) > 4096"                                      \
 	" OR COALESCE(OCTET_LENGTH(d.commit_message) > 4096, 0)"
-/* In lists long texts are left out, and fetched where there is room. */
+/* Lists omit long texts; they are fetched if there is room. */
 #define LISTED                                                                 \
 	"SELECT " KEYS "IF(" IS_CUT ", NULL, d.commit_message)"                \
 	" AS commit_message, IF(" IS_CUT                                       \
 	", '{}', d.env_vars) AS env_vars" COLUMNS ", " IS_CUT                  \
 	" AS is_cut FROM deployment d"
 
-/* Every combination of filters, by the sum of their numbers, with the index
- * that it must read backwards: a page costs the same at any depth. */
+/* Every combination of filters, indexed by the sum of their numbers, with the
+ * index to scan backwards: a page costs the same at any depth. */
 enum {
 	BY_PROJECT = 1,
 	BY_PIPELINE = 2,
@@ -140,7 +156,7 @@ enum {
 };
 #define PROJECT "d.project_id = ? AND "
 #define PIPELINE "d.pipeline_id = ? AND "
-/* One of another project has none, which nobody need look for. */
+/* A pipeline of another project matches nothing, at no cost. */
 #define BOTH                                                                   \
 	"d.pipeline_id = (SELECT l.id FROM pipeline l"                         \
 	" WHERE l.project_id = ? AND l.id = ?) AND "
@@ -217,7 +233,7 @@ static const struct stmt steps_of_id = {
 	.rowsize = sizeof(struct deployment_step),
 };
 
-/* What small queries ask and answer. */
+/* Arguments and results of small queries. */
 struct number {
 	int64_t n;
 	int64_t of;
@@ -262,7 +278,7 @@ static const struct stmt *const deployment_stmts[] = {
 	NULL,
 };
 
-/* With its project goes what has not started. */
+/* Cancels the pending deployments of a deleted project. */
 static const struct err *
 cancel_of_project(struct db *db, int64_t project_id)
 {
@@ -281,8 +297,8 @@ const struct store deployment_store = {
 	.with_project = cancel_of_project,
 };
 
-/* Fetches what was left out of large rows, up to where the page is full: the
- * first row always, so that every page gets on. */
+/* Fetches the omitted texts of large rows until the page is full. The first row
+ * is always fetched, so that every page makes progress. */
 static const struct err *
 texts_fetch(struct db *db, struct arena *a, struct list *list)
 {
@@ -313,7 +329,7 @@ deployment_page(struct db *db, struct arena *a,
 	size_t found;
 
 	*next = 0;
-	q.limit++; /* tells whether there are more */
+	q.limit++; /* one more, to know whether a page follows */
 	if (q.before == 0)
 		q.before = NUM_SAFE;
 	e = db_rows(db, a,
@@ -386,7 +402,7 @@ deployment_cancel(struct db *db, struct arena *a, int64_t id)
 		return db_exec(db, &cancel_ask, &args, NULL);
 	if (canceled.from != STATE_PENDING)
 		return err_tell(ERR_CONFLICT,
-		    "The deployment has ended already: it is \"%s\".",
+		    "The deployment has ended already, with status \"%s\".",
 		    found.status);
 	return move_deployment(db, &canceled, &n);
 }

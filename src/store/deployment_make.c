@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: ISC */
-/* How a deployment is made, from a pipeline or from an earlier deployment. */
+/* Creates deployments, from a pipeline or from an earlier deployment. */
 #include "store/deployment.h"
 #include "store/move.h"
 #include "store/store.h"
 
 #define A(m) FIELD(struct deployment, m, 0)
 
-/* What small queries ask and answer. */
+/* Arguments and results of small queries. */
 struct number {
 	int64_t n;
 	int64_t of;
@@ -18,8 +18,8 @@ static const struct field of_args[] = { N(of), FIELD_END };
 static const struct field of_n_args[] = { N(of), N(n), FIELD_END };
 static const struct field n_of_args[] = { N(n), N(of), FIELD_END };
 
-/* One at a time: shared, a deployment could be committed before another of its
- * project that has the smaller id, and overtake it on the queue. */
+/* An exclusive lock. With a shared one, a deployment could be committed before
+ * another of its project with a smaller id, and overtake it in the queue. */
 static const struct stmt hold_project = {
 	.name = "deployment_hold_project",
 	.sql = "SELECT id AS n FROM project WHERE id = ? AND valid = 1"
@@ -58,7 +58,7 @@ static const struct stmt steps_count = {
 	NUMBER_ROW,
 };
 
-/* What a deployment and its steps are made of: a retry copies it. */
+/* The columns that a retry copies. */
 #define MADE_OF                                                                \
 	"project_id, timeout_seconds, branch, commit_hash, commit_message,"    \
 	" env_vars, secret_vars, env_role, pipeline_id"
@@ -166,7 +166,7 @@ deployment_steps_count(struct db *db, struct arena *a, int64_t pipeline_id,
 	return e;
 }
 
-/* Gives a new deployment its steps; it is pending then. */
+/* Inserts the steps of a new deployment and makes it pending. */
 static const struct err *
 steps_copy(struct db *db, const struct stmt *how, int64_t id, int64_t from)
 {
@@ -178,7 +178,7 @@ steps_copy(struct db *db, const struct stmt *how, int64_t id, int64_t from)
 		return e;
 	if (done.affected == 0)
 		return err_tell(ERR_INVALID,
-		    "The pipeline has no steps: give it one first.");
+		    "The pipeline has no steps. Add a step first.");
 	return move_created(db, id);
 }
 

@@ -10,8 +10,8 @@
 const char *const env_extra_values[] = { ENV_EXTRA_NOBODY,
 	ENV_EXTRA_MAINTAINERS, ENV_EXTRA_DEPLOYERS, NULL };
 
-/* Names that would steer what runs the steps instead of the steps themselves;
- * a `*` at the end stands for any rest. */
+/* Names that would affect the programs that run the steps. A trailing `*`
+ * matches any suffix. */
 static const char *const refused[] = {
 	"BASH",
 	"BASHOPTS",
@@ -75,15 +75,15 @@ const char *
 env_name_fault(const char *name)
 {
 	if (!str_matches(name, ENV_NAME_ERE))
-		return "must start with a letter or _, go on with letters, "
-		       "digits or _, and have at most 128 of them";
+		return "must start with a letter or _, contain only letters, "
+		       "digits and _, and have at most 128 characters";
 	if (is_refused(name))
-		return "is a name that steers the shell, the loader, git or "
+		return "is a name that controls the shell, the loader, git or "
 		       "this service; choose another";
 	return NULL;
 }
 
-/* Names without measure are pointed at from their object. */
+/* The pointer to a variable; a name that is too long is left out of it. */
 static const char *
 place(struct faults *f, const char *pointer, const char *name)
 {
@@ -124,7 +124,7 @@ env_check_names(const struct list *vars, const char *pointer, struct faults *f)
 	}
 	if (total > ENV_TOTAL_MAX)
 		faults_add(f, pointer,
-		    "names and values must have at most 512 KiB together");
+		    "all names and values together must have at most 512 KiB");
 }
 
 static const struct preset *

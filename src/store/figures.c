@@ -8,7 +8,7 @@
 static const struct field figures_row[] = { G(pending), G(running),
 	G(oldest_seconds), FIELD_END };
 
-/* Only what is unfinished is counted: that stays cheap at any number. */
+/* Counts unfinished deployments only, which is cheap at any number. */
 static const struct stmt read_stmt = {
 	.name = "figures_read",
 	.sql = "SELECT (SELECT COUNT(*) FROM deployment"

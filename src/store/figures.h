@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Figures for those who watch the service. */
+/* Figures for monitoring. */
 #ifndef SLIPWAY_STORE_FIGURES_H
 #define SLIPWAY_STORE_FIGURES_H
 
@@ -8,7 +8,7 @@
 struct figures {
 	int64_t pending;
 	int64_t running;
-	int64_t oldest_seconds; /* that the oldest pending one waits */
+	int64_t oldest_seconds; /* waiting time of the oldest pending one */
 };
 
 MUSTCHECK const struct err *figures_read(struct db *, struct arena *,

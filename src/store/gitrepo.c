@@ -14,19 +14,21 @@
 
 static const struct field git_commit_fields[] = {
 	G(hash, FIELD_MUST, .doc = "Hash of the commit."),
-	G(message, FIELD_NULL, .doc = "Its message; null if not known."),
-	G(author_name, FIELD_NULL, .doc = "Who wrote it."),
-	G(author_email, FIELD_NULL, .doc = "The author's address for mail."),
+	G(message, FIELD_NULL,
+	    .doc = "Message of the commit; null if "
+		   "unknown."),
+	G(author_name, FIELD_NULL, .doc = "Name of the author."),
+	G(author_email, FIELD_NULL, .doc = "Email address of the author."),
 	G(committed_at, FIELD_NULL,
-	    .doc = "When it was made; null if not known."),
-	G(url, FIELD_NULL, .doc = "Its page at the Git server."),
+	    .doc = "Time of the commit; null if unknown."),
+	G(url, FIELD_NULL, .doc = "Web page of the commit at the Git server."),
 	FIELD_END,
 };
 const struct shape git_commit_shape = {
 	.name = "GitCommit",
 	.fields = git_commit_fields,
 	.size = sizeof(struct git_commit),
-	.doc = "A commit of a repository, as the Git server has it.",
+	.doc = "A commit as the Git server reports it.",
 };
 
 static const struct field repo_fields[] = { R(project_id), R(server),
@@ -119,7 +121,7 @@ gitrepo_find(struct db *db, struct arena *a, int64_t project_id,
 	return db_row(db, a, &find, &args, out);
 }
 
-/* Reading lists of branches must not make the database write. */
+/* Listing branches must not write to the database each time. */
 const struct err *
 gitrepo_put(struct db *db, const struct git_repo *repo)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* What is remembered of a project's repository: the Git server's number of it,
- * and commits as the runner's clone has them. */
+/* What is stored about a project's repository: its id at the Git server, and
+ * commits from the runner's clone. */
 #ifndef SLIPWAY_STORE_GITREPO_H
 #define SLIPWAY_STORE_GITREPO_H
 
@@ -9,7 +9,7 @@
 struct git_repo {
 	int64_t project_id;
 	const char *server;
-	const char *repository; /* the project's address that it belongs to */
+	const char *repository; /* URL of the project to which this applies */
 	const char *repo_id;
 	const char *path;
 };
@@ -32,22 +32,22 @@ struct branch_commits {
 
 extern const struct shape git_commit_shape;
 
-/* ERR_NOTFOUND, also where server or repository are others now. */
+/* ERR_NOTFOUND also if it was stored for another server or URL. */
 MUSTCHECK const struct err *gitrepo_find(struct db *, struct arena *,
     int64_t project_id, const char *server, const char *repository,
     struct git_repo *out);
-/* Writes only what has changed.  While the project's address stays the same a
- * number never takes the place of another. */
+/* Writes only changes. As long as the project's URL stays the same, an id is
+ * never replaced by another. */
 MUSTCHECK const struct err *gitrepo_put(struct db *, const struct git_repo *);
-/* The next request finds the repository by the project's address again. */
+/* Forgets the id; the next request finds the repository by its URL. */
 MUSTCHECK const struct err *gitrepo_forget(struct db *, int64_t project_id);
 
 MUSTCHECK const struct err *commits_find(struct db *, struct arena *,
     int64_t project_id, const char *branch, struct branch_commits *out);
-/* In place of those before; `checked_at` is the database's present. */
+/* Replaces the stored commits; `checked_at` becomes the current time. */
 MUSTCHECK const struct err *commits_put(struct db *,
     const struct branch_commits *);
-/* Those of all branches: the project has another repository. */
+/* Deletes the commits of all branches, because the repository changed. */
 MUSTCHECK const struct err *commits_forget(struct db *, int64_t project_id);
 
 #endif

@@ -75,7 +75,7 @@ static const struct stmt move_repos = {
 	.sql = "UPDATE git_repo SET server = ? WHERE server = ?",
 	.args = move_args,
 };
-/* Each login makes an administrator once: the first time holds. */
+/* A login becomes administrator only once: the older claim wins. */
 static const struct stmt drop_claims = {
 	.name = "gitserver_drop_claims",
 	.sql = "DELETE n FROM admin_claim n JOIN admin_claim o"

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: ISC */
-/* What is stored under the address of a Git server: who its accounts are here,
- * their tokens, and the repositories of projects. */
+/* What is stored under the URL of a Git server: the accounts of users, their
+ * tokens, and the repositories of projects. */
 #ifndef SLIPWAY_STORE_GITSERVER_H
 #define SLIPWAY_STORE_GITSERVER_H
 
 #include "db/db.h"
 
-/* An address that live users are bound to. */
+/* A URL that live users are bound to. */
 struct gitserver_users {
 	const char *server;
 	int64_t n;
 };
 
-/* Two live users of one account, under the old and the new address. */
+/* Two live users with the same account id, under the old and the new URL. */
 struct gitserver_twins {
 	const char *before;
 	const char *after;
 	const char *forge_id;
 };
 
-/* A project, deleted ones too. */
+/* A project, live or deleted. */
 struct gitserver_project {
 	int64_t id;
 	const char *name;
@@ -27,7 +27,7 @@ struct gitserver_project {
 	bool valid;
 };
 
-/* A repository that is remembered under an address. */
+/* A stored repository. */
 struct gitserver_repo {
 	const char *repo_id;
 	const char *path;
@@ -36,7 +36,7 @@ struct gitserver_repo {
 struct gitserver_moved {
 	int64_t users;
 	int64_t tokens;
-	int64_t repositories; /* of which the number is known */
+	int64_t repositories; /* whose id is known */
 	int64_t claims;       /* of auth.admins */
 };
 
@@ -46,14 +46,14 @@ MUSTCHECK const struct err *gitserver_twins_find(struct db *, struct arena *,
     const char *before, const char *after, struct list *out);
 MUSTCHECK const struct err *gitserver_projects(struct db *, struct arena *,
     struct list *out);
-/* Some of those remembered under that address. */
+/* Returns some of the repositories stored under that URL. */
 MUSTCHECK const struct err *gitserver_repos(struct db *, struct arena *,
     const char *server, struct list *out);
-/* Inside a transaction: all that is stored under `before`, but for the
- * addresses of projects, is under `after` from now on. */
+/* Inside a transaction: moves everything stored under `before` to `after`,
+ * except the URLs of projects. */
 MUSTCHECK const struct err *gitserver_move(struct db *, const char *before,
     const char *after, struct gitserver_moved *out);
-/* Inside the same one: a project's new address.  What is known of its
+/* In the same transaction: sets a project's new URL. What is stored about its
  * repository stays. */
 MUSTCHECK const struct err *gitserver_project_move(struct db *,
     const struct gitserver_project *, const char *address);

@@ -7,8 +7,8 @@
 
 #define SMALL_ARENA ((size_t)4096)
 
-/* `refresh_until` alone says that somebody refreshes; `refresh_by` stays, so
- * that who asks twice is told what came of the first time. */
+/* `refresh_until` alone marks a refresh in progress. `refresh_by` stays, so
+ * that a repeated call finds the result of the first. */
 struct token_args {
 	int64_t user_id;
 	int64_t epoch;
@@ -32,7 +32,7 @@ struct token_state {
 static const struct field user_args[] = { A(user_id), FIELD_END };
 static const struct field token_row[] = { T(user_id), T(server), T(access),
 	T(refresh), T(expires_at), T(epoch), FIELD_END };
-/* Whom an administrator has shut out, nothing is done in the name of. */
+/* Nothing is done in the name of a disabled user. */
 static const struct stmt by_user = {
 	.name = "gittoken_by_user",
 	.sql = "SELECT t.user_id, t.server, t.access, t.refresh,"
@@ -102,7 +102,8 @@ static const struct stmt state_of = {
 	.row = state_row,
 	.rowsize = sizeof(struct token_state),
 };
-/* Whoever holds it by now: what the server gave last is what works. */
+/* Stores a refreshed token whoever holds the right now: only the newest token
+ * works. */
 static const struct field end_args[] = { A(server), A(access), A(refresh),
 	A(expires_at), A(holder), A(user_id), A(epoch), FIELD_END };
 static const struct stmt refresh_end = {
@@ -199,8 +200,8 @@ gittoken_refused(struct db *db, int64_t user_id, int64_t epoch,
 	return e;
 }
 
-/* Why nothing was changed; `mine` if the holder itself has stored an epoch
- * more, which it has not heard of. */
+/* Why nothing was changed. `mine` is set if the holder itself has stored the
+ * next epoch, in a call whose response was lost. */
 static const struct err *
 why_not(struct db *db, const struct token_args *args, bool *mine)
 {

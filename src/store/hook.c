@@ -56,7 +56,7 @@ struct found {
 };
 static const struct field found_row[] = { FIELD(struct found, n, 0),
 	FIELD_END };
-/* A delete that finds nothing would still cost a cluster a round. */
+/* Checks first: on a cluster, even a DELETE without rows costs a round trip. */
 #define DAYS_(n) #n
 #define DAYS(n) DAYS_(n)
 #define OLD " created_at < NOW(3) - INTERVAL " DAYS(HOOK_DELIVERY_DAYS) " DAY"

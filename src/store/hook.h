@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: ISC */
-/* Push events: the secret that signs a project's, and deliveries taken. */
+/* Push events: the secrets that sign them, and accepted deliveries. */
 #ifndef SLIPWAY_STORE_HOOK_H
 #define SLIPWAY_STORE_HOOK_H
 
 #include "db/db.h"
 
-/* What the secret is sealed for: the number of the project. */
+/* The purpose for which the secret is sealed: id of the project. */
 #define HOOK_PURPOSE "push events of project %lld"
-#define HOOK_DELIVERY_DAYS 90 /* that a delivery is remembered */
+#define HOOK_DELIVERY_DAYS 90 /* for which a delivery is stored */
 
 struct hook_secret {
 	int64_t project_id;
 	struct blob secret;   /* sealed */
-	struct maybe made_by; /* who may deploy still, as read */
+	struct maybe made_by; /* set only if the user may still deploy */
 	struct when updated_at;
 };
 
 struct hook_delivery {
 	int64_t project_id;
 	const char *delivery_hash;    /* SHA-256 in hex */
-	struct json_text deployments; /* array of their numbers */
+	struct json_text deployments; /* array of their ids */
 	struct when created_at;
 };
 
-/* Of live projects; ERR_NOTFOUND. */
+/* For live projects only; ERR_NOTFOUND. */
 MUSTCHECK const struct err *hook_secret_find(struct db *, struct arena *,
     int64_t project_id, struct hook_secret *out);
 MUSTCHECK const struct err *hook_secret_put(struct db *,
@@ -31,11 +31,11 @@ MUSTCHECK const struct err *hook_secret_put(struct db *,
 
 MUSTCHECK const struct err *hook_delivery_find(struct db *, struct arena *,
     int64_t project_id, const char *delivery_hash, struct hook_delivery *out);
-/* Inside the transaction that makes the deployments; a duplicate is
+/* Inside the transaction that creates the deployments. A duplicate is
  * ERR_CONFLICT with sys DB_DUPLICATE. */
 MUSTCHECK const struct err *hook_delivery_insert(struct db *,
     const struct hook_delivery *);
-/* Removes old ones, some hundreds a call; writes nothing where there is
+/* Deletes old deliveries, some hundreds per call; writes nothing if there are
  * none. */
 MUSTCHECK const struct err *hook_tidy(struct db *);
 

@@ -18,7 +18,7 @@ static const struct stmt find = {
 	.row = answer_row,
 	.rowsize = sizeof(struct idempotency),
 };
-/* Its day is over, but nobody has tidied it away. */
+/* An expired row that has not been deleted yet. */
 static const struct stmt expire = {
 	.name = "idempotency_expire",
 	.sql = "DELETE FROM idempotency"

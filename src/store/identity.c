@@ -196,8 +196,8 @@ identity_claim(struct db *db, const struct identity *who, const char *login,
 	return NULL;
 }
 
-/* The table holds names to be the same that differ in case or accents; who
- * checked the password does not. */
+/* The table's collation treats names as equal that differ in case or accents;
+ * nginx, which checked the password, does not. */
 const struct err *
 principal_by_name(struct db *db, struct arena *a, const char *username,
     struct principal *out)
@@ -210,5 +210,5 @@ principal_by_name(struct db *db, struct arena *a, const char *username,
 	if (strcmp(out->username, username) == 0)
 		return NULL;
 	(void)memset(out, 0, sizeof(*out));
-	return err_new(ERR_NOTFOUND, "%s is written otherwise", username);
+	return err_new(ERR_NOTFOUND, "%s differs in case or accents", username);
 }

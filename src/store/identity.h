@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Who somebody is at the Git server: (server, number), never a name. */
+/* Identity of users at the Git server: (server, account id), never a name. */
 #ifndef SLIPWAY_STORE_IDENTITY_H
 #define SLIPWAY_STORE_IDENTITY_H
 
@@ -7,14 +7,14 @@
 
 struct identity {
 	int64_t user_id;
-	const char *forge;    /* server; NULL = bound to none yet */
-	const char *forge_id; /* number there, in decimal */
+	const char *forge;    /* server; NULL = not bound yet */
+	const char *forge_id; /* account id in decimal */
 };
 
-/* The account of any user, deleted ones too. */
+/* The account of any user, live or deleted. */
 struct account {
 	int64_t user_id;
-	const char *forge; /* server; NULL = has never been bound to one */
+	const char *forge; /* server; NULL = never bound */
 	const char *role;
 	const char *status;
 	bool valid;
@@ -23,21 +23,23 @@ struct account {
 MUSTCHECK const struct err *identity_account(struct db *, struct arena *,
     int64_t user_id, struct account *out);
 
-/* What a live user is bound to. */
+/* The account that a live user is bound to. */
 MUSTCHECK const struct err *identity_of(struct db *, struct arena *,
     int64_t user_id, struct identity *out);
-/* Whether a deleted user had it; or, where `forge` is NULL, that name. */
+/* Whether the account, or this name if `forge` is NULL, belonged to a deleted
+ * user. */
 MUSTCHECK const struct err *identity_was_deleted(struct db *,
     const struct identity *, const char *username, bool *out);
-/* Binds a user that is bound to none: ERR_CONFLICT if it is. */
+/* Binds a user to an account; ERR_CONFLICT if it is bound already. */
 MUSTCHECK const struct err *identity_bind(struct db *, const struct identity *);
-/* The user signed in just now. */
+/* Records the current time as the user's last sign-in. */
 MUSTCHECK const struct err *identity_seen(struct db *, int64_t user_id);
-/* A login that makes an administrator does so once: `out` tells whether it was
- * this call. Inside the transaction that makes one. */
+/* Claims administrator rights for a login, which succeeds only once; `out` is
+ * set if this call succeeded. Call it in the transaction that creates the
+ * user. */
 MUSTCHECK const struct err *identity_claim(struct db *, const struct identity *,
     const char *login, bool *out);
-/* An active user by the very bytes of its name; ERR_NOTFOUND. */
+/* Finds an active user by the exact bytes of the name; ERR_NOTFOUND. */
 MUSTCHECK const struct err *principal_by_name(struct db *, struct arena *,
     const char *username, struct principal *out);
 

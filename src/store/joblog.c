@@ -8,9 +8,9 @@
 #include "core/buf.h"
 #include "store/store.h"
 
-#define BATCH_ARENA ((size_t)3 << 20) /* of one look at the chunks */
+#define BATCH_ARENA ((size_t)3 << 20) /* for one batch of chunks */
 #define HOLD_ARENA ((size_t)4096)
-#define PRUNE_MAX 100 /* logs a call */
+#define PRUNE_MAX 100 /* logs per call */
 
 /* Arguments of all statements here. */
 struct log_args {
@@ -58,7 +58,7 @@ static const struct stmt state = {
 	.rowsize = sizeof(struct joblog_state),
 };
 
-/* The chunk that a place lies in, and those after it. */
+/* The chunk that contains a position, and the chunks after it. */
 static const struct stmt chunk_at = {
 	.name = "joblog_chunk_at",
 	.sql = "SELECT start, length, packed, data FROM log_chunk"
@@ -77,7 +77,7 @@ static const struct stmt chunks_after = {
 	.row = chunk_row,
 	.rowsize = sizeof(struct chunk),
 };
-/* Small chunks of a finished log, to be packed. */
+/* Small chunks of a finished log, to be compressed. */
 static const struct stmt plain_from = {
 	.name = "joblog_plain_from",
 	.sql = "SELECT start, length FROM log_chunk WHERE deployment_id = ?"
@@ -87,8 +87,8 @@ static const struct stmt plain_from = {
 	.rowsize = sizeof(struct chunk),
 };
 
-/* What is there already stays, unless it was shorter: the same bytes may come
- * again with more behind them. */
+/* A stored chunk stays unless the new one is longer: the same bytes may come
+ * again with more after them. */
 static const struct field append_args[] = { L(start), L(length), L(data), L(id),
 	L(epoch), FIELD_END };
 static const struct stmt append = {
@@ -103,7 +103,7 @@ static const struct stmt append = {
 	.args = append_args,
 };
 
-/* No row: it was pruned meanwhile. */
+/* No row if the log was pruned meanwhile. */
 static const struct stmt hold = {
 	.name = "joblog_hold",
 	.sql = "SELECT id FROM deployment WHERE id = ? AND log_pruned = 0"
@@ -207,7 +207,7 @@ joblog_state(struct db *db, struct arena *a, int64_t deployment_id,
 	return db_row(db, a, &state, &args, out);
 }
 
-/* The bytes of a chunk; those of a packed one in the arena. */
+/* Returns the bytes of a chunk; a compressed one is inflated in the arena. */
 static const struct err *
 chunk_open(const struct chunk *c, struct arena *a, struct blob *out)
 {
@@ -229,7 +229,7 @@ chunk_open(const struct chunk *c, struct arena *a, struct blob *out)
 	return NULL;
 }
 
-/* A read under way: the next byte wanted is at `at`. */
+/* A read in progress; `at` is the next byte to read. */
 struct window {
 	int64_t at;
 	char *to;
@@ -237,8 +237,8 @@ struct window {
 	size_t max;
 };
 
-/* Takes what the chunk has of it. Chunks may overlap; where one leaves a gap
- * the read ends. */
+/* Copies the chunk's part of the requested bytes. Chunks may overlap; the read
+ * ends at a gap. */
 static const struct err *
 chunk_take(const struct chunk *c, struct arena *a, struct window *w, bool *gap)
 {
@@ -320,8 +320,8 @@ joblog_append(struct db *db, int64_t deployment_id, int64_t epoch,
 	return NULL;
 }
 
-/* Puts one packed chunk in the place of plain ones, if the log is to be kept:
- * nobody would look for what is left of one that was pruned. */
+/* Replaces plain chunks by a compressed one, unless the log was pruned: chunks
+ * added to a pruned log would never be deleted. */
 static const struct err *
 pack_body(struct db *db, void *context)
 {
@@ -339,8 +339,8 @@ pack_body(struct db *db, void *context)
 	return db_exec(db, &insert_packed, args, NULL);
 }
 
-/* How far the plain chunks from the first on reach without a gap, and without
- * becoming too large together. */
+/* How many plain chunks, from the first, fit together without a gap and without
+ * becoming too large. */
 static int64_t
 run_end(const struct list *list)
 {
@@ -358,7 +358,7 @@ run_end(const struct list *list)
 	return end;
 }
 
-/* One packed chunk; *at moves on, *done at the end. */
+/* Writes one compressed chunk. Advances *at; sets *done at the end. */
 static const struct err *
 pack_one(struct db *db, struct arena *a, struct log_args *args, bool *done)
 {
@@ -383,7 +383,7 @@ pack_one(struct db *db, struct arena *a, struct log_args *args, bool *done)
 	if (e != NULL)
 		return e;
 	if (plain.len != (size_t)args->length)
-		return err_new(ERR_INTERNAL, "log of %lld: a chunk vanished",
+		return err_new(ERR_INTERNAL, "log of %lld: a chunk is missing",
 		    (long long)args->id);
 	len = compressBound((uLong)plain.len);
 	packed = arena_alloc(a, (size_t)len, 1);

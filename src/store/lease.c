@@ -20,7 +20,7 @@ static const struct stmt first_left = {
 	.rowsize = sizeof(struct left),
 };
 
-/* What renewing needs, of no row. */
+/* The write of a renewal, on no row. */
 static const struct stmt renew_none = {
 	.name = "lease_renew_none",
 	.sql = "UPDATE deployment SET owner = owner, lease_until = lease_until"

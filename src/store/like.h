@@ -5,8 +5,8 @@
 
 #include "core/arena.h"
 
-/* Matches what contains the text, whose wildcards are literal; NULL for
- * NULL. */
+/* A pattern that matches texts containing this one, with its wildcards taken
+ * literally; NULL for NULL. */
 const char *like_substring(struct arena *, const char *text);
 
 #endif

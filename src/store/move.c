@@ -102,7 +102,7 @@ static const struct stmt cancel_all_steps = {
 	.args = cancel_all_steps_args,
 };
 
-/* The arguments of a step's, and the states from which it may come, as a list
+/* Arguments of a step's move, with the states from which it is legal as a list
  * for FIND_IN_SET. */
 struct step_args {
 	int64_t deployment_id;
@@ -175,15 +175,14 @@ const struct store move_store = {
 	.stmts = move_stmts,
 };
 
-/* How the deployments of a move are written; NULL: that way cannot be gone. */
+/* The statements that write a move; NULL = not that way. */
 struct writes {
 	const struct stmt *row;
-	const struct stmt *steps; /* NULL: they stay as they are */
+	const struct stmt *steps; /* NULL = the steps do not change */
 };
 
-/* Every legal move of a deployment.  What the Git server knows of a commit
- * stays when a runner takes the deployment or puts it back: only a checkout
- * names the commit. */
+/* All legal moves of a deployment. Claiming or releasing a deployment does not
+ * change its commit status, because only the checkout determines the commit. */
 static const struct {
 	enum state from, to;
 	struct writes one, all;
@@ -199,8 +198,9 @@ static const struct {
 	    { NULL, NULL } },
 };
 
-/* From where a job may move a step to a state; from nowhere: no job sends that.
- * A record of its start that was lost does not keep its end from being stored. */
+/* The states from which a job may move a step to a state; none if no job
+ * reports it. A lost record of the step's start must not prevent storing its
+ * end. */
 #define FROM(state) (1U << STATE_##state)
 static const unsigned step_from[STATE__MAX] = {
 	[STATE_RUNNING] = FROM(PENDING),
@@ -222,7 +222,7 @@ writes_of(const struct move *m)
 			found = m->id != 0 ? &moves[i].one : &moves[i].all;
 	if (found == NULL || found->row == NULL)
 		return NULL;
-	/* the reason says the same as the state */
+	/* the reason means the same as the state */
 	if (state_kinds[m->to].is_final ?
 		reason_kinds[m->reason].ends != m->to :
 		m->reason != REASON_NONE)
@@ -230,9 +230,9 @@ writes_of(const struct move *m)
 	return found;
 }
 
-/* What others hear of deployments that are in a new state, after their rows are
- * written and in the same transaction.  Whoever is to hear of it besides the
- * Git server (notifiers, the audit log) gets it here. */
+/* Announces deployments in a new state, in the same transaction, after their
+ * rows are written. Further recipients (notifiers, the audit log) belong
+ * here. */
 static const struct err *
 announce(struct db *db, const struct move *m, enum commit_state state)
 {
@@ -307,7 +307,7 @@ names_of(struct arena *a, unsigned set)
 	return names;
 }
 
-/* Why a step did not move. */
+/* Explains why a step did not move. */
 static const struct err *
 step_stays(struct db *db, struct arena *a, const struct step_args *args,
     enum state to)

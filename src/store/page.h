@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* A page of a list, by number. */
+/* A page of a list, by page number. */
 #ifndef SLIPWAY_STORE_PAGE_H
 #define SLIPWAY_STORE_PAGE_H
 
@@ -8,10 +8,10 @@
 struct page {
 	int64_t page;  /* from 1 */
 	int64_t limit; /* 1..100 */
-	int64_t total; /* set by the store: all that match */
+	int64_t total; /* number of matching items; set by the store */
 };
 
-/* What a statement that counts says, and how. */
+/* The result of a statement that counts. */
 struct page_count {
 	int64_t n;
 };
@@ -19,10 +19,11 @@ extern const struct field page_count_row[];
 
 /* Number of the last page; 0 = the list is empty. */
 int64_t page_last(const struct page *);
-/* Items before the page, for the statement's OFFSET. */
+/* Items before the page, for OFFSET. */
 int64_t page_offset(const struct page *);
-/* Counts all that match, then reads those of the page, unless it lies past the
- * end; both statements take their arguments from `args`. */
+/* Counts the matching items, then reads those of the page, unless it is past
+ * the end. Both statements take their arguments from
+ * `args`. */
 MUSTCHECK const struct err *page_read(struct db *, struct arena *,
     const struct stmt *count, const struct stmt *rows, const void *args,
     struct page *, struct list *out);

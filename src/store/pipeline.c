@@ -8,30 +8,29 @@
 
 /* clang-format off */
 #define PIPELINE(X, T)							\
-	X(T, KEY, id, FIELD_OUT, .doc = "Number of the pipeline.")	\
+	X(T, KEY, id, FIELD_OUT, .doc = "Id of the pipeline.")		\
 	X(T, ONCE, project_id,						\
 	    FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_ONCE, .min = 1,	\
-	    .doc = "Project that it deploys.")				\
+	    .doc = "Project of the pipeline.")				\
 	X(T, SET, name, FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_LINE,	\
 	    .min = 1, .max = 100,					\
-	    .doc = "Name, unique in the project; compared as a project's.") \
+	    .doc = "Name, unique in its project; compared as for projects.") \
 	X(T, SET, description,						\
 	    FIELD_OUT | FIELD_IN | FIELD_NULL | FIELD_TEXT, .max = 500,	\
-	    .doc = "What it does, in words.")				\
+	    .doc = "Description of the pipeline.")			\
 	X(T, SET, timeout_seconds, FIELD_OUT | FIELD_IN | FIELD_NULL,	\
 	    .min = 1, .max = PIPELINE_TIMEOUT_MAX,			\
-	    .doc = "A run that takes longer fails; null: the runner's "	\
-		   "limit.")						\
+	    .doc = "Time limit of a run; null = the runner's limit.")	\
 	X(T, NONE, steps, FIELD_OUT | FIELD_IN | FIELD_ONCE,		\
 	    .max = PIPELINE_STEPS_MAX, .shape = &inner_step_shape,	\
-	    .doc = "Its steps in their order; changed by /api/steps.")	\
+	    .doc = "Steps in order; use /api/steps to change them.")	\
 	X(T, READ, valid, FIELD_OUT | FIELD_NUMBER,			\
-	    .doc = "1; 0 once it is deleted.")				\
-	X(T, READ, created_at, FIELD_OUT, .doc = "When it was made.")	\
-	X(T, READ, updated_at, FIELD_OUT, .doc = "When it was last changed.") \
+	    .doc = "1; 0 if deleted.")					\
+	X(T, READ, created_at, FIELD_OUT, .doc = "Time of creation.")	\
+	X(T, READ, updated_at, FIELD_OUT, .doc = "Time of the last change.") \
 	X(T, ONCE, created_by, FIELD_OUT | FIELD_NULL,			\
-	    .doc = "User who made it.")					\
-	X(T, READ, version, 0, .doc = "Counts the changes.")
+	    .doc = "User who created it.")				\
+	X(T, READ, version, 0, .doc = "Number of changes.")
 
 static const struct field pipeline_fields[] = {
 	COLUMNS_FIELDS(PIPELINE, struct pipeline)
@@ -42,7 +41,7 @@ const struct shape pipeline_shape = {
 	.name = "Pipeline",
 	.fields = pipeline_fields,
 	.size = sizeof(struct pipeline),
-	.doc = "Steps that deploy a project, in their order.",
+	.doc = "An ordered list of steps that deploys a project.",
 };
 
 #define COLUMNS COLUMNS_SELECT(PIPELINE)
@@ -113,7 +112,7 @@ static const struct stmt count_of = {
 	.rowsize = sizeof(struct page_count),
 };
 
-/* No row: there is no such project. */
+/* No row if the project does not exist. */
 static const struct field same_args[] = { A(name), A(id), A(project_id),
 	FIELD_END };
 static const struct stmt same_name = {
@@ -186,7 +185,7 @@ static const struct stmt *const pipeline_stmts[] = {
 	NULL,
 };
 
-/* With its project goes every pipeline. */
+/* Deletes the pipelines of a deleted project. */
 static const struct err *
 delete_of_project(struct db *db, int64_t project_id)
 {
@@ -215,7 +214,7 @@ pipeline_page(struct db *db, struct arena *a, int64_t project_id,
 	return steps_of(db, a, out);
 }
 
-/* One pipeline with its steps. */
+/* Reads a pipeline with its steps. */
 static const struct err *
 row_with_steps(struct db *db, struct arena *a, const struct stmt *st,
     int64_t id, struct pipeline *out)
@@ -260,13 +259,13 @@ pipeline_judge(struct db *db, const struct pipeline *p, struct faults *faults)
 		return NULL;
 	e = db_row(db, faults->a, &same_name, p, &same);
 	if (e != NULL && e->code == ERR_NOTFOUND) {
-		faults_add(faults, "/projectId", "there is no such project");
+		faults_add(faults, "/projectId", "unknown project");
 		return NULL;
 	}
 	if (e == NULL && same.n > 0)
 		faults_conflict(faults, "/name",
-		    "another pipeline of the project has this name: choose "
-		    "one that is free");
+		    "another pipeline of the project has this name; choose "
+		    "another");
 	return e;
 }
 

@@ -8,8 +8,10 @@
 
 #define PIPELINE_STEPS_MAX 100
 #define PIPELINE_TIMEOUT_MAX (INT64_C(30) * 24 * 3600) /* seconds */
-#define PIPELINE_BYTES_MAX (INT64_C(1) << 20)          /* of its scripts */
-#define STEP_SCRIPT_MAX 65535                          /* bytes */
+#define PIPELINE_BYTES_MAX                                                     \
+	(INT64_C(1) << 20)    /* total size of the
+						        * scripts */
+#define STEP_SCRIPT_MAX 65535 /* bytes */
 
 struct step {
 	int64_t id;
@@ -39,52 +41,53 @@ struct pipeline {
 	int64_t version;
 };
 
-extern const struct shape step_shape;       /* a step of its own */
-extern const struct shape inner_step_shape; /* one inside a pipeline */
+extern const struct shape step_shape;       /* a step by itself */
+extern const struct shape inner_step_shape; /* a step inside a pipeline */
 extern const struct shape pipeline_shape;
 
-/* project_id 0 = of all projects; each with its steps. */
+/* project_id 0 = all projects; the pipelines include their steps. */
 MUSTCHECK const struct err *pipeline_page(struct db *, struct arena *,
     int64_t project_id, struct page *, struct list *out);
 MUSTCHECK const struct err *pipeline_by_id(struct db *, struct arena *,
     int64_t id, struct pipeline *out);
 MUSTCHECK const struct err *pipeline_lock(struct db *, struct arena *,
     int64_t id, struct pipeline *out);
-/* The lock alone, for changing its steps. */
+/* Locks the row without reading it, to change the steps. */
 MUSTCHECK const struct err *pipeline_hold(struct db *, struct arena *,
     int64_t id);
-/* Adds what is wrong with it beside others: there is no such project; a
- * conflict, another pipeline of the project has its name.  What is 0 or NULL
- * is not judged. */
+/* Adds faults with regard to other records: the project does not exist; as a
+ * conflict, another pipeline of the project has the name. Ignores members that
+ * are 0 or NULL. */
 MUSTCHECK const struct err *pipeline_judge(struct db *, const struct pipeline *,
     struct faults *);
-/* With its steps; inside a transaction. */
+/* Inserts the pipeline and its steps; inside a transaction. */
 MUSTCHECK const struct err *pipeline_insert(struct db *,
     const struct pipeline *, int64_t *id);
 MUSTCHECK const struct err *pipeline_update(struct db *,
     const struct pipeline *);
 MUSTCHECK const struct err *pipeline_delete(struct db *, int64_t id);
 
-/* pipeline_id 0 = of all pipelines. */
+/* pipeline_id 0 = all pipelines. */
 MUSTCHECK const struct err *step_page(struct db *, struct arena *,
     int64_t pipeline_id, struct page *, struct list *out);
 MUSTCHECK const struct err *step_by_id(struct db *, struct arena *, int64_t id,
     struct step *out);
-/* Fills in the steps of each of a list of pipelines. */
+/* Reads the steps of each pipeline in the list. */
 MUSTCHECK const struct err *steps_of(struct db *, struct arena *,
     struct list *pipelines);
-/* Adds what is wrong with it beside others: there is no such pipeline, or the
- * scripts are too large together; a conflict, the pipeline is full. */
+/* Adds faults with regard to other records: the pipeline does not exist, or its
+ * scripts would be too large; as a conflict, the pipeline is
+ * full. */
 MUSTCHECK const struct err *step_judge(struct db *, const struct step *,
     struct faults *);
-/* At the position that it has; for a pipeline in the making. */
+/* Inserts a step of a new pipeline at the position that it has. */
 MUSTCHECK const struct err *step_append(struct db *, const struct step *,
     int64_t *id);
-/* Puts an unset position, or one past the end, at the end. */
+/* Sets an unset position, or one past the end, to the end. */
 MUSTCHECK const struct err *step_place(struct db *, struct step *);
-/* These keep the positions of the pipeline without gaps; they run
- * inside a transaction that holds the pipeline's row. The first places the
- * step; the second expects a placed one. */
+/* These keep the positions of the pipeline without gaps, inside a transaction
+ * that has locked the pipeline's row. The first one places the step; the second
+ * one expects a placed step. */
 MUSTCHECK const struct err *step_insert(struct db *, const struct step *,
     int64_t *id);
 MUSTCHECK const struct err *step_update(struct db *, const struct step *old,

@@ -18,40 +18,43 @@ static const char *const types[] = { "select", "multiselect", "input", NULL };
 
 static const struct field option_fields[] = {
 	O(label, FIELD_MUST | FIELD_LINE, .min = 1, .max = 200,
-	    .doc = "What a person reads."),
-	O(value, FIELD_MUST, .max = 4096, .doc = "What the variable gets."),
+	    .doc = "Text to show."),
+	O(value, FIELD_MUST, .max = 4096, .doc = "Value of the variable."),
 	FIELD_END,
 };
 const struct shape preset_option_shape = {
 	.name = "PresetOption",
 	.fields = option_fields,
 	.size = sizeof(struct preset_option),
-	.doc = "A choice of a preset.",
+	.doc = "An option of a preset.",
 };
 
 static const struct field preset_fields[] = {
 	P(key, FIELD_MUST, .max = 128, .pattern = ENV_NAME_ERE,
 	    .doc = "Name of the variable."),
 	P(label, FIELD_MUST | FIELD_LINE, .min = 1, .max = 200,
-	    .doc = "What a person reads."),
+	    .doc = "Label of the form field."),
 	P(type, FIELD_MUST, .values = types, .named = "PresetType",
-	    .doc = "select: one of options; multiselect: any of them, joined "
-		   "by commas; input: free text."),
+	    .doc = "select: one of the options; multiselect: any number of "
+		   "them, separated by commas; input: free text."),
 	P(options, 0, .max = 100, .shape = &preset_option_shape,
-	    .doc = "The choices."),
-	P(required, 0, .doc = "Whether a deployment must give a value."),
+	    .doc = "Options of a select or multiselect."),
+	P(required, 0, .doc = "Whether a deployment must have a value."),
 	P(fallback, FIELD_NULL, .outside = "default", .max = 4096,
 	    .doc =
-		"Value where none is given. A secret one reads as null; null "
-		"or left out keeps it, an empty text ends it."),
+		"Value if a deployment has none. A secret default is returned "
+		"as null; null or no value keeps it, an empty text removes "
+		"it."),
 	P(description, FIELD_NULL | FIELD_TEXT, .max = 500,
-	    .doc = "Help for a person."),
+	    .doc = "Help text."),
 	P(pattern, FIELD_NULL, .max = 500,
 	    .doc = "POSIX extended regular expression that must match the "
-		   "whole of an input; without references back to groups, \\d "
-		   "and other forms that POSIX does not define. Repetitions "
-		   "written out, it may have 1000 characters."),
-	P(secret, 0, .doc = "Whether an input's value is sealed and masked."),
+		   "complete input. Back-references, \\d and other forms that "
+		   "POSIX does not define are not supported. With its "
+		   "repetitions expanded it is limited to 1000 characters."),
+	P(secret, 0,
+	    .doc = "Whether the value of an input is encrypted and "
+		   "masked."),
 	FIELD_END,
 };
 const struct shape preset_shape = {
@@ -59,19 +62,19 @@ const struct shape preset_shape = {
 	.fields = preset_fields,
 	.size = sizeof(struct preset),
 	.check = preset_check,
-	.doc = "A variable that a client asks for when it deploys.",
+	.doc = "A form field for an environment variable.",
 };
 
 static const struct field trigger_fields[] = {
 	T(branch, FIELD_MUST | FIELD_LINE, .min = 1, .max = 255,
 	    .shown = FIELD_BRANCHES,
-	    .doc = "Name or pattern of branches, such as release/*: * "
-		   "is any characters but a slash, ? one, ** any at all."),
-	T(pipeline_id, FIELD_MUST, .min = 1,
-	    .doc = "Pipeline of the project that a push starts."),
+	    .doc = "Branch name, or a pattern such as release/*. * matches any "
+		   "characters except a slash, ? any one of them, ** any "
+		   "characters."),
+	T(pipeline_id, FIELD_MUST, .min = 1, .doc = "Pipeline to start."),
 	T(env_vars, FIELD_GAPS, .max = 1000, .named = "EnvVars",
-	    .doc = "Its variables. Those of secret presets read as null, and "
-		   "null keeps them."),
+	    .doc = "Environment variables of the deployment. Values of secret "
+		   "presets are returned as null; null keeps them."),
 	FIELD_END,
 };
 const struct shape trigger_shape = {
@@ -79,10 +82,10 @@ const struct shape trigger_shape = {
 	.fields = trigger_fields,
 	.size = sizeof(struct trigger),
 	.check = trigger_check,
-	.doc = "What a push to a branch starts.",
+	.doc = "The pipeline that a push to matching branches starts.",
 };
 
-/* One fault of a preset; `member` as in JSON. */
+/* Adds a fault of a preset; `member` is a JSON name. */
 static void
 fault(struct faults *f, const char *pointer, const char *member,
     const char *detail)
@@ -98,17 +101,18 @@ options_check(const struct preset *p, const char *pointer, struct faults *f)
 	size_t i, k;
 
 	if (p->options.n == 0)
-		fault(f, pointer, "options", "needs at least one option");
+		fault(f, pointer, "options", "must have at least one option");
 	for (i = 0; i < p->options.n; i++) {
 		if (o[i].value == NULL)
 			continue;
 		if (many && strchr(o[i].value, ',') != NULL)
 			fault(f, pointer, "options",
-			    "a multiselect's values cannot hold a comma");
+			    "the value of a multiselect option must not "
+			    "contain a comma");
 		for (k = 0; k < i; k++)
 			if (str_eq(o[k].value, o[i].value)) {
 				fault(f, pointer, "options",
-				    "each value may appear once");
+				    "option values must be unique");
 				return;
 			}
 	}
@@ -127,7 +131,7 @@ is_option(const struct preset *p, const char *value, size_t len)
 	return false;
 }
 
-/* The choices as they are told, cut where they become too many. */
+/* The options as text, cut if there are many. */
 static const char *
 choices(const struct preset *p, struct arena *a)
 {
@@ -180,10 +184,10 @@ input_check(const struct preset *p, const char *value, const char *at,
 	if (p->pattern == NULL || ere_matches(p->pattern, value))
 		return;
 	if ((wrong = ere_fault(p->pattern)) != NULL)
-		faults_add(f, at, "cannot be checked: the preset's pattern %s",
-		    wrong);
+		faults_add(f, at,
+		    "cannot be validated: the preset's pattern %s", wrong);
 	else
-		faults_add(f, at, "must match the pattern %.200s as a whole",
+		faults_add(f, at, "must match the pattern %.200s completely",
 		    p->pattern);
 }
 
@@ -233,7 +237,8 @@ preset_check(const void *item, const char *pointer, struct faults *f)
 		return;
 	if (strcmp(p->type, "input") == 0) {
 		if (p->options.n > 0)
-			fault(f, pointer, "options", "an input has none");
+			fault(f, pointer, "options",
+			    "are not allowed for an input");
 		if (p->pattern != NULL &&
 		    (wrong = ere_fault(p->pattern)) != NULL) {
 			fault(f, pointer, "pattern", wrong);
@@ -244,9 +249,11 @@ preset_check(const void *item, const char *pointer, struct faults *f)
 			return;
 		options_check(p, pointer, f);
 		if (p->pattern != NULL)
-			fault(f, pointer, "pattern", "is for inputs only");
+			fault(f, pointer, "pattern",
+			    "is allowed for inputs only");
 		if (p->secret)
-			fault(f, pointer, "secret", "is for inputs only");
+			fault(f, pointer, "secret",
+			    "is allowed for inputs only");
 	}
 	if (p->fallback != NULL && !(p->secret && p->fallback[0] == '\0'))
 		preset_check_value(p, p->fallback,
@@ -262,7 +269,7 @@ preset_sizes_check(struct json_text presets, struct json_text triggers,
 
 	if (asked + started > PRESET_BYTES_MAX)
 		faults_add(f, pointer,
-		    "envPresets and triggers may have 1 MiB together");
+		    "envPresets and triggers together must have at most 1 MiB");
 }
 
 void

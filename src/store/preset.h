@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What a client asks for when it deploys a project (envPresets), and what a
- * push starts (triggers).  Both are kept as JSON text in the project's row.
+ * Form fields of a project (envPresets), and what a push starts (triggers).
+ * Both are stored as JSON text in the project's row.
  */
 #ifndef SLIPWAY_STORE_PRESET_H
 #define SLIPWAY_STORE_PRESET_H
@@ -15,10 +15,10 @@ struct preset_option {
 	const char *value;
 };
 
-/* A value as it is stored, which can be copied but not read. */
+/* A sealed value: the service can copy but not read it. */
 struct sealed {
 	const char *text; /* NULL = none */
-	size_t len;       /* of the value that is in it */
+	size_t len;       /* length of the plain value */
 };
 
 struct preset {
@@ -27,35 +27,36 @@ struct preset {
 	const char *type;    /* select, multiselect, input */
 	struct list options; /* struct preset_option */
 	bool required;
-	const char *fallback; /* "default" outside; a secret one is kept sealed
-			       * beside the project and is NULL here */
+	const char *fallback; /* "default" in JSON; a secret one is stored
+			       * sealed beside the project and is NULL here */
 	const char *description;
 	const char *pattern;
 	bool secret;
-	struct sealed sealed; /* its default, filled in by the API alone */
+	struct sealed sealed; /* its default, set only by the API */
 };
 
 struct trigger {
-	const char *branch; /* a glob */
+	const char *branch; /* a pattern */
 	int64_t pipeline_id;
-	struct map env_vars; /* secrets are null, likewise */
+	struct map env_vars; /* secret values are null */
 };
 
 extern const struct shape preset_option_shape;
 extern const struct shape preset_shape;
 extern const struct shape trigger_shape;
 
-/* What no entry alone can say: options that fit the type, a pattern that
- * compiles, a default that is one of the options, a name that may be set. */
+/* Checks across members: options that fit the type, a valid pattern, a default
+ * that is one of the options, an allowed name. */
 void preset_check(const void *item, const char *pointer, struct faults *);
-/* A value for it: required ones are not empty, choices are among the options,
- * the pattern matches whole. */
+/* Checks a value: not empty if required, among the options, matched by the
+ * pattern. */
 void preset_check_value(const struct preset *, const char *value,
     const char *at, struct faults *);
-/* That a project fits into one answer, and a change of it into memory. */
+/* Checks that a project fits into one response, and a change of it into
+ * memory. */
 void preset_sizes_check(struct json_text presets, struct json_text triggers,
     const char *pointer, struct faults *);
-/* The little that can be said of one that is sealed. */
+/* The checks that are possible for a sealed value. */
 void preset_check_sealed(const struct preset *, struct sealed, const char *at,
     struct faults *);
 void trigger_check(const void *item, const char *pointer, struct faults *);

@@ -17,24 +17,24 @@ static const char *const workspace_statuses[] = { "not_created", "empty",
 
 /* clang-format off */
 #define WORKSPACE(X, T)							\
-	X(T, KEY, project_id, 0, .doc = "Project that it belongs to.")	\
+	X(T, KEY, project_id, 0, .doc = "Project of the workspace.")	\
 	X(T, READ, status, FIELD_OUT, .values = workspace_statuses,	\
 	    .named = "WorkspaceState",					\
-	    .doc = "What the runner last found in the project's directory.") \
+	    .doc = "State of the workspace, as last reported.")		\
 	X(T, READ, branch, FIELD_OUT | FIELD_NULL, .max = 255,		\
-	    .doc = "Branch that was checked out.")			\
+	    .doc = "Checked-out branch.")				\
 	X(T, READ, commit_hash, FIELD_OUT | FIELD_NULL, .max = 64,	\
-	    .doc = "Commit that was checked out.")			\
+	    .doc = "Checked-out commit.")				\
 	X(T, READ, commit_message, FIELD_OUT | FIELD_NULL,		\
-	    .doc = "Its message.")					\
+	    .doc = "Message of the commit.")				\
 	X(T, READ, dirty, FIELD_OUT,					\
 	    .doc = "Whether files differ from the commit.")		\
 	X(T, READ, size_bytes, FIELD_OUT | FIELD_NULL,			\
-	    .doc = "Size on disk.")					\
+	    .doc = "Size on disk in bytes.")				\
 	X(T, READ, runner, FIELD_OUT | FIELD_NULL, .max = 255,		\
-	    .doc = "Runner that looked.")				\
+	    .doc = "Runner that reported the state.")			\
 	X(T, READ, checked_at, FIELD_OUT | FIELD_NULL,			\
-	    .doc = "When it looked.")
+	    .doc = "Time of the report.")
 
 static const struct field workspace_fields[] = {
 	COLUMNS_FIELDS(WORKSPACE, struct workspace_status)
@@ -45,7 +45,7 @@ const struct shape workspace_shape = {
 	.name = "WorkspaceStatus",
 	.fields = workspace_fields,
 	.size = sizeof(struct workspace_status),
-	.doc = "The checkout of a project, as a runner saw it last.",
+	.doc = "The workspace of a project, as a runner last reported it.",
 };
 
 static void
@@ -58,46 +58,50 @@ project_check(const void *item, const char *pointer, struct faults *faults)
 
 /* clang-format off */
 #define PROJECT(X, T)							\
-	X(T, KEY, id, FIELD_OUT, .doc = "Number of the project.")	\
+	X(T, KEY, id, FIELD_OUT, .doc = "Id of the project.")		\
 	X(T, SET, name, FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_LINE,	\
 	    .min = 1, .max = 100,					\
-	    .doc = "Name, unique among projects. Case, accents, width and " \
-		   "zero-width characters make no difference; a soft " \
-		   "hyphen and blanks do.")					\
+	    .doc = "Name, unique among projects regardless of case, accents, " \
+		   "width and zero-width characters; soft hyphens and "	\
+		   "spaces count.")					\
 	X(T, SET, description,						\
 	    FIELD_OUT | FIELD_IN | FIELD_NULL | FIELD_TEXT, .max = 500,	\
-	    .doc = "What it is, in words.")				\
+	    .doc = "Description of the project.")			\
 	X(T, SET, repository, FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_LINE, \
-	    .min = 1, .max = 1000, .doc = "Address of the Git repository.") \
+	    .min = 1, .max = 1000,					\
+	    .doc = "URL of the Git repository. It cannot change while "	\
+		   "deployments are pending or running. A change, or an " \
+		   "update that contains only this member, clears what " \
+		   "the service has stored about the repository.")	\
 	X(T, ONCE, project_dir, FIELD_OUT | FIELD_IN | FIELD_ONCE, .min = 1, \
 	    .max = 255,							\
 	    .pattern = "[A-Za-z0-9_][A-Za-z0-9._-]*"			\
 		       "(/[A-Za-z0-9_][A-Za-z0-9._-]*)*",		\
-	    .doc = "Where the runner keeps the checkout, below its "	\
-		   "workspace root; default: the name as a slug, numbered " \
-		   "if taken.")						\
+	    .doc = "Directory of the workspace, relative to the "	\
+		   "workspace root; the default is the name as a slug, " \
+		   "with a number if that is taken.")			\
 	X(T, SET, default_branch,					\
 	    FIELD_OUT | FIELD_IN | FIELD_NULL | FIELD_LINE, .min = 1,	\
 	    .max = 255, .shown = FIELD_BRANCH,				\
-	    .doc = "Branch that is deployed unless another is asked for.") \
+	    .doc = "Branch to deploy by default.")			\
 	X(T, SET, env_presets, FIELD_OUT | FIELD_IN, .max = 100,	\
 	    .shape = &preset_shape,					\
-	    .doc = "Variables that a client asks for when it deploys.")	\
+	    .doc = "Form fields for environment variables.")		\
 	X(T, SET, extra_env, FIELD_OUT | FIELD_IN,			\
 	    .values = env_extra_values, .named = "ExtraEnv",		\
-	    .doc = "Who may set variables outside of envPresets.")	\
+	    .doc = "Who may set variables that envPresets do not name.") \
 	X(T, SET, triggers, FIELD_OUT | FIELD_IN, .max = 100,		\
-	    .shape = &trigger_shape, .doc = "What a push starts.")	\
+	    .shape = &trigger_shape, .doc = "Pipelines that pushes start.") \
 	X(T, READ, valid, FIELD_OUT | FIELD_NUMBER,			\
-	    .doc = "1; 0 once it is deleted.")				\
-	X(T, READ, created_at, FIELD_OUT, .doc = "When it was made.")	\
-	X(T, READ, updated_at, FIELD_OUT, .doc = "When it was last changed.") \
+	    .doc = "1; 0 if deleted.")					\
+	X(T, READ, created_at, FIELD_OUT, .doc = "Time of creation.")	\
+	X(T, READ, updated_at, FIELD_OUT, .doc = "Time of the last change.") \
 	X(T, ONCE, created_by, FIELD_OUT | FIELD_NULL,			\
-	    .doc = "User who made it.")					\
-	X(T, READ, version, 0, .doc = "Counts the changes.")		\
+	    .doc = "User who created it.")				\
+	X(T, READ, version, 0, .doc = "Number of changes.")		\
 	X(T, NONE, workspace_status, FIELD_OUT | FIELD_DETAIL | FIELD_ONE, \
 	    .shape = &workspace_shape,					\
-	    .doc = "What the runner last saw in the project's directory.")
+	    .doc = "State of the workspace.")
 
 static const struct field project_fields[] = {
 	COLUMNS_FIELDS(PROJECT, struct project)
@@ -109,15 +113,14 @@ const struct shape project_shape = {
 	.fields = project_fields,
 	.size = sizeof(struct project),
 	.check = project_check,
-	.doc =
-	    "A Git repository, where it is checked out and what its deployments ask for.",
+	.doc = "A Git repository and what belongs to its deployment.",
 };
 
 #define COLUMNS COLUMNS_SELECT(PROJECT)
 
 struct project_query {
 	const char *like; /* part of the name */
-	const char *name; /* or all of it, as uniqueness compares it */
+	const char *name; /* or the complete name, compared as for uniqueness */
 	int64_t limit;
 	int64_t offset;
 };
@@ -186,15 +189,18 @@ static const struct stmt count_named = {
 
 #define R(m) FIELD(struct project_ref, m, 0)
 static const struct field ref_row[] = { R(id), R(name), FIELD_END };
+static const struct field ref_args[] = { R(name), R(name), R(id), FIELD_END };
 static const struct stmt refs = {
 	.name = "project_refs",
-	.sql = "SELECT id, name FROM project WHERE valid = 1 ORDER BY name, id",
+	.sql = "SELECT id, name FROM project WHERE valid = 1 AND name >= ?"
+	       " AND (name > ? OR id > ?) ORDER BY name, id LIMIT 100",
+	.args = ref_args,
 	.row = ref_row,
 	.rowsize = sizeof(struct project_ref),
 };
 
-/* Whoever makes or renames a project takes this row first: without it two
- * could each find the name and directory free at the same time. */
+/* Requests that create or rename a project lock this row first. Otherwise two
+ * of them could find the same name or directory unused. */
 static const struct stmt queue_up = {
 	.name = "project_queue_up",
 	.sql = "INSERT INTO commit_token (token) VALUES ('project names')"
@@ -228,8 +234,8 @@ static const struct stmt clashes = {
 	.rowsize = sizeof(struct clash),
 };
 
-/* Those in [slug, slug0): the slug itself, with more behind it, or with
- * directories below. */
+/* Directories in [slug, slug0): the slug itself, with a suffix, or with
+ * subdirectories. */
 static const struct field alike_args[] = { A(project_dir), A(project_dir),
 	FIELD_END };
 static const struct stmt alike = {
@@ -360,9 +366,10 @@ project_page(struct db *db, struct arena *a, const char *name, struct page *p,
 }
 
 const struct err *
-project_refs(struct db *db, struct arena *a, struct list *out)
+project_refs(struct db *db, struct arena *a, const struct project_ref *after,
+    struct list *out)
 {
-	return db_rows(db, a, &refs, NULL, out);
+	return db_rows(db, a, &refs, after, out);
 }
 
 const struct err *
@@ -409,26 +416,27 @@ project_judge(struct db *db, const struct project *p, struct faults *faults)
 		return e;
 	if (same.n > 0)
 		faults_conflict(faults, "/name",
-		    "another project has this name: choose one that is free");
+		    "another project has this name; choose another");
 	if ((e = db_rows(db, faults->a, &clashes, p, &list)) != NULL)
 		return e;
 	for (i = 0; i < list.n; i++) {
 		other = (const struct clash *)list.items + i;
 		if (str_eq(other->project_dir, p->project_dir))
 			faults_conflict(faults, "/projectDir",
-			    "project \"%s\" has this directory: choose another",
+			    "is the directory of project \"%s\"; choose "
+			    "another",
 			    other->name);
 		else
 			faults_conflict(faults, "/projectDir",
-			    "this and the directory \"%s\" of project \"%s\" "
-			    "would lie one inside the other: choose another",
+			    "overlaps the directory \"%s\" of project \"%s\"; "
+			    "choose another",
 			    other->project_dir, other->name);
 	}
 	return NULL;
 }
 
-/* Which number behind the slug a directory takes; 1 is the slug alone, 0 none
- * of these. */
+/* The number that a directory appends to the slug: 1 for the slug alone, 0 if
+ * it does not have this form. */
 static int64_t
 number_of(struct arena *a, const char *dir, size_t slug)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* Projects: a Git repository, where it is checked out, and the form that a
- * client shows when it is deployed. */
+/* Projects: a Git repository, its workspace, and the form fields that a client
+ * shows for a deployment. */
 #ifndef SLIPWAY_STORE_PROJECT_H
 #define SLIPWAY_STORE_PROJECT_H
 
@@ -35,11 +35,12 @@ struct project {
 	struct when updated_at;
 	struct maybe created_by;
 	int64_t version;
-	struct list workspace_status; /* one, where a single project is read */
+	struct list workspace_status; /* one item, if a single project is
+				       * read */
 };
 
-/* Secret values of its presets and triggers, objects of strings, each of which
- * is sealed by itself; NULL = none. */
+/* Secret values of presets and triggers: objects of strings, each sealed
+ * separately; NULL = none. */
 struct project_secrets {
 	int64_t id;
 	struct json_text secret_defaults;
@@ -49,45 +50,48 @@ struct project_secrets {
 extern const struct shape workspace_shape;
 extern const struct shape project_shape;
 
+#define PROJECT_REFS 100
 struct project_ref { /* of GET /projects */
 	int64_t id;
 	const char *name;
 };
 
-/* `name` filters by substring, NULL = all; wildcards in it are literal. */
+/* `name` filters by substring, NULL = all; its wildcards are literal. */
 MUSTCHECK const struct err *project_page(struct db *, struct arena *,
     const char *name, struct page *, struct list *out);
+/* Lists the first PROJECT_REFS projects after this one, ordered by name and id;
+ * id 0 and name "" = from the beginning. */
 MUSTCHECK const struct err *project_refs(struct db *, struct arena *,
-    struct list *out);
-/* Live ones only; ERR_NOTFOUND. */
+    const struct project_ref *after, struct list *out);
+/* Finds live projects only; ERR_NOTFOUND. */
 MUSTCHECK const struct err *project_by_id(struct db *, struct arena *,
     int64_t id, struct project *out);
 /* The same, locked until the transaction ends. */
 MUSTCHECK const struct err *project_lock(struct db *, struct arena *,
     int64_t id, struct project *out);
-/* A shared lock on a live one until the transaction ends: other transactions
- * may share it, and none may change the row.  ERR_NOTFOUND. */
+/* Inside a transaction: locks a live project against changes, with a shared
+ * lock. ERR_NOTFOUND. */
 MUSTCHECK const struct err *project_share(struct db *, struct arena *,
     int64_t id);
-/* Inside a transaction, before the names of projects are judged: until it ends
- * nobody else makes or renames one. */
+/* Inside a transaction, before names of projects are judged: prevents others
+ * from creating or renaming projects until it ends. */
 MUSTCHECK const struct err *project_queue_up(struct db *);
-/* Adds conflicts: a name or directory that another live project has, or a
- * directory inside another's or around it. */
+/* Adds conflicts: another live project has the name or the directory, or the
+ * directories contain each other. */
 MUSTCHECK const struct err *project_judge(struct db *, const struct project *,
     struct faults *);
-/* Both after that. A project_dir of NULL becomes the name as a slug, with a
- * number behind it where that would clash. */
+/* Both require that. A project_dir of NULL becomes the name as a slug, with a
+ * number if that conflicts. */
 MUSTCHECK const struct err *project_insert(struct db *, struct arena *,
     const struct project *, int64_t *id);
 MUSTCHECK const struct err *project_update(struct db *, const struct project *);
-/* Takes its pipelines and steps along and cancels what is pending; inside a
- * transaction that holds the project's row. */
+/* Deletes the project with its pipelines and steps and cancels its pending
+ * deployments, inside a transaction that has locked the project's row. */
 MUSTCHECK const struct err *project_delete(struct db *, int64_t id);
-/* Of a live one; ERR_NOTFOUND. */
+/* Of a live project; ERR_NOTFOUND. */
 MUSTCHECK const struct err *project_secrets_find(struct db *, struct arena *,
     int64_t id, struct project_secrets *out);
-/* With the row held. */
+/* Requires a locked row. */
 MUSTCHECK const struct err *project_secrets_save(struct db *,
     const struct project_secrets *);
 MUSTCHECK const struct err *workspace_save(struct db *,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Whose directories lie where.  Those of projects that exist never overlap: one
- * neither equals nor contains another.  Those of deleted projects may overlap
+ * Directories of projects. Those of live projects never overlap: they are
+ * neither equal nor contain each other. Those of deleted projects may overlap
  * with any.
  */
 #ifndef SLIPWAY_STORE_PROJECTDIR_H
@@ -13,13 +13,13 @@ struct projectdir {
 	int64_t id;
 	const char *project_dir;
 	int64_t valid;
-	int64_t due; /* it was deleted a day ago or more */
+	int64_t due; /* deleted at least a day ago */
 };
 
-/* ERR_NOTFOUND if there never was such a project. */
+/* ERR_NOTFOUND if the project never existed. */
 MUSTCHECK const struct err *projectdir_find(struct db *, struct arena *,
     int64_t id, struct projectdir *out);
-/* The other projects whose directories overlap with that of `id`. */
+/* Lists the other projects whose directories overlap with that of `id`. */
 MUSTCHECK const struct err *projectdir_around(struct db *, struct arena *,
     int64_t id, struct list *out);
 

@@ -8,8 +8,8 @@
 #include "store/store.h"
 
 #define CANDIDATES 64 /* at a time */
-#define PAGES 64      /* of them, where those before may not go */
-#define ROUNDS 4      /* looks at the queue before a claim gives up */
+#define PAGES 64      /* of candidates, if those before cannot start */
+#define ROUNDS 4      /* attempts before a claim gives up */
 #define SMALL_ARENA 65536
 
 /* Arguments of all statements here. */
@@ -61,7 +61,7 @@ static const struct field repository_row[] = {
 static const struct field held_row[] = { H(id), H(epoch), H(owner), H(cancel),
 	FIELD_END };
 
-/* The oldest of each project that is idle.  The inner query skips through the
+/* The oldest deployment of each idle project. The inner query skips through the
  * index from project to project, however long the queue is. */
 static const struct stmt candidates = {
 	.name = "queue_candidates",
@@ -180,7 +180,7 @@ static const struct stmt old_tokens = {
 	.row = found_row,
 	.rowsize = sizeof(struct found),
 };
-/* Each transaction of everybody leaves one, so more of them go at once. */
+/* Every transaction leaves one, so more of them are deleted at once. */
 static const struct stmt tidy_tokens = {
 	.name = "queue_tidy_tokens",
 	.sql = "DELETE FROM commit_token"
@@ -214,7 +214,7 @@ no_longer(const char *call, int64_t id)
 	    "%s: deployment %lld is no longer held", call, (long long)id);
 }
 
-/* A write under an epoch: no row means that another has it. */
+/* A write under an epoch: no row means that it no longer matches. */
 static const struct err *
 fenced_exec(struct db *db, const struct stmt *s, const void *args, int64_t id)
 {
@@ -226,8 +226,9 @@ fenced_exec(struct db *db, const struct stmt *s, const void *args, int64_t id)
 	return done.affected == 0 ? no_longer(s->name, id) : NULL;
 }
 
-/* Whether this try took it. An answer that was lost is looked up; where the row
- * does not have it either it may be on its way yet, and the error stands. */
+/* Tries to claim the deployment. If the response was lost, the row is read
+ * again; if it does not show the claim either, the write may still be pending,
+ * and the error is returned. */
 static const struct err *
 try(struct db *db, struct arena *a, struct queue_args *args, bool *won)
 {
@@ -251,7 +252,7 @@ try(struct db *db, struct arena *a, struct queue_args *args, bool *won)
 		return NULL;
 	}
 	if (e->code == ERR_CONFLICT && e->sys == DB_DUPLICATE)
-		return NULL; /* the project became busy */
+		return NULL; /* the project has become busy */
 	if (e->code != ERR_UNAVAILABLE)
 		return e;
 	key = *args;
@@ -273,7 +274,7 @@ is_avoided(const struct queue_claimer *by, int64_t id)
 	return i < by->navoid;
 }
 
-/* The oldest that may go, however many may not go before them. */
+/* The oldest that can start, however many before them cannot. */
 static const struct err *
 candidates_find(struct db *db, struct arena *a, const struct queue_claimer *by,
     struct candidate out[CANDIDATES], size_t *n)
@@ -303,8 +304,8 @@ candidates_find(struct db *db, struct arena *a, const struct queue_claimer *by,
 	return NULL;
 }
 
-/* The first candidate at first; after a lost race any, so that many runners
- * do not run into each other again. */
+/* Tries the first candidate; after losing a race, a random one, so that many
+ * runners do not collide again. */
 static const struct err *
 take_one(struct db *db, struct arena *a, const struct queue_claimer *by,
     struct queue_args *args)
@@ -351,7 +352,9 @@ queue_claim(struct db *db, struct arena *a, const struct queue_claimer *by,
 		return e;
 	if (out->epoch != args.new_epoch)
 		return err_new(ERR_PRECONDITION,
-		    "deployment %lld: taken away at once", (long long)args.id);
+		    "deployment %lld was taken away at "
+		    "once",
+		    (long long)args.id);
 	return db_rows(db, a, &load_steps, &args, &out->steps);
 }
 
@@ -424,8 +427,8 @@ move_body(struct db *db, void *context)
 	return move_deployment(db, &x->move, &x->moved);
 }
 
-/* The request that deletes a project cancels what is pending then.  Holding the
- * project's row keeps it from missing this one. */
+/* A request that deletes a project cancels its pending deployments. The lock on
+ * the project's row ensures that it does not miss this one. */
 static const struct err *
 release_body(struct db *db, void *context)
 {
@@ -488,7 +491,7 @@ queue_end(struct db *db, const struct queue_end *what)
 
 	if ((e = db_transaction(db, move_body, &x)) != NULL || x.moved > 0)
 		return e;
-	/* an earlier call may have done it and lost the answer */
+	/* an earlier call may have succeeded without a response */
 	a = arena_open(SMALL_ARENA);
 	e = db_row(db, a, &ended, &args, &found);
 	arena_close(a);
@@ -518,8 +521,8 @@ queue_expire(struct db *db, int64_t *out)
 			.from = STATE_RUNNING,
 			.to = STATE_INTERRUPTED,
 			.reason = REASON_LOST,
-			.detail = "The runner has not been heard of since its "
-				  "lease ran out.",
+			.detail = "The lease expired without a sign of life "
+				  "from the runner.",
 			.expired = true };
 		if ((e = db_transaction(db, move_body, &x)) != NULL)
 			goto out;

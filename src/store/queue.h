@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The queue: deployments that are pending, and the leases of those that run.
+ * The queue: pending deployments, and the leases of running ones.
  *
- * Claiming is a conditional UPDATE that bumps `epoch`; every later write
- * carries the epoch and does nothing once another has it: such a call returns
- * ERR_PRECONDITION ("fenced") and its caller stops the job.
+ * A claim is a conditional UPDATE that increments `epoch`. Every later write
+ * carries the epoch and changes nothing once it is outdated: the call then
+ * returns ERR_PRECONDITION ("fenced"), and its caller stops the job.
  *
- * All but claiming may be repeated after ERR_UNAVAILABLE, also where it had
- * happened after all.
+ * All calls except claiming may be repeated after ERR_UNAVAILABLE, even if they
+ * have succeeded.
  */
 #ifndef SLIPWAY_STORE_QUEUE_H
 #define SLIPWAY_STORE_QUEUE_H
@@ -18,7 +18,7 @@
 
 #define QUEUE_OWNER_SIZE 33 /* 128 random bits in hex with a NUL */
 
-/* A deployment that this runner holds, and all its job needs. */
+/* A deployment that this runner holds, with all that its job needs. */
 struct claim {
 	int64_t id;
 	int64_t epoch;
@@ -30,74 +30,76 @@ struct claim {
 	const char *branch;
 	const char *commit_hash;
 	struct json_text env_vars;
-	struct json_text secret_vars; /* each sealed by itself */
+	struct json_text secret_vars; /* each sealed separately */
 	struct maybe timeout_seconds;
 	struct maybe created_by;
-	bool head_only;    /* a push started it: void once another followed */
-	bool cancel;       /* was asked for meanwhile */
+	bool head_only;    /* started by a push: superseded if another push
+			    * followed */
+	bool cancel;       /* cancelation was requested */
 	struct list steps; /* struct deployment_step, by position */
 };
 
-/* A running deployment as the queue knows it. */
+/* A running deployment. */
 struct held {
 	int64_t id;
 	int64_t epoch;
 	const char *owner;
-	bool cancel; /* was asked for */
+	bool cancel; /* cancelation was requested */
 };
 
 struct queue_end {
 	int64_t id;
 	int64_t epoch;
-	enum reason reason; /* REASON_NONE: success */
+	enum reason reason; /* REASON_NONE = success */
 	const char *detail;
 	int64_t log_size;
 	struct when finished_at; /* none = now */
 };
 
-#define QUEUE_AVOID 32 /* as many at most */
+#define QUEUE_AVOID 32 /* maximum length of `avoid` */
 
 struct queue_claimer {
-	const char *owner; /* this process's random name */
+	const char *owner; /* random name of this process */
 	const char *runner;
 	int64_t lease;        /* seconds */
-	const int64_t *avoid; /* deployments that cannot be started now */
+	const int64_t *avoid; /* deployments that cannot start now */
 	size_t navoid;
-	/* Whether another is to go first; NULL = never. */
+	/* Whether to skip a deployment for now; NULL = never. */
 	bool (*skips)(void *context, int64_t id, const char *repository);
 	void *context;
 };
 
-/* One pending deployment whose project is idle, oldest first in its project and
- * none of those to avoid; ERR_NOTFOUND if there is none.  After any other error a deployment may be held that the caller does not know of:
- * queue_held tells, and queue_release puts it back. */
+/* Claims a pending deployment whose project is idle, the oldest of its project
+ * and not to be avoided; ERR_NOTFOUND if there is none. After any other error,
+ * a deployment may be held without the caller's knowledge: queue_held finds it,
+ * and queue_release puts it back. */
 MUSTCHECK const struct err *queue_claim(struct db *, struct arena *,
     const struct queue_claimer *, struct claim *out);
-/* Puts an unstarted claim back (pending, epoch bumped); one that was to be
- * canceled meanwhile, or whose project was deleted, is canceled. */
+/* Puts an unstarted claim back (pending, epoch incremented). It becomes
+ * canceled instead if that was requested or its project was deleted. */
 MUSTCHECK const struct err *queue_release(struct db *, int64_t id,
     int64_t epoch);
-/* The lease of one; also takes over a deployment adopted from the spool by
+/* Renews a lease. Also takes over a deployment adopted from the spool by
  * setting its owner. */
 MUSTCHECK const struct err *queue_renew(struct db *, int64_t id, int64_t epoch,
     const char *owner, int64_t lease);
-/* `owner`'s running deployments as struct held; reads only. */
+/* Lists the running deployments of `owner` as struct held; reads only. */
 MUSTCHECK const struct err *queue_held(struct db *, struct arena *,
     const char *owner, struct list *out);
-/* The same for all owners of a runner's name whose leases last. */
+/* The same for all owners with a runner's name and an unexpired lease. */
 MUSTCHECK const struct err *queue_held_by_runner(struct db *, struct arena *,
     const char *runner, struct list *out);
 MUSTCHECK const struct err *queue_commit(struct db *, int64_t id, int64_t epoch,
     const char *branch, const char *hash, const char *message);
-/* Final; steps still pending become skipped, running ones `interrupted`
- * (`canceled` where the deployment is). */
+/* Ends a deployment. Its pending steps become skipped, its running steps
+ * `interrupted` (`canceled` if the deployment is). */
 MUSTCHECK const struct err *queue_end(struct db *, const struct queue_end *);
-/* Running deployments whose lease ran out become `interrupted` with reason
- * runner_lost; how many in `out`. Writes nothing where there is none. See
- * store/lease.h for whether that is just. */
+/* Running deployments with an expired lease become `interrupted` with reason
+ * runner_lost; `out` is their number. Writes nothing if there are none. To
+ * decide whether that is justified, see store/lease.h. */
 MUSTCHECK const struct err *queue_expire(struct db *, int64_t *out);
-/* Removes commit tokens that are past their time, some thousands a call.  Writes
- * nothing where there is none. */
+/* Deletes old commit tokens, some thousands per call. Writes nothing if there
+ * are none. */
 MUSTCHECK const struct err *queue_tidy(struct db *);
 
 #endif

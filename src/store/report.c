@@ -8,7 +8,7 @@
 
 #define HOST_SIZE 256
 #define SMALL_ARENA 4096
-#define ROUNDS 64 /* looks at the queue before a claim gives up */
+#define ROUNDS 64 /* attempts before a claim gives up */
 
 /* Arguments of all statements here. */
 struct report_args {
@@ -34,8 +34,8 @@ static const struct field n_row[] = {
 };
 static const struct field id_args[] = { A(id), FIELD_END };
 
-/* Who tries an older state just now is left to finish, so that the server hears
- * of them in their order. */
+/* An attempt in progress to send an older state is allowed to finish, so that
+ * the server gets the states in order. */
 #define WANT                                                                   \
 	"INSERT INTO commit_status (deployment_id, wanted)"                    \
 	" SELECT d.id, ? FROM deployment d"                                    \
@@ -68,8 +68,9 @@ static const struct stmt candidates = {
 	.row = n_row,
 	.rowsize = sizeof(struct number),
 };
-/* A later deployment tells of the same commit; while an older one's status may
- * be on its way yet, it would not stay the last that the server hears. */
+/* A later deployment reports on the same commit. While an older one's status
+ * may still be on its way, the later one would not stay the last that the
+ * server gets. */
 static const struct stmt held_before = {
 	.name = "report_held_before",
 	.sql = "SELECT COUNT(*) AS n FROM commit_status y"
@@ -122,9 +123,9 @@ static const struct stmt load = {
 	.rowsize = sizeof(struct report),
 };
 
-/* Who was silent for so long that another took it may have told the server
- * before or after that one: what it has heard last is not known then, and it is
- * told once more. */
+/* If a holder was silent for so long that another took over, both may have sent
+ * a status, in unknown order. The last one sent is then unknown, so the status
+ * is sent once more. */
 static const struct field told_args[] = { A(held_until), A(state),
 	A(held_until), A(id), FIELD_END };
 static const struct stmt told = {
@@ -188,8 +189,8 @@ report_wanted(const struct settings_gitserver *g)
 	    strcmp(g->type, "git") != 0;
 }
 
-/* "git.example.org": what every way of writing an address on that server has
- * in it, so that repositories elsewhere make no work. */
+/* The part that every form of a URL on that server contains, such as
+ * "git.example.org". Repositories elsewhere cause no work. */
 static void
 host(const char *url, char out[HOST_SIZE])
 {
@@ -243,8 +244,8 @@ report_want_ended(struct db *db, int64_t project_id, enum reason reason)
 	return write_want(db, &want_ended, &args);
 }
 
-/* Whether this one is held now; the queue has moved on where it is put off, or
- * need not be told any more. */
+/* Claims the row if it is still due. Otherwise the queue has changed: the row
+ * was postponed, or needs no report any more. */
 static const struct err *
 claim_one(struct db *db, struct arena *a, const struct report_args *args,
     struct report *out, bool *moved)
@@ -297,7 +298,7 @@ report_claim(struct db *db, struct arena *a, int64_t seconds,
 				return e;
 		}
 	}
-	return err_new(ERR_NOTFOUND, "nothing to tell the Git server");
+	return err_new(ERR_NOTFOUND, "no status to send");
 }
 
 const struct err *

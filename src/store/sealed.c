@@ -72,9 +72,9 @@ variable_purpose(struct arena *a, const struct sealed_row *row,
 }
 
 /* clang-format off */
-/* place, table, its key, column; then how its values stand there: member of
- * the row for the key, shape of page and row, what is read beside it, form,
- * purpose; what says which one it is, and what it is called */
+/* place, table, its key, column; how its values are stored: member of the row
+ * for the key, shape of page and row, what is read with it, form, purpose;
+ * query for the label, and the plural name */
 #define PLACES(X)							\
 	X(git_access, "git_token", "user_id", "access",			\
 	    id, bytes, "user_id AS id, ", "value",			\
@@ -91,7 +91,7 @@ variable_purpose(struct arena *a, const struct sealed_row *row,
 	X(signin, "signin", "state_hash", "verifier",			\
 	    hash, hash, "state_hash AS hash, ", "value",		\
 	    SEALED_BYTES, signin_purpose, signin_label,			\
-	    "sign-ins that were begun")					\
+	    "pending sign-ins")						\
 	X(defaults, "project", "id", "secret_defaults",			\
 	    id, object, "id, id AS owner, ", "object",			\
 	    SEALED_NAMED, variable_purpose, project_label,		\
@@ -109,7 +109,7 @@ variable_purpose(struct arena *a, const struct sealed_row *row,
 #define TEXT_(n) #n
 #define TEXT(n) TEXT_(n)
 #define SIZE_MAX_TEXT "4194304"
-_Static_assert(SEALED_SIZE_MAX == 4194304, "the number in the statements");
+_Static_assert(SEALED_SIZE_MAX == 4194304, "must match the statements");
 
 #define X(name_, table, key, column, by, form, more, as, ...)                  \
 	static const struct stmt name_##_page = {                              \
@@ -159,7 +159,7 @@ static const struct stmt hook_label = {
 };
 static const struct stmt signin_label = {
 	.name = "sealed_signin_label",
-	.sql = "SELECT CONCAT('sign-in that was begun at ', created_at)"
+	.sql = "SELECT CONCAT('pending sign-in of ', created_at)"
 	       " AS label FROM signin WHERE state_hash = ?",
 	.args = hash_args,
 	.row = label_row,
@@ -182,7 +182,8 @@ static const struct stmt deployment_label = {
 	.row = label_row,
 	.rowsize = sizeof(struct label),
 };
-/* Whoever makes a deployment has its project's row while he copies. */
+/* Transactions that create a deployment lock the project's row while they
+ * copy. */
 static const struct field settle_row[] = { R(id), FIELD_END };
 static const struct stmt settle = {
 	.name = "sealed_settle",
@@ -272,7 +273,7 @@ sealed_label(struct db *db, struct arena *a, const struct sealed_place *place,
 	*out = place->name;
 	e = db_row(db, a, place->label, row, &found);
 	if (e != NULL && e->code == ERR_NOTFOUND)
-		return NULL; /* it is gone by now */
+		return NULL; /* the row was deleted */
 	if (e == NULL)
 		*out = found.label;
 	return e;

@@ -14,10 +14,10 @@ struct session_args {
 	const char *hash;
 	const char *state_hash;
 	const char *browser_hash;
-	int64_t seconds; /* of a sign-in */
+	int64_t seconds; /* lifetime of a sign-in */
 	int64_t idle;
 	int64_t max;
-	int64_t touch; /* seconds that a time of last use may be old */
+	int64_t touch; /* maximum age in seconds of a last use */
 	int64_t hold;
 	const char *server;
 };
@@ -46,7 +46,7 @@ static const struct stmt look = {
 	.row = signin_row,
 	.rowsize = sizeof(struct signin),
 };
-/* Of those who found it, one deletes it. */
+/* Only one of several concurrent requests deletes it. */
 static const struct stmt take = {
 	.name = "signin_take",
 	.sql = "DELETE FROM signin WHERE state_hash = ? AND browser_hash = ?"
@@ -89,7 +89,7 @@ static const struct stmt delete_of = {
 static const struct field find_args[] = { A(hash), A(idle), A(max), FIELD_END };
 static const struct field principal_row[] = { P(user_id), P(username), P(role),
 	P(session_id), P(last_used_at), FIELD_END };
-/* The longest life is looked at again: it may have been made shorter since. */
+/* The maximum lifetime is checked again: the setting may have been reduced. */
 static const struct stmt by_hash = {
 	.name = "principal_by_session",
 	.sql = "SELECT u.id AS user_id, u.username, u.role,"
@@ -124,7 +124,7 @@ static const struct stmt old_signins = {
 	.row = found_row,
 	.rowsize = sizeof(struct session_found),
 };
-/* Anybody can begin some, so more of them go at once. */
+/* Anyone can start sign-ins, so more of them are deleted at once. */
 static const struct stmt tidy_signins = {
 	.name = "session_tidy_signins",
 	.sql = "DELETE FROM signin"
@@ -252,7 +252,8 @@ signin_take(struct db *db, struct arena *a, const char *state_hash,
 	if ((e = db_exec(db, &take, &args, &done)) != NULL)
 		return e;
 	if (done.affected == 0)
-		return err_new(ERR_NOTFOUND, "another took this sign-in");
+		return err_new(ERR_NOTFOUND,
+		    "another request took this sign-in");
 	out->state_hash = state_hash;
 	out->browser_hash = browser_hash;
 	return NULL;
@@ -347,7 +348,8 @@ session_check_take(struct db *db, int64_t user_id, int64_t seconds,
 	if ((e = db_exec(db, &check_take, &args, &done)) != NULL)
 		return e;
 	return done.affected == 0 ?
-	    err_new(ERR_CONFLICT, "user %lld is confirmed by another",
+	    err_new(ERR_CONFLICT,
+		"user %lld is being confirmed by another process",
 		(long long)user_id) :
 	    NULL;
 }

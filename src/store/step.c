@@ -12,41 +12,40 @@
 
 static const char *const run_when[] = { "success", "failure", "always", NULL };
 
-/* A step by itself and one inside its pipeline differ in what a client may
- * send: inside, the place is the order of the array. */
+/* A step by itself and a step inside its pipeline differ in what a client may
+ * send: inside, the order of the array determines the positions. */
 /* clang-format off */
 #define STEP_COLUMNS(X, T, KIND)				\
-	X(T, KEY, id, FIELD_OUT, .doc = "Number of the step.")		\
+	X(T, KEY, id, FIELD_OUT, .doc = "Id of the step.")		\
 	X(T, ONCE, pipeline_id, KIND##_PIPELINE,			\
-	    .doc = "Pipeline that it belongs to.")			\
+	    .doc = "Pipeline of the step.")				\
 	X(T, SET, name, FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_LINE,	\
 	    .min = 1, .max = 100, .doc = "Name of the step.")		\
 	X(T, SET, script, FIELD_OUT | FIELD_IN | FIELD_MUST, .min = 1,	\
 	    .max = STEP_SCRIPT_MAX,					\
-	    .doc = "Run by bash -eo pipefail, or by its own #! line; at " \
-		   "most 65535 bytes.")					\
+	    .doc = "Script for bash -eo pipefail, or for its own #! line; " \
+		   "at most 65535 bytes.")				\
 	X(T, SET, position, KIND##_POSITION)				\
 	X(T, SET, timeout_seconds, FIELD_OUT | FIELD_IN | FIELD_NULL,	\
 	    .min = 1, .max = PIPELINE_TIMEOUT_MAX,			\
-	    .doc = "A run that takes longer fails; null: the runner's "	\
-		   "limit.")						\
+	    .doc = "Time limit of the step; null = the runner's limit.") \
 	X(T, SET, run_when, FIELD_OUT | FIELD_IN, .values = run_when,	\
 	    .named = "RunWhen",						\
-	    .doc = "Runs if all went well so far (success, the default), " \
-		   "if not (failure), or always.")			\
+	    .doc = "Condition: no earlier step failed (success, the "	\
+		   "default), one failed (failure), or always.")	\
 	X(T, READ, valid, FIELD_OUT | FIELD_NUMBER,			\
-	    .doc = "1; 0 once deleted.")				\
-	X(T, READ, created_at, FIELD_OUT, .doc = "When it was made.")	\
-	X(T, READ, updated_at, FIELD_OUT, .doc = "When it was last changed.") \
-	X(T, READ, version, 0, .doc = "Counts the changes.")
+	    .doc = "1; 0 if deleted.")					\
+	X(T, READ, created_at, FIELD_OUT, .doc = "Time of creation.")	\
+	X(T, READ, updated_at, FIELD_OUT, .doc = "Time of the last change.") \
+	X(T, READ, version, 0, .doc = "Number of changes.")
 #define STEP_PIPELINE							\
 	FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_ONCE, .min = 1
 #define STEP_POSITION							\
 	FIELD_OUT | FIELD_IN,						\
-	    .doc = "Place among the steps, from 0; the last if left out. A " \
-		   "change moves the others."
+	    .doc = "Position in the pipeline, from 0; the default is the " \
+		   "end. A change moves the other steps."
 #define INNER_PIPELINE FIELD_OUT
-#define INNER_POSITION FIELD_OUT, .doc = "Place among the steps, from 0."
+#define INNER_POSITION FIELD_OUT, .doc = "Position in the pipeline, from 0."
 #define STEP(X, T) STEP_COLUMNS(X, T, STEP)
 #define INNER(X, T) STEP_COLUMNS(X, T, INNER)
 
@@ -153,8 +152,8 @@ static const struct stmt count_of = {
 	.rowsize = sizeof(struct page_count),
 };
 
-/* The others' scripts, so that one pipeline fits into one answer. No row: there
- * is no such pipeline. */
+/* Size of the other scripts: a pipeline must fit into one response. No row if
+ * the pipeline does not exist. */
 static const struct field sum_args[] = { A(id), A(pipeline_id), FIELD_END };
 static const struct field sum_row[] = {
 	FIELD(struct step_sum, n, 0, .doc = NULL),
@@ -200,8 +199,7 @@ static const struct stmt delete_step = {
 	.args = id_args,
 };
 
-/* Moving others is a change of theirs: their version counts it.  Those in
- * [first, last] alone are moved. */
+/* Moving a step changes its version. Only those in [first, last] move. */
 struct step_move {
 	int64_t pipeline_id;
 	int64_t first;
@@ -264,7 +262,7 @@ static const struct stmt *const step_stmts[] = {
 	NULL,
 };
 
-/* With its project goes every step. */
+/* Deletes the steps of a deleted project. */
 static const struct err *
 delete_of_project(struct db *db, int64_t project_id)
 {
@@ -347,7 +345,7 @@ step_append(struct db *db, const struct step *s, int64_t *id)
 	return NULL;
 }
 
-/* The pipeline shows its steps, so a change of them is one of it. */
+/* A pipeline includes its steps, so a change of them changes its version. */
 static const struct err *
 touched(struct db *db, int64_t pipeline_id)
 {
@@ -356,7 +354,7 @@ touched(struct db *db, int64_t pipeline_id)
 	return db_exec(db, &touch, &q, NULL);
 }
 
-/* The steps beside this one. */
+/* Number and size of the other steps. */
 static const struct err *
 others(struct db *db, const struct step *s, struct step_sum *out)
 {
@@ -379,7 +377,7 @@ step_judge(struct db *db, const struct step *s, struct faults *faults)
 		return NULL;
 	e = others(db, s, &sum);
 	if (e != NULL && e->code == ERR_NOTFOUND) {
-		faults_add(faults, "/pipelineId", "there is no such pipeline");
+		faults_add(faults, "/pipelineId", "unknown pipeline");
 		return NULL;
 	}
 	if (e != NULL)
@@ -387,17 +385,17 @@ step_judge(struct db *db, const struct step *s, struct faults *faults)
 	if (s->script != NULL &&
 	    sum.bytes + (int64_t)strlen(s->script) > PIPELINE_BYTES_MAX)
 		faults_add(faults, "/script",
-		    "the scripts of a pipeline may have 1 MiB together: put "
-		    "the rest into the repository");
+		    "the scripts of a pipeline together must have at most 1 "
+		    "MiB; move parts of them to the repository");
 	if (sum.n >= PIPELINE_STEPS_MAX)
 		faults_conflict(faults, "/pipelineId",
-		    "the pipeline has %d steps already; more do not fit",
+		    "the pipeline has %d steps already, which is the maximum",
 		    PIPELINE_STEPS_MAX);
 	return NULL;
 }
 
-/* Makes room for one that moves, or closes the gap that it leaves; `from` or
- * `to` is NUM_SAFE for one that comes or goes. */
+/* Makes room for a moved step, or closes the gap that it leaves. `from` or `to`
+ * is NUM_SAFE for a new or a deleted step. */
 static const struct err *
 make_way(struct db *db, const struct step *s, int64_t from, int64_t to)
 {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The stores.  A store is one value in its file: its statements, and what goes
- * with a project that is deleted.  A new one takes one line in the list below;
- * all that goes through the stores goes through this list.
+ * The stores. A store is one value in its file: its statements, and what
+ * belongs to a deleted project. To add one, add a line to the list below; all
+ * users of the stores go through this list.
  *
- * In names, "lock" reads a row FOR UPDATE, "hold" locks it so without reading
- * it, and "share" locks it IN SHARE MODE; each lasts until the transaction
- * ends.
+ * In names, "lock" reads a row FOR UPDATE, "hold" locks it without reading it,
+ * and "share" locks it IN SHARE MODE; each lasts until the transaction ends.
  */
 #ifndef SLIPWAY_STORE_STORE_H
 #define SLIPWAY_STORE_STORE_H
@@ -14,8 +13,8 @@
 #include "db/db.h"
 
 /* clang-format off */
-/* By name. That puts pipelines before their steps, which the deletion of a
- * project needs. */
+/* By name. That puts pipelines before their steps, as the deletion of a project
+ * requires. */
 #define STORES(X)							\
 	X(deployment)							\
 	X(deployment_make)						\
@@ -44,8 +43,7 @@
 
 struct store {
 	const struct stmt *const *stmts; /* ends with a NULL */
-	/* Deletes, or cancels, what belongs to the project; NULL = nothing
-	 * does. */
+	/* Deletes or cancels what belongs to the project; NULL = nothing. */
 	const struct err *(*with_project)(struct db *, int64_t project_id);
 };
 
@@ -53,15 +51,17 @@ struct store {
 STORES(X)
 #undef X
 
-/* All of them; ends with a NULL. */
+/* All stores; ends with a NULL. */
 extern const struct store *const stores[];
 
-/* ERR_CONFIG unless the schema is this program's and every statement of every
- * store fits it. */
+/* ERR_CONFIG unless the schema has this program's version and every statement
+ * of every store matches it. */
 MUSTCHECK const struct err *store_check(struct db *);
-/* Deletes what goes with a project.  Each store comes before those below it: a
- * join holds only the rows that it changes, so another could add to the lower
- * one in between.  Inside a transaction that holds the project's row. */
+/* Deletes what belongs to a project. Each store comes before those that refer
+ * to its rows: a join locks only the rows that it changes, so another
+ * transaction could otherwise insert into the lower table in between. Inside a
+ * transaction that has locked the project's
+ * row. */
 MUSTCHECK const struct err *store_project_delete(struct db *,
     int64_t project_id);
 

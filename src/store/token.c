@@ -8,24 +8,24 @@
 
 /* clang-format off */
 #define TOKEN(X, T)							\
-	X(T, KEY, id, FIELD_OUT, .doc = "Number of the token.")		\
+	X(T, KEY, id, FIELD_OUT, .doc = "Id of the token.")		\
 	X(T, BLIND, user_id, 0)						\
 	X(T, ONCE, name, FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_LINE, \
-	    .min = 1, .max = 100, .doc = "What it is for.")		\
+	    .min = 1, .max = 100, .doc = "Purpose of the token.")	\
 	X(T, ONCE, role, FIELD_OUT | FIELD_IN, .values = role_names,	\
 	    .named = "Role",						\
-	    .doc = "At most the role that makes it, the user's own or, " \
-		   "with a token, that of the token; this is the default. " \
-		   "If the user's falls, so does what the token may do.") \
+	    .doc = "Role of the token; the default and maximum is the "	\
+		   "role of the user or token that creates it. The "	\
+		   "user's current role limits it.")			\
 	X(T, BLIND, hash, 0)						\
 	X(T, NONE, token, FIELD_OUT | FIELD_DETAIL | FIELD_NULL,	\
-	    .doc = "The token itself; shown when it is made, never again.") \
-	X(T, READ, created_at, FIELD_OUT, .doc = "When it was made.")	\
+	    .doc = "The token; only in the response that creates it.")	\
+	X(T, READ, created_at, FIELD_OUT, .doc = "Time of creation.")	\
 	X(T, READ, last_used_at, FIELD_OUT | FIELD_NULL,		\
-	    .doc = "When it was last used, to five minutes.")		\
+	    .doc = "Time of the last use, to within five minutes.")	\
 	X(T, ONCE, expires_at, FIELD_OUT | FIELD_IN | FIELD_NULL,	\
-	    .doc = "When it stops working; null: never. At most that of " \
-		   "the token that makes it, which is the default.")
+	    .doc = "Time of expiry; null = never. The default and maximum " \
+		   "is the expiry of the token that creates it.")
 
 static const struct field token_fields[] = {
 	COLUMNS_FIELDS(TOKEN, struct api_token)

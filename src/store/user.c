@@ -29,29 +29,28 @@ role_of(const char *name)
 
 /* clang-format off */
 #define USER(X, T)							\
-	X(T, KEY, id, FIELD_OUT, .doc = "Number of the user.")		\
+	X(T, KEY, id, FIELD_OUT, .doc = "Id of the user.")		\
 	X(T, SET, username, FIELD_OUT | FIELD_IN | FIELD_MUST, .min = 1, \
 	    .max = 100, .pattern = "[A-Za-z0-9._@+-]+",			\
-	    .doc = "Login, unique; that of the Git server.")		\
+	    .doc = "Unique login, the same as at the Git server.")	\
 	X(T, SET, name, FIELD_OUT | FIELD_IN | FIELD_NULL | FIELD_LINE,	\
 	    .max = 200, .doc = "Full name.")				\
 	X(T, SET, email, FIELD_OUT | FIELD_IN | FIELD_NULL | FIELD_LINE, \
 	    .max = 254, .pattern = "[^@[:space:]]+@[^@[:space:]]+",	\
-	    .doc = "Address for mail.")					\
+	    .doc = "Email address.")					\
 	X(T, SET, avatar_url, FIELD_OUT | FIELD_IN | FIELD_NULL | FIELD_LINE, \
 	    .max = 1000, .pattern = "https?://[^[:space:]]+",		\
-	    .doc = "Picture of the user.")				\
+	    .doc = "URL of the user's picture.")			\
 	X(T, SET, role, FIELD_OUT | FIELD_IN | FIELD_MUST,		\
 	    .values = role_names, .named = "Role",			\
-	    .doc = "What the user may do; each role has the former's "	\
-		   "rights.")						\
+	    .doc = "Role of the user.")					\
 	X(T, SET, status, FIELD_OUT | FIELD_IN, .values = statuses,	\
 	    .named = "UserStatus",					\
-	    .doc = "An inactive user's tokens and sessions do not work.") \
-	X(T, READ, created_at, FIELD_OUT, .doc = "When the user was made.") \
+	    .doc = "An inactive user's tokens and sessions are invalid.") \
+	X(T, READ, created_at, FIELD_OUT, .doc = "Time of creation.")	\
 	X(T, READ, last_login_at, FIELD_OUT | FIELD_NULL,		\
-	    .doc = "Last sign-in by the Git server.")			\
-	X(T, READ, version, 0, .doc = "Counts the changes.")
+	    .doc = "Last sign-in at the Git server.")			\
+	X(T, READ, version, 0, .doc = "Number of changes.")
 
 static const struct field user_fields[] = {
 	COLUMNS_FIELDS(USER, struct user)
@@ -72,8 +71,8 @@ struct user_account {
 	const char *forge_id;
 };
 
-/* A filter that is not set names all the values there are, so that one
- * statement serves all searches and the order comes from the index. */
+/* An unset filter lists all values, so that one statement serves all searches
+ * and the index provides the order. */
 struct user_query {
 	const char *like;
 	const char *status[2];
@@ -177,7 +176,7 @@ static const struct stmt delete_tokens = {
 	.sql = "UPDATE api_token SET valid = 0 WHERE user_id = ?",
 	.args = id_args,
 };
-/* Locked, so that two admins cannot demote each other at once. */
+/* Locked, so that two admins cannot demote each other concurrently. */
 static const struct stmt admins = {
 	.name = "user_admins",
 	.sql = "SELECT " COLUMNS " FROM user WHERE valid = 1"
@@ -260,11 +259,11 @@ taken(const struct err *e)
 {
 	if (e != NULL && e->sys == DB_DUPLICATE)
 		return err_tell(ERR_CONFLICT,
-		    "Another user has this username: choose one that is free.");
+		    "Another user has this username. Choose another.");
 	return e;
 }
 
-/* That an active admin remains when this user is none any more. */
+/* Checks that an active admin remains without this user. */
 static const struct err *
 admin_remains(struct db *db, int64_t id)
 {
@@ -286,7 +285,7 @@ admin_remains(struct db *db, int64_t id)
 	}
 	if (is_one && others == 0)
 		e = err_tell(ERR_CONFLICT,
-		    "This is the last active admin: make another one first.");
+		    "This is the last active admin. Create another one first.");
 out:
 	arena_close(a);
 	return e;
@@ -310,8 +309,7 @@ user_judge(struct db *db, const struct user *u, struct faults *faults)
 			return e;
 		if (e == NULL && other.id != u->id)
 			faults_conflict(faults, "/username",
-			    "another user has this name: choose one that is "
-			    "free");
+			    "another user has this name; choose another");
 	}
 	if (u->id == 0 || is_active_admin(u))
 		return NULL;
@@ -319,7 +317,7 @@ user_judge(struct db *db, const struct user *u, struct faults *faults)
 	if (e == NULL || e->code != ERR_CONFLICT)
 		return e;
 	faults_conflict(faults, str_eq(u->role, "admin") ? "/status" : "/role",
-	    "this is the last active admin: make another one first");
+	    "this is the last active admin; create another one first");
 	return NULL;
 }
 

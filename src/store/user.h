@@ -6,7 +6,7 @@
 #include "db/db.h"
 #include "store/page.h"
 
-/* In rising order; each may do what those before it may. */
+/* In ascending order; each role includes the rights of those before it. */
 enum role {
 	ROLE_NONE,
 	ROLE_VIEWER,
@@ -14,8 +14,8 @@ enum role {
 	ROLE_MAINTAINER,
 	ROLE_ADMIN
 };
-extern const char *const role_names[]; /* from viewer on, ends with NULL */
-/* ROLE_NONE for an unknown name. */
+extern const char *const role_names[]; /* from viewer on; ends with NULL */
+/* Returns ROLE_NONE for an unknown name. */
 enum role role_of(const char *name);
 
 struct user {
@@ -36,26 +36,28 @@ struct api_token {
 	int64_t user_id;
 	const char *name;
 	const char *role;
-	const char *token; /* only in the answer to POST */
+	const char *token; /* only in the response to POST */
 	const char *hash;  /* SHA-256 in hex */
 	struct when created_at;
 	struct when last_used_at;
 	struct when expires_at;
 };
 
-/* Who a request comes from. */
+/* The authenticated user of a request. */
 struct principal {
 	int64_t user_id;
 	const char *username;
-	const char *role;   /* the lower of user and token */
-	int64_t token_id;   /* 0 = none, … */
-	int64_t session_id; /* …but this; 0 too = nginx has said who it is */
+	const char *role;   /* the lower role of user and token */
+	int64_t token_id;   /* 0 = none */
+	int64_t session_id; /* 0 = none; if both are 0, nginx has authenticated
+			     * the user */
 	struct when last_used_at;
 	struct when expires_at; /* of the token */
 };
 
 struct user_filter {
-	const char *keyword; /* in username, name or email; NULL = any */
+	const char *keyword; /* substring of username, name or email; NULL =
+			      * any */
 	const char *status;
 	const char *role;
 };
@@ -71,18 +73,19 @@ MUSTCHECK const struct err *user_lock(struct db *, struct arena *, int64_t id,
     struct user *out);
 MUSTCHECK const struct err *user_by_name(struct db *, struct arena *,
     const char *username, struct user *out);
-/* The live user that is bound to that account of a Git server, locked;
- * ERR_NOTFOUND. */
+/* Finds the live user that is bound to that account of a Git server and locks
+ * the row; ERR_NOTFOUND. */
 MUSTCHECK const struct err *user_by_account(struct db *, struct arena *,
     const char *forge, const char *forge_id, struct user *out);
-/* Adds conflicts: another user has the name; an existing one, as it is to be,
- * would leave no active admin.  What is NULL is not judged. */
+/* Adds conflicts: another user has the name, or a change would leave no active
+ * admin. Ignores members that are NULL. */
 MUSTCHECK const struct err *user_judge(struct db *, const struct user *,
     struct faults *);
 MUSTCHECK const struct err *user_insert(struct db *, const struct user *,
     int64_t *id);
-/* Demoting, disabling or deleting the last active admin is ERR_CONFLICT; run
- * inside a transaction. Sessions end with the right to sign in. */
+/* Demoting, disabling or deleting the last active admin is ERR_CONFLICT. Call
+ * these inside a transaction. Sessions end when a user is disabled or
+ * deleted. */
 MUSTCHECK const struct err *user_update(struct db *, const struct user *);
 MUSTCHECK const struct err *user_delete(struct db *, int64_t id);
 
@@ -94,10 +97,11 @@ MUSTCHECK const struct err *token_by_id(struct db *, struct arena *,
     int64_t user_id, int64_t id, struct api_token *out);
 MUSTCHECK const struct err *token_delete(struct db *, int64_t user_id,
     int64_t id);
-/* By hash; expired, deleted, of inactive or deleted users: ERR_NOTFOUND. */
+/* Finds the user by the token's hash. ERR_NOTFOUND if the token has expired or
+ * was deleted, or the user is disabled or deleted. */
 MUSTCHECK const struct err *principal_by_token(struct db *, struct arena *,
     const char *hash, struct principal *out);
-/* At most once in five minutes per token. */
+/* Writes at most once in five minutes per token. */
 MUSTCHECK const struct err *token_touch(struct db *, const struct principal *);
 
 #endif

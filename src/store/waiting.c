@@ -4,7 +4,7 @@
 #include "core/str.h"
 #include "store/store.h"
 
-#define SOON 3 /* seconds, in which a runner takes what it can */
+#define SOON 3 /* seconds in which a runner normally claims a deployment */
 
 static const char *const reasons[] = { "project_busy", WAITING_SLOTS,
 	"no_runner", NULL };
@@ -12,8 +12,8 @@ static const char *const reasons[] = { "project_busy", WAITING_SLOTS,
 #define W(m, ...) FIELD(struct waiting, m, FIELD_OUT | __VA_ARGS__)
 static const struct field waiting_fields[] = {
 	W(reason, 0, .values = reasons, .named = "WaitingReason",
-	    .doc = "For programs."),
-	W(detail, 0, .doc = "A sentence for people."),
+	    .doc = "Code of the reason."),
+	W(detail, 0, .doc = "The reason as text."),
 	FIELD_END,
 };
 const struct shape waiting_shape = {
@@ -113,7 +113,7 @@ const struct store waiting_store = {
 	.stmts = waiting_stmts,
 };
 
-/* The project is free, and no runner says what is in the way. */
+/* The project is idle, and no runner has reported an obstacle. */
 static const struct err *
 crowd_find(struct db *db, struct arena *a, const struct deployment *d,
     struct waiting *out, bool *found)
@@ -130,7 +130,7 @@ crowd_find(struct db *db, struct arena *a, const struct deployment *d,
 	    arena_printf(a,
 		"No runner has a free slot: %lld deployments are running.",
 		(long long)c.running) :
-	    "No runner has taken it: see whether slipway-runner is running.";
+	    "No runner has claimed it. Check that slipway-runner is running.";
 	return NULL;
 }
 

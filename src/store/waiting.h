@@ -6,14 +6,14 @@
 #include "db/db.h"
 #include "store/deployment.h"
 
-#define WAITING_SLOTS "slots" /* of the reasons the one that runners tell */
+#define WAITING_SLOTS "slots" /* the reason that runners report */
 
 struct waiting {
 	const char *reason;
 	const char *detail;
 };
 
-/* What a runner says. */
+/* A report of a runner. */
 struct waiting_note {
 	int64_t deployment_id;
 	const char *reason;
@@ -23,14 +23,14 @@ struct waiting_note {
 
 extern const struct shape waiting_shape;
 
-/* For a pending deployment: how many of its project are before it, and a list of
- * struct waiting, which is empty for the first seconds. */
+/* For a pending deployment: how many of its project come before it, and a list
+ * of struct waiting, which is empty for the first seconds. */
 MUSTCHECK const struct err *waiting_find(struct db *, struct arena *,
     const struct deployment *, struct maybe *position, struct list *out);
-/* What a runner says counts for a minute. */
+/* Stores a runner's report, which is valid for a minute. */
 MUSTCHECK const struct err *waiting_tell(struct db *,
     const struct waiting_note *);
-/* Removes what counts no more; writes nothing where there is none. */
+/* Deletes outdated reports; writes nothing if there are none. */
 MUSTCHECK const struct err *waiting_tidy(struct db *, struct arena *);
 
 #endif
