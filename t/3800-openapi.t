@@ -1,9 +1,9 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# The OpenAPI document and the service say the same: the document lints clean
-# with a third-party linter, every operation in it is driven through nginx, and
-# every answer, success or refusal, is judged by third-party validators: Debian's
-# jsonschema, and those of npm where its registry is reached.
+# The OpenAPI document describes what the service does: the document passes a
+# third-party linter, every operation in it is called through nginx, and
+# third-party validators check every response, successes and errors: Debian's
+# jsonschema, and npm's where the npm registry can be reached.
 
 use strict;
 use warnings;
@@ -17,7 +17,7 @@ use Slipway::Npm;
 use Slipway::Test;
 
 my $npm = npm_dir();
-note($npm ? 'judged by jsonschema, Redocly and Ajv' : 'judged by jsonschema alone');
+note($npm ? 'validators: jsonschema, Redocly and Ajv' : 'validators: jsonschema alone');
 my @python = ('/usr/bin/python3', srcdir() . '/t/openapi-judge.py');
 my $json = JSON::PP->new->utf8->canonical->allow_nonref;
 my $db = Slipway::DB->start;
@@ -29,12 +29,12 @@ my %as = map { $_ => $api->as($_) } qw(none viewer deployer maintainer admin);
 
 # --- the document itself
 my $got = $as{none}->get('/api/openapi.json');
-is($got->{status}, 200, 'the document is open to all');
-my $doc = $got->{json} || die 'there is no OpenAPI document';
-is($doc->{openapi}, '3.1.0', 'it is OpenAPI 3.1');
+is($got->{status}, 200, 'the document needs no authentication');
+my $doc = $got->{json} || die 'no OpenAPI document';
+is($doc->{openapi}, '3.1.0', 'the document is OpenAPI 3.1');
 is($as{none}->get('/api/openapi.json',
     { 'If-None-Match' => $got->{headers}{etag} || '' })->{status}, 304,
-    'it has an ETag');
+    'If-None-Match with the ETag of the document returns 304');
 my $file = spew(tempdir() . '/openapi.json', $got->{body});
 
 sub lint {
@@ -48,16 +48,17 @@ sub lint {
 	return ($status, "$out$err");
 }
 my ($status, $words) = lint($file);
-is($status, 0, 'the linter has nothing to say') || diag($words);
+is($status, 0, 'the linter accepts the document') || diag($words);
 ($status, $words) = run_cmd(@python, $file);
-is($words, "[]\n", 'its schemas and references hold');
+is($words, "[]\n", 'the schemas are valid and every reference resolves');
 for my $path (sort keys %{ $doc->{paths} }) {
 	for my $method (grep { ref $doc->{paths}{$path}{$_} eq 'HASH' } qw(put delete)) {
 		my $operation = $doc->{paths}{$path}{$method};
 		my %takes = map { ($_->{'$ref'} || '') =~ m{/(If\w+)$} ? ($1 => 1) : () }
 		    @{ $operation->{parameters} || [] }, @{ $doc->{paths}{$path}{parameters} || [] };
-		is(join(' ', sort keys %takes), $operation->{responses}{412} ? 'IfMatch IfNoneMatch' : '', "$method $path: its conditions");
-		ok(!$operation->{responses}{304}, "$method $path: a change is never answered by 304");
+		is(join(' ', sort keys %takes), $operation->{responses}{412} ? 'IfMatch IfNoneMatch' : '',
+		    "$method $path: If-Match and If-None-Match are parameters exactly if 412 is a response");
+		ok(!$operation->{responses}{304}, "$method $path: a change never returns 304");
 	}
 }
 my $broken = $json->decode($got->{body});
@@ -65,9 +66,9 @@ $broken->{components}{schemas}{Project}{properties}{id} = { type => 'number of t
 delete $broken->{paths}{'/api/projects'}{get}{responses}{$_}
     for grep { /^4/ } keys %{ $broken->{paths}{'/api/projects'}{get}{responses} };
 ($status) = lint(spew(tempdir() . '/broken.json', $json->encode($broken)));
-isnt($status, 0, 'it would say if an operation named no refusal, or a type is none');
+isnt($status, 0, 'the linter rejects an operation without error responses and an unknown type');
 
-# Every operation: "GET /api/projects/{id}" => what the document says of it.
+# Every operation: "GET /api/projects/{id}" => its object in the document.
 my %operation;
 for my $path (keys %{ $doc->{paths} }) {
 	for my $method (keys %{ $doc->{paths}{$path} }) {
@@ -76,7 +77,7 @@ for my $path (keys %{ $doc->{paths} }) {
 			name => $name, method => uc $method, path => $path };
 	}
 }
-cmp_ok(scalar keys %operation, '>', 30, 'it has operations');
+cmp_ok(scalar keys %operation, '>', 30, 'the document has operations');
 for my $name (sort keys %operation) {
 	my @errors = grep { /^[45]/ } keys %{ $operation{$name}{responses} };
 	my @wrong = grep {
@@ -85,13 +86,13 @@ for my $name (sort keys %operation) {
 		join(' ', keys %{ $doc->{components}{responses}{$key || ''}{content} || {} })
 		    ne 'application/problem+json';
 	} @errors;
-	ok(@errors > 2 && !@wrong, "$name refuses by problem details");
+	ok(@errors > 2 && !@wrong, "$name describes its errors as problem details");
 }
 
-# --- driving
+# --- calls
 my (@records, %driven);
 
-# One request of an operation; `want` is the status that is due.
+# Makes one request of an operation and expects the status `want`.
 sub drive {
 	my ($name, $want, %opt) = @_;
 	my $op = $operation{$name};
@@ -120,17 +121,17 @@ sub make {
 	my $answer = drive($name, 201, %opt);
 	$id{$what} = $answer->{json}{id};
 	is($answer->{headers}{location}, $opt{at} . ($id{$what} || '?'),
-	    "$name: says where it is");
+	    "$name: Location points to the new object");
 	return $answer;
 }
 
-# A read, read again by its ETag.
+# Reads an object, and reads it again with its ETag.
 sub show {
 	my ($name, %opt) = @_;
 	my $answer = drive($name, 200, %opt);
 	drive($name, 304, %opt, label => 'not modified',
 	    headers => { 'If-None-Match' => $answer->{headers}{etag} });
-	drive($name, 412, %opt, label => 'another is asked for', headers => { 'If-Match' => '"0-0"' });
+	drive($name, 412, %opt, label => 'If-Match of another version', headers => { 'If-Match' => '"0-0"' });
 	return $answer;
 }
 
@@ -139,10 +140,12 @@ my %project = (
 	description => 'What we sell', defaultBranch => 'main', extraEnv => 'deployers',
 	envPresets => [
 		{ key => 'TARGET', label => 'Where to', type => 'select', required => JSON::PP::true,
-			options => [{ label => 'Live', value => 'live' }, { label => 'Test', value => 'test' }],
+			options => [{ label => 'Live', value => 'live' },
+			    { label => 'Test', value => 'test' }],
 			default => 'test', description => 'The host' },
 		{ key => 'PARTS', label => 'Parts', type => 'multiselect',
-			options => [{ label => 'Web', value => 'web' }, { label => 'Jobs', value => 'jobs' }] },
+			options => [{ label => 'Web', value => 'web' },
+			    { label => 'Jobs', value => 'jobs' }] },
 		{ key => 'NOTE', label => 'Note', type => 'input', pattern => '[a-z ]*' },
 		{ key => 'PASSWORD', label => 'Password', type => 'input', secret => JSON::PP::true },
 	],
@@ -151,17 +154,18 @@ my %project = (
 sub projects {
 	make(project => 'POST /api/projects', at => '/api/projects/', body => \%project,
 	    role => 'maintainer');
-	make(other => 'POST /api/projects', at => '/api/projects/', label => 'the least',
+	make(other => 'POST /api/projects', at => '/api/projects/', label => 'only the required members',
 	    body => { name => 'Tools', repository => 'https://git.example.org/team/tools' });
-	drive('POST /api/projects', 409, body => \%project, label => 'the name is taken');
+	drive('POST /api/projects', 409, body => \%project, label => 'duplicate name');
 	my $read = show('GET /api/projects/{id}', id => $id{project}, role => 'viewer');
 	is_deeply([map { $_->{key} } @{ $read->{json}{envPresets} }],
-	    [qw(TARGET PARTS NOTE PASSWORD)], 'presets are read as they were written');
-	drive('PUT /api/projects/{id}', 200, id => $id{project}, label => 'what was read goes in', body => $read->{json});
+	    [qw(TARGET PARTS NOTE PASSWORD)], 'presets read back as they were written');
+	drive('PUT /api/projects/{id}', 200, id => $id{project}, label => 'the object that GET returned',
+	    body => $read->{json});
 	drive('GET /api/projects', 200, role => 'viewer');
-	drive('GET /api/projects', 200, query => 'page=1&limit=1&name=SHO', label => 'filtered');
-	drive('GET /api/projects', 200, query => 'page=99', label => 'past the end');
-	drive('GET /api/projects', 200, query => 'name=nobody', label => 'none of them');
+	drive('GET /api/projects', 200, query => 'page=1&limit=1&name=SHO', label => 'a filter');
+	drive('GET /api/projects', 200, query => 'page=99', label => 'a page past the end');
+	drive('GET /api/projects', 200, query => 'name=nobody', label => 'a filter that matches nothing');
 	drive('GET /projects', 200, role => 'viewer');
 	drive('PUT /api/projects/{id}/hook-secret', 200, id => $id{project}, role => 'maintainer');
 }
@@ -171,10 +175,11 @@ sub pipelines {
 	    body => { projectId => $id{project}, name => 'Deploy', timeoutSeconds => 600,
 		steps => [{ name => 'Build', script => "make\n" },
 		    { name => 'Clean', script => 'true', runWhen => 'always', timeoutSeconds => 5 }] });
-	drive('POST /api/pipelines', 409, label => 'the name is taken',
+	drive('POST /api/pipelines', 409, label => 'duplicate name',
 	    body => { projectId => $id{project}, name => 'Deploy' });
 	my $read = show('GET /api/pipelines/{id}', id => $id{pipeline}, role => 'viewer');
-	drive('PUT /api/pipelines/{id}', 200, id => $id{pipeline}, label => 'what was read goes in', body => $read->{json});
+	drive('PUT /api/pipelines/{id}', 200, id => $id{pipeline}, label => 'the object that GET returned',
+	    body => $read->{json});
 	drive('PUT /api/pipelines/{id}', 200, id => $id{pipeline},
 	    body => { description => 'Builds and deploys', timeoutSeconds => undef });
 	drive('GET /api/pipelines', 200, query => "projectId=$id{project}", role => 'viewer');
@@ -192,22 +197,24 @@ sub users {
 	make(user => 'POST /api/user', at => '/api/user/detail/', body => {
 		username => 'ann', role => 'deployer', name => 'Ann', email => 'ann@example.org',
 		avatarUrl => 'https://example.org/ann.png', status => 'active' });
-	drive('POST /api/user', 409, label => 'the name is taken',
+	drive('POST /api/user', 409, label => 'duplicate name',
 	    body => { username => 'ann', role => 'viewer' });
 	show('GET /api/user/detail/{id}', id => $id{user}, role => 'viewer');
 	drive('PUT /api/user/{id}', 200, id => $id{user}, body => { status => 'inactive', name => undef });
 	drive('GET /api/user/list', 200, role => 'viewer');
 	drive('GET /api/user/search', 200, query => 'keyword=AN&status=inactive&role=deployer',
 	    role => 'viewer');
-	drive('GET /api/user/search', 200, query => 'keyword=&status=&role=', label => 'a form with nothing in it');
-	my @filters = grep { $_->{name} && $_->{name} !~ /^(page|limit)$/ } @{ $operation{'GET /api/user/search'}{parameters} };
+	drive('GET /api/user/search', 200, query => 'keyword=&status=&role=',
+	    label => 'empty filters');
+	my @filters = grep { $_->{name}
+	    && $_->{name} !~ /^(page|limit)$/ } @{ $operation{'GET /api/user/search'}{parameters} };
 	is(join(' ', map { $_->{allowEmptyValue} ? $_->{name} : () } @filters), 'keyword status role',
-	    'empty filters are allowed');
-	drive('GET /api/user/search', 400, query => 'role=emperor', label => 'no such role');
+	    'the document allows empty filters');
+	drive('GET /api/user/search', 400, query => 'role=emperor', label => 'unknown role');
 	show('GET /api/auth/info', role => 'deployer');
 	make(token => 'POST /api/auth/tokens', at => '/api/auth/tokens/',
 	    body => { name => 'ci', role => 'viewer', expiresAt => '2099-01-01T00:00:00Z' });
-	drive('POST /api/auth/tokens', 422, role => 'viewer', label => 'above its maker',
+	drive('POST /api/auth/tokens', 422, role => 'viewer', label => "a role above the caller's",
 	    body => { name => 'ci', role => 'admin' });
 	show('GET /api/auth/tokens/{id}', id => $id{token});
 	drive('GET /api/auth/tokens', 200);
@@ -218,16 +225,16 @@ sub users {
 sub service {
 	drive($_, 200, role => 'none') for 'GET /health', 'GET /api/health',
 	    'GET /api/openapi.json', 'GET /api/metrics';
-	# Without a Git server these say which settings are missing.
+	# Without a Git server these name the missing settings.
 	my %query = ('GET /api/git/branches' => "projectId=$id{project}",
 		'GET /api/git/commits' => "projectId=$id{project}&branch=main&page=1&limit=5");
 	for my $name (sort keys %query, 'GET /api/auth/url', 'POST /api/auth/login') {
 		my $answer = drive($name, 503, query => $query{$name}, label => 'no Git server',
 		    role => $query{$name} ? 'viewer' : 'none',
 		    $name =~ /^POST/ ? (body => { code => 'c', state => 's' }) : ());
-		like($answer->{json}{detail}, qr/gitserver/i, 'it says what is to be set');
+		like($answer->{json}{detail}, qr/gitserver/i, "$name: the error names the setting");
 	}
-	drive('GET /api/git/branches', 400, label => 'the project is missing');
+	drive('GET /api/git/branches', 400, label => 'missing projectId');
 }
 
 # The same service beside a Git server.
@@ -239,26 +246,34 @@ sub gitserver {
 	my $beside = Slipway::API->start(db => $db, conf => $conf . $f->conf . "[auth]\nsignup = viewer\n");
 	my %before = %as;
 	%as = map { $_ => $beside->as($_) } keys %as;
-	my $p = $as{maintainer}->post('/api/projects', { name => 'Read', repository => $repo->clone_url })->{json}{id};
+	my $p = $as{maintainer}->post('/api/projects',
+	    { name => 'Read', repository => $repo->clone_url })->{json}{id};
 	my %query = ('GET /api/git/branches' => '', 'GET /api/git/commits' => '&branch=main');
 	for my $name (sort keys %query) {
 		my $query = "projectId=$p$query{$name}";
 		my $answer = drive($name, 200, query => $query, role => 'viewer');
-		ok(scalar @{ $answer->{json}{data} }, 'with something in it');
-		is($as{viewer}->head("$operation{$name}{path}?$query")->{status}, 200, "HEAD of $name");
-		drive($name, 200, query => "$query&page=2&limit=1", role => 'viewer', label => 'another page');
+		ok(scalar @{ $answer->{json}{data} }, "$name returns items");
+		is($as{viewer}->head("$operation{$name}{path}?$query")->{status}, 200,
+		    "HEAD of $name returns 200");
+		drive($name, 200, query => "$query&page=2&limit=1", role => 'viewer',
+		    label => 'page 2');
 		drive($name, 404, query => 'projectId=999999', role => 'viewer', label => 'no such project');
-		$f->fault('/api/v1/', kind => 'status', %$_) && drive($name, $_->{due}, query => $query, label => "the Git server says $_->{status}")
+		$f->fault('/api/v1/', kind => 'status', %$_)
+		    && drive($name, $_->{due}, query => $query, label => "the Git server says $_->{status}")
 		    && $f->clear_faults for { status => 500, due => 502 }, { status => 404, due => 404 },
-		    { status => 429, due => 429, headers => { 'Retry-After' => 9 } }, { status => 200, body => '<p>', due => 502 };
+		    { status => 429, due => 429, headers => { 'Retry-After' => 9 } },
+		    { status => 200, body => '<p>', due => 502 };
 	}
-	drive('GET /api/git/commits', 404, query => "projectId=$p&branch=none", role => 'viewer', label => 'no such branch');
+	drive('GET /api/git/commits', 404, query => "projectId=$p&branch=none", role => 'viewer',
+	    label => 'unknown branch');
 	my $begin = drive('GET /api/auth/url', 200, role => 'none');
 	my ($cookie) = $begin->{headers}{'set-cookie'} =~ /^([^;]+)/;
 	my $back = $f->authorize($begin->{json}{url}, 'gus');
-	my @cookies = grep { $operation{$_}{responses}{200}{headers}{'Set-Cookie'} || $operation{$_}{responses}{204}{headers}{'Set-Cookie'} } sort keys %operation;
-	is_deeply(\@cookies, ['GET /api/auth/logout', 'GET /api/auth/url', 'POST /api/auth/login', 'POST /api/auth/logout'],
-	    'these set cookies, no others');
+	my @cookies = grep { $operation{$_}{responses}{200}{headers}{'Set-Cookie'}
+	    || $operation{$_}{responses}{204}{headers}{'Set-Cookie'} } sort keys %operation;
+	is_deeply(\@cookies,
+	    ['GET /api/auth/logout', 'GET /api/auth/url', 'POST /api/auth/login', 'POST /api/auth/logout'],
+	    'only sign-in and logout set cookies');
 	drive('POST /api/auth/login', 200, role => 'none', headers => { Cookie => $cookie },
 	    body => { code => $back->{code}, state => $back->{state} });
 	%as = %before;
@@ -269,13 +284,13 @@ sub gitserver {
 sub templates {
 	my $list = drive('GET /api/templates', 200, role => 'viewer');
 	my ($first) = map { $_->{id} } @{ $list->{json}{data} };
-	ok($first, 'there are templates');
+	ok($first, 'the list of templates is not empty');
 	drive('GET /api/pipelines/templates', 200, role => 'viewer');
 	show('GET /api/templates/{id}', id => $first, role => 'viewer');
 	make(copy => 'POST /api/pipelines/from-template', at => '/api/pipelines/',
 	    role => 'maintainer', body => { templateId => $first, projectId => $id{other},
 		name => 'From a template', description => undef, presets => 'add' });
-	drive('POST /api/pipelines/from-template', 422, label => 'no such template',
+	drive('POST /api/pipelines/from-template', 422, label => 'unknown template',
 	    body => { templateId => 'nothing', projectId => $id{other} });
 }
 
@@ -285,12 +300,13 @@ sub deployments {
 		commitHash => 'a' x 40, commitMessage => 'Mend it',
 		envVars => { TARGET => 'live', PASSWORD => 'hunter2', OTHER => 'x' } });
 	my $made = make(deployment => 'POST /api/deployments', at => '/api/deployments/', %once);
-	unlike($made->{body}, qr/hunter2/, 'a secret is not told');
-	my $again = drive('POST /api/deployments', 201, %once, label => 'the same key');
-	is($again->{json}{id}, $id{deployment}, 'the first answer again');
-	drive('POST /api/deployments', 422, %once, label => 'the key of another body',
+	unlike($made->{body}, qr/hunter2/, 'the response leaves out the value of a secret');
+	my $again = drive('POST /api/deployments', 201, %once, label => 'the same Idempotency-Key again');
+	is($again->{json}{id}, $id{deployment}, 'the same Idempotency-Key returns the same deployment');
+	drive('POST /api/deployments', 422, %once, label => 'an Idempotency-Key used with another body',
 	    body => { projectId => $id{project}, pipelineId => $id{pipeline} });
-	drive('POST /api/deployments', 422, role => 'deployer', label => 'no such choice',
+	drive('POST /api/deployments', 422, role => 'deployer',
+	    label => 'a value that the preset does not offer',
 	    body => { projectId => $id{project}, envVars => { TARGET => 'moon' } });
 	show('GET /api/deployments/{id}', id => $id{deployment}, role => 'viewer');
 	make(retried => 'POST /api/deployments/{id}/retry', at => '/api/deployments/',
@@ -299,18 +315,21 @@ sub deployments {
 	drive('GET /api/deployments', 200, label => 'filtered', query =>
 	    "limit=1&projectId=$id{project}&pipelineId=$id{pipeline}&status=pending&branch=main");
 	drive('GET /api/deployments', 200, query => "cursor=$id{retried}", label => 'the next page');
-	drive('GET /api/deployments', 400, query => 'status=lost', label => 'no such status');
+	drive('GET /api/deployments', 400, query => 'status=lost', label => 'unknown status');
 	logs();
 	drive('POST /api/deployments/{id}/cancel', 200, id => $id{$_}, role => 'deployer')
 	    for qw(deployment retried);
 	drive('POST /api/deployments/{id}/cancel', 409, id => $id{retried}, label => 'it has ended');
 }
 
-# Push events, by a project of their own.
+# Push events, to a project of their own.
 sub hooks {
-	my $project = $as{admin}->post('/api/projects', { name => 'hooked', repository => 'https://git.example.org/o/hooked.git' })->{json}{id};
-	my $pipeline = $as{admin}->post('/api/pipelines', { projectId => $project, name => 'p', steps => [ { name => 's', script => 'true' } ] })->{json}{id};
-	$as{admin}->put("/api/projects/$project", { triggers => [ { branch => 'main', pipelineId => $pipeline } ] });
+	my $project = $as{admin}->post('/api/projects',
+	    { name => 'hooked', repository => 'https://git.example.org/o/hooked.git' })->{json}{id};
+	my $pipeline = $as{admin}->post('/api/pipelines', { projectId => $project, name => 'p',
+	    steps => [ { name => 's', script => 'true' } ] })->{json}{id};
+	$as{admin}->put("/api/projects/$project",
+	    { triggers => [ { branch => 'main', pipelineId => $pipeline } ] });
 	my $secret = $as{admin}->put("/api/projects/$project/hook-secret")->{json}{secret};
 	my $hook = sub {
 		my ($status, $label, $key, %o) = @_;
@@ -318,14 +337,16 @@ sub hooks {
 		return drive('POST /api/hooks/{id}', $status, id => $project, role => 'none', label => $label,
 		    headers => { %$headers, %{ $o{headers} || {} } }, body => $body);
 	};
-	drive('POST /api/hooks/{id}', 404, id => '9007199254740992', role => 'none', body => {}, label => 'no project can have that id');
+	drive('POST /api/hooks/{id}', 404, id => '9007199254740992', role => 'none', body => {},
+	    label => 'an id that no project can have');
 	$hook->(202, 'a push', $secret);
 	$hook->(204, 'a ping', $secret, event => 'ping');
-	$hook->(401, 'signed by another', 'x');
-	$hook->(400, 'no push', $secret, commit => 'x');
-	$hook->(422, 'another repository', $secret, path => 'o/other');
-	$hook->(415, 'a form', $secret, headers => { 'Content-Type' => 'application/x-www-form-urlencoded' });
-	$hook->(413, 'too large', $secret, message => 'x' x (32 << 20));
+	$hook->(401, 'a signature with another secret', 'x');
+	$hook->(400, 'a push event without a commit', $secret, commit => 'x');
+	$hook->(422, 'a push to another repository', $secret, path => 'o/other');
+	$hook->(415, 'a body with the type of a form', $secret,
+	    headers => { 'Content-Type' => 'application/x-www-form-urlencoded' });
+	$hook->(413, 'a body that is too large', $secret, message => 'x' x (32 << 20));
 	return;
 }
 
@@ -334,68 +355,72 @@ sub logs {
 	$db->sql('INSERT INTO log_chunk (deployment_id, start, length, data) VALUES '
 	    . "($id{deployment}, 0, 6, 'hello\n')");
 	$db->sql("UPDATE deployment SET log_size = 6 WHERE id = $id{deployment}");
-	is(drive('GET /api/deployments/{id}/log', 200, %log)->{body}, "hello\n", 'a log');
+	is(drive('GET /api/deployments/{id}/log', 200, %log)->{body}, "hello\n",
+	    'GET of a log returns its text');
 	is(drive('GET /api/deployments/{id}/log', 200, %log, query => 'offset=2&wait=0',
-	    label => 'the rest')->{body}, "llo\n", 'the rest of a log');
+	    label => 'from an offset')->{body}, "llo\n", 'offset returns the rest of a log');
 	is(drive('GET /api/deployments/{id}/log', 206, %log, label => 'a range',
-	    headers => { Range => 'bytes=1-2' })->{body}, 'el', 'a part of a log');
-	drive('GET /api/deployments/{id}/log', 416, %log, label => 'past the end',
+	    headers => { Range => 'bytes=1-2' })->{body}, 'el', 'Range returns a part of a log');
+	drive('GET /api/deployments/{id}/log', 416, %log, label => 'a range past the end',
 	    headers => { Range => 'bytes=99-' });
-	drive('GET /api/deployments/{id}/log', 400, %log, query => 'wait=21', label => 'too long');
+	drive('GET /api/deployments/{id}/log', 400, %log, query => 'wait=21',
+	    label => 'wait above its limit');
 }
 
-# If-Match, then the end of each, which nothing else needs by then.
+# If-Match, then the deletion of each object; nothing uses them afterwards.
 sub endings {
 	for my $kind (['/api/steps/{id}', 'step', 'description'],
 	    ['/api/pipelines/{id}', 'pipeline'], ['/api/projects/{id}', 'other'],
 	    ['/api/user/{id}', 'user']) {
 		my ($path, $what) = @$kind;
 		my %old = (id => $id{$what}, headers => { 'If-Match' => '"0-0"' },
-		    label => 'it has changed');
+		    label => 'If-Match of an older version');
 		drive("PUT $path", 412, %old, body => {});
 		drive("DELETE $path", 412, %old);
 		drive("DELETE $path", 204, id => $id{$what});
-		drive("DELETE $path", 404, id => $id{$what}, label => 'it is gone');
+		drive("DELETE $path", 404, id => $id{$what}, label => 'a deleted object');
 	}
 	drive('DELETE /api/auth/tokens/{id}', 412, id => $id{token},
-	    headers => { 'If-Match' => '"0-0"' }, label => 'it is another');
+	    headers => { 'If-Match' => '"0-0"' }, label => 'If-Match of another version');
 	drive('DELETE /api/auth/tokens/{id}', 204, id => $id{token});
 }
 
-# What follows from the document alone, for every operation.
+# Errors that follow from the document alone, for every operation.
 sub refusals {
 	my ($op) = @_;
 	my $name = $op->{name};
 	my $none = '9007199254740991';
-	return if $op->{path} =~ m{^/api/hooks/}; # nothing is told without a signature
+	return if $op->{path} =~ m{^/api/hooks/}; # reveals nothing without a signature
 	my $open = $op->{security} && !@{ $op->{security} };
 	my ($role) = ($op->{description} || '') =~ /role (\w+)/;
 	my %lower = (deployer => 'viewer', maintainer => 'deployer', admin => 'maintainer');
 	my %valid = $op->{requestBody} ? (body => '{}') : ();
 	if (!$open) {
-		drive($name, 401, id => 1, role => 'none', %valid, label => 'nobody is signed in');
-		drive($name, 401, id => 1, role => 'none', %valid, label => 'a wrong token',
+		drive($name, 401, id => 1, role => 'none', %valid, label => 'no token');
+		drive($name, 401, id => 1, role => 'none', %valid, label => 'an invalid token',
 		    headers => { Authorization => 'Bearer slw_wrong' });
-		drive($name, 403, id => 1, role => $lower{$role}, %valid, label => 'the role is too low')
+		drive($name, 403, id => 1, role => $lower{$role}, %valid, label => 'a role that is too low')
 		    if $lower{$role};
 	}
 	my $reads = $op->{method} eq 'GET';
-	drive($name, 404, id => $none, %valid, label => 'there is none')
+	drive($name, 404, id => $none, %valid, label => 'unknown id')
 	    if $op->{path} =~ /\{id\}/;
-	drive($name, 400, id => 1, query => 'nonsense=1', %valid, label => 'an unknown parameter');
+	drive($name, 400, id => 1, query => 'nonsense=1', %valid, label => 'unknown parameter');
 	drive($name, 204, id => 1, method => 'OPTIONS', label => 'OPTIONS', role => 'none');
 	if ($op->{requestBody}) {
-		drive($name, 400, id => 1, body => '{"a":', label => 'half a body');
+		drive($name, 400, id => 1, body => '{"a":', label => 'truncated JSON');
 		my $twice = drive($name, 422, id => 1, body => '{"a":1,"\u0061":2}',
-		    label => 'a name twice');
-		ok(scalar @{ $twice->{json}{errors} || [] }, 'and it is told as a fault');
-		drive($name, 415, id => 1, body => 'a=1', label => 'a form',
+		    label => 'duplicate member');
+		ok(scalar @{ $twice->{json}{errors} || [] },
+		    "$name: the response to a duplicate member lists it as an error");
+		drive($name, 415, id => 1, body => 'a=1', label => 'a body with the type of a form',
 		    headers => { 'Content-Type' => 'application/x-www-form-urlencoded' });
-		drive($name, 422, body => '{"nonsense":1}', label => 'an unknown member')
+		drive($name, 422, body => '{"nonsense":1}', label => 'unknown member')
 		    if $op->{path} !~ /\{id\}/;
-		drive($name, 422, body => '[]', label => 'no object') if $op->{path} !~ /\{id\}/;
+		drive($name, 422, body => '[]', label => 'an array instead of an object')
+		    if $op->{path} !~ /\{id\}/;
 	} elsif ($op->{method} eq 'POST') {
-		drive($name, 400, id => 1, body => '{"a":1}', label => 'a body that is not taken');
+		drive($name, 400, id => 1, body => '{"a":1}', label => 'a body where none is expected');
 	}
 }
 
@@ -412,21 +437,21 @@ for my $name (sort keys %operation) {
 	my $head = $name =~ /^GET/ && $name !~ m{\{|/git/|/auth/url$} && $driven{$name}{200} or next;
 	my $path = $operation{$name}{path};
 	my $answer = $as{admin}->head($path);
-	ok($answer->{status} == 200 && $answer->{body} eq '', "HEAD $path");
+	ok($answer->{status} == 200 && $answer->{body} eq '', "HEAD $path returns 200 and no body");
 }
 endings();
 
-# --- judging
+# --- validation
 my $input = spew(tempdir() . '/records.json', $json->encode(\@records));
 
-# What the judges say of answers: a hash of arrays, by judge.
+# Runs the validators on recorded responses: a hash of arrays, by validator.
 sub judge {
 	my ($path) = @_;
 	my %judge = (jsonschema => [{}, @python, $file, $path]);
 	$judge{Ajv} = [{ cwd => $npm }, 'node', 'validate.js', $file, $path] if $npm;
 	return map {
 		my ($rc, $out, $err) = run_cmd(@{ $judge{$_} });
-		is($rc, 0, "$_ ran") || diag($err);
+		is($rc, 0, "$_ runs") || diag($err);
 		$_ => $rc == 0 ? $json->decode($out) : [];
 	} sort keys %judge;
 }
@@ -434,33 +459,34 @@ my %faults = judge($input);
 for my $judge (sort keys %faults) {
 	is(scalar @{ $faults{$judge} }, scalar @records, "$judge judged every answer");
 	for my $i (0 .. $#records) {
-		my @said = @{ $faults{$judge}[$i] || ['not judged'] };
-		ok(!@said, "$judge: $records[$i]{label}: $records[$i]{status} as documented")
+		my @said = @{ $faults{$judge}[$i] || ['not checked'] };
+		ok(!@said,
+		    "$judge: $records[$i]{label}: the response with status $records[$i]{status} is valid")
 		    || diag(join "\n", @said, substr $records[$i]{body}, 0, 500);
 	}
 }
 is_deeply([grep { !grep { /^2/ } keys %{ $driven{$_} || {} } } sort keys %operation], [],
-    'every operation in the document was driven to its end');
+    'every operation in the document succeeded once');
 
-# The validator finds what is wrong: answers bent in one way each.
+# The validators find errors: responses that are each wrong in one way.
 my ($good) = grep { $_->{operation} eq 'getProject' && $_->{status} == 200 } @records;
 my %bend = (
-	'a status that is not documented' => sub { $_[0]{status} = 418 },
+	'an undocumented status' => sub { $_[0]{status} = 418 },
 	'another content type' => sub { $_[0]{headers}{'content-type'} = 'text/html' },
 	'a missing header' => sub { delete $_[0]{headers}{'x-request-id'} },
 	'an undocumented header' => sub { $_[0]{headers}{'retry-after'} = '5' },
 	'an undocumented cookie' => sub { $_[0]{headers}{'set-cookie'} = '__Host-slipway=; Path=/' },
-	'a body that is no JSON' => sub { $_[0]{body} = '{' },
+	'a body that is not JSON' => sub { $_[0]{body} = '{' },
 	'a missing member' => sub { $_[0]{body} =~ s/"name":"[^"]*",// },
-	'a further member' => sub { $_[0]{body} =~ s/^\{/{"further":1,/ },
-	'a number for a string' => sub { $_[0]{body} =~ s/"name":"[^"]*"/"name":1/ },
-	'a wrong time' => sub { $_[0]{body} =~ s/"createdAt":"[^"]*"/"createdAt":"today"/ },
+	'an unknown member' => sub { $_[0]{body} =~ s/^\{/{"further":1,/ },
+	'a number instead of a string' => sub { $_[0]{body} =~ s/"name":"[^"]*"/"name":1/ },
+	'an invalid time' => sub { $_[0]{body} =~ s/"createdAt":"[^"]*"/"createdAt":"today"/ },
 );
 my @names = sort keys %bend;
 my @bent = map { my $r = { %$good, headers => { %{ $good->{headers} } } }; $bend{$_}->($r); $r } @names;
 %faults = judge(spew(tempdir() . '/bent.json', $json->encode(\@bent)));
 for my $judge (sort keys %faults) {
-	ok(scalar @{ $faults{$judge}[$_] || [] }, "$judge refuses $names[$_]") for 0 .. $#names;
+	ok(scalar @{ $faults{$judge}[$_] || [] }, "$judge rejects $names[$_]") for 0 .. $#names;
 }
 
 $api->stop;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: ISC
-# slipway-api(7) beside the OpenAPI document that the service serves: the same
-# operations, and every member of what they answer.
+# slipway-api(7) and the OpenAPI document that the service serves describe the
+# same operations, and the page names every member of every schema.
 use strict;
 use warnings;
 use Test::More;
@@ -11,7 +11,7 @@ use Slipway::Test;
 my $page = slurp(srcdir() . '/man/slipway-api.7');
 my $api = Slipway::API->start(db => Slipway::DB->start);
 my $document = $api->get('/api/openapi.json')->{json};
-ok($document->{paths}, 'the document is served');
+ok($document->{paths}, 'the service serves the document');
 
 my @operations;
 for my $path (keys %{ $document->{paths} }) {
@@ -21,7 +21,7 @@ for my $path (keys %{ $document->{paths} }) {
 my %said = map { $_ => 1 } $page =~ /^\.Ss ((?:GET|POST|PUT|DELETE) \S+)$/mg;
 is_deeply([sort keys %said], [sort @operations], 'the page has every operation and no other');
 
-# Words of .Va lines.
+# Returns the words of .Va lines as keys.
 sub members { return map { $_ => 1 } map { /(\w+)/g } $_[0] =~ /^\.(?:It )?Va (.*)/mg }
 
 my %schema = %{ $document->{components}{schemas} };
@@ -31,12 +31,13 @@ for my $title (sort keys %section) {
 	my ($head) = $page =~ /^\.Sh $title\n(.*?)^\.(?:Pp|Ss|Bl)/ms;
 	my %told = members($head || '');
 	my @have = sort keys %{ $schema{ $section{$title} }{properties} };
-	is_deeply([sort keys %told], \@have, "$title: its members and no others");
+	is_deeply([sort keys %told], \@have,
+	    "$title: the page lists the members of $section{$title} and no others");
 }
 my %anywhere = members($page);
 for my $name (sort grep { !/(?:Input|Update|Summary)$/ } keys %schema) {
 	my @missing = grep { !$anywhere{$_} } sort keys %{ $schema{$name}{properties} || {} };
-	is_deeply(\@missing, [], "$name: every member is on the page");
+	is_deeply(\@missing, [], "$name: the page names every member");
 }
 
 # Values of enumerations, which the page sets in .Li.

@@ -1,10 +1,10 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# Clients that third-party generators make of the OpenAPI document compile and
-# deploy: each signs in by a token, makes a project and a pipeline, sends a
-# project back as it was read, deploys and reads the log.  Where a registry is
-# not reached, the client that this test makes of the document must do;
-# SLIPWAY_JUDGES=all demands the others too.
+# Clients generated from the OpenAPI document by third-party generators compile
+# and deploy: each authenticates with a token, creates a project and a pipeline,
+# sends a project back as it was read, deploys and reads the log.  Without access
+# to the registries only this test's own client runs, which uses nothing but the
+# document; SLIPWAY_JUDGES=all requires the others too.
 
 use strict;
 use warnings;
@@ -25,13 +25,13 @@ my $file = spew(tempdir() . '/openapi.json', $got->{body});
 my $token = $api->new_token('maintainer', 'robot');
 my @arguments = ($api->url, $token, $repo);
 
-# What every client prints.
+# Checks what a client printed: the outcome, then the log.
 sub deployed {
 	my ($name, $label, $status, $out, $err) = @_;
 	is($status, 0, "$name: the client runs") or diag($out . $err);
 	my ($outcome, $log) = split /\n/, $out, 2;
 	is($outcome, 'success', "$name: the deployment succeeds");
-	like($log || '', qr/^hello \Q$label\E from maintainer$/m, "$name: the log is read");
+	like($log || '', qr/^hello \Q$label\E from maintainer$/m, "$name: the client reads the log");
 }
 sub run_ok {
 	my ($what, @command) = @_;
@@ -40,26 +40,29 @@ sub run_ok {
 	return $status == 0;
 }
 
-# --- a client that has nothing but the document: operations by their ids
+# --- a client that knows only the document: it calls operations by their ids
 my %operation;
 for my $path (keys %{ $doc->{paths} }) {
-	$operation{ $doc->{paths}{$path}{$_}{operationId} } = [ uc, $path ] for keys %{ $doc->{paths}{$path} };
+	$operation{ $doc->{paths}{$path}{$_}{operationId} } = [ uc, $path ]
+	    for keys %{ $doc->{paths}{$path} };
 }
 sub call {
 	my ($id, $body, %path) = @_;
 	my ($method, $path) = @{ $operation{$id} };
 	$path =~ s/\{(\w+)\}/$path{$1}/g;
 	my $answer = $api->request($method, $path, $body, { Authorization => "Bearer $token" });
-	like($answer->{status}, qr/^2/, "operations: $id") or diag($answer->{body});
+	like($answer->{status}, qr/^2/, "operationId $id: the call succeeds") or diag($answer->{body});
 	return $answer->{json} || $answer->{body};
 }
 my $me = call('getCurrentUser');
-my $project = call('createProject', { name => 'made by operations', repository => $repo, defaultBranch => 'main',
+my $project = call('createProject',
+    { name => 'made by operations', repository => $repo, defaultBranch => 'main',
 	envPresets => [ { key => 'GREETING', label => 'Greeting', type => 'input', default => 'hello' } ] });
 call('updateProject', $project, id => $project->{id});
 my $pipeline = call('createPipeline', { projectId => $project->{id}, name => 'Greet',
 	steps => [ { name => 'Greet', script => "echo \"\$GREETING \$NAME from $me->{role}\"" } ] });
-my $made = call('createDeployment', { projectId => $project->{id}, pipelineId => $pipeline->{id}, envVars => { NAME => 'operations' } });
+my $made = call('createDeployment',
+    { projectId => $project->{id}, pipelineId => $pipeline->{id}, envVars => { NAME => 'operations' } });
 my $now = $all->wait($made->{id});
 deployed('operations', 'operations', 0, "$now->{status}\n" . call('getLog', undef, id => $made->{id}), '');
 
@@ -67,11 +70,13 @@ deployed('operations', 'operations', 0, "$now->{status}\n" . call('getLog', unde
 sub typescript {
 	my ($npm) = @_;
 	my %clients = (
-		fetch => [ 'openapi-fetch', [ 'node_modules/.bin/openapi-typescript', $file, '-o', 'fetch/api.ts' ] ],
-		sdk => [ 'openapi-ts', [ 'node_modules/.bin/openapi-ts', '-i', $file, '-o', 'sdk', '-l', 'silent',
+		fetch => [ 'openapi-fetch',
+		    [ 'node_modules/.bin/openapi-typescript', $file, '-o', 'fetch/api.ts' ] ],
+		sdk => [ 'openapi-ts',
+		    [ 'node_modules/.bin/openapi-ts', '-i', $file, '-o', 'sdk', '-l', 'silent',
 			'-p', '@hey-api/client-fetch', '@hey-api/typescript', '@hey-api/sdk' ] ],
 	);
-	# a directory of this run, with the packages of all
+	# a directory for this run, with the shared packages
 	my $dir = tempdir() . '/typescript';
 	make_path($dir);
 	symlink "$npm/node_modules", "$dir/node_modules" or die "node_modules: $!";
@@ -79,9 +84,12 @@ sub typescript {
 		my ($label, $generate) = @{ $clients{$name} };
 		spew("$dir/$name-client.ts", slurp("$npm/$name-client.ts"));
 		run_ok("$label: the client is generated", { cwd => $dir }, @$generate) or next;
-		run_ok("$label: it compiles", { cwd => $dir }, 'node_modules/.bin/tsc', qw(--strict --target ES2022 --module commonjs
-			--moduleResolution node10 --esModuleInterop --skipLibCheck), '--lib', 'ES2022,DOM,DOM.Iterable', '--outDir', "out-$name", "$name-client.ts") or next;
-		deployed($label, $label, run_cmd({ cwd => $dir, env => { NODE_EXTRA_CA_CERTS => $api->cacert } },
+		run_ok("$label: the client compiles", { cwd => $dir }, 'node_modules/.bin/tsc',
+		    qw(--strict --target ES2022 --module commonjs --moduleResolution node10),
+		    qw(--esModuleInterop --skipLibCheck), '--lib', 'ES2022,DOM,DOM.Iterable',
+		    '--outDir', "out-$name", "$name-client.ts") or next;
+		deployed($label, $label,
+		    run_cmd({ cwd => $dir, env => { NODE_EXTRA_CA_CERTS => $api->cacert } },
 			'timeout', deadline(120), 'node', "out-$name/$name-client.js", @arguments));
 	}
 }
@@ -94,18 +102,22 @@ sub python {
 	spew("$dir/client.py", slurp(srcdir() . '/t/python/client.py'));
 	spew("$dir/settings.yaml", "post_hooks: []\n");
 	my $label = 'openapi-python-client';
-	run_ok("$label: the client is generated", { cwd => $dir }, "$python/venv/bin/openapi-python-client", 'generate', '--path', $file,
+	run_ok("$label: the client is generated", { cwd => $dir }, "$python/venv/bin/openapi-python-client",
+	    'generate', '--path', $file,
 		qw(--output-path made --meta none --config settings.yaml --fail-on-warning)) or return;
-	run_ok("$label: it compiles", { cwd => $dir }, "$python/venv/bin/python", qw(-m compileall -q made client.py)) or return;
-	deployed($label, $label, run_cmd({ cwd => $dir }, 'timeout', deadline(120), "$python/venv/bin/python", 'client.py',
+	run_ok("$label: the client compiles", { cwd => $dir }, "$python/venv/bin/python",
+	    qw(-m compileall -q made client.py)) or return;
+	deployed($label, $label,
+	    run_cmd({ cwd => $dir }, 'timeout', deadline(120), "$python/venv/bin/python", 'client.py',
 		@arguments, $api->cacert));
 }
 
 my ($npm, $python) = (npm_dir(), python_dir());
-note('clients that ran: ' . join ', ', 'operations', ($npm ? ('openapi-fetch', 'openapi-ts') : ()), ($python ? 'openapi-python-client' : ()));
+note('clients that ran: ' . join ', ', 'operations', ($npm ? ('openapi-fetch', 'openapi-ts') : ()),
+    ($python ? 'openapi-python-client' : ()));
 if (($ENV{SLIPWAY_JUDGES} || '') eq 'all') {
-	ok($npm, 'the registry of npm is reached');
-	ok($python, 'the registry of Python is reached');
+	ok($npm, 'the npm registry can be reached');
+	ok($python, 'the Python registry can be reached');
 }
 typescript($npm) if $npm;
 python($python) if $python;

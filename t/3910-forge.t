@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# What slipway asks of Gitea, Forgejo, GitLab and GitHub, and what it makes of
-# their answers, good and bad.
+# The requests that slipway sends to Gitea, Forgejo, GitLab and GitHub, and how it
+# handles their responses, valid and invalid.
 
 use strict;
 use warnings;
@@ -18,7 +18,7 @@ sub conf_for {
 	return spew(tempdir() . '/forge-' . ++$confs . '.conf', $f->conf(%more), 0600);
 }
 
-# What the probe says: { ok, error, code, sys, lines => [[…]], name => value }.
+# Runs the probe; returns { ok, error, code, sys, lines => [[…]], name => value }.
 sub ask {
 	my ($conf, @args) = @_;
 	my ($status, $out, $err) = run_cmd(program('t/unit/forge_probe'), $conf, @args);
@@ -32,11 +32,15 @@ sub ask {
 	return \%got;
 }
 
-sub refused {
+# The names of the branches that the probe printed.
+sub branches { return map { $_->[1] } grep { $_->[0] eq 'branch' } @{ $_[0]{lines} } }
+
+# Runs the probe and expects an error; returns what the probe printed.
+sub rejected {
 	my ($name, $code, $like, @args) = @_;
 	my $got = ask(@args);
-	is($got->{code}, $code, "$name: $code") or diag($got->{text});
-	like($got->{error} || '', $like, 'and says why');
+	is($got->{code}, $code, "$name: the error is $code") or diag($got->{text});
+	like($got->{error} || '', $like, "$name: the message gives the cause");
 	return $got;
 }
 
@@ -47,7 +51,7 @@ sub sign_in {
 	my ($f, $conf) = @_;
 	my $url = ask($conf, 'authorize', 'a state', $challenge)->{url};
 	my $back = $f->authorize($url, 'ann');
-	is($back->{state}, 'a state', 'the state comes back');
+	is($back->{state}, 'a state', 'the Git server returns the state unchanged');
 	return ask($conf, 'get', $back->{code}, $verifier);
 }
 
@@ -56,38 +60,47 @@ my @odd = ('feature/a', 'x%20y', 'a#b', "fix-\xc3\xbc", 'a&b=c', 'plus+x', 'deep
 for my $kind (['gitea', ''], ['forgejo', '/git'], ['gitlab', ''], ['gitlab', '/lab'], ['github', '']) {
 	my ($type, $prefix) = @$kind;
 	note("$type $prefix");
-	my $f = Slipway::Forge->start(type => $type, prefix => $prefix, max_items => $prefix || $type ne 'gitea' ? 100 : 7);
+	my $f = Slipway::Forge->start(type => $type, prefix => $prefix,
+	    max_items => $prefix || $type ne 'gitea' ? 100 : 7);
 	my $conf = conf_for($f);
 	my $ann = $f->user('ann', { name => 'Ann Author' });
 	$f->user('bob');
 
 	# --- signing in
 	my $got = sign_in($f, $conf);
-	ok($got->{ok}, 'a code becomes a token') or diag($got->{text});
+	ok($got->{ok}, 'a code is exchanged for a token') or diag($got->{text});
 	my $token = $got->{access};
 	my $who = ask($conf, 'whoami', $token);
-	is("$who->{id} $who->{login} $who->{server}", "$ann->{id} ann " . $f->url, 'which says who it is');
-	refused('a code that was made up', 'bad_request', qr/^The Git server refused: /, $conf, 'get', 'nonsense', $verifier);
-	refused('another verifier', 'bad_request', qr/refused/, $conf, 'get',
+	is("$who->{id} $who->{login} $who->{server}", "$ann->{id} ann " . $f->url,
+	    'the token identifies the account');
+	rejected('an unknown code', 'bad_request', qr/^The Git server refused: /, $conf, 'get',
+	    'nonsense', $verifier);
+	rejected('another verifier', 'bad_request', qr/refused/, $conf, 'get',
 	    $f->authorize(ask($conf, 'authorize', 's', $challenge)->{url}, 'ann')->{code}, 'w' x 50);
 	my (undef, $refresh) = $f->token('ann', refresh => 1, expires => 60);
 	my $fresh = ask($conf, 'refresh', $refresh);
-	ok($fresh->{ok} && $fresh->{access} ne $token, 'a token is refreshed') or diag($fresh->{text});
-	refused('a refresh token that was made up', 'unauthenticated', qr/refused/, $conf, 'refresh', 'nonsense');
-	refused('a token that was made up', 'unauthenticated', qr/401/, $conf, 'whoami', 'nonsense');
-	refused('a client that is not known', 'internal', qr/refused/, conf_for($f, client_id => 'other'),
+	ok($fresh->{ok} && $fresh->{access} ne $token, 'a refresh token returns a new token')
+	    or diag($fresh->{text});
+	rejected('an unknown refresh token', 'unauthenticated', qr/refused/, $conf,
+	    'refresh', 'nonsense');
+	rejected('an unknown token', 'unauthenticated', qr/401/, $conf, 'whoami', 'nonsense');
+	rejected('an unknown client', 'internal', qr/refused/, conf_for($f, client_id => 'other'),
 	    'get', 'x', $verifier);
 
 	# --- a repository
 	my $repo = $f->repo('team/site', private => 1, users => ['ann']);
 	my $at = $repo->clone_url;
 	my $found = ask($conf, 'repo', $token, $at);
-	is("$found->{path} $found->{id}", 'team/site ' . $repo->id, 'a private repository is found') or diag($found->{text});
-	refused('for another user', 'not_found', qr/404/, $conf, 'repo', scalar $f->token('bob'), $at);
-	refused('for nobody', 'not_found', qr/404/, $conf, 'repo', '-', $at);
-	for my $list (['branches', $token, $at, 1, 20], ['commits', $token, $at, '-', 1, 20], ['commits', $token, $at, 'main', 1, 20]) {
+	is("$found->{path} $found->{id}", 'team/site ' . $repo->id, 'a token finds a private repository')
+	    or diag($found->{text});
+	rejected('a private repository with the token of another user', 'not_found', qr/404/, $conf, 'repo',
+	    scalar $f->token('bob'), $at);
+	rejected('a private repository without a token', 'not_found', qr/404/, $conf, 'repo', '-', $at);
+	for my $list (['branches', $token, $at, 1, 20], ['commits', $token, $at, '-', 1, 20],
+	    ['commits', $token, $at, 'main', 1, 20]) {
 		my $empty = ask($conf, @$list);
-		ok($empty->{ok} && !grep({ @$_ > 2 } @{ $empty->{lines} }), "an empty repository has no $list->[0]")
+		ok($empty->{ok} && !grep({ @$_ > 2 } @{ $empty->{lines} }),
+		    "an empty repository has no $list->[0]")
 		    or diag($empty->{text});
 	}
 	my @hashes = map { $repo->commit('main', { n => "$_\n" }, "number $_\n\nmore of it") } 1 .. 9;
@@ -95,8 +108,9 @@ for my $kind (['gitea', ''], ['forgejo', '/git'], ['gitlab', ''], ['gitlab', '/l
 	my $n = @odd + 19;
 
 	$repo->branch('-x');
-	my @listed = map { $_->[1] } grep { $_->[0] eq 'branch' } @{ ask($conf, 'branches', $token, $at, 1, 100)->{lines} };
-	is_deeply([ scalar @listed, grep { /^-/ } @listed ], [$n], 'a branch with a leading dash is left out');
+	my @listed = branches(ask($conf, 'branches', $token, $at, 1, 100));
+	is_deeply([ scalar @listed, grep { /^-/ } @listed ], [$n],
+	    'a branch with a leading dash is left out');
 	$repo->drop_branch('-x');
 
 	# --- lists, by every page of every size
@@ -104,62 +118,77 @@ for my $kind (['gitea', ''], ['forgejo', '/git'], ['gitlab', ''], ['gitlab', '/l
 		my (@seen, $more);
 		for my $page (1 .. 40) {
 			my $part = ask($conf, 'branches', $token, $at, $page, $limit);
-			ok($part->{ok}, "page $page of $limit") or diag($part->{text}), last;
-			my @branch = grep { $_->[0] eq 'branch' } @{ $part->{lines} };
-			push @seen, map { $_->[1] } @branch;
+			ok($part->{ok}, "page $page of branches, $limit per page, is read")
+			    or diag($part->{text}), last;
+			my @names = branches($part);
+			push @seen, @names;
 			$more = $part->{more};
 			last if !$more;
-			is(scalar @branch, $limit, 'is full where more follow');
+			is(scalar @names, $limit,
+			    "page $page of branches is full if more follow, $limit per page");
 		}
 		my %once = map { $_ => 1 } @seen;
-		is(scalar @seen . ' ' . keys %once, "$n $n", "by $limit: all branches, each once");
+		is(scalar @seen . ' ' . keys %once, "$n $n", "pages of $limit list every branch once");
 	}
 	my ($main) = grep { $_->[1] eq 'main' } @{ ask($conf, 'branches', $token, $at, 1, 100)->{lines} };
 	is_deeply([@$main[2, 4]], [$hashes[-1], 1], 'the default branch is marked');
 	my $log = ask($conf, 'commits', $token, $at, 'main', 1, 100);
-	is_deeply([map { $_->[1] } grep { $_->[0] eq 'commit' } @{ $log->{lines} }], [reverse @hashes], 'commits, newest first');
+	is_deeply([map { $_->[1] } grep { $_->[0] eq 'commit' } @{ $log->{lines} }], [reverse @hashes],
+	    'commits are listed newest first');
 	my ($first) = @{ $log->{lines} };
-	is_deeply([@$first[2 .. 4]], ['number 9', 'Ann Author', 'author@example.org'], 'with message and author');
-	ok(abs($first->[5] / 1000 - time) < 3600, 'and time');
+	is_deeply([@$first[2 .. 4]], ['number 9', 'Ann Author', 'author@example.org'],
+	    'a commit has its message and author');
+	ok(abs($first->[5] / 1000 - time) < 3600, 'a commit has its time');
 	for my $branch (@odd) {
 		my $one = ask($conf, 'commits', $token, $at, $branch, 1, 1);
-		is($one->{lines}[0][1], $hashes[-1], "commits of $branch") or diag($one->{text});
+		is($one->{lines}[0][1], $hashes[-1], "commits of the branch $branch are read")
+		    or diag($one->{text});
 	}
-	refused("a branch that is not there: $_", 'not_found', qr/404/, $conf, 'commits', $token, $at, $_, 1, 20)
-	    for 'nowhere', 'no/where', 'no%2fwhere', 'a#c';
+	rejected("commits of an unknown branch: $_", 'not_found', qr/404/, $conf, 'commits', $token, $at,
+	    $_, 1, 20) for 'nowhere', 'no/where', 'no%2fwhere', 'a#c';
 	my $behind = ask($conf, 'commits', $token, $at, $odd[0], 9, 20);
-	ok($behind->{ok} && $behind->{more} == 0 && !grep({ $_->[0] eq 'commit' } @{ $behind->{lines} }), 'behind the last commit there is none')
+	ok($behind->{ok} && $behind->{more} == 0 && !grep({ $_->[0] eq 'commit' } @{ $behind->{lines} }),
+	    'a page past the last commit is empty')
 	    or diag($behind->{text});
 
 	# --- statuses
 	my $long = "gr\xc3\xbc\xc3\x9fe " x 40;
 	for my $state (0 .. 5) {
-		my $put = ask($conf, 'status', $token, $at, $hashes[0], $state, 'main', $state ? "state $state" : $long, 'https://x.example.org/1');
-		ok($put->{ok}, "state $state is put") or diag($put->{text});
+		my $put = ask($conf, 'status', $token, $at, $hashes[0], $state, 'main',
+		    $state ? "state $state" : $long, 'https://x.example.org/1');
+		ok($put->{ok}, "commit status $state is sent") or diag($put->{text});
 	}
 	my @status = $f->statuses($hashes[0]);
 	is_deeply([map { $_->{state} } @status], $type eq 'gitlab'
 	    ? [qw(pending running success failed failed canceled)]
-	    : [qw(pending pending success failure error error)], 'in the words of the server');
-	is($status[0]{context}, 'slipway/Deploy', 'with its context');
+	    : [qw(pending pending success failure error error)],
+	    'commit statuses use the values of the server');
+	is($status[0]{context}, 'slipway/Deploy', 'a commit status has the context slipway/Deploy');
 	my $cut = $status[0]{description};
 	like(length $cut, qr/^1(?:39|40)$/, 'a description is cut to 140 bytes');
-	is($cut, substr($long, 0, length $cut), 'of whole characters');
-	ok(ask($conf, 'status', $token, $at, $hashes[0], 5, 'main', 'again', '-')->{ok}, 'one that is there already is no error');
+	is($cut, substr($long, 0, length $cut), 'a description is cut between characters');
+	ok(ask($conf, 'status', $token, $at, $hashes[0], 5, 'main', 'again', '-')->{ok},
+	    'a commit status that exists already is no error');
 	my $none = ask($conf, 'status', $token, $at, '1' x 40, 2, 'main', 'x', '-');
-	like($none->{code} || '', qr/^(?:upstream_failed|not_found)$/, 'a commit that is not there') or diag($none->{text});
+	like($none->{code} || '', qr/^(?:upstream_failed|not_found)$/,
+	    'a commit status for an unknown commit fails')
+	    or diag($none->{text});
 
 	# --- renames
 	$repo->rename('other/place');
-	is(ask($conf, 'repo', $token, $at)->{path}, 'other/place', 'the old address still leads there');
-	is(ask($conf, 'repo', $token, '#' . $repo->id)->{path}, 'other/place', 'and the number does');
-	is(scalar(grep { $_->[0] eq 'branch' } @{ ask($conf, 'branches', $token, $at, 1, 5)->{lines} }), 5, 'and so its branches');
-	is_deeply([$f->complaints], [], 'nothing was sent that the server would not take');
-	ok(!(grep { ($_->{query} || '') =~ /\Q$token\E/ || $_->{path} =~ /\Q$token\E/ } $f->requests), 'no token stood in an address');
+	is(ask($conf, 'repo', $token, $at)->{path}, 'other/place',
+	    'the old address finds a renamed repository');
+	is(ask($conf, 'repo', $token, '#' . $repo->id)->{path}, 'other/place',
+	    'the id finds a renamed repository');
+	is(scalar(() = branches(ask($conf, 'branches', $token, $at, 1, 5))), 5,
+	    'the old address lists the branches of a renamed repository');
+	is_deeply([$f->complaints], [], 'the server received only valid requests');
+	ok(!(grep { ($_->{query} || '') =~ /\Q$token\E/ || $_->{path} =~ /\Q$token\E/ } $f->requests),
+	    'no token is part of a URL');
 	$f->stop;
 }
 
-# --- servers that do not behave
+# --- faulty servers
 my $f = Slipway::Forge->start(type => 'gitea', max_items => 50);
 my $conf = conf_for($f);
 $f->user('ann');
@@ -172,91 +201,128 @@ sub faulty {
 	my ($name, $code, $like, $path, $fault, @args) = @_;
 	$f->clear_faults->fault($path, %$fault);
 	my $before = time;
-	my $got = refused($name, $code, $like, $conf, @args);
-	cmp_ok(time - $before, '<', deadline(15), 'within ten seconds, and what a busy machine adds');
-	unlike($got->{text}, qr/\Q$token\E|verifier-secret|code-secret/, 'no secret in it');
+	my $got = rejected($name, $code, $like, $conf, @args);
+	cmp_ok(time - $before, '<', deadline(15),
+	    "$name: the error comes within ten seconds of a quiet machine");
+	unlike($got->{text}, qr/\Q$token\E|verifier-secret|code-secret/,
+	    "$name: the error contains no secret");
 	$f->clear_faults;
 	return $got;
 }
 my @list = ('branches', $token, $at, 1, 20);
 my $api = qr{/branches$};
-sub status_of { my ($status, $body, %more) = @_; return { kind => 'status', status => $status, body => $body, %more } }
-faulty('an error of the server', 'upstream_failed', qr/answered 503: tired/, $api, status_of(503, '{"message":"tired"}'), @list);
-faulty('its words are cut and clean', 'upstream_failed', qr/^The Git server answered 500: .{1,220}$/, $api,
-    status_of(500, '{"message":"a\u0007b\u001b' . 'x' x 5000 . '"}'), @list);
-faulty('the token is said back', 'upstream_failed', qr/^The Git server answered 500$/, $api, status_of(500, "{\"message\":\"no $token\"}"), @list);
-for my $words (['a map', '{"message":{"state":["is wrong","x"],"b":["y"]}}', 'is wrong'], ['a list', '{"message":["is wrong","x"]}', 'is wrong'],
-	['a list of lists', '{"message":[["is wrong"]]}', 'is wrong'], ['an error', '{"error":"is wrong"}', 'is wrong'],
-	['a description', '{"error":"bad","error_description":"is wrong"}', 'is wrong'],
-	['reasons beside it', '{"message":"Failed","errors":[{"message":"is wrong","code":"x"}],"status":"422"}', 'Failed: is wrong'],
-	['no reasons beside it', '{"message":"Failed","errors":null}', 'Failed']) {
-	faulty("words in $words->[0]", 'upstream_failed', qr/answered 422: \Q$words->[2]\E$/, $api, status_of(422, $words->[1]), @list);
+sub status_of {
+	my ($status, $body, %more) = @_;
+	return { kind => 'status', status => $status, body => $body, %more }
 }
-faulty("no words: $_", 'upstream_failed', qr/answered 422$/, $api, status_of(422, $_), @list)
-    for '{"message":{}}', '{"message":[]}', '{"message":null}', '{"message":{"a":{"b":{}}}}', '[]', '"words"', '{', '';
-faulty('words of no JSON', 'upstream_failed', qr/answered 422$/, $api, status_of(422, '{"message":"x"}', type => 'text/html'), @list);
-faulty('HTML', 'upstream_failed', qr/no JSON/, $api, status_of(200, '<html>', type => 'text/html'), @list);
-faulty('an object for a list', 'upstream_failed', qr/no JSON array/, $api, status_of(200, '{"a":1}'), @list);
-faulty('a list of numbers', 'upstream_failed', qr/no JSON object/, $api, status_of(200, '[1,2]'), @list);
-faulty('a branch without a name', 'upstream_failed', qr/lacks the member "name"/, $api, status_of(200, '[{"commit":{"id":"a"}}]'), @list);
-faulty('deep JSON', 'upstream_failed', qr/nested too deeply/, $api, status_of(200, '[' x 10000), @list);
-faulty('endless JSON', 'upstream_failed', qr/larger|too large|too big|bytes/i, $api, { kind => 'big', size => 50_000_000 }, @list);
-faulty('too many values', 'upstream_failed', qr/too many values/, $api, status_of(200, '[' . '0,' x 100_000 . '0]'), @list);
-faulty('a gzip bomb', 'upstream_failed', qr/larger|too large|too big|bytes/i, $api, { kind => 'gzip', size => 50_000_000 }, @list);
-faulty('cut short', 'upstream_failed', qr/./, $api, { kind => 'cut', body => '[' }, @list);
-faulty('dropped', 'upstream_failed', qr/./, $api, { kind => 'drop' }, @list);
-faulty('silence', 'upstream_timeout', qr/in time/, $api, { kind => 'silent' }, @list);
-is(faulty('too many requests', 'rate_limited', qr/too many requests \(429\)/, $api,
-    status_of(429, '{}', headers => { 'Retry-After' => 17 }), @list)->{sys}, 17, 'and when to come again');
-is(faulty('without a time', 'rate_limited', qr/429/, $api, status_of(429, 'Retry later', type => 'text/plain'), @list)->{sys}, 0, 'none');
-is(faulty('as GitHub says it', 'rate_limited', qr/403/, $api,
-    status_of(403, '{}', headers => { 'Retry-After' => 9, 'X-RateLimit-Remaining' => 0 }), @list)->{sys}, 9, 'is the same');
+faulty('a server error', 'upstream_failed', qr/answered 503: tired/, $api,
+    status_of(503, '{"message":"tired"}'), @list);
+faulty('a server error with a long message and control characters', 'upstream_failed',
+    qr/^The Git server answered 500: .{1,220}$/, $api,
+    status_of(500, '{"message":"a\u0007b\u001b' . 'x' x 5000 . '"}'), @list);
+faulty('a message that contains the token', 'upstream_failed', qr/^The Git server answered 500$/, $api,
+    status_of(500, "{\"message\":\"no $token\"}"), @list);
+for my $words (['an object', '{"message":{"state":["is wrong","x"],"b":["y"]}}', 'is wrong'],
+    ['an array', '{"message":["is wrong","x"]}', 'is wrong'],
+	['an array of arrays', '{"message":[["is wrong"]]}', 'is wrong'],
+	['a member error', '{"error":"is wrong"}', 'is wrong'],
+	['a member error_description', '{"error":"bad","error_description":"is wrong"}', 'is wrong'],
+	['a list of errors',
+	    '{"message":"Failed","errors":[{"message":"is wrong","code":"x"}],"status":"422"}',
+	    'Failed: is wrong'],
+	['an empty list of errors', '{"message":"Failed","errors":null}', 'Failed']) {
+	faulty("a message in $words->[0]", 'upstream_failed', qr/answered 422: \Q$words->[2]\E$/, $api,
+	    status_of(422, $words->[1]), @list);
+}
+faulty("a response without a message: $_", 'upstream_failed', qr/answered 422$/, $api, status_of(422, $_),
+    @list)
+    for '{"message":{}}', '{"message":[]}', '{"message":null}', '{"message":{"a":{"b":{}}}}', '[]', '"words"',
+    '{', '';
+faulty('a message that is not JSON', 'upstream_failed', qr/answered 422$/, $api,
+    status_of(422, '{"message":"x"}', type => 'text/html'), @list);
+faulty('HTML instead of JSON', 'upstream_failed', qr/no JSON/, $api,
+    status_of(200, '<html>', type => 'text/html'), @list);
+faulty('an object instead of an array', 'upstream_failed', qr/no JSON array/, $api, status_of(200, '{"a":1}'),
+    @list);
+faulty('an array of numbers', 'upstream_failed', qr/no JSON object/, $api, status_of(200, '[1,2]'), @list);
+faulty('a branch without a name', 'upstream_failed', qr/lacks the member "name"/, $api,
+    status_of(200, '[{"commit":{"id":"a"}}]'), @list);
+faulty('deeply nested JSON', 'upstream_failed', qr/nested too deeply/, $api, status_of(200, '[' x 10000),
+    @list);
+faulty('a response without end', 'upstream_failed', qr/larger|too large|too big|bytes/i, $api,
+    { kind => 'big', size => 50_000_000 }, @list);
+faulty('too many values', 'upstream_failed', qr/too many values/, $api,
+    status_of(200, '[' . '0,' x 100_000 . '0]'), @list);
+faulty('a gzip bomb', 'upstream_failed', qr/larger|too large|too big|bytes/i, $api,
+    { kind => 'gzip', size => 50_000_000 }, @list);
+faulty('a truncated response', 'upstream_failed', qr/./, $api, { kind => 'cut', body => '[' }, @list);
+faulty('a dropped connection', 'upstream_failed', qr/./, $api, { kind => 'drop' }, @list);
+faulty('a silent server', 'upstream_timeout', qr/in time/, $api, { kind => 'silent' }, @list);
+is(faulty('rate limit with Retry-After', 'rate_limited', qr/too many requests \(429\)/, $api,
+    status_of(429, '{}', headers => { 'Retry-After' => 17 }), @list)->{sys}, 17,
+    'Retry-After sets the time to wait');
+is(faulty('rate limit without Retry-After', 'rate_limited', qr/429/, $api,
+    status_of(429, 'Retry later', type => 'text/plain'), @list)->{sys}, 0,
+    'without Retry-After there is no time to wait');
+is(faulty('the rate limit of GitHub', 'rate_limited', qr/403/, $api,
+    status_of(403, '{}', headers => { 'Retry-After' => 9, 'X-RateLimit-Remaining' => 0 }), @list)->{sys}, 9,
+    'Retry-After sets the time to wait for GitHub');
 faulty('forbidden', 'upstream_failed', qr/answered 403/, $api, status_of(403, '{"message":"no"}'), @list);
 my $self = $f->api . '/repos/team/site/branches?page=1&limit=20';
-faulty('a list that leads to itself', 'upstream_failed', qr/itself|does not end/, $api,
+faulty('a page that links to itself', 'upstream_failed', qr/itself|does not end/, $api,
     status_of(200, '[]', headers => { Link => "<$self>; rel=\"next\"" }), @list);
-faulty('a list without end', 'upstream_failed', qr/itself|does not end/, $api,
-    status_of(200, '[]', headers => { Link => '<' . $f->api . '/repos/team/site/branches?page=2>; rel="next", <' . $f->api . '/repos/team/site/branches?page=3>; rel="next"' }),
+my $branches = $f->api . '/repos/team/site/branches';
+faulty('a link with two next pages', 'upstream_failed', qr/itself|does not end/, $api,
+    status_of(200, '[]',
+	headers => { Link => "<$branches?page=2>; rel=\"next\", <$branches?page=3>; rel=\"next\"" }),
     'branches', $token, $at, 1, 20);
 my $branch = '[{"name":"main","commit":{"id":"' . '1' x 40 . '"}}]';
-my @turns = map { { times => 1, headers => { Link => '<' . $f->api . "/repos/team/site/branches?page=$_&limit=20>; rel=\"next\"" } } } 2, 1;
+my @turns = map { { times => 1, headers => { Link => "<$branches?page=$_&limit=20>; rel=\"next\"" } } } 2, 1;
 $f->fault($api, %{ status_of(200, $branch, %$_) }) for (@turns) x 15;
-refused('pages that lead to each other', 'upstream_failed', qr/itself/, $conf, @list);
+rejected('pages that link to each other', 'upstream_failed', qr/itself/, $conf, @list);
 $f->clear_faults;
 
-# --- Gitea before 1.23 breaks over a branch that is not there
+# --- Gitea before 1.23 returns 500 for an unknown branch
 my $broken = { kind => 'status', status => 500, body => '{"message":""}' };
 for my $case (['nowhere', 'not_found', qr/no such branch/], ['main', 'upstream_failed', qr/answered 500/]) {
 	$f->fault(qr{/commits$}, %$broken);
-	refused("500 for $case->[0]", $case->[1], $case->[2], $conf, 'commits', $token, $at, $case->[0], 1, 20);
+	rejected("status 500 for the branch $case->[0]", $case->[1], $case->[2], $conf, 'commits', $token,
+	    $at,
+	    $case->[0], 1, 20);
 	$f->clear_faults;
 }
 $f->fault(qr{/(?:commits$|branches/)}, %$broken);
-refused('500 for all', 'upstream_failed', qr/answered 500/, $conf, 'commits', $token, $at, 'nowhere', 1, 20);
+rejected('status 500 for everything', 'upstream_failed', qr/answered 500/, $conf, 'commits', $token, $at,
+    'nowhere', 1, 20);
 $f->clear_faults;
 
-# --- how many requests are left, and until when
-my $reset = faulty('none are left', 'rate_limited', qr/403/, $api,
-    status_of(403, '{}', headers => { 'X-RateLimit-Remaining' => 0, 'X-RateLimit-Reset' => time + 40 }), @list)->{sys};
-cmp_ok(abs($reset - 38), '<=', 4, 'until then') or diag($reset);
-for my $odd (['long ago', 1, 0], ['in many years', 99_999_999_999, 3600], ['no time', 'soon', 0]) {
-	is(faulty("until $odd->[0]", 'rate_limited', qr/403/, $api,
-	    status_of(403, '{}', headers => { 'X-RateLimit-Remaining' => 0, 'X-RateLimit-Reset' => $odd->[1] }), @list)->{sys},
-	    $odd->[2], "to wait $odd->[2] seconds");
+# --- X-RateLimit-Remaining and X-RateLimit-Reset
+my $reset = faulty('no requests remain', 'rate_limited', qr/403/, $api,
+    status_of(403, '{}', headers => { 'X-RateLimit-Remaining' => 0, 'X-RateLimit-Reset' => time + 40 }),
+    @list)->{sys};
+cmp_ok(abs($reset - 38), '<=', 4, 'the time to wait ends at X-RateLimit-Reset') or diag($reset);
+for my $odd (['in the past', 1, 0], ['in many years', 99_999_999_999, 3600],
+    ['that is not a number', 'soon', 0]) {
+	is(faulty("X-RateLimit-Reset $odd->[0]", 'rate_limited', qr/403/, $api,
+	    status_of(403, '{}',
+	    headers => { 'X-RateLimit-Remaining' => 0, 'X-RateLimit-Reset' => $odd->[1] }), @list)->{sys},
+	    $odd->[2], "X-RateLimit-Reset $odd->[0]: wait $odd->[2] seconds");
 }
-faulty('some are left', 'upstream_failed', qr/answered 403/, $api,
-    status_of(403, '{}', headers => { 'X-RateLimit-Remaining' => 7, 'X-RateLimit-Reset' => time + 40 }), @list);
+faulty('403 while requests remain', 'upstream_failed', qr/answered 403/, $api,
+    status_of(403, '{}', headers => { 'X-RateLimit-Remaining' => 7, 'X-RateLimit-Reset' => time + 40 }),
+    @list);
 
-# --- what the server says of its pages
+# --- the page size of Gitea
 my $says = qr{/settings/api$};
 for my $status (403, 404) {
 	$f->fault($says, %{ status_of($status, '{"message":"no"}') });
-	ok(ask($conf, @list)->{ok}, "$status: lists without being told");
+	ok(ask($conf, @list)->{ok}, "lists are read even if the settings return $status");
 	$f->clear_faults;
 }
-faulty('pages of nothing', 'upstream_failed', qr/pages are empty/, $says, status_of(200, '{"max_response_items":0}'), @list);
-faulty('no size of pages', 'upstream_failed', qr/max_response_items/, $says, status_of(200, '{}'), @list);
-faulty('a token that is refused', 'unauthenticated', qr/401/, $says, status_of(401, '{}'), @list);
+faulty('a page size of 0', 'upstream_failed', qr/pages are empty/, $says,
+    status_of(200, '{"max_response_items":0}'), @list);
+faulty('no page size', 'upstream_failed', qr/max_response_items/, $says, status_of(200, '{}'), @list);
+faulty('a rejected token', 'unauthenticated', qr/401/, $says, status_of(401, '{}'), @list);
 {
 	my $small = Slipway::Forge->start(type => 'gitea', max_items => 1);
 	$small->user('ann');
@@ -264,128 +330,170 @@ faulty('a token that is refused', 'unauthenticated', qr/401/, $says, status_of(4
 	$site->commit('main', { a => "1\n" }, 'one');
 	$site->branch("b$_") for 10 .. 40;
 	my $got = ask(conf_for($small), 'branches', scalar $small->token('ann'), $site->clone_url, 1, 100);
-	my %once = map { $_->[1] => 1 } grep { $_->[0] eq 'branch' } @{ $got->{lines} };
-	is(keys %once, 32, 'pages of one, as many as it takes') or diag($got->{text});
+	my %once = map { $_ => 1 } branches($got);
+	is(keys %once, 32, 'a page size of 1 lists all branches') or diag($got->{text});
 	$small->stop;
 }
 
-# --- whether it answers at all
+# --- whether the server can be reached
 my $alive = qr{/version$};
 my $check = ask($conf, 'check');
-ok($check->{ok}, 'it answers') or diag($check->{text});
-cmp_ok(abs($check->{clock} / 1000 - time), '<', 60, 'and has a clock');
+ok($check->{ok}, 'check succeeds') or diag($check->{text});
+cmp_ok(abs($check->{clock} / 1000 - time), '<', 60, "check returns the server's time");
 for my $status (401, 403) {
-	$f->fault($alive, %{ status_of($status, '{"message":"Only signed in user is allowed to call APIs."}') });
-	ok(ask($conf, 'check')->{ok}, "$status: a server that wants to know everybody answers, too");
+	$f->fault($alive,
+	    %{ status_of($status, '{"message":"Only signed in user is allowed to call APIs."}') });
+	ok(ask($conf, 'check')->{ok}, "check accepts $status, the response to an unauthenticated request");
 	$f->clear_faults;
 }
-faulty('another server', 'internal', qr/no interface of the type gitea/, $alive, status_of(200, '<html>', type => 'text/html'), 'check');
-faulty('a wall before it', 'internal', qr/no interface of the type gitea answers \(403\)/, $alive,
+faulty('another kind of server', 'internal', qr/no interface of the type gitea/, $alive,
+    status_of(200, '<html>', type => 'text/html'), 'check');
+faulty('a proxy that rejects requests', 'internal', qr/no interface of the type gitea answers \(403\)/,
+    $alive,
     status_of(403, '<html>', type => 'text/html'), 'check');
-faulty('nothing there', 'internal', qr/\(404\)/, $alive, status_of(404, '{}'), 'check');
+faulty('an unknown path', 'internal', qr/\(404\)/, $alive, status_of(404, '{}'), 'check');
 my $other = Slipway::Forge->start(type => 'gitea');
 faulty('a redirect to another server', 'upstream_failed', qr/redirect|another/i, $api,
     status_of(301, '', headers => { Location => $other->api . '/repos/team/site/branches' }), @list);
-is(scalar($other->requests), 0, 'which gets nothing');
+is(scalar($other->requests), 0, 'the other server receives no request');
 
-# --- tokens that are none
+# --- invalid tokens
 my $tokens = qr{/access_token$};
 my @get = ('get', 'code-secret', 'verifier-secret');
 sub token_of { return status_of(200, shift) }
-faulty('an error with 200', 'bad_request', qr/bad_verification_code: gone/, $tokens,
+faulty('an error with status 200', 'bad_request', qr/bad_verification_code: gone/, $tokens,
     token_of('{"error":"bad_verification_code","error_description":"gone"}'), @get);
-faulty('a server that is away', 'upstream_failed', qr/temporarily_unavailable/, $tokens,
+faulty('a server that is temporarily unavailable', 'upstream_failed', qr/temporarily_unavailable/, $tokens,
     status_of(400, '{"error":"temporarily_unavailable"}'), 'refresh', 'code-secret');
-faulty('an error of the client', 'internal', qr/redirect_uri_mismatch/, $tokens, token_of('{"error":"redirect_uri_mismatch"}'), @get);
-faulty('HTML', 'upstream_failed', qr/no JSON/, $tokens, status_of(200, '<html>', type => 'text/html'), @get);
-faulty('nothing', 'upstream_failed', qr/no JSON/, $tokens, token_of(''), @get);
-faulty('no token', 'upstream_failed', qr/no token/, $tokens, token_of('{"token_type":"bearer"}'), @get);
-faulty('an empty one', 'upstream_failed', qr/no token/, $tokens, token_of('{"access_token":""}'), @get);
-faulty('one with a line end', 'upstream_failed', qr/no token/, $tokens, token_of('{"access_token":"a\r\nX: y"}'), @get);
-faulty('of another type', 'upstream_failed', qr/type/, $tokens, token_of('{"access_token":"a","token_type":"mac"}'), @get);
-faulty('less than was asked for', 'bad_request', qr/did not grant the scope write:repository/, $tokens,
+faulty('an error of the client', 'internal', qr/redirect_uri_mismatch/, $tokens,
+    token_of('{"error":"redirect_uri_mismatch"}'), @get);
+faulty('HTML instead of a token', 'upstream_failed', qr/no JSON/, $tokens,
+    status_of(200, '<html>', type => 'text/html'), @get);
+faulty('an empty response', 'upstream_failed', qr/no JSON/, $tokens, token_of(''), @get);
+faulty('a response without a token', 'upstream_failed', qr/no token/, $tokens,
+    token_of('{"token_type":"bearer"}'), @get);
+faulty('an empty token', 'upstream_failed', qr/no token/, $tokens, token_of('{"access_token":""}'), @get);
+faulty('a token with a line break', 'upstream_failed', qr/no token/, $tokens,
+    token_of('{"access_token":"a\r\nX: y"}'), @get);
+faulty('an unknown token type', 'upstream_failed', qr/type/, $tokens,
+    token_of('{"access_token":"a","token_type":"mac"}'), @get);
+faulty('a scope that is too small', 'bad_request', qr/did not grant the scope write:repository/, $tokens,
     token_of('{"access_token":"a","token_type":"bearer","scope":"read:user"}'), @get);
-faulty('a server in trouble', 'upstream_failed', qr/answered 502/, $tokens, status_of(502, ''), @get);
+faulty('a server error instead of a token', 'upstream_failed', qr/answered 502/, $tokens, status_of(502, ''),
+    @get);
 for my $good (['{"access_token":"a","token_type":"Bearer","expires_in":99999999999999}', 315_360_000],
 	['{"access_token":"a","expires_in":-5}', 0], ['{"access_token":"a","expires_in":"soon"}', 0],
 	['{"access_token":"a","expires_in":3600,"scope":"user,repository"}', 3600]) {
 	$f->clear_faults->fault($tokens, %{ token_of($good->[0]) });
 	my $got = ask($conf, @get);
-	ok($got->{ok} && abs($got->{life} - $good->[1]) <= 2, "taken: $good->[0]") or diag($got->{text});
+	ok($got->{ok} && abs($got->{life} - $good->[1]) <= 2, "a token is accepted: $good->[0]")
+	    or diag($got->{text});
 }
 $f->clear_faults;
 
-# --- addresses, and where a token may go
+# --- repository addresses, and which of them may receive a token
 my $host = 'localhost:' . $f->port;
-for my $case (["https://$host/a/b", 'a/b'], ["https://$host/a/b.git", 'a/b'], ["https://$host/a/b.git/", 'a/b'],
+for my $case (["https://$host/a/b", 'a/b'], ["https://$host/a/b.git", 'a/b'],
+    ["https://$host/a/b.git/", 'a/b'],
 	["HTTPS://LOCALHOST:" . $f->port . '/a/b', 'a/b'], ['ssh://git@localhost/a/b.git', 'a/b'],
-	['ssh://git@localhost:2222/a/b', 'a/b'], ['git@localhost:a/b.git', 'a/b'], ['https://localhost/a/b', undef],
-	["http://$host/a/b", 'a/b'], ['https://elsewhere.example.org/a/b', undef], ["https://$host/a", undef], ["https://$host/a/b/c", undef],
-	['git@elsewhere.example.org:a/b', undef], ['/srv/git/a/b', undef], ['file:///a/b', undef], ["https://$host//a/b", undef],
+	['ssh://git@localhost:2222/a/b', 'a/b'], ['git@localhost:a/b.git', 'a/b'],
+	['https://localhost/a/b', undef],
+	["http://$host/a/b", 'a/b'], ['https://elsewhere.example.org/a/b', undef], ["https://$host/a", undef],
+	["https://$host/a/b/c", undef],
+	['git@elsewhere.example.org:a/b', undef], ['/srv/git/a/b', undef], ['file:///a/b', undef],
+	["https://$host//a/b", undef],
 	["https://$host.evil.example.org/a/b", undef], ["https://localhost\@evil.example.org/a/b", undef],
-	['git@localhost:/a/b', 'a/b'], ["https://$host/a/..", undef], ["https://$host/../b", undef], ["https://$host/./b", undef],
-	["https://$host/a/b?x", undef], ["https://$host/a/b#x", undef], ["https://$host/a/b%2fc", undef], ["https://$host/a b", undef],
-	["https://$host", undef], ["https://$host/", undef], ["https://$host:/a/b", undef], ['https://localhost:99999/a/b', undef],
-	['https://localhost:-1/a/b', undef], ['https:///a/b', undef], ['localhost:a/b', undef], ['@localhost:a/b', 'a/b'],
+	['git@localhost:/a/b', 'a/b'], ["https://$host/a/..", undef], ["https://$host/../b", undef],
+	["https://$host/./b", undef],
+	["https://$host/a/b?x", undef], ["https://$host/a/b#x", undef], ["https://$host/a/b%2fc", undef],
+	["https://$host/a b", undef],
+	["https://$host", undef], ["https://$host/", undef], ["https://$host:/a/b", undef],
+	['https://localhost:99999/a/b', undef],
+	['https://localhost:-1/a/b', undef], ['https:///a/b', undef], ['localhost:a/b', undef],
+	['@localhost:a/b', 'a/b'],
 	["ftp://$host/a/b", undef]) {
 	my $got = ask($conf, 'of', $case->[0]);
-	is($got->{path}, $case->[1], "$case->[0] is " . ($case->[1] || 'elsewhere'));
+	is($got->{path}, $case->[1], "$case->[0] is " . ($case->[1] || 'not on the Git server'));
 }
-for my $case (["https://$host/a/b.git", "https://$host/c/d.git"], ["https://$host/a/b", "https://$host/c/d"], ["https://$host/a/b.git//", "https://$host/c/d.git"],
-	["HTTPS://LOCALHOST:" . $f->port . '/a/b', 'HTTPS://LOCALHOST:' . $f->port . '/c/d'], ['ssh://git@localhost:2222/a/b.git', 'ssh://git@localhost:2222/c/d.git'],
+for my $case (["https://$host/a/b.git", "https://$host/c/d.git"], ["https://$host/a/b", "https://$host/c/d"],
+    ["https://$host/a/b.git//", "https://$host/c/d.git"],
+	["HTTPS://LOCALHOST:" . $f->port . '/a/b', 'HTTPS://LOCALHOST:' . $f->port . '/c/d'],
+	['ssh://git@localhost:2222/a/b.git', 'ssh://git@localhost:2222/c/d.git'],
 	['git@localhost:a/b.git', 'git@localhost:c/d.git'], ['git@localhost:/a/b', 'git@localhost:/c/d']) {
 	is(ask($conf, 'at', $case->[0], 'c/d')->{address}, $case->[1], "$case->[0] with another path");
 }
-refused("$_->[0] at $_->[1]", 'not_found', qr/does not lie/, $conf, 'at', @$_)
-    for ['https://elsewhere.example.org/a/b', 'c/d'], map({ ["https://$host/a/b", $_] } 'c', 'c/d/e', '../d', 'c/..', 'c/d?x', 'c/d#x', 'c d/e', 'c//d', '/c/d', 'c/d.git', "c/d\nx", 'c/d%2f', ''),
+rejected("$_->[0] with the path $_->[1]", 'not_found', qr/does not lie/, $conf, 'at', @$_)
+    for ['https://elsewhere.example.org/a/b', 'c/d'],
+    map({ ["https://$host/a/b", $_] } 'c', 'c/d/e', '../d', 'c/..', 'c/d?x', 'c/d#x', 'c d/e', 'c//d', '/c/d',
+	'c/d.git', "c/d\nx", 'c/d%2f', ''),
     ['git@localhost:a/b', '/c/d'];
-is(ask($conf, 'clone', $at, 'T')->{secret}, 'T', 'a token goes to its own server');
-refused("but not to $_", 'not_found', qr/does not lie/, $conf, 'clone', $_, 'T')
-    for "http://$host/a/b", 'https://localhost/a/b', 'git@localhost:a/b', 'https://elsewhere.example.org/a/b', 'ssh://localhost/a/b',
-    map { "https://evil.example.org$_\@$host/a/b" } '?', '#', '\\', '/', ' ', "\t", '%2f', '@', ':', ':1@evil.example.org';
+is(ask($conf, 'clone', $at, 'T')->{secret}, 'T', 'a token may be sent to its own server');
+rejected("a token for $_", 'not_found', qr/does not lie/, $conf, 'clone', $_, 'T')
+    for "http://$host/a/b", 'https://localhost/a/b', 'git@localhost:a/b', 'https://elsewhere.example.org/a/b',
+    'ssh://localhost/a/b',
+    map { "https://evil.example.org$_\@$host/a/b" } '?', '#', '\\', '/', ' ', "\t", '%2f', '@',
+    ':', ':1@evil.example.org';
 my $six = conf_for($f, url => 'https://[2001:db8::1]:3000');
-is(ask($six, 'clone', 'https://[2001:DB8::1]:3000/a/b', 'T')->{secret}, 'T', 'a server without a name');
-is(ask($six, 'of', 'git@[2001:db8::1]:a/b')->{path}, 'a/b', 'and by ssh');
-refused("but not to $_", 'not_found', qr/does not lie/, $six, 'clone', $_, 'T')
-    for map({ "https://$_/a/b" } '[2001:db8::2]:3000', '[2001:db8::1]', '[2001:db8::1', '[2001:db8::1]x:3000', '[', '[]:3000');
+is(ask($six, 'clone', 'https://[2001:DB8::1]:3000/a/b', 'T')->{secret}, 'T',
+    'a token may be sent to an IPv6 address');
+is(ask($six, 'of', 'git@[2001:db8::1]:a/b')->{path}, 'a/b',
+    'an ssh address with an IPv6 address is on the Git server');
+rejected("a token for $_", 'not_found', qr/does not lie/, $six, 'clone', $_, 'T')
+    for map({ "https://$_/a/b" } '[2001:db8::2]:3000', '[2001:db8::1]', '[2001:db8::1', '[2001:db8::1]x:3000',
+    '[', '[]:3000');
 my $below = conf_for($f, url => $f->url . '/git');
-is(ask($below, 'of', 'git@localhost:git/b')->{path}, 'git/b', 'over ssh there is no such path');
-is(ask($below, 'at', "https://$host/git/a/b", 'c/d')->{address}, "https://$host/git/c/d", 'a path below a path');
-ok(!ask($below, 'clone', "https://$host/git/../other/b", 'T')->{ok}, 'nothing leads out of it');
-is(ask($below, 'of', "https://$host/git/a/b")->{path}, 'a/b', 'below a path');
-ok(!ask($below, 'of', "https://$host/gitx/a/b")->{ok}, 'and not beside it');
-ok(!ask($below, 'clone', "https://$host/other/a/b", 'T')->{ok}, 'nor does a token go there');
+is(ask($below, 'of', 'git@localhost:git/b')->{path}, 'git/b',
+    'the path of the server is no part of an ssh address');
+is(ask($below, 'at', "https://$host/git/a/b", 'c/d')->{address}, "https://$host/git/c/d",
+    'an address below the path of the server gets another path');
+ok(!ask($below, 'clone', "https://$host/git/../other/b", 'T')->{ok},
+    '.. in a path does not lead out of the path of the server');
+is(ask($below, 'of', "https://$host/git/a/b")->{path}, 'a/b',
+    'an address below the path of the server is on it');
+ok(!ask($below, 'of', "https://$host/gitx/a/b")->{ok},
+    'an address beside the path of the server is not on it');
+ok(!ask($below, 'clone', "https://$host/other/a/b", 'T')->{ok},
+    'no token is sent to an address beside the path of the server');
 
 # --- settings
-for my $own (qw(http://localhost http://localhost:3000/git http://127.0.0.1:3000 http://127.1.2.3/ http://[::1]:3000 HTTP://localhost:3000)) {
+for my $own (qw(http://localhost http://localhost:3000/git http://127.0.0.1:3000 http://127.1.2.3/
+    http://[::1]:3000 HTTP://localhost:3000)) {
 	my $got = ask(conf_for($f, url => $own), 'authorize', 's', 'c');
-	ok($got->{ok}, "without TLS on this host: $own") or diag($got->{text});
+	ok($got->{ok}, "http is accepted for a server on this host: $own") or diag($got->{text});
 }
-refused("without TLS: $_", 'internal', qr/https/, conf_for($f, url => $_), 'authorize', 's', 'c')
-    for qw(http://localhost.example.org http://127.0.0.1.example.org http://127.example.org http://localhos http://10.0.0.1 http://[::2]);
+rejected("http for $_", 'internal', qr/https/, conf_for($f, url => $_), 'authorize', 's', 'c')
+    for qw(http://localhost.example.org http://127.0.0.1.example.org http://127.example.org http://localhos
+    http://10.0.0.1 http://[::2]);
 {
 	my $near = Slipway::Forge->start(plain => 1);
 	$near->user('ann');
 	my $token = $near->token('ann');
 	local @ENV{qw(http_proxy no_proxy NO_PROXY)} = ('http://127.0.0.1:1', '', '');
-	is(ask(conf_for($near), 'whoami', $token)->{login}, 'ann', 'and not by way of a proxy');
-	refused('unless that is allowed', 'upstream_failed', qr/cannot be reached/, conf_for($near, allow_http => 'yes'), 'whoami', $token);
+	is(ask(conf_for($near), 'whoami', $token)->{login}, 'ann',
+	    'a server on this host is reached without the proxy');
+	rejected('with allow_http a request goes through the proxy', 'upstream_failed', qr/cannot be reached/,
+	    conf_for($near, allow_http => 'yes'), 'whoami', $token);
 	$near->stop;
 }
-my %bad = ('no address' => [url => undef, qr/GITSERVER_URL is not set/], 'plain http' => [url => 'http://git.example.org', qr/https/],
-	'no URL' => [url => 'git.example.org', qr/address/],
-	'letters that others read otherwise' => [url => "https://g\xc3\xaft.example.org", qr/ASCII/],
-	'an interface of that kind' => [api_url => "https://git.example.org/\xc3\xaf", qr/api_url.*ASCII/], 'with a user' => [url => 'https://a:b@git.example.org', qr/address/]);
+my %bad = ('no url' => [url => undef, qr/GITSERVER_URL is not set/],
+    'a url with http' => [url => 'http://git.example.org', qr/https/],
+	'a url without a scheme' => [url => 'git.example.org', qr/address/],
+	'a url with non-ASCII letters' => [url => "https://g\xc3\xaft.example.org", qr/ASCII/],
+	'an api_url with non-ASCII letters' => [api_url => "https://git.example.org/\xc3\xaf",
+	    qr/api_url.*ASCII/],
+	'a url with credentials' => [url => 'https://a:b@git.example.org', qr/address/]);
 for my $name (sort keys %bad) {
 	my ($key, $value, $like) = @{ $bad{$name} };
-	refused($name, 'internal', $like, conf_for($f, $key => $value), 'authorize', 's', 'c');
+	rejected($name, 'internal', $like, conf_for($f, $key => $value), 'authorize', 's', 'c');
 }
-refused('no client', 'internal', qr/needs the settings GITSERVER_CLIENT_ID GITSERVER_REDIRECT_URI/,
+rejected('no client_id', 'internal', qr/needs the settings GITSERVER_CLIENT_ID GITSERVER_REDIRECT_URI/,
     conf_for($f, client_id => undef, redirect_uri => undef), 'authorize', 's', 'c');
-refused('GitHub wants a secret', 'internal', qr/GITSERVER_CLIENT_SECRET/,
+rejected('no client_secret for GitHub', 'internal', qr/GITSERVER_CLIENT_SECRET/,
     conf_for($f, type => 'github', client_secret => undef), 'authorize', 's', 'c');
-refused('type git has no sign-in', 'internal', qr/type git/, conf_for($f, type => 'git'), 'authorize', 's', 'c');
-refused('nor anything to ask', 'internal', qr/type git/, conf_for($f, type => 'git'), 'whoami', 'x');
+rejected('a sign-in with type git', 'internal', qr/type git/, conf_for($f, type => 'git'), 'authorize',
+    's', 'c');
+rejected('an API request with type git', 'internal', qr/type git/, conf_for($f, type => 'git'), 'whoami',
+    'x');
 
 # --- plain git
 my $plain = conf_for($f, type => 'git', token => scalar $f->token('ann'));
@@ -393,26 +501,31 @@ my $secret = $f->repo('team/secret', private => 1, users => ['ann']);
 my $tip = $secret->commit('main', { a => "1\n" }, 'one');
 $secret->branch($_) for @odd, 'b1' .. 'b4';
 my $ls = ask($plain, 'ls', $secret->clone_url, 1, 100);
-is(scalar(grep { $_->[0] eq 'branch' } @{ $ls->{lines} }), @odd + 5, 'branches by ls-remote, with the token of the service')
+is(scalar(() = branches($ls)), @odd + 5, "git-ls-remote lists all branches with the service's token")
     or diag($ls->{text});
-is_deeply([(grep { $_->[1] eq 'main' } @{ $ls->{lines} })[0]], [['branch', 'main', $tip, 0, 1]], 'with the default one');
-my @pages = map { [map { $_->[1] } grep { $_->[0] eq 'branch' } @{ ask($plain, 'ls', $secret->clone_url, $_, 5)->{lines} }] } 1 .. 4;
-is(scalar(map { @$_ } @pages), @odd + 5, 'by pages');
-refused('without it', 'upstream_failed', qr/git cannot read/, conf_for($f, type => 'git'), 'ls', $secret->clone_url, 1, 5);
+is_deeply([(grep { $_->[1] eq 'main' } @{ $ls->{lines} })[0]], [['branch', 'main', $tip, 0, 1]],
+    'git-ls-remote marks the default branch');
+my @pages = map { [ branches(ask($plain, 'ls', $secret->clone_url, $_, 5)) ] } 1 .. 4;
+is(scalar(map { @$_ } @pages), @odd + 5, 'git-ls-remote lists all branches page by page');
+rejected('a private repository without a token', 'upstream_failed', qr/git cannot read/,
+    conf_for($f, type => 'git'), 'ls',
+    $secret->clone_url, 1, 5);
 $f->fault(qr{/info/refs}, kind => 'silent');
 my $before = time;
-refused('silence', 'upstream_timeout', qr/in time/, $plain, 'ls', $secret->clone_url, 1, 5);
-cmp_ok(time - $before, '<', deadline(15), 'within ten seconds, and what a busy machine adds');
+rejected('a silent server', 'upstream_timeout', qr/in time/, $plain, 'ls', $secret->clone_url, 1, 5);
+cmp_ok(time - $before, '<', deadline(15), 'git-ls-remote times out within ten seconds of a quiet machine');
 $f->clear_faults;
 my $local = conf_for($f, type => 'git', allow_local => 'yes');
-is(scalar(grep { $_->[0] eq 'branch' } @{ ask($local, 'ls', $secret->dir, 1, 100)->{lines} }), @odd + 5, 'a path where that is allowed');
+is(scalar(() = branches(ask($local, 'ls', $secret->dir, 1, 100))), @odd + 5,
+    'allow_local allows a path');
 my $touched = tempdir() . '/touched';
-for my $evil ($secret->dir, 'file://' . $secret->dir, "--upload-pack=touch $touched", "ext::sh -c touch% $touched", '-u', 'http://localhost:1/a', 'fd::7') {
+for my $evil ($secret->dir, 'file://' . $secret->dir, "--upload-pack=touch $touched",
+    "ext::sh -c touch% $touched", '-u', 'http://localhost:1/a', 'fd::7') {
 	my $got = ask($plain, 'ls', $evil, 1, 5);
-	ok(!$got->{ok}, "refused: $evil") or diag($got->{text});
+	ok(!$got->{ok}, "git-ls-remote is not run with the address $evil") or diag($got->{text});
 }
-ok(!-e $touched, 'nothing was run');
-is_deeply([$f->complaints], [], 'nothing was sent that the server would not take');
+ok(!-e $touched, 'no hostile address ran a command');
+is_deeply([$f->complaints], [], 'the server received only valid requests');
 $f->stop;
 $other->stop;
 done_testing();

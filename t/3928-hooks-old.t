@@ -1,8 +1,8 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# A push event of a commit that is no longer at its branch's head puts nothing
-# live, whenever and in whatever order events come; a person still can.  A test
-# delivery deploys nothing.
+# A push event for a commit that is no longer at the head of its branch deploys
+# nothing, whenever and in whatever order events arrive; a user still can deploy
+# that commit.  A test delivery deploys nothing.
 
 use strict;
 use warnings;
@@ -20,79 +20,105 @@ my $all = Slipway::Whole->start(api => $conf, runner => "${conf}[runner]\npoll =
 my $api = $all->api;
 my @hash = map { $repo->commit('main', { version => "$_\n" }, "number $_") } 0 .. 3;
 
-# What is live is what the last step that ran has seen.
+# The last step that ran prints the live version.
 sub slipway {
 	my ($address) = @_;
 	my $project = $all->project($address);
 	my $pipeline = $api->post('/api/pipelines', { projectId => $project, name => 'p', steps => [
 		{ name => 'live', script => 'echo "live $(cat version)"' },
 		{ name => 'after', script => 'echo cleanup', runWhen => 'always' } ] })->{json}{id};
-	is($api->put("/api/projects/$project", { triggers => [ { branch => 'main', pipelineId => $pipeline, envVars => {} } ] })->{status}, 200, 'a trigger');
+	is($api->put("/api/projects/$project",
+	    { triggers => [ { branch => 'main', pipelineId => $pipeline, envVars => {} } ] })->{status},
+	    200, 'a trigger is stored');
 	return ($project, $api->put("/api/projects/$project/hook-secret")->{json}{secret});
 }
 my $number = 0;
 sub deliver {
 	my ($project, $secret, $hash, %o) = @_;
-	my ($headers, $body) = push_event($o{kind} || 'gitea', $secret, path => $o{path} || 'team/site', repo_id => $repo->id, commit => $hash,
+	my ($headers, $body) = push_event($o{kind} || 'gitea', $secret, path => $o{path} || 'team/site',
+	    repo_id => $repo->id, commit => $hash,
 		body => { n => ++$number, %{ $o{body} || {} } });
 	return $api->as('none')->post("/api/hooks/$project", $body, $headers);
 }
-sub ended { my ($got) = @_; is($got->{status}, 202, 'an event is taken') or diag($got->{body}); return $all->wait($got->{json}{data}[0]{id}) }
+sub ended {
+	my ($got) = @_;
+	is($got->{status}, 202, 'a push event is accepted') or diag($got->{body});
+	return $all->wait($got->{json}{data}[0]{id});
+}
 
-for my $case ([ 'over HTTPS' => $repo->clone_url ], [ 'from a path' => $repo->dir, 'repos/' . $repo->id ]) {
+for my $case ([ 'over HTTPS' => $repo->clone_url ], [ 'local path' => $repo->dir, 'repos/' . $repo->id ]) {
 	my ($how, $address, $path) = @$case;
 	my @of = $path ? (path => $path) : ();
 	my ($project, $secret) = slipway($address);
 	my $end = ended(deliver($project, $secret, $hash[3], @of));
-	is("$end->{status} $end->{commitHash}", "success $hash[3]", "$how: the newest push goes live") or diag($all->log($end->{id}));
+	is("$end->{status} $end->{commitHash}", "success $hash[3]", "$how: the newest push is deployed")
+	    or diag($all->log($end->{id}));
 	my $before = $api->get("/api/projects/$project")->{json}{workspaceStatus};
 	for my $old (@hash[ 2, 0 ]) {
 		$end = ended(deliver($project, $secret, $old, @of));
-		is("$end->{status} $end->{reason}", 'canceled superseded', 'an older one that is delivered again does not') or diag($all->log($end->{id}));
-		like($end->{detail}, qr/^The branch main is at commit $hash[3] now, not at $old .*Retry/, 'and says what is newer and what to do');
-		unlike($all->log($end->{id}), qr/^(?:live|cleanup)/m, 'no step runs, not even cleanup');
-		is(join(' ', map { $_->{status} } @{ $end->{steps} }), 'skipped skipped', 'they are skipped');
+		is("$end->{status} $end->{reason}", 'canceled superseded',
+		    "$how: a redelivered older push is canceled as superseded")
+		    or diag($all->log($end->{id}));
+		like($end->{detail}, qr/^The branch main is at commit $hash[3] now, not at $old .*Retry/,
+		    "$how: the detail names the newer commit and how to retry");
+		unlike($all->log($end->{id}), qr/^(?:live|cleanup)/m,
+		    "$how: a superseded deployment runs no step, not even cleanup");
+		is(join(' ', map { $_->{status} } @{ $end->{steps} }), 'skipped skipped',
+		    "$how: the steps of a superseded deployment are skipped");
 	}
 	my $after = $api->get("/api/projects/$project")->{json}{workspaceStatus};
-	is_deeply([ @$after{qw(status dirty)} ], [ @$before{qw(status dirty)} ], 'the checkout is what it was');
+	is_deeply([ @$after{qw(status dirty)} ], [ @$before{qw(status dirty)} ],
+	    "$how: a superseded deployment leaves the workspace unchanged");
 	my $retry = $api->post("/api/deployments/$end->{id}/retry")->{json};
 	$end = $all->wait($retry->{id});
-	is("$end->{status} $end->{commitHash}", "success $hash[0]", 'a retry, which a person asks for, deploys the older one');
-	$end = $all->wait($api->post('/api/deployments', { projectId => $project, branch => 'main', commitHash => $hash[1] })->{json}{id});
-	is("$end->{status} $end->{commitHash}", "success $hash[1]", 'so does a deployment of that commit');
+	is("$end->{status} $end->{commitHash}", "success $hash[0]",
+	    "$how: a retry by a user deploys the older commit");
+	$end = $all->wait($api->post('/api/deployments',
+	    { projectId => $project, branch => 'main', commitHash => $hash[1] })->{json}{id});
+	is("$end->{status} $end->{commitHash}", "success $hash[1]",
+	    "$how: a user can deploy an older commit");
 	$end = ended(deliver($project, $secret, $hash[3], @of));
-	is("$end->{status} $end->{commitHash}", "success $hash[3]", 'the head can be delivered again');
+	is("$end->{status} $end->{commitHash}", "success $hash[3]",
+	    "$how: the head of the branch can be delivered again");
 	$repo->branch('main', $hash[1]);
 	$end = ended(deliver($project, $secret, $hash[1], @of));
-	is("$end->{status} $end->{commitHash}", "success $hash[1]", 'a push that takes the branch back is at its head');
+	is("$end->{status} $end->{commitHash}", "success $hash[1]",
+	    "$how: a push that resets the branch to an older commit is deployed");
 	$end = ended(deliver($project, $secret, $hash[3], @of));
-	is("$end->{status} $end->{reason}", 'canceled superseded', 'and then the commit that was given up is not');
+	is("$end->{status} $end->{reason}", 'canceled superseded',
+	    "$how: after a reset the abandoned commit is superseded");
 	$repo->branch('main', $hash[3]);
 
 	# --- a fresh clone
 	($project, $secret) = slipway($address);
 	$end = ended(deliver($project, $secret, $hash[0], @of));
-	is("$end->{status} $end->{reason}", 'canceled superseded', 'nor is it in a project that was never deployed');
+	is("$end->{status} $end->{reason}", 'canceled superseded',
+	    "$how: an older push is superseded in a project that was never deployed");
 	$end = ended(deliver($project, $secret, $hash[3], @of));
-	is("$end->{status} $end->{commitHash}", "success $hash[3]", 'which can be deployed after that');
+	is("$end->{status} $end->{commitHash}", "success $hash[3]",
+	    "$how: the head is deployed after a superseded push");
 
 	# --- a test delivery
 	my $n = $all->db->sql('SELECT COUNT(*) FROM deployment');
 	for my $kind (@HOOK_KINDS) {
-		my $got = deliver($project, $secret, $hash[3], @of, kind => $kind, body => { before => $hash[3] });
-		is($got->{status}, 204, "$kind: an event that moves the branch from a commit to the same one is a test") or diag($got->{body});
+		my $got = deliver($project, $secret, $hash[3], @of, kind => $kind,
+		    body => { before => $hash[3] });
+		is($got->{status}, 204,
+		    "$how: $kind: an event from a commit to the same commit is a test delivery")
+		    or diag($got->{body});
 	}
-	is($all->db->sql('SELECT COUNT(*) FROM deployment'), $n, 'which deploys nothing');
+	is($all->db->sql('SELECT COUNT(*) FROM deployment'), $n, "$how: test deliveries deploy nothing");
 }
 
-# --- the server cannot be asked
+# --- the Git server is down
 {
 	my ($project, $secret) = slipway($repo->clone_url);
 	ended(deliver($project, $secret, $hash[3]));
 	$forge->stop_nginx;
 	my $end = ended(deliver($project, $secret, $hash[1]));
-	is("$end->{status} $end->{reason}", 'failed checkout_failed', 'where the server does not answer the deployment fails: nothing older goes live');
-	unlike($all->log($end->{id}), qr/^live/m, 'and no step of it runs');
+	is("$end->{status} $end->{reason}", 'failed checkout_failed',
+	    'without the Git server an older push fails at its checkout');
+	unlike($all->log($end->{id}), qr/^live/m, 'without the Git server no step of an older push runs');
 }
 $_->stop for $api, $all->runner, $all->db;
 done_testing;

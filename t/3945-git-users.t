@@ -1,8 +1,8 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# Whose repositories a user sees: those that the Git server shows to the user's
-# account there, or to the service where the user has none, and never what it
-# has shown to somebody else.
+# Which repositories a user sees: those that the Git server shows to the user's
+# account there, or to the service if the user has no such account, and never
+# what it showed to another user.
 
 use strict;
 use warnings;
@@ -19,7 +19,8 @@ for my $type (qw(gitea gitlab)) {
 	my $db = Slipway::DB->start;
 	my $f = Slipway::Forge->start(type => $type);
 	$f->user($_) for qw(ann eve bot);
-	my %repo = (ann => $f->repo('team/ann', private => 1, users => ['ann']), eve => $f->repo('team/eve', private => 1, users => ['eve']),
+	my %repo = (ann => $f->repo('team/ann', private => 1, users => ['ann']),
+	    eve => $f->repo('team/eve', private => 1, users => ['eve']),
 		bot => $f->repo('team/bot', private => 1, users => ['bot']), open => $f->repo('team/open'));
 	my %tip = map { $_ => $repo{$_}->commit('main', {}, "for $_") } keys %repo;
 	my $key = tempdir() . "/$type.key";
@@ -34,70 +35,87 @@ for my $type (qw(gitea gitlab)) {
 		return Slipway::API->start(db => $db, conf => $conf);
 	};
 	my $api = $start->();
-	my %as = (ann => $api->new_token('maintainer', 'ann'), map { $_ => $api->new_token('viewer', $_) } qw(eve nobody));
-	my %p = map { $_ => $api->post('/api/projects', { name => $_, repository => $repo{$_}->clone_url })->{json}{id} } keys %repo;
-	# What one gets of a project: the tip, or the status.
+	my %as = (ann => $api->new_token('maintainer', 'ann'),
+	    map { $_ => $api->new_token('viewer', $_) } qw(eve nobody));
+	my %p = map { $_ => $api->post('/api/projects',
+	    { name => $_, repository => $repo{$_}->clone_url })->{json}{id} } keys %repo;
+	# What a user gets for a project: the newest commit, or the status.
 	my $sees = sub {
 		my ($who, $what) = @_;
-		my $got = $api->get("/api/git/branches?projectId=$p{$what}", { Authorization => "Bearer $as{$who}" });
-		my $also = $api->get("/api/git/commits?projectId=$p{$what}", { Authorization => "Bearer $as{$who}" });
-		is($also->{status}, $got->{status}, "$who, $what: commits like branches");
+		my $got = $api->get("/api/git/branches?projectId=$p{$what}",
+		    { Authorization => "Bearer $as{$who}" });
+		my $also = $api->get("/api/git/commits?projectId=$p{$what}",
+		    { Authorization => "Bearer $as{$who}" });
+		is($also->{status}, $got->{status}, "$who, $what: commits have the same status as branches");
 		return $got->{status} == 200 ? $got->{json}{data}[0]{commitHash} : $got->{status};
 	};
 	my $give = sub {
 		my ($who, $seconds) = @_;
 		my ($access, $refresh) = $f->token($who, expires => 3600, refresh => 1);
 		my ($status, $out, $err) = run_cmd(program('t/unit/access_probe'), $api->conf_file, 'put',
-		    $db->sql("SELECT id FROM user WHERE username = '$who'") =~ /(\d+)/, $access, $refresh, $seconds || 3600);
-		like($out, qr/^put/, "a token of $who") or diag($err);
+		    $db->sql("SELECT id FROM user WHERE username = '$who'") =~ /(\d+)/, $access, $refresh,
+		    $seconds || 3600);
+		like($out, qr/^put/, "a token of $who is stored") or diag($err);
 		return $access;
 	};
 
-	is($sees->($_, 'open'), $tip{open}, "$_ sees what all see") for qw(ann nobody);
-	is($sees->($_, 'ann'), 404, "$_ has not signed in at the Git server and does not see ann's") for qw(ann eve nobody);
+	is($sees->($_, 'open'), $tip{open}, "$_ sees a public repository") for qw(ann nobody);
+	is($sees->($_, 'ann'), 404, "$_, without a token, does not see ann's repository")
+	    for qw(ann eve nobody);
 	my %token = map { $_ => $give->($_) } qw(ann eve);
 	for my $round (1 .. 2) {
-		is($sees->('ann', 'ann'), $tip{ann}, 'ann sees her own');
-		is($sees->('eve', 'ann'), 404, 'eve does not');
-		is($sees->('nobody', 'ann'), 404, 'nor nobody');
-		is($sees->('eve', 'eve'), $tip{eve}, 'eve sees her own');
-		is($sees->('ann', 'eve'), 404, 'ann does not');
-		is($sees->($_, 'bot'), 404, "$_ does not see the service's") for qw(ann eve nobody);
+		is($sees->('ann', 'ann'), $tip{ann}, 'ann sees her repository');
+		is($sees->('eve', 'ann'), 404, "eve does not see ann's repository");
+		is($sees->('nobody', 'ann'), 404, "a user without an account does not see ann's repository");
+		is($sees->('eve', 'eve'), $tip{eve}, 'eve sees her repository');
+		is($sees->('ann', 'eve'), 404, "ann does not see eve's repository");
+		is($sees->($_, 'bot'), 404, "$_ does not see the service's repository")
+		    for qw(ann eve nobody);
 	}
 
-	# --- nobody in particular, after a rename and with another in its place
+	# --- a user without an account, after a rename and with another repository at the old path
 	$repo{open}->rename('team/opened');
-	is($sees->('nobody', 'open'), $tip{open}, 'anybody is led to the new path');
-	is($sees->('ann', 'open'), $tip{open}, 'ann finds it by its number');
+	is($sees->('nobody', 'open'), $tip{open}, 'a user without an account is led to the new path');
+	is($sees->('ann', 'open'), $tip{open}, 'ann finds a renamed repository by its id');
 	my $usurper = $f->repo('team/open');
 	$usurper->commit('main', {}, 'not it');
-	is($sees->($_, 'open'), $tip{open}, "$_ is not led astray") for qw(ann nobody);
-	# who may not see the renamed one must not make all others take the wrong one
+	is($sees->($_, 'open'), $tip{open}, "$_ gets the renamed repository, not the new one at its path")
+	    for qw(ann nobody);
+	# a user who cannot see the renamed repository must not make others take the wrong one
 	$repo{ann}->rename('team/anns');
-	is($sees->('ann', 'ann'), $tip{ann}, 'ann finds hers, renamed');
+	is($sees->('ann', 'ann'), $tip{ann}, 'ann finds her renamed repository');
 	my $trap = $f->repo('team/ann');
 	$trap->commit('main', {}, 'a trap');
-	is($sees->('eve', 'ann'), 404, 'eve, who may not see it, is not shown what has its old name');
-	like($db->sql("SELECT path FROM git_repo WHERE project_id = $p{ann}"), qr{^team/anns$}m, 'nor does she change what is known');
-	is($sees->('ann', 'ann'), $tip{ann}, 'ann still finds hers');
-	my $told = sub { my ($who, $what) = @_; return $api->get("/api/git/branches?projectId=$p{$what}", { Authorization => "Bearer $as{$who}" })->{json}{detail} };
-	like($told->('nobody', 'ann'), qr/was renamed or removed .*\S; the request was anonymous\. Sign in/, 'nobody hears why, and that signing in may help');
-	unlike($told->('eve', 'ann'), qr/anonymous/, 'eve was not taken for anybody');
+	is($sees->('eve', 'ann'), 404, "eve does not get the new repository at the old path of ann's");
+	like($db->sql("SELECT path FROM git_repo WHERE project_id = $p{ann}"), qr{^team/anns$}m,
+	    "eve's request does not change the stored path");
+	is($sees->('ann', 'ann'), $tip{ann}, 'ann still finds her renamed repository');
+	my $detail_for = sub {
+		my ($who, $what) = @_;
+		return $api->get("/api/git/branches?projectId=$p{$what}",
+		    { Authorization => "Bearer $as{$who}" })->{json}{detail};
+	};
+	like($detail_for->('nobody', 'ann'),
+	    qr/was renamed or removed .*\S; the request was anonymous\. Sign in/,
+	    'a user without an account is advised to sign in');
+	unlike($detail_for->('eve', 'ann'), qr/anonymous/, 'eve, who has an account, is not');
 	$trap->remove;
 
-	# --- tokens end
+	# --- expired tokens
 	$f->expire_tokens('ann');
 	$f->forget_requests;
-	is($sees->('ann', 'ann'), $tip{ann}, 'a token that has expired is refreshed');
-	is(scalar(grep { $_->{body} =~ /refresh_token/ } $f->requests), 1, 'once, for both requests');
-	# --- several at once: one refresh, also where the old pair dies by it
+	is($sees->('ann', 'ann'), $tip{ann}, 'an expired token is refreshed');
+	is(scalar(grep { $_->{body} =~ /refresh_token/ } $f->requests), 1,
+	    'a token is refreshed once for both requests');
+	# --- concurrent requests: one refresh, even if it revokes the old pair
 	$f->expire_tokens('ann');
 	$f->forget_requests;
 	my @pids = map {
 		my $n = $_;
 		my $pid = fork;
 		if (!$pid) {
-			my (undef, $got) = run_cmd('curl', '-s', '--cacert', $api->cacert, '-H', "Authorization: Bearer $as{ann}",
+			my (undef, $got) = run_cmd('curl', '-s', '--cacert', $api->cacert, '-H',
+			    "Authorization: Bearer $as{ann}",
 			    $api->url . "/api/git/branches?projectId=$p{ann}");
 			spew(tempdir() . "/$type-at-once$n", $got);
 			POSIX::_exit(0);
@@ -105,36 +123,49 @@ for my $type (qw(gitea gitlab)) {
 		$pid;
 	} 1 .. 3;
 	waitpid $_, 0 for @pids;
-	like(slurp(tempdir() . "/$type-at-once$_"), qr/"commitHash":"$tip{ann}"/, 'one of three at once, with a token that was revoked') for 1 .. 3;
-	is(scalar(grep { $_->{body} =~ /refresh_token/ } $f->requests), 1, 'and one refresh for all');
-	# --- too late for a refresh: one that is cut off may have ended the pair
+	like(slurp(tempdir() . "/$type-at-once$_"), qr/"commitHash":"$tip{ann}"/,
+	    'each of three concurrent requests with a revoked token succeeds') for 1 .. 3;
+	is(scalar(grep { $_->{body} =~ /refresh_token/ } $f->requests), 1,
+	    'three concurrent requests refresh a token once');
+	# --- no time left for a refresh: one that is aborted may revoke the pair
 	$f->expire_tokens('ann');
 	$f->forget_requests;
-	$f->fault(qr{/(?:repositories|projects)/}, kind => 'delay', seconds => $f->patience - 2.5, times => 1);
+	$f->fault(qr{/(?:repositories|projects)/}, kind => 'delay', seconds => $f->patience - 2.5,
+	    times => 1);
 	my $late = $api->get("/api/git/branches?projectId=$p{ann}", { Authorization => "Bearer $as{ann}" });
-	is($late->{status}, 504, 'a server that is slow to refuse a token') or diag($late->{body});
-	like($late->{json}{detail}, qr/too slow to renew|not answer in time/, 'in words');
-	is(scalar(grep { $_->{body} =~ /refresh_token/ } $f->requests), 0, 'is not asked for another with no time left');
-	is($sees->('ann', 'ann'), $tip{ann}, 'the next request has the time');
+	is($late->{status}, 504, 'a server that is slow to reject a token returns 504')
+	    or diag($late->{body});
+	like($late->{json}{detail}, qr/too slow to renew|not answer in time/,
+	    'the detail of a slow server gives the cause');
+	is(scalar(grep { $_->{body} =~ /refresh_token/ } $f->requests), 0,
+	    'no token is refreshed if no time is left');
+	is($sees->('ann', 'ann'), $tip{ann}, 'the next request refreshes the token');
 	$f->expire_tokens('ann');
 	$f->drop_refresh_tokens;
 	my $got = $api->get("/api/git/branches?projectId=$p{ann}", { Authorization => "Bearer $as{ann}" });
-	is($got->{status}, 502, 'one that cannot be') or diag($got->{body});
-	like($got->{json}{detail}, qr/sign in again/, 'says what to do');
-	is($sees->('ann', $_), 502, "the same for what is open to all: $_") for qw(ann open);
+	is($got->{status}, 502, 'a token that cannot be refreshed returns 502') or diag($got->{body});
+	like($got->{json}{detail}, qr/sign in again/, 'the detail says to sign in again');
+	is($sees->('ann', $_), 502, "a token that cannot be refreshed returns 502 for every repository: $_")
+	    for qw(ann open);
 	$api->stop;
 
 	$api = $start->(token => scalar $f->token('bot'));
-	is($sees->('nobody', 'bot'), $tip{bot}, 'nobody has no account at the Git server and sees what the service sees');
-	is($sees->('ann', $_), 502, "ann, whose token has ended, does not: $_") for qw(bot ann open);
-	is($sees->('eve', 'bot'), 404, 'eve has one');
-	is($sees->('eve', 'eve'), $tip{eve}, 'which still works');
+	is($sees->('nobody', 'bot'), $tip{bot},
+	    'a user without an account sees what the service sees');
+	is($sees->('ann', $_), 502,
+	    "ann, whose token cannot be refreshed, does not see what the service sees: $_")
+	    for qw(bot ann open);
+	is($sees->('eve', 'bot'), 404, 'eve, who has an account, does not see what the service sees');
+	is($sees->('eve', 'eve'), $tip{eve}, "eve's token still works");
 	$f->expire_tokens('eve');
-	unlike($told->('eve', 'ann'), qr/anonymous/, 'when it has just ended, it is not anybody who is not shown a repository');
+	unlike($detail_for->('eve', 'ann'), qr/anonymous/,
+	    'eve with an expired token is not treated as a user without an account');
 	$f->drop_refresh_tokens;
-	is($sees->('eve', $_), 502, "when it has ended, the service does not stand in for her: $_") for qw(bot eve open);
+	is($sees->('eve', $_), 502,
+	    "the service does not replace eve's account when her token cannot be refreshed: $_")
+	    for qw(bot eve open);
 
-	# --- a refresh that takes its time counts too
+	# --- the time for a refresh counts
 	$give->('ann', 1);
 	$f->expire_tokens('ann');
 	$f->fault('/oauth/', kind => 'delay', seconds => 0.9 * $f->patience);
@@ -142,13 +173,15 @@ for my $type (qw(gitea gitlab)) {
 	my $from = time;
 	$got = $api->get("/api/git/branches?projectId=$p{ann}", { Authorization => "Bearer $as{ann}" });
 	my $took = time - $from;
-	is($got->{status}, 504, 'a slow refresh and a slow list') or diag($got->{body});
-	cmp_ok($took, '<', deadline(15), sprintf 'end in time together: %.1f s', $took);
+	is($got->{status}, 504, 'a slow refresh and a slow list return 504') or diag($got->{body});
+	cmp_ok($took, '<', deadline(15),
+	    sprintf 'a slow refresh and a slow list end within the limit: %.1f s', $took);
 	$f->clear_faults;
-	is($sees->('ann', 'ann'), $tip{ann}, 'and the refresh was not lost');
+	is($sees->('ann', 'ann'), $tip{ann}, 'a slow refresh is not lost');
 
-	unlike($api->log, qr/\Q$_\E/, 'no token stands in the log') for values %token;
-	is_deeply([$f->complaints], [], 'nothing was sent that the server would not take') or diag(explain([$f->complaints]));
+	unlike($api->log, qr/\Q$_\E/, 'no token is in the log') for values %token;
+	is_deeply([$f->complaints], [], 'the server received only valid requests')
+	    or diag(explain([$f->complaints]));
 	$api->stop;
 	$f->stop;
 	$db->stop;

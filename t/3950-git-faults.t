@@ -1,8 +1,8 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# A Git server that is slow, silent, lying, somebody else or dead costs whoever
-# asks for branches a clear answer within ten seconds, and nobody else
-# anything.
+# A Git server that is slow, silent, faulty, impersonated or dead costs the caller
+# who lists branches at most ten seconds, returns a clear error and delays no other
+# request.
 
 use strict;
 use warnings;
@@ -30,7 +30,7 @@ my $p = $api->post('/api/projects', { name => 'site', repository => $repo->clone
 my $branches = "/api/git/branches?projectId=$p";
 my $list = 'repos/team/site/branches$';
 
-# A request with what it took.
+# Makes a request and measures its time.
 sub timed {
 	my ($path, $as) = @_;
 	my $from = time;
@@ -38,106 +38,134 @@ sub timed {
 	$got->{took} = time - $from;
 	return $got;
 }
-sub refused {
+sub rejected {
 	my ($got, $status, $detail, $name) = @_;
 	is($got->{status}, $status, $name) or diag($got->{body});
-	like($got->{json}{detail} || '', $detail, "$name: in words");
-	cmp_ok($got->{took}, '<', Slipway::Forge::answer_within(), sprintf '%s: %.1f s', $name, $got->{took});
-	unlike($got->{body}, qr/\Q$secret\E/, "$name: without the token");
+	like($got->{json}{detail} || '', $detail, "$name: the detail gives the cause");
+	cmp_ok($got->{took}, '<', Slipway::Forge::answer_within(), sprintf '%s: the response takes %.1f s',
+	    $name, $got->{took});
+	unlike($got->{body}, qr/\Q$secret\E/, "$name: the response does not contain the token");
 	return;
 }
-# On a busy machine any try may be late: the first of three whose answers, and
-# those of others meanwhile, came in time, else the last.
+# On a busy machine any attempt may be late: returns the first of three attempts
+# whose responses, and those of others meanwhile, came in time, else the last.
 sub in_time {
 	my ($code) = @_;
 	my @got;
 	for (1 .. 3) {
 		@got = $code->();
-		last if !grep { $_->{took} >= Slipway::Forge::answer_within() || ($_->{slowest} || 0) >= 1 } @got;
+		last
+		    if !grep { $_->{took} >= Slipway::Forge::answer_within()
+		    || ($_->{slowest} || 0) >= 1 } @got;
 		$f->clear_faults;
 		$viewer->get($branches);
 	}
 	return @got;
 }
-# All is well again, and nothing is left of the fault.
+# Checks that requests work again after a fault.
 sub well {
 	my ($name) = @_;
 	$f->clear_faults;
-	is($viewer->get($branches)->{status}, 200, "after $name it works");
+	is($viewer->get($branches)->{status}, 200, "after $name branches are read again");
 	return;
 }
-well('nothing');
+well('the start');
 
-# --- what the server answers
-sub fault { my ($name, $status, $detail, %fault) = @_; $f->fault($list, %fault); my $got = timed($branches); refused($got, $status, $detail, $name); well($name); return $got }
-fault('status 401', 502, qr/does not accept/, kind => 'status', status => 401, body => '{"message":"no"}');
-fault('status 403', 502, qr/403.*not yours/, kind => 'status', status => 403, body => '{"message":"not yours"}');
-fault('404 in the midst of it', 404, qr/404/, kind => 'status', status => 404, body => '{}');
-fault("status $_", 502, qr/answered $_/, kind => 'status', status => $_, body => '') for 500, 502, 503, 504;
-fault('an error page', 502, qr/answered 500/, kind => 'status', status => 500, type => 'text/html', body => '<h1>Oops</h1>');
-my $got = fault('429 with seconds', 429, qr/too many requests/, kind => 'status', status => 429, headers => { 'Retry-After' => 30 });
-is($got->{headers}{'retry-after'}, 30, 'and when to come again');
-$got = fault('429 with a date', 429, qr/too many requests/, kind => 'status', status => 429,
-    headers => { 'Retry-After' => strftime('%a, %d %b %Y %H:%M:%S GMT', gmtime(time + 90)) });
-cmp_ok($got->{headers}{'retry-after'}, '>', 60, 'and when to come again');
-$got = fault('429 with nonsense', 429, qr/too many requests/, kind => 'status', status => 429, headers => { 'Retry-After' => 'later' });
-is($got->{headers}{'retry-after'}, undef, 'and nothing made up');
-for my $body ('<html>', '', '{', '[{"name":"x"', '"text"', '{"a":1}', '[null]', '[1]', '[[]]', '[{"commit":{"id":"x"}}]', "[{\"name\":\"\xff\"}]",
-	'[' x 5000, '[{"name":{},"commit":{"id":1}}]', 'NaN') {
-	fault('the body ' . (length $body > 40 ? substr($body, 0, 8) . '…' : $body) =~ s/\xff/\\xff/r, 502, qr/\w/, kind => 'status', status => 200, body => $body);
+# --- faulty responses
+sub fault {
+	my ($name, $status, $detail, %fault) = @_;
+	$f->fault($list, %fault);
+	my $got = timed($branches);
+	rejected($got, $status, $detail, $name);
+	well($name);
+	return $got;
 }
-fault('HTML that says it is well', 502, qr/\w/, kind => 'status', status => 200, type => 'text/html', body => '<p>Sign in</p>');
-fault('a list that leads to itself', 502, qr/leads to itself|does not end/, kind => 'status', status => 200, body => '[]',
+fault('status 401', 502, qr/does not accept/, kind => 'status', status => 401, body => '{"message":"no"}');
+fault('status 403', 502, qr/403.*not yours/, kind => 'status', status => 403,
+    body => '{"message":"not yours"}');
+fault('status 404 for the list alone', 404, qr/404/, kind => 'status', status => 404, body => '{}');
+fault("status $_", 502, qr/answered $_/, kind => 'status', status => $_, body => '') for 500, 502, 503, 504;
+fault('an error page', 502, qr/answered 500/, kind => 'status', status => 500, type => 'text/html',
+    body => '<h1>Oops</h1>');
+my $got = fault('429 with Retry-After in seconds', 429, qr/too many requests/, kind => 'status',
+    status => 429,
+    headers => { 'Retry-After' => 30 });
+is($got->{headers}{'retry-after'}, 30, 'Retry-After in seconds is passed on');
+$got = fault('429 with Retry-After as a date', 429, qr/too many requests/, kind => 'status', status => 429,
+    headers => { 'Retry-After' => strftime('%a, %d %b %Y %H:%M:%S GMT', gmtime(time + 90)) });
+cmp_ok($got->{headers}{'retry-after'}, '>', 60, 'Retry-After as a date is converted to seconds');
+$got = fault('429 with an invalid Retry-After', 429, qr/too many requests/, kind => 'status', status => 429,
+    headers => { 'Retry-After' => 'later' });
+is($got->{headers}{'retry-after'}, undef, 'an invalid Retry-After is left out');
+for my $body ('<html>', '', '{', '[{"name":"x"', '"text"', '{"a":1}', '[null]', '[1]', '[[]]',
+    '[{"commit":{"id":"x"}}]', "[{\"name\":\"\xff\"}]",
+	'[' x 5000, '[{"name":{},"commit":{"id":1}}]', 'NaN') {
+	fault('the body ' . (length $body > 40 ? substr($body, 0, 8) . '…' : $body) =~ s/\xff/\\xff/r, 502,
+	    qr/\w/, kind => 'status', status => 200, body => $body);
+}
+fault('HTML with status 200', 502, qr/\w/, kind => 'status', status => 200, type => 'text/html',
+    body => '<p>Sign in</p>');
+fault('a page that links to itself', 502, qr/leads to itself|does not end/, kind => 'status',
+    status => 200, body => '[]',
     headers => { Link => '<' . $f->url . '/api/v1/repos/team/site/branches?page=1&limit=20>; rel="next"' });
 $f->fault($list, kind => 'status', status => 200, body => 'null');
-is_deeply($viewer->get($branches)->{json}{data}, [], 'a list that is null is empty');
+is_deeply($viewer->get($branches)->{json}{data}, [], 'null instead of a list is an empty list');
 well('null');
 fault('a closed connection', 502, qr/closed|cut|answered 502/, kind => 'drop');
-fault('half an answer', 502, qr/cut its answer short/, kind => 'cut', body => '[{"name":"ma');
-fault('five megabytes of brackets', 502, qr/\w/, kind => 'big', size => 5 << 20);
-fault('five gigabytes', 502, qr/larger answer/, kind => 'big', size => 5 << 30);
+fault('a truncated response', 502, qr/cut its answer short/, kind => 'cut', body => '[{"name":"ma');
+fault('5 MiB of brackets', 502, qr/\w/, kind => 'big', size => 5 << 20);
+fault('a response of 5 GiB', 502, qr/larger answer/, kind => 'big', size => 5 << 30);
 fault('a gzip bomb', 502, qr/larger answer/, kind => 'gzip', size => 100 << 20);
 $f->fault($list, kind => 'gzip', size => 1000 << 10);
-is($viewer->get($branches)->{status}, 200, 'a large body that is allowed');
-well('that');
-fault('with many values', 502, qr/\w/, kind => 'gzip', body => '[' . join(',', (1) x 90_000) . ']');
+is($viewer->get($branches)->{status}, 200, 'a large body below the limit is accepted');
+well('a large body');
+fault('too many values', 502, qr/\w/, kind => 'gzip', body => '[' . join(',', (1) x 90_000) . ']');
 SKIP: {
 	skip 'a build with sanitizers', 1 if sanitized();
-	cmp_ok(peak_memory($api->workers), '<', 64 << 10, 'the worker that read them took ' . peak_memory($api->workers) . ' KiB at the most');
+	cmp_ok(peak_memory($api->workers), '<', 64 << 10,
+	    'the worker used ' . peak_memory($api->workers) . ' KiB at most');
 }
 
-# --- the same of commits
+# --- the same faults for commits
 {
 	my $commits = "/api/git/commits?projectId=$p&branch=main";
-	is(scalar @{ $viewer->get($commits)->{json}{data} }, 3, 'commits');
+	is(scalar @{ $viewer->get($commits)->{json}{data} }, 3, 'commits are read');
 	my @json = (kind => 'status', status => 200, body => '');
 	for my $case (['status 401', 502, kind => 'status', status => 401, body => '{"message":"no"}'],
-		['status 500', 502, kind => 'status', status => 500, body => ''], ['HTML', 502, @json, type => 'text/html', body => '<p>Sign in</p>'],
-		['no list', 502, @json, body => '{"a":1}'], ['a list of nothing', 502, @json, body => '[null]'],
+		['status 500', 502, kind => 'status', status => 500, body => ''],
+		['HTML', 502, @json, type => 'text/html', body => '<p>Sign in</p>'],
+		['an object instead of a list', 502, @json, body => '{"a":1}'],
+		['a list of null', 502, @json, body => '[null]'],
 		['a commit without its hash', 502, @json, body => '[{"commit":{"message":"x"}}]'],
-		['a redirect', 502, kind => 'status', status => 301, headers => { Location => 'https://127.0.0.1:1/x' }],
-		['half an answer', 502, kind => 'cut', body => '[{"sha":"a'], ['a gzip bomb', 502, kind => 'gzip', size => 100 << 20],
-		['429', 429, kind => 'status', status => 429, headers => { 'Retry-After' => 30 }], ['silence', 504, kind => 'silent']) {
+		['a redirect', 502, kind => 'status', status => 301,
+		    headers => { Location => 'https://127.0.0.1:1/x' }],
+		['a truncated response', 502, kind => 'cut', body => '[{"sha":"a'],
+		['a gzip bomb', 502, kind => 'gzip', size => 100 << 20],
+		['429', 429, kind => 'status', status => 429, headers => { 'Retry-After' => 30 }],
+		['silence', 504, kind => 'silent']) {
 		my ($name, $status, %fault) = @$case;
 		$f->fault('repos/team/site/commits$', %fault);
-		refused(timed($commits), $status, qr/\w/, "commits: $name");
+		rejected(timed($commits), $status, qr/\w/, "commits: $name");
 		$f->clear_faults;
-		is($viewer->get($commits)->{status}, 200, "after $name it works");
+		is($viewer->get($commits)->{status}, 200, "after $name commits are read again");
 	}
 }
 
-# --- elsewhere
+# --- redirects
 my $other = Slipway::Hostile->start;
-for my $to ($other->url . '/ok', 'https://127.0.0.1:' . $other->port . '/ok', 'https://localhost:' . $other->port . '/ok',
-	'//127.0.0.1:' . $f->port . '/x', 'file:///etc/passwd', 'http://localhost:' . $f->port . '/api/v1/repos') {
-	fault("a redirect to $to", 502, qr/redirects/, kind => 'status', status => 301, headers => { Location => $to });
+for my $to ($other->url . '/ok', 'https://127.0.0.1:' . $other->port . '/ok',
+    'https://localhost:' . $other->port . '/ok',
+	'//127.0.0.1:' . $f->port . '/x', 'file:///etc/passwd',
+	'http://localhost:' . $f->port . '/api/v1/repos') {
+	fault("a redirect to $to", 502, qr/redirects/, kind => 'status', status => 301,
+	    headers => { Location => $to });
 }
-is(scalar $other->requests, 0, 'nobody else was asked');
+is(scalar $other->requests, 0, 'no redirect was followed to another server');
 fault('a redirect to itself', 502, qr/again and again/, kind => 'status', status => 302,
     headers => { Location => '/api/v1/repos/team/site/branches' });
 
-# --- no answer in time; everybody else is served meanwhile
-# Begins to ask in a process of its own, which leaves its answer in a file.
+# --- no response in time; other requests are served meanwhile
+# Requests branches in another process, which writes the result to a file.
 sub asks {
 	my ($file) = @_;
 	my $pid = fork;
@@ -166,18 +194,21 @@ sub meanwhile {
 	waitpid $pid, 0;
 	return { %{ answer(tempdir() . '/late') }, others => $others, slowest => $slowest };
 }
-for my $case (['silence', kind => 'silent'], ['a byte a second', kind => 'slow', body => '[' . ' ' x 100 . ']'],
-	['headers, and a byte each 4 seconds', kind => 'slow', body => '[' . ' ' x 100 . ']', pause => 4], ['a delay', kind => 'delay', seconds => 30]) {
+for my $case (['silence', kind => 'silent'],
+    ['one byte per second', kind => 'slow', body => '[' . ' ' x 100 . ']'],
+	['headers, then one byte every 4 seconds', kind => 'slow', body => '[' . ' ' x 100 . ']', pause => 4],
+	['a delay', kind => 'delay', seconds => 30]) {
 	my ($name, %fault) = @$case;
 	my ($late) = in_time(sub { meanwhile(%fault) });
-	refused($late, 504, qr/did not answer in time/, $name);
-	cmp_ok($late->{took}, '>', 8, 'it was given its time');
-	cmp_ok($late->{others}, '>', 20, "meanwhile $late->{others} other requests were served");
-	cmp_ok($late->{slowest}, '<', deadline(1), sprintf 'the slowest in %.0f ms', 1000 * $late->{slowest});
+	rejected($late, 504, qr/did not answer in time/, $name);
+	cmp_ok($late->{took}, '>', 8, "$name: the server gets its time to respond");
+	cmp_ok($late->{others}, '>', 20, "$name: $late->{others} other requests were served meanwhile");
+	cmp_ok($late->{slowest}, '<', deadline(1), sprintf "$name: the slowest other request took %.0f ms",
+	    1000 * $late->{slowest});
 	well($name);
 }
 
-# One worker, five who ask: they do not wait for one another's deadlines.
+# Five concurrent requests on one worker do not add up their time limits.
 {
 	my @late = in_time(sub {
 		$f->fault('/api/v1/', kind => 'silent');
@@ -185,23 +216,26 @@ for my $case (['silence', kind => 'silent'], ['a byte a second', kind => 'slow',
 		waitpid $_, 0 for map { asks($_) } @files;
 		return map { answer($_) } @files;
 	});
-	refused($late[$_ - 1], 504, qr/in time/, "at once, $_") for 1 .. 5;
-	well('five at once');
+	rejected($late[$_ - 1], 504, qr/in time/, "concurrent request $_ to a silent server") for 1 .. 5;
+	well('five concurrent requests');
 }
 
-# Each step slow, none too slow: the sum counts.
-my ($sum) = in_time(sub { $f->fault('/api/v1/', kind => 'delay', seconds => 0.55 * $f->patience); timed("$branches&limit=1") });
-refused($sum, 504, qr/in time/, 'five seconds at each step');
-well('that');
+# Each step is slow but within its limit; their sum is not.
+my ($sum) = in_time(sub { $f->fault('/api/v1/', kind => 'delay',
+    seconds => 0.55 * $f->patience); timed("$branches&limit=1") });
+rejected($sum, 504, qr/in time/, 'five seconds for each step');
+well('slow steps');
 
-# --- not the server it should be, or none
+# --- the wrong server, or none
 my $dir = $f->dir;
-run_cmd('openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', 2, '-subj', '/CN=localhost',
+run_cmd('openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days',
+    2, '-subj', '/CN=localhost',
     '-addext', 'subjectAltName=DNS:localhost', '-keyout', "$dir/own.key", '-out', "$dir/own.pem");
 for my $case (['expired', 'DNS:localhost', -1], ['elsewhere', 'DNS:git.example.org', 2]) {
 	my ($name, $san, $days) = @$case;
 	spew("$dir/ext.$name", "subjectAltName = $san\n");
-	run_cmd('openssl', 'x509', '-req', '-in', "$dir/cert.csr", '-CA', "$dir/ca.pem", '-CAkey', "$dir/ca.key", '-CAcreateserial', '-days', $days,
+	run_cmd('openssl', 'x509', '-req', '-in', "$dir/cert.csr", '-CA', "$dir/ca.pem", '-CAkey',
+	    "$dir/ca.key", '-CAcreateserial', '-days', $days,
 	    '-extfile', "$dir/ext.$name", '-out', "$dir/$name.pem");
 	spew("$dir/$name.key", slurp("$dir/cert.key"));
 }
@@ -209,34 +243,37 @@ for my $name (qw(expired elsewhere own)) {
 	$f->stop_nginx;
 	$f->forget_requests;
 	$f->start_nginx("ssl_certificate $dir/$name.pem;\n\t\tssl_certificate_key $dir/$name.key;");
-	refused(timed($branches), 502, qr/TLS certificate that is not accepted/, "a certificate: $name");
-	is(scalar $f->requests, 0, "a certificate: $name: nothing was asked");
+	rejected(timed($branches), 502, qr/TLS certificate that is not accepted/, "a certificate: $name");
+	is(scalar $f->requests, 0, "a certificate: $name: the server receives no request");
 }
 $f->stop_nginx;
 $f->start_nginx;
 well('the right certificate');
 $f->stop_nginx;
-refused(timed($branches), 502, qr/cannot be reached/, "refused, time $_") for 1 .. 5;
+rejected(timed($branches), 502, qr/cannot be reached/, "connection refused, attempt $_") for 1 .. 5;
 my $rest;
 best_of(1, sub { $rest = timed($branches); $rest->{took} });
-refused($rest, 502, qr/did not answer several times; it is asked again in \d+ seconds/, 'then it is left alone');
-cmp_ok($rest->{took}, '<', deadline(1), 'which is told at once');
-is($viewer->get('/api/projects')->{status}, 200, 'all else works');
+rejected($rest, 502, qr/did not answer several times; it is asked again in \d+ seconds/,
+    'after five failures the server is not contacted');
+cmp_ok($rest->{took}, '<', deadline(1), 'an error for a server that is not contacted comes at once');
+is($viewer->get('/api/projects')->{status}, 200, 'other requests work while the Git server is down');
 $f->start_nginx;
-ok(poll(15, sub { $viewer->get($branches)->{status} == 200 }), 'it is asked again, and all is well');
+ok(poll(15, sub { $viewer->get($branches)->{status} == 200 }),
+    'the server is contacted again later, and branches are read');
 $f->stop_server;
-refused(timed($branches), 502, qr/answered 502/, 'a proxy without its server');
+rejected(timed($branches), 502, qr/answered 502/, 'a proxy without its server');
 $f->start_server;
 well('the server');
 $api->stop;
 
 # --- addresses that lead nowhere
-for my $case (['https://no-such-host.invalid', qr/is not known by that name|did not answer/], ['https://192.0.2.1', qr/cannot be reached|did not answer/]) {
+for my $case (['https://no-such-host.invalid', qr/is not known by that name|did not answer/],
+    ['https://192.0.2.1', qr/cannot be reached|did not answer/]) {
 	my ($url, $detail) = @$case;
 	my $lost = Slipway::API->start(db => $db, conf => "[gitserver]\nurl = $url\n");
 	my $q = $lost->post('/api/projects', { name => "at $url", repository => "$url/a/b.git" })->{json}{id};
 	my $answer = timed("/api/git/branches?projectId=$q", $lost->as('viewer'));
-	refused($answer, $answer->{status} == 504 ? 504 : 502, $detail, $url);
+	rejected($answer, $answer->{status} == 504 ? 504 : 502, $detail, $url);
 	$lost->stop;
 }
 done_testing();

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# A push event of many commits, whose repository stands behind them, as in what
-# Gitea and GitHub send.
+# A push event with many commits before its repository, in the order of members
+# that Gitea and GitHub use.
 
 use strict;
 use warnings;
@@ -16,14 +16,18 @@ my $db = Slipway::DB->start;
 my $api = Slipway::API->start(db => $db);
 ok($api->create_keys, 'slipway-admin key creates the keys for secrets');
 
-my $project = $api->post('/api/projects', { name => 'p', repository => 'https://git.example.org/owner/name' })->{json}{id};
-my $pipeline = $api->post('/api/pipelines', { projectId => $project, name => 'x', steps => [{ name => 's', script => 'true' }] })->{json}{id};
-is($api->put("/api/projects/$project", { triggers => [{ branch => 'main', pipelineId => $pipeline }] })->{status}, 200, 'a push starts the pipeline');
+my $project = $api->post('/api/projects',
+    { name => 'p', repository => 'https://git.example.org/owner/name' })->{json}{id};
+my $pipeline = $api->post('/api/pipelines',
+    { projectId => $project, name => 'x', steps => [{ name => 's', script => 'true' }] })->{json}{id};
+is($api->put("/api/projects/$project",
+    { triggers => [{ branch => 'main', pipelineId => $pipeline }] })->{status}, 200,
+    'a trigger is stored');
 my $secret = $api->put("/api/projects/$project/hook-secret")->{json}{secret};
 
 my $json = JSON::PP->new->utf8->canonical;
 
-# The commits first, whatever the order of names is, and what is needed last.
+# Puts the commits first, whatever the order of names, and the needed members last.
 sub commits_first {
 	my ($kind, $commits, $members, $twice) = @_;
 	my $body = $json->decode(push_body($kind, path => 'owner/name', commit => 'c' x 40));
@@ -33,15 +37,20 @@ sub commits_first {
 	$rest = '"ref":"refs/heads/main",' . $rest if $twice;
 	return '{"commits":[' . join(',', ($json->encode($commit)) x $commits) . "],$rest";
 }
-sub answer { my ($kind, $body) = @_; return $api->as('none')->post("/api/hooks/$project", $body, sign_event($kind, $secret, $body)) }
+sub answer {
+	my ($kind, $body) = @_;
+	return $api->as('none')->post("/api/hooks/$project", $body, sign_event($kind, $secret, $body));
+}
 
 for my $kind (@HOOK_KINDS) {
 	my $got = answer($kind, commits_first($kind, 8000, 20));
-	is($got->{status}, 202, "a $kind push of many commits, before what says where they are, starts a deployment") or diag $got->{body};
-	is($got->{json}{data}[0]{branch}, 'main', 'of its branch');
+	is($got->{status}, 202,
+	    "a $kind push with many commits before the repository starts a deployment")
+	    or diag $got->{body};
+	is($got->{json}{data}[0]{branch}, 'main', "a $kind push with many commits has the right branch");
 }
 my $got = answer(gitea => commits_first('gitea', 8000, 20, 1));
-is($got->{status}, 400, 'a member that stands twice behind many commits is still found') or diag $got->{body};
-like($got->{body}, qr/stands twice/, 'and named');
+is($got->{status}, 400, 'a duplicate member after many commits is found') or diag $got->{body};
+like($got->{body}, qr/stands twice/, 'the error names the duplicate');
 
 done_testing;

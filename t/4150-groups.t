@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# Control groups that are mounted once more, as in a chroot: when that copy
-# goes, deployments start as before.  And those of two runners on one host.
+# Control groups mounted a second time, as in a chroot: when that mount is removed,
+# deployments start as before.  And the control groups of two runners on one host.
 
 use strict;
 use warnings;
@@ -21,36 +21,42 @@ my $runner = Slipway::Runner->start(db => $db, idle => 1);
 my $project = $runner->project;
 my $copy = tempdir() . '/copy';
 make_path($copy);
-# mounts of its own, where that may be
+# private mounts, where permitted
 my @apart = ('unshare', '-m', 'sh', '-c', 'mount --rbind /sys/fs/cgroup "$0" && exec "$@"', $copy);
 my $may = is_root() && (run_cmd(@apart, 'true'))[0] == 0;
-note($may ? 'the groups are mounted twice' : 'this account may mount nothing: the groups as they are');
-$runner->{pid} = start_process({ name => "slipway-runner-$runner->{n}" }, $may ? @apart : (), $runner->command);
-is($runner->wait($runner->deploy($project, 'echo one')), 'success', 'a deployment runs');
+note($may ? 'the control groups are mounted twice' : 'this account cannot mount: control groups as they are');
+$runner->{pid} = start_process({ name => "slipway-runner-$runner->{n}" }, $may ? @apart : (),
+    $runner->command);
+is($runner->wait($runner->deploy($project, 'echo one')), 'success',
+    'a deployment runs with the second mount');
 my ($groups) = $runner->said =~ /(control groups: .*)/;
-ok(defined $groups, 'the runner says what it found') and note($groups);
-is($may ? (run_cmd('nsenter', '-t', $runner->pid, '-m', 'umount', '-R', $copy))[0] : 0, 0, 'the copy goes');
-is($runner->wait($runner->deploy($project, 'echo two')), 'success', 'the next one runs as well');
-unlike($runner->said, qr/refused/, 'none was refused');
-ok($runner->is_clean, 'nothing is left');
-is($runner->stop, 0, 'ends');
+ok(defined $groups, 'the runner logs its control groups') and note($groups);
+is($may ? (run_cmd('nsenter', '-t', $runner->pid, '-m', 'umount', '-R', $copy))[0] : 0, 0,
+    'the second mount is removed');
+is($runner->wait($runner->deploy($project, 'echo two')), 'success',
+    'a deployment runs without the second mount');
+unlike($runner->said, qr/refused/, 'no deployment was rejected');
+ok($runner->is_clean, 'the runner leaves nothing behind');
+is($runner->stop, 0, 'the runner stops');
 
-# --- two runners of two databases: file systems of their own give their
-# workspaces one inode number, the databases their deployments one id
+# --- two runners with two databases: separate file systems give their workspaces
+# the same inode number, and the databases give their deployments the same id
 my $gate = tempdir() . '/gate';
 my @places = map { tempdir() . "/place$_" } 1, 2;
 make_path(@places);
 my @mounted = grep { $mounts && system('mount', '-t', 'tmpfs', '-o', 'mode=0755', 'none', $_) == 0 } @places;
-note(@mounted ? 'of one number' : 'nothing can be mounted here: of two numbers');
+note(@mounted ? 'the workspaces have the same inode number'
+    : 'nothing can be mounted here: the workspaces have different inode numbers');
 my @monitors = map { Slipway::Monitor->start(conf => "[runner]\nworkspaces = $_\n") } @places;
-my @jobs = map { $monitors[$_]->job(deployment => 5, project => 10 + $_, dir => "shop$_", repository => $runner->{repo},
+my @jobs = map { $monitors[$_]->job(deployment => 5, project => 10 + $_, dir => "shop$_",
+    repository => $runner->{repo},
 	steps => [$_ ? 'true' : "until test -e $gate; do sleep 0.1; done"]) } 0, 1;
-ok($monitors[$_]->started($jobs[$_]), 'a job of each of two') for 0, 1;
-is($monitors[1]->exited($jobs[1]), 0, 'one ends');
-is(scalar job_end($jobs[1]), 'success -', 'well');
+ok($monitors[$_]->started($jobs[$_]), "runner $_ starts a job") for 0, 1;
+is($monitors[1]->exited($jobs[1]), 0, 'the job of the second runner ends');
+is(scalar job_end($jobs[1]), 'success -', 'the job of the second runner succeeds');
 spew($gate, '');
-is($monitors[0]->exited($jobs[0]), 0, 'the other goes on');
-is(scalar job_end($jobs[0]), 'success -', 'to its own end');
-is($_->stop, 0, 'ends') for @monitors;
+is($monitors[0]->exited($jobs[0]), 0, 'the job of the first runner goes on and ends');
+is(scalar job_end($jobs[0]), 'success -', 'the job of the first runner succeeds');
+is($_->stop, 0, 'a monitor stops') for @monitors;
 system 'umount', '-l', $_ for @mounted;
 done_testing;

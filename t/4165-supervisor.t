@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# A step cannot silence its job, stop it or end it; where it can (without root)
-# the result never says success.  A job that does not end by itself is ended.
+# A step cannot silence, stop or end its job; where it can (without root) the
+# result never claims success.  A job that does not end by itself is killed.
 
 use strict;
 use warnings;
@@ -12,64 +12,77 @@ use Slipway::Test;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-note(is_root() ? 'as root: the job has a user of its own' : 'without root: steps can reach the job');
-my $repo = tempdir() . '/repo';
-run_cmd('sh', '-ec', "git init -q -b main '$repo'; cd '$repo';"
-	. 'git config user.email a@example.org; git config user.name a;'
-	. 'echo hello >file; git add .; git commit -qm first');
+note(is_root() ? 'as root: the job runs under another uid than its steps'
+    : 'without root: steps can signal the job');
+my $repo = make_repo(tempdir() . '/repo');
 my $mark = 7_600_000 + $$;
 
 my @tries = (
 	(map { ["limits $_->[0] to $_->[1]", "prlimit --pid \$PPID --$_->[0]=$_->[1]"] }
-	    ['fsize', 0], ['fsize', 300], ['nofile', 0], ['nproc', 0], ['as', 1], ['data', 0], ['stack', 0], ['cpu', 0], ['cpu', 1]),
+	    ['fsize', 0], ['fsize', 300], ['nofile', 0], ['nproc', 0], ['as', 1], ['data', 0], ['stack', 0],
+	    ['cpu', 0], ['cpu', 1]),
 	(map { ["sends $_", "kill -$_ \$PPID"] } qw(KILL TERM INT HUP CHLD PIPE XFSZ QUIT SEGV)),
-	# without root it would stay so: that takes a monitor, see below
+	# without root the job would stay stopped: the monitor ends it, see below
 	!is_root() ? () : ['sends STOP', "kill -STOP \$PPID"],
-	!is_root() ? () : ['stops it again and again', "(while kill -STOP \$PPID; do :; done) & sleep 0.3; kill -STOP \$PPID"],
-	['traces it', 'perl -e \'exit(syscall(101, 16, 0 + shift, 0, 0) != 0)\' $PPID'],
-	['writes into its memory', 'echo x >/proc/$PPID/mem'],
-	['makes it the victim when memory is short', 'echo 1000 >/proc/$PPID/oom_score_adj'],
-	['opens its log', 'exec 7</proc/$PPID/fd/4'],
-	['has it send signals', 'perl -MFcntl -e \'pipe my $r, my $w; fcntl $r, F_SETOWN, 0 + shift or exit 1; fcntl $r, 10, 9 or exit 1; fcntl $r, F_SETFL, O_ASYNC | O_NONBLOCK or exit 1; syswrite $w, q(x); sleep 1; exit 1\' $PPID'],
+	!is_root() ? () : ['sends STOP again and again',
+	    "(while kill -STOP \$PPID; do :; done) & sleep 0.3; kill -STOP \$PPID"],
+	['traces its job', 'perl -e \'exit(syscall(101, 16, 0 + shift, 0, 0) != 0)\' $PPID'],
+	['writes to the memory of its job', 'echo x >/proc/$PPID/mem'],
+	['makes its job the victim of the OOM killer', 'echo 1000 >/proc/$PPID/oom_score_adj'],
+	['opens the log of its job', 'exec 7</proc/$PPID/fd/4'],
+	['makes its job send signals',
+	    'perl -MFcntl -e \'pipe my $r, my $w; fcntl $r, F_SETOWN, 0 + shift or exit 1; fcntl $r, 10, '
+	    . '9 or exit 1; fcntl $r, F_SETFL, O_ASYNC | O_NONBLOCK or exit 1; syswrite $w, q(x); sleep 1; '
+	    . 'exit 1\' $PPID'],
 );
 for (@tries) {
 	my ($what, $attack) = @$_;
 	my $job = job_start(repository => $repo, grace => 1, timeout => 20,
-		steps => ["if ( $attack ) 2>/dev/null; then echo did; else echo could-not; fi; echo after", 'echo the-next; seq 1 200']);
+		steps => ["if ( $attack ) 2>/dev/null; then echo did; else echo could-not; fi; echo after",
+		    'echo the-next; seq 1 200']);
 	my $status = job_wait($job, 60);
 	if (!is_root() && !defined $status) {
-		# the monitor's task: see below
+			# the monitor would kill it: see below
 		kill 'KILL', $job->{pid};
 		$status = job_wait($job);
 	}
 	my $end = job_end($job);
 	my $complete = job_log($job) =~ /^(?:did|could-not)\nafter\n(?:.*\n)*the-next\n1\n(?:\d+\n)*200\n/m;
 	if (is_root()) {
-		is($end, 'success -', "a step that $what changes nothing");
-		ok($complete, '  nor is anything of the log lost');
-		like(job_log($job), qr/^could-not$/m, '  it cannot');
+		is($end, 'success -', "a step that $what: the job succeeds");
+		ok($complete, "a step that $what: the log is complete");
+		like(job_log($job), qr/^could-not$/m, "a step that $what fails to do so");
 	} else {
-		ok($complete || !defined $end || $end !~ /^success/, "a step that $what: the run is no success, or complete");
+		ok($complete || !defined $end || $end !~ /^success/,
+		    "a step that $what: the job does not succeed or its log is complete");
 	}
 }
 
-# --- what it cannot do to the job, the steps of another job cannot either
+# --- steps cannot do this to another job either
 if (is_root()) {
-	my $killer = job_run(repository => $repo, steps => ['echo before; kill -9 -1; echo after', { script => 'echo cleanup', when => 'always' }]);
-	like(scalar job_end($killer), qr/^(?:success -|failed step_failed)$/, 'a step that kills all that it can ends');
-	like(job_log($killer), qr/^before\n(?:.*\n)*cleanup\n/m, 'and its job goes on');
+	my $killer = job_run(repository => $repo,
+	    steps => ['echo before; kill -9 -1; echo after', { script => 'echo cleanup', when => 'always' }]);
+	like(scalar job_end($killer), qr/^(?:success -|failed step_failed)$/,
+	    'a step that kills all it can reach ends');
+	like(job_log($killer), qr/^before\n(?:.*\n)*cleanup\n/m,
+	    'the job of a step that kills all it can reach runs its cleanup');
 	my $job = job_start(repository => $repo, steps => ['echo up; sleep 2; echo alive']);
 	ok(poll(30, sub { job_log($job) =~ /^up$/m }), 'a job runs');
-	my $other = job_run(repository => $repo, steps => ["kill -9 $job->{pid} && echo did; prlimit --pid $job->{pid} --nofile=0 && echo did; true"]);
-	unlike(job_log($other), qr/^did$/m, 'steps of another cannot signal or limit it');
-	is(job_wait($job), 0, 'and it ends well');
-	my $ids = job_run(repository => $repo, steps => ['grep ^Uid: /proc/$PPID/status; grep -E "^Cap(Inh|Prm|Eff|Bnd|Amb)" /proc/$PPID/status; ls -ldn /proc/$PPID/fd | cut -d" " -f3']);
+	my $other = job_run(repository => $repo,
+	    steps => ["kill -9 $job->{pid} && echo did; prlimit --pid $job->{pid} --nofile=0 && echo did; "
+	    . "true"]);
+	unlike(job_log($other), qr/^did$/m, 'steps of another job cannot signal or limit it');
+	is(job_wait($job), 0, 'the attacked job succeeds');
+	my $ids = job_run(repository => $repo,
+	    steps => ['grep ^Uid: /proc/$PPID/status; grep -E "^Cap(Inh|Prm|Eff|Bnd|Amb)" '
+	    . '/proc/$PPID/status; ls -ldn /proc/$PPID/fd | cut -d" " -f3']);
 	my ($real, $effective, $saved, $files) = job_log($ids) =~ /^Uid:\t(\d+)\t(\d+)\t(\d+)\t(\d+)$/m;
-	is("$effective $files", "$ids->{uid} $ids->{uid}", 'the files of a job are its account\'s');
-	is($real, $saved, 'its real user');
-	isnt($real, $ids->{uid}, 'is another');
-	is(() = job_log($ids) =~ /^Cap(?:Inh|Prm|Eff|Amb):\t0+$/mg, 4, 'it has no capability');
-	like(job_log($ids), qr/^0$/m, 'and its descriptors are root\'s alone');
+	is("$effective $files", "$ids->{uid} $ids->{uid}",
+	    'a job has the effective and file-system uid of its account');
+	is($real, $saved, 'a job has the same real and saved uid');
+	isnt($real, $ids->{uid}, 'the real uid of a job is not that of its account');
+	is(() = job_log($ids) =~ /^Cap(?:Inh|Prm|Eff|Amb):\t0+$/mg, 4, 'a job has no capability');
+	like(job_log($ids), qr/^0$/m, 'the descriptors of a job belong to root');
 }
 
 # --- a log that cannot be written
@@ -79,29 +92,37 @@ sub without_log {
 	unlink "$spool->{dir}/log";
 	symlink '/dev/full', "$spool->{dir}/log" or die "symlink: $!";
 	my $job = job_start(spool => $spool);
-	is(job_wait($job), 0, 'a job without a place for its log ends');
+	is(job_wait($job), 0, 'a job that cannot write its log ends');
 	return $job;
 }
-sub said { my ($job) = @_; my ($end) = grep { $_->[0] eq 'end' } job_result($job); return $end ? $end->[1] : 'nothing' }
+sub said {
+	my ($job) = @_;
+	my ($end) = grep { $_->[0] eq 'end' } job_result($job);
+	return $end ? $end->[1] : 'nothing';
+}
 my $lost = without_log(steps => ['echo hello']);
-like(said($lost), qr/^failed log_lost \d+\nThe log is not complete: it could not be written \(No space left on device\)\.$/, 'as failed, and says why');
-is(job_steps($lost), '0:success:0:-', 'with its steps as they were');
+like(said($lost),
+    qr/^failed log_lost \d+\nThe log is not complete: it could not be written \(No space left on device\)\.$/,
+    'a lost log fails the job and gives the cause');
+is(job_steps($lost), '0:success:0:-', 'a lost log leaves the status of the steps');
 $lost = without_log(steps => ['echo hello; exit 3']);
-like(said($lost), qr/^failed step_failed \d+\n.*status 3\. The log is not complete: it could not be written/, 'one that failed says both');
+like(said($lost), qr/^failed step_failed \d+\n.*status 3\. The log is not complete: it could not be written/,
+    'a failed step with a lost log reports both');
 my $cut = job_run(repository => $repo, log_max => 500, steps => ['seq 1 1000']);
-is(scalar job_end($cut), 'success -', 'a log that is larger than it may be is no loss');
+is(scalar job_end($cut), 'success -', 'a log cut at its limit does not fail the job');
 
-# --- a job that something keeps from its work
+# --- a job that is kept from running
 sub left { return grep { !/^\s*\d+ Z/ && /\Q$mark\E/ } `ps -eo pid,stat,args` }
 for my $adopted (0, 1) {
 	my $m = Slipway::Monitor->start;
-	my $job = $m->job(repository => $repo, limit => 8, steps => ["echo up; (setsid sleep $mark &); sleep $mark"]);
+	my $job = $m->job(repository => $repo, limit => 8,
+	    steps => ["echo up; (setsid sleep $mark &); sleep $mark"]);
 	my $pid = $m->started($job);
-	ok($pid && poll(30, sub { job_log($job) =~ /^up$/m }), 'a job with a limit of its monitor\'s runs');
+	ok($pid && poll(30, sub { job_log($job) =~ /^up$/m }), 'a job with a time limit of the monitor runs');
 	if ($adopted) {
 		$m->stop('KILL');
 		$m = Slipway::Monitor->start(dir => $m->{dir});
-		like($m->log, qr/job $job->{id}\.1 is adopted/, 'another monitor takes it over');
+		like($m->log, qr/job $job->{id}\.1 is adopted/, 'another monitor adopts the job');
 	}
 	my $stopper = fork;
 	if (!$stopper) {
@@ -109,29 +130,34 @@ for my $adopted (0, 1) {
 		1 while kill 'STOP', $pid;
 		POSIX::_exit(0);
 	}
-	ok(defined $m->exited($job, 40), 'it is stopped for good, and ended all the same');
-	like($m->log, qr/job $job->{id}\.1 does not end by itself/, 'because of its limit');
-	is_deeply([left()], [], 'nothing of it is left');
+	ok(defined $m->exited($job, 40), 'a job that is stopped for good is killed');
+	like($m->log, qr/job $job->{id}\.1 does not end by itself/,
+	    'the log says that the job exceeded its limit');
+	is_deeply([left()], [], 'a killed job leaves no process');
 	kill 'KILL', $stopper;
 	waitpid $stopper, 0;
 	$m->stop;
 }
 
-# --- a process that calls itself a job is none
+# --- a process that only has the name of a job
 if (is_root()) {
 	my $m = Slipway::Monitor->start;
 	my $fake = 'for i in 1 2 3; do bash -c \'exec -a /x/slipway-job perl -e "sleep 600" -- \' & done; '
-	    . 'perl -e \'for (1 .. 3) { fork or exec { "/bin/sleep" } "slipway-job", "-i", "$ENV{SLIPWAY_DEPLOYMENT_ID}.1", "600" }\'; '
+	    . 'perl -e \'for (1 .. 3) { fork or exec { "/bin/sleep" } "slipway-job", "-i", '
+	        . '"$ENV{SLIPWAY_DEPLOYMENT_ID}.1", "600" }\'; '
 	    . 'perl -e \'$0 = "slipway-job\0-i\0$ENV{SLIPWAY_DEPLOYMENT_ID}.1\0x"; sleep 600\' & ';
-	my $job = $m->job(repository => $repo, steps => ["$fake echo up; until test -e go; do sleep 0.05; done; echo done"]);
+	my $job = $m->job(repository => $repo,
+	    steps => ["$fake echo up; until test -e go; do sleep 0.05; done; echo done"]);
 	my $pid = $m->started($job);
-	ok($pid && poll(30, sub { job_log($job) =~ /^up$/m }), 'a step that starts processes with the name of its job');
+	ok($pid && poll(30, sub { job_log($job) =~ /^up$/m }),
+	    'a step starts processes with the name of its job');
 	$m->stop('KILL');
 	$m = Slipway::Monitor->start(dir => $m->{dir});
-	like($m->log, qr/job $job->{id}\.1 is adopted: pid $pid,/, 'they are not what the next monitor adopts');
+	like($m->log, qr/job $job->{id}\.1 is adopted: pid $pid,/,
+	    'the next monitor adopts the real job');
 	spew("$m->{workspaces}/shop/go", '');
-	ok(defined $m->exited($job, 40), 'it ends');
-	is(scalar job_end($job), 'success -', 'well');
+	ok(defined $m->exited($job, 40), 'the adopted job ends');
+	is(scalar job_end($job), 'success -', 'the adopted job succeeds');
 	$m->stop;
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# Checkout over HTTP from git http-backend: credentials go to the repository's
-# own host and nowhere else, and no step can find them.
+# Checkout over HTTP from git http-backend: credentials are sent to the host of the
+# repository alone, and steps cannot find them.
 
 use strict;
 use warnings;
@@ -13,23 +13,23 @@ use Slipway::Test;
 
 my ($status, $exec) = run_cmd('git', '--exec-path');
 chomp $exec;
-plan skip_all => 'git http-backend is not installed' if !-x "$exec/git-http-backend" || !-x "$exec/git-remote-http";
+plan skip_all => 'git http-backend is not installed'
+    if !-x "$exec/git-http-backend" || !-x "$exec/git-remote-http";
 note(is_root() ? 'as root' : 'without root');
 
 my $root = tempdir() . '/served';
 mkdir $root;
-run_cmd('sh', '-ec', "git init -q -b main '$root/repo'; cd '$root/repo';"
-	. 'git config user.email a@example.org; git config user.name a;'
-	. 'echo one >file; git add .; git commit -qm first; git config http.uploadpack true; touch .git/git-daemon-export-ok');
+make_repo("$root/repo", 'echo one >file; git config http.uploadpack true; touch .git/git-daemon-export-ok');
 my $secret = 's3cret%/tok en';
 
-# A small server: /open/… for all, /private/… with a password, /moved/… sent on
-# to another address, /loop… to itself. It notes what it was asked.
+# A minimal server: /open/… needs no password, /private/… needs one, /moved/…
+# redirects to another address.  It logs its requests.
 sub serve {
 	my ($name, $moved) = @_;
 	my $log = tempdir() . "/$name.requests";
 	spew($log, '');
-	my $listen = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => 0, Listen => 20) or die "listen: $!";
+	my $listen = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => 0, Listen => 20)
+	    or die "listen: $!";
 	my $pid = fork;
 	die "fork: $!" if !defined $pid;
 	return ($pid, $listen->sockport, $log) if $pid;
@@ -54,11 +54,13 @@ sub request {
 	open my $note, '>>', $log or die;
 	syswrite $note, "$method $path $auth\n";
 	if ($path =~ m{^/moved/(.*)}) {
-		print $peer "HTTP/1.1 302 Found\r\nLocation: $moved/$1?$query\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+		print $peer "HTTP/1.1 302 Found\r\nLocation: $moved/$1?$query\r\nContent-Length: "
+		    . "0\r\nConnection: close\r\n\r\n";
 		return;
 	}
 	if ($path =~ m{^/private/} && $auth ne "oauth2:$secret") {
-		print $peer "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"git\"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+		print $peer "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic "
+		    . "realm=\"git\"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 		return;
 	}
 	my $body = '';
@@ -67,7 +69,8 @@ sub request {
 	spew($in, $body);
 	(my $info = $path) =~ s{^/(?:open|private)}{};
 	%ENV = (PATH => $ENV{PATH}, GIT_PROJECT_ROOT => $root, GIT_HTTP_EXPORT_ALL => 1, PATH_INFO => $info,
-		REQUEST_METHOD => $method, QUERY_STRING => $query || '', CONTENT_TYPE => $h{'content-type'} || '',
+		REQUEST_METHOD => $method, QUERY_STRING => $query || '',
+		CONTENT_TYPE => $h{'content-type'} || '',
 		CONTENT_LENGTH => length $body, REMOTE_ADDR => '127.0.0.1', GIT_CONFIG_COUNT => 1,
 		GIT_CONFIG_KEY_0 => 'safe.directory', GIT_CONFIG_VALUE_0 => '*');
 	$ENV{GIT_PROTOCOL} = $h{'git-protocol'} if $h{'git-protocol'};
@@ -76,28 +79,36 @@ sub request {
 	my $answer = `'$exec/git-http-backend' 2>/dev/null`;
 	my ($top, $rest) = split /\r?\n\r?\n/, $answer, 2;
 	my $line = $top =~ s/^Status: (.*?)\r?\n// ? $1 : '200 OK';
-	print $peer "HTTP/1.1 $line\r\n$top\r\nContent-Length: " . length($rest) . "\r\nConnection: close\r\n\r\n$rest";
+	print $peer "HTTP/1.1 $line\r\n$top\r\nContent-Length: " . length($rest)
+	    . "\r\nConnection: close\r\n\r\n$rest";
 }
 
 my ($other_pid, $other_port, $other_log) = serve('other', '');
 my ($pid, $port, $log) = serve('main', "http://127.0.0.1:$other_port/private");
 END { kill 'TERM', grep { defined } $pid, $other_pid }
 my $base = "http://127.0.0.1:$port";
-sub deploy { my (%o) = @_; return job_run(branch => 'main', allow_local => 0, allow_http => 1, checkout_timeout => 30, steps => ['cat file'], %o) }
+sub deploy {
+	my (%o) = @_;
+	return job_run(branch => 'main', allow_local => 0, allow_http => 1, checkout_timeout => 30,
+	    steps => ['cat file'], %o);
+}
 sub requests { my $text = slurp($log); spew($log, ''); return $text }
 
 my $job = deploy(repository => "$base/open/repo");
-is(scalar job_end($job), 'success -', 'a public repository');
-like(job_log($job), qr/^one$/m, 'its files');
-unlike(requests(), qr/oauth2/, 'nobody was told a password');
+is(scalar job_end($job), 'success -', 'a public repository is checked out');
+like(job_log($job), qr/^one$/m, 'a public repository has its files');
+unlike(requests(), qr/oauth2/, 'a public repository gets no credential');
 $job = deploy(repository => "$base/open/repo", allow_http => 0);
-is((job_end($job))[1], 'Repositories without TLS are not allowed here.', 'refused where TLS is demanded');
-is(requests(), '', 'before anything is sent');
+is((job_end($job))[1], 'Repositories without TLS are not allowed here.',
+    'http is rejected if TLS is required');
+is(requests(), '', 'http is rejected before a request is sent');
 
 # --- credentials
 $job = deploy(repository => "$base/private/repo");
-is(scalar job_end($job), 'failed checkout_failed', 'a private one, without a credential');
-like((job_end($job))[1], qr/^fatal: .*(?:Authentication failed|could not read)/, 'git says what is wrong');
+is(scalar job_end($job), 'failed checkout_failed',
+    'a private repository without a credential fails the checkout');
+like((job_end($job))[1], qr/^fatal: .*(?:Authentication failed|could not read)/,
+    'the detail is the message of git');
 requests();
 my $hunt = <<'END';
 n=s3; n=${n}cret
@@ -111,50 +122,66 @@ ls -l /proc/self/fd | grep memfd && echo FOUND memory
 git config --local -l | grep -i -E "helper|$n" && echo FOUND in config
 exit 0
 END
-$job = deploy(repository => "$base/private/repo", credential => "oauth2\n$secret", steps => ['cat file', "#!/bin/bash\n$hunt"]);
-is(scalar job_end($job), 'success -', 'with its credential');
-like(job_log($job), qr/^one$/m, 'its files');
-unlike(job_log($job), qr/FOUND/, 'no step finds it') or diag(job_log($job));
-like(requests(), qr/oauth2:\Q$secret\E/, 'the server got it');
-unlike(job_log($job), qr/s3cret/, 'the log does not');
+$job = deploy(repository => "$base/private/repo", credential => "oauth2\n$secret",
+    steps => ['cat file', "#!/bin/bash\n$hunt"]);
+is(scalar job_end($job), 'success -', 'a private repository with its credential is checked out');
+like(job_log($job), qr/^one$/m, 'a private repository has its files');
+unlike(job_log($job), qr/FOUND/, 'no step finds the credential') or diag(job_log($job));
+like(requests(), qr/oauth2:\Q$secret\E/, 'the server gets the credential');
+unlike(job_log($job), qr/s3cret/, 'the log does not contain the credential');
 $job = deploy(repository => "$base/private/repo", credential => "oauth2\nwrong");
-is(scalar job_end($job), 'failed checkout_failed', 'with a wrong one');
-unlike(slurp("$job->{dir}/result"), qr/wrong/, 'which is not told to anybody');
+is(scalar job_end($job), 'failed checkout_failed', 'a wrong credential fails the checkout');
+unlike(slurp("$job->{dir}/result"), qr/wrong/, 'the result does not contain the credential');
 requests();
 
-# --- sent elsewhere
+# --- redirects and submodules
 $job = deploy(repository => "$base/moved/repo", credential => "oauth2\n$secret");
-is(scalar job_end($job), 'failed checkout_failed', 'a redirect is not followed');
-is(slurp($other_log), '', 'the other host hears nothing');
+is(scalar job_end($job), 'failed checkout_failed', 'a redirect to another host is not followed');
+is(slurp($other_log), '', 'the other host receives no request');
 run_cmd({ cwd => "$root/repo" }, 'sh', '-ec', "git init -q -b main '$root/super'; cd '$root/super';"
-	. "git config user.email a\@example.org; git config user.name a; printf '[submodule \"s\"]\n\tpath = s\n\turl = http://127.0.0.1:$other_port/private/repo\n' >.gitmodules;"
-	. "git update-index --add --cacheinfo 160000,\$(git -C ../repo rev-parse HEAD),s; git add .gitmodules; git commit -qm super");
-$job = deploy(repository => "$base/private/super", credential => "oauth2\n$secret", submodules => 1, steps => ['cat s/file']);
-is(scalar job_end($job), 'failed checkout_failed', 'a submodule at another host');
-like(slurp($other_log), qr/^GET/m, 'is asked for');
-unlike(slurp($other_log), qr/oauth2/, 'without the credential');
-run_cmd('sh', '-ec', "cd '$root/super'; printf '[submodule \"s\"]\n\tpath = s\n\turl = ../repo\n' >.gitmodules; git add .gitmodules; git commit -qm same");
-$job = deploy(repository => "$base/private/super", credential => "oauth2\n$secret", submodules => 1, steps => ['cat s/file']);
-is(scalar job_end($job), 'success -', 'a submodule at the same host');
-like(job_log($job), qr/^one$/m, 'is there');
-$job = deploy(repository => "$base/private/super", credential => "oauth2\n$secret", submodules => 1, uid => $job->{uid}, workspace => $job->{workspace}, steps => ['cat s/file']);
-like(job_log($job), qr/^one$/m, 'and the next time, too');
+	. "git config user.email a\@example.org; git config user.name a; printf '[submodule \"s\"]\n\tpath = "
+	    . "s\n\turl = http://127.0.0.1:$other_port/private/repo\n' >.gitmodules;"
+	. "git update-index --add --cacheinfo 160000,\$(git -C ../repo rev-parse HEAD),s; "
+	    . "git add .gitmodules; git commit -qm super");
+$job = deploy(repository => "$base/private/super", credential => "oauth2\n$secret",
+    submodules => 1, steps => ['cat s/file']);
+is(scalar job_end($job), 'failed checkout_failed', 'a private submodule on another host fails the checkout');
+like(slurp($other_log), qr/^GET/m, 'a submodule on another host is requested');
+unlike(slurp($other_log), qr/oauth2/, 'a submodule on another host gets no credential');
+run_cmd('sh', '-ec',
+    "cd '$root/super'; printf '[submodule \"s\"]\n\tpath = s\n\turl = ../repo\n' >.gitmodules; "
+    . "git add .gitmodules; git commit -qm same");
+$job = deploy(repository => "$base/private/super", credential => "oauth2\n$secret",
+    submodules => 1, steps => ['cat s/file']);
+is(scalar job_end($job), 'success -', 'a submodule on the same host is checked out');
+like(job_log($job), qr/^one$/m, 'a submodule on the same host has its files');
+$job = deploy(repository => "$base/private/super", credential => "oauth2\n$secret", submodules => 1,
+    uid => $job->{uid}, workspace => $job->{workspace}, steps => ['cat s/file']);
+like(job_log($job), qr/^one$/m, 'a submodule is checked out again');
 
-# --- askpass by itself
+# --- askpass alone
 sub ask {
 	my ($question, $env, $content) = @_;
 	my $file = tempdir() . '/credential';
 	spew($file, defined $content ? $content : "https://git.example.org:8443\nme\nmy secret");
-	my ($code, $out) = run_cmd({ env => { SLIPWAY_ASKPASS => defined $env ? $env : 4 } }, 'sh', '-c', 'exec 4<"$0"; exec "$1" "$2"',
+	my ($code, $out) = run_cmd({ env => { SLIPWAY_ASKPASS => defined $env ? $env : 4 } }, 'sh', '-c',
+	    'exec 4<"$0"; exec "$1" "$2"',
 		$file, program('slipway-job'), $question);
 	return $code == 0 ? $out : undef;
 }
-is(ask("Username for 'https://git.example.org:8443': "), "me\n", 'git asks for the user');
-is(ask("Password for 'https://me\@git.example.org:8443': "), "my secret\n", 'and for the password');
-is(ask($_), undef, "refused: $_") for "Password for 'https://me\@git.example.org': ", "Password for 'http://me\@git.example.org:8443': ",
-    "Password for 'https://git.example.org:8443.evil.org': ", "Password for 'https://git.example.org:8443\@evil.org': ",
-    "Password for 'https://evil.org/https://git.example.org:8443': ", "Passphrase for key '/x': ", "Password for '", '', "Password for https://git.example.org:8443";
-is(ask("Password for 'https://git.example.org:8443': ", $_), undef, "refused: descriptor $_") for 0, 5, '4x', -1;
-is(ask("Password for 'https://git.example.org:8443': ", 4, $_), undef, 'refused: a credential that is none') for '', 'x', "https://git.example.org:8443\nme";
+is(ask("Username for 'https://git.example.org:8443': "), "me\n", 'askpass answers the prompt for the user');
+is(ask("Password for 'https://me\@git.example.org:8443': "), "my secret\n",
+    'askpass answers the prompt for the password');
+is(ask($_), undef, "askpass rejects the prompt $_")
+    for "Password for 'https://me\@git.example.org': ", "Password for 'http://me\@git.example.org:8443': ",
+    "Password for 'https://git.example.org:8443.evil.org': ",
+    "Password for 'https://git.example.org:8443\@evil.org': ",
+    "Password for 'https://evil.org/https://git.example.org:8443': ", "Passphrase for key '/x': ",
+    "Password for '", '', "Password for https://git.example.org:8443";
+is(ask("Password for 'https://git.example.org:8443': ", $_), undef, "askpass rejects descriptor $_")
+    for 0, 5, '4x', -1;
+is(ask("Password for 'https://git.example.org:8443': ", 4, $_), undef,
+    'askpass rejects an incomplete credential')
+    for '', 'x', "https://git.example.org:8443\nme";
 
 done_testing();

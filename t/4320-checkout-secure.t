@@ -1,8 +1,8 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# Checkout over ssh from a real sshd with a key, and over https from git
-# http-backend behind nginx with a CA of its own: both only where keys, host
-# keys and certificates are right, and nothing of them is left for a step.
+# Checkout over ssh from a real sshd with a key, and over https from nginx with its
+# own CA: both succeed only with the right keys, host keys and certificates, and
+# steps find none of them.
 
 use strict;
 use warnings;
@@ -14,12 +14,10 @@ use Slipway::Test;
 
 sub have { my ($name) = @_; return grep { -x "$_/$name" } split(/:/, $ENV{PATH}), '/usr/sbin' }
 my $dir = tempdir();
-my ($made) = run_cmd('sh', '-ec', "git init -q -b main '$dir/repo'; cd '$dir/repo';"
-	. 'git config user.email a@example.org; git config user.name a;'
-	. 'echo one >file; git add .; git commit -qm first; touch .git/git-daemon-export-ok');
-is($made, 0, 'a repository is made');
+make_repo("$dir/repo", 'echo one >file; touch .git/git-daemon-export-ok');
+ok(-d "$dir/repo/.git", 'git creates a repository');
 
-# What a step can find: nothing with a key in it, and no credential in git.
+# What a step can find: no key, and no credential in git.
 my $look = <<'END';
 cat file
 ls -A ~ | tr '\n' ' '; echo
@@ -37,9 +35,9 @@ sub deploy {
 }
 sub nothing_left {
 	my ($job, $log, $how) = @_;
-	like($log, qr/^looked$/m, "$how: the step looks round");
-	unlike($log, qr/IS LEFT/, "$how: and finds no key");
-	unlike($log, qr/slipway-(?:ssh-key|known-hosts|ca)/, "$how: nor any of its files");
+	like($log, qr/^looked$/m, "$how: the step runs");
+	unlike($log, qr/IS LEFT/, "$how: the step finds no key");
+	unlike($log, qr/slipway-(?:ssh-key|known-hosts|ca)/, "$how: the step finds no file of slipway");
 }
 
 # --- ssh
@@ -67,8 +65,8 @@ my $url = "ssh://$me\@127.0.0.1:$port$dir/repo";
 my $known = "[127.0.0.1]:$port " . join(' ', (split ' ', slurp("$dir/host.pub"))[0, 1]) . "\n";
 my $strange = "[127.0.0.1]:$port " . join(' ', (split ' ', slurp("$dir/other.pub"))[0, 1]) . "\n";
 my $key = slurp("$dir/user");
-# ssh(1) wants its account to have a name.  Where the job cannot give it one (its
-# root is no mount point, as in a plain chroot), one that the host knows serves.
+# ssh(1) requires that its account has a name.  Where the job cannot create one (its
+# root is no mount point, as in a plain chroot), an account of the host is used.
 my %named = is_root() ? (limits => ['-N']) : ();
 if (is_root()) {
 	my (undef, undef, $log) = deploy(repository => "$dir/repo", %named);
@@ -78,19 +76,20 @@ if (is_root()) {
 }
 
 SKIP: {
-	skip "the shell of $me, $shell, lets nobody in", 14 if $shell =~ m{/(?:nologin|false)$};
+	skip "the shell of $me, $shell, permits no login", 14 if $shell =~ m{/(?:nologin|false)$};
 	my ($job, $end, $log) = deploy(repository => $url, ssh_key => $key, known_hosts => $known, %named);
-	like($end, qr{^success -}, 'ssh: with the key') or diag($log, slurp("$dir/sshd.log"));
-	like($log, qr/^one$/m, 'ssh: the files are there');
+	like($end, qr{^success -}, 'ssh: the right key checks out the repository')
+	    or diag($log, slurp("$dir/sshd.log"));
+	like($log, qr/^one$/m, 'ssh: the repository has its files');
 	nothing_left($job, $log, 'ssh');
 	for (['no key', known_hosts => $known],
 	    ['the wrong key', known_hosts => $known, ssh_key => slurp("$dir/other")],
 	    ['an unknown host', ssh_key => $key],
-	    ['a host that is another', ssh_key => $key, known_hosts => $strange]) {
+	    ['another host key', ssh_key => $key, known_hosts => $strange]) {
 		my ($what, %o) = @$_;
 		(undef, $end, $log) = deploy(repository => $url, %o, %named);
-		like($end, qr{^failed checkout_failed }, "ssh: refused with $what");
-		ok(index($log, (split /\n/, $key)[1]) < 0, "and tells no key");
+		like($end, qr{^failed checkout_failed }, "ssh: $what fails the checkout");
+		ok(index($log, (split /\n/, $key)[1]) < 0, "ssh: $what: the log contains no key");
 	}
 }
 
@@ -111,13 +110,15 @@ front_nginx(<<"HTTP", dir => $dir, port => $tls, name => 'nginx');
 		root $dir;
 	}
 HTTP
-my ($job, $end, $log) = deploy(repository => "https://localhost:$tls/repo/.git", tls_ca => slurp("$dir/tls.pem"));
-like($end, qr{^success -}, 'https: with its CA') or diag($log, slurp("$dir/nginx.err"));
-like($log, qr/^one$/m, 'https: the files are there');
+my ($job, $end, $log) = deploy(repository => "https://localhost:$tls/repo/.git",
+    tls_ca => slurp("$dir/tls.pem"));
+like($end, qr{^success -}, 'https: the right CA checks out the repository')
+    or diag($log, slurp("$dir/nginx.err"));
+like($log, qr/^one$/m, 'https: the repository has its files');
 nothing_left($job, $log, 'https');
 (undef, $end) = deploy(repository => "https://localhost:$tls/repo/.git");
-like($end, qr{^failed checkout_failed }, 'https: refused with the system\'s CAs');
+like($end, qr{^failed checkout_failed }, "https: the system's CAs fail the checkout");
 (undef, $end) = deploy(repository => "https://127.0.0.1:$tls/repo/.git", tls_ca => slurp("$dir/tls.pem"));
-like($end, qr{^failed checkout_failed }, 'https: refused for another name');
+like($end, qr{^failed checkout_failed }, 'https: another host name fails the checkout');
 
 done_testing();

@@ -1,8 +1,8 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# Checkout of a private repository from a Git server that refuses, keeps
-# silent, drips, lies, sends elsewhere, or changes while it is read: it ends in
-# time and in words, the token goes to its own server and into no log.
+# Checkout of a private repository from a Git server that rejects, is silent, slow
+# or faulty, redirects, or changes during the checkout: it ends in time with a clear
+# message, and the token is sent to its own server alone and is in no log.
 
 use strict;
 use warnings;
@@ -25,7 +25,8 @@ sub deploy {
 	my (%o) = @_;
 	my $began = time;
 	my $job = job_run(branch => 'main', repository => $repo->clone_url, tls_ca => slurp($f->ca),
-		credential => "slipway\n$token", allow_local => 0, checkout_timeout => 60, steps => ['cat file'], %o);
+		credential => "slipway\n$token", allow_local => 0, checkout_timeout => 60,
+		steps => ['cat file'], %o);
 	my $took = time - $began;
 	return { end => [job_end($job)], log => job_log($job), took => $took };
 }
@@ -35,60 +36,76 @@ sub works {
 	is($got->{end}[0], 'success -', $name) or diag("$got->{end}[1]\n$got->{log}");
 	return $got->{log};
 }
-# Fails while the Git server does that.
+# Expects that a checkout fails in time, and that neither log nor detail has the token.
 sub fails {
 	my ($name, $detail, %o) = @_;
 	my $got = deploy(%o);
 	like($got->{end}[0], qr/^failed (?:checkout_failed|timeout)$/, $name) or diag($got->{log});
-	like($got->{end}[1], $detail, "$name: in words");
-	cmp_ok($got->{took}, '<', deadline(50), "$name: in time");
-	unlike("$got->{end}[1] $got->{log}", qr/\Q$token\E/, "$name: no token in log or detail");
-	unlike($got->{log}, qr/^one$/m, "$name: no step ran");
+	like($got->{end}[1], $detail, "$name: the detail gives the cause");
+	cmp_ok($got->{took}, '<', deadline(50), "$name: the job ends in time");
+	unlike("$got->{end}[1] $got->{log}", qr/\Q$token\E/,
+	    "$name: neither log nor detail contains the token");
+	unlike($got->{log}, qr/^one$/m, "$name: no step runs");
 	$f->clear_faults;
 	return $got;
 }
 
-like(works('a private repository'), qr/^one$/m, 'its files');
+like(works('a private repository is checked out'), qr/^one$/m, 'a private repository has its files');
 
-# --- steps that run nevertheless do not see what somebody else's checkout left
+# --- steps that run after a failed checkout do not see the files of another's checkout
 {
-	my @job = (branch => 'main', repository => $repo->clone_url, tls_ca => slurp($f->ca), allow_local => 0);
+	my @job = (branch => 'main', repository => $repo->clone_url, tls_ca => slurp($f->ca),
+	    allow_local => 0);
 	my $theirs = job_run(@job, credential => "slipway\n$token", steps => ['cat file']);
-	is((job_end($theirs))[0], 'success -', 'somebody deploys');
+	is((job_end($theirs))[0], 'success -', 'another user deploys');
 	my ($seen) = map { $_->[1] } grep { $_->[0] eq 'objects' } job_result($theirs);
-	my @same = (uid => $theirs->{uid}, workspace => $theirs->{workspace}, objects => $seen, credential => undef);
-	my @steps = map { { script => 'cat file || :; git cat-file -p refs/slipway/tip:file || :; ls -A .git/objects || :; echo ran', when => $_ } } qw(always failure);
+	my @same = (uid => $theirs->{uid}, workspace => $theirs->{workspace}, objects => $seen,
+	    credential => undef);
+	my @steps =
+	    map { { script => 'cat file || :; git cat-file -p refs/slipway/tip:file || :; ls -A .git/objects '
+	    . '|| :; echo ran', when => $_ } } qw(always failure);
 	$f->fault('info/refs', kind => 'silent');
 	my $mine = job_run(@job, @same, checkout_timeout => 1, steps => \@steps);
 	$f->clear_faults;
-	is((job_end($mine))[0], 'failed timeout', 'whoever cannot, for the server is silent,') or diag(job_log($mine));
-	like(job_log($mine), qr/^ran$/m, 'has steps that always run');
-	unlike(job_log($mine), qr/^(?:one|[0-9a-f]{2}|pack)$/m, 'which find no file of it and no object') or diag(job_log($mine));
+	is((job_end($mine))[0], 'failed timeout', 'a deployment without access to the repository times out')
+	    or diag(job_log($mine));
+	like(job_log($mine), qr/^ran$/m, 'its steps with runWhen always run');
+	unlike(job_log($mine), qr/^(?:one|[0-9a-f]{2}|pack)$/m,
+	    'its steps find no file and no object of the other deployment')
+	    or diag(job_log($mine));
 	my $next = job_run(@job, @same, credential => "slipway\n$token", steps => ['cat file']);
-	is((job_end($next))[0], 'success -', 'the next one clones again') or diag(job_log($next));
+	is((job_end($next))[0], 'success -', 'the next deployment with access clones again')
+	    or diag(job_log($next));
 }
 
-# --- it is refused
+# --- rejected
 fails('no credential', qr/Authentication|could not read|credential/i, credential => undef);
-fails('a token that is none', qr/Authentication|denied|401|credential/i, credential => "slipway\nnone");
-fails('one that has expired', qr/Authentication|denied|401|credential/i, credential => "slipway\n" . $f->token('ann', expires => -1));
+fails('an invalid token', qr/Authentication|denied|401|credential/i, credential => "slipway\nnone");
+fails('an expired token', qr/Authentication|denied|401|credential/i,
+    credential => "slipway\n" . $f->token('ann', expires => -1));
 $f->user('eve');
-fails('one of somebody else', qr/not found/i, credential => "slipway\n" . $f->token('eve'));
+fails('the token of another user', qr/not found/i, credential => "slipway\n" . $f->token('eve'));
 fails('a certificate of another CA', qr/certificate/i, tls_ca => slurp($other->ca));
-fails('a port where nobody listens', qr/connect/i, repository => $repo->clone_url =~ s/:\d+/':' . free_port()/er);
-fails('a name that is none', qr/resolve/i, repository => $repo->clone_url =~ s/localhost/nowhere.invalid/r);
+fails('a port where nothing listens', qr/connect/i,
+    repository => $repo->clone_url =~ s/:\d+/':' . free_port()/er);
+fails('an unknown host name', qr/resolve/i, repository => $repo->clone_url =~ s/localhost/nowhere.invalid/r);
 
-# --- what it answers
-for my $case ([403 => '403'], [404 => 'not found|404'], [410 => '410'], [429 => '429'], [500 => '500'], [502 => '502'], [503 => '503'], [504 => '504']) {
-	$f->fault('info/refs', kind => 'status', status => $case->[0], body => "<h1>$token</h1>", type => 'text/html');
+# --- faulty responses
+for my $case ([403 => '403'], [404 => 'not found|404'], [410 => '410'], [429 => '429'], [500 => '500'],
+    [502 => '502'], [503 => '503'], [504 => '504']) {
+	$f->fault('info/refs', kind => 'status', status => $case->[0], body => "<h1>$token</h1>",
+	    type => 'text/html');
 	fails("status $case->[0]", qr/$case->[1]/i);
 }
 for my $case (['HTML' => status => status => 200, body => '<html>sign in</html>', type => 'text/html'],
-	['nothing' => status => status => 200, body => '', type => 'application/x-git-upload-pack-advertisement'],
-	['garbage' => status => status => 200, body => "\x00\xff\x00garbage", type => 'application/x-git-upload-pack-advertisement'],
-	['a length that is none' => status => status => 200, body => "zzzz# service", type => 'application/x-git-upload-pack-advertisement'],
-	['the first part' => cut => body => "001e# service=git-upload-pack\n0000"],
-	['nothing, and closes' => 'drop']) {
+	['an empty response' => status => status => 200, body => '',
+	    type => 'application/x-git-upload-pack-advertisement'],
+	['garbage' => status => status => 200, body => "\x00\xff\x00garbage",
+	    type => 'application/x-git-upload-pack-advertisement'],
+	['an invalid length' => status => status => 200, body => "zzzz# service",
+	    type => 'application/x-git-upload-pack-advertisement'],
+	['a truncated response' => cut => body => "001e# service=git-upload-pack\n0000"],
+	['a closed connection' => 'drop']) {
 	my ($name, $kind, %how) = @$case;
 	for my $at ('info/refs', 'git-upload-pack$') {
 		$f->fault($at, kind => $kind, %how);
@@ -97,26 +114,28 @@ for my $case (['HTML' => status => status => 200, body => '<html>sign in</html>'
 }
 for my $at ('info/refs', 'git-upload-pack$') {
 	$f->fault($at, kind => 'silent');
-	fails("$at: silence", qr/./, checkout_timeout => 5);
+	fails("$at: a silent server", qr/./, checkout_timeout => 5);
 	$f->fault($at, kind => 'slow', body => '0' x 1000);
-	fails("$at: a byte a second", qr/./, checkout_timeout => 5);
+	fails("$at: one byte per second", qr/./, checkout_timeout => 5);
 	$f->fault($at, kind => 'big', size => 300 << 20);
-	fails("$at: 300 MB of nothing", qr/./);
+	fails("$at: 300 MB of garbage", qr/./);
 }
 
-# --- it sends elsewhere
-for my $case (['itself' => $repo->clone_url . '/info/refs?service=git-upload-pack'], ['another server' => $other->url . '/x/y.git/info/refs'],
-	['a server without TLS' => 'http://localhost:' . free_port() . '/x'], ['a file' => 'file:///etc/passwd'], ['nowhere' => '']) {
+# --- redirects
+for my $case (['itself' => $repo->clone_url . '/info/refs?service=git-upload-pack'],
+    ['another server' => $other->url . '/x/y.git/info/refs'],
+	['a server without TLS' => 'http://localhost:' . free_port() . '/x'],
+	['a file' => 'file:///etc/passwd'], ['nowhere' => '']) {
 	$f->fault('info/refs', kind => 'status', status => 302, headers => { Location => $case->[1] });
-	fails("sent to $case->[0]", qr/./);
+	fails("a redirect to $case->[0]", qr/./);
 }
-is(scalar(my @there = $other->requests), 0, 'the other server was asked nothing');
+is(scalar(my @there = $other->requests), 0, 'the other server receives no request');
 
-# --- it changes while it is read
+# --- a repository that changes during the checkout
 $f->fault('git-upload-pack$', kind => 'status', status => 404, body => 'gone', type => 'text/plain');
-fails('removed after the first answer', qr/^fatal: /);
+fails('a repository removed after the first response', qr/^fatal: /);
 
-# Runs the code once the pack is asked for, which comes a second later.
+# Runs the code after the pack was requested; the response follows a second later.
 sub meanwhile {
 	my ($code) = @_;
 	my $before = my @before = $f->requests(qr/git-upload-pack$/);
@@ -132,46 +151,57 @@ my $second = $repo->commit('main', { file => "two\n" }, 'second');
 my $pid = meanwhile(sub {
 	$repo->git('reset', '-q', '--hard', $first);
 	$repo->commit('main', { file => "three\n" }, 'rewritten');
-	$repo->_git_in($repo->dir, $_ ? qw(gc -q --prune=now) : qw(reflog expire --expire=now --all)) for 0, 1;
+	$repo->_git_in($repo->dir, $_ ? qw(gc -q --prune=now) : qw(reflog expire --expire=now --all))
+	    for 0, 1;
 });
 my $got = deploy();
 waitpid $pid, 0;
 $f->clear_faults;
 if ($got->{end}[0] eq 'success -') {
-	like($got->{log}, qr/^(?:two|three)$/m, 'rewritten while it is fetched: one of both');
+	like($got->{log}, qr/^(?:two|three)$/m,
+	    'a branch rewritten during the fetch has one of both commits');
 } else {
-	is($got->{end}[0], 'failed checkout_failed', 'rewritten while it is fetched: refused');
-	cmp_ok(length $got->{end}[1], '>', 10, 'in words');
+	is($got->{end}[0], 'failed checkout_failed',
+	    'a branch rewritten during the fetch fails the checkout');
+	cmp_ok(length $got->{end}[1], '>', 10,
+	    'a branch rewritten during the fetch: the detail gives the cause');
 }
-like(works('afterwards'), qr/^three$/m, 'the new one');
+like(works('the next checkout succeeds'), qr/^three$/m, 'the next checkout has the new commit');
 
-# --- in a workspace that is there
+# --- in an existing workspace
 $workspace = tempdir() . '/workspace';
 my $uid = uid_for();
 my @same = (workspace => $workspace, defined $uid ? (uid => $uid) : ());
 $repo->branch('topic');
-like(works('a branch', @same, branch => 'topic'), qr/^three$/m, 'in a workspace that stays');
+like(works('a branch is checked out in an existing workspace', @same, branch => 'topic'), qr/^three$/m,
+    'a branch in an existing workspace has its files');
 $repo->drop_branch('topic');
-fails('the branch has gone', qr/topic|no such|couldn't find|does not/i, @same, branch => 'topic');
+fails('a deleted branch', qr/topic|no such|couldn't find|does not/i, @same, branch => 'topic');
 $repo->branch('topic/one');
-like(works('a branch below its name', @same, branch => 'topic/one'), qr/^three$/m, 'takes its place');
+like(works('a branch below the name of a deleted branch is checked out', @same, branch => 'topic/one'),
+    qr/^three$/m, 'a branch below the name of a deleted branch has its files');
 $repo->drop_branch('topic/one');
 $repo->branch('topic');
-like(works('and the other way round', @same, branch => 'topic'), qr/^three$/m, 'works too');
+like(works('a branch above the name of a deleted branch is checked out', @same, branch => 'topic'),
+    qr/^three$/m, 'a branch above the name of a deleted branch has its files');
 $repo->git('checkout', '-q', 'main');
 $repo->commit('main', { file => undef, 'file/inside' => "four\n" }, 'a folder in place of a file');
-like(works('a folder in place of a file', @same, steps => ['cat file/inside']), qr/^four$/m, 'is checked out');
+like(works('a directory that replaces a file is checked out', @same, steps => ['cat file/inside']),
+    qr/^four$/m, 'a directory that replaces a file has its files');
 $repo->commit('main', { 'file/inside' => undef, file => "five\n" }, 'a file in place of a folder');
-like(works('a file in place of a folder', @same), qr/^five$/m, 'is checked out');
+like(works('a file that replaces a directory is checked out', @same), qr/^five$/m,
+    'a file that replaces a directory has its content');
 $repo->git('reset', '-q', '--hard', $first);
 $repo->commit('main', { file => "six\n" }, 'rewritten');
-like(works('a branch that was rewritten', @same), qr/^six$/m, 'is checked out');
+like(works('a rewritten branch is checked out in an existing workspace', @same), qr/^six$/m,
+    'a rewritten branch has its files');
 $f->fault('git-upload-pack$', kind => 'cut', body => '0008NAK');
 $repo->commit('main', { file => "seven\n" }, 'newer');
-fails('a fetch that is cut short', qr/./, @same);
-like(works('the next one', @same), qr/^seven$/m, 'finds nothing broken');
+fails('a truncated fetch', qr/./, @same);
+like(works('a checkout after a truncated fetch succeeds', @same), qr/^seven$/m,
+    'a checkout after a truncated fetch has its files');
 $repo->remove;
-fails('a repository that is gone', qr/not found/i, @same);
-is_deeply([$f->complaints], [], 'nothing wrong was asked');
+fails('a deleted repository', qr/not found/i, @same);
+is_deeply([$f->complaints], [], 'the server received only valid requests');
 
 done_testing;

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# The queue without jobs: claims, leases, fencing, ends; many at once.
+# The queue without jobs: claims, leases, fencing and ends, also with many claimers.
 
 use strict;
 use warnings;
@@ -34,141 +34,174 @@ sub deployment {
 	return $id;
 }
 sub row { my ($id, $columns) = @_; return $db->sql("SELECT $columns FROM deployment WHERE id = $id") }
-sub steps { my ($id) = @_; return join ' ', split /\n/, $db->sql("SELECT status FROM deployment_step WHERE deployment_id = $id ORDER BY position") }
+sub steps {
+	my ($id) = @_;
+	return join ' ', split /\n/,
+	    $db->sql("SELECT status FROM deployment_step WHERE deployment_id = $id ORDER BY position");
+}
 my ($me, $you) = ('a' x 32, 'b' x 32);
 
-is(ask('check'), 'ok', 'every statement fits its tables');
-like(ask("claim $me one 30"), qr/^error not_found/, 'nothing to claim');
+is(ask('check'), 'ok', 'every statement matches its tables');
+like(ask("claim $me one 30"), qr/^error not_found/, 'an empty queue has nothing to claim');
 
 # --- one claim
 project($_) for 1 .. 3;
 my $first = deployment(1, 3);
 my $second = deployment(1, 1);
-is(ask("claim $me one 30"), "$first 1 1 dir1 pipe1 {} 0 s0 s1 s2", 'the oldest, with its steps');
+is(ask("claim $me one 30"), "$first 1 1 dir1 pipe1 {} 0 s0 s1 s2",
+    'claim returns the oldest deployment with its steps');
 is(row($first, "CONCAT_WS(' ', status, epoch, owner, runner, started_at IS NOT NULL,"
     . " lease_until BETWEEN NOW(3) + INTERVAL 25 SECOND AND NOW(3) + INTERVAL 31 SECOND)"),
-    "running 1 $me one 1 1", 'the row says who holds it and until when');
-like(ask("claim $you two 30"), qr/^error not_found/, 'its project is busy now');
+    "running 1 $me one 1 1", 'the claimed row has its owner and lease');
+like(ask("claim $you two 30"), qr/^error not_found/,
+    'a project with a running deployment has nothing to claim');
 my ($status, undef, $said) = $db->client("UPDATE deployment SET status = 'running' WHERE id = $second");
-ok($status != 0 && $said =~ /1062/, 'the database itself refuses a second one');
+ok($status != 0 && $said =~ /1062/, 'a unique key prevents a second running deployment');
 my $other = deployment(2, 0);
-is(ask("claim $you two 30"), "$other 1 2 dir2 pipe2 {} 0", 'another project is not held up');
-is(ask("held $me"), "$first.1.0", 'what one owner holds');
-is(ask("runner two"), "$other.1.0", 'what a runner of that name holds');
-is(ask('held nobody'), '', 'a stranger holds nothing');
+is(ask("claim $you two 30"), "$other 1 2 dir2 pipe2 {} 0", 'another project is claimed at the same time');
+is(ask("held $me"), "$first.1.0", 'held returns the deployments of an owner');
+is(ask("runner two"), "$other.1.0", "runner returns the deployments of a runner's name");
+is(ask('held nobody'), '', 'an unknown owner holds nothing');
 
 # --- writes under the epoch
-is(ask("renew $first 1 $me 100"), 'ok', 'a lease is renewed');
-is(row($first, 'lease_until > NOW(3) + INTERVAL 90 SECOND'), 1, 'to the time asked for');
-is(ask("renew $first 1 $you 30"), 'ok', 'the right epoch takes a lease over');
-is(row($first, 'owner'), $you, 'under a new owner');
-is(ask("commit $first 1 main abc123 hello"), 'ok', 'the commit is told');
-is(row($first, "CONCAT_WS(' ', branch, commit_hash, commit_message)"), 'main abc123 hello', 'and kept');
-is(ask("step $first 1 0 success"), 'ok', 'a step is told');
-is(ask("step $first 1 0 success"), 'ok', 'twice is no harm');
-is(ask("step $first 1 1 running"), 'ok', 'the next one');
-is(steps($first), 'success running pending', 'steps are kept');
+is(ask("renew $first 1 $me 100"), 'ok', 'renew succeeds');
+is(row($first, 'lease_until > NOW(3) + INTERVAL 90 SECOND'), 1, 'renew sets the requested time');
+is(ask("renew $first 1 $you 30"), 'ok', 'renew with the right epoch takes over a lease');
+is(row($first, 'owner'), $you, 'a lease that was taken over has the new owner');
+is(ask("commit $first 1 main abc123 hello"), 'ok', 'commit succeeds');
+is(row($first, "CONCAT_WS(' ', branch, commit_hash, commit_message)"), 'main abc123 hello',
+    'commit stores branch, hash and message');
+is(ask("step $first 1 0 success"), 'ok', 'step succeeds');
+is(ask("step $first 1 0 success"), 'ok', 'the same step again succeeds');
+is(ask("step $first 1 1 running"), 'ok', 'the next step succeeds');
+is(steps($first), 'success running pending', 'step stores the status of each step');
 for my $bad ("renew $first 0 $me 30", "renew $first 2 $me 30", "renew $second 0 $me 30",
     "commit $first 0 main abc x", "step $first 2 0 failed", "step $first 1 9 failed",
     "end $first 0 success -", "end $first 2 success -", "end $second 0 success -",
     "release $first 0", "release $second 0", 'renew 9999 1 x 30') {
-	like(ask($bad), qr/^error precondition_failed/, "fenced: $bad");
+	like(ask($bad), qr/^error precondition_failed/, "a write with a wrong epoch is rejected: $bad");
 }
-is(row($first, "CONCAT_WS(' ', status, commit_hash)"), 'running abc123', 'none of them changed anything');
-is(steps($first), 'success running pending', 'nor the steps');
+is(row($first, "CONCAT_WS(' ', status, commit_hash)"), 'running abc123',
+    'rejected writes do not change the deployment');
+is(steps($first), 'success running pending', 'rejected writes do not change the steps');
 
 # --- ends
-is(ask("end $first 1 failed step_failed"), 'ok', 'the end');
-is(row($first, "CONCAT_WS(' ', status, reason, detail, log_size, finished_at >= started_at, lease_until IS NULL)"),
-    'failed step_failed Said by a test. 7 1 1', 'is kept');
-is(steps($first), 'success interrupted skipped', 'and settles the steps');
-is(ask("end $first 1 failed step_failed"), 'ok', 'said again after a lost answer');
-like(ask("end $first 1 success -"), qr/^error precondition_failed/, 'another end is refused');
-like(ask("renew $first 1 $me 30"), qr/^error precondition_failed/, 'nothing is renewed after it');
-is(ask("claim $me one 30"), "$second 1 1 dir1 pipe1 {} 0 s0", 'the next of the project comes');
-is(ask("release $second 1"), 'ok', 'it is put back');
-is(row($second, "CONCAT_WS(' ', status, epoch, owner IS NULL, started_at IS NULL)"), 'pending 2 1 1', 'as it was, with a new epoch');
-like(ask("renew $second 1 $me 30"), qr/^error precondition_failed/, 'the old epoch is fenced');
+is(ask("end $first 1 failed step_failed"), 'ok', 'end succeeds');
+is(row($first,
+    "CONCAT_WS(' ', status, reason, detail, log_size, finished_at >= started_at, lease_until IS NULL)"),
+    'failed step_failed Said by a test. 7 1 1', 'end stores status, reason and log size');
+is(steps($first), 'success interrupted skipped', 'end settles the other steps');
+is(ask("end $first 1 failed step_failed"), 'ok', 'the same end again succeeds');
+like(ask("end $first 1 success -"), qr/^error precondition_failed/, 'another end is rejected');
+like(ask("renew $first 1 $me 30"), qr/^error precondition_failed/, 'renew after the end is rejected');
+is(ask("claim $me one 30"), "$second 1 1 dir1 pipe1 {} 0 s0",
+    'the next deployment of the project is claimed');
+is(ask("release $second 1"), 'ok', 'release succeeds');
+is(row($second, "CONCAT_WS(' ', status, epoch, owner IS NULL, started_at IS NULL)"), 'pending 2 1 1',
+    'release returns the deployment to the queue with a new epoch');
+like(ask("renew $second 1 $me 30"), qr/^error precondition_failed/,
+    'renew with the epoch before the release is rejected');
 $db->sql("UPDATE deployment SET cancel_at = NOW(3) WHERE id = $second");
-is(ask("claim $me one 30"), "$second 3 1 dir1 pipe1 {} 1 s0", 'a cancel that was asked for meanwhile is told');
-is(ask("held $me"), "$second.3.1", 'also of what is held');
-is(ask("end $second 3 canceled canceled_by_user"), 'ok', 'canceled');
-is(steps($second), 'skipped', 'its step never ran');
+is(ask("claim $me one 30"), "$second 3 1 dir1 pipe1 {} 1 s0",
+    'claim returns a requested cancel');
+is(ask("held $me"), "$second.3.1", 'held returns a requested cancel');
+is(ask("end $second 3 canceled canceled_by_user"), 'ok', 'end as canceled succeeds');
+is(steps($second), 'skipped', 'a step of a canceled deployment is skipped');
 
-# --- put back, while something else happens to it
+# --- release at the same time as a cancel or a deletion
 my $asked = deployment(1, 2);
-is(ask("claim $me one 30"), "$asked 1 1 dir1 pipe1 {} 0 s0 s1", 'one is claimed');
+is(ask("claim $me one 30"), "$asked 1 1 dir1 pipe1 {} 0 s0 s1", 'a deployment is claimed');
 $db->sql("UPDATE deployment SET cancel_at = NOW(3) WHERE id = $asked");
-is(ask("release $asked 1"), 'ok', 'and put back after somebody canceled it');
-is(row($asked, "CONCAT_WS(' ', status, reason, finished_at IS NOT NULL)"), 'canceled canceled_by_user 1', 'is canceled');
-is(steps($asked), 'skipped skipped', 'with its steps');
-like(ask("release $asked 1"), qr/^error precondition_failed/, 'not twice');
+is(ask("release $asked 1"), 'ok', 'release after a cancel succeeds');
+is(row($asked, "CONCAT_WS(' ', status, reason, finished_at IS NOT NULL)"), 'canceled canceled_by_user 1',
+    'release after a cancel cancels the deployment');
+is(steps($asked), 'skipped skipped', 'release after a cancel skips the steps');
+like(ask("release $asked 1"), qr/^error precondition_failed/, 'a second release is rejected');
 project(3000);
 my $doomed = deployment(3000, 1);
-is(ask("claim $me one 30"), "$doomed 1 3000 dir3000 pipe3000 {} 0 s0", 'one is claimed');
+is(ask("claim $me one 30"), "$doomed 1 3000 dir3000 pipe3000 {} 0 s0", 'a deployment is claimed');
 my $deleter = $db->session;
 $deleter->("START TRANSACTION; SELECT id FROM project WHERE id = 3000 FOR UPDATE;"
     . " UPDATE deployment SET status = 'canceled' WHERE project_id = 3000 AND status = 'pending';"
     . ' UPDATE project SET valid = 0 WHERE id = 3000');
 $probe->send("release $doomed 1");
-ok(poll(60, sub { $db->waiting == 1 || row($doomed, 'status') ne 'running' }), 'and put back while its project is being deleted');
-is(row($doomed, 'status'), 'running', 'that waits');
+ok(poll(60, sub { $db->waiting == 1 || row($doomed, 'status') ne 'running' }),
+    'release starts while the project is being deleted');
+is(row($doomed, 'status'), 'running', 'release waits for the deletion');
 $deleter->('COMMIT');
-like($probe->receive, qr/^ok$/, 'it is put back then');
-is(row($doomed, "CONCAT_WS(' ', status, reason)"), 'canceled project_deleted', 'and is canceled like all that were pending');
-like(ask("claim $me one 30"), qr/^error not_found/, 'so nobody runs it');
+like($probe->receive, qr/^ok$/, 'release succeeds after the deletion');
+is(row($doomed, "CONCAT_WS(' ', status, reason)"), 'canceled project_deleted',
+    'release cancels a deployment of a deleted project');
+like(ask("claim $me one 30"), qr/^error not_found/, 'a deployment of a deleted project cannot be claimed');
 
-# --- leases that run out
-is(ask('expire'), 0, 'no lease has run out');
+# --- expired leases
+is(ask('expire'), 0, 'no lease has expired');
 my $lost = deployment(3, 2);
 my ($epoch) = ask("claim $me one 30") =~ /^$lost (\d+)/;
 ask("step $lost $epoch 0 running");
 $db->sql("INSERT INTO log_chunk (deployment_id, start, length, data) VALUES ($lost, 0, 5, 'hello');"
     . "UPDATE deployment SET lease_until = NOW(3) - INTERVAL 1 SECOND WHERE id = $lost");
-is(ask('expire'), 1, 'one is given up');
-is(row($lost, "CONCAT_WS(' ', status, reason, log_size, finished_at IS NOT NULL)"), 'interrupted runner_lost 5 1', 'as interrupted');
-is(steps($lost), 'interrupted skipped', 'with its steps');
-like(ask("renew $lost $epoch $me 30"), qr/^error precondition_failed/, 'its holder is fenced');
-like(ask("end $lost $epoch success -"), qr/^error precondition_failed/, 'and cannot end it');
-like(ask("end $lost $epoch interrupted runner_lost"), qr/^error precondition_failed/, 'in no way');
-is(ask('expire'), 0, 'that was all');
-is(row($other, 'status'), 'running', 'who renews stays');
+is(ask('expire'), 1, 'one lease has expired');
+is(row($lost, "CONCAT_WS(' ', status, reason, log_size, finished_at IS NOT NULL)"),
+    'interrupted runner_lost 5 1', 'a deployment with an expired lease is interrupted');
+is(steps($lost), 'interrupted skipped', 'the steps of a deployment with an expired lease are settled');
+like(ask("renew $lost $epoch $me 30"), qr/^error precondition_failed/,
+    'renew of an expired lease is rejected');
+like(ask("end $lost $epoch success -"), qr/^error precondition_failed/,
+    'end with an expired lease is rejected');
+like(ask("end $lost $epoch interrupted runner_lost"), qr/^error precondition_failed/,
+    'end as interrupted with an expired lease is rejected');
+is(ask('expire'), 0, 'no other lease has expired');
+is(row($other, 'status'), 'running', 'a deployment with a valid lease keeps running');
 
-# --- rows past their time
+# --- expired rows
 $db->sql("INSERT INTO commit_token VALUES ('old', NOW(3) - INTERVAL 2 DAY), ('new', NOW(3));"
     . "INSERT INTO idempotency VALUES (1, 'old', REPEAT('0', 64), 1, '', NOW(3) - INTERVAL 2 DAY),"
     . " (1, 'new', REPEAT('0', 64), 1, '', NOW(3))");
-is(ask('tidy'), 'ok', 'tidies');
-is($db->sql("SELECT COUNT(*) FROM commit_token WHERE token = 'old'"), 0, 'an old token goes');
-is($db->sql("SELECT COUNT(*) FROM commit_token WHERE token = 'new'"), 1, 'a new one stays');
-is($db->sql('SELECT idempotency_key FROM idempotency'), 'new', 'so do answers');
+is(ask('tidy'), 'ok', 'tidy succeeds');
+is($db->sql("SELECT COUNT(*) FROM commit_token WHERE token = 'old'"), 0, 'tidy deletes an old token');
+is($db->sql("SELECT COUNT(*) FROM commit_token WHERE token = 'new'"), 1, 'tidy keeps a new token');
+is($db->sql('SELECT idempotency_key FROM idempotency'), 'new', 'tidy deletes old idempotency keys alone');
 $db->sql("INSERT INTO commit_token SELECT CONCAT('old', seq), NOW(3) - INTERVAL 2 DAY FROM seq_1_to_6000");
-is(ask('tidy'), 'ok', 'tidies what a busy day has left');
-is($db->sql("SELECT COUNT(*) FROM commit_token WHERE token LIKE 'old%'"), 1000, 'in few turns');
-is(ask('tidy'), 'ok', 'the next');
-sub writes { return $db->sql("SELECT SUM(VARIABLE_VALUE) FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME IN ('COM_INSERT', 'COM_UPDATE', 'COM_UPDATE_MULTI', 'COM_DELETE', 'COM_BEGIN', 'COM_COMMIT')") }
+is(ask('tidy'), 'ok', 'tidy succeeds with 6,000 old rows');
+is($db->sql("SELECT COUNT(*) FROM commit_token WHERE token LIKE 'old%'"), 1000,
+    'tidy deletes 5,000 rows at a time');
+is(ask('tidy'), 'ok', 'tidy succeeds with the rest');
+sub writes {
+	return $db->sql("SELECT SUM(VARIABLE_VALUE) FROM information_schema.GLOBAL_STATUS WHERE "
+	    . "VARIABLE_NAME IN ('COM_INSERT', 'COM_UPDATE', 'COM_UPDATE_MULTI', 'COM_DELETE', 'COM_BEGIN', "
+	    . "'COM_COMMIT')");
+}
 my $before = writes();
-is(ask('tidy'), 'ok', 'nothing left to tidy');
-is(ask('expire'), 0, 'nothing to give up');
-like(ask("claim $me one 30"), qr/^error not_found/, 'nothing to claim');
-is(writes(), $before, 'and nothing is written for it');
+is(ask('tidy'), 'ok', 'tidy succeeds with nothing to delete');
+is(ask('expire'), 0, 'expire finds nothing');
+like(ask("claim $me one 30"), qr/^error not_found/, 'claim finds nothing');
+is(writes(), $before, 'an idle queue causes no write');
 
-# --- the claim goes from project to project, however long the queue is
-$db->sql("INSERT INTO project (id, name, repository, project_dir) SELECT seq, CONCAT('p', seq), 'https://git.example/o/r', CONCAT('dir', seq) FROM seq_4_to_13;"
-    . "INSERT INTO pipeline (id, project_id, name) SELECT id, id, 'pipe' FROM project WHERE id BETWEEN 4 AND 13;"
-    . "INSERT INTO deployment (project_id, pipeline_id, `trigger`) SELECT 4 + seq % 10, 4 + seq % 10, 'manual' FROM seq_1_to_20000;"
+# --- claim goes from project to project, however long the queue is
+$db->sql("INSERT INTO project (id, name, repository, project_dir) SELECT seq, CONCAT('p', seq), "
+    . "'https://git.example/o/r', CONCAT('dir', seq) FROM seq_4_to_13;"
+    . "INSERT INTO pipeline (id, project_id, name) SELECT id, id, 'pipe' FROM project WHERE id BETWEEN 4 AND "
+        . "13;"
+    . "INSERT INTO deployment (project_id, pipeline_id, `trigger`) SELECT 4 + seq % 10, 4 + seq % 10, "
+        . "'manual' FROM seq_1_to_20000;"
     . "ANALYZE TABLE deployment");
-sub rows_read { return $db->sql("SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'ROWS_READ'") }
-like($db->sql("EXPLAIN SELECT project_id, MIN(id) AS id FROM deployment WHERE status = 'pending' GROUP BY project_id"),
-    qr/Using index for group-by/, 'by a loose scan of the index');
+sub rows_read {
+	return $db->sql("SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = "
+	    . "'ROWS_READ'");
+}
+like($db->sql("EXPLAIN SELECT project_id, MIN(id) AS id FROM deployment WHERE status = 'pending' GROUP BY "
+    . "project_id"),
+    qr/Using index for group-by/, 'claim uses a loose index scan');
 my $read = rows_read();
-like(ask("claim $me one 30"), qr/^\d+ 1 \d+ /, 'claims from a queue of 20000');
-cmp_ok(rows_read() - $read, '<', 200, 'without reading it all');
-$db->sql("DELETE FROM deployment WHERE project_id > 3 AND id > $next + 600; UPDATE deployment SET status = 'canceled' WHERE status = 'running' AND project_id > 3");
+like(ask("claim $me one 30"), qr/^\d+ 1 \d+ /, 'claim succeeds in a queue of 20,000');
+cmp_ok(rows_read() - $read, '<', 200, 'claim reads few rows of a queue of 20,000');
+$db->sql("DELETE FROM deployment WHERE project_id > 3 AND id > $next + 600; UPDATE deployment SET status = "
+    . "'canceled' WHERE status = 'running' AND project_id > 3");
 
-# --- many at once
+# --- many claimers
 my $waiting = $db->sql("SELECT COUNT(*) FROM deployment WHERE status = 'pending'");
-cmp_ok($waiting, '>', 500, "$waiting deployments for 32 claimers");
+cmp_ok($waiting, '>', 500, "32 claimers compete for @{[$waiting]} deployments");
 my @pipes;
 for my $n (1 .. 32) {
 	my $owner = sprintf '%032d', $n;
@@ -184,29 +217,36 @@ for my $fh (@pipes) {
 	}
 	close $fh;
 }
-is(scalar keys %seen, $waiting, 'every one was claimed');
-is_deeply([grep { $seen{$_} != 1 } keys %seen], [], 'none twice');
-is_deeply(\@strange, [], 'without an error');
-is($db->sql("SELECT COUNT(*) FROM deployment WHERE project_id > 3 AND status = 'success' AND epoch = 1"), $waiting, 'all ended');
-is($db->sql("SELECT COUNT(*) FROM deployment a JOIN deployment b ON a.project_id = b.project_id AND a.id < b.id"
-    . " AND a.started_at > b.started_at WHERE a.status = 'success' AND b.status = 'success' AND a.project_id > 3"), 0, 'in order per project');
-is($db->sql("SELECT COUNT(*) FROM deployment a JOIN deployment b ON a.project_id = b.project_id AND a.id < b.id"
-    . " AND a.finished_at > b.started_at WHERE a.status = 'success' AND b.status = 'success' AND a.project_id > 3"), 0, 'never two at once');
+is(scalar keys %seen, $waiting, 'every deployment is claimed');
+is_deeply([grep { $seen{$_} != 1 } keys %seen], [], 'no deployment is claimed twice');
+is_deeply(\@strange, [], 'no claimer gets an error');
+is($db->sql("SELECT COUNT(*) FROM deployment WHERE project_id > 3 AND status = 'success' AND epoch = 1"),
+    $waiting, 'all deployments succeed in their first epoch');
+is($db->sql("SELECT COUNT(*) FROM deployment a JOIN deployment b ON a.project_id = b.project_id AND a.id < "
+    . "b.id"
+    . " AND a.started_at > b.started_at WHERE a.status = 'success' AND b.status = 'success' AND a.project_id "
+        . "> 3"), 0, 'deployments of a project start in order');
+is($db->sql("SELECT COUNT(*) FROM deployment a JOIN deployment b ON a.project_id = b.project_id AND a.id < "
+    . "b.id"
+    . " AND a.finished_at > b.started_at WHERE a.status = 'success' AND b.status = 'success' AND "
+        . "a.project_id > 3"), 0, 'deployments of a project never overlap');
 
-# --- one that cannot be started now
+# --- a deployment that cannot start now
 $next = $db->sql('SELECT MAX(id) FROM deployment');
 project($_) for 4001, 4002;
-my ($refused, $behind, $beside) = map { deployment($_, 0) } 4001, 4001, 4002;
-like(ask("claim_but $me one 30 $refused"), qr/^$beside 1 4002 /, 'one that is to be avoided keeps no other project from being claimed');
-like(ask("claim_but $me one 30 $refused"), qr/^error not_found/, 'but its own project');
-like(ask("claim $me one 30"), qr/^$refused 1 4001 /, 'it is the next one when it may be');
-is(row($behind, 'status'), 'pending', 'before what is behind it');
+my ($postponed, $behind, $beside) = map { deployment($_, 0) } 4001, 4001, 4002;
+like(ask("claim_but $me one 30 $postponed"), qr/^$beside 1 4002 /,
+    'claim_but skips a deployment in favor of another project');
+like(ask("claim_but $me one 30 $postponed"), qr/^error not_found/,
+    'claim_but does not claim the next deployment of the same project');
+like(ask("claim $me one 30"), qr/^$postponed 1 4001 /, 'claim takes the skipped deployment');
+is(row($behind, 'status'), 'pending', 'the skipped deployment is claimed before the next of its project');
 
 # --- without a database
 $db->stop;
-like(ask("claim $me one 30"), qr/^error unavailable/, 'no database: unavailable');
-like(ask("renew $other 1 $you 30"), qr/^error unavailable/, 'for every call');
+like(ask("claim $me one 30"), qr/^error unavailable/, 'claim without a database returns unavailable');
+like(ask("renew $other 1 $you 30"), qr/^error unavailable/, 'renew without a database returns unavailable');
 $db->resume;
-ok(poll(10, sub { ask("renew $other 1 $you 30") eq 'ok' }), 'it comes back by itself');
+ok(poll(10, sub { ask("renew $other 1 $you 30") eq 'ok' }), 'the connection is restored by itself');
 $probe->stop;
 done_testing;

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# Killing the parts of the runner while a step runs: the step runs on, its log
-# is complete, its result right; where the job itself dies, that is said.
+# The parts of the runner are killed while a step runs: the step continues, its log
+# is complete and its result right; if the job itself dies, it is interrupted.
 
 use strict;
 use warnings;
@@ -16,7 +16,7 @@ $db->migrate;
 my $runner = Slipway::Runner->start(db => $db, conf => "[runner]\nlease = 6\n");
 my $project = $runner->project;
 
-# A step that counts until the test lets it end; each number once in the log.
+# A step that counts until the test ends it; each number is in the log once.
 my $gate;
 my $gates = 0;
 sub counting {
@@ -24,7 +24,7 @@ sub counting {
 	return "n=0; while ! test -e $gate; do n=\$((n+1)); echo count-\$n; sleep 0.02; done; echo last-\$n";
 }
 sub up { my ($id) = @_; return $runner->wait_log($id, qr/^count-3$/m) =~ /^count-3$/m }
-# Lets it end; whether the log has every line, once, in order.
+# Ends the step; whether the log has every line, once, in order.
 sub whole {
 	my ($id) = @_;
 	spew($gate, '');
@@ -36,40 +36,43 @@ sub whole {
 }
 sub epoch { my ($id) = @_; return $runner->column($id, 'epoch') }
 
-for my $how ('dispatcher', 'monitor', 'both', 'an orderly restart', 'a reload') {
+for my $how ('dispatcher', 'monitor', 'both', 'a restart', 'a reload') {
 	my $id = $runner->deploy($project, counting(), 'exit 7');
-	ok(up($id), "$how: a step runs");
+	ok(up($id), "$how killed or signaled: a step runs");
 	my @jobs = $runner->jobs;
 	my $old = $runner->dispatcher;
 	if ($how eq 'dispatcher') { kill 'KILL', $old }
 	elsif ($how eq 'monitor') { $runner->kill9; $runner->resume }
 	elsif ($how eq 'both') { kill 'KILL', $old; $runner->kill9; sleep 0.5; $runner->resume }
 	elsif ($how eq 'a reload') { kill 'HUP', $runner->pid }
-	else { is($runner->stop, 0, '  it ends'); is_deeply([$runner->jobs], \@jobs, '  the job does not'); $runner->resume }
-	ok(poll(15, sub { my $d = $runner->dispatcher; $d && ($how eq 'a reload' || $d != $old) }), '  there is a dispatcher');
+	else { is($runner->stop, 0, "$how: the runner stops"); is_deeply([$runner->jobs], \@jobs,
+	    "$how: the job survives the stop"); $runner->resume }
+	ok(poll(15, sub { my $d = $runner->dispatcher; $d && ($how eq 'a reload' || $d != $old) }),
+	    "$how: a dispatcher runs again");
 	my $seen = length $runner->log($id);
-	ok(poll(15, sub { length $runner->log($id) > $seen }), '  the log grows again');
-	is_deeply([$runner->jobs], \@jobs, '  it is the same job');
-	is($runner->status($id), 'running', '  and runs');
-	ok(whole($id), '  its log is complete');
-	is($runner->status($id), 'failed', '  its result is right');
-	is($runner->column($id, "CONCAT_WS(' ', reason, epoch)"), 'step_failed 1', '  with its reason, under one epoch');
-	is($runner->steps($id), 'success failed', '  as are its steps');
-	ok($runner->is_clean, '  and nothing is left');
+	ok(poll(15, sub { length $runner->log($id) > $seen }), "$how: the log grows again");
+	is_deeply([$runner->jobs], \@jobs, "$how: the job is the same");
+	is($runner->status($id), 'running', "$how: the deployment is running");
+	ok(whole($id), "$how: the log is complete");
+	is($runner->status($id), 'failed', "$how: the deployment fails as its step does");
+	is($runner->column($id, "CONCAT_WS(' ', reason, epoch)"), 'step_failed 1',
+	    "$how: the deployment has its reason and first epoch");
+	is($runner->steps($id), 'success failed', "$how: the steps have their status");
+	ok($runner->is_clean, "$how: the deployment leaves nothing behind");
 }
 
-# --- a job that ends while nobody looks
+# --- a job that ends without monitor and dispatcher
 my $id = $runner->deploy($project, counting());
 ok(up($id), 'a step runs');
 $runner->kill9;
 ok(poll(10, sub { !$runner->{pid} }), 'the monitor is killed');
 spew($gate, '');
-ok(poll(20, sub { !$runner->jobs }), 'then the job ends');
-is($runner->status($id), 'running', 'nobody has noticed');
+ok(poll(20, sub { !$runner->jobs }), 'the job ends');
+is($runner->status($id), 'running', 'the deployment is still running in the database');
 $runner->resume;
-is($runner->wait($id), 'success', 'whoever comes up finds the result');
-ok(whole($id), 'and the whole log');
-ok($runner->is_clean, 'nothing is left');
+is($runner->wait($id), 'success', 'the next monitor finds the result');
+ok(whole($id), 'the next monitor finds the whole log');
+ok($runner->is_clean, 'the deployment leaves nothing behind');
 
 # --- MariaDB
 for my $how ('kill9', 'stop') {
@@ -78,105 +81,111 @@ for my $how ('kill9', 'stop') {
 	my @jobs = $runner->jobs;
 	$db->$how;
 	sleep 2;
-	is_deeply([$runner->jobs], \@jobs, '  the job runs on');
+	is_deeply([$runner->jobs], \@jobs, "$how of MariaDB: the job survives");
 	$db->resume;
 	my $seen = length $runner->log($id);
-	ok(poll(20, sub { length $runner->log($id) > $seen }), '  the log goes on');
-	ok(whole($id), '  without a hole');
-	is($runner->status($id), 'failed', '  the result is right');
-	is(epoch($id), 1, '  it was never taken away');
+	ok(poll(20, sub { length $runner->log($id) > $seen }), "$how of MariaDB: the log grows again");
+	ok(whole($id), "$how of MariaDB: the log is complete");
+	is($runner->status($id), 'failed', "$how of MariaDB: the result is right");
+	is(epoch($id), 1, "$how of MariaDB: the deployment keeps its epoch");
 }
-# away for longer than a lease, and the job ends meanwhile
+# down for longer than a lease, while the job ends
 $id = $runner->deploy($project, counting(), 'exit 7');
-ok(up($id), 'away for a lease and more: a step runs');
+ok(up($id), 'a step runs before MariaDB goes down for longer than a lease');
 $db->kill9;
 spew($gate, '');
-ok(poll(20, sub { !$runner->jobs }), 'the job ends meanwhile');
+ok(poll(20, sub { !$runner->jobs }), 'the job ends while MariaDB is down');
 sleep 7;
 $db->resume;
-is($runner->wait($id), 'failed', 'the result comes in late');
-ok(whole($id), 'with the whole log');
-is(epoch($id), 1, 'nobody took it away');
-ok($runner->is_clean, 'nothing is left');
+is($runner->wait($id), 'failed', 'the result is stored after MariaDB is back');
+ok(whole($id), 'the log is complete after MariaDB is back');
+is(epoch($id), 1, 'the deployment keeps its epoch');
+ok($runner->is_clean, 'the deployment leaves nothing behind');
 # the runner starts before its database
 $runner->stop;
 $db->stop;
 $runner->resume;
-ok(poll(10, sub { $runner->dispatcher }), 'the runner starts without a database');
+ok(poll(10, sub { $runner->dispatcher }), 'the runner starts without its database');
 $db->resume;
 $id = $runner->deploy($project, 'echo hello');
-is($runner->wait($id), 'success', 'and works when it is there');
+is($runner->wait($id), 'success', 'a deployment succeeds when the database is back');
 
-# --- the job; nobody waits for this lease to end
+# --- the job is killed; the test does not wait for the lease
 $runner->stop;
 $runner->write_conf("[runner]\nlease = 3600\n")->resume;
 my $before;
-for my $who ('job', 'the step as well') {
+for my $who ('job', 'job and step') {
 	$id = $runner->deploy($project, counting() . '; sleep 600', 'echo never');
-	ok(up($id), "$who: a step runs");
+	ok(up($id), "$who killed: a step runs");
 	$before = time;
 	kill 'KILL', $runner->jobs, $who eq 'job' ? () : map { Slipway::Runner::_below($_) } $runner->jobs;
-	is($runner->wait($id), 'interrupted', '  it is interrupted');
-	cmp_ok(time - $before, '<', deadline(30), '  within seconds');
-	is($runner->column($id, 'reason'), 'runner_lost', '  with its reason');
-	is($runner->steps($id), 'interrupted skipped', '  the step too, the rest is skipped');
-	like($runner->log($id), qr/^count-3$/m, '  what it wrote is there');
-	ok($runner->is_clean, '  nothing is left');
+	is($runner->wait($id), 'interrupted', "$who killed: the deployment is interrupted");
+	cmp_ok(time - $before, '<', deadline(30),
+	    "$who killed: the deployment is interrupted within seconds");
+	is($runner->column($id, 'reason'), 'runner_lost', "$who killed: the deployment has its reason");
+	is($runner->steps($id), 'interrupted skipped', "$who killed: the steps are settled");
+	like($runner->log($id), qr/^count-3$/m, "$who killed: the log has the output before");
+	ok($runner->is_clean, "$who killed: the deployment leaves nothing behind");
 }
-# job and dispatcher, so that the next one finds it
+# job and dispatcher, so that the next dispatcher finds the dead job
 $id = $runner->deploy($project, counting());
-ok(up($id), 'job and dispatcher: a step runs');
+ok(up($id), 'job and dispatcher killed: a step runs');
 my $waits = $runner->deploy($project, 'echo after');
 kill 'KILL', $runner->dispatcher, $runner->jobs;
-is($runner->wait($id), 'interrupted', 'it is interrupted');
-is($runner->wait($waits), 'success', 'the next of the project runs');
+is($runner->wait($id), 'interrupted', 'job and dispatcher killed: the deployment is interrupted');
+is($runner->wait($waits), 'success',
+    'job and dispatcher killed: the next deployment of the project succeeds');
 
-# --- everything at once, as when the power fails
+# --- everything is killed, as by a power failure
 $id = $runner->deploy($project, counting());
 ok(up($id), 'power failure: a step runs');
 my $other = $runner->project;
 my $second = $runner->deploy($other, counting());
-ok(up($second), 'two of them');
+ok(up($second), 'power failure: a step of another project runs');
 $waits = $runner->deploy($project, 'echo after');
 $runner->kill_all;
 $db->kill9;
-ok(poll(20, sub { !$runner->jobs }), 'nothing runs');
+ok(poll(20, sub { !$runner->jobs }), 'power failure: no job runs');
 $db->resume;
 $before = time;
 $runner->resume;
-is($runner->wait($_), 'interrupted', 'settled at the next start') for $id, $second;
-is($runner->column($id, 'reason'), 'runner_lost', 'with its reason');
-is($runner->wait($waits), 'success', 'what waited runs');
-cmp_ok(time - $before, '<', deadline(30), 'without waiting for anybody');
-like($runner->log($id), qr/^count-3$/m, 'what was written is there');
-# the same, and the spool is lost as well: nobody knows whose it was
+is($runner->wait($_), 'interrupted', 'power failure: a running deployment is interrupted at the next start')
+    for $id, $second;
+is($runner->column($id, 'reason'), 'runner_lost', 'power failure: the deployment has its reason');
+is($runner->wait($waits), 'success', 'power failure: the pending deployment succeeds');
+cmp_ok(time - $before, '<', deadline(30), 'power failure: the next start does not wait for the lease');
+like($runner->log($id), qr/^count-3$/m, 'power failure: the log has the output before');
+# the same with an empty spool: the owner of the deployment is unknown
 $runner->stop;
 $runner->write_conf("[runner]\nlease = 6\n")->resume;
 $id = $runner->deploy($project, counting());
-ok(up($id), 'power failure with an empty spool: a step runs');
+ok(up($id), 'power failure, empty spool: a step runs');
 $runner->kill_all;
 system 'rm', '-rf', $runner->{spool};
 $db->sql("UPDATE deployment SET lease_until = NOW(3) + INTERVAL 20 SECOND WHERE id = $id");
 $runner->resume;
-ok(poll(30, sub { $runner->said =~ /runner \Q$runner->{name}\E: another runner has this name and holds deployments, or one did whose spool is gone/ }),
-    'the log says so');
-is($runner->wait($id), 'interrupted', 'it is settled, too');
-is($runner->column($id, 'reason'), 'runner_lost', 'with its reason');
-is($runner->column($id, 'finished_at >= started_at + INTERVAL 20 SECOND'), 1, 'when its lease is over');
+my $twin = qr/another runner has this name and holds deployments, or one did whose spool is gone/;
+ok(poll(30, sub { $runner->said =~ /runner \Q$runner->{name}\E: $twin/ }),
+    'power failure, empty spool: the log names the runner');
+is($runner->wait($id), 'interrupted', 'power failure, empty spool: the deployment is interrupted');
+is($runner->column($id, 'reason'), 'runner_lost',
+    'power failure, empty spool: the deployment has its reason');
+is($runner->column($id, 'finished_at >= started_at + INTERVAL 20 SECOND'), 1,
+    'power failure, empty spool: the deployment is interrupted when its lease expires');
 $id = $runner->deploy($project, 'echo again');
-is($runner->wait($id), 'success', 'and all works');
+is($runner->wait($id), 'success', 'power failure, empty spool: the next deployment succeeds');
 
-# --- half a directory is no deployment
+# --- an incomplete directory is no deployment
 mkdir "$runner->{spool}/new.99.1" or die;
 spew("$runner->{spool}/new.99.1/log", 'half');
 mkdir "$runner->{spool}/98.1" or die;
-spew("$runner->{spool}/98.1/job", 'of somebody else');
+spew("$runner->{spool}/98.1/job", 'of another account');
 if (is_root()) { chown((getpwnam 'nobody')[2, 3], $_) for map { ($_, "$_/log") } "$runner->{spool}/new.99.1" }
 utime 1, 1, "$runner->{spool}/new.99.1" or die;
 $runner->restart;
-ok(poll(20, sub { !-e "$runner->{spool}/new.99.1" }), 'what a crash left half made is cleared away');
-ok(-e "$runner->{spool}/98.1/job", 'what is not ours is left alone');
+ok(poll(20, sub { !-e "$runner->{spool}/new.99.1" }), 'an incomplete directory is removed at the next start');
+ok(-e "$runner->{spool}/98.1/job", 'a directory of another account is left alone');
 $id = $runner->deploy($project, 'echo again');
-is($runner->wait($id), 'success', 'and all works');
-is($runner->stop, 0, 'ends');
+is($runner->wait($id), 'success', 'a deployment succeeds after incomplete directories');
+is($runner->stop, 0, 'the runner stops');
 done_testing;

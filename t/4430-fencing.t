@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# A runner that is silent for too long is fenced, and answers of the database
-# that are lost do no harm: every deployment runs once, to a right end.
+# A runner that hangs for too long is fenced, and lost responses of the database do
+# no harm: every deployment runs once, to a right end.
 
 use strict;
 use warnings;
@@ -20,36 +20,39 @@ chmod 0777, $marks or die;
 sub marked { my ($id) = @_; my $text = slurp("$marks/$id"); return defined $text ? ($text =~ tr/\n//) : 0 }
 my $mark = "echo \$SLIPWAY_DEPLOYMENT_ID >>$marks/\$SLIPWAY_DEPLOYMENT_ID";
 
-# --- a dispatcher that stands still for two leases
+# --- a dispatcher that hangs for two leases
 my $one = Slipway::Runner->start(db => $db, name => 'one', conf => "[runner]\nlease = 3\n");
 my $project = $one->project;
-my $id = $one->deploy($project, "$mark; n=0; while :; do n=\$((n+1)); echo count-\$n; sleep 0.05; done", 'echo never');
+my $id = $one->deploy($project, "$mark; n=0; while :; do n=\$((n+1)); echo count-\$n; sleep 0.05; done",
+    'echo never');
 like($one->wait_log($id, qr/^count-3$/m), qr/^count-3$/m, 'a step runs');
 my $two = Slipway::Runner->start(db => $db, name => 'two', conf => "[runner]\nlease = 3\n");
 my $behind = $two->deploy($project, $mark, 'echo behind');
 sleep 1;
-is($two->status($behind), 'pending', 'the next of the project waits');
+is($two->status($behind), 'pending', 'the next deployment of the project waits');
 my $still = $one->dispatcher;
 kill 'STOP', $still;
-is($two->wait($id, undef, 20), 'interrupted', 'when its runner stands still it is given up');
-is($two->column($id, "CONCAT_WS(' ', reason, epoch)"), 'runner_lost 2', 'under a new epoch');
-is($two->steps($id), 'interrupted skipped', 'with its steps');
-is($two->wait($behind), 'success', 'the next one runs');
-is($two->column($behind, 'runner'), 'two', 'on the other runner');
+is($two->wait($id, undef, 20), 'interrupted', 'a deployment whose dispatcher hangs is interrupted');
+is($two->column($id, "CONCAT_WS(' ', reason, epoch)"), 'runner_lost 2',
+    'the interrupted deployment has a new epoch');
+is($two->steps($id), 'interrupted skipped', 'the steps of the interrupted deployment are settled');
+is($two->wait($behind), 'success', 'the next deployment of the project succeeds');
+is($two->column($behind, 'runner'), 'two', 'the next deployment of the project runs on the other runner');
 my $log = $two->log($id);
-ok(scalar $one->jobs, 'its job still lives');
+ok(scalar $one->jobs, 'the job of the hung dispatcher is alive');
 kill 'CONT', $still;
-ok(poll(15, sub { !$one->jobs }), 'until its dispatcher moves again and is refused');
-ok($one->is_clean, 'nothing is left of it');
-is($two->column($id, "CONCAT_WS(' ', status, epoch)"), 'interrupted 2', 'it has changed nothing');
-is($two->log($id), $log, 'nor added to the log');
-is($one->dispatcher, $still, 'the dispatcher goes on');
-is($two->stop, 0, 'the other one ends');
+ok(poll(15, sub { !$one->jobs }), 'the job ends when its dispatcher continues and is fenced');
+ok($one->is_clean, 'the fenced job leaves nothing behind');
+is($two->column($id, "CONCAT_WS(' ', status, epoch)"), 'interrupted 2',
+    'the fenced dispatcher does not change the deployment');
+is($two->log($id), $log, 'the fenced dispatcher does not write to the log');
+is($one->dispatcher, $still, 'the fenced dispatcher survives');
+is($two->stop, 0, 'the other runner stops');
 my $after = $one->deploy($project, $mark);
-is($one->wait($after), 'success', 'and works again');
-is(marked($_), 1, "$_ ran once") for $id, $behind, $after;
+is($one->wait($after), 'success', 'the fenced runner runs the next deployment');
+is(marked($_), 1, "deployment $_ ran once") for $id, $behind, $after;
 
-# --- leases of others only after a lease of one's own connection
+# --- a runner expires leases of others only after a full lease with its own connection
 my $gate = tempdir() . '/gate';
 $one->write_conf("[runner]\nlease = 6\n");
 $one->restart;
@@ -57,47 +60,54 @@ $two->write_conf("[runner]\nlease = 6\n");
 $id = $one->deploy($project, "$mark; echo up; until test -e $gate; do sleep 0.1; done; echo down");
 $one->wait_log($id, qr/^up$/m);
 $two->resume;
-ok(poll(10, sub { $two->dispatcher }), 'two runners');
+ok(poll(10, sub { $two->dispatcher }), 'two runners run');
 $db->kill9;
 sleep 7;
 $db->resume;
 sleep 1;
 spew($gate, '');
-is($one->wait($id), 'success', 'after an outage of more than a lease nobody is given up');
-like($one->log($id), qr/^down$/m, 'and the log is complete');
-is($one->column($id, 'epoch'), 1, 'under its one epoch');
-is($two->stop, 0, 'ends');
-is($one->stop, 0, 'ends');
+is($one->wait($id), 'success', 'no deployment is interrupted after an outage longer than a lease');
+like($one->log($id), qr/^down$/m, 'the log is complete after the outage');
+is($one->column($id, 'epoch'), 1, 'the deployment keeps its epoch');
+is($two->stop, 0, 'runner two stops');
+is($one->stop, 0, 'runner one stops');
 
-# --- a database that answers, and refuses: neither idle nor with a job is it asked all the time
+# --- a database that rejects statements is not queried in a loop, idle or with a job
 $one->write_conf("[runner]\nlease = 60\n");
 $one->resume;
-is($one->wait($one->deploy($project, $mark)), 'success', 'a runner is back');
+is($one->wait($one->deploy($project, $mark)), 'success',
+    'a deployment succeeds before the database rejects statements');
 my $held = tempdir() . '/held';
-sub asked { return $db->sql("SELECT SUM(variable_value) FROM information_schema.global_status WHERE variable_name IN ('COM_STMT_PREPARE', 'COM_STMT_EXECUTE')") }
+sub asked {
+	return $db->sql("SELECT SUM(variable_value) FROM information_schema.global_status WHERE "
+	    . "variable_name IN ('COM_STMT_PREPARE', 'COM_STMT_EXECUTE')");
+}
 for my $how ('idle', 'with a job') {
 	if ($how ne 'idle') {
-		$id = $one->deploy($project, "$mark; echo up; until test -e $held; do sleep 0.1; done; echo down");
+		$id = $one->deploy($project,
+		    "$mark; echo up; until test -e $held; do sleep 0.1; done; echo down");
 		$one->wait_log($id, qr/^up$/m);
 	}
 	my ($before, $said, $since) = (asked(), length $one->said, time);
 	$db->sql('RENAME TABLE deployment TO elsewhere');
 	ok(poll(60, sub { asked() >= $before + 8 }), "$how: statements fail");
 	sleep 3;
-	cmp_ok(asked() - $before, '<', 30 + 8 * (time - $since), '  and are tried now and then');
+	cmp_ok(asked() - $before, '<', 30 + 8 * (time - $since),
+	    "$how: failing statements are repeated with pauses");
 	my %lines;
 	$lines{$_}++ for substr($one->said, $said) =~ /^\S+ \S+ (.*exist.*)$/mg;
-	cmp_ok(scalar keys %lines, '>', 0, '  it is told');
-	is_deeply([grep { $lines{$_} > 1 } sort keys %lines], [], '  once each');
+	cmp_ok(scalar keys %lines, '>', 0, "$how: the errors are logged");
+	is_deeply([grep { $lines{$_} > 1 } sort keys %lines], [], "$how: each error is logged once");
 	$db->sql('RENAME TABLE elsewhere TO deployment');
-	ok(poll(60, sub { substr($one->said, $said) =~ /claim: all is well again$/m }), '  as is the end of it');
+	ok(poll(60, sub { substr($one->said, $said) =~ /claim: all is well again$/m }),
+	    "$how: the recovery is logged");
 }
 spew($held, '');
-is($one->wait($id), 'success', 'and all goes on afterwards');
-is($one->column($id, 'epoch'), 1, 'under its one epoch');
-is($one->stop, 0, 'ends');
+is($one->wait($id), 'success', 'a deployment survives rejected statements');
+is($one->column($id, 'epoch'), 1, 'the deployment keeps its epoch');
+is($one->stop, 0, 'the runner stops');
 
-# --- below a monitor that stands still, whose dispatcher died: another adopts it
+# --- a hung monitor whose dispatcher died: another dispatcher adopts its job
 $one->write_conf("[runner]\nlease = 3\n");
 $one->resume;
 $id = $one->deploy($project, 'echo up; sleep 600');
@@ -107,25 +117,28 @@ my $neighbour = Slipway::Runner->start(db => $db, name => 'neighbour', conf => "
 $still = $one->dispatcher;
 kill 'STOP', $one->pid;
 kill 'KILL', $still;
-ok(poll(30, sub { $neighbour->said =~ /\b$id\.1: is adopted/ }), 'a job of another monitor is adopted');
+ok(poll(30, sub { $neighbour->said =~ /\b$id\.1: is adopted/ }),
+    'a dispatcher adopts the job of another monitor');
 $db->sql("UPDATE deployment SET epoch = epoch + 1, owner = REPEAT('f', 32), runner = 'elsewhere',"
     . " lease_until = NOW(3) + INTERVAL 1 HOUR WHERE id = $id");
-ok(poll(30, sub { $neighbour->said =~ /\b$id\.1: is killed: its lease is lost/ }), 'and is to be ended');
-ok(poll(30, sub { !$one->jobs }), 'which it is');
-like($neighbour->said, qr/\b$id\.1: its job has another monitor/, 'by itself');
+ok(poll(30, sub { $neighbour->said =~ /\b$id\.1: is killed: its lease is lost/ }),
+    'a job whose lease is lost is to be killed');
+ok(poll(30, sub { !$one->jobs }), 'the job ends');
+like($neighbour->said, qr/\b$id\.1: its job has another monitor/,
+    'the log says that the job has another monitor');
 kill 'CONT', $one->pid;
-ok($one->is_clean, 'nothing is left');
+ok($one->is_clean, 'the job leaves nothing behind');
 $db->sql("UPDATE deployment SET status = 'interrupted', finished_at = NOW(3) WHERE id = $id");
-is($_->stop, 0, 'ends') for $neighbour, $one;
+is($_->stop, 0, 'a runner stops') for $neighbour, $one;
 
-# --- lost answers
+# --- lost responses
 my $proxy = Slipway::Proxy->start($db->socket);
 chmod 0777, $proxy->socket or die;
 my $cut = Slipway::Runner->start(db => $db, name => 'cut',
     conf => "[runner]\nlease = 6\n[database]\nsocket = " . $proxy->socket . "\n");
-ok(poll(20, sub { -S $cut->wake_socket }), 'a runner whose connection is cut');
+ok(poll(20, sub { -S $cut->wake_socket }), 'a runner starts behind a proxy');
 my $fresh = $cut->project;
-is($cut->wait($cut->deploy($fresh, $mark)), 'success', 'not yet');
+is($cut->wait($cut->deploy($fresh, $mark)), 'success', 'a deployment succeeds before connections are cut');
 my (@wrong, @ids);
 for my $plan ((map { "packet $_ answer" } 1 .. 24, 27, 30, 35, 40, 50, 60),
     (map { "packet $_ before" } 1 .. 4, 8, 12, 16, 20, 24, 30),
@@ -140,11 +153,11 @@ for my $plan ((map { "packet $_ answer" } 1 .. 24, 27, 30, 35, 40, 50, 60),
 	    if $status ne 'failed' || $ran != 1 || $said != 1 || $cut->steps($n) ne 'success failed';
 }
 is_deeply(\@wrong, [], 'each deployment runs once to its right end, wherever the connection is cut');
-cmp_ok($proxy->cuts, '>=', 40, $proxy->cuts . ' cuts');
+cmp_ok($proxy->cuts, '>=', 40, $proxy->cuts . "at least 40 connections were cut: @{[$proxy->cuts]}");
 $proxy->plan('pass');
-ok($cut->is_clean, 'nothing is left');
+ok($cut->is_clean, 'deployments over cut connections leave nothing behind');
 
-# --- a server that dies again and again
+# --- a server that crashes repeatedly
 my @projects = map { $cut->project } 1 .. 5;
 @ids = $cut->deploy_many(map { [$projects[$_ % 5], "$mark; sleep 0.3; echo said-$_"] } 0 .. 29);
 for (1 .. 4) {
@@ -153,14 +166,20 @@ for (1 .. 4) {
 	sleep 0.2;
 	$db->resume;
 }
-my $ended = poll(180, sub { $db->sql("SELECT COUNT(*) FROM deployment WHERE status IN ('pending', 'running')") == 0 });
-ok($ended, 'all deployments end while the server is killed four times');
-is($db->sql("SELECT GROUP_CONCAT(DISTINCT status) FROM deployment WHERE id >= $ids[0]"), 'success', 'with success');
-is_deeply([grep { marked($_) != 1 } @ids], [], 'each ran once');
-is_deeply([grep { my $n = () = $cut->log($ids[$_]) =~ /^said-$_$/mg; $n != 1 } 0 .. 29], [], 'with its log');
-is($db->sql("SELECT COUNT(*) FROM deployment a JOIN deployment b ON a.project_id = b.project_id AND a.id < b.id"
-    . " WHERE a.id >= $ids[0] AND b.started_at < a.finished_at"), 0, 'in order, one after the other');
-ok($cut->is_clean, 'nothing is left');
-is($cut->stop, 0, 'ends');
+my $ended = poll(180,
+    sub { $db->sql("SELECT COUNT(*) FROM deployment WHERE status IN ('pending', 'running')") == 0 });
+ok($ended, 'all deployments end though the server is killed four times');
+is($db->sql("SELECT GROUP_CONCAT(DISTINCT status) FROM deployment WHERE id >= $ids[0]"),
+    'success', 'all deployments succeed though the server is killed four times');
+is_deeply([grep { marked($_) != 1 } @ids], [],
+    'each deployment runs once though the server is killed four times');
+is_deeply([grep { my $n = () = $cut->log($ids[$_]) =~ /^said-$_$/mg; $n != 1 } 0 .. 29], [],
+    'each log is complete though the server is killed four times');
+is($db->sql("SELECT COUNT(*) FROM deployment a JOIN deployment b ON a.project_id = b.project_id AND a.id < "
+    . "b.id"
+    . " WHERE a.id >= $ids[0] AND b.started_at < a.finished_at"), 0,
+    'deployments of a project run in order, one after the other');
+ok($cut->is_clean, 'deployments leave nothing behind though the server was killed');
+is($cut->stop, 0, 'the runner stops');
 $proxy->stop;
 done_testing;

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# API, queue and runner together: what a client posts runs at once, is followed
-# while it runs, and canceled; secrets reach the step and no log.
+# API, queue and runner together: a posted deployment starts at once, can be
+# followed and canceled; secrets reach the steps and no log.
 
 use strict;
 use warnings;
@@ -16,7 +16,7 @@ use Time::HiRes qw(sleep time);
 
 my $db = Slipway::DB->start;
 my $repo = tempdir() . '/repo1';
-# The poll is a minute: what happens sooner, a call has done.
+# The poll interval is a minute: what happens sooner was triggered by the API.
 my $both = "[gitserver]\nallow_local = yes\n[runner]\npoll = 60\n";
 my $api = Slipway::API->start(db => $db, conf => $both);
 my $keys = $api->dir . '/secret.key';
@@ -25,8 +25,8 @@ $api->stop_api;
 $api->start_api;
 my $runner = Slipway::Runner->start(db => $db, wake => $api->dir . '/wake.sock',
     conf => "$both\[secrets]\nkey_file = $keys\n");
-is($runner->repo({ 'web/index.html' => "<p>hello\n" }), $repo, 'a repository');
-ok(poll(20, sub { -S $runner->wake_socket }), 'the runner listens');
+is($runner->repo({ 'web/index.html' => "<p>hello\n" }), $repo, 'git creates a repository');
+ok(poll(20, sub { -S $runner->wake_socket }), 'the dispatcher listens on its socket');
 
 my $got = $api->post('/api/projects', { name => 'Shop', repository => $repo, defaultBranch => 'main',
 	envPresets => [
@@ -34,21 +34,21 @@ my $got = $api->post('/api/projects', { name => 'Shop', repository => $repo, def
 		    options => [{ label => 'Live', value => 'live' }, { label => 'Test', value => 'test' }] },
 		{ key => 'PASSWORD', label => 'Password', type => 'input', secret => JSON::PP::true },
 	] });
-is($got->{status}, 201, 'a project') or diag($got->{body});
+is($got->{status}, 201, 'a project is created') or diag($got->{body});
 my $project = $got->{json}{id};
 sub pipeline {
 	my ($name, @scripts) = @_;
 	my $n = 0;
 	my $answer = $api->post('/api/pipelines', { projectId => $project, name => $name,
 		steps => [map { ref $_ ? $_ : { name => 'step ' . ++$n, script => $_ } } @scripts] });
-	is($answer->{status}, 201, "pipeline $name") or diag($answer->{body});
+	is($answer->{status}, 201, "pipeline $name is created") or diag($answer->{body});
 	return $answer->{json}{id};
 }
 sub post {
 	my ($pipeline, %more) = @_;
 	my $answer = $api->post('/api/deployments', { projectId => $project, pipelineId => $pipeline,
 		envVars => { TARGET => 'live', PASSWORD => 'correct horse' }, %more });
-	is($answer->{status}, 201, 'a deployment') or diag($answer->{body});
+	is($answer->{status}, 201, 'a deployment is created') or diag($answer->{body});
 	return $answer->{json}{id};
 }
 sub show { my ($id) = @_; return $api->get("/api/deployments/$id")->{json} }
@@ -60,52 +60,61 @@ sub wait_for {
 }
 my $final = qr/^(?:success|failed|canceled|interrupted)$/;
 
-# --- to the end
+# --- a successful deployment
 my $deploy = pipeline('deploy', 'cat web/index.html', 'echo "to $TARGET with $PASSWORD"', 'id -u');
 my $id = post($deploy);
-is(wait_for($id, $final), 'success', 'runs and succeeds');
+is(wait_for($id, $final), 'success', 'the deployment succeeds');
 my $done = show($id);
-is($done->{runner}, 'runner-1', 'on this runner');
-like($done->{commitHash}, qr/^[0-9a-f]{40}$/, 'the commit is told');
-is(scalar(grep { $_->{status} eq 'success' && $_->{exitCode} == 0 } @{ $done->{steps} }), 3, 'and each step');
-ok(!defined $done->{envVars}{PASSWORD} && $done->{envVars}{TARGET} eq 'live', 'the secret is not');
+is($done->{runner}, 'runner-1', 'the deployment has its runner');
+like($done->{commitHash}, qr/^[0-9a-f]{40}$/, 'the deployment has its commit');
+is(scalar(grep { $_->{status} eq 'success' && $_->{exitCode} == 0 } @{ $done->{steps} }), 3,
+    'the steps have their status');
+ok(!defined $done->{envVars}{PASSWORD} && $done->{envVars}{TARGET} eq 'live',
+    'the deployment shows no secret');
 my $log = $api->get("/api/deployments/$id/log");
-is($log->{status}, 200, 'the log');
-is($log->{headers}{'x-log-complete'}, 'true', 'is complete');
-is($log->{headers}{'x-log-size'}, length $log->{body}, 'as long as it says');
-is($done->{logSize}, length $log->{body}, 'twice');
-like($log->{body}, qr/^<p>hello$/m, 'the checkout was there');
-like($log->{body}, qr/^to live with \S+$/m, 'the secret reached the step');
-unlike($log->{body}, qr/correct horse/, 'and not the log');
+is($log->{status}, 200, 'the log is read');
+is($log->{headers}{'x-log-complete'}, 'true', 'the log is complete');
+is($log->{headers}{'x-log-size'}, length $log->{body}, 'X-Log-Size is the size of the log');
+is($done->{logSize}, length $log->{body}, 'logSize is the size of the log');
+like($log->{body}, qr/^<p>hello$/m, 'the step has the checkout');
+like($log->{body}, qr/^to live with \S+$/m, 'the step has the secret');
+unlike($log->{body}, qr/correct horse/, 'the secret is masked in the log');
 my ($uid) = $log->{body} =~ /^(\d+)$/m;
-if (is_root()) { isnt($uid, 0, "steps ran as $uid") } else { is($uid, $>, 'steps ran as we do') }
-is($api->get("/api/projects/$project")->{json}{workspaceStatus}{status}, 'ready', 'the workspace is told');
+if (is_root()) { isnt($uid, 0, "steps run as $uid") } else { is($uid, $>,
+    'steps run under the same account') }
+is($api->get("/api/projects/$project")->{json}{workspaceStatus}{status}, 'ready',
+    'the project shows the state of the workspace');
 
-# --- a secret in each dress that a step may give it, read through nginx
+# --- a secret in different encodings, read through nginx
 my $dresses = pipeline('dresses', 'printf "plain %s\n" "$PASSWORD"
 for before in "" x xy; do printf "base64 %s\n" "$(printf %s "$before$PASSWORD" | base64 -w 0)"; done
-printf "address "; printf %s "$PASSWORD" | perl -pe "s/([^A-Za-z0-9._~-])/sprintf q(%%%02X), ord(\$1)/ge"; echo
-printf "slow "; printf %s "$PASSWORD" | perl -e "$| = 1; while (read STDIN, my \$c, 1) { print \$c; select undef, undef, undef, 0.02 }"; echo
+printf "address "; printf %s "$PASSWORD" |
+perl -pe "s/([^A-Za-z0-9._~-])/sprintf q(%%%02X), ord(\$1)/ge"; echo
+printf "slow "; printf %s "$PASSWORD" |
+perl -e "$| = 1; while (read STDIN, my \$c, 1) { print \$c; select undef, undef, undef, 0.02 }"; echo
 printf "%s\n" "$PASSWORD" | sed "s/^/line /"');
 for my $secret ('correct horse&battery/1', "first of three\nsecond & more\nthe third of it") {
 	my $first = post($dresses, envVars => { TARGET => 'live', PASSWORD => $secret });
-	is(wait_for($first, $final), 'success', 'a step that shows its secret');
+	is(wait_for($first, $final), 'success', 'a step that prints its secret succeeds');
 	my $again = $api->post("/api/deployments/$first/retry")->{json}{id};
-	is(wait_for($again, $final), 'success', 'and again, with the copy of a retry');
+	is(wait_for($again, $final), 'success', 'a retry with the copied secret succeeds');
 	for my $shown (map { $api->get("/api/deployments/$_/log")->{body} } $first, $again) {
 		my @parts = split /\n/, $secret;
-		# of one that comes slowly the first bytes, fewer than eight, may be shown
+		# the first bytes of slow output, fewer than eight, may be shown
 		my $begun = join '|', map { quotemeta substr $secret, 0, $_ } 0 .. 7;
 		my @dressed = map { my $part = $_;
 			($part, $part =~ s/([^A-Za-z0-9._~-])/sprintf '%%%02X', ord $1/ger) } @parts;
 		push @dressed, map { substr encode_base64("$_$secret", ''), 4, -4 } '', 'x', 'xy';
-		is_deeply([grep { index($shown, $_) >= 0 } @dressed], [], 'stands in the log in none of them') or diag($shown);
-		like($shown, qr/^$_ \S*\*\*\*/m, "where it stood is told: $_") for qw(plain base64 address line);
-		like($shown, qr/^slow (?:$begun)\*\*\*$/m, 'where it stood is told: slow');
+		is_deeply([grep { index($shown, $_) >= 0 } @dressed], [],
+		    'the log has the secret in no encoding')
+		    or diag($shown);
+		like($shown, qr/^$_ \S*\*\*\*/m, "the log marks the masked secret: $_")
+		    for qw(plain base64 address line);
+		like($shown, qr/^slow (?:$begun)\*\*\*$/m, 'the log marks the masked secret: slow');
 	}
 }
 
-# --- how soon a step runs after the POST
+# --- the delay of a start
 my $started = tempdir() . '/started';
 spew($started, '', 0666);
 my $stamp = pipeline('stamp', "date +%s.%N >$started");
@@ -119,12 +128,13 @@ for (1 .. 15) {
 	wait_for($id, $final);
 }
 @late = sort { $a <=> $b } @late;
-diag(sprintf 'POST to first byte of the script: median %.0f ms, worst %.0f ms', @late[7, 14]);
-cmp_ok($late[7], '<', deadline(2000), 'a POST starts work at once');
+diag(sprintf 'from POST to the first output of the script: median %.0f ms, worst %.0f ms', @late[7, 14]);
+cmp_ok($late[7], '<', deadline(2000), 'a POST starts the deployment at once');
 
-# --- the log while it runs
+# --- the log of a running deployment
 my $gate = spew(tempdir() . '/gate', '');
-my $slow = pipeline('slow', "for n in 1 2 3 4 5 6 7 8 9 10; do date +at-%s.%N; sleep 0.3; done; until test -e $gate; do sleep 0.1; done", 'exit 9',
+my $slow = pipeline('slow', 'for n in 1 2 3 4 5 6 7 8 9 10; do date +at-%s.%N; sleep 0.3; done;'
+    . " until test -e $gate; do sleep 0.1; done", 'exit 9',
     { name => 'cleanup', script => 'echo cleaned', runWhen => 'always' });
 $id = post($slow);
 my ($at, $text, @ages) = (0, '');
@@ -136,34 +146,37 @@ poll(30, sub {
 	$at += length $more->{body};
 	return $more->{headers}{'x-log-complete'} eq 'true';
 });
-is(scalar @ages, 10, 'every line was seen');
+is(scalar @ages, 10, 'every line is read while the deployment runs');
 @ages = sort { $a <=> $b } @ages;
-diag(sprintf 'written by the step to read from the API: median %.0f ms, worst %.0f ms', @ages[5, 9]);
-cmp_ok($ages[5], '<', deadline(1000), 'soon after it was written');
-is($text, $api->get("/api/deployments/$id/log")->{body}, 'the parts are the whole');
-like($text, qr/^cleaned$/m, 'with the cleanup');
-is(show($id)->{status}, 'failed', 'it failed');
-is(show($id)->{reason}, 'step_failed', 'by its step');
+diag(sprintf 'from the step to the reader of the API: median %.0f ms, worst %.0f ms', @ages[5, 9]);
+cmp_ok($ages[5], '<', deadline(1000), 'a line is read soon after it was written');
+is($text, $api->get("/api/deployments/$id/log")->{body}, 'the parts make up the whole log');
+like($text, qr/^cleaned$/m, 'the log has the output of the cleanup step');
+is(show($id)->{status}, 'failed', 'the deployment fails');
+is(show($id)->{reason}, 'step_failed', 'the deployment has the reason step_failed');
 unlink $gate;
 my $again = $api->post("/api/deployments/$id/retry", {});
-is($again->{status}, 201, 'retried');
+is($again->{status}, 201, 'a retry is created');
 $id = $again->{json}{id};
 
 # --- cancels
 is(wait_for($id, qr/^running$/), 'running', 'the retry runs');
 my $behind = post($deploy);
-is(show($behind)->{status}, 'pending', 'the next one waits');
-is($api->post("/api/deployments/$behind/cancel", {})->{json}{status}, 'canceled', 'and is canceled');
+is(show($behind)->{status}, 'pending', 'the next deployment waits');
+is($api->post("/api/deployments/$behind/cancel", {})->{json}{status}, 'canceled',
+    'a pending deployment is canceled at once');
 my $before = time;
-is($api->post("/api/deployments/$id/cancel", {})->{status}, 200, 'so is the one that runs');
-is(wait_for($id, $final), 'canceled', 'it ends');
-cmp_ok(time - $before, '<', deadline(30), 'at once');
-is(show($id)->{reason}, 'canceled_by_user', 'and says why');
-is($api->post("/api/deployments/$id/cancel", {})->{status}, 409, 'twice is a conflict');
+is($api->post("/api/deployments/$id/cancel", {})->{status}, 200,
+    'a cancel of a running deployment is accepted');
+is(wait_for($id, $final), 'canceled', 'a running deployment is canceled');
+cmp_ok(time - $before, '<', deadline(30), 'a running deployment is canceled at once');
+is(show($id)->{reason}, 'canceled_by_user', 'a canceled deployment has the reason canceled_by_user');
+is($api->post("/api/deployments/$id/cancel", {})->{status}, 409, 'a second cancel returns 409');
 $again = $api->post("/api/deployments/$behind/retry", {});
-is(wait_for($again->{json}{id}, $final), 'success', 'a retry of a canceled one runs, with its secret');
-like($api->get("/api/deployments/$again->{json}{id}/log")->{body}, qr/^to live with \S+$/m, 'as the first time');
-unlike($runner->said . $api->log, qr/correct horse/, 'no log of a program has the secret');
-ok($runner->is_clean, 'nothing is left');
-is($runner->stop, 0, 'ends');
+is(wait_for($again->{json}{id}, $final), 'success', 'a retry of a canceled deployment succeeds');
+like($api->get("/api/deployments/$again->{json}{id}/log")->{body}, qr/^to live with \S+$/m,
+    'a retry of a canceled deployment has the secret');
+unlike($runner->said . $api->log, qr/correct horse/, 'neither program logs the secret');
+ok($runner->is_clean, 'deployments leave nothing behind');
+is($runner->stop, 0, 'the runner stops');
 done_testing;

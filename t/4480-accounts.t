@@ -1,11 +1,10 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# API and dispatcher under the accounts that the sysusers file makes: both can
-# do their work, and neither gets at what the other holds.  As root, in a mount
-# namespace whose passwd and group have these accounts; without root, or where
-# there can be no such namespace (a container without the right, a chroot), it
-# is only seen that dispatcher and workers are closed to their own account.
-
+# API and dispatcher under the accounts of the sysusers file: both can do their
+# work, and neither can reach what belongs to the other.  As root, in a mount
+# namespace whose passwd and group files have these accounts; without root, or
+# where such a namespace is impossible (a container without the right, a chroot),
+# the test only checks that dispatcher and workers are closed to their own account.
 use strict;
 use warnings;
 use IO::Socket::SSL ();
@@ -18,11 +17,12 @@ use Time::HiRes qw(time);
 
 my $alone = own_mounts();
 
-# --- what systemd-sysusers(8) would write
+# --- the entries that systemd-sysusers(8) would write
 my $sysusers = slurp(srcdir() . '/src/api/slipway.sysusers');
 my @users = $sysusers =~ /^u (\S+)/mg;
-is_deeply([sort @users], ['slipway', 'slipway-api'], 'two accounts');
-is_deeply([$sysusers =~ /^m (\S+ \S+)$/mg], ['slipway-api slipway'], 'with one group of both');
+is_deeply([sort @users], ['slipway', 'slipway-api'], 'the sysusers file has two accounts');
+is_deeply([$sysusers =~ /^m (\S+ \S+)$/mg], ['slipway-api slipway'],
+    'the sysusers file has one shared group');
 if ($alone) {
 	my ($passwd, $group) = map { slurp("/etc/$_") =~ s/^slipway(?:-api)?:.*\n//mgr } qw(passwd group);
 	my $number = 991;
@@ -36,8 +36,9 @@ if ($alone) {
 	}
 	for (['passwd', $passwd], ['group', $group]) {
 		my ($name, $text) = @$_;
-		my ($status, $out, $err) = run_cmd('mount', '--bind', spew(tempdir() . "/$name", $text, 0644), "/etc/$name");
-		is($status, 0, "another /etc/$name") or diag($err);
+		my ($status, $out, $err) = run_cmd('mount', '--bind', spew(tempdir() . "/$name", $text, 0644),
+		    "/etc/$name");
+		is($status, 0, "/etc/$name is replaced in the namespace") or diag($err);
 	}
 }
 
@@ -49,17 +50,19 @@ if ($alone) {
 		$db->sql("CREATE OR REPLACE USER '$name'\@localhost IDENTIFIED VIA unix_socket;"
 		    . "GRANT SELECT, INSERT, UPDATE, DELETE ON slipway.* TO '$name'\@localhost", 'mysql');
 	}
-	$both .= "user = slipway\n[database]\nuser = slipway\napi_user = slipway-api\n[api]\nuser = slipway-api\n";
+	$both .= "user = slipway\n[database]\nuser = slipway\napi_user = slipway-api\n[api]\nuser = "
+	    . "slipway-api\n";
 }
 $db->migrate;
 my $runner = Slipway::Runner->start(db => $db, idle => 1, conf => $both);
 my ($status, $out, $err) = run_cmd(program('slipway-admin'), '-c', $runner->conf_file, 'key');
-is($status, 0, 'a key') or diag($err);
+is($status, 0, 'slipway-admin creates a key') or diag($err);
 make_keys($runner->conf_file, $keys) if is_root() && !$alone;
 if ($alone) {
 	my ($uid, $gid) = (getpwnam 'slipway')[2, 3];
 	chown 0, $gid, $runner->conf_file, $keys;
-	is_deeply([(stat tempdir() . '/deploy.key')[4], (stat _)[2] & 07777], [$uid, 0400], 'the key that opens variables is the dispatcher\'s');
+	is_deeply([(stat tempdir() . '/deploy.key')[4], (stat _)[2] & 07777], [$uid, 0400],
+	    'the private key belongs to the dispatcher');
 	chown $uid, $gid, $runner->dir . '/run';
 }
 $runner->resume;
@@ -69,70 +72,84 @@ if ($alone) {
 	chown 0, (getpwnam 'slipway')[3], $api->conf_file;
 	chmod 0640, $api->conf_file;
 	kill 'HUP', $api->pid;
-	ok(poll(20, sub { $api->log =~ /replaced|read again|reload/ }), 'the API reads its configuration again') or diag($api->log);
+	ok(poll(20, sub { $api->log =~ /replaced|read again|reload/ }),
+	    'the API reloads its configuration') or diag($api->log);
 }
 
-# --- both do their work: a call of the API is heard, a secret is sealed by the
-# one and opened by the other
+# --- both do their work: the API wakes the dispatcher, and the dispatcher decrypts
+# a secret that the API encrypted
 my $gate = tempdir() . '/gate';
 my $project = $api->post('/api/projects', { name => 'p', repository => $runner->repo, defaultBranch => 'main',
-	envPresets => [{ key => 'PASSWORD', label => 'P', type => 'input', secret => JSON::PP::true }] })->{json}{id};
+	envPresets => [{ key => 'PASSWORD', label => 'P', type => 'input',
+	    secret => JSON::PP::true }] })->{json}{id};
 my $pipeline = $api->post('/api/pipelines', { projectId => $project, name => 'p',
-	steps => [{ name => 's', script => "echo up; test \"\$PASSWORD\" = 'correct horse' || exit 5; until test -e $gate; do sleep 0.02; done" }] })->{json}{id};
-ok(poll(20, sub { -S $runner->wake_socket }), 'the runner listens');
+	steps => [{ name => 's',
+	    script => "echo up; test \"\$PASSWORD\" = 'correct horse' || exit 5; until test -e $gate; "
+	    . "do sleep 0.02; done" }] })->{json}{id};
+ok(poll(20, sub { -S $runner->wake_socket }), 'the dispatcher listens on its socket');
 my $before = time;
 my $got = $api->post('/api/deployments', { projectId => $project, pipelineId => $pipeline,
 	envVars => { PASSWORD => 'correct horse' } });
 my $id = $got->{json}{id} or diag($got->{body});
-like($runner->wait_log($id, qr/^up$/m), qr/^up$/m, 'a deployment runs');
-cmp_ok(time - $before, '<', deadline(50), 'the call of the API was heard, the poll is a minute');
+like($runner->wait_log($id, qr/^up$/m), qr/^up$/m, 'a deployment with a secret runs');
+cmp_ok(time - $before, '<', deadline(50), 'the API wakes the dispatcher before the next poll');
 
-# --- what each account can see
+# --- what each account can reach
 my $dispatcher = $runner->dispatcher;
 my ($spool) = glob "$runner->{spool}/$id.*";
-ok(defined $spool && -e "$spool/log", 'the spool has its log');
+ok(defined $spool && -e "$spool/log", 'the log is in the spool');
 my ($worker) = $api->workers;
 my @asks = (
 	["cat /proc/$dispatcher/environ", 'the environment of the dispatcher'],
-	["cat /proc/$dispatcher/maps", 'its memory'],
-	["ls /proc/$dispatcher/fd/", 'its descriptors'],
+	["cat /proc/$dispatcher/maps", 'the memory of the dispatcher'],
+	["ls /proc/$dispatcher/fd/", 'the descriptors of the dispatcher'],
 	["cat /proc/$worker/environ", "the environment of an API worker"],
-	["ls /proc/$worker/fd/", 'its descriptors'],
+	["ls /proc/$worker/fd/", 'the descriptors of an API worker'],
 );
-my @spool = (["ls $runner->{spool}", 'the spool'], ["cat $spool/log", 'a log in it']);
-my @signals = (["kill -0 $dispatcher", 'the dispatcher, to signal it'], ["kill -0 " . $runner->pid, 'the monitor']);
-sub refused {
+my @spool = (["ls $runner->{spool}", 'the spool'], ["cat $spool/log", 'a log in the spool']);
+my @signals = (["kill -0 $dispatcher", 'the dispatcher, by a signal'],
+    ["kill -0 " . $runner->pid, 'the monitor, by a signal']);
+sub unreachable {
 	my ($who, $what, $command) = @_;
-	my @as = is_root() ? ('setpriv', "--reuid=$who", '--regid=' . (getpwnam $who)[3], '--init-groups') : ();
+	my @as = is_root() ? ('setpriv', "--reuid=$who", '--regid=' . (getpwnam $who)[3], '--init-groups')
+	    : ();
 	my ($rc, $said, $why) = run_cmd(@as, 'sh', '-c', $command);
-	isnt($rc, 0, "$who: not $what");
-	like($why, qr/denied|not permitted|cannot open/i, '- for want of rights') or diag($said);
+	isnt($rc, 0, "$who cannot reach $what");
+	like($why, qr/denied|not permitted|cannot open/i, "$who cannot reach $what for lack of permission")
+	    or diag($said);
 }
 if ($alone) {
-	note('as root, under accounts of their own');
+	note('as root, under separate accounts');
 	for (['slipway', $dispatcher], ['slipway-api', $worker]) {
 		my ($want, $pid) = @$_;
 		my ($uid) = slurp("/proc/$pid/status") =~ /^Uid:\s+(\d+)/m;
 		is(getpwuid $uid, $want, "$pid runs as $want");
 	}
-	refused('slipway-api', $_->[1], $_->[0]) for @asks, @spool, @signals;
-	refused('slipway', $_->[1], $_->[0]) for @asks, ["kill -0 $worker", 'a worker, to signal it'],
-	    ['touch ' . $api->dir . '/api.sock', "the API's socket"];
-	refused('nobody', $_->[1], $_->[0]) for ['cat ' . $runner->conf_file, 'the configuration'], ["cat $keys", 'the key'];
-	refused($_, 'the key that opens variables', 'cat ' . tempdir() . '/deploy.key') for qw(slipway-api nobody);
-	is((stat $runner->{spool})[2] & 07777, 0700, 'the spool is closed');
+	unreachable('slipway-api', $_->[1], $_->[0]) for @asks, @spool, @signals;
+	unreachable('slipway', $_->[1], $_->[0]) for @asks, ["kill -0 $worker", 'a worker, by a signal'],
+	    ['touch ' . $api->dir . '/api.sock', 'the socket of the API'];
+	unreachable('nobody', $_->[1], $_->[0])
+	    for ['cat ' . $runner->conf_file, 'the configuration'], ["cat $keys", 'the key'];
+	unreachable($_, 'the private key', 'cat ' . tempdir() . '/deploy.key')
+	    for qw(slipway-api nobody);
+	is((stat $runner->{spool})[2] & 07777, 0700, 'the spool is closed to other accounts');
 	for my $who ('root', 'slipway-api') {
-		my @as = $who eq 'root' ? () : ('setpriv', "--reuid=$who", '--regid=' . (getpwnam $who)[3], '--init-groups');
+		my @as = $who eq 'root' ? ()
+		    : ('setpriv', "--reuid=$who", '--regid=' . (getpwnam $who)[3], '--init-groups');
 		my ($rc, $said) = run_cmd(@as, program('slipway-admin'), '-c', $api->conf_file, 'doctor');
-		like($said, qr/^ok     public key for variables: /m, "$who: the doctor sees the public half");
-		like($said, $who eq 'root' ? qr/^ok     private key for variables: .*that of its first key$/m : qr/^ok     private key for variables: this account cannot open /m,
-		    'and of the other what it may');
-		unlike($said, qr/^(?:FAULT|note)   ?(?:private|public) key/m, 'without a fault') or diag($said);
+		like($said, qr/^ok     public key for variables: /m,
+		    "$who: the doctor checks the public key");
+		like($said, $who eq 'root' ? qr/^ok     private key for variables: .*that of its first key$/m
+		    : qr/^ok     private key for variables: this account cannot open /m,
+		    "$who: the doctor checks the private key as far as the account may");
+		unlike($said, qr/^(?:FAULT|note)   ?(?:private|public) key/m,
+		    "$who: the doctor finds no fault of the keys")
+		    or diag($said);
 	}
 } else {
-	note('dispatcher and API under one account');
-	refused(is_root() ? 'nobody' : 'our account', $_->[1], $_->[0]) for @asks;
+	note('dispatcher and API under the same account');
+	unreachable(is_root() ? 'nobody' : 'our account', $_->[1], $_->[0]) for @asks;
 }
 spew($gate, '');
-is($runner->wait($id), 'success', 'the deployment ends well');
+is($runner->wait($id), 'success', 'the deployment succeeds');
 done_testing();

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# Directories of deleted projects: removed a day later, under the account that
-# they belong to, by nothing that a link could lead astray.
+# Workspaces of deleted projects: removed a day later under the account that owns
+# them, without following links.
 
 use strict;
 use warnings;
@@ -14,17 +14,15 @@ use Slipway::Test;
 use Test::More;
 use Time::HiRes qw(time);
 
-note(is_root() ? 'as root: accounts of their own' : 'without root: privilege_drop = no');
+note(is_root() ? 'as root: each project has an account' : 'without root: privilege_drop = no');
 my $outside = tempdir() . '/outside';
 make_path($outside);
 spew("$outside/keep", "keep\n", 0666);
 chmod 0777, $outside;
 
-# --- the monitor, asked by a dispatcher that may not be honest
+# --- requests of a dispatcher that may be compromised
 my $repo = tempdir() . '/repo.git';
-my ($status) = run_cmd('sh', '-ec', "git init -q -b main '$repo'; cd '$repo'; git config user.email a\@example.org;"
-	. 'git config user.name a; echo hello >file; git add .; git commit -qm first');
-is($status, 0, 'a repository');
+ok(-d make_repo($repo) . '/.git', 'git creates a repository');
 my $m = Slipway::Monitor->start;
 my $left = "$m->{workspaces}/.left";
 sub wiped {
@@ -35,45 +33,46 @@ sub wiped {
 	poll(10, sub { @said = $m->out =~ /^wiped $project 0 0 (\d+)/mg; @said > $before });
 	return $said[-1];
 }
-my $mess = 'mkdir -p a/b/c; echo x >a/b/c/d; ln -s ' . $outside . ' a/out; ln -s ' . "$outside/keep" . ' a/keep;'
+my $mess = 'mkdir -p a/b/c; echo x >a/b/c/d; ln -s ' . $outside . ' a/out; ln -s ' . "$outside/keep"
+    . ' a/keep;'
     . 'chmod 0 a/b/c; chmod 0500 a/b; chmod 0 .';
 my $one = $m->job(repository => $repo, project => 7, dir => 'shop', steps => [$mess]);
-is($m->exited($one), 0, 'a project leaves a mess');
+is($m->exited($one), 0, 'a project leaves a mess in its workspace');
 my $deep = $m->job(repository => $repo, project => 8, dir => 'deep/er', steps => ['true']);
-is($m->exited($deep), 0, 'another one further down');
+is($m->exited($deep), 0, 'another project has a workspace in a subdirectory');
 my $busy = $m->job(repository => $repo, project => 9, dir => 'busy', steps => ['echo up; sleep 600']);
-ok($m->started($busy) && poll(20, sub { job_log($busy) =~ /^up$/m }), 'and one that runs');
+ok($m->started($busy) && poll(20, sub { job_log($busy) =~ /^up$/m }), 'a third project has a running job');
 
 for my $dir ('..', '.', '../outside', '/etc', '.left', '.home', 'shop/..', '-x') {
-	is(wiped(7, $dir), 1, "refused: $dir");
+	is(wiped(7, $dir), 1, "a wipe of $dir is rejected");
 }
-is(wiped(0, 'shop'), 1, 'refused: no project');
+is(wiped(0, 'shop'), 1, 'a wipe without a project is rejected');
 if (is_root()) {
-	is(wiped(8, 'shop'), 0, 'a directory of another project');
-	ok(-d "$m->{workspaces}/shop", '- stays');
-	is(wiped(9, 'busy'), 1, 'not while its job runs');
+	is(wiped(8, 'shop'), 0, "a wipe of another project's workspace is ignored");
+	ok(-d "$m->{workspaces}/shop", "another project's workspace stays");
+	is(wiped(9, 'busy'), 1, 'a wipe is rejected while a job runs');
 	mkdir "$m->{workspaces}/roots" or die;
-	is(wiped(7, 'roots'), 0, "one of root's");
-	ok(-d "$m->{workspaces}/roots", '- stays');
-	is(wiped(8, 'deep'), 0, 'one on the way to others');
-	ok(-d "$m->{workspaces}/deep/er", '- stays');
+	is(wiped(7, 'roots'), 0, 'a wipe of a directory of root is ignored');
+	ok(-d "$m->{workspaces}/roots", 'a directory of root stays');
+	is(wiped(8, 'deep'), 0, 'a wipe of a parent directory is ignored');
+	ok(-d "$m->{workspaces}/deep/er", 'the workspace below it stays');
 }
 symlink $outside, "$m->{workspaces}/link" or die;
-is(wiped(7, 'link'), 0, 'a link');
-is(wiped(7, 'link/keep'), 0, 'what is behind a link');
-ok(-l "$m->{workspaces}/link" && -e "$outside/keep", '- both stay');
-is(wiped(7, 'none/such'), 0, 'nothing is nothing to remove');
-is(wiped(7, 'shop'), 0, 'its own directory');
-ok(!-e "$m->{workspaces}/shop", '- is gone from its place at once');
-is(wiped(8, 'deep/er'), 0, 'further down as well');
-ok(poll(20, sub { !glob "$left/*" }), 'and soon altogether') or diag(`ls -laR $left`, $m->log);
-is(slurp("$outside/keep"), "keep\n", 'no link was followed');
-is((stat $left)[2] & 07777, 0700, 'nobody else gets at what is being removed');
+is(wiped(7, 'link'), 0, 'a wipe of a symbolic link is ignored');
+is(wiped(7, 'link/keep'), 0, 'a wipe behind a symbolic link is ignored');
+ok(-l "$m->{workspaces}/link" && -e "$outside/keep", 'the link and its target stay');
+is(wiped(7, 'none/such'), 0, 'a wipe of a missing directory succeeds');
+is(wiped(7, 'shop'), 0, "a wipe of a project's workspace succeeds");
+ok(!-e "$m->{workspaces}/shop", 'a wiped workspace leaves its place at once');
+is(wiped(8, 'deep/er'), 0, 'a wipe of a workspace in a subdirectory succeeds');
+ok(poll(20, sub { !glob "$left/*" }), 'wiped workspaces are removed soon') or diag(`ls -laR $left`, $m->log);
+is(slurp("$outside/keep"), "keep\n", 'a wipe follows no link');
+is((stat $left)[2] & 07777, 0700, 'workspaces to be removed are private to root');
 $m->command("kill $busy->{id} 1");
-ok(defined $m->exited($busy), 'the job is ended');
-is($m->stop, 0, 'the monitor ends');
+ok(defined $m->exited($busy), 'the job is killed');
+is($m->stop, 0, 'the monitor stops');
 
-# --- what is there at a start
+# --- directories that exist at the start
 my $uid = $m->{uid_first} + 20;
 sub entry {
 	my ($name, @own) = @_;
@@ -90,56 +89,71 @@ my $else = entry('of-somebody');
 my $roots = entry('3.1', 'root');
 symlink $outside, "$left/4.1" or die;
 $m = Slipway::Monitor->start(dir => $m->{dir});
-ok(poll(20, sub { !-e $past }), 'what is due goes when it starts');
+ok(poll(20, sub { !-e $past }), 'a directory that is due is removed at the start');
 if (is_root()) {
-	ok(poll(10, sub { $m->log =~ m{4\.1: } }), 'a link is not opened');
+	ok(poll(10, sub { $m->log =~ m{4\.1: } }), 'a symbolic link is not opened');
 	ok(-e "$roots/x/file", 'nothing is removed as root');
 }
-ok(-e "$future/x/file", 'what is not due stays');
-ok(-e "$else/x/file", 'what has no time as well');
-is(slurp("$outside/keep"), "keep\n", 'no link was followed');
+ok(-e "$future/x/file", 'a directory that is not due stays');
+ok(-e "$else/x/file", 'a directory without a time stays');
+is(slurp("$outside/keep"), "keep\n", 'the removal follows no link');
 $m->stop;
 
-# --- by the queue
+# --- with the queue
 my $db = Slipway::DB->start;
 $db->migrate;
 my $runner = Slipway::Runner->start(db => $db);
 my @projects = map { $runner->project(dir => "dir$_") } 0 .. 4;
-for (@projects) { is($runner->wait($runner->deploy($_, 'echo mine >file')), 'success', "project $_ is deployed") }
+for (@projects) {
+	is($runner->wait($runner->deploy($_, 'echo mine >file')), 'success', "project $_ is deployed");
+}
 my $broken = $runner->project(repo => tempdir() . '/no/such', dir => 'dir5');
-is($runner->wait($runner->deploy($broken, 'true')), 'failed', 'one cannot be checked out');
+is($runner->wait($runner->deploy($broken, 'true')), 'failed', 'a checkout fails');
 sub dirs { return join ' ', sort map { m{([^/]+)$} } glob "$runner->{workspaces}/dir*" }
-is(dirs(), 'dir0 dir1 dir2 dir3 dir4 dir5', 'each has a directory');
+is(dirs(), 'dir0 dir1 dir2 dir3 dir4 dir5', 'each project has a workspace');
 sub marks { return join ' ', sort map { m{objects\.(\d+)$} } glob "$runner->{spool}/objects.*" }
-is(marks(), join(' ', @projects, $broken), 'the spool knows');
-# 0 lives; 1 was deleted an hour ago, 2 and the broken one two days ago; 3 too, whose
-# successor was never deployed; 4 as well, whose successor has been deployed
+is(marks(), join(' ', @projects, $broken), 'the spool has a record of each workspace');
+# 0 exists; 1 was deleted an hour ago, 2 and the broken one two days ago; 3 too, with
+# a successor that was never deployed; 4 as well, with a deployed successor
 my ($live, $fresh, $old, $heir, $taken) = @projects;
-sub gone { my ($id, $ago) = @_; $db->sql("UPDATE project SET valid = 0, updated_at = NOW(3) - INTERVAL $ago WHERE id = $id") }
+sub gone {
+	my ($id, $ago) = @_;
+	$db->sql("UPDATE project SET valid = 0, updated_at = NOW(3) - INTERVAL $ago WHERE id = $id");
+}
 gone($fresh, '1 HOUR');
 gone($_, '2 DAY') for $old, $heir, $taken, $broken;
-# one that others lie in by now, and one that lies in another's
+# one with other workspaces inside, and one inside another
 my ($outer, $inner) = map { $runner->project(dir => $_) } 'tree', 'wood/in';
-for ($outer, $inner) { is($runner->wait($runner->deploy($_, 'true')), 'success', "project $_ is deployed"); gone($_, '2 DAY') }
+for ($outer, $inner) {
+	is($runner->wait($runner->deploy($_, 'true')), 'success', "project $_ is deployed");
+	gone($_, '2 DAY');
+}
 my ($within, $around) = map { $runner->project(dir => $_) } 'tree/in', 'wood';
-is($runner->wait($runner->deploy($within, 'echo mine >file')), 'success', 'a project in the place of one that was deleted');
-is($runner->wait($runner->deploy($around, 'mkdir in; echo mine >in/file')), 'success', 'and around another');
+is($runner->wait($runner->deploy($within, 'echo mine >file')), 'success',
+    'a project inside the workspace of a deleted one is deployed');
+is($runner->wait($runner->deploy($around, 'mkdir in; echo mine >in/file')), 'success',
+    'a project around the workspace of a deleted one is deployed');
 $runner->project(dir => 'dir3');
 my $next = $runner->project(dir => 'dir4');
-is($runner->wait($runner->deploy($next, 'ls; echo next >file')), 'success', 'a successor is deployed');
+is($runner->wait($runner->deploy($next, 'ls; echo next >file')), 'success',
+    'a successor of a deleted project is deployed');
 $runner->restart;
-ok(poll(30, sub { dirs() eq 'dir0 dir1 dir4' }), 'those that are gone for a day go') or diag(dirs(), $runner->said);
+ok(poll(30, sub { dirs() eq 'dir0 dir1 dir4' }),
+    'workspaces of projects that were deleted a day ago are removed')
+    or diag(dirs(), $runner->said);
 ok(poll(10, sub { marks() eq join ' ', sort $live, $fresh, $next, $within, $around }),
-    'and the spool forgets them') or diag(marks());
+    'the spool drops the records of removed workspaces') or diag(marks());
 my @kept;
-ok(poll(10, sub { @kept = glob "$runner->{workspaces}/.left/*"; @kept == 3 }), 'what made room for a successor is kept for a day') or diag("@kept");
-is(slurp("$runner->{workspaces}/dir4/file"), "next\n", 'the successor keeps its own');
+ok(poll(10, sub { @kept = glob "$runner->{workspaces}/.left/*"; @kept == 3 }),
+    'workspaces that were replaced by a successor are kept') or diag("@kept");
+is(slurp("$runner->{workspaces}/dir4/file"), "next\n", 'the successor keeps its files');
 if (is_root()) {
 	for (@kept) {
 		my ($due) = /\.(\d+)$/;
-		cmp_ok(abs($due / 1000 - time - 86400), '<', 600, '- and no longer');
+		cmp_ok(abs($due / 1000 - time - 86400), '<', 600, 'replaced workspaces are kept for a day');
 	}
 }
-is(slurp("$runner->{workspaces}/$_"), "mine\n", "who lives has all of it: $_") for 'dir0/file', 'tree/in/file', 'wood/in/file';
+is(slurp("$runner->{workspaces}/$_"), "mine\n", "an existing project keeps its files: $_")
+    for 'dir0/file', 'tree/in/file', 'wood/in/file';
 $runner->stop;
 done_testing();

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# Directories of deleted projects in the way of other projects' directories:
-# inside them, around them, in their place, under the same account or not.
+# Workspaces of deleted projects in the way of other workspaces: inside, around or
+# in the same place, under the same account or another.
 
 use strict;
 use warnings;
@@ -14,7 +14,11 @@ my $db = Slipway::DB->start;
 $db->migrate;
 my $runner = Slipway::Runner->start(db => $db);
 my $at = $runner->{workspaces};
-sub gone { my ($id, $ago) = @_; $db->sql("UPDATE project SET valid = 0, updated_at = NOW(3) - INTERVAL $ago WHERE id = $id"); return }
+sub gone {
+	my ($id, $ago) = @_;
+	$db->sql("UPDATE project SET valid = 0, updated_at = NOW(3) - INTERVAL $ago WHERE id = $id");
+	return;
+}
 sub deployed {
 	my ($by, $project, $name, @steps) = @_;
 	my $id = $by->deploy($project, @steps);
@@ -24,72 +28,79 @@ sub deployed {
 sub inode { return (stat "$_[0]{workspaces}/$_[1]")[1] }
 sub kept { my ($by, $file) = @_; return scalar grep { -e "$_/$file" } glob "$by->{workspaces}/.left/*" }
 
-# --- a directory around those of deleted projects
+# --- a workspace around those of deleted projects
 my @inner = map { $runner->project(dir => $_) } 'grp/one', 'grp/two', 'grp/deep/er';
-for (@inner) { deployed($runner, $_, 'a project is deployed in a group', "echo $_ >of-$_") }
+for (@inner) {
+	deployed($runner, $_, 'a project is deployed in a group', "project $_ is deployed in a group");
+}
 gone($_, '1 MINUTE') for @inner;
 my $around = $runner->project(dir => 'grp');
-deployed($runner, $around, 'a project whose directory held those of others is deployed',
+deployed($runner, $around, 'a project around workspaces of deleted projects is deployed',
     'test ! -e one && test ! -e two && test ! -e deep && echo mine >file');
-is(kept($runner, "of-$_"), 1, "the directory of deleted project $_ is kept for a day") for @inner;
-is((stat "$at/grp")[4], (stat "$at/grp/file")[4], 'the new directory belongs to its project');
+is(kept($runner, "of-$_"), 1, "the workspace of deleted project $_ is kept for a day") for @inner;
+is((stat "$at/grp")[4], (stat "$at/grp/file")[4], 'the new workspace belongs to its project');
 
-# --- the other way round
+# --- a workspace inside that of a deleted project
 gone($around, '1 MINUTE');
 my $within = $runner->project(dir => 'grp/three');
-deployed($runner, $within, 'a project inside the directory of a deleted one is deployed', 'echo mine >file');
-is(kept($runner, 'file'), 1, 'the directory around it is kept for a day');
+deployed($runner, $within, 'a project inside the directory of a deleted one is deployed',
+    'a project inside the workspace of a deleted one is deployed');
+is(kept($runner, 'file'), 1, 'the workspace around it is kept for a day');
 gone($around, '2 DAY');
 my $three = inode($runner, 'grp/three');
 $runner->restart;
-deployed($runner, $within, 'it is deployed again when the directory around it is due', 'true');
-is(inode($runner, 'grp/three'), $three, 'in the directory that it had');
+deployed($runner, $within, 'the inner project is deployed again when the outer workspace is due', 'true');
+is(inode($runner, 'grp/three'), $three, 'the inner project keeps its workspace');
 
-# --- what no project left is not touched
+# --- files that belong to no project are not touched
 SKIP: {
-	skip 'everything belongs to one account', 3 if !is_root();
+	skip 'without root everything belongs to one account', 3 if !is_root();
 	mkdir "$at/tree" or die;
 	spew("$at/tree/note", "an administrator's\n");
 	my $tree = $runner->project(dir => 'tree');
 	my $id = $runner->deploy($tree, 'true');
-	is($runner->wait($id), 'failed', "a directory with an administrator's file is not taken over");
-	is(slurp("$at/tree/note"), "an administrator's\n", 'the file stays');
-	like($runner->said, qr/note in it belongs to uid 0 and to no project: remove it/, 'the log says why');
+	is($runner->wait($id), 'failed', 'a workspace with a file of root fails the deployment');
+	is(slurp("$at/tree/note"), "an administrator's\n", 'the file of root stays');
+	like($runner->said, qr/note in it belongs to uid 0 and to no project: remove it/,
+	    'the log names the file');
 }
 
 # --- while a job of the deleted project runs
 my $slow = $runner->project(dir => 'busy/one');
-my $job = $runner->deploy($slow, "touch up; while test ! -e '" . tempdir() . "/go'; do sleep 0.1; done; echo done >file");
+my $job = $runner->deploy($slow,
+    "touch up; while test ! -e '" . tempdir() . "/go'; do sleep 0.1; done; echo done >file");
 ok(poll(30, sub { -e "$at/busy/one/up" }), 'a job runs');
 gone($slow, '1 MINUTE');
 my $next = $runner->deploy($runner->project(dir => 'busy'), 'test ! -e one');
 SKIP: {
-	skip 'accounts do not tell whose job runs', 2 if !is_root();
-	ok(poll(30, sub { $runner->said =~ /job $next\.\d+ refused: .*a job of the deleted project/ }), 'a project around its directory waits')
+	skip 'without accounts the owner of a job is unknown', 2 if !is_root();
+	ok(poll(30, sub { $runner->said =~ /job $next\.\d+ refused: .*a job of the deleted project/ }),
+	    'a project around the workspace of a running job waits')
 	    or diag(tail($runner->said, 20));
-	is($runner->status($next), 'pending', 'and is not failed');
+	is($runner->status($next), 'pending', 'the waiting deployment is pending');
 }
 spew(tempdir() . '/go', '');
-is($runner->wait($job), 'success', 'the job ends undisturbed');
-is($runner->wait($next), 'success', 'then the project around it is deployed');
+is($runner->wait($job), 'success', 'the running job succeeds');
+is($runner->wait($next), 'success', 'the project around it is deployed afterwards');
 $runner->stop;
 
 # --- all projects under one account
 my $same = Slipway::Runner->start(db => $db, conf => "[runner]\nuid_count = 1\n");
 my $old = $same->project(dir => 'shop');
-deployed($same, $old, 'a project is deployed', 'echo x >left-behind');
+deployed($same, $old, 'a project is deployed', 'a project is deployed');
 my $older = $same->project(dir => 'mall/shop');
-deployed($same, $older, 'another one', 'echo x >left-behind');
+deployed($same, $older, 'another one', 'another project is deployed');
 gone($_, '1 MINUTE') for $old, $older;
 my ($heir, $mall) = map { $same->project(dir => $_) } 'shop', 'mall';
-deployed($same, $heir, 'a successor under the same account finds nothing of its predecessor', 'test ! -e left-behind; echo mine >file');
-deployed($same, $mall, 'nor does one around it', 'test ! -e shop; echo mine >file');
-is(kept($same, 'left-behind'), 2, 'what they left is kept for a day');
+deployed($same, $heir, 'a successor under the same account finds no file of its predecessor',
+    'test ! -e left-behind; echo mine >file');
+deployed($same, $mall, 'nor does one around it', 'a project around a deleted one finds no file of it');
+is(kept($same, 'left-behind'), 2, 'replaced workspaces are kept for a day');
 gone($_, '2 DAY') for $old, $older;
 my @own = map { inode($same, $_) } 'shop', 'mall';
 $same->restart;
-deployed($same, $_, 'the successor is deployed again when the predecessor is due', 'true') for $heir, $mall;
-is_deeply([map { inode($same, $_) } 'shop', 'mall'], \@own, 'in the directory that it had');
+deployed($same, $_, 'a successor is deployed again when its predecessor is due', 'true') for $heir, $mall;
+is_deeply([map { inode($same, $_) } 'shop', 'mall'], \@own, 'the successors keep their workspaces');
 $same->stop;
 
 # --- several runners
@@ -97,16 +108,18 @@ my @two = map { Slipway::Runner->start(db => $db, idle => 1) } 1, 2;
 my $one = $two[0]->project(dir => 'pair/one');
 for my $by (@two) {
 	$by->resume;
-	deployed($by, $one, "a project is deployed on $by->{name}", 'echo x >left-behind');
+	deployed($by, $one, "a project is deployed on $by->{name}", "a project is deployed on $by->{name}");
 	$by->stop;
 }
 gone($one, '2 DAY');
 my $pair = $two[0]->project(dir => 'pair');
 $two[0]->resume;
-deployed($two[0], $pair, 'the project around it is deployed on one of them', 'test ! -e one; echo mine >file');
+deployed($two[0], $pair, 'a project around a deleted one is deployed on one runner',
+    'test ! -e one; echo mine >file');
 $two[0]->stop;
 $two[1]->resume;
-ok(poll(30, sub { !-e "$two[1]{workspaces}/pair/one" }), 'the other one removes what is due, too') or diag($two[1]->said);
-deployed($two[1], $pair, 'and then it is deployed there', 'test ! -e one');
+ok(poll(30, sub { !-e "$two[1]{workspaces}/pair/one" }), 'the other runner removes the workspace that is due')
+    or diag($two[1]->said);
+deployed($two[1], $pair, 'and then it is deployed there', 'the project is deployed on the other runner');
 $two[1]->stop;
 done_testing();

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# What a pending deployment waits for, as the API says it.
+# What a pending deployment waits for, in the API.
 
 use strict;
 use warnings;
@@ -18,7 +18,8 @@ sub waits { my ($id) = @_; return $api->get("/api/deployments/$id")->{json}{wait
 sub waits_for {
 	my ($id, $reason, $detail, $name) = @_;
 	my $for;
-	ok(poll(60, sub { $for = waits($id); return @$for == 1 && $for->[0]{reason} eq $reason && $for->[0]{detail} =~ $detail }), $name)
+	ok(poll(60, sub { $for = waits($id); return @$for == 1 && $for->[0]{reason} eq $reason
+	    && $for->[0]{detail} =~ $detail }), $name)
 	    or diag(explain($for), tail($runner->said, 20));
 	return;
 }
@@ -27,25 +28,30 @@ my $go = tempdir() . '/go';
 my $hold = "echo up; while test ! -e $go; do sleep 0.1; done";
 
 my $first = $runner->deploy($project[0], $hold);
-is_deeply([grep { $_->{reason} ne 'no_runner' } @{ waits($first) }], [], 'one that was just made waits for nothing in particular');
-waits_for($first, 'no_runner', qr/slipway-runner/, 'without a runner it waits for one');
+is_deeply([grep { $_->{reason} ne 'no_runner' } @{ waits($first) }], [],
+    'a new deployment waits for nothing but a runner');
+waits_for($first, 'no_runner', qr/slipway-runner/, 'a deployment without a runner waits for one');
 my $second = $runner->deploy($project[0], 'true');
-waits_for($second, 'project_busy', qr/^Deployment $first of this project comes first\.$/, 'behind another of its project');
-is($api->get("/api/deployments/$second")->{json}{queuePosition}, 1, 'which is counted');
+waits_for($second, 'project_busy', qr/^Deployment $first of this project comes first\.$/,
+    'a deployment behind another of its project waits for it');
+is($api->get("/api/deployments/$second")->{json}{queuePosition}, 1,
+    'the position in the queue counts the other deployment');
 $runner->resume;
-ok(poll(30, sub { $runner->log($first) =~ /^up$/m }), 'the first one runs');
-is_deeply(waits($first), [], 'then it waits for nothing');
-is($api->get("/api/deployments/$first")->{json}{queuePosition}, undef, 'and has no position');
-waits_for($second, 'project_busy', qr/^Deployment $first of this project is running\.$/, 'the second one waits for it to end');
+ok(poll(30, sub { $runner->log($first) =~ /^up$/m }), 'the first deployment runs');
+is_deeply(waits($first), [], 'a running deployment waits for nothing');
+is($api->get("/api/deployments/$first")->{json}{queuePosition}, undef,
+    'a running deployment has no position in the queue');
+waits_for($second, 'project_busy', qr/^Deployment $first of this project is running\.$/,
+    'a deployment behind a running one of its project waits for it');
 my $third = $runner->deploy($project[1], 'true');
-waits_for($third, 'slots', qr/1 deployments are running/, 'one of another project waits for a slot');
-ok(!exists $api->get('/api/deployments')->{json}{data}[0]{waitingFor}, 'a list does not say it');
+waits_for($third, 'slots', qr/1 deployments are running/, 'a deployment of another project waits for a slot');
+ok(!exists $api->get('/api/deployments')->{json}{data}[0]{waitingFor}, 'a list does not contain waitingFor');
 spew($go, '');
-is($runner->wait($_), 'success', 'all are run') for $first, $second, $third;
-is_deeply(waits($third), [], 'what has ended waits for nothing');
+is($runner->wait($_), 'success', "deployment $_ succeeds") for $first, $second, $third;
+is_deeply(waits($third), [], 'a finished deployment waits for nothing');
 $runner->stop;
 
-# --- accounts that others use
+# --- accounts that other processes use
 if (!is_root()) {
 	note('without root there is one account');
 	done_testing();
@@ -55,19 +61,26 @@ unlink $go;
 $runner->write_conf("[runner]\nslots = 4\nuid_count = 2\n");
 $runner->resume;
 my $mine = $uid + $project[1] % 2;
-my $foreign = start_process({ name => 'foreign' }, 'setpriv', '--reuid', $mine, '--regid', $mine, '--clear-groups', 'sleep', '600');
-ok(poll(10, sub { (stat "/proc/$foreign")[4] == $mine }), 'a process of another service has the account of a project');
+my $foreign = start_process({ name => 'foreign' }, 'setpriv', '--reuid', $mine, '--regid', $mine,
+    '--clear-groups', 'sleep', '600');
+ok(poll(10, sub { (stat "/proc/$foreign")[4] == $mine }),
+    'a process of another service uses the account of a project');
 my $blocked = $runner->deploy($project[1], 'true');
-waits_for($blocked, 'slots', qr/did not start: another service on the host may use the same user ids \(runner\.uid_first\)/, 'its deployment says so');
-like($runner->said, qr/ \Q$blocked\E waits: Processes of the account/, 'so does the log');
-is($runner->wait($runner->deploy($project[0], 'true')), 'success', 'a project with another account is deployed');
+waits_for($blocked, 'slots',
+    qr/did not start: another service on the host may use the same user ids \(runner\.uid_first\)/,
+    'a deployment whose account is in use says so');
+like($runner->said, qr/ \Q$blocked\E waits: Processes of the account/,
+    'the log says that an account is in use');
+is($runner->wait($runner->deploy($project[0], 'true')), 'success',
+    'a project with another account is deployed');
 stop_process($foreign);
-is($runner->wait($blocked), 'success', 'it is deployed when that process has ended');
+is($runner->wait($blocked), 'success', 'the deployment succeeds when the process has ended');
 my $long = $runner->deploy($project[1], $hold);
 ok(poll(30, sub { $runner->log($long) =~ /^up$/m }), 'a deployment runs');
 my $shared = $runner->deploy($project[3], 'true');
-waits_for($shared, 'slots', qr/^Another deployment runs under the account that it needs\.$/, 'one of a project with the same account waits for that');
+waits_for($shared, 'slots', qr/^Another deployment runs under the account that it needs\.$/,
+    'a deployment with the same account as a running one waits for it');
 spew($go, '');
-is($runner->wait($_), 'success', 'both are run') for $long, $shared;
+is($runner->wait($_), 'success', "deployment $_ succeeds") for $long, $shared;
 $runner->stop;
 done_testing();

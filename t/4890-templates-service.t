@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: ISC
-# Templates through the whole service: made into pipelines by the API, deployed
-# by the runner, their outcome and log read back by the API.
+# Templates from end to end: the API creates pipelines from them, the runner deploys,
+# and the API returns outcome and log.
 use strict;
 use warnings;
 use File::Path qw(make_path);
@@ -15,20 +15,23 @@ my $runner = Slipway::Runner->start(db => $db);
 my $api = Slipway::API->start(db => $db, migrated => 1, conf => "[gitserver]\nallow_local = yes\n"
     . "[runner]\nwake_socket = " . $runner->wake_socket . "\n");
 
-# A project of these files with a pipeline from the template.
+# Creates a project with these files and a pipeline from the template.
 sub project {
 	my ($slug, %files) = @_;
 	my $repo = $runner->repo(\%files);
 	my $template = (grep { $_->{id} eq $slug } @{ $api->get('/api/templates')->{json}{data} })[0];
-	ok($template, "$slug: listed");
+	ok($template, "$slug: the template is listed");
 	my $project = $api->post('/api/projects', { name => "a $slug", repository => $repo,
 		envPresets => $template->{envPresets} });
-	is($project->{status}, 201, '- a project with its presets') or diag($project->{body});
+	is($project->{status}, 201, "$slug: a project with the presets of the template is created")
+	    or diag($project->{body});
 	my $id = $project->{json}{id};
 	my $pipeline = $api->post('/api/pipelines/from-template', { templateId => $slug, projectId => $id });
-	is($pipeline->{status}, 201, '- a pipeline of it') or diag($pipeline->{body});
-	is($pipeline->{json}{name}, $template->{name}, '- with its name');
-	is(scalar @{ $pipeline->{json}{steps} }, scalar @{ $template->{steps} }, '- and its steps');
+	is($pipeline->{status}, 201, "$slug: a pipeline is created from the template")
+	    or diag($pipeline->{body});
+	is($pipeline->{json}{name}, $template->{name}, "$slug: the pipeline has the name of the template");
+	is(scalar @{ $pipeline->{json}{steps} }, scalar @{ $template->{steps} },
+	    "$slug: the pipeline has the steps of the template");
 	my $room = tempdir() . "/room$id";
 	make_path($room);
 	my $uid = $runner->{uid_first} + $id % 300;
@@ -36,11 +39,11 @@ sub project {
 	return ($id, $room, $repo);
 }
 
-# Deploys and waits: what the API says of it then, and its log.
+# Deploys and waits; returns the deployment and its log.
 sub deploy {
 	my ($project, %env) = @_;
 	my $made = $api->post('/api/deployments', { projectId => $project, envVars => \%env });
-	is($made->{status}, 201, '- deployed') or diag($made->{body});
+	is($made->{status}, 201, 'a deployment is created') or diag($made->{body});
 	my $id = $made->{json}{id};
 	my $now;
 	poll(180, sub {
@@ -59,57 +62,61 @@ sub commit {
 	return;
 }
 
-# --- releases of a site
+# --- releases of a static site
 my ($site, $root, $repo) = project('static-site-rsync', 'public/index.html' => "one\n");
-my $refused = $api->post('/api/deployments', { projectId => $site, envVars => { BUILD => 'make' } });
-is($refused->{status}, 422, 'static site: refused without its directory');
-$refused = $api->post('/api/deployments', { projectId => $site, envVars => { DEPLOY_ROOT => $root, BUILD => 'cmake' } });
-is($refused->{status}, 422, 'static site: refused with a build that is no option');
+my $rejected = $api->post('/api/deployments', { projectId => $site, envVars => { BUILD => 'make' } });
+is($rejected->{status}, 422, 'static site: a deployment without DEPLOY_ROOT is rejected');
+$rejected = $api->post('/api/deployments',
+    { projectId => $site, envVars => { DEPLOY_ROOT => $root, BUILD => 'cmake' } });
+is($rejected->{status}, 422, 'static site: an unknown value of BUILD is rejected');
 my ($one, $log) = deploy($site, DEPLOY_ROOT => $root);
-is($one->{status}, 'success', 'static site: deployed') or diag($log);
-is(readlink("$root/current"), "releases/$one->{id}", 'and current');
-is($one->{envVars}{KEEP_RELEASES}, '5', 'with the defaults of its presets');
+is($one->{status}, 'success', 'static site: a deployment succeeds') or diag($log);
+is(readlink("$root/current"), "releases/$one->{id}", 'static site: the release is current');
+is($one->{envVars}{KEEP_RELEASES}, '5', 'static site: the deployment has the defaults of the presets');
 is(join(' ', map { $_->{status} } @{ $one->{steps} }), 'success success success success skipped success',
-	'without a roll back');
+	'static site: no rollback runs');
 commit($repo, 'public/index.html' => "two\n");
 my $nobody = 'http://127.0.0.1:' . free_port() . '/';
 (my $two, $log) = deploy($site, DEPLOY_ROOT => $root, CHECK_URL => $nobody, CHECK_SECONDS => '1');
-is($two->{status}, 'failed', 'static site: one that does not answer fails') or diag($log);
-is($two->{reason}, 'step_failed', 'by a step');
+is($two->{status}, 'failed', 'static site: a release that fails its check fails the deployment')
+    or diag($log);
+is($two->{reason}, 'step_failed', 'static site: a failed check has the reason step_failed');
 is(join(' ', map { $_->{status} } @{ $two->{steps} }), 'success success success failed success skipped',
-	'and is rolled back');
-is(slurp("$root/current/index.html"), "one\n", 'the former is served');
-like($log, qr/did not answer well within 1 s/, 'its log says why');
+	'static site: a failed check rolls back');
+is(slurp("$root/current/index.html"), "one\n", 'static site: the previous release is served');
+like($log, qr/did not answer well within 1 s/, 'static site: the log says that the check failed');
 
 # --- a binary
-my ($binary, $room) = project('binary-systemd', Makefile => "app:\n\tprintf '%s\\n' '#!/bin/sh' 'echo hello' >app && chmod 755 app\n");
+my ($binary, $room) = project('binary-systemd',
+    Makefile => "app:\n\tprintf '%s\\n' '#!/bin/sh' 'echo hello' >app && chmod 755 app\n");
 (my $got, $log) = deploy($binary, TARGET => "$room/app");
-is($got->{status}, 'success', 'binary: deployed') or diag($log);
+is($got->{status}, 'success', 'binary: a deployment succeeds') or diag($log);
 my (undef, $out) = run_cmd("$room/app");
-is($out, "hello\n", 'and runs');
+is($out, "hello\n", 'binary: the program runs');
 
-# --- the plain two
+# --- the two plain templates
 my ($plain) = project('git-clone-pipeline', Makefile => "all:\n\ntest:\n\t\@echo tested as \$\$(id -u)\n");
 ($got, $log) = deploy($plain);
-is($got->{status}, 'success', 'git clone: deployed') or diag($log);
+is($got->{status}, 'success', 'git clone: a deployment succeeds') or diag($log);
 my $expect = is_root() ? $runner->{uid_first} + $plain % 300 : $>;
-like($log, qr/^tested as $expect$/m, 'under the account of its project');
+like($log, qr/^tested as $expect$/m, 'git clone: steps run under the account of the project');
 my ($simple, $target) = project('simple-deploy-pipeline', 'index.html' => "hello\n");
 ($got, $log) = deploy($simple, DEPLOY_DIR => "$target/site");
-is($got->{status}, 'success', 'simple: deployed') or diag($log);
-is(slurp("$target/site/index.html"), "hello\n", 'copied');
+is($got->{status}, 'success', 'simple: a deployment succeeds') or diag($log);
+is(slurp("$target/site/index.html"), "hello\n", 'simple: the files are copied');
 
-# --- what from-template refuses
+# --- errors of from-template
 for my $case (
 	['no template', { projectId => $plain }, 422],
 	['an unknown template', { projectId => $plain, templateId => 'none' }, qr/^4(?:04|22)$/],
 	['a path', { projectId => $plain, templateId => '../static-site-rsync' }, qr/^4(?:04|22)$/],
 	['an unknown project', { projectId => 999999, templateId => 'rollback' }, qr/^4(?:04|22)$/],
-	['a name twice', { projectId => $plain, templateId => 'git-clone-pipeline' }, 409],
+	['a duplicate name', { projectId => $plain, templateId => 'git-clone-pipeline' }, 409],
 ) {
 	my ($name, $body, $want) = @$case;
 	my $answer = $api->post('/api/pipelines/from-template', $body);
-	like($answer->{status}, ref $want ? $want : qr/^$want$/, "from-template refuses $name") or diag($answer->{body});
+	like($answer->{status}, ref $want ? $want : qr/^$want$/, "from-template rejects $name")
+	    or diag($answer->{body});
 }
 
 done_testing;

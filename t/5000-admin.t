@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# slipway-admin: options, the key file, users, tokens, what it refuses.
+# slipway-admin: options, the key file, users, tokens and errors.
 
 use strict;
 use warnings;
@@ -16,30 +16,30 @@ my $conf = spew(tempdir() . '/slipway.conf',
 
 sub admin { return slipway_admin($conf, @_) }
 
-sub refused {
+sub rejected {
 	my ($exit, $re, @args) = @_;
 	my ($status, $out, $err) = admin(@args);
-	is($status, $exit, "refused: @args") or diag("$out$err");
-	like($err, $re, 'and says why');
+	is($status, $exit, "slipway-admin rejects: @args") or diag("$out$err");
+	like($err, $re, "the error gives the reason: @args");
 	return;
 }
 
 sub done {
 	my ($re, @args) = @_;
 	my ($status, $out, $err) = admin(@args);
-	is($status, 0, "@args") or diag("$out$err");
-	like($out, $re, 'and says what it did');
+	is($status, 0, "slipway-admin @args succeeds") or diag("$out$err");
+	like($out, $re, "slipway-admin @args prints its result");
 	return $out;
 }
 
 # --- without a command
 my ($status, $out, $err) = run_cmd(program('slipway-admin'), '-V');
-is($status, 0, '-V');
-like($out, qr/^slipway-admin \d+\.\d+\.\d+$/, 'the version');
+is($status, 0, '-V succeeds');
+like($out, qr/^slipway-admin \d+\.\d+\.\d+$/, '-V prints the version');
 ($status, $out, $err) = run_cmd(program('slipway-admin'), '-h');
-is($status, 0, '-h');
-like($out, qr/^usage: .*^  token add USER/ms, 'the commands');
-refused(64, qr/usage/);
+is($status, 0, '-h succeeds');
+like($out, qr/^usage: .*^  token add USER/ms, '-h prints the commands');
+rejected(64, qr/usage/);
 refused(64, qr/no command users/, 'users', 'list');
 refused(64, qr/no command user/, 'user');
 refused(64, qr/no command user/, 'user', 'invent');
@@ -48,12 +48,12 @@ refused(64, qr/no option --nothing/, 'migrate', '--nothing');
 refused(64, qr/"now" is too much/, 'migrate', 'now');
 refused(64, qr/--status takes no value/, 'migrate', '--status=1');
 ($status, $out, $err) = run_cmd(program('slipway-admin'), '-c', '/nonexistent', 'migrate');
-is($status >> 8, 78, 'a configuration that is not there');
-like($err, qr{/nonexistent: no such file}, 'is named');
+is($status >> 8, 78, 'a missing configuration is rejected');
+like($err, qr{/nonexistent: no such file}, 'the error names the missing configuration');
 my $bad = spew(tempdir() . '/bad.conf', "[database]\nport = many\n", 0600);
 ($status, $out, $err) = run_cmd(program('slipway-admin'), '-c', $bad, 'migrate');
-is($status >> 8, 78, 'a configuration that is wrong');
-like($err, qr{bad\.conf:2: }, 'is named with its line');
+is($status >> 8, 78, 'an invalid configuration is rejected');
+like($err, qr{bad\.conf:2: }, 'the error names file and line');
 
 # --- before the schema
 refused(78, qr/0001-schema is not applied: run slipway-admin migrate/, 'user', 'list');
@@ -61,36 +61,41 @@ refused(78, qr/secret\.key: is missing: run slipway-admin key/, 'check');
 
 # --- the schema
 like(done(qr/would apply 0001-schema/, 'migrate', '--dry-run'), qr/^(?:would apply \S+\n)+\z/,
-    'a dry run applies nothing');
-like(done(qr/./, 'migrate', '--status'), qr/^0001-schema pending$/m, 'pending');
+    '--dry-run lists the migrations and applies none');
+like(done(qr/./, 'migrate', '--status'), qr/^0001-schema pending$/m, '--status lists a pending migration');
 done(qr/^applying 0001-schema$/m, 'migrate');
 done(qr/^the schema is up to date$/m, 'migrate');
 like(done(qr/./, 'migrate', '--status'),
-    qr/^0001-schema applied \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/m, 'applied, and when');
+    qr/^0001-schema applied \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/m,
+    '--status lists an applied migration with its time');
 
 # --- the key file
 done(qr/new first key/, 'key');
-is((stat $key)[2] & 07777, 0640, 'for owner and group');
+is((stat $key)[2] & 07777, 0640, 'the key file is readable by owner and group');
 my $first = slurp($key);
-like($first, qr{^1 [A-Za-z0-9+/]{43}=\n\z}, 'one key');
+like($first, qr{^1 [A-Za-z0-9+/]{43}=\n\z}, 'the key file has one key');
 done(qr/new first key/, 'key');
 my $both = slurp($key);
-like($both, qr{^2 [A-Za-z0-9+/]{43}=\n\Q$first\E\z}, 'the new one first, the old one kept');
+like($both, qr{^2 [A-Za-z0-9+/]{43}=\n\Q$first\E\z}, 'a new key comes first, the old one is kept');
 done(qr/^# ok: key file\n# ok: public key for variables\n# ok: database and schema$/m, 'check');
 my $printed = done(qr/^\[database\]$/m, 'check');
-unlike($printed, qr/rows-password|schema-password/, 'no secret is printed');
-like($printed, qr/^# password is set$/m, 'only that it is set');
-like($printed, qr/^admins = root$/m, 'what was set');
+unlike($printed, qr/rows-password|schema-password/, 'check prints no secret');
+like($printed, qr/^# password is set$/m, 'check says which secrets are set');
+like($printed, qr/^admins = root$/m, 'check prints a setting');
 {
-	my $named = spew(tempdir() . '/named.conf', slurp($conf) . "[run_as]\nshop = daemon\nteam/site = nobody\n", 0600);
+	my $named = spew(tempdir() . '/named.conf',
+	    slurp($conf) . "[run_as]\nshop = daemon\nteam/site = nobody\n", 0600);
 	my $told = (run_cmd(program('slipway-admin'), '-c', $named, 'check'))[1];
-	like($told, qr/^\[run_as\]\nshop = daemon\nteam\/site = nobody\n/m, 'accounts of projects');
+	like($told, qr/^\[run_as\]\nshop = daemon\nteam\/site = nobody\n/m,
+	    'check prints the accounts of projects');
 	my %secret = slurp($named) =~ /^((?:migrate_)?password) = (.*)$/mg;
 	my $again = spew(tempdir() . '/again.conf', $told =~ s/^# (\w+) is set$/$1 = $secret{$1}/gmr, 0600);
-	is((run_cmd(program('slipway-admin'), '-c', $again, 'check'))[1], $told, 'what is printed is a configuration that says the same');
-	($status, undef, $err) = run_cmd('sh', '-c', 'exec "$@" >/dev/full', 'sh', program('slipway-admin'), '-c', $conf, 'check');
-	is($status >> 8, 74, 'what cannot be printed is a failure');
-	like($err, qr/standard output: No space left/, 'that is told');
+	is((run_cmd(program('slipway-admin'), '-c', $again, 'check'))[1], $told,
+	    'the output of check is an equivalent configuration');
+	($status, undef, $err) = run_cmd('sh', '-c', 'exec "$@" >/dev/full', 'sh', program('slipway-admin'),
+	    '-c', $conf, 'check');
+	is($status >> 8, 74, 'a full disk fails check');
+	like($err, qr/standard output: No space left/, 'the error names standard output');
 }
 my %fault = (
 	"1 AAAA\n" => qr/secret\.key:1: must be a number/,
@@ -104,7 +109,7 @@ for my $text (sort keys %fault) {
 	spew($key, $text, 0600);
 	refused(78, $fault{$text}, 'check');
 	refused(78, $fault{$text}, 'key');
-	is(slurp($key), $text, 'the file is as it was');
+	is(slurp($key), $text, 'an invalid key file is left unchanged');
 }
 for my $mode (0644, 0660, 0602, 0604) {
 	spew($key, $both, $mode);
@@ -121,7 +126,7 @@ if (is_root()) {
 	done(qr/new first key/, 'key');
 	is((stat $key)[5], 54321, 'a new key keeps the group of the file');
 } else {
-	note('not root: files of other owners are not tried');
+	note('not root: files of other owners are not tested');
 }
 unlink $key;
 symlink "$key.other", $key;
@@ -131,7 +136,7 @@ mkdir $key;
 refused(78, qr/is no regular file/, 'check');
 rmdir $key;
 
-# --- the key for variables: a private half, and a public one beside it
+# --- the key pair for variables: a private key file, and a public one beside it
 {
 	my ($private, $public) = map { tempdir() . "/deploy.$_" } qw(key pub);
 	done(qr/new first key/, 'key');
@@ -139,43 +144,48 @@ rmdir $key;
 	refused(78, qr/deploy\.pub: is missing: run slipway-admin key/, 'check');
 	done(qr/^\Q$private\E has a new first key, \Q$public\E its public half$/m, 'key');
 	my $mode = sub { return sprintf '%04o', (stat $_[0])[2] & 07777 };
-	is($mode->($private), '0400', 'the private half is for its owner alone');
-	is($mode->($public), '0644', 'the public one for all');
+	is($mode->($private), '0400', 'the private key is readable by its owner alone');
+	is($mode->($public), '0644', 'the public key is readable by all');
 	my ($one, $half) = (slurp($private), slurp($public));
-	like($one, qr{^1 [A-Za-z0-9+/]{43}=\n\z}, 'one key');
-	like($half, qr{^1 [A-Za-z0-9+/]{43}=\n\z}, 'and its half');
-	isnt($half, $one, 'which is another');
+	like($one, qr{^1 [A-Za-z0-9+/]{43}=\n\z}, 'the private key file has one key');
+	like($half, qr{^1 [A-Za-z0-9+/]{43}=\n\z}, 'the public key file has one key');
+	isnt($half, $one, 'the public key differs from the private one');
 	done(qr/new first key/, 'key');
 	my $two = slurp($private);
-	like($two, qr{^2 [A-Za-z0-9+/]{43}=\n\Q$one\E\z}, 'a new one first, the old one kept');
-	like(slurp($public), qr{^2 [A-Za-z0-9+/]{43}=\n\z}, 'the public half is of the new one alone');
-	is($mode->($private), '0400', 'the mode stays');
+	like($two, qr{^2 [A-Za-z0-9+/]{43}=\n\Q$one\E\z},
+	    'a new private key comes first, the old one is kept');
+	like(slurp($public), qr{^2 [A-Za-z0-9+/]{43}=\n\z}, 'the public key file has the new key alone');
+	is($mode->($private), '0400', 'the private key file keeps its mode');
 
-	# one file is written after the other: a run that ends between them
+	# one file is written after the other: a run that fails in between
 	$half = slurp($public);
 	mkdir "$public.new" or die;
 	refused(70, qr/deploy\.pub\.new: /, 'key');
-	like(slurp($private), qr{^3 [A-Za-z0-9+/]{43}=\n\Q$two\E\z}, 'the private half is written first');
-	is(slurp($public), $half, 'then the public one stays, whose key is still there');
+	like(slurp($private), qr{^3 [A-Za-z0-9+/]{43}=\n\Q$two\E\z}, 'the private key file is written first');
+	is(slurp($public), $half,
+	    'the public key file keeps the old key, which is still in the private file');
 	rmdir "$public.new" or die;
 	done(qr/new first key/, 'key');
-	like(slurp($public), qr/^4 /, 'the next run mends that');
+	like(slurp($public), qr/^4 /, 'the next run writes both files');
 	spew("$private.new", 'left over by a crash', 0600);
 	done(qr/new first key/, 'key');
-	ok(!-e "$private.new", 'nor is what one left in the way');
+	ok(!-e "$private.new", 'a temporary file of a crash does not stop the next run');
 
-	my @faults = ([ $private, "1 AAAA\n", 0400, qr/deploy\.key:1: must be a number/ ], [ $private, '', 0400, qr/holds no key/ ],
-		map { [ $private, $two, $_, qr/deploy\.key: mode \d+ lets others at it: chmod 0400/ ] } 0440, 0404, 0420, 0640);
+	my @faults = ([ $private, "1 AAAA\n", 0400, qr/deploy\.key:1: must be a number/ ],
+	    [ $private, '', 0400, qr/holds no key/ ],
+		map { [ $private, $two, $_, qr/deploy\.key: mode \d+ lets others at it: chmod 0400/ ] } 0440,
+		0404, 0420, 0640);
 	for my $fault (@faults) {
 		my ($file, $text, $as, $why) = @$fault;
 		unlink $file;
 		spew($file, $text, $as);
 		refused(78, $why, 'key');
-		is(slurp($file), $text, 'the file is as it was');
+		is(slurp($file), $text, 'an invalid private key file is left unchanged');
 	}
 	unlink $private;
 	spew($private, $two, 0400);
-	for my $fault ([ "1 AAAA\n", 0644, qr/deploy\.pub:1: / ], [ $two, 0644, qr/must hold one key/ ], [ $half, 0664, qr/mode 664 lets others at it/ ], [ $half, 0646, qr/mode 646/ ]) {
+	for my $fault ([ "1 AAAA\n", 0644, qr/deploy\.pub:1: / ], [ $two, 0644, qr/must hold one key/ ],
+	    [ $half, 0664, qr/mode 664 lets others at it/ ], [ $half, 0646, qr/mode 646/ ]) {
 		spew($public, $fault->[0], $fault->[1]);
 		refused(78, $fault->[2], 'check');
 	}
@@ -183,22 +193,27 @@ rmdir $key;
 	done(qr/^# ok: public key for variables$/m, 'check');
 	my $elsewhere = tempdir() . '/elsewhere';
 	mkdir $elsewhere or die;
-	my $far = spew(tempdir() . '/far.conf', slurp($conf) . "[secrets]\ndeploy_key_file = $elsewhere/private\ndeploy_public_file = $elsewhere/public\n", 0600);
-	is((run_cmd(program('slipway-admin'), '-c', $far, 'key'))[0], 0, 'files of other names');
-	like(slurp("$elsewhere/$_"), qr/^1 /, "the $_ half is there") for qw(private public);
+	my $far = spew(tempdir() . '/far.conf',
+	    slurp($conf)
+	    . "[secrets]\ndeploy_key_file = $elsewhere/private\ndeploy_public_file = $elsewhere/public\n",
+	    0600);
+	is((run_cmd(program('slipway-admin'), '-c', $far, 'key'))[0], 0,
+	    'deploy_key_file and deploy_public_file set the names');
+	like(slurp("$elsewhere/$_"), qr/^1 /, "the $_ file has a key") for qw(private public);
 	if (is_root()) {
 		my ($uid, $name) = (getpwnam 'nobody')[2, 0];
-		is((stat $private)[4], 0, 'without an account of the dispatcher it is root\'s') if !defined getpwnam 'slipway';
+		is((stat $private)[4], 0, "without the dispatcher's account the private key belongs to root")
+		    if !defined getpwnam 'slipway';
 		unlink glob "$elsewhere/*";
 		spew($far, slurp($far) . "[runner]\nuser = $name\n", 0600);
-		is((run_cmd(program('slipway-admin'), '-c', $far, 'key'))[0], 0, 'as root');
-		is((stat "$elsewhere/private")[4], $uid, 'the private half belongs to runner.user');
-		is((stat "$elsewhere/public")[4], 0, 'the public one to root');
-		is((run_cmd(program('slipway-admin'), '-c', $far, 'key'))[0], 0, 'also when it is turned');
-		is((stat "$elsewhere/private")[4], $uid, 'as before');
-		like(slurp("$elsewhere/private"), qr/^2 .*\n1 /, 'with the old key');
+		is((run_cmd(program('slipway-admin'), '-c', $far, 'key'))[0], 0, 'root creates keys');
+		is((stat "$elsewhere/private")[4], $uid, 'the private key belongs to runner.user');
+		is((stat "$elsewhere/public")[4], 0, 'the public key belongs to root');
+		is((run_cmd(program('slipway-admin'), '-c', $far, 'key'))[0], 0, 'root rotates keys');
+		is((stat "$elsewhere/private")[4], $uid, 'the private key still belongs to runner.user');
+		like(slurp("$elsewhere/private"), qr/^2 .*\n1 /, 'the private key file keeps the old key');
 	} else {
-		note('not root: who the files belong to is not tried');
+		note('not root: the owners of files are not tested');
 	}
 }
 
@@ -206,9 +221,11 @@ rmdir $key;
 refused(66, qr/there is no user --role$/m, 'user', 'delete', '--', '--role');
 refused(64, qr/no option --role/, 'user', 'delete', '--role');
 done(qr/user anna was made/, 'user', 'add', 'anna', '--role', 'admin');
-done(qr/user ben was made/, 'user', 'add', '--role=viewer', "--name=Ben \xc3\x84", '--email', 'ben@example.org', 'ben');
-is(done(qr/./, 'user', 'list'), "anna\tadmin\tactive\t\t\nben\tviewer\tactive\tBen \xc3\x84\tben\@example.org\n",
-    'both are listed');
+done(qr/user ben was made/, 'user', 'add', '--role=viewer', "--name=Ben \xc3\x84", '--email',
+    'ben@example.org', 'ben');
+is(done(qr/./, 'user', 'list'),
+    "anna\tadmin\tactive\t\t\nben\tviewer\tactive\tBen \xc3\x84\tben\@example.org\n",
+    'list prints both users');
 refused(64, qr{something is missing.*\nusage: .* user add USER --role ROLE}, 'user', 'add');
 refused(64, qr/--role needs a value/, 'user', 'add', 'carl', '--role');
 refused(65, qr/role: /, 'user', 'add', 'carl');
@@ -216,7 +233,8 @@ refused(65, qr/role: /, 'user', 'add', 'carl', '--role', 'root');
 refused(65, qr/username: /, 'user', 'add', 'c a r l', '--role', 'viewer');
 refused(65, qr/username: /, 'user', 'add', '', '--role', 'viewer');
 refused(65, qr/email: /, 'user', 'add', 'carl', '--role', 'viewer', '--email', 'nowhere');
-refused(65, qr/name: .*email: |email: .*name: /s, 'user', 'add', 'carl', '--role', 'viewer', '--email', 'x', '--name', "a\nb");
+refused(65, qr/name: .*email: |email: .*name: /s, 'user', 'add', 'carl', '--role', 'viewer',
+    '--email', 'x', '--name', "a\nb");
 refused(65, qr/Another user has this username/, 'user', 'add', 'anna', '--role', 'viewer');
 refused(65, qr/Another user has this username/, 'user', 'add', 'ANNA', '--role', 'viewer');
 refused(65, qr/last active admin/, 'user', 'set', 'anna', '--role', 'viewer');
@@ -225,42 +243,49 @@ refused(65, qr/last active admin/, 'user', 'delete', 'anna');
 refused(66, qr/there is no user carl/, 'user', 'set', 'carl', '--role', 'viewer');
 refused(66, qr/there is no user carl/, 'user', 'delete', 'carl');
 done(qr/user ben was changed/, 'user', 'set', 'ben', '--role', 'deployer', '--email', '');
-like(done(qr/./, 'user', 'list'), qr/^ben\tdeployer\tactive\tBen \xc3\x84\t$/m, 'one is changed, one cleared, one kept');
+like(done(qr/./, 'user', 'list'), qr/^ben\tdeployer\tactive\tBen \xc3\x84\t$/m,
+    'set changes one member, clears one and keeps the rest');
 
 # --- tokens
 sub stored {
 	my ($token) = @_;
 	return $db->sql("SELECT u.username, t.role, t.name, t.valid, t.expires_at IS NOT NULL"
-	    . " FROM api_token t JOIN user u ON u.id = t.user_id WHERE t.hash = '" . sha256_hex($token) . "'");
+	    . " FROM api_token t JOIN user u ON u.id = t.user_id WHERE t.hash = '" . sha256_hex($token)
+	    . "'");
 }
 my $token = done(qr/^slw_[A-Za-z0-9_-]{43}$/, 'token', 'add', 'ben', '--name', 'laptop');
 chomp $token;
-is(stored($token), "ben\tdeployer\tlaptop\t1\t0", 'its hash is stored, with the user\'s role');
-is($db->sql("SELECT COUNT(*) FROM api_token WHERE hash = '$token' OR name = '$token'"), 0, 'itself is not');
+is(stored($token), "ben\tdeployer\tlaptop\t1\t0", 'a token is stored as its hash, with the role of its user');
+is($db->sql("SELECT COUNT(*) FROM api_token WHERE hash = '$token' OR name = '$token'"), 0,
+    'a token is not stored itself');
 my $other = done(qr/^slw_/, 'token', 'add', 'ben', '--role', 'viewer', '--name', 'CI', '--expires', '90d');
 chomp $other;
-isnt($other, $token, 'each is another');
-is(stored($other), "ben\tviewer\tCI\t1\t1", 'a lower role, an end');
-is($db->sql("SELECT ROUND(TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP, expires_at) / 86400) FROM api_token WHERE expires_at IS NOT NULL"), 90, 'in 90 days');
+isnt($other, $token, 'each token is different');
+is(stored($other), "ben\tviewer\tCI\t1\t1", 'a token with a lower role and an expiry is stored');
+is($db->sql("SELECT ROUND(TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP, expires_at) / 86400) FROM api_token WHERE "
+    . "expires_at IS NOT NULL"), 90, 'the token expires in 90 days');
 done(qr/^slw_/, 'token', 'add', 'ben', '--name', 'date', '--expires', '2099-01-01T00:00:00Z');
 refused(65, qr/name: /, 'token', 'add', 'ben');
-refused(65, qr/maintainer is more than the user's own, deployer/, 'token', 'add', 'ben', '--name', 'x', '--role', 'maintainer');
+refused(65, qr/maintainer is more than the user's own, deployer/, 'token', 'add', 'ben', '--name',
+    'x', '--role', 'maintainer');
 refused(65, qr/role: /, 'token', 'add', 'ben', '--name', 'x', '--role', 'god');
-refused(65, qr/expires: lies in the past/, 'token', 'add', 'ben', '--name', 'x', '--expires', '2001-01-01T00:00:00Z');
+refused(65, qr/expires: lies in the past/, 'token', 'add', 'ben', '--name', 'x',
+    '--expires', '2001-01-01T00:00:00Z');
 refused(65, qr/expiresAt: /, 'token', 'add', 'ben', '--name', 'x', '--expires', 'tomorrow');
 refused(65, qr/expiresAt: /, 'token', 'add', 'ben', '--name', 'x', '--expires', '0d');
 refused(66, qr/there is no user carl/, 'token', 'add', 'carl', '--name', 'x');
-is($db->sql('SELECT COUNT(*) FROM api_token'), 3, 'what was refused was not stored');
-like(done(qr/./, 'token', 'list', 'ben'), qr/^(\d+)\tdeployer\tlaptop\t\n(\d+)\tviewer\tCI\t\d{4}-/, 'the list');
+is($db->sql('SELECT COUNT(*) FROM api_token'), 3, 'rejected tokens are not stored');
+like(done(qr/./, 'token', 'list', 'ben'), qr/^(\d+)\tdeployer\tlaptop\t\n(\d+)\tviewer\tCI\t\d{4}-/,
+    'list prints the tokens of a user');
 done(qr/token 1 was deleted/, 'token', 'delete', 'ben', 1);
-is(stored($token), "ben\tdeployer\tlaptop\t0\t0", 'it no longer counts');
+is(stored($token), "ben\tdeployer\tlaptop\t0\t0", 'a deleted token is invalid');
 refused(66, qr/ben has no token 1/, 'token', 'delete', 'ben', 1);
 refused(66, qr/anna has no token 2/, 'token', 'delete', 'anna', 2);
 refused(64, qr/no number of a token/, 'token', 'delete', 'ben', 'CI');
 done(qr/user ben was deleted/, 'user', 'delete', 'ben');
-is(stored($other), "ben\tviewer\tCI\t0\t1", 'a deleted user\'s tokens go too');
+is(stored($other), "ben\tviewer\tCI\t0\t1", 'the tokens of a deleted user are invalid');
 
-# --- where MariaDB knows accounts by who asks
+# --- authentication by unix_socket
 my $me = getpwuid $>;
 for my $case (['user = slipway', qr/Access denied/], ["user = $me"], ["user = slipway\napi_user = $me"],
     ["user = slipway\nmigrate_user = $me"], ["user = $me\napi_user = slipway\nmigrate_user = slipway"]) {
@@ -268,10 +293,11 @@ for my $case (['user = slipway', qr/Access denied/], ["user = $me"], ["user = sl
 	my $own = spew(tempdir() . '/own.conf', "[database]\nsocket = " . $db->socket . "\n$text\n", 0600);
 	my ($got, $said, $why) = run_cmd(program('slipway-admin'), '-c', $own, 'user', 'list');
 	my $name = join ', ', split /\n/, $text;
-	if ($refused) { like($why, $refused, "refused: $name") } else { is($got, 0, $name) or diag($said, $why) }
+	if ($refused) { like($why, $refused, "the database rejects: $name") } else { is($got, 0, $name)
+	    or diag($said, $why) }
 }
 
-# --- the server is away
+# --- the database is down
 $db->stop;
 refused(75, qr/connect: 2002/, 'user', 'list');
 refused(75, qr/connect: 2002/, 'migrate');

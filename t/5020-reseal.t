@@ -1,8 +1,8 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# slipway-admin key --reseal and --prune: every stored value under the newest
-# key, beside others who change it, over a kill and a database that goes away;
-# and old keys dropped, but not while a value hangs on them.
+# slipway-admin key --reseal and --prune: --reseal encrypts every stored value with
+# the newest key, while others change values, and after a kill or a database crash;
+# --prune drops old keys, unless a value needs them.
 
 use strict;
 use warnings;
@@ -26,61 +26,64 @@ sub key { my ($status, $out, $err) = run_cmd(@admin, 'key', @_); return ($status
 sub files { return join "\n", map { slurp($_) } grep { -e } $keyring, $private, $public }
 sub stored { return $db->sql('CHECKSUM TABLE git_token, hook_secret, signin, project, deployment') }
 
-# All that was said, to be held against keys and values.
+# All output, compared with keys and values at the end.
 my ($outputs, %material) = ('');
 sub keep {
 	my ($text) = @_;
 	$outputs .= $text;
-	$material{$_} = 1 for map { ($_, unpack 'H*', decode_base64($_)) } map { / (\S{44})$/ ? $1 : () } split /\n/, files();
+	my @keys = map { / (\S{44})$/ ? $1 : () } split /\n/, files();
+	$material{$_} = 1 for map { ($_, unpack 'H*', decode_base64($_)) } @keys;
 	return;
 }
 sub done {
 	my ($want, @args) = @_;
 	my ($status, $out, $err) = key(@args);
 	keep("$out$err");
-	is($status, 0, "key @args") or diag($out, $err);
-	like($out, $_, 'says what it did') for ref $want eq 'ARRAY' ? @$want : $want;
+	is($status, 0, "slipway-admin key @args succeeds") or diag($out, $err);
+	like($out, $_, "slipway-admin key @args prints its result") for ref $want eq 'ARRAY' ? @$want : $want;
 	return $out;
 }
-sub refused {
+sub rejected {
 	my ($exit, $why, @args) = @_;
 	my ($status, $out, $err) = key(@args);
 	keep("$out$err");
-	is($status, $exit, "refused: key @args") or diag($out, $err);
-	like($err, $_, 'and says why') for ref $why eq 'ARRAY' ? @$why : $why;
+	is($status, $exit, "slipway-admin key @args is rejected") or diag($out, $err);
+	like($err, $_, "the error gives the reason: key @args") for ref $why eq 'ARRAY' ? @$why : $why;
 	return $out . $err;
 }
 
-# What was refused changed no file.
+# Expects an error that changes no file.
 sub untouched {
 	my (@how) = @_;
 	my $before = files();
-	my $said = refused(@how);
-	is(files(), $before, 'the files are as they were');
-	is_deeply([ glob "$dir/*.new" ], [], 'and nothing lies beside them');
+	my $said = rejected(@how);
+	is(files(), $before, 'a rejected command leaves the key files unchanged');
+	is_deeply([ glob "$dir/*.new" ], [], 'a rejected command leaves no temporary file');
 	return $said;
 }
 sub age { my $then = time - 400; utime $then, $then, $keyring, $private; return }
 
-# --- what is asked for wrongly
+# --- invalid arguments
 untouched(64, qr/two steps/, '--reseal', '--prune');
 untouched(64, qr/--dry-run is for --reseal and --prune/, '--dry-run');
 untouched(64, qr/--reseal takes no value/, '--reseal=now');
 untouched(64, qr/"now" is too much/, '--prune', 'now');
 untouched(64, qr/no option --force/, '--prune', '--force');
 untouched(78, qr/secret\.key: is missing: run slipway-admin key/, $_) for '--reseal', '--prune';
-ok(!-e $keyring && !-e $private, 'no key is made by that');
+ok(!-e $keyring && !-e $private, 'a rejected command creates no key');
 done(qr/new first key/);
 untouched(78, qr/0001-schema is not applied/, $_) for '--reseal', '--prune';
 $db->migrate;
-done([ qr/^variables of deployments: 0 values, 0 sealed anew$/m, qr/^\Q$private\E: 0 values hang on key 1 \([0-9a-f]{8}\), which seals$/m,
+done([ qr/^variables of deployments: 0 values, 0 sealed anew$/m,
+	qr/^\Q$private\E: 0 values hang on key 1 \([0-9a-f]{8}\), which seals$/m,
 	qr/^no value hangs on an older key$/m ], '--reseal');
 done(qr/^there is no older key$/m, '--prune');
 
 # --- values of all kinds
 sub sealer {
 	my ($work, $file, @lines) = @_;
-	my ($status, $out, $err) = run_cmd({ stdin => join '', map { "$_->[0]\t$_->[1]\n" } @lines }, program('t/unit/sealer'), $work, $file);
+	my ($status, $out, $err) = run_cmd({ stdin => join '', map { "$_->[0]\t$_->[1]\n" } @lines },
+	    program('t/unit/sealer'), $work, $file);
 	die "sealer $work: $err" if $status != 0;
 	my @got = split /\n/, $out;
 	die 'sealer: ' . @got . ' of ' . @lines if @got != @lines;
@@ -89,38 +92,53 @@ sub sealer {
 sub sealed { return (sealer('seal', $keyring, [@_]))[0] }
 sub publicly_sealed { return (sealer('public-seal', $public, [@_]))[0] }
 my $state = 'ab' x 32;
-my $many = 1100; # more than two pages
+my $many = 1100; # more than two pages of rows
 sub fill {
-	my @vars = sealer('public-seal', $public, map { [ 'project ' . (1 + $_ % 3) . ', variable TOKEN', "tuna $_" ] } 1 .. $many);
-	my @sql = 'DELETE FROM deployment; DELETE FROM pipeline; DELETE FROM git_token; DELETE FROM hook_secret; DELETE FROM signin; DELETE FROM project; DELETE FROM user;';
+	my @vars = sealer('public-seal', $public,
+	    map { [ 'project ' . (1 + $_ % 3) . ', variable TOKEN', "tuna $_" ] } 1 .. $many);
+	my @sql = map { "DELETE FROM $_;" } qw(deployment pipeline git_token hook_secret signin project user);
 	push @sql, "INSERT INTO user (id, username, role) VALUES (1, 'anna', 'admin'), (2, 'ben', 'viewer');";
 	for my $p (1 .. 3) {
-		my $defaults = $json->encode({ map { $_ => publicly_sealed("project $p, variable $_", "tuna default $p $_") } qw(ONE TWO) });
-		my $triggers = $json->encode({ '0123456789abcdef NAME' => publicly_sealed("project $p, variable NAME", "tuna trigger $p") });
+		my $defaults = $json->encode({ map {
+			$_ => publicly_sealed("project $p, variable $_", "tuna default $p $_")
+		} qw(ONE TWO) });
+		my $triggers = $json->encode({
+			'0123456789abcdef NAME' => publicly_sealed("project $p, variable NAME",
+			    "tuna trigger $p") });
 		my $valid = $p == 3 ? 0 : 1;
-		push @sql, "INSERT INTO project (id, name, repository, project_dir, secret_defaults, trigger_secrets, valid)"
+		push @sql,
+		    "INSERT INTO project (id, name, repository, project_dir, secret_defaults, "
+		    . "trigger_secrets, valid)"
 		    . " VALUES ($p, 'shop $p', 'r', 'dir$p', '$defaults', '$triggers', $valid);";
 		push @sql, "INSERT INTO pipeline (id, project_id, name) VALUES ($p, $p, 'x');";
 	}
 	push @sql, "INSERT INTO project (id, name, repository, project_dir) VALUES (4, 'open', 'r', 'dir4');";
-	push @sql, "INSERT INTO git_token (user_id, server, access, refresh) VALUES (1, 's', X'" . sealed('git token of user 1', 'tuna a1') . "', X'"
-	    . sealed('git token of user 1', 'tuna r1') . "'), (2, 's', X'" . sealed('git token of user 2', 'tuna a2') . "', NULL);";
-	push @sql, "INSERT INTO hook_secret (project_id, secret) VALUES (1, X'" . sealed('push events of project 1', 'tuna hook') . "');";
-	push @sql, "INSERT INTO signin (state_hash, browser_hash, verifier) VALUES ('$state', '$state', X'" . sealed("sign-in $state", 'tuna verifier') . "');";
-	push @sql, join(',', 'INSERT INTO deployment (id, project_id, pipeline_id, status, `trigger`, secret_vars) VALUES '
-		. "(5000, 4, 1, 'success', 'manual', NULL)", map { '(' . $_ . ',' . (1 + $_ % 3) . ',' . (1 + $_ % 3) . ",'"
-		. ($_ % 100 ? 'success' : 'pending') . "','manual','" . ($_ == 7 ? $json->encode({ TOKEN => $vars[6], NONE => undef })
+	my @git = (sealed('git token of user 1', 'tuna a1'), sealed('git token of user 1', 'tuna r1'),
+	    sealed('git token of user 2', 'tuna a2'));
+	push @sql, "INSERT INTO git_token (user_id, server, access, refresh)"
+	    . " VALUES (1, 's', X'$git[0]', X'$git[1]'), (2, 's', X'$git[2]', NULL);";
+	push @sql, "INSERT INTO hook_secret (project_id, secret) VALUES (1, X'"
+	    . sealed('push events of project 1', 'tuna hook') . "');";
+	push @sql, "INSERT INTO signin (state_hash, browser_hash, verifier) VALUES ('$state', '$state', X'"
+	    . sealed("sign-in $state", 'tuna verifier') . "');";
+	push @sql, join(',',
+	    'INSERT INTO deployment (id, project_id, pipeline_id, status, `trigger`, secret_vars) VALUES '
+		. "(5000, 4, 1, 'success', 'manual', NULL)",
+		map { '(' . $_ . ',' . (1 + $_ % 3) . ',' . (1 + $_ % 3) . ",'"
+		. ($_ % 100 ? 'success' : 'pending') . "','manual','"
+		    . ($_ == 7 ? $json->encode({ TOKEN => $vars[6], NONE => undef })
 		: $json->encode({ TOKEN => $vars[$_ - 1] })) . "')" } 1 .. $many) . ';';
 	$db->sql(join "\n", @sql);
 	return;
 }
 my $values = { 'access tokens of users' => 2, 'refresh tokens of users' => 1, 'hook secrets of projects' => 1,
-	'pending sign-ins' => 1, 'defaults of projects' => 6, 'variables of triggers' => 3, 'variables of deployments' => $many };
+	'pending sign-ins' => 1, 'defaults of projects' => 6, 'variables of triggers' => 3,
+	'variables of deployments' => $many };
 
 sub rows { my ($sql) = @_; return map { [ split /\t/, $_, -1 ] } split /\n/, $db->sql($sql) }
 
-# Everything that is stored, opened with the first keys alone; "! why" of what
-# does not open.
+# All stored values, decrypted with the first keys alone; "! why" instead of a value
+# that cannot be decrypted.
 sub opened {
 	my ($keyring_only, $private_only) = map { "$dir/first.$_" } qw(keyring private);
 	unlink $keyring_only, $private_only;
@@ -140,178 +158,219 @@ SELECT project_id, secret_vars FROM deployment WHERE secret_vars IS NOT NULL
 SQL
 		my ($project, $vars) = ($row->[0], $json->decode($row->[1]));
 		$vars = { A => 'no object' } if ref $vars ne 'HASH';
-		push @variables, [ "project $project, variable " . s/.* //r, $vars->{$_} ] for grep { defined $vars->{$_} } sort keys %$vars;
+		push @variables, map { [ "project $project, variable " . s/.* //r, $vars->{$_} ] }
+		    grep { defined $vars->{$_} } sort keys %$vars;
 	}
-	return [ sort(sealer('unseal', $keyring_only, @tokens), sealer('private-unseal', $private_only, @variables)) ];
+	return [ sort(sealer('unseal', $keyring_only, @tokens),
+	    sealer('private-unseal', $private_only, @variables)) ];
 }
-my $all = [ sort 'tuna a1', 'tuna r1', 'tuna a2', 'tuna hook', 'tuna verifier', (map { my $p = $_; map { "tuna default $p $_" } qw(ONE TWO) } 1 .. 3),
+my $all = [ sort 'tuna a1', 'tuna r1', 'tuna a2', 'tuna hook', 'tuna verifier',
+	(map { my $p = $_; map { "tuna default $p $_" } qw(ONE TWO) } 1 .. 3),
 	(map { "tuna trigger $_" } 1 .. 3), map { "tuna $_" } 1 .. $many ];
 
-# What no resealing may touch.
+# Columns that --reseal must not change.
 sub beside {
-	return $db->sql('SELECT id, version, updated_at, env_presets, triggers FROM project; SELECT user_id, epoch, updated_at, refresh_by FROM git_token;'
-	    . ' SELECT updated_at FROM hook_secret; SELECT created_at FROM signin; SELECT id, status, epoch, env_vars FROM deployment');
+	return $db->sql('SELECT id, version, updated_at, env_presets, triggers FROM project;'
+	    . ' SELECT user_id, epoch, updated_at, refresh_by FROM git_token;'
+	    . ' SELECT updated_at FROM hook_secret; SELECT created_at FROM signin;'
+	    . ' SELECT id, status, epoch, env_vars FROM deployment');
 }
 my ($bytes, $variables, $newest) = (5, 9 + $many, 1);
-sub figures { my ($said, %anew) = @_; return map { my $n = $anew{$_} // $anew{all} // $values->{$_}; qr/^\Q$_\E: $values->{$_} values, $n $said$/m } sort keys %$values }
-sub on { my ($file, $key, $n) = @_; my $what = $key == $newest ? 'which seals' : 'an older one'; return qr/^\Q$file\E: $n values hang on key $key \([0-9a-f]{8}\), $what$/m }
+sub figures {
+	my ($said, %anew) = @_;
+	return map {
+		my $n = $anew{$_} // $anew{all} // $values->{$_};
+		qr/^\Q$_\E: $values->{$_} values, $n $said$/m
+	} sort keys %$values;
+}
+sub on {
+	my ($file, $key, $n) = @_;
+	my $what = $key == $newest ? 'which seals' : 'an older one';
+	return qr/^\Q$file\E: $n values hang on key $key \([0-9a-f]{8}\), $what$/m;
+}
 
 fill();
-is_deeply(opened(), $all, 'all is there, under the first key');
+is_deeply(opened(), $all, 'all values are encrypted with the first key');
 my $beside = beside();
 done(qr/new first key/);
 $newest = 2;
 
-# --- what hangs on which key
+# --- the number of values of each key
 my $sum = stored();
-my $said = done([ figures('to seal anew'), on($keyring, 1, $bytes), on($keyring, 2, 0), on($private, 1, $variables), on($private, 2, 0) ], '--reseal', '--dry-run');
-unlike($said, qr/hangs on an older/, 'not that there is nothing to do');
-is(stored(), $sum, 'a dry run stores nothing');
+my $said = done([ figures('to seal anew'), on($keyring, 1, $bytes), on($keyring, 2, 0),
+    on($private, 1, $variables), on($private, 2, 0) ], '--reseal', '--dry-run');
+unlike($said, qr/hangs on an older/, '--dry-run does not claim that no value needs an older key');
+is(stored(), $sum, '--reseal --dry-run stores nothing');
 my ($print) = $said =~ /deploy\.key: \d+ values hang on key 1 \(([0-9a-f]{8})\)/;
 my %prints = map { $_ => 1 } $said =~ /\(([0-9a-f]{8})\)/g;
 is(scalar keys %prints, 4, 'each key has its fingerprint');
 
-# --- no key is dropped that is needed, or that may be in use
+# --- no key is dropped that is needed or may be in use
 utime time + 900, time + 900, $keyring, $private;
 untouched(75, qr/secret\.key was changed 0 seconds ago.*try again in 300 seconds/, '--prune');
 for my $dry ([], [ '--dry-run' ]) {
 	utime undef, undef, $keyring, $private;
-	untouched(75, qr/secret\.key was changed \d+ seconds ago.*try again in \d+ seconds/, '--prune', @$dry);
+	untouched(75, qr/secret\.key was changed \d+ seconds ago.*try again in \d+ seconds/,
+	    '--prune', @$dry);
 }
 age();
 my $why = $bytes + $variables;
-like(untouched(65, qr/^slipway-admin: $why values hang on older keys: nothing is dropped; run slipway-admin key --reseal$/m, '--prune', @$_),
-    on($private, 1, $variables), 'it says which') for [], [ '--dry-run' ];
-is(stored(), $sum, 'nothing is stored by that');
+my $needed = qr/$why values hang on older keys: nothing is dropped; run slipway-admin key --reseal/;
+like(untouched(65, qr/^slipway-admin: $needed$/m, '--prune', @$_), on($private, 1, $variables),
+    "--prune @$_ names the keys that are needed") for [], [ '--dry-run' ];
+is(stored(), $sum, 'a rejected --prune stores nothing');
 
-# --- killed in the middle
+# --- killed halfway
 sub begin { return start_process({ name => 'reseal' }, @admin, 'key', @_) }
-sub waits { return ok(poll(60, sub { $db->waiting == 1 }), 'it waits for a row') }
+sub waits { return ok(poll(60, sub { $db->waiting == 1 }), '--reseal waits for a locked row') }
 sub ended { my ($pid) = @_; waitpid $pid, 0; return $? >> 8 }
 my $held = $db->hold('SELECT id FROM deployment WHERE id = 700 FOR UPDATE');
 my $pid = begin('--reseal');
 waits();
-is($db->sql('SELECT COUNT(*) FROM information_schema.innodb_trx'), 2, 'in one transaction, beside that of the row');
+is($db->sql('SELECT COUNT(*) FROM information_schema.innodb_trx'), 2, '--reseal works in one transaction');
 my ($status, $out, $err) = run_cmd(@admin, 'key', '--prune');
-is($status >> 8, 65, 'no other works on keys meanwhile');
-like($err, qr/another slipway-admin key is at work/, 'and says so');
+is($status >> 8, 65, 'another slipway-admin key is rejected meanwhile');
+like($err, qr/another slipway-admin key is at work/, 'the error names the other process');
 stop_process($pid, 'KILL');
 $db->let_go($held);
-ok(poll(60, sub { ($db->client('SELECT COUNT(*) FROM deployment FOR UPDATE NOWAIT'))[0] == 0 }), 'it is gone');
+ok(poll(60, sub { ($db->client('SELECT COUNT(*) FROM deployment FOR UPDATE NOWAIT'))[0] == 0 }),
+    'the killed --reseal is gone');
 my ($new, $old) = (0, 0);
 for my $vars (map { $_->[0] } rows('SELECT secret_vars FROM deployment WHERE secret_vars IS NOT NULL')) {
 	(unpack 'xN', decode_base64($json->decode($vars)->{TOKEN})) == 2 ? $new++ : $old++;
 }
-ok($new > 600 && $old > 300, "killed half-way: $new are new, $old are not");
+ok($new > 600 && $old > 300, "a kill halfway leaves $new new and $old old values");
 age();
-like(untouched(65, qr/^slipway-admin: $old values hang/m, '--prune'), on($private, 1, $old), 'the others are still needed');
-is(scalar(grep { /^! / } @{ opened() }), $old, 'with the new keys alone they do not open');
+like(untouched(65, qr/^slipway-admin: $old values hang/m, '--prune'), on($private, 1, $old),
+    'after a kill the old key is still needed');
+is(scalar(grep { /^! / } @{ opened() }), $old,
+    'after a kill old values cannot be decrypted with the new key alone');
 
-# --- and again
-done([ figures('sealed anew', all => 0, 'variables of deployments' => $old), on($keyring, 1, 0), on($keyring, 2, $bytes), on($private, 1, 0), on($private, 2, $variables),
+# --- resumed
+done([ figures('sealed anew', all => 0, 'variables of deployments' => $old), on($keyring, 1, 0),
+    on($keyring, 2, $bytes), on($private, 1, 0), on($private, 2, $variables),
 	qr/^no value hangs on an older key$/m ], '--reseal');
-is_deeply(opened(), $all, 'all is there, under the second key');
-is(beside(), $beside, 'nothing beside it was changed: no version, no time');
-is($db->sql('SELECT secret_vars FROM deployment WHERE id = 7') =~ /"NONE":null/, 1, 'null stays null');
+is_deeply(opened(), $all, 'all values are encrypted with the second key');
+is(beside(), $beside, '--reseal changes no version and no time');
+is($db->sql('SELECT secret_vars FROM deployment WHERE id = 7') =~ /"NONE":null/, 1, '--reseal keeps null');
 $sum = stored();
 done([ figures('sealed anew', all => 0), qr/^no value hangs on an older key$/m ], '--reseal');
-is(stored(), $sum, 'once more changes nothing');
+is(stored(), $sum, 'another --reseal changes nothing');
 
-# --- dropped
+# --- dropped keys
 my ($two_keyring, $two_private, $half) = (slurp($keyring), slurp($private), slurp($public));
-$said = do { my $files = files(); my $got = done(qr/./, '--prune', '--dry-run'); is(files(), $files, 'a dry run drops nothing'); $got };
-like($said, qr/^\Q$private\E: key 1 \($print\) would be dropped$/m, 'it says which key');
+my $files = files();
+$said = done(qr/./, '--prune', '--dry-run');
+is(files(), $files, '--prune --dry-run drops nothing');
+like($said, qr/^\Q$private\E: key 1 \($print\) would be dropped$/m, '--prune --dry-run names the key');
 chown -1, 54321, $keyring if is_root();
 mkdir "$private.new" or die;
-refused(70, qr/deploy\.key\.new: /, '--prune');
-is(slurp($keyring), (split /^/, $two_keyring)[0], 'one file is written before the other');
-is(slurp($private), $two_private, 'which stays whole where it cannot be written');
+rejected(70, qr/deploy\.key\.new: /, '--prune');
+is(slurp($keyring), (split /^/, $two_keyring)[0], '--prune writes one file before the other');
+is(slurp($private), $two_private, 'a file that cannot be written stays unchanged');
 rmdir "$private.new" or die;
 spew("$private.new", 'left over by a crash', 0600);
 $said = done(qr/^\Q$private\E: key 1 \($print\) is dropped$/m, '--prune');
-like($said, qr/reload slipway-api/, 'and what is left to do');
-is(slurp($private), (split /^/, $two_private)[0], 'the next run finishes it');
-is(slurp($public), $half, 'the public half stays');
+like($said, qr/reload slipway-api/, '--prune says what to do next');
+is(slurp($private), (split /^/, $two_private)[0], 'the next --prune drops the key in the other file');
+is(slurp($public), $half, '--prune keeps the public key');
 is((stat $keyring)[2] & 07777, 0640, 'secret.key keeps its mode');
-is((stat $private)[2] & 07777, 0400, 'deploy.key its own');
-is((stat $keyring)[5], 54321, 'and the group') if is_root();
-ok(!-e "$private.new", 'nothing is left beside them');
-is_deeply(opened(), $all, 'and all still opens');
+is((stat $private)[2] & 07777, 0400, 'deploy.key keeps its mode');
+is((stat $keyring)[5], 54321, 'secret.key keeps its group') if is_root();
+ok(!-e "$private.new", '--prune leaves no temporary file');
+is_deeply(opened(), $all, 'all values can be decrypted after --prune');
 done(qr/^there is no older key$/m, '--prune');
 
-# --- others change what is being sealed anew: theirs stays
+# --- others change values during --reseal: their changes stay
 done(qr/new first key/);
 $newest = 3;
-my $theirs = $json->encode({ ONE => (sealer('public-seal', spew("$dir/old.pub", $half, 0644), [ 'project 2, variable ONE', 'tuna theirs' ]))[0] });
+my $theirs = (sealer('public-seal', spew("$dir/old.pub", $half, 0644),
+    [ 'project 2, variable ONE', 'tuna theirs' ]))[0];
+$theirs = $json->encode({ ONE => $theirs });
+sub user_locks {
+	return $db->sql("SELECT COUNT(*) FROM information_schema.processlist WHERE state = 'User lock'");
+}
+# Starts a client that runs the statements and then waits for the lock "go".
+sub client {
+	my ($statements) = @_;
+	my $pid = start_process({ name => 'other' }, 'mariadb', '--no-defaults', '--socket=' . $db->socket,
+	    '--user=' . getpwuid($>), '--execute', $statements, 'slipway');
+	return poll(60, sub { user_locks() == 1 }) ? $pid : undef;
+}
 sub meanwhile {
 	my ($change) = @_;
 	my $gate = $db->hold("DO GET_LOCK('go', 10)");
-	my $other = start_process({ name => 'other' }, 'mariadb', '--no-defaults', '--socket=' . $db->socket, '--user=' . getpwuid($>),
-	    '--execute', "BEGIN; $change; DO GET_LOCK('go', 600); COMMIT", 'slipway');
-	ok(poll(60, sub { $db->sql("SELECT COUNT(*) FROM information_schema.processlist WHERE state = 'User lock'") == 1 }), 'another has changed a row');
+	my $other = client("BEGIN; $change; DO GET_LOCK('go', 600); COMMIT");
+	ok($other, 'another client has changed a row');
 	my $reseal = begin('--reseal');
 	waits();
 	$db->let_go($gate);
 	waitpid $other, 0;
-	is($?, 0, 'the other commits');
-	is(ended($reseal), 0, 'and it gets to its end');
+	is($?, 0, 'the other client commits');
+	is(ended($reseal), 0, '--reseal succeeds');
 	return;
 }
 meanwhile("UPDATE project SET secret_defaults = '$theirs', version = version + 1 WHERE id = 2");
 my $now = [ sort 'tuna theirs', grep { !/default 2/ } @$all ];
-is_deeply(opened(), $now, 'a value that was given meanwhile stays, under the new key');
-is($db->sql('SELECT version FROM project WHERE id = 2'), 2, 'with what came with it');
+is_deeply(opened(), $now, 'a value that changed during --reseal stays, encrypted with the new key');
+is($db->sql('SELECT version FROM project WHERE id = 2'), 2, 'the columns that changed with it stay');
 done(qr/new first key/);
 $newest = 4;
-meanwhile('DELETE FROM git_token WHERE user_id = 1; UPDATE project SET secret_defaults = NULL WHERE id = 2; DELETE FROM signin');
+meanwhile('DELETE FROM git_token WHERE user_id = 1; UPDATE project SET secret_defaults = NULL WHERE id = 2;'
+    . ' DELETE FROM signin');
 $now = [ grep { !/ [ar]1$|theirs|verifier/ } @$now ];
-is_deeply(opened(), $now, 'what was deleted meanwhile stays away');
+is_deeply(opened(), $now, 'values that were deleted during --reseal stay deleted');
 age();
 done([ qr/key 2 \(.{8}\) is dropped/, qr/key 3 \(.{8}\) is dropped/ ], '--prune');
-is_deeply([ map { scalar(() = slurp($_) =~ /\n/g) } $keyring, $private ], [ 1, 1 ], 'two older keys at once');
+is_deeply([ map { scalar(() = slurp($_) =~ /\n/g) } $keyring, $private ], [ 1, 1 ],
+    '--prune drops two older keys at once');
 
-# --- who makes a deployment has read the project's values, and copies them late
+# --- a request that read the project's values before --reseal and copies them later
 my $before = slurp($public);
 done(qr/new first key/);
 $newest = 5;
 done(qr/no value hangs/, '--reseal');
 age();
-my $late = $json->encode({ TOKEN => (sealer('public-seal', spew("$dir/old.pub", $before, 0644), [ 'project 1, variable TOKEN', 'tuna late' ]))[0] });
+my $late = (sealer('public-seal', spew("$dir/old.pub", $before, 0644),
+    [ 'project 1, variable TOKEN', 'tuna late' ]))[0];
+$late = $json->encode({ TOKEN => $late });
 sub late {
 	my ($how) = @_;
 	my $gate = $db->hold("DO GET_LOCK('go', 10)");
-	my $other = start_process({ name => 'other' }, 'mariadb', '--no-defaults', '--socket=' . $db->socket, '--user=' . getpwuid($>),
-	    '--execute', "BEGIN; SELECT id FROM project WHERE id = 1 FOR UPDATE; INSERT INTO deployment (project_id, pipeline_id, `trigger`, secret_vars) VALUES (1, 1, 'manual', '$late');"
-		. " DO GET_LOCK('go', 600); $how", 'slipway');
-	ok(poll(60, sub { $db->sql("SELECT COUNT(*) FROM information_schema.processlist WHERE state = 'User lock'") == 1 }), 'a deployment is being made');
+	my $other = client('BEGIN; SELECT id FROM project WHERE id = 1 FOR UPDATE;'
+	    . " INSERT INTO deployment (project_id, pipeline_id, `trigger`, secret_vars)"
+	    . " VALUES (1, 1, 'manual', '$late'); DO GET_LOCK('go', 600); $how");
+	ok($other, 'a deployment is being created');
 	my $files = files();
 	my $prune = begin('--prune');
 	waits();
-	is(files(), $files, 'as long as it is, nothing is dropped');
+	is(files(), $files, '--prune drops nothing while a deployment is being created');
 	$db->let_go($gate);
 	waitpid $other, 0;
 	return ended($prune);
 }
 my $both = slurp($private);
-is(late('COMMIT'), 65, 'what came of it is seen');
-is(slurp($private), $both, 'and its key is kept');
+is(late('COMMIT'), 65, '--prune sees a deployment that was committed');
+is(slurp($private), $both, '--prune keeps the key of the new deployment');
 done(qr/^variables of deployments: \d+ values, 1 sealed anew$/m, '--reseal');
-is(late('ROLLBACK'), 0, 'where nothing came of it the key is dropped');
-unlike(slurp($private), qr/^4 /m, 'for good');
+is(late('ROLLBACK'), 0, '--prune drops the key after a rollback');
+unlike(slurp($private), qr/^4 /m, 'the key is dropped from the file');
 push @$now, 'tuna late';
 $now = [ sort @$now ];
-is_deeply(opened(), $now, 'all opens');
+is_deeply(opened(), $now, 'all values can be decrypted');
 
-# --- what does not open is named, and hangs on no key
+# --- values that cannot be decrypted are named and need no key
 fill();
 my @gone = map { slurp($_) } $keyring, $private, $public;
 done(qr/new first key/);
 $newest = 6;
 my $foreign = publicly_sealed('project 2, variable ONE', 'tuna foreign');
-my $lost = (sealer('seal', spew("$dir/lost.key", '77 ' . encode_base64('k' x 32), 0600), [ 'push events of project 1', 'x' ]))[0];
+my $lost_key = spew("$dir/lost.key", '77 ' . encode_base64('k' x 32), 0600);
+my $lost = (sealer('seal', $lost_key, [ 'push events of project 1', 'x' ]))[0];
 my $default = $json->decode($db->sql('SELECT secret_defaults FROM project WHERE id = 1'));
 my $moved = $json->encode({ ONE => $default->{TWO}, TWO => $default->{TWO} });
-my $cut = $db->sql('SELECT secret_vars FROM deployment WHERE id = 200') =~ s/(.{60})(.)/$1 . ($2 eq 'A' ? 'B' : 'A')/er;
+my $cut = $db->sql('SELECT secret_vars FROM deployment WHERE id = 200');
+$cut =~ s/(.{60})(.)/$1 . ($2 eq 'A' ? 'B' : 'A')/e;
 $db->sql(<<"SQL");
 UPDATE git_token SET access = CONCAT(LEFT(access, LENGTH(access) - 1), X'00') WHERE user_id = 1;
 UPDATE git_token SET access = 'short' WHERE user_id = 2;
@@ -324,24 +383,34 @@ UPDATE deployment SET secret_vars = '$cut' WHERE id = 200;
 UPDATE deployment SET secret_vars = JSON_OBJECT('TOKEN', '') WHERE id = 300;
 UPDATE deployment SET secret_vars = '{}' WHERE id = 400;
 SQL
-my @why = (qr/^slipway-admin: Git token of user anna: does not open$/m, qr/^slipway-admin: Git token of user ben: is not a sealed value$/m,
-	qr/^slipway-admin: Git token of user ben: it is too large to be one$/m, qr/^slipway-admin: hook secret of project 1 \(shop 1\): sealed with key 77, which the key file lacks$/m,
-	qr/^slipway-admin: project 1 \(shop 1\), variable ONE: it was sealed for another place$/m, qr/^slipway-admin: project 3 \(shop 3, deleted\): .*no object$/m,
-	qr/^slipway-admin: deployment 100 of project 2 \(shop 2\), variable TOKEN: it is not a sealed value$/m,
-	qr/^slipway-admin: deployment 200 of project 3 \(shop 3, deleted\), variable TOKEN: it is damaged$/m,
-	qr/^slipway-admin: deployment 300 of .*variable TOKEN: it is not a sealed value$/m, qr/^slipway-admin: 9 values do not open, with any key: give them anew$/m);
+my @why = map { qr/^slipway-admin: $_$/m } (
+	qr/Git token of user anna: does not open/,
+	qr/Git token of user ben: is not a sealed value/,
+	qr/Git token of user ben: it is too large to be one/,
+	qr/hook secret of project 1 \(shop 1\): sealed with key 77, which the key file lacks/,
+	qr/project 1 \(shop 1\), variable ONE: it was sealed for another place/,
+	qr/project 3 \(shop 3, deleted\): .*no object/,
+	qr/deployment 100 of project 2 \(shop 2\), variable TOKEN: it is not a sealed value/,
+	qr/deployment 200 of project 3 \(shop 3, deleted\), variable TOKEN: it is damaged/,
+	qr/deployment 300 of .*variable TOKEN: it is not a sealed value/,
+	qr/9 values do not open, with any key: give them anew/,
+);
 $sum = stored();
 untouched(65, \@why, '--reseal', '--dry-run');
-is(stored(), $sum, 'a dry run says so too');
+is(stored(), $sum, '--reseal --dry-run stores nothing if values cannot be decrypted');
 my $told = untouched(65, \@why, '--reseal');
-like($told, qr/^variables of deployments: @{[$many - 1]} values, @{[$many - 4]} sealed anew, 3 that do not open$/m, 'all others are sealed anew');
-is(scalar(grep { !/^! / } @{ opened() }), @$all - 8 - 1, 'and open under the new key');
-is($json->decode($db->sql('SELECT secret_defaults FROM project WHERE id = 1'))->{ONE}, $default->{TWO}, 'a value that does not open stays as it is');
+like($told,
+    qr/^variables of deployments: @{[$many - 1]} values, @{[$many - 4]} sealed anew, 3 that do not open$/m,
+    '--reseal encrypts all other values');
+is(scalar(grep { !/^! / } @{ opened() }), @$all - 8 - 1,
+    'the other values can be decrypted with the new key');
+is($json->decode($db->sql('SELECT secret_defaults FROM project WHERE id = 1'))->{ONE}, $default->{TWO},
+    'a value that cannot be decrypted stays unchanged');
 untouched(65, \@why, '--reseal');
 age();
 done([ qr/key 5 \(.{8}\) is dropped/, qr/^9 values do not open, with any key$/m ], '--prune');
 
-# --- keys that are missing, or do not fit
+# --- missing and mismatched keys
 fill();
 spew("$private.away", slurp($private), 0400);
 unlink $private;
@@ -364,13 +433,13 @@ chmod 0644, $keyring;
 untouched(78, qr/secret\.key: mode 644 lets others at it/, '--reseal');
 chmod 0640, $keyring;
 
-# --- one at a time
+# --- one process at a time
 open my $lock, '<', $private or die;
 flock $lock, LOCK_EX or die;
 untouched(65, qr/another slipway-admin key is at work/, @$_) for [], ['--reseal'], ['--prune'];
 close $lock;
 
-# --- which account
+# --- other accounts
 if (is_root() && defined getpwnam('nobody')) {
 	my @nobody = ('setpriv', '--reuid=nobody', '--regid=' . (getpwnam 'nobody')[3], '--clear-groups');
 	chmod 0755, tempdir(), $dir;
@@ -379,64 +448,73 @@ if (is_root() && defined getpwnam('nobody')) {
 	for my $args ([], ['--reseal'], ['--prune']) {
 		my $files = files();
 		my ($rc, $o, $e) = $as->(@$args);
-		is($rc, @$args ? 78 : 70, "refused: key @$args, as another account") or diag($o, $e);
-		like($e, qr/deploy\.key: Permission denied/, 'and it says which file');
-		like($e, qr/this account may not read it: run it as root, or as the runner's account, slipway/, 'and which account') if @$args;
-		is(files(), $files, 'the files are as they were');
+		is($rc, @$args ? 78 : 70, "slipway-admin key @$args under another account is rejected")
+		    or diag($o, $e);
+		like($e, qr/deploy\.key: Permission denied/, 'the error names the file');
+		like($e,
+		    qr/this account may not read it: run it as root, or as the runner's account, slipway/,
+		    'the error names the account to use') if @$args;
+		is(files(), $files, 'the files are unchanged under another account');
 	}
 	chown +(getpwnam 'nobody')[2], -1, $private;
 	my ($rc, $o, $e) = $as->('--reseal');
-	is($rc, 78, 'secret.key is not for it either') or diag($o);
-	like($e, qr/secret\.key: Permission denied: this account may not read it/, 'which is said');
+	is($rc, 78, "secret.key is not readable for the runner's account") or diag($o);
+	like($e, qr/secret\.key: Permission denied: this account may not read it/,
+	    'the error names secret.key');
 	chown -1, (getpwnam 'nobody')[3], $keyring;
 	($rc, $o, $e) = $as->('--reseal');
-	is($rc, 0, 'the account that has both seals anew') or diag($o, $e);
-	is_deeply(opened(), $all, 'all of it');
+	is($rc, 0, 'an account that can read both files can run --reseal') or diag($o, $e);
+	is_deeply(opened(), $all, "--reseal under the runner's account encrypts all values");
 	age();
 	my $files = files();
 	($rc, $o, $e) = $as->('--prune');
-	is($rc, 78, 'but drops no key');
-	like($e, qr/secret\.key: this account cannot write it: run it as root/, 'and says who can');
-	is(files(), $files, 'the files are as they were');
+	is($rc, 78, "--prune under the runner's account is rejected");
+	like($e, qr/secret\.key: this account cannot write it: run it as root/,
+	    'the error says to run it as root');
+	is(files(), $files, 'a rejected --prune leaves the files unchanged');
 	done(qr/key 6 \(.{8}\) is dropped/, '--prune');
-	is((stat $private)[4], (getpwnam 'nobody')[2], 'deploy.key still belongs to the runner\'s account');
-	is((stat $keyring)[5], (getpwnam 'nobody')[3], 'secret.key to its group');
-	is((stat $keyring)[2] & 07777, 0640, 'with its mode');
+	is((stat $private)[4], (getpwnam 'nobody')[2], "deploy.key still belongs to the runner's account");
+	is((stat $keyring)[5], (getpwnam 'nobody')[3], 'secret.key still belongs to its group');
+	is((stat $keyring)[2] & 07777, 0640, 'secret.key keeps its mode');
 } else {
-	note('not root: other accounts are not tried');
+	note('not root: other accounts are not tested');
 	done(qr/no value hangs/, '--reseal');
 	age();
 	done(qr/key 6 \(.{8}\) is dropped/, '--prune');
 }
 
-# --- large rows, many of them, in little memory
+# --- many large rows in little memory
 my $soft = slurp(builddir() . '/Makefile') =~ /^HARD_CFLAGS = .*(?:sanitize|coverage)/m;
 fill();
 my @large = sealer('public-seal', $public, map { [ "project 1, variable LARGE$_", 'y' x 65_000 ] } 1 .. 7);
 my $large = $json->encode({ map { ("LARGE$_" => $large[$_ - 1]) } 1 .. 7 });
-$db->sql("DELETE FROM deployment; INSERT INTO deployment (project_id, pipeline_id, `trigger`, secret_vars) SELECT 1, 1, 'manual', '$large' FROM seq_1_to_60");
+$db->sql('DELETE FROM deployment; INSERT INTO deployment (project_id, pipeline_id, `trigger`, secret_vars)'
+    . " SELECT 1, 1, 'manual', '$large' FROM seq_1_to_60");
 done(qr/new first key/);
 my @little = $soft ? () : ('prlimit', '--data=' . (20 << 20));
 ($status, $out, $err) = run_cmd(@little, @admin, 'key', '--reseal');
-is($status, 0, 'of 36 MB in less than 20') or diag($out, $err);
-like($out, qr/^variables of deployments: 420 values, 420 sealed anew$/m, 'all are sealed anew');
-is(scalar(grep { /^y{65000}$/ } @{ opened() }), 420, 'and open');
+is($status, 0, '--reseal of 36 MB succeeds in 20 MB of memory') or diag($out, $err);
+like($out, qr/^variables of deployments: 420 values, 420 sealed anew$/m,
+    '--reseal encrypts all large values');
+is(scalar(grep { /^y{65000}$/ } @{ opened() }), 420, 'all large values can be decrypted');
 fill();
 done(qr/new first key/);
 
-# --- the database goes away, and comes again
+# --- the database goes down and comes back
 $held = $db->hold('SELECT id FROM deployment WHERE id = 900 FOR UPDATE');
 $pid = start_process({ name => 'reseal-dark' }, @admin, 'key', '--reseal');
 waits();
 $db->kill9;
-is(ended($pid), 75, 'no database: it ends');
-like(slurp(tempdir() . '/reseal-dark.log'), qr/what was sealed anew stays so; run it again/, 'and says what to do');
+is(ended($pid), 75, '--reseal fails when the database goes down');
+like(slurp(tempdir() . '/reseal-dark.log'), qr/what was sealed anew stays so; run it again/,
+    'the error says to run it again');
 untouched(75, qr/connect: 2002/, $_) for '--reseal', '--prune';
 $db->restart;
 done(qr/^no value hangs on an older key$/m, '--reseal');
-is_deeply(opened(), $all, 'all opens');
+is_deeply(opened(), $all, 'all values can be decrypted after the database was down');
 
-cmp_ok(scalar keys %material, '>', 20, 'there were keys');
-ok(!(grep { index($outputs, $_) >= 0 } keys %material, map { substr $_, 0, 12 } keys %material), 'no output had one, or the beginning of one');
-unlike($outputs, qr/tuna/, 'or a value');
+cmp_ok(scalar keys %material, '>', 20, 'the test collected its keys');
+ok(!(grep { index($outputs, $_) >= 0 } keys %material, map { substr $_, 0, 12 } keys %material),
+    'no output contains a key or the start of one');
+unlike($outputs, qr/tuna/, 'no output contains a value');
 done_testing;

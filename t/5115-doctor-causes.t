@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# slipway-admin doctor names a cause once, with what to do about it, however many
-# projects it concerns; and it warns of a Gitea that forgets PKCE challenges.
+# slipway-admin doctor names each cause once with what to do, however many projects
+# it concerns, and warns of a Gitea that forgets PKCE challenges.
 
 use strict;
 use warnings;
@@ -17,7 +17,8 @@ my $key = tempdir() . '/secret.key';
 my $confs = 0;
 sub doctor {
 	my ($text) = @_;
-	my $conf = spew(tempdir() . '/doctor-' . ++$confs . '.conf', $db->conf . "[secrets]\nkey_file = $key\n[auth]\nadmins = ann\n$text", 0600);
+	my $conf = spew(tempdir() . '/doctor-' . ++$confs . '.conf',
+	    $db->conf . "[secrets]\nkey_file = $key\n[auth]\nadmins = ann\n$text", 0600);
 	run_cmd(program('slipway-admin'), '-c', $conf, 'key') if !-e $key;
 	my ($status, $out, $err) = run_cmd(program('slipway-admin'), '-c', $conf, 'doctor');
 	return ($status >> 8, $out . $err);
@@ -31,66 +32,77 @@ my $at = $f->url;
 for my $n (1 .. 11) {
 	$f->repo("team/r$n", private => 1, users => ['ann']) if $n < 11;
 	$f->repo("team/r$n", private => 1, users => [ 'ann', 'bot' ]) if $n == 11;
-	$db->sql("INSERT INTO project (name, repository, project_dir) VALUES ('site $n', '$at/team/r$n', 'r$n')");
+	$db->sql("INSERT INTO project (name, repository, project_dir) VALUES ('site $n', '$at/team/r$n', "
+	    . "'r$n')");
 }
 
 # --- one message for each cause
 my ($status, $said) = doctor($f->conf(token => $token));
 my @lines = faults($said, 'projects?:');
-is(scalar @lines, 1, 'ten repositories that the token does not see are one fault') or diag($said);
-like($lines[0], qr/repositories of 10: site 1, .*site 9: .*404/, 'which names them and says why');
-unlike($lines[0], qr/site 11/, 'and no other');
+is(scalar @lines, 1, 'ten repositories that the token cannot read are one fault') or diag($said);
+like($lines[0], qr/repositories of 10: site 1, .*site 9: .*404/,
+    'the fault names the repositories and the cause');
+unlike($lines[0], qr/site 11/, 'the fault does not name a readable repository');
 $db->sql("UPDATE project SET valid = 0 WHERE project_dir NOT IN ('r1', 'r11')");
 @lines = faults((doctor($f->conf(token => $token)))[1], 'projects?:');
-like($lines[0], qr{^FAULT  project: site 1: the service's token cannot read \Q$at\E/team/r1: }, 'one that fails alone is named with its address');
+like($lines[0], qr{^FAULT  project: site 1: the service's token cannot read \Q$at\E/team/r1: },
+    'a single repository that cannot be read is named with its address');
 $db->sql('UPDATE project SET valid = 1');
-for my $case ([ 'a token that ends meanwhile', 401, qr/401/ ], [ 'a server that breaks', 500, qr/500/ ]) {
+for my $case ([ 'a token that expires meanwhile', 401, qr/401/ ], [ 'a server that fails', 500, qr/500/ ]) {
 	my ($what, $answer, $like) = @$case;
 	$f->forget_requests;
-	$f->fault(qr{/repos/team/}, kind => 'status', status => $answer, type => 'application/json', body => '{"message":"no"}');
+	$f->fault(qr{/repos/team/}, kind => 'status', status => $answer, type => 'application/json',
+	    body => '{"message":"no"}');
 	($status, $said) = doctor($f->conf(token => $token));
 	@lines = faults($said, 'projects?:');
-	is(scalar @lines, 1, "$what: one fault") or diag($said);
-	like($lines[0], $like, 'with the cause');
-	is(scalar(my @asked = $f->requests(qr{/repos/team/})), 1, 'and no further repository is asked for');
+	is(scalar @lines, 1, "$what is one fault") or diag($said);
+	like($lines[0], $like, "$what: the fault has the cause");
+	is(scalar(my @asked = $f->requests(qr{/repos/team/})), 1,
+	    "$what: the doctor checks no further repository");
 	$f->clear_faults;
 }
 ($status, $said) = doctor($f->conf(token => 'revoked'));
 @lines = faults($said, '');
-is(scalar @lines, 1, 'a token that is refused is one fault') or diag($said);
-like($lines[0], qr/^FAULT  token: .*401.*make another at the Git server.*reload both/, 'which says what to do');
+is(scalar @lines, 1, 'a rejected token is one fault') or diag($said);
+like($lines[0], qr/^FAULT  token: .*401.*make another at the Git server.*reload both/,
+    'the fault of a rejected token says what to do');
 
 # --- hints by cause
 my $name = 'https://git.invalid';
 my ($hole) = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 1);
 my $closed = 'https://localhost:' . free_port();
 my @hints = (
-	[ 'no such name', { url => $name }, qr/getent hosts/ ],
+	[ 'an unknown host name', { url => $name }, qr/getent hosts/ ],
 	[ 'a closed port', { url => $closed }, qr/port is open.*curl/ ],
-	[ 'a server that says nothing', { url => 'http://127.0.0.1:' . $hole->sockport, tls_ca => undef }, qr/hangs.*curl/ ],
-	[ 'a CA of its own', { tls_ca => undef }, qr/gitserver\.tls_ca/ ],
+	[ 'a silent server', { url => 'http://127.0.0.1:' . $hole->sockport, tls_ca => undef },
+	    qr/hangs.*curl/ ],
+	[ 'a private CA', { tls_ca => undef }, qr/gitserver\.tls_ca/ ],
 );
 for my $case (@hints) {
 	my ($what, $more, $like) = @$case;
 	($status, $said) = doctor($f->conf(token => $token, %$more));
-	is($status, 78, $what);
-	is(scalar faults($said, 'Git server'), 1, 'is one fault') or diag($said);
-	is(scalar(my @hint = $said =~ /^note   Git server: (.*)$/mg), 1, 'with one hint');
-	like($said, qr/^note   Git server: .*$like/m, 'that fits it') or diag($said);
-	is(scalar faults($said, '(?:token|projects?|client|clock)'), 0, 'and nothing else is blamed');
+	is($status, 78, "$what fails the doctor");
+	is(scalar faults($said, 'Git server'), 1, "$what is one fault") or diag($said);
+	is(scalar(my @hint = $said =~ /^note   Git server: (.*)$/mg), 1, "$what has one hint");
+	like($said, qr/^note   Git server: .*$like/m, "$what has the right hint") or diag($said);
+	is(scalar faults($said, '(?:token|projects?|client|clock)'), 0, "$what causes no other fault");
 }
 
-# --- a Gitea that forgets the challenge
-my %versions = ('1.22.6' => 1, '1.25.4' => 1, '1.25.0+rc0' => 1, '1.9.0' => 1, '1.25.5' => 0, '1.26.0+dev-1-gabc' => 0, '2.0.0' => 0,
+# --- a Gitea that forgets the challenge of PKCE
+my %versions = ('1.22.6' => 1, '1.25.4' => 1, '1.25.0+rc0' => 1, '1.9.0' => 1, '1.25.5' => 0,
+    '1.26.0+dev-1-gabc' => 0, '2.0.0' => 0,
 	'9.0.3+gitea-1.22.0' => 0, '14.0.2+gitea-1.22.0' => 0, 'main' => 0, '' => 0);
 for my $version (sort keys %versions) {
-	$f->fault(qr{/api/v1/version$}, kind => 'status', status => 200, type => 'application/json', body => qq({"version":"$version"}));
+	$f->fault(qr{/api/v1/version$}, kind => 'status', status => 200, type => 'application/json',
+	    body => qq({"version":"$version"}));
 	my $public = Slipway::Forge::conf($f, token => $token, client_secret => undef);
 	$said = (doctor($public))[1];
-	my $warned = $said =~ /^note   version: Gitea \Q$version\E forgets the PKCE challenge .*confidential.*client_secret.*1\.25\.5$/m ? 1 : 0;
-	is($warned, $versions{$version}, "a client without a secret at version \"$version\": " . ($versions{$version} ? 'a warning' : 'none')) or diag($said);
+	my $note = qr/version: Gitea \Q$version\E forgets the PKCE challenge .*confidential.*client_secret/;
+	my $warned = $said =~ /^note   $note.*1\.25\.5$/m ? 1 : 0;
+	is($warned, $versions{$version}, "a public client at version \"$version\": "
+	    . ($versions{$version} ? 'a warning' : 'no warning')) or diag($said);
 	$said = (doctor($f->conf(token => $token)))[1];
-	unlike($said, qr/PKCE/, 'a confidential client: none');
+	unlike($said, qr/PKCE/, "a confidential client at version \"$version\": no warning");
 	$f->clear_faults;
 }
 $f->stop;

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
 # A hundred deployments of ten projects, posted by several clients at once: all
-# end well, those of a project in order and never two at a time, none twice.
+# succeed, those of a project run in order and one at a time, and each runs once.
 
 use strict;
 use warnings;
@@ -19,11 +19,12 @@ my %pipeline;
 for (1 .. $projects) {
 	my $project = $all->project($repo);
 	my $mark = "echo \"$project \$SLIPWAY_DEPLOYMENT_ID %s \$EPOCHREALTIME\" >>$marks";
-	$pipeline{$project} = $all->pipeline($project, sprintf($mark, 'start'), 'sleep 0.05', sprintf $mark, 'end');
+	$pipeline{$project} = $all->pipeline($project, sprintf($mark, 'start'), 'sleep 0.05',
+	    sprintf $mark, 'end');
 }
 my @projects = sort { $a <=> $b } keys %pipeline;
 
-# --- five clients post, each to all projects
+# --- five clients, each posting to all projects
 my $began = time;
 my @clients = map {
 	my $n = $_;
@@ -33,7 +34,8 @@ my @clients = map {
 		delete $api->{http};
 		my $made = eval {
 			for my $round (1 .. $each / 5) {
-				$all->post(projectId => $_, pipelineId => $pipeline{$_}) for $n % 2 ? @projects : reverse @projects;
+				$all->post(projectId => $_, pipelineId => $pipeline{$_})
+				    for $n % 2 ? @projects : reverse @projects;
 			}
 			1;
 		};
@@ -44,9 +46,9 @@ my @clients = map {
 } 1 .. 5;
 my $failed = 0;
 for (@clients) { waitpid $_, 0; $failed++ if $? != 0 }
-is($failed, 0, 'all clients had every POST taken');
+is($failed, 0, 'every POST of every client is accepted');
 
-# --- wait for all of them
+# --- the end of all deployments
 sub all_of {
 	my ($filter) = @_;
 	my @found;
@@ -61,34 +63,38 @@ sub all_of {
 }
 my $most = 0;
 my $done = poll(300, sub {
-	my $waits = () = all_of('status=pending'); # first, they go on to run
+	my $waits = () = all_of('status=pending'); # first, because they become running
 	my @running = all_of('status=running');
 	$most = @running if @running > $most;
 	return !$waits && !@running;
 });
-ok($done, 'the queue runs empty');
-diag(sprintf '%d deployments of %d projects by %d slots: %.1f s', $projects * $each, $projects, $slots, time - $began);
-cmp_ok($most, '<=', $slots, 'never more than there are slots');
-cmp_ok($most, '>', 1, 'but several at once');
+ok($done, 'the queue becomes empty');
+diag(sprintf '%d deployments of %d projects in %d slots: %.1f s', $projects * $each, $projects, $slots,
+    time - $began);
+cmp_ok($most, '<=', $slots, 'no more deployments run than there are slots');
+cmp_ok($most, '>', 1, 'several deployments run at a time');
 
 my @marks = map { [split ' '] } split /\n/, slurp($marks);
-is(scalar @marks, 2 * $projects * $each, 'each started and ended once');
+is(scalar @marks, 2 * $projects * $each, 'each deployment starts and ends');
 my %seen;
 my $twice = grep { $seen{"$_->[1] $_->[2]"}++ } @marks;
-is($twice, 0, 'none twice');
+is($twice, 0, 'no deployment starts or ends twice');
 my $deployments = 0;
 for my $project (@projects) {
 	my @list = sort { $a->{id} <=> $b->{id} } all_of("projectId=$project");
 	$deployments += @list;
-	is(join(' ', map { $_->{status} } @list), join(' ', ('success') x $each), "project $project: all succeeded");
+	is(join(' ', map { $_->{status} } @list), join(' ', ('success') x $each),
+	    "project $project: all deployments succeed");
 	my @got = grep { $_->[0] == $project } @marks;
-	is(join(' ', map { "$_->[1] $_->[2]" } @got), join(' ', map { ("$_->{id} start", "$_->{id} end") } @list),
-	    '  one after the other, by age');
+	is(join(' ', map { "$_->[1] $_->[2]" } @got),
+	    join(' ', map { ("$_->{id} start", "$_->{id} end") } @list),
+	    "project $project: deployments run in order, one after the other");
 	my @when = map { $_->[3] } @got;
-	is_deeply([sort { $a <=> $b } @when], \@when, '  by their own clocks, too');
-	my @told = map { @$_{qw(startedAt finishedAt)} } @list;
-	is_deeply([sort @told], \@told, '  and by what the service tells');
+	is_deeply([sort { $a <=> $b } @when], \@when,
+	    "project $project: deployments do not overlap by the clock of their steps");
+	my @times = map { @$_{qw(startedAt finishedAt)} } @list;
+	is_deeply([sort @times], \@times, "project $project: deployments do not overlap by their times");
 }
-is($deployments, $projects * $each, 'a hundred in all');
-ok($all->is_clean, 'nothing of them is left');
+is($deployments, $projects * $each, 'there are a hundred deployments');
+ok($all->is_clean, 'deployments leave nothing behind');
 done_testing;

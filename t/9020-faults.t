@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# Everything that can be killed is killed while clients post and deployments
-# run: what was acknowledged is there once, runs at most once, and ends.
+# Everything is killed while clients post and deployments run: what was acknowledged
+# is stored once, runs at most once, and ends.
 
 use strict;
 use warnings;
@@ -12,7 +12,8 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 my ($projects, $clients, $seconds) = (5, 4, 25);
-my $all = Slipway::Whole->start(runner => "[runner]\nslots = 4\n", api => "[database]\ntimeout = 2\n[api]\nworkers = 4\n");
+my $all = Slipway::Whole->start(runner => "[runner]\nslots = 4\n",
+    api => "[database]\ntimeout = 2\n[api]\nworkers = 4\n");
 my ($api, $db, $runner) = ($all->api, $all->db, $all->runner);
 my $repo = $runner->repo;
 my $marks = $all->marks('marks');
@@ -20,9 +21,10 @@ my %pipeline;
 for (1 .. $projects) {
 	my $project = $all->project($repo);
 	my $mark = "echo \"\$SLIPWAY_DEPLOYMENT_ID %s\" >>$marks";
-	# what it leaves behind must not live on
+	# the process that it leaves behind must be killed
 	$pipeline{$project} = $all->pipeline($project,
-	    sprintf($mark, 'start') . '; setsid sleep 1000 </dev/null >/dev/null 2>&1 & sleep 0.2; ' . sprintf $mark, 'end');
+	    sprintf($mark, 'start') . '; setsid sleep 1000 </dev/null >/dev/null 2>&1 & sleep 0.2; '
+	    . sprintf $mark, 'end');
 }
 my @projects = sort { $a <=> $b } keys %pipeline;
 my $gate = tempdir() . '/gate';
@@ -31,18 +33,21 @@ my $counter = $all->post(projectId => $witness, pipelineId => $all->pipeline($wi
     "n=0; until test -e $gate; do n=\$((n+1)); echo count-\$n; sleep 0.02; done; echo last-\$n", 'exit 7'));
 ok($all->saw($counter, qr/^count-3$/m), 'a step runs and writes');
 
-# --- clients, each with keys of its own; told is "KEY STATUS ID", or what was
-# wrong with an answer
+# --- clients, each with its own keys; a line is "KEY STATUS ID", or what is wrong with
+# a response
 my $stop = tempdir() . '/stop';
 sub check {
 	my ($got) = @_;
-	return "$got->{status} is no answer of ours" if $got->{status} !~ /^50[234]$/;
+	return "$got->{status} is not expected" if $got->{status} !~ /^50[234]$/;
 	return "$got->{status} of " . ($got->{headers}{'content-type'} || 'no type')
 	    if ($got->{headers}{'content-type'} || '') ne 'application/problem+json';
 	my $p = $got->{json};
-	return "$got->{status} without a problem" if !$p || $p->{status} != $got->{status} || !$p->{code} || !$p->{requestId};
-	return "$got->{status} without Retry-After" if $got->{status} == 503 && ($got->{headers}{'retry-after'} || '') !~ /^\d+$/;
-	return "$got->{status} tells too much" if $got->{body} =~ /SELECT|INSERT|UPDATE|MariaDB server|\.sock|slw_|password|\Q@{[tempdir()]}\E/;
+	return "$got->{status} without problem details"
+	    if !$p || $p->{status} != $got->{status} || !$p->{code} || !$p->{requestId};
+	return "$got->{status} without Retry-After"
+	    if $got->{status} == 503 && ($got->{headers}{'retry-after'} || '') !~ /^\d+$/;
+	return "$got->{status} reveals internals"
+	    if $got->{body} =~ /SELECT|INSERT|UPDATE|MariaDB server|\.sock|slw_|password|\Q@{[tempdir()]}\E/;
 	return '';
 }
 sub client {
@@ -53,12 +58,13 @@ sub client {
 	while (!-e $stop) {
 		my $key = "client$n-" . ++$round;
 		my $project = $projects[($n + $round) % @projects];
-		# the same request until it is taken, and once more
+		# the same request until it is accepted, and once more
 		my $taken = 0;
 		my $end = time + 120;
 		while ($taken < 2 && time < $end) {
-			delete $api->{http}; # a connection of its own
-			my $got = $api->post('/api/deployments', { projectId => $project, pipelineId => $pipeline{$project} },
+			delete $api->{http}; # a new connection
+			my $got = $api->post('/api/deployments',
+			    { projectId => $project, pipelineId => $pipeline{$project} },
 			    { 'Idempotency-Key' => $key, Connection => 'close' });
 			if ($got->{status} == 201) {
 				print {$out} "$key 201 $got->{json}{id}\n";
@@ -91,7 +97,8 @@ my @faults = (
 	[nginx => sub { kill 'HUP', $api->nginx_pid }],
 	[reload => sub { kill 'HUP', $api->pid }],
 	[monitor => sub { $runner->kill9; sleep 0.3; $runner->resume }],
-	[runner => sub { kill 'KILL', grep { defined } $runner->dispatcher; $runner->kill9; $runner->resume }],
+	[runner => sub { kill 'KILL',
+	    grep { defined } $runner->dispatcher; $runner->kill9; $runner->resume }],
 );
 my $end = time + $seconds;
 my $i = 0;
@@ -109,7 +116,7 @@ for (@pids) { waitpid $_, 0; $failed++ if $? != 0 }
 is($failed, 0, 'the clients end');
 spew($gate, '');
 
-# --- what they were told
+# --- the responses that they got
 my (%told, %met, @wrong);
 for my $n (1 .. $clients) {
 	for (split /\n/, slurp(tempdir() . "/client$n")) {
@@ -119,14 +126,14 @@ for my $n (1 .. $clients) {
 		push @wrong, $wrong if $wrong;
 	}
 }
-diag('answers: ' . join ', ', map { "$_: $met{$_}" } sort keys %met);
-is(join("\n", @wrong), '', 'what was not taken was refused for now, as a problem');
-cmp_ok(scalar keys %told, '>', 20, 'POSTs were acknowledged');
-cmp_ok($met{503} || 0, '>', 0, 'and others refused');
-is(scalar(grep { $_->[0] != $_->[-1] } values %told), 0, 'a repeated key gave the same deployment');
-is(scalar(grep { @$_ != 2 } values %told), 0, 'each key was taken in the end, twice');
+diag('answers: ' . join ', ', map { 'responses: ' } sort keys %met);
+is(join("\n", @wrong), '', 'every other response is a temporary error with problem details');
+cmp_ok(scalar keys %told, '>', 20, 'POSTs are acknowledged');
+cmp_ok($met{503} || 0, '>', 0, 'other POSTs are rejected');
+is(scalar(grep { $_->[0] != $_->[-1] } values %told), 0, 'a repeated key returns the same deployment');
+is(scalar(grep { @$_ != 2 } values %told), 0, 'each key is acknowledged twice in the end');
 
-# --- what became of them
+# --- the deployments
 sub all_of {
 	my ($filter) = @_;
 	my @found;
@@ -138,44 +145,48 @@ sub all_of {
 		$cursor = "&cursor=$page->{pagination}{next}";
 	}
 }
-ok(poll(300, sub { !all_of('&status=pending') && !all_of('&status=running') }), 'nothing is pending or running');
+ok(poll(300, sub { !all_of('&status=pending') && !all_of('&status=running') }),
+    'no deployment is pending or running');
 my %ends = map { $_->{id} => $_ } grep { $_->{id} != $counter } all_of('');
 my %acknowledged;
 $acknowledged{ $_->[0] }++ for values %told;
-is(scalar(grep { !$ends{$_} } keys %acknowledged), 0, 'every acknowledged POST is there');
-is(scalar(grep { $_ != 1 } values %acknowledged), 0, 'under an id of its own');
-is(scalar(grep { !$acknowledged{$_} } keys %ends), 0, 'and no other one');
+is(scalar(grep { !$ends{$_} } keys %acknowledged), 0, 'every acknowledged deployment is stored');
+is(scalar(grep { $_ != 1 } values %acknowledged), 0, 'every acknowledged deployment has its own id');
+is(scalar(grep { !$acknowledged{$_} } keys %ends), 0, 'no other deployment is stored');
 my %count;
 $count{ $ends{$_}{status} }++ for keys %ends;
-diag('ends: ' . join ', ', map { "$_: $count{$_}" } sort keys %count);
+diag('ends: ' . join ', ', map { 'ends: ' } sort keys %count);
 note(explain([grep { $_->{status} ne 'success' } values %ends]));
 my %ran;
 for (split /\n/, slurp($marks)) { my ($id, $what) = split / /; $ran{$id}{$what}++ }
 is(scalar(grep { ($_->{start} || 0) > 1 || ($_->{end} || 0) > 1 } values %ran), 0, 'no script ran twice');
 my @off = grep {
 	my ($d, $r) = ($ends{$_}, $ran{$_} || {});
-	# no job was killed: what started has ended well
+	# no job was killed: what started has succeeded
 	$d->{status} eq 'success' ? !($r->{start} && $r->{end})
 	    : !($d->{status} eq 'interrupted' && $d->{reason} eq 'runner_lost') || %$r;
 } keys %ends;
-is("@off", '', 'what succeeded ran to its end; the rest is interrupted and never started')
+is("@off", '', 'a successful deployment ran to its end, any other was interrupted before its start')
     or diag(explain([map { { %{ $ends{$_} }, ran => $ran{$_} } } @off]));
-cmp_ok($count{interrupted} || 0, '<=', keys(%ends) / 10, 'which is rare');
+cmp_ok($count{interrupted} || 0, '<=', keys(%ends) / 10, 'interrupted deployments are rare');
 
-# --- the step that saw it all
+# --- the step that ran all the time
 my $now = $all->show($counter);
-is("$now->{status} $now->{reason}", 'failed step_failed', 'the result of the step that ran all the time is right');
+is("$now->{status} $now->{reason}", 'failed step_failed',
+    'the deployment that ran all the time has its result');
 my @got = $all->log($counter) =~ /^(count-\d+|last-\d+)$/mg;
 my ($last) = @got ? $got[-1] =~ /^last-(\d+)$/ : ();
-ok(defined $last && "@got" eq join(' ', (map { "count-$_" } 1 .. $last), "last-$last"), 'each of its lines is there once');
-# what a killed dispatcher left half made goes by its age
+ok(defined $last && "@got" eq join(' ', (map { "count-$_" } 1 .. $last), "last-$last"),
+    'each line of its log is there once');
+# incomplete directories of a killed dispatcher are removed by age
 utime 1, 1, $_ for glob "$runner->{spool}/new.* $runner->{spool}/old.*";
-ok($all->is_clean, 'nothing of any step lives on') or diag(join ' ', $all->left, glob "$runner->{spool}/*");
+ok($all->is_clean, 'no process of a step is alive') or diag(join ' ', $all->left, glob "$runner->{spool}/*");
 
-# --- and all is as before
-is($all->wait($all->post(projectId => $projects[0], pipelineId => $pipeline{ $projects[0] }))->{status}, 'success', 'the next one runs');
-is($api->get('/api/health')->{status}, 200, 'the service is well');
+# --- the service afterwards
+is($all->wait($all->post(projectId => $projects[0], pipelineId => $pipeline{ $projects[0] }))->{status},
+    'success', 'the next deployment succeeds');
+is($api->get('/api/health')->{status}, 200, 'the service is healthy');
 unlike($api->log, qr/assert|Sanitizer|died of signal (?!9)/i, 'nothing crashed by itself');
-is($runner->stop, 0, 'the runner ends');
-is($api->stop, 0, 'the service ends');
+is($runner->stop, 0, 'the runner stops');
+is($api->stop, 0, 'the service stops');
 done_testing;

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# The machine goes down while deployments run, and comes up with its services
-# in whatever order: what ran is called interrupted, what waited runs.
+# The machine loses power while deployments run, and its services start in any order:
+# running deployments are interrupted, pending ones run.
 
 use strict;
 use warnings;
@@ -36,54 +36,72 @@ sub power_failure {
 	kill 'KILL', @all;
 	stop_process($_, 'KILL') for @services;
 	$db->kill9;
-	# what left the trees of its parents
+	# processes that have left the trees of their parents
 	my @left = $all->left;
 	kill 'KILL', @left;
-	ok(poll(5, sub { !$all->left }), 'nothing runs');
+	ok(poll(5, sub { !$all->left }), 'no process is alive');
 	return;
 }
 my %up = (database => sub { $db->resume }, runner => sub { $runner->resume },
 	api => sub { $api->start_api }, nginx => sub { $api->start_nginx });
 
-for my $order (['runner', 'api', 'nginx', 'database'], ['nginx', 'database', 'runner', 'api'], ['api', 'database', 'nginx', 'runner']) {
+for my $order (['runner', 'api', 'nginx', 'database'], ['nginx', 'database', 'runner', 'api'],
+    ['api', 'database', 'nginx', 'runner']) {
 	my %was;
 	for my $project (@projects) {
-		$was{$project} = [map { $all->post(projectId => $project, pipelineId => $_) } $slow{$project}, @quick{$project, $project}];
+		$was{$project} = [map { $all->post(projectId => $project, pipelineId => $_) } $slow{$project},
+		    @quick{$project, $project}];
 	}
 	my @ran = map { $was{$_}[0] } @projects;
-	ok($all->saw($_, qr/^up$/m), "@$order: a step runs") for @ran;
+	ok($all->saw($_, qr/^up$/m), "start in the order @$order: a step runs") for @ran;
 	my %first = map { $_ => $all->log($_) } @ran;
 	my $refused = $all->post(projectId => $projects[0], pipelineId => $quick{ $projects[0] });
-	is($api->post("/api/deployments/$refused/cancel", {})->{status}, 200, 'another one is canceled');
+	is($api->post("/api/deployments/$refused/cancel", {})->{status}, 200,
+	    "start in the order @$order: another deployment is canceled");
 	power_failure();
 	for my $what (@$order) {
 		$up{$what}->();
 		next if $what ne 'nginx' || grep { $_ eq 'database' } @$order[0 .. 1];
 		my $got = $api->get("/api/deployments/$ran[0]");
-		is("$got->{status} " . ($got->{headers}{'content-type'} || ''), '503 application/problem+json', 'without its database: 503');
+		is("$got->{status} " . ($got->{headers}{'content-type'} || ''),
+		    '503 application/problem+json',
+		    "start in the order @$order: without the database a request returns 503");
 	}
 	my $began = time;
-	ok(poll(20, sub { $api->get('/api/health')->{status} == 200 }), 'all is up');
+	ok(poll(20, sub { $api->get('/api/health')->{status} == 200 }),
+	    "start in the order @$order: the service is healthy");
 	for my $project (@projects) {
 		my ($id, @waited) = @{ $was{$project} };
 		my $now = $all->wait($id);
-		is("$now->{status} $now->{reason}", 'interrupted runner_lost', 'what ran is interrupted');
-		ok(defined $now->{finishedAt} && length $now->{detail}, 'with a time and a word about it');
-		is($all->steps($id), 'success interrupted skipped', 'its steps say the same');
-		is(substr($all->log($id), 0, length $first{$id}), $first{$id}, 'what was seen of its log is still there');
-		is($api->get("/api/deployments/$id/log")->{headers}{'x-log-complete'}, 'true', 'and will not grow');
-		is($all->wait($_)->{status}, 'success', 'what waited has run') for @waited;
+		is("$now->{status} $now->{reason}", 'interrupted runner_lost',
+		    "start in the order @$order: a running deployment is interrupted");
+		ok(defined $now->{finishedAt} && length $now->{detail},
+		    "start in the order @$order: an interrupted deployment has its end and a detail");
+		is($all->steps($id), 'success interrupted skipped',
+		    "start in the order @$order: the steps of an interrupted deployment are settled");
+		is(substr($all->log($id), 0, length $first{$id}), $first{$id},
+		    "start in the order @$order: the log of an interrupted deployment is kept");
+		is($api->get("/api/deployments/$id/log")->{headers}{'x-log-complete'}, 'true',
+		    "start in the order @$order: the log of an interrupted deployment is complete");
+		is($all->wait($_)->{status}, 'success',
+		    "start in the order @$order: a pending deployment succeeds") for @waited;
 	}
-	is($all->show($refused)->{status}, 'canceled', 'what was canceled is still');
-	cmp_ok(time - $began, '<', deadline(200), 'without waiting for a lease to end');
-	is($api->post("/api/deployments/$ran[0]/cancel", {})->{status}, 409, 'what is interrupted cannot be canceled');
+	is($all->show($refused)->{status}, 'canceled',
+	    "start in the order @$order: a canceled deployment stays canceled");
+	cmp_ok(time - $began, '<', deadline(200),
+	    "start in the order @$order: no deployment waits for a lease");
+	is($api->post("/api/deployments/$ran[0]/cancel", {})->{status}, 409,
+	    "start in the order @$order: an interrupted deployment cannot be canceled");
 	my $retry = $all->make("/api/deployments/$ran[0]/retry", {});
-	ok($all->saw($retry->{id}, qr/^up$/m), 'but tried again');
-	is($api->post("/api/deployments/$retry->{id}/cancel", {})->{status}, 200, 'and that canceled');
-	is($all->wait($retry->{id})->{status}, 'canceled', 'as ever');
+	ok($all->saw($retry->{id}, qr/^up$/m),
+	    "start in the order @$order: an interrupted deployment can be retried");
+	is($api->post("/api/deployments/$retry->{id}/cancel", {})->{status}, 200,
+	    "start in the order @$order: the retry can be canceled");
+	is($all->wait($retry->{id})->{status}, 'canceled',
+	    "start in the order @$order: the retry is canceled");
 }
 my %times;
 $times{$_}++ for split /\n/, slurp($marks);
 is(join(' ', grep { $times{$_} != 1 } sort keys %times), '', 'no script ran twice');
-ok($all->is_clean, 'nothing of any step is left');
+ok($all->is_clean, 'no process of a step is alive');
 done_testing;

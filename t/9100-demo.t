@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# ./bootstrap demo in a copy of the tree: what it shows works when pasted, it
-# can be stopped, killed and started again, and takes down what it started.
+# ./bootstrap demo in a copy of the tree: the commands that it prints work when
+# pasted, it can be stopped, killed and started again, and it ends what it started.
 
 use strict;
 use warnings;
@@ -14,20 +14,23 @@ my $top = srcdir();
 my $tree = tempdir() . '/tree';
 my ($status) = run_cmd('sh', '-c', 'mkdir "$1" && cp -R "$0"/. "$1" && chmod -R u+w "$1"',
 	copy_source(), $tree);
-is($status, 0, 'there is a copy of the tree');
+is($status, 0, 'the tree is copied');
 
-# The parts of the tree that a demo uses; a build beside them may be large.
+# Copies the parts of the tree that a demo uses; a build inside may be large.
 sub copy_source {
 	my $dir = tempdir() . '/source';
-	run_cmd('sh', '-c', 'mkdir -p "$1"/t && cd "$0" && cp bootstrap configure.ac "$1" && cp t/demo.sh "$1"/t && cp -R nginx "$1"',
+	run_cmd('sh', '-c',
+	    'mkdir -p "$1"/t && cd "$0" && cp bootstrap configure.ac "$1" && cp t/demo.sh "$1"/t && cp -R '
+	    . 'nginx "$1"',
 	    $top, $dir);
 	return $dir;
 }
 
 my $installed = tempdir() . '/usr';
-my ($status_install, undef, $said) = run_cmd({ env => { MAKEFLAGS => undef } }, 'make', '-s', '-C', builddir(),
+my ($status_install, undef, $said) = run_cmd({ env => { MAKEFLAGS => undef } }, 'make', '-s', '-C',
+    builddir(),
 	'install', "prefix=$installed", "sysconfdir=$installed/etc");
-is($status_install, 0, 'make install') or die $said;
+is($status_install, 0, 'make install succeeds') or die $said;
 my %env = (SLIPWAY_INSTALLED => $installed);
 my @as;
 
@@ -37,7 +40,7 @@ sub demo {
 	return ($status, $out, $err);
 }
 
-# Processes that were started from below a folder.
+# The processes whose program or arguments lie below a directory.
 sub left {
 	my ($dir) = @_;
 	return grep {
@@ -49,64 +52,74 @@ sub left {
 
 sub place { return (split " ", slurp("$tree/demo/place") // "")[0] // "/nowhere" }
 
-# --- it deploys, and shows what happened
+# --- it deploys, and prints what happened
 my $port = free_port();
 my ($code, $out, $err) = demo('--detach', '--port', $port);
-is($code, 0, 'demo --detach') or diag($out, $err);
+is($code, 0, 'demo --detach succeeds') or diag($out, $err);
 my $place = place();
-like($out, qr/deployment \d+: success/, 'the deployment succeeds');
+like($out, qr/deployment \d+: success/, 'the deployment of the demo succeeds');
 my ($user) = $out =~ /I am user (\d+)/;
 if (is_root()) {
-	note('as root: steps run under an account of their own');
-	ok($user, "the step is user $user, not root");
+	note('as root: steps run under their own account');
+	ok($user, "the step runs as user $user, not root");
 } else {
 	note('as an ordinary user: steps run as that user');
-	is($user, $>, 'the step is that user');
-	like($out, qr/privilege_drop = no/, 'and it says why');
+	is($user, $>, 'the step runs as the ordinary user');
+	like($out, qr/privilege_drop = no/, 'the demo says that privilege_drop is off');
 }
-like($out, qr/GREETING=Good morning TARGET=staging REGIONS=eu,us/, 'presets of all three kinds');
-like($out, qr{<h1>Hello from commit [0-9a-f]{40}</h1>}, 'the template built the commit');
+like($out, qr/GREETING=Good morning TARGET=staging REGIONS=eu,us/,
+    'presets of all three types reach the step');
+like($out, qr{<h1>Hello from commit [0-9a-f]{40}</h1>}, 'the template builds the commit');
 
-# --- what it leaves behind can be used
-is(((stat "$tree/demo/env")[2] // 0) & 0777, 0600, 'demo/env is its owner\'s alone');
+# --- the environment file and the commands
+is(((stat "$tree/demo/env")[2] // 0) & 0777, 0600, 'demo/env is private to its owner');
 my $env = slurp("$tree/demo/env");
-like($env, qr{^SLIPWAY_URL='https://127\.0\.0\.1:$port'$}m, 'SLIPWAY_URL');
-like($env, qr{^SLIPWAY_TOKEN='slw_[\w-]+'$}m, 'SLIPWAY_TOKEN');
-like($env, qr{^SLIPWAY_CACERT='/.*'$}m, 'SLIPWAY_CACERT');
+like($env, qr{^SLIPWAY_URL='https://127\.0\.0\.1:$port'$}m, 'demo/env sets SLIPWAY_URL');
+like($env, qr{^SLIPWAY_TOKEN='slw_[\w-]+'$}m, 'demo/env sets SLIPWAY_TOKEN');
+like($env, qr{^SLIPWAY_CACERT='/.*'$}m, 'demo/env sets SLIPWAY_CACERT');
 my @lines = $out =~ /^(\. '.*curl .*)$/mg;
-cmp_ok(scalar @lines, '>=', 4, 'there are lines to paste');
+cmp_ok(scalar @lines, '>=', 4, 'the demo prints commands');
 for my $line (@lines) {
 	my ($status, $answer, $error) = run_cmd({ cwd => '/', env => { SLIPWAY_URL => undef } },
 	    'bash', '-c', $line);
-	is($status, 0, "pasted: $line") or diag($error);
-	unlike($answer, qr{^\{"type":"about:blank"|^\z}, 'and it gets an answer');
+	is($status, 0, "a pasted command succeeds: $line") or diag($error);
+	unlike($answer, qr{^\{"type":"about:blank"|^\z}, "a pasted command returns no error: $line");
 }
 
-# --- what is changed in its configuration is read again
+# --- demo --reload
 my $demo_conf = "$place/etc/slipway.conf";
 my $sound = slurp($demo_conf);
 my @stat = stat $demo_conf;
-sub conf_is { my ($text) = @_; spew($demo_conf, $text, 0640); chown @stat[ 4, 5 ], $demo_conf if is_root(); chmod $stat[2] & 0777, $demo_conf; return }
+sub conf_is {
+	my ($text) = @_;
+	spew($demo_conf, $text, 0640);
+	chown @stat[ 4, 5 ], $demo_conf if is_root();
+	chmod $stat[2] & 0777, $demo_conf;
+	return;
+}
 sub hook_url {
-	my ($status, $answer) = run_cmd('bash', '-c', '. "$1"; curl -sS --cacert "$SLIPWAY_CACERT" -H "Authorization: Bearer $SLIPWAY_TOKEN" -X PUT "$SLIPWAY_URL/api/projects/1/hook-secret"', '-', "$tree/demo/env");
+	my $command = '. "$1"; curl -sS --cacert "$SLIPWAY_CACERT" -H "Authorization: Bearer $SLIPWAY_TOKEN"'
+	    . ' -X PUT "$SLIPWAY_URL/api/projects/1/hook-secret"';
+	my ($status, $answer) = run_cmd('bash', '-c', $command, '-', "$tree/demo/env");
 	return $answer;
 }
 conf_is("${sound}[api]\nurl = https://ci.example.org\n");
 ($code, $out, $err) = demo('--reload');
-is($code, 0, 'demo --reload') or diag($out, $err);
-like($out, qr/^ok +database/m, 'says what doctor finds');
-unlike($out, qr/^FAULT/m, 'which is no FAULT');
-ok(poll(60, sub { hook_url() =~ m{"https://ci\.example\.org/api/hooks/1"} }), 'and the service has the new setting') or diag(hook_url());
+is($code, 0, 'demo --reload succeeds') or diag($out, $err);
+like($out, qr/^ok +database/m, 'demo --reload prints the result of doctor');
+unlike($out, qr/^FAULT/m, 'doctor finds no fault');
+ok(poll(60, sub { hook_url() =~ m{"https://ci\.example\.org/api/hooks/1"} }),
+    'the service uses the new setting') or diag(hook_url());
 conf_is("${sound}[nonsense]\n");
 ($code, $out, $err) = demo('--reload');
-isnt($code, 0, 'a configuration that is not sound');
-like($err, qr/nonsense.*nothing was reloaded/s, 'is named and not read') or diag($out, $err);
-like(hook_url(), qr{"https://ci\.example\.org/}, 'the former one holds');
+isnt($code, 0, 'demo --reload rejects an invalid configuration');
+like($err, qr/nonsense.*nothing was reloaded/s, 'the error names the invalid setting') or diag($out, $err);
+like(hook_url(), qr{"https://ci\.example\.org/}, 'the service keeps the old configuration');
 conf_is($sound);
-is((demo('--reload'))[0], 0, 'and can be put back');
+is((demo('--reload'))[0], 0, 'demo --reload succeeds with the first configuration');
 
-# --- the port is taken by the one that runs; a second demo takes its place
-# after the next, which somebody has who does not listen
+# --- the port is in use; a second demo replaces the first on the port after the next,
+# which is bound but not listening
 my ($taken, $silent);
 until ($taken && $silent) {
 	my $first = free_port();
@@ -114,57 +127,59 @@ until ($taken && $silent) {
 	$silent = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $first + 1, Proto => 'tcp');
 }
 my @before = left($place);
-cmp_ok(scalar @before, '>=', 4, 'its processes run');
+cmp_ok(scalar @before, '>=', 4, 'the processes of the first demo run');
 ($code, $out, $err) = demo('--detach', '--port', $taken->sockport);
-is($code, 0, 'a second demo works') or diag($out, $err);
+is($code, 0, 'a second demo succeeds') or diag($out, $err);
 for my $socket ($taken, $silent) {
 	my $port = $socket->sockport;
-	like($out, qr/port $port is taken: using \d+/, 'on a free port');
+	like($out, qr/port $port is taken: using \d+/, "the second demo skips port $port");
 }
-like($out, qr/deployment \d+: success/, 'it deploys');
-ok(!(grep { my $was = $_; grep { $_ eq $was } left($place) } @before), 'the first is gone');
+like($out, qr/deployment \d+: success/, 'the second demo deploys');
+ok(!(grep { my $was = $_; grep { $_ eq $was } left($place) } @before), 'the first demo is gone');
 
 ($code, $out) = demo('--stop');
-is($code, 0, 'demo --stop');
-is_deeply([left(place() // $place), left($place)], [], 'nothing is left running');
-ok(!-e "$tree/demo/env", 'nor is its token');
+is($code, 0, 'demo --stop succeeds');
+is_deeply([left(place() // $place), left($place)], [], 'demo --stop leaves no process');
+ok(!-e "$tree/demo/env", 'demo --stop removes the token');
 ($code) = demo('--stop');
-is($code, 0, 'stopping what does not run is no fault');
+is($code, 0, 'demo --stop without a demo succeeds');
 
 # --- in the foreground, until Ctrl-C
 my $pid = foreground();
-ok(started(), 'it runs in the foreground');
+ok(started(), 'the demo starts in the foreground');
 kill 'INT', $pid;
 my $ended = poll(180, sub { waitpid($pid, WNOHANG) == $pid });
-ok($ended && $? == 0, 'Ctrl-C ends it');
-is_deeply([left($place)], [], 'with everything it started');
+ok($ended && $? == 0, 'Ctrl-C stops the demo');
+is_deeply([left($place)], [], 'Ctrl-C leaves no process');
 
-# --- killed, it blocks nothing
+# --- a killed demo does not block the next
 $pid = foreground();
-ok(started(), 'it runs again');
+ok(started(), 'the demo starts again');
 kill 'KILL', $pid;
 waitpid $pid, 0;
-cmp_ok(scalar left($place), '>=', 4, 'a killed one leaves processes');
+cmp_ok(scalar left($place), '>=', 4, 'a killed demo leaves processes');
 kill 'KILL', (split ' ', slurp("$place/run/nginx.pid"))[0];
 ($port) = slurp(tempdir() . '/demo.log') =~ /running at https:\/\/127\.0\.0\.1:(\d+)/;
 ($code, $out, $err) = demo('--detach', '--port', $port);
-is($code, 0, 'the next demo works all the same') or diag($out, $err);
-unlike($out, qr/is taken/, 'at the same port, which no worker of the last one holds');
+is($code, 0, 'the next demo succeeds') or diag($out, $err);
+unlike($out, qr/is taken/, 'the next demo uses the same port');
 kill 'KILL', (split ' ', slurp("$place/run/api.pid"))[0];
 spew("$place/run/api.pid", "$$ 1\n");
 demo('--stop');
-ok(kill(0, $$), 'a number in an old file is nobody\'s death');
-ok(poll(10, sub { !left($place) }), 'and leaves nothing') or diag(join ' ', left($place));
+ok(kill(0, $$), 'demo --stop does not kill a process whose id is in a stale file');
+ok(poll(10, sub { !left($place) }), 'demo --stop leaves no process of a killed demo')
+    or diag(join ' ', left($place));
 
-# --- wrong usage
+# --- invalid usage
 ($code, $out, $err) = demo('--reload');
-isnt($code, 0, 'without a demo there is nothing to reload');
-like($err, qr/no demo is running here/, 'and it says so');
+isnt($code, 0, 'demo --reload without a demo fails');
+like($err, qr/no demo is running here/, 'the error says that no demo is running');
 for my $args (['--port', 'x'], ['--port', '0'], ['--port', '65536'], ['--prot', '1'], ['now'], ['--port']) {
 	($code, $out, $err) = demo(@$args);
-	isnt($code, 0, "refused: demo @$args");
-	like($out . $err, qr/--port/, 'and it says what would do');
-	like($err, qr/unknown option \Q$args->[0]\E$/m, 'and what would not') if $args->[0] ne '--port';
+	isnt($code, 0, "demo @$args is rejected");
+	like($out . $err, qr/--port/, "demo @$args prints its usage");
+	like($err, qr/unknown option \Q$args->[0]\E$/m, "demo @$args names the unknown option")
+	    if $args->[0] ne '--port';
 }
 
 # --- as an ordinary user
@@ -174,9 +189,9 @@ if (is_root()) {
 	run_cmd('chown', '-R', "$uid:$gid", $tree);
 	@as = ('setpriv', "--reuid=$uid", "--regid=$gid", '--clear-groups');
 	($code, $out, $err) = demo('--detach', '--port', free_port());
-	is($code, 0, 'an ordinary user can run it') or diag($out, $err);
-	like($out, qr/privilege_drop = no/, 'it says that nothing is dropped');
-	like($out, qr/I am user $uid\b/, 'the step is that user');
+	is($code, 0, 'an ordinary user can run the demo') or diag($out, $err);
+	like($out, qr/privilege_drop = no/, 'the demo says that privilege_drop is off');
+	like($out, qr/I am user $uid\b/, 'the step runs as the ordinary user');
 	demo('--stop');
 }
 
@@ -185,9 +200,11 @@ sub foreground {
 	    '--port', free_port());
 }
 sub started {
-	return poll(300, sub { (slurp(tempdir() . '/demo.log') // '') =~ /Press Ctrl-C to stop the demo\.\n\z/ });
+	return poll(300,
+	    sub { (slurp(tempdir() . '/demo.log') // '') =~ /Press Ctrl-C to stop the demo\.\n\z/ });
 }
 
-END { run_cmd({ cwd => $tree, env => \%env }, @as, './bootstrap', 'demo', '--stop') if $tree && -x "$tree/bootstrap" }
+END { run_cmd({ cwd => $tree, env => \%env }, @as, './bootstrap', 'demo', '--stop')
+    if $tree && -x "$tree/bootstrap" }
 
 done_testing();

@@ -1,11 +1,10 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# README's installation, and upgrade, backup, restoring, new keys and removal,
-# followed literally in a Debian of its own beside an nginx and a MariaDB that
-# were there before.  Needs root, debootstrap and a
-# Debian mirror, and minutes: `make check-install` runs it.  There is no
-# systemd to talk to in there; the units' commands are started by hand.  All of
-# it is in namespaces of its own: however it ends, no mount and no process stay.
+# The README's installation, upgrade, backup, restore, key rotation and removal,
+# followed literally in a minimal Debian with an existing nginx and MariaDB.  Needs
+# root, debootstrap, a Debian mirror and minutes: `make check-install` runs it.  No
+# systemd runs inside; the commands of the units are started by hand.  Everything is
+# in private namespaces, so that no mount and no process survives the test.
 
 use strict;
 use warnings;
@@ -14,8 +13,8 @@ use Slipway::Readme;
 use Slipway::Test;
 
 own_mounts('--pid', '--fork', '--kill-child', '--mount-proc')
-    or BAIL_OUT('make check-install needs root and namespaces of its own');
-$SIG{$_} = sub { exit 1 } for qw(HUP INT TERM); # the first process need not heed them
+    or BAIL_OUT('make check-install needs root and private namespaces');
+$SIG{$_} = sub { exit 1 } for qw(HUP INT TERM); # pid 1 ignores them by default
 my $root = tempdir() . '/debian';
 my @mounted;
 
@@ -43,7 +42,7 @@ for my $fs (['proc'], ['sysfs', 'sys', 'ro'], ['tmpfs', 'dev', 'mode=755'],
 	must("mount $at", run_cmd('mount', '-t', $type, '-o', $options || 'rw', $type, "$root/$at"));
 	unshift @mounted, "$root/$at";
 }
-# nothing of the machine's own /dev is ever in there
+# the machine's own /dev is never used
 must('devices', run_cmd({ cwd => "$root/dev" }, 'sh', '-ec', <<'NODES'));
 mknod -m 666 null c 1 3
 mknod -m 666 zero c 1 5
@@ -59,7 +58,7 @@ ln -s fd/2 stderr
 NODES
 spew("$root/etc/hosts", "127.0.0.1 localhost example.org\n");
 spew("$root/usr/sbin/policy-rc.d", "#!/bin/sh\nexit 101\n", 0755);
-must('nginx, MariaDB, systemd', in_root('apt-get update -q && apt-get install -q -y '
+must('nginx, MariaDB and systemd are installed', in_root('apt-get update -q && apt-get install -q -y '
     . '--no-install-recommends mariadb-server nginx systemd curl openssl ca-certificates'));
 spew("$root/usr/local/bin/systemctl", slurp(__FILE__) =~ s/.*\n__END__\n//sr, 0755);
 must('MariaDB runs', in_root('mkdir -p /run/mysqld && chown mysql /run/mysqld && '
@@ -78,11 +77,12 @@ must('nginx runs', in_root('openssl req -x509 -newkey ec -pkeyopt ec_paramgen_cu
     . '-days 2 -subj /CN=example.org -addext subjectAltName=DNS:example.org '
     . '-keyout /etc/ssl/own.key -out /etc/ssl/own.pem && nginx'));
 
-# --- the tarball, and the steps
+# --- the tarball, and the steps of the README
 my $tar = tempdir() . '/dist';
 mkdir $tar;
 must('make dist', run_cmd({ env => { MAKEFLAGS => undef } }, 'make', '-s', '-C', builddir(), 'dist'));
-must('unpacked', run_cmd('sh', '-c', 'mkdir "$1"/root/slipway && tar xzf "$0"/slipway-*.tar.gz '
+must('the tarball is unpacked',
+    run_cmd('sh', '-c', 'mkdir "$1"/root/slipway && tar xzf "$0"/slipway-*.tar.gz '
     . '-C "$1"/root/slipway --strip-components=1', builddir(), $root));
 my $token;
 sub follow {
@@ -91,68 +91,84 @@ sub follow {
 		my $out = must("$step->{number}: $command", in_root("cd /root/slipway\n$command\n",
 			CURL_CA_BUNDLE => '/etc/ssl/own.pem'));
 		($token) = $out =~ /(slw_[\w-]+)/ if $command =~ /token add/;
-		like($out, qr/"status":"ok"/, 'the service is well') if $command =~ /health/;
+		like($out, qr/"status":"ok"/, 'the service is healthy') if $command =~ /health/;
 	}
 }
 follow($_) for readme_steps(srcdir() . '/README', 'Installing behind');
-ok($token, 'a token was shown');
+ok($token, 'the installation prints a token');
 
-# --- what was there before is as before; the service lets in who has a token
+# --- the existing site is unchanged; the service requires a token
 my $curl = 'curl -sS -w "%{http_code}" https://example.org';
 my (undef, $out) = in_root("$curl/", CURL_CA_BUNDLE => '/etc/ssl/own.pem');
-is($out, "the old site\n200", 'the site of before is still there');
+is($out, "the old site\n200", 'the existing site is unchanged after the installation');
 (undef, $out) = in_root("$curl/api/projects", CURL_CA_BUNDLE => '/etc/ssl/own.pem');
-like($out, qr/"unauthenticated".*\s401$/, 'who has no token is refused');
+like($out, qr/"unauthenticated".*\s401$/, 'a request without a token is rejected');
 (undef, $out) = in_root("$curl/api/projects -H 'Authorization: Bearer $token'",
 	CURL_CA_BUNDLE => '/etc/ssl/own.pem');
-like($out, qr/^\{"data":\[\].*\s200$/, 'who has one is let in');
+like($out, qr/^\{"data":\[\].*\s200$/, 'a request with a token is accepted');
 (undef, $out) = in_root('ls -l /proc/[0-9]*/exe 2>/dev/null');
-like($out, qr{/usr/local/libexec/slipway/slipway-dispatch}, 'the runner has its dispatcher');
+like($out, qr{/usr/local/libexec/slipway/slipway-dispatch}, 'the runner has started its dispatcher');
 
-# --- what comes after
+# --- maintenance
 sub ask {
 	my ($path, @more) = @_;
-	my (undef, $out) = in_root("$curl$path -H 'Authorization: Bearer $token' @more", CURL_CA_BUNDLE => '/etc/ssl/own.pem');
+	my (undef, $out) = in_root("$curl$path -H 'Authorization: Bearer $token' @more",
+	    CURL_CA_BUNDLE => '/etc/ssl/own.pem');
 	return $out;
 }
-my ($upgrade, $backup, $restore, $keys, $drop, $away) = readme_steps(srcdir() . '/README', 'Upgrade, back up');
-like(ask('/api/projects', q{-H 'Content-Type: application/json' -d '{"name":"kept","repository":"git@localhost:a/b"}'}),
-	qr/422$/, 'a repository of no Git server');
-must('a Git server', in_root(q{sed -i 's|^#allowed_hosts.*|allowed_hosts = localhost|' /etc/slipway/slipway.conf && systemctl reload slipway-api}));
-ok(poll(20, sub { ask('/api/projects', q{-H 'Content-Type: application/json' -d '{"name":"kept","repository":"git@localhost:a/b"}'})
-	=~ /201$/ }), 'a project');
-like(ask('/api/projects/1/hook-secret', '-X PUT'), qr/200$/, 'a sealed secret');
+my ($upgrade, $backup, $restore, $keys, $drop, $away) = readme_steps(srcdir() . '/README',
+    'Upgrade, back up');
+like(ask('/api/projects',
+    q{-H 'Content-Type: application/json' -d '{"name":"kept","repository":"git@localhost:a/b"}'}),
+	qr/422$/, 'a project with an unknown Git server is rejected');
+must('a Git server is allowed', in_root(q{sed -i 's|^#allowed_hosts.*|allowed_hosts = localhost|' }
+    . '/etc/slipway/slipway.conf && systemctl reload slipway-api'));
+ok(poll(20,
+    sub { ask('/api/projects',
+    q{-H 'Content-Type: application/json' -d '{"name":"kept","repository":"git@localhost:a/b"}'})
+	=~ /201$/ }), 'a project is created');
+like(ask('/api/projects/1/hook-secret', '-X PUT'), qr/200$/, 'a webhook secret is stored');
 follow($upgrade);
-ok(poll(20, sub { ask('/api/projects') =~ /"name":"kept".*200$/s }), 'the project is there after an upgrade') or diag(ask('/api/projects'));
+ok(poll(20, sub { ask('/api/projects') =~ /"name":"kept".*200$/s }), 'the project is there after an upgrade')
+    or diag(ask('/api/projects'));
 follow($backup);
 (undef, $out) = in_root('stat -c %a:%U /var/backups/slipway*');
-is($out, "600:root\n600:root\n", 'a backup is for root alone');
-like(ask('/api/projects/1', '-X DELETE'), qr/204$/, 'the project goes');
-must('the keys are lost', in_root('rm -rf /etc/slipway'));
+is($out, "600:root\n600:root\n", 'a backup is readable by root alone');
+like(ask('/api/projects/1', '-X DELETE'), qr/204$/, 'the project is deleted');
+must('the keys are deleted', in_root('rm -rf /etc/slipway'));
 follow($restore);
-ok(poll(20, sub { ask('/api/projects') =~ /"name":"kept".*200$/s }), 'and is there after a restore') or diag(ask('/api/projects'));
-must('the keys are back', in_root('runuser -u slipway-api -- slipway-admin check'));
+ok(poll(20, sub { ask('/api/projects') =~ /"name":"kept".*200$/s }), 'the project is there after a restore')
+    or diag(ask('/api/projects'));
+must('the keys are there after a restore', in_root('runuser -u slipway-api -- slipway-admin check'));
 follow($keys);
-ok(poll(20, sub { ask('/api/projects/1/hook-secret', '-X PUT') =~ /200$/ }), 'a secret under a new key');
-must('some minutes later', in_root("touch -d '10 minutes ago' /etc/slipway/secret.key /etc/slipway/deploy.key"));
+ok(poll(20, sub { ask('/api/projects/1/hook-secret', '-X PUT') =~ /200$/ }),
+    'a webhook secret is stored with the new key');
+must('some minutes pass',
+    in_root("touch -d '10 minutes ago' /etc/slipway/secret.key /etc/slipway/deploy.key"));
 follow($drop);
-(undef, $out) = in_root('wc -l </etc/slipway/secret.key; stat -c %a:%U:%G /etc/slipway/secret.key /etc/slipway/deploy.key');
-is($out, "1\n640:root:slipway\n400:slipway:root\n", 'the old keys are gone, and the files are whose they were');
-ok(poll(20, sub { ask('/api/projects/1/hook-secret', '-X PUT') =~ /200$/ }), 'a secret without them');
+(undef, $out) = in_root('wc -l </etc/slipway/secret.key;'
+    . ' stat -c %a:%U:%G /etc/slipway/secret.key /etc/slipway/deploy.key');
+is($out, "1\n640:root:slipway\n400:slipway:root\n",
+    'the old keys are dropped, and the files keep owner and mode');
+ok(poll(20, sub { ask('/api/projects/1/hook-secret', '-X PUT') =~ /200$/ }),
+    'a webhook secret is stored without the old keys');
 follow($away);
 (undef, $out) = in_root("$curl/", CURL_CA_BUNDLE => '/etc/ssl/own.pem');
-is($out, "the old site\n200", 'the site of before stays');
+is($out, "the old site\n200", 'the existing site is unchanged after the removal');
 (undef, $out) = in_root("$curl/api/health", CURL_CA_BUNDLE => '/etc/ssl/own.pem');
-is($out, "the old site\n200", 'nothing else answers');
-(undef, $out) = in_root('find / -xdev -name "*slipway*" ! -path "/root/*" ! -path "/var/log/*" ! -path "/var/backups/*"'
-	. ' ! -path "/proc/*" ! -path "/usr/local/bin/*"; getent passwd slipway slipway-api; getent group slipway slipway-api;'
-	. ' ls -l /proc/[0-9]*/exe 2>/dev/null | grep slipway-; mariadb -BNe "SELECT user FROM mysql.user WHERE user LIKE \'slipway%\'"');
-is($out, '', 'nothing of it is left');
+is($out, "the old site\n200", 'the service is gone after the removal');
+(undef, $out) =
+    in_root('find / -xdev -name "*slipway*" ! -path "/root/*" ! -path "/var/log/*" ! -path "/var/backups/*"'
+	. ' ! -path "/proc/*" ! -path "/usr/local/bin/*"; getent passwd slipway slipway-api; getent group '
+	    . 'slipway slipway-api;'
+	. ' ls -l /proc/[0-9]*/exe 2>/dev/null | grep slipway-; mariadb -BNe "SELECT user FROM mysql.user '
+	    . 'WHERE user LIKE \'slipway%\'"');
+is($out, '', 'the removal leaves nothing');
 
 done_testing();
 
 END {
-	# The first process of its namespace: these are all of it, and no others.
+	# The test is the first process of its namespace: these are all others in it.
 	if ($$ == 1 && @mounted) {
 		my $code = $?;
 		kill 'KILL', -1;
@@ -164,7 +180,7 @@ END {
 
 __END__
 #!/bin/bash
-# Stands in for systemctl where no systemd runs: starts what the units say.
+# Replaces systemctl where systemd does not run: starts the commands of the units.
 set -eu
 what=$1
 shift
@@ -183,7 +199,7 @@ start() {
 	kill -0 $! || { cat "/var/log/$1.log" >&2; exit 1; }
 }
 
-gone() { # one that nobody has waited for yet has no program any more
+gone() { # a zombie has no program
 	local pid i
 	for pid; do
 		for ((i = 0; i < 300; i++)); do
@@ -209,11 +225,11 @@ reload)
 			kill -HUP "$(cat "/run/of-$name")"
 			continue
 		fi
-		# Until no worker of before takes connections.
+		# Until the old workers no longer accept connections.
 		workers=/proc/$(cat /run/nginx.pid)/task/$(cat /run/nginx.pid)/children
 		old=$(cat "$workers")
 		nginx -s reload
-		# shellcheck disable=SC2086 # one word a process
+		# shellcheck disable=SC2086 # one word per process
 		gone $old
 	done
 	;;

@@ -53,7 +53,8 @@ sub print_memory {
 		my $comm = slurp("/proc/$pid/comm") or next;
 		chomp $comm;
 		my ($rss, $pss) = memory($pid);
-		say_row("memory $when: $comm ($pid)", sprintf 'RSS %.1f MiB, PSS %.1f MiB', $rss / 1024, $pss / 1024);
+		say_row("memory $when: $comm ($pid)", sprintf 'RSS %.1f MiB, PSS %.1f MiB', $rss / 1024,
+		    $pss / 1024);
 	}
 }
 
@@ -127,9 +128,14 @@ sub deploy {
 	return ($posted, $done);
 }
 
-sub stamp_of { my ($t) = @_; my ($h, $m, $s) = $t =~ /T(\d+):(\d+):([\d.]+)Z/; return $h * 3600 + $m * 60 + $s }
+sub stamp_of {
+	my ($t) = @_;
+	my ($h, $m, $s) = $t =~ /T(\d+):(\d+):([\d.]+)Z/;
+	return $h * 3600 + $m * 60 + $s;
+}
 
-print "slipway beside a bare libfcgi loop, $rounds rounds of $seconds s, wrk -t1 -c16, $workers workers, TLS\n";
+print "slipway beside a bare libfcgi loop, $rounds rounds of $seconds s, wrk -t1 -c16, $workers workers, "
+    . "TLS\n";
 deploy($noop);
 my (@first, @noop);
 for (1 .. $posts) {
@@ -170,9 +176,11 @@ for my $what (qw(read list)) {
 print_memory('idle', $api->pid, $runner->pid);
 sub writes {
 	my %n = map { split /\s+/ } split /\n/,
-	    $db->sql("SHOW GLOBAL STATUS WHERE Variable_name IN ('Com_insert','Com_update','Com_delete','Com_replace','Handler_commit')");
+	    $db->sql("SHOW GLOBAL STATUS WHERE Variable_name IN "
+	        . "('Com_insert','Com_update','Com_delete','Com_replace','Handler_commit')");
 	return ($n{Com_insert} || 0) + ($n{Com_update} || 0) + ($n{Com_delete} || 0) + ($n{Com_replace} || 0);
 }
 my $before = writes();
 sleep $idle;
-say_row('database writes per minute, idle', sprintf '%.1f (over %d s)', (writes() - $before) * 60 / $idle, $idle);
+say_row('database writes per minute, idle', sprintf '%.1f (over %d s)', (writes() - $before) * 60 / $idle,
+    $idle);

@@ -55,7 +55,8 @@ sub read_request {
 		$query{$name} = defined $value ? $value : '';
 	}
 	return { method => $method, full_path => $full, query => \%query, twice => \@twice,
-		query_string => defined $string ? $string : '', headers => \%h, body => read_body($peer, \%h) };
+		query_string => defined $string ? $string : '', headers => \%h,
+		body => read_body($peer, \%h) };
 }
 
 sub write_answer {
@@ -67,7 +68,8 @@ sub write_answer {
 		$body = $json->encode($body) . "\n";
 	}
 	$head{'Content-Length'} = length $body if $status != 204;
-	print {$peer} "HTTP/1.1 $status Answer\r\n", (map { "$_: $head{$_}\r\n" } sort keys %head), "\r\n", $body;
+	print {$peer} "HTTP/1.1 $status Answer\r\n", (map { "$_: $head{$_}\r\n" } sort keys %head), "\r\n",
+	    $body;
 	return;
 }
 
@@ -76,7 +78,8 @@ sub fault_for {
 	my ($req) = @_;
 	return $store->change(sub {
 		for my $fault (@{ $_[0]{faults} }) {
-			next if $req->{path} !~ /$fault->{path}/ || ($fault->{method} || $req->{method}) ne $req->{method};
+			next if $req->{path} !~ /$fault->{path}/
+			    || ($fault->{method} || $req->{method}) ne $req->{method};
 			next if defined $fault->{times} && $fault->{times} <= 0;
 			$fault->{times}-- if defined $fault->{times};
 			return { %$fault };
@@ -98,13 +101,15 @@ my %faults = (
 	drop => sub { },
 	status => sub {
 		my ($peer, $fault) = @_;
-		my %headers = ('Content-Type' => $fault->{type} || 'application/json', %{ $fault->{headers} || {} });
+		my %headers = ('Content-Type' => $fault->{type} || 'application/json',
+		    %{ $fault->{headers} || {} });
 		write_answer($peer, [$fault->{status} || 500, \%headers, $fault->{body}]);
 	},
 	slow => sub {
 		my ($peer, $fault) = @_;
 		my $body = $fault->{body};
-		print {$peer} "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ", length $body, "\r\n\r\n";
+		print {$peer} "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ",
+		    length $body, "\r\n\r\n";
 		for my $byte (split //, $body) {
 			sleep($fault->{pause} || 1);
 			print {$peer} $byte or return;
@@ -118,7 +123,8 @@ my %faults = (
 	big => sub {
 		my ($peer, $fault) = @_;
 		my $left = $fault->{size};
-		print {$peer} "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: $left\r\n\r\n";
+		print {$peer} "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: "
+		    . "$left\r\n\r\n";
 		my $piece = '[' x 65536;
 		while ($left > 0) {
 			print {$peer} $left < 65536 ? substr $piece, 0, $left : $piece or return;
@@ -129,7 +135,8 @@ my %faults = (
 		my ($peer, $fault) = @_;
 		require Compress::Raw::Zlib;
 		# fast, and by pieces: who asked does not wait for long
-		my $zip = Compress::Raw::Zlib::Deflate->new(-WindowBits => Compress::Raw::Zlib::WANT_GZIP(), -Level => 1, -AppendOutput => 1);
+		my $zip = Compress::Raw::Zlib::Deflate->new(-WindowBits => Compress::Raw::Zlib::WANT_GZIP(),
+		    -Level => 1, -AppendOutput => 1);
 		my ($left, $packed) = ($fault->{size} || 0, '');
 		my $piece = ' ' x 65536;
 		$zip->deflate(defined $fault->{size} ? '[' : $fault->{body}, $packed);
@@ -138,7 +145,8 @@ my %faults = (
 		}
 		$zip->deflate(']', $packed) if defined $fault->{size};
 		$zip->flush($packed);
-		write_answer($peer, [200, { 'Content-Type' => 'application/json', 'Content-Encoding' => 'gzip' }, $packed]);
+		write_answer($peer,
+		    [200, { 'Content-Type' => 'application/json', 'Content-Encoding' => 'gzip' }, $packed]);
 	},
 );
 
@@ -157,7 +165,8 @@ sub pushed {
 	my ($repo, $ref, $before, $after, $user) = @_;
 	for my $hook (grep { $_->{repo} eq $repo->{id} } @{ $store->get->{hooks} }) {
 		next if fork;
-		Slipway::Forge::Event::deliver($store, Slipway::Forge::Event::make($store, $hook, kind => 'push',
+		Slipway::Forge::Event::deliver($store,
+		    Slipway::Forge::Event::make($store, $hook, kind => 'push',
 			ref => $ref, before => $before, after => $after, user => $user));
 		POSIX::_exit(0);
 	}

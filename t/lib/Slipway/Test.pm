@@ -21,7 +21,7 @@ use Time::HiRes qw(sleep time);
 our @EXPORT = qw(srcdir builddir program tempdir poll slurp spew run_cmd
     start_process stop_process is_root own_mounts deadline slowness free_port best_of
     cpu_time uids_from on_failure tail
-    make_keys peak_memory sanitized slipway_admin);
+    make_keys make_repo peak_memory sanitized slipway_admin);
 
 my $source = abs_path(dirname(__FILE__) . '/../../..');
 my $temp;
@@ -203,6 +203,19 @@ sub make_keys {
 	chown 0, $gid, $key or die "$key: $!";
 	chown $uid, 0, dirname($key) . '/deploy.key' or die "$key: $!";
 	return 1;
+}
+
+# Creates a Git repository in this directory, with one commit on the branch main of
+# what the shell script creates (default: a file "file" that says hello), and
+# returns the directory; dies if git fails.
+sub make_repo {
+	my ($dir, $script) = @_;
+	$script = 'echo hello >file' if !defined $script;
+	my ($status, undef, $err) = run_cmd('sh', '-ec', 'git init -q -b main "$0"; cd "$0";'
+	    . ' git config user.email a@example.org; git config user.name a;'
+	    . " $script; git add .; git commit -qm first", $dir);
+	die "git: $err" if $status != 0;
+	return $dir;
 }
 
 # Runs a command to its end: (exit status as in $?, standard output, standard
