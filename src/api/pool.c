@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "api/notify.h"
 #include "core/log.h"
+#include "core/proc.h"
 #include "core/str.h"
 
 #define YOUNG_MS 1000 /* a worker that dies younger than this has failed */
@@ -285,7 +285,7 @@ reload(struct pool *p)
 
 	(void)snprintf(text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%lld",
 	    (long long)time_mono_ms() * 1000);
-	notify_send(text);
+	proc_notify(text);
 	if ((e = p->reload(&p->worker)) != NULL) {
 		log_error(
 		    "reload failed, the old configuration stays in use: %s",
@@ -296,7 +296,7 @@ reload(struct pool *p)
 		generation++;
 		log_info("configuration reloaded, replacing workers");
 	}
-	notify_send("READY=1");
+	proc_notify("READY=1");
 }
 
 static void
@@ -311,7 +311,7 @@ stop(struct pool *p)
 		return;
 	}
 	log_info("stopping, finishing requests in progress");
-	notify_send("STOPPING=1");
+	proc_notify("STOPPING=1");
 	state = DRAINING;
 	drain_until = time_mono_ms() + DRAIN_MS +
 	    p->worker.settings->api.request_timeout * 1000;
@@ -364,7 +364,7 @@ pool_run(struct pool *p)
 	signals_of_master(&set);
 	start_all(p);
 	log_info("slipway-api " SLIPWAY_VERSION " is ready");
-	notify_send("READY=1");
+	proc_notify("READY=1");
 	while (state == RUNNING || !all_gone()) {
 		pause = pause_length(p);
 		got = sigtimedwait(&set, NULL, &pause);

@@ -21,6 +21,7 @@
 
 #include <bsd/unistd.h>
 
+#include "core/log.h"
 #include "core/num.h"
 
 #define PROCS_MAX 65536 /* seen in one look at /proc; there is a next */
@@ -475,8 +476,10 @@ proc_notify(const char *state)
 		to.sun_path[0] = '\0';
 	if ((fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) == -1)
 		return;
-	(void)sendto(fd, state, strlen(state), MSG_NOSIGNAL,
-	    (const struct sockaddr *)&to,
-	    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));
+	if (sendto(fd, state, strlen(state), MSG_NOSIGNAL,
+		(const struct sockaddr *)&to,
+		(socklen_t)(offsetof(struct sockaddr_un, sun_path) + len)) ==
+	    -1)
+		log_warn("%s: %s", path, strerror(errno));
 	(void)close(fd);
 }

@@ -257,13 +257,6 @@ const struct conf_key settings_keys[] = {
 	{ .section = NULL },
 };
 
-int64_t
-settings_watch_first(const struct settings_runner *r)
-{
-	return r->watch_uid_first != 0 ? r->watch_uid_first :
-					 r->uid_first + r->uid_count;
-}
-
 bool
 settings_plain(const struct settings_gitserver *s, const char *url)
 {

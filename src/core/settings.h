@@ -125,9 +125,6 @@ struct settings {
 
 extern const struct conf_key settings_keys[];
 
-/* User ids that watch over steps, and the first of them. */
-#define SETTINGS_WATCH 256
-int64_t settings_watch_first(const struct settings_runner *);
 /* Whether what lies at that address may be asked for without TLS: where the
  * settings say so, or where the address is of this host and nobody is on the
  * way. */

@@ -113,7 +113,6 @@ static bool
 is_job(const struct monitor *m, const char *pid, const struct slot *slot,
     bool watched, struct seen *out)
 {
-	const int64_t first = settings_watch_first(&m->settings.runner);
 	char text[COMMAND_SIZE];
 
 	if (!is_called(pid, slot->id, out) ||
@@ -121,8 +120,7 @@ is_job(const struct monitor *m, const char *pid, const struct slot *slot,
 	    out->effective != slot->who.uid)
 		return false;
 	return !watched ||
-	    ((int64_t)out->real >= first &&
-		(int64_t)out->real < first + SETTINGS_WATCH);
+	    uid_range_has(uid_range_watchers(&m->settings.runner), out->real);
 }
 
 static pid_t
@@ -162,12 +160,9 @@ monitor_job_lives(const struct slot *slot)
 static enum account_kind
 kind_of(const struct monitor *m, uid_t uid)
 {
-	const struct settings_runner *conf = &m->settings.runner;
-
 	if (!m->root)
 		return ACCOUNT_SELF;
-	return (int64_t)uid >= conf->uid_first &&
-		(int64_t)uid < conf->uid_first + conf->uid_count ?
+	return uid_range_has(uid_range_projects(&m->settings.runner), uid) ?
 	    ACCOUNT_RANGE :
 	    ACCOUNT_NAMED;
 }

@@ -19,11 +19,8 @@
 static bool
 is_in_range(const struct settings_runner *r, uid_t uid)
 {
-	const int64_t watch = settings_watch_first(r);
-
-	return ((int64_t)uid >= r->uid_first &&
-		   (int64_t)uid < r->uid_first + r->uid_count) ||
-	    ((int64_t)uid >= watch && (int64_t)uid < watch + SETTINGS_WATCH);
+	return uid_range_has(uid_range_projects(r), uid) ||
+	    uid_range_has(uid_range_watchers(r), uid);
 }
 
 static const struct err *
@@ -88,7 +85,8 @@ static const struct err *
 check(struct monitor *m, const struct settings *s)
 {
 	const struct settings_runner *r = &s->runner;
-	const int64_t watch = settings_watch_first(r);
+	const struct uid_range projects = uid_range_projects(r),
+			       watchers = uid_range_watchers(r);
 
 	if (!m->root && r->privilege_drop)
 		return err_tell(ERR_CONFIG,
@@ -99,19 +97,18 @@ check(struct monitor *m, const struct settings *s)
 		return err_tell(ERR_CONFIG,
 		    "runner.privilege_drop: as root it must be yes: no step"
 		    " runs as root");
-	if (r->uid_first + r->uid_count > INT64_C(4294967294))
+	if (!uid_range_fits(projects))
 		return err_tell(ERR_CONFIG,
 		    "runner.uid_count: the range ends past the last user id");
-	if (watch + SETTINGS_WATCH > INT64_C(4294967294))
+	if (!uid_range_fits(watchers))
 		return err_tell(ERR_CONFIG,
 		    "runner.watch_uid_first: the range ends past the last"
 		    " user id");
-	if (watch < r->uid_first + r->uid_count &&
-	    r->uid_first < watch + SETTINGS_WATCH)
+	if (uid_range_overlap(projects, watchers))
 		return err_tell(ERR_CONFIG,
 		    "runner.watch_uid_first: its %d user ids overlap those of"
 		    " runner.uid_first",
-		    SETTINGS_WATCH);
+		    UID_WATCHERS);
 	return m->root ? accounts(m, s) : NULL;
 }
 

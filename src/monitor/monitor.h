@@ -12,6 +12,7 @@
 
 #include "core/proc.h"
 #include "core/settings.h"
+#include "core/uid.h"
 #include "monitor/cgroup.h"
 #include "spool/wire.h"
 

@@ -84,8 +84,8 @@ monitor_account(const struct monitor *m, const struct wire *w, struct slot *out)
 		out->who = *named;
 	} else {
 		out->kind = ACCOUNT_RANGE;
-		out->who.uid = (uid_t)(conf->uid_first +
-		    w->project % conf->uid_count);
+		out->who.uid = uid_range_at(uid_range_projects(conf),
+		    w->project);
 		out->who.gid = (gid_t)out->who.uid;
 		out->who.groups[0] = out->who.gid;
 		out->who.ngroups = 1;
@@ -103,21 +103,22 @@ monitor_account(const struct monitor *m, const struct wire *w, struct slot *out)
 uid_t
 monitor_watch(const struct monitor *m)
 {
-	const int64_t first = settings_watch_first(&m->settings.runner);
-	size_t i, k;
+	const struct uid_range range = uid_range_watchers(&m->settings.runner);
+	int64_t i;
+	size_t k;
 
 	if (!m->root)
 		return 0;
-	for (i = 0; i < SETTINGS_WATCH; i++) {
+	for (i = 0; i < range.count; i++) {
 		for (k = 0; k < SLOTS_MAX; k++)
 			if (m->slots[k].state != SLOT_FREE &&
-			    m->slots[k].watch == (uid_t)first + (uid_t)i)
+			    m->slots[k].watch == uid_range_at(range, i))
 				break;
 		if (k == SLOTS_MAX)
 			break;
 	}
 	/* more slots than ids there cannot be */
-	return (uid_t)(first + (int64_t)(i % SETTINGS_WATCH));
+	return uid_range_at(range, i);
 }
 
 const struct err *
@@ -156,13 +157,12 @@ hand_over(int fd, const char *name, const struct slot *slot)
 static bool
 is_projects(const struct monitor *m, uid_t uid)
 {
-	const struct settings_runner *conf = &m->settings.runner;
-	const int64_t n = (int64_t)uid - conf->uid_first;
 	size_t i;
 
 	if (!m->root || uid == 0)
 		return false;
-	if ((n >= 0 && n < conf->uid_count) || uid == m->job_user.uid)
+	if (uid_range_has(uid_range_projects(&m->settings.runner), uid) ||
+	    uid == m->job_user.uid)
 		return true;
 	for (i = 0; i < m->nnamed; i++)
 		if (m->named[i].who.uid == uid)
@@ -183,12 +183,10 @@ static bool
 is_left(const struct monitor *m, const struct slot *slot, uid_t owner,
     enum part part)
 {
-	const int64_t n = (int64_t)owner - m->settings.runner.uid_first;
-
 	if (part == PART_WAY)
 		return is_projects(m, owner);
 	return slot->kind == ACCOUNT_RANGE && owner != slot->who.uid &&
-	    n >= 0 && n < m->settings.runner.uid_count;
+	    uid_range_has(uid_range_projects(&m->settings.runner), owner);
 }
 
 static const struct err *
