@@ -410,7 +410,7 @@ for my $case (["https://$host/a/b", 'a/b'], ["https://$host/a/b.git", 'a/b'],
 	["https://$host", undef], ["https://$host/", undef], ["https://$host:/a/b", undef],
 	['https://localhost:99999/a/b', undef],
 	['https://localhost:-1/a/b', undef], ['https:///a/b', undef], ['localhost:a/b', undef],
-	['@localhost:a/b', 'a/b'],
+	['@localhost:a/b', undef],
 	["ftp://$host/a/b", undef]) {
 	my $got = ask($conf, 'of', $case->[0]);
 	is($got->{path}, $case->[1], "$case->[0] is " . ($case->[1] || 'not on the Git server'));

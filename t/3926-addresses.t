@@ -47,7 +47,7 @@ rejected($api, $_, qr/git\@host:owner\/name/)
 
 # --- addresses of web pages
 my $repo = 'https://git.example.org/o/r';
-rejected($api, $_, qr{page: write that of the repository, \Q$repo\E$})
+rejected($api, $_, qr{page; use that of the repository, \Q$repo\E$})
     for map { "$repo$_" } '/src/branch/main', '/src/branch/main/a/b.c',
     '/src/tag/v1', '/src/commit/abc', '/tree/main', '/tree/feature%2Fa', '/blob/main/README.md',
     '/-/tree/main', '/-/blob/main/x?ref_type=heads',
@@ -57,6 +57,23 @@ rejected($api, 'https://git.example.org/g/sub/r/-/tree/main',
     qr{repository, https://git\.example\.org/g/sub/r$});
 rejected($api, 'https://user:word@git.example.org/o/r/tree/main', qr/without credentials$/);
 accepted($api, "$repo$_") for '', '/', '.git', '/src', '/src/branch', '/releases';
+# a group of a server of an unknown kind may have the name of a page
+rejected($api, "$repo$_", qr{page; use that of the repository, \Q$repo\E$})
+    for '/issues/3', '/pulls/12/files', '/pull/1#note', '/merge_requests/7?x=y', '/milestones/2/';
+accepted($api, "$repo$_") for '/wiki', '/pulls', '/issues/3.git', '/issues/v3', '/group/sub/name';
+$api->stop;
+
+# --- a host whose repositories have an owner and a name, and no more
+$api = Slipway::API->start(db => $db, migrated => 1,
+    conf => "[gitserver]\nallowed_hosts = github.com, gitlab.com git.example.org:8443\n");
+my $hub = 'https://github.com/o/r';
+rejected($api, "$hub$_", qr{page; use that of the repository, \Q$hub\E$})
+    for qw(/pulls /issues /wiki /releases /settings/hooks /issues/3 /pull/3/files /src/branch/x);
+rejected($api, 'https://github.com/o', qr{https://host/owner/name});
+accepted($api, $_) for $hub, "$hub/", "$hub.git", 'git@github.com:o/r.git', 'https://gitlab.com/g/sub/deep/r',
+    'https://gitlab.com/g/sub/wiki', 'https://git.example.org:8443/o/r';
+rejected($api, $_, qr/neither the Git server nor one of/)
+    for 'https://git.example.org/o/r', 'https://github.com.example.org/o/r';
 $api->stop;
 
 # --- the stored id of a repository, and how to correct it

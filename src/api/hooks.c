@@ -6,6 +6,7 @@
 #include "api/resources.h"
 #include "api/shapes.h"
 #include "api/signature.h"
+#include "core/address.h"
 #include "core/log.h"
 #include "core/num.h"
 #include "core/str.h"
@@ -37,19 +38,18 @@ static const char *
 hook_url(const struct req *rq, int64_t project_id)
 {
 	const char *base = rq->settings->api.url;
-	const char *rest;
+	struct address ad;
 	size_t len;
 
 	if (base == NULL || *base == '\0') {
 		base = rq->settings->gitserver.redirect_uri;
-		if (base == NULL || (rest = strstr(base, "://")) == NULL)
+		if (base == NULL || !address_read(base, &ad) ||
+		    !address_is_web(&ad))
 			return NULL;
-		len = (size_t)(rest - base) + 3;
-		len += strcspn(base + len, "/?#");
-	} else {
-		for (len = strlen(base); len > 0 && base[len - 1] == '/';)
-			len--;
+		base = address_origin(rq->a, &ad);
 	}
+	for (len = strlen(base); len > 0 && base[len - 1] == '/';)
+		len--;
 	return arena_printf(rq->a, "%.*s/api/hooks/%lld", (int)len, base,
 	    (long long)project_id);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/admin_doctor.h"
+#include "core/address.h"
 #include "core/str.h"
 #include "http/http.h"
 #include "store/project.h"
@@ -112,12 +113,13 @@ doctor_server(struct doctor *d)
 static const char *
 redirect_fault(const char *uri)
 {
+	struct address ad;
+
 	if (strchr(uri, '#') != NULL)
 		return "must have no fragment (#…)";
 	if (str_starts(uri, "https://") ||
-	    str_starts(uri, "http://localhost") ||
-	    str_starts(uri, "http://127.0.0.1") ||
-	    str_starts(uri, "http://[::1]"))
+	    (address_read(uri, &ad) && ad.scheme == ADDRESS_HTTP &&
+		address_is_loopback(&ad)))
 		return NULL;
 	return "must start with https://";
 }

@@ -103,6 +103,8 @@ set_string(struct reader *r, const struct conf_key *k, const char *text)
 
 	if ((k->flags & CONF_PATH) != 0 && text[0] != '/')
 		return "must be an absolute path";
+	if (k->check != NULL && (what = k->check(text)) != NULL)
+		return what;
 	if (k->values != NULL && !is_value(k->values, text)) {
 		buf_init(&choices, FAULT_TEXT);
 		buf_puts(&choices, "must be one of");

@@ -51,9 +51,11 @@ struct conf_key {
 	size_t offset;
 	int64_t min, max;
 	const char *const *values; /* C_STR: one of these */
-	const char *fallback;      /* the default, as text; NULL = none */
-	const char *alias;         /* environment name of its own, or NULL */
-	const char *doc;           /* one sentence */
+	/* C_STR: NULL, or what is wrong with the value */
+	const char *(*check)(const char *value);
+	const char *fallback; /* the default, as text; NULL = none */
+	const char *alias;    /* environment name of its own, or NULL */
+	const char *doc;      /* one sentence */
 };
 
 enum conf_how {

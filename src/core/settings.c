@@ -5,11 +5,12 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/address.h"
+#include "core/git.h"
 #include "core/str.h"
 
 #define DAY (INT64_C(24) * 3600)
 #define GIB (INT64_C(1) << 30)
-#define OWN_HOST "(localhost|127(\\.[0-9]{1,3}){3}|\\[::1\\])"
 
 static const char *const signup_values[] = { "closed", "viewer", "deployer",
 	NULL };
@@ -139,8 +140,10 @@ const struct conf_key settings_keys[] = {
 	KEY(gitserver, tls_ca, C_STR, CONF_RELOAD | CONF_PATH,
 	    .doc = "CA file for https, instead of the system's."),
 	KEY(gitserver, ssh_key_file, C_STR, CONF_RELOAD | CONF_PATH,
+	    .check = git_ssh_key_fault,
 	    .doc = "Private key for repositories over SSH."),
 	KEY(gitserver, ssh_known_hosts, C_STR, CONF_RELOAD | CONF_PATH,
+	    .check = git_known_hosts_fault,
 	    .doc = "Host keys for SSH, in addition to the system's."),
 	KEY(gitserver, allowed_hosts, C_LIST, CONF_RELOAD,
 	    .doc =
@@ -260,12 +263,10 @@ const struct conf_key settings_keys[] = {
 bool
 settings_plain(const struct settings_gitserver *s, const char *url)
 {
-	static const char scheme[] = "http://";
-	const size_t len = sizeof(scheme) - 1;
+	struct address ad;
 
-	return strncasecmp(url, scheme, len) == 0 &&
-	    (s->allow_http ||
-		str_matches(url + len, OWN_HOST "(:[0-9]+)?(/.*)?"));
+	return address_read(url, &ad) && ad.scheme == ADDRESS_HTTP &&
+	    (s->allow_http || address_is_loopback(&ad));
 }
 
 static const char *

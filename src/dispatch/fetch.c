@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/address.h"
 #include "core/log.h"
 #include "core/str.h"
 #include "dispatch/dispatch.h"
@@ -19,26 +20,18 @@
 void
 fetch_host(const char *repository, char out[FETCH_HOST])
 {
-	const char *at = strstr(repository, "://"), *end, *user;
+	struct address ad;
 	size_t len, i;
 
 	out[0] = '\0';
-	if (at != NULL) {
-		at += 3;
-		end = at + strcspn(at, "/");
-	} else if (repository[0] != '/' && repository[0] != '.' &&
-	    (end = strchr(repository, ':')) != NULL) {
-		at = repository; /* user@host:path */
-	} else {
+	if (!address_read(repository, &ad) || address_is_local(&ad))
 		return;
-	}
-	if ((user = memrchr(at, '@', (size_t)(end - at))) != NULL)
-		at = user + 1;
-	len = (size_t)(end - at);
+	/* with the port */
+	len = (size_t)(ad.path - ad.host) - (ad.scheme == ADDRESS_SCP ? 1 : 0);
 	if (len >= FETCH_HOST)
 		len = FETCH_HOST - 1;
 	for (i = 0; i < len; i++)
-		out[i] = (char)tolower((unsigned char)at[i]);
+		out[i] = (char)tolower((unsigned char)ad.host[i]);
 	out[len] = '\0';
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include <string.h>
 
+#include "core/address.h"
 #include "core/file.h"
 #include "core/log.h"
 #include "core/str.h"
@@ -67,10 +68,13 @@ static void
 put_access(struct buf *b, const struct settings_gitserver *g,
     const char *repository)
 {
-	if (strncmp(repository, "https:", 6) == 0) {
+	struct address ad;
+
+	if (!address_read(repository, &ad))
+		return;
+	if (ad.scheme == ADDRESS_HTTPS) {
 		put_file(b, R_TLS_CA, g->tls_ca);
-	} else if (strncmp(repository, "ssh:", 4) == 0 ||
-	    strstr(repository, "://") == NULL) {
+	} else if (address_is_ssh(&ad)) {
 		put_file(b, R_SSH_KEY, g->ssh_key_file);
 		put_file(b, R_KNOWN_HOSTS, g->ssh_known_hosts);
 	}

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "access/access.h"
+#include "core/address.h"
 #include "core/log.h"
 #include "core/str.h"
 #include "dispatch/dispatch.h"
@@ -50,23 +51,12 @@ enum told {
 	TOLD_TROUBLE, /* the server, or the database, is away */
 };
 
-/* "https://HOST" of an address. */
-static const char *
-origin(struct arena *a, const char *url)
-{
-	const char *host = strstr(url, "://");
-
-	if (host == NULL)
-		return NULL;
-	host += 3;
-	return arena_strndup(a, url, (size_t)(host - url) + strcspn(host, "/"));
-}
-
 /* Where a person reads on; NULL if nobody said where this service is. */
 static const char *
 link_of(const struct settings *s, struct arena *a, int64_t id)
 {
 	const char *form = s->gitserver.report_url, *base = s->api.url, *at;
+	struct address ad;
 	size_t len;
 
 	if (form != NULL) {
@@ -75,8 +65,9 @@ link_of(const struct settings *s, struct arena *a, int64_t id)
 		return arena_printf(a, "%.*s%lld%s", (int)(at - form), form,
 		    (long long)id, at + strlen("{id}"));
 	}
-	if (base == NULL && s->gitserver.redirect_uri != NULL)
-		base = origin(a, s->gitserver.redirect_uri);
+	if (base == NULL && s->gitserver.redirect_uri != NULL &&
+	    address_read(s->gitserver.redirect_uri, &ad) && address_is_web(&ad))
+		base = address_origin(a, &ad);
 	if (base == NULL)
 		return NULL;
 	len = strlen(base);

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/address.h"
 #include "core/branch.h"
 #include "core/str.h"
 #include "forge/inner.h"
@@ -32,19 +33,34 @@ forge_kind(const char *type)
 	return *kind;
 }
 
+const struct forge_ops *
+forge_kind_of(const struct address *ad)
+{
+	const struct forge_ops *const *kind;
+	struct address cloud;
+
+	for (kind = forge_kinds; *kind != NULL; kind++)
+		if ((*kind)->cloud != NULL &&
+		    address_read((*kind)->cloud, &cloud) &&
+		    address_same_host(&cloud, ad))
+			break;
+	return *kind;
+}
+
 /* Scheme and host in lower case, no slash at the end. */
 static char *
 address(const char *url)
 {
 	size_t len = strlen(url), i;
-	const char *host = strstr(url, "://"), *end;
+	struct address ad;
+	const char *end;
 	char *out;
 
 	while (len > 0 && url[len - 1] == '/')
 		len--;
 	out = mem_alloc(len + 1, 1);
 	(void)memcpy(out, url, len);
-	end = host == NULL ? url : host + 3 + strcspn(host + 3, "/");
+	end = address_read(url, &ad) ? ad.path : url;
 	for (i = 0; i < len && url + i < end; i++)
 		out[i] = (char)tolower((unsigned char)out[i]);
 	return out;
@@ -53,16 +69,16 @@ address(const char *url)
 static const struct err *
 url_check(const struct settings_gitserver *s, const char *name, const char *url)
 {
-	const char *host = strstr(url, "://");
+	struct address ad;
 
-	if (host == NULL || strlen(url) > URL_MAX || str_has_control(url) ||
+	if (strlen(url) > URL_MAX || str_has_control(url) ||
 	    str_chars(url) != strlen(url) || strpbrk(url, " @?#\"\\") != NULL ||
-	    host[3] == '\0' || host[3] == '/')
+	    !address_read(url, &ad) || !address_is_web(&ad))
 		return err_tell(ERR_CONFIG,
 		    "%s must be an address like https://git.example.org, in "
 		    "ASCII.",
 		    name);
-	if (strncasecmp(url, "https://", 8) == 0 || settings_plain(s, url))
+	if (ad.scheme == ADDRESS_HTTPS || settings_plain(s, url))
 		return NULL;
 	return err_tell(ERR_CONFIG,
 	    "%s must start with https:// (or gitserver.allow_http be yes).",

@@ -151,6 +151,9 @@ MUSTCHECK const struct err *forge_repo_of(const struct forge *, struct arena *,
  * that of a repository there, else what is wrong with it. */
 const char *forge_repo_fault(const struct settings_gitserver *, struct arena *,
     const char *address);
+/* The same for an address on any other host that is known: the cloud of a kind
+ * of server; NULL for all others. */
+const char *forge_page_fault(struct arena *, const char *address);
 /* The repository's address where this is that of a page that a browser shows of
  * it ("/src/branch/main", "/-/tree/main", "/tree/main", "?tab=readme"); NULL if
  * it is none. */
@@ -187,7 +190,7 @@ MUSTCHECK const struct err *forge_status_put(struct forge *, struct arena *,
 MUSTCHECK const struct err *forge_check_status(struct forge *, struct arena *,
     const char *access);
 
-/* For a clone of `repository` with that token; ERR_NOTFOUND where the token
+/* For a clone of `repository` with that token, in the arena; ERR_NOTFOUND where the token
  * must not go: another server, or not by HTTPS. */
 MUSTCHECK const struct err *forge_clone_with(const struct forge *,
     struct arena *, const char *repository, const char *access,

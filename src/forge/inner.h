@@ -3,6 +3,7 @@
 #ifndef SLIPWAY_FORGE_INNER_H
 #define SLIPWAY_FORGE_INNER_H
 
+#include "core/address.h"
 #include "core/buf.h"
 #include "forge/forge.h"
 #include "http/http.h"
@@ -71,6 +72,8 @@ extern const struct forge_ops forge_gitea, forge_gitlab, forge_github,
 
 /* By its name; NULL if there is none such. */
 const struct forge_ops *forge_kind(const char *type);
+/* The kind whose cloud has that host; NULL if none has. */
+const struct forge_ops *forge_kind_of(const struct address *);
 
 struct forge {
 	const struct forge_ops *ops;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/branch.h"
+#include "core/git.h"
 #include "core/log.h"
 #include "core/proc.h"
 #include "core/str.h"
@@ -20,27 +21,18 @@
 /* Of git; its branches take twice that. */
 #define OUTPUT_MAX ((size_t)2 << 20)
 #define READ_SIZE 16384
-#define ARGS 48
-#define ENVS 12
+#define ARGS (2 * GIT_SETTINGS + 24)
+#define ENVS (GIT_ENVIRONMENT + 6)
 
 /* Whose repositories of this machine are is no matter where only their refs are
  * read; and git reads this from no command line. */
 #define CONFIG "[safe]\n\tdirectory = *\n"
 #define CONFIG_PATH "/proc/self/fd/3"
 #define TICK_MS 2
+#define SSH_SECONDS 5
 
 /* git reads the credential from a descriptor; this text holds none. */
 #define HELPER "!f() { test \"$1\" = get && cat <&4; }; f"
-
-static const char *const settings[] = {
-	"protocol.allow=never",
-	"protocol.https.allow=always",
-	"protocol.ssh.allow=always",
-	"http.followRedirects=false",
-	"credential.helper=",
-	"core.fsmonitor=false",
-	"core.hooksPath=/dev/null",
-};
 
 static const char *const programs[] = { "/usr/bin/git", "/usr/local/bin/git",
 	"/bin/git", NULL };
@@ -105,8 +97,10 @@ static const struct err *
 child_describe(const struct settings_gitserver *s, struct arena *a,
     const char *repository, struct child *c)
 {
+	const struct git_ssh ssh = { .key = s->ssh_key_file,
+		.known_hosts = s->ssh_known_hosts,
+		.timeout = SSH_SECONDS };
 	const struct err *e;
-	const char *ssh;
 	size_t i;
 
 	for (i = 0; programs[i] != NULL; i++)
@@ -115,23 +109,15 @@ child_describe(const struct settings_gitserver *s, struct arena *a,
 	if (programs[i] == NULL)
 		return err_tell(ERR_CONFIG, "git is not installed here.");
 	c->argv[c->nargs++] = programs[i];
-	for (i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
-		set(c, settings[i]);
+	for (i = 0; i < GIT_SETTINGS; i++)
+		set(c, git_settings[i]);
 	if (settings_plain(s, repository))
-		set(c, "protocol.http.allow=always");
+		set(c, GIT_ALLOW_HTTP);
 	if (s->allow_local)
-		set(c, "protocol.file.allow=always");
+		set(c, GIT_ALLOW_LOCAL);
 	if (s->tls_ca != NULL)
 		set(c, arena_printf(a, "http.sslCAInfo=%s", s->tls_ca));
-	ssh = "ssh -oBatchMode=yes -oConnectTimeout=5";
-	if (s->ssh_key_file != NULL && strpbrk(s->ssh_key_file, "'\n") == NULL)
-		ssh = arena_printf(a, "%s -oIdentitiesOnly=yes -i '%s'", ssh,
-		    s->ssh_key_file);
-	if (s->ssh_known_hosts != NULL &&
-	    strpbrk(s->ssh_known_hosts, "'\"\n ") == NULL)
-		ssh = arena_printf(a, "%s -oUserKnownHostsFile='%s'", ssh,
-		    s->ssh_known_hosts);
-	set(c, arena_printf(a, "core.sshCommand=%s", ssh));
+	set(c, git_ssh_setting(a, &ssh, ""));
 	if ((e = text_keep(CONFIG, &c->config)) != NULL ||
 	    (e = credential_make(s, a, repository, c)) != NULL)
 		return e;
@@ -143,11 +129,10 @@ child_describe(const struct settings_gitserver *s, struct arena *a,
 	c->argv[c->nargs++] = "refs/heads/*";
 	c->envp[c->nenvs++] = "PATH=/usr/local/bin:/usr/bin:/bin";
 	c->envp[c->nenvs++] = "HOME=/nonexistent";
-	c->envp[c->nenvs++] = "LANG=C.UTF-8";
-	c->envp[c->nenvs++] = "GIT_TERMINAL_PROMPT=0";
 	c->envp[c->nenvs++] = "GIT_ASKPASS=/bin/false";
-	c->envp[c->nenvs++] = "GIT_CONFIG_NOSYSTEM=1";
 	c->envp[c->nenvs++] = "GIT_CONFIG_GLOBAL=" CONFIG_PATH;
+	for (i = 0; i < GIT_ENVIRONMENT; i++)
+		c->envp[c->nenvs++] = git_environment[i];
 	return NULL;
 }
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 #include <ctype.h>
 #include <string.h>
-#include <strings.h>
 
 #include <curl/curl.h>
 
-#include "core/str.h"
+#include "core/address.h"
 #include "http/inner.h"
 
 /* One part of a URL in the arena, NULL if it has none. */
@@ -35,47 +34,28 @@ parse(const char *url)
 	return NULL;
 }
 
-/* A user before the host is refused, since what looks like the host may be
+/* A user before the host is rejected, since what looks like the host may be
  * the user; blanks and what is not ASCII, since readers disagree on them. */
 bool
 url_fit(const char *url)
 {
-	size_t host;
+	struct address ad;
+	size_t i;
 
-	for (host = 0; url[host] != '\0'; host++)
-		if (url[host] <= 0x20 || url[host] >= 0x7f)
+	for (i = 0; url[i] != '\0'; i++)
+		if (url[i] <= 0x20 || url[i] >= 0x7f)
 			return false;
-	if (strncasecmp(url, "https://", 8) == 0)
-		host = 8;
-	else if (strncasecmp(url, "http://", 7) == 0)
-		host = 7;
-	else
-		return false;
-	url += host;
-	host = strcspn(url, "/?#");
-	return host > 0 && memchr(url, '@', host) == NULL &&
-	    memchr(url, '\\', host) == NULL;
+	return address_read(url, &ad) && address_is_web(&ad) &&
+	    ad.user_len == 0;
 }
 
 const char *
 http_origin(struct arena *a, const char *url)
 {
-	const char *scheme, *host, *port;
-	char *origin = NULL, *p;
-	CURLU *u;
+	struct address ad;
 
-	if ((u = parse(url)) == NULL)
-		return NULL;
-	scheme = part(a, u, CURLUPART_SCHEME, 0);
-	host = part(a, u, CURLUPART_HOST, 0);
-	port = part(a, u, CURLUPART_PORT, CURLU_DEFAULT_PORT);
-	curl_url_cleanup(u);
-	if (scheme == NULL || host == NULL || port == NULL)
-		return NULL;
-	origin = arena_printf(a, "%s://%s:%s", scheme, host, port);
-	for (p = origin; *p != '\0'; p++)
-		*p = (char)tolower((unsigned char)*p);
-	return origin;
+	return url_fit(url) && address_read(url, &ad) ? address_origin(a, &ad) :
+							NULL;
 }
 
 const char *

@@ -9,6 +9,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "core/address.h"
 #include "core/branch.h"
 #include "core/str.h"
 
@@ -344,15 +345,14 @@ attempt(struct fetch *f, struct checkout *out)
 static const char *
 refusal(const struct job_spec *spec)
 {
-	const char *url = spec->repository;
+	struct address ad;
 
-	if (url[0] == '-' || url[0] == '\0' || str_has_control(url) ||
-	    strstr(url, "::") != NULL)
+	if (!address_read(spec->repository, &ad) ||
+	    str_has_control(spec->repository))
 		return "The repository's address is not one.";
-	if (spec->allow_local == 0 &&
-	    (url[0] == '/' || url[0] == '.' || str_starts(url, "file:")))
+	if (spec->allow_local == 0 && address_is_local(&ad))
 		return "Local repositories are not allowed here.";
-	if (spec->allow_http == 0 && str_starts(url, "http:"))
+	if (spec->allow_http == 0 && ad.scheme == ADDRESS_HTTP)
 		return "Repositories without TLS are not allowed here.";
 	if (spec->branch != NULL && spec->branch[0] != '\0' &&
 	    branch_fault(spec->branch) != NULL)

@@ -8,7 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/address.h"
 #include "core/file.h"
+#include "core/git.h"
 #include "core/str.h"
 #include "job/checkout.h"
 
@@ -16,32 +18,9 @@
 /* Where the child finds the credential. */
 #define CREDENTIAL_FD "4"
 #define ANSWER_MAX 8192
-
-static const char *const settings[] = {
-	"protocol.allow=never",
-	"protocol.https.allow=always",
-	"protocol.ssh.allow=always",
-	"http.followRedirects=false",
-	"credential.helper=",
-	"core.hooksPath=/dev/null",
-	"core.fsmonitor=false",
-	"core.untrackedCache=false",
-	"core.pager=cat",
-	"submodule.recurse=false",
-	"fetch.recurseSubmodules=false",
-	"transfer.fsckObjects=true",
-	/* old histories have these, and they harm nobody */
-	"fetch.fsck.zeroPaddedFilemode=ignore",
-	"fetch.fsck.badTimezone=ignore",
-	"fetch.fsck.missingSpaceBeforeDate=ignore",
-	"fetch.fsck.missingNameBeforeEmail=ignore",
-	"gc.autoDetach=false",
-	"maintenance.auto=false",
-	"advice.detachedHead=false",
-	"init.defaultBranch=none",
-	"color.ui=false",
-	"i18n.logOutputEncoding=UTF-8",
-};
+#define SSH_KEY "slipway-ssh-key"
+#define KNOWN_HOSTS "slipway-known-hosts"
+#define SSH_SECONDS 30
 
 /* What a job hands to git, and through it to ssh, lies in its home for as long
  * as the checkout takes: ssh(1) closes every descriptor that it is given. */
@@ -50,18 +29,10 @@ static const struct {
 	size_t offset; /* of its text in struct job_spec */
 } materials[] = {
 	{ "slipway-ca", offsetof(struct job_spec, tls_ca) },
-	{ "slipway-ssh-key", offsetof(struct job_spec, ssh_key) },
-	{ "slipway-known-hosts", offsetof(struct job_spec, known_hosts) },
+	{ SSH_KEY, offsetof(struct job_spec, ssh_key) },
+	{ KNOWN_HOSTS, offsetof(struct job_spec, known_hosts) },
 };
 #define MATERIALS (sizeof(materials) / sizeof(materials[0]))
-
-/* The shell that git starts it with knows HOME. */
-static const char ssh_command[] =
-    "core.sshCommand=ssh -oBatchMode=yes -oConnectTimeout=30";
-static const char ssh_key[] =
-    " -oIdentitiesOnly=yes -i \"$HOME\"/slipway-ssh-key";
-static const char ssh_hosts[] =
-    " -oUserKnownHostsFile=\"$HOME\"/slipway-known-hosts";
 
 static const struct err *
 home_write(const char *name, const char *text)
@@ -115,29 +86,20 @@ config_write(struct job *job)
 	return home_write(CONFIG_FILE, text);
 }
 
-/* "scheme://host[:port]" of an address; NULL if it has none. */
-static const char *
-origin(struct arena *a, const char *url)
-{
-	const char *host = strstr(url, "://");
-
-	if (host == NULL)
-		return NULL;
-	host += 3;
-	return arena_strndup(a, url, (size_t)(host - url) + strcspn(host, "/"));
-}
-
 /* Into memory that no file system knows and no command line shows. */
 static const struct err *
 credential_open(struct job *job, int *out)
 {
-	const char *where = origin(job->a, job->spec.repository), *text;
+	struct address ad;
+	const char *text;
 	size_t len;
 
 	*out = -1;
-	if (job->spec.credential == NULL || where == NULL)
+	if (job->spec.credential == NULL ||
+	    !address_read(job->spec.repository, &ad) || !address_is_web(&ad))
 		return NULL;
-	text = arena_printf(job->a, "%s\n%s", where, job->spec.credential);
+	text = arena_printf(job->a, "%s\n%s", address_origin(job->a, &ad),
+	    job->spec.credential);
 	len = strlen(text);
 	if ((*out = memfd_create("credential", MFD_CLOEXEC)) == -1)
 		return err_errno("memfd");
@@ -151,21 +113,15 @@ environment(const struct job *job, const char *home, const char *self,
     int credential)
 {
 	struct arena *a = job->a;
-	const char **env = arena_alloc(a, 24, sizeof(*env));
-	size_t n = 0;
+	const char **env = arena_alloc(a, GIT_ENVIRONMENT + 12, sizeof(*env));
+	size_t n = 0, i;
 
 	env[n++] = arena_printf(a, "PATH=%s", job->spec.path);
 	env[n++] = arena_printf(a, "HOME=%s", home);
-	env[n++] = "LANG=C.UTF-8";
-	env[n++] = "GIT_TERMINAL_PROMPT=0";
-	env[n++] = "GIT_CONFIG_NOSYSTEM=1";
 	env[n++] = self == NULL ?
 	    "GIT_CONFIG_GLOBAL=/dev/null" :
 	    arena_printf(a, "GIT_CONFIG_GLOBAL=%s/" CONFIG_FILE, home);
-	env[n++] = "GIT_ATTR_NOSYSTEM=1";
 	env[n++] = "GIT_LFS_SKIP_SMUDGE=1";
-	env[n++] = "GIT_OPTIONAL_LOCKS=0";
-	env[n++] = "GIT_ADVICE=0";
 	env[n++] = arena_printf(a, "GIT_CEILING_DIRECTORIES=%s/..",
 	    job->place.workspace);
 	if (credential != -1) {
@@ -174,6 +130,8 @@ environment(const struct job *job, const char *home, const char *self,
 	} else {
 		env[n++] = "GIT_ASKPASS=/bin/false";
 	}
+	for (i = 0; i < GIT_ENVIRONMENT; i++)
+		env[n++] = git_environment[i];
 	return env;
 }
 
@@ -204,25 +162,28 @@ static const struct err *
 arguments(struct git *g)
 {
 	const struct job_spec *spec = &g->job->spec;
+	const struct git_ssh ssh = {
+		.key = spec->ssh_key == NULL ? NULL : SSH_KEY,
+		.known_hosts = spec->known_hosts == NULL ? NULL : KNOWN_HOSTS,
+		.timeout = SSH_SECONDS,
+	};
 	size_t i;
 
 	g->argv[g->nargs] = git_program(g->job->a, spec->path);
 	if (g->argv[g->nargs++] == NULL)
 		return err_new(ERR_CONFIG, "there is no git in %s", spec->path);
-	for (i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
-		set(g, settings[i]);
+	for (i = 0; i < GIT_SETTINGS; i++)
+		set(g, git_settings[i]);
 	if (spec->allow_http != 0)
-		set(g, "protocol.http.allow=always");
+		set(g, GIT_ALLOW_HTTP);
 	if (spec->allow_local != 0)
-		set(g, "protocol.file.allow=always");
+		set(g, GIT_ALLOW_LOCAL);
 	if (spec->tls_ca != NULL)
 		set(g,
 		    arena_printf(g->job->a, "http.sslCAInfo=%s/slipway-ca",
 			g->job->place.home));
-	set(g,
-	    arena_printf(g->job->a, "%s%s%s", ssh_command,
-		spec->ssh_key != NULL ? ssh_key : "",
-		spec->known_hosts != NULL ? ssh_hosts : ""));
+	/* the shell that git starts ssh(1) with expands HOME */
+	set(g, git_ssh_setting(g->job->a, &ssh, "$HOME/"));
 	return NULL;
 }
 
@@ -308,24 +269,20 @@ git_call(struct git *g, run_call *what, void *arg, const char **out)
 /* Whether git asks on behalf of that origin: "Password for 'ORIGIN': " or
  * with "user@" before the host. */
 static bool
-is_asked_for(const char *question, const char *where)
+is_asked_for(const char *question, const char *origin)
 {
-	const char *url = strchr(question, '\''), *end, *at, *host;
-	size_t scheme;
+	const char *url = strchr(question, '\''), *end;
+	struct address asked, own;
+	char text[ANSWER_MAX];
+	size_t len;
 
 	if (url++ == NULL || (end = strrchr(question, '\'')) == NULL ||
-	    end < url || (host = strstr(where, "://")) == NULL)
+	    end < url || (len = (size_t)(end - url)) >= sizeof(text))
 		return false;
-	host += 3;
-	scheme = (size_t)(host - where);
-	if (strncmp(url, where, scheme) != 0)
-		return false;
-	url += scheme;
-	at = memrchr(url, '@', (size_t)(end - url));
-	if (at != NULL)
-		url = at + 1;
-	return strlen(host) == (size_t)(end - url) &&
-	    memcmp(url, host, strlen(host)) == 0;
+	(void)memcpy(text, url, len);
+	text[len] = '\0';
+	return address_read(text, &asked) && address_read(origin, &own) &&
+	    address_same_origin(&asked, &own);
 }
 
 int

@@ -3,10 +3,11 @@
 
 #include <string.h>
 
+#include "core/address.h"
 #include "core/str.h"
 #include "store/store.h"
 
-#define HOST_SIZE 256
+#define HOST_ARENA ((size_t)4096)
 #define SMALL_ARENA 4096
 #define ROUNDS 64 /* attempts before a claim gives up */
 
@@ -189,38 +190,25 @@ report_wanted(const struct settings_gitserver *g)
 	    strcmp(g->type, "git") != 0;
 }
 
-/* The part that every form of a URL on that server contains, such as
- * "git.example.org". Repositories elsewhere cause no work. */
-static void
-host(const char *url, char out[HOST_SIZE])
-{
-	const char *start = strstr(url, "://"), *at;
-	size_t len;
-
-	start = start == NULL ? url : start + 3;
-	at = memchr(start, '@', strcspn(start, "/"));
-	if (at != NULL)
-		start = at + 1;
-	len = start[0] == '[' ? strcspn(start, "]/") : strcspn(start, ":/");
-	if (len >= HOST_SIZE)
-		len = HOST_SIZE - 1;
-	(void)memcpy(out, start, len);
-	out[len] = '\0';
-}
-
 static const struct err *
 write_want(struct db *db, const struct stmt *how,
     const struct report_args *wanted)
 {
 	const struct settings_gitserver *g = &db_settings(db)->gitserver;
 	struct report_args args = *wanted;
-	char name[HOST_SIZE];
+	struct address ad;
+	const struct err *e;
+	struct arena *a;
 
-	if (!report_wanted(g))
+	if (!report_wanted(g) || !address_read(g->url, &ad))
 		return NULL;
-	host(g->url, name);
-	args.host = name;
-	return db_exec(db, how, &args, NULL);
+	/* Every form of a URL on that server contains its host. Repositories
+	 * elsewhere cause no work. */
+	a = arena_open(HOST_ARENA);
+	args.host = arena_strndup(a, ad.host, ad.host_len);
+	e = db_exec(db, how, &args, NULL);
+	arena_close(a);
+	return e;
 }
 
 const struct err *

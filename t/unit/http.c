@@ -32,14 +32,15 @@ static void
 test_origin(void)
 {
 	static const char *const pairs[][2] = {
-		{ "https://Git.Example.ORG", "https://git.example.org:443" },
+		{ "https://Git.Example.ORG", "https://git.example.org" },
 		{ "https://git.example.org/a/b?c#d",
-		    "https://git.example.org:443" },
-		{ "http://git.example.org", "http://git.example.org:80" },
+		    "https://git.example.org" },
+		{ "http://git.example.org", "http://git.example.org" },
 		{ "HTTPS://h:8443/", "https://h:8443" },
 		{ "https://[::1]:3000/x", "https://[::1]:3000" },
-		{ "https://h:0443/", "https://h:443" },
-		{ "https://h?x=@y", "https://h:443" },
+		{ "https://h:443/", "https://h" },
+		{ "https://h:0443/", NULL },
+		{ "https://h?x=@y", "https://h" },
 		{ "https://user@h/", NULL },
 		{ "https://good.example\\@evil.example/", NULL },
 		{ "https://u:p@h/", NULL },

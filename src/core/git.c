@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: ISC */
+#include "core/git.h"
+
+#include <string.h>
+
+#include "core/str.h"
+
+const char *const git_settings[GIT_SETTINGS] = {
+	"protocol.allow=never",
+	"protocol.https.allow=always",
+	"protocol.ssh.allow=always",
+	"http.followRedirects=false",
+	"credential.helper=",
+	"core.hooksPath=/dev/null",
+	"core.fsmonitor=false",
+	"core.untrackedCache=false",
+	"core.pager=cat",
+	"submodule.recurse=false",
+	"fetch.recurseSubmodules=false",
+	"transfer.fsckObjects=true",
+	/* old histories have these, and they do no harm */
+	"fetch.fsck.zeroPaddedFilemode=ignore",
+	"fetch.fsck.badTimezone=ignore",
+	"fetch.fsck.missingSpaceBeforeDate=ignore",
+	"fetch.fsck.missingNameBeforeEmail=ignore",
+	"gc.autoDetach=false",
+	"maintenance.auto=false",
+	"advice.detachedHead=false",
+	"init.defaultBranch=none",
+	"color.ui=false",
+	"i18n.logOutputEncoding=UTF-8",
+};
+
+const char *const git_environment[GIT_ENVIRONMENT] = {
+	"LANG=C.UTF-8",
+	"GIT_TERMINAL_PROMPT=0",
+	"GIT_CONFIG_NOSYSTEM=1",
+	"GIT_ATTR_NOSYSTEM=1",
+	"GIT_OPTIONAL_LOCKS=0",
+	"GIT_ADVICE=0",
+};
+
+#define SPECIAL "'\"\\`$%"
+
+const char *
+git_ssh_key_fault(const char *path)
+{
+	return str_has_control(path) || strpbrk(path, SPECIAL) != NULL ?
+	    "must not contain control characters or any of " SPECIAL
+	    ": ssh would read another path; rename the file" :
+	    NULL;
+}
+
+const char *
+git_known_hosts_fault(const char *path)
+{
+	return strchr(path, ' ') != NULL ?
+	    "must not contain blanks: ssh would read several paths; rename "
+	    "the file" :
+	    git_ssh_key_fault(path);
+}
+
+const char *
+git_ssh_setting(struct arena *a, const struct git_ssh *ssh, const char *home)
+{
+	const char *out = arena_printf(a,
+	    "core.sshCommand=ssh -oBatchMode=yes -oConnectTimeout=%d",
+	    ssh->timeout);
+
+	if (ssh->key != NULL)
+		out = arena_printf(a, "%s -oIdentitiesOnly=yes -i \"%s%s\"",
+		    out, home, ssh->key);
+	if (ssh->known_hosts != NULL)
+		out = arena_printf(a, "%s -oUserKnownHostsFile=\"%s%s\"", out,
+		    home, ssh->known_hosts);
+	return out;
+}
