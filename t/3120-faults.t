@@ -155,7 +155,7 @@ for my $case (@table) {
 	}
 }
 # --- names that show nothing
-my @blank = (' ', "\t", "  \x{a0}", "\x{3000}", "\x{2003}\x{feff}");
+my @blank = (' ', "\t", "  \x{a0}", "\x{3000}", "\x{2003}\x{feff}", "\x{301}", " \x{301} \x{20d0}");
 my %named = (
 	'POST /api/projects' => \%project, "PUT /api/projects/$project" => {},
 	'POST /api/pipelines' => \%pipeline, "PUT /api/pipelines/$pipeline" => {},

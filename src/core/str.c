@@ -8,6 +8,7 @@
 
 #include "core/buf.h"
 #include "core/ere.h"
+#include "core/mark.h"
 
 bool
 str_eq(const char *a, const char *b)
@@ -185,9 +186,12 @@ str_is_blank(const char *s)
 {
 	size_t len;
 
-	for (; *s != '\0'; s += len)
-		if (!is_unseen(code_at(s, &len)))
+	for (; *s != '\0'; s += len) {
+		const uint32_t code = code_at(s, &len);
+
+		if (!is_unseen(code) && !mark_is(code))
 			return false;
+	}
 	return true;
 }
 

@@ -20,7 +20,8 @@ bool str_utf8(const char *s, size_t len);
 /* Code points of well-formed UTF-8. */
 size_t str_chars(const char *s);
 /* Whether there is nothing to see: blanks of all scripts (those of \s in
- * ECMA-262), characters that Unicode lets a renderer ignore, or nothing. */
+ * ECMA-262), characters that Unicode lets a renderer ignore, combining marks
+ * without a character that they are drawn on, or nothing. */
 bool str_is_blank(const char *s);
 /* Whether there is a character that steers a terminal or a page instead of
  * standing for itself: C0, DEL, C1, line and paragraph separators, and those

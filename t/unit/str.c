@@ -257,6 +257,12 @@ names(void)
 	ok(!str_is_blank(" a ") && !str_is_blank("\u200bx") &&
 		!str_is_blank("\u00e9") && !str_is_blank("\xe3\x80"),
 	    "other texts are not");
+	ok(str_is_blank("\u0301") && str_is_blank(" \u0301\u20d0 \u093f") &&
+		str_is_blank("\U0001d165\U000e01ef"),
+	    "combining marks alone are blank");
+	ok(!str_is_blank("e\u0301") && !str_is_blank("\u0915\u093f") &&
+		!str_is_blank("\u0370") && !str_is_blank("\u02ff"),
+	    "a character with a mark is not, nor is what stands beside them");
 	is_str(str_slug(a, "My Shop"), "my-shop", "a slug");
 	is_str(str_slug(a, "  a -- b! "), "a-b", "without doubled dashes");
 	is_str(str_slug(a, "\xc3\xa9t\xc3\xa9"), "t", "only ASCII stays");
