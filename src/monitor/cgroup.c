@@ -20,20 +20,48 @@
 #define MOUNTS_MAX ((size_t)4 << 20) /* containers have many */
 
 enum hierarchy { CG_UNIFIED, CG_MEMORY, CG_PIDS, CG__MAX };
+enum limit { LIMIT_MEMORY, LIMIT_PIDS, LIMIT__MAX };
+enum version { CG_NONE, CG_V1, CG_V2, CG__VERSIONS };
 
-/* As /proc/self/cgroup calls them. */
-static const char *const controllers[CG__MAX] = {
-	[CG_UNIFIED] = "",
-	[CG_MEMORY] = "memory",
-	[CG_PIDS] = "pids",
+/* A hierarchy of version 2 has all controllers, one of version 1 has its own:
+ * `controller`, as /proc/self/cgroup calls it. */
+static const struct {
+	const char *type; /* of its mount */
+	const char *controller;
+	const char *kill; /* the file that ends a group at once; NULL = none */
+} hierarchies[CG__MAX] = {
+	[CG_UNIFIED] = { "cgroup2", NULL, "/cgroup.kill" },
+	[CG_MEMORY] = { "cgroup", "memory", NULL },
+	[CG_PIDS] = { "cgroup", "pids", NULL },
+};
+
+/* The limits, and where either version has them. */
+static const struct {
+	const char *controller;
+	const char *name;
+	struct {
+		enum hierarchy where;
+		const char *file;
+	} in[CG__VERSIONS];
+} limits[LIMIT__MAX] = {
+	[LIMIT_MEMORY] = { "memory", "memory",
+	    { [CG_V1] = { CG_MEMORY, "/memory.limit_in_bytes" },
+		[CG_V2] = { CG_UNIFIED, "/memory.max" } } },
+	[LIMIT_PIDS] = { "pids", "processes",
+	    { [CG_V1] = { CG_PIDS, "/pids.max" },
+		[CG_V2] = { CG_UNIFIED, "/pids.max" } } },
+};
+static const char *const versions[CG__VERSIONS] = {
+	[CG_NONE] = "none",
+	[CG_V1] = "v1",
+	[CG_V2] = "v2",
 };
 
 static struct {
 	char base[CG__MAX][PATH_SIZE]; /* our own group, "" = not usable */
 	char prefix[CGROUP_PREFIX];
-	bool kill;   /* the unified one has cgroup.kill */
-	bool memory; /* and these controllers */
-	bool pids;
+	bool kill[CG__MAX];             /* has that file */
+	enum version limit[LIMIT__MAX]; /* that sets it */
 } host;
 
 static ssize_t
@@ -108,12 +136,11 @@ mount_read(char *line, char mounts[CG__MAX][PATH_SIZE])
 
 	for (i = 0; i < 4 && line != NULL; i++)
 		word[i] = strsep(&line, " ");
-	if (strcmp(word[2], "cgroup2") == 0 && mounts[CG_UNIFIED][0] == '\0')
-		join(mounts[CG_UNIFIED], word[1], "");
-	if (strcmp(word[2], "cgroup") != 0)
-		return;
-	for (i = CG_MEMORY; i < CG__MAX; i++)
-		if (has_word(word[3], controllers[i]) && mounts[i][0] == '\0')
+	for (i = 0; i < CG__MAX; i++)
+		if (strcmp(word[2], hierarchies[i].type) == 0 &&
+		    (hierarchies[i].controller == NULL ||
+			has_word(word[3], hierarchies[i].controller)) &&
+		    mounts[i][0] == '\0')
 			join(mounts[i], word[1], "");
 }
 
@@ -131,8 +158,9 @@ own_read(char *line, char mounts[CG__MAX][PATH_SIZE])
 	for (i = 0; i < CG__MAX; i++) {
 		if (mounts[i][0] == '\0')
 			continue;
-		if (i == CG_UNIFIED ? strcmp(number, "0") == 0 :
-				      has_word(names, controllers[i]))
+		if (hierarchies[i].controller == NULL ?
+			strcmp(number, "0") == 0 :
+			has_word(names, hierarchies[i].controller))
 			join(host.base[i], mounts[i], path);
 	}
 }
@@ -152,9 +180,9 @@ probe(enum hierarchy which)
 		host.base[which][0] = '\0';
 		return;
 	}
-	if (which == CG_UNIFIED) {
-		join(path, dir, "/cgroup.kill");
-		host.kill = access(path, W_OK) == 0;
+	if (hierarchies[which].kill != NULL) {
+		join(path, dir, hierarchies[which].kill);
+		host.kill[which] = access(path, W_OK) == 0;
 	}
 	(void)rmdir(dir);
 }
@@ -164,29 +192,36 @@ probe(enum hierarchy which)
 static void
 delegate(void)
 {
-	char path[PATH_SIZE], leaf[PATH_SIZE], text[FILE_SIZE];
+	char path[PATH_SIZE], leaf[PATH_SIZE], known[FILE_SIZE],
+	    text[PATH_SIZE];
 	const char *base = host.base[CG_UNIFIED];
+	bool any = false;
+	size_t i;
 
 	join(path, base, "/cgroup.controllers");
-	if (base[0] == '\0' || file_get(path, text) <= 0)
+	if (base[0] == '\0' || file_get(path, known) <= 0)
 		return;
-	host.memory = has_word(text, "memory");
-	host.pids = has_word(text, "pids");
-	if (!host.memory && !host.pids)
+	for (i = 0; i < LIMIT__MAX; i++)
+		any = has_word(known, limits[i].controller) || any;
+	if (!any)
 		return;
 	join(path, base, "/cgroup.type"); /* the root has none */
 	if (access(path, F_OK) == 0) {
 		(void)snprintf(text, sizeof(text), "/%smonitor", host.prefix);
 		join(leaf, base, text);
 		if (mkdir(leaf, 0755) == -1 && errno != EEXIST)
-			host.memory = host.pids = false;
+			return;
 		join(path, leaf, "/cgroup.procs");
 		if (!file_put(path, "0"))
-			host.memory = host.pids = false;
+			return;
 	}
 	join(path, base, "/cgroup.subtree_control");
-	host.memory = host.memory && file_put(path, "+memory");
-	host.pids = host.pids && file_put(path, "+pids");
+	for (i = 0; i < LIMIT__MAX; i++) {
+		(void)snprintf(text, sizeof(text), "+%s", limits[i].controller);
+		if (has_word(known, limits[i].controller) &&
+		    file_put(path, text))
+			host.limit[i] = CG_V2;
+	}
 }
 
 void
@@ -209,21 +244,25 @@ cgroup_init(const char *prefix)
 		own_read(line, mounts);
 	for (i = 0; i < CG__MAX; i++)
 		probe((enum hierarchy)i);
+	for (i = 0; i < LIMIT__MAX; i++)
+		if (host.base[limits[i].in[CG_V1].where][0] != '\0')
+			host.limit[i] = CG_V1;
 	delegate();
 }
 
 void
 cgroup_describe(struct buf *out)
 {
-	const char *memory = host.memory    ? "v2" :
-	    host.base[CG_MEMORY][0] != '\0' ? "v1" :
-					      "none";
-	const char *pids = host.pids      ? "v2" :
-	    host.base[CG_PIDS][0] != '\0' ? "v1" :
-					    "none";
+	bool any = false;
+	size_t i;
 
-	buf_printf(out, "control groups: memory %s, processes %s, kill %s",
-	    memory, pids, host.kill ? "yes" : "no");
+	buf_puts(out, "control groups:");
+	for (i = 0; i < LIMIT__MAX; i++)
+		buf_printf(out, " %s %s,", limits[i].name,
+		    versions[host.limit[i]]);
+	for (i = 0; i < CG__MAX; i++)
+		any = host.kill[i] || any;
+	buf_printf(out, " kill %s", any ? "yes" : "no");
 }
 
 bool
@@ -248,13 +287,14 @@ of_job(char out[PATH_SIZE], size_t which, const char *id, const char *file)
 }
 
 static bool
-set_limit(size_t which, const char *id, const char *file, int64_t value)
+set_limit(enum limit which, const char *id, int64_t value)
 {
+	const enum version v = host.limit[which];
 	char path[PATH_SIZE], text[32];
 
-	if (value <= 0)
+	if (value <= 0 || v == CG_NONE)
 		return true;
-	of_job(path, which, id, file);
+	of_job(path, limits[which].in[v].where, id, limits[which].in[v].file);
 	(void)snprintf(text, sizeof(text), "%lld", (long long)value);
 	return file_put(path, text);
 }
@@ -263,7 +303,7 @@ const struct err *
 cgroup_make(const char *id, int64_t memory, int64_t pids)
 {
 	char path[PATH_SIZE];
-	bool ok = true;
+	bool ok;
 	size_t i;
 
 	for (i = 0; i < CG__MAX; i++) {
@@ -273,14 +313,8 @@ cgroup_make(const char *id, int64_t memory, int64_t pids)
 		if (mkdir(path, 0755) == -1 && errno != EEXIST)
 			return err_errno("make %s", path);
 	}
-	if (host.memory)
-		ok = set_limit(CG_UNIFIED, id, "/memory.max", memory);
-	else if (host.base[CG_MEMORY][0] != '\0')
-		ok = set_limit(CG_MEMORY, id, "/memory.limit_in_bytes", memory);
-	if (ok && host.pids)
-		ok = set_limit(CG_UNIFIED, id, "/pids.max", pids);
-	else if (ok && host.base[CG_PIDS][0] != '\0')
-		ok = set_limit(CG_PIDS, id, "/pids.max", pids);
+	ok = set_limit(LIMIT_MEMORY, id, memory) &&
+	    set_limit(LIMIT_PIDS, id, pids);
 	return ok ? NULL : err_errno("limits of %s", id);
 }
 
@@ -329,8 +363,10 @@ cgroup_kill(const char *id)
 	bool some = false;
 	size_t i;
 
-	if (host.kill) {
-		of_job(path, CG_UNIFIED, id, "/cgroup.kill");
+	for (i = 0; i < CG__MAX; i++) {
+		if (!host.kill[i])
+			continue;
+		of_job(path, i, id, hierarchies[i].kill);
 		(void)file_put(path, "1");
 	}
 	for (i = 0; i < CG__MAX; i++)
@@ -356,11 +392,13 @@ cgroup_remove(const char *id)
 void
 cgroup_release(void)
 {
-	char path[PATH_SIZE];
+	char path[PATH_SIZE], text[PATH_SIZE];
+	size_t i;
 
 	join(path, host.base[CG_UNIFIED], "/cgroup.subtree_control");
-	if (host.memory)
-		(void)file_put(path, "-memory");
-	if (host.pids)
-		(void)file_put(path, "-pids");
+	for (i = 0; i < LIMIT__MAX; i++) {
+		(void)snprintf(text, sizeof(text), "-%s", limits[i].controller);
+		if (host.limit[i] == CG_V2)
+			(void)file_put(path, text);
+	}
 }
