@@ -4,7 +4,6 @@
  * Git protocol and the runner's clone. */
 #include "api/forge.h"
 #include "api/resources.h"
-#include "api/shapes.h"
 #include "core/branch.h"
 #include "core/str.h"
 #include "deploy/repository.h"
@@ -18,6 +17,24 @@
 /* Limits on what git reports about a repository. */
 #define REMOTE_MAX ((size_t)12 << 20)
 #define REMOTE_BRANCHES 1000000
+
+#define B(m, ...) FIELD(struct forge_branch, m, FIELD_OUT, __VA_ARGS__)
+
+static const struct field git_branch_fields[] = {
+	B(name, .doc = "Name of the branch."),
+	B(commit_hash, .doc = "Commit at the tip of the branch."),
+	B(is_protected, .outside = "protected",
+	    .doc = "Whether the Git server protects the branch."),
+	B(is_default, .outside = "default",
+	    .doc = "Whether it is the default branch of the repository."),
+	FIELD_END,
+};
+static const struct shape git_branch_shape = {
+	.name = "GitBranch",
+	.fields = git_branch_fields,
+	.size = sizeof(struct forge_branch),
+	.doc = "A branch as the Git server reports it.",
+};
 
 /* A request and its result. */
 struct reading {

@@ -4,7 +4,6 @@
 #include <strings.h>
 
 #include "api/resources.h"
-#include "api/shapes.h"
 #include "api/signature.h"
 #include "core/address.h"
 #include "core/log.h"
@@ -19,6 +18,52 @@
 
 #define ANSWER_MAX ((size_t)2 << 20)
 #define MESSAGE_MAX 2000 /* characters */
+
+struct hook_access { /* settings for a webhook at the Git server */
+	const char *secret;
+	const char *url;
+};
+
+#define K(m, fl, ...)                                                          \
+	FIELD(struct hook_access, m, FIELD_OUT | (fl), __VA_ARGS__)
+
+static const struct field hook_access_fields[] = {
+	K(secret, 0,
+	    .doc = "Secret with which the Git server signs push "
+		   "events."),
+	K(url, FIELD_NULL,
+	    .doc = "URL for push events; null if the service does not know its "
+		   "own URL (api.url)."),
+	FIELD_END,
+};
+static const struct shape hook_access_shape = {
+	.name = "HookAccess",
+	.fields = hook_access_fields,
+	.size = sizeof(struct hook_access),
+	.doc = "Settings for the webhook at the Git server.",
+};
+
+#define D(m, ...) FIELD(struct deployment, m, FIELD_OUT | __VA_ARGS__)
+static const struct field hook_deployment_fields[] = {
+	D(id, 0, .doc = "Id of the deployment."),
+	D(project_id, 0, .doc = "Project to deploy."),
+	D(pipeline_id, 0, .doc = "Pipeline of the trigger."),
+	D(branch, 0, .doc = "Pushed branch."),
+	D(commit_hash, 0, .doc = "Pushed commit."),
+	D(commit_message, FIELD_NULL, .doc = "Message of the commit."),
+	D(status, 0, .values = state_deployments, .named = "DeploymentStatus",
+	    .doc = "Status of the deployment."),
+	D(trigger, 0, .values = deployment_triggers,
+	    .named = "DeploymentTrigger", .doc = "Always webhook."),
+	D(created_at, 0, .doc = "Time of creation."),
+	FIELD_END,
+};
+static const struct shape hook_deployment_shape = {
+	.name = "HookDeployment",
+	.fields = hook_deployment_fields,
+	.size = sizeof(struct deployment),
+	.doc = "A deployment that a push started.",
+};
 
 /* Returns a new secret. Git servers use its text as it is; servers that expect
  * a key in base64 accept the same text. */

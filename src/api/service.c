@@ -4,12 +4,74 @@
 
 #include "api/board.h"
 #include "api/resources.h"
-#include "api/shapes.h"
 #include "core/log.h"
 #include "store/figures.h"
 #include "store/project.h"
 
 #define NAME_MAX_BYTES 401 /* 100 characters and a NUL */
+
+struct project_name { /* of GET /projects */
+	const char *id;
+	const char *name;
+};
+
+struct component {
+	const char *name;
+	const char *status; /* ok, down */
+	const char *detail;
+};
+struct health {
+	const char *status;
+	const char *version;
+	struct list components;
+};
+
+#define N(m, ...) FIELD(struct project_name, m, FIELD_OUT, __VA_ARGS__)
+#define C(m, fl, ...) FIELD(struct component, m, FIELD_OUT | (fl), __VA_ARGS__)
+#define H(m, ...) FIELD(struct health, m, FIELD_OUT, __VA_ARGS__)
+
+static const struct field project_name_fields[] = {
+	N(id, .doc = "Id of the project, as text."),
+	N(name, .doc = "Name of the project."),
+	FIELD_END,
+};
+static const struct shape project_name_shape = {
+	.name = "ProjectName",
+	.fields = project_name_fields,
+	.size = sizeof(struct project_name),
+	.doc = "Id and name of a project.",
+};
+
+static const char *const component_statuses[] = { "ok", "down", NULL };
+static const struct field component_fields[] = {
+	C(name, 0, .doc = "Name of the part."),
+	C(status, 0, .values = component_statuses, .named = "ComponentStatus",
+	    .doc = "Status of the part."),
+	C(detail, FIELD_NULL, .doc = "What is wrong with the part."),
+	FIELD_END,
+};
+static const struct shape component_shape = {
+	.name = "HealthComponent",
+	.fields = component_fields,
+	.size = sizeof(struct component),
+	.doc = "A part of the service and its status.",
+};
+static const char *const health_statuses[] = { "ok", NULL };
+static const struct field health_fields[] = {
+	H(status, .values = health_statuses, .named = "HealthStatus",
+	    .doc = "Always ok; a failure returns 503."),
+	H(version, .doc = "Version of the service."),
+	H(components, .shape = &component_shape,
+	    .doc = "Parts of the "
+		   "service."),
+	FIELD_END,
+};
+static const struct shape health_shape = {
+	.name = "Health",
+	.fields = health_fields,
+	.size = sizeof(struct health),
+	.doc = "Health of the service.",
+};
 
 static const struct err *
 api_service_health(struct req *rq)

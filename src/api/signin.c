@@ -7,7 +7,6 @@
 #include "api/auth.h"
 #include "api/forge.h"
 #include "api/resources.h"
-#include "api/shapes.h"
 #include "core/log.h"
 #include "core/str.h"
 #include "store/session.h"
@@ -22,6 +21,75 @@
  * response within ten seconds. */
 #define LEFT_MIN 500
 #define RETURN_MS 2000 /* time to revoke a token */
+
+struct login_address {
+	const char *url;
+	const char *state;
+};
+struct login_request {
+	const char *code;
+	const char *state;
+	const char *iss; /* RFC 9207; NULL = not sent */
+};
+struct login {
+	const char *token;
+	struct when expires_at;
+	struct list user; /* one */
+};
+
+#define A(m, ...) FIELD(struct login_address, m, FIELD_OUT, __VA_ARGS__)
+#define R(m, ...)                                                              \
+	FIELD(struct login_request, m, FIELD_IN | FIELD_MUST | FIELD_LINE,     \
+	    __VA_ARGS__)
+#define L(m, fl, ...) FIELD(struct login, m, FIELD_OUT | (fl), __VA_ARGS__)
+
+static const struct field login_address_fields[] = {
+	A(url, .doc = "URL that the browser opens to sign in."),
+	A(state,
+	    .doc = "One-time value that the Git server returns with the "
+		   "code."),
+	FIELD_END,
+};
+static const struct shape login_address_shape = {
+	.name = "LoginAddress",
+	.fields = login_address_fields,
+	.size = sizeof(struct login_address),
+	.doc = "URL to start a sign-in.",
+};
+
+static const struct field login_request_fields[] = {
+	R(code, .min = 1, .max = 1000,
+	    .doc = "Authorization code from the Git "
+		   "server."),
+	R(state, .min = 1, .max = 100,
+	    .doc = "State from the Git server's "
+		   "redirect."),
+	FIELD(struct login_request, iss, FIELD_IN | FIELD_NULL | FIELD_LINE,
+	    .max = 1000,
+	    .doc = "Parameter \"iss\" from the redirect (RFC 9207), if "
+		   "present. A value that does not belong to the Git server is "
+		   "rejected."),
+	FIELD_END,
+};
+static const struct shape login_request_shape = {
+	.name = "LoginRequest",
+	.fields = login_request_fields,
+	.size = sizeof(struct login_request),
+	.doc = "Parameters with which the Git server redirected the browser.",
+};
+
+static const struct field login_fields[] = {
+	L(token, 0, .doc = "Session token."),
+	L(expires_at, 0, .doc = "When the session expires at the latest."),
+	L(user, FIELD_ONE, .shape = &user_shape, .doc = "The signed-in user."),
+	FIELD_END,
+};
+static const struct shape login_shape = {
+	.name = "Login",
+	.fields = login_fields,
+	.size = sizeof(struct login),
+	.doc = "A new session.",
+};
 
 /* A sign-in in progress. */
 struct work {

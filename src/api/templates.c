@@ -4,9 +4,44 @@
 #include "api/pipelines.h"
 #include "api/projects.h"
 #include "api/resources.h"
-#include "api/shapes.h"
 #include "api/template.h"
 #include "core/str.h"
+
+struct template_request {
+	const char *template_id;
+	int64_t project_id;
+	const char *name;
+	const char *description;
+	const char *presets; /* add, none; NULL = add */
+};
+
+#define T(m, fl, ...)                                                          \
+	FIELD(struct template_request, m, FIELD_IN | (fl), __VA_ARGS__)
+
+static const char *const preset_choices[] = { "add", "none", NULL };
+static const struct field template_request_fields[] = {
+	T(template_id, FIELD_MUST, .min = 1, .max = 64,
+	    .shown = "[a-z0-9][a-z0-9._-]*", .doc = "Template to use."),
+	T(project_id, FIELD_MUST, .min = 1,
+	    .doc = "Project of the new "
+		   "pipeline."),
+	T(name, FIELD_LINE | FIELD_NULL, .min = 1, .max = 100,
+	    .doc = "Name of the pipeline; the default is the template's name."),
+	T(description, FIELD_NULL | FIELD_TEXT, .max = 500,
+	    .doc = "Description of the pipeline; the default is the "
+		   "template's."),
+	T(presets, 0, .values = preset_choices, .named = "TemplatePresets",
+	    .doc = "add (the default) adds those envPresets of the template "
+		   "whose keys the project lacks; none leaves the project "
+		   "unchanged."),
+	FIELD_END,
+};
+static const struct shape template_request_shape = {
+	.name = "TemplateRequest",
+	.fields = template_request_fields,
+	.size = sizeof(struct template_request),
+	.doc = "A pipeline to create from a template.",
+};
 
 static const struct err *
 page_of_templates(struct req *rq, struct page *p, struct list *out)
