@@ -23,7 +23,7 @@
 #define PURPOSE_SIZE 64
 
 /* A user's token from the database, decrypted. */
-struct held {
+struct user_token {
 	struct git_token row;
 	char *access;
 	char *refresh; /* NULL = none */
@@ -54,7 +54,7 @@ purpose_of(char out[PURPOSE_SIZE], int64_t user_id)
 }
 
 static const struct err *
-held_open(const struct access *x, struct arena *a, struct held *h)
+user_token_open(const struct access *x, struct arena *a, struct user_token *h)
 {
 	char purpose[PURPOSE_SIZE];
 	const struct err *e;
@@ -70,19 +70,19 @@ held_open(const struct access *x, struct arena *a, struct held *h)
 /* A token that cannot be decrypted is useless, but a lost key must show in the
  * log. */
 static const struct err *
-held_read(const struct access *x, struct arena *a, int64_t user_id,
-    struct held *out)
+user_token_read(const struct access *x, struct arena *a, int64_t user_id,
+    struct user_token *out)
 {
 	const struct err *e;
 
-	*out = (struct held){ .access = NULL };
+	*out = (struct user_token){ .access = NULL };
 	if (user_id == 0 || x->forge == NULL || x->keyring == NULL)
 		return none(user_id, "no user, or no Git server configured");
 	if ((e = gittoken_by_user(x->db, a, user_id, &out->row)) != NULL)
 		return e;
 	if (!str_eq(out->row.server, forge_server(x->forge)))
 		return none(user_id, "belongs to another server");
-	if ((e = held_open(x, a, out)) != NULL) {
+	if ((e = user_token_open(x, a, out)) != NULL) {
 		log_err(e, "decrypting a user's git token");
 		return err_number(ERR_NOTFOUND, NONE_SEALED,
 		    "git token of user %lld cannot be decrypted",
@@ -146,7 +146,8 @@ result_store(const struct access *x, const struct git_token *row,
 
 /* Handles a token that the server has revoked. */
 static const struct err *
-held_end(const struct access *x, const struct held *h, enum gittoken_end why)
+user_token_end(const struct access *x, const struct user_token *h,
+    enum gittoken_end why)
 {
 	const struct err *e;
 	bool ended;
@@ -162,8 +163,8 @@ held_end(const struct access *x, const struct held *h, enum gittoken_end why)
 /* Refreshes the token as the holder of that right. `out` becomes NULL if a
  * newer token is stored already. */
 static const struct err *
-held_refresh(const struct access *x, struct arena *a, const struct held *h,
-    const char *holder, const char **out)
+user_token_refresh(const struct access *x, struct arena *a,
+    const struct user_token *h, const char *holder, const char **out)
 {
 	struct forge_token got;
 	struct git_token row;
@@ -172,7 +173,7 @@ held_refresh(const struct access *x, struct arena *a, const struct held *h,
 	*out = NULL;
 	e = forge_token_refresh(x->forge, a, h->refresh, &got);
 	if (e != NULL && e->code == ERR_UNAUTHENTICATED) {
-		e = held_end(x, h, GITTOKEN_REFRESH);
+		e = user_token_end(x, h, GITTOKEN_REFRESH);
 		return e != NULL ? e : none(h->row.user_id, "expired");
 	}
 	if (e != NULL) {
@@ -209,14 +210,14 @@ holder_make(struct arena *a)
 /* Whether the token remains valid for a while. Then there is no need to wait
  * for another process's refresh or for a Git server that is down. */
 static bool
-still_good(const struct held *h, const char *stale)
+still_good(const struct user_token *h, const char *stale)
 {
 	return !str_eq(h->access, stale) &&
 	    (h->row.expires_at.ms == 0 || h->row.expires_at.ms > time_now_ms());
 }
 
 static bool
-needs_refresh(const struct held *h, const char *stale)
+needs_refresh(const struct user_token *h, const char *stale)
 {
 	return str_eq(h->access, stale) ||
 	    (h->row.expires_at.ms != 0 &&
@@ -234,7 +235,8 @@ is_of_server(const struct err *e)
 
 /* Acquires the right to refresh, if there is enough time. */
 static const struct err *
-refresh_begin(const struct access *x, const struct held *h, const char *holder)
+refresh_begin(const struct access *x, const struct user_token *h,
+    const char *holder)
 {
 	if (forge_left(x->forge) >= REFRESH_MIN_MS)
 		return gittoken_refresh_begin(x->db, h->row.user_id,
@@ -245,7 +247,7 @@ refresh_begin(const struct access *x, const struct held *h, const char *holder)
 
 /* A single attempt. `out` stays NULL if the row must be read again. */
 static const struct err *
-fresh_try(const struct access *x, struct arena *a, const struct held *h,
+fresh_try(const struct access *x, struct arena *a, const struct user_token *h,
     const char *stale, const char **out)
 {
 	const char *holder;
@@ -265,7 +267,7 @@ fresh_try(const struct access *x, struct arena *a, const struct held *h,
 	holder = holder_make(a);
 	e = refresh_begin(x, h, holder);
 	if (e == NULL)
-		e = held_refresh(x, a, h, holder, out);
+		e = user_token_refresh(x, a, h, holder, out);
 	else if (e->code == ERR_CONFLICT || e->code == ERR_PRECONDITION) {
 		bool busy = e->code == ERR_CONFLICT;
 
@@ -293,12 +295,12 @@ fresh(const struct access *x, struct arena *a, int64_t user_id,
 	int64_t end = time_mono_ms() + WAIT_MS;
 	const char *found = NULL;
 	const struct err *e;
-	struct held h;
+	struct user_token h;
 
 	*out = NULL;
 	do {
 		arena_clear(own);
-		if ((e = held_read(x, own, user_id, &h)) != NULL ||
+		if ((e = user_token_read(x, own, user_id, &h)) != NULL ||
 		    (e = fresh_try(x, own, &h, stale, &found)) != NULL)
 			goto out;
 	} while (found == NULL && time_mono_ms() < end);
@@ -424,11 +426,11 @@ account_end(const struct access *x, int64_t user_id, const char *token)
 {
 	struct arena *own = arena_open((size_t)1 << 20);
 	const struct err *e;
-	struct held h;
+	struct user_token h;
 
-	if ((e = held_read(x, own, user_id, &h)) == NULL)
+	if ((e = user_token_read(x, own, user_id, &h)) == NULL)
 		e = str_eq(h.access, token) ?
-		    held_end(x, &h, GITTOKEN_ACCOUNT) :
+		    user_token_end(x, &h, GITTOKEN_ACCOUNT) :
 		    err_new(ERR_UNAVAILABLE,
 			"git token of user %lld: a newer one is stored",
 			(long long)user_id);

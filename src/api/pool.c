@@ -22,7 +22,7 @@
 #define LOOK_MS 1000  /* interval between checks for hanging workers */
 #define DRAIN_MS 5000 /* on top of the maximum time of a request */
 
-struct slot {
+struct worker_slot {
 	pid_t pid; /* 0 = free, -1 = starts at `due` */
 	enum route_pool pool;
 	unsigned generation;
@@ -32,7 +32,7 @@ struct slot {
 	bool told; /* SIGTERM or SIGQUIT was sent */
 };
 
-static struct slot slots[BOARD_WORKERS];
+static struct worker_slot slots[BOARD_WORKERS];
 static unsigned generation = 1;
 static enum { RUNNING, DRAINING, KILLING } state = RUNNING;
 static int64_t drain_until;
@@ -58,7 +58,7 @@ pool_signals(void)
 }
 
 static void
-slot_start(struct pool *p, struct slot *s)
+slot_start(struct pool *p, struct worker_slot *s)
 {
 	struct worker w = p->worker;
 	int place = (int)(s - slots), pool;
@@ -95,7 +95,7 @@ slot_add(struct pool *p, enum route_pool pool)
 
 	for (i = 0; i < BOARD_WORKERS; i++)
 		if (slots[i].pid == 0) {
-			slots[i] = (struct slot){ .pool = pool };
+			slots[i] = (struct worker_slot){ .pool = pool };
 			slot_start(p, &slots[i]);
 			return true;
 		}
@@ -103,14 +103,14 @@ slot_add(struct pool *p, enum route_pool pool)
 }
 
 static void
-slot_tell(struct slot *s, int signal_number)
+slot_tell(struct worker_slot *s, int signal_number)
 {
 	if (s->pid > 0 && kill(s->pid, signal_number) == 0)
 		s->told = true;
 }
 
 static void
-death_log(const struct slot *s, const char *request, int status)
+death_log(const struct worker_slot *s, const char *request, int status)
 {
 	const char *with = request[0] == '\0' ? "" : ", serving ";
 
@@ -129,7 +129,7 @@ death_log(const struct slot *s, const char *request, int status)
  * probably fail again for the same reason, so the delay grows. One that served
  * probably died of a request, which must not delay others. */
 static int64_t
-delay_next(const struct slot *s, bool served)
+delay_next(const struct worker_slot *s, bool served)
 {
 	if (served)
 		return time_mono_ms() - s->began >= YOUNG_MS ? 0 : DELAY_MS;
@@ -140,7 +140,7 @@ delay_next(const struct slot *s, bool served)
 
 /* Handles the end of a worker: replaces it, unless it was stopped. */
 static void
-slot_ended(struct pool *p, struct slot *s, int status)
+slot_ended(struct pool *p, struct worker_slot *s, int status)
 {
 	struct board *board = p->worker.board;
 	int place = (int)(s - slots);
@@ -149,7 +149,7 @@ slot_ended(struct pool *p, struct slot *s, int status)
 	death_log(s, board->place[place].request, status);
 	board_clear(board, place);
 	if (s->told || state != RUNNING) {
-		*s = (struct slot){ .pid = 0 };
+		*s = (struct worker_slot){ .pid = 0 };
 		return;
 	}
 	atomic_fetch_add(&board->restarts, 1);
@@ -204,7 +204,7 @@ slots_count(enum route_pool pool, unsigned of_generation)
 }
 
 /* A worker of this pool that has started but does not serve yet. */
-static struct slot *
+static struct worker_slot *
 slot_unready(struct pool *p, enum route_pool pool)
 {
 	size_t i;

@@ -14,7 +14,7 @@
 #include "forge/forge.h"
 #include "store/gitserver.h"
 
-struct move {
+struct rename {
 	struct admin *admin;
 	struct forge *forge; /* at its new address */
 	struct forge *was;   /* the same at its old one, never asked */
@@ -27,7 +27,7 @@ struct move {
 };
 
 static const struct err *
-servers_open(struct move *m, const char *old)
+servers_open(struct rename *m, const char *old)
 {
 	const struct settings_gitserver *s = &m->admin->set.gitserver;
 	const struct err *e;
@@ -51,7 +51,7 @@ servers_open(struct move *m, const char *old)
 
 /* Two users of one account cannot become one here. */
 static const struct err *
-twins_check(const struct move *m)
+twins_check(const struct rename *m)
 {
 	const struct gitserver_twins *t;
 	const struct err *e;
@@ -76,7 +76,7 @@ twins_check(const struct move *m)
 /* Whether a repository that is remembered is the same one there: 1, or another:
  * -1; 0 = the server does not say. */
 static int
-repo_compare(const struct move *m, const struct gitserver_repo *r)
+repo_compare(const struct rename *m, const struct gitserver_repo *r)
 {
 	const char *token = m->admin->set.gitserver.token;
 	struct forge_repo by_id = { .id = r->repo_id, .path = r->path };
@@ -95,7 +95,7 @@ repo_compare(const struct move *m, const struct gitserver_repo *r)
 
 /* At another server the same numbers are other people's. */
 static const struct err *
-same_check(const struct move *m)
+same_check(const struct rename *m)
 {
 	const struct gitserver_repo *r;
 	size_t i, same = 0, other = 0;
@@ -133,7 +133,7 @@ same_check(const struct move *m)
 }
 
 static const struct err *
-projects_map(struct move *m)
+projects_map(struct rename *m)
 {
 	const struct gitserver_project *p;
 	const struct err *e;
@@ -165,7 +165,7 @@ dry_end(void)
 static const struct err *
 move_body(struct db *db, void *context)
 {
-	struct move *m = context;
+	struct rename *m = context;
 	const struct gitserver_project *p;
 	const struct err *e;
 	size_t i;
@@ -184,7 +184,7 @@ move_body(struct db *db, void *context)
 }
 
 static void
-tell(const struct move *m)
+tell(const struct rename *m)
 {
 	const struct gitserver_project *p = m->projects.items;
 	const char *how = m->dry ? "to move" : "moved";
@@ -204,7 +204,7 @@ tell(const struct move *m)
 }
 
 static const struct err *
-move_run(struct move *m, const char *old)
+rename_run(struct rename *m, const char *old)
 {
 	const struct err *e;
 
@@ -221,7 +221,7 @@ move_run(struct move *m, const char *old)
 const struct err *
 admin_gitserver_move(struct admin *admin, int argc, char **argv)
 {
-	struct move m = { .admin = admin };
+	struct rename m = { .admin = admin };
 	const struct option_value options[] = {
 		{ .name = "dry-run", .flag = &m.dry },
 		{ .name = NULL },
@@ -231,7 +231,7 @@ admin_gitserver_move(struct admin *admin, int argc, char **argv)
 
 	if ((e = admin_options(argc, argv, options, &old, 1)) != NULL)
 		return e;
-	e = move_run(&m, old);
+	e = rename_run(&m, old);
 	forge_close(m.was);
 	forge_close(m.forge);
 	return e;

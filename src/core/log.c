@@ -17,14 +17,14 @@
 #include "core/str.h"
 
 #define LINE 1024
-#define FAULTS 64
+#define CONDITIONS 64
 #define WORDS 4 /* of one subject that are no change; they may take turns */
 #define SUBJECT 160
 #define PAUSE_MIN INT64_C(60000) /* milliseconds */
 #define PAUSE_MAX INT64_C(3600000)
 
 /* What goes wrong and was said. */
-struct fault {
+struct condition {
 	char subject[SUBJECT]; /* empty: free */
 	uint64_t words[WORDS]; /* hashes of what was said */
 	size_t nwords;
@@ -34,7 +34,7 @@ struct fault {
 	int64_t pause;
 };
 
-static struct fault faults[FAULTS];
+static struct condition conditions[CONDITIONS];
 
 static const char *log_name = "slipway";
 static unsigned log_flags;
@@ -131,28 +131,29 @@ hash(const char *text)
 	return h;
 }
 
-static struct fault *
-fault_find(const char *subject)
+static struct condition *
+condition_find(const char *subject)
 {
 	size_t i;
 
-	for (i = 0; i < FAULTS; i++)
-		if (faults[i].subject[0] != '\0' &&
-		    strncmp(faults[i].subject, subject, SUBJECT - 1) == 0)
-			return &faults[i];
+	for (i = 0; i < CONDITIONS; i++)
+		if (conditions[i].subject[0] != '\0' &&
+		    strncmp(conditions[i].subject, subject, SUBJECT - 1) == 0)
+			return &conditions[i];
 	return NULL;
 }
 
 /* A free place, or that of the one which is silent for the longest time. */
-static struct fault *
-fault_make(const char *subject)
+static struct condition *
+condition_make(const char *subject)
 {
-	struct fault *f = &faults[0];
+	struct condition *f = &conditions[0];
 	size_t i;
 
-	for (i = 0; i < FAULTS && f->subject[0] != '\0'; i++)
-		if (faults[i].subject[0] == '\0' || faults[i].last < f->last)
-			f = &faults[i];
+	for (i = 0; i < CONDITIONS && f->subject[0] != '\0'; i++)
+		if (conditions[i].subject[0] == '\0' ||
+		    conditions[i].last < f->last)
+			f = &conditions[i];
 	(void)memset(f, 0, sizeof(*f));
 	(void)snprintf(f->subject, sizeof(f->subject), "%s", subject);
 	f->pause = PAUSE_MIN;
@@ -161,7 +162,7 @@ fault_make(const char *subject)
 
 /* Whether these words are new of it, and not one more of ever new ones. */
 static bool
-fault_changed(struct fault *f, const char *words)
+condition_changed(struct condition *f, const char *words)
 {
 	const uint64_t h = hash(words);
 	size_t i;
@@ -179,7 +180,7 @@ void
 log_fault(const struct err *e, const char *subject)
 {
 	const int64_t now = time_mono_ms();
-	struct fault *f = fault_find(subject);
+	struct condition *f = condition_find(subject);
 	bool due;
 
 	if (f != NULL && now - f->last >= 2 * f->pause) {
@@ -187,13 +188,13 @@ log_fault(const struct err *e, const char *subject)
 		f = NULL;
 	}
 	if (f == NULL)
-		f = fault_make(subject);
+		f = condition_make(subject);
 	f->last = now;
 	f->times++;
 	due = f->next != 0 && now >= f->next;
 	if (due)
 		f->nwords = 0;
-	if (!fault_changed(f, e->msg))
+	if (!condition_changed(f, e->msg))
 		return;
 	if (due && f->pause < PAUSE_MAX)
 		f->pause = 2 * f->pause < PAUSE_MAX ? 2 * f->pause : PAUSE_MAX;
@@ -209,7 +210,7 @@ log_fault(const struct err *e, const char *subject)
 void
 log_fault_over(const char *subject)
 {
-	struct fault *f = fault_find(subject);
+	struct condition *f = condition_find(subject);
 
 	if (f == NULL)
 		return;

@@ -162,7 +162,7 @@ gittoken_delete(struct db *db, int64_t user_id)
 	return db_exec(db, &delete_of, &args, NULL);
 }
 
-struct refusal {
+struct refused {
 	struct token_args args;
 	enum gittoken_end why;
 	bool ended;
@@ -171,7 +171,7 @@ struct refusal {
 static const struct err *
 refused_body(struct db *db, void *context)
 {
-	struct refusal *r = context;
+	struct refused *r = context;
 	struct arena *a = arena_open(SMALL_ARENA);
 	struct token_tries tries;
 	const struct err *e;
@@ -192,7 +192,7 @@ const struct err *
 gittoken_refused(struct db *db, int64_t user_id, int64_t epoch,
     enum gittoken_end why, bool *ended)
 {
-	struct refusal r = { .args = { .user_id = user_id, .epoch = epoch },
+	struct refused r = { .args = { .user_id = user_id, .epoch = epoch },
 		.why = why };
 	const struct err *e = db_transaction(db, refused_body, &r);
 
