@@ -134,7 +134,7 @@ static const struct {
 	[WIRE_FD_CONTROL] = { S_IFIFO, O_RDWR, O_ACCMODE | O_PATH },
 };
 
-/* A job trusts what it gets: files of the spool, opened as spool.h says, and
+/* A job trusts what it gets: files of the spool, opened as spool/spool.h says, and
  * nothing else that the dispatcher can open. */
 static bool
 fds_valid(const struct monitor *m, const int *fds)

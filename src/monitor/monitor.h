@@ -100,12 +100,12 @@ struct monitor {
 	int exit_status;
 };
 
-/* monitor_conf.c: reads the configuration; on an error the old one stays. */
+/* conf.c: reads the configuration; on an error the old one stays. */
 MUSTCHECK const struct err *monitor_conf(struct monitor *m);
 /* Opens and makes the directories. */
 MUSTCHECK const struct err *monitor_dirs(struct monitor *m);
 
-/* monitor_place.c: the account for a project; enum wire_why. */
+/* place.c: the account for a project; enum wire_why. */
 enum wire_why monitor_account(const struct monitor *m, const struct wire *w,
     struct slot *out);
 /* A user id for the job itself that no live one has; 0 without root. */
@@ -124,11 +124,11 @@ MUSTCHECK const struct err *monitor_home(const struct monitor *m,
 MUSTCHECK const struct err *monitor_home_claim(const struct monitor *m,
     struct slot *slot);
 
-/* monitor_leavings.c: as an account of the range, for good: removes what it
+/* leavings.c: as an account of the range, for good: removes what it
  * has left in places that everybody can write. */
 void monitor_leavings(void);
 
-/* monitor_left.c */
+/* left.c */
 /* Takes a directory out of the way; it is removed `keep` ms later. */
 MUSTCHECK const struct err *monitor_left_move(const struct monitor *m, int at,
     const char *name, int64_t keep);
@@ -139,7 +139,7 @@ bool monitor_left_reaped(struct monitor *m, pid_t pid);
 /* Removes the directory of a project that was deleted, and says so. */
 void monitor_wipe(struct monitor *m, const struct wire *w);
 
-/* monitor_dispatch.c */
+/* dispatcher.c */
 void monitor_dispatch_start(struct monitor *m);
 void monitor_dispatch_died(struct monitor *m, int status);
 /* Takes some of the messages that are there. */
@@ -148,7 +148,7 @@ void monitor_send(struct monitor *m, const struct wire *w);
 /* Sends what did not fit before. */
 void monitor_flush(struct monitor *m);
 
-/* monitor_job.c: closes the descriptors in any case. */
+/* job.c: closes the descriptors in any case. */
 void monitor_job_start(struct monitor *m, const struct wire *w, int *request);
 void monitor_job_kill(struct monitor *m, const struct wire *w);
 /* A child of ours ended; false if it is no job's. */
@@ -158,7 +158,7 @@ void monitor_job_stopped(const struct monitor *m, pid_t pid);
 /* Does what is due; milliseconds until more is, -1 = nothing is. */
 int monitor_jobs_tick(struct monitor *m);
 bool monitor_jobs_live(const struct monitor *m);
-/* monitor_adopt.c: takes over what an earlier monitor left, or one that ran
+/* adopt.c: takes over what an earlier monitor left, or one that ran
  * beside this one; NULL if there is nothing of that job. */
 void monitor_adopt(struct monitor *m);
 /* Whether the process of that number is the job, and not another that was given
