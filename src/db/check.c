@@ -142,7 +142,7 @@ check_one(struct db *db, const struct stmt *s)
 	if (args > DB_COLUMNS || row > DB_COLUMNS)
 		return err_new(ERR_CONFIG, "%s: more than %d columns", s->name,
 		    DB_COLUMNS);
-	if ((e = conn_ready(db, &what)) != NULL)
+	if ((e = conn_ready(db, CONN_LOOK, &what)) != NULL)
 		return e;
 	if ((e = stmt_get(db, s, &p, &what)) != NULL) {
 		conn_judge(db, what);

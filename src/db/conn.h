@@ -3,8 +3,6 @@
 #ifndef SLIPWAY_DB_CONN_H
 #define SLIPWAY_DB_CONN_H
 
-#include <sys/types.h>
-
 #include <mariadb/mysql.h>
 
 #include "db/db.h"
@@ -31,17 +29,36 @@ enum db_state {
 	DB_DOOMED, /* inside one that must not be committed */
 };
 
+/* Memory that the library reads from and writes to. */
+struct cell {
+	int64_t n;
+	MYSQL_TIME time;
+	unsigned long len;
+	my_bool null;
+	my_bool error;
+};
+
 struct prepared {
 	const struct stmt *key;
 	MYSQL_STMT *st;
-	bool checked; /* its columns are those of the table */
+	struct cell *args;    /* one per `?` */
+	struct cell *columns; /* one per column; the library writes to them */
+	MYSQL_BIND *binds;    /* enough for either */
+	bool checked;         /* its columns are those of the table */
+	bool bound;           /* the library knows the columns' cells */
+};
+
+/* How a statement finds its connection. */
+enum conn_care {
+	CONN_TRUST, /* a lost connection shows when the statement fails */
+	CONN_LOOK,  /* look first: the statement must not be sent twice */
 };
 
 struct db {
 	const struct settings *settings;
 	unsigned flags;
-	MYSQL *my; /* NULL while there is no connection */
-	pid_t pid; /* of the process that made it */
+	MYSQL *my;      /* NULL while there is no connection */
+	unsigned forks; /* of the process when it connected */
 	struct prepared *prepared;
 	size_t n, cap;
 	int64_t not_before; /* no connection is tried until then */
@@ -63,7 +80,8 @@ MUSTCHECK const struct err *db_unknown(const struct err *cause);
 void db_sleep(int64_t ms);
 
 /* connect.c: `what` is set with an error. */
-MUSTCHECK const struct err *conn_ready(struct db *, enum db_what *what);
+MUSTCHECK const struct err *conn_ready(struct db *, enum conn_care,
+    enum db_what *what);
 /* Closes the connection where `what` says that it is of no more use. */
 void conn_judge(struct db *, enum db_what what);
 /* A statement without arguments and rows. */
@@ -77,26 +95,17 @@ void stmt_forget(struct db *, const struct stmt *);
 void stmt_forget_all(struct db *);
 
 /* row.c */
-/* Memory that the library reads from and writes to. */
-struct cell {
-	int64_t n;
-	MYSQL_TIME time;
-	unsigned long len;
-	my_bool null;
-	my_bool error;
-};
 /* Whether the entry is a column. */
 bool row_has(const struct field *);
 size_t row_width(const struct field *);
 /* What must remain of an arena for whoever works on the rows. */
 size_t row_reserve(const struct arena *);
-MUSTCHECK const struct err *row_bind_args(MYSQL_STMT *, const struct stmt *,
-    const void *args, struct cell *);
-/* Makes the columns come into the cells (DB_COLUMNS of them). */
-bool row_bind(MYSQL_STMT *, const struct stmt *, struct cell *);
-/* The row that was fetched into an item, which is zeroed memory. */
-MUSTCHECK const struct err *row_take(MYSQL_STMT *, const struct stmt *,
-    const struct cell *, struct arena *, void *item);
+MUSTCHECK const struct err *row_bind_args(struct prepared *, const void *args);
+/* Binds the columns to their cells, once; false with the library's error. */
+bool row_bind(struct prepared *);
+/* Copies the fetched row into an item, which is zeroed memory. */
+MUSTCHECK const struct err *row_take(const struct prepared *, struct arena *,
+    void *item);
 
 /* check.c: ERR_CONFIG if the columns are not those of the table. */
 MUSTCHECK const struct err *check_columns(const struct stmt *, MYSQL_STMT *);

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,12 +16,26 @@
 #define PAUSE_LAST 1000
 #define MIGRATE_TIMEOUT 86400 /* seconds: ALTER may copy a large table */
 
+/* How many forks lie between this process and the first: a connection belongs
+ * to the process that made it. */
+static unsigned forks;
+
+static void
+forked(void)
+{
+	forks++;
+}
+
 const struct err *
 db_open(const struct settings *settings, unsigned flags, struct db **out)
 {
+	static bool counting;
 	struct db *db;
 
 	*out = NULL;
+	if (!counting && pthread_atfork(NULL, NULL, forked) != 0)
+		return err_new(ERR_UNAVAILABLE, "pthread_atfork");
+	counting = true;
 	if (settings->database.host == NULL &&
 	    settings->database.socket == NULL)
 		return err_new(ERR_CONFIG,
@@ -67,7 +82,7 @@ db_drop(struct db *db)
 {
 	if (db->my == NULL)
 		return;
-	if (db->pid != getpid())
+	if (db->forks != forks)
 		disarm(db->my);
 	stmt_forget_all(db);
 	mysql_close(db->my);
@@ -187,7 +202,7 @@ dial(struct db *db)
 	}
 	if ((db->my = options(db)) == NULL)
 		return err_new(ERR_UNAVAILABLE, "connect: out of memory");
-	db->pid = getpid();
+	db->forks = forks;
 	if (mysql_real_connect(db->my, set->host, user, password, set->name,
 		set->host != NULL ? (unsigned)set->port : 0,
 		set->host != NULL ? NULL : set->socket,
@@ -222,18 +237,18 @@ gone(MYSQL *my)
 }
 
 const struct err *
-conn_ready(struct db *db, enum db_what *what)
+conn_ready(struct db *db, enum conn_care care, enum db_what *what)
 {
 	const struct err *e;
 
-	if (db->my != NULL && db->pid != getpid())
+	if (db->my != NULL && db->forks != forks)
 		db_drop(db);
-	if (db->my != NULL && gone(db->my)) {
+	if (db->my != NULL && care == CONN_LOOK && gone(db->my))
+		db_drop(db);
+	if (db->my == NULL && db->state != DB_PLAIN) {
 		*what = DB_LOST;
-		db_drop(db);
-		if (db->state != DB_PLAIN)
-			return err_new(ERR_UNAVAILABLE,
-			    "the server closed the connection");
+		return err_new(ERR_UNAVAILABLE,
+		    "the server closed the connection");
 	}
 	if (db->my != NULL)
 		return NULL;

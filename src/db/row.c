@@ -152,33 +152,31 @@ bind_arg(const struct field *f, const void *member, MYSQL_BIND *b,
 }
 
 const struct err *
-row_bind_args(MYSQL_STMT *st, const struct stmt *s, const void *args,
-    struct cell *cells)
+row_bind_args(struct prepared *p, const void *args)
 {
+	const struct stmt *s = p->key;
 	const struct field *f;
-	MYSQL_BIND binds[DB_COLUMNS];
-	size_t n = 0, width = row_width(s->args);
 	const struct err *e;
+	size_t n = 0, width = row_width(s->args);
 
-	if (width > DB_COLUMNS || mysql_stmt_param_count(st) != width)
+	if (mysql_stmt_param_count(p->st) != width)
 		return err_new(ERR_CONFIG,
 		    "%s: %lu question marks, %zu arguments", s->name,
-		    mysql_stmt_param_count(st), width);
+		    mysql_stmt_param_count(p->st), width);
 	if (width == 0)
 		return NULL;
-	(void)memset(binds, 0, sizeof(binds));
-	(void)memset(cells, 0, DB_COLUMNS * sizeof(*cells));
+	(void)memset(p->binds, 0, width * sizeof(*p->binds));
 	for (f = s->args; f->name != NULL; f++) {
 		if (!row_has(f))
 			continue;
-		if ((e = bind_arg(f, field_of(args, f), &binds[n],
-			 &cells[n])) != NULL)
+		if ((e = bind_arg(f, field_of(args, f), &p->binds[n],
+			 &p->args[n])) != NULL)
 			return err_wrap(e, "%s: %s", s->name, f->name);
 		n++;
 	}
-	if (mysql_stmt_bind_param(st, binds) != 0)
-		return db_error(s->name, mysql_stmt_errno(st),
-		    mysql_stmt_error(st));
+	if (mysql_stmt_bind_param(p->st, p->binds) != 0)
+		return db_error(s->name, mysql_stmt_errno(p->st),
+		    mysql_stmt_error(p->st));
 	return NULL;
 }
 
@@ -300,7 +298,8 @@ take(MYSQL_STMT *st, unsigned column, const struct field *f,
     const struct cell *c, struct arena *a, void *member)
 {
 	if (c->null) {
-		if (f->type == F_INT || f->type == F_BOOL)
+		if ((f->type == F_INT || f->type == F_BOOL) &&
+		    (f->flags & FIELD_NULL) == 0)
 			return err_new(ERR_INTERNAL, "is NULL");
 		return NULL; /* zeroed memory says so */
 	}
@@ -327,37 +326,37 @@ take(MYSQL_STMT *st, unsigned column, const struct field *f,
 }
 
 const struct err *
-row_take(MYSQL_STMT *st, const struct stmt *s, const struct cell *cells,
-    struct arena *a, void *item)
+row_take(const struct prepared *p, struct arena *a, void *item)
 {
 	const struct field *f;
 	const struct err *e;
 	unsigned column = 0;
 
-	for (f = s->row; f->name != NULL; f++) {
+	for (f = p->key->row; f->name != NULL; f++) {
 		if (!row_has(f))
 			continue;
-		if ((e = take(st, column, f, &cells[column], a,
+		if ((e = take(p->st, column, f, &p->columns[column], a,
 			 field_at(item, f))) != NULL)
-			return err_wrap(e, "%s: %s", s->name, f->name);
+			return err_wrap(e, "%s: %s", p->key->name, f->name);
 		column++;
 	}
 	return NULL;
 }
 
 bool
-row_bind(MYSQL_STMT *st, const struct stmt *s, struct cell *cells)
+row_bind(struct prepared *p)
 {
 	const struct field *f;
-	MYSQL_BIND binds[DB_COLUMNS];
 	size_t n = 0;
 
-	(void)memset(binds, 0, sizeof(binds));
-	(void)memset(cells, 0, DB_COLUMNS * sizeof(*cells));
-	for (f = s->row; f->name != NULL; f++)
+	if (p->bound)
+		return true;
+	(void)memset(p->binds, 0, row_width(p->key->row) * sizeof(*p->binds));
+	for (f = p->key->row; f->name != NULL; f++)
 		if (row_has(f)) {
-			bind_column(f, &binds[n], &cells[n]);
+			bind_column(f, &p->binds[n], &p->columns[n]);
 			n++;
 		}
-	return mysql_stmt_bind_result(st, binds) == 0;
+	p->bound = mysql_stmt_bind_result(p->st, p->binds) == 0;
+	return p->bound;
 }

@@ -57,7 +57,7 @@ db_script(struct db *db, const char *sql)
 
 	for (sql = skip(sql); *sql != '\0'; sql = skip(end)) {
 		end = statement_end(sql);
-		if ((e = conn_ready(db, &what)) == NULL)
+		if ((e = conn_ready(db, CONN_LOOK, &what)) == NULL)
 			e = conn_query(db, sql, (size_t)(end - sql), &what);
 		if (e != NULL) {
 			conn_judge(db, what);

@@ -33,6 +33,28 @@ stmt_error(const struct stmt *s, MYSQL_STMT *st, enum db_what *what)
 	return db_error(s->name, number, mysql_stmt_error(st));
 }
 
+static struct prepared
+prepared_make(const struct stmt *s, MYSQL_STMT *st)
+{
+	const size_t args = row_width(s->args), columns = row_width(s->row);
+	const size_t most = args > columns ? args : columns;
+
+	return (struct prepared){ .key = s,
+		.st = st,
+		.args = mem_alloc(args + 1, sizeof(struct cell)),
+		.columns = mem_alloc(columns + 1, sizeof(struct cell)),
+		.binds = mem_alloc(most + 1, sizeof(MYSQL_BIND)) };
+}
+
+static void
+prepared_release(struct prepared *p)
+{
+	(void)mysql_stmt_close(p->st);
+	mem_free(p->args);
+	mem_free(p->columns);
+	mem_free(p->binds);
+}
+
 const struct err *
 stmt_get(struct db *db, const struct stmt *s, struct prepared **out,
     enum db_what *what)
@@ -59,8 +81,8 @@ stmt_get(struct db *db, const struct stmt *s, struct prepared **out,
 		db->prepared = mem_grow(db->prepared, db->cap,
 		    sizeof(*db->prepared));
 	}
-	db->prepared[db->n] = (struct prepared){ .key = s, .st = st };
 	*out = &db->prepared[db->n++];
+	**out = prepared_make(s, st);
 	return NULL;
 }
 
@@ -71,7 +93,7 @@ stmt_forget(struct db *db, const struct stmt *s)
 
 	for (i = 0; i < db->n; i++)
 		if (db->prepared[i].key == s) {
-			(void)mysql_stmt_close(db->prepared[i].st);
+			prepared_release(&db->prepared[i]);
 			db->prepared[i] = db->prepared[--db->n];
 			return;
 		}
@@ -81,7 +103,7 @@ void
 stmt_forget_all(struct db *db)
 {
 	while (db->n > 0)
-		(void)mysql_stmt_close(db->prepared[--db->n].st);
+		prepared_release(&db->prepared[--db->n]);
 }
 
 /* What ends a result half-way is told of the connection, not the statement. */
@@ -121,7 +143,6 @@ row_room(struct call *c, size_t n, size_t *cap)
 static const struct err *
 take_rows(struct db *db, struct prepared *p, struct call *c)
 {
-	struct cell cells[DB_COLUMNS];
 	const struct err *e;
 	size_t n = 0, cap = 0;
 	void *item;
@@ -130,7 +151,7 @@ take_rows(struct db *db, struct prepared *p, struct call *c)
 	if (!p->checked && (e = check_columns(c->s, p->st)) != NULL)
 		return e;
 	p->checked = true;
-	if (!row_bind(p->st, c->s, cells))
+	if (!row_bind(p))
 		return stmt_error(c->s, p->st, &c->what);
 	while ((rc = mysql_stmt_fetch(p->st)) != MYSQL_NO_DATA) {
 		if (rc != 0 && rc != MYSQL_DATA_TRUNCATED)
@@ -141,7 +162,7 @@ take_rows(struct db *db, struct prepared *p, struct call *c)
 			return err_tell(ERR_TOO_LARGE,
 			    "These are more items than can be handled at "
 			    "once.");
-		if ((e = row_take(p->st, c->s, cells, c->a, item)) != NULL)
+		if ((e = row_take(p, c->a, item)) != NULL)
 			return e;
 		n++;
 	}
@@ -151,20 +172,28 @@ take_rows(struct db *db, struct prepared *p, struct call *c)
 	return NULL;
 }
 
+static bool
+is_read(const struct stmt *s)
+{
+	return str_starts(s->sql, "SELECT ") || str_starts(s->sql, "WITH ");
+}
+
 static const struct err *
 call_once(struct db *db, struct call *c)
 {
-	struct cell cells[DB_COLUMNS];
+	const enum conn_care care = is_read(c->s) || db->state != DB_PLAIN ?
+	    CONN_TRUST :
+	    CONN_LOOK;
 	const struct err *e;
 	struct prepared *p;
 
 	c->sent = false;
 	c->what = DB_BUG;
-	if ((e = conn_ready(db, &c->what)) != NULL)
+	if ((e = conn_ready(db, care, &c->what)) != NULL)
 		return e;
 	if ((e = stmt_get(db, c->s, &p, &c->what)) != NULL)
 		return e;
-	if ((e = row_bind_args(p->st, c->s, c->args, cells)) != NULL)
+	if ((e = row_bind_args(p, c->args)) != NULL)
 		return e;
 	c->sent = true;
 	if (mysql_stmt_execute(p->st) != 0) {
@@ -186,12 +215,6 @@ call_once(struct db *db, struct call *c)
 out:
 	(void)mysql_stmt_free_result(p->st);
 	return e;
-}
-
-static bool
-is_read(const struct stmt *s)
-{
-	return str_starts(s->sql, "SELECT ") || str_starts(s->sql, "WITH ");
 }
 
 static void

@@ -114,7 +114,7 @@ run(struct db *db, struct txn *t, enum outcome *out)
 	enum db_what what = DB_BUG;
 	const struct err *e;
 
-	if ((e = conn_ready(db, &what)) != NULL ||
+	if ((e = conn_ready(db, CONN_LOOK, &what)) != NULL ||
 	    (e = conn_query(db, "START TRANSACTION", 17, &what)) != NULL) {
 		*out = outcome_of(what);
 		conn_judge(db, what);
