@@ -37,42 +37,14 @@ api_project_list(struct req *rq)
 	return answer_pages(rq, &project_shape, page_of_list);
 }
 
-/* Adds the workspace's status, as the runner last reported it. */
-static const struct err *
-workspace_fill(struct req *rq, struct project *p)
-{
-	struct workspace_status *w = arena_alloc(rq->a, 1, sizeof(*w));
-	const struct err *e;
-
-	e = workspace_by_project(rq->db, rq->a, p->id, w);
-	if (e != NULL && e->code != ERR_NOTFOUND)
-		return e;
-	if (e != NULL)
-		*w = (struct workspace_status){ .project_id = p->id,
-			.status = "not_created" };
-	p->workspace_status = (struct list){ .items = w, .n = 1 };
-	return NULL;
-}
-
-/* Reads the project inside the writing transaction, so that the response needs
- * no further query, which could fail. */
-static const struct err *
-project_read(struct req *rq, int64_t id, struct project *out)
-{
-	const struct err *e;
-
-	if ((e = project_by_id(rq->db, rq->a, id, out)) != NULL)
-		return e;
-	return workspace_fill(rq, out);
-}
-
 static const struct err *
 api_project_show(struct req *rq)
 {
 	const struct err *e;
 	struct project p;
 
-	if ((e = project_read(rq, rq->id[0], &p)) != NULL)
+	e = project_with_workspace(rq->db, rq->a, rq->id[0], &p);
+	if (e != NULL)
 		return e;
 	answer_item(rq, &project_shape, &p, p.version);
 	return NULL;
@@ -218,7 +190,8 @@ create_body(struct db *db, void *context)
 		return e;
 	if ((e = project_write(w->rq, w->rq->body, &id)) != NULL)
 		return e;
-	return project_read(w->rq, id, &w->p);
+	/* read inside the transaction: a later query could fail */
+	return project_with_workspace(db, w->rq->a, id, &w->p);
 }
 
 static const struct err *
@@ -294,7 +267,8 @@ change_body(struct db *db, void *context)
 		return e;
 	if ((e = project_lock(db, rq->a, rq->id[0], &w->p)) != NULL)
 		return e;
-	if ((e = workspace_fill(rq, &w->p)) != NULL)
+	e = project_with_workspace(db, rq->a, rq->id[0], &w->p);
+	if (e != NULL)
 		return e;
 	old = w->p;
 	if ((e = req_update(rq, &project_shape, old.version, &w->p)) != NULL)
@@ -306,7 +280,7 @@ change_body(struct db *db, void *context)
 		return NULL;
 	if ((e = project_write(rq, &w->p, &id)) != NULL)
 		return e;
-	return project_read(rq, id, &w->p);
+	return project_with_workspace(db, rq->a, id, &w->p);
 }
 
 static const struct err *

@@ -35,6 +35,13 @@
 /* SELECT <this> FROM ...; without an alias before the columns. */
 #define COLUMNS_SELECT(TABLE) TABLE(COLUMN_SELECT, )
 
+/* A row of two tables, the second by LEFT JOIN: the columns of each with its
+ * alias, and the field entries of the second, which is the member `part` of
+ * struct T.  Its columns may be NULL.  The first table's struct is the first
+ * member of T, so its COLUMNS_FIELDS fit. */
+#define COLUMNS_OF(alias, TABLE) TABLE(COLUMN_OF, alias)
+#define COLUMNS_PART(T, part, TABLE) TABLE(COLUMN_PART, (T, part))
+
 /* A complete INSERT and its arguments, in order. */
 #define COLUMNS_INSERT(name, TABLE)					\
 	"INSERT INTO " name " (" TABLE(COLUMN_INTO, ) ")"		\
@@ -73,6 +80,27 @@
 #define COLUMN_SELECT_SET(m) ", `" #m "`"
 #define COLUMN_SELECT_BLIND(m)
 #define COLUMN_SELECT_NONE(m)
+
+#define COLUMN_OF(alias, kind, m, ...) COLUMN_OF_##kind(alias, m)
+#define COLUMN_OF_KEY(alias, m) alias ".`" #m "`"
+#define COLUMN_OF_READ(alias, m) ", " alias ".`" #m "`"
+#define COLUMN_OF_ONCE(alias, m) ", " alias ".`" #m "`"
+#define COLUMN_OF_SET(alias, m) ", " alias ".`" #m "`"
+#define COLUMN_OF_BLIND(alias, m)
+#define COLUMN_OF_NONE(alias, m)
+
+#define COLUMN_PART(at, kind, m, ...) COLUMN_PART_##kind(at, m)
+#define COLUMN_PART_KEY(at, m) COLUMN_PART_OF(COLUMN_BARE at, m)
+#define COLUMN_PART_READ(at, m) COLUMN_PART_OF(COLUMN_BARE at, m)
+#define COLUMN_PART_ONCE(at, m) COLUMN_PART_OF(COLUMN_BARE at, m)
+#define COLUMN_PART_SET(at, m) COLUMN_PART_OF(COLUMN_BARE at, m)
+#define COLUMN_PART_BLIND(at, m)
+#define COLUMN_PART_NONE(at, m)
+#define COLUMN_BARE(T, part) T, part
+#define COLUMN_PART_OF(...) COLUMN_PART_ENTRY(__VA_ARGS__)
+#define COLUMN_PART_ENTRY(T, part, m) {					\
+	.name = #m, .offset = offsetof(T, part.m),			\
+	.type = FIELD_TYPE(T, part.m), .flags = FIELD_NULL },
 
 #define COLUMN_MARK(T, kind, m, ...) COLUMN_MARK_##kind
 #define COLUMN_MARK_KEY "?"

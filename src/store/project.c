@@ -139,6 +139,28 @@ static const struct stmt by_id = {
 	.row = project_fields,
 	.rowsize = sizeof(struct project),
 };
+/* A project with what its runner last saw. */
+struct seen {
+	struct project project;
+	struct workspace_status workspace;
+};
+_Static_assert(offsetof(struct seen, project) == 0, "see COLUMNS_PART");
+/* clang-format off */
+static const struct field seen_row[] = {
+	PROJECT(COLUMN_FIELD, struct project)
+	COLUMNS_PART(struct seen, workspace, WORKSPACE)
+	FIELD_END,
+};
+/* clang-format on */
+static const struct stmt seen = {
+	.name = "project_with_workspace",
+	.sql = "SELECT " COLUMNS_OF("p", PROJECT) ", " COLUMNS_OF("w",
+	    WORKSPACE) " FROM project p LEFT JOIN workspace w"
+		       " ON w.project_id = p.id WHERE p.id = ? AND p.valid = 1",
+	.args = id_args,
+	.row = seen_row,
+	.rowsize = sizeof(struct seen),
+};
 static const struct stmt lock = {
 	.name = "project_lock",
 	.sql = "SELECT " COLUMNS
@@ -327,6 +349,7 @@ static const struct stmt by_project = {
 
 static const struct stmt *const project_stmts[] = {
 	&by_id,
+	&seen,
 	&lock,
 	&share,
 	&page,
@@ -525,6 +548,26 @@ const struct err *
 project_secrets_save(struct db *db, const struct project_secrets *one)
 {
 	return db_exec(db, &secrets_save, one, NULL);
+}
+
+const struct err *
+project_with_workspace(struct db *db, struct arena *a, int64_t id,
+    struct project *out)
+{
+	struct seen *found = arena_alloc(a, 1, sizeof(*found));
+	struct project args = { .id = id };
+	const struct err *e;
+
+	(void)memset(out, 0, sizeof(*out));
+	if ((e = db_row(db, a, &seen, &args, found)) != NULL)
+		return e;
+	if (found->workspace.status == NULL)
+		found->workspace.status = "not_created";
+	found->workspace.project_id = id;
+	*out = found->project;
+	out->workspace_status = (struct list){ .items = &found->workspace,
+		.n = 1 };
+	return NULL;
 }
 
 const struct err *

@@ -66,7 +66,10 @@ MUSTCHECK const struct err *project_refs(struct db *, struct arena *,
 /* Finds live projects only; ERR_NOTFOUND. */
 MUSTCHECK const struct err *project_by_id(struct db *, struct arena *,
     int64_t id, struct project *out);
-/* The same, locked until the transaction ends. */
+/* The same with workspace_status. */
+MUSTCHECK const struct err *project_with_workspace(struct db *, struct arena *,
+    int64_t id, struct project *out);
+/* The same, locked until the transaction ends, without it. */
 MUSTCHECK const struct err *project_lock(struct db *, struct arena *,
     int64_t id, struct project *out);
 /* Inside a transaction: locks a live project against changes, with a shared
