@@ -78,12 +78,26 @@ emit(int priority, const char *text)
 		return; /* there is nowhere left to say so */
 }
 
+/* Nearly all lines are plain: they need no conversion. */
+static bool
+is_plain(const char *s)
+{
+	for (; *s != '\0'; s++)
+		if (*s < ' ' || *s > '~' || *s == '\\')
+			return false;
+	return true;
+}
+
 __attribute__((format(printf, 2, 0))) static void
 vlog(int priority, const char *fmt, va_list ap)
 {
 	char raw[LINE], safe[4 * LINE + 1];
 
 	(void)vsnprintf(raw, sizeof(raw), fmt, ap);
+	if (is_plain(raw)) {
+		emit(priority, raw);
+		return;
+	}
 	(void)strvis(safe, raw, VIS_CSTYLE | VIS_NL | VIS_TAB);
 	emit(priority, safe);
 }
