@@ -3,11 +3,11 @@
 
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 
 #include <errno.h>
 #include <fastcgi.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,6 +15,7 @@
 
 #include "api/answer.h"
 #include "api/board.h"
+#include "api/deadline.h"
 #include "api/route.h"
 #include "api/worker.h"
 #include "core/log.h"
@@ -23,13 +24,14 @@
 #include "crypto/crypto.h"
 
 #define PARAMS_MS 1000 /* nginx buffers the whole request before it connects */
-#define SILENCE_MS 500 /* longest pause within the parameters */
 #define LINGER_MS 200  /* time to drain what a peer still sends */
 #define LINGER_MAX (REQ_EVENT_MAX + REQ_BODY_MAX)
 #define STREAM_CHUNK ((size_t)64 * 1024)
 #define ID_MAX 64
+#define ID_CHARS                                                               \
+	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 
-static const struct {
+static const struct param {
 	enum req_header at;
 	const char *name;
 	bool even_empty; /* even an empty value is kept */
@@ -66,65 +68,24 @@ struct body {
 };
 
 static FCGX_Request request; /* its streams are recreated for each request */
-static volatile sig_atomic_t deadline_fd = -1;
-/* While a handler runs: the response, and its socket, in case the handler does
- * not return in time. */
-static volatile sig_atomic_t late_fd = -1, late_len;
-static char late_text[2048];
-
-/* Calls only async-signal-safe functions. A handler that exceeds its time may
- * be anywhere, so only ending the process stops it; MariaDB then rolls back its
- * transaction. */
-static void
-deadline_passed(int number)
-{
-	(void)number;
-	if (late_fd != -1) {
-		(void)send(late_fd, late_text, (size_t)late_len, MSG_NOSIGNAL);
-		_exit(WORKER_LATE);
-	}
-	if (deadline_fd != -1)
-		(void)shutdown(deadline_fd, SHUT_RDWR);
-}
-
-/* Sets the deadline of `fd`; 0 = none. */
-static void
-deadline_set(int fd, int64_t ms)
-{
-	const struct itimerval timer = {
-		.it_value = { .tv_sec = ms / 1000,
-		    .tv_usec = ms % 1000 * 1000 },
-	};
-
-	deadline_fd = ms > 0 ? fd : -1;
-	late_fd = -1;
-	(void)setitimer(ITIMER_REAL, &timer, NULL);
-}
-
+static const char *volatile late_id; /* of the request being served */
+static char late_seconds[24];        /* the request timeout, as text */
 const struct err *
-fcgi_init(void)
+fcgi_init(const struct settings *s)
 {
-	struct sigaction action = { .sa_handler = deadline_passed };
+	struct sigaction ignore = { .sa_handler = SIG_IGN };
+	const struct err *e;
 
-	(void)sigemptyset(&action.sa_mask);
-	if (sigaction(SIGALRM, &action, NULL) == -1)
-		return err_errno("sigaction");
-	action.sa_handler = SIG_IGN;
-	if (sigaction(SIGPIPE, &action, NULL) == -1)
+	if ((e = deadline_init()) != NULL)
+		return e;
+	(void)snprintf(late_seconds, sizeof(late_seconds), "%lld",
+	    (long long)s->api.request_timeout);
+	(void)sigemptyset(&ignore.sa_mask);
+	if (sigaction(SIGPIPE, &ignore, NULL) == -1)
 		return err_errno("sigaction");
 	if (FCGX_Init() != 0 || FCGX_InitRequest(&request, -1, 0) != 0)
 		return err_new(ERR_INTERNAL, "cannot initialize libfcgi");
 	return NULL;
-}
-
-static void
-silence_set(int fd, int64_t ms)
-{
-	const struct timeval tv = { .tv_sec = ms / 1000,
-		.tv_usec = ms % 1000 * 1000 };
-
-	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
-	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
 }
 
 /* The value if the parameter "HTTP_X_NAME=value" is the header "X-Name", else
@@ -134,8 +95,6 @@ header_value(const char *param, const char *header)
 {
 	char c;
 
-	if (strncmp(param, "HTTP_", 5) != 0)
-		return NULL;
 	for (param += 5; *header != '\0'; header++, param++) {
 		c = *header == '-' ? '_' : *header;
 		if (*param != (c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c))
@@ -144,46 +103,57 @@ header_value(const char *param, const char *header)
 	return *param == '=' ? param + 1 : NULL;
 }
 
-/* Stores a value. Most empty ones count as absent. False if it is a
- * repetition. */
+/* Stores a copy of a value, which outlives that of libfcgi. Most empty ones
+ * count as absent. False if it is a repetition. */
 static bool
-param_take(struct req *rq, size_t which, const char *value)
+param_take(struct req *rq, const struct param *p, const char *value)
 {
-	const char **to = &rq->in[params[which].at];
+	const char **to = &rq->in[p->at];
 	const bool once = *to == NULL;
 
-	if (*value != '\0' || params[which].even_empty)
+	if (*value != '\0' || p->even_empty)
 		*to = arena_strdup(rq->a, value);
 	return once;
 }
 
-/* Fills rq->in and rq->hook with copies, which outlive those of libfcgi. False
- * if a header that matters was sent twice. */
+/* The same for the headers of a webhook. */
+static bool
+hook_take(struct req *rq, const char *param)
+{
+	const char *value;
+	bool once = true;
+	size_t i;
+
+	for (i = 0; i < HOOK__MAX; i++) {
+		value = header_value(param, hook_headers[i]);
+		if (value == NULL)
+			continue;
+		once = rq->hook[i] == NULL && once;
+		if (*value != '\0')
+			rq->hook[i] = arena_strdup(rq->a, value);
+	}
+	return once;
+}
+
+/* Fills rq->in and rq->hook. False if a header that matters was sent twice. */
 static bool
 params_take(struct req *rq)
 {
 	const size_t n = sizeof(params) / sizeof(params[0]);
-	const char *value;
 	char **env;
 	bool once = true;
 	size_t i, len;
 
 	for (env = request.envp; *env != NULL; env++) {
-		for (i = 0; i < n; i++) {
-			len = strlen(params[i].name);
+		len = strcspn(*env, "=");
+		for (i = 0; i < n; i++)
 			if (strncmp(*env, params[i].name, len) == 0 &&
-			    (*env)[len] == '=')
-				once = param_take(rq, i, *env + len + 1) &&
+			    params[i].name[len] == '\0')
+				once = param_take(rq, &params[i],
+					   *env + len + 1) &&
 				    once;
-		}
-		for (i = 0; i < HOOK__MAX; i++) {
-			value = header_value(*env, hook_headers[i]);
-			if (value == NULL)
-				continue;
-			once = rq->hook[i] == NULL && once;
-			if (*value != '\0')
-				rq->hook[i] = arena_strdup(rq->a, value);
-		}
+		if (strncmp(*env, "HTTP_", 5) == 0)
+			once = hook_take(rq, *env) && once;
 	}
 	return once;
 }
@@ -196,7 +166,7 @@ request_id(struct req *rq)
 	char own[CRYPTO_TOKEN_MAX];
 
 	if (given != NULL && strlen(given) <= ID_MAX &&
-	    str_matches(given, "[A-Za-z0-9._-]+"))
+	    given[strspn(given, ID_CHARS)] == '\0')
 		return given;
 	crypto_token("", own);
 	return arena_strdup(rq->a, own);
@@ -237,72 +207,96 @@ body_close(struct body *b)
 	b->map = NULL;
 }
 
+/* Text in fixed memory: a signal handler can use neither the heap nor printf. */
+struct late {
+	size_t len;
+	char text[2048];
+};
+
+static void
+late_add(struct late *l, const void *data, size_t len)
+{
+	if (len > sizeof(l->text) - l->len)
+		len = sizeof(l->text) - l->len;
+	(void)memcpy(l->text + l->len, data, len);
+	l->len += len;
+}
+
+static void
+late_puts(struct late *l, const char *s)
+{
+	late_add(l, s, strlen(s));
+}
+
 /* Appends a FastCGI record. */
 static void
-record_add(struct buf *b, unsigned char type, const char *content, size_t len)
+late_record(struct late *l, unsigned char type, const struct late *content)
 {
+	const size_t len = content == NULL ? 0 : content->len;
 	const unsigned char head[] = { FCGI_VERSION_1, type,
 		(unsigned char)(request.requestId >> 8 & 0xff),
 		(unsigned char)(request.requestId & 0xff),
 		(unsigned char)(len >> 8), (unsigned char)(len & 0xff), 0, 0 };
 
-	buf_add(b, head, sizeof(head));
-	buf_add(b, content, len);
+	late_add(l, head, sizeof(head));
+	if (content != NULL)
+		late_add(l, content->text, len);
 }
 
-/* Prepares the response for a request that exceeds its deadline. */
+/* Sends the response for a request that exceeds its deadline. Runs in a signal
+ * handler. */
 static void
-late_prepare(const struct req *rq)
+late_respond(void)
 {
-	static const char end[8];
-	struct buf problem, answer, records;
+	static struct late answer, records;
+	static const struct late end = { .len = 8 };
 
-	buf_init(&problem, sizeof(late_text));
-	buf_init(&answer, sizeof(late_text));
-	buf_init(&records, sizeof(late_text));
-	buf_printf(&problem,
-	    "{\"type\":\"about:blank\",\"title\":\"Gateway "
-	    "Timeout\",\"status\":504,\"detail\":\"The request took longer "
-	    "than %lld seconds and was aborted. Check what it changed before "
-	    "you send it "
-	    "again.\",\"code\":\"upstream_timeout\",\"requestId\":\"%s\"}\n",
-	    (long long)rq->settings->api.request_timeout, rq->request_id);
-	buf_printf(&answer,
+	late_puts(&answer,
 	    "Status: 504 Gateway Timeout\r\n"
 	    "Content-Type: application/problem+json\r\n"
-	    "Content-Length: %zu\r\nX-Request-Id: %s\r\n"
 	    "Cache-Control: no-store\r\n"
 	    "X-Content-Type-Options: nosniff\r\n"
 	    "Content-Security-Policy: default-src 'none'; frame-ancestors "
-	    "'none'\r\n\r\n%s",
-	    problem.len, rq->request_id, problem.data);
-	record_add(&records, FCGI_STDOUT, answer.data, answer.len);
-	record_add(&records, FCGI_STDOUT, "", 0);
-	record_add(&records, FCGI_END_REQUEST, end, sizeof(end));
-	(void)memcpy(late_text, records.data, records.len);
-	late_len = (sig_atomic_t)records.len;
-	buf_release(&problem);
-	buf_release(&answer);
-	buf_release(&records);
+	    "'none'\r\nX-Request-Id: ");
+	late_puts(&answer, late_id);
+	late_puts(&answer,
+	    "\r\n\r\n{\"type\":\"about:blank\",\"title\":\"Gateway "
+	    "Timeout\",\"status\":504,\"detail\":\"The request took longer "
+	    "than ");
+	late_puts(&answer, late_seconds);
+	late_puts(&answer,
+	    " seconds and was aborted. Check what it changed before you send "
+	    "it again.\",\"code\":\"upstream_timeout\",\"requestId\":\"");
+	late_puts(&answer, late_id);
+	late_puts(&answer, "\"}\n");
+	late_record(&records, FCGI_STDOUT, &answer);
+	late_record(&records, FCGI_STDOUT, NULL);
+	late_record(&records, FCGI_END_REQUEST, &end);
+	(void)send(request.ipcFd, records.text, records.len, MSG_NOSIGNAL);
+}
+
+/* Once a response has begun, no other can follow. */
+static void
+late_silent(void)
+{
 }
 
 /* Starts the deadline: the process ends unless work_end() is called in time. */
 static void
-work_begin(const struct req *rq)
+work_begin(const struct req *rq, void (*last)(void))
 {
 	const int64_t ms = rq->settings->api.request_timeout * 1000;
 
+	late_id = rq->request_id;
 	board_begin(rq->place, rq->in[IN_METHOD], rq->in[IN_URI],
 	    rq->request_id, time_mono_ms() + ms);
-	deadline_set(request.ipcFd, ms);
-	late_fd = request.ipcFd;
+	deadline_exit(ms, last, WORKER_LATE);
 }
 
 static void
 work_end(const struct req *rq)
 {
-	deadline_set(-1, 0);
-	late_len = 0; /* from here on, a response is being written */
+	deadline_clear();
 	atomic_store(&rq->place->until, 0);
 }
 
@@ -355,7 +349,7 @@ put(struct req *rq, const char *data, size_t len)
 
 	for (; len > 0 && done >= 0; data += part, len -= part) {
 		part = len < STREAM_CHUNK ? len : STREAM_CHUNK;
-		deadline_set(request.ipcFd,
+		deadline_close(request.ipcFd,
 		    rq->settings->api.io_timeout * 1000);
 		done = FCGX_PutStr(data, (int)part, request.out);
 	}
@@ -374,7 +368,7 @@ stream(struct req *rq)
 	while (left != 0) {
 		max = left > 0 && left < (int64_t)STREAM_CHUNK ? (size_t)left :
 								 STREAM_CHUNK;
-		work_begin(rq);
+		work_begin(rq, late_silent);
 		e = an->source(rq, at, max, &more);
 		work_end(rq);
 		if (e != NULL) {
@@ -454,14 +448,14 @@ linger(int fd)
 static void
 finish(int fd, bool read_all, bool written)
 {
-	deadline_set(fd, 1000);
+	deadline_close(fd, 1000);
 	if (written) {
 		request.keepConnection = 1; /* this file closes it */
 		FCGX_Finish_r(&request);
 	} else {
 		FCGX_Free(&request, 0);
 	}
-	deadline_set(-1, 0);
+	deadline_clear();
 	if (request.ipcFd == -1)
 		return; /* a write failed, and libfcgi has closed the socket */
 	request.ipcFd = -1;
@@ -477,20 +471,18 @@ fcgi_serve(int fd, struct req *rq)
 	struct body body = { .data = NULL };
 	bool once;
 
-	silence_set(fd, SILENCE_MS);
-	deadline_set(fd, PARAMS_MS);
+	deadline_close(fd, PARAMS_MS);
 	request.ipcFd = fd;
 	request.keepConnection = 1;
 	if (FCGX_Accept_r(&request) < 0) {
-		deadline_set(-1, 0);
+		deadline_clear();
 		FCGX_Free(&request, 0);
 		if (request.ipcFd != -1)
 			(void)close(fd);
 		request.ipcFd = -1;
 		return false;
 	}
-	silence_set(fd, rq->settings->api.io_timeout * 1000);
-	deadline_set(fd, rq->settings->api.io_timeout * 1000);
+	deadline_close(fd, rq->settings->api.io_timeout * 1000);
 	once = params_take(rq);
 	rq->request_id = request_id(rq);
 	if (rq->in[IN_METHOD] == NULL || rq->in[IN_URI] == NULL) {
@@ -502,10 +494,9 @@ fcgi_serve(int fd, struct req *rq)
 		e = err_tell(ERR_BAD_REQUEST,
 		    "The method, the URL or a header field is missing or "
 		    "repeated.");
-	deadline_set(-1, 0);
-	late_prepare(rq);
+	deadline_clear();
 	rq->client_fd = fd;
-	work_begin(rq);
+	work_begin(rq, late_respond);
 	if (e != NULL)
 		route_refuse(rq, e);
 	else

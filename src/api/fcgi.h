@@ -13,7 +13,7 @@
 #include "api/req.h"
 
 /* Call it once per process, after installing the signal handlers. */
-MUSTCHECK const struct err *fcgi_init(void);
+MUSTCHECK const struct err *fcgi_init(const struct settings *);
 /* Serves the request that arrives on `fd` and closes it. `rq` holds the arena,
  * db, settings and other objects of the process. False if no request
  * arrived. */

@@ -21,6 +21,7 @@ const char *const route_methods[METHOD__MAX] = {
 	[METHOD_DELETE] = "DELETE",
 };
 
+#define GONE_MS 1000 /* after this wait, the client of a read may be gone */
 #define SLUG_ERE "[a-z0-9][a-z0-9._-]{0,63}"
 
 /* Whether the path matches the pattern; stores the values of {…} in id and
@@ -327,11 +328,13 @@ late_check(const struct req *rq)
 
 	if ((rq->route->flags & ROUTE_SIGNED) != 0)
 		return NULL;
-	if (req_client_gone(rq))
+	waited = req_waited(rq);
+	if ((rq->route->method != METHOD_GET || waited > GONE_MS) &&
+	    req_client_gone(rq))
 		return err_tell(ERR_UNAVAILABLE,
 		    "The client closed the connection before the request "
 		    "started.");
-	if ((waited = req_waited(rq)) > most)
+	if (waited > most)
 		return err_tell(ERR_UNAVAILABLE,
 		    "The request waited %lld seconds for a free worker and was "
 		    "not started. Send it again.",

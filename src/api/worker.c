@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 #include "api/worker.h"
 
+#include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 
 #include <errno.h>
@@ -28,43 +30,38 @@
 #define LARGE ((size_t)1 << 20)
 #define BUSY_WAIT_MS 100 /* pause when no descriptor is free */
 
-static volatile sig_atomic_t draining, leaving;
+/* Where a worker waits. */
+struct wait {
+	int epoll;
+	int listen_fd;
+	int signal_fd;
+};
 
-static void
-on_signal(int number)
-{
-	if (number == SIGTERM)
-		draining = 1;
-	else
-		leaving = 1;
-}
+/* SIGTERM: serve the clients that wait, then end; SIGQUIT: end. */
+static bool draining, leaving;
 
-/* Signals stay blocked except while waiting, so that none interrupts a
- * request. */
-static void
-signals_init(sigset_t *waiting)
+/* Signals stay blocked and are read from a descriptor, so that none interrupts
+ * a request. */
+static const struct err *
+signals_open(int *out)
 {
-	static const int mine[] = { SIGTERM, SIGQUIT, SIGINT, SIGHUP, SIGUSR1,
-		SIGUSR2 };
-	struct sigaction action = { .sa_handler = on_signal };
-	sigset_t blocked;
+	static const int ignored[] = { SIGINT, SIGHUP, SIGUSR1, SIGUSR2 };
+	struct sigaction action = { .sa_handler = SIG_IGN };
+	sigset_t mine;
 	size_t i;
 
 	(void)sigemptyset(&action.sa_mask);
-	(void)sigemptyset(&blocked);
-	(void)sigemptyset(waiting);
-	for (i = 0; i < sizeof(mine) / sizeof(mine[0]); i++) {
-		(void)sigaddset(&blocked, mine[i]);
-		/* the master handles those of the terminal and reload */
-		if (mine[i] != SIGTERM && mine[i] != SIGQUIT)
-			action.sa_handler = SIG_IGN;
-		else
-			action.sa_handler = on_signal;
-		(void)sigaction(mine[i], &action, NULL);
-	}
+	/* the master handles those of the terminal and reload */
+	for (i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+		(void)sigaction(ignored[i], &action, NULL);
 	action.sa_handler = SIG_DFL;
 	(void)sigaction(SIGCHLD, &action, NULL);
-	(void)sigprocmask(SIG_SETMASK, &blocked, NULL);
+	(void)sigemptyset(&mine);
+	(void)sigaddset(&mine, SIGTERM);
+	(void)sigaddset(&mine, SIGQUIT);
+	(void)sigprocmask(SIG_SETMASK, &mine, NULL);
+	*out = signalfd(-1, &mine, SFD_NONBLOCK | SFD_CLOEXEC);
+	return *out == -1 ? err_errno("signalfd") : NULL;
 }
 
 /* Until the tables have been checked, because MariaDB was not available or its
@@ -144,43 +141,74 @@ connection_serve(const struct worker *w, const struct access *access,
 	}
 }
 
-/* Delivers pending signals: ppoll(2) does not while it always has a connection
- * to report. */
-static void
-signals_look(const sigset_t *waiting)
+/* One connection wakes one worker. Without EPOLLEXCLUSIVE all of them would
+ * try to accept it. */
+static const struct err *
+wait_open(struct wait *w, int listen_fd)
 {
-	sigset_t old;
+	struct epoll_event connection = { .events = EPOLLIN | EPOLLEXCLUSIVE,
+		.data.fd = listen_fd };
+	struct epoll_event sign = { .events = EPOLLIN };
+	const struct err *e;
 
-	(void)sigprocmask(SIG_SETMASK, waiting, &old);
-	(void)sigprocmask(SIG_SETMASK, &old, NULL);
+	w->listen_fd = listen_fd;
+	if ((e = signals_open(&w->signal_fd)) != NULL)
+		return e;
+	sign.data.fd = w->signal_fd;
+	if ((w->epoll = epoll_create1(EPOLL_CLOEXEC)) == -1 ||
+	    epoll_ctl(w->epoll, EPOLL_CTL_ADD, listen_fd, &connection) == -1 ||
+	    epoll_ctl(w->epoll, EPOLL_CTL_ADD, w->signal_fd, &sign) == -1)
+		return err_errno("epoll");
+	return NULL;
+}
+
+static void
+signals_read(const struct wait *w)
+{
+	struct signalfd_siginfo info;
+
+	while (read(w->signal_fd, &info, sizeof(info)) == sizeof(info))
+		if (info.ssi_signo == SIGTERM)
+			draining = true;
+		else
+			leaving = true;
+}
+
+/* Waits until a connection or a signal comes; true for a connection. */
+static bool
+wait_event(const struct wait *w)
+{
+	struct epoll_event events[2];
+	bool connection = false;
+	int n, i;
+
+	n = epoll_wait(w->epoll, events, 2, -1);
+	for (i = 0; i < n; i++)
+		if (events[i].data.fd == w->signal_fd)
+			signals_read(w);
+		else
+			connection = true;
+	return connection;
 }
 
 /* Accepts the next connection; -1 if there is none. */
 static int
-connection_take(int listen_fd, const sigset_t *waiting)
+connection_take(const struct wait *w)
 {
-	struct pollfd pfd = { .fd = listen_fd, .events = POLLIN };
-	const struct timespec pause = { .tv_nsec = BUSY_WAIT_MS * 1000000L };
 	int fd;
 
-	if (draining == 0 && ppoll(&pfd, 1, NULL, waiting) <= 0)
+	if (!draining && !wait_event(w))
 		return -1;
-	fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC);
+	fd = accept4(w->listen_fd, NULL, NULL, SOCK_CLOEXEC);
 	if (fd != -1)
 		log_fault_over("accept");
 	if (fd != -1 || errno == EINTR || errno == ECONNABORTED)
 		return fd;
-	if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
-	    errno == ENOMEM) {
+	if (draining && errno == EAGAIN) {
+		leaving = true; /* no client is waiting any more */
+	} else if (errno != EAGAIN) {
 		log_fault(err_errno("wait"), "accept");
-		(void)ppoll(NULL, 0, &pause, waiting);
-		return -1;
-	}
-	if (draining != 0)
-		leaving = 1; /* no client is waiting any more */
-	else if (errno != EAGAIN) {
-		log_fault(err_errno("wait"), "accept");
-		(void)ppoll(NULL, 0, &pause, waiting);
+		(void)poll(NULL, 0, BUSY_WAIT_MS);
 	}
 	return -1;
 }
@@ -222,15 +250,15 @@ worker_run(const struct worker *w)
 	struct access access = { .keyring = w->keyring,
 		.settings = &w->settings->gitserver };
 	const struct err *e;
-	sigset_t waiting;
+	struct wait wait;
 	int fd;
 
-	signals_init(&waiting);
 	limits_set(w);
 	if (prctl(PR_SET_PDEATHSIG, SIGTERM) == -1 || getppid() != w->master)
 		exit(EX_OSERR);
 	answer_init(&rq.answer);
-	if ((e = fcgi_init()) != NULL ||
+	if ((e = wait_open(&wait, w->listen_fd)) != NULL ||
+	    (e = fcgi_init(w->settings)) != NULL ||
 	    (e = w->database(w->settings, &rq.db)) != NULL) {
 		log_err(e, "worker");
 		exit(err_kinds[e->code].exit);
@@ -240,12 +268,8 @@ worker_run(const struct worker *w)
 	if ((e = schema_check(w, rq.db)) != NULL)
 		log_err(e, "database");
 	atomic_store(&w->board->place[w->place].ready, 1);
-	for (;;) {
-		signals_look(&waiting);
-		if (leaving != 0)
-			break;
-		if ((fd = connection_take(w->listen_fd, &waiting)) != -1)
+	while (!leaving)
+		if ((fd = connection_take(&wait)) != -1)
 			connection_serve(w, &access, &rq, fd);
-	}
 	exit(0);
 }
