@@ -30,7 +30,8 @@ struct board {
 					   * replaced */
 	/* events with a wrong signature: time and count, by address */
 	atomic_int_least64_t refused[BOARD_REFUSED];
-	atomic_int schema_ok;  /* whether the tables match the statements */
+	atomic_int schema_ok;   /* whether the tables match the statements */
+	atomic_int schema_look; /* whether a starting worker checks that */
 	atomic_int waits_lock; /* 1 + place of the worker that holds the lock */
 	atomic_int_least64_t gave_way; /* monotonic ms at which a request last
 				        * gave way */

@@ -293,6 +293,7 @@ reload(struct pool *p)
 	} else {
 		listen_workers(&p->sockets, p->worker.settings);
 		atomic_store(&p->worker.board->schema_ok, 0);
+		atomic_store(&p->worker.board->schema_look, 0);
 		generation++;
 		log_info("configuration reloaded, replacing workers");
 	}

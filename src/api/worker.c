@@ -265,7 +265,9 @@ worker_run(const struct worker *w)
 	}
 	access.db = rq.db;
 	forge_try(&access);
-	if ((e = schema_check(w, rq.db)) != NULL)
+	/* one of them is enough, and tells the log */
+	if (atomic_exchange(&w->board->schema_look, 1) == 0 &&
+	    (e = schema_check(w, rq.db)) != NULL)
 		log_err(e, "database");
 	atomic_store(&w->board->place[w->place].ready, 1);
 	while (!leaving)

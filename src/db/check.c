@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: ISC */
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -156,9 +157,7 @@ check_one(struct db *db, const struct stmt *s)
 		    mysql_stmt_param_count(p->st), args);
 	if (returns_later(s)) /* its columns are known when it has run */
 		return NULL;
-	if ((e = check_columns(s, p->st)) == NULL)
-		p->checked = true;
-	return e;
+	return check_columns(s, p->st);
 }
 
 const struct err *
@@ -166,8 +165,12 @@ db_check(struct db *db, const struct stmt *const *list)
 {
 	const struct err *e;
 
-	for (; *list != NULL; list++)
-		if ((e = check_one(db, *list)) != NULL)
+	for (; *list != NULL; list++) {
+		e = check_one(db, *list);
+		stmt_forget(db, *list);
+		if (e != NULL)
 			return e;
+	}
+	(void)malloc_trim(0);
 	return NULL;
 }

@@ -55,7 +55,8 @@ const struct settings *db_settings(const struct db *);
 /* Closes the connection; the next use makes another (after a fork, say). */
 void db_drop(struct db *);
 
-/* Prepares every statement and compares columns and `?` with the tables;
+/* Prepares every statement, compares columns and `?` with the tables, and closes
+ * it again: together they take megabytes, and most processes use a few.
  * ERR_CONFIG names statement and column. The list ends with a NULL. */
 MUSTCHECK const struct err *db_check(struct db *, const struct stmt *const *);
 /* ERR_CONFIG unless the newest migration applied is the newest this program
