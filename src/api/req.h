@@ -114,12 +114,12 @@ struct req {
 	struct arena *a; /* released at the end of the request */
 	struct db *db;
 	const struct settings *settings;
-	const struct keyring *keyring;       /* NULL = no key file */
-	const struct public_key *public_key; /* seals variables; NULL = none */
-	const struct access *access; /* its forge is NULL if none is set */
-	struct board *board;         /* counters of the whole service */
-	struct board_place *place;   /* this worker's place */
-	const struct err *unready;   /* why the database is not usable */
+	struct keyring *keyring;       /* NULL = no key file, or a plain read */
+	struct public_key *public_key; /* the same; seals variables */
+	const struct access *access;   /* its forge is NULL if none is set */
+	struct board *board;           /* counters of the whole service */
+	struct board_place *place;     /* this worker's place */
+	const struct err *unready;     /* why the database is not usable */
 	const struct route *route;
 	const char *request_id;
 	int client_fd; /* the connection; -1 = none */

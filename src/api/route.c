@@ -13,6 +13,8 @@
 #include "core/log.h"
 #include "core/num.h"
 #include "core/str.h"
+#include "crypto/keyring.h"
+#include "crypto/public_key.h"
 
 const char *const route_methods[METHOD__MAX] = {
 	[METHOD_GET] = "GET",
@@ -99,6 +101,35 @@ route_find(struct req *rq)
 		return NULL;
 	}
 	return err_new(ERR_METHOD, "%s", method);
+}
+
+/* Whether a route only reads rows for a known user. */
+static bool
+is_plain_read(const struct route *rt)
+{
+	return rt->method == METHOD_GET && rt->role != ROLE_NONE &&
+	    rt->pool == POOL_API;
+}
+
+/* Loads new keys, so that nothing is sealed with a key about to be dropped, and
+ * data sealed by another process with a new key can be opened, in whatever
+ * order they reload. A plain read gets no keys and skips the check of the
+ * files. */
+static void
+keys_renew(struct req *rq)
+{
+	const struct err *e;
+
+	if (is_plain_read(rq->route)) {
+		rq->keyring = NULL;
+		rq->public_key = NULL;
+		return;
+	}
+	if (rq->keyring != NULL && (e = keyring_renew(rq->keyring)) != NULL)
+		log_err(e, "the old keys stay in use");
+	if (rq->public_key != NULL &&
+	    (e = public_key_renew(rq->public_key)) != NULL)
+		log_err(e, "the old key stays in use");
 }
 
 static const struct err *
@@ -375,6 +406,7 @@ serve(struct req *rq, const char *body, size_t len)
 		return e;
 	if ((e = late_check(rq)) != NULL)
 		return e;
+	keys_renew(rq);
 	if ((e = role_check(rq)) != NULL)
 		return e;
 	if ((e = query_read(rq)) != NULL)

@@ -18,7 +18,6 @@
 #include "api/fcgi.h"
 #include "core/log.h"
 #include "core/str.h"
-#include "crypto/public_key.h"
 
 /* Together these keep a worker below 16 MiB for any request. */
 #define ARENA_MAX ((size_t)6 << 20)
@@ -91,21 +90,6 @@ account(const struct worker *w, const struct req *rq, int64_t began)
 	    rq->path, rq->answer.status, (long long)took, rq->who_text);
 }
 
-/* Loads new keys, so that nothing is sealed with a key about to be dropped, and
- * data sealed by another process with a new key can be opened, in whatever
- * order they reload. */
-static void
-keys_renew(const struct worker *w)
-{
-	const struct err *e;
-
-	if (w->keyring != NULL && (e = keyring_renew(w->keyring)) != NULL)
-		log_err(e, "the old keys stay in use");
-	if (w->public_key != NULL &&
-	    (e = public_key_renew(w->public_key)) != NULL)
-		log_err(e, "the old key stays in use");
-}
-
 static void
 connection_serve(const struct worker *w, const struct access *access,
     struct req *rq, int fd)
@@ -114,7 +98,6 @@ connection_serve(const struct worker *w, const struct access *access,
 	int64_t began = time_mono_ms();
 	size_t used;
 
-	keys_renew(w);
 	answer_reset(&answer);
 	*rq = (struct req){ .a = rq->a,
 		.db = rq->db,
