@@ -12,9 +12,9 @@
 
 #include "core/str.h"
 
-/* Monotonic milliseconds, 0 = none: when time is up, and when the timer rings.
- * The handler reads what the process wrote, hence atomic. */
-static atomic_int_least64_t due, rings;
+/* Monotonic milliseconds, 0 = none: the deadline, and when the timer fires.
+ * Both are shared with the signal handler, hence atomic. */
+static atomic_int_least64_t due, fires;
 static volatile sig_atomic_t due_fd, due_status;
 static void (*volatile due_last)(void); /* NULL = shut the connection down */
 
@@ -26,12 +26,13 @@ timer_set(int64_t now, int64_t ms)
 		    .tv_usec = ms % 1000 * 1000 },
 	};
 
-	atomic_store(&rings, now + ms);
+	atomic_store(&fires, now + ms);
 	(void)setitimer(ITIMER_REAL, &timer, NULL);
 }
 
-/* A handler that runs for too long may be anywhere, so only the end of the
- * process ends it; MariaDB then rolls back what it had begun. */
+/* Calls only async-signal-safe functions. A handler that exceeds its time may
+ * be anywhere, so only ending the process stops it; MariaDB then rolls back its
+ * transaction. */
 static void
 on_alarm(int number)
 {
@@ -40,11 +41,11 @@ on_alarm(int number)
 
 	(void)number;
 	if (until == 0) {
-		atomic_store(&rings, 0);
+		atomic_store(&fires, 0);
 	} else if (now < until) {
 		timer_set(now, until - now);
 	} else {
-		atomic_store(&rings, 0);
+		atomic_store(&fires, 0);
 		if (due_last != NULL) {
 			due_last();
 			_exit(due_status);
@@ -57,7 +58,7 @@ on_alarm(int number)
 const struct err *
 deadline_init(void)
 {
-	/* an early ring must not break off a call */
+	/* a timer that fires early must not interrupt a call */
 	struct sigaction action = { .sa_handler = on_alarm,
 		.sa_flags = SA_RESTART };
 
@@ -71,11 +72,11 @@ static void
 deadline_set(int64_t ms)
 {
 	const int64_t now = time_mono_ms();
-	int64_t ring;
+	int64_t next;
 
 	atomic_store(&due, now + ms);
-	ring = atomic_load(&rings);
-	if (ring == 0 || ring > now + ms)
+	next = atomic_load(&fires);
+	if (next == 0 || next > now + ms)
 		timer_set(now, ms);
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The one deadline of a worker: what it does at the moment must be done by
- * then.  A signal (SIGALRM) enforces it, so no call needs a timeout of its own.
+ * The deadline of what a worker is doing.  SIGALRM enforces it, so no single
+ * call needs a timeout.
  *
  * Deadlines follow each other closely and nearly all are met.  So the timer is
- * not set for each: it may ring early, finds a later deadline or none, and is
- * set again only then (setitimer(2), about once a second instead of six times
- * a request).
+ * not set for each of them: it may fire early, and then its handler sets it for
+ * the deadline that is current by that time, if there is one.  That takes about
+ * one setitimer(2) a second instead of six a request.
  */
 #ifndef SLIPWAY_API_DEADLINE_H
 #define SLIPWAY_API_DEADLINE_H
@@ -15,14 +15,13 @@
 
 #include "core/err.h"
 
-/* Once per process. */
+/* Installs the handler, once per process. */
 MUSTCHECK const struct err *deadline_init(void);
-/* After `ms` the connection `fd` is shut down, which ends reads and writes. */
+/* After `ms`, shuts down the connection `fd`, which ends reads and writes. */
 void deadline_close(int fd, int64_t ms);
-/* After `ms` the process calls `last`, which may do what a signal handler may,
- * and exits with `status`. */
+/* After `ms`, calls `last` in the signal handler and exits with `status`. */
 void deadline_exit(int64_t ms, void (*last)(void), int status);
-/* No deadline until the next is set. */
+/* Ends the current deadline. */
 void deadline_clear(void);
 
 #endif

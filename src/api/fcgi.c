@@ -70,6 +70,7 @@ struct body {
 static FCGX_Request request; /* its streams are recreated for each request */
 static const char *volatile late_id; /* of the request being served */
 static char late_seconds[24];        /* the request timeout, as text */
+
 const struct err *
 fcgi_init(const struct settings *s)
 {

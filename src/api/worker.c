@@ -248,7 +248,7 @@ worker_run(const struct worker *w)
 	}
 	access.db = rq.db;
 	forge_try(&access);
-	/* one of them is enough, and tells the log */
+	/* one worker checks and logs */
 	if (atomic_exchange(&w->board->schema_look, 1) == 0 &&
 	    (e = schema_check(w, rq.db)) != NULL)
 		log_err(e, "database");

@@ -48,10 +48,10 @@ struct prepared {
 	bool bound;           /* the library knows the columns' cells */
 };
 
-/* How a statement finds its connection. */
+/* Whether to check the connection before a statement. */
 enum conn_care {
-	CONN_TRUST, /* a lost connection shows when the statement fails */
-	CONN_LOOK,  /* look first: the statement must not be sent twice */
+	CONN_TRUST, /* no: a statement that fails is sent again */
+	CONN_LOOK,  /* yes: it cannot be sent twice */
 };
 
 struct db {

@@ -16,8 +16,8 @@
 #define PAUSE_LAST 1000
 #define MIGRATE_TIMEOUT 86400 /* seconds: ALTER may copy a large table */
 
-/* How many forks lie between this process and the first: a connection belongs
- * to the process that made it. */
+/* Number of forks between the first process and this one. A connection belongs
+ * to the process that opened it. */
 static unsigned forks;
 
 static void

@@ -139,7 +139,7 @@ static const struct stmt by_id = {
 	.row = project_fields,
 	.rowsize = sizeof(struct project),
 };
-/* A project with what its runner last saw. */
+/* A project with the status of its workspace. */
 struct seen {
 	struct project project;
 	struct workspace_status workspace;
