@@ -61,8 +61,7 @@ my %files = (
 	'src/api/fcgi.c' => [undef, qr{^(?:fcgiapp|fastcgi)\.h$}],
 	'src/api/main.c' => [[qw(core json store deploy forge crypto access api db)], undef],
 	'src/deploy/repository.c' => [[qw(core deploy forge)], undef],
-	'src/dispatch/dispatch.c' =>
-	    [[qw(core json store deploy forge crypto access spool dispatch db)], undef],
+	'src/dispatch/dispatch.c' => [[qw(core crypto db spool dispatch)], undef],
 	'src/store/joblog.c' => [undef, qr{^zlib\.h$}],
 	'src/cli/slipway.c' => [[qw(core json http cli)], undef],
 );
@@ -95,11 +94,45 @@ is_deeply([map { includes_wrong($_) } @code], [],
     'every folder includes only what the include table allows');
 
 is_deeply([grep { $text{$_} =~ m{^[ \t]*#[ \t]*include[ \t]+"crypto/private_keyring\.h"}m
-	&& !m{^src/(?:dispatch/job\.c|cli/admin_\w+\.c|crypto/private_keyring\.c)$} } @code], [],
+	&& !m{^src/(?:dispatch/description\.c|cli/admin_\w+\.c|crypto/private_keyring\.c)$} } @code], [],
     'only the dispatcher and slipway-admin decrypt secret variables');
 is_deeply([grep { $text{$_} =~ m{^[ \t]*#[ \t]*include[ \t]+"crypto/(?:keyfile|public_inner)\.h"}m
 	&& !m{^src/crypto/} } @code], [],
     'only src/crypto reads key files');
+
+# --- modules of the dispatcher, a source with its header each, form no cycle
+sub cycles {
+	my %to;
+	for my $file (grep { m{^src/dispatch/} } @code) {
+		my ($module) = $file =~ m{([^/]+)\.[ch]$};
+		$to{$module}{$_} = 1 for grep { $_ ne $module } $text{$file} =~ m{^#include "dispatch/(\w+)\.h"}mg;
+	}
+	my (%state, @found);
+	my $visit;
+	$visit = sub {
+		my @path = @_;
+		my $module = $path[-1];
+		return if ($state{$module} || '') eq 'done';
+		if (my ($at) = grep { $path[$_] eq $module } 0 .. $#path - 1) {
+			push @found, join ' -> ', @path[$at .. $#path];
+			return;
+		}
+		$visit->(@path, $_) for sort keys %{ $to{$module} || {} };
+		$state{$module} = 'done';
+		return;
+	};
+	$visit->($_) for sort keys %to;
+	return @found;
+}
+is_deeply([cycles()], [], 'the modules of the dispatcher include each other without a cycle');
+
+# --- a part of the dispatcher is one value, in the list that drives the loop
+my %part = map { $_ => 1 } map { /\bX\((\w+)\)/g } $text{'src/dispatch/part.h'} =~ /^#define PARTS\(X\)(.*?[^\\])\n/ms;
+my %made = map { $text{$_} =~ /^const struct part (\w+)_part = \{/m ? ($1 => $_) : () } grep { m{^src/dispatch/} } @code;
+cmp_ok(scalar keys %made, '>=', 8, 'the parts of the dispatcher are found');
+is_deeply([sort keys %made], [sort keys %part], 'every part of the dispatcher is in the list of parts');
+is_deeply([grep { $text{$_} =~ m{^#include "dispatch/(?:@{[join '|', keys %made]})\.h"}m } @code],
+    [], 'no other file includes a part of the dispatcher');
 
 # --- functions that only some files may call
 my %banned = (

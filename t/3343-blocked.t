@@ -140,7 +140,7 @@ sub blocked {
 	$late->();
 	$f->fault($account{$type}, @blocked);
 	ok(poll(60, sub { $in->() == 401 }), 'blocked: her session ends, though she asks nothing of the Git server') or diag($runner->said);
-	like($runner->said, qr/the account at the Git server is refused/, 'the log says why');
+	like($runner->said, qr/the Git server rejects the account/, 'the log says why');
 	$f->clear_faults;
 	$enter->();
 	my $unsure = $ann;

@@ -164,7 +164,7 @@ $runner->kill_all;
 system 'rm', '-rf', $runner->{spool};
 $db->sql("UPDATE deployment SET lease_until = NOW(3) + INTERVAL 20 SECOND WHERE id = $id");
 $runner->resume;
-my $twin = qr/another runner has this name and holds deployments, or one did whose spool is gone/;
+my $twin = qr/another runner has this name and holds deployments, or one did whose spool is lost/;
 ok(poll(30, sub { $runner->said =~ /runner \Q$runner->{name}\E: $twin/ }),
     'power failure, empty spool: the log names the runner');
 is($runner->wait($id), 'interrupted', 'power failure, empty spool: the deployment is interrupted');

@@ -117,11 +117,11 @@ my $neighbour = Slipway::Runner->start(db => $db, name => 'neighbour', conf => "
 $still = $one->dispatcher;
 kill 'STOP', $one->pid;
 kill 'KILL', $still;
-ok(poll(30, sub { $neighbour->said =~ /\b$id\.1: is adopted/ }),
+ok(poll(30, sub { $neighbour->said =~ /\b$id\.1: adopted/ }),
     'a dispatcher adopts the job of another monitor');
 $db->sql("UPDATE deployment SET epoch = epoch + 1, owner = REPEAT('f', 32), runner = 'elsewhere',"
     . " lease_until = NOW(3) + INTERVAL 1 HOUR WHERE id = $id");
-ok(poll(30, sub { $neighbour->said =~ /\b$id\.1: is killed: its lease is lost/ }),
+ok(poll(30, sub { $neighbour->said =~ /\b$id\.1: killed: its lease was lost/ }),
     'a job whose lease is lost is to be killed');
 ok(poll(30, sub { !$one->jobs }), 'the job ends');
 like($neighbour->said, qr/\b$id\.1: its job has another monitor/,

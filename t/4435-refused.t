@@ -98,11 +98,11 @@ for my $way (@ways) {
 	like(substr($one->said, $of_one), $words, "$what: the first runner logs the error");
 	ok(poll(30,
 	    sub { substr($two->said,
-	    $said) =~ /leases of other runners: none is given up while the database refuses: .*$words/ }),
+	    $said) =~ /leases of other runners: none expires while the database refuses renewals: .*$words/ }),
 	    "$what: the second runner logs why it interrupts no deployment") or diag substr $two->said, $said;
 	sleep 2 * $lease;
 	is($one->status($id), 'running', "$what: the deployment keeps running for more than a lease");
-	is((() = substr($two->said, $said) =~ /none is given up/g), 1,
+	is((() = substr($two->said, $said) =~ /none expires/g), 1,
 	    "$what: the second runner logs the reason once");
 	my $again = () = substr($one->said, $of_one) =~ /$words/g;
 	cmp_ok($again, '<', 4, "$what: the first runner logs the error @{[$again]} times, not all the time");

@@ -164,7 +164,7 @@ sub lines { my ($re) = @_; return scalar(grep { $_ =~ $re } split /\n/, $runner-
 sub looks {
 	for my $other (splice @spare, 0, $_[0]) {
 		directory($other);
-		poll(60, sub { $runner->said =~ /\b$other\.1: is adopted/ }) or return 0;
+		poll(60, sub { $runner->said =~ /\b$other\.1: adopted/ }) or return 0;
 	}
 	return 1;
 }

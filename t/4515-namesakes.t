@@ -13,7 +13,7 @@ use Test::More;
 my $db = Slipway::DB->start;
 $db->migrate;
 my $told =
-    qr/\Qrunner twin: another runner has this name and holds deployments, or one did whose spool is gone;\E/;
+    qr/\Qrunner twin: another runner has this name and holds deployments, or one did whose spool is lost;\E/;
 my ($one, $two) = map { Slipway::Runner->start(db => $db, name => 'twin', idle => 1,
     conf => "[runner]\nlease = 20\nslots = 4\n") } 1, 2;
 my $gate = tempdir() . '/gate';
@@ -65,7 +65,7 @@ $one->kill9;
 $two->resume;
 holds('first host killed');
 $one->resume;
-ok(poll(60, sub { my $said = $one->said; 2 == grep { $said =~ /\b$_\.1: is adopted/ } @ids }),
+ok(poll(60, sub { my $said = $one->said; 2 == grep { $said =~ /\b$_\.1: adopted/ } @ids }),
     'the first host adopts its jobs');
 spew($gate, '');
 is($one->wait($_), 'success', 'an adopted deployment succeeds') for @ids;

@@ -205,7 +205,7 @@ is(closed($id, 90), 'success success 0', 'the status is reported when the server
 is(closed($other, 90), 'success success 0', 'the other status is reported when the server is back');
 is(last_of($_)->{state}, 'success', 'the commit has its status') for $hash, $other_hash;
 is((grep { $_->{state} eq 'pending' } $forge->statuses($hash)), 0, 'outdated states are not reported');
-my $lines = () = $runner->said =~ /^.*\b$id: its status success cannot be told.*$/mg;
+my $lines = () = $runner->said =~ /^.*\b$id: its commit status success cannot be reported.*$/mg;
 cmp_ok($lines, '<=', 4, 'the log has the fault of a status at most four times');
 
 # --- the server rejects a status
@@ -241,7 +241,7 @@ for (['403', 403, 60], ['422', 422, 60], ['404', 404, 60], ['500', 500, 1]) {
 $runner->ring;
 		ok(poll(20, sub { row($id, 'dropped') }), "$what: the status is dropped in the end");
 		is(row($id, 'COALESCE(open, 0)'), 0, "$what: a dropped status is closed");
-		like($runner->said, qr/\b$id: its status success is given up/,
+		like($runner->said, qr/\b$id: its commit status success is given up/,
 		    "$what: the log has the dropped status");
 		$forge->clear_faults;
 	}

@@ -197,14 +197,14 @@ my $end = poll(25, sub {
 });
 is($end, 'failed', 'a deployment whose token is not refreshed fails, though the service has a token')
     or diag($runner->log($id));
-like($runner->column($id, 'detail'), qr/did not renew the token of the one who deploys/,
+like($runner->column($id, 'detail'), qr/did not renew the token of the user who deploys/,
     'the detail says that the token was not renewed');
 cmp_ok(time - $began, '>', 5, 'the refresh gets some seconds');
 cmp_ok($slowest, '<', deadline(5),
     sprintf('the log of another deployment continues: at most %.2f s of delay', $slowest));
 is($lapsed, 0, 'the lease of another deployment does not expire');
 is($runner->column($id, 'epoch'), 1, 'the deployment has its first epoch');
-like($runner->said, qr/the token of the one who deploys/, 'the log says that the token was not renewed');
+like($runner->said, qr/the token of the user who deploys/, 'the log says that the token was not renewed');
 
 # --- the same if the service has no token
 $runner->write_conf(conf(token => undef));
@@ -214,7 +214,7 @@ $id = deploy(1, 'cat file');
 is($runner->wait($id), 'failed', 'a deployment whose token is not refreshed fails');
 is($runner->column($id, 'reason'), 'checkout_failed',
     'a deployment whose token is not refreshed has the reason checkout_failed');
-like($runner->column($id, 'detail'), qr/The Git server did not renew the token of the one who deploys\./,
+like($runner->column($id, 'detail'), qr/The Git server did not renew the token of the user who deploys\./,
     'the detail says that the token was not renewed');
 $id = deploy(3, 'cat file');
 is($runner->wait($id), 'failed', 'a deployment without any token fails');

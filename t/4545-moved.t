@@ -115,7 +115,7 @@ for my $type (qw(gitea gitlab github)) {
 	like($runner->log($id), qr{^at \Q@{[$forge->url]}\E/team/page\.git$}m,
 	    "$n: a renamed repository is fetched from its new address");
 	is(known($p), $site->id . ' team/page', "$n: the new path is stored");
-	like($runner->said, qr{its repository is at \S+/team/page\.git by now},
+	like($runner->said, qr{its repository moved to \S+/team/page\.git},
 	    "$n: the new address is logged");
 	repo('team/site', 'another');
 	ends(deploy(1, $p), 'success', qr/^the site$/m,
@@ -176,7 +176,7 @@ for my $type (qw(gitea gitlab github)) {
 	$id = deploy(1, $s);
 	is($runner->wait($id), 'failed', "$n: a checkout by ssh fails, because nothing listens");
 	like($runner->said,
-	    qr{^.*\b$id\.\d+: its repository is at ssh://git\@localhost:1/team/shell\.git by now}m,
+	    qr{^.*\b$id\.\d+: its repository moved to ssh://git\@localhost:1/team/shell\.git}m,
 	    "$n: the new address for ssh is found");
 	unlike($runner->column($id, 'detail'), qr/token|sign in/, "$n: the detail does not mention a token");
 	is(known($s), $ssh->id . ' team/shell', "$n: the new path for ssh is stored");
@@ -276,7 +276,7 @@ for my $type (qw(gitea gitlab github)) {
 	ends(deploy(2, $both[0]), 'success', qr/^both 1$/m, "$n: a user without an account");
 	is(passwords(), $service, "$n: a user without an account uses the service's token");
 	$forge->expire_tokens('robot', $service);
-	ends(deploy(undef, $both[0]), 'failed', qr/does not accept the service's token/,
+	ends(deploy(undef, $both[0]), 'failed', qr/rejects the service's token/,
 	    "$n: a revoked token of the service");
 	sign_in();
 	ends(deploy(1, $both[0]), 'success', qr/^both 1$/m,

@@ -110,13 +110,13 @@ my $good = $json->encode(secrets());
 change(envPresets => [ preset('FIXED'), preset('GIVEN', default => 'given default') ]);
 my ($fixed, $given) = @{ secrets() }{qw(FIXED GIVEN)};
 put_secrets($json->encode({ FIXED => $given, GIVEN => $fixed }));
-my $moved = qr/does not open \(it was sealed for another place\): give the value anew/;
+my $moved = qr/cannot be decrypted \(it was sealed for another place\): set the value again/;
 ends(post(), qr/secret variable (?:FIXED|GIVEN) $moved/, 'a value moved to another name');
 my $other = $all->project($runner->repo, projectDir => 'elsewhere',
     envPresets => [ preset('FIXED', default => 'other tuna') ]);
 my $foreign = $json->decode($db->sql("SELECT secret_defaults FROM project WHERE id = $other"))->{FIXED};
 put_secrets($json->encode({ FIXED => $foreign }));
-ends(post(), qr/FIXED does not open \(it was sealed for another place\)/, 'a value of another project');
+ends(post(), qr/FIXED cannot be decrypted \(it was sealed for another place\)/, 'a value of another project');
 for my $case ([ 'truncated', substr($fixed, 0, -8), qr/it is damaged/ ],
     [ 'with a changed bit', $fixed =~ s/(.{40})(.)/$1 . ($2 eq 'A' ? 'B' : 'A')/er, qr/it is damaged/ ],
 	[ 'of a few bytes', substr($fixed, 0, 16), qr/it is not a sealed value/ ],
@@ -124,7 +124,7 @@ for my $case ([ 'truncated', substr($fixed, 0, -8), qr/it is damaged/ ],
 	[ 'in plain text', 'plain value', qr/it is not a sealed value/ ]) {
 	my ($what, $value, $why) = @$case;
 	put_secrets($json->encode({ FIXED => $value }));
-	ends(post(GIVEN => 'x'), qr/secret variable FIXED does not open \($why\)/, "a value $what");
+	ends(post(GIVEN => 'x'), qr/secret variable FIXED cannot be decrypted \($why\)/, "a value $what");
 }
 put_secrets($json->encode({ FIXED => undef }));
 ran(post(GIVEN => 'x'), 'null instead of a value is no value', GIVEN => 'x');
@@ -146,7 +146,7 @@ for my $case ([ 'missing', sub { rename $private, "$private.away" or die },
 	my ($what, $break, $mend, $said) = @$case;
 	$break->();
 	my $failed = retry($id);
-	ends($failed, $said ? qr/the runner cannot read the key for them/
+	ends($failed, $said ? qr/the runner cannot read the key file/
 	    : qr/it was sealed with key 1, which the key file lacks/, "a private key that is $what");
 	like($runner->said, $said, "a private key that is $what is logged") if $said;
 	is($all->wait($all->post(projectId => $plain))->{status}, 'success',

@@ -30,6 +30,14 @@ buf_release(struct buf *b)
 	buf_init(b, b->max);
 }
 
+void
+buf_wipe(struct buf *b)
+{
+	if (b->data != NULL)
+		explicit_bzero(b->data, b->len);
+	buf_release(b);
+}
+
 /* Makes room for `more` bytes and a NUL; says whether there is. */
 static bool
 room(struct buf *b, size_t more)

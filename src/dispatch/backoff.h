@@ -1,17 +1,25 @@
 /* SPDX-License-Identifier: ISC */
-/* Pauses that double after each failure. */
+/* Pauses. */
 #ifndef SLIPWAY_DISPATCH_BACKOFF_H
 #define SLIPWAY_DISPATCH_BACKOFF_H
 
 #include <stdint.h>
+#include <stdlib.h>
 
-/* The pause after `pause`; 0 stands for none so far. */
+/* Twice the pause, within the bounds; the first one follows 0. */
 static inline int64_t
 backoff(int64_t pause, int64_t min, int64_t max)
 {
 	if (pause == 0)
 		return min;
 	return 2 * pause < max ? 2 * pause : max;
+}
+
+/* About that time, so that runners do not poll in step. */
+static inline int64_t
+backoff_jitter(int64_t ms)
+{
+	return ms * 3 / 4 + (int64_t)arc4random_uniform((uint32_t)ms / 2);
 }
 
 #endif

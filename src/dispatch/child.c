@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: ISC */
-/* Processes that do what takes long, so that the loop never waits. */
-#include <sys/wait.h>
+#include "dispatch/child.h"
 
-#include <errno.h>
 #include <unistd.h>
 
+#include "core/log.h"
 #include "core/proc.h"
-#include "dispatch/dispatch.h"
+#include "dispatch/context.h"
+#include "store/store.h"
 
 pid_t
 child_fork(int keep)
@@ -23,31 +23,17 @@ child_fork(int keep)
 	return 0;
 }
 
-static void
-ended(struct dispatch *d, pid_t pid, int status)
+const struct err *
+child_connect(const struct dispatch *d, struct access *out)
 {
-	size_t i;
+	struct keyring *keys = NULL;
+	const struct err *e;
 
-	if (pid == d->packer)
-		d->packer = 0;
-	if (pid == d->checker)
-		d->checker = 0;
-	if (pid == d->teller)
-		teller_ended(d, status);
-	for (i = 0; i < d->n; i++) {
-		if (d->tasks[i]->asker != pid)
-			continue;
-		d->tasks[i]->asker = 0;
-		d->tasks[i]->asked = status;
-	}
-}
-
-void
-child_reap(struct dispatch *d)
-{
-	int status;
-	pid_t pid;
-
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-		ended(d, pid, status);
+	*out = (struct access){ .settings = &d->settings.gitserver };
+	if ((e = keyring_open(d->settings.secrets.key_file, &keys)) != NULL)
+		log_debug("the tokens of users cannot be opened: %s", e->msg);
+	out->keyring = keys;
+	if ((e = db_open(&d->settings, DB_RUNNER, &out->db)) != NULL)
+		return e;
+	return forge_open(out->settings, &out->forge);
 }

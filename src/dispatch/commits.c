@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: ISC */
-/* Commits as a job has seen them, to JSON in the database. */
+#include "dispatch/commits.h"
+
 #include <string.h>
 
 #include "core/branch.h"
 #include "core/log.h"
 #include "core/num.h"
 #include "core/str.h"
-#include "dispatch/dispatch.h"
+#include "dispatch/context.h"
+#include "dispatch/text.h"
 #include "json/json.h"
+#include "spool/spool.h"
 #include "store/gitrepo.h"
 
 #define COMMITS_MAX 100
@@ -15,19 +18,6 @@
 #define NAME_MAX_CHARS 200
 #define MESSAGE_MAX_CHARS 4000
 #define SECONDS_MAX INT64_C(253402300799) /* the year 9999 */
-
-/* Nothing that a terminal or a page would take for more than text. */
-static const char *
-plain(struct arena *a, const char *text, size_t max, const char *kept)
-{
-	char *out = arena_strdup(a, text_clean(a, text, max)), *p;
-
-	for (p = out; *p != '\0'; p++)
-		if (((unsigned char)*p < ' ' || *p == 0x7f) &&
-		    strchr(kept, *p) == NULL)
-			*p = ' ';
-	return out;
-}
 
 /* "HASH SECONDS\nAUTHOR\nEMAIL\nMESSAGE" */
 static const struct err *
@@ -46,9 +36,9 @@ commit_read(struct arena *a, const char *value, struct git_commit *out)
 		return err_new(ERR_BAD_REQUEST, "a commit is malformed");
 	*out = (struct git_commit){
 		.hash = hash,
-		.message = plain(a, rest, MESSAGE_MAX_CHARS, "\n\t"),
-		.author_name = plain(a, name, NAME_MAX_CHARS, ""),
-		.author_email = plain(a, email, NAME_MAX_CHARS, ""),
+		.message = text_plain(a, rest, MESSAGE_MAX_CHARS, "\n\t"),
+		.author_name = text_plain(a, name, NAME_MAX_CHARS, ""),
+		.author_email = text_plain(a, email, NAME_MAX_CHARS, ""),
 		.committed_at.ms = seconds <= SECONDS_MAX ? seconds * 1000 : 0,
 	};
 	return NULL;
@@ -77,17 +67,17 @@ commits_read(struct arena *a, const char *records, struct list *out)
 }
 
 static const struct err *
-commits_store(struct dispatch *d, const struct task *t, const char *value)
+branch_store(const struct dispatch *d, int64_t project, const char *value)
 {
-	struct branch_commits row = { .project_id = t->project };
+	struct branch_commits row = { .project_id = project };
 	const char *newline = strchr(value, '\n');
 	const struct err *e;
 	struct list list;
 	struct buf json;
 
 	if (newline == NULL || newline == value)
-		return err_new(ERR_BAD_REQUEST, "commits of no branch");
-	row.branch = plain(d->a,
+		return err_new(ERR_BAD_REQUEST, "commits without a branch");
+	row.branch = text_plain(d->a,
 	    arena_strndup(d->a, value, (size_t)(newline - value)), BRANCH_MAX,
 	    "");
 	if ((e = commits_read(d->a, newline + 1, &list)) != NULL)
@@ -102,12 +92,13 @@ commits_store(struct dispatch *d, const struct task *t, const char *value)
 }
 
 const struct err *
-commits_told(struct dispatch *d, const struct task *t, const struct record *r)
+commits_store(const struct dispatch *d, int64_t project, const char *name,
+    const char *value)
 {
-	const struct err *e = commits_store(d, t, r->value);
+	const struct err *e = branch_store(d, project, value);
 
 	if (e == NULL || e->code == ERR_UNAVAILABLE || e->code == ERR_CONFIG)
 		return e;
-	log_err(e, t->name);
+	log_err(e, name);
 	return NULL;
 }

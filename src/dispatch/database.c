@@ -24,6 +24,12 @@ database_is_ready(const struct database *b)
 	return time_mono_ms() >= b->at;
 }
 
+bool
+database_is_usable(const struct database *b)
+{
+	return b->is_checked && database_is_ready(b);
+}
+
 /* At its start, then at growing intervals: an administrator wants to know why
  * an outage lasts. */
 static void
@@ -87,5 +93,7 @@ database_check(struct database *b, struct db *db, bool once)
 	if (e != NULL && e->code != ERR_UNAVAILABLE && (e->sys == 0 || once))
 		return e;
 	b->is_checked = database_done(b, e, "database");
+	if (!b->is_checked && database_is_ready(b))
+		b->at = time_mono_ms() + PAUSE_MAX;
 	return NULL;
 }

@@ -35,6 +35,8 @@ struct database {
 void database_init(struct database *);
 /* Whether statements can be sent now. */
 bool database_is_ready(const struct database *);
+/* The same, and the schema was checked. */
+bool database_is_usable(const struct database *);
 /* Takes note of the result of a statement, and logs an error once; whether it
  * succeeded.  `what` names the subject in the log. */
 bool database_done(struct database *, const struct err *, const char *what);

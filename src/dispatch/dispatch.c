@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: ISC */
-/* slipway-dispatch: the monitor starts it, unprivileged, with a socketpair as
- * descriptor 3. */
-#include "dispatch/dispatch.h"
-
+/*
+ * slipway-dispatch: takes deployments off the queue, has the monitor start
+ * their jobs, and carries what the jobs write into the spool to the database.
+ *
+ * The monitor starts it, unprivileged, with a socketpair as descriptor 3.  All
+ * its work is done by parts; this file has the loop that runs them.
+ */
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include <err.h>
 #include <errno.h>
@@ -24,35 +28,34 @@
 #include "core/wake.h"
 #include "crypto/crypto.h"
 #include "db/db.h"
-#include "store/gitrepo.h"
-#include "store/gittoken.h"
-#include "store/hook.h"
-#include "store/idempotency.h"
-#include "store/identity.h"
-#include "store/joblog.h"
-#include "store/lease.h"
-#include "store/project.h"
-#include "store/projectdir.h"
-#include "store/report.h"
-#include "store/session.h"
-#include "store/store.h"
+#include "dispatch/context.h"
+#include "dispatch/part.h"
+#include "dispatch/task.h"
 
 #define SETTINGS_ARENA ((size_t)4 << 20)
 #define TURN_ARENA ((size_t)128 << 20)
-#define SCAN_MS 5000  /* between looks at the spool */
 #define ONCE_MS 30000 /* without a database, then --once gives up */
 #define HOST_SIZE 256
+#define MESSAGES_MAX 64 /* of the monitor, in one turn */
+
+static const struct part *const parts[] = {
+#define X(name) &name##_part,
+	PARTS(X)
+#undef X
+};
+#define NPARTS (sizeof(parts) / sizeof(parts[0]))
+
+struct loop {
+	struct dispatch d;
+	void *state[NPARTS]; /* of the parts */
+	const char *conf;
+	struct arena *settings_arena;
+	int wake; /* -1 = none */
+	struct tasks tasks;
+	struct fetch_hosts hosts;
+};
 
 static volatile sig_atomic_t got_stop, got_reload;
-
-static void
-check_database(struct dispatch *d)
-{
-	const struct err *e = database_check(&d->database, d->db, d->once);
-
-	if (e != NULL)
-		errx(err_kinds[e->code].exit, "%s", e->msg);
-}
 
 static void
 on_signal(int sig)
@@ -63,7 +66,7 @@ on_signal(int sig)
 		got_stop = 1;
 }
 
-/* Blocked but while the loop waits. */
+/* They are blocked except while the loop waits. */
 static void
 signals_set(sigset_t *waiting)
 {
@@ -85,21 +88,21 @@ signals_set(sigset_t *waiting)
 }
 
 static const struct err *
-settings_read(struct dispatch *d)
+settings_read(struct loop *l)
 {
 	struct arena *a = arena_open(SETTINGS_ARENA);
 	struct settings fresh;
 	const struct err *e;
 
 	(void)memset(&fresh, 0, sizeof(fresh));
-	if ((e = conf_read(a, settings_keys, d->conf, 0, &fresh)) != NULL) {
+	if ((e = conf_read(a, settings_keys, l->conf, 0, &fresh)) != NULL) {
 		arena_close(a);
 		return e;
 	}
-	if (d->settings_arena != NULL)
-		arena_close(d->settings_arena);
-	d->settings_arena = a;
-	d->settings = fresh;
+	if (l->settings_arena != NULL)
+		arena_close(l->settings_arena);
+	l->settings_arena = a;
+	l->d.settings = fresh;
 	return NULL;
 }
 
@@ -112,24 +115,35 @@ log_start(const struct dispatch *d)
 }
 
 static void
-reload(struct dispatch *d)
+forge_reopen(struct dispatch *d)
 {
-	const struct err *e = settings_read(d);
+	const struct settings_gitserver *g = &d->settings.gitserver;
+	const struct err *e;
+
+	forge_close(d->forge);
+	d->forge = NULL;
+	if (g->url != NULL && (e = forge_open(g, &d->forge)) != NULL)
+		log_err(e, "the Git server is not used");
+}
+
+static void
+reload(struct loop *l)
+{
+	const struct err *e = settings_read(l);
 
 	if (e != NULL) {
-		log_err(e, "reload: the old configuration stays");
+		log_err(e, "reload: the old configuration stays in use");
 		return;
 	}
-	log_start(d);
-	db_drop(d->db);
-	clone_open(d);
-	d->tell_at = d->tell_pause = d->check_at = 0;
-	d->claim = true;
+	log_start(&l->d);
+	db_drop(l->d.db);
+	forge_reopen(&l->d);
+	l->d.events |= EVENT_RELOAD;
 	log_info("configuration read again");
 }
 
 static void
-options(struct dispatch *d, int argc, char **argv)
+options(struct loop *l, int argc, char **argv)
 {
 	static const struct option longs[] = {
 		{ "once", no_argument, NULL, '1' },
@@ -139,285 +153,276 @@ options(struct dispatch *d, int argc, char **argv)
 
 	while ((c = getopt_long(argc, argv, "c:", longs, NULL)) != -1) {
 		if (c == 'c')
-			d->conf = optarg;
+			l->conf = optarg;
 		else if (c == '1')
-			d->once = true;
+			l->d.once = true;
 		else
 			break;
 	}
 	if (c != -1 || optind != argc) {
 		(void)fprintf(stderr,
 		    "usage: slipway-dispatch [-c FILE] [--once]\n"
-		    "It is started by slipway-runner alone.\n");
+		    "Only slipway-runner starts it.\n");
 		exit(EX_USAGE);
 	}
 }
 
-static void
-names_make(struct dispatch *d)
+static const char *
+runner_name(const struct settings_runner *s)
 {
 	static char host[HOST_SIZE];
-	unsigned char bytes[(QUEUE_OWNER_SIZE - 1) / 2];
-	size_t i;
 
-	crypto_random(bytes, sizeof(bytes));
-	for (i = 0; i < sizeof(bytes); i++)
-		(void)snprintf(d->owner + 2 * i, 3, "%02x", bytes[i]);
-	if (d->settings.runner.name != NULL)
-		(void)snprintf(host, sizeof(host), "%s",
-		    d->settings.runner.name);
+	if (s->name != NULL)
+		(void)snprintf(host, sizeof(host), "%s", s->name);
 	else if (gethostname(host, sizeof(host) - 1) == -1)
 		err(EX_OSERR, "gethostname");
-	d->name = host;
+	return host;
 }
 
 static void
-init(struct dispatch *d, int argc, char **argv)
+fail(const struct err *e)
 {
+	if (e != NULL)
+		errx(err_kinds[e->code].exit, "%s", e->msg);
+}
+
+static void
+init(struct loop *l, int argc, char **argv)
+{
+	struct dispatch *d = &l->d;
 	const struct err *e;
 	struct stat st;
+	size_t i;
 
 	log_init("slipway-dispatch", 0);
-	database_init(&d->database);
-	options(d, argc, argv);
-	if (fstat(DISPATCH_WIRE, &st) == -1 || !S_ISSOCK(st.st_mode))
+	options(l, argc, argv);
+	if (fstat(CONTEXT_WIRE, &st) == -1 || !S_ISSOCK(st.st_mode))
 		errx(EX_USAGE,
-		    "descriptor 3 is no socket: slipway-runner "
-		    "starts this program");
+		    "descriptor 3 is not a socket: only slipway-runner starts "
+		    "this program");
 	(void)umask(077);
-	if ((e = proc_close_up()) != NULL || (e = settings_read(d)) != NULL ||
-	    (e = crypto_init()) != NULL)
-		errx(err_kinds[e->code].exit, "%s", e->msg);
+	fail(proc_close_up());
+	fail(settings_read(l));
+	fail(crypto_init());
 	log_start(d);
-	names_make(d);
+	d->name = runner_name(&d->settings.runner);
 	d->a = arena_open(TURN_ARENA);
-	clone_open(d);
-	if ((e = db_open(&d->settings, DB_RUNNER, &d->db)) != NULL ||
-	    (e = spool_open(d)) != NULL)
-		errx(err_kinds[e->code].exit, "%s", e->msg);
-	if (d->once)
+	d->tasks = &l->tasks;
+	d->hosts = &l->hosts;
+	database_init(&d->database);
+	forge_reopen(d);
+	fail(db_open(&d->settings, DB_RUNNER, &d->db));
+	fail(spool_open(&d->spool, d->settings.runner.spool));
+	for (i = 0; i < NPARTS; i++)
+		if (parts[i]->size > 0)
+			l->state[i] = mem_alloc(1, parts[i]->size);
+	if (!d->once &&
+	    (e = wake_open(d->settings.runner.wake_socket, 0660,
+		 d->settings.runner.wake_group, &l->wake)) != NULL)
+		log_err(e, "new work is only found by polling");
+}
+
+/* Events of one part reach the others before the next one works. */
+static void
+events_deliver(struct loop *l)
+{
+	const unsigned events = l->d.events;
+	size_t i;
+
+	if (events == 0)
 		return;
-	/* without it there is still the poll */
-	if ((e = wake_open(d->settings.runner.wake_socket, 0660,
-		 d->settings.runner.wake_group, &d->wake)) != NULL)
-		log_err(e, "work is found by looking only");
+	l->d.events = 0;
+	for (i = 0; i < NPARTS; i++)
+		if (parts[i]->events != NULL)
+			parts[i]->events(l->state[i], events);
 }
 
 static void
-adopt(struct dispatch *d, const char *name)
+children_reap(struct loop *l)
 {
-	struct task found, *t;
-	const struct err *e;
+	int status;
+	pid_t pid;
+	size_t i;
 
-	task_init(&found);
-	if ((e = spool_adopt(d, name, &found)) != NULL) {
-		if (e->code != ERR_CONFLICT && e->code != ERR_NOTFOUND)
-			log_fault(e, name);
-		return;
-	}
-	log_fault_over(name);
-	t = task_open(d);
-	*t = found;
-	t->flags |= TASK_ADOPTED;
-	task_move(t, PHASE_RUNNING);
-	log_info("%s: is adopted from the spool", name);
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		for (i = 0; i < NPARTS; i++)
+			if (parts[i]->child != NULL)
+				parts[i]->child(&l->d, l->state[i], pid,
+				    status);
 }
 
-static void
-scan(struct dispatch *d, int64_t now)
+/* A stop that is requested during a turn ends it: nothing more is claimed.  The
+ * signals are blocked then, so the handler has not run. */
+static bool
+is_stopping(void)
 {
-	if (now < d->scan_at)
-		return;
-	d->scan_at = now + SCAN_MS;
-	spool_each(d, adopt);
-	d->settle = spool_sweep(d) || d->settle;
-}
+	sigset_t set;
 
-static void
-heard(struct dispatch *d, const struct wire *w)
-{
-	struct task *t = task_find(d, w->deployment, w->epoch);
-
-	switch ((enum wire_type)w->type) {
-	case WIRE_STARTED:
-		if (t != NULL)
-			claim_started(d, t, w);
-		break;
-	case WIRE_REFUSED:
-		if (t != NULL)
-			claim_refused(d, t, w);
-		break;
-	case WIRE_EXITED:
-		if (t != NULL)
-			task_exited(d, t);
-		d->claim = true;
-		claim_retry(d);
-		break;
-	case WIRE_WIPED:
-		project_wiped(d, w);
-		break;
-	case WIRE_RELOAD:
-		got_reload = 1;
-		break;
-	case WIRE_STOP:
-		got_stop = 1;
-		break;
-	case WIRE_START:
-	case WIRE_KILL:
-	case WIRE_WIPE:
-	case WIRE__MAX:
-		break;
-	}
-}
-
-static void
-listen_to_monitor(struct dispatch *d)
-{
-	const struct err *e;
-	struct wire w;
-
-	if ((e = wire_recv(DISPATCH_WIRE, &w, NULL, 0)) == NULL) {
-		heard(d, &w);
-		return;
-	}
-	if (e->code != ERR_NOTFOUND)
-		log_err(e, "monitor");
-	got_stop = 1;
-}
-
-/* About a second, not the same one for all. */
-static int64_t
-jittered(int64_t ms)
-{
-	return ms * 3 / 4 + (int64_t)arc4random_uniform((uint32_t)ms / 2);
-}
-
-static void
-poll_due(struct dispatch *d, int64_t now)
-{
-	if (now < d->poll_at)
-		return;
-	d->poll_at = now + jittered(d->settings.runner.poll * 1000);
-	d->claim = true;
-	d->review_at = 0;
+	return got_stop != 0 ||
+	    (sigpending(&set) == 0 &&
+		(sigismember(&set, SIGTERM) == 1 ||
+		    sigismember(&set, SIGINT) == 1));
 }
 
 /* One turn: everything that is due. */
 static void
-work(struct dispatch *d)
+work(struct loop *l)
 {
-	int64_t now = time_mono_ms();
+	struct dispatch *d = &l->d;
 	size_t i;
 
-	arena_clear(d->a);
-	child_reap(d);
-	check_database(d);
-	scan(d, now);
-	for (i = 0; i < d->n; i++) {
+	children_reap(l);
+	fail(database_check(&d->database, d->db, d->once));
+	for (i = 0; i < NPARTS && !is_stopping(); i++) {
+		events_deliver(l);
 		arena_clear(d->a);
-		task_work(d, d->tasks[i]);
+		if ((parts[i]->flags & PART_OFFLINE) != 0 ||
+		    database_is_usable(&d->database))
+			parts[i]->work(d, l->state[i], time_mono_ms());
 	}
-	task_reap(d);
-	arena_clear(d->a);
-	if (!d->database.is_checked)
-		return;
-	claim_settle(d);
-	poll_due(d, now);
-	claim_review(d);
-	claim_work(d);
-	task_reap(d);
-	house_keep(d, now);
-	project_wipes(d, now);
-	teller_work(d, now);
-	recheck_work(d, now);
+	events_deliver(l);
 }
 
+/* A part that needs the database has nothing to do while it is away. */
 static int64_t
-next_due(const struct dispatch *d, int64_t now)
+next_due(const struct loop *l, int64_t now)
 {
-	int64_t due = d->poll_at < d->scan_at ? d->poll_at : d->scan_at, at;
+	const struct database *b = &l->d.database;
+	int64_t due = b->is_checked ? INT64_MAX : b->at, at;
 	size_t i;
 
-	for (i = 0; i < d->n; i++)
-		if ((at = task_due(d->tasks[i], now)) < due)
+	for (i = 0; i < NPARTS; i++) {
+		at = parts[i]->next(&l->d, l->state[i], now);
+		if ((parts[i]->flags & PART_OFFLINE) == 0) {
+			if (!b->is_checked)
+				continue;
+			if (at < b->at)
+				at = b->at;
+		}
+		if (at < due)
 			due = at;
-	if ((at = claim_review_due(d)) < due)
-		due = at;
-	if (claim_wanted(d) && d->claim_at < due)
-		due = d->claim_at;
-	if ((at = teller_due(d)) < due)
-		due = at;
-	if ((at = recheck_due(d)) < due)
-		due = at;
-	/* nothing moves while the database is away but the jobs themselves */
-	return due < d->database.at ? d->database.at : due;
+	}
+	return due;
 }
 
 static void
-wait_for_it(struct dispatch *d, const sigset_t *waiting)
+heard(struct loop *l, const struct wire *w)
 {
-	struct pollfd fds[] = {
-		{ .fd = DISPATCH_WIRE, .events = POLLIN },
-		{ .fd = d->wake, .events = POLLIN },
-	};
-	int64_t now = time_mono_ms(), ms = next_due(d, now) - now;
-	struct timespec timeout = { 0, 0 };
+	size_t i;
 
-	if (ms > 0) {
-		timeout.tv_sec = (time_t)(ms / 1000);
-		timeout.tv_nsec = (long)(ms % 1000) * 1000000;
-	}
-	if (ppoll(fds, 2, &timeout, waiting) <= 0)
-		return;
-	if (fds[0].revents != 0)
-		listen_to_monitor(d);
-	if (fds[1].revents != 0 && wake_drain(d->wake)) {
-		d->poll_at = 0;
-		d->claim_at = 0; /* what came waits for none that was refused */
-		teller_wake(d);
+	if (w->type == WIRE_RELOAD)
+		got_reload = 1;
+	else if (w->type == WIRE_STOP)
+		got_stop = 1;
+	for (i = 0; i < NPARTS; i++)
+		if (parts[i]->message != NULL)
+			parts[i]->message(&l->d, l->state[i], w);
+}
+
+static bool
+is_readable(int fd)
+{
+	struct pollfd one = { .fd = fd, .events = POLLIN };
+
+	return poll(&one, 1, 0) == 1;
+}
+
+static void
+monitor_hear(struct loop *l)
+{
+	const struct err *e;
+	struct wire w;
+	int n;
+
+	for (n = 0; n < MESSAGES_MAX && is_readable(CONTEXT_WIRE); n++) {
+		if ((e = wire_recv(CONTEXT_WIRE, &w, NULL, 0)) != NULL) {
+			if (e->code != ERR_NOTFOUND)
+				log_err(e, "monitor");
+			got_stop = 1;
+			return;
+		}
+		heard(l, &w);
 	}
 }
 
-/* Whether --once has nothing more to do; exits where the
- * database is away for too long. */
-static bool
-is_drained(const struct dispatch *d)
+static void
+wait_for_work(struct loop *l, const sigset_t *waiting)
 {
-	if (!d->once || d->n > 0)
+	struct pollfd fds[] = {
+		{ .fd = CONTEXT_WIRE, .events = POLLIN },
+		{ .fd = l->wake, .events = POLLIN },
+	};
+	int64_t now = time_mono_ms(), due = next_due(l, now);
+	struct timespec timeout = { 0, 0 };
+
+	if (due > now && due != INT64_MAX) {
+		timeout.tv_sec = (time_t)((due - now) / 1000);
+		timeout.tv_nsec = (long)((due - now) % 1000) * 1000000;
+	}
+	if (ppoll(fds, 2, due == INT64_MAX ? NULL : &timeout, waiting) <= 0)
+		return;
+	if (fds[0].revents != 0)
+		monitor_hear(l);
+	if (fds[1].revents != 0 && wake_drain(l->wake))
+		l->d.events |= EVENT_WAKE;
+}
+
+/* Whether --once has nothing more to do. */
+static bool
+is_drained(const struct loop *l)
+{
+	const struct dispatch *d = &l->d;
+	const int64_t now = time_mono_ms();
+	size_t i;
+
+	if (!d->once || d->tasks->n > 0)
 		return false;
-	if (d->database.since == 0 &&
-	    time_mono_ms() - d->database.lost > ONCE_MS)
+	if (d->database.since == 0 && now - d->database.lost > ONCE_MS)
 		errx(EX_TEMPFAIL, "the database cannot be reached");
-	return d->drained && !d->database.is_doubtful && !d->claim &&
-	    d->teller == 0 && d->checker == 0 &&
-	    teller_due(d) > time_mono_ms() && recheck_due(d) > time_mono_ms();
+	for (i = 0; i < NPARTS; i++)
+		if (parts[i]->is_idle != NULL &&
+		    !parts[i]->is_idle(d, l->state[i], now))
+			return false;
+	return true;
+}
+
+/* Jobs run on.  While a claim is in doubt the spool keeps the mark of this
+ * dispatcher, so that the next one settles it. */
+static void
+leave(struct loop *l)
+{
+	struct dispatch *d = &l->d;
+	size_t i;
+
+	for (i = 0; i < NPARTS; i++)
+		if (parts[i]->close != NULL)
+			parts[i]->close(d, l->state[i]);
+	if (d->tasks->n > 0)
+		log_info("%zu deployments go on", tasks_live(d->tasks));
+	if (!d->database.is_doubtful)
+		spool_disown(&d->spool);
+	spool_close(&d->spool);
+	db_close(d->db);
 }
 
 int
 main(int argc, char **argv)
 {
-	static struct dispatch d = { .conf = SLIPWAY_CONF,
-		.wake = -1,
-		.owner_fd = -1,
-		.settle = true };
+	static struct loop l = { .conf = SLIPWAY_CONF, .wake = -1 };
 	sigset_t waiting;
 
 	signals_set(&waiting);
-	init(&d, argc, argv);
-	log_info("runner %s%s", d.name, d.once ? ", once" : "");
-	while (got_stop == 0 && !is_drained(&d)) {
+	init(&l, argc, argv);
+	log_info("runner %s%s", l.d.name, l.d.once ? ", once" : "");
+	while (got_stop == 0 && !is_drained(&l)) {
 		if (got_reload != 0) {
 			got_reload = 0;
-			reload(&d);
+			reload(&l);
 		}
-		work(&d);
-		if (!is_drained(&d))
-			wait_for_it(&d, &waiting);
+		work(&l);
+		if (!is_drained(&l))
+			wait_for_work(&l, &waiting);
 	}
-	claim_leave(&d);
-	if (d.n > 0)
-		log_info("%zu deployments go on", claim_live(&d));
-	spool_close(&d);
-	db_close(d.db);
+	leave(&l);
 	return 0;
 }

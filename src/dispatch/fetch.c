@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * A Git server that hangs holds each job that fetches from it until its
- * checkout times out.  So that it does not hold all slots, at most half of them
- * fetch from one host at a time, and one alone from a host that let a fetch hang
- * a short while ago.
- */
+#include "dispatch/fetch.h"
+
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,10 +8,9 @@
 #include "core/address.h"
 #include "core/log.h"
 #include "core/str.h"
-#include "dispatch/dispatch.h"
 
-#define HUNG_MS 30000  /* a fetch that takes longer, and fails, has hung */
-#define REST_MS 600000 /* for so long that is remembered */
+#define HUNG_MS 30000  /* a failed fetch that took longer has hung */
+#define REST_MS 600000 /* a host counts as slow for so long */
 
 void
 fetch_host(const char *repository, char out[FETCH_HOST])
@@ -35,80 +30,72 @@ fetch_host(const char *repository, char out[FETCH_HOST])
 	out[len] = '\0';
 }
 
-static struct slow_host *
-slow_find(struct dispatch *d, const char *host)
+void
+fetch_begin(struct fetch *f, const char *repository)
 {
-	struct slow_host *s;
-
-	for (s = d->slow; s < d->slow + FETCH_SLOW; s++)
-		if (s->host[0] != '\0' && strcmp(s->host, host) == 0)
-			return s;
-	return NULL;
+	fetch_host(repository, f->host);
+	f->since = time_mono_ms();
+	f->is_over = false;
 }
 
+/* The index, FETCH_SLOW if the host is not among them. */
 static size_t
-most(struct dispatch *d, const char *host)
+slow_find(const struct fetch_hosts *hosts, const char *host)
 {
-	const struct slow_host *s = slow_find(d, host);
+	size_t i;
 
-	if (s != NULL && s->until > time_mono_ms())
+	for (i = 0; i < FETCH_SLOW; i++)
+		if (hosts->slow[i].host[0] != '\0' &&
+		    strcmp(hosts->slow[i].host, host) == 0)
+			break;
+	return i;
+}
+
+size_t
+fetch_limit(const struct fetch_hosts *hosts, const char *host, size_t slots)
+{
+	const size_t i = slow_find(hosts, host);
+
+	if (i < FETCH_SLOW && hosts->slow[i].until > time_mono_ms())
 		return 1;
-	return ((size_t)d->settings.runner.slots + 1) / 2;
+	return (slots + 1) / 2;
 }
 
 bool
-fetch_is_full(struct dispatch *d, const char *host)
+fetch_succeeded(struct fetch_hosts *hosts, struct fetch *f)
 {
-	const struct task *t;
-	size_t i, n = 0;
+	size_t i;
 
-	for (i = 0; i < d->n; i++) {
-		t = d->tasks[i];
-		if (task_is_live(t) && (t->flags & TASK_FETCHED) == 0 &&
-		    strcmp(t->host, host) == 0)
-			n++;
-	}
-	return host[0] != '\0' && n >= most(d, host);
-}
-
-static bool
-is_over(struct dispatch *d, struct task *t)
-{
-	if ((t->flags & TASK_FETCHED) != 0)
+	if (f->is_over)
 		return false;
-	t->flags |= TASK_FETCHED;
-	d->claim = true;
-	return t->host[0] != '\0';
+	f->is_over = true;
+	if ((i = slow_find(hosts, f->host)) < FETCH_SLOW) {
+		log_info("%s answers again", f->host);
+		(void)memset(&hosts->slow[i], 0, sizeof(hosts->slow[i]));
+	}
+	return true;
 }
 
-void
-fetch_done(struct dispatch *d, struct task *t)
-{
-	struct slow_host *s;
-
-	if (!is_over(d, t) || (s = slow_find(d, t->host)) == NULL)
-		return;
-	log_info("%s answers again", t->host);
-	(void)memset(s, 0, sizeof(*s));
-}
-
-void
-fetch_failed(struct dispatch *d, struct task *t)
+bool
+fetch_failed(struct fetch_hosts *hosts, struct fetch *f, const char *name)
 {
 	const int64_t now = time_mono_ms();
-	struct slow_host *s, *oldest = d->slow;
+	size_t i, at;
 
-	if (!is_over(d, t) || now - t->claimed_at < HUNG_MS)
-		return;
-	if ((s = slow_find(d, t->host)) == NULL) {
-		for (s = d->slow; s < d->slow + FETCH_SLOW; s++)
-			if (s->until < oldest->until)
-				oldest = s;
-		s = oldest;
-		log_warn("%s: %s let a fetch hang: one deployment at a time"
-			 " tries it for now",
-		    t->name, t->host);
+	if (f->is_over)
+		return false;
+	f->is_over = true;
+	if (f->host[0] == '\0' || now - f->since < HUNG_MS)
+		return true;
+	if ((at = slow_find(hosts, f->host)) == FETCH_SLOW) {
+		for (i = at = 0; i < FETCH_SLOW; i++)
+			if (hosts->slow[i].until < hosts->slow[at].until)
+				at = i;
+		log_warn("%s: %s let a fetch hang: for now only one deployment"
+			 " at a time fetches from it",
+		    name, f->host);
 	}
-	(void)snprintf(s->host, sizeof(s->host), "%s", t->host);
-	s->until = now + REST_MS;
+	(void)snprintf(hosts->slow[at].host, FETCH_HOST, "%s", f->host);
+	hosts->slow[at].until = now + REST_MS;
+	return true;
 }

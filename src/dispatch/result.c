@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: ISC */
+#include "dispatch/result.h"
+
 #include <sys/stat.h>
 
 #include <errno.h>
@@ -9,7 +11,12 @@
 #include "core/log.h"
 #include "core/num.h"
 #include "core/str.h"
-#include "dispatch/dispatch.h"
+#include "dispatch/commits.h"
+#include "dispatch/context.h"
+#include "dispatch/text.h"
+#include "spool/spool.h"
+#include "store/move.h"
+#include "store/queue.h"
 
 #define RESULT_MAX ((int64_t)16 << 20)
 #define WORDS 8
@@ -42,29 +49,6 @@ is_one_of(const char *const *list, const char *word)
 	return false;
 }
 
-const char *
-text_clean(struct arena *a, const char *s, size_t max)
-{
-	size_t len = strlen(s), at = 0, to = 0, n, chars;
-	char *out = arena_alloc(a, len + 1, 1);
-
-	for (chars = 0; at < len && chars < max; chars++) {
-		for (n = 1; n <= 4 && n <= len - at; n++)
-			if (str_utf8(s + at, n))
-				break;
-		if (n <= 4 && n <= len - at) {
-			(void)memcpy(out + to, s + at, n);
-			to += n;
-			at += n;
-		} else {
-			out[to++] = '?';
-			at++;
-		}
-	}
-	out[to] = '\0';
-	return out;
-}
-
 /* NULL for "" and "-". */
 static const char *
 text_or_none(struct arena *a, const char *s, size_t max)
@@ -74,8 +58,8 @@ text_or_none(struct arena *a, const char *s, size_t max)
 	return text_clean(a, s, max);
 }
 
-/* Cuts a copy of the text at `sep`; how many words there are, the last one
- * with all the rest. */
+/* Splits a copy of the text at `sep`; how many words there are.  The last one
+ * has all the rest. */
 static size_t
 split(struct arena *a, const char *text, const char *sep, size_t max,
     char *words[WORDS])
@@ -223,7 +207,7 @@ end(struct arena *a, const struct record *r, struct outcome *out)
 	return NULL;
 }
 
-/* What is there from `from` on, and before `to`. */
+/* The bytes from `from` on, and before `to`, that the file has. */
 static const struct err *
 load(const struct task *t, struct arena *a, int64_t from, int64_t to,
     char **out, size_t *len)
@@ -233,23 +217,23 @@ load(const struct task *t, struct arena *a, int64_t from, int64_t to,
 
 	*out = NULL;
 	*len = 0;
-	if (fstat(t->result, &st) == -1)
-		return err_errno("%s: result", t->name);
+	if (fstat(t->run.result, &st) == -1)
+		return err_errno("%s: result", t->run.name);
 	if (st.st_size > RESULT_MAX)
 		return err_new(ERR_INTERNAL, "%s: the result is too large",
-		    t->name);
+		    t->run.name);
 	if (to > st.st_size)
 		to = st.st_size;
 	if (to <= from)
 		return NULL;
 	*out = arena_alloc(a, (size_t)(to - from), 1);
 	while (*len < (size_t)(to - from)) {
-		got = pread(t->result, *out + *len, (size_t)(to - from) - *len,
-		    from + (off_t)*len);
+		got = pread(t->run.result, *out + *len,
+		    (size_t)(to - from) - *len, from + (off_t)*len);
 		if (got == -1 && errno == EINTR)
 			continue;
 		if (got == -1)
-			return err_errno("%s: result", t->name);
+			return err_errno("%s: result", t->run.name);
 		if (got == 0)
 			break;
 		*len += (size_t)got;
@@ -257,10 +241,12 @@ load(const struct task *t, struct arena *a, int64_t from, int64_t to,
 	return NULL;
 }
 
+/* Writes one record to the queue. */
 static const struct err *
-tell(struct dispatch *d, const struct task *t, const struct record *r)
+record_store(struct dispatch *d, const struct task *t, const struct record *r)
 {
-	struct move_step event = { .deployment_id = t->id, .epoch = t->epoch };
+	struct move_step event = { .deployment_id = t->run.id,
+		.epoch = t->run.epoch };
 	struct outcome seen = { .ended = false };
 	const struct err *e;
 	size_t i;
@@ -268,13 +254,13 @@ tell(struct dispatch *d, const struct task *t, const struct record *r)
 	if (strcmp(r->name, names[R_CHECKED_OUT]) == 0) {
 		if ((e = checked_out(d->a, r, &seen)) != NULL)
 			return e;
-		teller_wake(d);
-		return queue_commit(d->db, t->id, t->epoch,
+		d->events |= EVENT_STATUS;
+		return queue_commit(d->db, t->run.id, t->run.epoch,
 		    seen.workspace.branch, seen.workspace.hash,
 		    seen.workspace.message);
 	}
 	if (strcmp(r->name, names[R_COMMITS_SEEN]) == 0)
-		return commits_told(d, t, r);
+		return commits_store(d, t->run.project, t->run.name, r->value);
 	for (i = 0; i < sizeof(step_records) / sizeof(step_records[0]); i++) {
 		if (strcmp(r->name, names[step_records[i].record]) != 0)
 			continue;
@@ -285,29 +271,46 @@ tell(struct dispatch *d, const struct task *t, const struct record *r)
 	return NULL;
 }
 
-/* A job writes what a step says before it writes that it ended. */
+/* A job writes the output of a step before it writes that the step ended. */
 void
-result_look(struct task *t)
+result_check(struct task *t)
 {
+	struct progress *p = &t->progress;
 	struct stat result, log;
 
-	if (fstat(t->result, &result) == 0 && fstat(t->log, &log) == 0 &&
-	    result.st_size > t->result_end) {
-		t->result_end = result.st_size;
-		t->log_end = log.st_size;
+	if (fstat(t->run.result, &result) == 0 &&
+	    fstat(t->run.log, &log) == 0 && result.st_size > p->result_end) {
+		p->result_end = result.st_size;
+		p->log_end = log.st_size;
 	}
+}
+
+/* A record of any other kind means that the checkout failed, if it did not
+ * succeed before. */
+static void
+fetch_note(struct dispatch *d, struct task *t, const struct record *r)
+{
+	bool changed;
+
+	if (strcmp(r->name, names[R_CHECKED_OUT]) == 0)
+		changed = fetch_succeeded(d->hosts, &t->fetch);
+	else
+		changed = fetch_failed(d->hosts, &t->fetch, t->run.name);
+	if (changed)
+		d->events |= EVENT_QUEUE;
 }
 
 const struct err *
 result_follow(struct dispatch *d, struct task *t)
 {
+	struct progress *p = &t->progress;
 	const struct err *e;
 	struct record r;
 	char *data;
 	size_t len, at = 0;
 	bool found;
 
-	if ((e = load(t, d->a, t->result_at, t->result_end, &data, &len)) !=
+	if ((e = load(t, d->a, p->result_at, p->result_end, &data, &len)) !=
 	    NULL)
 		goto broken;
 	for (;;) {
@@ -315,12 +318,9 @@ result_follow(struct dispatch *d, struct task *t)
 			goto broken;
 		if (!found)
 			return NULL;
-		if (strcmp(r.name, names[R_CHECKED_OUT]) == 0)
-			fetch_done(d, t);
-		else /* unless it is done already */
-			fetch_failed(d, t);
-		if ((e = tell(d, t, &r)) == NULL) {
-			t->result_at += (int64_t)(at);
+		fetch_note(d, t, &r);
+		if ((e = record_store(d, t, &r)) == NULL) {
+			p->result_at += (int64_t)(at);
 			data += at;
 			len -= at;
 			at = 0;
@@ -332,8 +332,8 @@ result_follow(struct dispatch *d, struct task *t)
 		goto broken;
 	}
 broken:
-	t->flags |= TASK_BROKEN;
-	log_err(e, t->name);
+	p->is_broken = true;
+	log_err(e, t->run.name);
 	return NULL;
 }
 

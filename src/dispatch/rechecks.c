@@ -1,26 +1,35 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The accounts behind sessions.  For each user with a session the Git server is
- * asked, well within auth.recheck, whether it still accepts the account that
- * the user signed in with; if not, the user's sessions end.  A process of its
- * own asks; the loop only looks, with one cheap read a minute at most, whether
- * there is something to ask.  A server that is away ends nothing.
+ * Rechecks the accounts behind sessions.
+ *
+ * For each user with a session the Git server is asked, well within
+ * auth.recheck, whether it still accepts the account that the user signed in
+ * with.  If not, the user's sessions end.  A server that is away ends nothing.
+ *
+ * A child process, the checker, sends the requests; the loop only checks, with
+ * one cheap read a minute at most, whether there is one to send.
  */
 #include <unistd.h>
 
-#include "access/access.h"
 #include "core/log.h"
 #include "core/str.h"
-#include "dispatch/dispatch.h"
+#include "dispatch/child.h"
+#include "dispatch/context.h"
+#include "dispatch/part.h"
 #include "store/session.h"
 
 #define LOOK_MAX_MS 60000
 #define HOLD_SECONDS 60 /* for one account, and between tries */
-#define TURN_MS 60000   /* then the settings are looked at again */
+#define TURN_MS 60000   /* then the settings are read again */
 #define ONE_MS 9000
 
-/* An account is asked for when three quarters of the time are over, so that
- * there is time left for what is slow. */
+struct rechecks {
+	pid_t checker; /* 0 = none */
+	int64_t at;
+};
+
+/* An account is due after three quarters of the time, so that a quarter is left
+ * for what is slow. */
 static int64_t
 due_seconds(const struct dispatch *d)
 {
@@ -35,7 +44,7 @@ look_ms(const struct dispatch *d)
 	return ms < LOOK_MAX_MS ? ms : LOOK_MAX_MS;
 }
 
-/* What the server says of one account; an error only if it does not say. */
+/* An error only if the server does not say whether it accepts the account. */
 static const struct err *
 account_check(const struct dispatch *d, const struct access *x, struct arena *a,
     int64_t user_id)
@@ -48,19 +57,19 @@ account_check(const struct dispatch *d, const struct access *x, struct arena *a,
 	if (e == NULL)
 		return session_checked(x->db, user_id);
 	if (e->code == ERR_UNAUTHENTICATED || e->code == ERR_FORBIDDEN) {
-		log_info("user %lld: the account at the Git server is refused:"
-			 " %s",
+		log_info("user %lld: the Git server rejects the account: %s",
 		    (long long)user_id, e->msg);
 		return NULL;
 	}
 	if (e->code != ERR_NOTFOUND)
 		return e;
-	log_info("user %lld: there is no token by which the Git server could "
-		 "confirm the account: the sessions end",
+	log_info("user %lld: no token to confirm the account at the Git server"
+		 " with: the sessions end",
 	    (long long)user_id);
 	return session_end_unchecked(x->db, user_id, due_seconds(d));
 }
 
+/* No account can be confirmed now. */
 static bool
 is_away(const struct err *e)
 {
@@ -69,8 +78,7 @@ is_away(const struct err *e)
 		e->code == ERR_UPSTREAM || e->code == ERR_UNAVAILABLE);
 }
 
-/* Some that are due; only what keeps all others from being confirmed, too, is an
- * error. */
+/* An error only if the other accounts cannot be confirmed, either. */
 static const struct err *
 check_some(const struct dispatch *d, const struct access *x, struct arena *a,
     const struct list *list, int64_t end)
@@ -94,7 +102,6 @@ check_some(const struct dispatch *d, const struct access *x, struct arena *a,
 	return e;
 }
 
-/* All that are due; a server that is away is left alone until the next turn. */
 static const struct err *
 check_all(const struct dispatch *d, const struct access *x)
 {
@@ -114,57 +121,93 @@ check_all(const struct dispatch *d, const struct access *x)
 	return e;
 }
 
-/* The child, which never returns. */
 static _Noreturn void
-checker(struct dispatch *d)
+checker(const struct dispatch *d)
 {
-	struct access x = { .settings = &d->settings.gitserver };
-	struct keyring *keys = NULL;
 	const struct err *e;
+	struct access x;
 
-	/* without the key nothing could be said of any account */
-	if ((e = keyring_open(d->settings.secrets.key_file, &keys)) != NULL) {
-		log_debug("users' tokens do not open: %s", e->msg);
+	e = child_connect(d, &x);
+	/* without the key no account can be confirmed */
+	if (x.keyring == NULL)
 		_exit(1);
-	}
-	x.keyring = keys;
-	if ((e = db_open(&d->settings, DB_RUNNER, &x.db)) == NULL &&
-	    (e = forge_open(x.settings, &x.forge)) == NULL)
+	if (e == NULL)
 		e = check_all(d, &x);
 	if (e != NULL)
-		log_warn("accounts behind sessions are not confirmed now: %s",
+		log_warn("accounts behind sessions cannot be confirmed: %s",
 		    e->msg);
 	_exit(e != NULL ? 1 : 0);
 }
 
-int64_t
-recheck_due(const struct dispatch *d)
+static int64_t
+rechecks_next(const struct dispatch *d, const void *state, int64_t now)
 {
-	if (d->forge == NULL || !forge_has_api(d->forge) ||
-	    forge_can_sign_in(d->forge) != NULL)
+	const struct rechecks *r = state;
+	const struct forge *forge = d->forge;
+
+	(void)now;
+	if (r->checker != 0 || forge == NULL || !forge_has_api(forge) ||
+	    forge_can_sign_in(forge) != NULL)
 		return INT64_MAX;
-	return d->checker != 0 ? time_mono_ms() + LOOK_MAX_MS : d->check_at;
+	return r->at;
 }
 
-void
-recheck_work(struct dispatch *d, int64_t now)
+static void
+rechecks_work(struct dispatch *d, void *state, int64_t now)
 {
+	struct rechecks *r = state;
 	const struct err *e;
 	struct list list;
 
-	if (d->checker != 0 || now < recheck_due(d) ||
-	    !database_is_ready(&d->database))
+	if (now < rechecks_next(d, state, now))
 		return;
-	d->check_at = now + look_ms(d);
+	r->at = now + look_ms(d);
 	e = session_unchecked(d->db, d->a, forge_server(d->forge),
 	    due_seconds(d), &list);
 	if (!database_done(&d->database, e, "accounts") || list.n == 0)
 		return;
 	arena_clear(d->a);
-	if ((d->checker = child_fork(-1)) == 0)
+	if ((r->checker = child_fork(-1)) == 0)
 		checker(d);
-	if (d->checker == -1) {
+	if (r->checker == -1) {
 		log_err(err_errno("fork"), "accounts");
-		d->checker = 0;
+		r->checker = 0;
 	}
 }
+
+static void
+rechecks_events(void *state, unsigned events)
+{
+	struct rechecks *r = state;
+
+	if ((events & EVENT_RELOAD) != 0)
+		r->at = 0;
+}
+
+static void
+rechecks_child(struct dispatch *d, void *state, pid_t pid, int status)
+{
+	struct rechecks *r = state;
+
+	(void)d;
+	(void)status;
+	if (pid == r->checker)
+		r->checker = 0;
+}
+
+static bool
+rechecks_is_idle(const struct dispatch *d, const void *state, int64_t now)
+{
+	const struct rechecks *r = state;
+
+	return r->checker == 0 && rechecks_next(d, state, now) > now;
+}
+
+const struct part rechecks_part = {
+	.size = sizeof(struct rechecks),
+	.work = rechecks_work,
+	.next = rechecks_next,
+	.events = rechecks_events,
+	.child = rechecks_child,
+	.is_idle = rechecks_is_idle,
+};

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: ISC */
+#include "dispatch/description.h"
+
 #include <string.h>
 
 #include "core/address.h"
@@ -6,13 +8,16 @@
 #include "core/log.h"
 #include "core/str.h"
 #include "crypto/private_keyring.h"
-#include "dispatch/dispatch.h"
+#include "dispatch/context.h"
+#include "dispatch/project.h"
+#include "dispatch/remote.h"
 #include "json/json.h"
+#include "spool/spool.h"
 #include "store/env.h"
 
-#define COMMITS_TOLD 100 /* of a branch */
-/* Seconds that a job takes beside what it is given: to start and to end, for
- * each step to be ended, and for a cleanup step that has no limit. */
+#define COMMITS 100 /* of a branch, that the job reports */
+/* Seconds beyond the limits that are set: for a job to start and to end, to end
+ * each step, and for a cleanup step that has no limit. */
 #define LIMIT_EXTRA 600
 #define LIMIT_STEP 90
 #define LIMIT_CLEANUP 300
@@ -43,8 +48,8 @@ put_number(struct buf *b, enum job_record which, int64_t n)
 	record_printf(b, names[which], "%lld", (long long)n);
 }
 
-/* A file that is missing is told here; what git says of it stands in the
- * deployment's log. */
+/* A file that cannot be read is logged here; the deployment's log has what git
+ * says about it. */
 static void
 put_file(struct buf *b, enum job_record which, const char *path)
 {
@@ -58,12 +63,10 @@ put_file(struct buf *b, enum job_record which, const char *path)
 		log_err(e, "gitserver");
 	else if (text.len > 0)
 		record_write(b, names[which], text.data, text.len);
-	if (text.data != NULL)
-		explicit_bzero(text.data, text.len);
-	buf_release(&text);
+	buf_wipe(&text);
 }
 
-/* What the way to the repository needs, and no other. */
+/* Only what this address needs. */
 static void
 put_access(struct buf *b, const struct settings_gitserver *g,
     const char *repository)
@@ -92,7 +95,7 @@ put_map(struct buf *b, enum job_record which, const struct map *map)
 			    p[i].value);
 }
 
-/* The secret variables, each opened for its own name. */
+/* Each variable was sealed for its own name. */
 static const struct err *
 secrets(const struct settings *s, struct arena *a, const struct claim *c,
     struct map *out)
@@ -110,8 +113,8 @@ secrets(const struct settings *s, struct arena *a, const struct claim *c,
 	e = private_keyring_open(settings_deploy_key(a, &s->secrets), &keys);
 	if (e != NULL)
 		return err_explain(e, ERR_CONFIG,
-		    "Its secret variables cannot be opened: the runner cannot "
-		    "read the key for them, and its log says why.");
+		    "Its secret variables cannot be decrypted: the runner "
+		    "cannot read the key file, see the runner's log.");
 	p = out->items;
 	for (i = 0; i < out->n && e == NULL; i++) {
 		e = private_keyring_unseal(keys, a,
@@ -120,8 +123,8 @@ secrets(const struct settings *s, struct arena *a, const struct claim *c,
 		    p[i].value == NULL ? "" : p[i].value, &p[i].value);
 		if (e != NULL)
 			e = err_tell(ERR_CONFIG,
-			    "Its secret variable %.128s does not open (%s): "
-			    "give the value anew.",
+			    "Its secret variable %.128s cannot be decrypted (%s): "
+			    "set the value again.",
 			    p[i].key, e->msg);
 	}
 	private_keyring_close(keys);
@@ -151,12 +154,13 @@ put_steps(struct buf *b, const struct settings_runner *s,
 }
 
 const struct err *
-description_write(const struct dispatch *d, struct arena *a,
-    const struct claim *c, struct buf *out)
+description_write(const struct dispatch *d, const struct claim *c,
+    struct buf *out)
 {
 	const struct settings *s = &d->settings;
 	const struct settings_runner *r = &s->runner;
 	const struct err *e;
+	struct arena *a = d->a;
 	struct map env, secret;
 
 	if ((e = json_map(a, c->env_vars.s, &env)) != NULL ||
@@ -171,9 +175,9 @@ description_write(const struct dispatch *d, struct arena *a,
 	put(out, R_COMMIT, c->commit_hash);
 	put_number(out, R_HEAD_ONLY, c->head_only ? 1 : 0);
 	put_access(out, &s->gitserver, c->repository);
-	put(out, R_OBJECTS, spool_objects(d, a, c->project_id));
-	if (!clone_is_known(d, a, c->repository))
-		put_number(out, R_COMMITS, COMMITS_TOLD);
+	put(out, R_OBJECTS, project_objects(&d->spool, a, c->project_id));
+	if (!remote_is_known(d->forge, a, c->repository))
+		put_number(out, R_COMMITS, COMMITS);
 	put_map(out, R_ENV, &env);
 	put_map(out, R_SECRET, &secret);
 	put_steps(out, r, &c->steps);
@@ -223,15 +227,13 @@ description_limit(const struct settings_runner *r, const struct claim *c)
 }
 
 const struct err *
-description_end(struct task *t)
+description_end(struct buf *out, const struct clone *clone)
 {
-	struct buf *out = &t->description;
-
-	put(out, R_REPOSITORY, t->address.data);
-	if (t->credential.len > 0)
-		record_write(out, names[R_CREDENTIAL], t->credential.data,
-		    t->credential.len);
-	put(out, R_NOTE, t->note);
+	put(out, R_REPOSITORY, clone->address.data);
+	if (clone->credential.len > 0)
+		record_write(out, names[R_CREDENTIAL], clone->credential.data,
+		    clone->credential.len);
+	put(out, R_NOTE, clone->note);
 	put(out, R_JOB_END, "");
 	return buf_check(out);
 }

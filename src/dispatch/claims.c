@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: ISC */
+/* Claims deployments while slots are free, and has their jobs started. */
+#include "core/log.h"
+#include "core/str.h"
+#include "dispatch/avoid.h"
+#include "dispatch/backoff.h"
+#include "dispatch/context.h"
+#include "dispatch/part.h"
+#include "dispatch/start.h"
+#include "dispatch/waiting.h"
+
+#define TURN_MAX 4 /* claims in a turn, so that logs need not wait for them */
+
+/* Times are monotonic milliseconds. */
+struct claims {
+	int64_t poll_at; /* something may have been queued */
+	int64_t at;      /* no claim before */
+	int64_t pause;
+	bool is_wanted;    /* there may be something to claim */
+	bool is_held_back; /* by a Git server that does not answer */
+	bool is_drained;   /* the last look found nothing at all */
+	struct avoid avoid;
+	struct waiting_notes notes;
+};
+
+static void
+rest(struct claims *c)
+{
+	c->pause = avoid_pause(c->pause);
+	c->at = time_mono_ms() + c->pause;
+	c->is_wanted = true;
+}
+
+/* Whether no more slots may fetch from that host now. */
+static bool
+is_full(const struct dispatch *d, const char *host)
+{
+	const struct task *t;
+	size_t i, n = 0;
+
+	if (host[0] == '\0')
+		return false;
+	for (i = 0; i < d->tasks->n; i++) {
+		t = d->tasks->items[i];
+		if (task_is_live(t) && !t->fetch.is_over &&
+		    str_eq(t->fetch.host, host))
+			n++;
+	}
+	return n >=
+	    fetch_limit(d->hosts, host, (size_t)d->settings.runner.slots);
+}
+
+struct claiming {
+	struct dispatch *d;
+	struct claims *c;
+};
+
+/* Others go before a deployment that would only wait for its Git server. */
+static bool
+skips(void *context, int64_t id, const char *repository)
+{
+	const struct claiming *claiming = context;
+	struct dispatch *d = claiming->d;
+	char host[FETCH_HOST];
+
+	fetch_host(repository, host);
+	if (!is_full(d, host))
+		return false;
+	claiming->c->is_held_back = true;
+	waiting_note(&claiming->c->notes, d, id,
+	    arena_printf(d->a,
+		"As many deployments fetch from %s as may at a time; it does "
+		"not answer them yet.",
+		host));
+	return true;
+}
+
+static bool
+is_claiming(const struct dispatch *d, const struct claims *c)
+{
+	return c->is_wanted &&
+	    tasks_live(d->tasks) < (size_t)d->settings.runner.slots;
+}
+
+/* Nothing was found: those that were avoided can be tried again at `due`. */
+static void
+found_none(struct claims *c, int64_t due)
+{
+	c->is_wanted = due != INT64_MAX;
+	c->is_drained = !c->is_wanted && !c->is_held_back;
+	if (c->is_wanted)
+		c->at = due;
+}
+
+/* Whether another claim can follow. */
+static bool
+claim_one(struct dispatch *d, struct claims *c)
+{
+	struct claiming claiming = { d, c };
+	int64_t ids[QUEUE_AVOID], due;
+	const struct queue_claimer by = { .owner = d->spool.owner,
+		.runner = d->name,
+		.lease = d->settings.runner.lease,
+		.avoid = ids,
+		.navoid = avoid_now(&c->avoid, ids, &due),
+		.skips = skips,
+		.context = &claiming };
+	const struct err *e;
+	struct claim claim;
+
+	arena_clear(d->a);
+	c->is_held_back = false;
+	e = queue_claim(d->db, d->a, &by, &claim);
+	if (e != NULL && e->code == ERR_NOTFOUND) {
+		(void)database_done(&d->database, NULL, "claim");
+		found_none(c, due);
+		return false;
+	}
+	if (!database_done(&d->database, e, "claim")) {
+		d->database.is_doubtful = true;
+		rest(c);
+		return false;
+	}
+	if (!start_claimed(d, &claim))
+		rest(c);
+	return true;
+}
+
+static void
+poll_queue(const struct dispatch *d, struct claims *c, int64_t now)
+{
+	if (now < c->poll_at)
+		return;
+	c->poll_at = now + backoff_jitter(d->settings.runner.poll * 1000);
+	c->is_wanted = true;
+}
+
+static void
+claims_work(struct dispatch *d, void *state, int64_t now)
+{
+	struct claims *c = state;
+	struct tasks *tasks = d->tasks;
+	size_t i;
+	int n;
+
+	for (i = 0; i < tasks->n; i++)
+		if (tasks->items[i]->phase == PHASE_PREPARING &&
+		    !start_prepare(d, tasks->items[i]))
+			rest(c);
+	poll_queue(d, c, now);
+	for (n = 0; n < TURN_MAX && is_claiming(d, c) &&
+	     database_is_ready(&d->database) && time_mono_ms() >= c->at;
+	     n++)
+		if (!claim_one(d, c))
+			break;
+	tasks_reap(tasks);
+}
+
+static int64_t
+claims_next(const struct dispatch *d, const void *state, int64_t now)
+{
+	const struct claims *c = state;
+	const struct tasks *tasks = d->tasks;
+	int64_t due = c->poll_at, at;
+	size_t i;
+
+	if (is_claiming(d, c) && c->at < due)
+		due = c->at;
+	for (i = 0; i < tasks->n; i++)
+		if (tasks->items[i]->phase == PHASE_PREPARING &&
+		    (at = start_due(tasks->items[i], now)) < due)
+			due = at;
+	return due;
+}
+
+/* New work does not wait for a deployment that could not start. */
+static void
+claims_events(void *state, unsigned events)
+{
+	struct claims *c = state;
+
+	if ((events & (EVENT_QUEUE | EVENT_RELOAD)) != 0)
+		c->is_wanted = true;
+	if ((events & EVENT_WAKE) != 0)
+		c->poll_at = c->at = 0;
+}
+
+static void
+refused(struct dispatch *d, struct claims *c, struct task *t,
+    const struct wire *w)
+{
+	const char *busy = start_refused(d, t, w);
+
+	c->is_wanted = true;
+	if (busy == NULL)
+		return;
+	if (!avoid_add(&c->avoid, t->run.id))
+		rest(c);
+	waiting_note(&c->notes, d, t->run.id, busy);
+}
+
+static void
+claims_message(struct dispatch *d, void *state, const struct wire *w)
+{
+	struct claims *c = state;
+	struct task *t = task_find(d->tasks, w->deployment, w->epoch);
+
+	if (w->type == WIRE_STARTED && t != NULL) {
+		start_confirmed(d, t, w);
+		c->pause = 0;
+	} else if (w->type == WIRE_REFUSED && t != NULL) {
+		if (t->phase == PHASE_STARTING)
+			refused(d, c, t, w);
+	} else if (w->type == WIRE_EXITED) {
+		/* a deployment that was refused may need this account */
+		avoid_none(&c->avoid);
+		c->at = 0;
+		c->is_wanted = true;
+	}
+}
+
+/* A finder has ended. */
+static void
+claims_child(struct dispatch *d, void *state, pid_t pid, int status)
+{
+	const struct tasks *tasks = d->tasks;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < tasks->n; i++) {
+		if (tasks->items[i]->clone.finder != pid)
+			continue;
+		tasks->items[i]->clone.finder = 0;
+		tasks->items[i]->clone.status = status;
+	}
+}
+
+static bool
+claims_is_idle(const struct dispatch *d, const void *state, int64_t now)
+{
+	const struct claims *c = state;
+
+	(void)d;
+	(void)now;
+	return c->is_drained && !c->is_wanted;
+}
+
+static void
+claims_close(struct dispatch *d, void *state)
+{
+	const struct tasks *tasks = d->tasks;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < tasks->n; i++)
+		if (tasks->items[i]->phase == PHASE_PREPARING)
+			start_abandon(d, tasks->items[i]);
+}
+
+const struct part claims_part = {
+	.size = sizeof(struct claims),
+	.work = claims_work,
+	.next = claims_next,
+	.events = claims_events,
+	.message = claims_message,
+	.child = claims_child,
+	.is_idle = claims_is_idle,
+	.close = claims_close,
+};

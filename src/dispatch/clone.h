@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * From which address, and with which credential, a job clones its repository.
+ *
+ * To find them the Git server may have to be asked, which takes seconds.  A
+ * child process does that, the finder.
+ */
+#ifndef SLIPWAY_DISPATCH_CLONE_H
+#define SLIPWAY_DISPATCH_CLONE_H
+
+#include <sys/types.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/buf.h"
+
+struct claim;
+struct dispatch;
+
+struct clone {
+	struct buf address;    /* the repository's current one */
+	struct buf credential; /* "user\nsecret", empty = none */
+	const char *note;      /* why there is none, or not the usual one */
+	const char *refusal;   /* why it must not be cloned, or NULL */
+	pid_t finder;          /* 0 = none, or it has ended */
+	int status;            /* its wait status */
+	int answer;            /* the pipe from it, -1 = closed */
+	int64_t until;         /* when it is given up, monotonic */
+};
+
+void clone_init(struct clone *);
+/* Fills in what is known here, and starts a finder for the rest.  `name` is the
+ * task's, for the log. */
+void clone_begin(const struct dispatch *, struct clone *, const struct claim *,
+    const char *name);
+/* Whether nothing more will be found; takes the finder's answer. */
+bool clone_is_done(const struct dispatch *, struct clone *, const char *name);
+/* Closes the pipe, wipes the credential and frees the rest. */
+void clone_release(struct clone *);
+
+#endif

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: ISC */
+#include "dispatch/clone_find.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include "core/file.h"
+#include "core/log.h"
+#include "core/str.h"
+#include "dispatch/child.h"
+#include "dispatch/context.h"
+#include "dispatch/remote.h"
+
+#define TOKEN_MS 9000 /* for the Git server to give a token */
+#define REPO_MS 8000  /* for the repository, which git may do without */
+#define ALL_MS 27000  /* for all of a finder's requests */
+/* A request that fails sooner is repeated: the server may be restarting, or
+ * another process that should have refreshed the token may have died. */
+#define SOON_MS 6000
+#define AGAIN_MS 11000
+#define PAUSE_MS 500
+#define ANSWER_FD (STDERR_FILENO + 1)
+
+struct finder {
+	const struct dispatch *d;
+	const struct claim *claim;
+	struct remote remote;
+	struct access access;
+	struct forge_repo stored;  /* before the request */
+	struct forge_repo found;   /* id NULL = nothing new */
+	struct access_token token; /* no text = none, or none that works */
+	bool is_rejected;          /* the token, by the server */
+	bool is_retried;           /* the request can be repeated */
+	bool stop;                 /* the repository must not be cloned */
+	int64_t end;               /* monotonic */
+};
+
+bool
+clone_credential(const struct forge *forge, struct arena *a,
+    const char *repository, const char *token, struct buf *out)
+{
+	struct forge_credential with;
+
+	if (token == NULL || token[0] == '\0' || str_has_control(token) ||
+	    forge_clone_with(forge, a, repository, token, &with) != NULL)
+		return false;
+	buf_printf(out, "%s\n%s", with.user, with.secret);
+	return !out->overflow;
+}
+
+/* The server, or the database, is not available now. */
+static bool
+is_away(const struct err *e)
+{
+	return e != NULL &&
+	    ((e->code == ERR_UPSTREAM && e->sys / 100 != 4) ||
+		e->code == ERR_UPSTREAM_TIMEOUT || e->code == ERR_UNAVAILABLE);
+}
+
+/* The server denies the request. */
+static bool
+is_denied(const struct err *e)
+{
+	return e != NULL &&
+	    (e->code == ERR_NOTFOUND ||
+		(e->code == ERR_UPSTREAM && e->sys / 100 == 4));
+}
+
+/* Requests from now on end after that time, or when the finder's is over. */
+static void
+limit(const struct finder *f, int64_t ms)
+{
+	int64_t until = time_mono_ms() + ms;
+
+	forge_until(f->access.forge, until < f->end ? until : f->end);
+}
+
+typedef const struct err *request(struct finder *);
+
+/* Makes a request, and repeats one that fails soon because the server is away
+ * for a moment. */
+static const struct err *
+persist(struct finder *f, request *ask)
+{
+	const struct timespec pause = { .tv_nsec = PAUSE_MS * 1000000L };
+	const int64_t start = time_mono_ms();
+	const struct err *e;
+	int64_t began, now;
+
+	for (;;) {
+		began = time_mono_ms();
+		limit(f, TOKEN_MS);
+		e = ask(f);
+		now = time_mono_ms();
+		if (!is_away(e) || !f->is_retried || now - began > SOON_MS ||
+		    now - start > AGAIN_MS)
+			return e;
+		(void)ppoll(NULL, 0, &pause, NULL);
+	}
+}
+
+static const struct err *
+token_ask(struct finder *f)
+{
+	f->is_retried = true;
+	return access_for(&f->access, f->d->a, f->claim->created_by.n,
+	    &f->token);
+}
+
+/* Shows whether the server accepts the token, and where the repository is now.
+ * Gitea finds a repository by its number only with a token. */
+static const struct err *
+repo_ask_with(struct forge *forge, struct arena *a,
+    const struct access_token *token, void *context)
+{
+	struct finder *f = context;
+	struct forge_repo repo = f->stored;
+	const struct err *e;
+
+	f->token = *token;
+	if (token->text == NULL)
+		repo.id = NULL;
+	limit(f, REPO_MS);
+	e = forge_repo_find(forge, a, token->text, &repo);
+	limit(f, TOKEN_MS);
+	f->is_rejected = e != NULL && e->code == ERR_UNAUTHENTICATED;
+	if (e == NULL)
+		f->found = repo;
+	return e;
+}
+
+/* It is repeated only if the token is rejected: then another process may be
+ * refreshing it. */
+static const struct err *
+repo_ask(struct finder *f)
+{
+	const struct err *e = access_call(&f->access, f->d->a,
+	    f->claim->created_by.n, repo_ask_with, f);
+
+	f->is_retried = f->is_rejected;
+	return e;
+}
+
+/* What the error says of the token.  A server that does not answer may still
+ * serve git. */
+static enum found
+token_judge(struct finder *f, const struct err *e)
+{
+	const bool own = f->token.as == ACCESS_USER;
+
+	if (f->is_rejected || e->sys == 401)
+		f->token.text = NULL;
+	if (f->token.as == ACCESS_ANYBODY)
+		return FOUND_NONE;
+	if (f->token.text == NULL && is_away(e)) /* while it was renewed */
+		return FOUND_SILENT;
+	if (f->token.text == NULL)
+		return own ? FOUND_REJECTED : FOUND_BARRED;
+	if (e->code == ERR_NOTFOUND && f->stored.id != NULL)
+		return FOUND_GONE;
+	if (e->code == ERR_NOTFOUND && own)
+		return FOUND_UNSEEN;
+	return own && e->code == ERR_UPSTREAM && e->sys == 403 ? FOUND_LOCKED :
+								 FOUND_OK;
+}
+
+/* If the server denies the stored number, the path may lead to another
+ * repository. */
+static enum found
+judge(struct finder *f, const struct err *e)
+{
+	enum found how;
+
+	if (e == NULL && f->stored.id != NULL &&
+	    !str_eq(f->found.id, f->stored.id)) {
+		f->found = (struct forge_repo){ .id = NULL };
+		f->stop = true;
+		return FOUND_TAKEN;
+	}
+	if (e == NULL)
+		return f->token.text == NULL ? FOUND_NONE : FOUND_OK;
+	log_info("deployment %lld: %s: %s", (long long)f->claim->id,
+	    f->token.as == ACCESS_USER && f->token.text == NULL ?
+		"the token of the user who deploys" :
+		"the request for its repository",
+	    err_words(e));
+	how = token_judge(f, e);
+	f->stop = how == FOUND_REJECTED ||
+	    (f->stored.id != NULL && is_denied(e));
+	return how;
+}
+
+/* Finds the token and the address. */
+static enum found
+find(struct finder *f)
+{
+	struct access *x = &f->access;
+	const bool known = remote_is_known(f->d->forge, f->d->a,
+	    f->claim->repository);
+	const struct err *e = NULL;
+
+	if (known)
+		e = remote_recall(x->forge, x->db, f->d->a, &f->remote,
+		    &f->stored);
+	if (e == NULL)
+		e = persist(f, token_ask);
+	if (e == NULL && known)
+		e = persist(f, repo_ask);
+	return judge(f, e);
+}
+
+/* Stores the number, if the path can be part of an address. */
+static void
+store(const struct finder *f)
+{
+	const struct err *e;
+	const char *address;
+
+	if (f->found.id == NULL || !f->token.trusted ||
+	    forge_repo_at(f->access.forge, f->d->a, f->claim->repository,
+		f->found.path, &address) != NULL)
+		return;
+	e = remote_store(f->access.forge, f->access.db, &f->remote, &f->found);
+	if (e != NULL)
+		log_err(e, "the number of a repository");
+}
+
+static const struct err *
+answer(struct finder *f)
+{
+	const char *repository = f->claim->repository;
+	const struct err *e;
+	struct buf out;
+
+	buf_init(&out, CLONE_CREDENTIAL_MAX);
+	if (f->found.id != NULL)
+		buf_puts(&out,
+		    remote_address(f->access.forge, f->d->a, repository,
+			f->found.path));
+	buf_putc(&out, '\n');
+	(void)clone_credential(f->access.forge, f->d->a, repository,
+	    f->token.text, &out);
+	if ((e = buf_check(&out)) == NULL)
+		e = file_store(ANSWER_FD, out.data, out.len);
+	return e;
+}
+
+void
+clone_find(const struct dispatch *d, const struct claim *claim)
+{
+	struct finder f = { .d = d,
+		.claim = claim,
+		.remote = { claim->project_id, claim->repository },
+		.end = time_mono_ms() + ALL_MS };
+	enum found how = FOUND_SILENT;
+	const struct err *e;
+
+	if ((e = child_connect(d, &f.access)) == NULL) {
+		how = find(&f);
+		store(&f);
+		e = answer(&f);
+	}
+	if (e != NULL)
+		log_err(e, "the token of the user who deploys");
+	_exit((int)how | (f.stop ? FOUND_STOP : 0));
+}

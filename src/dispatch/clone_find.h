@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The finder: asks the Git server where a repository is, and whether it accepts
+ * the token of the user who deploys.
+ *
+ * It writes "ADDRESS\nUSER\nSECRET" to descriptor 3, where the address, and user
+ * and secret together, may be missing.  Its exit status is an enum found.
+ */
+#ifndef SLIPWAY_DISPATCH_CLONE_FIND_H
+#define SLIPWAY_DISPATCH_CLONE_FIND_H
+
+#include <stdbool.h>
+
+#include "core/buf.h"
+#include "forge/forge.h"
+#include "store/queue.h"
+
+struct dispatch;
+
+#define CLONE_CREDENTIAL_MAX ((size_t)32 << 10) /* a pipe holds as much */
+
+enum found {
+	FOUND_OK,
+	FOUND_NONE,     /* no token */
+	FOUND_SILENT,   /* the token was not renewed */
+	FOUND_LATE,     /* the finder gave no status */
+	FOUND_REJECTED, /* the user's token, or the user has none */
+	FOUND_BARRED,   /* the service's token was rejected */
+	FOUND_UNSEEN,   /* no such repository, or not for that token */
+	FOUND_LOCKED,   /* 403: mostly because of the account */
+	FOUND_GONE,     /* no repository with the number that is stored */
+	FOUND_TAKEN,    /* another repository has the path */
+	FOUND__MAX
+};
+/* A bit beside these: the repository must not be cloned, as another one may lie
+ * at its path. */
+#define FOUND_STOP 0x40
+
+_Noreturn void clone_find(const struct dispatch *, const struct claim *);
+/* Appends "USER\nSECRET"; false if there is no token, or none that git can
+ * use. */
+bool clone_credential(const struct forge *, struct arena *,
+    const char *repository, const char *token, struct buf *out);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: ISC */
+/* What is done with a task in any phase: its lease is renewed, its job is
+ * ended. */
+#ifndef SLIPWAY_DISPATCH_CONTROL_H
+#define SLIPWAY_DISPATCH_CONTROL_H
+
+#include "dispatch/task.h"
+
+struct dispatch;
+
+/* The lease was taken or renewed now: sets when it is due again. */
+void control_leased(const struct dispatch *, struct task *);
+/* Renews the lease.  ERR_PRECONDITION: another dispatcher holds the task. */
+MUSTCHECK const struct err *control_renew(const struct dispatch *,
+    struct task *);
+/* Asks the job to end; it is killed if it takes too long. */
+void control_cancel(const struct dispatch *, struct task *);
+/* Has the monitor kill the job. */
+void control_kill(struct task *, const char *why);
+/* Another dispatcher holds the task: nothing that it still does counts. */
+void control_fence(struct task *);
+/* Has the monitor end what is left of the job, and report when nothing is. */
+void control_sweep(const struct task *);
+
+#endif

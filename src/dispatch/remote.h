@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * A project's repository on the Git server.  Its number is stored, because it
+ * stays the same when the repository is renamed.
+ */
+#ifndef SLIPWAY_DISPATCH_REMOTE_H
+#define SLIPWAY_DISPATCH_REMOTE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "forge/forge.h"
+
+struct db;
+
+struct remote {
+	int64_t project_id;
+	const char *repository; /* the address in the project */
+};
+
+/* Whether the address lies on the Git server, and that has an API.  `forge` may
+ * be NULL. */
+bool remote_is_known(const struct forge *, struct arena *,
+    const char *repository);
+/* What is stored of the repository, else what its address says: id NULL. */
+MUSTCHECK const struct err *remote_recall(const struct forge *, struct db *,
+    struct arena *, const struct remote *, struct forge_repo *out);
+/* Stores the number and the path. */
+MUSTCHECK const struct err *remote_store(const struct forge *, struct db *,
+    const struct remote *, const struct forge_repo *);
+/* The address that leads to that path: the one of the project if it does. */
+const char *remote_address(const struct forge *, struct arena *,
+    const char *repository, const char *path);
+
+#endif

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: ISC */
+#include "dispatch/start.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "core/log.h"
+#include "core/str.h"
+#include "dispatch/context.h"
+#include "dispatch/control.h"
+#include "dispatch/description.h"
+#include "dispatch/project.h"
+#include "dispatch/unstarted.h"
+#include "dispatch/wipe.h"
+
+#define START "start of a job"
+#define RETRY_MS 1000
+
+static const char foreign[] =
+    "Processes of the account that it needs run which this runner did not"
+    " start: another service on the host may use the same user ids"
+    " (runner.uid_first).";
+
+/* Why the monitor could not start a job. */
+static const char *const obstacles[] = {
+	[WIRE_WHY_NONE] = "The job could not be started.",
+	[WIRE_WHY_BUSY] =
+	    "Another deployment runs under the account that it needs.",
+	[WIRE_WHY_ACCOUNT] =
+	    "The runner has no account that this project may run under.",
+	[WIRE_WHY_WORKSPACE] =
+	    "The project's directory could not be created on the runner.",
+	[WIRE_WHY_PROCESS] =
+	    "The runner could not start a process for the job.",
+	[WIRE_WHY_FOREIGN] = foreign,
+};
+
+/* Nothing of it is left here. */
+static void
+forget(struct task *t)
+{
+	buf_wipe(&t->description);
+	clone_release(&t->clone);
+}
+
+static void
+discard(struct task *t)
+{
+	forget(t);
+	task_move(t, PHASE_CLOSED);
+}
+
+static void
+end(struct dispatch *d, const struct task *t, enum reason reason,
+    const char *detail)
+{
+	const struct queue_end how = { .id = t->run.id,
+		.epoch = t->run.epoch,
+		.reason = reason,
+		.detail = detail };
+
+	(void)unstarted_end(d, &how);
+}
+
+static void
+end_canceled(struct dispatch *d, int64_t id, int64_t epoch)
+{
+	const struct queue_end how = { .id = id,
+		.epoch = epoch,
+		.reason = REASON_CANCELED,
+		.detail = state_unstarted(REASON_CANCELED) };
+
+	(void)unstarted_end(d, &how);
+}
+
+/* Makes the directory in the spool, then asks the monitor. */
+static const struct err *
+ask_monitor(struct dispatch *d, struct task *t)
+{
+	struct wire w = { .magic = WIRE_MAGIC,
+		.type = WIRE_START,
+		.deployment = t->run.id,
+		.epoch = t->run.epoch,
+		.project = t->run.project,
+		.limit = t->limit };
+	int fds[WIRE_FD__REQUEST];
+	const struct err *e;
+	size_t i;
+
+	if ((e = wipe_around(d, t->run.project)) != NULL ||
+	    (e = description_end(&t->description, &t->clone)) != NULL ||
+	    (e = run_make(&d->spool, &t->run, &t->description, fds)) != NULL)
+		return e;
+	(void)memcpy(w.dir, t->run.dir, strlen(t->run.dir));
+	e = wire_send(CONTEXT_WIRE, &w, fds, WIRE_FD__REQUEST);
+	for (i = 0; i < WIRE_FD__REQUEST; i++)
+		(void)close(fds[i]);
+	if (e != NULL)
+		run_remove(&d->spool, &t->run);
+	return e;
+}
+
+static bool
+start(struct dispatch *d, struct task *t)
+{
+	const struct err *e = ask_monitor(d, t);
+
+	if (e != NULL) {
+		log_fault(e, START);
+		discard(t);
+		(void)unstarted_release(d, t->run.id, t->run.epoch);
+		return false;
+	}
+	log_fault_over(START);
+	forget(t);
+	project_mark(&d->spool, t->run.project);
+	task_move(t, PHASE_STARTING);
+	log_info("%s: starting, project %lld", t->run.name,
+	    (long long)t->run.project);
+	return true;
+}
+
+/* Whether the task still has its lease. */
+static bool
+renew(struct dispatch *d, struct task *t)
+{
+	const int64_t now = time_mono_ms();
+	const struct err *e;
+
+	if (now < t->renew_at)
+		return true;
+	t->renew_at = now + RETRY_MS; /* if this fails */
+	e = control_renew(d, t);
+	if (e != NULL && e->code == ERR_PRECONDITION) {
+		log_err(e, t->run.name);
+		discard(t);
+		return false;
+	}
+	(void)database_done(&d->database, e, t->run.name);
+	return true;
+}
+
+bool
+start_prepare(struct dispatch *d, struct task *t)
+{
+	if (!renew(d, t) || !database_is_ready(&d->database))
+		return true;
+	if (t->is_canceled) {
+		discard(t);
+		end_canceled(d, t->run.id, t->run.epoch);
+		return true;
+	}
+	if (!clone_is_done(d, &t->clone, t->run.name))
+		return true;
+	if (t->clone.refusal == NULL)
+		return start(d, t);
+	log_warn("%s: not cloned: %s", t->run.name, t->clone.refusal);
+	discard(t);
+	end(d, t, REASON_CHECKOUT, t->clone.refusal);
+	return true;
+}
+
+int64_t
+start_due(const struct task *t, int64_t now)
+{
+	if (t->is_canceled || t->clone.answer == -1 || t->clone.finder == 0)
+		return now;
+	return t->clone.until < t->renew_at ? t->clone.until : t->renew_at;
+}
+
+bool
+start_claimed(struct dispatch *d, const struct claim *c)
+{
+	const char *detail =
+	    "The runner could not read what the job needs: see the runner's "
+	    "log.";
+	const struct err *e;
+	struct run run;
+	struct task *t;
+
+	if (c->cancel) {
+		end_canceled(d, c->id, c->epoch);
+		return true;
+	}
+	run_init(&run, c->id, c->epoch, c->project_id, c->project_dir);
+	t = task_open(d->tasks, &run);
+	t->progress.is_measured = true;
+	t->limit = description_limit(&d->settings.runner, c);
+	fetch_begin(&t->fetch, c->repository);
+	control_leased(d, t);
+	task_move(t, PHASE_PREPARING);
+	if ((e = description_write(d, c, &t->description)) != NULL) {
+		log_error("%s: %s", t->run.name, e->msg);
+		if (e->detail[0] != '\0')
+			detail = arena_strdup(d->a, e->detail);
+		discard(t);
+		end(d, t, REASON_RUNNER, detail);
+		return true;
+	}
+	clone_begin(d, &t->clone, c, t->run.name);
+	return start_prepare(d, t);
+}
+
+void
+start_abandon(struct dispatch *d, struct task *t)
+{
+	forget(t);
+	if (database_is_ready(&d->database))
+		(void)unstarted_release(d, t->run.id, t->run.epoch);
+	else
+		d->database.is_doubtful = true;
+}
+
+void
+start_confirmed(const struct dispatch *d, struct task *t, const struct wire *w)
+{
+	log_debug("%s: process %lld", t->run.name, (long long)w->pid);
+	if (t->phase == PHASE_STARTING)
+		task_move(t, PHASE_RUNNING);
+	if (t->is_canceled && run_cancel(&d->spool, &t->run) != NULL)
+		log_warn("%s: the cancellation does not reach the job",
+		    t->run.name);
+}
+
+const char *
+start_refused(struct dispatch *d, struct task *t, const struct wire *w)
+{
+	const size_t n = sizeof(obstacles) / sizeof(obstacles[0]);
+	const char *why = obstacles[WIRE_WHY_NONE];
+
+	if (w->status > 0 && (size_t)w->status < n)
+		why = obstacles[w->status];
+	run_remove(&d->spool, &t->run);
+	task_move(t, PHASE_CLOSED);
+	if (w->status == WIRE_WHY_BUSY || w->status == WIRE_WHY_FOREIGN) {
+		(void)unstarted_release(d, t->run.id, t->run.epoch);
+		return why;
+	}
+	log_error("%s: not started: %s%s%s", t->run.name, why,
+	    w->error == 0 ? "" : " ", w->error == 0 ? "" : strerror(w->error));
+	end(d, t, REASON_WORKSPACE, why);
+	return NULL;
+}

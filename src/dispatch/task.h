@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * A deployment that this dispatcher has claimed or adopted, and the list of
+ * all.  Times are monotonic milliseconds.
+ */
+#ifndef SLIPWAY_DISPATCH_TASK_H
+#define SLIPWAY_DISPATCH_TASK_H
+
+#include "dispatch/clone.h"
+#include "dispatch/fetch.h"
+#include "dispatch/phase.h"
+#include "dispatch/run.h"
+
+/* How much of what the job writes has reached the database. */
+struct progress {
+	bool is_measured; /* log_at is what the database has */
+	bool is_broken;   /* the result cannot be read */
+	int64_t log_at;   /* bytes that the database has */
+	int64_t result_at;
+	/* sizes when they were last checked; the result is checked first, so
+	 * the log that came before it is complete */
+	int64_t result_end;
+	int64_t log_end;
+	int64_t upload_at; /* the log, again */
+};
+
+struct task {
+	struct run run;
+	enum phase phase; /* set by task_move() alone */
+	int64_t since;    /* of the phase */
+	/* facts */
+	bool is_adopted;  /* it came from the spool */
+	bool is_canceled; /* the job was asked to end */
+	bool is_killed;   /* the monitor was asked to kill it */
+	bool is_fenced;   /* another dispatcher holds it: write nothing */
+	/* until it is started */
+	struct buf description;
+	int64_t limit; /* seconds that its job can take, 0 = any */
+	struct clone clone;
+	struct fetch fetch;
+	struct progress progress;
+	int64_t renew_at; /* the lease */
+	int64_t retry_at; /* nothing is written before, after an error */
+	int64_t kill_at;  /* 0 = never */
+	int64_t sweep_at; /* the monitor is asked to sweep again */
+};
+
+struct tasks {
+	struct task **items;
+	size_t n, cap;
+};
+
+/* Adds a new task, which takes over the run's descriptors. */
+struct task *task_open(struct tasks *, const struct run *);
+/* NULL = none. */
+struct task *task_find(const struct tasks *, int64_t id, int64_t epoch);
+/* The only way to another phase; the table of phases must allow it. */
+void task_move(struct task *, enum phase);
+/* Whether it takes a slot. */
+bool task_is_live(const struct task *);
+size_t tasks_live(const struct tasks *);
+/* Frees those that are closed. */
+void tasks_reap(struct tasks *);
+
+#endif

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Carries what jobs write into the spool to the database: their logs, the
+ * results of their steps, and how they ended.
+ */
+#include <unistd.h>
+
+#include "core/log.h"
+#include "core/str.h"
+#include "dispatch/child.h"
+#include "dispatch/context.h"
+#include "dispatch/control.h"
+#include "dispatch/outcome.h"
+#include "dispatch/part.h"
+#include "dispatch/project.h"
+#include "dispatch/result.h"
+#include "store/joblog.h"
+
+#define UPLOAD_MS 100 /* between uploads of one log */
+#define UPLOAD_MAX 16 /* chunks of one log in a turn */
+#define TICK_MS 50    /* between checks of a job's files */
+#define RETRY_MS 2000 /* after an error that is not an outage */
+#define PACK_HERE ((int64_t)JOBLOG_PACKED)
+
+struct uploads {
+	pid_t packer; /* of a large log, 0 = none */
+};
+
+/* Whether a call for the task succeeded; if not, the rest has to wait. */
+static bool
+done(struct dispatch *d, struct task *t, const struct err *e)
+{
+	if (e != NULL && e->code == ERR_PRECONDITION) {
+		log_err(e, t->run.name);
+		control_fence(t);
+		return false;
+	}
+	if (database_done(&d->database, e, t->run.name))
+		return true;
+	t->retry_at = time_mono_ms() + RETRY_MS;
+	return false;
+}
+
+static bool
+renew(struct dispatch *d, struct task *t, int64_t now)
+{
+	return now < t->renew_at || done(d, t, control_renew(d, t));
+}
+
+static bool
+measure(struct dispatch *d, struct task *t)
+{
+	struct joblog_state state;
+
+	if (t->progress.is_measured)
+		return true;
+	if (!done(d, t, joblog_state(d->db, d->a, t->run.id, &state)))
+		return false;
+	t->progress.log_at = state.size;
+	t->progress.is_measured = true;
+	return true;
+}
+
+/* Whether the database has all that was in the file. */
+static bool
+upload(struct dispatch *d, struct task *t)
+{
+	const char *file = arena_printf(d->a, "%s/log", t->run.name);
+	struct progress *p = &t->progress;
+	char *data;
+	ssize_t got;
+	int n;
+
+	if (!measure(d, t))
+		return false;
+	data = arena_alloc(d->a, JOBLOG_CHUNK, 1);
+	for (n = 0; n < UPLOAD_MAX; n++) {
+		got = pread(t->run.log, data, JOBLOG_CHUNK, (off_t)p->log_at);
+		if (got == -1) {
+			log_fault(err_errno("read"), file);
+			return !task_is_live(t);
+		}
+		log_fault_over(file);
+		if (got == 0)
+			return true;
+		if (!done(d, t,
+			joblog_append(d->db, t->run.id, t->run.epoch, p->log_at,
+			    data, (size_t)got)))
+			return false;
+		p->log_at += got;
+	}
+	return false;
+}
+
+/* The log goes first: when a reader sees that a step has ended, its log is
+ * complete. */
+static void
+follow(struct dispatch *d, struct task *t, int64_t now)
+{
+	struct progress *p = &t->progress;
+
+	if (!renew(d, t, now))
+		return;
+	if (p->log_at >= p->log_end)
+		result_check(t);
+	if (now >= p->upload_at || p->log_at < p->log_end) {
+		if (upload(d, t))
+			p->upload_at = now + UPLOAD_MS;
+		if (!database_is_ready(&d->database))
+			return;
+	}
+	if (p->log_at >= p->log_end && p->result_at < p->result_end &&
+	    !p->is_broken && !t->is_fenced)
+		(void)done(d, t, result_follow(d, t));
+}
+
+/* Returns it to the queue, as if it had never been claimed. */
+static void
+put_back(struct dispatch *d, struct task *t)
+{
+	if (!renew(d, t, time_mono_ms()) ||
+	    !done(d, t, queue_release(d->db, t->run.id, t->run.epoch)))
+		return;
+	log_info("%s: never ran; returned to the queue", t->run.name);
+	d->events |= EVENT_QUEUE | EVENT_STATUS;
+	task_move(t, PHASE_DROPPED);
+}
+
+/* The workspace is written before the end: a reader who sees the end sees the
+ * workspace as it is then. */
+static void
+settle(struct dispatch *d, struct task *t)
+{
+	struct queue_end end = { .id = t->run.id, .epoch = t->run.epoch };
+	const struct reason_kind *why;
+	struct outcome o;
+
+	if (!upload(d, t))
+		return;
+	t->progress.result_end = INT64_MAX;
+	if (!t->progress.is_broken && !done(d, t, result_follow(d, t)))
+		return;
+	if (fetch_failed(d->hosts, &t->fetch, t->run.name))
+		d->events |= EVENT_QUEUE;
+	outcome_read(d->a, t, &o);
+	end.reason = o.reason;
+	end.detail = o.detail;
+	end.log_size = t->progress.log_at;
+	end.finished_at.ms = o.time;
+	if (o.objects != NULL)
+		project_objects_save(&d->spool, t->run.project, o.objects);
+	if (!done(d, t, outcome_workspace(d, t, &o.workspace)) ||
+	    !done(d, t, queue_end(d->db, &end)))
+		return;
+	why = &reason_kinds[o.reason];
+	log_info("%s: %s%s%s", t->run.name, state_kinds[why->ends].name,
+	    why->name == NULL ? "" : ", ", why->name == NULL ? "" : why->name);
+	d->events |= EVENT_QUEUE | EVENT_STATUS;
+	task_move(t, PHASE_SETTLED);
+}
+
+/* Packs a large log in a child process, with its own connection. */
+static pid_t
+pack_apart(struct dispatch *d, const struct task *t)
+{
+	const struct err *e;
+	struct db *db;
+	pid_t pid = child_fork(-1);
+
+	if (pid != 0)
+		return pid;
+	if ((e = db_open(&d->settings, DB_RUNNER, &db)) == NULL)
+		e = joblog_pack(db, d->a, t->run.id);
+	if (e != NULL)
+		log_err(e, t->run.name);
+	_exit(e == NULL ? 0 : 1);
+}
+
+static bool
+waits_for_packer(const struct uploads *u, const struct task *t)
+{
+	return t->progress.log_at > PACK_HERE && u->packer > 0;
+}
+
+/* The queue has everything; packing only saves space. */
+static void
+pack(struct dispatch *d, struct uploads *u, struct task *t)
+{
+	if (waits_for_packer(u, t))
+		return;
+	if (t->progress.log_at > PACK_HERE)
+		u->packer = pack_apart(d, t);
+	else
+		(void)database_done(&d->database,
+		    joblog_pack(d->db, d->a, t->run.id), t->run.name);
+	run_remove(&d->spool, &t->run);
+	task_move(t, PHASE_CLOSED);
+}
+
+static bool
+is_followed(const struct task *t)
+{
+	return task_is_live(t) && t->phase != PHASE_PREPARING;
+}
+
+static void
+work_one(struct dispatch *d, struct uploads *u, struct task *t)
+{
+	const int64_t now = time_mono_ms();
+
+	if (t->is_fenced || now < t->retry_at ||
+	    !database_is_ready(&d->database))
+		return;
+	if (is_followed(t))
+		follow(d, t, now);
+	if (t->phase == PHASE_ENDED && renew(d, t, now)) {
+		if (run_never_began(&t->run))
+			task_move(t, PHASE_UNBEGUN);
+		else
+			settle(d, t);
+	}
+	if (t->phase == PHASE_UNBEGUN)
+		put_back(d, t);
+	if (t->phase == PHASE_SETTLED)
+		pack(d, u, t);
+}
+
+static void
+uploads_work(struct dispatch *d, void *state, int64_t now)
+{
+	struct uploads *u = state;
+	struct tasks *tasks = d->tasks;
+	size_t i;
+
+	(void)now;
+	for (i = 0; i < tasks->n; i++) {
+		arena_clear(d->a);
+		work_one(d, u, tasks->items[i]);
+	}
+	tasks_reap(tasks);
+}
+
+static int64_t
+task_due(const struct uploads *u, const struct task *t, int64_t now)
+{
+	if (t->is_fenced)
+		return INT64_MAX;
+	if (is_followed(t))
+		return t->retry_at > now ? t->retry_at : now + TICK_MS;
+	if (t->phase == PHASE_ENDED || t->phase == PHASE_UNBEGUN)
+		return t->retry_at;
+	if (t->phase == PHASE_SETTLED && !waits_for_packer(u, t))
+		return now;
+	return INT64_MAX;
+}
+
+static int64_t
+uploads_next(const struct dispatch *d, const void *state, int64_t now)
+{
+	const struct uploads *u = state;
+	const struct tasks *tasks = d->tasks;
+	int64_t due = INT64_MAX, at;
+	size_t i;
+
+	for (i = 0; i < tasks->n; i++)
+		if ((at = task_due(u, tasks->items[i], now)) < due)
+			due = at;
+	at = d->database.at;
+	return due < at ? at : due;
+}
+
+static void
+uploads_child(struct dispatch *d, void *state, pid_t pid, int status)
+{
+	struct uploads *u = state;
+
+	(void)d;
+	(void)status;
+	if (pid == u->packer)
+		u->packer = 0;
+}
+
+/* While the schema is not checked, leases have to be renewed all the same. */
+const struct part uploads_part = {
+	.flags = PART_OFFLINE,
+	.size = sizeof(struct uploads),
+	.work = uploads_work,
+	.next = uploads_next,
+	.child = uploads_child,
+};
