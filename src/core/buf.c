@@ -34,7 +34,7 @@ void
 buf_wipe(struct buf *b)
 {
 	if (b->data != NULL)
-		explicit_bzero(b->data, b->len);
+		explicit_bzero(b->data, b->cap);
 	buf_release(b);
 }
 

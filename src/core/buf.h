@@ -30,7 +30,7 @@ void buf_init(struct buf *, size_t max);
 void buf_clear(struct buf *);
 /* Frees; the buffer may be used again as after buf_init. */
 void buf_release(struct buf *);
-/* The same, for a secret: overwrites the content first. */
+/* The same, for a secret: overwrites the memory first. */
 void buf_wipe(struct buf *);
 
 void buf_add(struct buf *, const void *data, size_t len);

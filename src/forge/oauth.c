@@ -306,9 +306,7 @@ forge_token_get(struct forge *f, struct arena *a, const char *code,
 	form_add(&form, a, "code", code);
 	form_add(&form, a, "code_verifier", verifier);
 	e = token_ask(f, a, &form, ERR_BAD_REQUEST, out);
-	if (form.data != NULL)
-		explicit_bzero(form.data, form.len);
-	buf_release(&form);
+	buf_wipe(&form);
 	return e;
 }
 
@@ -353,9 +351,7 @@ forge_token_refresh(struct forge *f, struct arena *a, const char *refresh,
 	form_add(&form, a, "grant_type", "refresh_token");
 	form_add(&form, a, "refresh_token", refresh);
 	e = token_ask(f, a, &form, ERR_UNAUTHENTICATED, out);
-	if (form.data != NULL)
-		explicit_bzero(form.data, form.len);
-	buf_release(&form);
+	buf_wipe(&form);
 	return e;
 }
 

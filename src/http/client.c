@@ -500,9 +500,7 @@ http_call(struct http *h, struct arena *a, const struct http_request *r,
 	buf_init(&x.body, r->max);
 	e = follow(h, a, origin, &x, out);
 	out->large = x.large;
-	if (x.body.data != NULL)
-		explicit_bzero(x.body.data, x.body.cap);
-	buf_release(&x.body);
+	buf_wipe(&x.body);
 	buf_release(&x.lines);
 	return e;
 }

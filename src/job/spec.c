@@ -232,8 +232,6 @@ job_spec_read(struct arena *a, int fd, struct job_spec *out)
 	}
 	e = complete(out);
 out:
-	if (text.data != NULL)
-		explicit_bzero(text.data, text.len);
-	buf_release(&text);
+	buf_wipe(&text);
 	return e;
 }
