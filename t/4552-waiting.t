@@ -67,7 +67,7 @@ ok(poll(10, sub { (stat "/proc/$foreign")[4] == $mine }),
     'a process of another service uses the account of a project');
 my $blocked = $runner->deploy($project[1], 'true');
 waits_for($blocked, 'slots',
-    qr/did not start: another service on the host may use the same user ids \(runner\.uid_first\)/,
+    qr/did not start them: another service on the host may use the same user ids \(runner\.uid_first\)/,
     'a deployment whose account is in use says so');
 like($runner->said, qr/ \Q$blocked\E waits: Processes of the account/,
     'the log says that an account is in use');

@@ -69,8 +69,8 @@ skips(void *context, int64_t id, const char *repository)
 	claiming->c->is_held_back = true;
 	waiting_note(&claiming->c->notes, d, id,
 	    arena_printf(d->a,
-		"As many deployments fetch from %s as may at a time; it does "
-		"not answer them yet.",
+		"Other deployments fetch from %s, which has not answered them "
+		"yet.",
 		host));
 	return true;
 }

@@ -20,7 +20,7 @@ outcome_read(struct arena *a, const struct task *t, struct outcome *out)
 	out->time = 0;
 	if (t->is_canceled) {
 		out->reason = REASON_CANCELED;
-		out->detail = "It did not end in time and was killed.";
+		out->detail = "The job did not end in time and was killed.";
 	} else {
 		out->reason = REASON_LOST;
 		out->detail =

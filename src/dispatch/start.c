@@ -17,8 +17,8 @@
 #define RETRY_MS 1000
 
 static const char foreign[] =
-    "Processes of the account that it needs run which this runner did not"
-    " start: another service on the host may use the same user ids"
+    "Processes of the account that it needs are running, and this runner did"
+    " not start them: another service on the host may use the same user ids"
     " (runner.uid_first).";
 
 /* Why the monitor could not start a job. */
