@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-#include "api/openapi.h"
-
+/*
+ * The OpenAPI 3.1 document, generated from the resources, the field tables of
+ * their routes and the table of errors.
+ */
 #include <assert.h>
 #include <string.h>
 
@@ -8,6 +10,8 @@
 #include "api/resources.h"
 #include "core/str.h"
 #include "forge/hook.h"
+
+#define OPENAPI_MAX ((size_t)2 << 20)
 
 static void
 path_parameters(struct doc *d, const struct route *rt)
@@ -261,7 +265,8 @@ tag_list(struct doc *d)
 	buf_putc(d->b, ']');
 }
 
-void
+/* Leaves out routes with ROUTE_HIDDEN. */
+static void
 openapi_write(struct buf *b)
 {
 	struct doc d = { .b = b };

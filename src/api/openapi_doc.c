@@ -44,7 +44,7 @@ doc_text(struct doc *d, const char *name, const char *value)
 	json_string(d->b, value);
 }
 
-void
+static void
 doc_number(struct doc *d, const char *name, int64_t value)
 {
 	doc_key(d, name);
@@ -59,7 +59,7 @@ doc_reference(struct doc *d, const char *kind, const char *name,
 	    suffix);
 }
 
-bool
+static bool
 doc_shows(const struct route *rt)
 {
 	return (rt->flags & ROUTE_HIDDEN) == 0;
@@ -230,7 +230,7 @@ doc_list_reference(struct doc *d, const struct shape *shape,
 	doc_reference(d, "schemas", shape->name, "List");
 }
 
-void
+static void
 doc_named_reference(struct doc *d, const char *name, const char *const *values)
 {
 	named_use(d, name, values);

@@ -46,13 +46,10 @@ void doc_put(struct doc *, const char *text);
 void doc_comma(struct doc *);
 void doc_key(struct doc *, const char *name);
 void doc_text(struct doc *, const char *name, const char *value);
-void doc_number(struct doc *, const char *name, int64_t value);
 void doc_reference(struct doc *, const char *kind, const char *name,
     const char *suffix);
 /* Writes "headers": references, given as bits of enum header. */
 void doc_headers(struct doc *, unsigned bits);
-/* Whether the document includes a route. */
-bool doc_shows(const struct route *);
 /* Iterates over the routes in the document: returns the one after `rt` (NULL =
  * the first), or NULL at the end. `res` tracks its resource. */
 const struct route *doc_next(const struct resource *const **res,
@@ -62,8 +59,6 @@ const struct route *doc_next(const struct resource *const **res,
 void doc_schema_reference(struct doc *, const struct shape *, enum json_schema,
     unsigned detail);
 void doc_list_reference(struct doc *, const struct shape *, enum route_list);
-void doc_named_reference(struct doc *, const char *name,
-    const char *const *values);
 /* A query parameter. One that several routes share becomes a component. */
 void doc_parameter(struct doc *, const struct route_param *);
 void doc_path_parameter(struct doc *, const struct route *, const char *name);

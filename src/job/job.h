@@ -195,10 +195,6 @@ run_succeeded(const struct run_end *end)
 /* "exited with 3", "was killed by signal 9", "timed out"… in the arena. */
 const char *run_text(struct arena *, const struct run_end *);
 
-/* Environment "NAME=value", ends with NULL, in the arena. */
-const char *const *job_environment(const struct job *, const char *branch,
-    const char *hash);
-
 struct checkout {
 	const char *branch; /* "" if HEAD is on none */
 	const char *hash;

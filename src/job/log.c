@@ -200,4 +200,5 @@ job_log_close(struct job_log *log)
 		log->lost = errno;
 	log->full = true;
 	buf_release(&log->out);
+	mask_close(log->mask);
 }

@@ -58,8 +58,9 @@ env_add(struct env *env, const char *pair)
 	env->items[env->n++] = pair;
 }
 
-const char *const *
-job_environment(const struct job *job, const char *branch, const char *hash)
+/* Environment "NAME=value", ends with NULL, in the arena. */
+static const char *const *
+environment(const struct job *job, const char *branch, const char *hash)
 {
 	const struct job_spec *spec = &job->spec;
 	struct env env = { .a = job->a };
@@ -333,7 +334,7 @@ course_checkout(struct course *c)
 	if (c->checkout.objects != -1)
 		job_result(job, "objects", "%lld",
 		    (long long)c->checkout.objects);
-	c->envp = job_environment(job, c->checkout.branch, c->checkout.hash);
+	c->envp = environment(job, c->checkout.branch, c->checkout.hash);
 	if (c->checkout.stayed != NULL)
 		job_result(job, "stayed", "%s", c->checkout.stayed);
 	if (how == CHECKOUT_DONE || how == CHECKOUT_SUPERSEDED)

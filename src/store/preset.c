@@ -57,6 +57,8 @@ static const struct field preset_fields[] = {
 		   "masked."),
 	FIELD_END,
 };
+static void preset_check(const void *item, const char *pointer,
+    struct faults *);
 const struct shape preset_shape = {
 	.name = "EnvPreset",
 	.fields = preset_fields,
@@ -77,6 +79,8 @@ static const struct field trigger_fields[] = {
 		   "presets are returned as null; null keeps them."),
 	FIELD_END,
 };
+static void trigger_check(const void *item, const char *pointer,
+    struct faults *);
 const struct shape trigger_shape = {
 	.name = "Trigger",
 	.fields = trigger_fields,
@@ -225,7 +229,7 @@ preset_check_value(const struct preset *p, const char *value, const char *at,
 			checks[i].check(p, value, at, f);
 }
 
-void
+static void
 preset_check(const void *item, const char *pointer, struct faults *f)
 {
 	const struct preset *p = item;
@@ -272,7 +276,7 @@ preset_sizes_check(struct json_text presets, struct json_text triggers,
 		    "envPresets and triggers together must have at most 1 MiB");
 }
 
-void
+static void
 trigger_check(const void *item, const char *pointer, struct faults *f)
 {
 	const struct trigger *t = item;

@@ -45,9 +45,6 @@ extern const struct shape preset_option_shape;
 extern const struct shape preset_shape;
 extern const struct shape trigger_shape;
 
-/* Checks across members: options that fit the type, a valid pattern, a default
- * that is one of the options, an allowed name. */
-void preset_check(const void *item, const char *pointer, struct faults *);
 /* Checks a value: not empty if required, among the options, matched by the
  * pattern. */
 void preset_check_value(const struct preset *, const char *value,
@@ -59,6 +56,5 @@ void preset_sizes_check(struct json_text presets, struct json_text triggers,
 /* The checks that are possible for a sealed value. */
 void preset_check_sealed(const struct preset *, struct sealed, const char *at,
     struct faults *);
-void trigger_check(const void *item, const char *pointer, struct faults *);
 
 #endif
