@@ -12,6 +12,7 @@ use Cwd qw(abs_path);
 use Exporter 'import';
 use File::Basename qw(dirname);
 use File::Temp ();
+use List::Util qw(max);
 use POSIX qw(:sys_wait_h);
 use Socket qw(AF_UNIX SOCK_DGRAM pack_sockaddr_un);
 use Test2::API ();
@@ -106,16 +107,19 @@ sub deadline {
 # Calls the code until it returns something true; its last value, or false
 # when the deadline (seconds, as above) has passed.  It is for what never comes:
 # less than a minute would measure how busy the machine is.  A second counts for
-# less while the machine is slow.
+# less while the machine is slow.  The pauses grow with the wait, so that the
+# polling itself does not keep the machine busy.
 sub poll {
 	my ($deadline, $code) = @_;
 	my $left = $deadline < 60 ? 60 : $deadline;
 	my $began = time;
 	my $at = $began;
 	while (1) {
+		my $called = time;
 		my $got = $code->();
 		return $got if $got;
 		my $now = time;
+		my $pause = max(0.02, 2 * ($now - $called), 0.1 * ($now - $began));
 		$left -= ($now - $at) / slowness();
 		$at = $now;
 		if ($left < 0) {
@@ -123,7 +127,7 @@ sub poll {
 			diag(sprintf 'waited for %.0f s in vain at %s line %s', $now - $began, $file, $line);
 			return $got;
 		}
-		sleep 0.02;
+		sleep($pause < 0.2 ? $pause : 0.2);
 	}
 }
 
