@@ -10,6 +10,7 @@ use Digest::SHA qw(sha256_hex);
 use Exporter 'import';
 use Fcntl qw(:flock);
 use JSON::PP ();
+use Storable qw(retrieve store);
 
 our @EXPORT_OK = qw(git_out random_hex);
 
@@ -31,9 +32,8 @@ sub _lock {
 
 sub _load {
 	my ($self) = @_;
-	CORE::open(my $fh, '<:raw', "$self->{dir}/state.json") or return {};
-	local $/;
-	return $json->decode(<$fh>);
+	my $path = "$self->{dir}/state";
+	return -e $path ? retrieve($path) : {};
 }
 
 sub get {
@@ -50,10 +50,8 @@ sub change {
 	my $state = $self->_load;
 	my $got = $code->($state);
 	my $new = "$self->{dir}/state.new";
-	CORE::open(my $fh, '>:raw', $new) or die "$new: $!";
-	print {$fh} $json->encode($state);
-	close $fh or die "$new: $!";
-	rename $new, "$self->{dir}/state.json" or die "$new: $!";
+	store($state, $new) or die "$new: $!";
+	rename $new, "$self->{dir}/state" or die "$new: $!";
 	return $got;
 }
 
@@ -71,13 +69,20 @@ sub notes {
 	my ($self, $list) = @_;
 	my $lock = $self->_lock;
 	CORE::open(my $fh, '<:raw', "$self->{dir}/$list") or return;
-	return map { $json->decode($_) } <$fh>;
+	# tests read a list again and again: a record is decoded once
+	my $read = $self->{read}{$list} ||= { size => 0, records => [] };
+	@$read{qw(size records)} = (0, []) if $read->{size} > -s $fh;
+	seek $fh, $read->{size}, 0 or die "$list: $!";
+	push @{ $read->{records} }, map { $json->decode($_) } <$fh>;
+	$read->{size} = tell $fh;
+	return @{ $read->{records} };
 }
 
 sub forget {
 	my ($self, $list) = @_;
 	my $lock = $self->_lock;
 	unlink "$self->{dir}/$list";
+	delete $self->{read}{$list};
 	return;
 }
 
