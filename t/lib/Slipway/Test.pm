@@ -35,7 +35,7 @@ my $apart = delete $ENV{SLIPWAY_TEST_APART};
 # What the tests expect does not hang on who runs them, and from where.
 umask 022;
 delete @ENV{ grep { /^(?:LC_|GIT_|GITSERVER_)/ } keys %ENV };
-delete @ENV{qw(LANGUAGE TZ BASH_ENV ENV CDPATH)};
+delete @ENV{qw(LANGUAGE TZ BASH_ENV ENV CDPATH MAKEFLAGS MFLAGS MAKELEVEL)};
 $ENV{LANG} = 'C';
 $ENV{$_} = join ',', grep { defined && length } $ENV{$_}, 'localhost', '127.0.0.1' for qw(no_proxy NO_PROXY);
 

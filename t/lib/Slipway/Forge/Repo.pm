@@ -106,7 +106,8 @@ sub push {
 	my $url = $self->clone_url =~ s{^(https?)://}{$1://$as{ $self->{forge}->type }\@}r;
 	# a folder without certificates, in place of the hundreds that the system has
 	my ($status, $out, $err) = run_cmd({ cwd => $self->{work}, env => { %env,
-		GIT_SSL_CAINFO => $self->{forge}->ca, GIT_SSL_CAPATH => $self->{dir} . '/refs' } }, 'git', 'push', $url, @refs);
+		GIT_SSL_CAINFO => $self->{forge}->ca, GIT_SSL_CAPATH => "$self->{dir}/refs" } },
+	    'git', 'push', $url, @refs);
 	return ($status, $out . $err);
 }
 
