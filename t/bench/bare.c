@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The yardstick of the benchmark: a pool of libfcgi loops that answer with a
- * constant JSON document as large as a project, and do nothing else.
+ * The baseline of the benchmark: a pool of libfcgi loops that respond with a
+ * constant JSON document of the size of a project.
  *
  *   bare SOCKET WORKERS
  */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* A pattern (the first line), then a text, each in front of a page that cannot
- * be read: a pattern with a fault matches nothing, and one that becomes a group
- * matches the same. */
+/* A pattern (the first line), then a text, each before an unreadable page: a
+ * faulty pattern matches nothing, and a pattern in a group matches the same. */
 #include "core/ere.h"
 
 #include <sys/mman.h>
@@ -15,7 +14,7 @@
 
 static char group[ERE_BYTES_MAX + 3];
 
-/* Such a page, and one in front of it. */
+/* An unreadable page, and a readable one before it. */
 static char *
 guard_open(void)
 {

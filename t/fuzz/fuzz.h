@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What every fuzz target gives: bytes in, nothing may break. */
+/* The contract of every fuzz target: no input may break it. */
 #ifndef SLIPWAY_T_FUZZ_H
 #define SLIPWAY_T_FUZZ_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* A push event: a line per header that was sent ("NUMBER value"), an empty
- * line, the body. */
+/* A push event: a line for each header ("NUMBER value"), an empty line, the
+ * body. */
 #include <string.h>
 
 #include "core/num.h"
@@ -11,7 +11,7 @@
 #define BRANCH 255
 #define HASHES "0123456789abcdef"
 
-/* "3 value"; false if it is none. */
+/* Parses "3 value"; false if it is invalid. */
 static bool
 header_take(char *line, const char *header[HOOK__MAX])
 {

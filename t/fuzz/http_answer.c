@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* What a server writes into the headers of its answer: the first line is the
- * address that was asked, the second a redirect's, the rest are the headers. */
+/* The headers of a response: the first line is the URL of the request, the
+ * second that of a redirect, the rest are the headers. */
 #include <string.h>
 
 #include "core/str.h"
@@ -24,7 +24,7 @@ headers_hold(struct arena *a, const struct http_response *r)
 	MUST(http_retry_after(r) >= -1 && http_retry_after(r) <= 3600);
 }
 
-/* No answer leads to another server. */
+/* No response leads to another server. */
 static void
 leads_home(struct arena *a, const struct http_response *r)
 {

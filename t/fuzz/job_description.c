@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What the dispatcher writes for a job: records, then what they say. */
+/* A job description that the dispatcher writes: records, then their values. */
 #include <sys/mman.h>
 
 #include <string.h>

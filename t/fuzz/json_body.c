@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* A body by field table. */
+/* A JSON body read by a field table. */
 #include "core/str.h"
 #include "fuzz.h"
 #include "json/json.h"
@@ -55,7 +55,7 @@ static const struct field body_fields[] = {
 static const struct shape body_shape = { "Body", body_fields,
 	sizeof(struct body), NULL, NULL };
 
-/* What was read is written as strict JSON, and that is read as the same. */
+/* What was read is written as strict JSON, and reads back the same. */
 static void
 again(struct arena *a, const struct body *body)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* JSON of others, by paths: what is found is what a tree of it says. */
+/* JSON of other servers read by paths: the result equals that of a tree. */
 #include <string.h>
 
 #include <cjson/cJSON.h>
@@ -34,7 +34,7 @@ static const struct json_path strict[] = {
 	JSON_PATH_END,
 };
 
-/* It stands for what is no whole number, or too large. */
+/* The value for a number that is no integer or too large. */
 static bool
 is_half(const cJSON *n)
 {

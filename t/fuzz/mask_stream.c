@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* Secrets (lines up to an empty one), then a text: in pieces it is masked as
- * it is in one, and the plain value is gone. */
+/* Secrets (lines up to an empty one), then a text: masked in pieces it equals
+ * the text masked at once, and does not contain a secret. */
 #include <string.h>
 
 #include "fuzz.h"

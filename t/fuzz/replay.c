@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Runs a fuzz target over the files of the folders in T_CORPUS, once each. */
+/* Runs a fuzz target over each file of the directories in T_CORPUS. */
 #include <dirent.h>
 #include <stdlib.h>
 

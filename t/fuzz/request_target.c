@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* What a client writes into the request line, and the tags of a condition:
- * the first line is the target, the rest an If-Match. */
+/* The target of a request line, and the entity tags of a condition: the first
+ * line is the target, the rest is an If-Match. */
 #include <string.h>
 
 #include "api/etag.h"
@@ -8,7 +8,7 @@
 #include "core/str.h"
 #include "fuzz.h"
 
-/* A path that was accepted has one reading, and comes back as it was. */
+/* An accepted path has one reading, and is returned unchanged. */
 static void
 again(struct arena *a, const struct uri *uri)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* A message from the unprivileged side, as the monitor receives it: the first
- * byte says how many descriptors come along. */
+ * byte is the number of descriptors that come with it. */
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -43,7 +43,7 @@ put(int fd, const uint8_t *data, size_t len, size_t nfds)
 	MUST(sendmsg(fd, &msg, MSG_NOSIGNAL) == (ssize_t)len);
 }
 
-/* The lowest descriptor that is free: it tells whether some were kept. */
+/* The lowest free descriptor, which shows whether some were kept. */
 static int
 lowest(void)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: ISC */
-/* access_probe CONF COMMAND USER [WORD…]: with which token the Git server is
- * asked for a user.  Prints it, or the error's code and what it tells.
+/* access_probe CONF COMMAND USER [WORD…]: which token is used with the Git
+ * server for a user.  Prints the token, or the code and text of the error.
  *
- *   put USER ACCESS REFRESH|- SECONDS   stores a pair that ends in so long,
- *                   and binds the user to an account there
- *   of USER         the user's own
- *   renew USER TOKEN                    after that one was refused
- *   for USER        the user's or the service's
- *   call USER       who the Git server says it is */
+ *   put USER ACCESS REFRESH|- SECONDS   stores a pair with this lifetime and
+ *                   binds the user to an account there
+ *   of USER         the user's own token
+ *   renew USER TOKEN                    after the server rejected that one
+ *   for USER        the user's or the service's token
+ *   call USER       the account that the Git server returns */
 #include <err.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static struct arena *arena;
 static int64_t user;
 static char **words;
 
-/* As signing in does, but for whatever the user was bound to before. */
+/* Like a sign-in, but replaces any binding of the user. */
 static const struct err *
 bind(const struct access *x)
 {

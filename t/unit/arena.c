@@ -36,18 +36,19 @@ memory_is_fresh(void)
 		zero = zero && is_zero(p, i * 7);
 		(void)memset(p, 0xff, i * 7);
 	}
-	ok(aligned, "every piece is aligned");
-	ok(zero, "every piece is zeroed");
+	ok(aligned, "arena_alloc aligns every piece");
+	ok(zero, "arena_alloc zeroes every piece");
 	arena_clear(a);
-	is_int((long long)arena_used(a), 0, "cleared, nothing is used");
+	is_int((long long)arena_used(a), 0, "a cleared arena uses no memory");
 	p = arena_alloc(a, 4000, 1);
-	ok(is_zero(p, 4000), "memory that was used before is zeroed again");
-	ok(arena_alloc(a, 0, 8) != NULL, "nothing is also something");
+	ok(is_zero(p, 4000), "arena_alloc zeroes memory that was used before");
+	ok(arena_alloc(a, 0, 8) != NULL,
+	    "arena_alloc of no items returns a pointer");
 	p = arena_alloc(a, 100000, 1);
 	ok(is_zero(p, 100000), "a piece may be larger than a block");
 	arena_close(a);
 	arena_close(NULL);
-	ok(true, "no arena may be closed");
+	ok(true, "arena_close accepts NULL");
 }
 
 static void
@@ -68,10 +69,11 @@ rewound_to_a_mark(void)
 		(void)memset(p, 0xff, 1000);
 		arena_rewind(a, &mark);
 	}
-	ok(zero, "what was given back ten times is zeroed again");
-	is_str(kept, "kept", "what came before the mark stays");
+	ok(zero, "arena_alloc zeroes memory that was rewound ten times");
+	is_str(kept, "kept",
+	    "a rewind keeps what was allocated before the mark");
 	is_int((long long)arena_used(a), (long long)mark.used,
-	    "and alone counts");
+	    "after a rewind only what came before the mark counts");
 	arena_rewind(a, &mark);
 	arena_close(a);
 }
@@ -84,16 +86,19 @@ strings_are_copied(void)
 	char *copy = arena_strdup(a, text);
 
 	text[0] = 'j';
-	is_str(copy, "hello", "a copy stays as it was");
-	is_str(arena_strndup(a, "hello", 2), "he", "a part ends in NUL");
-	is_str(arena_strndup(a, NULL, 0), "", "nothing is an empty string");
-	is_str(arena_printf(a, "%d-%s", 4, "x"), "4-x", "formatted");
+	is_str(copy, "hello", "arena_strdup copies its text");
+	is_str(arena_strndup(a, "hello", 2), "he",
+	    "arena_strndup ends a part of a string with a NUL");
+	is_str(arena_strndup(a, NULL, 0), "",
+	    "arena_strndup of NULL returns an empty string");
+	is_str(arena_printf(a, "%d-%s", 4, "x"), "4-x",
+	    "arena_printf formats its arguments");
 	is_int((long long)strlen(arena_printf(a, "%50000d", 1)), 50000,
-	    "formatted text may be larger than a block");
+	    "arena_printf writes text larger than a block");
 	arena_close(a);
 }
 
-/* The exit status of a child that asks for too much. */
+/* Returns the exit status of a child that allocates this much. */
 static int
 child(size_t n, size_t size)
 {
@@ -117,11 +122,12 @@ child(size_t n, size_t size)
 static void
 limit_holds(void)
 {
-	is_int(child(90000, 1), 0, "up to the limit there is memory");
-	is_int(child(99500, 1), EX_OSERR, "past it the process ends");
-	is_int(child(SIZE_MAX / 2, 4), EX_OSERR,
-	    "a product that wraps round is refused");
-	is_int(child(SIZE_MAX, 1), EX_OSERR, "and one that rounds up to 0");
+	is_int(child(90000, 1), 0, "an allocation up to the limit succeeds");
+	is_int(child(99500, 1), EX_OSERR,
+	    "an allocation above the limit exits");
+	is_int(child(SIZE_MAX / 2, 4), EX_OSERR, "a size that overflows exits");
+	is_int(child(SIZE_MAX, 1), EX_OSERR,
+	    "a size that rounds up to 0 exits");
 }
 
 int

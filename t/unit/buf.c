@@ -12,29 +12,29 @@ grows(void)
 	size_t i;
 
 	buf_init(&b, 100000);
-	ok(b.data == NULL && b.len == 0, "a new buffer takes no memory");
+	ok(b.data == NULL && b.len == 0, "a new buffer has no memory");
 	buf_puts(&b, "ab");
 	buf_putc(&b, 'c');
 	buf_printf(&b, "%03d", 7);
 	buf_add(&b, "x\0y", 3);
-	is_str(b.data, "abc007x", "pieces stand one behind the other");
+	is_str(b.data, "abc007x", "text is appended");
 	is_int((long long)b.len, 9, "NUL bytes count");
 	buf_add(&b, NULL, 0);
-	is_int((long long)b.len, 9, "nothing adds nothing");
+	is_int((long long)b.len, 9, "an empty text appends nothing");
 	buf_drop(&b, 3);
-	is_str(b.data, "007x", "the front can be dropped");
+	is_str(b.data, "007x", "buf_drop removes bytes at the front");
 	buf_drop(&b, 0);
 	buf_drop(&b, b.len);
-	is_str(b.data, "", "all of it, too");
+	is_str(b.data, "", "buf_drop removes everything");
 	for (i = 0; i < 10000; i++)
 		buf_printf(&b, "%zu,", i);
-	is_int((long long)b.len, 48890, "it grows as needed");
-	ok(buf_check(&b) == NULL, "all fitted");
+	is_int((long long)b.len, 48890, "a buffer grows as needed");
+	ok(buf_check(&b) == NULL, "a buffer that grew has no error");
 	buf_clear(&b);
-	ok(b.len == 0 && b.data[0] == '\0', "cleared, it is empty");
+	ok(b.len == 0 && b.data[0] == '\0', "a cleared buffer is empty");
 	buf_release(&b);
 	buf_puts(&b, "again");
-	is_str(b.data, "again", "released, it may be used again");
+	is_str(b.data, "again", "a released buffer can be used again");
 	buf_release(&b);
 }
 
@@ -46,28 +46,31 @@ stops(void)
 
 	buf_init(&b, 4);
 	buf_puts(&b, "abcd");
-	ok(buf_check(&b) == NULL, "the maximum fits");
+	ok(buf_check(&b) == NULL, "a buffer can hold its maximum");
 	buf_putc(&b, 'e');
 	e = buf_check(&b);
-	ok(e != NULL && e->code == ERR_TOO_LARGE, "one more does not");
-	is_str(b.data, "abcd", "and leaves what was there");
-	is_int((long long)b.cap, 5, "no more memory is taken than for those");
+	ok(e != NULL && e->code == ERR_TOO_LARGE,
+	    "one byte above the maximum is an error");
+	is_str(b.data, "abcd", "an error leaves the content unchanged");
+	is_int((long long)b.cap, 5,
+	    "a buffer allocates no more than its maximum");
 	buf_drop(&b, 4);
 	buf_puts(&b, "x");
-	ok(buf_check(&b) != NULL && b.len == 0, "it fails for good");
+	ok(buf_check(&b) != NULL && b.len == 0,
+	    "after an error nothing is appended");
 	buf_clear(&b);
 	buf_printf(&b, "%s", "12345");
 	ok(buf_check(&b) != NULL && b.len == 0,
-	    "formatted text is never cut in half");
+	    "formatted text is appended whole or not at all");
 	buf_clear(&b);
 	buf_add(&b, "x", (size_t)-1 / 2);
-	ok(buf_check(&b) != NULL, "an impossible length is refused");
+	ok(buf_check(&b) != NULL, "an impossible length is an error");
 	buf_release(&b);
 	buf_init(&b, 0);
 	buf_puts(&b, "");
-	ok(buf_check(&b) == NULL, "nothing fits into nothing");
+	ok(buf_check(&b) == NULL, "an empty text fits a maximum of 0");
 	buf_putc(&b, 'x');
-	ok(buf_check(&b) != NULL, "something does not");
+	ok(buf_check(&b) != NULL, "a byte does not fit a maximum of 0");
 	buf_release(&b);
 }
 

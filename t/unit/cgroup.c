@@ -13,13 +13,13 @@
 #include "tap.h"
 
 #define ID "1.1"
-#define MANY 1500 /* their numbers fill more than one look takes */
+#define MANY 1500 /* more process ids than one read returns */
 #define ROUNDS 20
 
 static pid_t members[MANY];
 static size_t strangers;
 
-/* In place of that of libc: what is no member stays alive, and counts. */
+/* Replaces libc's kill: processes outside the group survive and are counted. */
 int
 kill(pid_t pid, int sig)
 {
@@ -32,7 +32,7 @@ kill(pid_t pid, int sig)
 	return 0;
 }
 
-/* As on a kernel that cannot kill a group at once. */
+/* As on a kernel without cgroup.kill. */
 int
 access(const char *path, int mode)
 {
@@ -41,7 +41,7 @@ access(const char *path, int mode)
 	    faccessat(AT_FDCWD, path, mode, 0);
 }
 
-/* One that waits in the group; it is in there when this returns. */
+/* Starts a process that waits in the group. */
 static pid_t
 member(void)
 {
@@ -80,13 +80,13 @@ crowd(void)
 		round++;
 		(void)usleep(10000);
 	}
-	ok(round < ROUNDS, "all of them are ended (%d looks)", round);
+	ok(round < ROUNDS, "all of them are killed (%d rounds)", round);
 	for (i = 0; i < n; i++)
 		if (waitpid(members[i], &status, 0) > 0 &&
 		    WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
 			ended++;
-	is_int((long long)ended, (long long)n, "each of them");
-	is_int((long long)strangers, 0, "and nobody else");
+	is_int((long long)ended, (long long)n, "each process is killed");
+	is_int((long long)strangers, 0, "no other process is killed");
 }
 
 int
@@ -98,7 +98,7 @@ main(void)
 	    (long)getpid());
 	cgroup_init(prefix);
 	if (geteuid() != 0 || !cgroup_can_kill()) {
-		ok(true, "# SKIP no control groups can be made here");
+		ok(true, "# SKIP no control group can be created here");
 		return tap_done();
 	}
 	if (!ok(cgroup_make(ID, 0, 0) == NULL, "a group is made"))

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The files in t/data/conf say themselves what is to come of them:
- *   #= section.key=text   the value that the key has then
+ * The files in t/data/conf state the expected result:
+ *   #= section.key=text   the value of the key
  *   #+ name=value         a pair of the [run_as] section
- *   #! text               is part of what the refusal says
+ *   #! text               a part of the error
  */
 #include "core/conf.h"
 
@@ -63,7 +63,7 @@ read_file(const char *path, char text[FILE_SIZE])
 		(void)fclose(in);
 }
 
-/* One line of what a file says about itself. */
+/* Checks one line of expectations. */
 static void
 claim_check(struct arena *a, char *line, const struct settings *s,
     const struct err *e)
@@ -108,7 +108,7 @@ file_check(const char *path, bool good)
 	e = conf_read(a, settings_keys, path, CONF_NO_ENV, &s);
 	ok((e == NULL) == good, "%s", strrchr(path, '/') + 1);
 	ok(e == NULL || (e->code == ERR_CONFIG && e->detail[0] != '\0'),
-	    "  a refusal says why");
+	    "  the error has the expected text");
 	read_file(path, text);
 	while ((line = strsep(&rest, "\n")) != NULL)
 		claim_check(a, line, &s, e);
@@ -123,7 +123,7 @@ folder_check(const char *folder, bool good)
 	int i, n;
 
 	n = scandir(folder, &names, NULL, alphasort);
-	ok(n > 15, "%s has cases", folder);
+	ok(n > 15, "%s has more than 15 files", folder);
 	for (i = 0; i < n; i++) {
 		if (names[i]->d_name[0] != '.') {
 			(void)snprintf(path, sizeof(path), "%s/%s", folder,
@@ -155,20 +155,22 @@ files(const char *dir)
 	(void)snprintf(path, sizeof(path), "%s/conf", dir);
 	e = reading(a, path, CONF_NO_ENV, &s);
 	ok(e != NULL && strstr(e->detail, "no such file") != NULL,
-	    "a missing file is told");
+	    "a missing file is an error");
 	e = reading(a, path, CONF_NO_ENV | CONF_OPTIONAL, &s);
-	ok(e == NULL && s.api.workers == 4, "unless it may be missing");
+	ok(e == NULL && s.api.workers == 4,
+	    "a missing file is accepted if it is optional");
 	e = reading(a, dir, CONF_NO_ENV, &s);
-	ok(e != NULL, "a folder is no file");
+	ok(e != NULL, "a directory instead of a file is an error");
 
 	large = arena_alloc(a, (1 << 20) + 1, 1);
 	(void)memset(large, '\n', (1 << 20) + 1);
 	write_file(path, large, (1 << 20) + 1, 0600);
 	e = reading(a, path, CONF_NO_ENV, &s);
 	ok(e != NULL && strstr(e->detail, "larger than 1 MiB") != NULL,
-	    "a file past 1 MiB is refused");
+	    "a file above 1 MiB is an error");
 	write_file(path, large, 1 << 20, 0600);
-	ok(reading(a, path, CONF_NO_ENV, &s) == NULL, "one of 1 MiB is not");
+	ok(reading(a, path, CONF_NO_ENV, &s) == NULL,
+	    "a file of 1 MiB is accepted");
 	for (i = 0; i < 10000; i++)
 		(void)memcpy(large + 9 + 4 * i, "a=b\n", 4);
 	(void)memcpy(large, "[run_as]\n", 9);
@@ -176,25 +178,26 @@ files(const char *dir)
 	e = reading(a, path, CONF_NO_ENV, &s);
 	ok(e == NULL && s.run_as.n == 10000 &&
 		str_eq(s.run_as.items[9999].value, "b"),
-	    "a section of pairs may be long");
+	    "a section of pairs may be large");
 
 	write_file(path, "", 0, 0644);
 	e = reading(a, path, CONF_NO_ENV | CONF_ROOT_OWNED, &s);
-	ok((e == NULL) == (geteuid() == 0), "whose file it is matters");
+	ok((e == NULL) == (geteuid() == 0),
+	    "the owner of the file must be root or the caller");
 	if (geteuid() == 0) {
 		ok(chown(path, 1, 1) == 0 &&
 			reading(a, path, CONF_NO_ENV | CONF_ROOT_OWNED, &s) !=
 			    NULL &&
 			chown(path, 0, 0) == 0,
-		    "root takes nobody else's");
+		    "root accepts only its own file");
 	}
 	write_file(path, "", 0, 0664);
 	e = reading(a, path, CONF_NO_ENV | CONF_ROOT_OWNED, &s);
 	ok(e != NULL && strstr(e->detail, "belong to root") != NULL,
-	    "one that the group may write is refused");
+	    "a file that the group may write is rejected");
 	write_file(path, "", 0, 0646);
 	e = reading(a, path, CONF_NO_ENV | CONF_ROOT_OWNED, &s);
-	ok(e != NULL, "and one that all may write");
+	ok(e != NULL, "a file that all may write is rejected");
 	(void)unlink(path);
 	arena_close(a);
 }
@@ -213,21 +216,24 @@ secrets(const char *dir)
 	write_file(path, text, strlen(text), 0600);
 	write_file(secret, "s3cret \nmore\n", 13, 0600);
 	e = reading(a, path, CONF_NO_ENV, &s);
-	ok(e == NULL, "a secret comes from a file");
-	is_str(s.database.password, "s3cret ", "its first line, blanks kept");
+	ok(e == NULL, "a secret is read from a file");
+	is_str(s.database.password, "s3cret ",
+	    "a secret is the first line of its file, with its spaces");
 	e = reading(a, path, CONF_NO_ENV | CONF_NO_SECRETS, &s);
-	ok(e == NULL && s.database.password == NULL, "unless it is not wanted");
+	ok(e == NULL && s.database.password == NULL,
+	    "a secret is not read if it is not wanted");
 	(void)unlink(secret);
 	e = reading(a, path, CONF_NO_ENV, &s);
 	ok(e != NULL && strstr(e->detail, "s3cret") == NULL,
-	    "a missing one is told without it");
+	    "a missing secret file is an error");
 	e = reading(a, path, CONF_NO_ENV | CONF_NO_SECRETS, &s);
-	ok(e == NULL, "or not looked for");
+	ok(e == NULL,
+	    "a missing secret file is accepted if no secret is wanted");
 	text = arena_printf(a, "[database]\npassword = hidden\n");
 	write_file(path, text, strlen(text), 0600);
 	e = reading(a, path, CONF_NO_ENV | CONF_NO_SECRETS, &s);
 	ok(e == NULL && s.database.password == NULL,
-	    "nor read where it stands");
+	    "a secret in the file is not read if none is wanted");
 	(void)unlink(path);
 	arena_close(a);
 }
@@ -250,26 +256,30 @@ environment(const char *dir)
 	(void)setenv("SLIPWAY_DATABASE_PASSWORD_FILE", secret, 1);
 	(void)setenv("GITSERVER_TOKEN_FILE", secret, 1);
 	e = reading(a, path, 0, &s);
-	ok(e == NULL && s.api.workers == 9, "the environment beats the file");
-	ok(s.gitserver.allow_local, "and the default");
-	is_str(s.gitserver.url, "https://git.example", "some have own names");
-	is_str(s.database.password, "from-file", "a secret's file is named so");
-	is_str(s.gitserver.token, "from-file", "by its own name, too");
+	ok(e == NULL && s.api.workers == 9,
+	    "the environment overrides the file");
+	ok(s.gitserver.allow_local, "the environment overrides a default");
+	is_str(s.gitserver.url, "https://git.example",
+	    "some settings have their own variable");
+	is_str(s.database.password, "from-file",
+	    "a variable can name the file of a secret");
+	is_str(s.gitserver.token, "from-file",
+	    "a setting's own variable can name the file of a secret");
 	e = reading(a, path, CONF_NO_ENV, &s);
-	ok(e == NULL && s.api.workers == 2, "it can be left aside");
+	ok(e == NULL && s.api.workers == 2, "the environment can be ignored");
 	(void)setenv("SLIPWAY_GITSERVER_URL", "https://other.example", 1);
 	e = reading(a, path, 0, &s);
 	ok(e == NULL && str_eq(s.gitserver.url, "https://other.example"),
-	    "slipway's own name wins");
+	    "slipway's variable overrides the setting's own one");
 	(void)setenv("SLIPWAY_API_WORKERS", "none", 1);
 	(void)setenv("SLIPWAY_LOG_DEBUG", "1", 1);
 	e = reading(a, path, 0, &s);
 	ok(e != NULL &&
 		strstr(e->detail,
 		    "environment: SLIPWAY_API_WORKERS: must be") != NULL,
-	    "a bad value is told by its name");
+	    "an invalid variable is named in the error");
 	ok(e != NULL && strstr(e->detail, "SLIPWAY_LOG_DEBUG") != NULL,
-	    "all of them are");
+	    "every invalid variable is named in the error");
 	(void)unlink(path);
 	(void)unlink(secret);
 	arena_close(a);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* Known answers, sealed values and whatever is done to them.  Key files are
- * tried by the test of slipway-admin. */
+/* Known answers, sealed values and tampering.  The test of slipway-admin covers
+ * key files. */
 #include "crypto/crypto.h"
 
 #include <sys/stat.h>
@@ -50,27 +50,30 @@ hashes(void)
 
 	for (i = 0; i < sizeof(sums) / sizeof(sums[0]); i++) {
 		crypto_sha256(sums[i].text, strlen(sums[i].text), hex);
-		is_str(hex, sums[i].hash, "SHA-256");
+		is_str(hex, sums[i].hash, "SHA-256 of a known text");
 	}
 	for (i = 0; i < sizeof(macs) / sizeof(macs[0]); i++) {
 		crypto_hmac(macs[i].key, strlen(macs[i].key), macs[i].text,
 		    strlen(macs[i].text), hex);
-		is_str(hex, macs[i].mac, "HMAC-SHA-256");
+		is_str(hex, macs[i].mac, "HMAC-SHA-256 of a known text");
 	}
-	ok(crypto_equal("abc", "abc") && crypto_equal("", ""), "equal");
+	ok(crypto_equal("abc", "abc") && crypto_equal("", ""),
+	    "crypto_equal accepts equal strings");
 	ok(!crypto_equal("abc", "abd") && !crypto_equal("abc", "ab") &&
 		!crypto_equal("", "a"),
-	    "not equal");
-	is_str(crypto_base64url(arena, "\xfb\xff\xfe", 3), "-__-", "base64url");
-	is_str(crypto_base64url(arena, "a", 1), "YQ", "without padding");
-	is_str(crypto_base64url(arena, "", 0), "", "of nothing");
+	    "crypto_equal rejects different strings");
+	is_str(crypto_base64url(arena, "\xfb\xff\xfe", 3), "-__-",
+	    "base64url of three bytes");
+	is_str(crypto_base64url(arena, "a", 1), "YQ",
+	    "base64url has no padding");
+	is_str(crypto_base64url(arena, "", 0), "", "base64url of nothing");
 }
 
 static void
 encodings(void)
 {
 	static const struct {
-		const char *text, *want; /* NULL = it is none */
+		const char *text, *want; /* NULL = invalid */
 	} cases[] = {
 		{ "+//+", "\xfb\xff\xfe" },
 		{ "YQ==", "a" },
@@ -89,22 +92,24 @@ encodings(void)
 	size_t i, len;
 	bool read;
 
-	is_str(crypto_base64(arena, "\xfb\xff\xfe", 3), "+//+", "base64");
-	is_str(crypto_base64(arena, "a", 1), "YQ==", "with padding");
-	is_str(crypto_base64(arena, "", 0), "", "of nothing");
+	is_str(crypto_base64(arena, "\xfb\xff\xfe", 3), "+//+",
+	    "base64 of three bytes");
+	is_str(crypto_base64(arena, "a", 1), "YQ==", "base64 has padding");
+	is_str(crypto_base64(arena, "", 0), "", "base64 of nothing");
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		read = crypto_base64_read(arena, cases[i].text,
 		    strlen(cases[i].text), &got);
 		if (cases[i].want == NULL) {
-			ok(!read, "\"%s\" is no base64", cases[i].text);
+			ok(!read, "invalid base64: \"%s\"", cases[i].text);
 			continue;
 		}
 		len = strlen(cases[i].want);
 		ok(read && got.len == len &&
 			memcmp(got.data, cases[i].want, len) == 0,
-		    "\"%s\" is read", cases[i].text);
+		    "valid base64: \"%s\"", cases[i].text);
 	}
-	is_str(crypto_hex(arena, "\x01\xab\xff", 3), "01abff", "hex");
+	is_str(crypto_hex(arena, "\x01\xab\xff", 3), "01abff",
+	    "hex of three bytes");
 }
 
 static void
@@ -114,11 +119,13 @@ tokens(void)
 
 	crypto_token("slw_", one);
 	crypto_token("slw_", two);
-	ok(str_matches(one, "slw_[A-Za-z0-9_-]{43}"), "a token");
-	ok(!str_eq(one, two), "and another");
+	ok(str_matches(one, "slw_[A-Za-z0-9_-]{43}"),
+	    "crypto_token returns a token");
+	ok(!str_eq(one, two),
+	    "crypto_token returns a different token each time");
 }
 
-/* The key file as it is after `n` rotations. */
+/* The key file after `n` rotations. */
 static struct keyring *
 rotate(const char *path, int n)
 {
@@ -162,18 +169,22 @@ sealing(const char *path, const char *other_path)
 	size_t i, wrong = 0;
 
 	ok(keyring_seal(k, arena, "preset 1 KEY", "the secret", &one) == NULL,
-	    "seal");
-	ok(opens(k, "preset 1 KEY", one, "the secret"), "and open");
+	    "a value is sealed");
+	ok(opens(k, "preset 1 KEY", one, "the secret"),
+	    "a sealed value can be unsealed");
 	ok(keyring_seal(k, arena, "preset 1 KEY", "the secret", &two) == NULL &&
 		(one.len != two.len ||
 		    memcmp(one.data, two.data, one.len) != 0),
-	    "twice the same looks different");
+	    "the same value is sealed differently each time");
 	ok(keyring_seal(k, arena, "", "", &two) == NULL &&
 		opens(k, "", two, ""),
-	    "nothing can be sealed");
-	ok(memmem(one.data, one.len, "secret", 6) == NULL, "it is not legible");
-	ok(fails(k, "preset 2 KEY", one), "it opens for its purpose only");
-	ok(fails(other, "preset 1 KEY", one), "with its key only");
+	    "an empty value can be sealed");
+	ok(memmem(one.data, one.len, "secret", 6) == NULL,
+	    "a sealed value does not contain its text");
+	ok(fails(k, "preset 2 KEY", one),
+	    "a value cannot be unsealed for another purpose");
+	ok(fails(other, "preset 1 KEY", one),
+	    "a value cannot be unsealed with another key");
 	for (i = 0; i < one.len; i++) {
 		copy = arena_alloc(arena, one.len, 1);
 		(void)memcpy(copy, one.data, one.len);
@@ -182,25 +193,26 @@ sealing(const char *path, const char *other_path)
 		if (!fails(k, "preset 1 KEY", cut))
 			wrong++;
 	}
-	is_int((long long)wrong, 0, "not with any bit changed");
+	is_int((long long)wrong, 0,
+	    "a value with a changed bit cannot be unsealed");
 	for (i = 0; i < one.len; i++) {
 		cut = (struct blob){ one.data, i };
 		if (!fails(k, "preset 1 KEY", cut))
 			wrong++;
 	}
-	is_int((long long)wrong, 0, "nor cut short anywhere");
+	is_int((long long)wrong, 0, "a truncated value cannot be unsealed");
 	keyring_close(k);
 	keyring_close(other);
 	k = rotate(path, 2);
 	ok(opens(k, "preset 1 KEY", one, "the secret"),
-	    "an old key still opens");
+	    "an old key can unseal");
 	ok(keyring_seal(k, arena, "preset 1 KEY", "the secret", &two) == NULL &&
 		memcmp(one.data, two.data, 5) != 0,
-	    "a new one seals");
+	    "a new key seals");
 	keyring_close(k);
 }
 
-/* Another file in its place, as an administrator would do it. */
+/* Replaces a file, as an administrator would. */
 static void
 keys_put(const char *path, const char *text)
 {
@@ -242,30 +254,31 @@ codes(const char *path, const char *other_path)
 	char plain[CRYPTO_HASH_HEX];
 
 	keyring_hmac(k, "a", "text", 4, mac);
-	ok(str_matches(mac, "00000001[0-9a-f]{56}"), "a code says its key");
-	ok(fits(k, "text", mac) && !fits(k, "texts", mac), "of its text");
+	ok(str_matches(mac, "00000001[0-9a-f]{56}"), "a code names its key");
+	ok(fits(k, "text", mac) && !fits(k, "texts", mac),
+	    "a code fits only its text");
 	keyring_hmac(k, "b", "text", 4, another);
 	ok(strcmp(mac, another) != 0 && !fits(k, "text", another),
-	    "for its purpose");
+	    "a code fits only its purpose");
 	keyring_hmac(other, "a", "text", 4, another);
 	ok(strcmp(mac, another) != 0 && !fits(k, "text", another),
-	    "and by its key");
+	    "a code fits only its key");
 	ok(!fits(k, "text", "") && !fits(k, "text", "00000001") &&
 		!fits(k, "text", "no hex"),
-	    "what is none does not fit");
+	    "an invalid code does not fit");
 	keyring_hmac(NULL, "a", "text", 4, plain);
 	ok(str_matches(plain, "00000000[0-9a-f]{56}") &&
 		fits(NULL, "text", plain) && !fits(NULL, "texts", plain),
-	    "without keys it is a hash");
+	    "without a key file a code is a hash");
 	ok(fits(k, "text", plain) && !fits(k, "texts", plain),
-	    "which can be told later");
-	ok(fits(NULL, "text", mac), "a code cannot, without its key");
+	    "a hash is recognized after a key file was created");
+	ok(fits(NULL, "text", mac), "a code does not fit without its key");
 	keyring_close(k);
 	k = rotate(path, 1);
 	keyring_hmac(k, "a", "text", 4, another);
-	ok(str_starts(another, "00000002"), "a new key makes other codes");
+	ok(str_starts(another, "00000002"), "a new key creates other codes");
 	ok(fits(k, "text", mac) && !fits(k, "texts", mac),
-	    "and the old one's can be told");
+	    "codes of the old key are recognized");
 	keyring_close(k);
 	keyring_close(other);
 }
@@ -306,7 +319,7 @@ lacks(const struct private_keyring *keys, const char *sealed)
 	    strstr(e->msg, "the key file lacks") != NULL;
 }
 
-/* Each of its characters changed, and cut short anywhere. */
+/* Changes each character and truncates at each position. */
 static void
 damage(const struct private_keyring *keys, const char *sealed)
 {
@@ -319,20 +332,21 @@ damage(const struct private_keyring *keys, const char *sealed)
 		copy[i] = copy[i] == 'A' ? 'B' : 'A';
 		wrong += !unseals(keys, "for A", copy, NULL);
 	}
-	is_int((long long)wrong, 0, "no value opens with a character changed");
+	is_int((long long)wrong, 0,
+	    "a value with a changed character cannot be unsealed");
 	for (i = 0; i < len; i++)
 		wrong += !unseals(keys, "for A",
 		    arena_strndup(arena, sealed, i), NULL);
-	is_int((long long)wrong, 0, "nor cut short anywhere");
+	is_int((long long)wrong, 0, "a truncated value cannot be unsealed");
 	ok(unseals(keys, "for A", arena_printf(arena, "%sAAAA", sealed), NULL),
-	    "nor with more behind it");
+	    "a value with added characters cannot be unsealed");
 	ok(unseals(keys, "for A", "", NULL) &&
 		unseals(keys, "for A", "no base64 at all", NULL),
-	    "nor what is none");
+	    "an invalid value cannot be unsealed");
 	ok(public_key_text_length("for A", "") == 0 &&
 		public_key_text_length("for A", "AAAA") == 0 &&
 		public_key_text_length("for A", "==") == 0,
-	    "in which there is nothing");
+	    "an empty text cannot be unsealed");
 }
 
 static void
@@ -349,45 +363,47 @@ public_keys(const char *path, const char *half, const char *other_path,
 		NULL,
 	    "a public key seals");
 	ok(unseals(keys, "for A", one, "the secret"),
-	    "and the private one opens it");
+	    "the private key unseals");
 	ok(public_key_seal(public_key, arena, "for A", "the secret", &two) ==
 		    NULL &&
 		!str_eq(one, two),
-	    "twice the same looks different");
+	    "the same value is sealed differently each time");
 	ok(public_key_seal(public_key, arena, "for A", "", &empty) == NULL &&
 		unseals(keys, "for A", empty, ""),
 	    "an empty value can be sealed");
 	is_int((long long)public_key_text_length("for A", one), 10,
-	    "its length is known");
+	    "the length of a sealed value is known");
 	is_int((long long)public_key_text_length("for A", empty), 0,
-	    "that of none, too");
+	    "the length of an invalid value is 0");
 	ok(unseals(keys, "for B", one, NULL) &&
 		unseals(keys, "for", one, NULL) &&
 		unseals(keys, "for AA", one, NULL) &&
 		unseals(keys, "", one, NULL),
-	    "it opens for its purpose only");
-	ok(unseals(other, "for A", one, NULL), "with its key only");
+	    "a value cannot be unsealed for another purpose");
+	ok(unseals(other, "for A", one, NULL),
+	    "a value cannot be unsealed with another key");
 	damage(keys, one);
 	is_int(private_keyring_match(keys, public_key), KEY_MATCH_CURRENT,
-	    "the halves of a pair");
+	    "a public key matches its private key");
 	is_int(private_keyring_match(keys, other_public), KEY_MATCH_NONE,
-	    "and of two");
+	    "a public key does not match another private key");
 	private_keyring_close(keys);
 	keys = pair(path, half, &public_two);
-	ok(unseals(keys, "for A", one, "the secret"), "an old key still opens");
+	ok(unseals(keys, "for A", one, "the secret"),
+	    "an old private key can unseal");
 	is_int(private_keyring_match(keys, public_key), KEY_MATCH_OLDER,
-	    "its half is an older one");
+	    "the public key of an old private key is recognized as old");
 	is_int(private_keyring_match(keys, public_two), KEY_MATCH_CURRENT,
-	    "there is a new one");
+	    "a key pair can be rotated");
 	ok(public_key_seal(public_two, arena, "for A", "new", &two) == NULL &&
 		unseals(keys, "for A", two, "new"),
-	    "which seals");
+	    "the new public key seals");
 	(void)unlink(path);
 	private_keyring_close(keys);
 	public_key_close(public_two);
 	keys = pair(path, half, &public_two);
 	ok(lacks(keys, one) && lacks(keys, two),
-	    "a private half that is lost is missed: no number is used again");
+	    "no number of a missing private key file is used again");
 	private_keyring_close(keys);
 	private_keyring_close(other);
 	public_key_close(public_key);
@@ -405,29 +421,30 @@ renewing(const char *path, const char *private, const char *half)
 	const char *text;
 	struct blob old, new;
 
-	ok(keyring_renew(k) == NULL, "a file that was not changed");
-	ok(keyring_seal(k, arena, "a", "old", &old) == NULL, "seals");
+	ok(keyring_renew(k) == NULL,
+	    "keyring_renew of an unchanged file succeeds");
+	ok(keyring_seal(k, arena, "a", "old", &old) == NULL, "a keyring seals");
 	writer = rotate(path, 1);
 	both = keys_text(path);
 	ok(keyring_seal(writer, arena, "a", "new", &new) == NULL &&
 		fails(k, "a", new),
-	    "a ring without the newest key does not open what it sealed");
+	    "a keyring without the newest key cannot unseal its values");
 	ok(keyring_renew(k) == NULL && opens(k, "a", new, "new") &&
 		opens(k, "a", old, "old"),
-	    "renewed it does, and what it opened before");
+	    "a renewed keyring can unseal values of all keys");
 	keys_put(path, "1 AAAA\n");
-	ok(keyring_renew(k) != NULL, "a damaged file is told");
+	ok(keyring_renew(k) != NULL, "a damaged key file is an error");
 	ok(keyring_renew(k) == NULL && opens(k, "a", new, "new") &&
 		opens(k, "a", old, "old"),
-	    "once, and the keys stay");
+	    "the error is reported once, and the keyring keeps its keys");
 	(void)unlink(path);
 	ok(keyring_renew(k) != NULL && keyring_renew(k) == NULL &&
 		opens(k, "a", new, "new"),
-	    "so do they when it is gone");
+	    "a keyring keeps its keys when the file is deleted");
 	keys_put(path, first);
 	ok(keyring_renew(k) == NULL && fails(k, "a", new) &&
 		opens(k, "a", old, "old"),
-	    "another file counts again");
+	    "a restored file is read again");
 	keys_put(path, both);
 	keyring_close(k);
 	keyring_close(writer);
@@ -438,15 +455,15 @@ renewing(const char *path, const char *private, const char *half)
 	ok(public_key_seal(public_key, arena, "a", "x", &text) == NULL &&
 		unseals(keys, "a", text, "x") &&
 		private_keyring_match(keys, public_key) == KEY_MATCH_OLDER,
-	    "an older half seals still");
+	    "an old public key still seals");
 	ok(public_key_renew(public_key) == NULL &&
 		private_keyring_match(keys, public_key) == KEY_MATCH_CURRENT,
-	    "renewed it is the newest");
+	    "a renewed public key is the newest");
 	keys_put(half, "");
 	ok(public_key_renew(public_key) != NULL &&
 		public_key_renew(public_key) == NULL &&
 		private_keyring_match(keys, public_key) == KEY_MATCH_CURRENT,
-	    "a file of nothing is told once, and the half stays");
+	    "an empty file is reported once, and the public key stays");
 	private_keyring_close(keys);
 	public_key_close(public_key);
 	public_key_close(fresh);
@@ -459,7 +476,7 @@ refused(const struct err *e, const char *want, const char *name)
 	    "%s: %s", name, e == NULL ? "passes" : e->msg);
 }
 
-/* As many keys as a file may hold, and what comes of one more. */
+/* As many keys as a file may hold, and one more. */
 static void
 limits(const char *path)
 {
@@ -470,28 +487,29 @@ limits(const char *path)
 	FILE *out;
 
 	ok(keyring_seal(k, arena, "first", "the secret", &sealed) == NULL,
-	    "seal");
+	    "a value is sealed");
 	keyring_close(k);
 	full = rotate(path, 63);
 	ok(opens(full, "first", sealed, "the secret"),
-	    "the first of 64 keys opens");
+	    "the first of 64 keys unseals");
 	keyring_close(full);
-	ok(stat(path, &before) == 0, "they have a file");
-	refused(keyring_rotate(path), "holds 64 keys already", "one more");
+	ok(stat(path, &before) == 0, "the key file exists");
+	refused(keyring_rotate(path), "holds 64 keys already", "a 65th key");
 	ok(stat(path, &after) == 0 && before.st_ino == after.st_ino &&
 		before.st_size == after.st_size,
-	    "which changes nothing");
+	    "a rejected rotation changes nothing");
 	if ((out = fopen(path, "a")) == NULL ||
 	    fputs("65 AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n", out) <
 		0 ||
 	    fclose(out) != 0)
 		err(1, "%s", path);
-	refused(keyring_open(path, &k), "more than 64 keys", "by hand");
-	ok(k == NULL, "none of them is taken");
+	refused(keyring_open(path, &k), "more than 64 keys",
+	    "a key file with 65 keys");
+	ok(k == NULL, "a rejected key file yields no keyring");
 	e = keyring_rotate(arena_printf(arena, "%s.d/keys", path));
 	ok(e != NULL && strstr(e->msg, ".d/keys") != NULL &&
 		strstr(e->msg, "No such file") != NULL,
-	    "no folder for it: %s", e == NULL ? "passes" : e->msg);
+	    "a missing directory: %s", e == NULL ? "passes" : e->msg);
 }
 
 int

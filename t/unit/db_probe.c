@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-/* A client of the database for tests, db_probe CONF: a command a line on
- * standard input, an answer a line.  The tables probe_log and counter are the
- * test's. */
+/* A client of the database for tests, db_probe CONF: reads a command per line
+ * from standard input and prints a line about each.  The test owns the tables
+ * probe_log and counter. */
 #include <sys/wait.h>
 
 #include <err.h>
@@ -84,7 +84,7 @@ struct job {
 	const char *text;
 	int64_t first, second;
 	int runs;
-	bool deaf; /* does not listen to what statements say */
+	bool deaf; /* ignores the errors of statements */
 };
 
 static void
@@ -121,7 +121,7 @@ refuse_body(struct db *d, void *context)
 	return err_tell(ERR_CONFLICT, "Not today.");
 }
 
-/* Two of them in opposite order are a deadlock. */
+/* Two of them with swapped rows cause a deadlock. */
 static const struct err *
 cross_body(struct db *d, void *context)
 {
@@ -243,7 +243,7 @@ c_alter(char *rest)
 	answer(db_exec(db, &alter, NULL, NULL), "");
 }
 
-/* The number of the connection, as the server counts. */
+/* The id of the connection on the server. */
 static const struct err *
 connection(int64_t *out)
 {
@@ -254,7 +254,7 @@ connection(int64_t *out)
 	return e;
 }
 
-/* A child uses what it inherited; the parent's connection lives on. */
+/* A child tries the inherited connection; the parent's must survive. */
 static void
 c_fork(char *rest)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* Rows there and back by field table, and statements that do not fit theirs:
- * db_types CONF, with the tables of the test that runs it. */
+/* Rows written and read by field tables, and statements that do not match their
+ * table: db_types CONF, with the tables of the test that runs it. */
 #include <err.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -122,7 +122,7 @@ static const struct stmt counter_add = {
 	.args = id_args,
 };
 
-/* Whether the call went well; says why not. */
+/* Tests that the call succeeded; prints the error. */
 static bool
 went(const struct err *e, const char *name)
 {
@@ -154,27 +154,30 @@ there_and_back(const struct probe *in, const char *name)
 
 	if (!went(db_exec(db, &probe_insert, in, &done), name))
 		return;
-	is_int(done.affected, 1, "one row was made");
+	is_int(done.affected, 1, "an insert affects one row");
 	out.id = done.insert_id;
 	if (!went(db_row(db, arena, &probe_by_id,
 		      &(const struct probe){ .id = done.insert_id }, &out),
 		"and is read"))
 		return;
-	is_int(out.id, done.insert_id, "id");
-	is_int(out.number, in->number, "number");
-	ok(same_text(out.text, in->text), "text");
-	is_int(out.flag, in->flag, "flag");
-	is_int(out.some.set, in->some.set, "optional number");
-	is_int(out.some.n, in->some.set ? in->some.n : 0, "its value");
-	is_int(out.at.ms, in->at.ms, "time");
-	ok(same_text(out.json.s, in->json.s), "JSON");
-	is_int((long long)out.data.len, (long long)in->data.len, "length");
+	is_int(out.id, done.insert_id, "the id is read back");
+	is_int(out.number, in->number, "the number is read back");
+	ok(same_text(out.text, in->text), "the text is read back");
+	is_int(out.flag, in->flag, "the flag is read back");
+	is_int(out.some.set, in->some.set,
+	    "the optional number is set as written");
+	is_int(out.some.n, in->some.set ? in->some.n : 0,
+	    "the optional number is read back");
+	is_int(out.at.ms, in->at.ms, "the time is read back");
+	ok(same_text(out.json.s, in->json.s), "the JSON is read back");
+	is_int((long long)out.data.len, (long long)in->data.len,
+	    "the bytes have their length");
 	ok((out.data.data == NULL) == (in->data.data == NULL) &&
 		(in->data.len == 0 ||
 		    memcmp(out.data.data, in->data.data, in->data.len) == 0),
-	    "bytes");
+	    "the bytes are read back");
 	ok(out.shadow == NULL && out.kin.items == NULL && out.kin.n == 0,
-	    "what is no column is empty");
+	    "a field without a column is empty");
 }
 
 static char *
@@ -233,28 +236,32 @@ lists(void)
 	struct db_done done;
 	size_t i, ordered = 0;
 
-	went(db_rows(db, arena, &probe_all, NULL, &list), "all rows");
+	went(db_rows(db, arena, &probe_all, NULL, &list), "db_rows succeeds");
 	row = list.items;
-	is_int((long long)list.n, 7, "that were made");
+	is_int((long long)list.n, 7, "db_rows returns all rows");
 	for (i = 1; i < list.n; i++)
 		if (row[i].id > row[i - 1].id)
 			ordered++;
-	is_int((long long)ordered, 6, "in their order");
-	went(db_exec(db, &probe_touch, &row[0], &done), "nothing is changed");
-	is_int(done.affected, 1, "the row that was found counts");
+	is_int((long long)ordered, 6, "db_rows returns rows in order");
+	went(db_exec(db, &probe_touch, &row[0], &done),
+	    "an update without a change succeeds");
+	is_int(done.affected, 1,
+	    "an update without a change affects the matching row");
 	went(db_exec(db, &probe_touch, &(const struct probe){ .id = -1 },
 		 &done),
-	    "no row is no error");
-	is_int(done.affected, 0, "and counts nothing");
+	    "an update without a matching row succeeds");
+	is_int(done.affected, 0,
+	    "an update without a matching row affects no row");
 	refused(db_row(db, arena, &probe_by_id,
 		    &(const struct probe){ .id = -1 }, &one),
-	    ERR_NOTFOUND, "no row");
-	is_int(one.id, 0, "what was not found is empty");
+	    ERR_NOTFOUND, "db_row without a row returns not found");
+	is_int(one.id, 0, "db_row without a row leaves the struct empty");
 	went(db_row(db, arena, &probe_insert_returning, NULL, &one),
-	    "RETURNING");
-	ok(one.id > row[list.n - 1].id, "returns the new id");
+	    "INSERT ... RETURNING succeeds");
+	ok(one.id > row[list.n - 1].id,
+	    "INSERT ... RETURNING returns the new id");
 	went(db_row(db, arena, &probe_insert_returning, NULL, &one),
-	    "RETURNING once more");
+	    "INSERT ... RETURNING succeeds again");
 }
 
 #define SELECT(what, table_row)                                                \
@@ -308,20 +315,22 @@ bad_arguments(void)
 	refused(db_exec(db, &probe_insert, &late, NULL), ERR_INTERNAL,
 	    "probe_insert: at: time 253402300800000 is out of range");
 	refused(db_exec(db, &probe_insert, &early, NULL), ERR_INTERNAL,
-	    "is out of range");
+	    "a value out of range is an error");
 	refused(db_exec(db, &probe_insert, &json, NULL), ERR_INTERNAL, "4025");
 	refused(db_exec(db, &probe_insert, &utf8, NULL), ERR_INTERNAL, "1366");
 	e = db_exec(db, &log_insert,
 	    &(const struct probe){ .text = big(41, "x") }, NULL);
 	refused(e, ERR_INTERNAL, "1406");
-	ok(e != NULL && e->detail[0] == '\0', "the client hears none of it");
+	ok(e != NULL && e->detail[0] == '\0',
+	    "the error has no text for the client");
 	went(db_exec(db, &log_insert,
 		 &(const struct probe){ .text = big(40, "x") }, NULL),
-	    "one character less fits");
+	    "a text of the maximum length is stored");
 	e = db_exec(db, &log_insert,
 	    &(const struct probe){ .text = big(40, "x") }, NULL);
 	refused(e, ERR_CONFLICT, "1062");
-	is_int(e == NULL ? 0 : e->sys, DB_DUPLICATE, "twice is a duplicate");
+	is_int(e == NULL ? 0 : e->sys, DB_DUPLICATE,
+	    "a duplicate has its own code");
 }
 
 static const struct err *
@@ -348,7 +357,8 @@ good_statements(void)
 	};
 	size_t i;
 
-	went(db_check(db, good), "the statements of this test fit");
+	went(db_check(db, good),
+	    "the statements of this test match their tables");
 	for (i = 0; i < sizeof(more) / sizeof(more[0]); i++)
 		went(check_stmt(&more[i]), more[i].sql);
 }
@@ -410,7 +420,8 @@ bad_statements(void)
 
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		refused(check_stmt(&cases[i].s), ERR_CONFIG, cases[i].text);
-	went(check_stmt(&late), "columns of RETURNING are not known yet");
+	went(check_stmt(&late),
+	    "db_check does not know the columns of RETURNING");
 	refused(db_row(db, arena, &late, NULL, &row), ERR_CONFIG,
 	    "late: column 0 is id, not text");
 	refused(db_row(db, arena, &cases[0].s, NULL, &row), ERR_CONFIG,
@@ -430,7 +441,7 @@ struct session {
 
 #define S(m) FIELD(struct session, m, 0)
 
-/* What a connection is set to, with a timeout of five seconds. */
+/* The settings of a connection with a timeout of five seconds. */
 static void
 session(unsigned flags, int64_t statement, int64_t cluster)
 {
@@ -458,14 +469,17 @@ session(unsigned flags, int64_t statement, int64_t cluster)
 		return;
 	ok(strstr(set.mode, "STRICT_TRANS_TABLES") != NULL &&
 		strstr(set.mode, "ONLY_FULL_GROUP_BY") != NULL,
-	    "strict");
-	is_str(set.zone, "+00:00", "UTC");
-	is_str(set.isolation, "READ-COMMITTED", "READ COMMITTED");
-	is_str(set.charset, "utf8mb4", "utf8mb4");
-	is_int(set.autocommit, 1, "autocommit");
-	is_int(set.lock, 4, "locks end before the client's patience");
-	is_int(set.statement, statement, "statements too");
-	is_int(set.cluster, cluster, "reads wait for the cluster");
+	    "the SQL mode is strict");
+	is_str(set.zone, "+00:00", "the time zone is UTC");
+	is_str(set.isolation, "READ-COMMITTED",
+	    "the isolation level is READ COMMITTED");
+	is_str(set.charset, "utf8mb4", "the character set is utf8mb4");
+	is_int(set.autocommit, 1, "autocommit is on");
+	is_int(set.lock, 4, "lock waits end before the client's timeout");
+	is_int(set.statement, statement,
+	    "statements end before the client's timeout");
+	is_int(set.cluster, cluster,
+	    "reads wait for the cluster if configured");
 	db_close(other);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-/* Creates deployments by the rules of src/deploy alone, for tests:
- * deploy_probe CONF, a command a line on standard input, an answer a line:
- * "ok ID", "faults POINTER POINTER ...", or "error CODE TEXT". */
+/* Creates deployments with src/deploy alone, for tests: deploy_probe CONF reads
+ * a command per line from standard input and prints a line about each: "ok ID",
+ * "faults POINTER POINTER ...", or "error CODE TEXT". */
 #include <err.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static struct deploy deploy = { .settings = &settings, .faults = &faults };
 struct job {
 	const char *text; /* of POST /api/deployments; NULL = a retry */
 	enum role role;
-	int64_t id; /* of what is repeated, then of the new one */
+	int64_t id; /* of the original, then of the new one */
 };
 
 static const struct err *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* Deployments and their logs without API and runner, for tests:
- * deployment_probe CONF, a command a line on standard input, an answer a line.
- * The bytes of logs follow from their place. */
+ * deployment_probe CONF reads a command per line from standard input and prints
+ * a line about each.  The bytes of a log depend on their position. */
 #include <err.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,7 +124,7 @@ run_append(char **args)
 	    (size_t)length));
 }
 
-/* read ID OFFSET MAX: how many, and whether they are right */
+/* read ID OFFSET MAX: the length, and whether the bytes are right */
 static void
 run_read(char **args)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Patterns that users write: what they match, what is wrong with them, and
- * that none costs more than another.
+ * Patterns that users write: what they match, their faults, and that no pattern
+ * takes much time or memory.
  */
 #include "core/ere.h"
 
@@ -158,11 +158,12 @@ faults(void)
 		if (!ok(got != NULL && strstr(got, faulty[i].says) != NULL,
 			"the fault of /%s/ says what to write", faulty[i].ere))
 			(void)printf("# got: %s\n", got == NULL ? "" : got);
-		ok(!ere_matches(faulty[i].ere, ""), "and it matches nothing");
+		ok(!ere_matches(faulty[i].ere, ""),
+		    "a faulty pattern matches nothing");
 	}
 }
 
-/* Patterns that other matchers take minutes for, or all memory. */
+/* Patterns that take other matchers minutes or all memory. */
 static void
 hostile(void)
 {
@@ -178,15 +179,16 @@ hostile(void)
 		    "64 KiB do not match /%s/", eres[i]);
 	(void)memset(deep, '(', sizeof(deep) / 2);
 	(void)memset(deep + sizeof(deep) / 2, ')', sizeof(deep) / 2);
-	ok(ere_fault(deep) != NULL, "groups have a greatest depth");
+	ok(ere_fault(deep) != NULL, "a pattern with deep groups is a fault");
 	(void)memset(longest, '|', sizeof(longest) - 1);
-	ok(ere_fault(longest) != NULL, "a pattern has a greatest length");
+	ok(ere_fault(longest) != NULL, "a long pattern is a fault");
 	longest[ERE_BYTES_MAX] = '\0';
-	ok(ere_fault(longest) != NULL, "even of nothing but alternatives");
+	ok(ere_fault(longest) != NULL,
+	    "a long pattern of empty alternatives is a fault");
 	for (i = 0; i < 100000; i++)
 		if (ere_matches("a", "b") || !ere_matches("a|b", "b"))
 			break;
-	is_int((long long)i, 100000, "matches don't disturb later ones");
+	is_int((long long)i, 100000, "a match does not affect later ones");
 }
 
 static uint32_t seed = 20251;
@@ -198,7 +200,7 @@ chance(uint32_t n)
 	return (seed >> 16) % n;
 }
 
-/* The same answer as libc's, for patterns that both accept. */
+/* The result equals that of libc for patterns that both accept. */
 static bool
 as_libc(const char *ere)
 {
@@ -245,7 +247,7 @@ compared(void)
 			wrong++;
 	}
 	ok(valid > 10000, "many random patterns are valid (%u)", valid);
-	is_int(wrong, 0, "and match what libc says they match");
+	is_int(wrong, 0, "random patterns match the same texts as with libc");
 }
 
 int

@@ -23,8 +23,8 @@ kinds_are_complete(void)
 			    strcmp(err_kinds[k].name, kind->name) != 0)
 				twins++;
 	}
-	is_int(holes, 0, "every code has name, text and both statuses");
-	is_int(twins, 0, "one HTTP status has one name");
+	is_int(holes, 0, "every code has a name, a text and both statuses");
+	is_int(twins, 0, "every HTTP status has one name");
 }
 
 static void
@@ -32,26 +32,31 @@ texts_stay_apart(void)
 {
 	const struct err *e = err_new(ERR_NOTFOUND, "row %d", 7);
 
-	is_str(e->msg, "row 7", "err_new formats the log's text");
-	is_str(e->detail, "", "and tells the client nothing");
-	is_int(e->code, ERR_NOTFOUND, "its code is kept");
-	is_int(e->sys, 0, "there is no errno");
+	is_str(e->msg, "row 7", "err_new formats the text for the log");
+	is_str(e->detail, "", "err_new has no text for the client");
+	is_int(e->code, ERR_NOTFOUND, "err_new keeps the code");
+	is_int(e->sys, 0, "err_new has no errno");
 
 	e = err_tell(ERR_CONFLICT, "choose %s", "another");
-	is_str(e->detail, "choose another", "err_tell tells the client");
-	is_str(e->msg, "choose another", "and the log");
+	is_str(e->detail, "choose another",
+	    "err_tell has a text for the client");
+	is_str(e->msg, "choose another",
+	    "err_tell has the same text for the log");
 
 	e = err_tell_number(ERR_RATE, 30, "wait %s", "a bit");
-	is_str(e->detail, "wait a bit", "err_tell_number tells the client");
-	is_str(e->msg, "wait a bit", "and the log");
-	is_int(e->sys, 30, "and keeps the number");
+	is_str(e->detail, "wait a bit",
+	    "err_tell_number has a text for the client");
+	is_str(e->msg, "wait a bit",
+	    "err_tell_number has the same text for the log");
+	is_int(e->sys, 30, "err_tell_number keeps the number");
 
 	errno = ENOENT;
 	e = err_errno("open %s", "/x");
-	is_int(e->code, ERR_INTERNAL, "err_errno is internal");
-	is_int(e->sys, ENOENT, "keeps errno");
-	is_str(e->msg, "open /x: No such file or directory", "and its text");
-	is_str(e->detail, "", "which the client does not see");
+	is_int(e->code, ERR_INTERNAL, "err_errno is an internal error");
+	is_int(e->sys, ENOENT, "err_errno keeps errno");
+	is_str(e->msg, "open /x: No such file or directory",
+	    "err_errno has the text of errno");
+	is_str(e->detail, "", "err_errno has no text for the client");
 }
 
 static void
@@ -60,12 +65,13 @@ wraps_keep(void)
 	const struct err *e = err_tell(ERR_RATE, "slow down");
 
 	e = err_wrap(e, "user %d", 3);
-	is_int(e->code, ERR_RATE, "a wrap keeps the code");
-	is_str(e->msg, "user 3: slow down", "puts its words in front");
-	is_str(e->detail, "slow down", "and keeps what the client is told");
+	is_int(e->code, ERR_RATE, "err_wrap keeps the code");
+	is_str(e->msg, "user 3: slow down", "err_wrap puts its text in front");
+	is_str(e->detail, "slow down",
+	    "err_wrap keeps the text for the client");
 	errno = EACCES;
 	e = err_wrap(err_errno("a"), "b");
-	is_int(e->sys, EACCES, "and errno");
+	is_int(e->sys, EACCES, "err_wrap keeps errno");
 }
 
 static void
@@ -75,19 +81,21 @@ causes_are_for_the_log(void)
 
 	e = err_explain(err_number(ERR_UPSTREAM, 7, "TLS alert %d", 48),
 	    ERR_CONFIG, "set %s", "tls_ca");
-	is_int(e->code, ERR_CONFIG, "an explanation has a code of its own");
-	is_str(e->detail, "set tls_ca", "the client reads the sentence alone");
-	is_str(e->msg, "set tls_ca: TLS alert 48", "the log the cause as well");
-	is_int(e->sys, 7, "and the number is the cause's");
-	is_str(err_words(e), "set tls_ca", "a person reads the sentence");
+	is_int(e->code, ERR_CONFIG, "err_explain sets the code");
+	is_str(e->detail, "set tls_ca",
+	    "err_explain gives the client the sentence alone");
+	is_str(e->msg, "set tls_ca: TLS alert 48",
+	    "err_explain gives the log the sentence and the cause");
+	is_int(e->sys, 7, "err_explain keeps the number of the cause");
+	is_str(err_words(e), "set tls_ca", "err_words returns the sentence");
 
 	e = err_as(err_tell(ERR_UNAUTHENTICATED, "sign in"), ERR_UPSTREAM, 401);
 	is_int(e->code, ERR_UPSTREAM, "err_as changes the code");
-	is_int(e->sys, 401, "and the number");
-	is_str(e->msg, "sign in", "not the text for the log");
-	is_str(e->detail, "sign in", "nor the one for the client");
+	is_int(e->sys, 401, "err_as changes the number");
+	is_str(e->msg, "sign in", "err_as keeps the text for the log");
+	is_str(e->detail, "sign in", "err_as keeps the text for the client");
 	is_str(err_words(err_new(ERR_INTERNAL, "a %s", "bug")), "a bug",
-	    "without a sentence a person reads the log's text");
+	    "err_words without a sentence returns the text for the log");
 }
 
 static void
@@ -100,12 +108,12 @@ long_texts_are_cut(void)
 	text[sizeof(text) - 1] = '\0';
 	e = err_tell(ERR_INVALID, "%s", text);
 	is_int((long long)strlen(e->detail), sizeof(e->detail) - 1,
-	    "a long text is cut");
+	    "a long text is truncated");
 	is_int((long long)strlen(err_wrap(e, "more")->msg), sizeof(e->msg) - 1,
-	    "also when it is wrapped");
+	    "a long text is truncated when it is wrapped");
 	errno = EIO;
 	is_int((long long)strlen(err_errno("%s", text)->msg),
-	    sizeof(e->msg) - 1, "and with an errno");
+	    sizeof(e->msg) - 1, "a long text with an errno is truncated");
 }
 
 static void
@@ -116,18 +124,18 @@ ring_holds_eight(void)
 	struct err room;
 	int i;
 
-	is_int(ERR_MORE, 8, "the contract says eight");
+	is_int(ERR_MORE, 8, "the contract says that eight errors may follow");
 	kept = err_keep(&room, first);
 	for (i = 0; i < 8; i++)
 		e = err_new(ERR_INTERNAL, "later %d", i);
-	is_str(first->msg, "first", "an error survives eight more");
-	is_str(e->msg, "later 7", "the last is the last");
+	is_str(first->msg, "first", "an error survives eight others");
+	is_str(e->msg, "later 7", "the last error has its own text");
 	e = err_new(ERR_INTERNAL, "ninth");
-	is_str(first->msg, "ninth", "the ninth takes its place");
-	is_int(e == first, 1, "in the same slot");
-	is_str(kept->msg, "first", "one that is kept stays");
-	is_str(kept->detail, "first", "with its sentence");
-	is_int(kept->code, ERR_RATE, "and its code");
+	is_str(first->msg, "ninth", "the ninth error replaces the first");
+	is_int(e == first, 1, "the ninth error uses the slot of the first");
+	is_str(kept->msg, "first", "a kept error survives");
+	is_str(kept->detail, "first", "a kept error keeps its sentence");
+	is_int(kept->code, ERR_RATE, "a kept error keeps its code");
 }
 
 int

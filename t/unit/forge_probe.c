@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-/* Asks a Git server one thing: forge_probe CONF WHAT [ARGUMENT…].  What comes
- * back is printed a member a line, NAME<tab>VALUE; an error as "error CODE
- * NUMBER TEXT" with exit status 1. */
+/* Sends one request to a Git server: forge_probe CONF WHAT [ARGUMENT…].
+ * Prints each member of the result as a line NAME<tab>VALUE; prints an error
+ * as "error CODE NUMBER TEXT" and exits with status 1. */
 #include <err.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -138,7 +138,7 @@ moved(void)
 	return e;
 }
 
-/* By its address, or by its number ("#7"). */
+/* Finds a repository by its address or by its id ("#7"). */
 static const struct err *
 find(struct forge_repo *r)
 {

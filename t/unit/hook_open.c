@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Which Git server an event comes from, by its headers, and how it is signed. */
+/* Identifies the Git server of an event and its signature by the headers. */
 #include "core/str.h"
 #include "forge/hook.h"
 #include "tap.h"
@@ -17,7 +17,7 @@ struct sent {
 static const struct row {
 	const char *name;
 	struct sent sent[SENT]; /* ends with a NULL value */
-	const char *kind;       /* NULL = refused */
+	const char *kind;       /* NULL = rejected */
 	const char *event;
 	bool push;
 	const char *delivery;
@@ -26,7 +26,7 @@ static const struct row {
 	const char *signed_id;
 	int64_t signed_at;
 } rows[] = {
-	{ .name = "Gitea, which sends those of GitHub along",
+	{ .name = "Gitea, which adds the headers of GitHub",
 	    .sent = { { HOOK_GITEA_EVENT, "push" },
 		{ HOOK_GITEA_DELIVERY, "d-1" }, { HOOK_GITEA_SIGNATURE, HEX64 },
 		{ HOOK_GITHUB_EVENT, "push" }, { HOOK_GITHUB_DELIVERY, "d-2" },
@@ -36,7 +36,7 @@ static const struct row {
 	    .push = true,
 	    .delivery = "d-1",
 	    .signature = HEX64 },
-	{ .name = "Forgejo, which sends those of both",
+	{ .name = "Forgejo, which adds the headers of both",
 	    .sent = { { HOOK_FORGEJO_EVENT, "push" },
 		{ HOOK_FORGEJO_DELIVERY, "d-0" },
 		{ HOOK_FORGEJO_SIGNATURE, "ab" }, { HOOK_GITEA_EVENT, "other" },
@@ -49,21 +49,21 @@ static const struct row {
 	    .push = true,
 	    .delivery = "d-0",
 	    .signature = "ab" },
-	{ .name = "Forgejo without a number of its own",
+	{ .name = "Forgejo without its own delivery id",
 	    .sent = { { HOOK_FORGEJO_EVENT, "push" },
 		{ HOOK_GITEA_DELIVERY, "d-1" } },
 	    .kind = "gitea",
 	    .event = "push",
 	    .push = true,
 	    .delivery = "d-1" },
-	{ .name = "Gitea without a secret: its signature is empty",
+	{ .name = "Gitea without a secret: an empty signature",
 	    .sent = { { HOOK_GITEA_EVENT, "push" },
 		{ HOOK_GITEA_SIGNATURE, "" },
 		{ HOOK_HUB_SIGNATURE, "sha256=" } },
 	    .kind = "gitea",
 	    .event = "push",
 	    .push = true },
-	{ .name = "Gitea with GitHub's signature alone",
+	{ .name = "Gitea with the signature of GitHub alone",
 	    .sent = { { HOOK_GITEA_EVENT, "push" },
 		{ HOOK_HUB_SIGNATURE, "sha256=" HEX64 } },
 	    .kind = "gitea",
@@ -74,7 +74,7 @@ static const struct row {
 	    .sent = { { HOOK_GITEA_EVENT, "issues" } },
 	    .kind = "gitea",
 	    .event = "issues" },
-	{ .name = "a push in capitals is another event",
+	{ .name = "a push event in upper case is another event",
 	    .sent = { { HOOK_GITEA_EVENT, "PUSH" } },
 	    .kind = "gitea",
 	    .event = "PUSH" },
@@ -91,7 +91,7 @@ static const struct row {
 	    .sent = { { HOOK_GITHUB_EVENT, "ping" } },
 	    .kind = "github",
 	    .event = "ping" },
-	{ .name = "GitHub with Gitea's signature, which is not its own",
+	{ .name = "GitHub with the signature of Gitea",
 	    .sent = { { HOOK_GITHUB_EVENT, "push" },
 		{ HOOK_GITEA_SIGNATURE, HEX64 } },
 	    .kind = "github",
@@ -107,7 +107,7 @@ static const struct row {
 	    .delivery = "i-1",
 	    .signing = HOOK_PLAIN,
 	    .signature = "the secret" },
-	{ .name = "GitLab, older",
+	{ .name = "an older GitLab",
 	    .sent = { { HOOK_GITLAB_EVENT, "Push Hook" },
 		{ HOOK_GITLAB_TOKEN, "sha256=x" },
 		{ HOOK_GITLAB_UUID, "u-1" } },
@@ -117,7 +117,7 @@ static const struct row {
 	    .delivery = "u-1",
 	    .signing = HOOK_PLAIN,
 	    .signature = "sha256=x" },
-	{ .name = "GitLab without a token takes no other's signature",
+	{ .name = "GitLab without a token ignores other signatures",
 	    .sent = { { HOOK_GITLAB_EVENT, "Push Hook" },
 		{ HOOK_GITLAB_TOKEN, "" },
 		{ HOOK_HUB_SIGNATURE, "sha256=" HEX64 } },
@@ -125,14 +125,15 @@ static const struct row {
 	    .event = "Push Hook",
 	    .push = true,
 	    .signing = HOOK_PLAIN },
-	{ .name = "a tag of GitLab",
+	{ .name = "a tag push of GitLab",
 	    .sent = { { HOOK_GITLAB_EVENT, "Tag Push Hook" },
 		{ HOOK_GITLAB_TOKEN, "t" } },
 	    .kind = "gitlab",
 	    .event = "Tag Push Hook",
 	    .signing = HOOK_PLAIN,
 	    .signature = "t" },
-	{ .name = "GitLab by Standard Webhooks, before its token",
+	{ .name =
+		"GitLab with Standard Webhooks takes precedence over its token",
 	    .sent = { { HOOK_GITLAB_EVENT, "Push Hook" },
 		{ HOOK_GITLAB_TOKEN, "t" }, { HOOK_WEBHOOK_ID, "w-1" },
 		{ HOOK_WEBHOOK_TIMESTAMP, "1700000000" },
@@ -146,7 +147,7 @@ static const struct row {
 	    .signature = "v1,AAAA v1,BBBB",
 	    .signed_id = "w-1",
 	    .signed_at = 1700000000 },
-	{ .name = "an empty webhook-signature is none",
+	{ .name = "an empty webhook-signature is ignored",
 	    .sent = { { HOOK_GITLAB_EVENT, "Push Hook" },
 		{ HOOK_GITLAB_TOKEN, "t" }, { HOOK_WEBHOOK_SIGNATURE, "" } },
 	    .kind = "gitlab",
@@ -154,7 +155,7 @@ static const struct row {
 	    .push = true,
 	    .signing = HOOK_PLAIN,
 	    .signature = "t" },
-	{ .name = "an empty event of Gitea is none",
+	{ .name = "an empty event of Gitea is ignored",
 	    .sent = { { HOOK_GITEA_EVENT, "" }, { HOOK_GITHUB_EVENT, "push" } },
 	    .kind = "github",
 	    .event = "push",
@@ -165,7 +166,7 @@ static const struct row {
 	    .sent = { { HOOK_GITEA_SIGNATURE, HEX64 },
 		{ HOOK_HUB_SIGNATURE, "sha256=" HEX64 },
 		{ HOOK_GITLAB_TOKEN, "t" } } },
-	{ .name = "Standard Webhooks of a server that is not named",
+	{ .name = "Standard Webhooks of an unknown server",
 	    .sent = { { HOOK_WEBHOOK_ID, "w-1" },
 		{ HOOK_WEBHOOK_TIMESTAMP, "1700000000" },
 		{ HOOK_WEBHOOK_SIGNATURE, "v1,AAAA" } } },
@@ -173,12 +174,12 @@ static const struct row {
 	    .sent = { { HOOK_GITLAB_EVENT, "Push Hook" },
 		{ HOOK_WEBHOOK_TIMESTAMP, "1700000000" },
 		{ HOOK_WEBHOOK_SIGNATURE, "v1,AAAA" } } },
-	{ .name = "with an empty id",
+	{ .name = "a signature with an empty id",
 	    .sent = { { HOOK_GITLAB_EVENT, "Push Hook" },
 		{ HOOK_WEBHOOK_ID, "" },
 		{ HOOK_WEBHOOK_TIMESTAMP, "1700000000" },
 		{ HOOK_WEBHOOK_SIGNATURE, "v1,AAAA" } } },
-	{ .name = "without a time",
+	{ .name = "a signature without a time",
 	    .sent = { { HOOK_GITLAB_EVENT, "Push Hook" },
 		{ HOOK_WEBHOOK_ID, "w-1" },
 		{ HOOK_WEBHOOK_SIGNATURE, "v1,AAAA" } } },
@@ -202,22 +203,22 @@ row_run(const struct row *r)
 	if (r->kind == NULL) {
 		ok(e != NULL && e->code == ERR_BAD_REQUEST &&
 			e->detail[0] != '\0',
-		    "refused: %s", r->name);
+		    "rejected: %s", r->name);
 		return;
 	}
 	if (!ok(e == NULL, "%s", r->name))
 		return;
-	is_str(got.kind, r->kind, "... of that kind");
-	is_str(got.event, r->event, "... its event");
-	is_int(got.push, r->push, "... which is a push or not");
-	is_str(got.delivery, r->delivery, "... its number");
-	is_int(got.signing, r->signing, "... signed in that way");
+	is_str(got.kind, r->kind, "... has its kind");
+	is_str(got.event, r->event, "... has its event");
+	is_int(got.push, r->push, "... is a push or not");
+	is_str(got.delivery, r->delivery, "... has its delivery id");
+	is_int(got.signing, r->signing, "... has its kind of signature");
 	is_str(got.signature == NULL || got.signature[0] == '\0' ?
 		NULL :
 		got.signature,
-	    r->signature, "... its signature");
-	is_str(got.signed_id, r->signed_id, "... the id that is signed");
-	is_int(got.signed_at, r->signed_at, "... and the time");
+	    r->signature, "... has its signature");
+	is_str(got.signed_id, r->signed_id, "... has the signed id");
+	is_int(got.signed_at, r->signed_at, "... has the signed time");
 }
 
 static void
@@ -232,7 +233,7 @@ times_run(void)
 	header[HOOK_WEBHOOK_SIGNATURE] = "v1,AAAA";
 	for (i = 0; i < sizeof(bad_times) / sizeof(bad_times[0]); i++) {
 		header[HOOK_WEBHOOK_TIMESTAMP] = bad_times[i];
-		ok(hook_open(a, header, &got) != NULL, "no time: %s",
+		ok(hook_open(a, header, &got) != NULL, "invalid time: %s",
 		    bad_times[i]);
 	}
 }
@@ -249,10 +250,11 @@ numbers_run(void)
 	header[HOOK_GITHUB_EVENT] = "push";
 	header[HOOK_GITHUB_DELIVERY] = id;
 	ok(hook_open(a, header, &got) == NULL && str_eq(got.delivery, id),
-	    "a number of 255 bytes");
+	    "a delivery id of 255 bytes is accepted");
 	id[255] = 'x';
 	id[256] = '\0';
-	ok(hook_open(a, header, &got) != NULL, "and none of 256");
+	ok(hook_open(a, header, &got) != NULL,
+	    "a delivery id of 256 bytes is rejected");
 }
 
 int

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What Gitea, Forgejo, GitLab and GitHub say of a push, and what is none. */
+/* Push events of Gitea, Forgejo, GitLab and GitHub, valid and invalid. */
 #include "core/buf.h"
 #include "core/str.h"
 #include "forge/hook.h"
@@ -12,7 +12,7 @@
 
 static struct arena *a;
 
-/* What a body lacks or has differently. */
+/* Parts of a body, to be left out or replaced. */
 #define REF "\"ref\":\"refs/heads/main\""
 #define AFTER "\"after\":\"" HASH "\""
 #define REPO "\"repository\":{\"id\":42,\"full_name\":\"owner/name\"}"
@@ -27,7 +27,7 @@ static const struct body {
 	const char *hash;
 	const char *message;
 	const char *id;
-	const char *path; /* NULL = refused */
+	const char *path; /* NULL = rejected */
 	const char *pusher;
 	bool deleted;
 } bodies[] = {
@@ -46,7 +46,7 @@ static const struct body {
 	    .id = "42",
 	    .path = "owner/name",
 	    .pusher = "ann" },
-	{ .name = "GitHub, whose pusher has a name",
+	{ .name = "GitHub, whose pusher has a member name",
 	    .kind = "github",
 	    .text =
 		"{" REF "," AFTER ",\"created\":false,\"deleted\":false,"
@@ -59,7 +59,7 @@ static const struct body {
 	    .id = "42",
 	    .path = "owner/name",
 	    .pusher = "ann" },
-	{ .name = "GitLab, whose head is among its commits",
+	{ .name = "GitLab, whose head is one of its commits",
 	    .kind = "gitlab",
 	    .text = "{\"object_kind\":\"push\"," REF "," AFTER
 		    ",\"checkout_sha\":\"" HASH
@@ -73,7 +73,7 @@ static const struct body {
 	    .id = "42",
 	    .path = "a/b/name",
 	    .pusher = "ann" },
-	{ .name = "GitLab without the head in its list",
+	{ .name = "GitLab without the head among its commits",
 	    .kind = "gitlab",
 	    .text = "{" REF "," AFTER "," PROJECT
 		    ",\"commits\":[{\"id\":\"x\",\"message\":\"other\"}]}",
@@ -81,21 +81,21 @@ static const struct body {
 	    .hash = HASH,
 	    .id = "42",
 	    .path = "a/b/name" },
-	{ .name = "GitLab without a list",
+	{ .name = "GitLab without commits",
 	    .kind = "gitlab",
 	    .text = "{" REF "," AFTER "," PROJECT ",\"commits\":null}",
 	    .branch = "main",
 	    .hash = HASH,
 	    .id = "42",
 	    .path = "a/b/name" },
-	{ .name = "the least",
+	{ .name = "the required members",
 	    .kind = "gitea",
 	    .text = GOOD,
 	    .branch = "main",
 	    .hash = HASH,
 	    .id = "42",
 	    .path = "owner/name" },
-	{ .name = "with blanks around and escapes within",
+	{ .name = "spaces and escapes",
 	    .kind = "gitea",
 	    .text =
 		" {\"r\\u0065f\" :\"refs\\/heads\\/f\\u00fc\\ud83d\\ude80\" ,"
@@ -104,14 +104,14 @@ static const struct body {
 	    .hash = HASH,
 	    .id = "42",
 	    .path = "owner/name" },
-	{ .name = "a commit by SHA-256",
+	{ .name = "a SHA-256 commit",
 	    .kind = "gitea",
 	    .text = "{" REF ",\"after\":\"" LONG_HASH "\"," REPO "}",
 	    .branch = "main",
 	    .hash = LONG_HASH,
 	    .id = "42",
 	    .path = "owner/name" },
-	{ .name = "a branch that is gone",
+	{ .name = "a deleted branch",
 	    .kind = "gitea",
 	    .text = "{" REF ",\"after\":\"" ZERO "\",\"head_commit\":null," REPO
 		    "}",
@@ -119,14 +119,14 @@ static const struct body {
 	    .id = "42",
 	    .path = "owner/name",
 	    .deleted = true },
-	{ .name = "one by SHA-256",
+	{ .name = "a deleted branch with SHA-256",
 	    .kind = "github",
 	    .text = "{" REF ",\"after\":\"" ZERO_LONG "\"," REPO "}",
 	    .branch = "main",
 	    .id = "42",
 	    .path = "owner/name",
 	    .deleted = true },
-	{ .name = "one of GitLab, which has nothing to check out",
+	{ .name = "a deleted branch of GitLab, whose checkout_sha is null",
 	    .kind = "gitlab",
 	    .text = "{" REF ",\"after\":\"" ZERO
 		    "\",\"checkout_sha\":null,\"commits\":[]," PROJECT "}",
@@ -146,7 +146,7 @@ static const struct body {
 	    .hash = HASH,
 	    .id = "42",
 	    .path = "owner/name" },
-	{ .name = "the message of another commit is not the head's",
+	{ .name = "the message of a commit that is not the head is ignored",
 	    .kind = "gitea",
 	    .text = "{" REF "," AFTER ",\"head_commit\":{\"id\":\"" LONG_HASH
 		    "\",\"message\":\"other\"}," REPO "}",
@@ -154,7 +154,7 @@ static const struct body {
 	    .hash = HASH,
 	    .id = "42",
 	    .path = "owner/name" },
-	{ .name = "a message of another type is none",
+	{ .name = "a message of another type is ignored",
 	    .kind = "gitea",
 	    .text = "{" REF "," AFTER ",\"head_commit\":{\"id\":\"" HASH
 		    "\",\"message\":[]}," REPO "}",
@@ -162,7 +162,7 @@ static const struct body {
 	    .hash = HASH,
 	    .id = "42",
 	    .path = "owner/name" },
-	{ .name = "a login with control bytes is none",
+	{ .name = "a login with control bytes is ignored",
 	    .kind = "gitea",
 	    .text = "{" REF "," AFTER "," REPO
 		    ",\"sender\":{\"login\":\"a\\nb\"}}",
@@ -170,14 +170,14 @@ static const struct body {
 	    .hash = HASH,
 	    .id = "42",
 	    .path = "owner/name" },
-	{ .name = "without a number",
+	{ .name = "no id",
 	    .kind = "gitea",
 	    .text = "{" REF "," AFTER
 		    ",\"repository\":{\"full_name\":\"owner/name\"}}",
 	    .branch = "main",
 	    .hash = HASH,
 	    .path = "owner/name" },
-	{ .name = "the largest number there may be",
+	{ .name = "the largest id",
 	    .kind = "gitea",
 	    .text = "{" REF "," AFTER ",\"repository\":{"
 		    "\"id\":9007199254740991,\"full_name\":\"owner/name\"}}",
@@ -185,21 +185,21 @@ static const struct body {
 	    .hash = HASH,
 	    .id = "9007199254740991",
 	    .path = "owner/name" },
-	{ .name = "a larger one is none, not a rounded one",
+	{ .name = "a larger id is ignored, not rounded",
 	    .kind = "gitea",
 	    .text = "{" REF "," AFTER ",\"repository\":{"
 		    "\"id\":9007199254740993,\"full_name\":\"owner/name\"}}",
 	    .branch = "main",
 	    .hash = HASH,
 	    .path = "owner/name" },
-	{ .name = "nor is half of one",
+	{ .name = "a fraction as id is ignored",
 	    .kind = "gitea",
 	    .text = "{" REF "," AFTER ",\"repository\":{"
 		    "\"id\":41.5,\"full_name\":\"owner/name\"}}",
 	    .branch = "main",
 	    .hash = HASH,
 	    .path = "owner/name" },
-	/* --- refused */
+	/* --- rejected */
 	{ .name = "nothing", .kind = "gitea", .text = "" },
 	{ .name = "no JSON", .kind = "gitea", .text = "payload=%7B%7D" },
 	{ .name = "no object", .kind = "gitea", .text = "[" GOOD "]" },
@@ -211,11 +211,11 @@ static const struct body {
 	{ .name = "no repository",
 	    .kind = "gitea",
 	    .text = "{" REF "," AFTER "}" },
-	{ .name = "GitLab's body from GitHub",
+	{ .name = "the body of GitLab from GitHub",
 	    .kind = "github",
 	    .text = "{" REF "," AFTER "," PROJECT "}" },
 	{ .name = "Gitea's body from GitLab", .kind = "gitlab", .text = GOOD },
-	{ .name = "a member that stands twice",
+	{ .name = "a duplicate member",
 	    .kind = "gitea",
 	    .text = "{" REF "," AFTER "," REF "," REPO "}" },
 	{ .name = "U+0000 in a name",
@@ -224,13 +224,13 @@ static const struct body {
 	{ .name = "half a surrogate pair",
 	    .kind = "gitea",
 	    .text = "{\"ref\":\"refs/heads/\\ud83d\"," AFTER "," REPO "}" },
-	{ .name = "bytes that are no UTF-8",
+	{ .name = "invalid UTF-8",
 	    .kind = "gitea",
 	    .text = "{\"ref\":\"refs/heads/\xff\"," AFTER "," REPO "}" },
 	{ .name = "an empty branch",
 	    .kind = "gitea",
 	    .text = "{\"ref\":\"refs/heads/\"," AFTER "," REPO "}" },
-	{ .name = "a line end in a branch",
+	{ .name = "a newline in a branch",
 	    .kind = "gitea",
 	    .text = "{\"ref\":\"refs/heads/a\\nb\"," AFTER "," REPO "}" },
 	{ .name = "DEL in a branch",
@@ -242,7 +242,7 @@ static const struct body {
 	{ .name = "a ref that is null",
 	    .kind = "gitea",
 	    .text = "{\"ref\":null," AFTER "," REPO "}" },
-	{ .name = "a commit in capitals",
+	{ .name = "a commit in upper case",
 	    .kind = "gitea",
 	    .text =
 		"{" REF
@@ -254,7 +254,7 @@ static const struct body {
 	{ .name = "a commit of 41 digits",
 	    .kind = "gitea",
 	    .text = "{" REF ",\"after\":\"" HASH "0\"," REPO "}" },
-	{ .name = "one of 65",
+	{ .name = "a commit of 65 digits",
 	    .kind = "gitea",
 	    .text = "{" REF ",\"after\":\"" LONG_HASH "0\"," REPO "}" },
 	{ .name = "an empty commit",
@@ -279,16 +279,16 @@ static const struct body {
 	    .kind = "gitea",
 	    .text = "{" REF "," AFTER
 		    ",\"repository\":{\"full_name\":\"a/b\\r\\nc\"}}" },
-	{ .name = "a number that is none",
+	{ .name = "an invalid id",
 	    .kind = "gitea",
 	    .text =
 		"{" REF "," AFTER
 		",\"repository\":{\"id\":\"1 OR 1\",\"full_name\":\"a/b\"}}" },
-	{ .name = "an empty number",
+	{ .name = "an empty id",
 	    .kind = "gitea",
 	    .text = "{" REF "," AFTER
 		    ",\"repository\":{\"id\":\"\",\"full_name\":\"a/b\"}}" },
-	{ .name = "a number below zero",
+	{ .name = "a negative id",
 	    .kind = "gitea",
 	    .text = "{" REF "," AFTER
 		    ",\"repository\":{\"id\":-1,\"full_name\":\"a/b\"}}" },
@@ -298,7 +298,7 @@ static const struct err *
 read_as(const char *kind, const char *text, size_t len, struct hook_push *out)
 {
 	const struct hook_envelope env = { .kind = kind, .push = true };
-	/* Exactly as long, so that a sanitizer sees one byte too many. */
+	/* Of the exact length, so that a sanitizer notices an overrun. */
 	char *copy = mem_alloc(len + (len == 0), 1);
 	const struct err *e;
 
@@ -319,23 +319,23 @@ body_run(const struct body *b)
 	if (b->path == NULL) {
 		ok(e != NULL && e->code == ERR_BAD_REQUEST &&
 			str_starts(e->detail, "The "),
-		    "refused: %s", b->name);
+		    "rejected: %s", b->name);
 		return;
 	}
 	if (!ok(e == NULL, "%s", b->name)) {
 		(void)printf("# %s\n", e->detail);
 		return;
 	}
-	is_str(got.branch, b->branch, "... its branch");
-	is_str(got.commit_hash, b->hash, "... its commit");
-	is_str(got.commit_message, b->message, "... the message of it");
-	is_str(got.repo_id, b->id, "... the repository's number");
-	is_str(got.repo_path, b->path, "... its path");
-	is_str(got.pusher, b->pusher, "... who pushed");
-	is_int(got.deleted, b->deleted, "... whether it is gone");
+	is_str(got.branch, b->branch, "... has its branch");
+	is_str(got.commit_hash, b->hash, "... has its commit");
+	is_str(got.commit_message, b->message, "... has the commit message");
+	is_str(got.repo_id, b->id, "... has the id of the repository");
+	is_str(got.repo_path, b->path, "... has the path of the repository");
+	is_str(got.pusher, b->pusher, "... has the pusher");
+	is_int(got.deleted, b->deleted, "... is a deletion or not");
 }
 
-/* "{…}" with `n` times `unit` at the %s of `form`. */
+/* Replaces the %s in `form` by `n` times `unit`. */
 static const struct err *
 read_long(const char *form, const char *unit, size_t n, struct hook_push *out)
 {
@@ -375,30 +375,36 @@ lengths_run(void)
 
 	ok(read_long(ref, "\xc3\xa4", 255, &got) == NULL &&
 		str_chars(got.branch) == 255,
-	    "a branch of 255 characters");
-	ok(read_long(ref, "\xc3\xa4", 256, &got) != NULL, "and none of 256");
-	ok(read_long(path, "x", 1000, &got) == NULL, "a path of 1000 bytes");
-	ok(read_long(path, "x", 1001, &got) != NULL, "and none of 1001");
-	ok(read_long(id, "9", 20, &got) == NULL, "a number of 20 digits");
-	ok(read_long(id, "9", 21, &got) != NULL, "and none of 21");
+	    "a branch of 255 characters is accepted");
+	ok(read_long(ref, "\xc3\xa4", 256, &got) != NULL,
+	    "a branch of 256 characters is rejected");
+	ok(read_long(path, "x", 1000, &got) == NULL,
+	    "a path of 1000 bytes is accepted");
+	ok(read_long(path, "x", 1001, &got) != NULL,
+	    "a path of 1001 bytes is rejected");
+	ok(read_long(id, "9", 20, &got) == NULL,
+	    "an id of 20 digits is accepted");
+	ok(read_long(id, "9", 21, &got) != NULL,
+	    "an id of 21 digits is rejected");
 	ok(read_long(message, "\xe2\x82\xac", 10000, &got) == NULL &&
 		strlen(got.commit_message) == 16383 &&
 		str_utf8(got.commit_message, 16383),
-	    "a message is cut between characters");
-	ok(read_long(more, "0,", 40000, &got) == NULL, "forty thousand values");
+	    "a message is truncated between characters");
+	ok(read_long(more, "0,", 40000, &got) == NULL,
+	    "40,000 values are accepted");
 	arena_clear(a);
 	ok(read_as("gitlab", no_list, strlen(no_list), &got) == NULL &&
 		got.commit_message == NULL,
-	    "commits that are no list cost only the message");
+	    "commits that are not an array lose only the message");
 	ok(read_as("gitlab", no_objects, strlen(no_objects), &got) == NULL &&
 		got.commit_message == NULL,
-	    "so do commits that are no objects");
+	    "commits that are not objects lose only the message");
 	arena_clear(a);
 	ok(read_long(more, "0,", 200000, &got) == NULL,
-	    "two hundred thousand, too");
+	    "200,000 commits lose only the message");
 }
 
-/* An event that was cut anywhere is none. */
+/* A truncated event is rejected wherever it is cut. */
 static void
 cuts_run(void)
 {
@@ -410,10 +416,10 @@ cuts_run(void)
 		arena_clear(a);
 		taken += read_as("gitlab", text, i, &got) == NULL;
 	}
-	is_int((long long)taken, 0, "a body that was cut short is none");
+	is_int((long long)taken, 0, "a truncated body is rejected");
 }
 
-/* A list of a mebibyte that is all members, in an arena as a worker has it. */
+/* An array of 1 MiB with many members, in an arena like a worker's. */
 static void
 memory_run(void)
 {
@@ -432,7 +438,7 @@ memory_run(void)
 	buf_puts(&b, "{}]}");
 	e = hook_push_read(small, &env, b.data, b.len, &got);
 	ok(e == NULL && got.commit_message == NULL,
-	    "commits that do not fit are left out, the push is not lost");
+	    "commits that do not fit are left out, and the push is accepted");
 	buf_release(&b);
 	arena_close(small);
 }

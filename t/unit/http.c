@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The texts of HTTP: URLs, links, times to wait. */
+/* The texts of HTTP: URLs, links, Retry-After. */
 #include "http/http.h"
 
 #include <stdio.h>
@@ -65,7 +65,7 @@ test_origin(void)
 
 	for (i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
 		is_str(http_origin(arena, pairs[i][0]), pairs[i][1],
-		    "an origin");
+		    "http_origin returns the origin");
 }
 
 /* A response with one header. */
@@ -127,10 +127,12 @@ test_link(void)
 
 	for (i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
 		r = with("link", pairs[i][0]);
-		is_str(http_link(arena, &r, "next"), pairs[i][1], "a link");
+		is_str(http_link(arena, &r, "next"), pairs[i][1],
+		    "http_link returns the URL of a relation");
 	}
 	r = with("location", "</n>; rel=next");
-	is_str(http_link(arena, &r, "next"), NULL, "in another header");
+	is_str(http_link(arena, &r, "next"), NULL,
+	    "http_link ignores other headers");
 }
 
 static void
@@ -175,10 +177,11 @@ test_retry_after(void)
 	    gmtime_r(&soon, &tm));
 	r = with("retry-after", date);
 	wait = http_retry_after(&r);
-	ok(wait > 90 && wait <= 100, "a date in 100 seconds: %lld",
-	    (long long)wait);
+	ok(wait > 90 && wait <= 100,
+	    "Retry-After with a date in 100 seconds: %lld", (long long)wait);
 	r = with("x-retry-after", "1");
-	is_int(http_retry_after(&r), -1, "in another header");
+	is_int(http_retry_after(&r), -1,
+	    "http_retry_after ignores other headers");
 }
 
 int

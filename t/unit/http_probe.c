@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A client, for tests: a command a line on standard input, its words between
- * tabs; an answer a line.
+ * An HTTP client for tests: reads a command per line from standard input, its
+ * words separated by tabs, and prints a line about each.
  *
  *   open CA http|https        a new client
  *   get|delete URL MS MAX [NAME VALUE]…
  *   post URL MS MAX TYPE BODY [NAME VALUE]…
- *   fork COMMAND…             by a child; its answer comes first
- *   rss                       peak of the memory in use, "N kB"
+ *   fork COMMAND…             in a child, which prints first
+ *   rss                       peak memory use, "N kB"
  *
- * Answers: "ok MS STATUS LEN TYPE RETRY NEXT URL BODY" or "CODE MS TEXT LOG",
- * with "-" for what is not there.
+ * Output: "ok MS STATUS LEN TYPE RETRY NEXT URL BODY" or "CODE MS TEXT LOG",
+ * with "-" for a missing value.
  */
 #include <sys/wait.h>
 
@@ -116,7 +116,7 @@ reopen(char **word)
 	(void)printf("ok\n");
 }
 
-/* What getrusage(2) says begins with the process before exec. */
+/* getrusage(2) would include the process before exec. */
 static void
 peak(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Bodies read over structs, by field table. */
+/* JSON bodies read into structs by field tables. */
 #include "core/num.h"
 #include "core/str.h"
 #include "json/json.h"
@@ -93,8 +93,8 @@ static const struct field thing_fields[] = {
 static const struct shape thing_shape = { "Thing", thing_fields,
 	sizeof(struct thing), thing_check, NULL };
 
-/* A body and what comes of it: the object as it is written then, or the
- * faults, each as "pointer: detail" and a newline. */
+/* A body and the expected result: the object as it is written, or the faults,
+ * each as "pointer: detail" and a newline. */
 struct row {
 	const char *body;
 	const char *want;
@@ -257,7 +257,7 @@ static const struct row bad[] = {
 	    "/name: is missing\n" },
 };
 
-/* What json_read() makes of a body over an item, as in a row. */
+/* The result of json_read() over an existing item, as for a row. */
 static const char *
 outcome(struct arena *a, enum json_mode mode, const char *body,
     struct thing *item)
@@ -305,7 +305,7 @@ rows_check(const struct row *rows, size_t n)
 	"\"presets\":[{\"label\":\"a\",\"wanted\":false,\"parts\":[]}],"          \
 	"\"envVars\":{},\"parts\":[],\"only\":null}"
 
-/* Changes, each of the same row. */
+/* Changes of the same row. */
 static const struct row changes[] = {
 	{ "{}", ROW },
 	{ "{\"small\":5,\"presets\":[ {\"parts\":[],\"label\":\"a\"} ]}", ROW },
@@ -321,7 +321,7 @@ static const struct row changes[] = {
 	{ "{\"parts\":[{}]}", "/parts/0/label: is missing\n" },
 	{ "{\"only\":{}}", "/only/label: is missing\n" },
 	{ "{\"name\":\"clash\"}", ": clashes\n" },
-	/* what cannot be written may be sent as it is */
+	/* read-only members may be sent unchanged */
 	{ "{\"id\":7,\"small\":5,\"valid\":1}", ROW },
 	{ ROW, "/parts: must have at least 1 members, has 0\n" },
 	{ "{\"id\":8}",
@@ -358,7 +358,8 @@ updates(void)
 		is_str(outcome(a, JSON_UPDATE, changes[i].body, &thing),
 		    changes[i].want, changes[i].body);
 		if (changes[i].want[0] != '{')
-			ok(thing.small == 5, "  and what is refused stays out");
+			ok(thing.small == 5,
+			    "  a rejected value is not stored");
 	}
 	arena_close(a);
 }
@@ -382,12 +383,13 @@ many_faults(void)
 	    &faults);
 	ok(e == NULL && faults.n == 19001,
 	    "all faults of a large body are counted");
-	ok(arena_used(a) < 100000, "and take no memory for each");
+	ok(arena_used(a) < 100000,
+	    "the faults of a large body need little memory");
 	buf_release(&b);
 	arena_close(a);
 }
 
-/* The fault of a member whose name is `len` times "~". */
+/* The pointer of the fault of a member with a name of `len` tildes. */
 static const char *
 long_name(struct arena *a, int len)
 {
@@ -405,7 +407,7 @@ long_name(struct arena *a, int len)
 	ok(json_read(&thing_shape, JSON_CREATE, b.data, b.len, &thing,
 	       &faults) == NULL &&
 		faults.n == 1,
-	    "a name of %d bytes is refused", len);
+	    "a name of %d bytes is rejected", len);
 	buf_release(&b);
 	return faults.n == 0 ? "" : faults.item[0].pointer;
 }
@@ -416,10 +418,12 @@ long_names(void)
 	struct arena *a = arena_open(8 << 20);
 	const char *pointer = long_name(a, 256);
 
-	is_int((long long)strlen(pointer), 513, "a long name is pointed at");
-	is_str(long_name(a, 257), "", "one without measure from above");
-	is_str(long_name(a, 1000000), "", "also a very long one");
-	ok(arena_used(a) < 100000, "and neither takes memory");
+	is_int((long long)strlen(pointer), 513,
+	    "the pointer to a long name is complete");
+	is_str(long_name(a, 257), "", "the pointer to a longer name is empty");
+	is_str(long_name(a, 1000000), "",
+	    "the pointer to a name of a megabyte is empty");
+	ok(arena_used(a) < 100000, "pointers to long names need little memory");
 	arena_close(a);
 }
 
@@ -441,14 +445,15 @@ rest_of(void)
 	    "/presets/2/label: is missing\n"
 	    "/kind: must be one of: red, green\n"
 	    ": clashes\n",
-	    "all is told, whatever else is wrong");
+	    "all faults are reported, whatever else is wrong");
 	ok(thing.env_vars.n == 1 && str_eq(thing.env_vars.items[0].key, "B") &&
 		str_eq(thing.env_vars.items[0].value, "b"),
-	    "what is good of an object stands");
+	    "the valid members of an object are stored");
 	(void)outcome(a, JSON_UPDATE, "{\"envVars\":[]}", &thing);
 	is_int((long long)thing.env_vars.n, 1,
-	    "what is no object changes nothing");
-	ok(thing.presets.s == NULL, "but not of what cannot be changed");
+	    "a value that is not an object changes nothing");
+	ok(thing.presets.s == NULL,
+	    "a rejected change does not alter a read-only array");
 	arena_close(a);
 }
 
@@ -470,41 +475,44 @@ stored(void)
 	part = list.items;
 	ok(e == NULL && list.n == 2 && part[0].wanted && !part[1].wanted &&
 		str_eq(part[0].label, "odd") && str_eq(part[1].note, "n"),
-	    "a stored array is read without its check");
+	    "a stored array is read without validation");
 	e = json_items_sent(a, &part_shape,
 	    "[{\"label\":\"123456\",\"wanted\":true},{\"note\":\"n\"}]", &list);
 	part = list.items;
 	ok(e == NULL && list.n == 2 && part[0].label == NULL &&
 		part[0].wanted && str_eq(part[1].note, "n"),
-	    "of a faulty one what can be read");
+	    "the readable members of an invalid item are read");
 	ok(json_items(a, &part_shape, NULL, &list) == NULL && list.n == 0,
-	    "no text is an empty array");
+	    "a missing text is an empty array");
 	e = json_items(a, &part_shape, "{}", &list);
-	ok(e != NULL && e->code == ERR_INTERNAL, "an object is none");
+	ok(e != NULL && e->code == ERR_INTERNAL,
+	    "an object instead of an array is an internal error");
 	e = json_items(a, &part_shape, "[{\"label\":1}]", &list);
 	ok(e != NULL && e->code == ERR_INTERNAL && e->detail[0] == '\0',
-	    "a damaged one is no fault of the client");
+	    "a damaged array is not an error of the client");
 	e = json_items(a, &part_shape, "[", &list);
 	ok(e != NULL && e->code == ERR_INTERNAL && e->detail[0] == '\0',
-	    "nor is text that is no JSON");
+	    "text that is not JSON is an internal error");
 
 	e = json_map(a, "{\"B\":\"1\",\"A\":null,\"\":\"\"}", &map);
 	pair = map.items;
 	ok(e == NULL && map.n == 3 && str_eq(pair[0].key, "B") &&
 		str_eq(pair[0].value, "1") && pair[1].value == NULL &&
 		str_eq(pair[2].value, ""),
-	    "a stored map keeps its order; null is NULL");
+	    "a stored map keeps its order, and null is NULL");
 	buf_init(&b, 1000);
 	json_write_map(&b, &map);
 	is_str(b.data, "{\"B\":\"1\",\"A\":null,\"\":\"\"}",
-	    "and are written as they were");
+	    "a map is written as it was read");
 	buf_release(&b);
 	ok(json_map(a, NULL, &map) == NULL && map.n == 0,
-	    "no text is an empty map");
+	    "a missing text is an empty map");
 	e = json_map(a, "[]", &map);
-	ok(e != NULL && e->code == ERR_INTERNAL, "an array is no map");
+	ok(e != NULL && e->code == ERR_INTERNAL,
+	    "an array instead of a map is an internal error");
 	e = json_map(a, "{\"A\":1}", &map);
-	ok(e != NULL && e->code == ERR_INTERNAL, "nor are numbers");
+	ok(e != NULL && e->code == ERR_INTERNAL,
+	    "a number in a map is an internal error");
 	arena_close(a);
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What is JSON and what is not: t/data/json/pass and t/data/json/fail, by the
- * categories that parsers are known to fail in.  Where RFC 8259 leaves the
- * choice, the name says "implementation".  t/data/json/unfit is JSON by its
- * grammar that is refused all the same, or nested too deeply to tell.
+ * Valid and invalid JSON: t/data/json/pass and t/data/json/fail, by the
+ * categories in which parsers are known to fail.  Where RFC 8259 permits both,
+ * the name says "implementation".  t/data/json/unfit is valid JSON that is
+ * rejected, or nested too deeply to decide.
  */
 #include <dirent.h>
 #include <stdlib.h>
@@ -15,12 +15,12 @@
 
 #define FILE_SIZE 131072
 
-/* What a folder's texts are. */
+/* The kind of a directory's texts. */
 struct kind {
 	const char *folder;
-	int least; /* texts in it */
+	int least; /* minimal number of texts */
 	enum { GOOD, MALFORMED, UNFIT } verdict;
-	const char *detail; /* how the client is told */
+	const char *detail; /* text for the client */
 };
 
 static const struct kind kinds[] = {
@@ -43,15 +43,15 @@ read_file(const char *path, char *text)
 	return len;
 }
 
-/* The text lies in memory of just its size, so that a sanitizer sees a byte
- * too far. */
+/* The text is in memory of its exact size, so that a sanitizer notices an
+ * overrun. */
 static void
 file_check(const char *path, char *text, const struct kind *kind)
 {
 	static const struct field none[] = { FIELD_END };
 	static const struct shape shape = { "None", none, 1, NULL, NULL };
 	static const enum err_code codes[] = {
-		[GOOD] = ERR_INVALID, /* for it is no empty object */
+		[GOOD] = ERR_INVALID, /* because it is no empty object */
 		[MALFORMED] = ERR_BAD_REQUEST,
 		[UNFIT] = ERR_INVALID,
 	};
@@ -70,14 +70,14 @@ file_check(const char *path, char *text, const struct kind *kind)
 	if (e != NULL)
 		ok(e->code == codes[kind->verdict] && kind->detail != NULL &&
 			str_starts(e->detail, kind->detail),
-		    "  and the client is told where");
+		    "  the client gets the position");
 	faults_init(&faults, a);
 	e = json_read(&shape, JSON_CREATE, exact, len, &item, &faults);
 	ok(e == NULL || faults.n == 0, "  a body has faults or an error");
 	if (e == NULL)
 		e = faults_check(&faults);
 	ok(e == NULL ? kind->verdict == GOOD : e->code == codes[kind->verdict],
-	    "  with the same verdict");
+	    "  json_read returns the same result");
 	mem_free(exact);
 	arena_close(a);
 }
@@ -162,7 +162,7 @@ places(void)
 	}
 }
 
-/* Many names with a long common beginning are the dearest to compare. */
+/* Many names with a long common prefix are the most expensive to compare. */
 static void
 many_names(void)
 {
@@ -173,14 +173,16 @@ many_names(void)
 	for (i = 0; i < 19000; i++)
 		buf_printf(&b, "%c\"%040d\":0", i == 0 ? '{' : ',', i);
 	buf_putc(&b, '}');
-	ok(json_strict(b.data, b.len) == NULL, "nineteen thousand names");
+	ok(json_strict(b.data, b.len) == NULL,
+	    "19,000 different names are accepted");
 	b.data[b.len - 1] = ',';
 	buf_printf(&b, "\"%040d\":0}", 7);
-	ok(json_strict(b.data, b.len) != NULL, "and one of them again");
+	ok(json_strict(b.data, b.len) != NULL,
+	    "a duplicate among 19,000 names is found");
 	buf_release(&b);
 }
 
-/* As many values as may be, and one more. */
+/* The maximum number of values, and one more. */
 static void
 values_check(void)
 {
@@ -189,7 +191,7 @@ values_check(void)
 	size_t i, n;
 
 	for (n = JSON_VALUES; n <= JSON_VALUES + 1; n++) {
-		for (i = 0; i < n; i++) { /* the array is a value itself */
+		for (i = 0; i < n; i++) { /* the array counts as a value */
 			text[2 * i] = i == 0 ? '[' : ',';
 			text[2 * i + 1] = '0';
 		}

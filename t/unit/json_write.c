@@ -104,13 +104,14 @@ values(void)
 
 	for (i = 0; i < sizeof(strings) / sizeof(strings[0]); i++) {
 		json_string(&out, strings[i].text);
-		ok(json_strict(out.data, out.len) == NULL, "is strict JSON");
+		ok(json_strict(out.data, out.len) == NULL,
+		    "the output is strict JSON");
 		is_out(strings[i].want, strings[i].want);
 	}
 	json_when(&out, (struct when){ INT64_C(1795222923456) });
-	is_out("\"2026-11-21T01:02:03.456Z\"", "a time");
+	is_out("\"2026-11-21T01:02:03.456Z\"", "a time is written in RFC 3339");
 	json_when(&out, (struct when){ 0 });
-	is_out("null", "no time");
+	is_out("null", "an unset time is written as null");
 }
 
 static void
@@ -138,7 +139,7 @@ objects(void)
 	       "\"unclean\":true,\"valid\":1,\"size\":-3,"
 	       "\"seenAt\":\"1970-01-01T00:00:00.001Z\","
 	       "\"leaves\":[{\"key\":\"k\"}],\"envVars\":{\"A\":null}}",
-	    "what lists show");
+	    "a list has the members for lists");
 	json_write(&out, &tree_shape, &tree, FIELD_DETAIL);
 	is_out("{\"id\":9007199254740991,\"name\":\"n\\n\",\"kind\":null,"
 	       "\"unclean\":true,\"valid\":1,\"size\":-3,"
@@ -147,7 +148,7 @@ objects(void)
 	       "\"many\":[{\"key\":\"a\",\"note\":\"b\"},"
 	       "{\"key\":\"c\",\"note\":null}],"
 	       "\"one\":{\"key\":\"a\",\"note\":\"b\"}}",
-	    "what a single read shows, and nothing that only comes in");
+	    "a single object has all members except write-only ones");
 	json_write_list(&out, &tree_shape, &list, FIELD_DETAIL);
 	is_out("[{\"id\":1,\"name\":null,\"kind\":null,\"unclean\":false,"
 	       "\"valid\":0,\"size\":null,\"seenAt\":null,\"leaves\":[],"
@@ -155,9 +156,9 @@ objects(void)
 	       "{\"id\":2,\"name\":null,\"kind\":null,\"unclean\":false,"
 	       "\"valid\":0,\"size\":null,\"seenAt\":null,\"leaves\":[],"
 	       "\"envVars\":{},\"many\":[],\"one\":null}]",
-	    "zeroed memory is empty");
+	    "a zeroed struct is written with empty values");
 	json_write_list(&out, &tree_shape, &none, 0);
-	is_out("[]", "an empty list");
+	is_out("[]", "an empty list is written as an array");
 }
 
 #define STR "{\"type\":\"string\""
@@ -204,7 +205,7 @@ schemas(void)
 						"\"required\":[\"id\",\"name\",\"kind\",\"unclean\",\"valid\","
 						"\"size\",\"seenAt\",\"leaves\",\"envVars\",\"many\",\"one\"],"
 						"\"additionalProperties\":false}",
-	    "the schema of an answer");
+	    "the schema of a response");
 	json_schema(&out, &tree_shape, JSON_SCHEMA_CREATE, 0);
 	is_out(
 	    "{\"type\":\"object\",\"properties\":{"
@@ -222,7 +223,7 @@ schemas(void)
 			     "\"secret\":" STR ",\"maxLength\":4,"
 			     "\"pattern\":\"^(?:[a-z]+)$\"}},"
 			     "\"required\":[\"name\"],\"additionalProperties\":false}",
-	    "the schema of what POST takes");
+	    "the schema of POST");
 }
 
 static void
@@ -233,7 +234,7 @@ changes(void)
 	       "\"key\":" STR ",\"minLength\":1,\"maxLength\":9," ANY "},"
 	       "\"note\":" STR ",\"maxLength\":65535," ANY "}},"
 	       "\"additionalProperties\":false}",
-	    "PUT takes any subset");
+	    "the schema of PUT has no required members");
 	json_schema(&out, &fine_shape, JSON_SCHEMA_UPDATE, 0);
 	is_out(
 	    "{\"type\":\"object\",\"description\":\"A thing. As it is changed: "
@@ -255,7 +256,7 @@ changes(void)
 				    "(?:[^@\\\\t-\\\\r ]+)$\"}},"
 				    "\"additionalProperties\":false}",
 	    "members that cannot be changed are read-only, names stand for "
-	    "lists of choices, POSIX classes are spelled out");
+	    "the schema of PUT has read-only members and no POSIX classes");
 }
 
 static void
@@ -266,12 +267,12 @@ answers(void)
 	       "\"key\":" STR "},\"note\":" STR "}},"
 	       "\"required\":[\"key\",\"note\"],"
 	       "\"additionalProperties\":false}",
-	    "answers have all members");
+	    "the schema of a response requires all members");
 	json_schema(&out, &leaf_shape, JSON_SCHEMA_STORED, 0);
 	is_out("{\"type\":\"object\",\"properties\":{"
 	       "\"key\":" STR "},\"note\":" STR "}},"
 	       "\"required\":[\"key\"],\"additionalProperties\":false}",
-	    "a string that may be left out, but not be null");
+	    "an optional string is not nullable");
 }
 
 int

@@ -16,7 +16,7 @@
 static int64_t now = 1000; /* milliseconds */
 static int out;
 
-/* In the place of libc's: hours pass at once. */
+/* Replaces libc's clock: hours pass at once. */
 int
 clock_gettime(clockid_t which, struct timespec *ts)
 {
@@ -26,7 +26,7 @@ clock_gettime(clockid_t which, struct timespec *ts)
 	return 0;
 }
 
-/* What was logged since the last time, without times; static memory. */
+/* Returns what was logged since the last call, without times. */
 static const char *
 said(void)
 {
@@ -75,29 +75,33 @@ static void
 said_once(void)
 {
 	fault("one", "broken");
-	is_str(said(), "one: broken\n", "a fault is said at once");
+	is_str(said(), "one: broken\n", "a fault is logged at once");
 	faults("one", "broken", 1000, 50);
-	is_str(said(), "", "and not again in the next fifty seconds");
+	is_str(said(), "", "a fault is not logged again within fifty seconds");
 	fault("two", "broken");
-	is_str(said(), "two: broken\n", "that of another is");
+	is_str(said(), "two: broken\n", "a fault of another subject is logged");
 	fault("one", "torn");
-	is_str(said(), "one: torn (1001 times)\n", "as are other words");
+	is_str(said(), "one: torn (1001 times)\n",
+	    "another fault of the subject is logged, with a count");
 	faults("one", "broken", 10, 10);
 	faults("one", "torn", 10, 10);
-	is_str(said(), "", "but not those that were said");
+	is_str(said(), "", "known faults are not logged again");
 	log_fault_over("one");
-	is_str(said(), "one: all is well again\n", "it is over");
+	is_str(said(), "one: all is well again\n",
+	    "the end of a fault is logged");
 	log_fault_over("one");
 	log_fault_over("three");
-	is_str(said(), "", "which is said once, and of no other");
+	is_str(said(), "",
+	    "the end of a fault is logged once, and not for other subjects");
 	fault("one", "broken");
-	is_str(said(), "one: broken\n", "what comes again is new");
+	is_str(said(), "one: broken\n",
+	    "a fault that returns is logged at once");
 	log_fault_over("one");
 	log_fault_over("two");
 	(void)said();
 }
 
-/* Every second for a day. */
+/* A fault every second for a day. */
 static void
 said_ever_more_seldom(void)
 {
@@ -113,20 +117,25 @@ said_ever_more_seldom(void)
 				at[n++] = now - first;
 		}
 	}
-	ok(n > 20 && n < 40, "some dozens of times in a day: %d", n);
-	is_int(at[1], MINUTE, "after a minute");
-	is_int(at[2], 3 * MINUTE, "after two more");
+	ok(n > 20 && n < 40,
+	    "a fault is logged between 20 and 40 times a day: %d", n);
+	is_int(at[1], MINUTE, "a fault is logged again after a minute");
+	is_int(at[2], 3 * MINUTE,
+	    "a fault is logged again after two more minutes");
 	for (i = 2; i < n; i++)
 		if (at[i] - at[i - 1] < at[i - 1] - at[i - 2])
 			grows = false;
-	ok(grows, "never sooner than before");
-	is_int(at[n - 1] - at[n - 2], 60 * MINUTE, "at last once an hour");
+	ok(grows, "the intervals never shrink");
+	is_int(at[n - 1] - at[n - 2], 60 * MINUTE,
+	    "the interval grows to an hour");
 	now += 24 * 60 * MINUTE;
 	fault("day", "broken");
-	is_int(lines(said()), 1, "after a day of silence at once");
+	is_int(lines(said()), 1,
+	    "a fault is logged at once after a day of silence");
 	now += MINUTE;
 	fault("day", "broken");
-	is_str(said(), "day: broken\n", "then after a minute again");
+	is_str(said(), "day: broken\n",
+	    "the intervals start again at a minute");
 	log_fault_over("day");
 	(void)said();
 }
@@ -141,16 +150,16 @@ no_flood(void)
 		(void)snprintf(text, sizeof(text), "broken at %d", i);
 		fault("new words", text);
 	}
-	is_int(lines(said()), 4, "ever new words are no flood");
+	is_int(lines(said()), 4, "faults with changing texts are limited");
 	for (i = 0; i < 1000; i++, now++) {
 		(void)snprintf(text, sizeof(text), "subject %d", i);
 		fault(text, "broken");
 	}
-	is_int(lines(said()), 1000, "a thousand subjects are each said");
+	is_int(lines(said()), 1000, "faults of a thousand subjects are logged");
 	fault("subject 999", "broken");
-	is_str(said(), "", "the last are remembered");
+	is_str(said(), "", "the last subjects are remembered");
 	fault("subject 1", "broken");
-	is_int(lines(said()), 1, "the first are not");
+	is_int(lines(said()), 1, "the first subjects are forgotten");
 }
 
 int

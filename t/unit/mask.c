@@ -10,7 +10,7 @@
 
 static struct arena *a;
 
-/* All at once. */
+/* The secret and the text at once. */
 static const char *
 masked(struct mask *m, const char *text, size_t len)
 {
@@ -37,37 +37,38 @@ forms(void)
 {
 	one("hunter22", "it is hunter22.", "it is ***.", "in a line");
 	one("hunter22", "hunter22", "***", "alone");
-	one("hunter22", "hunter2hunter22", "hunter2***", "after a false start");
+	one("hunter22", "hunter2hunter22", "hunter2***",
+	    "after a partial match");
 	one("hunter22", "hunter22hunter22", "******", "twice");
-	one("hunter22", "hunter2", "hunter2", "not all of it");
+	one("hunter22", "hunter2", "hunter2", "a part of it");
 	one("hunter22", "Hunter22", "Hunter22", "in another case");
 	one("abc", "abc", "abc", "too short to be masked");
 	one("abcd", "abcd", "***", "just long enough");
 	one("aaaa", "aaaaaaaaa", "***", "overlapping itself");
-	one("$.*[x", "$.*[x", "***", "is no pattern");
-	one("s3cret!/", "p=s3cret%21%2F", "p=***", "in an address");
-	one("s3cret!/", "p=s3cret%21%2f", "p=***", "in lower case");
+	one("$.*[x", "$.*[x", "***", "with characters of a pattern");
+	one("s3cret!/", "p=s3cret%21%2F", "p=***", "in a URL");
+	one("s3cret!/", "p=s3cret%21%2f", "p=***", "in a URL in lower case");
 	one("a b+c d", "q=a+b%2Bc+d", "q=***", "in a form");
 	one("say \"hi\"", "{\"x\":\"say \\\"hi\\\"\"}", "{\"x\":\"***\"}",
 	    "in JSON");
 	one("it's me", "'it'\\''s me'", "'***'", "in a shell's quotes");
 	one("hunter22", "aHVudGVyMjI=", "***", "in base64");
 	one("hunter22",
-	    "eDpodW50ZXIyMg==", "eDp***g==", "in base64 behind two others");
+	    "eDpodW50ZXIyMg==", "eDp***g==", "in base64 after two other bytes");
 	one("hunter22",
-	    "eGh1bnRlcjIyCg==", "eG***Cg==", "in base64 behind one other");
-	one("\xff\xfe\xfd\xfc", "__79_A", "***", "in base64 for addresses");
+	    "eGh1bnRlcjIyCg==", "eG***Cg==", "in base64 after one other byte");
+	one("\xff\xfe\xfd\xfc", "__79_A", "***", "in base64url");
 	one("first line\nline two\n", "x line two y", "x *** y",
-	    "each of its lines");
+	    "each line of a secret is masked");
 	one("first line\r\nline two", "first line\n", "***\n",
-	    "without its carriage return");
+	    "a line without its carriage return is masked");
 	one("one\ntwo\nab\nlong line", "one two ab\n", "one two ab\n",
-	    "but no line that is too short");
+	    "a line that is too short is not masked");
 	one("hunter22", "\xff\xc3hunter22\x80", "\xff\xc3***\x80",
-	    "between bytes that are no UTF-8");
+	    "between invalid UTF-8");
 }
 
-/* What tools make of a secret; `text` is what they print. */
+/* The secret in the output of tools; `text` is what they print. */
 static const struct {
 	const char *by, *secret, *text, *want;
 } quoted[] = {
@@ -108,7 +109,7 @@ static const struct {
 	    "\033[31m***\033[0m" },
 	{ "an address", "t0ken-1234", "https://u:t0ken-1234@h/",
 	    "https://u:***@h/" },
-	/* what cannot be had */
+	/* impossible */
 	{ "rev", "hunter22", "22retnuh", "22retnuh" },
 	{ "sed s/./& /g", "hunter22", "h u n t e r 2 2", "h u n t e r 2 2" },
 };
@@ -132,11 +133,12 @@ several(void)
 	mask_add(m, "abcdefgh", 8);
 	mask_add(m, "ghijkl", 6);
 	mask_add(m, "efgh", 4);
-	is_str(masked(m, "abcdefgh", 8), "***", "the longest counts");
-	is_str(masked(m, "abcdefg", 7), "***g", "or the one that is there");
+	is_str(masked(m, "abcdefgh", 8), "***", "the longest secret is masked");
+	is_str(masked(m, "abcdefg", 7), "***g", "a shorter secret is masked");
 	is_str(masked(m, "abcdefghijkl", 12), "***",
-	    "one that overlaps another is hidden with it");
-	is_str(masked(m, "xefghx", 6), "x***x", "a part is one itself");
+	    "a secret that overlaps another is masked with it");
+	is_str(masked(m, "xefghx", 6), "x***x",
+	    "a secret inside another is masked");
 	mask_close(m);
 }
 
@@ -149,37 +151,40 @@ flushing(void)
 	buf_init(&out, 4096);
 	mask_add(m, "password", 8);
 	mask_feed(m, "my pass", 7, &out);
-	is_str(out.data, "my ", "what may be one is kept back");
-	ok(mask_held(m), "and said to be");
+	is_str(out.data, "my ", "the possible start of a secret is held back");
+	ok(mask_held(m), "mask_held reports that text is held back");
 	mask_flush(m, &out);
-	is_str(out.data, "my pass", "until it is flushed");
-	ok(!mask_held(m), "then nothing is kept back");
+	is_str(out.data, "my pass", "mask_flush releases a short start");
+	ok(!mask_held(m), "after a flush nothing is held back");
 	mask_feed(m, "word is", 7, &out);
-	is_str(out.data, "my pass*** is", "the rest of it is masked");
+	is_str(out.data, "my pass*** is",
+	    "the rest of a secret is masked after a flush");
 	mask_feed(m, "p", 1, &out);
 	mask_finish(m, &out);
-	is_str(out.data, "my pass*** isp", "the end shows what is left");
+	is_str(out.data, "my pass*** isp", "mask_end releases the rest");
 	buf_clear(&out);
 	mask_feed(m, "\n", 1, &out);
 	buf_clear(&out);
 	mask_add(m, "a much longer one", 17);
 	mask_feed(m, "a much ", 7, &out);
 	mask_flush(m, &out);
-	is_str(out.data, "a much ", "a few bytes may be there by chance");
+	is_str(out.data, "a much ", "a few bytes are released by a flush");
 	mask_feed(m, "longer", 6, &out);
-	ok(!mask_held(m), "more are kept back for good");
+	ok(!mask_held(m), "a longer start is not reported as held back");
 	mask_flush(m, &out);
-	is_str(out.data, "a much ", "and not flushed");
+	is_str(out.data, "a much ",
+	    "a longer start is not released by a flush");
 	mask_feed(m, " one", 4, &out);
-	is_str(out.data, "a much ***", "until it is one");
+	is_str(out.data, "a much ***", "a complete secret is masked");
 	mask_feed(m, "a much longer", 13, &out);
 	mask_flush(m, &out);
 	mask_feed(m, "!", 1, &out);
-	is_str(out.data, "a much ***a much longer!", "or is not");
+	is_str(out.data, "a much ***a much longer!",
+	    "an incomplete secret is released");
 	mask_feed(m, "a much longer o", 15, &out);
 	mask_finish(m, &out);
 	is_str(out.data, "a much ***a much longer!a much longer o",
-	    "the end decides, too");
+	    "mask_end releases an incomplete secret");
 	buf_release(&out);
 	mask_close(m);
 }
@@ -193,7 +198,7 @@ draw(uint32_t n)
 	return (state >> 8) % n;
 }
 
-/* The same text in random pieces gives the same as in one. */
+/* A text in random pieces is masked like the whole text. */
 static void
 splits(const char *const *tokens, const char *of_secrets, const char *name)
 {
@@ -237,8 +242,9 @@ splits(const char *const *tokens, const char *of_secrets, const char *name)
 		mask_close(m);
 		arena_clear(a);
 	}
-	ok(same == 3000, "%s: any pieces give what the whole gives", name);
-	ok(hit > 1000, "%s: and many had something to hide (%d)", name, hit);
+	ok(same == 3000, "%s: the pieces give the same output as the whole",
+	    name);
+	ok(hit > 1000, "%s: many texts contained a secret (%d)", name, hit);
 	buf_release(&out);
 }
 
@@ -261,7 +267,7 @@ large(void)
 	mask_finish(m, &out);
 	is_int((long long)out.len,
 	    (long long)(sizeof(text) - sizeof(secret) + 3),
-	    "a secret of 64 KiB, in pieces");
+	    "a secret of 64 KiB is masked in pieces");
 	buf_release(&out);
 	mask_close(m);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* mask_probe PIECE FILE...: masks its input, taken in pieces of so many bytes;
- * each file holds a secret. */
+/* mask_probe PIECE FILE...: masks its input in pieces of this size; each file
+ * holds a secret. */
 #include <sys/types.h>
 
 #include <err.h>

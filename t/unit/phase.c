@@ -61,7 +61,7 @@ main(void)
 	for (from = PHASE_NEW; from < PHASE__MAX; from++)
 		for (to = PHASE_NEW; to < PHASE__MAX; to++)
 			pair(from, to);
-	/* A task that has no job any more never gets one again. */
+	/* A task without a job never gets one again. */
 	for (from = PHASE_NEW; from < PHASE__MAX; from++)
 		for (to = PHASE_NEW; to < PHASE__MAX; to++)
 			if (!phase_kinds[from].is_live &&

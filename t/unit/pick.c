@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* JSON of others, by paths to members. */
+/* JSON of other servers, read by paths to members. */
 
 #include "core/str.h"
 #include "json/json.h"
@@ -93,7 +93,7 @@ static const struct row {
 		"\xc3\xbc\xf0\x9f\x9a\x80\xe2\x82\xac\n\t\b\f\r\\/\"\xc3\xbc" },
 };
 
-/* The first of what is there, whatever its name. */
+/* The first member that exists, whatever its name. */
 static const struct row firsts[] = {
 	{ .text = "{\"a\":{\"b\":[\"x\",\"y\"],\"c\":[\"z\"]}}", .name = "x" },
 	{ .text = "{ \"a\" : { \"b\" : [ \"x\" ] } }", .name = "x" },
@@ -171,8 +171,8 @@ static const struct {
 	{ "{" NAME "," NUMBER "," FLAG "}", "at" },
 };
 
-/* The text in memory that ends with it, so that a sanitizer sees one byte too
- * many. */
+/* Copies the text to memory of its exact size, so that a sanitizer notices an
+ * overrun. */
 static char *
 exact(const char *text, size_t len)
 {
@@ -231,29 +231,30 @@ objects_run(void)
 		if (!ok((e = pick(loose, r->text, &got)) == NULL, "%s",
 			r->text))
 			continue;
-		is_str(got.name, r->name, "... name");
-		is_int(got.number, r->number, "... number");
-		is_int(got.flag, r->flag, "... flag");
-		is_int(got.at.ms, r->at, "... time");
+		is_str(got.name, r->name, "... has its name");
+		is_int(got.number, r->number, "... has its number");
+		is_int(got.flag, r->flag, "... has its flag");
+		is_int(got.at.ms, r->at, "... has its time");
 	}
 	for (i = 0; i < sizeof(firsts) / sizeof(firsts[0]); i++) {
 		r = &firsts[i];
-		if (!ok(pick(first, r->text, &got) == NULL, "first of %s",
-			r->text))
+		if (!ok(pick(first, r->text, &got) == NULL,
+			"the first existing member is read: %s", r->text))
 			continue;
-		is_str(got.name, r->name, "... text");
-		is_int(got.number, r->number, "... number");
+		is_str(got.name, r->name, "... has its text");
+		is_int(got.number, r->number, "... has its number");
 	}
 	for (i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
 		e = pick(loose, refused[i].text, &got);
 		ok(e != NULL && e->code == ERR_UPSTREAM &&
 			strstr(e->detail, refused[i].says) != NULL,
-		    "refused: %s", refused[i].text);
+		    "rejected: %s", refused[i].text);
 	}
 	for (i = 0; i < sizeof(must) / sizeof(must[0]); i++) {
 		e = pick(strict, must[i].text, &got);
 		if (must[i].lacks == NULL)
-			ok(e == NULL, "all that must be: %s", must[i].text);
+			ok(e == NULL, "all required members exist: %s",
+			    must[i].text);
 		else
 			ok(e != NULL && e->code == ERR_UPSTREAM &&
 				strstr(e->detail,
@@ -265,7 +266,7 @@ objects_run(void)
 
 static const struct {
 	const char *text;
-	const char *names; /* NULL = refused */
+	const char *names; /* NULL = rejected */
 } lists[] = {
 	{ "[]", "" },
 	{ " [ ] ", "" },
@@ -313,24 +314,29 @@ lists_run(void)
 	for (i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
 		e = pick_list(lists[i].text, strlen(lists[i].text), &got);
 		if (lists[i].names == NULL)
-			ok(e != NULL && e->code == ERR_UPSTREAM, "refused: %s",
+			ok(e != NULL && e->code == ERR_UPSTREAM, "rejected: %s",
 			    lists[i].text);
 		else if (ok(e == NULL, "%s", lists[i].text))
-			is_str(names_of(&got), lists[i].names, "... its names");
+			is_str(names_of(&got), lists[i].names,
+			    "... has its names");
 		within = arena_printf(a, "{\"list\":1,\"x\":{\"list\":%s}}",
 		    lists[i].text);
 		e = pick_member(within, &got);
 		if (lists[i].names == NULL)
-			ok(e != NULL && e->code == ERR_UPSTREAM, "refused: %s",
+			ok(e != NULL && e->code == ERR_UPSTREAM, "rejected: %s",
 			    within);
 		else if (ok(e == NULL, "%s", within))
-			is_str(names_of(&got), lists[i].names, "... its names");
+			is_str(names_of(&got), lists[i].names,
+			    "... has its names");
 	}
-	ok(pick_member("{}", &got) == NULL && got.n == 0, "no such member");
+	ok(pick_member("{}", &got) == NULL && got.n == 0,
+	    "a missing member is an empty list");
 	ok(pick_member("{\"x\":1}", &got) == NULL && got.n == 0,
-	    "nor what it would be in");
-	ok(pick_member("[]", &got) == NULL && got.n == 0, "nor an object");
-	ok(pick_member("{\"x\":{\"list\":[}}", &got) != NULL, "no JSON");
+	    "a missing parent is an empty list");
+	ok(pick_member("[]", &got) == NULL && got.n == 0,
+	    "an array instead of an object is an empty list");
+	ok(pick_member("{\"x\":{\"list\":[}}", &got) != NULL,
+	    "invalid JSON in a member is rejected");
 }
 
 /* `n` times the unit in brackets. */
@@ -353,7 +359,7 @@ many(const char *unit, size_t n, struct list *out)
 	return e;
 }
 
-/* What does not fit is refused, and the process lives on. */
+/* What does not fit is rejected, and the process survives. */
 static void
 limits_run(void)
 {
@@ -363,24 +369,24 @@ limits_run(void)
 	char *text;
 
 	ok(many("{\"name\":\"x\"}", 49999, &got) == NULL && got.n == 49999,
-	    "a hundred thousand values");
+	    "100,000 values are accepted");
 	e = many("{\"name\":\"x\"}", 50000, &got);
 	ok(e != NULL && strstr(e->detail, "too many values") != NULL,
-	    "and one more");
+	    "one value more is rejected");
 	a = arena_open((size_t)1 << 20);
 	e = many("{\"name\":\"x\"}", 24000, &got);
 	ok(e != NULL && strstr(e->detail, "larger") != NULL,
-	    "more structs than the arena holds");
+	    "more structs than the arena can hold are rejected");
 	arena_clear(a);
 	e = many("{\"name\":\"0123456789012345678901234567890123456789012345678"
 		 "9\"}",
 	    11000, &got);
 	ok(e != NULL && strstr(e->detail, "larger") != NULL,
-	    "more strings than it holds");
+	    "more strings than the arena can hold are rejected");
 	arena_clear(a);
 	ok(many("{\"other\":\"0123456789012345678901234567890123456789\"}", 9,
 	       &got) != NULL,
-	    "one that lacks what it must have");
+	    "a struct without a required member is rejected");
 	arena_close(a);
 	a = arena_open((size_t)1 << 20);
 	text = mem_alloc(900001, 1);
@@ -389,15 +395,15 @@ limits_run(void)
 	(void)memcpy(text + 900000 - 3, "\"}]", 3);
 	e = pick_list(text, 900000, &got);
 	ok(e != NULL && strstr(e->detail, "larger") != NULL,
-	    "one long string, too");
+	    "a string that does not fit is rejected");
 	(void)memcpy(text, "[{\"nope\":\"", 10);
 	ok(pick_list(text, 900000, &got) != NULL &&
 		arena_used(a) < (size_t)64 << 10,
-	    "what nobody asks for takes no memory");
+	    "unused members need no memory");
 	mem_free(text);
 	arena_close(a);
 	a = large;
-	ok(many("[", 40, &got) != NULL, "what is too deep");
+	ok(many("[", 40, &got) != NULL, "deeply nested JSON is rejected");
 }
 
 int

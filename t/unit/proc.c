@@ -22,7 +22,7 @@ become_nobody(void)
 	    setresuid(nobody.uid, nobody.uid, nobody.uid) == 0;
 }
 
-/* Stops all of its own account, what comes to kill it as well. */
+/* Stops every process of its account, including those that come to kill it. */
 static pid_t
 stopper(void)
 {
@@ -36,7 +36,7 @@ stopper(void)
 		(void)kill(-1, SIGSTOP);
 }
 
-/* Is another process each time that one looks; the pipe ends with the last. */
+/* Forks and exits all the time; the pipe is closed with the last process. */
 static int
 hopper(void)
 {
@@ -65,7 +65,7 @@ hopper(void)
 	return ends[0];
 }
 
-/* Whether it is gone when nothing is said to be left. */
+/* Whether no process is left when proc_kill says so. */
 static bool
 chase(void)
 {
@@ -94,7 +94,8 @@ chased(void)
 
 	for (round = 0; round < CHASES; round++)
 		ended += chase();
-	ok(ended == CHASES, "one that is always another is killed (%d)", ended);
+	ok(ended == CHASES, "a process that keeps forking is killed (%d)",
+	    ended);
 }
 
 static void
@@ -127,7 +128,7 @@ main(void)
 		killed();
 		chased();
 	} else {
-		ok(true, "# SKIP only root can become others");
+		ok(true, "# SKIP only root can change accounts");
 	}
 	return tap_done();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* A runner without jobs, for tests: queue_probe CONF, a command a line on
- * standard input, an answer a line. */
+/* A runner without jobs, for tests: queue_probe CONF reads a command per line
+ * from standard input and prints a line about each. */
 #include <err.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,8 +120,8 @@ run_claim_but(char **args)
 	claim(args, &avoid, 1);
 }
 
-/* drain OWNER RUNNER: claims and ends until there is nothing, each "ID
- * PROJECT" a line, then a dot. */
+/* drain OWNER RUNNER: claims and ends until the queue is empty; prints "ID
+ * PROJECT" for each, then a dot. */
 static void
 run_drain(char **args)
 {
@@ -263,7 +263,7 @@ move(const struct move *m)
 		(void)printf("%lld\n", (long long)moved);
 }
 
-/* move ID EPOCH FROM TO REASON: how many moved */
+/* move ID EPOCH FROM TO REASON: the number of moved rows */
 static void
 run_move(char **args)
 {
@@ -280,7 +280,7 @@ run_move(char **args)
 	move(&m);
 }
 
-/* move_all PROJECT FROM TO REASON: how many moved */
+/* move_all PROJECT FROM TO REASON: the number of moved rows */
 static void
 run_move_all(char **args)
 {
@@ -335,7 +335,7 @@ run_want(char **args)
 	answer(report_want(db, number(args[0]), state));
 }
 
-/* Until when the last that was claimed is held, by its number. */
+/* The end of the last claim of a row, by its id. */
 static struct when held_until[4096];
 
 static struct report
@@ -365,7 +365,7 @@ run_report(char **args)
 	    r.pipeline_name, r.commit_hash, r.fault == NULL ? "-" : r.fault);
 }
 
-/* reports SECONDS: claims until there is nothing, one id a line, then a dot */
+/* reports SECONDS: claims until nothing is due; an id per line, then a dot */
 static void
 run_reports(char **args)
 {

@@ -35,17 +35,18 @@ round_trip(void)
 	record_write(&b, "step-script", "echo 1\n\necho 2\n", 15);
 	record_printf(&b, "epoch", "%d", 7);
 	record_write(&b, "env", "", 0);
-	is_int(count(b.data, b.len), 3, "three records come back");
+	is_int(count(b.data, b.len), 3, "three records are read back");
 	ok(record_read(a, b.data, b.len, &at, &r, &found) == NULL && found,
-	    "the first is read");
-	is_str(r.name, "step-script", "its name");
-	is_str(r.value, "echo 1\n\necho 2\n", "its value with newlines");
-	is_int((long long)r.len, 15, "its length");
+	    "the first record is read");
+	is_str(r.name, "step-script", "a record has its name");
+	is_str(r.value, "echo 1\n\necho 2\n",
+	    "a record has its value with newlines");
+	is_int((long long)r.len, 15, "a record has its length");
 	for (cut = 0; cut < b.len; cut++)
 		if (count(b.data, cut) < 0 || count(b.data, cut) > 2)
 			break;
 	is_int((long long)cut, (long long)b.len,
-	    "cut short anywhere is not there yet, never malformed");
+	    "a truncated record is incomplete, not malformed");
 	buf_release(&b);
 }
 
@@ -59,13 +60,13 @@ limits(void)
 	buf_init(&b, 4 * SPOOL_RECORD);
 	record_write(&b, "log", big, SPOOL_RECORD);
 	ok(buf_check(&b) == NULL, "the largest record is written");
-	is_int(count(b.data, b.len), 1, "and read");
+	is_int(count(b.data, b.len), 1, "the largest record is read");
 	record_write(&b, "log", big, SPOOL_RECORD + 1);
-	ok(buf_check(&b) != NULL, "one byte more is refused");
+	ok(buf_check(&b) != NULL, "a larger record is rejected");
 	buf_release(&b);
 	buf_init(&b, 4 * SPOOL_RECORD);
 	record_printf(&b, "log", "%.*s", (int)sizeof(big), big);
-	ok(buf_check(&b) != NULL, "formatted too");
+	ok(buf_check(&b) != NULL, "a larger formatted record is rejected");
 	buf_release(&b);
 }
 
@@ -85,10 +86,13 @@ main(void)
 	round_trip();
 	limits();
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		ok(count(bad[i], strlen(bad[i])) == -1, "refused: case %zu", i);
-	is_int(count(nul, sizeof(nul) - 1), -1, "NUL in a value");
-	is_int(count(head, sizeof(head) - 1), -1, "NUL in a head");
-	is_int(count("", 0), 0, "nothing is no record");
+		ok(count(bad[i], strlen(bad[i])) == -1,
+		    "malformed record %zu is rejected", i);
+	is_int(count(nul, sizeof(nul) - 1), -1,
+	    "a record with a NUL in its value is malformed");
+	is_int(count(head, sizeof(head) - 1), -1,
+	    "a record with a NUL in its head is malformed");
+	is_int(count("", 0), 0, "an empty text has no record");
 	arena_close(a);
 	return tap_done();
 }

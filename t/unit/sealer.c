@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
-/* sealer seal|unseal|public-seal|private-unseal KEYFILE: seals what tests put into the database,
- * and opens what they find there.  Of each line "PURPOSE TAB TEXT" on standard
- * input the answer is a line: in hex what is sealed under secret.key, in base64
- * what is for the dispatcher; "! why" where it does not open. */
+/* sealer seal|unseal|public-seal|private-unseal KEYFILE: seals values that
+ * tests put into the database, and unseals what they find there.  Reads lines
+ * "PURPOSE TAB TEXT" and prints a line for each: in hex what is sealed with
+ * secret.key, in base64 what is sealed for the dispatcher; "! why" for an
+ * error. */
 #include <err.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * In the dispatcher's place in tests of the monitor: takes commands from the
- * FIFO $SLIPWAY_STANDIN/cmd, one a line, and appends what comes from the
- * monitor to $SLIPWAY_STANDIN/out.
+ * Replaces the dispatcher in tests of the monitor: reads commands from the FIFO
+ * $SLIPWAY_STANDIN/cmd, one per line, and appends the monitor's messages to
+ * $SLIPWAY_STANDIN/out.
  *
  *	start DEPLOYMENT EPOCH PROJECT DIR SPOOLDIR [LIMIT]
  *	kill DEPLOYMENT EPOCH
  *	send TYPE | raw HEX | exit STATUS | hold (reads nothing from now on)
  *	wipe PROJECT DIR
- *	odd KIND DEPLOYMENT SPOOLDIR (a start with another descriptor in it)
+ *	odd KIND DEPLOYMENT SPOOLDIR (a start with another descriptor)
  *	flood SPOOLDIR (starts without end)
  */
 #include <sys/socket.h>
@@ -102,11 +102,11 @@ start(char **word)
 	start_send(&w, fds);
 }
 
-/* What a dispatcher can have open, in the place of what it should send. */
+/* Descriptors that a dispatcher can open and send instead of the right one. */
 static const struct odd {
 	const char *kind;
 	enum wire_fd at;
-	const char *name; /* in the spool's directory, if it starts with no / */
+	const char *name; /* in the spool directory unless it starts with / */
 	int flags;
 } odds[] = {
 	{ "device", WIRE_FD_JOB, "/dev/zero", O_RDONLY },
@@ -151,8 +151,8 @@ odd(char **word)
 	start_send(&w, fds);
 }
 
-/* Enough of them that there is always one more message, which takes the
- * monitor some work; and one that takes the answers. */
+/* Enough processes that a message is always waiting, each of which costs the
+ * monitor some work; and one that reads the responses. */
 static _Noreturn void
 flood(const char *dir)
 {
@@ -161,7 +161,7 @@ flood(const char *dir)
 	const struct err *e;
 	pid_t pid = 1;
 
-	w.deployment = w.epoch = w.project = 1; /* in no directory: refused */
+	w.deployment = w.epoch = w.project = 1; /* no directory: rejected */
 	files_open(dir, fds);
 	say("floods\n");
 	for (i = 0; i < FLOODERS && pid != 0; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* store_check CONF: compares every statement of the stores with its tables,
- * then prints them, a line each: name, arguments, SQL, apart by tabs.  The
- * test that runs it explains them. */
+ * then prints each as a line: name, arguments and SQL, separated by tabs.  The
+ * test that runs it explains them with EXPLAIN. */
 #include <err.h>
 #include <stdio.h>
 

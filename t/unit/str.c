@@ -8,20 +8,22 @@
 static void
 comparing(void)
 {
-	ok(str_eq("a", "a") && str_eq(NULL, NULL), "equal strings");
+	ok(str_eq("a", "a") && str_eq(NULL, NULL),
+	    "str_eq accepts equal strings and two NULLs");
 	ok(!str_eq("a", "b") && !str_eq(NULL, "") && !str_eq("", NULL),
-	    "different strings");
+	    "str_eq rejects different strings");
 	ok(str_starts("refs/heads", "refs/") && str_starts("x", ""),
-	    "what starts so");
-	ok(!str_starts("ref", "refs"), "what does not");
-	ok(str_ends("a.git", ".git") && str_ends("x", ""), "what ends so");
+	    "str_starts accepts a prefix");
+	ok(!str_starts("ref", "refs"), "str_starts rejects a longer text");
+	ok(str_ends("a.git", ".git") && str_ends("x", ""),
+	    "str_ends accepts a suffix");
 	ok(!str_ends("git", ".git") && !str_ends("a.gitx", ".git"),
-	    "what does not");
+	    "str_ends rejects another text");
 	ok(str_has_control("a\nb") && str_has_control("\x7f") &&
 		str_has_control("\x01"),
-	    "control bytes are seen");
+	    "str_control finds control bytes");
 	ok(!str_has_control("") && !str_has_control("a b~\xc3\xa9"),
-	    "others are none");
+	    "str_control accepts other bytes");
 }
 
 static const struct {
@@ -72,10 +74,12 @@ utf8(void)
 		    i);
 		if (utf8_rows[i].good)
 			is_int((long long)str_chars(s),
-			    (long long)utf8_rows[i].chars, "its code points");
+			    (long long)utf8_rows[i].chars,
+			    "UTF-8 has its number of code points");
 	}
 	ok(str_utf8("a\0b", 3), "NUL is a code point");
-	ok(!str_utf8("\xe2\x82\xac", 2), "no byte past the length is read");
+	ok(!str_utf8("\xe2\x82\xac", 2),
+	    "str_utf8 reads no byte past the length");
 }
 
 static const struct {
@@ -168,12 +172,15 @@ times(void)
 			(void)printf("# %lld\n", (long long)ms);
 	}
 	str_time(text, INT64_C(1795222923456));
-	is_str(text, "2026-11-21T01:02:03.456Z", "a time as text");
+	is_str(text, "2026-11-21T01:02:03.456Z",
+	    "a time is formatted in RFC 3339");
 	str_time(text, -1);
-	is_str(text, "1969-12-31T23:59:59.999Z", "one before 1970");
-	ok(time_now_ms() > INT64_C(1700000000000), "the clock is set");
+	is_str(text, "1969-12-31T23:59:59.999Z",
+	    "a time before 1970 is formatted");
+	ok(time_now_ms() > INT64_C(1700000000000),
+	    "time_now_ms returns the current time");
 	ms = time_mono_ms();
-	ok(time_mono_ms() >= ms, "and the other does not run back");
+	ok(time_mono_ms() >= ms, "time_mono_ms does not run backwards");
 }
 
 static const struct {
@@ -235,10 +242,11 @@ globs(void)
 		pattern[i] = i % 3 == 2 ? 'a' : '*';
 	(void)memset(text, 'a', sizeof(text) - 1);
 	text[sizeof(text) - 1] = pattern[STR_GLOB_MAX] = '\0';
-	ok(str_glob(pattern, text), "the worst there is, soon");
+	ok(str_glob(pattern, text), "the most expensive pattern matches soon");
 	pattern[STR_GLOB_MAX] = '*';
 	pattern[STR_GLOB_MAX + 1] = '\0';
-	ok(!str_glob(pattern, text), "one that is too long matches nothing");
+	ok(!str_glob(pattern, text),
+	    "a pattern that is too long matches nothing");
 }
 
 static void
@@ -247,32 +255,40 @@ names(void)
 	struct arena *a = arena_open(1 << 20);
 	const char *slug;
 
-	is_str(str_camel(a, "default_branch"), "defaultBranch", "two words");
-	is_str(str_camel(a, "id"), "id", "one word");
-	is_str(str_camel(a, "a_b_c"), "aBC", "three");
-	is_str(str_camel(a, "x_"), "x_", "a last dash stays");
+	is_str(str_camel(a, "default_branch"), "defaultBranch",
+	    "str_camel joins two words");
+	is_str(str_camel(a, "id"), "id", "str_camel keeps one word");
+	is_str(str_camel(a, "a_b_c"), "aBC", "str_camel joins three words");
+	is_str(str_camel(a, "x_"), "x_",
+	    "str_camel keeps a trailing underscore");
 	ok(str_is_blank("") && str_is_blank(" \t\n") &&
 		str_is_blank(" \u00a0\u3000\u2003\ufeff"),
-	    "blanks are blank, of whatever script");
+	    "str_is_blank accepts blanks of any script");
 	ok(!str_is_blank(" a ") && !str_is_blank("\u200bx") &&
 		!str_is_blank("\u00e9") && !str_is_blank("\xe3\x80"),
-	    "other texts are not");
+	    "str_is_blank rejects other texts");
 	ok(str_is_blank("\u0301") && str_is_blank(" \u0301\u20d0 \u093f") &&
 		str_is_blank("\U0001d165\U000e01ef"),
-	    "combining marks alone are blank");
+	    "str_is_blank accepts combining marks alone");
 	ok(!str_is_blank("e\u0301") && !str_is_blank("\u0915\u093f") &&
 		!str_is_blank("\u0370") && !str_is_blank("\u02ff"),
-	    "a character with a mark is not, nor is what stands beside them");
-	is_str(str_slug(a, "My Shop"), "my-shop", "a slug");
-	is_str(str_slug(a, "  a -- b! "), "a-b", "without doubled dashes");
-	is_str(str_slug(a, "\xc3\xa9t\xc3\xa9"), "t", "only ASCII stays");
-	is_str(str_slug(a, "../.."), "project", "nothing is left");
-	is_str(str_slug(a, ""), "project", "there was nothing");
+	    "str_is_blank rejects a character with a mark, and neighbors of "
+	    "the marks");
+	is_str(str_slug(a, "My Shop"), "my-shop",
+	    "str_slug returns lower case with dashes");
+	is_str(str_slug(a, "  a -- b! "), "a-b",
+	    "str_slug removes repeated dashes");
+	is_str(str_slug(a, "\xc3\xa9t\xc3\xa9"), "t",
+	    "str_slug keeps ASCII alone");
+	is_str(str_slug(a, "../.."), "project",
+	    "str_slug of dots alone returns a default");
+	is_str(str_slug(a, ""), "project",
+	    "str_slug of an empty text returns a default");
 	slug = str_slug(a,
 	    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 	    "aaaaaaaaaaaa aaaaaaaa");
 	ok(strlen(slug) <= 64 && slug[strlen(slug) - 1] == 'a',
-	    "a long one is cut, not at a dash");
+	    "str_slug truncates a long text, not at a dash");
 	arena_close(a);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The Test Anything Protocol, for tests of single parts in C. */
+/* The Test Anything Protocol, for unit tests in C. */
 #ifndef SLIPWAY_T_TAP_H
 #define SLIPWAY_T_TAP_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-/* unseal KEYFILE PROJECT < OBJECT: the object with its sealed variables opened,
- * for tests that ask whether the right ones are there.  A key may be a trigger
- * and a name, with a blank between them. */
+/* unseal KEYFILE PROJECT < OBJECT: prints the object with its sealed variables
+ * unsealed, for tests that compare them.  A key may be a trigger and a name,
+ * separated by a space. */
 #include <err.h>
 #include <stdio.h>
 #include <string.h>

@@ -47,43 +47,47 @@ main(void)
 		return 1;
 	(void)snprintf(path, sizeof(path), "%s/wake.sock", dir);
 	wake_send(path);
-	ok(access(path, F_OK) == -1, "nobody there: nothing happens");
-	ok(wake_open(path, 0620, NULL, &fd) == NULL, "opens");
+	ok(access(path, F_OK) == -1, "a wake-up without a socket is ignored");
+	ok(wake_open(path, 0620, NULL, &fd) == NULL,
+	    "wake_open creates the socket");
 	ok(stat(path, &st) == 0 && (st.st_mode & 07777) == 0620,
-	    "has its mode");
-	ok(!readable(fd) && !wake_drain(fd), "quiet at first");
+	    "the socket has its mode");
+	ok(!readable(fd) && !wake_drain(fd), "a new socket has no wake-up");
 	wake_send(path);
-	ok(readable(fd), "a call arrives");
+	ok(readable(fd), "a wake-up arrives");
 	for (i = 0; i < 2000; i++)
 		wake_send(path);
-	ok(true, "2000 calls that nobody takes do not block");
-	ok(wake_drain(fd), "what came is taken");
-	ok(!wake_drain(fd) && !readable(fd), "then it is quiet");
+	ok(true, "2000 wake-ups that are not read do not block");
+	ok(wake_drain(fd), "wake_drain reads the wake-ups");
+	ok(!wake_drain(fd) && !readable(fd),
+	    "after wake_drain no wake-up is left");
 	ok(wake_open(path, 0600, NULL, &again) == NULL,
-	    "another takes the place");
+	    "another process replaces the socket");
 	wake_send(path);
-	ok(readable(again) && !readable(fd), "and gets the calls");
+	ok(readable(again) && !readable(fd),
+	    "the new socket gets the wake-ups");
 	(void)close(again);
 	(void)close(fd);
 	wake_send(path);
-	ok(true, "a socket that nobody holds: nothing happens");
+	ok(true, "a wake-up for a stale socket is ignored");
 	ok(wake_open(path, 0600, NULL, &fd) == NULL,
-	    "a left over one is no hindrance");
+	    "a stale socket is replaced");
 	(void)close(fd);
-	refused(path, "no-such-group-here", "an unknown group is refused");
+	refused(path, "no-such-group-here", "an unknown group is rejected");
 	(void)snprintf(other, sizeof(other), "%s/none/wake.sock", dir);
-	refused(other, NULL, "a missing folder is refused");
+	refused(other, NULL, "a missing directory is rejected");
 	(void)memset(other, 'x', sizeof(other) - 1);
 	other[0] = '/';
 	other[sizeof(other) - 1] = '\0';
 	wake_send(other);
-	refused(other, NULL, "a path that is too long is refused");
+	refused(other, NULL, "a path that is too long is rejected");
 	(void)unlink(path);
 	fd = open(path, O_WRONLY | O_CREAT, 0600);
 	(void)close(fd);
-	refused(path, NULL, "a file in the way is refused");
-	ok(stat(path, &st) == 0 && S_ISREG(st.st_mode), "and stays");
+	refused(path, NULL, "a file in place of the socket is rejected");
+	ok(stat(path, &st) == 0 && S_ISREG(st.st_mode),
+	    "a file in place of the socket stays");
 	(void)unlink(path);
-	ok(rmdir(dir) == 0, "nothing else is left");
+	ok(rmdir(dir) == 0, "no other file is left");
 	return tap_done();
 }

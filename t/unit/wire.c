@@ -32,7 +32,7 @@ message(uint32_t type)
 	return w;
 }
 
-/* Sends raw bytes and says how they are received. */
+/* Sends raw bytes; returns the result of the receiver. */
 static int
 raw(const void *data, size_t len)
 {
@@ -74,28 +74,35 @@ hostile(void)
 	uint32_t type;
 
 	is_int(raw(&w, sizeof(w)), 0, "a message is received");
-	is_int(raw(&w, sizeof(w) - 1), ERR_BAD_REQUEST, "one byte less");
+	is_int(raw(&w, sizeof(w) - 1), ERR_BAD_REQUEST,
+	    "a message that is one byte short is rejected");
 	(void)memcpy(large, &w, sizeof(w));
-	is_int(raw(large, sizeof(large)), ERR_BAD_REQUEST, "one byte more");
-	is_int(raw("x", 1), ERR_BAD_REQUEST, "a single byte");
+	is_int(raw(large, sizeof(large)), ERR_BAD_REQUEST,
+	    "a message that is one byte long is rejected");
+	is_int(raw("x", 1), ERR_BAD_REQUEST, "a single byte is rejected");
 	w.magic++;
-	is_int(raw(&w, sizeof(w)), ERR_BAD_REQUEST, "another magic");
+	is_int(raw(&w, sizeof(w)), ERR_BAD_REQUEST,
+	    "a message with another magic is rejected");
 	w = message(0);
-	is_int(raw(&w, sizeof(w)), ERR_BAD_REQUEST, "type 0");
+	is_int(raw(&w, sizeof(w)), ERR_BAD_REQUEST,
+	    "a message of type 0 is rejected");
 	for (type = WIRE__MAX; type != 0; type <<= 1) {
 		w = message(type);
 		if (raw(&w, sizeof(w)) != ERR_BAD_REQUEST)
 			break;
 	}
-	is_int(type, 0, "types past the last");
+	is_int(type, 0, "messages of unknown types are rejected");
 	w = message(WIRE_KILL);
 	(void)memset(w.dir, 'a', sizeof(w.dir));
-	is_int(raw(&w, sizeof(w)), ERR_BAD_REQUEST, "no end of directory");
+	is_int(raw(&w, sizeof(w)), ERR_BAD_REQUEST,
+	    "a directory without a NUL is rejected");
 	w = message(WIRE_KILL);
 	w.dir[WIRE_DIR - 1] = 'x';
-	is_int(raw(&w, sizeof(w)), ERR_BAD_REQUEST, "bytes behind it");
+	is_int(raw(&w, sizeof(w)), ERR_BAD_REQUEST,
+	    "bytes after the directory are rejected");
 	w = message(WIRE_START);
-	is_int(raw(&w, sizeof(w)), ERR_BAD_REQUEST, "start without fds");
+	is_int(raw(&w, sizeof(w)), ERR_BAD_REQUEST,
+	    "a start without descriptors is rejected");
 }
 
 int
@@ -109,25 +116,25 @@ main(void)
 	before = fds_open();
 	hostile();
 	is_int(with_fds(WIRE_START, WIRE_FD__REQUEST, WIRE_FD__REQUEST), 0,
-	    "start with its descriptors, close-on-exec");
+	    "a start is received with its descriptors, close-on-exec");
 	is_int(with_fds(WIRE_START, WIRE_FD__REQUEST - 1, WIRE_FD__REQUEST),
-	    ERR_BAD_REQUEST, "one descriptor too few");
+	    ERR_BAD_REQUEST, "a start with too few descriptors is rejected");
 	is_int(with_fds(WIRE_START, WIRE_FD__REQUEST + 1, WIRE_FD__MAX),
-	    ERR_BAD_REQUEST, "one too many");
+	    ERR_BAD_REQUEST, "a start with too many descriptors is rejected");
 	is_int(with_fds(WIRE_KILL, 1, WIRE_FD__REQUEST), ERR_BAD_REQUEST,
-	    "a kill with a descriptor");
+	    "a kill with a descriptor is rejected");
 	is_int(with_fds(WIRE_START, WIRE_FD__REQUEST, 0), ERR_BAD_REQUEST,
-	    "descriptors that are not wanted");
-	is_int(fds_open(), before, "no descriptor is left behind");
+	    "unwanted descriptors are rejected");
+	is_int(fds_open(), before, "no descriptor is leaked");
 	w.status = -7;
 	ok(wire_send(ends[0], &w, NULL, 0) == NULL &&
 		wire_recv(ends[1], &got, NULL, 0) == NULL &&
 		memcmp(&w, &got, sizeof(w)) == 0,
-	    "a message arrives as it was");
+	    "a message is received as it was sent");
 	(void)close(ends[0]);
 	ok(wire_recv(ends[1], &got, NULL, 0)->code == ERR_NOTFOUND,
-	    "the end is told apart");
+	    "the end of the connection is recognized");
 	ok(wire_send(ends[1], &w, NULL, 0) != NULL,
-	    "a send into the void is an error, not a signal");
+	    "a send to a closed connection is an error, not a signal");
 	return tap_done();
 }
