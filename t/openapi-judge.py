@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: ISC
-"""Judges recorded answers by an OpenAPI document, with Debian's jsonschema.
+"""Validates recorded responses against an OpenAPI document with jsonschema.
 
 usage: openapi-judge.py DOCUMENT [RECORDS]
 
-RECORDS is an array of {operation, status, headers, body, sent}: headers by
-lower-case name, body as text, sent the JSON text of the request or null.
+RECORDS is an array of {operation, status, headers, body, sent}: headers have
+lower-case names, body is text, sent is the JSON text of the request or null.
 Prints an array with the faults of each record; without RECORDS, the faults of
 the document's own schemas and references.
 """
@@ -26,7 +26,7 @@ FORMATS = FormatChecker()
 
 @FORMATS.checks('date-time')
 def is_time(value):
-    """RFC 3339; Debian's jsonschema brings no check of its own."""
+    """Checks RFC 3339 times, which Debian's jsonschema does not check."""
     return not isinstance(value, str) or re.fullmatch(
         r'\d{4}-[01]\d-[0-3]\dT[0-2]\d:[0-5]\d:[0-6]\d(\.\d+)?'
         r'(Z|[+-]\d\d:\d\d)', value) is not None
@@ -43,7 +43,7 @@ class Document:
             for method, operation in item.items()}
 
     def follow(self, place):
-        """The object at a place, and that place, references followed."""
+        """Returns the object at a place and its place, after references."""
         at = self.doc
         for word in place:
             at = at[word]
@@ -64,7 +64,7 @@ class Document:
                 for e in self.validators[place].iter_errors(value)]
 
     def schemas(self):
-        """What is wrong with the schemas and references themselves."""
+        """Returns the faults of the schemas and references themselves."""
         found = []
 
         def walk(at, where):
@@ -84,7 +84,7 @@ class Document:
                 values = at.get('enum')
                 if isinstance(values, list) \
                         and len(set(map(str, values))) < len(values):
-                    found.append('%s: a value twice' % where)
+                    found.append('%s: a duplicate value' % where)
                 for key, value in at.items():
                     walk(value, where + '/' + key)
             elif isinstance(at, list):
@@ -100,7 +100,7 @@ class Document:
                 if parameter['in'] == 'path':
                     given.add(parameter['name'])
             if wanted != given:
-                found.append('%s: parameters of the path' % name)
+                found.append('%s: path and parameters differ' % name)
         return found
 
 
@@ -134,17 +134,17 @@ def body_faults(d, place, record):
         try:
             value = json.loads(value)
         except ValueError as e:
-            return ['the body is no JSON: %s' % e]
+            return ['the body is not JSON: %s' % e]
     found = d.faults(place + ('content', media, 'schema'), value, 'body')
     if media == 'application/problem+json' \
             and value.get('status') != record['status']:
-        found.append('the problem says status %s' % value.get('status'))
+        found.append('the problem has status %s' % value.get('status'))
     return found
 
 
 def judge(d, record):
     if record['operation'] not in d.operations:
-        return ['there is no such operation']
+        return ['no such operation']
     operation, place = d.follow(d.operations[record['operation']])
     code = str(record['status'])
     if code not in operation['responses']:

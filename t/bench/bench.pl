@@ -1,9 +1,9 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
 #
-# Measures slipway on this machine, side by side with a bare libfcgi loop
-# behind the same nginx and socket, in one run.  Prints figures and ratios;
-# asserts nothing.  Needs wrk(1).
+# Measures slipway on this machine and, in the same run, a bare libfcgi loop
+# behind the same nginx and socket.  Prints numbers and ratios; has no
+# assertions.  Needs wrk(1).
 #
 #   make bench
 
@@ -29,7 +29,7 @@ sub median { my @s = sort { $a <=> $b } @_; return $s[@s / 2] }
 sub quantile { my ($q, @s) = @_; @s = sort { $a <=> $b } @s; return $s[int($q * $#s + 0.5)] }
 sub say_row { printf "%-44s %s\n", @_ }
 
-# KiB of resident and proportional memory of one process.
+# Returns resident and proportional memory of a process in KiB.
 sub memory {
 	my ($pid) = @_;
 	my $text = slurp("/proc/$pid/smaps_rollup") || '';
@@ -58,7 +58,7 @@ sub print_memory {
 	}
 }
 
-# Requests per second of one URL.
+# Returns requests per second to a URL.
 sub load {
 	my ($api, $path) = @_;
 	my ($status, $out) = run_cmd('wrk', '-t1', '-c16', "-d${seconds}s", '--latency',
@@ -70,7 +70,7 @@ sub load {
 	return $rate;
 }
 
-# The runner is made first: the API rings at its socket, both log to files.
+# The runner is configured first, as the API wakes it at its socket; both log to files.
 my $db = Slipway::DB->start;
 $db->migrate;
 my $quiet = "[log]\ndebug = no\n";
@@ -93,7 +93,7 @@ my $stamp = make('/api/pipelines', { projectId => $project->{id}, name => 'stamp
 	steps => [{ name => 'stamp', script => "#!/bin/bash\nprintf '%s\\n' \"\$EPOCHREALTIME\"\n" }] });
 make('/api/projects', { name => "project $_", repository => $repository }) for 1 .. 19;
 
-# HTTP::Tiny sends head and body apart, which costs a delayed acknowledgement
+# HTTP::Tiny sends head and body separately, which costs a delayed acknowledgement
 # (40 ms); other clients send them at once, as this does.
 my $socket;
 sub post_at_once {
@@ -158,7 +158,7 @@ for my $round (1 .. $rounds) {
 	$api->stop_api;
 	unlink $api->socket;
 	my $bare = start_process(program('t/bench/bare'), $api->socket, $workers);
-	poll(5, sub { -S $api->socket }) or die 'the bare loop does not listen';
+	poll(5, sub { -S $api->socket }) or die 'the bare loop has no socket';
 	chmod 0666, $api->socket;
 	push @{ $rate{bare} }, load($api, "/api/projects/$project->{id}");
 	kill 'KILL', descendants($bare);

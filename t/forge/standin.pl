@@ -1,8 +1,8 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# A small stand-in for a Git server (Gitea, GitLab, GitHub): one process a
-# connection on a unix socket, with nginx and TLS before it. All that it knows
-# lies in files of its directory.
+# A small stand-in for a Git server (Gitea, GitLab, GitHub): one process per
+# connection on a Unix socket, behind nginx with TLS.  Its whole state is in
+# files in DIRECTORY.
 # usage: perl -It/lib t/forge/standin.pl DIRECTORY
 
 use strict;
@@ -38,7 +38,7 @@ sub read_body {
 	return $body;
 }
 
-# What the peer asks; undef where it says nothing.
+# Reads a request; returns undef if the peer sends none.
 sub read_request {
 	my ($peer) = @_;
 	my $line = <$peer>;
@@ -73,7 +73,7 @@ sub write_answer {
 	return;
 }
 
-# The first fault that fits, used up by one.
+# Returns the first fault that matches the request, and counts its use.
 sub fault_for {
 	my ($req) = @_;
 	return $store->change(sub {
@@ -134,7 +134,7 @@ my %faults = (
 	gzip => sub {
 		my ($peer, $fault) = @_;
 		require Compress::Raw::Zlib;
-		# fast, and by pieces: who asked does not wait for long
+		# fast and in pieces, so that the client does not wait long
 		my $zip = Compress::Raw::Zlib::Deflate->new(-WindowBits => Compress::Raw::Zlib::WANT_GZIP(),
 		    -Level => 1, -AppendOutput => 1);
 		my ($left, $packed) = ($fault->{size} || 0, '');
@@ -150,7 +150,7 @@ my %faults = (
 	},
 );
 
-# Serves one request; the answer, or undef after it was written.
+# Serves one request; returns the response, or undef if it was written.
 sub serve {
 	my ($req, $peer) = @_;
 	if ($req->{path} =~ m{/(?:info/refs|git-upload-pack|git-receive-pack)$}) {
@@ -160,7 +160,7 @@ sub serve {
 	    || [404, { 'Content-Type' => 'text/html' }, "<h1>Not found</h1>\n"];
 }
 
-# Sends the events of a push, without keeping who pushed waiting.
+# Sends the events of a push; git push does not wait for them.
 sub pushed {
 	my ($repo, $ref, $before, $after, $user) = @_;
 	for my $hook (grep { $_->{repo} eq $repo->{id} } @{ $store->get->{hooks} }) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: ISC
-// Judges recorded requests to Git servers, and answers, by what others
-// describe of their interfaces: GitHub's own OpenAPI document as types
-// (@octokit/openapi-types), Gitea's as the types made from it (gitea-js), and
-// for GitLab, whose description no package has, the types of its best known
-// client (@gitbeaker/core). TypeScript is the judge.
+// Checks recorded requests to Git servers and their responses against
+// published descriptions of the APIs: GitHub's own OpenAPI document as types
+// (@octokit/openapi-types), types generated from Gitea's document (gitea-js),
+// and the types of GitLab's best known client (@gitbeaker/core), as no package
+// has GitLab's document. The TypeScript compiler finds the faults.
 // usage: node described.js RECORDS
-// RECORDS is an array of {type, method, path, query, body, answer}: path under
-// the interface's base, query as texts, body and answer as JSON or null.
-// Prints an array with the faults of each record.
+// RECORDS is an array of {type, method, path, query, body, answer}: path is
+// relative to the base of the API, query has strings, body and answer (of the
+// response) are JSON or null. Prints an array with the faults of each record.
 'use strict';
 const fs = require('fs');
 const path = require('path');
@@ -20,7 +20,7 @@ const source = (name) => {
 		ts.ScriptTarget.ES2022, true);
 };
 
-// Gitea's: "GET /repos/{owner}/{repo}" => its group, name and parameters.
+// Gitea: "GET /repos/{owner}/{repo}" => type and parameter names.
 function giteaOperations() {
 	const found = new Map();
 	const visit = (node) => {
@@ -39,7 +39,7 @@ function giteaOperations() {
 	return found;
 }
 
-// GitHub's: the paths of its document.
+// GitHub: the paths of its document.
 function githubPaths() {
 	const found = [];
 	ts.forEachChild(source('@octokit/openapi-types/types.d.ts'), (node) => {
@@ -49,6 +49,7 @@ function githubPaths() {
 	return found;
 }
 
+// GitLab: type, index of the options, and index of the state if it is separate.
 const gitlab = new Map([
 	['GET /user', ["Users['showCurrentUser']", 0]],
 	['GET /projects/{id}', ["Projects['show']", 1]],
@@ -57,14 +58,15 @@ const gitlab = new Map([
 	['POST /projects/{id}/statuses/{sha}', ["Commits['editStatus']", 3, 2]],
 ]);
 
-// The one of those forms that a path has; whole words before parameters.
+// Returns the form that matches a path; if several do, the one with the fewest
+// parameters.
 function formOf(forms, wanted) {
 	return forms.filter((form) => new RegExp('^' + form.replace(
 		/[.*+?^$()|[\]\\]/g, '\\$&').replace(/\{\w+\}/g, '[^/]+') + '$')
 		.test(wanted)).sort((a, b) => a.split('{').length - b.split('{').length)[0];
 }
 
-// What stands in a query as text, by what it looks like.
+// Converts query values, which are strings, to numbers and booleans.
 function typed(query) {
 	return Object.fromEntries(Object.entries(query || {}).map(([name, value]) =>
 		[name, /^(?:page|limit|per_page)$/.test(name) ? Number(value)
@@ -91,7 +93,7 @@ const github = githubPaths();
 const text = JSON.stringify;
 const declare = (name, type, value) => `const ${name}: ${type} = ${text(value)};`;
 
-// TypeScript that is right where the record is.
+// Write TypeScript that compiles if the record is valid.
 const writers = {
 	gitea(r) {
 		const form = formOf([...gitea.keys()].map((key) => key.split(' ')[1]), r.path);
@@ -105,16 +107,18 @@ const writers = {
 			r.answer ? declare('answer', "Some<Awaited<ReturnType<F>>['data']>", without(r.answer)) : ''];
 	},
 	github(r) {
-		// where GitHub itself sends who asks for a former name
+		// GitHub redirects requests for a former name there
 		const form = formOf(github, r.path.replace(/^\/repositories\/\d+/, '/repos/o/r'));
 		if (!form)
 			return null;
 		const json = "['content']['application/json']";
+		const body = `NonNullable<F extends { requestBody?: infer B } ? B : never>${json}`;
+		const status = r.method === 'POST' ? 201 : 200;
 		return [`type F = paths['${form}']['${r.method.toLowerCase()}'];`,
 			Object.keys(r.query || {}).length
 				? declare('query', "NonNullable<F['parameters']['query']>", typed(r.query)) : '',
-			r.body ? declare('body', `NonNullable<F extends { requestBody?: infer B } ? B : never>${json}`, r.body) : '',
-			r.answer ? declare('answer', `Some<F['responses'][${r.method === 'POST' ? 201 : 200}]${json}>`, without(r.answer)) : ''];
+			r.body ? declare('body', body, r.body) : '',
+			r.answer ? declare('answer', `Some<F['responses'][${status}]${json}>`, without(r.answer)) : ''];
 	},
 	gitlab(r) {
 		const form = formOf([...gitlab.keys()].map((key) => key.split(' ')[1]), r.path);
@@ -136,12 +140,13 @@ const faults = records.map(() => []);
 const lines = ["import type { Api as Gitea } from 'gitea-js';",
 	"import type { paths } from '@octokit/openapi-types';",
 	"import type { Branches, Commits, Projects, Users } from '@gitbeaker/core';",
-	'type Some<T> = T extends (infer U)[] ? Some<U>[] : T extends object ? { [K in keyof T]?: Some<T[K]> } : T;'];
+	'type Some<T> = T extends (infer U)[] ? Some<U>[]',
+	'\t: T extends object ? { [K in keyof T]?: Some<T[K]> } : T;'];
 const owner = [];
 records.forEach((record, i) => {
 	const written = writers[record.type](record);
 	if (!written) {
-		faults[i].push('there is no such operation');
+		faults[i].push('no such operation');
 		return;
 	}
 	for (const line of ['{', ...written, '}']) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: ISC
-// An authorization server by oidc-provider, its paths set as Gitea's, and
+// An authorization server with oidc-provider and the paths of Gitea, and
 // /api/v1/user for its access tokens.
 // usage: node oidc.mjs CONFIG
 // CONFIG is JSON: {socket, issuer, clients, accounts: {login: {id, …}}, ttl}.
@@ -38,7 +38,7 @@ function refuse(ctx, message) {
 	ctx.body = { message, url: config.issuer + '/api/swagger' };
 }
 
-// As Gitea answers GET /user.
+// Responds to GET /user as Gitea does.
 provider.use(async (ctx, next) => {
 	if (ctx.path !== '/api/v1/user')
 		return next();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: ISC
-// Judges recorded answers by an OpenAPI document.
+// Validates recorded responses against an OpenAPI document.
 // usage: node validate.js DOCUMENT RECORDS
-// RECORDS is an array of {operation, status, headers, body, sent}: headers by
-// lower-case name, body as text, sent the JSON text of the request or null.
+// RECORDS is an array of {operation, status, headers, body, sent}: headers have
+// lower-case names, body is text, sent is the JSON text of the request or null.
 // Prints an array with the faults of each record.
 'use strict';
 const fs = require('fs');
@@ -86,20 +86,20 @@ function bodyFaults(response, pointer, record) {
 		try {
 			value = JSON.parse(value);
 		} catch (e) {
-			return ['the body is no JSON: ' + e.message];
+			return ['the body is not JSON: ' + e.message];
 		}
 	}
 	const faults = faultsOf(below(pointer, 'content', type, 'schema'), value,
 		'body');
 	if (type === 'application/problem+json' && value.status !== record.status)
-		faults.push('the problem says status ' + value.status);
+		faults.push('the problem has status ' + value.status);
 	return faults;
 }
 
 function judge(record) {
 	const operation = operations.get(record.operation);
 	if (!operation)
-		return ['there is no such operation'];
+		return ['no such operation'];
 	const found = follow(operation.pointer);
 	const code = String(record.status);
 	if (!found.at.responses[code])
