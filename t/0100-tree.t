@@ -268,6 +268,39 @@ is_deeply([grep { $text{$_} =~ /\r|[ \t]+$/m }
 	grep { m{^(?:src|t/unit|sql|man)/|^(?:bootstrap|README)$} } sort keys %text],
     [], 'no line ends with blanks');
 
+# --- a file that a comment or a message names: by its path below the top or src,
+# or by its name in the folder of the file that names it
+my @absent;
+for my $file (grep { m{^(?:src|t/unit|t/fuzz)/.*\.[ch]$} } sort keys %text) {
+	my ($folder) = $file =~ m{^(.*)/};
+	my $rest = $text{$file} =~ s/^[ \t]*#[ \t]*include\b.*$//mgr;
+	while ($rest =~ m{(/\*.*?\*/|"(?:[^"\\\n]|\\.)*")}gs) {
+		my ($words, $line) = ($1, 1 + (substr($rest, 0, $-[0]) =~ tr/\n//));
+		for my $name ($words =~ m{(?<![\w./*-])((?:[\w-]+/)*[\w-]{2,}\.(?:c|h|t|pm))\b}g) {
+			push @absent, "$file:$line: $name"
+			    if $name !~ $system && !grep { exists $text{$_} } $name, "src/$name", "$folder/$name";
+		}
+	}
+}
+is_deeply(\@absent, [], 'every file that a comment names exists');
+
+# --- a function without "static" has a caller in another file of src, or in its
+# own and in a unit test
+my (%word, %tested, @loner);
+for my $file (@own) {
+	my $of = $file =~ m{^src/} ? \%word : \%tested;
+	$of->{$_}{$file}++ for $bare{$file} =~ /\b([a-z_]\w+)\b/g;
+}
+for my $file (grep { m{\.c$} } @code) {
+	while ($bare{$file} =~ m{^((?:const |enum |struct |unsigned )*\w[\w ]*\**)\n(\w+)\(}mg) {
+		my ($type, $name) = ($1, $2);
+		next if $type =~ /^static\b/ || $name eq 'main' || grep { m{\.c$} && $_ ne $file } keys %{ $word{$name} };
+		next if grep { $bare{$_} =~ /^#define(?:[^\n]*\\\n)*[^\n]*\b$name\b/m } grep { m{\.h$} } keys %{ $word{$name} };
+		push @loner, "$file: $name" unless $word{$name}{$file} > 1 && $tested{$name};
+	}
+}
+is_deeply(\@loner, [], 'a function that only its own file or a test calls is static or gone');
+
 # --- numbers of tests
 my %numbered;
 for (sort keys %text) { push @{ $numbered{$1} }, $_ if m{^t/(\d+)-[^/]*\.t$} }
