@@ -54,7 +54,7 @@ sub ran {
 	ok(says($all->log($id), %want), "$what: the step has the values") or diag($all->log($id));
 	return $id;
 }
-my $posted = ran(post(GIVEN => 'given bass 1'), 'by request', FIXED => 'a deployment by request succeeds',
+my $posted = ran(post(GIVEN => 'given bass 1'), 'a deployment by request succeeds', FIXED => 'fixed tuna 1',
     GIVEN => 'given bass 1');
 sub retry { my ($id) = @_; return $api->post("/api/deployments/$id/retry")->{json}{id} }
 ran(retry($posted), 'a deployment by retry succeeds', FIXED => 'fixed tuna 1', GIVEN => 'given bass 1');
@@ -95,7 +95,7 @@ ran(retry($posted), 'a retry after the rotation succeeds', FIXED => 'fixed tuna 
 sub ends {
 	my ($id, $why, $what) = @_;
 	my $end = $all->wait($id);
-	is("$end->{status} $end->{reason}", "$what fails the deployment", $what);
+	is("$end->{status} $end->{reason}", 'failed runner_error', "$what fails the deployment");
 	like($end->{detail}, $why, "$what: the detail gives the cause");
 	unlike($end->{detail}, qr{/|tuna|perch|bass}, "$what: the detail contains no path and no value");
 	return;
