@@ -86,7 +86,7 @@ for my $case (['gitea', 'public'], ['gitea', 'secret'], ['gitea', 'prefix'], ['f
 	my $back = $b->go('ann');
 	$got = $b->login({ %$back, code => 'x' x 40 });
 	is($got->{status}, 400, "$name: a code that is none") or diag $got->{body};
-	like($got->{json}{detail}, qr/refused: \w+/, 'in the server\'s words');
+	like($got->{json}{detail}, qr/rejected the request: \w+/, 'in the server\'s words');
 	is(join(' ', $forge->complaints), '', 'the server had nothing to complain of');
 
 	# the application there was changed

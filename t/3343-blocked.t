@@ -81,12 +81,12 @@ sub blocked {
 	# --- blocked: the server answers 403 to all that the account asks
 	my @blocked = (kind => 'status', status => 403, type => $json, body => '{"message":"This account is prohibited from signing in"}');
 	$f->fault(qr{/api/v\d/}, @blocked);
-	like($refused->('a blocked account'), qr/does not let the account in \(403\): This account is prohibited/, 'in the words of the server');
+	like($refused->('a blocked account'), qr/does not admit the account \(403\): This account is prohibited/, 'in the words of the server');
 	is($in->(), 401, 'her session has ended');
 	my $b = Slipway::Browser->new($api, $f);
 	my $got = $b->enter('ann');
 	is($got->{status}, 403, 'she does not come in again') or diag($got->{body});
-	like($got->{json}{detail}, qr/does not let the account in/, 'and hears why');
+	like($got->{json}{detail}, qr/does not admit the account/, 'and hears why');
 	$f->clear_faults;
 	$enter->();
 

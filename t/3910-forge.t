@@ -73,18 +73,18 @@ for my $kind (['gitea', ''], ['forgejo', '/git'], ['gitlab', ''], ['gitlab', '/l
 	my $who = ask($conf, 'whoami', $token);
 	is("$who->{id} $who->{login} $who->{server}", "$ann->{id} ann " . $f->url,
 	    'the token identifies the account');
-	rejected('an unknown code', 'bad_request', qr/^The Git server refused: /, $conf, 'get',
+	rejected('an unknown code', 'bad_request', qr/^The Git server rejected the request: /, $conf, 'get',
 	    'nonsense', $verifier);
-	rejected('another verifier', 'bad_request', qr/refused/, $conf, 'get',
+	rejected('another verifier', 'bad_request', qr/rejected/, $conf, 'get',
 	    $f->authorize(ask($conf, 'authorize', 's', $challenge)->{url}, 'ann')->{code}, 'w' x 50);
 	my (undef, $refresh) = $f->token('ann', refresh => 1, expires => 60);
 	my $fresh = ask($conf, 'refresh', $refresh);
 	ok($fresh->{ok} && $fresh->{access} ne $token, 'a refresh token returns a new token')
 	    or diag($fresh->{text});
-	rejected('an unknown refresh token', 'unauthenticated', qr/refused/, $conf,
+	rejected('an unknown refresh token', 'unauthenticated', qr/rejected/, $conf,
 	    'refresh', 'nonsense');
 	rejected('an unknown token', 'unauthenticated', qr/401/, $conf, 'whoami', 'nonsense');
-	rejected('an unknown client', 'internal', qr/refused/, conf_for($f, client_id => 'other'),
+	rejected('an unknown client', 'internal', qr/rejected/, conf_for($f, client_id => 'other'),
 	    'get', 'x', $verifier);
 
 	# --- a repository
@@ -215,12 +215,12 @@ sub status_of {
 	my ($status, $body, %more) = @_;
 	return { kind => 'status', status => $status, body => $body, %more }
 }
-faulty('a server error', 'upstream_failed', qr/answered 503: tired/, $api,
+faulty('a server error', 'upstream_failed', qr/returned 503: tired/, $api,
     status_of(503, '{"message":"tired"}'), @list);
 faulty('a server error with a long message and control characters', 'upstream_failed',
-    qr/^The Git server answered 500: .{1,220}$/, $api,
+    qr/^The Git server returned 500: .{1,220}$/, $api,
     status_of(500, '{"message":"a\u0007b\u001b' . 'x' x 5000 . '"}'), @list);
-faulty('a message that contains the token', 'upstream_failed', qr/^The Git server answered 500$/, $api,
+faulty('a message that contains the token', 'upstream_failed', qr/^The Git server returned 500$/, $api,
     status_of(500, "{\"message\":\"no $token\"}"), @list);
 for my $words (['an object', '{"message":{"state":["is wrong","x"],"b":["y"]}}', 'is wrong'],
     ['an array', '{"message":["is wrong","x"]}', 'is wrong'],
@@ -231,14 +231,14 @@ for my $words (['an object', '{"message":{"state":["is wrong","x"],"b":["y"]}}',
 	    '{"message":"Failed","errors":[{"message":"is wrong","code":"x"}],"status":"422"}',
 	    'Failed: is wrong'],
 	['an empty list of errors', '{"message":"Failed","errors":null}', 'Failed']) {
-	faulty("a message in $words->[0]", 'upstream_failed', qr/answered 422: \Q$words->[2]\E$/, $api,
+	faulty("a message in $words->[0]", 'upstream_failed', qr/returned 422: \Q$words->[2]\E$/, $api,
 	    status_of(422, $words->[1]), @list);
 }
-faulty("a response without a message: $_", 'upstream_failed', qr/answered 422$/, $api, status_of(422, $_),
+faulty("a response without a message: $_", 'upstream_failed', qr/returned 422$/, $api, status_of(422, $_),
     @list)
     for '{"message":{}}', '{"message":[]}', '{"message":null}', '{"message":{"a":{"b":{}}}}', '[]', '"words"',
     '{', '';
-faulty('a message that is not JSON', 'upstream_failed', qr/answered 422$/, $api,
+faulty('a message that is not JSON', 'upstream_failed', qr/returned 422$/, $api,
     status_of(422, '{"message":"x"}', type => 'text/html'), @list);
 faulty('HTML instead of JSON', 'upstream_failed', qr/no JSON/, $api,
     status_of(200, '<html>', type => 'text/html'), @list);
@@ -258,7 +258,7 @@ faulty('a gzip bomb', 'upstream_failed', qr/larger|too large|too big|bytes/i, $a
 faulty('a truncated response', 'upstream_failed', qr/./, $api, { kind => 'cut', body => '[' }, @list);
 faulty('a dropped connection', 'upstream_failed', qr/./, $api, { kind => 'drop' }, @list);
 faulty('a silent server', 'upstream_timeout', qr/in time/, $api, { kind => 'silent' }, @list);
-is(faulty('rate limit with Retry-After', 'rate_limited', qr/too many requests \(429\)/, $api,
+is(faulty('rate limit with Retry-After', 'rate_limited', qr/rate limit is exceeded \(429\)/, $api,
     status_of(429, '{}', headers => { 'Retry-After' => 17 }), @list)->{sys}, 17,
     'Retry-After sets the time to wait');
 is(faulty('rate limit without Retry-After', 'rate_limited', qr/429/, $api,
@@ -267,24 +267,24 @@ is(faulty('rate limit without Retry-After', 'rate_limited', qr/429/, $api,
 is(faulty('the rate limit of GitHub', 'rate_limited', qr/403/, $api,
     status_of(403, '{}', headers => { 'Retry-After' => 9, 'X-RateLimit-Remaining' => 0 }), @list)->{sys}, 9,
     'Retry-After sets the time to wait for GitHub');
-faulty('forbidden', 'upstream_failed', qr/answered 403/, $api, status_of(403, '{"message":"no"}'), @list);
+faulty('forbidden', 'upstream_failed', qr/returned 403/, $api, status_of(403, '{"message":"no"}'), @list);
 my $self = $f->api . '/repos/team/site/branches?page=1&limit=20';
-faulty('a page that links to itself', 'upstream_failed', qr/itself|does not end/, $api,
+faulty('a page that links to itself', 'upstream_failed', qr/form a loop|does not end/, $api,
     status_of(200, '[]', headers => { Link => "<$self>; rel=\"next\"" }), @list);
 my $branches = $f->api . '/repos/team/site/branches';
-faulty('a link with two next pages', 'upstream_failed', qr/itself|does not end/, $api,
+faulty('a link with two next pages', 'upstream_failed', qr/form a loop|does not end/, $api,
     status_of(200, '[]',
 	headers => { Link => "<$branches?page=2>; rel=\"next\", <$branches?page=3>; rel=\"next\"" }),
     'branches', $token, $at, 1, 20);
 my $branch = '[{"name":"main","commit":{"id":"' . '1' x 40 . '"}}]';
 my @turns = map { { times => 1, headers => { Link => "<$branches?page=$_&limit=20>; rel=\"next\"" } } } 2, 1;
 $f->fault($api, %{ status_of(200, $branch, %$_) }) for (@turns) x 15;
-rejected('pages that link to each other', 'upstream_failed', qr/itself/, $conf, @list);
+rejected('pages that link to each other', 'upstream_failed', qr/form a loop/, $conf, @list);
 $f->clear_faults;
 
 # --- Gitea before 1.23 returns 500 for an unknown branch
 my $broken = { kind => 'status', status => 500, body => '{"message":""}' };
-for my $case (['nowhere', 'not_found', qr/no such branch/], ['main', 'upstream_failed', qr/answered 500/]) {
+for my $case (['nowhere', 'not_found', qr/no such branch/], ['main', 'upstream_failed', qr/returned 500/]) {
 	$f->fault(qr{/commits$}, %$broken);
 	rejected("status 500 for the branch $case->[0]", $case->[1], $case->[2], $conf, 'commits', $token,
 	    $at,
@@ -292,7 +292,7 @@ for my $case (['nowhere', 'not_found', qr/no such branch/], ['main', 'upstream_f
 	$f->clear_faults;
 }
 $f->fault(qr{/(?:commits$|branches/)}, %$broken);
-rejected('status 500 for everything', 'upstream_failed', qr/answered 500/, $conf, 'commits', $token, $at,
+rejected('status 500 for everything', 'upstream_failed', qr/returned 500/, $conf, 'commits', $token, $at,
     'nowhere', 1, 20);
 $f->clear_faults;
 
@@ -308,7 +308,7 @@ for my $odd (['in the past', 1, 0], ['in many years', 99_999_999_999, 3600],
 	    headers => { 'X-RateLimit-Remaining' => 0, 'X-RateLimit-Reset' => $odd->[1] }), @list)->{sys},
 	    $odd->[2], "X-RateLimit-Reset $odd->[0]: wait $odd->[2] seconds");
 }
-faulty('403 while requests remain', 'upstream_failed', qr/answered 403/, $api,
+faulty('403 while requests remain', 'upstream_failed', qr/returned 403/, $api,
     status_of(403, '{}', headers => { 'X-RateLimit-Remaining' => 7, 'X-RateLimit-Reset' => time + 40 }),
     @list);
 
@@ -319,7 +319,7 @@ for my $status (403, 404) {
 	ok(ask($conf, @list)->{ok}, "lists are read even if the settings return $status");
 	$f->clear_faults;
 }
-faulty('a page size of 0', 'upstream_failed', qr/pages are empty/, $says,
+faulty('a page size of 0', 'upstream_failed', qr/page size below 1/, $says,
     status_of(200, '{"max_response_items":0}'), @list);
 faulty('no page size', 'upstream_failed', qr/max_response_items/, $says, status_of(200, '{}'), @list);
 faulty('a rejected token', 'unauthenticated', qr/401/, $says, status_of(401, '{}'), @list);
@@ -346,9 +346,9 @@ for my $status (401, 403) {
 	ok(ask($conf, 'check')->{ok}, "check accepts $status, the response to an unauthenticated request");
 	$f->clear_faults;
 }
-faulty('another kind of server', 'internal', qr/no interface of the type gitea/, $alive,
+faulty('another kind of server', 'internal', qr/No API of type gitea/, $alive,
     status_of(200, '<html>', type => 'text/html'), 'check');
-faulty('a proxy that rejects requests', 'internal', qr/no interface of the type gitea answers \(403\)/,
+faulty('a proxy that rejects requests', 'internal', qr/No API of type gitea at this URL \(403\)/,
     $alive,
     status_of(403, '<html>', type => 'text/html'), 'check');
 faulty('an unknown path', 'internal', qr/\(404\)/, $alive, status_of(404, '{}'), 'check');
@@ -367,9 +367,9 @@ faulty('a server that is temporarily unavailable', 'upstream_failed', qr/tempora
     status_of(400, '{"error":"temporarily_unavailable"}'), 'refresh', 'code-secret');
 faulty('an error of the client', 'internal', qr/redirect_uri_mismatch/, $tokens,
     token_of('{"error":"redirect_uri_mismatch"}'), @get);
-faulty('HTML instead of a token', 'upstream_failed', qr/no JSON/, $tokens,
+faulty('HTML instead of a token', 'upstream_failed', qr/without JSON/, $tokens,
     status_of(200, '<html>', type => 'text/html'), @get);
-faulty('an empty response', 'upstream_failed', qr/no JSON/, $tokens, token_of(''), @get);
+faulty('an empty response', 'upstream_failed', qr/without JSON/, $tokens, token_of(''), @get);
 faulty('a response without a token', 'upstream_failed', qr/no token/, $tokens,
     token_of('{"token_type":"bearer"}'), @get);
 faulty('an empty token', 'upstream_failed', qr/no token/, $tokens, token_of('{"access_token":""}'), @get);
@@ -379,7 +379,7 @@ faulty('an unknown token type', 'upstream_failed', qr/type/, $tokens,
     token_of('{"access_token":"a","token_type":"mac"}'), @get);
 faulty('a scope that is too small', 'bad_request', qr/did not grant the scope write:repository/, $tokens,
     token_of('{"access_token":"a","token_type":"bearer","scope":"read:user"}'), @get);
-faulty('a server error instead of a token', 'upstream_failed', qr/answered 502/, $tokens, status_of(502, ''),
+faulty('a server error instead of a token', 'upstream_failed', qr/returned 502/, $tokens, status_of(502, ''),
     @get);
 for my $good (['{"access_token":"a","token_type":"Bearer","expires_in":99999999999999}', 315_360_000],
 	['{"access_token":"a","expires_in":-5}', 0], ['{"access_token":"a","expires_in":"soon"}', 0],
@@ -422,13 +422,13 @@ for my $case (["https://$host/a/b.git", "https://$host/c/d.git"], ["https://$hos
 	['git@localhost:a/b.git', 'git@localhost:c/d.git'], ['git@localhost:/a/b', 'git@localhost:/c/d']) {
 	is(ask($conf, 'at', $case->[0], 'c/d')->{address}, $case->[1], "$case->[0] with another path");
 }
-rejected("$_->[0] with the path $_->[1]", 'not_found', qr/does not lie/, $conf, 'at', @$_)
+rejected("$_->[0] with the path $_->[1]", 'not_found', qr/is not on the Git server/, $conf, 'at', @$_)
     for ['https://elsewhere.example.org/a/b', 'c/d'],
     map({ ["https://$host/a/b", $_] } 'c', 'c/d/e', '../d', 'c/..', 'c/d?x', 'c/d#x', 'c d/e', 'c//d', '/c/d',
 	'c/d.git', "c/d\nx", 'c/d%2f', ''),
     ['git@localhost:a/b', '/c/d'];
 is(ask($conf, 'clone', $at, 'T')->{secret}, 'T', 'a token may be sent to its own server');
-rejected("a token for $_", 'not_found', qr/does not lie/, $conf, 'clone', $_, 'T')
+rejected("a token for $_", 'not_found', qr/is not on the Git server/, $conf, 'clone', $_, 'T')
     for "http://$host/a/b", 'https://localhost/a/b', 'git@localhost:a/b', 'https://elsewhere.example.org/a/b',
     'ssh://localhost/a/b',
     map { "https://evil.example.org$_\@$host/a/b" } '?', '#', '\\', '/', ' ', "\t", '%2f', '@',
@@ -438,7 +438,7 @@ is(ask($six, 'clone', 'https://[2001:DB8::1]:3000/a/b', 'T')->{secret}, 'T',
     'a token may be sent to an IPv6 address');
 is(ask($six, 'of', 'git@[2001:db8::1]:a/b')->{path}, 'a/b',
     'an ssh address with an IPv6 address is on the Git server');
-rejected("a token for $_", 'not_found', qr/does not lie/, $six, 'clone', $_, 'T')
+rejected("a token for $_", 'not_found', qr/is not on the Git server/, $six, 'clone', $_, 'T')
     for map({ "https://$_/a/b" } '[2001:db8::2]:3000', '[2001:db8::1]', '[2001:db8::1', '[2001:db8::1]x:3000',
     '[', '[]:3000');
 my $below = conf_for($f, url => $f->url . '/git');
@@ -475,13 +475,13 @@ rejected("http for $_", 'internal', qr/https/, conf_for($f, url => $_), 'authori
 	    conf_for($near, allow_http => 'yes'), 'whoami', $token);
 	$near->stop;
 }
-my %bad = ('no url' => [url => undef, qr/GITSERVER_URL is not set/],
+my %bad = ('no url' => [url => undef, qr/gitserver\.url \(or GITSERVER_URL\) is not set/],
     'a url with http' => [url => 'http://git.example.org', qr/https/],
-	'a url without a scheme' => [url => 'git.example.org', qr/address/],
+	'a url without a scheme' => [url => 'git.example.org', qr/URL/],
 	'a url with non-ASCII letters' => [url => "https://g\xc3\xaft.example.org", qr/ASCII/],
 	'an api_url with non-ASCII letters' => [api_url => "https://git.example.org/\xc3\xaf",
 	    qr/api_url.*ASCII/],
-	'a url with credentials' => [url => 'https://a:b@git.example.org', qr/address/]);
+	'a url with credentials' => [url => 'https://a:b@git.example.org', qr/URL/]);
 for my $name (sort keys %bad) {
 	my ($key, $value, $like) = @{ $bad{$name} };
 	rejected($name, 'internal', $like, conf_for($f, $key => $value), 'authorize', 's', 'c');

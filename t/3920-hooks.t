@@ -335,6 +335,9 @@ for my $what (sort keys %bad) {
 		is_nothing(sub { $sign->($kind, $bad{$what}) }, 400, "$kind: $what");
 	}
 }
+like($sign->('gitea', $bad{$_})->{json}{detail}, qr/^The (?:body|name of the branch) /,
+    "the error for $_ describes the request")
+    for sort keys %bad;
 is_nothing(sub { $sign->('gitea', '{"a":"' . 'x' x ((32 << 20) - 8) . '"}') }, 400,
     'a body of 32 MiB that is not a push');
 is_nothing(sub { $sign->('gitea', '{"a":"' . 'x' x (32 << 20) . '"}') }, 413, 'a body above 32 MiB');

@@ -84,7 +84,7 @@ my $hash = $site->commit('main', { file => "a\n" });
 $api = Slipway::API->start(db => $db, migrated => 1, conf => $f->conf(token => scalar $f->token('ann')));
 rejected($api, $f->url . '/team', qr{https://host/owner/name});
 rejected($api, $f->server . '/team/site',
-    qr/does not lie below the Git server's address, \Q@{[$f->url]}\E$/);
+    qr/is not below the Git server's URL, \Q@{[$f->url]}\E$/);
 rejected($api, $f->url . "/team/site/$_", qr{repository, \Q@{[$f->url]}\E/team/site$})
     for 'pulls', 'settings/hooks', 'releases';
 my $id = accepted($api, $f->url . '/team/site.git');

@@ -80,21 +80,21 @@ sub fault {
 	well($name);
 	return $got;
 }
-fault('status 401', 502, qr/does not accept/, kind => 'status', status => 401, body => '{"message":"no"}');
+fault('status 401', 502, qr/rejects or requires/, kind => 'status', status => 401, body => '{"message":"no"}');
 fault('status 403', 502, qr/403.*not yours/, kind => 'status', status => 403,
     body => '{"message":"not yours"}');
 fault('status 404 for the list alone', 404, qr/404/, kind => 'status', status => 404, body => '{}');
-fault("status $_", 502, qr/answered $_/, kind => 'status', status => $_, body => '') for 500, 502, 503, 504;
-fault('an error page', 502, qr/answered 500/, kind => 'status', status => 500, type => 'text/html',
+fault("status $_", 502, qr/returned $_/, kind => 'status', status => $_, body => '') for 500, 502, 503, 504;
+fault('an error page', 502, qr/returned 500/, kind => 'status', status => 500, type => 'text/html',
     body => '<h1>Oops</h1>');
-my $got = fault('429 with Retry-After in seconds', 429, qr/too many requests/, kind => 'status',
+my $got = fault('429 with Retry-After in seconds', 429, qr/rate limit is exceeded/, kind => 'status',
     status => 429,
     headers => { 'Retry-After' => 30 });
 is($got->{headers}{'retry-after'}, 30, 'Retry-After in seconds is passed on');
-$got = fault('429 with Retry-After as a date', 429, qr/too many requests/, kind => 'status', status => 429,
+$got = fault('429 with Retry-After as a date', 429, qr/rate limit is exceeded/, kind => 'status', status => 429,
     headers => { 'Retry-After' => strftime('%a, %d %b %Y %H:%M:%S GMT', gmtime(time + 90)) });
 cmp_ok($got->{headers}{'retry-after'}, '>', 60, 'Retry-After as a date is converted to seconds');
-$got = fault('429 with an invalid Retry-After', 429, qr/too many requests/, kind => 'status', status => 429,
+$got = fault('429 with an invalid Retry-After', 429, qr/rate limit is exceeded/, kind => 'status', status => 429,
     headers => { 'Retry-After' => 'later' });
 is($got->{headers}{'retry-after'}, undef, 'an invalid Retry-After is left out');
 for my $body ('<html>', '', '{', '[{"name":"x"', '"text"', '{"a":1}', '[null]', '[1]', '[[]]',
@@ -105,13 +105,13 @@ for my $body ('<html>', '', '{', '[{"name":"x"', '"text"', '{"a":1}', '[null]', 
 }
 fault('HTML with status 200', 502, qr/\w/, kind => 'status', status => 200, type => 'text/html',
     body => '<p>Sign in</p>');
-fault('a page that links to itself', 502, qr/leads to itself|does not end/, kind => 'status',
+fault('a page that links to itself', 502, qr/form a loop|does not end/, kind => 'status',
     status => 200, body => '[]',
     headers => { Link => '<' . $f->url . '/api/v1/repos/team/site/branches?page=1&limit=20>; rel="next"' });
 $f->fault($list, kind => 'status', status => 200, body => 'null');
 is_deeply($viewer->get($branches)->{json}{data}, [], 'null instead of a list is an empty list');
 well('null');
-fault('a closed connection', 502, qr/closed|cut|answered 502/, kind => 'drop');
+fault('a closed connection', 502, qr/closed|cut|returned 502/, kind => 'drop');
 fault('a truncated response', 502, qr/cut its answer short/, kind => 'cut', body => '[{"name":"ma');
 fault('5 MiB of brackets', 502, qr/\w/, kind => 'big', size => 5 << 20);
 fault('a response of 5 GiB', 502, qr/larger answer/, kind => 'big', size => 5 << 30);
@@ -261,7 +261,7 @@ $f->start_nginx;
 ok(poll(15, sub { $viewer->get($branches)->{status} == 200 }),
     'the server is contacted again later, and branches are read');
 $f->stop_server;
-rejected(timed($branches), 502, qr/answered 502/, 'a proxy without its server');
+rejected(timed($branches), 502, qr/returned 502/, 'a proxy without its server');
 $f->start_server;
 well('the server');
 $api->stop;

@@ -96,7 +96,7 @@ my @workers = sort $api->workers;
 done(qr/new first key/);
 my $newer = post('given tuna 3');
 is(numbers(), '1 2', 'new values are encrypted with the new key');
-done(qr/^no value hangs on an older key$/m, '--reseal');
+done(qr/^no value depends on an older key$/m, '--reseal');
 is(numbers(), '2', 'after --reseal all values are encrypted with the new key');
 utime undef, undef, "$keys/secret.key", "$keys/deploy.key";
 my ($status, $said) = key('--prune');
@@ -104,7 +104,7 @@ is("$status $said" =~ /^75 .*try again in \d+ seconds$/m, 1,
     '--prune keeps the old key for processes that may use it')
     or diag($said);
 age();
-done(qr/deploy\.key: key 1 \(.{8}\) is dropped$/m, '--prune');
+done(qr/deploy\.key: key 1 \(.{8}\) was dropped$/m, '--prune');
 is(join(' ', map { scalar(() = slurp("$keys/$_") =~ /\n/g) } qw(secret.key deploy.key deploy.pub)), '1 1 1',
     'after --prune each file has one key');
 is(join(' ', sort $api->workers), "@workers", 'the workers are the same, with nothing reloaded');

@@ -40,13 +40,15 @@ like($out, qr/^slipway-admin \d+\.\d+\.\d+$/, '-V prints the version');
 is($status, 0, '-h succeeds');
 like($out, qr/^usage: .*^  token add USER/ms, '-h prints the commands');
 rejected(64, qr/usage/);
-refused(64, qr/no command users/, 'users', 'list');
-refused(64, qr/no command user/, 'user');
-refused(64, qr/no command user/, 'user', 'invent');
-refused(64, qr/invalid option/, '-x');
-refused(64, qr/no option --nothing/, 'migrate', '--nothing');
-refused(64, qr/"now" is too much/, 'migrate', 'now');
-refused(64, qr/--status takes no value/, 'migrate', '--status=1');
+rejected(64, qr/unknown command users$/m, 'users', 'list');
+rejected(64, qr/user requires a subcommand: user list, user add, user set, user delete$/m, 'user');
+rejected(64, qr/unknown command user invent; existing ones: user list, user add, user set, user delete$/m,
+    'user', 'invent');
+rejected(64, qr/unknown command gitserver mvoe; existing ones: gitserver move$/m, 'gitserver', 'mvoe');
+rejected(64, qr/invalid option/, '-x');
+rejected(64, qr/unknown option --nothing/, 'migrate', '--nothing');
+rejected(64, qr/unexpected argument "now"/, 'migrate', 'now');
+rejected(64, qr/--status takes no value/, 'migrate', '--status=1');
 ($status, $out, $err) = run_cmd(program('slipway-admin'), '-c', '/nonexistent', 'migrate');
 is($status >> 8, 78, 'a missing configuration is rejected');
 like($err, qr{/nonexistent: no such file}, 'the error names the missing configuration');
@@ -56,8 +58,8 @@ is($status >> 8, 78, 'an invalid configuration is rejected');
 like($err, qr{bad\.conf:2: }, 'the error names file and line');
 
 # --- before the schema
-refused(78, qr/0001-schema is not applied: run slipway-admin migrate/, 'user', 'list');
-refused(78, qr/secret\.key: is missing: run slipway-admin key/, 'check');
+rejected(78, qr/0001-schema is not applied: run slipway-admin migrate/, 'user', 'list');
+rejected(78, qr/secret\.key: is missing: run slipway-admin key/, 'check');
 
 # --- the schema
 like(done(qr/would apply 0001-schema/, 'migrate', '--dry-run'), qr/^(?:would apply \S+\n)+\z/,
@@ -107,13 +109,13 @@ my %fault = (
 );
 for my $text (sort keys %fault) {
 	spew($key, $text, 0600);
-	refused(78, $fault{$text}, 'check');
-	refused(78, $fault{$text}, 'key');
+	rejected(78, $fault{$text}, 'check');
+	rejected(78, $fault{$text}, 'key');
 	is(slurp($key), $text, 'an invalid key file is left unchanged');
 }
 for my $mode (0644, 0660, 0602, 0604) {
 	spew($key, $both, $mode);
-	refused(78, qr/mode \d+ lets others at it/, 'check');
+	rejected(78, qr/mode \d+ lets others at it/, 'check');
 }
 for my $mode (0600, 0640, 0400, 0440) {
 	chmod $mode, $key;
@@ -121,7 +123,7 @@ for my $mode (0600, 0640, 0400, 0440) {
 }
 if (is_root()) {
 	chown 12345, 12345, $key;
-	refused(78, qr/must belong to root or to the account/, 'check');
+	rejected(78, qr/must belong to root or to the account/, 'check');
 	chown 0, 54321, $key;
 	done(qr/new first key/, 'key');
 	is((stat $key)[5], 54321, 'a new key keeps the group of the file');
@@ -130,10 +132,10 @@ if (is_root()) {
 }
 unlink $key;
 symlink "$key.other", $key;
-refused(78, qr/is missing/, 'check');
+rejected(78, qr/is missing/, 'check');
 unlink $key;
 mkdir $key;
-refused(78, qr/is no regular file/, 'check');
+rejected(78, qr/is no regular file/, 'check');
 rmdir $key;
 
 # --- the key pair for variables: a private key file, and a public one beside it
@@ -141,7 +143,7 @@ rmdir $key;
 	my ($private, $public) = map { tempdir() . "/deploy.$_" } qw(key pub);
 	done(qr/new first key/, 'key');
 	unlink $private, $public;
-	refused(78, qr/deploy\.pub: is missing: run slipway-admin key/, 'check');
+	rejected(78, qr/deploy\.pub: is missing: run slipway-admin key/, 'check');
 	done(qr/^\Q$private\E has a new first key, \Q$public\E its public half$/m, 'key');
 	my $mode = sub { return sprintf '%04o', (stat $_[0])[2] & 07777 };
 	is($mode->($private), '0400', 'the private key is readable by its owner alone');
@@ -160,7 +162,7 @@ rmdir $key;
 	# one file is written after the other: a run that fails in between
 	$half = slurp($public);
 	mkdir "$public.new" or die;
-	refused(70, qr/deploy\.pub\.new: /, 'key');
+	rejected(70, qr/deploy\.pub\.new: /, 'key');
 	like(slurp($private), qr{^3 [A-Za-z0-9+/]{43}=\n\Q$two\E\z}, 'the private key file is written first');
 	is(slurp($public), $half,
 	    'the public key file keeps the old key, which is still in the private file');
@@ -179,7 +181,7 @@ rmdir $key;
 		my ($file, $text, $as, $why) = @$fault;
 		unlink $file;
 		spew($file, $text, $as);
-		refused(78, $why, 'key');
+		rejected(78, $why, 'key');
 		is(slurp($file), $text, 'an invalid private key file is left unchanged');
 	}
 	unlink $private;
@@ -187,7 +189,7 @@ rmdir $key;
 	for my $fault ([ "1 AAAA\n", 0644, qr/deploy\.pub:1: / ], [ $two, 0644, qr/must hold one key/ ],
 	    [ $half, 0664, qr/mode 664 lets others at it/ ], [ $half, 0646, qr/mode 646/ ]) {
 		spew($public, $fault->[0], $fault->[1]);
-		refused(78, $fault->[2], 'check');
+		rejected(78, $fault->[2], 'check');
 	}
 	done(qr/new first key/, 'key');
 	done(qr/^# ok: public key for variables$/m, 'check');
@@ -218,30 +220,30 @@ rmdir $key;
 }
 
 # --- users
-refused(66, qr/there is no user --role$/m, 'user', 'delete', '--', '--role');
-refused(64, qr/no option --role/, 'user', 'delete', '--role');
-done(qr/user anna was made/, 'user', 'add', 'anna', '--role', 'admin');
-done(qr/user ben was made/, 'user', 'add', '--role=viewer', "--name=Ben \xc3\x84", '--email',
+rejected(66, qr/unknown user --role$/m, 'user', 'delete', '--', '--role');
+rejected(64, qr/unknown option --role/, 'user', 'delete', '--role');
+done(qr/user anna was created/, 'user', 'add', 'anna', '--role', 'admin');
+done(qr/user ben was created/, 'user', 'add', '--role=viewer', "--name=Ben \xc3\x84", '--email',
     'ben@example.org', 'ben');
 is(done(qr/./, 'user', 'list'),
     "anna\tadmin\tactive\t\t\nben\tviewer\tactive\tBen \xc3\x84\tben\@example.org\n",
     'list prints both users');
-refused(64, qr{something is missing.*\nusage: .* user add USER --role ROLE}, 'user', 'add');
-refused(64, qr/--role needs a value/, 'user', 'add', 'carl', '--role');
-refused(65, qr/role: /, 'user', 'add', 'carl');
-refused(65, qr/role: /, 'user', 'add', 'carl', '--role', 'root');
-refused(65, qr/username: /, 'user', 'add', 'c a r l', '--role', 'viewer');
-refused(65, qr/username: /, 'user', 'add', '', '--role', 'viewer');
-refused(65, qr/email: /, 'user', 'add', 'carl', '--role', 'viewer', '--email', 'nowhere');
-refused(65, qr/name: .*email: |email: .*name: /s, 'user', 'add', 'carl', '--role', 'viewer',
+rejected(64, qr{missing argument\nusage: .* user add USER --role ROLE}, 'user', 'add');
+rejected(64, qr/--role requires a value/, 'user', 'add', 'carl', '--role');
+rejected(65, qr/role: /, 'user', 'add', 'carl');
+rejected(65, qr/role: /, 'user', 'add', 'carl', '--role', 'root');
+rejected(65, qr/username: /, 'user', 'add', 'c a r l', '--role', 'viewer');
+rejected(65, qr/username: /, 'user', 'add', '', '--role', 'viewer');
+rejected(65, qr/email: /, 'user', 'add', 'carl', '--role', 'viewer', '--email', 'nowhere');
+rejected(65, qr/name: .*email: |email: .*name: /s, 'user', 'add', 'carl', '--role', 'viewer',
     '--email', 'x', '--name', "a\nb");
-refused(65, qr/Another user has this username/, 'user', 'add', 'anna', '--role', 'viewer');
-refused(65, qr/Another user has this username/, 'user', 'add', 'ANNA', '--role', 'viewer');
-refused(65, qr/last active admin/, 'user', 'set', 'anna', '--role', 'viewer');
-refused(65, qr/last active admin/, 'user', 'set', 'anna', '--status', 'inactive');
-refused(65, qr/last active admin/, 'user', 'delete', 'anna');
-refused(66, qr/there is no user carl/, 'user', 'set', 'carl', '--role', 'viewer');
-refused(66, qr/there is no user carl/, 'user', 'delete', 'carl');
+rejected(65, qr/Another user has this username/, 'user', 'add', 'anna', '--role', 'viewer');
+rejected(65, qr/Another user has this username/, 'user', 'add', 'ANNA', '--role', 'viewer');
+rejected(65, qr/last active admin/, 'user', 'set', 'anna', '--role', 'viewer');
+rejected(65, qr/last active admin/, 'user', 'set', 'anna', '--status', 'inactive');
+rejected(65, qr/last active admin/, 'user', 'delete', 'anna');
+rejected(66, qr/unknown user carl/, 'user', 'set', 'carl', '--role', 'viewer');
+rejected(66, qr/unknown user carl/, 'user', 'delete', 'carl');
 done(qr/user ben was changed/, 'user', 'set', 'ben', '--role', 'deployer', '--email', '');
 like(done(qr/./, 'user', 'list'), qr/^ben\tdeployer\tactive\tBen \xc3\x84\t$/m,
     'set changes one member, clears one and keeps the rest');
@@ -265,23 +267,23 @@ is(stored($other), "ben\tviewer\tCI\t1\t1", 'a token with a lower role and an ex
 is($db->sql("SELECT ROUND(TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP, expires_at) / 86400) FROM api_token WHERE "
     . "expires_at IS NOT NULL"), 90, 'the token expires in 90 days');
 done(qr/^slw_/, 'token', 'add', 'ben', '--name', 'date', '--expires', '2099-01-01T00:00:00Z');
-refused(65, qr/name: /, 'token', 'add', 'ben');
-refused(65, qr/maintainer is more than the user's own, deployer/, 'token', 'add', 'ben', '--name',
+rejected(65, qr/name: /, 'token', 'add', 'ben');
+rejected(65, qr/maintainer is higher than the user's role, deployer/, 'token', 'add', 'ben', '--name',
     'x', '--role', 'maintainer');
-refused(65, qr/role: /, 'token', 'add', 'ben', '--name', 'x', '--role', 'god');
-refused(65, qr/expires: lies in the past/, 'token', 'add', 'ben', '--name', 'x',
+rejected(65, qr/role: /, 'token', 'add', 'ben', '--name', 'x', '--role', 'god');
+rejected(65, qr/expires: must be in the future/, 'token', 'add', 'ben', '--name', 'x',
     '--expires', '2001-01-01T00:00:00Z');
-refused(65, qr/expiresAt: /, 'token', 'add', 'ben', '--name', 'x', '--expires', 'tomorrow');
-refused(65, qr/expiresAt: /, 'token', 'add', 'ben', '--name', 'x', '--expires', '0d');
-refused(66, qr/there is no user carl/, 'token', 'add', 'carl', '--name', 'x');
+rejected(65, qr/expiresAt: /, 'token', 'add', 'ben', '--name', 'x', '--expires', 'tomorrow');
+rejected(65, qr/expiresAt: /, 'token', 'add', 'ben', '--name', 'x', '--expires', '0d');
+rejected(66, qr/unknown user carl/, 'token', 'add', 'carl', '--name', 'x');
 is($db->sql('SELECT COUNT(*) FROM api_token'), 3, 'rejected tokens are not stored');
 like(done(qr/./, 'token', 'list', 'ben'), qr/^(\d+)\tdeployer\tlaptop\t\n(\d+)\tviewer\tCI\t\d{4}-/,
     'list prints the tokens of a user');
 done(qr/token 1 was deleted/, 'token', 'delete', 'ben', 1);
 is(stored($token), "ben\tdeployer\tlaptop\t0\t0", 'a deleted token is invalid');
-refused(66, qr/ben has no token 1/, 'token', 'delete', 'ben', 1);
-refused(66, qr/anna has no token 2/, 'token', 'delete', 'anna', 2);
-refused(64, qr/no number of a token/, 'token', 'delete', 'ben', 'CI');
+rejected(66, qr/ben has no token 1/, 'token', 'delete', 'ben', 1);
+rejected(66, qr/anna has no token 2/, 'token', 'delete', 'anna', 2);
+rejected(64, qr/not the number of a token/, 'token', 'delete', 'ben', 'CI');
 done(qr/user ben was deleted/, 'user', 'delete', 'ben');
 is(stored($other), "ben\tviewer\tCI\t0\t1", 'the tokens of a deleted user are invalid');
 
@@ -299,8 +301,8 @@ for my $case (['user = slipway', qr/Access denied/], ["user = $me"], ["user = sl
 
 # --- the database is down
 $db->stop;
-refused(75, qr/connect: 2002/, 'user', 'list');
-refused(75, qr/connect: 2002/, 'migrate');
-refused(75, qr/database and schema|connect/, 'check') if done(qr/./, 'key');
+rejected(75, qr/connect: 2002/, 'user', 'list');
+rejected(75, qr/connect: 2002/, 'migrate');
+rejected(75, qr/database and schema|connect/, 'check') if done(qr/./, 'key');
 
 done_testing();

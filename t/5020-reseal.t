@@ -64,20 +64,20 @@ sub untouched {
 sub age { my $then = time - 400; utime $then, $then, $keyring, $private; return }
 
 # --- invalid arguments
-untouched(64, qr/two steps/, '--reseal', '--prune');
-untouched(64, qr/--dry-run is for --reseal and --prune/, '--dry-run');
+untouched(64, qr/separate steps/, '--reseal', '--prune');
+untouched(64, qr/--dry-run requires --reseal or --prune/, '--dry-run');
 untouched(64, qr/--reseal takes no value/, '--reseal=now');
-untouched(64, qr/"now" is too much/, '--prune', 'now');
-untouched(64, qr/no option --force/, '--prune', '--force');
+untouched(64, qr/unexpected argument "now"/, '--prune', 'now');
+untouched(64, qr/unknown option --force/, '--prune', '--force');
 untouched(78, qr/secret\.key: is missing: run slipway-admin key/, $_) for '--reseal', '--prune';
 ok(!-e $keyring && !-e $private, 'a rejected command creates no key');
 done(qr/new first key/);
 untouched(78, qr/0001-schema is not applied/, $_) for '--reseal', '--prune';
 $db->migrate;
-done([ qr/^variables of deployments: 0 values, 0 sealed anew$/m,
-	qr/^\Q$private\E: 0 values hang on key 1 \([0-9a-f]{8}\), which seals$/m,
-	qr/^no value hangs on an older key$/m ], '--reseal');
-done(qr/^there is no older key$/m, '--prune');
+done([ qr/^variables of deployments: 0 values, 0 re-encrypted$/m,
+	qr/^\Q$private\E: 0 values depend on key 1 \([0-9a-f]{8}\), the current one$/m,
+	qr/^no value depends on an older key$/m ], '--reseal');
+done(qr/^no older key exists$/m, '--prune');
 
 # --- values of all kinds
 sub sealer {
@@ -194,8 +194,8 @@ sub figures {
 }
 sub on {
 	my ($file, $key, $n) = @_;
-	my $what = $key == $newest ? 'which seals' : 'an older one';
-	return qr/^\Q$file\E: $n values hang on key $key \([0-9a-f]{8}\), $what$/m;
+	my $what = $key == $newest ? 'the current one' : 'an older one';
+	return qr/^\Q$file\E: $n values depend on key $key \([0-9a-f]{8}\), $what$/m;
 }
 
 fill();
@@ -206,11 +206,11 @@ $newest = 2;
 
 # --- the number of values of each key
 my $sum = stored();
-my $said = done([ figures('to seal anew'), on($keyring, 1, $bytes), on($keyring, 2, 0),
+my $said = done([ figures('to re-encrypt'), on($keyring, 1, $bytes), on($keyring, 2, 0),
     on($private, 1, $variables), on($private, 2, 0) ], '--reseal', '--dry-run');
-unlike($said, qr/hangs on an older/, '--dry-run does not claim that no value needs an older key');
+unlike($said, qr/depends on an older/, '--dry-run does not claim that no value needs an older key');
 is(stored(), $sum, '--reseal --dry-run stores nothing');
-my ($print) = $said =~ /deploy\.key: \d+ values hang on key 1 \(([0-9a-f]{8})\)/;
+my ($print) = $said =~ /deploy\.key: \d+ values depend on key 1 \(([0-9a-f]{8})\)/;
 my %prints = map { $_ => 1 } $said =~ /\(([0-9a-f]{8})\)/g;
 is(scalar keys %prints, 4, 'each key has its fingerprint');
 
@@ -224,7 +224,7 @@ for my $dry ([], [ '--dry-run' ]) {
 }
 age();
 my $why = $bytes + $variables;
-my $needed = qr/$why values hang on older keys: nothing is dropped; run slipway-admin key --reseal/;
+my $needed = qr/$why values depend on older keys: nothing was dropped; run slipway-admin key --reseal/;
 like(untouched(65, qr/^slipway-admin: $needed$/m, '--prune', @$_), on($private, 1, $variables),
     "--prune @$_ names the keys that are needed") for [], [ '--dry-run' ];
 is(stored(), $sum, 'a rejected --prune stores nothing');
@@ -250,20 +250,20 @@ for my $vars (map { $_->[0] } rows('SELECT secret_vars FROM deployment WHERE sec
 }
 ok($new > 600 && $old > 300, "a kill halfway leaves $new new and $old old values");
 age();
-like(untouched(65, qr/^slipway-admin: $old values hang/m, '--prune'), on($private, 1, $old),
+like(untouched(65, qr/^slipway-admin: $old values depend/m, '--prune'), on($private, 1, $old),
     'after a kill the old key is still needed');
 is(scalar(grep { /^! / } @{ opened() }), $old,
     'after a kill old values cannot be decrypted with the new key alone');
 
 # --- resumed
-done([ figures('sealed anew', all => 0, 'variables of deployments' => $old), on($keyring, 1, 0),
+done([ figures('re-encrypted', all => 0, 'variables of deployments' => $old), on($keyring, 1, 0),
     on($keyring, 2, $bytes), on($private, 1, 0), on($private, 2, $variables),
-	qr/^no value hangs on an older key$/m ], '--reseal');
+	qr/^no value depends on an older key$/m ], '--reseal');
 is_deeply(opened(), $all, 'all values are encrypted with the second key');
 is(beside(), $beside, '--reseal changes no version and no time');
 is($db->sql('SELECT secret_vars FROM deployment WHERE id = 7') =~ /"NONE":null/, 1, '--reseal keeps null');
 $sum = stored();
-done([ figures('sealed anew', all => 0), qr/^no value hangs on an older key$/m ], '--reseal');
+done([ figures('re-encrypted', all => 0), qr/^no value depends on an older key$/m ], '--reseal');
 is(stored(), $sum, 'another --reseal changes nothing');
 
 # --- dropped keys
@@ -279,7 +279,7 @@ is(slurp($keyring), (split /^/, $two_keyring)[0], '--prune writes one file befor
 is(slurp($private), $two_private, 'a file that cannot be written stays unchanged');
 rmdir "$private.new" or die;
 spew("$private.new", 'left over by a crash', 0600);
-$said = done(qr/^\Q$private\E: key 1 \($print\) is dropped$/m, '--prune');
+$said = done(qr/^\Q$private\E: key 1 \($print\) was dropped$/m, '--prune');
 like($said, qr/reload slipway-api/, '--prune says what to do next');
 is(slurp($private), (split /^/, $two_private)[0], 'the next --prune drops the key in the other file');
 is(slurp($public), $half, '--prune keeps the public key');
@@ -288,7 +288,7 @@ is((stat $private)[2] & 07777, 0400, 'deploy.key keeps its mode');
 is((stat $keyring)[5], 54321, 'secret.key keeps its group') if is_root();
 ok(!-e "$private.new", '--prune leaves no temporary file');
 is_deeply(opened(), $all, 'all values can be decrypted after --prune');
-done(qr/^there is no older key$/m, '--prune');
+done(qr/^no older key exists$/m, '--prune');
 
 # --- others change values during --reseal: their changes stay
 done(qr/new first key/);
@@ -330,7 +330,7 @@ meanwhile('DELETE FROM git_token WHERE user_id = 1; UPDATE project SET secret_de
 $now = [ grep { !/ [ar]1$|theirs|verifier/ } @$now ];
 is_deeply(opened(), $now, 'values that were deleted during --reseal stay deleted');
 age();
-done([ qr/key 2 \(.{8}\) is dropped/, qr/key 3 \(.{8}\) is dropped/ ], '--prune');
+done([ qr/key 2 \(.{8}\) was dropped/, qr/key 3 \(.{8}\) was dropped/ ], '--prune');
 is_deeply([ map { scalar(() = slurp($_) =~ /\n/g) } $keyring, $private ], [ 1, 1 ],
     '--prune drops two older keys at once');
 
@@ -338,7 +338,7 @@ is_deeply([ map { scalar(() = slurp($_) =~ /\n/g) } $keyring, $private ], [ 1, 1
 my $before = slurp($public);
 done(qr/new first key/);
 $newest = 5;
-done(qr/no value hangs/, '--reseal');
+done(qr/no value depends/, '--reseal');
 age();
 my $late = (sealer('public-seal', spew("$dir/old.pub", $before, 0644),
     [ 'project 1, variable TOKEN', 'tuna late' ]))[0];
@@ -361,7 +361,7 @@ sub late {
 my $both = slurp($private);
 is(late('COMMIT'), 65, '--prune sees a deployment that was committed');
 is(slurp($private), $both, '--prune keeps the key of the new deployment');
-done(qr/^variables of deployments: \d+ values, 1 sealed anew$/m, '--reseal');
+done(qr/^variables of deployments: \d+ values, 1 re-encrypted$/m, '--reseal');
 is(late('ROLLBACK'), 0, '--prune drops the key after a rollback');
 unlike(slurp($private), qr/^4 /m, 'the key is dropped from the file');
 push @$now, 'tuna late';
@@ -395,21 +395,21 @@ SQL
 my @why = map { qr/^slipway-admin: $_$/m } (
 	qr/Git token of user anna: does not open/,
 	qr/Git token of user ben: is not a sealed value/,
-	qr/Git token of user ben: it is too large to be one/,
+	qr/Git token of user ben: too large for a sealed value/,
 	qr/hook secret of project 1 \(shop 1\): sealed with key 77, which the key file lacks/,
 	qr/project 1 \(shop 1\), variable ONE: it was sealed for another place/,
 	qr/project 3 \(shop 3, deleted\): .*no object/,
 	qr/deployment 100 of project 2 \(shop 2\), variable TOKEN: it is not a sealed value/,
 	qr/deployment 200 of project 3 \(shop 3, deleted\), variable TOKEN: it is damaged/,
 	qr/deployment 300 of .*variable TOKEN: it is not a sealed value/,
-	qr/9 values do not open, with any key: give them anew/,
+	qr/9 values cannot be decrypted with any key: enter them again/,
 );
 $sum = stored();
 untouched(65, \@why, '--reseal', '--dry-run');
 is(stored(), $sum, '--reseal --dry-run stores nothing if values cannot be decrypted');
 my $told = untouched(65, \@why, '--reseal');
 like($told,
-    qr/^variables of deployments: @{[$many - 1]} values, @{[$many - 4]} sealed anew, 3 that do not open$/m,
+    qr/^variables of deployments: @{[$many - 1]} values, @{[$many - 4]} re-encrypted, 3 cannot be decrypted$/m,
     '--reseal encrypts all other values');
 is(scalar(grep { !/^! / } @{ opened() }), @$all - 8 - 1,
     'the other values can be decrypted with the new key');
@@ -417,7 +417,7 @@ is($json->decode($db->sql('SELECT secret_defaults FROM project WHERE id = 1'))->
     'a value that cannot be decrypted stays unchanged');
 untouched(65, \@why, '--reseal');
 age();
-done([ qr/key 5 \(.{8}\) is dropped/, qr/^9 values do not open, with any key$/m ], '--prune');
+done([ qr/key 5 \(.{8}\) was dropped/, qr/^9 values cannot be decrypted with any key$/m ], '--prune');
 
 # --- missing and mismatched keys
 fill();
@@ -461,7 +461,7 @@ if (is_root() && defined getpwnam('nobody')) {
 		    or diag($o, $e);
 		like($e, qr/deploy\.key: Permission denied/, 'the error names the file');
 		like($e,
-		    qr/this account may not read it: run it as root, or as the runner's account, slipway/,
+		    qr/this account may not read it: run the command as root or as slipway/,
 		    'the error names the account to use') if @$args;
 		is(files(), $files, 'the files are unchanged under another account');
 	}
@@ -478,18 +478,18 @@ if (is_root() && defined getpwnam('nobody')) {
 	my $files = files();
 	($rc, $o, $e) = $as->('--prune');
 	is($rc, 78, "--prune under the runner's account is rejected");
-	like($e, qr/secret\.key: this account cannot write it: run it as root/,
+	like($e, qr/secret\.key: this account cannot write it: run the command as root/,
 	    'the error says to run it as root');
 	is(files(), $files, 'a rejected --prune leaves the files unchanged');
-	done(qr/key 6 \(.{8}\) is dropped/, '--prune');
+	done(qr/key 6 \(.{8}\) was dropped/, '--prune');
 	is((stat $private)[4], (getpwnam 'nobody')[2], "deploy.key still belongs to the runner's account");
 	is((stat $keyring)[5], (getpwnam 'nobody')[3], 'secret.key still belongs to its group');
 	is((stat $keyring)[2] & 07777, 0640, 'secret.key keeps its mode');
 } else {
 	note('not root: other accounts are not tested');
-	done(qr/no value hangs/, '--reseal');
+	done(qr/no value depends/, '--reseal');
 	age();
-	done(qr/key 6 \(.{8}\) is dropped/, '--prune');
+	done(qr/key 6 \(.{8}\) was dropped/, '--prune');
 }
 
 # --- many large rows in little memory
@@ -503,7 +503,7 @@ done(qr/new first key/);
 my @little = $soft ? () : ('prlimit', '--data=' . (20 << 20));
 ($status, $out, $err) = run_cmd(@little, @admin, 'key', '--reseal');
 is($status, 0, '--reseal of 36 MB succeeds in 20 MB of memory') or diag($out, $err);
-like($out, qr/^variables of deployments: 420 values, 420 sealed anew$/m,
+like($out, qr/^variables of deployments: 420 values, 420 re-encrypted$/m,
     '--reseal encrypts all large values');
 is(scalar(grep { /^y{65000}$/ } @{ opened() }), 420, 'all large values can be decrypted');
 fill();
@@ -515,11 +515,11 @@ $pid = start_process({ name => 'reseal-dark' }, @admin, 'key', '--reseal');
 waits();
 $db->kill9;
 is(ended($pid), 75, '--reseal fails when the database goes down');
-like(slurp(tempdir() . '/reseal-dark.log'), qr/what was sealed anew stays so; run it again/,
+like(slurp(tempdir() . '/reseal-dark.log'), qr/re-encrypted values are stored; run the command again/,
     'the error says to run it again');
 untouched(75, qr/connect: 2002/, $_) for '--reseal', '--prune';
 $db->restart;
-done(qr/^no value hangs on an older key$/m, '--reseal');
+done(qr/^no value depends on an older key$/m, '--reseal');
 is_deeply(opened(), $all, 'all values can be decrypted after the database was down');
 
 cmp_ok(scalar keys %material, '>', 20, 'the test collected its keys');

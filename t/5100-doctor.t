@@ -27,6 +27,7 @@ sub base { return $db->conf . "[secrets]\nkey_file = $key\n[auth]\nadmins = ann\
 
 my ($status, $said) = doctor(base());
 is($status, 78, 'a missing key file is a fault');
+is(scalar(() = $said =~ /^FAULT/mg), 1, 'missing key files are one fault, not three') or diag($said);
 like($said, qr/^FAULT  key file: .*slipway-admin key/m,
     'the fault of a missing key file says how to create it');
 like($said, qr/^note   Git server: none is configured/m, 'a missing Git server is a note');
@@ -41,7 +42,7 @@ like($said, qr/^ok     $_/m, "the doctor checks: $_") for 'key file', 'public ke
 
 ($status, $said) = doctor(base() . "[gitserver]\nurl = https://git.example.org\ntype = git\n");
 is($status, 0, 'a Git server of type git passes');
-like($said, qr/^note   Git server: of type git: nothing but git itself is asked$/m,
+like($said, qr/^note   Git server: type git: only the Git protocol is used$/m,
     'a Git server of type git is a note');
 
 # --- the key pair for variables
@@ -57,16 +58,16 @@ like($said, qr/^note   Git server: of type git: nothing but git itself is asked$
 	    "older keys are a note: $_")
 	    or diag($said)
 	    for 'key file', 'private key for variables';
-	my $missing = qr/is missing.*no deployment with secret variables can run/;
+	my $missing = qr/is missing.*deployments with secret variables fail here/;
 	my @faults = (
 		[ 'an older public key', sub { spew($public, $half[0], 0644) },
-		    qr/^FAULT  private key for variables: .* older key: .*run it again/m ],
+		    qr/^FAULT  private key for variables: .* older key, .*run it again/m ],
 		[ 'a public key with an unknown number', sub { spew($public, $half[1] =~ s/^2/7/r, 0644) },
 		    qr/^FAULT  private key for variables: .* none of its keys/m ],
 		[ 'another public key', sub { spew($public, $half[0] =~ s/^1/2/r, 0644) },
 		    qr/^FAULT  private key for variables: .* none of its keys/m ],
 		[ 'a missing public key', sub { unlink $public },
-		    qr/^FAULT  public key for variables: .*is missing.*slipway-admin key makes it/m ],
+		    qr/^FAULT  public key for variables: .*is missing.*slipway-admin key creates it/m ],
 		[ 'a public key that others may write', sub { chmod 0666, $public },
 		    qr/^FAULT  public key for variables: .*mode 666/m ],
 		[ 'a missing private key', sub { rename $private, "$private.away" or die },
@@ -88,7 +89,7 @@ like($said, qr/^note   Git server: of type git: nothing but git itself is asked$
 	($status, $said) = doctor(base() . "[api]\nuser = $me\n");
 	like($said, qr/^FAULT  private key for variables: .*the account of the API, $me, can read it;/m,
 	    'a private key that the API can read is a fault') or diag($said);
-	like($said, qr/can read it; it should belong to the dispatcher's/m,
+	like($said, qr/can read it; it must belong to the account of the dispatcher/m,
 	    'the fault names the right owner');
 	($status, $said) = doctor(base() . "[api]\nuser = $me\n[runner]\nprivilege_drop = no\n");
 	is($status, 0, 'a private key that the API can read passes if all run under one account');
@@ -97,7 +98,7 @@ like($said, qr/^note   Git server: of type git: nothing but git itself is asked$
 	($status, $said) = doctor(base() . "[runner]\nuser = no-such-account\n");
 	is($status, 0, 'an unknown runner.user passes');
 	like($said,
-	    qr/^note   private key for variables: there is no account no-such-account \(runner\.user\)/m,
+	    qr/^note   private key for variables: unknown account no-such-account \(runner\.user\)/m,
 	    'an unknown runner.user is a note');
 	if (is_root()) {
 		($status, $said) = doctor(base() . "[runner]\nuser = nobody\n");
@@ -127,7 +128,7 @@ is($status, 78, 'an unknown database is a fault');
 like($said, qr/^FAULT  database: /m, 'the fault names the database');
 $db->sql("UPDATE user SET status = 'inactive'");
 ($status, $said) = doctor(base() =~ s/admins = ann/admins =/r);
-like($said, qr/^FAULT  people: there is no active administrator: .*user add/m,
+like($said, qr/^FAULT  people: no active administrator: .*user add/m,
     'a service without an administrator is a fault');
 is((run_cmd(program('slipway-admin'), '-c', $first, 'user', 'add', 'eve', '--role', 'admin'))[0], 0,
     'slipway-admin adds an administrator');
@@ -156,13 +157,13 @@ for my $type (qw(gitea gitlab github)) {
 	unlike((doctor($conf->(@sound) . "[auth]\nremote_user = yes\n"))[1], qr/^note   people/m,
 	    "$type: with remote_user an administrator is no note");
 	like($said, qr/^ok     $_/m, "$type: the doctor checks: $_") or diag($said)
-	    for 'Git server: .* answers as ' . $type, 'clock: as', 'redirect address: slipway answers',
-	    'client: the Git server knows it',
-	    $type eq 'gitea' ? 'redirect address: the Git server has it' : (), 'token: the service is bot';
+	    for 'Git server: .* responds as ' . $type, 'clock: synchronous', 'redirect address: slipway responds',
+	    'client: known to the Git server',
+	    $type eq 'gitea' ? 'redirect address: registered at the Git server' : (), 'token: the service is bot';
 	unlike($said, qr/\Q$token\E|client-secret/, "$type: the output contains no secret");
 
 	my @faults = (
-		['another client', qr/^FAULT  client: .*letter by letter/m, client_id => 'other'],
+		['another client', qr/^FAULT  client: .*character by character/m, client_id => 'other'],
 		['another secret', qr/^FAULT  client: /m, client_secret => 'guessed'],
 		$type eq 'gitea' ? ['another redirect address', qr/^FAULT  client: .*redirect/mi,
 		    redirect_uri => $api->url . '/elsewhere'] : (),
@@ -172,7 +173,7 @@ for my $type (qw(gitea gitlab github)) {
 		    redirect_uri => 'http://slipway.example.org/login'],
 		['a redirect address with a fragment', qr/^FAULT  redirect address: .*fragment/m,
 		    redirect_uri => $api->url . '/#/login'],
-		['a redirect address of another site', qr/^FAULT  redirect address: .*answered/m,
+		['a redirect address of another site', qr/^FAULT  redirect address: .*returned/m,
 		    redirect_uri => $f->url . '/login'],
 		['another token', qr/^FAULT  token: .*401/m, token => 'guessed'],
 		['a url with http', qr/^FAULT  Git server: .*https/m,
@@ -197,7 +198,7 @@ for my $type (qw(gitea gitlab github)) {
 	$f->fault(qr{access_token$|oauth/token$}, kind => 'status', status => 403, type => 'text/html',
 	    body => '<html>');
 	($status, $said) = doctor($conf->(@sound));
-	like($said, qr/^FAULT  client: .*may not offer OAuth 2\.0 \(Gitea: \[oauth2\] ENABLED\)\.$/m,
+	like($said, qr/^FAULT  client: .*may not support OAuth 2\.0 \(Gitea: \[oauth2\] ENABLED\)\.$/m,
 	    "$type: a server without OAuth is a fault") or diag($said);
 	$f->clear_faults;
 	$f->fault(qr{/statuses/0{40}$}, kind => 'status', status => 403, type => 'application/json',
@@ -205,14 +206,14 @@ for my $type (qw(gitea gitlab github)) {
 	($status, $said) = doctor($conf->(@sound));
 	is($status, 78, "$type: a token without write access is a fault");
 	like($said,
-	    qr/^FAULT  token: it may not put statuses on commits: .*403.*required scope.*report = no$/m,
+	    qr/^FAULT  token: it may not set commit statuses: .*403.*required scope.*report = no$/m,
 	    "$type: a token without write access is named") or diag($said);
 	is((doctor($conf->(@sound, report => 'no')))[0], 0,
 	    "$type: a token without write access passes with report = no");
 	$f->clear_faults;
 	($status, $said) = doctor($conf->(@sound, token => undef));
 	is($status, 0, "$type: a missing service token passes");
-	like($said, qr/^note   token: .*who made the project's hook secret/m,
+	like($said, qr/^note   token: .*who created the project's hook secret/m,
 	    "$type: a missing service token is a note");
 	my $where = { gitea => qr{/api/v1/version$}, gitlab => qr{/api/v4/version$},
 	    github => qr{/api/v3/meta$} }->{$type};
@@ -263,7 +264,7 @@ $lines =~ s/^    //mg;
 my $ca = spew(tempdir() . '/ca-readme.pem', slurp($f->ca) . slurp($api->cacert), 0644);
 ($status, $said) = doctor(base() . $lines . "[gitserver]\ntls_ca = $ca\n");
 is($status, 0, 'the configuration in the README passes') or diag($said);
-like($said, qr/^ok     redirect address: the Git server has it/m,
+like($said, qr/^ok     redirect address: registered at the Git server/m,
     'the redirect address in the README passes');
 $f->stop;
 done_testing();

@@ -81,9 +81,9 @@ isnt($got->{status}, 200, 'the token of the old URL cannot read branches') or di
 is($b{ann}->visit('GET', '/api/auth/info')->{status}, 200, 'an existing session is still valid');
 
 # --- invalid moves
-for my $case ([ 64, qr/something is missing/ ], [ 64, qr/is the address in the settings/, $new ],
-    [ 64, qr/must be one like/, 'nonsense' ],
-	[ 64, qr/no option/, $old, '--force' ]) {
+for my $case ([ 64, qr/missing argument/ ], [ 64, qr/is the configured URL/, $new ],
+    [ 64, qr/must have the form/, 'nonsense' ],
+	[ 64, qr/unknown option/, $old, '--force' ]) {
 	my ($exit, $like, @args) = @$case;
 	($status, $out, $err) = admin('gitserver', 'move', @args);
 	is($status, $exit, "gitserver move is rejected: @args") or diag("$out$err");
@@ -98,7 +98,7 @@ $stranger->repo('team/site', id => 4711, users => ['eve'])->commit('main', {}, '
 restart(url => $stranger->url, tls_ca => $stranger->ca);
 ($status, $out, $err) = admin('gitserver', 'move', $old);
 is($status, 65, 'a move to another server is rejected because of its repositories') or diag("$out$err");
-like($err, qr/is another server: 1 of the repositories that are known have other numbers.*nothing is moved/,
+like($err, qr/is a different server: 1 of the known repositories have other ids.*nothing was moved/,
     'the error says that it is another server');
 is($state->(), $before, 'a rejected move changes nothing');
 $stranger->stop;
@@ -107,7 +107,7 @@ $stranger->stop;
 restart(url => $new, token => scalar $f->token('bob'));
 ($status, $out, $err) = admin('gitserver', 'move', $old, '--dry-run');
 is($status, 0, '--dry-run succeeds') or diag("$out$err");
-like($out, qr/^same server: 1 of 1 repositories have the same numbers/m,
+like($out, qr/^same server: 1 of 1 repositories have the same ids/m,
     '--dry-run compares the repositories');
 like($out, qr{^project p\d: \Q$address{$_}\E$}m, "--dry-run lists $_")
     for grep { $address{$_} ne $_ } sort keys %address;
@@ -126,8 +126,8 @@ is(Slipway::Browser->new($api, $f)->enter('rob')->{status}, 200,
     'bob with a new login becomes a second user');
 ($status, $out, $err) = admin('gitserver', 'move', $old);
 is($status, 65, 'a move with two users of one account is rejected') or diag("$out$err");
-like($out, qr/^account 8: bob before, rob since$/m, 'the move names both users');
-like($err, qr/delete one of each/, 'the error says to delete one of them');
+like($out, qr/^account 8: bob at the old URL, rob at the new one$/m, 'the move names both users');
+like($err, qr/delete one user of each/, 'the error says to delete one of them');
 is((admin('user', 'delete', 'rob'))[0], 0, 'the second user is deleted');
 # and a login of auth.admins was claimed again
 $db->sql("INSERT INTO admin_claim (forge, login, forge_id) VALUES ('$new', 'ann', '7')");

@@ -64,7 +64,7 @@ for my $case ([ 'a token that expires meanwhile', 401, qr/401/ ], [ 'a server th
 ($status, $said) = doctor($f->conf(token => 'revoked'));
 @lines = faults($said, '');
 is(scalar @lines, 1, 'a rejected token is one fault') or diag($said);
-like($lines[0], qr/^FAULT  token: .*401.*make another at the Git server.*reload both/,
+like($lines[0], qr/^FAULT  token: .*401.*create another one at the Git server.*reload both/,
     'the fault of a rejected token says what to do');
 
 # --- hints by cause
@@ -73,7 +73,7 @@ my ($hole) = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 1);
 my $closed = 'https://localhost:' . free_port();
 my @hints = (
 	[ 'an unknown host name', { url => $name }, qr/getent hosts/ ],
-	[ 'a closed port', { url => $closed }, qr/port is open.*curl/ ],
+	[ 'a closed port', { url => $closed }, qr/port is reachable.*curl/ ],
 	[ 'a silent server', { url => 'http://127.0.0.1:' . $hole->sockport, tls_ca => undef },
 	    qr/hangs.*curl/ ],
 	[ 'a private CA', { tls_ca => undef }, qr/gitserver\.tls_ca/ ],
@@ -97,7 +97,7 @@ for my $version (sort keys %versions) {
 	    body => qq({"version":"$version"}));
 	my $public = Slipway::Forge::conf($f, token => $token, client_secret => undef);
 	$said = (doctor($public))[1];
-	my $note = qr/version: Gitea \Q$version\E forgets the PKCE challenge .*confidential.*client_secret/;
+	my $note = qr/version: Gitea \Q$version\E loses the PKCE challenge .*confidential.*client_secret/;
 	my $warned = $said =~ /^note   $note.*1\.25\.5$/m ? 1 : 0;
 	is($warned, $versions{$version}, "a public client at version \"$version\": "
 	    . ($versions{$version} ? 'a warning' : 'no warning')) or diag($said);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* slipway-admin: the schema, the key file, users and their tokens. */
+/* slipway-admin: the schema, the key files, users and their tokens. */
 #include "cli/admin.h"
 
 #include <err.h>
@@ -19,57 +19,108 @@
 
 static const struct command commands[] = {
 	{ "migrate", "[--status | --dry-run]",
-	    "bring the schema to this program's version",
+	    "upgrade the schema to this program's version",
 	    COMMAND_DB | COMMAND_MIGRATE, admin_migrate },
 	{ "key", "[--reseal | --prune] [--dry-run]",
-	    "make the key files, or put a new first key into each; seal all"
-	    " anew with that;\n      drop the older ones",
+	    "create the key files, or add a new first key to each; "
+	    "re-encrypt\n      all values with it; drop the older keys",
 	    COMMAND_DB, admin_key },
-	{ "check", "", "print the settings in effect and try them", COMMAND_DB,
-	    admin_check },
-	{ "doctor", "",
-	    "try all that signing in and deploying need, and say what is wrong",
+	{ "check", "",
+	    "print the effective settings and check keys and database",
+	    COMMAND_DB, admin_check },
+	{ "doctor", "", "check everything that sign-in and deployments require",
 	    COMMAND_DB, admin_doctor },
 	{ "gitserver move", "OLD [--dry-run]",
-	    "the Git server had that address before: move accounts and"
-	    " repositories to\n      the one in the settings",
+	    "move accounts and repositories from the Git server's old URL to "
+	    "the\n      configured one",
 	    COMMAND_DB | COMMAND_SCHEMA, admin_gitserver_move },
-	{ "user list", "", "name, role, status, full name and mail of all",
+	{ "user list", "",
+	    "list name, role, status, full name and email of all users",
 	    COMMAND_DB | COMMAND_SCHEMA, admin_user_list },
 	{ "user add",
 	    "USER --role ROLE [--status STATUS] [--name NAME] [--email MAIL]",
-	    "let somebody in", COMMAND_DB | COMMAND_SCHEMA, admin_user_add },
+	    "create a user", COMMAND_DB | COMMAND_SCHEMA, admin_user_add },
 	{ "user set",
 	    "USER [--role ROLE] [--status STATUS] [--name NAME]"
 	    " [--email MAIL]",
-	    "change what is named; an empty text clears",
+	    "change a user; an empty text clears a value",
 	    COMMAND_DB | COMMAND_SCHEMA, admin_user_set },
-	{ "user delete", "USER", "the user and all of the user's tokens",
+	{ "user delete", "USER", "delete a user and the user's tokens",
 	    COMMAND_DB | COMMAND_SCHEMA, admin_user_delete },
 	{ "token add", "USER --name NAME [--role ROLE] [--expires TIME|DAYSd]",
-	    "make an API token and print it, this once",
+	    "create an API token and print it; it is not shown again",
 	    COMMAND_DB | COMMAND_SCHEMA, admin_token_add },
-	{ "token list", "USER", "number, role, name and end of each",
+	{ "token list", "USER",
+	    "list number, role, name and expiry of a user's tokens",
 	    COMMAND_DB | COMMAND_SCHEMA, admin_token_list },
-	{ "token delete", "USER NUMBER", "the token stops working at once",
+	{ "token delete", "USER NUMBER",
+	    "delete a token; it is invalid immediately",
 	    COMMAND_DB | COMMAND_SCHEMA, admin_token_delete },
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
+/* Whether the command is "group SUBCOMMAND"; NULL = whether it is any. */
+static bool
+is_in_group(const struct command *c, const char *group)
+{
+	const size_t len = group == NULL ? 0 : strlen(group);
+
+	return group == NULL ||
+	    (strncmp(c->name, group, len) == 0 && c->name[len] == ' ');
+}
+
+/* Lists the commands of a group, or all. */
 static void
-usage(FILE *to)
+usage(FILE *to, const char *group)
 {
 	size_t i;
 
 	(void)fprintf(to, "usage: slipway-admin [-c FILE] COMMAND\n");
 	for (i = 0; i < COMMANDS; i++)
-		(void)fprintf(to, "  %s%s%s\n      %s\n", commands[i].name,
-		    *commands[i].args == '\0' ? "" : " ", commands[i].args,
-		    commands[i].doc);
+		if (is_in_group(&commands[i], group))
+			(void)fprintf(to, "  %s%s%s\n      %s\n",
+			    commands[i].name,
+			    *commands[i].args == '\0' ? "" : " ",
+			    commands[i].args, commands[i].doc);
 	(void)fprintf(to,
-	    "  -c FILE  the configuration; default " SLIPWAY_CONF "\n"
-	    "  -h       this text\n"
-	    "  -V       the version\n");
+	    "  -c FILE  read this configuration; default " SLIPWAY_CONF "\n"
+	    "  -h       print this text\n"
+	    "  -V       print the version\n");
+}
+
+/* Rejects an unknown command; names the subcommands if its first word has
+ * some. */
+static int
+command_unknown(int argc, char **argv)
+{
+	const char *separator = "";
+	bool group = false;
+	size_t i;
+
+	for (i = 0; argc > 0 && i < COMMANDS && !group; i++)
+		group = is_in_group(&commands[i], argv[0]);
+	if (argc > 0 && !group)
+		warnx("unknown command %s", argv[0]);
+	if (group) {
+		if (argc > 1)
+			(void)fprintf(stderr,
+			    "slipway-admin: unknown command %s %s; existing ones:",
+			    argv[0], argv[1]);
+		else
+			(void)fprintf(stderr,
+			    "slipway-admin: %s requires a subcommand:",
+			    argv[0]);
+		for (i = 0; i < COMMANDS; i++) {
+			if (!is_in_group(&commands[i], argv[0]))
+				continue;
+			(void)fprintf(stderr, "%s %s", separator,
+			    commands[i].name);
+			separator = ",";
+		}
+		(void)fprintf(stderr, "\n");
+	}
+	usage(stderr, group ? argv[0] : NULL);
+	return EX_USAGE;
 }
 
 static const struct option_value *
@@ -81,7 +132,7 @@ option_find(const struct option_value *o, const char *name, size_t len)
 	return NULL;
 }
 
-/* --name VALUE or --name=VALUE; moves *at past a value of its own word. */
+/* Parses --name VALUE or --name=VALUE; advances *at past a separate value. */
 static const struct err *
 option_take(const struct option_value *options, int argc, char **argv, int *at)
 {
@@ -90,8 +141,8 @@ option_take(const struct option_value *options, int argc, char **argv, int *at)
 	const struct option_value *o = option_find(options, name, len);
 
 	if (o == NULL)
-		return err_tell(ERR_METHOD, "%s: there is no option %s",
-		    argv[0], argv[*at]);
+		return err_tell(ERR_METHOD, "%s: unknown option %s", argv[0],
+		    argv[*at]);
 	if (o->flag != NULL) {
 		if (name[len] != '\0')
 			return err_tell(ERR_METHOD, "%s: --%s takes no value",
@@ -104,8 +155,8 @@ option_take(const struct option_value *options, int argc, char **argv, int *at)
 	else if (*at + 1 < argc)
 		*o->value = argv[++*at];
 	else
-		return err_tell(ERR_METHOD, "%s: --%s needs a value", argv[0],
-		    o->name);
+		return err_tell(ERR_METHOD, "%s: --%s requires a value",
+		    argv[0], o->name);
 	return NULL;
 }
 
@@ -127,17 +178,16 @@ admin_options(int argc, char **argv, const struct option_value *options,
 		} else if (n < max) {
 			words[n++] = argv[i];
 		} else {
-			return err_tell(ERR_METHOD, "%s: \"%s\" is too much",
-			    argv[0], argv[i]);
+			return err_tell(ERR_METHOD,
+			    "%s: unexpected argument \"%s\"", argv[0], argv[i]);
 		}
 	}
 	if (n < max)
-		return err_tell(ERR_METHOD, "%s: something is missing after it",
-		    argv[0]);
+		return err_tell(ERR_METHOD, "%s: missing argument", argv[0]);
 	return NULL;
 }
 
-/* The command whose words argv starts with; how many words it has. */
+/* Finds the command that argv starts with, and the number of its words. */
 static const struct command *
 command_find(int argc, char **argv, int *words)
 {
@@ -164,8 +214,8 @@ runs_as(const char *account)
 	return pw != NULL && pw->pw_uid == geteuid();
 }
 
-/* Without a password MariaDB looks at the account that asks (unix_socket), so
- * that it is of no use to ask as another. */
+/* Without a password MariaDB checks the account of the client (unix_socket), so
+ * only that account can connect. */
 static unsigned
 account_of(const struct settings_database *s)
 {
@@ -237,24 +287,20 @@ main(int argc, char **argv)
 			path = optarg;
 			break;
 		case 'h':
-			usage(stdout);
+			usage(stdout, NULL);
 			return EX_OK;
 		case 'V':
 			(void)printf("slipway-admin %s\n", SLIPWAY_VERSION);
 			return EX_OK;
 		default:
-			usage(stderr);
+			usage(stderr, NULL);
 			return EX_USAGE;
 		}
 	}
 	argc -= optind;
 	argv += optind;
 	command = argc > 0 ? command_find(argc, argv, &words) : NULL;
-	if (command == NULL) {
-		if (argc > 0)
-			warnx("there is no command %s", argv[0]);
-		usage(stderr);
-		return EX_USAGE;
-	}
+	if (command == NULL)
+		return command_unknown(argc, argv);
 	return command_main(path, command, argc - words + 1, argv + words - 1);
 }

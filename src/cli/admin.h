@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What the files of slipway-admin share. */
+/* Shared by the files of slipway-admin. */
 #ifndef SLIPWAY_CLI_ADMIN_H
 #define SLIPWAY_CLI_ADMIN_H
 
@@ -8,17 +8,17 @@
 #include "json/json.h"
 #include "store/user.h"
 
-/* Process lifetime: made once in main. */
+/* Created once, in main. */
 struct admin {
 	struct arena *a;
 	struct settings set;
-	struct db *db; /* no connection until a command uses it */
+	struct db *db; /* not connected until a command uses it */
 };
 
 enum command_flag {
 	COMMAND_DB = 1 << 0,      /* opens the database */
-	COMMAND_MIGRATE = 1 << 1, /* with the migrating account */
-	COMMAND_SCHEMA = 1 << 2,  /* needs the schema of this program */
+	COMMAND_MIGRATE = 1 << 1, /* as the account that migrates */
+	COMMAND_SCHEMA = 1 << 2,  /* requires this program's schema version */
 };
 
 /* argv[0] is the last word of the command's name. */
@@ -39,17 +39,17 @@ struct option_value {
 	bool *flag;
 };
 
-/* Takes the options out of argv, wherever they stand; what is left goes to
- * words[0..max-1], all of which have to be there. The list ends with a NULL
- * name. ERR_METHOD says what is wrong. */
+/* Takes the options from argv, wherever they are. The other arguments go to
+ * words[0..max-1] and are all required. The list ends with a NULL name.
+ * ERR_METHOD says what is wrong. */
 MUSTCHECK const struct err *admin_options(int argc, char **argv,
     const struct option_value *, const char **words, size_t max);
 
-/* Texts of options over `item`, checked by its table as a body of the API
- * would be; ERR_INVALID says all that is wrong. */
+/* Reads members given as text over `item`, validated like a body of the API.
+ * ERR_INVALID lists everything that is wrong. */
 MUSTCHECK const struct err *admin_read(struct admin *, const struct shape *,
     enum json_mode, const struct map *members, void *item);
-/* ERR_NOTFOUND that names the user. */
+/* ERR_NOTFOUND names the user. */
 MUSTCHECK const struct err *admin_user_find(struct admin *,
     const char *username, struct user *out);
 

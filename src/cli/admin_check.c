@@ -17,7 +17,7 @@ print_map(const struct conf_map *map)
 		    map->items[i].value);
 }
 
-/* In the form of the configuration file; what is not set is left out. */
+/* Prints the set values in the form of the configuration file. */
 static void
 print_settings(struct admin *admin)
 {
@@ -43,7 +43,7 @@ print_settings(struct admin *admin)
 	}
 }
 
-/* Prints how one trial ended and keeps the first fault. */
+/* Prints the result of a check and keeps the first error. */
 static void
 report(const char *what, const struct err *e, struct err *room,
     const struct err **first)

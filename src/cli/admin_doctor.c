@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* Tries what the service needs of its surroundings, and says in words what is
- * wrong and what to do. */
+/* Checks the environment that the service requires, and reports what is wrong
+ * and what to do. */
 #include "cli/admin_doctor.h"
 
 #include <sys/stat.h>
@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/str.h"
 #include "crypto/crypto.h"
@@ -20,7 +21,7 @@
 
 #define PEOPLE 100
 #define PRIVATE "private key for variables"
-#define API_ACCOUNT "slipway-api" /* of the unit that comes with it */
+#define API_ACCOUNT "slipway-api" /* in the unit that is installed */
 
 static const char *const verdicts[VERDICT__MAX] = { "ok   ", "note ", "FAULT" };
 
@@ -57,19 +58,37 @@ database_try(struct doctor *d)
 		return;
 	}
 	d->schema = true;
-	doctor_say(d, VERDICT_OK, "database", "it answers, the schema is ours");
+	doctor_say(d, VERDICT_OK, "database",
+	    "it responds, and the schema has this version");
 }
 
-/* Whoever has got hold of one opens with it what he has of the database. */
+/* An older key still decrypts the values that were sealed with it. */
 static void
 older_try(struct doctor *d, const char *what, const char *path, size_t n)
 {
 	if (n > 1)
 		doctor_say(d, VERDICT_NOTE, what,
 		    "%s: holds %zu older keys: slipway-admin key --reseal "
-		    "seals anew what hangs on them, then key --prune drops "
-		    "them",
+		    "re-encrypts the values that depend on them, then key "
+		    "--prune drops them",
 		    path, n - 1);
+}
+
+static bool
+is_missing(const char *path)
+{
+	return access(path, F_OK) == -1 && errno == ENOENT;
+}
+
+/* A new installation has none of the three files, which is one cause. */
+static bool
+no_keys(struct doctor *d)
+{
+	const struct settings_secrets *s = &d->admin->set.secrets;
+
+	return is_missing(s->key_file) &&
+	    is_missing(settings_deploy_key(d->admin->a, s)) &&
+	    is_missing(settings_deploy_public(d->admin->a, s));
 }
 
 static void
@@ -80,19 +99,27 @@ key_try(struct doctor *d)
 	struct keyring *keys = NULL;
 	const struct err *e;
 
+	if ((d->no_keys = no_keys(d))) {
+		doctor_say(d, VERDICT_FAULT, "key file",
+		    "%s does not exist, nor do the keys for variables; without "
+		    "them users cannot sign in, and secret variables are "
+		    "rejected: slipway-admin key creates them",
+		    path);
+		return;
+	}
 	if ((e = keyring_open(path, &keys)) != NULL)
 		doctor_say(d, VERDICT_FAULT, "key file",
-		    "%s; without it nobody can sign in: slipway-admin key "
-		    "makes it",
+		    "%s; without it users cannot sign in: slipway-admin key "
+		    "creates it",
 		    e->msg);
 	else
-		doctor_say(d, VERDICT_OK, "key file", "%s opens", path);
+		doctor_say(d, VERDICT_OK, "key file", "%s is valid", path);
 	if (keys != NULL)
 		older_try(d, "key file", path, keyring_names(keys, names));
 	keyring_close(keys);
 }
 
-/* Whether both halves are of one pair. */
+/* Checks that public and private half belong together. */
 static void
 halves_try(struct doctor *d, const struct private_keyring *keys,
     const struct public_key *public_key, const char *path)
@@ -104,12 +131,13 @@ halves_try(struct doctor *d, const struct private_keyring *keys,
 		[KEY_MATCH_CURRENT] = { VERDICT_OK,
 		    "the public half is that of its first key" },
 		[KEY_MATCH_OLDER] = { VERDICT_FAULT,
-		    "the public half is that of an older key: slipway-admin "
-		    "key was interrupted; run it again and reload slipway-api" },
+		    "the public half is that of an older key, because "
+		    "slipway-admin key was interrupted: run it again and "
+		    "reload slipway-api" },
 		[KEY_MATCH_NONE] = { VERDICT_FAULT,
-		    "the public half is of none of its keys, so that what is "
-		    "sealed cannot be opened: run slipway-admin key, reload "
-		    "slipway-api, and give secret values anew" },
+		    "the public half is that of none of its keys, so secret "
+		    "values cannot be decrypted: run slipway-admin key, reload "
+		    "slipway-api, and enter secret values again" },
 	};
 	const enum key_match fit = private_keyring_match(keys, public_key);
 
@@ -117,8 +145,8 @@ halves_try(struct doctor *d, const struct private_keyring *keys,
 	    fits[fit].text);
 }
 
-/* The file's owner is the only one that may read it: it has to be the
- * dispatcher, and not the API. */
+/* Only the file's owner may read it, so it must be the dispatcher's account,
+ * not that of the API. */
 static void
 owner_try(struct doctor *d, const char *path)
 {
@@ -134,16 +162,17 @@ owner_try(struct doctor *d, const char *path)
 		doctor_say(d,
 		    s->runner.privilege_drop ? VERDICT_FAULT : VERDICT_NOTE,
 		    PRIVATE,
-		    "%s: the account of the API, %s, can read it; it should "
-		    "belong to the dispatcher's, and that be another",
+		    "%s: the account of the API, %s, can read it; it must "
+		    "belong to the account of the dispatcher, and that must be "
+		    "different",
 		    path, api);
 	if (!s->runner.privilege_drop)
 		return;
 	pw = getpwnam(s->runner.user);
 	if (pw == NULL)
 		doctor_say(d, VERDICT_NOTE, PRIVATE,
-		    "there is no account %s (runner.user) here: whether it "
-		    "could read %s cannot be told",
+		    "unknown account %s (runner.user), so it is not known "
+		    "whether it can read %s",
 		    s->runner.user, path);
 	else if (pw->pw_uid != st.st_uid)
 		doctor_say(d, VERDICT_FAULT, PRIVATE,
@@ -162,26 +191,28 @@ variables_try(struct doctor *d)
 	struct public_key *public_key = NULL;
 	const struct err *e;
 
+	if (d->no_keys)
+		return;
 	if ((e = public_key_open(public, &public_key)) != NULL)
 		doctor_say(d, VERDICT_FAULT, "public key for variables",
-		    "%s; without it no secret variable can be kept: "
-		    "slipway-admin key makes it",
+		    "%s; without it secret variables are rejected: "
+		    "slipway-admin key creates it",
 		    e->msg);
 	else
 		doctor_say(d, VERDICT_OK, "public key for variables",
-		    "%s opens", public);
+		    "%s is valid", public);
 	e = private_keyring_open(path, &keys);
 	if (e == NULL && public_key != NULL)
 		halves_try(d, keys, public_key, path);
 	else if (e != NULL && e->sys == EACCES)
 		doctor_say(d, VERDICT_OK, PRIVATE,
-		    "this account cannot open %s; run as root, doctor also "
-		    "sees whether both halves belong together",
+		    "this account cannot open %s; run as root to check that "
+		    "both halves belong together",
 		    path);
 	else if (e != NULL)
 		doctor_say(d, VERDICT_FAULT, PRIVATE,
-		    "%s; without it no deployment with secret variables can "
-		    "run here (a host without a runner needs none)",
+		    "%s; without it deployments with secret variables fail "
+		    "here (a host without a runner does not need it)",
 		    e->msg);
 	if (keys != NULL)
 		older_try(d, PRIVATE, path, private_keyring_names(keys, names));
@@ -190,7 +221,7 @@ variables_try(struct doctor *d)
 	public_key_close(public_key);
 }
 
-/* Whether anybody could sign in who may change anything. */
+/* Checks that there is an administrator. */
 static void
 people_try(struct doctor *d)
 {
@@ -213,14 +244,15 @@ people_try(struct doctor *d)
 		doctor_say(d, VERDICT_FAULT, "people", "%s", doctor_words(e));
 	else if (admins.n == 0)
 		doctor_say(d, VERDICT_FAULT, "people",
-		    "there is no active administrator: name one in "
-		    "auth.admins, or slipway-admin user add NAME --role admin");
+		    "no active administrator: name one in auth.admins, or run "
+		    "slipway-admin user add NAME --role admin");
 	else
 		doctor_say(d, VERDICT_OK, "people",
-		    "there is an administrator");
+		    "there is an active administrator");
 }
 
-/* Administrators that whoever has their login at the Git server may become. */
+/* Administrators who have not signed in yet; the owner of the login at the Git
+ * server becomes one. */
 static void
 unclaimed_try(struct doctor *d)
 {
@@ -249,14 +281,14 @@ unclaimed_try(struct doctor *d)
 			    names[0] == '\0' ? "" : ", ", u[i].username);
 	if (names[0] != '\0')
 		doctor_say(d, VERDICT_NOTE, "people",
-		    "who signs in first by these logins of the Git server "
-		    "becomes that administrator: %s; where a login is not the "
-		    "right one's there, give the user another name (PUT "
-		    "/api/user), or delete it",
+		    "the first person to sign in with one of these logins of "
+		    "the Git server becomes that administrator: %s; if a login "
+		    "belongs to another person, rename the user (PUT "
+		    "/api/user) or delete it",
 		    names);
 }
 
-/* Users of another address of the Git server cannot come in by this one. */
+/* Users who are bound to another URL of the Git server cannot sign in. */
 static void
 bound_try(struct doctor *d)
 {
@@ -277,11 +309,11 @@ bound_try(struct doctor *d)
 		if (!str_eq(u[i].server, forge_server(d->forge)))
 			doctor_say(d, VERDICT_FAULT, "people",
 			    "%lld users are bound to accounts at %s, which is "
-			    "not the Git server's address (GITSERVER_URL), and "
-			    "cannot sign in; if the same server has a new "
-			    "address: slipway-admin gitserver move %s "
-			    "--dry-run, then without that; else delete these "
-			    "users",
+			    "not the configured Git server (GITSERVER_URL), "
+			    "and cannot sign in; if the same server has a new "
+			    "URL, run slipway-admin gitserver move %s "
+			    "--dry-run, then without --dry-run; otherwise "
+			    "delete these users",
 			    (long long)u[i].n, u[i].server, u[i].server);
 }
 

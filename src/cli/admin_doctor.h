@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* What the parts of slipway-admin doctor share: each tries one thing and says
- * in a line what it found. */
+/* Shared by the parts of slipway-admin doctor. Each part checks one thing and
+ * prints its result in a line. */
 #ifndef SLIPWAY_CLI_ADMIN_DOCTOR_H
 #define SLIPWAY_CLI_ADMIN_DOCTOR_H
 
@@ -9,16 +9,17 @@
 
 struct doctor {
 	struct admin *admin;
-	struct forge *forge; /* NULL = there is none to ask */
-	bool schema;         /* the tables can be read */
-	bool answers;        /* the Git server does */
+	struct forge *forge; /* NULL = none is configured */
+	bool no_keys;        /* no key file exists, which was reported */
+	bool schema;         /* the schema is valid */
+	bool answers;        /* the Git server responds */
 	size_t faults;
 };
 
 enum verdict { VERDICT_OK, VERDICT_NOTE, VERDICT_FAULT, VERDICT__MAX };
 void doctor_say(struct doctor *, enum verdict, const char *what,
     const char *fmt, ...) PRINTFLIKE(4, 5);
-/* For people. */
+/* Returns the text to print. */
 const char *doctor_words(const struct err *);
 
 static inline bool
@@ -27,7 +28,7 @@ is_set(const char *s)
 	return s != NULL && s[0] != '\0';
 }
 
-/* admin_doctor_git.c, in this order: the first opens d->forge. */
+/* admin_doctor_git.c, in this order; the first one opens d->forge. */
 void doctor_server(struct doctor *);
 void doctor_redirect(struct doctor *);
 void doctor_client(struct doctor *);

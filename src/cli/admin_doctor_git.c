@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The Git server, as doctor tries it: address, clock, client, tokens. */
+/* doctor's checks of the Git server: URL, clock, client, tokens. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,18 +23,20 @@ clock_try(struct doctor *d, struct when theirs)
 
 	if (theirs.ms == 0)
 		doctor_say(d, VERDICT_NOTE, "clock",
-		    "the Git server does not say what time it is");
+		    "the Git server does not report its time");
 	else if (llabs(skew) > SKEW_MAX)
 		doctor_say(d, VERDICT_FAULT, "clock",
-		    "this machine is %lld seconds %s the Git server: tokens "
-		    "would expire at the wrong time; let both keep time by "
-		    "NTP (timedatectl set-ntp true)",
+		    "this machine is %lld seconds %s the Git server, so tokens "
+		    "would expire at the wrong time: synchronize both clocks "
+		    "by NTP (timedatectl set-ntp true)",
 		    llabs(skew), skew > 0 ? "ahead of" : "behind");
 	else
-		doctor_say(d, VERDICT_OK, "clock", "as the Git server's");
+		doctor_say(d, VERDICT_OK, "clock",
+		    "synchronous with the Git server");
 }
 
-/* What to do where the Git server cannot be asked, by what was said of it. */
+/* Prints what to do if the Git server cannot be reached, depending on the error
+ * message. */
 static void
 hint_say(struct doctor *d, const char *said)
 {
@@ -42,27 +44,27 @@ hint_say(struct doctor *d, const char *said)
 		const char *said, *hint;
 	} hints[] = {
 		{ "does not speak TLS",
-		    "one without TLS has an address of http://, and needs "
-		    "gitserver.allow_http unless it is of this host" },
+		    "a server without TLS has a URL with http://, and requires "
+		    "gitserver.allow_http unless it is on this host" },
 		{ "not yet valid",
-		    "this machine's clock is behind, or the certificate is of "
-		    "tomorrow: compare date -u with its dates, and let the "
-		    "clock keep time by NTP (timedatectl set-ntp true)" },
+		    "this machine's clock is behind, or the certificate is not "
+		    "valid yet: compare date -u with its dates, and "
+		    "synchronize the clock by NTP (timedatectl set-ntp true)" },
 		{ "expired",
 		    "renew the certificate on the Git server; if its dates are "
-		    "right, this machine's clock is ahead (date -u): let it "
-		    "keep time by NTP (timedatectl set-ntp true)" },
+		    "right, this machine's clock is ahead (date -u): "
+		    "synchronize it by NTP (timedatectl set-ntp true)" },
 		{ "certificate",
-		    "a certificate of your own CA needs gitserver.tls_ca" },
+		    "a certificate of your own CA requires gitserver.tls_ca" },
 		{ "not known by that name",
-		    "see that the host in GITSERVER_URL is spelled right and "
-		    "resolves here: getent hosts NAME" },
+		    "check that the host in GITSERVER_URL is spelled correctly "
+		    "and resolves here: getent hosts NAME" },
 		{ "cannot be reached",
-		    "see that the server runs and that its port is open from "
-		    "here: curl -v URL" },
+		    "check that the server runs and that its port is reachable "
+		    "from here: curl -v URL" },
 		{ "did not answer in time",
-		    "the server hangs, or a firewall drops what is sent to it: "
-		    "curl -v URL" },
+		    "the server hangs, or a firewall drops the packets: curl "
+		    "-v URL" },
 	};
 	size_t i;
 
@@ -83,8 +85,8 @@ doctor_server(struct doctor *d)
 
 	if (!is_set(s->url)) {
 		doctor_say(d, VERDICT_NOTE, "Git server",
-		    "none is configured (GITSERVER_URL): tokens and nginx's "
-		    "own authentication are the only ways in");
+		    "none is configured (GITSERVER_URL): users can only "
+		    "authenticate with API tokens or through nginx");
 		return;
 	}
 	if ((e = forge_open(s, &d->forge)) != NULL) {
@@ -94,7 +96,7 @@ doctor_server(struct doctor *d)
 	}
 	if (!forge_has_api(d->forge)) {
 		doctor_say(d, VERDICT_NOTE, "Git server",
-		    "of type git: nothing but git itself is asked");
+		    "type git: only the Git protocol is used");
 		return;
 	}
 	if ((e = forge_check(d->forge, d->admin->a, &theirs)) != NULL) {
@@ -104,19 +106,19 @@ doctor_server(struct doctor *d)
 		return;
 	}
 	d->answers = true;
-	doctor_say(d, VERDICT_OK, "Git server", "%s answers as %s", s->url,
+	doctor_say(d, VERDICT_OK, "Git server", "%s responds as %s", s->url,
 	    s->type);
 	clock_try(d, theirs);
 }
 
-/* What is wrong with the address itself; NULL = nothing. */
+/* What is wrong with the URL itself; NULL = nothing. */
 static const char *
 redirect_fault(const char *uri)
 {
 	struct address ad;
 
 	if (strchr(uri, '#') != NULL)
-		return "must have no fragment (#…)";
+		return "must not have a fragment (#…)";
 	if (str_starts(uri, "https://") ||
 	    (address_read(uri, &ad) && ad.scheme == ADDRESS_HTTP &&
 		address_is_loopback(&ad)))
@@ -124,7 +126,7 @@ redirect_fault(const char *uri)
 	return "must start with https://";
 }
 
-/* By the system's CAs, or by the one that is the Git server's. */
+/* Uses the system's CAs, then gitserver.tls_ca. */
 static const struct err *
 page_get(struct doctor *d, const char *url, struct http_response *out)
 {
@@ -149,7 +151,8 @@ page_get(struct doctor *d, const char *url, struct http_response *out)
 	return e;
 }
 
-/* The page behind it belongs to a client; the service stands beside it. */
+/* The page at the redirect address belongs to a client; the service must be on
+ * the same host. */
 void
 doctor_redirect(struct doctor *d)
 {
@@ -164,22 +167,22 @@ doctor_redirect(struct doctor *d)
 	    (origin = http_origin(d->admin->a, uri)) == NULL) {
 		doctor_say(d, VERDICT_FAULT, "redirect address",
 		    "GITSERVER_REDIRECT_URI %s",
-		    wrong != NULL ? wrong : "is no address");
+		    wrong != NULL ? wrong : "is not a URL");
 		return;
 	}
 	url = arena_printf(d->admin->a, "%s/api/health", origin);
 	if ((e = page_get(d, url, &got)) != NULL)
 		doctor_say(d, VERDICT_NOTE, "redirect address",
-		    "%s is not reached from here: %s", url, doctor_words(e));
+		    "%s is not reachable from here: %s", url, doctor_words(e));
 	else if (strstr(got.body, "\"status\"") == NULL)
 		doctor_say(d, VERDICT_FAULT, "redirect address",
-		    "%s answered %d, not as slipway does: the session's cookie "
-		    "holds for slipway's own address, so the page must lie "
-		    "beside /api",
+		    "%s returned %d, not a response of slipway: the session "
+		    "cookie is valid for slipway's own host only, so the page "
+		    "must be on the host of /api",
 		    url, got.status);
 	else
 		doctor_say(d, VERDICT_OK, "redirect address",
-		    "slipway answers beside %s", uri);
+		    "slipway responds on the host of %s", uri);
 }
 
 void
@@ -199,7 +202,7 @@ doctor_client(struct doctor *d)
 	if (e != NULL && e->code == ERR_CONFIG) {
 		doctor_say(d, VERDICT_FAULT, "client",
 		    "%s; compare client id, secret and redirect address with "
-		    "the application on the Git server, letter by letter",
+		    "the application on the Git server, character by character",
 		    doctor_words(e));
 		return;
 	}
@@ -207,17 +210,17 @@ doctor_client(struct doctor *d)
 		doctor_say(d, VERDICT_FAULT, "client", "%s", doctor_words(e));
 		return;
 	}
-	doctor_say(d, VERDICT_OK, "client", "the Git server knows it");
+	doctor_say(d, VERDICT_OK, "client", "known to the Git server");
 	if (forge_checks_redirect(d->forge))
 		doctor_say(d, VERDICT_OK, "redirect address",
-		    "the Git server has it for this client");
+		    "registered at the Git server for this client");
 	else
 		doctor_say(d, VERDICT_NOTE, "redirect address",
-		    "whether the Git server has it for this client shows at "
-		    "the first sign-in only");
+		    "only the first sign-in shows whether it is registered at "
+		    "the Git server for this client");
 }
 
-/* Sign-ins of a client without a secret fail there. */
+/* Sign-ins of a client without a secret fail with these versions. */
 void
 doctor_version(struct doctor *d)
 {
@@ -232,18 +235,19 @@ doctor_version(struct doctor *d)
 		doctor_say(d, VERDICT_NOTE, "version", "%s", doctor_words(e));
 	else if (forge_forgets_challenge(d->forge, version))
 		doctor_say(d, VERDICT_NOTE, "version",
-		    "Gitea %.40s forgets the PKCE challenge on its page of "
-		    "consent, which a client without a secret meets at every "
-		    "sign-in: make the application confidential there and set "
+		    "Gitea %.40s loses the PKCE challenge on its consent page, "
+		    "which a client without a secret shows at every sign-in: "
+		    "make the application confidential there and set "
+		    "gitserver.client_secret, or upgrade Gitea to 1.25.5"
 		    "gitserver.client_secret, or upgrade Gitea to 1.25.5",
 		    version);
 }
 
-/* Projects that fail for one reason. */
+/* Projects that fail for the same reason. */
 struct cause {
 	const char *words;
 	const char *names;
-	const char *repository; /* of the first */
+	const char *repository; /* of the first one */
 	size_t n;
 };
 
@@ -277,7 +281,8 @@ causes_say(struct doctor *d, const struct cause causes[CAUSES])
 			    c->n, c->names, c->words);
 }
 
-/* Whether others would fail alike: it is not about the repository. */
+/* Whether the error is not about the repository, so that other projects would
+ * fail, too. */
 static bool
 is_general(const struct err *e)
 {
@@ -286,7 +291,7 @@ is_general(const struct err *e)
 	    (e->code == ERR_UPSTREAM && (e->sys == 0 || e->sys >= 500));
 }
 
-/* Which projects the service's own token cannot read. */
+/* Lists the projects that the service's own token cannot read. */
 static void
 projects_try(struct doctor *d, const char *token)
 {
@@ -337,27 +342,27 @@ doctor_token(struct doctor *d)
 		return;
 	if (!is_set(token)) {
 		doctor_say(d, VERDICT_NOTE, "token",
-		    "the service has none of its own (GITSERVER_TOKEN): what "
-		    "a push starts is read with the access of who made the "
-		    "project's hook secret");
+		    "the service has no token (GITSERVER_TOKEN): deployments "
+		    "that a push starts use the token of the user who created "
+		    "the project's hook secret");
 		return;
 	}
 	if ((e = forge_whoami(d->forge, d->admin->a, token, &who)) != NULL) {
 		doctor_say(d, VERDICT_FAULT, "token", "%s%s", doctor_words(e),
 		    e->code != ERR_UNAUTHENTICATED ?
 			"" :
-			": it was revoked or has expired; make another at the "
-			"Git server, write it where gitserver.token or "
-			"token_file says, and reload both services");
+			": it was revoked or has expired; create another one "
+			"at the Git server, store it in gitserver.token or "
+			"token_file, and reload both services");
 		return;
 	}
-	doctor_say(d, VERDICT_OK, "token", "the service is %s there",
-	    who.login);
+	doctor_say(d, VERDICT_OK, "token",
+	    "the service is %s at the Git server", who.login);
 	if (report_wanted(&d->admin->set.gitserver) &&
 	    (e = forge_check_status(d->forge, d->admin->a, token)) != NULL)
 		doctor_say(d, VERDICT_FAULT, "token",
-		    "it may not put statuses on commits: %s; make one that may "
-		    "write there, or set gitserver.report = no",
+		    "it may not set commit statuses: %s; create one with write "
+		    "access, or set gitserver.report = no",
 		    doctor_words(e));
 	projects_try(d, token);
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * slipway-admin gitserver move: the Git server has a new address.  Accounts are
- * known by the server's address and their number there, so that the same
- * address in another spelling locks everybody out until what is stored moves,
- * too.
+ * slipway-admin gitserver move: the Git server has a new URL. Accounts are
+ * identified by the server's URL and their id there, so after any change of the
+ * URL nobody can sign in until the stored data moves, too.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,12 +15,12 @@
 
 struct rename {
 	struct admin *admin;
-	struct forge *forge; /* at its new address */
-	struct forge *was;   /* the same at its old one, never asked */
+	struct forge *forge; /* at its new URL */
+	struct forge *was;   /* the same at its old URL, never called */
 	struct settings_gitserver old;
 	bool dry;
 	struct list projects; /* struct gitserver_project */
-	const char **address; /* of each, NULL = it stays */
+	const char **address; /* of each; NULL = unchanged */
 	struct gitserver_moved moved;
 	size_t nprojects;
 };
@@ -40,16 +39,16 @@ servers_open(struct rename *m, const char *old)
 	m->old.allow_http = true;
 	if (forge_open(&m->old, &m->was) != NULL)
 		return err_tell(ERR_METHOD,
-		    "move: the old address must be one like "
+		    "move: the old URL must have the form "
 		    "https://git.example.org");
 	if (str_eq(forge_server(m->was), forge_server(m->forge)))
 		return err_tell(ERR_METHOD,
-		    "move: %s is the address in the settings: name the old one",
+		    "move: %s is the configured URL; name the old one",
 		    forge_server(m->was));
 	return NULL;
 }
 
-/* Two users of one account cannot become one here. */
+/* Two users of one account cannot be merged. */
 static const struct err *
 twins_check(const struct rename *m)
 {
@@ -64,17 +63,19 @@ twins_check(const struct rename *m)
 		return e;
 	t = list.items;
 	for (i = 0; i < list.n; i++)
-		(void)printf("account %s: %s before, %s since\n", t[i].forge_id,
-		    str_visible(m->admin->a, t[i].before),
-		    str_visible(m->admin->a, t[i].after));
+		(void)
+		    printf("account %s: %s at the old URL, %s at the new one\n",
+			t[i].forge_id, str_visible(m->admin->a, t[i].before),
+			str_visible(m->admin->a, t[i].after));
 	return err_tell(ERR_CONFLICT,
-	    "%zu accounts have two users, as they signed in at the new address "
-	    "already: delete one of each (slipway-admin user delete)",
+	    "%zu accounts have two users, because they have signed in at the "
+	    "new URL already: delete one user of each (slipway-admin user "
+	    "delete)",
 	    list.n);
 }
 
-/* Whether a repository that is remembered is the same one there: 1, or another:
- * -1; 0 = the server does not say. */
+/* Compares a stored repository with the server's: 1 = the same, -1 = another, 0
+ * = unknown. */
 static int
 repo_compare(const struct rename *m, const struct gitserver_repo *r)
 {
@@ -93,7 +94,7 @@ repo_compare(const struct rename *m, const struct gitserver_repo *r)
 	return str_eq(by_path.id, r->repo_id) ? 1 : -1;
 }
 
-/* At another server the same numbers are other people's. */
+/* On another server the same ids belong to other people. */
 static const struct err *
 same_check(const struct rename *m)
 {
@@ -117,18 +118,20 @@ same_check(const struct rename *m)
 	}
 	if (other > 0 && same == 0)
 		return err_tell(ERR_CONFLICT,
-		    "%s is another server: %zu of the repositories that are "
-		    "known have other numbers there, and so would people; "
-		    "nothing is moved",
+		    "%s is a different server: %zu of the known repositories "
+		    "have other ids there, so the ids of accounts belong to "
+		    "other people, too; nothing was moved",
 		    forge_server(m->forge), other);
 	if (same > 0)
-		(void)printf("same server: %zu of %zu repositories have the "
-			     "same numbers there\n",
+		(void)printf(
+		    "same server: %zu of %zu repositories have the same ids "
+		    "there\n",
 		    same, list.n);
 	else
-		(void)printf("same server: not confirmed, as no repository "
-			     "that is known can be read there; be sure that it "
-			     "is, as people are moved by their numbers\n");
+		(void)printf(
+		    "same server: not confirmed, because no known repository "
+		    "is readable there; make sure that it is, because accounts "
+		    "are moved by their ids\n");
 	return NULL;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* Key files: making them, sealing all anew with new keys, dropping old ones. */
+/* Key files: creates them, re-encrypts all values with new keys, drops old
+ * ones. */
 #include <sys/stat.h>
 
 #include <err.h>
@@ -17,8 +18,8 @@
 #include "store/sealed.h"
 #include "store/store.h"
 
-/* Longer than any request or any one who asks the Git server takes: they may
- * still seal with the key that was the first when they began. */
+/* Longer than any request or any call of the Git server. Until then they may
+ * still seal with the key that was the first when they started. */
 #define SETTLE 300
 
 struct keys {
@@ -59,25 +60,25 @@ key_rotate(struct admin *admin, struct keys *k)
 	(void)printf("%s has a new first key, %s its public half\n", k->private,
 	    k->public);
 	if (pw == NULL && geteuid() == 0)
-		warnx("%s: there is no account %s (runner.user): give the file "
-		      "to the account of the dispatcher",
+		warnx("%s: unknown account %s (runner.user): make the "
+		      "dispatcher's account the owner of the file",
 		    k->private, user);
 	return NULL;
 }
 
-/* Which account could. */
+/* Explains which account has access. */
 static const struct err *
 explain(struct admin *admin, const struct err *e)
 {
 	if (e != NULL && e->sys == EACCES)
 		return err_tell_number(ERR_CONFIG, EACCES,
-		    "%s: this account may not read it: run it as root, or as "
-		    "the runner's account, %s",
+		    "%s: this account may not read it: run the command as root "
+		    "or as %s",
 		    e->msg, admin->set.runner.user);
 	return e;
 }
 
-/* All three, which have to fit. */
+/* Reads the three files, which must match. */
 static const struct err *
 keys_read(struct admin *admin, struct keys *k)
 {
@@ -94,7 +95,7 @@ keys_read(struct admin *admin, struct keys *k)
 		return NULL;
 	return err_new(ERR_CONFIG,
 	    "%s is not the public half of the first key of %s: run "
-	    "slipway-admin key once more",
+	    "slipway-admin key again",
 	    k->public, k->private);
 }
 
@@ -116,11 +117,11 @@ keys_tell(const struct reseal *r)
 
 	for (k = r->keys; k < r->keys + RESEAL__MAX; k++)
 		for (i = 0; i < k->n; i++)
-			(void)printf("%s: %lld values hang on key %lld (%s), "
-				     "%s\n",
+			(void)printf(
+			    "%s: %lld values depend on key %lld (%s), %s\n",
 			    k->path, (long long)k->values[i],
 			    (long long)k->name[i].id, k->name[i].print,
-			    i == 0 ? "which seals" : "an older one");
+			    i == 0 ? "the current one" : "an older one");
 }
 
 static const struct err *
@@ -130,24 +131,24 @@ key_reseal(struct reseal *r, unsigned flags)
 
 	if ((e = reseal_run(r, flags)) != NULL)
 		return err_wrap(e,
-		    "what was sealed anew stays so; run it again");
+		    "re-encrypted values are stored; run the command again");
 	keys_tell(r);
 	if (r->unopened > 0)
 		return err_new(ERR_INVALID,
-		    "%lld values do not open, with any key: give them anew",
+		    "%lld values cannot be decrypted with any key: enter them "
+		    "again",
 		    (long long)r->unopened);
 	if (r->missed > 0)
 		return err_new(ERR_CONFLICT,
-		    "%lld rows were changed whenever they were tried: run it "
+		    "%lld rows changed during each attempt: run the command "
 		    "again",
 		    (long long)r->missed);
 	if (reseal_older(r) == 0)
-		(void)printf("no value hangs on an older key\n");
+		(void)printf("no value depends on an older key\n");
 	return NULL;
 }
 
-/* Whether this account can put another file in its place, that belongs to whom
- * it does. */
+/* Whether this account can replace the file without changing its owner. */
 static const struct err *
 check_owner(struct admin *admin, const char *path)
 {
@@ -164,10 +165,10 @@ check_owner(struct admin *admin, const char *path)
 		faccessat(AT_FDCWD, folder, W_OK, AT_EACCESS) == 0))
 		return NULL;
 	return err_new(ERR_CONFIG,
-	    "%s: this account cannot write it: run it as root", path);
+	    "%s: this account cannot write it: run the command as root", path);
 }
 
-/* The first key must have been so for a while. */
+/* The first key must have been in use for some time. */
 static const struct err *
 check_age(const struct reseal_keys *k)
 {
@@ -182,7 +183,7 @@ check_age(const struct reseal_keys *k)
 	if (age >= SETTLE)
 		return NULL;
 	return err_new(ERR_UNAVAILABLE,
-	    "%s was changed %lld seconds ago, and what was begun before may "
+	    "%s was changed %lld seconds ago, and requests from before may "
 	    "still seal with an older key: try again in %lld seconds",
 	    k->path, (long long)age, (long long)(SETTLE - age));
 }
@@ -198,13 +199,13 @@ check_needed(struct reseal *r)
 		return NULL;
 	keys_tell(r);
 	return err_new(ERR_CONFLICT,
-	    "%lld values hang on older keys: nothing is dropped; run "
+	    "%lld values depend on older keys: nothing was dropped; run "
 	    "slipway-admin key --reseal",
 	    (long long)reseal_older(r));
 }
 
-/* Twice: in between it is waited for those who may yet copy what was there
- * before the first time. */
+/* Checks twice, and in between waits for transactions that may still copy older
+ * values. */
 static const struct err *
 check_prune(struct admin *admin, struct reseal *r)
 {
@@ -234,7 +235,7 @@ key_prune(struct admin *admin, struct reseal *r, bool dry_run)
 	size_t f, i;
 
 	if (r->keys[RESEAL_KEYRING].n == 1 && r->keys[RESEAL_PRIVATE].n == 1) {
-		(void)printf("there is no older key\n");
+		(void)printf("no older key exists\n");
 		return NULL;
 	}
 	if ((e = check_prune(admin, r)) != NULL)
@@ -247,14 +248,14 @@ key_prune(struct admin *admin, struct reseal *r, bool dry_run)
 		for (i = 1; i < k->n; i++)
 			(void)printf("%s: key %lld (%s) %s\n", k->path,
 			    (long long)k->name[i].id, k->name[i].print,
-			    dry_run ? "would be dropped" : "is dropped");
+			    dry_run ? "would be dropped" : "was dropped");
 	}
 	if (r->unopened > 0)
-		(void)printf("%lld values do not open, with any key\n",
+		(void)printf("%lld values cannot be decrypted with any key\n",
 		    (long long)r->unopened);
 	if (!dry_run)
 		(void)printf(
-		    "reload slipway-api, and copy the files to further "
+		    "reload slipway-api, and copy the files to all other "
 		    "hosts\n");
 	return NULL;
 }
@@ -299,11 +300,11 @@ admin_key(struct admin *admin, int argc, char **argv)
 		return e;
 	if (anew && prune)
 		return err_tell(ERR_METHOD,
-		    "key: --reseal and --prune are two steps: first one, then "
-		    "the other");
+		    "key: --reseal and --prune are separate steps: run "
+		    "--reseal first");
 	if (dry_run && !anew && !prune)
 		return err_tell(ERR_METHOD,
-		    "key: --dry-run is for --reseal and --prune");
+		    "key: --dry-run requires --reseal or --prune");
 	paths_set(admin, &k);
 	e = key_do(admin, &k,
 	    anew      ? WORK_RESEAL :

@@ -12,19 +12,21 @@
 #include "store/sealed.h"
 
 #define PAGE_ARENA ((size_t)1 << 20)
-#define WORK_ARENA ((size_t)64 << 20) /* a batch, and the largest row on top */
+#define WORK_ARENA                                                             \
+	((size_t)64 << 20) /* memory for a batch and the largest
+				       * row */
 #define BATCH_ROWS 32
 #define BATCH_BYTES ((size_t)1 << 20)
-#define ROUNDS 5 /* that a row is tried which others change meanwhile */
+#define ROUNDS 5 /* attempts for a row that others change meanwhile */
 
 struct tally {
 	int64_t values;
-	int64_t older; /* that open, of these */
+	int64_t older; /* decrypted with an older key */
 	int64_t unopened;
 	int64_t on[KEYRING_KEYS];
 };
 
-/* A row that was looked at; nothing is counted before it is stored. */
+/* A processed row. It is counted only after it is stored. */
 struct seen {
 	struct sealed_row row, old,
 	    fresh; /* as found, as read, as it becomes */
@@ -56,7 +58,7 @@ tally_add(struct tally *to, const struct tally *more)
 		to->on[i] += more->on[i];
 }
 
-/* An administrator finds the value by it. */
+/* Reports a value so that an administrator can find it. */
 static const struct err *
 unopened(struct walk *w, struct seen *s, const char *name, const char *why)
 {
@@ -77,7 +79,7 @@ unopened(struct walk *w, struct seen *s, const char *name, const char *why)
 	return e;
 }
 
-/* Which of the keys it is; n for none. */
+/* The index of the key; n if it is unknown. */
 static size_t
 key_find(const struct reseal_keys *k, int64_t id)
 {
@@ -88,7 +90,7 @@ key_find(const struct reseal_keys *k, int64_t id)
 	return i;
 }
 
-/* Counts a value; `old` tells whether it has to be opened. */
+/* Counts a value; `old` is set if it must be decrypted. */
 static bool
 value_old(struct walk *w, struct seen *s, int64_t key)
 {
@@ -99,7 +101,7 @@ value_old(struct walk *w, struct seen *s, int64_t key)
 	return false;
 }
 
-/* It was opened: it hangs on that key until it is stored anew. */
+/* Counts a decrypted value: it depends on that key until it is stored again. */
 static void
 value_opened(struct walk *w, struct seen *s, int64_t key)
 {
@@ -111,7 +113,7 @@ value_opened(struct walk *w, struct seen *s, int64_t key)
 		s->tally.on[key_find(w->keys, key)]++;
 }
 
-/* Which value it is the label says better. */
+/* The label identifies the value better. */
 static const char *
 without(const char *purpose, const char *text)
 {
@@ -138,7 +140,7 @@ bytes_seal(struct walk *w, struct seen *s)
 	return NULL;
 }
 
-/* The variable's name, behind what tells the trigger. */
+/* The variable's name, after the prefix of the trigger. */
 static const char *
 variable(const struct sealed_place *place, const char *key)
 {
@@ -196,7 +198,7 @@ object_seal(struct walk *w, struct seen *s)
 	return s->changed ? object_write(w, &pairs, s) : NULL;
 }
 
-/* Puts the row into the batch, unless it is gone by now. */
+/* Adds the row to the batch, unless it was deleted. */
 static const struct err *
 row_look(struct walk *w, const struct sealed_row *row)
 {
@@ -207,7 +209,7 @@ row_look(struct walk *w, const struct sealed_row *row)
 	if (row->size.n > (int64_t)SEALED_SIZE_MAX) {
 		w->n++;
 		s->tally.values++;
-		return unopened(w, s, NULL, "it is too large to be one");
+		return unopened(w, s, NULL, "too large for a sealed value");
 	}
 	e = sealed_read(w->r->db, w->work, w->place, row, &s->old);
 	if (e != NULL && e->code == ERR_NOTFOUND)
@@ -244,7 +246,7 @@ batch_changed(const struct walk *w)
 	return false;
 }
 
-/* Stores the batch, and keeps of it what others have changed meanwhile. */
+/* Stores the batch, and keeps the rows that others changed meanwhile. */
 static const struct err *
 batch_store(struct walk *w, struct sealed_row *rows, size_t *left)
 {
@@ -263,7 +265,8 @@ batch_store(struct walk *w, struct sealed_row *rows, size_t *left)
 	return e;
 }
 
-/* The rows of a page that have a value, and then those that were missed. */
+/* Processes the rows of a page that have a value, then those that were
+ * missed. */
 static const struct err *
 page_do(struct walk *w, struct sealed_row *rows, size_t n)
 {
@@ -323,9 +326,10 @@ place_tell(const struct walk *w)
 		return;
 	(void)printf("%s: %lld values, %lld %s", w->place->name,
 	    (long long)t->values, (long long)t->older,
-	    (w->flags & RESEAL_WRITE) != 0 ? "sealed anew" : "to seal anew");
+	    (w->flags & RESEAL_WRITE) != 0 ? "re-encrypted" : "to re-encrypt");
 	if (t->unopened > 0)
-		(void)printf(", %lld that do not open", (long long)t->unopened);
+		(void)printf(", %lld cannot be decrypted",
+		    (long long)t->unopened);
 	(void)printf("\n");
 	(void)fflush(stdout);
 }

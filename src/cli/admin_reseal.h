@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* All that is stored under keys: which key each value hangs on, and sealing it
- * anew with the first one, beside the service. */
+/* Goes through all sealed values while the service runs: finds the key of each,
+ * and seals it again with the first key. */
 #ifndef SLIPWAY_CLI_ADMIN_RESEAL_H
 #define SLIPWAY_CLI_ADMIN_RESEAL_H
 
@@ -12,35 +12,36 @@ struct private_keyring;
 
 enum reseal_file { RESEAL_KEYRING, RESEAL_PRIVATE, RESEAL__MAX };
 
-/* A file of keys, and how many values hang on each. */
+/* A key file, and the number of values that depend on each key. */
 struct reseal_keys {
 	const char *path;
 	size_t n;
-	struct key_name name[KEYRING_KEYS]; /* the first seals */
+	struct key_name name[KEYRING_KEYS]; /* the first one seals */
 	int64_t values[KEYRING_KEYS];
 };
 
 enum reseal_flag {
-	RESEAL_WRITE = 1 << 0, /* seals anew; else it is told what would be */
-	RESEAL_QUIET = 1 << 1, /* counts alone */
+	RESEAL_WRITE = 1
+	    << 0, /* seals again; otherwise only counts and prints */
+	RESEAL_QUIET = 1 << 1, /* counts only */
 };
 
 struct reseal {
-	struct db *db; /* this one and the next three are the caller's */
+	struct db *db; /* the caller owns this and the next three */
 	const struct keyring *keyring;
 	const struct private_keyring *private_keyring;
 	const struct public_key *public_key;
 	struct reseal_keys keys[RESEAL__MAX];
-	int64_t unopened; /* values that no key opens: none hangs on one */
-	int64_t missed;   /* rows that were changed whenever they were tried */
+	int64_t unopened; /* values that no key decrypts */
+	int64_t missed;   /* rows that changed during each attempt */
 };
 
-/* Names the keys; their paths are the caller's. */
+/* Fills in the names of the keys; the caller sets their paths. */
 void reseal_begin(struct reseal *);
-/* Goes through all of it once, and counts anew.  What is done when it fails
- * stays done. */
+/* Goes through all values once and counts them. After an error, the values that
+ * were stored before remain. */
 MUSTCHECK const struct err *reseal_run(struct reseal *, unsigned flags);
-/* Values that hang on other keys than the first ones. */
+/* Number of values that depend on other keys than the first ones. */
 int64_t reseal_older(const struct reseal *);
 
 #endif

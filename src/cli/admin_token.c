@@ -14,7 +14,7 @@
 #define DAYS_MAX 36500
 #define PAGE 100
 
-/* What the options say about a token. */
+/* The options that describe a token. */
 struct wish {
 	const char *username;
 	const char *role;
@@ -22,7 +22,8 @@ struct wish {
 	const char *expires;
 };
 
-/* "90d" as a time from now on; any other text as it is. */
+/* Converts "90d" to a time that far from now; returns any other text
+ * unchanged. */
 static const char *
 expiry(struct admin *admin, const char *text)
 {
@@ -62,10 +63,10 @@ fit(const struct user *u, struct api_token *t)
 		t->role = u->role;
 	if (role_of(t->role) > role_of(u->role))
 		return err_tell(ERR_INVALID,
-		    "role: %s is more than the user's own, %s", t->role,
+		    "role: %s is higher than the user's role, %s", t->role,
 		    u->role);
 	if (t->expires_at.ms != 0 && t->expires_at.ms <= time_now_ms())
-		return err_tell(ERR_INVALID, "expires: lies in the past");
+		return err_tell(ERR_INVALID, "expires: must be in the future");
 	return NULL;
 }
 
@@ -150,7 +151,7 @@ admin_token_delete(struct admin *admin, int argc, char **argv)
 	if ((e = admin_options(argc, argv, &none, words, 2)) != NULL)
 		return e;
 	if (!num_parse(words[1], 1, NUM_SAFE, &id))
-		return err_tell(ERR_METHOD, "%s is no number of a token",
+		return err_tell(ERR_METHOD, "%s is not the number of a token",
 		    words[1]);
 	if ((e = admin_user_find(admin, words[0], &u)) != NULL)
 		return e;

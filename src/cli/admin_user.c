@@ -10,7 +10,7 @@
 #define BODY_MAX ((size_t)64 * 1024)
 #define PAGE 100
 
-/* What the options of a command say about a user. */
+/* The options that describe a user. */
 struct wish {
 	const char *username;
 	const char *role;
@@ -57,8 +57,8 @@ admin_read(struct admin *admin, const struct shape *shape, enum json_mode mode,
 	return faults->n > 0 ? faults_tell(faults) : e;
 }
 
-/* What was asked for, over the row or the defaults in `u`; an empty text
- * clears. */
+/* Reads the options over the row or the defaults in `u`. An empty text clears a
+ * value. */
 static const struct err *
 read_wish(struct admin *admin, const struct wish *w, enum json_mode mode,
     struct user *u)
@@ -106,7 +106,7 @@ admin_user_find(struct admin *admin, const char *username, struct user *out)
 
 	e = user_by_name(admin->db, admin->a, username, out);
 	if (e != NULL && e->code == ERR_NOTFOUND)
-		return err_tell(ERR_NOTFOUND, "there is no user %s", username);
+		return err_tell(ERR_NOTFOUND, "unknown user %s", username);
 	return e;
 }
 
@@ -164,7 +164,7 @@ admin_user_add(struct admin *admin, int argc, char **argv)
 		return e;
 	if ((e = db_transaction(admin->db, add, &c)) != NULL)
 		return e;
-	(void)printf("user %s was made\n", wish.username);
+	(void)printf("user %s was created\n", wish.username);
 	return NULL;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* One question to the server, and what its answer means. */
+/* A request to the server, and the meaning of its response. */
 #include <assert.h>
 #include <string.h>
 
@@ -7,12 +7,12 @@
 #include "core/str.h"
 #include "forge/inner.h"
 
-#define WORDS 200 /* of the server that are told */
+#define WORDS 200 /* bytes of the server's own text in a message */
 #define LEFT_MIN 100
 #define WAIT_MAX 3600 /* seconds */
 
-/* The shapes in which servers say what is wrong: GitLab's message may be a list
- * or a map of fields to lists; GitHub's has its reasons beside it. */
+/* The forms of error messages: GitLab's message may be a list or a map of
+ * fields to lists; GitHub has reasons beside the message. */
 struct complaint {
 	const char *message;
 	const char *listed;
@@ -83,7 +83,7 @@ forge_ask(struct forge *f, struct arena *a, const struct forge_ask *ask,
 	assert(n < HTTP_HEADERS);
 	if ((e = http_call(f->http, a, &rq, out)) != NULL)
 		return e;
-	/* Words that have the token in them are told to nobody. */
+	/* A text that contains the token must not get into any message. */
 	if (ask->access != NULL && out->status >= 300 &&
 	    strstr(out->body, ask->access) != NULL) {
 		out->body = "";
@@ -119,14 +119,14 @@ forge_words(struct arena *a, const struct http_response *got)
 	return out;
 }
 
-/* No more questions until a time that the server names by its own clock. */
+/* The limit is used up until a time that the server states by its own clock. */
 static bool
 is_used_up(const struct http_response *got)
 {
 	return str_eq(http_header(got, "x-ratelimit-remaining"), "0");
 }
 
-/* Too many questions, in any of the servers' ways. */
+/* Whether the server's rate limit is exceeded, in any of its forms. */
 static bool
 is_limit(const struct http_response *got)
 {
@@ -135,7 +135,7 @@ is_limit(const struct http_response *got)
 		(http_retry_after(got) >= 0 || is_used_up(got)));
 }
 
-/* Seconds; 0 = the server does not say. */
+/* Seconds to wait; 0 = the server does not say. */
 static int
 wait_of(const struct http_response *got)
 {
@@ -161,21 +161,22 @@ forge_judge(struct forge *f, struct arena *a, const struct http_response *got)
 		return NULL;
 	if (is_limit(got))
 		return err_tell_number(ERR_RATE, wait_of(got),
-		    "The Git server has had too many requests (%d)%s%s",
+		    "The Git server's rate limit is exceeded (%d)%s%s",
 		    got->status, colon, words);
 	if (got->status == 401)
 		return err_tell(ERR_UNAUTHENTICATED,
-		    "The Git server refused the token (401)%s%s", colon, words);
+		    "The Git server rejected the token (401)%s%s", colon,
+		    words);
 	if (got->status == 404)
 		return err_tell(ERR_NOTFOUND,
-		    "The Git server knows no such thing, or the token may not "
-		    "see it (404)%s%s",
+		    "The Git server has no such resource, or the token has no "
+		    "access to it (404)%s%s",
 		    colon, words);
 	return err_tell_number(ERR_UPSTREAM, got->status,
-	    "The Git server answered %d%s%s", got->status, colon, words);
+	    "The Git server returned %d%s%s", got->status, colon, words);
 }
 
-/* Every part escaped, the slashes between them kept. */
+/* Escapes every segment; keeps the slashes. */
 static const char *
 path_escape(struct arena *a, const char *path)
 {

@@ -11,7 +11,7 @@
 #define URL_MAX 1000
 #define DESCRIPTION 140
 #define ID_MAX 20
-#define PATH_LEN 1000 /* of a repository */
+#define PATH_LEN 1000 /* limit of a repository's path */
 #define BRANCH_LEN 1000
 #define STATUS_MAX ((size_t)64 << 10)
 
@@ -47,7 +47,7 @@ forge_kind_of(const struct address *ad)
 	return *kind;
 }
 
-/* Scheme and host in lower case, no slash at the end. */
+/* Returns scheme and host in lower case, without a trailing slash. */
 static char *
 address(const char *url)
 {
@@ -75,13 +75,12 @@ url_check(const struct settings_gitserver *s, const char *name, const char *url)
 	    str_chars(url) != strlen(url) || strpbrk(url, " @?#\"\\") != NULL ||
 	    !address_read(url, &ad) || !address_is_web(&ad))
 		return err_tell(ERR_CONFIG,
-		    "%s must be an address like https://git.example.org, in "
-		    "ASCII.",
+		    "%s must be a URL like https://git.example.org, in ASCII.",
 		    name);
 	if (ad.scheme == ADDRESS_HTTPS || settings_plain(s, url))
 		return NULL;
 	return err_tell(ERR_CONFIG,
-	    "%s must start with https:// (or gitserver.allow_http be yes).",
+	    "%s must start with https:// (unless gitserver.allow_http is yes).",
 	    name);
 }
 
@@ -119,10 +118,10 @@ forge_open(const struct settings_gitserver *s, struct forge **out)
 
 	*out = NULL;
 	if (kind == NULL)
-		return err_tell(ERR_CONFIG,
-		    "GITSERVER_TYPE is none that is known here.");
+		return err_tell(ERR_CONFIG, "Unknown GITSERVER_TYPE.");
 	if (s->url == NULL || s->url[0] == '\0')
-		return err_tell(ERR_CONFIG, "GITSERVER_URL is not set.");
+		return err_tell(ERR_CONFIG,
+		    "gitserver.url (or GITSERVER_URL) is not set.");
 	if ((e = url_check(s, "GITSERVER_URL", s->url)) != NULL ||
 	    (s->api_url != NULL &&
 		(e = url_check(s, "gitserver.api_url", s->api_url)) != NULL))
@@ -134,7 +133,7 @@ forge_open(const struct settings_gitserver *s, struct forge **out)
 	f->api = api_address(f);
 	options.allow_http = settings_plain(s, f->server) ||
 	    settings_plain(s, f->api);
-	/* What may go without TLS because it stays on this host does so. */
+	/* URLs that may do without TLS because they stay on this host. */
 	options.direct = options.allow_http && !s->allow_http;
 	if ((e = http_open(&options, &f->http)) != NULL) {
 		forge_close(f);
@@ -173,11 +172,10 @@ api_need(const struct forge *f)
 	if (forge_has_api(f))
 		return NULL;
 	return err_tell(ERR_CONFIG,
-	    "A Git server of type git has no interface that could be asked "
-	    "(GITSERVER_TYPE).");
+	    "A Git server of type git has no API (GITSERVER_TYPE).");
 }
 
-/* The request that every server of this type answers. */
+/* Sends the request that every server of this type accepts. */
 static const struct err *
 alive_ask(struct forge *f, struct arena *a, struct http_response *out)
 {
@@ -202,19 +200,19 @@ forge_check(struct forge *f, struct arena *a, struct when *clock)
 	if ((e = alive_ask(f, a, &got)) != NULL)
 		return e;
 	clock->ms = http_date(&got);
-	/* 401 and 403: it tells nothing to those who are not signed in */
+	/* 401 and 403: the server requires authentication */
 	if ((got.status == 200 || got.status == 401 || got.status == 403) &&
 	    got.type != NULL && strstr(got.type, "json") != NULL)
 		return NULL;
-	/* so do servers of TLS that are asked without */
+	/* the response of a TLS server to a request without TLS */
 	if (got.status == 400 && str_starts(f->api, "http://"))
 		return err_tell(ERR_CONFIG,
-		    "At this address a server answers 400, as if it wanted "
-		    "TLS: see whether GITSERVER_URL is to start with "
+		    "The server at this URL returned 400, probably because it "
+		    "requires TLS. Check whether GITSERVER_URL must start with "
 		    "https://.");
 	return err_tell(ERR_CONFIG,
-	    "At this address no interface of the type %s answers (%d): see "
-	    "GITSERVER_URL, GITSERVER_TYPE and gitserver.api_url.",
+	    "No API of type %s at this URL (%d). Check GITSERVER_URL, "
+	    "GITSERVER_TYPE and gitserver.api_url.",
 	    f->ops->name, got.status);
 }
 
@@ -252,7 +250,7 @@ is_id(const char *s)
 	return len > 0 && len <= ID_MAX && strspn(s, "0123456789") == len;
 }
 
-/* A proxy's page of 401 or 403 says nothing of the account. */
+/* The 401 or 403 page of a proxy says nothing about the account. */
 static const struct err *
 account_judge(struct forge *f, struct arena *a, const struct http_response *got)
 {
@@ -262,13 +260,13 @@ account_judge(struct forge *f, struct arena *a, const struct http_response *got)
 
 	if (e != NULL && e->code == ERR_UNAUTHENTICATED && !json)
 		return err_tell_number(ERR_UPSTREAM, 0,
-		    "The Git server answered 401 in a form that is not its "
-		    "interface's.");
-	/* GitHub has a limit that it tells in words alone */
+		    "The Git server returned 401, but not in the form of its "
+		    "API.");
+	/* GitHub reports a rate limit in the text only */
 	if (e != NULL && e->code == ERR_UPSTREAM && e->sys == 403 && json &&
 	    strcasestr(forge_words(a, got), "rate limit") == NULL)
 		return err_tell(ERR_FORBIDDEN,
-		    "The Git server does not let the account in (403): %s",
+		    "The Git server does not admit the account (403): %s",
 		    forge_words(a, got));
 	return e;
 }
@@ -298,11 +296,10 @@ forge_whoami(struct forge *f, struct arena *a, const char *access,
 	if (is_id(out->id) && out->login[0] != '\0')
 		return NULL;
 	return err_tell(ERR_UPSTREAM,
-	    "The Git server's answer is no account: its number or login is "
-	    "none.");
+	    "The Git server returned an account without a valid id or login.");
 }
 
-/* What others say of a repository becomes part of addresses. */
+/* Parts of a repository's description become parts of URLs. */
 static const struct err *
 repo_check(const struct forge_repo *r)
 {
@@ -314,8 +311,8 @@ repo_check(const struct forge_repo *r)
 		(strlen(branch) <= BRANCH_LEN && !str_has_control(branch))))
 		return NULL;
 	return err_tell(ERR_UPSTREAM,
-	    "The Git server's answer is no repository: its number, path or "
-	    "default branch is none.");
+	    "The Git server returned a repository without a valid id, path or "
+	    "default branch.");
 }
 
 const struct err *
@@ -346,8 +343,8 @@ forge_repo_find(struct forge *f, struct arena *a, const char *access,
 	return NULL;
 }
 
-/* A repository without a commit has no branch to be asked for.  That it says
- * to be empty is no proof: the word may lag behind a push. */
+/* A repository without commits has no branches. That the server calls it empty
+ * is no proof, because this may lag behind a push. */
 static bool
 is_empty(const struct forge_repo *repo, const struct err *e)
 {
@@ -387,8 +384,8 @@ forge_branches(struct forge *f, struct arena *a, const char *access,
 	return e;
 }
 
-/* No branch of that name, where asking for its commits tells nothing of it:
- * GitLab lists none, Gitea before 1.23 breaks over it. */
+/* Whether the branch does not exist, if the request for its commits does not
+ * show that: GitLab returns an empty list, Gitea before 1.23 fails. */
 static bool
 is_gone(struct forge *f, struct arena *a, const char *access,
     const struct forge_repo *repo, const char *branch)
@@ -428,13 +425,13 @@ forge_commits(struct forge *f, struct arena *a, const char *access,
 	    page, out);
 	if (is_empty(repo, e))
 		return NULL;
-	/* it knows the repository, which was asked for first */
+	/* the repository exists: it was requested first */
 	if ((e != NULL && e->code == ERR_NOTFOUND) ||
 	    ((e == NULL ? out->n == 0 :
 			  e->code == ERR_UPSTREAM && e->sys == 500) &&
 		is_gone(f, a, access, repo, branch)))
 		return err_tell(ERR_NOTFOUND,
-		    "The Git server knows no such branch (404).");
+		    "The Git server has no such branch (404).");
 	return e;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Any server, or none: git's own protocol is all there is. */
+/* Any other server: the Git protocol only. */
 #include "forge/inner.h"
 
 const struct forge_ops forge_git = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Gitea and Forgejo, by their published interface (/api/swagger). */
+/* Gitea and Forgejo, by their published API (/api/swagger). */
 #include <string.h>
 
 #include "core/num.h"

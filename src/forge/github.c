@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* GitHub and GitHub Enterprise Server, by their published REST interface of
+/* GitHub and GitHub Enterprise Server, by their published REST API of
  * 2022-11-28. */
 #include "forge/inner.h"
 

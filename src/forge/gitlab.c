@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* GitLab, by its published REST interface, version 4. */
+/* GitLab, by its published REST API, version 4. */
 #include "forge/inner.h"
 
 #define A(m, p, ...) JSON_PATH(struct forge_account, m, p, __VA_ARGS__)

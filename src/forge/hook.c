@@ -36,7 +36,7 @@ const char *const hook_headers[HOOK__MAX] = {
 
 #define P(m, p) JSON_PATH(struct push, m, p, .must = false)
 
-/* A body as it stands. */
+/* The members of a body. */
 struct push {
 	const char *ref;
 	const char *before;
@@ -70,16 +70,17 @@ static const struct json_path gitlab_paths[] = {
 	JSON_PATH_END,
 };
 
-/* The server by the headers that it alone sends; a Forgejo or Gitea sends
- * those of GitHub along, so they stand first. */
+/* The kind of server, by a header that only it sends. Forgejo and Gitea also
+ * send GitHub's headers, so they come first. */
 static const struct kind {
 	const char *name;
 	enum hook_header event;
 	const char *push;
-	enum hook_header delivery[3]; /* the first that is there */
-	enum hook_header signature;   /* HOOK__MAX = the one of GitHub's */
+	enum hook_header delivery[3]; /* the first one present counts */
+	enum hook_header signature;   /* HOOK__MAX = GitHub's */
 	const struct json_path *paths;
-	const char *list; /* of the commits, where the head has no place */
+	const char *list; /* of the commits, if the head commit is not a
+			   * member */
 } kinds[] = {
 	{ "gitea", HOOK_FORGEJO_EVENT, "push",
 	    { HOOK_FORGEJO_DELIVERY, HOOK_GITEA_DELIVERY, HOOK_GITEA_DELIVERY },
@@ -97,8 +98,8 @@ static const struct kind {
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
-/* A header that says something; an empty one is none (Gitea sends an empty
- * signature where no secret is set). */
+/* The value of a header, NULL if it is empty (Gitea sends an empty signature if
+ * no secret is set). */
 static const char *
 said(const char *const header[HOOK__MAX], enum hook_header which)
 {
@@ -121,7 +122,7 @@ hook_is_signed(const char *const header[HOOK__MAX])
 	return false;
 }
 
-/* "sha256=HEX" or "HEX". */
+/* Accepts "sha256=HEX" and "HEX". */
 static const char *
 hex_of(const char *s)
 {
@@ -141,8 +142,8 @@ standard_open(const char *const header[HOOK__MAX], struct hook_envelope *out)
 	    !num_parse(header[HOOK_WEBHOOK_TIMESTAMP], 1, NUM_SAFE,
 		&out->signed_at))
 		return err_tell(ERR_BAD_REQUEST,
-		    "webhook-signature needs webhook-id and "
-		    "webhook-timestamp beside it.");
+		    "webhook-signature requires webhook-id and "
+		    "webhook-timestamp.");
 	return NULL;
 }
 
@@ -159,8 +160,8 @@ hook_open(struct arena *a, const char *const header[HOOK__MAX],
 		k++;
 	if (k == kinds + KINDS)
 		return err_tell(ERR_BAD_REQUEST,
-		    "No header says which Git server this comes from "
-		    "(X-Gitea-Event, X-Gitlab-Event, X-GitHub-Event).");
+		    "No header identifies the Git server (X-Gitea-Event, "
+		    "X-Gitlab-Event, X-GitHub-Event).");
 	out->kind = k->name;
 	out->event = arena_strdup(a, header[k->event]);
 	out->push = strcmp(out->event, k->push) == 0;
@@ -168,7 +169,7 @@ hook_open(struct arena *a, const char *const header[HOOK__MAX],
 		id = said(header, k->delivery[i]);
 	if (id != NULL && strlen(id) > DELIVERY_MAX)
 		return err_tell(ERR_BAD_REQUEST,
-		    "The number of the delivery is longer than %d bytes.",
+		    "The id of the delivery is longer than %d bytes.",
 		    DELIVERY_MAX);
 	out->delivery = id;
 	if (said(header, HOOK_WEBHOOK_SIGNATURE) != NULL)
@@ -198,7 +199,7 @@ is_zero(const char *s)
 	return strspn(s, "0") == strlen(s);
 }
 
-/* At most so many bytes, of whole characters. */
+/* Cuts the text to a maximum of bytes, at a character boundary. */
 static const char *
 cut(struct arena *a, const char *text)
 {
@@ -210,7 +211,7 @@ cut(struct arena *a, const char *text)
 	return out;
 }
 
-/* The message of the head commit among those that were pushed. */
+/* Finds the message of the head commit among the pushed commits. */
 struct pushed {
 	const char *id;
 	const char *message;
@@ -229,7 +230,7 @@ message_find(struct arena *a, const char *list, const char *body, size_t len,
 	struct list all;
 	size_t i;
 
-	/* without the message it is a push all the same */
+	/* a push without the message is still valid */
 	if (json_pick_member(a, list, pushed_paths, sizeof(*c), body, len,
 		&all) != NULL)
 		return;
@@ -251,7 +252,7 @@ kind_of(const char *name)
 	return &kinds[i];
 }
 
-/* "owner/name", and its number in decimal if there is one. */
+/* A valid "owner/name", with a decimal id if there is one. */
 static bool
 is_repository(const struct push *p)
 {
@@ -270,21 +271,25 @@ body_pick(struct arena *a, const struct kind *k, const char *body, size_t len,
     struct push *out)
 {
 	const struct err *e;
+	const char *rest;
 
-	if ((e = json_pick_event(a, k->paths, body, len, out)) != NULL)
-		return err_tell(ERR_BAD_REQUEST,
-		    "The body is no push event: %s", e->detail);
+	if ((e = json_pick_event(a, k->paths, body, len, out)) != NULL) {
+		/* "The response is not JSON": here it is a body */
+		rest = strchr(e->detail + strlen("The "), ' ');
+		return err_tell(ERR_BAD_REQUEST, "The body%s",
+		    rest != NULL ? rest : " is not a push event.");
+	}
 	if (out->ref == NULL || out->after == NULL || out->repo_path == NULL ||
 	    !is_hash(out->after))
 		return err_tell(ERR_BAD_REQUEST,
-		    "The body is no push event: it needs ref, after and the "
-		    "repository.");
+		    "The body is not a push event: ref, after and the "
+		    "repository are required.");
 	if (k->list != NULL)
 		message_find(a, k->list, body, len, out);
 	if (!is_repository(out))
 		return err_tell(ERR_BAD_REQUEST,
-		    "The body is no push event: the number or the path of the "
-		    "repository is none.");
+		    "The body is not a push event: the id or the path of the "
+		    "repository is invalid.");
 	return NULL;
 }
 
@@ -315,7 +320,7 @@ hook_push_read(struct arena *a, const struct hook_envelope *env,
 	if (*branch == '\0' || str_chars(branch) > BRANCH_MAX ||
 	    str_has_control(branch))
 		return err_tell(ERR_BAD_REQUEST,
-		    "The name of the branch is none.");
+		    "The name of the branch is invalid.");
 	out->branch = branch;
 	return NULL;
 }

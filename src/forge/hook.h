@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Push events as the Git servers send them (webhooks): which server it is by
- * its headers, how it is signed, and what its body says.  Nothing here is
- * trusted before the signature has been found right over the raw bytes.
+ * Push events as Git servers send them (webhooks): the kind of server according
+ * to its headers, the kind of signature, and the content. Nothing in them is
+ * trusted before the signature of the raw body has been verified.
  */
 #ifndef SLIPWAY_FORGE_HOOK_H
 #define SLIPWAY_FORGE_HOOK_H
@@ -37,35 +37,36 @@ enum hook_signing {
 	HOOK_STANDARD, /* base64 of HMAC-SHA-256 over "id.timestamp.body" */
 };
 
-/* What the headers say. */
+/* The content of the headers. */
 struct hook_envelope {
 	const char *kind; /* gitea, gitlab, github */
 	const char *event;
-	bool push; /* a push of a branch or tag; else nothing to do */
-	const char *delivery; /* its id; NULL = none was sent */
+	bool push; /* push of a branch or tag; otherwise there is nothing to
+		    * do */
+	const char *delivery; /* its id; NULL = none */
 	enum hook_signing signing;
 	const char *signature; /* hex, secret or "v1,… v1,…"; NULL = none */
 	const char *signed_id; /* HOOK_STANDARD */
-	int64_t signed_at;     /* seconds since 1970, 0 = none */
+	int64_t signed_at;     /* Unix time, 0 = none */
 };
 
 struct hook_push {
-	const char *branch; /* NULL = not of a branch (a tag) */
-	bool deleted;       /* the branch is gone: nothing to deploy */
-	bool test; /* moves nothing, as no push does: somebody tries the hook */
+	const char *branch; /* NULL = not a branch (a tag) */
+	bool deleted;       /* the branch was deleted; nothing to deploy */
+	bool test;          /* a test of the webhook: no commit changes */
 	const char *commit_hash;
-	const char *commit_message; /* of its head; NULL */
+	const char *commit_message; /* of the head commit; NULL */
 	const char *repo_id;        /* decimal */
 	const char *repo_path;      /* "owner/name" */
 	const char *pusher;         /* login; NULL */
 };
 
-/* Whether there is any signature at all, right or wrong. */
+/* Whether there is any signature, valid or not. */
 bool hook_is_signed(const char *const header[HOOK__MAX]);
-/* ERR_BAD_REQUEST where no header names a server that is known here. */
+/* ERR_BAD_REQUEST if no header identifies a known server. */
 MUSTCHECK const struct err *hook_open(struct arena *,
     const char *const header[HOOK__MAX], struct hook_envelope *out);
-/* ERR_BAD_REQUEST where the body is no such event. */
+/* ERR_BAD_REQUEST if the body is not such an event. */
 MUSTCHECK const struct err *hook_push_read(struct arena *,
     const struct hook_envelope *, const char *body, size_t len,
     struct hook_push *out);

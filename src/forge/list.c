@@ -1,41 +1,42 @@
 /* SPDX-License-Identifier: ISC */
-/* A part of a list that the server hands out by pages of its own. */
+/* Reads a part of a list from a server that has pages of its own. */
 #include <string.h>
 
 #include "core/num.h"
 #include "core/str.h"
 #include "forge/inner.h"
 
-#define IDLE 20 /* pages of the server that bring nothing */
-/* Items on a server's page, at most: a hundred commits with their signatures
- * may be more than an answer is let. */
+#define IDLE 20 /* maximum number of pages without new items */
+/* Items per page of the server: a hundred commits with their signatures could
+ * exceed the limit of a response. */
 #define PAGE_MAX 50
-/* An answer, twice while it comes, what is picked of it, and its headers. */
+/* Memory for a response, twice while it arrives, for the items picked, and for
+ * its headers. */
 #define WORK (3 * FORGE_BODY + ((size_t)1 << 20))
-/* What is kept of all pages of one list. */
+/* Memory for the result. */
 #define LIST_MAX (FORGE_BODY + FORGE_BODY / 4 * 3)
-#define TEXT_MAX 16384 /* of a text that may be cut */
-/* Of a page that was too large so many times fewer are asked for: a server that
- * lies is not to be asked often. */
+#define TEXT_MAX 16384 /* limit of a text that may be cut */
+/* Divisor of the page size after a page was too large. It is large to limit the
+ * number of attempts. */
 #define FEWER 8
 
 struct collect {
 	struct forge *f;
 	struct arena *a;
-	size_t before; /* what of it was in use */
+	size_t before; /* memory used before */
 	const struct forge_ask *ask;
 	const struct forge_rows *rows;
-	int64_t first; /* which item is the first of ours */
+	int64_t first; /* index of the first requested item */
 	int64_t want;
 	int64_t have;
-	int64_t per;  /* items on a page of the server */
-	int64_t skip; /* on the next one, before ours */
+	int64_t per;  /* items per page of the server */
+	int64_t skip; /* items to skip on the next page */
 	bool more;
-	bool again; /* to be asked in smaller pages */
+	bool again; /* ask again, with smaller pages */
 	struct list *out;
 };
 
-/* How many items the server puts on a page at most: asked once. */
+/* Reads the server's maximum page size, once. */
 static const struct err *
 page_max(struct forge *f, struct arena *a, const char *access)
 {
@@ -56,7 +57,8 @@ page_max(struct forge *f, struct arena *a, const char *access)
 		     .access = access },
 		 &got)) != NULL)
 		return e;
-	/* older than the question, or the token's scopes leave it out */
+	/* the server is older than this request, or the token lacks the
+	 * scope */
 	if (got.status == 404 || got.status == 403) {
 		f->page_max = PAGE_MAX;
 		return NULL;
@@ -67,13 +69,13 @@ page_max(struct forge *f, struct arena *a, const char *access)
 		return e;
 	if (paging.max < 1)
 		return err_tell(ERR_UPSTREAM,
-		    "The Git server says that its pages are empty "
+		    "The Git server reports a page size below 1 "
 		    "(max_response_items).");
 	f->page_max = paging.max > PAGE_MAX ? PAGE_MAX : paging.max;
 	return NULL;
 }
 
-/* A copy, so that the page it stood on can go. */
+/* Copies the texts, so that the page can be freed. */
 static void
 item_keep(struct collect *c, char *item)
 {
@@ -90,7 +92,7 @@ item_keep(struct collect *c, char *item)
 	}
 }
 
-/* Takes what is ours of a server's page. */
+/* Takes the requested items from a page of the server. */
 static const struct err *
 page_take(struct arena *own, const struct http_response *got, struct collect *c)
 {
@@ -113,15 +115,15 @@ page_take(struct arena *own, const struct http_response *got, struct collect *c)
 		c->out->n = (size_t)++c->have;
 		if (arena_used(c->a) - c->before > LIST_MAX)
 			return err_tell(ERR_UPSTREAM,
-			    "The Git server's list is larger than is taken: "
-			    "ask for fewer at once (limit).");
+			    "The Git server's list is too large. Request fewer "
+			    "items at once (limit).");
 	}
 	c->more = i < n;
 	c->skip = c->skip > n ? c->skip - n : 0;
 	return NULL;
 }
 
-/* A page that was asked for, and those before it. */
+/* The pages requested before. */
 struct seen {
 	const char *url;
 	const struct seen *before;
@@ -145,8 +147,9 @@ seen_add(struct arena *a, const char *url, const struct seen *before)
 	return s;
 }
 
-/* Whether the server puts fewer on a page of this list than it says to be its
- * most, as Gitea's COMMITS_RANGE_SIZE has it: then ours begin elsewhere. */
+/* Whether the server's pages of this list are smaller than its stated maximum,
+ * as with Gitea's COMMITS_RANGE_SIZE. Then the requested items start
+ * elsewhere. */
 static bool
 is_clamped(const struct http_response *got, struct collect *c)
 {
@@ -160,7 +163,7 @@ is_clamped(const struct http_response *got, struct collect *c)
 	return true;
 }
 
-/* One page; the address of the next, NULL if it was the last. */
+/* Requests a page; returns the URL of the next, NULL if it was the last. */
 static const struct err *
 page_ask(struct arena *own, const char *url, struct collect *c,
     const char **next)
@@ -192,7 +195,7 @@ page_ask(struct arena *own, const char *url, struct collect *c,
 	return NULL;
 }
 
-/* From the next that is ours on, along the links, until there is enough. */
+/* Follows the links from the next requested item until there are enough. */
 static const struct err *
 pages_follow(struct arena *own, struct collect *c)
 {
@@ -214,7 +217,7 @@ pages_follow(struct arena *own, struct collect *c)
 			    "The Git server's list does not end.");
 		} else if (is_seen(seen, url)) {
 			e = err_tell(ERR_UPSTREAM,
-			    "The Git server's list leads to itself.");
+			    "The links of the Git server's list form a loop.");
 		} else {
 			seen = seen_add(c->a, url, seen);
 			before = c->have;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Branches by git's own protocol (git-ls-remote(1)). */
+/* Lists branches by the Git protocol (git-ls-remote(1)). */
 #include <sys/mman.h>
 #include <sys/wait.h>
 
@@ -18,20 +18,20 @@
 #include "core/str.h"
 #include "forge/inner.h"
 
-/* Of git; its branches take twice that. */
+/* Limit of git's output; the branches need twice that. */
 #define OUTPUT_MAX ((size_t)2 << 20)
 #define READ_SIZE 16384
 #define ARGS (2 * GIT_SETTINGS + 24)
 #define ENVS (GIT_ENVIRONMENT + 6)
 
-/* Whose repositories of this machine are is no matter where only their refs are
- * read; and git reads this from no command line. */
+/* The owner of a local repository does not matter if only its refs are read.
+ * git does not accept this setting on the command line. */
 #define CONFIG "[safe]\n\tdirectory = *\n"
 #define CONFIG_PATH "/proc/self/fd/3"
 #define TICK_MS 2
 #define SSH_SECONDS 5
 
-/* git reads the credential from a descriptor; this text holds none. */
+/* git reads the credential from a descriptor, not from this text. */
 #define HELPER "!f() { test \"$1\" = get && cat <&4; }; f"
 
 static const char *const programs[] = { "/usr/bin/git", "/usr/local/bin/git",
@@ -56,7 +56,7 @@ set(struct child *c, const char *setting)
 	c->argv[c->nargs++] = setting;
 }
 
-/* A text to read from a descriptor, which is the caller's to close. */
+/* Stores a text for a child to read from a descriptor; the caller closes it. */
 static const struct err *
 text_keep(const char *text, int *fd)
 {
@@ -69,7 +69,7 @@ text_keep(const char *text, int *fd)
 	return NULL;
 }
 
-/* Of the service, for its own server alone. */
+/* The service's credential, for its own server only. */
 static const struct err *
 credential_make(const struct settings_gitserver *s, struct arena *a,
     const char *repository, struct child *c)
@@ -84,7 +84,7 @@ credential_make(const struct settings_gitserver *s, struct arena *a,
 	e = forge_clone_with(f, a, repository, s->token, &cred);
 	forge_close(f);
 	if (e != NULL)
-		return NULL; /* it lies elsewhere */
+		return NULL; /* the URL is elsewhere */
 	text = arena_printf(a, "username=%s\npassword=%s\n", cred.user,
 	    cred.secret);
 	if ((e = text_keep(text, &c->credential)) != NULL)
@@ -107,7 +107,7 @@ child_describe(const struct settings_gitserver *s, struct arena *a,
 		if (access(programs[i], X_OK) == 0)
 			break;
 	if (programs[i] == NULL)
-		return err_tell(ERR_CONFIG, "git is not installed here.");
+		return err_tell(ERR_CONFIG, "git is not installed.");
 	c->argv[c->nargs++] = programs[i];
 	for (i = 0; i < GIT_SETTINGS; i++)
 		set(c, git_settings[i]);
@@ -136,7 +136,7 @@ child_describe(const struct settings_gitserver *s, struct arena *a,
 	return NULL;
 }
 
-/* After fork: no way back. */
+/* Runs after fork and never returns. */
 static void
 child_become(const struct child *c, int out)
 {
@@ -199,7 +199,7 @@ output_read(const struct child *c, struct buf *out)
 	}
 }
 
-/* With its helpers, which it leaves behind when it is killed. */
+/* Ends git and its helpers, which survive when git is killed. */
 static const struct err *
 child_end(struct child *c)
 {
@@ -219,8 +219,8 @@ child_end(struct child *c)
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return NULL;
 	return err_tell(ERR_UPSTREAM,
-	    "git cannot read the repository: it is not there, or asks for "
-	    "credentials that the service has not.");
+	    "git cannot read the repository: it does not exist, or requires "
+	    "credentials that the service does not have.");
 }
 
 /* "HASH\trefs/heads/NAME" or "ref: refs/heads/NAME\tHEAD". */

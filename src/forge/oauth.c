@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* OAuth 2.0 (RFC 6749) with PKCE (RFC 7636), as the servers speak it. */
+/* OAuth 2.0 (RFC 6749) with PKCE (RFC 7636), as implemented by Git servers. */
 #include <string.h>
 #include <strings.h>
 
@@ -10,7 +10,7 @@
 #define TOKEN_MAX 16384
 #define LIFE_MAX (INT64_C(10) * 365 * 24 * 3600) /* seconds */
 
-/* What the token endpoint says, well or ill. */
+/* A response of the token endpoint, success or error. */
 struct grant {
 	const char *access;
 	const char *refresh;
@@ -33,7 +33,7 @@ static const struct json_path grant_paths[] = {
 	JSON_PATH_END,
 };
 
-/* Errors that are none of the code or token that was handed in. */
+/* Errors that are not about the code or token in the request. */
 static const struct {
 	const char *error;
 	enum err_code code;
@@ -80,7 +80,7 @@ forge_can_sign_in(const struct forge *f)
 
 	if (f->ops->oauth.authorize == NULL)
 		return err_tell(ERR_CONFIG,
-		    "Nobody can sign in by a Git server of type %s "
+		    "A Git server of type %s does not support sign-in "
 		    "(GITSERVER_TYPE).",
 		    f->ops->name);
 	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
@@ -92,7 +92,7 @@ forge_can_sign_in(const struct forge *f)
 	if (len == 0)
 		return NULL;
 	return err_tell(ERR_CONFIG,
-	    "Signing in by the Git server needs the settings%.*s.", (int)len,
+	    "Signing in at the Git server requires the settings%.*s.", (int)len,
 	    missing);
 }
 
@@ -140,7 +140,7 @@ is_word_of(const char *list, const char *word, size_t len)
 	return false;
 }
 
-/* "read:user" is in "user" as well, "repo:status" in "repo". */
+/* "user" includes "read:user", "repo" includes "repo:status". */
 static bool
 is_granted(const char *granted, const char *word, size_t len)
 {
@@ -169,14 +169,14 @@ scope_check(const struct forge *f, const struct grant *g)
 		len = strcspn(asked, " ,");
 		if (len > 0 && !is_granted(g->scope, asked, len))
 			return err_tell(ERR_BAD_REQUEST,
-			    "The Git server did not grant the scope %.*s: sign "
-			    "in again and allow all that is asked for.",
+			    "The Git server did not grant the scope %.*s. Sign "
+			    "in again and allow everything that is requested.",
 			    (int)len, asked);
 	}
 	return NULL;
 }
 
-/* The server's own words, without what is no text. */
+/* The server's message, with other characters than ASCII text replaced. */
 static const char *
 clean(struct arena *a, const char *text)
 {
@@ -199,16 +199,17 @@ refused(struct arena *a, const struct grant *g, enum err_code code)
 	for (i = 0; i < sizeof(other_errors) / sizeof(other_errors[0]); i++)
 		if (strcmp(g->error, other_errors[i].error) == 0)
 			code = other_errors[i].code;
-	/* Gitea says unauthorized_client of a code, too. */
+	/* Gitea reports unauthorized_client for an invalid code, too. */
 	if (is_set(g->description) &&
 	    strstr(g->description, "client secret") != NULL)
 		code = ERR_CONFIG;
-	return err_tell(code, "The Git server refused: %s%s%s",
+	return err_tell(code, "The Git server rejected the request: %s%s%s",
 	    clean(a, g->error), is_set(g->description) ? ": " : "",
 	    clean(a, g->description));
 }
 
-/* A text that may stand in a header (RFC 6750 2.1, and a little more). */
+/* Whether the text is valid in a header (RFC 6750, section 2.1, and slightly
+ * more). */
 static bool
 is_token(const char *s)
 {
@@ -232,11 +233,10 @@ token_take(const struct forge *f, const struct grant *g,
 	if (g->access == NULL || !is_token(g->access) ||
 	    (g->refresh != NULL && !is_token(g->refresh)))
 		return err_tell(ERR_UPSTREAM,
-		    "The Git server's answer has no token in it.");
+		    "The Git server's response contains no token.");
 	if (g->type != NULL && strcasecmp(g->type, "bearer") != 0)
 		return err_tell(ERR_UPSTREAM,
-		    "The Git server's token is of a type that is not known "
-		    "here.");
+		    "The Git server issued a token of an unknown type.");
 	if ((e = scope_check(f, g)) != NULL)
 		return e;
 	out->access = g->access;
@@ -249,7 +249,7 @@ token_take(const struct forge *f, const struct grant *g,
 	return NULL;
 }
 
-/* `code` for what the server says is wrong with what was handed in. */
+/* `code` is the error for a rejected code or token. */
 static const struct err *
 token_ask(struct forge *f, struct arena *a, struct buf *form,
     enum err_code code, struct forge_token *out)
@@ -280,14 +280,14 @@ token_ask(struct forge *f, struct arena *a, struct buf *form,
 		return forge_judge(f, a, &got);
 	if (json_pick(a, grant_paths, got.body, got.len, &g) != NULL)
 		return err_tell(ERR_UPSTREAM,
-		    "The Git server answered %d to a sign-in, and no JSON: it "
-		    "may not offer OAuth 2.0 (Gitea: [oauth2] ENABLED).",
+		    "The Git server returned %d to a sign-in, without JSON. It "
+		    "may not support OAuth 2.0 (Gitea: [oauth2] ENABLED).",
 		    got.status);
 	if (g.error != NULL)
 		return refused(a, &g, code);
 	if (got.status < 200 || got.status > 299)
 		return err_tell(ERR_UPSTREAM,
-		    "The Git server answered %d to a sign-in.", got.status);
+		    "The Git server returned %d to a sign-in.", got.status);
 	return token_take(f, &g, out);
 }
 
@@ -310,9 +310,9 @@ forge_token_get(struct forge *f, struct arena *a, const char *code,
 	return e;
 }
 
-/* A code that was made up is refused by whom the client is known to: for the
- * code.  Gitea says with the same word, but others beside it, what is wrong
- * with the client. */
+/* Sends an invalid code: if the server knows the client, it rejects the code.
+ * Gitea uses the same error for a wrong client, with a different
+ * description. */
 const struct err *
 forge_check_client(struct forge *f, struct arena *a)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Addresses of repositories, and what of them lies on the server. */
+/* URLs of repositories, and whether they are on the Git server. */
 #include <string.h>
 #include <strings.h>
 
@@ -7,14 +7,14 @@
 #include "core/str.h"
 #include "forge/inner.h"
 
-/* The path without the slash in front of it. */
+/* The path without its leading slash. */
 static const char *
 path_of(const struct address *ad)
 {
 	return ad->path + (ad->path[0] == '/' ? 1 : 0);
 }
 
-/* A repository's address, or the server's. */
+/* Parses the URL of a repository or of the server. */
 static bool
 read_plain(const char *text, struct address *out)
 {
@@ -22,8 +22,8 @@ read_plain(const char *text, struct address *out)
 	    address_path_is_plain(out->path);
 }
 
-/* What follows the server's own path in it; NULL if it is not below.  Over SSH
- * no server has such a path. */
+/* The path below the server's own path; NULL if it is not below. Over SSH
+ * servers have no such path. */
 static const char *
 below(const struct address *server, const struct address *ad)
 {
@@ -40,7 +40,7 @@ static const struct err *
 elsewhere(void)
 {
 	return err_tell(ERR_NOTFOUND,
-	    "The repository does not lie on the Git server.");
+	    "The repository is not on the Git server.");
 }
 
 const struct err *
@@ -135,10 +135,10 @@ forge_clone_with(const struct forge *f, struct arena *a, const char *repository,
 	return NULL;
 }
 
-/* What browsers show behind a repository's path.  GitLab lets no repository be
- * called so, but for src, which Gitea has with another word behind it, and for
- * the lists, which the number of an entry follows: a repository of a subgroup
- * that is called like one can be written with ".git". */
+/* Whether a segment after a repository's path belongs to a web page. GitLab does
+ * not allow these names for repositories, except src, which Gitea uses with a
+ * second word, and the lists, which are followed by the number of an entry. A
+ * repository with such a name can be written with ".git". */
 static bool
 is_of_page(const char *part, size_t len)
 {
@@ -208,8 +208,8 @@ depth_fault(const struct forge_ops *ops, struct arena *a, const char *address,
 			second = (size_t)(p - address);
 	}
 	if (parts < 2)
-		return "names no repository: the Git server has them as "
-		       "https://host/owner/name";
+		return "is not the URL of a repository; those of the Git "
+		       "server have the form https://host/owner/name";
 	if (parts <= ops->depth)
 		return NULL;
 	return arena_printf(a,
@@ -233,8 +233,7 @@ forge_repo_fault(const struct settings_gitserver *s, struct arena *a,
 	    strlen(server.path) - (str_ends(server.path, "/") ? 1 : 0));
 	if ((path = below(&server, &ad)) == NULL)
 		return arena_printf(a,
-		    "does not lie below the Git server's address, %.300s",
-		    s->url);
+		    "is not below the Git server's URL, %.300s", s->url);
 	return depth_fault(ops, a, address, path);
 }
 
