@@ -109,11 +109,11 @@ sub slipway_api {
 my ($status, $out) = slipway_api(slurp($api->conf_file), '-n');
 is("$status $out", '0 ', '-n finds nothing');
 for my $case (["[api]\nworkers = 0\n", qr/try\.conf:2: workers: must be a number from 1/],
-	["[api]\nworker = 1\n", qr/try\.conf:2: worker: there is no such key/], ["[apis]\n", qr/try\.conf:1: apis: there is no such section/],
+	["[api]\nworker = 1\n", qr/try\.conf:2: worker: unknown key/], ["[apis]\n", qr/try\.conf:1: apis: unknown section/],
 	["[api]\nsocket = api.sock\n", qr/:2: socket: must be an absolute path/], ["[api]\nsocket_mode = 9\n", qr/:2: socket_mode: /],
 	["[api]\nmetrics = maybe\n", qr/:2: metrics: must be yes or no/], ["nonsense\n", qr/:1: the line: expected key = value/],
 	["[database]\npassword: hunter2\n", qr/:2: password: expected key = value\s*\z/],
-	["workers = 1\n", qr/:1: workers: a \[section\] has to come first/]) {
+	["workers = 1\n", qr/:1: workers: a \[section\] must precede it/]) {
 	my ($text, $want) = @$case;
 	($status, $out) = slipway_api($text, '-n');
 	is($status, 78, "-n refuses $text" =~ s/\n/ /gr);

@@ -37,7 +37,7 @@ my @bad = (
 	is_root() ? (
 		["[runner]\nprivilege_drop = no\nuser = nobody\n", qr/no step runs as root/],
 		["[runner]\nuser = root\n", qr/root, which nothing may run as/],
-		["[runner]\nuser = no-such-user\n", qr/no account is named/],
+		["[runner]\nuser = no-such-user\n", qr/unknown account no-such-user/],
 		["[runner]\n${drop}job_user = root\n", qr/job_user: root is root/],
 		["[runner]\n${drop}uid_first = 65000\nuid_count = 1000\n",
 		    qr/runner\.user: nobody has uid \d+, which is in the range/],
@@ -46,7 +46,7 @@ my @bad = (
 		["[runner]\n${drop}uid_first = 1\nuid_count = 9\n[run_as]\nshop = daemon\n",
 		    qr/run_as: daemon has uid 1, which is in the range/],
 		["[runner]\n${drop}uid_first = 4294967000\nuid_count = 1000\n", qr/past the last/],
-		["[runner]\n${drop}[run_as]\nshop = no-such-user\n", qr/run_as: no account/],
+		["[runner]\n${drop}[run_as]\nshop = no-such-user\n", qr/run_as: unknown account/],
 		["[runner]\n${drop}[run_as]\nshop = root\n", qr/run_as: root is root/],
 		["[runner]\n${drop}[run_as]\n../x = nobody\n", qr/no project directory/],
 		["[runner]\n${drop}[run_as]\n" . join('', map { "p$_ = nobody\n" } 0 .. 256),

@@ -99,7 +99,7 @@ for my $how ('idle', 'with a job') {
 	cmp_ok(scalar keys %lines, '>', 0, "$how: the errors are logged");
 	is_deeply([grep { $lines{$_} > 1 } sort keys %lines], [], "$how: each error is logged once");
 	$db->sql('RENAME TABLE elsewhere TO deployment');
-	ok(poll(60, sub { substr($one->said, $said) =~ /claim: all is well again$/m }),
+	ok(poll(60, sub { substr($one->said, $said) =~ /claim: recovered$/m }),
 	    "$how: the recovery is logged");
 }
 spew($held, '');

@@ -183,7 +183,7 @@ ok(looks(2), 'the dispatcher reads the spool again');
 is(lines(qr{\] $odd\.1: }), 2, 'the other fault is logged once');
 spew("$odd_dir/lock", 'x', 0600);
 give("$odd_dir/lock");
-ok(poll(30, sub { lines(qr{\] $odd\.1: all is well again$}) }), 'the end of the faults is logged');
+ok(poll(30, sub { lines(qr{\] $odd\.1: recovered$}) }), 'the end of the faults is logged');
 is($runner->wait($odd), 'interrupted', 'the deployment is interrupted after the faults');
 
 # an unreadable log of a live job

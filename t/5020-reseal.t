@@ -72,7 +72,7 @@ untouched(64, qr/unknown option --force/, '--prune', '--force');
 untouched(78, qr/secret\.key: is missing: run slipway-admin key/, $_) for '--reseal', '--prune';
 ok(!-e $keyring && !-e $private, 'a rejected command creates no key');
 done(qr/new first key/);
-untouched(78, qr/0001-schema is not applied/, $_) for '--reseal', '--prune';
+untouched(78, qr/0001-schema has not been applied/, $_) for '--reseal', '--prune';
 $db->migrate;
 done([ qr/^variables of deployments: 0 values, 0 re-encrypted$/m,
 	qr/^\Q$private\E: 0 values depend on key 1 \([0-9a-f]{8}\), the current one$/m,
@@ -239,7 +239,7 @@ waits();
 is($db->sql('SELECT COUNT(*) FROM information_schema.innodb_trx'), 2, '--reseal works in one transaction');
 my ($status, $out, $err) = run_cmd(@admin, 'key', '--prune');
 is($status >> 8, 65, 'another slipway-admin key is rejected meanwhile');
-like($err, qr/another slipway-admin key is at work/, 'the error names the other process');
+like($err, qr/another slipway-admin key is running/, 'the error names the other process');
 stop_process($pid, 'KILL');
 $db->let_go($held);
 ok(poll(60, sub { ($db->client('SELECT COUNT(*) FROM deployment FOR UPDATE NOWAIT'))[0] == 0 }),
@@ -434,18 +434,18 @@ done(qr/new first key/);
 $newest = 7;
 my $mine = slurp($keyring);
 spew($keyring, "1 AAAA\n");
-untouched(78, qr/secret\.key:1: must be a number/, $_) for '--reseal', '--prune';
+untouched(78, qr/secret\.key:1: must be a unique number/, $_) for '--reseal', '--prune';
 spew($keyring, join '', map { "$_ " . encode_base64(chr($_) x 32) } reverse 1 .. 64);
-untouched(78, qr/secret\.key: holds 64 keys already: slipway-admin key --reseal, then --prune, makes room/);
+untouched(78, qr/secret\.key: already contains 64 keys: slipway-admin key --reseal, then --prune, removes old ones/);
 spew($keyring, $mine);
 chmod 0644, $keyring;
-untouched(78, qr/secret\.key: mode 644 lets others at it/, '--reseal');
+untouched(78, qr/secret\.key: mode 644 is too permissive/, '--reseal');
 chmod 0640, $keyring;
 
 # --- one process at a time
 open my $lock, '<', $private or die;
 flock $lock, LOCK_EX or die;
-untouched(65, qr/another slipway-admin key is at work/, @$_) for [], ['--reseal'], ['--prune'];
+untouched(65, qr/another slipway-admin key is running/, @$_) for [], ['--reseal'], ['--prune'];
 close $lock;
 
 # --- other accounts

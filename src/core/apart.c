@@ -20,7 +20,7 @@
 
 static const struct {
 	const char *path;
-	const char *name; /* in the home */
+	const char *name; /* below the home directory */
 } hidden[] = {
 	{ "/tmp", PRIVATE "/tmp" },
 	{ "/var/tmp", PRIVATE "/var-tmp" },
@@ -35,8 +35,8 @@ is_dir(const char *path)
 	return lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* A mount of message queues shows those of the IPC that it was made in, so the
- * host's is covered. */
+/* An mqueue mount shows the message queues of the IPC namespace it was mounted
+ * in, so a new mount hides the host's. */
 static const struct err *
 ipc_mount(void)
 {
@@ -59,13 +59,14 @@ apart_enter(unsigned what)
 		flags |= CLONE_NEWIPC;
 	if (unshare(flags) == -1)
 		return err_errno("unshare");
-	/* ours no longer reach the host; the host's still come */
+	/* our mounts no longer reach the host; the host's still reach us */
 	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) == -1)
 		return err_errno("mount --make-rslave /");
 	return (what & APART_IPC) != 0 ? ipc_mount() : NULL;
 }
 
-/* By descriptor: others may run under the account that has the home. */
+/* Works by descriptor, because other processes may run under the account that
+ * owns the home directory. */
 static const struct err *
 tmp_mount(int home, size_t i, uid_t uid, gid_t gid)
 {
@@ -77,14 +78,15 @@ tmp_mount(int home, size_t i, uid_t uid, gid_t gid)
 	if (!is_dir(hidden[i].path))
 		return NULL;
 	if (mkdirat(home, hidden[i].name, 0700) == -1)
-		return err_errno("make %s", hidden[i].name);
+		return err_errno("create %s", hidden[i].name);
 	fd = openat(home, hidden[i].name,
 	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd == -1)
 		return err_errno("open %s", hidden[i].name);
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (fstat(fd, &st) == -1 || st.st_uid != geteuid())
-		e = err_new(ERR_INTERNAL, "%s is not ours", hidden[i].name);
+		e = err_new(ERR_INTERNAL, "%s has another owner",
+		    hidden[i].name);
 	else if (fchown(fd, uid, gid) == -1 || fchmod(fd, 01777) == -1)
 		e = err_errno("%s", hidden[i].name);
 	else if (mount(path, hidden[i].path, NULL, MS_BIND, NULL) == -1)
@@ -100,9 +102,10 @@ apart_tmp(int home, uid_t uid, gid_t gid)
 	size_t i;
 	int fd;
 
-	/* root's until all is in place, so that it cannot be another */
+	/* owned by root until everything is in place, so that nobody can
+	 * replace it */
 	if (mkdirat(home, PRIVATE, 0700) == -1)
-		return err_errno("make " PRIVATE);
+		return err_errno("create " PRIVATE);
 	for (i = 0; e == NULL && i < HIDDEN; i++)
 		e = tmp_mount(home, i, uid, gid);
 	fd = openat(home, PRIVATE,

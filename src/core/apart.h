@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * What a job does not share with the host: mounts (mount_namespaces(7)), so
- * that it has a /tmp, /var/tmp and /dev/shm of its own, and System V and POSIX
- * IPC (ipc_namespaces(7)).  All of it ends with the last process of the job.
+ * that it has its own /tmp, /var/tmp and /dev/shm, and System V and POSIX IPC
+ * (ipc_namespaces(7)).  The kernel removes all of it when the job's last
+ * process ends.
  */
 #ifndef SLIPWAY_CORE_APART_H
 #define SLIPWAY_CORE_APART_H
@@ -17,14 +18,15 @@ enum apart {
 	APART_TMP = 1 << 2, /* and /tmp; needs the mounts */
 };
 
-/* As root, before the drop: leaves the host's mounts, and its IPC if that is
- * asked for.  Directories that were opened before are outside of the new
- * namespace: see passwd_enter. */
+/* Leaves the host's mount namespace, and its IPC namespace if `what` includes
+ * APART_IPC.  Needs root; call it before dropping privileges.  Directories
+ * opened before are outside the new namespace: see passwd_enter. */
 MUSTCHECK const struct err *apart_enter(unsigned what);
-/* After that: gives this process directories in `home`, a descriptor, as /tmp
- * and /var/tmp.  They belong to that user. */
+/* Call after apart_enter: mounts directories below `home`, a descriptor, on
+ * /tmp and /var/tmp.  They belong to the given user. */
 MUSTCHECK const struct err *apart_tmp(int home, uid_t uid, gid_t gid);
-/* What of that this process may do; makes a child to find out. */
+/* Returns the flags that this process has the rights for; forks a child to find
+ * out. */
 unsigned apart_possible(void);
 /* Whether the path is below a directory that apart_tmp hides. */
 bool apart_hides(const char *path);

@@ -22,7 +22,8 @@ struct block {
 };
 
 struct arena {
-	struct block *head; /* the one in use; the last is the oldest */
+	struct block *head; /* the current block; the last in the list is the
+			     * oldest */
 	size_t limit;
 	size_t used;
 };

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Memory that lives as long as a request or a job and is freed at once.
+ * Memory that lives as long as a request or a job and is freed all at once.
  *
- * Nothing returns NULL: out of memory, or past the arena's limit, the process
- * logs and exits (EX_OSERR), and its supervisor starts another.  Limits of
- * what comes in from outside are checked before memory is taken for it.
+ * Nothing returns NULL: if memory runs out, or an allocation exceeds the
+ * arena's limit, the process logs this and exits (EX_OSERR), and its supervisor
+ * starts another.  Check the size of outside input before allocating memory for
+ * it.
  */
 #ifndef SLIPWAY_CORE_ARENA_H
 #define SLIPWAY_CORE_ARENA_H
@@ -15,13 +16,14 @@
 
 struct arena;
 
-/* `limit` in bytes, for all that the arena hands out until it is cleared. */
+/* `limit` is the total number of bytes that the arena may hand out before it is
+ * cleared. */
 struct arena *arena_open(size_t limit);
-/* Frees all that was handed out, keeps the first block. */
+/* Frees everything handed out, but keeps the first block. */
 void arena_clear(struct arena *);
 void arena_close(struct arena *);
-/* What was handed out after the mark was taken is freed; it must not have been
- * cleared in between. */
+/* Releasing a mark frees everything handed out since the mark was set.  The
+ * arena must not have been cleared in between. */
 struct arena_mark {
 	struct block *head;
 	size_t head_used;
@@ -32,17 +34,18 @@ void arena_rewind(struct arena *, const struct arena_mark *);
 /* Bytes handed out since the last clear. */
 size_t arena_used(const struct arena *);
 
-/* Bytes that it may still hand out. */
+/* Bytes that the arena can still hand out. */
 size_t arena_left(const struct arena *);
 
-/* n * size zeroed bytes, aligned for any type; n * size may be 0. */
+/* Returns n * size zeroed bytes, aligned for any type; n * size may be 0. */
 void *arena_alloc(struct arena *, size_t n, size_t size);
-/* A copy that ends in NUL. */
+/* Returns a NUL-terminated copy. */
 char *arena_strndup(struct arena *, const char *s, size_t len);
 char *arena_strdup(struct arena *, const char *s);
 char *arena_printf(struct arena *, const char *fmt, ...) PRINTFLIKE(2, 3);
 
-/* Process-lifetime memory for what is made once, in main. Never NULL. */
+/* Memory that lives as long as the process, for what main allocates once.
+ * Never NULL. */
 void *mem_alloc(size_t n, size_t size);
 void *mem_grow(void *p, size_t n, size_t size);
 void mem_free(void *p);

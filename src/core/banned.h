@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Functions that are too easy to misuse do not compile here.  Included before
- * every source by the compiler's command line (-include).  The malloc family
- * (core/arena.c only), strtol (core/num.c only) and signal, which is the name of
- * members too, are held by t/0100-tree.t.
+ * Poisons functions that are too easy to misuse.  The compiler's command line
+ * includes this file before every source (-include). t/0100-tree.t checks what
+ * cannot be poisoned here: the malloc family (core/arena.c only), strtol
+ * (core/num.c only) and signal, which is also the name of members.
  */
 #ifndef SLIPWAY_CORE_BANNED_H
 #define SLIPWAY_CORE_BANNED_H
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-/* With clang the fortified ones are macros. */
+/* With clang the fortified versions are macros. */
 #undef sprintf
 #undef vsprintf
 /* clang-format off */

@@ -38,7 +38,7 @@ buf_wipe(struct buf *b)
 	buf_release(b);
 }
 
-/* Makes room for `more` bytes and a NUL; says whether there is. */
+/* Makes room for `more` bytes and a NUL; false if that exceeds the maximum. */
 static bool
 room(struct buf *b, size_t more)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A growing byte buffer with a maximum.
+ * A growing byte buffer with a maximum size.
  *
- * Always NUL-terminated after the first append.  Appending past the maximum
- * fails once and for good: `overflow` is set, later appends do nothing, and
- * the owner checks it where the result is used (buf_check).
+ * It is NUL-terminated after the first append.  An append that would exceed the
+ * maximum sets `overflow`, and later appends do nothing.  The owner calls
+ * buf_check before using the result.
  */
 #ifndef SLIPWAY_CORE_BUF_H
 #define SLIPWAY_CORE_BUF_H
@@ -24,11 +24,11 @@ struct buf {
 	bool overflow;
 };
 
-/* Takes no memory yet; `max` in bytes. */
+/* Allocates nothing yet; `max` is in bytes. */
 void buf_init(struct buf *, size_t max);
-/* Forgets the content, keeps the memory. */
+/* Empties the buffer, but keeps its memory. */
 void buf_clear(struct buf *);
-/* Frees; the buffer may be used again as after buf_init. */
+/* Frees the memory; the buffer may be reused as after buf_init. */
 void buf_release(struct buf *);
 /* The same, for a secret: overwrites the memory first. */
 void buf_wipe(struct buf *);
@@ -40,7 +40,7 @@ void buf_printf(struct buf *, const char *fmt, ...) PRINTFLIKE(2, 3);
 void buf_vprintf(struct buf *, const char *fmt, va_list) PRINTFLIKE(2, 0);
 /* Removes the first n bytes. */
 void buf_drop(struct buf *, size_t n);
-/* ERR_TOO_LARGE if something did not fit. */
+/* ERR_TOO_LARGE if an append did not fit. */
 MUSTCHECK const struct err *buf_check(const struct buf *);
 
 #endif

@@ -18,7 +18,7 @@
 
 #define FILE_MAX ((size_t)1 << 20)
 #define FAULT_TEXT 480
-#define BYTE_ORDER_MARK "\xef\xbb\xbf" /* of some editors */
+#define BYTE_ORDER_MARK "\xef\xbb\xbf" /* some editors write one */
 
 struct reader {
 	struct arena *a;
@@ -41,7 +41,7 @@ fault(struct reader *r, const char *where, const char *what, const char *name)
 	buf_release(&line);
 }
 
-/* All of a small file; ERR_NOTFOUND if there is none. */
+/* Reads a small file whole; ERR_NOTFOUND if it does not exist. */
 static const struct err *
 slurp(struct arena *a, const char *path, unsigned how, char **out)
 {
@@ -64,7 +64,7 @@ slurp(struct arena *a, const char *path, unsigned how, char **out)
 	if ((how & CONF_ROOT_OWNED) != 0 &&
 	    (st.st_uid != 0 || (st.st_mode & (S_IWGRP | S_IWOTH)) != 0)) {
 		e = err_tell(ERR_CONFIG,
-		    "%s: must belong to root and be writable by nobody else",
+		    "%s: must belong to root and be writable only by root",
 		    path);
 		goto out;
 	}
@@ -142,7 +142,7 @@ set_number(struct reader *r, const struct conf_key *k, const char *text)
 	}
 	if (!ok)
 		return arena_printf(r->a, "must be %s from %lld to %lld",
-		    k->type == C_SIZE        ? "a size (k, m, g may follow)" :
+		    k->type == C_SIZE ? "a size (with an optional k, m or g)" :
 			k->type == C_SECONDS ? "a number of seconds" :
 					       "a number",
 		    (long long)k->min, (long long)k->max);
@@ -150,7 +150,7 @@ set_number(struct reader *r, const struct conf_key *k, const char *text)
 	return NULL;
 }
 
-/* Sets one key; NULL or what is wrong with the value. */
+/* Sets one key; returns NULL, or what is wrong with the value. */
 static const char *
 set(struct reader *r, const struct conf_key *k, const char *text)
 {
@@ -205,7 +205,7 @@ map_add(struct reader *r, const struct conf_key *k, const char *key,
 	    k->offset);
 	struct conf_pair *grown;
 
-	if ((m->n & (m->n - 1)) == 0) { /* full: room for twice as many */
+	if ((m->n & (m->n - 1)) == 0) { /* full: double its size */
 		grown = arena_alloc(r->a, 2 * m->n + 1, sizeof(*grown));
 		if (m->n > 0)
 			(void)memcpy(grown, m->items, m->n * sizeof(*grown));
@@ -265,7 +265,7 @@ assign(struct reader *r, const char *where, const char *section,
 			return;
 		}
 	}
-	fault(r, where, "there is no such key in this section", name);
+	fault(r, where, "unknown key in this section", name);
 }
 
 static char *
@@ -281,7 +281,7 @@ trim(char *s)
 	return s;
 }
 
-/* One line; `section` may change. */
+/* Reads one line; may change `section`. */
 static void
 line_read(struct reader *r, char *line, const char *where, const char **section)
 {
@@ -294,20 +294,21 @@ line_read(struct reader *r, char *line, const char *where, const char **section)
 		return;
 	if (line[0] == '[') {
 		if (line[len - 1] != ']') {
-			fault(r, where, "a section ends in ]", line);
+			fault(r, where, "a section must end with ]", line);
 			*section = NULL;
 			return;
 		}
 		line[len - 1] = '\0';
 		*section = trim(line + 1);
 		if (!known_section(r->keys, *section)) {
-			fault(r, where, "there is no such section", *section);
+			fault(r, where, "unknown section", *section);
 			*section = NULL;
 		}
 		return;
 	}
 	if ((eq = strchr(line, '=')) == NULL) {
-		/* the rest may be a secret, and this goes to the log */
+		/* what follows may be a secret, and this message goes to the
+		 * log */
 		line[strcspn(line, " \t:")] = '\0';
 		fault(r, where, "expected key = value",
 		    known_name(r->keys, line) ? line : "the line");
@@ -322,9 +323,9 @@ line_read(struct reader *r, char *line, const char *where, const char **section)
 		value++;
 	}
 	if (*section == NULL)
-		return; /* which was told */
+		return; /* which has been reported */
 	if (**section == '\0')
-		fault(r, where, "a [section] has to come first", name);
+		fault(r, where, "a [section] must precede it", name);
 	else
 		assign(r, where, *section, name, value);
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Configuration files: `key = value` lines under `[section]`s, `#` starts a
- * comment line, blank lines are skipped, values may be quoted with "".
+ * Configuration files: `key = value` lines below `[section]` headers.  `#`
+ * starts a comment line, blank lines are skipped, and values may be quoted with
+ * "".
  *
- * The table of keys is the whole truth: name, type, range, default, whether a
- * reload suffices.  Every key can be set by the environment as
- * SLIPWAY_SECTION_KEY; a CONF_SECRET key also as `key_file = /path` (one line,
- * its newline is dropped).  The environment wins over the file.
+ * The table of keys holds everything about a key: name, type, range, default,
+ * and whether a reload applies it.  The environment variable
+ * SLIPWAY_SECTION_KEY sets any key; a CONF_SECRET key can also be written as
+ * `key_file = /path` (one line, without its newline).  The environment
+ * overrides the file.
  */
 #ifndef SLIPWAY_CORE_CONF_H
 #define SLIPWAY_CORE_CONF_H
@@ -30,7 +32,7 @@ enum conf_type {
 
 enum conf_flag {
 	CONF_SECRET = 1 << 0, /* also as key_file; never printed */
-	CONF_RELOAD = 1 << 1, /* a reload suffices */
+	CONF_RELOAD = 1 << 1, /* a reload applies it */
 	CONF_PATH = 1 << 2,   /* must start with / */
 };
 
@@ -54,25 +56,27 @@ struct conf_key {
 	/* C_STR: NULL, or what is wrong with the value */
 	const char *(*check)(const char *value);
 	const char *fallback; /* the default, as text; NULL = none */
-	const char *alias;    /* environment name of its own, or NULL */
+	const char *alias;    /* additional environment variable, or NULL */
 	const char *doc;      /* one sentence */
 };
 
 enum conf_how {
-	CONF_ROOT_OWNED = 1 << 0, /* refuse a file that others than root may
-				   * write (checked on the open descriptor) */
-	CONF_NO_ENV = 1 << 1,     /* do not look at the environment */
-	CONF_OPTIONAL = 1 << 2,   /* a missing file is an empty one */
+	CONF_ROOT_OWNED = 1 << 0, /* reject a file that users other than root
+				   * can write (checked on the open
+				   * descriptor) */
+	CONF_NO_ENV = 1 << 1,     /* ignore the environment */
+	CONF_OPTIONAL = 1 << 2,   /* treat a missing file as empty */
 	CONF_NO_SECRETS = 1 << 3, /* leave CONF_SECRET keys empty and do not
 				   * open their files */
 };
 
-/* Fills `out`, which the caller zeroed, from defaults, file, environment; strings live in
- * the arena. ERR_CONFIG tells the faults, one a line,
- * "path:line: key: what to do", as many as fit into a detail. */
+/* Fills `out`, which the caller has zeroed, from the defaults, the file and the
+ * environment, in this order.  Strings live in the arena.  ERR_CONFIG reports
+ * the errors, one per line, as "path:line: key: what to do", as many as fit
+ * into the detail. */
 MUSTCHECK const struct err *conf_read(struct arena *, const struct conf_key *,
     const char *path, unsigned how, void *out);
-/* The value a key has, as text, in the arena; "" if it has none. */
+/* Returns the value of a key as text, in the arena; "" if it has none. */
 const char *conf_text(struct arena *, const struct conf_key *,
     const void *settings);
 

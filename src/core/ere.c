@@ -6,21 +6,21 @@
 
 #include "core/ere_read.h"
 
-/* The pattern as states that follow one another, of which many hold at once
- * (Thompson's construction): a text is read once, and for each of its
- * characters each state is looked at once. */
+/* The pattern as a sequence of states, several of which are active at once
+ * (Thompson's construction).  The text is read once; for each character, each
+ * state is visited at most once. */
 enum step {
 	STEP_CHAR,
 	STEP_ANY,
 	STEP_SET,
 	STEP_BEGIN,
 	STEP_END,
-	STEP_SPLIT, /* on, and to */
+	STEP_SPLIT, /* to the next state and to `to` */
 	STEP_GOTO,
 	STEP_MATCH,
 };
 
-/* Small, so that the whole of it stays in the processor's first cache. */
+/* Small, so that all states fit into the processor's first-level cache. */
 struct state {
 	uint32_t value; /* the character or the set */
 	uint16_t to;
@@ -32,7 +32,7 @@ struct places {
 	size_t n;
 };
 
-/* A process has one thread, and a match is done before the next one begins. */
+/* A process has one thread, and each match ends before the next one begins. */
 static struct ere_tree tree;
 static struct state states[ERE_STATES_MAX + 1];
 static size_t states_n;
@@ -126,7 +126,7 @@ emit(size_t place)
 	}
 }
 
-/* Which states and sets were looked at since the last character. */
+/* The character at which each state and set was last visited. */
 static uint32_t now, state_seen[ERE_STATES_MAX + 1], set_seen[ERE_BYTES_MAX];
 static bool set_has[ERE_BYTES_MAX];
 
@@ -146,7 +146,7 @@ set_matches(uint32_t which, uint32_t c)
 	return set_has[which];
 }
 
-/* Adds a state to those that are still to be looked at, once for a character. */
+/* Adds a state to the list of states to visit, at most once per character. */
 static inline uint16_t *
 todo_add(uint16_t *end, size_t place, uint32_t step)
 {
@@ -157,8 +157,8 @@ todo_add(uint16_t *end, size_t place, uint32_t step)
 	return end + 1;
 }
 
-/* Adds the states that this one leads to without a character; whether a match
- * is among them. */
+/* Adds the states reachable from this one without reading a character.  Returns
+ * whether one of them is a match. */
 static bool
 reach(struct places *to, size_t place, bool at_begin, bool at_end)
 {
@@ -224,7 +224,7 @@ ere_matches(const char *ere, const char *s)
 
 	if (ere_read(ere, &tree) != NULL)
 		return false;
-	if (now > UINT32_MAX / 2) { /* before it begins anew */
+	if (now > UINT32_MAX / 2) { /* before the counter wraps around */
 		(void)memset(state_seen, 0, sizeof(state_seen));
 		(void)memset(set_seen, 0, sizeof(set_seen));
 		now = 0;

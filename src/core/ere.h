@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * POSIX extended regular expressions (regex(7)) that users write.
+ * POSIX extended regular expressions (regex(7)) written by users.
  *
- * No pattern and no text costs more than ERE_STATES_MAX steps for each
- * character of the text, and compiling costs no more than that either.  libc
- * gives no such bound: glibc takes minutes for patterns of twenty bytes.
+ * Matching takes at most ERE_STATES_MAX steps per character of the text,
+ * whatever the pattern and the text, and compiling takes no more. libc
+ * guarantees no such bound: glibc takes minutes for some patterns of twenty
+ * bytes.
  *
- * Characters are code points of UTF-8; named classes are those of ASCII.  What
- * POSIX leaves undefined is a fault, except for empty alternatives, which
+ * Characters are UTF-8 code points; named classes are those of ASCII.  What
+ * POSIX leaves undefined is rejected, except for empty alternatives, which
  * match the empty text.
  */
 #ifndef SLIPWAY_CORE_ERE_H
@@ -18,10 +19,11 @@
 #define ERE_STATES_MAX 1000 /* a{1,500} needs 999 */
 #define ERE_BYTES_MAX 2048  /* of a pattern */
 
-/* NULL if the pattern is valid, else what is wrong with it and what to write
- * instead: in static memory, until the next call. */
+/* Returns NULL if the pattern is valid, else what is wrong with it and what to
+ * write instead.  The text is static and valid until the next call. */
 const char *ere_fault(const char *ere);
-/* Whether all of `s` matches; an invalid pattern matches nothing. */
+/* Whether the pattern matches all of `s`; an invalid pattern matches
+ * nothing. */
 bool ere_matches(const char *ere, const char *s);
 
 #endif

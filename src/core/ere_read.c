@@ -8,14 +8,14 @@
 #include "core/err.h"
 #include "core/str.h"
 
-#define STRAY_BYTE 0x110000u /* the first number after those of Unicode */
-#define DEPTH_MAX 100        /* of groups */
+#define STRAY_BYTE 0x110000u /* the first number beyond Unicode */
+#define DEPTH_MAX 100        /* nested groups */
 
 struct reader {
 	struct ere_tree *tree;
 	const char *at;
 	unsigned depth;
-	const char *fault; /* NULL = none so far; the first one stays */
+	const char *fault; /* NULL = none; only the first one is recorded */
 };
 
 static char fault_text[160];
@@ -55,8 +55,8 @@ ere_char(const char **s)
 	return c;
 }
 
-/* Of what a node compiles to; as many as come after one another.  A number too
- * large to hold is a fault before it becomes one. */
+/* Number of states that a node compiles to, as consecutive states.  A number
+ * too large to represent is rejected before it overflows. */
 static size_t
 states_of(const struct ere_tree *t, const struct ere_node *n)
 {
@@ -84,7 +84,7 @@ states_of(const struct ere_tree *t, const struct ere_node *n)
 	return 1;
 }
 
-/* Adds a node; returns its place, or 0 with a fault. */
+/* Adds a node; returns its index, or 0 after a fault. */
 static size_t
 node_add(struct reader *r, const struct ere_node *n)
 {
@@ -99,7 +99,7 @@ node_add(struct reader *r, const struct ere_node *n)
 	to->states = states_of(t, n);
 	if (to->states > ERE_STATES_MAX) {
 		fault(r,
-		    "repeats too much: with all repetitions written out, it "
+		    "repeats too much: with all repetitions expanded, it "
 		    "may have %d characters; use smaller numbers in { }",
 		    ERE_STATES_MAX);
 		return 0;
@@ -125,11 +125,12 @@ pair_add(struct reader *r, enum ere_kind kind, size_t left, size_t right)
 	return node_add(r, &n);
 }
 
-/* What other dialects mean by a letter after a backslash. */
+/* What letters after a backslash mean in other dialects. */
 static const struct {
 	char letter;
 	const char *instead;   /* in a pattern */
-	const char *in_braces; /* in a bracket expression; NULL = nothing */
+	const char *in_braces; /* in a bracket expression; NULL = not
+			        * possible */
 } escapes[] = {
 	{ 'd', "[0-9]", "0-9" },
 	{ 'D', "[^0-9]", NULL },
@@ -158,7 +159,7 @@ escape_fault(struct reader *r, char c)
 	if (c == '\0')
 		fault(r, "ends with a backslash: write \\\\ for the character");
 	if (c >= '1' && c <= '9')
-		fault(r, "must not refer back to a group, as by \\%c", c);
+		fault(r, "must not contain a back reference such as \\%c", c);
 	if (c != '\0' && strchr("AzZ`'", c) != NULL)
 		fault(r,
 		    "has \\%c, which POSIX does not know: leave it out, the "
@@ -166,8 +167,8 @@ escape_fault(struct reader *r, char c)
 		    c);
 	if (c != '\0' && strchr("bB<>", c) != NULL)
 		fault(r,
-		    "has \\%c, but POSIX knows no word boundaries: write which "
-		    "characters may stand there, as by [^[:alnum:]_]",
+		    "has \\%c, but POSIX has no word boundaries: write which "
+		    "characters may be there, such as [^[:alnum:]_]",
 		    c);
 	for (i = 0; i < sizeof(escapes) / sizeof(escapes[0]); i++)
 		if (escapes[i].letter == c)
@@ -203,7 +204,7 @@ range_add(struct reader *r, uint32_t first, uint32_t last)
 		t->range[t->ranges++] = (struct ere_range){ first, last };
 }
 
-/* "[:alpha:]" at r->at. */
+/* Reads "[:alpha:]" at r->at. */
 static void
 class_read(struct reader *r)
 {
@@ -241,12 +242,12 @@ class_read(struct reader *r)
 		return;
 	}
 	fault(r,
-	    "has [:%.*s, which is no class of characters, such as "
+	    "has [:%.*s, which is not a character class such as "
 	    "[:alnum:]",
 	    (int)(len > 20 ? 20 : len), name);
 }
 
-/* A character, or [.x.] or [=x=]. */
+/* Reads a character, [.x.] or [=x=]. */
 static uint32_t
 element_read(struct reader *r)
 {
@@ -255,7 +256,7 @@ element_read(struct reader *r)
 	uint32_t c = 0;
 
 	if (*s == '[' && kind == ':')
-		fault(r, "has a range that ends in a class of characters");
+		fault(r, "has a range that ends in a character class");
 	if (*s != '[' || (kind != '.' && kind != '='))
 		return ere_char(&r->at);
 	s += 2;
@@ -268,8 +269,9 @@ element_read(struct reader *r)
 	return c;
 }
 
-/* A backslash in a bracket expression stands for itself; the fault of one that
- * is meant differently.  Two together are no doubt meant as backslashes. */
+/* In a bracket expression a backslash is an ordinary character.  Rejects one
+ * that is probably meant as an escape; two together are probably meant as
+ * backslashes. */
 static void
 backslash_check(struct reader *r)
 {
@@ -294,7 +296,7 @@ backslash_check(struct reader *r)
 	    c, c);
 }
 
-/* What stands between the brackets, up to the one that ends it. */
+/* Reads what is between the brackets, up to the closing one. */
 static void
 members_read(struct reader *r)
 {
@@ -337,7 +339,7 @@ bracket_read(struct reader *r)
 		return 0;
 	r->at++;
 	s.end = t->ranges;
-	t->set[t->sets] = s; /* fewer than the pattern has bytes */
+	t->set[t->sets] = s; /* fewer sets than the pattern has bytes */
 	return leaf_add(r, ERE_SET, (uint32_t)t->sets++);
 }
 
@@ -355,7 +357,7 @@ group_read(struct reader *r)
 		return 0;
 	}
 	if (r->depth++ == DEPTH_MAX) {
-		fault(r, "has groups in more than %d groups", DEPTH_MAX);
+		fault(r, "nests groups more than %d deep", DEPTH_MAX);
 		return 0;
 	}
 	r->at++;
@@ -392,7 +394,7 @@ atom_read(struct reader *r)
 	}
 }
 
-/* Digits at r->at; false if there are none. */
+/* Reads the digits at r->at; false if there are none. */
 static bool
 number_read(struct reader *r, uint32_t *out)
 {
@@ -406,7 +408,7 @@ number_read(struct reader *r, uint32_t *out)
 	return r->at > begin;
 }
 
-/* "{m}", "{m,}" or "{m,n}" at r->at. */
+/* Reads "{m}", "{m,}" or "{m,n}" at r->at. */
 static void
 braces_read(struct reader *r, struct ere_node *n)
 {
@@ -435,7 +437,7 @@ braces_read(struct reader *r, struct ere_node *n)
 	r->at++;
 }
 
-/* What was read, as often as what follows it says. */
+/* Wraps the node `what` in the repetition that follows it, if there is one. */
 static size_t
 repeat_read(struct reader *r, size_t what)
 {
@@ -475,7 +477,7 @@ both_read(struct reader *r)
 		}
 		if (strchr("*+?{", *r->at) != NULL) {
 			fault(r,
-			    "has nothing before %c that it could repeat: "
+			    "has nothing before %c to repeat: "
 			    "write \\%c for the character",
 			    *r->at, *r->at);
 			break;

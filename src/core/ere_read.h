@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* A pattern as a tree; between the files of ere.h. */
+/* A pattern as a tree; shared by the source files of ere.h. */
 #ifndef SLIPWAY_CORE_ERE_READ_H
 #define SLIPWAY_CORE_ERE_READ_H
 
@@ -25,10 +25,10 @@ enum ere_kind {
 
 struct ere_node {
 	enum ere_kind kind;
-	uint32_t value; /* the character; of a set, its number */
+	uint32_t value; /* the character, or the number of the set */
 	size_t left, right;
-	uint32_t least, most; /* ERE_FOREVER = without end */
-	size_t states;        /* that it compiles to */
+	uint32_t least, most; /* ERE_FOREVER = unlimited */
+	size_t states;        /* number of states that it compiles to */
 };
 
 struct ere_range {
@@ -36,7 +36,7 @@ struct ere_range {
 };
 
 struct ere_set {
-	size_t first, end; /* of its ranges */
+	size_t first, end; /* indexes of its ranges */
 	bool negated;
 };
 
@@ -50,10 +50,10 @@ struct ere_tree {
 	size_t root;
 };
 
-/* Parses the pattern; NULL, or what is wrong as ere_fault() returns it. */
+/* Parses the pattern.  Returns NULL, or what is wrong as ere_fault() does. */
 const char *ere_read(const char *ere, struct ere_tree *out);
-/* The character at *s, which moves past it.  Each byte of malformed UTF-8
- * counts as one character beyond all others. */
+/* Returns the character at *s and advances *s past it.  Each byte of malformed
+ * UTF-8 counts as one character greater than all others. */
 uint32_t ere_char(const char **s);
 
 #endif

@@ -31,7 +31,7 @@ slot(enum err_code code)
 	return e;
 }
 
-/* For the log. */
+/* Writes the message for the log. */
 PRINTFLIKE(3, 0)
 static struct err *
 noted(enum err_code code, int number, const char *fmt, va_list ap)
@@ -43,7 +43,7 @@ noted(enum err_code code, int number, const char *fmt, va_list ap)
 	return e;
 }
 
-/* For the client as well. */
+/* Writes the message for the log and the detail for the client. */
 PRINTFLIKE(3, 0)
 static struct err *
 told(enum err_code code, int number, const char *fmt, va_list ap)
@@ -102,7 +102,7 @@ err_tell_number(enum err_code code, int number, const char *fmt, ...)
 	return e;
 }
 
-/* "text: why" */
+/* Appends ": why" to the message. */
 static void
 add_cause(struct err *e, const char *why)
 {

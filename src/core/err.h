@@ -2,17 +2,17 @@
 /*
  * Error values.
  *
- * A function that can fail returns `const struct err *`; NULL is success.
- * The value lives in a static ring: it needs no freeing, and it stays valid
- * while the (single-threaded) process makes ERR_MORE more errors.  The next one
- * takes its place.  err_keep() keeps an error for longer.
+ * A function that can fail returns `const struct err *`; NULL is success.  The
+ * value lives in a static ring: it needs no freeing, and stays valid until the
+ * (single-threaded) process has created ERR_MORE more errors.  The next error
+ * overwrites it. err_keep() keeps an error for longer.
  *
- * `msg` is for the log and never leaves the machine.  `detail`, where it is
- * not empty, is a sentence for the client that says what to do.
+ * `msg` is for the log and never leaves the machine.  `detail`, if not empty,
+ * is a sentence for the client that says what to do.
  *
- * An error means that something could not be done.  What is wrong with an input
- * is no error but a fault (core/fault.h); faults_check() makes an error of them
- * where the input as a whole is rejected.
+ * An error means that something could not be done.  Something wrong with an
+ * input is a fault instead (core/fault.h); faults_check() makes an error of the
+ * faults if the input as a whole is rejected.
  */
 #ifndef SLIPWAY_CORE_ERR_H
 #define SLIPWAY_CORE_ERR_H
@@ -23,41 +23,41 @@
 #define PRINTFLIKE(f, a) __attribute__((format(printf, f, a)))
 
 /* clang-format off */
-/* enumerator, `code` of the REST contract, HTTP status (RFC 9110), exit
- * status (sysexits.h), public text */
+/* enumerator, `code` of the REST contract, HTTP status (RFC 9110), exit status
+ * (sysexits.h), public text */
 #define ERR_TABLE(X)							\
 	X(ERR_INTERNAL, "internal", 500, 70,				\
 	    "The server met an unexpected condition.")			\
 	X(ERR_BAD_REQUEST, "bad_request", 400, 65,			\
-	    "The request could not be understood.")			\
+	    "The request is malformed.")			\
 	X(ERR_UNAUTHENTICATED, "unauthenticated", 401, 77,		\
-	    "A valid token or session is needed.")			\
+	    "A valid token or session is required.")			\
 	X(ERR_FORBIDDEN, "forbidden", 403, 77,				\
 	    "Your role does not allow this.")				\
 	X(ERR_NOTFOUND, "not_found", 404, 66,				\
-	    "There is no such resource.")				\
+	    "The resource was not found.")				\
 	X(ERR_METHOD, "method_not_allowed", 405, 64,			\
-	    "This resource does not know that method.")			\
+	    "The resource does not support this method.")			\
 	X(ERR_CONFLICT, "conflict", 409, 65,				\
 	    "The request conflicts with the state of the resource.")	\
 	X(ERR_PRECONDITION, "precondition_failed", 412, 65,		\
 	    "The resource has changed since it was read.")		\
 	X(ERR_TOO_LARGE, "payload_too_large", 413, 65,			\
-	    "The body is larger than 1 MiB, or a push event than 32 MiB.")	\
+	    "The body exceeds 1 MiB, or 32 MiB for a push event.")	\
 	X(ERR_MEDIA_TYPE, "unsupported_media_type", 415, 65,		\
 	    "The body must be application/json.")			\
 	X(ERR_RANGE, "range_not_satisfiable", 416, 65,			\
-	    "The range lies outside of the resource.")			\
+	    "The range is outside the resource.")			\
 	X(ERR_INVALID, "validation_failed", 422, 65,			\
-	    "The input has faults.")					\
+	    "The request is invalid.")					\
 	X(ERR_RATE, "rate_limited", 429, 75,				\
 	    "Too many requests.")					\
 	X(ERR_UPSTREAM, "upstream_failed", 502, 69,			\
-	    "The Git server answered with an error.")			\
+	    "The Git server returned an error.")			\
 	X(ERR_UNAVAILABLE, "unavailable", 503, 75,			\
-	    "The service is not available for the moment.")		\
+	    "The service is temporarily unavailable.")		\
 	X(ERR_UPSTREAM_TIMEOUT, "upstream_timeout", 504, 75,		\
-	    "The Git server did not answer in time.")			\
+	    "The Git server did not respond in time.")			\
 	X(ERR_CONFIG, "internal", 500, 78,				\
 	    "The service is not configured for this.")
 /* clang-format on */
@@ -71,12 +71,12 @@ enum err_code {
 
 struct err {
 	enum err_code code;
-	int sys;          /* errno or number of the library, 0 if none */
+	int sys;          /* errno or a library's error number, 0 if none */
 	char msg[512];    /* for the log */
 	char detail[512]; /* for the client, "" = the table's text */
 };
 
-/* What the outside may know of a code. */
+/* What a client may learn about a code. */
 struct err_kind {
 	const char *name;
 	int http;
@@ -90,19 +90,19 @@ MUSTCHECK const struct err *err_new(enum err_code, const char *fmt, ...)
 /* The text goes to the log and, as `detail`, to the client. */
 MUSTCHECK const struct err *err_tell(enum err_code, const char *fmt, ...)
     PRINTFLIKE(2, 3);
-/* ERR_INTERNAL with errno and its text appended. */
+/* ERR_INTERNAL with the text of errno appended. */
 MUSTCHECK const struct err *err_errno(const char *fmt, ...) PRINTFLIKE(1, 2);
-/* As err_new, with the number that a library or server gave. */
+/* As err_new, with the error number that a library or server returned. */
 MUSTCHECK const struct err *err_number(enum err_code, int number,
     const char *fmt, ...) PRINTFLIKE(3, 4);
-/* Both at once. */
+/* As err_tell, with such a number. */
 MUSTCHECK const struct err *err_tell_number(enum err_code, int number,
     const char *fmt, ...) PRINTFLIKE(3, 4);
-/* "text: what e said", same code, same detail. */
+/* Prefixes the message with a text ("text: message"); keeps code and detail. */
 MUSTCHECK const struct err *err_wrap(const struct err *e, const char *fmt, ...)
     PRINTFLIKE(2, 3);
-/* The sentence for the client, "sentence: what the cause said" for the log; with
- * the cause's number. */
+/* The sentence is for the client; the log gets "sentence: message of the
+ * cause".  Keeps the cause's number. */
 MUSTCHECK const struct err *err_explain(const struct err *cause, enum err_code,
     const char *fmt, ...) PRINTFLIKE(3, 4);
 /* The same texts with another code and number, for a caller to whom the error
@@ -111,7 +111,8 @@ MUSTCHECK const struct err *err_as(const struct err *, enum err_code,
     int number);
 /* Copies the error, so that it outlives the ring; returns the copy. */
 MUSTCHECK const struct err *err_keep(struct err *to, const struct err *);
-/* What a person is shown who may see both: the detail, else the message. */
+/* Text for a person who may see both: the detail if there is one, else the
+ * message. */
 const char *err_words(const struct err *);
 
 #endif

@@ -126,7 +126,7 @@ faults_check(const struct faults *f)
 		    f->item[0].detail);
 	if (f->n > FAULTS_MAX)
 		return err_tell(ERR_INVALID,
-		    "The input has %zu faults, of which \"errors\" lists the "
+		    "The request has %zu errors; \"errors\" lists the "
 		    "first %d.",
 		    f->n, FAULTS_MAX);
 	return err_new(ERR_INVALID, "%zu faults, first: %s: %s", f->n,

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * How a struct looks from outside: one table per struct, read by rows (db),
- * JSON in and out, validation (json) and the OpenAPI document (api).
+ * How a struct looks to clients and in rows: one table per struct, read by rows
+ * (db), JSON input and output, validation (json) and the OpenAPI document
+ * (api).
  *
- * The type of an entry comes from the member itself; a member of another type
- * does not compile.  Names are those of the members and of the columns, in
- * snake_case; in JSON they are camelCase.
+ * The type of an entry comes from the member itself; the table does not compile
+ * for a member of another type.  Names are those of the members and columns, in
+ * snake_case; JSON uses camelCase.
  */
 #ifndef SLIPWAY_CORE_FIELD_H
 #define SLIPWAY_CORE_FIELD_H
@@ -16,7 +17,7 @@
 
 #include "core/fault.h"
 
-/* Optional number. Zeroed memory is "none" (SQL NULL, JSON null). */
+/* Optional number.  Zeroed memory means "none" (SQL NULL, JSON null). */
 struct maybe {
 	int64_t n;
 	bool set;
@@ -26,9 +27,9 @@ struct maybe {
 struct when {
 	int64_t ms;
 };
-/* JSON kept as text; NULL = none. Checked when it comes in by the entry's
- * `shape` (an array of such objects), stored in a canonical form and spliced
- * into answers as it is. With FIELD_MAP it is the text of a map, for output. */
+/* JSON as text; NULL = none.  Input is validated by the entry's `shape` (an
+ * array of such objects), stored in a canonical form, and copied into responses
+ * unchanged.  With FIELD_MAP it is the text of a map, for output. */
 struct json_text {
 	const char *s;
 };
@@ -37,7 +38,7 @@ struct list {
 	void *items;
 	size_t n;
 };
-/* An object of strings, in the arena of its owner; a value of NULL is null. In
+/* An object of strings, in the arena of its owner; a value of NULL is null.  In
  * JSON only, never in rows. */
 struct pair {
 	const char *key;
@@ -47,7 +48,7 @@ struct map {
 	struct pair *items;
 	size_t n;
 };
-/* Bytes; rows only, never in JSON. */
+/* Bytes; in rows only, never in JSON. */
 struct blob {
 	const void *data;
 	size_t len;
@@ -66,21 +67,23 @@ enum field_type {
 };
 
 enum field_flag {
-	FIELD_OUT = 1 << 0,    /* in answers */
-	FIELD_DETAIL = 1 << 1, /* with FIELD_OUT: only where one is read */
+	FIELD_OUT = 1 << 0,    /* in responses */
+	FIELD_DETAIL = 1 << 1, /* with FIELD_OUT: only in responses with a
+			        * single object */
 	FIELD_IN = 1 << 2,     /* accepted in POST and PUT */
 	FIELD_MUST = 1 << 3,   /* with FIELD_IN: required in POST */
-	FIELD_ONCE = 1 << 4,   /* with FIELD_IN: refused in PUT if it differs */
+	FIELD_ONCE = 1 << 4,   /* with FIELD_IN: PUT rejects another value */
 	FIELD_NULL = 1 << 5,   /* null clears it; may be NULL in the row */
 	FIELD_NOROW = 1 << 6,  /* not a column */
 	FIELD_MAP = 1 << 7,    /* F_JSON: the text of a map, output only */
 	FIELD_NUMBER = 1 << 8, /* F_BOOL is written as 1 or 0 */
-	FIELD_LINE = 1 << 9,   /* F_STR: no control characters, something to
-				* see (core/str.h) */
-	FIELD_ONE = 1 << 10,   /* F_LIST: one; with FIELD_NULL, or null */
-	FIELD_GAPS = 1 << 11,  /* F_MAP: null is what is kept elsewhere */
-	FIELD_TEXT = 1 << 12,  /* F_STR: of several lines, else no control
-				* characters */
+	FIELD_LINE = 1 << 9,   /* F_STR: no control characters, at least one
+			        * visible character (core/str.h) */
+	FIELD_ONE = 1 << 10,   /* F_LIST: a single object; with FIELD_NULL, or
+			        * null */
+	FIELD_GAPS = 1 << 11,  /* F_MAP: null means a value stored elsewhere */
+	FIELD_TEXT = 1 << 12,  /* F_STR: text with line breaks, but no other
+			        * control characters */
 };
 
 struct shape;
@@ -91,31 +94,32 @@ struct field {
 	enum field_type type;
 	unsigned flags;
 	/* F_STR: length in code points; F_INT, F_MAYBE: value; F_JSON, F_LIST,
-	 * F_MAP: number of members. 0, 0 = the type's own limits (F_STR: 0..65535;
-	 * numbers: 0..2^53-1; arrays: 0..100). */
+	 * F_MAP: number of members. 0, 0 = the limits of the type (F_STR:
+	 * 0..65535; numbers: 0..2^53-1; arrays: 0..100). */
 	int64_t min, max;
 	const char *const *values; /* F_STR: one of these, ends with NULL */
-	const char *named;   /* what stands for `values`, or for a FIELD_MAP, in
-			    * the OpenAPI document: "Role" */
-	const char *pattern; /* F_STR: an ERE that matches whole */
-	const char *shown; /* F_STR: what other code demands of it, as a pattern
-			    * of JSON Schema that matches whole */
+	const char *named;   /* schema name that replaces `values`, or describes
+			      * a FIELD_MAP, in the OpenAPI document: "Role" */
+	const char *pattern; /* F_STR: an ERE that matches the whole text */
+	const char *shown; /* F_STR: what other code requires, as a JSON Schema
+			    * pattern that matches the whole text */
 	const struct shape *shape; /* F_JSON, F_LIST: of the members */
-	const char *doc;           /* one sentence for the OpenAPI document */
-	const char *outside; /* JSON name, where it is not the camelCase of
-			      * the member's */
+	const char *doc;           /* describes the member in the OpenAPI
+				    * document */
+	const char *outside; /* JSON name, if it differs from the camelCase name
+			      * of the member */
 };
 
 /* A struct with its table. */
 struct shape {
-	const char *name; /* of the schema: "Project" */
+	const char *name; /* name of the schema: "Project" */
 	const struct field *fields;
 	size_t size;
-	/* What no single entry can say; NULL if there is nothing. `pointer`
-	 * is the item's own, faults are added below it. Members that are
-	 * missing or faulty are NULL or 0, or as they were. */
+	/* Checks that no single entry can express; NULL if there are none.
+	 * `pointer` is that of the item; faults are added below it.  Missing
+	 * and invalid members are NULL or 0, or unchanged. */
 	void (*check)(const void *item, const char *pointer, struct faults *);
-	const char *doc; /* one sentence for the OpenAPI document */
+	const char *doc; /* describes the schema in the OpenAPI document */
 };
 
 /* clang-format off */
@@ -129,15 +133,16 @@ struct shape {
 	struct list: F_LIST,						\
 	struct map: F_MAP,						\
 	struct blob: F_BLOB)
-/* FIELD(struct, member, flags, .max = 100, .doc = "…"); flags may stand
- * alone, hence they are part of the dots */
+/* FIELD(struct, member, flags, .max = 100, .doc = "…"); the flags may be the
+ * only argument, so they are part of the dots */
 #define FIELD(T, m, ...) {						\
 	.name = #m, .offset = offsetof(T, m),				\
 	.type = FIELD_TYPE(T, m), .flags = __VA_ARGS__ }
 #define FIELD_END { .name = NULL }
 /* clang-format on */
 
-/* A name as git takes it, as a pattern for JSON Schema; and one with * and ?. */
+/* A branch name that git accepts, as a JSON Schema pattern; then one with * and
+ * ?. */
 #define FIELD_BRANCH_START                                                     \
 	"(?![-/.])(?!.*(?:\\.\\.|//|@\\{|/\\.|\\.lock/))"                      \
 	"(?!.*(?:/|\\.|\\.lock)$)(?!@$)"
@@ -157,7 +162,7 @@ field_of(const void *item, const struct field *f)
 	return (const char *)item + f->offset;
 }
 
-/* The entry of that name (snake_case); NULL if there is none. */
+/* The entry of that name (snake_case); NULL if it does not exist. */
 const struct field *field_find(const struct field *, const char *name);
 
 #endif

@@ -5,12 +5,12 @@
 
 #include "core/buf.h"
 
-/* Appends what is left to read of a descriptor. ERR_INTERNAL with errno,
+/* Appends the rest of what a descriptor reads.  ERR_INTERNAL with errno,
  * ERR_TOO_LARGE past the buffer's maximum. */
 MUSTCHECK const struct err *file_rest(int fd, struct buf *out);
-/* Appends a file's content; ERR_NOTFOUND if there is none of that name. */
+/* Appends the content of a file; ERR_NOTFOUND if it does not exist. */
 MUSTCHECK const struct err *file_load(const char *path, struct buf *out);
-/* Writes all of it at the descriptor's place. */
+/* Writes all data at the descriptor's current offset. */
 MUSTCHECK const struct err *file_store(int fd, const void *data, size_t len);
 
 #endif

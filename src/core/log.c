@@ -18,18 +18,18 @@
 
 #define LINE 1024
 #define CONDITIONS 64
-#define WORDS 4 /* of one subject that are no change; they may take turns */
+#define WORDS 4 /* texts of a subject that count as unchanged; may alternate */
 #define SUBJECT 160
 #define PAUSE_MIN INT64_C(60000) /* milliseconds */
 #define PAUSE_MAX INT64_C(3600000)
 
-/* What goes wrong and was said. */
+/* A condition that was logged. */
 struct condition {
 	char subject[SUBJECT]; /* empty: free */
-	uint64_t words[WORDS]; /* hashes of what was said */
+	uint64_t words[WORDS]; /* hashes of the logged texts */
 	size_t nwords;
-	int64_t times; /* since it was said */
-	int64_t last;  /* monotonic milliseconds, as the next */
+	int64_t times; /* since it was last logged */
+	int64_t last;  /* monotonic milliseconds, like `next` */
 	int64_t next;
 	int64_t pause;
 };
@@ -75,7 +75,7 @@ emit(int priority, const char *text)
 		    (long)getpid(), text);
 	}
 	if (len > 0 && write(STDERR_FILENO, line, (size_t)len) < 0)
-		return; /* there is nowhere left to say so */
+		return; /* there is nowhere left to report it */
 }
 
 /* Nearly all lines are plain: they need no conversion. */
@@ -157,7 +157,7 @@ condition_find(const char *subject)
 	return NULL;
 }
 
-/* A free place, or that of the one which is silent for the longest time. */
+/* A free entry, or the one that has been silent the longest. */
 static struct condition *
 condition_make(const char *subject)
 {
@@ -174,7 +174,8 @@ condition_make(const char *subject)
 	return f;
 }
 
-/* Whether these words are new of it, and not one more of ever new ones. */
+/* Whether the text is new for this fault, and not one of many that change every
+ * time. */
 static bool
 condition_changed(struct condition *f, const char *words)
 {
@@ -198,7 +199,8 @@ log_fault(const struct err *e, const char *subject)
 	bool due;
 
 	if (f != NULL && now - f->last >= 2 * f->pause) {
-		f->subject[0] = '\0'; /* after such a silence it is another */
+		f->subject[0] = '\0'; /* after such a long silence it counts as
+				       * a new fault */
 		f = NULL;
 	}
 	if (f == NULL)
@@ -228,6 +230,6 @@ log_fault_over(const char *subject)
 
 	if (f == NULL)
 		return;
-	log_info("%s: all is well again", subject);
+	log_info("%s: recovered", subject);
 	f->subject[0] = '\0';
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The log: standard error, one line an event, or syslog(3) with LOG_DAEMON.
+ * The log: standard error, one line per event, or syslog(3) with LOG_DAEMON.
  *
- * On standard error each line starts with `<N>`, the priority that journald
+ * On standard error, each line starts with `<N>`, the priority that journald
  * reads (sd-daemon(3)), if $JOURNAL_STREAM is set; else with the time in UTC
- * and the program's name.  Control bytes of what is logged are escaped
- * (vis(3)), so that a line stays one line.
+ * and the program's name.  Control bytes in messages are escaped (vis(3)), so
+ * that each message stays on one line.
  */
 #ifndef SLIPWAY_CORE_LOG_H
 #define SLIPWAY_CORE_LOG_H
@@ -23,15 +23,14 @@ void log_debug(const char *fmt, ...) PRINTFLIKE(1, 2);
 void log_info(const char *fmt, ...) PRINTFLIKE(1, 2);
 void log_warn(const char *fmt, ...) PRINTFLIKE(1, 2);
 void log_error(const char *fmt, ...) PRINTFLIKE(1, 2);
-/* An error value, at the top where it ends. */
+/* Logs an error value, at the top where handling ends. */
 void log_err(const struct err *, const char *what);
 
-/* The same for what is met again and again while it lasts, about one subject
- * (a file, a task): said at once, when its words change, and else after one
- * minute, two, four … an hour, with how often it came.  Some dozens of subjects
- * are remembered. */
+/* Logs a recurring error about one subject (a file, a task): at once, when the
+ * text changes, and otherwise after one minute, two, four … an hour, with the
+ * number of occurrences.  Remembers a few dozen subjects. */
 void log_fault(const struct err *, const char *subject);
-/* It is over; said once, if the fault was. */
+/* Logs that the fault is over, once, if it was logged. */
 void log_fault_over(const char *subject);
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: ISC */
-/* Numbers from text: strict decimal, all of the text, in range. */
+/* Numbers from text: strict decimal; the whole text must be a number in
+ * range. */
 #ifndef SLIPWAY_CORE_NUM_H
 #define SLIPWAY_CORE_NUM_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Ids and all integers of the REST contract: at most 2^53-1. */
+/* Largest id or integer of the REST contract: 2^53-1. */
 #define NUM_SAFE INT64_C(9007199254740991)
 
 /* An optional '-', then digits; no blanks, no '+', no leading zeros. */

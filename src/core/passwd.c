@@ -16,16 +16,16 @@
 #define PASSWD "/etc/passwd"
 #define PASSWD_MAX ((size_t)4 << 20)
 
-/* The list with a line for this account. */
+/* The content of /etc/passwd with a line for this account. */
 static const struct err *
 passwd_make(const struct proc_account *who, const char *home, struct buf *out)
 {
 	const struct err *e;
 
-	/* It would end the field, or the line. */
+	/* It would end the field or the line. */
 	if (strpbrk(home, ":\n") != NULL)
-		return err_new(ERR_INTERNAL, "%s: a home without : is needed",
-		    home);
+		return err_new(ERR_INTERNAL,
+		    "%s: the home directory must not contain a colon", home);
 	if ((e = file_load(PASSWD, out)) != NULL)
 		return e;
 	if (out->len > 0 && out->data[out->len - 1] != '\n')
@@ -35,8 +35,7 @@ passwd_make(const struct proc_account *who, const char *home, struct buf *out)
 	return buf_check(out);
 }
 
-/* No process of the account lives yet, so nobody can put a file of theirs in
- * the place of ours. */
+/* No process of the account is running yet, so no one can replace our file. */
 static const struct err *
 passwd_mount(const char *home, const struct buf *text)
 {
@@ -73,7 +72,8 @@ passwd_enter(int fd, const char *path)
 	if (fstat(fd, &before) == -1 || fstat(again, &after) == -1)
 		e = err_errno("%s", path);
 	else if (before.st_dev != after.st_dev || before.st_ino != after.st_ino)
-		e = err_new(ERR_INTERNAL, "%s: another directory now", path);
+		e = err_new(ERR_INTERNAL, "%s: replaced by another directory",
+		    path);
 	else if (dup3(again, fd, O_CLOEXEC) == -1)
 		e = err_errno("%s", path);
 	(void)close(again);

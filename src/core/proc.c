@@ -24,7 +24,7 @@
 #include "core/log.h"
 #include "core/num.h"
 
-#define PROCS_MAX 65536 /* seen in one look at /proc; there is a next */
+#define PROCS_MAX 65536 /* seen in one pass over /proc; another follows */
 
 const struct err *
 proc_account_named(const char *name, struct proc_account *out)
@@ -35,7 +35,7 @@ proc_account_named(const char *name, struct proc_account *out)
 	(void)memset(out, 0, sizeof(*out));
 	errno = 0;
 	if ((pw = getpwnam(name)) == NULL)
-		return err_new(ERR_NOTFOUND, "no account is named %s", name);
+		return err_new(ERR_NOTFOUND, "unknown account %s", name);
 	out->uid = pw->pw_uid;
 	out->gid = pw->pw_gid;
 	if (getgrouplist(name, pw->pw_gid, out->groups, &n) == -1)
@@ -80,7 +80,7 @@ proc_fds_place(int *fds, size_t n)
 	int top = first + (int)n;
 	size_t i;
 
-	for (i = 0; i < n; i++) { /* out of the way first */
+	for (i = 0; i < n; i++) { /* move those in the way first */
 		if (fds[i] >= top)
 			continue;
 		if ((fds[i] = fcntl(fds[i], F_DUPFD, top)) == -1)
@@ -93,8 +93,8 @@ proc_fds_place(int *fds, size_t n)
 	return NULL;
 }
 
-/* What an exec could give back.  Without the right to (a unit's bounding set
- * may lack it) no_new_privs alone has to do. */
+/* Drops what an exec could restore.  Without the right to do so (a unit's
+ * bounding set may lack it), no_new_privs alone must suffice. */
 static const struct err *
 drop_bounding(void)
 {
@@ -141,15 +141,16 @@ drop_check(const struct proc_account *who, uid_t real)
 
 	if (getresuid(&ruid, &euid, &suid) == -1 ||
 	    getresgid(&rgid, &egid, &sgid) == -1)
-		return err_errno("who am I");
+		return err_errno("get the process's ids");
 	if (ruid != real || euid != who->uid || suid != real ||
 	    rgid != who->gid || egid != who->gid || sgid != who->gid ||
 	    !groups_are(who))
-		return err_new(ERR_INTERNAL, "the ids are not those wanted");
+		return err_new(ERR_INTERNAL,
+		    "the ids are not the requested ones");
 	if (setuid(0) != -1 || seteuid(0) != -1 ||
 	    setresuid((uid_t)-1, 0, (uid_t)-1) != -1 ||
 	    (who->gid != 0 && (setgid(0) != -1 || setegid(0) != -1)))
-		return err_new(ERR_INTERNAL, "root's ids can be had back");
+		return err_new(ERR_INTERNAL, "root's ids can be regained");
 	if (syscall(SYS_capget, &head, caps) == -1)
 		return err_errno("capget");
 	if ((caps[0].effective | caps[0].permitted | caps[0].inheritable |
@@ -170,7 +171,7 @@ drop(const struct proc_account *who, uid_t real)
 
 	if (who->uid == 0 || who->uid == (uid_t)-1 || real == 0 ||
 	    real == (uid_t)-1)
-		return err_new(ERR_INTERNAL, "uid %u cannot be dropped to",
+		return err_new(ERR_INTERNAL, "cannot drop to uid %u",
 		    real == 0 || real == (uid_t)-1 ? real : who->uid);
 	if ((e = drop_bounding()) != NULL)
 		return e;
@@ -197,7 +198,8 @@ const struct err *
 proc_drop_behind(const struct proc_account *who, uid_t real)
 {
 	if (real == who->uid)
-		return err_new(ERR_INTERNAL, "uid %u is no other one", real);
+		return err_new(ERR_INTERNAL, "uid %u is not a different user",
+		    real);
 	return drop(who, real);
 }
 
@@ -214,7 +216,7 @@ proc_session_keyring(void)
 {
 	const int join = 1; /* KEYCTL_JOIN_SESSION_KEYRING */
 
-	/* A kernel without keys, or a filter that hides them, does so from
+	/* A kernel without keys, or a filter that hides them, hides them from
 	 * steps as well. */
 	if (syscall(SYS_keyctl, join, NULL) == -1 && errno != ENOSYS &&
 	    errno != EPERM)
@@ -249,7 +251,7 @@ struct proc {
 static struct proc procs[PROCS_MAX];
 static size_t nprocs;
 
-/* "pid (comm) S ppid …"; comm may hold anything. */
+/* Parses "pid (comm) S ppid …"; comm may contain anything. */
 static bool
 proc_read(const char *name, struct proc *out)
 {
@@ -313,9 +315,9 @@ procs_find(pid_t pid)
 	return bsearch(&key, procs, nprocs, sizeof(procs[0]), proc_order);
 }
 
-/* Walks up to a process whose place is known, then gives it to all that were
- * passed.  A chain that ends or turns in a circle (the look was no instant)
- * is another's. */
+/* Walks up to a process whose place is known and assigns it to all on the way.
+ * A chain that ends or forms a cycle (reading /proc is not atomic) belongs to
+ * another tree. */
 static void
 procs_place(struct proc *start)
 {
@@ -373,8 +375,8 @@ proc_kill_tree(pid_t root)
 }
 
 /* Whether a living process has that user among its real, effective and saved
- * ones. The owner of its directory does not tell: that is root's, if the
- * process may not be looked into. */
+ * ids.  The owner of its /proc directory does not say so: it is root if the
+ * process cannot be inspected. */
 static bool
 is_of_user(const char *name, uid_t uid)
 {
@@ -428,8 +430,8 @@ proc_kill_account(const struct proc_account *who)
 
 	if (who->uid == 0)
 		return false;
-	/* Without a look before: one that forks and ends all the time is never
-	 * seen, but no fork gets away from a signal to all. */
+	/* There is no check first: a process that keeps forking and exiting is
+	 * never seen, but no fork escapes a signal to all. */
 	if ((pid = fork()) == -1)
 		return true;
 	if (pid == 0) {
@@ -439,7 +441,7 @@ proc_kill_account(const struct proc_account *who)
 			_exit(1);
 		_exit(kill(-1, SIGKILL) == -1 ? 1 : 0);
 	}
-	/* Those that it is to kill may stop it first. */
+	/* The processes that it kills may stop it first. */
 	while (waitpid(pid, &status, WUNTRACED) == -1 && errno == EINTR)
 		continue;
 	if (WIFSTOPPED(status)) {

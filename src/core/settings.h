@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Everything that can be configured, for all programs: one struct, one table.
+ * The complete configuration of all programs: one struct, one table.
  * slipway.conf(5) documents the same keys; a test compares both.
  */
 #ifndef SLIPWAY_CORE_SETTINGS_H
@@ -10,7 +10,7 @@
 
 struct settings_database {
 	const char *socket;
-	const char *host; /* NULL = the socket */
+	const char *host; /* NULL = use the socket */
 	int64_t port;
 	const char *name;
 	const char *user;
@@ -23,18 +23,20 @@ struct settings_database {
 };
 
 struct settings_api {
-	const char *socket; /* of the pool that serves all but… */
+	const char *socket; /* of the pool for all requests except… */
 	int64_t workers;
-	const char *slow_socket; /* …calls to the Git server and sign-in */
+	const char *slow_socket; /* …calls to the Git server and sign-in,
+				  * and… */
 	int64_t slow_workers;
-	const char *log_socket; /* …logs that are waited for */
+	const char *log_socket; /* …logs with a wait parameter */
 	int64_t log_workers;
 	int64_t socket_mode;
 	const char *socket_group;
-	const char *user;        /* to run as, when started as root */
-	const char *templates;   /* folders, first wins */
-	int64_t io_timeout;      /* seconds a peer may be silent */
-	int64_t request_timeout; /* seconds to wait, and again to run */
+	const char *user;        /* to run as, if started as root */
+	const char *templates;   /* folders; a later one overrides */
+	int64_t io_timeout;      /* seconds that a peer may be silent */
+	int64_t request_timeout; /* limit in seconds, once for waiting and once
+				  * for running */
 	bool metrics;
 	const char *url; /* of this service, as others reach it */
 };
@@ -45,7 +47,7 @@ struct settings_auth {
 	int64_t session_idle;
 	int64_t session_max;
 	int64_t recheck;  /* seconds */
-	bool remote_user; /* nginx says who it is */
+	bool remote_user; /* trust the user name from nginx */
 };
 
 struct settings_gitserver {
@@ -55,11 +57,12 @@ struct settings_gitserver {
 	const char *client_secret;
 	const char *redirect_uri;
 	const char *token;
-	const char *api_url;    /* NULL = as the type has it */
-	const char *scopes;     /* asked for at sign-in; NULL = the type's */
-	bool report;            /* statuses on commits */
-	const char *report_url; /* their link; {id} is the deployment's */
-	const char *tls_ca;     /* of https repositories */
+	const char *api_url;    /* NULL = derived from the type */
+	const char *scopes;     /* requested at sign-in; NULL = the type's
+				 * default */
+	bool report;            /* send commit statuses */
+	const char *report_url; /* link of a status; {id} is the deployment's */
+	const char *tls_ca;     /* for https repositories */
 	const char *ssh_key_file;
 	const char *ssh_known_hosts;
 	const char *allowed_hosts;
@@ -70,7 +73,7 @@ struct settings_gitserver {
 
 struct settings_secrets {
 	const char *key_file;
-	const char *deploy_key_file;    /* NULL = beside key_file */
+	const char *deploy_key_file;    /* NULL = in the folder of key_file */
 	const char *deploy_public_file; /* the same */
 };
 
@@ -80,7 +83,7 @@ struct settings_runner {
 	int64_t poll;  /* seconds */
 	int64_t lease; /* seconds */
 	const char *wake_socket;
-	const char *wake_group; /* who may write to it */
+	const char *wake_group; /* group that may write to it */
 	const char *spool;
 	const char *workspaces;
 	const char *user; /* of the dispatcher */
@@ -88,7 +91,7 @@ struct settings_runner {
 	const char *job_user; /* one account for all; NULL = the range */
 	int64_t uid_first;
 	int64_t uid_count;
-	int64_t watch_uid_first; /* 0 = behind the range */
+	int64_t watch_uid_first; /* 0 = after the range */
 	bool private_tmp;
 	const char *path;     /* PATH of the steps */
 	int64_t grace;        /* seconds from TERM to KILL */
@@ -103,8 +106,9 @@ struct settings_runner {
 	int64_t file_size_max;
 	bool submodules;
 	bool user_namespaces;
-	int64_t log_days;      /* logs are pruned after, 0 = never */
-	int64_t log_total_max; /* bytes of all logs, oldest go first, 0 = any */
+	int64_t log_days;      /* logs are deleted after; 0 = never */
+	int64_t log_total_max; /* bytes of all logs, oldest deleted first; 0 =
+			        * no limit */
 };
 
 struct settings_log {
@@ -125,11 +129,10 @@ struct settings {
 
 extern const struct conf_key settings_keys[];
 
-/* Whether what lies at that address may be asked for without TLS: where the
- * settings say so, or where the address is of this host and nobody is on the
- * way. */
+/* Whether the address may be requested without TLS: the settings allow it, or
+ * the address is on this host, so that nothing can intercept the connection. */
 bool settings_plain(const struct settings_gitserver *, const char *url);
-/* The files of the key for secret variables, wherever they lie. */
+/* The files of the key pair for secret variables, with the defaults applied. */
 const char *settings_deploy_key(struct arena *,
     const struct settings_secrets *);
 const char *settings_deploy_public(struct arena *,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The states of deployments and steps, the reasons why a deployment ended, and
- * the statuses that a commit gets on the Git server.  Their names and sentences
- * stand here once: in rows, in the spool's records, in JSON, in the OpenAPI
- * document and on commits they are the same.
+ * the commit statuses on the Git server.  Their names and sentences are defined
+ * only here; rows, the spool's records, JSON, the OpenAPI document and commit
+ * statuses all use them.
  *
- * store/move.h says which moves from state to state are legal.
+ * store/move.h defines which moves from state to state are legal.
  */
 #ifndef SLIPWAY_CORE_STATE_H
 #define SLIPWAY_CORE_STATE_H
@@ -13,9 +13,9 @@
 #include <stdbool.h>
 
 /* clang-format off */
-/* Status of a commit: enumerator, name, description on the Git server. */
+/* Commit status: enumerator, name, description on the Git server. */
 #define STATE_COMMITS(X)						\
-	X(COMMIT_PENDING, "pending", "The deployment waits for a runner.") \
+	X(COMMIT_PENDING, "pending", "The deployment is waiting for a runner.") \
 	X(COMMIT_RUNNING, "running", "The deployment is running.")	\
 	X(COMMIT_SUCCESS, "success", "The deployment succeeded.")	\
 	X(COMMIT_FAILED, "failed", "The deployment failed.")		\
@@ -23,7 +23,7 @@
 	X(COMMIT_CANCELED, "canceled", "The deployment was canceled.")
 
 /* State: enumerator, name, whether it is final, sentence.  Deployments and
- * steps have those of X, steps alone that of S. */
+ * steps have those of X; only steps have those of S. */
 #define STATE_TABLE(X, S)						\
 	X(STATE_PENDING, "pending", false, "It has not started.")	\
 	X(STATE_RUNNING, "running", false, "It is running.")		\
@@ -32,11 +32,11 @@
 	S(STATE_SKIPPED, "skipped", true, "It was not run.")		\
 	X(STATE_CANCELED, "canceled", true, "It was canceled.")		\
 	X(STATE_INTERRUPTED, "interrupted", true,			\
-	    "The runner was lost; how it would have ended is unknown.")
+	    "The runner was lost, so the outcome is unknown.")
 
-/* Reason: enumerator, name, state that it ends a deployment in, status of the
- * commit, sentence, and what a deployment that never started says instead;
- * NULL if there is no difference. */
+/* Reason: enumerator, name, the state in which a deployment ends, commit
+ * status, sentence, and the sentence for a deployment that never started; NULL
+ * if they are the same. */
 #define STATE_REASONS(X)						\
 	X(REASON_CANCELED, "canceled_by_user", STATE_CANCELED,		\
 	    COMMIT_CANCELED, "The deployment was canceled.",		\
@@ -61,7 +61,7 @@
 	X(REASON_WORKSPACE, "workspace_error", STATE_FAILED, COMMIT_ERROR, \
 	    "The runner has no place for the deployment.", NULL)
 
-/* Texts for the OpenAPI document: "NAME: SENTENCE", one after the other. */
+/* Texts for the OpenAPI document: "NAME: SENTENCE", one after another. */
 #define STATE_NO_TEXT(...)
 #define STATE_TEXT(id, name, final, text) " " name ": " text
 #define STATE_REASON_TEXT(id, name, ends, commit, text, unstarted)	\
@@ -86,7 +86,7 @@ enum state {
 };
 
 enum reason {
-	REASON_NONE, /* it has not ended, or it succeeded */
+	REASON_NONE, /* the deployment has not ended, or has succeeded */
 #define X(id, ...) id,
 	STATE_REASONS(X)
 #undef X
@@ -118,14 +118,16 @@ extern const char *const state_deployments[];
 extern const char *const state_steps[];
 extern const char *const state_reasons[];
 
-/* By name; STATE__MAX, REASON__MAX or COMMIT__MAX if there is none of that
- * name.  The name NULL is REASON_NONE. */
+/* Lookup by name; STATE__MAX, REASON__MAX or COMMIT__MAX if the name is
+ * unknown.  The name NULL is REASON_NONE. */
 enum state state_find(const char *name);
 enum reason state_reason(const char *name);
 enum commit_state state_commit(const char *name);
-/* What a deployment says that ended for the reason before it started. */
+/* The sentence for a deployment that ended for this reason before it
+ * started. */
 const char *state_unstarted(enum reason);
-/* What the Git server shows: only a failure is worth its reason. */
+/* The description for the Git server, which includes the reason only for
+ * failures. */
 const char *state_describe(enum commit_state, enum reason);
 
 #endif

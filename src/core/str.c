@@ -32,7 +32,7 @@ str_ends(const char *s, const char *suffix)
 	return len >= tail && memcmp(s + len - tail, suffix, tail) == 0;
 }
 
-/* Length of the code point at s, 0 if it is malformed. */
+/* Length of the code point at s; 0 if it is malformed. */
 static size_t
 utf8_len(const unsigned char *s, size_t left)
 {
@@ -94,8 +94,8 @@ str_chars(const char *s)
 	return n;
 }
 
-/* The code point at s and its length; 0 with a length of 1 for a byte that is
- * not UTF-8. */
+/* Returns the code point at s and its length; 0 and 1 for a byte that is not
+ * UTF-8. */
 static uint32_t
 code_at(const char *s, size_t *len)
 {
@@ -139,8 +139,8 @@ is_control(uint32_t code)
 	return is_among(controls, sizeof(controls) / sizeof(controls[0]), code);
 }
 
-/* White space of ECMA-262, then what is ignorable by default (Unicode, 5.21)
- * or has an empty picture. */
+/* White space of ECMA-262, then characters that are ignorable by default
+ * (Unicode, 5.21) or have an empty glyph. */
 static bool
 is_unseen(uint32_t code)
 {
@@ -226,7 +226,7 @@ str_matches(const char *s, const char *ere)
 	return ere_matches(ere, s);
 }
 
-/* Stars may stand for nothing. */
+/* A star matches the empty text. */
 static void
 glob_skip(const char *pattern, bool *at)
 {
@@ -237,8 +237,8 @@ glob_skip(const char *pattern, bool *at)
 			at[i + (pattern[i + 1] == '*' ? 2 : 1)] = true;
 }
 
-/* All places of the pattern that the text may have come to, at once: no
- * pattern takes longer than its length for each character. */
+/* Tracks all places in the pattern that the text may have reached, at once: no
+ * pattern takes longer than its length per character. */
 bool
 str_glob(const char *pattern, const char *s)
 {
@@ -323,7 +323,7 @@ str_time(char out[STR_TIME_SIZE], int64_t ms)
 	    (int)rest);
 }
 
-/* `width` digits in [low, high] at *s, which moves past them. */
+/* Reads `width` digits in [low, high] at *s and advances *s past them. */
 static bool
 digits(const char **s, size_t width, int low, int high, int *out)
 {
@@ -348,7 +348,7 @@ literal(const char **s, char upper)
 	return true;
 }
 
-/* "Z" or "+hh:mm" to seconds east of Greenwich. */
+/* Converts "Z" or "+hh:mm" to seconds east of Greenwich. */
 static bool
 offset_parse(const char **s, int64_t *out)
 {
@@ -368,7 +368,7 @@ offset_parse(const char **s, int64_t *out)
 	return true;
 }
 
-/* An offset may lead out of the years that can be written, and stored. */
+/* An offset may lead to a year that cannot be written or stored. */
 #define YEAR_1 (INT64_C(-62135596800) * 1000)
 #define YEAR_10000 (INT64_C(253402300800) * 1000)
 
@@ -399,7 +399,8 @@ str_time_parse(const char *s, int64_t *out)
 	tm.tm_mon -= 1;
 	back = tm;
 	t = timegm(&back);
-	if (back.tm_mday != tm.tm_mday) /* 31st of a month with thirty */
+	if (back.tm_mday != tm.tm_mday) /* such as the 31st of a month with 30
+					 * days */
 		return false;
 	*out = ((int64_t)t - east) * 1000 + ms;
 	return *out >= YEAR_1 && *out < YEAR_10000;

@@ -23,7 +23,7 @@ is_dots(const char *name)
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* Opens a directory to list it, with the rights that takes. */
+/* Opens a directory to list it; first adds the permissions that this needs. */
 static DIR *
 dir_open(int at, const char *name)
 {
@@ -45,8 +45,8 @@ dir_open(int at, const char *name)
 	return dir;
 }
 
-/* Moves `name` of `from` up into `top` under a new name, so that no depth has
- * to be climbed. */
+/* Moves `name` of `from` up into `top` under a new name, so that no deep path
+ * has to be walked. */
 static const struct err *
 move_up(int from, const char *name, int top)
 {
@@ -63,7 +63,8 @@ move_up(int from, const char *name, int top)
 	return NULL;
 }
 
-/* One directory of `top`: its files go, its directories move up. */
+/* Dissolves one directory of `top`: removes its files and moves its directories
+ * up. */
 static const struct err *
 dir_dissolve(int top, const char *name)
 {

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define DRAIN_MAX 1024 /* so that a flood cannot hold its reader */
+#define DRAIN_MAX 1024 /* so that a flood cannot block the reader */
 
 static bool
 address(struct sockaddr_un *sun, const char *path)
@@ -36,7 +36,7 @@ wake_send(const char *path)
 		return;
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd != -1) {
-		/* whatever becomes of it, the poll comes after it */
+		/* a failure only delays the work until the next poll */
 		(void)sendto(fd, "", 0, MSG_NOSIGNAL | MSG_DONTWAIT,
 		    (const struct sockaddr *)&sun, sizeof(sun));
 		(void)close(fd);
@@ -45,25 +45,25 @@ wake_send(const char *path)
 }
 
 static const struct err *
-give(const char *path, mode_t mode, const char *group)
+rights_set(const char *path, mode_t mode, const char *group)
 {
 	const struct group *gr;
 	gid_t gid = (gid_t)-1;
 
 	if (group != NULL) {
 		if ((gr = getgrnam(group)) == NULL)
-			return err_tell(ERR_CONFIG, "%s: no such group", group);
+			return err_tell(ERR_CONFIG, "%s: unknown group", group);
 		gid = gr->gr_gid;
 	}
 	if (gid != (gid_t)-1 && chown(path, (uid_t)-1, gid) == -1)
-		return err_errno("%s: give it to group %s", path, group);
+		return err_errno("%s: change its group to %s", path, group);
 	if (chmod(path, mode) == -1)
 		return err_errno("%s: chmod", path);
 	return NULL;
 }
 
-/* Under a name of its own first: the socket appears with its rights set, and
- * takes the place of an old one at once. */
+/* Binds under a temporary name first: the socket appears with its permissions
+ * set, and replaces an old one at once. */
 static const struct err *
 bind_at(int fd, const char *path, mode_t mode, const char *group)
 {
@@ -74,19 +74,20 @@ bind_at(int fd, const char *path, mode_t mode, const char *group)
 	int rc;
 
 	if (lstat(path, &st) == 0 && !S_ISSOCK(st.st_mode))
-		return err_tell(ERR_CONFIG, "%s: is there and not a socket",
+		return err_tell(ERR_CONFIG, "%s: exists and is not a socket",
 		    path);
 	if (!address(&sun, path) ||
 	    (size_t)snprintf(sun.sun_path, sizeof(sun.sun_path), "%s.%ld", path,
 		(long)getpid()) >= sizeof(sun.sun_path))
-		return err_tell(ERR_CONFIG, "%s: too long for a socket", path);
+		return err_tell(ERR_CONFIG, "%s: path too long for a socket",
+		    path);
 	(void)unlink(sun.sun_path);
 	mask = umask(0177);
 	rc = bind(fd, (const struct sockaddr *)&sun, sizeof(sun));
 	(void)umask(mask);
 	if (rc == -1)
 		return err_errno("%s: bind", sun.sun_path);
-	e = give(sun.sun_path, mode, group);
+	e = rights_set(sun.sun_path, mode, group);
 	if (e == NULL && rename(sun.sun_path, path) == -1)
 		e = err_errno("%s: rename", path);
 	if (e != NULL)
@@ -103,7 +104,7 @@ wake_open(const char *path, mode_t mode, const char *group, int *out)
 	*out = -1;
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd == -1)
-		return err_errno("a wake socket");
+		return err_errno("open the wake socket");
 	if ((e = bind_at(fd, path, mode, group)) != NULL) {
 		(void)close(fd);
 		return e;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The doorbell between whoever queues work and the one who does it: an empty
- * datagram on a unix socket.  It carries nothing, so that one lost or one too
- * many does no harm: the queue itself is looked at anyway.
+ * The doorbell between the process that queues work and the one that does it:
+ * an empty datagram on a unix socket.  It carries no data, so a lost or extra
+ * one does no harm: the reader polls the queue anyway.
  */
 #ifndef SLIPWAY_CORE_WAKE_H
 #define SLIPWAY_CORE_WAKE_H
@@ -13,13 +13,14 @@
 
 #include "core/err.h"
 
-/* Never waits; nobody there, or a full queue, is no error. */
+/* Never blocks; no reader, or a full queue, is no error. */
 void wake_send(const char *path);
-/* Binds the socket, in the place of one that is left over, never of anything
- * else. `group` (NULL = the process's) may write to it by `mode`. */
+/* Binds the socket, in place of a leftover socket but never of another kind of
+ * file.  `mode` applies to `group` (NULL = the group of the process). */
 MUSTCHECK const struct err *wake_open(const char *path, mode_t mode,
     const char *group, int *out);
-/* Takes all that has come; whether there was anything. Never waits. */
+/* Receives everything that has arrived; returns whether there was anything.
+ * Never blocks. */
 bool wake_drain(int fd);
 
 #endif

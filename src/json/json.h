@@ -2,15 +2,15 @@
 /*
  * Structs to JSON and back, by field table (core/field.h).
  *
- * strict.c validates every text.  What the service's own tables describe is
- * then read from a tree of cJSON, each member once, into the type that the
- * struct has; what others describe is picked from the text, for reasons of
- * memory that pick.c states.
+ * strict.c validates every text.  Bodies that the service's own tables describe
+ * are then read from a cJSON tree, each member once, into the type of the
+ * struct's member.  JSON from other servers is picked from the text instead;
+ * pick.c explains why.
  *
  * Input is strict RFC 8259: valid UTF-8, depth at most 32, at most 40,000
- * values, numbers that a double can hold; no duplicate members, no U+0000.
- * Only then the text reaches cJSON, which alone is not a validator.  Unknown
- * members are faults that name them.
+ * values, numbers that fit a double; no duplicate members, no U+0000.  Only
+ * validated text reaches cJSON, which is not a validator itself.  Unknown
+ * members are reported as faults.
  */
 #ifndef SLIPWAY_JSON_JSON_H
 #define SLIPWAY_JSON_JSON_H
@@ -20,67 +20,72 @@
 
 #define JSON_DEPTH 32
 #define JSON_VALUES 40000
-/* What was stored may have more: members that were left out are null there. */
+/* Stored text may have more: members that the client left out are null
+ * there. */
 #define JSON_STORED_VALUES 60000
 
 enum json_mode {
-	JSON_CREATE, /* FIELD_MUST members must be there */
-	JSON_UPDATE, /* what is left out keeps the value that `out` has; members
-		      * that cannot be written may be sent with that value */
+	JSON_CREATE, /* FIELD_MUST members are required */
+	JSON_UPDATE, /* a member left out keeps the value in `out`; read-only
+		      * members may be sent with their present value */
 };
 
-/* ERR_BAD_REQUEST with place (byte, from 1) and reason unless it is JSON; any
- * value may stand at the top.  ERR_INVALID, likewise, if it is JSON by its
- * grammar but has a member twice or U+0000, or is nested too deeply;
- * ERR_TOO_LARGE if it has too many values. */
+/* Validates a text, whose top-level value may be of any type.  The errors give
+ * the place (byte, from 1) and the reason: ERR_BAD_REQUEST if it is not JSON;
+ * ERR_INVALID if it follows the grammar but contains a duplicate member or
+ * U+0000, or is nested too deeply; ERR_TOO_LARGE if it has too many values. */
 MUSTCHECK const struct err *json_strict(const char *text, size_t len);
 
-/* Reads a body over `item`, which holds the defaults (create) or the present
- * row (update).  Adds faults, each with its pointer, if it is no object or a
- * member is wrong; errors are those of json_strict(), for a text that cannot be
- * read at all.
- * What is faulty stays as it was, but for F_JSON and F_MAP: there the rest of it
- * stands.  Strings go to the arena of `faults`.  Members of F_LIST, F_JSON and
- * F_MAP are read anew from zeroed memory, whatever the mode; null is a value of
- * a map with FIELD_GAPS only. */
+/* Reads a body into `item`, which holds the defaults (create) or the present
+ * row (update).  Adds a fault with its pointer for each invalid member, or if
+ * the body is not an object.  The errors are those of json_strict(), for a text
+ * that cannot be read at all.
+ *
+ * An invalid member keeps its old value, except that F_JSON and F_MAP members
+ * hold their valid parts.  Strings go to the arena of `faults`.  Members of
+ * F_LIST, F_JSON and F_MAP are always read into zeroed memory, in either mode.
+ * In a map, null is a value only with FIELD_GAPS. */
 MUSTCHECK const struct err *json_read(const struct shape *, enum json_mode,
     const char *text, size_t len, void *item, struct faults *);
 
-/* Whether what a PUT may change is the same of both. */
+/* Whether all members that a PUT may change are equal. */
 bool json_unchanged(const struct shape *, const void *a, const void *b);
 
-/* The object of an item: members with FIELD_OUT, and those with FIELD_DETAIL
- * if `detail` is FIELD_DETAIL (else 0). */
+/* Writes an item as an object: members with FIELD_OUT, and those with
+ * FIELD_DETAIL if `detail` is FIELD_DETAIL (else 0). */
 void json_write(struct buf *, const struct shape *, const void *item,
     unsigned detail);
-/* "[…]" of such objects. */
+/* Writes an array of such objects. */
 void json_write_list(struct buf *, const struct shape *, const struct list *,
     unsigned detail);
-/* A string with its quotes; NULL is null. */
+/* Writes a string with its quotes; NULL is written as null. */
 void json_string(struct buf *, const char *s);
-/* A time with its quotes, or null. */
+/* Writes a time with its quotes, or null. */
 void json_when(struct buf *, struct when);
 
-/* A stored json_text (an array of a shape) as structs; NULL text is empty. */
+/* Parses a stored json_text (an array of a shape) into structs; NULL is read as
+ * an empty list. */
 MUSTCHECK const struct err *json_items(struct arena *, const struct shape *,
     const char *text, struct list *out);
-/* The same of a body that json_read() has read, with or without faults: members
- * of the items that were missing or faulty are NULL or 0. */
+/* The same for a body that json_read() has read, with or without faults:
+ * missing or invalid members of the items are NULL or 0. */
 MUSTCHECK const struct err *json_items_sent(struct arena *,
     const struct shape *, const char *text, struct list *out);
-/* A stored object of strings, in its order; NULL text is empty. */
+/* Parses a stored object of strings, keeping the order; NULL is read as an
+ * empty map. */
 MUSTCHECK const struct err *json_map(struct arena *, const char *text,
     struct map *out);
 void json_write_map(struct buf *, const struct map *);
 
 /*
- * JSON of others, by a table of paths to members: what is not named there is
- * ignored, nested members are named with dots ("commit.author.name"), the first
- * of an array or object with a star ("errors.*.message").  A member that is
- * missing or null leaves NULL, 0 or false; one of another type is an error where
- * `must`, else as if it were missing.  F_STR takes whole numbers too (ids, at
- * most 2^53-1), F_WHEN takes RFC 3339 with any offset.  What does not fit into
- * the arena is an error, or as if it were missing where `spare`.
+ * JSON from other servers, read by a table of paths.  Members without an entry
+ * are ignored.  Nested members are written with dots ("commit.author.name"),
+ * the first member of an array or object with a star ("errors.*.message").  A
+ * missing or null member leaves NULL, 0 or false.  A member of another type is
+ * an error with `must`, and otherwise counts as missing.  F_STR also accepts
+ * whole numbers (ids, at most 2^53-1); F_WHEN accepts RFC 3339 with any
+ * offset.  A value that does not fit into the arena is an error, or counts as
+ * missing with `spare`.
  */
 #define JSON_FOREIGN_VALUES 100000
 struct json_path {
@@ -98,42 +103,42 @@ struct json_path {
 #define JSON_PATH_END { .path = NULL }
 /* clang-format on */
 
-/* One object; strings in the arena.  Strict as above, but for the number of
- * values.  ERR_UPSTREAM if it is no such JSON or lacks what it must have; says
- * where. */
+/* Picks from one object; strings go to the arena.  Validation is as strict as
+ * above, with a higher limit of values.  ERR_UPSTREAM, with the place, if it is
+ * not such an object or a required member is missing. */
 MUSTCHECK const struct err *json_pick(struct arena *, const struct json_path *,
     const char *text, size_t len, void *item);
-/* The same of an event, which has values without limit and may be large; so does
- * json_pick_member(). */
+/* The same for an event, which may be large and has no limit of values;
+ * likewise json_pick_member(). */
 MUSTCHECK const struct err *json_pick_event(struct arena *,
     const struct json_path *, const char *text, size_t len, void *item);
-/* An array of objects, `size` each, or null: none. */
+/* Picks from an array of objects, `size` bytes each; null is read as empty. */
 MUSTCHECK const struct err *json_pick_list(struct arena *,
     const struct json_path *, size_t size, const char *text, size_t len,
     struct list *out);
 
-/* The same of an array below an object's member; none if that is missing. */
+/* The same for an array in a member of an object; empty if it is missing. */
 MUSTCHECK const struct err *json_pick_member(struct arena *, const char *member,
     const struct json_path *, size_t size, const char *text, size_t len,
     struct list *out);
 
-/* Whether a text that was found to be JSON is an object with that member and no
+/* Whether the text, which is valid JSON, is an object with that member and no
  * other. */
 bool json_is_only(const char *text, const char *member);
 
-/* Schema objects of OpenAPI 3.1 (JSON Schema 2020-12) for a shape.  Nested
- * shapes are referred to as "#/components/schemas/NAME", for input
- * "NAMEInput". */
+/* Schema objects of OpenAPI 3.1 (JSON Schema 2020-12) for a shape.  References
+ * to nested shapes are "#/components/schemas/NAME", for input "NAMEInput". */
 enum json_schema {
-	JSON_SCHEMA_OUT,    /* what answers hold */
-	JSON_SCHEMA_STORED, /* the same of members of F_JSON: strings that may
-			     * be left out and not be null may be missing */
-	JSON_SCHEMA_CREATE, /* what POST takes */
-	JSON_SCHEMA_UPDATE, /* what PUT takes */
+	JSON_SCHEMA_OUT,    /* responses */
+	JSON_SCHEMA_STORED, /* F_JSON members of responses: strings that are
+			     * optional and not nullable may be missing */
+	JSON_SCHEMA_CREATE, /* bodies of POST */
+	JSON_SCHEMA_UPDATE, /* bodies of PUT */
 };
 void json_schema(struct buf *, const struct shape *, enum json_schema,
     unsigned detail);
-/* Whether the schema has the member as read-only, in the form of answers. */
+/* Whether the schema contains the member as read-only, in the form of
+ * responses. */
 bool json_schema_fixed(const struct field *, enum json_schema);
 /* Parts of schemas: `"enum":[…]`, and the format of integers up to `max`. */
 void json_schema_values(struct buf *, const char *const *values);

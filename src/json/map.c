@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: ISC */
-/* Objects of strings, as they are stored. */
+/* Objects of strings in their stored form. */
 #include <string.h>
 
 #include <cjson/cJSON.h>
 
 #include "json/inner.h"
 
-/* Longest name that an error repeats. */
+/* Longest name quoted in an error. */
 #define ECHO 100
 
 const struct err *
@@ -25,14 +25,14 @@ json_map(struct arena *a, const char *text, struct map *out)
 	    NULL)
 		goto out;
 	if (!cJSON_IsObject(tree)) {
-		e = err_new(ERR_INTERNAL, "no object");
+		e = err_new(ERR_INTERNAL, "not an object");
 		goto out;
 	}
 	pair = arena_alloc(a, (size_t)cJSON_GetArraySize(tree), sizeof(*pair));
 	out->items = pair;
 	cJSON_ArrayForEach(member, tree) {
 		if (!cJSON_IsString(member) && !cJSON_IsNull(member)) {
-			e = err_new(ERR_INTERNAL, "%.*s is no string", ECHO,
+			e = err_new(ERR_INTERNAL, "%.*s is not a string", ECHO,
 			    member->string);
 			goto out;
 		}

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * JSON of others is read in place, without a tree.  A worker has to stay below
- * 16 MB, and a tree of the 100,000 values that are allowed takes 8 MB for 300 kB
- * of "[]" and 9 MB for 1 MiB of an ordinary list, on top of the text, of which
- * somebody else chooses the size.  So this file does not use cJSON, although
- * the rest of the folder does: it walks the text that strict.c has validated,
- * in which every bracket and quote has its fellow, and copies the few members
+ * Reads JSON from other servers in place, without a tree.  A worker must stay
+ * below 16 MB, but the sender chooses the size of the text, and a tree of the
+ * 100,000 permitted values takes, in addition to the text, 8 MB for 300 kB of
+ * "[]" and 9 MB for 1 MiB of an ordinary list.  So this file, unlike the rest
+ * of the folder, does not use cJSON: it walks the text that strict.c has
+ * validated, in which all brackets and quotes match, and copies the few members
  * that the table names.
  */
 #include <string.h>
@@ -15,7 +15,7 @@
 #include "json/inner.h"
 
 #define NUMBER_SIZE 32
-/* What others may still want of an arena. */
+/* Arena space left for other members. */
 #define SPARE ((size_t)256 << 10)
 
 static const char *
@@ -26,7 +26,7 @@ blanks(const char *p)
 	return p;
 }
 
-/* Behind a string, of which `p` is the first quote. */
+/* The end of a string; `p` is its opening quote. */
 static const char *
 string_end(const char *p)
 {
@@ -35,7 +35,7 @@ string_end(const char *p)
 	return p + 1;
 }
 
-/* Behind a value within an array or an object. */
+/* The end of a value in an array or object. */
 static const char *
 value_end(const char *p)
 {
@@ -53,7 +53,7 @@ value_end(const char *p)
 	return p;
 }
 
-/* Whether that is the member's name, however it is written. */
+/* Whether that is the member's name, with or without escapes. */
 static bool
 is_name(const char *p, const char *name, size_t len)
 {
@@ -66,7 +66,7 @@ is_name(const char *p, const char *name, size_t len)
 	return json_code_next(&at) == 0;
 }
 
-/* A member's value; NULL if there is none, or `p` is no object. */
+/* The value of a member; NULL if it is missing or `p` is not an object. */
 static const char *
 member_find(const char *p, const char *name, size_t len)
 {
@@ -85,8 +85,8 @@ member_find(const char *p, const char *name, size_t len)
 	return NULL;
 }
 
-/* The next member of an array, of which `p` is behind the last one or behind
- * the bracket; NULL at its end. */
+/* The next element of an array; `p` is past the previous one or past the
+ * bracket.  NULL at the end. */
 static const char *
 next_of(const char *p)
 {
@@ -96,7 +96,7 @@ next_of(const char *p)
 	return *p == ']' ? NULL : p;
 }
 
-/* The first value in an array or an object; NULL if there is none. */
+/* The first value in an array or object; NULL if it is empty. */
 static const char *
 first_of(const char *p)
 {
@@ -107,7 +107,7 @@ first_of(const char *p)
 	return blanks(blanks(string_end(p)) + 1);
 }
 
-/* What a path leads to; NULL if something on the way is missing. */
+/* The value that a path leads to; NULL if any part is missing. */
 static const char *
 walk(const char *at, const char *path)
 {
@@ -126,10 +126,10 @@ walk(const char *at, const char *path)
 static const struct err *
 too_large(void)
 {
-	return err_tell(ERR_UPSTREAM, "The answer is larger than is taken.");
+	return err_tell(ERR_UPSTREAM, "The response is too large.");
 }
 
-/* Strings are from outside: they must not break the arena's limit. */
+/* Strings come from outside: they must not exceed the arena's limit. */
 static bool
 fits(const struct arena *a, size_t n, size_t size)
 {
@@ -176,7 +176,8 @@ string_take(struct arena *a, const char *p)
 	return out;
 }
 
-/* A whole number in plain decimal; false if it is none, or too large. */
+/* Formats a whole number as plain decimal; false if it is not one, or too
+ * large. */
 static bool
 whole(const char *p, char out[NUMBER_SIZE])
 {
@@ -208,7 +209,7 @@ str_pick(struct arena *a, const char *p, const char **out)
 	return true;
 }
 
-/* False where the value is of another type. */
+/* False if the value is of another type. */
 static bool
 value_pick(struct arena *a, const struct json_path *p, const char *value,
     void *to)
@@ -241,7 +242,7 @@ value_pick(struct arena *a, const struct json_path *p, const char *value,
 	return false;
 }
 
-/* Fills a member; `done` tells whether there was something to fill it with. */
+/* Fills a member; sets `done` to whether there was a value for it. */
 static const struct err *
 member_pick(struct arena *a, const struct json_path *p, const char *value,
     void *to, bool *done)
@@ -263,7 +264,8 @@ object_pick(struct arena *a, const struct json_path *table, const char *object,
 	bool done;
 
 	if (*object != '{')
-		return err_tell(ERR_UPSTREAM, "The answer is no JSON object.");
+		return err_tell(ERR_UPSTREAM,
+		    "The response is not a JSON object.");
 	for (p = table; p->path != NULL; p++) {
 		value = walk(object, p->path);
 		done = false;
@@ -273,12 +275,12 @@ object_pick(struct arena *a, const struct json_path *table, const char *object,
 			return e;
 		if (p->must && !done)
 			return err_tell(ERR_UPSTREAM,
-			    "The answer lacks the member \"%s\".", p->path);
+			    "The response lacks the member \"%s\".", p->path);
 	}
 	return NULL;
 }
 
-/* The value, once the text has been found to be JSON. */
+/* Finds the value after validating the text. */
 static const struct err *
 text_open(const char *text, size_t len, size_t values, const char **out)
 {
@@ -286,7 +288,7 @@ text_open(const char *text, size_t len, size_t values, const char **out)
 
 	*out = NULL;
 	if ((e = json_foreign(text, len, values)) != NULL)
-		return err_tell(ERR_UPSTREAM, "The answer is no JSON: %s",
+		return err_tell(ERR_UPSTREAM, "The response is not JSON: %s",
 		    err_words(e));
 	*out = blanks(text);
 	return NULL;
@@ -328,7 +330,8 @@ array_pick(struct arena *a, const struct json_path *table, size_t size,
 	if (array == NULL || *array == 'n')
 		return NULL;
 	if (*array != '[')
-		return err_tell(ERR_UPSTREAM, "The answer is no JSON array.");
+		return err_tell(ERR_UPSTREAM,
+		    "The response is not a JSON array.");
 	for (p = next_of(array + 1); p != NULL; p = next_of(value_end(p)))
 		n++;
 	if (!fits(a, n, size))

@@ -9,15 +9,16 @@
 #include "core/str.h"
 #include "json/inner.h"
 
-/* Of what one member is read into before it becomes text. */
+/* Limit for reading one member before it becomes text. */
 #define SCRATCH_MAX ((size_t)8 << 20)
 
-/* Longest name or choice that a fault repeats. */
+/* Longest name or value quoted in a fault. */
 #define ECHO 100
 
 enum read_flag {
-	READ_TRUSTED = 1 << 0, /* was checked when it was stored */
-	READ_PARTS = 1 << 1,   /* or told to be faulty; what can be had */
+	READ_TRUSTED = 1 << 0, /* validated when it was stored */
+	READ_PARTS = 1 << 1,   /* or reported as invalid; read the valid
+			        * parts */
 };
 
 struct reader {
@@ -29,10 +30,10 @@ struct reader {
 static bool object_read(struct reader *, const struct shape *, const cJSON *,
     const char *pointer, void *item);
 
-/* Longest name that a pointer ends in. */
+/* Longest name at the end of a pointer. */
 #define POINTED 256
 
-/* Adds the fault and says so. */
+/* Adds the fault and evaluates to false. */
 #define FAULT(r, pointer, ...)                                                 \
 	(faults_add((r)->faults, (pointer), __VA_ARGS__), false)
 
@@ -57,8 +58,8 @@ json_limits(const struct field *f)
 	};
 }
 
-/* Where a member is that no table knows. A name without measure is pointed at
- * from above, and a fault that will not be kept needs no place. */
+/* Where a member is that the table does not have.  For a very long name, points
+ * at the object; a fault that will not be stored needs no pointer. */
 static const char *
 stranger_pointer(struct reader *r, const char *base, const char *name)
 {
@@ -176,7 +177,7 @@ length_check(struct reader *r, const struct field *f, const char *text,
 	return true;
 }
 
-/* What a person reads; texts that are stored may be from before a rule. */
+/* Checks text that people read.  Stored text may predate a rule. */
 static bool
 text_check(struct reader *r, const struct field *f, const char *text,
     const char *pointer)
@@ -187,11 +188,10 @@ text_check(struct reader *r, const struct field *f, const char *text,
 		str_has_control(text) :
 		(f->flags & FIELD_TEXT) != 0 && str_has_control_in_lines(text))
 		return FAULT(r, pointer,
-		    "must not have control characters, or any that change "
+		    "must not contain control characters, or any that change "
 		    "the direction of writing");
 	if (line && *text != '\0' && str_is_blank(text))
-		return FAULT(r, pointer,
-		    "must have a character that can be seen");
+		return FAULT(r, pointer, "must contain a visible character");
 	return true;
 }
 
@@ -217,7 +217,8 @@ str_read(struct reader *r, const struct field *f, const cJSON *value,
 	return true;
 }
 
-/* How many members an array or object has is within the entry's limits. */
+/* Checks the number of members of an array or object against the entry's
+ * limits. */
 static bool
 count_check(struct reader *r, const struct field *f, const cJSON *value,
     const char *pointer)
@@ -236,7 +237,8 @@ count_check(struct reader *r, const struct field *f, const cJSON *value,
 	return true;
 }
 
-/* Members of a list are made anew, also when their owner is changed. */
+/* Reads the items of a list into new memory, also when their owner is
+ * updated. */
 static bool
 items_read(struct reader *outer, const struct shape *shape, const cJSON *value,
     const char *pointer, struct list *out)
@@ -283,7 +285,7 @@ list_read(struct reader *r, const struct field *f, const cJSON *value,
 	return items_read(r, f->shape, value, pointer, to);
 }
 
-/* What is no string is left out. */
+/* Leaves out values that are not strings. */
 static bool
 map_read(struct reader *r, const struct field *f, const cJSON *value,
     const char *pointer, void *to)
@@ -318,8 +320,8 @@ map_read(struct reader *r, const struct field *f, const cJSON *value,
 	return good;
 }
 
-/* Checked, then kept as text: also what is good of a faulty one, so that others
- * can judge that.  The text alone stays in memory. */
+/* Validates a value, then stores it as text, with the valid parts of an invalid
+ * value, so that others can check these.  Only the text stays in memory. */
 static bool
 json_text_read(struct reader *r, const struct field *f, const cJSON *value,
     const char *pointer, void *to)
@@ -364,7 +366,7 @@ static const struct type types[] = {
 	[F_MAP] = { map_read, sizeof(struct map) },
 };
 
-/* Any member's type. */
+/* Holds a member of any type. */
 union slot {
 	int64_t number;
 	const char *str;
@@ -376,7 +378,8 @@ union slot {
 	struct map map;
 };
 
-/* Read-only members and those that are written once may be sent as they are. */
+/* Read-only members, and those written only once, may be sent with their
+ * present value. */
 static bool
 is_fixed(const struct reader *r, const struct field *f)
 {
@@ -384,8 +387,8 @@ is_fixed(const struct reader *r, const struct field *f)
 	    ((f->flags & FIELD_ONCE) != 0 && r->mode == JSON_UPDATE);
 }
 
-/* One member into its place in the item, which keeps its value on a fault, or
- * gets what could be read of an array or object that is kept as text. */
+/* Reads one member into the item.  After a fault the item keeps its value, or
+ * gets the valid parts of an array or object that is stored as text. */
 static bool
 member_read(struct reader *r, const struct field *f, const cJSON *value,
     const char *pointer, void *to)
@@ -421,7 +424,7 @@ member_read(struct reader *r, const struct field *f, const cJSON *value,
 	if (is_fixed(r, f) &&
 	    (f->type != F_JSON ||
 		!str_eq(fresh.json.s, ((const struct json_text *)to)->s)))
-		return FAULT(r, pointer, "cannot be changed any more");
+		return FAULT(r, pointer, "can no longer be changed");
 	(void)memcpy(to, &fresh, types[f->type].size);
 	return true;
 }
@@ -438,7 +441,7 @@ member_find(const struct shape *shape, const char *name)
 	return NULL;
 }
 
-/* Says which members were there, by their place in the table, as bits. */
+/* Returns the members present as bits, by their index in the table. */
 static uint64_t
 members_read(struct reader *r, const struct shape *shape, const cJSON *object,
     const char *base, void *item)
@@ -452,8 +455,7 @@ members_read(struct reader *r, const struct shape *shape, const cJSON *object,
 		if ((f = member_find(shape, value->string)) == NULL) {
 			faults_add(r->faults,
 			    stranger_pointer(r, base, value->string),
-			    "there is no member \"%.*s\" here", ECHO,
-			    value->string);
+			    "unknown member \"%.*s\"", ECHO, value->string);
 			continue;
 		}
 		pointer = fault_pointer(r->faults, base, value->string);
@@ -463,7 +465,7 @@ members_read(struct reader *r, const struct shape *shape, const cJSON *object,
 	return seen;
 }
 
-/* Reads all there is and reports all faults; says whether there were none. */
+/* Reads everything and reports all faults; returns whether there were none. */
 static bool
 object_read(struct reader *r, const struct shape *shape, const cJSON *object,
     const char *pointer, void *item)
@@ -497,13 +499,13 @@ json_tree(const char *text, size_t len, size_t values, struct cJSON **out)
 	struct buf plain;
 
 	*out = NULL;
-	/* A rewritten number is longer than it was by less than this. */
+	/* Rewriting makes a number longer by less than this. */
 	buf_init(&plain, 16 * len + 1);
 	if ((e = json_plain(text, len, values, &plain)) != NULL)
 		goto out;
 	*out = cJSON_ParseWithLength(plain.data, plain.len);
 	if (*out == NULL)
-		e = err_new(ERR_INTERNAL, "cJSON refuses %zu bytes of JSON",
+		e = err_new(ERR_INTERNAL, "cJSON rejects %zu bytes of JSON",
 		    len);
 out:
 	buf_release(&plain);
@@ -543,7 +545,7 @@ text_items(struct arena *a, const struct shape *shape, const char *text,
 		goto out;
 	faults_init(&faults, a);
 	if (!cJSON_IsArray(tree))
-		e = err_new(ERR_INTERNAL, "no array");
+		e = err_new(ERR_INTERNAL, "not an array");
 	else if (!items_read(&r, shape, tree, "", out) &&
 	    (flags & READ_PARTS) == 0)
 		e = faults_check(&faults);

@@ -51,7 +51,7 @@ same_truth(const struct field *f, const cJSON *value, bool present)
 	    same_number(value, present ? 1 : 0);
 }
 
-/* The same instant may be written in several ways. */
+/* One instant can be written in several ways. */
 static bool
 same_time(const cJSON *value, int64_t present)
 {
@@ -114,7 +114,7 @@ same_list(const struct field *f, const cJSON *value, const struct list *present)
 	return true;
 }
 
-/* In any order, as members of an object have none. */
+/* Compares in any order, since members of an object have none. */
 static bool
 same_map(const cJSON *value, const struct map *present)
 {
@@ -166,7 +166,7 @@ json_same(const struct field *f, const cJSON *value, const void *present)
 	return false;
 }
 
-/* Of one member of two items. */
+/* Compares one member of two items. */
 static bool
 value_same(const struct field *f, const void *a, const void *b)
 {

@@ -6,9 +6,10 @@
 #include "core/str.h"
 #include "json/inner.h"
 
-/* Control characters beyond tab and line ends; what a FIELD_LINE has, and what
- * makes it not blank; all as core/str.h says.  What lies beyond U+FFFF stands
- * for itself, because there is no escape that all readers of patterns know. */
+/* Control characters besides tab and line ends; what a FIELD_LINE may contain,
+ * and what makes it not blank; all as in core/str.h.  Characters beyond U+FFFF
+ * are not escaped, because no escape works in all regular expression
+ * dialects. */
 /* clang-format off */
 #define CONTROL "\\u007f-\\u009f\\u061c\\u200e\\u200f"			\
 	"\\u2028-\\u202e\\u2066-\\u2069"
@@ -37,7 +38,7 @@ is_out(const struct writer *w)
 	return w->which == JSON_SCHEMA_OUT || w->which == JSON_SCHEMA_STORED;
 }
 
-/* `"key":` with a comma before it, except behind a brace. */
+/* Writes `"key":`, preceded by a comma unless it follows a brace. */
 static void
 key(struct buf *b, const char *name)
 {
@@ -63,7 +64,7 @@ type(struct writer *w, const struct field *f, const char *name)
 		buf_printf(w->b, "\"%s\"", name);
 }
 
-/* A schema of its own, or null where the member may be. */
+/* Writes a reference to a schema, or null where the member may be null. */
 static void
 reference(struct writer *w, const struct field *f, const char *name,
     const char *suffix)
@@ -80,7 +81,7 @@ reference(struct writer *w, const struct field *f, const char *name,
 		buf_puts(w->b, "},{\"type\":\"null\"}]");
 }
 
-/* All but the closing bracket. */
+/* Writes everything except the closing bracket. */
 static void
 values_write(struct buf *b, const char *const *values)
 {
@@ -102,7 +103,8 @@ json_schema_values(struct buf *b, const char *const *values)
 	buf_putc(b, ']');
 }
 
-/* A POSIX class, "[:space:]" and so on, as JSON Schema has it; moves *ere. */
+/* Translates a POSIX class such as "[:space:]" for JSON Schema; advances
+ * *ere. */
 static bool
 class_write(struct buf *b, const char **ere)
 {
@@ -126,7 +128,7 @@ class_write(struct buf *b, const char **ere)
 	return false;
 }
 
-/* What a string matches whole, `before` that what else holds of it. */
+/* Writes the pattern for a whole string; `before` is a further condition. */
 static void
 pattern(struct writer *w, const char *before, const char *ere)
 {
@@ -348,10 +350,10 @@ is_required(const struct writer *w, const struct field *f)
 static const char *const abouts[] = {
 	[JSON_SCHEMA_OUT] = "",
 	[JSON_SCHEMA_STORED] = "",
-	[JSON_SCHEMA_CREATE] = " As it is sent.",
-	[JSON_SCHEMA_UPDATE] = " As it is changed: what is left out stays, and "
-			       "read-only members are accepted with the value "
-			       "that they have.",
+	[JSON_SCHEMA_CREATE] = " The form for creation.",
+	[JSON_SCHEMA_UPDATE] =
+	    " The form for changes: members left out are unchanged, and "
+	    "read-only members are accepted with their present value.",
 };
 
 void

@@ -8,14 +8,15 @@
 #include "json/inner.h"
 
 #define NAMED_DEPTH 2
-/* Significant digits that are kept; more cannot be a whole safe number. */
+/* Significant digits stored; a number with more cannot be a safe whole
+ * number. */
 #define DIGITS 20
 
-/* A member's name as it stands in the text, between its quotes.  There may be
- * as many as there are values, so they are small. */
+/* A member's name in the text, between its quotes.  There can be as many names
+ * as values, so the struct is small. */
 struct name {
-	uint32_t at;     /* in the text, behind the first quote */
-	uint32_t object; /* which of the objects it is in */
+	uint32_t at;     /* in the text, after the opening quote */
+	uint32_t object; /* number of the object that contains it */
 };
 
 struct scan {
@@ -27,13 +28,13 @@ struct scan {
 	size_t objects;
 	struct name *names;
 	size_t n_names, cap_names, max_names;
-	size_t n_deep;     /* of n_names, below NAMED_DEPTH */
-	struct buf *plain; /* NULL if nobody wants it */
-	size_t copied;     /* how much of the text is in it */
-	const char *why;   /* it is no JSON, or more of it than is read */
+	size_t n_deep;     /* those of n_names below NAMED_DEPTH */
+	struct buf *plain; /* NULL = not wanted */
+	size_t copied;     /* bytes of the text already in it */
+	const char *why;   /* it is not JSON, or exceeds a limit */
 	size_t where;
 	enum err_code code; /* of that */
-	const char *unfit;  /* it is JSON, but none that is taken */
+	const char *unfit;  /* it is JSON, but not acceptable */
 	size_t unfit_at;
 };
 
@@ -41,7 +42,7 @@ struct scan {
 struct number {
 	char digits[DIGITS + 1];
 	size_t n;
-	bool lost; /* there were more digits than are kept */
+	bool lost; /* there were more digits than are stored */
 	bool negative;
 	int64_t point;
 };
@@ -56,7 +57,8 @@ fail_at(struct scan *s, size_t at, const char *why)
 	return false;
 }
 
-/* Keeps the first reason; the text may yet turn out to be no JSON at all. */
+/* Records the first reason; the text may still turn out not to be JSON at
+ * all. */
 static void
 unfit(struct scan *s, size_t at, const char *why)
 {
@@ -76,10 +78,11 @@ peek(const struct scan *s)
 static bool
 fail(struct scan *s, const char *why)
 {
-	return fail_at(s, s->at, peek(s) == -1 ? "the text ends early" : why);
+	return fail_at(s, s->at,
+	    peek(s) == -1 ? "unexpected end of text" : why);
 }
 
-/* What follows may be JSON or not. */
+/* Fails because of a limit; the rest of the text may be JSON or not. */
 static bool
 fail_limit(struct scan *s, enum err_code code, const char *why)
 {
@@ -114,7 +117,7 @@ hex_value(int c)
 	return -1;
 }
 
-/* Four hexadecimal digits. */
+/* Reads four hexadecimal digits. */
 static bool
 hex4(struct scan *s, uint32_t *out)
 {
@@ -123,13 +126,13 @@ hex4(struct scan *s, uint32_t *out)
 	*out = 0;
 	for (i = 0; i < 4; i++, s->at++) {
 		if ((digit = hex_value(peek(s))) == -1)
-			return fail(s, "four hexadecimal digits are expected");
+			return fail(s, "expected four hexadecimal digits");
 		*out = *out * 16 + (uint32_t)digit;
 	}
 	return true;
 }
 
-/* What follows "\u". */
+/* Reads what follows "\u". */
 static bool
 unicode(struct scan *s, size_t start)
 {
@@ -143,12 +146,12 @@ unicode(struct scan *s, size_t start)
 		return true;
 	if (high > 0xdbff || s->len - s->at < 2 || s->text[s->at] != '\\' ||
 	    s->text[s->at + 1] != 'u')
-		return fail_at(s, start, "half of a surrogate pair");
+		return fail_at(s, start, "unpaired surrogate");
 	s->at += 2;
 	if (!hex4(s, &low))
 		return false;
 	if (low < 0xdc00 || low > 0xdfff)
-		return fail_at(s, start, "half of a surrogate pair");
+		return fail_at(s, start, "unpaired surrogate");
 	return true;
 }
 
@@ -161,12 +164,12 @@ escape(struct scan *s)
 	if (c == -1)
 		return fail(s, "");
 	if (c == '\0' || strchr("\"\\/bfnrtu", c) == NULL)
-		return fail_at(s, start, "there is no such escape");
+		return fail_at(s, start, "unknown escape");
 	s->at++;
 	return c != 'u' || unicode(s, start);
 }
 
-/* A code point of more than one byte. */
+/* Reads a code point of more than one byte. */
 static bool
 wide(struct scan *s)
 {
@@ -175,7 +178,7 @@ wide(struct scan *s)
 
 	if (s->len - s->at < step ||
 	    !str_utf8((const char *)s->text + s->at, step))
-		return fail(s, "this is not UTF-8");
+		return fail(s, "invalid UTF-8");
 	s->at += step;
 	return true;
 }
@@ -207,7 +210,7 @@ static bool
 digits(struct scan *s)
 {
 	if (!is_digit(peek(s)))
-		return fail(s, "a digit is expected");
+		return fail(s, "expected a digit");
 	while (is_digit(peek(s)))
 		s->at++;
 	return true;
@@ -223,7 +226,7 @@ number_syntax(struct scan *s)
 	if (peek(s) == '0') {
 		s->at++;
 		if (is_digit(peek(s)))
-			return fail(s, "a number has no leading zero");
+			return fail(s, "a number must not have a leading zero");
 	} else if (!digits(s)) {
 		return false;
 	}
@@ -240,7 +243,7 @@ number_syntax(struct scan *s)
 	return digits(s);
 }
 
-/* Takes a well-formed number apart. */
+/* Splits a well-formed number into its parts. */
 static void
 number_split(const unsigned char *p, const unsigned char *end,
     struct number *out)
@@ -279,8 +282,8 @@ number_split(const unsigned char *p, const unsigned char *end,
 static bool
 number_finite(const struct number *n)
 {
-	/* What rounds to infinity begins half a step behind the largest
-	 * double. */
+	/* Numbers from half a unit past the largest double round to
+	 * infinity. */
 	static const char most[] = "17976931348623158079";
 
 	if (n->n == 0 || n->point < 309)
@@ -288,7 +291,7 @@ number_finite(const struct number *n)
 	return n->point == 309 && strcmp(n->digits, most) <= 0;
 }
 
-/* The value, if it is whole and safe. */
+/* The value, if it is a safe whole number. */
 static bool
 number_whole(const struct number *n, int64_t *out)
 {
@@ -309,7 +312,7 @@ number_whole(const struct number *n, int64_t *out)
 	return true;
 }
 
-/* All of the text up to `at`. */
+/* Copies the text up to `at`. */
 static void
 copy_to(struct scan *s, size_t at)
 {
@@ -346,21 +349,22 @@ word(struct scan *s, const char *text)
 	size_t len = strlen(text);
 
 	if (s->len - s->at < len || memcmp(s->text + s->at, text, len) != 0)
-		return fail(s, "a value is expected");
+		return fail(s, "expected a value");
 	s->at += len;
 	return true;
 }
 
-/* Far down in a text of others a member may stand twice once there are too many
- * to compare: what is picked lies higher up.  Those far down count for
- * themselves, or they would leave no room for the ones above that follow. */
+/* Deep inside a foreign text, duplicate members are allowed once there are too
+ * many to compare, because picked members are higher up.  Deep names have their
+ * own count; otherwise they would leave no room for the ones above that
+ * follow. */
 static bool
 name_keep(struct scan *s, size_t object)
 {
 	bool deep = s->depth > NAMED_DEPTH;
 
 	if ((deep ? s->n_deep : s->n_names - s->n_deep) == s->max_names)
-		return deep || fail(s, "there are too many members");
+		return deep || fail(s, "too many members");
 	if (deep)
 		s->n_deep++;
 	if (s->n_names == s->cap_names) {
@@ -377,17 +381,17 @@ member(struct scan *s, size_t object)
 {
 	blanks(s);
 	if (peek(s) != '"')
-		return fail(s, "a member's name in quotes is expected");
+		return fail(s, "expected a member name in quotes");
 	if (!name_keep(s, object) || !string(s))
 		return false;
 	blanks(s);
 	if (peek(s) != ':')
-		return fail(s, "a colon is expected");
+		return fail(s, "expected a colon");
 	s->at++;
 	return value(s);
 }
 
-/* An array or an object, up to its closing byte. */
+/* Reads an array or object up to its closing byte. */
 static bool
 container(struct scan *s, int close)
 {
@@ -408,8 +412,8 @@ container(struct scan *s, int close)
 		}
 		if (peek(s) != close)
 			return fail(s,
-			    close == '}' ? "a comma or } is expected" :
-					   "a comma or ] is expected");
+			    close == '}' ? "expected a comma or }" :
+					   "expected a comma or ]");
 	}
 	s->at++;
 	s->depth--;
@@ -434,19 +438,18 @@ one_value(struct scan *s)
 		return word(s, "null");
 	default:
 		if (peek(s) != '-' && !is_digit(peek(s)))
-			return fail(s, "a value is expected");
+			return fail(s, "expected a value");
 		return number(s);
 	}
 }
 
-/* A value with the blanks around it. */
+/* Reads a value and the white space around it. */
 static bool
 value(struct scan *s)
 {
 	blanks(s);
 	if (++s->values > s->max_values)
-		return fail_limit(s, ERR_TOO_LARGE,
-		    "there are too many values");
+		return fail_limit(s, ERR_TOO_LARGE, "too many values");
 	if (!one_value(s))
 		return false;
 	blanks(s);
@@ -519,7 +522,8 @@ name_compare(const void *left, const void *right, void *context)
 	return 0;
 }
 
-/* Members of one object differ, however their names are written. */
+/* Checks that the members of each object differ, even if written with
+ * escapes. */
 static void
 names_compare(struct scan *s)
 {
@@ -530,8 +534,7 @@ names_compare(struct scan *s)
 		    s);
 	for (i = 1; i < s->n_names; i++)
 		if (name_compare(&s->names[i - 1], &s->names[i], s) == 0)
-			unfit(s, s->names[i].at,
-			    "this member stands twice in its object");
+			unfit(s, s->names[i].at, "duplicate member");
 }
 
 static const struct err *
@@ -551,7 +554,7 @@ scan(const char *text, size_t len, size_t values, size_t names,
 	assert(len < UINT32_MAX);
 	good = value(&s);
 	if (good && s.at < s.len)
-		good = fail(&s, "something follows the value");
+		good = fail(&s, "text after the value");
 	if (good)
 		names_compare(&s);
 	mem_free(s.names);

@@ -5,7 +5,7 @@
 #include "core/str.h"
 #include "json/inner.h"
 
-/* Which members are written. */
+/* Selects the members to write. */
 struct choice {
 	unsigned want;   /* FIELD_OUT or FIELD_IN */
 	unsigned detail; /* FIELD_DETAIL or 0 */
@@ -14,7 +14,8 @@ struct choice {
 static void object_write(struct buf *, const struct shape *, const void *item,
     const struct choice *);
 
-/* The name's byte at *at as it is outside; moves *at. */
+/* Returns the byte of the JSON name for the name's byte at *at; advances
+ * *at. */
 static char
 camel_next(const char **at)
 {
@@ -59,7 +60,7 @@ json_name_write(struct buf *b, const struct field *f)
 	buf_putc(b, '"');
 }
 
-/* A byte that cannot stand for itself. */
+/* Writes a byte that must be escaped. */
 static void
 byte_escape(struct buf *b, unsigned char c)
 {
@@ -72,7 +73,7 @@ byte_escape(struct buf *b, unsigned char c)
 		buf_printf(b, "\\u%04x", c);
 }
 
-/* Length of the well-formed code point at s, 0 if it is none. */
+/* Length of the well-formed code point at s; 0 if it is malformed. */
 static size_t
 wide_len(const char *s)
 {
@@ -205,7 +206,7 @@ value_write(struct buf *b, const struct field *f, const void *at,
 		json_write_map(b, at);
 		break;
 	case F_BLOB:
-		assert(0 && "bytes are not for the outside");
+		assert(0 && "bytes are never written as JSON");
 	}
 }
 
@@ -216,8 +217,8 @@ is_wanted(const struct field *f, const void *at, const struct choice *choice)
 		return false;
 	if (choice->want == FIELD_OUT)
 		return (f->flags & FIELD_DETAIL & ~choice->detail) == 0;
-	/* What was left out of the input and may not be null stays out, so
-	 * that what is stored can be sent in again. */
+	/* Members that the client left out and that must not be null are
+	 * omitted, so that stored text can be sent back. */
 	return (f->flags & FIELD_NULL) != 0 || f->type != F_STR ||
 	    *(const char *const *)at != NULL;
 }

@@ -169,20 +169,19 @@ static const struct row bad[] = {
 	{ "{\"name\":\"123456789\"}",
 	    "/name: must have at most 8 characters, has 9\n" },
 	{ "{\"name\":\"a\\nb\"}",
-	    "/name: must not have control characters, or "
+	    "/name: must not contain control characters, or "
 	    "any that change the direction of writing\n" },
 	{ "{\"Name\":\"x\"}",
-	    "/Name: there is no member \"Name\" here\n/name: is missing\n" },
+	    "/Name: unknown member \"Name\"\n/name: is missing\n" },
 	{ "{\"name\":\"clash\"}", ": clashes\n" },
 	{ "{\"name\":\"x\",\"id\":1}",
 	    "/id: is set by the service; leave it out\n" },
-	{ "{\"name\":\"x\",\"hash\":1}",
-	    "/hash: there is no member \"hash\" here\n" },
+	{ "{\"name\":\"x\",\"hash\":1}", "/hash: unknown member \"hash\"\n" },
 	{ "{\"name\":\"x\",\"strict_env\":true,\"fallback\":\"ab\"}",
-	    "/strict_env: there is no member \"strict_env\" here\n"
-	    "/fallback: there is no member \"fallback\" here\n" },
+	    "/strict_env: unknown member \"strict_env\"\n"
+	    "/fallback: unknown member \"fallback\"\n" },
 	{ "{\"name\":\"x\",\"a/b~c\":1}",
-	    "/a~1b~0c: there is no member \"a/b~c\" here\n" },
+	    "/a~1b~0c: unknown member \"a/b~c\"\n" },
 	{ "{\"name\":\"x\",\"kind\":\"Red\"}",
 	    "/kind: must be one of: red, green\n" },
 	{ "{\"name\":\"x\",\"kind\":null}", "/kind: must not be null\n" },
@@ -227,7 +226,7 @@ static const struct row bad[] = {
 	{ "{\"name\":\"x\",\"presets\":[1,{\"label\":\"123456\",\"x\":1},{}]}",
 	    "/presets/0: must be an object\n"
 	    "/presets/1/label: must have at most 5 characters, has 6\n"
-	    "/presets/1/x: there is no member \"x\" here\n"
+	    "/presets/1/x: unknown member \"x\"\n"
 	    "/presets/2/label: is missing\n" },
 	{ "{\"name\":\"x\",\"presets\":[{\"label\":\"odd\"}],\"parts\":"
 	  "[{\"label\":\"odd\"}],\"only\":{\"label\":\"odd\"}}",
@@ -237,7 +236,7 @@ static const struct row bad[] = {
 	{ "{\"name\":\"x\",\"parts\":[{\"label\":\"a\",\"parts\":[{},"
 	  "{\"label\":\"b\",\"wanted\":true}]}]}",
 	    "/parts/0/parts/0/label: is missing\n"
-	    "/parts/0/parts/1/wanted: there is no member \"wanted\" here\n" },
+	    "/parts/0/parts/1/wanted: unknown member \"wanted\"\n" },
 	{ "{\"name\":\"x\",\"parts\":[]}",
 	    "/parts: must have at least 1 members, has 0\n" },
 	{ "{\"name\":\"x\",\"parts\":[{\"label\":null}]}",
@@ -252,7 +251,7 @@ static const struct row bad[] = {
 	  "\"D\":\"\"}}",
 	    "/envVars: must have at most 3 members, has 4\n" },
 	{ "{\"nam\":1,\"kind\":1,\"small\":0,\"valid\":\"\"}",
-	    "/nam: there is no member \"nam\" here\n/kind: must be a string\n"
+	    "/nam: unknown member \"nam\"\n/kind: must be a string\n"
 	    "/small: " WHOLE "1 to 9\n/valid: " WHOLE "0 to 1\n"
 	    "/name: is missing\n" },
 };
@@ -316,8 +315,8 @@ static const struct row changes[] = {
 	    "\"presets\":[{\"label\":\"a\",\"wanted\":false,\"parts\":[]}],"
 	    "\"envVars\":{},\"parts\":[],\"only\":null}" },
 	{ "{\"name\":null}", "/name: must not be null\n" },
-	{ "{\"small\":6}", "/small: cannot be changed any more\n" },
-	{ "{\"presets\":[]}", "/presets: cannot be changed any more\n" },
+	{ "{\"small\":6}", "/small: can no longer be changed\n" },
+	{ "{\"presets\":[]}", "/presets: can no longer be changed\n" },
 	{ "{\"parts\":[{}]}", "/parts/0/label: is missing\n" },
 	{ "{\"only\":{}}", "/only/label: is missing\n" },
 	{ "{\"name\":\"clash\"}", ": clashes\n" },
@@ -439,7 +438,7 @@ rest_of(void)
 		   "\"name\":\"clash\",\"kind\":\"blue\"}",
 		   &thing),
 	    "/envVars/A: must be a string\n"
-	    "/presets/0/x: there is no member \"x\" here\n"
+	    "/presets/0/x: unknown member \"x\"\n"
 	    "/presets/0/note: is needed here\n"
 	    "/presets/1: must be an object\n"
 	    "/presets/2/label: is missing\n"

@@ -108,22 +108,22 @@ static const struct {
 	int byte;
 	const char *why;
 } reasons[] = {
-	{ "", 1, "the text ends early" },
-	{ "[1,", 4, "the text ends early" },
-	{ "{\"a\":1,}", 8, "a member's name in quotes is expected" },
-	{ "{\"a\" 1}", 6, "a colon is expected" },
-	{ "[1 2]", 4, "a comma or ] is expected" },
-	{ "{\"a\":1 2}", 8, "a comma or } is expected" },
-	{ "[1]x", 4, "something follows the value" },
-	{ "[tru]", 2, "a value is expected" },
-	{ "[012]", 3, "a number has no leading zero" },
-	{ "[1.]", 4, "a digit is expected" },
+	{ "", 1, "unexpected end of text" },
+	{ "[1,", 4, "unexpected end of text" },
+	{ "{\"a\":1,}", 8, "expected a member name in quotes" },
+	{ "{\"a\" 1}", 6, "expected a colon" },
+	{ "[1 2]", 4, "expected a comma or ]" },
+	{ "{\"a\":1 2}", 8, "expected a comma or }" },
+	{ "[1]x", 4, "text after the value" },
+	{ "[tru]", 2, "expected a value" },
+	{ "[012]", 3, "a number must not have a leading zero" },
+	{ "[1.]", 4, "expected a digit" },
 	{ "[1e999]", 2, "the number is too large" },
 	{ "[\"ab\n\"]", 5, "a control byte must be escaped" },
-	{ "[\"a\\x\"]", 4, "there is no such escape" },
-	{ "[\"a\\u12g4\"]", 8, "four hexadecimal digits are expected" },
-	{ "[\"a\\udc00\"]", 4, "half of a surrogate pair" },
-	{ "[\"a\xff\"]", 4, "this is not UTF-8" },
+	{ "[\"a\\x\"]", 4, "unknown escape" },
+	{ "[\"a\\u12g4\"]", 8, "expected four hexadecimal digits" },
+	{ "[\"a\\udc00\"]", 4, "unpaired surrogate" },
+	{ "[\"a\xff\"]", 4, "invalid UTF-8" },
 };
 
 static const struct {
@@ -131,14 +131,13 @@ static const struct {
 	const char *detail;
 } unfits[] = {
 	{ "[\"a\\u0000\"]", "At byte 4: U+0000 is not allowed." },
-	{ "{\"a\":1,\"a\":2}",
-	    "At byte 9: this member stands twice in its object." },
+	{ "{\"a\":1,\"a\":2}", "At byte 9: duplicate member." },
 	{ "{\"a\":1,\"a\":2",
-	    "This is not valid JSON at byte 13: the text "
-	    "ends early." },
+	    "This is not valid JSON at byte 13: unexpected "
+	    "end of text." },
 	{ "[\"\\u0000\",]",
-	    "This is not valid JSON at byte 11: a value is "
-	    "expected." },
+	    "This is not valid JSON at byte 11: expected "
+	    "a value." },
 };
 
 static void

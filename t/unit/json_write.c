@@ -237,9 +237,9 @@ changes(void)
 	    "the schema of PUT has no required members");
 	json_schema(&out, &fine_shape, JSON_SCHEMA_UPDATE, 0);
 	is_out(
-	    "{\"type\":\"object\",\"description\":\"A thing. As it is changed: "
-	    "what is left out stays, and read-only members are accepted with "
-	    "the value that they have.\",\"properties\":{"
+	    "{\"type\":\"object\",\"description\":\"A thing. The form for "
+	    "changes: members left out are unchanged, and read-only members "
+	    "are accepted with their present value.\",\"properties\":{"
 	    "\"id\":{\"readOnly\":true,\"type\":\"integer\","
 	    "\"format\":\"int64\"},"
 	    "\"name\":" STR ",\"maxLength\":9,\"pattern\":"

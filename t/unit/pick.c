@@ -125,25 +125,25 @@ static const struct {
 	const char *text;
 	const char *says;
 } refused[] = {
-	{ "", "no JSON" },
-	{ " ", "no JSON" },
-	{ "{", "no JSON" },
-	{ "{}x", "no JSON" },
-	{ "{\"a\":1,}", "no JSON" },
-	{ "{'a':1}", "no JSON" },
-	{ "{\"a\":1,\"a\":2}", "no JSON" },
-	{ "{\"a\":1,\"\\u0061\":2}", "no JSON" },
-	{ "{\"a\":\"\\u0000\"}", "no JSON" },
-	{ "{\"a\":\"\xff\"}", "no JSON" },
-	{ "{\"a\":01}", "no JSON" },
-	{ "{\"a\":1e999}", "no JSON" },
-	{ "null", "no JSON object" },
-	{ "[]", "no JSON object" },
-	{ "[{}]", "no JSON object" },
-	{ "\"{}\"", "no JSON object" },
-	{ "7", "no JSON object" },
-	{ "true", "no JSON object" },
-	{ "<html></html>", "no JSON" },
+	{ "", "not JSON" },
+	{ " ", "not JSON" },
+	{ "{", "not JSON" },
+	{ "{}x", "not JSON" },
+	{ "{\"a\":1,}", "not JSON" },
+	{ "{'a':1}", "not JSON" },
+	{ "{\"a\":1,\"a\":2}", "not JSON" },
+	{ "{\"a\":1,\"\\u0061\":2}", "not JSON" },
+	{ "{\"a\":\"\\u0000\"}", "not JSON" },
+	{ "{\"a\":\"\xff\"}", "not JSON" },
+	{ "{\"a\":01}", "not JSON" },
+	{ "{\"a\":1e999}", "not JSON" },
+	{ "null", "not a JSON object" },
+	{ "[]", "not a JSON object" },
+	{ "[{}]", "not a JSON object" },
+	{ "\"{}\"", "not a JSON object" },
+	{ "7", "not a JSON object" },
+	{ "true", "not a JSON object" },
+	{ "<html></html>", "not JSON" },
 };
 
 #define NAME "\"name\":\"x\""
@@ -375,13 +375,13 @@ limits_run(void)
 	    "one value more is rejected");
 	a = arena_open((size_t)1 << 20);
 	e = many("{\"name\":\"x\"}", 24000, &got);
-	ok(e != NULL && strstr(e->detail, "larger") != NULL,
+	ok(e != NULL && strstr(e->detail, "too large") != NULL,
 	    "more structs than the arena can hold are rejected");
 	arena_clear(a);
 	e = many("{\"name\":\"0123456789012345678901234567890123456789012345678"
 		 "9\"}",
 	    11000, &got);
-	ok(e != NULL && strstr(e->detail, "larger") != NULL,
+	ok(e != NULL && strstr(e->detail, "too large") != NULL,
 	    "more strings than the arena can hold are rejected");
 	arena_clear(a);
 	ok(many("{\"other\":\"0123456789012345678901234567890123456789\"}", 9,
@@ -394,7 +394,7 @@ limits_run(void)
 	(void)memcpy(text, "[{\"name\":\"", 10);
 	(void)memcpy(text + 900000 - 3, "\"}]", 3);
 	e = pick_list(text, 900000, &got);
-	ok(e != NULL && strstr(e->detail, "larger") != NULL,
+	ok(e != NULL && strstr(e->detail, "too large") != NULL,
 	    "a string that does not fit is rejected");
 	(void)memcpy(text, "[{\"nope\":\"", 10);
 	ok(pick_list(text, 900000, &got) != NULL &&
