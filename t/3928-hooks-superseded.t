@@ -59,7 +59,7 @@ for my $case ([ 'over HTTPS' => $repo->clone_url ], [ 'local path' => $repo->dir
 		is("$end->{status} $end->{reason}", 'canceled superseded',
 		    "$how: a redelivered older push is canceled as superseded")
 		    or diag($all->log($end->{id}));
-		like($end->{detail}, qr/^The branch main is at commit $hash[3] now, not at $old .*Retry/,
+		like($end->{detail}, qr/^The branch main is now at commit $hash[3], not at $old .*Retry/,
 		    "$how: the detail names the newer commit and how to retry");
 		unlike($all->log($end->{id}), qr/^(?:live|cleanup)/m,
 		    "$how: a superseded deployment runs no step, not even cleanup");

@@ -160,7 +160,7 @@ for my $kind (qw(device foreign directory path overwrites readable fifo unlocked
 		chown $pw[2], $pw[3], $spool->{dir}, glob("$spool->{dir}/*");
 	}
 	$h->command("odd $kind $spool->{id} $spool->{dir}");
-	ok(poll(20, sub { $h->log =~ /descriptors that are no files of a job/ }),
+	ok(poll(20, sub { $h->log =~ /descriptors that are not files of a job/ }),
 	    "a start with a descriptor that is a $kind is rejected")
 	    or diag($h->log);
 	ok(poll(20, sub { !alive($was) }), "a dispatcher that sends a $kind is killed");
@@ -177,17 +177,17 @@ for (1 .. 8) {
 	$dry = $flooded->job(repository => $repo, project => 16, dir => 'dry', steps => ['echo up; exit 3']);
 	ok($flooded->started($dry), 'a job is running');
 	$flooded->command("flood $dry->{dir}");
-	ok($flooded->await(qr/^(floods)$/m), 'the dispatcher sends messages without end');
-	ok(poll(60, sub { $flooded->log =~ /messages without end|takes no messages/ }),
+	ok($flooded->await(qr/^(floods)$/m), 'the dispatcher sends too many messages');
+	ok(poll(60, sub { $flooded->log =~ /too many messages|does not read its messages/ }),
 	    'the monitor stops a flood of messages');
-	last if $flooded->log =~ /messages without end/;
+	last if $flooded->log =~ /too many messages/;
 }
-like($flooded->log, qr/messages without end/, 'the log names the flood');
+like($flooded->log, qr/too many messages/, 'the log names the flood');
 ok(poll(10, sub { 2 <= (my @ups = $flooded->out =~ /^up/mg) }), 'the dispatcher is restarted after a flood');
-ok(poll(20, sub { $flooded->log =~ /job $dry->{id}\.1 is over/ }),
+ok(poll(20, sub { $flooded->log =~ /job $dry->{id}\.1 ended/ }),
     'the end of a job is noticed after a flood');
 kill 'HUP', $flooded->{pid};
-ok(poll(10, sub { $flooded->log =~ /configuration read again/ }), 'a reload works after a flood');
+ok(poll(10, sub { $flooded->log =~ /configuration reloaded/ }), 'a reload works after a flood');
 is($flooded->stop, 0, 'the monitor stops after a flood');
 
 # --- reload, stop, adopt
@@ -199,7 +199,7 @@ ok($m->await(qr/^(reload)/m), 'a reload is passed on to the dispatcher');
 	spew("$m->{dir}/slipway.conf", $m->conf, 0644);
 }
 kill 'HUP', $m->{pid};
-ok(poll(10, sub { $m->log =~ /with a restart only/ }), 'a reload logs the settings that need a restart');
+ok(poll(10, sub { $m->log =~ /only with a restart/ }), 'a reload logs the settings that need a restart');
 my $stays = $m->job(repository => $repo, project => 17, dir => 'stays',
     steps => ['echo "at $SLIPWAY_WORKSPACE"']);
 ok($m->started($stays), 'a job starts after such a reload');
@@ -207,12 +207,12 @@ is($m->exited($stays), 0, 'the job after such a reload ends');
 like(job_log($stays), qr{^at \Q$m->{workspaces}\E/stays$}m, 'settings that need a restart are unchanged');
 spew("$m->{dir}/slipway.conf", "[runner]\nslots = many\n", 0644);
 kill 'HUP', $m->{pid};
-ok(poll(10, sub { $m->log =~ /stays as it was/ }), 'an invalid configuration keeps the old one');
+ok(poll(10, sub { $m->log =~ /configuration is unchanged/ }), 'an invalid configuration keeps the old one');
 is($m->stop, 0, 'the monitor stops on TERM');
 ok($m->await(qr/^(stop)/m), 'the monitor tells the dispatcher to stop');
 ok(!defined job_end($calm), 'a job survives the stop of the monitor');
 my $heir = Slipway::Monitor->start(dir => $m->{dir});
-like($heir->log, qr/job $calm->{id}\.1 is adopted/, 'the next monitor adopts the job');
+like($heir->log, qr/job $calm->{id}\.1 adopted/, 'the next monitor adopts the job');
 if (is_root()) {
 	my $busy = $heir->job(repository => $repo, project => 13, dir => 'calm', steps => ['true']);
 	is($heir->refused($busy), '1 0', 'the account of an adopted job is busy');
@@ -238,7 +238,7 @@ my $adopted = $heir->job(repository => $repo, project => 14, dir => 'fourteen',
 ok($heir->started($adopted) && poll(20, sub { job_log($adopted) =~ /^up$/m }), 'a job is running');
 $heir->stop('KILL');
 my $third = Slipway::Monitor->start(dir => $m->{dir});
-like($third->log, qr/job $adopted->{id}\.1 is adopted/, 'a job is adopted after the monitor was killed');
+like($third->log, qr/job $adopted->{id}\.1 adopted/, 'a job is adopted after the monitor was killed');
 $third->command("kill $adopted->{id} 1");
 ok(defined $third->exited($adopted), 'kill ends an adopted job');
 is(procs_of($m->{uid_first} + 14), 0, 'a killed adopted job leaves no process') if is_root();
@@ -257,7 +257,7 @@ ok(defined $two->exited($orphan), 'another monitor reports that it does not have
 ok(alive($gone), 'another monitor does not kill the job of a living monitor');
 $third->stop('KILL');
 $two->command("kill $orphan->{id} 1");
-ok(poll(20, sub { $two->log =~ /job $orphan->{id}\.1 is over/
+ok(poll(20, sub { $two->log =~ /job $orphan->{id}\.1 ended/
     && !-e "$m->{workspaces}/.home/$orphan->{id}.1" }),
     'another monitor ends the job of a dead monitor and removes its home');
 is(procs_of($m->{uid_first} + 18), 0, 'a job ended by another monitor leaves no process') if is_root();

@@ -19,7 +19,7 @@ note(is_root() ? 'as root' : 'without root');
 
 my ($status, $out, $err) = check("[runner]\n$drop");
 is($status, 0, 'a minimal configuration is valid');
-like($out, qr/is fine/, '-n prints that the configuration is valid');
+like($out, qr/is valid/, '-n prints that the configuration is valid');
 ($status, $out) = run_cmd($runner, '-h');
 is($status, 0, '-h succeeds');
 like($out, qr/--once/, '-h prints the options');
@@ -36,7 +36,7 @@ my @bad = (
 	["[runner]\n${drop}nothing = 1\n", qr/nothing/],
 	is_root() ? (
 		["[runner]\nprivilege_drop = no\nuser = nobody\n", qr/no step runs as root/],
-		["[runner]\nuser = root\n", qr/root, which nothing may run as/],
+		["[runner]\nuser = root\n", qr/root, but nothing may run as root/],
 		["[runner]\nuser = no-such-user\n", qr/unknown account no-such-user/],
 		["[runner]\n${drop}job_user = root\n", qr/job_user: root is root/],
 		["[runner]\n${drop}uid_first = 65000\nuid_count = 1000\n",
@@ -48,7 +48,7 @@ my @bad = (
 		["[runner]\n${drop}uid_first = 4294967000\nuid_count = 1000\n", qr/past the last/],
 		["[runner]\n${drop}[run_as]\nshop = no-such-user\n", qr/run_as: unknown account/],
 		["[runner]\n${drop}[run_as]\nshop = root\n", qr/run_as: root is root/],
-		["[runner]\n${drop}[run_as]\n../x = nobody\n", qr/no project directory/],
+		["[runner]\n${drop}[run_as]\n../x = nobody\n", qr/not a project directory/],
 		["[runner]\n${drop}[run_as]\n" . join('', map { "p$_ = nobody\n" } 0 .. 256),
 		    qr/run_as: at most 256 projects/],
 	) : (
@@ -75,7 +75,7 @@ for (@bad) {
 		["spool = $file/spool", qr{make \Q$file\E/spool: Not a directory}],
 		["workspaces = $file", qr{open \Q$file\E: Not a directory}],
 		["workspaces = $dir/open",
-		    qr{\Q$dir\E/open: must belong to uid \d+ and be writable by nobody else}],
+		    qr{\Q$dir\E/open: must belong to uid \d+ and be writable only by it}],
 	);
 	if (is_root()) {
 		for my $name (qw(spool workspaces)) {
@@ -128,7 +128,7 @@ if (is_root()) {
 	chmod 0777, $open;
 	spew($conf, "[runner]\n${drop}spool = " . tempdir() . "/sp\nworkspaces = $open\n", 0644);
 	($status, undef, $err) = run_cmd($runner, '-c', $conf, '-d', '/bin/false', '--once');
-	like($err, qr/writable by nobody else/, 'workspaces that others may write to are rejected');
+	like($err, qr/writable only by it/, 'workspaces that others may write to are rejected');
 }
 
 # --- named accounts

@@ -100,7 +100,7 @@ is(job_wait($job), 0, 'the job ends while the output is held open');
 my %how;
 for (@writers) { waitpid $_, 0; $how{ $? & 127 }++ }
 is_deeply(\%how, { 13 => 4 }, 'the writers get SIGPIPE');
-my $open = 'a process that could not be ended has the output open; what it writes from now on is left out';
+my $open = 'a process that cannot be killed keeps the output open; its further output is discarded';
 like(job_log($job), qr/^==> \Q$open\E\n==> step 2: step 2\nthe-next\n/m, 'the log names the open output');
 
 # --- fork bombs

@@ -39,7 +39,7 @@ my ($job, $log) = deploy($m);
 if (is_root()) {
 	my $uid = $m->{uid_first} + 7;
 	my $home = "$m->{workspaces}/.home/$job->{id}.1";
-	if ($m->log =~ /without a name/) {
+	if ($m->log =~ /without names/) {
 		note('as root without mount namespaces: the account has no name');
 		unlike($log, qr/^slipway-$uid$/m, 'without mount namespaces the account has no name');
 	} else {

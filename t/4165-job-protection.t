@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
 # A step cannot silence, stop or end its job; where it can (without root) the
-# result never claims success.  A job that does not end by itself is killed.
+# result never claims success.  A job that exceeded its limits is killed.
 
 use strict;
 use warnings;
@@ -102,11 +102,11 @@ sub said {
 }
 my $lost = without_log(steps => ['echo hello']);
 like(said($lost),
-    qr/^failed log_lost \d+\nThe log is not complete: it could not be written \(No space left on device\)\.$/,
+    qr/^failed log_lost \d+\nThe log is incomplete: writing it failed \(No space left on device\)\.$/,
     'a lost log fails the job and gives the cause');
 is(job_steps($lost), '0:success:0:-', 'a lost log leaves the status of the steps');
 $lost = without_log(steps => ['echo hello; exit 3']);
-like(said($lost), qr/^failed step_failed \d+\n.*status 3\. The log is not complete: it could not be written/,
+like(said($lost), qr/^failed step_failed \d+\n.*status 3\. The log is incomplete: writing it failed/,
     'a failed step with a lost log reports both');
 my $cut = job_run(repository => $repo, log_max => 500, steps => ['seq 1 1000']);
 is(scalar job_end($cut), 'success -', 'a log cut at its limit does not fail the job');
@@ -122,7 +122,7 @@ for my $adopted (0, 1) {
 	if ($adopted) {
 		$m->stop('KILL');
 		$m = Slipway::Monitor->start(dir => $m->{dir});
-		like($m->log, qr/job $job->{id}\.1 is adopted/, 'another monitor adopts the job');
+		like($m->log, qr/job $job->{id}\.1 adopted/, 'another monitor adopts the job');
 	}
 	my $stopper = fork;
 	if (!$stopper) {
@@ -131,7 +131,7 @@ for my $adopted (0, 1) {
 		POSIX::_exit(0);
 	}
 	ok(defined $m->exited($job, 40), 'a job that is stopped for good is killed');
-	like($m->log, qr/job $job->{id}\.1 does not end by itself/,
+	like($m->log, qr/job $job->{id}\.1 exceeded its limits/,
 	    'the log says that the job exceeded its limit');
 	is_deeply([left()], [], 'a killed job leaves no process');
 	kill 'KILL', $stopper;
@@ -153,7 +153,7 @@ if (is_root()) {
 	    'a step starts processes with the name of its job');
 	$m->stop('KILL');
 	$m = Slipway::Monitor->start(dir => $m->{dir});
-	like($m->log, qr/job $job->{id}\.1 is adopted: pid $pid,/,
+	like($m->log, qr/job $job->{id}\.1 adopted: pid $pid,/,
 	    'the next monitor adopts the real job');
 	spew("$m->{workspaces}/shop/go", '');
 	ok(defined $m->exited($job, 40), 'the adopted job ends');

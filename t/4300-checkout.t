@@ -95,18 +95,18 @@ like(checked($job), qr/^main\n$amended/, 'a file:// address is checked out');
 my $kept = inodes();
 $job = deploy(branch => 'main');
 is(inodes(), $kept, 'the clone is reused');
-unlike(job_log($job), qr/made anew/, 'the log does not mention a reused clone');
+unlike(job_log($job), qr/creating a new clone/, 'the log does not mention a reused clone');
 $job = deploy(branch => 'main',
     steps => ['git log -1 --oneline; git status; git diff; git describe --always; touch new']);
 $job = deploy(branch => 'main');
 is(inodes(), $kept, 'the clone is reused after steps that read it');
 $job = deploy(branch => 'main', objects => undef);
-like(job_log($job), qr/made anew/, 'the clone is replaced if its state is unknown');
+like(job_log($job), qr/creating a new clone/, 'the clone is replaced if its state is unknown');
 $kept = inodes();
 deploy(branch => 'main',
     steps => ['git -c user.name=a -c user.email=a@example.org commit -q --allow-empty -m mine']);
 $job = deploy(branch => 'main');
-like(job_log($job), qr/made anew/, 'the clone is replaced if a step added a commit');
+like(job_log($job), qr/creating a new clone/, 'the clone is replaced if a step added a commit');
 is(checked($job), "main\n$amended\nsecond again\n\nwith a body\nof two lines" =~ s/\n\nwith.*//sr,
     'the replaced clone has the right commit');
 
@@ -121,7 +121,7 @@ for ([ 'an unreachable repository', repository => "$repo.away" ],
 	$kept = (stat $old)[1];
 	$job = deploy(branch => 'main', %o);
 	is(scalar job_end($job), "$what fails the checkout", $what);
-	unlike(job_log($job), qr/made anew/, "$what: the clone is not replaced");
+	unlike(job_log($job), qr/creating a new clone/, "$what: the clone is not replaced");
 	is(slurp("$shared/file"), "two\n", "$what: the files of the previous deployment stay");
 	like(workspace($job), qr/^ready 0 /, "$what: the workspace stays ready");
 	$job = deploy(branch => 'main');
@@ -181,7 +181,7 @@ for ('-x', '--upload-pack=touch /tmp/pwned', 'HEAD', '@', 'a;b', '$(touch pwned)
 	is(scalar job_end($j), 'failed checkout_failed', "the branch name $_ is harmless" =~ s/\n/\\n/r);
 }
 git_in($repo, 'git update-ref refs/heads/-x HEAD');
-is((job_end(deploy(branch => '-x')))[1], 'That is no name of a branch.',
+is((job_end(deploy(branch => '-x')))[1], 'The branch name is invalid.',
     'a branch with a leading dash is rejected even if the repository has it');
 git_in($repo, 'git update-ref -d refs/heads/-x');
 for my $name ('a;b', '$(id>pwned)', "a'b", 'x&y', 'HEAD') {
@@ -201,7 +201,7 @@ is((job_end($job))[1], 'Local repositories are not allowed here.',
     'a local repository is rejected unless allow_local is set');
 for my $commit ('HEAD', '--all', 'g' x 40) {
 	$job = deploy(branch => 'main', commit => $commit);
-	is((job_end($job))[1], 'That is no hash of a commit.', "the commit $commit is rejected");
+	is((job_end($job))[1], 'The commit hash is invalid.', "the commit $commit is rejected");
 }
 $job = deploy(branch => 'main', path => tempdir() . '/nothing:/nonexistent');
 is(scalar job_end($job), 'failed checkout_failed', 'without git the checkout fails');

@@ -210,7 +210,7 @@ if (is_root()) {
 		!grep { !$runs_as->($guests[$_], $runner->{uid_first} + $busy[$_] % 300) } 0 .. 5;
 	}), 'other processes run under the accounts of six projects');
 	my @waiting = $runner->deploy_many(map { [$_, 'true'] } @busy);
-	sub rejections { my ($of) = @_; return scalar(() = $runner->said =~ /^.*job $of\.\d+ refused: /mg) }
+	sub rejections { my ($of) = @_; return scalar(() = $runner->said =~ /^.*job $of\.\d+ rejected: /mg) }
 	ok(poll(120, sub { !grep { rejections($_) < 7 } @waiting }),
 	    'deployments of busy accounts are tried again');
 	$before = time;

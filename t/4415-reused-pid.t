@@ -67,7 +67,7 @@ for my $how ('with pidfds', 'without pidfds') {
 			ok(poll(60, sub { job_log($job) =~ /^up$/m }), "$case: a job runs");
 			$m->stop('KILL');
 			$m = Slipway::Monitor->start(dir => $m->{dir});
-			like($m->log, qr/job $job->{id}\.1 is adopted: pid $pid\b/,
+			like($m->log, qr/job $job->{id}\.1 adopted: pid $pid\b/,
 			    "$case: the next monitor adopts the job");
 			kill STOP => $m->{pid};
 			poll(10, sub { state($m->{pid}) eq 'T' });

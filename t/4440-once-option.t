@@ -92,9 +92,9 @@ like($err, qr{/nonexistent/dispatch: No such file}, 'the error names the executa
 {
 	my $pid = start_process({ name => 'alone' }, $runner->command('-d', '/nonexistent/dispatch'));
 	my $said = sub { return slurp(tempdir() . '/alone.log') || '' };
-	ok(poll(60, sub { $said->() =~ /it is started again in 400 ms/ }),
+	ok(poll(60, sub { $said->() =~ /restarting it in 400 ms/ }),
 	    'the monitor retries with growing pauses');
-	my $ended = qr/ended with status 71; it is started again in 100 ms/;
+	my $ended = qr/ended with status 71; restarting it in 100 ms/;
 	like($said->(), qr{/nonexistent/dispatch: No such file.*$ended.* 200 ms}s, 'the log gives the cause');
 	is(stop_process($pid), 0, 'the monitor stops on TERM');
 }

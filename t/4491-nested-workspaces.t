@@ -61,7 +61,7 @@ SKIP: {
 	my $id = $runner->deploy($tree, 'true');
 	is($runner->wait($id), 'failed', 'a workspace with a file of root fails the deployment');
 	is(slurp("$at/tree/note"), "an administrator's\n", 'the file of root stays');
-	like($runner->said, qr/note in it belongs to uid 0 and to no project: remove it/,
+	like($runner->said, qr/note in it belongs to uid 0, not to a project: remove it/,
 	    'the log names the file');
 }
 
@@ -74,7 +74,7 @@ gone($slow, '1 MINUTE');
 my $next = $runner->deploy($runner->project(dir => 'busy'), 'test ! -e one');
 SKIP: {
 	skip 'without accounts the owner of a job is unknown', 2 if !is_root();
-	ok(poll(30, sub { $runner->said =~ /job $next\.\d+ refused: .*a job of the deleted project/ }),
+	ok(poll(30, sub { $runner->said =~ /job $next\.\d+ rejected: .*a job of the deleted project/ }),
 	    'a project around the workspace of a running job waits')
 	    or diag(tail($runner->said, 20));
 	is($runner->status($next), 'pending', 'the waiting deployment is pending');

@@ -287,11 +287,11 @@ backslash_check(struct reader *r)
 	for (i = 0; i < sizeof(escapes) / sizeof(escapes[0]); i++)
 		if (escapes[i].letter == c && escapes[i].in_braces != NULL)
 			fault(r,
-			    "has \\%c in [ ], where a backslash stands for "
-			    "itself: write %s",
+			    "has \\%c in [ ], which takes a backslash "
+			    "literally: write %s",
 			    c, escapes[i].in_braces);
 	fault(r,
-	    "has \\%c in [ ], where a backslash stands for itself: if that is "
+	    "has \\%c in [ ], which takes a backslash literally: if that is "
 	    "meant, write \\\\%c",
 	    c, c);
 }

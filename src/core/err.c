@@ -46,7 +46,7 @@ noted(enum err_code code, int number, const char *fmt, va_list ap)
 /* Writes the message for the log and the detail for the client. */
 PRINTFLIKE(3, 0)
 static struct err *
-told(enum err_code code, int number, const char *fmt, va_list ap)
+detailed(enum err_code code, int number, const char *fmt, va_list ap)
 {
 	struct err *e = noted(code, number, fmt, ap);
 
@@ -85,7 +85,7 @@ err_tell(enum err_code code, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	e = told(code, 0, fmt, ap);
+	e = detailed(code, 0, fmt, ap);
 	va_end(ap);
 	return e;
 }
@@ -97,7 +97,7 @@ err_tell_number(enum err_code code, int number, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	e = told(code, number, fmt, ap);
+	e = detailed(code, number, fmt, ap);
 	va_end(ap);
 	return e;
 }
@@ -146,7 +146,7 @@ err_explain(const struct err *cause, enum err_code code, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	e = told(code, cause->sys, fmt, ap);
+	e = detailed(code, cause->sys, fmt, ap);
 	va_end(ap);
 	add_cause(e, cause->msg);
 	return e;

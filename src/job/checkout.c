@@ -19,17 +19,17 @@
 #define DIRS_MAX ((size_t)64 << 20)
 #define MESSAGE_MAX ((size_t)65535)
 
-/* What happens with what git leaves. */
+/* State of one fetch and checkout. */
 struct fetch {
 	struct git git;
 	struct arena *a;
 	const char *branch; /* "" = none */
 	const char *hash;
-	const char *fault;  /* what a person may know */
-	bool superseded;    /* that is why */
-	bool anew;          /* nothing that lies here is of this clone */
-	bool touched;       /* the files are on their way to `hash` */
-	const char *before; /* what they were at, NULL = none */
+	const char *fault;  /* shown to the user */
+	bool superseded;    /* the reason for the failure */
+	bool anew;          /* nothing in the workspace belongs to this clone */
+	bool touched;       /* the files are changing to `hash` */
+	const char *before; /* commit they were at, NULL = none */
 };
 
 static bool
@@ -41,7 +41,7 @@ is_hash(const char *text)
 	    strspn(text, "0123456789abcdefABCDEF") == len;
 }
 
-/* git fetch of one refspec, from the repository to REF or what it names. */
+/* Fetches one refspec, from the repository to REF or the ref it names. */
 static const struct err *
 fetch(struct fetch *f, const char *refspec)
 {
@@ -52,7 +52,7 @@ fetch(struct fetch *f, const char *refspec)
 	return git_run(&f->git, NULL, args);
 }
 
-/* The branch that the repository's HEAD is on. */
+/* Finds the branch of the repository's HEAD. */
 static const struct err *
 head_branch(struct fetch *f)
 {
@@ -66,7 +66,7 @@ head_branch(struct fetch *f)
 	buf_init(&out, OUTPUT_MAX);
 	if ((e = git_run(&f->git, &out, args)) != NULL)
 		goto out;
-	if (!git_done(&f->git)) { /* then it is git's reason */
+	if (!git_done(&f->git)) { /* then git's output is the reason */
 		job_log_feed(&f->git.job->log, out.data, out.len);
 		job_log_finish(&f->git.job->log);
 	} else if (out.len > 0 && str_starts(out.data, head)) {
@@ -80,7 +80,7 @@ out:
 	return e;
 }
 
-/* Whether that names a commit that is here; its full hash. */
+/* Resolves a name to the full hash of a commit that exists in the clone. */
 static const struct err *
 resolve(struct fetch *f, const char *name, const char **out)
 {
@@ -99,8 +99,8 @@ resolve(struct fetch *f, const char *name, const char **out)
 	return e;
 }
 
-/* What the fetch has just written; NULL if it lies elsewhere. Saves a process
- * of git on the way to the first step. */
+/* Reads what the fetch has just written; NULL if it is elsewhere.  Saves a git
+ * process on the way to the first step. */
 static const char *
 tip(const struct fetch *f)
 {
@@ -123,8 +123,8 @@ tip(const struct fetch *f)
 	return is_hash(text) ? arena_strdup(f->a, text) : NULL;
 }
 
-/* A push may be told of late, or once more: what is at the branch's head now is
- * newer.  The clone stays what it was before it was asked. */
+/* A push event may arrive late or twice: what is at the branch's head now is
+ * newer.  The clone is restored to its state before the fetch. */
 static const struct err *
 head_check(struct fetch *f, const char *before)
 {
@@ -140,14 +140,14 @@ head_check(struct fetch *f, const char *before)
 		return NULL;
 	f->superseded = true;
 	f->fault = arena_printf(f->a,
-	    "The branch %s is at commit %s now, not at %s that the push event "
-	    "tells of. Retry the deployment to deploy that all the same.",
+	    "The branch %s is now at commit %s, not at %s as in the push "
+	    "event. Retry the deployment to deploy that commit anyway.",
 	    f->branch, now, spec->commit);
 	return git_run(&f->git, NULL, before != NULL ? back : none);
 }
 
-/* A commit that came with no branch: asked for by its hash, which not every
- * server answers, else by fetching all branches. */
+/* Fetches a commit that came without a branch: by its hash, which not every
+ * server supports, else by fetching all branches. */
 static const struct err *
 fetch_commit(struct fetch *f, const char *commit)
 {
@@ -202,12 +202,12 @@ fetch_all(struct fetch *f)
 		return e;
 	if (f->hash == NULL && f->git.end.how == RUN_EXITED)
 		f->fault = arena_printf(f->a,
-		    "There is no commit %s in the repository.", spec->commit);
+		    "Commit %s was not found in the repository.", spec->commit);
 	return NULL;
 }
 
-/* What stands where submodules belong: git leaves that alone, and where it
- * came from is forgotten. */
+/* Empties the directories of submodules: git does not touch their content, and
+ * its origin is unknown. */
 static const struct err *
 gitlinks_empty(struct fetch *f)
 {
@@ -227,8 +227,8 @@ out:
 	return e;
 }
 
-/* From the objects to the files: what does not belong goes first, then what
- * differs is written; what is right already keeps its times. */
+/* Checks out the files: first removes what does not belong there, then writes
+ * what differs.  Unchanged files keep their times. */
 static const struct err *
 files(struct fetch *f)
 {
@@ -242,7 +242,7 @@ files(struct fetch *f)
 	struct buf ignored;
 
 	f->touched = true;
-	/* git clean gives up on directories that it may not write to */
+	/* git clean gives up on directories that it cannot write */
 	if (f->anew &&
 	    ((e = workspace_empty(&f->git, ".git")) != NULL ||
 		!git_done(&f->git)))
@@ -311,7 +311,7 @@ out:
 static const struct err *
 attempt(struct fetch *f, struct checkout *out)
 {
-	/* Addresses of submodules may be relative to it. */
+	/* Submodule addresses may be relative to it. */
 	const char *const origin[] = { "config", "remote.origin.url",
 		f->git.job->spec.repository, NULL };
 	const char *at[] = { "update-ref", REF, NULL, NULL };
@@ -341,7 +341,7 @@ attempt(struct fetch *f, struct checkout *out)
 	return message(f, f->hash, &out->message);
 }
 
-/* What can be seen without asking anybody. */
+/* Checks that need no server. */
 static const char *
 refusal(const struct job_spec *spec)
 {
@@ -349,20 +349,20 @@ refusal(const struct job_spec *spec)
 
 	if (!address_read(spec->repository, &ad) ||
 	    str_has_control(spec->repository))
-		return "The repository's address is not one.";
+		return "The repository's address is invalid.";
 	if (spec->allow_local == 0 && address_is_local(&ad))
 		return "Local repositories are not allowed here.";
 	if (spec->allow_http == 0 && ad.scheme == ADDRESS_HTTP)
 		return "Repositories without TLS are not allowed here.";
 	if (spec->branch != NULL && spec->branch[0] != '\0' &&
 	    branch_fault(spec->branch) != NULL)
-		return "That is no name of a branch.";
+		return "The branch name is invalid.";
 	if (spec->commit != NULL && !is_hash(spec->commit))
-		return "That is no hash of a commit.";
+		return "The commit hash is invalid.";
 	return NULL;
 }
 
-/* Detail of a failure: git's own words, else how it ended. */
+/* Detail of a failure: git's message, else how it ended. */
 static const char *
 failure(struct fetch *f)
 {
@@ -390,9 +390,9 @@ locks_remove(void *arg)
 	return NULL;
 }
 
-/* Tells the clone, which knows nothing of it any more, what its files are: as
- * they were before, or on their way to a commit, of which git then says what
- * differs.  In a time of its own: what the checkout had may be over. */
+/* Records in the rebuilt clone what the files are: unchanged, or changing to a
+ * commit, in which case git reports the differences.  It has its own time
+ * limit, because that of the checkout may be used up. */
 static const struct err *
 stay(struct fetch *f, struct checkout *out)
 {
@@ -433,7 +433,7 @@ outcome(const struct fetch *f)
 	return CHECKOUT_FAILED;
 }
 
-/* With a clone from nothing, in the format that the repository has. */
+/* Tries with a new clone, in the object format of the repository. */
 static const struct err *
 attempt_anew(struct fetch *f, enum checkout_format format, struct checkout *out)
 {
@@ -453,22 +453,22 @@ attempt_anew(struct fetch *f, enum checkout_format format, struct checkout *out)
 	return attempt_anew(f, FORMAT_SHA256, out);
 }
 
-/* The steps may have closed their own directory. */
+/* Steps may have removed permissions from their own directory. */
 static const struct err *
 workspace_unlock(int workspace)
 {
 	struct stat st;
 
 	if (fstat(workspace, &st) == -1)
-		return err_errno("the workspace");
+		return err_errno("stat the workspace");
 	if ((st.st_mode & S_IRWXU) != S_IRWXU &&
 	    fchmod(workspace, (st.st_mode & 07777) | S_IRWXU) == -1)
 		return err_errno("chmod the workspace");
 	return NULL;
 }
 
-/* Whether the repository answers and has the branch, so that what failed is of
- * the clone: a server that is away takes no checkout with it. */
+/* Whether the repository responds and has the branch, so that the clone is to
+ * blame: an unreachable server must not cost us the checkout. */
 static const struct err *
 is_there(struct fetch *f, bool *out)
 {
@@ -491,7 +491,7 @@ is_there(struct fetch *f, bool *out)
 	return e;
 }
 
-/* With the clone that is there; when that does not go, with a new one. */
+/* Tries with the existing clone; if that fails, with a new one. */
 static const struct err *
 attempts(struct fetch *f, struct checkout *out)
 {
@@ -505,7 +505,7 @@ attempts(struct fetch *f, struct checkout *out)
 		return err_errno("enter the workspace");
 	e = workspace_foreign_remove(&f->git, &removed);
 	if (removed)
-		job_log_say(&job->log, "==> the clone is made anew");
+		job_log_say(&job->log, "==> creating a new clone");
 	if (e != NULL || !git_done(&f->git))
 		return e;
 	e = workspace_rebuild(&f->git, FORMAT_SHA1);
@@ -518,7 +518,7 @@ attempts(struct fetch *f, struct checkout *out)
 		    f->git.end.how != RUN_EXITED || f->fault != NULL ||
 		    (e = is_there(f, &there)) != NULL || !there)
 			return e;
-		job_log_say(&job->log, "==> the clone is made anew");
+		job_log_say(&job->log, "==> creating a new clone");
 		job_log_forget(&job->log);
 		f->branch = branch;
 		if ((e = workspace_empty(&f->git, NULL)) != NULL ||
@@ -567,10 +567,10 @@ job_checkout(struct job *job, struct checkout *out, enum checkout_how *how,
 	} else {
 		*how = outcome(&f);
 		*detail = failure(&f);
-		/* how it ended is known, whatever becomes of this */
+		/* the result is known; this cannot change it */
 		if ((e = stay(&f, out)) != NULL)
 			job_log_say(&job->log,
-			    "==> what the workspace holds is not known: %s",
+			    "==> the state of the workspace is unknown: %s",
 			    e->msg);
 		e = NULL;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What a branch holds, for those who cannot ask a server for it. */
+/* Lists the commits of a branch for repositories whose server has no API. */
 #include <string.h>
 
 #include "core/num.h"
@@ -9,14 +9,15 @@
 #define COMMITS_MAX 100
 #define LOG_MAX ((size_t)8 << 20) /* what does not fit is left out */
 #define RECORDS_MAX SPOOL_RECORD
-/* Bytes of each; the rest is cut. */
+/* Bytes of each field; longer text is cut. */
 #define NAME_MAX_LEN 400
 #define MESSAGE_MAX_LEN 4096
 
 enum part { P_HASH, P_TIME, P_NAME, P_EMAIL, P_MESSAGE, P__MAX };
 static const char format[] = "--format=%H%x00%ct%x00%an%x00%ae%x00%B";
 
-/* Length of at most `max` bytes that cuts no character in two. */
+/* Length of the longest prefix of at most `max` bytes that splits no
+ * character. */
 static size_t
 cut(const char *text, size_t max)
 {
@@ -59,8 +60,8 @@ is_commit(const char *const part[P__MAX])
 	    strchr(part[P_EMAIL], '\n') == NULL;
 }
 
-/* Fields that end in a NUL each; where they are not what was asked for, the
- * rest is not believed either. */
+/* Reads NUL-terminated fields; if one is malformed, ignores the rest as
+ * well. */
 static void
 commits_read(const struct buf *text, struct buf *out)
 {

@@ -15,15 +15,15 @@
 #include "job/checkout.h"
 
 #define CONFIG_FILE "slipway-gitconfig"
-/* Where the child finds the credential. */
+/* Descriptor of the credential in the child. */
 #define CREDENTIAL_FD "4"
 #define ANSWER_MAX 8192
 #define SSH_KEY "slipway-ssh-key"
 #define KNOWN_HOSTS "slipway-known-hosts"
 #define SSH_SECONDS 30
 
-/* What a job hands to git, and through it to ssh, lies in its home for as long
- * as the checkout takes: ssh(1) closes every descriptor that it is given. */
+/* Files for git, and through it for ssh, are in the home during the checkout,
+ * because ssh(1) closes all inherited descriptors. */
 static const struct {
 	const char *name;
 	size_t offset; /* of its text in struct job_spec */
@@ -67,8 +67,8 @@ materials_write(const struct job *job)
 	return NULL;
 }
 
-/* A local repository mostly belongs to somebody else; the program at its end
- * reads this file, not the command line of ours. */
+/* A local repository usually belongs to another user; the program on its side
+ * reads this file, not our command line. */
 static const struct err *
 config_write(struct job *job)
 {
@@ -86,7 +86,7 @@ config_write(struct job *job)
 	return home_write(CONFIG_FILE, text);
 }
 
-/* Into memory that no file system knows and no command line shows. */
+/* Uses memory that is in no file system and on no command line. */
 static const struct err *
 credential_open(struct job *job, int *out)
 {
@@ -157,7 +157,7 @@ set(struct git *g, const char *setting)
 	g->argv[g->nargs++] = setting;
 }
 
-/* git and the settings that all its commands get. */
+/* Finds git and adds the settings common to all its commands. */
 static const struct err *
 arguments(struct git *g)
 {
@@ -171,7 +171,7 @@ arguments(struct git *g)
 
 	g->argv[g->nargs] = git_program(g->job->a, spec->path);
 	if (g->argv[g->nargs++] == NULL)
-		return err_new(ERR_CONFIG, "there is no git in %s", spec->path);
+		return err_new(ERR_CONFIG, "git not found in %s", spec->path);
 	for (i = 0; i < GIT_SETTINGS; i++)
 		set(g, git_settings[i]);
 	if (spec->allow_http != 0)
@@ -206,7 +206,7 @@ git_open(struct job *job, int64_t deadline, struct git *out)
 		return e;
 	len = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	if (len == -1)
-		return err_errno("where am I");
+		return err_errno("get the working directory");
 	self[len] = '\0';
 	out->env = environment(job, job->place.home, self, out->credential);
 	return arguments(out);
@@ -266,8 +266,8 @@ git_call(struct git *g, run_call *what, void *arg, const char **out)
 	return job_call(g->job, &run, &g->end, out);
 }
 
-/* Whether git asks on behalf of that origin: "Password for 'ORIGIN': " or
- * with "user@" before the host. */
+/* Whether git's question is about that origin: "Password for 'ORIGIN': ",
+ * possibly with "user@" before the host. */
 static bool
 is_asked_for(const char *question, const char *origin)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the steps of an earlier deployment left in .git is not believed: of it
- * only the objects are kept, of which it is known that nobody has changed them,
- * and the name of the last commit.
+ * Nothing that steps of an earlier deployment left in .git is trusted.  Only
+ * the objects, which are known to be unchanged, and the name of the last commit
+ * are reused.
  */
 #include <sys/stat.h>
 
@@ -44,7 +44,7 @@ is_dir(int at, const char *path)
 	    S_ISDIR(st.st_mode);
 }
 
-/* The hash in a file; "" if there is none that looks like one. */
+/* Reads the hash from a file; "" if it contains none. */
 static const char *
 hash_read(struct arena *a, int at, const char *path)
 {
@@ -80,7 +80,7 @@ skeleton(int at, const char *tip, enum checkout_format format)
 
 	for (i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++)
 		if (mkdirat(at, dirs[i], 0700) == -1)
-			return err_errno("make %s", dirs[i]);
+			return err_errno("create %s", dirs[i]);
 	if ((e = file_write(at, ".git/HEAD", "ref: refs/heads/none\n")) != NULL)
 		return e;
 	if ((e = file_write(at, ".git/config",
@@ -98,7 +98,7 @@ skeleton(int at, const char *tip, enum checkout_format format)
 	return file_write(at, TIP, line);
 }
 
-/* Leftovers of a git that was killed, and pointers out of the store. */
+/* Removes leftovers of a killed git, and pointers out of the object store. */
 static const struct err *
 objects_clean(int at)
 {
@@ -142,11 +142,11 @@ checkout_rebuild(struct arena *a, int at, enum checkout_format format)
 		if ((e = objects_clean(at)) != NULL)
 			return e;
 	} else if (mkdirat(at, ".git/objects", 0700) == -1) {
-		return err_errno("make .git/objects");
+		return err_errno("create .git/objects");
 	}
 	if ((e = tree_remove(at, OLD)) != NULL)
 		return e;
 	if (!objects)
-		return err_new(ERR_NOTFOUND, "no clone to go on with");
+		return err_new(ERR_NOTFOUND, "no clone to reuse");
 	return NULL;
 }

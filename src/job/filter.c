@@ -11,12 +11,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define X32 UINT32_C(0x40000000) /* of a number, on x86-64 */
+#define X32 UINT32_C(0x40000000) /* of a call number, on x86-64 */
 #define ABIS_MAX 2
 #define NAMESPACES_SIZE 12 /* instructions for one of them */
 #define SCHEDULING_SIZE 17
 
-/* A filter sees numbers, which differ between the ways into the kernel. */
+/* A filter sees call numbers, which differ between the system call ABIs. */
 static const struct abi {
 	uint32_t arch;
 	uint32_t clone, unshare, clone3;
@@ -36,7 +36,7 @@ static const struct abi {
 #endif
 };
 
-/* What stays as it is. */
+/* The processes to protect. */
 struct guarded {
 	pid_t job, group;
 	uid_t watch;
@@ -57,7 +57,7 @@ jump(unsigned how, uint32_t k, unsigned yes, unsigned no)
 		.k = k };
 }
 
-/* The lower half of an argument: these processors are little endian. */
+/* The lower half of an argument: these processors are little-endian. */
 static struct sock_filter
 argument(size_t i)
 {
@@ -72,7 +72,7 @@ refuse(unsigned error)
 	return statement(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error);
 }
 
-/* The number of the call, or past `size` instructions for another way in. */
+/* Loads the call number; jumps past `size` instructions for another ABI. */
 static size_t
 number_put(const struct abi *abi, size_t size, struct sock_filter *out)
 {
@@ -83,8 +83,9 @@ number_put(const struct abi *abi, size_t size, struct sock_filter *out)
 	return 3;
 }
 
-/* Refuses the flag in clone and unshare.  clone3 has its flags in memory, where
- * no filter can read them: it is said not to exist, and libc uses clone. */
+/* Rejects the flag in clone and unshare. clone3 has its flags in memory, where
+ * filters cannot read them, so it fails with ENOSYS, and libc falls back to
+ * clone. */
 static size_t
 namespaces_put(const struct abi *abi, const struct guarded *guarded,
     struct sock_filter *out)
@@ -104,8 +105,8 @@ namespaces_put(const struct abi *abi, const struct guarded *guarded,
 	return n;
 }
 
-/* setpriority takes a process, a group or a user; no step has a use for any of
- * these that has the number of another. */
+/* setpriority takes a process, a group or a user; no step needs to change
+ * another one that has the same number. */
 static size_t
 scheduling_put(const struct abi *abi, const struct guarded *guarded,
     struct sock_filter *out)

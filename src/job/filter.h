@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Filters on the system calls of steps (seccomp(2)), for this process and all
- * that descend from it.  They allocate nothing, need no_new_privs, and return
- * false with errno.  On processors other than x86-64, arm64 and riscv64 they
- * have no effect.
+ * System call filters for steps (seccomp(2)), which apply to this process and
+ * all its descendants.  They allocate nothing, need no_new_privs, and return
+ * false with errno.  They have an effect only on x86-64, arm64 and riscv64.
  */
 #ifndef SLIPWAY_JOB_FILTER_H
 #define SLIPWAY_JOB_FILTER_H
@@ -12,13 +11,13 @@
 
 #include <stdbool.h>
 
-/* No new user namespaces: in one, an account without rights reaches most of the
- * kernel that is otherwise root's alone. */
+/* Forbids new user namespaces: in one, an unprivileged account reaches most of
+ * the kernel interfaces that are otherwise reserved for root. */
 bool filter_namespaces(void);
-/* The scheduling of the job stays as it is.  sched_setscheduler(2) and the like
- * compare the effective user alone, which the job shares with its steps, so one
- * of them could leave it hardly any time of the processor.  `job` is its
- * process, `group` the process group, `watch` the real user. */
+/* Protects the scheduling of the job. sched_setscheduler(2) and its relatives
+ * compare only the effective user, which the job shares with its steps, so a
+ * step could otherwise starve the job.  `job` is its process, `group` the
+ * process group, `watch` the real user. */
 bool filter_scheduling(pid_t job, pid_t group, uid_t watch);
 
 #endif

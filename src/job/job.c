@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* slipway-job: what the monitor starts, once for each deployment. */
+/* slipway-job: started by the monitor, once for each deployment. */
 #include "job/job.h"
 
 #include <sys/prctl.h>
@@ -32,7 +32,7 @@ usage(void)
 	    " [-u UID -g GID]\n"
 	    "\t[-S UID] [-G GROUPS] [-INTU] [-n FILES] [-f SIZE]"
 	    " [-p PROCESSES]\n"
-	    "It is started by slipway-runner alone.\n");
+	    "Only slipway-runner starts it.\n");
 	exit(EX_USAGE);
 }
 
@@ -68,7 +68,7 @@ options(int argc, char **argv, struct job_place *out)
 		case 'i':
 			out->id = optarg;
 			break;
-		case 't': /* the monitor's; it stands here for the next one */
+		case 't': /* for the monitor that adopts the job */
 			(void)number(optarg);
 			break;
 		case 'H':
@@ -120,9 +120,9 @@ options(int argc, char **argv, struct job_place *out)
 		usage();
 }
 
-/* Held as long as this process lives: that is how others know.  The first who
- * holds it makes it a byte long: a job that finds it so may not begin, for it
- * was given up as one that never ran. */
+/* Held as long as this process lives, so that others can detect it.  The first
+ * holder makes the file one byte long: a job that finds it so must not begin,
+ * because it was given up as never started. */
 static const struct err *
 lock(void)
 {
@@ -133,7 +133,8 @@ lock(void)
 	if (fcntl(fd, F_SETLK, &whole) == -1 || fstat(fd, &st) == -1)
 		return err_errno("lock");
 	if (st.st_size != 0)
-		return err_new(ERR_CONFLICT, "the job was begun or given up");
+		return err_new(ERR_CONFLICT,
+		    "the job was already started or given up");
 	if (ftruncate(fd, 1) == -1)
 		return err_errno("mark the lock");
 	return NULL;
@@ -155,9 +156,9 @@ descriptors(void)
 	return proc_stdio_null();
 }
 
-/* A job that shares something with the host, or whose account has no name, is
- * better than none: the monitor tidies up after it, and most programs do not
- * mind. */
+/* If the job shares something with the host, or its account has no name, it
+ * runs anyway: the monitor tidies up after it, and most programs do not depend
+ * on that. */
 static const struct err *
 apart(struct job *job)
 {
@@ -258,7 +259,7 @@ prepare(struct job *job)
 		job_log_say(&job->log, "==> without a user name: %s",
 		    job->unnamed->msg);
 	if (job->shared != NULL)
-		job_log_say(&job->log, "==> not kept apart from the host: %s",
+		job_log_say(&job->log, "==> not isolated from the host: %s",
 		    job->shared->msg);
 	if ((e = signals(job)) != NULL)
 		return e;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * One deployment, from its description to its result.  The process runs as
- * the account of the steps; it is their subreaper, so that everything they
- * start stays below it.
+ * One deployment, from its description to its result.  The process runs as the
+ * account of the steps and is their subreaper, so that everything they start
+ * remains its descendant.
  */
 #ifndef SLIPWAY_JOB_JOB_H
 #define SLIPWAY_JOB_JOB_H
@@ -36,7 +36,7 @@ struct job_list {
 	size_t n;
 };
 
-/* What the dispatcher wrote. Absent texts are NULL. */
+/* The description written by the dispatcher.  Missing texts are NULL. */
 struct job_spec {
 	int64_t deployment;
 	int64_t epoch;
@@ -46,7 +46,8 @@ struct job_spec {
 	const char *repository;
 	const char *branch;
 	const char *commit;
-	int64_t head_only; /* the commit is void once the branch has another */
+	int64_t head_only; /* reject the commit if the branch's head is another
+			    * one */
 	const char *credential;
 	const char *note;
 	const char *tls_ca;
@@ -73,17 +74,18 @@ struct job_spec {
 MUSTCHECK const struct err *job_spec_read(struct arena *, int fd,
     struct job_spec *out);
 
-/* What the monitor said on the command line. */
+/* What the monitor passed on the command line. */
 struct job_place {
 	const char *id; /* DEPLOYMENT.EPOCH */
 	const char *home;
 	const char *workspace;
-	struct proc_account who; /* uid 0 = stay who we are */
-	uid_t watch;             /* ours while steps run; 0 = that of who */
-	bool nameless;           /* no passwd file lists it */
+	struct proc_account who; /* uid 0 = do not switch */
+	uid_t watch;             /* real user while steps run; 0 = that of
+				  * `who` */
+	bool nameless;           /* no passwd file lists the account */
 	unsigned apart;          /* enum apart */
-	bool user_namespaces;    /* steps may create such */
-	int64_t open_files;      /* 0 = as it is, as the next two */
+	bool user_namespaces;    /* steps may create user namespaces */
+	int64_t open_files;      /* 0 = inherited, like the next two */
 	int64_t file_size;
 	int64_t processes;
 };
@@ -95,31 +97,31 @@ struct job_log {
 	int64_t size;
 	int64_t max;
 	int64_t cut;     /* bytes that did not fit */
-	int64_t held_at; /* since when the mask keeps something back, 0 = it
-			  * does not */
+	int64_t held_at; /* when the mask began to hold something back, 0 =
+			  * nothing is held */
 	bool full;
-	int lost;          /* errno with which a write failed, 0 = none did */
-	bool at_line;      /* the last byte of the stream was a newline */
-	bool file_at_line; /* and that of what was written of it */
-	char last[256];    /* what tells most of what was masked */
-	bool settled;      /* nothing after it tells more */
-	char line[256];    /* the one that is being collected */
+	int lost;          /* errno of a failed write, 0 = none */
+	bool at_line;      /* the last byte of the input was a newline */
+	bool file_at_line; /* the last byte in the file was one */
+	char last[256];    /* the most informative line, masked */
+	bool settled;      /* later lines add nothing */
+	char line[256];    /* the current, incomplete line */
 	size_t line_len;
 };
 
 void job_log_open(struct job_log *, int fd, struct mask *, int64_t max);
-/* Output of a child. */
+/* Logs output of a child. */
 void job_log_feed(struct job_log *, const char *data, size_t len);
-/* A line of the job's own, after all that was fed. */
+/* Logs a line of the job itself, after all that was fed. */
 void job_log_say(struct job_log *, const char *fmt, ...) PRINTFLIKE(2, 3);
-/* All that is kept back, now. */
+/* Writes everything held back, now. */
 void job_log_finish(struct job_log *);
-/* Milliseconds until something kept back is due, -1 if nothing is; writes it
- * when it is. */
+/* Writes what was held back long enough; returns milliseconds until more is
+ * due, -1 if nothing is held. */
 int job_log_tick(struct job_log *);
-/* Forgets the line that tells most. */
+/* Forgets the most informative line. */
 void job_log_forget(struct job_log *);
-/* The line that says what was cut; nothing is written after it. */
+/* Writes the line that reports what was cut; nothing is written after it. */
 void job_log_close(struct job_log *);
 
 struct job {
@@ -130,61 +132,63 @@ struct job {
 	int result_fd;
 	int signal_fd;
 	int64_t deadline; /* of the pipeline, monotonic ms, 0 = none */
-	char control[64]; /* a line that is being read */
+	char control[64]; /* an incomplete line */
 	size_t control_len;
-	int64_t cancel_at;         /* asked for then, monotonic ms, 0 = not */
+	int64_t cancel_at;         /* when the cancel was requested, monotonic
+				    * ms, 0 = it was not */
 	const struct err *unnamed; /* why the account has no name */
-	const struct err *shared;  /* why something is the host's */
+	const struct err *shared;  /* why something is shared with the host */
 };
 
-/* Appends one record; what cannot be written is tried again with the next. */
+/* Appends one record; if it cannot be written, it is retried with the next. */
 void job_result(struct job *, const char *name, const char *fmt, ...)
     PRINTFLIKE(3, 4);
-/* The last one, after the log is on disk. */
+/* Appends the last record, after the log has been synced. */
 MUSTCHECK const struct err *job_result_end(struct job *, enum reason,
     const char *detail);
 
 enum run_flag {
 	RUN_CANCEL_ENDS_IT = 1 << 0,
-	RUN_CANCEL_LIMITS_IT = 1 << 1, /* to the grace for cleanup */
+	RUN_CANCEL_LIMITS_IT = 1 << 1, /* to the grace period for cleanup */
 };
 
 typedef const struct err *run_call(void *arg);
 
-/* A child and all it starts. */
+/* A child and everything that it starts. */
 struct run {
 	const char *const *argv;
-	/* instead of a program: what the child does; it has the directories */
+	/* function that the child runs instead of a program; it has the
+	 * directories */
 	run_call *call;
 	void *arg;
 	const char *const *envp;
 	int64_t deadline;    /* monotonic ms, 0 = none */
-	int keep_fd;         /* stays open in the child, -1 = none */
+	int keep_fd;         /* kept open in the child, -1 = none */
 	unsigned flags;      /* enum run_flag */
-	struct buf *capture; /* instead of the log: standard output */
+	struct buf *capture; /* receives standard output instead of the log */
 };
 
 enum run_how { RUN_EXITED, RUN_TIMED_OUT, RUN_CANCELED, RUN_NOT_STARTED };
 
 struct run_end {
 	enum run_how how;
-	int status; /* of wait(2) */
+	int status; /* from wait(2) */
 	int error;  /* errno, with RUN_NOT_STARTED */
 };
 
-/* Takes note of what was asked for meanwhile. */
+/* Reads pending requests. */
 void job_control(struct job *);
-/* Returns when nothing of it is left and all its output is in the log. */
+/* Returns when no process of it is left and all its output is in the log. */
 MUSTCHECK const struct err *job_run(struct job *, const struct run *,
     struct run_end *out);
-/* The same for a call, for all that touches files which steps can have made:
- * they may block, and there may be more of them than there is time for.  What
- * it writes to standard output is in `out`.  Its error, if it ran to its end;
- * else `end` says why not.  NULL and `how` RUN_EXITED is success. */
+/* The same for a function, for all access to files that steps can have created:
+ * they may block, and there may be too many to handle in time.  `out` gets what
+ * it wrote to standard output.  Returns its error if it completed; else `end`
+ * says why it did not.  NULL with `how` RUN_EXITED is success. */
 MUSTCHECK const struct err *job_call(struct job *, const struct run *,
     struct run_end *end, const char **out);
-/* The same in so many milliseconds, whatever is canceled; what does not end by
- * itself is ERR_UNAVAILABLE. */
+/* The same within so many milliseconds, even if the job is canceled;
+ * ERR_UNAVAILABLE if it does not end in time. */
 MUSTCHECK const struct err *job_call_within(struct job *, int64_t ms,
     run_call *, void *arg, const char **out);
 static inline bool
@@ -192,17 +196,19 @@ run_succeeded(const struct run_end *end)
 {
 	return end->how == RUN_EXITED && end->status == 0;
 }
-/* "exited with 3", "was killed by signal 9", "timed out"… in the arena. */
+/* Describes the end: "timed out", "was killed by signal 9 (Killed)"…, in the
+ * arena. */
 const char *run_text(struct arena *, const struct run_end *);
 
 struct checkout {
-	const char *branch; /* "" if HEAD is on none */
+	const char *branch; /* "" if HEAD is not on a branch */
 	const char *hash;
 	const char *message;
-	const char *stayed;  /* where the workspace is if it was not done: a
-			      * record's text, NULL = at no commit */
-	const char *commits; /* records of the branch's last, NULL = none */
-	int64_t objects; /* when they last changed, -1 = that is not known */
+	const char *stayed;  /* state of the workspace if the checkout failed:
+			      * text of a record, NULL = at no commit */
+	const char *commits; /* records of the branch's latest commits, NULL =
+			      * none */
+	int64_t objects;     /* when they last changed, -1 = unknown */
 };
 
 enum checkout_how {
@@ -210,17 +216,18 @@ enum checkout_how {
 	CHECKOUT_FAILED, /* detail says why */
 	CHECKOUT_TIMED_OUT,
 	CHECKOUT_CANCELED,
-	CHECKOUT_SUPERSEDED, /* detail says by what; nothing has changed */
+	CHECKOUT_SUPERSEDED, /* detail names the newer commit; nothing has
+			      * changed */
 };
 
-/* Brings the workspace to the wanted commit. The credential is forgotten. */
+/* Brings the workspace to the requested commit, then erases the credential. */
 MUSTCHECK const struct err *job_checkout(struct job *, struct checkout *out,
     enum checkout_how *how, const char **detail);
-/* "STATUS DIRTY SIZE" of the workspace as it is. */
+/* "STATUS DIRTY SIZE" of the workspace at present. */
 MUSTCHECK const struct err *job_workspace(struct job *, const char **out);
 enum checkout_format { FORMAT_SHA1, FORMAT_SHA256 };
-/* Makes .git from nothing around the objects that are there; ERR_NOTFOUND if
- * there are none: then it is an empty one of that format. */
+/* Creates a new .git around the existing objects.  ERR_NOTFOUND if there are
+ * none: then the clone is empty, in that format. */
 MUSTCHECK const struct err *checkout_rebuild(struct arena *, int workspace,
     enum checkout_format format);
 
@@ -228,7 +235,7 @@ MUSTCHECK const struct err *checkout_rebuild(struct arena *, int workspace,
  * descriptor. */
 int job_askpass(const char *question, const char *fd);
 
-/* Runs checkout and steps and writes the result. */
+/* Runs the checkout and the steps and writes the result. */
 MUSTCHECK const struct err *job_steps(struct job *);
 
 #endif

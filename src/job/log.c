@@ -27,8 +27,8 @@ job_log_open(struct job_log *log, int fd, struct mask *mask, int64_t max)
 	buf_init(&log->out, OUT_MAX);
 }
 
-/* Appends at most what is left of the log's size. The disk may be full: what
- * does not get there is counted like what does not fit. */
+/* Appends as much as fits into the log's limit.  If the disk is full, what
+ * cannot be written is counted like what does not fit. */
 static void
 put(struct job_log *log, const char *data, size_t len)
 {
@@ -59,7 +59,7 @@ put(struct job_log *log, const char *data, size_t len)
 	log->cut += (int64_t)(len - done);
 }
 
-/* How much a line of git's tells about what went wrong. */
+/* How informative a line of git's output is about a failure. */
 static int
 rank(const char *line)
 {
@@ -68,9 +68,9 @@ rank(const char *line)
 					     0;
 }
 
-/* Keeps the last line of those that tell most, but the first that is fatal:
- * what git says after that follows from it.  Where ssh(1) has ended git knows
- * nothing to say; then it is the line before. */
+/* Records the last of the most informative lines, but stops at the first fatal
+ * one, since later output follows from it.  If ssh(1) failed, git itself has no
+ * reason to report; then it is the line before. */
 static void
 line_end(struct job_log *log)
 {
@@ -103,7 +103,7 @@ lines_watch(struct job_log *log, const char *data, size_t len)
 static void
 out_flush(struct job_log *log)
 {
-	/* The last 4 KiB are enough to find the last line in. */
+	/* The last 4 KiB are enough to find the last line. */
 	size_t skip = log->out.len > LINE_MAX_LEN ?
 	    log->out.len - LINE_MAX_LEN :
 	    0;

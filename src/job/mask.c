@@ -10,10 +10,10 @@
 #define BUCKETS 4096
 #define NEEDLE_MAX ((size_t)1 << 20)
 #define HELD_MAX ((size_t)1 << 22)
-#define BLANKS_MAX 64 /* that indent a line */
+#define BLANKS_MAX 64 /* maximum indentation of a line */
 
 struct needle {
-	struct needle *next; /* of the bucket */
+	struct needle *next; /* in the bucket */
 	const char *text;
 	size_t len;
 };
@@ -26,9 +26,10 @@ struct table {
 struct mask {
 	struct arena *a;
 	struct table table[SPREAD__MAX];
-	struct buf held; /* not decided, or shown but part of a decision */
-	size_t shown;    /* of held: already appended */
-	size_t covered;  /* of held: hidden behind a mark that was appended */
+	struct buf held; /* undecided, or already shown but part of a
+			  * decision */
+	size_t shown;    /* bytes of held: already appended */
+	size_t covered;  /* bytes of held: hidden by a mark that was appended */
 };
 
 struct mask *
@@ -118,7 +119,7 @@ separator(const char *at, size_t left)
 	return left > 0 && at[0] != '\0' && strchr(":,;-", at[0]) != NULL;
 }
 
-/* A line break, or one that is written as an escape. */
+/* Length of a line break, or of one written as an escape. */
 static size_t
 line_break(const char *at, size_t left)
 {
@@ -136,9 +137,8 @@ line_break(const char *at, size_t left)
 	return n;
 }
 
-/* The length of what may stand between two characters of such a needle; all
- * that is left where more may follow.  No character of a needle looks like it.
- */
+/* Length of what may separate two characters of such a needle; all that is left
+ * if more may follow.  No character of a needle looks like it. */
 static size_t
 gap(enum spread spread, const char *at, size_t left)
 {
@@ -171,7 +171,7 @@ gap_before(enum spread spread, size_t k, const char *at, size_t left)
 	return gap(k % 2 == 0 ? spread : SPREAD_LINES, at, left);
 }
 
-/* Whether the 0 that ends the data may be that of 0x. */
+/* Whether the 0 at the end of the data may begin a 0x. */
 static bool
 is_prefix(enum spread spread, size_t k, const char *at, size_t left)
 {
@@ -179,8 +179,8 @@ is_prefix(enum spread spread, size_t k, const char *at, size_t left)
 	    left == 1;
 }
 
-/* How many bytes the needle takes up at `at`, 0 if it does not stand there;
- * sets *open if it may once more bytes are known. */
+/* Number of bytes that the needle occupies at `at`, 0 if it does not match;
+ * sets *open if it may match once more bytes arrive. */
 static size_t
 needle_at(const struct needle *n, enum spread spread, const char *at,
     size_t left, bool *open)
@@ -210,7 +210,7 @@ needle_at(const struct needle *n, enum spread spread, const char *at,
 	return 0;
 }
 
-/* The first characters of a needle that may stand at `at`. */
+/* The first characters of a needle that may begin at `at`. */
 static bool
 head_at(enum spread spread, const char *at, size_t left, char *out)
 {
@@ -225,7 +225,7 @@ head_at(enum spread spread, const char *at, size_t left, char *out)
 	return true;
 }
 
-/* The longest of a bucket. */
+/* The longest match in a bucket. */
 static size_t
 chain_at(const struct needle *n, enum spread spread, const char *at,
     size_t left, bool *open)
@@ -240,7 +240,7 @@ chain_at(const struct needle *n, enum spread spread, const char *at,
 	return longest;
 }
 
-/* As match(), of one table. */
+/* Like match(), for one table. */
 static size_t
 match_spread(const struct mask *m, enum spread spread, const char *at,
     size_t left, bool *open)
@@ -260,8 +260,8 @@ match_spread(const struct mask *m, enum spread spread, const char *at,
 	return chain_at(table->bucket[bucket_of(head)], spread, at, left, open);
 }
 
-/* The longest secret that stands at `at`, 0 if there is none.  *open is set if
- * what is left may be the beginning of a longer one, *spread is how it is
+/* Length of the longest secret at `at`, 0 if there is none.  Sets *open if the
+ * rest may be the beginning of a longer one, and *spread to how it is
  * spread. */
 static size_t
 match(const struct mask *m, const char *at, size_t left, bool *open,
@@ -282,8 +282,8 @@ match(const struct mask *m, const char *at, size_t left, bool *open,
 	return longest;
 }
 
-/* A mark on each further line of what is hidden, so that the text keeps its
- * lines. */
+/* Writes a mark for each further line of the hidden text, so that the number of
+ * lines remains. */
 static void
 marks(struct buf *out, const char *at, const char *end)
 {
@@ -294,7 +294,7 @@ marks(struct buf *out, const char *at, const char *end)
 
 enum last { MORE_COMES, STREAM_ENDS };
 
-/* Covers what was found at `i`, of which some may be shown or covered. */
+/* Covers a match at `i`, part of which may already be shown or covered. */
 static void
 cover(struct mask *m, size_t i, size_t end, enum spread spread, struct buf *out)
 {
@@ -316,7 +316,7 @@ scan(struct mask *m, enum last last, struct buf *out)
 	enum spread spread;
 	bool open;
 
-	from = m->held.len; /* where the plain run that is due began */
+	from = m->held.len; /* where the pending plain run begins */
 	for (i = 0; i < m->held.len; i++) {
 		len = match(m, data + i, m->held.len - i, &open, &spread);
 		if (open && last == MORE_COMES)

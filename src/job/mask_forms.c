@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What tools make of a secret. */
+/* The forms into which tools encode a secret. */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,8 +13,8 @@ static const char b64_plain[] =
 static const char b64_url[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/* The characters of base64 that depend on these bytes alone, when `lead`
- * others come before them. */
+/* Adds the base64 characters that depend only on these bytes, if `lead` other
+ * bytes precede them. */
 static void
 add_base64(struct mask *m, const char *s, size_t len, size_t lead,
     const char *alphabet)
@@ -34,7 +34,8 @@ add_base64(struct mask *m, const char *s, size_t len, size_t lead,
 	}
 	if (!out.overflow)
 		mask_needle(m, SPREAD_LINES, out.data, out.len);
-	if (lead == 0 && at < bits) { /* as it ends when nothing follows */
+	if (lead == 0 && at < bits) { /* the final characters, if nothing
+				       * follows */
 		value = 0;
 		for (i = at; i < at + 6; i++)
 			value = value << 1 |
@@ -53,7 +54,8 @@ add_base64(struct mask *m, const char *s, size_t len, size_t lead,
 	buf_release(&out);
 }
 
-/* Those that may be taken for letters, and those to be quoted, by who asks. */
+/* Whether the character needs no quoting: letters, digits, and those in
+ * `safe`. */
 static bool
 is_plain(char c, const char *safe)
 {
@@ -85,7 +87,7 @@ put_form(struct buf *out, char c, const char *safe)
 		put_percent(out, c, safe);
 }
 
-/* Control bytes and `quoted` ones behind a backslash; others as they are. */
+/* Writes control bytes and `quoted` ones with a backslash, others unchanged. */
 static void
 put_escaped(struct buf *out, char c, const char *quoted)
 {
@@ -102,8 +104,8 @@ put_escaped(struct buf *out, char c, const char *quoted)
 		buf_putc(out, c);
 }
 
-/* As bash writes it between $' and ': all that is no ASCII in octal if
- * `octal` is set. */
+/* Writes the form of bash between $' and '; with `octal`, all but ASCII in
+ * octal. */
 static void
 put_ansi(struct buf *out, char c, const char *octal)
 {
@@ -120,7 +122,7 @@ put_ansi(struct buf *out, char c, const char *octal)
 		buf_putc(out, c);
 }
 
-/* Every byte but `safe` ones behind a backslash. */
+/* Writes every byte except `safe` ones with a backslash. */
 static void
 put_backslash(struct buf *out, char c, const char *safe)
 {
@@ -129,7 +131,7 @@ put_backslash(struct buf *out, char c, const char *safe)
 	buf_putc(out, c);
 }
 
-/* printf %q of bash: # and ~ only where they mean something. */
+/* printf %q of bash: # and ~ only where they are special. */
 static void
 put_word(struct buf *out, char c, const char *safe)
 {
@@ -142,7 +144,7 @@ put_word(struct buf *out, char c, const char *safe)
 		put_backslash(out, c, safe);
 }
 
-/* Only `quoted` ones behind a backslash. */
+/* Writes only `quoted` bytes with a backslash. */
 static void
 put_quoted(struct buf *out, char c, const char *quoted)
 {
@@ -175,7 +177,8 @@ static const struct quoter {
 	{ put_escaped, "'\\" },          /* '…' of Python and others */
 	{ put_ansi, "" },                /* $'…' of bash */
 	{ put_ansi, "octal" },           /* $'…' of bash in the C locale */
-	{ put_backslash, "-._/:=@%+," }, /* with all that is special quoted */
+	{ put_backslash, "-._/:=@%+," }, /* with all special characters
+					  * quoted */
 	{ put_word, "-._/:=@%+" },       /* printf %q */
 	{ put_quoted, "\"\\$`" },        /* "…" of declare -p */
 	{ put_single, "'\\''" },         /* '…' */
@@ -206,7 +209,7 @@ add_quoted(struct mask *m, const struct quoter *how, const char *s, size_t len)
 	buf_release(&out);
 }
 
-/* The code point at `s` and its length; of length 1 where it is no UTF-8. */
+/* The code point at `s` and its length; length 1 if it is not UTF-8. */
 static size_t
 utf8_take(const char *s, size_t len, uint32_t *out)
 {
@@ -228,12 +231,12 @@ utf8_take(const char *s, size_t len, uint32_t *out)
 }
 
 enum json {
-	JSON_ASCII = 1 << 0, /* nothing else stands there unescaped */
-	JSON_HTML = 1 << 1,  /* nor what HTML takes for markup */
+	JSON_ASCII = 1 << 0, /* everything else is escaped */
+	JSON_HTML = 1 << 1,  /* so is HTML markup */
 	JSON_SLASH = 1 << 2,
 };
 
-/* JSON in which more is written as \uXXXX than has to be. */
+/* Adds JSON that has more \uXXXX escapes than required. */
 static void
 add_json(struct mask *m, const char *s, size_t len, unsigned flags)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
-/* What the two files of the mask know of each other. */
+/* Shared by the two files of the mask. */
 #ifndef SLIPWAY_JOB_MASK_INNER_H
 #define SLIPWAY_JOB_MASK_INNER_H
 
 #include "job/mask.h"
 
-/* What may stand between the characters of a needle. */
+/* What may separate the characters of a needle. */
 enum spread {
 	SPREAD_NONE,
 	SPREAD_LINES, /* line breaks with indentation: base64 */

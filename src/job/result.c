@@ -12,10 +12,10 @@
 #define END_TRIES 100
 #define END_PAUSE_MS 200
 
-/* Records that the disk had no room for yet. */
+/* Records that did not fit on the disk yet. */
 static struct buf pending = { .max = PENDING_MAX };
 
-/* All of what is pending in one write, or nothing. */
+/* Writes all pending records at once, or nothing. */
 static const struct err *
 pending_write(struct job *job)
 {
@@ -34,7 +34,7 @@ pending_write(struct job *job)
 		errno = ENOSPC;
 	e = err_errno("write the result");
 	if (put > 0 && ftruncate(job->result_fd, before) == -1)
-		e = err_errno("take back a cut record");
+		e = err_errno("truncate a partial record");
 	return e;
 }
 
@@ -53,7 +53,7 @@ job_result(struct job *job, const char *name, const char *fmt, ...)
 		    value.data == NULL ? "" : value.data, value.len);
 	buf_release(&value);
 	if (pending_write(job) != NULL)
-		return; /* the next one tries again */
+		return; /* the next call tries again */
 }
 
 const struct err *

@@ -21,8 +21,8 @@
 
 #define CHUNK 65536
 #define CHUNKS_A_ROUND 16
-#define STRAY_MS 200   /* for what outlives its parent to end by itself */
-#define SWEEP_MS 10000 /* then a process that cannot be killed is left */
+#define STRAY_MS 200   /* for surviving processes to end on their own */
+#define SWEEP_MS 10000 /* then a process that cannot be killed is left behind */
 #define SWEEP_STEP_MS 5
 #define CALL_MAX ((size_t)1 << 20)
 
@@ -30,9 +30,9 @@ enum { CALL_FAILED = 1, CALL_NOTFOUND };
 
 enum phase {
 	PHASE_RUNS,
-	PHASE_TERM,   /* has been asked to end */
-	PHASE_STRAYS, /* has ended; what it left may end */
-	PHASE_SWEEP,  /* what it left is killed */
+	PHASE_TERM,   /* has received TERM */
+	PHASE_STRAYS, /* has ended; its descendants may end */
+	PHASE_SWEEP,  /* its descendants are killed */
 	PHASE_OVER,
 };
 
@@ -68,7 +68,8 @@ limit(__rlimit_resource_t what, int64_t most)
 	return setrlimit(what, &rl);
 }
 
-/* Instead of an exec: with the directories, and nothing else of the job's. */
+/* Runs the function instead of an exec, with the directories but no other
+ * descriptor of the job. */
 static _Noreturn void
 call(const struct run *run, int err)
 {
@@ -85,7 +86,7 @@ call(const struct run *run, int err)
 	_exit(e->code == ERR_NOTFOUND ? CALL_NOTFOUND : CALL_FAILED);
 }
 
-/* A step may have closed the directory to itself and to those after it. */
+/* Enters a directory; a step may have removed its permissions. */
 static bool
 enter(int dir)
 {
@@ -98,7 +99,7 @@ enter(int dir)
 	    fchdir(dir) == 0;
 }
 
-/* What steps may not do although their account may. */
+/* Forbids what the account may do but steps must not. */
 static bool
 forbid(const struct job_place *place, pid_t job)
 {
@@ -107,8 +108,8 @@ forbid(const struct job_place *place, pid_t job)
 	    (place->user_namespaces || filter_namespaces());
 }
 
-/* Between fork and exec: no memory, no stdio. Returns on failure, errno says
- * why; `err` is then where to say so. */
+/* Runs between fork and exec: no allocation, no stdio.  Returns on failure with
+ * errno; the caller then writes it to `err`. */
 static void
 child(const struct running *r, pid_t parent, int out, int *err)
 {
@@ -134,7 +135,7 @@ child(const struct running *r, pid_t parent, int out, int *err)
 	proc_signals_default();
 	if (run->call != NULL)
 		call(run, *err);
-	/* POSIX message queues of the host cannot be found again */
+	/* POSIX message queues of the host cannot be found later */
 	if ((job->place.who.uid != 0 && (job->place.apart & APART_IPC) == 0 &&
 		setrlimit(RLIMIT_MSGQUEUE, &none) == -1) ||
 	    limit(RLIMIT_NOFILE, job->place.open_files) == -1 ||
@@ -147,7 +148,7 @@ child(const struct running *r, pid_t parent, int out, int *err)
 		    (char *const *)(uintptr_t)run->envp);
 }
 
-/* Whether the exec came about; its errno otherwise. */
+/* Returns 0 if the exec succeeded, else its errno. */
 static int
 started(int fd)
 {
@@ -188,8 +189,8 @@ start(struct running *r)
 	return NULL;
 }
 
-/* At most `max` bytes of what is in the pipe, to where it belongs; what
- * read(2) returned. */
+/* Moves at most `max` bytes from the pipe to their destination; returns the
+ * result of read(2). */
 static ssize_t
 take(const struct running *r, size_t max)
 {
@@ -204,7 +205,7 @@ take(const struct running *r, size_t max)
 	return got;
 }
 
-/* What is in the pipe now, a round's worth at most; false if it is empty. */
+/* Reads what is in the pipe, up to one round's worth; false if it is empty. */
 static bool
 drain(const struct running *r)
 {
@@ -217,9 +218,9 @@ drain(const struct running *r)
 	return got > 0 || (got == -1 && errno == EINTR);
 }
 
-/* What was in the pipe when nothing of the child was left.  Whoever outside of
- * the job has its end, passed on over a socket, say, may write for ever; that
- * is no output of the child. */
+/* Reads what was in the pipe when the child's last process ended.  A process
+ * outside the job that has its write end, received over a socket for example,
+ * may write forever; that is not output of the child. */
 static void
 drain_last(const struct running *r)
 {
@@ -239,8 +240,8 @@ drain_last(const struct running *r)
 	}
 	if (poll(&fd, 1, 0) == -1 || (fd.revents & POLLHUP) == 0)
 		job_log_say(&r->job->log,
-		    "==> a process that could not be ended has the output "
-		    "open; what it writes from now on is left out");
+		    "==> a process that cannot be killed keeps the output "
+		    "open; its further output is discarded");
 }
 
 static void
@@ -259,7 +260,8 @@ reap(struct running *r)
 		r->pid = -1;
 		phase_set(r, PHASE_STRAYS);
 	}
-	/* Without a child there is no descendant: they would be ours. */
+	/* Without a child there are no descendants, for they would be our
+	 * children. */
 	if (pid == -1 && errno == ECHILD && r->phase < PHASE_OVER)
 		phase_set(r, PHASE_OVER);
 }
@@ -293,7 +295,7 @@ job_control(struct job *job)
 			    job->control_len);
 		}
 		if (job->control_len == sizeof(job->control))
-			job->control_len = 0; /* no line is so long */
+			job->control_len = 0; /* no valid line is so long */
 	}
 }
 
@@ -317,7 +319,7 @@ deadline_of(const struct running *r)
 	return own == 0 || most < own ? most : own;
 }
 
-/* What is due now; the milliseconds until something is due again. */
+/* Does what is due; returns milliseconds until something is due again. */
 static int
 tick(struct running *r)
 {

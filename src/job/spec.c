@@ -94,7 +94,7 @@ number(const struct record *r, int64_t *out)
 	return num_parse(r->value, 0, NUM_SAFE, out) ? NULL : malformed(r);
 }
 
-/* "NAME=value" with a name that a shell could have made. */
+/* "NAME=value" with a name that is valid in a shell. */
 static const struct err *
 list_add(struct arena *a, struct job_list *list, const struct record *r)
 {
@@ -174,7 +174,8 @@ complete(const struct job_spec *spec)
 	if (spec->deployment == 0 || spec->project_name == NULL ||
 	    spec->pipeline_name == NULL || spec->repository == NULL ||
 	    spec->path == NULL || spec->log_max == 0)
-		return err_new(ERR_INTERNAL, "the job lacks a record");
+		return err_new(ERR_INTERNAL,
+		    "the job description lacks a record");
 	for (i = 0; i < spec->nsteps; i++)
 		if (spec->steps[i].script == NULL)
 			return err_new(ERR_INTERNAL, "step %zu has no script",
@@ -219,7 +220,8 @@ job_spec_read(struct arena *a, int fd, struct job_spec *out)
 			 &found)) != NULL)
 			goto out;
 		if (!found) {
-			e = err_new(ERR_INTERNAL, "the job has no end");
+			e = err_new(ERR_INTERNAL,
+			    "the job description has no end");
 			goto out;
 		}
 		if ((entry = entry_find(r.name)) == NULL) {

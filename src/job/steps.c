@@ -14,18 +14,18 @@
 
 #define SCRIPT "slipway-step"
 #define SCRIPT_MS 60000
-/* For a cleanup step that names no limit, at least. */
+/* Minimum time for a cleanup step without a time limit. */
 #define CLEANUP_MS INT64_C(300000)
 
-/* How the deployment stands. */
+/* State of the deployment. */
 struct course {
 	struct job *job;
 	struct checkout checkout;
 	const char *const *envp;
-	enum reason reason; /* as it would end now */
+	enum reason reason; /* the outcome if it ended now */
 	const char *detail;
 	int64_t cancel_deadline; /* 0 = not canceled */
-	bool failed;             /* what runs now is cleanup */
+	bool failed;             /* only cleanup runs from now on */
 	bool superseded;         /* no step runs */
 };
 
@@ -33,7 +33,7 @@ struct env {
 	struct arena *a;
 	const char **items;
 	size_t n;
-	size_t own; /* the first of them are the service's */
+	size_t own; /* the first of them are set by the service */
 };
 
 static void
@@ -44,7 +44,7 @@ env_put(struct env *env, const char *name, const char *value)
 	env->own = env->n;
 }
 
-/* The user's own, but for what the service has set. */
+/* Adds a variable of the user, unless the service has set it. */
 static void
 env_add(struct env *env, const char *pair)
 {
@@ -89,8 +89,8 @@ environment(const struct job *job, const char *branch, const char *hash)
 	return env.items;
 }
 
-/* The script as a file of its own in the private home, whatever the last step
- * has made of that. */
+/* Writes the script to a new file in the private home, even if the previous
+ * step changed the home's permissions. */
 static const struct err *
 script_write(void *arg)
 {
@@ -112,8 +112,8 @@ script_write(void *arg)
 	return e;
 }
 
-/* When the step has to be over; monotonic milliseconds, 0 = never.  Cleanup has
- * its time, whatever is left of the pipeline's. */
+/* When the step must have ended, in monotonic milliseconds, 0 = never.  Cleanup
+ * has its own time, even if the pipeline's is used up. */
 static int64_t
 step_deadline(const struct course *c, const struct job_step *step)
 {
@@ -132,7 +132,7 @@ step_deadline(const struct course *c, const struct job_step *step)
 	return own < all ? own : all;
 }
 
-/* Cleanup has so long from then. */
+/* Limits cleanup to the grace period from that time. */
 static void
 course_cancel(struct course *c, int64_t since)
 {
@@ -144,7 +144,7 @@ course_cancel(struct course *c, int64_t since)
 	c->detail = reason_kinds[REASON_CANCELED].text;
 }
 
-/* As if it had never been asked for: not even cleanup runs. */
+/* Ends as if it had not been requested: not even cleanup runs. */
 static void
 course_supersede(struct course *c, const char *detail)
 {
@@ -154,7 +154,7 @@ course_supersede(struct course *c, const char *detail)
 	job_log_say(&c->job->log, "==> superseded: %s", detail);
 }
 
-/* The first failure is the deployment's. */
+/* Records the first failure as that of the deployment. */
 static void
 course_fail(struct course *c, enum reason reason, const char *detail)
 {
@@ -165,7 +165,7 @@ course_fail(struct course *c, enum reason reason, const char *detail)
 	c->detail = detail;
 }
 
-/* What to say where the pipeline's time is over; NULL if it is not. */
+/* Returns a sentence if the pipeline's time is used up, else NULL. */
 static const char *
 overdue(const struct job *job)
 {
@@ -196,7 +196,8 @@ course_update(struct course *c, size_t i, const struct run_end *end)
 	}
 }
 
-/* What a cancel does to a step: cleanup that runs goes on for the grace. */
+/* What a cancel does to a step: running cleanup continues for the grace
+ * period. */
 static unsigned
 step_flags(const struct course *c, const struct job_step *step)
 {
@@ -206,7 +207,7 @@ step_flags(const struct course *c, const struct job_step *step)
 					    RUN_CANCEL_LIMITS_IT;
 }
 
-/* "EXIT SIGNAL" of a step's record. */
+/* "EXIT SIGNAL" for a step's record. */
 static const char *
 step_exit(struct arena *a, const struct run_end *end)
 {
@@ -244,7 +245,7 @@ step_run(struct course *c, size_t i)
 	    (long long)time_now_ms(), (long long)before);
 	if ((e = job_call_within(job, SCRIPT_MS, script_write,
 		 &job->spec.steps[i], &ignored)) != NULL)
-		return err_wrap(e, "the script of step %zu", i + 1);
+		return err_wrap(e, "write the script of step %zu", i + 1);
 	if ((e = job_run(job, &run, &end)) != NULL)
 		return e;
 	job_result(job, "step-ended", "%zu %s %s %lld %lld", i,
@@ -278,8 +279,8 @@ leftovers_remove(void *arg)
 	return tree_empty(JOB_FD(WIRE_FD_WORKSPACE));
 }
 
-/* What an earlier checkout has left is not for steps that run after one that
- * failed: whoever deploys now may not see the repository. */
+/* Hides the files of an earlier checkout from steps that run after a failed
+ * one: the current user may not have access to that repository. */
 static const struct err *
 leftovers_hide(struct job *job)
 {
@@ -365,7 +366,8 @@ course_run(struct course *c)
 	return NULL;
 }
 
-/* What happened cannot be read any more; a step may have wanted it so. */
+/* The log is evidence, so its loss is a failure; a step may even have caused
+ * it. */
 static void
 course_log(struct course *c)
 {
@@ -375,7 +377,7 @@ course_log(struct course *c)
 	if (job->log.lost == 0)
 		return;
 	loss = arena_printf(job->a,
-	    "The log is not complete: it could not be written (%s).",
+	    "The log is incomplete: writing it failed (%s).",
 	    strerror(job->log.lost));
 	if (c->failed && c->detail != NULL)
 		c->detail = arena_printf(job->a, "%s %s", c->detail, loss);

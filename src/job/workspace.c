@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The workspace with what steps have left in it: FIFOs, trees without end, a
- * .git of their making.  It is looked into and emptied in children that have a
- * deadline.
+ * The workspace with what steps left in it: FIFOs, endless trees, a forged
+ * .git.  Child processes with a deadline inspect and empty it.
  */
 #include <sys/stat.h>
 
@@ -25,9 +24,9 @@
 #define STATUS_MS 10000
 #define SIZE_MS 5000
 #define OBJECTS_MS 60000
-#define LATE_MS 2000 /* for a call that has its own time */
+#define LATE_MS 2000 /* for a call with its own time limit */
 
-/* Entries of git ls-tree -z; NUL ends the last one. */
+/* Entries of git ls-tree -z, each terminated by NUL. */
 static const struct err *
 links_remove(void *arg)
 {
@@ -53,7 +52,7 @@ workspace_links_remove(struct git *g, struct buf *list)
 	return git_call(g, links_remove, list, &ignored);
 }
 
-/* Only what is neither a file, a directory nor a link. */
+/* Removes everything except files, directories and links. */
 static int
 special_remove(const char *path, const struct stat *st, int type,
     struct FTW *ftw)
@@ -84,7 +83,7 @@ specials_remove(void *arg)
 		return err_errno("enter the workspace");
 	if (nftw(".", special_remove, 16, FTW_PHYS) == 0)
 		return NULL;
-	/* too deep to look into */
+	/* too deep to inspect */
 	return tree_empty_but(workspace, ".git");
 }
 
@@ -150,9 +149,9 @@ objects_look(void *arg)
 	return file_store(STDOUT_FILENO, now, strlen(now));
 }
 
-/* Git does not look whether an object is what its name says, and whatever a
- * step has written lies under the names of its choice: objects are taken as
- * they are only if nothing has changed among them since they were fetched. */
+/* Git does not check that an object's content matches its name, and steps can
+ * write anything under any name: objects are reused only if nothing among them
+ * has changed since they were fetched. */
 static const struct err *
 foreign_remove(void *arg)
 {
@@ -217,7 +216,7 @@ workspace_size(void *arg)
 	return file_store(STDOUT_FILENO, text, strlen(text));
 }
 
-/* Whether the files are those of the commit, as git says. */
+/* Whether the files match the commit, according to git. */
 static const struct err *
 workspace_status(struct job *job, const char **out)
 {
@@ -259,7 +258,7 @@ job_workspace(struct job *job, const char **out)
 		return e;
 	digits = strspn(text, "0123456789");
 	if (digits == 0 || text[digits] != ' ')
-		return err_new(ERR_INTERNAL, "the size of the workspace");
+		return err_new(ERR_INTERNAL, "malformed size of the workspace");
 	if (strcmp(text + digits + 1, "git") != 0)
 		status = arena_printf(job->a, "%s -", text + digits + 1);
 	else if ((e = workspace_status(job, &status)) != NULL)

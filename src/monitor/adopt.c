@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Homes are the monitor's memory: a directory that only root can write holds
+ * Homes are the monitor's memory: a directory that only root can write contains
  * one for each job, owned by the account that the job runs under and locked by
- * the monitor that cares for it.
+ * the monitor in charge of it.
  */
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -21,7 +21,7 @@
 
 #define COMMAND_SIZE 1024
 
-/* DEPLOYMENT.EPOCH */
+/* Parses DEPLOYMENT.EPOCH. */
 static bool
 id_parse(const char *id, int64_t *deployment, int64_t *epoch)
 {
@@ -37,7 +37,7 @@ id_parse(const char *id, int64_t *deployment, int64_t *epoch)
 	    num_parse(dot + 1, 1, INT64_MAX, epoch);
 }
 
-/* What a process says of itself. */
+/* What /proc shows about a process. */
 struct seen {
 	uid_t real;
 	uid_t effective;
@@ -61,7 +61,7 @@ proc_get(const char *pid, const char *name, char text[COMMAND_SIZE])
 	return got;
 }
 
-/* The users in "Uid:\tREAL\tEFFECTIVE\t…". */
+/* Reads the users in "Uid:\tREAL\tEFFECTIVE\t…". */
 static bool
 users_read(char *text, struct seen *out)
 {
@@ -106,9 +106,9 @@ is_called(const char *pid, const char *id, struct seen *out)
 	return true;
 }
 
-/* Whether it is called so and its files are that user's.  Of those that steps
- * can start, which may pretend to be it, none has a user of the watching
- * range; `watched` asks for that. */
+/* Whether it has that command line and its files belong to that user.  Steps
+ * can start processes that pretend to be the job, but none of those has a user
+ * of the watching range; `watched` requires one. */
 static bool
 is_job(const struct monitor *m, const char *pid, const struct slot *slot,
     bool watched, struct seen *out)
@@ -167,7 +167,7 @@ kind_of(const struct monitor *m, uid_t uid)
 	    ACCOUNT_NAMED;
 }
 
-/* A manager that started us anew may have taken the limits away. */
+/* A service manager that restarted us may have removed the limits. */
 static void
 limit_again(const struct monitor *m, const char *id)
 {
@@ -190,7 +190,7 @@ adopt(struct monitor *m, const char *id)
 	    !S_ISDIR(st.st_mode))
 		return;
 	if (slot == NULL) {
-		log_error("job %s cannot be adopted: too many", id);
+		log_error("job %s cannot be adopted: too many jobs", id);
 		return;
 	}
 	(void)memset(slot, 0, sizeof(*slot));
@@ -198,8 +198,8 @@ adopt(struct monitor *m, const char *id)
 	slot->epoch = epoch;
 	(void)memcpy(slot->id, id, strlen(id) + 1);
 	if (monitor_home_claim(m, slot) != NULL)
-		return;                  /* of a monitor that lives */
-	if (m->root && st.st_uid == 0) { /* never handed over: it is empty */
+		return;                  /* it belongs to a live monitor */
+	if (m->root && st.st_uid == 0) { /* never handed over, so it is empty */
 		(void)unlinkat(m->homes, id, AT_REMOVEDIR);
 		(void)close(slot->claim);
 		return;
@@ -210,14 +210,14 @@ adopt(struct monitor *m, const char *id)
 	slot->adopted = true;
 	slot->pidfd = -1;
 	slot->since = time_mono_ms();
-	/* one that an older monitor has started has no second user */
+	/* a job started by an older monitor has no second user */
 	if ((slot->pid = job_find(m, slot, m->root)) == 0)
 		slot->pid = job_find(m, slot, false);
 	if (slot->pid != 0)
 		slot->pidfd = (int)syscall(SYS_pidfd_open, slot->pid, 0);
-	/* again: what was opened may be another process by then */
+	/* check again: the pidfd may refer to another process by now */
 	if (slot->pid == 0 || !monitor_job_lives(slot)) {
-		log_info("job %s has ended while nobody watched", id);
+		log_info("job %s ended while no monitor was running", id);
 		if (slot->pidfd != -1)
 			(void)close(slot->pidfd);
 		slot->pidfd = -1;
@@ -227,7 +227,7 @@ adopt(struct monitor *m, const char *id)
 	}
 	slot->state = SLOT_RUNS;
 	limit_again(m, id);
-	log_info("job %s is adopted: pid %ld, uid %u", id, (long)slot->pid,
+	log_info("job %s adopted: pid %ld, uid %u", id, (long)slot->pid,
 	    slot->who.uid);
 }
 
@@ -240,7 +240,7 @@ monitor_adopt(struct monitor *m)
 
 	if ((fd = fcntl(m->homes, F_DUPFD_CLOEXEC, 0)) == -1 ||
 	    (dir = fdopendir(fd)) == NULL) {
-		log_error("the homes of jobs cannot be listed");
+		log_error("cannot list the homes of jobs");
 		return;
 	}
 	if (flock(fd, LOCK_EX) == -1)

@@ -17,25 +17,25 @@
 
 #define PATH_SIZE 512
 #define FILE_SIZE 8192
-#define MOUNTS_MAX ((size_t)4 << 20) /* containers have many */
+#define MOUNTS_MAX ((size_t)4 << 20) /* containers have many mounts */
 
 enum hierarchy { CG_UNIFIED, CG_MEMORY, CG_PIDS, CG__MAX };
 enum limit { LIMIT_MEMORY, LIMIT_PIDS, LIMIT__MAX };
 enum version { CG_NONE, CG_V1, CG_V2, CG__VERSIONS };
 
 /* A hierarchy of version 2 has all controllers, one of version 1 has its own:
- * `controller`, as /proc/self/cgroup calls it. */
+ * `controller`, as named in /proc/self/cgroup. */
 static const struct {
 	const char *type; /* of its mount */
 	const char *controller;
-	const char *kill; /* the file that ends a group at once; NULL = none */
+	const char *kill; /* the file that kills a group at once; NULL = none */
 } hierarchies[CG__MAX] = {
 	[CG_UNIFIED] = { "cgroup2", NULL, "/cgroup.kill" },
 	[CG_MEMORY] = { "cgroup", "memory", NULL },
 	[CG_PIDS] = { "cgroup", "pids", NULL },
 };
 
-/* The limits, and where either version has them. */
+/* The limits and their files in each version. */
 static const struct {
 	const char *controller;
 	const char *name;
@@ -60,8 +60,8 @@ static const char *const versions[CG__VERSIONS] = {
 static struct {
 	char base[CG__MAX][PATH_SIZE]; /* our own group, "" = not usable */
 	char prefix[CGROUP_PREFIX];
-	bool kill[CG__MAX];             /* has that file */
-	enum version limit[LIMIT__MAX]; /* that sets it */
+	bool kill[CG__MAX];             /* the hierarchy has that file */
+	enum version limit[LIMIT__MAX]; /* version that sets it */
 } host;
 
 static ssize_t
@@ -97,7 +97,7 @@ file_put(const char *path, const char *text)
 	return put == (ssize_t)strlen(text);
 }
 
-/* "/a/b" of its pieces; "" if it is too long. */
+/* Joins the parts to "/a/b"; "" if the result is too long. */
 static void
 join(char out[PATH_SIZE], const char *a, const char *b)
 {
@@ -125,9 +125,9 @@ has_word(const char *list, const char *word)
 	return false;
 }
 
-/* Where a hierarchy is mounted, by a line of /proc/self/mounts:
- * "DEVICE PATH TYPE OPTIONS 0 0".  The first counts: later ones are copies, in
- * a chroot say, that go when they are not needed any more. */
+/* Reads where a hierarchy is mounted from a line of /proc/self/mounts: "DEVICE
+ * PATH TYPE OPTIONS 0 0".  The first mount counts: later ones are copies, for
+ * example in a chroot, that may be unmounted. */
 static void
 mount_read(char *line, char mounts[CG__MAX][PATH_SIZE])
 {
@@ -144,7 +144,8 @@ mount_read(char *line, char mounts[CG__MAX][PATH_SIZE])
 			join(mounts[i], word[1], "");
 }
 
-/* Our own group, by a line of /proc/self/cgroup: "N:CONTROLLERS:PATH". */
+/* Reads our own group from a line of /proc/self/cgroup:
+ * "N:CONTROLLERS:PATH". */
 static void
 own_read(char *line, char mounts[CG__MAX][PATH_SIZE])
 {
@@ -165,7 +166,7 @@ own_read(char *line, char mounts[CG__MAX][PATH_SIZE])
 	}
 }
 
-/* Makes sure that a group can be made there. */
+/* Makes sure that groups can be created there. */
 static void
 probe(enum hierarchy which)
 {
@@ -187,8 +188,8 @@ probe(enum hierarchy which)
 	(void)rmdir(dir);
 }
 
-/* Limits in the unified hierarchy: a group that hands controllers down may
- * hold no process itself, so the monitor moves into a leaf. */
+/* Enables limits in the unified hierarchy: a group that delegates controllers
+ * must not contain processes itself, so the monitor moves into a leaf. */
 static void
 delegate(void)
 {
@@ -205,7 +206,8 @@ delegate(void)
 		any = has_word(known, limits[i].controller) || any;
 	if (!any)
 		return;
-	join(path, base, "/cgroup.type"); /* the root has none */
+	join(path, base, "/cgroup.type"); /* the root group does not have this
+					   * file */
 	if (access(path, F_OK) == 0) {
 		(void)snprintf(text, sizeof(text), "/%smonitor", host.prefix);
 		join(leaf, base, text);
@@ -276,7 +278,7 @@ cgroup_can_kill(void)
 	return false;
 }
 
-/* The group of a job, or a file in it. */
+/* The path of a job's group, or of a file in it. */
 static void
 of_job(char out[PATH_SIZE], size_t which, const char *id, const char *file)
 {
@@ -311,11 +313,11 @@ cgroup_make(const char *id, int64_t memory, int64_t pids)
 			continue;
 		of_job(path, i, id, "");
 		if (mkdir(path, 0755) == -1 && errno != EEXIST)
-			return err_errno("make %s", path);
+			return err_errno("create %s", path);
 	}
 	ok = set_limit(LIMIT_MEMORY, id, memory) &&
 	    set_limit(LIMIT_PIDS, id, pids);
-	return ok ? NULL : err_errno("limits of %s", id);
+	return ok ? NULL : err_errno("set the limits of %s", id);
 }
 
 bool
@@ -334,8 +336,9 @@ cgroup_enter(const char *id)
 	return true;
 }
 
-/* Those in one group, one by one; whether there were any.  A number that is cut
- * short at the end is another process's: the next look finds its own. */
+/* Kills the members of one group one by one; returns whether there were any.  A
+ * number that is truncated at the end of the buffer is another process's; the
+ * next pass reads the right one. */
 static bool
 kill_members(size_t which, const char *id)
 {

@@ -14,8 +14,8 @@
 #define ARENA ((size_t)4 << 20)
 #define HOMES ".home"
 
-/* Of an account in the range all processes are a job's, and are killed; one of
- * the second range watches over them. */
+/* All processes of an account in the range are a job's, and are killed; an
+ * account of the second range watches over them. */
 static bool
 is_in_range(const struct settings_runner *r, uid_t uid)
 {
@@ -33,17 +33,17 @@ account(const struct settings_runner *r, const char *name, const char *what,
 		return err_tell(ERR_CONFIG, "%s: %s", what, e->msg);
 	if (out->uid == 0)
 		return err_tell(ERR_CONFIG,
-		    "%s: %s is root, which nothing may run as", what, name);
+		    "%s: %s is root, but nothing may run as root", what, name);
 	if (is_in_range(r, out->uid))
 		return err_tell(ERR_CONFIG,
 		    "%s: %s has uid %u, which is in the range of runner."
-		    "uid_first or of runner.watch_uid_first: no account with"
-		    " a name may lie there",
+		    "uid_first or of runner.watch_uid_first: choose an account"
+		    " outside of these ranges",
 		    what, name, out->uid);
 	return NULL;
 }
 
-/* Names into numbers, all of them before any of them counts. */
+/* Looks up all accounts before any of them takes effect. */
 static const struct err *
 accounts(struct monitor *m, const struct settings *s)
 {
@@ -66,7 +66,7 @@ accounts(struct monitor *m, const struct settings *s)
 		if (strlen(s->run_as.items[i].key) >= WIRE_DIR ||
 		    !monitor_dir_valid(s->run_as.items[i].key))
 			return err_tell(ERR_CONFIG,
-			    "run_as: %s is no project directory",
+			    "run_as: %s is not a project directory",
 			    s->run_as.items[i].key);
 		(void)snprintf(fresh[i].dir, sizeof(fresh[i].dir), "%s",
 		    s->run_as.items[i].key);
@@ -91,7 +91,7 @@ check(struct monitor *m, const struct settings *s)
 	if (!m->root && r->privilege_drop)
 		return err_tell(ERR_CONFIG,
 		    "runner.privilege_drop: without root steps cannot run under"
-		    " accounts of their own: start slipway-runner as root, or"
+		    " separate accounts: start slipway-runner as root, or"
 		    " set privilege_drop = no to run them as yourself");
 	if (m->root && !r->privilege_drop)
 		return err_tell(ERR_CONFIG,
@@ -112,8 +112,8 @@ check(struct monitor *m, const struct settings *s)
 	return m->root ? accounts(m, s) : NULL;
 }
 
-/* What only a restart can change stays as it was: directories are open, and
- * the dispatcher has its account. */
+/* Keeps what only a restart can change: directories are open, and the
+ * dispatcher already has its account. */
 static void
 keep(struct arena *a, const struct settings *old, struct settings *fresh)
 {
@@ -124,7 +124,7 @@ keep(struct arena *a, const struct settings *old, struct settings *fresh)
 	    !str_eq(was->workspaces, is->workspaces) ||
 	    !str_eq(was->user, is->user))
 		log_warn("spool, workspaces and user of the runner change"
-			 " with a restart only");
+			 " only with a restart");
 	is->spool = arena_strdup(a, was->spool);
 	is->workspaces = arena_strdup(a, was->workspaces);
 	is->user = arena_strdup(a, was->user);
@@ -155,7 +155,7 @@ monitor_conf(struct monitor *m)
 	return NULL;
 }
 
-/* Makes a path, all of it; what is there stays as it is. */
+/* Creates all components of a path; existing ones are unchanged. */
 static const struct err *
 path_make(const char *path, mode_t mode)
 {
@@ -177,7 +177,7 @@ path_make(const char *path, mode_t mode)
 	return NULL;
 }
 
-/* A directory that nobody but its owner may put things into. */
+/* Opens a directory that only its owner can write. */
 static const struct err *
 dir_open(const char *path, uid_t owner, int *out)
 {
@@ -188,7 +188,7 @@ dir_open(const char *path, uid_t owner, int *out)
 		return err_errno("open %s", path);
 	if (st.st_uid != owner || (st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
 		return err_tell(ERR_CONFIG,
-		    "%s: must belong to uid %u and be writable by nobody else",
+		    "%s: must belong to uid %u and be writable only by it",
 		    path, owner);
 	return NULL;
 }

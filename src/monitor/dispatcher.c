@@ -15,15 +15,15 @@
 
 #define DELAY_FIRST 100
 #define DELAY_MAX 30000
-#define DELAY_RESET 60000 /* after so long it counts as sound again */
+#define DELAY_RESET 60000 /* after this time the delay is reset */
 #define ENV_MAX 256
-#define WIRE_HERE 3    /* where the dispatcher finds its end */
-#define ROUND_MAX 16   /* messages, before others have their turn */
-#define FLOOD_MAX 4000 /* in FLOOD_MS; 256 jobs need far less */
+#define WIRE_HERE 3    /* descriptor of the dispatcher's end */
+#define ROUND_MAX 16   /* messages read per pass */
+#define FLOOD_MAX 4000 /* messages in FLOOD_MS; 256 jobs need far fewer */
 #define FLOOD_MS 5000
 
-/* The settings that the environment may hold, and what the log needs; no more
- * of what we were started with. */
+/* The variables passed on to the dispatcher: possible settings, and what the
+ * log needs. */
 static const char *const passed[] = { "SLIPWAY_", "GITSERVER_",
 	"PATH=", "LANG=", "LC_ALL=", "TZ=", "JOURNAL_STREAM=", "SSL_CERT_",
 	"ASAN_OPTIONS=", "UBSAN_OPTIONS=" };
@@ -113,13 +113,13 @@ monitor_dispatch_died(struct monitor *m, int status)
 		m->delay = DELAY_FIRST;
 	else
 		m->delay = m->delay < DELAY_MAX / 2 ? m->delay * 2 : DELAY_MAX;
-	log_warn("the dispatcher %s %d; it is started again in %lld ms",
+	log_warn("the dispatcher %s %d; restarting it in %lld ms",
 	    WIFEXITED(status) ? "ended with status" : "was killed by signal",
 	    WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status),
 	    (long long)m->delay);
 }
 
-/* What the descriptors of a start are, by enum wire_fd. */
+/* The expected descriptors of a start request, by enum wire_fd. */
 static const struct {
 	mode_t type;
 	int flags; /* exactly these of `mask` */
@@ -134,8 +134,8 @@ static const struct {
 	[WIRE_FD_CONTROL] = { S_IFIFO, O_RDWR, O_ACCMODE | O_PATH },
 };
 
-/* A job trusts what it gets: files of the spool, opened as spool/spool.h says, and
- * nothing else that the dispatcher can open. */
+/* A job trusts its descriptors: they must be files of the spool, opened as
+ * spool/spool.h describes, and nothing else that the dispatcher can open. */
 static bool
 fds_valid(const struct monitor *m, const int *fds)
 {
@@ -165,7 +165,8 @@ start(struct monitor *m, const struct wire *w, int *fds)
 		monitor_job_start(m, w, fds);
 		return;
 	}
-	log_error("the dispatcher sent descriptors that are no files of a job");
+	log_error(
+	    "the dispatcher sent descriptors that are not files of a job");
 	(void)kill(m->dispatcher, SIGKILL);
 	for (i = 0; i < WIRE_FD__REQUEST; i++)
 		(void)close(fds[i]);
@@ -181,7 +182,8 @@ handle(struct monitor *m, const struct wire *w, int *fds)
 	} else if (w->type == WIRE_WIPE) {
 		monitor_wipe(m, w);
 	} else {
-		log_error("the dispatcher sent message %u, which is ours",
+		log_error(
+		    "the dispatcher sent message %u, which only the monitor may send",
 		    w->type);
 		(void)kill(m->dispatcher, SIGKILL);
 	}
@@ -209,7 +211,7 @@ monitor_dispatch_read(struct monitor *m)
 
 	for (n = 0; n < ROUND_MAX; n++) {
 		if (is_flood(m)) {
-			e = err_new(ERR_BAD_REQUEST, "messages without end");
+			e = err_new(ERR_BAD_REQUEST, "too many messages");
 			break;
 		}
 		e = wire_recv(m->socket, &w, fds, WIRE_FD__REQUEST);
@@ -221,7 +223,7 @@ monitor_dispatch_read(struct monitor *m)
 		return;
 	if (e->code != ERR_NOTFOUND)
 		log_err(e, "dispatcher");
-	/* It lives, but cannot be talked to. */
+	/* It runs, but cannot be communicated with. */
 	(void)kill(m->dispatcher, SIGKILL);
 	(void)close(m->socket);
 	m->socket = -1;
@@ -238,7 +240,7 @@ monitor_flush(struct monitor *m)
 			return;
 		if (e != NULL) {
 			log_err(e, "dispatcher");
-			return; /* its end will be read */
+			return; /* EOF will be read later */
 		}
 		m->out_first = (m->out_first + 1) % OUT_MAX;
 		m->out_n--;
@@ -249,9 +251,9 @@ void
 monitor_send(struct monitor *m, const struct wire *w)
 {
 	if (m->socket == -1)
-		return; /* the next one asks the spool */
+		return; /* the next dispatcher reads the spool */
 	if (m->out_n == OUT_MAX) {
-		log_error("the dispatcher takes no messages");
+		log_error("the dispatcher does not read its messages");
 		(void)kill(m->dispatcher, SIGKILL);
 		return;
 	}

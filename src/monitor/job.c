@@ -17,8 +17,8 @@
 #include "core/tree.h"
 #include "monitor/monitor.h"
 
-#define LIMIT_MAX (INT64_C(1) << 32) /* seconds; more is no limit */
-#define SWEEP_MS 10000               /* then the account is given up */
+#define LIMIT_MAX (INT64_C(1) << 32) /* seconds; more counts as no limit */
+#define SWEEP_MS 10000               /* then the account is no longer used */
 #define CLEAN_MS 60000
 #define AGAIN_MS 10
 #define ADOPTED_MS 100
@@ -98,7 +98,7 @@ args_make(const struct monitor *m, const struct slot *slot, const char *dir,
 	    conf->workspaces, dir);
 	out->argv[out->n++] = m->job_path;
 	arg_text(out, "-i", slot->id);
-	/* for a monitor that adopts it, hence right behind its number */
+	/* for a monitor that adopts it, so it directly follows the number */
 	arg_number(out, "-t", slot->deadline);
 	arg_text(out, "-H", out->home);
 	arg_text(out, "-W", out->workspace);
@@ -125,7 +125,7 @@ args_make(const struct monitor *m, const struct slot *slot, const char *dir,
 		out->argv[out->n++] = "-T";
 }
 
-/* Between fork and exec; says errno into `err` and ends if that fails. */
+/* Runs between fork and exec; on failure writes errno to `err` and exits. */
 static _Noreturn void
 child(const struct monitor *m, const struct slot *slot, const char *dir,
     int *fds, int err)
@@ -154,7 +154,7 @@ child(const struct monitor *m, const struct slot *slot, const char *dir,
 	_exit(put == -1 ? 127 : 126);
 }
 
-/* 0 or the errno of what failed. */
+/* Returns 0 or the errno of the failure. */
 static int
 spawn(const struct monitor *m, struct slot *slot, const char *dir, int *fds)
 {
@@ -207,13 +207,13 @@ home_remove(struct monitor *m, const struct slot *slot)
 	cgroup_remove(slot->id);
 	if (unlinkat(m->homes, slot->id, AT_REMOVEDIR) == 0 || errno == ENOENT)
 		return;
-	/* more than there was time for */
+	/* too large to remove in time */
 	if ((e = monitor_left_move(m, m->homes, slot->id, 0)) != NULL)
 		log_err(e, slot->id);
 	m->sweep_at = 0;
 }
 
-/* All that a start needs; `why` says what could not be had. */
+/* Does everything that a start needs; on failure `why` says what failed. */
 static const struct err *
 start(struct monitor *m, const struct wire *w, struct slot *slot, int *fds,
     enum wire_why *why)
@@ -225,7 +225,7 @@ start(struct monitor *m, const struct wire *w, struct slot *slot, int *fds,
 	*why = WIRE_WHY_WORKSPACE;
 	if (w->deployment <= 0 || w->epoch <= 0 || w->project <= 0 ||
 	    !monitor_dir_valid(w->dir))
-		return err_new(ERR_BAD_REQUEST, "no such deployment can be");
+		return err_new(ERR_BAD_REQUEST, "invalid deployment");
 	if ((*why = monitor_account(m, w, slot)) != WIRE_WHY_NONE)
 		return err_new(ERR_CONFLICT, "account %u: %s", slot->who.uid,
 		    *why == WIRE_WHY_BUSY        ? "busy" :
@@ -274,14 +274,15 @@ monitor_job_start(struct monitor *m, const struct wire *w, int *request)
 	    (long long)w->deployment, (long long)w->epoch);
 	why = WIRE_WHY_BUSY;
 	if (slot == NULL || monitor_slot(m, w->deployment, w->epoch) != NULL)
-		e = err_new(ERR_CONFLICT, "it runs already, or too many do");
+		e = err_new(ERR_CONFLICT,
+		    "it is running already, or too many jobs are");
 	else
 		e = start(m, w, &fresh, fds, &why);
 	for (i = 0; i < WIRE_FD__MAX; i++)
 		if (fds[i] != -1)
 			(void)close(fds[i]);
 	if (e != NULL) {
-		log_warn("job %s refused: %s", fresh.id, e->msg);
+		log_warn("job %s rejected: %s", fresh.id, e->msg);
 		refuse(m, w, why, e->sys);
 		(void)close(fresh.claim);
 		return;
@@ -306,7 +307,7 @@ exited(struct monitor *m, struct slot *slot)
 		.epoch = slot->epoch,
 		.status = slot->status };
 
-	log_info("job %s is over", slot->id);
+	log_info("job %s ended", slot->id);
 	if (slot->pidfd != -1)
 		(void)close(slot->pidfd);
 	(void)close(slot->claim);
@@ -330,7 +331,7 @@ monitor_job_kill(struct monitor *m, const struct wire *w)
 	if (slot == NULL) {
 		exited(m, &none);
 	} else if (slot->state == SLOT_RUNS) {
-		log_info("job %s is killed", slot->id);
+		log_info("killing job %s", slot->id);
 		state_set(slot, SLOT_KILLING);
 	}
 }
@@ -367,7 +368,7 @@ monitor_job_reaped(struct monitor *m, pid_t pid, int status)
 	return false;
 }
 
-/* Whether a job that is not our child still lives. */
+/* Whether an adopted job still lives. */
 static bool
 adopted_lives(const struct slot *slot)
 {
@@ -378,7 +379,8 @@ adopted_lives(const struct slot *slot)
 	return poll(&fd, 1, 0) == 0;
 }
 
-/* -1 if it is gone. The number of an adopted one may be another's since. */
+/* Returns -1 if it has ended.  The number of an adopted job may belong to
+ * another process by now. */
 static int
 job_signal(const struct slot *slot, int which)
 {
@@ -390,8 +392,9 @@ job_signal(const struct slot *slot, int which)
 	return kill(slot->pid, which);
 }
 
-/* Without root a step has its job's account and can stop it, and with it the
- * watch over time limits and cancels: it goes on at once. */
+/* Without root a step has its job's account, so it can stop the job, and with
+ * it the enforcement of time limits and cancels.  The monitor continues it at
+ * once. */
 void
 monitor_job_stopped(const struct monitor *m, pid_t pid)
 {
@@ -402,8 +405,8 @@ monitor_job_stopped(const struct monitor *m, pid_t pid)
 			(void)kill(pid, SIGCONT);
 }
 
-/* All of a job that lives, at once where that can be; else it is stopped
- * first, so that it starts nothing more while what is below it is ended. */
+/* Kills all live processes of a job, at once if possible; else stops the job
+ * first, so that it starts nothing while its descendants are killed. */
 static void
 kill_all(struct slot *slot)
 {
@@ -415,7 +418,7 @@ kill_all(struct slot *slot)
 		(void)job_signal(slot, SIGKILL);
 }
 
-/* What a job left that is our child now; live jobs keep theirs. */
+/* Kills processes that an ended job left to us; live jobs keep theirs. */
 static size_t
 kill_strays(const struct monitor *m)
 {
@@ -437,7 +440,7 @@ kill_strays(const struct monitor *m)
 	return proc_kill_below(spare, n);
 }
 
-/* Whether anything of a job was left. */
+/* Returns whether any process of the job was left. */
 static bool
 sweep(const struct monitor *m, const struct slot *slot)
 {
@@ -461,7 +464,7 @@ cleaner(const struct monitor *m, const struct slot *slot)
 	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd == -1)
 		_exit(0);
-	/* and nothing else: what is locked is the monitor's */
+	/* no other descriptors: the locks are the monitor's */
 	if (proc_fds_place(&fd, 1) != NULL)
 		_exit(1);
 	fd = 3;
@@ -487,7 +490,7 @@ clean(struct monitor *m, struct slot *slot)
 	if (pid == 0)
 		cleaner(m, slot);
 	if (pid == -1) {
-		log_warn("home of %s: %s", slot->id, strerror(errno));
+		log_warn("the home of job %s: %s", slot->id, strerror(errno));
 		exited(m, slot);
 		return;
 	}
@@ -498,15 +501,15 @@ clean(struct monitor *m, struct slot *slot)
 static void
 give_up(struct monitor *m, const struct slot *slot)
 {
-	log_error("job %s: processes of uid %u cannot be ended; the account"
-		  " is not used while they live",
+	log_error("job %s: cannot kill processes of uid %u; the account"
+		  " is not used while they exist",
 	    slot->id, slot->who.uid);
 	m->dirty[m->ndirty % DIRTY_MAX] = slot->who.uid;
 	if (m->ndirty < DIRTY_MAX)
 		m->ndirty++;
 }
 
-/* A job keeps its limits by itself, unless something keeps it from that. */
+/* A job enforces its limits itself, unless something prevents it. */
 static int
 watch_tick(struct slot *slot)
 {
@@ -517,13 +520,14 @@ watch_tick(struct slot *slot)
 		return 0;
 	}
 	if (slot->deadline != 0 && left <= 0) {
-		log_error("job %s does not end by itself: it is killed",
+		log_error(
+		    "job %s exceeded its limits without ending: killing it",
 		    slot->id);
 		state_set(slot, SLOT_KILLING);
 		return 0;
 	}
 	if (slot->adopted) {
-		/* no signal tells of the stop of another's child */
+		/* no signal reports the stop of another's child */
 		(void)job_signal(slot, SIGCONT);
 		return ADOPTED_MS;
 	}
@@ -532,7 +536,7 @@ watch_tick(struct slot *slot)
 	return left < INT32_MAX ? (int)left : INT32_MAX;
 }
 
-/* One slot; milliseconds until it wants to be looked at again. */
+/* Handles one slot; returns milliseconds until it is due again. */
 static int
 slot_tick(struct monitor *m, struct slot *slot)
 {
@@ -562,7 +566,7 @@ slot_tick(struct monitor *m, struct slot *slot)
 		if (age < CLEAN_MS)
 			return (int)(CLEAN_MS - age);
 		log_fault(err_new(ERR_UNAVAILABLE,
-			      "its home takes too long to remove"),
+			      "removing its home takes too long"),
 		    slot->id);
 		(void)kill(slot->cleaner, SIGKILL);
 		return 1000;

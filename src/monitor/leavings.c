@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What an account of the range can leave behind outside of its home and its
- * workspace: entries of directories that everybody can write, System V IPC,
- * keys.  All of it is a job's, for the account is used for nothing else.  It
- * is removed under that account itself.
+ * What an account of the range can leave outside its home and workspace:
+ * entries of world-writable directories, System V IPC, keys.  All of it belongs
+ * to jobs, for the account has no other use.  It is removed under that account
+ * itself.
  */
 #include <sys/ipc.h>
 #include <sys/msg.h>
@@ -31,7 +31,7 @@
 static const char *const dirs[] = { "/tmp", "/var/tmp", "/dev/shm",
 	"/dev/mqueue", "/run/lock" };
 
-/* Best effort, and once more after the next job. */
+/* Best effort; repeated after the next job. */
 static void
 entries_remove(const char *path)
 {
@@ -80,10 +80,10 @@ ipc_remove(enum table which, int id)
 	case T__MAX:
 		break;
 	}
-	(void)gone; /* another may have removed it */
+	(void)gone; /* another process may have removed it */
 }
 
-/* The words of a line; how many there are. */
+/* Splits a line into words; returns their number. */
 static size_t
 words(char *line, const char *out[COLUMNS])
 {
@@ -96,7 +96,7 @@ words(char *line, const char *out[COLUMNS])
 	return n;
 }
 
-/* The number comes second; whose it is, the heads of the columns say. */
+/* The id is in the second column; the column heads show where the owner is. */
 static void
 table_remove(enum table which)
 {
@@ -128,8 +128,8 @@ out:
 	buf_release(&text);
 }
 
-/* Keys that outlive a session: the user's, and those that wait for the user
- * to come back (persistent-keyring(7)). */
+/* Removes keys that outlive a session: the user's, and those kept for the
+ * user's next session (persistent-keyring(7)). */
 static void
 keys_remove(void)
 {
@@ -142,7 +142,7 @@ keys_remove(void)
 	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (all[i] != -1 &&
 		    syscall(SYS_keyctl, KEYCTL_CLEAR, all[i]) == -1)
-			continue; /* a kernel without keys */
+			continue; /* the kernel has no keys */
 }
 
 void

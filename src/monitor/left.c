@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Directories of deleted projects: WORKSPACES/.left/NUMBER.TIME, where nobody
- * but root gets at them, until they are removed at that time, each under the
- * account that it belongs to.
+ * Directories of deleted projects: WORKSPACES/.left/NUMBER.TIME.  Only root can
+ * reach them.  They are removed at that time, each under the account that owns
+ * it.
  */
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -24,7 +24,7 @@
 
 #define LEFT ".left"
 #define NAME_SIZE 64
-#define SWEEP_MS 3600000 /* between looks */
+#define SWEEP_MS 3600000 /* between passes */
 
 const struct err *
 monitor_left_move(const struct monitor *m, int at, const char *name,
@@ -51,7 +51,7 @@ monitor_left_move(const struct monitor *m, int at, const char *name,
 	return e;
 }
 
-/* Whether its time has come; what has none, somebody else put there. */
+/* Whether its time has come.  An entry without a time is not ours. */
 static bool
 is_due(const char *name)
 {
@@ -62,7 +62,7 @@ is_due(const char *name)
 	    at <= time_now_ms();
 }
 
-/* Becomes the owner, for good, and empties it. */
+/* Switches to the owner for good and empties the directory. */
 static _Noreturn void
 empty(const struct monitor *m, int fd, const struct stat *st, const char *name)
 {
@@ -111,12 +111,12 @@ entry_remove(const struct monitor *m, int left, const char *name)
 	while (pid != -1 && waitpid(pid, &status, 0) == -1 && errno == EINTR)
 		continue;
 	if (status == 0 && unlinkat(left, name, AT_REMOVEDIR) == 0)
-		log_info(LEFT "/%s is removed", name);
+		log_info(LEFT "/%s removed", name);
 	else
-		log_warn(LEFT "/%s cannot be removed yet", name);
+		log_warn(LEFT "/%s could not be removed yet", name);
 }
 
-/* In a child of its own: it may take long. */
+/* Runs in a child process, since it may take long. */
 static _Noreturn void
 sweep(const struct monitor *m, int left)
 {
@@ -127,7 +127,7 @@ sweep(const struct monitor *m, int left)
 	if (proc_fds_place(&left, 1) != NULL || (dir = fdopendir(3)) == NULL)
 		_exit(1);
 	if (flock(3, LOCK_EX | LOCK_NB) == -1)
-		_exit(0); /* another monitor's child is at it */
+		_exit(0); /* another monitor's child is doing it */
 	while ((entry = readdir(dir)) != NULL)
 		if (is_due(entry->d_name))
 			entry_remove(m, 3, entry->d_name);
@@ -148,7 +148,7 @@ monitor_left_tick(struct monitor *m)
 	left = openat(m->workspaces, LEFT,
 	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (left == -1)
-		return SWEEP_MS; /* nothing was ever left */
+		return SWEEP_MS; /* nothing was ever deleted */
 	if ((m->sweeper = fork()) == 0)
 		sweep(m, left);
 	if (m->sweeper == -1)
@@ -166,8 +166,8 @@ monitor_left_reaped(struct monitor *m, pid_t pid)
 	return true;
 }
 
-/* Opens the directory that holds the last part of `dir`, which becomes *name;
- * -1 in *out if a part of the way is not there or is not ours. */
+/* Opens the directory that contains the last component of `dir`, which is
+ * stored in *name; *out is -1 if part of the path is missing or not ours. */
 static const struct err *
 parent_open(const struct monitor *m, char *dir, const char **name, int *out)
 {
@@ -194,8 +194,8 @@ parent_open(const struct monitor *m, char *dir, const char **name, int *out)
 	return NULL;
 }
 
-/* A project's directory has its account; if it has another, it is another
- * project's by now. */
+/* A project's directory belongs to its account; if the owner is another
+ * account, the directory now belongs to another project. */
 static const struct err *
 wipe(const struct monitor *m, const struct wire *w)
 {
@@ -207,7 +207,7 @@ wipe(const struct monitor *m, const struct wire *w)
 	int at;
 
 	if (w->project <= 0 || !monitor_dir_valid(w->dir))
-		return err_new(ERR_BAD_REQUEST, "no such project can be");
+		return err_new(ERR_BAD_REQUEST, "invalid project");
 	if (monitor_account(m, w, &slot) != WIRE_WHY_NONE)
 		return err_new(ERR_CONFLICT, "its account is in use");
 	(void)memcpy(copy, w->dir, sizeof(copy));
@@ -230,7 +230,7 @@ monitor_wipe(struct monitor *m, const struct wire *w)
 	const struct err *e = wipe(m, w);
 
 	if (e != NULL)
-		log_warn("project %lld cannot be wiped: %s",
+		log_warn("project %lld: cannot remove its directory: %s",
 		    (long long)w->project, e->msg);
 	else
 		m->sweep_at = 0;

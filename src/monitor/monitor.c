@@ -24,7 +24,7 @@
 #include "core/log.h"
 #include "core/str.h"
 
-#define STOP_MS 5000 /* for the dispatcher to end by itself */
+#define STOP_MS 5000 /* for the dispatcher to end on its own */
 
 static struct monitor monitor = {
 	.conf = SLIPWAY_CONF,
@@ -43,8 +43,8 @@ usage(FILE *to, int status)
 	    " [--once]\n"
 	    "  -c FILE     configuration (" SLIPWAY_CONF ")\n"
 	    "  -d PROGRAM  the dispatcher, -j PROGRAM the job\n"
-	    "  -n          check the configuration and end\n"
-	    "  --once      end when the queue is empty\n"
+	    "  -n          check the configuration and exit\n"
+	    "  --once      exit when the queue is empty\n"
 	    "  -h, -V      this text, the version\n");
 	exit(status);
 }
@@ -101,7 +101,7 @@ fail(const struct err *e)
 	errx(err_kinds[e->code].exit, "%s", err_words(e));
 }
 
-/* A /tmp of its own would hide from a job what it needs, if that is there. */
+/* A private /tmp must not hide anything that a job needs. */
 static void
 apart_find(struct monitor *m)
 {
@@ -132,18 +132,17 @@ groups_find(struct monitor *m)
 	log_info("%s; steps run under %s", text.data,
 	    !m->root ? "this account (privilege_drop = no)" :
 		(m->apart & APART_MOUNTS) != 0 ?
-		       "accounts of their own" :
-		       "accounts of their own, without a name (no mount"
+		       "separate accounts" :
+		       "separate accounts without names (no mount"
 		       " namespaces: ssh needs [run_as] or job_user)");
 	buf_release(&text);
 	if (m->root)
 		log_info("each job has %s and %s",
-		    (m->apart & APART_IPC) != 0 ?
-			"IPC and /dev/shm of its own" :
-			"the host's IPC and /dev/shm",
+		    (m->apart & APART_IPC) != 0 ? "private IPC and /dev/shm" :
+						  "the host's IPC and /dev/shm",
 		    (m->apart & APART_TMP) != 0 &&
 			    m->settings.runner.private_tmp ?
-			"a /tmp of its own" :
+			"a private /tmp" :
 			"the host's /tmp");
 }
 
@@ -182,9 +181,9 @@ reload(struct monitor *m)
 
 	proc_notify("RELOADING=1");
 	if ((e = monitor_conf(m)) != NULL)
-		log_err(e, "the configuration stays as it was");
+		log_err(e, "the configuration is unchanged");
 	else
-		log_info("configuration read again");
+		log_info("configuration reloaded");
 	tell(m, WIRE_RELOAD);
 	proc_notify("READY=1");
 }
@@ -194,7 +193,7 @@ end(struct monitor *m)
 {
 	if (m->ending)
 		return;
-	log_info("ending; jobs that run go on");
+	log_info("exiting; running jobs continue");
 	proc_notify("STOPPING=1");
 	m->ending = true;
 	m->once = false;
@@ -239,7 +238,7 @@ signals_read(struct monitor *m)
 	reap(m);
 }
 
-/* The dispatcher: started when it is due, killed when it does not end. */
+/* Starts the dispatcher when it is due; kills it if it does not end. */
 static int
 dispatcher_tick(struct monitor *m)
 {
@@ -315,7 +314,7 @@ main(int argc, char **argv)
 	if ((e = monitor_conf(m)) != NULL)
 		fail(e);
 	if (todo == TODO_CHECK) {
-		(void)printf("%s is fine\n", m->conf);
+		(void)printf("%s is valid\n", m->conf);
 		return 0;
 	}
 	log_init("slipway-runner",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The monitor: the only part of the runner with root's rights.  It starts the
- * dispatcher, makes workspaces, starts jobs under accounts that it alone
- * chooses, and sees to it that nothing of a job is left.
+ * The monitor: the only part of the runner that runs as root.  It starts the
+ * dispatcher, creates workspaces, starts jobs under accounts that it alone
+ * chooses, and makes sure that nothing of a job is left.
  */
 #ifndef SLIPWAY_MONITOR_MONITOR_H
 #define SLIPWAY_MONITOR_MONITOR_H
@@ -17,44 +17,47 @@
 #include "spool/wire.h"
 
 #define SLOTS_MAX 256
-#define OUT_MAX 1024 /* messages that the dispatcher has yet to take */
+#define OUT_MAX 1024 /* messages not yet sent to the dispatcher */
 #define DIRTY_MAX 64
 #define NAMED_MAX 256
-#define LEFT_KEEP (INT64_C(24) * 3600 * 1000) /* ms: somebody may miss it */
+#define LEFT_KEEP                                                              \
+	(INT64_C(24) * 3600 * 1000) /* ms for which a deleted
+					       * directory can be restored */
 
 enum slot_state {
 	SLOT_FREE,
 	SLOT_RUNS,
-	SLOT_KILLING,  /* is being ended */
-	SLOT_SWEEPING, /* has ended; what it left is being ended */
+	SLOT_KILLING,  /* its processes are being killed */
+	SLOT_SWEEPING, /* has ended; leftover processes are being killed */
 	SLOT_CLEANING, /* its home is being removed */
 };
 
 enum account_kind {
-	ACCOUNT_RANGE, /* nobody else's: all of its processes are the job's */
+	ACCOUNT_RANGE, /* used only by projects: all of its processes are the
+		        * job's */
 	ACCOUNT_NAMED, /* others may run under it, too */
-	ACCOUNT_SELF,  /* ours, without root */
+	ACCOUNT_SELF,  /* the monitor's own, without root */
 };
 
 struct slot {
 	enum slot_state state;
 	enum account_kind kind;
 	struct proc_account who;
-	uid_t watch;      /* real user of the job, 0 = not known */
-	int64_t deadline; /* then it is killed, monotonic ms, 0 = never */
+	uid_t watch;      /* real user of the job, 0 = unknown */
+	int64_t deadline; /* when to kill it, monotonic ms, 0 = never */
 	int64_t deployment;
 	int64_t epoch;
 	char id[CGROUP_ID]; /* DEPLOYMENT.EPOCH */
-	pid_t pid;          /* of the job, 0 = it is gone */
-	int pidfd; /* of one that is not our child, where there is such; else -1 */
+	pid_t pid;          /* of the job, 0 = it has ended */
+	int pidfd; /* of an adopted job, if the kernel has pidfds; else -1 */
 	pid_t cleaner;
-	int claim;     /* its home, locked: no other monitor cares for it */
-	int status;    /* of wait(2) */
+	int claim;     /* its home, locked: no other monitor adopts it */
+	int status;    /* from wait(2) */
 	int64_t since; /* of the state, monotonic ms */
-	bool adopted;  /* its end is not signalled to us */
+	bool adopted;  /* the kernel does not signal its end to us */
 };
 
-/* An account that a project directory is bound to; resolved when the
+/* The account that a project directory is assigned to, looked up when the
  * configuration is read. */
 struct named {
 	char dir[WIRE_DIR];
@@ -69,7 +72,8 @@ struct monitor {
 	const char *job_path;
 	bool once;
 	bool root;
-	unsigned apart; /* enum apart: what jobs can have of their own */
+	unsigned apart; /* enum apart: what jobs can have separate from the
+			 * host */
 
 	struct named named[NAMED_MAX];
 	size_t nnamed;
@@ -81,11 +85,11 @@ struct monitor {
 	char homes_path[4096];
 	int signals;
 
-	pid_t dispatcher; /* 0 = does not run */
+	pid_t dispatcher; /* 0 = not running */
 	int socket;
 	int64_t started_at; /* of the dispatcher */
 	int64_t counted_since;
-	int counted;   /* messages of the dispatcher since then */
+	int counted;   /* messages from the dispatcher since then */
 	int64_t delay; /* ms until it is started again */
 	struct wire out[OUT_MAX];
 	size_t out_first, out_n;
@@ -93,56 +97,57 @@ struct monitor {
 	struct slot slots[SLOTS_MAX];
 	uid_t dirty[DIRTY_MAX];
 	size_t ndirty;
-	pid_t sweeper; /* of what deleted projects left, 0 = none */
+	pid_t sweeper; /* removes what deleted projects left; 0 = none */
 	int64_t sweep_at;
-	bool ending; /* no dispatcher is started any more */
+	bool ending; /* start no more dispatchers */
 	int64_t end_by;
 	int exit_status;
 };
 
 /* conf.c: reads the configuration; on an error the old one stays. */
 MUSTCHECK const struct err *monitor_conf(struct monitor *m);
-/* Opens and makes the directories. */
+/* Opens the directories and creates those that do not exist. */
 MUSTCHECK const struct err *monitor_dirs(struct monitor *m);
 
-/* place.c: the account for a project; enum wire_why. */
+/* place.c: chooses the account for a project. */
 enum wire_why monitor_account(const struct monitor *m, const struct wire *w,
     struct slot *out);
-/* A user id for the job itself that no live one has; 0 without root. */
+/* Returns a user id for the job itself that no live job has; 0 without root. */
 uid_t monitor_watch(const struct monitor *m);
 bool monitor_dir_valid(const char *dir);
-/* Opens a directory of ours below `at`, which is made if there is none. */
+/* Opens a directory of ours below `at`; creates it if it does not exist. */
 MUSTCHECK const struct err *monitor_dir_step(int at, const char *name,
     mode_t mode, int *out);
-/* Opens the workspace, which belongs to the account then. */
+/* Opens the workspace and makes sure that it belongs to the account. */
 MUSTCHECK const struct err *monitor_workspace(const struct monitor *m,
     const char *dir, const struct slot *slot, int *out);
-/* The home of a new job, locked by the slot. */
+/* Creates the home of a new job, locked by the slot. */
 MUSTCHECK const struct err *monitor_home(const struct monitor *m,
     struct slot *slot, int *out);
-/* Locks a home that there is; an error if another monitor has it. */
+/* Locks an existing home; an error if another monitor has locked it. */
 MUSTCHECK const struct err *monitor_home_claim(const struct monitor *m,
     struct slot *slot);
 
-/* leavings.c: as an account of the range, for good: removes what it
- * has left in places that everybody can write. */
+/* leavings.c: switches to an account of the range for good and removes what it
+ * left in world-writable places. */
 void monitor_leavings(void);
 
 /* left.c */
-/* Takes a directory out of the way; it is removed `keep` ms later. */
+/* Moves a directory out of the way; it is removed `keep` ms later. */
 MUSTCHECK const struct err *monitor_left_move(const struct monitor *m, int at,
     const char *name, int64_t keep);
-/* Starts the removal if it is due; milliseconds until it is, -1 = none. */
+/* Starts the removal if it is due; returns milliseconds until it is, -1 =
+ * none. */
 int monitor_left_tick(struct monitor *m);
-/* Its process ended; false if it is another. */
+/* Records the end of its process; false if it is another process. */
 bool monitor_left_reaped(struct monitor *m, pid_t pid);
-/* Removes the directory of a project that was deleted, and says so. */
+/* Removes the directory of a deleted project, and reports that. */
 void monitor_wipe(struct monitor *m, const struct wire *w);
 
 /* dispatcher.c */
 void monitor_dispatch_start(struct monitor *m);
 void monitor_dispatch_died(struct monitor *m, int status);
-/* Takes some of the messages that are there. */
+/* Reads some of the waiting messages. */
 void monitor_dispatch_read(struct monitor *m);
 void monitor_send(struct monitor *m, const struct wire *w);
 /* Sends what did not fit before. */
@@ -151,18 +156,18 @@ void monitor_flush(struct monitor *m);
 /* job.c: closes the descriptors in any case. */
 void monitor_job_start(struct monitor *m, const struct wire *w, int *request);
 void monitor_job_kill(struct monitor *m, const struct wire *w);
-/* A child of ours ended; false if it is no job's. */
+/* Records the end of a child; false if it belongs to no job. */
 bool monitor_job_reaped(struct monitor *m, pid_t pid, int status);
-/* A child of ours stopped. */
+/* Continues a child that was stopped. */
 void monitor_job_stopped(const struct monitor *m, pid_t pid);
-/* Does what is due; milliseconds until more is, -1 = nothing is. */
+/* Does what is due; returns milliseconds until more is, -1 = nothing. */
 int monitor_jobs_tick(struct monitor *m);
 bool monitor_jobs_live(const struct monitor *m);
-/* adopt.c: takes over what an earlier monitor left, or one that ran
- * beside this one; NULL if there is nothing of that job. */
+/* adopt.c: adopts jobs of an earlier monitor, or of one that runs at the same
+ * time; NULL if nothing of that job exists. */
 void monitor_adopt(struct monitor *m);
-/* Whether the process of that number is the job, and not another that was given
- * the number since. */
+/* Whether the process with that number is the job, not another one that has
+ * received the number since. */
 bool monitor_job_lives(const struct slot *slot);
 struct slot *monitor_adopt_one(struct monitor *m, const char *id);
 struct slot *monitor_slot(struct monitor *m, int64_t deployment, int64_t epoch);

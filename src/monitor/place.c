@@ -117,7 +117,7 @@ monitor_watch(const struct monitor *m)
 		if (k == SLOTS_MAX)
 			break;
 	}
-	/* more slots than ids there cannot be */
+	/* there are never more slots than ids */
 	return uid_range_at(range, i);
 }
 
@@ -125,15 +125,15 @@ const struct err *
 monitor_dir_step(int at, const char *name, mode_t mode, int *out)
 {
 	if (mkdirat(at, name, mode) == -1 && errno != EEXIST)
-		return err_errno("make %s", name);
+		return err_errno("create %s", name);
 	*out = openat(at, name,
 	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return *out == -1 ? err_errno("open %s", name) : NULL;
 }
 
-/* What was made a moment ago is ours yet; anything else has to belong to the
- * account already: to give away files that another account wrote would be to
- * trust them. */
+/* A directory created a moment ago still belongs to us; any other must already
+ * belong to the account, because giving away files that another account wrote
+ * would mean trusting them. */
 static const struct err *
 hand_over(int fd, const char *name, const struct slot *slot)
 {
@@ -145,15 +145,15 @@ hand_over(int fd, const char *name, const struct slot *slot)
 		return NULL;
 	if (st.st_uid != geteuid())
 		return err_new(ERR_FORBIDDEN,
-		    "%s belongs to uid %u, its job would run as %u: remove it,"
-		    " or give it away with chown -R",
+		    "%s belongs to uid %u, but its job runs as %u: remove it,"
+		    " or change its owner with chown -R",
 		    name, st.st_uid, slot->who.uid);
 	if (fchown(fd, slot->who.uid, slot->who.gid) == -1)
 		return err_errno("chown %s", name);
 	return NULL;
 }
 
-/* Whether only projects have this account. */
+/* Whether only projects use this account. */
 static bool
 is_projects(const struct monitor *m, uid_t uid)
 {
@@ -170,15 +170,15 @@ is_projects(const struct monitor *m, uid_t uid)
 	return false;
 }
 
-/* Of the path of a workspace. */
+/* Kinds of components of a workspace's path. */
 enum part {
 	PART_WAY,
 	PART_END,
 };
 
-/* Whether a deleted project left a directory on the way to a workspace, or in
- * its place: the directories of projects that exist do not overlap. A project
- * whose account the configuration has changed keeps what it has. */
+/* Whether a deleted project left this directory on the path to a workspace, or
+ * in its place: directories of existing projects do not overlap.  A project
+ * whose account was changed in the configuration keeps its directory. */
 static bool
 is_left(const struct monitor *m, const struct slot *slot, uid_t owner,
     enum part part)
@@ -194,11 +194,12 @@ make_room(const struct monitor *m, int at, const char *name, uid_t owner)
 {
 	if (is_live(m, owner))
 		return err_new(ERR_CONFLICT,
-		    "%s: a job of the deleted project that had it runs", name);
+		    "%s: a job of the deleted project that used it is running",
+		    name);
 	return monitor_left_move(m, at, name, LEFT_KEEP);
 }
 
-/* One step down; what a deleted project left there makes room. */
+/* Descends one component; moves away what a deleted project left there. */
 static const struct err *
 workspace_step(const struct monitor *m, const struct slot *slot, int at,
     const char *name, enum part part, int *out)
@@ -222,7 +223,7 @@ workspace_step(const struct monitor *m, const struct slot *slot, int at,
 
 static const struct err *clear(const struct monitor *m, int fd);
 
-/* One entry of a directory that led to those of projects. */
+/* Removes one entry of a directory that led to those of projects. */
 static const struct err *
 clear_one(const struct monitor *m, int at, const char *name)
 {
@@ -236,7 +237,7 @@ clear_one(const struct monitor *m, int at, const char *name)
 		return make_room(m, at, name, st.st_uid);
 	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid())
 		return err_new(ERR_FORBIDDEN,
-		    "%s in it belongs to uid %u and to no project: remove it",
+		    "%s in it belongs to uid %u, not to a project: remove it",
 		    name, st.st_uid);
 	fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd == -1)
@@ -247,8 +248,8 @@ clear_one(const struct monitor *m, int at, const char *name)
 	return e;
 }
 
-/* Takes what deleted projects left out of a directory of ours that led to
- * theirs; closes it.  It goes no deeper than names in a request do. */
+/* Removes what deleted projects left from a directory of ours that led to
+ * theirs, and closes it.  Descends no deeper than names in requests do. */
 static const struct err *
 clear(const struct monitor *m, int fd)
 {
@@ -269,8 +270,8 @@ clear(const struct monitor *m, int fd)
 	return e;
 }
 
-/* Other projects' directories lay in there: that is all that may be left in a
- * directory of ours. */
+/* Directories of other projects were in there, so only their remains may be in
+ * a directory of ours. */
 static const struct err *
 passage_clear(const struct monitor *m, int at)
 {
@@ -311,7 +312,7 @@ monitor_workspace(const struct monitor *m, const char *dir,
 			e = err_errno("%s", name);
 		else if (st.st_uid != geteuid())
 			e = err_new(ERR_FORBIDDEN,
-			    "%s in %s is another project's", name, dir);
+			    "%s in %s belongs to another project", name, dir);
 	}
 	if (e == NULL && (e = passage_clear(m, at)) == NULL)
 		e = hand_over(at, dir, slot);
@@ -345,11 +346,11 @@ monitor_home(const struct monitor *m, struct slot *slot, int *out)
 	const struct err *e = NULL;
 
 	*out = -1;
-	/* who adopts looks at no home that is not locked yet */
+	/* an adopting monitor ignores homes that are not locked yet */
 	if (flock(m->homes, LOCK_SH) == -1)
 		return err_errno("lock the homes");
 	if (mkdirat(m->homes, slot->id, 0700) == -1)
-		e = err_errno("make the home of %s", slot->id);
+		e = err_errno("create the home of %s", slot->id);
 	else
 		e = monitor_home_claim(m, slot);
 	if (flock(m->homes, LOCK_UN) == -1 && e == NULL)

@@ -39,7 +39,7 @@ record_printf(struct buf *b, const char *name, const char *fmt, ...)
 	buf_release(&value);
 }
 
-/* Splits "NAME LENGTH" in place; false if it is not that. */
+/* Splits "NAME LENGTH" in place; false if it is malformed. */
 static bool
 head_split(char *head, int64_t *length)
 {
@@ -73,7 +73,8 @@ record_read(struct arena *a, const char *data, size_t len, size_t *at,
 	if (newline == NULL) {
 		if (left < HEAD_MAX)
 			return NULL;
-		return err_new(ERR_INTERNAL, "record at %zu: no head", *at);
+		return err_new(ERR_INTERNAL, "record at %zu: missing head",
+		    *at);
 	}
 	headlen = (size_t)(newline - start);
 	head = arena_strndup(a, start, headlen);

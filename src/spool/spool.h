@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The spool: what dispatcher and job share, and what survives either.
+ * The spool: what dispatcher and job share, and what outlives both.
  *
  *   SPOOL/<deployment>.<epoch>/
- *     log      the output, masked and capped, appended by the job alone
- *     result   events, appended by the job; the run is over when it ends in
+ *     log      the output, masked and limited; only the job appends to it
+ *     result   events, appended by the job; the run is over when it ends with
  *              an END record
- *     lock     held by the job (fcntl, whole file) as long as it lives; empty
- *              until a job has begun, or until it is settled, under the lock,
- *              that none ever will
+ *     lock     locked by the job (fcntl, whole file) as long as it lives; empty
+ *              until a job has begun, or until the holder of the lock has
+ *              settled that none will
  *     control  a FIFO; a line "cancel" asks the job to end
  *
  *   SPOOL/objects.<project>
- *              when git's objects in its workspace last changed, as the last
- *              job of the project saw it; there is one for each project
- *              that has a directory on this host
+ *              when git's objects in its workspace last changed, as seen by
+ *              the project's last job; one file for each project that has a
+ *              directory on this host
  *
- * What a job is to do, its description, holds secrets: it is handed on as a
- * descriptor of memory and lies in no file.  It is complete when it ends in an
- * END record.
+ * The job's input, its description, contains secrets: it is passed as a
+ * descriptor of memory and never written to a file.  It is complete when it
+ * ends with an END record.
  *
- * Records of description and result are text: "NAME LENGTH\n" BYTES "\n".  A name is
- * [a-z-]+; a length is decimal, at most SPOOL_RECORD; a record that is cut
- * short is one that is not there yet.
+ * Records of descriptions and results are text: "NAME LENGTH\n" BYTES "\n".  A
+ * name is [a-z-]+; a length is decimal, at most SPOOL_RECORD.  A record that is
+ * cut short does not count as present.
  */
 #ifndef SLIPWAY_SPOOL_SPOOL_H
 #define SLIPWAY_SPOOL_SPOOL_H
@@ -34,8 +34,8 @@
 
 #define SPOOL_RECORD ((size_t)1 << 20)
 
-/* Names of the records of a job description, in their order.  One value each,
- * but env, secret and step-* repeat: a step starts with its step-name. */
+/* Names of the records of a job description, in order.  One value each, but
+ * env, secret and step-* repeat: each step starts with its step-name. */
 #define SPOOL_JOB_RECORDS(X)                                                   \
 	X(DEPLOYMENT, "deployment") /* id */                                   \
 	X(EPOCH, "epoch")                                                      \
@@ -47,12 +47,12 @@
 	X(COMMIT, "commit")         /* absent = the branch's */                \
 	X(HEAD_ONLY, "head-only")   /* 1: only while it is the branch's */     \
 	X(CREDENTIAL, "credential") /* "user\nsecret" for https */             \
-	X(NOTE, "note") /* why there may be no credential, for a failure */    \
-	X(TLS_CA, "tls-ca")   /* a CA file's text, for https */                \
-	X(SSH_KEY, "ssh-key") /* a private key's text, for ssh */              \
+	X(NOTE, "note")       /* on a missing credential, for a failure */     \
+	X(TLS_CA, "tls-ca")   /* text of a CA file, for https */               \
+	X(SSH_KEY, "ssh-key") /* text of a private key, for ssh */             \
 	X(KNOWN_HOSTS, "known-hosts")                                          \
-	X(OBJECTS, "objects") /* what the last result said of them */          \
-	X(COMMITS, "commits") /* how many of the branch are to be told */      \
+	X(OBJECTS, "objects") /* what the last result reported */              \
+	X(COMMITS, "commits") /* how many of the branch to report */           \
 	X(ENV, "env")         /* NAME=value */                                 \
 	X(SECRET, "secret")   /* NAME=value, masked in the log */              \
 	X(STEP_NAME, "step-name")                                              \
@@ -65,46 +65,47 @@
 	X(CANCEL_GRACE, "cancel-grace")                                        \
 	X(LOG_MAX, "log-max")                                                  \
 	X(PATH, "path")                                                        \
-	X(ALLOW_HTTP, "allow-http") /* 1 or 0, as the next two */              \
+	X(ALLOW_HTTP, "allow-http") /* 1 or 0, like the next two */            \
 	X(ALLOW_LOCAL, "allow-local")                                          \
 	X(SUBMODULES, "submodules")                                            \
 	X(JOB_END, "end")
 
 /* Records of a result.  Times are milliseconds since 1970 UTC. */
-#define SPOOL_RESULT_RECORDS(X)                                                  \
-	X(CHECKED_OUT, "checked-out") /* "BRANCH\nHASH\nMESSAGE" */              \
-	X(STAYED,                                                                \
-	    "stayed") /* the same, where a checkout did not get to its   \
-			     * end; BRANCH is empty if it is as before */       \
-	X(COMMITS_SEEN, "commits")                                               \
-	/* "BRANCH\n", then records of the same form, newest first: commit,    \
-	 * "HASH SECONDS\nAUTHOR\nEMAIL\nMESSAGE" */ \
-	X(STEP_STARTED, "step-started") /* "POSITION TIME LOGOFFSET" */          \
-	X(STEP_ENDED, "step-ended")                                              \
-	/* "POSITION STATUS EXIT SIGNAL TIME LOGLENGTH"; EXIT and SIGNAL   \
-	     * are "-" where there is none */     \
-	X(STEP_SKIPPED, "step-skipped") /* "POSITION" */                         \
-	X(OBJECTS_SEEN,                                                          \
-	    "objects") /* when git's objects last changed, in      \
-				    * nanoseconds since 1970 */             \
-	X(WORKSPACE, "workspace")                                                \
-	/* "STATUS DIRTY SIZE"; DIRTY is "-" where git cannot tell */            \
-	X(RESULT_END,                                                            \
-	    "end") /* "STATUS REASON TIME\nDETAIL"; REASON may be    \
-			      * "-" and DETAIL empty */
+#define SPOOL_RESULT_RECORDS(X)                                                 \
+	X(CHECKED_OUT, "checked-out") /* "BRANCH\nHASH\nMESSAGE" */             \
+	/* as checked-out, but the checkout did not complete; BRANCH is empty \
+	 * if nothing changed */ \
+	X(STAYED, "stayed")                                                     \
+	/* "BRANCH\n", then records of the same form, newest first: commit,  \
+	 * "HASH SECONDS\nAUTHOR\nEMAIL\nMESSAGE" */  \
+	X(COMMITS_SEEN, "commits")                                              \
+	/* "POSITION TIME LOGOFFSET" */                                         \
+	X(STEP_STARTED, "step-started")                                         \
+	/* "POSITION STATUS EXIT SIGNAL TIME LOGLENGTH"; EXIT and SIGNAL are  \
+	 * "-" if there is none */ \
+	X(STEP_ENDED, "step-ended")                                             \
+	X(STEP_SKIPPED, "step-skipped") /* "POSITION" */                        \
+	/* when git's objects last changed, in nanoseconds since 1970 */        \
+	X(OBJECTS_SEEN, "objects")                                              \
+	/* "STATUS DIRTY SIZE"; DIRTY is "-" if git cannot determine it */      \
+	X(WORKSPACE, "workspace")                                               \
+	/* "STATUS REASON TIME\nDETAIL"; REASON may be "-" and DETAIL empty */  \
+	X(RESULT_END, "end")
 
 struct record {
 	const char *name;
 	const char *value; /* NUL-terminated */
-	size_t len;        /* a script may not hold NUL, so strlen(value) */
+	size_t len;        /* a script contains no NUL, so this is
+			    * strlen(value) */
 };
 
 void record_write(struct buf *, const char *name, const char *value,
     size_t len);
 void record_printf(struct buf *, const char *name, const char *fmt, ...)
     PRINTFLIKE(3, 4);
-/* The next record of data[*at..len); false if no whole one is left. Moves
- * *at past it; strings in the arena. ERR_INTERNAL if it is malformed. */
+/* Reads the next record of data[*at..len) and moves *at past it; strings live
+ * in the arena.  Sets `found` to false if no complete record is left.
+ * ERR_INTERNAL if it is malformed. */
 MUSTCHECK const struct err *record_read(struct arena *, const char *data,
     size_t len, size_t *at, struct record *out, bool *found);
 

@@ -8,7 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* More than any message has, so that a surplus is seen and closed. */
+/* More than any valid message has, so that surplus descriptors are detected and
+ * closed. */
 #define FDS_MAX 16
 
 union control {
@@ -44,12 +45,12 @@ wire_send(int fd, const struct wire *message, const int *fds, size_t nfds)
 	if (sent == -1)
 		return err_errno("send a message");
 	if ((size_t)sent != sizeof(copy))
-		return err_new(ERR_INTERNAL, "a message of %zd bytes was sent",
-		    sent);
+		return err_new(ERR_INTERNAL,
+		    "sent a truncated message of %zd bytes", sent);
 	return NULL;
 }
 
-/* Takes the descriptors out of a message into fds[FDS_MAX]. */
+/* Moves the descriptors of a message into fds[FDS_MAX]. */
 static size_t
 fds_take(struct msghdr *msg, int *fds)
 {
@@ -91,10 +92,10 @@ fault(const struct wire *message, size_t len, int flags, size_t nfds)
 		return "its type";
 	end = memchr(message->dir, '\0', sizeof(message->dir));
 	if (end == NULL)
-		return "a directory without an end";
+		return "the directory is not terminated";
 	for (; end < message->dir + sizeof(message->dir); end++)
 		if (*end != '\0')
-			return "bytes behind the directory";
+			return "bytes after the directory";
 	want = message->type == WIRE_START ? WIRE_FD__REQUEST : 0;
 	if (nfds != want)
 		return "the number of descriptors";
@@ -125,7 +126,8 @@ wire_recv(int fd, struct wire *out, int *fds, size_t nfds)
 		return err_errno("receive a message");
 	n = fds_take(&msg, got);
 	if (len == 0 && n == 0)
-		return err_new(ERR_NOTFOUND, "the other side is gone");
+		return err_new(ERR_NOTFOUND,
+		    "the other side has closed the connection");
 	what = fault(out, (size_t)len, msg.msg_flags, n);
 	if (what == NULL && n > nfds)
 		what = "the number of descriptors";
@@ -133,7 +135,7 @@ wire_recv(int fd, struct wire *out, int *fds, size_t nfds)
 		for (i = 0; i < n; i++)
 			(void)close(got[i]);
 		(void)memset(out, 0, sizeof(*out));
-		return err_new(ERR_BAD_REQUEST, "not a message: %s", what);
+		return err_new(ERR_BAD_REQUEST, "malformed message: %s", what);
 	}
 	for (i = 0; i < n; i++)
 		fds[i] = got[i];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Messages between monitor (root) and dispatcher (unprivileged): fixed-size
- * datagrams on one SOCK_SEQPACKET socketpair, descriptors beside them.
+ * datagrams on a SOCK_SEQPACKET socketpair, accompanied by descriptors.
  *
- * Both ends come from one build.  A request names only numbers and a project
- * directory that the monitor checks again by its own rules; which account a
- * job runs under is the monitor's own choice.
+ * Both ends come from the same build.  A request contains only numbers and a
+ * project directory, which the monitor checks again by its own rules; the
+ * monitor alone decides which account a job runs under.
  */
 #ifndef SLIPWAY_SPOOL_WIRE_H
 #define SLIPWAY_SPOOL_WIRE_H
@@ -20,40 +20,41 @@
 enum wire_type {
 	/* dispatcher to monitor */
 	WIRE_START = 1, /* with the descriptors of enum wire_fd */
-	WIRE_KILL,      /* everything of that job, now */
-	WIRE_WIPE,      /* the directory of a project that was deleted; status
-			 * = enum wire_wipe */
+	WIRE_KILL,      /* end all processes of that job now */
+	WIRE_WIPE,      /* remove the directory of a deleted project; status =
+			 * enum wire_wipe */
 	/* monitor to dispatcher */
 	WIRE_STARTED, /* pid */
 	WIRE_REFUSED, /* status = enum wire_why */
 	WIRE_EXITED,  /* nothing of the job is left; status = wait status */
-	WIRE_WIPED,   /* status 0 = the project has no directory any more */
-	WIRE_RELOAD,  /* read the configuration again */
-	WIRE_STOP,    /* claim nothing more; end */
+	WIRE_WIPED,   /* status 0 = the project no longer has a directory */
+	WIRE_RELOAD,  /* reread the configuration */
+	WIRE_STOP,    /* claim no more deployments; end */
 	WIRE__MAX
 };
 
 enum wire_why {
 	WIRE_WHY_NONE,
-	WIRE_WHY_BUSY,      /* its account has a live job */
-	WIRE_WHY_ACCOUNT,   /* no such account, or root */
-	WIRE_WHY_WORKSPACE, /* the directory cannot be made */
+	WIRE_WHY_BUSY,      /* its account has a running job */
+	WIRE_WHY_ACCOUNT,   /* unknown account, or root */
+	WIRE_WHY_WORKSPACE, /* the directory cannot be created */
 	WIRE_WHY_PROCESS,   /* fork, exec or limits failed */
-	WIRE_WHY_FOREIGN,   /* its account has processes of no job of ours */
+	WIRE_WHY_FOREIGN,   /* its account has processes that are not of a job
+			     * of this runner */
 };
 
 enum wire_wipe {
 	WIRE_WIPE_NOW,
-	WIRE_WIPE_KEEP, /* for a day, out of the way of another project */
+	WIRE_WIPE_KEEP, /* for a day, moved out of the way of another project */
 };
 
-/* Descriptors of a job, in this order from 3 on after exec. */
+/* Descriptors of a job; after exec they are 3 and up, in this order. */
 enum wire_fd {
 	WIRE_FD_JOB,      /* read */
 	WIRE_FD_LOG,      /* append */
 	WIRE_FD_RESULT,   /* append */
 	WIRE_FD_LOCK,     /* read and write */
-	WIRE_FD_CONTROL,  /* read and write, so that it never ends */
+	WIRE_FD_CONTROL,  /* read and write, so that it never reads EOF */
 	WIRE_FD__REQUEST, /* the dispatcher sends those above */
 	WIRE_FD_WORKSPACE = WIRE_FD__REQUEST, /* the monitor adds these */
 	WIRE_FD_HOME,
@@ -67,18 +68,18 @@ struct wire {
 	int64_t epoch;
 	int64_t project;
 	int64_t pid;
-	int64_t limit; /* seconds that a job may take at most, 0 = any */
+	int64_t limit; /* maximum seconds of a job, 0 = unlimited */
 	int32_t status;
 	int32_t error;      /* errno with WIRE_REFUSED */
 	char dir[WIRE_DIR]; /* NUL-terminated, the rest zero */
 };
 
-/* Descriptors are duplicated to the other side; nfds may be 0. */
+/* Duplicates the descriptors to the other side; nfds may be 0. */
 MUSTCHECK const struct err *wire_send(int fd, const struct wire *,
     const int *fds, size_t nfds);
-/* ERR_NOTFOUND at the end of the stream; ERR_BAD_REQUEST if the message is
- * not one (size, magic, type, padding, number of descriptors), what came with
- * it is closed. */
+/* ERR_NOTFOUND at the end of the stream.  ERR_BAD_REQUEST if the message is
+ * malformed (size, magic, type, padding, number of descriptors); then its
+ * descriptors are closed. */
 MUSTCHECK const struct err *wire_recv(int fd, struct wire *out, int *fds,
     size_t nfds);
 
