@@ -182,7 +182,7 @@ my $took = best_of(6, sub {
 cmp_ok($took, '<', deadline(6), 'a silent server does not delay a deployment');
 my ($other, $other_hash) = deploy(1, 'true');
 is($runner->wait($other), 'success', 'the next deployment succeeds');
-ok(poll(25, sub { row($id, "COALESCE(fault, '')") =~ /did not answer|in time/ }), 'the fault is stored')
+ok(poll(25, sub { row($id, "COALESCE(fault, '')") =~ /did not respond|in time/ }), 'the fault is stored')
     or diag(row($id, '*'));
 is(row($id, "CONCAT_WS(' ', wanted, COALESCE(told, '-'), COALESCE(open, 0))"), 'success - 1',
     'the status is still open');

@@ -43,7 +43,7 @@ hint_say(struct doctor *d, const char *said)
 	static const struct {
 		const char *said, *hint;
 	} hints[] = {
-		{ "does not speak TLS",
+		{ "failed the TLS handshake",
 		    "a server without TLS has a URL with http://, and requires "
 		    "gitserver.allow_http unless it is on this host" },
 		{ "not yet valid",
@@ -56,13 +56,13 @@ hint_say(struct doctor *d, const char *said)
 		    "synchronize it by NTP (timedatectl set-ntp true)" },
 		{ "certificate",
 		    "a certificate of your own CA requires gitserver.tls_ca" },
-		{ "not known by that name",
+		{ "unknown host name",
 		    "check that the host in GITSERVER_URL is spelled correctly "
 		    "and resolves here: getent hosts NAME" },
 		{ "cannot be reached",
 		    "check that the server runs and that its port is reachable "
 		    "from here: curl -v URL" },
-		{ "did not answer in time",
+		{ "did not respond in time",
 		    "the server hangs, or a firewall drops the packets: curl "
 		    "-v URL" },
 	};

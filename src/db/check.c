@@ -107,7 +107,7 @@ compare(const struct stmt *s, const MYSQL_FIELD *columns, unsigned n)
 	}
 	if (at < n)
 		return err_new(ERR_CONFIG,
-		    "%s: column %u, %s, is in no table entry", s->name, at,
+		    "%s: column %u, %s, has no table entry", s->name, at,
 		    columns[at].name);
 	return NULL;
 }
@@ -155,7 +155,7 @@ check_one(struct db *db, const struct stmt *s)
 		return err_new(ERR_CONFIG,
 		    "%s: %lu question marks, %zu arguments", s->name,
 		    mysql_stmt_param_count(p->st), args);
-	if (returns_later(s)) /* its columns are known when it has run */
+	if (returns_later(s)) /* its columns are known only after it runs */
 		return NULL;
 	return check_columns(s, p->st);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What the files of this folder share; nothing outside includes it. */
+/* Shared by the files of this folder; nothing outside includes it. */
 #ifndef SLIPWAY_DB_CONN_H
 #define SLIPWAY_DB_CONN_H
 
@@ -7,26 +7,27 @@
 
 #include "db/db.h"
 
-#define DB_COLUMNS 64  /* of one statement, and as many `?` */
-#define DB_CONFLICTS 5 /* tries after deadlocks and the like */
+#define DB_COLUMNS 64  /* columns, and also `?`, of one statement */
+#define DB_CONFLICTS 5 /* tries after deadlocks and similar conflicts */
 
-/* What an error number means for the one who sent the statement. */
+/* What an error number means for the caller. */
 enum db_what {
-	DB_BUG,    /* unforeseen: the statement or the data */
+	DB_BUG,    /* unexpected: a fault of the statement or the data */
 	DB_TWICE,  /* a duplicate key */
-	DB_AGAIN,  /* roll back, run the whole again */
+	DB_AGAIN,  /* roll back and run the whole transaction again */
 	DB_STALE,  /* the statement must be prepared again */
-	DB_LOST,   /* the connection is gone; what was sent may have happened */
-	DB_CUT,    /* the statement was ended, the connection is still there */
-	DB_AWAY,   /* try later, over another connection */
+	DB_LOST,   /* the connection is lost; what was sent may have been
+		    * executed */
+	DB_CUT,    /* the statement was aborted; the connection still works */
+	DB_AWAY,   /* try later, over a new connection */
 	DB_FULL,   /* try later, over this connection */
-	DB_DENIED, /* somebody must change account or configuration */
+	DB_DENIED, /* an administrator must change account or configuration */
 };
 
 enum db_state {
-	DB_PLAIN,  /* each statement for itself */
-	DB_OPEN,   /* inside a transaction */
-	DB_DOOMED, /* inside one that must not be committed */
+	DB_PLAIN,  /* each statement commits by itself */
+	DB_OPEN,   /* in a transaction */
+	DB_DOOMED, /* in a transaction that must not be committed */
 };
 
 /* Memory that the library reads from and writes to. */
@@ -44,7 +45,7 @@ struct prepared {
 	struct cell *args;    /* one per `?` */
 	struct cell *columns; /* one per column; the library writes to them */
 	MYSQL_BIND *binds;    /* enough for either */
-	bool checked;         /* its columns are those of the table */
+	bool checked;         /* its columns match the table */
 	bool bound;           /* the library knows the columns' cells */
 };
 
@@ -57,11 +58,11 @@ enum conn_care {
 struct db {
 	const struct settings *settings;
 	unsigned flags;
-	MYSQL *my;      /* NULL while there is no connection */
+	MYSQL *my;      /* NULL while not connected */
 	unsigned forks; /* of the process when it connected */
 	struct prepared *prepared;
 	size_t n, cap;
-	int64_t not_before; /* no connection is tried until then */
+	int64_t not_before; /* do not connect before this time */
 	int64_t pause;      /* milliseconds; doubles with each failure */
 	enum db_state state;
 	enum db_what why; /* of DB_DOOMED */
@@ -71,20 +72,20 @@ struct db {
 
 /* error.c */
 enum db_what db_what(unsigned number);
-/* The error value of a server's or the library's message. */
+/* Creates the error value for a message of the server or the library. */
 MUSTCHECK const struct err *db_error(const char *who, unsigned number,
     const char *text);
-/* The one for a write whose answer was lost. */
+/* Creates the error value for a write whose response was lost. */
 MUSTCHECK const struct err *db_unknown(const struct err *cause);
-/* Sleeps for about `ms`, at least half of it. */
+/* Sleeps for about `ms` milliseconds, at least half of that. */
 void db_sleep(int64_t ms);
 
-/* connect.c: `what` is set with an error. */
+/* connect.c: sets `what` with an error. */
 MUSTCHECK const struct err *conn_ready(struct db *, enum conn_care,
     enum db_what *what);
-/* Closes the connection where `what` says that it is of no more use. */
+/* Closes the connection if `what` means that it is no longer usable. */
 void conn_judge(struct db *, enum db_what what);
-/* A statement without arguments and rows. */
+/* Runs a statement without arguments and rows. */
 MUSTCHECK const struct err *conn_query(struct db *, const char *sql, size_t len,
     enum db_what *what);
 
@@ -98,7 +99,7 @@ void stmt_forget_all(struct db *);
 /* Whether the entry is a column. */
 bool row_has(const struct field *);
 size_t row_width(const struct field *);
-/* What must remain of an arena for whoever works on the rows. */
+/* How much of an arena must remain for processing the rows. */
 size_t row_reserve(const struct arena *);
 MUSTCHECK const struct err *row_bind_args(struct prepared *, const void *args);
 /* Binds the columns to their cells, once; false with the library's error. */
@@ -107,7 +108,7 @@ bool row_bind(struct prepared *);
 MUSTCHECK const struct err *row_take(const struct prepared *, struct arena *,
     void *item);
 
-/* check.c: ERR_CONFIG if the columns are not those of the table. */
+/* check.c: ERR_CONFIG if the columns do not match the table. */
 MUSTCHECK const struct err *check_columns(const struct stmt *, MYSQL_STMT *);
 
 #endif

@@ -12,7 +12,7 @@
 #include "core/str.h"
 #include "db/conn.h"
 
-#define PAUSE_FIRST 50 /* milliseconds between tries of a dead server */
+#define PAUSE_FIRST 50 /* milliseconds between attempts to connect */
 #define PAUSE_LAST 1000
 #define MIGRATE_TIMEOUT 86400 /* seconds: ALTER may copy a large table */
 
@@ -38,8 +38,7 @@ db_open(const struct settings *settings, unsigned flags, struct db **out)
 	counting = true;
 	if (settings->database.host == NULL &&
 	    settings->database.socket == NULL)
-		return err_new(ERR_CONFIG,
-		    "database: neither host nor socket is set");
+		return err_new(ERR_CONFIG, "database: set host or socket");
 	db = mem_alloc(1, sizeof(*db));
 	db->settings = settings;
 	db->flags = flags;
@@ -63,8 +62,8 @@ db_settings(const struct db *db)
 	return db->settings;
 }
 
-/* In a child the connection is still the parent's: nothing that the library
- * says on closing may get to the server. */
+/* In a child the connection still belongs to the parent: nothing that the
+ * library sends on closing may reach the server. */
 static void
 disarm(MYSQL *my)
 {
@@ -157,8 +156,8 @@ options(const struct db *db)
 	return my;
 }
 
-/* A lock or a statement is given up by the server, with a clear answer,
- * before the client loses its patience. */
+/* Makes the server give up on a lock or statement, with a clear error, before
+ * the client times out. */
 static const struct err *
 session(struct db *db)
 {
@@ -224,9 +223,9 @@ out:
 	return e;
 }
 
-/* Between statements the server has nothing to say; if it did, it closed. */
+/* Between statements the server sends nothing, unless it has closed. */
 static bool
-gone(MYSQL *my)
+is_closed(MYSQL *my)
 {
 	struct pollfd p = {
 		.fd = (int)mysql_get_socket(my),
@@ -243,7 +242,7 @@ conn_ready(struct db *db, enum conn_care care, enum db_what *what)
 
 	if (db->my != NULL && db->forks != forks)
 		db_drop(db);
-	if (db->my != NULL && care == CONN_LOOK && gone(db->my))
+	if (db->my != NULL && care == CONN_LOOK && is_closed(db->my))
 		db_drop(db);
 	if (db->my == NULL && db->state != DB_PLAIN) {
 		*what = DB_LOST;
@@ -255,7 +254,7 @@ conn_ready(struct db *db, enum conn_care care, enum db_what *what)
 	*what = DB_AWAY;
 	if (time_mono_ms() < db->not_before)
 		return err_new(ERR_UNAVAILABLE,
-		    "the server did not answer a moment ago");
+		    "the server did not respond a moment ago");
 	if ((e = dial(db)) == NULL) {
 		db->pause = 0;
 		return NULL;

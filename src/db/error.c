@@ -114,8 +114,8 @@ db_unknown(const struct err *cause)
 {
 	cause = err_as(cause, ERR_UNAVAILABLE, DB_UNKNOWN);
 	return err_explain(cause, ERR_UNAVAILABLE,
-	    "The database went away before it answered: the change may or may "
-	    "not have been made. Read it again before you repeat it.");
+	    "The connection to the database was lost: the change may or may "
+	    "not have been made. Check before you repeat the request.");
 }
 
 void

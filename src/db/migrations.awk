@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: ISC
-# Turns sql/NNNN-*.sql into a C table. Bytes, not a string literal: compilers
-# need not take literals of more than 4095 bytes.  Run with LC_ALL=C.
+# Turns sql/NNNN-*.sql into a C table.  It uses arrays of bytes, because compilers
+# need not support string literals longer than 4095 bytes.  Run with LC_ALL=C.
 
 BEGIN {
 	for (i = 1; i < 256; i++)

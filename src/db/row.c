@@ -26,7 +26,7 @@ row_width(const struct field *f)
 	return n;
 }
 
-/* The library's structs know no const; it does not write to arguments. */
+/* The library's structs have no const; it does not write to arguments. */
 static void *
 loan(const void *p)
 {
@@ -38,7 +38,7 @@ loan(const void *p)
 	return u.out;
 }
 
-/* `what` for messages */
+/* `what` is for messages. */
 static const struct err *
 time_to_row(int64_t ms, MYSQL_TIME *out)
 {
@@ -78,7 +78,7 @@ time_of_row(const MYSQL_TIME *t, int64_t *out)
 
 	*out = 0;
 	if (t->year < FIRST_YEAR || t->month == 0 || t->day == 0)
-		return err_new(ERR_INTERNAL, "no such time");
+		return err_new(ERR_INTERNAL, "not a valid time");
 	*out = (int64_t)timegm(&tm) * 1000 + (int64_t)(t->second_part / 1000);
 	if (*out == 0)
 		return err_new(ERR_INTERNAL, "the first millisecond of 1970");
@@ -220,7 +220,7 @@ row_reserve(const struct arena *a)
 	return part > 512 ? part : 512;
 }
 
-/* Bytes of the current row's column, with a NUL behind them. */
+/* Reads the bytes of a column of the current row and appends a NUL. */
 static const struct err *
 take_bytes(MYSQL_STMT *st, unsigned column, const struct cell *c,
     struct arena *a, char **out)
@@ -232,7 +232,7 @@ take_bytes(MYSQL_STMT *st, unsigned column, const struct cell *c,
 	*out = NULL;
 	if ((size_t)c->len + row_reserve(a) > arena_left(a))
 		return err_tell(ERR_TOO_LARGE,
-		    "This is more than can be handled at once: ask for less "
+		    "The result is too large to handle at once: request less "
 		    "with a smaller \"limit\".");
 	*out = arena_alloc(a, (size_t)c->len + 1, 1);
 	if (c->len == 0)
@@ -301,7 +301,7 @@ take(MYSQL_STMT *st, unsigned column, const struct field *f,
 		if ((f->type == F_INT || f->type == F_BOOL) &&
 		    (f->flags & FIELD_NULL) == 0)
 			return err_new(ERR_INTERNAL, "is NULL");
-		return NULL; /* zeroed memory says so */
+		return NULL; /* zeroed memory means none */
 	}
 	switch (f->type) {
 	case F_INT:

@@ -7,9 +7,10 @@
 #include "core/str.h"
 #include "db/conn.h"
 
-#define ARENA ((size_t)4 << 20) /* of what one check reads */
+#define ARENA ((size_t)4 << 20) /* for what one check reads */
 
-/* A row of schema_migration, and the arguments of what writes it. */
+/* A row of schema_migration, and the arguments of the statements that write
+ * it. */
 struct applied {
 	const char *name;
 	const char *checksum;
@@ -194,7 +195,7 @@ db_migrate(struct db *db, const char *name)
 	const struct err *e;
 
 	if (m == NULL)
-		return err_new(ERR_NOTFOUND, "no migration %s", name);
+		return err_new(ERR_NOTFOUND, "unknown migration %s", name);
 	a = arena_open(ARENA);
 	if ((e = db_script(db, record)) != NULL ||
 	    (e = checksum(db, a, m, &row.checksum)) != NULL ||
@@ -206,15 +207,15 @@ db_migrate(struct db *db, const char *name)
 	return e;
 }
 
-/* What a state other than applied means to a program that wants to run. */
+/* What a state other than applied means for a program that starts. */
 static const struct {
 	const char *state;
 	const char *advice;
 } refusals[] = {
-	{ "pending", "is not applied: run slipway-admin migrate" },
+	{ "pending", "has not been applied: run slipway-admin migrate" },
 	{ "unfinished", "was interrupted: run slipway-admin migrate" },
 	{ "changed",
-	    "was applied with another text than this program's:"
+	    "was applied with a text that differs from this program's:"
 	    " install the release that applied it" },
 	{ "unknown",
 	    "is newer than this program: install the release that"
@@ -230,7 +231,7 @@ refuse(const struct migration_state *m)
 		if (strcmp(refusals[i].state, m->state) == 0)
 			return err_new(ERR_CONFIG,
 			    "%s " SLIPWAY_VERSION
-			    " refuses this schema: migration %s %s",
+			    " does not fit the schema: migration %s %s",
 			    program_invocation_short_name, m->name,
 			    refusals[i].advice);
 	return NULL;

@@ -3,7 +3,7 @@
 
 #include "db/conn.h"
 
-/* The end of a line, or of the text. */
+/* The end of the line or of the text. */
 static const char *
 line_end(const char *s)
 {
@@ -18,7 +18,7 @@ is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-/* Past blank lines and lines of comments. */
+/* Skips blank lines and comment lines. */
 static const char *
 skip(const char *s)
 {
@@ -31,7 +31,7 @@ skip(const char *s)
 	}
 }
 
-/* Where a statement ends: at a `;` that ends its line. */
+/* The end of a statement: a `;` at the end of a line. */
 static const char *
 statement_end(const char *s)
 {

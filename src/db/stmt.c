@@ -5,22 +5,22 @@
 #include "core/str.h"
 #include "db/conn.h"
 
-/* A read that took longer before the connection broke is not tried again:
- * the caller waits for one timeout at most. */
+/* A read that took longer before the connection broke is not retried: the
+ * caller waits for at most one timeout. */
 #define SOON 1000 /* milliseconds */
 
-#define ROWS_FIRST 8 /* of a list, before it grows */
+#define ROWS_FIRST 8 /* initial size of a list */
 
-/* One use of a statement. */
+/* One execution of a statement. */
 struct call {
 	const struct stmt *s;
 	const void *args;
 	struct arena *a;
-	void *one;         /* where a single row goes, or… */
-	struct list *many; /* …all of them, or… */
+	void *one;         /* receives a single row, or… */
+	struct list *many; /* …receives all rows, or… */
 	struct db_done done;
 	bool found;
-	bool sent; /* the server may have seen it */
+	bool sent; /* the server may have received it */
 	enum db_what what;
 };
 
@@ -106,7 +106,8 @@ stmt_forget_all(struct db *db)
 		prepared_release(&db->prepared[--db->n]);
 }
 
-/* What ends a result half-way is told of the connection, not the statement. */
+/* What ends a result halfway is reported by the connection, not the
+ * statement. */
 static const struct err *
 fetch_error(struct db *db, struct prepared *p, struct call *c)
 {
@@ -116,7 +117,7 @@ fetch_error(struct db *db, struct prepared *p, struct call *c)
 	return db_error(c->s->name, mysql_errno(db->my), mysql_error(db->my));
 }
 
-/* Room for one more row; what there is may move. NULL if it does not fit. */
+/* Makes room for one more row; the rows may move.  NULL if it does not fit. */
 static void *
 row_room(struct call *c, size_t n, size_t *cap)
 {
@@ -138,8 +139,8 @@ row_room(struct call *c, size_t n, size_t *cap)
 	return (char *)c->many->items + n * c->s->rowsize;
 }
 
-/* Rows are taken as they come in: the library would keep all of them in
- * memory first, however many they are. */
+/* Processes rows as they arrive: the library would first buffer all of them in
+ * memory, however many there are. */
 static const struct err *
 take_rows(struct db *db, struct prepared *p, struct call *c)
 {
@@ -160,7 +161,7 @@ take_rows(struct db *db, struct prepared *p, struct call *c)
 			break;
 		if ((item = row_room(c, n, &cap)) == NULL)
 			return err_tell(ERR_TOO_LARGE,
-			    "These are more items than can be handled at "
+			    "The result has too many items to handle at "
 			    "once.");
 		if ((e = row_take(p, c->a, item)) != NULL)
 			return e;
@@ -225,8 +226,8 @@ doom(struct db *db, enum db_what what, const struct err *e)
 	db->doom = err_keep(&db->kept, e);
 }
 
-/* Whether the call may be made again; `tries` were made since `start`. Nobody
- * waits for much longer than one timeout. */
+/* Whether to run the call again, after `tries` attempts since `start`.  The
+ * caller waits for little more than one timeout. */
 static bool
 again(struct db *db, const struct call *c, int tries, int64_t start)
 {

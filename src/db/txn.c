@@ -6,7 +6,7 @@
 #include "core/str.h"
 #include "db/conn.h"
 
-#define RESOLVE 8000 /* milliseconds to find out about a lost COMMIT */
+#define RESOLVE 8000 /* milliseconds to find out the outcome of a lost COMMIT */
 #define RETRY_PAUSE 100
 #define TOKEN_SIZE 33
 
@@ -36,22 +36,23 @@ static const struct stmt token_find = {
 /* How one run of the body ended. */
 enum outcome {
 	TXN_DONE,
-	TXN_BEFORE,   /* the token was there: an earlier run was committed */
+	TXN_BEFORE,   /* the token was present: an earlier run was committed */
 	TXN_CONFLICT, /* nothing was changed, run it again */
-	TXN_LOST,     /* the same, the connection is gone */
-	TXN_UNKNOWN,  /* the answer to COMMIT is missing */
-	TXN_FAILED,   /* nothing was changed by this run, that is the end */
+	TXN_LOST,     /* the same, and the connection is lost */
+	TXN_UNKNOWN,  /* the response to COMMIT is missing */
+	TXN_FAILED,   /* nothing was changed by this run, and it is final */
 };
 
 struct txn {
 	char token[TOKEN_SIZE];
 	db_body *body;
 	void *context;
-	bool unknown; /* a COMMIT was sent and nobody knows what it did */
+	bool unknown; /* a COMMIT was sent whose outcome is unknown */
 	int conflicts;
 	int losses;
-	int64_t patience; /* no conflict is tried again after it */
-	int64_t deadline; /* of finding out; 0 while there is none */
+	int64_t patience; /* no conflict is retried after this time */
+	int64_t deadline; /* for finding out the outcome; 0 while none is
+			   * lost */
 };
 
 static void
@@ -77,8 +78,8 @@ outcome_of(enum db_what what)
 	return what == DB_LOST ? TXN_LOST : TXN_FAILED;
 }
 
-/* Leaves no transaction open: of a connection that is closed the server rolls
- * back by itself. */
+/* Leaves no transaction open: the server itself rolls back when a connection is
+ * closed. */
 static void
 rollback(struct db *db)
 {
@@ -105,8 +106,9 @@ commit(struct db *db, enum outcome *out)
 	return err_wrap(e, "commit");
 }
 
-/* One run. The token comes first: where an earlier run may still be under way
- * in the server, this waits for it, and does nothing if it was committed. */
+/* Runs the body once.  The token is inserted first: if the server is still
+ * executing an earlier run, the insert waits for it, and fails if that run was
+ * committed. */
 static const struct err *
 run(struct db *db, struct txn *t, enum outcome *out)
 {
@@ -142,8 +144,8 @@ run(struct db *db, struct txn *t, enum outcome *out)
 	return e;
 }
 
-/* A refused token is looked up: a cluster may refuse a key that no committed
- * row has. */
+/* Looks up a rejected token: a cluster may reject a key that no committed row
+ * has. */
 static const struct err *
 confirm(struct db *db, const struct txn *t, bool *out)
 {
@@ -158,7 +160,7 @@ confirm(struct db *db, const struct txn *t, bool *out)
 	return e;
 }
 
-/* Whether another run may be made, after a pause. */
+/* Whether to run again; pauses first. */
 static bool
 another(struct txn *t, enum outcome last)
 {

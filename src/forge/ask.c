@@ -70,7 +70,7 @@ forge_ask(struct forge *f, struct arena *a, const struct forge_ask *ask,
 
 	if (rq.deadline_ms < LEFT_MIN)
 		return err_tell(ERR_UPSTREAM_TIMEOUT,
-		    "The Git server did not answer in time.");
+		    "The Git server did not respond in time.");
 	if ((ask->flags & FORGE_ASK_PLAIN) == 0)
 		for (h = f->ops->header; h->name != NULL; h++)
 			rq.header[n++] = *h;

@@ -183,7 +183,7 @@ output_read(const struct child *c, struct buf *out)
 		left = c->deadline - time_mono_ms();
 		if (left <= 0)
 			return err_tell(ERR_UPSTREAM_TIMEOUT,
-			    "The Git server did not answer in time.");
+			    "The Git server did not respond in time.");
 		if (poll(&p, 1, (int)left) <= 0)
 			continue;
 		n = read(c->out, block, sizeof(block));

@@ -8,7 +8,7 @@
 #define FAILED_MAX 5
 #define REST_MS 10000
 
-/* The entry of that origin, -1 if there is none. */
+/* The index of that origin, -1 if it is not recorded. */
 static int
 find(const struct breaker *b, const char *origin)
 {

@@ -14,29 +14,31 @@
 
 #define CONNECT_MS 5000
 #define REDIRECTS 3
-#define STACK ((size_t)256 << 10) /* of a thread that resolves a name */
-/* Of the request's headers, all together. */
+#define STACK ((size_t)256 << 10) /* for the thread that resolves a name */
+/* Limit for all headers of a request. */
 #define SENT_MAX ((size_t)16 << 10)
-/* Own ones beside the caller's, and their length without the type's. */
+/* The client's own headers in addition to the caller's, and their length
+ * without the value of Content-Type. */
 #define OWN_HEADERS 2
 #define OWN_LEN 32
-/* What the headers of one answer may take of the arena. */
+/* Arena space for the headers of one response. */
 #define HEAD_COST ((size_t)256 << 10)
 
 struct http {
 	CURL *curl;
-	pid_t owner; /* connections are of one process */
+	pid_t owner; /* connections belong to one process */
 	struct http_options options;
 	struct breaker breaker;
 };
 
-/* One request and its answer on the wire. */
+/* One request and its response on the wire. */
 struct exchange {
 	const struct http_request *request;
 	const char *url;
 	int64_t left_ms;
-	struct buf lines; /* headers as they come */
-	size_t head;      /* bytes of them, with those of interim answers */
+	struct buf lines; /* headers as received */
+	size_t head;      /* bytes of headers, including those of interim
+			   * responses */
 	struct buf body;
 	bool large;
 	char text[CURL_ERROR_SIZE];
@@ -45,7 +47,7 @@ struct exchange {
 struct failure {
 	CURLcode rc;
 	enum err_code code;
-	bool answered; /* no fault of the network: no reason to rest */
+	bool answered; /* no network failure: the breaker does not count it */
 	const char *text;
 };
 
@@ -60,32 +62,32 @@ struct failure {
 
 static const struct failure failures[] = {
 	{ CURLE_OPERATION_TIMEDOUT, ERR_UPSTREAM_TIMEOUT, false,
-	    "did not answer in time" },
-	FAILED(CURLE_COULDNT_RESOLVE_HOST, "is not known by that name"),
+	    "did not respond in time" },
+	FAILED(CURLE_COULDNT_RESOLVE_HOST, "has an unknown host name"),
 	FAILED(CURLE_COULDNT_RESOLVE_PROXY,
-	    "cannot be asked: the proxy is not known by its name"),
+	    "cannot be reached: the proxy has an unknown host name"),
 	FAILED(CURLE_COULDNT_CONNECT, "cannot be reached"),
 	FAILED(CURLE_PEER_FAILED_VERIFICATION,
-	    "has a TLS certificate that is not accepted"),
-	FAILED(CURLE_SSL_CONNECT_ERROR, "does not speak TLS as it should"),
-	FAILED(CURLE_GOT_NOTHING, "closed the connection without an answer"),
+	    "has an invalid TLS certificate"),
+	FAILED(CURLE_SSL_CONNECT_ERROR, "failed the TLS handshake"),
+	FAILED(CURLE_GOT_NOTHING, "closed the connection without a response"),
 	FAILED(CURLE_SEND_ERROR, "closed the connection"),
-	FAILED(CURLE_RECV_ERROR, "cut its answer short"),
-	FAILED(CURLE_PARTIAL_FILE, "cut its answer short"),
-	REFUSED(CURLE_WRITE_ERROR, "sent a larger answer than is taken"),
-	REFUSED(CURLE_FILESIZE_EXCEEDED, "sent a larger answer than is taken"),
-	/* A line of the headers without an end. */
-	REFUSED(CURLE_OUT_OF_MEMORY, "sent a larger answer than is taken"),
+	FAILED(CURLE_RECV_ERROR, "cut the response short"),
+	FAILED(CURLE_PARTIAL_FILE, "cut the response short"),
+	REFUSED(CURLE_WRITE_ERROR, "sent a response that is too large"),
+	REFUSED(CURLE_FILESIZE_EXCEEDED, "sent a response that is too large"),
+	/* A header line without an end. */
+	REFUSED(CURLE_OUT_OF_MEMORY, "sent a response that is too large"),
 	REFUSED(CURLE_BAD_CONTENT_ENCODING,
-	    "sent an answer that cannot be unpacked"),
-	REFUSED(CURLE_UNSUPPORTED_PROTOCOL, "does not answer by HTTP"),
-	REFUSED(CURLE_WEIRD_SERVER_REPLY, "does not answer by HTTP"),
+	    "sent a response that cannot be decompressed"),
+	REFUSED(CURLE_UNSUPPORTED_PROTOCOL, "does not respond with HTTP"),
+	REFUSED(CURLE_WEIRD_SERVER_REPLY, "does not respond with HTTP"),
 	{ CURLE_SSL_CACERT_BADFILE, ERR_CONFIG, true,
-	    "cannot be verified: the file of CA certificates cannot be read" },
-	FAILED(CURLE_OK, "cannot be asked"),
+	    "cannot be verified: the CA file is not readable" },
+	FAILED(CURLE_OK, "cannot be reached"),
 };
 
-/* What is of the whole process. */
+/* Initializes what the whole process shares. */
 static const struct err *
 library_start(void)
 {
@@ -101,10 +103,11 @@ library_start(void)
 		return err_new(ERR_CONFIG,
 		    "libcurl %s: no TLS, or names without a deadline",
 		    v->version);
-	/* TLS writes to connections that were closed. */
+	/* TLS writes to closed connections. */
 	if (sigaction(SIGPIPE, &ignore, NULL) == -1)
 		return err_errno("SIGPIPE");
-	/* Threads that resolve names; a worker's memory is limited. */
+	/* Limits the stacks of threads that resolve names; a worker's memory is
+	 * limited. */
 	if (pthread_attr_init(&small) != 0 ||
 	    pthread_attr_setstacksize(&small, STACK) != 0 ||
 	    pthread_setattr_default_np(&small) != 0)
@@ -138,14 +141,14 @@ http_close(struct http *h)
 {
 	if (h == NULL)
 		return;
-	/* Those of the parent are still in use by it. */
+	/* The parent still uses its connections. */
 	if (h->owner == getpid())
 		curl_easy_cleanup(h->curl);
 	mem_free(h);
 }
 
-/* A child must not write on its parent's connections, not even to close
- * them, so the handle that came along is left as it is. */
+/* A child must not write to its parent's connections, not even to close them,
+ * so it leaves the inherited handle alone. */
 static const struct err *
 own_handle(struct http *h)
 {
@@ -197,8 +200,8 @@ request_fit(const struct http_request *r)
 	    (r->method != HTTP_GET || r->body == NULL);
 }
 
-/* The request's headers as libcurl's list, whose nodes and texts are the
- * caller's: so the secrets in them can be cleared. */
+/* Builds the request's headers as libcurl's list in memory of the caller, so
+ * that secrets in them can be cleared. */
 static void
 headers_build(const struct http_request *r, char text[SENT_MAX],
     struct curl_slist *node)
@@ -207,7 +210,7 @@ headers_build(const struct http_request *r, char text[SENT_MAX],
 	size_t n = 0, i, used = 0;
 
 	for (i = 0; i < HTTP_HEADERS && header[i].name != NULL; i++) {
-		/* "Name:" would mean none of that name. */
+		/* "Name:" would remove the header instead. */
 		node[n++].data = text + used;
 		used += (size_t)snprintf(text + used, SENT_MAX - used, "%s%s%s",
 			    header[i].name,
@@ -253,10 +256,11 @@ set_numbers(const struct http *h, const struct exchange *x)
 		{ CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2 },
 		{ CURLOPT_TIMEOUT_MS, (long)x->left_ms },
 		{ CURLOPT_CONNECTTIMEOUT_MS, (long)connect_ms(x->left_ms) },
-		/* A name server that is silent must not outlast the deadline */
+		/* A silent name server must not exceed the deadline. */
 		{ CURLOPT_QUICK_EXIT, 1 },
-		/* On a kept connection that the server has closed, libcurl
-		 * would send it again: only what may be done twice. */
+		/* If the server has closed a reused connection, libcurl sends
+		 * the request again, which is safe only for idempotent
+		 * requests. */
 		{ CURLOPT_FRESH_CONNECT, r->method == HTTP_POST ? 1 : 0 },
 	};
 	CURLcode rc = CURLE_OK;
@@ -282,7 +286,8 @@ set_all(const struct http *h, struct exchange *x, struct curl_slist *headers)
 		{ CURLOPT_PROXY, h->options.direct ? "" : NULL },
 		{ CURLOPT_PROTOCOLS_STR,
 		    h->options.allow_http ? "http,https" : "https" },
-		{ CURLOPT_ACCEPT_ENCODING, "" }, /* all that it can unpack */
+		{ CURLOPT_ACCEPT_ENCODING, "" }, /* all that libcurl can
+						  * decompress */
 		{ CURLOPT_ERRORBUFFER, x->text },
 		{ CURLOPT_WRITEDATA, x },
 		{ CURLOPT_HEADERDATA, x },
@@ -317,15 +322,15 @@ set_all(const struct http *h, struct exchange *x, struct curl_slist *headers)
 	    curl_easy_setopt(h->curl, CURLOPT_HEADERFUNCTION, take_header);
 }
 
-/* "host:port" of an origin. */
+/* Returns the "host:port" of an origin. */
 static const char *
 host_of(const char *origin)
 {
 	return strstr(origin, "://") + 3;
 }
 
-/* What is wrong with a certificate is said after a colon; no other text of
- * libcurl is fit for strangers. */
+/* After a colon, libcurl says what is wrong with a certificate; no other text
+ * of libcurl is fit for clients. */
 static const char *
 reason(CURLcode rc, const char *text)
 {
@@ -353,7 +358,7 @@ call_failed(struct http *h, const char *origin, CURLcode rc,
 	    f->code, "%s %s%s", host_of(origin), f->text, reason(rc, x->text));
 }
 
-/* Whoever packs an answer can make it as large as he likes for nothing. */
+/* A compressed response can be made arbitrarily large at no cost. */
 static bool
 is_packed(const struct exchange *x)
 {
@@ -361,7 +366,7 @@ is_packed(const struct exchange *x)
 	    strcasestr(x->lines.data, "\ncontent-encoding:") != NULL;
 }
 
-/* Asks once; the status, or 0 with the reason. */
+/* Performs one request; returns the status, or 0 with the reason. */
 static const struct err *
 exchange_run(struct http *h, const char *origin, struct exchange *x, int *out)
 {
@@ -380,7 +385,7 @@ exchange_run(struct http *h, const char *origin, struct exchange *x, int *out)
 	    (rc = curl_easy_perform(h->curl)) == CURLE_OK)
 		rc = curl_easy_getinfo(h->curl, CURLINFO_RESPONSE_CODE,
 		    &status);
-	/* Forgets the request, keeps the connections. */
+	/* Clears the request, keeps the connections. */
 	curl_easy_reset(h->curl);
 	explicit_bzero(sent, sizeof(sent));
 	if (rc == CURLE_OK && status < 200)
@@ -406,7 +411,7 @@ response_build(struct arena *a, const struct exchange *x, int status,
 	out->url = x->url;
 }
 
-/* Where a GET is sent on to: sets the new address, or leaves it NULL. */
+/* Evaluates a redirect of a GET: sets the new address, or leaves it NULL. */
 static const struct err *
 redirect(struct arena *a, const char *origin, const struct exchange *x,
     int status, const char **out)
@@ -428,8 +433,7 @@ redirect(struct arena *a, const char *origin, const struct exchange *x,
 	if ((to = url_resolve(a, x->url, to)) == NULL ||
 	    (there = http_origin(a, to)) == NULL)
 		return err_tell(ERR_UPSTREAM,
-		    "%s redirects to what is no address of HTTP",
-		    host_of(origin));
+		    "%s redirects to an invalid HTTP address", host_of(origin));
 	if (!str_eq(there, origin))
 		return err_tell(ERR_UPSTREAM,
 		    "%s redirects to another server, %.200s, which is not "
@@ -439,7 +443,7 @@ redirect(struct arena *a, const char *origin, const struct exchange *x,
 	return NULL;
 }
 
-/* Until an answer that is no redirect. */
+/* Repeats until a response is not a redirect. */
 static const struct err *
 follow(struct http *h, struct arena *a, const char *origin, struct exchange *x,
     struct http_response *out)
@@ -452,10 +456,10 @@ follow(struct http *h, struct arena *a, const char *origin, struct exchange *x,
 	for (hops = 0; hops <= REDIRECTS; hops++) {
 		if ((x->left_ms = end - time_mono_ms()) <= 0)
 			return err_tell(ERR_UPSTREAM_TIMEOUT,
-			    "%s did not answer in time", host_of(origin));
+			    "%s did not respond in time", host_of(origin));
 		if (arena_left(a) < HEAD_COST)
 			return err_tell(ERR_UPSTREAM,
-			    "%s sent larger answers than are taken",
+			    "%s sent responses that are too large",
 			    host_of(origin));
 		x->body.max = (arena_left(a) - HEAD_COST) / 2;
 		if (x->body.max > x->request->max)
@@ -469,7 +473,7 @@ follow(struct http *h, struct arena *a, const char *origin, struct exchange *x,
 		}
 		x->url = next;
 	}
-	return err_tell(ERR_UPSTREAM, "%s redirects again and again",
+	return err_tell(ERR_UPSTREAM, "%s redirects too many times",
 	    host_of(origin));
 }
 
@@ -484,15 +488,15 @@ http_call(struct http *h, struct arena *a, const struct http_request *r,
 
 	(void)memset(out, 0, sizeof(*out));
 	if (!request_fit(r) || (origin = http_origin(a, r->url)) == NULL)
-		return err_new(ERR_INTERNAL, "http: unfit request");
+		return err_new(ERR_INTERNAL, "http: invalid request");
 	if (!h->options.allow_http && str_starts(origin, "http:"))
 		return err_tell(ERR_CONFIG,
-		    "%s would be asked without TLS, which is not allowed",
+		    "%s: requests without TLS are not allowed",
 		    host_of(origin));
 	if ((wait = breaker_wait(&h->breaker, origin)) > 0)
 		return err_tell(ERR_UPSTREAM,
-		    "%s did not answer several times; it is asked again in "
-		    "%lld seconds",
+		    "%s failed to respond several times; the next request is "
+		    "sent in %lld seconds",
 		    host_of(origin), (long long)(wait + 999) / 1000);
 	if ((e = own_handle(h)) != NULL)
 		return e;

@@ -11,9 +11,9 @@
 
 #define RETRY_MAX 3600
 #define BLANKS " \t"
-#define HEADERS_MAX 256 /* of one answer; others are left out */
+#define HEADERS_MAX 256 /* of one response; others are left out */
 
-/* The three forms of RFC 9110 5.6.7. */
+/* The three date forms of RFC 9110 5.6.7. */
 #define DAY "(Mon|Tue|Wed|Thu|Fri|Sat|Sun)"
 #define CLOCK "[0-2][0-9]:[0-5][0-9]:[0-6][0-9]"
 #define DATE                                                                   \
@@ -47,7 +47,7 @@ lower(struct arena *a, const char *text, size_t len)
 	return copy;
 }
 
-/* One line up to its end; false if it is no header. */
+/* Reads one line up to its end; false if it is not a header. */
 static bool
 line_read(struct arena *a, const char *line, size_t len,
     struct http_header *out)
@@ -140,7 +140,7 @@ http_date(const struct http_response *r)
 	return (int64_t)at * 1000;
 }
 
-/* Whether one of the words is `rel`, whatever the case. */
+/* Whether one of the words is `rel`, ignoring case. */
 static bool
 has_word(const char *words, size_t len, const char *rel)
 {
@@ -156,8 +156,9 @@ has_word(const char *words, size_t len, const char *rel)
 	return false;
 }
 
-/* The parameters of one link from *p on, which moves behind them: whether
- * there is a rel= with that word.  The first rel counts (RFC 8288 3.3). */
+/* Reads the parameters of one link from *p on and advances *p past them.
+ * Returns whether rel= contains that word.  Only the first rel counts (RFC 8288
+ * 3.3). */
 static bool
 params_match(const char **p, const char *rel)
 {
@@ -190,7 +191,7 @@ params_match(const char **p, const char *rel)
 	return yes;
 }
 
-/* The target of the first link of that relation in one header. */
+/* The target of the first link with that relation in one header. */
 static const char *
 link_find(struct arena *a, const char *p, const char *rel)
 {
@@ -209,8 +210,8 @@ link_find(struct arena *a, const char *p, const char *rel)
 	}
 }
 
-/* That target seen from outside may have another name than the one that was
- * asked; then its query alone is taken. */
+/* The server may use another name for itself than the requested one; then only
+ * the query of the target is used. */
 const char *
 http_link(struct arena *a, const struct http_response *r, const char *rel)
 {

@@ -7,7 +7,7 @@
 #include "core/address.h"
 #include "http/inner.h"
 
-/* One part of a URL in the arena, NULL if it has none. */
+/* One part of a URL in the arena; NULL if the URL has none. */
 static const char *
 part(struct arena *a, CURLU *u, CURLUPart what, unsigned flags)
 {
@@ -34,8 +34,9 @@ parse(const char *url)
 	return NULL;
 }
 
-/* A user before the host is rejected, since what looks like the host may be
- * the user; blanks and what is not ASCII, since readers disagree on them. */
+/* Rejects a user before the host, since what looks like the host may be the
+ * user.  Rejects blanks and characters beyond ASCII, since parsers disagree on
+ * them. */
 bool
 url_fit(const char *url)
 {

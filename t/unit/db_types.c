@@ -291,7 +291,7 @@ bad_values(void)
 		      text_args),
 		    "bad: text: holds a NUL" },
 		{ SELECT("CAST('0999-12-31' AS DATETIME) AS at", at_row),
-		    "bad: at: no such time" },
+		    "bad: at: not a valid time" },
 		{ SELECT("CAST('1970-01-01' AS DATETIME) AS at", at_row),
 		    "bad: at: the first millisecond of 1970" },
 	};
@@ -375,7 +375,7 @@ bad_statements(void)
 		{ SELECT("text FROM probe_log", text_id_row),
 		    "bad: column 1 is missing: id" },
 		{ SELECT("text, id, 1 AS more FROM probe_log", text_id_row),
-		    "bad: column 2, more, is in no table entry" },
+		    "bad: column 2, more, has no table entry" },
 		{ SELECT("'1' AS number", number_row),
 		    "bad: column 0, number, is text, not an integer" },
 		{ SELECT("1.5 AS number", number_row),
@@ -406,7 +406,7 @@ bad_statements(void)
 		      .rowsize = sizeof(struct probe) },
 		    "bad: column 0 is missing: number" },
 		{ { .name = "bad", .sql = "SELECT 1 AS number" },
-		    "bad: column 0, number, is in no table entry" },
+		    "bad: column 0, number, has no table entry" },
 	};
 	static const struct stmt late = {
 		.name = "late",
