@@ -230,7 +230,7 @@ is(sprintf('%04o', (stat $sock)[2] & 07777), '0660', 'the socket stays as it was
 	spew($key, '1 ' . 'A' x 43 . "=\n", 0644);
 	$from_log = length $api->log;
 	kill 'HUP', $master;
-	ok(poll(10, sub { substr($api->log, $from_log) =~ /reload failed, the old configuration stays in use: .*secret\.key: mode 644 lets others at it: chmod 0640/ }),
+	ok(poll(10, sub { substr($api->log, $from_log) =~ /reload failed, the old configuration stays in use: .*secret\.key: mode 644 is too permissive: chmod 0640/ }),
 	    'keys that others may read are not taken');
 	is(ask($sock)->{status}, 200, 'those from before serve on');
 	if (defined $had) { spew($key, $had, $was) } else { unlink $key }

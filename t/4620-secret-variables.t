@@ -138,7 +138,7 @@ $all->pipeline($plain, 'echo plain');
 for my $case ([ 'missing', sub { rename $private, "$private.away" or die },
     sub { rename "$private.away", $private or die }, qr/is missing/ ],
 	[ 'readable by others', sub { chmod 0444, $private }, sub { chmod 0400, $private },
-	    qr/mode 444 lets others at it/ ],
+	    qr/mode 444 is too permissive/ ],
 	[ 'another key', sub { rename $private, "$private.away"
 	    or die; spew($private, (split /\n/, slurp("$private.away"))[0] . "\n", 0400);
 		chown +(stat "$private.away")[4, 5], $private },

@@ -58,7 +58,7 @@ is($status >> 8, 78, 'an invalid configuration is rejected');
 like($err, qr{bad\.conf:2: }, 'the error names file and line');
 
 # --- before the schema
-rejected(78, qr/0001-schema is not applied: run slipway-admin migrate/, 'user', 'list');
+rejected(78, qr/0001-schema has not been applied: run slipway-admin migrate/, 'user', 'list');
 rejected(78, qr/secret\.key: is missing: run slipway-admin key/, 'check');
 
 # --- the schema
@@ -100,11 +100,11 @@ like($printed, qr/^admins = root$/m, 'check prints a setting');
 	like($err, qr/standard output: No space left/, 'the error names standard output');
 }
 my %fault = (
-	"1 AAAA\n" => qr/secret\.key:1: must be a number/,
-	'' => qr/holds no key/,
-	$first . $first => qr/secret\.key:2: must be a number of its own/,
+	"1 AAAA\n" => qr/secret\.key:1: must be a unique number/,
+	'' => qr/contains no key/,
+	$first . $first => qr/secret\.key:2: must be a unique number/,
 	"x" . substr($first, 1) => qr/secret\.key:1: /,
-	"1 \0" . substr($first, 3) => qr/holds a NUL/,
+	"1 \0" . substr($first, 3) => qr/contains a NUL byte/,
 	'#' x 9000 => qr/is too large/,
 );
 for my $text (sort keys %fault) {
@@ -115,7 +115,7 @@ for my $text (sort keys %fault) {
 }
 for my $mode (0644, 0660, 0602, 0604) {
 	spew($key, $both, $mode);
-	rejected(78, qr/mode \d+ lets others at it/, 'check');
+	rejected(78, qr/mode \d+ is too permissive/, 'check');
 }
 for my $mode (0600, 0640, 0400, 0440) {
 	chmod $mode, $key;
@@ -135,7 +135,7 @@ symlink "$key.other", $key;
 rejected(78, qr/is missing/, 'check');
 unlink $key;
 mkdir $key;
-rejected(78, qr/is no regular file/, 'check');
+rejected(78, qr/is not a regular file/, 'check');
 rmdir $key;
 
 # --- the key pair for variables: a private key file, and a public one beside it
@@ -173,9 +173,9 @@ rmdir $key;
 	done(qr/new first key/, 'key');
 	ok(!-e "$private.new", 'a temporary file of a crash does not stop the next run');
 
-	my @faults = ([ $private, "1 AAAA\n", 0400, qr/deploy\.key:1: must be a number/ ],
-	    [ $private, '', 0400, qr/holds no key/ ],
-		map { [ $private, $two, $_, qr/deploy\.key: mode \d+ lets others at it: chmod 0400/ ] } 0440,
+	my @faults = ([ $private, "1 AAAA\n", 0400, qr/deploy\.key:1: must be a unique number/ ],
+	    [ $private, '', 0400, qr/contains no key/ ],
+		map { [ $private, $two, $_, qr/deploy\.key: mode \d+ is too permissive: chmod 0400/ ] } 0440,
 		0404, 0420, 0640);
 	for my $fault (@faults) {
 		my ($file, $text, $as, $why) = @$fault;
@@ -186,8 +186,8 @@ rmdir $key;
 	}
 	unlink $private;
 	spew($private, $two, 0400);
-	for my $fault ([ "1 AAAA\n", 0644, qr/deploy\.pub:1: / ], [ $two, 0644, qr/must hold one key/ ],
-	    [ $half, 0664, qr/mode 664 lets others at it/ ], [ $half, 0646, qr/mode 646/ ]) {
+	for my $fault ([ "1 AAAA\n", 0644, qr/deploy\.pub:1: / ], [ $two, 0644, qr/must contain exactly one key/ ],
+	    [ $half, 0664, qr/mode 664 is too permissive/ ], [ $half, 0646, qr/mode 646/ ]) {
 		spew($public, $fault->[0], $fault->[1]);
 		rejected(78, $fault->[2], 'check');
 	}

@@ -73,7 +73,7 @@ like($said, qr/^note   Git server: type git: only the Git protocol is used$/m,
 		[ 'a missing private key', sub { rename $private, "$private.away" or die },
 		    qr/^FAULT  private key for variables: .*deploy\.key: $missing/m ],
 		[ 'a private key that others may read', sub { chmod 0440, $private },
-		    qr/^FAULT  private key for variables: .*mode 440 lets others at it/m ],
+		    qr/^FAULT  private key for variables: .*mode 440 is too permissive/m ],
 	);
 	for my $fault (@faults) {
 		my ($name, $break, $like) = @$fault;
@@ -245,7 +245,7 @@ for my $type (qw(gitea gitlab github)) {
 	my $f = Slipway::Forge->start(type => 'gitea', plain => 1);
 	($status, $said) = doctor(base() . $f->conf(url => $f->url =~ s/^http:/https:/r));
 	is($status, 78, 'a server without TLS reached with TLS is a fault');
-	like($said, qr{^FAULT  Git server: .*does not speak TLS.*^note   Git server: .*http://.*allow_http}ms,
+	like($said, qr{^FAULT  Git server: .*failed the TLS handshake.*^note   Git server: .*http://.*allow_http}ms,
 	    'a server without TLS reached with TLS is named') or diag($said);
 	$f->stop;
 }

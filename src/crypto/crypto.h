@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Hashing, random tokens, and sealing of what the database must not know,
- * all by libsodium.
+ * Hashing, random tokens, HMAC and text encodings, based on libsodium.
  */
 #ifndef SLIPWAY_CRYPTO_CRYPTO_H
 #define SLIPWAY_CRYPTO_CRYPTO_H
@@ -15,26 +14,27 @@
 #define CRYPTO_HASH_HEX 65  /* SHA-256 in lower-case hex with its NUL */
 #define CRYPTO_TOKEN_MAX 64 /* a token with its NUL */
 
-/* Once, in main. */
+/* Call once, in main. */
 MUSTCHECK const struct err *crypto_init(void);
 
 void crypto_sha256(const void *data, size_t len, char out[CRYPTO_HASH_HEX]);
-/* prefix + 256 random bits in base64url without padding. */
+/* Returns the prefix followed by 256 random bits in base64url without
+ * padding. */
 void crypto_token(const char *prefix, char out[CRYPTO_TOKEN_MAX]);
 void crypto_random(void *out, size_t len);
 /* HMAC-SHA-256 in lower-case hex. */
 void crypto_hmac(const void *key, size_t keylen, const void *data, size_t len,
     char out[CRYPTO_HASH_HEX]);
-/* The same of several pieces, one behind the other. */
+/* The same for the concatenation of several blobs. */
 void crypto_hmac_list(const void *key, size_t keylen, const struct blob *,
     size_t n, char out[CRYPTO_HASH_HEX]);
-/* Without telling by time where they differ. */
+/* Compares in constant time. */
 bool crypto_equal(const char *a, const char *b);
 /* base64url without padding, in the arena. */
 char *crypto_base64url(struct arena *, const void *data, size_t len);
 /* The usual alphabet, with padding (RFC 4648, 4). */
 char *crypto_base64(struct arena *, const void *data, size_t len);
-/* The bytes of such text, in the arena; false if it is none. */
+/* Decodes such text into the arena; false if it is malformed. */
 bool crypto_base64_read(struct arena *, const char *text, size_t len,
     struct blob *out);
 /* Bytes in lower-case hex, in the arena. */

@@ -21,8 +21,8 @@
 	sodium_base64_ENCODED_LEN(KEYFILE_BYTES, sodium_base64_VARIANT_ORIGINAL)
 
 static const struct kind {
-	mode_t mode;    /* of new ones */
-	mode_t refused; /* bits that none may have */
+	mode_t mode;    /* of new files */
+	mode_t refused; /* bits that no file may have */
 } kinds[KEYFILE__MAX] = {
 	[KEYFILE_SHARED] = { 0640, S_IWGRP | S_IRWXO },
 	[KEYFILE_PRIVATE] = { 0400, S_IRWXG | S_IRWXO },
@@ -56,8 +56,8 @@ keyfile_changed(struct keyfile *f, const char *path)
 	return !same;
 }
 
-/* On the open descriptor, so that nobody can change what it names.  Root may
- * read what the dispatcher alone has. */
+/* Checks the open descriptor, so that the file cannot be replaced in between.
+ * Root may also read what only the dispatcher may. */
 static const struct err *
 check_file(int fd, const char *path, enum keyfile_kind kind,
     struct keyfile_seen *seen)
@@ -69,7 +69,7 @@ check_file(int fd, const char *path, enum keyfile_kind kind,
 		return err_errno("%s", path);
 	*seen = seen_of(&st);
 	if (!S_ISREG(st.st_mode))
-		return err_new(ERR_CONFIG, "%s: is no regular file", path);
+		return err_new(ERR_CONFIG, "%s: is not a regular file", path);
 	if (st.st_uid != 0 && st.st_uid != me &&
 	    !(kind == KEYFILE_PRIVATE && me == 0))
 		return err_new(ERR_CONFIG,
@@ -77,7 +77,7 @@ check_file(int fd, const char *path, enum keyfile_kind kind,
 		    path);
 	if ((st.st_mode & kinds[kind].refused) != 0)
 		return err_new(ERR_CONFIG,
-		    "%s: mode %03o lets others at it: chmod %04o", path,
+		    "%s: mode %03o is too permissive: chmod %04o", path,
 		    (unsigned)(st.st_mode & 0777), (unsigned)kinds[kind].mode);
 	if (st.st_size > (off_t)FILE_MAX)
 		return err_new(ERR_CONFIG, "%s: is too large", path);
@@ -112,13 +112,13 @@ read_file(const char *path, enum keyfile_kind kind, char text[FILE_MAX + 1],
 	if (n < 0)
 		e = err_errno("%s", path);
 	else if (strlen(text) != *len)
-		e = err_new(ERR_CONFIG, "%s: holds a NUL", path);
+		e = err_new(ERR_CONFIG, "%s: contains a NUL byte", path);
 out:
 	(void)close(fd);
 	return e;
 }
 
-/* "ID BASE64" */
+/* Parses "ID BASE64". */
 static bool
 parse_line(char *line, struct keyfile_key *out)
 {
@@ -163,14 +163,14 @@ parse(struct keyfile *f, char *text, const char *path)
 		key = &f->keys[f->n];
 		if (!parse_line(line, key) || keyfile_find(f, key->id) != NULL)
 			return err_new(ERR_CONFIG,
-			    "%s:%zu: must be a number of its own, a blank and"
+			    "%s:%zu: must be a unique number, a blank and"
 			    " %d bytes in base64",
 			    path, number, KEYFILE_BYTES);
 		f->n++;
 	}
 	if (f->n == 0)
 		return err_new(ERR_CONFIG,
-		    "%s: holds no key: run slipway-admin key", path);
+		    "%s: contains no key: run slipway-admin key", path);
 	return NULL;
 }
 
@@ -227,8 +227,8 @@ keyfile_push(struct keyfile *f, const char *path, const struct keyfile_key *key)
 {
 	if (f->n == KEYFILE_KEYS)
 		return err_new(ERR_CONFIG,
-		    "%s: holds %d keys already: slipway-admin key --reseal, "
-		    "then --prune, makes room",
+		    "%s: already contains %d keys: slipway-admin key --reseal, "
+		    "then --prune, removes old ones",
 		    path, KEYFILE_KEYS);
 	(void)memmove(&f->keys[1], &f->keys[0], f->n * sizeof(f->keys[0]));
 	f->keys[0] = *key;
@@ -250,7 +250,7 @@ print(const struct keyfile *f, struct buf *out)
 	sodium_memzero(text, sizeof(text));
 }
 
-/* So that a crash does not bring back the old name. */
+/* Syncs the folder, so that a crash does not restore the old entry. */
 static const struct err *
 sync_folder(char *path)
 {
@@ -270,7 +270,7 @@ sync_folder(char *path)
 	return e;
 }
 
-/* The file that takes its place, never readable by others in between. */
+/* Writes the new file, which others can never read in between. */
 static const struct err *
 fill(int fd, const char *path, const struct kind *kind,
     const struct buf *content, uid_t owner)
@@ -347,7 +347,7 @@ keyfile_prune(const char *path, enum keyfile_kind kind, int64_t id)
 		return e;
 	if (file.keys[0].id != id)
 		e = err_new(ERR_CONFLICT,
-		    "%s: has another first key meanwhile: try again", path);
+		    "%s: the first key has changed: try again", path);
 	else if (file.n > 1) {
 		sodium_memzero(&file.keys[1],
 		    (file.n - 1) * sizeof(file.keys[0]));

@@ -13,10 +13,10 @@
 
 #define KEYFILE_KEYS KEYRING_KEYS
 #define KEYFILE_BYTES 32 /* of any key here */
-#define KEYFILE_ID 4     /* of its number, before what is sealed */
+#define KEYFILE_ID 4     /* of its id, before the sealed text */
 #define KEYFILE_NOBODY ((uid_t)-1)
 
-/* Who may read it: the service, the dispatcher alone, everybody. */
+/* Who may read it: the service, only the dispatcher, or everybody. */
 enum keyfile_kind {
 	KEYFILE_SHARED,
 	KEYFILE_PRIVATE,
@@ -29,7 +29,7 @@ struct keyfile_key {
 	unsigned char bytes[KEYFILE_BYTES];
 };
 
-/* The file that was read: another, or a change of it, looks different. */
+/* Identifies the version of the file that was read. */
 struct keyfile_seen {
 	dev_t device;
 	ino_t file;
@@ -43,33 +43,31 @@ struct keyfile {
 	struct keyfile_seen seen;
 };
 
-/* At least one key; ERR_CONFIG says what is wrong with file or content, with
- * ENOENT if there is none. */
+/* Reads the file, which must contain at least one key.  ERR_CONFIG says what is
+ * wrong with the file or its content, with ENOENT if it does not exist. */
 MUSTCHECK const struct err *keyfile_read(const char *path, enum keyfile_kind,
     struct keyfile *out);
-/* Whether the path has another file by now, or a changed one; takes that one as
- * seen. */
+/* Whether the file was replaced or changed; records the new version as seen. */
 bool keyfile_changed(struct keyfile *, const char *path);
-/* NULL if there is none of that number. */
+/* The key with that id; NULL if there is none. */
 const struct keyfile_key *keyfile_find(const struct keyfile *, int64_t id);
 void keyfile_id_put(unsigned char out[KEYFILE_ID], int64_t id);
 int64_t keyfile_id_get(const unsigned char at[KEYFILE_ID]);
-/* A number that none of them has, and none had. */
+/* An id that no key has or ever had. */
 int64_t keyfile_next(const struct keyfile *);
-/* Puts one before the others; ERR_CONFIG, with the path, if there are too
- * many. */
+/* Adds a key in front of the others; ERR_CONFIG, with the path, if there are
+ * too many. */
 MUSTCHECK const struct err *keyfile_push(struct keyfile *, const char *path,
     const struct keyfile_key *);
-/* Whole or not at all, and on the disk when it returns.  A file that is
- * replaced keeps its owner, a new one gets `owner` if root makes it. */
+/* Writes the file atomically and syncs it.  A file that is replaced keeps its
+ * owner; a new one gets `owner` if root creates it. */
 MUSTCHECK const struct err *keyfile_write(const char *path, enum keyfile_kind,
     const struct keyfile *, uid_t owner);
 
-/* Leaves the first key alone; ERR_CONFLICT if it has another number. */
+/* Removes all keys but the first; ERR_CONFLICT if that has another id. */
 MUSTCHECK const struct err *keyfile_prune(const char *path, enum keyfile_kind,
     int64_t id);
-/* Number and fingerprint, which follows from the bytes and does not lead back
- * to them. */
+/* Id and fingerprint; the fingerprint does not reveal the bytes. */
 void keyfile_name(const struct keyfile_key *,
     const unsigned char bytes[KEYFILE_BYTES], struct key_name *out);
 

@@ -11,7 +11,7 @@
 #define NONCE_BYTES ((size_t)crypto_aead_xchacha20poly1305_ietf_NPUBBYTES)
 #define MAC_BYTES ((size_t)crypto_aead_xchacha20poly1305_ietf_ABYTES)
 #define ID_BYTES ((size_t)KEYFILE_ID)
-#define SEAL_VERSION 1 /* first byte of what is sealed, then id, nonce, text */
+#define SEAL_VERSION 1 /* first byte of a sealed value; then id, nonce, text */
 #define HEAD_BYTES (1 + ID_BYTES + NONCE_BYTES)
 #define MAC_NUMBER ((size_t)(2 * KEYFILE_ID)) /* digits */
 
@@ -78,7 +78,7 @@ keyring_prune(const char *path, const struct key_name *first)
 	return keyfile_prune(path, KEYFILE_SHARED, first->id);
 }
 
-/* A key that is gone, or one that a mere hash does without, is none. */
+/* A missing key, or one of a plain hash, counts as none. */
 static void
 mac_make(const struct keyfile_key *key, const char *purpose, const void *data,
     size_t len, char out[CRYPTO_HASH_HEX])

@@ -15,7 +15,8 @@
 
 struct private_keyring {
 	struct keyfile file;
-	unsigned char halves[KEYFILE_KEYS][KEYFILE_BYTES]; /* their public */
+	unsigned char halves[KEYFILE_KEYS][KEYFILE_BYTES]; /* the public
+							    * halves */
 };
 
 struct plain {
@@ -35,7 +36,7 @@ private_keyring_open(const char *path, struct private_keyring **out)
 	for (i = 0; e == NULL && i < k->file.n; i++)
 		if (crypto_scalarmult_base(k->halves[i],
 			k->file.keys[i].bytes) != 0)
-			e = err_new(ERR_CONFIG, "%s: key %lld is none", path,
+			e = err_new(ERR_CONFIG, "%s: key %lld is invalid", path,
 			    (long long)k->file.keys[i].id);
 	if (e != NULL)
 		private_keyring_close(k);
@@ -53,7 +54,8 @@ private_keyring_close(struct private_keyring *k)
 	mem_free(k);
 }
 
-/* What was sealed: the purpose, a NUL and the text, `len` bytes. */
+/* Unseals the value to purpose, NUL and text; `len` is the length of the
+ * text. */
 static const struct err *
 plain_open(const struct private_keyring *k, struct arena *a,
     const char *purpose, const char *sealed, struct plain *out)
@@ -143,8 +145,8 @@ private_keyring_match(const struct private_keyring *k,
 	return at == 0 ? KEY_MATCH_CURRENT : KEY_MATCH_OLDER;
 }
 
-/* A number that neither file has: what was sealed with a private half that is
- * lost shall not be taken for damaged. */
+/* An id that neither file contains, so that a value sealed for a lost private
+ * key is not mistaken for a damaged one. */
 static int64_t
 next_id(const struct keyfile *file, const char *public_path)
 {
@@ -184,7 +186,7 @@ private_keyring_prune(const char *path, const struct key_name *first)
 	return keyfile_prune(path, KEYFILE_PRIVATE, first->id);
 }
 
-/* One try; `again` if the file was replaced meanwhile. */
+/* Tries once; sets `again` if the file was replaced meanwhile. */
 static const struct err *
 lock_take(const char *path, int *out, bool *again)
 {
@@ -200,7 +202,7 @@ lock_take(const char *path, int *out, bool *again)
 		(void)close(fd);
 		if (why == EWOULDBLOCK)
 			return err_new(ERR_CONFLICT,
-			    "%s: another slipway-admin key is at work: wait "
+			    "%s: another slipway-admin key is running: wait "
 			    "until it has ended",
 			    path);
 		errno = why;

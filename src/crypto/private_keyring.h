@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The private keys: they unseal what the public key seals.  They stand apart,
- * so that the API has none of it: only the dispatcher and slipway-admin include
- * this.
+ * The private keys: they unseal what the public key seals.  They are separate
+ * so that the API has no access to them: only the dispatcher and slipway-admin
+ * include this file.
  */
 #ifndef SLIPWAY_CRYPTO_PRIVATE_KEYRING_H
 #define SLIPWAY_CRYPTO_PRIVATE_KEYRING_H
@@ -19,9 +19,9 @@ struct private_keyring;
 MUSTCHECK const struct err *private_keyring_open(const char *path,
     struct private_keyring **out);
 void private_keyring_close(struct private_keyring *);
-/* The text, in the arena.  ERR_CONFIG if the key is missing, ERR_INTERNAL if
- * the value is damaged or was sealed for another purpose; the message calls the
- * value "it" and gives no more than that. */
+/* Returns the text, in the arena.  ERR_CONFIG if the key is missing,
+ * ERR_INTERNAL if the value is damaged or was sealed for another purpose; the
+ * message calls the value "it". */
 MUSTCHECK const struct err *private_keyring_unseal(const struct private_keyring
 						       *,
     struct arena *, const char *purpose, const char *sealed, const char **out);
@@ -40,17 +40,18 @@ enum key_match { KEY_MATCH_CURRENT, KEY_MATCH_OLDER, KEY_MATCH_NONE };
 enum key_match private_keyring_match(const struct private_keyring *,
     const struct public_key *);
 
-/* Creates both files, or puts a new first key into the private one and its
- * public half into the public one: in this order, so that a value sealed in
- * between unseals.  If root creates the private one it belongs to `owner`. */
+/* Creates both files, or adds a new first key to the private one and then its
+ * public half to the public one, so that a value sealed in between can be
+ * unsealed.  If root creates the private file, it belongs to `owner`. */
 MUSTCHECK const struct err *private_keyring_rotate(const char *path,
     const char *public_path, uid_t owner);
 /* Removes all keys but the first from the private file, on the disk when it
  * returns; ERR_CONFLICT if `first` is not the first. */
 MUSTCHECK const struct err *private_keyring_prune(const char *path,
     const struct key_name *first);
-/* Locks the key files for one process: ERR_CONFLICT while another has the lock.
- * Held until `out` is closed; -1 if there is no file yet. */
+/* Locks the key files for one process: ERR_CONFLICT while another has the
+ * lock.  The lock lasts until `out` is closed; -1 if the file does not exist
+ * yet. */
 MUSTCHECK const struct err *private_keyring_lock(const char *path, int *out);
 
 #endif

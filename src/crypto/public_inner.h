@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What public_key.c and private_keyring.c share.  A value sealed with a public
- * key is, in base64: a version, the id of the key, the libsodium sealed box of
- * purpose, NUL and text.
+ * Shared by public_key.c and private_keyring.c.  A value sealed with a public
+ * key is, in base64: a version, the id of the key, and the libsodium sealed box
+ * of purpose, NUL and text.
  */
 #ifndef SLIPWAY_CRYPTO_PUBLIC_INNER_H
 #define SLIPWAY_CRYPTO_PUBLIC_INNER_H

@@ -14,7 +14,8 @@ half_read(const char *path, struct keyfile *out)
 
 	if ((e = keyfile_read(path, KEYFILE_PUBLIC, out)) == NULL &&
 	    out->n != 1)
-		e = err_new(ERR_CONFIG, "%s: must hold one key", path);
+		e = err_new(ERR_CONFIG, "%s: must contain exactly one key",
+		    path);
 	return e;
 }
 
@@ -70,7 +71,7 @@ public_key_seal(const struct public_key *key, struct arena *a,
 	keyfile_id_put(sealed + 1, key->file.keys[0].id);
 	if (crypto_box_seal(sealed + PUBLIC_SEAL_HEAD, plain, len,
 		key->file.keys[0].bytes) != 0)
-		e = err_new(ERR_INTERNAL, "%s: the public key is none",
+		e = err_new(ERR_INTERNAL, "%s: the public key is invalid",
 		    purpose);
 	else
 		*out = crypto_base64(a, sealed, len + PUBLIC_SEAL_EXTRA);

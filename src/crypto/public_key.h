@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The public key: X25519 sealed boxes, which the holder of the public key
- * alone cannot open.  A value is sealed by itself, as base64, and may be copied
- * as it is.
+ * The public key: X25519 sealed boxes, which cannot be opened with the public
+ * key alone.  A sealed value is self-contained base64 text and can be copied.
  */
 #ifndef SLIPWAY_CRYPTO_PUBLIC_KEY_H
 #define SLIPWAY_CRYPTO_PUBLIC_KEY_H

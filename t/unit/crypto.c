@@ -494,7 +494,7 @@ limits(const char *path)
 	    "the first of 64 keys unseals");
 	keyring_close(full);
 	ok(stat(path, &before) == 0, "the key file exists");
-	refused(keyring_rotate(path), "holds 64 keys already", "a 65th key");
+	refused(keyring_rotate(path), "already contains 64 keys", "a 65th key");
 	ok(stat(path, &after) == 0 && before.st_ino == after.st_ino &&
 		before.st_size == after.st_size,
 	    "a rejected rotation changes nothing");
