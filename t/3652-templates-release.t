@@ -52,7 +52,7 @@ is(current($root), "releases/$one->{id}", 'is the current release');
 is(slurp("$root/current/css/a.css"), "a\n", 'its files are there');
 is((stat "$root/current/index.html")[2] & 0777, 0644, 'and others can read them');
 ok(!-l "$root/previous", 'nothing is before it');
-like($one->{log}, qr/\Q$url\E answers/, 'its page was asked for');
+like($one->{log}, qr/\Q$url\E responds/, 'its page was requested');
 
 $site->checkout('public/index.html' => "two\n");
 $dry = $site->deploy(%env, DRY_RUN => 'yes');
@@ -87,9 +87,9 @@ for my $case (
 	['no directory', { DEPLOY_ROOT => undef }, qr/set DEPLOY_ROOT/],
 	['a relative directory', { DEPLOY_ROOT => 'srv/www' }, qr/absolute path/],
 	['a top directory', { DEPLOY_ROOT => '/srv' }, qr/absolute path/],
-	['a directory with ..', { DEPLOY_ROOT => "$root/../x" }, qr/must not hold \.\./],
-	['the checkout itself', { DEPLOY_ROOT => $site->work }, qr/must not lie in the checkout/],
-	['a directory of the checkout', { DEPLOY_ROOT => $site->work . '/out' }, qr/must not lie in the checkout/],
+	['a directory with ..', { DEPLOY_ROOT => "$root/../x" }, qr/must not contain \.\./],
+	['the checkout itself', { DEPLOY_ROOT => $site->work }, qr/must not be in the checkout/],
+	['a directory of the checkout', { DEPLOY_ROOT => $site->work . '/out' }, qr/must not be in the checkout/],
 	['a source outside', { SOURCE_DIR => '/etc' }, qr/SOURCE_DIR must be/],
 	['a source that climbs', { SOURCE_DIR => '../site' }, qr/SOURCE_DIR must be/],
 	['a source that is not there', { SOURCE_DIR => 'dist' }, qr/no directory dist/],
@@ -143,8 +143,8 @@ ok($got->{ok}, 'rollback to a release by number') or diag($got->{log});
 is(current($root), "releases/$now", 'switches');
 is(slurp("$root/reload"), "$got->{id}\n", 'and says so in the trigger file');
 for my $case (
-	['the current one', { RELEASE => $now }, qr/is the current release already/],
-	['one that is not there', { RELEASE => '99999' }, qr/there is no /],
+	['the current one', { RELEASE => $now }, qr/is already the current release/],
+	['one that is not there', { RELEASE => '99999' }, qr/does not exist/],
 	['a path', { RELEASE => '../releases' }, qr/RELEASE must be a number/],
 	['a directory without releases', { DEPLOY_ROOT => Slipway::Template::room('none/none') }, qr/has no release/],
 	['no directory', { DEPLOY_ROOT => undef }, qr/set DEPLOY_ROOT/],

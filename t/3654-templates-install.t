@@ -73,7 +73,7 @@ ok(!-e "$target/old.html", 'unless DELETE is chosen');
 for my $case (
 	['no directory', { DEPLOY_DIR => undef }, qr/set DEPLOY_DIR/],
 	['a top directory', { DEPLOY_DIR => '/usr' }, qr/absolute path/],
-	['the checkout itself', { DEPLOY_DIR => $simple->work }, qr/must not lie in the checkout/],
+	['the checkout itself', { DEPLOY_DIR => $simple->work }, qr/must not be in the checkout/],
 	['an option', { DEPLOY_DIR => '--delete' }, qr/absolute path/],
 	['a climbing directory', { DEPLOY_DIR => "$target/../../x" }, qr/absolute path/],
 	['a source outside', { SOURCE_DIR => '/etc' }, qr/of the checkout/],
@@ -127,9 +127,9 @@ for my $site (@sites) {
 	ok(!-e "$site/wp-content/.slipway", 'nothing left over');
 }
 for my $case (
-	['no site', { SITES => undef }, qr/choose one site/],
+	['no site', { SITES => undef }, qr/choose at least one site/],
 	['a relative site', { SITES => 'www/a' }, qr/absolute path/],
-	['no WordPress', { SITES => "$sites[0],$room" }, qr/holds no WordPress/],
+	['no WordPress', { SITES => "$sites[0],$room" }, qr/does not contain WordPress/],
 ) {
 	my ($name, $change, $want) = @$case;
 	$got = $wp->deploy(SITES => $both, %$change);

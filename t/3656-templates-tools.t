@@ -69,7 +69,7 @@ for my $case (
 	like($got->{log}, $want, '- saying why');
 }
 $migration->checkout('migrations/a\';b.sql' => "SELECT 1;\n");
-like($migration->deploy(%env)->{log}, qr/may stand in a name/, 'migration: refuses a file name that quotes');
+like($migration->deploy(%env)->{log}, qr/are allowed in a name/, 'migration: refuses a file name that quotes');
 $db->stop;
 
 # --- PHP
@@ -107,7 +107,7 @@ if ($tools) {
 for my $slug (qw(laravel symfony)) {
 	$got = Slipway::Template->new($slug, %php)->deploy(DEPLOY_ROOT => $root, SHARED => 'storage');
 	ok(!$got->{ok}, "$slug: refuses another kind of project");
-	like($got->{log}, $tools ? qr/there is no (?:artisan|bin\/console)/ : qr/is not installed/, '- saying why');
+	like($got->{log}, $tools ? qr/checkout has no (?:artisan|bin\/console)/ : qr/is not installed/, '- saying why');
 }
 
 if ($tools) {
@@ -203,7 +203,7 @@ CONF
 	ok(!-e "$far/previous" && readlink("$far/current") eq $good, 'and the host goes back') or diag($got->{log});
 	ok(!-e "$far/releases/$got->{id}", 'without the bad release');
 	for my $case (
-		['no host', { HOSTS => undef }, qr/choose one host/],
+		['no host', { HOSTS => undef }, qr/choose at least one host/],
 		['an option as host', { HOSTS => '-oProxyCommand=x' }, qr/is no host/],
 		['a directory that quotes', { REMOTE_DIR => "/a/b'c" }, qr/absolute path/],
 		['an unknown host key', { KNOWN_HOSTS => '/dev/null' }, qr/not known/],
@@ -223,8 +223,8 @@ $got = Slipway::Template->new('docker-compose', 'compose.yaml' => "services: {}\
 ok(!$got->{ok}, 'docker compose: fails without services');
 like($got->{log}, qr/apt-get install docker\.io|docker has no compose|service|daemon/, 'and says why');
 my $systemd = Slipway::Template->new('systemd-restart');
-for my $case (['no service', {}, qr/choose one service|not on the runner/],
-	['an option', { SERVICES => '--root=/' }, qr/is no name of a service|not on the runner/],
+for my $case (['no service', {}, qr/choose at least one service|not installed on the runner/],
+	['an option', { SERVICES => '--root=/' }, qr/is not a valid service name|not installed on the runner/],
 	['one that is not there', { SERVICES => 'slipway-no-such.service' },
 		qr/not-found|not on the runner|not been booted|Failed to|bus/]) {
 	my ($name, $change, $want) = @$case;

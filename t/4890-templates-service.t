@@ -84,7 +84,7 @@ is($two->{reason}, 'step_failed', 'static site: a failed check has the reason st
 is(join(' ', map { $_->{status} } @{ $two->{steps} }), 'success success success failed success skipped',
 	'static site: a failed check rolls back');
 is(slurp("$root/current/index.html"), "one\n", 'static site: the previous release is served');
-like($log, qr/did not answer well within 1 s/, 'static site: the log says that the check failed');
+like($log, qr/did not respond with success within 1 s/, 'static site: the log says that the check failed');
 
 # --- a binary
 my ($binary, $room) = project('binary-systemd',

@@ -6,7 +6,7 @@ set -euo pipefail
 die() { printf '%s\n' "$*" >&2; exit 1; }
 need() { command -v "$1" >/dev/null || die "$1 is not installed on the runner: apt-get install $2"; }
 
-binary=${BINARY:?set BINARY, the file that was built}
+binary=${BINARY:?set BINARY to the file that the build creates}
 [[ $binary != [/-]* && $binary != *..* && /$binary != */.git/* ]] ||
 	die "BINARY must be a file of the checkout"
 case ${BUILD:-make} in
@@ -27,6 +27,6 @@ none) echo "nothing to build" ;;
 *) die "BUILD must be make, go, cargo or none" ;;
 esac
 if [ ! -f "$binary" ] || [ ! -x "$binary" ]; then
-	die "$binary was not built, or cannot be run"
+	die "$binary was not built or is not executable"
 fi
 [ -z "${VERSION_OPTION:-}" ] || "./$binary" "$VERSION_OPTION"

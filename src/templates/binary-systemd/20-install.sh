@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: ISC
 # shellcheck shell=bash
-# Installs the new file beside the old one and renames it over it; the old
-# one stays as TARGET.previous.
+# Installs the new file beside the old one, then renames it to replace the old
+# one, which is kept as TARGET.previous.
 set -euo pipefail
 umask 022
 
@@ -9,7 +9,7 @@ die() { printf '%s\n' "$*" >&2; exit 1; }
 
 [[ ${TARGET:?set TARGET, for example /srv/app/bin/app} =~ ^/[^/]+/.*[^/]$ && $TARGET != *..* ]] ||
 	die "TARGET must be an absolute path such as /srv/app/bin/app"
-[ -d "${TARGET%/*}" ] || die "there is no directory ${TARGET%/*} on the runner"
+[ -d "${TARGET%/*}" ] || die "the directory ${TARGET%/*} does not exist on the runner"
 [ ! -d "$TARGET" ] || die "TARGET is a directory"
 if [ "${DRY_RUN:-no}" = yes ]; then
 	echo "dry run: ${BINARY:?} would become $TARGET"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: ISC
 # shellcheck shell=bash
-# Is it the new file, does it run, is its service up, does its page answer?
+# Checks that the new file is installed and runs, its service is active and its
+# page responds.
 set -euo pipefail
 umask 022
 
@@ -27,8 +28,8 @@ if [ -n "${CHECK_URL:-}" ]; then
 	command -v curl >/dev/null ||
 		die "curl is not installed on the runner: apt-get install curl"
 	until curl -fsS --globoff --proto =http,https --max-time 10 -o /dev/null -- "$CHECK_URL"; do
-		[ "$SECONDS" -lt "$seconds" ] || die "$CHECK_URL did not answer well within $seconds s"
+		[ "$SECONDS" -lt "$seconds" ] || die "$CHECK_URL did not respond with success within $seconds s"
 		sleep 1
 	done
-	echo "$CHECK_URL answers"
+	echo "$CHECK_URL responds"
 fi

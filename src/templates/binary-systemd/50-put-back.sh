@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: ISC
 # shellcheck shell=bash
-# Runs when a step above failed: puts the former file back, if this deployment
-# had replaced it.
+# Runs if a step above failed: restores the previous file, if this deployment
+# replaced it.
 set -euo pipefail
 umask 022
 
 die() { printf '%s\n' "$*" >&2; exit 1; }
-# A trigger holds one short line: no other file is overwritten.
+# A trigger file contains one short line; no other file is overwritten.
 is_trigger() {
 	[[ $RELOAD_TRIGGER == /* ]] || return 1
 	[ -e "$RELOAD_TRIGGER" ] || return 0
@@ -23,12 +23,12 @@ if [ "$(cat -- "$TARGET.deployment" 2>/dev/null)" != "${SLIPWAY_DEPLOYMENT_ID:?}
 	exit 0
 fi
 if [ ! -e "$TARGET.previous" ]; then
-	echo "there was no former file: the new one stays"
+	echo "no previous file: keeping the new one"
 	exit 0
 fi
 mv -T -- "$TARGET.previous" "$TARGET"
 rm -f -- "$TARGET.deployment"
-echo "$TARGET is the former file again"
+echo "restored $TARGET"
 if [ -n "${RELOAD_TRIGGER:-}" ]; then
 	! is_trigger || printf '%s\n' "${SLIPWAY_DEPLOYMENT_ID:?}" >"$RELOAD_TRIGGER"
 elif [[ ${SERVICE:-} =~ ^[A-Za-z0-9][A-Za-z0-9@:._-]*$ ]]; then

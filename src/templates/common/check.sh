@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: ISC
 # shellcheck shell=bash
-# Is the new release the current one, does its service run, does its page
-# answer?  Asks again until CHECK_SECONDS have passed.
+# Checks that the new release is current, its service is active and its page
+# responds.  Retries for CHECK_SECONDS.
 set -euo pipefail
 
 die() { printf '%s\n' "$*" >&2; exit 1; }
@@ -14,8 +14,8 @@ seconds=${CHECK_SECONDS:-60}
 [[ $seconds =~ ^[1-9][0-9]{0,3}$ ]] || die "CHECK_SECONDS must be 1..9999"
 link=${DEPLOY_ROOT:?}/current
 [ "$(readlink -- "$link")" = "releases/${SLIPWAY_DEPLOYMENT_ID:?}" ] ||
-	die "$link is not this release"
-# Who watches the trigger file starts a moment later.
+	die "$link does not point to this release"
+# The unit that watches the trigger file starts a moment later.
 [ -z "${RELOAD_TRIGGER:-}" ] || sleep 2
 if [ -n "${SERVICE:-}" ] && command -v systemctl >/dev/null; then
 	until systemctl is-active --quiet -- "$SERVICE"; do
@@ -29,8 +29,8 @@ if [ -n "${CHECK_URL:-}" ]; then
 		die "curl is not installed on the runner: apt-get install curl"
 	until curl -fsS --globoff --proto =http,https --max-time 10 -o /dev/null -- "$CHECK_URL"; do
 		[ "$SECONDS" -lt "$seconds" ] ||
-			die "$CHECK_URL did not answer well within $seconds s"
+			die "$CHECK_URL did not respond with success within $seconds s"
 		sleep 1
 	done
-	echo "$CHECK_URL answers"
+	echo "$CHECK_URL responds"
 fi

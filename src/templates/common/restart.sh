@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: ISC
 # shellcheck shell=bash
-# Makes the service take the new release.  A step can never become root, so
-# systemd does it, in one of two ways.  (NAME stands for the service.)
+# Restarts the service with the new release.  A step can never become root, so
+# systemd does it, in one of two ways.  (Replace NAME by the service.)
 #
-# RELOAD_TRIGGER is a file in a directory that this project may write, which
-# systemd watches.  /etc/systemd/system/NAME-restart.path:
+# RELOAD_TRIGGER is a file that systemd watches, in a directory that this
+# project may write.  /etc/systemd/system/NAME-restart.path:
 #	[Path]
 #	PathModified=/srv/NAME/restart
 #	[Install]
@@ -14,7 +14,7 @@
 #	Type=oneshot
 #	ExecStart=/usr/bin/systemctl reload-or-restart NAME.service
 #
-# SERVICE needs the project to have an account of its own ([run_as] of
+# SERVICE requires a separate account for the project ([run_as] of
 # slipway.conf) and a rule in /etc/polkit-1/rules.d/50-NAME.rules:
 #	polkit.addRule(function (action, subject) {
 #		if (action.id == "org.freedesktop.systemd1.manage-units" &&
@@ -26,7 +26,7 @@
 set -euo pipefail
 
 die() { printf '%s\n' "$*" >&2; exit 1; }
-# A trigger holds one short line: no other file is overwritten.
+# A trigger file contains one short line; no other file is overwritten.
 is_trigger() {
 	[[ $RELOAD_TRIGGER == /* ]] || return 1
 	[ -e "$RELOAD_TRIGGER" ] || return 0
@@ -35,14 +35,14 @@ is_trigger() {
 }
 
 if [ "${DRY_RUN:-no}" = yes ]; then
-	echo "dry run: nothing is restarted"
+	echo "dry run: restarting nothing"
 elif [ -n "${RELOAD_TRIGGER:-}" ]; then
 	[[ $RELOAD_TRIGGER == /* ]] || die "RELOAD_TRIGGER must be an absolute path"
-	is_trigger || die "$RELOAD_TRIGGER holds something else: choose another trigger file"
+	is_trigger || die "$RELOAD_TRIGGER is not a trigger file: choose another file"
 	printf '%s\n' "${SLIPWAY_DEPLOYMENT_ID:?}" >"$RELOAD_TRIGGER"
 	echo "wrote $RELOAD_TRIGGER"
 elif [ -n "${SERVICE:-}" ]; then
-	command -v systemctl >/dev/null || die "systemctl is not on the runner: set RELOAD_TRIGGER"
+	command -v systemctl >/dev/null || die "systemctl is not installed on the runner: set RELOAD_TRIGGER"
 	[[ $SERVICE =~ ^[A-Za-z0-9][A-Za-z0-9@:._-]*$ ]] || die "SERVICE must be the name of one service"
 	systemctl --no-ask-password reload-or-restart -- "$SERVICE"
 	echo "restarted $SERVICE"

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: ISC
 # shellcheck shell=bash
-# Runs when a step above failed: puts the previous release back, if this one
-# was switched to, and removes this one.  The service is restarted the same
-# way as above.
+# Runs if a step above failed: restores the previous release, if this one was
+# current, and removes this one.  Restarts the service in the same way as the
+# restart step.
 set -euo pipefail
 
-# A trigger holds one short line: no other file is overwritten.
+# A trigger file contains one short line; no other file is overwritten.
 is_trigger() {
 	[[ $RELOAD_TRIGGER == /* ]] || return 1
 	[ -e "$RELOAD_TRIGGER" ] || return 0
@@ -19,7 +19,7 @@ id=${SLIPWAY_DEPLOYMENT_ID:?}
 cd -- "${DEPLOY_ROOT:?}"
 rm -f -- current.new previous.new
 if [ "$(readlink -- current || true)" != "releases/$id" ]; then
-	echo "the release was not switched to; current stays as it is"
+	echo "this release was not current: current is unchanged"
 elif [ -L previous ] && [ -d previous ]; then
 	mv -T -- previous current
 	echo "back to $(readlink -- current)"
@@ -29,7 +29,7 @@ elif [ -L previous ] && [ -d previous ]; then
 		systemctl --no-ask-password reload-or-restart -- "$SERVICE"
 	fi
 else
-	echo "there is no previous release: the failed one stays, to be looked at"
+	echo "no previous release: keeping the failed one for inspection"
 	exit 0
 fi
 rm -rf -- "releases/$id"

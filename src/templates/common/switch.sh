@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: ISC
 # shellcheck shell=bash
-# Points DEPLOY_ROOT/current at this deployment's release, in one rename, so
-# that no request ever sees half a release.  DEPLOY_ROOT/previous remembers
-# what was there before.
+# Points DEPLOY_ROOT/current at this deployment's release with one rename, so
+# that no request ever sees half a release.  DEPLOY_ROOT/previous points to the
+# release before.
 set -euo pipefail
 
 die() { printf '%s\n' "$*" >&2; exit 1; }
@@ -15,7 +15,7 @@ if [ "${DRY_RUN:-no}" = yes ]; then
 fi
 [ -d "releases/$id" ] || die "$DEPLOY_ROOT/releases/$id is missing"
 if [ -e current ] && [ ! -L current ]; then
-	die "$DEPLOY_ROOT/current is no symbolic link: move it away first"
+	die "$DEPLOY_ROOT/current is not a symbolic link: move it away first"
 fi
 rm -f -- current.new previous.new
 if [ -L current ]; then

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: ISC
 # shellcheck shell=bash
-# Lists the files that were not applied yet, and refuses ones that changed
-# after they were.
+# Lists the files that were not applied yet, and fails if an applied file has
+# changed.
 set -euo pipefail
 
 die() { printf '%s\n' "$*" >&2; exit 1; }
@@ -17,7 +17,7 @@ options=()
 sql() { mariadb "${options[@]}" --batch --skip-column-names --default-character-set=utf8mb4 "$DB" "$@"; }
 dir=${MIGRATIONS_DIR:-migrations}
 [[ $dir != /* && $dir != *..* ]] || die "MIGRATIONS_DIR must be a directory of the checkout"
-[ -d "$dir" ] || die "there is no directory $dir in the checkout"
+[ -d "$dir" ] || die "the checkout has no directory $dir"
 need mariadb
 sql -e 'CREATE TABLE IF NOT EXISTS schema_migration (
 	name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
@@ -28,7 +28,7 @@ applied=$(sql -e 'SELECT name, checksum FROM schema_migration')
 shopt -s nullglob
 for file in "$dir"/*.sql; do
 	name=${file##*/}
-	[[ $name =~ ^[A-Za-z0-9._-]+$ ]] || die "$name: only A-Z a-z 0-9 . _ - may stand in a name"
+	[[ $name =~ ^[A-Za-z0-9._-]+$ ]] || die "$name: only A-Z a-z 0-9 . _ - are allowed in a name"
 	sum=$(sha256sum <"$file")
 	known=$(awk -v name="$name" '$1 == name { print $2 }' <<<"$applied")
 	if [ -z "$known" ]; then

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: ISC
 # shellcheck shell=bash
-# Dumps the database, so that there is a way back.
+# Dumps the database, so that it can be restored.
 set -euo pipefail
 
 die() { printf '%s\n' "$*" >&2; exit 1; }
@@ -24,6 +24,6 @@ mkdir -p -- "$BACKUP_DIR"
 dump=$BACKUP_DIR/$DB-${SLIPWAY_DEPLOYMENT_ID:?}.sql.gz
 mariadb-dump "${options[@]}" --single-transaction --routines --triggers --events \
 	--default-character-set=utf8mb4 "$DB" | gzip >"$dump.part"
-zcat -- "$dump.part" | tail -n 1 | grep -q 'Dump completed' || die "the dump is not complete"
+zcat -- "$dump.part" | tail -n 1 | grep -q 'Dump completed' || die "the dump is incomplete"
 mv -- "$dump.part" "$dump"
 ls -l -- "$dump"

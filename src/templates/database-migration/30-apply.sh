@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: ISC
 # shellcheck shell=bash
-# Applies what is pending.  MariaDB cannot take back a change of a table: if a
-# file fails in its middle, mend by hand or restore the dump.
+# Applies pending files.  MariaDB cannot roll back changes of a table: if a file
+# fails halfway, repair the table by hand or restore the dump.
 set -euo pipefail
 
 die() { printf '%s\n' "$*" >&2; exit 1; }
@@ -17,7 +17,7 @@ options=()
 sql() { mariadb "${options[@]}" --batch --skip-column-names --default-character-set=utf8mb4 "$DB" "$@"; }
 dir=${MIGRATIONS_DIR:-migrations}
 [[ $dir != /* && $dir != *..* ]] || die "MIGRATIONS_DIR must be a directory of the checkout"
-[ -d "$dir" ] || die "there is no directory $dir in the checkout"
+[ -d "$dir" ] || die "the checkout has no directory $dir"
 if [ "${CONFIRM:-}" != "$DB" ]; then
 	[ -z "${CONFIRM:-}" ] || die "CONFIRM is not $DB: nothing is applied"
 	echo "CONFIRM is empty: nothing is applied"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: ISC
 # shellcheck shell=bash
-# Is everything recorded, and is every table sound?
+# Checks that everything is recorded and every table is intact.
 set -euo pipefail
 
 die() { printf '%s\n' "$*" >&2; exit 1; }
@@ -16,7 +16,7 @@ options=()
 sql() { mariadb "${options[@]}" --batch --skip-column-names --default-character-set=utf8mb4 "$DB" "$@"; }
 dir=${MIGRATIONS_DIR:-migrations}
 [[ $dir != /* && $dir != *..* ]] || die "MIGRATIONS_DIR must be a directory of the checkout"
-[ -d "$dir" ] || die "there is no directory $dir in the checkout"
+[ -d "$dir" ] || die "the checkout has no directory $dir"
 if [ "${CONFIRM:-}" = "$DB" ]; then
 	while read -r name; do
 		[ "$(sql -e "SELECT COUNT(*) FROM schema_migration WHERE name = '$name'")" = 1 ] ||
@@ -25,4 +25,4 @@ if [ "${CONFIRM:-}" = "$DB" ]; then
 fi
 need mariadb-check
 mariadb-check "${options[@]}" --quick --silent "$DB"
-echo "every table of $DB is sound"
+echo "all tables of $DB are intact"

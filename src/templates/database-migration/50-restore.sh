@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: ISC
 # shellcheck shell=bash
-# Prints the command that brings the dump back; runs whatever happened.
+# Prints the command that restores the dump; always runs.
 set -euo pipefail
 
 die() { printf '%s\n' "$*" >&2; exit 1; }

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: ISC
 # shellcheck shell=bash
-# Installs what the project says it needs, for the kinds of project that are
-# found in the checkout.
+# Installs packages, depending on the files found in the checkout.
 set -euo pipefail
 
 die() { printf '%s\n' "$*" >&2; exit 1; }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: ISC
 # shellcheck shell=bash
-# Runs the tests, for the kinds of project that are found in the checkout.
+# Runs the tests, depending on the files found in the checkout.
 set -euo pipefail
 
 die() { printf '%s\n' "$*" >&2; exit 1; }
@@ -18,5 +18,5 @@ elif [ -x vendor/bin/phpunit ]; then
 elif [ -d tests ] && [ -x .venv/bin/python ]; then
 	.venv/bin/python -m unittest discover tests
 else
-	echo "no tests were found"
+	echo "found no tests"
 fi

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: ISC
 # shellcheck shell=bash
-# Shows what is pending and, if RUN_MIGRATIONS is yes, applies it.
+# Shows pending migrations and, if RUN_MIGRATIONS is yes, applies them.
 set -euo pipefail
 
 if [ "${DRY_RUN:-no}" = yes ]; then
-	echo "dry run: nothing is migrated"
+	echo "dry run: migrating nothing"
 	exit 0
 fi
 cd -- "${DEPLOY_ROOT:?}/releases/${SLIPWAY_DEPLOYMENT_ID:?}"
-php artisan migrate:status --no-interaction || echo "no migration has run yet"
+php artisan migrate:status --no-interaction || echo "no migration was applied yet"
 if [ "${RUN_MIGRATIONS:-no}" = yes ]; then
 	php artisan migrate --force --no-interaction
 else
-	echo "RUN_MIGRATIONS is not yes: the database stays as it is"
+	echo "RUN_MIGRATIONS is not yes: the database is unchanged"
 fi

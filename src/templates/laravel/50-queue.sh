@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: ISC
 # shellcheck shell=bash
-# Workers end after their job and are started again by their supervisor.
+# Workers exit after their current job; their supervisor restarts them.
 set -euo pipefail
 
 if [ "${DRY_RUN:-no}" = yes ]; then
-	echo "dry run: workers stay as they are"
+	echo "dry run: restarting no workers"
 	exit 0
 fi
 cd -- "${DEPLOY_ROOT:?}/current"

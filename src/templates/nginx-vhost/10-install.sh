@@ -15,9 +15,10 @@
 #	RuntimeDirectoryPreserve=yes
 #	ExecStart=/bin/sh -c 'id=$$(head -c 40 /srv/nginx/reload | tr -dc 0-9a-z-); cd /run/slipway-nginx; \
 #	    if nginx -t 2>log && systemctl reload nginx; then echo "$$id ok"; else echo "$$id failed"; fi >new; mv new result'
-# RELOAD_RESULT is then /run/slipway-nginx/result.  Who may write that directory
-# decides what nginx, which starts as root, serves: trust the repository so far.
-# Without RELOAD_TRIGGER, nginx runs as this project's own account (NGINX_CONF).
+# RELOAD_RESULT is then /run/slipway-nginx/result.  Whoever can write to the
+# included directory controls nginx, which starts as root: use this only for
+# repositories that you trust that far.  Without RELOAD_TRIGGER, nginx runs under
+# this project's own account (NGINX_CONF).
 set -euo pipefail
 umask 022
 
@@ -25,7 +26,7 @@ die() { printf '%s\n' "$*" >&2; exit 1; }
 
 [[ ${VHOST:?choose a file} =~ ^[A-Za-z0-9_-][A-Za-z0-9._-]*$ ]] || die "VHOST must be a file name"
 [[ ${VHOST_DIR:?} =~ ^/[^/]+/[^/]+ && $VHOST_DIR != *..* ]] || die "VHOST_DIR must be an absolute path"
-# A trigger holds one short line: no other file is overwritten.
+# A trigger file contains one short line; no other file is overwritten.
 is_trigger() {
 	[[ $RELOAD_TRIGGER == /* ]] || return 1
 	[ -e "$RELOAD_TRIGGER" ] || return 0
@@ -34,10 +35,10 @@ is_trigger() {
 }
 reload() { # id
 	if [ -n "${RELOAD_TRIGGER:-}" ]; then
-		is_trigger || die "$RELOAD_TRIGGER holds something else: choose another trigger file"
+		is_trigger || die "$RELOAD_TRIGGER is not a trigger file: choose another file"
 		printf '%s\n' "$1" >"$RELOAD_TRIGGER"
 		until [ "$(cut -d ' ' -f 1 -- "${RELOAD_RESULT:?}" 2>/dev/null)" = "$1" ]; do
-			[ "$SECONDS" -lt 30 ] || { echo "nobody answered in $RELOAD_RESULT" >&2; return 1; }
+			[ "$SECONDS" -lt 30 ] || { echo "no result in $RELOAD_RESULT" >&2; return 1; }
 			sleep 0.2
 		done
 		cat -- "${RELOAD_RESULT%/*}/log" 2>/dev/null || true
@@ -49,11 +50,11 @@ reload() { # id
 }
 source=nginx/$VHOST
 target=$VHOST_DIR/$VHOST
-[ -f "$source" ] || die "there is no file $source in the checkout"
-[ -d "$VHOST_DIR" ] || die "there is no directory $VHOST_DIR on the runner"
+[ -f "$source" ] || die "the checkout has no file $source"
+[ -d "$VHOST_DIR" ] || die "the directory $VHOST_DIR does not exist on the runner"
 diff -u -- "$target" "$source" || true
 if [ "${DRY_RUN:-no}" = yes ]; then
-	echo "dry run: $target stays as it is"
+	echo "dry run: $target is unchanged"
 	exit 0
 fi
 rm -f -- "$target.previous"
@@ -61,5 +62,5 @@ if [ -e "$target" ]; then cp -p -- "$target" "$target.previous"; fi
 printf '%s\n' "${SLIPWAY_DEPLOYMENT_ID:?}" >"$target.deployment"
 install -m 644 -- "$source" "$target.new"
 mv -T -- "$target.new" "$target"
-reload "$SLIPWAY_DEPLOYMENT_ID" || die "nginx refuses the configuration: see above"
-echo "nginx took $target"
+reload "$SLIPWAY_DEPLOYMENT_ID" || die "nginx rejected the configuration: see above"
+echo "nginx loaded $target"

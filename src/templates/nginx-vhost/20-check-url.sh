@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: ISC
 # shellcheck shell=bash
-# Does the page answer?
+# Checks that the page responds.
 set -euo pipefail
 umask 022
 
@@ -15,13 +15,13 @@ if [ "${DRY_RUN:-no}" = yes ]; then
 	exit 0
 fi
 cmp -- "nginx/$VHOST" "$VHOST_DIR/$VHOST"
-sleep 2 # workers with the old configuration answer for a moment
+sleep 2 # workers with the old configuration respond for a moment
 if [ -n "${CHECK_URL:-}" ]; then
 	command -v curl >/dev/null ||
 		die "curl is not installed on the runner: apt-get install curl"
 	until curl -fsS --globoff --proto =http,https --max-time 10 -o /dev/null -- "$CHECK_URL"; do
-		[ "$SECONDS" -lt "$seconds" ] || die "$CHECK_URL did not answer well within $seconds s"
+		[ "$SECONDS" -lt "$seconds" ] || die "$CHECK_URL did not respond with success within $seconds s"
 		sleep 1
 	done
-	echo "$CHECK_URL answers"
+	echo "$CHECK_URL responds"
 fi

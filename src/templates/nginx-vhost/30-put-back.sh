@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: ISC
 # shellcheck shell=bash
-# Runs when a step above failed: puts the former file back and reloads.
+# Runs if a step above failed: restores the previous file and reloads.
 set -euo pipefail
 umask 022
 
@@ -8,7 +8,7 @@ die() { printf '%s\n' "$*" >&2; exit 1; }
 
 [[ ${VHOST:?choose a file} =~ ^[A-Za-z0-9_-][A-Za-z0-9._-]*$ ]] || die "VHOST must be a file name"
 [[ ${VHOST_DIR:?} =~ ^/[^/]+/[^/]+ && $VHOST_DIR != *..* ]] || die "VHOST_DIR must be an absolute path"
-# A trigger holds one short line: no other file is overwritten.
+# A trigger file contains one short line; no other file is overwritten.
 is_trigger() {
 	[[ $RELOAD_TRIGGER == /* ]] || return 1
 	[ -e "$RELOAD_TRIGGER" ] || return 0
@@ -17,10 +17,10 @@ is_trigger() {
 }
 reload() { # id
 	if [ -n "${RELOAD_TRIGGER:-}" ]; then
-		is_trigger || die "$RELOAD_TRIGGER holds something else: choose another trigger file"
+		is_trigger || die "$RELOAD_TRIGGER is not a trigger file: choose another file"
 		printf '%s\n' "$1" >"$RELOAD_TRIGGER"
 		until [ "$(cut -d ' ' -f 1 -- "${RELOAD_RESULT:?}" 2>/dev/null)" = "$1" ]; do
-			[ "$SECONDS" -lt 30 ] || { echo "nobody answered in $RELOAD_RESULT" >&2; return 1; }
+			[ "$SECONDS" -lt 30 ] || { echo "no result in $RELOAD_RESULT" >&2; return 1; }
 			sleep 0.2
 		done
 		cat -- "${RELOAD_RESULT%/*}/log" 2>/dev/null || true
@@ -39,9 +39,9 @@ fi
 rm -f -- "$target.new" "$target.deployment"
 if [ -e "$target.previous" ]; then
 	mv -T -- "$target.previous" "$target"
-	echo "$target is the former file again"
+	echo "restored $target"
 else
 	rm -f -- "$target"
-	echo "$target was new: removed"
+	echo "removed $target, which was new"
 fi
 reload "$SLIPWAY_DEPLOYMENT_ID-back"

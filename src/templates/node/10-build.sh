@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: ISC
 # shellcheck shell=bash
-# Installs exactly what package-lock.json says, tests and builds.
+# Installs exactly the packages in package-lock.json, tests and builds.
 set -euo pipefail
 
 die() { printf '%s\n' "$*" >&2; exit 1; }
@@ -8,12 +8,12 @@ need() { command -v "$1" >/dev/null || die "$1 is not installed on the runner: a
 
 need node nodejs
 need npm npm
-[ -f package.json ] || die "there is no package.json in the checkout"
-[ -f package-lock.json ] || die "there is no package-lock.json in the checkout: npm install makes it, commit it"
+[ -f package.json ] || die "the checkout has no package.json"
+[ -f package-lock.json ] || die "the checkout has no package-lock.json: create it with npm install and commit it"
 node --version
 npm ci --include=dev --no-audit --no-fund
 if [ "${SKIP_TESTS:-no}" = yes ]; then
-	echo "tests are skipped"
+	echo "skipping tests"
 else
 	npm test --if-present
 fi

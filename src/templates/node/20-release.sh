@@ -9,13 +9,13 @@ need() { command -v "$1" >/dev/null || die "$1 is not installed on the runner: a
 
 [[ ${DEPLOY_ROOT:?set DEPLOY_ROOT, for example /srv/www/example.org} =~ ^/[^/]+/[^/]+ ]] ||
 	die "DEPLOY_ROOT must be an absolute path below a top directory, such as /srv/www/example.org"
-[[ $DEPLOY_ROOT != *..* ]] || die "DEPLOY_ROOT must not hold .."
+[[ $DEPLOY_ROOT != *..* ]] || die "DEPLOY_ROOT must not contain .."
 [[ $DEPLOY_ROOT/ != "${SLIPWAY_WORKSPACE:?}"/* ]] ||
-	die "DEPLOY_ROOT must not lie in the checkout, which is cleaned each time"
+	die "DEPLOY_ROOT must not be in the checkout, which is cleaned each time"
 release=$DEPLOY_ROOT/releases/${SLIPWAY_DEPLOYMENT_ID:?}
 need rsync rsync
 if [ "${DRY_RUN:-no}" = yes ]; then
-	echo "dry run: $release would be made"
+	echo "dry run: would make $release"
 	exit 0
 fi
 mkdir -p -- "$release"

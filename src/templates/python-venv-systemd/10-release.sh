@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: ISC
 # shellcheck shell=bash
-# Copies the checkout and makes its virtual environment where it will run: one
-# that is moved afterwards does not work.
+# Copies the checkout and creates its virtual environment in the final place: it
+# would not work after a move.
 set -euo pipefail
 umask 022
 
@@ -10,16 +10,16 @@ need() { command -v "$1" >/dev/null || die "$1 is not installed on the runner: a
 
 [[ ${DEPLOY_ROOT:?set DEPLOY_ROOT, for example /srv/www/example.org} =~ ^/[^/]+/[^/]+ ]] ||
 	die "DEPLOY_ROOT must be an absolute path below a top directory, such as /srv/www/example.org"
-[[ $DEPLOY_ROOT != *..* ]] || die "DEPLOY_ROOT must not hold .."
+[[ $DEPLOY_ROOT != *..* ]] || die "DEPLOY_ROOT must not contain .."
 [[ $DEPLOY_ROOT/ != "${SLIPWAY_WORKSPACE:?}"/* ]] ||
-	die "DEPLOY_ROOT must not lie in the checkout, which is cleaned each time"
+	die "DEPLOY_ROOT must not be in the checkout, which is cleaned each time"
 release=$DEPLOY_ROOT/releases/${SLIPWAY_DEPLOYMENT_ID:?}
 need rsync rsync
 need python3 python3
 python3 -c 'import ensurepip' 2>/dev/null ||
-	die "python3 has no venv on the runner: apt-get install python3-venv"
+	die "python3 on the runner has no venv: apt-get install python3-venv"
 if [ "${DRY_RUN:-no}" = yes ]; then
-	echo "dry run: $release would be made"
+	echo "dry run: would make $release"
 	exit 0
 fi
 mkdir -p -- "$release"

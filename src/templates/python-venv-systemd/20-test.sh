@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: ISC
 # shellcheck shell=bash
-# Runs the tests in the release, with the packages it will run with.
+# Runs the tests in the release, with its packages.
 set -euo pipefail
 
 if [ "${DRY_RUN:-no}" = yes ]; then
@@ -9,7 +9,7 @@ if [ "${DRY_RUN:-no}" = yes ]; then
 fi
 cd -- "${DEPLOY_ROOT:?}/releases/${SLIPWAY_DEPLOYMENT_ID:?}"
 case ${TESTS:-none} in
-none) echo "no tests are asked for" ;;
+none) echo "no tests requested" ;;
 unittest) venv/bin/python -m unittest discover ;;
 pytest) venv/bin/python -m pytest ;;
 *) echo "TESTS must be none, unittest or pytest" >&2; exit 1 ;;

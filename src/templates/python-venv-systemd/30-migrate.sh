@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: ISC
 # shellcheck shell=bash
-# Shows what is pending and applies it.
+# Shows pending migrations and applies them.
 set -euo pipefail
 
 if [ "${DRY_RUN:-no}" = yes ]; then
-	echo "dry run: nothing is migrated"
+	echo "dry run: migrating nothing"
 	exit 0
 fi
 cd -- "${DEPLOY_ROOT:?}/releases/${SLIPWAY_DEPLOYMENT_ID:?}"

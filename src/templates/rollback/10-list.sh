@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: ISC
 # shellcheck shell=bash
-# What there is to go back to.
+# Lists the releases to roll back to.
 set -euo pipefail
 
 die() { printf '%s\n' "$*" >&2; exit 1; }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: ISC
 # shellcheck shell=bash
-# Points current at the chosen release; .rollback holds where it was.
+# Points current at the chosen release; .rollback records the state before.
 set -euo pipefail
 
 die() { printf '%s\n' "$*" >&2; exit 1; }
@@ -10,11 +10,11 @@ if [ -n "${RELEASE:-}" ]; then
 	[[ $RELEASE =~ ^[0-9]+$ ]] || die "RELEASE must be a number"
 	to=releases/$RELEASE
 else
-	to=$(readlink -- previous) || die "there is no previous release: name one"
+	to=$(readlink -- previous) || die "no previous release: set RELEASE"
 fi
-[ -d "$to" ] || die "there is no $DEPLOY_ROOT/$to"
+[ -d "$to" ] || die "$DEPLOY_ROOT/$to does not exist"
 now=$(readlink -- current)
-[ "$to" != "$now" ] || die "$to is the current release already"
+[ "$to" != "$now" ] || die "$to is already the current release"
 if [ "${DRY_RUN:-no}" = yes ]; then
 	echo "dry run: current would become $to"
 	exit 0

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: ISC
 # shellcheck shell=bash
-# Does its service run, does its page answer?
+# Checks that the service is active and the page responds.
 set -euo pipefail
 
 die() { printf '%s\n' "$*" >&2; exit 1; }
@@ -25,9 +25,9 @@ if [ -n "${CHECK_URL:-}" ]; then
 	command -v curl >/dev/null ||
 		die "curl is not installed on the runner: apt-get install curl"
 	until curl -fsS --globoff --proto =http,https --max-time 10 -o /dev/null -- "$CHECK_URL"; do
-		[ "$SECONDS" -lt "$seconds" ] || die "$CHECK_URL did not answer well within $seconds s"
+		[ "$SECONDS" -lt "$seconds" ] || die "$CHECK_URL did not respond with success within $seconds s"
 		sleep 1
 	done
-	echo "$CHECK_URL answers"
+	echo "$CHECK_URL responds"
 fi
 rm -f -- .rollback

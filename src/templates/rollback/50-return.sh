@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: ISC
 # shellcheck shell=bash
-# Runs when a step above failed: back to where it was before, if it was switched.
+# Runs if a step above failed: switches back, if this deployment switched.
 set -euo pipefail
 
-# A trigger holds one short line: no other file is overwritten.
+# A trigger file contains one short line; no other file is overwritten.
 is_trigger() {
 	[[ $RELOAD_TRIGGER == /* ]] || return 1
 	[ -e "$RELOAD_TRIGGER" ] || return 0

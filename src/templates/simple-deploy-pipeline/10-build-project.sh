@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: ISC
 # shellcheck shell=bash
-# Builds the project, for the kinds of project that are found in the checkout.
+# Builds the project, depending on the files found in the checkout.
 set -euo pipefail
 
 die() { printf '%s\n' "$*" >&2; exit 1; }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: ISC
 # shellcheck shell=bash
-# Copies the result; files that are only in DEPLOY_DIR stay, unless DELETE is yes.
+# Copies the result; keeps files that are only in DEPLOY_DIR unless DELETE is yes.
 set -euo pipefail
 
 die() { printf '%s\n' "$*" >&2; exit 1; }
@@ -10,11 +10,11 @@ need rsync rsync
 [[ ${DEPLOY_DIR:?set DEPLOY_DIR, for example /srv/www/example.org} =~ ^/[^/]+/[^/]+ && $DEPLOY_DIR != *..* ]] ||
 	die "DEPLOY_DIR must be an absolute path below a top directory, such as /srv/www/example.org"
 [[ $DEPLOY_DIR/ != "${SLIPWAY_WORKSPACE:?}"/* ]] ||
-	die "DEPLOY_DIR must not lie in the checkout, which is cleaned each time"
+	die "DEPLOY_DIR must not be in the checkout, which is cleaned each time"
 source=${SOURCE_DIR:-.}
 [[ $source != [/-]* && $source != *..* && /$source/ != */.git/* ]] ||
 	die "SOURCE_DIR must be a directory of the checkout"
-[ -d "$source" ] || die "there is no directory $source in the checkout"
+[ -d "$source" ] || die "the checkout has no directory $source"
 options=(-a --checksum --itemize-changes --exclude=/.git "--chmod=u+rwX,go+rX,go-w")
 [ "${DELETE:-no}" != yes ] || options+=(--delete --delay-updates)
 [ "${DRY_RUN:-no}" != yes ] || options+=(--dry-run)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: ISC
 # shellcheck shell=bash
-# Is everything there, and does the page answer?
+# Checks that everything was copied and the page responds.
 set -euo pipefail
 
 die() { printf '%s\n' "$*" >&2; exit 1; }
@@ -20,9 +20,9 @@ differs=$(rsync -rlc --dry-run --exclude=/.git --out-format=%n -- "./$source/" "
 if [ -n "${CHECK_URL:-}" ]; then
 	need curl curl
 	until curl -fsS --globoff --proto =http,https --max-time 10 -o /dev/null -- "$CHECK_URL"; do
-		[ "$SECONDS" -lt "$seconds" ] || die "$CHECK_URL did not answer well within $seconds s"
+		[ "$SECONDS" -lt "$seconds" ] || die "$CHECK_URL did not respond with success within $seconds s"
 		sleep 1
 	done
-	echo "$CHECK_URL answers"
+	echo "$CHECK_URL responds"
 fi
 echo "$DEPLOY_DIR is up to date"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: ISC
 # shellcheck shell=bash
-# Builds the site, where it is not in the repository as it is served.
+# Builds the site, unless the repository contains it as served.
 set -euo pipefail
 
 die() { printf '%s\n' "$*" >&2; exit 1; }
@@ -10,7 +10,7 @@ case ${BUILD:-none} in
 none) echo "nothing to build" ;;
 make) need make make && make ;;
 npm) need npm npm && npm ci --no-audit --no-fund && npm run build ;;
-script) [ -f build.sh ] || die "there is no build.sh in the checkout"
+script) [ -f build.sh ] || die "the checkout has no build.sh"
 	bash ./build.sh ;;
 *) die "BUILD must be none, make, npm or script" ;;
 esac

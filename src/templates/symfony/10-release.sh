@@ -9,14 +9,14 @@ need() { command -v "$1" >/dev/null || die "$1 is not installed on the runner: a
 
 [[ ${DEPLOY_ROOT:?set DEPLOY_ROOT, for example /srv/www/example.org} =~ ^/[^/]+/[^/]+ ]] ||
 	die "DEPLOY_ROOT must be an absolute path below a top directory, such as /srv/www/example.org"
-[[ $DEPLOY_ROOT != *..* ]] || die "DEPLOY_ROOT must not hold .."
+[[ $DEPLOY_ROOT != *..* ]] || die "DEPLOY_ROOT must not contain .."
 [[ $DEPLOY_ROOT/ != "${SLIPWAY_WORKSPACE:?}"/* ]] ||
-	die "DEPLOY_ROOT must not lie in the checkout, which is cleaned each time"
+	die "DEPLOY_ROOT must not be in the checkout, which is cleaned each time"
 release=$DEPLOY_ROOT/releases/${SLIPWAY_DEPLOYMENT_ID:?}
 need php php-cli
 need composer composer
 need rsync rsync
-[ -f composer.json ] || die "there is no composer.json in the checkout"
+[ -f composer.json ] || die "the checkout has no composer.json"
 composer validate --no-interaction --strict --no-check-publish
 if [ "${DRY_RUN:-no}" = yes ]; then
 	composer install --no-interaction --no-dev --no-scripts --dry-run
@@ -24,8 +24,8 @@ if [ "${DRY_RUN:-no}" = yes ]; then
 fi
 mkdir -p -- "$release" "$DEPLOY_ROOT/shared"
 rsync -a --exclude=/.git --chmod=u+rwX,go+rX,go-w -- ./ "$release/"
-# Files and directories that outlive releases lie in shared/.  What the web
-# server writes there it must be allowed to write, once for all by:
+# Files and directories that outlive releases are in shared/.  If the web server
+# writes to them, give it permission once:
 #	setfacl -R -m u:www-data:rwX,d:u:www-data:rwX DEPLOY_ROOT/shared
 IFS=, read -r -a shared <<<"${SHARED-.env.local,var/log}"
 for path in "${shared[@]}"; do
@@ -47,5 +47,5 @@ for path in "${shared[@]}"; do
 done
 cd -- "$release"
 composer install --no-interaction --no-dev --prefer-dist --no-progress --optimize-autoloader
-[ -f bin/console ] || die "there is no bin/console in the checkout"
+[ -f bin/console ] || die "the checkout has no bin/console"
 APP_ENV=prod php bin/console cache:clear --no-interaction

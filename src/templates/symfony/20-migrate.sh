@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: ISC
 # shellcheck shell=bash
-# Shows what is pending and, if RUN_MIGRATIONS is yes, applies it.
+# Shows pending migrations and, if RUN_MIGRATIONS is yes, applies them.
 set -euo pipefail
 
 if [ "${DRY_RUN:-no}" = yes ]; then
-	echo "dry run: nothing is migrated"
+	echo "dry run: migrating nothing"
 	exit 0
 fi
 cd -- "${DEPLOY_ROOT:?}/releases/${SLIPWAY_DEPLOYMENT_ID:?}"
@@ -13,5 +13,5 @@ if [ "${RUN_MIGRATIONS:-no}" = yes ]; then
 	php bin/console doctrine:migrations:status --no-interaction
 	php bin/console doctrine:migrations:migrate --no-interaction --allow-no-migration
 else
-	echo "RUN_MIGRATIONS is not yes: the database stays as it is"
+	echo "RUN_MIGRATIONS is not yes: the database is unchanged"
 fi

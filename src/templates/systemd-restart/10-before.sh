@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: ISC
 # shellcheck shell=bash
-# How the services are now; one that systemd does not know stops it here.
+# Shows the state of the services; fails if systemd does not know one.
 set -euo pipefail
 
 die() { printf '%s\n' "$*" >&2; exit 1; }
 
-command -v systemctl >/dev/null || die "systemctl is not on the runner: this template needs systemd"
-IFS=, read -r -a services <<<"${SERVICES:?choose one service at least}"
+command -v systemctl >/dev/null || die "systemctl is not installed on the runner: this template needs systemd"
+IFS=, read -r -a services <<<"${SERVICES:?choose at least one service}"
 for service in "${services[@]}"; do
-	[[ $service =~ ^[A-Za-z0-9][A-Za-z0-9@:._-]*$ ]] || die "$service is no name of a service"
+	[[ $service =~ ^[A-Za-z0-9][A-Za-z0-9@:._-]*$ ]] || die "$service is not a valid service name"
 done
 for service in "${services[@]}"; do
 	state=$(systemctl show --property=LoadState --value -- "$service")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: ISC
 # shellcheck shell=bash
-# A step can never become root.  The project needs an account of its own
+# A step can never become root.  The project needs a separate account
 # ([run_as] of slipway.conf) and a rule in /etc/polkit-1/rules.d/50-slipway.rules:
 #	polkit.addRule(function (action, subject) {
 #		if (action.id == "org.freedesktop.systemd1.manage-units" &&
@@ -13,10 +13,10 @@ set -euo pipefail
 
 die() { printf '%s\n' "$*" >&2; exit 1; }
 
-command -v systemctl >/dev/null || die "systemctl is not on the runner: this template needs systemd"
-IFS=, read -r -a services <<<"${SERVICES:?choose one service at least}"
+command -v systemctl >/dev/null || die "systemctl is not installed on the runner: this template needs systemd"
+IFS=, read -r -a services <<<"${SERVICES:?choose at least one service}"
 for service in "${services[@]}"; do
-	[[ $service =~ ^[A-Za-z0-9][A-Za-z0-9@:._-]*$ ]] || die "$service is no name of a service"
+	[[ $service =~ ^[A-Za-z0-9][A-Za-z0-9@:._-]*$ ]] || die "$service is not a valid service name"
 done
 case ${ACTION:-reload} in
 reload | restart | reload-or-restart) ;;

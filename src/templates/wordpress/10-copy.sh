@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: ISC
 # shellcheck shell=bash
-# Puts each theme and plugin of the repository in the place of the old one,
-# which is kept under wp-content/.slipway until the site is checked.
+# Replaces each theme and plugin by that of the repository and keeps the old one
+# in wp-content/.slipway until the site is checked.
 set -euo pipefail
 
 die() { printf '%s\n' "$*" >&2; exit 1; }
 
-IFS=, read -r -a sites <<<"${SITES:?choose one site at least}"
+IFS=, read -r -a sites <<<"${SITES:?choose at least one site}"
 for site in "${sites[@]}"; do
 	[[ $site =~ ^/[^/]+/[^/]+ && $site != *..* ]] || die "$site: must be an absolute path"
-	[ -f "$site/wp-includes/version.php" ] || die "$site holds no WordPress"
+	[ -f "$site/wp-includes/version.php" ] || die "$site does not contain WordPress"
 done
 command -v rsync >/dev/null ||
 	die "rsync is not installed on the runner: apt-get install rsync"

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: ISC
 # shellcheck shell=bash
-# Runs when a step above failed: puts the old themes and plugins back.  One that
-# was new stays, unused until somebody activates it.
+# Runs if a step above failed: restores the old themes and plugins.  New ones
+# remain, unused until they are activated.
 set -euo pipefail
 
 die() { printf '%s\n' "$*" >&2; exit 1; }
 
-IFS=, read -r -a sites <<<"${SITES:?choose one site at least}"
+IFS=, read -r -a sites <<<"${SITES:?choose at least one site}"
 for site in "${sites[@]}"; do
 	[[ $site =~ ^/[^/]+/[^/]+ && $site != *..* ]] || die "$site: must be an absolute path"
-	[ -f "$site/wp-includes/version.php" ] || die "$site holds no WordPress"
+	[ -f "$site/wp-includes/version.php" ] || die "$site does not contain WordPress"
 done
 [ "${DRY_RUN:-no}" != yes ] || exit 0
 shopt -s nullglob
@@ -20,7 +20,7 @@ for site in "${sites[@]}"; do
 		part=${saved#"$old/$SLIPWAY_DEPLOYMENT_ID/"}
 		rm -rf -- "${site:?}/$part"
 		mv -T -- "$saved" "$site/$part"
-		echo "$site: $part is the old one again"
+		echo "$site: restored $part"
 	done
 	rm -rf -- "$old"
 done
