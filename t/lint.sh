@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: ISC
-# What `make lint` does: every checker over its files; all of them run, then it
-# fails if one found something.  Called in the build directory with SRCDIR and
-# CPPFLAGS set, the latter without blanks in a word.
+# `make lint`: runs every checker over its files, then fails if any of them
+# reported a problem.  Called in the build directory with SRCDIR and CPPFLAGS
+# set, the latter without quoted blanks.
 set -uo pipefail
 export LC_ALL=C
 top=$(cd "${SRCDIR:?}" && pwd -P)
@@ -25,12 +25,12 @@ shell+=("$top/bootstrap" "$top/.ci/run")
 
 format() { clang-format --dry-run -Werror "${code[@]}" "${units[@]}" "${headers[@]}"; }
 
-# One file a run: several in one confuse version 14.  What passed is not looked
-# at again until the file, a header or the settings change.
+# One file per run: version 14 is confused by several.  A file that passed is not
+# checked again until it, a header or the settings change.
 export TIDY_STAMPS=$stamps TIDY_TOP=$top
 tidy_one() {
 	local file=$1 flags='' extra='' sum out stamp
-	# mysql.h itself names what is banned.
+	# mysql.h itself uses banned names.
 	case $file in */src/db/*) flags="-include mariadb/mysql.h" ;; esac
 	case $file in
 	*/core/err.c | */core/arena.c) ;;
@@ -80,7 +80,7 @@ check "cppcheck" cpp
 check "clang-tidy" tidy
 
 if [ ${#failed[@]} -gt 0 ]; then
-	printf 'lint: found something: %s\n' "${failed[*]}" >&2
+	printf 'lint: failed: %s\n' "${failed[*]}" >&2
 	exit 1
 fi
-echo "lint: nothing found"
+echo "lint: passed"

@@ -183,7 +183,7 @@ handle(struct monitor *m, const struct wire *w, int *fds)
 		monitor_wipe(m, w);
 	} else {
 		log_error(
-		    "the dispatcher sent message %u, which only the monitor may send",
+		    "the dispatcher sent message %u, a message of the monitor",
 		    w->type);
 		(void)kill(m->dispatcher, SIGKILL);
 	}
