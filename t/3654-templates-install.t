@@ -43,7 +43,7 @@ for my $case (
 	['a relative target', { TARGET => 'bin/app' }, qr/absolute path/],
 	['a target that climbs', { TARGET => "$dest/../app" }, qr/absolute path/],
 	['a directory as target', { TARGET => $dest }, qr/is a directory/],
-	['a directory that is not there', { TARGET => "$room/no/app" }, qr/no directory/],
+	['a directory that is not there', { TARGET => "$room/no/app" }, qr/does not exist/],
 	['a binary outside', { BINARY => '/bin/sh' }, qr/file of the checkout/],
 	['a binary that was not built', { BINARY => 'b' }, qr/was not built/],
 	['an unknown build', { BUILD => 'x' }, qr/BUILD must be/],
