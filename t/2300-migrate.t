@@ -34,7 +34,8 @@ my $probe = Slipway::Probe->start($conf);
 
 # --- an uninterrupted run
 my $refused = qr/^err internal 0 \| db_probe \d\S+ does not fit the schema/;
-like($probe->ask('schema'), qr/$refused: migration 0001-schema has not been applied: run slipway-admin migrate/,
+like($probe->ask('schema'),
+    qr/$refused: migration 0001-schema has not been applied: run slipway-admin migrate/,
     'an empty database is rejected');
 my ($status, $said) = admin($conf, 'migrate');
 is($status, 0, 'slipway-admin migrate succeeds on an empty database') or diag($said);

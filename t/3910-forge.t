@@ -242,8 +242,8 @@ faulty('a message that is not JSON', 'upstream_failed', qr/returned 422$/, $api,
     status_of(422, '{"message":"x"}', type => 'text/html'), @list);
 faulty('HTML instead of JSON', 'upstream_failed', qr/not JSON/, $api,
     status_of(200, '<html>', type => 'text/html'), @list);
-faulty('an object instead of an array', 'upstream_failed', qr/not a JSON array/, $api, status_of(200, '{"a":1}'),
-    @list);
+faulty('an object instead of an array', 'upstream_failed', qr/not a JSON array/, $api,
+    status_of(200, '{"a":1}'), @list);
 faulty('an array of numbers', 'upstream_failed', qr/not a JSON object/, $api, status_of(200, '[1,2]'), @list);
 faulty('a branch without a name', 'upstream_failed', qr/lacks the member "name"/, $api,
     status_of(200, '[{"commit":{"id":"a"}}]'), @list);

@@ -186,7 +186,8 @@ rmdir $key;
 	}
 	unlink $private;
 	spew($private, $two, 0400);
-	for my $fault ([ "1 AAAA\n", 0644, qr/deploy\.pub:1: / ], [ $two, 0644, qr/must contain exactly one key/ ],
+	for my $fault ([ "1 AAAA\n", 0644, qr/deploy\.pub:1: / ],
+	    [ $two, 0644, qr/must contain exactly one key/ ],
 	    [ $half, 0664, qr/mode 664 is too permissive/ ], [ $half, 0646, qr/mode 646/ ]) {
 		spew($public, $fault->[0], $fault->[1]);
 		rejected(78, $fault->[2], 'check');

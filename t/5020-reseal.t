@@ -436,7 +436,8 @@ my $mine = slurp($keyring);
 spew($keyring, "1 AAAA\n");
 untouched(78, qr/secret\.key:1: must be a unique number/, $_) for '--reseal', '--prune';
 spew($keyring, join '', map { "$_ " . encode_base64(chr($_) x 32) } reverse 1 .. 64);
-untouched(78, qr/secret\.key: already contains 64 keys: slipway-admin key --reseal, then --prune, removes old ones/);
+untouched(78,
+    qr/secret\.key: already contains 64 keys: slipway-admin key --reseal, then --prune, removes old ones/);
 spew($keyring, $mine);
 chmod 0644, $keyring;
 untouched(78, qr/secret\.key: mode 644 is too permissive/, '--reseal');

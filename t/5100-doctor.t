@@ -245,7 +245,8 @@ for my $type (qw(gitea gitlab github)) {
 	my $f = Slipway::Forge->start(type => 'gitea', plain => 1);
 	($status, $said) = doctor(base() . $f->conf(url => $f->url =~ s/^http:/https:/r));
 	is($status, 78, 'a server without TLS reached with TLS is a fault');
-	like($said, qr{^FAULT  Git server: .*failed the TLS handshake.*^note   Git server: .*http://.*allow_http}ms,
+	like($said,
+	    qr{^FAULT  Git server: .*failed the TLS handshake.*^note   Git server: .*http://.*allow_http}ms,
 	    'a server without TLS reached with TLS is named') or diag($said);
 	$f->stop;
 }
