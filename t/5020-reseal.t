@@ -398,7 +398,7 @@ my @why = map { qr/^slipway-admin: $_$/m } (
 	qr/Git token of user ben: too large for a sealed value/,
 	qr/hook secret of project 1 \(shop 1\): sealed with key 77, which the key file lacks/,
 	qr/project 1 \(shop 1\), variable ONE: it was sealed for another place/,
-	qr/project 3 \(shop 3, deleted\): .*no object/,
+	qr/project 3 \(shop 3, deleted\): .*not an object/,
 	qr/deployment 100 of project 2 \(shop 2\), variable TOKEN: it is not a sealed value/,
 	qr/deployment 200 of project 3 \(shop 3, deleted\), variable TOKEN: it is damaged/,
 	qr/deployment 300 of .*variable TOKEN: it is not a sealed value/,
