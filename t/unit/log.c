@@ -87,8 +87,7 @@ said_once(void)
 	faults("one", "torn", 10, 10);
 	is_str(said(), "", "known faults are not logged again");
 	log_fault_over("one");
-	is_str(said(), "one: recovered\n",
-	    "the end of a fault is logged");
+	is_str(said(), "one: recovered\n", "the end of a fault is logged");
 	log_fault_over("one");
 	log_fault_over("three");
 	is_str(said(), "",
