@@ -105,7 +105,8 @@ sub cycles {
 	my %to;
 	for my $file (grep { m{^src/dispatch/} } @code) {
 		my ($module) = $file =~ m{([^/]+)\.[ch]$};
-		$to{$module}{$_} = 1 for grep { $_ ne $module } $text{$file} =~ m{^#include "dispatch/(\w+)\.h"}mg;
+		$to{$module}{$_} = 1
+		    for grep { $_ ne $module } $text{$file} =~ m{^#include "dispatch/(\w+)\.h"}mg;
 	}
 	my (%state, @found);
 	my $visit;
@@ -127,8 +128,10 @@ sub cycles {
 is_deeply([cycles()], [], 'the modules of the dispatcher include each other without a cycle');
 
 # --- a part of the dispatcher is one value, in the list that drives the loop
-my %part = map { $_ => 1 } map { /\bX\((\w+)\)/g } $text{'src/dispatch/part.h'} =~ /^#define PARTS\(X\)(.*?[^\\])\n/ms;
-my %made = map { $text{$_} =~ /^const struct part (\w+)_part = \{/m ? ($1 => $_) : () } grep { m{^src/dispatch/} } @code;
+my %part = map { $_ => 1 } map { /\bX\((\w+)\)/g }
+    $text{'src/dispatch/part.h'} =~ /^#define PARTS\(X\)(.*?[^\\])\n/ms;
+my %made = map { $text{$_} =~ /^const struct part (\w+)_part = \{/m ? ($1 => $_) : () }
+    grep { m{^src/dispatch/} } @code;
 cmp_ok(scalar keys %made, '>=', 8, 'the parts of the dispatcher are found');
 is_deeply([sort keys %made], [sort keys %part], 'every part of the dispatcher is in the list of parts');
 is_deeply([grep { $text{$_} =~ m{^#include "dispatch/(?:@{[join '|', keys %made]})\.h"}m } @code],
@@ -278,7 +281,8 @@ for my $file (grep { m{^(?:src|t/unit|t/fuzz)/.*\.[ch]$} } sort keys %text) {
 		my ($words, $line) = ($1, 1 + (substr($rest, 0, $-[0]) =~ tr/\n//));
 		for my $name ($words =~ m{(?<![\w./*-])((?:[\w-]+/)*[\w-]{2,}\.(?:c|h|t|pm))\b}g) {
 			push @absent, "$file:$line: $name"
-			    if $name !~ $system && !grep { exists $text{$_} } $name, "src/$name", "$folder/$name";
+			    if $name !~ $system
+			    && !grep { exists $text{$_} } $name, "src/$name", "$folder/$name";
 		}
 	}
 }
@@ -294,12 +298,27 @@ for my $file (@own) {
 for my $file (grep { m{\.c$} } @code) {
 	while ($bare{$file} =~ m{^((?:const |enum |struct |unsigned )*\w[\w ]*\**)\n(\w+)\(}mg) {
 		my ($type, $name) = ($1, $2);
-		next if $type =~ /^static\b/ || $name eq 'main' || grep { m{\.c$} && $_ ne $file } keys %{ $word{$name} };
-		next if grep { $bare{$_} =~ /^#define(?:[^\n]*\\\n)*[^\n]*\b$name\b/m } grep { m{\.h$} } keys %{ $word{$name} };
+		next if $type =~ /^static\b/ || $name eq 'main'
+		    || grep { m{\.c$} && $_ ne $file } keys %{ $word{$name} };
+		next if grep { $bare{$_} =~ /^#define(?:[^\n]*\\\n)*[^\n]*\b$name\b/m }
+		    grep { m{\.h$} } keys %{ $word{$name} };
 		push @loner, "$file: $name" unless $word{$name}{$file} > 1 && $tested{$name};
 	}
 }
 is_deeply(\@loner, [], 'a function that only its own file or a test calls is static or gone');
+
+# --- columns of tests, with a tab at every eighth
+my @wide;
+for my $file (grep { m{^t/(?:[^/]+\.t|lib/.*\.pm|demo\.sh)$} } sort keys %text) {
+	my $n = 0;
+	for (split /\n/, $text{$file}) {
+		$n++;
+		utf8::decode(my $line = $_);
+		1 while $line =~ s/\t/' ' x (8 - $-[0] % 8)/e;
+		push @wide, "$file:$n: " . length $line if length $line > 110;
+	}
+}
+is_deeply(\@wide, [], 'no line of a test has more than 110 columns');
 
 # --- numbers of tests
 my %numbered;

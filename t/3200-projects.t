@@ -1,13 +1,14 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# Projects over REST, through nginx: what is taken, what is refused.
+# Projects over REST, through nginx: creating, validating, changing, listing,
+# deleting.
 
 use strict;
 use warnings;
 use utf8;
 use JSON::PP ();
-use POSIX ();
-use Slipway::API;
+use Slipway::API qw(outcome pointers);
+use Slipway::Background;
 use Slipway::DB;
 use Slipway::Test;
 use Test::More;
@@ -16,7 +17,7 @@ my $db = Slipway::DB->start;
 my $api = Slipway::API->start(db => $db);
 my $n = 0;
 
-# The least that a project needs, and what the test adds.
+# The members that a project requires, and those of the test.
 sub body {
 	my (%more) = @_;
 	$n++;
@@ -28,101 +29,104 @@ sub choice {
 	return { label => 'L', value => $value };
 }
 
-sub pointers {
-	my ($got) = @_;
-	return join ' ', map { $_->{pointer} } @{ $got->{json}{errors} || [] };
-}
-
-# --- all faults at once: what members are, and what they mean
+# --- a response lists all errors, of form and of meaning
 my $all = $api->post('/api/projects', { name => 'x' x 101, foo => 1, defaultBranch => '..',
-	repository => 'https://evil.example/a/b', envPresets => [ { key => 'PATH', label => 'P', type => 'input' } ] });
-is("$all->{status} " . join(' ', sort map { $_->{pointer} } @{ $all->{json}{errors} || [] }),
-    '422 /defaultBranch /envPresets/0/key /foo /name /repository', 'every fault is told at once');
+	repository => 'https://evil.example/a/b',
+	envPresets => [ { key => 'PATH', label => 'P', type => 'input' } ] });
+is(outcome($all), '422 /defaultBranch /envPresets/0/key /foo /name /repository',
+    'a response lists every error of a body');
 $all = $api->post('/api/projects', { foo => 1 });
-is(join(' ', sort map { $_->{pointer} } @{ $all->{json}{errors} || [] }), '/foo /name /repository',
-    'and what is missing, once');
+is(outcome($all), '422 /foo /name /repository', 'a response lists each missing member once');
 
-# --- made
+# --- creating
 my $got = $api->post('/api/projects', body());
-is($got->{status}, 201, 'a project is made') or diag $got->{body} // '';
+is($got->{status}, 201, 'POST /api/projects creates a project') or diag $got->{body} // '';
 my $p = $got->{json};
-is($got->{headers}{location}, "/api/projects/$p->{id}", 'Location names it');
-like($got->{headers}{etag}, qr/^"1-[0-9a-f]{24}"$/, 'it has a strong ETag');
-is($p->{projectDir}, 'project-1', 'its directory is the name as a slug');
-is_deeply([@$p{qw(description defaultBranch)}], [undef, undef], 'what was left out is null');
-is_deeply([$p->{envPresets}, $p->{triggers}], [[], []], 'lists are empty');
+is($got->{headers}{location}, "/api/projects/$p->{id}", 'Location is the path of the new project');
+like($got->{headers}{etag}, qr/^"1-[0-9a-f]{24}"$/, 'a project has a strong ETag');
+is($p->{projectDir}, 'project-1', 'the default directory of a project is its name as a slug');
+is_deeply([@$p{qw(description defaultBranch)}], [undef, undef], 'omitted members are null');
+is_deeply([$p->{envPresets}, $p->{triggers}], [[], []], 'omitted lists are empty');
 is($p->{valid}, 1, 'valid is the number 1');
-is($p->{extraEnv}, 'maintainers', 'extraEnv is maintainers unless it is set');
-is($p->{workspaceStatus}{status}, 'not_created', 'its workspace does not exist yet');
+is($p->{extraEnv}, 'maintainers', 'extraEnv is "maintainers" by default');
+is($p->{workspaceStatus}{status}, 'not_created', 'the workspace of a new project does not exist');
 like($p->{createdAt}, qr/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/, 'times are RFC 3339');
-ok(!exists $p->{version}, 'the row version stays inside');
-is($api->get("/api/projects/$p->{id}")->{body}, $got->{body}, 'reading it gives the same');
+ok(!exists $p->{version}, 'a project does not show its row version');
+is($api->get("/api/projects/$p->{id}")->{body}, $got->{body}, 'GET returns what POST returned');
 
 my $full = body(description => "Zwölf Boxkämpfer \x{1f680}", defaultBranch => 'main',
 	projectDir => 'sites/www', extraEnv => 'deployers',
 	envPresets => [
 		{ key => 'STAGE', label => 'Stage', type => 'select', default => 'test',
-			options => [{ label => 'Test', value => 'test' }, { label => 'Live', value => 'live' }] },
+			options => [{ label => 'Test', value => 'test' },
+				{ label => 'Live', value => 'live' }] },
 		{ key => 'PARTS', label => 'Parts', type => 'multiselect', required => JSON::PP::true,
 			options => [{ label => 'A', value => 'a' }, { label => 'B', value => 'b' }] },
 		{ key => 'NOTE', label => 'Note', type => 'input', pattern => '[a-z]+' },
 	]);
 $got = $api->post('/api/projects', $full);
-is($got->{status}, 201, 'with all there is') or diag $got->{body};
-is($got->{json}{description}, $full->{description}, 'text comes back as it was sent');
-is($got->{json}{envPresets}[0]{default}, 'test', 'presets keep their default');
-is($got->{json}{projectDir}, 'sites/www', 'the directory is the one asked for');
+is($got->{status}, 201, 'a project with every member is created') or diag $got->{body};
+is($got->{json}{description}, $full->{description}, 'text is returned unchanged');
+is($got->{json}{envPresets}[0]{default}, 'test', 'a preset is returned with its default');
+is($got->{json}{projectDir}, 'sites/www', 'a project has the requested directory');
 
-# --- refused
+# --- rejected
 for my $case (
-	[{}, '/name /repository', 'nothing'],
+	[{}, '/name /repository', 'an empty body'],
 	[body(name => ''), '/name', 'an empty name'],
 	[body(name => 'x' x 101), '/name', 'a long name'],
 	[body(name => "a\nb"), '/name', 'a name of two lines'],
 	[body(name => 7), '/name', 'a number for a name'],
 	[body(description => 'x' x 501), '/description', 'a long description'],
-	[body(extraEnv => 'admins'), '/extraEnv', 'a value that is none of extraEnv'],
+	[body(extraEnv => 'admins'), '/extraEnv', 'an invalid extraEnv'],
 	[body(strictEnv => JSON::PP::true), '/strictEnv', 'the former member strictEnv'],
 	[body(env => 'production'), '/env', 'the former member env'],
 	[body(valid => 0), '/valid', 'valid, which the service sets'],
 	[body(id => 7), '/id', 'an id'],
-	[body(projectDir => '../x'), '/projectDir', 'a directory above'],
+	[body(projectDir => '../x'), '/projectDir', 'a directory outside the workspaces'],
 	[body(projectDir => '/etc'), '/projectDir', 'an absolute directory'],
-	[body(projectDir => 'a/./b'), '/projectDir', 'a dot'],
+	[body(projectDir => 'a/./b'), '/projectDir', 'a directory with the part "."'],
 	[body(projectDir => '.git'), '/projectDir', 'a hidden directory'],
-	[body(projectDir => 'a/.home'), '/projectDir', 'one within another'],
-	[body(projectDir => 'a//b'), '/projectDir', 'an empty part'],
+	[body(projectDir => 'a/.home'), '/projectDir', 'a hidden directory within another'],
+	[body(projectDir => 'a//b'), '/projectDir', 'a directory with an empty part'],
 	[body(projectDir => '-rf'), '/projectDir', 'a directory like an option'],
-	[body(projectDir => 'a b'), '/projectDir', 'a blank'],
+	[body(projectDir => 'a b'), '/projectDir', 'a directory with a blank'],
 	[body(defaultBranch => '-x'), '/defaultBranch', 'a branch like an option'],
 	[body(defaultBranch => 'a..b'), '/defaultBranch', 'a range for a branch'],
 	[body(envPresets => {}), '/envPresets', 'an object for presets'],
-	[body(envPresets => [{ key => '1X', label => 'x', type => 'input' }]), '/envPresets/0/key', 'a bad key'],
-	[body(envPresets => [{ key => 'X', label => 'x', type => 'radio' }]), '/envPresets/0/type', 'an unknown type'],
-	[body(envPresets => [{ key => 'X', label => 'x', type => 'select' }]), '/envPresets/0/options', 'no options'],
+	[body(envPresets => [{ key => '1X', label => 'x', type => 'input' }]), '/envPresets/0/key',
+		'an invalid key'],
+	[body(envPresets => [{ key => 'X', label => 'x', type => 'radio' }]), '/envPresets/0/type',
+		'an unknown type of preset'],
+	[body(envPresets => [{ key => 'X', label => 'x', type => 'select' }]), '/envPresets/0/options',
+		'a selection without options'],
 	[body(envPresets => [{ key => 'X', label => 'x', type => 'input', pattern => '(' }]),
 		'/envPresets/0/pattern', 'a pattern that does not compile'],
 	[body(envPresets => [map { { key => 'X', label => 'x', type => 'input' } } 1, 2]),
-		'/envPresets/1/key', 'a key twice'],
+		'/envPresets/1/key', 'a duplicate key'],
 	[body(envPresets => [{ key => 'X', label => 'x', type => 'input', options => [choice('a')] }]),
 		'/envPresets/0/options', 'an input with options'],
-	[body(envPresets => [{ key => 'X', label => 'x', type => 'select', pattern => 'a', options => [choice('a')] }]),
-		'/envPresets/0/pattern', 'a pattern for a choice'],
-	[body(envPresets => [{ key => 'X', label => 'x', type => 'multiselect', options => [choice('a,b')] }]),
-		'/envPresets/0/options', 'a value with a comma, which joins them'],
-	[body(envPresets => [{ key => 'X', label => 'x', type => 'select', options => [map { choice($_) } qw(a b a)] }]),
-		'/envPresets/0/options', 'a value twice'],
-	[body(envPresets => [{ key => 'X', label => 'x', type => 'select', options => [choice('a'), { label => 'b' }] }]),
+	[body(envPresets => [{ key => 'X', label => 'x', type => 'select', pattern => 'a',
+		options => [choice('a')] }]),
+		'/envPresets/0/pattern', 'a selection with a pattern'],
+	[body(envPresets => [{ key => 'X', label => 'x', type => 'multiselect',
+		options => [choice('a,b')] }]),
+		'/envPresets/0/options', 'an option of a multiple selection with a comma'],
+	[body(envPresets => [{ key => 'X', label => 'x', type => 'select',
+		options => [map { choice($_) } qw(a b a)] }]),
+		'/envPresets/0/options', 'a duplicate option'],
+	[body(envPresets => [{ key => 'X', label => 'x', type => 'select',
+		options => [choice('a'), { label => 'b' }] }]),
 		'/envPresets/0/options/1/value', 'an option without a value'],
 	[body(triggers => [{ branch => 'main', pipelineId => 1 }]), '/triggers/0/pipelineId',
-		'a trigger of a pipeline that is not there'],
+		'a trigger of an unknown pipeline'],
 	[body(extraEnv => 'yes', triggers => [map { { branch => 'main', pipelineId => 999999 } } 1 .. 20]),
-		join(' ', '/extraEnv', map { "/triggers/$_/pipelineId" } 0 .. 19), 'many of them, and another fault'],
+		join(' ', '/extraEnv', map { "/triggers/$_/pipelineId" } 0 .. 19),
+		'a body with many unknown pipelines and another error'],
 ) {
 	my ($body, $want, $name) = @$case;
 	$got = $api->post('/api/projects', $body);
-	is("$got->{status} " . pointers($got), "422 $want", "$name is refused")
-	    or diag $got->{body};
+	is("$got->{status} " . pointers($got), "422 $want", "$name is rejected") or diag $got->{body};
 }
 for my $url (
 	'git.example.org/a/b', 'https://git.example.org',
@@ -138,142 +142,158 @@ for my $url (
 	"https://git.example.org/a/\$(id)", 'https://git.example.org/a/b/..', '',
 ) {
 	$got = $api->post('/api/projects', body(repository => $url));
-	is("$got->{status} " . pointers($got), '422 /repository',
-	    'refused as a repository: ' . JSON::PP->new->allow_nonref->encode($url));
+	is(outcome($got), '422 /repository',
+	    'the repository ' . JSON::PP->new->allow_nonref->encode($url) . ' is rejected');
 }
 for my $url (
 	'https://git.example.org/a/b.git', 'https://GIT.example.org/a/b', 'https://git.example.org/g/sub/b',
 	'ssh://git@git.example.org:2222/a/b.git', 'ssh://git.example.org/a/b', 'git@git.example.org:a/b.git',
-	'https://git.example.org:8443/a/b', 'https://git.example.org/a-b_c/d.e+f', 'https://git.example.org/a',
+	'https://git.example.org:8443/a/b', 'https://git.example.org/a-b_c/d.e+f',
+	'https://git.example.org/a',
 ) {
-	is($api->post('/api/projects', body(repository => $url))->{status}, 201, "taken: $url");
+	is($api->post('/api/projects', body(repository => $url))->{status}, 201,
+	    "the repository $url is accepted");
 }
 
-# --- unique
+# --- names and directories in use
 $got = $api->post('/api/projects', body(name => 'PROJECT 1', projectDir => 'other'));
-is("$got->{status} " . pointers($got), '409 /name', 'a name that differs by case only is taken');
+is(outcome($got), '409 /name', 'a name in use in another case is a conflict');
 $got = $api->post('/api/projects', body(projectDir => 'project-1'));
-is("$got->{status} " . pointers($got), '409 /projectDir', 'a directory is taken');
-like($got->{json}{detail}, qr/Project 1/, 'and says by whom');
+is(outcome($got), '409 /projectDir', 'a directory in use is a conflict');
+like($got->{json}{detail}, qr/Project 1/, 'the conflict names the project that uses the directory');
 $got = $api->post('/api/projects', body(projectDir => 'sites/www/blog'));
-is("$got->{status} " . pointers($got), '409 /projectDir', 'so is one inside it');
+is(outcome($got), '409 /projectDir', 'a directory inside one in use is a conflict');
 $got = $api->post('/api/projects', body(projectDir => 'sites'));
-is("$got->{status} " . pointers($got), '409 /projectDir', 'and one around it');
-is($api->post('/api/projects', body(projectDir => 'sites/www2'))->{status}, 201, 'a neighbour is free');
-is($api->post('/api/projects', body(projectDir => 'sit'))->{status}, 201, 'so is the start of its name');
+is(outcome($got), '409 /projectDir', 'a directory around one in use is a conflict');
+is($api->post('/api/projects', body(projectDir => 'sites/www2'))->{status}, 201,
+    'a directory beside one in use is free');
+is($api->post('/api/projects', body(projectDir => 'sit'))->{status}, 201,
+    'a directory whose name begins one in use is free');
 
-# --- a directory where none is asked for
+# --- default directories
 for my $case (['Shop Front', 'shop-front'], ['Shop: front', 'shop-front-2'], ['Shop, front', 'shop-front-3'],
 	['店', 'project'], ['магазин', 'project-2'], ['---', 'project-3'], ['Project 3', 'project-3-2']) {
 	my ($name, $want) = @$case;
 	$got = $api->post('/api/projects', body(name => $name));
-	is("$got->{status} " . ($got->{json}{projectDir} // pointers($got)), "201 $want", "a project lies in $want");
+	is("$got->{status} " . ($got->{json}{projectDir} // pointers($got)), "201 $want",
+	    "the default directory is $want");
 }
-$api->delete('/api/projects/' . (grep { $_->{name} eq 'магазин' } @{ $api->get('/api/projects?limit=100')->{json}{data} })[0]{id});
-is($api->post('/api/projects', body(name => '商店'))->{json}{projectDir}, 'project-2', 'what was given up is taken again');
+my ($shop) = grep { $_->{name} eq 'магазин' } @{ $api->get('/api/projects?limit=100')->{json}{data} };
+$api->delete("/api/projects/$shop->{id}");
+is($api->post('/api/projects', body(name => '商店'))->{json}{projectDir}, 'project-2',
+    'the directory of a deleted project is free');
 $api->post('/api/projects', body(name => 'Inner', projectDir => 'outer/inner'));
 $api->post('/api/projects', body(name => 'Inner 2', projectDir => 'outer-2.x'));
-is($api->post('/api/projects', body(name => 'Outer'))->{json}{projectDir}, 'outer-2', 'not around that of another');
-my @taken;
-for my $k (1 .. 6) {
-	my $pid = fork;
-	die "fork: $!" if !defined $pid;
-	if ($pid == 0) {
-		my $mine = $api->as('admin');
-		delete $mine->{parent}{http};
-		POSIX::_exit($mine->post('/api/projects', body(name => 'Same' . '?' x $k))->{status} == 201 ? 0 : 1);
-	}
-	push @taken, $pid;
-}
-is(join('', map { waitpid $_, 0; $? >> 8 } @taken), '000000', 'six with the same slug at once');
+is($api->post('/api/projects', body(name => 'Outer'))->{json}{projectDir}, 'outer-2',
+    'a default directory is never around one in use');
+my @runs = map {
+	my $name = 'Same' . '?' x $_;
+	background(sub { delete $api->{http};
+		return $api->post('/api/projects', body(name => $name))->{status} });
+} 1 .. 6;
+is(join(' ', map { $_->result } @runs), '201 201 201 201 201 201',
+    'six simultaneous projects with the same slug are created');
 is($db->sql("SELECT GROUP_CONCAT(project_dir ORDER BY 1) FROM project WHERE project_dir LIKE 'same%'"),
-    "same,same-2,same-3,same-4,same-5,same-6", 'have six directories');
+    'same,same-2,same-3,same-4,same-5,same-6',
+    'simultaneous projects with the same slug have different directories');
 
-# --- changed
+# --- changing
 my $path = "/api/projects/$p->{id}";
 $got = $api->put($path, { description => 'new' });
-is($got->{status}, 200, 'a part is changed') or diag $got->{body};
-is_deeply([@{ $got->{json} }{qw(name description)}], [$p->{name}, 'new'], 'the rest stays');
-like($got->{headers}{etag}, qr/^"2-/, 'the ETag counts it');
-is($api->put($path, { description => undef })->{json}{description}, undef, 'null clears');
+is($got->{status}, 200, 'PUT changes a member') or diag $got->{body};
+is_deeply([@{ $got->{json} }{qw(name description)}], [$p->{name}, 'new'], 'PUT keeps the other members');
+like($got->{headers}{etag}, qr/^"2-/, 'a change increments the version in the ETag');
+is($api->put($path, { description => undef })->{json}{description}, undef, 'null clears an optional member');
 $got = $api->put($path, { name => undef });
-is("$got->{status} " . pointers($got), '422 /name', 'null does not clear what is needed');
+is(outcome($got), '422 /name', 'null for a required member is rejected');
 $got = $api->put($path, { projectDir => 'elsewhere' });
-is("$got->{status} " . pointers($got), '422 /projectDir', 'the directory cannot be changed');
-is($api->put($path, { projectDir => 'project-1' })->{status}, 200, 'the same one may be sent');
+is(outcome($got), '422 /projectDir', 'the directory cannot be changed');
+is($api->put($path, { projectDir => 'project-1' })->{status}, 200, 'a change may repeat the directory');
 $got = $api->put($path, { name => 'Project 2' });
-is("$got->{status} " . pointers($got), '409 /name', 'a taken name is refused');
-is($api->put($path, { name => 'Project 1' })->{status}, 200, "one's own is not taken");
-is($api->put('/api/projects/999999', { name => 'x' })->{status}, 404, 'one that is not there');
-is($api->put($path, {})->{status}, 200, 'an empty change is one');
+is(outcome($got), '409 /name', 'a change to a name in use is a conflict');
+is($api->put($path, { name => 'Project 1' })->{status}, 200, 'a change may repeat the name');
+is($api->put('/api/projects/999999', { name => 'x' })->{status}, 404,
+    'a change of an unknown project returns 404');
+is($api->put($path, {})->{status}, 200, 'an empty change succeeds');
 my $pipe = $api->post('/api/pipelines', { projectId => $p->{id}, name => 'deploy',
 	steps => [{ name => 's', script => 'true' }] })->{json};
 is($api->put($path, { triggers => [{ branch => 'main', pipelineId => $pipe->{id} }] })->{status}, 200,
-    'a trigger of its own pipeline');
+    'a project gets a trigger of its own pipeline');
 
-# --- what a change leaves as it is, is not judged anew
+# --- a change does not validate what it leaves unchanged
 my $other = $api->post('/api/pipelines', { projectId => $p->{id}, name => 'other' })->{json};
 my @triggers = map { { branch => $_->{name}, pipelineId => $_->{id} } } $pipe, $other;
-is($api->put($path, { triggers => \@triggers })->{status}, 200, 'two triggers');
-is($api->delete("/api/pipelines/$other->{id}")->{status}, 204, 'the pipeline of one is deleted');
-is($api->put($path, { description => 'still mine' })->{status}, 200, 'the project can be changed still');
+is($api->put($path, { triggers => \@triggers })->{status}, 200, 'a project gets two triggers');
+is($api->delete("/api/pipelines/$other->{id}")->{status}, 204, 'the pipeline of a trigger is deleted');
+is($api->put($path, { description => 'still mine' })->{status}, 200,
+    'a project with a trigger of a deleted pipeline can be changed');
 $got = $api->put($path, { name => 'Project 1', triggers => [$triggers[1]] });
-is("$got->{status} " . pointers($got), '422 /triggers/0/pipelineId', 'but get no trigger of it anew');
-is($api->put($path, { triggers => [$triggers[0]] })->{status}, 200, 'the other may stay alone');
-$db->sql("UPDATE project SET repository = 'https://gone.example.org/a/b', default_branch = 'a..b' WHERE id = $p->{id}");
-is($api->put($path, { description => 'x' })->{status}, 200, 'an address that was allowed once is no fault of a change');
-is($api->put($path, { repository => 'https://gone.example.org/a/b' })->{status}, 200, 'nor if it is sent again');
+is(outcome($got), '422 /triggers/0/pipelineId', 'a changed trigger of a deleted pipeline is rejected');
+is($api->put($path, { triggers => [$triggers[0]] })->{status}, 200,
+    'a trigger of a deleted pipeline can be removed');
+my $gone = 'https://gone.example.org/a/b';
+$db->sql("UPDATE project SET repository = '$gone', default_branch = 'a..b' WHERE id = $p->{id}");
+is($api->put($path, { description => 'x' })->{status}, 200,
+    'a project whose repository is no longer allowed can be changed');
+is($api->put($path, { repository => $gone })->{status}, 200,
+    'a change may repeat a repository that is no longer allowed');
 $got = $api->put($path, { repository => 'https://gone.example.org/a/c', defaultBranch => 'b..c' });
-is("$got->{status} " . pointers($got), '422 /repository /defaultBranch', 'new ones are judged');
-is($api->put($path, { repository => $p->{repository}, defaultBranch => undef })->{status}, 200, 'back to those before');
+is("$got->{status} " . pointers($got), '422 /repository /defaultBranch',
+    'a new repository that is not allowed is rejected');
+is($api->put($path, { repository => $p->{repository}, defaultBranch => undef })->{status}, 200,
+    'the first repository can be restored');
 
-# --- listed
+# --- lists
 $got = $api->get('/api/projects?limit=2');
-is($got->{status}, 200, 'projects are listed');
-is_deeply([sort keys %{ $got->{json} }], [qw(data pagination)], 'in the envelope');
-is(scalar @{ $got->{json}{data} }, 2, 'as many as asked for');
-ok(!exists $got->{json}{data}[0]{workspaceStatus}, 'without what only the single read has');
+is($got->{status}, 200, 'GET /api/projects returns a list');
+is_deeply([sort keys %{ $got->{json} }], [qw(data pagination)], 'a list has data and pagination');
+is(scalar @{ $got->{json}{data} }, 2, 'a list has as many items as requested');
+ok(!exists $got->{json}{data}[0]{workspaceStatus}, 'a list omits workspaceStatus');
 $api->post('/api/projects', body(name => '100%_sure!'));
 for my $case (['%25', 1], ['_', 1], ['!', 1], ['sure', 1], ['SURE', 1], ['%25%25', 0], ['project%201', 0]) {
 	my ($name, $exact) = @$case;
 	$got = $api->get("/api/projects?name=$name");
 	if ($exact) { is($got->{json}{pagination}{total}, 1, "name=$name finds one") }
-	else { isnt($got->{json}{pagination}{total}, undef, "name=$name answers") }
+	else { isnt($got->{json}{pagination}{total}, undef, "name=$name returns a list") }
 }
-is($api->get('/api/projects?name=%25%25')->{json}{pagination}{total}, 0, 'wildcards are literal');
+is($api->get('/api/projects?name=%25%25')->{json}{pagination}{total}, 0, 'wildcards in a filter are literal');
 my $names = $api->get('/projects');
-is(ref $names->{json}, 'ARRAY', '/projects is an array');
-like($names->{body}, qr/\{"id":"\d+","name":"/, 'of texts');
-is($api->as('none')->get('/projects')->{status}, 401, 'not for all');
+is(ref $names->{json}, 'ARRAY', 'GET /projects returns an array');
+like($names->{body}, qr/\{"id":"\d+","name":"/, 'GET /projects returns ids as strings');
+is($api->as('none')->get('/projects')->{status}, 401, 'GET /projects requires a token');
 
-# --- deleted
+# --- deleting
 my $doomed = $api->post('/api/projects', body(name => 'Doomed', projectDir => 'doomed'))->{json};
 my $with = $api->post('/api/pipelines', { projectId => $doomed->{id}, name => 'x',
 	steps => [{ name => 's', script => 'true' }] })->{json};
-$db->sql("INSERT INTO deployment (project_id, pipeline_id, `trigger`) VALUES ($doomed->{id}, $with->{id}, 'manual')");
+$db->sql('INSERT INTO deployment (project_id, pipeline_id, `trigger`)'
+    . " VALUES ($doomed->{id}, $with->{id}, 'manual')");
 $got = $api->delete("/api/projects/$doomed->{id}", { 'If-Match' => '"7-0000000000000000"' });
-is($got->{status}, 412, 'not if it has changed');
+is($got->{status}, 412, 'a deletion with an outdated tag returns 412');
 $got = $api->delete("/api/projects/$doomed->{id}");
-is($got->{status}, 204, 'a project is deleted');
-is($got->{body}, '', 'without a word');
-is($api->get("/api/projects/$doomed->{id}")->{status}, 404, 'it is gone');
-is($api->delete("/api/projects/$doomed->{id}")->{status}, 404, 'it cannot be deleted twice');
-is($api->get("/api/pipelines/$with->{id}")->{status}, 404, 'its pipeline is gone');
-is($api->get("/api/steps/$with->{steps}[0]{id}")->{status}, 404, 'so are its steps');
+is($got->{status}, 204, 'DELETE returns 204');
+is($got->{body}, '', 'DELETE returns no body');
+is($api->get("/api/projects/$doomed->{id}")->{status}, 404, 'a deleted project returns 404');
+is($api->delete("/api/projects/$doomed->{id}")->{status}, 404, 'a second DELETE returns 404');
+is($api->get("/api/pipelines/$with->{id}")->{status}, 404, 'a pipeline of a deleted project returns 404');
+is($api->get("/api/steps/$with->{steps}[0]{id}")->{status}, 404, 'a step of a deleted project returns 404');
 like($db->sql("SELECT status, reason FROM deployment WHERE project_id = $doomed->{id}"),
-    qr/canceled\s+project_deleted/, 'what waited is canceled');
-like($db->sql("SELECT valid FROM project WHERE id = $doomed->{id}"), qr/0/, 'the record is kept');
+    qr/canceled\s+project_deleted/, 'a pending deployment of a deleted project is canceled');
+like($db->sql("SELECT valid FROM project WHERE id = $doomed->{id}"), qr/0/,
+    'the row of a deleted project is kept');
 is($api->post('/api/projects', body(name => 'Doomed', projectDir => 'doomed'))->{status}, 201,
-    'name and directory are free again');
+    'name and directory of a deleted project are free');
 
-$db->sql("REPLACE INTO workspace (project_id, status, branch, dirty, size_bytes) VALUES ($p->{id}, 'ready', 'main', 1, 12)");
+# --- the workspace
+$db->sql('REPLACE INTO workspace (project_id, status, branch, dirty, size_bytes)'
+    . " VALUES ($p->{id}, 'ready', 'main', 1, 12)");
 my $before = $api->get($path);
 is_deeply([@{ $before->{json}{workspaceStatus} }{qw(status branch dirty sizeBytes)}],
-    ['ready', 'main', JSON::PP::true, 12], 'the workspace is as its runner saw it');
+    ['ready', 'main', JSON::PP::true, 12], 'a project shows its workspace as the runner reported it');
 $db->sql("UPDATE workspace SET dirty = 0");
 is($api->get($path, { 'If-None-Match' => $before->{headers}{etag} })->{status}, 200,
-    'a change there is a new answer');
+    'a read with the old tag returns a changed workspace');
 is($api->put($path, { description => 'x' }, { 'If-Match' => $before->{headers}{etag} })->{status}, 200,
-    'but no change of the project');
+    'a changed workspace does not outdate the tag for writes');
 
 done_testing;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: ISC
-# Templates that put something in its place: a binary, a directory, an nginx
-# site, WordPress themes, hosts behind SSH; and the plain pipeline.
+# Templates that replace something in place: a binary, a directory, an nginx site,
+# WordPress themes; and the plain pipeline.
 use strict;
 use warnings;
 use Test::More;
@@ -20,40 +20,40 @@ my %env = (TARGET => "$dest/app", BINARY => 'app', VERSION_OPTION => '--version'
 $got = $bin->deploy(%env, DRY_RUN => 'yes');
 ok($got->{ok} && !-e "$dest/app", 'binary: a dry run installs nothing') or diag($got->{log});
 $got = $bin->deploy(%env);
-ok($got->{ok}, 'binary: built, tested, installed') or diag($got->{log});
-like(scalar run_out("$dest/app"), qr/version 1/, 'and runs');
-is(slurp("$room/restart"), "$got->{id}\n", 'and its restart is asked for');
+ok($got->{ok}, 'binary: a deployment succeeds') or diag($got->{log});
+like(scalar run_out("$dest/app"), qr/version 1/, 'binary: the installed file runs');
+is(slurp("$room/restart"), "$got->{id}\n", 'binary: the trigger file names the deployment');
 $bin->checkout(Makefile => $make, 'app.in' => "#!/bin/sh\necho version 2\n");
 $got = $bin->deploy(%env, CHECK_URL => 'http://127.0.0.1:' . free_port() . '/');
-ok(!$got->{ok}, 'binary: one that does not answer fails');
-is($got->{broken}, 'Check', 'and the former file is put back') or diag($got->{log});
-like(scalar run_out("$dest/app"), qr/version 1/, 'which runs again');
-ok(!-e "$dest/app.new", 'nothing is left over');
-is(slurp("$room/restart"), "$got->{id}\n", 'the restart is asked for again');
-ok($bin->deploy(%env)->{ok}, 'binary: a good one after it');
-like(scalar run_out("$dest/app"), qr/version 2/, 'is installed');
+ok(!$got->{ok}, 'binary: a deployment whose page fails is undone');
+is($got->{broken}, 'Check', 'binary: undoing a deployment succeeds') or diag($got->{log});
+like(scalar run_out("$dest/app"), qr/version 1/, 'binary: undoing a deployment restores the former file');
+ok(!-e "$dest/app.new", 'binary: undoing a deployment leaves no temporary file');
+is(slurp("$room/restart"), "$got->{id}\n", 'binary: undoing a deployment triggers a restart');
+ok($bin->deploy(%env)->{ok}, 'binary: the next deployment succeeds');
+like(scalar run_out("$dest/app"), qr/version 2/, 'binary: the next deployment installs its file');
 $bin->checkout(Makefile => $make, 'app.in' => "#!/bin/sh\nexit 1\n");
 $got = $bin->deploy(%env);
-is($got->{failed}, 'Build', 'binary: a failing test stops it');
-is($got->{broken}, 'Build', 'and nothing is put back') or diag($got->{log});
-like(scalar run_out("$dest/app"), qr/version 2/, 'that was not replaced');
+is($got->{failed}, 'Build', 'binary: the step Build fails if a test fails');
+is($got->{broken}, 'Build', 'binary: a failing test restores nothing') or diag($got->{log});
+like(scalar run_out("$dest/app"), qr/version 2/, 'binary: a failing test keeps the installed file');
 $bin->checkout(Makefile => $make, 'app.in' => "#!/bin/sh\necho 3\n");
 for my $case (
 	['no target', { TARGET => undef }, qr/set TARGET/],
 	['a relative target', { TARGET => 'bin/app' }, qr/absolute path/],
-	['a target that climbs', { TARGET => "$dest/../app" }, qr/absolute path/],
-	['a directory as target', { TARGET => $dest }, qr/is a directory/],
-	['a directory that is not there', { TARGET => "$room/no/app" }, qr/does not exist/],
-	['a binary outside', { BINARY => '/bin/sh' }, qr/file of the checkout/],
+	['a target with ..', { TARGET => "$dest/../app" }, qr/absolute path/],
+	['a directory as the target', { TARGET => $dest }, qr/is a directory/],
+	['a target in a missing directory', { TARGET => "$room/no/app" }, qr/does not exist/],
+	['a binary outside the checkout', { BINARY => '/bin/sh' }, qr/file of the checkout/],
 	['a binary that was not built', { BINARY => 'b' }, qr/was not built/],
 	['an unknown build', { BUILD => 'x' }, qr/BUILD must be/],
 ) {
 	my ($name, $change, $want) = @$case;
 	$got = $bin->deploy(%env, %$change);
-	ok(!$got->{ok}, "binary: refuses $name");
-	like($got->{log}, $want, '- saying why');
+	ok(!$got->{ok}, "binary: $name is rejected");
+	like($got->{log}, $want, "binary: the error for $name says why");
 }
-like(scalar run_out("$dest/app"), qr/version 2/, 'binary: all the while the good one stays');
+like(scalar run_out("$dest/app"), qr/version 2/, 'binary: rejected deployments keep the installed file');
 
 sub run_out { my (undef, $out) = run_cmd(@_); return $out }
 
@@ -61,41 +61,44 @@ sub run_out { my (undef, $out) = run_cmd(@_); return $out }
 my $target = Slipway::Template::room('simple') . '/site';
 my $simple = Slipway::Template->new('simple-deploy-pipeline', 'index.html' => "one\n",
 	'old.html' => "old\n", 'a b/c d' => "blank\n");
-ok(($got = $simple->deploy(DEPLOY_DIR => $target, DRY_RUN => 'yes'))->{ok}, 'simple: a dry run') or diag($got->{log});
-ok(!-e $target, 'writes nothing');
-ok(($got = $simple->deploy(DEPLOY_DIR => $target))->{ok}, 'simple: deployed') or diag($got->{log});
-is(slurp("$target/a b/c d"), "blank\n", 'with every name');
+ok(($got = $simple->deploy(DEPLOY_DIR => $target, DRY_RUN => 'yes'))->{ok}, 'simple: a dry run succeeds')
+    or diag($got->{log});
+ok(!-e $target, 'simple: a dry run writes nothing');
+ok(($got = $simple->deploy(DEPLOY_DIR => $target))->{ok}, 'simple: a deployment succeeds')
+    or diag($got->{log});
+is(slurp("$target/a b/c d"), "blank\n", 'simple: files with blanks in their names are copied');
 $simple->checkout('index.html' => "two\n");
 $simple->deploy(DEPLOY_DIR => $target);
-ok(-e "$target/old.html" && slurp("$target/index.html") eq "two\n", 'what is not in the repository stays');
+ok(-e "$target/old.html" && slurp("$target/index.html") eq "two\n",
+    'simple: files that are no longer in the repository are kept');
 $simple->deploy(DEPLOY_DIR => $target, DELETE => 'yes');
-ok(!-e "$target/old.html", 'unless DELETE is chosen');
+ok(!-e "$target/old.html", 'simple: with DELETE files that are no longer in the repository are deleted');
 for my $case (
 	['no directory', { DEPLOY_DIR => undef }, qr/set DEPLOY_DIR/],
 	['a top directory', { DEPLOY_DIR => '/usr' }, qr/absolute path/],
 	['the checkout itself', { DEPLOY_DIR => $simple->work }, qr/must not be in the checkout/],
 	['an option', { DEPLOY_DIR => '--delete' }, qr/absolute path/],
-	['a climbing directory', { DEPLOY_DIR => "$target/../../x" }, qr/absolute path/],
-	['a source outside', { SOURCE_DIR => '/etc' }, qr/of the checkout/],
-	['a source that is not there', { SOURCE_DIR => 'dist' }, qr/no directory dist/],
+	['a directory with ..', { DEPLOY_DIR => "$target/../../x" }, qr/absolute path/],
+	['a source outside the checkout', { SOURCE_DIR => '/etc' }, qr/of the checkout/],
+	['a missing source', { SOURCE_DIR => 'dist' }, qr/no directory dist/],
 ) {
 	my ($name, $change, $want) = @$case;
 	$got = $simple->deploy(DEPLOY_DIR => $target, %$change);
-	ok(!$got->{ok}, "simple: refuses $name");
-	like($got->{log}, $want, '- saying why');
+	ok(!$got->{ok}, "simple: $name is rejected");
+	like($got->{log}, $want, "simple: the error for $name says why");
 }
 
 # --- git clone
 my $plain = Slipway::Template->new('git-clone-pipeline',
 	Makefile => "all:\n\ttouch built\ntest:\n\techo tested >tested\n");
-run_cmd({ cwd => $plain->work }, $plain->as_job('sh', '-c',
-	'HOME=/nonexistent; export HOME; git init -q . && git add . && git -c user.name=a -c user.email=a@example.org commit -qm first'));
+run_cmd({ cwd => $plain->work }, $plain->as_job('sh', '-c', 'HOME=/nonexistent; export HOME; git init -q . &&'
+    . ' git add . && git -c user.name=a -c user.email=a@example.org commit -qm first'));
 $got = $plain->deploy;
-ok($got->{ok}, 'git clone pipeline') or diag($got->{log});
-ok(-e $plain->work . '/built' && -e $plain->work . '/tested', 'tests and builds');
-like($got->{log}, qr/first$/m, 'and says which commit it was');
+ok($got->{ok}, 'git clone: a deployment succeeds') or diag($got->{log});
+ok(-e $plain->work . '/built' && -e $plain->work . '/tested', 'git clone: a deployment runs tests and build');
+like($got->{log}, qr/first$/m, 'git clone: the log names the commit');
 spew($plain->work . '/Makefile', "all:\n\ntest:\n\tfalse\n");
-is($plain->deploy->{failed}, 'Test', 'a failing test stops it');
+is($plain->deploy->{failed}, 'Test', 'git clone: the step Test fails if a test fails');
 
 # --- wordpress
 my @sites = map { Slipway::Template::room("wp/$_") } qw(a b);
@@ -114,30 +117,33 @@ $got = $wp->deploy(SITES => $both, DRY_RUN => 'yes');
 ok($got->{ok} && slurp("$sites[0]/wp-content/themes/mine/style.css") eq "old\n",
 	'wordpress: a dry run changes nothing') or diag($got->{log});
 $got = $wp->deploy(SITES => $both, CHECK_URL => 'http://127.0.0.1:' . free_port() . '/', CHECK_SECONDS => 1);
-is($got->{failed}, 'Check', 'wordpress: a site that does not answer fails');
-is($got->{broken}, 'Check', 'and everything is put back') or diag($got->{log});
-is(slurp("$_/wp-content/themes/mine/style.css"), "old\n", 'the old theme') for @sites;
+is($got->{failed}, 'Check', 'wordpress: a deployment whose page fails is undone');
+is($got->{broken}, 'Check', 'wordpress: undoing a deployment succeeds') or diag($got->{log});
+is(slurp("$_/wp-content/themes/mine/style.css"), "old\n",
+    'wordpress: undoing a deployment restores the old theme') for @sites;
 $got = $wp->deploy(SITES => $both);
-ok($got->{ok}, 'wordpress: both sites') or diag($got->{log});
+ok($got->{ok}, 'wordpress: a deployment to both sites succeeds') or diag($got->{log});
 for my $site (@sites) {
-	is(slurp("$site/wp-content/themes/mine/style.css"), "new\n", 'the new theme');
-	ok(!-e "$site/wp-content/themes/mine/gone.php", 'without what is gone');
-	ok(-e "$site/wp-content/plugins/calendar/c.php", 'the plugin');
-	ok(-d "$site/wp-content/themes/other" && -d "$site/wp-content/uploads", 'the rest untouched');
-	ok(!-e "$site/wp-content/.slipway", 'nothing left over');
+	is(slurp("$site/wp-content/themes/mine/style.css"), "new\n", 'wordpress: a site has the new theme');
+	ok(!-e "$site/wp-content/themes/mine/gone.php",
+	    'wordpress: a site lacks files that were removed from the theme');
+	ok(-e "$site/wp-content/plugins/calendar/c.php", 'wordpress: a site has the plugin');
+	ok(-d "$site/wp-content/themes/other" && -d "$site/wp-content/uploads",
+	    'wordpress: other themes and uploads are kept');
+	ok(!-e "$site/wp-content/.slipway", 'wordpress: no temporary file is left');
 }
 for my $case (
 	['no site', { SITES => undef }, qr/choose at least one site/],
 	['a relative site', { SITES => 'www/a' }, qr/absolute path/],
-	['no WordPress', { SITES => "$sites[0],$room" }, qr/does not contain WordPress/],
+	['a directory without WordPress', { SITES => "$sites[0],$room" }, qr/does not contain WordPress/],
 ) {
 	my ($name, $change, $want) = @$case;
 	$got = $wp->deploy(SITES => $both, %$change);
-	ok(!$got->{ok}, "wordpress: refuses $name");
-	like($got->{log}, $want, '- saying why');
+	ok(!$got->{ok}, "wordpress: $name is rejected");
+	like($got->{log}, $want, "wordpress: the error for $name says why");
 }
 
-# --- an nginx of its own
+# --- a private nginx
 my $prefix = Slipway::Template::room('nginx');
 my $vhosts = Slipway::Template::room('nginx/vhosts');
 my $port = free_port();
@@ -165,74 +171,82 @@ SKIP: {
 	my ($no) = run_cmd('sh', '-c', "PATH=$Slipway::Template::path; command -v nginx");
 	if ($no) {
 		$got = $nginx->deploy(%nenv);
-		ok(!$got->{ok}, 'nginx: without nginx it fails');
+		ok(!$got->{ok}, 'nginx: a deployment without nginx fails');
 		last SKIP;
 	}
 	start_process({ name => 'nginx', env => { PATH => $Slipway::Template::path } },
-	    $nginx->as_job('nginx', '-e', "$prefix/start.log", '-c', "$prefix/nginx.conf", '-g', 'daemon off;'));
+	    $nginx->as_job('nginx', '-e', "$prefix/start.log", '-c', "$prefix/nginx.conf", '-g',
+	    'daemon off;'));
 	my $page = sub { return scalar run_out('curl', '-s', "http://127.0.0.1:$port/") };
-	ok(poll(10, sub { $page->() eq 'zero' }), 'an nginx of its own runs') or diag(slurp("$prefix/start.log"));
+	ok(poll(10, sub { $page->() eq 'zero' }), 'nginx: a private nginx serves the first site')
+	    or diag(slurp("$prefix/start.log"));
 	$got = $nginx->deploy(%nenv, DRY_RUN => 'yes');
-	ok($got->{ok}, 'nginx: a dry run') or diag($got->{log});
-	like($got->{log}, qr/^\+server .*one/m, 'shows the difference');
-	is(slurp("$vhosts/site.conf"), vhost('zero'), 'and changes nothing');
+	ok($got->{ok}, 'nginx: a dry run succeeds') or diag($got->{log});
+	like($got->{log}, qr/^\+server .*one/m, 'nginx: a dry run shows the difference');
+	is(slurp("$vhosts/site.conf"), vhost('zero'), 'nginx: a dry run changes nothing');
 	$got = $nginx->deploy(%nenv);
-	ok($got->{ok}, 'nginx: a new site') or diag($got->{log});
-	ok(poll(10, sub { $page->() eq 'one' }), 'is served');
+	ok($got->{ok}, 'nginx: a deployment succeeds') or diag($got->{log});
+	ok(poll(10, sub { $page->() eq 'one' }), 'nginx: the new site is served');
 	$nginx->checkout('nginx/site.conf' => "server { listen nowhere_at_all; }\n");
 	$got = $nginx->deploy(%nenv);
-	is($got->{failed}, 'Install', 'nginx: a faulty site is refused');
-	is($got->{broken}, 'Install', 'and the former is put back') or diag($got->{log});
-	is(slurp("$vhosts/site.conf"), vhost('one'), 'as it was');
+	is($got->{failed}, 'Install', 'nginx: an invalid site is rejected');
+	is($got->{broken}, 'Install', 'nginx: restoring the former site succeeds') or diag($got->{log});
+	is(slurp("$vhosts/site.conf"), vhost('one'), 'nginx: an invalid site is replaced by the former');
 	$nginx->checkout('nginx/site.conf' => vhost('x') =~ s/return 200/return 500/r);
 	$got = $nginx->deploy(%nenv, CHECK_SECONDS => 1);
-	is($got->{failed}, 'Check', 'nginx: a site that does not answer well fails');
-	is($got->{broken}, 'Check', 'and the former is put back') or diag($got->{log});
-	ok(poll(10, sub { $page->() eq 'one' }), 'and served');
+	is($got->{failed}, 'Check', 'nginx: a deployment whose page fails is undone');
+	is($got->{broken}, 'Check', 'nginx: undoing a deployment succeeds') or diag($got->{log});
+	ok(poll(10, sub { $page->() eq 'one' }), 'nginx: undoing a deployment serves the former site');
 	$nginx->checkout('nginx/new.conf' => "faulty\n", 'nginx/site.conf' => vhost('one'));
 	$got = $nginx->deploy(%nenv, VHOST => 'new.conf');
-	ok(!$got->{ok} && !-e "$vhosts/new.conf", 'nginx: a faulty new site is removed again');
+	ok(!$got->{ok} && !-e "$vhosts/new.conf", 'nginx: an invalid new site is removed');
 	for my $case (
 		['no file', { VHOST => undef }, qr/choose a file/],
 		['a path', { VHOST => '../nginx.conf' }, qr/must be a file name/],
-		['a file that is not there', { VHOST => 'b.conf' }, qr/no file/],
+		['a missing file', { VHOST => 'b.conf' }, qr/no file/],
 		['a relative directory', { VHOST_DIR => 'vhosts' }, qr/absolute path/],
-		['neither way to reload', { NGINX_CONF => undef }, qr/set NGINX_CONF or RELOAD_TRIGGER/],
+		['no way to reload', { NGINX_CONF => undef }, qr/set NGINX_CONF or RELOAD_TRIGGER/],
 	) {
 		my ($name, $change, $want) = @$case;
 		$got = $nginx->deploy(%nenv, %$change);
-		ok(!$got->{ok}, "nginx: refuses $name");
-		like($got->{log}, $want, '- saying why');
+		ok(!$got->{ok}, "nginx: $name is rejected");
+		like($got->{log}, $want, "nginx: the error for $name says why");
 	}
-	# The path unit's part, played by a loop: test, reload, answer.
+	# A loop in place of the path unit: it tests, reloads and reports.
 	my $answer = tempdir() . '/answer';
 	mkdir $answer or die "$answer: $!";
 	Slipway::Template::own($answer);
 	spew("$room/reload", "none\n");
 	Slipway::Template::own("$room/reload");
-	start_process({ name => 'unit', env => { PATH => $Slipway::Template::path } }, $nginx->as_job('sh', '-c', <<'UNIT',
+	my $unit = <<'UNIT';
 last=none
 while sleep 0.1; do
 	id=$(head -c 40 "$1" | tr -dc 0-9a-z-)
 	[ "$id" != "$last" ] || continue
 	last=$id
 	cd "$2"
-	if nginx -t -c "$3" 2>log && nginx -s reload -c "$3"; then echo "$id ok"; else echo "$id failed"; fi >new
+	if nginx -t -c "$3" 2>log && nginx -s reload -c "$3"; then result=ok; else result=failed; fi
+	echo "$id $result" >new
 	mv new result
 done
 UNIT
-	    'unit', "$room/reload", $answer, "$prefix/nginx.conf"));
-	my %tenv = (%nenv, NGINX_CONF => undef, RELOAD_TRIGGER => "$room/reload", RELOAD_RESULT => "$answer/result");
+	start_process({ name => 'unit', env => { PATH => $Slipway::Template::path } },
+	    $nginx->as_job('sh', '-c', $unit, 'unit', "$room/reload", $answer, "$prefix/nginx.conf"));
+	my %tenv = (%nenv, NGINX_CONF => undef, RELOAD_TRIGGER => "$room/reload",
+		RELOAD_RESULT => "$answer/result");
 	$nginx->checkout('nginx/site.conf' => vhost('two'));
 	$got = $nginx->deploy(%tenv);
-	ok($got->{ok}, 'nginx: by a trigger file') or diag($got->{log});
-	ok(poll(10, sub { $page->() eq 'two' }), 'the new site is served');
+	ok($got->{ok}, 'nginx: a deployment with a trigger file succeeds') or diag($got->{log});
+	ok(poll(10, sub { $page->() eq 'two' }), 'nginx: a trigger file reloads the new site');
 	$nginx->checkout('nginx/site.conf' => "faulty\n");
 	$got = $nginx->deploy(%tenv);
-	is($got->{failed}, 'Install', 'nginx: a faulty site is refused there too');
-	is($got->{broken}, 'Install', 'and put back') or diag($got->{log});
-	like($got->{log}, qr/unexpected end of file|unknown directive/, 'with the words of nginx');
-	is(slurp("$vhosts/site.conf"), vhost('two'), 'the former file is there');
+	is($got->{failed}, 'Install', 'nginx: an invalid site is rejected with a trigger file');
+	is($got->{broken}, 'Install', 'nginx: restoring the former site with a trigger file succeeds')
+	    or diag($got->{log});
+	like($got->{log}, qr/unexpected end of file|unknown directive/,
+	    'nginx: the log quotes the error of nginx');
+	is(slurp("$vhosts/site.conf"), vhost('two'),
+	    'nginx: an invalid site is replaced by the former with a trigger file');
 }
 
 done_testing;

@@ -144,7 +144,7 @@ for my $type (qw(gitea gitlab)) {
 	$f->drop_refresh_tokens;
 	my $got = $api->get("/api/git/branches?projectId=$p{ann}", { Authorization => "Bearer $as{ann}" });
 	is($got->{status}, 502, 'a token that cannot be refreshed returns 502') or diag($got->{body});
-	like($got->{json}{detail}, qr/sign in again/, 'the detail says to sign in again');
+	like($got->{json}{detail}, qr/sign in again/i, 'the detail says to sign in again');
 	is($sees->('ann', $_), 502, "a token that cannot be refreshed returns 502 for every repository: $_")
 	    for qw(ann open);
 	$api->stop;

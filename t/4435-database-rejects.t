@@ -97,8 +97,8 @@ for my $way (@ways) {
 	ok(poll(60, sub { is_over($id) }), "$what: the lease expires");
 	like(substr($one->said, $of_one), $words, "$what: the first runner logs the error");
 	ok(poll(30,
-	    sub { substr($two->said,
-	    $said) =~ /leases of other runners: none expires while the database refuses renewals: .*$words/ }),
+	    sub { substr($two->said, $said) =~
+	    /leases of other runners: none expires while the database refuses renewals: .*$words/ }),
 	    "$what: the second runner logs why it interrupts no deployment") or diag substr $two->said, $said;
 	sleep 2 * $lease;
 	is($one->status($id), 'running', "$what: the deployment keeps running for more than a lease");

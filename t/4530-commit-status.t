@@ -160,7 +160,7 @@ for my $who (3, undef) {
 $forge->expire_tokens('ann');
 ($id, $hash) = deploy(1, 'true');
 is($runner->wait($id), 'failed', 'a deployment by a user whose token was revoked fails');
-is($db->sql("SELECT detail FROM deployment WHERE id = $id") =~ /sign in again/ ? 1 : 0, 1,
+is($db->sql("SELECT detail FROM deployment WHERE id = $id") =~ /sign in again/i ? 1 : 0, 1,
     'the detail says to sign in again');
 # --- without a token of the service
 begin('gitea', token => undef);

@@ -178,7 +178,7 @@ for my $type (qw(gitea gitlab github)) {
 	like($runner->said,
 	    qr{^.*\b$id\.\d+: its repository moved to ssh://git\@localhost:1/team/shell\.git}m,
 	    "$n: the new address for ssh is found");
-	unlike($runner->column($id, 'detail'), qr/token|sign in/, "$n: the detail does not mention a token");
+	unlike($runner->column($id, 'detail'), qr/token|sign in/i, "$n: the detail does not mention a token");
 	is(known($s), $ssh->id . ' team/shell', "$n: the new path for ssh is stored");
 
 	# --- invalid responses
@@ -251,15 +251,15 @@ for my $type (qw(gitea gitlab github)) {
 	$forge->expire_tokens('ann');
 	$forge->drop_refresh_tokens;
 	$forge->forget_requests;
-	$id = ends(deploy(1, $both[0]), 'failed', qr/sign in again/, "$n: a token that cannot be refreshed");
+	$id = ends(deploy(1, $both[0]), 'failed', qr/sign in again/i, "$n: a token that cannot be refreshed");
 	is($runner->column($id, 'reason'), 'checkout_failed',
 	    "$n: a token that cannot be refreshed has the reason checkout_failed");
 	is(refreshes(), 1, "$n: a token that cannot be refreshed is tried once");
 	is(questions(), 1, "$n: a token that cannot be refreshed causes one API request");
 	is($db->sql('SELECT COUNT(*) FROM git_token'), 0, "$n: a token that cannot be refreshed is deleted");
-	ends(deploy(1, $both[0]), 'failed', qr/sign in again/,
+	ends(deploy(1, $both[0]), 'failed', qr/sign in again/i,
 	    "$n: the deployment after the token was deleted");
-	ends(deploy(1, $o), 'failed', qr/sign in again/,
+	ends(deploy(1, $o), 'failed', qr/sign in again/i,
 	    "$n: a public repository after the token was deleted");
 
 	# --- with a token of the service
@@ -268,9 +268,9 @@ for my $type (qw(gitea gitlab github)) {
 	$forge->expire_tokens('ann');
 	$forge->drop_refresh_tokens;
 	$forge->forget_requests;
-	ends(deploy(1, $both[0]), 'failed', qr/sign in again/,
+	ends(deploy(1, $both[0]), 'failed', qr/sign in again/i,
 	    "$n: a token that cannot be refreshed, while the service has one");
-	ends(deploy(1, $both[0]), 'failed', qr/sign in again/,
+	ends(deploy(1, $both[0]), 'failed', qr/sign in again/i,
 	    "$n: the next deployment, while the service has a token");
 	is(passwords(), '', "$n: a user whose token was revoked does not use the service's token");
 	ends(deploy(2, $both[0]), 'success', qr/^both 1$/m, "$n: a user without an account");

@@ -165,6 +165,7 @@ my ($one, @others) = map { [ split / /, $_, 2 ] } @made;
 $api->post("/api/deployments/$_->[0]/cancel") for @others[0 .. $#others - 3];
 $runner->resume;
 ran($_->[0], "deployment $_->[0] of the client succeeds", $_->[1]) for $one, @others[-3 .. -1];
-unlike($api->log . $runner->said, qr/does not open|cannot be (?:opened|decrypted)/, 'no value failed to be decrypted');
+unlike($api->log . $runner->said, qr/does not open|cannot be (?:opened|decrypted)/,
+    'no value failed to be decrypted');
 $_->stop for $api, $runner, $db;
 done_testing;

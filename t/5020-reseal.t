@@ -409,7 +409,8 @@ untouched(65, \@why, '--reseal', '--dry-run');
 is(stored(), $sum, '--reseal --dry-run stores nothing if values cannot be decrypted');
 my $told = untouched(65, \@why, '--reseal');
 like($told,
-    qr/^variables of deployments: @{[$many - 1]} values, @{[$many - 4]} re-encrypted, 3 cannot be decrypted$/m,
+    qr/^variables\ of\ deployments:\ @{[$many - 1]}\ values,
+	\ @{[$many - 4]}\ re-encrypted,\ 3\ cannot\ be\ decrypted$/mx,
     '--reseal encrypts all other values');
 is(scalar(grep { !/^! / } @{ opened() }), @$all - 8 - 1,
     'the other values can be decrypted with the new key');

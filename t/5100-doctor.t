@@ -157,9 +157,10 @@ for my $type (qw(gitea gitlab github)) {
 	unlike((doctor($conf->(@sound) . "[auth]\nremote_user = yes\n"))[1], qr/^note   people/m,
 	    "$type: with remote_user an administrator is no note");
 	like($said, qr/^ok     $_/m, "$type: the doctor checks: $_") or diag($said)
-	    for 'Git server: .* responds as ' . $type, 'clock: synchronous', 'redirect address: slipway responds',
-	    'client: known to the Git server',
-	    $type eq 'gitea' ? 'redirect address: registered at the Git server' : (), 'token: the service is bot';
+	    for 'Git server: .* responds as ' . $type, 'clock: synchronous',
+	    'redirect address: slipway responds', 'client: known to the Git server',
+	    $type eq 'gitea' ? 'redirect address: registered at the Git server' : (),
+	    'token: the service is bot';
 	unlike($said, qr/\Q$token\E|client-secret/, "$type: the output contains no secret");
 
 	my @faults = (

@@ -426,7 +426,7 @@ sample_repository() {
 }
 
 deploy_sample() {
-	local project pipeline deployment
+	local project pipeline deployment script
 	say "creating a sample repository, a project, and a pipeline from a template"
 	sample_repository
 	project=$(api POST /api/projects '{
@@ -446,9 +446,11 @@ deploy_sample() {
 		"templateId": "git-clone-pipeline", "projectId": '"$project"',
 		"name": "Build and greet"}' | number id)
 	# shellcheck disable=SC2016 # the step's variables
+	script='echo \"I am user $(id -u)\"\n'
+	# shellcheck disable=SC2016
+	script+='echo \"GREETING=$GREETING TARGET=$TARGET REGIONS=$REGIONS\"\n'
 	api POST /api/steps '{"pipelineId": '"$pipeline"', "name": "Greet",
-		"script": "echo \"I am user $(id -u)\"\necho \"GREETING=$GREETING TARGET=$TARGET REGIONS=$REGIONS\"\n"
-		}' >/dev/null
+		"script": "'"$script"'"}' >/dev/null
 	say "deploying it"
 	deployment=$(api POST /api/deployments '{"projectId": '"$project"',
 		"pipelineId": '"$pipeline"', "envVars": {
@@ -466,7 +468,8 @@ follow() {
 		sed 's/^/    /' "$chunk"
 		offset=$((offset + $(wc -c <"$chunk")))
 		! grep -qi '^x-log-complete: *true' "$place/tmp/headers" || break
-		[ $SECONDS -lt $end ] || die "the deployment did not end within 90 seconds; see $logs/runner.log"
+		[ $SECONDS -lt $end ] ||
+			die "the deployment did not end within 90 seconds; see $logs/runner.log"
 	done
 	result=$(api GET "/api/deployments/$id" | sed -n 's/^[^[]*"status":"\([a-z]*\)".*/\1/p;q')
 	[ "$result" = success ] ||
@@ -475,9 +478,11 @@ follow() {
 }
 
 what_next() {
-	local env=". '$top/demo/env'" curl
+	local env=". '$top/demo/env'" curl body json="-H 'Content-Type: application/json'"
 	# shellcheck disable=SC2016 # for the reader's shell
 	curl='curl -sS --cacert "$SLIPWAY_CACERT" -H "Authorization: Bearer $SLIPWAY_TOKEN"'
+	body='{"projectId": '"$1"', "pipelineId": '"$2"','
+	body+=' "envVars": {"GREETING": "Hello again", "TARGET": "production"}}'
 	cat <<-NEXT
 
 	slipway is running at $url. Try these commands:
@@ -486,7 +491,7 @@ what_next() {
 	$env; $curl "\$SLIPWAY_URL/api/git/branches?projectId=$1"
 	$env; $curl "\$SLIPWAY_URL/api/deployments/$3"
 	$env; $curl "\$SLIPWAY_URL/api/deployments/$3/log"
-	$env; $curl -H 'Content-Type: application/json' -d '{"projectId": $1, "pipelineId": $2, "envVars": {"GREETING": "Hello again", "TARGET": "production"}}' "\$SLIPWAY_URL/api/deployments"
+	$env; $curl $json -d '$body' "\$SLIPWAY_URL/api/deployments"
 	$env; $curl "\$SLIPWAY_URL/api/openapi.json"
 
 	Logs, configuration and sockets are in $place.

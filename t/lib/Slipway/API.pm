@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: ISC
 package Slipway::API;
 
-# slipway-api behind nginx with TLS, both of the test's own, from the nginx
-# files that are shipped.
+# A private slipway-api behind a private nginx with TLS, which uses the shipped
+# nginx files.
 #
 #   my $api = Slipway::API->start(db => $db, conf => "[api]\nworkers = 2\n");
 #   # nginx => sub { my ($name, $text) = @_; … } may change the nginx files
@@ -53,8 +53,7 @@ sub cacert { my ($self) = @_; return "$self->{dir}/cert.pem" }
 sub conf_file { my ($self) = @_; return "$self->{dir}/slipway.conf" }
 sub log { my ($self) = @_; return slurp(tempdir() . "/slipway-api-$self->{n}.log") }
 
-# The same key may stand in the text that the test gives; it comes later and
-# wins.
+# Writes slipway.conf; a key in the text of the test comes last and wins.
 sub write_conf {
 	my ($self, $extra) = @_;
 	my $dir = $self->{dir};
@@ -130,7 +129,7 @@ sub workers {
 	return split ' ', slurp("/proc/$pid/task/$pid/children") || '';
 }
 
-# One of the nginx files, for this test's directory, port and certificate.
+# Writes a shipped nginx file with this test's directory, port and certificate.
 sub nginx_file {
 	my ($self, $name) = @_;
 	my $dir = $self->{dir};
@@ -159,13 +158,13 @@ sub start_nginx {
 	die "openssl: $err" if $status != 0;
 	$self->nginx_file($_) for qw(slipway-http.conf slipway-fastcgi.conf
 	    slipway-locations.conf slipway-site.conf);
-	unlink "$dir/plain.sock"; # in place of a port, which a crash would free
+	unlink "$dir/plain.sock"; # not a port, which a crash would free
 	$self->{nginx} = front_nginx(join('', map { "\tinclude $dir/slipway-$_.conf;\n" } qw(http site)),
 	    dir => $dir, port => $self->{port}, name => "nginx-$self->{n}");
 	return $self;
 }
 
-# A token of a user with this role, made directly in the database once.
+# A token of a user with this role, inserted into the database once.
 sub token {
 	my ($self, $role) = @_;
 	$role ||= 'admin';
@@ -228,7 +227,7 @@ sub make {
 	return $got->{json};
 }
 
-# A body that is a reference goes as JSON, text goes as it is.
+# Sends a request; a body that is a reference is sent as JSON, text as it is.
 sub request {
 	my ($self, $method, $path, $body, $headers) = @_;
 	my %head = map { lc $_ => $headers->{$_} } keys %{ $headers || {} };
@@ -245,7 +244,7 @@ sub request {
 	    max_redirect => 0, keep_alive => 1, verify_SSL => 1,
 	    SSL_options => { SSL_ca_file => $self->cacert });
 	my $got = $http->request($method, $self->url . $path, { headers => \%head, %arg });
-	on_failure('the last answer' => sub {
+	on_failure('the last response' => sub {
 		return "$method $path: $got->{status} " . substr $got->{content} // '', 0, 600;
 	});
 	my $type = $got->{headers}{'content-type'} || '';

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: ISC
 package Slipway::Browser;
 
-# A browser that signs in: it keeps its cookies, as the service sets them.
+# A browser that signs in and keeps the cookies that the service sets.
 #
 #   my $b = Slipway::Browser->new($api, $git_server);
-#   my $got = $b->enter('ann');               all of it; the answer to the login
-#   my $back = $b->go('ann', deny => 1);      up to the way back: code, state, …
+#   my $got = $b->enter('ann');               signs in; the response to the login
+#   my $back = $b->go('ann', deny => 1);      only authorizes: code, state, …
 #   $b->login($back, iss => …);
 #   $b->visit('GET', '/api/auth/info');       with its cookies
 #
-# The Git server is a Slipway::Forge or whatever has authorize($url, $login).
+# The Git server is a Slipway::Forge or another object with authorize($url, $login).
 
 use strict;
 use warnings;
@@ -20,7 +20,7 @@ sub new {
 }
 
 sub jar { my ($self) = @_; return $self->{jar} }
-# The Set-Cookie lines of the last answer.
+# The Set-Cookie lines of the last response.
 sub set { my ($self) = @_; return @{ $self->{set} } }
 sub cookies { my ($self) = @_; return join '; ', map { "$_=$self->{jar}{$_}" } sort keys %{ $self->{jar} } }
 
@@ -45,12 +45,13 @@ sub go {
 
 sub login {
 	my ($self, $back, %more) = @_;
-	return $self->visit('POST', '/api/auth/login', { code => $back->{code}, state => $back->{state}, %more });
+	return $self->visit('POST', '/api/auth/login',
+	    { code => $back->{code}, state => $back->{state}, %more });
 }
 
 sub enter { my ($self, $login) = @_; return $self->login($self->go($login)) }
 
-# For start(nginx => …): many sign in from one address here.
+# For start(nginx => …): no rate limit, as many users sign in from one address.
 sub unlimited { my ($name, $text) = @_; return $text =~ s/rate=\d+r\/m/rate=60000r\/m/gr }
 
 1;

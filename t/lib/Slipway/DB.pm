@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: ISC
 package Slipway::DB;
 
-# A MariaDB server of the test's own: unix socket only, small, ended with the
-# test.  Initializing a data directory and applying the schema take seconds, so
-# both are done once per user, server version and schema; each test copies the
-# result.
+# A private MariaDB server: unix socket only, small, ended with the test.
+# Initializing a data directory and applying the schema take seconds, so both are
+# done once per user, server version and schema; each test copies the result.
 #
 #   my $db = Slipway::DB->start;      the schema in `slipway`, two accounts
-#   my $db = Slipway::DB->start(empty => 1);      no table yet: migrate makes them
+#   my $db = Slipway::DB->start(empty => 1);      no tables: migrate creates them
 #   my $db = Slipway::DB->start(port => 1, args => ['--max-connections=4']);
 #   $db->conf                         a [database] section for slipway.conf
 
@@ -21,7 +20,7 @@ use Slipway::Test;
 
 my $made = 0;
 
-# What the accounts may do: rows, or rows and tables.
+# The accounts and their rights: rows, or rows and tables.
 my @accounts = (
 	['slipway', 'rows-password', 'SELECT, INSERT, UPDATE, DELETE'],
 	['slipway_admin', 'schema-password',
@@ -35,14 +34,14 @@ sub _server {
 	die "mariadbd is missing: install mariadb-server\n";
 }
 
-# A data directory that is made once: the name says what is in it, and the code
-# fills an empty one.
+# A data directory that is created once: the name identifies its content, and the
+# code fills it.
 sub _template {
 	my ($name, $fill) = @_;
 	my $base = ($ENV{TMPDIR} || '/tmp') . "/slipway-t-template-$>";
 	mkdir $base, 0700;
 	my @st = lstat $base;
-	die "$base is not mine\n" if !-d _ || $st[4] != $> || ($st[2] & 022);
+	die "$base belongs to another account\n" if !-d _ || $st[4] != $> || ($st[2] & 022);
 	my $dir = "$base/$name";
 	return $dir if -e "$dir.done";
 	open my $lock, '>', "$base/lock" or die "$base/lock: $!";
@@ -54,7 +53,7 @@ sub _template {
 	return $dir;
 }
 
-# The name of what this server makes of these files.
+# A name for what this server creates from these files.
 sub _name {
 	my (@files) = @_;
 	my (undef, $version) = run_cmd(_server(), '--version');
@@ -62,7 +61,7 @@ sub _name {
 	return substr $digest->hexdigest, 0, 16;
 }
 
-# What mariadb-install-db makes, with our accounts and an empty database.
+# The result of mariadb-install-db, with our accounts and an empty database.
 sub _bare {
 	my $fill = sub {
 		my ($dir) = @_;
@@ -79,7 +78,8 @@ sub _bare {
 		for my $account (@accounts) {
 			my ($name, $password, $rights) = @$account;
 			$db->sql("CREATE USER '$name'\@'$_' IDENTIFIED BY '$password';"
-			    . "GRANT $rights ON slipway.* TO '$name'\@'$_'", 'mysql') for 'localhost', '127.0.0.1';
+			    . "GRANT $rights ON slipway.* TO '$name'\@'$_'",
+			    'mysql') for 'localhost', '127.0.0.1';
 		}
 		$db->stop;
 	};
@@ -98,7 +98,7 @@ sub _migrated {
 	return _template('schema-' . _name(sort glob srcdir() . '/sql/*.sql'), $fill);
 }
 
-# A server on a data directory that is there.
+# A server on an existing data directory.
 sub _on {
 	my ($class, $data, %opt) = @_;
 	my $self = bless { dir => tempdir() . '/db' . ++$made, data => $data, %opt }, $class;
@@ -118,7 +118,7 @@ sub start {
 	return $class->_on($data, %opt);
 }
 
-# Starts the server on the data that there is, and waits until it answers.
+# Starts the server on its data, and waits until it responds.
 sub resume {
 	my ($self, @more) = @_;
 	my $dir = $self->{dir};
@@ -127,13 +127,13 @@ sub resume {
 	    : ('--skip-networking');
 	$self->{pid} = start_process({ name => "mariadbd-$made" }, _server(),
 	    '--no-defaults', "--datadir=$self->{data}", '--socket=' . $self->socket,
-	    # not /tmp: a server that starts removes the temporary tables of others
+	    # not /tmp: a starting server removes the temporary tables of others
 	    "--tmpdir=$dir/tmp",
 	    "--pid-file=$dir/pid", @net, '--skip-log-bin',
 	    '--performance-schema=OFF', '--innodb-buffer-pool-size=32M',
 	    # the machine does not crash, only the server
 	    '--innodb-flush-method=nosync', '--debug-no-sync',
-	    # of what the kernel lends to it the account has only so much
+	    # the kernel limits asynchronous requests per account
 	    '--skip-innodb-use-native-aio',
 	    '--innodb-log-file-size=8M', '--key-buffer-size=1M',
 	    '--innodb-autoextend-increment=1',
@@ -248,8 +248,18 @@ sub let_go {
 	return;
 }
 
-# A session that is kept: what it is given runs there, and is done when the
-# call returns; the rows.
+# Makes inserts into a table (those that meet the condition) wait while a session
+# holds the row of the table `gate`.
+sub add_gate {
+	my ($self, $table, $condition) = @_;
+	$condition ||= '1';
+	$self->sql('CREATE TABLE gate (id INT PRIMARY KEY) ENGINE = InnoDB; INSERT INTO gate VALUES (1);'
+	    . "CREATE TRIGGER wait_at_gate BEFORE INSERT ON $table FOR EACH ROW BEGIN DECLARE n INT;"
+	    . " IF $condition THEN SELECT id INTO n FROM gate FOR UPDATE; END IF; END");
+	return $self;
+}
+
+# A session that is kept: a sub that runs SQL in it and returns the rows.
 sub session {
 	my ($self) = @_;
 	my $session = $self->_connect;
@@ -269,7 +279,9 @@ sub _status {
 # The schema, where it is not there already.
 sub migrate {
 	my ($self) = @_;
-	return $self if $self->sql("SELECT 1 FROM information_schema.tables WHERE table_schema = 'slipway' LIMIT 1", 'mysql');
+	return $self
+	    if $self->sql("SELECT 1 FROM information_schema.tables WHERE table_schema = 'slipway' LIMIT 1",
+	    'mysql');
 	my ($status, $out, $err) = run_cmd(program('slipway-admin'), '-c',
 	    $self->conf_file, 'migrate');
 	die "slipway-admin migrate: $out$err" if $status != 0;

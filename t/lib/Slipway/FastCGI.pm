@@ -114,7 +114,8 @@ sub answer {
 	my ($head, $text) = split /\r\n\r\n/, $out, 2;
 	my %h = map { my ($k, $v) = split /: /, $_, 2; lc $k => $v } split /\r\n/, defined $head ? $head : '';
 	my ($status) = ($h{status} || '') =~ /^(\d+)/;
-	return { status => $status || 0, headers => \%h, body => defined $text ? $text : '', ended => $ended };
+	return { status => $status || 0, headers => \%h, body => defined $text ? $text : '',
+		ended => $ended };
 }
 
 # One request and its answer.
@@ -125,7 +126,8 @@ sub ask {
 	$c->send(request(%p)) or return undef;
 	my $got = $c->answer($seconds);
 	on_failure('the last answer' => sub {
-		return ($p{REQUEST_URI} || '') . ': ' . ($got ? "$got->{status} " . substr $got->{body}, 0, 600 : 'none');
+		return ($p{REQUEST_URI} || '') . ': '
+		    . ($got ? "$got->{status} " . substr $got->{body}, 0, 600 : 'none');
 	});
 	return $got;
 }

@@ -19,9 +19,11 @@ sub front_certificate {
 	my @key = qw(-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes);
 	spew("$dir/ext", "subjectAltName=DNS:localhost,IP:127.0.0.1\n");
 	for my $cmd (
-		['req', '-x509', @key, '-days', 2, '-subj', '/CN=A test', '-keyout', "$dir/ca.key", '-out', "$dir/ca.pem"],
+		['req', '-x509', @key, '-days', 2, '-subj', '/CN=A test', '-keyout', "$dir/ca.key", '-out',
+			"$dir/ca.pem"],
 		['req', @key, '-subj', '/CN=localhost', '-keyout', "$dir/cert.key", '-out', "$dir/cert.csr"],
-		['x509', '-req', '-in', "$dir/cert.csr", '-CA', "$dir/ca.pem", '-CAkey', "$dir/ca.key", '-CAcreateserial',
+		['x509', '-req', '-in', "$dir/cert.csr", '-CA', "$dir/ca.pem", '-CAkey', "$dir/ca.key",
+			'-CAcreateserial',
 			'-days', 2, '-extfile', "$dir/ext", '-out', "$dir/cert.pem"]) {
 		my ($status, undef, $err) = run_cmd('openssl', @$cmd);
 		die "openssl: $err" if $status != 0;
@@ -50,7 +52,8 @@ http {
 	access_log $dir/nginx.log;
 $http}
 CONF
-	my $pid = start_process({ name => $opt{name} }, 'nginx', '-c', "$dir/nginx.conf", '-e', "$dir/nginx.err", '-p', $dir);
+	my $pid = start_process({ name => $opt{name} }, 'nginx', '-c', "$dir/nginx.conf", '-e',
+	    "$dir/nginx.err", '-p', $dir);
 	poll(15, sub { IO::Socket::INET->new(PeerAddr => "127.0.0.1:$opt{port}") })
 	    or die 'nginx did not start: ' . (slurp("$dir/nginx.err") || '');
 	return $pid;
@@ -62,7 +65,8 @@ sub front_start {
 	my (%opt) = @_;
 	my $scheme = $opt{plain} ? 'http' : 'https';
 	my $tls = $opt{plain} ? '' : ' ssl';
-	my $ssl = $opt{plain} ? '' : $opt{ssl} || "ssl_certificate $opt{dir}/cert.pem;\n\t\tssl_certificate_key $opt{dir}/cert.key;";
+	my $ssl = $opt{plain} ? '' : $opt{ssl}
+	    || "ssl_certificate $opt{dir}/cert.pem;\n\t\tssl_certificate_key $opt{dir}/cert.key;";
 	return front_nginx(<<"HTTP", %opt);
 	server {
 		listen 127.0.0.1:$opt{port}$tls;

@@ -23,7 +23,8 @@ sub start {
 	my ($class) = @_;
 	my $self = bless { port => free_port(), log => tempdir() . '/hostile.' . ++$made }, $class;
 	mkdir $self->{log} or die "$self->{log}: $!";
-	$self->{pid} = start_process({ name => "hostile.$made.out" }, $^X, '-I' . srcdir() . '/t/lib', '-MSlipway::Hostile',
+	$self->{pid} = start_process({ name => "hostile.$made.out" }, $^X, '-I' . srcdir() . '/t/lib',
+	    '-MSlipway::Hostile',
 	    '-e', 'Slipway::Hostile::serve(@ARGV)', $self->{port}, $self->{log});
 	poll(10, sub { return IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $self->{port}) })
 	    or die 'the hostile server does not listen';
@@ -47,7 +48,8 @@ sub silent {
 # The kernel drops what comes when the queue is full.
 sub full {
 	my $s = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 1) or die "listen: $!";
-	my @waiting = map { IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $s->sockport, Blocking => 0) } 1 .. 8;
+	my @waiting = map { IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $s->sockport,
+	    Blocking => 0) } 1 .. 8;
 	return ([$s, @waiting], 'http://127.0.0.1:' . $s->sockport);
 }
 
@@ -76,7 +78,8 @@ sub zipped {
 # Path => what is written, or a function of (socket, rest of the path).  What
 # returns true keeps the connection.
 my %does = (
-	ok => sub { print { $_[0] } full_answer('200 OK', '{"ok":true}', 'Content-Type: Application/JSON; charset=utf-8'); 1 },
+	ok => sub { print { $_[0] } full_answer('200 OK', '{"ok":true}',
+	    'Content-Type: Application/JSON; charset=utf-8'); 1 },
 	empty => sub { print { $_[0] } head('204 No Content'); 1 },
 	echo => sub { print { $_[0] } full_answer('200 OK', $_[2], 'Content-Type: text/plain'); 1 },
 	# Says that the connection stays, and closes it a moment later.
@@ -85,7 +88,8 @@ my %does = (
 	header => sub { print { $_[0] } full_answer('429 Too Many', '', unescape($_[1])); 1 },
 	to => sub { print { $_[0] } full_answer('302 Found', 'there', 'Location: ' . unescape($_[1])); 1 },
 	301 => sub { print { $_[0] } full_answer('301 Moved', '', 'Location: ' . unescape($_[1])); 1 },
-	chain => sub { print { $_[0] } $_[1] ? full_answer('307 On', '', 'Location: ' . ($_[1] - 1)) : full_answer('200 OK', 'end'); 1 },
+	chain => sub { print { $_[0] } $_[1]
+		? full_answer('307 On', '', 'Location: ' . ($_[1] - 1)) : full_answer('200 OK', 'end'); 1 },
 	loop => sub { print { $_[0] } full_answer('301 Moved', '', 'Location: /loop'); 1 },
 	silent => sub { sysread $_[0], my $x, 1; 0 },
 	close => sub { 0 },
@@ -104,8 +108,10 @@ my %does = (
 		0;
 	},
 	truncated => sub { print { $_[0] } head('200 OK', 'Content-Length: 1000') . '{"half":'; 0 },
-	'chunk-cut' => sub { print { $_[0] } head('200 OK', 'Transfer-Encoding: chunked') . "100\r\n{\"half\":"; 0 },
-	'short-length' => sub { print { $_[0] } head('200 OK', 'Content-Length: 4') . 'trueHTTP/1.1 200 OK'; 0 },
+	'chunk-cut' => sub { print { $_[0] } head('200 OK', 'Transfer-Encoding: chunked')
+		. "100\r\n{\"half\":"; 0 },
+	'short-length' => sub { print { $_[0] } head('200 OK', 'Content-Length: 4') . 'trueHTTP/1.1 200 OK';
+		0 },
 	'bad-length' => sub { print { $_[0] } head('200 OK', 'Content-Length: -5') . 'true'; 0 },
 	endless => sub { syswrite $_[0], head('200 OK'); endless($_[0], 'x' x 65536); 0 },
 	'endless-chunks' => sub {
@@ -113,7 +119,8 @@ my %does = (
 		endless($_[0], "8000\r\n" . 'x' x 0x8000 . "\r\n");
 		0;
 	},
-	'five-gigabytes' => sub { syswrite $_[0], head('200 OK', 'Content-Length: 5368709120'); endless($_[0], 'x' x 65536); 0 },
+	'five-gigabytes' => sub { syswrite $_[0], head('200 OK', 'Content-Length: 5368709120');
+		endless($_[0], 'x' x 65536); 0 },
 	bomb => sub {
 		my $data = zipped(200 << 20, 1);
 		print { $_[0] } full_answer('200 OK', $data, 'Content-Encoding: gzip');
@@ -125,8 +132,10 @@ my %does = (
 		1;
 	},
 	zipped => sub { print { $_[0] } full_answer('200 OK', zipped(1000, 1), 'Content-Encoding: gzip'); 1 },
-	unzippable => sub { print { $_[0] } full_answer('200 OK', 'plain after all', 'Content-Encoding: gzip'); 1 },
-	headers => sub { syswrite $_[0], "HTTP/1.1 200 OK\r\n"; endless($_[0], "X-Flood: " . 'x' x 100 . "\r\n"); 0 },
+	unzippable => sub { print { $_[0] } full_answer('200 OK', 'plain after all',
+	    'Content-Encoding: gzip'); 1 },
+	headers => sub { syswrite $_[0], "HTTP/1.1 200 OK\r\n";
+		endless($_[0], "X-Flood: " . 'x' x 100 . "\r\n"); 0 },
 	'long-header' => sub { syswrite $_[0], "HTTP/1.1 200 OK\r\nX-Long: "; endless($_[0], 'x' x 4096); 0 },
 );
 
@@ -134,7 +143,8 @@ sub unescape { my ($t) = @_; $t =~ s/%([0-9a-fA-F]{2})/chr hex $1/ge; return $t 
 
 sub serve {
 	my ($port, $log) = @_;
-	my $listen = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $port, Listen => 100, ReuseAddr => 1)
+	my $listen = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $port, Listen => 100,
+	    ReuseAddr => 1)
 	    or die "listen: $!";
 	$SIG{CHLD} = 'IGNORE';
 	$SIG{PIPE} = 'IGNORE';

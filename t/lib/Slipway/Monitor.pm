@@ -58,7 +58,7 @@ sub run {
 sub out { my ($self) = @_; return substr slurp("$self->{dir}/standin/out") || '', $self->{seen} }
 sub log { my ($self) = @_; return slurp("$self->{dir}.log") }
 
-# Waits for a line of the stand-in's; what the pattern captured, or nothing.
+# Waits for a line of the stand-in; what the pattern captures, or nothing.
 sub await {
 	my ($self, $re, $deadline) = @_;
 	my @got;
@@ -75,8 +75,8 @@ sub command {
 	return;
 }
 
-# Makes a spool directory that the stand-in may open, asks for the job. Options
-# as those of spool_make, and project, dir, limit.
+# Creates a spool directory that the stand-in can open, and requests the job. Options
+# as for spool_make, and project, dir, limit.
 sub job {
 	my ($self, %o) = @_;
 	my $dir = delete $o{dir} || 'shop';
@@ -91,21 +91,21 @@ sub job {
 	return $spool;
 }
 
-# Whether the job was started: its pid; else nothing.
+# The pid of the job if it is started, else nothing.
 sub started {
 	my ($self, $job) = @_;
 	my ($what, $pid) = $self->await(qr/^(started|refused) $job->{id} $job->{epoch} (\d+)/m);
 	return $what && $what eq 'started' ? $pid : undef;
 }
 
-# "WHY ERRNO" of a refusal.
+# "WHY ERRNO" of a rejected job.
 sub refused {
 	my ($self, $job) = @_;
 	my ($why, $errno) = $self->await(qr/^refused $job->{id} $job->{epoch} 0 (\d+) (\d+)$/m);
 	return defined $why ? "$why $errno" : undef;
 }
 
-# The wait status with which it was reported to be over.
+# The wait status that is reported when the job ends.
 sub exited {
 	my ($self, $job, $deadline) = @_;
 	my ($status) = $self->await(qr/^exited $job->{id} $job->{epoch} 0 (\d+) 0$/m, $deadline);

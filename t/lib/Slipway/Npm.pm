@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: ISC
 package Slipway::Npm;
 
-# The third-party judges of t/npm: installed by `npm ci` into a directory of
-# the build (or $SLIPWAY_NPM_DIR) that later runs use again.  Where there is no
-# npm, or its registry is not reached, other judges must do.
+# The third-party checkers of t/npm: installed by `npm ci` into a directory of the
+# build (or $SLIPWAY_NPM_DIR) that later runs reuse. Without npm or its registry
+# tests do without them.
 
 use strict;
 use warnings;
@@ -19,8 +19,8 @@ our @EXPORT = qw(npm_dir);
 
 my %quiet = (REDOCLY_TELEMETRY => 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE => 'true');
 
-# The directory that has node_modules and the files of t/npm; undef, and a note
-# of what npm said, where they cannot be had.
+# The directory with node_modules and the files of t/npm; undef, and a note with
+# npm's output, if they cannot be installed.
 sub npm_dir {
 	my $from = srcdir() . '/t/npm';
 	my $dir = $ENV{SLIPWAY_NPM_DIR} || builddir() . '/npm';
@@ -33,16 +33,18 @@ sub npm_dir {
 		copy($file, $dir) or die "$file: $!";
 	}
 	if (!defined $have || $have ne $want) {
-		# a registry that is slow now is so for the next test as well
+		# a registry that is slow now is slow for the next test
 		if (-e "$dir/.failed" && time - (stat _)[9] < 900) {
 			Test::More::note("npm ci failed in $dir a short while ago");
 			return undef;
 		}
 		my ($status, $out, $err) = run_cmd({ cwd => $dir }, 'timeout', deadline(300), 'npm', 'ci',
-			qw(--ignore-scripts --no-audit --no-fund --loglevel=error --fetch-retries=1 --fetch-timeout=60000));
+		    qw(--ignore-scripts --no-audit --no-fund --loglevel=error),
+		    qw(--fetch-retries=1 --fetch-timeout=60000));
 		if ($status != 0) {
 			spew("$dir/.failed", '');
-			Test::More::note("npm ci failed in $dir (is npm installed, is its registry reached?):\n$out$err");
+			Test::More::note("npm ci failed in $dir (is npm installed, is its registry"
+			    . " reachable?):\n$out$err");
 			return undef;
 		}
 		unlink "$dir/.failed";

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: ISC
 package Slipway::OIDC;
 
-# A real authorization server (npm's oidc-provider), its paths as Gitea's,
+# A third-party authorization server (npm's oidc-provider) with Gitea's paths,
 # behind nginx with TLS.
 #
 #   my $as = Slipway::OIDC->start(redirect_uri => 'https://…') or …; # no npm
@@ -21,7 +21,7 @@ use Slipway::Test;
 
 my $made = 0;
 
-# Undef where npm's packages cannot be had; a note says why.
+# Undef if npm's packages cannot be installed; a note says why.
 sub start {
 	my ($class, %opt) = @_;
 	my $npm = npm_dir() or return undef;
@@ -31,17 +31,20 @@ sub start {
 	my $self = bless { dir => $dir, port => free_port(), redirect_uri => $opt{redirect_uri},
 		client_id => 'slipway-client', secret => $opt{secret} }, $class;
 	my %config = (socket => "$dir/oidc.sock", issuer => $self->url, ttl => $opt{ttl} || {},
-		accounts => $opt{accounts} || { ann => { id => 7, full_name => 'Ann', email => 'ann@example.org' } },
+		accounts => $opt{accounts}
+		    || { ann => { id => 7, full_name => 'Ann', email => 'ann@example.org' } },
 		clients => [{ client_id => $self->{client_id}, redirect_uris => [$opt{redirect_uri}],
 			response_types => ['code'], grant_types => [qw(authorization_code refresh_token)],
 			token_endpoint_auth_method => defined $opt{secret} ? 'client_secret_post' : 'none',
 			defined $opt{secret} ? (client_secret => $opt{secret}) : () }]);
 	spew("$dir/oidc.json", JSON::PP->new->utf8->canonical->encode(\%config));
 	front_certificate($dir);
-	$self->{pid} = start_process({ name => "oidc-$n", cwd => $npm }, 'node', 'oidc.mjs', "$dir/oidc.json");
+	$self->{pid} = start_process({ name => "oidc-$n", cwd => $npm }, 'node', 'oidc.mjs',
+	    "$dir/oidc.json");
 	poll(120, sub { IO::Socket::UNIX->new(Peer => "$dir/oidc.sock") })
 	    or die "oidc-provider did not start:\n" . tail(slurp(tempdir() . "/oidc-$n.log"));
-	$self->{nginx} = front_start(dir => $dir, port => $self->{port}, socket => "$dir/oidc.sock", name => "oidc-nginx-$n");
+	$self->{nginx} = front_start(dir => $dir, port => $self->{port}, socket => "$dir/oidc.sock",
+	    name => "oidc-nginx-$n");
 	return $self;
 }
 
@@ -49,7 +52,7 @@ sub url { my ($self) = @_; return "https://localhost:$self->{port}" }
 sub ca { my ($self) = @_; return "$self->{dir}/ca.pem" }
 sub client_id { my ($self) = @_; return $self->{client_id} }
 
-# A [gitserver] section for it.
+# The [gitserver] section for it.
 sub conf {
 	my ($self) = @_;
 	return "[gitserver]\nurl = @{[$self->url]}\ntype = gitea\nclient_id = $self->{client_id}\n"
@@ -57,17 +60,21 @@ sub conf {
 	    . (defined $self->{secret} ? "client_secret = $self->{secret}\n" : '');
 }
 
-# Goes through the pages as a browser would, signing in and saying yes to all
-# (deny => 1: no), until it is sent away from here: what the query says, and
-# location. Ends with { status, body } where it is not.
+# Goes through the pages as a browser would, signs in and authorizes (deny => 1:
+# denies), until the server redirects to the client: the query and location of that;
+# { status, body } if it does not redirect.
 sub authorize {
 	my ($self, $url, $login, %opt) = @_;
 	my (%cookies, $form);
-	my $http = HTTP::Tiny->new(timeout => deadline(60), max_redirect => 0, verify_SSL => 1, SSL_options => { SSL_ca_file => $self->ca });
+	my $http = HTTP::Tiny->new(timeout => deadline(60), max_redirect => 0, verify_SSL => 1,
+	    SSL_options => { SSL_ca_file => $self->ca });
 	my $here = $self->url;
 	for (1 .. 20) {
-		my %headers = %cookies ? (Cookie => join '; ', map { "$_=$cookies{$_}" } sort keys %cookies) : ();
-		my $got = $form ? $http->post_form($url, $form, { headers => \%headers }) : $http->get($url, { headers => \%headers });
+		my %headers = %cookies
+		    ? (Cookie => join '; ', map { "$_=$cookies{$_}" } sort keys %cookies) : ();
+		my $got = $form
+		    ? $http->post_form($url, $form, { headers => \%headers })
+		    : $http->get($url, { headers => \%headers });
 		$form = undef;
 		my $set = $got->{headers}{'set-cookie'};
 		for (ref $set ? @$set : defined $set ? $set : ()) {
@@ -90,7 +97,7 @@ sub authorize {
 		$url = $action =~ s{^/}{$here/}r;
 		$form = { prompt => $prompt, $prompt eq 'login' ? (login => $login, password => 'any') : () };
 	}
-	die 'the authorization server sends round in circles';
+	die 'the authorization server redirects in a loop';
 }
 
 sub _sent_back {

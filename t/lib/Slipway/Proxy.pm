@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: ISC
 package Slipway::Proxy;
 
-# Between a client and MariaDB, on a unix socket: passes packets on, and cuts
-# connections where it is told.
+# A proxy between a client and MariaDB on a unix socket, which passes packets on and
+# cuts connections by plan.
 #
 #   my $proxy = Slipway::Proxy->start($db->socket);
-#   $proxy->plan('commit before');   the next COMMIT does not get through
-#   $proxy->plan('commit after');    it gets through, its answer is not awaited
-#   $proxy->plan('commit answer');   it is answered, but the answer is dropped
+#   $proxy->plan('commit before');   the next COMMIT does not reach the server
+#   $proxy->plan('commit after');    it does, and the connection is cut at once
+#   $proxy->plan('commit answer');   it does, and the response is dropped
 #   $proxy->plan('packet 7 after');  the client's 7th packet from now on
-#   $proxy->plan('silent');          takes connections and says nothing
+#   $proxy->plan('silent');          accepts connections and stays silent
 #   $proxy->plan('pass');
 #
-# A cut happens once; `pass` is the plan after it.
+# A cut happens once; then the plan is `pass`.
 
 use strict;
 use warnings;
@@ -47,12 +47,12 @@ sub socket { my ($self) = @_; return $self->{socket} }
 
 sub plan {
 	my ($self, $plan) = @_;
-	spew("$self->{plan}.$$", $plan); # the test and the proxy both do this
+	spew("$self->{plan}.$$", $plan); # both the test and the proxy write it
 	rename "$self->{plan}.$$", $self->{plan} or die "$self->{plan}: $!";
 	return $self;
 }
 
-# How many cuts there were.
+# How many connections were cut.
 sub cuts {
 	my ($self) = @_;
 	my $text = slurp($self->{cuts});
@@ -137,7 +137,7 @@ sub _pump {
 	return;
 }
 
-# Passes one packet of the client on; false if that was its connection's end.
+# Passes one packet of the client on; false if that cut the connection.
 sub _packet {
 	my ($self, $pair, $packet) = @_;
 	my $how = $self->_due(substr $packet, 4);
@@ -148,7 +148,7 @@ sub _packet {
 	return 1;
 }
 
-# How this packet is to be cut, "" if not.
+# How to cut at this packet; "" if not.
 sub _due {
 	my ($self, $payload) = @_;
 	my $plan = slurp($self->{plan});

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: ISC
 package Slipway::Python;
 
-# The third-party packages of t/python, exactly those that requirements.txt
-# names and hashes: installed by pip into a directory of the build (or
-# $SLIPWAY_PYTHON_DIR) that later runs use again.
+# The third-party packages of t/python, exactly as requirements.txt names and hashes
+# them: installed by pip into a directory of the build (or $SLIPWAY_PYTHON_DIR) that
+# later runs reuse.
 
 use strict;
 use warnings;
@@ -16,8 +16,8 @@ use Test::More ();
 
 our @EXPORT = qw(python_dir);
 
-# The directory with a bin/python that has them; undef, and a note of what was
-# said, where they cannot be had.
+# The directory of a bin/python with these packages; undef, and a note with the
+# output, if they cannot be installed.
 sub python_dir {
 	my $list = srcdir() . '/t/python/requirements.txt';
 	my $dir = $ENV{SLIPWAY_PYTHON_DIR} || builddir() . '/python';
@@ -27,18 +27,20 @@ sub python_dir {
 	my $want = sha256_hex(slurp($list));
 	my $have = slurp("$dir/.installed");
 	return $dir if defined $have && $have eq $want;
-	# a registry that is slow now is so for the next test as well
+	# a registry that is slow now is slow for the next test
 	if (-e "$dir/.failed" && time - (stat _)[9] < 900) {
 		Test::More::note("pip failed in $dir a short while ago");
 		return undef;
 	}
 	for my $command ([ '/usr/bin/python3', '-m', 'venv', '--clear', "$dir/venv" ],
-	    [ "$dir/venv/bin/python", qw(-m pip install --quiet --disable-pip-version-check --no-deps --require-hashes
+	    [ "$dir/venv/bin/python",
+	    qw(-m pip install --quiet --disable-pip-version-check --no-deps --require-hashes
 		--only-binary :all: --retries 1 --timeout 60 -r), $list ]) {
 		my ($status, $out, $err) = run_cmd({ cwd => $dir }, 'timeout', deadline(300), @$command);
 		next if $status == 0;
 		spew("$dir/.failed", '');
-		Test::More::note("$command->[2] failed in $dir (is python3-venv installed, is the registry reached?):\n$out$err");
+		Test::More::note("$command->[2] failed in $dir (is python3-venv installed, is the registry"
+		    . " reachable?):\n$out$err");
 		return undef;
 	}
 	unlink "$dir/.failed";

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: ISC
 package Slipway::Readme;
 
-# The numbered steps of a part of README, and the commands in them.
+# The numbered steps of a section of README, with their commands.
 #
 #   readme_steps($path, 'Installing behind')
 

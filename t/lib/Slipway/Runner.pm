@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: ISC
 package Slipway::Runner;
 
-# slipway-runner with a spool and workspaces of the test's own.  As root with
-# its real accounts: dispatcher as `nobody`, jobs under uids that no other test
-# has; else all of it under the account that runs the test.
+# slipway-runner with a private spool and workspaces. As root with separate
+# accounts: the dispatcher as `nobody`, jobs under uids that no other test has;
+# otherwise all under the account of the test.
 #
 #   my $runner = Slipway::Runner->start(db => $db, conf => "[runner]\nslots = 2\n");
 #   my $project = $runner->project(repo => $runner->repo({ file => "text\n" }));
@@ -25,8 +25,8 @@ my $next_project = 0;
 my $next_repo = 0;
 my $uids = 0;
 
-# Options: db; conf, text of sections that come last and win; name; spool,
-# workspaces, wake of another runner to share; idle => 1 starts nothing yet.
+# Options: db; conf: sections that come last and win; name; spool, workspaces, wake
+# of another runner to share; idle => 1: does not start it.
 sub start {
 	my ($class, %opt) = @_;
 	my $n = ++$made;
@@ -53,7 +53,8 @@ sub write_conf {
 	my ($self, $extra) = @_;
 	$self->{conf} = $extra if defined $extra;
 	my $drop = is_root()
-	    ? "user = nobody\nuid_first = $self->{uid_first}\nuid_count = 300\nwatch_uid_first = $self->{watch_uid_first}\n"
+	    ? "user = nobody\nuid_first = $self->{uid_first}\nuid_count = 300\n"
+		. "watch_uid_first = $self->{watch_uid_first}\n"
 	    : 'user = ' . getpwuid($>) . "\nprivilege_drop = no\n";
 	spew($self->conf_file, $self->{db}->conf . <<"CONF", 0640);
 [runner]
@@ -79,14 +80,18 @@ sub conf_file { my ($self) = @_; return "$self->{dir}/slipway.conf" }
 sub dir { my ($self) = @_; return $self->{dir} }
 sub wake_socket { my ($self) = @_; return $self->{wake} }
 sub pid { my ($self) = @_; return $self->{pid} }
-sub said { my ($self) = @_; my $said = slurp(tempdir() . "/slipway-runner-$self->{n}.log"); return defined $said ? $said : '' }
+sub said {
+	my ($self) = @_;
+	my $said = slurp(tempdir() . "/slipway-runner-$self->{n}.log");
+	return defined $said ? $said : '';
+}
 sub command {
 	my ($self, @more) = @_;
 	return (program('slipway-runner'), '-c', $self->conf_file,
 	    '-d', program('slipway-dispatch'), '-j', program('slipway-job'), @more);
 }
 
-# Starts it (again).
+# Starts the runner, also again.
 sub resume {
 	my ($self, @more) = @_;
 	$self->{pid} = start_process({ name => "slipway-runner-$self->{n}" },
@@ -94,7 +99,7 @@ sub resume {
 	return $self;
 }
 
-# --once to its end: exit status as in $?, output.
+# Runs --once: exit status as in $?, and in a list also the output.
 sub once {
 	my ($self, @more) = @_;
 	my ($status, $out, $err) = run_cmd($self->command('--once', @more));
@@ -110,7 +115,12 @@ sub _children {
 	my $text = slurp("/proc/$pid/task/$pid/children");
 	return split ' ', defined $text ? $text : '';
 }
-sub _name { my ($pid) = @_; my $n = slurp("/proc/$pid/comm"); chomp $n if defined $n; return defined $n ? $n : '' }
+sub _name {
+	my ($pid) = @_;
+	my $n = slurp("/proc/$pid/comm");
+	chomp $n if defined $n;
+	return defined $n ? $n : '';
+}
 
 sub dispatcher {
 	my ($self) = @_;
@@ -118,23 +128,24 @@ sub dispatcher {
 	return $pid;
 }
 
-# Pids of the jobs with workspaces in there, whoever their parent is; what they
-# were started with can be read by others than root, too.
+# The pids of the jobs with workspaces in a directory, whatever their parent; their
+# command lines can be read without root.
 sub _jobs_in {
 	my ($dir) = @_;
 	my @jobs;
 	for my $path (glob '/proc/[0-9]*') {
 		my ($pid) = $path =~ m{(\d+)$};
-		push @jobs, $pid if _name($pid) eq 'slipway-job' && (slurp("$path/cmdline") || '') =~ m{\0-W\0\Q$dir\E/};
+		push @jobs, $pid
+		    if _name($pid) eq 'slipway-job' && (slurp("$path/cmdline") || '') =~ m{\0-W\0\Q$dir\E/};
 	}
 	return @jobs;
 }
 sub jobs { my ($self) = @_; return _jobs_in($self->{workspaces}) }
 
-# KILL to the monitor alone, and it is waited for.
+# Kills only the monitor, and waits for it.
 sub kill9 { my ($self) = @_; return stop_process(delete $self->{pid}, 'KILL') }
 
-# KILL to all of it at once, as when the machine goes down.
+# Kills every process at once, as a crash of the machine does.
 sub kill_all {
 	my ($self) = @_;
 	my @all = ($self->{pid}, grep { defined } $self->dispatcher);
@@ -146,7 +157,7 @@ sub kill_all {
 }
 sub _below { my ($pid) = @_; return map { ($_, _below($_)) } _children($pid) }
 
-# --- work to do
+# --- projects and deployments
 
 # A local repository with these files in one commit.
 sub repo {
@@ -169,7 +180,7 @@ sub repo {
 	return $dir;
 }
 
-# A project with one pipeline; its number, which is that of the pipeline too.
+# A project with one pipeline; its id, which is also that of the pipeline.
 sub project {
 	my ($self, %opt) = @_;
 	my $id = ++$next_project;
@@ -181,14 +192,14 @@ sub project {
 	return $id;
 }
 
-# A pending deployment of these steps: scripts, or { name, script, when,
-# timeout }; a leading { env, columns } says more. Its number.
+# A pending deployment of these steps: scripts, or { name, script, when, timeout };
+# a leading { env } holds variables. Its id.
 sub deploy {
 	my ($self, $project, @steps) = @_;
 	return ($self->deploy_many([$project, @steps]))[0];
 }
 
-# Many in one go.
+# Several deployments in one transaction; their ids.
 sub deploy_many {
 	my ($self, @wanted) = @_;
 	my $sql = "START TRANSACTION;\n";
@@ -198,7 +209,8 @@ sub deploy_many {
 		    ? %{ shift @steps } : ();
 		my $env = defined $o{env} ? $o{env} : '{}';
 		$sql .= "INSERT INTO deployment (project_id, pipeline_id, branch, `trigger`, env_vars)"
-		    . " VALUES ($project, $project, 'main', 'manual', '$env');\nSET \@id = LAST_INSERT_ID();\n";
+		    . " VALUES ($project, $project, 'main', 'manual', '$env');\n"
+		    . "SET \@id = LAST_INSERT_ID();\n";
 		my $n = 0;
 		for (@steps) {
 			my %s = ref $_ ? %$_ : (script => $_);
@@ -206,8 +218,10 @@ sub deploy_many {
 			my $when = $s{when} || 'success';
 			my $timeout = $s{timeout} || 'NULL';
 			my $script = unpack 'H*', $s{script};
-			$sql .= "INSERT INTO deployment_step (deployment_id, position, name, script, run_when, timeout_seconds)"
-			    . " VALUES (\@id, $n, '$name', CONVERT(UNHEX('$script') USING utf8mb4), '$when', $timeout);\n";
+			$sql .= 'INSERT INTO deployment_step'
+			    . ' (deployment_id, position, name, script, run_when, timeout_seconds)'
+			    . " VALUES (\@id, $n, '$name', CONVERT(UNHEX('$script') USING utf8mb4),"
+			    . " '$when', $timeout);\n";
 			$n++;
 		}
 		$sql .= "SELECT \@id;\n";
@@ -217,7 +231,7 @@ sub deploy_many {
 	return split /\n/, $ids;
 }
 
-# As the API does after its commit.
+# Wakes the dispatcher, as the API does after its commit.
 sub ring {
 	my ($self) = @_;
 	socket my $s, AF_UNIX, SOCK_DGRAM, 0 or die "socket: $!";
@@ -229,16 +243,20 @@ sub ring {
 sub cancel {
 	my ($self, $id) = @_;
 	$self->{db}->sql("UPDATE deployment SET cancel_at = NOW(3) WHERE id = $id AND status = 'running';"
-	    . "UPDATE deployment SET status = 'canceled', reason = 'canceled_by_user', finished_at = NOW(3) WHERE id = $id AND status = 'pending'");
+	    . "UPDATE deployment SET status = 'canceled', reason = 'canceled_by_user', finished_at = NOW(3)"
+	    . " WHERE id = $id AND status = 'pending'");
 	$self->ring;
 	return;
 }
 
-# --- what became of it
-sub column { my ($self, $id, $what) = @_; return $self->{db}->sql("SELECT $what FROM deployment WHERE id = $id") }
+# --- results
+sub column {
+	my ($self, $id, $what) = @_;
+	return $self->{db}->sql("SELECT $what FROM deployment WHERE id = $id");
+}
 sub status { my ($self, $id) = @_; return $self->column($id, 'status') }
 
-# Until it has one of the states (default: any final one); the state it has.
+# Waits for one of these states (default: any final one); the last state.
 sub wait {
 	my ($self, $id, $want, $deadline) = @_;
 	$want ||= qr/^(?:success|failed|canceled|interrupted)$/;
@@ -248,10 +266,11 @@ sub wait {
 	return $status;
 }
 
-# All of it in some lines.
+# A deployment in a few lines, for diagnostics.
 sub tell {
 	my ($self, $id) = @_;
-	return "$id " . $self->column($id, 'CONCAT_WS(" ", status, reason, detail, epoch, runner)') . ': ' . $self->steps($id)
+	return "$id " . $self->column($id, 'CONCAT_WS(" ", status, reason, detail, epoch, runner)') . ': '
+	    . $self->steps($id)
 	    . "\n" . tail($self->log($id), 15);
 }
 
@@ -259,10 +278,11 @@ sub tell {
 sub steps {
 	my ($self, $id) = @_;
 	return join ' ', split /\n/,
-	    $self->{db}->sql("SELECT status FROM deployment_step WHERE deployment_id = $id ORDER BY position");
+	    $self->{db}->sql("SELECT status FROM deployment_step WHERE deployment_id = $id"
+	    . " ORDER BY position");
 }
 
-# All of the log that the database has, and that without holes.
+# The log in the database; dies if it has a gap.
 sub log {
 	my ($self, $id) = @_;
 	my $text = '';
@@ -277,7 +297,7 @@ sub log {
 	return $text;
 }
 
-# Waits for bytes in the log; all of it.
+# Waits for a pattern in the log; the whole log.
 sub wait_log {
 	my ($self, $id, $re, $deadline) = @_;
 	my $text;
@@ -285,7 +305,7 @@ sub wait_log {
 	return $text;
 }
 
-# Nothing of jobs is left: no process, no directory in the spool.
+# Whether the jobs leave no process and no directory in the spool.
 sub is_clean {
 	my ($self) = @_;
 	my (@left, @jobs);

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: ISC
 package Slipway::Spool;
 
-# Deployments without a dispatcher: makes the spool directory of one, starts
-# slipway-job on it with the descriptors that the monitor would give, reads log
-# and result.
+# Deployments without a dispatcher: creates the spool directory of one, starts
+# slipway-job on it with the descriptors that the monitor would pass, reads log and
+# result.
 
 use strict;
 use warnings;
@@ -19,7 +19,7 @@ our @EXPORT = qw(record records spool_make spool_open job_start job_wait
 
 sub record { my ($name, $value) = @_; return "$name " . length($value) . "\n$value\n" }
 
-# The whole records of a text: [name, value]…
+# The complete records in a text: [name, value]…
 sub records {
 	my ($text) = @_;
 	my @all;
@@ -34,9 +34,9 @@ sub records {
 
 my $next = 0;
 
-# A spool directory. Options are records by name with _ for -; `steps` is a list
-# of scripts or of {name, script, timeout, when}; `env` and `secret` are lists
-# of NAME=value. What is not said gets a default.
+# Creates a spool directory. Options are records by name with _ for -; `steps` is a
+# list of scripts or of {name, script, timeout, when}; `env` and `secret` are lists of
+# NAME=value. Omitted options have defaults.
 sub spool_make {
 	my (%o) = @_;
 	my $id = delete $o{deployment} || 1000 + ++$next;
@@ -139,7 +139,8 @@ sub job_wait {
 	my ($job, $deadline) = @_;
 	my $status;
 	on_failure('the last job' => sub {
-		return "$job->{id} " . join("\n", job_end($job), job_steps($job)) . "\n" . tail(job_log($job), 15);
+		return "$job->{id} " . join("\n", job_end($job), job_steps($job)) . "\n"
+		    . tail(job_log($job), 15);
 	});
 	poll($deadline || 120, sub {
 		my $rc = waitpid $job->{pid}, WNOHANG;

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: ISC
 package Slipway::Test;
 
-# What every test needs: a directory of its own that goes when the test has
-# passed and stays when it failed, processes that end with it, polling with a
-# deadline, and words about a failure that are enough where nobody can look
-# at its files.
+# What every test needs: a private directory that is removed if the test passes,
+# processes that end with it, polling with a deadline, and enough diagnostics to
+# understand a failure without its files.
 
 use strict;
 use warnings;
@@ -32,7 +31,7 @@ my %ports;
 my $owner = $$;
 my $apart = delete $ENV{SLIPWAY_TEST_APART};
 
-# What the tests expect does not hang on who runs them, and from where.
+# The results of tests do not depend on the user's environment.
 umask 022;
 delete @ENV{ grep { /^(?:LC_|GIT_|GITSERVER_)/ } keys %ENV };
 delete @ENV{qw(LANGUAGE TZ BASH_ENV ENV CDPATH MAKEFLAGS MFLAGS MAKELEVEL)};
@@ -52,19 +51,19 @@ sub sanitized {
 	return (slurp(builddir() . '/Makefile') // '') =~ /^HARD_CFLAGS = .*sanitize/m;
 }
 
-# Runs the test anew in a mount namespace of its own, so that what it mounts is
-# gone with it however it ends: true in there, false where that may not be. To
-# be called before anything else; arguments are more options of unshare(1).
+# Runs the test again in a private mount namespace, so that its mounts end with it:
+# true in there, false if that is not permitted. Call it before anything else;
+# arguments are more options of unshare(1).
 sub own_mounts {
 	return 1 if $apart;
 	return 0 if !is_root();
-	# in a chroot nothing can be made private, nor need be where nothing is shared
+	# in a chroot mounts cannot be made private; they need not be if none is shared
 	my $shared = (slurp('/proc/self/mountinfo') // '') =~ /\bshared:/;
 	for my $propagation ('private', $shared ? () : 'unchanged') {
 		my @unshare = ('unshare', '--mount', '--propagation', $propagation, @_);
 		my $why = `@unshare true 2>&1`;
 		if ($? != 0) {
-			note("no mounts of its own: $why");
+			note("no private mounts: $why");
 			next;
 		}
 		$ENV{SLIPWAY_TEST_APART} = 1;
@@ -74,7 +73,8 @@ sub own_mounts {
 	return 0;
 }
 
-# A directory for this test; others may enter it (dropped children need to).
+# The directory of this test; other accounts may enter it, as unprivileged children
+# must.
 sub tempdir {
 	if (!defined $temp) {
 		$temp = File::Temp::tempdir('slipway-t-XXXXXX', TMPDIR => 1);
@@ -83,8 +83,8 @@ sub tempdir {
 	return $temp;
 }
 
-# How many times as slow as a quiet machine this one is: by SLIPWAY_TEST_SLOW,
-# and by how many processes share its processors, now or in the last minute.
+# How many times slower than a quiet machine this one is: SLIPWAY_TEST_SLOW, times
+# the processes that share a processor, now or in the last minute.
 sub slowness {
 	my ($average, $running) = (slurp('/proc/loadavg') || '') =~ m{^([\d.]+) \S+ \S+ (\d+)/};
 	my $share = 0;
@@ -98,17 +98,16 @@ sub processors {
 	return $processors ||= POSIX::sysconf(84) || 1; # _SC_NPROCESSORS_ONLN, which POSIX does not name
 }
 
-# So many seconds of a quiet machine.
+# This many seconds of a quiet machine.
 sub deadline {
 	my ($seconds) = @_;
 	return $seconds * slowness();
 }
 
-# Calls the code until it returns something true; its last value, or false
-# when the deadline (seconds, as above) has passed.  It is for what never comes:
-# less than a minute would measure how busy the machine is.  A second counts for
-# less while the machine is slow.  The pauses grow with the wait, so that the
-# polling itself does not keep the machine busy.
+# Calls the code until it returns a true value, and returns its last value; false
+# if the deadline passes. The deadline is at least a minute, as a shorter one would
+# measure how busy the machine is; a second counts for less on a slow machine.
+# The pauses grow with the wait, so that polling does not keep the machine busy.
 sub poll {
 	my ($deadline, $code) = @_;
 	my $left = $deadline < 60 ? 60 : $deadline;
@@ -131,9 +130,9 @@ sub poll {
 	}
 }
 
-# Runs the code up to three times, until what it returns (seconds, say) is
-# below the limit, as deadline() counts it; the least of it.  One slow run is the machine's, three are
-# ours.
+# Runs the code up to three times, until its result (in seconds, say) is below the
+# limit, as deadline() counts it; the smallest result. One slow run is the machine's
+# fault, three are ours.
 sub best_of {
 	my ($limit, $code) = @_;
 	my $best;
@@ -145,8 +144,7 @@ sub best_of {
 	return $best;
 }
 
-# The seconds of processor time that these processes have had, however busy the
-# machine is with others.
+# The seconds of processor time that these processes have used.
 sub cpu_time {
 	my (@pids) = @_;
 	my $ticks = 0;
@@ -222,8 +220,8 @@ sub make_repo {
 	return $dir;
 }
 
-# Runs a command to its end: (exit status as in $?, standard output, standard
-# error). No shell. A leading hash holds env => {...}, stdin => text, cwd.
+# Runs a command without a shell: (exit status as in $?, standard output, standard
+# error). A leading hash holds env => {...}, stdin => text, cwd.
 sub run_cmd {
 	my $opt = ref $_[0] eq 'HASH' ? shift : {};
 	my @cmd = @_;
@@ -247,7 +245,7 @@ sub run_cmd {
 
 sub _child {
 	my ($opt, @cmd) = @_;
-	# a test in the background of a shell was told to ignore these
+	# a test in the background of a shell ignores these
 	$SIG{$_} = 'DEFAULT' for qw(HUP INT QUIT TERM);
 	if (defined $opt->{cwd}) { chdir $opt->{cwd} or POSIX::_exit(127) }
 	if ($opt->{env}) {
@@ -260,8 +258,8 @@ sub _child {
 	POSIX::_exit(127);
 }
 
-# Starts a process in the background, its output in tempdir/NAME.log; its pid.
-# It is ended with the test. A leading hash holds name => ..., env, cwd.
+# Starts a process in the background, with its output in tempdir/NAME.log; its pid.
+# The process ends with the test. A leading hash holds name => ..., env, cwd.
 sub start_process {
 	my $opt = ref $_[0] eq 'HASH' ? shift : {};
 	my @cmd = @_;
@@ -292,7 +290,7 @@ sub stop_process {
 		return $rc != 0;
 	});
 	if (!$gone) {
-		diag("process $pid does not end when it is told to");
+		diag("process $pid does not end on SIG" . ($signal || 'TERM'));
 		kill 'KILL', $pid;
 		waitpid $pid, 0;
 		$status = $?;
@@ -300,9 +298,9 @@ sub stop_process {
 	return $status;
 }
 
-# A TCP port of loopback for this test alone, as long as it runs: a name in the
-# kernel reserves it among tests, and those that the kernel gives to who
-# connects are left out, so that a server may come back to it.
+# A TCP port of loopback for this test alone while it runs: an abstract socket
+# reserves it among tests, and it is outside the range of ports for outgoing
+# connections, so that a server can be restarted on it.
 sub free_port {
 	require IO::Socket::INET;
 	my ($least) = (slurp('/proc/sys/net/ipv4/ip_local_port_range') || '') =~ /^(\d+)/;
@@ -319,14 +317,14 @@ sub free_port {
 	die 'no free port';
 }
 
-# The first of 3000 uids that no other test has: whoever has one kills all that
-# runs under it. There are four kinds of those who need them.
+# The first of 3000 uids that no other test has: a runner kills every process under
+# its uids. There are four kinds of ranges.
 sub uids_from {
 	my ($kind) = @_;
 	return 800_000_000 + ($kind * 100_000 + $$ % 100_000) * 3000;
 }
 
-# The end of a text, by whole lines.
+# The last lines of a text.
 sub tail {
 	my ($text, $lines) = @_;
 	my @all = split /\n/, defined $text ? $text : '';
@@ -335,8 +333,8 @@ sub tail {
 	    @all > $n ? @all[-$n .. -1] : @all;
 }
 
-# What is told with each failure from now on: the code returns a text, or
-# nothing.  The same name replaces what was told under it.
+# Adds a text to the diagnostics of each failure from now on: the code returns it,
+# or nothing. A second call with the same name replaces the first.
 sub on_failure {
 	my ($name, $code) = @_;
 	$tells{$name} = $code;
@@ -350,26 +348,28 @@ sub _tell {
 	my ($status, $errno, $error) = ($?, $!, $@);
 	for my $name (sort keys %tells) {
 		my $text = eval { $tells{$name}->() };
-		print {*STDERR} map { "# | $_\n" } split /\n/, "$name: $text" if defined $text && length $text;
+		print {*STDERR} map { "# | $_\n" } split /\n/, "$name: $text"
+		    if defined $text && length $text;
 	}
 	($?, $!, $@) = ($status, $errno, $error);
 	return;
 }
 Test2::API::test2_stack()->top->listen(\&_tell, inherit => 1);
 
-# The ends of all logs, for who reads of the failure elsewhere.
+# Prints the ends of all logs.
 sub _tell_logs {
 	my $shown = 0;
 	my @logs = grep { -f && -s } glob "$temp/*.log $temp/*/nginx.err $temp/*/*.log";
 	for my $log (sort { -M $a <=> -M $b } @logs) {
 		my $name = substr $log, 1 + length $temp;
-		print {*STDERR} "# --- the end of $name:\n", map { "# $_\n" } split /\n/, tail(slurp($log), 20);
+		print {*STDERR} "# --- the last lines of $name:\n", map { "# $_\n" } split /\n/,
+		    tail(slurp($log), 20);
 		last if ++$shown >= 10;
 	}
 	return;
 }
 
-# Whoever ends the test ends what it has started.
+# A signal that ends the test also ends its processes.
 for my $name (grep { ($SIG{$_} || '') ne 'IGNORE' } qw(HUP INT TERM)) {
 	$SIG{$name} = sub { $$ == $owner ? exit 1 : POSIX::_exit(1) };
 }
@@ -382,7 +382,7 @@ END {
 		stop_process($_) for sort { $b <=> $a } keys %started;
 		if (defined $temp) {
 			if ($passed) { require File::Path; File::Path::remove_tree($temp) }
-			else { diag("logs are kept in $temp") }
+			else { diag("the logs are in $temp") }
 		}
 		$? = $code;
 	}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: ISC
 package Slipway::Whole;
 
-# All of slipway at once: MariaDB, nginx with TLS, the API pool and the runner,
-# with one key for secrets, driven by what a client can do.
+# The whole of slipway: MariaDB, nginx with TLS, the API and the runner, with one key
+# for secrets, used as a client does.
 #
 #   my $all = Slipway::Whole->start(runner => "[runner]\nslots = 2\n");
 #   my $project = $all->project($repository);
@@ -25,7 +25,7 @@ our $final = qr/^(?:success|failed|canceled|interrupted)$/;
 
 my $names = 0;
 
-# Options: api, runner: text of sections that come last and win.
+# Options: api, runner: sections that come last and win.
 sub start {
 	my ($class, %opt) = @_;
 	my $self = bless { db => Slipway::DB->start }, $class;
@@ -80,7 +80,7 @@ sub show {
 	return $got->{json};
 }
 
-# Until it has one of the states (default: a final one); the deployment.
+# Waits for one of these states (default: any final one); the deployment.
 sub wait {
 	my ($self, $id, $want, $deadline) = @_;
 	$want ||= $final;
@@ -101,21 +101,21 @@ sub log {
 	return $self->{api}->get("/api/deployments/$id/log")->{body};
 }
 
-# Waits for bytes in the log; whether they came.
+# Waits for a pattern in the log; whether it appears.
 sub saw {
 	my ($self, $id, $re, $deadline) = @_;
 	on_failure('the last deployment' => sub { $self->{runner}->tell($id) });
 	return poll($deadline || 60, sub { $self->log($id) =~ $re });
 }
 
-# A file that steps may append to, whoever they run as.
+# A file that steps can append to, whatever their account.
 sub marks {
 	my ($self, $name) = @_;
 	return spew(tempdir() . "/$name", '', 0666);
 }
 
-# Pids of processes of jobs: those under the runner's uids; without root, those
-# that have this test's directory in their environment.
+# The pids of processes of jobs: those under the runner's uids; without root, those
+# with this test's directory in their environment.
 sub left {
 	my ($self) = @_;
 	my $first = $self->{runner}{uid_first};
@@ -137,12 +137,13 @@ sub left {
 	return @pids;
 }
 
-# Ended, nothing of a job left: neither process nor directory.
+# Whether the jobs leave neither process nor directory.
 sub is_clean {
 	my ($self, $deadline) = @_;
 	my @left;
 	if (!poll($deadline || 60, sub { !(@left = $self->left) })) {
-		Test::More::diag(join "\n", 'left:', map { "$_ " . ((slurp("/proc/$_/cmdline") || '') =~ tr/\0/ /r) } @left);
+		Test::More::diag(join "\n", 'left:',
+		    map { "$_ " . ((slurp("/proc/$_/cmdline") || '') =~ tr/\0/ /r) } @left);
 		return 0;
 	}
 	return $self->{runner}->is_clean;

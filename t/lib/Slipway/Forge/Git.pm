@@ -56,7 +56,8 @@ sub _read_commits {
 	my $text = git_out($dir, 'log', '-z', "--format=$format%x00", @range, '--');
 	return if !defined $text;
 	my @commits;
-	while ($text =~ /\G\0?([0-9a-f]{40,64})\0([^\0]*)\0([^\0]*)\0([^\0]*)\0([^\0]*)\0([^\0]*)\0([^\0]*)\0([^\0]*)\0([^\0]*)\0/gc) {
+	my $field = qr/([^\0]*)\0/;
+	while ($text =~ /\G\0?([0-9a-f]{40,64})\0$field$field$field$field$field$field$field$field/gc) {
 		push @commits, { hash => $1, author => { name => $2, email => $3, date => $4 },
 			committer => { name => $5, email => $6, date => $7 },
 			parents => [split / /, $8], message => $9 };
@@ -108,7 +109,8 @@ sub _refuse {
 # was written to the peer. `pushed` is called with each ref that moved.
 sub serve_git {
 	my ($store, $req, $peer, $pushed) = @_;
-	my ($path, $rest) = $req->{path} =~ m{^/(.+?)(?:\.git)?/(info/refs|git-upload-pack|git-receive-pack)$};
+	my $services = qr{info/refs|git-upload-pack|git-receive-pack};
+	my ($path, $rest) = $req->{path} =~ m{^/(.+?)(?:\.git)?/($services)$};
 	my $state = $store->get;
 	my ($repo, $former) = Slipway::Forge::State::repo_at($state, $path);
 	my $user = _user_of($state, $req);
@@ -119,7 +121,8 @@ sub serve_git {
 	return _refuse($state, $user ? 404 : 401, $user ? 'Not found.' : 'Unauthorized') if $access eq 'none';
 	return [301, { Location => "$state->{prefix}/$repo->{path}.git/$rest"
 	    . (length $req->{query_string} ? "?$req->{query_string}" : '') }, ''] if $former;
-	return _refuse($state, $user ? 403 : 401, 'You are not allowed to push.') if $push && $access ne 'write';
+	return _refuse($state, $user ? 403 : 401, 'You are not allowed to push.')
+	    if $push && $access ne 'write';
 	my $dir = $store->dir . "/repos/$repo->{id}.git";
 	my %before = map { $_->[0] => $_->[1] } _refs($dir);
 	_backend($store, $req, $peer, "/$repo->{id}.git/$rest", $user);
@@ -135,7 +138,8 @@ sub serve_git {
 
 sub _refs {
 	my ($dir) = @_;
-	my $text = git_out($dir, 'for-each-ref', '--format=%(refname) %(objectname)', 'refs/heads', 'refs/tags');
+	my $text = git_out($dir, 'for-each-ref', '--format=%(refname) %(objectname)', 'refs/heads',
+	    'refs/tags');
 	return map { [split / /] } split /\n/, defined $text ? $text : '';
 }
 
@@ -152,11 +156,15 @@ sub _backend {
 	die "fork: $!" if !defined $pid;
 	if ($pid == 0) {
 		my $h = $req->{headers};
-		%ENV = (PATH => $ENV{PATH}, GIT_PROJECT_ROOT => $store->dir . '/repos', GIT_HTTP_EXPORT_ALL => 1,
-			PATH_INFO => $info, REQUEST_METHOD => $req->{method}, QUERY_STRING => $req->{query_string},
+		%ENV = (PATH => $ENV{PATH}, GIT_PROJECT_ROOT => $store->dir . '/repos',
+		    GIT_HTTP_EXPORT_ALL => 1,
+			PATH_INFO => $info, REQUEST_METHOD => $req->{method},
+			QUERY_STRING => $req->{query_string},
 			CONTENT_TYPE => $h->{'content-type'} || '', CONTENT_LENGTH => length $req->{body},
-			REMOTE_ADDR => '127.0.0.1', GIT_CONFIG_NOSYSTEM => 1, GIT_CONFIG_GLOBAL => '/dev/null',
-			GIT_CONFIG_COUNT => 1, GIT_CONFIG_KEY_0 => 'safe.directory', GIT_CONFIG_VALUE_0 => '*');
+			REMOTE_ADDR => '127.0.0.1', GIT_CONFIG_NOSYSTEM => 1,
+			GIT_CONFIG_GLOBAL => '/dev/null',
+			GIT_CONFIG_COUNT => 1, GIT_CONFIG_KEY_0 => 'safe.directory',
+			GIT_CONFIG_VALUE_0 => '*');
 		$ENV{REMOTE_USER} = $user->{login} if $user;
 		$ENV{GIT_PROTOCOL} = $h->{'git-protocol'} if $h->{'git-protocol'};
 		$ENV{HTTP_CONTENT_ENCODING} = $h->{'content-encoding'} if $h->{'content-encoding'};

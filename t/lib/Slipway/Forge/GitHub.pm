@@ -13,7 +13,9 @@ sub base { return '/api/v3' }
 my %status = (state => 'text, must', target_url => 'text', description => 'text', context => 'text');
 my %commit_query = (query => [qw(sha path author committer since until page per_page)]);
 my @routes = (
-	{ method => 'GET', path => '/meta', do => sub { [200, {}, { verifiable_password_authentication => Slipway::Forge::Rest::true() }] } },
+	{ method => 'GET', path => '/meta',
+		do => sub { [200, {},
+		{ verifiable_password_authentication => Slipway::Forge::Rest::true() }] } },
 	{ method => 'GET', path => '/meta', do => sub { [200, {}, {}] } },
 	{ method => 'GET', path => '/user', user => 1, do => \&user },
 	{ method => 'GET', path => '/repositories/{id}', do => \&repo_by_id },
@@ -39,7 +41,8 @@ my %message = (401 => 'Bad credentials', 403 => 'Resource not accessible by inte
 
 sub failed {
 	my ($class, $c, $status, $why) = @_;
-	my $message = $status == 401 && $why eq 'none' ? 'Requires authentication' : $message{$status} || $why;
+	my $message = $status == 401 && $why eq 'none' ? 'Requires authentication' : $message{$status}
+	    || $why;
 	return [$status, {}, { message => $message, documentation_url => 'https://docs.github.com/rest',
 		status => "$status" }];
 }
@@ -47,8 +50,10 @@ sub failed {
 sub judge {
 	my ($class, $c) = @_;
 	my $h = $c->{req}{headers};
-	return (($h->{accept} || '') =~ m{application/vnd\.github\+json} ? () : 'Accept is not application/vnd.github+json',
-		($h->{'x-github-api-version'} || '') =~ /^\d{4}-\d\d-\d\d$/ ? () : 'X-GitHub-Api-Version is missing');
+	return (($h->{accept} || '') =~ m{application/vnd\.github\+json}
+	    ? () : 'Accept is not application/vnd.github+json',
+		($h->{'x-github-api-version'} || '') =~ /^\d{4}-\d\d-\d\d$/
+		    ? () : 'X-GitHub-Api-Version is missing');
 }
 
 sub moved {
@@ -57,7 +62,8 @@ sub moved {
 	    . (length $c->{req}{query_string} ? "?$c->{req}{query_string}" : '');
 	my $status = $c->{req}{method} eq 'GET' ? 301 : 307;
 	return [$status, { Location => $to }, { message => 'Moved Permanently', url => $to,
-		documentation_url => 'https://docs.github.com/rest/guides/best-practices-for-using-the-rest-api#follow-redirects' }];
+		documentation_url => 'https://docs.github.com/rest/guides/'
+		    . 'best-practices-for-using-the-rest-api#follow-redirects' }];
 }
 
 sub user {
@@ -77,7 +83,8 @@ sub _repo {
 		html_url => "$c->{url}/$repo->{path}", url => "$c->{api}/repos/$repo->{path}",
 		clone_url => "$c->{url}/$repo->{path}.git", ssh_url => "git\@localhost:$repo->{path}.git",
 		default_branch => default_branch($c->git_dir($repo)), size => 1,
-		permissions => { admin => $bool->(0), push => $bool->($c->may_write($repo)), pull => $bool->(1) } };
+		permissions => { admin => $bool->(0), push => $bool->($c->may_write($repo)),
+			pull => $bool->(1) } };
 }
 
 sub repo {
@@ -99,19 +106,25 @@ sub branch_list {
 	my ($page, $limit) = $c->page('per_page', 30, 100);
 	my $from = ($page - 1) * $limit;
 	my @some = $from < @all ? grep { defined } @all[$from .. $from + $limit - 1] : ();
-	return [200, { $c->links("$c->{api}/repositories/$repo->{id}/branches", 'per_page', $page, $limit, scalar @all) },
-		[map { { name => $_->{name}, protected => Slipway::Forge::Rest::bool($repo->{protected}{ $_->{name} }),
-			commit => { sha => $_->{hash}, url => "$c->{api}/repos/$repo->{path}/commits/$_->{hash}" } } } @some]];
+	return [200,
+		{ $c->links("$c->{api}/repositories/$repo->{id}/branches", 'per_page', $page, $limit,
+		scalar @all) },
+		[map { { name => $_->{name},
+			protected => Slipway::Forge::Rest::bool($repo->{protected}{ $_->{name} }),
+			commit => { sha => $_->{hash},
+				url => "$c->{api}/repos/$repo->{path}/commits/$_->{hash}" } } } @some]];
 }
 
 sub _commit {
 	my ($c, $repo, $commit) = @_;
-	return { sha => $commit->{hash}, node_id => 'C_1', url => "$c->{api}/repos/$repo->{path}/commits/$commit->{hash}",
+	return { sha => $commit->{hash}, node_id => 'C_1',
+		url => "$c->{api}/repos/$repo->{path}/commits/$commit->{hash}",
 		html_url => "$c->{url}/$repo->{path}/commit/$commit->{hash}",
 		commit => { message => $commit->{message}, author => $commit->{author},
 			committer => $commit->{committer}, comment_count => 0 },
 		author => undef, committer => undef,
-		parents => [map { { sha => $_, url => "$c->{api}/repos/$repo->{path}/commits/$_" } } @{ $commit->{parents} }] };
+		parents => [map { { sha => $_,
+			url => "$c->{api}/repos/$repo->{path}/commits/$_" } } @{ $commit->{parents} }] };
 }
 
 sub commit_list {
@@ -124,7 +137,9 @@ sub commit_list {
 	return failed(undef, $c, 404) if !defined $tip;
 	my ($page, $limit) = $c->page('per_page', 30, 100);
 	my ($total, @commits) = commits($dir, $tip, ($page - 1) * $limit, $limit);
-	return [200, { $c->links("$c->{api}/repositories/$repo->{id}/commits", 'per_page', $page, $limit, $total) },
+	return [200,
+		{ $c->links("$c->{api}/repositories/$repo->{id}/commits", 'per_page', $page, $limit,
+		$total) },
 		[map { _commit($c, $repo, $_) } @commits]];
 }
 
@@ -139,20 +154,25 @@ sub status {
 	my $made = $field ? undef : $c->status_new($repo, $hash, $c->{body});
 	if (!$made) {
 		$c->complain("$field is not valid") if $field;
-		my $answer = failed(undef, $c, 422, $field ? 'Validation Failed' : "No commit found for SHA: $hash");
-		$answer->[2]{errors} = [{ resource => 'Status', field => $field, code => 'custom' }] if $field;
+		my $answer = failed(undef, $c, 422,
+		    $field ? 'Validation Failed' : "No commit found for SHA: $hash");
+		$answer->[2]{errors} = [{ resource => 'Status', field => $field, code => 'custom' }]
+		    if $field;
 		return $answer;
 	}
-	return [201, {}, { id => $made->{id}, state => $made->{state}, context => $made->{context} || 'default',
+	return [201, {},
+		{ id => $made->{id}, state => $made->{state}, context => $made->{context} || 'default',
 		target_url => $made->{target_url}, description => $made->{description},
-		url => "$c->{api}/repos/$repo->{path}/statuses/$hash", creator => { login => $made->{creator} } }];
+		url => "$c->{api}/repos/$repo->{path}/statuses/$hash",
+		creator => { login => $made->{creator} } }];
 }
 
 sub revoke {
 	my ($c, $client) = @_;
 	my ($basic) = ($c->{req}{headers}{authorization} || '') =~ /^Basic (\S+)$/;
 	my $known = $c->{state}{clients}{$client};
-	return failed(undef, $c, 404) if !$known || !defined $basic || decode_base64($basic) ne "$client:$known->{secret}";
+	return failed(undef, $c, 404)
+	    if !$known || !defined $basic || decode_base64($basic) ne "$client:$known->{secret}";
 	my $gone = $c->{store}->change(sub {
 		my $token = $_[0]{tokens}{ $c->{body}{access_token} };
 		return 0 if !$token || $token->{revoked};

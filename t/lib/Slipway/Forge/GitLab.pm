@@ -12,15 +12,19 @@ sub base { return '/api/v4' }
 my %status = (state => 'text, must', target_url => 'text', description => 'text', context => 'text',
 	name => 'text', ref => 'text', coverage => 'number', pipeline_id => 'number');
 my @routes = (
-	{ method => 'GET', path => '/version', user => 1, do => sub { [200, {}, { version => '17.5.1', revision => 'a' }] } },
+	{ method => 'GET', path => '/version', user => 1,
+		do => sub { [200, {}, { version => '17.5.1', revision => 'a' }] } },
 	{ method => 'GET', path => '/user', user => 1, do => \&user },
-	{ method => 'GET', path => '/projects/{id}', do => \&repo, query => [qw(license statistics with_custom_attributes)] },
+	{ method => 'GET', path => '/projects/{id}', do => \&repo,
+		query => [qw(license statistics with_custom_attributes)] },
 	{ method => 'GET', path => '/projects/{id}/repository/branches', do => \&branch_list,
 		query => [qw(page per_page search regex sort page_token)] },
 	{ method => 'GET', path => '/projects/{id}/repository/branches/{branch}', do => \&branch },
 	{ method => 'GET', path => '/projects/{id}/repository/commits', do => \&commit_list,
-		query => [qw(ref_name since until path author all with_stats first_parent order trailers page per_page)] },
-	{ method => 'POST', path => '/projects/{id}/statuses/{sha}', user => 1, body => \%status, do => \&status },
+		query => [qw(ref_name since until path author all with_stats first_parent order trailers page
+		    per_page)] },
+	{ method => 'POST', path => '/projects/{id}/statuses/{sha}', user => 1, body => \%status,
+		do => \&status },
 );
 sub routes { return @routes }
 
@@ -33,13 +37,16 @@ my %message = (401 => '401 Unauthorized', 403 => '403 Forbidden', 404 => '404 Pr
 sub failed {
 	my ($class, $c, $status, $why) = @_;
 	return [401, { 'WWW-Authenticate' => 'Bearer realm="Protected by OAuth 2.0", error="invalid_token"' },
-		{ error => 'invalid_token', error_description => $refused{$why} }] if $status == 401 && $refused{$why};
-	return [$status, {}, { message => $status == 401 ? $message{401} : defined $why ? $why : $message{$status} }];
+		{ error => 'invalid_token',
+			error_description => $refused{$why} }] if $status == 401 && $refused{$why};
+	return [$status, {},
+		{ message => $status == 401 ? $message{401} : defined $why ? $why : $message{$status} }];
 }
 
 sub moved {
 	my ($class, $c, $repo) = @_;
-	return failed(undef, $c, 405, 'Non GET methods are not allowed for moved projects') if $c->{req}{method} ne 'GET';
+	return failed(undef, $c, 405, 'Non GET methods are not allowed for moved projects')
+	    if $c->{req}{method} ne 'GET';
 	my $to = "$c->{api}/projects/$repo->{id}" . ($c->{path} =~ m{^/projects/[^/]+(/.*)$} ? $1 : '')
 	    . (length $c->{req}{query_string} ? "?$c->{req}{query_string}" : '');
 	return [302, { Location => $to, 'Content-Type' => 'text/plain' },
@@ -55,9 +62,12 @@ sub project {
 sub user {
 	my ($c) = @_;
 	my $user = $c->{user};
-	return [200, {}, { id => $user->{id} + 0, username => $user->{login}, name => $user->{name}, state => 'active',
-		locked => Slipway::Forge::Rest::false(), avatar_url => "$c->{url}/uploads/-/system/user/avatar/$user->{id}/avatar.png",
-		web_url => "$c->{url}/$user->{login}", email => $user->{email}, commit_email => $user->{email} }];
+	return [200, {},
+		{ id => $user->{id} + 0, username => $user->{login}, name => $user->{name}, state => 'active',
+		locked => Slipway::Forge::Rest::false(),
+		avatar_url => "$c->{url}/uploads/-/system/user/avatar/$user->{id}/avatar.png",
+		web_url => "$c->{url}/$user->{login}", email => $user->{email},
+		commit_email => $user->{email} }];
 }
 
 sub repo {
@@ -67,13 +77,17 @@ sub repo {
 	my $dir = $c->git_dir($repo);
 	my $empty = !branches($dir);
 	my ($name) = $repo->{path} =~ m{([^/]+)$};
-	return [200, {}, { id => $repo->{id} + 0, name => $name, path => $name, path_with_namespace => $repo->{path},
+	return [200, {},
+		{ id => $repo->{id} + 0, name => $name, path => $name, path_with_namespace => $repo->{path},
 		name_with_namespace => $repo->{path} =~ s{/}{ / }gr, description => undef,
-		default_branch => $empty ? undef : default_branch($dir), empty_repo => Slipway::Forge::Rest::bool($empty),
-		archived => Slipway::Forge::Rest::false(), visibility => $repo->{private} ? 'private' : 'public',
+		default_branch => $empty ? undef : default_branch($dir),
+		empty_repo => Slipway::Forge::Rest::bool($empty),
+		archived => Slipway::Forge::Rest::false(),
+		visibility => $repo->{private} ? 'private' : 'public',
 		web_url => "$c->{url}/$repo->{path}", http_url_to_repo => "$c->{url}/$repo->{path}.git",
 		ssh_url_to_repo => "git\@localhost:$repo->{path}.git", forks_count => 0, star_count => 0,
-		permissions => { project_access => { access_level => $c->may_write($repo) ? 30 : 10 }, group_access => undef } }];
+		permissions => { project_access => { access_level => $c->may_write($repo) ? 30 : 10 },
+			group_access => undef } }];
 }
 
 sub _commit {
@@ -92,9 +106,11 @@ sub _branch {
 	my ($c, $repo, $branch) = @_;
 	my $dir = $c->git_dir($repo);
 	my $bool = \&Slipway::Forge::Rest::bool;
-	return { name => $branch->{name}, merged => $bool->(0), protected => $bool->($repo->{protected}{ $branch->{name} }),
+	return { name => $branch->{name}, merged => $bool->(0),
+		protected => $bool->($repo->{protected}{ $branch->{name} }),
 		developers_can_push => $bool->(0), developers_can_merge => $bool->(0),
-		can_push => $bool->($c->may_write($repo)), default => $bool->($branch->{name} eq default_branch($dir)),
+		can_push => $bool->($c->may_write($repo)),
+		default => $bool->($branch->{name} eq default_branch($dir)),
 		web_url => "$c->{url}/$repo->{path}/-/tree/" . Slipway::Forge::Rest::escape($branch->{name}),
 		commit => _commit($c, $repo, commit_of($dir, $branch->{hash})) };
 }
@@ -103,8 +119,10 @@ sub _paging {
 	my ($c, $rest, $repo, $page, $limit, $total, $tell) = @_;
 	my $pages = int(($total + $limit - 1) / $limit);
 	return ('X-Page' => $page, 'X-Per-Page' => $limit, 'X-Next-Page' => $page < $pages ? $page + 1 : '',
-		'X-Prev-Page' => $page > 1 ? $page - 1 : '', ($tell ? ('X-Total' => $total, 'X-Total-Pages' => $pages) : ()),
-		$c->links("$c->{api}/projects/$repo->{id}/repository/$rest", 'per_page', $page, $limit, $total));
+		'X-Prev-Page' => $page > 1 ? $page - 1 : '',
+		($tell ? ('X-Total' => $total, 'X-Total-Pages' => $pages) : ()),
+		$c->links("$c->{api}/projects/$repo->{id}/repository/$rest", 'per_page', $page, $limit,
+		    $total));
 }
 
 sub branch_list {
@@ -126,7 +144,8 @@ sub branch {
 	my ($repo, $fault) = project($c, $id);
 	return $fault if $fault;
 	my ($branch) = grep { $_->{name} eq $wanted } branches($c->git_dir($repo));
-	return $branch ? [200, {}, _branch($c, $repo, $branch)] : failed(undef, $c, 404, '404 Branch Not Found');
+	return $branch
+	    ? [200, {}, _branch($c, $repo, $branch)] : failed(undef, $c, 404, '404 Branch Not Found');
 }
 
 # The totals of commits are left out, as GitLab does; and as GitLab, it lists
@@ -147,7 +166,8 @@ sub commit_list {
 }
 
 # A job that is not over moves on; the state that it has is refused.
-my %by = (pending => 'enqueue', running => 'run', success => 'success', failed => 'drop', canceled => 'cancel',
+my %by = (pending => 'enqueue', running => 'run', success => 'success', failed => 'drop',
+    canceled => 'cancel',
 	skipped => 'skip');
 
 sub _stuck {
@@ -155,7 +175,9 @@ sub _stuck {
 	my ($last) = grep { $_->{repo} eq $repo->{id} && $_->{hash} eq $hash && ($_->{name} || '') eq $name
 		&& ($_->{ref} || '') eq ($body->{ref} || '') } reverse @{ $c->{store}->get->{statuses} };
 	return undef if !$last || $last->{state} !~ /^(?:pending|running)$/;
-	return undef if $last->{state} ne $body->{state} && !($last->{state} eq 'running' && $body->{state} eq 'pending');
+	return undef
+	    if $last->{state} ne $body->{state}
+	    && !($last->{state} eq 'running' && $body->{state} eq 'pending');
 	my $by = $by{ $body->{state} };
 	return failed(undef, $c, 400, "Cannot transition status via :$by from :$last->{state}"
 	    . " (Reason(s): Status cannot transition via \"$by\")");
@@ -178,8 +200,11 @@ sub status {
 	return $stuck if $stuck;
 	my $made = $c->status_new($repo, $hash, { %$body, name => $name, context => $name })
 	    or return failed(undef, $c, 404, '404 Commit Not Found');
-	return [201, {}, { id => $made->{id}, sha => $hash, ref => $made->{ref}, status => $made->{state}, name => $name,
-		target_url => $made->{target_url}, description => $made->{description}, allow_failure => Slipway::Forge::Rest::false(),
+	return [201, {},
+		{ id => $made->{id}, sha => $hash, ref => $made->{ref}, status => $made->{state},
+		name => $name,
+		target_url => $made->{target_url}, description => $made->{description},
+		allow_failure => Slipway::Forge::Rest::false(),
 		coverage => undef, author => { id => $c->{user}{id} + 0, username => $c->{user}{login} } }];
 }
 

@@ -16,7 +16,8 @@ my @routes = (
 	{ method => 'GET', path => '/user', user => 1, do => \&user },
 	{ method => 'GET', path => '/repositories/{id}', user => 1, do => \&repo_by_id },
 	{ method => 'GET', path => '/repos/{owner}/{repo}', do => \&repo },
-	{ method => 'GET', path => '/repos/{owner}/{repo}/branches', query => [qw(page limit)], do => \&branch_list },
+	{ method => 'GET', path => '/repos/{owner}/{repo}/branches', query => [qw(page limit)],
+		do => \&branch_list },
 	{ method => 'GET', path => '/repos/{owner}/{repo}/branches/{branch}', do => \&branch },
 	{ method => 'GET', path => '/repos/{owner}/{repo}/commits', do => \&commit_list,
 		query => [qw(sha path since until stat verification files page limit not)] },
@@ -51,7 +52,8 @@ sub _user {
 	my ($c, $user) = @_;
 	return { id => $user->{id} + 0, login => $user->{login}, login_name => '', full_name => $user->{name},
 		email => $user->{email}, avatar_url => "$c->{url}/avatars/$user->{id}",
-		html_url => "$c->{url}/$user->{login}", language => '', active => Slipway::Forge::Rest::true(),
+		html_url => "$c->{url}/$user->{login}", language => '',
+		active => Slipway::Forge::Rest::true(),
 		is_admin => Slipway::Forge::Rest::false() };
 }
 
@@ -72,12 +74,16 @@ sub _repo {
 	my ($owner, $name) = $repo->{path} =~ m{^(.*)/([^/]+)$};
 	my $empty = !branches($dir);
 	my $bool = \&Slipway::Forge::Rest::bool;
-	return { id => $repo->{id} + 0, owner => { login => $owner }, name => $name, full_name => $repo->{path},
-		description => '', empty => $bool->($empty), private => $bool->($repo->{private}), fork => $bool->(0),
-		archived => $bool->(0), html_url => "$c->{url}/$repo->{path}", url => "$c->{api}/repos/$repo->{path}",
+	return { id => $repo->{id} + 0, owner => { login => $owner }, name => $name,
+		full_name => $repo->{path},
+		description => '', empty => $bool->($empty), private => $bool->($repo->{private}),
+		fork => $bool->(0),
+		archived => $bool->(0), html_url => "$c->{url}/$repo->{path}",
+		url => "$c->{api}/repos/$repo->{path}",
 		clone_url => "$c->{url}/$repo->{path}.git", ssh_url => "git\@localhost:$repo->{path}.git",
 		default_branch => default_branch($dir), object_format_name => 'sha1',
-		permissions => { admin => $bool->(0), push => $bool->($c->may_write($repo)), pull => $bool->(1) } };
+		permissions => { admin => $bool->(0), push => $bool->($c->may_write($repo)),
+			pull => $bool->(1) } };
 }
 
 sub repo {
@@ -95,10 +101,13 @@ sub repo_by_id {
 sub _branch {
 	my ($c, $repo, $branch) = @_;
 	my $commit = commit_of($c->git_dir($repo), $branch->{hash});
-	return { name => $branch->{name}, protected => Slipway::Forge::Rest::bool($repo->{protected}{ $branch->{name} }),
-		commit => { id => $branch->{hash}, message => $commit->{message}, timestamp => $commit->{committer}{date},
+	return { name => $branch->{name},
+		protected => Slipway::Forge::Rest::bool($repo->{protected}{ $branch->{name} }),
+		commit => { id => $branch->{hash}, message => $commit->{message},
+			timestamp => $commit->{committer}{date},
 			url => "$c->{url}/$repo->{path}/commit/$branch->{hash}",
-			author => { name => $commit->{author}{name}, email => $commit->{author}{email}, username => '' } },
+			author => { name => $commit->{author}{name}, email => $commit->{author}{email},
+				username => '' } },
 		required_approvals => 0, user_can_push => Slipway::Forge::Rest::bool($c->may_write($repo)) };
 }
 
@@ -133,7 +142,8 @@ sub _commit {
 		commit => { message => $commit->{message}, author => $commit->{author},
 			committer => $commit->{committer}, tree => {} },
 		author => undef, committer => undef,
-		parents => [map { { sha => $_, url => "$c->{api}/repos/$repo->{path}/git/commits/$_" } } @{ $commit->{parents} }] };
+		parents => [map { { sha => $_,
+			url => "$c->{api}/repos/$repo->{path}/git/commits/$_" } } @{ $commit->{parents} }] };
 }
 
 sub commit_list {
@@ -141,7 +151,8 @@ sub commit_list {
 	my ($repo, $fault) = $c->repo_by_path("$owner/$name");
 	return $fault if $fault;
 	my $dir = $c->git_dir($repo);
-	return [409, {}, { message => 'Git Repository is empty.', url => "$c->{api}/swagger" }] if !branches($dir);
+	return [409, {}, { message => 'Git Repository is empty.', url => "$c->{api}/swagger" }]
+	    if !branches($dir);
 	my $sha = $c->{req}{query}{sha};
 	my $tip = named($dir, defined $sha && length $sha ? $sha : default_branch($dir));
 	return failed(undef, $c, 404) if !defined $tip;
@@ -150,7 +161,8 @@ sub commit_list {
 	$limit = $range if $range && $limit > $range;
 	my ($total, @commits) = commits($dir, $tip, ($page - 1) * $limit, $limit);
 	my $pages = int(($total + $limit - 1) / $limit);
-	return [200, { 'X-Total-Count' => $total, 'X-Page' => $page, 'X-PerPage' => $limit, 'X-Total' => $total,
+	return [200,
+		{ 'X-Total-Count' => $total, 'X-Page' => $page, 'X-PerPage' => $limit, 'X-Total' => $total,
 		'X-PageCount' => $pages, 'X-HasMore' => $page < $pages ? 'true' : 'false',
 		$c->links("$c->{api}/repos/$owner/$name/commits", 'limit', $page, $limit, $total) },
 		[map { _commit($c, $repo, $_) } @commits]];
@@ -162,13 +174,15 @@ sub status {
 	my ($c, $owner, $name, $hash) = @_;
 	my ($repo, $fault) = $c->repo_by_path("$owner/$name");
 	return $fault if $fault;
-	return failed(undef, $c, 403, 'user should have a permission to write to a repo') if !$c->may_write($repo);
+	return failed(undef, $c, 403, 'user should have a permission to write to a repo')
+	    if !$c->may_write($repo);
 	if (!$states{ $c->{body}{state} }) {
 		$c->complain("there is no state $c->{body}{state}");
 		return failed(undef, $c, 422, 'no such state');
 	}
 	my $made = $c->status_new($repo, $hash, $c->{body}) or return failed(undef, $c, 500, '');
-	return [201, {}, { id => $made->{id}, status => $made->{state}, context => $made->{context} || 'default',
+	return [201, {},
+		{ id => $made->{id}, status => $made->{state}, context => $made->{context} || 'default',
 		target_url => $made->{target_url} || '', description => $made->{description} || '',
 		url => "$c->{api}/repos/$repo->{path}/statuses/$hash", creator => _user($c, $c->{user}) }];
 }

@@ -26,7 +26,8 @@ sub answer {
 	my ($store, $req) = @_;
 	my $state = $store->get;
 	my $do = $paths{ $state->{type} }{ $req->{path} } or return undef;
-	my $self = bless { store => $store, state => $state, req => $req, type => $state->{type} }, __PACKAGE__;
+	my $self = bless { store => $store, state => $state, req => $req, type => $state->{type} },
+	    __PACKAGE__;
 	return $do->($self);
 }
 
@@ -43,8 +44,10 @@ sub discovery {
 	my $url = $self->{state}{url};
 	my ($authorize) = grep { /authorize$/ } keys %{ $paths{ $self->{type} } };
 	my ($token) = grep { /token$/ } keys %{ $paths{ $self->{type} } };
-	return [200, {}, { issuer => $url, authorization_endpoint => "$url$authorize", token_endpoint => "$url$token",
-		response_types_supported => ['code'], grant_types_supported => [qw(authorization_code refresh_token)],
+	return [200, {},
+		{ issuer => $url, authorization_endpoint => "$url$authorize", token_endpoint => "$url$token",
+		response_types_supported => ['code'],
+		grant_types_supported => [qw(authorization_code refresh_token)],
 		code_challenge_methods_supported => ['S256'] }];
 }
 
@@ -54,7 +57,8 @@ my %authorize_query = map { $_ => 1 } qw(client_id redirect_uri response_type st
 sub _back {
 	my ($to, %with) = @_;
 	my $mark = $to =~ /\?/ ? '&' : '?';
-	return [303, { Location => $to . $mark . join '&', map { "$_=" . Slipway::Forge::Rest::escape($with{$_}) }
+	return [303,
+		{ Location => $to . $mark . join '&', map { "$_=" . Slipway::Forge::Rest::escape($with{$_}) }
 		grep { defined $with{$_} } sort keys %with }, ''];
 }
 
@@ -70,12 +74,15 @@ sub authorize {
 	return [400, { 'Content-Type' => 'text/html' }, '<h1>Unregistered Redirect URI</h1>']
 	    if !defined $to || !grep { $_ eq $to } @{ $client->{redirect_uris} };
 	my @with = defined $q->{state} ? (state => $q->{state}) : ();
-	my $fault = ($q->{response_type} || '') ne 'code' && $self->{type} ne 'github' ? 'unsupported_response_type'
+	my $fault = ($q->{response_type} || '') ne 'code' && $self->{type} ne 'github'
+	    ? 'unsupported_response_type'
 	    : !defined $client->{secret} && !$q->{code_challenge} ? 'invalid_request'
-	    : $q->{code_challenge} && ($q->{code_challenge_method} || '') ne 'S256' ? 'invalid_request' : undef;
+	    : $q->{code_challenge} && ($q->{code_challenge_method} || '') ne 'S256'
+	    ? 'invalid_request' : undef;
 	$self->complain("answered with $fault") if $fault;
 	return _back($to, @with, error => $fault, error_description => 'not as it should be') if $fault;
-	$self->complain('code_challenge is not of 43 characters') if ($q->{code_challenge} || '') !~ /^[A-Za-z0-9_-]{43}$/;
+	$self->complain('code_challenge is not of 43 characters')
+	    if ($q->{code_challenge} || '') !~ /^[A-Za-z0-9_-]{43}$/;
 	$self->complain('state is missing') if !length($q->{state} || '');
 	$self->complain('scope is missing') if !length($q->{scope} || '');
 	return _back($to, @with, error => 'access_denied', error_description => 'the request is denied')
@@ -91,9 +98,15 @@ sub authorize {
 	return _back($to, @with, code => $code);
 }
 
-my %token_body = map { $_ => 1 } qw(client_id client_secret code grant_type redirect_uri code_verifier refresh_token);
+my %token_body = map { $_ => 1 } qw(client_id client_secret code grant_type redirect_uri code_verifier
+    refresh_token);
 
-# How each server says no: what was wrong => [status, error, description].
+my $gitlab_client = 'Client authentication failed due to unknown client, no client authentication included,'
+    . ' or unsupported authentication method.';
+my $gitlab_grant = 'The provided authorization grant is invalid, expired, revoked, does not match the'
+    . ' redirection URI used in the authorization request, or was issued to another client.';
+
+# How each server rejects a request: error => [status, code, description].
 my %refusals = (
 	gitea => { client => [400, 'invalid_client', 'cannot load client with client id'],
 		secret => [400, 'unauthorized_client', 'invalid client secret'],
@@ -102,17 +115,18 @@ my %refusals = (
 		uri => [400, 'unauthorized_client', 'unexpected redirect URI'],
 		pkce => [400, 'unauthorized_client', 'failed PKCE code challenge'],
 		refresh => [400, 'unauthorized_client', 'unable to parse refresh token'],
-		grant => [400, 'unsupported_grant_type', 'Only refresh_token or authorization_code grant type is supported'] },
-	gitlab => { (map { $_ => [401, 'invalid_client', 'Client authentication failed due to unknown client, no client'
-			. ' authentication included, or unsupported authentication method.'] } qw(client secret)),
-		(map { $_ => [400, 'invalid_grant', 'The provided authorization grant is invalid, expired, revoked, does not'
-			. ' match the redirection URI used in the authorization request, or was issued to another client.'] }
-			qw(code used uri pkce refresh)),
+		grant => [400, 'unsupported_grant_type',
+			'Only refresh_token or authorization_code grant type is supported'] },
+	gitlab => { (map { $_ => [401, 'invalid_client', $gitlab_client] } qw(client secret)),
+		(map { $_ => [400, 'invalid_grant', $gitlab_grant] } qw(code used uri pkce refresh)),
 		grant => [400, 'unsupported_grant_type', 'The authorization grant type is not supported.'] },
-	github => { (map { $_ => [200, 'incorrect_client_credentials', 'The client_id and/or client_secret passed are'
+	github => { (map { $_ => [200, 'incorrect_client_credentials',
+		'The client_id and/or client_secret passed are'
 			. ' incorrect.'] } qw(client secret)),
-		(map { $_ => [200, 'bad_verification_code', 'The code passed is incorrect or expired.'] } qw(code used pkce)),
-		uri => [200, 'redirect_uri_mismatch', 'The redirect_uri MUST match the registered callback URL.'],
+		(map { $_ => [200, 'bad_verification_code',
+			'The code passed is incorrect or expired.'] } qw(code used pkce)),
+		uri => [200, 'redirect_uri_mismatch',
+			'The redirect_uri MUST match the registered callback URL.'],
 		refresh => [200, 'bad_refresh_token', 'The refresh token passed is incorrect or expired.'],
 		grant => [200, 'unsupported_grant_type', 'The grant type is not supported.'] },
 );
@@ -134,7 +148,8 @@ sub form {
 	    if ($req->{headers}{'content-type'} || '') !~ m{^application/x-www-form-urlencoded(?:;|$)};
 	push @wrong, 'there is a query' if length $req->{query_string};
 	push @wrong, 'User-Agent is missing' if !length($req->{headers}{'user-agent'} || '');
-	push @wrong, 'Accept is not application/json' if ($req->{headers}{accept} || '') !~ m{application/json};
+	push @wrong, 'Accept is not application/json'
+	    if ($req->{headers}{accept} || '') !~ m{application/json};
 	my %form;
 	for my $pair (split /&/, $req->{body}) {
 		my ($name, $value) = map { unescape($_) } split /=/, $pair, 2;
@@ -170,7 +185,8 @@ sub token {
 	my $grant = $form->{grant_type} || ($self->{type} eq 'github' ? 'authorization_code' : '');
 	# Gitea looks at the address before the code
 	return $self->refuse('uri') if $self->{type} eq 'gitea' && $grant eq 'authorization_code'
-	    && length($form->{redirect_uri} || '') && !grep { $_ eq $form->{redirect_uri} } @{ $client->{redirect_uris} };
+	    && length($form->{redirect_uri} || '')
+	    && !grep { $_ eq $form->{redirect_uri} } @{ $client->{redirect_uris} };
 	return $grant eq 'authorization_code' ? $self->by_code($form)
 	    : $grant eq 'refresh_token' ? $self->by_refresh($form) : $self->refuse('grant');
 }
@@ -188,17 +204,20 @@ sub by_code {
 		    : $code->{used} || $code->{expires} <= time ? 'used'
 		    : $code->{redirect_uri} ne ($form->{redirect_uri} || '') ? 'uri'
 		    : defined $code->{challenge}
-		    && encode_base64url(sha256($form->{code_verifier} || '')) ne $code->{challenge} ? 'pkce' : undef;
+		    && encode_base64url(sha256($form->{code_verifier} || '')) ne $code->{challenge}
+		    ? 'pkce' : undef;
 		return if $why;
 		$code->{used} = 1;
-		$answer = _tokens($state, $state->{users}{ $code->{user} }, $form->{client_id}, $code->{scope});
+		$answer = _tokens($state, $state->{users}{ $code->{user} }, $form->{client_id},
+		    $code->{scope});
 	});
 	return $why ? $self->refuse($why) : [200, { 'Cache-Control' => 'no-store' }, $answer];
 }
 
 sub by_refresh {
 	my ($self, $form) = @_;
-	$self->complain('redirect_uri is missing') if $self->{type} eq 'gitlab' && !length($form->{redirect_uri} || '');
+	$self->complain('redirect_uri is missing')
+	    if $self->{type} eq 'gitlab' && !length($form->{redirect_uri} || '');
 	my $answer;
 	$self->{store}->change(sub {
 		my ($state) = @_;

@@ -41,16 +41,17 @@ sub _git_in {
 # git in the clone; its output.
 sub git { my ($self, @cmd) = @_; return $self->_git_in($self->{work}, @cmd) }
 
-# Commits files (name => text, undef removes) to a branch of the clone, which is
-# made from what is checked out if need be; the hash. The server does not
-# have it yet.
+# Commits files (name => text; undef removes) to a branch of the clone, which is
+# created from HEAD if it does not exist; the hash. The server does not get it.
 sub commit_here {
 	my ($self, $branch, $files, $message) = @_;
 	my $there = eval { $self->git('rev-parse', '-q', '--verify', "refs/heads/$branch") };
 	my $born = eval { $self->git('rev-parse', '-q', '--verify', 'HEAD') };
 	my $on = $self->git('symbolic-ref', 'HEAD') eq "refs/heads/$branch\n";
-	$self->git('checkout', '-q', $there ? () : $born ? '-b' : '--orphan', $branch, $there ? '--' : ()) if !$on;
-	for my $name (sort { defined $files->{$a} <=> defined $files->{$b} || $a cmp $b } keys %{ $files || {} }) {
+	$self->git('checkout', '-q', $there ? () : $born ? '-b' : '--orphan', $branch, $there ? '--' : ())
+	    if !$on;
+	for my $name (sort { defined $files->{$a} <=> defined $files->{$b} || $a cmp $b } keys %{ $files
+		|| {} }) {
 		my $path = "$self->{work}/$name";
 		if (!defined $files->{$name}) {
 			$self->git('rm', '-q', '--', $name);
@@ -60,13 +61,14 @@ sub commit_here {
 		spew($path, $files->{$name});
 		$self->git('add', '--', $name);
 	}
-	$self->git('commit', '-q', '--allow-empty', '--cleanup=verbatim', '-m', defined $message ? $message : 'a change');
+	$self->git('commit', '-q', '--allow-empty', '--cleanup=verbatim', '-m',
+	    defined $message ? $message : 'a change');
 	my $hash = $self->git('rev-parse', 'HEAD');
 	chomp $hash;
 	return $hash;
 }
 
-# The same, and the server has it, without an event.
+# The same, and pushes the commit to the server without an event.
 sub commit {
 	my ($self, $branch, $files, $message) = @_;
 	my $hash = $self->commit_here($branch, $files, $message);
@@ -74,7 +76,7 @@ sub commit {
 	return $hash;
 }
 
-# A branch of that name at the tip of what is checked out, or at a hash.
+# Creates or moves a branch on the server, to HEAD or to a hash.
 sub branch {
 	my ($self, $name, $hash) = @_;
 	$self->git('push', '-q', '-f', 'bare', (defined $hash ? $hash : 'HEAD') . ":refs/heads/$name");
@@ -93,13 +95,13 @@ sub drop_branch {
 	return $self;
 }
 
-# The hash of a branch or whole ref on the server; undef.
+# The hash of a branch or full ref on the server; undef if it does not exist.
 sub tip {
 	my ($self, $name) = @_;
 	return Slipway::Forge::Git::tip_of($self->{dir}, $name =~ s{^refs/(?:heads|tags)/}{}r);
 }
 
-# A real push over HTTPS with a token, which makes events; (status, output).
+# A real push over HTTPS with a token, which sends events; (status, output).
 sub push {
 	my ($self, $token, @refs) = @_;
 	my %as = (gitea => "any:$token", gitlab => "oauth2:$token", github => "x-access-token:$token");
@@ -117,8 +119,11 @@ sub _change {
 	return $self;
 }
 
-# Its former path sends on to the new one.
-sub rename { my ($self, $new) = @_; return $self->_change(sub { CORE::push @{ $_[0]{former} }, $_[0]{path}; $_[0]{path} = $new }) }
+# Renames the repository; the former path redirects to the new one.
+sub rename {
+	my ($self, $new) = @_;
+	return $self->_change(sub { CORE::push @{ $_[0]{former} }, $_[0]{path}; $_[0]{path} = $new });
+}
 sub remove { my ($self) = @_; return $self->_change(sub { $_[0]{removed} = 1 }) }
 sub private { my ($self, $yes) = @_; return $self->_change(sub { $_[0]{private} = $yes ? 1 : 0 }) }
 

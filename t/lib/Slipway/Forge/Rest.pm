@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: ISC
 package Slipway::Forge::Rest;
 
-# The stand-in's REST interfaces: finds the route, judges what was sent, knows
-# who asks. What the three servers answer stands in modules of their names.
+# The stand-in's REST interfaces: finds the route, authenticates and checks the
+# request. The responses of the three servers are in modules of their names.
 
 use strict;
 use warnings;
@@ -17,7 +17,7 @@ my %kinds = (gitea => 'Slipway::Forge::Gitea', gitlab => 'Slipway::Forge::GitLab
 	github => 'Slipway::Forge::GitHub');
 my $json = JSON::PP->new->canonical->allow_nonref;
 
-# An answer: [status, headers, text or what becomes JSON].
+# A response: [status, headers, text or a structure for JSON].
 sub answer {
 	my ($store, $req) = @_;
 	my $state = $store->get;
@@ -61,7 +61,7 @@ sub escape {
 	return $text =~ s/([^A-Za-z0-9._~-])/sprintf '%%%02X', ord $1/ger;
 }
 
-# Sets who asks; an answer where the token is refused.
+# Sets the user of the request; returns a response if the token is rejected.
 sub identify {
 	my ($self) = @_;
 	my $h = $self->{req}{headers};
@@ -78,13 +78,14 @@ sub identify {
 	return undef;
 }
 
-# What is wrong with the request by the server's published interface.
+# How the request violates the server's published interface.
 sub judge {
 	my ($self) = @_;
 	my ($req, $route) = @$self{qw(req route)};
 	my $h = $req->{headers};
 	my %query = map { $_ => 1 } @{ $route->{query} || [] };
-	my @wrong = map { "there is no query parameter $_" } grep { !$query{$_} } sort keys %{ $req->{query} };
+	my @unknown = grep { !$query{$_} } sort keys %{ $req->{query} };
+	my @wrong = map { "unknown query parameter $_" } @unknown;
 	push @wrong, "query parameter $_ is no number" for grep { /^(?:page|limit|per_page)$/
 		&& $req->{query}{$_} !~ /^[1-9][0-9]{0,9}$/ } sort keys %{ $req->{query} };
 	push @wrong, "query parameter $_ stands there twice" for @{ $req->{twice} };
@@ -104,8 +105,11 @@ sub judge {
 	push @wrong, map { "there is no member $_" } grep { !exists $body->{$_} } sort keys %$sent;
 	push @wrong, map { "member $_ is no text" } grep { ref $sent->{$_} || !defined $sent->{$_} }
 	    grep { ($body->{$_} || '') =~ /^text/ } sort keys %$sent;
-	push @wrong, map { "member $_ is missing" } grep { $body->{$_} =~ /must/ && !defined $sent->{$_} } sort keys %$body;
-	push @wrong, "target_url is no URL" if defined $sent->{target_url} && $sent->{target_url} !~ m{^https?://[^/\s]+}i;
+	push @wrong,
+	    map { "member $_ is missing" } grep { $body->{$_} =~ /must/
+	    && !defined $sent->{$_} } sort keys %$body;
+	push @wrong, "target_url is no URL"
+	    if defined $sent->{target_url} && $sent->{target_url} !~ m{^https?://[^/\s]+}i;
 	return @wrong;
 }
 
@@ -115,12 +119,13 @@ sub complain {
 	return;
 }
 
-# The repository by a test of its row, as far as who asks may see it: (it,
-# undef) or (undef, an answer).
+# The repository of this id, if the user may read it: (it, undef), else (undef, a
+# response).
 sub repo_by_id {
 	my ($self, $id) = @_;
 	my $repo = $self->{state}{repos}{$id};
-	return (undef, $self->{kind}->failed($self, 404)) if !$repo || $repo->{removed} || !$self->sees($repo);
+	return (undef, $self->{kind}->failed($self, 404))
+	    if !$repo || $repo->{removed} || !$self->sees($repo);
 	return ($repo, undef);
 }
 
@@ -147,7 +152,7 @@ sub git_dir {
 	return $self->{store}->dir . "/repos/$repo->{id}.git";
 }
 
-# (page, items on it): what was asked for, within what the server gives.
+# (page, items on it): as requested, within the server's limits.
 sub page {
 	my ($self, $name, $default, $most) = @_;
 	my $query = $self->{req}{query};
@@ -157,7 +162,7 @@ sub page {
 	return ($query->{page} || 1, $limit);
 }
 
-# Link of a page of a list (RFC 8288), with the other parameters kept.
+# The Link header of a page (RFC 8288), which keeps the other parameters.
 sub links {
 	my ($self, $base, $name, $page, $limit, $total) = @_;
 	my $last = int(($total + $limit - 1) / $limit);
@@ -175,13 +180,15 @@ sub links {
 	return @link ? (Link => join(', ', @link)) : ();
 }
 
-# Keeps a status on a commit; undef where there is no such commit.
+# Stores a status of a commit; undef if the commit is unknown.
 sub status_new {
 	my ($self, $repo, $hash, $status) = @_;
-	return undef if $hash !~ /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/ || !defined tip_of($self->git_dir($repo), $hash);
+	return undef
+	    if $hash !~ /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/ || !defined tip_of($self->git_dir($repo), $hash);
 	return $self->{store}->change(sub {
 		my ($state) = @_;
-		my $made = { %$status, id => Slipway::Forge::State::next_id($state, 'status'), repo => $repo->{id},
+		my $made = { %$status, id => Slipway::Forge::State::next_id($state, 'status'),
+			repo => $repo->{id},
 			hash => $hash, creator => $self->{user}{login}, at => time };
 		push @{ $state->{statuses} }, $made;
 		return $made;

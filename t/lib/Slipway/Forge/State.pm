@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: ISC
 package Slipway::Forge::State;
 
-# What the stand-in for a Git server knows, in files of a directory, so that
-# the test and all of the server's processes see the same.  Text is bytes.
+# The state of the stand-in for a Git server, in files of a directory, so that the
+# test and all processes of the server share it. Text is bytes.
 
 use strict;
 use warnings;
@@ -42,8 +42,8 @@ sub get {
 	return $self->_load;
 }
 
-# Runs the code on the state, alone, and keeps what it made of it; returns what
-# the code returns.
+# Runs the code on the state under a lock, and stores the result; returns what the
+# code returns.
 sub change {
 	my ($self, $code) = @_;
 	my $lock = $self->_lock;
@@ -91,7 +91,7 @@ sub next_id {
 	return ++$state->{ids}{$what};
 }
 
-# The repository at a path: (it, whether that is a former path of it).
+# The repository at a path: (it, whether the path is a former one).
 sub repo_at {
 	my ($state, $path) = @_;
 	my @there = grep { !$_->{removed} } values %{ $state->{repos} };
@@ -102,7 +102,7 @@ sub repo_at {
 	return;
 }
 
-# Who an access token is of: (user, why not).
+# The user of an access token: (user, error).
 sub user_of_token {
 	my ($state, $token) = @_;
 	my $known = $state->{tokens}{$token};
@@ -130,7 +130,7 @@ sub random_hex {
 	return substr sha256_hex($bytes . $$ . ++$drawn), 0, $length;
 }
 
-# A new access token, with a refresh token if that is wanted.
+# A new access token, with a refresh token if requested.
 sub token_new {
 	my ($state, $user, %opt) = @_;
 	my $start = { github => 'gho_', gitlab => '' }->{ $state->{type} };
@@ -144,7 +144,7 @@ sub token_new {
 	return ($access, $refresh);
 }
 
-# Output of a git command in a repository; undef where git failed.
+# The output of a git command in a repository; undef if git fails.
 sub git_out {
 	my ($repo, @cmd) = @_;
 	local $SIG{CHLD} = 'DEFAULT';

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: ISC
-# Every template folder is what the service expects, and its scripts are clean.
+# Every template folder has the form that the service expects, and shellcheck
+# accepts its scripts.
 use strict;
 use warnings;
 use File::Basename qw(basename);
@@ -10,12 +11,12 @@ use Slipway::Test;
 my $root = srcdir() . '/src/templates';
 my $json = JSON::PP->new->utf8;
 
-# Faults of a template, as sentences; files: name => text.
+# The errors of a template, as sentences; files: name => text.
 sub faults {
 	my ($t, %files) = @_;
 	my @faults;
 	my $say = sub { push @faults, join '', @_ };
-	return ('template.json is no object') if ref $t ne 'HASH';
+	return ('template.json is not an object') if ref $t ne 'HASH';
 	$say->("unknown member $_") for grep { !/^(name|description|envPresets|steps)$/ } sort keys %$t;
 	$say->('name') if !text($t->{name}, 1, 100);
 	$say->('description') if !text($t->{description}, 1, 500);
@@ -31,7 +32,8 @@ sub faults {
 		$say->("step $name: name") if !text($name, 1, 100);
 		$say->("step $name: twice") if $names{$name}++;
 		my $file = defined $step->{file} ? $step->{file} : '';
-		$say->("step $name: file name $file") if $file !~ m{^(?:[0-9]{2}-|\.\./common/)[a-z0-9-]+\.sh$};
+		$say->("step $name: file name $file")
+		    if $file !~ m{^(?:[0-9]{2}-|\.\./common/)[a-z0-9-]+\.sh$};
 		my $script = delete $left{$file};
 		$say->("step $name: no file $file") if !defined $script;
 		$say->("step $name: size") if defined $script && (length $script > 65535 || $script !~ /\S/);
@@ -49,18 +51,22 @@ sub text {
 	return defined $s && !ref $s && length $s >= $min && length $s <= $max;
 }
 
+my $reserved = qr/^(?:PATH|HOME|IFS|ENV|BASH|SHELLOPTS|PS4|CI$|LD_|GIT_|SLIPWAY_|PYTHON|PERL|RUBY|NODE_)/;
+
+# The errors of presets.
 sub preset_faults {
 	my ($presets) = @_;
-	return ('envPresets is no array') if ref $presets ne 'ARRAY';
+	return ('envPresets is not an array') if ref $presets ne 'ARRAY';
 	my (@faults, %keys);
 	for my $p (@$presets) {
 		my $key = defined $p->{key} ? $p->{key} : '?';
 		my $say = sub { push @faults, join '', "preset $key: ", @_ };
 		$say->("unknown member $_") for grep {
-			!/^(key|label|type|options|required|default|description|pattern|secret)$/ } sort keys %$p;
+			!/^(?:key|label|type|options|required|default|description|pattern|secret)$/
+		} sort keys %$p;
 		$say->('key') if $key !~ /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 		$say->('twice') if $keys{$key}++;
-		$say->('refused name') if $key =~ /^(?:PATH|HOME|IFS|ENV|BASH|SHELLOPTS|PS4|CI$|LD_|GIT_|SLIPWAY_|PYTHON|PERL|RUBY|NODE_)/;
+		$say->('reserved name') if $key =~ $reserved;
 		$say->('label') if !text($p->{label}, 1, 100);
 		$say->('description') if exists $p->{description} && !text($p->{description}, 1, 500);
 		$say->('required') if exists $p->{required} && !JSON::PP::is_bool($p->{required});
@@ -81,8 +87,9 @@ sub preset_faults {
 				    if $type eq 'multiselect' && $o->{value} =~ /,/;
 			}
 			$say->('no options') if !%values;
-			$say->("default $p->{default} is no option") if defined $p->{default}
-			    && grep { !$values{$_} } $type eq 'select' ? $p->{default} : split /,/, $p->{default};
+			$say->("default $p->{default} is not an option") if defined $p->{default}
+			    && grep { !$values{$_} } $type eq 'select' ? $p->{default} : split /,/,
+			    $p->{default};
 		} else {
 			$say->("type $type");
 		}
@@ -95,32 +102,34 @@ my @wanted = qw(binary-systemd database-migration docker-compose git-clone-pipel
     simple-deploy-pipeline ssh-deploy static-generator static-site-rsync symfony
     systemd-restart wordpress);
 my @slugs = sort map { basename($_) } grep { -d && !m{/common$} } glob "$root/*";
-is_deeply(\@slugs, \@wanted, 'the templates');
+is_deeply(\@slugs, \@wanted, 'the package has exactly the known templates');
 
 my (%display, %shared);
 for my $slug (@slugs) {
 	my %files = map { basename($_) => slurp($_) } glob "$root/$slug/*.sh";
 	my $t = eval { $json->decode(slurp("$root/$slug/template.json")) };
-	is($@, '', "$slug: template.json is JSON") or next;
+	is($@, '', "$slug: template.json is valid JSON") or next;
 	for my $file (grep { m{^\.\./common/} } map { $_->{file} } @{ $t->{steps} }) {
 		$files{$file} = slurp("$root/$slug/$file");
 		push @{ $shared{ basename($file) } }, $slug;
 	}
-	is_deeply([faults($t, %files)], [], "$slug: no faults");
+	is_deeply([faults($t, %files)], [], "$slug: template.json and its scripts have no errors");
 	is_deeply([grep { !/^(template\.json|.*\.sh)$/ } map { basename($_) } glob "$root/$slug/*"],
-		[], "$slug: nothing else in the folder");
-	ok(!$display{ $t->{name} }++, "$slug: its name is its own");
+		[], "$slug: the folder contains only template.json and scripts");
+	ok(!$display{ $t->{name} }++, "$slug: no other template has its name");
 	my $all = join '', values %files;
 	my @unused = grep { $all !~ /\b\Q$_\E\b/ } map { $_->{key} } @{ $t->{envPresets} };
-	is_deeply(\@unused, [], "$slug: every preset is used");
-	unlike($all, qr/\bsudo\b/, "$slug: no sudo, which cannot work in a step");
-	unlike($all, qr/sparse/i, "$slug: no sparse checkout");
+	is_deeply(\@unused, [], "$slug: a script uses every preset");
+	unlike($all, qr/\bsudo\b/, "$slug: no script uses sudo, which cannot work in a step");
+	unlike($all, qr/sparse/i, "$slug: no script uses sparse checkout");
 	for my $file (sort keys %files) {
-		like($files{$file}, qr/^(?:#[^\n]*\n)+set -euo pipefail$/m, "$slug/$file: strict from its first command");
+		like($files{$file}, qr/^(?:#[^\n]*\n)+set -euo pipefail$/m,
+		    "$slug/$file begins with set -euo pipefail");
 	}
 }
-is_deeply([sort keys %shared], [sort map { basename($_) } glob "$root/common/*"], 'every shared script is used');
-cmp_ok(scalar @{ $shared{$_} }, '>', 1, "several templates share $_") for sort keys %shared;
+is_deeply([sort keys %shared], [sort map { basename($_) } glob "$root/common/*"],
+    'a template uses every shared script');
+cmp_ok(scalar @{ $shared{$_} }, '>', 1, "several templates use $_") for sort keys %shared;
 my %text;
 push @{ $text{ slurp($_) } }, $_ for glob "$root/*/*.sh";
 is_deeply([grep { @$_ > 1 } values %text], [], 'no script exists twice');
@@ -129,44 +138,44 @@ my @scripts = glob "$root/*/*.sh";
 my ($status, $out) = run_cmd('sh', '-c', 'command -v shellcheck');
 if ($status == 0) {
 	($status, $out) = run_cmd('shellcheck', '-f', 'gcc', @scripts);
-	is($status, 0, 'shellcheck is content') or diag($out);
+	is($status, 0, 'shellcheck accepts every script') or diag($out);
 } else {
 	note('shellcheck is not installed: only syntax is checked');
 	for my $script (@scripts) {
 		($status) = run_cmd('bash', '-n', $script);
-		is($status, 0, "syntax of $script");
+		is($status, 0, "bash accepts the syntax of $script");
 	}
 }
 
-# The checker itself refuses what is wrong.
+# The checks above detect errors.
 my $good = sub { return {
 	name => 'N', description => 'D',
 	envPresets => [{ key => 'A', label => 'a', type => 'select', default => 'x',
 		options => [{ label => 'x', value => 'x' }] }],
 	steps => [{ name => 'S', file => '10-s.sh' }],
 } };
-is_deeply([faults($good->(), '10-s.sh' => 'true')], [], 'a good one passes');
+is_deeply([faults($good->(), '10-s.sh' => 'true')], [], 'the checks accept a valid template');
 for my $case (
 	['a missing file', sub { }, {}],
-	['a file too many', sub { }, { '10-s.sh' => 'x', '20-t.sh' => 'x' }],
+	['an unused file', sub { }, { '10-s.sh' => 'x', '20-t.sh' => 'x' }],
 	['an empty file', sub { }, { '10-s.sh' => "\n" }],
 	['an unknown member', sub { $_[0]{env} = 1 }],
 	['no steps', sub { $_[0]{steps} = [] }, {}],
-	['a name twice', sub { push @{ $_[0]{steps} }, { name => 'S', file => '20-t.sh' } },
+	['a duplicate name of a step', sub { push @{ $_[0]{steps} }, { name => 'S', file => '20-t.sh' } },
 		{ '10-s.sh' => 'x', '20-t.sh' => 'x' }],
-	['a file outside', sub { $_[0]{steps}[0]{file} = '../10-s.sh' }],
-	['a wrong runWhen', sub { $_[0]{steps}[0]{runWhen} = 'never' }],
-	['a wrong timeout', sub { $_[0]{steps}[0]{timeoutSeconds} = 0 }],
-	['a wrong key', sub { $_[0]{envPresets}[0]{key} = '1A' }],
-	['a refused key', sub { $_[0]{envPresets}[0]{key} = 'LD_PRELOAD' }],
-	['a wrong type', sub { $_[0]{envPresets}[0]{type} = 'number' }],
-	['a choice without options', sub { $_[0]{envPresets}[0]{options} = [] }],
-	['a default that is no option', sub { $_[0]{envPresets}[0]{default} = 'y' }],
+	['a file outside the folder', sub { $_[0]{steps}[0]{file} = '../10-s.sh' }],
+	['an invalid runWhen', sub { $_[0]{steps}[0]{runWhen} = 'never' }],
+	['an invalid timeout', sub { $_[0]{steps}[0]{timeoutSeconds} = 0 }],
+	['an invalid key', sub { $_[0]{envPresets}[0]{key} = '1A' }],
+	['a reserved key', sub { $_[0]{envPresets}[0]{key} = 'LD_PRELOAD' }],
+	['an invalid type', sub { $_[0]{envPresets}[0]{type} = 'number' }],
+	['a selection without options', sub { $_[0]{envPresets}[0]{options} = [] }],
+	['a default that is not an option', sub { $_[0]{envPresets}[0]{default} = 'y' }],
 ) {
 	my ($name, $change, $files) = @$case;
 	my $t = $good->();
 	$change->($t);
-	isnt(scalar(faults($t, %{ $files || { '10-s.sh' => 'true' } })), 0, "refused: $name");
+	isnt(scalar(faults($t, %{ $files || { '10-s.sh' => 'true' } })), 0, "the checks reject $name");
 }
 
 done_testing;

@@ -1,21 +1,19 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# Lists of deployments: every combination of filters finds what it should, by
-# the index meant for it, and very large rows make shorter pages.
+# Lists of deployments: every combination of filters finds the right rows by the
+# right index, and very large rows shorten pages.
 
 use strict;
 use warnings;
-use IPC::Open2;
 use Slipway::DB;
+use Slipway::Probe;
 use Slipway::Test;
 use Test::More;
 
 my $db = Slipway::DB->start;
 $db->migrate;
-my ($in, $out);
-my $probe = open2($out, $in, program('t/unit/deployment_probe'), $db->conf_file);
-$in->autoflush(1);
-sub ask { print {$in} "@_\n"; my $got = <$out>; chomp $got if defined $got; return $got }
+my $probe = Slipway::Probe->start($db->conf_file, 'deployment_probe');
+sub ask { return $probe->ask("@_") }
 
 is(ask('check'), 'ok', 'every statement fits its tables');
 
@@ -23,7 +21,8 @@ my (@rows, $sql);
 for my $id (1 .. 3) {
 	$sql .= "INSERT INTO project (id, name, repository, project_dir) VALUES"
 	    . " ($id, 'p$id', 'https://git.example/o/p$id', 'dir$id');"
-	    . join '', map { "INSERT INTO pipeline (id, project_id, name) VALUES ($id$_, $id, 'pipe$_');" } 1, 2;
+	    . join '', map { "INSERT INTO pipeline (id, project_id, name) VALUES ($id$_, $id, 'pipe$_');" } 1,
+	    2;
 }
 for my $id (1 .. 240) {
 	my $project = 1 + $id % 3;
@@ -32,11 +31,12 @@ for my $id (1 .. 240) {
 		branch => (qw(main dev feature/x))[ $id % 7 % 3 ] };
 	push @rows, $row;
 	$sql .= "INSERT INTO deployment (id, project_id, pipeline_id, branch, status, `trigger`)"
-	    . " VALUES ($id, $row->{project}, $row->{pipeline}, '$row->{branch}', '$row->{status}', 'manual');";
+	    . " VALUES ($id, $row->{project}, $row->{pipeline}, '$row->{branch}', '$row->{status}',"
+	    . " 'manual');";
 }
 $db->sql($sql);
 
-# --- all sixteen
+# --- all sixteen combinations of filters
 for my $mask (0 .. 15) {
 	my %want = (project => 2, pipeline => 22, status => 'failed', branch => 'main');
 	delete $want{project} if !($mask & 1);
@@ -56,31 +56,32 @@ for my $mask (0 .. 15) {
 		$pages++;
 	} while ($before && $pages < 20);
 	my $name = join(' ', map { "$_=$want{$_}" } sort keys %want) || 'no filter';
-	is("@got", "@want", "$name: all, newest first");
-	is($pages, int((@want + 19) / 20) || 1, "$name: in so many pages");
+	is("@got", "@want", "$name: the list has all matching rows, newest first");
+	is($pages, int((@want + 19) / 20) || 1, "$name: the list has no unnecessary pages");
 	my $text = ask('sql', $mask);
 	my ($index) = $text =~ /FORCE INDEX \((\w+)\)/;
-	my @values = ((map { defined $want{$_} ? "'$want{$_}'" : () } qw(project pipeline status branch)), 9e15, 20);
+	my @values = ((map { defined $want{$_} ? "'$want{$_}'" : () } qw(project pipeline status branch)),
+	    9e15, 20);
 	$text =~ s/\?/shift @values/ge;
 	my $plan = $db->sql("EXPLAIN $text");
 	my ($first) = grep { /\td\t/ } split /\n/, $plan;
-	like($first, qr/\t\Q$index\E\t/, "$name: by its index");
-	unlike($first, qr/filesort|temporary/, "$name: nothing is sorted");
+	like($first, qr/\t\Q$index\E\t/, "$name: the statement uses its index");
+	unlike($first, qr/filesort|temporary/, "$name: the statement sorts nothing");
 }
-is(ask('page 1 0 - - 0 100') =~ tr/:/:/, 160, 'as many as are asked for');
-is(ask('page 9 0 - - 0 100'), 'next 0', 'nothing of a project that is not there');
-is(ask('page 1 21 - - 0 100'), 'next 0', 'nor of a pipeline of another');
-is(ask('page 0 0 - - 1 10'), 'next 0', 'nothing before the first');
+is(ask('page 1 0 - - 0 100') =~ tr/:/:/, 160, 'a page has as many rows as requested');
+is(ask('page 9 0 - - 0 100'), 'next 0', 'the list of an unknown project is empty');
+is(ask('page 1 21 - - 0 100'), 'next 0', 'the list of a pipeline of another project is empty');
+is(ask('page 0 0 - - 1 10'), 'next 0', 'the page after the last row is empty');
 
 # --- large rows
 $db->sql("UPDATE deployment SET env_vars = CONCAT('{\"A\":\"', REPEAT('x', 500000), '\"}'),"
     . " commit_message = REPEAT('m', 60000) WHERE id > 200");
 my $page = ask('page 0 0 - - 0 100');
 my @got = $page =~ /(\d+):60000:500008 /g;
-cmp_ok(scalar @got, '>=', 1, 'large rows are whole');
-cmp_ok(scalar @got, '<=', 6, 'and make a page short');
-is(join(' ', @got), join(' ', reverse 241 - @got .. 240), 'without a gap');
-like($page, qr/next $got[-1]$/, 'the rest follows');
+cmp_ok(scalar @got, '>=', 1, 'large rows are returned whole');
+cmp_ok(scalar @got, '<=', 6, 'large rows shorten a page');
+is(join(' ', @got), join(' ', reverse 241 - @got .. 240), 'a shortened page has no gap');
+like($page, qr/next $got[-1]$/, 'a shortened page names the next one');
 my ($before, %seen) = (0);
 for (1 .. 60) {
 	my $p = ask("page 0 0 - - $before 100");
@@ -88,10 +89,8 @@ for (1 .. 60) {
 	($before) = $p =~ /next (\d+)/;
 	last if !$before;
 }
-is(scalar(keys %seen), 240, 'all are seen');
-is((grep { $_ != 1 } values %seen), 0, 'once each');
+is(scalar(keys %seen), 240, 'shortened pages contain every row');
+is((grep { $_ != 1 } values %seen), 0, 'shortened pages contain each row once');
 
-close $in;
-waitpid $probe, 0;
-is($?, 0, 'the probe ended well');
+is($probe->stop, 0, 'the probe ends with status 0');
 done_testing;
