@@ -31,7 +31,7 @@ sub kept { my ($by, $file) = @_; return scalar grep { -e "$_/$file" } glob "$by-
 # --- a workspace around those of deleted projects
 my @inner = map { $runner->project(dir => $_) } 'grp/one', 'grp/two', 'grp/deep/er';
 for (@inner) {
-	deployed($runner, $_, 'a project is deployed in a group', "project $_ is deployed in a group");
+	deployed($runner, $_, "project $_ is deployed in a group", "echo $_ >of-$_");
 }
 gone($_, '1 MINUTE') for @inner;
 my $around = $runner->project(dir => 'grp');
@@ -43,8 +43,8 @@ is((stat "$at/grp")[4], (stat "$at/grp/file")[4], 'the new workspace belongs to 
 # --- a workspace inside that of a deleted project
 gone($around, '1 MINUTE');
 my $within = $runner->project(dir => 'grp/three');
-deployed($runner, $within, 'a project inside the directory of a deleted one is deployed',
-    'a project inside the workspace of a deleted one is deployed');
+deployed($runner, $within, 'a project inside the workspace of a deleted one is deployed',
+    'echo mine >file');
 is(kept($runner, 'file'), 1, 'the workspace around it is kept for a day');
 gone($around, '2 DAY');
 my $three = inode($runner, 'grp/three');
@@ -87,14 +87,15 @@ $runner->stop;
 # --- all projects under one account
 my $same = Slipway::Runner->start(db => $db, conf => "[runner]\nuid_count = 1\n");
 my $old = $same->project(dir => 'shop');
-deployed($same, $old, 'a project is deployed', 'a project is deployed');
+deployed($same, $old, 'a project is deployed', 'echo x >left-behind');
 my $older = $same->project(dir => 'mall/shop');
-deployed($same, $older, 'another one', 'another project is deployed');
+deployed($same, $older, 'another project is deployed', 'echo x >left-behind');
 gone($_, '1 MINUTE') for $old, $older;
 my ($heir, $mall) = map { $same->project(dir => $_) } 'shop', 'mall';
 deployed($same, $heir, 'a successor under the same account finds no file of its predecessor',
     'test ! -e left-behind; echo mine >file');
-deployed($same, $mall, 'nor does one around it', 'a project around a deleted one finds no file of it');
+deployed($same, $mall, 'a project around a deleted one finds no file of it',
+    'test ! -e shop; echo mine >file');
 is(kept($same, 'left-behind'), 2, 'replaced workspaces are kept for a day');
 gone($_, '2 DAY') for $old, $older;
 my @own = map { inode($same, $_) } 'shop', 'mall';
@@ -108,7 +109,7 @@ my @two = map { Slipway::Runner->start(db => $db, idle => 1) } 1, 2;
 my $one = $two[0]->project(dir => 'pair/one');
 for my $by (@two) {
 	$by->resume;
-	deployed($by, $one, "a project is deployed on $by->{name}", "a project is deployed on $by->{name}");
+	deployed($by, $one, "a project is deployed on $by->{name}", 'echo x >left-behind');
 	$by->stop;
 }
 gone($one, '2 DAY');
@@ -120,6 +121,6 @@ $two[0]->stop;
 $two[1]->resume;
 ok(poll(30, sub { !-e "$two[1]{workspaces}/pair/one" }), 'the other runner removes the workspace that is due')
     or diag($two[1]->said);
-deployed($two[1], $pair, 'and then it is deployed there', 'the project is deployed on the other runner');
+deployed($two[1], $pair, 'the project is deployed on the other runner', 'test ! -e one');
 $two[1]->stop;
 done_testing();
