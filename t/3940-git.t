@@ -126,7 +126,7 @@ for my $type (qw(gitea forgejo gitlab github)) {
 	    "without a branch the commits are those of the project's default branch");
 	for my $name ('nothing', 'two words', '../../main', 'main?x=1', 'refs/heads/nothing', '-x') {
 			rejected(ask($viewer, 'commits', $p, branch => $name), 404,
-			    qr/404|no such|not found/i,
+			    qr/404|Unknown branch|no such|not found/i,
 		    "the unknown branch $name has no commits");
 	}
 
@@ -165,7 +165,7 @@ for my $type (qw(gitea forgejo gitlab github)) {
 	is(($db->sql("SHOW GLOBAL STATUS LIKE 'Com_insert'") =~ /(\d+)/)[0], $put,
 	    'a known repository causes no write to the database');
 	$repo->remove;
-		rejected(ask($viewer, $_, $p), 404, qr/was renamed or removed.*a maintainer sends/,
+		rejected(ask($viewer, $_, $p), 404, qr/was renamed or removed.*a maintainer must send/,
 	    "a new repository at the old path does not replace a removed one: $_") for qw(branches commits);
 	like($db->sql("SELECT repo_id, path FROM git_repo WHERE project_id = $p"),
 	    qr{^@{[$repo->id]}\s+team/new-site$}m,
@@ -190,7 +190,8 @@ for my $type (qw(gitea forgejo gitlab github)) {
 
 	# --- invalid requests
 	is($viewer->get('/api/git/branches')->{status}, 400, 'a request without a project returns 400');
-		rejected(ask($viewer, 'branches', 999_999), 404, qr/no such project/, 'an unknown project');
+		rejected(ask($viewer, 'branches', 999_999), 404, qr/^Unknown project\.$/,
+		    'an unknown project');
 	is(ask($viewer, 'branches', $p, @$_)->{status}, 400, "branches with @$_ return 400")
 	    for [page => 0], [page => 'x'], [limit => 0], [limit => 101], [branch => 'x'];
 	is(ask($viewer, 'commits', $p, branch => '')->{status} =~ /^(?:200|400)$/ ? 1 : 0, 1,
