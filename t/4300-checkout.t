@@ -121,7 +121,7 @@ for ([ 'an unreachable repository', repository => "$repo.away" ],
 	$kept = (stat $old)[1];
 	$job = deploy(branch => 'main', %o);
 	is(scalar job_end($job), 'failed checkout_failed', "$what fails the checkout");
-	unlike(job_log($job), qr/made anew/, "$what: the clone is not replaced");
+	unlike(job_log($job), qr/creating a new clone/, "$what: the clone is not replaced");
 	is(slurp("$shared/file"), "two\n", "$what: the files of the previous deployment stay");
 	like(workspace($job), qr/^ready 0 /, "$what: the workspace stays ready");
 	$job = deploy(branch => 'main');
