@@ -168,8 +168,7 @@ const char *const openapi_hooks[HOOK__MAX] = {
 	    "GitHub: sha256= followed by HMAC-SHA-256 of the body, in hex.",
 	[HOOK_WEBHOOK_ID] = "Standard Webhooks: id of the delivery.",
 	[HOOK_WEBHOOK_TIMESTAMP] =
-	    "Standard Webhooks: Unix time of the delivery, at most five "
-	    "minutes from the present.",
+	    "Standard Webhooks: Unix time of the delivery, within 5 minutes.",
 	[HOOK_WEBHOOK_SIGNATURE] =
 	    "Standard Webhooks: v1, followed by HMAC-SHA-256 in base64.",
 	[HOOK_IDEMPOTENCY_KEY] = "GitLab: id of the delivery.",

@@ -347,13 +347,15 @@ is_required(const struct writer *w, const struct field *f)
 	    (f->flags & (FIELD_MUST | FIELD_NULL)) != 0;
 }
 
+/* clang takes two strings in an array for a missing comma. */
+#define UPDATE_ABOUT                                                           \
+	" The form for changes: members left out are unchanged, and "          \
+	"read-only members are accepted with their present value."
 static const char *const abouts[] = {
 	[JSON_SCHEMA_OUT] = "",
 	[JSON_SCHEMA_STORED] = "",
 	[JSON_SCHEMA_CREATE] = " The form for creation.",
-	[JSON_SCHEMA_UPDATE] =
-	    " The form for changes: members left out are unchanged, and "
-	    "read-only members are accepted with their present value.",
+	[JSON_SCHEMA_UPDATE] = UPDATE_ABOUT,
 };
 
 void
