@@ -486,7 +486,7 @@ for my $name (sort keys %bad) {
 	my ($key, $value, $like) = @{ $bad{$name} };
 	rejected($name, 'internal', $like, conf_for($f, $key => $value), 'authorize', 's', 'c');
 }
-rejected('no client_id', 'internal', qr/needs the settings GITSERVER_CLIENT_ID GITSERVER_REDIRECT_URI/,
+rejected('no client_id', 'internal', qr/requires the settings GITSERVER_CLIENT_ID GITSERVER_REDIRECT_URI/,
     conf_for($f, client_id => undef, redirect_uri => undef), 'authorize', 's', 'c');
 rejected('no client_secret for GitHub', 'internal', qr/GITSERVER_CLIENT_SECRET/,
     conf_for($f, type => 'github', client_secret => undef), 'authorize', 's', 'c');

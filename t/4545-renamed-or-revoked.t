@@ -214,7 +214,7 @@ for my $type (qw(gitea gitlab github)) {
 			body => '{"message":"no"}' ],
 		'another id' => [ qr/^Another repository has taken the name/, @json,
 			body => '{"id":1,"full_name":"team/late","path_with_namespace":"team/late"}' ],
-		'a locked account' => [ qr/^The Git server returned 403/, kind => 'status', status => 403,
+		'a locked account' => [ qr/^The Git server answered 403/, kind => 'status', status => 403,
 		    type => 'application/json', body => '{"message":"no"}' ],
 	);
 	for my $name (sort keys %no) {

@@ -343,7 +343,8 @@ refused(enum access_as as)
 {
 	return err_tell_number(ERR_UPSTREAM, 401, "%s",
 	    as == ACCESS_USER ?
-		"The Git server no longer accepts your access. Sign in again." :
+		"The Git server no longer accepts your access; sign in "
+		"again." :
 		"The Git server rejects or requires the service's token. Sign "
 		"in at the Git server, or set gitserver.token.");
 }

@@ -327,8 +327,8 @@ read_it(struct reading *r)
 	    req_waited(rq);
 	if (r->until < time_mono_ms() + LEFT_MIN)
 		return err_tell(ERR_UPSTREAM_TIMEOUT,
-		    "The Git server is still busy with earlier requests. Try "
-		    "again later.");
+		    "The Git server did not respond in time to earlier requests. "
+		    "Try again later.");
 	if (forge == NULL && !str_eq(rq->settings->gitserver.type, "git"))
 		return gitserver_missing(rq, "Reading from the Git server", 1);
 	if (forge == NULL || !forge_has_api(forge))
