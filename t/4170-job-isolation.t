@@ -71,8 +71,8 @@ for (@hosts) {
 	my $m = Slipway::Monitor->start(%o);
 	my ($ipc, $tmp) = $m->log =~ /each job has (\S.*) and (\S.*)$/m;
 	diag("$what: jobs have $ipc and $tmp");
-	my $own_ipc = $ipc =~ /of its own/;
-	my $own_tmp = $tmp =~ /of its own/;
+	my $own_ipc = $ipc =~ /private/;
+	my $own_tmp = $tmp =~ /private/;
 	ok(!$own_tmp, "$what: jobs share /tmp of the host") if $what ne 'workspaces outside of /tmp';
 	ok(!$own_ipc, "$what: jobs share IPC of the host") if $what eq 'no namespaces';
 	my $uid = $m->{uid_first} + 7;

@@ -163,7 +163,7 @@ for my $type (qw(gitea gitlab github)) {
 	$forge->fault(qr{/(?:repos|repositories|projects)/}, kind => 'status', status => 403,
 	    type => 'application/json',
 		body => '{"message":"This account is prohibited from signing in"}');
-	ends(deploy(1, $hidden), 'failed', qr/^fatal.*\(The Git server answered 403: .* locked there\.\)$/,
+	ends(deploy(1, $hidden), 'failed', qr/^fatal.*\(The Git server returned 403: .* locked there\.\)$/,
 	    "$n: a locked account");
 	$forge->clear_faults;
 
@@ -214,7 +214,7 @@ for my $type (qw(gitea gitlab github)) {
 			body => '{"message":"no"}' ],
 		'another id' => [ qr/^Another repository has taken the name/, @json,
 			body => '{"id":1,"full_name":"team/late","path_with_namespace":"team/late"}' ],
-		'a locked account' => [ qr/^The Git server answered 403/, kind => 'status', status => 403,
+		'a locked account' => [ qr/^The Git server returned 403/, kind => 'status', status => 403,
 		    type => 'application/json', body => '{"message":"no"}' ],
 	);
 	for my $name (sort keys %no) {

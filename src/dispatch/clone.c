@@ -32,7 +32,7 @@ static const char *const notes[FOUND__MAX] = {
 			 "(gitserver.token).",
 	[FOUND_UNSEEN] = "The Git server knows no such repository, or the user "
 			 "who deploys may not see it.",
-	[FOUND_LOCKED] = "The Git server answered 403: the account of the user "
+	[FOUND_LOCKED] = "The Git server returned 403: the account of the user "
 			 "who deploys may be locked there.",
 	[FOUND_GONE] = "The repository was renamed or removed at the Git "
 		       "server, or the user who deploys may not see it (404). "
