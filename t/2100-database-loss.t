@@ -175,7 +175,7 @@ for my $how ('before', 'after', 'answer') {
 	$far->ask('write warm'); # so that the packet to come is the execution
 	$proxy->plan("packet 1 $how");
 	like($far->ask("write cut-$how"),
-	    qr/^err unavailable .* \| The database went away before it answered: the change may or may not/,
+	    qr/^err unavailable .* \| The connection to the database was lost: the change may or may not/,
 	    "a write that was cut ($how) is not repeated");
 	ok(poll(15, sub { $far->ask('ping') =~ /^ok/ }),
 	    "the call after a write that was cut ($how) succeeds");

@@ -135,7 +135,7 @@ for my $type (qw(gitea gitlab)) {
 	my $late = $api->get("/api/git/branches?projectId=$p{ann}", { Authorization => "Bearer $as{ann}" });
 	is($late->{status}, 504, 'a server that is slow to reject a token returns 504')
 	    or diag($late->{body});
-	like($late->{json}{detail}, qr/too slow to renew|not answer in time/,
+	like($late->{json}{detail}, qr/too slow to renew|not respond in time/,
 	    'the detail of a slow server gives the cause');
 	is(scalar(grep { $_->{body} =~ /refresh_token/ } $f->requests), 0,
 	    'no token is refreshed if no time is left');
