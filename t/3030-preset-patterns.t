@@ -35,7 +35,7 @@ sub fault {
 for my $case ([ '\d+', 'write [0-9]' ], [ '\w*', 'write [A-Za-z0-9_]' ], [ 'a\s', 'write [[:space:]]' ],
     [ '\bx\b', 'no word boundaries' ],
 	[ '[\d.]+', 'write 0-9' ], [ '(?:a|b)', 'write ( for a group' ],
-	[ 'a+?', 'right after a repetition' ], [ '(a)\1', 'must not refer back' ]) {
+	[ 'a+?', 'right after a repetition' ], [ '(a)\1', 'must not contain a back reference' ]) {
 	my ($pattern, $says) = @$case;
 	like(fault($api->put("/api/projects/$project", presets(pattern => $pattern))),
 	    qr{^422 /envPresets/0/pattern: .*\Q$says\E}, "the pattern $pattern is rejected with advice");

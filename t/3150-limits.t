@@ -186,7 +186,7 @@ is($api->get($large)->{status}, 200, 'the project with large presets is returned
 # --- more errors than are listed
 $got = raw(JSON::PP->new->utf8->encode({ map { ("unknown$_" => 1) } 1 .. 150 }));
 is(scalar @{ $got->{json}{errors} }, 100, 'a response lists at most a hundred errors');
-like($got->{json}{detail}, qr/152 faults.*first 100/, 'a response counts all errors');
+like($got->{json}{detail}, qr/152 errors.*first 100/, 'a response counts all errors');
 same_workers('many errors');
 my $peak = peak_memory(@workers);
 cmp_ok($peak, '<', 16 * 1024, "no worker takes more than 16 MiB of memory ($peak KiB)") if !sanitized();

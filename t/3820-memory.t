@@ -134,18 +134,15 @@ for my $list (qw(projects pipelines steps)) {
 	}
 }
 
-# More projects than one response can list, and the numbers at which the worker
-# reaches its memory limit first.
+# More projects than fit into a worker: they are sent as they are read.
 $db->sql("INSERT INTO project (name, repository, project_dir) SELECT CONCAT('bulk', seq), "
     . "'https://git.example.org/a/b',"
     . " CONCAT('bulk-dir', seq) FROM seq_1_to_120000");
-for my $left (120_000, 90_000, 80_000, 70_000, 60_000) {
+for my $left (120_000, 60_000) {
 	$db->sql("DELETE FROM project WHERE name LIKE 'bulk%' AND CAST(SUBSTR(name, 5) AS INT) > $left");
 	$got = $api->get('/projects');
-	like("$got->{status} " . ($got->{json}{detail} || ''), qr/^400 .*too many (?:projects|items)/,
-	    "a list of $left projects returns 400") if $left > 60_000;
-	is("$got->{status} " . @{ $got->{json} }, '200 60007', "a list of $left projects returns them all")
-	    if $left == 60_000;
+	is("$got->{status} " . (() = $got->{body} =~ /"id":/g), '200 ' . ($left + 7),
+	    "a list of $left projects returns them all");
 	cmp_ok(peak_memory($api->workers), '<', 16_000,
 	    "a list of $left projects: no worker uses more than 16 MB")
 	    if !sanitized();

@@ -234,12 +234,22 @@ names_source(struct req *rq, int64_t offset, size_t max, struct blob *out)
 	return NULL;
 }
 
+/* A list that ends with its first piece is sent as a whole, with its length.
+ * Either way that piece is read before the status is sent, so that an error can
+ * replace it. */
 static const struct err *
 api_project_names(struct req *rq)
 {
+	const struct err *e;
+
+	(void)memset(&names, 0, sizeof(names));
+	if ((e = names_write(rq)) != NULL)
+		return e;
+	rq->answer.type = "application/json";
+	if (names.ended)
+		return NULL;
 	(void)memset(&names, 0, sizeof(names));
 	answer_stream(rq, "application/json", names_source, 0, -1);
-	/* read before the status is sent, so that an error can become it */
 	return names_write(rq);
 }
 

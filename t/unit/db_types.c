@@ -254,7 +254,7 @@ lists(void)
 	    "an update without a matching row affects no row");
 	refused(db_row(db, arena, &probe_by_id,
 		    &(const struct probe){ .id = -1 }, &one),
-	    ERR_NOTFOUND, "db_row without a row returns not found");
+	    ERR_NOTFOUND, "no row");
 	is_int(one.id, 0, "db_row without a row leaves the struct empty");
 	went(db_row(db, arena, &probe_insert_returning, NULL, &one),
 	    "INSERT ... RETURNING succeeds");
@@ -315,7 +315,7 @@ bad_arguments(void)
 	refused(db_exec(db, &probe_insert, &late, NULL), ERR_INTERNAL,
 	    "probe_insert: at: time 253402300800000 is out of range");
 	refused(db_exec(db, &probe_insert, &early, NULL), ERR_INTERNAL,
-	    "a value out of range is an error");
+	    "is out of range");
 	refused(db_exec(db, &probe_insert, &json, NULL), ERR_INTERNAL, "4025");
 	refused(db_exec(db, &probe_insert, &utf8, NULL), ERR_INTERNAL, "1366");
 	e = db_exec(db, &log_insert,
