@@ -245,7 +245,7 @@ is(sprintf('%04o', (stat $sock)[2] & 07777), '0660', 'a reload does not change t
 	spew($key, '1 ' . 'A' x 43 . "=\n", 0644);
 	$from_log = length $api->log;
 	kill 'HUP', $master;
-	my $why = qr/$failed: .*secret\.key: mode 644 lets others at it: chmod 0640/;
+	my $why = qr/$failed: .*secret\.key: mode 644 is too permissive: chmod 0640/;
 	ok(poll(10, sub { substr($api->log, $from_log) =~ $why }),
 	    'a reload rejects a key file that others can read');
 	is(ask($sock)->{status}, 200, 'requests are served after a rejected key file');
