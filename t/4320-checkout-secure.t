@@ -22,7 +22,7 @@ my $look = <<'END';
 cat file
 ls -A ~ | tr '\n' ' '; echo
 grep -rl 'PRIVATE [K]EY' ~ . 2>/dev/null && echo 'A KEY IS' LEFT
-env | grep -v ^SLIPWAY_ | grep -i -e ssh -e key && echo 'A NAME IS' LEFT
+env | sed 's/=.*//' | grep -v ^SLIPWAY_ | grep -i -e ssh -e key && echo 'A NAME IS' LEFT
 git config -l
 echo looked
 END
