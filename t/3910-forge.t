@@ -510,6 +510,19 @@ is(scalar(map { @$_ } @pages), @odd + 5, 'git-ls-remote lists all branches page 
 rejected('a private repository without a token', 'upstream_failed', qr/git cannot read/,
     conf_for($f, type => 'git'), 'ls',
     $secret->clone_url, 1, 5);
+SKIP: {
+	my @through = system_cas($f->ca);
+	skip 'unshare cannot create a mount namespace', 2 if !@through;
+	my @token = (type => 'git', token => scalar $f->token('ann'));
+	my ($trusted, $own) = map {
+		my ($status, $out) = run_cmd({ env => { GIT_SSL_CAINFO => undef } }, @through,
+			program('t/unit/forge_probe'), $_, 'ls', $secret->clone_url, 1, 5);
+		$out;
+	} conf_for($f, @token, tls_ca => undef), conf_for($f, @token, tls_ca => $other->ca);
+	like($trusted, qr/^branch\t/m, "without gitserver.tls_ca, git-ls-remote trusts the system's CAs");
+	like($own, qr/^error upstream_failed .*git cannot read/m,
+	    "with gitserver.tls_ca, git-ls-remote does not trust the system's CAs");
+}
 $f->fault(qr{/info/refs}, kind => 'silent');
 my $before = time;
 rejected('a silent server', 'upstream_timeout', qr/in time/, $plain, 'ls', $secret->clone_url, 1, 5);

@@ -118,6 +118,18 @@ like($log, qr/^one$/m, 'https: the repository has its files');
 nothing_left($job, $log, 'https');
 (undef, $end) = deploy(repository => "https://localhost:$tls/repo/.git");
 like($end, qr{^failed checkout_failed }, "https: the system's CAs fail the checkout");
+run_cmd('openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1',
+	'-nodes', '-days', '2', '-subj', '/CN=other', '-keyout', "$dir/other.key", '-out', "$dir/other.pem");
+SKIP: {
+	my @through = system_cas("$dir/tls.pem");
+	skip 'unshare cannot create a mount namespace', 2 if !@through;
+	my @same = (repository => "https://localhost:$tls/repo/.git", through => \@through);
+	(undef, $end) = deploy(@same);
+	like($end, qr{^success -}, "https: without a CA of its own, git trusts the system's");
+	(undef, $end) = deploy(@same, tls_ca => slurp("$dir/other.pem"));
+	like($end, qr{^failed checkout_failed },
+	    "https: with a CA of its own, git does not trust the system's");
+}
 (undef, $end) = deploy(repository => "https://127.0.0.1:$tls/repo/.git", tls_ca => slurp("$dir/tls.pem"));
 like($end, qr{^failed checkout_failed }, 'https: another host name fails the checkout');
 

@@ -14,6 +14,9 @@
 extern const char *const git_settings[GIT_SETTINGS];
 #define GIT_ALLOW_HTTP "protocol.http.allow=always"
 #define GIT_ALLOW_LOCAL "protocol.file.allow=always"
+/* Beside http.sslCAInfo: without it, curl trusts the CAs in the system's folder
+ * as well.  An empty path would be an error to OpenSSL. */
+#define GIT_NO_SYSTEM_CAS "http.sslCAPath=/dev/null"
 
 /* The part of its environment that is the same for all. */
 #define GIT_ENVIRONMENT 6

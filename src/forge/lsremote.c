@@ -115,8 +115,10 @@ child_describe(const struct settings_gitserver *s, struct arena *a,
 		set(c, GIT_ALLOW_HTTP);
 	if (s->allow_local)
 		set(c, GIT_ALLOW_LOCAL);
-	if (s->tls_ca != NULL)
+	if (s->tls_ca != NULL) {
 		set(c, arena_printf(a, "http.sslCAInfo=%s", s->tls_ca));
+		set(c, GIT_NO_SYSTEM_CAS);
+	}
 	set(c, git_ssh_setting(a, &ssh, ""));
 	if ((e = text_keep(CONFIG, &c->config)) != NULL ||
 	    (e = credential_make(s, a, repository, c)) != NULL)

@@ -178,10 +178,12 @@ arguments(struct git *g)
 		set(g, GIT_ALLOW_HTTP);
 	if (spec->allow_local != 0)
 		set(g, GIT_ALLOW_LOCAL);
-	if (spec->tls_ca != NULL)
+	if (spec->tls_ca != NULL) {
 		set(g,
 		    arena_printf(g->job->a, "http.sslCAInfo=%s/slipway-ca",
 			g->job->place.home));
+		set(g, GIT_NO_SYSTEM_CAS);
+	}
 	/* the shell that git starts ssh(1) with expands HOME */
 	set(g, git_ssh_setting(g->job->a, &ssh, "$HOME/"));
 	return NULL;

@@ -99,10 +99,10 @@ my $watch = uids_from(4);
 sub uid_for { return is_root() ? $uid++ : undef }
 
 # Starts slipway-job. Options: those of spool_make, spool, uid, workspace, home,
-# limits (list of arguments).
+# limits (list of arguments), through (list: a command that executes the rest).
 sub job_start {
 	my (%o) = @_;
-	my ($user, $limits, $workspace) = delete @o{qw(uid limits workspace)};
+	my ($user, $limits, $workspace, $through) = delete @o{qw(uid limits workspace through)};
 	my $home = delete $o{home};
 	my $spool = delete $o{spool} || spool_make(%o);
 	$user = uid_for() if !defined $user;
@@ -117,7 +117,7 @@ sub job_start {
 		sysopen my $fh, $_, O_RDONLY | O_DIRECTORY or die "$_: $!";
 		push @fh, $fh;
 	}
-	my @cmd = (program('slipway-job'), '-i', "$spool->{id}.$spool->{epoch}",
+	my @cmd = (@{ $through || [] }, program('slipway-job'), '-i', "$spool->{id}.$spool->{epoch}",
 		'-H', $home, '-W', $workspace, @{ $limits || [] });
 	push @cmd, '-u', $user, '-g', $user, '-G', $user, '-S', $watch + $user % 3000
 	    if defined $user;

@@ -21,7 +21,7 @@ use Time::HiRes qw(sleep time);
 our @EXPORT = qw(srcdir builddir program tempdir poll slurp spew run_cmd
     start_process stop_process is_root own_mounts deadline slowness free_port best_of
     cpu_time uids_from on_failure tail
-    make_keys make_repo peak_memory sanitized slipway_admin);
+    make_keys make_repo peak_memory sanitized slipway_admin system_cas);
 
 my $source = abs_path(dirname(__FILE__) . '/../../..');
 my $temp;
@@ -256,6 +256,19 @@ sub _child {
 	}
 	{ no warnings; exec { $cmd[0] } @cmd; }
 	POSIX::_exit(127);
+}
+
+# A command that executes the rest where the system's CAs are those of a PEM file;
+# empty if this machine or account permits no mount namespace.
+sub system_cas {
+	my ($pem) = @_;
+	my $dir = tempdir() . '/system-cas';
+	my @through = ('unshare', '-m', 'sh', '-ec', 'mount --bind "$0" /etc/ssl/certs; exec "$@"', $dir);
+	if (!-d $dir) { mkdir $dir or die "$dir: $!" }
+	chmod 0755, $dir;
+	spew("$dir/$_", slurp($pem), 0644) for 'ca-certificates.crt', 'one.pem';
+	my ($status) = run_cmd(@through, '/bin/true');
+	return $status == 0 ? @through : ();
 }
 
 # Starts a process in the background, with its output in tempdir/NAME.log; its pid.
