@@ -202,7 +202,7 @@ for my $where ('before', 'after', 'answer') {
 my %met;
 my $lost = 0;
 for my $where ('before', 'after', 'answer') {
-	for my $n (1 .. 18) {
+	for my $n (1 .. 12) {
 		$count = made();
 		my $cuts = $proxy->cuts;
 		$proxy->plan("packet $n $where");
@@ -219,7 +219,7 @@ for my $where ('before', 'after', 'answer') {
 		    or diag($got->{body});
 	}
 }
-cmp_ok($lost, '>=', 40, "the proxy lost packets in most cases ($lost of 54)");
+cmp_ok($lost, '>=', 28, "the proxy lost packets in most cases ($lost of 36)");
 note('first responses: ' . join ', ', map { "$_: $met{$_}" } sort keys %met);
 is(join(' ', grep { !/^(201|503)$/ } keys %met), '', 'every first response is 201 or 503');
 is($db->sql('SELECT COUNT(*) FROM idempotency i LEFT JOIN deployment d ON d.id = i.deployment_id'

@@ -2,6 +2,7 @@
 #include "api/replay.h"
 #include "api/resources.h"
 #include "deploy/deploy.h"
+#include "store/waiting.h"
 
 /* What a transaction works on. Its own arena is cleared before each retry; the
  * request's is not. */
@@ -11,7 +12,7 @@ struct work {
 	struct deploy deploy;
 	struct idempotency key;
 	bool replayed;
-	int64_t id;
+	struct deployment made;
 };
 
 static const struct err *
@@ -85,7 +86,6 @@ work_begin(struct work *w)
 {
 	arena_clear(w->a);
 	faults_init(&w->rq->faults, w->rq->a);
-	w->id = 0;
 	return replay_find(w->rq, &w->key, &w->replayed);
 }
 
@@ -94,9 +94,10 @@ work_end(struct work *w)
 {
 	const struct err *e;
 
-	if ((e = deployment_answer(w->rq, w->a, w->id)) != NULL)
+	if ((e = waiting_begin(w->rq->db, w->a, &w->made)) != NULL)
 		return e;
-	return replay_save(w->rq, &w->key, w->id);
+	answer_item(w->rq, &deployment_shape, &w->made, 0);
+	return replay_save(w->rq, &w->key, w->made.id);
 }
 
 static const struct err *
@@ -109,7 +110,7 @@ create_body(struct db *db, void *context)
 	(void)db;
 	if ((e = work_begin(w)) != NULL || w->replayed)
 		return e;
-	if ((e = deploy_create(&w->deploy, &order, &w->id)) != NULL)
+	if ((e = deploy_create(&w->deploy, &order, &w->made)) != NULL)
 		return e;
 	return work_end(w);
 }
@@ -124,7 +125,7 @@ retry_body(struct db *db, void *context)
 	if ((e = work_begin(w)) != NULL || w->replayed)
 		return e;
 	e = deploy_retry(&w->deploy, w->rq->id[0], w->rq->who.user_id,
-	    w->rq->role, &w->id);
+	    w->rq->role, &w->made);
 	if (e != NULL)
 		return e;
 	return work_end(w);

@@ -264,7 +264,7 @@ trigger_fire(struct take *t, const struct list *triggers, size_t index)
 		.role = ROLE_MAINTAINER }; /* the role required to write
 					    * triggers */
 	const struct err *e;
-	int64_t id;
+	struct deployment d;
 
 	arena_clear(t->a);
 	faults_init(&rq->faults, t->a);
@@ -272,14 +272,14 @@ trigger_fire(struct take *t, const struct list *triggers, size_t index)
 	    &vars);
 	if (e != NULL)
 		return e;
-	e = deploy_create(&t->deploy, &order, &id);
+	e = deploy_create(&t->deploy, &order, &d);
 	if (e != NULL && e->code == ERR_INVALID && rq->faults.n > 0) {
 		refusal_note(t, trigger, index);
 		return NULL;
 	}
 	if (e != NULL)
 		return e;
-	buf_printf(&t->ids, "%s%lld", t->made > 0 ? "," : "[", (long long)id);
+	buf_printf(&t->ids, "%s%lld", t->made > 0 ? "," : "[", (long long)d.id);
 	t->made++;
 	return NULL;
 }
@@ -343,9 +343,7 @@ take_body(struct db *db, void *context)
 	t->again = false;
 	if ((e = take_find(t)) == NULL || e->code != ERR_NOTFOUND)
 		return e;
-	e = deployment_hold_project(db, t->a, one.project_id);
-	if (e == NULL)
-		e = project_by_id(db, t->rq->a, one.project_id, &p);
+	e = project_lock(db, t->rq->a, one.project_id, &p);
 	/* another user may have changed the secret meanwhile */
 	if (e == NULL)
 		e = signature_check(t->rq, t->env, one.project_id,

@@ -77,14 +77,12 @@ static const struct err *
 trigger_judge(struct req *rq, struct arena *a, const struct project *p,
     const struct trigger *t, size_t index)
 {
-	const struct maybe pipeline = { .n = t->pipeline_id, .set = true };
 	const struct err *e;
-	int64_t id;
 
 	trigger_look(rq, t, index);
 	if (t->pipeline_id == 0)
 		return NULL;
-	e = deployment_share_pipeline(rq->db, a, p->id, pipeline, &id);
+	e = deployment_share_pipeline(rq->db, a, p->id, t->pipeline_id);
 	if (e == NULL || e->code != ERR_NOTFOUND)
 		return e;
 	faults_add(&rq->faults,

@@ -12,60 +12,45 @@
 #define BY_DEPLOYER "deployer"
 #define BY_MAINTAINER "maintainer"
 
-/* Why the pipeline cannot be deployed. NULL if it can, or if the error is of
- * another kind. */
+/* Why the pipeline cannot be deployed; NULL if it can. */
 static const char *
-pipeline_fault(const struct err *e, struct maybe pipeline_id, int64_t steps)
+pipeline_fault(const struct deployment_source *source, bool named)
 {
-	if (e == NULL)
-		return steps > 0 ?
+	if (source->pipelines > 1)
+		return "is required because the project has several pipelines";
+	if (source->pipelines == 1)
+		return source->steps > 0 ?
 		    NULL :
 		    "the pipeline has no steps; add a step first";
-	if (e->code == ERR_CONFLICT)
-		return "is required because the project has several pipelines";
-	if (e->code != ERR_NOTFOUND)
-		return NULL;
-	return pipeline_id.set ?
-	    "must be a pipeline of this project" :
-	    "the project has no pipeline; create one first";
+	return named ? "must be a pipeline of this project" :
+		       "the project has no pipeline; create one first";
 }
 
+/* Locks and reads what the order deploys. If there is no such project, adds a
+ * fault and sets `found` to false. */
 static const struct err *
-pipeline_judge(struct deploy *deploy, int64_t project_id,
-    struct maybe pipeline_id, int64_t *out)
+source_judge(struct deploy *deploy, const struct deployment_request *sent,
+    struct deployment_source *out, bool *found)
 {
 	const struct err *e;
 	const char *fault;
-	int64_t steps = 0;
-
-	e = deployment_share_pipeline(deploy->db, deploy->a, project_id,
-	    pipeline_id, out);
-	if (e == NULL)
-		e = deployment_steps_count(deploy->db, deploy->a, *out, &steps);
-	if ((fault = pipeline_fault(e, pipeline_id, steps)) == NULL)
-		return e;
-	faults_add(deploy->faults, "/pipelineId", "%s", fault);
-	return NULL;
-}
-
-/* Locks and reads the project; if there is none, adds a fault and sets `found`
- * to false. */
-static const struct err *
-project_judge_live(struct deploy *deploy, int64_t id, struct project *out,
-    bool *found)
-{
-	const struct err *e;
 
 	*found = false;
-	if (id == 0) /* it has a fault already */
+	if (sent->project_id == 0) /* it has a fault already */
 		return NULL;
-	e = deployment_hold_project(deploy->db, deploy->a, id);
+	e = deployment_source(deploy->db, deploy->a, sent->project_id,
+	    sent->pipeline_id, out);
 	if (e != NULL && e->code == ERR_NOTFOUND) {
 		faults_add(deploy->faults, "/projectId", "unknown project");
 		return NULL;
 	}
-	*found = e == NULL;
-	return e != NULL ? e : project_by_id(deploy->db, deploy->a, id, out);
+	if (e != NULL)
+		return e;
+	*found = true;
+	if (!faults_has(deploy->faults, "/pipelineId") &&
+	    (fault = pipeline_fault(out, sent->pipeline_id.set)) != NULL)
+		faults_add(deploy->faults, "/pipelineId", "%s", fault);
+	return NULL;
 }
 
 const struct err *
@@ -74,6 +59,7 @@ deploy_judge(struct deploy *deploy, const struct deploy_order *order,
 {
 	const struct deployment_request *sent = order->sent;
 	const struct err *e;
+	struct deployment_source source;
 	struct project p;
 	const char *wrong;
 	bool found;
@@ -82,13 +68,15 @@ deploy_judge(struct deploy *deploy, const struct deploy_order *order,
 	if (sent->branch != NULL &&
 	    (wrong = branch_fault(sent->branch)) != NULL)
 		faults_add(deploy->faults, "/branch", "%s", wrong);
-	e = project_judge_live(deploy, sent->project_id, &p, &found);
+	e = source_judge(deploy, sent, &source, &found);
 	if (e != NULL || !found)
 		return e;
 	*out = (struct deployment){
-		.project_id = p.id,
+		.project_id = source.project_id,
+		.pipeline_id = source.pipeline_id.n,
+		.timeout_seconds = source.timeout_seconds,
 		.branch = sent->branch != NULL ? sent->branch :
-						 p.default_branch,
+						 source.default_branch,
 		.commit_hash = sent->commit_hash,
 		.commit_message = sent->commit_message,
 		.trigger = order->trigger,
@@ -96,26 +84,25 @@ deploy_judge(struct deploy *deploy, const struct deploy_order *order,
 		.env_role = order->role >= ROLE_MAINTAINER ? BY_MAINTAINER :
 							     BY_DEPLOYER,
 	};
-	if (!faults_has(deploy->faults, "/pipelineId") &&
-	    (e = pipeline_judge(deploy, p.id, sent->pipeline_id,
-		 &out->pipeline_id)) != NULL)
-		return e;
+	p = (struct project){ .id = source.project_id,
+		.env_presets = source.env_presets,
+		.extra_env = source.extra_env };
 	return variables_make(deploy, &p, order, out);
 }
 
 const struct err *
 deploy_create(struct deploy *deploy, const struct deploy_order *order,
-    int64_t *id)
+    struct deployment *out)
 {
 	const struct err *e;
 	struct deployment d;
 
-	*id = 0;
+	*out = (struct deployment){ .id = 0 };
 	if ((e = deploy_judge(deploy, order, &d)) != NULL)
 		return e;
 	if ((e = faults_check(deploy->faults)) != NULL)
 		return e;
-	return deployment_insert(deploy->db, &d, id);
+	return deployment_insert(deploy->db, deploy->a, &d, out);
 }
 
 /* A retry repeats what was accepted before. So a deployer may repeat the
@@ -148,12 +135,12 @@ retry_check(struct deploy *deploy, const struct deployment *d, enum role role)
 
 const struct err *
 deploy_retry(struct deploy *deploy, int64_t id, int64_t created_by,
-    enum role role, int64_t *copy)
+    enum role role, struct deployment *out)
 {
 	const struct err *e;
 	struct deployment d;
 
-	*copy = 0;
+	*out = (struct deployment){ .id = 0 };
 	if ((e = deployment_by_id(deploy->db, deploy->a, id, &d)) != NULL)
 		return e;
 	e = deployment_hold_project(deploy->db, deploy->a, d.project_id);
@@ -162,7 +149,7 @@ deploy_retry(struct deploy *deploy, int64_t id, int64_t created_by,
 		    "The project of this deployment was deleted.");
 	if (e != NULL || (e = retry_check(deploy, &d, role)) != NULL)
 		return e;
-	return deployment_repeat(deploy->db, d.id, created_by, copy);
+	return deployment_repeat(deploy->db, deploy->a, d.id, created_by, out);
 }
 
 void

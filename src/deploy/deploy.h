@@ -32,15 +32,16 @@ struct deploy_order {
 MUSTCHECK const struct err *deploy_judge(struct deploy *,
     const struct deploy_order *, struct deployment *out);
 /* Inside a transaction: checks the order and inserts the deployment with its
- * steps. ERR_INVALID if there are faults. */
+ * steps. `out` is the deployment without its queue position. ERR_INVALID if
+ * there are faults. */
 MUSTCHECK const struct err *deploy_create(struct deploy *,
-    const struct deploy_order *, int64_t *id);
+    const struct deploy_order *, struct deployment *out);
 /* Inside a transaction: creates a pending copy of a deployment for a user with
- * that role. ERR_NOTFOUND if the deployment is unknown, ERR_CONFLICT if its
+ * that role; `out` as above. ERR_NOTFOUND if the deployment is unknown, ERR_CONFLICT if its
  * project was deleted, ERR_FORBIDDEN if it sets variables outside of the
  * presets that this user may not set and no maintainer set. */
 MUSTCHECK const struct err *deploy_retry(struct deploy *, int64_t id,
-    int64_t created_by, enum role, int64_t *copy);
+    int64_t created_by, enum role, struct deployment *out);
 /* Wakes the runner. Call it after the commit. */
 void deploy_wake(const struct deploy *);
 

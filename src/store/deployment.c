@@ -17,7 +17,7 @@ const char *const deployment_triggers[] = { "manual", "retry", "webhook",
 	"schedule", NULL };
 
 #define S(m, ...) FIELD(struct deployment_step, m, FIELD_OUT | __VA_ARGS__)
-static const struct field step_fields[] = {
+const struct field deployment_step_fields[] = {
 	S(position, 0, .doc = "Position of the step, from 0."),
 	S(name, 0, .doc = "Name of the step."),
 	S(status, 0, .values = state_steps, .named = "StepStatus",
@@ -36,14 +36,14 @@ static const struct field step_fields[] = {
 };
 const struct shape deployment_step_shape = {
 	.name = "DeploymentStep",
-	.fields = step_fields,
+	.fields = deployment_step_fields,
 	.size = sizeof(struct deployment_step),
 	.doc = "A step of a deployment and its result.",
 };
 
 #define D(m, ...) FIELD(struct deployment, m, FIELD_OUT | __VA_ARGS__)
 #define A(m) FIELD(struct deployment, m, 0)
-static const struct field deployment_fields[] = {
+const struct field deployment_fields[] = {
 	D(id, 0, .doc = "Id of the deployment."),
 	D(project_id, 0, .doc = "Project to deploy."),
 	D(pipeline_id, 0, .doc = "Pipeline from which the steps were copied."),
@@ -229,7 +229,7 @@ static const struct stmt steps_of_id = {
 	       " finished_at, log_offset, log_length FROM deployment_step"
 	       " WHERE deployment_id = ? ORDER BY position",
 	.args = id_args,
-	.row = step_fields,
+	.row = deployment_step_fields,
 	.rowsize = sizeof(struct deployment_step),
 };
 
@@ -365,8 +365,7 @@ deployment_by_id(struct db *db, struct arena *a, int64_t id,
 		return e;
 	if (!str_eq(out->status, state_kinds[STATE_PENDING].name))
 		return NULL;
-	return waiting_find(db, a, out, &out->queue_position,
-	    &out->waiting_for);
+	return waiting_find(db, a, out);
 }
 
 const struct err *

@@ -31,6 +31,7 @@ struct deployment {
 	struct json_text env_vars;    /* secret values are null */
 	struct json_text secret_vars; /* the secret values, sealed;
 				       * write-only */
+	struct maybe timeout_seconds; /* of the pipeline; write-only */
 	const char *env_role; /* role of the user who chose them: deployer,
 			       * maintainer; NULL = unknown, from an older
 			       * version; not in responses */
@@ -61,6 +62,18 @@ struct deployment_request {
 	struct map env_vars;
 };
 
+/* What a new deployment is created from. */
+struct deployment_source {
+	int64_t project_id;
+	const char *default_branch;
+	struct json_text env_presets;
+	const char *extra_env;
+	int64_t pipelines; /* number of matching ones: 0, 1; 2 = several */
+	struct maybe pipeline_id;
+	struct maybe timeout_seconds;
+	int64_t steps; /* of the pipeline */
+};
+
 /* A filter is off if its member is 0 or NULL. `before` selects smaller ids, 0 =
  * all. */
 struct deployment_filter {
@@ -73,6 +86,8 @@ struct deployment_filter {
 };
 
 extern const char *const deployment_triggers[]; /* ends with NULL */
+extern const struct field deployment_fields[];
+extern const struct field deployment_step_fields[];
 extern const struct shape deployment_shape;
 extern const struct shape deployment_step_shape;
 extern const struct shape deployment_request_shape;
@@ -95,22 +110,26 @@ MUSTCHECK const struct err *deployment_hold_project(struct db *, struct arena *,
 /* The same for the project of a deployment. */
 MUSTCHECK const struct err *deployment_hold_project_of(struct db *,
     struct arena *, int64_t id);
-/* Inside a transaction: takes a shared lock on the pipeline to deploy. If
- * `pipeline_id` is not set, that is the project's only one; ERR_CONFLICT if
- * there are several. ERR_NOTFOUND if it is deleted. */
+/* Inside a transaction: takes a shared lock on a pipeline of the project.
+ * ERR_NOTFOUND if it is deleted or belongs to another project. */
 MUSTCHECK const struct err *deployment_share_pipeline(struct db *,
-    struct arena *, int64_t project_id, struct maybe pipeline_id, int64_t *out);
-/* The number of steps of a live pipeline. */
-MUSTCHECK const struct err *deployment_steps_count(struct db *, struct arena *,
-    int64_t pipeline_id, int64_t *out);
-/* Inside a transaction: inserts the deployment with a copy of its pipeline's
- * steps. ERR_INVALID if the pipeline has no steps. */
-MUSTCHECK const struct err *deployment_insert(struct db *,
-    const struct deployment *, int64_t *id);
+    struct arena *, int64_t project_id, int64_t pipeline_id);
+/* Inside a transaction: locks the project as deployment_hold_project() does,
+ * and that pipeline, or all its pipelines if `pipeline_id` is not set. If
+ * there are several, `out` describes one of them. ERR_NOTFOUND if the project
+ * is deleted. */
+MUSTCHECK const struct err *deployment_source(struct db *, struct arena *,
+    int64_t project_id, struct maybe pipeline_id,
+    struct deployment_source *out);
+/* Inside a transaction that holds the project and the pipeline: inserts the
+ * deployment with a copy of the pipeline's steps. `out` is the new deployment
+ * without its queue position. ERR_INVALID if the pipeline has no steps. */
+MUSTCHECK const struct err *deployment_insert(struct db *, struct arena *,
+    const struct deployment *, struct deployment *out);
 /* Inside a transaction: inserts a pending copy of a deployment and of its
- * steps. */
-MUSTCHECK const struct err *deployment_repeat(struct db *, int64_t id,
-    int64_t created_by, int64_t *copy);
+ * steps; `out` as above. */
+MUSTCHECK const struct err *deployment_repeat(struct db *, struct arena *,
+    int64_t id, int64_t created_by, struct deployment *out);
 /* Inside a transaction: cancels a pending deployment, or requests that of the
  * runner (cancel_at) if it is running; a repetition is harmless. ERR_CONFLICT
  * if it has ended. */

@@ -42,20 +42,36 @@ static const struct stmt share_pipeline = {
 	.args = of_n_args,
 	NUMBER_ROW,
 };
-static const struct stmt two_pipelines = {
-	.name = "deployment_two_pipelines",
-	.sql = "SELECT id AS n FROM pipeline WHERE project_id = ?"
-	       " AND valid = 1 LIMIT 2 LOCK IN SHARE MODE",
-	.args = of_args,
-	NUMBER_ROW,
-};
 
-static const struct stmt steps_count = {
-	.name = "deployment_steps_count",
-	.sql = "SELECT COUNT(*) AS n FROM step WHERE pipeline_id = ?"
-	       " AND valid = 1",
-	.args = of_args,
-	NUMBER_ROW,
+#define S(m) FIELD(struct deployment_source, m, 0)
+static const struct field source_args[] = { S(pipeline_id), S(project_id),
+	FIELD_END };
+static const struct field any_source_args[] = { S(project_id), FIELD_END };
+static const struct field source_row[] = { S(project_id), S(default_branch),
+	S(env_presets), S(extra_env), S(pipeline_id), S(timeout_seconds),
+	S(steps), FIELD_END };
+/* Locks the project before its pipeline. The subquery locks nothing, and reads
+ * the steps after the lock on their pipeline was obtained. */
+#define SOURCE                                                                 \
+	"SELECT p.id AS project_id, p.default_branch, p.env_presets,"          \
+	" p.extra_env, l.id AS pipeline_id, l.timeout_seconds,"                \
+	" (SELECT COUNT(*) FROM step s WHERE s.pipeline_id = l.id"             \
+	" AND s.valid = 1) AS steps FROM project p LEFT JOIN pipeline l"       \
+	" ON l.project_id = p.id AND l.valid = 1"
+#define SOURCE_OF " WHERE p.id = ? AND p.valid = 1"
+static const struct stmt source = {
+	.name = "deployment_source",
+	.sql = SOURCE " AND l.id = ?" SOURCE_OF " FOR UPDATE",
+	.args = source_args,
+	.row = source_row,
+	.rowsize = sizeof(struct deployment_source),
+};
+static const struct stmt any_source = {
+	.name = "deployment_any_source",
+	.sql = SOURCE SOURCE_OF " LIMIT 2 FOR UPDATE",
+	.args = any_source_args,
+	.row = source_row,
+	.rowsize = sizeof(struct deployment_source),
 };
 
 /* The columns that a retry copies. */
@@ -64,44 +80,62 @@ static const struct stmt steps_count = {
 	" env_vars, secret_vars, env_role, pipeline_id"
 #define STEP_OF "position, name, script, timeout_seconds, run_when"
 
-static const struct field insert_args[] = { A(branch), A(commit_hash),
-	A(commit_message), A(env_vars), A(secret_vars), A(env_role), A(trigger),
-	A(created_by), A(pipeline_id), A(project_id), FIELD_END };
+/* The rows as deployment_by_id() would read them. */
+#define MADE                                                                   \
+	" RETURNING id, project_id, pipeline_id, branch, commit_hash,"         \
+	" commit_message, env_vars, status, reason, detail, `trigger`,"        \
+	" retry_of, created_by, runner, created_at, started_at, finished_at,"  \
+	" log_size, env_role, 0 AS is_cut"
+#define STEPS_MADE                                                             \
+	" ORDER BY position RETURNING position, name, status, exit_code,"      \
+	" `signal`, started_at, finished_at, log_offset, log_length"
+
+static const struct field insert_args[] = { A(project_id), A(timeout_seconds),
+	A(branch), A(commit_hash), A(commit_message), A(env_vars),
+	A(secret_vars), A(env_role), A(pipeline_id), A(trigger), A(created_by),
+	FIELD_END };
 static const struct stmt insert = {
 	.name = "deployment_insert",
 	.sql = "INSERT INTO deployment (" MADE_OF ", `trigger`, created_by)"
-	       " SELECT project_id, timeout_seconds, ?, ?, ?, ?, ?, ?, id, ?, ?"
-	       " FROM pipeline WHERE id = ? AND project_id = ? AND valid = 1",
+	       " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" MADE,
 	.args = insert_args,
+	.row = deployment_fields,
+	.rowsize = sizeof(struct deployment),
 };
 static const struct stmt insert_steps = {
 	.name = "deployment_insert_steps",
 	.sql = "INSERT INTO deployment_step (deployment_id, " STEP_OF ")"
 	       " SELECT ?, " STEP_OF " FROM step"
-	       " WHERE pipeline_id = ? AND valid = 1",
+	       " WHERE pipeline_id = ? AND valid = 1" STEPS_MADE,
 	.args = n_of_args,
+	.row = deployment_step_fields,
+	.rowsize = sizeof(struct deployment_step),
 };
 static const struct stmt repeat = {
 	.name = "deployment_repeat",
 	.sql = "INSERT INTO deployment (" MADE_OF ", `trigger`, retry_of,"
 	       " created_by) SELECT " MADE_OF ", 'retry', id, ?"
-	       " FROM deployment WHERE id = ?",
+	       " FROM deployment WHERE id = ?" MADE,
 	.args = n_of_args,
+	.row = deployment_fields,
+	.rowsize = sizeof(struct deployment),
 };
 static const struct stmt repeat_steps = {
 	.name = "deployment_repeat_steps",
 	.sql = "INSERT INTO deployment_step (deployment_id, " STEP_OF ")"
 	       " SELECT ?, " STEP_OF " FROM deployment_step"
-	       " WHERE deployment_id = ?",
+	       " WHERE deployment_id = ?" STEPS_MADE,
 	.args = n_of_args,
+	.row = deployment_step_fields,
+	.rowsize = sizeof(struct deployment_step),
 };
 
 static const struct stmt *const deployment_make_stmts[] = {
 	&hold_project,
 	&hold_project_of,
 	&share_pipeline,
-	&two_pipelines,
-	&steps_count,
+	&source,
+	&any_source,
 	&insert,
 	&insert_steps,
 	&repeat,
@@ -133,83 +167,71 @@ deployment_hold_project_of(struct db *db, struct arena *a, int64_t id)
 
 const struct err *
 deployment_share_pipeline(struct db *db, struct arena *a, int64_t project_id,
-    struct maybe pipeline_id, int64_t *out)
+    int64_t pipeline_id)
 {
-	const struct number args = { .of = project_id, .n = pipeline_id.n };
-	const struct err *e;
+	const struct number args = { .of = project_id, .n = pipeline_id };
 	struct number found;
+
+	return db_row(db, a, &share_pipeline, &args, &found);
+}
+
+const struct err *
+deployment_source(struct db *db, struct arena *a, int64_t project_id,
+    struct maybe pipeline_id, struct deployment_source *out)
+{
+	const struct deployment_source args = { .project_id = project_id,
+		.pipeline_id = pipeline_id };
+	const struct err *e;
 	struct list list;
 
-	*out = pipeline_id.n;
-	if (pipeline_id.set)
-		return db_row(db, a, &share_pipeline, &args, &found);
-	if ((e = db_rows(db, a, &two_pipelines, &args, &list)) != NULL)
+	*out = (struct deployment_source){ .project_id = 0 };
+	e = db_rows(db, a, pipeline_id.set ? &source : &any_source, &args,
+	    &list);
+	if (e != NULL)
 		return e;
 	if (list.n == 0)
-		return err_new(ERR_NOTFOUND, "no pipeline");
-	if (list.n > 1)
-		return err_new(ERR_CONFLICT, "several pipelines");
-	*out = ((const struct number *)list.items)->n;
+		return err_new(ERR_NOTFOUND, "project %lld",
+		    (long long)project_id);
+	*out = *(const struct deployment_source *)list.items;
+	out->pipelines = out->pipeline_id.set ? (int64_t)list.n : 0;
 	return NULL;
 }
 
-const struct err *
-deployment_steps_count(struct db *db, struct arena *a, int64_t pipeline_id,
-    int64_t *out)
-{
-	const struct number args = { .of = pipeline_id };
-	struct number found = { .n = 0 };
-	const struct err *e;
-
-	e = db_row(db, a, &steps_count, &args, &found);
-	*out = found.n;
-	return e;
-}
-
-/* Inserts the steps of a new deployment and makes it pending. */
+/* Inserts the steps of a new deployment and announces it as pending. */
 static const struct err *
-steps_copy(struct db *db, const struct stmt *how, int64_t id, int64_t from)
+steps_copy(struct db *db, struct arena *a, const struct stmt *how, int64_t from,
+    struct deployment *d)
 {
-	const struct number args = { .n = id, .of = from };
+	const struct number args = { .n = d->id, .of = from };
 	const struct err *e;
-	struct db_done done;
 
-	if ((e = db_exec(db, how, &args, &done)) != NULL)
+	if ((e = db_rows(db, a, how, &args, &d->steps)) != NULL)
 		return e;
-	if (done.affected == 0)
+	if (d->steps.n == 0)
 		return err_tell(ERR_INVALID,
 		    "The pipeline has no steps. Add a step first.");
-	return move_created(db, id);
+	return move_created(db, d->id);
 }
 
 const struct err *
-deployment_insert(struct db *db, const struct deployment *d, int64_t *id)
+deployment_insert(struct db *db, struct arena *a, const struct deployment *d,
+    struct deployment *out)
 {
 	const struct err *e;
-	struct db_done done;
 
-	*id = 0;
-	if ((e = db_exec(db, &insert, d, &done)) != NULL)
+	if ((e = db_row(db, a, &insert, d, out)) != NULL)
 		return e;
-	if (done.affected == 0)
-		return err_new(ERR_NOTFOUND, "pipeline %lld",
-		    (long long)d->pipeline_id);
-	*id = done.insert_id;
-	return steps_copy(db, &insert_steps, *id, d->pipeline_id);
+	return steps_copy(db, a, &insert_steps, d->pipeline_id, out);
 }
 
 const struct err *
-deployment_repeat(struct db *db, int64_t id, int64_t created_by, int64_t *copy)
+deployment_repeat(struct db *db, struct arena *a, int64_t id,
+    int64_t created_by, struct deployment *out)
 {
 	const struct number args = { .n = created_by, .of = id };
 	const struct err *e;
-	struct db_done done;
 
-	*copy = 0;
-	if ((e = db_exec(db, &repeat, &args, &done)) != NULL)
+	if ((e = db_row(db, a, &repeat, &args, out)) != NULL)
 		return e;
-	if (done.affected == 0)
-		return err_new(ERR_NOTFOUND, "deployment %lld", (long long)id);
-	*copy = done.insert_id;
-	return steps_copy(db, &repeat_steps, *copy, id);
+	return steps_copy(db, a, &repeat_steps, id, out);
 }

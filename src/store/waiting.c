@@ -41,7 +41,8 @@ static const struct stmt ahead = {
 	.sql = "SELECT COUNT(IF(status = 'pending', 1, NULL)) AS n,"
 	       " COALESCE(MIN(IF(status = 'pending', id, NULL)), 0) AS first,"
 	       " COALESCE(MIN(IF(status = 'running', id, NULL)), 0) AS running"
-	       " FROM deployment WHERE project_id = ?"
+	       " FROM deployment FORCE INDEX (deployment_project_status)"
+	       " WHERE project_id = ?"
 	       " AND (status = 'running' OR (status = 'pending' AND id < ?))",
 	.args = project_id_args,
 	.row = ahead_row,
@@ -135,31 +136,40 @@ crowd_find(struct db *db, struct arena *a, const struct deployment *d,
 }
 
 const struct err *
-waiting_find(struct db *db, struct arena *a, const struct deployment *d,
-    struct maybe *position, struct list *out)
+waiting_begin(struct db *db, struct arena *a, struct deployment *d)
 {
 	struct waiting *w = arena_alloc(a, 1, sizeof(*w));
 	struct ahead row;
 	const struct err *e;
-	bool found = true;
 
-	*out = (struct list){ .items = w };
-	*position = (struct maybe){ .set = false };
+	d->waiting_for = (struct list){ .items = w };
+	d->queue_position = (struct maybe){ .set = false };
 	if ((e = db_row(db, a, &ahead, d, &row)) != NULL)
 		return e;
-	*position = (struct maybe){ .n = row.n, .set = true };
-	if (row.running != 0 || row.first != 0) {
-		w->reason = "project_busy";
-		w->detail = arena_printf(a,
-		    "Deployment %lld of this project %s.",
-		    (long long)(row.running != 0 ? row.running : row.first),
-		    row.running != 0 ? "is running" : "comes first");
-	} else {
-		e = db_row(db, a, &told, d, w);
-		if (e != NULL && e->code == ERR_NOTFOUND)
-			e = crowd_find(db, a, d, w, &found);
-	}
-	out->n = e == NULL && found ? 1 : 0;
+	d->queue_position = (struct maybe){ .n = row.n, .set = true };
+	if (row.running == 0 && row.first == 0)
+		return NULL;
+	w->reason = "project_busy";
+	w->detail = arena_printf(a, "Deployment %lld of this project %s.",
+	    (long long)(row.running != 0 ? row.running : row.first),
+	    row.running != 0 ? "is running" : "comes first");
+	d->waiting_for.n = 1;
+	return NULL;
+}
+
+const struct err *
+waiting_find(struct db *db, struct arena *a, struct deployment *d)
+{
+	const struct err *e;
+	bool found = true;
+
+	if ((e = waiting_begin(db, a, d)) != NULL || d->waiting_for.n > 0)
+		return e;
+	e = db_row(db, a, &told, d, d->waiting_for.items);
+	if (e != NULL && e->code == ERR_NOTFOUND)
+		e = crowd_find(db, a, d, d->waiting_for.items, &found);
+	if (e == NULL && found)
+		d->waiting_for.n = 1;
 	return e;
 }
 

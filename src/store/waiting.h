@@ -23,10 +23,14 @@ struct waiting_note {
 
 extern const struct shape waiting_shape;
 
-/* For a pending deployment: how many of its project come before it, and a list
+/* Fills in the queue position of a pending deployment, and why it waits: a list
  * of struct waiting, which is empty for the first seconds. */
 MUSTCHECK const struct err *waiting_find(struct db *, struct arena *,
-    const struct deployment *, struct maybe *position, struct list *out);
+    struct deployment *);
+/* The same inside the transaction that created it: no runner has seen it yet,
+ * so only other deployments of its project can be a reason. */
+MUSTCHECK const struct err *waiting_begin(struct db *, struct arena *,
+    struct deployment *);
 /* Stores a runner's report, which is valid for a minute. */
 MUSTCHECK const struct err *waiting_tell(struct db *,
     const struct waiting_note *);

@@ -29,7 +29,7 @@ struct job {
 };
 
 static const struct err *
-create(const struct job *job, int64_t *id)
+create(const struct job *job, struct deployment *out)
 {
 	struct deployment_request sent = { .project_id = 0 };
 	const struct deploy_order order = { .sent = &sent,
@@ -39,20 +39,25 @@ create(const struct job *job, int64_t *id)
 
 	e = json_read(&deployment_request_shape, JSON_CREATE, job->text,
 	    strlen(job->text), &sent, &faults);
-	return e != NULL ? e : deploy_create(&deploy, &order, id);
+	return e != NULL ? e : deploy_create(&deploy, &order, out);
 }
 
 static const struct err *
 body(struct db *db, void *context)
 {
 	struct job *job = context;
+	struct deployment made;
+	const struct err *e;
 
 	(void)db;
 	arena_clear(deploy.a);
 	faults_init(&faults, deploy.a);
-	if (job->text == NULL)
-		return deploy_retry(&deploy, job->id, 1, job->role, &job->id);
-	return create(job, &job->id);
+	e = job->text == NULL ?
+	    deploy_retry(&deploy, job->id, 1, job->role, &made) :
+	    create(job, &made);
+	if (e == NULL)
+		job->id = made.id;
+	return e;
 }
 
 static void
