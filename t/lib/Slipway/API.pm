@@ -6,6 +6,7 @@ package Slipway::API;
 #
 #   my $api = Slipway::API->start(db => $db, conf => "[api]\nworkers = 2\n");
 #   # nginx => sub { my ($name, $text) = @_; … } may change the nginx files
+#   # nginx_processes => 2: more than one worker process of nginx
 #   my $got = $api->post('/api/projects', { name => 'a', … });
 #   $got->{status}, $got->{headers}{etag}, $got->{json}, $got->{body}
 #
@@ -34,7 +35,7 @@ sub start {
 	my $dir = tempdir() . "/api$n";
 	my $self = bless { dir => $dir, n => $n, db => $opt{db}, tokens => {},
 		port => free_port(), extra => $opt{conf} || '',
-		edit => $opt{nginx} }, $class;
+		edit => $opt{nginx}, processes => $opt{nginx_processes} }, $class;
 	mkdir $dir, 0777 or die "$dir: $!";
 	chmod 0777, $dir or die "$dir: $!";
 	$opt{db}->migrate if !$opt{migrated};
@@ -160,7 +161,8 @@ sub start_nginx {
 	    slipway-locations.conf slipway-site.conf);
 	unlink "$dir/plain.sock"; # not a port, which a crash would free
 	$self->{nginx} = front_nginx(join('', map { "\tinclude $dir/slipway-$_.conf;\n" } qw(http site)),
-	    dir => $dir, port => $self->{port}, name => "nginx-$self->{n}");
+	    dir => $dir, port => $self->{port}, name => "nginx-$self->{n}",
+	    processes => $self->{processes});
 	return $self;
 }
 

@@ -32,13 +32,15 @@ sub front_certificate {
 	return;
 }
 
-# dir: for all of its files; port where it listens then; name of the process.
+# dir: for all of its files; port where it listens then; name of the process;
+# processes: how many (default 1).
 sub front_nginx {
 	my ($http, %opt) = @_;
 	my $dir = $opt{dir};
 	my $user = is_root() ? "user www-data;\n" : '';
+	my $processes = $opt{processes} || 1;
 	spew("$dir/nginx.conf", <<"CONF");
-${user}worker_processes 1;
+${user}worker_processes $processes;
 pid $dir/nginx.pid;
 error_log $dir/nginx.err;
 daemon off;
