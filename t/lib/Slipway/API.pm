@@ -54,7 +54,7 @@ sub cacert { my ($self) = @_; return "$self->{dir}/cert.pem" }
 sub conf_file { my ($self) = @_; return "$self->{dir}/slipway.conf" }
 sub log { my ($self) = @_; return slurp(tempdir() . "/slipway-api-$self->{n}.log") }
 
-# Writes slipway.conf; a key in the text of the test comes last and wins.
+# Writes slipway.conf; keys in the text of the test come last and win.
 sub write_conf {
 	my ($self, $extra) = @_;
 	my $dir = $self->{dir};
@@ -97,11 +97,11 @@ sub start_api {
 	return $self;
 }
 
-# New workers, with nothing remembered of the old ones.
+# Replaces the workers, which lose all they had cached.
 sub restart_api { my ($self) = @_; $self->stop_api; return $self->start_api }
 
-# Creates the keys for secrets, in a file that the configuration names, and
-# starts the workers anew with them; true.
+# Creates the keys for secrets in the file that the configuration names, restarts
+# the workers and returns true.
 sub create_keys {
 	my ($self, $key) = @_;
 	make_keys($self->conf_file, $key || "$self->{dir}/secret.key");
@@ -159,7 +159,7 @@ sub start_nginx {
 	die "openssl: $err" if $status != 0;
 	$self->nginx_file($_) for qw(slipway-http.conf slipway-fastcgi.conf
 	    slipway-locations.conf slipway-site.conf);
-	unlink "$dir/plain.sock"; # not a port, which a crash would free
+	unlink "$dir/plain.sock"; # a crash would free a port
 	$self->{nginx} = front_nginx(join('', map { "\tinclude $dir/slipway-$_.conf;\n" } qw(http site)),
 	    dir => $dir, port => $self->{port}, name => "nginx-$self->{n}",
 	    processes => $self->{processes});

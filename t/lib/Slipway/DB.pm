@@ -225,7 +225,7 @@ sub conf_file {
 	return spew("$self->{dir}/slipway$n.conf", $self->conf(%opt), 0600);
 }
 
-# Runs a dump, which may contain any bytes, as a person would.
+# Loads a dump, which may contain any bytes, with the command line client.
 sub load {
 	my ($self, $dump) = @_;
 	my ($status, undef, $err) = run_cmd({ stdin => $dump }, 'mariadb', '--no-defaults',
@@ -259,15 +259,15 @@ sub add_gate {
 	return $self;
 }
 
-# A session that is kept: a sub that runs SQL in it and returns the rows.
+# A persistent session: a sub that runs SQL in it and returns the rows.
 sub session {
 	my ($self) = @_;
 	my $session = $self->_connect;
 	return sub { my $out = _run($session, $_[0]); chomp $out; return $out };
 }
 
-# How many sessions wait for a lock of a row, and how many ever did.  What
-# information_schema tells of it is not made anew while it is asked often.
+# The number of sessions that wait for a row lock, and of all that have waited.  The
+# server refreshes information_schema only when it is not read often.
 sub waiting { my ($self) = @_; return $self->_status('Innodb_row_lock_current_waits') }
 sub waited { my ($self) = @_; return $self->_status('Innodb_row_lock_waits') }
 sub _status {
@@ -276,7 +276,7 @@ sub _status {
 	return $value;
 }
 
-# The schema, where it is not there already.
+# Applies the schema unless it is applied.
 sub migrate {
 	my ($self) = @_;
 	return $self

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: ISC
 package Slipway::FastCGI;
 
-# A FastCGI client (as nginx is one) that can also do what nginx never would:
-# send half a request, lie about lengths, go silent.
+# A FastCGI client that can also do what nginx never does: send half a request,
+# declare wrong lengths, go silent.
 #
 #   my $c = Slipway::FastCGI->connect($socket_path);
 #   $c->send(request(REQUEST_METHOD => 'GET', REQUEST_URI => '/health'));
@@ -87,7 +87,7 @@ sub _read {
 	while (length $got < $len) {
 		my $left = $end - time;
 		return undef if $left <= 0;
-		next if !IO::Select->new($self->{s})->can_read($left); # a signal, or late
+		next if !IO::Select->new($self->{s})->can_read($left); # a signal or the deadline
 		my $n = sysread $self->{s}, $got, $len - length $got, length $got;
 		next if !defined $n && $!{EINTR};
 		return undef if !$n;
@@ -95,8 +95,8 @@ sub _read {
 	return $got;
 }
 
-# What comes back; undef if the connection ends, or the seconds have passed,
-# before anything did. `ended` is true if the request was properly finished.
+# The response; undef if the connection ends or the time expires before its first
+# byte. `ended` is true if the response was complete.
 sub answer {
 	my ($self, $seconds) = @_;
 	my $end = time + deadline($seconds || 60);
@@ -118,7 +118,7 @@ sub answer {
 		ended => $ended };
 }
 
-# One request and its answer.
+# Sends one request and returns its response.
 sub ask {
 	my ($path, %p) = @_;
 	my $seconds = delete $p{SECONDS} || 60;

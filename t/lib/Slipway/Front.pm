@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: ISC
 package Slipway::Front;
 
-# nginx as tests start it.  front_nginx() starts one with that text in its http
-# block and returns its pid.  front_start() does so with TLS before a server of
-# the tests' own that listens on a unix socket; front_certificate() makes a CA
-# (DIR/ca.pem) and its certificate for this host.
+# A private nginx.  front_nginx() starts one with a text in its http block and
+# returns its pid.  front_start() starts one with TLS in front of a server that
+# listens on a unix socket; front_certificate() creates a CA (DIR/ca.pem) and a
+# certificate for this host.
 
 use strict;
 use warnings;
@@ -32,8 +32,8 @@ sub front_certificate {
 	return;
 }
 
-# dir: for all of its files; port where it listens then; name of the process;
-# processes: how many (default 1).
+# Options: dir, for all of its files; port, which it listens on; name of the
+# process; processes: the number of workers (default 1).
 sub front_nginx {
 	my ($http, %opt) = @_;
 	my $dir = $opt{dir};
@@ -61,8 +61,8 @@ CONF
 	return $pid;
 }
 
-# dir: with the certificate and the socket `socket`; port; name of the process;
-# ssl: lines in place of those of the certificate; plain: without TLS.
+# Options: dir, with the certificate and the socket `socket`; port; name of the
+# process; ssl: lines that replace those of the certificate; plain => 1: no TLS.
 sub front_start {
 	my (%opt) = @_;
 	my $scheme = $opt{plain} ? 'http' : 'https';

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: ISC
 package Slipway::Hook;
 
-# Push events as the Git servers send them: headers and body, signed.
+# Signed push events of the Git servers: headers and body.
 #
 #   my ($headers, $body) = push_event(gitea => $secret, branch => 'main',
 #       path => 'owner/name', commit => 'a' x 40);
@@ -20,7 +20,7 @@ our @HOOK_KINDS = qw(gitea forgejo gitlab gitlab-signed github);
 my $json = JSON::PP->new->utf8->canonical;
 my $number = 0;
 
-# The body alone.  Options: branch, or ref; path; commit; message; repo_id;
+# The body.  Options: branch, or ref; path; commit; message; repo_id;
 # body => { … } adds members.
 sub push_body {
 	my ($kind, %o) = @_;
@@ -53,7 +53,7 @@ sub push_body {
 	return $json->encode({ %body, %{ $o{body} || {} } });
 }
 
-# Its headers.  Options: delivery, event, time (of Standard Webhooks).
+# The headers of a body.  Options: delivery, event, time (of Standard Webhooks).
 sub sign_event {
 	my ($kind, $secret, $body, %o) = @_;
 	my $delivery = defined $o{delivery} ? $o{delivery} : sprintf '%08x-0000-4000-8000-%012x', $$,

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: ISC
 package Slipway::Hostile;
 
-# An HTTP server that does what no server should, by the path that is asked:
-# see %does.  Each request is noted, as it came, in a file of its own.
+# An HTTP server that misbehaves; the path of the request selects how (%does).
+# It stores each request, unchanged, in a separate file.
 #   my $bad = Slipway::Hostile->start;  $bad->url . '/drip'
 #   $bad->requests    texts, oldest first
-# Listening sockets that nobody serves:
-#   Slipway::Hostile->silent   takes connections, and that is all
-#   Slipway::Hostile->full     does not even take them
+# Listening sockets without a server:
+#   Slipway::Hostile->silent   accepts connections, and never responds
+#   Slipway::Hostile->full     accepts none: its queue is full
 
 use strict;
 use warnings;
@@ -45,7 +45,7 @@ sub silent {
 	return ($s, 'http://127.0.0.1:' . $s->sockport);
 }
 
-# The kernel drops what comes when the queue is full.
+# The kernel drops connections while the queue is full.
 sub full {
 	my $s = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 1) or die "listen: $!";
 	my @waiting = map { IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $s->sockport,
@@ -75,14 +75,14 @@ sub zipped {
 	return $data;
 }
 
-# Path => what is written, or a function of (socket, rest of the path).  What
-# returns true keeps the connection.
+# Path => a function of (socket, rest of the path, request); the connection stays
+# open if it returns true.
 my %does = (
 	ok => sub { print { $_[0] } full_answer('200 OK', '{"ok":true}',
 	    'Content-Type: Application/JSON; charset=utf-8'); 1 },
 	empty => sub { print { $_[0] } head('204 No Content'); 1 },
 	echo => sub { print { $_[0] } full_answer('200 OK', $_[2], 'Content-Type: text/plain'); 1 },
-	# Says that the connection stays, and closes it a moment later.
+	# Announces a persistent connection, and closes it.
 	leaves => sub { print { $_[0] } full_answer('200 OK', 'bye'); 0 },
 	status => sub { print { $_[0] } full_answer("$_[1] As Asked", 'words'); 1 },
 	header => sub { print { $_[0] } full_answer('429 Too Many', '', unescape($_[1])); 1 },
@@ -153,12 +153,12 @@ sub serve {
 		$n++;
 		next if fork;
 		close $listen;
-		# A child that is forgotten ends by itself.
+		# A child that outlives the test ends by itself.
 		alarm 300;
 		$peer->autoflush(1);
 		my $at = 0;
 		1 while answer($peer, sprintf '%s/%d%03d', $log, $n, ++$at);
-		# What was sent is not lost by what was not read.
+		# Closing with unread input would reset the connection and lose the output.
 		shutdown $peer, 1;
 		POSIX::_exit(0);
 	}
@@ -168,7 +168,7 @@ sub serve {
 sub answer {
 	my ($peer, $note) = @_;
 	my $text = '';
-	# Who speaks TLS here gets an answer that is none.
+	# A TLS client gets a response in plain text.
 	recv $peer, my $first, 1, MSG_PEEK;
 	if ($first eq "\x16") {
 		print $peer full_answer('400 No TLS', 'no TLS');

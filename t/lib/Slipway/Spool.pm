@@ -158,7 +158,7 @@ sub job_run {
 }
 
 sub job_cancel { my ($job) = @_; syswrite $job->{control}, "cancel\n" }
-# /dev/full can be read for ever.
+# Reading /dev/full never ends.
 sub job_log { my ($job) = @_; return -f "$job->{dir}/log" ? slurp("$job->{dir}/log") : '' }
 sub job_result { my ($job) = @_; return records(slurp("$job->{dir}/result")) }
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: ISC
 package Slipway::Template;
 
-# Runs a template's steps as a job would: in a checkout, with nothing but a
-# job's environment, by bash -eo pipefail, one after the other by runWhen; as
-# root under a nameless account that can never gain privileges.
+# Runs the steps of a template like a job: in a checkout, with the environment of a
+# job only, by bash -eo pipefail, in order and by runWhen.  As root, the steps run
+# under a nameless account that cannot gain privileges.
 
 use strict;
 use warnings;
@@ -13,8 +13,8 @@ use JSON::PP ();
 use Slipway::Test;
 
 my $deployment = 100;
-our $uid = uids_from(3); # whose processes no runner ends
-our $as_self = 0; # for what needs an account with a name
+our $uid = uids_from(3); # no runner ends its processes
+our $as_self = 0; # for steps that need an account with a name
 our $path = '/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin';
 
 sub new {
@@ -38,8 +38,8 @@ sub room {
 
 sub own { chown $uid, $uid, @_ if is_root() && !$as_self; return }
 
-# The checkout holds exactly these files: path => text; a text that starts with
-# #! may be run.
+# Replaces the files of the checkout: path => text; a text that starts with #! is
+# executable.
 sub checkout {
 	my ($self, %files) = @_;
 	my $work = $self->{work};
@@ -61,8 +61,8 @@ sub checkout {
 
 sub work { return $_[0]{work} }
 
-# One deployment: {ok, id, ran => [names], failed => name, log}.  What the
-# presets give as defaults is filled in, as the service does.
+# Runs a deployment: {ok, id, ran => [names], failed => name, log}.  Adds the
+# defaults of the presets, like the service.
 sub deploy {
 	my ($self, %env) = @_;
 	my $id = ++$deployment;
@@ -96,7 +96,7 @@ sub deploy {
 	return \%result;
 }
 
-# The command as a job's user runs it.
+# The command that runs this one as the user of a job.
 sub as_job {
 	my ($self, @cmd) = @_;
 	return ('setpriv', '--no-new-privs', @cmd) if !is_root() || $as_self;

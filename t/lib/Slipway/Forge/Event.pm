@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: ISC
 package Slipway::Forge::Event;
 
-# Events in the form of the three servers: headers, signature, body.
+# Events in the formats of the three servers: headers, signature, body.
 
 use strict;
 use warnings;
@@ -154,7 +154,7 @@ sub _gitlab {
 			git_http_url => "$state->{url}/$repo->{path}.git" } });
 }
 
-# Sends it; how it was answered is kept among the deliveries.
+# Sends an event, returns the response and adds it to the deliveries.
 sub deliver {
 	my ($store, $event) = @_;
 	my $http = HTTP::Tiny->new(timeout => 10, max_redirect => 0, verify_SSL => 1,

@@ -29,7 +29,7 @@ sub branches {
 	    split /\n/, defined $text ? $text : '';
 }
 
-# The hash of a branch, tag or commit; undef where there is none.
+# The hash of a branch, tag or commit; undef if it does not exist.
 sub tip_of {
 	my ($dir, $name) = @_;
 	for my $ref ("refs/heads/$name", "refs/tags/$name", $name =~ /^[0-9a-f]{7,64}$/ ? $name : ()) {
@@ -41,7 +41,7 @@ sub tip_of {
 	return undef;
 }
 
-# The hash of what git itself takes for that name: a tag before a branch.
+# The hash that git resolves a name to: it prefers a tag to a branch.
 sub named {
 	my ($dir, $name) = @_;
 	my $hash = git_out($dir, 'rev-parse', '-q', '--verify', '--end-of-options', "$name^{commit}");
@@ -65,7 +65,7 @@ sub _read_commits {
 	return @commits;
 }
 
-# (total, commits of that page)
+# (total, commits on the page)
 sub commits {
 	my ($dir, $hash, $skip, $limit) = @_;
 	my $total = git_out($dir, 'rev-list', '--count', $hash);
@@ -79,7 +79,7 @@ sub commit_of {
 	return $commit;
 }
 
-# How each kind of server takes a token as user and password.
+# How each type of server accepts a token as user and password.
 my %token_in = (
 	gitea => sub { $_[1] eq 'x-oauth-basic' ? $_[0] : $_[1] },
 	gitlab => sub { $_[0] eq 'oauth2' ? $_[1] : undef },
@@ -105,8 +105,8 @@ sub _refuse {
 	return [$status, \%headers, "$text\n"];
 }
 
-# Answers git: an answer as the REST interface gives them, or undef after it
-# was written to the peer. `pushed` is called with each ref that moved.
+# Serves a request of git: returns a response like those of the REST interface, or
+# undef after writing one to the peer. Calls `pushed` with each ref that moved.
 sub serve_git {
 	my ($store, $req, $peer, $pushed) = @_;
 	my $services = qr{info/refs|git-upload-pack|git-receive-pack};
@@ -183,7 +183,7 @@ sub _backend {
 	print {$peer} "HTTP/1.1 $status\r\n${head}Connection: close\r\n\r\n";
 	while (read $out, my $piece, 65536) { print {$peer} $piece }
 	close $out;
-	shutdown $peer, 1; # what is done about the push keeps nobody waiting
+	shutdown $peer, 1; # the client does not wait for the events of its push
 	return;
 }
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: ISC
 package Slipway::Forge::GitHub;
 
-# What GitHub answers; a server of one's own does under /api/v3.
+# The REST interface of GitHub Enterprise Server, under /api/v3.
 
 use strict;
 use warnings;

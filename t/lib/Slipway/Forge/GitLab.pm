@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: ISC
 package Slipway::Forge::GitLab;
 
-# What GitLab answers under /api/v4.
+# The REST interface of GitLab, under /api/v4.
 
 use strict;
 use warnings;
@@ -53,7 +53,7 @@ sub moved {
 		"This resource has been moved temporarily to $to."];
 }
 
-# By number or by path with its slashes escaped.
+# Finds a project by number, or by path with escaped slashes.
 sub project {
 	my ($c, $id) = @_;
 	return $id =~ /^[0-9]+$/ ? $c->repo_by_id($id) : $c->repo_by_path($id);
@@ -148,8 +148,8 @@ sub branch {
 	    ? [200, {}, _branch($c, $repo, $branch)] : failed(undef, $c, 404, '404 Branch Not Found');
 }
 
-# The totals of commits are left out, as GitLab does; and as GitLab, it lists
-# none of a branch that is not there.
+# Like GitLab, omits the number of commits, and returns an empty list for an unknown
+# branch.
 sub commit_list {
 	my ($c, $id) = @_;
 	my ($repo, $fault) = project($c, $id);
@@ -165,7 +165,7 @@ sub commit_list {
 		[map { _commit($c, $repo, $_) } @commits]];
 }
 
-# A job that is not over moves on; the state that it has is refused.
+# GitLab rejects a transition to the status that a job already has.
 my %by = (pending => 'enqueue', running => 'run', success => 'success', failed => 'drop',
     canceled => 'cancel',
 	skipped => 'skip');

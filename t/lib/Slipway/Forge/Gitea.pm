@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: ISC
 package Slipway::Forge::Gitea;
 
-# What Gitea and Forgejo answer under /api/v1.
+# The REST interface of Gitea and Forgejo, under /api/v1.
 
 use strict;
 use warnings;
@@ -40,7 +40,7 @@ sub failed {
 		message => $message, url => "$c->{api}/swagger" }];
 }
 
-# Gitea sends on with the same method, and without its own host.
+# Gitea redirects with the same method, to an address without a host.
 sub moved {
 	my ($class, $c, $repo, $path) = @_;
 	my $to = "$c->{req}{full_path}" =~ s{/repos/[^/]+/[^/]+}{/repos/$repo->{path}}r;

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: ISC
 package Slipway::Forge::OAuth;
 
-# OAuth 2.0 as the three servers do it: the authorization endpoint, where the
-# browser's X-Test-Login is who says yes (X-Test-Deny: who says no), and the
-# token endpoint with its errors in each server's own shapes.
+# OAuth 2.0 of the three servers: the authorization endpoint, where X-Test-Login
+# names the user who authorizes the client (X-Test-Deny: the user who denies it),
+# and the token endpoint with the errors of each server.
 
 use strict;
 use warnings;
@@ -21,7 +21,7 @@ my %paths = (
 );
 my $json = JSON::PP->new->canonical->allow_nonref;
 
-# An answer, or undef where the path is another's.
+# A response, or undef for other paths.
 sub answer {
 	my ($store, $req) = @_;
 	my $state = $store->get;
@@ -138,7 +138,7 @@ sub refuse {
 		($self->{type} eq 'github' ? (error_uri => 'https://docs.github.com/apps') : ()) }];
 }
 
-# The form; an answer in its place where it is none.
+# (form, undef), or (undef, a response) if the body is not a valid form.
 sub form {
 	my ($self) = @_;
 	my $req = $self->{req};
@@ -161,7 +161,7 @@ sub form {
 	return (undef, [400, {}, { error => 'invalid_request', error_description => join '; ', @wrong }]);
 }
 
-# The client that asks, by form or by Basic; undef and what is wrong.
+# The client, by form or by Basic authentication: (client, undef) or (undef, error).
 sub client {
 	my ($self, $form) = @_;
 	if (($self->{req}{headers}{authorization} || '') =~ /^Basic (\S+)$/) {
@@ -183,7 +183,7 @@ sub token {
 	my ($client, $why) = $self->client($form);
 	return $self->refuse($why) if !$client;
 	my $grant = $form->{grant_type} || ($self->{type} eq 'github' ? 'authorization_code' : '');
-	# Gitea looks at the address before the code
+	# Gitea checks the address before the code
 	return $self->refuse('uri') if $self->{type} eq 'gitea' && $grant eq 'authorization_code'
 	    && length($form->{redirect_uri} || '')
 	    && !grep { $_ eq $form->{redirect_uri} } @{ $client->{redirect_uris} };
