@@ -6,13 +6,13 @@
 use strict;
 use warnings;
 use Digest::SHA qw(hmac_sha256_hex sha256);
-use JSON::PP ();
+use Cpanel::JSON::XS ();
 use MIME::Base64 qw(encode_base64 encode_base64url);
 use Test::More;
 use Slipway::Forge;
 use Slipway::Test;
 
-my $json = JSON::PP->new->canonical->allow_nonref;
+my $json = Cpanel::JSON::XS->new->canonical->allow_nonref;
 my %forges;
 
 # Sends a request as an adapter of the service would; { status, headers, content,
@@ -28,7 +28,7 @@ sub ask {
 	my $url = $path =~ /^https:/ ? $path : $f->api . $path;
 	my %content = defined $body ? (content => $json->encode($body)) : ();
 	my $got = $f->http->request($method, $url, { headers => \%headers, %content });
-	$got->{json} = eval { $json->decode($got->{content}) };
+	$got->{json} = length $got->{content} ? eval { $json->decode($got->{content}) } : undef;
 	return $got;
 }
 
@@ -38,7 +38,7 @@ sub form {
 	    if !%form;
 	my %headers = (Accept => 'application/json', 'User-Agent' => 'test');
 	my $got = $f->http->post_form($f->url . $path, \%form, { headers => \%headers });
-	$got->{json} = eval { $json->decode($got->{content}) };
+	$got->{json} = length $got->{content} ? eval { $json->decode($got->{content}) } : undef;
 	return $got;
 }
 

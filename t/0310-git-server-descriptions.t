@@ -8,7 +8,7 @@
 
 use strict;
 use warnings;
-use JSON::PP ();
+use Cpanel::JSON::XS ();
 use Test::More;
 use Slipway::Forge;
 use Slipway::Npm;
@@ -17,7 +17,7 @@ use Slipway::Test;
 my $npm = npm_dir();
 note($npm ? 'checked by @octokit/openapi-types, gitea-js, @gitbeaker/core and the stand-in'
     : "checked by the stand-in alone: npm's packages are unavailable");
-my $json = JSON::PP->new->canonical->allow_nonref;
+my $json = Cpanel::JSON::XS->new->canonical->allow_nonref;
 my @records;
 
 # Sends a request by the service's own code.

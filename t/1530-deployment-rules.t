@@ -7,14 +7,14 @@
 use strict;
 use warnings;
 use IO::Socket::UNIX;
-use JSON::PP ();
+use Cpanel::JSON::XS ();
 use Slipway::DB;
 use Slipway::Probe;
 use Slipway::Test;
 use Socket qw(SOCK_DGRAM);
 use Test::More;
 
-my $json = JSON::PP->new->canonical;
+my $json = Cpanel::JSON::XS->new->canonical;
 my $db = Slipway::DB->start;
 my $dir = tempdir();
 $db->migrate;

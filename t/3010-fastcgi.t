@@ -6,7 +6,7 @@
 
 use strict;
 use warnings;
-use JSON::PP ();
+use Cpanel::JSON::XS ();
 use Slipway::API;
 use Slipway::DB;
 use Slipway::FastCGI qw(record begin params body request ask);
@@ -25,7 +25,8 @@ my $count = 0;
 
 sub project {
 	$count++;
-	return JSON::PP->new->encode({ name => "P$count", repository => 'https://git.example.org/a/b' });
+	return Cpanel::JSON::XS->new->encode({ name => "P$count",
+		repository => 'https://git.example.org/a/b' });
 }
 sub projects { my $n = $db->sql('SELECT COUNT(*) FROM project'); return $n + 0 }
 

@@ -5,7 +5,7 @@
 
 use strict;
 use warnings;
-use JSON::PP ();
+use Cpanel::JSON::XS ();
 use Slipway::API;
 use Slipway::DB;
 use Slipway::Test;
@@ -24,7 +24,7 @@ sub curl {
 	my ($version, $code, $type) = split ' ', $out, 3;
 	my $body = slurp("$dir/body") // '';
 	return { version => $version, status => $code, type => $type, body => $body,
-		json => eval { JSON::PP->new->utf8->decode($body) } || {} };
+		json => eval { Cpanel::JSON::XS->new->utf8->decode($body) } || {} };
 }
 
 sub problem {

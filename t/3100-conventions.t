@@ -5,7 +5,7 @@
 use strict;
 use warnings;
 use Encode ();
-use JSON::PP ();
+use Cpanel::JSON::XS ();
 use IO::Socket::SSL ();
 use Slipway::API;
 use Slipway::DB;
@@ -324,7 +324,7 @@ for my $case (
 	my ($head, $body) = split /\r\n\r\n/, $answer, 2;
 	like($head, qr/^HTTP\/1\.1 $status /, "$name returns $status");
 	like($head, qr/content-type: application\/problem\+json/i, "$name returns a problem");
-	my $json = eval { JSON::PP->new->decode($body) } || {};
+	my $json = eval { Cpanel::JSON::XS->new->decode($body) } || {};
 	is($json->{code}, $code, "$name has the code \"$code\"");
 	ok($json->{requestId}, "$name has a request id");
 }

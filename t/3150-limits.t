@@ -5,7 +5,7 @@
 
 use strict;
 use warnings;
-use JSON::PP ();
+use Cpanel::JSON::XS ();
 use Slipway::API;
 use Slipway::DB;
 use Slipway::Test;
@@ -184,7 +184,7 @@ like($got->{body}, qr/envPresets and triggers together must have at most 1 MiB/,
 is($api->get($large)->{status}, 200, 'the project with large presets is returned after the rejected change');
 
 # --- more errors than are listed
-$got = raw(JSON::PP->new->utf8->encode({ map { ("unknown$_" => 1) } 1 .. 150 }));
+$got = raw(Cpanel::JSON::XS->new->utf8->encode({ map { ("unknown$_" => 1) } 1 .. 150 }));
 is(scalar @{ $got->{json}{errors} }, 100, 'a response lists at most a hundred errors');
 like($got->{json}{detail}, qr/152 errors.*first 100/, 'a response counts all errors');
 same_workers('many errors');

@@ -6,6 +6,7 @@
 use strict;
 use warnings;
 use utf8;
+use Cpanel::JSON::XS ();
 use JSON::PP ();
 use Slipway::API qw(outcome pointers);
 use Slipway::Background;
@@ -143,7 +144,7 @@ for my $url (
 ) {
 	$got = $api->post('/api/projects', body(repository => $url));
 	is(outcome($got), '422 /repository',
-	    'the repository ' . JSON::PP->new->allow_nonref->encode($url) . ' is rejected');
+	    'the repository ' . Cpanel::JSON::XS->new->allow_nonref->encode($url) . ' is rejected');
 }
 for my $url (
 	'https://git.example.org/a/b.git', 'https://GIT.example.org/a/b', 'https://git.example.org/g/sub/b',

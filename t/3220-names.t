@@ -6,7 +6,7 @@
 use strict;
 use warnings;
 use Encode ();
-use JSON::PP ();
+use Cpanel::JSON::XS ();
 use Slipway::API qw(outcome);
 use Slipway::DB;
 use Slipway::Test;
@@ -101,7 +101,8 @@ is($api->put("/api/steps/$pipeline->{steps}[0]{id}", { script => "printf '\x{9b}
     'a script may contain any character');
 
 # --- the pattern in the OpenAPI document
-my $schema = JSON::PP->new->utf8->decode($api->get('/api/openapi.json')->{body})->{components}{schemas};
+my $document = Cpanel::JSON::XS->new->utf8->decode($api->get('/api/openapi.json')->{body});
+my $schema = $document->{components}{schemas};
 my $pattern = $schema->{ProjectInput}{properties}{name}{pattern}
     || $schema->{ProjectCreate}{properties}{name}{pattern};
 ok($pattern, 'the OpenAPI document has a pattern for names');

@@ -5,7 +5,7 @@
 
 use strict;
 use warnings;
-use JSON::PP ();
+use Cpanel::JSON::XS ();
 use Slipway::API;
 use Slipway::Browser;
 use Slipway::DB;
@@ -62,7 +62,7 @@ for my $headers ({ Host => 'evil.example' }, { 'X-Forwarded-Host' => 'evil.examp
 	my ($name) = keys %$headers;
 	my (undef, $text) = run_cmd('curl', '-s', '--cacert', $api->cacert, '-H', "$name: $headers->{$name}",
 	    $api->url . '/api/auth/url');
-	my $got = eval { JSON::PP::decode_json($text) } || {};
+	my $got = eval { Cpanel::JSON::XS::decode_json($text) } || {};
 	my %q = query($got->{url} || '?redirect_uri=none');
 	ok($q{redirect_uri} eq $f->redirect_uri || $q{redirect_uri} eq 'none',
 	    "a header $name does not change the redirect URI") or diag($text);

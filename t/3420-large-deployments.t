@@ -5,6 +5,7 @@
 
 use strict;
 use warnings;
+use Cpanel::JSON::XS ();
 use JSON::PP ();
 use Slipway::API;
 use Slipway::DB;
@@ -37,10 +38,11 @@ my %body = (
 	'five hundred reserved names' => [ 422, { map { ("LD_$_" => 'x' x 500) } 1 .. 500 } ],
 	'a value of a mebibyte' => [ 422, { A => 'x' x 1_000_000 } ],
 );
+my $json = Cpanel::JSON::XS->new->utf8->canonical;
 my $n = 0;
 for my $what (sort keys %body) {
 	my ($want, $vars) = @{ $body{$what} };
-	my $body = JSON::PP->new->utf8->canonical->encode({ projectId => $project, envVars => $vars });
+	my $body = $json->encode({ projectId => $project, envVars => $vars });
 	my $key = 'large' . ++$n;
 	my $got;
 	my @all = ($db->pid, $api->workers);

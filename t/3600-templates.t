@@ -7,13 +7,13 @@ use strict;
 use warnings;
 use File::Basename qw(basename);
 use File::Path qw(make_path);
-use JSON::PP ();
+use Cpanel::JSON::XS ();
 use Slipway::API qw(outcome);
 use Slipway::DB;
 use Slipway::Test;
 use Test::More;
 
-my $json = JSON::PP->new->utf8->canonical;
+my $json = Cpanel::JSON::XS->new->utf8->canonical;
 my $site = tempdir() . '/templates';
 # Writes a template: its id, template.json and other files.
 sub template {

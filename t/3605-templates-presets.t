@@ -6,6 +6,7 @@
 use strict;
 use warnings;
 use File::Path qw(make_path);
+use Cpanel::JSON::XS ();
 use JSON::PP ();
 use Slipway::API qw(outcome);
 use Slipway::Background;
@@ -13,7 +14,7 @@ use Slipway::DB;
 use Slipway::Test;
 use Test::More;
 
-my $json = JSON::PP->new->utf8->canonical;
+my $json = Cpanel::JSON::XS->new->utf8->canonical;
 my $site = tempdir() . '/templates';
 sub template {
 	my ($id, @presets) = @_;

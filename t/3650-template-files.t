@@ -4,12 +4,13 @@
 use strict;
 use warnings;
 use File::Basename qw(basename);
+use Cpanel::JSON::XS ();
 use JSON::PP ();
 use Test::More;
 use Slipway::Test;
 
 my $root = srcdir() . '/src/templates';
-my $json = JSON::PP->new->utf8;
+my $json = Cpanel::JSON::XS->new->utf8;
 
 # The errors of a template, as sentences; files: name => text.
 sub faults {

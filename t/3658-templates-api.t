@@ -3,7 +3,7 @@
 use strict;
 use warnings;
 use File::Basename qw(basename);
-use JSON::PP ();
+use Cpanel::JSON::XS ();
 use Test::More;
 use Slipway::API;
 use Slipway::DB;
@@ -17,7 +17,7 @@ is_deeply([map { $_->{id} } @{ $list->{data} }], [sort map { basename($_) } @dir
     'the API lists every template');
 for my $dir (@dirs) {
 	my $slug = basename($dir);
-	my $t = JSON::PP->new->utf8->decode(slurp("$dir/template.json"));
+	my $t = Cpanel::JSON::XS->new->utf8->decode(slurp("$dir/template.json"));
 	my $got = $api->post('/api/projects', { name => $slug,
 		repository => "https://git.example.org/a/$slug.git", envPresets => $t->{envPresets} });
 	is($got->{status}, 201, "$slug: a project with its presets is created") or diag($got->{body});

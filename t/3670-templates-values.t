@@ -7,7 +7,7 @@
 use strict;
 use warnings;
 use File::Basename qw(basename);
-use JSON::PP ();
+use Cpanel::JSON::XS ();
 use Slipway::API;
 use Slipway::DB;
 use Slipway::Test;
@@ -28,7 +28,7 @@ my %path = map { $_ => 1 } qw(RELOAD_TRIGGER);
 
 for my $dir (grep { -d && !m{/common$} } glob srcdir() . '/src/templates/*') {
 	my $slug = basename($dir);
-	my $template = JSON::PP->new->utf8->decode(slurp("$dir/template.json"));
+	my $template = Cpanel::JSON::XS->new->utf8->decode(slurp("$dir/template.json"));
 	my %preset = map { $_->{key} => $_ } @{ $template->{envPresets} };
 	my $project = $api->make('/api/projects',
 	    { name => $slug, repository => 'https://git.example.org/o/p.git' })->{id};

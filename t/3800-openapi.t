@@ -7,6 +7,7 @@
 
 use strict;
 use warnings;
+use Cpanel::JSON::XS ();
 use JSON::PP ();
 use Test::More;
 use Slipway::API;
@@ -19,7 +20,7 @@ use Slipway::Test;
 my $npm = npm_dir();
 note($npm ? 'validators: jsonschema, Redocly and Ajv' : 'validators: jsonschema alone');
 my @python = ('/usr/bin/python3', srcdir() . '/t/openapi-judge.py');
-my $json = JSON::PP->new->utf8->canonical->allow_nonref;
+my $json = Cpanel::JSON::XS->new->utf8->canonical->allow_nonref;
 my $db = Slipway::DB->start;
 my $conf = "[secrets]\nkey_file = " . tempdir() . "/secret.key\n";
 ok(make_keys(spew(tempdir() . '/key.conf', $db->conf . $conf), tempdir() . '/secret.key'),

@@ -5,13 +5,14 @@
 
 use strict;
 use warnings;
+use Cpanel::JSON::XS ();
 use JSON::PP ();
 use Slipway::API;
 use Slipway::DB;
 use Slipway::Test;
 use Test::More;
 
-my $json = JSON::PP->new->utf8->canonical->allow_nonref;
+my $json = Cpanel::JSON::XS->new->utf8->canonical->allow_nonref;
 my $db = Slipway::DB->start;
 my $conf = "[secrets]\nkey_file = " . tempdir() . "/secret.key\n";
 ok(make_keys(spew(tempdir() . '/key.conf', $db->conf . $conf), tempdir() . '/secret.key'),

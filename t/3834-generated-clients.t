@@ -9,7 +9,6 @@
 use strict;
 use warnings;
 use File::Path qw(make_path remove_tree);
-use JSON::PP ();
 use Slipway::Npm;
 use Slipway::Python;
 use Slipway::Test;

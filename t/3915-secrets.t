@@ -5,6 +5,7 @@
 
 use strict;
 use warnings;
+use Cpanel::JSON::XS ();
 use JSON::PP ();
 use Slipway::API qw(outcome);
 use Slipway::DB;
@@ -44,7 +45,7 @@ sub unsealed {
 	my ($status, $out, $err) = run_cmd({ stdin => $text }, program('t/unit/unseal'),
 	    $api->dir . '/deploy.key', $project);
 	is($status, 0, 'the stored secrets can be decrypted') or diag($err);
-	return JSON::PP->new->utf8->decode($out);
+	return Cpanel::JSON::XS->new->utf8->decode($out);
 }
 sub opened {
 	my ($id) = @_;

@@ -6,6 +6,7 @@ use strict;
 use warnings;
 use IO::Socket::SSL ();
 use IO::Socket::UNIX ();
+use Cpanel::JSON::XS ();
 use JSON::PP ();
 use POSIX ();
 use Slipway::API;
@@ -312,7 +313,7 @@ is_deeply($api->get("/api/deployments/$id")->{json}{envVars}, { TOKEN => undef, 
     'secrets of triggers read as null');
 my ($opened, $plain) = run_cmd({ stdin => $db->sql("SELECT secret_vars FROM deployment WHERE id = $id") },
     program('t/unit/unseal'), $api->dir . '/deploy.key', $project);
-is_deeply(JSON::PP->new->utf8->decode($plain), { TOKEN => 'swordfish-1', OTHER => 'swordfish-2' },
+is_deeply(Cpanel::JSON::XS->new->utf8->decode($plain), { TOKEN => 'swordfish-1', OTHER => 'swordfish-2' },
     'the runner can decrypt secrets of triggers');
 unlike($api->log, qr/swordfish/, 'the log contains no secret of a trigger');
 

@@ -6,7 +6,7 @@
 use strict;
 use warnings;
 use IO::Socket::SSL ();
-use JSON::PP ();
+use Cpanel::JSON::XS ();
 use Test::More;
 use Slipway::API;
 use Slipway::DB;
@@ -75,7 +75,7 @@ ok(poll(120, sub { many(500, $secret, map { $_ => 1 } qw(X-Gitea-Signature X-Hub
 is(many(50, $secret)->{202}, 50, 'signed pushes are accepted while unsigned ones are limited');
 
 # --- many files
-my $json = JSON::PP->new->utf8->canonical;
+my $json = Cpanel::JSON::XS->new->utf8->canonical;
 sub event {
 	my ($kind, $files, %o) = @_;
 	my $hash = fresh();

@@ -9,7 +9,7 @@
 use strict;
 use warnings;
 use IO::Socket::INET;
-use JSON::PP ();
+use Cpanel::JSON::XS ();
 use POSIX qw(strftime WNOHANG);
 use Slipway::API;
 use Slipway::Browser;
@@ -27,7 +27,7 @@ my %paths = (gitea => [ 'repos/team/site/branches$', 'repos/team/site/commits$',
 	gitlab => [ 'repository/branches$', 'repository/commits$', 'oauth/token$', 'api/v4/user$' ],
 	github => [ 'repos/team/site/branches$', 'repos/team/site/commits$', 'login/oauth/access_token$',
 	    'api/v3/user$' ]);
-my $json = JSON::PP->new->utf8->canonical;
+my $json = Cpanel::JSON::XS->new->utf8->canonical;
 my $db = Slipway::DB->start;
 my $other = Slipway::Hostile->start;
 my $key = tempdir() . '/secret.key';

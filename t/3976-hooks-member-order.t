@@ -5,7 +5,7 @@
 
 use strict;
 use warnings;
-use JSON::PP ();
+use Cpanel::JSON::XS ();
 use Slipway::API;
 use Slipway::DB;
 use Slipway::Hook;
@@ -25,7 +25,7 @@ is($api->put("/api/projects/$project",
     'a trigger is stored');
 my $secret = $api->put("/api/projects/$project/hook-secret")->{json}{secret};
 
-my $json = JSON::PP->new->utf8->canonical;
+my $json = Cpanel::JSON::XS->new->utf8->canonical;
 
 # Puts the commits first, whatever the order of names, and the needed members last.
 sub commits_first {

@@ -5,7 +5,7 @@
 
 use strict;
 use warnings;
-use JSON::PP ();
+use Cpanel::JSON::XS ();
 use Slipway::DB;
 use Slipway::Runner;
 use Slipway::Spool;
@@ -78,7 +78,7 @@ sub stored {
 	my $hex =
 	    $db->sql("SELECT HEX(commits) FROM branch_commits WHERE project_id = $project AND branch = "
 	    . "'$name'");
-	return $hex eq '' ? undef : JSON::PP->new->utf8->decode(pack 'H*', $hex);
+	return $hex eq '' ? undef : Cpanel::JSON::XS->new->utf8->decode(pack 'H*', $hex);
 }
 my $project = $runner->project(repo => repository('main',
     map { ['A', 'a@example.org', "number $_", 1_700_000_000 + $_] } 1 .. 130));

@@ -5,6 +5,7 @@
 
 use strict;
 use warnings;
+use Cpanel::JSON::XS ();
 use JSON::PP ();
 use Slipway::Forge;
 use Slipway::Hook;
@@ -62,7 +63,7 @@ sub deploy_by_push {
 	my $began = time;
 	my $answer = $pushed->('main');
 	is($answer->{status}, 202, 'the push event is accepted') or diag(explain($answer), $api->log);
-	my $made = JSON::PP->new->utf8->decode($answer->{body})->{data};
+	my $made = Cpanel::JSON::XS->new->utf8->decode($answer->{body})->{data};
 	is(scalar @$made, 1, 'the push starts one deployment');
 	my $end = $all->wait($made->[0]{id});
 	is($end->{status}, 'success', 'the deployment succeeds') or diag($all->log($end->{id}));
@@ -84,7 +85,7 @@ sub deploy_by_push {
 	my $older = $repo->commit_here('feature/a/b', { version => "2\n" }, 'on a branch');
 	my $event_for = $pushed->('feature/a/b');
 	is($event_for->{status}, 202, 'a push to a branch with slashes is accepted');
-	$end = $all->wait(JSON::PP->new->utf8->decode($event_for->{body})->{data}[0]{id});
+	$end = $all->wait(Cpanel::JSON::XS->new->utf8->decode($event_for->{body})->{data}[0]{id});
 	is("$end->{status} $end->{commitHash}", "success $older", 'the deployment has the pushed commit');
 	like($all->log($end->{id}), qr/ $older test\n/, 'the step has the pushed commit');
 	$repo->commit('feature/a/b', { version => "3\n" }, 'newer');

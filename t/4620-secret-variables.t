@@ -6,6 +6,7 @@
 
 use strict;
 use warnings;
+use Cpanel::JSON::XS ();
 use JSON::PP ();
 use MIME::Base64 qw(decode_base64);
 use Slipway::Hook;
@@ -14,7 +15,7 @@ use Slipway::Whole;
 use Test::More;
 
 my $true = JSON::PP::true;
-my $json = JSON::PP->new->canonical;
+my $json = Cpanel::JSON::XS->new->canonical;
 my $all = Slipway::Whole->start(
     api => "[api]\nworkers = 1\n[secrets]\ndeploy_key_file = /nonexistent/deploy.key\n");
 my ($api, $db, $runner) = ($all->api, $all->db, $all->runner);

@@ -6,6 +6,7 @@
 
 use strict;
 use warnings;
+use Cpanel::JSON::XS ();
 use JSON::PP ();
 use MIME::Base64 qw(decode_base64);
 use POSIX ();
@@ -15,7 +16,7 @@ use Slipway::Whole;
 use Test::More;
 
 my $true = JSON::PP::true;
-my $json = JSON::PP->new->canonical;
+my $json = Cpanel::JSON::XS->new->canonical;
 my $all = Slipway::Whole->start;
 my ($api, $db, $runner) = ($all->api, $all->db, $all->runner);
 my $keys = tempdir() . '/keys';

@@ -5,7 +5,6 @@
 
 use strict;
 use warnings;
-use JSON::PP ();
 use Slipway::Test;
 use Slipway::Whole;
 use Test::More;
@@ -126,7 +125,7 @@ for my $n (1 .. $clients) {
 		push @wrong, $wrong if $wrong;
 	}
 }
-diag('answers: ' . join ', ', map { 'responses: ' } sort keys %met);
+diag('responses: ' . join ', ', map { "$_: $met{$_}" } sort keys %met);
 is(join("\n", @wrong), '', 'every other response is a temporary error with problem details');
 cmp_ok(scalar keys %told, '>', 20, 'POSTs are acknowledged');
 cmp_ok($met{503} || 0, '>', 0, 'other POSTs are rejected');
@@ -155,7 +154,7 @@ is(scalar(grep { $_ != 1 } values %acknowledged), 0, 'every acknowledged deploym
 is(scalar(grep { !$acknowledged{$_} } keys %ends), 0, 'no other deployment is stored');
 my %count;
 $count{ $ends{$_}{status} }++ for keys %ends;
-diag('ends: ' . join ', ', map { 'ends: ' } sort keys %count);
+diag('ends: ' . join ', ', map { "$_: $count{$_}" } sort keys %count);
 note(explain([grep { $_->{status} ne 'success' } values %ends]));
 my %ran;
 for (split /\n/, slurp($marks)) { my ($id, $what) = split / /; $ran{$id}{$what}++ }

@@ -7,13 +7,13 @@
 
 use strict;
 use warnings;
-use JSON::PP ();
+use Cpanel::JSON::XS ();
 use Slipway::Forge;
 use Slipway::Test;
 use Slipway::Whole;
 use Test::More;
 
-my $json = JSON::PP->new->utf8;
+my $json = Cpanel::JSON::XS->new->utf8;
 note(is_root() ? 'as root: steps run under their own accounts'
     : 'without root: steps run under the account of the test');
 

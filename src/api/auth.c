@@ -109,7 +109,7 @@ principal(struct req *rq, const char *secret)
 	if (e != NULL && e->code == ERR_NOTFOUND)
 		return refuse(rq, ", error=\"invalid_token\"",
 		    "The token or session is unknown or expired, or its user "
-		    "is disabled.");
+		    "is disabled: sign in again, or use another token.");
 	if (e == NULL)
 		touch(rq);
 	return e;

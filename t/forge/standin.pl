@@ -8,7 +8,7 @@
 use strict;
 use warnings;
 use IO::Socket::UNIX ();
-use JSON::PP ();
+use Cpanel::JSON::XS ();
 use POSIX qw(:sys_wait_h strftime);
 use Slipway::Forge::Event ();
 use Slipway::Forge::Git ();
@@ -19,7 +19,7 @@ use Time::HiRes qw(sleep);
 
 my ($dir) = @ARGV;
 my $store = Slipway::Forge::State->open($dir);
-my $json = JSON::PP->new->canonical->allow_nonref;
+my $json = Cpanel::JSON::XS->new->canonical->allow_nonref;
 my $parent = getppid;
 
 sub read_body {

@@ -19,7 +19,7 @@ use Exporter 'import';
 use HTTP::Tiny;
 use IO::Socket::SSL ();
 use IO::Socket::UNIX ();
-use JSON::PP ();
+use Cpanel::JSON::XS ();
 use POSIX ();
 use Slipway::Front;
 use Slipway::Test;
@@ -27,7 +27,7 @@ use Slipway::Test;
 our @EXPORT_OK = qw(bearer outcome pointers session_cookie);
 
 my $made = 0;
-my $json = JSON::PP->new->utf8->canonical->allow_nonref;
+my $json = Cpanel::JSON::XS->new->utf8->canonical->allow_nonref;
 
 sub start {
 	my ($class, %opt) = @_;

@@ -11,13 +11,13 @@ use strict;
 use warnings;
 use Digest::SHA qw(hmac_sha256_hex);
 use Exporter qw(import);
-use JSON::PP ();
+use Cpanel::JSON::XS ();
 use MIME::Base64 qw(decode_base64 encode_base64);
 
 our @EXPORT = qw(push_event push_body sign_event @HOOK_KINDS);
 our @HOOK_KINDS = qw(gitea forgejo gitlab gitlab-signed github);
 
-my $json = JSON::PP->new->utf8->canonical;
+my $json = Cpanel::JSON::XS->new->utf8->canonical;
 my $number = 0;
 
 # The body.  Options: branch, or ref; path; commit; message; repo_id;

@@ -14,7 +14,7 @@ use strict;
 use warnings;
 use HTTP::Tiny ();
 use IO::Socket::UNIX ();
-use JSON::PP ();
+use Cpanel::JSON::XS ();
 use Slipway::Front;
 use Slipway::Npm;
 use Slipway::Test;
@@ -37,7 +37,7 @@ sub start {
 			response_types => ['code'], grant_types => [qw(authorization_code refresh_token)],
 			token_endpoint_auth_method => defined $opt{secret} ? 'client_secret_post' : 'none',
 			defined $opt{secret} ? (client_secret => $opt{secret}) : () }]);
-	spew("$dir/oidc.json", JSON::PP->new->utf8->canonical->encode(\%config));
+	spew("$dir/oidc.json", Cpanel::JSON::XS->new->utf8->canonical->encode(\%config));
 	front_certificate($dir);
 	$self->{pid} = start_process({ name => "oidc-$n", cwd => $npm }, 'node', 'oidc.mjs',
 	    "$dir/oidc.json");

@@ -9,7 +9,7 @@ use strict;
 use warnings;
 use File::Basename qw(dirname);
 use File::Path qw(make_path remove_tree);
-use JSON::PP ();
+use Cpanel::JSON::XS ();
 use Slipway::Test;
 
 my $deployment = 100;
@@ -21,7 +21,7 @@ sub new {
 	my ($class, $slug, %files) = @_;
 	my $dir = srcdir() . "/src/templates/$slug";
 	my $self = bless { dir => $dir, slug => $slug }, $class;
-	$self->{template} = JSON::PP->new->utf8->decode(slurp("$dir/template.json"));
+	$self->{template} = Cpanel::JSON::XS->new->utf8->decode(slurp("$dir/template.json"));
 	$self->{work} = room("$slug.work");
 	$self->checkout(%files);
 	return $self;

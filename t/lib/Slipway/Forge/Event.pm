@@ -7,12 +7,13 @@ use strict;
 use warnings;
 use Digest::SHA qw(hmac_sha256 hmac_sha256_hex);
 use HTTP::Tiny ();
+use Cpanel::JSON::XS ();
 use JSON::PP ();
 use MIME::Base64 qw(decode_base64 encode_base64);
 use Slipway::Forge::Git qw(commit_of default_branch);
 use Slipway::Forge::State qw(git_out random_hex);
 
-my $json = JSON::PP->new->canonical->allow_nonref;
+my $json = Cpanel::JSON::XS->new->canonical->allow_nonref;
 my %make = (gitea => \&_gitea, gitlab => \&_gitlab, github => \&_github);
 
 # The event { url, ca, headers, body } of a hook { url, secret, ca, repo, … }.

@@ -8,7 +8,7 @@ package Slipway::Forge::OAuth;
 use strict;
 use warnings;
 use Digest::SHA qw(sha256);
-use JSON::PP ();
+use Cpanel::JSON::XS ();
 use MIME::Base64 qw(decode_base64 encode_base64url);
 use Slipway::Forge::State qw(random_hex);
 
@@ -19,7 +19,7 @@ my %paths = (
 		'/.well-known/openid-configuration' => \&discovery },
 	github => { '/login/oauth/authorize' => \&authorize, '/login/oauth/access_token' => \&token },
 );
-my $json = JSON::PP->new->canonical->allow_nonref;
+my $json = Cpanel::JSON::XS->new->canonical->allow_nonref;
 
 # A response, or undef for other paths.
 sub answer {

@@ -6,6 +6,7 @@ package Slipway::Forge::Rest;
 
 use strict;
 use warnings;
+use Cpanel::JSON::XS ();
 use JSON::PP ();
 use Slipway::Forge::GitHub ();
 use Slipway::Forge::GitLab ();
@@ -15,7 +16,7 @@ use Slipway::Forge::State;
 
 my %kinds = (gitea => 'Slipway::Forge::Gitea', gitlab => 'Slipway::Forge::GitLab',
 	github => 'Slipway::Forge::GitHub');
-my $json = JSON::PP->new->canonical->allow_nonref;
+my $json = Cpanel::JSON::XS->new->canonical->allow_nonref;
 
 # A response: [status, headers, text or a structure for JSON].
 sub answer {

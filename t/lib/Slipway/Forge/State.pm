@@ -9,12 +9,12 @@ use warnings;
 use Digest::SHA qw(sha256_hex);
 use Exporter 'import';
 use Fcntl qw(:flock);
-use JSON::PP ();
+use Cpanel::JSON::XS ();
 use Storable qw(retrieve store);
 
 our @EXPORT_OK = qw(git_out random_hex);
 
-my $json = JSON::PP->new->canonical->allow_nonref;
+my $json = Cpanel::JSON::XS->new->canonical->allow_nonref;
 
 sub open {
 	my ($class, $dir) = @_;
