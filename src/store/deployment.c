@@ -171,7 +171,7 @@ enum {
 	X(3, "deployment_pipeline", BOTH,				\
 	    Q(project_id), Q(pipeline_id), Q(before))			\
 	X(4, "deployment_status", STATUS, Q(status), Q(before))		\
-	X(5, "deployment_project_status", PROJECT STATUS,		\
+	X(5, "deployment_queue", PROJECT STATUS,			\
 	    Q(project_id), Q(status), Q(before))			\
 	X(6, "deployment_pipeline_status", PIPELINE STATUS,		\
 	    Q(pipeline_id), Q(status), Q(before))			\

@@ -41,7 +41,7 @@ static const struct stmt ahead = {
 	.sql = "SELECT COUNT(IF(status = 'pending', 1, NULL)) AS n,"
 	       " COALESCE(MIN(IF(status = 'pending', id, NULL)), 0) AS first,"
 	       " COALESCE(MIN(IF(status = 'running', id, NULL)), 0) AS running"
-	       " FROM deployment FORCE INDEX (deployment_project_status)"
+	       " FROM deployment FORCE INDEX (deployment_queue)"
 	       " WHERE project_id = ?"
 	       " AND (status = 'running' OR (status = 'pending' AND id < ?))",
 	.args = project_id_args,
