@@ -12,18 +12,22 @@ use Time::HiRes qw(sleep time);
 my $pid;
 my $dir;
 
+sub _path {
+	my ($name) = @_;
+	return (grep { -x } map { "$_/$name" } split /:/, "$ENV{PATH}:/usr/sbin")[0];
+}
+
 # undef, or why it cannot run.
 sub missing {
-	my @folders = split /:/, "$ENV{PATH}:/usr/sbin";
-	for my $program (qw(laminard laminarc)) {
-		return "$program is not installed" if !grep { -x "$_/$program" } @folders;
+	for my $name (qw(laminard laminarc)) {
+		return "$name is not installed" if !defined _path($name);
 	}
 	return undef;
 }
 
 sub _client {
 	my (@args) = @_;
-	my ($status, $out, $err) = run_cmd({ env => { LAMINAR_HOST => "unix:$dir/rpc" } }, 'laminarc', @args);
+	my ($status, $out, $err) = run_cmd({ env => { LAMINAR_HOST => "unix:$dir/rpc" } }, _path('laminarc'), @args);
 	die "laminarc @args: $out$err" if $status != 0;
 	return $out;
 }
@@ -35,7 +39,7 @@ sub start {
 	spew("$dir/cfg/jobs/noop.run", "#!/bin/sh\n:\n", 0755);
 	spew("$dir/cfg/contexts/default.conf", "EXECUTORS=4\n");
 	$pid = start_process({ env => { LAMINAR_HOME => $dir, LAMINAR_BIND_HTTP => "unix:$dir/http",
-		LAMINAR_BIND_RPC => "unix:$dir/rpc" } }, 'laminard');
+		LAMINAR_BIND_RPC => "unix:$dir/rpc" } }, _path('laminard'));
 	poll(15, sub { -S "$dir/rpc" }) or die 'laminard did not start';
 	_client('run', 'noop');
 	return;
