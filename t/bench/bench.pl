@@ -18,7 +18,7 @@ use Slipway::Bench::Site;
 use Slipway::Test;
 
 $| = 1;
-my %run = (rounds => 3, seconds => 3, posts => 30, jobs => 200, idle => 60, lines => 200, log => 1024,
+my %run = (rounds => 5, seconds => 2, posts => 20, jobs => 120, idle => 60, lines => 200, log => 1024,
 	history => 100_000);
 for my $name (keys %run) {
 	my $value = $ENV{ 'BENCH_' . uc $name } // next;
@@ -31,7 +31,7 @@ for my $key (keys %wanted) {
 	die "BENCH_ROWS: unknown row \"$key\"; the rows are @keys\n" if !grep { $_ eq $key } @keys;
 }
 
-my $limit = 270; # seconds after which each row has only one round
+my $limit = 240; # seconds after which each row has only one round
 my $began = time;
 
 # Measures a row: both sides alternate, and its figures are printed.

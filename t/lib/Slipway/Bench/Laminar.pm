@@ -27,7 +27,8 @@ sub missing {
 
 sub _client {
 	my (@args) = @_;
-	my ($status, $out, $err) = run_cmd({ env => { LAMINAR_HOST => "unix:$dir/rpc" } }, _path('laminarc'), @args);
+	my ($status, $out, $err) = run_cmd({ env => { LAMINAR_HOST => "unix:$dir/rpc" } },
+	    _path('laminarc'), @args);
 	die "laminarc @args: $out$err" if $status != 0;
 	return $out;
 }

@@ -14,18 +14,32 @@ package Slipway::Bench::Rows;
 use strict;
 use warnings;
 use Slipway::Bench::Client;
+use Slipway::Bench::Figures qw(percentile);
 use Slipway::Bench::Idle;
 use Slipway::Bench::Jobs;
 use Slipway::Bench::Laminar;
 use Slipway::Bench::Log;
+use Slipway::Test;
 
 sub _rate { my (@goal) = @_; return { name => 'rate', unit => 'requests/s', @goal ? (goal => \@goal) : () } }
+# Processor time of nginx, MariaDB and the workers: less noisy than the rate.
+my $cpu = { name => 'cpu', unit => 'us/request' };
 sub _p99 { my (@goal) = @_; return { name => 'p99', unit => 'ms', @goal ? (goal => \@goal) : () } }
 sub _jobs { my (@goal) = @_; return { name => 'rate', unit => 'jobs/s', goal => \@goal } }
 sub _samples {
 	my ($percent, @goal) = @_;
 	return { name => "p$percent", unit => 'ms', of => 'ms', at => $percent / 100,
 		@goal ? (goal => \@goal) : () };
+}
+
+# One round of load, with the processor time for a request.
+sub _round {
+	my ($site, $run, $path, %opt) = @_;
+	my @pids = $site->server_pids;
+	my $before = cpu_time(@pids);
+	my $round = $site->client->load($path, seconds => $run->{seconds}, %opt);
+	my $used = cpu_time(@pids) - $before;
+	return { %$round, cpu => 1e6 * $used / ($round->{rate} * $run->{seconds}) };
 }
 
 # A path of the service beside one of the bare loop, under load.
@@ -35,11 +49,11 @@ sub _load {
 		my ($of) = @_;
 		return sub {
 			my ($site, $run) = @_;
-			return $site->client->load($of->($site), connections => $connections,
-			    seconds => $run->{seconds});
+			return _round($site, $run, $of->($site), connections => $connections);
 		};
 	};
-	return { key => $key, name => $name, yardstick => 'bare libfcgi loop', figures => \@figures,
+	return { key => $key, name => $name, yardstick => 'bare libfcgi loop',
+		figures => [ @figures, $cpu ],
 		missing => \&Slipway::Bench::Client::missing,
 		prepare => sub { my ($site) = @_; return $site->difference($path->($site), $bare) },
 		measure => $side->($path), yardstick_measure => $side->(sub { $bare }) };
@@ -55,8 +69,7 @@ sub _posts {
 	my ($path) = @_;
 	return sub {
 		my ($site, $run) = @_;
-		my $round = $site->client->load($path, connections => 1, seconds => $run->{seconds},
-		    body => _deploy_body($site));
+		my $round = _round($site, $run, $path, connections => 1, body => _deploy_body($site));
 		$site->clear_queue;
 		return $round;
 	};
@@ -68,8 +81,8 @@ sub _bare_inserts {
 	$site->clear_queue;
 	my $total = 0;
 	$total += $_ for @ms;
-	return { rate => 1000 * @ms / $total, p50 => Slipway::Bench::Figures::percentile(0.5, @ms),
-		p99 => Slipway::Bench::Figures::percentile(0.99, @ms) };
+	return { rate => 1000 * @ms / $total, p50 => percentile(0.5, @ms),
+		p99 => percentile(0.99, @ms) };
 }
 
 sub _first_byte {
@@ -124,7 +137,7 @@ our @rows = (
 		measure => _posts('/api/deployments'), yardstick_measure => \&_bare_inserts },
 	{ key => 'postloop', name => 'POST deployment, one connection',
 		yardstick => 'bare loop with the same transaction',
-		figures => [ _rate(), _p99() ],
+		figures => [ _rate(), _p99(), $cpu ],
 		missing => \&Slipway::Bench::Client::missing,
 		prepare => sub { $_[0]->stop_runner; return undef },
 		measure => _posts('/api/deployments'), yardstick_measure => _posts('/bare/deployments') },

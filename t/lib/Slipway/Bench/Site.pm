@@ -205,6 +205,12 @@ sub pids {
 	my ($self) = @_;
 	return map { _with_children($_) } grep { defined } $self->{api}->pid, $self->{runner}->pid;
 }
+# The pids of all that serves requests, of slipway and of the bare loop.
+sub server_pids {
+	my ($self) = @_;
+	return map { _with_children($_) } $self->{api}->pid, $self->{bare}, $self->{api}->nginx_pid,
+	    $self->{db}->pid;
+}
 sub _with_children {
 	my ($pid) = @_;
 	my @children = map { split ' ', slurp($_) // '' } glob "/proc/$pid/task/*/children";
