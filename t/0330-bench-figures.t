@@ -108,4 +108,18 @@ for my $row (@Slipway::Bench::Rows::rows) {
 			"row $row->{key} has the yardstick that its goal needs");
 	}
 }
+
+# --- the programs
+for my $name (qw(bench scale)) {
+	my ($status, undef, $err) = run_cmd($^X, '-c', srcdir() . "/t/bench/$name.pl");
+	is($status, 0, "t/bench/$name.pl compiles") or diag($err);
+}
+for ([ { BENCH_ROWS => 'read16 nothing' }, qr/unknown row "nothing"; the rows are idle read16 /,
+	'an unknown row is rejected before anything starts' ],
+	[ { BENCH_ROUNDS => 0 }, qr/BENCH_ROUNDS=0 is not a number above 0/, 'zero rounds are rejected' ]) {
+	my ($env, $message, $name) = @$_;
+	my ($status, undef, $err) = run_cmd({ env => $env }, $^X, srcdir() . '/t/bench/bench.pl');
+	isnt($status, 0, $name);
+	like($err, $message, "$name with a message");
+}
 done_testing;

@@ -235,7 +235,7 @@ is_signed_in(FCGX_Request *rq)
 }
 
 static void
-answer_list(FCGX_Stream *out)
+respond_list(FCGX_Stream *out)
 {
 	struct prepared *p = run(DEPLOYMENTS, NULL, NUM_SAFE);
 	bool is_first = true;
@@ -254,7 +254,7 @@ answer_list(FCGX_Stream *out)
 }
 
 static void
-answer(FCGX_Request *rq)
+respond(FCGX_Request *rq)
 {
 	const char *method = FCGX_GetParam("REQUEST_METHOD", rq->envp);
 	const char *uri = FCGX_GetParam("REQUEST_URI", rq->envp);
@@ -272,7 +272,7 @@ answer(FCGX_Request *rq)
 		insert();
 		put(rq->out, "{}");
 	} else if (strchr(uri, '?') != NULL) {
-		answer_list(rq->out);
+		respond_list(rq->out);
 	} else {
 		p = run(PROJECT, NULL, project);
 		if (mysql_stmt_fetch(p->stmt) == 0)
@@ -290,7 +290,7 @@ worker(int fd, char **database)
 	if (FCGX_Init() != 0 || FCGX_InitRequest(&rq, fd, 0) != 0)
 		errx(1, "libfcgi cannot start");
 	while (FCGX_Accept_r(&rq) == 0) {
-		answer(&rq);
+		respond(&rq);
 		FCGX_Finish_r(&rq);
 	}
 	_exit(0);

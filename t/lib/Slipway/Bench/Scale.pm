@@ -159,7 +159,7 @@ sub unmeasured {
 
 # --- measuring
 
-# How many rows the storage engine was asked for.
+# How many rows the database has read from the storage engine.
 sub _reads {
 	my ($ask) = @_;
 	my $n = 0;

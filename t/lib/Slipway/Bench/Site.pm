@@ -135,8 +135,8 @@ my %scripts = (
 	stamp => "#!/bin/bash\nprintf '%s\\n' \"\$EPOCHREALTIME\"\n",
 );
 
-# The id of a pipeline of a project with one of these scripts, or another one; made
-# once. more: members of the pipeline.
+# The id of a project's pipeline whose step is one of these scripts or another one. It
+# is created once. more: members of the pipeline.
 sub pipeline {
 	my ($self, $script, %opt) = @_;
 	my $project = $opt{project} || $self->{project};
