@@ -6,13 +6,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "core/num.h"
 #include "core/str.h"
 
 #define NAME_SIZE 64
@@ -148,59 +146,4 @@ tree_remove(int at, const char *name)
 	if (e == NULL && unlinkat(at, name, AT_REMOVEDIR) == -1)
 		e = err_errno("remove %s", name);
 	return e;
-}
-
-static struct {
-	int64_t deadline;
-	int64_t bytes;
-	int64_t entries;
-} count;
-
-static int
-count_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)path;
-	if (ftw->level == 1)
-		count.entries++;
-	/* a sparse file can claim any size */
-	if (type == FTW_F && st->st_size > NUM_SAFE - count.bytes)
-		count.bytes = NUM_SAFE;
-	else if (type == FTW_F)
-		count.bytes += st->st_size;
-	return time_mono_ms() > count.deadline;
-}
-
-void
-tree_size(int64_t deadline, int64_t *bytes, int64_t *entries)
-{
-	count.deadline = deadline;
-	count.bytes = 0;
-	count.entries = 0;
-	(void)nftw(".", count_entry, 16, FTW_PHYS | FTW_MOUNT);
-	*bytes = count.bytes;
-	*entries = count.entries;
-}
-
-static int64_t latest;
-
-static int
-latest_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	const int64_t at = (int64_t)st->st_ctim.tv_sec * 1000000000 +
-	    st->st_ctim.tv_nsec;
-
-	(void)path;
-	(void)ftw;
-	if (type == FTW_NS || type == FTW_DNR)
-		return -1;
-	if (at > latest)
-		latest = at;
-	return 0;
-}
-
-int64_t
-tree_changed(const char *path)
-{
-	latest = -1;
-	return nftw(path, latest_entry, 16, FTW_PHYS) == 0 ? latest : -1;
 }

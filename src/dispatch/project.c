@@ -12,6 +12,7 @@
 
 #define PREFIX "objects."
 #define NAME_SIZE 32
+#define STATE_MAX 32768
 
 static void
 name_make(char out[NAME_SIZE], int64_t project)
@@ -29,16 +30,17 @@ mark_open(const struct spool *s, const char *name, int flags)
 const char *
 project_objects(const struct spool *s, struct arena *a, int64_t project)
 {
-	char name[NAME_SIZE], text[32] = "";
+	char name[NAME_SIZE], *text;
 	ssize_t got;
 	int fd;
 
 	name_make(name, project);
 	if ((fd = mark_open(s, name, O_RDONLY)) == -1)
 		return NULL;
-	got = read(fd, text, sizeof(text) - 1);
+	text = arena_alloc(a, STATE_MAX, 1);
+	got = read(fd, text, STATE_MAX - 1);
 	(void)close(fd);
-	return got > 0 ? arena_strdup(a, text) : NULL;
+	return got > 0 ? text : NULL;
 }
 
 void

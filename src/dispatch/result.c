@@ -22,6 +22,7 @@
 #define WORDS 8
 #define DETAIL_MAX 500
 #define HASH_MAX 64
+#define OBJECTS_MAX 16384
 #define MESSAGE_MAX 16000 /* what the column holds, in bytes / 4 */
 
 /* Names of records, by enumerator. */
@@ -162,16 +163,17 @@ checked_out(struct arena *a, const struct record *r, struct outcome *out)
 	return NULL;
 }
 
-/* "STATUS DIRTY SIZE" */
+/* Only jobs read it. */
 static const struct err *
 objects(struct arena *a, const struct record *r, struct outcome *out)
 {
-	if (r->len > 19 || strspn(r->value, "0123456789") != r->len)
-		return err_new(ERR_INTERNAL, "record %s is malformed", r->name);
+	if (r->len > OBJECTS_MAX)
+		return malformed(r);
 	out->objects = arena_strdup(a, r->value);
 	return NULL;
 }
 
+/* "STATUS DIRTY SIZE" */
 static const struct err *
 workspace(struct arena *a, const struct record *r, struct outcome *out)
 {

@@ -1,344 +1,95 @@
 /* SPDX-License-Identifier: ISC */
-#include "job/checkout.h"
-
 #include <sys/stat.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 #include "core/address.h"
 #include "core/branch.h"
 #include "core/str.h"
+#include "job/checkout_inner.h"
 
 #define STAY_MS 30000
-#define REF "refs/slipway/tip"
-#define OUTPUT_MAX ((size_t)1 << 20)
-#define DIRS_MAX ((size_t)64 << 20)
-#define MESSAGE_MAX ((size_t)65535)
+#define REF CHECKOUT_REF
+#define OUTPUT_MAX CHECKOUT_OUTPUT
 
-/* State of one fetch and checkout. */
-struct fetch {
-	struct git git;
-	struct arena *a;
-	const char *branch; /* "" = none */
-	const char *hash;
-	const char *fault;  /* shown to the user */
-	bool superseded;    /* the reason for the failure */
-	bool anew;          /* nothing in the workspace belongs to this clone */
-	bool touched;       /* the files are changing to `hash` */
-	const char *before; /* commit they were at, NULL = none */
-};
-
+/* Whether the files need no change at all. */
 static bool
-is_hash(const char *text)
+is_unchanged(const struct fetch *f)
 {
-	const size_t len = strlen(text);
-
-	return len >= 4 && len <= 64 &&
-	    strspn(text, "0123456789abcdefABCDEF") == len;
+	return f->how == WORKSPACE_SAME && str_eq(f->hash, f->was.commit);
 }
 
-/* Fetches one refspec, from the repository to REF or the ref it names. */
-static const struct err *
-fetch(struct fetch *f, const char *refspec)
+/* What the files are before the checkout. */
+static enum files_before
+files_before(const struct fetch *f)
 {
-	const char *const args[] = { "fetch", "--no-tags", "--prune", "--force",
-		"--no-recurse-submodules", "--no-write-fetch-head", "--quiet",
-		"--", f->git.job->spec.repository, refspec, NULL };
-
-	return git_run(&f->git, NULL, args);
+	if (f->how == WORKSPACE_SAME && (f->was.flags & CLONE_FRESH) != 0)
+		return FILES_COMMITTED;
+	return f->how == WORKSPACE_NONE || f->how == WORKSPACE_FOREIGN ?
+	    FILES_FOREIGN :
+	    FILES_UNKNOWN;
 }
 
-/* Finds the branch of the repository's HEAD. */
+/* Reads the message, and the commits of the branch if they were asked for. */
 static const struct err *
-head_branch(struct fetch *f)
+describe(struct fetch *f, struct checkout *out)
 {
-	static const char head[] = "ref: refs/heads/";
-	const char *const args[] = { "ls-remote", "--symref", "--",
-		f->git.job->spec.repository, "HEAD", NULL };
+	struct git_log log = { .ref = REF,
+		.max = f->git.job->spec.commits,
+		.hash = f->hash };
 	const struct err *e;
-	struct buf out;
-	size_t len;
+	const char *text = NULL;
 
-	buf_init(&out, OUTPUT_MAX);
-	if ((e = git_run(&f->git, &out, args)) != NULL)
-		goto out;
-	if (!git_done(&f->git)) { /* then git's output is the reason */
-		job_log_feed(&f->git.job->log, out.data, out.len);
-		job_log_finish(&f->git.job->log);
-	} else if (out.len > 0 && str_starts(out.data, head)) {
-		len = strcspn(out.data + strlen(head), "\t\n");
-		f->branch = arena_strndup(f->a, out.data + strlen(head), len);
-		if (branch_fault(f->branch) != NULL)
-			f->branch = "";
-	}
-out:
-	buf_release(&out);
-	return e;
-}
-
-/* Resolves a name to the full hash of a commit that exists in the clone. */
-static const struct err *
-resolve(struct fetch *f, const char *name, const char **out)
-{
-	const char *const args[] = { "rev-parse", "--verify", "--quiet",
-		"--end-of-options", arena_printf(f->a, "%s^{commit}", name),
-		NULL };
-	const struct err *e;
-	struct buf text;
-
-	*out = NULL;
-	buf_init(&text, OUTPUT_MAX);
-	e = git_run(&f->git, &text, args);
-	if (e == NULL && git_done(&f->git) && text.len > 1)
-		*out = arena_strndup(f->a, text.data, strcspn(text.data, "\n"));
-	buf_release(&text);
-	return e;
-}
-
-/* Reads what the fetch has just written; NULL if it is elsewhere.  Saves a git
- * process on the way to the first step. */
-static const char *
-tip(const struct fetch *f)
-{
-	char text[66] = "";
-	struct stat st;
-	ssize_t got;
-	int fd;
-
-	fd = openat(JOB_FD(WIRE_FD_WORKSPACE), ".git/" REF,
-	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd == -1)
-		return NULL;
-	got = fstat(fd, &st) == -1 || !S_ISREG(st.st_mode) ?
-	    -1 :
-	    read(fd, text, sizeof(text) - 1);
-	(void)close(fd);
-	if (got != 41 && got != 65)
-		return NULL;
-	text[got - 1] = '\0';
-	return is_hash(text) ? arena_strdup(f->a, text) : NULL;
-}
-
-/* A push event may arrive late or twice: what is at the branch's head now is
- * newer.  The clone is restored to its state before the fetch. */
-static const struct err *
-head_check(struct fetch *f, const char *before)
-{
-	const char *const back[] = { "update-ref", REF, before, NULL };
-	const char *const none[] = { "update-ref", "-d", REF, NULL };
-	const struct job_spec *spec = &f->git.job->spec;
-	const char *now = tip(f);
-	const struct err *e;
-
-	if (now == NULL && (e = resolve(f, REF, &now)) != NULL)
-		return e;
-	if (now == NULL || strcasecmp(now, spec->commit) == 0)
-		return NULL;
-	f->superseded = true;
-	f->fault = arena_printf(f->a,
-	    "The branch %s is now at commit %s, not at %s as in the push "
-	    "event. Retry the deployment to deploy that commit anyway.",
-	    f->branch, now, spec->commit);
-	return git_run(&f->git, NULL, before != NULL ? back : none);
-}
-
-/* Fetches a commit that came without a branch: by its hash, which not every
- * server supports, else by fetching all branches. */
-static const struct err *
-fetch_commit(struct fetch *f, const char *commit)
-{
-	const bool full = strlen(commit) == 40 || strlen(commit) == 64;
-	const struct err *e;
-
-	if (full) {
-		if ((e = fetch(f,
-			 arena_printf(f->a, "+%s:refs/slipway/commit",
-			     commit))) != NULL)
+	if (is_unchanged(f) && (f->was.flags & CLONE_MESSAGE) != 0)
+		text = f->was.message;
+	/* without a fetch, nothing is known about the branch */
+	if (log.max != 0 && f->moved && f->branch[0] != '\0') {
+		if ((e = git_commits(&f->git, &log)) != NULL)
 			return e;
-		if (f->git.end.how != RUN_EXITED)
-			return NULL;
+		out->commits = log.records;
+		if (log.message != NULL)
+			text = log.message;
 	}
-	if (!full || !git_done(&f->git)) {
-		if ((e = fetch(f, "+refs/heads/*:refs/slipway/all/*")) != NULL)
-			return e;
-	}
-	return git_done(&f->git) ? resolve(f, commit, &f->hash) : NULL;
-}
-
-static const struct err *
-fetch_all(struct fetch *f)
-{
-	const struct job_spec *spec = &f->git.job->spec;
-	const char *before = tip(f);
-	const struct err *e;
-
-	if (f->branch[0] == '\0') {
-		if ((e = head_branch(f)) != NULL || !git_done(&f->git))
-			return e;
-	}
-	if ((e = fetch(f,
-		 f->branch[0] == '\0' ?
-		     "+HEAD:" REF :
-		     arena_printf(f->a, "+refs/heads/%s:" REF, f->branch))) !=
-	    NULL)
+	if (text == NULL && (e = git_message(&f->git, f->hash, &text)) != NULL)
 		return e;
-	if (!git_done(&f->git))
-		return NULL;
-	if (spec->commit == NULL) {
-		f->hash = tip(f);
-		return f->hash != NULL ? NULL : resolve(f, REF, &f->hash);
-	}
-	if (spec->head_only != 0 &&
-	    ((e = head_check(f, before)) != NULL || f->superseded))
-		return e;
-	if ((e = resolve(f, spec->commit, &f->hash)) != NULL)
-		return e;
-	if (f->hash == NULL && f->git.end.how == RUN_EXITED &&
-	    (e = fetch_commit(f, spec->commit)) != NULL)
-		return e;
-	if (f->hash == NULL && f->git.end.how == RUN_EXITED)
-		f->fault = arena_printf(f->a,
-		    "Commit %s was not found in the repository.", spec->commit);
+	out->message = text;
 	return NULL;
-}
-
-/* Empties the directories of submodules: git does not touch their content, and
- * its origin is unknown. */
-static const struct err *
-gitlinks_empty(struct fetch *f)
-{
-	const char *const args[] = { "ls-tree", "-r", "-d", "-z", f->hash,
-		NULL };
-	const struct err *e;
-	struct buf out;
-
-	buf_init(&out, DIRS_MAX);
-	if ((e = git_run(&f->git, &out, args)) != NULL || !git_done(&f->git) ||
-	    (e = buf_check(&out)) != NULL)
-		goto out;
-	if (out.len > 0)
-		e = workspace_links_remove(&f->git, &out);
-out:
-	buf_release(&out);
-	return e;
-}
-
-/* Checks out the files: first removes what does not belong there, then writes
- * what differs.  Unchanged files keep their times. */
-static const struct err *
-files(struct fetch *f)
-{
-	const char *const read_tree[] = { "read-tree", f->hash, NULL };
-	const char *const refresh[] = { "update-index", "-q", "--refresh",
-		NULL };
-	const char *const clean[] = { "clean", "-ffdxq", NULL };
-	const char *const checkout[] = { "checkout", "--quiet", "--detach",
-		"--force", "--no-recurse-submodules", f->hash, "--", NULL };
-	const struct err *e;
-	struct buf ignored;
-
-	f->touched = true;
-	/* git clean gives up on directories that it cannot write */
-	if (f->anew &&
-	    ((e = workspace_empty(&f->git, ".git")) != NULL ||
-		!git_done(&f->git)))
-		return e;
-	if (!f->anew && (e = workspace_specials_remove(&f->git)) != NULL)
-		return e;
-	if ((e = git_run(&f->git, NULL, read_tree)) != NULL ||
-	    !git_done(&f->git))
-		return e;
-	buf_init(&ignored, OUTPUT_MAX);
-	e = git_run(&f->git, &ignored, refresh);
-	buf_release(&ignored);
-	if (e != NULL || f->git.end.how != RUN_EXITED)
-		return e;
-	if ((e = git_run(&f->git, NULL, clean)) != NULL || !git_done(&f->git))
-		return e;
-	if ((e = gitlinks_empty(f)) != NULL || !git_done(&f->git))
-		return e;
-	return git_run(&f->git, NULL, checkout);
-}
-
-static const struct err *
-submodules(struct fetch *f)
-{
-	const char *const args[] = { "submodule", "update", "--init",
-		"--recursive", "--force", "--checkout", NULL };
-
-	return git_run(&f->git, NULL, args);
-}
-
-static const struct err *
-message(struct fetch *f, const char *hash, const char **out)
-{
-	const char *const args[] = { "log", "-1", "--no-show-signature",
-		"--format=%B", hash, "--", NULL };
-	const struct err *e;
-	struct buf text;
-	size_t len, i;
-	char *copy;
-
-	*out = "";
-	buf_init(&text, OUTPUT_MAX);
-	e = git_run(&f->git, &text, args);
-	if (e != NULL || !git_done(&f->git) || text.len == 0)
-		goto out;
-	len = text.len < MESSAGE_MAX ? text.len : MESSAGE_MAX;
-	while (len < text.len && len > 0 &&
-	    ((unsigned char)text.data[len] & 0xc0) == 0x80)
-		len--;
-	while (len > 0 && text.data[len - 1] == '\n')
-		len--;
-	copy = arena_strndup(f->a, text.data, len);
-	for (i = 0; i < len; i++)
-		if (copy[i] == '\0')
-			copy[i] = ' ';
-	if (!str_utf8(copy, len))
-		for (i = 0; i < len; i++)
-			if (((unsigned char)copy[i] & 0x80) != 0)
-				copy[i] = '?';
-	*out = copy;
-out:
-	buf_release(&text);
-	return e;
 }
 
 static const struct err *
 attempt(struct fetch *f, struct checkout *out)
 {
-	/* Submodule addresses may be relative to it. */
-	const char *const origin[] = { "config", "remote.origin.url",
-		f->git.job->spec.repository, NULL };
 	const char *at[] = { "update-ref", REF, NULL, NULL };
+	struct git *g = &f->git;
 	const struct err *e;
 
 	f->hash = NULL;
 	f->fault = NULL;
-	if ((e = git_run(&f->git, NULL, origin)) != NULL || !git_done(&f->git))
+	f->moved = false;
+	if ((e = fetch_known(f, g->job->spec.commit, &f->hash)) != NULL ||
+	    g->end.how != RUN_EXITED)
 		return e;
-	if ((e = fetch_all(f)) != NULL || f->hash == NULL)
-		return e;
+	if (f->hash == NULL) {
+		f->moved = true;
+		if ((e = fetch_all(f)) != NULL || f->hash == NULL)
+			return e;
+	}
 	at[2] = f->hash;
-	if ((e = files(f)) != NULL || !git_done(&f->git))
-		return e;
-	if (f->git.job->spec.submodules != 0 &&
-	    ((e = submodules(f)) != NULL || !git_done(&f->git)))
-		return e;
+	if (!is_unchanged(f)) {
+		f->touched = true;
+		if ((e = files_checkout(g, f->hash, files_before(f))) != NULL ||
+		    !git_done(g))
+			return e;
+	}
 	out->branch = f->branch;
 	out->hash = f->hash;
-	if (f->git.job->spec.commits != 0 && f->branch[0] != '\0' &&
-	    (e = git_commits(&f->git, REF, f->git.job->spec.commits,
-		 &out->commits)) != NULL)
+	if ((e = describe(f, out)) != NULL || str_eq(f->hash, fetch_tip(f)))
 		return e;
-	if (!str_eq(f->hash, tip(f)) &&
-	    ((e = git_run(&f->git, NULL, at)) != NULL || !git_done(&f->git)))
-		return e;
-	return message(f, f->hash, &out->message);
+	if ((e = git_run(g, NULL, at)) != NULL || !git_done(g))
+		out->message = NULL;
+	return e;
 }
 
 /* Checks that need no server. */
@@ -357,7 +108,7 @@ refusal(const struct job_spec *spec)
 	if (spec->branch != NULL && spec->branch[0] != '\0' &&
 	    branch_fault(spec->branch) != NULL)
 		return "The branch name is invalid.";
-	if (spec->commit != NULL && !is_hash(spec->commit))
+	if (spec->commit != NULL && !commit_is_hash(spec->commit))
 		return "The commit hash is invalid.";
 	return NULL;
 }
@@ -406,6 +157,12 @@ stay(struct fetch *f, struct checkout *out)
 
 	if (at == NULL)
 		return NULL;
+	if (f->how == WORKSPACE_SAME && !f->touched &&
+	    (f->was.flags & CLONE_MESSAGE) != 0) {
+		out->stayed = arena_printf(f->a, "\n%s\n%s", at,
+		    f->was.message);
+		return NULL;
+	}
 	git_close(&f->git);
 	e = git_open_bare(f->git.job, time_mono_ms() + STAY_MS, &f->git);
 	if (e != NULL ||
@@ -414,7 +171,7 @@ stay(struct fetch *f, struct checkout *out)
 	if ((e = git_run(&f->git, NULL, read_tree)) != NULL ||
 	    !git_done(&f->git) || (e = git_run(&f->git, NULL, head)) != NULL ||
 	    !git_done(&f->git) || (e = git_run(&f->git, NULL, ref)) != NULL ||
-	    !git_done(&f->git) || (e = message(f, at, &text)) != NULL)
+	    !git_done(&f->git) || (e = git_message(&f->git, at, &text)) != NULL)
 		return e;
 	out->stayed = arena_printf(f->a, "%s\n%s\n%s",
 	    f->touched ? f->branch : "", at, text);
@@ -440,6 +197,9 @@ attempt_anew(struct fetch *f, enum checkout_format format, struct checkout *out)
 	const char *branch = f->branch;
 	const struct err *e;
 
+	f->how = WORKSPACE_NONE;
+	f->was.commit = "";
+	f->was.flags = 0;
 	e = workspace_rebuild(&f->git, format);
 	if ((e != NULL && e->code != ERR_NOTFOUND) ||
 	    f->git.end.how != RUN_EXITED)
@@ -491,6 +251,20 @@ is_there(struct fetch *f, bool *out)
 	return e;
 }
 
+/* Whether what the last job left can be used as it is. */
+static bool
+is_acceptable(const struct fetch *f)
+{
+	const struct job_spec *spec = &f->git.job->spec;
+	const int64_t enough = spec->checkout == CHECKOUT_KEEP ?
+	    CLONE_FRESH | CLONE_KEPT :
+	    CLONE_FRESH;
+
+	return spec->submodules == 0 && f->was.commit[0] != '\0' &&
+	    (f->was.flags & enough) != 0 &&
+	    str_eq(f->was.address, spec->repository);
+}
+
 /* Tries with the existing clone; if that fails, with a new one. */
 static const struct err *
 attempts(struct fetch *f, struct checkout *out)
@@ -499,21 +273,18 @@ attempts(struct fetch *f, struct checkout *out)
 	struct job *job = f->git.job;
 	const char *branch = f->branch;
 	const struct err *e;
-	bool removed, there;
+	bool there;
 
 	if (fchdir(workspace) == -1)
 		return err_errno("enter the workspace");
-	e = workspace_foreign_remove(&f->git, &removed);
-	if (removed)
+	clone_state_read(f->a, job->spec.objects, &f->was);
+	e = workspace_prepare(&f->git, &f->was, is_acceptable(f), &f->how);
+	if (f->how == WORKSPACE_FOREIGN)
 		job_log_say(&job->log, "==> creating a new clone");
 	if (e != NULL || !git_done(&f->git))
 		return e;
-	e = workspace_rebuild(&f->git, FORMAT_SHA1);
-	if ((e != NULL && e->code != ERR_NOTFOUND) ||
-	    f->git.end.how != RUN_EXITED)
-		return e;
-	if (e == NULL) {
-		f->before = tip(f);
+	if (f->how != WORKSPACE_NONE && f->how != WORKSPACE_FOREIGN) {
+		f->before = fetch_tip(f);
 		if ((e = attempt(f, out)) != NULL || out->message != NULL ||
 		    f->git.end.how != RUN_EXITED || f->fault != NULL ||
 		    (e = is_there(f, &there)) != NULL || !there)
@@ -527,8 +298,48 @@ attempts(struct fetch *f, struct checkout *out)
 		f->before = NULL;
 		f->touched = false;
 	}
-	f->anew = true;
 	return attempt_anew(f, FORMAT_SHA1, out);
+}
+
+/* Describes the clone for the next job. */
+static void
+state_report(struct fetch *f, struct checkout *out)
+{
+	struct job *job = f->git.job;
+	const struct job_spec *spec = &job->spec;
+	const bool done = out->message != NULL;
+	const bool anew = f->how == WORKSPACE_NONE ||
+	    f->how == WORKSPACE_FOREIGN;
+	struct clone_state now = { .address = spec->repository,
+		.commit = done         ? out->hash :
+		    anew || f->touched ? "" :
+					 f->was.commit,
+		.message = out->message };
+
+	if (done && is_unchanged(f)) {
+		out->seen = f->was.seen;
+		out->state = spec->objects;
+		return;
+	}
+	workspace_look(job, &now.seen);
+	if (now.seen.objects == -1)
+		return;
+	if (anew ||
+	    ((f->was.flags & CLONE_OWN) != 0 &&
+		str_eq(f->was.address, spec->repository)))
+		now.flags |= CLONE_OWN;
+	if (done)
+		now.flags |= CLONE_INDEX | CLONE_MESSAGE;
+	else if (f->how == WORKSPACE_SAME && !f->touched)
+		now.flags |= f->was.flags & CLONE_INDEX;
+	if (done && spec->submodules == 0) {
+		now.flags |= spec->checkout == CHECKOUT_KEEP &&
+			files_before(f) == FILES_UNKNOWN ?
+		    CLONE_KEPT :
+		    CLONE_FRESH;
+		out->seen = now.seen;
+	}
+	out->state = clone_state_write(f->a, &now);
 }
 
 const struct err *
@@ -543,7 +354,7 @@ job_checkout(struct job *job, struct checkout *out, enum checkout_how *how,
 	(void)memset(out, 0, sizeof(*out));
 	out->branch = f.branch;
 	out->hash = "";
-	out->objects = -1;
+	out->seen.latest = -1;
 	*how = CHECKOUT_FAILED;
 	if ((*detail = refusal(&job->spec)) != NULL)
 		return NULL;
@@ -574,7 +385,7 @@ job_checkout(struct job *job, struct checkout *out, enum checkout_how *how,
 			    e->msg);
 		e = NULL;
 	}
-	out->objects = workspace_objects(job);
+	state_report(&f, out);
 out:
 	git_close(&f.git);
 	job->spec.credential = NULL;

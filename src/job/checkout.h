@@ -45,18 +45,58 @@ MUSTCHECK const struct err *workspace_links_remove(struct git *g,
 MUSTCHECK const struct err *workspace_specials_remove(struct git *g);
 /* Removes everything except the entry of that name. */
 MUSTCHECK const struct err *workspace_empty(struct git *g, const char *keep);
-/* Removes a clone whose objects changed since the last checkout. */
-MUSTCHECK const struct err *workspace_foreign_remove(struct git *g,
-    bool *removed);
-/* Calls checkout_rebuild. */
+enum checkout_format { FORMAT_SHA1, FORMAT_SHA256 };
+/* How to rebuild a clone. */
+struct rebuild {
+	struct arena *a;
+	const char *url; /* of the repository */
+	enum checkout_format format;
+	bool has_index; /* the old index is to be used */
+};
+/* Creates a new .git around the existing objects.  ERR_NOTFOUND if there are
+ * none: then the clone is empty, in that format. */
+MUSTCHECK const struct err *checkout_rebuild(int workspace,
+    const struct rebuild *);
+enum workspace_how {
+	WORKSPACE_SAME,    /* nothing has changed since `was` */
+	WORKSPACE_INDEX,   /* rebuilt, with the old index */
+	WORKSPACE_REBUILT, /* rebuilt, with the old objects */
+	WORKSPACE_FOREIGN, /* new, because objects have changed */
+	WORKSPACE_NONE,    /* new */
+};
+/* Compares the workspace with what the last job saw.  If anything differs, or
+ * `accept` is false, rebuilds the clone; removes it first if its objects have
+ * changed. */
+MUSTCHECK const struct err *workspace_prepare(struct git *g,
+    const struct clone_state *was, bool accept, enum workspace_how *how);
+/* Rebuilds the clone from nothing but its objects. */
 MUSTCHECK const struct err *workspace_rebuild(struct git *g,
     enum checkout_format format);
-/* When git's objects last changed; -1 if that cannot be determined in time. */
-int64_t workspace_objects(struct job *);
-/* Returns records of the newest commits of a ref, at most `max`, in the job's
- * arena; "" if git fails. */
-MUSTCHECK const struct err *git_commits(struct git *g, const char *ref,
-    int64_t max, const char **out);
+/* Looks at the workspace, within its own time limit.  All is unknown if that
+ * does not succeed. */
+void workspace_look(struct job *, struct seen *out);
+/* What the files in a workspace are. */
+enum files_before {
+	FILES_COMMITTED, /* those of a commit, with its index, and no others */
+	FILES_UNKNOWN,
+	FILES_FOREIGN, /* nothing in it belongs to this clone */
+};
+/* Brings the files to a commit, and the submodules if they are wanted. */
+MUSTCHECK const struct err *files_checkout(struct git *g, const char *hash,
+    enum files_before before);
+/* A list of the newest commits of a ref. */
+struct git_log {
+	const char *ref;
+	int64_t max;
+	const char *hash;    /* a commit whose message is required */
+	const char *records; /* result; "" if git fails */
+	const char *message; /* result; NULL if the list does not have `hash` */
+};
+/* Texts live in the job's arena. */
+MUSTCHECK const struct err *git_commits(struct git *g, struct git_log *log);
+/* The message of a commit, "" if git fails. */
+MUSTCHECK const struct err *git_message(struct git *g, const char *hash,
+    const char **out);
 static inline bool
 git_done(const struct git *g)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* Lists the commits of a branch for repositories whose server has no API. */
+/* Reads commits: their messages, and those of a branch for repositories whose
+ * server has no API. */
 #include <string.h>
 
 #include "core/num.h"
@@ -9,6 +10,8 @@
 #define COMMITS_MAX 100
 #define LOG_MAX ((size_t)8 << 20) /* what does not fit is left out */
 #define RECORDS_MAX SPOOL_RECORD
+#define OUTPUT_MAX ((size_t)1 << 20)
+#define TEXT_MAX ((size_t)65535) /* of the message of the deployed commit */
 /* Bytes of each field; longer text is cut. */
 #define NAME_MAX_LEN 400
 #define MESSAGE_MAX_LEN 4096
@@ -60,10 +63,54 @@ is_commit(const char *const part[P__MAX])
 	    strchr(part[P_EMAIL], '\n') == NULL;
 }
 
+/* Returns a copy with at most TEXT_MAX bytes and without newlines at the end,
+ * as UTF-8. */
+static const char *
+message_clean(struct arena *a, const char *text, size_t len)
+{
+	char *copy;
+	size_t i;
+
+	if (len > TEXT_MAX) {
+		len = TEXT_MAX;
+		while (len > 0 && ((unsigned char)text[len] & 0xc0) == 0x80)
+			len--;
+	}
+	while (len > 0 && text[len - 1] == '\n')
+		len--;
+	copy = arena_strndup(a, text, len);
+	for (i = 0; i < len; i++)
+		if (copy[i] == '\0')
+			copy[i] = ' ';
+	if (!str_utf8(copy, len))
+		for (i = 0; i < len; i++)
+			if (((unsigned char)copy[i] & 0x80) != 0)
+				copy[i] = '?';
+	return copy;
+}
+
+const struct err *
+git_message(struct git *g, const char *hash, const char **out)
+{
+	const char *const args[] = { "log", "-1", "--no-show-signature",
+		"--format=%B", hash, "--", NULL };
+	const struct err *e;
+	struct buf text;
+
+	*out = "";
+	buf_init(&text, OUTPUT_MAX);
+	e = git_run(g, &text, args);
+	if (e == NULL && git_done(g) && text.len > 0)
+		*out = message_clean(g->job->a, text.data, text.len);
+	buf_release(&text);
+	return e;
+}
+
 /* Reads NUL-terminated fields; if one is malformed, ignores the rest as
  * well. */
 static void
-commits_read(const struct buf *text, struct buf *out)
+commits_read(struct arena *a, const struct buf *text, struct git_log *log,
+    struct buf *out)
 {
 	const char *part[P__MAX], *at = text->data, *end = at + text->len;
 	const char *stop;
@@ -80,30 +127,36 @@ commits_read(const struct buf *text, struct buf *out)
 		}
 		if (!is_commit(part))
 			return;
+		if (log->message == NULL &&
+		    strcmp(part[P_HASH], log->hash) == 0)
+			log->message = message_clean(a, part[P_MESSAGE],
+			    strlen(part[P_MESSAGE]));
 		commit_write(out, part);
 	}
 }
 
 const struct err *
-git_commits(struct git *g, const char *ref, int64_t max, const char **out)
+git_commits(struct git *g, struct git_log *log)
 {
 	struct arena *a = g->job->a;
 	const char *const args[] = { "log", "-z", "--no-show-signature",
 		"--no-mailmap", "--no-notes",
 		arena_printf(a, "--max-count=%lld",
-		    (long long)(max < COMMITS_MAX ? max : COMMITS_MAX)),
-		format, ref, "--", NULL };
+		    (long long)(log->max < COMMITS_MAX ? log->max :
+							 COMMITS_MAX)),
+		format, log->ref, "--", NULL };
 	const struct err *e;
 	struct buf text, records;
 
-	*out = "";
+	log->records = "";
+	log->message = NULL;
 	buf_init(&text, LOG_MAX);
 	buf_init(&records, RECORDS_MAX);
 	e = git_run(g, &text, args);
 	if (e == NULL && git_done(g) && text.len > 0)
-		commits_read(&text, &records);
+		commits_read(a, &text, log, &records);
 	if (records.len > 0)
-		*out = arena_strndup(a, records.data, records.len);
+		log->records = arena_strndup(a, records.data, records.len);
 	buf_release(&text);
 	buf_release(&records);
 	return e;

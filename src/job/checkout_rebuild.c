@@ -13,11 +13,13 @@
 
 #include "core/str.h"
 #include "core/tree.h"
-#include "job/job.h"
+#include "job/checkout.h"
 
 #define OLD ".slipway-old-git"
 #define TIP ".git/refs/slipway/tip"
+#define INDEX "/index"
 #define HASH_SIZE 128
+#define CONFIG_MAX 16384
 
 static const struct err *
 file_write(int at, const char *path, const char *text)
@@ -68,12 +70,39 @@ hash_read(struct arena *a, int at, const char *path)
 	return arena_strndup(a, text, len);
 }
 
+/* Submodules may have addresses relative to that of the repository. */
 static const struct err *
-skeleton(int at, const char *tip, enum checkout_format format)
+config_write(int at, const struct rebuild *r, bool sha256)
+{
+	const struct err *e;
+	const char *c;
+	struct buf text;
+
+	buf_init(&text, CONFIG_MAX);
+	buf_printf(&text,
+	    "[core]\n\trepositoryFormatVersion = %d\n\tbare = false\n",
+	    sha256 ? 1 : 0);
+	if (sha256)
+		buf_puts(&text, "[extensions]\n\tobjectFormat = sha256\n");
+	buf_puts(&text, "[remote \"origin\"]\n\turl = \"");
+	for (c = r->url; *c != '\0'; c++) {
+		if (*c == '"' || *c == '\\')
+			buf_putc(&text, '\\');
+		buf_putc(&text, *c);
+	}
+	buf_puts(&text, "\"\n");
+	if ((e = buf_check(&text)) == NULL)
+		e = file_write(at, ".git/config", text.data);
+	buf_release(&text);
+	return e;
+}
+
+static const struct err *
+skeleton(int at, const struct rebuild *r, const char *tip)
 {
 	static const char *const dirs[] = { ".git", ".git/refs",
 		".git/refs/heads", ".git/refs/slipway" };
-	const bool sha256 = format == FORMAT_SHA256 || strlen(tip) == 64;
+	const bool sha256 = r->format == FORMAT_SHA256 || strlen(tip) == 64;
 	const struct err *e;
 	char line[HASH_SIZE];
 	size_t i, len;
@@ -81,14 +110,9 @@ skeleton(int at, const char *tip, enum checkout_format format)
 	for (i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++)
 		if (mkdirat(at, dirs[i], 0700) == -1)
 			return err_errno("create %s", dirs[i]);
-	if ((e = file_write(at, ".git/HEAD", "ref: refs/heads/none\n")) != NULL)
-		return e;
-	if ((e = file_write(at, ".git/config",
-		 sha256 ? "[core]\n\trepositoryFormatVersion = 1\n"
-			  "\tbare = false\n"
-			  "[extensions]\n\tobjectFormat = sha256\n" :
-			  "[core]\n\trepositoryFormatVersion = 0\n"
-			  "\tbare = false\n")) != NULL)
+	if ((e = file_write(at, ".git/HEAD", "ref: refs/heads/none\n")) !=
+		NULL ||
+	    (e = config_write(at, r, sha256)) != NULL)
 		return e;
 	if (tip[0] == '\0')
 		return NULL;
@@ -113,8 +137,18 @@ objects_clean(int at)
 	return NULL;
 }
 
+/* Moves the old index into place, if it is to be used. */
+static const struct err *
+index_move(int at, const struct rebuild *r)
+{
+	if (r->has_index && renameat(at, OLD INDEX, at, ".git" INDEX) == -1 &&
+	    errno != ENOENT)
+		return err_errno("move the index");
+	return NULL;
+}
+
 const struct err *
-checkout_rebuild(struct arena *a, int at, enum checkout_format format)
+checkout_rebuild(int at, const struct rebuild *r)
 {
 	const struct err *e;
 	const char *tip = "";
@@ -131,15 +165,16 @@ checkout_rebuild(struct arena *a, int at, enum checkout_format format)
 	objects = is_dir(at, OLD "/objects") && is_dir(at, OLD "/refs") &&
 	    is_dir(at, OLD "/refs/slipway");
 	if (objects)
-		tip = hash_read(a, at, OLD "/refs/slipway/tip");
+		tip = hash_read(r->a, at, OLD "/refs/slipway/tip");
 	if (tip[0] == '\0')
 		objects = false;
-	if ((e = skeleton(at, tip, format)) != NULL)
+	if ((e = skeleton(at, r, tip)) != NULL)
 		return e;
 	if (objects) {
 		if (renameat(at, OLD "/objects", at, ".git/objects") == -1)
 			return err_errno("keep the objects");
-		if ((e = objects_clean(at)) != NULL)
+		if ((e = objects_clean(at)) != NULL ||
+		    (e = index_move(at, r)) != NULL)
 			return e;
 	} else if (mkdirat(at, ".git/objects", 0700) == -1) {
 		return err_errno("create .git/objects");

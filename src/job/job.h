@@ -15,12 +15,14 @@
 #include "core/proc.h"
 #include "core/state.h"
 #include "job/mask.h"
+#include "job/seen.h"
 #include "spool/spool.h"
 #include "spool/wire.h"
 
 /* Descriptor of enum wire_fd. */
 #define JOB_FD(which) (3 + (which))
 
+enum job_checkout { CHECKOUT_FRESH, CHECKOUT_KEEP, CHECKOUT_NONE };
 enum job_when { WHEN_SUCCESS, WHEN_FAILURE, WHEN_ALWAYS };
 
 struct job_step {
@@ -68,6 +70,7 @@ struct job_spec {
 	int64_t allow_http;
 	int64_t allow_local;
 	int64_t submodules;
+	enum job_checkout checkout;
 };
 
 /* ERR_INTERNAL names what is malformed or missing. */
@@ -208,7 +211,9 @@ struct checkout {
 			      * text of a record, NULL = at no commit */
 	const char *commits; /* records of the branch's latest commits, NULL =
 			      * none */
-	int64_t objects;     /* when they last changed, -1 = unknown */
+	const char *state;   /* of the clone, as text, NULL = unknown */
+	struct seen seen;    /* the workspace before the first step, if it
+			      * matched the commit */
 };
 
 enum checkout_how {
@@ -223,13 +228,10 @@ enum checkout_how {
 /* Brings the workspace to the requested commit, then erases the credential. */
 MUSTCHECK const struct err *job_checkout(struct job *, struct checkout *out,
     enum checkout_how *how, const char **detail);
-/* "STATUS DIRTY SIZE" of the workspace at present. */
-MUSTCHECK const struct err *job_workspace(struct job *, const char **out);
-enum checkout_format { FORMAT_SHA1, FORMAT_SHA256 };
-/* Creates a new .git around the existing objects.  ERR_NOTFOUND if there are
- * none: then the clone is empty, in that format. */
-MUSTCHECK const struct err *checkout_rebuild(struct arena *, int workspace,
-    enum checkout_format format);
+/* "STATUS DIRTY SIZE" of the workspace at present, which had been `seen` before
+ * the first step. */
+MUSTCHECK const struct err *job_workspace(struct job *, const struct seen *seen,
+    const char **out);
 
 /* Answers git's question for a user or password from an inherited
  * descriptor. */

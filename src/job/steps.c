@@ -332,9 +332,8 @@ course_checkout(struct course *c)
 		    detail);
 		break;
 	}
-	if (c->checkout.objects != -1)
-		job_result(job, "objects", "%lld",
-		    (long long)c->checkout.objects);
+	if (c->checkout.state != NULL)
+		job_result(job, "objects", "%s", c->checkout.state);
 	c->envp = environment(job, c->checkout.branch, c->checkout.hash);
 	if (c->checkout.stayed != NULL)
 		job_result(job, "stayed", "%s", c->checkout.stayed);
@@ -398,7 +397,7 @@ job_steps(struct job *job)
 		course_fail(&c, REASON_RUNNER,
 		    arena_printf(job->a, "The runner failed: %s.", e->msg));
 	}
-	if (job_workspace(job, &workspace) == NULL)
+	if (job_workspace(job, &c.checkout.seen, &workspace) == NULL)
 		job_result(job, "workspace", "%s", workspace);
 	job_log_close(&job->log);
 	course_log(&c);

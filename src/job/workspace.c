@@ -116,104 +116,133 @@ workspace_empty(struct git *g, const char *keep)
 	return git_call(g, files_empty, &what, &ignored);
 }
 
-struct rebuild {
-	struct arena *a;
-	enum checkout_format format;
-};
-
 static const struct err *
 rebuild(void *arg)
 {
-	const struct rebuild *r = arg;
-
-	return checkout_rebuild(r->a, JOB_FD(WIRE_FD_WORKSPACE), r->format);
+	return checkout_rebuild(JOB_FD(WIRE_FD_WORKSPACE), arg);
 }
 
 const struct err *
 workspace_rebuild(struct git *g, enum checkout_format format)
 {
-	struct rebuild r = { g->job->a, format };
+	struct rebuild r = { .a = g->job->a,
+		.url = g->job->spec.repository,
+		.format = format };
 	const char *ignored;
 
 	return git_call(g, rebuild, &r, &ignored);
 }
 
-static const struct err *
-objects_look(void *arg)
-{
-	char now[32];
+struct preparation {
+	struct rebuild rebuild;
+	const struct clone_state *was;
+	bool accept;
+};
 
-	(void)arg;
-	(void)snprintf(now, sizeof(now), "%lld",
-	    (long long)tree_changed(OBJECTS));
-	return file_store(STDOUT_FILENO, now, strlen(now));
+/* Writes a digit to standard output, because it runs in a child process; the
+ * last digit counts. */
+static const struct err *
+said(enum workspace_how how)
+{
+	const char letter = (char)('0' + how);
+
+	return file_store(STDOUT_FILENO, &letter, 1);
 }
 
 /* Git does not check that an object's content matches its name, and steps can
  * write anything under any name: objects are reused only if nothing among them
  * has changed since they were fetched. */
 static const struct err *
-foreign_remove(void *arg)
+prepare(void *arg)
 {
-	static const char removed[] = "removed";
+	struct preparation *p = arg;
+	const struct seen *was = &p->was->seen;
 	const int workspace = JOB_FD(WIRE_FD_WORKSPACE);
-	const struct job *job = arg;
+	enum workspace_how how = WORKSPACE_REBUILT;
 	const struct err *e;
+	struct seen now;
 	struct stat st;
-	char now[32];
 
+	seen_take(was, 0, &now);
 	if (fstatat(workspace, OBJECTS, &st, AT_SYMLINK_NOFOLLOW) == -1)
-		return NULL;
-	(void)snprintf(now, sizeof(now), "%lld",
-	    (long long)tree_changed(OBJECTS));
-	if (str_eq(job->spec.objects, now))
-		return NULL;
-	if ((e = file_store(STDOUT_FILENO, removed, strlen(removed))) != NULL)
+		how = WORKSPACE_NONE;
+	else if (now.objects == -1 || now.objects != was->objects)
+		how = WORKSPACE_FOREIGN;
+	else if (p->accept && seen_same(was, &now))
+		how = WORKSPACE_SAME;
+	/* git compares times of status changes in seconds only */
+	else if ((p->was->flags & CLONE_INDEX) != 0 && now.index != -1 &&
+	    now.index == was->index && was->latest != -1 && !now.doubtful)
+		how = WORKSPACE_INDEX;
+	if ((e = said(how)) != NULL || how == WORKSPACE_SAME)
 		return e;
-	return tree_remove(workspace, ".git");
+	if (how == WORKSPACE_FOREIGN &&
+	    (e = tree_remove(workspace, ".git")) != NULL)
+		return e;
+	p->rebuild.has_index = how == WORKSPACE_INDEX;
+	e = checkout_rebuild(workspace, &p->rebuild);
+	if (e == NULL || e->code != ERR_NOTFOUND)
+		return e;
+	return how == WORKSPACE_FOREIGN ? NULL : said(WORKSPACE_NONE);
 }
 
 const struct err *
-workspace_foreign_remove(struct git *g, bool *removed)
+workspace_prepare(struct git *g, const struct clone_state *was, bool accept,
+    enum workspace_how *how)
 {
+	struct preparation p = { .rebuild = { .a = g->job->a,
+				     .url = g->job->spec.repository },
+		.was = was,
+		.accept = accept };
 	const struct err *e;
 	const char *text;
+	size_t len;
 
-	e = git_call(g, foreign_remove, g->job, &text);
-	*removed = text[0] != '\0';
+	*how = WORKSPACE_NONE;
+	e = git_call(g, prepare, &p, &text);
+	len = strlen(text);
+	if (e == NULL && len > 0 && text[len - 1] >= '0' &&
+	    text[len - 1] <= '0' + WORKSPACE_NONE)
+		*how = (enum workspace_how)(text[len - 1] - '0');
 	return e;
 }
 
-int64_t
-workspace_objects(struct job *job)
-{
-	int64_t at = -1;
-	const char *text;
+struct looking {
+	int64_t ms;
+	bool settle;
+};
 
-	if (job_call_within(job, OBJECTS_MS, objects_look, NULL, &text) !=
-		NULL ||
-	    !num_parse(text, 0, INT64_MAX, &at))
-		return -1;
-	return at;
-}
-
-/* "BYTES ENTRIES GIT" of the workspace. */
 static const struct err *
-workspace_size(void *arg)
+seen_say(void *arg)
 {
-	int64_t bytes, entries;
-	struct stat st;
-	char text[64];
+	const struct looking *how = arg;
+	const struct err *e;
+	struct seen seen;
+	struct buf text;
 
-	(void)arg;
 	if (fchdir(JOB_FD(WIRE_FD_WORKSPACE)) == -1)
 		return err_errno("enter the workspace");
-	tree_size(time_mono_ms() + SIZE_MS, &bytes, &entries);
-	(void)snprintf(text, sizeof(text), "%lld %s", (long long)bytes,
-	    fstatat(AT_FDCWD, ".git", &st, AT_SYMLINK_NOFOLLOW) == 0 ? "git" :
-		entries == 0                                         ? "empty" :
-								       "no_git");
-	return file_store(STDOUT_FILENO, text, strlen(text));
+	seen_take(NULL, time_mono_ms() + how->ms, &seen);
+	if (how->settle && !seen_settle(&seen))
+		seen.latest = -1;
+	buf_init(&text, OUTPUT_MAX);
+	seen_write(&text, &seen);
+	if ((e = buf_check(&text)) == NULL)
+		e = file_store(STDOUT_FILENO, text.data, text.len);
+	buf_release(&text);
+	return e;
+}
+
+void
+workspace_look(struct job *job, struct seen *out)
+{
+	struct looking how = { .ms = OBJECTS_MS, .settle = true };
+	const char *text;
+
+	if (job_call_within(job, OBJECTS_MS + LATE_MS, seen_say, &how, &text) !=
+		NULL ||
+	    !seen_read(text, out))
+		*out = (struct seen){ .objects = -1, .latest = -1 };
 }
 
 /* Whether the files match the commit, according to git. */
@@ -246,23 +275,27 @@ workspace_status(struct job *job, const char **out)
 }
 
 const struct err *
-job_workspace(struct job *job, const char **out)
+job_workspace(struct job *job, const struct seen *before, const char **out)
 {
+	struct looking how = { .ms = SIZE_MS };
 	const char *text, *status;
 	const struct err *e;
-	size_t digits;
+	struct seen now;
 
 	*out = NULL;
-	if ((e = job_call_within(job, SIZE_MS + LATE_MS, workspace_size, NULL,
+	if ((e = job_call_within(job, SIZE_MS + LATE_MS, seen_say, &how,
 		 &text)) != NULL)
 		return e;
-	digits = strspn(text, "0123456789");
-	if (digits == 0 || text[digits] != ' ')
+	if (!seen_read(text, &now))
 		return err_new(ERR_INTERNAL, "malformed size of the workspace");
-	if (strcmp(text + digits + 1, "git") != 0)
-		status = arena_printf(job->a, "%s -", text + digits + 1);
+	if (seen_same(before, &now))
+		status = "ready 0";
+	else if (now.top == 0)
+		status = "empty -";
+	else if (now.git == 0)
+		status = "no_git -";
 	else if ((e = workspace_status(job, &status)) != NULL)
 		return e;
-	*out = arena_printf(job->a, "%s %.*s", status, (int)digits, text);
+	*out = arena_printf(job->a, "%s %lld", status, (long long)now.bytes);
 	return NULL;
 }

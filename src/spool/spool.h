@@ -12,8 +12,8 @@
  *     control  a FIFO; a line "cancel" asks the job to end
  *
  *   SPOOL/objects.<project>
- *              when git's objects in its workspace last changed, as seen by
- *              the project's last job; one file for each project that has a
+ *              the state of its workspace, as seen by the project's last
+ *              job, for its next; one file for each project that has a
  *              directory on this host
  *
  * The job's input, its description, contains secrets: it is passed as a
@@ -85,7 +85,7 @@
 	 * "-" if there is none */ \
 	X(STEP_ENDED, "step-ended")                                             \
 	X(STEP_SKIPPED, "step-skipped") /* "POSITION" */                        \
-	/* when git's objects last changed, in nanoseconds since 1970 */        \
+	/* state of the clone before the first step, for the next job */        \
 	X(OBJECTS_SEEN, "objects")                                              \
 	/* "STATUS DIRTY SIZE"; DIRTY is "-" if git cannot determine it */      \
 	X(WORKSPACE, "workspace")                                               \

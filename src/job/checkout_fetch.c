@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: ISC */
+/* Finds and fetches the commit that a deployment wants. */
+#include <sys/stat.h>
+
+#include <fcntl.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "core/branch.h"
+#include "core/str.h"
+#include "job/checkout_inner.h"
+
+#define REF CHECKOUT_REF
+#define OUTPUT_MAX CHECKOUT_OUTPUT
+
+bool
+commit_is_hash(const char *text)
+{
+	const size_t len = strlen(text);
+
+	return len >= 4 && len <= 64 &&
+	    strspn(text, "0123456789abcdefABCDEF") == len;
+}
+
+/* Fetches one refspec, from the repository to REF or the ref it names. */
+static const struct err *
+fetch(struct fetch *f, const char *refspec)
+{
+	const char *const args[] = { "fetch", "--no-tags", "--prune", "--force",
+		"--no-recurse-submodules", "--no-write-fetch-head", "--quiet",
+		"--", f->git.job->spec.repository, refspec, NULL };
+
+	return git_run(&f->git, NULL, args);
+}
+
+/* Finds the branch of the repository's HEAD. */
+static const struct err *
+head_branch(struct fetch *f)
+{
+	static const char head[] = "ref: refs/heads/";
+	const char *const args[] = { "ls-remote", "--symref", "--",
+		f->git.job->spec.repository, "HEAD", NULL };
+	const struct err *e;
+	struct buf out;
+	size_t len;
+
+	buf_init(&out, OUTPUT_MAX);
+	if ((e = git_run(&f->git, &out, args)) != NULL)
+		goto out;
+	if (!git_done(&f->git)) { /* then git's output is the reason */
+		job_log_feed(&f->git.job->log, out.data, out.len);
+		job_log_finish(&f->git.job->log);
+	} else if (out.len > 0 && str_starts(out.data, head)) {
+		len = strcspn(out.data + strlen(head), "\t\n");
+		f->branch = arena_strndup(f->a, out.data + strlen(head), len);
+		if (branch_fault(f->branch) != NULL)
+			f->branch = "";
+	}
+out:
+	buf_release(&out);
+	return e;
+}
+
+/* Resolves a name to the full hash of a commit that exists in the clone. */
+static const struct err *
+resolve(struct fetch *f, const char *name, const char **out)
+{
+	const char *const args[] = { "rev-parse", "--verify", "--quiet",
+		"--end-of-options", arena_printf(f->a, "%s^{commit}", name),
+		NULL };
+	const struct err *e;
+	struct buf text;
+
+	*out = NULL;
+	buf_init(&text, OUTPUT_MAX);
+	e = git_run(&f->git, &text, args);
+	if (e == NULL && git_done(&f->git) && text.len > 1)
+		*out = arena_strndup(f->a, text.data, strcspn(text.data, "\n"));
+	buf_release(&text);
+	return e;
+}
+
+/* Reads what the fetch has just written; NULL if it is elsewhere.  Saves a git
+ * process on the way to the first step. */
+const char *
+fetch_tip(const struct fetch *f)
+{
+	char text[66] = "";
+	struct stat st;
+	ssize_t got;
+	int fd;
+
+	fd = openat(JOB_FD(WIRE_FD_WORKSPACE), ".git/" REF,
+	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd == -1)
+		return NULL;
+	got = fstat(fd, &st) == -1 || !S_ISREG(st.st_mode) ?
+	    -1 :
+	    read(fd, text, sizeof(text) - 1);
+	(void)close(fd);
+	if (got != 41 && got != 65)
+		return NULL;
+	text[got - 1] = '\0';
+	return commit_is_hash(text) ? arena_strdup(f->a, text) : NULL;
+}
+
+/* A push event may arrive late or twice: what is at the branch's head now is
+ * newer.  The clone is restored to its state before the fetch. */
+static const struct err *
+head_check(struct fetch *f, const char *before)
+{
+	const char *const back[] = { "update-ref", REF, before, NULL };
+	const char *const none[] = { "update-ref", "-d", REF, NULL };
+	const struct job_spec *spec = &f->git.job->spec;
+	const char *now = fetch_tip(f);
+	const struct err *e;
+
+	if (now == NULL && (e = resolve(f, REF, &now)) != NULL)
+		return e;
+	if (now == NULL || strcasecmp(now, spec->commit) == 0)
+		return NULL;
+	f->superseded = true;
+	f->fault = arena_printf(f->a,
+	    "The branch %s is now at commit %s, not at %s as in the push "
+	    "event. Retry the deployment to deploy that commit anyway.",
+	    f->branch, now, spec->commit);
+	return git_run(&f->git, NULL, before != NULL ? back : none);
+}
+
+/* Fetches a commit that came without a branch: by its hash, which not every
+ * server supports, else by fetching all branches. */
+static const struct err *
+fetch_commit(struct fetch *f, const char *commit)
+{
+	const bool full = strlen(commit) == 40 || strlen(commit) == 64;
+	const struct err *e;
+
+	if (full) {
+		if ((e = fetch(f,
+			 arena_printf(f->a, "+%s:refs/slipway/commit",
+			     commit))) != NULL)
+			return e;
+		if (f->git.end.how != RUN_EXITED)
+			return NULL;
+	}
+	if (!full || !git_done(&f->git)) {
+		if ((e = fetch(f, "+refs/heads/*:refs/slipway/all/*")) != NULL)
+			return e;
+	}
+	return git_done(&f->git) ? resolve(f, commit, &f->hash) : NULL;
+}
+
+const struct err *
+fetch_all(struct fetch *f)
+{
+	const struct job_spec *spec = &f->git.job->spec;
+	const char *before = fetch_tip(f);
+	const struct err *e;
+
+	if (f->branch[0] == '\0') {
+		if ((e = head_branch(f)) != NULL || !git_done(&f->git))
+			return e;
+	}
+	if ((e = fetch(f,
+		 f->branch[0] == '\0' ?
+		     "+HEAD:" REF :
+		     arena_printf(f->a, "+refs/heads/%s:" REF, f->branch))) !=
+	    NULL)
+		return e;
+	if (!git_done(&f->git))
+		return NULL;
+	if (spec->commit == NULL) {
+		f->hash = fetch_tip(f);
+		return f->hash != NULL ? NULL : resolve(f, REF, &f->hash);
+	}
+	if (spec->head_only != 0 &&
+	    ((e = head_check(f, before)) != NULL || f->superseded))
+		return e;
+	if ((e = resolve(f, spec->commit, &f->hash)) != NULL)
+		return e;
+	if (f->hash == NULL && f->git.end.how == RUN_EXITED &&
+	    (e = fetch_commit(f, spec->commit)) != NULL)
+		return e;
+	if (f->hash == NULL && f->git.end.how == RUN_EXITED)
+		f->fault = arena_printf(f->a,
+		    "Commit %s was not found in the repository.", spec->commit);
+	return NULL;
+}
+
+const struct err *
+fetch_known(struct fetch *f, const char *commit, const char **out)
+{
+	const char *const args[] = { "rev-list", "--objects", "--quiet", commit,
+		"--not", REF, NULL };
+	const struct job_spec *spec = &f->git.job->spec;
+	const size_t len = commit == NULL ? 0 : strlen(commit);
+	const struct err *e;
+	struct buf ignored;
+
+	*out = NULL;
+	if ((len != 40 && len != 64) || spec->head_only != 0 ||
+	    f->branch[0] == '\0' || (f->was.flags & CLONE_OWN) == 0 ||
+	    !str_eq(f->was.address, spec->repository) ||
+	    !str_eq(f->was.commit, fetch_tip(f)))
+		return NULL;
+	if (str_eq(f->was.commit, commit)) {
+		*out = f->was.commit;
+		return NULL;
+	}
+	if ((e = resolve(f, commit, out)) != NULL || *out == NULL)
+		return e;
+	buf_init(&ignored, OUTPUT_MAX);
+	e = git_run(&f->git, &ignored, args);
+	buf_release(&ignored);
+	if (!git_done(&f->git))
+		*out = NULL;
+	return e;
+}

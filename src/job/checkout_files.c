@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: ISC */
+/* Brings the files of a workspace to a commit. */
+#include "job/checkout.h"
+
+#define OUTPUT_MAX ((size_t)1 << 20)
+#define DIRS_MAX ((size_t)64 << 20)
+
+/* Empties the directories of submodules: git does not touch their content, and
+ * its origin is unknown. */
+static const struct err *
+gitlinks_empty(struct git *g, const char *hash)
+{
+	const char *const args[] = { "ls-tree", "-r", "-d", "-z", hash, NULL };
+	const struct err *e;
+	struct buf out;
+
+	buf_init(&out, DIRS_MAX);
+	if ((e = git_run(g, &out, args)) != NULL || !git_done(g) ||
+	    (e = buf_check(&out)) != NULL)
+		goto out;
+	if (out.len > 0)
+		e = workspace_links_remove(g, &out);
+out:
+	buf_release(&out);
+	return e;
+}
+
+static const struct err *
+refresh(struct git *g)
+{
+	const char *const args[] = { "update-index", "-q", "--refresh", NULL };
+	const struct err *e;
+	struct buf ignored;
+
+	buf_init(&ignored, OUTPUT_MAX);
+	e = git_run(g, &ignored, args);
+	buf_release(&ignored);
+	return e;
+}
+
+/* Removes what the commit does not have; `keep` leaves ignored files. */
+static const struct err *
+clean(struct git *g)
+{
+	const bool keep = g->job->spec.checkout == CHECKOUT_KEEP;
+	const char *const args[] = { "clean", keep ? "-ffdq" : "-ffdxq", NULL };
+
+	return git_run(g, NULL, args);
+}
+
+/* Removes what is in the way of the commit's files. */
+static const struct err *
+make_room(struct git *g, const char *hash, enum files_before before)
+{
+	/* --reset leaves what an index has about unchanged files */
+	const char *const read_tree[] = { "read-tree", "--reset", hash, NULL };
+	const struct err *e;
+
+	/* git clean gives up on directories that it cannot write */
+	if (before == FILES_FOREIGN &&
+	    ((e = workspace_empty(g, ".git")) != NULL || !git_done(g)))
+		return e;
+	if (before == FILES_UNKNOWN &&
+	    (e = workspace_specials_remove(g)) != NULL)
+		return e;
+	if ((e = git_run(g, NULL, read_tree)) != NULL || !git_done(g))
+		return e;
+	/* its exit status says only whether files differ */
+	if ((e = refresh(g)) != NULL || g->end.how != RUN_EXITED)
+		return e;
+	if ((e = clean(g)) != NULL || !git_done(g))
+		return e;
+	return gitlinks_empty(g, hash);
+}
+
+static const struct err *
+submodules(struct git *g)
+{
+	const char *const args[] = { "submodule", "update", "--init",
+		"--recursive", "--force", "--checkout", NULL };
+
+	return git_run(g, NULL, args);
+}
+
+/* First removes what does not belong there, then writes what differs.
+ * Unchanged files keep their times. */
+const struct err *
+files_checkout(struct git *g, const char *hash, enum files_before before)
+{
+	const char *const checkout[] = { "checkout", "--quiet", "--detach",
+		"--force", "--no-recurse-submodules", hash, "--", NULL };
+	const struct err *e;
+
+	if (before != FILES_COMMITTED &&
+	    ((e = make_room(g, hash, before)) != NULL || !git_done(g)))
+		return e;
+	if ((e = git_run(g, NULL, checkout)) != NULL || !git_done(g))
+		return e;
+	/* only now the commit's own rules say what is ignored */
+	if (g->job->spec.checkout == CHECKOUT_KEEP && before == FILES_UNKNOWN &&
+	    ((e = clean(g)) != NULL || !git_done(g)))
+		return e;
+	return g->job->spec.submodules == 0 ? NULL : submodules(g);
+}

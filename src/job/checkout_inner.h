@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: ISC */
+/* What the files of the checkout share. */
+#ifndef SLIPWAY_JOB_CHECKOUT_INNER_H
+#define SLIPWAY_JOB_CHECKOUT_INNER_H
+
+#include "job/checkout.h"
+
+/* The commit that was last checked out. */
+#define CHECKOUT_REF "refs/slipway/tip"
+#define CHECKOUT_OUTPUT ((size_t)1 << 20)
+
+/* State of one fetch and checkout. */
+struct fetch {
+	struct git git;
+	struct arena *a;
+	const char *branch; /* "" = none */
+	const char *hash;
+	const char *fault;      /* shown to the user */
+	bool superseded;        /* the reason for the failure */
+	bool touched;           /* the files are changing to `hash` */
+	bool moved;             /* the fetch may have written to the clone */
+	const char *before;     /* commit they were at, NULL = none */
+	struct clone_state was; /* what the last job reported */
+	enum workspace_how how; /* of what it left */
+};
+
+/* Four to 64 hexadecimal digits. */
+bool commit_is_hash(const char *text);
+/* The commit that CHECKOUT_REF names, read without git, in the arena; NULL if
+ * it is stored elsewhere. */
+const char *fetch_tip(const struct fetch *);
+/* Whether the clone has this commit and all that it consists of, so that the
+ * server is not needed: `out` is its full hash or NULL.  It is NULL for a push
+ * event, which may be outdated, and for a request without a branch, whose name
+ * only the server has. */
+MUSTCHECK const struct err *fetch_known(struct fetch *, const char *commit,
+    const char **out);
+/* Fetches what the deployment wants and sets `hash` and `branch`.  If `hash` is
+ * NULL afterwards, `fault` or the end of the last command says why. */
+MUSTCHECK const struct err *fetch_all(struct fetch *);
+
+#endif
