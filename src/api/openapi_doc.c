@@ -197,7 +197,7 @@ schema_use(struct doc *d, const struct shape *shape, enum json_schema which,
 			continue;
 		if (f->named != NULL)
 			named_use(d, f->named, f->values);
-		if (f->shape != NULL)
+		if (f->shape != NULL && !f->shape->bare)
 			(void)schema_use(d, f->shape, schema_inner(f, which),
 			    FIELD_DETAIL);
 	}

@@ -120,6 +120,9 @@ struct shape {
 	 * and invalid members are NULL or 0, or unchanged. */
 	void (*check)(const void *item, const char *pointer, struct faults *);
 	const char *doc; /* describes the schema in the OpenAPI document */
+	/* An item of an array is not an object but the value of the only
+	 * entry. */
+	bool bare;
 };
 
 /* clang-format off */

@@ -237,6 +237,20 @@ count_check(struct reader *r, const struct field *f, const cJSON *value,
 	return true;
 }
 
+static bool member_read(struct reader *, const struct field *, const cJSON *,
+    const char *pointer, void *to);
+
+static bool
+item_read(struct reader *r, const struct shape *shape, const cJSON *value,
+    const char *pointer, void *item)
+{
+	const struct field *only = shape->fields;
+
+	return shape->bare ?
+	    member_read(r, only, value, pointer, field_at(item, only)) :
+	    object_read(r, shape, value, pointer, item);
+}
+
 /* Reads the items of a list into new memory, also when their owner is
  * updated. */
 static bool
@@ -254,7 +268,7 @@ items_read(struct reader *outer, const struct shape *shape, const cJSON *value,
 	items = arena_alloc(r.faults->a, out->n, shape->size);
 	out->items = items;
 	cJSON_ArrayForEach(item, value) {
-		good = object_read(&r, shape, item,
+		good = item_read(&r, shape, item,
 			   fault_index(r.faults, pointer, i),
 			   items + i * shape->size) &&
 		    good;

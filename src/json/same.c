@@ -78,9 +78,11 @@ same_text(const struct field *f, const cJSON *value, const char *present)
 static bool
 same_object(const struct shape *shape, const cJSON *object, const void *present)
 {
-	const struct field *f;
+	const struct field *f = shape->fields;
 	const cJSON *member;
 
+	if (shape->bare)
+		return json_same(f, object, field_of(present, f));
 	if (!cJSON_IsObject(object))
 		return false;
 	cJSON_ArrayForEach(member, object) {

@@ -224,6 +224,8 @@ moment(struct writer *w, const struct field *f)
 	buf_puts(w->b, "\"date-time\"");
 }
 
+static void member(struct writer *, const struct field *);
+
 static void
 item_reference(struct writer *w, const struct field *f)
 {
@@ -236,6 +238,10 @@ item_reference(struct writer *w, const struct field *f)
 		return;
 	}
 	key(w->b, "items");
+	if (f->shape->bare) {
+		member(w, f->shape->fields);
+		return;
+	}
 	buf_putc(w->b, '{');
 	reference(w, &plain, f->shape->name, suffix);
 	buf_putc(w->b, '}');

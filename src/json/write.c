@@ -11,7 +11,7 @@ struct choice {
 	unsigned detail; /* FIELD_DETAIL or 0 */
 };
 
-static void object_write(struct buf *, const struct shape *, const void *item,
+static void item_write(struct buf *, const struct shape *, const void *item,
     const struct choice *);
 
 /* Returns the byte of the JSON name for the name's byte at *at; advances
@@ -139,7 +139,7 @@ items_write(struct buf *b, const struct shape *shape, const struct list *list,
 	for (i = 0; i < list->n; i++, item += shape->size) {
 		if (i > 0)
 			buf_putc(b, ',');
-		object_write(b, shape, item, choice);
+		item_write(b, shape, item, choice);
 	}
 	buf_putc(b, ']');
 }
@@ -163,7 +163,7 @@ list_write(struct buf *b, const struct field *f, const struct list *list,
 	else if (list->n == 0)
 		buf_puts(b, "null");
 	else
-		object_write(b, f->shape, list->items, choice);
+		item_write(b, f->shape, list->items, choice);
 }
 
 static void
@@ -240,6 +240,18 @@ object_write(struct buf *b, const struct shape *shape, const void *item,
 		value_write(b, f, field_of(item, f), choice);
 	}
 	buf_puts(b, before == '{' ? "{}" : "}");
+}
+
+static void
+item_write(struct buf *b, const struct shape *shape, const void *item,
+    const struct choice *choice)
+{
+	const struct field *only = shape->fields;
+
+	if (shape->bare)
+		value_write(b, only, field_of(item, only), choice);
+	else
+		object_write(b, shape, item, choice);
 }
 
 void

@@ -35,8 +35,11 @@ static const struct field item_fields[] = {
 	I(number, 0),
 	FIELD_END,
 };
-static const struct shape item_shape = { "Item", item_fields,
-	sizeof(struct item), NULL, NULL };
+static const struct shape item_shape = {
+	.name = "Item",
+	.fields = item_fields,
+	.size = sizeof(struct item),
+};
 
 static const struct field body_fields[] = {
 	B(name, FIELD_NULL, .outside = "n"),
@@ -52,8 +55,11 @@ static const struct field body_fields[] = {
 	B(one, FIELD_ONE | FIELD_NULL, .shape = &item_shape),
 	FIELD_END,
 };
-static const struct shape body_shape = { "Body", body_fields,
-	sizeof(struct body), NULL, NULL };
+static const struct shape body_shape = {
+	.name = "Body",
+	.fields = body_fields,
+	.size = sizeof(struct body),
+};
 
 /* What was read is written as strict JSON, and reads back the same. */
 static void

@@ -59,8 +59,11 @@ static const struct field leaf_fields[] = {
 	P(note, FIELD_IN | FIELD_NULL),
 	FIELD_END,
 };
-static const struct shape leaf_shape = { "Leaf", leaf_fields,
-	sizeof(struct part), NULL, NULL };
+static const struct shape leaf_shape = {
+	.name = "Leaf",
+	.fields = leaf_fields,
+	.size = sizeof(struct part),
+};
 
 static const struct field part_fields[] = {
 	P(label, FIELD_IN | FIELD_MUST, .min = 1, .max = 5),
@@ -69,8 +72,12 @@ static const struct field part_fields[] = {
 	P(parts, FIELD_IN, .shape = &leaf_shape, .max = 2),
 	FIELD_END,
 };
-static const struct shape part_shape = { "Part", part_fields,
-	sizeof(struct part), part_check, NULL };
+static const struct shape part_shape = {
+	.name = "Part",
+	.fields = part_fields,
+	.size = sizeof(struct part),
+	.check = part_check,
+};
 
 static const struct field thing_fields[] = {
 	F(id, 0),
@@ -90,8 +97,12 @@ static const struct field thing_fields[] = {
 	FIELD(struct thing, hash, 0),
 	FIELD_END,
 };
-static const struct shape thing_shape = { "Thing", thing_fields,
-	sizeof(struct thing), thing_check, NULL };
+static const struct shape thing_shape = {
+	.name = "Thing",
+	.fields = thing_fields,
+	.size = sizeof(struct thing),
+	.check = thing_check,
+};
 
 /* A body and the expected result: the object as it is written, or the faults,
  * each as "pointer: detail" and a newline. */

@@ -49,7 +49,11 @@ static void
 file_check(const char *path, char *text, const struct kind *kind)
 {
 	static const struct field none[] = { FIELD_END };
-	static const struct shape shape = { "None", none, 1, NULL, NULL };
+	static const struct shape shape = {
+		.name = "None",
+		.fields = none,
+		.size = 1,
+	};
 	static const enum err_code codes[] = {
 		[GOOD] = ERR_INVALID, /* because it is no empty object */
 		[MALFORMED] = ERR_BAD_REQUEST,

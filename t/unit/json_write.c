@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* Structs as JSON, and the schemas that describe them. */
+#include "core/str.h"
 #include "json/json.h"
 #include "tap.h"
 
@@ -35,8 +36,11 @@ static const struct field leaf_fields[] = {
 	L(note, BOTH),
 	FIELD_END,
 };
-static const struct shape leaf_shape = { "Leaf", leaf_fields,
-	sizeof(struct leaf), NULL, NULL };
+static const struct shape leaf_shape = {
+	.name = "Leaf",
+	.fields = leaf_fields,
+	.size = sizeof(struct leaf),
+};
 
 static const struct field tree_fields[] = {
 	F(id, FIELD_OUT, .doc = "Its number."),
@@ -54,8 +58,11 @@ static const struct field tree_fields[] = {
 	FIELD(struct tree, raw, FIELD_NULL),
 	FIELD_END,
 };
-static const struct shape tree_shape = { "Tree", tree_fields,
-	sizeof(struct tree), NULL, NULL };
+static const struct shape tree_shape = {
+	.name = "Tree",
+	.fields = tree_fields,
+	.size = sizeof(struct tree),
+};
 
 static const struct field fine_fields[] = {
 	F(id, FIELD_OUT),
@@ -66,8 +73,12 @@ static const struct field fine_fields[] = {
 	F(secret, FIELD_IN | FIELD_LINE, .pattern = "[^@[:space:]]+", .max = 4),
 	FIELD_END,
 };
-static const struct shape fine_shape = { "Fine", fine_fields,
-	sizeof(struct tree), NULL, "A thing." };
+static const struct shape fine_shape = {
+	.name = "Fine",
+	.fields = fine_fields,
+	.size = sizeof(struct tree),
+	.doc = "A thing.",
+};
 
 static struct buf out;
 
@@ -275,9 +286,92 @@ answers(void)
 	    "an optional string is not nullable");
 }
 
+struct word {
+	const char *text;
+};
+struct holder {
+	struct json_text words;
+};
+
+static const struct field word_fields[] = {
+	FIELD(struct word, text, FIELD_OUT | FIELD_IN, .min = 1, .max = 5),
+	FIELD_END,
+};
+static const struct shape word_shape = { .name = "Word",
+	.fields = word_fields,
+	.size = sizeof(struct word),
+	.bare = true };
+static const struct field holder_fields[] = {
+	FIELD(struct holder, words, FIELD_OUT | FIELD_IN, .max = 2,
+	    .shape = &word_shape),
+	FIELD_END,
+};
+static const struct shape holder_shape = { .name = "Holder",
+	.fields = holder_fields,
+	.size = sizeof(struct holder) };
+
+/* Reads the body; returns the text of the array, or the first fault. */
+static const char *
+words_read(struct arena *a, const char *body)
+{
+	struct holder holder = { .words = { .s = NULL } };
+	struct faults faults;
+
+	faults_init(&faults, a);
+	if (json_read(&holder_shape, JSON_CREATE, body, strlen(body), &holder,
+		&faults) != NULL)
+		return "error";
+	if (faults.n > 0)
+		return arena_printf(a, "%s %s", faults.item[0].pointer,
+		    faults.item[0].detail);
+	return holder.words.s;
+}
+
+static void
+bare(void)
+{
+	struct arena *a = arena_open(100000);
+	const struct word *word;
+	const struct err *e;
+	struct list list;
+	struct buf b;
+
+	is_str(words_read(a, "{\"words\":[\"a\",\"b/*\"]}"), "[\"a\",\"b/*\"]",
+	    "an array of strings is stored as such");
+	is_str(words_read(a, "{\"words\":[]}"), "[]",
+	    "an array of strings can be empty");
+	is_str(words_read(a, "{\"words\":[\"a\",1]}"),
+	    "/words/1 must be a string",
+	    "a number in an array of strings is a fault");
+	is_str(words_read(a, "{\"words\":[null]}"), "/words/0 must not be null",
+	    "null in an array of strings is a fault");
+	is_str(words_read(a, "{\"words\":[{\"text\":\"a\"}]}"),
+	    "/words/0 must be a string",
+	    "an object in an array of strings is a fault");
+	is_str(words_read(a, "{\"words\":[\"\"]}"),
+	    "/words/0 must not be empty",
+	    "an item of an array of strings has the limits of its entry");
+	is_str(words_read(a, "{\"words\":[\"a\",\"b\",\"c\"]}"),
+	    "/words must have at most 2 members, has 3",
+	    "an array of strings has a limit");
+	e = json_items(a, &word_shape, "[\"x\",\"y\"]", &list);
+	word = list.items;
+	ok(e == NULL && list.n == 2 && str_eq(word[1].text, "y"),
+	    "a stored array of strings is read");
+	buf_init(&b, 1000);
+	json_schema(&b, &holder_shape, JSON_SCHEMA_CREATE, 0);
+	ok(strstr(b.data,
+	       "\"items\":{\"type\":\"string\",\"minLength\":1,"
+	       "\"maxLength\":5,") != NULL,
+	    "the schema of an array of strings describes its items");
+	buf_release(&b);
+	arena_close(a);
+}
+
 int
 main(void)
 {
+	bare();
 	buf_init(&out, 1 << 20);
 	values();
 	objects();
