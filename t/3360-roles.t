@@ -34,6 +34,7 @@ my %needs = (
 		'GET /api/auth/tokens', 'POST /api/auth/tokens', 'GET /api/auth/tokens/{id}',
 		'DELETE /api/auth/tokens/{id}',
 		'GET /api/git/branches', 'GET /api/git/commits',
+		'GET /api/environments', 'GET /api/environments/{id}',
 	],
 	deployer => [
 		'POST /api/deployments', 'POST /api/deployments/{id}/retry',
@@ -45,6 +46,7 @@ my %needs = (
 		'PUT /api/pipelines/{id}', 'DELETE /api/pipelines/{id}', 'POST /api/pipelines/from-template',
 		'POST /api/steps',
 		'PUT /api/steps/{id}', 'DELETE /api/steps/{id}', 'PUT /api/projects/{id}/hook-secret',
+		'POST /api/environments', 'PUT /api/environments/{id}', 'DELETE /api/environments/{id}',
 	],
 	admin => ['POST /api/user', 'PUT /api/user/{id}', 'DELETE /api/user/{id}'],
 );

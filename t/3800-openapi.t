@@ -194,6 +194,24 @@ sub pipelines {
 	    role => 'viewer');
 }
 
+sub environments {
+	make(environment => 'POST /api/environments', at => '/api/environments/', role => 'maintainer',
+	    body => { projectId => $id{other}, name => 'live', url => 'https://www.example.org/',
+		branches => [ 'main', 'release/*' ], tags => ['v*'], runner => 'host1',
+		variables => [ { key => 'LEVEL', value => '9' } ] });
+	drive('POST /api/environments', 409, label => 'duplicate name',
+	    body => { projectId => $id{other}, name => 'LIVE' });
+	drive('POST /api/environments', 422, label => 'an invalid pattern',
+	    body => { projectId => $id{other}, name => 'x', branches => ['a..b'] });
+	my $read = show('GET /api/environments/{id}', id => $id{environment}, role => 'viewer');
+	drive('PUT /api/environments/{id}', 200, id => $id{environment},
+	    label => 'the object that GET returned',
+	    body => $read->{json});
+	drive('PUT /api/environments/{id}', 200, id => $id{environment}, body => { position => 3,
+	    url => undef });
+	drive('GET /api/environments', 200, query => "projectId=$id{other}", role => 'viewer');
+}
+
 sub users {
 	make(user => 'POST /api/user', at => '/api/user/detail/', body => {
 		username => 'ann', role => 'deployer', name => 'Ann', email => 'ann@example.org',
@@ -370,7 +388,7 @@ sub logs {
 
 # If-Match, then the deletion of each object; nothing uses them afterwards.
 sub endings {
-	for my $kind (['/api/steps/{id}', 'step', 'description'],
+	for my $kind (['/api/environments/{id}', 'environment'], ['/api/steps/{id}', 'step', 'description'],
 	    ['/api/pipelines/{id}', 'pipeline'], ['/api/projects/{id}', 'other'],
 	    ['/api/user/{id}', 'user']) {
 		my ($path, $what) = @$kind;
@@ -428,6 +446,7 @@ sub refusals {
 projects();
 pipelines();
 hooks();
+environments();
 users();
 service();
 gitserver();

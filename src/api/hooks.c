@@ -252,6 +252,7 @@ trigger_fire(struct take *t, const struct list *triggers, size_t index)
 	struct deployment_request sent = {
 		.project_id = rq->id[0],
 		.pipeline_id = { .n = trigger->pipeline_id, .set = true },
+		.environment_id = trigger->environment_id,
 		.branch = t->push->branch,
 		.commit_hash = t->push->commit_hash,
 		.commit_message = t->push->commit_message,

@@ -10,6 +10,7 @@
 #include "deploy/presets.h"
 #include "deploy/repository.h"
 #include "deploy/secrets.h"
+#include "deploy/target.h"
 #include "store/deployment.h"
 #include "store/env.h"
 #include "store/gitrepo.h"
@@ -56,23 +57,32 @@ trigger_look(struct req *rq, const struct trigger *t, size_t index)
 {
 	const char *at = arena_printf(rq->a, "/triggers/%zu/branch", index);
 	const char *fault;
-	char *like, *c;
 
-	if (t->branch == NULL || faults_at(&rq->faults, at))
-		return;
-	like = arena_strdup(rq->a, t->branch);
-	for (c = like; *c != '\0'; c++)
-		if (*c == '*' || *c == '?')
-			*c = 'x';
-	if ((fault = branch_fault(like)) != NULL)
-		faults_add(&rq->faults, at, "%s",
-		    strpbrk(like, " ~^:[\\") == NULL ?
-			fault :
-			"must not contain blanks or any of ~^:[\\; the "
-			"wildcards of a pattern are *, ** and ?");
+	if (t->branch != NULL && !faults_at(&rq->faults, at) &&
+	    (fault = target_pattern_fault(rq->a, t->branch)) != NULL)
+		faults_add(&rq->faults, at, "%s", fault);
 }
 
-/* Checks the trigger's branch and pipeline. */
+static const struct err *
+trigger_environment(struct req *rq, struct arena *a, int64_t project_id,
+    struct maybe environment_id, size_t index)
+{
+	struct environment env;
+	const struct err *e;
+
+	if (!environment_id.set)
+		return NULL;
+	e = environment_by_id(rq->db, a, environment_id.n, &env);
+	if (e != NULL && e->code != ERR_NOTFOUND)
+		return e;
+	if (e != NULL || env.project_id != project_id)
+		faults_add(&rq->faults,
+		    arena_printf(a, "/triggers/%zu/environmentId", index),
+		    "must be an environment of this project");
+	return NULL;
+}
+
+/* Checks the trigger's branch, pipeline and environment. */
 static const struct err *
 trigger_judge(struct req *rq, struct arena *a, const struct project *p,
     const struct trigger *t, size_t index)
@@ -80,8 +90,9 @@ trigger_judge(struct req *rq, struct arena *a, const struct project *p,
 	const struct err *e;
 
 	trigger_look(rq, t, index);
-	if (t->pipeline_id == 0)
-		return NULL;
+	e = trigger_environment(rq, a, p->id, t->environment_id, index);
+	if (e != NULL || t->pipeline_id == 0)
+		return e;
 	e = deployment_share_pipeline(rq->db, a, p->id, t->pipeline_id);
 	if (e == NULL || e->code != ERR_NOTFOUND)
 		return e;

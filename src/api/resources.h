@@ -17,6 +17,7 @@
 	X(pipelines)							\
 	X(steps)							\
 	X(templates)							\
+	X(environments)							\
 	X(deployments)							\
 	X(log)								\
 	X(users)							\

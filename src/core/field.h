@@ -84,6 +84,8 @@ enum field_flag {
 	FIELD_GAPS = 1 << 11,  /* F_MAP: null means a value stored elsewhere */
 	FIELD_TEXT = 1 << 12,  /* F_STR: text with line breaks, but no other
 			        * control characters */
+	FIELD_LATER = 1 << 13, /* F_MAYBE: stored text of older versions lacks
+			        * it, so it is left out if it is none */
 };
 
 struct shape;

@@ -43,6 +43,9 @@
 	    "It was canceled before it started.")			\
 	X(REASON_CHECKOUT, "checkout_failed", STATE_FAILED,		\
 	    COMMIT_FAILED, "The commit could not be checked out.", NULL) \
+	X(REASON_ENVIRONMENT, "environment_deleted", STATE_CANCELED,	\
+	    COMMIT_CANCELED,						\
+	    "The environment was deleted before it started.", NULL)	\
 	X(REASON_LOG_LOST, "log_lost", STATE_FAILED, COMMIT_FAILED,	\
 	    "The log of the deployment is incomplete.", NULL)		\
 	X(REASON_DELETED, "project_deleted", STATE_CANCELED,		\

@@ -4,6 +4,7 @@
 #include "core/branch.h"
 #include "core/str.h"
 #include "core/wake.h"
+#include "deploy/target.h"
 #include "deploy/variables.h"
 #include "store/env.h"
 #include "store/project.h"
@@ -53,6 +54,22 @@ source_judge(struct deploy *deploy, const struct deployment_request *sent,
 	return NULL;
 }
 
+/* Fills in the environment of the deployment, and lists its variables. */
+static const struct err *
+target_fill(struct deploy *deploy, const struct deployment_request *sent,
+    const struct deployment_source *source, struct deployment *out,
+    struct list *base)
+{
+	struct environment env = { .id = 0 };
+	const struct err *e = NULL;
+
+	if (source->environments > 0 || sent->environment_id.set)
+		e = target_choose(deploy, source->project_id,
+		    sent->environment_id, out->branch, &env);
+	out->environment_id = (struct maybe){ env.id, env.id != 0 };
+	return e != NULL ? e : target_variables(deploy, deploy->a, &env, base);
+}
+
 const struct err *
 deploy_judge(struct deploy *deploy, const struct deploy_order *order,
     struct deployment *out)
@@ -62,6 +79,7 @@ deploy_judge(struct deploy *deploy, const struct deploy_order *order,
 	struct deployment_source source;
 	struct project p;
 	const char *wrong;
+	struct list base;
 	bool found;
 
 	*out = (struct deployment){ .project_id = sent->project_id };
@@ -87,7 +105,8 @@ deploy_judge(struct deploy *deploy, const struct deploy_order *order,
 	p = (struct project){ .id = source.project_id,
 		.env_presets = source.env_presets,
 		.extra_env = source.extra_env };
-	return variables_make(deploy, &p, order, out);
+	e = target_fill(deploy, sent, &source, out, &base);
+	return e != NULL ? e : variables_make(deploy, &p, &base, order, out);
 }
 
 const struct err *
@@ -109,7 +128,8 @@ deploy_create(struct deploy *deploy, const struct deploy_order *order,
  * variables that a maintainer set, but not those that a deployer set while the
  * project's rules, or an older version, allowed it. */
 static const struct err *
-retry_check(struct deploy *deploy, const struct deployment *d, enum role role)
+retry_check(struct deploy *deploy, const struct deployment *d,
+    const struct list *base, enum role role)
 {
 	const char *by = d->env_role;
 	const struct err *e;
@@ -123,7 +143,8 @@ retry_check(struct deploy *deploy, const struct deployment *d, enum role role)
 	e = project_by_id(deploy->db, deploy->a, d->project_id, &p);
 	if (e != NULL || str_eq(p.extra_env, ENV_EXTRA_DEPLOYERS))
 		return e;
-	if ((e = variables_extra(deploy, &p, d->env_vars, &extra)) != NULL ||
+	if ((e = variables_extra(deploy, &p, base, d->env_vars, &extra)) !=
+		NULL ||
 	    extra == NULL)
 		return e;
 	return err_tell(ERR_FORBIDDEN,
@@ -133,12 +154,39 @@ retry_check(struct deploy *deploy, const struct deployment *d, enum role role)
 	    extra);
 }
 
+/* Checks that the deployment can still go to its environment, and lists the
+ * environment's variables. */
+static const struct err *
+retry_target(struct deploy *deploy, const struct deployment *d,
+    struct list *base)
+{
+	struct environment env = { .id = 0 };
+	const struct err *e = NULL;
+	bool good = true;
+
+	if (d->environment_id.set)
+		e = environment_by_id(deploy->db, deploy->a,
+		    d->environment_id.n, &env);
+	if (e != NULL && e->code == ERR_NOTFOUND)
+		return err_tell(ERR_CONFLICT,
+		    "The environment of this deployment was deleted.");
+	if (e == NULL && env.id != 0)
+		e = target_accepts(deploy->a, &env, d->branch, &good);
+	if (e == NULL && !good)
+		return err_tell(ERR_CONFLICT,
+		    "The environment %s no longer accepts the branch of this "
+		    "deployment.",
+		    env.name);
+	return e != NULL ? e : target_variables(deploy, deploy->a, &env, base);
+}
+
 const struct err *
 deploy_retry(struct deploy *deploy, int64_t id, int64_t created_by,
     enum role role, struct deployment *out)
 {
 	const struct err *e;
 	struct deployment d;
+	struct list base;
 
 	*out = (struct deployment){ .id = 0 };
 	if ((e = deployment_by_id(deploy->db, deploy->a, id, &d)) != NULL)
@@ -147,7 +195,8 @@ deploy_retry(struct deploy *deploy, int64_t id, int64_t created_by,
 	if (e != NULL && e->code == ERR_NOTFOUND)
 		return err_tell(ERR_CONFLICT,
 		    "The project of this deployment was deleted.");
-	if (e != NULL || (e = retry_check(deploy, &d, role)) != NULL)
+	if (e != NULL || (e = retry_target(deploy, &d, &base)) != NULL ||
+	    (e = retry_check(deploy, &d, &base, role)) != NULL)
 		return e;
 	return deployment_repeat(deploy->db, deploy->a, d.id, created_by, out);
 }

@@ -15,7 +15,7 @@
 #include "store/user.h"
 
 /* Size of an arena that suffices to judge and create a deployment. */
-#define DEPLOY_WORK ((size_t)5 << 20)
+#define DEPLOY_WORK ((size_t)8 << 20)
 
 struct deploy_order {
 	const struct deployment_request *sent;
@@ -37,8 +37,9 @@ MUSTCHECK const struct err *deploy_judge(struct deploy *,
 MUSTCHECK const struct err *deploy_create(struct deploy *,
     const struct deploy_order *, struct deployment *out);
 /* Inside a transaction: creates a pending copy of a deployment for a user with
- * that role; `out` as above. ERR_NOTFOUND if the deployment is unknown, ERR_CONFLICT if its
- * project was deleted, ERR_FORBIDDEN if it sets variables outside of the
+ * that role; `out` as above. ERR_NOTFOUND if the deployment is unknown,
+ * ERR_CONFLICT if its project or environment was deleted or the environment no
+ * longer accepts the branch, ERR_FORBIDDEN if it sets variables outside of the
  * presets that this user may not set and no maintainer set. */
 MUSTCHECK const struct err *deploy_retry(struct deploy *, int64_t id,
     int64_t created_by, enum role, struct deployment *out);

@@ -7,6 +7,7 @@
 #include "crypto/crypto.h"
 #include "crypto/public_key.h"
 #include "deploy/stored_secrets.h"
+#include "deploy/target.h"
 #include "deploy/variables.h"
 #include "json/json.h"
 
@@ -37,7 +38,7 @@ preset_of(const struct list *presets, const char *key)
 }
 
 /* Prefix of the names of a trigger's variables. Several triggers may have the
- * same branch and pipeline; those are numbered in order. */
+ * same branch, pipeline and environment; those are numbered in order. */
 static const char *
 trigger_prefix(struct arena *a, const struct list *triggers, size_t index)
 {
@@ -48,10 +49,14 @@ trigger_prefix(struct arena *a, const struct list *triggers, size_t index)
 
 	for (i = 0; i < index; i++)
 		if (t[i].pipeline_id == t[index].pipeline_id &&
+		    t[i].environment_id.n == t[index].environment_id.n &&
 		    str_eq(t[i].branch, t[index].branch))
 			same++;
 	what = arena_printf(a, "%lld %zu %s", (long long)t[index].pipeline_id,
 	    same, t[index].branch == NULL ? "" : t[index].branch);
+	if (t[index].environment_id.set)
+		what = arena_printf(a, "%s %lld", what,
+		    (long long)t[index].environment_id.n);
 	crypto_sha256(what, strlen(what), hash);
 	return arena_strndup(a, hash, PREFIX_LEN);
 }
@@ -202,14 +207,37 @@ vars_check(const struct env_rules *rules, struct arena *scratch,
 	faults_take(f, &more);
 }
 
+/* Lists the variables of the trigger's environment. If it cannot be deployed
+ * to, the caller or the push reports that. */
+static const struct err *
+trigger_base(struct stored_secrets *stored, struct arena *scratch,
+    int64_t project_id, const struct list *triggers, size_t index,
+    struct list *out)
+{
+	const struct trigger *t = triggers->items;
+	struct deploy deploy = *stored->deploy;
+	struct environment env = { .id = 0 };
+	struct faults ignored;
+	const struct err *e = NULL;
+
+	faults_init(&ignored, scratch);
+	deploy.faults = &ignored;
+	deploy.a = scratch;
+	if (project_id != 0)
+		e = target_find(&deploy, project_id, t[index].environment_id,
+		    &env);
+	return e != NULL ? e : target_variables(&deploy, scratch, &env, out);
+}
+
 /* Checks triggers one by one, so that their memory is not needed for all at
  * once. */
 static const struct err *
 triggers_judge(struct stored_secrets *stored, const struct project *p,
     const struct list *presets)
 {
+	struct list base;
 	/* only maintainers write triggers */
-	const struct env_rules rules = { presets,
+	const struct env_rules rules = { presets, &base,
 		variables_refusal(p, ROLE_MAINTAINER) };
 	struct faults *f = stored->deploy->faults;
 	const bool judged = !faults_has(f, "/envPresets");
@@ -226,6 +254,9 @@ triggers_judge(struct stored_secrets *stored, const struct project *p,
 		at = arena_printf(scratch, "/triggers/%zu", i);
 		pointer = arena_printf(scratch, "%s/envVars", at);
 		e = trigger_read(stored, scratch, presets, &triggers, i, &vars);
+		if (e == NULL)
+			e = trigger_base(stored, scratch, p->id, &triggers, i,
+			    &base);
 		/* as far as both could be parsed */
 		if (e == NULL && judged && !faults_at(f, at) &&
 		    !faults_at(f, pointer))

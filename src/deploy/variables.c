@@ -21,26 +21,45 @@ preset_of(const struct list *presets, const char *key)
 	return NULL;
 }
 
+static const struct env_var *
+var_of(const struct list *vars, const char *name)
+{
+	const struct env_var *v = vars->items;
+	size_t i;
+
+	for (i = 0; i < vars->n; i++)
+		if (str_eq(v[i].name, name))
+			return &v[i];
+	return NULL;
+}
+
+static bool
+is_secret(const struct list *presets, const struct list *base, const char *key)
+{
+	const struct env_var *v = var_of(base, key);
+	const struct preset *p = preset_of(presets, key);
+
+	return (v != NULL && v->secret) || (p != NULL && p->secret);
+}
+
 /* Converts the map to variables. Null is what a deployment shows in place of a
  * secret, so it counts as absent. */
 static void
-vars_take(struct deploy *deploy, const struct list *presets,
+vars_take(struct deploy *deploy, const struct env_rules *rules,
     const struct map *sent, struct list *out)
 {
 	struct faults *f = deploy->faults;
 	struct env_var *v = arena_alloc(deploy->a, sent->n, sizeof(*v));
-	const struct preset *p;
 	const struct pair *one;
 	size_t i;
 
 	*out = (struct list){ .items = v };
 	for (i = 0; i < sent->n; i++) {
 		one = &sent->items[i];
-		p = preset_of(presets, one->key);
 		if (one->value != NULL)
 			v[out->n++] = (struct env_var){ .name = one->key,
 				.value = one->value };
-		else if (p == NULL || !p->secret)
+		else if (!is_secret(rules->presets, rules->base, one->key))
 			faults_add(f, fault_pointer(f, "/envVars", one->key),
 			    "must be a string; null is allowed for secrets "
 			    "only");
@@ -107,7 +126,7 @@ variables_refusal(const struct project *p, enum role role)
 
 const struct err *
 variables_extra(const struct deploy *deploy, const struct project *p,
-    struct json_text vars, const char **out)
+    const struct list *base, struct json_text vars, const char **out)
 {
 	const struct err *e;
 	struct list presets;
@@ -121,17 +140,20 @@ variables_extra(const struct deploy *deploy, const struct project *p,
 	if (e != NULL)
 		return e;
 	for (i = 0; *out == NULL && i < map.n; i++)
-		if (preset_of(&presets, map.items[i].key) == NULL)
+		if (preset_of(&presets, map.items[i].key) == NULL &&
+		    var_of(base, map.items[i].key) == NULL)
 			*out = map.items[i].key;
 	return NULL;
 }
 
 const struct err *
 variables_make(struct deploy *deploy, const struct project *p,
-    const struct deploy_order *order, struct deployment *out)
+    const struct list *base, const struct deploy_order *order,
+    struct deployment *out)
 {
 	struct list presets, given, all;
 	const struct env_rules rules = { .presets = &presets,
+		.base = base,
 		.refusal = variables_refusal(p, order->role) };
 	const struct err *e;
 
@@ -145,7 +167,7 @@ variables_make(struct deploy *deploy, const struct project *p,
 	if (order->vars != NULL)
 		given = *order->vars;
 	else
-		vars_take(deploy, &presets, &order->sent->env_vars, &given);
+		vars_take(deploy, &rules, &order->sent->env_vars, &given);
 	env_check(&rules, &given, "/envVars", deploy->faults, &all);
 	if (deploy->faults->n > 0)
 		return NULL;

@@ -9,16 +9,17 @@
 /* Why a user with that role may not set variables outside of the project's
  * presets; NULL if the user may. */
 const char *variables_refusal(const struct project *, enum role);
-/* Finds the first variable of a deployment that no preset names; NULL if there
- * is none. */
+/* Finds the first variable of a deployment that neither a preset nor the base
+ * (struct env_var) names; NULL if there is none. */
 MUSTCHECK const struct err *variables_extra(const struct deploy *,
-    const struct project *, struct json_text vars, const char **out);
+    const struct project *, const struct list *base, struct json_text vars,
+    const char **out);
 
-/* Checks the variables against the project's presets and fills in the
- * deployment's env_vars and secret_vars, in the arena. Adds faults below
- * /envVars. ERR_UNAVAILABLE if a variable is secret and there is no key. */
+/* Checks the variables against the project's presets, adds those of the base
+ * (struct env_var) that are not set, and fills in the deployment's env_vars and
+ * secret_vars, in the arena. Adds faults below /envVars. ERR_UNAVAILABLE if a variable is secret and there is no key. */
 MUSTCHECK const struct err *variables_make(struct deploy *,
-    const struct project *, const struct deploy_order *,
-    struct deployment *out);
+    const struct project *, const struct list *base,
+    const struct deploy_order *, struct deployment *out);
 
 #endif

@@ -45,6 +45,7 @@ struct job_spec {
 	int64_t project;
 	const char *project_name;
 	const char *pipeline_name;
+	const char *environment_name; /* NULL = none */
 	const char *repository;
 	const char *branch;
 	const char *commit;

@@ -35,6 +35,7 @@ static const struct entry entries[] = {
 	{ "project", K_NUMBER, AT(project) },
 	{ "project-name", K_TEXT, AT(project_name) },
 	{ "pipeline-name", K_TEXT, AT(pipeline_name) },
+	{ "environment-name", K_TEXT, AT(environment_name) },
 	{ "repository", K_TEXT, AT(repository) },
 	{ "branch", K_TEXT, AT(branch) },
 	{ "commit", K_TEXT, AT(commit) },

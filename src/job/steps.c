@@ -78,6 +78,8 @@ environment(const struct job *job, const char *branch, const char *hash)
 	    arena_printf(job->a, "%lld", (long long)spec->project));
 	env_put(&env, "SLIPWAY_PROJECT", spec->project_name);
 	env_put(&env, "SLIPWAY_PIPELINE", spec->pipeline_name);
+	if (spec->environment_name != NULL)
+		env_put(&env, "SLIPWAY_ENVIRONMENT", spec->environment_name);
 	env_put(&env, "SLIPWAY_BRANCH", branch);
 	env_put(&env, "SLIPWAY_COMMIT", hash);
 	env_put(&env, "SLIPWAY_REPOSITORY", spec->repository);

@@ -344,7 +344,8 @@ is_shown(const struct writer *w, const struct field *f)
 static bool
 is_required(const struct writer *w, const struct field *f)
 {
-	if (!is_shown(w, f) || w->which == JSON_SCHEMA_UPDATE)
+	if (!is_shown(w, f) || w->which == JSON_SCHEMA_UPDATE ||
+	    (f->flags & FIELD_LATER) != 0)
 		return false;
 	if (w->which == JSON_SCHEMA_CREATE)
 		return (f->flags & FIELD_MUST) != 0;

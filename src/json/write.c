@@ -213,7 +213,8 @@ value_write(struct buf *b, const struct field *f, const void *at,
 static bool
 is_wanted(const struct field *f, const void *at, const struct choice *choice)
 {
-	if ((f->flags & choice->want) == 0)
+	if ((f->flags & choice->want) == 0 ||
+	    ((f->flags & FIELD_LATER) != 0 && !((const struct maybe *)at)->set))
 		return false;
 	if (choice->want == FIELD_OUT)
 		return (f->flags & FIELD_DETAIL & ~choice->detail) == 0;

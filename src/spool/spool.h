@@ -42,6 +42,7 @@
 	X(PROJECT, "project") /* id */                                         \
 	X(PROJECT_NAME, "project-name")                                        \
 	X(PIPELINE_NAME, "pipeline-name")                                      \
+	X(ENVIRONMENT_NAME, "environment-name") /* absent = none */            \
 	X(REPOSITORY, "repository")                                            \
 	X(BRANCH, "branch")         /* absent = HEAD */                        \
 	X(COMMIT, "commit")         /* absent = the branch's */                \

@@ -47,6 +47,8 @@ const struct field deployment_fields[] = {
 	D(id, 0, .doc = "Id of the deployment."),
 	D(project_id, 0, .doc = "Project to deploy."),
 	D(pipeline_id, 0, .doc = "Pipeline from which the steps were copied."),
+	D(environment_id, FIELD_NULL,
+	    .doc = "Environment to deploy to; null if the project had none."),
 	D(branch, FIELD_NULL,
 	    .doc = "Branch; null if the deployment uses the repository's HEAD "
 		   "and has not resolved it yet."),
@@ -100,6 +102,9 @@ static const struct field request_fields[] = {
 	R(pipeline_id, FIELD_NULL, .min = 1,
 	    .doc = "Pipeline of the project; required if the project has "
 		   "several."),
+	R(environment_id, FIELD_NULL, .min = 1,
+	    .doc = "Environment of the project; required if it has several. It "
+		   "must accept the branch."),
 	R(branch, FIELD_NULL | FIELD_LINE, .min = 1, .max = 255,
 	    .shown = FIELD_BRANCH,
 	    .doc = "Branch; the default is the project's default branch, then "
@@ -134,7 +139,9 @@ const struct shape deployment_request_shape = {
 	", d.status, d.reason, d.detail, d.`trigger`, d.retry_of,"                      \
 	" d.created_by, d.runner, d.created_at, d.started_at, d.finished_at, " LOG_SIZE \
 	", d.env_role"
-#define KEYS "d.id, d.project_id, d.pipeline_id, d.branch, d.commit_hash, "
+#define KEYS                                                                   \
+	"d.id, d.project_id, d.pipeline_id, d.environment_id, d.branch,"       \
+	" d.commit_hash, "
 #define IS_CUT                                                                 \
 	"OCTET_LENGTH(d.env_vars) > 4096"                                      \
 	" OR COALESCE(OCTET_LENGTH(d.commit_message) > 4096, 0)"
@@ -152,7 +159,8 @@ enum {
 	BY_PIPELINE = 2,
 	BY_STATUS = 4,
 	BY_BRANCH = 8,
-	BY__MAX = 16
+	BY_ENVIRONMENT = 16,
+	BY__MAX = 32
 };
 #define PROJECT "d.project_id = ? AND "
 #define PIPELINE "d.pipeline_id = ? AND "
@@ -160,6 +168,12 @@ enum {
 #define BOTH                                                                   \
 	"d.pipeline_id = (SELECT l.id FROM pipeline l"                         \
 	" WHERE l.project_id = ? AND l.id = ?) AND "
+#define ENVIRONMENT "d.environment_id = ? AND "
+/* The same for an environment. Its other filters search its deployments, which
+ * saves indexes that every deployment would have to be added to. */
+#define PLACE                                                                  \
+	"d.environment_id = (SELECT e.id FROM environment e"                   \
+	" WHERE e.project_id = ? AND e.id = ?) AND "
 #define STATUS "d.status = ? AND "
 #define BRANCH "d.branch = ? AND "
 #define Q(m) FIELD(struct deployment_filter, m, 0)
@@ -191,7 +205,46 @@ enum {
 	X(14, "deployment_pipeline_both", PIPELINE STATUS BRANCH,	\
 	    Q(pipeline_id), Q(status), Q(branch), Q(before))		\
 	X(15, "deployment_pipeline_both", BOTH STATUS BRANCH,		\
-	    Q(project_id), Q(pipeline_id), Q(status), Q(branch), Q(before))
+	    Q(project_id), Q(pipeline_id), Q(status), Q(branch), Q(before)) \
+	X(16, "deployment_environment", ENVIRONMENT,			\
+	    Q(environment_id), Q(before))				\
+	X(17, "deployment_environment", PLACE,				\
+	    Q(project_id), Q(environment_id), Q(before))		\
+	X(18, "deployment_environment", ENVIRONMENT PIPELINE,		\
+	    Q(environment_id), Q(pipeline_id), Q(before))		\
+	X(19, "deployment_environment", PLACE PIPELINE,		\
+	    Q(project_id), Q(environment_id), Q(pipeline_id), Q(before)) \
+	X(20, "deployment_environment", ENVIRONMENT STATUS,	\
+	    Q(environment_id), Q(status), Q(before))			\
+	X(21, "deployment_environment", PLACE STATUS,		\
+	    Q(project_id), Q(environment_id), Q(status), Q(before))	\
+	X(22, "deployment_environment", ENVIRONMENT PIPELINE STATUS, \
+	    Q(environment_id), Q(pipeline_id), Q(status), Q(before))	\
+	X(23, "deployment_environment", PLACE PIPELINE STATUS,	\
+	    Q(project_id), Q(environment_id), Q(pipeline_id), Q(status), \
+	    Q(before))							\
+	X(24, "deployment_environment", ENVIRONMENT BRANCH,	\
+	    Q(environment_id), Q(branch), Q(before))			\
+	X(25, "deployment_environment", PLACE BRANCH,		\
+	    Q(project_id), Q(environment_id), Q(branch), Q(before))	\
+	X(26, "deployment_environment", ENVIRONMENT PIPELINE BRANCH, \
+	    Q(environment_id), Q(pipeline_id), Q(branch), Q(before))	\
+	X(27, "deployment_environment", PLACE PIPELINE BRANCH,	\
+	    Q(project_id), Q(environment_id), Q(pipeline_id), Q(branch), \
+	    Q(before))							\
+	X(28, "deployment_environment", ENVIRONMENT STATUS BRANCH, \
+	    Q(environment_id), Q(status), Q(branch), Q(before))		\
+	X(29, "deployment_environment", PLACE STATUS BRANCH,	\
+	    Q(project_id), Q(environment_id), Q(status), Q(branch),	\
+	    Q(before))							\
+	X(30, "deployment_environment",				\
+	    ENVIRONMENT PIPELINE STATUS BRANCH,				\
+	    Q(environment_id), Q(pipeline_id), Q(status), Q(branch),	\
+	    Q(before))							\
+	X(31, "deployment_environment",				\
+	    PLACE PIPELINE STATUS BRANCH,				\
+	    Q(project_id), Q(environment_id), Q(pipeline_id), Q(status), \
+	    Q(branch), Q(before))
 
 #define X(n, index, where, ...)						\
 	static const struct field page_args_##n[] = { __VA_ARGS__,	\
@@ -336,7 +389,8 @@ deployment_page(struct db *db, struct arena *a,
 	    pages[(q.project_id != 0 ? BY_PROJECT : 0) |
 		(q.pipeline_id != 0 ? BY_PIPELINE : 0) |
 		(q.status != NULL ? BY_STATUS : 0) |
-		(q.branch != NULL ? BY_BRANCH : 0)],
+		(q.branch != NULL ? BY_BRANCH : 0) |
+		(q.environment_id != 0 ? BY_ENVIRONMENT : 0)],
 	    &q, out);
 	if (e != NULL)
 		return e;

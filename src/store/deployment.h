@@ -25,6 +25,7 @@ struct deployment {
 	int64_t id;
 	int64_t project_id;
 	int64_t pipeline_id;
+	struct maybe environment_id;
 	const char *branch; /* NULL = the repository's HEAD, not resolved yet */
 	const char *commit_hash;
 	const char *commit_message;
@@ -56,6 +57,7 @@ struct deployment {
 struct deployment_request {
 	int64_t project_id;
 	struct maybe pipeline_id;
+	struct maybe environment_id;
 	const char *branch;
 	const char *commit_hash;
 	const char *commit_message;
@@ -71,7 +73,8 @@ struct deployment_source {
 	int64_t pipelines; /* number of matching ones: 0, 1; 2 = several */
 	struct maybe pipeline_id;
 	struct maybe timeout_seconds;
-	int64_t steps; /* of the pipeline */
+	int64_t steps;        /* of the pipeline */
+	int64_t environments; /* of the project */
 };
 
 /* A filter is off if its member is 0 or NULL. `before` selects smaller ids, 0 =
@@ -79,6 +82,7 @@ struct deployment_source {
 struct deployment_filter {
 	int64_t project_id;
 	int64_t pipeline_id;
+	int64_t environment_id;
 	const char *status;
 	const char *branch;
 	int64_t before;

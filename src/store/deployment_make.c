@@ -49,14 +49,17 @@ static const struct field source_args[] = { S(pipeline_id), S(project_id),
 static const struct field any_source_args[] = { S(project_id), FIELD_END };
 static const struct field source_row[] = { S(project_id), S(default_branch),
 	S(env_presets), S(extra_env), S(pipeline_id), S(timeout_seconds),
-	S(steps), FIELD_END };
+	S(steps), S(environments), FIELD_END };
 /* Locks the project before its pipeline. The subquery locks nothing, and reads
  * the steps after the lock on their pipeline was obtained. */
 #define SOURCE                                                                 \
 	"SELECT p.id AS project_id, p.default_branch, p.env_presets,"          \
 	" p.extra_env, l.id AS pipeline_id, l.timeout_seconds,"                \
 	" (SELECT COUNT(*) FROM step s WHERE s.pipeline_id = l.id"             \
-	" AND s.valid = 1) AS steps FROM project p LEFT JOIN pipeline l"       \
+	" AND s.valid = 1) AS steps,"                                          \
+	" (SELECT COUNT(*) FROM environment e WHERE e.valid = 1"               \
+	" AND e.project_id = p.id) AS environments"                            \
+	" FROM project p LEFT JOIN pipeline l"                                 \
 	" ON l.project_id = p.id AND l.valid = 1"
 #define SOURCE_OF " WHERE p.id = ? AND p.valid = 1"
 static const struct stmt source = {
@@ -77,12 +80,13 @@ static const struct stmt any_source = {
 /* The columns that a retry copies. */
 #define MADE_OF                                                                \
 	"project_id, timeout_seconds, branch, commit_hash, commit_message,"    \
-	" env_vars, secret_vars, env_role, pipeline_id"
+	" env_vars, secret_vars, env_role, environment_id, pipeline_id"
 #define STEP_OF "position, name, script, timeout_seconds, run_when"
 
 /* The rows as deployment_by_id() would read them. */
 #define MADE                                                                   \
-	" RETURNING id, project_id, pipeline_id, branch, commit_hash,"         \
+	" RETURNING id, project_id, pipeline_id, environment_id, branch,"      \
+	" commit_hash,"                                                        \
 	" commit_message, env_vars, status, reason, detail, `trigger`,"        \
 	" retry_of, created_by, runner, created_at, started_at, finished_at,"  \
 	" log_size, env_role, 0 AS is_cut"
@@ -92,12 +96,12 @@ static const struct stmt any_source = {
 
 static const struct field insert_args[] = { A(project_id), A(timeout_seconds),
 	A(branch), A(commit_hash), A(commit_message), A(env_vars),
-	A(secret_vars), A(env_role), A(pipeline_id), A(trigger), A(created_by),
-	FIELD_END };
+	A(secret_vars), A(env_role), A(environment_id), A(pipeline_id),
+	A(trigger), A(created_by), FIELD_END };
 static const struct stmt insert = {
 	.name = "deployment_insert",
 	.sql = "INSERT INTO deployment (" MADE_OF ", `trigger`, created_by)"
-	       " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" MADE,
+	       " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" MADE,
 	.args = insert_args,
 	.row = deployment_fields,
 	.rowsize = sizeof(struct deployment),

@@ -139,34 +139,96 @@ preset_of(const struct list *presets, const char *name)
 	return NULL;
 }
 
-static bool
-is_given(const struct list *vars, const char *name)
+static const struct env_var *
+var_of(const struct list *vars, const char *name)
 {
 	const struct env_var *v = vars->items;
 	size_t i;
 
 	for (i = 0; i < vars->n; i++)
 		if (strcmp(v[i].name, name) == 0)
-			return true;
-	return false;
+			return &v[i];
+	return NULL;
+}
+
+/* Appends the variables of the base that were not given. */
+static void
+base_take(const struct env_rules *rules, const struct list *base,
+    const char *pointer, struct faults *f, struct list *out)
+{
+	const struct env_var *v = base->items;
+	const struct list given = *out;
+	struct env_var *to = out->items;
+	const struct preset *p;
+	size_t i, total = 0;
+
+	for (i = 0; i < base->n; i++) {
+		if (var_of(&given, v[i].name) != NULL)
+			continue;
+		p = preset_of(rules->presets, v[i].name);
+		to[out->n] = v[i];
+		to[out->n++].secret = v[i].secret || (p != NULL && p->secret);
+		if (p != NULL)
+			preset_check_sealed(p,
+			    (struct sealed){ .len = length(&v[i]) },
+			    fault_pointer(f, pointer, v[i].name), f);
+	}
+	for (i = 0; i < out->n; i++)
+		total += strlen(to[i].name) + length(&to[i]) + 2;
+	if (out->n > given.n &&
+	    (total > ENV_TOTAL_MAX || out->n > ENV_COUNT_MAX))
+		faults_add(f, pointer,
+		    "together with the variables of the environment there must "
+		    "be at most %d, with at most 512 KiB",
+		    ENV_COUNT_MAX);
+}
+
+/* Appends the defaults of presets that have no value yet. */
+static void
+defaults_take(const struct env_rules *rules, const char *pointer,
+    struct faults *f, struct list *out)
+{
+	const struct preset *p = rules->presets->items;
+	const struct list given = *out;
+	struct env_var *to = out->items;
+	size_t i;
+
+	for (i = 0; i < rules->presets->n; i++, p++) {
+		if (var_of(&given, p->key) != NULL)
+			continue;
+		if (p->fallback != NULL || p->sealed.text != NULL)
+			to[out->n++] = (struct env_var){ .name = p->key,
+				.value = p->fallback,
+				.sealed = p->sealed,
+				.secret = p->secret };
+		else if (p->required &&
+		    !faults_has(f, fault_pointer(f, pointer, p->key)))
+			fault(f, pointer, p->key, "is required");
+	}
 }
 
 void
 env_check(const struct env_rules *rules, const struct list *given,
     const char *pointer, struct faults *f, struct list *out)
 {
-	const struct env_var *v = given->items;
-	const struct preset *presets = rules->presets->items, *p;
+	const struct list none = { .n = 0 };
+	const struct list *base = rules->base != NULL ? rules->base : &none;
+	const struct env_var *v = given->items, *below;
+	const struct preset *p;
 	struct env_var *vars;
-	size_t i, n = 0;
+	size_t i;
 
-	vars = arena_alloc(f->a, given->n + rules->presets->n, sizeof(*vars));
+	vars = arena_alloc(f->a, given->n + base->n + rules->presets->n,
+	    sizeof(*vars));
+	*out = (struct list){ .items = vars, .n = given->n };
 	env_check_names(given, pointer, f);
 	for (i = 0; i < given->n; i++) {
-		vars[n] = v[i];
+		vars[i] = v[i];
 		p = preset_of(rules->presets, v[i].name);
-		vars[n++].secret = v[i].value == NULL ||
-		    (p != NULL && p->secret);
+		below = var_of(base, v[i].name);
+		vars[i].secret = v[i].value == NULL ||
+		    (p != NULL && p->secret) ||
+		    (below != NULL && below->secret);
 		if (p != NULL && v[i].value == NULL)
 			preset_check_sealed(p, v[i].sealed,
 			    fault_pointer(f, pointer, v[i].name), f);
@@ -176,18 +238,6 @@ env_check(const struct env_rules *rules, const struct list *given,
 		else if (rules->refusal != NULL)
 			fault(f, pointer, v[i].name, rules->refusal);
 	}
-	for (i = 0; i < rules->presets->n; i++) {
-		p = &presets[i];
-		if (is_given(given, p->key))
-			continue;
-		if (p->fallback != NULL || p->sealed.text != NULL)
-			vars[n++] = (struct env_var){ .name = p->key,
-				.value = p->fallback,
-				.sealed = p->sealed,
-				.secret = p->secret };
-		else if (p->required &&
-		    !faults_has(f, fault_pointer(f, pointer, p->key)))
-			fault(f, pointer, p->key, "is required");
-	}
-	*out = (struct list){ .items = vars, .n = n };
+	base_take(rules, base, pointer, f, out);
+	defaults_take(rules, pointer, f, out);
 }

@@ -31,6 +31,8 @@ extern const char *const env_extra_values[]; /* ends with NULL */
 /* The rules of a project. */
 struct env_rules {
 	const struct list *presets; /* struct preset */
+	const struct list *base;    /* struct env_var that apply unless they are
+				  * given; NULL = none */
 	const char *refusal; /* why other variables are rejected; NULL = they
 			      * are accepted */
 };
@@ -42,7 +44,9 @@ const char *env_name_fault(const char *name);
 void env_check_names(const struct list *vars, const char *pointer,
     struct faults *);
 /* Checks `given` (struct env_var) against the rules. `out` gets the given
- * variables, in order, then the defaults of presets that were not given. */
+ * variables, in order, then those of the base that were not given, then the
+ * defaults of presets that neither has. Of the base, only those that presets
+ * require are checked; a variable that is secret there is secret. */
 void env_check(const struct env_rules *, const struct list *given,
     const char *pointer, struct faults *, struct list *out);
 

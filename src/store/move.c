@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "store/move.h"
 
+#include "store/environment.h"
 #include "store/report.h"
 #include "store/store.h"
 
@@ -236,6 +237,11 @@ writes_of(const struct move *m)
 static const struct err *
 announce(struct db *db, const struct move *m, enum commit_state state)
 {
+	const struct err *e;
+
+	if (m->to == STATE_SUCCESS &&
+	    (e = environment_reached(db, m->id)) != NULL)
+		return e;
 	if (m->id != 0)
 		return report_want(db, m->id, state);
 	return report_want_ended(db, m->project_id, m->reason);

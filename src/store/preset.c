@@ -74,6 +74,9 @@ static const struct field trigger_fields[] = {
 		   "characters except a slash, ? any one of them, ** any "
 		   "characters."),
 	T(pipeline_id, FIELD_MUST, .min = 1, .doc = "Pipeline to start."),
+	T(environment_id, FIELD_NULL | FIELD_LATER, .min = 1,
+	    .doc = "Environment to deploy to; required if the project has "
+		   "several."),
 	T(env_vars, FIELD_GAPS, .max = 1000, .named = "EnvVars",
 	    .doc = "Environment variables of the deployment. Values of secret "
 		   "presets are returned as null; null keeps them."),

@@ -38,6 +38,7 @@ struct preset {
 struct trigger {
 	const char *branch; /* a pattern */
 	int64_t pipeline_id;
+	struct maybe environment_id;
 	struct map env_vars; /* secret values are null */
 };
 

@@ -63,6 +63,7 @@ static const struct field held_row[] = { H(id), H(epoch), H(owner), H(cancel),
 
 /* The oldest deployment of each idle project. The inner query skips through the
  * index from project to project, however long the queue is. */
+static const struct field candidates_args[] = { A(id), A(runner), FIELD_END };
 static const struct stmt candidates = {
 	.name = "queue_candidates",
 	.sql = "SELECT d.id, d.epoch, p.repository FROM (SELECT project_id,"
@@ -72,8 +73,11 @@ static const struct stmt candidates = {
 	       " JOIN deployment d ON d.id = q.id"
 	       " JOIN project p ON p.id = q.project_id"
 	       " LEFT JOIN deployment r ON r.running_project = q.project_id"
-	       " WHERE r.id IS NULL AND d.id > ? ORDER BY d.id LIMIT 64",
-	.args = id_args,
+	       " LEFT JOIN environment e ON e.id = d.environment_id"
+	       " WHERE r.id IS NULL AND d.id > ?"
+	       " AND (e.runner IS NULL OR e.runner = ?)"
+	       " ORDER BY d.id LIMIT 64",
+	.args = candidates_args,
 	.row = repository_row,
 	.rowsize = sizeof(struct candidate),
 };
@@ -90,18 +94,22 @@ static const struct stmt mine = {
 };
 static const struct field claim_row[] = { C(id), C(epoch), C(project_id),
 	C(project_name), C(project_dir), C(repository), C(pipeline_name),
-	C(branch), C(commit_hash), C(env_vars), C(secret_vars),
-	C(timeout_seconds), C(created_by), C(head_only), C(cancel), FIELD_END };
+	C(environment_name), C(branch), C(commit_hash), C(env_vars),
+	C(secret_vars), C(timeout_seconds), C(created_by), C(head_only),
+	C(cancel), FIELD_END };
 static const struct stmt load = {
 	.name = "queue_load",
-	.sql = "SELECT d.id, d.epoch, d.project_id, p.name AS project_name,"
-	       " p.project_dir, p.repository, l.name AS pipeline_name,"
-	       " d.branch, d.commit_hash, d.env_vars, d.secret_vars,"
-	       " d.timeout_seconds, d.created_by,"
-	       " d.`trigger` = 'webhook' AS head_only,"
-	       " d.cancel_at IS NOT NULL AS cancel"
-	       " FROM deployment d JOIN project p ON p.id = d.project_id"
-	       " JOIN pipeline l ON l.id = d.pipeline_id WHERE d.id = ?",
+	.sql =
+	    "SELECT d.id, d.epoch, d.project_id, p.name AS project_name,"
+	    " p.project_dir, p.repository, l.name AS pipeline_name,"
+	    " e.name AS environment_name, d.branch, d.commit_hash, d.env_vars, d.secret_vars,"
+	    " d.timeout_seconds, d.created_by,"
+	    " d.`trigger` = 'webhook' AS head_only,"
+	    " d.cancel_at IS NOT NULL AS cancel"
+	    " FROM deployment d JOIN project p ON p.id = d.project_id"
+	    " JOIN pipeline l ON l.id = d.pipeline_id"
+	    " LEFT JOIN environment e ON e.id = d.environment_id"
+	    " WHERE d.id = ?",
 	.args = id_args,
 	.row = claim_row,
 	.rowsize = sizeof(struct claim),
@@ -279,7 +287,7 @@ static const struct err *
 candidates_find(struct db *db, struct arena *a, const struct queue_claimer *by,
     struct candidate out[CANDIDATES], size_t *n)
 {
-	struct queue_args args = { .id = 0 };
+	struct queue_args args = { .id = 0, .runner = by->runner };
 	const struct candidate *c;
 	const struct err *e;
 	struct list list;

@@ -27,6 +27,7 @@ struct claim {
 	const char *project_dir;
 	const char *repository;
 	const char *pipeline_name;
+	const char *environment_name; /* NULL = none */
 	const char *branch;
 	const char *commit_hash;
 	struct json_text env_vars;

@@ -100,6 +100,10 @@ variable_purpose(struct arena *a, const struct sealed_row *row,
 	    id, object, "id, id AS owner, ", "object",			\
 	    SEALED_PREFIXED, variable_purpose, project_label,		\
 	    "variables of triggers")					\
+	X(environments, "environment", "id", "secret_values",		\
+	    id, object, "id, project_id AS owner, ", "object",		\
+	    SEALED_NAMED, variable_purpose, environment_label,		\
+	    "variables of environments")				\
 	X(variables, "deployment", "id", "secret_vars",			\
 	    id, object, "id, project_id AS owner, ", "object",		\
 	    SEALED_NAMED, variable_purpose, deployment_label,		\
@@ -173,6 +177,15 @@ static const struct stmt project_label = {
 	.row = label_row,
 	.rowsize = sizeof(struct label),
 };
+static const struct stmt environment_label = {
+	.name = "sealed_environment_label",
+	.sql = "SELECT CONCAT('environment ', e.name, ' of ', " PROJECT_NAME ")"
+	       " AS label FROM environment e"
+	       " JOIN project p ON p.id = e.project_id WHERE e.id = ?",
+	.args = id_args,
+	.row = label_row,
+	.rowsize = sizeof(struct label),
+};
 static const struct stmt deployment_label = {
 	.name = "sealed_deployment_label",
 	.sql = "SELECT CONCAT('deployment ', d.id, ' of ', " PROJECT_NAME ")"
@@ -217,6 +230,7 @@ static const struct stmt *const sealed_stmts[] = {
 	&hook_label,
 	&signin_label,
 	&project_label,
+	&environment_label,
 	&deployment_label,
 	&settle,
 	NULL,

@@ -18,6 +18,7 @@
 #define STORES(X)							\
 	X(deployment)							\
 	X(deployment_make)						\
+	X(environment)							\
 	X(figures)							\
 	X(gitrepo)							\
 	X(gitserver)							\

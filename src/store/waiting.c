@@ -62,14 +62,20 @@ static const struct stmt told = {
 struct crowd {
 	int64_t age; /* seconds */
 	int64_t running;
+	const char *runner; /* to which the environment is bound */
+	const char *environment;
 };
 #define C(m) FIELD(struct crowd, m, 0)
-static const struct field crowd_row[] = { C(age), C(running), FIELD_END };
+static const struct field crowd_row[] = { C(age), C(running), C(runner),
+	C(environment), FIELD_END };
 static const struct stmt crowd = {
 	.name = "waiting_crowd",
-	.sql = "SELECT TIMESTAMPDIFF(SECOND, created_at, NOW(3)) AS age,"
+	.sql = "SELECT TIMESTAMPDIFF(SECOND, d.created_at, NOW(3)) AS age,"
 	       " (SELECT COUNT(*) FROM deployment r WHERE r.status = 'running')"
-	       " AS running FROM deployment WHERE id = ?",
+	       " AS running, e.runner, e.name AS environment"
+	       " FROM deployment d"
+	       " LEFT JOIN environment e ON e.id = d.environment_id"
+	       " WHERE d.id = ?",
 	.args = id_args,
 	.row = crowd_row,
 	.rowsize = sizeof(struct crowd),
@@ -126,6 +132,14 @@ crowd_find(struct db *db, struct arena *a, const struct deployment *d,
 	if ((e = db_row(db, a, &crowd, d, &c)) != NULL || c.age < SOON)
 		return e;
 	*found = true;
+	if (c.runner != NULL) {
+		out->reason = "no_runner";
+		out->detail = arena_printf(a,
+		    "The environment %s is bound to the runner %s, which has "
+		    "not claimed the deployment.",
+		    c.environment, c.runner);
+		return NULL;
+	}
 	out->reason = c.running > 0 ? WAITING_SLOTS : "no_runner";
 	out->detail = c.running > 0 ?
 	    arena_printf(a,

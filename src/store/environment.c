@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: ISC */
+#include "store/environment.h"
+
+#include "store/columns.h"
+#include "store/env.h"
+#include "store/move.h"
+#include "store/store.h"
+
+#define A(m) FIELD(struct environment, m, 0)
+#define PATTERNS_MAX 100
+#define PATTERN_DOC                                                            \
+	"* matches any characters except a slash, ? any one of them, ** any "  \
+	"characters."
+
+static const struct field pattern_fields[] = {
+	FIELD(struct environment_pattern, text,
+	    FIELD_OUT | FIELD_IN | FIELD_LINE, .min = 1, .max = 255,
+	    .shown = FIELD_BRANCHES, .doc = "A pattern. " PATTERN_DOC),
+	FIELD_END,
+};
+const struct shape environment_pattern_shape = {
+	.name = "Pattern",
+	.fields = pattern_fields,
+	.size = sizeof(struct environment_pattern),
+	.bare = true,
+};
+
+#define V(m, fl, ...)                                                          \
+	FIELD(struct environment_variable, m, FIELD_OUT | FIELD_IN | (fl),     \
+	    __VA_ARGS__)
+static const struct field variable_fields[] = {
+	V(key, FIELD_MUST, .max = 128, .pattern = ENV_NAME_ERE,
+	    .doc = "Name of the variable."),
+	V(value, FIELD_NULL,
+	    .doc = "Value. A secret one is returned as null; null keeps it."),
+	V(secret, 0, .doc = "Whether the value is encrypted and masked."),
+	FIELD_END,
+};
+const struct shape environment_variable_shape = {
+	.name = "EnvironmentVariable",
+	.fields = variable_fields,
+	.size = sizeof(struct environment_variable),
+	.doc = "A variable of an environment.",
+};
+
+#define L(m, ...) FIELD(struct environment_live, m, FIELD_OUT | __VA_ARGS__)
+static const struct field live_fields[] = {
+	L(deployment_id, 0, .doc = "Id of the deployment."),
+	L(commit_hash, FIELD_NULL, .doc = "Deployed commit."),
+	L(commit_message, FIELD_NULL, .doc = "Message of the commit."),
+	L(branch, FIELD_NULL, .doc = "Deployed branch."),
+	L(finished_at, FIELD_NULL, .doc = "Time at which it ended."),
+	L(created_by, FIELD_NULL, .doc = "User who started it."),
+	FIELD_END,
+};
+static const struct shape live_shape = {
+	.name = "EnvironmentLive",
+	.fields = live_fields,
+	.size = sizeof(struct environment_live),
+	.doc = "The last successful deployment to an environment.",
+};
+
+/* clang-format off */
+#define ENVIRONMENT(X, T)						\
+	X(T, KEY, id, FIELD_OUT, .doc = "Id of the environment.")	\
+	X(T, ONCE, project_id,						\
+	    FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_ONCE, .min = 1,	\
+	    .doc = "Project of the environment.")			\
+	X(T, SET, name, FIELD_OUT | FIELD_IN | FIELD_MUST, .min = 1,	\
+	    .max = 50, .pattern = "[A-Za-z0-9][A-Za-z0-9._-]*",		\
+	    .doc = "Name, unique in its project regardless of case.")	\
+	X(T, SET, url, FIELD_OUT | FIELD_IN | FIELD_NULL, .max = 1000,	\
+	    .pattern = "https?://[!-~]+",				\
+	    .doc = "Address at which the result can be seen.")		\
+	X(T, SET, position, FIELD_OUT | FIELD_IN, .max = 1000000,	\
+	    .doc = "Place in lists, from small to large; environments "	\
+		   "with the same position are ordered by id. The default " \
+		   "is after the last one.")				\
+	X(T, SET, branches, FIELD_OUT | FIELD_IN, .max = PATTERNS_MAX,	\
+	    .shape = &environment_pattern_shape,			\
+	    .doc = "Patterns of the branches that it accepts; empty = "	\
+		   "any. " PATTERN_DOC)					\
+	X(T, SET, tags, FIELD_OUT | FIELD_IN, .max = PATTERNS_MAX,	\
+	    .shape = &environment_pattern_shape,			\
+	    .doc = "Patterns of the tags that it accepts; empty = any.") \
+	X(T, SET, variables, FIELD_OUT | FIELD_IN, .max = 500,		\
+	    .shape = &environment_variable_shape,			\
+	    .doc = "Variables of deployments to it.")			\
+	X(T, SET, runner, FIELD_OUT | FIELD_IN | FIELD_NULL | FIELD_LINE, \
+	    .min = 1, .max = 255,					\
+	    .doc = "Name of the only runner that runs deployments to it; " \
+		   "null = any.")					\
+	X(T, READ, valid, FIELD_OUT | FIELD_NUMBER,			\
+	    .doc = "1; 0 if deleted.")					\
+	X(T, READ, created_at, FIELD_OUT, .doc = "Time of creation.")	\
+	X(T, READ, updated_at, FIELD_OUT, .doc = "Time of the last change.") \
+	X(T, ONCE, created_by, FIELD_OUT | FIELD_NULL,			\
+	    .doc = "User who created it.")				\
+	X(T, READ, version, 0, .doc = "Number of changes.")		\
+	X(T, NONE, live, FIELD_OUT | FIELD_ONE | FIELD_NULL,		\
+	    .shape = &live_shape,					\
+	    .doc = "The last successful deployment to it.")
+
+static const struct field environment_fields[] = {
+	COLUMNS_FIELDS(ENVIRONMENT, struct environment)
+};
+
+#define LIVE(X, T)							\
+	X(T, KEY, deployment_id, 0)					\
+	X(T, READ, commit_hash, 0)					\
+	X(T, READ, commit_message, 0)					\
+	X(T, READ, branch, 0)						\
+	X(T, READ, finished_at, 0)					\
+	X(T, READ, created_by, 0)
+/* A row with the deployment that is live. */
+static const struct field row_fields[] = {
+	ENVIRONMENT(COLUMN_FIELD, struct environment)
+	COLUMNS_PART(struct environment, live_row, LIVE)
+	FIELD_END,
+};
+/* clang-format on */
+
+const struct shape environment_shape = {
+	.name = "Environment",
+	.fields = environment_fields,
+	.size = sizeof(struct environment),
+	.doc = "A place that a project is deployed to.",
+};
+
+#define SELECT                                                                 \
+	"SELECT " COLUMNS_OF("e",                                              \
+	    ENVIRONMENT) ", l.id AS deployment_id, l.commit_hash,"             \
+			 " l.commit_message, l.branch, l.finished_at,"         \
+			 " l.created_by FROM environment e"                    \
+			 " LEFT JOIN deployment l ON l.id = e.live_deployment"
+
+struct environment_query {
+	int64_t project_id;
+	int64_t limit;
+	int64_t offset;
+};
+#define Q(m) FIELD(struct environment_query, m, 0, .doc = NULL)
+
+static const struct field id_args[] = { A(id), FIELD_END };
+static const struct field id_id_args[] = { A(id), A(id), FIELD_END };
+static const struct field project_args[] = { A(project_id), FIELD_END };
+static const struct field page_args[] = { Q(limit), Q(offset), FIELD_END };
+static const struct field of_args[] = { Q(project_id), Q(limit), Q(offset),
+	FIELD_END };
+static const struct field count_args[] = { Q(project_id), FIELD_END };
+
+static const struct stmt by_id = {
+	.name = "environment_by_id",
+	.sql = SELECT " WHERE e.id = ? AND e.valid = 1",
+	.args = id_args,
+	.row = row_fields,
+	.rowsize = sizeof(struct environment),
+};
+static const struct stmt lock = {
+	.name = "environment_lock",
+	.sql = "SELECT id FROM environment WHERE id = ? AND valid = 1"
+	       " FOR UPDATE",
+	.args = id_args,
+	.row = id_args,
+	.rowsize = sizeof(struct environment),
+};
+static const struct stmt page = {
+	.name = "environment_page",
+	.sql = SELECT " WHERE e.valid = 1"
+		      " ORDER BY e.project_id, e.position, e.id"
+		      " LIMIT ? OFFSET ?",
+	.args = page_args,
+	.row = row_fields,
+	.rowsize = sizeof(struct environment),
+};
+static const struct stmt page_of = {
+	.name = "environment_page_of",
+	.sql = SELECT " WHERE e.valid = 1 AND e.project_id = ?"
+		      " ORDER BY e.position, e.id LIMIT ? OFFSET ?",
+	.args = of_args,
+	.row = row_fields,
+	.rowsize = sizeof(struct environment),
+};
+static const struct stmt two = {
+	.name = "environment_two",
+	.sql = "SELECT id FROM environment WHERE valid = 1 AND project_id = ?"
+	       " LIMIT 2",
+	.args = project_args,
+	.row = id_args,
+	.rowsize = sizeof(struct environment),
+};
+static const struct stmt hold_project = {
+	.name = "environment_hold_project",
+	.sql = "SELECT id FROM project WHERE id ="
+	       " (SELECT project_id FROM environment WHERE id = ?"
+	       " AND valid = 1) AND valid = 1 FOR UPDATE",
+	.args = id_args,
+	.row = id_args,
+	.rowsize = sizeof(struct environment),
+};
+static const struct stmt count = {
+	.name = "environment_count",
+	.sql = "SELECT COUNT(*) AS n FROM environment WHERE valid = 1",
+	.row = page_count_row,
+	.rowsize = sizeof(struct page_count),
+};
+static const struct stmt count_of = {
+	.name = "environment_count_of",
+	.sql = "SELECT COUNT(*) AS n FROM environment WHERE valid = 1"
+	       " AND project_id = ?",
+	.args = count_args,
+	.row = page_count_row,
+	.rowsize = sizeof(struct page_count),
+};
+
+/* No row if the project does not exist. */
+static const struct field same_args[] = { A(name), A(id), A(project_id),
+	FIELD_END };
+static const struct stmt same_name = {
+	.name = "environment_same_name",
+	.sql = "SELECT COUNT(e.id) AS n FROM project p"
+	       " LEFT JOIN environment e ON e.project_id = p.id"
+	       " AND e.live_name = ? AND e.id <> ?"
+	       " WHERE p.id = ? AND p.valid = 1 GROUP BY p.id",
+	.args = same_args,
+	.row = page_count_row,
+	.rowsize = sizeof(struct page_count),
+};
+static const struct stmt next = {
+	.name = "environment_next",
+	.sql = "SELECT COALESCE(MAX(position) + 1, 0) AS n FROM environment"
+	       " WHERE valid = 1 AND project_id = ?",
+	.args = project_args,
+	.row = page_count_row,
+	.rowsize = sizeof(struct page_count),
+};
+
+/* clang-format off */
+static const struct field insert_args[] = {
+	COLUMNS_INSERT_ARGS(ENVIRONMENT, struct environment)
+};
+static const struct field update_args[] = {
+	COLUMNS_UPDATE_ARGS(ENVIRONMENT, struct environment)
+};
+/* clang-format on */
+static const struct stmt insert = {
+	.name = "environment_insert",
+	.sql = COLUMNS_INSERT("environment", ENVIRONMENT),
+	.args = insert_args,
+};
+static const struct stmt update = {
+	.name = "environment_update",
+	.sql = COLUMNS_UPDATE("environment", ENVIRONMENT),
+	.args = update_args,
+};
+
+#define DELETE                                                                 \
+	"UPDATE environment SET valid = 0, version = version + 1,"             \
+	" updated_at = CURRENT_TIMESTAMP(3) WHERE valid = 1 AND "
+static const struct stmt delete_environment = {
+	.name = "environment_delete",
+	.sql = DELETE "id = ?",
+	.args = id_args,
+};
+static const struct stmt delete_of = {
+	.name = "environment_delete_of",
+	.sql = DELETE "project_id = ?",
+	.args = project_args,
+};
+static const struct stmt waiting = {
+	.name = "environment_waiting",
+	.sql = "SELECT id FROM deployment WHERE project_id ="
+	       " (SELECT project_id FROM environment WHERE id = ?)"
+	       " AND environment_id = ? AND status = 'pending' ORDER BY id",
+	.args = id_id_args,
+	.row = id_args,
+	.rowsize = sizeof(struct environment),
+};
+
+#define K(m) FIELD(struct environment_secrets, m, 0)
+static const struct field secrets_args[] = { K(id), FIELD_END };
+static const struct field secrets_row[] = { K(id), K(secret_values),
+	FIELD_END };
+static const struct field secrets_save_args[] = { K(secret_values), K(id),
+	FIELD_END };
+static const struct stmt secrets_find = {
+	.name = "environment_secrets_find",
+	.sql = "SELECT id, secret_values FROM environment"
+	       " WHERE id = ? AND valid = 1",
+	.args = secrets_args,
+	.row = secrets_row,
+	.rowsize = sizeof(struct environment_secrets),
+};
+static const struct stmt secrets_save = {
+	.name = "environment_secrets_save",
+	.sql = "UPDATE environment SET secret_values = ?"
+	       " WHERE id = ? AND valid = 1",
+	.args = secrets_save_args,
+};
+
+static const struct stmt reached = {
+	.name = "environment_reached",
+	.sql = "UPDATE environment e"
+	       " JOIN deployment d ON d.environment_id = e.id"
+	       " SET e.live_deployment = d.id WHERE d.id = ?",
+	.args = id_args,
+};
+
+static const struct stmt *const environment_stmts[] = {
+	&by_id,
+	&lock,
+	&page,
+	&page_of,
+	&two,
+	&hold_project,
+	&count,
+	&count_of,
+	&same_name,
+	&next,
+	&insert,
+	&update,
+	&delete_environment,
+	&delete_of,
+	&waiting,
+	&secrets_find,
+	&secrets_save,
+	&reached,
+	NULL,
+};
+
+/* Deletes the environments of a deleted project. */
+static const struct err *
+delete_of_project(struct db *db, int64_t project_id)
+{
+	const struct environment args = { .project_id = project_id };
+
+	return db_exec(db, &delete_of, &args, NULL);
+}
+
+const struct store environment_store = {
+	.stmts = environment_stmts,
+	.with_project = delete_of_project,
+};
+
+/* Points rows to the deployments that are live in them. */
+static void
+live_set(struct environment *e, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		e[i].live = (struct list){ .items = &e[i].live_row,
+			.n = e[i].live_row.deployment_id != 0 ? 1 : 0 };
+}
+
+const struct err *
+environment_page(struct db *db, struct arena *a, int64_t project_id,
+    struct page *p, struct list *out)
+{
+	const struct environment_query q = { .project_id = project_id,
+		.limit = p->limit,
+		.offset = page_offset(p) };
+	const struct err *e;
+
+	if ((e = page_read(db, a, project_id == 0 ? &count : &count_of,
+		 project_id == 0 ? &page : &page_of, &q, p, out)) != NULL)
+		return e;
+	live_set(out->items, out->n);
+	return NULL;
+}
+
+const struct err *
+environment_only(struct db *db, struct arena *a, int64_t project_id,
+    int64_t *id)
+{
+	const struct environment args = { .project_id = project_id };
+	const struct environment *found;
+	const struct err *e;
+	struct list list;
+
+	*id = 0;
+	if ((e = db_rows(db, a, &two, &args, &list)) != NULL)
+		return e;
+	if (list.n > 1)
+		return err_new(ERR_CONFLICT, "several environments");
+	found = list.items;
+	*id = list.n == 0 ? 0 : found->id;
+	return NULL;
+}
+
+const struct err *
+environment_hold_project(struct db *db, struct arena *a, int64_t id)
+{
+	const struct environment args = { .id = id };
+	struct environment found;
+
+	return db_row(db, a, &hold_project, &args, &found);
+}
+
+const struct err *
+environment_by_id(struct db *db, struct arena *a, int64_t id,
+    struct environment *out)
+{
+	const struct environment args = { .id = id };
+	const struct err *e;
+
+	if ((e = db_row(db, a, &by_id, &args, out)) != NULL)
+		return e;
+	live_set(out, 1);
+	return NULL;
+}
+
+const struct err *
+environment_lock(struct db *db, struct arena *a, int64_t id,
+    struct environment *out)
+{
+	const struct environment args = { .id = id };
+	const struct err *e;
+
+	if ((e = db_row(db, a, &lock, &args, out)) != NULL)
+		return e;
+	return environment_by_id(db, a, id, out);
+}
+
+const struct err *
+environment_judge(struct db *db, const struct environment *env,
+    struct faults *faults)
+{
+	struct page_count same;
+	const struct err *e;
+
+	if (env->project_id == 0)
+		return NULL;
+	e = db_row(db, faults->a, &same_name, env, &same);
+	if (e != NULL && e->code == ERR_NOTFOUND) {
+		faults_add(faults, "/projectId", "unknown project");
+		return NULL;
+	}
+	if (e == NULL && same.n > 0)
+		faults_conflict(faults, "/name",
+		    "another environment of the project has this name; choose "
+		    "another");
+	return e;
+}
+
+const struct err *
+environment_insert(struct db *db, struct arena *a,
+    const struct environment *env, int64_t *id)
+{
+	struct environment args = *env;
+	struct page_count last;
+	const struct err *e;
+	struct db_done done;
+
+	*id = 0;
+	if (!args.position.set) {
+		if ((e = db_row(db, a, &next, &args, &last)) != NULL)
+			return e;
+		args.position = (struct maybe){ .n = last.n, .set = true };
+	}
+	if ((e = db_exec(db, &insert, &args, &done)) != NULL)
+		return e;
+	*id = done.insert_id;
+	return NULL;
+}
+
+const struct err *
+environment_update(struct db *db, const struct environment *env)
+{
+	return db_exec(db, &update, env, NULL);
+}
+
+/* Cancels one after another, so that each gets its commit status. */
+static const struct err *
+waiting_cancel(struct db *db, struct arena *a, const struct environment *env)
+{
+	struct move canceled = { .from = STATE_PENDING,
+		.to = STATE_CANCELED,
+		.reason = REASON_ENVIRONMENT,
+		.detail = state_unstarted(REASON_ENVIRONMENT) };
+	const struct environment *found;
+	const struct err *e;
+	struct list list;
+	int64_t n;
+	size_t i;
+
+	e = db_rows(db, a, &waiting, env, &list);
+	found = list.items;
+	for (i = 0; e == NULL && i < list.n; i++) {
+		canceled.id = found[i].id;
+		e = move_deployment(db, &canceled, &n);
+	}
+	return e;
+}
+
+const struct err *
+environment_delete(struct db *db, struct arena *a, int64_t id)
+{
+	const struct environment args = { .id = id };
+	const struct err *e;
+
+	if ((e = db_exec(db, &delete_environment, &args, NULL)) != NULL)
+		return e;
+	return waiting_cancel(db, a, &args);
+}
+
+const struct err *
+environment_secrets_find(struct db *db, struct arena *a, int64_t id,
+    struct environment_secrets *out)
+{
+	const struct environment_secrets args = { .id = id };
+
+	return db_row(db, a, &secrets_find, &args, out);
+}
+
+const struct err *
+environment_secrets_save(struct db *db,
+    const struct environment_secrets *secrets)
+{
+	return db_exec(db, &secrets_save, secrets, NULL);
+}
+
+const struct err *
+environment_reached(struct db *db, int64_t deployment_id)
+{
+	const struct environment args = { .id = deployment_id };
+
+	return db_exec(db, &reached, &args, NULL);
+}

@@ -1,0 +1,88 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: ISC
+# Deployments to environments, run for real: the step's variables, what is live,
+# and environments that are bound to a runner.
+
+use strict;
+use warnings;
+use JSON::PP ();
+use Slipway::Test;
+use Slipway::Whole;
+use Test::More;
+
+my $true = JSON::PP::true;
+my $all = Slipway::Whole->start(runner => "[runner]\nname = left\n");
+my ($api, $db, $runner) = ($all->api, $all->db, $all->runner);
+my $project = $all->project($runner->repo,
+    envPresets => [ { key => 'LEVEL', label => 'Level', type => 'input', default => 'preset' } ]);
+my $pipeline = $all->pipeline($project,
+    'echo "[${SLIPWAY_ENVIRONMENT-none}] [$LEVEL] [${TOKEN-none}] ${#TOKEN}"; [ "$LEVEL" != fail ]');
+sub environment {
+	my ($name, @vars) = @_;
+	return $all->make('/api/environments', { projectId => $project, name => $name,
+	    variables => \@vars })->{id};
+}
+sub post { my (%body) = @_; return $all->post(projectId => $project, pipelineId => $pipeline, %body) }
+sub live { return $api->get("/api/environments/$_[0]")->{json}{live} }
+
+# --- variables
+my $plain = post();
+is($all->wait($plain)->{status}, 'success', 'a deployment without an environment succeeds');
+like($all->log($plain), qr/^\[none\] \[preset\] \[none\] 0$/m,
+    'without an environment, SLIPWAY_ENVIRONMENT is not set');
+my $first = environment('staging-1', { key => 'LEVEL', value => 'staging' },
+    { key => 'TOKEN', value => 'swordfish', secret => $true });
+my $id = post();
+my $end = $all->wait($id);
+is($end->{status}, 'success', 'a deployment to the only environment succeeds') or diag($end->{detail});
+like($all->log($id), qr/^\[staging-1\] \[staging\] \[\*\*\*\] 9$/m,
+    'the step has the name and the variables of the environment, and the secret is masked');
+
+# --- live
+my $live = live($first);
+is_deeply({ map { $_ => $live->{$_} } keys %$live },
+    { deploymentId => $id,
+        map { $_ => $end->{$_} } qw(commitHash commitMessage branch finishedAt createdBy) },
+    'a successful deployment is live in its environment');
+my $tag = $api->get("/api/environments/$first")->{headers}{etag};
+my $second = environment('production');
+is(live($second), undef, 'nothing is live in a new environment');
+my $failed = post(environmentId => $first, envVars => { LEVEL => 'fail' });
+is($all->wait($failed)->{status}, 'failed', 'a deployment fails');
+is(live($first)->{deploymentId}, $id, 'a failed deployment does not change what is live');
+my $retry = $api->post("/api/deployments/$id/retry")->{json}{id};
+is($all->wait($retry)->{status}, 'success', 'a retry succeeds');
+like($all->log($retry), qr/^\[staging-1\] \[staging\] \[\*\*\*\] 9$/m,
+    'a retry goes to the same environment');
+is(live($first)->{deploymentId}, $retry, 'a successful retry is live');
+is(live($second), undef, 'what is live in other environments does not change');
+my $after = $api->get("/api/environments/$first", { 'If-None-Match' => $tag });
+is($after->{status}, 200, 'the ETag changes with what is live');
+is($api->put("/api/environments/$first", { url => 'https://example.org/' },
+    { 'If-Match' => $tag })->{status}, 200,
+    'what is live does not prevent a change of the environment');
+($live) = grep { $_->{id} == $first } @{ $api->get("/api/environments?projectId=$project")->{json}{data} };
+is($live->{live}{deploymentId}, $retry, 'a list says what is live');
+
+
+# --- bound to a runner
+$api->put("/api/environments/$second", { runner => 'right' });
+my $bound = post(environmentId => $second);
+my $behind = post(environmentId => $first);
+my $other = $all->project($runner->repo, projectDir => 'other');
+my $free = $all->post(projectId => $other, pipelineId => $all->pipeline($other, 'true'));
+is($all->wait($free)->{status}, 'success',
+    'a deployment that is bound to another runner delays no other project');
+my $now;
+ok(poll(30, sub { $now = $all->show($bound)->{waitingFor}; return @$now > 0 }), 'it says why it waits');
+is($now->[0]{reason}, 'no_runner', 'the reason is no_runner');
+like($now->[0]{detail}, qr/environment production is bound to the runner right/, 'the detail names both');
+is($all->show($behind)->{waitingFor}[0]{reason}, 'project_busy', 'a deployment behind it waits for its turn');
+is($all->show($bound)->{status}, 'pending', 'another runner does not claim it');
+$api->put("/api/environments/$second", { runner => 'left' });
+is($all->wait($bound)->{status}, 'success', 'the runner claims it when the environment is bound to it');
+is($all->wait($behind)->{status}, 'success', 'the deployment behind it follows');
+is(live($second)->{deploymentId}, $bound, 'the deployment is live');
+
+ok($all->is_clean, 'the jobs leave nothing');
+done_testing;
