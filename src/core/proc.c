@@ -2,6 +2,7 @@
 #include "core/proc.h"
 
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
@@ -25,6 +26,7 @@
 #include "core/num.h"
 
 #define PROCS_MAX 65536 /* seen in one pass over /proc; another follows */
+#define CHILDREN_SIZE 4096
 
 const struct err *
 proc_account_named(const char *name, struct proc_account *out)
@@ -368,6 +370,40 @@ proc_kill_below(const pid_t *spare, size_t nspare)
 	return kill_below(getpid(), spare, nspare);
 }
 
+static bool
+is_spare(const pid_t *spare, size_t nspare, pid_t pid)
+{
+	size_t i;
+
+	for (i = 0; i < nspare && spare[i] != pid; i++)
+		;
+	return i < nspare;
+}
+
+bool
+proc_has_others(const pid_t *spare, size_t nspare)
+{
+	char path[64], text[CHILDREN_SIZE], *rest = text, *word;
+	int64_t pid;
+	ssize_t got;
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/task/%ld/children",
+	    (long)getpid());
+	if ((fd = open(path, O_RDONLY | O_CLOEXEC)) == -1)
+		return true;
+	got = read(fd, text, sizeof(text) - 1);
+	(void)close(fd);
+	if (got < 0 || (size_t)got == sizeof(text) - 1)
+		return true;
+	text[got] = '\0';
+	while ((word = strsep(&rest, " ")) != NULL)
+		if (num_parse(word, 1, INT32_MAX, &pid) &&
+		    !is_spare(spare, nspare, (pid_t)pid))
+			return true;
+	return false;
+}
+
 size_t
 proc_kill_tree(pid_t root)
 {
@@ -422,6 +458,21 @@ proc_account_lives(uid_t uid)
 	return entry != NULL;
 }
 
+/* Whether certainly no process, not even a zombie, has that real user.  The
+ * kernel looks through its list for us. */
+static bool
+is_unused(uid_t uid)
+{
+	errno = 0;
+	return getpriority(PRIO_USER, uid) == -1 && errno == ESRCH;
+}
+
+bool
+proc_account_is_idle(uid_t uid)
+{
+	return is_unused(uid) || !proc_account_lives(uid);
+}
+
 bool
 proc_kill_account(const struct proc_account *who)
 {
@@ -430,8 +481,7 @@ proc_kill_account(const struct proc_account *who)
 
 	if (who->uid == 0)
 		return false;
-	/* There is no check first: a process that keeps forking and exiting is
-	 * never seen, but no fork escapes a signal to all. */
+	/* There is no check first: no fork escapes a signal to all. */
 	if ((pid = fork()) == -1)
 		return true;
 	if (pid == 0) {
@@ -449,7 +499,7 @@ proc_kill_account(const struct proc_account *who)
 		while (waitpid(pid, &status, 0) == -1 && errno == EINTR)
 			continue;
 	}
-	return proc_account_lives(who->uid);
+	return !proc_account_is_idle(who->uid);
 }
 
 bool

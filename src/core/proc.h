@@ -58,10 +58,16 @@ MUSTCHECK const struct err *proc_no_new_privs(void);
 /* Sends KILL to all descendants of this process, except for the trees of the
  * given ones; returns how many still live.  Needs /proc. */
 size_t proc_kill_below(const pid_t *spare, size_t nspare);
-/* The same for all descendants of another process. */
+/* Whether this process has a child that is not listed.  Cheap, but it can miss
+ * one while another ends. */
+bool proc_has_others(const pid_t *spare, size_t nspare);
+/* Kills all descendants of another process; returns how many it found. */
 size_t proc_kill_tree(pid_t root);
 /* Whether any process of that user lives; zombies do not count. */
 bool proc_account_lives(uid_t uid);
+/* Whether no process has that user; finds out without a pass over all
+ * processes, unless one has it as its real user. */
+bool proc_account_is_idle(uid_t uid);
 /* Sends KILL to every process of that account at once, from a child that
  * switches to it; returns whether any is left.  Root only. */
 bool proc_kill_account(const struct proc_account *);

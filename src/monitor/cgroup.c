@@ -2,9 +2,11 @@
 #include "monitor/cgroup.h"
 
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,10 +31,14 @@ static const struct {
 	const char *type; /* of its mount */
 	const char *controller;
 	const char *kill; /* the file that kills a group at once; NULL = none */
+	/* The file that moves the writer there.  Moving a whole process waits
+	 * for an RCU grace period, moving one thread does not; version 2 does
+	 * not move threads between groups. */
+	const char *enter;
 } hierarchies[CG__MAX] = {
-	[CG_UNIFIED] = { "cgroup2", NULL, "/cgroup.kill" },
-	[CG_MEMORY] = { "cgroup", "memory", NULL },
-	[CG_PIDS] = { "cgroup", "pids", NULL },
+	[CG_UNIFIED] = { "cgroup2", NULL, "/cgroup.kill", "/cgroup.procs" },
+	[CG_MEMORY] = { "cgroup", "memory", NULL, "/tasks" },
+	[CG_PIDS] = { "cgroup", "pids", NULL, "/tasks" },
 };
 
 /* The limits and their files in each version. */
@@ -62,6 +68,7 @@ static struct {
 	char prefix[CGROUP_PREFIX];
 	bool kill[CG__MAX];             /* the hierarchy has that file */
 	enum version limit[LIMIT__MAX]; /* version that sets it */
+	bool inside; /* this process was created in its unified group */
 } host;
 
 static ssize_t
@@ -320,6 +327,37 @@ cgroup_make(const char *id, int64_t memory, int64_t pids)
 	return ok ? NULL : err_errno("set the limits of %s", id);
 }
 
+/* Returns -1 if the kernel cannot do that, or not here. */
+static pid_t
+fork_into(const char *id)
+{
+	struct clone_args args = { .flags = CLONE_INTO_CGROUP,
+		.exit_signal = SIGCHLD };
+	char path[PATH_SIZE];
+	pid_t pid;
+	int fd;
+
+	if (host.base[CG_UNIFIED][0] == '\0')
+		return -1;
+	of_job(path, CG_UNIFIED, id, "");
+	if ((fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC)) == -1)
+		return -1;
+	args.cgroup = (unsigned)fd;
+	pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+	if (pid == 0)
+		host.inside = true;
+	(void)close(fd);
+	return pid;
+}
+
+pid_t
+cgroup_fork(const char *id)
+{
+	const pid_t pid = fork_into(id);
+
+	return pid == -1 ? fork() : pid;
+}
+
 bool
 cgroup_enter(const char *id)
 {
@@ -327,9 +365,9 @@ cgroup_enter(const char *id)
 	size_t i;
 
 	for (i = 0; i < CG__MAX; i++) {
-		if (host.base[i][0] == '\0')
+		if (host.base[i][0] == '\0' || (i == CG_UNIFIED && host.inside))
 			continue;
-		of_job(path, i, id, "/cgroup.procs");
+		of_job(path, i, id, hierarchies[i].enter);
 		if (!file_put(path, "0"))
 			return false;
 	}
@@ -366,15 +404,15 @@ cgroup_kill(const char *id)
 	bool some = false;
 	size_t i;
 
-	for (i = 0; i < CG__MAX; i++) {
+	for (i = 0; i < CG__MAX; i++)
+		if (host.base[i][0] != '\0')
+			some = kill_members(i, id) || some;
+	for (i = 0; some && i < CG__MAX; i++) {
 		if (!host.kill[i])
 			continue;
 		of_job(path, i, id, hierarchies[i].kill);
 		(void)file_put(path, "1");
 	}
-	for (i = 0; i < CG__MAX; i++)
-		if (host.base[i][0] != '\0')
-			some = kill_members(i, id) || some;
 	return some;
 }
 

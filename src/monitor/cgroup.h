@@ -8,6 +8,8 @@
 #ifndef SLIPWAY_MONITOR_CGROUP_H
 #define SLIPWAY_MONITOR_CGROUP_H
 
+#include <sys/types.h>
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -24,7 +26,11 @@ void cgroup_describe(struct buf *out);
 /* Creates the groups of a job with its limits (0 = none). */
 MUSTCHECK const struct err *cgroup_make(const char *id, int64_t memory,
     int64_t pids);
-/* Moves the calling process into them; false with errno on failure. */
+/* Like fork(2), but the child is created in one of them if the kernel can do
+ * that, which saves it a wait. */
+pid_t cgroup_fork(const char *id);
+/* Moves the calling process, which has one thread, into all others; false with
+ * errno on failure. */
 bool cgroup_enter(const char *id);
 /* Kills everything in them; returns whether anything was still there. */
 bool cgroup_kill(const char *id);

@@ -164,7 +164,7 @@ spawn(const struct monitor *m, struct slot *slot, const char *dir, int *fds)
 
 	if (pipe2(err, O_CLOEXEC) == -1)
 		return errno;
-	if ((pid = fork()) == -1) {
+	if ((pid = cgroup_fork(slot->id)) == -1) {
 		error = errno;
 		(void)close(err[0]);
 		(void)close(err[1]);
@@ -418,41 +418,6 @@ kill_all(struct slot *slot)
 		(void)job_signal(slot, SIGKILL);
 }
 
-/* Kills processes that an ended job left to us; live jobs keep theirs. */
-static size_t
-kill_strays(const struct monitor *m)
-{
-	pid_t spare[2 * SLOTS_MAX + 2];
-	size_t n = 0, i;
-
-	for (i = 0; i < SLOTS_MAX; i++) {
-		if (m->slots[i].state == SLOT_FREE)
-			continue;
-		if (m->slots[i].pid > 0)
-			spare[n++] = m->slots[i].pid;
-		if (m->slots[i].cleaner > 0)
-			spare[n++] = m->slots[i].cleaner;
-	}
-	if (m->dispatcher > 0)
-		spare[n++] = m->dispatcher;
-	if (m->sweeper > 0)
-		spare[n++] = m->sweeper;
-	return proc_kill_below(spare, n);
-}
-
-/* Returns whether any process of the job was left. */
-static bool
-sweep(const struct monitor *m, const struct slot *slot)
-{
-	bool left = false;
-
-	if (cgroup_can_kill())
-		left = cgroup_kill(slot->id);
-	if (slot->kind == ACCOUNT_RANGE)
-		left = proc_kill_account(&slot->who) || left;
-	return kill_strays(m) > 0 || left;
-}
-
 static _Noreturn void
 cleaner(const struct monitor *m, const struct slot *slot)
 {
@@ -555,7 +520,7 @@ slot_tick(struct monitor *m, struct slot *slot)
 		kill_all(slot);
 		return AGAIN_MS;
 	case SLOT_SWEEPING:
-		if (sweep(m, slot)) {
+		if (monitor_sweep(m, slot)) {
 			if (age < SWEEP_MS)
 				return AGAIN_MS;
 			give_up(m, slot);

@@ -128,6 +128,10 @@ MUSTCHECK const struct err *monitor_home(const struct monitor *m,
 MUSTCHECK const struct err *monitor_home_claim(const struct monitor *m,
     struct slot *slot);
 
+/* sweep.c: kills the processes of a job that has ended; returns whether there
+ * were any. */
+bool monitor_sweep(const struct monitor *m, const struct slot *slot);
+
 /* leavings.c: switches to an account of the range for good and removes what it
  * left in world-writable places. */
 void monitor_leavings(void);

@@ -56,6 +56,38 @@ is_live(const struct monitor *m, uid_t uid)
 	return false;
 }
 
+/* Whether a job of another monitor with these homes has that account: the job
+ * itself only has it as its effective user. */
+static bool
+is_elsewhere(const struct monitor *m, uid_t uid)
+{
+	const struct dirent *entry;
+	struct stat st;
+	bool found = false;
+	DIR *dir;
+	int fd;
+
+	fd = openat(m->homes, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd == -1 || (dir = fdopendir(fd)) == NULL) {
+		(void)close(fd);
+		return true;
+	}
+	while (!found && (entry = readdir(dir)) != NULL)
+		found = fstatat(dirfd(dir), entry->d_name, &st,
+			    AT_SYMLINK_NOFOLLOW) == 0 &&
+		    st.st_uid == uid;
+	(void)closedir(dir);
+	return found;
+}
+
+/* Whether a process has an account of the range that no job of ours has. */
+static bool
+is_foreign(const struct monitor *m, const struct proc_account *who)
+{
+	return is_elsewhere(m, who->uid) ? proc_account_lives(who->uid) :
+					   !proc_account_is_idle(who->uid);
+}
+
 static const struct proc_account *
 named_find(const struct monitor *m, const char *dir)
 {
@@ -94,7 +126,7 @@ monitor_account(const struct monitor *m, const struct wire *w, struct slot *out)
 		return WIRE_WHY_ACCOUNT;
 	if (is_live(m, out->who.uid))
 		return WIRE_WHY_BUSY;
-	if (out->kind == ACCOUNT_RANGE ? proc_account_lives(out->who.uid) :
+	if (out->kind == ACCOUNT_RANGE ? is_foreign(m, &out->who) :
 					 is_dirty(m, &out->who))
 		return WIRE_WHY_FOREIGN;
 	return WIRE_WHY_NONE;

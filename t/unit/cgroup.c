@@ -7,8 +7,10 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "core/file.h"
 #include "core/str.h"
 #include "tap.h"
 
@@ -43,13 +45,13 @@ access(const char *path, int mode)
 
 /* Starts a process that waits in the group. */
 static pid_t
-member(void)
+member(pid_t (*start)(void))
 {
 	char byte = 0;
 	int in[2];
 	pid_t pid;
 
-	if (pipe(in) == -1 || (pid = fork()) == -1)
+	if (pipe(in) == -1 || (pid = start()) == -1)
 		return -1;
 	if (pid == 0) {
 		if (!cgroup_enter(ID) || write(in[1], &byte, 1) != 1)
@@ -73,7 +75,7 @@ crowd(void)
 	int round = 0, status;
 
 	for (n = 0; n < MANY; n++)
-		if ((members[n] = member()) == -1)
+		if ((members[n] = member(fork)) == -1)
 			break;
 	ok(n > 0, "%zu processes are in a group", n);
 	while (round < ROUNDS && cgroup_kill(ID)) {
@@ -87,6 +89,48 @@ crowd(void)
 			ended++;
 	is_int((long long)ended, (long long)n, "each process is killed");
 	is_int((long long)strangers, 0, "no other process is killed");
+}
+
+static pid_t
+fork_inside(void)
+{
+	return cgroup_fork(ID);
+}
+
+/* The groups in which a process is, by its lines in /proc/PID/cgroup. */
+static int
+groups_of(pid_t pid)
+{
+	char path[64];
+	struct buf text;
+	const char *at;
+	int n = 0;
+
+	(void)snprintf(path, sizeof(path), "/proc/%ld/cgroup", (long)pid);
+	buf_init(&text, 65536);
+	if (file_load(path, &text) == NULL && text.len > 0)
+		for (at = text.data; (at = strstr(at, "-" ID "\n")) != NULL;
+		     at++)
+			n++;
+	buf_release(&text);
+	return n;
+}
+
+/* However a process gets there, it is in the same groups. */
+static void
+created(void)
+{
+	pid_t moved = member(fork), made = member(fork_inside);
+	int n = groups_of(moved);
+
+	ok(n > 0, "a process that enters is in %d groups", n);
+	is_int(groups_of(made), n, "so is one that is created in one");
+	members[0] = moved;
+	members[1] = made;
+	while (cgroup_kill(ID))
+		(void)usleep(10000);
+	(void)waitpid(moved, NULL, 0);
+	(void)waitpid(made, NULL, 0);
 }
 
 int
@@ -103,6 +147,7 @@ main(void)
 	}
 	if (!ok(cgroup_make(ID, 0, 0) == NULL, "a group is made"))
 		return tap_done();
+	created();
 	crowd();
 	cgroup_remove(ID);
 	cgroup_release();

@@ -121,14 +121,60 @@ killed(void)
 	    ended);
 }
 
+/* A zombie is not found to be alive. */
+static void
+idle(void)
+{
+	int ends[2];
+	char byte = 0;
+	pid_t pid;
+
+	ok(proc_account_is_idle(nobody.uid),
+	    "an account without processes is idle");
+	if (pipe(ends) == -1 || (pid = fork()) == -1)
+		return;
+	if (pid == 0) {
+		if (!become_nobody() || write(ends[1], &byte, 1) != 1)
+			_exit(1);
+		for (;;)
+			(void)pause();
+	}
+	ok(read(ends[0], &byte, 1) == 1 && !proc_account_is_idle(nobody.uid),
+	    "an account with a process is not");
+	(void)kill(pid, SIGKILL);
+	(void)waitid(P_PID, (id_t)pid, NULL, WEXITED | WNOWAIT);
+	ok(proc_account_is_idle(nobody.uid), "a zombie does not count");
+	(void)waitpid(pid, NULL, 0);
+	(void)close(ends[0]);
+	(void)close(ends[1]);
+}
+
+static void
+others(void)
+{
+	pid_t pid;
+
+	ok(!proc_has_others(NULL, 0),
+	    "a process without children has no others");
+	if ((pid = fork()) == 0)
+		for (;;)
+			(void)pause();
+	ok(proc_has_others(NULL, 0), "a child is one");
+	ok(!proc_has_others(&pid, 1), "a child that is listed is not");
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, NULL, 0);
+}
+
 int
 main(void)
 {
 	if (geteuid() == 0) {
 		killed();
 		chased();
+		idle();
 	} else {
 		ok(true, "# SKIP only root can change accounts");
 	}
+	others();
 	return tap_done();
 }
