@@ -6,6 +6,7 @@
 use strict;
 use warnings;
 use IO::Socket::INET ();
+use JSON::PP ();
 use Test::More;
 use Slipway::API;
 use Slipway::DB;

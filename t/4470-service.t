@@ -6,6 +6,7 @@
 use strict;
 use warnings;
 use IO::Socket::SSL ();
+use JSON::PP ();
 use MIME::Base64 qw(encode_base64);
 use Slipway::API;
 use Slipway::DB;

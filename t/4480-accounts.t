@@ -8,6 +8,7 @@
 use strict;
 use warnings;
 use IO::Socket::SSL ();
+use JSON::PP ();
 use Slipway::API;
 use Slipway::DB;
 use Slipway::Runner;
