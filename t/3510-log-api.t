@@ -71,6 +71,8 @@ is(told($got), '200 ' . length($text) . ' false -', 'HEAD of a log returns the h
 is("$got->{headers}{'content-length'} $got->{body}", length($text) . ' ', 'HEAD of a log returns no bytes');
 is($api->get("/api/deployments/$id")->{json}{logSize}, length $text,
     'a deployment shows the size of its log');
+is($api->get('/api/deployments')->{json}{data}[0]{logSize}, length $text,
+    'a list shows the size of the log of a running deployment');
 
 # --- offsets and ranges
 my $size = length $text;

@@ -47,7 +47,6 @@ struct deployment {
 	struct when started_at;
 	struct when finished_at;
 	int64_t log_size;
-	bool is_cut; /* long texts are missing; internal to the store */
 	struct maybe queue_position; /* while pending; 0 = next */
 	struct list waiting_for;     /* struct waiting */
 	struct list steps;           /* struct deployment_step */

@@ -89,7 +89,7 @@ static const struct stmt any_source = {
 	" commit_hash,"                                                        \
 	" commit_message, env_vars, status, reason, detail, `trigger`,"        \
 	" retry_of, created_by, runner, created_at, started_at, finished_at,"  \
-	" log_size, env_role, 0 AS is_cut"
+	" log_size, env_role"
 #define STEPS_MADE                                                             \
 	" ORDER BY position RETURNING position, name, status, exit_code,"      \
 	" `signal`, started_at, finished_at, log_offset, log_length"

@@ -25,7 +25,7 @@ const struct shape waiting_shape = {
 
 #define D(m) FIELD(struct deployment, m, 0)
 static const struct field id_args[] = { D(id), FIELD_END };
-static const struct field project_id_args[] = { D(project_id), D(id),
+static const struct field ahead_args[] = { D(project_id), D(project_id), D(id),
 	FIELD_END };
 
 struct ahead {
@@ -38,13 +38,12 @@ static const struct field ahead_row[] = { A(n), A(first), A(running),
 	FIELD_END };
 static const struct stmt ahead = {
 	.name = "waiting_ahead",
-	.sql = "SELECT COUNT(IF(status = 'pending', 1, NULL)) AS n,"
-	       " COALESCE(MIN(IF(status = 'pending', id, NULL)), 0) AS first,"
-	       " COALESCE(MIN(IF(status = 'running', id, NULL)), 0) AS running"
+	.sql = "SELECT COUNT(*) AS n, COALESCE(MIN(id), 0) AS first,"
+	       " COALESCE((SELECT id FROM deployment"
+	       " WHERE running_project = ?), 0) AS running"
 	       " FROM deployment FORCE INDEX (deployment_queue)"
-	       " WHERE project_id = ?"
-	       " AND (status = 'running' OR (status = 'pending' AND id < ?))",
-	.args = project_id_args,
+	       " WHERE status = 'pending' AND project_id = ? AND id < ?",
+	.args = ahead_args,
 	.row = ahead_row,
 	.rowsize = sizeof(struct ahead),
 };
