@@ -62,14 +62,15 @@ static const struct field held_row[] = { H(id), H(epoch), H(owner), H(cancel),
 	FIELD_END };
 
 /* The oldest deployment of each idle project. The inner query skips through the
- * index from project to project, however long the queue is. */
+ * index from project to project, however long the queue is; without the status
+ * in its GROUP BY, the optimizer prefers to read the whole queue. */
 static const struct field candidates_args[] = { A(id), A(runner), FIELD_END };
 static const struct stmt candidates = {
 	.name = "queue_candidates",
 	.sql = "SELECT d.id, d.epoch, p.repository FROM (SELECT project_id,"
 	       " MIN(id) AS id"
 	       " FROM deployment WHERE status = 'pending'"
-	       " GROUP BY project_id) q"
+	       " GROUP BY status, project_id) q"
 	       " JOIN deployment d ON d.id = q.id"
 	       " JOIN project p ON p.id = q.project_id"
 	       " LEFT JOIN deployment r ON r.running_project = q.project_id"
