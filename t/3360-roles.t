@@ -48,7 +48,11 @@ my %needs = (
 		'PUT /api/steps/{id}', 'DELETE /api/steps/{id}', 'PUT /api/projects/{id}/hook-secret',
 		'POST /api/environments', 'PUT /api/environments/{id}', 'DELETE /api/environments/{id}',
 	],
-	admin => ['POST /api/user', 'PUT /api/user/{id}', 'DELETE /api/user/{id}'],
+	admin => [
+		'POST /api/user', 'PUT /api/user/{id}', 'DELETE /api/user/{id}',
+		'GET /api/variables', 'POST /api/variables', 'GET /api/variables/{id}',
+		'PUT /api/variables/{id}', 'DELETE /api/variables/{id}',
+	],
 );
 my @roles = qw(viewer deployer maintainer admin);
 my %rank = (map({ $roles[$_] => $_ } 0 .. $#roles), open => -2, signed => -2);

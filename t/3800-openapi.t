@@ -212,6 +212,18 @@ sub environments {
 	drive('GET /api/environments', 200, query => "projectId=$id{other}", role => 'viewer');
 }
 
+sub variables {
+	make(variable => 'POST /api/variables', at => '/api/variables/', role => 'admin',
+	    body => { key => 'LEVEL', value => '9', projects => [ $id{other} ] });
+	drive('POST /api/variables', 409, label => 'a key that the project receives',
+	    body => { key => 'LEVEL', value => '8', projects => [ $id{other} ] });
+	my $read = show('GET /api/variables/{id}', id => $id{variable}, role => 'admin');
+	drive('PUT /api/variables/{id}', 200, id => $id{variable}, label => 'the object that GET returned',
+	    body => $read->{json});
+	drive('PUT /api/variables/{id}', 200, id => $id{variable}, body => { projects => [] });
+	drive('GET /api/variables', 200, role => 'admin');
+}
+
 sub users {
 	make(user => 'POST /api/user', at => '/api/user/detail/', body => {
 		username => 'ann', role => 'deployer', name => 'Ann', email => 'ann@example.org',
@@ -388,7 +400,8 @@ sub logs {
 
 # If-Match, then the deletion of each object; nothing uses them afterwards.
 sub endings {
-	for my $kind (['/api/environments/{id}', 'environment'], ['/api/steps/{id}', 'step', 'description'],
+	for my $kind (['/api/variables/{id}', 'variable'], ['/api/environments/{id}', 'environment'],
+	    ['/api/steps/{id}', 'step', 'description'],
 	    ['/api/pipelines/{id}', 'pipeline'], ['/api/projects/{id}', 'other'],
 	    ['/api/user/{id}', 'user']) {
 		my ($path, $what) = @$kind;
@@ -447,6 +460,7 @@ projects();
 pipelines();
 hooks();
 environments();
+variables();
 users();
 service();
 gitserver();

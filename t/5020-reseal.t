@@ -96,7 +96,8 @@ my $many = 1100; # more than two pages of rows
 sub fill {
 	my @vars = sealer('public-seal', $public,
 	    map { [ 'project ' . (1 + $_ % 3) . ', variable TOKEN', "tuna $_" ] } 1 .. $many);
-	my @tables = qw(deployment environment pipeline git_token hook_secret signin project user);
+	my @tables = qw(deployment environment variable_project variable pipeline git_token hook_secret signin
+	    project user);
 	my @sql = map { "DELETE FROM $_;" } @tables;
 	push @sql, "INSERT INTO user (id, username, role) VALUES (1, 'anna', 'admin'), (2, 'ben', 'viewer');";
 	for my $p (1 .. 3) {
@@ -112,6 +113,11 @@ sub fill {
 		    . "trigger_secrets, valid)"
 		    . " VALUES ($p, 'shop $p', 'r', 'dir$p', '$defaults', '$triggers', $valid);";
 		push @sql, "INSERT INTO pipeline (id, project_id, name) VALUES ($p, $p, 'x');";
+		my $shared = $json->encode({ MIRROR => publicly_sealed("project $p, variable MIRROR",
+		    "tuna shared $p") });
+		push @sql, "INSERT INTO variable (id, `key`, secret) VALUES ($p, 'MIRROR', 1);"
+		    . ' INSERT INTO variable_project (variable_id, project_id, `key`, sealed)'
+		    . " VALUES ($p, $p, 'MIRROR', '$shared');";
 		my $values = $json->encode({ HOST => publicly_sealed("project $p, variable HOST",
 		    "tuna environment $p") });
 		push @sql, 'INSERT INTO environment (project_id, name, position, secret_values)'
@@ -138,7 +144,8 @@ sub fill {
 }
 my $values = { 'access tokens of users' => 2, 'refresh tokens of users' => 1, 'hook secrets of projects' => 1,
 	'pending sign-ins' => 1, 'defaults of projects' => 6, 'variables of triggers' => 3,
-	'variables of environments' => 3, 'variables of deployments' => $many };
+	'variables of environments' => 3, 'shared variables of projects' => 3,
+	'variables of deployments' => $many };
 
 sub rows { my ($sql) = @_; return map { [ split /\t/, $_, -1 ] } split /\n/, $db->sql($sql) }
 
@@ -160,6 +167,7 @@ SQL
 SELECT id, secret_defaults FROM project WHERE secret_defaults IS NOT NULL UNION ALL
 SELECT id, trigger_secrets FROM project WHERE trigger_secrets IS NOT NULL UNION ALL
 SELECT project_id, secret_values FROM environment WHERE secret_values IS NOT NULL UNION ALL
+SELECT project_id, sealed FROM variable_project WHERE sealed IS NOT NULL UNION ALL
 SELECT project_id, secret_vars FROM deployment WHERE secret_vars IS NOT NULL
 SQL
 		my ($project, $vars) = ($row->[0], $json->decode($row->[1]));
@@ -172,7 +180,8 @@ SQL
 }
 my $all = [ sort 'tuna a1', 'tuna r1', 'tuna a2', 'tuna hook', 'tuna verifier',
 	(map { my $p = $_; map { "tuna default $p $_" } qw(ONE TWO) } 1 .. 3),
-	(map { ("tuna trigger $_", "tuna environment $_") } 1 .. 3), map { "tuna $_" } 1 .. $many ];
+	(map { ("tuna trigger $_", "tuna environment $_", "tuna shared $_") } 1 .. 3),
+	map { "tuna $_" } 1 .. $many ];
 
 # Columns that --reseal must not change.
 sub beside {
@@ -181,7 +190,7 @@ sub beside {
 	    . ' SELECT updated_at FROM hook_secret; SELECT created_at FROM signin;'
 	    . ' SELECT id, status, epoch, env_vars FROM deployment');
 }
-my ($bytes, $variables, $newest) = (5, 12 + $many, 1);
+my ($bytes, $variables, $newest) = (5, 15 + $many, 1);
 sub figures {
 	my ($said, %anew) = @_;
 	return map {

@@ -18,6 +18,7 @@
 	X(steps)							\
 	X(templates)							\
 	X(environments)							\
+	X(variables)							\
 	X(deployments)							\
 	X(log)								\
 	X(users)							\

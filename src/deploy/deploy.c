@@ -67,7 +67,11 @@ target_fill(struct deploy *deploy, const struct deployment_request *sent,
 		e = target_choose(deploy, source->project_id,
 		    sent->environment_id, out->branch, &env);
 	out->environment_id = (struct maybe){ env.id, env.id != 0 };
-	return e != NULL ? e : target_variables(deploy, deploy->a, &env, base);
+	*base = (struct list){ .n = 0 };
+	if (e != NULL || (env.id == 0 && source->variables == 0))
+		return e;
+	return target_variables(deploy, deploy->a, source->project_id, &env,
+	    base);
 }
 
 const struct err *
@@ -177,7 +181,9 @@ retry_target(struct deploy *deploy, const struct deployment *d,
 		    "The environment %s no longer accepts the branch of this "
 		    "deployment.",
 		    env.name);
-	return e != NULL ? e : target_variables(deploy, deploy->a, &env, base);
+	if (e != NULL)
+		return e;
+	return target_variables(deploy, deploy->a, d->project_id, &env, base);
 }
 
 const struct err *

@@ -226,7 +226,9 @@ trigger_base(struct stored_secrets *stored, struct arena *scratch,
 	if (project_id != 0)
 		e = target_find(&deploy, project_id, t[index].environment_id,
 		    &env);
-	return e != NULL ? e : target_variables(&deploy, scratch, &env, out);
+	return e != NULL ?
+	    e :
+	    target_variables(&deploy, scratch, project_id, &env, out);
 }
 
 /* Checks triggers one by one, so that their memory is not needed for all at

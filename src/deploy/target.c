@@ -7,6 +7,7 @@
 #include "core/str.h"
 #include "crypto/public_key.h"
 #include "deploy/secrets.h"
+#include "deploy/shared.h"
 #include "deploy/stored_secrets.h"
 #include "json/json.h"
 
@@ -138,8 +139,8 @@ stored_read(struct deploy *deploy, struct arena *a, int64_t id, struct map *out)
 	return e != NULL ? e : json_map(a, row.secret_values.s, out);
 }
 
-const struct err *
-target_variables(struct deploy *deploy, struct arena *a,
+static const struct err *
+own_variables(struct deploy *deploy, struct arena *a,
     const struct environment *env, struct list *out)
 {
 	const struct environment_variable *v;
@@ -168,6 +169,42 @@ target_variables(struct deploy *deploy, struct arena *a,
 			    v[i].key);
 	}
 	out->n = list.n;
+	return NULL;
+}
+
+static bool
+has_key(const struct list *vars, const char *key)
+{
+	const struct env_var *v = vars->items;
+	size_t i;
+
+	for (i = 0; i < vars->n; i++)
+		if (str_eq(v[i].name, key))
+			return true;
+	return false;
+}
+
+const struct err *
+target_variables(struct deploy *deploy, struct arena *a, int64_t project_id,
+    const struct environment *env, struct list *out)
+{
+	struct list own, shared;
+	const struct env_var *v;
+	const struct err *e;
+	struct env_var *to;
+	size_t i;
+
+	*out = (struct list){ .n = 0 };
+	if ((e = own_variables(deploy, a, env, &own)) != NULL ||
+	    (e = shared_variables(deploy, a, project_id, &shared)) != NULL)
+		return e;
+	to = arena_alloc(a, own.n + shared.n, sizeof(*to));
+	out->items = to;
+	for (i = 0, v = own.items; i < own.n; i++)
+		to[out->n++] = v[i];
+	for (i = 0, v = shared.items; i < shared.n; i++)
+		if (!has_key(&own, v[i].name))
+			to[out->n++] = v[i];
 	return NULL;
 }
 

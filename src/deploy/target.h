@@ -28,10 +28,11 @@ MUSTCHECK const struct err *target_find(struct deploy *, int64_t project_id,
 MUSTCHECK const struct err *target_choose(struct deploy *, int64_t project_id,
     struct maybe environment_id, const char *branch, struct environment *out);
 /* Lists the variables (struct env_var) that a deployment to the environment
- * gets unless it sets them itself; id 0 = without an environment. The results
+ * gets unless it sets them itself: those of the environment, then those that
+ * the project shares with others; id 0 = without an environment. The results
  * are in the arena, not in the context's. */
 MUSTCHECK const struct err *target_variables(struct deploy *, struct arena *,
-    const struct environment *, struct list *out);
+    int64_t project_id, const struct environment *, struct list *out);
 
 /* Checks an environment that a request describes: its patterns and
  * variables. Missing members are NULL. */

@@ -74,6 +74,7 @@ struct deployment_source {
 	struct maybe timeout_seconds;
 	int64_t steps;        /* of the pipeline */
 	int64_t environments; /* of the project */
+	int64_t variables;    /* that it shares with others */
 };
 
 /* A filter is off if its member is 0 or NULL. `before` selects smaller ids, 0 =

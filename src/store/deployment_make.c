@@ -49,7 +49,7 @@ static const struct field source_args[] = { S(pipeline_id), S(project_id),
 static const struct field any_source_args[] = { S(project_id), FIELD_END };
 static const struct field source_row[] = { S(project_id), S(default_branch),
 	S(env_presets), S(extra_env), S(pipeline_id), S(timeout_seconds),
-	S(steps), S(environments), FIELD_END };
+	S(steps), S(environments), S(variables), FIELD_END };
 /* Locks the project before its pipeline. The subquery locks nothing, and reads
  * the steps after the lock on their pipeline was obtained. */
 #define SOURCE                                                                 \
@@ -58,7 +58,9 @@ static const struct field source_row[] = { S(project_id), S(default_branch),
 	" (SELECT COUNT(*) FROM step s WHERE s.pipeline_id = l.id"             \
 	" AND s.valid = 1) AS steps,"                                          \
 	" (SELECT COUNT(*) FROM environment e WHERE e.valid = 1"               \
-	" AND e.project_id = p.id) AS environments"                            \
+	" AND e.project_id = p.id) AS environments,"                           \
+	" (SELECT COUNT(*) FROM variable_project v"                            \
+	" WHERE v.project_id = p.id) AS variables"                             \
 	" FROM project p LEFT JOIN pipeline l"                                 \
 	" ON l.project_id = p.id AND l.valid = 1"
 #define SOURCE_OF " WHERE p.id = ? AND p.valid = 1"

@@ -178,8 +178,8 @@ base_take(const struct env_rules *rules, const struct list *base,
 	if (out->n > given.n &&
 	    (total > ENV_TOTAL_MAX || out->n > ENV_COUNT_MAX))
 		faults_add(f, pointer,
-		    "together with the variables of the environment there must "
-		    "be at most %d, with at most 512 KiB",
+		    "together with the variables of the environment and shared "
+		    "ones there must be at most %d, with at most 512 KiB",
 		    ENV_COUNT_MAX);
 }
 

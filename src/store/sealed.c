@@ -104,6 +104,10 @@ variable_purpose(struct arena *a, const struct sealed_row *row,
 	    id, object, "id, project_id AS owner, ", "object",		\
 	    SEALED_NAMED, variable_purpose, environment_label,		\
 	    "variables of environments")				\
+	X(shared, "variable_project", "id", "sealed",			\
+	    id, object, "id, project_id AS owner, ", "object",		\
+	    SEALED_NAMED, variable_purpose, shared_label,		\
+	    "shared variables of projects")				\
 	X(variables, "deployment", "id", "secret_vars",			\
 	    id, object, "id, project_id AS owner, ", "object",		\
 	    SEALED_NAMED, variable_purpose, deployment_label,		\
@@ -186,6 +190,16 @@ static const struct stmt environment_label = {
 	.row = label_row,
 	.rowsize = sizeof(struct label),
 };
+static const struct stmt shared_label = {
+	.name = "sealed_shared_label",
+	.sql =
+	    "SELECT CONCAT('shared variable ', v.`key`, ' of ', " PROJECT_NAME
+	    ") AS label FROM variable_project v"
+	    " JOIN project p ON p.id = v.project_id WHERE v.id = ?",
+	.args = id_args,
+	.row = label_row,
+	.rowsize = sizeof(struct label),
+};
 static const struct stmt deployment_label = {
 	.name = "sealed_deployment_label",
 	.sql = "SELECT CONCAT('deployment ', d.id, ' of ', " PROJECT_NAME ")"
@@ -231,6 +245,7 @@ static const struct stmt *const sealed_stmts[] = {
 	&signin_label,
 	&project_label,
 	&environment_label,
+	&shared_label,
 	&deployment_label,
 	&settle,
 	NULL,

@@ -39,6 +39,7 @@
 	X(step)								\
 	X(token)							\
 	X(user)								\
+	X(variable)							\
 	X(waiting)
 /* clang-format on */
 
