@@ -26,7 +26,8 @@ my $repeat = 21;
 
 # --- rows
 
-# 100 projects with a pipeline of one step each; id of project and pipeline are equal.
+# 100 projects with a pipeline of one step and an environment each, which have the id of
+# their project.
 sub _projects {
 	my ($site) = @_;
 	my $range = 'seq_101_to_' . (100 + $projects);
@@ -35,6 +36,7 @@ INSERT INTO project (id, name, repository, project_dir, default_branch)
     SELECT seq, CONCAT('seeded ', seq), 'https://git.example.org/a/b', CONCAT('seeded-', seq), 'main'
     FROM $range;
 INSERT INTO pipeline (id, project_id, name) SELECT seq, seq, 'deploy' FROM $range;
+INSERT INTO environment (id, project_id, name, position) SELECT seq, seq, 'production', 0 FROM $range;
 INSERT INTO step (pipeline_id, name, script, position) SELECT seq, 'step', ':', 0 FROM $range
 SQL
 	return;
@@ -76,9 +78,9 @@ sub _insert {
 	my $range = "seq_${from}_to_$to";
 	my $day = 'NOW(3) - INTERVAL 1 DAY';
 	$ask->(<<"SQL");
-INSERT INTO deployment (id, project_id, pipeline_id, branch, commit_hash, commit_message, status, `trigger`,
-    created_by, runner, created_at, started_at, finished_at, log_size)
-    SELECT 100000 + seq, 101 + seq % $projects, 101 + seq % $projects,
+INSERT INTO deployment (id, project_id, pipeline_id, environment_id, branch, commit_hash,
+    commit_message, status, `trigger`, created_by, runner, created_at, started_at, finished_at, log_size)
+    SELECT 100000 + seq, 101 + seq % $projects, 101 + seq % $projects, 101 + seq % $projects,
     IF(seq < 1000 AND seq % 200 = 1, 'rare', CONCAT('branch', seq DIV $projects % 20)),
     SHA1(seq), CONCAT('commit ', seq),
     IF(seq > $last_ended, 'pending', IF(seq < 1000 AND seq % 200 = 1, 'interrupted',
@@ -105,14 +107,15 @@ SQL
 sub _deployment_lists {
 	my ($site, $middle) = @_;
 	my @paths;
-	for my $set (0 .. 15) {
-		my %value = (projectId => [1, 102], pipelineId => [2, 102], branch => [8, 'branch3'],
-			status => [4, 'success']);
-		my @filters = grep { $set & $value{$_}[0] } qw(projectId pipelineId status branch);
+	for my $set (0 .. 31) {
+		my %value = (projectId => [1, 102], pipelineId => [2, 102], status => [4, 'success'],
+			branch => [8, 'branch3'], environmentId => [16, 102]);
+		my @filters = grep { $set & $value{$_}[0] }
+		    qw(projectId environmentId pipelineId status branch);
 		my $common = join '', map { "&$_=$value{$_}[1]" } @filters;
 		push @paths, map { "/api/deployments?limit=20$_$common" } '', "&cursor=$middle";
 		my $rare = $common =~ s/=success/=interrupted/r;
-		for my $other ($rare =~ s/=branch3/=rare/r, $set >= 12 ? $rare : ()) {
+		for my $other ($rare =~ s/=branch3/=rare/r, ($set & 12) == 12 ? $rare : ()) {
 			push @paths, "/api/deployments?limit=20$other" if $other ne $common;
 		}
 	}
@@ -129,12 +132,13 @@ sub _paths {
 	my %path = ("/api/deployments/{id}" => "/api/deployments/$last",
 		"/api/deployments/{id} of a pending one" => "/api/deployments/$pending_id",
 		"/api/deployments/{id}/log" => "/api/deployments/$logged/log",
-		map({ ("$_/102" =~ s/102$/{id}/r => "$_/102") } qw(/api/projects /api/pipelines)),
+		map({ ("/api/$_/{id}" => "/api/$_/102") } qw(projects pipelines environments)),
 		'/api/steps/{id}' => '/api/steps/1', '/api/user/detail/{id}' => '/api/user/detail/1',
 		'/api/templates/{id}' => '/api/templates/static-site-rsync',
 		map { ($_ => $_) } '/health', '/api/health', '/api/metrics', '/projects', '/api/projects',
 		'/api/projects?name=seeded', '/api/pipelines', '/api/pipelines?projectId=102',
-		'/api/steps?pipelineId=102', '/api/user/list', '/api/user/search?keyword=a',
+		'/api/steps?pipelineId=102', '/api/environments', '/api/environments?projectId=102',
+		'/api/user/list', '/api/user/search?keyword=a',
 		'/api/auth/tokens', '/api/auth/tokens/1', '/api/templates', '/api/pipelines/templates',
 		'/api/openapi.json', '/api/auth/info');
 	for my $list (_deployment_lists($site, $middle)) {
