@@ -65,6 +65,38 @@ is($api->put("/api/environments/$first", { url => 'https://example.org/' },
 is($live->{live}{deploymentId}, $retry, 'a list says what is live');
 
 
+# --- commits of other branches
+my $repo = $runner->repo;
+sub git { return (run_cmd('git', '-c', "safe.directory=$repo", '-C', $repo, @_))[1] =~ s/\s+\z//r }
+my $old = git('rev-parse', 'main');
+my @author = ('-c', 'user.name=a', '-c', 'user.email=a@example.org');
+my $tree = git('rev-parse', 'main^{tree}');
+my $new = git(@author, 'commit-tree', '-p', $old, '-m', 'new', $tree);
+my $foreign = git(@author, 'commit-tree', '-p', $old, '-m', 'foreign', $tree);
+git('update-ref', 'refs/heads/main', $new);
+git('update-ref', 'refs/heads/feature', $foreign);
+my $guarded = $all->project($repo, projectDir => 'guarded');
+my $check = $all->pipeline($guarded, 'echo "at $SLIPWAY_COMMIT"');
+my $only = $all->make('/api/environments',
+    { projectId => $guarded, name => 'live', branches => ['main'] })->{id};
+sub commit { my ($commit) = @_; return $all->wait($all->post(projectId => $guarded, commitHash => $commit)) }
+my @how = ([ $new, 'success', 'its newest commit' ], [ $old, 'success', 'an older commit of it' ],
+    [ substr($old, 0, 10), 'success', 'the first digits of one' ],
+    [ $foreign, 'failed', 'a commit of another branch' ],
+    [ substr($foreign, 0, 10), 'failed', 'the first digits of one of another branch' ]);
+for my $case (@how) {
+	my ($commit, $want, $what) = @$case;
+	$end = commit($commit);
+	is($end->{status}, $want, "an environment that accepts main: $what: $want") or diag($end->{detail});
+	next if $want eq 'success';
+	is($end->{reason}, 'checkout_failed', "$what: the checkout fails");
+	like($end->{detail}, qr/is not on the branch main, and the environment accepts only/,
+	    "$what: the detail says why");
+}
+is(live($only)->{commitHash}, $old, 'a rejected commit does not become live');
+$api->put("/api/environments/$only", { branches => [] });
+is(commit($foreign)->{status}, 'success', 'an environment without patterns accepts any commit');
+
 # --- bound to a runner
 $api->put("/api/environments/$second", { runner => 'right' });
 my $bound = post(environmentId => $second);

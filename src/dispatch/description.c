@@ -175,6 +175,7 @@ description_write(const struct dispatch *d, const struct claim *c,
 	put(out, R_BRANCH, c->branch);
 	put(out, R_COMMIT, c->commit_hash);
 	put_number(out, R_HEAD_ONLY, c->head_only ? 1 : 0);
+	put_number(out, R_ON_BRANCH, c->on_branch ? 1 : 0);
 	put_access(out, &s->gitserver, c->repository);
 	put(out, R_OBJECTS, project_objects(&d->spool, a, c->project_id));
 	if (!remote_is_known(d->forge, a, c->repository))

@@ -151,6 +151,26 @@ fetch_commit(struct fetch *f, const char *commit)
 	return git_done(&f->git) ? resolve(f, commit, &f->hash) : NULL;
 }
 
+/* Rejects a commit that the branch does not contain: an environment accepts
+ * branches, and the name of one must not open it to every commit. */
+static const struct err *
+branch_check(struct fetch *f)
+{
+	const char *const args[] = { "merge-base", "--is-ancestor", f->hash,
+		REF, NULL };
+	const struct err *e;
+
+	if ((e = git_run(&f->git, NULL, args)) != NULL ||
+	    f->git.end.how != RUN_EXITED || git_done(&f->git))
+		return e;
+	f->fault = arena_printf(f->a,
+	    "Commit %s is not on the branch %s, and the environment accepts "
+	    "only certain branches.",
+	    f->hash, f->branch);
+	f->hash = NULL;
+	return NULL;
+}
+
 const struct err *
 fetch_all(struct fetch *f)
 {
@@ -185,7 +205,7 @@ fetch_all(struct fetch *f)
 	if (f->hash == NULL && f->git.end.how == RUN_EXITED)
 		f->fault = arena_printf(f->a,
 		    "Commit %s was not found in the repository.", spec->commit);
-	return NULL;
+	return f->hash != NULL && spec->on_branch != 0 ? branch_check(f) : NULL;
 }
 
 const struct err *
@@ -208,6 +228,8 @@ fetch_known(struct fetch *f, const char *commit, const char **out)
 		*out = f->was.commit;
 		return NULL;
 	}
+	if (spec->on_branch != 0)
+		return NULL;
 	if ((e = resolve(f, commit, out)) != NULL || *out == NULL)
 		return e;
 	buf_init(&ignored, OUTPUT_MAX);

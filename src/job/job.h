@@ -51,6 +51,7 @@ struct job_spec {
 	const char *commit;
 	int64_t head_only; /* reject the commit if the branch's head is another
 			    * one */
+	int64_t on_branch; /* reject it if the branch does not contain it */
 	const char *credential;
 	const char *note;
 	const char *tls_ca;

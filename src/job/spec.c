@@ -40,6 +40,7 @@ static const struct entry entries[] = {
 	{ "branch", K_TEXT, AT(branch) },
 	{ "commit", K_TEXT, AT(commit) },
 	{ "head-only", K_NUMBER, AT(head_only) },
+	{ "on-branch", K_NUMBER, AT(on_branch) },
 	{ "credential", K_TEXT, AT(credential) },
 	{ "note", K_TEXT, AT(note) },
 	{ "tls-ca", K_TEXT, AT(tls_ca) },

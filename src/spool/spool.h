@@ -47,6 +47,7 @@
 	X(BRANCH, "branch")         /* absent = HEAD */                        \
 	X(COMMIT, "commit")         /* absent = the branch's */                \
 	X(HEAD_ONLY, "head-only")   /* 1: only while it is the branch's */     \
+	X(ON_BRANCH, "on-branch")   /* 1: only if the branch has it */         \
 	X(CREDENTIAL, "credential") /* "user\nsecret" for https */             \
 	X(NOTE, "note")       /* on a missing credential, for a failure */     \
 	X(TLS_CA, "tls-ca")   /* text of a CA file, for https */               \

@@ -97,7 +97,7 @@ static const struct field claim_row[] = { C(id), C(epoch), C(project_id),
 	C(project_name), C(project_dir), C(repository), C(pipeline_name),
 	C(environment_name), C(branch), C(commit_hash), C(env_vars),
 	C(secret_vars), C(timeout_seconds), C(created_by), C(head_only),
-	C(cancel), FIELD_END };
+	C(on_branch), C(cancel), FIELD_END };
 static const struct stmt load = {
 	.name = "queue_load",
 	.sql =
@@ -106,6 +106,7 @@ static const struct stmt load = {
 	    " e.name AS environment_name, d.branch, d.commit_hash, d.env_vars, d.secret_vars,"
 	    " d.timeout_seconds, d.created_by,"
 	    " d.`trigger` = 'webhook' AS head_only,"
+	    " COALESCE(JSON_LENGTH(e.branches), 0) > 0 AS on_branch,"
 	    " d.cancel_at IS NOT NULL AS cancel"
 	    " FROM deployment d JOIN project p ON p.id = d.project_id"
 	    " JOIN pipeline l ON l.id = d.pipeline_id"

@@ -36,6 +36,7 @@ struct claim {
 	struct maybe created_by;
 	bool head_only;    /* started by a push: superseded if another push
 			    * followed */
+	bool on_branch;    /* the environment accepts only certain branches */
 	bool cancel;       /* cancelation was requested */
 	struct list steps; /* struct deployment_step, by position */
 };
