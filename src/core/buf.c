@@ -80,23 +80,47 @@ buf_puts(struct buf *b, const char *s)
 void
 buf_putc(struct buf *b, char c)
 {
-	buf_add(b, &c, 1);
+	if (!room(b, 1))
+		return;
+	b->data[b->len++] = c;
+	b->data[b->len] = '\0';
+}
+
+void
+buf_number(struct buf *b, int64_t n)
+{
+	uint64_t left = n < 0 ? 0 - (uint64_t)n : (uint64_t)n;
+	char text[20], *at = text + sizeof(text);
+
+	do {
+		*--at = (char)('0' + left % 10);
+		left /= 10;
+	} while (left > 0);
+	if (n < 0)
+		*--at = '-';
+	buf_add(b, at, (size_t)(text + sizeof(text) - at));
 }
 
 void
 buf_vprintf(struct buf *b, const char *fmt, va_list ap)
 {
-	va_list measure;
+	size_t left = b->overflow ? 0 : b->cap - b->len;
+	va_list again;
 	int len;
 
-	va_copy(measure, ap);
-	len = vsnprintf(NULL, 0, fmt, measure);
-	va_end(measure);
+	va_copy(again, ap);
+	len = vsnprintf(left == 0 ? NULL : b->data + b->len, left, fmt, ap);
 	assert(len >= 0);
-	if (!room(b, (size_t)len))
-		return;
-	(void)vsnprintf(b->data + b->len, (size_t)len + 1, fmt, ap);
+	if ((size_t)len >= left) {
+		if (left > 0)
+			b->data[b->len] = '\0';
+		if (!room(b, (size_t)len))
+			goto out;
+		(void)vsnprintf(b->data + b->len, (size_t)len + 1, fmt, again);
+	}
 	b->len += (size_t)len;
+out:
+	va_end(again);
 }
 
 void

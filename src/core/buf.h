@@ -36,6 +36,8 @@ void buf_wipe(struct buf *);
 void buf_add(struct buf *, const void *data, size_t len);
 void buf_puts(struct buf *, const char *s);
 void buf_putc(struct buf *, char c);
+/* In decimal digits. */
+void buf_number(struct buf *, int64_t n);
 void buf_printf(struct buf *, const char *fmt, ...) PRINTFLIKE(2, 3);
 void buf_vprintf(struct buf *, const char *fmt, va_list) PRINTFLIKE(2, 0);
 /* Removes the first n bytes. */

@@ -10,6 +10,9 @@
 #include "core/ere.h"
 #include "core/mark.h"
 
+#define DAY_S (INT64_C(24) * 3600)
+#define DAY_MS (DAY_S * 1000)
+
 bool
 str_eq(const char *a, const char *b)
 {
@@ -305,22 +308,43 @@ str_slug(struct arena *a, const char *name)
 	return arena_strndup(a, out, len);
 }
 
+/* Writes a number with two digits. */
+static char *
+two_digits(char *at, int64_t n)
+{
+	*at++ = (char)('0' + n / 10);
+	*at++ = (char)('0' + n % 10);
+	return at;
+}
+
+/* Most of the times in a response are of the same day. */
 void
 str_time(char out[STR_TIME_SIZE], int64_t ms)
 {
-	time_t s = (time_t)(ms / 1000);
-	int64_t rest = ms % 1000;
+	static char date[STR_TIME_SIZE / 2];
+	static int64_t known = INT64_MIN;
+	int64_t day = ms / DAY_MS - (ms % DAY_MS < 0), rest = ms - day * DAY_MS;
+	time_t midnight = (time_t)(day * DAY_S);
 	struct tm tm;
+	char *at;
 
-	if (rest < 0) {
-		rest += 1000;
-		s--;
+	if (day != known) {
+		(void)gmtime_r(&midnight, &tm);
+		(void)snprintf(date, sizeof(date), "%04d-%02d-%02dT",
+		    tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday);
+		known = day;
 	}
-	(void)gmtime_r(&s, &tm);
-	(void)snprintf(out, STR_TIME_SIZE,
-	    "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", tm.tm_year + 1900,
-	    tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec,
-	    (int)rest);
+	at = stpcpy(out, date);
+	at = two_digits(at, rest / 3600000);
+	*at++ = ':';
+	at = two_digits(at, rest / 60000 % 60);
+	*at++ = ':';
+	at = two_digits(at, rest / 1000 % 60);
+	*at++ = '.';
+	*at++ = (char)('0' + rest / 100 % 10);
+	at = two_digits(at, rest % 100);
+	*at++ = 'Z';
+	*at = '\0';
 }
 
 /* Reads `width` digits in [low, high] at *s and advances *s past them. */

@@ -64,22 +64,36 @@ time_to_row(int64_t ms, MYSQL_TIME *out)
 	return NULL;
 }
 
-static const struct err *
-time_of_row(const MYSQL_TIME *t, int64_t *out)
+/* The first second of a day. Most of the times in a list are of the same
+ * day. */
+static int64_t
+day_start(const MYSQL_TIME *t)
 {
+	static struct tm known;
+	static int64_t start;
 	struct tm tm = {
 		.tm_year = (int)t->year - 1900,
 		.tm_mon = (int)t->month - 1,
 		.tm_mday = (int)t->day,
-		.tm_hour = (int)t->hour,
-		.tm_min = (int)t->minute,
-		.tm_sec = (int)t->second,
 	};
 
+	if (tm.tm_mday != known.tm_mday || tm.tm_mon != known.tm_mon ||
+	    tm.tm_year != known.tm_year) {
+		known = tm;
+		start = (int64_t)timegm(&tm);
+	}
+	return start;
+}
+
+static const struct err *
+time_of_row(const MYSQL_TIME *t, int64_t *out)
+{
 	*out = 0;
 	if (t->year < FIRST_YEAR || t->month == 0 || t->day == 0)
 		return err_new(ERR_INTERNAL, "not a valid time");
-	*out = (int64_t)timegm(&tm) * 1000 + (int64_t)(t->second_part / 1000);
+	*out = (day_start(t) + t->hour * 3600 + t->minute * 60 + t->second) *
+		1000 +
+	    (int64_t)(t->second_part / 1000);
 	if (*out == 0)
 		return err_new(ERR_INTERNAL, "the first millisecond of 1970");
 	return NULL;

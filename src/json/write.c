@@ -5,6 +5,8 @@
 #include "core/str.h"
 #include "json/inner.h"
 
+#define NAME_MAX_LEN ((size_t)64) /* of a member of a struct */
+
 /* Selects the members to write. */
 struct choice {
 	unsigned want;   /* FIELD_OUT or FIELD_IN */
@@ -50,14 +52,22 @@ void
 json_name_write(struct buf *b, const struct field *f)
 {
 	const char *own = f->name;
+	char text[NAME_MAX_LEN + 2];
+	size_t len = 0;
 
-	buf_putc(b, '"');
-	if (f->outside != NULL)
+	if (f->outside != NULL) {
+		buf_putc(b, '"');
 		buf_puts(b, f->outside);
-	else
-		while (*own != '\0')
-			buf_putc(b, camel_next(&own));
-	buf_putc(b, '"');
+		buf_putc(b, '"');
+		return;
+	}
+	text[len++] = '"';
+	while (*own != '\0') {
+		assert(len <= NAME_MAX_LEN);
+		text[len++] = camel_next(&own);
+	}
+	text[len++] = '"';
+	buf_add(b, text, len);
 }
 
 /* Writes a byte that must be escaped. */
@@ -125,7 +135,9 @@ json_when(struct buf *b, struct when when)
 		return;
 	}
 	str_time(text, when.ms);
-	buf_printf(b, "\"%s\"", text);
+	buf_putc(b, '"');
+	buf_puts(b, text);
+	buf_putc(b, '"');
 }
 
 static void
@@ -178,7 +190,7 @@ value_write(struct buf *b, const struct field *f, const void *at,
 
 	switch (f->type) {
 	case F_INT:
-		buf_printf(b, "%lld", (long long)*(const int64_t *)at);
+		buf_number(b, *(const int64_t *)at);
 		break;
 	case F_STR:
 		json_string(b, *(const char *const *)at);
@@ -189,7 +201,7 @@ value_write(struct buf *b, const struct field *f, const void *at,
 		break;
 	case F_MAYBE:
 		if (maybe->set)
-			buf_printf(b, "%lld", (long long)maybe->n);
+			buf_number(b, maybe->n);
 		else
 			buf_puts(b, "null");
 		break;

@@ -26,6 +26,16 @@ grows(void)
 	buf_drop(&b, 0);
 	buf_drop(&b, b.len);
 	is_str(b.data, "", "buf_drop removes everything");
+	buf_number(&b, 0);
+	buf_putc(&b, ' ');
+	buf_number(&b, -70);
+	buf_putc(&b, ' ');
+	buf_number(&b, INT64_MAX);
+	buf_putc(&b, ' ');
+	buf_number(&b, INT64_MIN);
+	is_str(b.data, "0 -70 9223372036854775807 -9223372036854775808",
+	    "numbers are written in decimal digits");
+	buf_clear(&b);
 	for (i = 0; i < 10000; i++)
 		buf_printf(&b, "%zu,", i);
 	is_int((long long)b.len, 48890, "a buffer grows as needed");
@@ -60,7 +70,7 @@ stops(void)
 	    "after an error nothing is appended");
 	buf_clear(&b);
 	buf_printf(&b, "%s", "12345");
-	ok(buf_check(&b) != NULL && b.len == 0,
+	ok(buf_check(&b) != NULL && b.len == 0 && b.data[0] == '\0',
 	    "formatted text is appended whole or not at all");
 	buf_clear(&b);
 	buf_add(&b, "x", (size_t)-1 / 2);

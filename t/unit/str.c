@@ -177,6 +177,12 @@ times(void)
 	str_time(text, -1);
 	is_str(text, "1969-12-31T23:59:59.999Z",
 	    "a time before 1970 is formatted");
+	str_time(text, INT64_C(1709164799999));
+	is_str(text, "2024-02-28T23:59:59.999Z",
+	    "the last millisecond of a day is formatted");
+	str_time(text, INT64_C(1709164800000));
+	is_str(text, "2024-02-29T00:00:00.000Z",
+	    "the first millisecond of the next day is formatted");
 	ok(time_now_ms() > INT64_C(1700000000000),
 	    "time_now_ms returns the current time");
 	ms = time_mono_ms();
