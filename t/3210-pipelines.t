@@ -45,8 +45,8 @@ is_deeply([map { $_->{timeoutSeconds} } @{ $pipe->{steps} }], [undef, 5, undef],
     'a step has its timeoutSeconds');
 $got = $api->post('/api/pipelines', body());
 is($got->{status}, 201, 'a pipeline without steps is created');
-is_deeply([@{ $got->{json} }{qw(description timeoutSeconds steps)}], [undef, undef, []],
-    'omitted members of a pipeline are null or empty');
+is_deeply([@{ $got->{json} }{qw(description timeoutSeconds checkout steps)}], [undef, undef, 'fresh', []],
+    'omitted members of a pipeline have their defaults');
 for my $case (
 	[{}, '/projectId /name', 'an empty body'],
 	[body(projectId => 77777), '/projectId', 'an unknown project'],
@@ -57,6 +57,7 @@ for my $case (
 	[body(timeoutSeconds => 0), '/timeoutSeconds', 'a time limit of zero'],
 	[body(timeoutSeconds => 1.5), '/timeoutSeconds', 'a time limit with a fraction'],
 	[body(timeoutSeconds => 99999999), '/timeoutSeconds', 'a time limit of three years'],
+	[body(checkout => 'shallow'), '/checkout', 'an unknown checkout'],
 	[body(steps => {}), '/steps', 'an object for steps'],
 	[body(steps => [1]), '/steps/0', 'a number for a step'],
 	[body(steps => [{}]), '/steps/0/name /steps/0/script', 'an empty step'],

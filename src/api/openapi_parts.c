@@ -118,6 +118,7 @@ static const struct {
 	    "Why a deployment has its status." STATE_REASON_TEXTS },
 	{ "DeploymentStatus",
 	    "Status of a deployment." STATE_DEPLOYMENT_TEXTS },
+	{ "Checkout", "What a pipeline checks out." },
 	{ "DeploymentTrigger", "What started a deployment." },
 	{ "EnvVars",
 	    "Environment variables by name. A value is limited to 65536 bytes "

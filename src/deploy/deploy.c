@@ -97,6 +97,7 @@ deploy_judge(struct deploy *deploy, const struct deploy_order *order,
 		.project_id = source.project_id,
 		.pipeline_id = source.pipeline_id.n,
 		.timeout_seconds = source.timeout_seconds,
+		.checkout = source.checkout,
 		.branch = sent->branch != NULL ? sent->branch :
 						 source.default_branch,
 		.commit_hash = sent->commit_hash,

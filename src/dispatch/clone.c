@@ -14,6 +14,7 @@
 #include "dispatch/clone_find.h"
 #include "dispatch/context.h"
 #include "dispatch/remote.h"
+#include "store/pipeline.h"
 
 /* Then the deployment goes on without an answer.  The finder is left alone: it
  * may have a new token to store. */
@@ -124,10 +125,15 @@ void
 clone_begin(const struct dispatch *d, struct clone *c,
     const struct claim *claim, const char *name)
 {
-	const char *address = address_known(d, claim);
-	const bool known = remote_is_known(d->forge, d->a, address);
-	bool has_service;
+	const char *address;
+	bool known, has_service;
 
+	if (str_eq(claim->checkout, PIPELINE_CHECKOUT_NONE)) {
+		address_set(c, claim->repository, strlen(claim->repository));
+		return;
+	}
+	address = address_known(d, claim);
+	known = remote_is_known(d->forge, d->a, address);
 	address_set(c, address, strlen(address));
 	if (!known && !takes_token(d, address))
 		return;

@@ -14,6 +14,7 @@
 #include "json/json.h"
 #include "spool/spool.h"
 #include "store/env.h"
+#include "store/pipeline.h"
 
 #define COMMITS 100 /* of a branch, that the job reports */
 /* Seconds beyond the limits that are set: for a job to start and to end, to end
@@ -81,6 +82,16 @@ put_access(struct buf *b, const struct settings_gitserver *g,
 		put_file(b, R_SSH_KEY, g->ssh_key_file);
 		put_file(b, R_KNOWN_HOSTS, g->ssh_known_hosts);
 	}
+}
+
+/* What only a checkout needs. */
+static void
+put_repository(const struct dispatch *d, const struct claim *c, struct buf *b)
+{
+	put_access(b, &d->settings.gitserver, c->repository);
+	put(b, R_OBJECTS, project_objects(&d->spool, d->a, c->project_id));
+	if (!remote_is_known(d->forge, d->a, c->repository))
+		put_number(b, R_COMMITS, COMMITS);
 }
 
 static void
@@ -176,10 +187,9 @@ description_write(const struct dispatch *d, const struct claim *c,
 	put(out, R_COMMIT, c->commit_hash);
 	put_number(out, R_HEAD_ONLY, c->head_only ? 1 : 0);
 	put_number(out, R_ON_BRANCH, c->on_branch ? 1 : 0);
-	put_access(out, &s->gitserver, c->repository);
-	put(out, R_OBJECTS, project_objects(&d->spool, a, c->project_id));
-	if (!remote_is_known(d->forge, a, c->repository))
-		put_number(out, R_COMMITS, COMMITS);
+	put(out, R_CHECKOUT, c->checkout);
+	if (!str_eq(c->checkout, PIPELINE_CHECKOUT_NONE))
+		put_repository(d, c, out);
 	put_map(out, R_ENV, &env);
 	put_map(out, R_SECRET, &secret);
 	put_steps(out, r, &c->steps);

@@ -12,6 +12,7 @@
 #include "dispatch/project.h"
 #include "dispatch/unstarted.h"
 #include "dispatch/wipe.h"
+#include "store/pipeline.h"
 
 #define START "start of a job"
 #define RETRY_MS 1000
@@ -186,7 +187,8 @@ start_claimed(struct dispatch *d, const struct claim *c)
 	t = task_open(d->tasks, &run);
 	t->progress.is_measured = true;
 	t->limit = description_limit(&d->settings.runner, c);
-	fetch_begin(&t->fetch, c->repository);
+	fetch_begin(&t->fetch,
+	    str_eq(c->checkout, PIPELINE_CHECKOUT_NONE) ? "" : c->repository);
 	control_leased(d, t);
 	task_move(t, PHASE_PREPARING);
 	if ((e = description_write(d, c, &t->description)) != NULL) {

@@ -38,12 +38,19 @@ refresh(struct git *g)
 	return e;
 }
 
-/* Removes what the commit does not have; `keep` leaves ignored files. */
+/* Whether ignored files stay. */
+static bool
+keeps(const struct git *g)
+{
+	return g->job->spec.checkout == CHECKOUT_KEEP;
+}
+
+/* Removes what the commit does not have. */
 static const struct err *
 clean(struct git *g)
 {
-	const bool keep = g->job->spec.checkout == CHECKOUT_KEEP;
-	const char *const args[] = { "clean", keep ? "-ffdq" : "-ffdxq", NULL };
+	const char *const args[] = { "clean", keeps(g) ? "-ffdq" : "-ffdxq",
+		NULL };
 
 	return git_run(g, NULL, args);
 }
@@ -68,7 +75,7 @@ make_room(struct git *g, const char *hash, enum files_before before)
 	/* its exit status says only whether files differ */
 	if ((e = refresh(g)) != NULL || g->end.how != RUN_EXITED)
 		return e;
-	if ((e = clean(g)) != NULL || !git_done(g))
+	if (!keeps(g) && ((e = clean(g)) != NULL || !git_done(g)))
 		return e;
 	return gitlinks_empty(g, hash);
 }
@@ -96,8 +103,8 @@ files_checkout(struct git *g, const char *hash, enum files_before before)
 		return e;
 	if ((e = git_run(g, NULL, checkout)) != NULL || !git_done(g))
 		return e;
-	/* only now the commit's own rules say what is ignored */
-	if (g->job->spec.checkout == CHECKOUT_KEEP && before == FILES_UNKNOWN &&
+	/* only now the commit's .gitignore files are in place */
+	if (keeps(g) && before == FILES_UNKNOWN &&
 	    ((e = clean(g)) != NULL || !git_done(g)))
 		return e;
 	return g->job->spec.submodules == 0 ? NULL : submodules(g);

@@ -19,6 +19,7 @@ enum kind {
 	K_SCRIPT,
 	K_TIMEOUT,
 	K_WHEN,
+	K_CHECKOUT,
 	K_END
 };
 
@@ -63,6 +64,7 @@ static const struct entry entries[] = {
 	{ "allow-http", K_NUMBER, AT(allow_http) },
 	{ "allow-local", K_NUMBER, AT(allow_local) },
 	{ "submodules", K_NUMBER, AT(submodules) },
+	{ "checkout", K_CHECKOUT, 0 },
 	{ "end", K_END, 0 },
 };
 
@@ -70,6 +72,12 @@ static const char *const whens[] = {
 	[WHEN_SUCCESS] = "success",
 	[WHEN_FAILURE] = "failure",
 	[WHEN_ALWAYS] = "always",
+};
+
+static const char *const checkouts[] = {
+	[CHECKOUT_FRESH] = "fresh",
+	[CHECKOUT_KEEP] = "keep",
+	[CHECKOUT_NONE] = "none",
 };
 
 static const struct entry *
@@ -140,6 +148,20 @@ step_set(struct job_spec *spec, enum kind kind, const struct record *r)
 }
 
 static const struct err *
+checkout_set(struct job_spec *spec, const struct record *r)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(checkouts) / sizeof(checkouts[0]); i++) {
+		if (strcmp(checkouts[i], r->value) == 0) {
+			spec->checkout = (enum job_checkout)i;
+			return NULL;
+		}
+	}
+	return malformed(r);
+}
+
+static const struct err *
 set(struct arena *a, struct job_spec *spec, const struct entry *entry,
     const struct record *r)
 {
@@ -162,6 +184,8 @@ set(struct arena *a, struct job_spec *spec, const struct entry *entry,
 	case K_TIMEOUT:
 	case K_WHEN:
 		return step_set(spec, entry->kind, r);
+	case K_CHECKOUT:
+		return checkout_set(spec, r);
 	case K_END:
 		break;
 	}

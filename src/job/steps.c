@@ -344,6 +344,32 @@ course_checkout(struct course *c)
 	return leftovers_hide(job);
 }
 
+/* The steps get an empty directory in the private home, so the files of the
+ * last checkout stay as they are. */
+static const struct err *
+course_no_checkout(struct course *c)
+{
+	static const char name[] = "workspace";
+	struct job *job = c->job;
+	const struct err *e = NULL;
+	int fd;
+
+	job_log_say(&job->log, "==> no checkout");
+	if (mkdirat(JOB_FD(WIRE_FD_HOME), name, 0700) == -1)
+		return err_errno("create an empty workspace");
+	fd = openat(JOB_FD(WIRE_FD_HOME), name,
+	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd == -1 || dup3(fd, JOB_FD(WIRE_FD_WORKSPACE), O_CLOEXEC) == -1)
+		e = err_errno("open an empty workspace");
+	if (fd != -1)
+		(void)close(fd);
+	job->place.workspace = arena_printf(job->a, "%s/%s", job->place.home,
+	    name);
+	job->spec.credential = NULL;
+	c->envp = environment(job, job->spec.branch, job->spec.commit);
+	return e;
+}
+
 static const struct err *
 course_run(struct course *c)
 {
@@ -351,7 +377,9 @@ course_run(struct course *c)
 	const struct err *e;
 	size_t i;
 
-	if ((e = course_checkout(c)) != NULL)
+	e = job->spec.checkout == CHECKOUT_NONE ? course_no_checkout(c) :
+						  course_checkout(c);
+	if (e != NULL)
 		return e;
 	for (i = 0; i < job->spec.nsteps; i++) {
 		job_control(job);
@@ -399,7 +427,8 @@ job_steps(struct job *job)
 		course_fail(&c, REASON_RUNNER,
 		    arena_printf(job->a, "The runner failed: %s.", e->msg));
 	}
-	if (job_workspace(job, &c.checkout.seen, &workspace) == NULL)
+	if (job->spec.checkout != CHECKOUT_NONE &&
+	    job_workspace(job, &c.checkout.seen, &workspace) == NULL)
 		job_result(job, "workspace", "%s", workspace);
 	job_log_close(&job->log);
 	course_log(&c);

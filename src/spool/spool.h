@@ -70,6 +70,7 @@
 	X(ALLOW_HTTP, "allow-http") /* 1 or 0, like the next two */            \
 	X(ALLOW_LOCAL, "allow-local")                                          \
 	X(SUBMODULES, "submodules")                                            \
+	X(CHECKOUT, "checkout") /* fresh (default), keep, none */              \
 	X(JOB_END, "end")
 
 /* Records of a result.  Times are milliseconds since 1970 UTC. */

@@ -33,6 +33,7 @@ struct deployment {
 	struct json_text secret_vars; /* the secret values, sealed;
 				       * write-only */
 	struct maybe timeout_seconds; /* of the pipeline; write-only */
+	const char *checkout;         /* the same */
 	const char *env_role; /* role of the user who chose them: deployer,
 			       * maintainer; NULL = unknown, from an older
 			       * version; not in responses */
@@ -72,6 +73,7 @@ struct deployment_source {
 	int64_t pipelines; /* number of matching ones: 0, 1; 2 = several */
 	struct maybe pipeline_id;
 	struct maybe timeout_seconds;
+	const char *checkout;
 	int64_t steps;        /* of the pipeline */
 	int64_t environments; /* of the project */
 	int64_t variables;    /* that it shares with others */

@@ -49,12 +49,12 @@ static const struct field source_args[] = { S(pipeline_id), S(project_id),
 static const struct field any_source_args[] = { S(project_id), FIELD_END };
 static const struct field source_row[] = { S(project_id), S(default_branch),
 	S(env_presets), S(extra_env), S(pipeline_id), S(timeout_seconds),
-	S(steps), S(environments), S(variables), FIELD_END };
+	S(checkout), S(steps), S(environments), S(variables), FIELD_END };
 /* Locks the project before its pipeline. The subquery locks nothing, and reads
  * the steps after the lock on their pipeline was obtained. */
 #define SOURCE                                                                 \
 	"SELECT p.id AS project_id, p.default_branch, p.env_presets,"          \
-	" p.extra_env, l.id AS pipeline_id, l.timeout_seconds,"                \
+	" p.extra_env, l.id AS pipeline_id, l.timeout_seconds, l.checkout,"    \
 	" (SELECT COUNT(*) FROM step s WHERE s.pipeline_id = l.id"             \
 	" AND s.valid = 1) AS steps,"                                          \
 	" (SELECT COUNT(*) FROM environment e WHERE e.valid = 1"               \
@@ -81,8 +81,8 @@ static const struct stmt any_source = {
 
 /* The columns that a retry copies. */
 #define MADE_OF                                                                \
-	"project_id, timeout_seconds, branch, commit_hash, commit_message,"    \
-	" env_vars, secret_vars, env_role, environment_id, pipeline_id"
+	"project_id, timeout_seconds, checkout, branch, commit_hash,"          \
+	" commit_message, env_vars, secret_vars, env_role, environment_id, pipeline_id"
 #define STEP_OF "position, name, script, timeout_seconds, run_when"
 
 /* The rows as deployment_by_id() would read them. */
@@ -97,13 +97,13 @@ static const struct stmt any_source = {
 	" `signal`, started_at, finished_at, log_offset, log_length"
 
 static const struct field insert_args[] = { A(project_id), A(timeout_seconds),
-	A(branch), A(commit_hash), A(commit_message), A(env_vars),
+	A(checkout), A(branch), A(commit_hash), A(commit_message), A(env_vars),
 	A(secret_vars), A(env_role), A(environment_id), A(pipeline_id),
 	A(trigger), A(created_by), FIELD_END };
 static const struct stmt insert = {
 	.name = "deployment_insert",
 	.sql = "INSERT INTO deployment (" MADE_OF ", `trigger`, created_by)"
-	       " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" MADE,
+	       " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" MADE,
 	.args = insert_args,
 	.row = deployment_fields,
 	.rowsize = sizeof(struct deployment),

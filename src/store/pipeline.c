@@ -6,6 +6,9 @@
 
 #define A(m) FIELD(struct pipeline, m, 0)
 
+const char *const pipeline_checkouts[] = { "fresh", "keep",
+	PIPELINE_CHECKOUT_NONE, NULL };
+
 /* clang-format off */
 #define PIPELINE(X, T)							\
 	X(T, KEY, id, FIELD_OUT, .doc = "Id of the pipeline.")		\
@@ -21,6 +24,11 @@
 	X(T, SET, timeout_seconds, FIELD_OUT | FIELD_IN | FIELD_NULL,	\
 	    .min = 1, .max = PIPELINE_TIMEOUT_MAX,			\
 	    .doc = "Time limit of a run; null = the runner's limit.")	\
+	X(T, SET, checkout, FIELD_OUT | FIELD_IN,			\
+	    .values = pipeline_checkouts, .named = "Checkout",		\
+	    .doc = "Files that the first step finds: those of the commit " \
+		   "and no others (fresh, the default), files that git "	\
+		   "ignores as well (keep), or none.")			\
 	X(T, NONE, steps, FIELD_OUT | FIELD_IN | FIELD_ONCE,		\
 	    .max = PIPELINE_STEPS_MAX, .shape = &inner_step_shape,	\
 	    .doc = "Steps in order; use /api/steps to change them.")	\
@@ -273,6 +281,7 @@ const struct err *
 pipeline_insert(struct db *db, const struct pipeline *p, int64_t *id)
 {
 	const struct step *steps = p->steps.items;
+	struct pipeline row = *p;
 	const struct err *e;
 	struct db_done done;
 	struct step one;
@@ -280,7 +289,9 @@ pipeline_insert(struct db *db, const struct pipeline *p, int64_t *id)
 	size_t i;
 
 	*id = 0;
-	if ((e = db_exec(db, &insert, p, &done)) != NULL)
+	if (row.checkout == NULL)
+		row.checkout = pipeline_checkouts[0];
+	if ((e = db_exec(db, &insert, &row, &done)) != NULL)
 		return e;
 	for (i = 0; i < p->steps.n; i++) {
 		one = steps[i];

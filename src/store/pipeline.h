@@ -33,13 +33,18 @@ struct pipeline {
 	const char *name;
 	const char *description;
 	struct maybe timeout_seconds;
-	struct list steps; /* struct step, by position */
+	const char *checkout; /* one of pipeline_checkouts */
+	struct list steps;    /* struct step, by position */
 	bool valid;
 	struct when created_at;
 	struct when updated_at;
 	struct maybe created_by;
 	int64_t version;
 };
+
+/* The default comes first; ends with NULL. */
+extern const char *const pipeline_checkouts[];
+#define PIPELINE_CHECKOUT_NONE "none"
 
 extern const struct shape step_shape;       /* a step by itself */
 extern const struct shape inner_step_shape; /* a step inside a pipeline */

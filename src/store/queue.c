@@ -29,7 +29,7 @@ struct queue_args {
 struct candidate {
 	int64_t id;
 	int64_t epoch;
-	const char *repository;
+	const char *repository; /* "" if it is not fetched from */
 };
 struct found {
 	int64_t n;
@@ -67,7 +67,9 @@ static const struct field held_row[] = { H(id), H(epoch), H(owner), H(cancel),
 static const struct field candidates_args[] = { A(id), A(runner), FIELD_END };
 static const struct stmt candidates = {
 	.name = "queue_candidates",
-	.sql = "SELECT d.id, d.epoch, p.repository FROM (SELECT project_id,"
+	.sql = "SELECT d.id, d.epoch,"
+	       " IF(d.checkout = 'none', '', p.repository) AS repository"
+	       " FROM (SELECT project_id,"
 	       " MIN(id) AS id"
 	       " FROM deployment WHERE status = 'pending'"
 	       " GROUP BY status, project_id) q"
@@ -96,15 +98,15 @@ static const struct stmt mine = {
 static const struct field claim_row[] = { C(id), C(epoch), C(project_id),
 	C(project_name), C(project_dir), C(repository), C(pipeline_name),
 	C(environment_name), C(branch), C(commit_hash), C(env_vars),
-	C(secret_vars), C(timeout_seconds), C(created_by), C(head_only),
-	C(on_branch), C(cancel), FIELD_END };
+	C(secret_vars), C(timeout_seconds), C(checkout), C(created_by),
+	C(head_only), C(on_branch), C(cancel), FIELD_END };
 static const struct stmt load = {
 	.name = "queue_load",
 	.sql =
 	    "SELECT d.id, d.epoch, d.project_id, p.name AS project_name,"
 	    " p.project_dir, p.repository, l.name AS pipeline_name,"
 	    " e.name AS environment_name, d.branch, d.commit_hash, d.env_vars, d.secret_vars,"
-	    " d.timeout_seconds, d.created_by,"
+	    " d.timeout_seconds, d.checkout, d.created_by,"
 	    " d.`trigger` = 'webhook' AS head_only,"
 	    " COALESCE(JSON_LENGTH(e.branches), 0) > 0 AS on_branch,"
 	    " d.cancel_at IS NOT NULL AS cancel"

@@ -33,6 +33,7 @@ struct claim {
 	struct json_text env_vars;
 	struct json_text secret_vars; /* each sealed separately */
 	struct maybe timeout_seconds;
+	const char *checkout; /* one of pipeline_checkouts */
 	struct maybe created_by;
 	bool head_only;    /* started by a push: superseded if another push
 			    * followed */
