@@ -9,7 +9,7 @@
 #include "dispatch/start.h"
 #include "dispatch/waiting.h"
 
-#define TURN_MAX 4 /* claims in a turn, so that logs need not wait for them */
+#define TURN_MS 20 /* for claims in a turn: logs wait for them */
 
 /* Times are monotonic milliseconds. */
 struct claims {
@@ -141,16 +141,14 @@ claims_work(struct dispatch *d, void *state, int64_t now)
 	struct claims *c = state;
 	struct tasks *tasks = d->tasks;
 	size_t i;
-	int n;
 
 	for (i = 0; i < tasks->n; i++)
 		if (tasks->items[i]->phase == PHASE_PREPARING &&
 		    !start_prepare(d, tasks->items[i]))
 			rest(c);
 	poll_queue(d, c, now);
-	for (n = 0; n < TURN_MAX && is_claiming(d, c) &&
-	     database_is_ready(&d->database) && time_mono_ms() >= c->at;
-	     n++)
+	while (is_claiming(d, c) && database_is_ready(&d->database) &&
+	    time_mono_ms() >= c->at && time_mono_ms() - now < TURN_MS)
 		if (!claim_one(d, c))
 			break;
 	tasks_reap(tasks);

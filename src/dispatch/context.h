@@ -18,6 +18,8 @@ enum event {
 	EVENT_RELOAD = 1 << 3, /* the settings were read again */
 };
 
+struct watch;
+
 struct dispatch {
 	struct settings settings;
 	bool once;        /* ends when the queue is empty */
@@ -26,6 +28,7 @@ struct dispatch {
 	struct db *db;
 	struct database database;
 	struct spool spool;
+	struct watch *watch;
 	struct forge *forge; /* for addresses alone; NULL = no Git server */
 	struct tasks *tasks;
 	struct fetch_hosts *hosts;

@@ -31,6 +31,7 @@
 #include "dispatch/context.h"
 #include "dispatch/part.h"
 #include "dispatch/task.h"
+#include "dispatch/watch.h"
 
 #define SETTINGS_ARENA ((size_t)4 << 20)
 #define TURN_ARENA ((size_t)128 << 20)
@@ -51,6 +52,7 @@ struct loop {
 	const char *conf;
 	struct arena *settings_arena;
 	int wake; /* -1 = none */
+	struct watch watch;
 	struct tasks tasks;
 	struct fetch_hosts hosts;
 };
@@ -208,6 +210,8 @@ init(struct loop *l, int argc, char **argv)
 	d->name = runner_name(&d->settings.runner);
 	d->a = arena_open(TURN_ARENA);
 	d->tasks = &l->tasks;
+	d->watch = &l->watch;
+	watch_open(d->watch);
 	d->hosts = &l->hosts;
 	database_init(&d->database);
 	forge_reopen(d);
@@ -351,20 +355,24 @@ wait_for_work(struct loop *l, const sigset_t *waiting)
 	struct pollfd fds[] = {
 		{ .fd = CONTEXT_WIRE, .events = POLLIN },
 		{ .fd = l->wake, .events = POLLIN },
+		{ .events = POLLIN },
 	};
 	int64_t now = time_mono_ms(), due = next_due(l, now);
 	struct timespec timeout = { 0, 0 };
 
+	fds[2].fd = watch_wait(&l->watch, now, &due);
 	if (due > now && due != INT64_MAX) {
 		timeout.tv_sec = (time_t)((due - now) / 1000);
 		timeout.tv_nsec = (long)((due - now) % 1000) * 1000000;
 	}
-	if (ppoll(fds, 2, due == INT64_MAX ? NULL : &timeout, waiting) <= 0)
+	if (ppoll(fds, 3, due == INT64_MAX ? NULL : &timeout, waiting) <= 0)
 		return;
 	if (fds[0].revents != 0)
 		monitor_hear(l);
 	if (fds[1].revents != 0 && wake_drain(l->wake))
 		l->d.events |= EVENT_WAKE;
+	if (fds[2].revents != 0)
+		watch_read(&l->watch, &l->tasks);
 }
 
 /* Whether --once has nothing more to do. */
@@ -401,6 +409,7 @@ leave(struct loop *l)
 		log_info("%zu deployments go on", tasks_live(d->tasks));
 	if (!d->database.is_doubtful)
 		spool_disown(&d->spool);
+	watch_close(d->watch);
 	spool_close(&d->spool);
 	db_close(d->db);
 }

@@ -13,6 +13,7 @@
 #include "dispatch/part.h"
 #include "dispatch/task.h"
 #include "dispatch/unstarted.h"
+#include "dispatch/watch.h"
 #include "store/joblog.h"
 
 #define SCAN_MS 5000    /* between scans of the spool */
@@ -41,6 +42,7 @@ adopt(struct dispatch *d, const char *name)
 	log_fault_over(name);
 	t = task_open(d->tasks, &run);
 	t->is_adopted = true;
+	watch_task(d->watch, &d->spool, t);
 	task_move(t, PHASE_RUNNING);
 	log_info("%s: adopted from the spool", name);
 }

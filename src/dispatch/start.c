@@ -11,11 +11,13 @@
 #include "dispatch/description.h"
 #include "dispatch/project.h"
 #include "dispatch/unstarted.h"
+#include "dispatch/watch.h"
 #include "dispatch/wipe.h"
 #include "store/pipeline.h"
 
 #define START "start of a job"
 #define RETRY_MS 1000
+#define FIRST_MS 25 /* then its files are looked at for the first time */
 
 static const char foreign[] =
     "Processes of the account that it needs are running, and this runner did"
@@ -92,6 +94,7 @@ ask_monitor(struct dispatch *d, struct task *t)
 	    (e = description_end(&t->description, &t->clone)) != NULL ||
 	    (e = run_make(&d->spool, &t->run, &t->description, fds)) != NULL)
 		return e;
+	watch_task(d->watch, &d->spool, t);
 	(void)memcpy(w.dir, t->run.dir, strlen(t->run.dir));
 	e = wire_send(CONTEXT_WIRE, &w, fds, WIRE_FD__REQUEST);
 	for (i = 0; i < WIRE_FD__REQUEST; i++)
@@ -115,6 +118,7 @@ start(struct dispatch *d, struct task *t)
 	log_fault_over(START);
 	forget(t);
 	project_mark(&d->spool, t->run.project);
+	t->progress.first_at = time_mono_ms() + FIRST_MS;
 	task_move(t, PHASE_STARTING);
 	log_info("%s: starting, project %lld", t->run.name,
 	    (long long)t->run.project);

@@ -6,6 +6,8 @@
 #include "core/str.h"
 
 #define DESCRIPTION_MAX ((size_t)32 << 20)
+#define TICK_MS 50
+#define TICK_WATCHED_MS 1000
 
 struct task *
 task_open(struct tasks *all, const struct run *run)
@@ -49,6 +51,12 @@ bool
 task_is_live(const struct task *t)
 {
 	return phase_kinds[t->phase].is_live;
+}
+
+int64_t
+task_tick(const struct task *t)
+{
+	return t->watch > 0 ? TICK_WATCHED_MS : TICK_MS;
 }
 
 size_t

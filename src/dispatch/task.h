@@ -21,7 +21,10 @@ struct progress {
 	 * the log that came before it is complete */
 	int64_t result_end;
 	int64_t log_end;
+	int64_t
+	    first_at; /* not before: most of a short job is stored at once */
 	int64_t upload_at; /* the log, again */
+	int64_t look_at;   /* the files, even if nothing reports a change */
 };
 
 struct task {
@@ -33,6 +36,8 @@ struct task {
 	bool is_canceled; /* the job was asked to end */
 	bool is_killed;   /* the monitor was asked to kill it */
 	bool is_fenced;   /* another dispatcher holds it: write nothing */
+	bool is_changed;  /* its files may have what was not looked at */
+	int watch;        /* of its directory, 0 or -1 = none */
 	/* until it is started */
 	struct buf description;
 	int64_t limit; /* seconds that its job can take, 0 = any */
@@ -59,6 +64,8 @@ void task_move(struct task *, enum phase);
 /* Whether it takes a slot. */
 bool task_is_live(const struct task *);
 size_t tasks_live(const struct tasks *);
+/* Milliseconds between looks at its files if nothing reports a change. */
+int64_t task_tick(const struct task *);
 /* Frees those that are closed. */
 void tasks_reap(struct tasks *);
 

@@ -11,7 +11,6 @@
 #include "dispatch/control.h"
 #include "dispatch/part.h"
 
-#define TICK_MS 50     /* between checks of the lock of an adopted job */
 #define ASK_MS 300     /* between requests to a monitor that is busy */
 #define SWEEP_MS 15000 /* for the monitor to answer */
 
@@ -81,8 +80,10 @@ task_due(const struct task *t, int64_t now)
 		return now;
 	if (!is_started(t))
 		return INT64_MAX;
-	if (t->is_adopted || t->phase == PHASE_SWEEPING)
-		return now + TICK_MS;
+	if (t->phase == PHASE_SWEEPING)
+		return t->sweep_at;
+	if (t->is_adopted)
+		return now + task_tick(t);
 	return t->kill_at != 0 && !t->is_killed ? t->kill_at : INT64_MAX;
 }
 

@@ -18,7 +18,6 @@
 
 #define UPLOAD_MS 100 /* between uploads of one log */
 #define UPLOAD_MAX 16 /* chunks of one log in a turn */
-#define TICK_MS 50    /* between checks of a job's files */
 #define RETRY_MS 2000 /* after an error that is not an outage */
 #define PACK_HERE ((int64_t)JOBLOG_PACKED)
 
@@ -78,6 +77,7 @@ upload(struct dispatch *d, struct task *t)
 		got = pread(t->run.log, data, JOBLOG_CHUNK, (off_t)p->log_at);
 		if (got == -1) {
 			log_fault(err_errno("read"), file);
+			p->upload_at = time_mono_ms() + UPLOAD_MS;
 			return !task_is_live(t);
 		}
 		log_fault_over(file);
@@ -99,13 +99,18 @@ follow(struct dispatch *d, struct task *t, int64_t now)
 {
 	struct progress *p = &t->progress;
 
-	if (!renew(d, t, now))
+	if (!renew(d, t, now) || now < p->first_at ||
+	    (!t->is_changed && now < p->look_at))
 		return;
+	p->look_at = now + task_tick(t);
+	t->is_changed = true; /* until all of it is uploaded */
 	if (p->log_at >= p->log_end)
 		result_check(t);
 	if (now >= p->upload_at || p->log_at < p->log_end) {
-		if (upload(d, t))
+		if (upload(d, t)) {
 			p->upload_at = now + UPLOAD_MS;
+			t->is_changed = false;
+		}
 		if (!database_is_ready(&d->database))
 			return;
 	}
@@ -245,8 +250,15 @@ task_due(const struct uploads *u, const struct task *t, int64_t now)
 {
 	if (t->is_fenced)
 		return INT64_MAX;
+	if (is_followed(t) && t->retry_at > now)
+		return t->retry_at;
+	if (is_followed(t) && t->is_changed)
+		return t->progress.upload_at > t->progress.first_at ?
+		    t->progress.upload_at :
+		    t->progress.first_at;
 	if (is_followed(t))
-		return t->retry_at > now ? t->retry_at : now + TICK_MS;
+		return t->progress.look_at < t->renew_at ? t->progress.look_at :
+							   t->renew_at;
 	if (t->phase == PHASE_ENDED || t->phase == PHASE_UNBEGUN)
 		return t->retry_at;
 	if (t->phase == PHASE_SETTLED && !waits_for_packer(u, t))
