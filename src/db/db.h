@@ -90,6 +90,8 @@ MUSTCHECK const struct err *db_exec(struct db *, const struct stmt *,
  * response to COMMIT was lost: a token row written with it proves that.  Calls
  * do not nest. */
 typedef const struct err *db_body(struct db *, void *context);
+/* Whether the caller is in the body of one. */
+bool db_in_transaction(const struct db *);
 MUSTCHECK const struct err *db_transaction(struct db *, db_body *,
     void *context);
 

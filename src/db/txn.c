@@ -181,6 +181,12 @@ another(struct txn *t, enum outcome last)
 	return last == TXN_LOST && ++t->losses == 1;
 }
 
+bool
+db_in_transaction(const struct db *db)
+{
+	return db->state != DB_PLAIN;
+}
+
 const struct err *
 db_transaction(struct db *db, db_body *body, void *context)
 {

@@ -17,6 +17,7 @@ struct progress {
 	bool is_broken;   /* the result cannot be read */
 	int64_t log_at;   /* bytes that the database has */
 	int64_t result_at;
+	int chunks; /* that this dispatcher stored */
 	/* sizes when they were last checked; the result is checked first, so
 	 * the log that came before it is complete */
 	int64_t result_end;

@@ -3,6 +3,8 @@
  * Carries what jobs write into the spool to the database: their logs, the
  * results of their steps, and how they ended.
  */
+#include <sys/stat.h>
+
 #include <unistd.h>
 
 #include "core/log.h"
@@ -20,6 +22,9 @@
 #define UPLOAD_MAX 16 /* chunks of one log in a turn */
 #define RETRY_MS 2000 /* after an error that is not an outage */
 #define PACK_HERE ((int64_t)JOBLOG_PACKED)
+/* A log that is not larger and has few chunks stays as it is. */
+#define PLAIN_MAX 2048
+#define PLAIN_CHUNKS 4
 
 struct uploads {
 	pid_t packer; /* of a large log, 0 = none */
@@ -60,36 +65,47 @@ measure(struct dispatch *d, struct task *t)
 	return true;
 }
 
-/* Whether the database has all that was in the file. */
-static bool
-upload(struct dispatch *d, struct task *t)
+/* Stores the next part of the log; whether that is all that was in the file. */
+static const struct err *
+log_store(struct dispatch *d, struct task *t, bool *all)
 {
 	const char *file = arena_printf(d->a, "%s/log", t->run.name);
+	char *data = arena_alloc(d->a, JOBLOG_CHUNK, 1);
 	struct progress *p = &t->progress;
-	char *data;
+	const struct err *e;
 	ssize_t got;
 	int n;
 
-	if (!measure(d, t))
-		return false;
-	data = arena_alloc(d->a, JOBLOG_CHUNK, 1);
+	*all = false;
 	for (n = 0; n < UPLOAD_MAX; n++) {
 		got = pread(t->run.log, data, JOBLOG_CHUNK, (off_t)p->log_at);
 		if (got == -1) {
 			log_fault(err_errno("read"), file);
 			p->upload_at = time_mono_ms() + UPLOAD_MS;
-			return !task_is_live(t);
+			*all = !task_is_live(t);
+			return NULL;
 		}
 		log_fault_over(file);
-		if (got == 0)
-			return true;
-		if (!done(d, t,
-			joblog_append(d->db, t->run.id, t->run.epoch, p->log_at,
-			    data, (size_t)got)))
-			return false;
+		if (got == 0) {
+			*all = true;
+			return NULL;
+		}
+		if ((e = joblog_append(d->db, t->run.id, t->run.epoch,
+			 p->log_at, data, (size_t)got)) != NULL)
+			return e;
 		p->log_at += got;
+		p->chunks++;
 	}
-	return false;
+	return NULL;
+}
+
+/* Whether the database has all that was in the file. */
+static bool
+upload(struct dispatch *d, struct task *t)
+{
+	bool all;
+
+	return measure(d, t) && done(d, t, log_store(d, t, &all)) && all;
 }
 
 /* The log goes first: when a reader sees that a step has ended, its log is
@@ -131,37 +147,81 @@ put_back(struct dispatch *d, struct task *t)
 	task_move(t, PHASE_DROPPED);
 }
 
-/* The workspace is written before the end: a reader who sees the end sees the
- * workspace as it is then. */
-static void
-settle(struct dispatch *d, struct task *t)
-{
-	struct queue_end end = { .id = t->run.id, .epoch = t->run.epoch };
-	const struct reason_kind *why;
-	struct outcome o;
+/* What is written together with the end. */
+struct settlement {
+	struct dispatch *d;
+	struct task *t;
+	struct progress before;
+	struct outcome outcome;
+	struct queue_end end;
+};
 
-	if (!upload(d, t))
-		return;
-	t->progress.result_end = INT64_MAX;
-	if (!t->progress.is_broken && !done(d, t, result_follow(d, t)))
-		return;
+/* A reader who sees the end sees the log, the steps and the workspace as they
+ * are then. */
+static const struct err *
+settle_body(struct db *db, void *context)
+{
+	struct settlement *s = context;
+	struct progress *p = &s->t->progress;
+	const struct err *e;
+	bool all;
+
+	(void)db;
+	*p = s->before;
+	p->result_end = INT64_MAX;
+	if ((e = log_store(s->d, s->t, &all)) != NULL ||
+	    (!p->is_broken && (e = result_follow(s->d, s->t)) != NULL))
+		return e;
+	s->end.log_size = p->log_at;
+	return outcome_workspace(s->d, s->t, &s->outcome.workspace);
+}
+
+static void
+settled(struct dispatch *d, struct task *t, const struct outcome *o)
+{
+	const struct reason_kind *why = &reason_kinds[o->reason];
+
 	if (fetch_failed(d->hosts, &t->fetch, t->run.name))
 		d->events |= EVENT_QUEUE;
-	outcome_read(d->a, t, &o);
-	end.reason = o.reason;
-	end.detail = o.detail;
-	end.log_size = t->progress.log_at;
-	end.finished_at.ms = o.time;
-	if (o.objects != NULL)
-		project_objects_save(&d->spool, t->run.project, o.objects);
-	if (!done(d, t, outcome_workspace(d, t, &o.workspace)) ||
-	    !done(d, t, queue_end(d->db, &end)))
-		return;
-	why = &reason_kinds[o.reason];
+	if (o->objects != NULL)
+		project_objects_save(&d->spool, t->run.project, o->objects);
 	log_info("%s: %s%s%s", t->run.name, state_kinds[why->ends].name,
 	    why->name == NULL ? "" : ", ", why->name == NULL ? "" : why->name);
 	d->events |= EVENT_QUEUE | EVENT_STATUS;
 	task_move(t, PHASE_SETTLED);
+}
+
+/* Whether the rest of the log fits into one chunk. */
+static bool
+is_nearly_uploaded(const struct task *t)
+{
+	struct stat st;
+
+	return fstat(t->run.log, &st) == 0 &&
+	    st.st_size - t->progress.log_at <= (int64_t)JOBLOG_CHUNK;
+}
+
+static void
+settle(struct dispatch *d, struct task *t)
+{
+	struct settlement s = { .d = d,
+		.t = t,
+		.end = { .id = t->run.id,
+		    .epoch = t->run.epoch,
+		    .before = settle_body,
+		    .context = &s } };
+
+	if (!measure(d, t) || (!is_nearly_uploaded(t) && !upload(d, t)))
+		return;
+	outcome_read(d->a, t, &s.outcome);
+	s.end.reason = s.outcome.reason;
+	s.end.detail = s.outcome.detail;
+	s.end.finished_at.ms = s.outcome.time;
+	s.before = t->progress;
+	if (done(d, t, queue_end(d->db, &s.end)))
+		settled(d, t, &s.outcome);
+	else
+		t->progress = s.before;
 }
 
 /* Packs a large log in a child process, with its own connection. */
@@ -187,6 +247,15 @@ waits_for_packer(const struct uploads *u, const struct task *t)
 	return t->progress.log_at > PACK_HERE && u->packer > 0;
 }
 
+static bool
+is_packed(const struct task *t)
+{
+	const struct progress *p = &t->progress;
+
+	return t->is_adopted || p->log_at > PLAIN_MAX ||
+	    p->chunks > PLAIN_CHUNKS;
+}
+
 /* The queue has everything; packing only saves space. */
 static void
 pack(struct dispatch *d, struct uploads *u, struct task *t)
@@ -195,7 +264,7 @@ pack(struct dispatch *d, struct uploads *u, struct task *t)
 		return;
 	if (t->progress.log_at > PACK_HERE)
 		u->packer = pack_apart(d, t);
-	else
+	else if (is_packed(t))
 		(void)database_done(&d->database,
 		    joblog_pack(d->db, d->a, t->run.id), t->run.name);
 	run_remove(&d->spool, &t->run);

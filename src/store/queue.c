@@ -178,6 +178,13 @@ static const struct stmt ended = {
 	.row = found_row,
 	.rowsize = sizeof(struct found),
 };
+static const struct field hold_args[] = { A(id), A(epoch), FIELD_END };
+static const struct stmt hold = {
+	.name = "queue_hold",
+	.sql = "UPDATE deployment SET epoch = epoch"
+	       " WHERE id = ? AND epoch = ? AND status = 'running'",
+	.args = hold_args,
+};
 static const struct stmt expired = {
 	.name = "queue_expired",
 	.sql = "SELECT id, epoch FROM deployment WHERE status = 'running'"
@@ -209,6 +216,7 @@ static const struct stmt *const queue_stmts[] = {
 	&held_by_runner,
 	&commit,
 	&ended,
+	&hold,
 	&expired,
 	&old_tokens,
 	&tidy_tokens,
@@ -422,6 +430,8 @@ queue_commit(struct db *db, int64_t id, int64_t epoch, const char *branch,
 
 	if (!report_wanted(&db_settings(db)->gitserver))
 		return fenced_exec(db, &commit, &args, id);
+	if (db_in_transaction(db))
+		return commit_body(db, &args);
 	return db_transaction(db, commit_body, &args);
 }
 
@@ -483,26 +493,52 @@ queue_release(struct db *db, int64_t id, int64_t epoch)
 	return no_longer("queue_release", id);
 }
 
+struct ending {
+	const struct queue_end *what;
+	int64_t moved;
+};
+
+/* The row is locked first: the statements that follow would share it, and then
+ * wait for others that share it, too. */
+static const struct err *
+end_body(struct db *db, void *context)
+{
+	struct ending *x = context;
+	const struct queue_end *what = x->what;
+	const struct queue_args key = { .id = what->id, .epoch = what->epoch };
+	struct move move = { .id = what->id,
+		.epoch = what->epoch,
+		.from = STATE_RUNNING };
+	const struct err *e;
+
+	if (what->before != NULL &&
+	    ((e = fenced_exec(db, &hold, &key, what->id)) != NULL ||
+		(e = what->before(db, what->context)) != NULL))
+		return e;
+	move.to = reason_kinds[what->reason].ends;
+	move.reason = what->reason;
+	move.detail = what->detail;
+	move.log_size = (struct maybe){ what->log_size, true };
+	move.finished_at = what->finished_at;
+	return move_deployment(db, &move, &x->moved);
+}
+
 const struct err *
 queue_end(struct db *db, const struct queue_end *what)
 {
-	struct queue_move x = { .move = { .id = what->id,
-				    .epoch = what->epoch,
-				    .from = STATE_RUNNING,
-				    .to = reason_kinds[what->reason].ends,
-				    .reason = what->reason,
-				    .detail = what->detail,
-				    .log_size = { what->log_size, true },
-				    .finished_at = what->finished_at } };
+	struct ending x = { .what = what };
 	const struct queue_args args = { .id = what->id,
 		.epoch = what->epoch,
-		.status = state_kinds[x.move.to].name };
-	const struct err *e;
+		.status = state_kinds[reason_kinds[what->reason].ends].name };
+	const struct err *e, *late;
 	struct arena *a;
 	struct found found = { .n = 0 };
 
-	if ((e = db_transaction(db, move_body, &x)) != NULL || x.moved > 0)
-		return e;
+	late = db_transaction(db, end_body, &x);
+	if (late == NULL && x.moved > 0)
+		return NULL;
+	if (late != NULL && late->code != ERR_PRECONDITION)
+		return late;
 	/* an earlier call may have succeeded without a response */
 	a = arena_open(SMALL_ARENA);
 	e = db_row(db, a, &ended, &args, &found);

@@ -57,6 +57,10 @@ struct queue_end {
 	const char *detail;
 	int64_t log_size;
 	struct when finished_at; /* none = now */
+	/* What to write before, in the same transaction, or NULL.  It may run
+	 * several times, and may set the members above. */
+	db_body *before;
+	void *context;
 };
 
 #define QUEUE_AVOID 32 /* maximum length of `avoid` */
@@ -92,6 +96,7 @@ MUSTCHECK const struct err *queue_held(struct db *, struct arena *,
 /* The same for all owners with a runner's name and an unexpired lease. */
 MUSTCHECK const struct err *queue_held_by_runner(struct db *, struct arena *,
     const char *runner, struct list *out);
+/* Also in a transaction. */
 MUSTCHECK const struct err *queue_commit(struct db *, int64_t id, int64_t epoch,
     const char *branch, const char *hash, const char *message);
 /* Ends a deployment. Its pending steps become skipped, its running steps

@@ -1,0 +1,63 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: ISC
+# How the dispatcher follows a job: it sleeps until the job writes something, and writes
+# the end of a deployment in one transaction.
+
+use strict;
+use warnings;
+use Slipway::DB;
+use Slipway::Runner;
+use Slipway::Test;
+use Test::More;
+use Time::HiRes qw(sleep);
+
+my $db = Slipway::DB->start;
+$db->migrate;
+my $runner = Slipway::Runner->start(db => $db, conf => "[runner]\nslots = 4\n");
+my $project = $runner->project;
+my $gate = tempdir() . '/gate';
+
+sub transactions { return $db->sql('SELECT COUNT(*) FROM commit_token') }
+sub wakeups {
+	my ($n) = (slurp('/proc/' . $runner->dispatcher . '/status') || '')
+	    =~ /^voluntary_ctxt_switches:\s+(\d+)/m;
+	return $n;
+}
+
+# --- a short deployment
+is($runner->wait($runner->deploy($project, 'true')), 'success', 'a first deployment succeeds');
+ok($runner->is_clean, 'the first deployment leaves nothing');
+my $before = transactions();
+my $id = $runner->deploy($project, 'echo short', 'echo second');
+is($runner->wait($id), 'success', 'a short deployment succeeds');
+is($runner->steps($id), 'success success', 'the steps of the short deployment have their states');
+like($runner->log($id), qr/^short\n.*^second$/ms, 'the log of the short deployment is complete');
+ok($runner->is_clean, 'the short deployment leaves nothing');
+is(transactions() - $before, 1, 'the end of a short deployment takes one transaction');
+is($db->sql("SELECT MAX(packed) FROM log_chunk WHERE deployment_id = $id"), 0,
+    'a short log is not packed');
+
+# --- a longer log
+$id = $runner->deploy($project, 'for i in {1..500}; do echo "line $i"; done');
+is($runner->wait($id), 'success', 'a deployment with a longer log succeeds');
+ok($runner->is_clean, 'the deployment with a longer log leaves nothing');
+is($db->sql("SELECT MIN(packed) FROM log_chunk WHERE deployment_id = $id"), 1, 'a longer log is packed');
+like($runner->log($id), qr/^line 1\n.*^line 500$/ms, 'the packed log is complete');
+
+# --- a silent job
+$id = $runner->deploy($project, "echo ready; while [ ! -e $gate ]; do sleep 0.5; done; echo opened");
+like($runner->wait_log($id, qr/^ready$/m), qr/^ready$/m, 'the log of a running job is stored');
+sleep 1;
+my $woken = wakeups();
+sleep 4;
+cmp_ok(wakeups() - $woken, '<', 40, 'the dispatcher sleeps while the job is silent');
+spew($gate, '');
+is($runner->wait($id), 'success', 'the silent job succeeds');
+like($runner->log($id), qr/^ready\nopened$/m, 'the log of the silent job is complete');
+
+# --- a job that writes all the time
+$id = $runner->deploy($project, 'for i in {1..20000}; do echo "line $i"; done; exit 3');
+is($runner->wait($id), 'failed', 'a job that writes all the time fails as its step does');
+is(scalar(() = $runner->log($id) =~ /^line \d+$/mg), 20000, 'its log is complete');
+is($runner->stop, 0, 'the runner stops');
+done_testing;
