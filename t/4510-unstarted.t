@@ -141,7 +141,7 @@ my %results = (
 	    'success'],
 	'with an empty step-skipped' => [record('step-skipped', '') . $end, 'success'],
 	'with an incomplete checkout' => [record('checked-out', 'main') . $end, 'interrupted'],
-	'with an invalid number of objects' => [record('objects', '-1') . $end, 'interrupted'],
+	'with an overlong record of objects' => [record('objects', '1' x 20_000) . $end, 'interrupted'],
 	'with an invalid workspace' => [record('workspace', 'gone - 1') . $end, 'interrupted'],
 	'with an invalid end' => [record('end', "splendid - 1\n"), 'interrupted'],
 	'that is too large' => [record('step-started', '0 1 0') x 1_200_000 . $end, 'interrupted'],
