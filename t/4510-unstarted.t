@@ -114,6 +114,12 @@ my %dirs = (
 	'with a result' => [{ result => "step-started 5\n0 1 0\n" }, 'interrupted at once'],
 	'of another boot' => [{ boot => '00000000-0000-4000-8000-000000000000' }, 'interrupted at once'],
 	'of an unknown boot' => [{ boot => '-' }, 'interrupted at once'],
+	# a crash of the machine loses what was not synced
+	'with an empty keeper' => [{ keeper => '' }, 'interrupted at once'],
+	'with a keeper of zeros' => [{ keeper => "\0" x 48 }, 'interrupted at once'],
+	'with an empty keeper and a result' => [{ keeper => '', lock => 'x',
+		result => record('workspace', 'ready 0 17') . record('end', "success - 1760000000000\n") },
+		'success at once'],
 );
 for my $what (sort keys %dirs) {
 	my ($files, $how) = @{ $dirs{$what} };

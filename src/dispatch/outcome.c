@@ -45,7 +45,7 @@ outcome_workspace(const struct dispatch *d, const struct task *t,
 	struct workspace_status before = { .branch = NULL };
 	const struct err *e = NULL;
 
-	if (seen->status == NULL)
+	if (seen->status == NULL || t->run.project == 0)
 		return NULL;
 	if (seen->hash == NULL ||
 	    (!str_eq(seen->status, "ready") && !str_eq(seen->status, "error")))

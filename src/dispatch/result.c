@@ -262,7 +262,9 @@ record_store(struct dispatch *d, const struct task *t, const struct record *r)
 		    seen.workspace.message);
 	}
 	if (strcmp(r->name, names[R_COMMITS_SEEN]) == 0)
-		return commits_store(d, t->run.project, t->run.name, r->value);
+		return t->run.project == 0 ?
+		    NULL :
+		    commits_store(d, t->run.project, t->run.name, r->value);
 	for (i = 0; i < sizeof(step_records) / sizeof(step_records[0]); i++) {
 		if (strcmp(r->name, names[step_records[i].record]) != 0)
 			continue;

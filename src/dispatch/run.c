@@ -68,21 +68,10 @@ file_make(const struct spool *s, const char *dir, const char *file, int flags)
 }
 
 static const struct err *
-file_put(int fd, const char *data, size_t len)
-{
-	const struct err *e;
-
-	if ((e = file_store(fd, data, len)) != NULL)
-		return err_wrap(e, "spool");
-	if (fsync(fd) == -1)
-		return err_errno("sync the spool");
-	return NULL;
-}
-
-static const struct err *
 keeper_make(const struct spool *s, struct run *r, const char *dir)
 {
 	char text[WIRE_DIR + SPOOL_BOOT + 32];
+	const struct err *e;
 	int len;
 
 	r->keeper = file_make(s, dir, "keeper", O_RDWR);
@@ -90,7 +79,8 @@ keeper_make(const struct spool *s, struct run *r, const char *dir)
 		return err_errno("spool: %s/keeper", dir);
 	len = snprintf(text, sizeof(text), "%lld %s %s\n",
 	    (long long)r->project, s->boot, r->dir);
-	return file_put(r->keeper, text, (size_t)len);
+	e = file_store(r->keeper, text, (size_t)len);
+	return e == NULL ? NULL : err_wrap(e, "spool: %s/keeper", dir);
 }
 
 /* Reserves room, so that the outcome is known even if the log fills the disk. */
@@ -238,15 +228,19 @@ run_name_parse(const char *name, int64_t *id, int64_t *epoch)
 	    num_parse(dot + 1, 1, NUM_SAFE, epoch);
 }
 
-/* "PROJECT BOOT DIRECTORY\n" */
+/* "PROJECT BOOT DIRECTORY\n".  It is complete before the directory gets its
+ * name, but is not synced, because the caller waits: only a crash of the
+ * machine cuts it short. */
 static const struct err *
 keeper_read(const struct spool *s, struct run *r)
 {
 	char text[WIRE_DIR + SPOOL_BOOT + 32], *project, *boot, *rest = text;
 	ssize_t got = pread(r->keeper, text, sizeof(text) - 1, 0);
 
-	if (got <= 0 || text[got - 1] != '\n')
-		goto malformed;
+	if (got == -1)
+		return err_errno("spool: %s/keeper", r->name);
+	if (got == 0 || text[got - 1] != '\n')
+		return NULL;
 	text[got - 1] = '\0';
 	project = strsep(&rest, " ");
 	boot = strsep(&rest, " ");

@@ -25,7 +25,7 @@
 struct run {
 	int64_t id;
 	int64_t epoch;
-	int64_t project;
+	int64_t project;    /* 0 = unknown after a crash of the machine */
 	char dir[WIRE_DIR]; /* of the project */
 	char name[RUN_NAME];
 	bool this_boot; /* it was adopted, and made since the machine booted */

@@ -183,7 +183,7 @@ settled(struct dispatch *d, struct task *t, const struct outcome *o)
 
 	if (fetch_failed(d->hosts, &t->fetch, t->run.name))
 		d->events |= EVENT_QUEUE;
-	if (o->objects != NULL)
+	if (o->objects != NULL && t->run.project != 0)
 		project_objects_save(&d->spool, t->run.project, o->objects);
 	log_info("%s: %s%s%s", t->run.name, state_kinds[why->ends].name,
 	    why->name == NULL ? "" : ", ", why->name == NULL ? "" : why->name);
