@@ -70,6 +70,13 @@ is($got->{met}, JSON::PP::true, 'a goal for the figure itself needs no yardstick
 is(result($rate, [ { rate => 1 } ], [ { rate => 0 } ])->{ratio}, undef,
 	'there is no ratio to a yardstick of 0');
 
+# --- a figure that could not be measured
+$got = result({ name => 'pss', unit => 'MiB', goal => [at_most => 15] },
+	[ { pss => undef } ], [ { pss => 9 } ]);
+is($got->{subject}, undef, 'a figure that a round could not measure has no value');
+is($got->{met}, undef, 'a figure without a value neither meets nor misses its goal');
+is($got->{ratio}, undef, 'a figure without a value has no ratio');
+
 # --- output
 $got = result($rate, [ { rate => 6900.4 }, { rate => 6000 }, { rate => 7000 } ],
 	[ map { { rate => 10_000 } } 1 .. 3 ]);

@@ -9,7 +9,8 @@ package Slipway::Bench::Figures;
 #   { name => 'rate', unit => 'requests/s', goal => [ratio_at_least => 1] }
 #   { name => 'p99', unit => 'ms', of => 'ms', at => 0.99, goal => [at_most => 15] }
 #
-# The first is the median of the rounds; the second, a percentile of all samples.
+# The first is the median of the rounds; the second, a percentile of all samples. A
+# figure that a round could not measure is undef there, and then has no value.
 # Goals: at_least, at_most (the figure itself), ratio_at_least, ratio_at_most (its
 # ratio to the yardstick), over (at most the yardstick plus a difference).
 
@@ -47,9 +48,10 @@ sub _side {
 	my ($figure, $rounds) = @_;
 	return undef if !@$rounds;
 	my $of = $figure->{of};
-	return _range(median(map { $_->{ $figure->{name} } } @$rounds),
-		map { $_->{ $figure->{name} } } @$rounds)
-	    if !defined $of;
+	if (!defined $of) {
+		my @values = map { $_->{ $figure->{name} } } @$rounds;
+		return grep({ !defined } @values) ? undef : _range(median(@values), @values);
+	}
 	my @all = map { @{ $_->{$of} } } @$rounds;
 	return { %{ _range(percentile($figure->{at}, @all),
 		map { percentile($figure->{at}, @{ $_->{$of} }) } @$rounds) }, samples => scalar @all };

@@ -10,11 +10,14 @@ use Slipway::Test;
 use Time::HiRes qw(sleep);
 
 # The proportional set size of processes in MiB: pages that several share count once.
+# undef if one cannot be read: only root can read that of the service.
 sub pss {
 	my (@pids) = @_;
 	my $kib = 0;
 	for my $pid (@pids) {
-		$kib += $1 if (slurp("/proc/$pid/smaps_rollup") // '') =~ /^Pss:\s+(\d+)/m;
+		my ($pss) = (slurp("/proc/$pid/smaps_rollup") // '') =~ /^Pss:\s+(\d+)/m;
+		return undef if !defined $pss && -e "/proc/$pid";
+		$kib += $pss // 0;
 	}
 	return $kib / 1024;
 }
