@@ -186,6 +186,14 @@ like($calls, qr/\| status$/, 'only a changed workspace needs git status');
 	}
 	ok($hit, 'two deployments run within one second');
 	is(slurp("$dir/ws/file"), "two\n", 'a change that git itself does not notice is undone');
+	utime 1000000000, 1000000000, "$dir/ws/added" or die;
+	deploy(commit => $second, script => $wait . $at);
+	deploy(commit => $second, script => 'printf "TWO\n" >file; ' . $at);
+	my $second_of = (stat "$dir/ws/file")[10];
+	poll(10, sub { time > $second_of });
+	deploy(commit => $second);
+	is(slurp("$dir/ws/file"), "two\n", 'such a change is undone a second later, too');
+	is((stat "$dir/ws/added")[9], 1000000000, 'an unchanged file keeps its time then');
 }
 
 # --- an incomplete clone

@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include <fcntl.h>
 #include <ftw.h>
 #include <poll.h>
 #include <stddef.h>
@@ -67,6 +68,20 @@ is_below(const char *path, const char *dir)
 	    (path[len] == '\0' || path[len] == '/');
 }
 
+/* Gives the file a status change in another second than that of the earlier
+ * look; false if that second is not over. */
+static bool
+later_change(const char *path)
+{
+	const struct timespec times[] = { { .tv_nsec = UTIME_NOW },
+		{ .tv_nsec = UTIME_OMIT } };
+	struct stat st;
+
+	return utimensat(AT_FDCWD, path, times, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    lstat(path, &st) == 0 &&
+	    changed_at(&st) / NS != look.since->latest / NS;
+}
+
 static int
 entry_look(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
@@ -97,8 +112,9 @@ entry_look(const char *path, const struct stat *st, int type, struct FTW *ftw)
 		    out->bytes + st->st_size;
 	if (at > out->latest)
 		out->latest = at;
-	if (look.since != NULL && at > look.since->latest &&
-	    at / NS == look.since->latest / NS)
+	if (look.since != NULL && !S_ISDIR(st->st_mode) &&
+	    at > look.since->latest && at / NS == look.since->latest / NS &&
+	    !later_change(path))
 		out->doubtful = true;
 	if (at > out->objects && is_below(path, OBJECTS))
 		out->objects = at;

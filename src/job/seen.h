@@ -25,11 +25,13 @@ struct seen {
 	int64_t bytes; /* total size of the files */
 	int64_t top;   /* number of entries at the top level */
 	int64_t git;   /* 1 = one of these is .git */
-	bool doubtful; /* something changed after an earlier look, but in the
-			* same second */
+	bool doubtful; /* the last change of a file was after an earlier look,
+			* but in the same second */
 };
 
-/* Looks at the current directory; `since` is an earlier look or NULL.  After the deadline (time_mono_ms, 0 = none)
+/* Looks at the current directory; `since` is an earlier look or NULL.  Changes
+ * the access times of files that would be doubtful, which gives them a later
+ * change, unless the second is not over.  After the deadline (time_mono_ms, 0 = none)
  * it gives up: `latest` and `objects` are -1, the rest is what was counted. */
 void seen_take(const struct seen *since, int64_t deadline, struct seen *out);
 /* Waits until a later change has a later time; false if that takes too long. */
