@@ -15,6 +15,7 @@
  * A statement has one parameter. The name of each column is the JSON text
  * before its value; a '!' before it marks a value that is JSON already.
  */
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include <err.h>
@@ -286,6 +287,9 @@ worker(int fd, char **database)
 {
 	FCGX_Request rq;
 
+	/* a worker ends with the pool */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == -1)
+		err(1, "prctl");
 	connect_all(database);
 	if (FCGX_Init() != 0 || FCGX_InitRequest(&rq, fd, 0) != 0)
 		errx(1, "libfcgi cannot start");
