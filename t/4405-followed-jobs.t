@@ -18,6 +18,10 @@ my $project = $runner->project;
 my $gate = tempdir() . '/gate';
 
 sub transactions { return $db->sql('SELECT COUNT(*) FROM commit_token') }
+sub rows_read {
+	return $db->sql('SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS'
+	    . " WHERE VARIABLE_NAME = 'ROWS_READ'");
+}
 sub wakeups {
 	my ($n) = (slurp('/proc/' . $runner->dispatcher . '/status') || '')
 	    =~ /^voluntary_ctxt_switches:\s+(\d+)/m;
@@ -43,6 +47,15 @@ is($runner->wait($id), 'success', 'a deployment with a longer log succeeds');
 ok($runner->is_clean, 'the deployment with a longer log leaves nothing');
 is($db->sql("SELECT MIN(packed) FROM log_chunk WHERE deployment_id = $id"), 1, 'a longer log is packed');
 like($runner->log($id), qr/^line 1\n.*^line 500$/ms, 'the packed log is complete');
+
+# --- many projects
+$db->sql("INSERT INTO project (id, name, repository, project_dir) SELECT seq, CONCAT('many ', seq),"
+    . " 'https://git.example/o/r', CONCAT('many', seq) FROM seq_100001_to_110000; ANALYZE TABLE project");
+my $read = rows_read();
+$id = $runner->deploy($project, 'true');
+is($runner->wait($id), 'success', 'a deployment among 10,000 projects succeeds');
+cmp_ok(rows_read() - $read, '<', 5000, 'it does not read all of them');
+ok($runner->is_clean, 'it leaves nothing');
 
 # --- a silent job
 $id = $runner->deploy($project, "echo ready; while [ ! -e $gate ]; do sleep 0.5; done; echo opened");

@@ -40,11 +40,10 @@ wipe_around(const struct dispatch *d, int64_t project)
 	struct list list;
 	size_t i;
 
-	e = projectdir_around(d->db, d->a, project, &list);
+	e = projectdir_deleted_around(d->db, d->a, project, &list);
 	other = list.items;
 	for (i = 0; e == NULL && i < list.n; i++)
-		if (other[i].valid == 0 &&
-		    project_is_marked(&d->spool, other[i].id))
+		if (project_is_marked(&d->spool, other[i].id))
 			e = wipe_ask(d, &other[i], WIRE_WIPE_KEEP, project);
 	return e;
 }

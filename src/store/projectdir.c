@@ -25,18 +25,28 @@ static const struct stmt find = {
 	.rowsize = sizeof(struct projectdir),
 };
 
+#define AROUND                                                                 \
+	"SELECT " COLUMNS " FROM project p JOIN project q"                     \
+	" ON q.id <> p.id AND 1 IN (LOCATE(CONCAT(p.project_dir, '/'),"        \
+	" CONCAT(q.project_dir, '/')), LOCATE(CONCAT(q.project_dir,"           \
+	" '/'), CONCAT(p.project_dir, '/'))) WHERE p.id = ?"
 static const struct stmt around = {
 	.name = "projectdir_around",
-	.sql = "SELECT " COLUMNS " FROM project p JOIN project q"
-	       " ON q.id <> p.id AND 1 IN (LOCATE(CONCAT(p.project_dir, '/'),"
-	       " CONCAT(q.project_dir, '/')), LOCATE(CONCAT(q.project_dir,"
-	       " '/'), CONCAT(p.project_dir, '/'))) WHERE p.id = ?",
+	.sql = AROUND,
+	.args = id_args,
+	.row = rows,
+	.rowsize = sizeof(struct projectdir),
+};
+static const struct stmt deleted_around = {
+	.name = "projectdir_deleted_around",
+	.sql = AROUND " AND q.valid = 0",
 	.args = id_args,
 	.row = rows,
 	.rowsize = sizeof(struct projectdir),
 };
 
-static const struct stmt *const projectdir_stmts[] = { &find, &around, NULL };
+static const struct stmt *const projectdir_stmts[] = { &find, &around,
+	&deleted_around, NULL };
 
 const struct store projectdir_store = {
 	.stmts = projectdir_stmts,
@@ -57,4 +67,13 @@ projectdir_around(struct db *db, struct arena *a, int64_t id, struct list *out)
 	const struct projectdir args = { .id = id };
 
 	return db_rows(db, a, &around, &args, out);
+}
+
+const struct err *
+projectdir_deleted_around(struct db *db, struct arena *a, int64_t id,
+    struct list *out)
+{
+	const struct projectdir args = { .id = id };
+
+	return db_rows(db, a, &deleted_around, &args, out);
 }

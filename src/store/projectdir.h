@@ -22,5 +22,9 @@ MUSTCHECK const struct err *projectdir_find(struct db *, struct arena *,
 /* Lists the other projects whose directories overlap with that of `id`. */
 MUSTCHECK const struct err *projectdir_around(struct db *, struct arena *,
     int64_t id, struct list *out);
+/* The same for deleted projects alone: its cost does not grow with the number
+ * of projects that exist. */
+MUSTCHECK const struct err *projectdir_deleted_around(struct db *,
+    struct arena *, int64_t id, struct list *out);
 
 #endif
