@@ -141,8 +141,9 @@ for my $file (glob "$top/src/api/*.c") {
 		$query{$name} = [$list =~ /\.name = "(\w+)"/g];
 	}
 	my ($list) = $text =~ /struct route \w+\[\] = \{(.*?)^\};/ms or next;
-	my %method = (LIST => 'GET', SHOW => 'GET', CREATE => 'POST', CHANGE => 'PUT', REMOVE => 'DELETE');
-	while ($list =~ /\b(LIST|SHOW|CREATE|CHANGE|REMOVE)\("([^"]+)",\s*ROLE_(\w+),\s*(\w+)?/g) {
+	my %method = (LIST => 'GET', SHOW => 'GET', CREATE => 'POST', CHANGE => 'PUT', SET => 'PUT',
+	    REMOVE => 'DELETE');
+	while ($list =~ /\b(LIST|SHOW|CREATE|CHANGE|SET|REMOVE)\("([^"]+)",\s*ROLE_(\w+),\s*(\w+)?/g) {
 		$route{"$method{$1} $2"} = { role => lc $3, query => $query{ $4 || '' } || [] };
 	}
 	while ($list =~ /\.method = METHOD_(\w+),\s*\.path = "([^"]+)"(.*?)\}/sg) {

@@ -34,7 +34,7 @@ my %needs = (
 		'GET /api/auth/tokens', 'POST /api/auth/tokens', 'GET /api/auth/tokens/{id}',
 		'DELETE /api/auth/tokens/{id}',
 		'GET /api/git/branches', 'GET /api/git/commits',
-		'GET /api/environments', 'GET /api/environments/{id}',
+		'GET /api/environments', 'GET /api/environments/{id}', 'GET /api/lock',
 	],
 	deployer => [
 		'POST /api/deployments', 'POST /api/deployments/{id}/retry',
@@ -46,10 +46,13 @@ my %needs = (
 		'PUT /api/pipelines/{id}', 'DELETE /api/pipelines/{id}', 'POST /api/pipelines/from-template',
 		'POST /api/steps',
 		'PUT /api/steps/{id}', 'DELETE /api/steps/{id}', 'PUT /api/projects/{id}/hook-secret',
+		'PUT /api/projects/{id}/lock', 'DELETE /api/projects/{id}/lock',
+		'PUT /api/environments/{id}/lock', 'DELETE /api/environments/{id}/lock',
 		'POST /api/environments', 'PUT /api/environments/{id}', 'DELETE /api/environments/{id}',
 	],
 	admin => [
 		'POST /api/user', 'PUT /api/user/{id}', 'DELETE /api/user/{id}',
+		'PUT /api/lock', 'DELETE /api/lock',
 		'GET /api/variables', 'POST /api/variables', 'GET /api/variables/{id}',
 		'PUT /api/variables/{id}', 'DELETE /api/variables/{id}',
 	],

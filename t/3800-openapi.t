@@ -224,6 +224,24 @@ sub variables {
 	drive('GET /api/variables', 200, role => 'admin');
 }
 
+sub locks {
+	my @one = (id => $id{other}, role => 'maintainer');
+	my %body = (body => { reason => 'incident 7', until => '2100-01-01T00:00:00Z' });
+	drive('PUT /api/projects/{id}/lock', 200, @one, %body);
+	drive('GET /api/projects/{id}', 200, id => $id{other}, label => 'a locked project');
+	drive('PUT /api/projects/{id}/lock', 422, @one, body => { reason => '' }, label => 'no reason');
+	drive('DELETE /api/projects/{id}/lock', 204, @one);
+	drive('DELETE /api/projects/{id}/lock', 404, @one, label => 'no lock');
+	my @two = (id => $id{environment}, role => 'maintainer');
+	drive('PUT /api/environments/{id}/lock', 200, @two, %body);
+	drive('GET /api/environments/{id}', 200, id => $id{environment}, label => 'a locked environment');
+	drive('DELETE /api/environments/{id}/lock', 204, @two);
+	drive('GET /api/lock', 404, label => 'no lock');
+	drive('PUT /api/lock', 200, %body);
+	drive('GET /api/lock', 200, role => 'viewer');
+	drive('DELETE /api/lock', 204);
+}
+
 sub users {
 	make(user => 'POST /api/user', at => '/api/user/detail/', body => {
 		username => 'ann', role => 'deployer', name => 'Ann', email => 'ann@example.org',
@@ -461,6 +479,7 @@ pipelines();
 hooks();
 environments();
 variables();
+locks();
 users();
 service();
 gitserver();
@@ -468,7 +487,7 @@ templates();
 deployments();
 refusals($operation{$_}) for sort keys %operation;
 for my $name (sort keys %operation) {
-	my $head = $name =~ /^GET/ && $name !~ m{\{|/git/|/auth/url$} && $driven{$name}{200} or next;
+	my $head = $name =~ /^GET/ && $name !~ m{\{|/git/|/auth/url$|/lock$} && $driven{$name}{200} or next;
 	my $path = $operation{$name}{path};
 	my $answer = $as{admin}->head($path);
 	ok($answer->{status} == 200 && $answer->{body} eq '', "HEAD $path returns 200 and no body");

@@ -19,6 +19,7 @@
 	X(templates)							\
 	X(environments)							\
 	X(variables)							\
+	X(locks)							\
 	X(deployments)							\
 	X(log)								\
 	X(users)							\

@@ -40,6 +40,8 @@
 	    "The resource does not support this method.")			\
 	X(ERR_CONFLICT, "conflict", 409, 65,				\
 	    "The request conflicts with the state of the resource.")	\
+	X(ERR_LOCKED, "locked", 409, 75,				\
+	    "Deployments are locked.")					\
 	X(ERR_PRECONDITION, "precondition_failed", 412, 65,		\
 	    "The resource has changed since it was read.")		\
 	X(ERR_TOO_LARGE, "payload_too_large", 413, 65,			\

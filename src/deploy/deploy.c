@@ -4,6 +4,7 @@
 #include "core/branch.h"
 #include "core/str.h"
 #include "core/wake.h"
+#include "deploy/locked.h"
 #include "deploy/target.h"
 #include "deploy/variables.h"
 #include "store/env.h"
@@ -126,7 +127,14 @@ deploy_create(struct deploy *deploy, const struct deploy_order *order,
 		return e;
 	if ((e = faults_check(deploy->faults)) != NULL)
 		return e;
-	return deployment_insert(deploy->db, deploy->a, &d, out);
+	if (str_eq(d.trigger, "manual") &&
+	    (e = locked_check(deploy, d.project_id, d.environment_id.n)) !=
+		NULL)
+		return e;
+	e = deployment_insert(deploy->db, deploy->a, &d, out);
+	if (e != NULL || str_eq(d.trigger, "manual"))
+		return e;
+	return locked_wait(deploy, out);
 }
 
 /* A retry repeats what was accepted before. So a deployer may repeat the
@@ -203,7 +211,9 @@ deploy_retry(struct deploy *deploy, int64_t id, int64_t created_by,
 		return err_tell(ERR_CONFLICT,
 		    "The project of this deployment was deleted.");
 	if (e != NULL || (e = retry_target(deploy, &d, &base)) != NULL ||
-	    (e = retry_check(deploy, &d, &base, role)) != NULL)
+	    (e = retry_check(deploy, &d, &base, role)) != NULL ||
+	    (e = locked_check(deploy, d.project_id, d.environment_id.n)) !=
+		NULL)
 		return e;
 	return deployment_repeat(deploy->db, deploy->a, d.id, created_by, out);
 }

@@ -33,14 +33,14 @@ MUSTCHECK const struct err *deploy_judge(struct deploy *,
     const struct deploy_order *, struct deployment *out);
 /* Inside a transaction: checks the order and inserts the deployment with its
  * steps. `out` is the deployment without its queue position. ERR_INVALID if
- * there are faults. */
+ * there are faults, ERR_LOCKED if a user started it and a lock prevents it. */
 MUSTCHECK const struct err *deploy_create(struct deploy *,
     const struct deploy_order *, struct deployment *out);
 /* Inside a transaction: creates a pending copy of a deployment for a user with
  * that role; `out` as above. ERR_NOTFOUND if the deployment is unknown,
  * ERR_CONFLICT if its project or environment was deleted or the environment no
  * longer accepts the branch, ERR_FORBIDDEN if it sets variables outside of the
- * presets that this user may not set and no maintainer set. */
+ * presets that this user may not set and no maintainer set, ERR_LOCKED. */
 MUSTCHECK const struct err *deploy_retry(struct deploy *, int64_t id,
     int64_t created_by, enum role, struct deployment *out);
 /* Wakes the runner. Call it after the commit. */

@@ -3,6 +3,7 @@
 
 #include "store/columns.h"
 #include "store/env.h"
+#include "store/lock.h"
 #include "store/move.h"
 #include "store/store.h"
 
@@ -97,6 +98,8 @@ static const struct shape live_shape = {
 	X(T, ONCE, created_by, FIELD_OUT | FIELD_NULL,			\
 	    .doc = "User who created it.")				\
 	X(T, READ, version, 0, .doc = "Number of changes.")		\
+	X(T, NONE, lock, FIELD_OUT | FIELD_ONE | FIELD_NULL,		\
+	    .shape = &lock_shape, .doc = "The lock of the environment.") \
 	X(T, NONE, live, FIELD_OUT | FIELD_ONE | FIELD_NULL,		\
 	    .shape = &live_shape,					\
 	    .doc = "The last successful deployment to it.")
@@ -342,15 +345,22 @@ const struct store environment_store = {
 	.with_project = delete_of_project,
 };
 
-/* Points rows to the deployments that are live in them. */
-static void
-live_set(struct environment *e, size_t n)
+/* Points rows to the deployments that are live in them, and to their locks. */
+static const struct err *
+rows_fill(struct db *db, struct arena *a, struct environment *env, size_t n)
 {
+	const struct err *e;
+	struct list locks;
 	size_t i;
 
-	for (i = 0; i < n; i++)
-		e[i].live = (struct list){ .items = &e[i].live_row,
-			.n = e[i].live_row.deployment_id != 0 ? 1 : 0 };
+	if ((e = lock_all(db, a, &locks)) != NULL)
+		return e;
+	for (i = 0; i < n; i++) {
+		env[i].live = (struct list){ .items = &env[i].live_row,
+			.n = env[i].live_row.deployment_id != 0 ? 1 : 0 };
+		env[i].lock = lock_at(&locks, env[i].project_id, env[i].id);
+	}
+	return NULL;
 }
 
 const struct err *
@@ -365,8 +375,7 @@ environment_page(struct db *db, struct arena *a, int64_t project_id,
 	if ((e = page_read(db, a, project_id == 0 ? &count : &count_of,
 		 project_id == 0 ? &page : &page_of, &q, p, out)) != NULL)
 		return e;
-	live_set(out->items, out->n);
-	return NULL;
+	return rows_fill(db, a, out->items, out->n);
 }
 
 const struct err *
@@ -406,8 +415,7 @@ environment_by_id(struct db *db, struct arena *a, int64_t id,
 
 	if ((e = db_row(db, a, &by_id, &args, out)) != NULL)
 		return e;
-	live_set(out, 1);
-	return NULL;
+	return rows_fill(db, a, out, 1);
 }
 
 const struct err *

@@ -42,6 +42,7 @@ struct environment {
 	struct when updated_at;
 	struct maybe created_by;
 	int64_t version;
+	struct list lock;                 /* at most one struct deploy_lock */
 	struct list live;                 /* at most one item: live_row */
 	struct environment_live live_row; /* its memory */
 };

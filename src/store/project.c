@@ -8,6 +8,7 @@
 #include "store/columns.h"
 #include "store/env.h"
 #include "store/like.h"
+#include "store/lock.h"
 #include "store/store.h"
 
 #define A(m) FIELD(struct project, m, 0)
@@ -99,6 +100,8 @@ project_check(const void *item, const char *pointer, struct faults *faults)
 	X(T, ONCE, created_by, FIELD_OUT | FIELD_NULL,			\
 	    .doc = "User who created it.")				\
 	X(T, READ, version, 0, .doc = "Number of changes.")		\
+	X(T, NONE, lock, FIELD_OUT | FIELD_ONE | FIELD_NULL,		\
+	    .shape = &lock_shape, .doc = "The lock of the project.")	\
 	X(T, NONE, workspace_status, FIELD_OUT | FIELD_DETAIL | FIELD_ONE, \
 	    .shape = &workspace_shape,					\
 	    .doc = "State of the workspace.")
@@ -384,8 +387,11 @@ project_page(struct db *db, struct arena *a, const char *name, struct page *p,
 		.limit = p->limit,
 		.offset = page_offset(p) };
 
-	return page_read(db, a, name == NULL ? &count : &count_named,
+	const struct err *e;
+
+	e = page_read(db, a, name == NULL ? &count : &count_named,
 	    name == NULL ? &page : &page_named, &q, p, out);
+	return e != NULL ? e : lock_of_projects(db, a, out);
 }
 
 const struct err *
@@ -567,7 +573,7 @@ project_with_workspace(struct db *db, struct arena *a, int64_t id,
 	*out = found->project;
 	out->workspace_status = (struct list){ .items = &found->workspace,
 		.n = 1 };
-	return NULL;
+	return lock_of_projects(db, a, &(struct list){ out, 1 });
 }
 
 const struct err *

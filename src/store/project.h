@@ -35,6 +35,7 @@ struct project {
 	struct when updated_at;
 	struct maybe created_by;
 	int64_t version;
+	struct list lock;             /* at most one struct deploy_lock */
 	struct list workspace_status; /* one item, if a single project is
 				       * read */
 };

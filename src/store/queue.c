@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/lock.h"
 #include "store/report.h"
 #include "store/store.h"
 
@@ -72,14 +73,15 @@ static const struct stmt candidates = {
 	       " FROM (SELECT project_id,"
 	       " MIN(id) AS id"
 	       " FROM deployment WHERE status = 'pending'"
-	       " GROUP BY status, project_id) q"
+	       " GROUP BY status, project_id"
+	       " UNION " LOCK_PASSERS ") q"
 	       " JOIN deployment d ON d.id = q.id"
 	       " JOIN project p ON p.id = q.project_id"
 	       " LEFT JOIN deployment r ON r.running_project = q.project_id"
 	       " LEFT JOIN environment e ON e.id = d.environment_id"
 	       " WHERE r.id IS NULL AND d.id > ?"
 	       " AND (e.runner IS NULL OR e.runner = ?)"
-	       " ORDER BY d.id LIMIT 64",
+	       " AND NOT " LOCK_APPLIES " ORDER BY d.id LIMIT 64",
 	.args = candidates_args,
 	.row = repository_row,
 	.rowsize = sizeof(struct candidate),

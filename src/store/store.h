@@ -28,6 +28,7 @@
 	X(identity)							\
 	X(joblog)							\
 	X(lease)							\
+	X(lock)								\
 	X(move)								\
 	X(pipeline)							\
 	X(project)							\

@@ -2,11 +2,12 @@
 #include "store/waiting.h"
 
 #include "core/str.h"
+#include "store/lock.h"
 #include "store/store.h"
 
 #define SOON 3 /* seconds in which a runner normally claims a deployment */
 
-static const char *const reasons[] = { "project_busy", WAITING_SLOTS,
+static const char *const reasons[] = { "lock", "project_busy", WAITING_SLOTS,
 	"no_runner", NULL };
 
 #define W(m, ...) FIELD(struct waiting, m, FIELD_OUT | __VA_ARGS__)
@@ -170,13 +171,35 @@ waiting_begin(struct db *db, struct arena *a, struct deployment *d)
 	return NULL;
 }
 
+/* The deployment waits for a lock. */
+static const struct err *
+lock_find(struct db *db, struct arena *a, struct deployment *d)
+{
+	struct waiting *w = d->waiting_for.items;
+	const struct deploy_lock *lock;
+	const struct err *e;
+	struct list all;
+
+	if ((e = lock_all(db, a, &all)) != NULL)
+		return e;
+	lock = lock_over(&all, d->project_id, d->environment_id.n);
+	if (lock == NULL)
+		return NULL;
+	w->reason = "lock";
+	w->detail = arena_printf(a, "The %s is locked by %s: %s",
+	    lock_scope(lock), lock->by, lock->reason);
+	d->waiting_for.n = 1;
+	return NULL;
+}
+
 const struct err *
 waiting_find(struct db *db, struct arena *a, struct deployment *d)
 {
 	const struct err *e;
 	bool found = true;
 
-	if ((e = waiting_begin(db, a, d)) != NULL || d->waiting_for.n > 0)
+	if ((e = waiting_begin(db, a, d)) != NULL ||
+	    (e = lock_find(db, a, d)) != NULL || d->waiting_for.n > 0)
 		return e;
 	e = db_row(db, a, &told, d, d->waiting_for.items);
 	if (e != NULL && e->code == ERR_NOTFOUND)

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: ISC */
+#include <time.h>
+
+#include "api/resources.h"
+#include "deploy/deploy.h"
+#include "store/deployment.h"
+#include "store/environment.h"
+#include "store/lock.h"
+
+/* What a transaction works on. */
+struct work {
+	struct req *rq;
+	/* Locks the row of what the path names, and says what that is. */
+	const struct err *(*find)(struct req *, struct deploy_lock *place);
+	struct deploy_lock lock;
+};
+
+static const struct err *
+service_find(struct req *rq, struct deploy_lock *place)
+{
+	(void)rq;
+	*place = (struct deploy_lock){ .project_id = 0 };
+	return NULL;
+}
+
+static const struct err *
+project_find(struct req *rq, struct deploy_lock *place)
+{
+	*place = (struct deploy_lock){ .project_id = rq->id[0] };
+	return deployment_hold_project(rq->db, rq->a, rq->id[0]);
+}
+
+static const struct err *
+environment_find(struct req *rq, struct deploy_lock *place)
+{
+	struct environment env = { .id = 0 };
+	const struct err *e;
+
+	e = environment_hold_project(rq->db, rq->a, rq->id[0]);
+	if (e == NULL)
+		e = environment_by_id(rq->db, rq->a, rq->id[0], &env);
+	*place = (struct deploy_lock){ .project_id = env.project_id,
+		.environment_id = env.id };
+	return e;
+}
+
+/* Reads the lock of the place; ERR_NOTFOUND if it has none. */
+static const struct err *
+lock_read(struct req *rq, const struct deploy_lock *place,
+    struct deploy_lock *out)
+{
+	const struct err *e;
+	struct list all, one;
+
+	if ((e = lock_all(rq->db, rq->a, &all)) != NULL)
+		return e;
+	one = lock_at(&all, place->project_id, place->environment_id);
+	if (one.n == 0)
+		return err_new(ERR_NOTFOUND, "no lock");
+	*out = *(const struct deploy_lock *)one.items;
+	return NULL;
+}
+
+static const struct err *
+api_lock_judge(struct req *rq, const void *item)
+{
+	const struct deploy_lock *lock = item;
+
+	if (lock->reason == NULL && !faults_has(&rq->faults, "/reason"))
+		faults_add(&rq->faults, "/reason", "is missing");
+	if (lock->until.ms != 0 && lock->until.ms / 1000 <= time(NULL))
+		faults_add(&rq->faults, "/until", "must be in the future");
+	return NULL;
+}
+
+static const struct err *
+put_body(struct db *db, void *context)
+{
+	struct work *w = context;
+	struct deploy_lock place;
+	const struct err *e;
+
+	if ((e = w->find(w->rq, &place)) != NULL)
+		return e;
+	w->lock = place;
+	e = lock_read(w->rq, &place, &w->lock);
+	if (e != NULL && e->code != ERR_NOTFOUND)
+		return e;
+	if ((e = req_update(w->rq, &lock_shape, 0, &w->lock)) != NULL)
+		return e;
+	w->lock.locked_by = (struct maybe){ w->rq->who.user_id, true };
+	if ((e = lock_put(db, &w->lock)) != NULL)
+		return e;
+	return lock_read(w->rq, &place, &w->lock);
+}
+
+static const struct err *
+lock_set(struct work w)
+{
+	const struct err *e;
+
+	if ((e = req_transaction(w.rq, put_body, &w)) != NULL)
+		return e;
+	answer_item(w.rq, &lock_shape, &w.lock, 0);
+	return NULL;
+}
+
+static const struct err *
+remove_body(struct db *db, void *context)
+{
+	struct work *w = context;
+	struct deploy_lock place;
+	const struct err *e;
+
+	if ((e = w->find(w->rq, &place)) != NULL)
+		return e;
+	return lock_remove(db, place.project_id, place.environment_id);
+}
+
+/* What waited for the lock can start. */
+static const struct err *
+lock_drop(struct work w)
+{
+	const struct deploy deploy = req_deploy(w.rq, w.rq->a);
+	const struct err *e;
+
+	if ((e = req_transaction(w.rq, remove_body, &w)) == NULL)
+		deploy_wake(&deploy);
+	return e;
+}
+
+static const struct err *
+api_lock_show(struct req *rq)
+{
+	const struct deploy_lock place = { .project_id = 0 };
+	struct deploy_lock lock;
+	const struct err *e;
+
+	if ((e = lock_read(rq, &place, &lock)) != NULL)
+		return e;
+	answer_item(rq, &lock_shape, &lock, 0);
+	return NULL;
+}
+
+#define HANDLERS(what)                                                         \
+	static const struct err *api_##what##_lock(struct req *rq)             \
+	{                                                                      \
+		return lock_set(                                               \
+		    (struct work){ .rq = rq, .find = what##_find });           \
+	}                                                                      \
+	static const struct err *api_##what##_unlock(struct req *rq)           \
+	{                                                                      \
+		return lock_drop(                                              \
+		    (struct work){ .rq = rq, .find = what##_find });           \
+	}
+HANDLERS(project)
+HANDLERS(environment)
+HANDLERS(service)
+
+/* clang-format off */
+#define SET(p, r, h, op, sum)						\
+	{ .method = METHOD_PUT, .path = (p), .role = (r),		\
+	    .in = &lock_shape, .mode = JSON_UPDATE, .handler = (h),	\
+	    .judge = api_lock_judge, .operation = (op), .summary = (sum), \
+	    .out = &lock_shape, .status = 200 }
+/* clang-format on */
+
+static const enum err_code not_set[] = { ERR_NOTFOUND, ERR__MAX };
+
+static const struct route routes[] = {
+	{ .method = METHOD_GET,
+	    .path = "/api/lock",
+	    .role = ROLE_VIEWER,
+	    .handler = api_lock_show,
+	    .operation = "getLock",
+	    .summary = "Get the lock of the service",
+	    .out = &lock_shape,
+	    .status = 200,
+	    .errors = not_set },
+	SET("/api/lock", ROLE_ADMIN, api_service_lock, "lockService",
+	    "Lock the whole service"),
+	REMOVE("/api/lock", ROLE_ADMIN, 0, api_service_unlock, "unlockService",
+	    "Remove the lock of the service", not_set),
+	SET("/api/projects/{id}/lock", ROLE_MAINTAINER, api_project_lock,
+	    "lockProject", "Lock a project"),
+	REMOVE("/api/projects/{id}/lock", ROLE_MAINTAINER, 0,
+	    api_project_unlock, "unlockProject", "Remove the lock of a project",
+	    NULL),
+	SET("/api/environments/{id}/lock", ROLE_MAINTAINER,
+	    api_environment_lock, "lockEnvironment", "Lock an environment"),
+	REMOVE("/api/environments/{id}/lock", ROLE_MAINTAINER, 0,
+	    api_environment_unlock, "unlockEnvironment",
+	    "Remove the lock of an environment", NULL),
+	ROUTE_END,
+};
+
+const struct resource locks_resource = {
+	.tag = "locks",
+	.about = "Locks that keep new deployments from starting.",
+	.routes = routes,
+};

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: ISC */
+#include "deploy/locked.h"
+
+#include "core/str.h"
+#include "store/lock.h"
+
+static const struct err *
+locked_error(struct arena *a, const struct deploy_lock *lock)
+{
+	char text[STR_TIME_SIZE];
+	const char *end = "removed";
+
+	if (lock->until.ms != 0) {
+		str_time(text, lock->until.ms);
+		end = arena_printf(a, "removed or expires at %s", text);
+	}
+	str_time(text, lock->since.ms);
+	return err_tell(ERR_LOCKED,
+	    "The %s was locked by %.100s at %s: %.200s. Wait until the lock is "
+	    "%s.",
+	    lock_scope(lock), lock->by, text, lock->reason, end);
+}
+
+const struct err *
+locked_check(struct deploy *deploy, int64_t project_id, int64_t environment_id)
+{
+	const struct deploy_lock *lock;
+	const struct err *e;
+	struct list all;
+
+	if ((e = lock_all(deploy->db, deploy->a, &all)) != NULL)
+		return e;
+	lock = lock_over(&all, project_id, environment_id);
+	return lock == NULL ? NULL : locked_error(deploy->a, lock);
+}
+
+const struct err *
+locked_wait(struct deploy *deploy, const struct deployment *d)
+{
+	const struct err *e;
+
+	e = locked_check(deploy, d->project_id, d->environment_id.n);
+	if (e == NULL || e->code != ERR_LOCKED)
+		return e;
+	return lock_keep_newest(deploy->db, deploy->a, d->id);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: ISC */
+/* What a lock does to new deployments: those that a user starts are rejected,
+ * and of those that pushes and schedules start, the newest waits. */
+#ifndef SLIPWAY_DEPLOY_LOCKED_H
+#define SLIPWAY_DEPLOY_LOCKED_H
+
+#include "deploy/context.h"
+#include "store/deployment.h"
+
+/* ERR_LOCKED, with the user who set the lock and why, if a lock keeps a user
+ * from starting a deployment there; environment 0 = none. */
+MUSTCHECK const struct err *locked_check(struct deploy *, int64_t project_id,
+    int64_t environment_id);
+/* Inside the transaction that created a deployment which no user started: if it
+ * has to wait for a lock, cancels older ones of the same branch and
+ * pipeline. */
+MUSTCHECK const struct err *locked_wait(struct deploy *,
+    const struct deployment *);
+
+#endif

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: ISC */
+#include "store/lock.h"
+
+#include "store/move.h"
+#include "store/project.h"
+#include "store/store.h"
+
+/* clang-format off */
+#define L(m, ...) FIELD(struct deploy_lock, m, __VA_ARGS__)
+static const struct field lock_fields[] = {
+	L(reason, FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_LINE, .min = 1,
+	    .max = 500, .doc = "Why deployments must wait."),
+	L(by, FIELD_OUT, .doc = "Name of the user who set it."),
+	L(since, FIELD_OUT, .doc = "Time at which it was set."),
+	L(until, FIELD_OUT | FIELD_IN | FIELD_NULL,
+	    .doc = "Time at which it expires; null = it does not."),
+	FIELD_END,
+};
+/* clang-format on */
+const struct shape lock_shape = {
+	.name = "Lock",
+	.fields = lock_fields,
+	.size = sizeof(struct deploy_lock),
+	.doc = "A lock that keeps new deployments from starting.",
+};
+
+#define PLACE                                                                  \
+	"CONCAT('project ', COALESCE(?, 0), ' environment ', COALESCE(?, 0))"
+
+struct number {
+	int64_t id;
+};
+#define N(m) FIELD(struct number, m, 0)
+
+static const struct field all_row[] = { L(project_id, 0), L(environment_id, 0),
+	L(reason, 0), L(by, 0), L(since, 0), L(until, FIELD_NULL), FIELD_END };
+static const struct stmt all = {
+	.name = "lock_all",
+	.sql =
+	    "SELECT COALESCE(k.project_id, 0) AS project_id,"
+	    " COALESCE(k.environment_id, 0) AS environment_id, k.reason,"
+	    " COALESCE(u.username, 'a user') AS `by`, k.since, k.`until` FROM deploy_lock k"
+	    " LEFT JOIN user u ON u.id = k.locked_by WHERE " LOCK_ACTIVE
+	    " ORDER BY k.project_id, k.environment_id",
+	.row = all_row,
+	.rowsize = sizeof(struct deploy_lock),
+};
+static const struct field put_args[] = { L(project_id, 0), L(environment_id, 0),
+	L(project_id, 0), L(environment_id, 0), L(reason, 0), L(locked_by, 0),
+	L(until, FIELD_NULL), FIELD_END };
+static const struct stmt put = {
+	.name = "lock_put",
+	.sql = "REPLACE INTO deploy_lock (place, project_id, environment_id,"
+	       " reason, locked_by, `until`) VALUES (" PLACE
+	       ", NULLIF(?, 0), NULLIF(?, 0), ?, ?, ?)",
+	.args = put_args,
+};
+static const struct field place_args[] = { L(project_id, 0),
+	L(environment_id, 0), FIELD_END };
+static const struct stmt remove_lock = {
+	.name = "lock_remove",
+	.sql = "DELETE k FROM deploy_lock k WHERE k.place = " PLACE
+	       " AND " LOCK_ACTIVE,
+	.args = place_args,
+};
+static const struct field project_args[] = { L(project_id, 0), FIELD_END };
+static const struct stmt remove_of = {
+	.name = "lock_remove_of",
+	.sql = "DELETE FROM deploy_lock WHERE project_id = ?",
+	.args = project_args,
+};
+static const struct field id_args[] = { N(id), FIELD_END };
+static const struct stmt older = {
+	.name = "lock_older",
+	.sql = "SELECT o.id FROM deployment d JOIN deployment o"
+	       " ON o.project_id = d.project_id AND o.status = 'pending'"
+	       " AND o.id < d.id AND o.`trigger` IN ('webhook', 'schedule')"
+	       " AND o.pipeline_id = d.pipeline_id AND o.branch = d.branch"
+	       " AND o.environment_id <=> d.environment_id"
+	       " WHERE d.id = ? ORDER BY o.id",
+	.args = id_args,
+	.row = id_args,
+	.rowsize = sizeof(struct number),
+};
+
+static const struct stmt *const lock_stmts[] = { &all, &put, &remove_lock,
+	&remove_of, &older, NULL };
+
+/* Removes the locks of a deleted project and its environments. */
+static const struct err *
+remove_of_project(struct db *db, int64_t project_id)
+{
+	const struct deploy_lock args = { .project_id = project_id };
+
+	return db_exec(db, &remove_of, &args, NULL);
+}
+
+const struct store lock_store = {
+	.stmts = lock_stmts,
+	.with_project = remove_of_project,
+};
+
+const char *
+lock_scope(const struct deploy_lock *lock)
+{
+	if (lock->project_id == 0)
+		return "service";
+	return lock->environment_id == 0 ? "project" : "environment";
+}
+
+const struct err *
+lock_all(struct db *db, struct arena *a, struct list *out)
+{
+	return db_rows(db, a, &all, NULL, out);
+}
+
+struct list
+lock_at(const struct list *locks, int64_t project_id, int64_t environment_id)
+{
+	struct deploy_lock *lock = locks->items;
+	size_t i;
+
+	for (i = 0; i < locks->n; i++)
+		if (lock[i].project_id == project_id &&
+		    lock[i].environment_id == environment_id)
+			return (struct list){ .items = &lock[i], .n = 1 };
+	return (struct list){ .n = 0 };
+}
+
+const struct deploy_lock *
+lock_over(const struct list *locks, int64_t project_id, int64_t environment_id)
+{
+	const struct deploy_lock *lock = locks->items;
+	size_t i;
+
+	for (i = 0; i < locks->n; i++)
+		if (lock[i].project_id == 0 ||
+		    (lock[i].project_id == project_id &&
+			(lock[i].environment_id == 0 ||
+			    lock[i].environment_id == environment_id)))
+			return &lock[i];
+	return NULL;
+}
+
+const struct err *
+lock_of_projects(struct db *db, struct arena *a, const struct list *projects)
+{
+	struct project *p = projects->items;
+	const struct err *e;
+	struct list locks;
+	size_t i;
+
+	if ((e = lock_all(db, a, &locks)) != NULL)
+		return e;
+	for (i = 0; i < projects->n; i++)
+		p[i].lock = lock_at(&locks, p[i].id, 0);
+	return NULL;
+}
+
+const struct err *
+lock_put(struct db *db, const struct deploy_lock *lock)
+{
+	return db_exec(db, &put, lock, NULL);
+}
+
+const struct err *
+lock_remove(struct db *db, int64_t project_id, int64_t environment_id)
+{
+	const struct deploy_lock args = { .project_id = project_id,
+		.environment_id = environment_id };
+	const struct err *e;
+	struct db_done done;
+
+	if ((e = db_exec(db, &remove_lock, &args, &done)) != NULL)
+		return e;
+	return done.affected > 0 ? NULL : err_new(ERR_NOTFOUND, "no lock");
+}
+
+const struct err *
+lock_keep_newest(struct db *db, struct arena *a, int64_t deployment_id)
+{
+	const struct number args = { .id = deployment_id };
+	struct move canceled = { .from = STATE_PENDING,
+		.to = STATE_CANCELED,
+		.reason = REASON_SUPERSEDED,
+		.detail = state_unstarted(REASON_SUPERSEDED) };
+	const struct number *found;
+	const struct err *e;
+	struct list list;
+	int64_t n;
+	size_t i;
+
+	e = db_rows(db, a, &older, &args, &list);
+	found = list.items;
+	for (i = 0; e == NULL && i < list.n; i++) {
+		canceled.id = found[i].id;
+		e = move_deployment(db, &canceled, &n);
+	}
+	return e;
+}

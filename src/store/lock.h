@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: ISC */
+/* Locks of a project, an environment or the whole service: no new deployment
+ * starts there. An expired lock counts as removed. */
+#ifndef SLIPWAY_STORE_LOCK_H
+#define SLIPWAY_STORE_LOCK_H
+
+#include "db/db.h"
+
+struct deploy_lock {
+	int64_t project_id;     /* 0 = the whole service */
+	int64_t environment_id; /* 0 = the whole project */
+	const char *reason;
+	const char *by; /* name of the user who set it */
+	struct maybe locked_by;
+	struct when since;
+	struct when until; /* none = until it is removed */
+};
+
+extern const struct shape lock_shape;
+
+/* SQL: a condition on the row `k` of deploy_lock. */
+#define LOCK_ACTIVE "(k.`until` IS NULL OR k.`until` > NOW(3))"
+/* SQL: whether a lock keeps the deployment `d` from starting. */
+#define LOCK_APPLIES                                                           \
+	"EXISTS (SELECT 1 FROM deploy_lock k WHERE " LOCK_ACTIVE               \
+	" AND (k.project_id IS NULL OR (k.project_id = d.project_id"           \
+	" AND (k.environment_id IS NULL"                                       \
+	" OR k.environment_id = d.environment_id))))"
+/* SQL: selects project_id and id of the deployments that pass those which wait
+ * for the lock of an environment. */
+#define LOCK_PASSERS                                                           \
+	"SELECT d.project_id, MIN(d.id) FROM deploy_lock g"                    \
+	" JOIN deployment d ON d.project_id = g.project_id"                    \
+	" AND d.status = 'pending'"                                            \
+	" WHERE g.environment_id IS NOT NULL AND NOT " LOCK_APPLIES            \
+	" GROUP BY d.project_id"
+
+/* What it locks: "service", "project" or "environment". */
+const char *lock_scope(const struct deploy_lock *);
+/* Lists all locks, those of the service first, then those of projects. */
+MUSTCHECK const struct err *lock_all(struct db *, struct arena *,
+    struct list *out);
+/* Finds the lock of exactly this place in such a list; empty if it has none. */
+struct list lock_at(const struct list *all, int64_t project_id,
+    int64_t environment_id);
+/* Finds the lock that keeps deployments from starting there, which may be that
+ * of the project or the service; NULL = none. */
+const struct deploy_lock *lock_over(const struct list *all, int64_t project_id,
+    int64_t environment_id);
+/* Fills in the locks of the projects in a list (struct project). */
+MUSTCHECK const struct err *lock_of_projects(struct db *, struct arena *,
+    const struct list *projects);
+/* Sets the lock of a place, in place of the one that it has. */
+MUSTCHECK const struct err *lock_put(struct db *, const struct deploy_lock *);
+/* ERR_NOTFOUND if the place has no lock. */
+MUSTCHECK const struct err *lock_remove(struct db *, int64_t project_id,
+    int64_t environment_id);
+/* Inside the transaction that creates the deployment: cancels older ones that
+ * wait for the same branch, pipeline and environment and that no user
+ * started. */
+MUSTCHECK const struct err *lock_keep_newest(struct db *, struct arena *,
+    int64_t deployment_id);
+
+#endif
