@@ -96,6 +96,9 @@ for my $case (@how) {
 is(live($only)->{commitHash}, $old, 'a rejected commit does not become live');
 $api->put("/api/environments/$only", { branches => [] });
 is(commit($foreign)->{status}, 'success', 'an environment without patterns accepts any commit');
+$api->put("/api/environments/$only", { branches => ['main'] });
+is(commit($foreign)->{reason}, 'checkout_failed',
+    'an environment that accepts main: a commit of another branch fails even if the workspace is at it');
 
 # --- bound to a runner
 $api->put("/api/environments/$second", { runner => 'right' });

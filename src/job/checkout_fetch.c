@@ -220,7 +220,8 @@ fetch_known(struct fetch *f, const char *commit, const char **out)
 
 	*out = NULL;
 	if ((len != 40 && len != 64) || spec->head_only != 0 ||
-	    f->branch[0] == '\0' || (f->was.flags & CLONE_OWN) == 0 ||
+	    spec->on_branch != 0 || f->branch[0] == '\0' ||
+	    (f->was.flags & CLONE_OWN) == 0 ||
 	    !str_eq(f->was.address, spec->repository) ||
 	    !str_eq(f->was.commit, fetch_tip(f)))
 		return NULL;
@@ -228,8 +229,6 @@ fetch_known(struct fetch *f, const char *commit, const char **out)
 		*out = f->was.commit;
 		return NULL;
 	}
-	if (spec->on_branch != 0)
-		return NULL;
 	if ((e = resolve(f, commit, out)) != NULL || *out == NULL)
 		return e;
 	buf_init(&ignored, OUTPUT_MAX);

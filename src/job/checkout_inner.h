@@ -31,8 +31,9 @@ bool commit_is_hash(const char *text);
 const char *fetch_tip(const struct fetch *);
 /* Whether the clone has this commit and all that it consists of, so that the
  * server is not needed: `out` is its full hash or NULL.  It is NULL for a push
- * event, which may be outdated, and for a request without a branch, whose name
- * only the server has. */
+ * event, which may be outdated, for a request without a branch, whose name only
+ * the server has, and if the branch must contain the commit, which only the
+ * server knows: an earlier job may have deployed it from another branch. */
 MUSTCHECK const struct err *fetch_known(struct fetch *, const char *commit,
     const char **out);
 /* Fetches what the deployment wants and sets `hash` and `branch`.  If `hash` is
