@@ -21,7 +21,7 @@ pipeline_fault(const struct deployment_source *source, bool named)
 	if (source->pipelines > 1)
 		return "is required because the project has several pipelines";
 	if (source->pipelines == 1)
-		return source->steps > 0 ?
+		return source->steps ?
 		    NULL :
 		    "the pipeline has no steps; add a step first";
 	return named ? "must be a pipeline of this project" :
@@ -64,12 +64,12 @@ target_fill(struct deploy *deploy, const struct deployment_request *sent,
 	struct environment env = { .id = 0 };
 	const struct err *e = NULL;
 
-	if (source->environments > 0 || sent->environment_id.set)
+	if (source->environments || sent->environment_id.set)
 		e = target_choose(deploy, source->project_id,
 		    sent->environment_id, out->branch, &env);
 	out->environment_id = (struct maybe){ env.id, env.id != 0 };
 	*base = (struct list){ .n = 0 };
-	if (e != NULL || (env.id == 0 && source->variables == 0))
+	if (e != NULL || (env.id == 0 && !source->variables))
 		return e;
 	return target_variables(deploy, deploy->a, source->project_id, &env,
 	    base);

@@ -74,9 +74,9 @@ struct deployment_source {
 	struct maybe pipeline_id;
 	struct maybe timeout_seconds;
 	const char *checkout;
-	int64_t steps;        /* of the pipeline */
-	int64_t environments; /* of the project */
-	int64_t variables;    /* that it shares with others */
+	bool steps;        /* the pipeline has some */
+	bool environments; /* the project has some */
+	bool variables;    /* it shares some with others */
 };
 
 /* A filter is off if its member is 0 or NULL. `before` selects smaller ids, 0 =

@@ -50,16 +50,16 @@ static const struct field any_source_args[] = { S(project_id), FIELD_END };
 static const struct field source_row[] = { S(project_id), S(default_branch),
 	S(env_presets), S(extra_env), S(pipeline_id), S(timeout_seconds),
 	S(checkout), S(steps), S(environments), S(variables), FIELD_END };
-/* Locks the project before its pipeline. The subquery locks nothing, and reads
+/* Locks the project before its pipeline. The subqueries lock nothing, and read
  * the steps after the lock on their pipeline was obtained. */
 #define SOURCE                                                                 \
 	"SELECT p.id AS project_id, p.default_branch, p.env_presets,"          \
 	" p.extra_env, l.id AS pipeline_id, l.timeout_seconds, l.checkout,"    \
-	" (SELECT COUNT(*) FROM step s WHERE s.pipeline_id = l.id"             \
+	" EXISTS (SELECT 1 FROM step s WHERE s.pipeline_id = l.id"             \
 	" AND s.valid = 1) AS steps,"                                          \
-	" (SELECT COUNT(*) FROM environment e WHERE e.valid = 1"               \
+	" EXISTS (SELECT 1 FROM environment e WHERE e.valid = 1"               \
 	" AND e.project_id = p.id) AS environments,"                           \
-	" (SELECT COUNT(*) FROM variable_project v"                            \
+	" EXISTS (SELECT 1 FROM variable_project v"                            \
 	" WHERE v.project_id = p.id) AS variables"                             \
 	" FROM project p LEFT JOIN pipeline l"                                 \
 	" ON l.project_id = p.id AND l.valid = 1"
