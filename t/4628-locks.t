@@ -107,6 +107,18 @@ is(outcome(post()), '201', 'an expired lock rejects nothing');
 is($api->get("/api/projects/$project")->{json}{lock}, undef, 'an expired lock is not shown');
 is($maintainer->delete($lock)->{status}, 404, 'an expired lock cannot be removed');
 
+# --- a push with two deployments to one place
+$api->put("/api/projects/$project", { triggers => [ map { { branch => 'main', pipelineId => $pipeline,
+	envVars => { REGION => $_ } } } qw(eu us) ] });
+$maintainer->put($lock, { reason => 'twice' });
+my $from = pushed('main');
+sub made { return $db->sql("SELECT GROUP_CONCAT(status ORDER BY id) FROM deployment WHERE id >= $from") }
+is(made(), 'pending,pending', 'deployments of one push do not cancel each other');
+my $again = pushed('main');
+is(made(), 'canceled,canceled,pending,pending', 'a newer push cancels them all');
+is(unlock("projects/$project"), 204, 'the lock is removed');
+is($all->wait($_)->{status}, 'success', 'each deployment of the newest push runs') for $again, $again + 1;
+
 # --- an environment
 my ($production, $staging) = map { environment($_) } qw(production staging);
 $api->put("/api/projects/$project", { triggers => [ map { { branch => 'main', pipelineId => $pipeline,

@@ -69,6 +69,8 @@ static const struct stmt remove_of = {
 	.sql = "DELETE FROM deploy_lock WHERE project_id = ?",
 	.args = project_args,
 };
+/* Several triggers may match one push, with the same place and different
+ * variables: their deployments have the same commit. */
 static const struct field id_args[] = { N(id), FIELD_END };
 static const struct stmt older = {
 	.name = "lock_older",
@@ -77,6 +79,7 @@ static const struct stmt older = {
 	       " AND o.id < d.id AND o.`trigger` IN ('webhook', 'schedule')"
 	       " AND o.pipeline_id = d.pipeline_id AND o.branch = d.branch"
 	       " AND o.environment_id <=> d.environment_id"
+	       " AND COALESCE(o.commit_hash <> d.commit_hash, 1)"
 	       " WHERE d.id = ? ORDER BY o.id",
 	.args = id_args,
 	.row = id_args,

@@ -56,8 +56,8 @@ MUSTCHECK const struct err *lock_put(struct db *, const struct deploy_lock *);
 MUSTCHECK const struct err *lock_remove(struct db *, int64_t project_id,
     int64_t environment_id);
 /* Inside the transaction that creates the deployment: cancels older ones that
- * wait for the same branch, pipeline and environment and that no user
- * started. */
+ * wait for the same branch, pipeline and environment, that no user started, and
+ * that have another commit. */
 MUSTCHECK const struct err *lock_keep_newest(struct db *, struct arena *,
     int64_t deployment_id);
 
