@@ -205,7 +205,8 @@ ok(poll(20, sub { slurp("/proc/$job->{pid}/task/$job->{pid}/children") eq '' }),
 job_cancel($job);
 my $ended = poll(20, sub { taken() =~ /\nend \d+\n/ });
 unlink "$spool->{dir}/result";
-spew("$spool->{dir}/result", $said =~ s/x+//r);
+# a record may contain an x of its own
+spew("$spool->{dir}/result", $said =~ s/x{64,}//r);
 ok($ended, 'a cancel between two steps ends the job');
 job_wait($job);
 unlike(job_log($job), qr/^ran$/m, 'after a cancel the next step does not start');
