@@ -43,6 +43,8 @@ create('/api/steps', { pipelineId => $large, name => "s$_", script => 'x' x 6553
 my $step = create('/api/steps', { pipelineId => $large, name => 'last', script => 'true' });
 my $user = create('/api/user', { username => 'ann', role => 'viewer' });
 my $me = $api->get('/api/auth/info')->{json}{id};
+my ($environment) = map { create('/api/environments', { projectId => $other, name => $_ }) } 'live', 'test';
+my $variable = create('/api/variables', { key => 'MIRROR', value => '', projects => [$other] });
 my ($template) = @{ $api->get('/api/templates')->{json}{data} };
 create('/api/pipelines/from-template', { templateId => $template->{id}, projectId => $other });
 
@@ -52,6 +54,9 @@ my %step = (pipelineId => $pipeline, name => 'b', script => 'true');
 my %from = (projectId => $project, templateId => $template->{id});
 my %deployment = (projectId => $project, pipelineId => $pipeline, envVars => { TARGET => 'live' });
 my %user = (username => 'ben', role => 'viewer');
+my %environment = (projectId => $other, name => 'new');
+my %variable = (key => 'NEW', value => '');
+my %lock = (reason => 'maintenance', until => '2020-01-01T00:00:00Z');
 my %preset = (key => 'A', label => 'A', type => 'input');
 
 # Operation, its {id}; a body with errors of meaning; status and pointers of the
@@ -147,6 +152,17 @@ my @table = (
 	['POST /api/deployments', undef, { %deployment, envVars => { TARGET => 5, PATH => '/' } }, 422,
 	    '/envVars/PATH /envVars/TARGET', 'commitHash'],
 	['POST /api/deployments', undef, { %deployment, envVars => ['x'] }, 422, '/envVars', 'commitHash'],
+	['POST /api/environments', undef, { %environment, projectId => $none }, 422, '/projectId', 'url'],
+	['POST /api/environments', undef, { %environment, name => 'LIVE' }, 409, '/name', 'url'],
+	['PUT /api/environments/{id}', $environment, { name => 'test' }, 409, '/name', 'url'],
+	['POST /api/variables', undef, { %variable, projects => [$none] }, 422, '/projects/0', 'description'],
+	['POST /api/variables', undef, { %variable, key => 'MIRROR', projects => [$other] }, 409,
+		'/projects/0', 'description'],
+	['PUT /api/variables/{id}', $variable, { projects => [$other, $none] }, 422, '/projects/1',
+		'description'],
+	['PUT /api/lock', undef, \%lock, 422, '/until', 'reason'],
+	['PUT /api/projects/{id}/lock', $project, \%lock, 422, '/until', 'reason'],
+	['PUT /api/environments/{id}/lock', $environment, \%lock, 422, '/until', 'reason'],
 	['POST /api/user', undef, { %user, username => 'ANN' }, 409, '/username', 'email'],
 	['PUT /api/user/{id}', $user, { username => 't-admin' }, 409, '/username', 'role'],
 	['PUT /api/user/{id}', $me, { role => 'viewer' }, 409, '/role', 'email'],
