@@ -18,7 +18,8 @@
 #define INDEX "./.git/index"
 #define MESSAGE_MAX ((size_t)4096)
 #define STATE_MAX ((size_t)16 << 10)
-#define SETTLE_TRIES 50 /* milliseconds; a tick of the clock is at most 10 */
+#define SETTLE_TICK 50 /* milliseconds; a tick of the clock is at most 10 */
+#define SETTLE_SECOND 1050
 #define OPEN_MAX 16
 #define NS INT64_C(1000000000)
 /* FNV-1a, 64 bits */
@@ -150,13 +151,17 @@ seen_take(const struct seen *since, int64_t deadline, struct seen *out)
 bool
 seen_settle(const struct seen *seen)
 {
+	/* ext4 with small inodes, among others, stores no nanoseconds */
+	const bool is_whole = seen->latest % NS == 0;
+	const int64_t over = is_whole ? seen->latest + NS : seen->latest + 1;
 	struct timespec now;
 	int tries;
 
-	for (tries = 0; tries < SETTLE_TRIES; tries++) {
+	for (tries = is_whole ? SETTLE_SECOND : SETTLE_TICK; tries > 0;
+	     tries--) {
 		if (clock_gettime(CLOCK_REALTIME_COARSE, &now) == -1)
 			return false;
-		if ((int64_t)now.tv_sec * NS + now.tv_nsec > seen->latest)
+		if ((int64_t)now.tv_sec * NS + now.tv_nsec >= over)
 			return true;
 		(void)poll(NULL, 0, 1);
 	}
