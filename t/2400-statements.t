@@ -29,11 +29,12 @@ INSERT INTO project (name, repository, project_dir, valid) SELECT CONCAT('projec
     'https://example.org/a/b', CONCAT('dir', seq), seq % 10 > 0 FROM seq_1_to_3000;
 INSERT INTO workspace (project_id, status) SELECT seq, 'ready' FROM seq_1_to_3000;
 INSERT INTO pipeline (project_id, name) SELECT 1 + seq % 3000, CONCAT('pipeline', seq) FROM seq_1_to_6000;
+INSERT INTO environment (project_id, name, position) SELECT seq, 'production', 0 FROM seq_1_to_3000;
 INSERT INTO step (pipeline_id, name, script, position) SELECT 1 + seq % 6000, 'step', 'true', seq DIV 6000
     FROM seq_1_to_18000;
-INSERT INTO deployment (project_id, pipeline_id, branch, status, `trigger`, owner, runner, lease_until,
-    created_at, finished_at, log_size)
-    SELECT 1 + seq % 3000, 1 + seq % 3000, CONCAT('branch', seq % 50),
+INSERT INTO deployment (project_id, pipeline_id, environment_id, branch, status, `trigger`, owner, runner,
+    lease_until, created_at, finished_at, log_size)
+    SELECT 1 + seq % 3000, 1 + seq % 3000, 1 + seq % 3000, CONCAT('branch', seq % 50),
     IF(seq > 29000 AND seq % 3000 < 250, 'pending',
 	IF(seq BETWEEN 24001 AND 27000 AND seq % 3000 BETWEEN 1 AND 40, 'running',
 	ELT(1 + seq % 4, 'success', 'failed', 'canceled', 'interrupted'))), 'manual',
@@ -55,11 +56,12 @@ INSERT INTO signin (state_hash, browser_hash, verifier, created_at)
 INSERT INTO session (user_id, hash, last_used_at, expires_at) SELECT 1 + seq % 3000, SHA2(seq, 256),
     NOW() - INTERVAL seq SECOND, NOW() + INTERVAL (3000 - CAST(seq AS SIGNED)) SECOND FROM seq_1_to_6000;
 INSERT INTO git_token (user_id, server, access) SELECT seq, 'https://git.example.org', 'x' FROM seq_1_to_3000;
-ANALYZE TABLE user, api_token, project, workspace, pipeline, step, deployment, deployment_step, log_chunk,
-    idempotency, commit_token, signin, session, git_token, hook_secret, hook_delivery;
+ANALYZE TABLE user, api_token, project, workspace, pipeline, environment, step, deployment,
+    deployment_step, log_chunk, idempotency, commit_token, signin, session, git_token, hook_secret,
+    hook_delivery;
 SQL
-my %large = map { $_ => 1 } qw(user api_token project workspace pipeline step deployment deployment_step
-    log_chunk idempotency commit_token signin session git_token hook_secret hook_delivery);
+my %large = map { $_ => 1 } qw(user api_token project workspace pipeline environment step deployment
+    deployment_step log_chunk idempotency commit_token signin session git_token hook_secret hook_delivery);
 
 # --- a value for each argument, by its name
 my %value = (status => "'pending'", username => "'user7'", name => "'project7'", like => "'%a%'",
@@ -129,17 +131,21 @@ sub reads {
 	return $n;
 }
 my %sql = map { $_->[0] => $_ } @statements;
-# Many rows of one branch and none of one status, and a pipeline of another project.
-$db->sql("INSERT INTO deployment (project_id, pipeline_id, branch, status, `trigger`)"
-    . " SELECT 9, 9, 'busy', 'success', 'manual' FROM seq_1_to_5000;"
+# Many rows of one branch and none of one status or of another branch; and a pipeline
+# and an environment of another project.
+$db->sql("INSERT INTO deployment (project_id, pipeline_id, environment_id, branch, status, `trigger`)"
+    . " SELECT 9, 9, 9, 'busy', 'success', 'manual' FROM seq_1_to_5000;"
     . ' UPDATE pipeline SET project_id = 9 WHERE id = 9; ANALYZE TABLE deployment');
-my %busy = (project_id => 9, pipeline_id => 9, branch => "'busy'", status => "'interrupted'", before => 9e15);
+my %busy = (project_id => 9, pipeline_id => 9, environment_id => 9, branch => "'busy'",
+	status => "'interrupted'", before => 9e15);
+my %rare = (%busy, branch => "'rare'", status => "'success'");
 my %foreign = (%busy, project_id => 10, status => "'success'");
 for my $case (['queue_candidates', 1500], ['project_by_id', 5], ['principal_by_token', 5],
     ['project_page', 80],
 	['step_page_of', 20], ['queue_held', 100], ['queue_expired', 60], ['figures_read', 500],
-	(map { ["deployment_page_$_", 50, \%busy] } 1 .. 15),
-	(map { ["deployment_page_$_", 50, \%foreign] } 3, 7, 11, 15)) {
+	(map { ["deployment_page_$_", 50, \%busy] } 1 .. 31),
+	(map { ["deployment_page_$_", 50, \%rare] } 16 .. 31),
+	(map { ["deployment_page_$_", 50, \%foreign] } 3, 7, 11, 15, 17, 19, 21, 23, 25, 27, 29, 31)) {
 	my ($name, $most, $own) = @$case;
 	local @value{keys %$own} = values %$own if $own;
 	my ($found) = $sql{$name} or do { fail("$name is a statement"); next };
