@@ -6,6 +6,7 @@
 use strict;
 use warnings;
 use JSON::PP ();
+use Slipway::API qw(outcome);
 use Slipway::Test;
 use Slipway::Whole;
 use Test::More;
@@ -99,6 +100,14 @@ is(commit($foreign)->{status}, 'success', 'an environment without patterns accep
 $api->put("/api/environments/$only", { branches => ['main'] });
 is(commit($foreign)->{reason}, 'checkout_failed',
     'an environment that accepts main: a commit of another branch fails even if the workspace is at it');
+my $bare = $all->make('/api/pipelines', { projectId => $guarded, name => 'bare', checkout => 'none',
+	steps => [ { name => 'step', script => 'true' } ] })->{id};
+my %bare = (projectId => $guarded, pipelineId => $bare);
+my $unchecked = $api->post('/api/deployments', { %bare, commitHash => $foreign });
+is(outcome($unchecked), '422 /commitHash',
+    'without a checkout, an environment that accepts main rejects every commit of a request');
+like($unchecked->{body}, qr/pipeline has no checkout that compares it/, 'the error says why');
+is($all->wait($all->post(%bare))->{status}, 'success', 'without a commit, the deployment runs');
 
 # --- bound to a runner
 $api->put("/api/environments/$second", { runner => 'right' });

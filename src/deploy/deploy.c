@@ -8,6 +8,7 @@
 #include "deploy/target.h"
 #include "deploy/variables.h"
 #include "store/env.h"
+#include "store/pipeline.h"
 #include "store/project.h"
 
 /* Values of env_role. */
@@ -55,6 +56,22 @@ source_judge(struct deploy *deploy, const struct deployment_request *sent,
 	return NULL;
 }
 
+/* The checkout compares the commit with the branch.  A request can name any,
+ * the server of a push does not. */
+static void
+commit_judge(struct deploy *deploy, const struct deployment *d,
+    const struct environment *env)
+{
+	if (d->commit_hash != NULL && str_eq(d->trigger, "manual") &&
+	    str_eq(d->checkout, PIPELINE_CHECKOUT_NONE) &&
+	    env->branches.s != NULL && !str_eq(env->branches.s, "[]"))
+		faults_add(deploy->faults, "/commitHash",
+		    "the environment %s accepts only certain branches, and the "
+		    "pipeline has no checkout that compares it with the branch; "
+		    "omit it",
+		    env->name);
+}
+
 /* Fills in the environment of the deployment, and lists its variables. */
 static const struct err *
 target_fill(struct deploy *deploy, const struct deployment_request *sent,
@@ -69,6 +86,8 @@ target_fill(struct deploy *deploy, const struct deployment_request *sent,
 		    sent->environment_id, out->branch, &env);
 	out->environment_id = (struct maybe){ env.id, env.id != 0 };
 	*base = (struct list){ .n = 0 };
+	if (e == NULL && env.id != 0)
+		commit_judge(deploy, out, &env);
 	if (e != NULL || (env.id == 0 && !source->variables))
 		return e;
 	return target_variables(deploy, deploy->a, source->project_id, &env,
