@@ -21,10 +21,10 @@ lint_memory(void *p)
 }
 
 #define err_new(...) (lint_uses(0, __VA_ARGS__), &lint_made)
-#define err_tell(...) (lint_uses(0, __VA_ARGS__), &lint_made)
+#define err_public(...) (lint_uses(0, __VA_ARGS__), &lint_made)
 #define err_errno(...) (lint_uses(0, __VA_ARGS__), &lint_made)
 #define err_wrap(...) (lint_uses(0, __VA_ARGS__), &lint_made)
-#define err_tell_number(...) (lint_uses(0, __VA_ARGS__), &lint_made)
+#define err_public_number(...) (lint_uses(0, __VA_ARGS__), &lint_made)
 #define err_number(...) (lint_uses(0, __VA_ARGS__), &lint_made)
 #define arena_open(...) ((struct arena *)lint_memory(arena_open(__VA_ARGS__)))
 #define arena_alloc(...) lint_memory(arena_alloc(__VA_ARGS__))

@@ -117,7 +117,7 @@ access_put(const struct access *x, struct arena *a, int64_t user_id,
 	const struct err *e;
 
 	if (x->keyring == NULL)
-		return err_tell(ERR_UNAVAILABLE,
+		return err_public(ERR_UNAVAILABLE,
 		    "Signing in requires a key to encrypt tokens. Run "
 		    "\"slipway-admin key\", then reload slipway-api.");
 	if ((e = token_seal(x, a, user_id, t, &row)) != NULL)
@@ -138,7 +138,7 @@ result_store(const struct access *x, const struct git_token *row,
 	    e->code == ERR_UNAVAILABLE && time_mono_ms() < end)
 		pause_short();
 	if (e != NULL && e->code == ERR_UNAVAILABLE)
-		return err_tell(ERR_UNAVAILABLE,
+		return err_public(ERR_UNAVAILABLE,
 		    "The Git server has renewed your access, but storing it "
 		    "failed. If this persists, sign in again.");
 	return e;
@@ -241,7 +241,7 @@ refresh_begin(const struct access *x, const struct user_token *h,
 	if (forge_left(x->forge) >= REFRESH_MIN_MS)
 		return gittoken_refresh_begin(x->db, h->row.user_id,
 		    h->row.epoch, holder);
-	return err_tell(ERR_UPSTREAM_TIMEOUT,
+	return err_public(ERR_UPSTREAM_TIMEOUT,
 	    "The Git server is too slow to renew your access. Try again.");
 }
 
@@ -305,7 +305,7 @@ fresh(const struct access *x, struct arena *a, int64_t user_id,
 			goto out;
 	} while (found == NULL && time_mono_ms() < end);
 	if (found == NULL)
-		e = err_tell(ERR_UPSTREAM_TIMEOUT,
+		e = err_public(ERR_UPSTREAM_TIMEOUT,
 		    "The Git server has not renewed your access in time. Try "
 		    "again.");
 	else
@@ -341,7 +341,7 @@ service_token(const struct access *x)
 static const struct err *
 refused(enum access_as as)
 {
-	return err_tell_number(ERR_UPSTREAM, 401, "%s",
+	return err_public_number(ERR_UPSTREAM, 401, "%s",
 	    as == ACCESS_USER ?
 		"The Git server no longer accepts your access; sign in "
 		"again." :
@@ -352,7 +352,7 @@ refused(enum access_as as)
 static const struct err *
 bound_elsewhere(const struct account *who)
 {
-	return err_tell_number(ERR_UPSTREAM, 401,
+	return err_public_number(ERR_UPSTREAM, 401,
 	    "Your user is bound to an account at %.200s, which is not the "
 	    "configured Git server. Ask an administrator.",
 	    who->forge);
@@ -415,7 +415,7 @@ unseen(const struct err *e)
 
 	if (len > 0 && e->detail[len - 1] == '.')
 		len--;
-	return err_tell(ERR_NOTFOUND,
+	return err_public(ERR_NOTFOUND,
 	    "%.*s; the request was anonymous. Sign in at the Git server to see "
 	    "private repositories.",
 	    (int)len, e->detail);

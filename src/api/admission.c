@@ -68,7 +68,7 @@ check_active(const struct user *u)
 {
 	return str_eq(u->status, "active") ?
 	    NULL :
-	    err_tell(ERR_FORBIDDEN,
+	    err_public(ERR_FORBIDDEN,
 		"The user %s is disabled. Ask an administrator to enable "
 		"it.",
 		u->username);
@@ -77,7 +77,7 @@ check_active(const struct user *u)
 static const struct err *
 stranger(const char *login)
 {
-	return err_tell(ERR_FORBIDDEN,
+	return err_public(ERR_FORBIDDEN,
 	    "You have no user here. Ask an administrator to create a user "
 	    "named \"%s\".",
 	    login);
@@ -86,7 +86,7 @@ stranger(const char *login)
 static const struct err *
 deleted(const char *login)
 {
-	return err_tell(ERR_FORBIDDEN,
+	return err_public(ERR_FORBIDDEN,
 	    "Your user was deleted. Ask an administrator to create one named "
 	    "\"%s\" again.",
 	    login);
@@ -114,7 +114,7 @@ moved(const struct identity *bound, const struct identity *who,
 		 "gitserver move %s",
 	    username, bound->forge_id, bound->forge, who->forge_id, who->forge,
 	    bound->forge);
-	return err_tell(ERR_FORBIDDEN,
+	return err_public(ERR_FORBIDDEN,
 	    "The user \"%s\" is bound to an account at another address of the "
 	    "Git server. If the server has moved, ask an administrator to move "
 	    "the accounts to its new address (slipway-admin gitserver move).",
@@ -147,7 +147,7 @@ adopt(struct db *db, struct req *rq, struct identity *who, const char *login,
 		return check_active(u);
 	}
 	if (bound.forge != NULL || strcasecmp(u->username, login) != 0)
-		return err_tell(ERR_FORBIDDEN,
+		return err_public(ERR_FORBIDDEN,
 		    "The name \"%s\" belongs to another account. Ask an "
 		    "administrator.",
 		    u->username);
@@ -228,7 +228,7 @@ admission_account(struct db *db, struct req *rq, const char *server,
 	e = user_by_account(db, rq->a, who.forge, who.forge_id, out);
 	if (e != NULL && e->code == ERR_NOTFOUND) {
 		if (!fits("username", account->login))
-			return err_tell(ERR_FORBIDDEN,
+			return err_public(ERR_FORBIDDEN,
 			    "Your login at the Git server is not a valid "
 			    "username. It may contain letters, digits and . _ "
 			    "@ + -.");
@@ -287,7 +287,7 @@ admission_name(struct req *rq, const char *name, struct principal *out)
 	if (e == NULL || e->code != ERR_NOTFOUND)
 		return e;
 	if (!fits("username", name))
-		return err_tell(ERR_FORBIDDEN,
+		return err_public(ERR_FORBIDDEN,
 		    "The name from nginx is not a valid username. It may "
 		    "contain letters, digits and . _ @ + -.");
 	e = user_by_name(rq->db, rq->a, name, &u);

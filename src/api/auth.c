@@ -18,7 +18,7 @@ refuse(struct req *rq, const char *challenge, const char *why)
 {
 	answer_header(rq, "WWW-Authenticate", "Bearer realm=\"slipway\"%s",
 	    challenge);
-	return err_tell(ERR_UNAUTHENTICATED, "%s", why);
+	return err_public(ERR_UNAUTHENTICATED, "%s", why);
 }
 
 /* The text after "Bearer "; NULL if the header uses another scheme. */
@@ -140,7 +140,7 @@ check_ambient(const struct req *rq, unsigned flags)
 {
 	if ((flags & AUTH_WRITE) == 0 || auth_same_origin(rq))
 		return NULL;
-	return err_tell(ERR_FORBIDDEN,
+	return err_public(ERR_FORBIDDEN,
 	    "A change that is authenticated by cookie or by nginx must come "
 	    "from a page of this service. Programs send a token instead.");
 }

@@ -75,11 +75,11 @@ waits_count(struct board *b, struct board_place *mine, int64_t user)
 static void
 waits_lock(struct board *b, const struct board_place *mine)
 {
-	int nobody = 0;
+	int unlocked = 0;
 
-	while (!atomic_compare_exchange_strong(&b->waits_lock, &nobody,
+	while (!atomic_compare_exchange_strong(&b->waits_lock, &unlocked,
 	    (int)(mine - b->place) + 1)) {
-		nobody = 0;
+		unlocked = 0;
 		(void)sched_yield();
 	}
 }

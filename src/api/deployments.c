@@ -148,7 +148,7 @@ first_answer(struct work *w, const struct err *refused)
 		return e;
 	if (refused->sys != DB_DUPLICATE)
 		return refused;
-	return err_tell(ERR_CONFLICT,
+	return err_public(ERR_CONFLICT,
 	    "Another request with this Idempotency-Key is in progress. Try "
 	    "again in a moment.");
 }

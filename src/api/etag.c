@@ -133,7 +133,7 @@ version_listed(const char *header, const struct etag_key *key, enum compare how,
 static const struct err *
 malformed(void)
 {
-	return err_tell(ERR_BAD_REQUEST,
+	return err_public(ERR_BAD_REQUEST,
 	    "If-Match must be * or a list of quoted entity tags.");
 }
 
@@ -152,11 +152,11 @@ etag_require(const char *header, const char *etag)
 	if (bad)
 		return malformed();
 	if (!found && etag == NULL)
-		return err_tell(ERR_PRECONDITION,
+		return err_public(ERR_PRECONDITION,
 		    "This resource has no entity tag. Repeat the request "
 		    "without If-Match.");
 	if (!found)
-		return err_tell(ERR_PRECONDITION,
+		return err_public(ERR_PRECONDITION,
 		    "The resource has none of the entity tags in If-Match. "
 		    "Read it again without If-Match.");
 	return NULL;
@@ -173,7 +173,7 @@ etag_guard(const char *header, const struct etag_key *key)
 	if (bad)
 		return malformed();
 	if (!found)
-		return err_tell(ERR_PRECONDITION,
+		return err_public(ERR_PRECONDITION,
 		    "The resource has changed since it was read. Read it again "
 		    "and repeat the change.");
 	return NULL;
@@ -186,6 +186,6 @@ etag_exclude(const char *header, const struct etag_key *key)
 
 	if (!is_star(header) && !version_listed(header, key, WEAK, &bad))
 		return NULL;
-	return err_tell(ERR_PRECONDITION,
+	return err_public(ERR_PRECONDITION,
 	    "The resource has an entity tag that If-None-Match excludes.");
 }

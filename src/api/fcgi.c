@@ -305,9 +305,9 @@ static const struct err *
 body_too_large(const struct req *rq)
 {
 	if (route_body_max(rq) == REQ_EVENT_MAX)
-		return err_tell(ERR_TOO_LARGE,
+		return err_public(ERR_TOO_LARGE,
 		    "The body is larger than 32 MiB, the limit for a push event.");
-	return err_tell(ERR_TOO_LARGE,
+	return err_public(ERR_TOO_LARGE,
 	    "The body is larger than 1 MiB. Only a signed push event may be "
 	    "larger.");
 }
@@ -322,7 +322,7 @@ body_take(struct req *rq, struct body *out)
 	int got;
 
 	if (text != NULL && !num_parse(text, 0, NUM_SAFE, &length))
-		return err_tell(ERR_BAD_REQUEST,
+		return err_public(ERR_BAD_REQUEST,
 		    "Content-Length must be a number.");
 	if (length > (int64_t)route_body_max(rq))
 		return body_too_large(rq);
@@ -330,13 +330,13 @@ body_take(struct req *rq, struct body *out)
 		return e;
 	got = FCGX_GetStr(out->data, (int)length, request.in);
 	if (got != length || FCGX_GetError(request.in) != 0)
-		return err_tell(ERR_BAD_REQUEST,
+		return err_public(ERR_BAD_REQUEST,
 		    "The body is shorter than its Content-Length.");
 	if (FCGX_GetChar(request.in) != -1)
-		return err_tell(ERR_BAD_REQUEST,
+		return err_public(ERR_BAD_REQUEST,
 		    "The body is longer than its Content-Length.");
 	if (FCGX_GetError(request.in) != 0)
-		return err_tell(ERR_BAD_REQUEST,
+		return err_public(ERR_BAD_REQUEST,
 		    "The body is incomplete: the "
 		    "connection was interrupted.");
 	return NULL;
@@ -492,7 +492,7 @@ fcgi_serve(int fd, struct req *rq)
 	}
 	e = body_take(rq, &body);
 	if (!once)
-		e = err_tell(ERR_BAD_REQUEST,
+		e = err_public(ERR_BAD_REQUEST,
 		    "The method, the URL or a header field is missing or "
 		    "repeated.");
 	deadline_clear();

@@ -68,13 +68,13 @@ repo_find(struct reading *r, struct forge *forge, const char *token)
 	if (r->known.id == NULL)
 		return e;
 	if (e != NULL && e->code == ERR_NOTFOUND)
-		return err_tell(ERR_NOTFOUND,
+		return err_public(ERR_NOTFOUND,
 		    "The repository was renamed or removed at the Git server, "
 		    "or you have no access to it (404). To use another "
 		    "repository in its place, a maintainer must send the "
 		    "project's repository again, alone (PUT /api/projects).");
 	if (e == NULL && !str_eq(r->repo.id, r->known.id))
-		return err_tell(ERR_NOTFOUND,
+		return err_public(ERR_NOTFOUND,
 		    "Another repository at the Git server has taken the name "
 		    "of the project's repository (404). If it is the right "
 		    "one, a maintainer must send the project's repository "
@@ -241,7 +241,7 @@ remote_tip(const struct reading *r, struct arena *own,
 			*out = &items[i];
 	if (*out != NULL || (r->branch == NULL && got.n == 0))
 		return NULL;
-	return err_tell(ERR_NOTFOUND,
+	return err_public(ERR_NOTFOUND,
 	    r->branch == NULL ?
 		"The repository has no default branch. Name a branch." :
 		"The repository has no branch with that name.");
@@ -326,7 +326,7 @@ read_it(struct reading *r)
 	r->until = time_mono_ms() + rq->settings->gitserver.timeout * 1000 -
 	    req_waited(rq);
 	if (r->until < time_mono_ms() + LEFT_MIN)
-		return err_tell(ERR_UPSTREAM_TIMEOUT,
+		return err_public(ERR_UPSTREAM_TIMEOUT,
 		    "The Git server did not respond in time to earlier requests. "
 		    "Try again later.");
 	if (forge == NULL && !str_eq(rq->settings->gitserver.type, "git"))
@@ -342,7 +342,7 @@ read_it(struct reading *r)
 /* Maps an error to what the client must see: 401 would mean that its own
  * session has expired, and a missing setting is not an internal error. */
 static const struct err *
-told(const struct err *e)
+for_client(const struct err *e)
 {
 	if (e->code == ERR_UNAUTHENTICATED)
 		return err_as(e, ERR_UPSTREAM, e->sys);
@@ -360,7 +360,7 @@ reading_serve(struct reading *r, const struct shape *shape)
 
 	e = project_by_id(rq->db, rq->a, req_int(rq, "projectId"), &r->project);
 	if (e != NULL && e->code == ERR_NOTFOUND)
-		return err_tell(ERR_NOTFOUND, "Unknown project.");
+		return err_public(ERR_NOTFOUND, "Unknown project.");
 	if (e != NULL)
 		return e;
 	r->page.page = req_int(rq, "page");
@@ -368,12 +368,12 @@ reading_serve(struct reading *r, const struct shape *shape)
 	/* git would interpret "main~1" and "a..b", but they are not branches */
 	if (r->branch != NULL && *r->branch != '\0' &&
 	    (wrong = branch_fault(r->branch)) != NULL)
-		return err_tell(ERR_NOTFOUND, "Unknown branch: the name %s.",
+		return err_public(ERR_NOTFOUND, "Unknown branch: the name %s.",
 		    wrong);
 	if (r->commits && r->branch == NULL)
 		r->branch = r->project.default_branch;
 	if ((e = read_it(r)) != NULL)
-		return told(e);
+		return for_client(e);
 	answer_more(rq, shape, &r->list,
 	    &(struct page_part){ .page = r->page.page,
 		.limit = r->page.limit,

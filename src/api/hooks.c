@@ -122,7 +122,7 @@ api_hook_secret(struct req *rq)
 	const struct err *e;
 
 	if (rq->keyring == NULL)
-		return err_tell(ERR_UNAVAILABLE,
+		return err_public(ERR_UNAVAILABLE,
 		    "The service has no key to encrypt the secret. An "
 		    "administrator must run \"slipway-admin key\" and reload "
 		    "the service.");
@@ -220,7 +220,7 @@ repository_check(struct take *t, const struct project *p)
 	}
 	if (same)
 		return NULL;
-	return err_tell(ERR_INVALID,
+	return err_public(ERR_INVALID,
 	    "The push is to the repository %.200s, which is not the project's "
 	    "repository. Correct the project's repository, or remove the "
 	    "webhook from that one.",
@@ -307,7 +307,7 @@ triggers_fire(struct take *t, const struct project *p)
 	faults_init(&t->rq->faults, t->rq->a);
 	if (e != NULL || matching == 0 || t->made > 0)
 		return e;
-	return err_tell(ERR_INVALID,
+	return err_public(ERR_INVALID,
 	    "Triggers of the project match, but all were rejected: %.400s",
 	    t->refused.data);
 }

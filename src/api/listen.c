@@ -47,7 +47,7 @@ take(int fd, int *out)
 	int flags, copy;
 
 	if (!is_listening(fd))
-		return err_tell(ERR_CONFIG,
+		return err_public(ERR_CONFIG,
 		    "file descriptor %d is not a listening socket", fd);
 	if ((copy = fcntl(fd, F_DUPFD_CLOEXEC, 10)) == -1 ||
 	    (flags = fcntl(copy, F_GETFL)) == -1 ||
@@ -83,7 +83,7 @@ take_named(struct listen_set *out, bool *any)
 		if (n == 1)
 			pool = POOL_API;
 		if (pool == POOL__MAX || out->fd[pool] != -1)
-			return err_tell(ERR_CONFIG,
+			return err_public(ERR_CONFIG,
 			    "socket %lld must be named api, slow or log "
 			    "(FileDescriptorName=), and each name is allowed "
 			    "once",
@@ -94,7 +94,7 @@ take_named(struct listen_set *out, bool *any)
 			names += len + (names[len] == ':');
 	}
 	if (out->fd[POOL_API] == -1)
-		return err_tell(ERR_CONFIG, "no socket is named api");
+		return err_public(ERR_CONFIG, "no socket is named api");
 	return NULL;
 }
 
@@ -108,11 +108,11 @@ stale_remove(const struct sockaddr_un *sun, int fd)
 	if (lstat(sun->sun_path, &st) == -1)
 		return errno == ENOENT ? NULL : err_errno("%s", sun->sun_path);
 	if (!S_ISSOCK(st.st_mode))
-		return err_tell(ERR_CONFIG, "%s exists and is not a socket",
+		return err_public(ERR_CONFIG, "%s exists and is not a socket",
 		    sun->sun_path);
 	if (connect(fd, (const struct sockaddr *)sun, sizeof(*sun)) == 0 ||
 	    errno == EAGAIN)
-		return err_tell(ERR_CONFIG,
+		return err_public(ERR_CONFIG,
 		    "%s: another process serves this socket", sun->sun_path);
 	if (unlink(sun->sun_path) == -1 && errno != ENOENT)
 		return err_errno("%s", sun->sun_path);
@@ -126,7 +126,7 @@ owner_set(const char *path, const struct settings *s)
 
 	if (s->api.socket_group != NULL) {
 		if ((gr = getgrnam(s->api.socket_group)) == NULL)
-			return err_tell(ERR_CONFIG,
+			return err_public(ERR_CONFIG,
 			    "api.socket_group: unknown group %s",
 			    s->api.socket_group);
 		if (chown(path, (uid_t)-1, gr->gr_gid) == -1)
@@ -148,8 +148,8 @@ socket_bind(const struct settings *s, const char *path, int *out)
 
 	*out = -1;
 	if (strlen(path) >= sizeof(sun.sun_path))
-		return err_tell(ERR_CONFIG, "%s is longer than %zu bytes", path,
-		    sizeof(sun.sun_path) - 1);
+		return err_public(ERR_CONFIG, "%s is longer than %zu bytes",
+		    path, sizeof(sun.sun_path) - 1);
 	(void)memcpy(sun.sun_path, path, strlen(path) + 1);
 	probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

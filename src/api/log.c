@@ -88,7 +88,7 @@ span_read(struct req *rq, struct span *out)
 		return NULL;
 	}
 	if (range != NULL)
-		return err_tell(ERR_BAD_REQUEST,
+		return err_public(ERR_BAD_REQUEST,
 		    "Send either \"offset\" or Range, not both.");
 	out->start = req_int(rq, "offset");
 	return NULL;
@@ -111,13 +111,13 @@ wait_begin(struct req *rq)
 	switch (board_wait_begin(rq->board, rq->place, rq->who.user_id)) {
 	case BOARD_WAIT_USER:
 		answer_header(rq, "Retry-After", "%s", RETRY_AFTER);
-		return err_tell(ERR_RATE,
+		return err_public(ERR_RATE,
 		    "You are waiting for %d logs already. Read this log "
 		    "without \"wait\", or wait for it later.",
 		    BOARD_WAITS_EACH);
 	case BOARD_WAIT_FULL:
 		answer_header(rq, "Retry-After", "%s", RETRY_AFTER);
-		return err_tell(ERR_RATE,
+		return err_public(ERR_RATE,
 		    "Too many readers are waiting for logs. Read this log "
 		    "without \"wait\", or wait for it later.");
 	case BOARD_WAIT_YES:
@@ -189,7 +189,7 @@ span_fit(struct req *rq, int64_t size, struct span *s)
 	if (s->is_range ? s->start < size : s->start <= size)
 		return NULL;
 	answer_header(rq, "Content-Range", "bytes */%lld", (long long)size);
-	return err_tell(ERR_RANGE, "The log has only %lld bytes.",
+	return err_public(ERR_RANGE, "The log has only %lld bytes.",
 	    (long long)size);
 }
 
@@ -204,7 +204,7 @@ api_log_show(struct req *rq)
 	    (e = state_wait(rq, &s, &now)) != NULL)
 		return e;
 	if (now.pruned)
-		return err_tell(ERR_NOTFOUND,
+		return err_public(ERR_NOTFOUND,
 		    "The log of this deployment was deleted to free space.");
 	answer_header(rq, "X-Log-Size", "%lld", (long long)now.size);
 	answer_header(rq, "X-Log-Complete", "%s",

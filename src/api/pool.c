@@ -29,7 +29,7 @@ struct worker_slot {
 	int64_t began;
 	int64_t due;
 	int64_t delay;
-	bool told; /* SIGTERM or SIGQUIT was sent */
+	bool signaled; /* SIGTERM or SIGQUIT was sent */
 };
 
 static struct worker_slot slots[BOARD_WORKERS];
@@ -72,7 +72,7 @@ slot_start(struct pool *p, struct worker_slot *s)
 	atomic_store(&w.board->place[place].pool, (int)s->pool);
 	s->generation = generation;
 	s->began = time_mono_ms();
-	s->told = false;
+	s->signaled = false;
 	if ((pid = fork()) == 0) {
 		for (pool = 0; pool < POOL__MAX; pool++)
 			if (pool != (int)s->pool && p->sockets.fd[pool] != -1)
@@ -106,7 +106,7 @@ static void
 slot_tell(struct worker_slot *s, int signal_number)
 {
 	if (s->pid > 0 && kill(s->pid, signal_number) == 0)
-		s->told = true;
+		s->signaled = true;
 }
 
 static void
@@ -148,7 +148,7 @@ slot_ended(struct pool *p, struct worker_slot *s, int status)
 
 	death_log(s, board->place[place].request, status);
 	board_clear(board, place);
-	if (s->told || state != RUNNING) {
+	if (s->signaled || state != RUNNING) {
 		*s = (struct worker_slot){ .pid = 0 };
 		return;
 	}
@@ -198,7 +198,7 @@ slots_count(enum route_pool pool, unsigned of_generation)
 
 	for (i = 0; i < BOARD_WORKERS; i++)
 		if (slots[i].pid != 0 && slots[i].pool == pool &&
-		    !slots[i].told && slots[i].generation == of_generation)
+		    !slots[i].signaled && slots[i].generation == of_generation)
 			n++;
 	return n;
 }
@@ -211,7 +211,7 @@ slot_unready(struct pool *p, enum route_pool pool)
 
 	for (i = 0; i < BOARD_WORKERS; i++)
 		if (slots[i].pid != 0 && slots[i].pool == pool &&
-		    !slots[i].told &&
+		    !slots[i].signaled &&
 		    atomic_load(&p->worker.board->place[i].ready) == 0)
 			return &slots[i];
 	return NULL;
@@ -226,7 +226,7 @@ old_retire(enum route_pool pool, size_t most)
 
 	for (i = 0; i < BOARD_WORKERS; i++)
 		if (slots[i].pid != 0 && slots[i].pool == pool &&
-		    !slots[i].told && slots[i].generation != generation) {
+		    !slots[i].signaled && slots[i].generation != generation) {
 			if (slots[i].pid == -1)
 				slots[i].pid = 0;
 			else

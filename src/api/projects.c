@@ -258,7 +258,7 @@ check_moved(struct db *db, struct req *rq, const struct project *p,
 		return e;
 	if (!some)
 		return NULL;
-	return err_tell(ERR_CONFLICT,
+	return err_public(ERR_CONFLICT,
 	    "Deployments of this project are pending or running. Cancel them "
 	    "or wait until they end, then change the repository.");
 }

@@ -29,7 +29,7 @@ replay_init(struct req *rq, struct idempotency *out)
 	if (str_matches(key, QUOTED_ERE))
 		key = arena_strndup(rq->a, key + 1, strlen(key) - 2);
 	else if (!str_matches(key, BARE_ERE))
-		return err_tell(ERR_BAD_REQUEST,
+		return err_public(ERR_BAD_REQUEST,
 		    "Idempotency-Key must have 1 to 255 visible ASCII "
 		    "characters, optionally in double quotes.");
 	crypto_sha256(rq->text == NULL ? "" : rq->text, rq->len, hash);
@@ -58,7 +58,7 @@ replay_find(struct req *rq, struct idempotency *key, bool *found)
 		return e;
 	if (!keyring_hmac_fits(rq->keyring, PURPOSE, key->request,
 		strlen(key->request), old.request_hash))
-		return err_tell(ERR_INVALID,
+		return err_public(ERR_INVALID,
 		    "This Idempotency-Key was used for another request in the "
 		    "last 24 hours. Choose a new one.");
 	key->deployment_id = old.deployment_id;

@@ -88,7 +88,7 @@ route_find(struct req *rq)
 	if ((rq->route = route_look(rq, method, &seen)) != NULL)
 		return NULL;
 	if (seen == 0)
-		return err_tell(ERR_NOTFOUND, "No resource has this path.");
+		return err_public(ERR_NOTFOUND, "No resource has this path.");
 	buf_init(&allow, 64);
 	for (m = 0; m < METHOD__MAX; m++)
 		if ((seen & 1u << m) != 0)
@@ -148,7 +148,7 @@ role_check(struct req *rq)
 	if ((e = auth_check(rq, flags)) != NULL)
 		return e;
 	if (rq->role < rt->role)
-		return err_tell(ERR_FORBIDDEN,
+		return err_public(ERR_FORBIDDEN,
 		    "This requires the role %s; yours is %s.",
 		    role_names[rt->role - ROLE_VIEWER], rq->who.role);
 	return NULL;
@@ -178,7 +178,7 @@ param_read(const struct route_param *p, const char *text, struct req_value *out)
 	if (p->type == PARAM_INT) {
 		if (num_parse(text, p->min, p->max, &out->n))
 			return NULL;
-		return err_tell(ERR_BAD_REQUEST,
+		return err_public(ERR_BAD_REQUEST,
 		    "The query parameter \"%s\" must be an integer from %lld "
 		    "to %lld.",
 		    p->name, (long long)p->min, (long long)p->max);
@@ -189,7 +189,7 @@ param_read(const struct route_param *p, const char *text, struct req_value *out)
 		buf_init(&choices, 256);
 		for (v = p->values; *v != NULL; v++)
 			buf_printf(&choices, " %s", *v);
-		e = err_tell(ERR_BAD_REQUEST,
+		e = err_public(ERR_BAD_REQUEST,
 		    "The query parameter \"%s\" must be one of:%s.", p->name,
 		    choices.data);
 		buf_release(&choices);
@@ -197,7 +197,7 @@ param_read(const struct route_param *p, const char *text, struct req_value *out)
 	}
 	chars = (int64_t)str_chars(text);
 	if (chars < p->min || (p->max > 0 && chars > p->max))
-		return err_tell(ERR_BAD_REQUEST,
+		return err_public(ERR_BAD_REQUEST,
 		    "The query parameter \"%s\" must have %lld to %lld "
 		    "characters.",
 		    p->name, (long long)p->min, (long long)p->max);
@@ -220,7 +220,7 @@ query_read(struct req *rq)
 		rq->query[i].n = table[i].fallback;
 		pair = uri_pair_find(rq->pair, table[i].name);
 		if (pair == NULL && table[i].must != 0)
-			return err_tell(ERR_BAD_REQUEST,
+			return err_public(ERR_BAD_REQUEST,
 			    "The query parameter \"%s\" is required.",
 			    table[i].name);
 		if (pair != NULL &&
@@ -233,7 +233,7 @@ query_read(struct req *rq)
 			if (strcmp(table[i].name, rq->pair[k].name) == 0)
 				break;
 		if (table[i].name == NULL)
-			return err_tell(ERR_BAD_REQUEST,
+			return err_public(ERR_BAD_REQUEST,
 			    "Unknown query parameter \"%.100s\".",
 			    rq->pair[k].name);
 	}
@@ -285,7 +285,7 @@ static const struct err *
 type_refused(struct req *rq)
 {
 	answer_header(rq, "Accept", "application/json");
-	return err_tell(ERR_MEDIA_TYPE,
+	return err_public(ERR_MEDIA_TYPE,
 	    "The body must be sent as Content-Type: application/json.");
 }
 
@@ -293,7 +293,7 @@ static const struct err *
 encoding_refused(struct req *rq)
 {
 	answer_header(rq, "Accept-Encoding", "identity");
-	return err_tell(ERR_MEDIA_TYPE,
+	return err_public(ERR_MEDIA_TYPE,
 	    "The body must be sent without a Content-Encoding.");
 }
 
@@ -308,7 +308,7 @@ body_read(struct req *rq, const char *body, size_t len)
 		    (rt->method != METHOD_GET && len == 2 &&
 			memcmp(body, "{}", 2) == 0))
 			return NULL;
-		return err_tell(ERR_BAD_REQUEST,
+		return err_public(ERR_BAD_REQUEST,
 		    "This request must not have a body.");
 	}
 	if (!is_json(rq->in[IN_CONTENT_TYPE]))
@@ -317,7 +317,7 @@ body_read(struct req *rq, const char *body, size_t len)
 	    strcasecmp(rq->in[IN_CONTENT_ENCODING], "identity") != 0)
 		return encoding_refused(rq);
 	if (len == 0)
-		return err_tell(ERR_BAD_REQUEST,
+		return err_public(ERR_BAD_REQUEST,
 		    "The body is missing. Send a JSON object.");
 	rq->text = body;
 	rq->len = len;
@@ -362,11 +362,11 @@ late_check(const struct req *rq)
 	waited = req_waited(rq);
 	if ((rq->route->method != METHOD_GET || waited > GONE_MS) &&
 	    req_client_gone(rq))
-		return err_tell(ERR_UNAVAILABLE,
+		return err_public(ERR_UNAVAILABLE,
 		    "The client closed the connection before the request "
 		    "started.");
 	if (waited > most)
-		return err_tell(ERR_UNAVAILABLE,
+		return err_public(ERR_UNAVAILABLE,
 		    "The request waited %lld seconds for a free worker and was "
 		    "not started. Send it again.",
 		    (long long)waited / 1000);
@@ -452,7 +452,7 @@ static void
 refuse(struct req *rq, const struct err *e)
 {
 	if (e->code == ERR_CONFIG)
-		e = err_tell(ERR_UNAVAILABLE, "%s",
+		e = err_public(ERR_UNAVAILABLE, "%s",
 		    e->detail[0] != '\0' ? e->detail :
 					   err_kinds[ERR_CONFIG].text);
 	if (err_kinds[e->code].http >= 500)

@@ -91,7 +91,7 @@ api_service_health(struct req *rq)
 		e = db_ping(rq->db);
 	if (e != NULL) {
 		log_err(e, "health");
-		return err_tell(ERR_UNAVAILABLE,
+		return err_public(ERR_UNAVAILABLE,
 		    "The database is not usable: %s.",
 		    e->code == ERR_CONFIG ?
 			"its tables do not match this version" :
@@ -136,7 +136,7 @@ api_service_metrics(struct req *rq)
 	struct buf b;
 
 	if (!rq->settings->api.metrics)
-		return err_tell(ERR_NOTFOUND,
+		return err_public(ERR_NOTFOUND,
 		    "Metrics are disabled (api.metrics).");
 	e = rq->unready;
 	if (e == NULL)

@@ -43,11 +43,11 @@ static const struct err *
 refuse(struct req *rq, const char *detail)
 {
 	if (is_flood(rq))
-		return err_tell_number(ERR_RATE, FLOOD_MS / 1000,
+		return err_public_number(ERR_RATE, FLOOD_MS / 1000,
 		    "Too many events with a missing or wrong signature came "
 		    "from your address. Wait ten seconds.");
 	answer_header(rq, "WWW-Authenticate", "Signature realm=\"slipway\"");
-	return err_tell(ERR_UNAUTHENTICATED, "%s", detail);
+	return err_public(ERR_UNAUTHENTICATED, "%s", detail);
 }
 
 /* Decrypts the project's secret. If there is none, a random one is sealed and
@@ -152,7 +152,7 @@ signature_check(struct req *rq, const struct hook_envelope *env,
 
 	*made_by = (struct maybe){ .set = false };
 	if (rq->keyring == NULL)
-		return err_tell(ERR_UNAVAILABLE,
+		return err_public(ERR_UNAVAILABLE,
 		    "The service has no key to decrypt secrets. An "
 		    "administrator must run \"slipway-admin key\" and reload "
 		    "the service.");

@@ -109,13 +109,13 @@ check_ready(const struct req *rq)
 		return rq->unready;
 	/* nginx and the Git server may give one name to different people */
 	if (rq->settings->auth.remote_user)
-		return err_tell(ERR_UNAVAILABLE,
+		return err_public(ERR_UNAVAILABLE,
 		    "Users are authenticated by nginx (auth.remote_user), so "
 		    "they cannot sign in at the Git server.");
 	if (rq->access->forge == NULL)
 		return gitserver_missing(rq, "Signing in by the Git server", 3);
 	if (rq->keyring == NULL)
-		return err_tell(ERR_UNAVAILABLE,
+		return err_public(ERR_UNAVAILABLE,
 		    "Signing in requires a key to encrypt tokens. Run "
 		    "\"slipway-admin key\", then reload slipway-api.");
 	return forge_can_sign_in(rq->access->forge);
@@ -202,7 +202,7 @@ check_issuer(const struct req *rq, const char *issuer)
 	    (strncmp(issuer, server, len) == 0 &&
 		(issuer[len] == '\0' || issuer[len] == '/')))
 		return NULL;
-	return err_tell(ERR_BAD_REQUEST,
+	return err_public(ERR_BAD_REQUEST,
 	    "The sign-in response comes from a different server than the "
 	    "request was sent to.");
 }
@@ -222,7 +222,7 @@ verifier_take(struct req *rq, const char *state_hash, char **out)
 	crypto_sha256(browser, strlen(browser), browser_hash);
 	e = signin_take(rq->db, rq->a, state_hash, browser_hash, &s);
 	if (e != NULL && e->code == ERR_NOTFOUND)
-		return err_tell(ERR_BAD_REQUEST,
+		return err_public(ERR_BAD_REQUEST,
 		    "This sign-in was started in another browser, is older "
 		    "than ten minutes, or has been used. Start again.");
 	if (e != NULL)
@@ -302,16 +302,16 @@ static const struct err *
 check_account(const struct err *e, const struct forge_account *account)
 {
 	if (e != NULL && e->code == ERR_UNAUTHENTICATED)
-		return err_tell(ERR_UPSTREAM,
+		return err_public(ERR_UPSTREAM,
 		    "The Git server rejected the token that it had just "
 		    "issued.");
 	if (e != NULL && e->code == ERR_NOTFOUND)
-		return err_tell(ERR_UPSTREAM,
+		return err_public(ERR_UPSTREAM,
 		    "The Git server issued a token, but its API did not return "
 		    "the account (404). Check GITSERVER_TYPE and "
 		    "gitserver.api_url.");
 	if (e == NULL && !str_matches(account->id, "[0-9]{1,20}"))
-		return err_tell(ERR_UPSTREAM,
+		return err_public(ERR_UPSTREAM,
 		    "The Git server did not return the id of the account.");
 	return e;
 }
@@ -387,12 +387,12 @@ api_auth_login(struct req *rq)
 		return e;
 	if ((rq->in[IN_ORIGIN] != NULL || rq->in[IN_SEC_FETCH_SITE] != NULL) &&
 	    !auth_same_origin(rq))
-		return err_tell(ERR_FORBIDDEN,
+		return err_public(ERR_FORBIDDEN,
 		    "A page of this service must complete the sign-in.");
 	if ((e = check_issuer(rq, sent->iss)) != NULL)
 		return e;
 	if (left < LEFT_MIN)
-		return err_tell(ERR_UPSTREAM_TIMEOUT,
+		return err_public(ERR_UPSTREAM_TIMEOUT,
 		    "The Git server is still busy with earlier sign-ins. Send "
 		    "the same request again.");
 	return login_try(rq, sent, time_mono_ms() + left);

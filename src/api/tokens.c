@@ -118,7 +118,7 @@ removal_allowed(struct req *rq, const struct api_token *t)
 		return e;
 	if (role_of(u.role) <= rq->role)
 		return NULL;
-	return err_tell(ERR_FORBIDDEN,
+	return err_public(ERR_FORBIDDEN,
 	    "A token cannot delete a token with a higher role. Sign in, or use "
 	    "a token with the role %s.",
 	    t->role);

@@ -88,14 +88,14 @@ query_parse(struct arena *a, const char *query, struct uri *out)
 		value = decode(a, query + eq + (eq < len),
 		    len - eq - (eq < len), "+");
 		if (name == NULL || value == NULL)
-			return err_tell(ERR_BAD_REQUEST,
+			return err_public(ERR_BAD_REQUEST,
 			    "The query must be percent-encoded UTF-8 without "
 			    "control characters.");
 		if (uri_pair_find(out->pair, name) != NULL)
-			return err_tell(ERR_BAD_REQUEST,
+			return err_public(ERR_BAD_REQUEST,
 			    "The query parameter \"%s\" is repeated.", name);
 		if (out->pairs + 1 >= URI_PAIRS)
-			return err_tell(ERR_BAD_REQUEST,
+			return err_public(ERR_BAD_REQUEST,
 			    "The query has too many parameters.");
 		out->pair[out->pairs].name = name;
 		out->pair[out->pairs].value = value;
@@ -112,13 +112,13 @@ uri_parse(struct arena *a, const char *target, struct uri *out)
 	(void)memset(out, 0, sizeof(*out));
 	out->path = "";
 	if (strlen(target) > URI_MAX)
-		return err_tell(ERR_BAD_REQUEST,
+		return err_public(ERR_BAD_REQUEST,
 		    "The URL is longer than %d bytes.", URI_MAX);
 	out->path = decode(a, target, len, "");
 	if (out->path == NULL || strchr(target, '#') != NULL ||
 	    !path_plain(target, len, out->path)) {
 		out->path = "";
-		return err_tell(ERR_BAD_REQUEST,
+		return err_public(ERR_BAD_REQUEST,
 		    "The path must be percent-encoded UTF-8 without empty "
 		    "segments, \".\", \"..\", \";\", \"\\\" and encoded "
 		    "slashes.");

@@ -141,11 +141,11 @@ option_take(const struct option_value *options, int argc, char **argv, int *at)
 	const struct option_value *o = option_find(options, name, len);
 
 	if (o == NULL)
-		return err_tell(ERR_METHOD, "%s: unknown option %s", argv[0],
+		return err_public(ERR_METHOD, "%s: unknown option %s", argv[0],
 		    argv[*at]);
 	if (o->flag != NULL) {
 		if (name[len] != '\0')
-			return err_tell(ERR_METHOD, "%s: --%s takes no value",
+			return err_public(ERR_METHOD, "%s: --%s takes no value",
 			    argv[0], o->name);
 		*o->flag = true;
 		return NULL;
@@ -155,7 +155,7 @@ option_take(const struct option_value *options, int argc, char **argv, int *at)
 	else if (*at + 1 < argc)
 		*o->value = argv[++*at];
 	else
-		return err_tell(ERR_METHOD, "%s: --%s requires a value",
+		return err_public(ERR_METHOD, "%s: --%s requires a value",
 		    argv[0], o->name);
 	return NULL;
 }
@@ -178,12 +178,12 @@ admin_options(int argc, char **argv, const struct option_value *options,
 		} else if (n < max) {
 			words[n++] = argv[i];
 		} else {
-			return err_tell(ERR_METHOD,
+			return err_public(ERR_METHOD,
 			    "%s: unexpected argument \"%s\"", argv[0], argv[i]);
 		}
 	}
 	if (n < max)
-		return err_tell(ERR_METHOD, "%s: missing argument", argv[0]);
+		return err_public(ERR_METHOD, "%s: missing argument", argv[0]);
 	return NULL;
 }
 

@@ -345,5 +345,5 @@ admin_doctor(struct admin *admin, int argc, char **argv)
 	forge_close(d.forge);
 	if (d.faults == 0)
 		return NULL;
-	return err_tell(ERR_CONFIG, "doctor: %zu faults", d.faults);
+	return err_public(ERR_CONFIG, "doctor: %zu faults", d.faults);
 }

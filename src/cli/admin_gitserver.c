@@ -38,11 +38,11 @@ servers_open(struct rename *m, const char *old)
 	m->old.api_url = NULL;
 	m->old.allow_http = true;
 	if (forge_open(&m->old, &m->was) != NULL)
-		return err_tell(ERR_METHOD,
+		return err_public(ERR_METHOD,
 		    "move: the old URL must have the form "
 		    "https://git.example.org");
 	if (str_eq(forge_server(m->was), forge_server(m->forge)))
-		return err_tell(ERR_METHOD,
+		return err_public(ERR_METHOD,
 		    "move: %s is the configured URL; name the old one",
 		    forge_server(m->was));
 	return NULL;
@@ -67,7 +67,7 @@ twins_check(const struct rename *m)
 		    printf("account %s: %s at the old URL, %s at the new one\n",
 			t[i].forge_id, str_visible(m->admin->a, t[i].before),
 			str_visible(m->admin->a, t[i].after));
-	return err_tell(ERR_CONFLICT,
+	return err_public(ERR_CONFLICT,
 	    "%zu accounts have two users, because they have signed in at the "
 	    "new URL already: delete one user of each (slipway-admin user "
 	    "delete)",
@@ -117,7 +117,7 @@ same_check(const struct rename *m)
 		other += found < 0;
 	}
 	if (other > 0 && same == 0)
-		return err_tell(ERR_CONFLICT,
+		return err_public(ERR_CONFLICT,
 		    "%s is a different server: %zu of the known repositories "
 		    "have other ids there, so the ids of accounts belong to "
 		    "other people, too; nothing was moved",
@@ -187,7 +187,7 @@ move_body(struct db *db, void *context)
 }
 
 static void
-tell(const struct rename *m)
+report(const struct rename *m)
 {
 	const struct gitserver_project *p = m->projects.items;
 	const char *how = m->dry ? "to move" : "moved";
@@ -217,7 +217,7 @@ rename_run(struct rename *m, const char *old)
 	e = db_transaction(m->admin->db, move_body, m);
 	if (e != NULL && (!m->dry || e->code != ERR_PRECONDITION))
 		return e;
-	tell(m);
+	report(m);
 	return NULL;
 }
 

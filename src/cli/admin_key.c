@@ -71,7 +71,7 @@ static const struct err *
 explain(struct admin *admin, const struct err *e)
 {
 	if (e != NULL && e->sys == EACCES)
-		return err_tell_number(ERR_CONFIG, EACCES,
+		return err_public_number(ERR_CONFIG, EACCES,
 		    "%s: this account may not read it: run the command as root "
 		    "or as %s",
 		    e->msg, admin->set.runner.user);
@@ -299,11 +299,11 @@ admin_key(struct admin *admin, int argc, char **argv)
 	if ((e = admin_options(argc, argv, options, NULL, 0)) != NULL)
 		return e;
 	if (anew && prune)
-		return err_tell(ERR_METHOD,
+		return err_public(ERR_METHOD,
 		    "key: --reseal and --prune are separate steps: run "
 		    "--reseal first");
 	if (dry_run && !anew && !prune)
-		return err_tell(ERR_METHOD,
+		return err_public(ERR_METHOD,
 		    "key: --dry-run requires --reseal or --prune");
 	paths_set(admin, &k);
 	e = key_do(admin, &k,

@@ -62,11 +62,12 @@ fit(const struct user *u, struct api_token *t)
 	if (t->role == NULL)
 		t->role = u->role;
 	if (role_of(t->role) > role_of(u->role))
-		return err_tell(ERR_INVALID,
+		return err_public(ERR_INVALID,
 		    "role: %s is higher than the user's role, %s", t->role,
 		    u->role);
 	if (t->expires_at.ms != 0 && t->expires_at.ms <= time_now_ms())
-		return err_tell(ERR_INVALID, "expires: must be in the future");
+		return err_public(ERR_INVALID,
+		    "expires: must be in the future");
 	return NULL;
 }
 
@@ -151,13 +152,13 @@ admin_token_delete(struct admin *admin, int argc, char **argv)
 	if ((e = admin_options(argc, argv, &none, words, 2)) != NULL)
 		return e;
 	if (!num_parse(words[1], 1, NUM_SAFE, &id))
-		return err_tell(ERR_METHOD, "%s is not the number of a token",
+		return err_public(ERR_METHOD, "%s is not the number of a token",
 		    words[1]);
 	if ((e = admin_user_find(admin, words[0], &u)) != NULL)
 		return e;
 	e = token_delete(admin->db, u.id, id);
 	if (e != NULL && e->code == ERR_NOTFOUND)
-		return err_tell(ERR_NOTFOUND, "%s has no token %s", words[0],
+		return err_public(ERR_NOTFOUND, "%s has no token %s", words[0],
 		    words[1]);
 	if (e == NULL)
 		(void)printf("token %s was deleted\n", words[1]);

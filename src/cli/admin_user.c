@@ -35,7 +35,7 @@ faults_tell(const struct faults *f)
 	for (i = 0; i < f->n && i < FAULTS_MAX; i++)
 		buf_printf(&text, "%s%s: %s", i == 0 ? "" : "; ",
 		    f->item[i].pointer + 1, f->item[i].detail);
-	e = err_tell(ERR_INVALID, "%s", text.data == NULL ? "" : text.data);
+	e = err_public(ERR_INVALID, "%s", text.data == NULL ? "" : text.data);
 	buf_release(&text);
 	return e;
 }
@@ -106,7 +106,7 @@ admin_user_find(struct admin *admin, const char *username, struct user *out)
 
 	e = user_by_name(admin->db, admin->a, username, out);
 	if (e != NULL && e->code == ERR_NOTFOUND)
-		return err_tell(ERR_NOTFOUND, "unknown user %s", username);
+		return err_public(ERR_NOTFOUND, "unknown user %s", username);
 	return e;
 }
 

@@ -63,18 +63,18 @@ slurp(struct arena *a, const char *path, unsigned how, char **out)
 	}
 	if ((how & CONF_ROOT_OWNED) != 0 &&
 	    (st.st_uid != 0 || (st.st_mode & (S_IWGRP | S_IWOTH)) != 0)) {
-		e = err_tell(ERR_CONFIG,
+		e = err_public(ERR_CONFIG,
 		    "%s: must belong to root and be writable only by root",
 		    path);
 		goto out;
 	}
 	e = file_rest(fd, &text);
 	if (e != NULL && e->code == ERR_TOO_LARGE)
-		e = err_tell(ERR_CONFIG, "%s: larger than 1 MiB", path);
+		e = err_public(ERR_CONFIG, "%s: larger than 1 MiB", path);
 	else if (e != NULL)
 		e = err_wrap(e, "%s", path);
 	else if (text.len > 0 && memchr(text.data, '\0', text.len) != NULL)
-		e = err_tell(ERR_CONFIG, "%s: contains a NUL byte", path);
+		e = err_public(ERR_CONFIG, "%s: contains a NUL byte", path);
 	else
 		*out = arena_strndup(a, text.data == NULL ? "" : text.data,
 		    text.len);
@@ -423,14 +423,14 @@ conf_read(struct arena *a, const struct conf_key *keys, const char *path,
 		file_read(&r, text);
 	} else if (e->code != ERR_NOTFOUND || (how & CONF_OPTIONAL) == 0) {
 		if (e->code == ERR_NOTFOUND)
-			e = err_tell(ERR_CONFIG, "%s: no such file", path);
+			e = err_public(ERR_CONFIG, "%s: no such file", path);
 		goto out;
 	}
 	e = NULL;
 	if ((how & CONF_NO_ENV) == 0)
 		env_read(&r);
 	if (r.faults.len > 0 || r.faults.overflow)
-		e = err_tell(ERR_CONFIG, "%s",
+		e = err_public(ERR_CONFIG, "%s",
 		    r.faults.len > 0 ? r.faults.data : "a line is too long");
 out:
 	buf_release(&r.faults);

@@ -79,7 +79,7 @@ err_number(enum err_code code, int number, const char *fmt, ...)
 }
 
 const struct err *
-err_tell(enum err_code code, const char *fmt, ...)
+err_public(enum err_code code, const char *fmt, ...)
 {
 	struct err *e;
 	va_list ap;
@@ -91,7 +91,7 @@ err_tell(enum err_code code, const char *fmt, ...)
 }
 
 const struct err *
-err_tell_number(enum err_code code, int number, const char *fmt, ...)
+err_public_number(enum err_code code, int number, const char *fmt, ...)
 {
 	struct err *e;
 	va_list ap;

@@ -90,15 +90,15 @@ extern const struct err_kind err_kinds[ERR__MAX];
 MUSTCHECK const struct err *err_new(enum err_code, const char *fmt, ...)
     PRINTFLIKE(2, 3);
 /* The text goes to the log and, as `detail`, to the client. */
-MUSTCHECK const struct err *err_tell(enum err_code, const char *fmt, ...)
+MUSTCHECK const struct err *err_public(enum err_code, const char *fmt, ...)
     PRINTFLIKE(2, 3);
 /* ERR_INTERNAL with the text of errno appended. */
 MUSTCHECK const struct err *err_errno(const char *fmt, ...) PRINTFLIKE(1, 2);
 /* As err_new, with the error number that a library or server returned. */
 MUSTCHECK const struct err *err_number(enum err_code, int number,
     const char *fmt, ...) PRINTFLIKE(3, 4);
-/* As err_tell, with such a number. */
-MUSTCHECK const struct err *err_tell_number(enum err_code, int number,
+/* As err_public, with such a number. */
+MUSTCHECK const struct err *err_public_number(enum err_code, int number,
     const char *fmt, ...) PRINTFLIKE(3, 4);
 /* Prefixes the message with a text ("text: message"); keeps code and detail. */
 MUSTCHECK const struct err *err_wrap(const struct err *e, const char *fmt, ...)

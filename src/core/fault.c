@@ -122,10 +122,10 @@ faults_check(const struct faults *f)
 	if (f->n == 0)
 		return NULL;
 	if (f->n == f->conflicts)
-		return err_tell(ERR_CONFLICT, "%s: %s.", f->item[0].pointer + 1,
-		    f->item[0].detail);
+		return err_public(ERR_CONFLICT, "%s: %s.",
+		    f->item[0].pointer + 1, f->item[0].detail);
 	if (f->n > FAULTS_MAX)
-		return err_tell(ERR_INVALID,
+		return err_public(ERR_INVALID,
 		    "The request has %zu errors; \"errors\" lists the "
 		    "first %d.",
 		    f->n, FAULTS_MAX);

@@ -52,7 +52,8 @@ rights_set(const char *path, mode_t mode, const char *group)
 
 	if (group != NULL) {
 		if ((gr = getgrnam(group)) == NULL)
-			return err_tell(ERR_CONFIG, "%s: unknown group", group);
+			return err_public(ERR_CONFIG, "%s: unknown group",
+			    group);
 		gid = gr->gr_gid;
 	}
 	if (gid != (gid_t)-1 && chown(path, (uid_t)-1, gid) == -1)
@@ -74,12 +75,12 @@ bind_at(int fd, const char *path, mode_t mode, const char *group)
 	int rc;
 
 	if (lstat(path, &st) == 0 && !S_ISSOCK(st.st_mode))
-		return err_tell(ERR_CONFIG, "%s: exists and is not a socket",
+		return err_public(ERR_CONFIG, "%s: exists and is not a socket",
 		    path);
 	if (!address(&sun, path) ||
 	    (size_t)snprintf(sun.sun_path, sizeof(sun.sun_path), "%s.%ld", path,
 		(long)getpid()) >= sizeof(sun.sun_path))
-		return err_tell(ERR_CONFIG, "%s: path too long for a socket",
+		return err_public(ERR_CONFIG, "%s: path too long for a socket",
 		    path);
 	(void)unlink(sun.sun_path);
 	mask = umask(0177);

@@ -245,7 +245,7 @@ take_bytes(MYSQL_STMT *st, unsigned column, const struct cell *c,
 
 	*out = NULL;
 	if ((size_t)c->len + row_reserve(a) > arena_left(a))
-		return err_tell(ERR_TOO_LARGE,
+		return err_public(ERR_TOO_LARGE,
 		    "The result is too large to handle at once: request less "
 		    "with a smaller \"limit\".");
 	*out = arena_alloc(a, (size_t)c->len + 1, 1);

@@ -160,7 +160,7 @@ take_rows(struct db *db, struct prepared *p, struct call *c)
 		if (c->many == NULL && n == 1)
 			break;
 		if ((item = row_room(c, n, &cap)) == NULL)
-			return err_tell(ERR_TOO_LARGE,
+			return err_public(ERR_TOO_LARGE,
 			    "The result has too many items to handle at "
 			    "once.");
 		if ((e = row_take(p, c->a, item)) != NULL)

@@ -179,7 +179,7 @@ retry_check(struct deploy *deploy, const struct deployment *d,
 		NULL ||
 	    extra == NULL)
 		return e;
-	return err_tell(ERR_FORBIDDEN,
+	return err_public(ERR_FORBIDDEN,
 	    "The deployment sets %.128s, which the project's envPresets do not "
 	    "name and which no maintainer set. Ask a maintainer to retry the "
 	    "deployment.",
@@ -200,12 +200,12 @@ retry_target(struct deploy *deploy, const struct deployment *d,
 		e = environment_by_id(deploy->db, deploy->a,
 		    d->environment_id.n, &env);
 	if (e != NULL && e->code == ERR_NOTFOUND)
-		return err_tell(ERR_CONFLICT,
+		return err_public(ERR_CONFLICT,
 		    "The environment of this deployment was deleted.");
 	if (e == NULL && env.id != 0)
 		e = target_accepts(deploy->a, &env, d->branch, &good);
 	if (e == NULL && !good)
-		return err_tell(ERR_CONFLICT,
+		return err_public(ERR_CONFLICT,
 		    "The environment %s no longer accepts the branch of this "
 		    "deployment.",
 		    env.name);
@@ -227,7 +227,7 @@ deploy_retry(struct deploy *deploy, int64_t id, int64_t created_by,
 		return e;
 	e = deployment_hold_project(deploy->db, deploy->a, d.project_id);
 	if (e != NULL && e->code == ERR_NOTFOUND)
-		return err_tell(ERR_CONFLICT,
+		return err_public(ERR_CONFLICT,
 		    "The project of this deployment was deleted.");
 	if (e != NULL || (e = retry_target(deploy, &d, &base)) != NULL ||
 	    (e = retry_check(deploy, &d, &base, role)) != NULL ||

@@ -15,7 +15,7 @@ locked_error(struct arena *a, const struct deploy_lock *lock)
 		end = arena_printf(a, "removed or expires at %s", text);
 	}
 	str_time(text, lock->since.ms);
-	return err_tell(ERR_LOCKED,
+	return err_public(ERR_LOCKED,
 	    "The %s was locked by %.100s at %s: %.200s. Wait until the lock is "
 	    "%s.",
 	    lock_scope(lock), lock->by, text, lock->reason, end);

@@ -133,7 +133,7 @@ secrets(const struct settings *s, struct arena *a, const struct claim *c,
 			p[i].key),
 		    p[i].value == NULL ? "" : p[i].value, &p[i].value);
 		if (e != NULL)
-			e = err_tell(ERR_CONFIG,
+			e = err_public(ERR_CONFIG,
 			    "Its secret variable %.128s cannot be decrypted (%s): "
 			    "set the value again.",
 			    p[i].key, e->msg);

@@ -27,6 +27,6 @@ waiting_note(struct waiting_notes *notes, struct dispatch *d, int64_t id,
 	}
 	*oldest = (struct waiting_noted){ .id = id, .at = now };
 	log_info("%lld waits: %s", (long long)id, detail);
-	(void)database_done(&d->database, waiting_tell(d->db, &note),
+	(void)database_done(&d->database, waiting_record(d->db, &note),
 	    "note why a deployment waits");
 }

@@ -69,7 +69,7 @@ forge_ask(struct forge *f, struct arena *a, const struct forge_ask *ask,
 	size_t n = 0;
 
 	if (rq.deadline_ms < LEFT_MIN)
-		return err_tell(ERR_UPSTREAM_TIMEOUT,
+		return err_public(ERR_UPSTREAM_TIMEOUT,
 		    "The Git server did not respond in time.");
 	if ((ask->flags & FORGE_ASK_PLAIN) == 0)
 		for (h = f->ops->header; h->name != NULL; h++)
@@ -160,19 +160,19 @@ forge_judge(struct forge *f, struct arena *a, const struct http_response *got)
 	if (got->status >= 200 && got->status < 300)
 		return NULL;
 	if (is_limit(got))
-		return err_tell_number(ERR_RATE, wait_of(got),
+		return err_public_number(ERR_RATE, wait_of(got),
 		    "The Git server's rate limit is exceeded (%d)%s%s",
 		    got->status, colon, words);
 	if (got->status == 401)
-		return err_tell(ERR_UNAUTHENTICATED,
+		return err_public(ERR_UNAUTHENTICATED,
 		    "The Git server rejected the token (401)%s%s", colon,
 		    words);
 	if (got->status == 404)
-		return err_tell(ERR_NOTFOUND,
+		return err_public(ERR_NOTFOUND,
 		    "The Git server has no such resource, or the token has no "
 		    "access to it (404)%s%s",
 		    colon, words);
-	return err_tell_number(ERR_UPSTREAM, got->status,
+	return err_public_number(ERR_UPSTREAM, got->status,
 	    "The Git server returned %d%s%s", got->status, colon, words);
 }
 

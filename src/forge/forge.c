@@ -74,12 +74,12 @@ url_check(const struct settings_gitserver *s, const char *name, const char *url)
 	if (strlen(url) > URL_MAX || str_has_control(url) ||
 	    str_chars(url) != strlen(url) || strpbrk(url, " @?#\"\\") != NULL ||
 	    !address_read(url, &ad) || !address_is_web(&ad))
-		return err_tell(ERR_CONFIG,
+		return err_public(ERR_CONFIG,
 		    "%s must be a URL like https://git.example.org, in ASCII.",
 		    name);
 	if (ad.scheme == ADDRESS_HTTPS || settings_plain(s, url))
 		return NULL;
-	return err_tell(ERR_CONFIG,
+	return err_public(ERR_CONFIG,
 	    "%s must start with https:// (unless gitserver.allow_http is yes).",
 	    name);
 }
@@ -118,9 +118,9 @@ forge_open(const struct settings_gitserver *s, struct forge **out)
 
 	*out = NULL;
 	if (kind == NULL)
-		return err_tell(ERR_CONFIG, "Unknown GITSERVER_TYPE.");
+		return err_public(ERR_CONFIG, "Unknown GITSERVER_TYPE.");
 	if (s->url == NULL || s->url[0] == '\0')
-		return err_tell(ERR_CONFIG,
+		return err_public(ERR_CONFIG,
 		    "gitserver.url (or GITSERVER_URL) is not set.");
 	if ((e = url_check(s, "GITSERVER_URL", s->url)) != NULL ||
 	    (s->api_url != NULL &&
@@ -171,7 +171,7 @@ api_need(const struct forge *f)
 {
 	if (forge_has_api(f))
 		return NULL;
-	return err_tell(ERR_CONFIG,
+	return err_public(ERR_CONFIG,
 	    "A Git server of type git has no API (GITSERVER_TYPE).");
 }
 
@@ -206,11 +206,11 @@ forge_check(struct forge *f, struct arena *a, struct when *clock)
 		return NULL;
 	/* the response of a TLS server to a request without TLS */
 	if (got.status == 400 && str_starts(f->api, "http://"))
-		return err_tell(ERR_CONFIG,
+		return err_public(ERR_CONFIG,
 		    "The server at this URL returned 400, probably because it "
 		    "requires TLS. Check whether GITSERVER_URL must start with "
 		    "https://.");
-	return err_tell(ERR_CONFIG,
+	return err_public(ERR_CONFIG,
 	    "No API of type %s at this URL (%d). Check GITSERVER_URL, "
 	    "GITSERVER_TYPE and gitserver.api_url.",
 	    f->ops->name, got.status);
@@ -259,13 +259,13 @@ account_judge(struct forge *f, struct arena *a, const struct http_response *got)
 	    strstr(got->type, "json") != NULL;
 
 	if (e != NULL && e->code == ERR_UNAUTHENTICATED && !json)
-		return err_tell_number(ERR_UPSTREAM, 0,
+		return err_public_number(ERR_UPSTREAM, 0,
 		    "The Git server returned 401, but not in the form of its "
 		    "API.");
 	/* GitHub reports a rate limit in the text only */
 	if (e != NULL && e->code == ERR_UPSTREAM && e->sys == 403 && json &&
 	    strcasestr(forge_words(a, got), "rate limit") == NULL)
-		return err_tell(ERR_FORBIDDEN,
+		return err_public(ERR_FORBIDDEN,
 		    "The Git server does not admit the account (403): %s",
 		    forge_words(a, got));
 	return e;
@@ -295,7 +295,7 @@ forge_whoami(struct forge *f, struct arena *a, const char *access,
 		return e;
 	if (is_id(out->id) && out->login[0] != '\0')
 		return NULL;
-	return err_tell(ERR_UPSTREAM,
+	return err_public(ERR_UPSTREAM,
 	    "The Git server returned an account without a valid id or login.");
 }
 
@@ -310,7 +310,7 @@ repo_check(const struct forge_repo *r)
 	    (branch == NULL ||
 		(strlen(branch) <= BRANCH_LEN && !str_has_control(branch))))
 		return NULL;
-	return err_tell(ERR_UPSTREAM,
+	return err_public(ERR_UPSTREAM,
 	    "The Git server returned a repository without a valid id, path or "
 	    "default branch.");
 }
@@ -430,7 +430,7 @@ forge_commits(struct forge *f, struct arena *a, const char *access,
 	    ((e == NULL ? out->n == 0 :
 			  e->code == ERR_UPSTREAM && e->sys == 500) &&
 		is_gone(f, a, access, repo, branch)))
-		return err_tell(ERR_NOTFOUND,
+		return err_public(ERR_NOTFOUND,
 		    "The Git server has no such branch (404).");
 	return e;
 }

@@ -8,7 +8,7 @@
  * gitserver.type, and a line in the Makefile; if its push events have a form of
  * their own, also a row in the table of those.
  *
- * Every call ends within gitserver.timeout. Errors tell the client what the
+ * Every call ends within gitserver.timeout. Errors say to the client what the
  * server reported: ERR_UPSTREAM (502; `sys` = the status of its response, 0 =
  * none), ERR_UPSTREAM_TIMEOUT (504); ERR_UNAUTHENTICATED if it rejected the
  * token (401), ERR_NOTFOUND if the repository or branch is unknown or not

@@ -141,7 +141,7 @@ standard_open(const char *const header[HOOK__MAX], struct hook_envelope *out)
 	    out->signed_id == NULL ||
 	    !num_parse(header[HOOK_WEBHOOK_TIMESTAMP], 1, NUM_SAFE,
 		&out->signed_at))
-		return err_tell(ERR_BAD_REQUEST,
+		return err_public(ERR_BAD_REQUEST,
 		    "webhook-signature requires webhook-id and "
 		    "webhook-timestamp.");
 	return NULL;
@@ -159,7 +159,7 @@ hook_open(struct arena *a, const char *const header[HOOK__MAX],
 	while (k < kinds + KINDS && said(header, k->event) == NULL)
 		k++;
 	if (k == kinds + KINDS)
-		return err_tell(ERR_BAD_REQUEST,
+		return err_public(ERR_BAD_REQUEST,
 		    "No header identifies the Git server (X-Gitea-Event, "
 		    "X-Gitlab-Event, X-GitHub-Event).");
 	out->kind = k->name;
@@ -168,7 +168,7 @@ hook_open(struct arena *a, const char *const header[HOOK__MAX],
 	for (i = 0; i < 3 && id == NULL; i++)
 		id = said(header, k->delivery[i]);
 	if (id != NULL && strlen(id) > DELIVERY_MAX)
-		return err_tell(ERR_BAD_REQUEST,
+		return err_public(ERR_BAD_REQUEST,
 		    "The id of the delivery is longer than %d bytes.",
 		    DELIVERY_MAX);
 	out->delivery = id;
@@ -276,18 +276,18 @@ body_pick(struct arena *a, const struct kind *k, const char *body, size_t len,
 	if ((e = json_pick_event(a, k->paths, body, len, out)) != NULL) {
 		/* "The response is not JSON": here it is a body */
 		rest = strchr(e->detail + strlen("The "), ' ');
-		return err_tell(ERR_BAD_REQUEST, "The body%s",
+		return err_public(ERR_BAD_REQUEST, "The body%s",
 		    rest != NULL ? rest : " is not a push event.");
 	}
 	if (out->ref == NULL || out->after == NULL || out->repo_path == NULL ||
 	    !is_hash(out->after))
-		return err_tell(ERR_BAD_REQUEST,
+		return err_public(ERR_BAD_REQUEST,
 		    "The body is not a push event: ref, after and the "
 		    "repository are required.");
 	if (k->list != NULL)
 		message_find(a, k->list, body, len, out);
 	if (!is_repository(out))
-		return err_tell(ERR_BAD_REQUEST,
+		return err_public(ERR_BAD_REQUEST,
 		    "The body is not a push event: the id or the path of the "
 		    "repository is invalid.");
 	return NULL;
@@ -319,7 +319,7 @@ hook_push_read(struct arena *a, const struct hook_envelope *env,
 	branch = p.ref + strlen("refs/heads/");
 	if (*branch == '\0' || str_chars(branch) > BRANCH_MAX ||
 	    str_has_control(branch))
-		return err_tell(ERR_BAD_REQUEST,
+		return err_public(ERR_BAD_REQUEST,
 		    "The name of the branch is invalid.");
 	out->branch = branch;
 	return NULL;

@@ -68,7 +68,7 @@ page_max(struct forge *f, struct arena *a, const char *access)
 		 &paging)) != NULL)
 		return e;
 	if (paging.max < 1)
-		return err_tell(ERR_UPSTREAM,
+		return err_public(ERR_UPSTREAM,
 		    "The Git server reports a page size below 1 "
 		    "(max_response_items).");
 	f->page_max = paging.max > PAGE_MAX ? PAGE_MAX : paging.max;
@@ -114,7 +114,7 @@ page_take(struct arena *own, const struct http_response *got, struct collect *c)
 		item_keep(c, to);
 		c->out->n = (size_t)++c->have;
 		if (arena_used(c->a) - c->before > LIST_MAX)
-			return err_tell(ERR_UPSTREAM,
+			return err_public(ERR_UPSTREAM,
 			    "The Git server's list is too large. Request fewer "
 			    "items at once (limit).");
 	}
@@ -213,10 +213,10 @@ pages_follow(struct arena *own, struct collect *c)
 	c->again = c->more = false;
 	while (e == NULL && url != NULL && c->have < c->want) {
 		if (idle == IDLE) {
-			e = err_tell(ERR_UPSTREAM,
+			e = err_public(ERR_UPSTREAM,
 			    "The Git server's list does not end.");
 		} else if (is_seen(seen, url)) {
-			e = err_tell(ERR_UPSTREAM,
+			e = err_public(ERR_UPSTREAM,
 			    "The links of the Git server's list form a loop.");
 		} else {
 			seen = seen_add(c->a, url, seen);

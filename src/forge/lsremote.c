@@ -107,7 +107,7 @@ child_describe(const struct settings_gitserver *s, struct arena *a,
 		if (access(programs[i], X_OK) == 0)
 			break;
 	if (programs[i] == NULL)
-		return err_tell(ERR_CONFIG, "git is not installed.");
+		return err_public(ERR_CONFIG, "git is not installed.");
 	c->argv[c->nargs++] = programs[i];
 	for (i = 0; i < GIT_SETTINGS; i++)
 		set(c, git_settings[i]);
@@ -184,7 +184,7 @@ output_read(const struct child *c, struct buf *out)
 	for (;;) {
 		left = c->deadline - time_mono_ms();
 		if (left <= 0)
-			return err_tell(ERR_UPSTREAM_TIMEOUT,
+			return err_public(ERR_UPSTREAM_TIMEOUT,
 			    "The Git server did not respond in time.");
 		if (poll(&p, 1, (int)left) <= 0)
 			continue;
@@ -192,7 +192,7 @@ output_read(const struct child *c, struct buf *out)
 		if (n == 0)
 			return buf_check(out) == NULL ?
 			    NULL :
-			    err_tell(ERR_UPSTREAM,
+			    err_public(ERR_UPSTREAM,
 				"The repository has too many branches.");
 		if (n == -1 && errno != EINTR)
 			return err_errno("read from git");
@@ -220,7 +220,7 @@ child_end(struct child *c)
 		(void)waitpid(c->pid, &status, 0);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return NULL;
-	return err_tell(ERR_UPSTREAM,
+	return err_public(ERR_UPSTREAM,
 	    "git cannot read the repository: it does not exist, or requires "
 	    "credentials that the service does not have.");
 }

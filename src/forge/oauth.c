@@ -79,7 +79,7 @@ forge_can_sign_in(const struct forge *f)
 	size_t i, len = 0;
 
 	if (f->ops->oauth.authorize == NULL)
-		return err_tell(ERR_CONFIG,
+		return err_public(ERR_CONFIG,
 		    "A Git server of type %s does not support sign-in "
 		    "(GITSERVER_TYPE).",
 		    f->ops->name);
@@ -91,7 +91,7 @@ forge_can_sign_in(const struct forge *f)
 	}
 	if (len == 0)
 		return NULL;
-	return err_tell(ERR_CONFIG,
+	return err_public(ERR_CONFIG,
 	    "Signing in at the Git server requires the settings%.*s.", (int)len,
 	    missing);
 }
@@ -168,7 +168,7 @@ scope_check(const struct forge *f, const struct grant *g)
 		asked += strspn(asked, " ,");
 		len = strcspn(asked, " ,");
 		if (len > 0 && !is_granted(g->scope, asked, len))
-			return err_tell(ERR_BAD_REQUEST,
+			return err_public(ERR_BAD_REQUEST,
 			    "The Git server did not grant the scope %.*s. Sign "
 			    "in again and allow everything that is requested.",
 			    (int)len, asked);
@@ -203,7 +203,7 @@ refused(struct arena *a, const struct grant *g, enum err_code code)
 	if (is_set(g->description) &&
 	    strstr(g->description, "client secret") != NULL)
 		code = ERR_CONFIG;
-	return err_tell(code, "The Git server rejected the request: %s%s%s",
+	return err_public(code, "The Git server rejected the request: %s%s%s",
 	    clean(a, g->error), is_set(g->description) ? ": " : "",
 	    clean(a, g->description));
 }
@@ -232,10 +232,10 @@ token_take(const struct forge *f, const struct grant *g,
 
 	if (g->access == NULL || !is_token(g->access) ||
 	    (g->refresh != NULL && !is_token(g->refresh)))
-		return err_tell(ERR_UPSTREAM,
+		return err_public(ERR_UPSTREAM,
 		    "The Git server's response contains no token.");
 	if (g->type != NULL && strcasecmp(g->type, "bearer") != 0)
-		return err_tell(ERR_UPSTREAM,
+		return err_public(ERR_UPSTREAM,
 		    "The Git server issued a token of an unknown type.");
 	if ((e = scope_check(f, g)) != NULL)
 		return e;
@@ -279,14 +279,14 @@ token_ask(struct forge *f, struct arena *a, struct buf *form,
 	if (got.status >= 500 || got.status == 429)
 		return forge_judge(f, a, &got);
 	if (json_pick(a, grant_paths, got.body, got.len, &g) != NULL)
-		return err_tell(ERR_UPSTREAM,
+		return err_public(ERR_UPSTREAM,
 		    "The Git server returned %d to a sign-in, without JSON. It "
 		    "may not support OAuth 2.0 (Gitea: [oauth2] ENABLED).",
 		    got.status);
 	if (g.error != NULL)
 		return refused(a, &g, code);
 	if (got.status < 200 || got.status > 299)
-		return err_tell(ERR_UPSTREAM,
+		return err_public(ERR_UPSTREAM,
 		    "The Git server returned %d to a sign-in.", got.status);
 	return token_take(f, &g, out);
 }

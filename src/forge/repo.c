@@ -39,7 +39,7 @@ below(const struct address *server, const struct address *ad)
 static const struct err *
 elsewhere(void)
 {
-	return err_tell(ERR_NOTFOUND,
+	return err_public(ERR_NOTFOUND,
 	    "The repository is not on the Git server.");
 }
 

@@ -432,10 +432,10 @@ redirect(struct arena *a, const char *origin, const struct exchange *x,
 		return NULL;
 	if ((to = url_resolve(a, x->url, to)) == NULL ||
 	    (there = http_origin(a, to)) == NULL)
-		return err_tell(ERR_UPSTREAM,
+		return err_public(ERR_UPSTREAM,
 		    "%s redirects to an invalid HTTP address", host_of(origin));
 	if (!str_eq(there, origin))
-		return err_tell(ERR_UPSTREAM,
+		return err_public(ERR_UPSTREAM,
 		    "%s redirects to another server, %.200s, which is not "
 		    "followed",
 		    host_of(origin), there);
@@ -455,10 +455,10 @@ follow(struct http *h, struct arena *a, const char *origin, struct exchange *x,
 
 	for (hops = 0; hops <= REDIRECTS; hops++) {
 		if ((x->left_ms = end - time_mono_ms()) <= 0)
-			return err_tell(ERR_UPSTREAM_TIMEOUT,
+			return err_public(ERR_UPSTREAM_TIMEOUT,
 			    "%s did not respond in time", host_of(origin));
 		if (arena_left(a) < HEAD_COST)
-			return err_tell(ERR_UPSTREAM,
+			return err_public(ERR_UPSTREAM,
 			    "%s sent responses that are too large",
 			    host_of(origin));
 		x->body.max = (arena_left(a) - HEAD_COST) / 2;
@@ -473,7 +473,7 @@ follow(struct http *h, struct arena *a, const char *origin, struct exchange *x,
 		}
 		x->url = next;
 	}
-	return err_tell(ERR_UPSTREAM, "%s redirects too many times",
+	return err_public(ERR_UPSTREAM, "%s redirects too many times",
 	    host_of(origin));
 }
 
@@ -490,11 +490,11 @@ http_call(struct http *h, struct arena *a, const struct http_request *r,
 	if (!request_fit(r) || (origin = http_origin(a, r->url)) == NULL)
 		return err_new(ERR_INTERNAL, "http: invalid request");
 	if (!h->options.allow_http && str_starts(origin, "http:"))
-		return err_tell(ERR_CONFIG,
+		return err_public(ERR_CONFIG,
 		    "%s: requests without TLS are not allowed",
 		    host_of(origin));
 	if ((wait = breaker_wait(&h->breaker, origin)) > 0)
-		return err_tell(ERR_UPSTREAM,
+		return err_public(ERR_UPSTREAM,
 		    "%s failed to respond several times; the next request is "
 		    "sent in %lld seconds",
 		    host_of(origin), (long long)(wait + 999) / 1000);

@@ -126,7 +126,7 @@ walk(const char *at, const char *path)
 static const struct err *
 too_large(void)
 {
-	return err_tell(ERR_UPSTREAM, "The response is too large.");
+	return err_public(ERR_UPSTREAM, "The response is too large.");
 }
 
 /* Strings come from outside: they must not exceed the arena's limit. */
@@ -264,7 +264,7 @@ object_pick(struct arena *a, const struct json_path *table, const char *object,
 	bool done;
 
 	if (*object != '{')
-		return err_tell(ERR_UPSTREAM,
+		return err_public(ERR_UPSTREAM,
 		    "The response is not a JSON object.");
 	for (p = table; p->path != NULL; p++) {
 		value = walk(object, p->path);
@@ -274,7 +274,7 @@ object_pick(struct arena *a, const struct json_path *table, const char *object,
 			 &done)) != NULL)
 			return e;
 		if (p->must && !done)
-			return err_tell(ERR_UPSTREAM,
+			return err_public(ERR_UPSTREAM,
 			    "The response lacks the member \"%s\".", p->path);
 	}
 	return NULL;
@@ -288,7 +288,7 @@ text_open(const char *text, size_t len, size_t values, const char **out)
 
 	*out = NULL;
 	if ((e = json_foreign(text, len, values)) != NULL)
-		return err_tell(ERR_UPSTREAM, "The response is not JSON: %s",
+		return err_public(ERR_UPSTREAM, "The response is not JSON: %s",
 		    err_words(e));
 	*out = blanks(text);
 	return NULL;
@@ -330,7 +330,7 @@ array_pick(struct arena *a, const struct json_path *table, size_t size,
 	if (array == NULL || *array == 'n')
 		return NULL;
 	if (*array != '[')
-		return err_tell(ERR_UPSTREAM,
+		return err_public(ERR_UPSTREAM,
 		    "The response is not a JSON array.");
 	for (p = next_of(array + 1); p != NULL; p = next_of(value_end(p)))
 		n++;

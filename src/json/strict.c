@@ -559,16 +559,16 @@ scan(const char *text, size_t len, size_t values, size_t names,
 		names_compare(&s);
 	mem_free(s.names);
 	if (!good && s.code == ERR_BAD_REQUEST)
-		return err_tell(ERR_BAD_REQUEST,
+		return err_public(ERR_BAD_REQUEST,
 		    "This is not valid JSON at byte %zu: %s.", s.where + 1,
 		    s.why);
 	if (!good)
-		return err_tell(s.code, "At byte %zu: %s; the limit is %zu.",
+		return err_public(s.code, "At byte %zu: %s; the limit is %zu.",
 		    s.where + 1, s.why,
 		    s.code == ERR_INVALID ? (size_t)JSON_DEPTH : values);
 	if (s.unfit != NULL)
-		return err_tell(ERR_INVALID, "At byte %zu: %s.", s.unfit_at + 1,
-		    s.unfit);
+		return err_public(ERR_INVALID, "At byte %zu: %s.",
+		    s.unfit_at + 1, s.unfit);
 	if (plain == NULL)
 		return NULL;
 	copy_to(&s, len);

@@ -30,12 +30,12 @@ account(const struct settings_runner *r, const char *name, const char *what,
 	const struct err *e;
 
 	if ((e = proc_account_named(name, out)) != NULL)
-		return err_tell(ERR_CONFIG, "%s: %s", what, e->msg);
+		return err_public(ERR_CONFIG, "%s: %s", what, e->msg);
 	if (out->uid == 0)
-		return err_tell(ERR_CONFIG,
+		return err_public(ERR_CONFIG,
 		    "%s: %s is root, but nothing may run as root", what, name);
 	if (is_in_range(r, out->uid))
-		return err_tell(ERR_CONFIG,
+		return err_public(ERR_CONFIG,
 		    "%s: %s has uid %u, which is in the range of runner."
 		    "uid_first or of runner.watch_uid_first: choose an account"
 		    " outside of these ranges",
@@ -59,13 +59,13 @@ accounts(struct monitor *m, const struct settings *s)
 	    (e = account(r, r->job_user, "runner.job_user", &job_user)) != NULL)
 		return e;
 	if (s->run_as.n > NAMED_MAX)
-		return err_tell(ERR_CONFIG, "run_as: at most %d projects",
+		return err_public(ERR_CONFIG, "run_as: at most %d projects",
 		    NAMED_MAX);
 	(void)memset(fresh, 0, sizeof(fresh));
 	for (i = 0; i < s->run_as.n; i++) {
 		if (strlen(s->run_as.items[i].key) >= WIRE_DIR ||
 		    !monitor_dir_valid(s->run_as.items[i].key))
-			return err_tell(ERR_CONFIG,
+			return err_public(ERR_CONFIG,
 			    "run_as: %s is not a project directory",
 			    s->run_as.items[i].key);
 		(void)snprintf(fresh[i].dir, sizeof(fresh[i].dir), "%s",
@@ -89,23 +89,23 @@ check(struct monitor *m, const struct settings *s)
 			       watchers = uid_range_watchers(r);
 
 	if (!m->root && r->privilege_drop)
-		return err_tell(ERR_CONFIG,
+		return err_public(ERR_CONFIG,
 		    "runner.privilege_drop: without root steps cannot run under"
 		    " separate accounts: start slipway-runner as root, or"
 		    " set privilege_drop = no to run them as yourself");
 	if (m->root && !r->privilege_drop)
-		return err_tell(ERR_CONFIG,
+		return err_public(ERR_CONFIG,
 		    "runner.privilege_drop: as root it must be yes: no step"
 		    " runs as root");
 	if (!uid_range_fits(projects))
-		return err_tell(ERR_CONFIG,
+		return err_public(ERR_CONFIG,
 		    "runner.uid_count: the range ends past the last user id");
 	if (!uid_range_fits(watchers))
-		return err_tell(ERR_CONFIG,
+		return err_public(ERR_CONFIG,
 		    "runner.watch_uid_first: the range ends past the last"
 		    " user id");
 	if (uid_range_overlap(projects, watchers))
-		return err_tell(ERR_CONFIG,
+		return err_public(ERR_CONFIG,
 		    "runner.watch_uid_first: its %d user ids overlap those of"
 		    " runner.uid_first",
 		    UID_WATCHERS);
@@ -163,7 +163,7 @@ path_make(const char *path, mode_t mode)
 	int len = snprintf(copy, sizeof(copy), "%s", path);
 
 	if (len < 0 || (size_t)len >= sizeof(copy))
-		return err_tell(ERR_CONFIG, "%s: the path is too long", path);
+		return err_public(ERR_CONFIG, "%s: the path is too long", path);
 	for (p = copy + 1; *p != '\0'; p++) {
 		if (*p != '/')
 			continue;
@@ -187,7 +187,7 @@ dir_open(const char *path, uid_t owner, int *out)
 	if (*out == -1 || fstat(*out, &st) == -1)
 		return err_errno("open %s", path);
 	if (st.st_uid != owner || (st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-		return err_tell(ERR_CONFIG,
+		return err_public(ERR_CONFIG,
 		    "%s: must belong to uid %u and be writable only by it",
 		    path, owner);
 	return NULL;
@@ -211,7 +211,7 @@ spool_make(const struct monitor *m)
 	    fchown(fd, m->user.uid, m->user.gid) == -1)
 		e = err_errno("chown %s", path);
 	else if (st.st_uid != owner && st.st_uid != 0)
-		e = err_tell(ERR_CONFIG, "%s: must belong to %s", path,
+		e = err_public(ERR_CONFIG, "%s: must belong to %s", path,
 		    m->settings.runner.user);
 	else if (fchmod(fd, 0700) == -1)
 		e = err_errno("chmod %s", path);
@@ -233,7 +233,7 @@ monitor_dirs(struct monitor *m)
 		return e;
 	len = snprintf(m->homes_path, sizeof(m->homes_path), "%s/" HOMES, path);
 	if (len < 0 || (size_t)len >= sizeof(m->homes_path))
-		return err_tell(ERR_CONFIG, "%s: the path is too long", path);
+		return err_public(ERR_CONFIG, "%s: the path is too long", path);
 	if ((e = path_make(m->homes_path, 0711)) != NULL)
 		return e;
 	return dir_open(m->homes_path, geteuid(), &m->homes);

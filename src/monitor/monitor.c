@@ -167,7 +167,7 @@ signals_open(struct monitor *m)
 }
 
 static void
-tell(struct monitor *m, enum wire_type type)
+notify(struct monitor *m, enum wire_type type)
 {
 	const struct wire w = { .magic = WIRE_MAGIC, .type = type };
 
@@ -184,7 +184,7 @@ reload(struct monitor *m)
 		log_err(e, "the configuration is unchanged");
 	else
 		log_info("configuration reloaded");
-	tell(m, WIRE_RELOAD);
+	notify(m, WIRE_RELOAD);
 	proc_notify("READY=1");
 }
 
@@ -198,7 +198,7 @@ end(struct monitor *m)
 	m->ending = true;
 	m->once = false;
 	m->end_by = time_mono_ms() + STOP_MS;
-	tell(m, WIRE_STOP);
+	notify(m, WIRE_STOP);
 }
 
 static void

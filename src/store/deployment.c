@@ -505,7 +505,7 @@ deployment_cancel(struct db *db, struct arena *a, int64_t id)
 	if (canceled.from == STATE_RUNNING)
 		return db_exec(db, &cancel_ask, &args, NULL);
 	if (canceled.from != STATE_PENDING)
-		return err_tell(ERR_CONFLICT,
+		return err_public(ERR_CONFLICT,
 		    "The deployment has ended already, with status \"%s\".",
 		    found.status);
 	return move_deployment(db, &canceled, &n);

@@ -214,7 +214,7 @@ steps_copy(struct db *db, struct arena *a, const struct stmt *how, int64_t from,
 	if ((e = db_rows(db, a, how, &args, &d->steps)) != NULL)
 		return e;
 	if (d->steps.n == 0)
-		return err_tell(ERR_INVALID,
+		return err_public(ERR_INVALID,
 		    "The pipeline has no steps. Add a step first.");
 	return move_created(db, d->id);
 }

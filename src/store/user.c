@@ -258,7 +258,7 @@ static const struct err *
 taken(const struct err *e)
 {
 	if (e != NULL && e->sys == DB_DUPLICATE)
-		return err_tell(ERR_CONFLICT,
+		return err_public(ERR_CONFLICT,
 		    "Another user has this username. Choose another.");
 	return e;
 }
@@ -284,7 +284,7 @@ admin_remains(struct db *db, int64_t id)
 			others++;
 	}
 	if (is_one && others == 0)
-		e = err_tell(ERR_CONFLICT,
+		e = err_public(ERR_CONFLICT,
 		    "This is the last active admin. Create another one first.");
 out:
 	arena_close(a);

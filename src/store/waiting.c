@@ -49,8 +49,8 @@ static const struct stmt ahead = {
 	.rowsize = sizeof(struct ahead),
 };
 
-static const struct stmt told = {
-	.name = "waiting_told",
+static const struct stmt seen_by_runner = {
+	.name = "waiting_seen",
 	.sql = "SELECT reason, detail FROM deployment_wait"
 	       " WHERE deployment_id = ?"
 	       " AND seen_at > NOW(3) - INTERVAL 1 MINUTE",
@@ -84,8 +84,8 @@ static const struct stmt crowd = {
 #define N(m) FIELD(struct waiting_note, m, 0)
 static const struct field note_args[] = { N(deployment_id), N(reason),
 	N(detail), N(runner), FIELD_END };
-static const struct stmt tell = {
-	.name = "waiting_tell",
+static const struct stmt record = {
+	.name = "waiting_record",
 	.sql = "INSERT INTO deployment_wait (deployment_id, reason, detail,"
 	       " runner, seen_at) VALUES (?, ?, ?, ?, NOW(3))"
 	       " ON DUPLICATE KEY UPDATE reason = VALUES(reason),"
@@ -113,8 +113,8 @@ static const struct stmt tidy = {
 	       " ORDER BY seen_at LIMIT 1000",
 };
 
-static const struct stmt *const waiting_stmts[] = { &ahead, &told, &crowd,
-	&tell, &old, &tidy, NULL };
+static const struct stmt *const waiting_stmts[] = { &ahead, &seen_by_runner,
+	&crowd, &record, &old, &tidy, NULL };
 
 const struct store waiting_store = {
 	.stmts = waiting_stmts,
@@ -201,7 +201,7 @@ waiting_find(struct db *db, struct arena *a, struct deployment *d)
 	if ((e = waiting_begin(db, a, d)) != NULL ||
 	    (e = lock_find(db, a, d)) != NULL || d->waiting_for.n > 0)
 		return e;
-	e = db_row(db, a, &told, d, d->waiting_for.items);
+	e = db_row(db, a, &seen_by_runner, d, d->waiting_for.items);
 	if (e != NULL && e->code == ERR_NOTFOUND)
 		e = crowd_find(db, a, d, d->waiting_for.items, &found);
 	if (e == NULL && found)
@@ -210,9 +210,9 @@ waiting_find(struct db *db, struct arena *a, struct deployment *d)
 }
 
 const struct err *
-waiting_tell(struct db *db, const struct waiting_note *note)
+waiting_record(struct db *db, const struct waiting_note *note)
 {
-	return db_exec(db, &tell, note, NULL);
+	return db_exec(db, &record, note, NULL);
 }
 
 const struct err *

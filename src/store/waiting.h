@@ -32,7 +32,7 @@ MUSTCHECK const struct err *waiting_find(struct db *, struct arena *,
 MUSTCHECK const struct err *waiting_begin(struct db *, struct arena *,
     struct deployment *);
 /* Stores a runner's report, which is valid for a minute. */
-MUSTCHECK const struct err *waiting_tell(struct db *,
+MUSTCHECK const struct err *waiting_record(struct db *,
     const struct waiting_note *);
 /* Deletes outdated reports; writes nothing if there are none. */
 MUSTCHECK const struct err *waiting_tidy(struct db *, struct arena *);

@@ -118,7 +118,7 @@ refuse_body(struct db *d, void *context)
 
 	if ((e = add_body(d, context)) != NULL)
 		return e;
-	return err_tell(ERR_CONFLICT, "Not today.");
+	return err_public(ERR_CONFLICT, "Not today.");
 }
 
 /* Two of them with swapped rows cause a deadlock. */

@@ -37,18 +37,18 @@ texts_stay_apart(void)
 	is_int(e->code, ERR_NOTFOUND, "err_new keeps the code");
 	is_int(e->sys, 0, "err_new has no errno");
 
-	e = err_tell(ERR_CONFLICT, "choose %s", "another");
+	e = err_public(ERR_CONFLICT, "choose %s", "another");
 	is_str(e->detail, "choose another",
-	    "err_tell has a text for the client");
+	    "err_public has a text for the client");
 	is_str(e->msg, "choose another",
-	    "err_tell has the same text for the log");
+	    "err_public has the same text for the log");
 
-	e = err_tell_number(ERR_RATE, 30, "wait %s", "a bit");
+	e = err_public_number(ERR_RATE, 30, "wait %s", "a bit");
 	is_str(e->detail, "wait a bit",
-	    "err_tell_number has a text for the client");
+	    "err_public_number has a text for the client");
 	is_str(e->msg, "wait a bit",
-	    "err_tell_number has the same text for the log");
-	is_int(e->sys, 30, "err_tell_number keeps the number");
+	    "err_public_number has the same text for the log");
+	is_int(e->sys, 30, "err_public_number keeps the number");
 
 	errno = ENOENT;
 	e = err_errno("open %s", "/x");
@@ -62,7 +62,7 @@ texts_stay_apart(void)
 static void
 wraps_keep(void)
 {
-	const struct err *e = err_tell(ERR_RATE, "slow down");
+	const struct err *e = err_public(ERR_RATE, "slow down");
 
 	e = err_wrap(e, "user %d", 3);
 	is_int(e->code, ERR_RATE, "err_wrap keeps the code");
@@ -89,7 +89,8 @@ causes_are_for_the_log(void)
 	is_int(e->sys, 7, "err_explain keeps the number of the cause");
 	is_str(err_words(e), "set tls_ca", "err_words returns the sentence");
 
-	e = err_as(err_tell(ERR_UNAUTHENTICATED, "sign in"), ERR_UPSTREAM, 401);
+	e = err_as(err_public(ERR_UNAUTHENTICATED, "sign in"), ERR_UPSTREAM,
+	    401);
 	is_int(e->code, ERR_UPSTREAM, "err_as changes the code");
 	is_int(e->sys, 401, "err_as changes the number");
 	is_str(e->msg, "sign in", "err_as keeps the text for the log");
@@ -106,7 +107,7 @@ long_texts_are_cut(void)
 
 	(void)memset(text, 'x', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
-	e = err_tell(ERR_INVALID, "%s", text);
+	e = err_public(ERR_INVALID, "%s", text);
 	is_int((long long)strlen(e->detail), sizeof(e->detail) - 1,
 	    "a long text is truncated");
 	is_int((long long)strlen(err_wrap(e, "more")->msg), sizeof(e->msg) - 1,
@@ -119,7 +120,7 @@ long_texts_are_cut(void)
 static void
 ring_holds_eight(void)
 {
-	const struct err *first = err_tell(ERR_RATE, "first"), *e = first,
+	const struct err *first = err_public(ERR_RATE, "first"), *e = first,
 			 *kept;
 	struct err room;
 	int i;

@@ -57,7 +57,7 @@ sub _template {
 sub _name {
 	my (@files) = @_;
 	my ($size, $modified) = (stat _server())[7, 9];
-	my $digest = Digest::SHA->new(256)->add("$size $modified", map { slurp($_) } __FILE__, @files);
+	my $digest = Digest::SHA->new(256)->add("$size $modified", map { $_, slurp($_) } __FILE__, @files);
 	return substr $digest->hexdigest, 0, 16;
 }
 
