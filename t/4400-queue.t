@@ -133,6 +133,15 @@ like($probe->receive, qr/^ok$/, 'release succeeds after the deletion');
 is(row($doomed, "CONCAT_WS(' ', status, reason)"), 'canceled project_deleted',
     'release cancels a deployment of a deleted project');
 like(ask("claim $me one 30"), qr/^error not_found/, 'a deployment of a deleted project cannot be claimed');
+project(3001);
+my $homeless = deployment(3001, 1);
+$db->sql("INSERT INTO environment (id, project_id, name, position) VALUES (1, 3001, 'live', 0);"
+    . " UPDATE deployment SET environment_id = 1 WHERE id = $homeless");
+is(ask("claim $me one 30"), "$homeless 1 3001 dir3001 pipe3001 {} 0 s0", 'a deployment is claimed');
+$db->sql('UPDATE environment SET valid = 0');
+is(ask("release $homeless 1"), 'ok', 'release after the deletion of the environment succeeds');
+is(row($homeless, "CONCAT_WS(' ', status, reason)"), 'canceled environment_deleted',
+    'release cancels a deployment to a deleted environment');
 
 # --- expired leases
 is(ask('expire'), 0, 'no lease has expired');

@@ -3,6 +3,7 @@
 #ifndef SLIPWAY_STORE_DEPLOYMENT_H
 #define SLIPWAY_STORE_DEPLOYMENT_H
 
+#include "core/state.h"
 #include "db/db.h"
 
 struct deployment_step {
@@ -113,9 +114,10 @@ MUSTCHECK const struct err *deployment_unended(struct db *, struct arena *,
  * the order of the queue. ERR_NOTFOUND if it is deleted. */
 MUSTCHECK const struct err *deployment_hold_project(struct db *, struct arena *,
     int64_t project_id);
-/* The same for the project of a deployment. */
-MUSTCHECK const struct err *deployment_hold_project_of(struct db *,
-    struct arena *, int64_t id);
+/* Holds the project of a deployment, and says whether it or the environment was
+ * deleted: REASON_DELETED, REASON_ENVIRONMENT or REASON_NONE. */
+MUSTCHECK const struct err *deployment_hold_place(struct db *, int64_t id,
+    enum reason *deleted);
 /* Inside a transaction: takes a shared lock on a pipeline of the project.
  * ERR_NOTFOUND if it is deleted or belongs to another project. */
 MUSTCHECK const struct err *deployment_share_pipeline(struct db *,

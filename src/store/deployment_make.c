@@ -4,6 +4,7 @@
 #include "store/move.h"
 #include "store/store.h"
 
+#define SMALL_ARENA 65536
 #define A(m) FIELD(struct deployment, m, 0)
 
 /* Arguments and results of small queries. */
@@ -32,6 +33,16 @@ static const struct stmt hold_project_of = {
 	.sql = "SELECT id AS n FROM project WHERE id ="
 	       " (SELECT project_id FROM deployment WHERE id = ?)"
 	       " AND valid = 1 FOR UPDATE",
+	.args = of_args,
+	NUMBER_ROW,
+};
+/* A locking read: it also sees what was committed since the transaction
+ * began. */
+static const struct stmt homeless = {
+	.name = "deployment_homeless",
+	.sql = "SELECT e.id AS n FROM deployment d"
+	       " JOIN environment e ON e.id = d.environment_id"
+	       " WHERE d.id = ? AND e.valid = 0 LOCK IN SHARE MODE",
 	.args = of_args,
 	NUMBER_ROW,
 };
@@ -139,6 +150,7 @@ static const struct stmt repeat_steps = {
 static const struct stmt *const deployment_make_stmts[] = {
 	&hold_project,
 	&hold_project_of,
+	&homeless,
 	&share_pipeline,
 	&source,
 	&any_source,
@@ -162,13 +174,35 @@ deployment_hold_project(struct db *db, struct arena *a, int64_t project_id)
 	return db_row(db, a, &hold_project, &args, &found);
 }
 
-const struct err *
-deployment_hold_project_of(struct db *db, struct arena *a, int64_t id)
+static const struct err *
+hold_of(struct db *db, struct arena *a, int64_t id)
 {
 	const struct number args = { .of = id };
 	struct number found;
 
 	return db_row(db, a, &hold_project_of, &args, &found);
+}
+
+const struct err *
+deployment_hold_place(struct db *db, int64_t id, enum reason *deleted)
+{
+	const struct number args = { .of = id };
+	struct arena *a = arena_open(SMALL_ARENA);
+	const struct err *e;
+	struct list list = { .n = 0 };
+
+	*deleted = REASON_NONE;
+	e = hold_of(db, a, id);
+	if (e == NULL) {
+		e = db_rows(db, a, &homeless, &args, &list);
+		if (list.n > 0)
+			*deleted = REASON_ENVIRONMENT;
+	} else if (e->code == ERR_NOTFOUND) {
+		*deleted = REASON_DELETED;
+		e = NULL;
+	}
+	arena_close(a);
+	return e;
 }
 
 const struct err *

@@ -451,8 +451,9 @@ move_body(struct db *db, void *context)
 	return move_deployment(db, &x->move, &x->moved);
 }
 
-/* A request that deletes a project cancels its pending deployments. The lock on
- * the project's row ensures that it does not miss this one. */
+/* A request that deletes a project or an environment cancels its pending
+ * deployments. The lock on the project's row ensures that it does not miss this
+ * one. */
 static const struct err *
 release_body(struct db *db, void *context)
 {
@@ -463,18 +464,16 @@ release_body(struct db *db, void *context)
 		.to = STATE_CANCELED,
 		.reason = REASON_CANCELED,
 		.log_size = { .set = true } };
-	struct arena *a = arena_open(SMALL_ARENA);
 	const struct err *e;
+	enum reason deleted;
 
 	x->moved = 0;
-	e = deployment_hold_project_of(db, a, x->move.id);
-	arena_close(a);
-	if (e == NULL) {
+	if ((e = deployment_hold_place(db, x->move.id, &deleted)) != NULL)
+		return e;
+	if (deleted != REASON_NONE)
+		canceled.reason = deleted;
+	else
 		e = move_deployment(db, &x->move, &x->moved);
-	} else if (e->code == ERR_NOTFOUND) {
-		canceled.reason = REASON_DELETED;
-		e = NULL;
-	}
 	if (e != NULL || x->moved > 0)
 		return e;
 	canceled.detail = state_unstarted(canceled.reason);
