@@ -88,11 +88,13 @@ day_start(const MYSQL_TIME *t)
 static const struct err *
 time_of_row(const MYSQL_TIME *t, int64_t *out)
 {
+	int64_t minutes;
+
 	*out = 0;
 	if (t->year < FIRST_YEAR || t->month == 0 || t->day == 0)
 		return err_new(ERR_INTERNAL, "not a valid time");
-	*out = (day_start(t) + t->hour * 3600 + t->minute * 60 + t->second) *
-		1000 +
+	minutes = (int64_t)t->hour * 60 + t->minute;
+	*out = (day_start(t) + minutes * 60 + t->second) * 1000 +
 	    (int64_t)(t->second_part / 1000);
 	if (*out == 0)
 		return err_new(ERR_INTERNAL, "the first millisecond of 1970");

@@ -94,6 +94,12 @@ shared_judge(struct deploy *deploy, const struct variable *v)
 	value_judge(deploy, v);
 	e = json_items_sent(deploy->a, &variable_ref_shape, v->projects.s,
 	    &list);
+	/* its value would be lost: it is only stored for projects */
+	if (e == NULL && v->secret && v->value != NULL && list.n == 0 &&
+	    !faults_has(f, "/projects"))
+		faults_add(f, "/projects",
+		    "must name at least one project if a secret value is sent, "
+		    "which is encrypted for each project");
 	if (e == NULL)
 		e = variable_links_of(deploy->db, deploy->a, v->id, &links);
 	refs = list.items;

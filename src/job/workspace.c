@@ -224,7 +224,7 @@ seen_say(void *arg)
 		return err_errno("enter the workspace");
 	seen_take(NULL, time_mono_ms() + how->ms, &seen);
 	if (how->settle && !seen_settle(&seen))
-		seen.latest = -1;
+		seen.latest = seen.objects = -1;
 	buf_init(&text, OUTPUT_MAX);
 	seen_write(&text, &seen);
 	if ((e = buf_check(&text)) == NULL)

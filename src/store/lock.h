@@ -41,12 +41,12 @@ const char *lock_scope(const struct deploy_lock *);
 MUSTCHECK const struct err *lock_all(struct db *, struct arena *,
     struct list *out);
 /* Finds the lock of exactly this place in such a list; empty if it has none. */
-struct list lock_at(const struct list *all, int64_t project_id,
+struct list lock_at(const struct list *locks, int64_t project_id,
     int64_t environment_id);
 /* Finds the lock that keeps deployments from starting there, which may be that
  * of the project or the service; NULL = none. */
-const struct deploy_lock *lock_over(const struct list *all, int64_t project_id,
-    int64_t environment_id);
+const struct deploy_lock *lock_over(const struct list *locks,
+    int64_t project_id, int64_t environment_id);
 /* Fills in the locks of the projects in a list (struct project). */
 MUSTCHECK const struct err *lock_of_projects(struct db *, struct arena *,
     const struct list *projects);
