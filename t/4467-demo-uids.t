@@ -44,7 +44,8 @@ my $runner = Slipway::Runner->start(db => $db);
 SKIP: {
 	skip 'without root there is no range', 3 if !is_root();
 	my $own = $runner->{uid_first};
-	ok(shell("uids_taken $own"), 'the range of a runner is taken, though no job runs');
+	ok(poll(20, sub { return scalar shell("uids_taken $own") }),
+	    'the range of a runner is taken, though no job runs');
 	ok(shell('uids_taken ' . ($own - 500)), 'a range that overlaps it is taken');
 	ok(!shell('uids_taken ' . ($own - 1300)), 'a range before it is free');
 }

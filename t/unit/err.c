@@ -19,12 +19,12 @@ kinds_are_complete(void)
 		    kind->exit > 78)
 			holes++;
 		for (k = 0; k < i; k++)
-			if (err_kinds[k].http == kind->http &&
-			    strcmp(err_kinds[k].name, kind->name) != 0)
+			if (strcmp(err_kinds[k].name, kind->name) == 0 &&
+			    err_kinds[k].http != kind->http)
 				twins++;
 	}
 	is_int(holes, 0, "every code has a name, a text and both statuses");
-	is_int(twins, 0, "every HTTP status has one name");
+	is_int(twins, 0, "every name has one HTTP status");
 }
 
 static void
