@@ -31,8 +31,16 @@ sub wakeups {
 # --- a short deployment
 is($runner->wait($runner->deploy($project, 'true')), 'success', 'a first deployment succeeds');
 ok($runner->is_clean, 'the first deployment leaves nothing');
+# a dispatcher that is stopped meanwhile sees all of the job at once, however slow the machine is
+my $short = tempdir() . '/short';
+my $id = $runner->deploy($project, "until [ -e $short ]; do sleep 0.1; done; echo short", 'echo second');
+ok(poll(60, sub { $runner->steps($id) eq 'running pending' }), 'the first step of a short deployment starts');
+my $dispatcher = $runner->dispatcher;
+kill 'STOP', $dispatcher;
 my $before = transactions();
-my $id = $runner->deploy($project, 'echo short', 'echo second');
+spew($short, '');
+ok(poll(60, sub { !$runner->jobs }), 'the short job ends');
+kill 'CONT', $dispatcher;
 is($runner->wait($id), 'success', 'a short deployment succeeds');
 is($runner->steps($id), 'success success', 'the steps of the short deployment have their states');
 like($runner->log($id), qr/^short\n.*^second$/ms, 'the log of the short deployment is complete');
