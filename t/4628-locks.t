@@ -97,6 +97,13 @@ is(unlock("projects/$project"), 204, 'the lock is removed');
 is($all->wait($_)->{status}, 'success', 'what waited is deployed') for $other, $new;
 is(outcome(post()), '201', 'users can start deployments again');
 
+# --- a long reason
+$maintainer->put($lock, { reason => "\x{20ac}" x 150 });
+$got = post();
+like($got->{json}{detail}, qr/: \x{20ac}{70,}\x{2026}\. Wait until the lock is removed\./,
+    'the error shortens a long reason between two characters');
+is(unlock("projects/$project"), 204, 'the lock with a long reason is removed');
+
 # --- expiry
 $maintainer->put($lock, { reason => 'short', until => '2100-01-01T00:00:00Z' });
 my $late = pushed('main');

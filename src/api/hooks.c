@@ -221,10 +221,10 @@ repository_check(struct take *t, const struct project *p)
 	if (same)
 		return NULL;
 	return err_public(ERR_INVALID,
-	    "The push is to the repository %.200s, which is not the project's "
+	    "The push is to the repository %s, which is not the project's "
 	    "repository. Correct the project's repository, or remove the "
 	    "webhook from that one.",
-	    push->repo_path);
+	    str_clip(t->rq->a, push->repo_path, 200));
 }
 
 /* Records why a matching trigger creates no deployment. */
@@ -236,8 +236,10 @@ refusal_note(struct take *t, const struct trigger *trigger, size_t index)
 	log_warn("%s project %lld: trigger %zu (%s): %s %s", t->rq->request_id,
 	    (long long)t->rq->id[0], index, trigger->branch, f->pointer,
 	    f->detail);
-	buf_printf(&t->refused, "%strigger %zu: %.80s %.200s",
-	    t->refused.len > 0 ? "; " : "", index, f->pointer, f->detail);
+	buf_printf(&t->refused, "%strigger %zu: %s %s",
+	    t->refused.len > 0 ? "; " : "", index,
+	    str_clip(t->rq->a, f->pointer, 80),
+	    str_clip(t->rq->a, f->detail, 200));
 }
 
 /* Creates the deployment of a trigger with the usual checks. A rejected trigger
@@ -308,8 +310,8 @@ triggers_fire(struct take *t, const struct project *p)
 	if (e != NULL || matching == 0 || t->made > 0)
 		return e;
 	return err_public(ERR_INVALID,
-	    "Triggers of the project match, but all were rejected: %.400s",
-	    t->refused.data);
+	    "Triggers of the project match, but all were rejected: %s",
+	    str_clip(t->rq->a, t->refused.data, 400));
 }
 
 static const struct err *

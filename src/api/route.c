@@ -234,8 +234,8 @@ query_read(struct req *rq)
 				break;
 		if (table[i].name == NULL)
 			return err_public(ERR_BAD_REQUEST,
-			    "Unknown query parameter \"%.100s\".",
-			    rq->pair[k].name);
+			    "Unknown query parameter \"%s\".",
+			    str_clip(rq->a, rq->pair[k].name, 100));
 	}
 	return NULL;
 }

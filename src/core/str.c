@@ -86,6 +86,31 @@ str_utf8(const char *s, size_t len)
 	return true;
 }
 
+void
+str_drop_partial(char *s)
+{
+	size_t end = strlen(s), at = end;
+
+	while (at > 0 && end - at < 4)
+		if (((unsigned char)s[--at] & 0xc0) != 0x80)
+			break;
+	if (utf8_len((unsigned char *)s + at, end - at) == 0)
+		s[at] = '\0';
+}
+
+const char *
+str_clip(struct arena *a, const char *s, size_t max)
+{
+	static const char ellipsis[] = "…";
+	char *head;
+
+	if (strlen(s) <= max)
+		return s;
+	head = arena_strndup(a, s, max - strlen(ellipsis));
+	str_drop_partial(head);
+	return arena_printf(a, "%s%s", head, ellipsis);
+}
+
 size_t
 str_chars(const char *s)
 {

@@ -19,6 +19,11 @@ bool str_ends(const char *s, const char *suffix);
 bool str_utf8(const char *s, size_t len);
 /* The number of code points in well-formed UTF-8. */
 size_t str_chars(const char *s);
+/* Removes the last character if the end of the text cuts it. */
+void str_drop_partial(char *s);
+/* The text; of one that is longer than `max` bytes as many whole characters as
+ * fit before an ellipsis. */
+const char *str_clip(struct arena *, const char *s, size_t max);
 /* Whether nothing is visible: the text is empty, or holds only blanks of any
  * script (those of \s in ECMA-262), characters that Unicode lets a renderer
  * ignore, and combining marks without a character to be drawn on. */

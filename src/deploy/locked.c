@@ -16,9 +16,9 @@ locked_error(struct arena *a, const struct deploy_lock *lock)
 	}
 	str_time(text, lock->since.ms);
 	return err_public(ERR_LOCKED,
-	    "The %s was locked by %.100s at %s: %.200s. Wait until the lock is "
-	    "%s.",
-	    lock_scope(lock), lock->by, text, lock->reason, end);
+	    "The %s was locked by %s at %s: %s. Wait until the lock is %s.",
+	    lock_scope(lock), str_clip(a, lock->by, 100), text,
+	    str_clip(a, lock->reason, 240), end);
 }
 
 const struct err *

@@ -115,8 +115,8 @@ repository_fault(struct arena *a, const struct settings_gitserver *s,
 	if ((repo = forge_page_repo(a, address)) != NULL && fits(a, repo, &ad))
 		return arena_printf(a,
 		    "is the URL of a web page; use that of the repository, "
-		    "%.300s",
-		    repo);
+		    "%s",
+		    str_clip(a, repo, 300));
 	if (!fits(a, address, &ad))
 		return "must be https://host/owner/name, ssh://host/owner/name, "
 		       "git@host:owner/name or, on servers without owners, "

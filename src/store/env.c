@@ -95,9 +95,11 @@ static void
 fault(struct faults *f, const char *pointer, const char *name,
     const char *detail)
 {
-	faults_add(f, place(f, pointer, name), "%.40s%s%s",
-	    strlen(name) > NAME_SHOWN ? name : "",
-	    strlen(name) > NAME_SHOWN ? "… " : "", detail);
+	const bool is_long = strlen(name) > NAME_SHOWN;
+
+	faults_add(f, place(f, pointer, name), "%s%s%s",
+	    is_long ? str_clip(f->a, name, 40) : "", is_long ? " " : "",
+	    detail);
 }
 
 static size_t

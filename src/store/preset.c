@@ -147,8 +147,8 @@ choices(const struct preset *p, struct arena *a)
 	size_t i;
 
 	for (i = 0; i < p->options.n && i < 20; i++)
-		text = arena_printf(a, "%s%s\"%.60s\"", text,
-		    i == 0 ? "" : ", ", o[i].value == NULL ? "" : o[i].value);
+		text = arena_printf(a, "%s%s\"%s\"", text, i == 0 ? "" : ", ",
+		    o[i].value == NULL ? "" : str_clip(a, o[i].value, 60));
 	return i < p->options.n ? arena_printf(a, "%s, …", text) : text;
 }
 
@@ -194,8 +194,8 @@ input_check(const struct preset *p, const char *value, const char *at,
 		faults_add(f, at,
 		    "cannot be validated: the preset's pattern %s", wrong);
 	else
-		faults_add(f, at, "must match the pattern %.200s completely",
-		    p->pattern);
+		faults_add(f, at, "must match the pattern %s completely",
+		    str_clip(f->a, p->pattern, 200));
 }
 
 static const char empty[] = "is required and must not be empty";

@@ -115,6 +115,11 @@ long_texts_are_cut(void)
 	errno = EIO;
 	is_int((long long)strlen(err_errno("%s", text)->msg),
 	    sizeof(e->msg) - 1, "a long text with an errno is truncated");
+	(void)memcpy(text + sizeof(e->msg) - 3, "€", strlen("€"));
+	is_int((long long)strlen(err_new(ERR_INVALID, "%s", text)->msg),
+	    sizeof(e->msg) - 3, "a text is not truncated within a character");
+	is_int((long long)strlen(err_wrap(e, "%s", text + 4)->msg),
+	    sizeof(e->msg) - 1, "nor is it when a cause follows");
 }
 
 static void

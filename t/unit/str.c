@@ -82,6 +82,24 @@ utf8(void)
 	    "str_utf8 reads no byte past the length");
 }
 
+static void
+clipped(void)
+{
+	struct arena *a = arena_open(1 << 16);
+
+	is_str(str_clip(a, "12345678", 8), "12345678",
+	    "str_clip returns a text that fits");
+	is_str(str_clip(a, "123456789", 8), "12345…",
+	    "str_clip ends a longer text with an ellipsis");
+	is_str(str_clip(a, "123€56789", 8), "123…",
+	    "str_clip drops a character that it would cut");
+	is_str(str_clip(a, "12€456789", 8), "12€…",
+	    "str_clip keeps a character that just fits");
+	is_str(str_clip(a, "1😀456789", 7), "1…",
+	    "str_clip drops a character of four bytes");
+	arena_close(a);
+}
+
 static const struct {
 	const char *text, *ere;
 	bool yes;
@@ -303,6 +321,7 @@ main(void)
 {
 	comparing();
 	utf8();
+	clipped();
 	patterns();
 	times();
 	globs();
