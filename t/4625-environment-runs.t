@@ -108,6 +108,14 @@ is(outcome($unchecked), '422 /commitHash',
     'without a checkout, an environment that accepts main rejects every commit of a request');
 like($unchecked->{body}, qr/pipeline has no checkout that compares it/, 'the error says why');
 is($all->wait($all->post(%bare))->{status}, 'success', 'without a commit, the deployment runs');
+$api->put("/api/environments/$only", { branches => [] });
+my $any = $all->post(%bare, commitHash => $foreign);
+is($all->wait($any)->{status}, 'success', 'without patterns, it runs with any commit');
+is(outcome($api->post("/api/deployments/$any/retry")), '201', 'and can be retried');
+$api->put("/api/environments/$only", { branches => ['main'] });
+$unchecked = $api->post("/api/deployments/$any/retry");
+is(outcome($unchecked), '409', 'once the environment accepts only main, such a deployment is not retried');
+like($unchecked->{body}, qr/no checkout that compares its commit/, 'the error of the retry says why');
 
 # --- bound to a runner
 $api->put("/api/environments/$second", { runner => 'right' });

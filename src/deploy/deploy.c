@@ -56,15 +56,22 @@ source_judge(struct deploy *deploy, const struct deployment_request *sent,
 	return NULL;
 }
 
-/* The checkout compares the commit with the branch.  A request can name any,
- * the server of a push does not. */
+/* Whether no checkout would compare the commit with the branch, though the
+ * environment accepts only certain branches.  A request can name any commit; the
+ * server of a push does not. */
+static bool
+is_unchecked(const struct deployment *d, const struct environment *env)
+{
+	return d->commit_hash != NULL && !str_eq(d->trigger, "webhook") &&
+	    str_eq(d->checkout, PIPELINE_CHECKOUT_NONE) &&
+	    env->branches.s != NULL && !str_eq(env->branches.s, "[]");
+}
+
 static void
 commit_judge(struct deploy *deploy, const struct deployment *d,
     const struct environment *env)
 {
-	if (d->commit_hash != NULL && str_eq(d->trigger, "manual") &&
-	    str_eq(d->checkout, PIPELINE_CHECKOUT_NONE) &&
-	    env->branches.s != NULL && !str_eq(env->branches.s, "[]"))
+	if (is_unchecked(d, env))
 		faults_add(deploy->faults, "/commitHash",
 		    "the environment %s accepts only certain branches, and the "
 		    "pipeline has no checkout that compares it with the branch; "
@@ -208,6 +215,12 @@ retry_target(struct deploy *deploy, const struct deployment *d,
 		return err_public(ERR_CONFLICT,
 		    "The environment %s no longer accepts the branch of this "
 		    "deployment.",
+		    env.name);
+	if (e == NULL && is_unchecked(d, &env))
+		return err_public(ERR_CONFLICT,
+		    "The environment %s accepts only certain branches, and the "
+		    "deployment has no checkout that compares its commit with "
+		    "the branch. Create a deployment without a commit.",
 		    env.name);
 	if (e != NULL)
 		return e;

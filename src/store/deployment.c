@@ -80,6 +80,7 @@ const struct field deployment_fields[] = {
 		   "ended."),
 	D(log_size, 0, .doc = "Current size of the log in bytes."),
 	A(env_role),
+	A(checkout),
 	D(queue_position, FIELD_DETAIL | FIELD_NULL | FIELD_NOROW,
 	    .doc = "Number of pending deployments of the project that come "
 		   "before it; null once it has started."),
@@ -133,7 +134,7 @@ const struct shape deployment_request_shape = {
 #define COLUMNS                                                                \
 	", d.status, d.reason, d.detail, d.`trigger`, d.retry_of,"             \
 	" d.created_by, d.runner, d.created_at, d.started_at, d.finished_at,"  \
-	" d.log_size, d.env_role"
+	" d.log_size, d.env_role, d.checkout"
 #define KEYS                                                                   \
 	"d.id, d.project_id, d.pipeline_id, d.environment_id, d.branch,"       \
 	" d.commit_hash, "

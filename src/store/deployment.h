@@ -34,7 +34,7 @@ struct deployment {
 	struct json_text secret_vars; /* the secret values, sealed;
 				       * write-only */
 	struct maybe timeout_seconds; /* of the pipeline; write-only */
-	const char *checkout;         /* the same */
+	const char *checkout;         /* the same; not in responses */
 	const char *env_role; /* role of the user who chose them: deployer,
 			       * maintainer; NULL = unknown, from an older
 			       * version; not in responses */

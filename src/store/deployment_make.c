@@ -102,7 +102,7 @@ static const struct stmt any_source = {
 	" commit_hash,"                                                        \
 	" commit_message, env_vars, status, reason, detail, `trigger`,"        \
 	" retry_of, created_by, runner, created_at, started_at, finished_at,"  \
-	" log_size, env_role"
+	" log_size, env_role, checkout"
 #define STEPS_MADE                                                             \
 	" ORDER BY position RETURNING position, name, status, exit_code,"      \
 	" `signal`, started_at, finished_at, log_offset, log_length"
