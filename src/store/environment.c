@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "store/environment.h"
 
+#include "store/child.h"
 #include "store/columns.h"
 #include "store/env.h"
 #include "store/lock.h"
@@ -131,30 +132,19 @@ const struct shape environment_shape = {
 };
 
 #define SELECT                                                                 \
-	"SELECT " COLUMNS_OF("e",                                              \
+	"SELECT " COLUMNS_OF("c",                                              \
 	    ENVIRONMENT) ", l.id AS deployment_id, l.commit_hash,"             \
 			 " l.commit_message, l.branch, l.finished_at,"         \
-			 " l.created_by FROM environment e"                    \
-			 " LEFT JOIN deployment l ON l.id = e.live_deployment"
-
-struct environment_query {
-	int64_t project_id;
-	int64_t limit;
-	int64_t offset;
-};
-#define Q(m) FIELD(struct environment_query, m, 0, .doc = NULL)
+			 " l.created_by FROM environment c"                    \
+			 " LEFT JOIN deployment l ON l.id = c.live_deployment"
 
 static const struct field id_args[] = { A(id), FIELD_END };
 static const struct field id_id_args[] = { A(id), A(id), FIELD_END };
 static const struct field project_args[] = { A(project_id), FIELD_END };
-static const struct field page_args[] = { Q(limit), Q(offset), FIELD_END };
-static const struct field of_args[] = { Q(project_id), Q(limit), Q(offset),
-	FIELD_END };
-static const struct field count_args[] = { Q(project_id), FIELD_END };
 
 static const struct stmt by_id = {
 	.name = "environment_by_id",
-	.sql = SELECT " WHERE e.id = ? AND e.valid = 1",
+	.sql = SELECT " WHERE c.id = ? AND c.valid = 1",
 	.args = id_args,
 	.row = row_fields,
 	.rowsize = sizeof(struct environment),
@@ -167,23 +157,11 @@ static const struct stmt lock = {
 	.row = id_args,
 	.rowsize = sizeof(struct environment),
 };
-static const struct stmt page = {
-	.name = "environment_page",
-	.sql = SELECT " WHERE e.valid = 1"
-		      " ORDER BY e.project_id, e.position, e.id"
-		      " LIMIT ? OFFSET ?",
-	.args = page_args,
-	.row = row_fields,
-	.rowsize = sizeof(struct environment),
-};
-static const struct stmt page_of = {
-	.name = "environment_page_of",
-	.sql = SELECT " WHERE e.valid = 1 AND e.project_id = ?"
-		      " ORDER BY e.position, e.id LIMIT ? OFFSET ?",
-	.args = of_args,
-	.row = row_fields,
-	.rowsize = sizeof(struct environment),
-};
+/* clang-format off */
+CHILD(environment, SELECT, row_fields, "c.project_id, c.position, c.id",
+    "c.position, c.id")
+/* clang-format on */
+
 static const struct stmt two = {
 	.name = "environment_two",
 	.sql = "SELECT id FROM environment WHERE valid = 1 AND project_id = ?"
@@ -200,34 +178,6 @@ static const struct stmt hold_project = {
 	.args = id_args,
 	.row = id_args,
 	.rowsize = sizeof(struct environment),
-};
-static const struct stmt count = {
-	.name = "environment_count",
-	.sql = "SELECT COUNT(*) AS n FROM environment WHERE valid = 1",
-	.row = page_count_row,
-	.rowsize = sizeof(struct page_count),
-};
-static const struct stmt count_of = {
-	.name = "environment_count_of",
-	.sql = "SELECT COUNT(*) AS n FROM environment WHERE valid = 1"
-	       " AND project_id = ?",
-	.args = count_args,
-	.row = page_count_row,
-	.rowsize = sizeof(struct page_count),
-};
-
-/* No row if the project does not exist. */
-static const struct field same_args[] = { A(name), A(id), A(project_id),
-	FIELD_END };
-static const struct stmt same_name = {
-	.name = "environment_same_name",
-	.sql = "SELECT COUNT(e.id) AS n FROM project p"
-	       " LEFT JOIN environment e ON e.project_id = p.id"
-	       " AND e.live_name = ? AND e.id <> ?"
-	       " WHERE p.id = ? AND p.valid = 1 GROUP BY p.id",
-	.args = same_args,
-	.row = page_count_row,
-	.rowsize = sizeof(struct page_count),
 };
 static const struct stmt next = {
 	.name = "environment_next",
@@ -257,19 +207,6 @@ static const struct stmt update = {
 	.args = update_args,
 };
 
-#define DELETE                                                                 \
-	"UPDATE environment SET valid = 0, version = version + 1,"             \
-	" updated_at = CURRENT_TIMESTAMP(3) WHERE valid = 1 AND "
-static const struct stmt delete_environment = {
-	.name = "environment_delete",
-	.sql = DELETE "id = ?",
-	.args = id_args,
-};
-static const struct stmt delete_of = {
-	.name = "environment_delete_of",
-	.sql = DELETE "project_id = ?",
-	.args = project_args,
-};
 static const struct stmt waiting = {
 	.name = "environment_waiting",
 	.sql = "SELECT id FROM deployment WHERE project_id ="
@@ -312,18 +249,12 @@ static const struct stmt reached = {
 static const struct stmt *const environment_stmts[] = {
 	&by_id,
 	&lock,
-	&page,
-	&page_of,
+	CHILD_STMTS,
 	&two,
 	&hold_project,
-	&count,
-	&count_of,
-	&same_name,
 	&next,
 	&insert,
 	&update,
-	&delete_environment,
-	&delete_of,
 	&waiting,
 	&secrets_find,
 	&secrets_save,
@@ -335,9 +266,7 @@ static const struct stmt *const environment_stmts[] = {
 static const struct err *
 delete_of_project(struct db *db, int64_t project_id)
 {
-	const struct environment args = { .project_id = project_id };
-
-	return db_exec(db, &delete_of, &args, NULL);
+	return child_delete(db, &delete_of, project_id);
 }
 
 const struct store environment_store = {
@@ -367,15 +296,10 @@ const struct err *
 environment_page(struct db *db, struct arena *a, int64_t project_id,
     struct page *p, struct list *out)
 {
-	const struct environment_query q = { .project_id = project_id,
-		.limit = p->limit,
-		.offset = page_offset(p) };
 	const struct err *e;
 
-	if ((e = page_read(db, a, project_id == 0 ? &count : &count_of,
-		 project_id == 0 ? &page : &page_of, &q, p, out)) != NULL)
-		return e;
-	return rows_fill(db, a, out->items, out->n);
+	e = child_read(db, a, &child, project_id, p, out);
+	return e != NULL ? e : rows_fill(db, a, out->items, out->n);
 }
 
 const struct err *
@@ -434,21 +358,8 @@ const struct err *
 environment_judge(struct db *db, const struct environment *env,
     struct faults *faults)
 {
-	struct page_count same;
-	const struct err *e;
-
-	if (env->project_id == 0)
-		return NULL;
-	e = db_row(db, faults->a, &same_name, env, &same);
-	if (e != NULL && e->code == ERR_NOTFOUND) {
-		faults_add(faults, "/projectId", "unknown project");
-		return NULL;
-	}
-	if (e == NULL && same.n > 0)
-		faults_conflict(faults, "/name",
-		    "another environment of the project has this name; choose "
-		    "another");
-	return e;
+	return child_judge(db, &child, env->id, env->project_id, env->name,
+	    faults);
 }
 
 const struct err *
@@ -507,7 +418,7 @@ environment_delete(struct db *db, struct arena *a, int64_t id)
 	const struct environment args = { .id = id };
 	const struct err *e;
 
-	if ((e = db_exec(db, &delete_environment, &args, NULL)) != NULL)
+	if ((e = child_delete(db, &delete_one, id)) != NULL)
 		return e;
 	return waiting_cancel(db, a, &args);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "store/pipeline.h"
 
+#include "store/child.h"
 #include "store/columns.h"
 #include "store/store.h"
 
@@ -54,18 +55,7 @@ const struct shape pipeline_shape = {
 
 #define COLUMNS COLUMNS_SELECT(PIPELINE)
 
-struct pipeline_query {
-	int64_t project_id;
-	int64_t limit;
-	int64_t offset;
-};
-#define Q(m) FIELD(struct pipeline_query, m, 0, .doc = NULL)
-
 static const struct field id_args[] = { A(id), FIELD_END };
-static const struct field page_args[] = { Q(limit), Q(offset), FIELD_END };
-static const struct field of_args[] = { Q(project_id), Q(limit), Q(offset),
-	FIELD_END };
-static const struct field project_args[] = { Q(project_id), FIELD_END };
 
 static const struct stmt by_id = {
 	.name = "pipeline_by_id",
@@ -89,51 +79,10 @@ static const struct stmt hold = {
 	.row = id_args,
 	.rowsize = sizeof(struct pipeline),
 };
-static const struct stmt page = {
-	.name = "pipeline_page",
-	.sql = "SELECT " COLUMNS " FROM pipeline WHERE valid = 1"
-	       " ORDER BY name, id LIMIT ? OFFSET ?",
-	.args = page_args,
-	.row = pipeline_fields,
-	.rowsize = sizeof(struct pipeline),
-};
-static const struct stmt page_of = {
-	.name = "pipeline_page_of",
-	.sql = "SELECT " COLUMNS " FROM pipeline WHERE project_id = ?"
-	       " AND valid = 1 ORDER BY name, id LIMIT ? OFFSET ?",
-	.args = of_args,
-	.row = pipeline_fields,
-	.rowsize = sizeof(struct pipeline),
-};
-static const struct stmt count = {
-	.name = "pipeline_count",
-	.sql = "SELECT COUNT(*) AS n FROM pipeline WHERE valid = 1",
-	.row = page_count_row,
-	.rowsize = sizeof(struct page_count),
-};
-static const struct stmt count_of = {
-	.name = "pipeline_count_of",
-	.sql = "SELECT COUNT(*) AS n FROM pipeline WHERE project_id = ?"
-	       " AND valid = 1",
-	.args = project_args,
-	.row = page_count_row,
-	.rowsize = sizeof(struct page_count),
-};
-
-/* No row if the project does not exist. */
-static const struct field same_args[] = { A(name), A(id), A(project_id),
-	FIELD_END };
-static const struct stmt same_name = {
-	.name = "pipeline_same_name",
-	.sql = "SELECT COUNT(l.id) AS n FROM project p LEFT JOIN pipeline l"
-	       " ON l.project_id = p.id AND l.live_name = ? AND l.id <> ?"
-	       " WHERE p.id = ? AND p.valid = 1 GROUP BY p.id",
-	.args = same_args,
-	.row = page_count_row,
-	.rowsize = sizeof(struct page_count),
-};
-
 /* clang-format off */
+CHILD(pipeline, "SELECT " COLUMNS " FROM pipeline c", pipeline_fields,
+    "name, id", "name, id")
+
 static const struct field insert_args[] = {
 	COLUMNS_INSERT_ARGS(PIPELINE, struct pipeline)
 };
@@ -160,36 +109,15 @@ static const struct stmt delete_steps = {
 	       " WHERE pipeline_id = ? AND valid = 1",
 	.args = id_args,
 };
-static const struct stmt delete_pipeline = {
-	.name = "pipeline_delete",
-	.sql = "UPDATE pipeline SET valid = 0, version = version + 1,"
-	       " updated_at = CURRENT_TIMESTAMP(3) WHERE id = ? AND valid = 1",
-	.args = id_args,
-};
-
-static const struct field of_project_args[] = { A(project_id), FIELD_END };
-static const struct stmt delete_of = {
-	.name = "pipeline_delete_of",
-	.sql = "UPDATE pipeline SET valid = 0, version = version + 1,"
-	       " updated_at = CURRENT_TIMESTAMP(3)"
-	       " WHERE project_id = ? AND valid = 1",
-	.args = of_project_args,
-};
 
 static const struct stmt *const pipeline_stmts[] = {
 	&by_id,
 	&lock,
 	&hold,
-	&page,
-	&page_of,
-	&count,
-	&count_of,
-	&same_name,
+	CHILD_STMTS,
 	&insert,
 	&update,
 	&delete_steps,
-	&delete_pipeline,
-	&delete_of,
 	NULL,
 };
 
@@ -197,9 +125,7 @@ static const struct stmt *const pipeline_stmts[] = {
 static const struct err *
 delete_of_project(struct db *db, int64_t project_id)
 {
-	const struct pipeline args = { .project_id = project_id };
-
-	return db_exec(db, &delete_of, &args, NULL);
+	return child_delete(db, &delete_of, project_id);
 }
 
 const struct store pipeline_store = {
@@ -211,15 +137,10 @@ const struct err *
 pipeline_page(struct db *db, struct arena *a, int64_t project_id,
     struct page *p, struct list *out)
 {
-	const struct pipeline_query q = { .project_id = project_id,
-		.limit = p->limit,
-		.offset = page_offset(p) };
 	const struct err *e;
 
-	if ((e = page_read(db, a, project_id == 0 ? &count : &count_of,
-		 project_id == 0 ? &page : &page_of, &q, p, out)) != NULL)
-		return e;
-	return steps_of(db, a, out);
+	e = child_read(db, a, &child, project_id, p, out);
+	return e != NULL ? e : steps_of(db, a, out);
 }
 
 /* Reads a pipeline with its steps. */
@@ -260,21 +181,7 @@ pipeline_hold(struct db *db, struct arena *a, int64_t id)
 const struct err *
 pipeline_judge(struct db *db, const struct pipeline *p, struct faults *faults)
 {
-	struct page_count same;
-	const struct err *e;
-
-	if (p->project_id == 0)
-		return NULL;
-	e = db_row(db, faults->a, &same_name, p, &same);
-	if (e != NULL && e->code == ERR_NOTFOUND) {
-		faults_add(faults, "/projectId", "unknown project");
-		return NULL;
-	}
-	if (e == NULL && same.n > 0)
-		faults_conflict(faults, "/name",
-		    "another pipeline of the project has this name; choose "
-		    "another");
-	return e;
+	return child_judge(db, &child, p->id, p->project_id, p->name, faults);
 }
 
 const struct err *
@@ -319,5 +226,5 @@ pipeline_delete(struct db *db, int64_t id)
 
 	if ((e = db_exec(db, &delete_steps, &args, NULL)) != NULL)
 		return e;
-	return db_exec(db, &delete_pipeline, &args, NULL);
+	return child_delete(db, &delete_one, id);
 }
