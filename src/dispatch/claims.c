@@ -75,11 +75,24 @@ skips(void *context, int64_t id, const char *repository)
 	return true;
 }
 
+/* Whether a slot is free.  Up to as many deployments as there are slots give
+ * theirs up while their fetch hangs. */
+static bool
+has_slot(const struct dispatch *d)
+{
+	const size_t slots = (size_t)d->settings.runner.slots;
+	size_t i, hung = 0;
+
+	for (i = 0; i < d->tasks->n && hung < slots; i++)
+		hung += task_is_live(d->tasks->items[i]) &&
+		    fetch_hangs(&d->tasks->items[i]->fetch);
+	return tasks_live(d->tasks) < slots + hung;
+}
+
 static bool
 is_claiming(const struct dispatch *d, const struct claims *c)
 {
-	return c->is_wanted &&
-	    tasks_live(d->tasks) < (size_t)d->settings.runner.slots;
+	return c->is_wanted && has_slot(d);
 }
 
 /* Nothing was found: those that were avoided can be tried again at `due`. */

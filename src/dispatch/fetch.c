@@ -9,7 +9,7 @@
 #include "core/log.h"
 #include "core/str.h"
 
-#define HUNG_MS 30000  /* a failed fetch that took longer has hung */
+#define HUNG_MS 30000  /* a fetch that takes longer hangs */
 #define REST_MS 600000 /* a host counts as slow for so long */
 
 void
@@ -36,6 +36,13 @@ fetch_begin(struct fetch *f, const char *repository)
 	fetch_host(repository, f->host);
 	f->since = time_mono_ms();
 	f->is_over = false;
+}
+
+bool
+fetch_hangs(const struct fetch *f)
+{
+	return f->host[0] != '\0' && !f->is_over &&
+	    time_mono_ms() - f->since >= HUNG_MS;
 }
 
 /* The index, FETCH_SLOW if the host is not among them. */
@@ -79,13 +86,13 @@ fetch_succeeded(struct fetch_hosts *hosts, struct fetch *f)
 bool
 fetch_failed(struct fetch_hosts *hosts, struct fetch *f, const char *name)
 {
-	const int64_t now = time_mono_ms();
+	const bool hung = fetch_hangs(f);
 	size_t i, at;
 
 	if (f->is_over)
 		return false;
 	f->is_over = true;
-	if (f->host[0] == '\0' || now - f->since < HUNG_MS)
+	if (!hung)
 		return true;
 	if ((at = slow_find(hosts, f->host)) == FETCH_SLOW) {
 		for (i = at = 0; i < FETCH_SLOW; i++)
@@ -96,6 +103,6 @@ fetch_failed(struct fetch_hosts *hosts, struct fetch *f, const char *name)
 		    name, f->host);
 	}
 	(void)snprintf(hosts->slow[at].host, FETCH_HOST, "%s", f->host);
-	hosts->slow[at].until = now + REST_MS;
+	hosts->slow[at].until = time_mono_ms() + REST_MS;
 	return true;
 }

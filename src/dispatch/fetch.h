@@ -3,7 +3,7 @@
  * A Git server that hangs holds each job that fetches from it until its
  * checkout times out.  To keep it from taking every slot, at most half of the
  * slots fetch from one host at a time, and only one from a host that recently
- * let a fetch hang.
+ * let a fetch hang.  A fetch that hangs takes no slot.
  */
 #ifndef SLIPWAY_DISPATCH_FETCH_H
 #define SLIPWAY_DISPATCH_FETCH_H
@@ -33,6 +33,8 @@ struct fetch_hosts {
 void fetch_begin(struct fetch *, const char *repository);
 /* The host in an address, with its port, in lower case; "" for a path. */
 void fetch_host(const char *repository, char out[FETCH_HOST]);
+/* Whether it has lasted so long that its server probably does not respond. */
+bool fetch_hangs(const struct fetch *);
 /* How many of `slots` jobs can fetch from that host at a time. */
 size_t fetch_limit(const struct fetch_hosts *, const char *host, size_t slots);
 /* The fetch succeeded, or the task ended without one; whether that was news.
