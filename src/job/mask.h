@@ -3,7 +3,8 @@
  * Replaces secrets in a stream of bytes by `***`.
  *
  * This is a best effort against accidental leaks.  It finds
- * - the value itself, and each of its lines;
+ * - the value itself, each of its lines, and its lines or words joined by one
+ *   blank or by nothing;
  * - the value in base64 and base64url, alone or inside a longer text, at any
  *   alignment, in one line or broken into lines of any width (LF, CRLF, the
  *   escapes of both, each line indented by up to 64 blanks);

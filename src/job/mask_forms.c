@@ -162,6 +162,24 @@ put_single(struct buf *out, char c, const char *how)
 		buf_putc(out, c);
 }
 
+/* Writes each run of `blanks` as one blank, as an unquoted $NAME does. */
+static void
+put_words(struct buf *out, char c, const char *blanks)
+{
+	if (c == '\0' || strchr(blanks, c) == NULL)
+		buf_putc(out, c);
+	else if (out->len > 0 && out->data[out->len - 1] != ' ')
+		buf_putc(out, ' ');
+}
+
+/* Drops `unwanted` bytes. */
+static void
+put_joined(struct buf *out, char c, const char *unwanted)
+{
+	if (c == '\0' || strchr(unwanted, c) == NULL)
+		buf_putc(out, c);
+}
+
 static const struct quoter {
 	void (*put)(struct buf *, char, const char *);
 	const char *which;
@@ -183,6 +201,8 @@ static const struct quoter {
 	{ put_quoted, "\"\\$`" },        /* "…" of declare -p */
 	{ put_single, "'\\''" },         /* '…' */
 	{ put_single, "'\"'\"'" },       /* '…' of Python */
+	{ put_words, " \t\n" },          /* echo $NAME */
+	{ put_joined, "\r\n" },          /* tr -d '\r\n' */
 };
 
 static void

@@ -64,6 +64,10 @@ forms(void)
 	    "a line without its carriage return is masked");
 	one("one\ntwo\nab\nlong line", "one two ab\n", "one two ab\n",
 	    "a line that is too short is not masked");
+	one("one\ntwo\n  ab\nxyz", "(one two ab xyz)", "(***)",
+	    "lines that a shell joins by blanks are masked");
+	one("one\r\ntwo\r\nab", "(onetwoab)", "(***)",
+	    "lines that are joined without blanks are masked");
 	one("hunter22", "\xff\xc3hunter22\x80", "\xff\xc3***\x80",
 	    "between invalid UTF-8");
 }
