@@ -27,10 +27,19 @@ sub flags {
 	return \%o;
 }
 
+# The commands that a help text lists, and the help of one.
+sub commands { return $_[0] =~ /^  ([a-z]+(?: [a-z]+)?)(?= |$)/mg }
+sub command_help {
+	my ($program, $command) = @_;
+	return (run_cmd(program($program), 'help', split / /, $command))[1] =~ s/\A.*?(?=^usage)//msr;
+}
+
 for my $name (qw(slipway-admin slipway-api slipway-dispatch slipway-job slipway-runner)) {
 	my $page = slurp(srcdir() . "/man/$name.8");
 	my ($status, $help, $err) = run_cmd(program($name), '-h');
 	$help = "$help$err" =~ s/\A.*?(?=^usage)//msr;
+	my %command = $name eq 'slipway-admin' ? map { $_ => command_help($name, $_) } commands($help) : ();
+	$help .= $_ for values %command;
 	my ($synopsis) = $page =~ /^\.Sh SYNOPSIS\n(.*?)^\.Sh/ms;
 	my ($rest) = $page =~ /^\.Sh DESCRIPTION\n(.*)/ms;
 	my $items = join "\n", $rest =~ /^(\.It .*)$/mg;
@@ -40,10 +49,14 @@ for my $name (qw(slipway-admin slipway-api slipway-dispatch slipway-job slipway-
 	my %named = map { $_ => 1 } grep { /^-\w$/ } keys %{ flags($synopsis) };
 	is_deeply(\%named, \%short, "$name: the synopsis names exactly the short options of the program");
 	if ($name eq 'slipway-admin') {
-		my @printed = $help =~ /^  ([a-z]+(?: [a-z]+)?)(?= |$)/mg;
-		my @explained = $items =~ /^\.It Cm ([a-z]+(?: [a-z]+)?)(?= |$)/mg;
-		is_deeply([sort @explained], [sort @printed],
+		my %explained = $items =~ /^\.It Cm ([a-z]+(?: [a-z]+)?)(?= |$)(.*)/mg;
+		is_deeply([sort keys %explained], [sort keys %command],
 		    "$name: the man page explains exactly the commands of the program");
+		for my $c (sort keys %command) {
+			my ($own) = $command{$c} =~ /^(usage: .*)$/m;
+			is_deeply(flags($explained{$c} // ''), options($own =~ s/\[-c FILE\]//r),
+			    "$name: the man page explains exactly the options of $c");
+		}
 	}
 	next if $name =~ /-(?:dispatch|job)$/; # other programs start these
 	my ($version) = slurp(srcdir() . '/configure.ac') =~ /AC_INIT\(\[slipway\], \[([^\]]+)\]/;

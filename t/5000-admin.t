@@ -40,7 +40,12 @@ like($out, qr/^slipway-admin \d+\.\d+\.\d+$/, '-V prints the version');
 is($status, 0, '-h succeeds');
 like($out, qr/^usage: .*^  token add USER/ms, '-h prints the commands');
 rejected(64, qr/usage/);
-rejected(64, qr/unknown command users$/m, 'users', 'list');
+rejected(64, qr/unknown command users\nDid you mean "slipway-admin user"\?$/m, 'users', 'list');
+rejected(64, qr/unknown command nothing\nusage: /, 'nothing');
+rejected(64, qr/unknown option --stats; did you mean --status\?$/m, 'migrate', '--stats');
+like(done(qr/./, 'help', 'token', 'add'), qr/^usage: slipway-admin .* token add USER --name NAME/m,
+    'help prints the options of a command');
+rejected(64, qr/unknown command tokne; did you mean token\?/, 'help', 'tokne');
 rejected(64, qr/user requires a subcommand: user list, user add, user set, user delete$/m, 'user');
 rejected(64, qr/unknown command user invent; existing ones: user list, user add, user set, user delete$/m,
     'user', 'invent');

@@ -2,209 +2,135 @@
 /* slipway-admin: the schema, the key files, users and their tokens. */
 #include "cli/admin.h"
 
-#include <err.h>
 #include <pwd.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sysexits.h>
 #include <unistd.h>
 
 #include "core/log.h"
-#include "core/str.h"
 #include "crypto/crypto.h"
 
-#define ARENA ((size_t)64 << 20)
-#define NAME_WORDS 2
+struct globals {
+	const char *conf;
+};
+
+static const struct option_row global_options[] = {
+	OPTION(struct globals, conf, "conf", .letter = 'c', .value = "FILE",
+	    .file = true,
+	    .doc = "read this configuration; default " SLIPWAY_CONF),
+	OPTION_END,
+};
+
+static const struct option_row migrate_options[] = {
+	OPTION(struct admin_migrate, status, "status",
+	    .doc = "print each migration and its time"),
+	OPTION(struct admin_migrate, dry_run, "dry-run",
+	    .doc = "print what would be applied"),
+	OPTION_END,
+};
+
+static const struct option_row key_options[] = {
+	OPTION(struct admin_key, reseal, "reseal",
+	    .doc = "encrypt all values again with the first keys"),
+	OPTION(struct admin_key, prune, "prune",
+	    .doc = "remove all keys but the first"),
+	OPTION(struct admin_key, dry_run, "dry-run",
+	    .doc = "print what would be done"),
+	OPTION_END,
+};
+
+static const struct option_row move_options[] = {
+	OPTION(struct admin_move, dry_run, "dry-run",
+	    .doc = "print what would be changed"),
+	OPTION_END,
+};
+
+/* clang-format off */
+#define USER_OPTIONS(needs_role)					\
+	OPTION(struct admin_user, role, "role", .value = "ROLE",	\
+	    .must = (needs_role),					\
+	    .doc = "viewer, deployer, maintainer or admin"),		\
+	OPTION(struct admin_user, status, "status", .value = "STATUS",	\
+	    .doc = "active or inactive"),				\
+	OPTION(struct admin_user, name, "name", .value = "NAME",	\
+	    .doc = "full name"),					\
+	OPTION(struct admin_user, email, "email", .value = "MAIL",	\
+	    .doc = "email address")
+/* clang-format on */
+
+static const struct option_row user_add_options[] = {
+	USER_OPTIONS(true),
+	OPTION_END,
+};
+
+static const struct option_row user_set_options[] = {
+	USER_OPTIONS(false),
+	OPTION_END,
+};
+
+static const struct option_row token_options[] = {
+	OPTION(struct admin_token, name, "name", .value = "NAME", .must = true,
+	    .doc = "name of the token"),
+	OPTION(struct admin_token, role, "role", .value = "ROLE",
+	    .doc = "role of the token; default: the user's"),
+	OPTION(struct admin_token, expires, "expires", .value = "TIME|DAYSd",
+	    .doc = "when it stops working; default: never"),
+	OPTION_END,
+};
+
+/* clang-format off */
+#define NONE_OF(f) .flags = (f)
+#define WITH(f, list, type) .flags = (f), .options = (list),		\
+	.size = sizeof(struct type)
+#define ROWS (COMMAND_DB | COMMAND_SCHEMA)
+/* clang-format on */
 
 static const struct command commands[] = {
-	{ "migrate", "[--status | --dry-run]",
-	    "upgrade the schema to this program's version",
-	    COMMAND_DB | COMMAND_MIGRATE, admin_migrate },
-	{ "key", "[--reseal | --prune] [--dry-run]",
-	    "create the key files, or add a new first key to each; "
-	    "re-encrypt\n      all values with it; drop the older keys",
-	    COMMAND_DB, admin_key },
-	{ "check", "",
-	    "print the effective settings and check keys and database",
-	    COMMAND_DB, admin_check },
-	{ "doctor", "", "check everything that sign-in and deployments require",
-	    COMMAND_DB, admin_doctor },
-	{ "gitserver move", "OLD [--dry-run]",
-	    "move accounts and repositories from the Git server's old URL to "
-	    "the\n      configured one",
-	    COMMAND_DB | COMMAND_SCHEMA, admin_gitserver_move },
-	{ "user list", "",
-	    "list name, role, status, full name and email of all users",
-	    COMMAND_DB | COMMAND_SCHEMA, admin_user_list },
-	{ "user add",
-	    "USER --role ROLE [--status STATUS] [--name NAME] [--email MAIL]",
-	    "create a user", COMMAND_DB | COMMAND_SCHEMA, admin_user_add },
-	{ "user set",
-	    "USER [--role ROLE] [--status STATUS] [--name NAME]"
-	    " [--email MAIL]",
-	    "change a user; an empty text clears a value",
-	    COMMAND_DB | COMMAND_SCHEMA, admin_user_set },
-	{ "user delete", "USER", "delete a user and the user's tokens",
-	    COMMAND_DB | COMMAND_SCHEMA, admin_user_delete },
-	{ "token add", "USER --name NAME [--role ROLE] [--expires TIME|DAYSd]",
-	    "create an API token and print it; it is not shown again",
-	    COMMAND_DB | COMMAND_SCHEMA, admin_token_add },
-	{ "token list", "USER",
-	    "list number, role, name and expiry of a user's tokens",
-	    COMMAND_DB | COMMAND_SCHEMA, admin_token_list },
-	{ "token delete", "USER NUMBER",
-	    "delete a token; it is invalid immediately",
-	    COMMAND_DB | COMMAND_SCHEMA, admin_token_delete },
+	{ "migrate", "upgrade the schema to this program's version",
+	    .run = admin_migrate,
+	    WITH(COMMAND_DB | COMMAND_MIGRATE, migrate_options,
+		admin_migrate) },
+	{ "key", "create the key files, or rotate the keys", .run = admin_key,
+	    .examples = "key\tcreate the key files, or add a new first key\n"
+			"key --reseal\tencrypt all values with it\n"
+			"key --prune\tdrop the older keys\n",
+	    WITH(COMMAND_DB, key_options, admin_key) },
+	{ "check", "print the settings, check the keys and the database",
+	    .run = admin_check, NONE_OF(COMMAND_DB) },
+	{ "doctor", "check everything that sign-in and deployments require",
+	    .run = admin_doctor, NONE_OF(COMMAND_DB) },
+	{ "gitserver move",
+	    "move everything from the Git server's old URL to the new one",
+	    .word = { { "OLD" } }, .run = admin_gitserver_move,
+	    WITH(ROWS, move_options, admin_move) },
+	{ "user list", "list all users", .run = admin_user_list,
+	    NONE_OF(ROWS) },
+	{ "user add", "create a user", .word = { { "USER" } },
+	    .run = admin_user_add, WITH(ROWS, user_add_options, admin_user) },
+	{ "user set", "change a user; an empty text clears a value",
+	    .word = { { "USER" } }, .run = admin_user_set,
+	    WITH(ROWS, user_set_options, admin_user) },
+	{ "user delete", "delete a user and the user's tokens",
+	    .word = { { "USER" } }, .run = admin_user_delete, NONE_OF(ROWS) },
+	{ "token add", "create an API token and print it once",
+	    .examples = "token add ada --name ci --expires 365d\t"
+			"create a token that is valid for a year\n",
+	    .word = { { "USER" } }, .run = admin_token_add,
+	    WITH(ROWS, token_options, admin_token) },
+	{ "token list", "list the tokens of a user", .word = { { "USER" } },
+	    .run = admin_token_list, NONE_OF(ROWS) },
+	{ "token delete", "delete a token; it is invalid immediately",
+	    .word = { { "USER" }, { "NUMBER" } }, .run = admin_token_delete,
+	    NONE_OF(ROWS) },
+	{ "completion", "print a completion script for a shell",
+	    .word = { { "SHELL", .choices = command_shells } },
+	    .run = command_completion },
+	{ "help", "print the help of a command",
+	    .word = { { "COMMAND", .optional = true, .known = command_names },
+		{ "SUBCOMMAND", .optional = true } },
+	    .run = command_help },
+	{ .name = NULL },
 };
-#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
-
-/* Whether the command is "group SUBCOMMAND"; NULL = whether it is any. */
-static bool
-is_in_group(const struct command *c, const char *group)
-{
-	const size_t len = group == NULL ? 0 : strlen(group);
-
-	return group == NULL ||
-	    (strncmp(c->name, group, len) == 0 && c->name[len] == ' ');
-}
-
-/* Lists the commands of a group, or all. */
-static void
-usage(FILE *to, const char *group)
-{
-	size_t i;
-
-	(void)fprintf(to, "usage: slipway-admin [-c FILE] COMMAND\n");
-	for (i = 0; i < COMMANDS; i++)
-		if (is_in_group(&commands[i], group))
-			(void)fprintf(to, "  %s%s%s\n      %s\n",
-			    commands[i].name,
-			    *commands[i].args == '\0' ? "" : " ",
-			    commands[i].args, commands[i].doc);
-	(void)fprintf(to,
-	    "  -c FILE  read this configuration; default " SLIPWAY_CONF "\n"
-	    "  -h       print this text\n"
-	    "  -V       print the version\n");
-}
-
-/* Rejects an unknown command; names the subcommands if its first word has
- * some. */
-static int
-command_unknown(int argc, char **argv)
-{
-	const char *separator = "";
-	bool group = false;
-	size_t i;
-
-	for (i = 0; argc > 0 && i < COMMANDS && !group; i++)
-		group = is_in_group(&commands[i], argv[0]);
-	if (argc > 0 && !group)
-		warnx("unknown command %s", argv[0]);
-	if (group) {
-		if (argc > 1)
-			(void)fprintf(stderr,
-			    "slipway-admin: unknown command %s %s; existing ones:",
-			    argv[0], argv[1]);
-		else
-			(void)fprintf(stderr,
-			    "slipway-admin: %s requires a subcommand:",
-			    argv[0]);
-		for (i = 0; i < COMMANDS; i++) {
-			if (!is_in_group(&commands[i], argv[0]))
-				continue;
-			(void)fprintf(stderr, "%s %s", separator,
-			    commands[i].name);
-			separator = ",";
-		}
-		(void)fprintf(stderr, "\n");
-	}
-	usage(stderr, group ? argv[0] : NULL);
-	return EX_USAGE;
-}
-
-static const struct option_value *
-option_find(const struct option_value *o, const char *name, size_t len)
-{
-	for (; o->name != NULL; o++)
-		if (strlen(o->name) == len && strncmp(o->name, name, len) == 0)
-			return o;
-	return NULL;
-}
-
-/* Parses --name VALUE or --name=VALUE; advances *at past a separate value. */
-static const struct err *
-option_take(const struct option_value *options, int argc, char **argv, int *at)
-{
-	const char *name = argv[*at] + 2;
-	size_t len = strcspn(name, "=");
-	const struct option_value *o = option_find(options, name, len);
-
-	if (o == NULL)
-		return err_public(ERR_METHOD, "%s: unknown option %s", argv[0],
-		    argv[*at]);
-	if (o->flag != NULL) {
-		if (name[len] != '\0')
-			return err_public(ERR_METHOD, "%s: --%s takes no value",
-			    argv[0], o->name);
-		*o->flag = true;
-		return NULL;
-	}
-	if (name[len] == '=')
-		*o->value = name + len + 1;
-	else if (*at + 1 < argc)
-		*o->value = argv[++*at];
-	else
-		return err_public(ERR_METHOD, "%s: --%s requires a value",
-		    argv[0], o->name);
-	return NULL;
-}
-
-const struct err *
-admin_options(int argc, char **argv, const struct option_value *options,
-    const char **words, size_t max)
-{
-	const struct err *e;
-	bool only_words = false;
-	size_t n = 0;
-	int i;
-
-	for (i = 1; i < argc; i++) {
-		if (!only_words && strcmp(argv[i], "--") == 0) {
-			only_words = true;
-		} else if (!only_words && str_starts(argv[i], "--")) {
-			if ((e = option_take(options, argc, argv, &i)) != NULL)
-				return e;
-		} else if (n < max) {
-			words[n++] = argv[i];
-		} else {
-			return err_public(ERR_METHOD,
-			    "%s: unexpected argument \"%s\"", argv[0], argv[i]);
-		}
-	}
-	if (n < max)
-		return err_public(ERR_METHOD, "%s: missing argument", argv[0]);
-	return NULL;
-}
-
-/* Finds the command that argv starts with, and the number of its words. */
-static const struct command *
-command_find(int argc, char **argv, int *words)
-{
-	char name[64];
-	size_t i;
-
-	for (*words = NAME_WORDS; *words > 0; --*words) {
-		if (*words > argc)
-			continue;
-		(void)snprintf(name, sizeof(name), "%s%s%s", argv[0],
-		    *words > 1 ? " " : "", *words > 1 ? argv[1] : "");
-		for (i = 0; i < COMMANDS; i++)
-			if (strcmp(commands[i].name, name) == 0)
-				return &commands[i];
-	}
-	return NULL;
-}
 
 static bool
 runs_as(const char *account)
@@ -227,8 +153,9 @@ account_of(const struct settings_database *s)
 }
 
 static const struct err *
-command_do(struct admin *admin, const struct command *c, int argc, char **argv)
+command_do(struct admin *admin, struct command_call *call)
 {
+	const struct command *c = call->command;
 	unsigned how = (c->flags & COMMAND_MIGRATE) != 0 ?
 	    DB_MIGRATE :
 	    account_of(&admin->set.database);
@@ -240,67 +167,43 @@ command_do(struct admin *admin, const struct command *c, int argc, char **argv)
 	if ((c->flags & COMMAND_SCHEMA) != 0 &&
 	    (e = db_check_schema(admin->db)) != NULL)
 		return e;
-	return c->run(admin, argc, argv);
+	return c->run(admin, call);
 }
 
 static int
-command_main(const char *path, const struct command *c, int argc, char **argv)
+admin_run(struct command_call *call)
 {
-	struct admin admin = { .a = arena_open(ARENA) };
+	const struct globals *globals = call->settings;
+	const char *path = globals->conf;
+	struct admin admin = { .a = call->a };
 	const struct err *e;
 	int status = EX_OK;
 
-	if ((e = crypto_init()) != NULL)
-		goto out;
-	if ((e = conf_read(admin.a, settings_keys,
+	if (call->command->flags == 0)
+		e = call->command->run(&admin, call);
+	else if ((e = crypto_init()) == NULL &&
+	    (e = conf_read(admin.a, settings_keys,
 		 path == NULL ? SLIPWAY_CONF : path,
-		 path == NULL ? CONF_OPTIONAL : 0, &admin.set)) != NULL)
-		goto out;
-	e = command_do(&admin, c, argc, argv);
-out:
+		 path == NULL ? CONF_OPTIONAL : 0, &admin.set)) == NULL)
+		e = command_do(&admin, call);
+	if (e != NULL)
+		status = command_report(call, e);
 	db_close(admin.db);
-	if (e != NULL) {
-		status = err_kinds[e->code].exit;
-		warnx("%s", str_visible(admin.a, e->msg));
-		if (e->code == ERR_METHOD)
-			(void)fprintf(stderr,
-			    "usage: slipway-admin [-c FILE] %s %s\n", c->name,
-			    c->args);
-	}
-	arena_close(admin.a);
-	if (fflush(stdout) != 0)
-		err(EX_IOERR, "standard output");
 	return status;
 }
+
+static const struct program program = {
+	.name = "slipway-admin",
+	.doc = "administer the schema, keys, users and tokens of slipway",
+	.commands = commands,
+	.options = global_options,
+	.size = sizeof(struct globals),
+	.run = admin_run,
+};
 
 int
 main(int argc, char **argv)
 {
-	const struct command *command;
-	const char *path = NULL;
-	int opt, words = 0;
-
 	log_init("slipway-admin", 0);
-	while ((opt = getopt(argc, argv, "+c:hV")) != -1) {
-		switch (opt) {
-		case 'c':
-			path = optarg;
-			break;
-		case 'h':
-			usage(stdout, NULL);
-			return EX_OK;
-		case 'V':
-			(void)printf("slipway-admin %s\n", SLIPWAY_VERSION);
-			return EX_OK;
-		default:
-			usage(stderr, NULL);
-			return EX_USAGE;
-		}
-	}
-	argc -= optind;
-	argv += optind;
-	command = argc > 0 ? command_find(argc, argv, &words) : NULL;
-	if (command == NULL)
-		return command_unknown(argc, argv);
-	return command_main(path, command, argc - words + 1, argv + words - 1);
+	return command_main(&program, argc, argv);
 }

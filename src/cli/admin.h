@@ -3,6 +3,7 @@
 #ifndef SLIPWAY_CLI_ADMIN_H
 #define SLIPWAY_CLI_ADMIN_H
 
+#include "cli/command.h"
 #include "core/settings.h"
 #include "db/db.h"
 #include "json/json.h"
@@ -15,35 +16,39 @@ struct admin {
 	struct db *db; /* not connected until a command uses it */
 };
 
-enum command_flag {
+/* Of a command. */
+enum admin_flag {
 	COMMAND_DB = 1 << 0,      /* opens the database */
 	COMMAND_MIGRATE = 1 << 1, /* as the account that migrates */
 	COMMAND_SCHEMA = 1 << 2,  /* requires this program's schema version */
 };
 
-/* argv[0] is the last word of the command's name. */
-typedef const struct err *command_run(struct admin *, int argc, char **argv);
-
-struct command {
-	const char *name; /* "user add" */
-	const char *args; /* for the usage */
-	const char *doc;
-	unsigned flags;
-	command_run *run;
+/* Options of key and migrate. */
+struct admin_key {
+	bool reseal;
+	bool prune;
+	bool dry_run;
 };
-
-/* An option of a command; --name, with a value unless `flag` is set. */
-struct option_value {
+struct admin_migrate {
+	bool status;
+	bool dry_run;
+};
+struct admin_move {
+	bool dry_run;
+};
+/* Options that describe a user; NULL = not given. */
+struct admin_user {
+	const char *role;
+	const char *status;
 	const char *name;
-	const char **value;
-	bool *flag;
+	const char *email;
 };
-
-/* Takes the options from argv, wherever they are. The other arguments go to
- * words[0..max-1] and are all required. The list ends with a NULL name.
- * ERR_METHOD says what is wrong. */
-MUSTCHECK const struct err *admin_options(int argc, char **argv,
-    const struct option_value *, const char **words, size_t max);
+/* Options that describe a token. */
+struct admin_token {
+	const char *name;
+	const char *role;
+	const char *expires;
+};
 
 /* Reads members given as text over `item`, validated like a body of the API.
  * ERR_INVALID lists everything that is wrong. */

@@ -58,17 +58,16 @@ report(const char *what, const struct err *e, struct err *room,
 }
 
 const struct err *
-admin_check(struct admin *admin, int argc, char **argv)
+admin_check(void *context, struct command_call *call)
 {
-	const struct option_value none = { .name = NULL };
+	struct admin *admin = context;
 	const struct settings_secrets *s = &admin->set.secrets;
 	struct keyring *keys = NULL;
 	struct public_key *public_key = NULL;
 	struct err room;
-	const struct err *e, *first = NULL;
+	const struct err *first = NULL;
 
-	if ((e = admin_options(argc, argv, &none, NULL, 0)) != NULL)
-		return e;
+	(void)call;
 	print_settings(admin);
 	report("key file", keyring_open(s->key_file, &keys), &room, &first);
 	keyring_close(keys);

@@ -318,7 +318,7 @@ bound_try(struct doctor *d)
 }
 
 const struct err *
-admin_doctor(struct admin *admin, int argc, char **argv)
+admin_doctor(void *context, struct command_call *call)
 {
 	static void (*const tries[])(struct doctor *) = {
 		database_try,
@@ -333,13 +333,10 @@ admin_doctor(struct admin *admin, int argc, char **argv)
 		bound_try,
 		doctor_token,
 	};
-	const struct option_value none = { .name = NULL };
-	struct doctor d = { .admin = admin };
-	const struct err *e;
+	struct doctor d = { .admin = context };
 	size_t i;
 
-	if ((e = admin_options(argc, argv, &none, NULL, 0)) != NULL)
-		return e;
+	(void)call;
 	for (i = 0; i < sizeof(tries) / sizeof(tries[0]); i++)
 		tries[i](&d);
 	forge_close(d.forge);

@@ -222,19 +222,13 @@ rename_run(struct rename *m, const char *old)
 }
 
 const struct err *
-admin_gitserver_move(struct admin *admin, int argc, char **argv)
+admin_gitserver_move(void *context, struct command_call *call)
 {
-	struct rename m = { .admin = admin };
-	const struct option_value options[] = {
-		{ .name = "dry-run", .flag = &m.dry },
-		{ .name = NULL },
-	};
+	const struct admin_move *options = call->options;
+	struct rename m = { .admin = context, .dry = options->dry_run };
 	const struct err *e;
-	const char *old;
 
-	if ((e = admin_options(argc, argv, options, &old, 1)) != NULL)
-		return e;
-	e = rename_run(&m, old);
+	e = rename_run(&m, call->word[0]);
 	forge_close(m.was);
 	forge_close(m.forge);
 	return e;

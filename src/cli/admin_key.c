@@ -284,33 +284,26 @@ key_do(struct admin *admin, struct keys *k, enum work work, unsigned flags)
 }
 
 const struct err *
-admin_key(struct admin *admin, int argc, char **argv)
+admin_key(void *context, struct command_call *call)
 {
-	bool anew = false, prune = false, dry_run = false;
-	const struct option_value options[] = {
-		{ .name = "reseal", .flag = &anew },
-		{ .name = "prune", .flag = &prune },
-		{ .name = "dry-run", .flag = &dry_run },
-		{ .name = NULL },
-	};
+	struct admin *admin = context;
+	const struct admin_key *options = call->options;
 	const struct err *e;
 	struct keys k;
 
-	if ((e = admin_options(argc, argv, options, NULL, 0)) != NULL)
-		return e;
-	if (anew && prune)
+	if (options->reseal && options->prune)
 		return err_public(ERR_METHOD,
 		    "key: --reseal and --prune are separate steps: run "
 		    "--reseal first");
-	if (dry_run && !anew && !prune)
+	if (options->dry_run && !options->reseal && !options->prune)
 		return err_public(ERR_METHOD,
 		    "key: --dry-run requires --reseal or --prune");
 	paths_set(admin, &k);
 	e = key_do(admin, &k,
-	    anew      ? WORK_RESEAL :
-		prune ? WORK_PRUNE :
-			WORK_ROTATE,
-	    dry_run ? 0 : RESEAL_WRITE);
+	    options->reseal    ? WORK_RESEAL :
+		options->prune ? WORK_PRUNE :
+				 WORK_ROTATE,
+	    options->dry_run ? 0 : RESEAL_WRITE);
 	public_key_close(k.public_key);
 	private_keyring_close(k.private_keyring);
 	keyring_close(k.keyring);

@@ -52,29 +52,23 @@ apply(struct admin *admin, const struct migration_state *m, size_t n)
 }
 
 const struct err *
-admin_migrate(struct admin *admin, int argc, char **argv)
+admin_migrate(void *context, struct command_call *call)
 {
-	bool status = false, dry_run = false;
-	const struct option_value options[] = {
-		{ .name = "status", .flag = &status },
-		{ .name = "dry-run", .flag = &dry_run },
-		{ .name = NULL },
-	};
+	struct admin *admin = context;
+	const struct admin_migrate *options = call->options;
 	const struct migration_state *m;
 	struct list list;
 	const struct err *e;
 	size_t i;
 
-	if ((e = admin_options(argc, argv, options, NULL, 0)) != NULL)
-		return e;
 	if ((e = db_migration_states(admin->db, admin->a, &list)) != NULL)
 		return e;
 	m = list.items;
-	if (status) {
+	if (options->status) {
 		print_states(m, list.n);
 		return NULL;
 	}
-	if (!dry_run)
+	if (!options->dry_run)
 		return apply(admin, m, list.n);
 	for (i = 0; i < list.n; i++)
 		if (to_do(&m[i]))

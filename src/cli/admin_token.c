@@ -14,14 +14,6 @@
 #define DAYS_MAX 36500
 #define PAGE 100
 
-/* The options that describe a token. */
-struct wish {
-	const char *username;
-	const char *role;
-	const char *name;
-	const char *expires;
-};
-
 /* Converts "90d" to a time that far from now; returns any other text
  * unchanged. */
 static const char *
@@ -40,18 +32,19 @@ expiry(struct admin *admin, const char *text)
 }
 
 static const struct err *
-read_wish(struct admin *admin, const struct wish *w, struct api_token *t)
+read_options(struct admin *admin, const struct admin_token *options,
+    struct api_token *t)
 {
 	struct pair pairs[3];
 	struct map map = { .items = pairs };
 
-	if (w->name != NULL)
-		pairs[map.n++] = (struct pair){ "name", w->name };
-	if (w->role != NULL)
-		pairs[map.n++] = (struct pair){ "role", w->role };
-	if (w->expires != NULL)
+	if (options->name != NULL)
+		pairs[map.n++] = (struct pair){ "name", options->name };
+	if (options->role != NULL)
+		pairs[map.n++] = (struct pair){ "role", options->role };
+	if (options->expires != NULL)
 		pairs[map.n++] = (struct pair){ "expiresAt",
-			expiry(admin, w->expires) };
+			expiry(admin, options->expires) };
 	return admin_read(admin, &api_token_shape, JSON_CREATE, &map, t);
 }
 
@@ -80,23 +73,16 @@ add(struct db *db, void *context)
 }
 
 const struct err *
-admin_token_add(struct admin *admin, int argc, char **argv)
+admin_token_add(void *context, struct command_call *call)
 {
-	struct wish w = { .username = NULL };
-	const struct option_value list[] = {
-		{ .name = "role", .value = &w.role },
-		{ .name = "name", .value = &w.name },
-		{ .name = "expires", .value = &w.expires },
-		{ .name = NULL },
-	};
+	struct admin *admin = context;
 	char token[CRYPTO_TOKEN_MAX], hash[CRYPTO_HASH_HEX];
 	struct api_token t = { .hash = hash };
 	struct user u;
 	const struct err *e;
 
-	if ((e = admin_options(argc, argv, list, &w.username, 1)) != NULL ||
-	    (e = read_wish(admin, &w, &t)) != NULL ||
-	    (e = admin_user_find(admin, w.username, &u)) != NULL ||
+	if ((e = read_options(admin, call->options, &t)) != NULL ||
+	    (e = admin_user_find(admin, call->word[0], &u)) != NULL ||
 	    (e = fit(&u, &t)) != NULL)
 		return e;
 	crypto_token(PREFIX, token);
@@ -108,11 +94,10 @@ admin_token_add(struct admin *admin, int argc, char **argv)
 }
 
 const struct err *
-admin_token_list(struct admin *admin, int argc, char **argv)
+admin_token_list(void *context, struct command_call *call)
 {
-	const struct option_value none = { .name = NULL };
+	struct admin *admin = context;
 	struct page page = { .page = 1, .limit = PAGE };
-	const char *username;
 	char expires[STR_TIME_SIZE];
 	const struct api_token *t;
 	struct list list;
@@ -120,8 +105,7 @@ admin_token_list(struct admin *admin, int argc, char **argv)
 	const struct err *e;
 	size_t i;
 
-	if ((e = admin_options(argc, argv, &none, &username, 1)) != NULL ||
-	    (e = admin_user_find(admin, username, &u)) != NULL)
+	if ((e = admin_user_find(admin, call->word[0], &u)) != NULL)
 		return e;
 	do {
 		if ((e = token_page(admin->db, admin->a, u.id, &page, &list)) !=
@@ -141,16 +125,14 @@ admin_token_list(struct admin *admin, int argc, char **argv)
 }
 
 const struct err *
-admin_token_delete(struct admin *admin, int argc, char **argv)
+admin_token_delete(void *context, struct command_call *call)
 {
-	const struct option_value none = { .name = NULL };
-	const char *words[2];
+	struct admin *admin = context;
+	const char *const *words = call->word;
 	struct user u;
 	const struct err *e;
 	int64_t id;
 
-	if ((e = admin_options(argc, argv, &none, words, 2)) != NULL)
-		return e;
 	if (!num_parse(words[1], 1, NUM_SAFE, &id))
 		return err_public(ERR_METHOD, "%s is not the number of a token",
 		    words[1]);

@@ -10,18 +10,10 @@
 #define BODY_MAX ((size_t)64 * 1024)
 #define PAGE 100
 
-/* The options that describe a user. */
-struct wish {
-	const char *username;
-	const char *role;
-	const char *status;
-	const char *name;
-	const char *email;
-};
-
 struct change {
 	struct admin *admin;
-	const struct wish *wish;
+	const char *username;
+	const struct admin_user *options; /* NULL = none */
 };
 
 static const struct err *
@@ -60,15 +52,14 @@ admin_read(struct admin *admin, const struct shape *shape, enum json_mode mode,
 /* Reads the options over the row or the defaults in `u`. An empty text clears a
  * value. */
 static const struct err *
-read_wish(struct admin *admin, const struct wish *w, enum json_mode mode,
-    struct user *u)
+read_options(const struct change *c, enum json_mode mode, struct user *u)
 {
 	const struct pair wishes[] = {
-		{ "username", w->username },
-		{ "role", w->role },
-		{ "status", w->status },
-		{ "name", w->name },
-		{ "email", w->email },
+		{ "username", c->username },
+		{ "role", c->options->role },
+		{ "status", c->options->status },
+		{ "name", c->options->name },
+		{ "email", c->options->email },
 	};
 	struct pair pairs[sizeof(wishes) / sizeof(wishes[0])];
 	struct map map = { .items = pairs };
@@ -82,21 +73,7 @@ read_wish(struct admin *admin, const struct wish *w, enum json_mode mode,
 			pairs[map.n].value = NULL;
 		map.n++;
 	}
-	return admin_read(admin, &user_shape, mode, &map, u);
-}
-
-static const struct err *
-options(int argc, char **argv, struct wish *w)
-{
-	const struct option_value list[] = {
-		{ .name = "role", .value = &w->role },
-		{ .name = "status", .value = &w->status },
-		{ .name = "name", .value = &w->name },
-		{ .name = "email", .value = &w->email },
-		{ .name = NULL },
-	};
-
-	return admin_options(argc, argv, list, &w->username, 1);
+	return admin_read(c->admin, &user_shape, mode, &map, u);
 }
 
 const struct err *
@@ -111,9 +88,9 @@ admin_user_find(struct admin *admin, const char *username, struct user *out)
 }
 
 const struct err *
-admin_user_list(struct admin *admin, int argc, char **argv)
+admin_user_list(void *context, struct command_call *call)
 {
-	const struct option_value none = { .name = NULL };
+	struct admin *admin = context;
 	const struct user_filter all = { .keyword = NULL };
 	struct page page = { .page = 1, .limit = PAGE };
 	const struct user *u;
@@ -121,8 +98,7 @@ admin_user_list(struct admin *admin, int argc, char **argv)
 	const struct err *e;
 	size_t i;
 
-	if ((e = admin_options(argc, argv, &none, NULL, 0)) != NULL)
-		return e;
+	(void)call;
 	do {
 		if ((e = user_page(admin->db, admin->a, &all, &page, &list)) !=
 		    NULL)
@@ -148,23 +124,23 @@ add(struct db *db, void *context)
 	const struct err *e;
 	int64_t id;
 
-	if ((e = read_wish(c->admin, c->wish, JSON_CREATE, &u)) != NULL)
+	if ((e = read_options(c, JSON_CREATE, &u)) != NULL)
 		return e;
 	return user_insert(db, &u, &id);
 }
 
 const struct err *
-admin_user_add(struct admin *admin, int argc, char **argv)
+admin_user_add(void *context, struct command_call *call)
 {
-	struct wish wish = { .username = NULL };
-	struct change c = { .admin = admin, .wish = &wish };
+	struct admin *admin = context;
+	struct change c = { .admin = admin,
+		.username = call->word[0],
+		.options = call->options };
 	const struct err *e;
 
-	if ((e = options(argc, argv, &wish)) != NULL)
-		return e;
 	if ((e = db_transaction(admin->db, add, &c)) != NULL)
 		return e;
-	(void)printf("user %s was created\n", wish.username);
+	(void)printf("user %s was created\n", c.username);
 	return NULL;
 }
 
@@ -175,25 +151,25 @@ set(struct db *db, void *context)
 	struct user u;
 	const struct err *e;
 
-	if ((e = admin_user_find(c->admin, c->wish->username, &u)) != NULL ||
+	if ((e = admin_user_find(c->admin, c->username, &u)) != NULL ||
 	    (e = user_lock(db, c->admin->a, u.id, &u)) != NULL ||
-	    (e = read_wish(c->admin, c->wish, JSON_UPDATE, &u)) != NULL)
+	    (e = read_options(c, JSON_UPDATE, &u)) != NULL)
 		return e;
 	return user_update(db, &u);
 }
 
 const struct err *
-admin_user_set(struct admin *admin, int argc, char **argv)
+admin_user_set(void *context, struct command_call *call)
 {
-	struct wish wish = { .username = NULL };
-	struct change c = { .admin = admin, .wish = &wish };
+	struct admin *admin = context;
+	struct change c = { .admin = admin,
+		.username = call->word[0],
+		.options = call->options };
 	const struct err *e;
 
-	if ((e = options(argc, argv, &wish)) != NULL)
-		return e;
 	if ((e = db_transaction(admin->db, set, &c)) != NULL)
 		return e;
-	(void)printf("user %s was changed\n", wish.username);
+	(void)printf("user %s was changed\n", c.username);
 	return NULL;
 }
 
@@ -204,24 +180,21 @@ drop(struct db *db, void *context)
 	struct user u;
 	const struct err *e;
 
-	if ((e = admin_user_find(c->admin, c->wish->username, &u)) != NULL ||
+	if ((e = admin_user_find(c->admin, c->username, &u)) != NULL ||
 	    (e = user_lock(db, c->admin->a, u.id, &u)) != NULL)
 		return e;
 	return user_delete(db, u.id);
 }
 
 const struct err *
-admin_user_delete(struct admin *admin, int argc, char **argv)
+admin_user_delete(void *context, struct command_call *call)
 {
-	const struct option_value none = { .name = NULL };
-	struct wish wish = { .username = NULL };
-	struct change c = { .admin = admin, .wish = &wish };
+	struct admin *admin = context;
+	struct change c = { .admin = admin, .username = call->word[0] };
 	const struct err *e;
 
-	if ((e = admin_options(argc, argv, &none, &wish.username, 1)) != NULL)
-		return e;
 	if ((e = db_transaction(admin->db, drop, &c)) != NULL)
 		return e;
-	(void)printf("user %s was deleted\n", wish.username);
+	(void)printf("user %s was deleted\n", c.username);
 	return NULL;
 }
