@@ -163,6 +163,67 @@ $api->put('/api/user/' . user_id('falling'), { role => 'viewer' });
 is($none->post('/api/user', { username => 'two', role => 'viewer' }, bearer($falling))->{status}, 403,
     'the session of a demoted admin cannot create a user');
 
+# --- sessions that an API token starts
+my $admin_id = $db->sql("INSERT INTO user (username, role) VALUES ('tess', 'admin') RETURNING id");
+# Stores a token of that user; token and id.
+sub api_token {
+	my ($role, $expires) = @_;
+	my $secret = 'slw_' . substr sha256_hex("token $role " . rand), 0, 43;
+	my $id = $db->sql("INSERT INTO api_token (user_id, name, role, hash, expires_at) VALUES ($admin_id,"
+	    . " 'x', '$role', '" . sha256_hex($secret) . "', " . ($expires || 'NULL') . ') RETURNING id');
+	return ($secret, $id);
+}
+# The session and the Max-Age of a Set-Cookie header.
+sub session_set {
+	my $line = $_[0]{headers}{'set-cookie'} || '';
+	my $rules = 'Secure; HttpOnly; SameSite=Lax';
+	return $line =~ m{^__Host-slipway=(sls_[A-Za-z0-9_-]{43}); Path=/; Max-Age=(\d+); $rules$};
+}
+sub start { my ($secret, $headers) = @_; return $none->post('/api/auth/session', undef,
+    { %{ bearer($secret) }, %{ $headers || {} } }) }
+my ($secret, $secret_id) = api_token('maintainer');
+$got = start($secret);
+is($got->{status}, 200, 'an API token starts a session') or diag $got->{body};
+my ($started, $age) = session_set($got);
+is($got->{json}{token}, $started, 'the response and the cookie contain the session');
+is($age, 86400, 'the cookie of a session of a lasting token ends after session_max');
+is($got->{json}{user}{username}, 'tess', 'the response contains the user of the token');
+like($got->{json}{user}{lastLoginAt}, qr/^\d{4}-/, 'lastLoginAt is the start of the session');
+is(status(cookie($started)), 200, 'the cookie of a session that a token started works');
+is($none->post('/api/user', { username => 'three', role => 'viewer' }, bearer($started))->{status}, 403,
+    'a session has the role of the token that started it, not that of the user');
+is($none->delete('/api/projects/77', bearer($started))->{status}, 404,
+    'a session of a maintainer\'s token may do what a maintainer may');
+my (undef, $other_id) = api_token('admin');
+is($none->delete("/api/auth/tokens/$other_id", bearer($started))->{status}, 403,
+    'a session that a token started cannot delete a token with a higher role');
+is($none->post('/api/auth/tokens', { name => 'x', role => 'admin' }, bearer($started))->{status}, 422,
+    'a session that a token started cannot create a token with a higher role');
+is(start($started)->{status}, 403, 'a session cannot start a session');
+is($none->post('/api/auth/session', undef, cookie($started, Origin => $api->url))->{status}, 403,
+    'the cookie of a session cannot start a session');
+is($none->post('/api/auth/session')->{status}, 401, 'a session without a credential is not started');
+is(start('slw_' . 'x' x 43)->{status}, 401, 'an unknown token starts no session');
+for my $headers ({ 'Sec-Fetch-Site' => 'cross-site' }, { Origin => 'https://evil.example' }) {
+	$got = start($secret, $headers);
+	is($got->{status}, 403, 'a page of another site cannot start a session');
+	is($got->{headers}{'set-cookie'}, undef, 'a rejected session sets no cookie');
+}
+$got = start($secret, { Origin => $api->url, %{ cookie($started) } });
+my ($next) = session_set($got);
+is(status(bearer($next)), 200, 'a page of this service starts a session');
+is(status(bearer($started)), 401, 'a new session replaces the browser\'s previous one');
+$db->sql("UPDATE api_token SET valid = 0 WHERE id = $secret_id");
+is(status(bearer($next)), 401, 'a session ends when the token that started it is deleted');
+my ($short, $short_id) = api_token('viewer', 'NOW(3) + INTERVAL 1 HOUR');
+($next, $age) = session_set(start($short));
+cmp_ok($age, '<=', 3600, 'the cookie of a session ends with the token that started it');
+cmp_ok($age, '>', 0, 'the cookie of a session of a short-lived token is valid');
+is($db->sql('SELECT s.expires_at <= t.expires_at FROM session s JOIN api_token t ON t.id = s.token_id '
+    . where($next) =~ s/hash/s.hash/r), 1, 'a session expires with the token that started it at the latest');
+$db->sql("UPDATE api_token SET expires_at = NOW(3) WHERE id = $short_id");
+is(status(bearer($next)), 401, 'a session ends when the token that started it expires');
+
 # --- signing in without a Git server
 $got = $none->get('/api/auth/url');
 is($got->{status}, 503, 'GET /api/auth/url without a configured Git server returns 503');

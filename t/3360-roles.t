@@ -30,7 +30,7 @@ my %needs = (
 		'GET /api/deployments/{id}', 'GET /api/deployments/{id}/log', 'GET /api/user/list',
 		'GET /api/user/search',
 		'GET /api/user/detail/{id}', 'GET /api/auth/info', 'GET /api/auth/logout',
-		'POST /api/auth/logout',
+		'POST /api/auth/logout', 'POST /api/auth/session',
 		'GET /api/auth/tokens', 'POST /api/auth/tokens', 'GET /api/auth/tokens/{id}',
 		'DELETE /api/auth/tokens/{id}',
 		'GET /api/git/branches', 'GET /api/git/commits',
@@ -156,6 +156,9 @@ for my $name (sort keys %credential) {
 		next if $need{$route} eq 'signed';
 		my $least = $rank{ $need{$route} };
 		my $want = $least < 0 ? 'in' : $role eq 'none' ? '401' : $rank{$role} < $least ? '403' : 'in';
+		# only a token starts a session
+		$want = '403' if $route eq 'POST /api/auth/session' && $name =~ /^a (?:session|cookie) of/
+		    && $role ne 'none';
 		my $is = result($route, $headers ||= $make->());
 		undef $headers if $route =~ /logout/;
 		push @wrong, "$route: $is, not $want" if $is ne $want;

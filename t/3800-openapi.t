@@ -267,6 +267,7 @@ sub users {
 	    body => { name => 'ci', role => 'admin' });
 	show('GET /api/auth/tokens/{id}', id => $id{token});
 	drive('GET /api/auth/tokens', 200);
+	drive('POST /api/auth/session', 200, role => 'viewer');
 	drive('GET /api/auth/logout', 204, role => 'viewer');
 	drive('POST /api/auth/logout', 204, role => 'viewer');
 }
@@ -321,7 +322,8 @@ sub gitserver {
 	my @cookies = grep { $operation{$_}{responses}{200}{headers}{'Set-Cookie'}
 	    || $operation{$_}{responses}{204}{headers}{'Set-Cookie'} } sort keys %operation;
 	is_deeply(\@cookies,
-	    ['GET /api/auth/logout', 'GET /api/auth/url', 'POST /api/auth/login', 'POST /api/auth/logout'],
+	    ['GET /api/auth/logout', 'GET /api/auth/url', 'POST /api/auth/login', 'POST /api/auth/logout',
+		'POST /api/auth/session'],
 	    'only sign-in and logout set cookies');
 	drive('POST /api/auth/login', 200, role => 'none', headers => { Cookie => $cookie },
 	    body => { code => $back->{code}, state => $back->{state} });

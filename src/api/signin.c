@@ -6,6 +6,7 @@
 #include "api/admission.h"
 #include "api/auth.h"
 #include "api/forge.h"
+#include "api/login.h"
 #include "api/resources.h"
 #include "core/log.h"
 #include "core/str.h"
@@ -31,17 +32,11 @@ struct login_request {
 	const char *state;
 	const char *iss; /* RFC 9207; NULL = not sent */
 };
-struct login {
-	const char *token;
-	struct when expires_at;
-	struct list user; /* one */
-};
 
 #define A(m, ...) FIELD(struct login_address, m, FIELD_OUT, __VA_ARGS__)
 #define R(m, ...)                                                              \
 	FIELD(struct login_request, m, FIELD_IN | FIELD_MUST | FIELD_LINE,     \
 	    __VA_ARGS__)
-#define L(m, fl, ...) FIELD(struct login, m, FIELD_OUT | (fl), __VA_ARGS__)
 
 static const struct field login_address_fields[] = {
 	A(url, .doc = "URL that the browser opens to sign in."),
@@ -78,40 +73,24 @@ static const struct shape login_request_shape = {
 	.doc = "Parameters with which the Git server redirected the browser.",
 };
 
-static const struct field login_fields[] = {
-	L(token, 0, .doc = "Session token."),
-	L(expires_at, 0, .doc = "When the session expires at the latest."),
-	L(user, FIELD_ONE, .shape = &user_shape, .doc = "The signed-in user."),
-	FIELD_END,
-};
-static const struct shape login_shape = {
-	.name = "Login",
-	.fields = login_fields,
-	.size = sizeof(struct login),
-	.doc = "A new session.",
-};
-
 /* A sign-in in progress. */
 struct work {
 	struct req *rq;
 	const struct forge_token *token;
 	const struct forge_account *account;
-	const char *hash;   /* of the new session */
-	const char *before; /* the browser's previous one; NULL */
+	struct login login;
 	struct user user;
-	struct when expires_at;
 };
 
 static const struct err *
 check_ready(const struct req *rq)
 {
+	const struct err *e;
+
 	if (rq->unready != NULL)
 		return rq->unready;
-	/* nginx and the Git server may give one name to different people */
-	if (rq->settings->auth.remote_user)
-		return err_public(ERR_UNAVAILABLE,
-		    "Users are authenticated by nginx (auth.remote_user), so "
-		    "they cannot sign in at the Git server.");
+	if ((e = login_allowed(rq)) != NULL)
+		return e;
 	if (rq->access->forge == NULL)
 		return gitserver_missing(rq, "Signing in by the Git server", 3);
 	if (rq->keyring == NULL)
@@ -236,10 +215,6 @@ begin_body(struct db *db, void *context)
 {
 	struct work *w = context;
 	struct req *rq = w->rq;
-	const struct session_term term = {
-		.idle = rq->settings->auth.session_idle,
-		.max = rq->settings->auth.session_max,
-	};
 	const struct err *e;
 
 	if ((e = admission_account(db, rq, forge_server(rq->access->forge),
@@ -247,9 +222,7 @@ begin_body(struct db *db, void *context)
 		return e;
 	if ((e = access_put(rq->access, rq->a, w->user.id, w->token)) != NULL)
 		return e;
-	if (w->before != NULL && (e = session_delete(db, w->before)) != NULL)
-		return e;
-	return session_insert(db, w->user.id, w->hash, &term, &w->expires_at);
+	return login_save(rq, &w->login, w->user.id, 0);
 }
 
 /* Two concurrent first sign-ins of one account create its user once: the second
@@ -269,31 +242,14 @@ static const struct err *
 session_begin(struct req *rq, const struct forge_token *token,
     const struct forge_account *account)
 {
-	char secret[CRYPTO_TOKEN_MAX], hash[CRYPTO_HASH_HEX];
-	char before[CRYPTO_HASH_HEX];
-	const char *last = auth_cookie(rq, AUTH_COOKIE);
-	struct work w = { .rq = rq,
-		.token = token,
-		.account = account,
-		.hash = hash };
-	struct login login = { .token = secret };
+	struct work w = { .rq = rq, .token = token, .account = account };
 	const struct err *e;
 
-	if (last != NULL) {
-		crypto_sha256(last, strlen(last), before);
-		w.before = before;
-	}
-	crypto_token(AUTH_SESSION, secret);
-	crypto_sha256(secret, strlen(secret), hash);
+	login_init(rq, &w.login);
 	if ((e = begin(&w)) != NULL)
 		return e;
 	rq->who_text = w.user.username;
-	login.expires_at = w.expires_at;
-	login.user = (struct list){ .items = &w.user, .n = 1 };
-	answer_header(rq, "Set-Cookie",
-	    AUTH_COOKIE "=%s; Path=/; Max-Age=%lld" AUTH_COOKIE_RULES, secret,
-	    (long long)rq->settings->auth.session_max);
-	answer_item(rq, &login_shape, &login, 0);
+	login_answer(rq, &w.login, &w.user);
 	return NULL;
 }
 
@@ -385,11 +341,8 @@ api_auth_login(struct req *rq)
 
 	if ((e = check_ready(rq)) != NULL)
 		return e;
-	if ((rq->in[IN_ORIGIN] != NULL || rq->in[IN_SEC_FETCH_SITE] != NULL) &&
-	    !auth_same_origin(rq))
-		return err_public(ERR_FORBIDDEN,
-		    "A page of this service must complete the sign-in.");
-	if ((e = check_issuer(rq, sent->iss)) != NULL)
+	if ((e = login_same_origin(rq)) != NULL ||
+	    (e = check_issuer(rq, sent->iss)) != NULL)
 		return e;
 	if (left < LEFT_MIN)
 		return err_public(ERR_UPSTREAM_TIMEOUT,

@@ -2,9 +2,11 @@
 #include <string.h>
 
 #include "api/auth.h"
+#include "api/login.h"
 #include "api/resources.h"
 #include "core/str.h"
 #include "crypto/crypto.h"
+#include "store/identity.h"
 #include "store/session.h"
 #include "store/user.h"
 
@@ -139,6 +141,48 @@ api_token_remove(struct req *rq)
 	return token_delete(rq->db, rq->who.user_id, rq->id[0]);
 }
 
+struct beginning {
+	struct req *rq;
+	struct login login;
+	struct user user;
+};
+
+static const struct err *
+begin_body(struct db *db, void *context)
+{
+	struct beginning *b = context;
+	const struct principal *who = &b->rq->who;
+	const struct err *e;
+
+	if ((e = login_save(b->rq, &b->login, who->user_id, who->token_id)) !=
+	    NULL)
+		return e;
+	if ((e = identity_seen(db, who->user_id)) != NULL)
+		return e;
+	return user_by_id(db, b->rq->a, who->user_id, &b->user);
+}
+
+/* A session must not start others, which would live as long again. */
+static const struct err *
+api_auth_session(struct req *rq)
+{
+	struct beginning b = { .rq = rq };
+	const struct err *e;
+
+	if ((e = login_allowed(rq)) != NULL ||
+	    (e = login_same_origin(rq)) != NULL)
+		return e;
+	if (rq->who.token_id == 0 || rq->who.session_id != 0)
+		return err_public(ERR_FORBIDDEN,
+		    "Only an API token starts a session. Send one as "
+		    "\"Authorization: Bearer …\".");
+	login_init(rq, &b.login);
+	if ((e = req_transaction(rq, begin_body, &b)) != NULL)
+		return e;
+	login_answer(rq, &b.login, &b.user);
+	return NULL;
+}
+
 static const struct err *
 api_auth_info(struct req *rq)
 {
@@ -170,6 +214,19 @@ api_auth_logout(struct req *rq)
 }
 
 static const struct route routes[] = {
+	{ .method = METHOD_POST,
+	    .path = "/api/auth/session",
+	    .role = ROLE_VIEWER,
+	    .flags = ROUTE_COOKIE,
+	    .handler = api_auth_session,
+	    .operation = "startSession",
+	    .summary = "Start a session with an API token",
+	    .doc = "Replaces the browser's previous session. The session has "
+		   "the role of the token at most, and ends when the token "
+		   "expires or is deleted.",
+	    .out = &login_shape,
+	    .status = 200,
+	    .errors = route_limited },
 	{ .method = METHOD_GET,
 	    .path = "/api/auth/info",
 	    .role = ROLE_VIEWER,

@@ -11,6 +11,7 @@
 struct session_args {
 	int64_t id;
 	int64_t user_id;
+	int64_t token_id;
 	const char *hash;
 	const char *state_hash;
 	const char *browser_hash;
@@ -62,6 +63,16 @@ static const struct stmt insert = {
 	       " VALUES (?, ?, NOW(3) + INTERVAL ? SECOND)",
 	.args = insert_args,
 };
+static const struct field token_args[] = { A(hash), A(max), A(max), A(token_id),
+	FIELD_END };
+static const struct stmt insert_by_token = {
+	.name = "session_insert_by_token",
+	.sql = "INSERT INTO session (user_id, token_id, hash, expires_at)"
+	       " SELECT t.user_id, t.id, ?, LEAST(NOW(3) + INTERVAL ? SECOND,"
+	       " COALESCE(t.expires_at, NOW(3) + INTERVAL ? SECOND))"
+	       " FROM api_token t WHERE t.id = ? AND t.valid = 1",
+	.args = token_args,
+};
 static const struct field id_args[] = { A(id), FIELD_END };
 static const struct field end_row[] = { FIELD(struct session, expires_at, 0),
 	FIELD_END };
@@ -88,14 +99,19 @@ static const struct stmt delete_of = {
 #define P(m) FIELD(struct principal, m, 0)
 static const struct field find_args[] = { A(hash), A(idle), A(max), FIELD_END };
 static const struct field principal_row[] = { P(user_id), P(username), P(role),
-	P(session_id), P(last_used_at), FIELD_END };
+	P(session_id), P(last_used_at), P(token_id), P(expires_at), FIELD_END };
 /* The maximum lifetime is checked again: the setting may have been reduced. */
 static const struct stmt by_hash = {
 	.name = "principal_by_session",
-	.sql = "SELECT u.id AS user_id, u.username, u.role,"
-	       " s.id AS session_id, s.last_used_at"
+	.sql = "SELECT u.id AS user_id, u.username,"
+	       " IF(t.role + 0 < u.role + 0, t.role, u.role) AS role,"
+	       " s.id AS session_id, s.last_used_at,"
+	       " COALESCE(s.token_id, 0) AS token_id, t.expires_at"
 	       " FROM session s JOIN user u ON u.id = s.user_id"
+	       " LEFT JOIN api_token t ON t.id = s.token_id"
 	       " WHERE s.hash = ? AND u.valid = 1 AND u.status = 'active'"
+	       " AND (s.token_id IS NULL OR t.valid = 1)"
+	       " AND (t.expires_at IS NULL OR t.expires_at > NOW(3))"
 	       " AND s.expires_at > NOW(3)"
 	       " AND s.last_used_at > NOW(3) - INTERVAL ? SECOND"
 	       " AND s.created_at > NOW(3) - INTERVAL ? SECOND",
@@ -172,6 +188,7 @@ static const struct stmt unchecked = {
 	.name = "session_unchecked",
 	.sql = "SELECT DISTINCT s.user_id FROM session s"
 	       " JOIN user u ON u.id = s.user_id WHERE u.forge = ?"
+	       " AND s.token_id IS NULL"
 	       " AND s.checked_at <= NOW(3) - INTERVAL ? SECOND"
 	       " AND (s.check_after IS NULL OR s.check_after <= NOW(3))"
 	       " AND s.expires_at > NOW(3)"
@@ -199,7 +216,7 @@ static const struct stmt checked = {
 static const struct field end_args[] = { A(user_id), A(seconds), FIELD_END };
 static const struct stmt end_unchecked = {
 	.name = "session_end_unchecked",
-	.sql = "DELETE FROM session WHERE user_id = ?"
+	.sql = "DELETE FROM session WHERE user_id = ? AND token_id IS NULL"
 	       " AND checked_at <= NOW(3) - INTERVAL ? SECOND",
 	.args = end_args,
 };
@@ -209,6 +226,7 @@ static const struct stmt *const session_stmts[] = {
 	&look,
 	&take,
 	&insert,
+	&insert_by_token,
 	&end_of,
 	&delete_one,
 	&delete_of,
@@ -260,20 +278,28 @@ signin_take(struct db *db, struct arena *a, const char *state_hash,
 }
 
 const struct err *
-session_insert(struct db *db, int64_t user_id, const char *hash,
+session_insert(struct db *db, const struct session *new,
     const struct session_term *term, struct when *expires_at)
 {
-	struct session_args args = { .user_id = user_id,
-		.hash = hash,
+	struct session_args args = { .user_id = new->user_id,
+		.token_id = new->token_id,
+		.hash = new->hash,
 		.max = term->max };
+	const struct stmt *stmt = new->token_id == 0 ? &insert :
+						       &insert_by_token;
 	struct arena *a = arena_open(SMALL_ARENA);
 	struct session made;
 	const struct err *e;
 	struct db_done done;
 
 	expires_at->ms = 0;
-	if ((e = db_exec(db, &insert, &args, &done)) != NULL)
+	if ((e = db_exec(db, stmt, &args, &done)) != NULL)
 		goto out;
+	if (done.affected == 0) {
+		e = err_new(ERR_NOTFOUND, "token %lld",
+		    (long long)new->token_id);
+		goto out;
+	}
 	args.id = done.insert_id;
 	if ((e = db_row(db, a, &end_of, &args, &made)) != NULL)
 		goto out;

@@ -21,6 +21,7 @@ struct signin {
 struct session {
 	int64_t id;
 	int64_t user_id;
+	int64_t token_id; /* API token that started it; 0 = none */
 	const char *hash;
 	struct when created_at;
 	struct when last_used_at;
@@ -40,13 +41,16 @@ MUSTCHECK const struct err *signin_insert(struct db *, const struct signin *);
 MUSTCHECK const struct err *signin_take(struct db *, struct arena *,
     const char *state_hash, const char *browser_hash, struct signin *out);
 
-MUSTCHECK const struct err *session_insert(struct db *, int64_t user_id,
-    const char *hash, const struct session_term *, struct when *expires_at);
+/* Stores a session. One that an API token starts expires with the token at the
+ * latest; ERR_NOTFOUND if that token was deleted. */
+MUSTCHECK const struct err *session_insert(struct db *, const struct session *,
+    const struct session_term *, struct when *expires_at);
 MUSTCHECK const struct err *session_delete(struct db *, const char *hash);
 /* Deletes all sessions of a user, when it is disabled or deleted. */
 MUSTCHECK const struct err *session_delete_of(struct db *, int64_t user_id);
-/* Finds the user by hash. ERR_NOTFOUND if the session has ended or is idle, or
- * the user is disabled or deleted. */
+/* Finds the user by hash. ERR_NOTFOUND if the session has ended or is idle, the
+ * user is disabled or deleted, or the API token that started the session has
+ * expired or was deleted. The token's role limits that of the session. */
 MUSTCHECK const struct err *principal_by_session(struct db *, struct arena *,
     const char *hash, const struct session_term *, struct principal *out);
 /* Maximum age of the stored last use: five minutes, or a quarter of the idle

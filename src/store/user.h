@@ -48,7 +48,8 @@ struct principal {
 	int64_t user_id;
 	const char *username;
 	const char *role;   /* the lower role of user and token */
-	int64_t token_id;   /* 0 = none */
+	int64_t token_id;   /* the token, or that which started the session; 0 =
+			     * none */
 	int64_t session_id; /* 0 = none; if both are 0, nginx has authenticated
 			     * the user */
 	struct when last_used_at;
