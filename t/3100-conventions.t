@@ -420,7 +420,8 @@ for my $where ('/api/projects?page=', '/api/projects?limit=', '/api/pipelines?pr
 
 # --- the service
 $got = $none->get('/api/health');
-is_deeply([@{ $got->{json} }{qw(status version)}], ['ok', '0.1.0'], '/api/health returns status and version');
+is_deeply([@{ $got->{json} }{qw(status version)}], ['degraded', '0.1.0'],
+    '/api/health returns status and version');
 $got = $none->get('/api/metrics');
 like($got->{headers}{'content-type'}, qr{^text/plain; version=0\.0\.4}, 'metrics are Prometheus text');
 like($got->{body}, qr/^slipway_requests_total\{class="2xx"\} [1-9]\d*$/m, 'metrics count the requests');

@@ -34,7 +34,7 @@ my %needs = (
 		'GET /api/auth/tokens', 'POST /api/auth/tokens', 'GET /api/auth/tokens/{id}',
 		'DELETE /api/auth/tokens/{id}',
 		'GET /api/git/branches', 'GET /api/git/commits',
-		'GET /api/environments', 'GET /api/environments/{id}', 'GET /api/lock',
+		'GET /api/environments', 'GET /api/environments/{id}', 'GET /api/lock', 'GET /api/runners',
 	],
 	deployer => [
 		'POST /api/deployments', 'POST /api/deployments/{id}/retry',

@@ -242,6 +242,11 @@ sub locks {
 	drive('DELETE /api/lock', 204);
 }
 
+sub runners {
+	$db->sql("INSERT INTO runner VALUES ('rack 7', '[\"eu\"]', '1', 4, NOW(3), NOW(3), 0)");
+	drive('GET /api/runners', 200, role => 'viewer');
+}
+
 sub users {
 	make(user => 'POST /api/user', at => '/api/user/detail/', body => {
 		username => 'ann', role => 'deployer', name => 'Ann', email => 'ann@example.org',
@@ -482,6 +487,7 @@ hooks();
 environments();
 variables();
 locks();
+runners();
 users();
 service();
 gitserver();

@@ -21,6 +21,7 @@
 	X(variables)							\
 	X(locks)							\
 	X(deployments)							\
+	X(runners)							\
 	X(log)								\
 	X(users)							\
 	X(signin)							\

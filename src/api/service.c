@@ -7,6 +7,7 @@
 #include "core/log.h"
 #include "store/figures.h"
 #include "store/project.h"
+#include "store/runner.h"
 
 #define NAME_MAX_BYTES 401 /* 100 characters and a NUL */
 
@@ -24,11 +25,12 @@ struct health {
 	const char *status;
 	const char *version;
 	struct list components;
+	struct list runners; /* one struct runner_count */
 };
 
 #define N(m, ...) FIELD(struct project_name, m, FIELD_OUT, __VA_ARGS__)
 #define C(m, fl, ...) FIELD(struct component, m, FIELD_OUT | (fl), __VA_ARGS__)
-#define H(m, ...) FIELD(struct health, m, FIELD_OUT, __VA_ARGS__)
+#define H(m, ...) FIELD(struct health, m, FIELD_OUT | __VA_ARGS__)
 
 static const struct field project_name_fields[] = {
 	N(id, .doc = "Id of the project, as text."),
@@ -56,14 +58,16 @@ static const struct shape component_shape = {
 	.size = sizeof(struct component),
 	.doc = "A part of the service and its status.",
 };
-static const char *const health_statuses[] = { "ok", NULL };
+static const char *const health_statuses[] = { "ok", "degraded", NULL };
 static const struct field health_fields[] = {
-	H(status, .values = health_statuses, .named = "HealthStatus",
-	    .doc = "Always ok; a failure returns 503."),
-	H(version, .doc = "Version of the service."),
-	H(components, .shape = &component_shape,
-	    .doc = "Parts of the "
-		   "service."),
+	H(status, 0, .values = health_statuses, .named = "HealthStatus",
+	    .doc = "ok, or degraded while no runner is online; a failure "
+		   "returns 503."),
+	H(version, 0, .doc = "Version of the service."),
+	H(components, 0, .shape = &component_shape,
+	    .doc = "Parts of the service."),
+	H(runners, FIELD_ONE, .shape = &runner_count_shape,
+	    .doc = "How many runners there are."),
 	FIELD_END,
 };
 static const struct shape health_shape = {
@@ -73,22 +77,34 @@ static const struct shape health_shape = {
 	.doc = "Health of the service.",
 };
 
+/* The service accepts work that no runner takes. */
+static void
+health_degrade(struct health *health, struct component *runners)
+{
+	health->status = "degraded";
+	runners->status = "down";
+	runners->detail = "No runner is online. Start slipway-runner.";
+}
+
 static const struct err *
 api_service_health(struct req *rq)
 {
-	const struct component parts[] = {
+	struct component parts[] = {
 		{ .name = "api", .status = "ok" },
 		{ .name = "database", .status = "ok" },
+		{ .name = "runners", .status = "ok" },
 	};
-	const struct health health = { .status = "ok",
+	struct runner_count count;
+	struct health health = { .status = "ok",
 		.version = SLIPWAY_VERSION,
-		.components = {
-		    .items = arena_alloc(rq->a, 2, sizeof(parts[0])),
-		    .n = 2 } };
+		.components = { .items = parts, .n = 3 },
+		.runners = { .items = &count, .n = 1 } };
 	const struct err *e = rq->unready;
 
 	if (e == NULL)
 		e = db_ping(rq->db);
+	if (e == NULL)
+		e = runner_count(rq->db, rq->a, &count);
 	if (e != NULL) {
 		log_err(e, "health");
 		return err_public(ERR_UNAVAILABLE,
@@ -97,7 +113,8 @@ api_service_health(struct req *rq)
 			"its tables do not match this version" :
 			"it does not respond");
 	}
-	(void)memcpy(health.components.items, parts, sizeof(parts));
+	if (count.online == 0)
+		health_degrade(&health, &parts[2]);
 	answer_item(rq, &health_shape, &health, 0);
 	return NULL;
 }

@@ -18,6 +18,7 @@
 #include "crypto/keyring.h"
 #include "crypto/private_keyring.h"
 #include "store/gitserver.h"
+#include "store/runner.h"
 
 #define PEOPLE 100
 #define PRIVATE "private key for variables"
@@ -288,6 +289,25 @@ unclaimed_try(struct doctor *d)
 		    names);
 }
 
+static void
+runners_try(struct doctor *d)
+{
+	struct runner_count n;
+	const struct err *e;
+
+	if (!d->schema)
+		return;
+	if ((e = runner_count(d->admin->db, d->admin->a, &n)) != NULL)
+		doctor_say(d, VERDICT_FAULT, "runners", "%s", doctor_words(e));
+	else if (n.online == 0)
+		doctor_say(d, VERDICT_NOTE, "runners",
+		    "none is online, so deployments wait: start "
+		    "slipway-runner");
+	else
+		doctor_say(d, VERDICT_OK, "runners", "%lld of %lld are online",
+		    (long long)n.online, (long long)n.total);
+}
+
 /* Users who are bound to another URL of the Git server cannot sign in. */
 static void
 bound_try(struct doctor *d)
@@ -325,6 +345,7 @@ admin_doctor(void *context, struct command_call *call)
 		key_try,
 		variables_try,
 		people_try,
+		runners_try,
 		doctor_server,
 		doctor_redirect,
 		doctor_client,

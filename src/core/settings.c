@@ -17,6 +17,16 @@ static const char *const signup_values[] = { "closed", "viewer", "deployer",
 static const char *const type_values[] = { "gitea", "gitlab", "github", "git",
 	NULL };
 
+#define LABEL "[A-Za-z0-9._-]{1,50}"
+
+static const char *
+labels_fault(const char *labels)
+{
+	return str_matches(labels, "[, \t]*(" LABEL "([, \t]+|$))*") ?
+	    NULL :
+	    "must be labels of up to 50 letters, digits and . _ -";
+}
+
 /* clang-format off */
 #define KEY(sec, key, t, fl, ...) {					\
 	.section = #sec, .name = #key, .type = (t), .flags = (fl),	\
@@ -168,6 +178,8 @@ const struct conf_key settings_keys[] = {
 
 	KEY(runner, name, C_STR, 0,
 	    .doc = "Name of this runner; default: the host name."),
+	KEY(runner, labels, C_LIST, CONF_RELOAD, .check = labels_fault,
+	    .doc = "Labels to which environments can be bound."),
 	KEY(runner, slots, C_INT, CONF_RELOAD, .min = 1, .max = 256,
 	    .fallback = "4", .doc = "Number of deployments that run at once."),
 	KEY(runner, poll, C_SECONDS, CONF_RELOAD, .min = 1, .max = 3600,

@@ -78,7 +78,8 @@ struct settings_secrets {
 };
 
 struct settings_runner {
-	const char *name; /* NULL = the host's */
+	const char *name;   /* NULL = the host's */
+	const char *labels; /* environments can be bound to one */
 	int64_t slots;
 	int64_t poll;  /* seconds */
 	int64_t lease; /* seconds */

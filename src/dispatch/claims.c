@@ -5,6 +5,7 @@
 #include "dispatch/avoid.h"
 #include "dispatch/backoff.h"
 #include "dispatch/context.h"
+#include "dispatch/labels.h"
 #include "dispatch/part.h"
 #include "dispatch/start.h"
 #include "dispatch/waiting.h"
@@ -113,6 +114,7 @@ claim_one(struct dispatch *d, struct claims *c)
 	int64_t ids[QUEUE_AVOID], due;
 	const struct queue_claimer by = { .owner = d->spool.owner,
 		.runner = d->name,
+		.labels = labels_json(d->a, d->settings.runner.labels),
 		.lease = d->settings.runner.lease,
 		.avoid = ids,
 		.navoid = avoid_now(&c->avoid, ids, &due),

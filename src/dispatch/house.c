@@ -6,6 +6,7 @@
 #include "store/idempotency.h"
 #include "store/joblog.h"
 #include "store/queue.h"
+#include "store/runner.h"
 #include "store/session.h"
 #include "store/waiting.h"
 
@@ -44,6 +45,7 @@ tidy(struct dispatch *d)
 	    database_done(b, waiting_tidy(d->db, d->a), "tidy") &&
 	    database_done(b, idempotency_tidy(d->db, d->a), "tidy") &&
 	    database_done(b, hook_tidy(d->db), "tidy") &&
+	    database_done(b, runner_tidy(d->db, d->a), "tidy") &&
 	    database_done(b, session_tidy(d->db, &term), "tidy"))
 		(void)database_done(b,
 		    joblog_prune(d->db, s->log_days, s->log_total_max, &n),

@@ -25,6 +25,7 @@
 	X(reviews)							\
 	X(claims)							\
 	X(leases)							\
+	X(presence)							\
 	X(house)							\
 	X(wipes)							\
 	X(statuses)							\

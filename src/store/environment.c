@@ -90,7 +90,7 @@ static const struct shape live_shape = {
 	    .doc = "Variables of deployments to it.")			\
 	X(T, SET, runner, FIELD_OUT | FIELD_IN | FIELD_NULL | FIELD_LINE, \
 	    .min = 1, .max = 255,					\
-	    .doc = "Name of the only runner that runs deployments to it; " \
+	    .doc = "Name or label of the runners that run deployments to it; " \
 		   "null = any.")					\
 	X(T, READ, valid, FIELD_OUT | FIELD_NUMBER,			\
 	    .doc = "1; 0 if deleted.")					\

@@ -36,7 +36,7 @@ struct environment {
 	struct json_text branches;  /* struct environment_pattern */
 	struct json_text tags;      /* the same */
 	struct json_text variables; /* struct environment_variable */
-	const char *runner;         /* the only one that may run it */
+	const char *runner;         /* name or label of those that may run it */
 	bool valid;
 	struct when created_at;
 	struct when updated_at;

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "store/lock.h"
+#include "store/page.h"
 #include "store/report.h"
+#include "store/runner.h"
 #include "store/store.h"
 
 #define CANDIDATES 64 /* at a time */
@@ -20,6 +22,7 @@ struct queue_args {
 	int64_t new_epoch;
 	const char *owner;
 	const char *runner;
+	const char *labels;
 	int64_t lease;
 	const char *branch;
 	const char *hash;
@@ -32,9 +35,6 @@ struct candidate {
 	int64_t epoch;
 	const char *repository; /* "" if it is not fetched from */
 };
-struct found {
-	int64_t n;
-};
 
 #define A(m) FIELD(struct queue_args, m, 0, .doc = NULL)
 #define C(m) FIELD(struct claim, m, 0, .doc = NULL)
@@ -44,10 +44,6 @@ struct found {
 static const struct field id_args[] = { A(id), FIELD_END };
 static const struct field owner_args[] = { A(owner), FIELD_END };
 static const struct field runner_args[] = { A(runner), FIELD_END };
-static const struct field found_row[] = {
-	FIELD(struct found, n, 0, .doc = NULL),
-	FIELD_END,
-};
 static const struct field candidate_row[] = {
 	FIELD(struct candidate, id, 0, .doc = NULL),
 	FIELD(struct candidate, epoch, 0, .doc = NULL),
@@ -65,7 +61,8 @@ static const struct field held_row[] = { H(id), H(epoch), H(owner), H(cancel),
 /* The oldest deployment of each idle project. The inner query skips through the
  * index from project to project, however long the queue is; without the status
  * in its GROUP BY, the optimizer prefers to read the whole queue. */
-static const struct field candidates_args[] = { A(id), A(runner), FIELD_END };
+static const struct field candidates_args[] = { A(id), A(runner), A(labels),
+	FIELD_END };
 static const struct stmt candidates = {
 	.name = "queue_candidates",
 	.sql = "SELECT d.id, d.epoch,"
@@ -80,8 +77,8 @@ static const struct stmt candidates = {
 	       " LEFT JOIN deployment r ON r.running_project = q.project_id"
 	       " LEFT JOIN environment e ON e.id = d.environment_id"
 	       " WHERE r.id IS NULL AND d.id > ?"
-	       " AND (e.runner IS NULL OR e.runner = ?)"
-	       " AND NOT " LOCK_APPLIES " ORDER BY d.id LIMIT 64",
+	       " AND " RUNNER_FITS("?", "?") " AND NOT " LOCK_APPLIES
+					     " ORDER BY d.id LIMIT 64",
 	.args = candidates_args,
 	.row = repository_row,
 	.rowsize = sizeof(struct candidate),
@@ -94,8 +91,8 @@ static const struct stmt mine = {
 	.sql = "SELECT COUNT(*) AS n FROM deployment WHERE id = ?"
 	       " AND epoch = ? AND owner = ? AND status = 'running'",
 	.args = mine_args,
-	.row = found_row,
-	.rowsize = sizeof(struct found),
+	.row = page_count_row,
+	.rowsize = sizeof(struct page_count),
 };
 static const struct field claim_row[] = { C(id), C(epoch), C(project_id),
 	C(project_name), C(project_dir), C(repository), C(pipeline_name),
@@ -177,8 +174,8 @@ static const struct stmt ended = {
 	.sql = "SELECT COUNT(*) AS n FROM deployment"
 	       " WHERE id = ? AND epoch = ? AND status = ?",
 	.args = ended_args,
-	.row = found_row,
-	.rowsize = sizeof(struct found),
+	.row = page_count_row,
+	.rowsize = sizeof(struct page_count),
 };
 static const struct field hold_args[] = { A(id), A(epoch), FIELD_END };
 static const struct stmt hold = {
@@ -198,8 +195,8 @@ static const struct stmt old_tokens = {
 	.name = "queue_old_tokens",
 	.sql = "SELECT COUNT(*) AS n FROM (SELECT 1 FROM commit_token"
 	       " WHERE created_at < NOW(3) - INTERVAL 1 DAY LIMIT 1) t",
-	.row = found_row,
-	.rowsize = sizeof(struct found),
+	.row = page_count_row,
+	.rowsize = sizeof(struct page_count),
 };
 /* Every transaction leaves one, so more of them are deleted at once. */
 static const struct stmt tidy_tokens = {
@@ -263,7 +260,7 @@ try(struct db *db, struct arena *a, struct queue_args *args, bool *won)
 		.lease = args->lease };
 	const struct err *e, *late;
 	struct queue_args key;
-	struct found found;
+	struct page_count found;
 	int64_t n;
 
 	*won = false;
@@ -301,7 +298,9 @@ static const struct err *
 candidates_find(struct db *db, struct arena *a, const struct queue_claimer *by,
     struct candidate out[CANDIDATES], size_t *n)
 {
-	struct queue_args args = { .id = 0, .runner = by->runner };
+	struct queue_args args = { .id = 0,
+		.runner = by->runner,
+		.labels = by->labels };
 	const struct candidate *c;
 	const struct err *e;
 	struct list list;
@@ -533,7 +532,7 @@ queue_end(struct db *db, const struct queue_end *what)
 		.status = state_kinds[reason_kinds[what->reason].ends].name };
 	const struct err *e, *late;
 	struct arena *a;
-	struct found found = { .n = 0 };
+	struct page_count found = { .n = 0 };
 
 	late = db_transaction(db, end_body, &x);
 	if (late == NULL && x.moved > 0)
@@ -587,7 +586,7 @@ queue_tidy(struct db *db)
 {
 	struct arena *a = arena_open(SMALL_ARENA);
 	const struct err *e;
-	struct found found;
+	struct page_count found;
 
 	e = db_row(db, a, &old_tokens, NULL, &found);
 	if (e == NULL && found.n > 0)

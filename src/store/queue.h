@@ -68,6 +68,7 @@ struct queue_end {
 struct queue_claimer {
 	const char *owner; /* random name of this process */
 	const char *runner;
+	const char *labels;   /* of the runner, a JSON array */
 	int64_t lease;        /* seconds */
 	const int64_t *avoid; /* deployments that cannot start now */
 	size_t navoid;

@@ -35,6 +35,7 @@
 	X(projectdir)							\
 	X(queue)							\
 	X(report)							\
+	X(runner)							\
 	X(sealed)							\
 	X(session)							\
 	X(step)								\

@@ -3,6 +3,7 @@
 
 #include "core/str.h"
 #include "store/lock.h"
+#include "store/runner.h"
 #include "store/store.h"
 
 #define SOON 3 /* seconds in which a runner normally claims a deployment */
@@ -62,20 +63,26 @@ static const struct stmt seen_by_runner = {
 struct crowd {
 	int64_t age; /* seconds */
 	int64_t running;
+	int64_t runners;    /* online, of those that may run it */
 	const char *runner; /* to which the environment is bound */
 	const char *environment;
 };
 #define C(m) FIELD(struct crowd, m, 0)
-static const struct field crowd_row[] = { C(age), C(running), C(runner),
-	C(environment), FIELD_END };
+static const struct field crowd_row[] = { C(age), C(running), C(runners),
+	C(runner), C(environment), FIELD_END };
 static const struct stmt crowd = {
 	.name = "waiting_crowd",
-	.sql = "SELECT TIMESTAMPDIFF(SECOND, d.created_at, NOW(3)) AS age,"
-	       " (SELECT COUNT(*) FROM deployment r WHERE r.status = 'running')"
-	       " AS running, e.runner, e.name AS environment"
-	       " FROM deployment d"
-	       " LEFT JOIN environment e ON e.id = d.environment_id"
-	       " WHERE d.id = ?",
+	.sql =
+	    "SELECT TIMESTAMPDIFF(SECOND, d.created_at, NOW(3)) AS age,"
+	    " (SELECT COUNT(*) FROM deployment r WHERE r.status = 'running')"
+	    " AS running,"
+	    " (SELECT COUNT(*) FROM runner w WHERE " RUNNER_ONLINE
+	    " AND " RUNNER_FITS("w.name",
+		"w.labels") ") AS runners,"
+			    " e.runner, e.name AS environment"
+			    " FROM deployment d"
+			    " LEFT JOIN environment e ON e.id = d.environment_id"
+			    " WHERE d.id = ?",
 	.args = id_args,
 	.row = crowd_row,
 	.rowsize = sizeof(struct crowd),
@@ -120,6 +127,25 @@ const struct store waiting_store = {
 	.stmts = waiting_stmts,
 };
 
+static const char *
+crowd_detail(struct arena *a, const struct crowd *c)
+{
+	if (c->runners == 0 && c->runner != NULL)
+		return arena_printf(a,
+		    "The environment %s is bound to the runner %s, and no "
+		    "runner with this name or label is online.",
+		    c->environment, c->runner);
+	if (c->runners == 0)
+		return "No runner is online. Start slipway-runner.";
+	if (c->running == 0)
+		return "No runner has claimed it. Check that slipway-runner is "
+		       "running.";
+	return arena_printf(a,
+	    "No runner %s%shas a free slot: %lld deployments are running.",
+	    c->runner != NULL ? c->runner : "", c->runner != NULL ? " " : "",
+	    (long long)c->running);
+}
+
 /* The project is idle, and no runner has reported an obstacle. */
 static const struct err *
 crowd_find(struct db *db, struct arena *a, const struct deployment *d,
@@ -132,20 +158,9 @@ crowd_find(struct db *db, struct arena *a, const struct deployment *d,
 	if ((e = db_row(db, a, &crowd, d, &c)) != NULL || c.age < SOON)
 		return e;
 	*found = true;
-	if (c.runner != NULL) {
-		out->reason = "no_runner";
-		out->detail = arena_printf(a,
-		    "The environment %s is bound to the runner %s, which has "
-		    "not claimed the deployment.",
-		    c.environment, c.runner);
-		return NULL;
-	}
-	out->reason = c.running > 0 ? WAITING_SLOTS : "no_runner";
-	out->detail = c.running > 0 ?
-	    arena_printf(a,
-		"No runner has a free slot: %lld deployments are running.",
-		(long long)c.running) :
-	    "No runner has claimed it. Check that slipway-runner is running.";
+	out->reason = c.runners > 0 && c.running > 0 ? WAITING_SLOTS :
+						       "no_runner";
+	out->detail = crowd_detail(a, &c);
 	return NULL;
 }
 

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: ISC */
+/* Reports that this runner is there, once a minute, and when it stops. */
+#include "core/str.h"
+#include "dispatch/context.h"
+#include "dispatch/labels.h"
+#include "dispatch/part.h"
+#include "store/runner.h"
+
+struct presence {
+	int64_t at;             /* monotonic milliseconds */
+	struct when started_at; /* 0 = nothing was reported */
+};
+
+static struct runner
+self(struct dispatch *d, const struct presence *p)
+{
+	return (struct runner){ .name = d->name,
+		.labels.s = labels_json(d->a, d->settings.runner.labels),
+		.version = SLIPWAY_VERSION,
+		.slots = d->settings.runner.slots,
+		.started_at = p->started_at };
+}
+
+static void
+presence_work(struct dispatch *d, void *state, int64_t now)
+{
+	struct presence *p = state;
+	struct runner runner;
+
+	if (now < p->at)
+		return;
+	if (p->started_at.ms == 0)
+		p->started_at.ms = time_now_ms();
+	runner = self(d, p);
+	if (database_done(&d->database, runner_report(d->db, &runner),
+		"report the runner"))
+		p->at = now + (int64_t)RUNNER_REPORT * 1000;
+}
+
+static int64_t
+presence_next(const struct dispatch *d, const void *state, int64_t now)
+{
+	const struct presence *p = state;
+
+	(void)d;
+	(void)now;
+	return p->at;
+}
+
+static void
+presence_events(void *state, unsigned events)
+{
+	struct presence *p = state;
+
+	if ((events & EVENT_RELOAD) != 0)
+		p->at = 0;
+}
+
+/* A timer starts --once again: it stays online until it misses reports. */
+static void
+presence_close(struct dispatch *d, void *state)
+{
+	const struct presence *p = state;
+	struct runner runner;
+
+	if (d->once || p->started_at.ms == 0 ||
+	    !database_is_usable(&d->database))
+		return;
+	runner = self(d, p);
+	(void)database_done(&d->database, runner_withdraw(d->db, &runner),
+	    "report that the runner stops");
+}
+
+const struct part presence_part = {
+	.size = sizeof(struct presence),
+	.work = presence_work,
+	.next = presence_next,
+	.events = presence_events,
+	.close = presence_close,
+};

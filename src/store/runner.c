@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: ISC */
+#include "store/runner.h"
+
+#include "store/store.h"
+
+static const struct field label_fields[] = {
+	FIELD(struct runner_label, text, FIELD_OUT, .doc = "A label."),
+	FIELD_END,
+};
+const struct shape runner_label_shape = {
+	.name = "RunnerLabel",
+	.fields = label_fields,
+	.size = sizeof(struct runner_label),
+	.bare = true,
+};
+
+#define R(m, ...) FIELD(struct runner, m, FIELD_OUT, __VA_ARGS__)
+static const struct field runner_fields[] = {
+	R(name, .doc = "Name of the runner."),
+	R(labels, .shape = &runner_label_shape,
+	    .doc = "Labels to which environments can be bound, too."),
+	R(version, .doc = "Version of the runner."),
+	R(slots, .doc = "Number of deployments that it runs at once."),
+	R(running, .doc = "Number of deployments that it is running."),
+	R(started_at, .doc = "Time at which its dispatcher started."),
+	R(seen_at, .doc = "Time of its last report, once a minute."),
+	R(online, .doc = "Whether it reports; false once it was stopped."),
+	FIELD_END,
+};
+const struct shape runner_shape = {
+	.name = "Runner",
+	.fields = runner_fields,
+	.size = sizeof(struct runner),
+	.doc = "A process that runs deployments.",
+};
+
+#define C(m, ...) FIELD(struct runner_count, m, FIELD_OUT, __VA_ARGS__)
+static const struct field count_fields[] = {
+	C(online, .doc = "Runners that report."),
+	C(total, .doc = "Runners that have reported in the last week."),
+	FIELD_END,
+};
+const struct shape runner_count_shape = {
+	.name = "RunnerCount",
+	.fields = count_fields,
+	.size = sizeof(struct runner_count),
+	.doc = "Number of runners.",
+};
+
+struct runner_query {
+	int64_t limit;
+	int64_t offset;
+};
+#define Q(m) FIELD(struct runner_query, m, 0)
+static const struct field page_args[] = { Q(limit), Q(offset), FIELD_END };
+static const struct stmt page = {
+	.name = "runner_page",
+	.sql = "SELECT w.name, w.labels, w.version, w.slots,"
+	       " (SELECT COUNT(*) FROM deployment d WHERE d.status = 'running'"
+	       " AND d.runner = w.name) AS running,"
+	       " w.started_at, w.seen_at, " RUNNER_ONLINE " AS online"
+	       " FROM runner w ORDER BY w.name LIMIT ? OFFSET ?",
+	.args = page_args,
+	.row = runner_fields,
+	.rowsize = sizeof(struct runner),
+};
+static const struct stmt all = {
+	.name = "runner_all",
+	.sql = "SELECT COUNT(*) AS n FROM runner",
+	.row = page_count_row,
+	.rowsize = sizeof(struct page_count),
+};
+static const struct stmt count = {
+	.name = "runner_count",
+	.sql = "SELECT COUNT(IF(" RUNNER_ONLINE ", 1, NULL)) AS online,"
+	       " COUNT(*) AS total FROM runner w",
+	.row = count_fields,
+	.rowsize = sizeof(struct runner_count),
+};
+
+#define A(m) FIELD(struct runner, m, 0)
+static const struct field report_args[] = { A(name), A(labels), A(version),
+	A(slots), A(started_at), FIELD_END };
+static const struct stmt report = {
+	.name = "runner_report",
+	.sql = "INSERT INTO runner (name, labels, version, slots, started_at,"
+	       " seen_at) VALUES (?, ?, ?, ?, ?, NOW(3))"
+	       " ON DUPLICATE KEY UPDATE labels = VALUES(labels),"
+	       " version = VALUES(version), slots = VALUES(slots),"
+	       " started_at = VALUES(started_at), seen_at = VALUES(seen_at),"
+	       " stopped = 0",
+	.args = report_args,
+};
+static const struct field withdraw_args[] = { A(name), A(started_at),
+	FIELD_END };
+static const struct stmt withdraw = {
+	.name = "runner_withdraw",
+	.sql = "UPDATE runner SET stopped = 1"
+	       " WHERE name = ? AND started_at = ?",
+	.args = withdraw_args,
+};
+
+#define GONE "seen_at < NOW(3) - INTERVAL 7 DAY"
+static const struct stmt old = {
+	.name = "runner_old",
+	.sql = "SELECT COUNT(*) AS n FROM runner WHERE " GONE,
+	.row = page_count_row,
+	.rowsize = sizeof(struct page_count),
+};
+static const struct stmt tidy = {
+	.name = "runner_tidy",
+	.sql = "DELETE FROM runner WHERE " GONE,
+};
+
+static const struct stmt *const runner_stmts[] = { &page, &all, &count, &report,
+	&withdraw, &old, &tidy, NULL };
+
+const struct store runner_store = {
+	.stmts = runner_stmts,
+};
+
+const struct err *
+runner_page(struct db *db, struct arena *a, struct page *p, struct list *out)
+{
+	const struct runner_query args = { .limit = p->limit,
+		.offset = page_offset(p) };
+
+	return page_read(db, a, &all, &page, &args, p, out);
+}
+
+const struct err *
+runner_count(struct db *db, struct arena *a, struct runner_count *out)
+{
+	return db_row(db, a, &count, NULL, out);
+}
+
+const struct err *
+runner_report(struct db *db, const struct runner *runner)
+{
+	return db_exec(db, &report, runner, NULL);
+}
+
+const struct err *
+runner_withdraw(struct db *db, const struct runner *runner)
+{
+	return db_exec(db, &withdraw, runner, NULL);
+}
+
+const struct err *
+runner_tidy(struct db *db, struct arena *a)
+{
+	struct page_count row;
+	const struct err *e;
+
+	e = db_row(db, a, &old, NULL, &row);
+	return e != NULL || row.n == 0 ? e : db_exec(db, &tidy, NULL, NULL);
+}

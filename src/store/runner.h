@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: ISC */
+/* Runners: each reports its presence, and lists show who is online. */
+#ifndef SLIPWAY_STORE_RUNNER_H
+#define SLIPWAY_STORE_RUNNER_H
+
+#include "db/db.h"
+#include "store/page.h"
+
+/* Seconds between two reports of a runner. */
+#define RUNNER_REPORT 60
+
+struct runner_label {
+	const char *text;
+};
+
+struct runner {
+	const char *name;
+	struct json_text labels; /* struct runner_label */
+	const char *version;
+	int64_t slots;
+	int64_t running;        /* deployments */
+	struct when started_at; /* of its dispatcher */
+	struct when seen_at;
+	bool online;
+};
+
+struct runner_count {
+	int64_t online;
+	int64_t total;
+};
+
+extern const struct shape runner_shape;
+extern const struct shape runner_label_shape;
+extern const struct shape runner_count_shape;
+
+/* SQL: whether the runner `w` is online. It may miss one report. */
+#define RUNNER_ONLINE                                                          \
+	"(w.stopped = 0 AND w.seen_at > NOW(3) - INTERVAL 150 SECOND)"
+/* SQL: whether a runner with that name and those labels may run what is
+ * deployed to the environment `e`, which may be that of no row. */
+#define RUNNER_FITS(name, labels)                                              \
+	"(e.runner IS NULL OR e.runner = " name " OR JSON_CONTAINS(" labels    \
+	", JSON_QUOTE(e.runner)))"
+
+/* Ordered by name. */
+MUSTCHECK const struct err *runner_page(struct db *, struct arena *,
+    struct page *, struct list *out);
+MUSTCHECK const struct err *runner_count(struct db *, struct arena *,
+    struct runner_count *out);
+/* Stores a runner's report of itself; `running`, `seen_at` and `online` are
+ * ignored. */
+MUSTCHECK const struct err *runner_report(struct db *, const struct runner *);
+/* The runner stops: it is offline, unless another process has reported under
+ * its name since. */
+MUSTCHECK const struct err *runner_withdraw(struct db *, const struct runner *);
+/* Deletes runners that have been offline for a week; writes nothing if there
+ * are none. */
+MUSTCHECK const struct err *runner_tidy(struct db *, struct arena *);
+
+#endif
