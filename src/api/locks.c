@@ -44,23 +44,6 @@ environment_find(struct req *rq, struct deploy_lock *place)
 	return e;
 }
 
-/* Reads the lock of the place; ERR_NOTFOUND if it has none. */
-static const struct err *
-lock_read(struct req *rq, const struct deploy_lock *place,
-    struct deploy_lock *out)
-{
-	const struct err *e;
-	struct list all, one;
-
-	if ((e = lock_all(rq->db, rq->a, &all)) != NULL)
-		return e;
-	one = lock_at(&all, place->project_id, place->environment_id);
-	if (one.n == 0)
-		return err_new(ERR_NOTFOUND, "no lock");
-	*out = *(const struct deploy_lock *)one.items;
-	return NULL;
-}
-
 static const struct err *
 api_lock_judge(struct req *rq, const void *item)
 {
@@ -82,16 +65,19 @@ put_body(struct db *db, void *context)
 
 	if ((e = w->find(w->rq, &place)) != NULL)
 		return e;
-	w->lock = place;
-	e = lock_read(w->rq, &place, &w->lock);
+	e = lock_at(db, w->rq->a, place.project_id, place.environment_id,
+	    &w->lock);
 	if (e != NULL && e->code != ERR_NOTFOUND)
 		return e;
+	w->lock.project_id = place.project_id;
+	w->lock.environment_id = place.environment_id;
 	if ((e = req_update(w->rq, &lock_shape, 0, &w->lock)) != NULL)
 		return e;
 	w->lock.locked_by = (struct maybe){ w->rq->who.user_id, true };
 	if ((e = lock_put(db, &w->lock)) != NULL)
 		return e;
-	return lock_read(w->rq, &place, &w->lock);
+	return lock_at(db, w->rq->a, place.project_id, place.environment_id,
+	    &w->lock);
 }
 
 static const struct err *
@@ -132,11 +118,10 @@ lock_drop(struct work w)
 static const struct err *
 api_lock_show(struct req *rq)
 {
-	const struct deploy_lock place = { .project_id = 0 };
 	struct deploy_lock lock;
 	const struct err *e;
 
-	if ((e = lock_read(rq, &place, &lock)) != NULL)
+	if ((e = lock_at(rq->db, rq->a, 0, 0, &lock)) != NULL)
 		return e;
 	answer_item(rq, &lock_shape, &lock, 0);
 	return NULL;

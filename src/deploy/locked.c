@@ -24,14 +24,13 @@ locked_error(struct arena *a, const struct deploy_lock *lock)
 const struct err *
 locked_check(struct deploy *deploy, int64_t project_id, int64_t environment_id)
 {
-	const struct deploy_lock *lock;
+	struct deploy_lock lock;
 	const struct err *e;
-	struct list all;
 
-	if ((e = lock_all(deploy->db, deploy->a, &all)) != NULL)
-		return e;
-	lock = lock_over(&all, project_id, environment_id);
-	return lock == NULL ? NULL : locked_error(deploy->a, lock);
+	e = lock_over(deploy->db, deploy->a, project_id, environment_id, &lock);
+	if (e != NULL)
+		return e->code == ERR_NOTFOUND ? NULL : e;
+	return locked_error(deploy->a, &lock);
 }
 
 const struct err *

@@ -4,7 +4,6 @@
 #include "store/child.h"
 #include "store/columns.h"
 #include "store/env.h"
-#include "store/lock.h"
 #include "store/move.h"
 #include "store/store.h"
 
@@ -116,9 +115,10 @@ static const struct field environment_fields[] = {
 	X(T, READ, branch, 0)						\
 	X(T, READ, finished_at, 0)					\
 	X(T, READ, created_by, 0)
-/* A row with the deployment that is live. */
+/* A row with its lock and the deployment that is live. */
 static const struct field row_fields[] = {
 	ENVIRONMENT(COLUMN_FIELD, struct environment)
+	COLUMNS_PART(struct environment, lock_row, LOCK_ROW)
 	COLUMNS_PART(struct environment, live_row, LIVE)
 	FIELD_END,
 };
@@ -131,12 +131,13 @@ const struct shape environment_shape = {
 	.doc = "A place that a project is deployed to.",
 };
 
+#define COLUMNS_C COLUMNS_OF("c", ENVIRONMENT)
+#define JOIN_LOCK LOCK_JOIN("c.project_id", "c.id")
 #define SELECT                                                                 \
-	"SELECT " COLUMNS_OF("c",                                              \
-	    ENVIRONMENT) ", l.id AS deployment_id, l.commit_hash,"             \
-			 " l.commit_message, l.branch, l.finished_at,"         \
-			 " l.created_by FROM environment c"                    \
-			 " LEFT JOIN deployment l ON l.id = c.live_deployment"
+	"SELECT " COLUMNS_C ", " LOCK_COLUMNS                                  \
+	", l.id AS deployment_id, l.commit_hash, l.commit_message, l.branch,"  \
+	" l.finished_at, l.created_by FROM environment c"                      \
+	" LEFT JOIN deployment l ON l.id = c.live_deployment" JOIN_LOCK
 
 static const struct field id_args[] = { A(id), FIELD_END };
 static const struct field id_id_args[] = { A(id), A(id), FIELD_END };
@@ -274,32 +275,28 @@ const struct store environment_store = {
 	.with_project = delete_of_project,
 };
 
-/* Points rows to the deployments that are live in them, and to their locks. */
-static const struct err *
-rows_fill(struct db *db, struct arena *a, struct environment *env, size_t n)
+/* Points a row to its lock and the deployment that is live. */
+static void
+row_fill(struct environment *env)
 {
-	const struct err *e;
-	struct list locks;
-	size_t i;
-
-	if ((e = lock_all(db, a, &locks)) != NULL)
-		return e;
-	for (i = 0; i < n; i++) {
-		env[i].live = (struct list){ .items = &env[i].live_row,
-			.n = env[i].live_row.deployment_id != 0 ? 1 : 0 };
-		env[i].lock = lock_at(&locks, env[i].project_id, env[i].id);
-	}
-	return NULL;
+	env->lock = lock_joined(&env->lock_row);
+	env->live = (struct list){ .items = &env->live_row,
+		.n = env->live_row.deployment_id != 0 ? 1 : 0 };
 }
 
 const struct err *
 environment_page(struct db *db, struct arena *a, int64_t project_id,
     struct page *p, struct list *out)
 {
+	struct environment *item;
 	const struct err *e;
+	size_t i;
 
 	e = child_read(db, a, &child, project_id, p, out);
-	return e != NULL ? e : rows_fill(db, a, out->items, out->n);
+	item = out->items;
+	for (i = 0; e == NULL && i < out->n; i++)
+		row_fill(&item[i]);
+	return e;
 }
 
 const struct err *
@@ -337,9 +334,9 @@ environment_by_id(struct db *db, struct arena *a, int64_t id,
 	const struct environment args = { .id = id };
 	const struct err *e;
 
-	if ((e = db_row(db, a, &by_id, &args, out)) != NULL)
-		return e;
-	return rows_fill(db, a, out, 1);
+	if ((e = db_row(db, a, &by_id, &args, out)) == NULL)
+		row_fill(out);
+	return e;
 }
 
 const struct err *

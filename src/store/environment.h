@@ -4,6 +4,7 @@
 #define SLIPWAY_STORE_ENVIRONMENT_H
 
 #include "db/db.h"
+#include "store/lock.h"
 #include "store/page.h"
 
 /* A variable that deployments to an environment get. */
@@ -42,7 +43,8 @@ struct environment {
 	struct when updated_at;
 	struct maybe created_by;
 	int64_t version;
-	struct list lock;                 /* at most one struct deploy_lock */
+	struct list lock;                 /* at most one item: lock_row */
+	struct deploy_lock lock_row;      /* its memory */
 	struct list live;                 /* at most one item: live_row */
 	struct environment_live live_row; /* its memory */
 };

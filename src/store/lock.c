@@ -2,7 +2,6 @@
 #include "store/lock.h"
 
 #include "store/move.h"
-#include "store/project.h"
 #include "store/store.h"
 
 /* clang-format off */
@@ -24,25 +23,37 @@ const struct shape lock_shape = {
 	.doc = "A lock that keeps new deployments from starting.",
 };
 
-#define PLACE                                                                  \
-	"CONCAT('project ', COALESCE(?, 0), ' environment ', COALESCE(?, 0))"
+#define PLACE LOCK_PLACE("COALESCE(?, 0)", "COALESCE(?, 0)")
 
 struct number {
 	int64_t id;
 };
 #define N(m) FIELD(struct number, m, 0)
 
-static const struct field all_row[] = { L(project_id, 0), L(environment_id, 0),
+static const struct field place_args[] = { L(project_id, 0),
+	L(environment_id, 0), FIELD_END };
+static const struct field lock_row[] = { L(project_id, 0), L(environment_id, 0),
 	L(reason, 0), L(by, 0), L(since, 0), L(until, FIELD_NULL), FIELD_END };
-static const struct stmt all = {
-	.name = "lock_all",
-	.sql =
-	    "SELECT COALESCE(k.project_id, 0) AS project_id,"
-	    " COALESCE(k.environment_id, 0) AS environment_id, k.reason,"
-	    " COALESCE(u.username, 'a user') AS `by`, k.since, k.`until` FROM deploy_lock k"
-	    " LEFT JOIN user u ON u.id = k.locked_by WHERE " LOCK_ACTIVE
-	    " ORDER BY k.project_id, k.environment_id",
-	.row = all_row,
+#define SELECT                                                                 \
+	"SELECT COALESCE(k.project_id, 0) AS project_id,"                      \
+	" COALESCE(k.environment_id, 0) AS environment_id, " LOCK_COLUMNS      \
+	" FROM deploy_lock k" LOCK_JOIN_USER " WHERE " LOCK_ACTIVE
+static const struct stmt at = {
+	.name = "lock_at",
+	.sql = SELECT " AND k.place = " PLACE,
+	.args = place_args,
+	.row = lock_row,
+	.rowsize = sizeof(struct deploy_lock),
+};
+/* The widest first. */
+static const struct stmt over = {
+	.name = "lock_over",
+	.sql = SELECT " AND (k.project_id IS NULL OR (k.project_id = ?"
+		      " AND (k.environment_id IS NULL"
+		      " OR k.environment_id = ?)))"
+		      " ORDER BY k.project_id, k.environment_id LIMIT 1",
+	.args = place_args,
+	.row = lock_row,
 	.rowsize = sizeof(struct deploy_lock),
 };
 static const struct field put_args[] = { L(project_id, 0), L(environment_id, 0),
@@ -55,8 +66,6 @@ static const struct stmt put = {
 	       ", NULLIF(?, 0), NULLIF(?, 0), ?, ?, ?)",
 	.args = put_args,
 };
-static const struct field place_args[] = { L(project_id, 0),
-	L(environment_id, 0), FIELD_END };
 static const struct stmt remove_lock = {
 	.name = "lock_remove",
 	.sql = "DELETE k FROM deploy_lock k WHERE k.place = " PLACE
@@ -86,7 +95,7 @@ static const struct stmt older = {
 	.rowsize = sizeof(struct number),
 };
 
-static const struct stmt *const lock_stmts[] = { &all, &put, &remove_lock,
+static const struct stmt *const lock_stmts[] = { &at, &over, &put, &remove_lock,
 	&remove_of, &older, NULL };
 
 /* Removes the locks of a deleted project and its environments. */
@@ -111,53 +120,31 @@ lock_scope(const struct deploy_lock *lock)
 	return lock->environment_id == 0 ? "project" : "environment";
 }
 
-const struct err *
-lock_all(struct db *db, struct arena *a, struct list *out)
-{
-	return db_rows(db, a, &all, NULL, out);
-}
-
 struct list
-lock_at(const struct list *locks, int64_t project_id, int64_t environment_id)
+lock_joined(struct deploy_lock *lock)
 {
-	struct deploy_lock *lock = locks->items;
-	size_t i;
-
-	for (i = 0; i < locks->n; i++)
-		if (lock[i].project_id == project_id &&
-		    lock[i].environment_id == environment_id)
-			return (struct list){ .items = &lock[i], .n = 1 };
-	return (struct list){ .n = 0 };
-}
-
-const struct deploy_lock *
-lock_over(const struct list *locks, int64_t project_id, int64_t environment_id)
-{
-	const struct deploy_lock *lock = locks->items;
-	size_t i;
-
-	for (i = 0; i < locks->n; i++)
-		if (lock[i].project_id == 0 ||
-		    (lock[i].project_id == project_id &&
-			(lock[i].environment_id == 0 ||
-			    lock[i].environment_id == environment_id)))
-			return &lock[i];
-	return NULL;
+	return (
+	    struct list){ .items = lock, .n = lock->reason != NULL ? 1 : 0 };
 }
 
 const struct err *
-lock_of_projects(struct db *db, struct arena *a, const struct list *projects)
+lock_at(struct db *db, struct arena *a, int64_t project_id,
+    int64_t environment_id, struct deploy_lock *out)
 {
-	struct project *p = projects->items;
-	const struct err *e;
-	struct list locks;
-	size_t i;
+	const struct deploy_lock args = { .project_id = project_id,
+		.environment_id = environment_id };
 
-	if ((e = lock_all(db, a, &locks)) != NULL)
-		return e;
-	for (i = 0; i < projects->n; i++)
-		p[i].lock = lock_at(&locks, p[i].id, 0);
-	return NULL;
+	return db_row(db, a, &at, &args, out);
+}
+
+const struct err *
+lock_over(struct db *db, struct arena *a, int64_t project_id,
+    int64_t environment_id, struct deploy_lock *out)
+{
+	const struct deploy_lock args = { .project_id = project_id,
+		.environment_id = environment_id };
+
+	return db_row(db, a, &over, &args, out);
 }
 
 const struct err *

@@ -20,6 +20,26 @@ extern const struct shape lock_shape;
 
 /* SQL: a condition on the row `k` of deploy_lock. */
 #define LOCK_ACTIVE "(k.`until` IS NULL OR k.`until` > NOW(3))"
+/* SQL: the key of a place, of two expressions. */
+#define LOCK_PLACE(project_id, environment_id)                                 \
+	"CONCAT('project ', " project_id ", ' environment ', " environment_id  \
+	")"
+/* SQL: joins the lock of a place to a row, and selects it from there. */
+#define LOCK_JOIN(project_id, environment_id)                                  \
+	" LEFT JOIN deploy_lock k ON " LOCK_ACTIVE                             \
+	" AND k.place = " LOCK_PLACE(project_id, environment_id)               \
+	    LOCK_JOIN_USER
+#define LOCK_JOIN_USER " LEFT JOIN user u ON u.id = k.locked_by"
+#define LOCK_COLUMNS                                                           \
+	"k.reason, COALESCE(u.username, 'a user') AS `by`, k.since, k.`until`"
+/* These columns for COLUMNS_PART(). */
+/* clang-format off */
+#define LOCK_ROW(X, T)							\
+	X(T, KEY, reason, 0)						\
+	X(T, READ, by, 0)						\
+	X(T, READ, since, 0)						\
+	X(T, READ, until, 0)
+/* clang-format on */
 /* SQL: whether a lock keeps the deployment `d` from starting. */
 #define LOCK_APPLIES                                                           \
 	"EXISTS (SELECT 1 FROM deploy_lock k WHERE " LOCK_ACTIVE               \
@@ -37,19 +57,15 @@ extern const struct shape lock_shape;
 
 /* What it locks: "service", "project" or "environment". */
 const char *lock_scope(const struct deploy_lock *);
-/* Lists all locks, those of the service first, then those of projects. */
-MUSTCHECK const struct err *lock_all(struct db *, struct arena *,
-    struct list *out);
-/* Finds the lock of exactly this place in such a list; empty if it has none. */
-struct list lock_at(const struct list *locks, int64_t project_id,
-    int64_t environment_id);
-/* Finds the lock that keeps deployments from starting there, which may be that
- * of the project or the service; NULL = none. */
-const struct deploy_lock *lock_over(const struct list *locks,
-    int64_t project_id, int64_t environment_id);
-/* Fills in the locks of the projects in a list (struct project). */
-MUSTCHECK const struct err *lock_of_projects(struct db *, struct arena *,
-    const struct list *projects);
+/* The lock that a row was joined to, as a list: empty if it has none. */
+struct list lock_joined(struct deploy_lock *);
+/* Reads the lock of exactly this place; ERR_NOTFOUND if it has none. */
+MUSTCHECK const struct err *lock_at(struct db *, struct arena *,
+    int64_t project_id, int64_t environment_id, struct deploy_lock *out);
+/* Reads the lock that keeps deployments from starting there: that of the
+ * service, the project or the environment. ERR_NOTFOUND if there is none. */
+MUSTCHECK const struct err *lock_over(struct db *, struct arena *,
+    int64_t project_id, int64_t environment_id, struct deploy_lock *out);
 /* Sets the lock of a place, in place of the one that it has. */
 MUSTCHECK const struct err *lock_put(struct db *, const struct deploy_lock *);
 /* ERR_NOTFOUND if the place has no lock. */

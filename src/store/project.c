@@ -3,12 +3,11 @@
 
 #include <string.h>
 
-#include "core/num.h"
 #include "core/str.h"
 #include "store/columns.h"
 #include "store/env.h"
 #include "store/like.h"
-#include "store/lock.h"
+#include "store/projectdir.h"
 #include "store/store.h"
 
 #define A(m) FIELD(struct project, m, 0)
@@ -120,6 +119,9 @@ const struct shape project_shape = {
 };
 
 #define COLUMNS COLUMNS_SELECT(PROJECT)
+#define COLUMNS_P COLUMNS_OF("p", PROJECT)
+#define COLUMNS_W COLUMNS_OF("w", WORKSPACE)
+#define JOIN_LOCK LOCK_JOIN("p.id", "0")
 
 struct project_query {
 	const char *like; /* part of the name */
@@ -151,15 +153,23 @@ _Static_assert(offsetof(struct seen, project) == 0, "see COLUMNS_PART");
 /* clang-format off */
 static const struct field seen_row[] = {
 	PROJECT(COLUMN_FIELD, struct project)
+	COLUMNS_PART(struct seen, project.lock_row, LOCK_ROW)
 	COLUMNS_PART(struct seen, workspace, WORKSPACE)
+	FIELD_END,
+};
+/* A project with its lock. */
+static const struct field page_row[] = {
+	PROJECT(COLUMN_FIELD, struct project)
+	COLUMNS_PART(struct project, lock_row, LOCK_ROW)
 	FIELD_END,
 };
 /* clang-format on */
 static const struct stmt seen = {
 	.name = "project_with_workspace",
-	.sql = "SELECT " COLUMNS_OF("p", PROJECT) ", " COLUMNS_OF("w",
-	    WORKSPACE) " FROM project p LEFT JOIN workspace w"
-		       " ON w.project_id = p.id WHERE p.id = ? AND p.valid = 1",
+	.sql = "SELECT " COLUMNS_P ", " LOCK_COLUMNS ", " COLUMNS_W
+	       " FROM project p LEFT JOIN workspace w"
+	       " ON w.project_id = p.id" JOIN_LOCK
+	       " WHERE p.id = ? AND p.valid = 1",
 	.args = id_args,
 	.row = seen_row,
 	.rowsize = sizeof(struct seen),
@@ -180,21 +190,23 @@ static const struct stmt share = {
 	.row = id_args,
 	.rowsize = sizeof(struct project),
 };
+#define SELECT_LOCK                                                            \
+	"SELECT " COLUMNS_P ", " LOCK_COLUMNS " FROM project p" JOIN_LOCK
 static const struct stmt page = {
 	.name = "project_page",
-	.sql = "SELECT " COLUMNS " FROM project WHERE valid = 1"
-	       " ORDER BY name, id LIMIT ? OFFSET ?",
+	.sql = SELECT_LOCK " WHERE p.valid = 1 ORDER BY p.name, p.id"
+			   " LIMIT ? OFFSET ?",
 	.args = page_args,
-	.row = project_fields,
+	.row = page_row,
 	.rowsize = sizeof(struct project),
 };
 static const struct stmt page_named = {
 	.name = "project_page_named",
-	.sql = "SELECT " COLUMNS " FROM project WHERE valid = 1"
-	       " AND (name LIKE ? ESCAPE '!' OR name = ?)"
-	       " ORDER BY name, id LIMIT ? OFFSET ?",
+	.sql = SELECT_LOCK " WHERE p.valid = 1 AND (p.name LIKE ? ESCAPE '!'"
+			   " OR p.name = ?) ORDER BY p.name, p.id"
+			   " LIMIT ? OFFSET ?",
 	.args = named_args,
-	.row = project_fields,
+	.row = page_row,
 	.rowsize = sizeof(struct project),
 };
 static const struct stmt count = {
@@ -255,19 +267,6 @@ static const struct stmt clashes = {
 	       " OR LEFT(?, CHAR_LENGTH(live_dir) + 1)"
 	       " = CONCAT(live_dir, '/')) LIMIT 10",
 	.args = clash_args,
-	.row = clash_row,
-	.rowsize = sizeof(struct clash),
-};
-
-/* Directories in [slug, slug0): the slug itself, with a suffix, or with
- * subdirectories. */
-static const struct field alike_args[] = { A(project_dir), A(project_dir),
-	FIELD_END };
-static const struct stmt alike = {
-	.name = "project_alike",
-	.sql = "SELECT name, project_dir FROM project WHERE live_dir >= ?"
-	       " AND live_dir < CONCAT(?, '0')",
-	.args = alike_args,
 	.row = clash_row,
 	.rowsize = sizeof(struct clash),
 };
@@ -362,7 +361,6 @@ static const struct stmt *const project_stmts[] = {
 	&refs,
 	&queue_up,
 	&clashes,
-	&alike,
 	&same_name,
 	&insert,
 	&update,
@@ -386,12 +384,16 @@ project_page(struct db *db, struct arena *a, const char *name, struct page *p,
 		.name = name,
 		.limit = p->limit,
 		.offset = page_offset(p) };
-
 	const struct err *e;
+	struct project *item;
+	size_t i;
 
 	e = page_read(db, a, name == NULL ? &count : &count_named,
 	    name == NULL ? &page : &page_named, &q, p, out);
-	return e != NULL ? e : lock_of_projects(db, a, out);
+	item = out->items;
+	for (i = 0; e == NULL && i < out->n; i++)
+		item[i].lock = lock_joined(&item[i].lock_row);
+	return e;
 }
 
 const struct err *
@@ -464,48 +466,6 @@ project_judge(struct db *db, const struct project *p, struct faults *faults)
 	return NULL;
 }
 
-/* The number that a directory appends to the slug: 1 for the slug alone, 0 if
- * it does not have this form. */
-static int64_t
-number_of(struct arena *a, const char *dir, size_t slug)
-{
-	const char *part = arena_strndup(a, dir, strcspn(dir, "/"));
-	int64_t n;
-
-	if (part[slug] == '\0')
-		return 1;
-	if (part[slug] == '-' && num_parse(part + slug + 1, 2, NUM_SAFE, &n))
-		return n;
-	return 0;
-}
-
-static const struct err *
-dir_choose(struct db *db, struct arena *a, const char *name, const char **out)
-{
-	const struct project args = { .project_dir = str_slug(a, name) };
-	const struct clash *other;
-	const struct err *e;
-	struct list list;
-	bool *taken;
-	size_t i, n;
-
-	*out = args.project_dir;
-	if ((e = db_rows(db, a, &alike, &args, &list)) != NULL)
-		return e;
-	other = list.items;
-	taken = arena_alloc(a, list.n + 2, sizeof(*taken));
-	for (i = 0; i < list.n; i++) {
-		n = (size_t)number_of(a, other[i].project_dir, strlen(*out));
-		if (n < list.n + 2)
-			taken[n] = true;
-	}
-	for (n = 1; taken[n]; n++)
-		continue;
-	if (n > 1)
-		*out = arena_printf(a, "%s-%zu", args.project_dir, n);
-	return NULL;
-}
-
 const struct err *
 project_insert(struct db *db, struct arena *a, const struct project *p,
     int64_t *id)
@@ -516,7 +476,7 @@ project_insert(struct db *db, struct arena *a, const struct project *p,
 
 	*id = 0;
 	if (row.project_dir == NULL &&
-	    (e = dir_choose(db, a, row.name, &row.project_dir)) != NULL)
+	    (e = projectdir_choose(db, a, row.name, &row.project_dir)) != NULL)
 		return e;
 	if ((e = db_exec(db, &insert, &row, &done)) != NULL)
 		return e;
@@ -571,9 +531,10 @@ project_with_workspace(struct db *db, struct arena *a, int64_t id,
 		found->workspace.status = "not_created";
 	found->workspace.project_id = id;
 	*out = found->project;
+	out->lock = lock_joined(&found->project.lock_row);
 	out->workspace_status = (struct list){ .items = &found->workspace,
 		.n = 1 };
-	return lock_of_projects(db, a, &(struct list){ out, 1 });
+	return NULL;
 }
 
 const struct err *

@@ -5,6 +5,7 @@
 #define SLIPWAY_STORE_PROJECT_H
 
 #include "db/db.h"
+#include "store/lock.h"
 #include "store/page.h"
 #include "store/preset.h"
 
@@ -35,7 +36,8 @@ struct project {
 	struct when updated_at;
 	struct maybe created_by;
 	int64_t version;
-	struct list lock;             /* at most one struct deploy_lock */
+	struct list lock;             /* at most one item: lock_row */
+	struct deploy_lock lock_row;  /* its memory */
 	struct list workspace_status; /* one item, if a single project is
 				       * read */
 };

@@ -26,5 +26,9 @@ MUSTCHECK const struct err *projectdir_around(struct db *, struct arena *,
  * of projects that exist. */
 MUSTCHECK const struct err *projectdir_deleted_around(struct db *,
     struct arena *, int64_t id, struct list *out);
+/* Chooses the directory of a new project: its name as a slug, with a number if
+ * another live project has that. */
+MUSTCHECK const struct err *projectdir_choose(struct db *, struct arena *,
+    const char *name, const char **out);
 
 #endif

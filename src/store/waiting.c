@@ -191,18 +191,15 @@ static const struct err *
 lock_find(struct db *db, struct arena *a, struct deployment *d)
 {
 	struct waiting *w = d->waiting_for.items;
-	const struct deploy_lock *lock;
+	struct deploy_lock lock;
 	const struct err *e;
-	struct list all;
 
-	if ((e = lock_all(db, a, &all)) != NULL)
-		return e;
-	lock = lock_over(&all, d->project_id, d->environment_id.n);
-	if (lock == NULL)
-		return NULL;
+	e = lock_over(db, a, d->project_id, d->environment_id.n, &lock);
+	if (e != NULL)
+		return e->code == ERR_NOTFOUND ? NULL : e;
 	w->reason = "lock";
 	w->detail = arena_printf(a, "The %s is locked by %s: %s",
-	    lock_scope(lock), lock->by, lock->reason);
+	    lock_scope(&lock), lock.by, lock.reason);
 	d->waiting_for.n = 1;
 	return NULL;
 }
