@@ -15,9 +15,10 @@
 /* The part of the log being sent. A compressed chunk is inflated once, though
  * it is sent in smaller pieces. */
 static struct {
-	struct arena *a; /* the process's */
+	struct arena_mark before; /* the request's arena, without it */
 	struct blob bytes;
 	int64_t start;
+	int64_t end; /* of what is sent */
 } window;
 
 /* The requested range. */
@@ -159,13 +160,15 @@ source(struct req *rq, int64_t offset, size_t max, struct blob *out)
 {
 	const struct err *e;
 	int64_t skip = offset - window.start;
+	const size_t left = (size_t)(window.end - offset);
 
 	*out = (struct blob){ .data = NULL };
+	if (window.bytes.data == NULL)
+		window.before = arena_mark(rq->a);
 	if (skip < 0 || skip >= (int64_t)window.bytes.len) {
-		window.bytes.len = 0;
-		arena_clear(window.a);
-		e = joblog_read(rq->db, window.a, rq->id[0], offset,
-		    JOBLOG_PACKED, &window.bytes);
+		arena_rewind(rq->a, &window.before);
+		e = joblog_read(rq->db, rq->a, rq->id[0], offset,
+		    left < JOBLOG_PACKED ? left : JOBLOG_PACKED, &window.bytes);
 		if (e != NULL)
 			return e;
 		window.start = offset;
@@ -220,9 +223,8 @@ api_log_show(struct req *rq)
 			arena_printf(rq->a, "%lld", (long long)now.size) :
 			"*");
 	}
-	if (window.a == NULL)
-		window.a = arena_open(2 * JOBLOG_PACKED);
-	window.bytes.len = 0;
+	window.bytes = (struct blob){ .data = NULL };
+	window.end = s.end;
 	answer_stream(rq, TYPE, source, s.start, s.end - s.start);
 	return NULL;
 }
