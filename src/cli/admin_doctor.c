@@ -49,20 +49,6 @@ doctor_words(const struct err *e)
 	return e->detail[0] != '\0' ? e->detail : e->msg;
 }
 
-static void
-database_try(struct doctor *d)
-{
-	const struct err *e;
-
-	if ((e = db_check_schema(d->admin->db)) != NULL) {
-		doctor_say(d, VERDICT_FAULT, "database", "%s", doctor_words(e));
-		return;
-	}
-	d->schema = true;
-	doctor_say(d, VERDICT_OK, "database",
-	    "it responds, and the schema has this version");
-}
-
 /* An older key still decrypts the values that were sealed with it. */
 static void
 older_try(struct doctor *d, const char *what, const char *path, size_t n)
@@ -341,12 +327,18 @@ const struct err *
 admin_doctor(void *context, struct command_call *call)
 {
 	static void (*const tries[])(struct doctor *) = {
-		database_try,
+		doctor_database,
+		doctor_ids,
+		doctor_accounts,
+		doctor_directories,
+		doctor_programs,
+		doctor_cgroups,
 		key_try,
 		variables_try,
 		people_try,
 		runners_try,
 		doctor_server,
+		doctor_signup,
 		doctor_redirect,
 		doctor_client,
 		doctor_version,

@@ -6,13 +6,15 @@
 
 #include "cli/admin.h"
 #include "forge/forge.h"
+#include "store/capacity.h"
 
 struct doctor {
 	struct admin *admin;
-	struct forge *forge; /* NULL = none is configured */
-	bool no_keys;        /* no key file exists, which was reported */
-	bool schema;         /* the schema is valid */
-	bool answers;        /* the Git server responds */
+	struct forge *forge;      /* NULL = none is configured */
+	bool no_keys;             /* no key file exists, which was reported */
+	bool schema;              /* the schema is valid… */
+	struct capacity capacity; /* …and what the server allows */
+	bool answers;             /* the Git server responds */
 	size_t faults;
 };
 
@@ -28,8 +30,19 @@ is_set(const char *s)
 	return s != NULL && s[0] != '\0';
 }
 
+/* admin_doctor_database.c; sets d->schema and d->capacity. */
+void doctor_database(struct doctor *);
+
+/* admin_doctor_host.c: what a runner requires of this host. */
+void doctor_ids(struct doctor *);
+void doctor_accounts(struct doctor *);
+void doctor_directories(struct doctor *);
+void doctor_programs(struct doctor *);
+void doctor_cgroups(struct doctor *);
+
 /* admin_doctor_git.c, in this order; the first one opens d->forge. */
 void doctor_server(struct doctor *);
+void doctor_signup(struct doctor *);
 void doctor_redirect(struct doctor *);
 void doctor_client(struct doctor *);
 void doctor_version(struct doctor *);

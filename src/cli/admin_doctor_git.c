@@ -76,6 +76,33 @@ hint_say(struct doctor *d, const char *said)
 		}
 }
 
+static void
+none_say(struct doctor *d, const struct settings_gitserver *s)
+{
+	doctor_say(d, VERDICT_NOTE, "Git server",
+	    "none is configured (GITSERVER_URL): users can only authenticate "
+	    "with API tokens or through nginx");
+	if (!is_set(s->allowed_hosts) && !s->allow_local)
+		doctor_say(d, VERDICT_NOTE, "repositories",
+		    "every repository is rejected: set url or allowed_hosts "
+		    "in [gitserver], for example allowed_hosts = github.com");
+}
+
+/* Whoever has an account there can read all projects. */
+void
+doctor_signup(struct doctor *d)
+{
+	const char *role = d->admin->set.auth.signup;
+
+	if (d->forge == NULL || str_eq(role, "closed"))
+		return;
+	doctor_say(d, VERDICT_NOTE, "people",
+	    "auth.signup = %s: every account at %s can sign in and read all "
+	    "projects, steps and logs; if some must not, set signup = closed "
+	    "in [auth]",
+	    role, forge_server(d->forge));
+}
+
 void
 doctor_server(struct doctor *d)
 {
@@ -84,9 +111,7 @@ doctor_server(struct doctor *d)
 	struct when theirs;
 
 	if (!is_set(s->url)) {
-		doctor_say(d, VERDICT_NOTE, "Git server",
-		    "none is configured (GITSERVER_URL): users can only "
-		    "authenticate with API tokens or through nginx");
+		none_say(d, s);
 		return;
 	}
 	if ((e = forge_open(s, &d->forge)) != NULL) {
@@ -174,6 +199,13 @@ doctor_redirect(struct doctor *d)
 	if ((e = page_get(d, url, &got)) != NULL)
 		doctor_say(d, VERDICT_NOTE, "redirect address",
 		    "%s is not reachable from here: %s", url, doctor_words(e));
+	else if (got.status == 401)
+		doctor_say(d, VERDICT_FAULT, "redirect address",
+		    "%s asks for a password, which the Git server's webhooks "
+		    "and API tokens cannot send: in the server block that "
+		    "includes slipway-locations.conf, set auth_basic "
+		    "$slipway_realm instead of a text",
+		    url);
 	else if (strstr(got.body, "\"status\"") == NULL)
 		doctor_say(d, VERDICT_FAULT, "redirect address",
 		    "%s returned %d, not a response of slipway: the session "

@@ -205,7 +205,7 @@ const struct conf_key settings_keys[] = {
 	KEY(runner, job_user, C_STR, CONF_RELOAD,
 	    .doc = "One account for all projects instead of the range."),
 	KEY(runner, uid_first, C_INT, CONF_RELOAD, .min = 1,
-	    .max = INT64_C(4294967293), .fallback = "300000",
+	    .max = INT64_C(4294967293), .fallback = "2100000000",
 	    .doc = "First of the user ids that projects run under."),
 	KEY(runner, uid_count, C_INT, CONF_RELOAD, .min = 1, .max = 1000000,
 	    .fallback = "65536", .doc = "Number of user ids in the range."),

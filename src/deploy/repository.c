@@ -101,7 +101,8 @@ place_fault(struct arena *a, const struct settings_gitserver *s,
 		return forge_page_fault(a, address);
 	return arena_printf(a,
 	    "the host %.100s is neither the Git server nor one of "
-	    "gitserver.allowed_hosts",
+	    "gitserver.allowed_hosts: an administrator can add it to "
+	    "allowed_hosts in [gitserver] of slipway.conf",
 	    arena_strndup(a, ad->host, ad->host_len));
 }
 

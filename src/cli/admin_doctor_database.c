@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: ISC */
+/* Checks the database: the schema, and what the server allows. */
+#include <inttypes.h>
+
+#include "cli/admin_doctor.h"
+
+#define WHAT "database"
+#define PACKET_MIN (INT64_C(4) << 20) /* a large body, as SQL */
+#define OTHERS 10 /* connections of runners and administrators */
+#define LOGS_MANY (INT64_C(1) << 30)
+
+static void
+flush_try(struct doctor *d)
+{
+	if (d->capacity.flush_log == 1)
+		return;
+	doctor_say(d, VERDICT_NOTE, WHAT,
+	    "innodb_flush_log_at_trx_commit is %" PRId64 ": a power failure "
+	    "can lose deployments of the last second that were accepted; set "
+	    "it to 1 in [mariadbd] of the server's configuration",
+	    d->capacity.flush_log);
+}
+
+static void
+packet_try(struct doctor *d)
+{
+	if (d->capacity.max_packet >= PACKET_MIN)
+		return;
+	doctor_say(d, VERDICT_FAULT, WHAT,
+	    "max_allowed_packet is %" PRId64 " bytes, so large requests and "
+	    "parts of logs are rejected: set it to 16M in [mariadbd] of the "
+	    "server's configuration",
+	    d->capacity.max_packet);
+}
+
+static void
+connections_try(struct doctor *d)
+{
+	const struct settings_api *api = &d->admin->set.api;
+	const int64_t need = api->workers + api->slow_workers +
+	    api->log_workers + OTHERS;
+
+	if (d->capacity.max_connections >= need)
+		return;
+	doctor_say(d, VERDICT_FAULT, WHAT,
+	    "max_connections is %" PRId64 ", but this host alone needs up to "
+	    "%" PRId64 ", so requests can fail: raise it in [mariadbd] of the "
+	    "server's configuration, or lower workers in [api]",
+	    d->capacity.max_connections, need);
+}
+
+static void
+rights_try(struct doctor *d)
+{
+	if (d->capacity.rights == 0)
+		return;
+	doctor_say(d, VERDICT_NOTE, WHAT,
+	    "the account %s may do more than read and write rows: grant it "
+	    "only SELECT, INSERT, UPDATE and DELETE, and name the account "
+	    "that changes the schema in database.migrate_user",
+	    d->admin->set.database.user);
+}
+
+static void
+logs_try(struct doctor *d)
+{
+	if (d->capacity.log_bytes < LOGS_MANY)
+		return;
+	doctor_say(d, VERDICT_NOTE, WHAT,
+	    "logs take %" PRId64 " MiB, in every dump as well: lower "
+	    "log_total_max in [runner], or leave them out with mariadb-dump "
+	    "--ignore-table-data=%s.log_chunk",
+	    d->capacity.log_bytes >> 20, d->admin->set.database.name);
+}
+
+void
+doctor_database(struct doctor *d)
+{
+	static void (*const tries[])(struct doctor *) = { flush_try, packet_try,
+		connections_try, rights_try, logs_try };
+	const struct err *e;
+	size_t i;
+
+	if ((e = db_check_schema(d->admin->db)) == NULL)
+		e = capacity_read(d->admin->db, d->admin->a, &d->capacity);
+	if (e != NULL) {
+		doctor_say(d, VERDICT_FAULT, WHAT, "%s", doctor_words(e));
+		return;
+	}
+	d->schema = true;
+	doctor_say(d, VERDICT_OK, WHAT,
+	    "it responds, and the schema has this version");
+	for (i = 0; i < sizeof(tries) / sizeof(tries[0]); i++)
+		tries[i](d);
+}
