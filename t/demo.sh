@@ -157,6 +157,7 @@ install_slipway() {
 		    sysconfdir="$place/etc"
 	fi
 	admin=$place/usr/sbin/slipway-admin
+	version=$(basename "$(dirname "$place"/usr/share/slipway/console/*/main.js)")
 }
 
 secret() { openssl rand -hex 16; }
@@ -323,8 +324,11 @@ nginx_configure() {
 	local user='' file
 	[ "$uid" != 0 ] || user="user www-data;"
 	# The site file that slipway installs, with the paths of the demo.
-	for file in site.conf.in locations.conf.in http.conf fastcgi.conf; do
-		sed -e "s|@pkgdatadir@/nginx|$place/etc|" -e "s|/run/slipway/|$place/run/api/|" \
+	# A rebuilt console has the same version, so browsers must not keep its modules.
+	for file in site.conf.in locations.conf.in http.conf fastcgi.conf console.conf; do
+		sed -e "s|@pkgdatadir@/nginx|$place/etc|" -e "s|@pkgdatadir@|$place/usr/share/slipway|" \
+		    -e "s|@VERSION@|$version|" -e 's|"public, .* immutable"|no-cache|' \
+		    -e "s|/run/slipway/|$place/run/api/|" \
 		    -e '/listen \[::\]/d' -e "s|listen 80;|listen unix:$place/run/plain.sock;|" \
 		    -e "s|listen 443 |listen 127.0.0.1:$port |" \
 		    -e "s|server_name [^;]*;.*|server_name localhost 127.0.0.1;|" \

@@ -137,7 +137,12 @@ sub nginx_file {
 	my $path = srcdir() . "/nginx/$name";
 	my $text = slurp(-e $path ? $path : "$path.in");
 	die "$path is missing" if !defined $text;
+	my $console = '/src/console';
+	my ($version) = slurp(builddir() . "$console/index.html") =~ m{/slipway/([^/]+)/main\.js};
 	$text =~ s{\@pkgdatadir\@/nginx}{$dir}g;
+	$text =~ s{\@pkgdatadir\@/console/\@VERSION\@}{@{[srcdir()]}$console};
+	$text =~ s{\@pkgdatadir\@/console}{@{[builddir()]}$console};
+	$text =~ s{\@VERSION\@}{$version}g;
 	$text =~ s{/run/slipway/}{$dir/}g;
 	$text =~ s{^\s*listen \[::\].*\n}{}mg;
 	$text =~ s{listen 443 }{listen 127.0.0.1:$self->{port} };
@@ -158,7 +163,7 @@ sub start_nginx {
 	    '-keyout', "$dir/cert.key", '-out', "$dir/cert.pem");
 	die "openssl: $err" if $status != 0;
 	$self->nginx_file($_) for qw(slipway-http.conf slipway-fastcgi.conf
-	    slipway-locations.conf slipway-site.conf);
+	    slipway-console.conf slipway-locations.conf slipway-site.conf);
 	unlink "$dir/plain.sock"; # a crash would free a port
 	$self->{nginx} = front_nginx(join('', map { "\tinclude $dir/slipway-$_.conf;\n" } qw(http site)),
 	    dir => $dir, port => $self->{port}, name => "nginx-$self->{n}",

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: ISC
+/** Deployments in a table. */
+import { el } from './dom.js';
+import { projectName, userName } from './names.js';
+import { href } from './router.js';
+import { status } from './status.js';
+import { ago, duration, seconds } from './time.js';
+import { t } from '../texts.js';
+
+/** @typedef {import('./types.js').DeploymentSummary} Deployment */
+
+/**
+ * The first line of a commit message.
+ * @param {string | null} message
+ */
+export function subject(message) {
+	return message === null ? '' : message.split('\n', 1)[0];
+}
+
+/**
+ * A commit as a short hash and its subject.
+ * @param {string | null} hash
+ * @param {string | null} message
+ */
+export function commit(hash, message) {
+	return el('span', { class: 'commit' },
+		hash !== null && el('code', { title: hash }, hash.slice(0, 8)),
+		el('span', { class: 'subject' }, subject(message)));
+}
+
+/**
+ * How long it ran, or has been running.
+ * @param {{ startedAt: string | null, finishedAt: string | null }} run
+ */
+export function runTime({ startedAt, finishedAt }) {
+	return startedAt === null ? t.none : duration(seconds(startedAt, finishedAt));
+}
+
+/**
+ * @param {Deployment} d
+ * @param {boolean} withProject
+ */
+function row(d, withProject) {
+	return el('tr', { 'data-key': d.id },
+		el('td', { class: 'state' }, status(d.status)),
+		el('td', { class: 'what' },
+			el('a', { class: 'cover', href: href(`/deployments/${d.id}`) },
+				withProject ? projectName(d.projectId) : t.deployment.title(d.id)),
+			el('span', { class: 'ref' }, d.branch), commit(d.commitHash, d.commitMessage)),
+		el('td', { class: 'who' }, userName(d.createdBy)),
+		el('td', { class: 'number' }, runTime(d)),
+		el('td', { class: 'when' }, ago(d.createdAt)));
+}
+
+/**
+ * @param {Deployment[]} list
+ * @param {{ withProject?: boolean }} [options]
+ */
+export function deploymentTable(list, { withProject = true } = {}) {
+	const c = t.deployments.columns;
+	return el('div', { class: 'scroll' }, el('table', { class: 'rows' },
+		el('thead', null, el('tr', null, [c.state, withProject ? c.project : c.what, c.who]
+			.map((text) => el('th', { scope: 'col' }, text)),
+		el('th', { scope: 'col', class: 'number' }, c.time), el('th', { scope: 'col' }, c.when))),
+		el('tbody', null, list.map((d) => row(d, withProject)))));
+}

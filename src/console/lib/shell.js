@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: ISC
+/** What surrounds every page: navigation, the state of the connection, messages. */
+import { draw, el } from './dom.js';
+import { onConnection } from './live.js';
+import { href } from './router.js';
+import { may, signOut } from './session.js';
+import { mark } from './status.js';
+import { toasts } from './toast.js';
+import { t } from '../texts.js';
+
+/** @typedef {import('./session.js').Role} Role */
+
+/** @type {{ path: string, label: string, role: Role }[]} */
+const LINKS = [
+	{ path: '/', label: t.nav.board, role: 'viewer' },
+	{ path: '/projects', label: t.nav.projects, role: 'viewer' },
+	{ path: '/deployments', label: t.nav.deployments, role: 'viewer' },
+	{ path: '/variables', label: t.nav.variables, role: 'admin' },
+	{ path: '/users', label: t.nav.users, role: 'admin' },
+];
+
+/** @param {string} path of a link */
+function isCurrent(path) {
+	const now = location.pathname.slice('/slipway'.length);
+	return path === '/' ? now === '/' : now === path || now.startsWith(`${path}/`);
+}
+
+/** @param {{ path: string, label: string }} link */
+function navLink({ path, label }) {
+	return el('a', { href: href(path), 'aria-current': isCurrent(path) ? 'page' : null }, label);
+}
+
+async function leave() {
+	await signOut();
+	location.assign(href('/sign-in'));
+}
+
+/** @param {any} user */
+function userMenu(user) {
+	const name = user.name ?? user.username;
+	return el('details', { class: 'menu' },
+		el('summary', { 'aria-label': t.nav.menuOf(name) },
+			el('span', { class: 'avatar', 'aria-hidden': 'true' }, name.slice(0, 2))),
+		el('div', { class: 'menu-items' },
+			el('p', null, el('strong', null, name), ' ', el('span', { class: 'faint' }, t.roles[user.role])),
+			el('a', { href: href('/account') }, t.nav.account),
+			el('button', { class: 'plain', onclick: leave }, t.nav.signOut)));
+}
+
+/** @param {any} user */
+function header(user) {
+	return el('header', { class: 'top' },
+		el('a', { class: 'brand', href: href('/') }, mark(), t.name),
+		el('nav', { 'aria-label': t.nav.label },
+			LINKS.filter(({ role }) => may(user, role)).map(navLink)),
+		userMenu(user));
+}
+
+const app = /** @type {Element} */ (document.getElementById('app'));
+const banner = el('p', { class: 'banner', role: 'status' });
+
+onConnection((lost) => {
+	banner.textContent = lost ? t.lost.banner : '';
+});
+
+/**
+ * Draws the frame of a page.
+ * @param {any} user null: without navigation
+ * @returns {Element} where the page goes
+ */
+export function frame(user) {
+	const main = el('main', { id: 'main', class: user === null ? 'bare' : '' });
+	draw(app, user !== null && el('a', { class: 'skip', href: '#main' }, t.skip),
+		user !== null && header(user));
+	app.append(banner, main, toasts());
+	return main;
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: ISC
+/** Starts the console: the session, then the page that the address names. */
+import { Problem, onUnauthenticated } from './lib/api.js';
+import { draw } from './lib/dom.js';
+import * as live from './lib/live.js';
+import * as names from './lib/names.js';
+import { Context, trouble } from './lib/page.js';
+import { renew } from './lib/renew.js';
+import * as router from './lib/router.js';
+import { currentUser, signInOnce } from './lib/session.js';
+import { frame } from './lib/shell.js';
+import { toast } from './lib/toast.js';
+import { pages } from './pages.js';
+import { t } from './texts.js';
+
+/** @type {any} */
+let user = null;
+/** @type {Context | null} */
+let context = null;
+
+/** Signs in by the fragment #sign-in=ID.TOKEN, which works once. */
+async function useFragment() {
+	const [, id, token] = /^#sign-in=(\d+)\.(.+)$/.exec(location.hash) ?? [];
+	if (token === undefined)
+		return;
+	history.replaceState(null, '', location.pathname + location.search);
+	if (user === null) {
+		await signInOnce(id, token);
+		user = await currentUser();
+		toast(t.signIn.welcome(user.username));
+	}
+}
+
+/** Shows the page that the address names. */
+function show() {
+	const place = router.place(pages);
+	if (user === null && !place?.page.bare) {
+		router.replace(`/sign-in?next=${encodeURIComponent(router.here())}`);
+		return;
+	}
+	context?.close();
+	const main = frame(place?.page.bare ? null : user);
+	if (place === null) {
+		draw(main, trouble(new Problem({ status: 404, code: 'not_found', detail: t.trouble.noPage })));
+		return;
+	}
+	context = new Context(place, main, user);
+	context.open();
+	scrollTo(0, 0);
+}
+
+async function start() {
+	user = await currentUser();
+	await useFragment();
+	onUnauthenticated(() => user === null ? Promise.resolve(false) : renew(user.id));
+	if (user !== null) {
+		await names.load();
+		live.start();
+	}
+	router.start(show);
+	show();
+}
+
+start().catch((error) => {
+	draw(frame(null), trouble(error instanceof Problem ? error : new Problem({ status: 1,
+		detail: String(error) })));
+});

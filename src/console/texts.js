@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: ISC
+/** The language of the console. */
+export { texts as t } from './texts/en.js';
