@@ -35,6 +35,7 @@ my %needs = (
 		'DELETE /api/auth/tokens/{id}',
 		'GET /api/git/branches', 'GET /api/git/commits',
 		'GET /api/environments', 'GET /api/environments/{id}', 'GET /api/lock', 'GET /api/runners',
+		'GET /api/board',
 	],
 	deployer => [
 		'POST /api/deployments', 'POST /api/deployments/{id}/retry',

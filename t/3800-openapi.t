@@ -239,6 +239,7 @@ sub locks {
 	drive('GET /api/lock', 404, label => 'no lock');
 	drive('PUT /api/lock', 200, %body);
 	drive('GET /api/lock', 200, role => 'viewer');
+	drive('GET /api/board', 200, role => 'viewer');
 	drive('DELETE /api/lock', 204);
 }
 

@@ -184,7 +184,7 @@ const char openapi_security[] =
 /* clang-format off */
 #define LIMIT								\
 	"'limit':{'type':'integer','format':'int32','minimum':1,"	\
-	"'maximum':100,'description':'Number of items on a page.'}"
+	"'maximum':500,'description':'Number of items on a page.'}"
 #define PAGE								\
 	"'page':{'type':'integer','format':'int32','minimum':1,"	\
 	"'description':'Page number, from 1.'}," LIMIT

@@ -13,6 +13,7 @@
 /* In the order of the OpenAPI document. */
 /* clang-format off */
 #define RESOURCES(X)							\
+	X(boards)							\
 	X(projects)							\
 	X(pipelines)							\
 	X(steps)							\
