@@ -10,7 +10,7 @@ use Slipway::Test;
 
 my $top = srcdir();
 my %page = map { m{([^/]+?)(?:\.in)?$} && ($1 => slurp($_)) }
-    glob "$top/man/*.[578] $top/man/*.[578].in";
+    glob "$top/man/*.[1578] $top/man/*.[578].in";
 cmp_ok(scalar keys %page, '>=', 8, 'the test finds the man pages');
 
 my ($no_mandoc) = run_cmd('sh', '-c', 'command -v mandoc');

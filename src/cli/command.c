@@ -206,9 +206,7 @@ distance(const char *a, const char *b)
 	return d[na][nb];
 }
 
-/* The closest one in the list of lines, up to their tabs; NULL = none is
- * close. */
-static const char *
+const char *
 command_suggest(struct arena *a, const char *word, const struct buf *lines)
 {
 	const char *line = lines->data, *name, *best = NULL;

@@ -137,8 +137,12 @@ const struct option_row *command_option(struct command_call *, const char *name,
 /* Whether the command is "group SUBCOMMAND". */
 bool command_in_group(const struct command *, const char *group);
 
-/* The command or group of commands that was probably meant: the closest one that
- * differs in few letters; NULL = none is close. */
+/* The name that was probably meant: the closest one in the list of lines, up to
+ * their tabs, that differs in few letters; NULL = none is close. */
+const char *command_suggest(struct arena *, const char *word,
+    const struct buf *lines);
+
+/* The same among the commands of the program and the groups of commands. */
 const char *command_meant(const struct command_call *, const char *word);
 
 /* Handlers that every program has: "help [COMMAND]" and "completion SHELL".

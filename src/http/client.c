@@ -273,6 +273,12 @@ set_numbers(const struct http *h, const struct exchange *x)
 	return rc;
 }
 
+/* Those that libcurl does not choose by itself. */
+static const char *const methods[HTTP__MAX] = {
+	[HTTP_PUT] = "PUT",
+	[HTTP_DELETE] = "DELETE",
+};
+
 static CURLcode
 set_all(const struct http *h, struct exchange *x, struct curl_slist *headers)
 {
@@ -292,8 +298,7 @@ set_all(const struct http *h, struct exchange *x, struct curl_slist *headers)
 		{ CURLOPT_WRITEDATA, x },
 		{ CURLOPT_HEADERDATA, x },
 		{ CURLOPT_HTTPHEADER, headers },
-		{ CURLOPT_CUSTOMREQUEST,
-		    r->method == HTTP_DELETE ? "DELETE" : NULL },
+		{ CURLOPT_CUSTOMREQUEST, methods[r->method] },
 	};
 	CURLcode rc = set_numbers(h, x);
 	size_t i;

@@ -26,7 +26,7 @@
 
 #define HTTP_HEADERS 16 /* of one request */
 
-enum http_method { HTTP_GET, HTTP_POST, HTTP_DELETE, HTTP__MAX };
+enum http_method { HTTP_GET, HTTP_POST, HTTP_PUT, HTTP_DELETE, HTTP__MAX };
 
 struct http_header {
 	const char *name;

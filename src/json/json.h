@@ -95,11 +95,12 @@ struct json_path {
 	bool must;
 	bool spare;
 };
-/* JSON_PATH(struct, member, "path", .must = true) */
+/* JSON_PATH(struct, member, "path", .must = true); the path may be the only
+ * argument, so it is part of the dots */
 /* clang-format off */
-#define JSON_PATH(T, m, p, ...) {					\
-	.path = (p), .offset = offsetof(T, m),				\
-	.type = FIELD_TYPE(T, m), __VA_ARGS__ }
+#define JSON_PATH(T, m, ...) {						\
+	.offset = offsetof(T, m), .type = FIELD_TYPE(T, m),		\
+	.path = __VA_ARGS__ }
 #define JSON_PATH_END { .path = NULL }
 /* clang-format on */
 

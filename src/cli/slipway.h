@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: ISC */
+/* The commands of slipway; each gets its struct client. */
+#ifndef SLIPWAY_CLI_SLIPWAY_H
+#define SLIPWAY_CLI_SLIPWAY_H
+
+#include "cli/client.h"
+
+/* Exit statuses of commands that report how a deployment ended. */
+enum outcome {
+	OUTCOME_FAILED = 1,
+	OUTCOME_CANCELED = 2,
+	OUTCOME_INTERRUPTED = 3,
+};
+
+/* The exit status for a deployment's status; 0 unless it ended without
+ * success. */
+int slipway_outcome(const char *status);
+
+struct auth_options {
+	bool with_token;
+	const char *token_command;
+	const char *cacert;
+};
+struct api_options {
+	const char *input;
+	bool headers;
+};
+struct list_options {
+	const char *project;
+	const char *environment;
+	const char *status;
+	const char *branch;
+	int64_t limit;
+};
+struct project_options {
+	const char *project;
+};
+
+command_run slipway_login, slipway_auth_status, slipway_logout;
+command_run slipway_api;
+command_run slipway_list, slipway_status;
+command_run slipway_projects, slipway_pipelines, slipway_environments;
+command_run slipway_runners;
+
+#endif
