@@ -155,6 +155,7 @@ my @table = (
 	['POST /api/environments', undef, { %environment, projectId => $none }, 422, '/projectId', 'url'],
 	['POST /api/environments', undef, { %environment, name => 'LIVE' }, 409, '/name', 'url'],
 	['PUT /api/environments/{id}', $environment, { name => 'test' }, 409, '/name', 'url'],
+	['PUT /api/environments/{id}', $environment, { approvers => [$none] }, 422, '/approvers/0', 'url'],
 	['POST /api/variables', undef, { %variable, projects => [$none] }, 422, '/projects/0', 'description'],
 	['POST /api/variables', undef, { %variable, key => 'MIRROR', projects => [$other] }, 409,
 		'/projects/0', 'description'],
@@ -242,7 +243,8 @@ for my $path (keys %{ $doc->{paths} }) {
 	my $methods = $doc->{paths}{$path};
 	push @bodies, map { uc($_) . " $path" } grep { $methods->{$_}{requestBody} } keys %$methods;
 }
-is_deeply([grep { !$seen{$_} && !m{/auth/login$|/hooks/} } sort @bodies], [],
+# A decision on a deployment has a comment and no other member.
+is_deeply([grep { !$seen{$_} && !m{/auth/login$|/hooks/|/approve$|/deny$} } sort @bodies], [],
     'the test covers every operation with a body');
 
 is($db->sql("SELECT COUNT(*) FROM project") + 0, 2, 'rejected requests create no project');

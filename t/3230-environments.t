@@ -100,7 +100,7 @@ for my $case (
 	    'variables of 180 kB' ],
 	[ body(projectId => $project, live => {}), '/live', 'what is live' ],
 	[ body(projectId => $project, runner => ''), '/runner', 'an empty runner' ],
-	[ body(projectId => $project, approvers => []), '/approvers', 'an unknown member' ],
+	[ body(projectId => $project, approver => []), '/approver', 'an unknown member' ],
 ) {
 	my ($body, $want, $name) = @$case;
 	is(outcome($api->post('/api/environments', $body)), "422 $want", "$name is rejected");

@@ -109,7 +109,7 @@ for my $from (@states) {
 }
 
 # --- a reason belongs to one state
-my %ends = (canceled_by_user => 'canceled', checkout_failed => 'failed',
+my %ends = (approval_denied => 'canceled', canceled_by_user => 'canceled', checkout_failed => 'failed',
 	environment_deleted => 'canceled', log_lost => 'failed',
 	project_deleted => 'canceled', runner_error => 'failed', runner_lost => 'interrupted',
 	step_failed => 'failed', superseded => 'canceled', timeout => 'failed', workspace_error => 'failed',

@@ -212,6 +212,26 @@ sub environments {
 	drive('GET /api/environments', 200, query => "projectId=$id{other}", role => 'viewer');
 }
 
+# Two deployments that wait for approval, one approved and one denied.
+sub approvals {
+	my ($place) = map { $_->{json}{id} } $api->post('/api/environments', { projectId => $id{other},
+		name => 'guarded', approval => 'required' });
+	my ($pipeline) = map { $_->{json}{id} } $api->post('/api/pipelines', { projectId => $id{other},
+		name => 'guarded', steps => [ { name => 's', script => 'true' } ] });
+	my @one = map { drive('POST /api/deployments', 201, role => 'deployer',
+		label => 'one that waits for approval', body => { projectId => $id{other},
+			pipelineId => $pipeline, environmentId => $place,
+			commitHash => 'c' x 40 })->{json}{id} } 1, 2;
+	my @body = (body => { comment => 'fine' });
+	drive('POST /api/deployments/{id}/approve', 403, id => $one[0], role => 'deployer', @body);
+	drive('POST /api/deployments/{id}/approve', 422, id => $one[0], body => { comment => 1 });
+	drive('POST /api/deployments/{id}/approve', 200, id => $one[0], role => 'maintainer', @body);
+	drive('POST /api/deployments/{id}/approve', 409, id => $one[0], role => 'maintainer', @body);
+	drive('POST /api/deployments/{id}/deny', 200, id => $one[1], role => 'maintainer', @body);
+	drive('GET /api/deployments/{id}', 200, id => $one[1], label => 'a denied deployment');
+	$api->delete("/api/environments/$place");
+}
+
 sub variables {
 	make(variable => 'POST /api/variables', at => '/api/variables/', role => 'admin',
 	    body => { key => 'LEVEL', value => '9', projects => [ $id{other} ] });
@@ -489,6 +509,7 @@ environments();
 variables();
 locks();
 runners();
+approvals();
 users();
 service();
 gitserver();

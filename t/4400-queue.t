@@ -199,12 +199,18 @@ sub rows_read {
 	return $db->sql("SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = "
 	    . "'ROWS_READ'");
 }
-like($db->sql("EXPLAIN SELECT project_id, MIN(id) AS id FROM deployment WHERE status = 'pending' GROUP BY "
-    . "status, project_id"),
+like($db->sql("EXPLAIN SELECT project_id, MIN(id) AS id FROM deployment WHERE status = 'pending' "
+    . 'AND turn < 2 GROUP BY status, turn, project_id'),
     qr/Using index for group-by/, 'claim uses a loose index scan');
 my $read = rows_read();
 like(ask("claim $me one 30"), qr/^\d+ 1 \d+ /, 'claim succeeds in a queue of 20,000');
 cmp_ok(rows_read() - $read, '<', 200, 'claim reads few rows of a queue of 20,000');
+$db->sql("UPDATE deployment SET turn = 2 WHERE project_id > 3 AND status = 'pending' AND id < "
+    . '(SELECT MAX(id) FROM (SELECT id FROM deployment) d) - 100');
+$read = rows_read();
+like(ask("claim $me one 30"), qr/^\d+ 1 \d+ /, 'claim succeeds if almost all wait for approval');
+cmp_ok(rows_read() - $read, '<', 200, 'claim reads few rows behind 19,900 that wait for approval');
+$db->sql("UPDATE deployment SET turn = 1");
 $db->sql("DELETE FROM deployment WHERE project_id > 3 AND id > $next + 600; UPDATE deployment SET status = "
     . "'canceled' WHERE status = 'running' AND project_id > 3");
 

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: ISC */
+#include "api/board.h"
+#include "api/git.h"
 #include "api/replay.h"
 #include "api/resources.h"
+#include "deploy/approval.h"
 #include "deploy/deploy.h"
+#include "store/approval.h"
 #include "store/waiting.h"
 
 /* What a transaction works on. Its own arena is cleared before each retry; the
@@ -12,6 +16,8 @@ struct work {
 	struct deploy deploy;
 	struct idempotency key;
 	bool replayed;
+	const char *decision; /* one of deployment_approvals */
+	struct deploy_tip tip;
 	struct deployment made;
 };
 
@@ -59,9 +65,11 @@ api_deployment_show(struct req *rq)
 
 /* The order that the user's request describes. */
 static struct deploy_order
-request_order(const struct req *rq, const struct deployment_request *sent)
+request_order(const struct req *rq, const struct deployment_request *sent,
+    struct deploy_tip *tip)
 {
 	return (struct deploy_order){ .sent = sent,
+		.tip = tip,
 		.trigger = "manual",
 		.created_by = { .n = rq->who.user_id, .set = true },
 		.role = rq->role };
@@ -71,7 +79,8 @@ static const struct err *
 api_deployment_judge(struct req *rq, const void *item)
 {
 	struct arena *a = arena_open(DEPLOY_WORK);
-	const struct deploy_order order = request_order(rq, item);
+	struct deploy_tip tip;
+	const struct deploy_order order = request_order(rq, item, &tip);
 	struct deploy deploy = req_deploy(rq, a);
 	struct deployment d;
 	const struct err *e;
@@ -87,6 +96,7 @@ work_begin(struct work *w)
 {
 	arena_clear(w->a);
 	faults_init(&w->rq->faults, w->rq->a);
+	w->tip = (struct deploy_tip){ .is_missing = false };
 	return replay_find(w->rq, &w->key, &w->replayed);
 }
 
@@ -105,7 +115,8 @@ static const struct err *
 create_body(struct db *db, void *context)
 {
 	struct work *w = context;
-	const struct deploy_order order = request_order(w->rq, w->rq->body);
+	const struct deploy_order order = request_order(w->rq, w->rq->body,
+	    &w->tip);
 	const struct err *e;
 
 	(void)db;
@@ -153,6 +164,56 @@ first_answer(struct work *w, const struct err *refused)
 	    "again in a moment.");
 }
 
+/* Reads the newest commit of the branch that the deployment is to run, so that
+ * what is approved is what runs. A Git server can take long, so this counts as
+ * waiting: some workers stay free for other requests. */
+static const struct err *
+tip_read(struct req *rq, int64_t project_id, const char *branch,
+    const char **out)
+{
+	const struct err *e;
+	struct project p;
+
+	if ((e = project_by_id(rq->db, rq->a, project_id, &p)) != NULL)
+		return e;
+	if (board_wait_begin(rq->board, rq->place, rq->who.user_id) !=
+	    BOARD_WAIT_YES)
+		return err_public(ERR_RATE,
+		    "Too many requests are waiting. Try again in a moment.");
+	e = git_tip(rq, &p, branch, out);
+	board_wait_end(rq->place);
+	if (e == NULL)
+		return NULL;
+	if (e->code == ERR_NOTFOUND) {
+		faults_add(&rq->faults, "/branch",
+		    "has no commit that can be approved: %.300s", e->detail);
+		return faults_check(&rq->faults);
+	}
+	return err_public(e->code,
+	    "The environment requires approval, so the commit must be known "
+	    "now. %.300s",
+	    e->detail[0] != '\0' ? e->detail :
+				   "The Git server could not be read.");
+}
+
+/* Runs the body, again with the newest commit of the branch if approval requires
+ * that. */
+static const struct err *
+body_run(struct work *w, db_body *body)
+{
+	struct deployment_request *sent = w->rq->body;
+	const char *branch;
+	const struct err *e;
+
+	e = db_transaction(w->rq->db, body, w);
+	if (e == NULL || !w->tip.is_missing)
+		return e;
+	branch = w->tip.branch == NULL ? NULL :
+					 arena_strdup(w->rq->a, w->tip.branch);
+	e = tip_read(w->rq, sent->project_id, branch, &sent->commit_hash);
+	return e != NULL ? e : db_transaction(w->rq->db, body, w);
+}
+
 /* Runs the body. Of concurrent requests with the same key, one succeeds and the
  * others return its response. */
 static const struct err *
@@ -165,7 +226,7 @@ deployment_make(struct req *rq, db_body *body)
 		return e;
 	w.a = arena_open(DEPLOY_WORK);
 	w.deploy = req_deploy(rq, w.a);
-	e = db_transaction(rq->db, body, &w);
+	e = body_run(&w, body);
 	if (e != NULL && w.key.idempotency_key != NULL)
 		e = first_answer(&w, e);
 	arena_close(w.a);
@@ -202,18 +263,59 @@ cancel_body(struct db *db, void *context)
 	return deployment_answer(w->rq, w->a, w->rq->id[0]);
 }
 
+/* Runs the body, which changes an existing deployment. */
 static const struct err *
-api_deployment_cancel(struct req *rq)
+deployment_change(struct req *rq, db_body *body, const char *decision)
 {
-	struct work w = { .rq = rq, .a = arena_open(DEPLOY_WORK) };
+	struct work w = { .rq = rq,
+		.a = arena_open(DEPLOY_WORK),
+		.decision = decision };
 	const struct err *e;
 
 	w.deploy = req_deploy(rq, w.a);
-	e = db_transaction(rq->db, cancel_body, &w);
+	e = db_transaction(rq->db, body, &w);
 	arena_close(w.a);
 	if (e == NULL)
 		deploy_wake(&w.deploy);
 	return e;
+}
+
+static const struct err *
+api_deployment_cancel(struct req *rq)
+{
+	return deployment_change(rq, cancel_body, NULL);
+}
+
+/* Stores the decision, and responds with the deployment. */
+static const struct err *
+vote_body(struct db *db, void *context)
+{
+	struct work *w = context;
+	const struct approval_request *sent = w->rq->body;
+	const struct approval_vote vote = { .deployment_id = w->rq->id[0],
+		.who = &w->rq->who,
+		.role = w->rq->role,
+		.approval = w->decision,
+		.comment = sent->comment };
+	const struct err *e;
+
+	(void)db;
+	arena_clear(w->a);
+	if ((e = approval_decide(&w->deploy, &vote)) != NULL)
+		return e;
+	return deployment_answer(w->rq, w->a, w->rq->id[0]);
+}
+
+static const struct err *
+api_deployment_approve(struct req *rq)
+{
+	return deployment_change(rq, vote_body, APPROVAL_GRANTED);
+}
+
+static const struct err *
+api_deployment_deny(struct req *rq)
+{
+	return deployment_change(rq, vote_body, APPROVAL_DENIED);
 }
 
 static const struct route_param deployment_params[] = {
@@ -253,6 +355,11 @@ static const struct route_param deployment_params[] = {
 	PARAM_END,
 };
 
+/* Errors of creating a deployment: of the Git server, too, if approval requires
+ * to read the commit. */
+static const enum err_code created[] = { ERR_CONFLICT, ERR_RATE, ERR_UPSTREAM,
+	ERR_UPSTREAM_TIMEOUT, ERR__MAX };
+
 static const struct route routes[] = {
 	{ .method = METHOD_GET,
 	    .path = "/api/deployments",
@@ -276,7 +383,7 @@ static const struct route routes[] = {
 	    .summary = "Deploy a project",
 	    .out = &deployment_shape,
 	    .status = 201,
-	    .errors = route_conflict },
+	    .errors = created },
 	SHOW("/api/deployments/{id}", ROLE_VIEWER, api_deployment_show,
 	    "getDeployment", "Get a deployment with the results of its steps",
 	    deployment_shape),
@@ -297,6 +404,32 @@ static const struct route routes[] = {
 	    .handler = api_deployment_cancel,
 	    .operation = "cancelDeployment",
 	    .summary = "Cancel a pending or running deployment",
+	    .out = &deployment_shape,
+	    .status = 200,
+	    .errors = route_conflict },
+	{ .method = METHOD_POST,
+	    .path = "/api/deployments/{id}/approve",
+	    .role = ROLE_DEPLOYER,
+	    .flags = ROUTE_BODILESS,
+	    .in = &approval_request_shape,
+	    .mode = JSON_CREATE,
+	    .handler = api_deployment_approve,
+	    .operation = "approveDeployment",
+	    .summary =
+		"Approve a deployment, which then takes its place in the "
+		"queue",
+	    .out = &deployment_shape,
+	    .status = 200,
+	    .errors = route_conflict },
+	{ .method = METHOD_POST,
+	    .path = "/api/deployments/{id}/deny",
+	    .role = ROLE_DEPLOYER,
+	    .flags = ROUTE_BODILESS,
+	    .in = &approval_request_shape,
+	    .mode = JSON_CREATE,
+	    .handler = api_deployment_deny,
+	    .operation = "denyDeployment",
+	    .summary = "Deny approval of a deployment, which cancels it",
 	    .out = &deployment_shape,
 	    .status = 200,
 	    .errors = route_conflict },

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "api/resources.h"
+#include "deploy/approval.h"
 #include "deploy/target.h"
 #include "store/deployment.h"
 #include "store/environment.h"
@@ -44,8 +45,9 @@ api_environment_judge(struct req *rq, const void *item)
 	struct deploy deploy = req_deploy(rq, a);
 	const struct err *e;
 
-	if ((e = environment_judge(rq->db, item, &rq->faults)) == NULL)
-		e = target_judge(&deploy, item);
+	if ((e = environment_judge(rq->db, item, &rq->faults)) == NULL &&
+	    (e = target_judge(&deploy, item)) == NULL)
+		e = approval_judge_users(&deploy, item);
 	arena_close(a);
 	return e;
 }
@@ -103,6 +105,10 @@ api_environment_create(struct req *rq)
 		sent->tags.s = "[]";
 	if (sent->variables.s == NULL)
 		sent->variables.s = "[]";
+	if (sent->approvers.s == NULL)
+		sent->approvers.s = "[]";
+	if (sent->approval == NULL)
+		sent->approval = ENVIRONMENT_APPROVAL_NONE;
 	sent->created_by = (struct maybe){ .n = rq->who.user_id, .set = true };
 	if ((e = req_transaction(rq, create_body, &w)) != NULL)
 		return e;

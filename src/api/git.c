@@ -2,6 +2,8 @@
 /* Branches and commits of a project's repository. They come from the Git
  * server's API, or, if there is none or the repository is elsewhere, from the
  * Git protocol and the runner's clone. */
+#include "api/git.h"
+
 #include "api/forge.h"
 #include "api/resources.h"
 #include "core/branch.h"
@@ -41,6 +43,7 @@ struct reading {
 	struct req *rq;
 	struct project project;
 	bool commits;            /* else branches */
+	bool is_tip;             /* only the newest commit, not a stored one */
 	int64_t until;           /* time_mono_ms */
 	const char *branch;      /* NULL = the repository's default */
 	struct forge_repo known; /* as stored, else by its path */
@@ -247,6 +250,19 @@ remote_tip(const struct reading *r, struct arena *own,
 		"The repository has no branch with that name.");
 }
 
+/* A list of the commit at the tip alone; empty if there is none. */
+static struct list
+tip_list(const struct reading *r, const struct forge_branch *tip)
+{
+	struct git_commit *alone;
+
+	if (tip == NULL)
+		return (struct list){ .items = NULL };
+	alone = arena_alloc(r->rq->a, 1, sizeof(*alone));
+	alone->hash = arena_strdup(r->rq->a, tip->commit_hash);
+	return (struct list){ .items = alone, .n = 1 };
+}
+
 /* Reduces the list to the requested page. */
 static void
 page_cut(struct reading *r, const struct list *all)
@@ -280,25 +296,21 @@ static const struct err *
 remote_commits(struct reading *r, struct arena *own)
 {
 	const struct forge_branch *tip = NULL;
-	struct git_commit *alone;
 	const struct err *e;
 	struct list all = { .items = NULL };
 
-	if (r->branch != NULL &&
+	if (r->branch != NULL && !r->is_tip &&
 	    (e = clone_commits(r, r->branch, &all)) != NULL)
 		return e;
 	if (all.n == 0) {
 		if ((e = remote_tip(r, own, &tip)) != NULL)
 			return e;
-		if (tip != NULL && r->branch == NULL &&
+		if (tip != NULL && r->branch == NULL && !r->is_tip &&
 		    (e = clone_commits(r, tip->name, &all)) != NULL)
 			return e;
 	}
-	if (all.n == 0 && tip != NULL) {
-		alone = arena_alloc(r->rq->a, 1, sizeof(*alone));
-		alone->hash = arena_strdup(r->rq->a, tip->commit_hash);
-		all = (struct list){ .items = alone, .n = 1 };
-	}
+	if (all.n == 0)
+		all = tip_list(r, tip);
 	page_cut(r, &all);
 	return NULL;
 }
@@ -349,6 +361,30 @@ for_client(const struct err *e)
 	if (e->code == ERR_CONFIG && e->detail[0] != '\0')
 		return err_as(e, ERR_UNAVAILABLE, e->sys);
 	return e;
+}
+
+const struct err *
+git_tip(struct req *rq, const struct project *p, const char *branch,
+    const char **out)
+{
+	struct reading r = { .rq = rq,
+		.project = *p,
+		.commits = true,
+		.is_tip = true,
+		.branch = branch,
+		.page = { .page = 1, .limit = 1 } };
+	const struct git_commit *tip;
+	const struct err *e;
+
+	*out = NULL;
+	if ((e = read_it(&r)) != NULL)
+		return for_client(e);
+	if (r.list.n == 0)
+		return err_public(ERR_NOTFOUND,
+		    "The repository has no commits.");
+	tip = r.list.items;
+	*out = tip->hash;
+	return NULL;
 }
 
 static const struct err *

@@ -74,7 +74,10 @@ body(struct doc *d, const struct route *rt)
 {
 	if (rt->in == NULL && (rt->flags & ROUTE_SIGNED) == 0)
 		return;
-	doc_put(d, ",'requestBody':{'required':true,");
+	doc_put(d,
+	    (rt->flags & ROUTE_BODILESS) != 0 ?
+		",'requestBody':{'required':false," :
+		",'requestBody':{'required':true,");
 	doc_put(d, "'content':{'application/json':{'schema':");
 	if (rt->in == NULL)
 		doc_put(d, "{'type':'object'}");

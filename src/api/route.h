@@ -36,7 +36,8 @@ enum route_flag {
 				     * write */
 	/* a JSON body that the handler parses after checking its signature */
 	ROUTE_SIGNED = 1 << 6,
-	ROUTE_COOKIE = 1 << 7, /* success sets or deletes cookies */
+	ROUTE_COOKIE = 1 << 7,   /* success sets or deletes cookies */
+	ROUTE_BODILESS = 1 << 8, /* the body may be missing */
 };
 
 enum route_list {

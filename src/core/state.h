@@ -38,6 +38,9 @@
  * status, sentence, and the sentence for a deployment that never started; NULL
  * if they are the same. */
 #define STATE_REASONS(X)						\
+	X(REASON_DENIED, "approval_denied", STATE_CANCELED,		\
+	    COMMIT_CANCELED, "The approval of the deployment was denied.", \
+	    NULL)							\
 	X(REASON_CANCELED, "canceled_by_user", STATE_CANCELED,		\
 	    COMMIT_CANCELED, "The deployment was canceled.",		\
 	    "It was canceled before it started.")			\

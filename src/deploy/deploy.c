@@ -4,6 +4,7 @@
 #include "core/branch.h"
 #include "core/str.h"
 #include "core/wake.h"
+#include "deploy/approval.h"
 #include "deploy/locked.h"
 #include "deploy/target.h"
 #include "deploy/variables.h"
@@ -81,10 +82,11 @@ commit_judge(struct deploy *deploy, const struct deployment *d,
 
 /* Fills in the environment of the deployment, and lists its variables. */
 static const struct err *
-target_fill(struct deploy *deploy, const struct deployment_request *sent,
+target_fill(struct deploy *deploy, const struct deploy_order *order,
     const struct deployment_source *source, struct deployment *out,
     struct list *base)
 {
+	const struct deployment_request *sent = order->sent;
 	struct environment env = { .id = 0 };
 	const struct err *e = NULL;
 
@@ -93,8 +95,10 @@ target_fill(struct deploy *deploy, const struct deployment_request *sent,
 		    sent->environment_id, out->branch, &env);
 	out->environment_id = (struct maybe){ env.id, env.id != 0 };
 	*base = (struct list){ .n = 0 };
-	if (e == NULL && env.id != 0)
+	if (e == NULL && env.id != 0) {
 		commit_judge(deploy, out, &env);
+		approval_judge(deploy, &env, order->tip, out);
+	}
 	if (e != NULL || (env.id == 0 && !source->variables))
 		return e;
 	return target_variables(deploy, deploy->a, source->project_id, &env,
@@ -137,7 +141,7 @@ deploy_judge(struct deploy *deploy, const struct deploy_order *order,
 	p = (struct project){ .id = source.project_id,
 		.env_presets = source.env_presets,
 		.extra_env = source.extra_env };
-	e = target_fill(deploy, sent, &source, out, &base);
+	e = target_fill(deploy, order, &source, out, &base);
 	return e != NULL ? e : variables_make(deploy, &p, &base, order, out);
 }
 
@@ -153,6 +157,8 @@ deploy_create(struct deploy *deploy, const struct deploy_order *order,
 		return e;
 	if ((e = faults_check(deploy->faults)) != NULL)
 		return e;
+	if (order->tip != NULL && order->tip->is_missing)
+		return err_new(ERR_INVALID, "the commit is not known");
 	if (str_eq(d.trigger, "manual") &&
 	    (e = locked_check(deploy, d.project_id, d.environment_id.n)) !=
 		NULL)
@@ -193,11 +199,10 @@ retry_check(struct deploy *deploy, const struct deployment *d,
 	    extra);
 }
 
-/* Checks that the deployment can still go to its environment, and lists the
- * environment's variables. */
+/* Checks that the deployment can still go to its environment, marks it if that
+ * requires approval, and lists the environment's variables. */
 static const struct err *
-retry_target(struct deploy *deploy, const struct deployment *d,
-    struct list *base)
+retry_target(struct deploy *deploy, struct deployment *d, struct list *base)
 {
 	struct environment env = { .id = 0 };
 	const struct err *e = NULL;
@@ -222,7 +227,7 @@ retry_target(struct deploy *deploy, const struct deployment *d,
 		    "deployment has no checkout that compares its commit with "
 		    "the branch. Create a deployment without a commit.",
 		    env.name);
-	if (e != NULL)
+	if (e != NULL || (e = approval_repeat(&env, d)) != NULL)
 		return e;
 	return target_variables(deploy, deploy->a, d->project_id, &env, base);
 }
@@ -247,7 +252,10 @@ deploy_retry(struct deploy *deploy, int64_t id, int64_t created_by,
 	    (e = locked_check(deploy, d.project_id, d.environment_id.n)) !=
 		NULL)
 		return e;
-	return deployment_repeat(deploy->db, deploy->a, d.id, created_by, out);
+	d.trigger = "retry";
+	d.retry_of = (struct maybe){ .n = d.id, .set = true };
+	d.created_by = (struct maybe){ .n = created_by, .set = true };
+	return deployment_repeat(deploy->db, deploy->a, &d, out);
 }
 
 void

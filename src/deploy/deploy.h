@@ -17,12 +17,23 @@
 /* Size of an arena that suffices to judge and create a deployment. */
 #define DEPLOY_WORK ((size_t)8 << 20)
 
+/* The commit that approval is given for, if the order names none: the newest of
+ * the branch (NULL = of the repository's HEAD). */
+struct deploy_tip {
+	bool is_missing;
+	const char *branch;
+};
+
 struct deploy_order {
 	const struct deployment_request *sent;
 	const struct list *vars; /* struct env_var; NULL = those of `sent` */
 	const char *trigger;
 	struct maybe created_by;
 	enum role role; /* of the user who set the variables */
+	/* Filled in if the environment requires approval and the order names no
+	 * commit, which is then an error without faults: the caller finds the
+	 * commit and orders again. NULL = that is a fault. */
+	struct deploy_tip *tip;
 };
 
 /* Checks the order, adds faults, and fills in the deployment as far as the
@@ -33,14 +44,16 @@ MUSTCHECK const struct err *deploy_judge(struct deploy *,
     const struct deploy_order *, struct deployment *out);
 /* Inside a transaction: checks the order and inserts the deployment with its
  * steps. `out` is the deployment without its queue position. ERR_INVALID if
- * there are faults, ERR_LOCKED if a user started it and a lock prevents it. */
+ * there are faults or the tip is missing, ERR_LOCKED if a user started it and a
+ * lock prevents it. */
 MUSTCHECK const struct err *deploy_create(struct deploy *,
     const struct deploy_order *, struct deployment *out);
 /* Inside a transaction: creates a pending copy of a deployment for a user with
  * that role; `out` as above. ERR_NOTFOUND if the deployment is unknown,
  * ERR_CONFLICT if its project or environment was deleted or the environment no
  * longer accepts the branch, ERR_FORBIDDEN if it sets variables outside of the
- * presets that this user may not set and no maintainer set, ERR_LOCKED. */
+ * presets that this user may not set and no maintainer set, ERR_LOCKED. The
+ * copy waits for approval if the environment requires it. */
 MUSTCHECK const struct err *deploy_retry(struct deploy *, int64_t id,
     int64_t created_by, enum role, struct deployment *out);
 /* Wakes the runner. Call it after the commit. */

@@ -16,6 +16,8 @@
 
 const char *const deployment_triggers[] = { "manual", "retry", "webhook",
 	"schedule", NULL };
+const char *const deployment_approvals[] = { APPROVAL_REQUIRED,
+	APPROVAL_GRANTED, APPROVAL_DENIED, NULL };
 
 #define S(m, ...) FIELD(struct deployment_step, m, FIELD_OUT | __VA_ARGS__)
 const struct field deployment_step_fields[] = {
@@ -70,6 +72,13 @@ const struct field deployment_fields[] = {
 	    .doc = "What started the deployment."),
 	D(retry_of, FIELD_NULL, .doc = "Deployment that this one repeats."),
 	D(created_by, FIELD_NULL, .doc = "User who started the deployment."),
+	D(approval, FIELD_NULL, .values = deployment_approvals,
+	    .named = "DeploymentApproval",
+	    .doc = "Whether it waits for approval (required), or was approved "
+		   "(granted) or denied; null if it needs no approval."),
+	D(approval_by, FIELD_NULL, .doc = "User who approved or denied it."),
+	D(approval_at, FIELD_NULL, .doc = "Time of that decision."),
+	D(approval_comment, FIELD_NULL, .doc = "Comment on that decision."),
 	D(runner, FIELD_NULL, .doc = "Runner that claimed the deployment."),
 	D(created_at, 0, .doc = "Time of creation."),
 	D(started_at, FIELD_NULL,
@@ -133,7 +142,9 @@ const struct shape deployment_request_shape = {
 
 #define COLUMNS                                                                \
 	", d.status, d.reason, d.detail, d.`trigger`, d.retry_of,"             \
-	" d.created_by, d.runner, d.created_at, d.started_at, d.finished_at,"  \
+	" d.created_by, d.approval, d.approval_by, d.approval_at,"             \
+	" d.approval_comment, d.runner, d.created_at, d.started_at,"           \
+	" d.finished_at,"                                                      \
 	" d.log_size, d.env_role, d.checkout"
 #define KEYS                                                                   \
 	"d.id, d.project_id, d.pipeline_id, d.environment_id, d.branch,"       \

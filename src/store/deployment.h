@@ -44,6 +44,12 @@ struct deployment {
 	const char *trigger;
 	struct maybe retry_of;
 	struct maybe created_by;
+	const char *approval; /* one of deployment_approvals; NULL = not
+			       * required */
+	struct maybe approval_by;
+	struct when approval_at;
+	const char *approval_comment;
+	int64_t turn; /* write-only */
 	const char *runner;
 	struct when created_at;
 	struct when started_at;
@@ -92,7 +98,21 @@ struct deployment_filter {
 	int64_t limit; /* 1..100 */
 };
 
+/* The turn of a pending deployment in its project. */
+enum {
+	DEPLOYMENT_FIRST, /* a rollback */
+	DEPLOYMENT_NEXT,
+	DEPLOYMENT_LATER, /* after its approval */
+};
+
+#define DEPLOYMENT_ROLLBACK "rollback"
+#define DEPLOYMENT_PROMOTION "promotion"
+#define APPROVAL_REQUIRED "required"
+#define APPROVAL_GRANTED "granted"
+#define APPROVAL_DENIED "denied"
+
 extern const char *const deployment_triggers[]; /* ends with NULL */
+extern const char *const deployment_approvals[];
 extern const struct field deployment_fields[];
 extern const struct field deployment_step_fields[];
 extern const struct shape deployment_shape;
@@ -134,10 +154,10 @@ MUSTCHECK const struct err *deployment_source(struct db *, struct arena *,
  * without its queue position. ERR_INVALID if the pipeline has no steps. */
 MUSTCHECK const struct err *deployment_insert(struct db *, struct arena *,
     const struct deployment *, struct deployment *out);
-/* Inside a transaction: inserts a pending copy of a deployment and of its
- * steps; `out` as above. */
+/* Inside a transaction: inserts a pending copy of the deployment `retry_of` and
+ * of its steps, with the given trigger, user and approval; `out` as above. */
 MUSTCHECK const struct err *deployment_repeat(struct db *, struct arena *,
-    int64_t id, int64_t created_by, struct deployment *out);
+    const struct deployment *, struct deployment *out);
 /* Inside a transaction: cancels a pending deployment, or requests that of the
  * runner (cancel_at) if it is running; a repetition is harmless. ERR_CONFLICT
  * if it has ended. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* Creates deployments, from a pipeline or from an earlier deployment. */
+#include "core/str.h"
 #include "store/deployment.h"
 #include "store/move.h"
 #include "store/store.h"
@@ -101,7 +102,8 @@ static const struct stmt any_source = {
 	" RETURNING id, project_id, pipeline_id, environment_id, branch,"      \
 	" commit_hash,"                                                        \
 	" commit_message, env_vars, status, reason, detail, `trigger`,"        \
-	" retry_of, created_by, runner, created_at, started_at, finished_at,"  \
+	" retry_of, created_by, approval, approval_by, approval_at,"           \
+	" approval_comment, runner, created_at, started_at, finished_at,"      \
 	" log_size, env_role, checkout"
 #define STEPS_MADE                                                             \
 	" ORDER BY position RETURNING position, name, status, exit_code,"      \
@@ -110,11 +112,12 @@ static const struct stmt any_source = {
 static const struct field insert_args[] = { A(project_id), A(timeout_seconds),
 	A(checkout), A(branch), A(commit_hash), A(commit_message), A(env_vars),
 	A(secret_vars), A(env_role), A(environment_id), A(pipeline_id),
-	A(trigger), A(created_by), FIELD_END };
+	A(trigger), A(created_by), A(approval), A(turn), FIELD_END };
 static const struct stmt insert = {
 	.name = "deployment_insert",
-	.sql = "INSERT INTO deployment (" MADE_OF ", `trigger`, created_by)"
-	       " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" MADE,
+	.sql = "INSERT INTO deployment (" MADE_OF ", `trigger`, created_by,"
+	       " approval, turn)"
+	       " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" MADE,
 	.args = insert_args,
 	.row = deployment_fields,
 	.rowsize = sizeof(struct deployment),
@@ -128,12 +131,14 @@ static const struct stmt insert_steps = {
 	.row = deployment_step_fields,
 	.rowsize = sizeof(struct deployment_step),
 };
+static const struct field repeat_args[] = { A(trigger), A(created_by),
+	A(approval), A(turn), A(retry_of), FIELD_END };
 static const struct stmt repeat = {
 	.name = "deployment_repeat",
-	.sql = "INSERT INTO deployment (" MADE_OF ", `trigger`, retry_of,"
-	       " created_by) SELECT " MADE_OF ", 'retry', id, ?"
+	.sql = "INSERT INTO deployment (" MADE_OF ", `trigger`, created_by,"
+	       " approval, turn, retry_of) SELECT " MADE_OF ", ?, ?, ?, ?, id"
 	       " FROM deployment WHERE id = ?" MADE,
-	.args = n_of_args,
+	.args = repeat_args,
 	.row = deployment_fields,
 	.rowsize = sizeof(struct deployment),
 };
@@ -253,25 +258,37 @@ steps_copy(struct db *db, struct arena *a, const struct stmt *how, int64_t from,
 	return move_created(db, d->id);
 }
 
+static int64_t
+turn_of(const struct deployment *d)
+{
+	if (str_eq(d->approval, APPROVAL_REQUIRED))
+		return DEPLOYMENT_LATER;
+	return str_eq(d->trigger, DEPLOYMENT_ROLLBACK) ? DEPLOYMENT_FIRST :
+							 DEPLOYMENT_NEXT;
+}
+
 const struct err *
 deployment_insert(struct db *db, struct arena *a, const struct deployment *d,
     struct deployment *out)
 {
+	struct deployment args = *d;
 	const struct err *e;
 
-	if ((e = db_row(db, a, &insert, d, out)) != NULL)
+	args.turn = turn_of(d);
+	if ((e = db_row(db, a, &insert, &args, out)) != NULL)
 		return e;
 	return steps_copy(db, a, &insert_steps, d->pipeline_id, out);
 }
 
 const struct err *
-deployment_repeat(struct db *db, struct arena *a, int64_t id,
-    int64_t created_by, struct deployment *out)
+deployment_repeat(struct db *db, struct arena *a, const struct deployment *d,
+    struct deployment *out)
 {
-	const struct number args = { .n = created_by, .of = id };
+	struct deployment args = *d;
 	const struct err *e;
 
+	args.turn = turn_of(d);
 	if ((e = db_row(db, a, &repeat, &args, out)) != NULL)
 		return e;
-	return steps_copy(db, a, &repeat_steps, id, out);
+	return steps_copy(db, a, &repeat_steps, d->retry_of.n, out);
 }

@@ -26,6 +26,21 @@ const struct shape environment_pattern_shape = {
 	.bare = true,
 };
 
+const char *const environment_approvals[] = { ENVIRONMENT_APPROVAL_NONE,
+	ENVIRONMENT_APPROVAL_REQUIRED, NULL };
+
+static const struct field approver_fields[] = {
+	FIELD(struct environment_approver, user_id, FIELD_OUT | FIELD_IN,
+	    .min = 1, .doc = "Id of a user."),
+	FIELD_END,
+};
+const struct shape environment_approver_shape = {
+	.name = "ApproverId",
+	.fields = approver_fields,
+	.size = sizeof(struct environment_approver),
+	.bare = true,
+};
+
 #define V(m, fl, ...)                                                          \
 	FIELD(struct environment_variable, m, FIELD_OUT | FIELD_IN | (fl),     \
 	    __VA_ARGS__)
@@ -87,6 +102,15 @@ static const struct shape live_shape = {
 	X(T, SET, variables, FIELD_OUT | FIELD_IN, .max = 500,		\
 	    .shape = &environment_variable_shape,			\
 	    .doc = "Variables of deployments to it.")			\
+	X(T, SET, approval, FIELD_OUT | FIELD_IN,			\
+	    .values = environment_approvals, .named = "EnvironmentApproval", \
+	    .doc = "Whether a user other than the one who starts a "	\
+		   "deployment must approve it (required), or not (none, " \
+		   "the default).")					\
+	X(T, SET, approvers, FIELD_OUT | FIELD_IN, .max = 100,		\
+	    .shape = &environment_approver_shape,			\
+	    .doc = "Users who may approve deployments; empty = any "	\
+		   "maintainer.")					\
 	X(T, SET, runner, FIELD_OUT | FIELD_IN | FIELD_NULL | FIELD_LINE, \
 	    .min = 1, .max = 255,					\
 	    .doc = "Name or label of the runners that run deployments to it; " \

@@ -24,6 +24,11 @@ struct environment_live {
 	struct maybe created_by;
 };
 
+/* A user who may approve deployments to an environment. */
+struct environment_approver {
+	int64_t user_id;
+};
+
 struct environment_pattern {
 	const char *text;
 };
@@ -37,6 +42,8 @@ struct environment {
 	struct json_text branches;  /* struct environment_pattern */
 	struct json_text tags;      /* the same */
 	struct json_text variables; /* struct environment_variable */
+	const char *approval;       /* one of environment_approvals */
+	struct json_text approvers; /* struct environment_approver */
 	const char *runner;         /* name or label of those that may run it */
 	bool valid;
 	struct when created_at;
@@ -56,7 +63,12 @@ struct environment_secrets {
 	struct json_text secret_values;
 };
 
+#define ENVIRONMENT_APPROVAL_NONE "none"
+#define ENVIRONMENT_APPROVAL_REQUIRED "required"
+
+extern const char *const environment_approvals[]; /* ends with NULL */
 extern const struct shape environment_shape;
+extern const struct shape environment_approver_shape;
 extern const struct shape environment_pattern_shape;
 extern const struct shape environment_variable_shape;
 

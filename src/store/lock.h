@@ -51,7 +51,7 @@ extern const struct shape lock_shape;
 #define LOCK_PASSERS                                                           \
 	"SELECT d.project_id, MIN(d.id) FROM deploy_lock g"                    \
 	" JOIN deployment d ON d.project_id = g.project_id"                    \
-	" AND d.status = 'pending'"                                            \
+	" AND d.status = 'pending' AND d.turn = 1"                             \
 	" WHERE g.environment_id IS NOT NULL AND NOT " LOCK_APPLIES            \
 	" GROUP BY d.project_id"
 

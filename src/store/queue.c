@@ -58,27 +58,30 @@ static const struct field repository_row[] = {
 static const struct field held_row[] = { H(id), H(epoch), H(owner), H(cancel),
 	FIELD_END };
 
-/* The oldest deployment of each idle project. The inner query skips through the
- * index from project to project, however long the queue is; without the status
- * in its GROUP BY, the optimizer prefers to read the whole queue. */
+/* The oldest deployment of each idle project, or its oldest rollback. The inner
+ * query skips through the index from project to project, however long the queue
+ * is; without the status in its GROUP BY, the optimizer prefers to read the whole
+ * queue. */
 static const struct field candidates_args[] = { A(id), A(runner), A(labels),
 	FIELD_END };
 static const struct stmt candidates = {
 	.name = "queue_candidates",
 	.sql = "SELECT d.id, d.epoch,"
-	       " IF(d.checkout = 'none', '', p.repository) AS repository"
-	       " FROM (SELECT project_id,"
-	       " MIN(id) AS id"
-	       " FROM deployment WHERE status = 'pending'"
-	       " GROUP BY status, project_id"
-	       " UNION " LOCK_PASSERS ") q"
+	       " IF(d.checkout = 'none' OR d.turn = 0, '', p.repository)"
+	       " AS repository FROM (SELECT project_id, MIN(id) AS id"
+	       " FROM deployment WHERE status = 'pending' AND turn < 2"
+	       " GROUP BY status, turn, project_id UNION " LOCK_PASSERS ") q"
 	       " JOIN deployment d ON d.id = q.id"
 	       " JOIN project p ON p.id = q.project_id"
 	       " LEFT JOIN deployment r ON r.running_project = q.project_id"
 	       " LEFT JOIN environment e ON e.id = d.environment_id"
 	       " WHERE r.id IS NULL AND d.id > ?"
-	       " AND " RUNNER_FITS("?", "?") " AND NOT " LOCK_APPLIES
-					     " ORDER BY d.id LIMIT 64",
+	       " AND " RUNNER_FITS("?",
+		   "?") " AND (d.turn = 0 OR (NOT " LOCK_APPLIES
+			" AND NOT EXISTS (SELECT 1 FROM deployment b"
+			" WHERE b.status = 'pending' AND b.turn = 0"
+			" AND b.project_id = d.project_id)))"
+			" ORDER BY d.id LIMIT 64",
 	.args = candidates_args,
 	.row = repository_row,
 	.rowsize = sizeof(struct candidate),
@@ -106,8 +109,9 @@ static const struct stmt load = {
 	    " p.project_dir, p.repository, l.name AS pipeline_name,"
 	    " e.name AS environment_name, d.branch, d.commit_hash, d.env_vars, d.secret_vars,"
 	    " d.timeout_seconds, d.checkout, d.created_by,"
-	    " d.`trigger` = 'webhook' AS head_only,"
-	    " COALESCE(JSON_LENGTH(e.branches), 0) > 0 AS on_branch,"
+	    " d.`trigger` = 'webhook' AND d.approval IS NULL AS head_only,"
+	    " d.`trigger` <> 'rollback'"
+	    " AND COALESCE(JSON_LENGTH(e.branches), 0) > 0 AS on_branch,"
 	    " d.cancel_at IS NOT NULL AS cancel"
 	    " FROM deployment d JOIN project p ON p.id = d.project_id"
 	    " JOIN pipeline l ON l.id = d.pipeline_id"

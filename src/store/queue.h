@@ -35,8 +35,8 @@ struct claim {
 	struct maybe timeout_seconds;
 	const char *checkout; /* one of pipeline_checkouts */
 	struct maybe created_by;
-	bool head_only;    /* started by a push: superseded if another push
-			    * followed */
+	bool head_only;    /* started by a push and not approved: superseded
+			    * if another push followed */
 	bool on_branch;    /* the environment accepts only certain branches */
 	bool cancel;       /* cancelation was requested */
 	struct list steps; /* struct deployment_step, by position */
@@ -77,8 +77,9 @@ struct queue_claimer {
 	void *context;
 };
 
-/* Claims a pending deployment whose project is idle, the oldest of its project
- * and not to be avoided; ERR_NOTFOUND if there is none. After any other error,
+/* Claims a pending deployment that does not wait for approval and whose project
+ * is idle: the oldest rollback of its project, else the oldest of all, and not to
+ * be avoided; ERR_NOTFOUND if there is none. After any other error,
  * a deployment may be held without the caller's knowledge: queue_held finds it,
  * and queue_release puts it back. */
 MUSTCHECK const struct err *queue_claim(struct db *, struct arena *,

@@ -16,6 +16,7 @@
 /* By name. That puts pipelines before their steps, as the deletion of a project
  * requires. */
 #define STORES(X)							\
+	X(approval)							\
 	X(board)							\
 	X(capacity)							\
 	X(deployment)							\

@@ -8,8 +8,8 @@
 
 #define SOON 3 /* seconds in which a runner normally claims a deployment */
 
-static const char *const reasons[] = { "lock", "project_busy", WAITING_SLOTS,
-	"no_runner", NULL };
+static const char *const reasons[] = { "approval", "lock", "project_busy",
+	WAITING_SLOTS, "no_runner", NULL };
 
 #define W(m, ...) FIELD(struct waiting, m, FIELD_OUT | __VA_ARGS__)
 static const struct field waiting_fields[] = {
@@ -27,8 +27,16 @@ const struct shape waiting_shape = {
 
 #define D(m) FIELD(struct deployment, m, 0)
 static const struct field id_args[] = { D(id), FIELD_END };
-static const struct field ahead_args[] = { D(project_id), D(project_id), D(id),
-	FIELD_END };
+
+/* The ids of rollbacks and of others below which a deployment comes first. */
+struct place {
+	int64_t project_id;
+	int64_t rollbacks;
+	int64_t others;
+};
+#define P(m) FIELD(struct place, m, 0)
+static const struct field ahead_args[] = { P(project_id), P(project_id),
+	P(rollbacks), P(project_id), P(others), FIELD_END };
 
 struct ahead {
 	int64_t n;
@@ -40,11 +48,14 @@ static const struct field ahead_row[] = { A(n), A(first), A(running),
 	FIELD_END };
 static const struct stmt ahead = {
 	.name = "waiting_ahead",
-	.sql = "SELECT COUNT(*) AS n, COALESCE(MIN(id), 0) AS first,"
+	.sql = "SELECT COUNT(*) AS n,"
+	       " COALESCE(MIN(IF(turn = 0, id, NULL)), MIN(id), 0) AS first,"
 	       " COALESCE((SELECT id FROM deployment"
 	       " WHERE running_project = ?), 0) AS running"
-	       " FROM deployment FORCE INDEX (deployment_queue)"
-	       " WHERE status = 'pending' AND project_id = ? AND id < ?",
+	       " FROM deployment FORCE INDEX (deployment_turn)"
+	       " WHERE status = 'pending' AND ((turn = 0 AND project_id = ?"
+	       " AND id < ?)"
+	       " OR (turn = 1 AND project_id = ? AND id < ?))",
 	.args = ahead_args,
 	.row = ahead_row,
 	.rowsize = sizeof(struct ahead),
@@ -164,16 +175,33 @@ crowd_find(struct db *db, struct arena *a, const struct deployment *d,
 	return NULL;
 }
 
+static bool
+awaits_approval(const struct deployment *d)
+{
+	return str_eq(d->approval, APPROVAL_REQUIRED);
+}
+
 const struct err *
 waiting_begin(struct db *db, struct arena *a, struct deployment *d)
 {
+	const bool back = str_eq(d->trigger, DEPLOYMENT_ROLLBACK);
+	const struct place place = { .project_id = d->project_id,
+		.rollbacks = back ? d->id : INT64_MAX,
+		.others = back ? 0 : d->id };
 	struct waiting *w = arena_alloc(a, 1, sizeof(*w));
 	struct ahead row;
 	const struct err *e;
 
 	d->waiting_for = (struct list){ .items = w };
 	d->queue_position = (struct maybe){ .set = false };
-	if ((e = db_row(db, a, &ahead, d, &row)) != NULL)
+	if (awaits_approval(d)) {
+		*w = (struct waiting){ .reason = "approval",
+			.detail = "An approver of its environment has to "
+				  "approve or deny it." };
+		d->waiting_for.n = 1;
+		return NULL;
+	}
+	if ((e = db_row(db, a, &ahead, &place, &row)) != NULL)
 		return e;
 	d->queue_position = (struct maybe){ .n = row.n, .set = true };
 	if (row.running == 0 && row.first == 0)
@@ -194,6 +222,8 @@ lock_find(struct db *db, struct arena *a, struct deployment *d)
 	struct deploy_lock lock;
 	const struct err *e;
 
+	if (str_eq(d->trigger, DEPLOYMENT_ROLLBACK))
+		return NULL;
 	e = lock_over(db, a, d->project_id, d->environment_id.n, &lock);
 	if (e != NULL)
 		return e->code == ERR_NOTFOUND ? NULL : e;
@@ -210,7 +240,7 @@ waiting_find(struct db *db, struct arena *a, struct deployment *d)
 	const struct err *e;
 	bool found = true;
 
-	if ((e = waiting_begin(db, a, d)) != NULL ||
+	if ((e = waiting_begin(db, a, d)) != NULL || awaits_approval(d) ||
 	    (e = lock_find(db, a, d)) != NULL || d->waiting_for.n > 0)
 		return e;
 	e = db_row(db, a, &seen_by_runner, d, d->waiting_for.items);

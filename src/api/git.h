@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: ISC */
+/* Reads a project's repository for other handlers. */
+#ifndef SLIPWAY_API_GIT_H
+#define SLIPWAY_API_GIT_H
+
+#include "api/req.h"
+#include "store/project.h"
+
+/* Finds the newest commit of a branch, or of the default branch if that is NULL,
+ * with the caller's own access to the Git server; in the request's arena.
+ * ERR_NOTFOUND if there is no such branch or repository, ERR_UPSTREAM,
+ * ERR_UPSTREAM_TIMEOUT or ERR_UNAVAILABLE, with a detail, if it cannot be
+ * read. */
+MUSTCHECK const struct err *git_tip(struct req *, const struct project *,
+    const char *branch, const char **out);
+
+#endif

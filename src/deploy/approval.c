@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: ISC */
+#include "deploy/approval.h"
+
+#include <string.h>
+
+#include "core/str.h"
+#include "json/json.h"
+#include "store/approval.h"
+#include "store/pipeline.h"
+
+static bool
+is_required(const struct environment *env)
+{
+	return env->id != 0 &&
+	    str_eq(env->approval, ENVIRONMENT_APPROVAL_REQUIRED);
+}
+
+/* Whether the deployment runs this commit and no other: its full hash is known,
+ * or nothing is checked out. */
+static bool
+is_fixed(const struct deployment *d)
+{
+	const size_t len = d->commit_hash == NULL ? 0 : strlen(d->commit_hash);
+
+	return len == 40 || len == 64 ||
+	    str_eq(d->checkout, PIPELINE_CHECKOUT_NONE);
+}
+
+void
+approval_judge(struct deploy *deploy, const struct environment *env,
+    struct deploy_tip *tip, struct deployment *d)
+{
+	if (!is_required(env))
+		return;
+	d->approval = APPROVAL_REQUIRED;
+	if (is_fixed(d))
+		return;
+	if (tip != NULL && d->commit_hash == NULL)
+		*tip = (struct deploy_tip){ .is_missing = true,
+			.branch = d->branch };
+	else
+		faults_add(deploy->faults, "/commitHash",
+		    "%s because the environment %s requires approval, which is "
+		    "given for one commit",
+		    d->commit_hash == NULL ? "is required" : "must be complete",
+		    env->name);
+}
+
+const struct err *
+approval_repeat(const struct environment *env, struct deployment *d)
+{
+	d->approval = is_required(env) ? APPROVAL_REQUIRED : NULL;
+	if (d->approval == NULL || is_fixed(d))
+		return NULL;
+	return err_public(ERR_CONFLICT,
+	    "The environment %s requires approval, which is given for one "
+	    "commit, but the commit of this deployment is not known. Create a "
+	    "deployment instead.",
+	    env->name);
+}
+
+static bool
+is_listed(const struct list *approvers, int64_t user_id)
+{
+	const struct environment_approver *one = approvers->items;
+	size_t i;
+
+	for (i = 0; i < approvers->n; i++)
+		if (one[i].user_id == user_id)
+			return true;
+	return false;
+}
+
+/* Checks one approver that was not listed before. */
+static const struct err *
+approver_judge(struct deploy *deploy, int64_t user_id, const char *at)
+{
+	const struct err *e;
+	struct user u;
+
+	e = user_by_id(deploy->db, deploy->a, user_id, &u);
+	if (e != NULL && e->code == ERR_NOTFOUND) {
+		faults_add(deploy->faults, at, "unknown user");
+		return NULL;
+	}
+	if (e == NULL &&
+	    (!str_eq(u.status, "active") || role_of(u.role) < ROLE_DEPLOYER))
+		faults_add(deploy->faults, at,
+		    "must be an active user with the role deployer or a higher "
+		    "one");
+	return e;
+}
+
+const struct err *
+approval_judge_users(struct deploy *deploy, const struct environment *env)
+{
+	const struct environment_approver *one;
+	struct list sent, had = { .n = 0 };
+	struct environment old;
+	const struct err *e;
+	size_t i;
+
+	if ((e = json_items_sent(deploy->a, &environment_approver_shape,
+		 env->approvers.s, &sent)) != NULL)
+		return e;
+	if (env->id != 0 &&
+	    ((e = environment_by_id(deploy->db, deploy->a, env->id, &old)) !=
+		    NULL ||
+		(e = json_items(deploy->a, &environment_approver_shape,
+		     old.approvers.s, &had)) != NULL))
+		return e;
+	one = sent.items;
+	for (i = 0; e == NULL && i < sent.n; i++) {
+		const struct list before = { .items = sent.items, .n = i };
+		const char *at = fault_index(deploy->faults, "/approvers", i);
+
+		if (one[i].user_id == 0)
+			continue; /* it has a fault already */
+		if (is_listed(&before, one[i].user_id))
+			faults_add(deploy->faults, at,
+			    "is in the list already");
+		else if (!is_listed(&had, one[i].user_id))
+			e = approver_judge(deploy, one[i].user_id, at);
+	}
+	return e;
+}
+
+/* No user of the service starts the deployments of pushes and schedules. */
+static bool
+is_started_by(const struct deployment *d, int64_t user_id)
+{
+	return d->created_by.set && d->created_by.n == user_id &&
+	    !str_eq(d->trigger, "webhook") && !str_eq(d->trigger, "schedule");
+}
+
+static const struct err *
+voter_check(struct deploy *deploy, const struct deployment *d,
+    const struct approval_vote *vote)
+{
+	struct environment env;
+	const struct err *e;
+	struct list list;
+
+	if (is_started_by(d, vote->who->user_id))
+		return err_public(ERR_FORBIDDEN,
+		    "You started this deployment, so another user must approve "
+		    "or deny it. You can cancel it.");
+	if ((e = environment_by_id(deploy->db, deploy->a, d->environment_id.n,
+		 &env)) != NULL ||
+	    (e = json_items(deploy->a, &environment_approver_shape,
+		 env.approvers.s, &list)) != NULL)
+		return e;
+	if (list.n > 0 ? is_listed(&list, vote->who->user_id) :
+			 vote->role >= ROLE_MAINTAINER)
+		return NULL;
+	return err_public(ERR_FORBIDDEN,
+	    "You are not an approver of the environment %s. Ask %s.", env.name,
+	    list.n > 0 ? "one of its approvers" : "a maintainer");
+}
+
+const struct err *
+approval_decide(struct deploy *deploy, const struct approval_vote *vote)
+{
+	struct deployment d;
+	const struct err *e;
+	enum reason deleted;
+
+	if ((e = deployment_hold_place(deploy->db, vote->deployment_id,
+		 &deleted)) != NULL ||
+	    (e = deployment_by_id(deploy->db, deploy->a, vote->deployment_id,
+		 &d)) != NULL)
+		return e;
+	if (deleted != REASON_NONE || !str_eq(d.approval, APPROVAL_REQUIRED) ||
+	    !str_eq(d.status, state_kinds[STATE_PENDING].name))
+		return err_public(ERR_CONFLICT,
+		    "The deployment does not wait for approval; its status is "
+		    "\"%s\".",
+		    d.status);
+	if ((e = voter_check(deploy, &d, vote)) != NULL)
+		return e;
+	d.approval = vote->approval;
+	d.approval_by = (struct maybe){ vote->who->user_id, true };
+	d.approval_comment = vote->comment;
+	d.detail = arena_printf(deploy->a, "The user %s denied it.",
+	    vote->who->username);
+	return approval_save(deploy->db, &d);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Approval: an environment can require that another user approves each
+ * deployment before it runs. Approval is for one commit and one copy of the
+ * steps, so both are fixed when the deployment is created.
+ *
+ * Whether a deployment needs approval is decided when it is created, and who may
+ * approve it, when somebody does. A later change of the environment releases
+ * nothing, and a decision stays valid if the approver is removed.
+ *
+ * A rollback needs no approval: it repeats what ran in the environment before.
+ */
+#ifndef SLIPWAY_DEPLOY_APPROVAL_H
+#define SLIPWAY_DEPLOY_APPROVAL_H
+
+#include "deploy/deploy.h"
+#include "store/environment.h"
+
+struct approval_vote {
+	int64_t deployment_id;
+	const struct principal *who;
+	enum role role;       /* of the user */
+	const char *approval; /* APPROVAL_GRANTED or APPROVAL_DENIED */
+	const char *comment;
+};
+
+/* Marks a new deployment if the environment requires approval. If its commit is
+ * not fixed, fills in the tip, or adds a fault at /commitHash if that is NULL or
+ * a part of a hash was sent. */
+void approval_judge(struct deploy *, const struct environment *,
+    struct deploy_tip *, struct deployment *);
+/* The same for a copy of a deployment; ERR_CONFLICT if its commit is not
+ * fixed. */
+MUSTCHECK const struct err *approval_repeat(const struct environment *,
+    struct deployment *);
+/* Checks the approvers of an environment that a request describes: each is an
+ * active user who may deploy, or is listed already. Adds faults at
+ * /approvers. */
+MUSTCHECK const struct err *approval_judge_users(struct deploy *,
+    const struct environment *);
+/* Inside a transaction: approves or denies. ERR_FORBIDDEN if the user started
+ * the deployment or is no approver of its environment, ERR_CONFLICT if it does
+ * not wait for approval or its environment was deleted. */
+MUSTCHECK const struct err *approval_decide(struct deploy *,
+    const struct approval_vote *);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: ISC */
+#include "store/approval.h"
+
+#include "core/str.h"
+#include "store/move.h"
+#include "store/store.h"
+
+static const struct field request_fields[] = {
+	FIELD(struct approval_request, comment,
+	    FIELD_IN | FIELD_NULL | FIELD_TEXT, .max = APPROVAL_COMMENT_MAX,
+	    .doc = "Why; everyone who may see the deployment can read it."),
+	FIELD_END,
+};
+const struct shape approval_request_shape = {
+	.name = "ApprovalRequest",
+	.fields = request_fields,
+	.size = sizeof(struct approval_request),
+	.doc = "A decision on a deployment that waits for approval.",
+};
+
+#define A(m) FIELD(struct deployment, m, 0)
+static const struct field decide_args[] = { A(approval), A(approval_by),
+	A(approval_comment), A(id), FIELD_END };
+static const struct stmt decide = {
+	.name = "approval_decide",
+	.sql = "UPDATE deployment SET turn = 1, approval = ?, approval_by = ?,"
+	       " approval_at = NOW(3), approval_comment = ?"
+	       " WHERE id = ? AND status = 'pending'"
+	       " AND approval = 'required'",
+	.args = decide_args,
+};
+
+static const struct stmt *const approval_stmts[] = { &decide, NULL };
+
+const struct store approval_store = {
+	.stmts = approval_stmts,
+};
+
+const struct err *
+approval_save(struct db *db, const struct deployment *d)
+{
+	const struct move denied = { .id = d->id,
+		.from = STATE_PENDING,
+		.to = STATE_CANCELED,
+		.reason = REASON_DENIED,
+		.detail = d->detail };
+	const struct err *e;
+	struct db_done done;
+	int64_t n;
+
+	if ((e = db_exec(db, &decide, d, &done)) != NULL)
+		return e;
+	if (done.affected == 0)
+		return err_public(ERR_CONFLICT,
+		    "The deployment does not wait for approval.");
+	if (!str_eq(d->approval, APPROVAL_DENIED))
+		return NULL;
+	return move_deployment(db, &denied, &n);
+}
