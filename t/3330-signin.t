@@ -8,7 +8,7 @@ use warnings;
 use Digest::SHA qw(sha256_hex);
 use Slipway::API qw(bearer session_cookie);
 use Slipway::Background;
-use Slipway::Browser;
+use Slipway::Visitor;
 use Slipway::DB;
 use Slipway::Forge;
 use Slipway::Test;
@@ -18,7 +18,7 @@ my $db = Slipway::DB->start;
 my $forge = Slipway::Forge->start(type => 'gitea');
 $forge->user('ann', { id => 7, name => 'Ann Lee', email => 'ann@example.org' });
 
-my %common = (db => $db, nginx => \&Slipway::Browser::unlimited);
+my %common = (db => $db, nginx => \&Slipway::Visitor::unlimited);
 # As many CAs as a system has: a worker's memory is limited.
 my $system = slurp('/etc/ssl/certs/ca-certificates.crt') || '';
 my $ca = spew(tempdir() . '/all-ca.pem', $system . slurp($forge->ca), 0644);
@@ -30,7 +30,7 @@ my ($got, $back);
 # The name of the cookie of a sign-in, by its state.
 sub info { my ($token) = @_; return $none->get('/api/auth/info', bearer($token)) }
 sub mark { return '__Host-slipway-signin-' . substr sha256_hex($_[0]), 0, 16 }
-sub browser { return Slipway::Browser->new($api, $forge) }
+sub browser { return Slipway::Visitor->new($api, $forge) }
 # Signs in; the response, and in a list the browser.
 sub enter {
 	my ($login, $b) = @_;

@@ -6,7 +6,7 @@ use strict;
 use warnings;
 use Slipway::API;
 use Slipway::Background;
-use Slipway::Browser;
+use Slipway::Visitor;
 use Slipway::DB;
 use Slipway::Forge;
 use Slipway::Test;
@@ -34,13 +34,13 @@ for my $case (['gitea', 'public'], ['gitea', 'secret'], ['gitea', 'prefix'], ['f
 		$how eq 'prefix' ? (prefix => '/git') : ());
 	$forge->user('ann', { id => 7, name => 'Ann Lee' });
 	$forge->user('eve');
-	my $api = Slipway::API->start(db => $db, migrated => $n++, nginx => \&Slipway::Browser::unlimited,
+	my $api = Slipway::API->start(db => $db, migrated => $n++, nginx => \&Slipway::Visitor::unlimited,
 	    conf => "[api]\nslow_workers = 4\n" . $forge->conf);
 	ok($api->create_keys, "$name: slipway-admin key creates the keys for secrets");
 	$db->sql("UPDATE user SET valid = 0; DELETE FROM session; DELETE FROM git_token;"
 	    . " INSERT INTO user (username, role) VALUES ('ann', 'deployer')");
 
-	my $b = Slipway::Browser->new($api, $forge);
+	my $b = Slipway::Visitor->new($api, $forge);
 	my $got = $b->enter('ann');
 	is($got->{status}, 200, "$name: a user signs in") or diag $got->{body};
 	is($got->{json}{user}{name}, 'Ann Lee', "$name: the full name comes from the Git server");
@@ -53,7 +53,7 @@ for my $case (['gitea', 'public'], ['gitea', 'secret'], ['gitea', 'prefix'], ['f
 	    . ' FROM git_token'), $type eq 'github' ? 'permanent' : 'refreshable',
 	    "$name: the token is stored with its expiry and refresh token");
 
-	is(Slipway::Browser->new($api, $forge)->enter('eve')->{status}, 403,
+	is(Slipway::Visitor->new($api, $forge)->enter('eve')->{status}, 403,
 	    "$name: an unknown account cannot sign in");
 	is(scalar(() = $forge->live_tokens('eve')), $type eq 'gitlab' ? 0 : 1,
 	    "$name: the token of an unknown account is revoked if the server can do that");

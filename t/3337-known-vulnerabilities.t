@@ -7,7 +7,7 @@ use strict;
 use warnings;
 use Cpanel::JSON::XS ();
 use Slipway::API;
-use Slipway::Browser;
+use Slipway::Visitor;
 use Slipway::DB;
 use Slipway::Forge;
 use Slipway::Hostile;
@@ -23,7 +23,7 @@ $f->user('bot', { id => 8 });
 my $repo = $f->repo('team/site', private => 1, users => [ 'ann', 'bot' ]);
 $repo->commit('main', {}, 'first');
 my $service = $f->token('bot');
-my $api = Slipway::API->start(db => $db, nginx => \&Slipway::Browser::unlimited,
+my $api = Slipway::API->start(db => $db, nginx => \&Slipway::Visitor::unlimited,
     conf => $f->conf(token => $service));
 ok($api->create_keys, 'slipway-admin key creates the keys for secrets');
 $db->sql("INSERT INTO user (username, role) VALUES ('ann', 'deployer')");
@@ -46,7 +46,7 @@ sub query {
 for my $name ('Proxy', 'proxy', 'Http-Proxy', 'Https-Proxy', 'All-Proxy') {
 	is($api->get($branches, { $name => $other->url })->{status}, 200,
 	    "branches are read with a header $name");
-	my $b = Slipway::Browser->new($api, $f);
+	my $b = Slipway::Visitor->new($api, $f);
 	my $back = $b->go('ann');
 	my %body = (code => $back->{code}, state => $back->{state});
 	is($b->visit('POST', '/api/auth/login', \%body, $name => $other->url)->{status}, 200,
@@ -71,7 +71,7 @@ for my $headers ({ Host => 'evil.example' }, { 'X-Forwarded-Host' => 'evil.examp
 for my $with ('redirect_uri', 'redirect', 'return_to', 'next', 'client_id', 'scope') {
 	my $got = $none->get("/api/auth/url?$with=$evil");
 	unlike($got->{body}, qr/evil/, "a parameter $with does not change the URL");
-	my $b = Slipway::Browser->new($api, $f);
+	my $b = Slipway::Visitor->new($api, $f);
 	$got = $b->login($b->go('ann'), $with => $evil);
 	is($got->{status}, 422, "a login with a member $with is rejected");
 	is($got->{json}{errors}[0]{pointer}, "/$with", "the error names the member $with");
@@ -81,7 +81,7 @@ for my $with ('redirect_uri', 'redirect', 'return_to', 'next', 'client_id', 'sco
 # --- guessable values (CVE-2022-31034), and excessive scopes
 my (%state, %challenge, %browser);
 for (1 .. 20) {
-	my $b = Slipway::Browser->new($api, $f);
+	my $b = Slipway::Visitor->new($api, $f);
 	my $got = $b->visit('GET', '/api/auth/url')->{json};
 	my %q = query($got->{url});
 	like("$q{state} $q{code_challenge}", qr/^[A-Za-z0-9_-]{43} [A-Za-z0-9_-]{43}$/,
@@ -107,7 +107,7 @@ for my $name ('../../../etc/passwd', '/etc/passwd', '..%2f..%2fetc%2fpasswd', 's
 my $words = '<script>alert(1)</script>\u001b[2J\r\nX-Evil: 1\r\n\r\n\u0000\u009b31m';
 my @bodies = (qq({"message":"$words"}), qq({"error":"invalid_grant","error_description":"$words"}));
 push @bodies, map { s/\\u0000//r } @bodies;
-my $sign_in = sub { my $b = Slipway::Browser->new($api, $f); return $b->login($b->go('ann')) };
+my $sign_in = sub { my $b = Slipway::Visitor->new($api, $f); return $b->login($b->go('ann')) };
 for my $case ([ 'repos/team/site/branches$', sub { $api->get($branches) } ],
     [ 'login/oauth/access_token$', $sign_in ]) {
 	my ($path, $ask) = @$case;

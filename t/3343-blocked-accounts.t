@@ -7,7 +7,7 @@
 use strict;
 use warnings;
 use Slipway::API;
-use Slipway::Browser;
+use Slipway::Visitor;
 use Slipway::DB;
 use Slipway::Forge;
 use Slipway::Runner;
@@ -33,7 +33,7 @@ sub blocked {
 	# A token of the service must not replace the user's.
 	my $conf = $f->conf(token => scalar $f->token('bot'), report => 'no')
 	    . "[auth]\nsignup = deployer\nrecheck = 60\n";
-	my $api = Slipway::API->start(db => $db, nginx => \&Slipway::Browser::unlimited,
+	my $api = Slipway::API->start(db => $db, nginx => \&Slipway::Visitor::unlimited,
 	    conf => "[api]\nslow_workers = 4\n$conf");
 	my $key = $api->dir . '/secret.key';
 	ok($api->create_keys($key), 'slipway-admin key creates the keys for secrets');
@@ -42,7 +42,7 @@ sub blocked {
 	my $branches = "/api/git/branches?projectId=$project";
 	my $ann;
 	my $enter = sub {
-		$ann = Slipway::Browser->new($api, $f);
+		$ann = Slipway::Visitor->new($api, $f);
 		my $got = $ann->enter('ann');
 		is($got->{status}, 200, 'ann signs in') or diag($got->{body});
 		return $ann;
@@ -89,7 +89,7 @@ sub blocked {
 	    qr/does not admit the account \(403\): This account is prohibited/,
 	    'the error for a blocked account quotes the server');
 	is($in->(), 401, 'a blocked account ends the session');
-	my $b = Slipway::Browser->new($api, $f);
+	my $b = Slipway::Visitor->new($api, $f);
 	my $got = $b->enter('ann');
 	is($got->{status}, 403, 'a blocked account cannot sign in') or diag($got->{body});
 	like($got->{json}{detail}, qr/does not admit the account/,

@@ -9,7 +9,7 @@ use strict;
 use warnings;
 use Slipway::API;
 use Slipway::Background;
-use Slipway::Browser;
+use Slipway::Visitor;
 use Slipway::DB;
 use Slipway::Forge;
 use Slipway::Test;
@@ -21,14 +21,14 @@ my $f = Slipway::Forge->start(type => 'gitlab');
 $f->user('ann', { id => 7 });
 my $repo = $f->repo('team/site', private => 1, users => [ 'ann' ]);
 $repo->commit('main', {}, 'first');
-my $api = Slipway::API->start(db => $db, nginx => \&Slipway::Browser::unlimited,
+my $api = Slipway::API->start(db => $db, nginx => \&Slipway::Visitor::unlimited,
     conf => "[api]\nslow_workers = 4\n" . $f->conf);
 ok($api->create_keys, 'slipway-admin key creates the keys for secrets');
 $db->sql("INSERT INTO user (username, role) VALUES ('ann', 'deployer')");
 my $project = $api->post('/api/projects', { name => 'site', repository => $repo->clone_url })->{json}{id};
 my $branches = "/api/git/branches?projectId=$project";
 my $token = qr{oauth/token$};
-my $ann = Slipway::Browser->new($api, $f);
+my $ann = Slipway::Visitor->new($api, $f);
 is($ann->enter('ann')->{status}, 200, 'ann signs in');
 is($ann->visit('GET', $branches)->{status}, 200, 'ann reads branches by her own token');
 

@@ -9,7 +9,7 @@ use strict;
 use warnings;
 use Digest::SHA qw(sha256_hex);
 use Slipway::API qw(bearer);
-use Slipway::Browser;
+use Slipway::Visitor;
 use Slipway::DB;
 use Slipway::Forge;
 use Slipway::OIDC;
@@ -36,7 +36,7 @@ my $key = "[secrets]\nkey_file = " . tempdir() . "/secret.key\n";
 ok(make_keys(spew(tempdir() . '/key.conf', $db->conf . $key, 0600), tempdir() . '/secret.key'),
     'slipway-admin key creates the keys for secrets');
 
-my %common = (db => $db, nginx => \&Slipway::Browser::unlimited);
+my %common = (db => $db, nginx => \&Slipway::Visitor::unlimited);
 my $server = server();
 my $api = Slipway::API->start(%common, conf => $key . $server->conf . "[auth]\nadmins = ann\n");
 my $none = $api->as('none');

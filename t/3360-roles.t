@@ -7,7 +7,7 @@ use strict;
 use warnings;
 use Digest::SHA qw(sha256_hex);
 use Slipway::API qw(bearer session_cookie);
-use Slipway::Browser;
+use Slipway::Visitor;
 use Slipway::DB;
 use Slipway::Test;
 use Test::More;
@@ -64,7 +64,7 @@ my %rank = (map({ $roles[$_] => $_ } 0 .. $#roles), open => -2, signed => -2);
 my %need = map { my $role = $_; map { $_ => $role } @{ $needs{$role} } } keys %needs;
 
 my $db = Slipway::DB->start;
-my $api = Slipway::API->start(db => $db, nginx => \&Slipway::Browser::unlimited);
+my $api = Slipway::API->start(db => $db, nginx => \&Slipway::Visitor::unlimited);
 my $none = $api->as('none');
 my $document = $none->get('/api/openapi.json')->{json};
 my @routes;

@@ -7,7 +7,7 @@ use strict;
 use warnings;
 use Slipway::API;
 use Slipway::Background;
-use Slipway::Browser;
+use Slipway::Visitor;
 use Slipway::DB;
 use Slipway::Forge;
 use Slipway::Hook;
@@ -16,7 +16,7 @@ use Test::More;
 
 my $db = Slipway::DB->start;
 my $forge = Slipway::Forge->start(type => 'gitea');
-my $api = Slipway::API->start(db => $db, nginx => \&Slipway::Browser::unlimited,
+my $api = Slipway::API->start(db => $db, nginx => \&Slipway::Visitor::unlimited,
     conf => "[api]\nworkers = 3\nslow_workers = 2\n" . $forge->conf . "allowed_hosts = git.example.org\n");
 ok($api->create_keys, 'slipway-admin key creates the keys for secrets');
 
@@ -54,7 +54,7 @@ for my $case (['kim', "status = 'inactive'", qr/^403 /, 'deployer inactive'],
 	$forge->user($login, { name => "The real $login" });
 	is($api->post('/api/user', { username => $login, role => 'deployer' })->{status}, 201,
 	    "an administrator creates $login");
-	my $browser = Slipway::Browser->new($api, $forge);
+	my $browser = Slipway::Visitor->new($api, $forge);
 	my $back = $browser->go($login);
 	my $name = "a sign-in while an administrator sets $change";
 	my $got = change_during($name, "SELECT id FROM user WHERE username = '$login'",

@@ -14,7 +14,7 @@ use IO::Socket::SSL ();
 use POSIX ();
 use Test::More;
 use Slipway::API;
-use Slipway::Browser;
+use Slipway::Visitor;
 use Slipway::DB;
 use Slipway::Front;
 use Slipway::Test;
@@ -74,7 +74,7 @@ if (!$server) {
 my $db = Slipway::DB->start;
 my $api = Slipway::API->start(db => $db, conf => "[gitserver]\ntype = gitea\nurl = $url\ntls_ca = $ca\n"
     . "token = t\nclient_id = c\nredirect_uri = https://slipway.example.org/login\n[api]\nworkers = 2\n",
-    nginx => \&Slipway::Browser::unlimited);
+    nginx => \&Slipway::Visitor::unlimited);
 my $project = $api->post('/api/projects', { name => 'p', repository => "$url/team/site" })->{json}{id};
 is($api->get("/api/git/branches?projectId=$project")->{status}, 200,
     'the service reads branches from the Git server');

@@ -12,7 +12,7 @@ use IO::Socket::INET;
 use Cpanel::JSON::XS ();
 use POSIX qw(strftime WNOHANG);
 use Slipway::API;
-use Slipway::Browser;
+use Slipway::Visitor;
 use Slipway::DB;
 use Slipway::Forge;
 use Slipway::Hostile;
@@ -35,7 +35,7 @@ my ($f, $api, $project, $service, $n);
 
 sub slipway {
 	my ($conf) = @_;
-	$api = Slipway::API->start(db => $db, migrated => $n++, nginx => \&Slipway::Browser::unlimited,
+	$api = Slipway::API->start(db => $db, migrated => $n++, nginx => \&Slipway::Visitor::unlimited,
 		conf => "[api]\nslow_workers = 4\n$conf\[secrets]\nkey_file = $key\n");
 	ok($api->create_keys($key), 'slipway-admin key creates the keys for secrets') if !-e $key;
 	return;
@@ -64,7 +64,7 @@ sub git_server {
 
 # Returns the four calls as functions.  Sign-ins begin before the fault.
 sub ready {
-	my @go = map { my $b = Slipway::Browser->new($api, $f); [ $b, $b->go('ann') ] } 1 .. 2;
+	my @go = map { my $b = Slipway::Visitor->new($api, $f); [ $b, $b->go('ann') ] } 1 .. 2;
 	my $viewer = $api->as('viewer');
 	$viewer->token('viewer');
 	return (sub { $viewer->get("/api/git/branches?projectId=$project") },
@@ -305,7 +305,7 @@ for my $case ([ 'an unknown name', 'http://no-such-host.invalid' ],
 	with_project($url);
 	my $viewer = $api->as('viewer');
 	$viewer->token('viewer');
-	my $b = Slipway::Browser->new($api, $f);
+	my $b = Slipway::Visitor->new($api, $f);
 	my $state = $b->visit('GET', '/api/auth/url')->{json}{state};
 	is(length($state || ''), 43, "$name: a sign-in begins") or diag($api->log);
 	my ($meanwhile, @got) = at_once(sub { $viewer->get("/api/git/branches?projectId=$project") },

@@ -6,7 +6,7 @@
 use strict;
 use warnings;
 use Slipway::API;
-use Slipway::Browser;
+use Slipway::Visitor;
 use Slipway::DB;
 use Slipway::Forge;
 use Slipway::Test;
@@ -21,7 +21,7 @@ $repo->commit('main', {}, 'first');
 my $old = $f->url;
 my $new = $old =~ s/localhost/127.0.0.1/r;
 my $auth = "[auth]\nadmins = ann\nsignup = viewer\n";
-my $api = Slipway::API->start(db => $db, nginx => \&Slipway::Browser::unlimited,
+my $api = Slipway::API->start(db => $db, nginx => \&Slipway::Visitor::unlimited,
     conf => $f->conf(allowed_hosts => 'elsewhere.example.org') . $auth);
 sub admin { return slipway_admin($api->conf_file, @_) }
 is((admin('key'))[0], 0, 'slipway-admin creates a key');
@@ -34,7 +34,7 @@ sub restart {
 	return;
 }
 restart();
-my %b = map { $_ => Slipway::Browser->new($api, $f) } qw(ann bob);
+my %b = map { $_ => Slipway::Visitor->new($api, $f) } qw(ann bob);
 is($b{$_}->enter($_)->{status}, 200, "$_ signs in") for qw(ann bob);
 my $port = $f->port;
 my %address = ("$old/team/site" => "$new/team/site", "$old/team/site.git" => "$new/team/site.git",
@@ -67,7 +67,7 @@ my ($status, $out, $err) = admin('doctor');
 is($status, 78, 'the doctor finds accounts at the old URL');
 my $bound = qr{2 users are bound to accounts at \Q$old\E, .* slipway-admin gitserver move \Q$old\E --dry-run};
 like($out, qr{^FAULT  people: $bound}m, 'the doctor names the command') or diag($out);
-my $late = Slipway::Browser->new($api, $f);
+my $late = Slipway::Visitor->new($api, $f);
 my $got = $late->enter('ann');
 is($got->{status}, 403, 'an account at the old URL cannot sign in') or diag($got->{body});
 like($got->{json}{detail},
@@ -122,7 +122,7 @@ is($state->(), $before, '--dry-run changes nothing');
 
 # a user with a new login signed in meanwhile, as a second user
 $f->rename_user('bob', 'rob');
-is(Slipway::Browser->new($api, $f)->enter('rob')->{status}, 200,
+is(Slipway::Visitor->new($api, $f)->enter('rob')->{status}, 200,
     'bob with a new login becomes a second user');
 ($status, $out, $err) = admin('gitserver', 'move', $old);
 is($status, 65, 'a move with two users of one account is rejected') or diag("$out$err");
@@ -145,7 +145,7 @@ is($b{ann}->visit('GET', "/api/git/branches?projectId=$site")->{status}, 200,
 $got = $late->enter('ann');
 is($got->{status}, 200, 'ann signs in') or diag($got->{body});
 is($got->{json}{user}{role}, 'admin', 'ann has her role');
-is(Slipway::Browser->new($api, $f)->enter('rob')->{json}{user}{id},
+is(Slipway::Visitor->new($api, $f)->enter('rob')->{json}{user}{id},
     $db->sql("SELECT MIN(id) FROM user WHERE forge_id = '8'") =~ s/\s+$//r,
     'bob signs in with his new login');
 unlike((admin('doctor'))[1], qr/are bound to accounts at/, 'the doctor finds nothing after the move');

@@ -1,57 +1,378 @@
 # SPDX-License-Identifier: ISC
 package Slipway::Browser;
 
-# A browser that signs in and keeps the cookies that the service sets.
+# Chromium without a window, driven by the W3C WebDriver protocol.
 #
-#   my $b = Slipway::Browser->new($api, $git_server);
-#   my $got = $b->enter('ann');               signs in; the response to the login
-#   my $back = $b->go('ann', deny => 1);      only authorizes: code, state, …
-#   $b->login($back, iss => …);
-#   $b->visit('GET', '/api/auth/info');       with its cookies
+#   my $page = Slipway::Browser->start(origin => $api->url);
+#   $page->visit('/slipway/');
+#   ok($page->wait_for('#board'), 'the board appears');
+#   $page->click('#new');             # a selector of CSS
+#   $page->type('#name', 'site');     # into an element
+#   $page->press('Shift+Tab', '?');   # whatever has the focus
+#   $page->js('return document.title');
+#   axe_ok($page, 'the board');
 #
-# The Git server is a Slipway::Forge or another object with authorize($url, $login).
+# A page may be waited for, never slept for: wait_for() and wait_until() poll. An
+# error of the console or a violation of the content security policy fails the test
+# unless pardon() names it; a response of the API is no such error. Each failure
+# leaves a screenshot in the directory of the test, which prints its name.
 
 use strict;
 use warnings;
+use Cpanel::JSON::XS ();
+use Encode qw(decode);
+use Exporter 'import';
+use File::Path qw(make_path);
+use HTTP::Tiny;
+use MIME::Base64 qw(decode_base64);
+use Slipway::Npm;
+use Slipway::Test;
+use Test2::API ();
+use Test::More ();
 
-sub new {
-	my ($class, $api, $server) = @_;
-	return bless { api => $api->as('none'), server => $server, jar => {}, set => [] }, $class;
+our @EXPORT = qw(axe_ok);
+
+my $json = Cpanel::JSON::XS->new->utf8->canonical->allow_nonref;
+my $owner = $$;
+my $made = 0;
+my %running;
+
+# The keys that press() knows by name; others are one character.
+my %key = (Enter => 0xE007, Tab => 0xE004, Escape => 0xE00C, Backspace => 0xE003, Delete => 0xE017,
+	Space => 0x20, Up => 0xE013, Down => 0xE015, Left => 0xE012, Right => 0xE014, Home => 0xE011,
+	End => 0xE010, PageUp => 0xE00E, PageDown => 0xE00F, Shift => 0xE008, Control => 0xE009,
+	Alt => 0xE00A, F3 => 0xE033);
+
+# The browser reaches nothing but this machine, and leaves no file elsewhere.
+my @flags = ('--headless=new', '--no-sandbox', '--disable-dev-shm-usage', '--remote-debugging-pipe',
+	'--disable-gpu', '--disable-breakpad', '--disable-extensions',
+	'--no-proxy-server', '--lang=en-US', '--force-color-profile=srgb', '--hide-scrollbars',
+	);
+
+# Options: origin, which visit() puts before a path; width, height of the page; flags:
+# more options of Chromium.
+sub start {
+	my ($class, %opt) = @_;
+	my $n = ++$made;
+	my $dir = tempdir() . "/browser$n";
+	make_path("$dir/profile");
+	my $self = bless { n => $n, dir => $dir, origin => $opt{origin} // '', port => free_port(),
+		http => HTTP::Tiny->new(timeout => deadline(120), keep_alive => 1), pardoned => [],
+		media => {} }, $class;
+	$self->_start_driver;
+	$self->_start_session(@flags, "--user-data-dir=$dir/profile", @{ $opt{flags} || [] });
+	$running{$n} = $self;
+	$self->size($opt{width} || 1280, $opt{height} || 800);
+	on_failure("browser $n" => sub { $self->_tell });
+	Test2::API::test2_stack()->top->follow_up(sub { $self->_report_errors }) if $$ == $owner;
+	return $self;
 }
 
-sub jar { my ($self) = @_; return $self->{jar} }
-# The Set-Cookie lines of the last response.
-sub set { my ($self) = @_; return @{ $self->{set} } }
-sub cookies { my ($self) = @_; return join '; ', map { "$_=$self->{jar}{$_}" } sort keys %{ $self->{jar} } }
+# The driver leads a session of processes and dies with the test; Chromium ends
+# when the pipe to its driver closes.
+sub _start_driver {
+	my ($self) = @_;
+	my $dir = $self->{dir};
+	$self->{pid} = start_process({ name => "chromedriver-$self->{n}", env => { HOME => $dir,
+		TMPDIR => $dir, TZ => 'UTC', XDG_CONFIG_HOME => undef, XDG_CACHE_HOME => undef,
+		XDG_RUNTIME_DIR => undef, DBUS_SESSION_BUS_ADDRESS => undef, DISPLAY => undef } },
+	    'setsid', 'setpriv', '--pdeathsig', 'KILL', 'chromedriver', "--port=$self->{port}");
+	poll(60, sub {
+		my $got = $self->{http}->get("http://127.0.0.1:$self->{port}/status");
+		return $got->{success} && $json->decode($got->{content})->{value}{ready};
+	}) or die 'chromedriver does not start: ' . tail(slurp(tempdir() . "/chromedriver-$self->{n}.log"));
+	return;
+}
+
+sub _start_session {
+	my ($self, @args) = @_;
+	my $made = $self->_send('POST', '/session', { capabilities => { alwaysMatch => {
+		browserName => 'chrome', acceptInsecureCerts => Cpanel::JSON::XS::true,
+		'goog:loggingPrefs' => { browser => 'ALL' }, 'goog:chromeOptions' => { args => \@args },
+	} } });
+	$self->{session} = $made->{sessionId};
+	$self->{capabilities} = $made->{capabilities};
+	return;
+}
+
+# One command of the protocol; dies with the driver's message if it fails.
+sub _send {
+	my ($self, $method, $path, $body) = @_;
+	my $got = $self->{http}->request($method, "http://127.0.0.1:$self->{port}$path", {
+		headers => { 'content-type' => 'application/json' },
+		defined $body ? (content => $json->encode($body)) : () });
+	my $value = eval { $json->decode($got->{content})->{value} };
+	return $value if $got->{success};
+	die ref $value ? "$value->{error}: $value->{message}\n" : "chromedriver: $got->{content}\n";
+}
+
+sub _command {
+	my ($self, $method, $path, $body) = @_;
+	return $self->_send($method, "/session/$self->{session}$path", $body);
+}
+
+# --- where the browser is
 
 sub visit {
-	my ($self, $method, $path, $body, %headers) = @_;
-	my $got = $self->{api}->request($method, $path, $body, { Cookie => $self->cookies, %headers });
-	my $set = $got->{headers}{'set-cookie'};
-	$self->{set} = [ref $set ? @$set : defined $set ? $set : ()];
-	for my $line (@{ $self->{set} }) {
-		my ($name, $value) = $line =~ /^([^=]+)=([^;]*)/;
-		if ($line =~ /Max-Age=0/) { delete $self->{jar}{$name} } else { $self->{jar}{$name} = $value }
-	}
+	my ($self, $address) = @_;
+	$address = $self->{origin} . $address if $address =~ m{^/};
+	$self->_command('POST', '/url', { url => $address });
+	return $self;
+}
+sub reload { my ($self) = @_; $self->_command('POST', '/refresh', {}); return $self }
+sub back { my ($self) = @_; $self->_command('POST', '/back', {}); return $self }
+sub url { my ($self) = @_; return $self->_command('GET', '/url') }
+sub title { my ($self) = @_; return $self->_command('GET', '/title') }
+
+# Sets a cookie of the origin, which the browser must be on.
+sub cookie {
+	my ($self, $name, $value, %more) = @_;
+	$self->_command('POST', '/cookie', { cookie => { name => $name, value => $value, path => '/',
+		secure => Cpanel::JSON::XS::true, httpOnly => Cpanel::JSON::XS::true, %more } });
+	return $self;
+}
+
+# Opens a tab and goes there; the handle that tab() takes.
+sub new_tab {
+	my ($self) = @_;
+	my $handle = $self->_command('POST', '/window/new', { type => 'tab' })->{handle};
+	$self->tab($handle);
+	return $handle;
+}
+sub this_tab { my ($self) = @_; return $self->_command('GET', '/window') }
+sub tab { my ($self, $handle) = @_; $self->_command('POST', '/window', { handle => $handle }); return $self }
+
+# --- what the page has
+
+# Runs the body of a function; undef is null. A promise is awaited.
+sub js {
+	my ($self, $code, @args) = @_;
+	return $self->_command('POST', '/execute/sync', { script => $code, args => \@args });
+}
+
+# The text of each element that the selector finds, as the page shows it.
+sub texts {
+	my ($self, $css) = @_;
+	return @{ $self->js('return [...document.querySelectorAll(arguments[0])]'
+		    . '.map((e) => e.innerText)', $css) };
+}
+sub text { my ($self, $css) = @_; return ($self->texts($css))[0] }
+
+# Waits until a JavaScript expression is true; its value. The page may change under it.
+sub wait_until {
+	my ($self, $expression, @args) = @_;
+	my ($got, $error);
+	poll(60, sub {
+		$got = eval { $self->js("return ($expression)", @args) };
+		$error = $@;
+		return $got;
+	});
+	Test::More::diag("$expression: $error") if !$got && $error;
 	return $got;
 }
 
-sub go {
-	my ($self, $login, %opt) = @_;
-	my $got = $self->visit('GET', '/api/auth/url');
-	die "url: $got->{status} $got->{body}" if $got->{status} != 200;
-	return { %{ $self->{server}->authorize($got->{json}{url}, $login, %opt) }, url => $got->{json}{url} };
+# Waits until the selector finds something that is shown, with this text if one is given.
+sub wait_for {
+	my ($self, $css, $text) = @_;
+	return $self->wait_until('[...document.querySelectorAll(arguments[0])].some((e) =>'
+		. ' e.checkVisibility() && (arguments[1] === null || e.textContent.includes(arguments[1])))',
+	    $css, $text);
+}
+sub wait_gone {
+	my ($self, $css) = @_;
+	return $self->wait_until('![...document.querySelectorAll(arguments[0])]'
+		. '.some((e) => e.checkVisibility())', $css);
 }
 
-sub login {
-	my ($self, $back, %more) = @_;
-	return $self->visit('POST', '/api/auth/login',
-	    { code => $back->{code}, state => $back->{state}, %more });
+# How many pixels the page is wider than its window, and what sticks out.
+sub overflow {
+	my ($self) = @_;
+	return $self->js(<<'JS');
+		const wide = document.documentElement.scrollWidth - innerWidth;
+		if (wide <= 0) return '';
+		const out = [...document.body.querySelectorAll('*')]
+			.filter((e) => e.getBoundingClientRect().right > innerWidth + 1);
+		return wide + 'px: ' + out.slice(0, 5).map((e) => e.tagName + '.' + e.className).join(' ');
+JS
 }
 
-sub enter { my ($self, $login) = @_; return $self->login($self->go($login)) }
+# --- what a user does
 
-# For start(nginx => …): no rate limit, as many users sign in from one address.
-sub unlimited { my ($name, $text) = @_; return $text =~ s/rate=\d+r\/m/rate=60000r\/m/gr }
+sub _element {
+	my ($self, $css) = @_;
+	my $found = $self->_command('POST', '/element', { using => 'css selector', value => $css });
+	return (values %$found)[0];
+}
+
+# Repeats a command on an element until the page is ready for it.
+sub _act {
+	my ($self, $css, $verb, $body) = @_;
+	my $error;
+	poll(60, sub {
+		my $path = eval { '/element/' . $self->_element($css) . "/$verb" };
+		return 1 if defined $path && eval { $self->_command('POST', $path, $body); 1 };
+		$error = $@;
+		return 0;
+	}) or die "$verb $css: $error";
+	return $self;
+}
+sub click { my ($self, $css) = @_; return $self->_act($css, 'click', {}) }
+sub type { my ($self, $css, $text) = @_; return $self->_act($css, 'value', { text => $text }) }
+sub clear { my ($self, $css) = @_; return $self->_act($css, 'clear', {}) }
+
+# Presses keys one after another: 'j', 'Shift+Tab', 'Control+f'.
+sub press {
+	my ($self, @presses) = @_;
+	my @actions;
+	for my $press (@presses) {
+		my @keys = map { exists $key{$_} ? chr $key{$_} : $_ } split /(?<=.)\+/, $press;
+		push @actions, (map { { type => 'keyDown', value => $_ } } @keys),
+		    (map { { type => 'keyUp', value => $_ } } reverse @keys);
+	}
+	$self->_command('POST', '/actions',
+	    { actions => [{ type => 'key', id => 'keyboard', actions => \@actions }] });
+	return $self;
+}
+
+# Turns the mouse wheel over an element.
+sub wheel {
+	my ($self, $css, $pixels) = @_;
+	my $origin = $self->_command('POST', '/element', { using => 'css selector', value => $css });
+	$self->_command('POST', '/actions', { actions => [{ type => 'wheel', id => 'wheel',
+		actions => [{ type => 'scroll', x => 0, y => 0, deltaX => 0, deltaY => $pixels,
+			origin => $origin }] }] });
+	return $self;
+}
+
+# --- the machine that the page sees
+
+# A command of the Chrome DevTools Protocol.
+sub cdp {
+	my ($self, $command, %params) = @_;
+	return $self->_command('POST', '/goog/cdp/execute', { cmd => $command, params => \%params });
+}
+
+sub size {
+	my ($self, $width, $height) = @_;
+	$self->cdp('Emulation.setDeviceMetricsOverride', width => $width, height => $height,
+	    deviceScaleFactor => 1, mobile => Cpanel::JSON::XS::false);
+	return $self;
+}
+
+# Sets features of media: 'prefers-color-scheme' => 'dark'; media => 'print'.
+sub emulate {
+	my ($self, %media) = @_;
+	my %now = %{ $self->{media} = { %{ $self->{media} }, %media } };
+	my $type = delete $now{media};
+	$self->cdp('Emulation.setEmulatedMedia', media => $type // '',
+	    features => [map { { name => $_, value => $now{$_} } } sort keys %now]);
+	return $self;
+}
+
+sub offline {
+	my ($self, $is) = @_;
+	$self->cdp('Network.enable');
+	$self->cdp('Network.emulateNetworkConditions', latency => 0, downloadThroughput => -1,
+	    uploadThroughput => -1, offline => $is ? Cpanel::JSON::XS::true : Cpanel::JSON::XS::false);
+	return $self;
+}
+
+# Saves what the window shows; the path.
+sub screenshot {
+	my ($self, $name) = @_;
+	$name = 'shot' . ++$self->{shots} if !defined $name;
+	return spew("$self->{dir}/$name.png", decode_base64($self->_command('GET', '/screenshot')));
+}
+
+# --- judging
+
+# The faults that axe-core finds, as text; undef without npm's packages.
+sub axe {
+	my ($self) = @_;
+	my $npm = npm_dir() or return undef;
+	$self->js(decode('UTF-8', slurp("$npm/node_modules/axe-core/axe.min.js")))
+	    if !$self->js('return !!window.axe');
+	return $self->js(<<'JS');
+		return axe.run(document, { resultTypes: ['violations'] }).then((result) =>
+			result.violations.flatMap(({ id, nodes }) => nodes.map(({ target, any, all, none }) =>
+				id + ': ' + target + ': ' + [any, all, none].flat().map((c) => c.message))));
+JS
+}
+
+# One test: axe-core finds no fault in the page.
+sub axe_ok {
+	my ($self, $name) = @_;
+	my $faults = $self->axe;
+	Test::More::note('axe-core is unavailable') if !$faults;
+	my $is_fine = Test::More::ok(!$faults || !@$faults, "axe-core finds no fault in $name");
+	Test::More::diag(join "\n", @$faults) if !$is_fine;
+	return $is_fine;
+}
+
+# Errors that match are expected from now on.
+sub pardon { my ($self, @patterns) = @_; push @{ $self->{pardoned} }, @patterns; return $self }
+
+# The errors since the last call.
+sub errors {
+	my ($self) = @_;
+	my $log = $self->_command('POST', '/se/log', { type => 'browser' });
+	my @new = grep { _is_error($_) } @$log;
+	my @text = map { "$_->{source}: $_->{message}" } @new;
+	for my $pattern (@{ $self->{pardoned} }) { @text = grep { $_ !~ $pattern } @text }
+	return @text;
+}
+
+sub _is_error {
+	my ($entry) = @_;
+	return 0 if $entry->{source} eq 'network' && $entry->{message} =~ m{^https?://[^/]+/api/};
+	return $entry->{level} eq 'SEVERE' || $entry->{source} =~ /^(?:security|violation)$/;
+}
+
+# Before the plan of the test: the errors that it has not seen itself.
+sub _report_errors {
+	my ($self) = @_;
+	return if !$self->{session};
+	for my $error ($self->errors) {
+		my $ctx = Test2::API::context();
+		$ctx->fail("the page causes no error in browser $self->{n}", $error);
+		$ctx->release;
+	}
+	return;
+}
+
+# What a failure prints: the page, and where its screenshot is.
+sub _tell {
+	my ($self) = @_;
+	return undef if !$self->{session} || $self->{telling};
+	local $self->{telling} = 1;
+	my $path = eval { $self->screenshot };
+	my $text = eval { $self->js('return document.body.innerText') } // $@;
+	return join "\n", eval { $self->url } // '', $path // 'no screenshot', substr $text, 0, 800;
+}
+
+# Ends the browser and its driver, and waits for the last of their processes.
+sub stop {
+	my ($self) = @_;
+	delete $running{ $self->{n} } or return;
+	$self->_report_errors;
+	$self->_end;
+	return;
+}
+
+sub _end {
+	my ($self) = @_;
+	delete $self->{session};
+	stop_process($self->{pid});
+	kill 'KILL', -$self->{pid} if !poll(30, sub { !kill 0, -$self->{pid} });
+	return;
+}
+
+END {
+	if ($$ == $owner) {
+		my $code = $?;
+		$_->_end for values %running;
+		$? = $code;
+	}
+}
 
 1;
