@@ -17,7 +17,8 @@
 
 #define START "start of a job"
 #define RETRY_MS 1000
-#define FIRST_MS 25 /* then its files are looked at for the first time */
+#define FIRST_MS 25      /* then its files are looked at for the first time */
+#define FIRST_MAX_MS 200 /* a reader waits at most that long */
 
 static const char foreign[] =
     "Processes of the account that it needs are running, and this runner did"
@@ -104,6 +105,16 @@ ask_monitor(struct dispatch *d, struct task *t)
 	return e;
 }
 
+/* What a job writes before it is looked at is stored with its end, if it has
+ * ended, in one transaction. The more jobs run, the longer each takes. */
+static int64_t
+first_look(const struct tasks *tasks)
+{
+	const int64_t pause = FIRST_MS * (int64_t)tasks_live(tasks);
+
+	return time_mono_ms() + (pause < FIRST_MAX_MS ? pause : FIRST_MAX_MS);
+}
+
 static bool
 start(struct dispatch *d, struct task *t)
 {
@@ -118,7 +129,7 @@ start(struct dispatch *d, struct task *t)
 	log_fault_over(START);
 	forget(t);
 	project_mark(&d->spool, t->run.project);
-	t->progress.first_at = time_mono_ms() + FIRST_MS;
+	t->progress.first_at = first_look(d->tasks);
 	task_move(t, PHASE_STARTING);
 	log_info("%s: starting, project %lld", t->run.name,
 	    (long long)t->run.project);
