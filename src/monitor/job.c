@@ -234,6 +234,7 @@ start(struct monitor *m, const struct wire *w, struct slot *slot, int *fds,
 						   "started" :
 						   "not allowed");
 	slot->watch = monitor_watch(m);
+	monitor_leavings_begin(&slot->before);
 	*why = WIRE_WHY_WORKSPACE;
 	e = monitor_workspace(m, w->dir, slot, &fds[WIRE_FD_WORKSPACE]);
 	if (e != NULL && e->code == ERR_CONFLICT)
@@ -441,7 +442,7 @@ cleaner(const struct monitor *m, const struct slot *slot)
 		e = tree_empty(fd);
 	if (slot->kind == ACCOUNT_RANGE && geteuid() == slot->who.uid &&
 	    proc_drop_rest())
-		monitor_leavings();
+		monitor_leavings(&slot->before);
 	if (e != NULL)
 		log_err(e, slot->id);
 	_exit(e == NULL ? 0 : 1);

@@ -28,8 +28,41 @@
 #define TABLE_MAX ((size_t)16 << 20)
 #define COLUMNS 16
 
-static const char *const dirs[] = { "/tmp", "/var/tmp", "/dev/shm",
+#define SETTLED_SECONDS 2 /* no file system has coarser times */
+
+static const char *const dirs[LEAVINGS_MAX] = { "/tmp", "/var/tmp", "/dev/shm",
 	"/dev/mqueue", "/run/lock" };
+
+/* When an entry was last created or removed there, or earlier; unknown if that
+ * was a moment ago, because another change could have the same time. No process can
+ * set this time. */
+static struct timespec
+changed(const char *path)
+{
+	const struct timespec unknown = { 0, 0 };
+	struct stat st;
+
+	if (stat(path, &st) == -1 ||
+	    st.st_ctim.tv_sec + SETTLED_SECONDS > time(NULL))
+		return unknown;
+	return st.st_ctim;
+}
+
+static bool
+is_same(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec != 0 && a->tv_sec == b->tv_sec &&
+	    a->tv_nsec == b->tv_nsec;
+}
+
+void
+monitor_leavings_begin(struct leavings *out)
+{
+	size_t i;
+
+	for (i = 0; i < LEAVINGS_MAX; i++)
+		out->changed[i] = changed(dirs[i]);
+}
 
 /* Best effort; repeated after the next job. */
 static void
@@ -146,12 +179,16 @@ keys_remove(void)
 }
 
 void
-monitor_leavings(void)
+monitor_leavings(const struct leavings *before)
 {
+	struct timespec now;
 	size_t i;
 
-	for (i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++)
-		entries_remove(dirs[i]);
+	for (i = 0; i < LEAVINGS_MAX; i++) {
+		now = changed(dirs[i]);
+		if (!is_same(&before->changed[i], &now))
+			entries_remove(dirs[i]);
+	}
 	for (i = 0; i < T__MAX; i++)
 		table_remove((enum table)i);
 	keys_remove();

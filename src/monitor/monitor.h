@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "core/proc.h"
 #include "core/settings.h"
@@ -20,6 +21,7 @@
 #define OUT_MAX 1024 /* messages not yet sent to the dispatcher */
 #define DIRTY_MAX 64
 #define NAMED_MAX 256
+#define LEAVINGS_MAX 5
 #define LEFT_KEEP                                                              \
 	(INT64_C(24) * 3600 * 1000) /* ms for which a deleted
 					       * directory can be restored */
@@ -39,6 +41,12 @@ enum account_kind {
 	ACCOUNT_SELF,  /* the monitor's own, without root */
 };
 
+/* When each place that every account can write to last changed; 0 =
+ * unknown. */
+struct leavings {
+	struct timespec changed[LEAVINGS_MAX];
+};
+
 struct slot {
 	enum slot_state state;
 	enum account_kind kind;
@@ -55,6 +63,7 @@ struct slot {
 	int status;    /* from wait(2) */
 	int64_t since; /* of the state, monotonic ms */
 	bool adopted;  /* the kernel does not signal its end to us */
+	struct leavings before; /* the job */
 };
 
 /* The account that a project directory is assigned to, looked up when the
@@ -132,9 +141,11 @@ MUSTCHECK const struct err *monitor_home_claim(const struct monitor *m,
  * were any. */
 bool monitor_sweep(const struct monitor *m, const struct slot *slot);
 
-/* leavings.c: switches to an account of the range for good and removes what it
- * left in world-writable places. */
-void monitor_leavings(void);
+/* leavings.c: records the state of world-writable places before a job. */
+void monitor_leavings_begin(struct leavings *);
+/* Under an account of the range: removes what the job left in those places,
+ * unless they have not changed since. */
+void monitor_leavings(const struct leavings *);
 
 /* left.c */
 /* Moves a directory out of the way; it is removed `keep` ms later. */

@@ -39,6 +39,15 @@ kill_strays(const struct monitor *m, const struct slot *slot)
 	return proc_kill_below(spare, n) > 0;
 }
 
+/* Whether the account may have processes. All that the job started is in its
+ * control groups, so if these are empty, it has none that could still fork. */
+static bool
+is_doubtful(const struct slot *slot, bool left)
+{
+	return left || slot->adopted || !cgroup_can_kill() ||
+	    !proc_account_is_idle(slot->who.uid);
+}
+
 bool
 monitor_sweep(const struct monitor *m, const struct slot *slot)
 {
@@ -46,7 +55,7 @@ monitor_sweep(const struct monitor *m, const struct slot *slot)
 
 	if (cgroup_can_kill())
 		left = cgroup_kill(slot->id);
-	if (slot->kind == ACCOUNT_RANGE)
+	if (slot->kind == ACCOUNT_RANGE && is_doubtful(slot, left))
 		left = proc_kill_account(&slot->who) || left;
 	return kill_strays(m, slot) || left;
 }
