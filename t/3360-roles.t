@@ -35,7 +35,8 @@ my %needs = (
 		'DELETE /api/auth/tokens/{id}',
 		'GET /api/git/branches', 'GET /api/git/commits',
 		'GET /api/environments', 'GET /api/environments/{id}', 'GET /api/lock', 'GET /api/runners',
-		'GET /api/board',
+		'GET /api/board', 'GET /api/deployments/{id}/log/index',
+		'GET /api/deployments/{id}/log/matches',
 	],
 	deployer => [
 		'POST /api/deployments', 'POST /api/deployments/{id}/retry',
@@ -138,7 +139,8 @@ for my $role (@roles) {
 }
 
 # --- every credential at every route
-my %query = ('GET /api/git/branches' => '?projectId=999999', 'GET /api/git/commits' => '?projectId=999999');
+my %query = ('GET /api/git/branches' => '?projectId=999999', 'GET /api/git/commits' => '?projectId=999999',
+	'GET /api/deployments/{id}/log/matches' => '?q=x');
 my @table;
 # 401, 403 or, for any other status, "in".
 sub result {

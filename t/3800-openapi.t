@@ -440,6 +440,8 @@ sub logs {
 	    headers => { Range => 'bytes=1-2' })->{body}, 'el', 'Range returns a part of a log');
 	drive('GET /api/deployments/{id}/log', 416, %log, label => 'a range past the end',
 	    headers => { Range => 'bytes=99-' });
+	drive("GET /api/deployments/{id}/log/$_->[0]", 200, %log, query => $_->[1])
+	    for ['index', ''], ['matches', 'q=HELL&limit=1'];
 	drive('GET /api/deployments/{id}/log', 400, %log, query => 'wait=21',
 	    label => 'wait above its limit');
 }
@@ -481,7 +483,9 @@ sub refusals {
 		    if $lower{$role};
 	}
 	my $reads = $op->{method} eq 'GET';
-	drive($name, 404, id => $none, %valid, label => 'unknown id')
+	my @must = grep { $_->{required} && $_->{in} eq 'query' } @{ $op->{parameters} || [] };
+	drive($name, 404, id => $none, %valid, query => join('&', map { "$_->{name}=1" } @must),
+	    label => 'unknown id')
 	    if $op->{path} =~ /\{id\}/;
 	drive($name, 400, id => 1, query => 'nonsense=1', %valid, label => 'unknown parameter');
 	drive($name, 204, id => 1, method => 'OPTIONS', label => 'OPTIONS', role => 'none');

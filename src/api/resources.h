@@ -24,6 +24,7 @@
 	X(deployments)							\
 	X(runners)							\
 	X(log)								\
+	X(log_index)								\
 	X(users)							\
 	X(signin)							\
 	X(tokens)							\

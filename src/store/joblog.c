@@ -6,6 +6,7 @@
 #include <zlib.h>
 
 #include "core/buf.h"
+#include "store/logline.h"
 #include "store/store.h"
 
 #define BATCH_ARENA ((size_t)3 << 20) /* for one batch of chunks */
@@ -21,6 +22,8 @@ struct log_args {
 	int64_t length;
 	int64_t days;
 	struct blob data;
+	int64_t breaks;
+	struct when written_at; /* of the first of the chunks */
 };
 #define L(m) FIELD(struct log_args, m, 0)
 
@@ -29,6 +32,7 @@ struct chunk {
 	int64_t length;
 	bool packed;
 	struct blob data;
+	struct when written_at;
 };
 #define C(m) FIELD(struct chunk, m, 0)
 
@@ -37,7 +41,8 @@ static const struct field id_start_args[] = { L(id), L(start), FIELD_END };
 static const struct field span_args[] = { L(id), L(start), L(end), FIELD_END };
 static const struct field chunk_row[] = { C(start), C(length), C(packed),
 	C(data), FIELD_END };
-static const struct field place_row[] = { C(start), C(length), FIELD_END };
+static const struct field place_row[] = { C(start), C(length), C(written_at),
+	FIELD_END };
 
 static const struct field state_row[] = {
 	FIELD(struct joblog_state, size, 0),
@@ -80,8 +85,9 @@ static const struct stmt chunks_after = {
 /* Small chunks of a finished log, to be compressed. */
 static const struct stmt plain_from = {
 	.name = "joblog_plain_from",
-	.sql = "SELECT start, length FROM log_chunk WHERE deployment_id = ?"
-	       " AND start >= ? AND packed = 0 ORDER BY start LIMIT 1000",
+	.sql =
+	    "SELECT start, length, written_at FROM log_chunk WHERE deployment_id = ?"
+	    " AND start >= ? AND packed = 0 ORDER BY start LIMIT 1000",
 	.args = id_start_args,
 	.row = place_row,
 	.rowsize = sizeof(struct chunk),
@@ -89,16 +95,19 @@ static const struct stmt plain_from = {
 
 /* A stored chunk stays unless the new one is longer: the same bytes may come
  * again with more after them. */
-static const struct field append_args[] = { L(start), L(length), L(data), L(id),
-	L(epoch), FIELD_END };
+static const struct field append_args[] = { L(start), L(length), L(data),
+	L(breaks), L(id), L(epoch), FIELD_END };
 static const struct stmt append = {
 	.name = "joblog_append",
 	.sql = "INSERT INTO log_chunk (deployment_id, start, length, packed,"
-	       " data) SELECT d.id, ?, ?, 0, ? FROM deployment d"
+	       " data, breaks, written_at)"
+	       " SELECT d.id, ?, ?, 0, ?, ?, NOW(3) FROM deployment d"
 	       " WHERE d.id = ? AND d.epoch = ? AND d.status = 'running'"
 	       " LOCK IN SHARE MODE"
 	       " ON DUPLICATE KEY UPDATE data = IF(VALUES(length) >"
 	       " log_chunk.length, VALUES(data), log_chunk.data),"
+	       " breaks = IF(VALUES(length) > log_chunk.length,"
+	       " VALUES(breaks), log_chunk.breaks),"
 	       " length = GREATEST(VALUES(length), log_chunk.length)",
 	.args = append_args,
 };
@@ -119,11 +128,11 @@ static const struct stmt drop_span = {
 	.args = span_args,
 };
 static const struct field packed_args[] = { L(id), L(start), L(length), L(data),
-	FIELD_END };
+	L(breaks), L(written_at), FIELD_END };
 static const struct stmt insert_packed = {
 	.name = "joblog_insert_packed",
 	.sql = "INSERT INTO log_chunk (deployment_id, start, length, packed,"
-	       " data) VALUES (?, ?, ?, 1, ?)",
+	       " data, breaks, written_at) VALUES (?, ?, ?, 1, ?, ?, ?)",
 	.args = packed_args,
 };
 
@@ -304,7 +313,8 @@ joblog_append(struct db *db, int64_t deployment_id, int64_t epoch,
 		.epoch = epoch,
 		.start = offset,
 		.length = (int64_t)len,
-		.data = { .data = data, .len = len } };
+		.data = { .data = data, .len = len },
+		.breaks = logline_breaks(data, len) };
 	const struct err *e;
 	struct db_done done;
 
@@ -376,6 +386,7 @@ pack_one(struct db *db, struct arena *a, struct log_args *args, bool *done)
 		return NULL;
 	}
 	args->start = ((const struct chunk *)list.items)->start;
+	args->written_at = ((const struct chunk *)list.items)->written_at;
 	args->end = run_end(&list);
 	args->length = args->end - args->start;
 	e = joblog_read(db, a, args->id, args->start, (size_t)args->length,
@@ -390,6 +401,7 @@ pack_one(struct db *db, struct arena *a, struct log_args *args, bool *done)
 	if (compress2(packed, &len, plain.data, (uLong)plain.len, 6) != Z_OK)
 		return err_new(ERR_INTERNAL, "deflate");
 	args->data = (struct blob){ .data = packed, .len = (size_t)len };
+	args->breaks = logline_breaks(plain.data, plain.len);
 	e = db_transaction(db, pack_body, args);
 	*done = e != NULL && e->code == ERR_NOTFOUND;
 	args->start = args->end;

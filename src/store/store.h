@@ -32,6 +32,7 @@
 	X(joblog)							\
 	X(lease)							\
 	X(lock)								\
+	X(logline)							\
 	X(move)								\
 	X(pipeline)							\
 	X(project)							\
