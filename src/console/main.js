@@ -38,6 +38,7 @@ function show() {
 		router.replace(`/sign-in?next=${encodeURIComponent(router.here())}`);
 		return;
 	}
+	const arriving = context === null;
 	context?.close();
 	const main = frame(place?.page.bare ? null : user);
 	if (place === null) {
@@ -45,7 +46,7 @@ function show() {
 		return;
 	}
 	context = new Context(place, main, user);
-	context.open();
+	context.open({ announce: !arriving });
 	scrollTo(0, 0);
 }
 

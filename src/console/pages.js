@@ -1,9 +1,20 @@
 // SPDX-License-Identifier: ISC
 /** All pages; the first whose path matches an address is shown. */
+import { account } from './pages/account.js';
 import { board } from './pages/board.js';
+import { deploy } from './pages/deploy.js';
 import { deployment } from './pages/deployment.js';
 import { deployments } from './pages/deployments.js';
+import { environments } from './pages/environments.js';
+import { pipeline } from './pages/pipeline.js';
+import { newPipeline, pipelines } from './pages/pipelines.js';
+import { project } from './pages/project.js';
+import { newProject, projects } from './pages/projects.js';
+import { settings } from './pages/settings.js';
 import { signIn } from './pages/signin.js';
+import { users } from './pages/users.js';
+import { variables } from './pages/variables.js';
 
 /** @type {import('./lib/page.js').Page[]} */
-export const pages = [board, deployment, deployments, signIn];
+export const pages = [board, projects, newProject, project, deploy, pipelines, newPipeline, pipeline,
+	environments, settings, deployments, deployment, account, users, variables, signIn];

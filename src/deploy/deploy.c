@@ -105,32 +105,32 @@ target_fill(struct deploy *deploy, const struct deploy_order *order,
 	    base);
 }
 
-static const struct err *
-judge(struct deploy *deploy, const struct deploy_order *order,
-    struct deployment_source *source, struct deployment *out)
+const struct err *
+deploy_judge(struct deploy *deploy, const struct deploy_order *order,
+    struct deployment *out)
 {
 	const struct deployment_request *sent = order->sent;
 	const struct err *e;
+	struct deployment_source source;
 	struct project p;
 	const char *wrong;
 	struct list base;
 	bool found;
 
-	*source = (struct deployment_source){ .project_id = 0 };
 	*out = (struct deployment){ .project_id = sent->project_id };
 	if (sent->branch != NULL &&
 	    (wrong = branch_fault(sent->branch)) != NULL)
 		faults_add(deploy->faults, "/branch", "%s", wrong);
-	e = source_judge(deploy, sent, source, &found);
+	e = source_judge(deploy, sent, &source, &found);
 	if (e != NULL || !found)
 		return e;
 	*out = (struct deployment){
-		.project_id = source->project_id,
-		.pipeline_id = source->pipeline_id.n,
-		.timeout_seconds = source->timeout_seconds,
-		.checkout = source->checkout,
+		.project_id = source.project_id,
+		.pipeline_id = source.pipeline_id.n,
+		.timeout_seconds = source.timeout_seconds,
+		.checkout = source.checkout,
 		.branch = sent->branch != NULL ? sent->branch :
-						 source->default_branch,
+						 source.default_branch,
 		.commit_hash = sent->commit_hash,
 		.commit_message = sent->commit_message,
 		.trigger = order->trigger,
@@ -138,43 +138,33 @@ judge(struct deploy *deploy, const struct deploy_order *order,
 		.env_role = order->role >= ROLE_MAINTAINER ? BY_MAINTAINER :
 							     BY_DEPLOYER,
 	};
-	p = (struct project){ .id = source->project_id,
-		.env_presets = source->env_presets,
-		.extra_env = source->extra_env };
-	e = target_fill(deploy, order, source, out, &base);
+	p = (struct project){ .id = source.project_id,
+		.env_presets = source.env_presets,
+		.extra_env = source.extra_env };
+	e = target_fill(deploy, order, &source, out, &base);
 	return e != NULL ? e : variables_make(deploy, &p, &base, order, out);
-}
-
-const struct err *
-deploy_judge(struct deploy *deploy, const struct deploy_order *order,
-    struct deployment *out)
-{
-	struct deployment_source source;
-
-	return judge(deploy, order, &source, out);
 }
 
 const struct err *
 deploy_create(struct deploy *deploy, const struct deploy_order *order,
     struct deployment *out)
 {
-	struct deployment_source source;
 	const struct err *e;
 	struct deployment d;
 
 	*out = (struct deployment){ .id = 0 };
-	if ((e = judge(deploy, order, &source, &d)) != NULL)
+	if ((e = deploy_judge(deploy, order, &d)) != NULL)
 		return e;
 	if ((e = faults_check(deploy->faults)) != NULL)
 		return e;
 	if (order->tip != NULL && order->tip->is_missing)
 		return err_new(ERR_INVALID, "the commit is not known");
-	if (source.locks && str_eq(d.trigger, "manual") &&
+	if (str_eq(d.trigger, "manual") &&
 	    (e = locked_check(deploy, d.project_id, d.environment_id.n)) !=
 		NULL)
 		return e;
 	e = deployment_insert(deploy->db, deploy->a, &d, out);
-	if (e != NULL || !source.locks || str_eq(d.trigger, "manual"))
+	if (e != NULL || str_eq(d.trigger, "manual"))
 		return e;
 	return locked_wait(deploy, out);
 }

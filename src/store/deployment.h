@@ -84,7 +84,6 @@ struct deployment_source {
 	bool steps;        /* the pipeline has some */
 	bool environments; /* the project has some */
 	bool variables;    /* it shares some with others */
-	bool locks;        /* it, an environment of it or the service has one */
 };
 
 /* A filter is off if its member is 0 or NULL. `before` selects smaller ids, 0 =

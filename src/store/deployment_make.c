@@ -61,10 +61,9 @@ static const struct field source_args[] = { S(pipeline_id), S(project_id),
 static const struct field any_source_args[] = { S(project_id), FIELD_END };
 static const struct field source_row[] = { S(project_id), S(default_branch),
 	S(env_presets), S(extra_env), S(pipeline_id), S(timeout_seconds),
-	S(checkout), S(steps), S(environments), S(variables), S(locks),
-	FIELD_END };
+	S(checkout), S(steps), S(environments), S(variables), FIELD_END };
 /* Locks the project before its pipeline. The subqueries lock nothing, and read
- * what they refer to after these locks were obtained. */
+ * the steps after the lock on their pipeline was obtained. */
 #define SOURCE                                                                 \
 	"SELECT p.id AS project_id, p.default_branch, p.env_presets,"          \
 	" p.extra_env, l.id AS pipeline_id, l.timeout_seconds, l.checkout,"    \
@@ -73,9 +72,7 @@ static const struct field source_row[] = { S(project_id), S(default_branch),
 	" EXISTS (SELECT 1 FROM environment e WHERE e.valid = 1"               \
 	" AND e.project_id = p.id) AS environments,"                           \
 	" EXISTS (SELECT 1 FROM variable_project v"                            \
-	" WHERE v.project_id = p.id) AS variables,"                            \
-	" EXISTS (SELECT 1 FROM deploy_lock k WHERE k.project_id = p.id"       \
-	" OR k.project_id IS NULL) AS locks"                                   \
+	" WHERE v.project_id = p.id) AS variables"                             \
 	" FROM project p LEFT JOIN pipeline l"                                 \
 	" ON l.project_id = p.id AND l.valid = 1"
 #define SOURCE_OF " WHERE p.id = ? AND p.valid = 1"

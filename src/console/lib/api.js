@@ -174,7 +174,7 @@ export async function all(path) {
 	}
 }
 
-/** A new Idempotency-Key: one for each form, so that a repeated submit deploys once. */
+/** A new Idempotency-Key, so that a repeated request deploys once. */
 export function newKey() {
 	return crypto.randomUUID();
 }

@@ -7,7 +7,7 @@
 
 /**
  * What an element can contain; null and false leave no trace.
- * @typedef {Node | string | number | null | undefined | false | Child[]} Child
+ * @typedef {Node | string | number | null | undefined | false | readonly any[]} Child
  * @typedef {Record<string, any>} Props
  */
 

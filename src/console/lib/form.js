@@ -32,6 +32,7 @@ import { t } from '../texts.js';
  * @property {() => void} [cancel]
  * @property {string} [label] the name of the form, for screen readers
  * @property {string} [tone] class of the button
+ * @property {boolean} [again] whether it is empty after sending, for the next one
  */
 
 /** @param {Field} field */
@@ -87,7 +88,7 @@ function control(field, id) {
  */
 function row(field, id) {
 	const label = field.type === 'choices' ? 'span' : 'label';
-	return el('div', { class: `field ${field.type ?? 'text'}`, 'data-field': field.name },
+	return el('div', { class: `field field-${field.type ?? 'text'}`, 'data-field': field.name },
 		el(label, { id: `${id}-label`, for: label === 'label' ? id : null }, field.label,
 			field.required && el('span', { class: 'must', 'aria-hidden': 'true' }, ' *')),
 		control(field, id),
@@ -172,6 +173,8 @@ async function submit(form, spec) {
 	try {
 		await spec.send(valuesOf(form, spec.fields));
 		drafts.forget(spec.id);
+		if (spec.again)
+			form.reset();
 	} catch (error) {
 		showProblem(form, spec.fields,
 			error instanceof Problem ? error : new Problem({ status: 1, detail: String(error) }));

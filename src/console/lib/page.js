@@ -45,13 +45,15 @@ export class Context {
 		this.leaving = new AbortController();
 		/** Aborts when the user leaves the page. */
 		this.signal = this.leaving.signal;
-		/** @type {Set<string>} */
-		this.kept = new Set();
-		this.announced = false;
 	}
 
-	/** Fetches the sources and draws. */
-	open() {
+	/**
+	 * Fetches the sources and draws.
+	 * @param {{ announce: boolean }} options whether the heading gets the focus,
+	 *   so that a screen reader reads it
+	 */
+	open({ announce }) {
+		this.announced = !announce;
 		for (const [name, path] of Object.entries(this.page.sources?.(this) ?? {}))
 			watch(path, (data) => this.#receive(name, data), (problem) => this.#fail(problem),
 			    this.signal);
@@ -102,24 +104,22 @@ export class Context {
 		}
 	}
 
-	/** Moves the focus to the heading of a new page, which a screen reader reads. */
 	#announce() {
-		if (!this.announced && document.activeElement === document.body)
+		if (!this.announced)
 			this.main.querySelector('h1')?.focus({ preventScroll: true });
 		this.announced = true;
 	}
 
 	/**
-	 * An element with a life of its own: made once, never drawn again while the
-	 * page is open.
+	 * An element with a life of its own: made once, not drawn again while the view
+	 * has it.
 	 * @param {string} name
 	 * @param {() => Node} make
 	 */
 	keep(name, make) {
 		const frame = el('div', { 'data-kept': name, 'data-key': name });
-		if (!this.kept.has(name))
+		if (this.main.querySelector(`[data-kept="${CSS.escape(name)}"]`) === null)
 			frame.append(make());
-		this.kept.add(name);
 		return frame;
 	}
 

@@ -5,7 +5,8 @@ import { t } from '../texts.js';
 
 /** @typedef {'viewer' | 'deployer' | 'maintainer' | 'admin'} Role */
 
-const ROLES = ['viewer', 'deployer', 'maintainer', 'admin'];
+/** @type {Role[]} */
+export const ROLES = ['viewer', 'deployer', 'maintainer', 'admin'];
 const NEXT = 'slipway-next';
 
 /**
@@ -14,7 +15,7 @@ const NEXT = 'slipway-next';
  * @param {Role} role
  */
 export function may(user, role) {
-	return ROLES.indexOf(user.role) >= ROLES.indexOf(role);
+	return ROLES.findIndex((one) => one === user.role) >= ROLES.indexOf(role);
 }
 
 /**

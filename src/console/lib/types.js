@@ -8,6 +8,9 @@
  * @typedef {Schemas['DeploymentStep']} DeploymentStep
  * @typedef {Schemas['ProjectSummary']} ProjectSummary
  * @typedef {Schemas['Project']} Project
+ * @typedef {Schemas['BoardProject']} BoardProject
+ * @typedef {Schemas['BoardEnvironment']} BoardEnvironment
+ * @typedef {Schemas['BoardDeployment']} BoardDeployment
  * @typedef {Schemas['Pipeline']} Pipeline
  * @typedef {Schemas['PipelineStep']} PipelineStep
  * @typedef {Schemas['Environment']} Environment

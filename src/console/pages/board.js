@@ -1,18 +1,135 @@
 // SPDX-License-Identifier: ISC
-/** What runs now, and what was deployed last. */
+/** What is live where, what runs, and what waits: every project on one page. */
 import { el } from '../lib/dom.js';
-import { deploymentTable } from '../lib/deployments.js';
+import { commit, runTime } from '../lib/deployments.js';
+import { userName } from '../lib/names.js';
+import { href } from '../lib/router.js';
+import { may } from '../lib/session.js';
+import { icon, status } from '../lib/status.js';
+import { ago } from '../lib/time.js';
 import { t } from '../texts.js';
+
+/** @typedef {import('../lib/types.js').BoardProject} Project */
+/** @typedef {import('../lib/types.js').BoardEnvironment} Environment */
+/** @typedef {import('../lib/types.js').BoardDeployment} Deployment */
+/** @typedef {import('../lib/page.js').Context} Context */
+/**
+ * A row of a project: an environment, or the project itself if it has none.
+ * @typedef {Pick<Environment, 'lock' | 'live' | 'latest' | 'waiting'>
+ *   & { id: number | null, name: string, url: string | null }} Place
+ */
+
+/** @param {Project} project @returns {Place[]} */
+function places(project) {
+	return project.environments.length > 0 ? project.environments
+		: [{ ...project, id: null, name: '', url: null }];
+}
+
+/**
+ * The deployment that says how a place is doing: the one that runs there, or the newest.
+ * @param {Project} project
+ * @param {Place} place
+ */
+function current(project, place) {
+	const running = project.running;
+	return running !== null && running.environmentId === place.id ? running : place.latest;
+}
+
+/** @param {Deployment} live */
+function liveText(live) {
+	return [commit(live.commitHash, live.commitMessage),
+		el('span', { class: 'faint' }, ' ', userName(live.createdBy), ', ',
+			live.finishedAt !== null && ago(live.finishedAt))];
+}
+
+/** @param {number} n */
+function waiting(n) {
+	return n > 0 && el('span', { class: 'badge pending' }, icon('pending'), t.board.waiting(n));
+}
+
+/** @param {Deployment} now */
+function state(now) {
+	return el('a', { class: 'state', href: href(`/deployments/${now.id}`),
+		'aria-label': t.board.deploymentState(now.id, t.status[now.status]) },
+	status(now.status), now.status === 'running' && el('span', { class: 'faint' }, runTime(now)));
+}
+
+/**
+ * @param {Project} project
+ * @param {Place} place
+ */
+function placeRow(project, place) {
+	const now = current(project, place);
+	return el('li', { class: 'place', 'data-key': place.id ?? 0 },
+		el('div', { class: 'name' },
+			place.url === null ? place.name : el('a', { href: place.url, rel: 'noopener' }, place.name),
+			place.id !== null && place.lock !== null
+				&& el('span', { class: 'badge locked', title: place.lock.reason }, icon('locked'), t.status.locked)),
+		el('div', { class: 'live' }, place.live === null
+			? el('span', { class: 'faint' }, t.board.nothingLive) : liveText(place.live)),
+		el('div', { class: 'now' }, place.id !== null && waiting(place.waiting),
+			now === null ? status('none') : state(now)));
+}
+
+/**
+ * @param {Project} project
+ * @param {Context} context
+ */
+function card(project, { user }) {
+	return el('li', { class: `card project ${project.running === null ? '' : 'busy'}`, 'data-key': project.id },
+		el('div', { class: 'head' },
+			el('h2', null, el('a', { href: href(`/projects/${project.id}`) }, project.name)),
+			project.lock !== null && el('span', { class: 'badge locked',
+				title: t.lock.full(project.lock.by, project.lock.reason) }, icon('locked'), t.status.locked),
+			waiting(project.waiting),
+			may(user, 'deployer') && el('a', { class: 'button', href: href(`/projects/${project.id}/deploy`),
+				'aria-label': t.board.deployProject(project.name) }, t.board.deploy)),
+		el('ul', { class: 'places' }, places(project).map((place) => placeRow(project, place))));
+}
+
+/** @param {Project[]} projects */
+function counts(projects) {
+	const places = projects.flatMap((project) =>
+		project.environments.length > 0 ? project.environments.map((e) => e.latest) : [project.latest]);
+	return {
+		running: projects.filter((project) => project.running !== null).length,
+		waiting: projects.reduce((sum, project) => sum + project.waiting, 0),
+		failed: places.filter((latest) => latest?.status === 'failed').length,
+	};
+}
+
+/** @param {Project[]} projects */
+function summary(projects) {
+	const { running, waiting: pending, failed } = counts(projects);
+	const one = (/** @type {string} */ kind, /** @type {number} */ n, /** @type {string} */ text) =>
+		el('li', { class: n > 0 ? kind : 'zero' }, icon(kind), text);
+	return el('ul', { class: 'summary-line', 'aria-label': t.board.summary },
+		one('running', running, t.board.running(running)),
+		one('pending', pending, t.board.waiting(pending)),
+		one('failed', failed, t.board.failed(failed)));
+}
+
+/** @param {Context} context */
+function firstRun({ user }) {
+	return el('section', { class: 'first' },
+		el('h2', null, t.first.title),
+		el('p', null, t.first.lead),
+		el('ol', null, t.first.steps.map(([title, text]) =>
+			el('li', null, el('strong', null, title), el('p', { class: 'faint' }, text)))),
+		may(user, 'maintainer')
+			? el('a', { class: 'button primary', href: href('/projects/new') }, t.projects.add)
+			: el('p', null, t.first.ask));
+}
 
 /** @type {import('../lib/page.js').Page} */
 export const board = {
 	path: '/',
-	sources: () => ({ recent: '/deployments?limit=20' }),
+	sources: () => ({ board: '/board?limit=100' }),
 	title: () => t.board.title,
-	view: ({ recent }) => [
-		el('h1', { tabindex: -1 }, t.board.title),
-		recent.data.length === 0
-			? el('p', { class: 'empty' }, t.deployments.empty)
-			: deploymentTable(recent.data),
+	view: ({ board: { data: projects } }, context) => [
+		el('div', { class: 'head' }, el('h1', { tabindex: -1 }, t.board.title),
+			projects.length > 0 && summary(projects)),
+		projects.length === 0 ? firstRun(context)
+			: el('ul', { class: 'board' }, projects.map((/** @type {Project} */ project) => card(project, context))),
 	],
 };

@@ -4,6 +4,9 @@
 /** @param {number} n @param {string} one @param {string} [many] */
 const count = (n, one, many = `${one}s`) => `${n} ${n === 1 ? one : many}`;
 
+/** @type {Record<string, string>} */
+const TROUBLE = { not_found: 'Not found', forbidden: 'Not allowed', lost: 'No connection' };
+
 export const texts = {
 	locale: 'en-GB',
 	/** @param {string} page */
@@ -16,6 +19,9 @@ export const texts = {
 	save: 'Save',
 	delete: 'Delete',
 	edit: 'Edit',
+	saved: 'Saved',
+	copy: 'Copy',
+	required: 'required',
 	none: '–',
 
 	nav: {
@@ -57,8 +63,7 @@ export const texts = {
 	trouble: {
 		title: 'Problem',
 		/** @param {string} code */
-		titleOf: (code) => ({ not_found: 'Not found', forbidden: 'Not allowed', lost: 'No connection' })[code]
-			?? 'Something is wrong',
+		titleOf: (code) => TROUBLE[code] ?? 'Something is wrong',
 		/** @param {string} id */
 		request: (id) => `Request ${id}`,
 		noPage: 'There is no page at this address.',
@@ -116,13 +121,290 @@ export const texts = {
 
 	board: {
 		title: 'Board',
+		summary: 'Summary',
+		deploy: 'Deploy',
+		/** @param {string} name */
+		deployProject: (name) => `Deploy ${name}`,
+		nothingLive: 'Nothing is live yet',
+		/** @param {number} n */
+		running: (n) => `${n} running`,
+		/** @param {number} n */
+		waiting: (n) => `${n} waiting`,
+		/** @param {number} n */
+		failed: (n) => `${n} failed`,
+		/** @param {number} id @param {string} state */
+		deploymentState: (id, state) => `Deployment ${id}: ${state}`,
+	},
+
+	first: {
+		title: 'Welcome to slipway',
+		lead: 'Your first deployment takes three steps.',
+		/** @type {[string, string][]} */
+		steps: [
+			['Add a project', 'Name a repository of your Git server. slipway clones it; nothing changes there.'],
+			['Pick a pipeline template', 'Static site, PHP, Node, Docker… See every script first, and edit it later.'],
+			['Deploy', 'Choose a branch, answer the questions of the template, and watch the log.'],
+		],
+		ask: 'Ask a maintainer to add a project.',
+	},
+
+	lock: {
+		title: 'Locked:',
+		/** @param {string} name */
+		by: (name) => `by ${name},`,
+		/** @param {string} name @param {string} reason */
+		full: (name, reason) => `${reason} (${name})`,
+		until: ', until ',
+		ask: 'Lock deployments',
+		lock: 'Lock',
+		unlock: 'Unlock',
+		reason: 'Reason',
+		reasonHint: 'Everyone sees it next to the lock.',
+		untilLabel: 'Until',
+		untilHint: 'Empty: until someone unlocks.',
+	},
+
+	projects: {
+		title: 'Projects',
+		add: 'Add a project',
+		create: 'Add and choose a pipeline',
+		search: 'Search by name',
+		empty: 'There is no project yet. Add one to deploy it.',
+		noMatch: 'No project has such a name.',
+		pages: 'Pages of projects',
+		previous: 'Previous',
+		next: 'Next',
+		/** @param {number} n @param {number} of */
+		page: (n, of) => `Page ${n} of ${of}`,
+		columns: { name: 'Name', description: 'Description', repository: 'Repository', branch: 'Branch' },
+	},
+
+	project: {
+		pages: 'Pages of the project',
+		overview: 'Overview',
+		pipelines: 'Pipelines',
+		environments: 'Environments',
+		settings: 'Settings',
+		/** @param {string} name */
+		settingsOf: (name) => `Settings of ${name}`,
+		general: 'General',
+		name: 'Name',
+		description: 'Description',
+		repository: 'Repository',
+		repositoryHint: 'For example https://git.example.org/team/site.git',
+		branch: 'Default branch',
+		branchHint: 'Empty: the default branch of the repository.',
+		presets: 'Presets of the deploy form',
+		presetsHint: 'A JSON array of {key, label, type, options, required, default, pattern, secret}; '
+			+ 'type is select, multiselect or input.',
+		extraEnv: 'Who may set other variables',
+		extraEnvs: { nobody: 'No one', maintainers: 'Maintainers', deployers: 'Deployers' },
+		visit: 'Visit',
+		needsPipeline: 'A pipeline says how this project is deployed. Start with a template.',
+		neverDeployed: 'Everything is ready for the first deployment.',
+		readOnly: 'Maintainers can change these settings.',
+		danger: 'Lock or delete',
+		lock: 'Lock deployments',
+		delete: 'Delete the project',
+		/** @param {string} name */
+		deleteTitle: (name) => `Delete ${name}?`,
+		deleteText: 'Waiting deployments of this project are canceled. What is deployed stays where it is.',
+	},
+
+	workspace: {
+		title: 'Workspace',
+		directory: 'Directory',
+		state: 'State',
+		size: 'Size',
+		checked: 'Last seen',
+		states: {
+			not_created: 'Not created yet',
+			empty: 'Empty',
+			no_git: 'Not a Git repository',
+			ready: 'Ready',
+			error: 'Unreadable',
+		},
+	},
+
+	environment: {
+		/** @param {string} name */
+		titleOf: (name) => `Environments of ${name}`,
+		none: 'Environments are the places that a project is deployed to, such as staging and production. '
+			+ 'Without any, a deployment names only a branch.',
+		add: 'Add an environment',
+		name: 'Name',
+		nameHint: 'Letters, digits, dots, dashes: production, staging, customer-a.',
+		url: 'Address',
+		urlHint: 'Where the result can be seen.',
+		branches: 'Branches',
+		branchesHint: 'Patterns such as main release/*; empty: any branch.',
+		anyBranch: 'Any',
+		variables: 'Variables',
+		variablesHint: 'One NAME=value per line. Secret variables stay as they are.',
+		/** @param {string} name */
+		edit: (name) => `Edit ${name}`,
+		/** @param {string} name */
+		lock: (name) => `Lock ${name}`,
+		/** @param {string} name */
+		deleteOf: (name) => `Delete ${name}`,
+		/** @param {string} name */
+		deleteTitle: (name) => `Delete the environment ${name}?`,
+		deleteText: 'Its waiting deployments are canceled. What is deployed stays where it is.',
+	},
+
+	pipelines: {
+		/** @param {string} name */
+		titleOf: (name) => `Pipelines of ${name}`,
+		add: 'Add a pipeline',
+		create: 'Create the pipeline',
+		lead: 'Start from a template. Its steps become your own: you can change every line later.',
+		blank: 'Empty pipeline',
+		blankText: 'Without steps; you write them yourself.',
+		name: 'Name of the pipeline',
+		/** @param {number} n */
+		stepsOf: (n) => count(n, 'step'),
+		/** @param {number} n */
+		presetsOf: (n) => `${count(n, 'preset')} for the deploy form`,
+		columns: { name: 'Name', description: 'Description', changed: 'Changed' },
+		settings: 'Settings of the pipeline',
+		checkout: 'Before the first step',
+		checkouts: {
+			fresh: 'Check out the commit, nothing else',
+			keep: 'Check out the commit, keep files that git ignores',
+			none: 'Check out nothing',
+		},
+		deleteIt: 'Delete the pipeline',
+		/** @param {string} name */
+		deleteTitle: (name) => `Delete ${name}?`,
+		deleteText: 'Its steps are deleted with it. Earlier deployments keep their copies.',
+	},
+
+	step: {
+		none: 'This pipeline has no steps yet.',
+		add: 'Add a step',
+		name: 'Name',
+		script: 'Script',
+		scriptHint: 'Runs with bash -eo pipefail, or with its own #! line. Tab indents; Escape, then Tab moves on.',
+		runWhen: 'Runs',
+		when: { success: 'if all steps before it succeeded', failure: 'only after a failure', always: 'always' },
+		timeout: 'Time limit in seconds',
+		timeoutHint: 'Empty: the default.',
+		saved: 'Step saved. Deployments that exist keep their copy.',
+		/** @param {string} name @param {number} n */
+		moved: (name, n) => `${name} is now step ${n}`,
+		/** @param {string} name */
+		up: (name) => `Move ${name} up`,
+		/** @param {string} name */
+		down: (name) => `Move ${name} down`,
+		/** @param {string} name */
+		edit: (name) => `Edit ${name}`,
+		/** @param {string} name */
+		deleteOf: (name) => `Delete ${name}`,
+		/** @param {string} name */
+		deleteTitle: (name) => `Delete the step ${name}?`,
+		deleteText: 'Its script is lost. Earlier deployments keep their copies.',
+	},
+
+	deploy: {
+		title: 'Deploy',
+		/** @param {string} name */
+		titleOf: (name) => `Deploy ${name}`,
+		/** @param {number} id */
+		again: (id) => `Deploy ${id} again, with changes`,
+		submit: 'Deploy',
+		choose: 'Choose…',
+		pipeline: 'Pipeline',
+		environment: 'Environment',
+		branch: 'Branch',
+		branchHint: 'Type to search the branches of the Git server.',
+		commit: 'Commit',
+		commitHint: 'Empty: the newest of the branch. Type to search the last hundred.',
+		more: 'More variables',
+		moreHint: 'One NAME=value per line.',
+		/** @param {number} id */
+		started: (id) => `Deployment ${id} is on its way`,
+	},
+
+	changes: {
+		title: 'What changes',
+		choose: 'Choose an environment to compare with what is live there.',
+		first: 'Nothing is live yet. The newest commits of the branch:',
+		unknown: 'What is live is not among the last hundred commits of this branch.',
+		/** @param {number} n */
+		count: (n) => n === 0 ? 'This is what is live.' : `${count(n, 'commit')} more than what is live:`,
+	},
+
+	chart: {
+		/** @param {number} n */
+		title: (n) => `Last ${n} runs`,
+		/** @param {number} rate @param {string} median @param {string} longest */
+		facts: (rate, median, longest) => `${rate} % succeeded · typically ${median} · at most ${longest}`,
+		/** @param {number} id @param {string} state @param {string} time */
+		run: (id, state, time) => `Deployment ${id}: ${state} in ${time}`,
+	},
+
+	account: {
+		/** @param {string} name @param {string} role */
+		signedIn: (name, role) => `You are signed in as ${name}. Role: ${role}.`,
+	},
+
+	token: {
+		title: 'API tokens',
+		empty: 'You have no tokens. Create one for the command line or for a CI system.',
+		add: 'Create a token',
+		name: 'Name',
+		nameHint: 'What uses it, for example “laptop” or “ci”.',
+		role: 'Role',
+		expires: 'Expires',
+		expiresHint: 'Empty: never.',
+		never: 'Never',
+		unused: 'Never used',
+		once: 'Copy the token now. It is not shown again.',
+		columns: { name: 'Name', role: 'Role', used: 'Last used', expires: 'Expires' },
+		/** @param {string} name */
+		deleteOf: (name) => `Delete ${name}`,
+		/** @param {string} name */
+		deleteTitle: (name) => `Delete the token ${name}?`,
+		deleteText: 'Programs that use it can no longer sign in.',
+	},
+
+	user: {
+		title: 'Users',
+		add: 'Add a user',
+		username: 'User name',
+		usernameHint: 'The name at the Git server.',
+		columns: { username: 'User', email: 'Mail', role: 'Role', status: 'Status', login: 'Last sign-in' },
+		statuses: { active: 'Active', inactive: 'Inactive' },
+		/** @param {string} member @param {string} name */
+		memberOf: (member, name) => `${member} of ${name}`,
+	},
+
+	variable: {
+		title: 'Shared variables',
+		lead: 'Values that several projects receive. A project’s environments and presets take precedence.',
+		empty: 'There are no shared variables.',
+		add: 'Add a variable',
+		key: 'Name',
+		value: 'Value',
+		valueHint: 'Not shown while you type.',
+		isSecret: 'Secret: store it encrypted and mask it in logs',
+		secret: 'secret',
+		projects: 'Projects that receive it',
+		columns: { key: 'Name', value: 'Value', description: 'Description', projects: 'Projects' },
+		/** @param {string} name */
+		deleteOf: (name) => `Delete ${name}`,
+		/** @param {string} name */
+		deleteTitle: (name) => `Delete the variable ${name}?`,
+		deleteText: 'Later deployments do not receive it.',
 	},
 
 	deployments: {
 		title: 'Deployments',
 		empty: 'Nothing has been deployed yet.',
+		pages: 'Pages of deployments',
 		older: 'Older',
 		newest: 'Newest',
+		all: 'All deployments of this project',
 		columns: {
 			state: 'State',
 			project: 'Project',

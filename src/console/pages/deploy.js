@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: ISC
+/** The form that deploys a project, generated from its presets. */
+import { get, newKey, post } from '../lib/api.js';
+import { changes } from '../lib/changes.js';
+import { draw, el } from '../lib/dom.js';
+import { form } from '../lib/form.js';
+import { lineValues, otherLines, presetFields, presetValues } from '../lib/presets.js';
+import { projectHead } from '../lib/project.js';
+import { go, href } from '../lib/router.js';
+import { subject } from '../lib/deployments.js';
+import { toast } from '../lib/toast.js';
+import { t } from '../texts.js';
+
+/** @typedef {import('../lib/page.js').Context} Context */
+/** @typedef {import('../lib/form.js').Field} Field */
+/** @typedef {import('../lib/types.js').Environment} Environment */
+/** @typedef {import('../lib/types.js').Pipeline} Pipeline */
+
+/** The suggestions of both pickers; filled when the Git server has answered. */
+const branchList = el('datalist', { id: 'branches' });
+const commitList = el('datalist', { id: 'commits' });
+
+/**
+ * @param {any} data
+ * @param {Context} context
+ */
+function start(data, { query, state }) {
+	const from = data.from;
+	const environments = data.environments.data;
+	return {
+		pipeline: from?.pipelineId ?? data.pipelines.data[0]?.id,
+		environment: query.get('environment') ?? from?.environmentId
+			?? (environments.length === 1 ? environments[0].id : ''),
+		branch: from?.branch ?? data.project.defaultBranch ?? state.branch ?? '',
+		commit: from?.commitHash ?? '',
+		vars: from?.envVars ?? {},
+	};
+}
+
+/**
+ * @param {Context} context
+ * @param {string} branch
+ */
+async function loadCommits(context, branch) {
+	context.set({ branch, commits: null });
+	try {
+		const search = new URLSearchParams({ projectId: context.params.id, limit: '100' });
+		if (branch !== '')
+			search.set('branch', branch);
+		const { data } = await get(`/git/commits?${search}`, { signal: context.signal });
+		draw(commitList, data.map((/** @type {any} */ one) =>
+			el('option', { value: one.hash }, `${subject(one.message)} – ${one.authorName}`)));
+		context.set({ commits: data, gitProblem: '' });
+	} catch (error) {
+		context.set({ commits: [], gitProblem: error instanceof Error ? error.message : '' });
+	}
+}
+
+/** @param {Context} context */
+async function loadBranches(context) {
+	try {
+		const { data } = await get(`/git/branches?projectId=${context.params.id}&limit=100`,
+			{ signal: context.signal });
+		draw(branchList, data.map((/** @type {any} */ one) => el('option', { value: one.name })));
+	} catch (error) {
+		context.set({ gitProblem: error instanceof Error ? error.message : '' });
+	}
+}
+
+/**
+ * An input with suggestions.
+ * @param {{ name: string, value: string, list: string, changed: (value: string) => void }} spec
+ */
+function picker({ name, value, list, changed }) {
+	return (/** @type {string} */ id, /** @type {string} */ describedBy) =>
+		el('input', { id, name, value, list, autocomplete: 'off', spellcheck: 'false',
+			'aria-describedby': describedBy, onchange: (/** @type {Event} */ event) =>
+				changed(/** @type {HTMLInputElement} */ (event.target).value.trim()) });
+}
+
+/**
+ * Where from: pipeline, environment, branch and commit.
+ * @param {any} data
+ * @param {ReturnType<typeof start>} values
+ * @param {Context} context
+ * @returns {Field[]}
+ */
+function sourceFields(data, values, context) {
+	const pipelines = data.pipelines.data;
+	const environments = data.environments.data;
+	const named = (/** @type {any} */ one) => ({ value: String(one.id), label: one.name });
+	/** @type {(Field | false)[]} */
+	const fields = [
+		pipelines.length > 1 && { name: 'pipelineId', label: t.deploy.pipeline, type: 'select',
+			value: String(values.pipeline), options: pipelines.map(named) },
+		environments.length > 0 && { name: 'environmentId', label: t.deploy.environment, type: 'select',
+			required: true, value: String(values.environment),
+			options: [{ value: '', label: t.deploy.choose }, ...environments.map(named)],
+			props: { onchange: (/** @type {Event} */ event) => context.set({ environment:
+				/** @type {HTMLSelectElement} */ (event.target).value }) } },
+		{ name: 'branch', label: t.deploy.branch, type: 'custom', hint: t.deploy.branchHint,
+			control: picker({ name: 'branch', value: values.branch, list: 'branches',
+				changed: (branch) => loadCommits(context, branch) }) },
+		{ name: 'commitHash', label: t.deploy.commit, type: 'custom', hint: t.deploy.commitHint,
+			control: picker({ name: 'commitHash', value: values.commit, list: 'commits',
+				changed: (commit) => context.set({ commit }) }) },
+	];
+	return fields.filter((field) => field !== false);
+}
+
+/**
+ * @param {Record<string, string>} values
+ * @param {any} data
+ */
+function requestOf(values, data) {
+	return {
+		projectId: data.project.id,
+		pipelineId: Number(values.pipelineId ?? data.pipelines.data[0].id),
+		...(values.environmentId ? { environmentId: Number(values.environmentId) } : {}),
+		...(values.branch ? { branch: values.branch.trim() } : {}),
+		...(values.commitHash ? { commitHash: values.commitHash.trim() } : {}),
+		envVars: { ...presetValues(values), ...lineValues(values.more ?? '') },
+	};
+}
+
+/**
+ * @param {any} data
+ * @param {Context} context
+ */
+function deployForm(data, context) {
+	const values = start(data, context);
+	const { envPresets } = data.project;
+	context.state.environment = String(values.environment);
+	context.state.commit = values.commit;
+	queueMicrotask(() => {
+		loadBranches(context);
+		loadCommits(context, values.branch);
+	});
+	const node = form({ id: 'deploy', label: t.deploy.title, submit: t.deploy.submit,
+		fields: [...sourceFields(data, values, context), ...presetFields(envPresets, values.vars),
+			{ name: 'more', label: t.deploy.more, type: 'code', hint: t.deploy.moreHint, pointer: '/envVars',
+				value: otherLines(envPresets, values.vars), props: { rows: 2, placeholder: 'NAME=value' } }],
+		send: async (answers) => {
+			const once = newKey(); // a new sign-in repeats the request
+			const made = await post('/deployments', requestOf(answers, data), { once });
+			toast(t.deploy.started(made.id));
+			go(`/deployments/${made.id}`);
+		} });
+	node.append(branchList, commitList);
+	return node;
+}
+
+/**
+ * @param {any} data
+ * @param {Context} context
+ */
+function live({ environments, deployments }, { state }) {
+	if (environments.data.length > 0)
+		return environments.data.find((/** @type {Environment} */ one) =>
+			String(one.id) === state.environment)?.live ?? null;
+	return deployments.data[0] ?? null;
+}
+
+/**
+ * @param {any} data
+ * @param {Context} context
+ */
+function whatChanges(data, context) {
+	const { gitProblem, environment, commits, commit } = context.state;
+	if (gitProblem)
+		return el('p', { class: 'summary' }, gitProblem);
+	if (data.environments.data.length > 0 && environment === '')
+		return el('p', { class: 'faint' }, t.changes.choose);
+	return changes(commits, commit, live(data, context));
+}
+
+/** @param {Context} context */
+function sources({ params: { id }, query }) {
+	const from = query.get('from');
+	return {
+		project: `/projects/${id}`,
+		pipelines: `/pipelines?projectId=${id}&limit=100`,
+		environments: `/environments?projectId=${id}&limit=100`,
+		deployments: `/deployments?projectId=${id}&status=success&limit=1`,
+		...(from === null ? {} : { from: `/deployments/${from}` }),
+	};
+}
+
+/**
+ * @param {any} data
+ * @param {Context} context
+ */
+function content(data, context) {
+	const { id } = data.project;
+	if (data.pipelines.data.length === 0)
+		return el('div', { class: 'empty' }, el('p', null, t.project.needsPipeline),
+			el('a', { class: 'button primary', href: href(`/projects/${id}/pipelines/new`) }, t.pipelines.add));
+	return el('div', { class: 'split' },
+		el('div', { class: 'card' }, context.keep('form', () => deployForm(data, context))),
+		el('aside', { class: 'card', 'aria-live': 'polite' }, el('h2', null, t.changes.title),
+			whatChanges(data, context)));
+}
+
+/** @type {import('../lib/page.js').Page} */
+export const deploy = {
+	path: '/projects/:id/deploy',
+	state: { commits: null, commit: '', environment: '', gitProblem: '' },
+	sources,
+	title: (data) => t.deploy.titleOf(data.project.name),
+	view: (data, context) => [
+		projectHead(data.project, context, data.from ? t.deploy.again(data.from.id) : t.deploy.title),
+		content(data, context),
+	],
+};

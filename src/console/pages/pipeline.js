@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: ISC
+/** The pipeline editor: its steps in order, each a shell script. */
+import { post, put, remove } from '../lib/api.js';
+import { confirmLoss } from '../lib/dialog.js';
+import { el } from '../lib/dom.js';
+import { form } from '../lib/form.js';
+import { refresh } from '../lib/live.js';
+import { projectName } from '../lib/names.js';
+import { projectHead } from '../lib/project.js';
+import { go } from '../lib/router.js';
+import { may } from '../lib/session.js';
+import { toast } from '../lib/toast.js';
+import { t } from '../texts.js';
+
+/** @typedef {import('../lib/types.js').PipelineStep} Step */
+/** @typedef {import('../lib/page.js').Context} Context */
+/** @typedef {import('../lib/form.js').Field} Field */
+
+/** @param {string} text */
+function toSeconds(text) {
+	return text === '' ? null : Number(text);
+}
+
+/**
+ * @param {Partial<Step>} step
+ * @returns {Field[]}
+ */
+function stepFields(step) {
+	return [
+		{ name: 'name', label: t.step.name, required: true, value: step.name, props: { maxlength: 100 } },
+		{ name: 'script', label: t.step.script, type: 'code', required: true, value: step.script,
+			hint: t.step.scriptHint, props: { rows: Math.min(24, (step.script ?? '').split('\n').length + 2) } },
+		{ name: 'runWhen', label: t.step.runWhen, type: 'select', value: step.runWhen ?? 'success',
+			options: Object.entries(t.step.when).map(([value, label]) => ({ value, label })) },
+		{ name: 'timeoutSeconds', label: t.step.timeout, type: 'number', hint: t.step.timeoutHint,
+			value: step.timeoutSeconds === null ? '' : String(step.timeoutSeconds ?? ''), props: { min: 1 } },
+	];
+}
+
+/** @param {Record<string, string>} values */
+function stepBody({ name, script, runWhen, timeoutSeconds }) {
+	return { name, script, runWhen, timeoutSeconds: toSeconds(timeoutSeconds) };
+}
+
+/**
+ * Tab indents in a script; Escape, then Tab leaves it.
+ * @param {KeyboardEvent} event
+ */
+export function indent(event) {
+	const area = event.target;
+	if (!(area instanceof HTMLTextAreaElement))
+		return;
+	if (event.key === 'Escape')
+		area.dataset.leave = 'yes';
+	if (event.key !== 'Tab' || event.shiftKey || area.dataset.leave === 'yes')
+		return;
+	event.preventDefault();
+	area.setRangeText('\t', area.selectionStart, area.selectionEnd, 'end');
+	area.dispatchEvent(new Event('input', { bubbles: true }));
+}
+
+/**
+ * @param {Step} step
+ * @param {Context} context
+ */
+function editForm(step, context) {
+	const node = form({ id: `step-${step.id}`, label: step.name, submit: t.save, fields: stepFields(step),
+		cancel: () => context.set({ open: null }),
+		send: async (values) => {
+			await put(`/steps/${step.id}`, stepBody(values));
+			toast(t.step.saved);
+			context.set({ open: null });
+			refresh();
+		} });
+	node.addEventListener('keydown', indent);
+	return node;
+}
+
+/**
+ * @param {number} pipelineId
+ * @param {Context} context
+ */
+function newForm(pipelineId, context) {
+	const node = form({ id: 'new-step', label: t.step.add, submit: t.step.add, fields: stepFields({}),
+		cancel: () => context.set({ open: null }),
+		send: async (values) => {
+			await post('/steps', { pipelineId, ...stepBody(values) });
+			context.set({ open: null });
+			refresh();
+		} });
+	node.addEventListener('keydown', indent);
+	return node;
+}
+
+/**
+ * @param {Step} step
+ * @param {number} position
+ * @param {Context} context
+ */
+async function move(step, position, context) {
+	if (position === step.position)
+		return;
+	if (await context.run(() => put(`/steps/${step.id}`, { position })))
+		toast(t.step.moved(step.name, position + 1));
+}
+
+/**
+ * @param {Step} step
+ * @param {Context} context
+ */
+async function drop(step, context) {
+	if (await confirmLoss(t.step.deleteTitle(step.name), t.step.deleteText, t.delete))
+		context.run(() => remove(`/steps/${step.id}`));
+}
+
+/**
+ * The handlers that move a step by dragging it onto another one.
+ * @param {Step} step
+ * @param {Step[]} steps
+ * @param {Context} context
+ */
+function dragging(step, steps, context) {
+	return {
+		draggable: 'true',
+		ondragstart: (/** @type {DragEvent} */ event) =>
+			event.dataTransfer?.setData('text/plain', String(step.id)),
+		ondragover: (/** @type {DragEvent} */ event) => event.preventDefault(),
+		ondrop: (/** @type {DragEvent} */ event) => {
+			event.preventDefault();
+			const moved = steps.find((one) => String(one.id) === event.dataTransfer?.getData('text/plain'));
+			if (moved !== undefined)
+				move(moved, step.position, context);
+		},
+	};
+}
+
+/**
+ * @param {Step} step
+ * @param {Step[]} steps
+ * @param {Context} context
+ */
+function stepTools(step, steps, context) {
+	return el('div', { class: 'actions' },
+		el('button', { class: 'plain', disabled: step.position === 0, 'aria-label': t.step.up(step.name),
+			onclick: () => move(step, step.position - 1, context) }, '↑'),
+		el('button', { class: 'plain', disabled: step.position === steps.length - 1,
+			'aria-label': t.step.down(step.name), onclick: () => move(step, step.position + 1, context) }, '↓'),
+		el('button', { onclick: () => context.set({ open: step.id }),
+			'aria-label': t.step.edit(step.name) }, t.edit),
+		el('button', { class: 'plain', onclick: () => drop(step, context),
+			'aria-label': t.step.deleteOf(step.name) }, t.delete));
+}
+
+/**
+ * @param {Step} step
+ * @param {Step[]} steps
+ * @param {Context} context
+ */
+function stepItem(step, steps, context) {
+	const editable = may(context.user, 'maintainer');
+	const open = context.state.open === step.id;
+	return el('li', { class: 'card step', 'data-key': step.id,
+		...(editable && !open ? dragging(step, steps, context) : {}) },
+	el('div', { class: 'head' },
+		el('h2', null, el('span', { class: 'faint' }, `${step.position + 1}. `), step.name),
+		step.runWhen !== 'success' && el('span', { class: 'badge' }, t.step.when[step.runWhen]),
+		editable && !open && stepTools(step, steps, context)),
+	open ? context.keep(`step-${step.id}`, () => editForm(step, context))
+		: el('pre', { tabindex: 0, 'aria-label': t.step.script }, step.script));
+}
+
+/** @param {any} pipeline @param {Context} context */
+async function dropPipeline(pipeline, context) {
+	if (await confirmLoss(t.pipelines.deleteTitle(pipeline.name), t.pipelines.deleteText, t.delete)
+	    && await context.run(() => remove(`/pipelines/${pipeline.id}`)))
+		go(`/projects/${pipeline.projectId}/pipelines`);
+}
+
+/** @param {any} pipeline @param {Context} context */
+function settings(pipeline, context) {
+	return el('details', { class: 'card' }, el('summary', null, t.pipelines.settings),
+		context.keep('settings', () => form({ id: 'pipeline', label: t.pipelines.settings, submit: t.save,
+			fields: [
+				{ name: 'name', label: t.pipelines.name, required: true, value: pipeline.name },
+				{ name: 'description', label: t.project.description, type: 'textarea',
+					value: pipeline.description ?? '' },
+				{ name: 'checkout', label: t.pipelines.checkout, type: 'select', value: pipeline.checkout,
+					options: Object.entries(t.pipelines.checkouts).map(([value, label]) => ({ value, label })) },
+				{ name: 'timeoutSeconds', label: t.step.timeout, type: 'number', hint: t.step.timeoutHint,
+					value: pipeline.timeoutSeconds === null ? '' : String(pipeline.timeoutSeconds) },
+			],
+			send: async (values) => {
+				await put(`/pipelines/${pipeline.id}`, { ...values, description: values.description || null,
+					timeoutSeconds: toSeconds(values.timeoutSeconds) });
+				toast(t.saved);
+				refresh();
+			} })),
+		el('div', { class: 'actions' }, el('button', { class: 'danger',
+			onclick: () => dropPipeline(pipeline, context) }, t.pipelines.deleteIt)));
+}
+
+/** @param {any} pipeline @param {Context} context */
+function adder(pipeline, context) {
+	return context.state.open === 'new'
+		? el('div', { class: 'card' }, context.keep('new-step',
+			() => newForm(pipeline.id, context)))
+		: el('div', { class: 'actions' }, el('button', {
+			onclick: () => context.set({ open: 'new' }) }, t.step.add));
+}
+
+/** @type {import('../lib/page.js').Page} */
+export const pipeline = {
+	path: '/pipelines/:id',
+	state: { open: null },
+	sources: ({ params }) => ({ pipeline: `/pipelines/${params.id}` }),
+	title: (data) => data.pipeline.name,
+	view: ({ pipeline: p }, context) => [
+		projectHead({ id: p.projectId, name: projectName(p.projectId), lock: null }, context, p.name),
+		p.description !== null && el('p', { class: 'lead' }, p.description),
+		p.steps.length === 0 && el('p', { class: 'empty' }, t.step.none),
+		el('ol', { class: 'steps' }, p.steps.map((/** @type {Step} */ step) => stepItem(step, p.steps, context))),
+		may(context.user, 'maintainer') && [adder(p, context), settings(p, context)],
+	],
+};

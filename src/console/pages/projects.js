@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: ISC
+/** All projects, and the form that adds one. */
+import { post } from '../lib/api.js';
+import { el } from '../lib/dom.js';
+import { form } from '../lib/form.js';
+import * as names from '../lib/names.js';
+import { go, href } from '../lib/router.js';
+import { may } from '../lib/session.js';
+import { icon } from '../lib/status.js';
+import { t } from '../texts.js';
+
+/** @typedef {import('../lib/types.js').ProjectSummary} Project */
+
+/** @param {Project} project */
+function row(project) {
+	return el('tr', { 'data-key': project.id },
+		el('td', null, el('a', { class: 'cover', href: href(`/projects/${project.id}`) }, project.name), ' ',
+			project.lock !== null && el('span', { class: 'badge locked' }, icon('locked'), t.status.locked)),
+		el('td', { class: 'wide' }, project.description ?? ''),
+		el('td', null, el('code', null, project.repository)),
+		el('td', null, project.defaultBranch !== null && el('span', { class: 'ref' }, project.defaultBranch)));
+}
+
+/** @param {Project[]} list */
+function table(list) {
+	const c = t.projects.columns;
+	return el('div', { class: 'scroll' }, el('table', { class: 'rows' },
+		el('thead', null, el('tr', null, [c.name, c.description, c.repository, c.branch].map((text) =>
+			el('th', { scope: 'col' }, text)))),
+		el('tbody', null, list.map(row))));
+}
+
+/** @param {{ page: number, totalPages: number }} pagination */
+function pager({ page, totalPages }) {
+	return totalPages > 1 && el('nav', { class: 'pager', 'aria-label': t.projects.pages },
+		page > 1 && el('a', { href: href(`/projects?page=${page - 1}`) }, t.projects.previous),
+		el('span', null, t.projects.page(page, totalPages)),
+		page < totalPages && el('a', { href: href(`/projects?page=${page + 1}`) }, t.projects.next));
+}
+
+/** @param {URLSearchParams} query */
+function listPath(query) {
+	const search = new URLSearchParams({ limit: '50', page: query.get('page') ?? '1' });
+	if (query.get('name'))
+		search.set('name', query.get('name') ?? '');
+	return `/projects?${search}`;
+}
+
+/** @param {URLSearchParams} query */
+function searchBox(query) {
+	return el('form', { role: 'search', class: 'search', onsubmit: (/** @type {SubmitEvent} */ event) => {
+		event.preventDefault();
+		const data = new FormData(/** @type {HTMLFormElement} */ (event.target));
+		go(`/projects?name=${encodeURIComponent(String(data.get('name')))}`);
+	} }, el('input', { type: 'search', name: 'name', value: query.get('name') ?? '',
+		placeholder: t.projects.search, 'aria-label': t.projects.search }));
+}
+
+/** @type {import('../lib/page.js').Page} */
+export const projects = {
+	path: '/projects',
+	sources: ({ query }) => ({ list: listPath(query) }),
+	title: () => t.projects.title,
+	view: ({ list }, { query, user }) => [
+		el('div', { class: 'head' }, el('h1', { tabindex: -1 }, t.projects.title),
+			el('div', { class: 'actions' }, searchBox(query), may(user, 'maintainer')
+				&& el('a', { class: 'button primary', href: href('/projects/new') }, t.projects.add))),
+		list.data.length === 0
+			? el('p', { class: 'empty' }, query.get('name') ? t.projects.noMatch : t.projects.empty)
+			: table(list.data),
+		pager(list.pagination),
+	],
+};
+
+/** @param {Record<string, string>} values */
+async function create({ name, repository, defaultBranch, description }) {
+	const project = await post('/projects', { name, repository,
+		defaultBranch: defaultBranch || null, description: description || null });
+	await names.load();
+	go(`/projects/${project.id}/pipelines/new`);
+}
+
+/** @type {import('../lib/page.js').Page} */
+export const newProject = {
+	path: '/projects/new',
+	title: () => t.projects.add,
+	view: (_, context) => [
+		el('h1', { tabindex: -1 }, t.projects.add),
+		el('div', { class: 'card' }, context.keep('form', () => form({
+			id: 'new-project', label: t.projects.add, submit: t.projects.create, send: create,
+			fields: [
+				{ name: 'repository', label: t.project.repository, required: true, hint: t.project.repositoryHint },
+				{ name: 'name', label: t.project.name, required: true, props: { maxlength: 100 } },
+				{ name: 'defaultBranch', label: t.project.branch, hint: t.project.branchHint },
+				{ name: 'description', label: t.project.description, type: 'textarea', props: { maxlength: 500 } },
+			] }))),
+	],
+};

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: ISC
+/** A project's settings, edited in place. */
+import { Problem, put, remove } from '../lib/api.js';
+import { confirmLoss } from '../lib/dialog.js';
+import { el } from '../lib/dom.js';
+import { form } from '../lib/form.js';
+import { refresh } from '../lib/live.js';
+import { askLock } from '../lib/lock.js';
+import * as names from '../lib/names.js';
+import { projectHead } from '../lib/project.js';
+import { go } from '../lib/router.js';
+import { may } from '../lib/session.js';
+import { ago, size } from '../lib/time.js';
+import { toast } from '../lib/toast.js';
+import { t } from '../texts.js';
+
+/** @typedef {import('../lib/types.js').Project} Project */
+/** @typedef {import('../lib/page.js').Context} Context */
+
+/**
+ * @param {string} text
+ * @returns {any}
+ */
+function parse(text) {
+	try {
+		return JSON.parse(text);
+	} catch (error) {
+		throw new Problem({ status: 422, code: 'validation_failed', detail: '',
+			errors: [{ pointer: '/envPresets', detail: error instanceof Error ? error.message : '' }] });
+	}
+}
+
+/** @param {Project} project */
+function generalForm(project) {
+	return form({ id: 'general', label: t.project.settings, submit: t.save,
+		fields: [
+			{ name: 'name', label: t.project.name, required: true, value: project.name },
+			{ name: 'description', label: t.project.description, type: 'textarea', value: project.description ?? '' },
+			{ name: 'repository', label: t.project.repository, required: true, value: project.repository },
+			{ name: 'defaultBranch', label: t.project.branch, value: project.defaultBranch ?? '',
+				hint: t.project.branchHint },
+			{ name: 'extraEnv', label: t.project.extraEnv, type: 'select', value: project.extraEnv,
+				options: Object.entries(t.project.extraEnvs).map(([value, label]) => ({ value, label })) },
+		],
+		send: async (values) => {
+			await put(`/projects/${project.id}`, { ...values, description: values.description || null,
+				defaultBranch: values.defaultBranch || null });
+			await names.load();
+			toast(t.saved);
+			refresh();
+		} });
+}
+
+/** @param {Project} project */
+function presetsForm(project) {
+	const text = JSON.stringify(project.envPresets, null, '\t');
+	return form({ id: 'presets', label: t.project.presets, submit: t.save,
+		fields: [{ name: 'envPresets', label: t.project.presets, type: 'code', hint: t.project.presetsHint,
+			value: text, props: { rows: Math.min(24, text.split('\n').length + 1) } }],
+		send: async ({ envPresets }) => {
+			await put(`/projects/${project.id}`, { envPresets: parse(envPresets) });
+			toast(t.saved);
+			refresh();
+		} });
+}
+
+/** @param {Project} project */
+function workspace({ workspaceStatus: w, projectDir }) {
+	const one = (/** @type {string} */ label, /** @type {import('../lib/dom.js').Child} */ value) =>
+		[el('dt', null, label), el('dd', null, value)];
+	return el('section', { class: 'card' }, el('h2', null, t.workspace.title),
+		el('dl', { class: 'facts' }, one(t.workspace.directory, el('code', null, projectDir)),
+			one(t.workspace.state, t.workspace.states[w.status]),
+			w.branch !== null && one(t.deploy.branch, el('span', { class: 'ref' }, w.branch)),
+			w.sizeBytes !== null && one(t.workspace.size, size(w.sizeBytes)),
+			w.checkedAt !== null && one(t.workspace.checked, [w.runner, ', ', ago(w.checkedAt)])));
+}
+
+/** @param {Project} project @param {Context} context */
+async function drop(project, context) {
+	if (await confirmLoss(t.project.deleteTitle(project.name), t.project.deleteText, t.delete)
+	    && await context.run(() => remove(`/projects/${project.id}`)))
+		go('/projects');
+}
+
+/** @param {Project} project @param {Context} context */
+function danger(project, context) {
+	return el('section', { class: 'card' }, el('h2', null, t.project.danger),
+		el('div', { class: 'actions' },
+			project.lock === null && el('button', {
+				onclick: () => askLock(`/projects/${project.id}/lock`, refresh) }, t.project.lock),
+			el('button', { class: 'danger', onclick: () => drop(project, context) }, t.project.delete)));
+}
+
+/** @type {import('../lib/page.js').Page} */
+export const settings = {
+	path: '/projects/:id/settings',
+	sources: ({ params: { id } }) => ({ project: `/projects/${id}` }),
+	title: (data) => t.project.settingsOf(data.project.name),
+	view: ({ project }, context) => [
+		projectHead(project, context),
+		!may(context.user, 'maintainer') ? el('p', { class: 'faint' }, t.project.readOnly) : [
+			el('section', { class: 'card' }, el('h2', null, t.project.general),
+				context.keep('general', () => generalForm(project))),
+			el('section', { class: 'card' }, context.keep('presets', () => presetsForm(project)))],
+		workspace(project),
+		may(context.user, 'maintainer') && danger(project, context),
+	],
+};

@@ -1,0 +1,193 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: ISC
+# The web console in Chromium: signing in, from the first project to a deployment,
+# faults at their fields, lost sessions and connections, and every page's access.
+
+use strict;
+use warnings;
+use Digest::SHA qw(sha256_hex);
+use Slipway::API;
+use Slipway::Browser;
+use Slipway::DB;
+use Slipway::Test;
+use Test::More;
+
+my $db = Slipway::DB->start;
+my $api = Slipway::API->start(db => $db, conf => "[api]\nworkers = 3\n");
+$api->create_keys;
+my $page = Slipway::Browser->start(origin => $api->url);
+
+# A new token of the admin: (id, token).
+my $made = 0;
+sub token {
+	my $got = $api->post('/api/auth/tokens', { name => 'browser ' . ++$made })->{json};
+	return @{$got}{qw(id token)};
+}
+sub row { my ($sql) = @_; return ($db->sql($sql))[0] }
+sub focused { return $page->js('return document.activeElement.name || document.activeElement.textContent') }
+
+# --- files
+my $got = $api->as('none')->get('/slipway/projects/3/deploy');
+is($got->{status}, 200, 'every path below /slipway/ is the page');
+is($got->{headers}{'cache-control'}, 'no-cache', 'the page is checked for a new version each time');
+like($got->{headers}{'content-security-policy'}, qr/default-src 'none'.*trusted-types 'none'/,
+    'the page has a strict content security policy');
+unlike($got->{body}, qr/<script(?![^>]*src=)|style=|\bon\w+=/, 'the page contains no inline script or style');
+my ($module) = $got->{body} =~ m{src="(/slipway/[^"]+)"};
+$got = $api->as('none')->get($module);
+like($got->{headers}{'cache-control'}, qr/immutable/, 'a browser keeps a module, whose path has the version');
+is($got->{headers}{'content-type'}, 'text/javascript; charset=utf-8', 'a module is JavaScript');
+$got = $api->as('none')->get($module =~ s/main\.js/nothing.js/r);
+is($got->{status}, 404, 'an unknown module is not the page');
+
+# --- signing in
+$page->visit('/slipway/projects');
+ok($page->wait_for('#sign-in'), 'without a session, the console shows the sign-in page');
+axe_ok($page, 'the sign-in page');
+$page->type('#sign-in-token', "slw_wrong\n");
+ok($page->wait_for('#sign-in .summary', 'The token'), 'a wrong token is rejected in the words of the API');
+my ($id, $token) = token();
+$page->clear('#sign-in-token')->type('#sign-in-token', "$token\n");
+ok($page->wait_for('h1', 'Projects'), 'signing in by token returns to the page that was asked for');
+
+# --- the first project
+$page->visit('/slipway/');
+ok($page->wait_for('.first', 'Add a project'), 'an empty board says what to do first');
+axe_ok($page, 'an empty board');
+$page->click('.first a.button');
+$page->type('#new-project-repository', 'https://elsewhere.example.com/a/b.git');
+$page->type('#new-project-name', "Shop\n");
+ok($page->wait_for('[data-field=repository] .fault'), 'a fault is shown at its field');
+is(focused(), 'repository', 'the first invalid field has the focus');
+$page->clear('#new-project-repository')->type('#new-project-repository', "https://git.example.org/a/b.git\n");
+ok($page->wait_for('h1', 'Add a pipeline'), 'a new project continues with its pipeline');
+$page->click('.templates li:nth-child(5) button');
+ok($page->wait_for('.split details.script'), 'a template shows its scripts before it is used');
+$page->click('.templates li:first-child button');
+$page->type('#new-pipeline-name', "Deploy\n");
+ok($page->wait_for('.empty', 'no steps'), 'an empty pipeline says so');
+
+# --- the pipeline editor
+for my $step ([qw(Build make)], [qw(Test false)]) {
+	$page->click('main > .actions button');
+	$page->type('#new-step-name', $step->[0])->type('#new-step-script', $step->[1]);
+	$page->click('#new-step button.primary');
+	ok($page->wait_for('.step h2', $step->[0]), "the step $step->[0] is added");
+}
+$page->click('[aria-label="Move Test up"]');
+ok($page->wait_for('.step:first-child h2', 'Test'), 'a button moves a step up');
+$page->click('[aria-label="Edit Test"]');
+$page->type('.step textarea', "\n")->press('Tab')->type('.step textarea', 'true');
+$page->click('.step form button.primary');
+ok($page->wait_for('.step:first-child pre', "false\n\ttrue"), 'Tab indents in the script of a step');
+
+# --- deploying
+my $project = row('SELECT id FROM project');
+$api->put("/api/projects/$project", { envPresets => [
+	{ key => 'GREETING', label => 'Greeting', type => 'input', required => \1, pattern => '[a-z]+',
+		default => 'hello' },
+	{ key => 'TARGET', label => 'Where to', type => 'select', default => 'b',
+		options => [ map { { label => uc, value => $_ } } qw(a b) ] },
+	{ key => 'REGIONS', label => 'Regions', type => 'multiselect', default => 'eu',
+		options => [ map { { label => uc, value => $_ } } qw(eu us) ] },
+	{ key => 'TOKEN', label => 'Token', type => 'input', secret => \1 } ] });
+$page->visit("/slipway/projects/$project/deploy");
+ok($page->wait_for('#deploy'), 'the deploy form is generated from the presets');
+is($page->js('return [...new FormData(document.querySelector("#deploy"))]'
+	. '.map((entry) => entry.join("=")).join(" ")'),
+    'branch= commitHash= env.GREETING=hello env.TARGET=b'
+	. ' env.REGIONS=eu env.TOKEN= more=',
+    'the form has the defaults of the presets');
+is($page->js('return document.querySelector("[name=\"env.TOKEN\"]").type'), 'password',
+    'a secret is not shown while it is typed');
+$page->clear('[name="env.GREETING"]')->type('[name="env.GREETING"]', 'HELLO');
+$page->type('[name=branch]', 'main')->click('[name="env.REGIONS"][value=us]');
+$page->click('#deploy .primary');
+ok($page->wait_for('[data-field="env.GREETING"] .fault'), 'a rejected value is marked at its field');
+$page->clear('[name="env.GREETING"]')->type('[name="env.GREETING"]', 'moin');
+
+# The session ends: what was typed stays.
+$db->sql('DELETE FROM session');
+$page->click('#deploy .primary');
+ok($page->wait_for('dialog.renew'), 'a session that has ended asks to sign in again, over the page');
+(undef, $token) = token();
+$page->type('dialog #sign-in-token', "$token\n");
+ok($page->wait_until('location.pathname === "/slipway/deployments/1"'),
+    'after signing in again, the deployment is created');
+is(row('SELECT COUNT(*) FROM deployment'), 1, 'it is created once');
+is_deeply($api->get('/api/deployments/1')->{json}{envVars},
+	{ GREETING => 'moin', TARGET => 'b', REGIONS => 'eu,us' }, 'the values are those of the form');
+$page->visit("/slipway/projects/$project/deploy?from=1");
+ok($page->wait_for('#deploy'), 'a deployment can be repeated with changes');
+is($page->js('return ["branch", "env.GREETING"].map((name) =>'
+	. ' document.querySelector(`[name="${name}"]`).value).join()'),
+    'main,moin', 'the form has the values of that deployment');
+$page->clear('[name="env.GREETING"]')->type('[name="env.GREETING"]', 'draft');
+$page->reload;
+ok($page->wait_until('document.querySelector(`[name="env.GREETING"]`)?.value === "draft"'),
+    'typed text survives a reload');
+
+# --- live
+$page->visit('/slipway/');
+ok($page->wait_for('.place', 'Waiting'), 'the board shows the deployment that waits');
+$db->sql("UPDATE deployment SET status = 'failed', finished_at = NOW(3), started_at = NOW(3) WHERE id = 1");
+ok($page->wait_for('.place', 'Failed'), 'the board follows a change without a reload');
+$page->offline(1);
+ok($page->wait_for('.banner', 'No connection'), 'a lost connection is shown');
+ok($page->wait_for('.place', 'Failed'), 'what was shown stays');
+$page->offline(0);
+ok($page->wait_gone('.banner:not(:empty)'), 'the connection recovers by itself');
+$api->put("/api/projects/$project/lock", { reason => 'Audit week' });
+$page->visit("/slipway/projects/$project");
+ok($page->wait_for('.notice', 'Audit week'), 'a locked project says why');
+$page->click('.notice button');
+ok($page->wait_gone('.notice'), 'a maintainer unlocks it');
+
+# --- every page: names and roles, both themes, a narrow window
+$api->post('/api/environments', { projectId => $project, name => 'production',
+	url => 'https://www.example.org/' });
+$api->post('/api/variables', { key => 'HOST', value => 'www', projects => [ 0 + $project ] });
+my @pages = ('/', '/projects', '/projects/new', '/pipelines/1', '/deployments', '/users', '/variables',
+	'/account', '/nowhere', map { "/projects/$project$_" } '', '/deploy', '/pipelines', '/pipelines/new',
+	'/environments', '/settings');
+for my $path (@pages) {
+	$page->emulate('prefers-color-scheme' => 'light')->size(1280, 800)->visit("/slipway$path");
+	$page->wait_for('h1');
+	axe_ok($page, "$path in light colours");
+	$page->emulate('prefers-color-scheme' => 'dark');
+	axe_ok($page, "$path in dark colours");
+	$page->size(320, 640);
+	is($page->overflow, '', "$path fits 320 pixels");
+}
+$page->visit('/slipway/nowhere');
+ok($page->wait_for('h1', 'Not found'), 'an unknown address says so');
+
+# --- keyboard
+$page->size(1280, 800)->visit('/slipway/');
+$page->wait_for('h1');
+$page->press('Tab');
+is(focused(), 'Skip to the content', 'the first Tab offers to skip the navigation');
+ok($page->js('const r = document.activeElement.getBoundingClientRect(); return r.left >= 0 && r.top >= 0'),
+    'the link is visible while it has the focus');
+
+# --- a link that signs in once
+$page->click('.menu summary')->click('.menu button');
+ok($page->wait_for('#sign-in'), 'signing out returns to the sign-in page');
+($id, $token) = token();
+$page->visit('about:blank')->visit("/slipway/projects/$project#sign-in=$id.$token");
+ok($page->wait_for('h1', 'Shop'), 'a link with a token in its fragment signs in');
+unlike($page->url, qr/slw_/, 'the token leaves the address bar');
+is($api->as('none')->get('/api/auth/info', { Authorization => "Bearer $token" })->{status}, 401,
+    'the token works once');
+
+# --- roles
+$page->js('return fetch("/api/auth/logout", { method: "POST" }).then(() => true)');
+my $viewer = $api->token('viewer');
+$page->visit('/slipway/sign-in')->type('#sign-in-token', "$viewer\n");
+ok($page->wait_for('.place'), 'a viewer sees the board');
+is(join(' ', $page->texts('.top nav a')), 'Board Projects Deployments',
+    'a viewer is offered what a viewer may read');
+is($page->js('return document.querySelectorAll("a[href$=deploy]").length'), 0, 'and no way to deploy');
+
+$page->stop;
+done_testing;
