@@ -56,6 +56,10 @@ my %deployment = (projectId => $project, pipelineId => $pipeline, envVars => { T
 my %user = (username => 'ben', role => 'viewer');
 my %environment = (projectId => $other, name => 'new');
 my %variable = (key => 'NEW', value => '');
+my %schedule = (projectId => $project, pipelineId => $pipeline, cron => '@daily', name => 'new',
+	envVars => { TARGET => 'live' });
+my $schedule = create('/api/schedules', { %schedule, name => 'nightly' });
+create('/api/schedules', { %schedule, name => 'weekly' });
 my %lock = (reason => 'maintenance', until => '2020-01-01T00:00:00Z');
 my %preset = (key => 'A', label => 'A', type => 'input');
 
@@ -161,6 +165,14 @@ my @table = (
 		'/projects/0', 'description'],
 	['PUT /api/variables/{id}', $variable, { projects => [$other, $none] }, 422, '/projects/1',
 		'description'],
+	['POST /api/schedules', undef, { %schedule, cron => 'x', timezone => 'x', pipelineId => $none,
+		envVars => { PATH => '/', TARGET => 'live' } }, 422,
+		'/cron /envVars/PATH /pipelineId /timezone', 'branch'],
+	['POST /api/schedules', undef, { %schedule, name => 'WEEKLY' }, 409, '/name', 'branch'],
+	['POST /api/schedules', undef, { %schedule, projectId => $none }, 422, '/projectId', 'branch'],
+	['PUT /api/schedules/{id}', $schedule, { name => 'weekly' }, 409, '/name', 'branch'],
+	['PUT /api/schedules/{id}', $schedule, { cron => '* * *', timezone => 'x' }, 422, '/cron /timezone',
+		'branch'],
 	['PUT /api/lock', undef, \%lock, 422, '/until', 'reason'],
 	['PUT /api/projects/{id}/lock', $project, \%lock, 422, '/until', 'reason'],
 	['PUT /api/environments/{id}/lock', $environment, \%lock, 422, '/until', 'reason'],

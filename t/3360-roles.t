@@ -37,6 +37,7 @@ my %needs = (
 		'GET /api/environments', 'GET /api/environments/{id}', 'GET /api/lock', 'GET /api/runners',
 		'GET /api/board', 'GET /api/deployments/{id}/log/index',
 		'GET /api/deployments/{id}/log/matches',
+		'GET /api/schedules', 'GET /api/schedules/{id}',
 	],
 	deployer => [
 		'POST /api/deployments', 'POST /api/deployments/{id}/retry',
@@ -52,6 +53,7 @@ my %needs = (
 		'PUT /api/projects/{id}/lock', 'DELETE /api/projects/{id}/lock',
 		'PUT /api/environments/{id}/lock', 'DELETE /api/environments/{id}/lock',
 		'POST /api/environments', 'PUT /api/environments/{id}', 'DELETE /api/environments/{id}',
+		'POST /api/schedules', 'PUT /api/schedules/{id}', 'DELETE /api/schedules/{id}',
 	],
 	admin => [
 		'POST /api/user', 'PUT /api/user/{id}', 'DELETE /api/user/{id}',

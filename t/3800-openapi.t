@@ -263,6 +263,21 @@ sub locks {
 	drive('DELETE /api/lock', 204);
 }
 
+sub schedules {
+	my %body = (projectId => $id{project}, pipelineId => $id{pipeline}, cron => '*/5 2-4 * JAN MON-FRI');
+	make(schedule => 'POST /api/schedules', at => '/api/schedules/', role => 'maintainer',
+	    body => { %body, name => 'nightly', timezone => 'Europe/Berlin', branch => 'main',
+		envVars => {} });
+	drive('POST /api/schedules', 409, label => 'duplicate name', body => { %body, name => 'NIGHTLY' });
+	drive('POST /api/schedules', 422, label => 'an invalid cron',
+	    body => { %body, name => 'x', cron => 'x' });
+	my $read = show('GET /api/schedules/{id}', id => $id{schedule}, role => 'viewer');
+	drive('PUT /api/schedules/{id}', 200, id => $id{schedule}, label => 'the object that GET returned',
+	    body => $read->{json});
+	drive('PUT /api/schedules/{id}', 200, id => $id{schedule}, body => { active => JSON::PP::false });
+	drive('GET /api/schedules', 200, query => "projectId=$id{project}", role => 'viewer');
+}
+
 sub runners {
 	$db->sql("INSERT INTO runner VALUES ('rack 7', '[\"eu\"]', '1', 4, NOW(3), NOW(3), 0)");
 	drive('GET /api/runners', 200, role => 'viewer');
@@ -449,6 +464,7 @@ sub logs {
 # If-Match, then the deletion of each object; nothing uses them afterwards.
 sub endings {
 	for my $kind (['/api/variables/{id}', 'variable'], ['/api/environments/{id}', 'environment'],
+	    ['/api/schedules/{id}', 'schedule'],
 	    ['/api/steps/{id}', 'step', 'description'],
 	    ['/api/pipelines/{id}', 'pipeline'], ['/api/projects/{id}', 'other'],
 	    ['/api/user/{id}', 'user']) {
@@ -512,6 +528,7 @@ hooks();
 environments();
 variables();
 locks();
+schedules();
 runners();
 approvals();
 users();

@@ -27,7 +27,8 @@ sub members { return map { $_ => 1 } map { /(\w+)/g } $_[0] =~ /^\.(?:It )?Va (.
 my %schema = %{ $document->{components}{schemas} };
 my %section = (PROJECTS => 'Project', PIPELINES => 'Pipeline', STEPS => 'Step',
 	TEMPLATES => 'Template', DEPLOYMENTS => 'Deployment', ENVIRONMENTS => 'Environment',
-	'SHARED VARIABLES' => 'Variable', LOCKS => 'Lock', RUNNERS => 'Runner', USERS => 'User');
+	'SHARED VARIABLES' => 'Variable', LOCKS => 'Lock',
+	RUNNERS => 'Runner', SCHEDULES => 'Schedule', USERS => 'User');
 for my $title (sort keys %section) {
 	my ($head) = $page =~ /^\.Sh $title\n(.*?)^\.(?:Pp|Ss|Bl)/ms;
 	my %told = members($head || '');

@@ -21,6 +21,7 @@
 	X(environments)							\
 	X(variables)							\
 	X(locks)							\
+	X(schedules)							\
 	X(deployments)							\
 	X(runners)							\
 	X(log)								\

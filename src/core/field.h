@@ -86,6 +86,7 @@ enum field_flag {
 			        * control characters */
 	FIELD_LATER = 1 << 13, /* F_MAYBE: stored text of older versions lacks
 			        * it, so it is left out if it is none */
+	FIELD_TRUE = 1 << 14,  /* F_BOOL with FIELD_IN: true if POST omits it */
 };
 
 struct shape;

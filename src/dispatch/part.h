@@ -29,7 +29,8 @@
 	X(house)							\
 	X(wipes)							\
 	X(statuses)							\
-	X(rechecks)
+	X(rechecks)							\
+	X(schedules)
 /* clang-format on */
 
 struct dispatch;

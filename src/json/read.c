@@ -479,6 +479,16 @@ members_read(struct reader *r, const struct shape *shape, const cJSON *object,
 	return seen;
 }
 
+static void
+defaults_set(const struct shape *shape, void *item)
+{
+	const struct field *f;
+
+	for (f = shape->fields; f->name != NULL; f++)
+		if ((f->flags & FIELD_TRUE) != 0)
+			*(bool *)field_at(item, f) = true;
+}
+
 /* Reads everything and reports all faults; returns whether there were none. */
 static bool
 object_read(struct reader *r, const struct shape *shape, const cJSON *object,
@@ -490,6 +500,8 @@ object_read(struct reader *r, const struct shape *shape, const cJSON *object,
 
 	if (!cJSON_IsObject(object))
 		return FAULT(r, pointer, "must be an object");
+	if (r->mode == JSON_CREATE)
+		defaults_set(shape, item);
 	seen = members_read(r, shape, object, pointer, item);
 	for (f = shape->fields; f->name != NULL; f++) {
 		if (r->mode == JSON_UPDATE || (f->flags & FIELD_IN) == 0 ||

@@ -209,6 +209,11 @@ boolean(struct writer *w, const struct field *f)
 {
 	if ((f->flags & FIELD_NUMBER) == 0) {
 		type(w, f, "boolean");
+		if ((f->flags & FIELD_TRUE) != 0 &&
+		    w->which == JSON_SCHEMA_CREATE) {
+			key(w->b, "default");
+			buf_puts(w->b, "true");
+		}
 		return;
 	}
 	type(w, f, "integer");

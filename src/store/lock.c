@@ -86,7 +86,7 @@ static const struct stmt older = {
 	.sql = "SELECT o.id FROM deployment d JOIN deployment o"
 	       " ON o.project_id = d.project_id AND o.status = 'pending'"
 	       " AND o.id < d.id AND o.`trigger` IN ('webhook', 'schedule')"
-	       " AND o.pipeline_id = d.pipeline_id AND o.branch = d.branch"
+	       " AND o.pipeline_id = d.pipeline_id AND o.branch <=> d.branch"
 	       " AND o.environment_id <=> d.environment_id"
 	       " AND COALESCE(o.commit_hash <> d.commit_hash, 1)"
 	       " WHERE d.id = ? ORDER BY o.id",

@@ -40,6 +40,7 @@
 	X(queue)							\
 	X(report)							\
 	X(runner)							\
+	X(schedule)							\
 	X(sealed)							\
 	X(session)							\
 	X(step)								\

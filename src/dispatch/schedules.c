@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: ISC */
+/* Fires the schedules that are due. Every runner tries; the first one does. */
+#include "core/log.h"
+#include "core/str.h"
+#include "deploy/scheduled.h"
+#include "dispatch/context.h"
+#include "dispatch/part.h"
+
+#define LOOK_MS 10000 /* for schedules that others have created or changed */
+#define TURN_MS 50    /* for schedules in a turn: logs wait for them */
+#define SCHEDULES "schedules"
+
+struct schedules {
+	int64_t at;    /* monotonic milliseconds */
+	int64_t after; /* id of the last one in this round */
+};
+
+/* Ends a round: looks again when the next one is due. */
+static void
+rest(struct dispatch *d, struct schedules *s, int64_t now)
+{
+	const struct err *e;
+	struct maybe left;
+
+	s->after = 0;
+	s->at = now + LOOK_MS;
+	e = schedule_wait(d->db, d->a, &left);
+	if (database_done(&d->database, e, SCHEDULES) && left.set &&
+	    left.n > 0 && left.n < LOOK_MS)
+		s->at = now + left.n;
+}
+
+static void
+fire(struct dispatch *d, const struct schedule *due)
+{
+	struct deploy deploy = { .db = d->db, .settings = &d->settings };
+	const struct err *e;
+	int64_t id;
+
+	e = scheduled_fire(&deploy, due, &id);
+	if (!database_done(&d->database, e, SCHEDULES) || id == 0)
+		return;
+	log_info("%lld: started by schedule %lld", (long long)id,
+	    (long long)due->id);
+	d->events |= EVENT_QUEUE | EVENT_STATUS;
+}
+
+static void
+schedules_work(struct dispatch *d, void *state, int64_t now)
+{
+	struct schedules *s = state;
+	struct schedule due;
+	const struct err *e;
+
+	if (now < s->at)
+		return;
+	while (
+	    database_is_ready(&d->database) && time_mono_ms() - now < TURN_MS) {
+		arena_clear(d->a);
+		e = schedule_due(d->db, d->a, s->after, &due);
+		if (e != NULL && e->code == ERR_NOTFOUND) {
+			rest(d, s, now);
+			return;
+		}
+		if (!database_done(&d->database, e, SCHEDULES))
+			return;
+		s->after = due.id;
+		fire(d, &due);
+	}
+}
+
+static int64_t
+schedules_next(const struct dispatch *d, const void *state, int64_t now)
+{
+	const struct schedules *s = state;
+
+	(void)d;
+	(void)now;
+	return s->at;
+}
+
+static void
+schedules_events(void *state, unsigned events)
+{
+	struct schedules *s = state;
+
+	if ((events & EVENT_WAKE) != 0)
+		s->at = 0;
+}
+
+/* With --once a round comes before the end. */
+static bool
+schedules_is_idle(const struct dispatch *d, const void *state, int64_t now)
+{
+	const struct schedules *s = state;
+
+	(void)d;
+	return s->at > now;
+}
+
+const struct part schedules_part = {
+	.size = sizeof(struct schedules),
+	.work = schedules_work,
+	.next = schedules_next,
+	.events = schedules_events,
+	.is_idle = schedules_is_idle,
+};
