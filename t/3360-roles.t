@@ -42,7 +42,8 @@ my %needs = (
 	deployer => [
 		'POST /api/deployments', 'POST /api/deployments/{id}/retry',
 		'POST /api/deployments/{id}/cancel', 'POST /api/deployments/{id}/approve',
-		'POST /api/deployments/{id}/deny',
+		'POST /api/deployments/{id}/deny', 'POST /api/deployments/{id}/promote',
+		'POST /api/environments/{id}/rollback',
 	],
 	maintainer => [
 		'POST /api/projects', 'PUT /api/projects/{id}', 'DELETE /api/projects/{id}',

@@ -229,7 +229,20 @@ sub approvals {
 	drive('POST /api/deployments/{id}/approve', 409, id => $one[0], role => 'maintainer', @body);
 	drive('POST /api/deployments/{id}/deny', 200, id => $one[1], role => 'maintainer', @body);
 	drive('GET /api/deployments/{id}', 200, id => $one[1], label => 'a denied deployment');
-	$api->delete("/api/environments/$place");
+	$db->sql("UPDATE deployment SET status = 'success', approval = NULL WHERE id IN ($one[0], $one[1]);"
+	    . "UPDATE deployment SET replaced = $one[0] WHERE id = $one[1];"
+	    . "UPDATE environment SET live_deployment = $one[1] WHERE id = $place");
+	@body = (role => 'deployer', body => { reason => 'broken' });
+	drive('POST /api/environments/{id}/rollback', 422, id => $place, body => { reason => 1 });
+	drive('POST /api/environments/{id}/rollback', 201, id => $place, @body);
+	drive('POST /api/environments/{id}/rollback', 409, id => $place, @body);
+	my ($second) = map { $_->{json}{id} } $api->post('/api/environments', { projectId => $id{other},
+		name => 'second' });
+	@body = (id => $one[0], role => 'deployer');
+	drive('POST /api/deployments/{id}/promote', 422, @body, body => { environmentId => $place });
+	drive('POST /api/deployments/{id}/promote', 201, @body, body => { environmentId => $second });
+	drive('POST /api/deployments/{id}/cancel', 409, @body, body => { then => 'rollback' });
+	$api->delete("/api/environments/$_") for $place, $second;
 }
 
 sub variables {

@@ -5,6 +5,7 @@
 #include "api/resources.h"
 #include "deploy/approval.h"
 #include "deploy/deploy.h"
+#include "deploy/repeat.h"
 #include "store/approval.h"
 #include "store/waiting.h"
 
@@ -16,6 +17,7 @@ struct work {
 	struct deploy deploy;
 	struct idempotency key;
 	bool replayed;
+	struct repeat_by by;
 	const char *decision; /* one of deployment_approvals */
 	struct deploy_tip tip;
 	struct deployment made;
@@ -73,6 +75,14 @@ request_order(const struct req *rq, const struct deployment_request *sent,
 		.trigger = "manual",
 		.created_by = { .n = rq->who.user_id, .set = true },
 		.role = rq->role };
+}
+
+/* The user who repeats a deployment. */
+static struct repeat_by
+request_by(const struct req *rq)
+{
+	return (
+	    struct repeat_by){ .user_id = rq->who.user_id, .role = rq->role };
 }
 
 static const struct err *
@@ -136,11 +146,56 @@ retry_body(struct db *db, void *context)
 	(void)db;
 	if ((e = work_begin(w)) != NULL || w->replayed)
 		return e;
-	e = deploy_retry(&w->deploy, w->rq->id[0], w->rq->who.user_id,
-	    w->rq->role, &w->made);
+	e = repeat_retry(&w->deploy, w->rq->id[0], &w->by, &w->made);
 	if (e != NULL)
 		return e;
 	return work_end(w);
+}
+
+static const struct err *
+rollback_body(struct db *db, void *context)
+{
+	struct work *w = context;
+	const struct err *e;
+
+	(void)db;
+	if ((e = work_begin(w)) != NULL || w->replayed)
+		return e;
+	e = repeat_rollback(&w->deploy, w->rq->id[0], w->rq->body, &w->by,
+	    &w->made);
+	if (e != NULL)
+		return e;
+	return work_end(w);
+}
+
+static const struct err *
+promotion_body(struct db *db, void *context)
+{
+	struct work *w = context;
+	const struct err *e;
+
+	(void)db;
+	if ((e = work_begin(w)) != NULL || w->replayed)
+		return e;
+	e = repeat_promotion(&w->deploy, w->rq->id[0], w->rq->body, &w->by,
+	    &w->made);
+	if (e != NULL)
+		return e;
+	return work_end(w);
+}
+
+static const struct err *
+api_promotion_judge(struct req *rq, const void *item)
+{
+	struct arena *a = arena_open(DEPLOY_WORK);
+	const struct repeat_by by = request_by(rq);
+	struct deploy deploy = req_deploy(rq, a);
+	struct deployment d;
+	const struct err *e;
+
+	e = repeat_promotion_judge(&deploy, rq->id[0], item, &by, &d);
+	arena_close(a);
+	return e;
 }
 
 /* A rejected request may be the second of two with the same key: while it
@@ -219,7 +274,7 @@ body_run(struct work *w, db_body *body)
 static const struct err *
 deployment_make(struct req *rq, db_body *body)
 {
-	struct work w = { .rq = rq };
+	struct work w = { .rq = rq, .by = request_by(rq) };
 	const struct err *e;
 
 	if ((e = replay_init(rq, &w.key)) != NULL)
@@ -252,12 +307,30 @@ api_deployment_retry(struct req *rq)
 }
 
 static const struct err *
+api_deployment_promote(struct req *rq)
+{
+	return deployment_make(rq, promotion_body);
+}
+
+static const struct err *
+api_environment_rollback(struct req *rq)
+{
+	return deployment_make(rq, rollback_body);
+}
+
+static const struct err *
 cancel_body(struct db *db, void *context)
 {
 	struct work *w = context;
+	const struct cancel_request *sent = w->rq->body;
 	const struct err *e;
 
 	arena_clear(w->a);
+	/* the rollback locks the project first, as do all that lock both */
+	if (sent->then != NULL &&
+	    (e = repeat_undo(&w->deploy, w->rq->id[0], &w->by, &w->made)) !=
+		NULL)
+		return e;
 	if ((e = deployment_cancel(db, w->a, w->rq->id[0])) != NULL)
 		return e;
 	return deployment_answer(w->rq, w->a, w->rq->id[0]);
@@ -268,6 +341,7 @@ static const struct err *
 deployment_change(struct req *rq, db_body *body, const char *decision)
 {
 	struct work w = { .rq = rq,
+		.by = request_by(rq),
 		.a = arena_open(DEPLOY_WORK),
 		.decision = decision };
 	const struct err *e;
@@ -399,8 +473,38 @@ static const struct route routes[] = {
 	    .status = 201,
 	    .errors = route_conflict },
 	{ .method = METHOD_POST,
+	    .path = "/api/deployments/{id}/promote",
+	    .role = ROLE_DEPLOYER,
+	    .flags = ROUTE_IDEMPOTENT,
+	    .in = &promotion_request_shape,
+	    .mode = JSON_CREATE,
+	    .handler = api_deployment_promote,
+	    .judge = api_promotion_judge,
+	    .operation = "promoteDeployment",
+	    .summary = "Deploy the same commit and steps to another "
+		       "environment",
+	    .out = &deployment_shape,
+	    .status = 201,
+	    .errors = route_conflict },
+	{ .method = METHOD_POST,
+	    .path = "/api/environments/{id}/rollback",
+	    .role = ROLE_DEPLOYER,
+	    .flags = ROUTE_IDEMPOTENT | ROUTE_BODILESS,
+	    .in = &rollback_request_shape,
+	    .mode = JSON_CREATE,
+	    .handler = api_environment_rollback,
+	    .operation = "rollbackEnvironment",
+	    .summary = "Repeat an earlier successful deployment to an "
+		       "environment",
+	    .out = &deployment_shape,
+	    .status = 201,
+	    .errors = route_conflict },
+	{ .method = METHOD_POST,
 	    .path = "/api/deployments/{id}/cancel",
 	    .role = ROLE_DEPLOYER,
+	    .flags = ROUTE_BODILESS,
+	    .in = &cancel_request_shape,
+	    .mode = JSON_CREATE,
 	    .handler = api_deployment_cancel,
 	    .operation = "cancelDeployment",
 	    .summary = "Cancel a pending or running deployment",

@@ -9,12 +9,7 @@
 #include "deploy/target.h"
 #include "deploy/variables.h"
 #include "store/env.h"
-#include "store/pipeline.h"
 #include "store/project.h"
-
-/* Values of env_role. */
-#define BY_DEPLOYER "deployer"
-#define BY_MAINTAINER "maintainer"
 
 /* Why the pipeline cannot be deployed; NULL if it can. */
 static const char *
@@ -57,22 +52,11 @@ source_judge(struct deploy *deploy, const struct deployment_request *sent,
 	return NULL;
 }
 
-/* Whether no checkout would compare the commit with the branch, though the
- * environment accepts only certain branches.  A request can name any commit; the
- * server of a push does not. */
-static bool
-is_unchecked(const struct deployment *d, const struct environment *env)
-{
-	return d->commit_hash != NULL && !str_eq(d->trigger, "webhook") &&
-	    str_eq(d->checkout, PIPELINE_CHECKOUT_NONE) &&
-	    env->branches.s != NULL && !str_eq(env->branches.s, "[]");
-}
-
 static void
 commit_judge(struct deploy *deploy, const struct deployment *d,
     const struct environment *env)
 {
-	if (is_unchecked(d, env))
+	if (target_is_unchecked(env, d))
 		faults_add(deploy->faults, "/commitHash",
 		    "the environment %s accepts only certain branches, and the "
 		    "pipeline has no checkout that compares it with the branch; "
@@ -135,8 +119,7 @@ deploy_judge(struct deploy *deploy, const struct deploy_order *order,
 		.commit_message = sent->commit_message,
 		.trigger = order->trigger,
 		.created_by = order->created_by,
-		.env_role = order->role >= ROLE_MAINTAINER ? BY_MAINTAINER :
-							     BY_DEPLOYER,
+		.env_role = variables_role(order->role),
 	};
 	p = (struct project){ .id = source.project_id,
 		.env_presets = source.env_presets,
@@ -167,95 +150,6 @@ deploy_create(struct deploy *deploy, const struct deploy_order *order,
 	if (e != NULL || str_eq(d.trigger, "manual"))
 		return e;
 	return locked_wait(deploy, out);
-}
-
-/* A retry repeats what was accepted before. So a deployer may repeat the
- * variables that a maintainer set, but not those that a deployer set while the
- * project's rules, or an older version, allowed it. */
-static const struct err *
-retry_check(struct deploy *deploy, const struct deployment *d,
-    const struct list *base, enum role role)
-{
-	const char *by = d->env_role;
-	const struct err *e;
-	struct project p;
-	const char *extra;
-
-	if (by == NULL && str_eq(d->trigger, "webhook"))
-		by = BY_MAINTAINER; /* maintainers write triggers */
-	if (role >= ROLE_MAINTAINER || str_eq(by, BY_MAINTAINER))
-		return NULL;
-	e = project_by_id(deploy->db, deploy->a, d->project_id, &p);
-	if (e != NULL || str_eq(p.extra_env, ENV_EXTRA_DEPLOYERS))
-		return e;
-	if ((e = variables_extra(deploy, &p, base, d->env_vars, &extra)) !=
-		NULL ||
-	    extra == NULL)
-		return e;
-	return err_public(ERR_FORBIDDEN,
-	    "The deployment sets %.128s, which the project's envPresets do not "
-	    "name and which no maintainer set. Ask a maintainer to retry the "
-	    "deployment.",
-	    extra);
-}
-
-/* Checks that the deployment can still go to its environment, marks it if that
- * requires approval, and lists the environment's variables. */
-static const struct err *
-retry_target(struct deploy *deploy, struct deployment *d, struct list *base)
-{
-	struct environment env = { .id = 0 };
-	const struct err *e = NULL;
-	bool good = true;
-
-	if (d->environment_id.set)
-		e = environment_by_id(deploy->db, deploy->a,
-		    d->environment_id.n, &env);
-	if (e != NULL && e->code == ERR_NOTFOUND)
-		return err_public(ERR_CONFLICT,
-		    "The environment of this deployment was deleted.");
-	if (e == NULL && env.id != 0)
-		e = target_accepts(deploy->a, &env, d->branch, &good);
-	if (e == NULL && !good)
-		return err_public(ERR_CONFLICT,
-		    "The environment %s no longer accepts the branch of this "
-		    "deployment.",
-		    env.name);
-	if (e == NULL && is_unchecked(d, &env))
-		return err_public(ERR_CONFLICT,
-		    "The environment %s accepts only certain branches, and the "
-		    "deployment has no checkout that compares its commit with "
-		    "the branch. Create a deployment without a commit.",
-		    env.name);
-	if (e != NULL || (e = approval_repeat(&env, d)) != NULL)
-		return e;
-	return target_variables(deploy, deploy->a, d->project_id, &env, base);
-}
-
-const struct err *
-deploy_retry(struct deploy *deploy, int64_t id, int64_t created_by,
-    enum role role, struct deployment *out)
-{
-	const struct err *e;
-	struct deployment d;
-	struct list base;
-
-	*out = (struct deployment){ .id = 0 };
-	if ((e = deployment_by_id(deploy->db, deploy->a, id, &d)) != NULL)
-		return e;
-	e = deployment_hold_project(deploy->db, deploy->a, d.project_id);
-	if (e != NULL && e->code == ERR_NOTFOUND)
-		return err_public(ERR_CONFLICT,
-		    "The project of this deployment was deleted.");
-	if (e != NULL || (e = retry_target(deploy, &d, &base)) != NULL ||
-	    (e = retry_check(deploy, &d, &base, role)) != NULL ||
-	    (e = locked_check(deploy, d.project_id, d.environment_id.n)) !=
-		NULL)
-		return e;
-	d.trigger = "retry";
-	d.retry_of = (struct maybe){ .n = d.id, .set = true };
-	d.created_by = (struct maybe){ .n = created_by, .set = true };
-	return deployment_repeat(deploy->db, deploy->a, &d, out);
 }
 
 void

@@ -48,14 +48,6 @@ MUSTCHECK const struct err *deploy_judge(struct deploy *,
  * lock prevents it. */
 MUSTCHECK const struct err *deploy_create(struct deploy *,
     const struct deploy_order *, struct deployment *out);
-/* Inside a transaction: creates a pending copy of a deployment for a user with
- * that role; `out` as above. ERR_NOTFOUND if the deployment is unknown,
- * ERR_CONFLICT if its project or environment was deleted or the environment no
- * longer accepts the branch, ERR_FORBIDDEN if it sets variables outside of the
- * presets that this user may not set and no maintainer set, ERR_LOCKED. The
- * copy waits for approval if the environment requires it. */
-MUSTCHECK const struct err *deploy_retry(struct deploy *, int64_t id,
-    int64_t created_by, enum role, struct deployment *out);
 /* Wakes the runner. Call it after the commit. */
 void deploy_wake(const struct deploy *);
 

@@ -10,6 +10,7 @@
 #include "deploy/shared.h"
 #include "deploy/stored_secrets.h"
 #include "json/json.h"
+#include "store/pipeline.h"
 
 #define TEXT_MAX ((size_t)4 << 20)
 
@@ -48,6 +49,14 @@ target_accepts(struct arena *a, const struct environment *env,
 	for (i = 0; branch != NULL && !*out && i < list.n; i++)
 		*out = str_glob(p[i].text, branch);
 	return NULL;
+}
+
+bool
+target_is_unchecked(const struct environment *env, const struct deployment *d)
+{
+	return d->commit_hash != NULL && !str_eq(d->trigger, "webhook") &&
+	    str_eq(d->checkout, PIPELINE_CHECKOUT_NONE) &&
+	    env->branches.s != NULL && !str_eq(env->branches.s, "[]");
 }
 
 /* Why the environment cannot be the target; NULL if it can, or if the error is

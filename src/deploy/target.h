@@ -8,6 +8,7 @@
 #define SLIPWAY_DEPLOY_TARGET_H
 
 #include "deploy/context.h"
+#include "store/deployment.h"
 #include "store/env.h"
 #include "store/environment.h"
 
@@ -20,6 +21,10 @@ const char *target_pattern_fault(struct arena *, const char *pattern);
  * yet. */
 MUSTCHECK const struct err *target_accepts(struct arena *,
     const struct environment *, const char *branch, bool *out);
+/* Whether no checkout would compare the deployment's commit with its branch,
+ * though the environment accepts only certain branches. A request can name any
+ * commit; the server of a push does not. */
+bool target_is_unchecked(const struct environment *, const struct deployment *);
 /* Finds the environment; id 0 in `out` = the project has none. Adds a fault at
  * /environmentId if it is missing or unknown. */
 MUSTCHECK const struct err *target_find(struct deploy *, int64_t project_id,

@@ -110,6 +110,12 @@ vars_store(const struct deploy *deploy, int64_t project_id,
 }
 
 const char *
+variables_role(enum role role)
+{
+	return role >= ROLE_MAINTAINER ? "maintainer" : "deployer";
+}
+
+const char *
 variables_refusal(const struct project *p, enum role role)
 {
 	if (str_eq(p->extra_env, ENV_EXTRA_NOBODY))

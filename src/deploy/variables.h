@@ -6,6 +6,9 @@
 #include "deploy/deploy.h"
 #include "store/project.h"
 
+/* Which of the roles deployer and maintainer a deployment records for a user who
+ * sets its variables. */
+const char *variables_role(enum role);
 /* Why a user with that role may not set variables outside of the project's
  * presets; NULL if the user may. */
 const char *variables_refusal(const struct project *, enum role);

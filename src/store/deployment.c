@@ -15,7 +15,7 @@
 				      * cut */
 
 const char *const deployment_triggers[] = { "manual", "retry", "webhook",
-	"schedule", NULL };
+	"schedule", DEPLOYMENT_ROLLBACK, DEPLOYMENT_PROMOTION, NULL };
 const char *const deployment_approvals[] = { APPROVAL_REQUIRED,
 	APPROVAL_GRANTED, APPROVAL_DENIED, NULL };
 
@@ -79,6 +79,9 @@ const struct field deployment_fields[] = {
 	D(approval_by, FIELD_NULL, .doc = "User who approved or denied it."),
 	D(approval_at, FIELD_NULL, .doc = "Time of that decision."),
 	D(approval_comment, FIELD_NULL, .doc = "Comment on that decision."),
+	D(rollback_reason, FIELD_NULL,
+	    .doc = "Why the user started the rollback; null unless it is one "
+		   "with a reason."),
 	D(runner, FIELD_NULL, .doc = "Runner that claimed the deployment."),
 	D(created_at, 0, .doc = "Time of creation."),
 	D(started_at, FIELD_NULL,
@@ -140,11 +143,11 @@ const struct shape deployment_request_shape = {
 	.doc = "A deployment to create.",
 };
 
-#define COLUMNS                                                                \
-	", d.status, d.reason, d.detail, d.`trigger`, d.retry_of,"             \
-	" d.created_by, d.approval, d.approval_by, d.approval_at,"             \
-	" d.approval_comment, d.runner, d.created_at, d.started_at,"           \
-	" d.finished_at,"                                                      \
+#define COLUMNS                                                                         \
+	", d.status, d.reason, d.detail, d.`trigger`, d.retry_of,"                      \
+	" d.created_by, d.approval, d.approval_by, d.approval_at,"                      \
+	" d.approval_comment, d.rollback_reason, d.runner, d.created_at, d.started_at," \
+	" d.finished_at,"                                                               \
 	" d.log_size, d.env_role, d.checkout"
 #define KEYS                                                                   \
 	"d.id, d.project_id, d.pipeline_id, d.environment_id, d.branch,"       \

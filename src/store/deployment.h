@@ -49,6 +49,7 @@ struct deployment {
 	struct maybe approval_by;
 	struct when approval_at;
 	const char *approval_comment;
+	const char *rollback_reason;
 	int64_t turn; /* write-only */
 	const char *runner;
 	struct when created_at;
@@ -157,6 +158,10 @@ MUSTCHECK const struct err *deployment_insert(struct db *, struct arena *,
 /* Inside a transaction: inserts a pending copy of the deployment `retry_of` and
  * of its steps, with the given trigger, user and approval; `out` as above. */
 MUSTCHECK const struct err *deployment_repeat(struct db *, struct arena *,
+    const struct deployment *, struct deployment *out);
+/* The same with other variables in another environment: env_vars, secret_vars,
+ * env_role and environment_id are those given, too. */
+MUSTCHECK const struct err *deployment_promote(struct db *, struct arena *,
     const struct deployment *, struct deployment *out);
 /* Inside a transaction: cancels a pending deployment, or requests that of the
  * runner (cancel_at) if it is running; a repetition is harmless. ERR_CONFLICT

@@ -98,12 +98,12 @@ static const struct stmt any_source = {
 #define STEP_OF "position, name, script, timeout_seconds, run_when"
 
 /* The rows as deployment_by_id() would read them. */
-#define MADE                                                                   \
-	" RETURNING id, project_id, pipeline_id, environment_id, branch,"      \
-	" commit_hash,"                                                        \
-	" commit_message, env_vars, status, reason, detail, `trigger`,"        \
-	" retry_of, created_by, approval, approval_by, approval_at,"           \
-	" approval_comment, runner, created_at, started_at, finished_at,"      \
+#define MADE                                                                               \
+	" RETURNING id, project_id, pipeline_id, environment_id, branch,"                  \
+	" commit_hash,"                                                                    \
+	" commit_message, env_vars, status, reason, detail, `trigger`,"                    \
+	" retry_of, created_by, approval, approval_by, approval_at,"                       \
+	" approval_comment, rollback_reason, runner, created_at, started_at, finished_at," \
 	" log_size, env_role, checkout"
 #define STEPS_MADE                                                             \
 	" ORDER BY position RETURNING position, name, status, exit_code,"      \
@@ -132,13 +132,27 @@ static const struct stmt insert_steps = {
 	.rowsize = sizeof(struct deployment_step),
 };
 static const struct field repeat_args[] = { A(trigger), A(created_by),
-	A(approval), A(turn), A(retry_of), FIELD_END };
+	A(approval), A(rollback_reason), A(turn), A(retry_of), FIELD_END };
 static const struct stmt repeat = {
 	.name = "deployment_repeat",
 	.sql = "INSERT INTO deployment (" MADE_OF ", `trigger`, created_by,"
-	       " approval, turn, retry_of) SELECT " MADE_OF ", ?, ?, ?, ?, id"
+	       " approval, rollback_reason, turn, retry_of)"
+	       " SELECT " MADE_OF ", ?, ?, ?, ?, ?, id"
 	       " FROM deployment WHERE id = ?" MADE,
 	.args = repeat_args,
+	.row = deployment_fields,
+	.rowsize = sizeof(struct deployment),
+};
+static const struct field promote_args[] = { A(env_vars), A(secret_vars),
+	A(env_role), A(environment_id), A(trigger), A(created_by), A(approval),
+	A(turn), A(retry_of), FIELD_END };
+static const struct stmt promote = {
+	.name = "deployment_promote",
+	.sql = "INSERT INTO deployment (" MADE_OF ", `trigger`, created_by,"
+	       " approval, turn, retry_of) SELECT project_id, timeout_seconds,"
+	       " checkout, branch, commit_hash, commit_message, ?, ?, ?, ?,"
+	       " pipeline_id, ?, ?, ?, ?, id FROM deployment WHERE id = ?" MADE,
+	.args = promote_args,
 	.row = deployment_fields,
 	.rowsize = sizeof(struct deployment),
 };
@@ -162,6 +176,7 @@ static const struct stmt *const deployment_make_stmts[] = {
 	&insert,
 	&insert_steps,
 	&repeat,
+	&promote,
 	&repeat_steps,
 	NULL,
 };
@@ -280,15 +295,30 @@ deployment_insert(struct db *db, struct arena *a, const struct deployment *d,
 	return steps_copy(db, a, &insert_steps, d->pipeline_id, out);
 }
 
-const struct err *
-deployment_repeat(struct db *db, struct arena *a, const struct deployment *d,
-    struct deployment *out)
+/* Inserts a copy of the deployment `retry_of` and of its steps. */
+static const struct err *
+copy(struct db *db, struct arena *a, const struct stmt *how,
+    const struct deployment *d, struct deployment *out)
 {
 	struct deployment args = *d;
 	const struct err *e;
 
 	args.turn = turn_of(d);
-	if ((e = db_row(db, a, &repeat, &args, out)) != NULL)
+	if ((e = db_row(db, a, how, &args, out)) != NULL)
 		return e;
 	return steps_copy(db, a, &repeat_steps, d->retry_of.n, out);
+}
+
+const struct err *
+deployment_repeat(struct db *db, struct arena *a, const struct deployment *d,
+    struct deployment *out)
+{
+	return copy(db, a, &repeat, d, out);
+}
+
+const struct err *
+deployment_promote(struct db *db, struct arena *a, const struct deployment *d,
+    struct deployment *out)
+{
+	return copy(db, a, &promote, d, out);
 }

@@ -263,6 +263,13 @@ static const struct stmt secrets_save = {
 	.args = secrets_save_args,
 };
 
+static const struct stmt replaces = {
+	.name = "environment_replaces",
+	.sql = "UPDATE deployment d"
+	       " JOIN environment e ON e.id = d.environment_id"
+	       " SET d.replaced = e.live_deployment WHERE d.id = ?",
+	.args = id_args,
+};
 static const struct stmt reached = {
 	.name = "environment_reached",
 	.sql = "UPDATE environment e"
@@ -283,6 +290,7 @@ static const struct stmt *const environment_stmts[] = {
 	&waiting,
 	&secrets_find,
 	&secrets_save,
+	&replaces,
 	&reached,
 	NULL,
 };
@@ -464,6 +472,9 @@ const struct err *
 environment_reached(struct db *db, int64_t deployment_id)
 {
 	const struct environment args = { .id = deployment_id };
+	const struct err *e;
 
+	if ((e = db_exec(db, &replaces, &args, NULL)) != NULL)
+		return e;
 	return db_exec(db, &reached, &args, NULL);
 }

@@ -110,7 +110,7 @@ MUSTCHECK const struct err *environment_secrets_find(struct db *,
 MUSTCHECK const struct err *environment_secrets_save(struct db *,
     const struct environment_secrets *);
 /* Inside the transaction in which the deployment succeeds: it is now live in
- * its environment, if it has one. */
+ * its environment, if it has one, and remembers what it replaced. */
 MUSTCHECK const struct err *environment_reached(struct db *,
     int64_t deployment_id);
 

@@ -38,6 +38,7 @@
 	X(project)							\
 	X(projectdir)							\
 	X(queue)							\
+	X(repeat)							\
 	X(report)							\
 	X(runner)							\
 	X(schedule)							\

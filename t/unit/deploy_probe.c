@@ -13,7 +13,7 @@
 #include "crypto/crypto.h"
 #include "crypto/public_key.h"
 #include "db/db.h"
-#include "deploy/deploy.h"
+#include "deploy/repeat.h"
 #include "json/json.h"
 
 #define ARENA ((size_t)16 << 20)
@@ -53,7 +53,8 @@ body(struct db *db, void *context)
 	arena_clear(deploy.a);
 	faults_init(&faults, deploy.a);
 	e = job->text == NULL ?
-	    deploy_retry(&deploy, job->id, 1, job->role, &made) :
+	    repeat_retry(&deploy, job->id, &(struct repeat_by){ 1, job->role },
+		&made) :
 	    create(job, &made);
 	if (e == NULL)
 		job->id = made.id;

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: ISC */
+#include "deploy/repeat.h"
+
+#include "core/str.h"
+#include "deploy/approval.h"
+#include "deploy/locked.h"
+#include "deploy/target.h"
+#include "deploy/variables.h"
+#include "store/env.h"
+#include "store/project.h"
+
+/* A retry repeats what was accepted before. So a deployer may repeat the
+ * variables that a maintainer set, but not those that a deployer set while the
+ * project's rules, or an older version, allowed it. */
+static const struct err *
+variables_check(struct deploy *deploy, const struct deployment *d,
+    const struct list *base, enum role role)
+{
+	const char *const maintainer = variables_role(ROLE_MAINTAINER);
+	const char *by = d->env_role;
+	const struct err *e;
+	struct project p;
+	const char *extra;
+
+	if (by == NULL && str_eq(d->trigger, "webhook"))
+		by = maintainer; /* maintainers write triggers */
+	if (role >= ROLE_MAINTAINER || str_eq(by, maintainer))
+		return NULL;
+	e = project_by_id(deploy->db, deploy->a, d->project_id, &p);
+	if (e != NULL || str_eq(p.extra_env, ENV_EXTRA_DEPLOYERS))
+		return e;
+	if ((e = variables_extra(deploy, &p, base, d->env_vars, &extra)) !=
+		NULL ||
+	    extra == NULL)
+		return e;
+	return err_public(ERR_FORBIDDEN,
+	    "The deployment sets %.128s, which the project's envPresets do not "
+	    "name and which no maintainer set. Ask a maintainer to repeat the "
+	    "deployment.",
+	    extra);
+}
+
+/* Reads the deployment and locks its project. */
+static const struct err *
+source_hold(struct deploy *deploy, int64_t id, struct deployment *out)
+{
+	const struct err *e;
+
+	if ((e = deployment_by_id(deploy->db, deploy->a, id, out)) != NULL)
+		return e;
+	e = deployment_hold_project(deploy->db, deploy->a, out->project_id);
+	if (e != NULL && e->code == ERR_NOTFOUND)
+		return err_public(ERR_CONFLICT,
+		    "The project of this deployment was deleted.");
+	return e;
+}
+
+/* Turns the deployment into a copy of itself. */
+static void
+copy_begin(struct deployment *d, const char *trigger,
+    const struct repeat_by *by)
+{
+	d->trigger = trigger;
+	d->retry_of = (struct maybe){ .n = d->id, .set = true };
+	d->created_by = (struct maybe){ .n = by->user_id, .set = true };
+}
+
+/* Whether the environment still accepts the branch and the commit. */
+static const struct err *
+place_check(struct deploy *deploy, const struct environment *env,
+    const struct deployment *d)
+{
+	const struct err *e;
+	bool good;
+
+	if ((e = target_accepts(deploy->a, env, d->branch, &good)) != NULL)
+		return e;
+	if (!good)
+		return err_public(ERR_CONFLICT,
+		    "The environment %s no longer accepts the branch of this "
+		    "deployment.",
+		    env->name);
+	if (target_is_unchecked(env, d))
+		return err_public(ERR_CONFLICT,
+		    "The environment %s accepts only certain branches, and the "
+		    "deployment has no checkout that compares its commit with "
+		    "the branch. Create a deployment without a commit.",
+		    env->name);
+	return NULL;
+}
+
+/* Checks that the deployment can still go to its environment, marks it if that
+ * requires approval, and lists the environment's variables. */
+static const struct err *
+retry_target(struct deploy *deploy, struct deployment *d, struct list *base)
+{
+	struct environment env = { .id = 0 };
+	const struct err *e = NULL;
+
+	if (d->environment_id.set)
+		e = environment_by_id(deploy->db, deploy->a,
+		    d->environment_id.n, &env);
+	if (e != NULL && e->code == ERR_NOTFOUND)
+		return err_public(ERR_CONFLICT,
+		    "The environment of this deployment was deleted.");
+	if (e == NULL && env.id != 0)
+		e = place_check(deploy, &env, d);
+	if (e != NULL || (e = approval_repeat(&env, d)) != NULL)
+		return e;
+	return target_variables(deploy, deploy->a, d->project_id, &env, base);
+}
+
+const struct err *
+repeat_retry(struct deploy *deploy, int64_t id, const struct repeat_by *by,
+    struct deployment *out)
+{
+	const struct err *e;
+	struct deployment d;
+	struct list base;
+
+	*out = (struct deployment){ .id = 0 };
+	if ((e = source_hold(deploy, id, &d)) != NULL ||
+	    (e = retry_target(deploy, &d, &base)) != NULL ||
+	    (e = variables_check(deploy, &d, &base, by->role)) != NULL ||
+	    (e = locked_check(deploy, d.project_id, d.environment_id.n)) !=
+		NULL)
+		return e;
+	copy_begin(&d, "retry", by);
+	return deployment_repeat(deploy->db, deploy->a, &d, out);
+}
+
+/* Inserts a rollback that repeats the deployment. */
+static const struct err *
+rollback_insert(struct deploy *deploy, struct deployment *d,
+    const struct environment *env, const char *reason,
+    const struct repeat_by *by, struct deployment *out)
+{
+	const struct err *e;
+	struct list base;
+
+	e = target_variables(deploy, deploy->a, d->project_id, env, &base);
+	if (e != NULL ||
+	    (e = variables_check(deploy, d, &base, by->role)) != NULL)
+		return e;
+	copy_begin(d, DEPLOYMENT_ROLLBACK, by);
+	d->approval = NULL;
+	d->rollback_reason = reason;
+	return deployment_repeat(deploy->db, deploy->a, d, out);
+}
+
+/* Locks the environment and its project, and reads what a rollback can
+ * repeat. */
+static const struct err *
+targets_hold(struct deploy *deploy, int64_t environment_id,
+    struct environment *env, struct repeat_targets *out)
+{
+	const struct err *e;
+
+	if ((e = environment_hold_project(deploy->db, deploy->a,
+		 environment_id)) != NULL ||
+	    (e = environment_lock(deploy->db, deploy->a, environment_id,
+		 env)) != NULL ||
+	    (e = repeat_targets(deploy->db, deploy->a, environment_id, out)) !=
+		NULL)
+		return e;
+	if (out->pending != 0)
+		return err_public(ERR_CONFLICT,
+		    "The rollback %lld of the environment %s is pending "
+		    "already.",
+		    (long long)out->pending, env->name);
+	return NULL;
+}
+
+/* Reads the deployment that a request names; adds a fault if it cannot be
+ * repeated in the environment. */
+static const struct err *
+rollback_source(struct deploy *deploy, int64_t id,
+    const struct environment *env, struct deployment *out)
+{
+	const struct err *e;
+
+	e = deployment_by_id(deploy->db, deploy->a, id, out);
+	if (e != NULL && e->code != ERR_NOTFOUND)
+		return e;
+	if (e != NULL || out->environment_id.n != env->id ||
+	    !str_eq(out->status, state_kinds[STATE_SUCCESS].name))
+		faults_add(deploy->faults, "/deploymentId",
+		    "must be a successful deployment to this environment");
+	return faults_check(deploy->faults);
+}
+
+const struct err *
+repeat_rollback(struct deploy *deploy, int64_t environment_id,
+    const struct rollback_request *sent, const struct repeat_by *by,
+    struct deployment *out)
+{
+	struct repeat_targets targets;
+	struct environment env;
+	struct deployment d;
+	const struct err *e;
+	int64_t id;
+
+	*out = (struct deployment){ .id = 0 };
+	if ((e = targets_hold(deploy, environment_id, &env, &targets)) != NULL)
+		return e;
+	id = sent->deployment_id.set ? sent->deployment_id.n : targets.before;
+	if (id == 0)
+		return err_public(ERR_CONFLICT,
+		    "The environment %s has no earlier successful deployment.",
+		    env.name);
+	if ((e = rollback_source(deploy, id, &env, &d)) != NULL)
+		return e;
+	/* its copy repeats the same, and may be newer than what it repeats */
+	if (str_eq(d.trigger, DEPLOYMENT_ROLLBACK))
+		d.id = d.retry_of.n;
+	return rollback_insert(deploy, &d, &env, sent->reason, by, out);
+}
+
+const struct err *
+repeat_undo(struct deploy *deploy, int64_t id, const struct repeat_by *by,
+    struct deployment *out)
+{
+	struct repeat_targets targets;
+	struct environment env;
+	struct deployment d, live;
+	const struct err *e;
+
+	*out = (struct deployment){ .id = 0 };
+	if ((e = deployment_by_id(deploy->db, deploy->a, id, &d)) != NULL)
+		return e;
+	if (!str_eq(d.status, state_kinds[STATE_RUNNING].name))
+		return err_public(ERR_CONFLICT,
+		    "The deployment has not started, so there is nothing to "
+		    "roll back. Cancel it without \"then\".");
+	if (!d.environment_id.set)
+		return err_public(ERR_CONFLICT,
+		    "The deployment has no environment, so it cannot be rolled "
+		    "back. Cancel it without \"then\".");
+	if ((e = targets_hold(deploy, d.environment_id.n, &env, &targets)) !=
+	    NULL)
+		return e;
+	if (targets.live == 0)
+		return err_public(ERR_CONFLICT,
+		    "Nothing is live in the environment %s, so it cannot be "
+		    "rolled back. Cancel the deployment without \"then\".",
+		    env.name);
+	if ((e = deployment_by_id(deploy->db, deploy->a, targets.live,
+		 &live)) != NULL)
+		return e;
+	return rollback_insert(deploy, &live, &env, NULL, by, out);
+}
+
+/* Chooses the environment of a promotion; id 0 in `out` if there is a fault. */
+static const struct err *
+promotion_target(struct deploy *deploy, const struct promotion_request *sent,
+    const struct deployment *d, struct environment *out)
+{
+	const struct err *e;
+	bool good;
+
+	*out = (struct environment){ .id = 0 };
+	if (sent->environment_id == 0) /* it has a fault already */
+		return NULL;
+	e = target_find(deploy, d->project_id,
+	    (struct maybe){ sent->environment_id, true }, out);
+	if (e != NULL || out->id == 0)
+		return e;
+	if (d->environment_id.set && d->environment_id.n == out->id)
+		faults_add(deploy->faults, "/environmentId",
+		    "is the environment of the deployment; retry it instead");
+	e = target_accepts(deploy->a, out, d->branch, &good);
+	if (e == NULL && !good)
+		faults_add(deploy->faults, "/environmentId",
+		    "does not accept the branch of the deployment");
+	return e != NULL || !good ? e : place_check(deploy, out, d);
+}
+
+const struct err *
+repeat_promotion_judge(struct deploy *deploy, int64_t id,
+    const struct promotion_request *sent, const struct repeat_by *by,
+    struct deployment *out)
+{
+	const struct deployment_request vars = { .env_vars = sent->env_vars };
+	const struct deploy_order order = { .sent = &vars, .role = by->role };
+	struct environment env;
+	struct project p;
+	struct list base;
+	const struct err *e;
+
+	if ((e = source_hold(deploy, id, out)) != NULL)
+		return e;
+	if (!str_eq(out->status, state_kinds[STATE_SUCCESS].name))
+		return err_public(ERR_CONFLICT,
+		    "Only a successful deployment can be promoted; the status "
+		    "of this one is \"%s\".",
+		    out->status);
+	if ((e = promotion_target(deploy, sent, out, &env)) != NULL ||
+	    (e = approval_repeat(&env, out)) != NULL ||
+	    (e = project_by_id(deploy->db, deploy->a, out->project_id, &p)) !=
+		NULL ||
+	    (e = target_variables(deploy, deploy->a, p.id, &env, &base)) !=
+		NULL)
+		return e;
+	copy_begin(out, DEPLOYMENT_PROMOTION, by);
+	out->environment_id = (struct maybe){ env.id, true };
+	out->env_role = variables_role(by->role);
+	return variables_make(deploy, &p, &base, &order, out);
+}
+
+const struct err *
+repeat_promotion(struct deploy *deploy, int64_t id,
+    const struct promotion_request *sent, const struct repeat_by *by,
+    struct deployment *out)
+{
+	struct deployment d;
+	const struct err *e;
+
+	*out = (struct deployment){ .id = 0 };
+	if ((e = repeat_promotion_judge(deploy, id, sent, by, &d)) != NULL ||
+	    (e = faults_check(deploy->faults)) != NULL ||
+	    (e = locked_check(deploy, d.project_id, d.environment_id.n)) !=
+		NULL)
+		return e;
+	return deployment_promote(deploy->db, deploy->a, &d, out);
+}
