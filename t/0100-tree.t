@@ -63,6 +63,7 @@ my %files = (
 	'src/deploy/repository.c' => [[qw(core deploy forge)], undef],
 	'src/dispatch/dispatch.c' => [[qw(core crypto db spool dispatch)], undef],
 	'src/store/joblog.c' => [undef, qr{^zlib\.h$}],
+	'src/cli/deploy.c' => [undef, qr{^bsd/stdlib\.h$}],
 	'src/cli/prompt.c' => [undef, qr{^bsd/readpassphrase\.h$}],
 	'src/cli/table.c' => [undef, qr{^libsmartcols\.h$}],
 );

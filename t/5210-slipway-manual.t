@@ -20,9 +20,9 @@ cmp_ok(scalar @command, '>', 10, 'the test finds the commands');
 sub plain {
 	my ($mdoc) = @_;
 	$mdoc =~ s/\\-/-/g;
-	$mdoc =~ s/^\.(?:It|Xo|Xc|Op|Cm|Ar|Fl)\b//mg;
-	$mdoc =~ s/\b(?:Xo|Xc|Op|Cm|Ar)\b//g;
 	$mdoc =~ s/\bFl (\S)/-$1/g;
+	$mdoc =~ s/^\.//mg;
+	$mdoc =~ s/\b(?:It|Xo|Xc|Op|Oo|Oc|Cm|Ar)\b//g;
 	return join ' ', split ' ', $mdoc;
 }
 
@@ -66,7 +66,7 @@ for my $name (@command) {
 	my %in_page = map { $_ => 1 } plain($head{$name}) =~ /(?<![\w-])(--?[a-z][a-z-]*)/gi;
 	is_deeply(\%in_page, \%in_usage, "slipway(1) shows the options of slipway $name in its heading");
 	my @word = map { lc =~ s/[\[\]]//gr } grep { !/-/ } split ' ', substr($usage, length $name)
-	    =~ s/\[?--?[a-z][a-z-]*(?: [^ \]]+)?\]?(?:\.\.\.)?//gir;
+	    =~ s/\[?--?[a-z][a-z-]*(?: [^ \[\]]+(?:\[=\w+\])?)?\]?(?:\.\.\.)?//gir;
 	my @said = split ' ', plain($head{$name}) =~ s/^\Q$name\E//r =~ s/--?[a-z][a-z-]*(?: (?!-)\S+)?//gir;
 	pop @word if $name eq 'help'; # a command of two words
 	is("@said", "@word", "slipway(1) names the arguments of slipway $name");

@@ -65,3 +65,23 @@ out:
 		(void)close(null);
 	return e;
 }
+
+const struct err *
+child_start(const char *const argv[], int *status)
+{
+	const struct err *e = NULL;
+	int null;
+	pid_t pid;
+
+	*status = 127;
+	if ((null = open("/dev/null", O_RDWR | O_CLOEXEC)) == -1)
+		return err_errno("/dev/null");
+	if ((pid = fork()) == 0)
+		become(argv, null, null);
+	if (pid == -1)
+		e = err_errno("fork");
+	else
+		*status = wait_for(pid);
+	(void)close(null);
+	return e;
+}

@@ -11,4 +11,7 @@
 MUSTCHECK const struct err *child_output(const char *const argv[], bool quiet,
     struct buf *out, int *status);
 
+/* Starts a program that outlives the caller's interest, with no output. */
+MUSTCHECK const struct err *child_start(const char *const argv[], int *status);
+
 #endif

@@ -37,6 +37,8 @@ struct client {
 	bool color;    /* it shows colors */
 	bool progress; /* standard error is a terminal that can be redrawn */
 	bool shown;    /* there is a line of progress */
+	bool in_line;  /* the last byte of a log that was printed ends no
+			* line */
 };
 
 struct client_request {

@@ -35,6 +35,12 @@ of_project(struct client *c, const char *kind, int64_t project,
 }
 
 const struct err *
+find_pipelines(struct client *c, int64_t project, struct list *out)
+{
+	return of_project(c, "pipelines", project, out);
+}
+
+const struct err *
 find_environments(struct client *c, int64_t project, struct list *out)
 {
 	return of_project(c, "environments", project, out);
@@ -237,6 +243,12 @@ void
 known_projects(struct command_call *call, struct buf *out)
 {
 	offer(call, projects_of, NULL, out);
+}
+
+void
+known_pipelines(struct command_call *call, struct buf *out)
+{
+	offer(call, find_pipelines, project_given(call), out);
 }
 
 void

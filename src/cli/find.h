@@ -15,8 +15,11 @@ struct named {
 	const char *repository; /* of a project */
 };
 
-/* Lists all projects, or the environments of a project (0 = of all). */
+/* Lists all projects, or the pipelines or environments of a project (0 = of
+ * all). */
 MUSTCHECK const struct err *find_projects(struct client *, struct list *out);
+MUSTCHECK const struct err *find_pipelines(struct client *, int64_t project,
+    struct list *out);
 MUSTCHECK const struct err *find_environments(struct client *, int64_t project,
     struct list *out);
 /* The name of an id in such a list; NULL if it is not there. */
@@ -35,7 +38,7 @@ MUSTCHECK const struct err *find_deployment(struct client *, const char *text,
     int64_t *out);
 
 /* For completion. */
-command_known known_projects, known_environments;
+command_known known_projects, known_pipelines, known_environments;
 command_known known_deployments;
 
 #endif

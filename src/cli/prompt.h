@@ -10,4 +10,9 @@
 MUSTCHECK const struct err *prompt_secret(struct arena *, const char *what,
     const char **out);
 
+/* Reads all of a file, without a line end at its end; "-" is standard input,
+ * /dev/fd/N an open descriptor. */
+MUSTCHECK const struct err *prompt_file(struct arena *, const char *path,
+    size_t max, const char **out);
+
 #endif

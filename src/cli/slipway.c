@@ -6,6 +6,7 @@
 
 #include "cli/find.h"
 #include "core/log.h"
+#include "core/num.h"
 #include "core/str.h"
 
 static const char *const statuses[] = { "pending", "running", "success",
@@ -28,9 +29,76 @@ static const struct option_row settings_options[] = {
 	    .known = known_projects,					\
 	    .doc = "name or id of the project; default: that of the "	\
 		   "checkout")
+#define PLACE(T)							\
+	PROJECT(T),							\
+	OPTION(T, environment, "environment", .letter = 'E',		\
+	    .value = "NAME", .known = known_environments,		\
+	    .doc = "only this environment of the project"),		\
+	OPTION(T, service, "service", .doc = "the whole service")
 #define WITH(list, type) .options = (list), .size = sizeof(struct type)
 #define DEPLOYMENT { "ID", .optional = true, .known = known_deployments }
 /* clang-format on */
+
+static const struct option_row deploy_options[] = {
+	PROJECT(struct deploy_options),
+	OPTION(struct deploy_options, pipeline, "pipeline", .letter = 'P',
+	    .value = "PIPELINE", .known = known_pipelines,
+	    .doc = "its pipeline; needed if it has several"),
+	OPTION(struct deploy_options, environment, "environment", .letter = 'E',
+	    .value = "NAME", .known = known_environments,
+	    .doc = "deploy to this environment; needed if it has several"),
+	OPTION(struct deploy_options, branch, "branch", .letter = 'b',
+	    .value = "BRANCH",
+	    .doc = "deploy this branch; default: that of the checkout"),
+	OPTION(struct deploy_options, commit, "commit", .letter = 'c',
+	    .value = "COMMIT", .doc = "deploy this commit of the branch"),
+	OPTION(struct deploy_options, env, "env", .letter = 'e',
+	    .value = "KEY=VALUE", .doc = "set a variable"),
+	OPTION(struct deploy_options, env_file, "env-file", .value = "FILE",
+	    .file = true, .doc = "set the variables in lines of KEY=VALUE"),
+	OPTION(struct deploy_options, secret, "secret", .letter = 's',
+	    .value = "KEY[=FILE]",
+	    .doc = "ask for a secret variable, or read it from a file; - is "
+		   "standard input"),
+	OPTION(struct deploy_options, follow, "follow", .letter = 'f',
+	    .doc = "print the log until the deployment ends"),
+	OPTION_END,
+};
+
+static const struct option_row logs_options[] = {
+	OPTION(struct logs_options, follow, "follow", .letter = 'f',
+	    .doc = "go on until the deployment ends"),
+	OPTION(struct logs_options, step, "step", .value = "STEP",
+	    .doc = "only the output of this step, by name or position"),
+	OPTION(struct logs_options, failed, "failed",
+	    .doc = "only the output of the steps that failed"),
+	OPTION(struct logs_options, tail, "tail", .value = "LINES", .min = 1,
+	    .max = 1000000, .doc = "begin with the last lines"),
+	OPTION(struct logs_options, offset, "offset", .value = "BYTES",
+	    .max = NUM_SAFE, .doc = "begin after this many bytes"),
+	OPTION_END,
+};
+
+static const struct option_row follow_options[] = {
+	OPTION(struct follow_options, follow, "follow", .letter = 'f',
+	    .doc = "print the log until the deployment ends"),
+	OPTION_END,
+};
+
+static const struct option_row lock_options[] = {
+	PLACE(struct lock_options),
+	OPTION(struct lock_options, message, "message", .letter = 'm',
+	    .value = "TEXT", .must = true, .doc = "why deployments wait"),
+	OPTION(struct lock_options, until, "until", .value = "TIME",
+	    .doc = "when the lock expires: 90m, 2h, 3d, or a time as in "
+		   "2027-01-31T00:00:00Z"),
+	OPTION_END,
+};
+
+static const struct option_row unlock_options[] = {
+	PLACE(struct lock_options),
+	OPTION_END,
+};
 
 static const struct option_row login_options[] = {
 	OPTION(struct auth_options, with_token, "with-token",
@@ -75,6 +143,24 @@ static const struct option_row project_options[] = {
 };
 
 static const struct command commands[] = {
+	{ "deploy", "deploy a branch or a commit",
+	    .examples =
+		"deploy -f\tdeploy the branch of this checkout, and follow "
+		"the log\n"
+		"deploy -p shop -E production -b main\tdeploy to an "
+		"environment\n"
+		"deploy -e VERSION=2.1 --secret API_KEY\tset a variable, and "
+		"ask for a secret\n",
+	    .run = slipway_deploy, WITH(deploy_options, deploy_options) },
+	{ "logs", "print the log of a deployment",
+	    .examples = "logs -f\tfollow the latest deployment of this "
+			"checkout's project\n"
+			"logs 17 --failed\tprint the output of the steps that "
+			"failed\n"
+			"logs 17 --tail 20 -f\tbegin with the last 20 "
+			"lines\n",
+	    .word = { DEPLOYMENT }, .run = slipway_logs,
+	    WITH(logs_options, logs_options) },
 	{ "status", "print a deployment, its steps, and why it waits",
 	    .examples = "status\tshow the latest deployment of this "
 			"checkout's project\n"
@@ -86,6 +172,24 @@ static const struct command commands[] = {
 			"failed\n"
 			"list --json | jq '.data[].id'\tprint the ids only\n",
 	    .run = slipway_list, WITH(list_options, list_options) },
+	{ "retry",
+	    "repeat a deployment with the same commit, steps and "
+	    "variables",
+	    .examples = "retry 17 -f\trepeat it, and follow the log\n",
+	    .word = { DEPLOYMENT }, .run = slipway_retry,
+	    WITH(follow_options, follow_options) },
+	{ "cancel", "cancel a deployment that is pending or running",
+	    .word = { { "ID", .known = known_deployments } },
+	    .run = slipway_cancel },
+	{ "open", "open the page of a deployment in a browser",
+	    .word = { DEPLOYMENT }, .run = slipway_open },
+	{ "lock", "keep new deployments from starting",
+	    .examples = "lock -p shop -m 'moving the database' --until 2h\t"
+			"lock a project for two hours\n"
+			"lock --service -m maintenance\tlock everything\n",
+	    .run = slipway_lock, WITH(lock_options, lock_options) },
+	{ "unlock", "remove a lock", .run = slipway_unlock,
+	    WITH(unlock_options, lock_options) },
 	{ "projects", "list projects", .run = slipway_projects },
 	{ "pipelines", "list the pipelines of a project",
 	    .run = slipway_pipelines, WITH(project_options, project_options) },
@@ -169,7 +273,10 @@ static const struct program program = {
 	.examples =
 	    "auth login --with-token https://deploy.example.org <token\t"
 	    "sign in\n"
-	    "list\tlist the latest deployments\n",
+	    "deploy -f\tdeploy the branch of this checkout, and follow the "
+	    "log\n"
+	    "status\tshow the latest deployment of this checkout's project\n"
+	    "logs 17 --failed\tfind out why a deployment failed\n",
 	.commands = commands,
 	.options = settings_options,
 	.size = sizeof(struct client_settings),

@@ -35,7 +35,43 @@ struct list_options {
 struct project_options {
 	const char *project;
 };
+struct deploy_options {
+	const char *project;
+	const char *pipeline;
+	const char *environment;
+	const char *branch;
+	const char *commit;
+	struct option_list env;
+	struct option_list env_file;
+	struct option_list secret;
+	bool follow;
+};
+struct follow_options {
+	bool follow;
+};
+struct logs_options {
+	bool follow;
+	bool failed;
+	const char *step;
+	int64_t tail;
+	int64_t offset;
+};
+struct lock_options {
+	const char *project;
+	const char *environment;
+	bool service;
+	const char *message;
+	const char *until;
+};
 
+/* Follows a deployment from an offset of its log, prints how it ended, and sets
+ * the exit status to its result. */
+MUSTCHECK const struct err *slipway_follow(struct client *, int64_t id,
+    int64_t offset);
+
+command_run slipway_deploy, slipway_logs;
+command_run slipway_retry, slipway_cancel, slipway_open;
+command_run slipway_lock, slipway_unlock;
 command_run slipway_login, slipway_auth_status, slipway_logout;
 command_run slipway_api;
 command_run slipway_list, slipway_status;

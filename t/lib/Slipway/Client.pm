@@ -11,6 +11,8 @@ package Slipway::Client;
 
 use strict;
 use warnings;
+use IO::Handle ();
+use POSIX ();
 use Slipway::Test;
 
 my $made = 0;
@@ -38,6 +40,56 @@ sub run {
 	    program('slipway'), @args);
 	on_failure('the last command' => sub { return "slipway @args: $status\n$out$err" });
 	return ($status >> 8, $out, $err);
+}
+
+# Runs it in a pseudo-terminal, in the background.
+my $pty = 'import os,pty,sys; s = pty.spawn(sys.argv[1:]);'
+    . ' sys.exit(128 + os.WTERMSIG(s) if os.WIFSIGNALED(s) else os.WEXITSTATUS(s))';
+my $terminals = 0;
+sub terminal {
+	my ($self, @args) = @_;
+	my $opt = ref $args[0] ? shift @args : {};
+	my $out = tempdir() . '/terminal' . ++$terminals;
+	my %env = %{ $self->env(TERM => 'xterm', %{ $opt->{env} || {} }) };
+	pipe my $from, my $to or die "pipe: $!";
+	my $pid = fork;
+	die "fork: $!" if !defined $pid;
+	if (!$pid) {
+		for (keys %env) { if (defined $env{$_}) { $ENV{$_} = $env{$_} } else { delete $ENV{$_} } }
+		close $to;
+		open STDIN, '<&', $from or POSIX::_exit(127);
+		open STDOUT, '>', $out or POSIX::_exit(127);
+		open STDERR, '>&', \*STDOUT or POSIX::_exit(127);
+		if (defined $opt->{cwd}) { chdir $opt->{cwd} or POSIX::_exit(127) }
+		my @program = $opt->{program} ? @{ $opt->{program} } : program('slipway');
+		{ no warnings; exec 'python3', '-c', $pty, @program, @args; }
+		POSIX::_exit(127);
+	}
+	close $from;
+	$to->autoflush(1);
+	return bless { pid => $pid, keys => $to, out => $out }, 'Slipway::Client::Terminal';
+}
+
+package Slipway::Client::Terminal;
+
+use Slipway::Test;
+
+sub screen { my ($self) = @_; return slurp($self->{out}) // '' }
+sub type { my ($self, $text) = @_; print { $self->{keys} } $text; return }
+# Waits until the terminal shows a text.
+sub saw {
+	my ($self, $re) = @_;
+	on_failure('the terminal' => sub { return $self->screen });
+	return poll(60, sub { return $self->screen =~ $re });
+}
+# Waits for the end; the exit status, 128 and more for a signal.
+sub end {
+	my ($self) = @_;
+	my $status;
+	poll(120, sub { waitpid($self->{pid}, POSIX::WNOHANG()) == $self->{pid} && defined($status = $?) })
+	    or kill 'KILL', $self->{pid};
+	close $self->{keys};
+	return defined $status ? $status >> 8 : undef;
 }
 
 1;
