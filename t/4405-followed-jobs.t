@@ -44,6 +44,8 @@ kill 'CONT', $dispatcher;
 is($runner->wait($id), 'success', 'a short deployment succeeds');
 is($runner->steps($id), 'success success', 'the steps of the short deployment have their states');
 like($runner->log($id), qr/^short\n.*^second$/ms, 'the log of the short deployment is complete');
+is($db->sql("SELECT COUNT(*) FROM deployment_step WHERE deployment_id = $id AND started_at <= finished_at"
+    . ' AND log_offset > 0 AND log_length > 0'), 2, 'each step has its times and its part of the log');
 ok($runner->is_clean, 'the short deployment leaves nothing');
 is(transactions() - $before, 1, 'the end of a short deployment takes one transaction');
 is($db->sql("SELECT MAX(packed) FROM log_chunk WHERE deployment_id = $id"), 0,

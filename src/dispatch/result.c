@@ -243,9 +243,32 @@ load(const struct task *t, struct arena *a, int64_t from, int64_t to,
 	return NULL;
 }
 
-/* Writes one record to the queue. */
+/* Adds the end of the step that starts, if the record at `at` is that: then one
+ * statement stores both. */
+static void
+step_join(struct arena *a, const char *data, size_t len, size_t *at,
+    struct move_step *event)
+{
+	struct move_step both = *event;
+	size_t next = *at;
+	struct record r;
+	bool found;
+
+	if (event->status != STATE_RUNNING ||
+	    record_read(a, data, len, &next, &r, &found) != NULL || !found ||
+	    strcmp(r.name, names[R_STEP_ENDED]) != 0 ||
+	    step_ended(a, &r, &both) != NULL ||
+	    both.position != event->position)
+		return;
+	*event = both;
+	*at = next;
+}
+
+/* Writes one record to the queue, and the next one as well if they belong
+ * together; `at` is the position behind what was written. */
 static const struct err *
-record_store(struct dispatch *d, const struct task *t, const struct record *r)
+record_store(struct dispatch *d, const struct task *t, const struct record *r,
+    const char *data, size_t len, size_t *at)
 {
 	struct move_step event = { .deployment_id = t->run.id,
 		.epoch = t->run.epoch };
@@ -270,6 +293,7 @@ record_store(struct dispatch *d, const struct task *t, const struct record *r)
 			continue;
 		if ((e = step_records[i].read(d->a, r, &event)) != NULL)
 			return e;
+		step_join(d->a, data, len, at, &event);
 		return move_step(d->db, &event);
 	}
 	return NULL;
@@ -323,7 +347,8 @@ result_follow(struct dispatch *d, struct task *t)
 		if (!found)
 			return NULL;
 		fetch_note(d, t, &r);
-		if ((e = record_store(d, t, &r)) == NULL) {
+		e = record_store(d, t, &r, data, len, &at);
+		if (e == NULL) {
 			p->result_at += (int64_t)(at);
 			data += at;
 			len -= at;
