@@ -65,7 +65,7 @@ my %large = map { $_ => 1 } qw(user api_token project workspace pipeline environ
 
 # --- a value for each argument, by its name
 my %value = (status => "'pending'", username => "'user7'", name => "'project7'", like => "'%a%'",
-	hash => "SHA2(7, 256)",
+	hash => "SHA2(7, 256)", commit_hash => 'SHA1(7)',
 	state_hash => "SHA2(7, 256)", browser_hash => "SHA2(7, 256)", holder => "'7'", again => "'7'",
 	forge => "'7'", forge_id => "'7'", login => "'user7'",
 	seconds => 600, idle => 600,
@@ -135,15 +135,19 @@ my %sql = map { $_->[0] => $_ } @statements;
 # and an environment of another project.
 $db->sql("INSERT INTO deployment (project_id, pipeline_id, environment_id, branch, status, `trigger`)"
     . " SELECT 9, 9, 9, 'busy', 'success', 'manual' FROM seq_1_to_5000;"
-    . ' UPDATE pipeline SET project_id = 9 WHERE id = 9; ANALYZE TABLE deployment');
+    . ' UPDATE pipeline SET project_id = 9 WHERE id = 9;'
+    . ' UPDATE deployment SET commit_hash = SHA1(id % 1000); ANALYZE TABLE deployment');
 my %busy = (project_id => 9, pipeline_id => 9, environment_id => 9, branch => "'busy'",
 	status => "'interrupted'", before => 9e15);
 my %rare = (%busy, branch => "'rare'", status => "'success'");
+my %commit = (map({ $_ => 0 } qw(project_id pipeline_id environment_id)), status => 'NULL', branch => 'NULL',
+	before => 9e15);
 my %foreign = (%busy, project_id => 10, status => "'success'");
 for my $case (['queue_candidates', 1500], ['project_by_id', 5], ['principal_by_token', 5],
     ['project_page', 80],
 	['step_page_of', 20], ['queue_held', 100], ['queue_expired', 60], ['figures_read', 500],
 	(map { ["deployment_page_$_", 50, \%busy] } 1 .. 31),
+	['deployment_page_of_commit', 50, \%commit], ['deployment_page_of_digits', 120, \%commit],
 	(map { ["deployment_page_$_", 50, \%rare] } 16 .. 31),
 	(map { ["deployment_page_$_", 50, \%foreign] } 3, 7, 11, 15, 17, 19, 21, 23, 25, 27, 29, 31)) {
 	my ($name, $most, $own) = @$case;

@@ -353,8 +353,19 @@ is(scalar @{ $api->get("/api/deployments?projectId=$many&status=pending&branch=o
     'a list can be filtered by status and branch');
 is(scalar @{ $api->get("/api/deployments?projectId=$many&status=running")->{json}{data} }, 0,
     'a filter by status may match nothing');
+my @hash = ('fed0123' . 'a' x 33, 'fed0123' . 'b' x 33, 'fed0124' . 'a' x 33);
+$db->sql(join ';', map { "UPDATE deployment SET commit_hash = '$hash[$_ % 3]' WHERE id = $ids[$_]" } 0 .. 6);
+for my $case ([ $hash[0], '', '6 3 0' ], [ uc $hash[1], '', '4 1' ], [ 'fed0123', '', '6 4 3 1 0' ],
+    [ 'fed0123', '&status=success', '1 0' ], [ 'fed0123', '&branch=odd', '6 4 0' ],
+    [ $hash[2], '&limit=1', '5' ],
+    [ $hash[0], "&projectId=$project", '' ], [ 'fed0123' . 'c' x 33, '', '' ], [ '0000000', '', '' ]) {
+	my ($commit, $more, $want) = @$case;
+	$page = $api->get("/api/deployments?commitHash=$commit$more")->{json};
+	is(join(' ', map { $_->{id} } @{ $page->{data} }), join(' ', @ids[ split ' ', $want ]),
+	    "a list of commit $commit$more has its deployments, newest first");
+}
 for my $bad ('limit=0', 'limit=101', 'limit=x', 'cursor=x', 'cursor=0', 'status=done', 'page=1',
-    'projectId=a', 'env=x') {
+    'projectId=a', 'env=x', 'commitHash=abcdef', 'commitHash=abcdefg', 'commitHash=abc%25def') {
 	is($api->get("/api/deployments?$bad")->{status}, 400, "a list with $bad returns 400");
 }
 is($api->get('/api/deployments/999999')->{status}, 404, 'an unknown deployment returns 404');

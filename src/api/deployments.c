@@ -3,6 +3,7 @@
 #include "api/git.h"
 #include "api/replay.h"
 #include "api/resources.h"
+#include "core/str.h"
 #include "deploy/approval.h"
 #include "deploy/deploy.h"
 #include "deploy/repeat.h"
@@ -23,10 +24,31 @@ struct work {
 	struct deployment made;
 };
 
+/* The digits of a commit in lower case, as git prints them. */
+static const struct err *
+commit_read(struct req *rq, const char **out)
+{
+	const char *sent = req_str(rq, "commitHash");
+	char *hash, *c;
+
+	*out = NULL;
+	if (sent == NULL)
+		return NULL;
+	if (!str_matches(sent, "[0-9a-fA-F]+"))
+		return err_public(ERR_BAD_REQUEST,
+		    "The query parameter \"commitHash\" must consist of "
+		    "hexadecimal digits.");
+	*out = hash = arena_strdup(rq->a, sent);
+	for (c = hash; *c != '\0'; c++)
+		if (*c >= 'A' && *c <= 'F')
+			*c = (char)(*c - 'A' + 'a');
+	return NULL;
+}
+
 static const struct err *
 api_deployment_list(struct req *rq)
 {
-	const struct deployment_filter filter = {
+	struct deployment_filter filter = {
 		.project_id = req_int(rq, "projectId"),
 		.pipeline_id = req_int(rq, "pipelineId"),
 		.environment_id = req_int(rq, "environmentId"),
@@ -39,6 +61,8 @@ api_deployment_list(struct req *rq)
 	struct list list;
 	int64_t next;
 
+	if ((e = commit_read(rq, &filter.commit_hash)) != NULL)
+		return e;
 	e = deployment_page(rq->db, rq->a, &filter, &list, &next);
 	if (e != NULL)
 		return e;
@@ -426,6 +450,12 @@ static const struct route_param deployment_params[] = {
 	    .type = PARAM_STR,
 	    .max = 255,
 	    .doc = "Only deployments of this branch." },
+	{ .name = "commitHash",
+	    .type = PARAM_STR,
+	    .min = 7,
+	    .max = 64,
+	    .doc = "Only deployments of this commit: its hash, or at least 7 "
+		   "digits at its beginning." },
 	PARAM_END,
 };
 

@@ -278,6 +278,34 @@ static const struct stmt *const pages[BY__MAX] = {
 };
 /* clang-format on */
 
+/* A commit is deployed a few times, so the other filters need no index there.
+ * Only a whole hash is found in the order of the list. */
+#define OF_COMMIT                                                              \
+	" AND (? = 0 OR d.project_id = ?) AND (? = 0 OR d.pipeline_id = ?)"    \
+	" AND (? = 0 OR d.environment_id = ?) AND (? IS NULL OR d.status = ?)" \
+	" AND (? IS NULL OR d.branch = ?) AND d.id < ?"                        \
+	" ORDER BY d.id DESC LIMIT ?"
+static const struct field of_commit_args[] = { Q(commit_hash), Q(project_id),
+	Q(project_id), Q(pipeline_id), Q(pipeline_id), Q(environment_id),
+	Q(environment_id), Q(status), Q(status), Q(branch), Q(branch),
+	Q(before), Q(limit), FIELD_END };
+static const struct stmt page_of_commit = {
+	.name = "deployment_page_of_commit",
+	.sql = LISTED " FORCE INDEX (deployment_commit)"
+		      " WHERE d.commit_hash = ?" OF_COMMIT,
+	.args = of_commit_args,
+	.row = deployment_fields,
+	.rowsize = sizeof(struct deployment),
+};
+static const struct stmt page_of_digits = {
+	.name = "deployment_page_of_digits",
+	.sql = LISTED " FORCE INDEX (deployment_commit)"
+		      " WHERE d.commit_hash LIKE CONCAT(?, '%')" OF_COMMIT,
+	.args = of_commit_args,
+	.row = deployment_fields,
+	.rowsize = sizeof(struct deployment),
+};
+
 static const struct field id_args[] = { A(id), FIELD_END };
 static const struct stmt by_id = {
 	.name = "deployment_by_id",
@@ -354,7 +382,9 @@ static const struct stmt *const deployment_stmts[] = {
 #define X(n, ...) &page_##n,
 	PAGES(X)
 #undef X
-	    & by_id,
+	    & page_of_commit,
+	&page_of_digits,
+	&by_id,
 	&steps_of_id,
 	&log_sizes,
 	&unended,
@@ -435,6 +465,23 @@ logs_measure(struct db *db, struct arena *a, struct list *list)
 	return NULL;
 }
 
+/* The statement for the filters that are on. */
+static const struct stmt *
+page_statement(const struct deployment_filter *q)
+{
+	const size_t digits = q->commit_hash == NULL ? 0 :
+						       strlen(q->commit_hash);
+
+	if (digits > 0)
+		return digits == 40 || digits == 64 ? &page_of_commit :
+						      &page_of_digits;
+	return pages[(q->project_id != 0 ? BY_PROJECT : 0) |
+	    (q->pipeline_id != 0 ? BY_PIPELINE : 0) |
+	    (q->status != NULL ? BY_STATUS : 0) |
+	    (q->branch != NULL ? BY_BRANCH : 0) |
+	    (q->environment_id != 0 ? BY_ENVIRONMENT : 0)];
+}
+
 const struct err *
 deployment_page(struct db *db, struct arena *a,
     const struct deployment_filter *filter, struct list *out, int64_t *next)
@@ -448,14 +495,7 @@ deployment_page(struct db *db, struct arena *a,
 	q.limit++; /* one more, to know whether a page follows */
 	if (q.before == 0)
 		q.before = NUM_SAFE;
-	e = db_rows(db, a,
-	    pages[(q.project_id != 0 ? BY_PROJECT : 0) |
-		(q.pipeline_id != 0 ? BY_PIPELINE : 0) |
-		(q.status != NULL ? BY_STATUS : 0) |
-		(q.branch != NULL ? BY_BRANCH : 0) |
-		(q.environment_id != 0 ? BY_ENVIRONMENT : 0)],
-	    &q, out);
-	if (e != NULL)
+	if ((e = db_rows(db, a, page_statement(&q), &q, out)) != NULL)
 		return e;
 	found = out->n;
 	if (out->n > (size_t)filter->limit)

@@ -95,6 +95,7 @@ struct deployment_filter {
 	int64_t environment_id;
 	const char *status;
 	const char *branch;
+	const char *commit_hash; /* in lower case, at least 7 digits */
 	int64_t before;
 	int64_t limit; /* 1..100 */
 };
