@@ -8,6 +8,7 @@ use warnings;
 use IO::Socket::INET;
 use POSIX qw(:sys_wait_h);
 use Test::More;
+use Slipway::Browser;
 use Slipway::Test;
 
 my $top = srcdir();
@@ -85,6 +86,22 @@ for my $line (@lines) {
 	is($status, 0, "a pasted command succeeds: $line") or diag($error);
 	unlike($answer, qr{^\{"type":"about:blank"|^\z}, "a pasted command returns no error: $line");
 }
+
+# --- the console: open the address, see the board, deploy again, follow
+my ($address) = $out =~ m{^(https://\S+/slipway/#sign-in=\S+)$}m;
+ok($address, 'the demo prints the address of the console');
+my $page = Slipway::Browser->start;
+$page->visit($address);
+ok($page->wait_for('.place', 'Translate the greeting'),
+    'the address signs in and shows what is live');
+ok($page->wait_for('.place a.state', 'Failed'), 'the board shows the failed deployment');
+$page->click('[aria-label="Deploy Sample site"]');
+ok($page->wait_for('#deploy'), 'the board leads to the deploy form');
+$page->js('document.querySelector("[name=environmentId]").value = "1"');
+$page->type('[name="env.GREETING"]', 'Hello')->click('#deploy .primary');
+ok($page->wait_until('/deployments\/\d+$/.test(location.pathname)'), 'the form deploys');
+ok($page->wait_for('main', 'Succeeded'), 'its page follows it to the end');
+$page->stop;
 
 # --- demo --reload
 my $demo_conf = "$place/etc/slipway.conf";

@@ -430,7 +430,7 @@ sample_repository() {
 }
 
 deploy_sample() {
-	local project pipeline deployment script
+	local project pipeline deployment script staging
 	say "creating a sample repository, a project, and a pipeline from a template"
 	sample_repository
 	project=$(api POST /api/projects '{
@@ -460,7 +460,62 @@ deploy_sample() {
 		"pipelineId": '"$pipeline"', "envVars": {
 		"GREETING": "Good morning", "REGIONS": "eu,us"}}' | number id)
 	follow "$deployment"
+	deploy_more "$project" "$pipeline"
 	what_next "$project" "$pipeline" "$deployment"
+}
+
+# sample_commit MESSAGE: another commit of the sample repository.
+sample_commit() {
+	(
+		cd "$place/sample"
+		export HOME=$place/tmp GIT_CONFIG_NOSYSTEM=1
+		printf '<!-- %s -->\n' "$1" >>index.html
+		git -c safe.directory='*' -c user.name=Ann -c user.email=ann@localhost commit -q -a -m "$1"
+	) || die "git could not commit to the sample repository: see its message above"
+}
+
+# deploy_to ENVIRONMENT PROJECT PIPELINE TARGET
+deploy_to() {
+	api POST /api/deployments '{"environmentId": '"$1"', "projectId": '"$2"',
+		"pipelineId": '"$3"', "envVars": {
+		"GREETING": "Good morning", "TARGET": "'"$4"'"}}' >/dev/null
+}
+
+# What the console has to show: two environments, one of which requires approval,
+# and a second project with a long log and a failure.
+deploy_more() {
+	local production log admin_token=$token script
+	say "adding environments, a second project and more deployments"
+	staging=$(api POST /api/environments '{"projectId": '"$1"', "name": "staging",
+		"url": "https://staging.example.org/"}' | number id)
+	production=$(api POST /api/environments '{"projectId": '"$1"', "name": "production",
+		"url": "https://www.example.org/", "approval": "required"}' | number id)
+	sample_commit "Add a footer"
+	deploy_to "$staging" "$1" "$2" staging
+	sample_commit "Translate the greeting"
+	deploy_to "$staging" "$1" "$2" staging
+	# The user who starts a deployment cannot approve it.
+	run "$logs/user.log" "$admin" -c "$place/etc/slipway.conf" user add ann --role deployer
+	token=$("$admin" -c "$place/etc/slipway.conf" token add ann --name demo) ||
+		die "slipway-admin could not create a token: see its message above"
+	deploy_to "$production" "$1" "$2" production
+	token=$admin_token
+	log=$(api POST /api/projects '{"name": "Nightly report", "projectDir": "report",
+		"repository": "'"$place/sample"'", "defaultBranch": "main"}' | number id)
+	script='seq -f \"row %06g of the report\" 200000\necho \"no space left for row 200001\" >&2\nexit 1\n'
+	api POST /api/pipelines '{"projectId": '"$log"', "name": "Write the report", "steps": [
+		{"name": "Collect", "script": "echo 3 sources"},
+		{"name": "Write", "script": "'"$script"'"}]}' >/dev/null
+	api POST /api/deployments '{"projectId": '"$log"'}' >/dev/null
+}
+
+# An address that opens the console and signs in once.
+console_address() {
+	local made expires secret
+	expires=$(date -u -d '+8 hours' +%Y-%m-%dT%H:%M:%SZ)
+	made=$(api POST /api/auth/tokens '{"name": "console", "expiresAt": "'"$expires"'"}')
+	secret=${made##*\"token\":\"}
+	printf '%s/slipway/#sign-in=%s.%s\n' "$url" "$(printf '%s' "$made" | number id)" "${secret%%\"*}"
 }
 
 # Shows the log while it grows, until it is complete.
@@ -485,11 +540,15 @@ what_next() {
 	local env=". '$top/demo/env'" curl body json="-H 'Content-Type: application/json'"
 	# shellcheck disable=SC2016 # for the reader's shell
 	curl='curl -sS --cacert "$SLIPWAY_CACERT" -H "Authorization: Bearer $SLIPWAY_TOKEN"'
-	body='{"projectId": '"$1"', "pipelineId": '"$2"','
+	body='{"projectId": '"$1"', "pipelineId": '"$2"', "environmentId": '"$staging"','
 	body+=' "envVars": {"GREETING": "Hello again", "TARGET": "production"}}'
 	cat <<-NEXT
 
-	slipway is running at $url. Try these commands:
+	slipway is running at $url. Open the console; this link signs in once:
+
+	$(console_address)
+
+	Or try these commands:
 
 	$env; $curl "\$SLIPWAY_URL/api/projects"
 	$env; $curl "\$SLIPWAY_URL/api/git/branches?projectId=$1"

@@ -3,7 +3,7 @@
 import { el } from './dom.js';
 import { projectName, userName } from './names.js';
 import { href } from './router.js';
-import { status } from './status.js';
+import { deploymentStatus } from './status.js';
 import { ago, duration, seconds } from './time.js';
 import { t } from '../texts.js';
 
@@ -42,7 +42,7 @@ export function runTime({ startedAt, finishedAt }) {
  */
 function row(d, withProject) {
 	return el('tr', { 'data-key': d.id },
-		el('td', { class: 'state' }, status(d.status)),
+		el('td', { class: 'state' }, deploymentStatus(d)),
 		el('td', { class: 'what' },
 			el('a', { class: 'cover', href: href(`/deployments/${d.id}`) },
 				withProject ? projectName(d.projectId) : t.deployment.title(d.id)),

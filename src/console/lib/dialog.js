@@ -22,7 +22,6 @@ function open(title, ...children) {
  */
 export function openDialog(title, describe) {
 	const dialog = open(title, form(describe(() => dialog.close())));
-	return dialog;
 }
 
 /**

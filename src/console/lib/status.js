@@ -40,6 +40,16 @@ export function status(state) {
 	return el('span', { class: `status ${state}` }, icon(state), t.status[state] ?? state);
 }
 
+/**
+ * The state of a deployment, which may wait for approval.
+ * @param {{ status: string, approval: string | null }} deployment
+ */
+export function deploymentStatus(deployment) {
+	if (deployment.status !== 'pending' || deployment.approval !== 'required')
+		return status(deployment.status);
+	return el('span', { class: 'status pending' }, icon('pending'), t.status.approval);
+}
+
 /** The mark of the console. */
 export function mark() {
 	return svg('svg', { class: 'mark', viewBox: '0 0 32 32', 'aria-hidden': 'true' },

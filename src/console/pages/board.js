@@ -42,9 +42,9 @@ function liveText(live) {
 			live.finishedAt !== null && ago(live.finishedAt))];
 }
 
-/** @param {number} n */
+/** @param {number} n how many wait beside the deployment that is shown */
 function waiting(n) {
-	return n > 0 && el('span', { class: 'badge pending' }, icon('pending'), t.board.waiting(n));
+	return n > 0 && el('span', { class: 'badge pending' }, icon('pending'), t.board.moreWaiting(n));
 }
 
 /** @param {Deployment} now */
@@ -60,6 +60,7 @@ function state(now) {
  */
 function placeRow(project, place) {
 	const now = current(project, place);
+	const behind = place.waiting - (now?.status === 'pending' ? 1 : 0);
 	return el('li', { class: 'place', 'data-key': place.id ?? 0 },
 		el('div', { class: 'name' },
 			place.url === null ? place.name : el('a', { href: place.url, rel: 'noopener' }, place.name),
@@ -67,7 +68,7 @@ function placeRow(project, place) {
 				&& el('span', { class: 'badge locked', title: place.lock.reason }, icon('locked'), t.status.locked)),
 		el('div', { class: 'live' }, place.live === null
 			? el('span', { class: 'faint' }, t.board.nothingLive) : liveText(place.live)),
-		el('div', { class: 'now' }, place.id !== null && waiting(place.waiting),
+		el('div', { class: 'now' }, waiting(behind),
 			now === null ? status('none') : state(now)));
 }
 
@@ -81,7 +82,6 @@ function card(project, { user }) {
 			el('h2', null, el('a', { href: href(`/projects/${project.id}`) }, project.name)),
 			project.lock !== null && el('span', { class: 'badge locked',
 				title: t.lock.full(project.lock.by, project.lock.reason) }, icon('locked'), t.status.locked),
-			waiting(project.waiting),
 			may(user, 'deployer') && el('a', { class: 'button', href: href(`/projects/${project.id}/deploy`),
 				'aria-label': t.board.deployProject(project.name) }, t.board.deploy)),
 		el('ul', { class: 'places' }, places(project).map((place) => placeRow(project, place))));

@@ -47,6 +47,8 @@ function fields(e) {
 			props: { type: 'url' } },
 		{ name: 'branches', label: t.environment.branches, value: (e.branches ?? []).join(' '),
 			hint: t.environment.branchesHint },
+		{ name: 'approval', label: t.environment.approval, type: 'select', value: e.approval ?? 'none',
+			options: Object.entries(t.environment.approvals).map(([value, label]) => ({ value, label })) },
 		{ name: 'variables', label: t.environment.variables, type: 'code', value: lines(e.variables ?? []),
 			hint: t.environment.variablesHint, props: { rows: 4, placeholder: 'NAME=value' } },
 	];
@@ -58,7 +60,7 @@ function fields(e) {
  */
 function bodyOf(values, old) {
 	return { name: values.name, url: values.url || null, branches: words(values.branches),
-		variables: variablesOf(values.variables, old) };
+		approval: values.approval, variables: variablesOf(values.variables, old) };
 }
 
 /** @param {Environment} e @param {Context} context */
@@ -108,6 +110,7 @@ function facts(e) {
 		e.url !== null && one(t.environment.url, el('a', { href: e.url, rel: 'noopener' }, e.url)),
 		one(t.environment.branches, e.branches.length === 0 ? t.environment.anyBranch
 			: e.branches.map((branch) => el('span', { class: 'ref' }, branch))),
+		e.approval === 'required' && one(t.environment.approval, t.environment.approvals.required),
 		e.variables.length > 0 && one(t.environment.variables, e.variables.map((v) =>
 			el('code', { class: 'variable' }, `${v.key}=${v.secret ? '••••••' : v.value}`))));
 }

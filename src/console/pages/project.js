@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: ISC
 /** One project: where it is deployed, how the last runs went, and all of them. */
+import { post } from '../lib/api.js';
+import { openDialog } from '../lib/dialog.js';
 import { el } from '../lib/dom.js';
 import { runChart } from '../lib/chart.js';
 import { commit, deploymentTable } from '../lib/deployments.js';
 import { userName } from '../lib/names.js';
 import { projectHead } from '../lib/project.js';
-import { href } from '../lib/router.js';
+import { go, href } from '../lib/router.js';
 import { may } from '../lib/session.js';
 import { icon, status } from '../lib/status.js';
 import { ago } from '../lib/time.js';
@@ -13,6 +15,22 @@ import { t } from '../texts.js';
 
 /** @typedef {import('../lib/types.js').Environment} Environment */
 /** @typedef {import('../lib/page.js').Context} Context */
+
+/**
+ * Asks why, and deploys what was live before.
+ * @param {Environment} environment
+ */
+function askRollback({ id, name }) {
+	openDialog(t.environment.rollBackOf(name), (close) => ({
+		id: 'rollback', submit: t.environment.rollBack, tone: 'danger', cancel: close,
+		fields: [{ name: 'reason', label: t.environment.rollBackReason, hint: t.environment.rollBackHint }],
+		send: async ({ reason }) => {
+			const made = await post(`/environments/${id}/rollback`, { reason: reason || null });
+			close();
+			go(`/deployments/${made.id}`);
+		},
+	}));
+}
 
 /**
  * @param {Environment} environment
@@ -30,6 +48,9 @@ function environmentCard(environment, { user }) {
 		el('div', { class: 'actions' },
 			may(user, 'deployer') && el('a', { class: 'button', href:
 				href(`/projects/${environment.projectId}/deploy?environment=${environment.id}`) }, t.board.deploy),
+			live !== null && may(user, 'deployer') && el('button', { class: 'plain',
+				'aria-label': t.environment.rollBackOf(environment.name),
+				onclick: () => askRollback(environment) }, t.environment.rollBack),
 			environment.url !== null && el('a', { href: environment.url, rel: 'noopener' }, t.project.visit)));
 }
 

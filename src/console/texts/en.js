@@ -91,6 +91,7 @@ export const texts = {
 	/** @type {Record<string, string>} */
 	status: {
 		pending: 'Waiting',
+		approval: 'Needs approval',
 		running: 'Running',
 		success: 'Succeeded',
 		failed: 'Failed',
@@ -130,6 +131,8 @@ export const texts = {
 		running: (n) => `${n} running`,
 		/** @param {number} n */
 		waiting: (n) => `${n} waiting`,
+		/** @param {number} n */
+		moreWaiting: (n) => `+${n} waiting`,
 		/** @param {number} n */
 		failed: (n) => `${n} failed`,
 		/** @param {number} id @param {string} state */
@@ -239,6 +242,16 @@ export const texts = {
 		branches: 'Branches',
 		branchesHint: 'Patterns such as main release/*; empty: any branch.',
 		anyBranch: 'Any',
+		approval: 'Approval',
+		approvals: {
+			none: 'Not needed',
+			required: 'Someone other than the user who deploys has to approve',
+		},
+		rollBack: 'Roll back',
+		/** @param {string} name */
+		rollBackOf: (name) => `Roll back ${name}`,
+		rollBackReason: 'Reason',
+		rollBackHint: 'What was deployed before the live deployment is deployed again, ahead of everything else.',
 		variables: 'Variables',
 		variablesHint: 'One NAME=value per line. Secret variables stay as they are.',
 		/** @param {string} name */
