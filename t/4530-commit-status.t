@@ -130,11 +130,14 @@ for my $type (qw(gitea gitlab github)) {
 	# a renamed repository
 	$repo->rename('Team/Renamed');
 	my $before = my @then = $forge->statuses($hash);
+	$forge->forget_requests;
 	$db->sql("UPDATE commit_status SET told = NULL, next_at = NOW(3) WHERE deployment_id = $id");
 	$runner->ring;
 	is(closed($id), 'failed failed 0', "$type: a status in a renamed repository is reported");
 	is(scalar(my @now = $forge->statuses($hash)), $before + 1,
 	    "$type: a renamed repository is found by its id");
+	is(scalar(my @old = $forge->requests(qr{Team/Site/statuses/})), 0,
+	    "$type: no status is sent to the old path, which another repository may have");
 	is($db->sql('SELECT path FROM git_repo'), 'Team/Renamed', "$type: the new path is stored")
 	    if $type ne 'gitlab';
 	is_deeply([$forge->complaints], [], "$type: the server received only valid requests");

@@ -1,8 +1,8 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
 # What the Git server knows and slipway does not: that a repository was renamed, or
-# that a token was revoked.  The runner sends one request before it fetches; a server
-# that does not respond to it delays nothing.
+# that a token was revoked.  The runner sends one request before it fetches; if a number
+# is stored and the server does not confirm it, nothing is fetched.
 
 use strict;
 use warnings;
@@ -181,8 +181,14 @@ for my $type (qw(gitea gitlab github)) {
 	unlike($runner->column($id, 'detail'), qr/token|sign in/i, "$n: the detail does not mention a token");
 	is(known($s), $ssh->id . ' team/shell', "$n: the new path for ssh is stored");
 
-	# --- invalid responses
-	my @json = (kind => 'status', status => 200, type => 'application/json', body => '');
+	# --- the server does not confirm the stored id: the path is not enough
+	my $path = sub {
+		my ($to) = @_;
+		return { kind => 'status', status => 200, body => sub {
+			my $fields = join ',', map { qq("$_":"$to") } qw(full_name path_with_namespace);
+			return qq({"id":$_[0],$fields});
+		} };
+	};
 	my %odd = (
 		'an error' => { kind => 'status', status => 500 },
 		'rate limiting' => { kind => 'status', status => 429,
@@ -190,23 +196,38 @@ for my $type (qw(gitea gitlab github)) {
 		'an HTML page' => { kind => 'status', status => 200, type => 'text/html',
 		    body => '<h1>Hello</h1>' },
 		'a dropped connection' => { kind => 'drop' },
-		'a path with ..' => { @json,
-		    body => sprintf('{"id":%d,"full_name":"team/../evil",'
-			. '"path_with_namespace":"team/../evil"}',
-			$late->id) },
-		'a path with a query' => { @json,
-		    body => sprintf('{"id":%d,"full_name":"team/evil?x","path_with_namespace":"team/evil?x"}',
-		    $late->id) },
-		'a path with line breaks' => { @json,
-		    body => sprintf('{"id":%d,"full_name":"team/evil\\nuser\\nx",'
-			. '"path_with_namespace":"team/evil\\nuser\\nx"}', $late->id) },
+		$type eq 'gitea' ? ('no response' => { kind => 'silent' }) : (),
+		'a path with ..' => $path->('team/../evil'),
+		'a path with a query' => $path->('team/evil?x'),
+		'a path with line breaks' => $path->('team/evil\\nuser\\nx'),
 	);
+	my (%project, %unsure);
 	for my $name (sort keys %odd) {
-		$forge->fault(qr{/(?:repos|repositories|projects)/}, %{ $odd{$name} });
-		ends(deploy(1, $q), 'success', qr{^late\nat \S+/team/late$}m, "$n: $name as response");
-		$forge->clear_faults;
+		my ($fault, $number) = ($odd{$name}, 900000 + keys %project);
+		my $is_of = qr{/(?:repositories|projects)/$number$};
+		$project{$name} = $runner->project(repo => $late->clone_url);
+		$db->sql('INSERT INTO git_repo (project_id, server, repository, repo_id, path) '
+		    . "VALUES ($project{$name}, '@{[$forge->url]}', '@{[$late->clone_url]}', "
+		    . "'$number', 'team/late')");
+		$forge->fault($is_of, %$fault, ref $fault->{body} ? (body => $fault->{body}->($number)) : ());
+		$unsure{$name} = deploy(1, $project{$name});
 	}
+	for my $name (sort keys %odd) {
+		ends($unsure{$name}, 'failed', qr/^The Git server's API did not confirm .*Retry/,
+		    "$n: $name as response");
+		is($runner->column($unsure{$name}, 'reason'), 'checkout_failed',
+		    "$n: $name as response: the reason is checkout_failed");
+		unlike($runner->log($unsure{$name}), qr/^late$/m, "$n: $name as response: no fetch");
+		like(known($project{$name}), qr{^\d+ team/late$},
+		    "$n: $name as response: the stored path does not change");
+	}
+	$forge->clear_faults;
+	$forge->fault(qr{/(?:repos|repositories|projects)/}, kind => 'status', status => 502, times => 1);
+	ends(deploy(1, $q), 'success', qr{^late\nat \S+/team/late$}m,
+	    "$n: a request that fails once is repeated");
+	$forge->clear_faults;
 	# --- a server that rejects the id or returns another repository
+	my @json = (kind => 'status', status => 200, type => 'application/json', body => '');
 	my %no = (
 		'an unknown repository' => [
 			qr/^The repository was renamed or removed .*404.*a maintainer sends/,
@@ -227,11 +248,6 @@ for my $type (qw(gitea gitlab github)) {
 		unlike($runner->log($id), qr/^late$/m, "$n: $name as response: nothing is fetched");
 		is(known($q), $late->id . ' team/late',
 		    "$n: $name as response: the stored path does not change");
-	}
-	if ($type eq 'gitea') {
-		$forge->fault(qr{/(?:repos|repositories)/}, kind => 'silent');
-		ends(deploy(1, $q), 'success', qr/^late$/m, "$n: no response");
-		$forge->clear_faults;
 	}
 
 	# --- a token that the server revoked before it expired

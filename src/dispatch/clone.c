@@ -16,8 +16,8 @@
 #include "dispatch/remote.h"
 #include "store/pipeline.h"
 
-/* Then the deployment goes on without an answer.  The finder is left alone: it
- * may have a new token to store. */
+/* Then the deployment goes on, or ends, without an answer.  The finder is left
+ * alone: it may have a new token to store. */
 #define PATIENCE_MS 30000
 
 static const char *const notes[FOUND__MAX] = {
@@ -44,6 +44,10 @@ static const char *const notes[FOUND__MAX] = {
 			"project's at the Git server. If it is the right one, "
 			"a maintainer sends the project's repository again, "
 			"with no other member (PUT /api/projects).",
+	[FOUND_UNSURE] = "The Git server's API did not confirm that the "
+			 "repository is still the project's; another one may "
+			 "have its address. Nothing was fetched. Retry the "
+			 "deployment when the API responds.",
 };
 
 void
@@ -56,7 +60,8 @@ clone_init(struct clone *c)
 
 /* As far as it is known without asking the Git server. */
 static const char *
-address_known(const struct dispatch *d, const struct claim *claim)
+address_known(const struct dispatch *d, struct clone *c,
+    const struct claim *claim)
 {
 	const struct remote remote = { claim->project_id, claim->repository };
 	struct forge_repo repo;
@@ -65,6 +70,7 @@ address_known(const struct dispatch *d, const struct claim *claim)
 	if (!remote_is_known(d->forge, d->a, claim->repository))
 		return claim->repository;
 	e = remote_recall(d->forge, d->db, d->a, &remote, &repo);
+	c->is_bound = e != NULL || repo.id != NULL;
 	if (e == NULL)
 		return remote_address(d->forge, d->a, claim->repository,
 		    repo.path);
@@ -89,6 +95,15 @@ note_set(const struct dispatch *d, struct clone *c, enum found why)
 		c->note = notes[why];
 }
 
+/* The finder gave no answer. */
+static void
+answer_miss(const struct dispatch *d, struct clone *c)
+{
+	note_set(d, c, FOUND_LATE);
+	if (c->is_bound)
+		c->refusal = notes[FOUND_UNSURE];
+}
+
 static void
 address_set(struct clone *c, const char *text, size_t len)
 {
@@ -104,7 +119,7 @@ finder_start(const struct dispatch *d, struct clone *c,
 
 	if (pipe2(ends, O_CLOEXEC) == -1) {
 		log_err(err_errno("pipe"), name);
-		note_set(d, c, FOUND_LATE);
+		answer_miss(d, c);
 		return;
 	}
 	if ((c->finder = child_fork(ends[1])) == 0)
@@ -116,7 +131,7 @@ finder_start(const struct dispatch *d, struct clone *c,
 		return;
 	log_err(err_errno("fork"), name);
 	c->finder = 0;
-	note_set(d, c, FOUND_LATE);
+	answer_miss(d, c);
 	(void)close(c->answer);
 	c->answer = -1;
 }
@@ -132,7 +147,7 @@ clone_begin(const struct dispatch *d, struct clone *c,
 		address_set(c, claim->repository, strlen(claim->repository));
 		return;
 	}
-	address = address_known(d, claim);
+	address = address_known(d, c, claim);
 	known = remote_is_known(d->forge, d->a, address);
 	address_set(c, address, strlen(address));
 	if (!known && !takes_token(d, address))
@@ -193,6 +208,8 @@ answer_take(const struct dispatch *d, struct clone *c, const char *name)
 	if (fresh.len > 0)
 		answer_read(c, &fresh, how, name);
 	note_set(d, c, how);
+	if (how == FOUND_LATE)
+		answer_miss(d, c);
 	if ((status & FOUND_STOP) != 0 && how < FOUND__MAX)
 		c->refusal = notes[how];
 	buf_wipe(&fresh);
@@ -206,7 +223,7 @@ clone_is_done(const struct dispatch *d, struct clone *c, const char *name)
 	if (c->finder != 0 && time_mono_ms() < c->until)
 		return false;
 	if (c->finder != 0)
-		note_set(d, c, FOUND_LATE);
+		answer_miss(d, c);
 	else
 		answer_take(d, c, name);
 	(void)close(c->answer);

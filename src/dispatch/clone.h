@@ -23,6 +23,8 @@ struct clone {
 	struct buf credential; /* "user\nsecret", empty = none */
 	const char *note;      /* why there is none, or not the usual one */
 	const char *refusal;   /* why it must not be cloned, or NULL */
+	bool is_bound;         /* it is cloned only if the server confirms the
+				* stored number */
 	pid_t finder;          /* 0 = none, or it has ended */
 	int status;            /* its wait status */
 	int answer;            /* the pipe from it, -1 = closed */

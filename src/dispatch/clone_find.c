@@ -61,9 +61,8 @@ is_away(const struct err *e)
 static bool
 is_denied(const struct err *e)
 {
-	return e != NULL &&
-	    (e->code == ERR_NOTFOUND ||
-		(e->code == ERR_UPSTREAM && e->sys / 100 == 4));
+	return e->code == ERR_NOTFOUND || e->code == ERR_UNAUTHENTICATED ||
+	    (e->code == ERR_UPSTREAM && e->sys / 100 == 4);
 }
 
 /* Requests from now on end after that time, or when the finder's is over. */
@@ -129,15 +128,15 @@ repo_ask_with(struct forge *forge, struct arena *a,
 	return e;
 }
 
-/* It is repeated only if the token is rejected: then another process may be
- * refreshing it. */
+/* It is repeated if the token is rejected, because another process may be
+ * refreshing it, and if the deployment depends on the response. */
 static const struct err *
 repo_ask(struct finder *f)
 {
 	const struct err *e = access_call(&f->access, f->d->a,
 	    f->claim->created_by.n, repo_ask_with, f);
 
-	f->is_retried = f->is_rejected;
+	f->is_retried = f->is_rejected || f->stored.id != NULL;
 	return e;
 }
 
@@ -164,29 +163,47 @@ token_judge(struct finder *f, const struct err *e)
 								 FOUND_OK;
 }
 
-/* If the server denies the stored number, the path may lead to another
- * repository. */
+/* The server showed a repository. It must be the stored one, at a path that can
+ * be part of an address. */
+static enum found
+judge_repo(struct finder *f)
+{
+	const char *address;
+	enum found how = f->token.text == NULL ? FOUND_NONE : FOUND_OK;
+
+	if (f->stored.id == NULL)
+		return how;
+	if (!str_eq(f->found.id, f->stored.id))
+		how = FOUND_TAKEN;
+	else if (forge_repo_at(f->access.forge, f->d->a, f->claim->repository,
+		     f->found.path, &address) != NULL)
+		how = FOUND_UNSURE;
+	else
+		return how;
+	f->found = (struct forge_repo){ .id = NULL };
+	f->stop = true;
+	return how;
+}
+
+/* Without the server's word that the stored number still belongs to the path,
+ * the path may lead to another repository. */
 static enum found
 judge(struct finder *f, const struct err *e)
 {
+	const bool bound = f->stored.id != NULL;
 	enum found how;
 
-	if (e == NULL && f->stored.id != NULL &&
-	    !str_eq(f->found.id, f->stored.id)) {
-		f->found = (struct forge_repo){ .id = NULL };
-		f->stop = true;
-		return FOUND_TAKEN;
-	}
 	if (e == NULL)
-		return f->token.text == NULL ? FOUND_NONE : FOUND_OK;
+		return judge_repo(f);
 	log_info("deployment %lld: %s: %s", (long long)f->claim->id,
 	    f->token.as == ACCESS_USER && f->token.text == NULL ?
 		"the token of the user who deploys" :
 		"the request for its repository",
 	    err_words(e));
 	how = token_judge(f, e);
-	f->stop = how == FOUND_REJECTED ||
-	    (f->stored.id != NULL && is_denied(e));
+	f->stop = how == FOUND_REJECTED || bound;
+	if (bound && (how == FOUND_OK || (how == FOUND_NONE && !is_denied(e))))
+		return FOUND_UNSURE;
 	return how;
 }
 
@@ -199,11 +216,13 @@ find(struct finder *f)
 	    f->claim->repository);
 	const struct err *e = NULL;
 
-	if (known)
-		e = remote_recall(x->forge, x->db, f->d->a, &f->remote,
-		    &f->stored);
-	if (e == NULL)
-		e = persist(f, token_ask);
+	if (known &&
+	    (e = remote_recall(x->forge, x->db, f->d->a, &f->remote,
+		 &f->stored)) != NULL) {
+		log_err(e, "whether the repository was renamed");
+		return FOUND_LATE;
+	}
+	e = persist(f, token_ask);
 	if (e == NULL && known)
 		e = persist(f, repo_ask);
 	return judge(f, e);
@@ -252,7 +271,7 @@ clone_find(const struct dispatch *d, const struct claim *claim)
 		.claim = claim,
 		.remote = { claim->project_id, claim->repository },
 		.end = time_mono_ms() + ALL_MS };
-	enum found how = FOUND_SILENT;
+	enum found how = FOUND_LATE;
 	const struct err *e;
 
 	if ((e = child_connect(d, &f.access)) == NULL) {

@@ -30,10 +30,12 @@ enum found {
 	FOUND_LOCKED,   /* 403: mostly because of the account */
 	FOUND_GONE,     /* no repository with the number that is stored */
 	FOUND_TAKEN,    /* another repository has the path */
+	FOUND_UNSURE,   /* the server did not confirm the stored number */
 	FOUND__MAX
 };
-/* A bit beside these: the repository must not be cloned, as another one may lie
- * at its path. */
+/* A bit beside these: the repository must not be cloned, because another one
+ * may have its path. Set whenever a number is stored and the server did not
+ * confirm it. */
 #define FOUND_STOP 0x40
 
 _Noreturn void clone_find(const struct dispatch *, const struct claim *);

@@ -55,7 +55,7 @@ struct reporter {
 	struct remote remote;
 	struct forge_repo repo;
 	struct forge_status status;
-	bool is_stored; /* the repository's number is from before */
+	bool is_found; /* the server showed the repository for this status */
 };
 
 enum sent {
@@ -108,19 +108,23 @@ status_fill(struct reporter *x)
 	};
 }
 
-/* Finds the repository by its address, and stores its number. */
+/* Finds the repository by its number, else by its address, and stores the
+ * number. */
 static const struct err *
 repo_find(struct reporter *x, struct arena *a, const struct access_token *token)
 {
 	const struct err *e;
 
 	e = forge_repo_find(x->access.forge, a, token->text, &x->repo);
+	x->is_found = e == NULL;
 	if (e != NULL || !token->trusted)
 		return e;
 	return remote_store(x->access.forge, x->access.db, &x->remote,
 	    &x->repo);
 }
 
+/* Most servers take a status at the repository's path, which another one may
+ * have taken: the path comes from the server each time. */
 static const struct err *
 put(struct forge *forge, struct arena *a, const struct access_token *token,
     void *context)
@@ -128,15 +132,7 @@ put(struct forge *forge, struct arena *a, const struct access_token *token,
 	struct reporter *x = context;
 	const struct err *e;
 
-	if (x->repo.id == NULL && (e = repo_find(x, a, token)) != NULL)
-		return e;
-	e = forge_status_put(forge, a, token->text, &x->repo, &x->status);
-	if (e == NULL || !x->is_stored ||
-	    (e->code != ERR_NOTFOUND && e->sys / 100 != 3))
-		return e;
-	/* it may have been renamed */
-	x->is_stored = false;
-	if ((e = repo_find(x, a, token)) != NULL)
+	if (!x->is_found && (e = repo_find(x, a, token)) != NULL)
 		return e;
 	return forge_status_put(forge, a, token->text, &x->repo, &x->status);
 }
@@ -240,7 +236,7 @@ report_one(struct reporter *x)
 	if (e != NULL && e->code == ERR_NOTFOUND) {
 		e = report_drop(x->access.db, r, NULL);
 	} else if (e == NULL) {
-		x->is_stored = x->repo.id != NULL;
+		x->is_found = false;
 		e = send_status(x);
 		if (e != NULL && e->code != ERR_UNAVAILABLE)
 			return failed(x, e);
