@@ -243,6 +243,125 @@ slipway_cancel(void *context, struct command_call *call)
 	return begin(c, &r, false);
 }
 
+/* Sends a decision, with the comment if there is one. */
+static const struct err *
+decide(struct client *c, const char *decision)
+{
+	const struct comment_options *options = c->call->options;
+	struct client_request rq = { .method = HTTP_POST };
+	struct http_response r;
+	struct buf body;
+	const struct err *e;
+	int64_t id;
+
+	if ((e = find_deployment(c, c->call->word[0], &id)) != NULL)
+		return e;
+	buf_init(&body, BODY_MAX);
+	buf_puts(&body, "{\"comment\":");
+	json_string(&body, options->comment);
+	buf_putc(&body, '}');
+	rq.path = arena_printf(c->a, "/api/deployments/%lld/%s", (long long)id,
+	    decision);
+	rq.body = body.data;
+	if ((e = buf_check(&body)) == NULL &&
+	    (e = client_call(c, &rq, &r)) == NULL)
+		e = begin(c, &r, false);
+	buf_release(&body);
+	return e;
+}
+
+const struct err *
+slipway_approve(void *context, struct command_call *call)
+{
+	(void)call;
+	return decide(context, "approve");
+}
+
+const struct err *
+slipway_deny(void *context, struct command_call *call)
+{
+	(void)call;
+	return decide(context, "deny");
+}
+
+/* Deploys to an environment what was deployed before. */
+const struct err *
+slipway_promote(void *context, struct command_call *call)
+{
+	const struct promote_options *options = call->options;
+	struct client *c = context;
+	struct named environment;
+	struct http_response r;
+	struct deployment d;
+	const struct err *e;
+	struct list list;
+	int64_t id;
+
+	if (options->environment == NULL)
+		return err_public(ERR_METHOD,
+		    "promote: --environment is required");
+	if ((e = find_deployment(c, call->word[0], &id)) != NULL ||
+	    (e = deployment_get(c, id, &d, &r)) != NULL ||
+	    (e = find_environments(c, d.project_id, &list)) != NULL ||
+	    (e = find_in(c, "environment", &list, options->environment,
+		 &environment)) != NULL)
+		return e;
+	return post(c,
+	    arena_printf(c->a, "/api/deployments/%lld/promote", (long long)id),
+	    arena_printf(c->a, "{\"environmentId\":%lld}",
+		(long long)environment.id),
+	    options->follow);
+}
+
+/* The environment that the options name, or the project's only one. */
+static const struct err *
+rollback_place(struct client *c, struct named *out)
+{
+	const struct rollback_options *options = c->call->options;
+	struct named project;
+	const struct err *e;
+	struct list list;
+
+	if ((e = find_project(c, options->project, &project)) != NULL ||
+	    (e = find_environments(c, project.id, &list)) != NULL)
+		return e;
+	if (options->environment != NULL)
+		return find_in(c, "environment", &list, options->environment,
+		    out);
+	if (list.n != 1)
+		return err_public(ERR_METHOD,
+		    "rollback: the project \"%s\" has %zu environments: name "
+		    "one with --environment",
+		    project.name, list.n);
+	*out = *(const struct named *)list.items;
+	return NULL;
+}
+
+const struct err *
+slipway_rollback(void *context, struct command_call *call)
+{
+	const struct rollback_options *options = call->options;
+	struct client *c = context;
+	struct named environment;
+	struct buf body;
+	const struct err *e;
+
+	if ((e = rollback_place(c, &environment)) != NULL)
+		return e;
+	buf_init(&body, BODY_MAX);
+	buf_puts(&body, "{\"reason\":");
+	json_string(&body, options->message);
+	add_id(&body, "deploymentId", options->to);
+	buf_putc(&body, '}');
+	if ((e = buf_check(&body)) == NULL)
+		e = post(c,
+		    arena_printf(c->a, "/api/environments/%lld/rollback",
+			(long long)environment.id),
+		    body.data, options->follow);
+	buf_release(&body);
+	return e;
+}
+
 const struct err *
 slipway_open(void *context, struct command_call *call)
 {

@@ -16,6 +16,8 @@ const struct json_path deployment_paths[] = {
 	D(reason, "reason"),
 	D(detail, "detail"),
 	D(trigger, "trigger"),
+	D(approval, "approval"),
+	D(approval_comment, "approvalComment"),
 	D(runner, "runner"),
 	D(created_at, "createdAt"),
 	D(started_at, "startedAt"),

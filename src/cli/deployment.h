@@ -16,6 +16,8 @@ struct deployment {
 	const char *reason;
 	const char *detail;
 	const char *trigger;
+	const char *approval;         /* NULL = not required */
+	const char *approval_comment; /* of the decision */
 	const char *runner;
 	struct when created_at;
 	struct when started_at;

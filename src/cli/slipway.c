@@ -85,6 +85,37 @@ static const struct option_row follow_options[] = {
 	OPTION_END,
 };
 
+static const struct option_row comment_options[] = {
+	OPTION(struct comment_options, comment, "comment", .letter = 'm',
+	    .value = "TEXT", .doc = "comment to store with the decision"),
+	OPTION_END,
+};
+
+static const struct option_row promote_options[] = {
+	OPTION(struct promote_options, environment, "environment",
+	    .letter = 'E', .value = "NAME", .must = true,
+	    .known = known_environments, .doc = "the environment to deploy to"),
+	OPTION(struct promote_options, follow, "follow", .letter = 'f',
+	    .doc = "print the log until the deployment ends"),
+	OPTION_END,
+};
+
+static const struct option_row rollback_options[] = {
+	PROJECT(struct rollback_options),
+	OPTION(struct rollback_options, environment, "environment",
+	    .letter = 'E', .value = "NAME", .known = known_environments,
+	    .doc = "its environment; needed if it has several"),
+	OPTION(struct rollback_options, to, "to", .value = "ID", .min = 1,
+	    .max = NUM_SAFE, .known = known_deployments,
+	    .doc = "repeat this deployment; default: the one before the live "
+		   "one"),
+	OPTION(struct rollback_options, message, "message", .letter = 'm',
+	    .value = "TEXT", .doc = "why"),
+	OPTION(struct rollback_options, follow, "follow", .letter = 'f',
+	    .doc = "print the log until the deployment ends"),
+	OPTION_END,
+};
+
 static const struct option_row lock_options[] = {
 	PLACE(struct lock_options),
 	OPTION(struct lock_options, message, "message", .letter = 'm',
@@ -181,6 +212,29 @@ static const struct command commands[] = {
 	{ "cancel", "cancel a deployment that is pending or running",
 	    .word = { { "ID", .known = known_deployments } },
 	    .run = slipway_cancel },
+	{ "rollback",
+	    "repeat an earlier successful deployment to an "
+	    "environment",
+	    .examples = "rollback -E production -f\treturn to what was live "
+			"before\n"
+			"rollback -E production --to 17 -m 'broken login'\t"
+			"return to a certain deployment\n",
+	    .run = slipway_rollback, WITH(rollback_options, rollback_options) },
+	{ "promote",
+	    "deploy the same commit and steps to another "
+	    "environment",
+	    .examples = "promote 17 -E production -f\tdeploy what was tested "
+			"elsewhere\n",
+	    .word = { DEPLOYMENT }, .run = slipway_promote,
+	    WITH(promote_options, promote_options) },
+	{ "approve", "let a deployment run that waits for approval",
+	    .examples = "approve 17 -m 'checked on staging'\tapprove it with "
+			"a comment\n",
+	    .word = { { "ID", .known = known_deployments } },
+	    .run = slipway_approve, WITH(comment_options, comment_options) },
+	{ "deny", "cancel a deployment that waits for approval",
+	    .word = { { "ID", .known = known_deployments } },
+	    .run = slipway_deny, WITH(comment_options, comment_options) },
 	{ "open", "open the page of a deployment in a browser",
 	    .word = { DEPLOYMENT }, .run = slipway_open },
 	{ "lock", "keep new deployments from starting",

@@ -49,6 +49,20 @@ struct deploy_options {
 struct follow_options {
 	bool follow;
 };
+struct comment_options {
+	const char *comment;
+};
+struct promote_options {
+	const char *environment;
+	bool follow;
+};
+struct rollback_options {
+	const char *project;
+	const char *environment;
+	int64_t to; /* id of a deployment; 0 = the one before the live one */
+	const char *message;
+	bool follow;
+};
 struct logs_options {
 	bool follow;
 	bool failed;
@@ -71,6 +85,8 @@ MUSTCHECK const struct err *slipway_follow(struct client *, int64_t id,
 
 command_run slipway_deploy, slipway_logs;
 command_run slipway_retry, slipway_cancel, slipway_open;
+command_run slipway_approve, slipway_deny;
+command_run slipway_promote, slipway_rollback;
 command_run slipway_lock, slipway_unlock;
 command_run slipway_login, slipway_auth_status, slipway_logout;
 command_run slipway_api;

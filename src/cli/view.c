@@ -31,6 +31,8 @@ static const struct column status_columns[] = {
 	D(commit_hash, "commit", 0),
 	D(commit_message, "message", COLUMN_LINE),
 	D(trigger, "trigger", 0),
+	D(approval, "approval", 0),
+	D(approval_comment, "comment", COLUMN_LINE),
 	D(runner, "runner", 0),
 	D(created_at, "created", 0),
 	D(started_at, "started", 0),

@@ -1,0 +1,71 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: ISC
+# slipway approves, denies, promotes and rolls back.
+
+use strict;
+use warnings;
+use Test::More;
+use Slipway::Client;
+use Slipway::Test;
+use Slipway::Whole;
+
+my $all = Slipway::Whole->start;
+my $api = $all->api;
+my $anna = Slipway::Client->new($api);
+my $bea = Slipway::Client->new($api, token => $api->new_token('maintainer', 'bea'));
+my $project = $all->make('/api/projects', { name => 'shop', repository => make_repo(tempdir() . '/repo'),
+	defaultBranch => 'main' })->{id};
+my $pipeline = $all->pipeline($project, 'echo "to $SLIPWAY_ENVIRONMENT"');
+my ($staging, $production) = map { $all->make('/api/environments', { projectId => $project, %$_ })->{id} }
+    { name => 'staging' }, { name => 'production', approval => 'required' };
+my ($status, $out, $err);
+sub run { my $who = shift; ($status, $out, $err) = $who->run(@_); return $status }
+my @shop = ('-p', 'shop');
+sub live { return $api->get("/api/environments/$_[0]")->{json}{live}{deploymentId} }
+
+is(run($anna, 'deploy', @shop, '-E', 'staging', '-f'), 0, 'a deployment to staging succeeds');
+my ($first) = $err =~ /^(\d+)\t/;
+is(run($anna, 'deploy', @shop), 65, 'deploy requires an environment if there are several');
+like($err, qr{^  /environmentId: }m, 'the error names the member');
+
+# --- promote, approve, deny
+is(run($anna, 'promote', $first), 64, 'promote requires an environment');
+is(run($anna, 'promote', $first, '-E', 'producton'), 66, 'promote rejects an unknown environment');
+like($err, qr/did you mean "production"\?/, 'the error suggests a name');
+is(run($anna, 'promote', $first, '-E', 'production'), 0, 'promote starts a deployment');
+my ($second) = $out =~ /^(\d+)\tpending\t/;
+is($api->get("/api/deployments/$second")->{json}{environmentId}, $production, 'it goes to that environment');
+run($anna, 'status', $second);
+like($out, qr/^approval\trequired$/m, 'status says that approval is required');
+like($out, qr/^approval\t\S.*/m, 'status says what the deployment waits for');
+is(run($anna, 'approve', $second), 77, 'who started a deployment cannot approve it');
+is(run($bea, 'approve', $second, '-m', 'looks good'), 0, 'another maintainer approves it');
+is($all->wait($second)->{status}, 'success', 'the approved deployment runs');
+run($anna, 'status', $second);
+like($out, qr/^approval\tgranted\ncomment\tlooks good$/m, 'status shows the decision and its comment');
+is(live($production), $second, 'the promoted deployment is live');
+is(run($bea, 'approve', $second), 65, 'an ended deployment cannot be approved');
+run($anna, 'promote', $first, '-E', 'production');
+my ($denied) = $out =~ /^(\d+)\t/;
+is(run($bea, 'deny', $denied, '--comment', 'not today'), 0, 'a maintainer denies a deployment');
+is(run($anna, 'status', $denied), 2, 'a denied deployment is canceled');
+like($out, qr/^reason\tapproval_denied$/m, 'status gives the reason');
+
+# --- rollback
+run($anna, 'deploy', @shop, '-E', 'staging', '-f');
+my ($third) = $err =~ /^(\d+)\t/;
+is(live($staging), $third, 'the newest deployment is live');
+is(run($anna, 'rollback', @shop), 64, 'rollback requires an environment if there are several');
+like($err, qr/has 2 environments: name one with --environment/, 'the error says what to do');
+is(run($anna, 'rollback', @shop, '-E', 'staging', '-m', 'broken', '-f'), 0,
+    'rollback -f ends with the result');
+my ($back) = $err =~ /^(\d+)\t/;
+like($out, qr/^to staging$/m, 'rollback -f prints the log');
+is($api->get("/api/deployments/$back")->{json}{trigger}, 'rollback', 'it is a rollback');
+is(live($staging), $back, 'the rollback is live');
+is(run($anna, 'rollback', @shop, '-E', 'staging', '--to', $third, '-f'), 0,
+    'rollback --to repeats a deployment');
+is(run($anna, 'rollback', @shop, '-E', 'staging', '--to', $second), 65,
+    'a deployment to another environment cannot be repeated');
+
+done_testing();
