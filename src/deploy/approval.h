@@ -4,9 +4,10 @@
  * deployment before it runs. Approval is for one commit and one copy of the
  * steps, so both are fixed when the deployment is created.
  *
- * Whether a deployment needs approval is decided when it is created, and who may
- * approve it, when somebody does. A later change of the environment releases
- * nothing, and a decision stays valid if the approver is removed.
+ * The rules of the environment at the time of its creation determine whether a
+ * deployment needs approval, and those at the time of the decision, who may
+ * approve it. A change of the rules releases nothing, and a decision stays valid
+ * if the approver is removed.
  *
  * A rollback needs no approval: it repeats what ran in the environment before.
  */

@@ -76,12 +76,11 @@ static const struct stmt candidates = {
 	       " LEFT JOIN deployment r ON r.running_project = q.project_id"
 	       " LEFT JOIN environment e ON e.id = d.environment_id"
 	       " WHERE r.id IS NULL AND d.id > ?"
-	       " AND " RUNNER_FITS("?",
-		   "?") " AND (d.turn = 0 OR (NOT " LOCK_APPLIES
-			" AND NOT EXISTS (SELECT 1 FROM deployment b"
-			" WHERE b.status = 'pending' AND b.turn = 0"
-			" AND b.project_id = d.project_id)))"
-			" ORDER BY d.id LIMIT 64",
+	       " AND (d.turn = 0 OR (NOT " LOCK_APPLIES
+	       " AND NOT EXISTS (SELECT 1 FROM deployment b"
+	       " WHERE b.status = 'pending' AND b.turn = 0"
+	       " AND b.project_id = d.project_id)))"
+	       " AND " RUNNER_FITS("?", "?") " ORDER BY d.id LIMIT 64",
 	.args = candidates_args,
 	.row = repository_row,
 	.rowsize = sizeof(struct candidate),
