@@ -75,9 +75,15 @@ sub pushed {
 	my ($branch) = @_;
 	my $commit = git('-c', 'user.name=a', '-c', 'user.email=a@example.org', 'commit-tree', '-p', $head,
 	    '-m', 'new ' . rand, $tree);
+	my $before = git('rev-parse', "refs/heads/$branch") =~ s/^refs.*/0 x 40/er;
 	git('update-ref', "refs/heads/$branch", $commit);
+	return arrived($branch, $before, $commit);
+}
+my $events = 0;
+sub arrived {
+	my ($branch, $before, $commit) = @_;
 	my ($headers, $body) = push_event(gitea => $hook, branch => $branch, path => $path,
-	    commit => $commit);
+	    commit => $commit, body => { before => $before, n => ++$events });
 	my $answer = $api->as('none')->post("/api/hooks/$project", $body, $headers);
 	is($answer->{status}, 202, "a push to $branch is accepted") or diag($answer->{body});
 	return $answer->{json}{data}[0]{id};
@@ -113,6 +119,17 @@ is($all->wait($late)->{status}, 'success', 'an expired lock delays nothing');
 is(outcome(post()), '201', 'an expired lock rejects nothing');
 is($api->get("/api/projects/$project")->{json}{lock}, undef, 'an expired lock is not shown');
 is($maintainer->delete($lock)->{status}, 404, 'an expired lock cannot be removed');
+
+# --- events in the wrong order
+$maintainer->put($lock, { reason => 'late events' });
+my $start = git('rev-parse', 'main');
+my $newest = pushed('main');
+my $delayed = arrived('main', '0' x 40, $start);
+is($all->show($newest)->{status}, 'pending', 'an older event that arrives later cancels nothing');
+is(unlock("projects/$project"), 204, 'the lock is removed');
+is($all->wait($newest)->{status}, 'success', 'the head of the branch is deployed');
+$got = $all->wait($delayed);
+is("$got->{status} $got->{reason}", 'canceled superseded', 'the older commit is superseded');
 
 # --- a push with two deployments to one place
 $api->put("/api/projects/$project", { triggers => [ map { { branch => 'main', pipelineId => $pipeline,

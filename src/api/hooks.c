@@ -263,6 +263,7 @@ trigger_fire(struct take *t, const struct list *triggers, size_t index)
 	const struct deploy_order order = { .sent = &sent,
 		.vars = &vars,
 		.trigger = "webhook",
+		.before = t->push->before,
 		.created_by = t->deployer,
 		.role = ROLE_MAINTAINER }; /* the role required to write
 					    * triggers */

@@ -149,7 +149,7 @@ deploy_create(struct deploy *deploy, const struct deploy_order *order,
 	e = deployment_insert(deploy->db, deploy->a, &d, out);
 	if (e != NULL || str_eq(d.trigger, "manual"))
 		return e;
-	return locked_wait(deploy, out);
+	return locked_wait(deploy, out, order->before);
 }
 
 void

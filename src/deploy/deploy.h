@@ -28,6 +28,7 @@ struct deploy_order {
 	const struct deployment_request *sent;
 	const struct list *vars; /* struct env_var; NULL = those of `sent` */
 	const char *trigger;
+	const char *before; /* the commit that a push replaced, or NULL */
 	struct maybe created_by;
 	enum role role; /* of the user who set the variables */
 	/* Filled in if the environment requires approval and the order names no

@@ -34,12 +34,13 @@ locked_check(struct deploy *deploy, int64_t project_id, int64_t environment_id)
 }
 
 const struct err *
-locked_wait(struct deploy *deploy, const struct deployment *d)
+locked_wait(struct deploy *deploy, const struct deployment *d,
+    const char *before)
 {
 	const struct err *e;
 
 	e = locked_check(deploy, d->project_id, d->environment_id.n);
 	if (e == NULL || e->code != ERR_LOCKED)
 		return e;
-	return lock_keep_newest(deploy->db, deploy->a, d->id);
+	return lock_keep_newest(deploy->db, deploy->a, d->id, before);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* What a lock does to new deployments: those that a user starts are rejected,
- * and of those that pushes and schedules start, the newest waits. */
+ * and those that pushes and schedules start wait. */
 #ifndef SLIPWAY_DEPLOY_LOCKED_H
 #define SLIPWAY_DEPLOY_LOCKED_H
 
@@ -12,9 +12,9 @@
 MUSTCHECK const struct err *locked_check(struct deploy *, int64_t project_id,
     int64_t environment_id);
 /* Inside the transaction that created a deployment which no user started: if it
- * has to wait for a lock, cancels older ones of the same branch and
- * pipeline. */
+ * has to wait for a lock, cancels those of the same branch and pipeline that it
+ * replaces. `before` is the commit that its push replaced, or NULL. */
 MUSTCHECK const struct err *locked_wait(struct deploy *,
-    const struct deployment *);
+    const struct deployment *, const char *before);
 
 #endif

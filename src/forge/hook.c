@@ -312,6 +312,8 @@ hook_push_read(struct arena *a, const struct hook_envelope *env,
 	out->test = str_eq(p.before, p.after);
 	if (!out->deleted)
 		out->commit_hash = p.after;
+	if (p.before != NULL && is_hash(p.before))
+		out->before = p.before;
 	if (str_eq(p.head_id, p.after) && p.head_message != NULL)
 		out->commit_message = cut(a, p.head_message);
 	if (!str_starts(p.ref, "refs/heads/"))

@@ -55,6 +55,7 @@ struct hook_push {
 	bool deleted;       /* the branch was deleted; nothing to deploy */
 	bool test;          /* a test of the webhook: no commit changes */
 	const char *commit_hash;
+	const char *before;         /* the branch's commit until then; NULL */
 	const char *commit_message; /* of the head commit; NULL */
 	const char *repo_id;        /* decimal */
 	const char *repo_path;      /* "owner/name" */

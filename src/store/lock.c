@@ -78,8 +78,18 @@ static const struct stmt remove_of = {
 	.sql = "DELETE FROM deploy_lock WHERE project_id = ?",
 	.args = project_args,
 };
-/* Several triggers may match one push, with the same place and different
- * variables: their deployments have the same commit. */
+/* The order in which events arrive proves nothing, but each names the commit
+ * that it replaced. Several triggers may match one push, with the same place
+ * and different variables: their deployments have the same commit. */
+struct replaced {
+	int64_t id;
+	const char *before;
+};
+static const struct field older_args[] = {
+	FIELD(struct replaced, before, 0),
+	FIELD(struct replaced, id, 0),
+	FIELD_END,
+};
 static const struct field id_args[] = { N(id), FIELD_END };
 static const struct stmt older = {
 	.name = "lock_older",
@@ -89,8 +99,9 @@ static const struct stmt older = {
 	       " AND o.pipeline_id = d.pipeline_id AND o.branch <=> d.branch"
 	       " AND o.environment_id <=> d.environment_id"
 	       " AND COALESCE(o.commit_hash <> d.commit_hash, 1)"
+	       " AND (d.commit_hash IS NULL OR o.commit_hash = ?)"
 	       " WHERE d.id = ? ORDER BY o.id",
-	.args = id_args,
+	.args = older_args,
 	.row = id_args,
 	.rowsize = sizeof(struct number),
 };
@@ -167,9 +178,11 @@ lock_remove(struct db *db, int64_t project_id, int64_t environment_id)
 }
 
 const struct err *
-lock_keep_newest(struct db *db, struct arena *a, int64_t deployment_id)
+lock_keep_newest(struct db *db, struct arena *a, int64_t deployment_id,
+    const char *before)
 {
-	const struct number args = { .id = deployment_id };
+	const struct replaced args = { .id = deployment_id,
+		.before = before != NULL ? before : "" };
 	struct move canceled = { .from = STATE_PENDING,
 		.to = STATE_CANCELED,
 		.reason = REASON_SUPERSEDED,

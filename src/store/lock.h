@@ -73,8 +73,9 @@ MUSTCHECK const struct err *lock_remove(struct db *, int64_t project_id,
     int64_t environment_id);
 /* Inside the transaction that creates the deployment: cancels older ones that
  * wait for the same branch, pipeline and environment, that no user started, and
- * that have another commit. */
+ * that it replaces: those of the commit `before`, or all if it has no commit
+ * itself and so deploys the head of the branch. */
 MUSTCHECK const struct err *lock_keep_newest(struct db *, struct arena *,
-    int64_t deployment_id);
+    int64_t deployment_id, const char *before);
 
 #endif
