@@ -269,7 +269,7 @@ static const struct command commands[] = {
 	    .examples = "api GET /api/projects\tprint the response\n"
 			"api POST /api/projects -i project.json\tsend a "
 			"body\n",
-	    .word = { { "METHOD", .choices = methods }, { "PATH" } },
+	    .word = { { "METHOD", .choices = methods }, { .name = "PATH" } },
 	    .run = slipway_api, WITH(api_options, api_options) },
 	{ "completion", "print a completion script for a shell",
 	    .examples = "completion bash\tprint the script; the manual says "
