@@ -104,6 +104,13 @@ is($api->get("/api/schedules?projectId=$other")->{json}{pagination}{total}, 0, '
 is(join(' ', map { $_->{name} } @{ $api->get("/api/schedules?projectId=$project")->{json}{data} }),
     'nightly paused', 'rejected requests create nothing, and a list is sorted by name');
 
+my $guarded = $all->project($runner->repo, projectDir => 'guarded');
+my %guarded = (projectId => $guarded, pipelineId => $all->pipeline($guarded, 'true'), name => 'x',
+	environmentId => $all->make('/api/environments', { projectId => $guarded, name => 'live',
+	    approval => 'required' })->{id});
+is(outcome($maintainer->post('/api/schedules', body(%guarded))), '422 /environmentId',
+    'an environment that requires approval is rejected');
+
 # --- changes
 is($maintainer->put($path, { name => 'nightly 2' })->{json}{nextAt}, $next, 'a new name keeps the next time');
 like($maintainer->put($path, { cron => '0 5 * * *' })->{json}{nextAt}, qr/T0[34]:00:00/,

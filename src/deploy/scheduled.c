@@ -85,16 +85,22 @@ const struct err *
 scheduled_judge(struct deploy *deploy, const struct schedule *s)
 {
 	const struct deployment_request sent = request_of(s);
-	const struct deploy_order order = order_of(&sent);
+	struct deploy_tip tip = { .is_missing = false };
+	struct deploy_order order = order_of(&sent);
 	const struct err *e;
 	struct deployment d;
 
+	order.tip = &tip;
 	time_judge(deploy->faults, s);
 	e = schedule_name_judge(deploy->db, s, deploy->faults);
 	if (e != NULL || faults_has(deploy->faults, "/projectId"))
 		return e;
 	if ((e = deploy_judge(deploy, &order, &d)) != NULL)
 		return e;
+	if (tip.is_missing)
+		faults_add(deploy->faults, "/environmentId",
+		    "requires approval, which is given for one commit; a "
+		    "schedule deploys the newest one");
 	return secrets_reject(deploy, s, &d);
 }
 
