@@ -14,7 +14,7 @@ my $top = srcdir();
 my %file = map { my ($name) = m{([^/]+)$}; $name => slurp($_) } glob "$top/nginx/*.conf $top/nginx/*.conf.in";
 is_deeply([sort keys %file],
     [qw(slipway-console.conf slipway-fastcgi.conf slipway-http.conf slipway-locations.conf.in
-	    slipway-site.conf.in)],
+	    slipway-root.conf.in slipway-site.conf.in)],
     'the test finds the nginx files');
 
 # Settings that matter, with their effect.
@@ -46,7 +46,8 @@ like($file{ $_->[0] }, $_->[1], $_->[2]) for @rules;
 unlike(join('', values %file), qr/^\s*keepalive\b/m, 'no upstream keeps connections open');
 unlike(join('', values %file), qr/fastcgi_param\s+(?:SCRIPT_FILENAME|PATH_INFO)/,
     'no parameter is derived from a path of files');
-my @locations = $file{'slipway-locations.conf.in'} =~ /^location [^@\n]*? (\/\S*) \{\n\t(\w+)/mg;
+my @locations = map { $file{"slipway-$_.conf.in"} =~ /^location [^@\n]*? (\/\S*) \{\n\t(\w+)/mg }
+    qw(locations root);
 while (my ($path, $first) = splice @locations, 0, 2) {
 	next if $path eq '/.slipway' || $path eq '/slipway';
 	is($first, 'include', "location $path includes all parameters");
@@ -69,6 +70,7 @@ my ($status, $out) = nginx_test("include $dir/slipway-http.conf; include $dir/sl
 is("$status$out", '0', 'nginx accepts the shipped site');
 ($status, $out) = nginx_test("include $dir/slipway-http.conf; server { listen unix:$dir/x.sock; "
     . "location / { root /var/empty; } location ~ \\.php\$ { return 404; } "
+    . 'location = /health { return 200; } location = /projects { return 200; } '
     . "include $dir/slipway-locations.conf; }");
 is("$status$out", '0', 'nginx accepts the locations inside an existing site');
 ($status) = nginx_test("include $dir/slipway-site.conf;");

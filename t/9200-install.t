@@ -12,12 +12,15 @@ use Slipway::Test;
 
 my @install = readme_steps(srcdir() . '/README', 'Installing behind');
 my @keep = readme_steps(srcdir() . '/README', 'Upgrade, back up');
+my @share = readme_steps(srcdir() . '/README', 'Without a host name');
+my @site = readme_steps(srcdir() . '/README', 'Your first site');
 cmp_ok(scalar @install, '>=', 8, 'the README has the steps of the installation');
 cmp_ok(scalar @keep, '>=', 5, 'the README has the steps of maintenance');
-is_deeply([map { $_->{number} } @$_], [1 .. @$_], 'the steps are numbered') for \@install, \@keep;
-my @steps = (@install, @keep);
-for my $step (@steps) {
-	ok(@{ $step->{commands} } > 0, "step $step->{number} has commands");
+cmp_ok(scalar @site, '>=', 8, 'the README has the steps of the first site');
+my @sections = (\@install, \@share, \@site, \@keep);
+is_deeply([map { $_->{number} } @$_], [1 .. @$_], 'the steps are numbered') for @sections;
+for my $step (map { @$_ } @sections) {
+	ok(@{ $step->{commands} } || $step->{text}, "step $step->{number} has commands or a part of a file");
 	for my $command (@{ $step->{commands} }) {
 		my ($status, undef, $err) = run_cmd('bash', '-n', '-c', $command);
 		is($status, 0, "valid shell: $command") or diag($err);
@@ -28,7 +31,7 @@ my $dest = tempdir() . '/root';
 my ($status, $out, $err) = run_cmd({ env => { MAKEFLAGS => undef } }, 'make', '-s', '-C', builddir(),
 	'install', "DESTDIR=$dest", 'prefix=/usr/local', 'sysconfdir=/etc');
 is($status, 0, 'make install succeeds') or diag($out, $err);
-my $text = join "\n", map { @{ $_->{commands} } } @install;
+my $text = join "\n", map { @{ $_->{commands} }, $_->{text} // '' } @install, @share;
 my %named = map { $_ => 1 } $text =~ m{(/usr/local/[\w./-]+)}g;
 ok(-e "$dest$_", "installed: $_") for sort keys %named;
 for my $name ($text =~ /\b(slipway-(?:admin|api|runner))\b/g) {

@@ -325,7 +325,7 @@ nginx_configure() {
 	[ "$uid" != 0 ] || user="user www-data;"
 	# The site file that slipway installs, with the paths of the demo.
 	# A rebuilt console has the same version, so browsers must not keep its modules.
-	for file in site.conf.in locations.conf.in http.conf fastcgi.conf console.conf; do
+	for file in site.conf.in locations.conf.in root.conf.in http.conf fastcgi.conf console.conf; do
 		sed -e "s|@pkgdatadir@/nginx|$place/etc|" -e "s|@pkgdatadir@|$place/usr/share/slipway|" \
 		    -e "s|@VERSION@|$version|" -e 's|"public, .* immutable"|no-cache|' \
 		    -e "s|/run/slipway/|$place/run/api/|" \

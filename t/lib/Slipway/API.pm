@@ -163,7 +163,7 @@ sub start_nginx {
 	    '-keyout', "$dir/cert.key", '-out', "$dir/cert.pem");
 	die "openssl: $err" if $status != 0;
 	$self->nginx_file($_) for qw(slipway-http.conf slipway-fastcgi.conf
-	    slipway-console.conf slipway-locations.conf slipway-site.conf);
+	    slipway-console.conf slipway-locations.conf slipway-root.conf slipway-site.conf);
 	unlink "$dir/plain.sock"; # a crash would free a port
 	$self->{nginx} = front_nginx(join('', map { "\tinclude $dir/slipway-$_.conf;\n" } qw(http site)),
 	    dir => $dir, port => $self->{port}, name => "nginx-$self->{n}",
