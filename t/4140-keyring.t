@@ -48,4 +48,12 @@ for my $other (uid_for(), $uid) {
 	like(job_log($second), qr/^found 0$/m, "$what does not find the key");
 }
 
+# --- keys that outlive a session: the monitor removes them, so a step must not protect them
+for my $case (['a keyring read-only', 5, '-4, 0x0b0b0000'], ['a keyring closed', 29, '-4, 0, 0']) {
+	my ($what, $operation, $arguments) = @$case;
+	my $job = job_run(repository => $repo, uid => $uid, steps =>
+	    ["perl -e 'print qq(was ), syscall($keyctl, $operation, $arguments), qq( \$!\n)'"]);
+	like(job_log($job), qr/^was -1 Operation not permitted$/m, "a step cannot make $what");
+}
+
 done_testing;

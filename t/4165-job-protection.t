@@ -145,7 +145,9 @@ if (is_root()) {
 	my $fake = 'for i in 1 2 3; do bash -c \'exec -a /x/slipway-job perl -e "sleep 600" -- \' & done; '
 	    . 'perl -e \'for (1 .. 3) { fork or exec { "/bin/sleep" } "slipway-job", "-i", '
 	        . '"$ENV{SLIPWAY_DEPLOYMENT_ID}.1", "600" }\'; '
-	    . 'perl -e \'$0 = "slipway-job\0-i\0$ENV{SLIPWAY_DEPLOYMENT_ID}.1\0x"; sleep 600\' & ';
+	    . 'perl -e \'$0 = "slipway-job\0-i\0$ENV{SLIPWAY_DEPLOYMENT_ID}.1\0x"; sleep 600\' & '
+	    . 'echo "sleep 600" >$SLIPWAY_DEPLOYMENT_ID.1; '
+	    . 'perl -e \'exec { $^X } "slipway-job", "-i", "$ENV{SLIPWAY_DEPLOYMENT_ID}.1"\' & ';
 	my $job = $m->job(repository => $repo,
 	    steps => ["$fake echo up; until test -e go; do sleep 0.05; done; echo done"]);
 	my $pid = $m->started($job);
@@ -158,6 +160,18 @@ if (is_root()) {
 	spew("$m->{workspaces}/shop/go", '');
 	ok(defined $m->exited($job, 40), 'the adopted job ends');
 	is(scalar job_end($job), 'success -', 'the adopted job succeeds');
+
+	# the job dies while no monitor runs
+	$job = $m->job(repository => $repo, steps => ["$fake echo up; sleep 600"]);
+	$pid = $m->started($job);
+	ok($pid && poll(30, sub { job_log($job) =~ /^up$/m }), 'another step starts such processes');
+	$m->stop('KILL');
+	kill 'KILL', $pid;
+	$m = Slipway::Monitor->start(dir => $m->{dir});
+	like($m->log, qr/job $job->{id}\.1 ended while no monitor was running/,
+	    'no process that has only the name of a dead job is adopted');
+	ok(defined $m->exited($job, 40), 'a job that died while no monitor ran ends');
+	is_deeply([left()], [], 'none of these processes is left');
 	$m->stop;
 }
 

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
+#include <linux/keyctl.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
@@ -15,6 +16,7 @@
 #define ABIS_MAX 2
 #define NAMESPACES_SIZE 12 /* instructions for one of them */
 #define SCHEDULING_SIZE 17
+#define KEYS_SIZE 9
 
 /* A filter sees call numbers, which differ between the system call ABIs. */
 static const struct abi {
@@ -22,15 +24,16 @@ static const struct abi {
 	uint32_t clone, unshare, clone3;
 	uint32_t setpriority;
 	uint32_t setparam, setscheduler, setaffinity, setattr; /* sched_… */
+	uint32_t keyctl;
 } abis[] = {
 #if defined(__x86_64__)
-	{ AUDIT_ARCH_X86_64, 56, 272, 435, 141, 142, 144, 203, 314 },
-	{ AUDIT_ARCH_I386, 120, 310, 435, 97, 154, 156, 241, 351 },
+	{ AUDIT_ARCH_X86_64, 56, 272, 435, 141, 142, 144, 203, 314, 250 },
+	{ AUDIT_ARCH_I386, 120, 310, 435, 97, 154, 156, 241, 351, 288 },
 #elif defined(__aarch64__) && defined(__AARCH64EL__)
-	{ AUDIT_ARCH_AARCH64, 220, 97, 435, 140, 118, 119, 122, 274 },
-	{ AUDIT_ARCH_ARM, 120, 337, 435, 97, 155, 157, 241, 380 },
+	{ AUDIT_ARCH_AARCH64, 220, 97, 435, 140, 118, 119, 122, 274, 219 },
+	{ AUDIT_ARCH_ARM, 120, 337, 435, 97, 155, 157, 241, 380, 311 },
 #elif defined(__riscv) && __riscv_xlen == 64
-	{ AUDIT_ARCH_RISCV64, 220, 97, 435, 140, 118, 119, 122, 274 },
+	{ AUDIT_ARCH_RISCV64, 220, 97, 435, 140, 118, 119, 122, 274, 219 },
 #else
 	{ .arch = 0 },
 #endif
@@ -130,6 +133,22 @@ scheduling_put(const struct abi *abi, const struct guarded *guarded,
 	return n;
 }
 
+static size_t
+keys_put(const struct abi *abi, const struct guarded *guarded,
+    struct sock_filter *out)
+{
+	size_t n = number_put(abi, KEYS_SIZE, out);
+
+	(void)guarded;
+	out[n++] = jump(BPF_JEQ, abi->keyctl, 0, 3);
+	out[n++] = argument(0);
+	out[n++] = jump(BPF_JEQ, KEYCTL_SETPERM, 2, 0);
+	out[n++] = jump(BPF_JEQ, KEYCTL_RESTRICT_KEYRING, 1, 0);
+	out[n++] = statement(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	out[n++] = refuse(EPERM);
+	return n;
+}
+
 static bool
 install(size_t (*put)(const struct abi *, const struct guarded *,
 	    struct sock_filter *),
@@ -154,6 +173,12 @@ bool
 filter_namespaces(void)
 {
 	return install(namespaces_put, NULL);
+}
+
+bool
+filter_keys(void)
+{
+	return install(keys_put, NULL);
 }
 
 bool

@@ -14,6 +14,9 @@
 /* Forbids new user namespaces: in one, an unprivileged account reaches most of
  * the kernel interfaces that are otherwise reserved for root. */
 bool filter_namespaces(void);
+/* Forbids changing who may use a key or keyring, as the keys that a step leaves
+ * in the keyrings of its user could not be removed then (keyctl_setperm(3)). */
+bool filter_keys(void);
 /* Protects the scheduling of the job. sched_setscheduler(2) and its relatives
  * compare only the effective user, which the job shares with its steps, so a
  * step could otherwise starve the job.  `job` is its process, `group` the

@@ -103,8 +103,9 @@ enter(int dir)
 static bool
 forbid(const struct job_place *place, pid_t job)
 {
-	return (place->watch == 0 ||
-		   filter_scheduling(job, getpgid(job), place->watch)) &&
+	return filter_keys() &&
+	    (place->watch == 0 ||
+		filter_scheduling(job, getpgid(job), place->watch)) &&
 	    (place->user_namespaces || filter_namespaces());
 }
 

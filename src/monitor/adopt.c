@@ -108,10 +108,10 @@ is_called(const char *pid, const char *id, struct seen *out)
 
 /* Whether it has that command line and its files belong to that user.  Steps
  * can start processes that pretend to be the job, but none of those has a user
- * of the watching range; `watched` requires one. */
+ * of the watching range. */
 static bool
 is_job(const struct monitor *m, const char *pid, const struct slot *slot,
-    bool watched, struct seen *out)
+    struct seen *out)
 {
 	char text[COMMAND_SIZE];
 
@@ -119,12 +119,12 @@ is_job(const struct monitor *m, const char *pid, const struct slot *slot,
 	    proc_get(pid, "status", text) <= 0 || !users_read(text, out) ||
 	    out->effective != slot->who.uid)
 		return false;
-	return !watched ||
+	return !m->root ||
 	    uid_range_has(uid_range_watchers(&m->settings.runner), out->real);
 }
 
 static pid_t
-job_find(const struct monitor *m, struct slot *slot, bool watched)
+job_find(const struct monitor *m, struct slot *slot)
 {
 	const struct dirent *entry;
 	struct seen seen;
@@ -135,7 +135,7 @@ job_find(const struct monitor *m, struct slot *slot, bool watched)
 		return 0;
 	while ((entry = readdir(dir)) != NULL)
 		if (num_parse(entry->d_name, 1, INT32_MAX, &pid) &&
-		    is_job(m, entry->d_name, slot, watched, &seen))
+		    is_job(m, entry->d_name, slot, &seen))
 			break;
 	(void)closedir(dir);
 	if (entry == NULL)
@@ -210,10 +210,7 @@ adopt(struct monitor *m, const char *id)
 	slot->adopted = true;
 	slot->pidfd = -1;
 	slot->since = time_mono_ms();
-	/* a job started by an older monitor has no second user */
-	if ((slot->pid = job_find(m, slot, m->root)) == 0)
-		slot->pid = job_find(m, slot, false);
-	if (slot->pid != 0)
+	if ((slot->pid = job_find(m, slot)) != 0)
 		slot->pidfd = (int)syscall(SYS_pidfd_open, slot->pid, 0);
 	/* check again: the pidfd may refer to another process by now */
 	if (slot->pid == 0 || !monitor_job_lives(slot)) {
