@@ -258,7 +258,7 @@ my $f = Slipway::Forge->start(type => 'gitea', redirect_uri => $api->url . '/log
     client_secret => 'client-secret');
 my %real = ('https://git.example.org' => $f->url, 'THE CLIENT ID' => $f->client_id,
     'THE CLIENT SECRET' => 'client-secret',
-	'https://example.org/login' => $f->redirect_uri, 'YOUR LOGIN THERE' => 'ann');
+	'https://slipway.example.org/slipway/sign-in' => $f->redirect_uri, 'YOUR LOGIN THERE' => 'ann');
 for my $example (sort keys %real) {
 	ok($lines =~ s/\Q$example\E/$real{$example}/, "the README sets $example");
 }
