@@ -39,7 +39,7 @@ async function leave() {
 function userMenu(user) {
 	const name = user.name ?? user.username;
 	return el('details', { class: 'menu' },
-		el('summary', { 'aria-label': t.nav.menuOf(name) },
+		el('summary', null, el('span', { class: 'hidden' }, t.nav.menuOf(name)),
 			el('span', { class: 'avatar', 'aria-hidden': 'true' }, name.slice(0, 2))),
 		el('div', { class: 'menu-items' },
 			el('p', null, el('strong', null, name), ' ', el('span', { class: 'faint' }, t.roles[user.role])),

@@ -1,16 +1,162 @@
 // SPDX-License-Identifier: ISC
-/** One deployment. */
-import { el } from '../lib/dom.js';
-import { status } from '../lib/status.js';
+/** One deployment: its state and why, its steps, its log, and what can be done with it. */
+import { post } from '../lib/api.js';
+import { commit, runTime } from '../lib/deployments.js';
+import { el, svg } from '../lib/dom.js';
+import { showState } from '../lib/favicon.js';
+import { projectName, userName } from '../lib/names.js';
+import { go, href } from '../lib/router.js';
+import { may } from '../lib/session.js';
+import { icon, status } from '../lib/status.js';
+import { ago, duration, seconds } from '../lib/time.js';
+import { LogViewer } from '../log/viewer.js';
 import { t } from '../texts.js';
+
+/**
+ * @typedef {import('../lib/page.js').Context} Context
+ * @typedef {import('../lib/types.js').Deployment} Deployment
+ * @typedef {import('../lib/types.js').DeploymentStep} Step
+ */
+
+const BAR_HEIGHT = 14;
+const LEAST_SHARE = 0.008;
+
+/** The viewer of each page, which lives as long as the page does.
+ * @type {WeakMap<Context, LogViewer>} */
+const viewers = new WeakMap();
+
+/** @param {Deployment} d */
+function isOver(d) {
+	return d.finishedAt !== null;
+}
+
+// --- what can be done
+
+/**
+ * @param {Deployment} d
+ * @param {Context} context
+ */
+function actions(d, context) {
+	if (!may(context.user, 'deployer'))
+		return null;
+	const retry = async () => go(`/deployments/${(await post(`/deployments/${d.id}/retry`, {})).id}`);
+	const cancel = () => post(`/deployments/${d.id}/cancel`);
+	const busy = context.state.busy === true;
+	const decide = (/** @type {string} */ verb) => () => context.run(() => post(`/deployments/${d.id}/${verb}`, {}));
+	return el('div', { class: 'actions' },
+		d.approval === 'required' && [
+			el('button', { class: 'primary', type: 'button', disabled: busy, onclick: decide('approve') },
+				t.deployment.approve),
+			el('button', { type: 'button', disabled: busy, onclick: decide('deny') }, t.deployment.deny)],
+		!isOver(d) && el('button', { class: 'danger', type: 'button', disabled: busy,
+			onclick: () => context.run(cancel) }, t.deployment.cancel),
+		el('button', { type: 'button', disabled: busy, onclick: () => context.run(retry) }, t.deployment.retry),
+		el('a', { class: 'button', href: href(`/projects/${d.projectId}/deploy?from=${d.id}`) },
+			t.deployment.again));
+}
+
+// --- why it is in its state
+
+/** @param {Deployment} d */
+function waiting(d) {
+	return el('ul', { class: 'waiting' },
+		d.waitingFor.map(({ detail }) => el('li', null, detail)),
+		d.queuePosition != null && el('li', null, t.deployment.place(d.queuePosition)));
+}
+
+/** @param {Deployment} d */
+function reason(d) {
+	if (d.status === 'pending')
+		return waiting(d);
+	return d.detail !== null && el('p', { class: `reason ${d.status}` }, icon(d.status), d.detail);
+}
+
+// --- steps over time
+
+/** @param {Step} step */
+function stepSeconds({ startedAt, finishedAt }) {
+	return startedAt === null ? 0 : seconds(startedAt, finishedAt);
+}
+
+/** @param {Step} step */
+function stepText(step) {
+	const time = step.startedAt === null ? '' : `, ${duration(stepSeconds(step))}`;
+	return `${step.name}: ${t.status[step.status] ?? step.status}${time}`;
+}
+
+/**
+ * The durations of the steps as parts of one bar.
+ * @param {Step[]} steps
+ */
+function bar(steps) {
+	const total = steps.reduce((sum, step) => sum + stepSeconds(step), 0);
+	let x = 0;
+	const parts = steps.filter(({ startedAt }) => startedAt !== null).map((step) => {
+		const width = Math.max(LEAST_SHARE, total === 0 ? 1 : stepSeconds(step) / total);
+		const part = svg('rect', { class: step.status, x: x * 1000, y: 0, width: width * 1000 - 3,
+			height: BAR_HEIGHT, rx: 2 }, svg('title', null, stepText(step)));
+		x += width;
+		return part;
+	});
+	return svg('svg', { class: 'steps-bar', viewBox: `0 0 ${Math.max(1000, x * 1000)} ${BAR_HEIGHT}`,
+		preserveAspectRatio: 'none', role: 'img', 'aria-label': t.deployment.stepsText(steps.map(stepText)) },
+	parts);
+}
+
+/** @param {Step[]} steps */
+function stepList(steps) {
+	return el('section', { class: 'steps', 'aria-label': t.deployment.steps }, bar(steps),
+		el('ol', null, steps.map((step) => el('li', { 'data-key': step.position },
+			icon(step.status), el('span', { class: 'step-name' }, step.name),
+			el('span', { class: 'hidden' }, t.status[step.status] ?? step.status),
+			el('span', { class: 'faint number' }, step.startedAt === null ? '' : duration(stepSeconds(step)))))));
+}
+
+// --- the page
+
+/** @param {Deployment} d */
+function facts(d) {
+	/** @type {[string, import('../lib/dom.js').Child][]} */
+	const rows = [
+		[t.deployment.project, el('a', { href: href(`/projects/${d.projectId}`) }, projectName(d.projectId))],
+		[t.deployment.revision, [d.branch !== null && el('span', { class: 'ref' }, d.branch), ' ', commit(d.commitHash, d.commitMessage)]],
+		[t.deployment.by, [userName(d.createdBy), ', ', ago(d.createdAt)]],
+		[t.deployment.took, runTime(d)],
+	];
+	if (d.retryOf !== null)
+		rows.push([t.deployment.retryOf,
+			el('a', { href: href(`/deployments/${d.retryOf}`) }, t.deployment.title(d.retryOf))]);
+	return el('dl', { class: 'facts' },
+		rows.map(([name, value]) => el('div', null, el('dt', null, name), el('dd', null, value))));
+}
+
+/**
+ * @param {Deployment} d
+ * @param {Context} context
+ */
+function log(d, context) {
+	viewers.get(context)?.update(d);
+	return context.keep('log', () => {
+		const viewer = new LogViewer(d, context.signal);
+		viewers.set(context, viewer);
+		return viewer.element;
+	});
+}
 
 /** @type {import('../lib/page.js').Page} */
 export const deployment = {
 	path: '/deployments/:id',
 	sources: ({ params }) => ({ deployment: `/deployments/${params.id}` }),
-	title: (data) => t.deployment.title(data.deployment.id),
-	view: ({ deployment: d }) => [
-		el('h1', { tabindex: -1 }, t.deployment.title(d.id)),
-		status(d.status),
-	],
+	title: ({ deployment: d }) => t.deployment.pageTitle(t.status[d.status], projectName(d.projectId), d.id),
+	view: ({ deployment: d }, context) => {
+		showState(d.status, context.signal);
+		return [
+			el('div', { class: 'head' },
+				el('h1', { tabindex: -1 }, t.deployment.title(d.id), ' ', status(d.status)), actions(d, context)),
+			reason(d),
+			facts(d),
+			stepList(d.steps),
+			d.startedAt === null && !isOver(d) ? el('p', { class: 'empty' }, t.deployment.noLog) : log(d, context),
+		];
+	},
 };

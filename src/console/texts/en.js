@@ -431,5 +431,53 @@ export const texts = {
 	deployment: {
 		/** @param {number} id */
 		title: (id) => `Deployment ${id}`,
+		/** @param {string} state @param {string} project @param {number} id */
+		pageTitle: (state, project, id) => `${state}: ${project} #${id}`,
+		cancel: 'Cancel',
+		retry: 'Retry',
+		again: 'Deploy again with changes',
+		approve: 'Approve',
+		deny: 'Deny',
+		project: 'Project',
+		revision: 'Revision',
+		by: 'Started by',
+		took: 'Took',
+		retryOf: 'Repeats',
+		steps: 'Steps',
+		/** @param {string[]} steps */
+		stepsText: (steps) => `Durations of the steps. ${steps.join('; ')}`,
+		/** @param {number} n how many are before it */
+		place: (n) => n === 0 ? 'Next in the queue' : `${count(n, 'deployment')} before it in the queue`,
+		noLog: 'The log appears here when the deployment starts.',
+	},
+
+	log: {
+		title: 'Log',
+		label: 'Lines of the log',
+		search: 'Search the whole log',
+		noHit: 'Nothing found',
+		/** @param {number} at @param {number} n @param {boolean} busy */
+		hits: (at, n, busy) => `${at} of ${n}${busy ? '…' : ''}`,
+		previous: 'Previous hit',
+		next: 'Next hit',
+		times: 'Times',
+		time: { off: 'off', elapsed: 'elapsed', clock: 'clock' },
+		wrap: 'Wrap',
+		raw: 'Raw',
+		download: 'Download',
+		keys: 'Keys',
+		link: 'Link to this line',
+		lost: 'The connection is lost. The log continues here when it is back.',
+		empty: 'The log is empty.',
+		/** @param {number} n */
+		unseen: (n) => `${count(n, 'new line')} ↓`,
+		keyList: [
+			['j k', 'down, up'],
+			['g G', 'start, end'],
+			['/', 'search'],
+			['n N', 'next hit, previous hit'],
+			['l', 'link to the first line in view'],
+			['?', 'these keys'],
+		],
 	},
 };

@@ -347,6 +347,7 @@ sub _tell {
 	local $self->{telling} = 1;
 	my $path = eval { $self->screenshot };
 	my $text = eval { $self->js('return document.body.innerText') } // $@;
+	utf8::encode($text);
 	return join "\n", eval { $self->url } // '', $path // 'no screenshot', substr $text, 0, 800;
 }
 

@@ -1,0 +1,239 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: ISC
+# The page of a deployment and its log viewer, in Chromium: what is shown first, colours,
+# links, search, folding, following, a lost connection, keys, and what may be done.
+
+use strict;
+use warnings;
+use Cpanel::JSON::XS ();
+use Slipway::Browser;
+use Slipway::Test;
+use Slipway::Whole;
+use Test::More;
+
+my $all = Slipway::Whole->start(runner => "[runner]\nslots = 2\n");
+my $api = $all->api;
+my $project = $all->project(make_repo(tempdir() . '/repo'));
+my $page = Slipway::Browser->start(origin => $api->url);
+my ($version) = slurp(builddir() . '/src/console/index.html') =~ m{/slipway/([^/]+)/main\.js};
+
+sub sign_in {
+	my ($name, $role) = @_;
+	$page->visit('/slipway/sign-in')->cookie('__Host-slipway' => $api->new_session($name, $role));
+	return;
+}
+
+# The rows in view, from the top.
+sub in_view {
+	return @{ $page->js(<<'JS') };
+		const pane = document.querySelector('.log-pane')?.getBoundingClientRect();
+		return pane === undefined ? [] : [...document.querySelectorAll('.log-row')].filter((row) => {
+			const { top, bottom } = row.getBoundingClientRect();
+			return bottom > pane.top + 2 && top < pane.bottom - 2;
+		}).map((row) => row.querySelector('.log-text, .log-step-name').textContent);
+JS
+}
+sub sees { my ($text) = @_; return poll(60, sub { grep { index($_, $text) >= 0 } in_view() }) }
+sub row_with {
+	my ($text) = @_;
+	return "[...document.querySelectorAll('.log-row')].find((r) => r.textContent.includes('$text'))";
+}
+
+# What code makes of a module of the viewer, `m`, and of arguments, `a`.
+sub module {
+	my ($name, $code, @args) = @_;
+	return $page->js("const a = arguments[0]; return import('/slipway/$version/log/$name.js')"
+	    . ".then((m) => $code)", \@args);
+}
+
+my $build = <<'SH';
+printf '\e[31mred\e[0m \e[1;38;5;208morange\e[0m \e[38;2;10;20;200mblue\e[0m plain\n'
+printf 'progress 10%%\rprogress 90%%\rdone\e[K\n'
+echo 'see https://example.org/a?b=c. or javascript:alert(1) <img src=x onerror=alert(1)>'
+for ((i = 1; i <= 5000; i++)); do echo "made part $i"; done
+SH
+my $pipeline = $all->pipeline($project,
+	{ name => 'Install', script => 'for ((i = 1; i <= 300; i++)); do echo "installed $i"; done' },
+	{ name => 'Build <b>', script => $build },
+	{ name => 'Test', script => 'echo testing; echo "it is broken"; exit 3' },
+	{ name => 'Publish', script => 'true' });
+my $failed = $all->post(pipelineId => $pipeline, projectId => $project);
+$all->wait($failed);
+sign_in('ann', 'admin');
+
+# --- the state of a failed deployment
+$page->visit("/slipway/deployments/$failed");
+ok($page->wait_for('.reason', 'Step 3 (Test) ended with exit status 3.'), 'the reason is on top');
+like($page->title, qr/^Failed: project 1 #$failed/, 'the title shows the state');
+like($page->js('return document.querySelector("link[rel=icon]").href'), qr{^data:image/svg},
+    'the icon of the tab shows the state');
+is($page->js('return document.querySelectorAll("h1 .status.failed svg").length'), 1,
+    'the state is a shape beside the word');
+like($page->js('return document.querySelector(".steps-bar").getAttribute("aria-label")'),
+    qr/Install: Succeeded, \d.*Test: Failed, \d.*Publish: Skipped/, 'durations are in words');
+
+# --- the log
+ok(sees('it is broken'), 'a failed deployment opens at the step that failed');
+is_deeply([map { $_ eq 'true' ? 1 : 0 } @{ $page->js('return [...document.querySelectorAll('
+		. '".log-step button")].map((b) => b.getAttribute("aria-expanded"))') }], [0, 0, 1],
+    'only the failed step is open');
+$page->js('document.querySelectorAll(".log-step button")[1].focus()');
+$page->press('Enter');
+ok(sees('red orange blue plain'), 'a key opens a step');
+is($page->js('return ' . row_with('red orange') . '.querySelector(".fg1").textContent'), 'red',
+    'one of the first eight colours');
+is($page->js('return getComputedStyle(' . row_with('red orange') . '.querySelector(".bold")).color'),
+    'rgb(255, 135, 0)', 'one of 256 colours');
+unlike($page->js('return getComputedStyle(' . row_with('red orange')
+	. '.querySelectorAll("span span")[2]).color'), qr/^rgb\(10, 20, 200\)$/,
+    'a colour too dark for the ground is lightened');
+ok((grep { $_ eq 'done' } in_view()), 'of a line that is written again, the last state is shown');
+ok(!$page->js('return document.querySelector(".log img")'), 'text of a log never becomes an element');
+is_deeply($page->js('return [...' . row_with('example.org') . '.querySelectorAll(".log-text a")]'
+	. '.map((a) => [a.href, a.rel])'), [['https://example.org/a?b=c', 'noopener noreferrer']],
+    'an address is a link, and a script is not');
+cmp_ok($page->js('return document.querySelectorAll(".log-row").length'), '<', 250,
+    'a log of thousands of lines needs few elements');
+
+# --- search
+$page->press('Control+f');
+is($page->js('return document.activeElement.className'), 'log-search', 'Ctrl+F searches the log');
+$page->type('.log-search', 'INSTALLED 25');
+ok($page->wait_for('.log-count', '1 of 11'), 'the search counts the hits in the whole log');
+ok(sees('installed 25'), 'a hit in a closed step opens it');
+$page->press('Enter');
+ok($page->wait_for('.log-row.current', 'installed 250'), 'Enter goes to the next hit');
+$page->press('Tab')->js('document.querySelector(".log-pane").focus()');
+$page->press('N');
+ok($page->wait_for('.log-count', '1 of 11'), 'N goes to the previous hit');
+$page->clear('.log-search')->type('.log-search', 'no such text');
+ok($page->wait_for('.log-count', 'Nothing found'), 'a search without a hit says so');
+$page->js('document.querySelector(".log-pane").focus()');
+
+# --- keys, links to lines
+$page->press('G');
+ok(sees('step 3 ended'), 'G goes to the end');
+$page->press('g');
+ok(sees('checkout of'), 'g goes to the start');
+$page->press('?');
+ok($page->wait_for('.log-keys', 'next hit'), '? shows the keys');
+$page->press('?', 'j', 'j', 'l');
+ok($page->wait_until('/^#L\d+-\d+$/.test(location.hash)'), 'l links to a line');
+my $line = $page->text('.log-row.picked .log-text');
+$page->visit('/slipway/deployments')->visit("/slipway/deployments/$failed"
+    . $page->js('return arguments[0]', '#L' . index($all->log($failed), 'made part 2500')));
+ok($page->wait_for('.log-row.picked', 'made part 2500'), 'a link to a line shows it');
+ok(sees('made part 2500'), 'the line is in view');
+is($page->js('getSelection().selectAllChildren(' . row_with('made part 2500') . ');'
+	. ' return getSelection().toString().trim()'), 'made part 2500', 'copying takes no gutter');
+
+# --- settings
+$page->click('.log-choices button[aria-pressed]');
+$page->js('const s = document.querySelector(".log-choices select"); s.value = "elapsed";'
+	. ' s.dispatchEvent(new Event("change", { bubbles: true }))');
+$page->reload;
+ok($page->wait_for('.log.wraps .log-time'), 'wrapping and times are remembered');
+ok(sees('made part 2500'), 'the line is still in view');
+
+# --- a running deployment
+my $gate = $all->marks('gate');
+my $slow = $all->pipeline($project, { name => 'Wait', script => "n=0; while [ \$n -lt 400 ]; do"
+	. " want=\$(wc -l <$gate); while [ \$n -lt \$want ]; do n=\$((n + 1)); echo \"tick \$n.\"; done;"
+	. ' sleep 0.1; done' });
+sub tick { my ($n) = @_; return spew($gate, "x\n" x $n) }
+tick(100);
+my $running = $all->post(pipelineId => $slow, projectId => $project);
+my $next = $all->post(pipelineId => $pipeline, projectId => $project);
+$page->visit("/slipway/deployments/$running");
+ok(sees('tick 100.'), 'the log of a running deployment is shown');
+tick(110);
+ok(sees('tick 110.'), 'the view follows the log');
+$page->wheel('.log-pane', -600);
+ok(poll(60, sub { !grep { /tick 110\./ } in_view() }), 'the user scrolls up');
+tick(120);
+ok($page->wait_for('.log-new', 'new lines'), 'new lines below the view are counted');
+ok(!(grep { /tick 120\./ } in_view()), 'the view stays where the user reads');
+$page->click('.log-new');
+ok(sees('tick 120.'), 'the button goes to the end');
+ok($page->wait_gone('.log-new'), 'the button vanishes');
+
+# --- a connection that is lost
+stop_process($api->nginx_pid);
+ok($page->wait_for('.log-lost'), 'a lost connection is shown');
+tick(140);
+$api->start_nginx;
+ok(sees('tick 140.'), 'the log continues when the connection is back');
+ok($page->wait_gone('.log-lost'), 'the connection is shown as restored');
+my $ticks = $page->js('return [...document.querySelectorAll(".log-text")]'
+    . '.flatMap((e) => /^tick (\d+)\.$/.exec(e.textContent)?.[1] ?? [])');
+is("@$ticks", join(' ', $ticks->[0] .. 140), 'no line is missing or shown twice');
+$page->press('g');
+ok(sees('tick 1.'), 'the start of the log is reachable');
+
+# --- waiting, canceling, repeating
+$page->visit("/slipway/deployments/$next");
+ok($page->wait_for('.waiting', 'Next in the queue'), 'a pending deployment shows its place in the queue');
+ok($page->wait_for('.waiting', "Deployment $running of this project is running."),
+    'a pending deployment says what it waits for');
+$page->visit("/slipway/deployments/$running")->click('.actions .danger');
+ok($page->wait_for('h1 .status.canceled', 'Canceled'), 'a running deployment can be canceled');
+$page->click('.actions button');
+ok($page->wait_until('!location.pathname.endsWith("/" + arguments[0])', $running),
+    'a retry shows its own page');
+ok($page->wait_for('.facts', "Deployment $running"), 'a retry names the deployment that it repeats');
+tick(400);
+sign_in('vic', 'viewer');
+$page->visit("/slipway/deployments/$failed");
+ok(sees('it is broken'), 'a viewer reads the log');
+is($page->js('return document.querySelectorAll(".actions").length'), 0, 'a viewer can start nothing');
+
+# --- everyone
+for my $theme (qw(light dark)) {
+	$page->emulate('prefers-color-scheme' => $theme);
+	axe_ok($page, "the page of a deployment in $theme colours");
+}
+$page->size(320, 640);
+is($page->overflow, '', 'the page fits into 320 pixels');
+
+# --- the modules by themselves
+sub shown { my ($text) = @_; return module('ansi', 'm.plain(m.spansOf(a[0]))', $text) }
+is(shown("one\rtwo!\b?"), 'two?', 'a carriage return and a backspace move back');
+is(shown("long line\r\e[Kend"), 'end', 'the rest of a line is erased');
+is(shown("ab\e[2K\e[3Gc"), '  c', 'a line is erased, and the cursor goes to a column');
+is(shown("\e]0;title\a\e]8;;https://a.example\e\\a\e(B\e[?25lb"), 'ab', 'other sequences leave no trace');
+is(shown("\e[31"), '31', 'a sequence that is cut leaves no control character');
+is_deeply(module('ansi', 'm.spansOf(a[0]).map(({ style }) => [style.fg, style.bg, style.bold])',
+	"\e[1;31mx\e[22;48;5;17my\e[38;2;1;2;3mz\e[mw"),
+    [map { [@$_[0, 1], $_->[2] ? Cpanel::JSON::XS::true : Cpanel::JSON::XS::false] }
+	[1, undef, 1], [1, 17, 0], [[1, 2, 3], 17, 0], [undef, undef, 0]], 'styles accumulate until a reset');
+
+# Lines of a log, read block by block in any order.
+my $text = join '', map { "line $_ " . ('x' x ($_ * 37 % 300)) . "\n" } 1 .. 3000;
+$text .= ('y' x 200_000) . "\nend";
+my $found = module('lines', <<'JS', $text);
+{
+	const bytes = new TextEncoder().encode(a[0]);
+	const starts = [];
+	const ends = [];
+	for (let i = Math.ceil(bytes.length / m.BLOCK) - 1; i >= 0; i--) {
+		const { start, end } = m.extent(i, bytes.length);
+		const block = new m.Block(i, bytes.subarray(start, end));
+		starts.unshift(...block.starts.slice(0, -1));
+		ends.unshift(...block.starts.slice(1));
+	}
+	return [starts.join(), ends.join(), starts.length];
+}
+JS
+my @starts = split /,/, $found->[0];
+my @ends = split /,/, $found->[1];
+is($starts[0], 0, 'the first line begins at the start');
+is($ends[-1], length $text, 'the last line ends at the end');
+is_deeply([grep { $starts[$_ + 1] != $ends[$_] } 0 .. $#starts - 1], [],
+    'every line begins where the one before it ends');
+my @want = (0);
+push @want, $-[0] + 1 while $text =~ /\n/g;
+my %have = map { $_ => 1 } @starts;
+is_deeply([grep { !$have{$_} } @want], [], 'every line of the text begins a line');
+cmp_ok(scalar @starts, '<', @want + 40, 'only lines that are too long are cut');
+
+done_testing;
