@@ -118,8 +118,14 @@ static const struct {
 	    "Why a deployment has its status." STATE_REASON_TEXTS },
 	{ "DeploymentStatus",
 	    "Status of a deployment." STATE_DEPLOYMENT_TEXTS },
+	{ "CancelThen", "What follows the cancelation of a deployment." },
 	{ "Checkout", "What a pipeline checks out." },
+	{ "DeploymentApproval",
+	    "Whether a deployment waits for approval, was approved or was "
+	    "denied." },
 	{ "DeploymentTrigger", "What started a deployment." },
+	{ "EnvironmentApproval",
+	    "Whether deployments to an environment require approval." },
 	{ "EnvVars",
 	    "Environment variables by name. A value is limited to 65536 bytes "
 	    "of UTF-8. All variables together are limited to 524288 bytes: the "
