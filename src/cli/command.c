@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "cli/command.h"
 
+#include <assert.h>
 #include <err.h>
 #include <errno.h>
 #include <stdio.h>
@@ -144,6 +145,7 @@ option_set(const struct parser *p, const struct option_row *o, void *fills,
 	struct option_list *list = at;
 	bool *flag = at;
 
+	assert(fills != NULL);
 	switch (o->type) {
 	case OPTION_FLAG:
 		*flag = true;
