@@ -82,7 +82,7 @@ $page->click('.step form button.primary');
 ok($page->wait_for('.step:first-child pre', "false\n\ttrue"), 'Tab indents in the script of a step');
 
 # --- deploying
-my $project = row('SELECT id FROM project');
+my $project = 0 + row('SELECT id FROM project');
 $api->put("/api/projects/$project", { envPresets => [
 	{ key => 'GREETING', label => 'Greeting', type => 'input', required => \1, pattern => '[a-z]+',
 		default => 'hello' },
@@ -144,9 +144,11 @@ $page->click('.notice button');
 ok($page->wait_gone('.notice'), 'a maintainer unlocks it');
 
 # --- every page: names and roles, both themes, a narrow window
-$api->post('/api/environments', { projectId => $project, name => 'production',
-	url => 'https://www.example.org/' });
-$api->post('/api/variables', { key => 'HOST', value => 'www', projects => [ 0 + $project ] });
+$api->make('/api/environments', { projectId => $project, name => 'production',
+	url => 'https://www.example.org/', approval => 'required' });
+$page->visit("/slipway/projects/$project/deploy");
+ok($page->wait_for('aside .notice', 'approve'), 'the deploy form says that an approval is needed');
+$api->make('/api/variables', { key => 'HOST', value => 'www', projects => [$project] });
 my @pages = ('/', '/projects', '/projects/new', '/pipelines/1', '/deployments', '/users', '/variables',
 	'/account', '/nowhere', map { "/projects/$project$_" } '', '/deploy', '/pipelines', '/pipelines/new',
 	'/environments', '/settings');

@@ -4,10 +4,12 @@ import { get, newKey, post } from '../lib/api.js';
 import { changes } from '../lib/changes.js';
 import { draw, el } from '../lib/dom.js';
 import { form } from '../lib/form.js';
+import { lockNotice } from '../lib/lock.js';
 import { lineValues, otherLines, presetFields, presetValues } from '../lib/presets.js';
 import { projectHead } from '../lib/project.js';
 import { go, href } from '../lib/router.js';
 import { subject } from '../lib/deployments.js';
+import { icon } from '../lib/status.js';
 import { toast } from '../lib/toast.js';
 import { t } from '../texts.js';
 
@@ -151,14 +153,32 @@ function deployForm(data, context) {
 }
 
 /**
+ * The environment that is chosen in the form.
+ * @param {any} data
+ * @param {Context} context
+ * @returns {Environment | undefined}
+ */
+function chosen({ environments }, { state }) {
+	return environments.data.find((/** @type {Environment} */ one) => String(one.id) === state.environment);
+}
+
+/**
  * @param {any} data
  * @param {Context} context
  */
-function live({ environments, deployments }, { state }) {
-	if (environments.data.length > 0)
-		return environments.data.find((/** @type {Environment} */ one) =>
-			String(one.id) === state.environment)?.live ?? null;
-	return deployments.data[0] ?? null;
+function live(data, context) {
+	return data.environments.data.length > 0 ? chosen(data, context)?.live ?? null
+		: data.deployments.data[0] ?? null;
+}
+
+/**
+ * What stands in the way of a deployment to the chosen environment.
+ * @param {Environment | undefined} environment
+ */
+function obstacles(environment) {
+	return environment !== undefined && [lockNotice(environment.lock),
+		environment.approval === 'required' && el('div', { class: 'notice pending' }, icon('pending'),
+			el('p', null, t.deploy.needsApproval))];
 }
 
 /**
@@ -198,7 +218,7 @@ function content(data, context) {
 	return el('div', { class: 'split' },
 		el('div', { class: 'card' }, context.keep('form', () => deployForm(data, context))),
 		el('aside', { class: 'card', 'aria-live': 'polite' }, el('h2', null, t.changes.title),
-			whatChanges(data, context)));
+			obstacles(chosen(data, context)), whatChanges(data, context)));
 }
 
 /** @type {import('../lib/page.js').Page} */

@@ -39,7 +39,7 @@ function askRollback({ id, name }) {
 function environmentCard(environment, { user }) {
 	const { live, lock } = environment;
 	return el('li', { class: 'card environment', 'data-key': environment.id },
-		el('div', { class: 'head' }, el('h3', null, environment.name),
+		el('div', { class: 'head' }, el('h2', null, environment.name),
 			lock !== null && el('span', { class: 'badge locked', title: lock.reason }, icon('locked'), t.status.locked)),
 		live === null ? status('none') : el('p', null, el('a', { href: href(`/deployments/${live.deploymentId}`) },
 			commit(live.commitHash, live.commitMessage))),

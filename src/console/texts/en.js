@@ -325,6 +325,7 @@ export const texts = {
 		/** @param {number} id */
 		again: (id) => `Deploy ${id} again, with changes`,
 		submit: 'Deploy',
+		needsApproval: 'Someone else has to approve a deployment to this environment.',
 		choose: 'Choose…',
 		pipeline: 'Pipeline',
 		environment: 'Environment',
