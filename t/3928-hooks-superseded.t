@@ -22,10 +22,11 @@ my @hash = map { $repo->commit('main', { version => "$_\n" }, "number $_") } 0 .
 
 # The last step that ran prints the live version.
 sub slipway {
-	my ($address) = @_;
+	my ($address, %more) = @_;
 	my $project = $all->project($address);
-	my $pipeline = $api->post('/api/pipelines', { projectId => $project, name => 'p', steps => [
-		{ name => 'live', script => 'echo "live $(cat version)"' },
+	my $live = $more{checkout} ? '$SLIPWAY_COMMIT' : '$(cat version)';
+	my $pipeline = $api->post('/api/pipelines', { projectId => $project, name => 'p', %more, steps => [
+		{ name => 'live', script => qq(echo "live $live") },
 		{ name => 'after', script => 'echo cleanup', runWhen => 'always' } ] })->{json}{id};
 	is($api->put("/api/projects/$project",
 	    { triggers => [ { branch => 'main', pipelineId => $pipeline, envVars => {} } ] })->{status},
@@ -110,9 +111,26 @@ for my $case ([ 'over HTTPS' => $repo->clone_url ], [ 'local path' => $repo->dir
 	is($all->db->sql('SELECT COUNT(*) FROM deployment'), $n, "$how: test deliveries deploy nothing");
 }
 
+# --- no checkout
+for my $address ($repo->clone_url, $repo->dir) {
+	my @of = $address eq $repo->dir ? (path => 'repos/' . $repo->id) : ();
+	my ($project, $secret) = slipway($address, checkout => 'none');
+	my $end = ended(deliver($project, $secret, $hash[3], @of));
+	is($end->{status}, 'success', 'the newest push is deployed without a checkout')
+	    or diag($end->{detail}, $all->log($end->{id}));
+	like($all->log($end->{id}), qr/^live $hash[3]$/m, 'its steps get the commit');
+	$end = ended(deliver($project, $secret, $hash[1], @of));
+	is("$end->{status} $end->{reason}", 'canceled superseded',
+	    'an older push is superseded without a checkout, too') or diag($all->log($end->{id}));
+	like($end->{detail}, qr/^The branch main is now at commit $hash[3], not at $hash[1] /,
+	    'the detail names the newer commit');
+	unlike($all->log($end->{id}), qr/^(?:live|cleanup)/m, 'no step of it runs');
+}
+
 # --- the Git server is down
-{
-	my ($project, $secret) = slipway($repo->clone_url);
+for my $checkout ('fresh', 'none') {
+	my ($project, $secret) = slipway($repo->clone_url, $checkout eq 'none' ? (checkout => 'none') : ());
+	$forge->start_nginx if $checkout eq 'none';
 	ended(deliver($project, $secret, $hash[3]));
 	$forge->stop_nginx;
 	my $end = ended(deliver($project, $secret, $hash[1]));

@@ -50,6 +50,13 @@ static const char *const notes[FOUND__MAX] = {
 			 "deployment when the API responds.",
 };
 
+bool
+clone_is_needed(const struct claim *claim)
+{
+	return claim->head_only ||
+	    !str_eq(claim->checkout, PIPELINE_CHECKOUT_NONE);
+}
+
 void
 clone_init(struct clone *c)
 {
@@ -143,7 +150,7 @@ clone_begin(const struct dispatch *d, struct clone *c,
 	const char *address;
 	bool known, has_service;
 
-	if (str_eq(claim->checkout, PIPELINE_CHECKOUT_NONE)) {
+	if (!clone_is_needed(claim)) {
 		address_set(c, claim->repository, strlen(claim->repository));
 		return;
 	}

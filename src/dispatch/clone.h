@@ -31,6 +31,9 @@ struct clone {
 	int64_t until;         /* when it is given up, monotonic */
 };
 
+/* Whether the job contacts the Git server: for a checkout, or to compare the
+ * commit of a push with the head of its branch. */
+bool clone_is_needed(const struct claim *);
 void clone_init(struct clone *);
 /* Fills in what is known here, and starts a finder for the rest.  `name` is the
  * task's, for the log. */

@@ -84,7 +84,7 @@ put_access(struct buf *b, const struct settings_gitserver *g,
 	}
 }
 
-/* What only a checkout needs. */
+/* What only git needs. */
 static void
 put_repository(const struct dispatch *d, const struct claim *c, struct buf *b)
 {
@@ -188,7 +188,7 @@ description_write(const struct dispatch *d, const struct claim *c,
 	put_number(out, R_HEAD_ONLY, c->head_only ? 1 : 0);
 	put_number(out, R_ON_BRANCH, c->on_branch ? 1 : 0);
 	put(out, R_CHECKOUT, c->checkout);
-	if (!str_eq(c->checkout, PIPELINE_CHECKOUT_NONE))
+	if (clone_is_needed(c))
 		put_repository(d, c, out);
 	put_map(out, R_ENV, &env);
 	put_map(out, R_SECRET, &secret);

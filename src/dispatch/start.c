@@ -13,7 +13,6 @@
 #include "dispatch/unstarted.h"
 #include "dispatch/watch.h"
 #include "dispatch/wipe.h"
-#include "store/pipeline.h"
 
 #define START "start of a job"
 #define RETRY_MS 1000
@@ -202,8 +201,7 @@ start_claimed(struct dispatch *d, const struct claim *c)
 	t = task_open(d->tasks, &run);
 	t->progress.is_measured = true;
 	t->limit = description_limit(&d->settings.runner, c);
-	fetch_begin(&t->fetch,
-	    str_eq(c->checkout, PIPELINE_CHECKOUT_NONE) ? "" : c->repository);
+	fetch_begin(&t->fetch, clone_is_needed(c) ? c->repository : "");
 	control_leased(d, t);
 	task_move(t, PHASE_PREPARING);
 	if ((e = description_write(d, c, &t->description)) != NULL) {

@@ -342,11 +342,60 @@ state_report(struct fetch *f, struct checkout *out)
 	out->state = clone_state_write(f->a, &now);
 }
 
+/* Checks that it can start. */
+static bool
+is_possible(const struct job *job, const char **detail)
+{
+	*detail = refusal(&job->spec);
+	if (*detail == NULL && git_program(job->a, job->spec.path) == NULL)
+		*detail = "git is not installed on the runner.";
+	return *detail == NULL;
+}
+
+static int64_t
+deadline(const struct job *job)
+{
+	int64_t end = time_mono_ms() + job->spec.checkout_timeout * 1000;
+
+	if (job->spec.checkout_timeout == 0 ||
+	    (job->deadline != 0 && job->deadline < end))
+		return job->deadline;
+	return end;
+}
+
+static void
+finish(struct fetch *f)
+{
+	struct job_spec *spec = &f->git.job->spec;
+
+	git_close(&f->git);
+	spec->credential = NULL;
+	spec->tls_ca = spec->ssh_key = spec->known_hosts = NULL;
+}
+
+const struct err *
+job_head(struct job *job, enum checkout_how *how, const char **detail)
+{
+	struct fetch f = { .a = job->a, .branch = job->spec.branch };
+	const struct err *e;
+
+	*how = CHECKOUT_FAILED;
+	if (!is_possible(job, detail))
+		return NULL;
+	job_log_forget(&job->log);
+	if ((e = git_open(job, deadline(job), &f.git)) == NULL &&
+	    (e = fetch_compare(&f)) == NULL) {
+		*how = f.hash != NULL ? CHECKOUT_DONE : outcome(&f);
+		*detail = failure(&f);
+	}
+	finish(&f);
+	return e;
+}
+
 const struct err *
 job_checkout(struct job *job, struct checkout *out, enum checkout_how *how,
     const char **detail)
 {
-	int64_t deadline = time_mono_ms() + job->spec.checkout_timeout * 1000;
 	struct fetch f = { .a = job->a,
 		.branch = job->spec.branch == NULL ? "" : job->spec.branch };
 	const struct err *e;
@@ -356,18 +405,10 @@ job_checkout(struct job *job, struct checkout *out, enum checkout_how *how,
 	out->hash = "";
 	out->seen.latest = -1;
 	*how = CHECKOUT_FAILED;
-	if ((*detail = refusal(&job->spec)) != NULL)
+	if (!is_possible(job, detail))
 		return NULL;
-	if (git_program(job->a, job->spec.path) == NULL) {
-		*detail = "git is not installed on the runner.";
-		return NULL;
-	}
-	if (job->deadline != 0 && job->deadline < deadline)
-		deadline = job->deadline;
-	if (job->spec.checkout_timeout == 0)
-		deadline = job->deadline;
 	job_log_forget(&job->log);
-	if ((e = git_open(job, deadline, &f.git)) != NULL)
+	if ((e = git_open(job, deadline(job), &f.git)) != NULL)
 		goto out;
 	if ((e = workspace_unlock(JOB_FD(WIRE_FD_WORKSPACE))) != NULL ||
 	    (e = attempts(&f, out)) != NULL)
@@ -387,8 +428,6 @@ job_checkout(struct job *job, struct checkout *out, enum checkout_how *how,
 	}
 	state_report(&f, out);
 out:
-	git_close(&f.git);
-	job->spec.credential = NULL;
-	job->spec.tls_ca = job->spec.ssh_key = job->spec.known_hosts = NULL;
+	finish(&f);
 	return e;
 }

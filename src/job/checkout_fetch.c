@@ -106,26 +106,61 @@ fetch_tip(const struct fetch *f)
 }
 
 /* A push event may arrive late or twice: what is at the branch's head now is
- * newer.  The clone is restored to its state before the fetch. */
+ * newer. */
+static void
+supersede(struct fetch *f, const char *now)
+{
+	f->superseded = true;
+	f->fault = arena_printf(f->a,
+	    "The branch %s is now at commit %s, not at %s as in the push "
+	    "event. Retry the deployment to deploy that commit anyway.",
+	    f->branch, now, f->git.job->spec.commit);
+}
+
+/* If the commit is superseded, the clone is restored to its state before the
+ * fetch. */
 static const struct err *
 head_check(struct fetch *f, const char *before)
 {
 	const char *const back[] = { "update-ref", REF, before, NULL };
 	const char *const none[] = { "update-ref", "-d", REF, NULL };
-	const struct job_spec *spec = &f->git.job->spec;
 	const char *now = fetch_tip(f);
 	const struct err *e;
 
 	if (now == NULL && (e = resolve(f, REF, &now)) != NULL)
 		return e;
-	if (now == NULL || strcasecmp(now, spec->commit) == 0)
+	if (now == NULL || strcasecmp(now, f->git.job->spec.commit) == 0)
 		return NULL;
-	f->superseded = true;
-	f->fault = arena_printf(f->a,
-	    "The branch %s is now at commit %s, not at %s as in the push "
-	    "event. Retry the deployment to deploy that commit anyway.",
-	    f->branch, now, spec->commit);
+	supersede(f, now);
 	return git_run(&f->git, NULL, before != NULL ? back : none);
+}
+
+const struct err *
+fetch_compare(struct fetch *f)
+{
+	const struct job_spec *spec = &f->git.job->spec;
+	const char *const args[] = { "ls-remote", "--", spec->repository,
+		arena_printf(f->a, "refs/heads/%s", f->branch), NULL };
+	const struct err *e;
+	const char *now;
+	struct buf out;
+
+	buf_init(&out, OUTPUT_MAX);
+	e = git_run(&f->git, &out, args);
+	if (e != NULL || !git_done(&f->git))
+		goto out;
+	now = arena_strndup(f->a, out.len > 0 ? out.data : "",
+	    out.len > 0 ? strcspn(out.data, "\t\n") : 0);
+	if (!commit_is_hash(now))
+		f->fault = arena_printf(f->a,
+		    "The repository has no branch %s any more.", f->branch);
+	else if (strcasecmp(now, spec->commit) == 0)
+		f->hash = spec->commit;
+	else
+		supersede(f, now);
+out:
+	buf_release(&out);
+	return e;
 }
 
 /* Fetches a commit that came without a branch: by its hash, which not every

@@ -36,6 +36,10 @@ const char *fetch_tip(const struct fetch *);
  * server knows: an earlier job may have deployed it from another branch. */
 MUSTCHECK const struct err *fetch_known(struct fetch *, const char *commit,
     const char **out);
+/* Compares the commit of a push with the head of its branch, which the server
+ * tells without a fetch; sets `superseded` and `fault` if it is another, and
+ * `hash` if it is the same. */
+MUSTCHECK const struct err *fetch_compare(struct fetch *);
 /* Fetches what the deployment wants and sets `hash` and `branch`.  If `hash` is
  * NULL afterwards, `fault` or the end of the last command says why. */
 MUSTCHECK const struct err *fetch_all(struct fetch *);

@@ -227,6 +227,10 @@ enum checkout_how {
 			      * changed */
 };
 
+/* Compares the commit of a push with the head of its branch at the server, then
+ * erases the credential. Uses nothing of an earlier checkout. */
+MUSTCHECK const struct err *job_head(struct job *, enum checkout_how *,
+    const char **detail);
 /* Brings the workspace to the requested commit, then erases the credential. */
 MUSTCHECK const struct err *job_checkout(struct job *, struct checkout *out,
     enum checkout_how *how, const char **detail);

@@ -316,43 +316,50 @@ leftovers_hide(struct job *job)
 	return NULL;
 }
 
+/* No commit was found to deploy. */
+static void
+course_miss(struct course *c, enum checkout_how how, const char *detail)
+{
+	struct job *job = c->job;
+	const char *late = how == CHECKOUT_TIMED_OUT ? overdue(job) : NULL;
+
+	if (how == CHECKOUT_CANCELED) {
+		course_cancel(c, time_mono_ms());
+		return;
+	}
+	if (how == CHECKOUT_SUPERSEDED) {
+		course_supersede(c, detail);
+		return;
+	}
+	if (how == CHECKOUT_FAILED && job->spec.note != NULL)
+		detail = arena_printf(job->a, "%s (%s)", detail,
+		    job->spec.note);
+	if (late != NULL)
+		detail = late;
+	job_log_say(&job->log, "==> checkout failed: %s", detail);
+	course_fail(c,
+	    how == CHECKOUT_FAILED ? REASON_CHECKOUT : REASON_TIMEOUT, detail);
+}
+
 static const struct err *
 course_checkout(struct course *c)
 {
 	struct job *job = c->job;
-	const char *detail = NULL;
+	const char *detail = "";
 	enum checkout_how how;
 	const struct err *e;
 
 	job_log_say(&job->log, "==> checkout of %s", job->spec.repository);
 	if ((e = job_checkout(job, &c->checkout, &how, &detail)) != NULL)
 		return e;
-	switch (how) {
-	case CHECKOUT_DONE:
+	if (how == CHECKOUT_DONE) {
 		job_result(job, "checked-out", "%s\n%s\n%s", c->checkout.branch,
 		    c->checkout.hash, c->checkout.message);
 		if (c->checkout.commits != NULL)
 			job_result(job, "commits", "%s\n%s", c->checkout.branch,
 			    c->checkout.commits);
-		break;
-	case CHECKOUT_CANCELED:
-		course_cancel(c, time_mono_ms());
-		break;
-	case CHECKOUT_SUPERSEDED:
-		course_supersede(c, detail);
-		break;
-	case CHECKOUT_FAILED:
-	case CHECKOUT_TIMED_OUT:
-		if (how == CHECKOUT_FAILED && job->spec.note != NULL)
-			detail = arena_printf(job->a, "%s (%s)", detail,
-			    job->spec.note);
-		if (how == CHECKOUT_TIMED_OUT && overdue(job) != NULL)
-			detail = overdue(job);
-		job_log_say(&job->log, "==> checkout failed: %s", detail);
-		course_fail(c,
-		    how == CHECKOUT_FAILED ? REASON_CHECKOUT : REASON_TIMEOUT,
-		    detail);
-		break;
+	} else {
+		course_miss(c, how, detail);
 	}
 	if (c->checkout.state != NULL)
 		job_result(job, "objects", "%s", c->checkout.state);
@@ -362,6 +369,21 @@ course_checkout(struct course *c)
 	if (how == CHECKOUT_DONE || how == CHECKOUT_SUPERSEDED)
 		return NULL;
 	return leftovers_hide(job);
+}
+
+/* A push that is no longer at the head of its branch deploys nothing, with or
+ * without a checkout. */
+static const struct err *
+course_head(struct course *c)
+{
+	const char *detail = "";
+	enum checkout_how how;
+	const struct err *e;
+
+	e = job_head(c->job, &how, &detail);
+	if (e == NULL && how != CHECKOUT_DONE)
+		course_miss(c, how, detail);
+	return e;
 }
 
 /* The steps get an empty directory in the private home, so the files of the
@@ -385,6 +407,8 @@ course_no_checkout(struct course *c)
 		(void)close(fd);
 	job->place.workspace = arena_printf(job->a, "%s/%s", job->place.home,
 	    name);
+	if (e == NULL && job->spec.head_only != 0)
+		e = course_head(c);
 	job->spec.credential = NULL;
 	c->envp = environment(job, job->spec.branch, job->spec.commit);
 	return e;

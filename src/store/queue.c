@@ -67,7 +67,8 @@ static const struct field candidates_args[] = { A(id), A(runner), A(labels),
 static const struct stmt candidates = {
 	.name = "queue_candidates",
 	.sql = "SELECT d.id, d.epoch,"
-	       " IF(d.checkout = 'none' OR d.turn = 0, '', p.repository)"
+	       " IF((d.checkout = 'none' AND NOT " QUEUE_HEAD_ONLY ")"
+	       " OR d.turn = 0, '', p.repository)"
 	       " AS repository FROM (SELECT project_id, MIN(id) AS id"
 	       " FROM deployment WHERE status = 'pending' AND turn < 2"
 	       " GROUP BY status, turn, project_id UNION " LOCK_PASSERS ") q"
@@ -108,7 +109,7 @@ static const struct stmt load = {
 	    " p.project_dir, p.repository, l.name AS pipeline_name,"
 	    " e.name AS environment_name, d.branch, d.commit_hash, d.env_vars, d.secret_vars,"
 	    " d.timeout_seconds, d.checkout, d.created_by,"
-	    " d.`trigger` = 'webhook' AND d.approval IS NULL AS head_only,"
+	    " " QUEUE_HEAD_ONLY " AS head_only,"
 	    " d.`trigger` <> 'rollback'"
 	    " AND COALESCE(JSON_LENGTH(e.branches), 0) > 0 AS on_branch,"
 	    " d.cancel_at IS NOT NULL AS cancel"

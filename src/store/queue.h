@@ -18,6 +18,9 @@
 
 #define QUEUE_OWNER_SIZE 33 /* 128 random bits in hex with a NUL */
 
+/* SQL: of the deployment `d`, nothing but the head of its branch may run. */
+#define QUEUE_HEAD_ONLY "(d.`trigger` = 'webhook' AND d.approval IS NULL)"
+
 /* A deployment that this runner holds, with all that its job needs. */
 struct claim {
 	int64_t id;
