@@ -212,6 +212,10 @@ is(outcome(shop($deployer)), '422 /envVars/HOST',
 is(outcome($deployer->post("/api/deployments/$first/retry")), '403',
     'a deployer cannot repeat variables that no preset or environment names any more');
 $api->put("/api/environments/$live", { variables => [ map { var($_, 'now') } qw(HOST MORE HIDDEN) ] });
+is(outcome($deployer->post("/api/deployments/$first/retry")), '403',
+    'a deployer cannot repeat values that the environment has no more');
+$api->put("/api/environments/$live", { variables => [ var('HOST', 'now'), var('MORE', 'm'),
+	var('HIDDEN', 'now', secret => $true) ] });
 $got = $deployer->post("/api/deployments/$first/retry");
 is($got->{status}, 201, 'a deployer repeats a deployment with variables of the environment')
     or diag($got->{body});

@@ -103,7 +103,7 @@ for my $extra (qw(maintainers nobody)) {
 	my $got = retry('deployer', $theirs);
 	is(outcome($got), '403',
 	    "extraEnv $extra: a deployer cannot retry a deployment with a deployer's variables");
-	like($got->{json}{detail}, qr/sets MAKEFLAGS.*Ask a maintainer to retry the deployment/,
+	like($got->{json}{detail}, qr/sets MAKEFLAGS.*Ask a maintainer to repeat the deployment/,
 	    "extraEnv $extra: the error for the retry gives advice");
 	$got = retry('deployer', $ours);
 	is(outcome($got), '201',
@@ -119,6 +119,24 @@ for my $extra (qw(maintainers nobody)) {
 	is(outcome(retry('deployer', $got->{json}{id})), '403',
 	    "extraEnv $extra: a maintainer's retry does not turn a deployer's variables into a maintainer's");
 }
+for my $value ('-j4', $extra{MAKEFLAGS}) {
+	my $shared = $api->make('/api/variables',
+	    { key => 'MAKEFLAGS', value => $value, projects => [$project] });
+	my $same = $extra{MAKEFLAGS} eq $value;
+	is(outcome(retry('deployer', $theirs)), $same ? '201' : '403',
+	    "a retry can repeat a shared variable only with its value: $value");
+	$api->delete("/api/variables/$shared->{id}");
+}
+my $select = { key => 'TARGET', label => 'Target', type => 'select',
+	options => [ { label => 'a', value => 'a' } ] };
+my $free = $api->get("/api/projects/$project")->{json}{envPresets};
+is($api->put("/api/projects/$project", { envPresets => [$select] })->{status}, 200, 'a preset is narrowed');
+my $late = retry('deployer', $tame);
+is(outcome($late), '403', 'a deployer cannot repeat a value that a narrowed preset rejects');
+like($late->{json}{detail}, qr/sets TARGET to a value that the project's envPresets no longer accept/,
+    'the error says why');
+is(outcome(retry('maintainer', $tame)), '201', 'a maintainer can repeat it');
+$api->put("/api/projects/$project", { envPresets => $free });
 $db->sql("UPDATE deployment SET env_role = NULL WHERE id IN ($ours, $tame, $webhook)");
 is(outcome(retry('deployer', $ours)), '403',
     'variables whose role an older version did not record count as a deployer\'s');

@@ -20,24 +20,21 @@ variables_check(struct deploy *deploy, const struct deployment *d,
 	const char *by = d->env_role;
 	const struct err *e;
 	struct project p;
-	const char *extra;
+	const char *fault;
 
 	if (by == NULL && str_eq(d->trigger, "webhook"))
 		by = maintainer; /* maintainers write triggers */
 	if (role >= ROLE_MAINTAINER || str_eq(by, maintainer))
 		return NULL;
 	e = project_by_id(deploy->db, deploy->a, d->project_id, &p);
-	if (e != NULL || str_eq(p.extra_env, ENV_EXTRA_DEPLOYERS))
-		return e;
-	if ((e = variables_extra(deploy, &p, base, d->env_vars, &extra)) !=
-		NULL ||
-	    extra == NULL)
+	if (e == NULL)
+		e = variables_repeat(deploy, &p, base, d->env_vars, &fault);
+	if (e != NULL || fault == NULL)
 		return e;
 	return err_public(ERR_FORBIDDEN,
-	    "The deployment sets %.128s, which the project's envPresets do not "
-	    "name and which no maintainer set. Ask a maintainer to repeat the "
-	    "deployment.",
-	    extra);
+	    "The deployment sets %s, and no maintainer set it. Ask a "
+	    "maintainer to repeat the deployment.",
+	    fault);
 }
 
 /* Reads the deployment and locks its project. */

@@ -130,10 +130,37 @@ variables_refusal(const struct project *p, enum role role)
 	return NULL;
 }
 
+/* Whether the base gives the variable the value that a deployment shows: null if
+ * it is secret. */
+static bool
+is_of_base(const struct list *base, const struct pair *shown)
+{
+	const struct env_var *v = var_of(base, shown->key);
+
+	if (v == NULL || v->secret || shown->value == NULL)
+		return v != NULL && v->secret && shown->value == NULL;
+	return str_eq(v->value, shown->value);
+}
+
+/* Whether the preset rejects the value; of a secret nothing is known. */
+static bool
+is_rejected(struct arena *a, const struct preset *p, const char *value)
+{
+	struct faults found;
+
+	faults_init(&found, a);
+	if (value != NULL)
+		preset_check_value(p, value, "", &found);
+	return found.n > 0;
+}
+
 const struct err *
-variables_extra(const struct deploy *deploy, const struct project *p,
+variables_repeat(const struct deploy *deploy, const struct project *p,
     const struct list *base, struct json_text vars, const char **out)
 {
+	const bool extra = variables_refusal(p, ROLE_DEPLOYER) == NULL;
+	const struct preset *preset;
+	const struct pair *pair;
 	const struct err *e;
 	struct list presets;
 	struct map map;
@@ -143,13 +170,24 @@ variables_extra(const struct deploy *deploy, const struct project *p,
 	e = json_items(deploy->a, &preset_shape, p->env_presets.s, &presets);
 	if (e == NULL)
 		e = json_map(deploy->a, vars.s, &map);
-	if (e != NULL)
-		return e;
-	for (i = 0; *out == NULL && i < map.n; i++)
-		if (preset_of(&presets, map.items[i].key) == NULL &&
-		    var_of(base, map.items[i].key) == NULL)
-			*out = map.items[i].key;
-	return NULL;
+	for (i = 0; e == NULL && *out == NULL && i < map.n; i++) {
+		pair = &map.items[i];
+		if (is_of_base(base, pair))
+			continue;
+		preset = preset_of(&presets, pair->key);
+		if (preset == NULL && !extra)
+			*out = arena_printf(deploy->a,
+			    "%.128s, which the project's envPresets do not "
+			    "name",
+			    pair->key);
+		else if (preset != NULL &&
+		    is_rejected(deploy->a, preset, pair->value))
+			*out = arena_printf(deploy->a,
+			    "%.128s to a value that the project's envPresets "
+			    "no longer accept",
+			    pair->key);
+	}
+	return e;
 }
 
 const struct err *

@@ -12,9 +12,10 @@ const char *variables_role(enum role);
 /* Why a user with that role may not set variables outside of the project's
  * presets; NULL if the user may. */
 const char *variables_refusal(const struct project *, enum role);
-/* Finds the first variable of a deployment that neither a preset nor the base
- * (struct env_var) names; NULL if there is none. */
-MUSTCHECK const struct err *variables_extra(const struct deploy *,
+/* Finds the first variable of a deployment, as it shows them, that a deployer
+ * may not set now and that does not have the value of the base (struct env_var):
+ * `out` says which and why, after "sets"; NULL if there is none. */
+MUSTCHECK const struct err *variables_repeat(const struct deploy *,
     const struct project *, const struct list *base, struct json_text vars,
     const char **out);
 
