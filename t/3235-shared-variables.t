@@ -84,6 +84,24 @@ is($api->as('maintainer')->get('/api/variables')->{status}, 403,
     'a maintainer does not see shared variables');
 variable(key => 'MIRROR', value => 'other', projects => [ $project[2] ]);
 
+# --- copies of a secret
+$db->sql(join ';', map { 'INSERT INTO project (name, repository, project_dir, env_presets, triggers)'
+    . " SELECT 'copy$_', repository, 'copy$_', env_presets, triggers FROM project"
+    . " WHERE id = $project[0]" } 1 .. 60);
+my @copies = map { $_ + 0 } split /,/,
+    $db->sql("SELECT GROUP_CONCAT(id ORDER BY id) FROM project WHERE name LIKE 'copy%'");
+my %large = (key => 'LARGE', value => 'x' x 65000, secret => $true);
+$got = $api->post('/api/variables', { %large, projects => [@copies] });
+is(outcome($got), '422 /projects', 'a secret with more than 2 MiB of copies is rejected');
+like($got->{body}, qr/all copies together must have at most 2 MiB/, 'the error names the limit');
+my $large = $api->post('/api/variables', { %large, projects => [ @copies[0 .. 31] ] });
+is(outcome($large), '201', 'a secret with 2 MiB of copies is created');
+is(outcome($api->put("/api/variables/$large->{json}{id}", { %large, value => 'y' x 65000 })), '200',
+    'and can be replaced') if $large->{json}{id};
+is(outcome($api->put("/api/variables/$large->{json}{id}", { projects => [@copies] })), '422 /value',
+    'more projects require its value');
+is($api->delete("/api/variables/$large->{json}{id}")->{status}, 204, 'it can be deleted');
+
 # --- deployments
 is_deeply(vars($project[0]), { MIRROR => 'https://m.example.org/', TOKEN => undef },
     'a deployment gets the variables of its project');

@@ -11,6 +11,8 @@
 #include "store/deployment.h"
 
 #define TEXT_MAX ((size_t)1 << 20)
+/* A secret value, encrypted for each project, must fit into a request. */
+#define COPIES_MAX ((size_t)2 << 20)
 
 /* The link to the project, if its value was encrypted for this key. */
 static const struct variable_link *
@@ -42,6 +44,24 @@ value_judge(struct deploy *deploy, const struct variable *v)
 		    "secret");
 	else if (v->value != NULL && strlen(v->value) > ENV_VALUE_MAX)
 		faults_add(f, "/value", "must have at most 64 KiB");
+}
+
+/* Checks what a secret value is stored for. */
+static void
+copies_judge(struct faults *f, const struct variable *v, size_t projects)
+{
+	if (!v->secret || v->value == NULL || faults_has(f, "/projects"))
+		return;
+	if (projects == 0) /* its value would be lost */
+		faults_add(f, "/projects",
+		    "must name at least one project if a secret value is sent, "
+		    "which is encrypted for each project");
+	else if (strlen(v->value) > COPIES_MAX / projects)
+		faults_add(f, "/projects",
+		    "a secret value is encrypted for each project, and all "
+		    "copies together must have at most %zu MiB; send fewer "
+		    "projects or a shorter value",
+		    COPIES_MAX >> 20);
 }
 
 /* Checks one of the projects, and locks it. */
@@ -94,12 +114,8 @@ shared_judge(struct deploy *deploy, const struct variable *v)
 	value_judge(deploy, v);
 	e = json_items_sent(deploy->a, &variable_ref_shape, v->projects.s,
 	    &list);
-	/* its value would be lost: it is only stored for projects */
-	if (e == NULL && v->secret && v->value != NULL && list.n == 0 &&
-	    !faults_has(f, "/projects"))
-		faults_add(f, "/projects",
-		    "must name at least one project if a secret value is sent, "
-		    "which is encrypted for each project");
+	if (e == NULL)
+		copies_judge(f, v, list.n);
 	if (e == NULL)
 		e = variable_links_of(deploy->db, deploy->a, v->id, &links);
 	refs = list.items;
