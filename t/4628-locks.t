@@ -52,6 +52,9 @@ is("$is->{reason} $is->{by} $is->{until}", 'incident 7 t-maintainer 2100-01-01T0
     'the lock says why, by whom and until when');
 is_deeply($api->get("/api/projects/$project")->{json}{lock}, $is, 'the project shows its lock');
 is_deeply($api->get('/api/projects')->{json}{data}[0]{lock}, $is, 'so does the list of projects');
+my $sent = $api->put($lock, $is);
+is_deeply([ $sent->{status}, $sent->{json}, $sent->{headers}{etag} ], [ 200, $is, $got->{headers}{etag} ],
+    'a lock that another user sends back unchanged keeps its owner, its time and its tag');
 my $read = $api->get("/api/projects/$project")->{json};
 is($api->put("/api/projects/$project", $read)->{status}, 200, 'a locked project can be sent back');
 

@@ -60,7 +60,7 @@ static const struct err *
 put_body(struct db *db, void *context)
 {
 	struct work *w = context;
-	struct deploy_lock place;
+	struct deploy_lock place, old;
 	const struct err *e;
 
 	if ((e = w->find(w->rq, &place)) != NULL)
@@ -71,7 +71,9 @@ put_body(struct db *db, void *context)
 		return e;
 	w->lock.project_id = place.project_id;
 	w->lock.environment_id = place.environment_id;
-	if ((e = req_update(w->rq, &lock_shape, 0, &w->lock)) != NULL)
+	old = w->lock;
+	if ((e = req_update(w->rq, &lock_shape, 0, &w->lock)) != NULL ||
+	    json_unchanged(&lock_shape, &old, &w->lock))
 		return e;
 	w->lock.locked_by = (struct maybe){ w->rq->who.user_id, true };
 	if ((e = lock_put(db, &w->lock)) != NULL)
