@@ -36,7 +36,7 @@ static const struct field index_fields[] = {
 	FIELD_END,
 };
 static const struct shape index_shape = {
-	.name = "LogIndex",
+	.name = "LogPlaceList",
 	.fields = index_fields,
 	.size = sizeof(struct log_index),
 	.doc = "Places in a log.",
@@ -85,7 +85,7 @@ static const struct field matches_fields[] = {
 	FIELD_END,
 };
 static const struct shape matches_shape = {
-	.name = "LogMatches",
+	.name = "LogMatchList",
 	.fields = matches_fields,
 	.size = sizeof(struct log_matches),
 	.doc = "Matches in a log.",

@@ -294,14 +294,15 @@ same_text(const char *one, const char *other)
 static bool
 same_parameter(const struct route_param *p, const struct route_param *q)
 {
-	return p->type == q->type && p->must == q->must && p->min == q->min &&
-	    p->max == q->max && p->fallback == q->fallback &&
-	    p->values == q->values && p->opaque == q->opaque &&
-	    p->absent == q->absent && same_text(p->doc, q->doc);
+	return strcmp(p->name, q->name) == 0 && p->type == q->type &&
+	    p->must == q->must && p->min == q->min && p->max == q->max &&
+	    p->fallback == q->fallback && p->values == q->values &&
+	    p->opaque == q->opaque && p->absent == q->absent &&
+	    same_text(p->doc, q->doc);
 }
 
-/* Whether several routes have a parameter of this name and all of them are
- * identical. */
+/* Whether several routes have this very parameter.  A route can have another
+ * one of the same name, which is then written where it is used. */
 static bool
 is_shared(const struct route_param *p)
 {
@@ -311,13 +312,8 @@ is_shared(const struct route_param *p)
 	int uses = 0;
 
 	while ((rt = doc_next(&res, rt)) != NULL)
-		for (q = rt->query; q != NULL && q->name != NULL; q++) {
-			if (strcmp(q->name, p->name) != 0)
-				continue;
-			if (!same_parameter(p, q))
-				return false;
-			uses++;
-		}
+		for (q = rt->query; q != NULL && q->name != NULL; q++)
+			uses += same_parameter(p, q);
 	return uses > 1;
 }
 
@@ -356,17 +352,17 @@ path_parameter_write(struct doc *d, const char *name, enum doc_id kind)
 	buf_puts(d->b, "}}");
 }
 
-/* Whether a route before `end` has a parameter of that name. */
+/* Whether a route before `end` has that very parameter. */
 static bool
-is_before(const char *name, const struct route *end)
+is_before(const struct route_param *p, const struct route *end)
 {
 	const struct resource *const *res;
-	const struct route_param *p;
+	const struct route_param *q;
 	const struct route *rt = NULL;
 
 	while ((rt = doc_next(&res, rt)) != end)
-		for (p = rt->query; p != NULL && p->name != NULL; p++)
-			if (strcmp(p->name, name) == 0)
+		for (q = rt->query; q != NULL && q->name != NULL; q++)
+			if (same_parameter(p, q))
 				return true;
 	return false;
 }
@@ -382,7 +378,7 @@ parameters(struct doc *d)
 
 	while ((rt = doc_next(&res, rt)) != NULL)
 		for (p = rt->query; p != NULL && p->name != NULL; p++) {
-			if (!is_shared(p) || is_before(p->name, rt))
+			if (!is_shared(p) || is_before(p, rt))
 				continue;
 			doc_comma(d);
 			buf_printf(d->b,
