@@ -9,7 +9,7 @@ use Test::More;
 use Slipway::Test;
 
 my @programs = grep { -x program($_) }
-    qw(slipway slipway-api slipway-runner slipway-dispatch slipway-job slipway-admin);
+    qw(slipway slipway-api slipway-runner slipway-dispatch slipway-job slipway-live slipway-admin);
 my $makefile = slurp(builddir() . '/Makefile');
 my ($flags) = $makefile =~ /^HARD_CFLAGS = (.*)$/m;
 my $hard = $flags !~ /sanitize|coverage/;

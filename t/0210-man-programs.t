@@ -34,7 +34,7 @@ sub command_help {
 	return (run_cmd(program($program), 'help', split / /, $command))[1] =~ s/\A.*?(?=^usage)//msr;
 }
 
-for my $name (qw(slipway-admin slipway-api slipway-dispatch slipway-job slipway-runner)) {
+for my $name (qw(slipway-admin slipway-api slipway-dispatch slipway-job slipway-live slipway-runner)) {
 	my $page = slurp(srcdir() . "/man/$name.8");
 	my ($status, $help, $err) = run_cmd(program($name), '-h');
 	$help = "$help$err" =~ s/\A.*?(?=^usage)//msr;

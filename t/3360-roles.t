@@ -38,6 +38,7 @@ my %needs = (
 		'GET /api/board', 'GET /api/deployments/{id}/log/index',
 		'GET /api/deployments/{id}/log/matches',
 		'GET /api/schedules', 'GET /api/schedules/{id}',
+		'GET /api/events', 'GET /api/deployments/{id}/events',
 	],
 	deployer => [
 		'POST /api/deployments', 'POST /api/deployments/{id}/retry',
@@ -143,7 +144,7 @@ for my $role (@roles) {
 
 # --- every credential at every route
 my %query = ('GET /api/git/branches' => '?projectId=999999', 'GET /api/git/commits' => '?projectId=999999',
-	'GET /api/deployments/{id}/log/matches' => '?q=x');
+	'GET /api/events' => '?projectId=999999', 'GET /api/deployments/{id}/log/matches' => '?q=x');
 my @table;
 # 401, 403 or, for any other status, "in".
 sub result {

@@ -246,6 +246,7 @@ write_conf() {
 	slow_socket = $place/run/api/slow.sock
 	slow_workers = 1
 	log_socket = $place/run/api/log.sock
+	live_socket = $place/run/api/live.sock
 	log_workers = 4
 	workers = 4
 	templates = $place/usr/share/slipway/templates
@@ -367,6 +368,7 @@ start_service() {
 	run "$logs/migrate.log" "$admin" -c "$conf" migrate
 	say "starting the API and the runner"
 	start api "${as_api[@]}" "$place/usr/sbin/slipway-api" -c "$conf"
+	start live "${as_api[@]}" "$place/usr/libexec/slipway/slipway-live" -c "$conf"
 	start runner "$place/usr/sbin/slipway-runner" -c "$conf" \
 	    -d "$place/usr/libexec/slipway/slipway-dispatch" \
 	    -j "$place/usr/libexec/slipway/slipway-job"

@@ -2,19 +2,14 @@
 #include "api/listen.h"
 
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 
-#include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core/num.h"
-#include "core/str.h"
+#include "core/serve.h"
 
-#define BACKLOG 511
 #define FIRST_FD 3 /* the first descriptor that systemd passes */
 
 static const char *const pool_names[POOL__MAX] = {
@@ -98,90 +93,6 @@ take_named(struct listen_set *out, bool *any)
 	return NULL;
 }
 
-/* Removes the socket of an earlier process, unless a process still serves
- * it. */
-static const struct err *
-stale_remove(const struct sockaddr_un *sun, int fd)
-{
-	struct stat st;
-
-	if (lstat(sun->sun_path, &st) == -1)
-		return errno == ENOENT ? NULL : err_errno("%s", sun->sun_path);
-	if (!S_ISSOCK(st.st_mode))
-		return err_public(ERR_CONFIG, "%s exists and is not a socket",
-		    sun->sun_path);
-	if (connect(fd, (const struct sockaddr *)sun, sizeof(*sun)) == 0 ||
-	    errno == EAGAIN)
-		return err_public(ERR_CONFIG,
-		    "%s: another process serves this socket", sun->sun_path);
-	if (unlink(sun->sun_path) == -1 && errno != ENOENT)
-		return err_errno("%s", sun->sun_path);
-	return NULL;
-}
-
-static const struct err *
-owner_set(const char *path, const struct settings *s)
-{
-	const struct group *gr;
-
-	if (s->api.socket_group != NULL) {
-		if ((gr = getgrnam(s->api.socket_group)) == NULL)
-			return err_public(ERR_CONFIG,
-			    "api.socket_group: unknown group %s",
-			    s->api.socket_group);
-		if (chown(path, (uid_t)-1, gr->gr_gid) == -1)
-			return err_errno("%s: group %s", path,
-			    s->api.socket_group);
-	}
-	if (chmod(path, (mode_t)s->api.socket_mode) == -1)
-		return err_errno("%s", path);
-	return NULL;
-}
-
-static const struct err *
-socket_bind(const struct settings *s, const char *path, int *out)
-{
-	struct sockaddr_un sun = { .sun_family = AF_UNIX };
-	const struct err *e;
-	mode_t mask;
-	int fd = -1, probe = -1, rc;
-
-	*out = -1;
-	if (strlen(path) >= sizeof(sun.sun_path))
-		return err_public(ERR_CONFIG, "%s is longer than %zu bytes",
-		    path, sizeof(sun.sun_path) - 1);
-	(void)memcpy(sun.sun_path, path, strlen(path) + 1);
-	probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (probe == -1 || fd == -1) {
-		e = err_errno("socket");
-		goto out;
-	}
-	if ((e = stale_remove(&sun, probe)) != NULL)
-		goto out;
-	mask = umask(0177);
-	rc = bind(fd, (const struct sockaddr *)&sun, sizeof(sun));
-	(void)umask(mask);
-	if (rc == -1) {
-		e = err_errno("%s", path);
-		goto out;
-	}
-	if ((e = owner_set(path, s)) != NULL)
-		goto out;
-	if (listen(fd, BACKLOG) == -1) {
-		e = err_errno("%s", path);
-		goto out;
-	}
-	*out = fd;
-	fd = -1;
-out:
-	if (fd != -1)
-		(void)close(fd);
-	if (probe != -1)
-		(void)close(probe);
-	return e;
-}
-
 const struct err *
 listen_open(const struct settings *s, struct listen_set *out)
 {
@@ -205,7 +116,9 @@ listen_open(const struct settings *s, struct listen_set *out)
 	for (pool = 0; pool < POOL__MAX; pool++) {
 		if (out->workers[pool] == 0)
 			continue;
-		if ((e = socket_bind(s, paths[pool], &out->fd[pool])) != NULL)
+		e = serve_listen(paths[pool], (mode_t)s->api.socket_mode,
+		    s->api.socket_group, &out->fd[pool]);
+		if (e != NULL)
 			return e;
 		out->path[pool] = paths[pool];
 	}

@@ -5,8 +5,6 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
-#include <pwd.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -14,6 +12,7 @@
 #include "api/template.h"
 #include "core/log.h"
 #include "core/proc.h"
+#include "core/serve.h"
 #include "core/str.h"
 #include "crypto/public_key.h"
 #include "db/db.h"
@@ -129,33 +128,6 @@ database_try(const struct settings *s)
 }
 
 static void
-privileges_drop(const struct settings *s)
-{
-	const struct passwd *pw;
-
-	if (geteuid() != 0)
-		return;
-	if (s->api.user == NULL)
-		errx(EX_CONFIG,
-		    "%s: api.user is not set; set it to an account, or to root "
-		    "to run as root",
-		    conf_path);
-	if ((pw = getpwnam(s->api.user)) == NULL)
-		errx(EX_CONFIG, "%s: api.user: unknown account %s", conf_path,
-		    s->api.user);
-	if (pw->pw_uid == 0) {
-		log_warn("running as root, because api.user is root");
-		return;
-	}
-	if (initgroups(pw->pw_name, pw->pw_gid) == -1 ||
-	    setresgid(pw->pw_gid, pw->pw_gid, pw->pw_gid) == -1 ||
-	    setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid) == -1)
-		err(EX_OSERR, "api.user: %s", s->api.user);
-	if (setuid(0) == 0 || geteuid() != pw->pw_uid)
-		errx(EX_SOFTWARE, "cannot drop privileges");
-}
-
-static void
 stdin_close(void)
 {
 	int fd;
@@ -239,7 +211,8 @@ main(int argc, char **argv)
 	 * everything by then. */
 	if (setenv("LIBFCGI_OS_CLOSE_POLL_TIMEOUT", "100", 1) == -1)
 		err(EX_OSERR, "setenv");
-	privileges_drop(settings);
+	if ((e = serve_as(settings->api.user)) != NULL)
+		errx(err_kinds[e->code].exit, "%s: %s", conf_path, e->msg);
 	database_try(settings);
 	template_load(settings);
 	pool.worker.settings = settings;

@@ -26,6 +26,7 @@
 	X(runners)							\
 	X(log)								\
 	X(log_index)								\
+	X(events)							\
 	X(users)							\
 	X(signin)							\
 	X(tokens)							\

@@ -30,6 +30,7 @@ struct settings_api {
 	int64_t slow_workers;
 	const char *log_socket; /* …logs with a wait parameter */
 	int64_t log_workers;
+	const char *live_socket; /* of slipway-live */
 	int64_t socket_mode;
 	const char *socket_group;
 	const char *user;        /* to run as, if started as root */

@@ -19,6 +19,7 @@
 	X(approval)							\
 	X(board)							\
 	X(capacity)							\
+	X(change)							\
 	X(deployment)							\
 	X(deployment_make)						\
 	X(environment)							\

@@ -66,6 +66,7 @@ sub write_conf {
 socket = $dir/api.sock
 slow_socket = $dir/slow.sock
 log_socket = $dir/log.sock
+live_socket = $dir/live.sock
 workers = 3
 slow_workers = 1
 log_workers = 2
@@ -95,6 +96,16 @@ sub start_api {
 	});
 	die "slipway-api does not listen:\n" . tail($self->log) if !$up;
 	return $self;
+}
+
+# Starts slipway-live, for streams of events; its process id.
+sub start_live {
+	my ($self) = @_;
+	$self->{live} = start_process({ name => "slipway-live-$self->{n}" },
+	    program('slipway-live'), '-c', $self->conf_file);
+	poll(60, sub { IO::Socket::UNIX->new(Peer => $self->socket('live')) })
+	    or die "slipway-live does not listen\n";
+	return $self->{live};
 }
 
 # Replaces the workers, which lose all they had cached.

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: ISC */
+#include "core/serve.h"
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/log.h"
+
+#define BACKLOG 511
+
+/* Removes the socket of an earlier process, unless a process still serves
+ * it. */
+static const struct err *
+stale_remove(const struct sockaddr_un *sun, int fd)
+{
+	struct stat st;
+
+	if (lstat(sun->sun_path, &st) == -1)
+		return errno == ENOENT ? NULL : err_errno("%s", sun->sun_path);
+	if (!S_ISSOCK(st.st_mode))
+		return err_public(ERR_CONFIG, "%s exists and is not a socket",
+		    sun->sun_path);
+	if (connect(fd, (const struct sockaddr *)sun, sizeof(*sun)) == 0 ||
+	    errno == EAGAIN)
+		return err_public(ERR_CONFIG,
+		    "%s: another process serves this socket", sun->sun_path);
+	if (unlink(sun->sun_path) == -1 && errno != ENOENT)
+		return err_errno("%s", sun->sun_path);
+	return NULL;
+}
+
+static const struct err *
+owner_set(const char *path, mode_t mode, const char *group)
+{
+	const struct group *gr;
+
+	if (group != NULL) {
+		if ((gr = getgrnam(group)) == NULL)
+			return err_public(ERR_CONFIG,
+			    "api.socket_group: unknown group %s", group);
+		if (chown(path, (uid_t)-1, gr->gr_gid) == -1)
+			return err_errno("%s: group %s", path, group);
+	}
+	if (chmod(path, mode) == -1)
+		return err_errno("%s", path);
+	return NULL;
+}
+
+const struct err *
+serve_listen(const char *path, mode_t mode, const char *group, int *out)
+{
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	const struct err *e;
+	mode_t mask;
+	int fd = -1, probe = -1, rc;
+
+	*out = -1;
+	if (strlen(path) >= sizeof(sun.sun_path))
+		return err_public(ERR_CONFIG, "%s is longer than %zu bytes",
+		    path, sizeof(sun.sun_path) - 1);
+	(void)memcpy(sun.sun_path, path, strlen(path) + 1);
+	probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (probe == -1 || fd == -1) {
+		e = err_errno("socket");
+		goto out;
+	}
+	if ((e = stale_remove(&sun, probe)) != NULL)
+		goto out;
+	mask = umask(0177);
+	rc = bind(fd, (const struct sockaddr *)&sun, sizeof(sun));
+	(void)umask(mask);
+	if (rc == -1) {
+		e = err_errno("%s", path);
+		goto out;
+	}
+	if ((e = owner_set(path, mode, group)) != NULL)
+		goto out;
+	if (listen(fd, BACKLOG) == -1) {
+		e = err_errno("%s", path);
+		goto out;
+	}
+	*out = fd;
+	fd = -1;
+out:
+	if (fd != -1)
+		(void)close(fd);
+	if (probe != -1)
+		(void)close(probe);
+	return e;
+}
+
+const struct err *
+serve_as(const char *user)
+{
+	const struct passwd *pw;
+
+	if (geteuid() != 0)
+		return NULL;
+	if (user == NULL)
+		return err_public(ERR_CONFIG,
+		    "api.user is not set; set it to an account, or to root to "
+		    "run as root");
+	if ((pw = getpwnam(user)) == NULL)
+		return err_public(ERR_CONFIG, "api.user: unknown account %s",
+		    user);
+	if (pw->pw_uid == 0) {
+		log_warn("running as root, because api.user is root");
+		return NULL;
+	}
+	if (initgroups(pw->pw_name, pw->pw_gid) == -1 ||
+	    setresgid(pw->pw_gid, pw->pw_gid, pw->pw_gid) == -1 ||
+	    setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid) == -1)
+		return err_errno("api.user: %s", user);
+	if (setuid(0) == 0 || geteuid() != pw->pw_uid)
+		return err_new(ERR_INTERNAL, "cannot drop privileges");
+	return NULL;
+}

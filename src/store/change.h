@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: ISC */
+/* What slipway-live reads: the deployments that can change, and the users who
+ * watch them. */
+#ifndef SLIPWAY_STORE_CHANGE_H
+#define SLIPWAY_STORE_CHANGE_H
+
+#include "db/db.h"
+#include "store/session.h"
+
+struct change {
+	int64_t id; /* of a deployment */
+	int64_t project_id;
+	const char *status;
+	int64_t version; /* grows with each change of state */
+	int64_t log_size;
+	bool ended;
+};
+
+/* A credential: kind "s" (session), "t" (API token) or "u" (user that nginx
+ * authenticated), and its id. */
+struct change_watcher {
+	const char *kind;
+	int64_t id;
+};
+
+#define CHANGE_MAX 4000 /* deployments in one list */
+
+/* The newest deployment; 0 = there is none. */
+MUSTCHECK const struct err *change_newest(struct db *, struct arena *,
+    int64_t *id);
+/* Lists pending and running deployments by id, the newest ones if there are
+ * many. */
+MUSTCHECK const struct err *change_open(struct db *, struct arena *,
+    struct list *out);
+/* Lists by id the deployments in `ids`, a JSON array of numbers, and those
+ * newer than `newest`, with one statement. */
+MUSTCHECK const struct err *change_read(struct db *, struct arena *,
+    const char *ids, int64_t newest, struct list *out);
+/* Lists those of `watchers`, a JSON array of ["s",1], that are still valid
+ * (struct change_watcher), with one statement. */
+MUSTCHECK const struct err *change_watchers(struct db *, struct arena *,
+    const char *watchers, const struct session_term *, struct list *out);
+
+#endif
