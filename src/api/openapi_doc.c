@@ -301,10 +301,9 @@ same_parameter(const struct route_param *p, const struct route_param *q)
 	    same_text(p->doc, q->doc);
 }
 
-/* Whether several routes have this very parameter.  A route can have another
- * one of the same name, which is then written where it is used. */
-static bool
-is_shared(const struct route_param *p)
+/* How many routes have this very parameter. */
+static int
+uses_of(const struct route_param *p)
 {
 	const struct route_param *q;
 	const struct resource *const *res;
@@ -314,7 +313,23 @@ is_shared(const struct route_param *p)
 	while ((rt = doc_next(&res, rt)) != NULL)
 		for (q = rt->query; q != NULL && q->name != NULL; q++)
 			uses += same_parameter(p, q);
-	return uses > 1;
+	return uses;
+}
+
+/* Whether it is the first parameter of its name that several routes have.
+ * Others of the name are written where they are used. */
+static bool
+is_shared(const struct route_param *p)
+{
+	const struct route_param *q;
+	const struct resource *const *res;
+	const struct route *rt = NULL;
+
+	while ((rt = doc_next(&res, rt)) != NULL)
+		for (q = rt->query; q != NULL && q->name != NULL; q++)
+			if (strcmp(p->name, q->name) == 0 && uses_of(q) > 1)
+				return same_parameter(p, q);
+	return false;
 }
 
 void
