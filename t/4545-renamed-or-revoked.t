@@ -49,12 +49,13 @@ sub sign_in {
 	return $access;
 }
 sub deploy {
-	my ($by, $project) = @_;
+	my ($by, $project, $commit) = @_;
 	my $user = defined $by ? $by : 'NULL';
+	my $hash = defined $commit ? "'$commit'" : 'NULL';
 	my $script = unpack 'H*', 'cat file; echo at $SLIPWAY_REPOSITORY';
 	my $id =
 	    $db->sql("START TRANSACTION; INSERT INTO deployment (project_id, pipeline_id, branch, `trigger`, "
-	    . "created_by) VALUES ($project, $project, 'main', 'manual', $user);"
+	    . "created_by, commit_hash) VALUES ($project, $project, 'main', 'manual', $user, $hash);"
 	    . "SET \@id = LAST_INSERT_ID(); INSERT INTO deployment_step (deployment_id, position, name, "
 	        . "script, run_when)"
 	    . " VALUES (\@id, 0, 's', CONVERT(UNHEX('$script') USING utf8mb4), 'success'); COMMIT; "
@@ -223,9 +224,22 @@ for my $type (qw(gitea gitlab github)) {
 	}
 	$forge->clear_faults;
 	$forge->fault(qr{/(?:repos|repositories|projects)/}, kind => 'status', status => 502, times => 1);
-	ends(deploy(1, $q), 'success', qr{^late\nat \S+/team/late$}m,
+	$id = ends(deploy(1, $q), 'success', qr{^late\nat \S+/team/late$}m,
 	    "$n: a request that fails once is repeated");
 	$forge->clear_faults;
+
+	# --- what the clone has was confirmed when it was cloned
+	if ($type eq 'gitea') {
+		my $own = $runner->project(repo => $late->clone_url);
+		$id = ends(deploy(1, $own), 'success', qr/^late$/m, 'a first deployment');
+		my $commit = $runner->column($id, 'commit_hash');
+		$forge->fault(qr{/(?:repos|repositories)/}, kind => 'status', status => 500);
+		ends(deploy(1, $own, $commit), 'success', qr/^late$/m, 'a commit of the clone');
+		ends(deploy(1, $own, '1' x 40), 'failed', qr/^The Git server's API did not confirm/,
+		    'another commit, without the server');
+		ends(deploy(1, $own, $commit), 'success', qr/^late$/m, 'the clone, after that failure');
+		$forge->clear_faults;
+	}
 	# --- a server that rejects the id or returns another repository
 	my @json = (kind => 'status', status => 200, type => 'application/json', body => '');
 	my %no = (

@@ -20,7 +20,7 @@ variables_check(struct deploy *deploy, const struct deployment *d,
 	const char *by = d->env_role;
 	const struct err *e;
 	struct project p;
-	const char *fault;
+	const char *fault = NULL;
 
 	if (by == NULL && str_eq(d->trigger, "webhook"))
 		by = maintainer; /* maintainers write triggers */

@@ -102,13 +102,26 @@ note_set(const struct dispatch *d, struct clone *c, enum found why)
 		c->note = notes[why];
 }
 
+/* The server did not confirm the repository.  What is cloned already was
+ * confirmed before, so a commit in it can run. */
+static void
+refuse(struct clone *c, enum found why)
+{
+	if (why != FOUND_UNSURE || !c->has_commit) {
+		c->refusal = notes[why];
+		return;
+	}
+	c->offline = notes[why];
+	c->note = NULL;
+}
+
 /* The finder gave no answer. */
 static void
 answer_miss(const struct dispatch *d, struct clone *c)
 {
 	note_set(d, c, FOUND_LATE);
 	if (c->is_bound)
-		c->refusal = notes[FOUND_UNSURE];
+		refuse(c, FOUND_UNSURE);
 }
 
 static void
@@ -150,6 +163,7 @@ clone_begin(const struct dispatch *d, struct clone *c,
 	const char *address;
 	bool known, has_service;
 
+	c->has_commit = claim->commit_hash != NULL && !claim->head_only;
 	if (!clone_is_needed(claim)) {
 		address_set(c, claim->repository, strlen(claim->repository));
 		return;
@@ -218,7 +232,7 @@ answer_take(const struct dispatch *d, struct clone *c, const char *name)
 	if (how == FOUND_LATE)
 		answer_miss(d, c);
 	if ((status & FOUND_STOP) != 0 && how < FOUND__MAX)
-		c->refusal = notes[how];
+		refuse(c, how);
 	buf_wipe(&fresh);
 }
 

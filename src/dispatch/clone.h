@@ -23,6 +23,9 @@ struct clone {
 	struct buf credential; /* "user\nsecret", empty = none */
 	const char *note;      /* why there is none, or not the usual one */
 	const char *refusal;   /* why it must not be cloned, or NULL */
+	const char *offline;   /* why nothing may be fetched, or NULL: a commit
+				* that the clone has can run */
+	bool has_commit;       /* the deployment names one */
 	bool is_bound;         /* it is cloned only if the server confirms the
 				* stored number */
 	pid_t finder;          /* 0 = none, or it has ended */

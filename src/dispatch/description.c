@@ -246,6 +246,7 @@ description_end(struct buf *out, const struct clone *clone)
 		record_write(out, names[R_CREDENTIAL], clone->credential.data,
 		    clone->credential.len);
 	put(out, R_NOTE, clone->note);
+	put(out, R_OFFLINE, clone->offline);
 	put(out, R_JOB_END, "");
 	return buf_check(out);
 }

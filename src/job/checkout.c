@@ -273,17 +273,20 @@ attempts(struct fetch *f, struct checkout *out)
 	struct job *job = f->git.job;
 	const char *branch = f->branch;
 	const struct err *e;
-	bool there;
+	bool has_clone, there;
 
 	if (fchdir(workspace) == -1)
 		return err_errno("enter the workspace");
 	clone_state_read(f->a, job->spec.objects, &f->was);
 	e = workspace_prepare(&f->git, &f->was, is_acceptable(f), &f->how);
-	if (f->how == WORKSPACE_FOREIGN)
-		job_log_say(&job->log, "==> creating a new clone");
 	if (e != NULL || !git_done(&f->git))
 		return e;
-	if (f->how != WORKSPACE_NONE && f->how != WORKSPACE_FOREIGN) {
+	has_clone = f->how != WORKSPACE_NONE && f->how != WORKSPACE_FOREIGN;
+	if (!has_clone && (f->fault = job->spec.offline) != NULL)
+		return NULL;
+	if (f->how == WORKSPACE_FOREIGN)
+		job_log_say(&job->log, "==> creating a new clone");
+	if (has_clone) {
 		f->before = fetch_tip(f);
 		if ((e = attempt(f, out)) != NULL || out->message != NULL ||
 		    f->git.end.how != RUN_EXITED || f->fault != NULL ||

@@ -213,6 +213,8 @@ fetch_all(struct fetch *f)
 	const char *before = fetch_tip(f);
 	const struct err *e;
 
+	if ((f->fault = spec->offline) != NULL)
+		return NULL;
 	if (f->branch[0] == '\0') {
 		if ((e = head_branch(f)) != NULL || !git_done(&f->git))
 			return e;

@@ -54,6 +54,7 @@ struct job_spec {
 	int64_t on_branch; /* reject it if the branch does not contain it */
 	const char *credential;
 	const char *note;
+	const char *offline; /* why nothing may be fetched, or NULL */
 	const char *tls_ca;
 	const char *ssh_key;
 	const char *known_hosts;

@@ -44,6 +44,7 @@ static const struct entry entries[] = {
 	{ "on-branch", K_NUMBER, AT(on_branch) },
 	{ "credential", K_TEXT, AT(credential) },
 	{ "note", K_TEXT, AT(note) },
+	{ "offline", K_TEXT, AT(offline) },
 	{ "tls-ca", K_TEXT, AT(tls_ca) },
 	{ "ssh-key", K_TEXT, AT(ssh_key) },
 	{ "known-hosts", K_TEXT, AT(known_hosts) },

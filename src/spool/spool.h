@@ -50,6 +50,7 @@
 	X(ON_BRANCH, "on-branch")   /* 1: only if the branch has it */         \
 	X(CREDENTIAL, "credential") /* "user\nsecret" for https */             \
 	X(NOTE, "note")       /* on a missing credential, for a failure */     \
+	X(OFFLINE, "offline") /* why nothing may be fetched */                 \
 	X(TLS_CA, "tls-ca")   /* text of a CA file, for https */               \
 	X(SSH_KEY, "ssh-key") /* text of a private key, for ssh */             \
 	X(KNOWN_HOSTS, "known-hosts")                                          \
