@@ -87,6 +87,8 @@ for my $name ("Caf\x{e9}", "\x{e4}\x{f6}\x{fc}", "\x{4f60}\x{597d}", "\x{5e9}\x{
 # --- text of several lines
 for my $case (['project', sub { project(description => $_[0]) }, 201],
 	['pipeline', sub { $api->put("/api/pipelines/$pipeline->{id}", { description => $_[0] }) }, 200],
+	['commit', sub { $api->post('/api/deployments', { projectId => $pipeline->{projectId},
+		pipelineId => $pipeline->{id}, commitMessage => $_[0] }) }, 201],
 	['preset', sub { project(envPresets => [preset(description => $_[0])]) }, 201]) {
 	my ($what, $send, $good) = @$case;
 	is($send->("one\n\ttwo\r\nthree")->{status}, $good,

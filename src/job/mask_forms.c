@@ -184,25 +184,27 @@ static const struct quoter {
 	void (*put)(struct buf *, char, const char *);
 	const char *which;
 } quoters[] = {
-	{ put_percent, "-._~" },         /* RFC 3986 */
-	{ put_percent, "-._~/" },        /* in a path */
-	{ put_percent, "-._~!*'()" },    /* encodeURIComponent() */
-	{ put_form, "-._~" },            /* in a query */
-	{ put_form, "-._" },             /* in a form, as PHP does */
-	{ put_form, "-._*" },            /* in a form, as browsers do */
-	{ put_escaped, "\"\\" },         /* JSON */
-	{ put_escaped, "\"\\/" },        /* JSON with slashes escaped */
-	{ put_escaped, "'\\" },          /* '…' of Python and others */
-	{ put_ansi, "" },                /* $'…' of bash */
-	{ put_ansi, "octal" },           /* $'…' of bash in the C locale */
-	{ put_backslash, "-._/:=@%+," }, /* with all special characters
+	{ put_percent, "-._~" },                 /* RFC 3986 */
+	{ put_percent, "-._~/" },                /* in a path */
+	{ put_percent, "-._~!*'()" },            /* encodeURIComponent() */
+	{ put_percent, "-._~!*'();,/?:@&=+$#" }, /* encodeURI() */
+	{ put_percent, "-._~!*'()%$&+," }, /* a password in a URL (WHATWG) */
+	{ put_form, "-._~" },              /* in a query */
+	{ put_form, "-._" },               /* in a form, as PHP does */
+	{ put_form, "-._*" },              /* in a form, as browsers do */
+	{ put_escaped, "\"\\" },           /* JSON */
+	{ put_escaped, "\"\\/" },          /* JSON with slashes escaped */
+	{ put_escaped, "'\\" },            /* '…' of Python and others */
+	{ put_ansi, "" },                  /* $'…' of bash */
+	{ put_ansi, "octal" },             /* $'…' of bash in the C locale */
+	{ put_backslash, "-._/:=@%+," },   /* with all special characters
 					  * quoted */
-	{ put_word, "-._/:=@%+" },       /* printf %q */
-	{ put_quoted, "\"\\$`" },        /* "…" of declare -p */
-	{ put_single, "'\\''" },         /* '…' */
-	{ put_single, "'\"'\"'" },       /* '…' of Python */
-	{ put_words, " \t\n" },          /* echo $NAME */
-	{ put_joined, "\r\n" },          /* tr -d '\r\n' */
+	{ put_word, "-._/:=@%+" },         /* printf %q */
+	{ put_quoted, "\"\\$`" },          /* "…" of declare -p */
+	{ put_single, "'\\''" },           /* '…' */
+	{ put_single, "'\"'\"'" },         /* '…' of Python */
+	{ put_words, " \t\n" },            /* echo $NAME */
+	{ put_joined, "\r\n" },            /* tr -d '\r\n' */
 };
 
 static void
@@ -214,6 +216,9 @@ add_quoted(struct mask *m, const struct quoter *how, const char *s, size_t len)
 	buf_init(&out, ENCODED_MAX);
 	for (i = 0; i < len; i++)
 		how->put(&out, s[i], how->which);
+	while (how->put == put_words && out.len > 0 &&
+	    out.data[out.len - 1] == ' ')
+		out.len--;
 	if (!out.overflow)
 		mask_needle(m, SPREAD_NONE, out.data, out.len);
 	if (how->put == put_percent || how->put == put_form) {
@@ -254,7 +259,33 @@ enum json {
 	JSON_ASCII = 1 << 0, /* everything else is escaped */
 	JSON_HTML = 1 << 1,  /* so is HTML markup */
 	JSON_SLASH = 1 << 2,
+	JSON_QUOTE = 1 << 3, /* so is what ends a string or means more there */
+	JSON_UPPER = 1 << 4, /* in upper case */
 };
+
+static bool
+is_escaped(uint32_t c, unsigned flags)
+{
+	return (c > 0x7f && (flags & JSON_ASCII) != 0) ||
+	    ((flags & JSON_HTML) != 0 &&
+		(c == '<' || c == '>' || c == '&' || c == 0x2028 ||
+		    c == 0x2029)) ||
+	    ((flags & JSON_QUOTE) != 0 && c != 0 && c < 0x80 &&
+		strchr("\"&'+<>`", (int)c) != NULL);
+}
+
+static void
+put_unicode(struct buf *out, uint32_t c, unsigned flags)
+{
+	if (c > 0xffff) {
+		put_unicode(out, 0xd800 + ((c - 0x10000) >> 10), flags);
+		put_unicode(out, 0xdc00 + ((c - 0x10000) & 0x3ff), flags);
+	} else if ((flags & JSON_UPPER) != 0) {
+		buf_printf(out, "\\u%04X", (unsigned)c);
+	} else {
+		buf_printf(out, "\\u%04x", (unsigned)c);
+	}
+}
 
 /* Adds JSON that has more \uXXXX escapes than required. */
 static void
@@ -267,15 +298,8 @@ add_json(struct mask *m, const char *s, size_t len, unsigned flags)
 	buf_init(&out, ENCODED_MAX);
 	for (i = 0; i < len; i += n) {
 		n = utf8_take(s + i, len - i, &c);
-		if (c > 0xffff && (flags & JSON_ASCII) != 0)
-			buf_printf(&out, "\\u%04x\\u%04x",
-			    (unsigned)(0xd800 + ((c - 0x10000) >> 10)),
-			    (unsigned)(0xdc00 + ((c - 0x10000) & 0x3ff)));
-		else if ((c > 0x7f && (flags & JSON_ASCII) != 0) ||
-		    ((flags & JSON_HTML) != 0 &&
-			(c == '<' || c == '>' || c == '&' || c == 0x2028 ||
-			    c == 0x2029)))
-			buf_printf(&out, "\\u%04x", (unsigned)c);
+		if (is_escaped(c, flags))
+			put_unicode(&out, c, flags);
 		else if (n > 1)
 			buf_add(&out, s + i, n);
 		else
@@ -316,6 +340,8 @@ mask_forms(struct mask *m, const char *value, size_t len)
 	add_hex(m, value, len, "0123456789ABCDEF");
 	add_json(m, value, len, JSON_ASCII);
 	add_json(m, value, len, JSON_ASCII | JSON_SLASH);
+	add_json(m, value, len, JSON_ASCII | JSON_UPPER);
+	add_json(m, value, len, JSON_ASCII | JSON_UPPER | JSON_QUOTE);
 	add_json(m, value, len, JSON_HTML);
 	for (i = 0; i < sizeof(quoters) / sizeof(quoters[0]); i++)
 		add_quoted(m, &quoters[i], value, len);

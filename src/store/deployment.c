@@ -127,7 +127,7 @@ static const struct field request_fields[] = {
 	    .doc = "Commit: the full hash (40 digits, or 64 for SHA-256), or "
 		   "at least 7 leading digits of a commit on a branch. The "
 		   "default is the newest commit of the branch."),
-	R(commit_message, FIELD_NULL, .max = 2000,
+	R(commit_message, FIELD_NULL | FIELD_TEXT, .max = 2000,
 	    .doc = "Message to show until the checkout reads the commit's "
 		   "own."),
 	R(env_vars, FIELD_GAPS, .max = 1000, .named = "EnvVars",
