@@ -311,7 +311,7 @@ body_read(struct req *rq, const char *body, size_t len)
 		return err_public(ERR_BAD_REQUEST,
 		    "This request must not have a body.");
 	}
-	if (len == 0 && (rt->flags & ROUTE_BODILESS) != 0) {
+	if (len == 0 && rt->in != NULL && (rt->flags & ROUTE_BODILESS) != 0) {
 		rq->body = arena_alloc(rq->a, 1, rt->in->size);
 		return NULL;
 	}

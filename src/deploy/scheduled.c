@@ -226,9 +226,10 @@ fire_body(struct db *db, void *context)
 const struct err *
 scheduled_fire(struct deploy *deploy, const struct schedule *due, int64_t *out)
 {
-	struct firing f = { .deploy = *deploy, .due = due, .out = out };
+	struct firing f = { .deploy = *deploy, .due = due };
 	const struct err *e;
 
+	f.out = out;
 	f.deploy.a = arena_open(DEPLOY_WORK);
 	f.deploy.faults = &f.faults;
 	e = db_transaction(deploy->db, fire_body, &f);

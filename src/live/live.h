@@ -66,7 +66,7 @@ struct feed;
 struct feed *feed_open(struct db *, const struct session_term *);
 /* Begins a stream: what it missed after its last event if that is known, and
  * otherwise the state of each deployment that can change. */
-void feed_begin(struct client *, void *feed);
+void feed_begin(struct client *client, void *context); /* of the feed */
 /* Reads what changed, if anyone listens, and queues events. Returns when to call
  * it again, in ms; -1 = when a client arrives. */
 int feed_turn(struct feed *, struct clients *);
