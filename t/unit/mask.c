@@ -72,8 +72,9 @@ forms(void)
 	    "words that a shell joins are masked without blanks at the ends");
 	one("p@ss w;rd$1", "(p@ss%20w;rd$1 p%40ss%20w%3Brd$1)", "(*** ***)",
 	    "a URL, and the password in one, are masked");
-	one("p\u00e4ss+w\"rt", "(p\\u00E4ss+w\\\"rt p\\u00E4ss\\u002Bw\\u0022rt)",
-	    "(*** ***)", "JSON with escapes in upper case is masked");
+	one("p\u00e4ss+w\"rt",
+	    "(p\\u00E4ss+w\\\"rt p\\u00E4ss\\u002Bw\\u0022rt)", "(*** ***)",
+	    "JSON with escapes in upper case is masked");
 	one("hunter22", "\xff\xc3hunter22\x80", "\xff\xc3***\x80",
 	    "between invalid UTF-8");
 }
