@@ -34,6 +34,8 @@ my %pipeline = map { $_->[0] => $all->make('/api/pipelines', { projectId => $pro
     ['build', [
 	['one', 'echo "first $VERSION $SLIPWAY_BRANCH"; echo ${#API_KEY}'], ['two', 'printf "a\nb\nc"']]],
     ['broken', [['good', 'echo fine'], ['bad', 'echo broken; exit 3'], ['after', 'echo later', 'always']]],
+    ['noisy', [['noisy', 'printf "\\033]52;c;aGk=\\007\\033[2Ja\\033[31mred\\033[0m\\302\\2332Jb"; '
+	. 'printf "\\033]8;;javascript:x\\033\\\\link \\303\\251 \\302\\251\\n"']]],
     ['slow', [['slow', "seq 1 30000; $wait; seq 30001 60000"]]];
 my $checkout = tempdir() . '/checkout';
 ok(git(tempdir(), 'clone', '-q', $origin, $checkout), 'the repository is cloned');
@@ -110,6 +112,13 @@ $on->type("typed-secret\n");
 is($on->end, 0, 'the deployment gets the secret');
 unlike($on->screen, qr/typed-secret/, 'the terminal does not show the secret');
 like($on->screen, qr/^12\r$/m, 'the value is what was typed');
+
+is(run(\%here, 'deploy', '-P', 'noisy', '-f', @key), 0, 'a step writes control sequences');
+my ($noisy) = $err =~ /^(\d+)\tpending/m;
+like($out, qr/\e\]52;c;aGk=\x07\e\[2Ja/, 'a pipe gets all control sequences');
+$on = $slipway->terminal('logs', $noisy);
+is($on->end, 0, 'logs prints them on a terminal');
+like($on->screen, qr/^a\e\[31mred\e\[0m2Jblink \xc3\xa9 \xc2\xa9\r$/m, 'a terminal gets colors only');
 
 # --- logs
 is(run('logs', $id), 0, 'logs succeeds');

@@ -478,8 +478,11 @@ sample_commit() {
 
 # deploy_to ENVIRONMENT PROJECT PIPELINE TARGET
 deploy_to() {
+	local commit
+	commit=$(HOME=$place/tmp git -C "$place/sample" -c safe.directory='*' rev-parse HEAD) ||
+		die "git could not read the sample repository: see its message above"
 	api POST /api/deployments '{"environmentId": '"$1"', "projectId": '"$2"',
-		"pipelineId": '"$3"', "envVars": {
+		"pipelineId": '"$3"', "commitHash": "'"$commit"'", "envVars": {
 		"GREETING": "Good morning", "TARGET": "'"$4"'"}}' >/dev/null
 }
 

@@ -5,6 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/host.h"
+#include "cli/screen.h"
 #include "http/http.h"
 #include "json/json.h"
 
@@ -37,7 +38,8 @@ struct client {
 	bool color;    /* it shows colors */
 	bool progress; /* standard error is a terminal that can be redrawn */
 	bool shown;    /* there is a line of progress */
-	bool in_line;  /* the last byte of a log that was printed ends no
+	struct screen screen; /* state of a log on the terminal */
+	bool in_line;         /* the last byte of a log that was printed ends no
 			* line */
 };
 

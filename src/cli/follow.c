@@ -84,10 +84,20 @@ piece_get(struct client *c, int64_t id, int64_t from, int64_t to, int64_t wait,
 static const struct err *
 bytes_print(struct client *c, const struct http_response *r)
 {
+	const struct err *e = NULL;
+	struct buf text;
+
 	c->in_line = r->len > 0 && r->body[r->len - 1] != '\n';
-	if (fwrite(r->body, 1, r->len, stdout) != r->len || fflush(stdout) != 0)
-		return err_errno("standard output");
-	return NULL;
+	buf_init(&text, SIZE_MAX / 2);
+	if (c->table)
+		screen_add(&c->screen, r->body, r->len, &text);
+	else
+		buf_add(&text, r->body, r->len);
+	if (fwrite(text.data, 1, text.len, stdout) != text.len ||
+	    fflush(stdout) != 0)
+		e = err_errno("standard output");
+	buf_release(&text);
+	return e;
 }
 
 /* Prints a piece and advances the offset; SIGINT comes before or after both. */
