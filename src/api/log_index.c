@@ -122,6 +122,7 @@ api_log_index(struct req *rq)
 /* A search in progress. */
 struct searching {
 	struct log_search *search;
+	int64_t from;
 	int64_t at; /* the next byte to read */
 	int64_t size;
 	int64_t until;
@@ -155,18 +156,20 @@ piece_search(struct req *rq, struct searching *s, bool *done)
 			    s->match[s->n - 1].length };
 	else if (bytes.len == 0 || s->at >= s->size)
 		return NULL;
-	else if (time_mono_ms() >= s->until)
+	else if (time_mono_ms() < s->until ||
+	    log_search_resume(s->search) <= s->from)
+		*done = false;
+	else
 		s->rest.next = (struct maybe){ .set = true,
 			.n = log_search_resume(s->search) };
-	else
-		*done = false;
 	return NULL;
 }
 
 static const struct err *
 api_log_matches(struct req *rq)
 {
-	struct searching s = { .at = req_int(rq, "from"),
+	struct searching s = { .from = req_int(rq, "from"),
+		.at = req_int(rq, "from"),
 		.until = time_mono_ms() + SEARCH_MS,
 		.max = (size_t)req_int(rq, "limit") };
 	const char *text = req_str(rq, "q");

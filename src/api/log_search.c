@@ -146,10 +146,11 @@ int64_t
 log_search_resume(const struct log_search *s)
 {
 	size_t keep = s->n - s->from;
+	int64_t place = s->state == TEXT ? s->end : s->began;
 
 	if (keep > s->len - 1)
 		keep = s->len - 1;
 	if (keep > 0)
-		return s->at[s->n - keep];
-	return s->state == TEXT ? s->end : s->began;
+		place = s->at[s->n - keep];
+	return s->end - place > (int64_t)LOG_SEARCH_PIECE ? s->end : place;
 }

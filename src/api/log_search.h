@@ -32,7 +32,9 @@ void log_search_add(struct log_search *, int64_t offset, const void *data,
 /* Finds the next match that does not overlap the last one; false if there is
  * none in the pieces added. */
 bool log_search_next(struct log_search *, struct log_match *out);
-/* Where another search has to begin to find the matches after those found. */
+/* Where another search has to begin to find the matches after those found: at
+ * most LOG_SEARCH_PIECE before the end of the pieces added, so that an escape
+ * sequence without an end does not keep it at one place. */
 int64_t log_search_resume(const struct log_search *);
 
 #endif
