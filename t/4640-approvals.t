@@ -164,6 +164,16 @@ is($maintainer->put($rules, $read)->{status}, 200,
     'the environment can be sent back with a removed approver');
 
 # --- the rules change
+my @closed = map { ordered() } 1 .. 2;
+$maintainer->put($rules, { branches => ['release'] });
+$got = vote($as_bob, 'approve', $closed[0]);
+is($got->{status}, 409, 'a deployment cannot be approved when its branch is no longer accepted');
+like($got->{json}{detail}, qr/^The environment production no longer accepts/, 'the error says why');
+is(waits($closed[0]), 'approval', 'it still waits');
+is(vote($as_bob, 'deny', $closed[0])->{status}, 200, 'but it can be denied');
+$maintainer->put($rules, { branches => [] });
+is(vote($as_bob, 'approve', $closed[1])->{status}, 200, 'approved once the branch is accepted again');
+is($all->wait($closed[1])->{status}, 'success', 'it runs');
 my @waiting = map { ordered() } 1 .. 2;
 $maintainer->put($rules, { approval => 'none', approvers => [$bob] });
 is(waits($_), 'approval', 'a deployment still waits when approval is no longer required') for @waiting;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/str.h"
+#include "deploy/target.h"
 #include "json/json.h"
 #include "store/approval.h"
 #include "store/pipeline.h"
@@ -158,6 +159,25 @@ voter_check(struct deploy *deploy, const struct deployment *d,
 	    list.n > 0 ? "one of its approvers" : "a maintainer");
 }
 
+/* The environment may have changed while the deployment waited. */
+static const struct err *
+grant_check(struct deploy *deploy, const struct deployment *d)
+{
+	struct environment env;
+	const struct err *e;
+	bool good;
+
+	if ((e = environment_by_id(deploy->db, deploy->a, d->environment_id.n,
+		 &env)) != NULL ||
+	    (e = target_accepts(deploy->a, &env, d->branch, &good)) != NULL ||
+	    good)
+		return e;
+	return err_public(ERR_CONFLICT,
+	    "The environment %s no longer accepts the branch of this "
+	    "deployment. Deny the deployment, or change the environment.",
+	    env.name);
+}
+
 const struct err *
 approval_decide(struct deploy *deploy, const struct approval_vote *vote)
 {
@@ -176,7 +196,9 @@ approval_decide(struct deploy *deploy, const struct approval_vote *vote)
 		    "The deployment does not wait for approval; its status is "
 		    "\"%s\".",
 		    d.status);
-	if ((e = voter_check(deploy, &d, vote)) != NULL)
+	if ((e = voter_check(deploy, &d, vote)) != NULL ||
+	    (str_eq(vote->approval, APPROVAL_GRANTED) &&
+		(e = grant_check(deploy, &d)) != NULL))
 		return e;
 	d.approval = vote->approval;
 	d.approval_by = (struct maybe){ vote->who->user_id, true };

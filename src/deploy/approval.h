@@ -41,7 +41,8 @@ MUSTCHECK const struct err *approval_judge_users(struct deploy *,
     const struct environment *);
 /* Inside a transaction: approves or denies. ERR_FORBIDDEN if the user started
  * the deployment or is no approver of its environment, ERR_CONFLICT if it does
- * not wait for approval or its environment was deleted. */
+ * not wait for approval, if its environment was deleted, or if that no longer
+ * accepts the branch of what the user approves. */
 MUSTCHECK const struct err *approval_decide(struct deploy *,
     const struct approval_vote *);
 
