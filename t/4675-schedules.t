@@ -74,6 +74,8 @@ for my $case (
 	[ body(name => 'x', cron => '0 0 30 2 *'), '422 /cron', 'a day that never comes' ],
 	[ body(name => 'x', timezone => 'Mars/Olympus'), '422 /timezone', 'an unknown time zone' ],
 	[ body(name => 'x', timezone => '../UTC'), '422 /timezone', 'a path' ],
+	(map { [ body(name => 'x', timezone => $_), '422 /timezone', "the file $_" ] }
+	    qw(localtime posixrules Factory)),
 	[ body(name => 'x', projectId => 77777), '422 /projectId', 'an unknown project' ],
 	[ body(name => 'x', projectId => $other), '422 /pipelineId', 'the pipeline of another project' ],
 	[ body(name => 'x', environmentId => 77777), '422 /environmentId', 'an unknown environment' ],
@@ -201,6 +203,24 @@ due($id);
 $last = fired($id, $new, 'it fires again when the rules allow it');
 is(show($id)->{lastError}, undef, 'the error is over');
 is($all->wait($last)->{status}, 'success', 'the deployment succeeds');
+
+# --- a time zone that the runner's host lacks
+$db->sql("UPDATE schedule SET timezone = 'Mars/Olympus' WHERE id = $id");
+my $created = count();
+due($id);
+ok(poll(60, sub { defined show($id)->{lastError} }), 'a schedule whose time zone is missing is recorded');
+$got = show($id);
+like($got->{lastError}, qr{^timezone: .* does not know Mars/Olympus; install}, 'the error names the zone');
+cmp_ok($got->{nextAt}, 'lt', strftime('%FT%T', gmtime(time + 1)), 'it stays due, for another runner');
+my $beside = $all->make('/api/schedules', body(name => 'beside'))->{id};
+due($beside);
+$all->wait(fired($beside, 0, 'other schedules fire'));
+is(count(), $created + 1, 'the one without a time zone has fired nothing');
+$maintainer->delete("/api/schedules/$beside");
+$db->sql("UPDATE schedule SET timezone = 'UTC' WHERE id = $id");
+$runner->ring;
+$all->wait($last = fired($id, $last, 'it fires once the time zone is known'));
+is(show($id)->{lastError}, undef, 'and the error is over');
 
 # --- --once, and deletion
 is($runner->stop, 0, 'the runner stops');

@@ -20,10 +20,19 @@ static char variable[3 + VALUE_SIZE] = "TZ=";
 static char *const value = variable + 3;
 static char before[VALUE_SIZE];
 
+/* Files of the folder that are no time zones, or not the same on each host. */
+static const char *const others[] = { "localtime", "posixrules", "Factory",
+	NULL };
+
 /* A name cannot leave the folder: it has no dots. */
 static bool
 is_name(const char *name)
 {
+	size_t i;
+
+	for (i = 0; others[i] != NULL; i++)
+		if (str_eq(name, others[i]))
+			return false;
 	return strlen(name) < NAME_SIZE &&
 	    str_matches(name,
 		"[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+){0,2}") &&

@@ -199,6 +199,19 @@ fire(struct firing *f)
 	    NULL);
 }
 
+/* Another host may know the time zone, so the schedule stays due. */
+static const struct err *
+zone_reject(struct firing *f)
+{
+	const char *why = arena_printf(f->deploy.a,
+	    "timezone: the host of the runner does not know %s; install its "
+	    "time zones or choose another one",
+	    f->due->timezone);
+
+	return schedule_unfired(f->deploy.db, f->due,
+	    str_clip(f->deploy.a, why, SCHEDULE_ERROR_MAX));
+}
+
 /* Locks the project first, as everything that creates deployments does. */
 static const struct err *
 fire_body(struct db *db, void *context)
@@ -213,9 +226,7 @@ fire_body(struct db *db, void *context)
 	arena_clear(f->deploy.a);
 	faults_init(&f->faults, f->deploy.a);
 	if (next == 0)
-		return err_new(ERR_CONFIG,
-		    "schedule %lld: this host does not know the time zone %s",
-		    (long long)due->id, due->timezone);
+		return zone_reject(f);
 	e = deployment_hold_project(db, f->deploy.a, due->project_id);
 	if (e != NULL)
 		return e->code == ERR_NOTFOUND ? NULL : e;

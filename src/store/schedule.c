@@ -156,6 +156,14 @@ static const struct stmt take = {
 	       " AND c.active = 1 AND c.valid = 1",
 	.args = take_args,
 };
+static const struct field unfired_args[] = { A(last_error), A(id), A(version),
+	A(next_at), FIELD_END };
+static const struct stmt unfired = {
+	.name = "schedule_unfired",
+	.sql = "UPDATE schedule SET last_error = ? WHERE id = ? AND version = ?"
+	       " AND next_at = ?",
+	.args = unfired_args,
+};
 static const struct field done_args[] = { A(last_deployment_id), A(last_error),
 	A(id), FIELD_END };
 static const struct stmt done_stmt = {
@@ -166,7 +174,7 @@ static const struct stmt done_stmt = {
 };
 
 static const struct stmt *const schedule_stmts[] = { &by_id, &lock, CHILD_STMTS,
-	&insert, &update, &left, &due, &take, &done_stmt, NULL };
+	&insert, &update, &left, &due, &take, &unfired, &done_stmt, NULL };
 
 static const struct err *
 delete_of_project(struct db *db, int64_t project_id)
@@ -280,4 +288,13 @@ schedule_done(struct db *db, int64_t id, struct maybe deployment_id,
 		.last_error = last_error };
 
 	return db_exec(db, &done_stmt, &args, NULL);
+}
+
+const struct err *
+schedule_unfired(struct db *db, const struct schedule *s, const char *why)
+{
+	struct schedule args = *s;
+
+	args.last_error = why;
+	return db_exec(db, &unfired, &args, NULL);
 }

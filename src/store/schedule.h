@@ -71,5 +71,9 @@ MUSTCHECK const struct err *schedule_take(struct db *, const struct schedule *,
  * there is none. */
 MUSTCHECK const struct err *schedule_done(struct db *, int64_t id,
     struct maybe deployment_id, const char *last_error);
+/* Stores why this host cannot fire a schedule that is due, which stays due for
+ * others, unless the row has changed since it was read. */
+MUSTCHECK const struct err *schedule_unfired(struct db *,
+    const struct schedule *, const char *why);
 
 #endif
