@@ -470,16 +470,16 @@ deploy_sample() {
 sample_commit() {
 	(
 		cd "$place/sample"
-		export HOME=$place/tmp GIT_CONFIG_NOSYSTEM=1
 		printf '<!-- %s -->\n' "$1" >>index.html
-		git -c safe.directory='*' -c user.name=Ann -c user.email=ann@localhost commit -q -a -m "$1"
+		HOME=$place/tmp GIT_CONFIG_NOSYSTEM=1 git -c safe.directory='*' \
+		    -c user.name=Ann -c user.email=ann@localhost commit -q -a -m "$1"
 	) || die "git could not commit to the sample repository: see its message above"
 }
 
 # deploy_to ENVIRONMENT PROJECT PIPELINE TARGET
 deploy_to() {
 	local commit
-	commit=$(HOME=$place/tmp git -C "$place/sample" -c safe.directory='*' rev-parse HEAD) ||
+	commit=$(git -C "$place/sample" -c safe.directory='*' rev-parse HEAD) ||
 		die "git could not read the sample repository: see its message above"
 	api POST /api/deployments '{"environmentId": '"$1"', "projectId": '"$2"',
 		"pipelineId": '"$3"', "commitHash": "'"$commit"'", "envVars": {
