@@ -41,6 +41,8 @@ my @rules = (
 		'the site sends Strict-Transport-Security'],
 	['slipway-locations.conf.in', qr/location = \/api\/metrics \{[^}]*deny all;/,
 		'only this host can read metrics'],
+	['slipway-locations.conf.in', qr{/log\(/matches\)\?\$ \{[^\}]*fastcgi_pass slipway_log;},
+		'logs are read and searched by their own workers'],
 );
 like($file{ $_->[0] }, $_->[1], $_->[2]) for @rules;
 unlike(join('', values %file), qr/^\s*keepalive\b/m, 'no upstream keeps connections open');

@@ -57,7 +57,8 @@ enum board_wait {
 
 /* Registers a request that may wait for an event; it occupies a worker. At
  * least one worker of a pool, and a quarter of them, stay free of such
- * requests, unless the pool has only one. After BOARD_WAIT_YES the caller must
+ * requests, unless the pool has only one. `user` may be a negative id, which
+ * counts apart from the positive one. After BOARD_WAIT_YES the caller must
  * call board_wait_end(). */
 enum board_wait board_wait_begin(struct board *, struct board_place *,
     int64_t user);

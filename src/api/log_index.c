@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 /* What a viewer of large logs needs: places to read from, and search. */
+#include "api/board.h"
 #include "api/log_search.h"
 #include "api/resources.h"
 #include "core/str.h"
 #include "store/joblog.h"
 #include "store/logline.h"
 
-#define SEARCH_MS 1000 /* time of one request */
+#define SEARCH_MS 200 /* time of one request */
+#define RETRY_AFTER "1"
 
 #define I(m, fl, ...)                                                          \
 	FIELD(struct logline_place, m, FIELD_OUT | (fl), __VA_ARGS__)
@@ -165,6 +167,26 @@ piece_search(struct req *rq, struct searching *s, bool *done)
 	return NULL;
 }
 
+/* Searches until it is done. */
+static const struct err *
+search_run(struct req *rq, struct searching *s)
+{
+	const struct err *e = NULL;
+	bool done = false;
+
+	/* the board counts searches apart from waits for logs */
+	if (board_wait_begin(rq->board, rq->place, -rq->who.user_id) !=
+	    BOARD_WAIT_YES) {
+		answer_header(rq, "Retry-After", "%s", RETRY_AFTER);
+		return err_public(ERR_RATE,
+		    "Too many searches are running. Try again in a moment.");
+	}
+	while (e == NULL && !done && s->at < s->size)
+		e = piece_search(rq, s, &done);
+	board_wait_end(rq->place);
+	return e;
+}
+
 static const struct err *
 api_log_matches(struct req *rq)
 {
@@ -176,7 +198,6 @@ api_log_matches(struct req *rq)
 	struct log_matches matches;
 	struct joblog_state now;
 	const struct err *e;
-	bool done = false;
 	int64_t line;
 
 	if (str_has_control(text))
@@ -189,9 +210,8 @@ api_log_matches(struct req *rq)
 	s.size = now.size;
 	s.search = log_search_open(rq->a, text, line);
 	s.match = arena_alloc(rq->a, s.max, sizeof(*s.match));
-	while (!done && s.at < s.size)
-		if ((e = piece_search(rq, &s, &done)) != NULL)
-			return e;
+	if ((e = search_run(rq, &s)) != NULL)
+		return e;
 	matches.data = (struct list){ .items = s.match, .n = s.n };
 	matches.pagination = (struct list){ .items = &s.rest, .n = 1 };
 	answer_item(rq, &matches_shape, &matches, 0);
@@ -228,13 +248,16 @@ static const struct route routes[] = {
 	{ .method = METHOD_GET,
 	    .path = "/api/deployments/{id}/log/matches",
 	    .role = ROLE_VIEWER,
+	    .pool = POOL_LOG,
 	    .query = match_params,
 	    .handler = api_log_matches,
 	    .operation = "searchLog",
 	    .summary = "Search the log of a deployment",
-	    .doc = "A request searches for about a second. If \"next\" is not "
-		   "null, repeat it with that value as \"from\", even if "
-		   "there are no matches yet.",
+	    .doc = "A request searches for a fraction of a second. If \"next\" "
+		   "is not null, repeat it with that value as \"from\", even "
+		   "if there are no matches yet. A user can run two searches "
+		   "at a time; a third returns 429, as does one while too "
+		   "many requests use the workers for logs.",
 	    .out = &matches_shape,
 	    .status = 200 },
 	ROUTE_END,
