@@ -122,6 +122,19 @@ is(stop($bad)->{status}, 409, 'a deployment that has ended cannot be canceled');
 is($deployer->post($cancel, { then => 'rollback' })->{status}, 409, 'nor rolled back');
 $all->wait($late);
 
+# --- a second request while a rollback runs
+spew($go, '');
+deployed(environmentId => $production, pipelineId => $hold);
+deployed(environmentId => $production);
+unlink $go;
+$back = $deployer->post($rollback)->{json};
+ok($all->saw($back->{id}, qr/^up$/m), 'a rollback runs');
+$got = $deployer->post($rollback);
+is($got->{status}, 409, 'a second one that names no deployment is rejected');
+like($got->{json}{detail}, qr/^The rollback $back->{id} .* is running/, 'the error says why');
+spew($go, '');
+is($all->wait($back->{id})->{status}, 'success', 'the first one succeeds');
+
 # --- promotion
 my $promote = "/api/deployments/$test/promote";
 my %to = (environmentId => $production);

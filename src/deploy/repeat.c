@@ -200,6 +200,11 @@ repeat_rollback(struct deploy *deploy, int64_t environment_id,
 	*out = (struct deployment){ .id = 0 };
 	if ((e = targets_hold(deploy, environment_id, &env, &targets)) != NULL)
 		return e;
+	if (!sent->deployment_id.set && targets.running != 0)
+		return err_public(ERR_CONFLICT,
+		    "The rollback %lld of the environment %s is running. Wait "
+		    "for it, or name the deployment to roll back to.",
+		    (long long)targets.running, env.name);
 	id = sent->deployment_id.set ? sent->deployment_id.n : targets.before;
 	if (id == 0)
 		return err_public(ERR_CONFLICT,

@@ -58,7 +58,7 @@ struct place {
 static const struct field id_args[] = { FIELD(struct place, id, 0), FIELD_END };
 #define T(m) FIELD(struct repeat_targets, m, 0)
 static const struct field targets_row[] = { T(live), T(before), T(pending),
-	FIELD_END };
+	T(running), FIELD_END };
 #define CONTENT(d) "IF(" d ".`trigger` = 'rollback', " d ".retry_of, " d ".id)"
 static const struct stmt targets = {
 	.name = "repeat_targets",
@@ -69,7 +69,11 @@ static const struct stmt targets = {
 			  " COALESCE((SELECT MIN(w.id) FROM deployment w"
 			  " WHERE w.status = 'pending' AND w.turn = 0"
 			  " AND w.project_id = e.project_id"
-			  " AND w.environment_id = e.id), 0) AS pending"
+			  " AND w.environment_id = e.id), 0) AS pending,"
+			  " COALESCE((SELECT MIN(r.id) FROM deployment r"
+			  " WHERE r.status = 'running' AND r.turn = 0"
+			  " AND r.project_id = e.project_id"
+			  " AND r.environment_id = e.id), 0) AS running"
 			  " FROM environment e"
 			  " LEFT JOIN deployment l ON l.id = e.live_deployment"
 			  " LEFT JOIN deployment o ON o.id = " CONTENT(

@@ -30,6 +30,7 @@ struct repeat_targets {
 	int64_t live;    /* the deployment that is live */
 	int64_t before;  /* what was live before it */
 	int64_t pending; /* a rollback that has not started */
+	int64_t running; /* a rollback that runs */
 };
 
 /* Reads them; ERR_NOTFOUND if the environment is deleted. A rollback counts as
