@@ -259,7 +259,8 @@ static const struct route routes[] = {
 		   "at a time; a third returns 429, as does one while too "
 		   "many requests use the workers for logs.",
 	    .out = &matches_shape,
-	    .status = 200 },
+	    .status = 200,
+	    .errors = route_limited },
 	ROUTE_END,
 };
 
