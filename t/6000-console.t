@@ -130,6 +130,18 @@ ok($page->wait_until('document.querySelector(`[name="env.GREETING"]`)?.value ===
 # --- live
 $page->visit('/slipway/');
 ok($page->wait_for('.place', 'Waiting'), 'the board shows the deployment that waits');
+$db->sql("UPDATE deployment SET approval = 'required' WHERE id = 1");
+$page->visit('/slipway/deployments/1');
+ok($page->wait_for('h1', 'Needs approval'), 'the page of a deployment says that it needs approval');
+sub approves { return $page->js('return document.querySelectorAll(".actions .primary").length') }
+is(approves(), 0, 'the user who started a deployment is not asked to approve it');
+$db->sql("UPDATE deployment SET created_by = created_by + 1 WHERE id = 1");
+ok($page->wait_for('.actions .primary', 'Approve'), 'another user is');
+$db->sql("UPDATE deployment SET status = 'canceled', finished_at = NOW(3) WHERE id = 1");
+ok($page->wait_for('h1', 'Canceled'), 'the deployment is canceled');
+is(approves(), 0, 'a canceled deployment cannot be approved');
+$db->sql("UPDATE deployment SET created_by = created_by - 1, approval = NULL WHERE id = 1");
+$page->visit('/slipway/');
 $db->sql("UPDATE deployment SET status = 'failed', finished_at = NOW(3), started_at = NOW(3) WHERE id = 1");
 ok($page->wait_for('.place', 'Failed'), 'the board follows a change without a reload');
 $page->offline(1);
@@ -142,12 +154,27 @@ $page->visit("/slipway/projects/$project");
 ok($page->wait_for('.notice', 'Audit week'), 'a locked project says why');
 $page->click('.notice button');
 ok($page->wait_gone('.notice'), 'a maintainer unlocks it');
+$db->sql("UPDATE project SET valid = 0 WHERE id = $project");
+ok($page->wait_for('h1', 'Not found'), 'what can no longer be read is not shown');
+$db->sql("UPDATE project SET valid = 1 WHERE id = $project");
+ok($page->wait_for('h1', 'Shop'), 'it is shown again when it can be read, unchanged');
 
 # --- every page: names and roles, both themes, a narrow window
 $api->make('/api/environments', { projectId => $project, name => 'production',
 	url => 'https://www.example.org/', approval => 'required' });
 $page->visit("/slipway/projects/$project/deploy");
 ok($page->wait_for('aside .notice', 'approve'), 'the deploy form says that an approval is needed');
+$api->make('/api/environments', { projectId => $project, name => 'staging' });
+$page->visit("/slipway/projects/$project/deploy?branch=main");
+ok($page->wait_for('#deploy'), 'the deploy form offers two environments');
+$page->js('const s = document.querySelector("[name=environmentId]"); s.value = [...s.options].find((o) =>'
+    . ' o.text === "production").value; s.dispatchEvent(new Event("input", { bubbles: true }))');
+$page->reload;
+ok($page->wait_for('aside .notice', 'approve'), 'what is shown agrees with the draft that is restored');
+$page->visit("/slipway/projects/$project/deploy");
+ok($page->wait_for('#deploy'), 'the form is opened by another link');
+is($page->js('return document.querySelector("[name=environmentId]").value'), '',
+    'the draft does not override what the link says');
 $api->make('/api/variables', { key => 'HOST', value => 'www', projects => [$project] });
 my @pages = ('/', '/projects', '/projects/new', '/pipelines/1', '/deployments', '/users', '/variables',
 	'/account', '/nowhere', map { "/projects/$project$_" } '', '/deploy', '/pipelines', '/pipelines/new',
@@ -163,6 +190,10 @@ for my $path (@pages) {
 }
 $page->visit('/slipway/nowhere');
 ok($page->wait_for('h1', 'Not found'), 'an unknown address says so');
+for my $id (qw(%E0 1x)) {
+	$page->visit("/slipway/projects/$id");
+	ok($page->wait_for('.trouble', 'no page at this address'), "the id $id names no page");
+}
 
 # --- keyboard
 $page->size(1280, 800)->visit('/slipway/');
@@ -176,7 +207,8 @@ ok($page->js('const r = document.activeElement.getBoundingClientRect(); return r
 $page->click('.menu summary')->click('.menu button');
 ok($page->wait_for('#sign-in'), 'signing out returns to the sign-in page');
 ($id, $token) = token();
-$page->visit('about:blank')->visit("/slipway/projects/$project#sign-in=$id.$token");
+my $link = "/slipway/projects/$project#sign-in=$id.$token";
+$page->visit('about:blank')->visit($link);
 ok($page->wait_for('h1', 'Shop'), 'a link with a token in its fragment signs in');
 unlike($page->url, qr/slw_/, 'the token leaves the address bar');
 is($api->as('none')->get('/api/auth/info', { Authorization => "Bearer $token" })->{status}, 401,
@@ -185,7 +217,10 @@ is($api->as('none')->get('/api/auth/info', { Authorization => "Bearer $token" })
 # --- roles
 $page->js('return fetch("/api/auth/logout", { method: "POST" }).then(() => true)');
 my $viewer = $api->token('viewer');
-$page->visit('/slipway/sign-in')->type('#sign-in-token', "$viewer\n");
+$page->visit('about:blank')->visit($link);
+ok($page->wait_for('.toast.bad', 'This sign-in link'), 'a link that has been used says so');
+ok($page->wait_for('#sign-in'), 'and leads to the sign-in page');
+$page->visit('/slipway/sign-in?next=/../../api/health')->type('#sign-in-token', "$viewer\n");
 ok($page->wait_for('.place'), 'a viewer sees the board');
 is(join(' ', $page->texts('.top nav a')), 'Board Projects Deployments',
     'a viewer is offered what a viewer may read');

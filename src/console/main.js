@@ -2,6 +2,7 @@
 /** Starts the console: the session, then the page that the address names. */
 import { Problem, onUnauthenticated } from './lib/api.js';
 import { draw } from './lib/dom.js';
+import * as drafts from './lib/draft.js';
 import * as live from './lib/live.js';
 import * as names from './lib/names.js';
 import { Context, trouble } from './lib/page.js';
@@ -24,11 +25,17 @@ async function useFragment() {
 	if (token === undefined)
 		return;
 	history.replaceState(null, '', location.pathname + location.search);
-	if (user === null) {
+	if (user !== null)
+		return;
+	try {
 		await signInOnce(id, token);
-		user = await currentUser();
-		toast(t.signIn.welcome(user.username));
+	} catch (error) {
+		const used = error instanceof Problem && error.status === 401;
+		toast(used ? t.signIn.used : error instanceof Error ? error.message : String(error), 'bad');
 	}
+	user = await currentUser();
+	if (user !== null)
+		toast(t.signIn.welcome(user.username));
 }
 
 /** Shows the page that the address names. */
@@ -55,6 +62,7 @@ async function start() {
 	await useFragment();
 	onUnauthenticated(() => user === null ? Promise.resolve(false) : renew(user.id));
 	if (user !== null) {
+		drafts.keepFor(user.id);
 		await names.load();
 		live.start();
 	}

@@ -27,13 +27,13 @@ import { t } from '../texts.js';
 export class Problem extends Error {
 	/**
 	 * @param {object} members
-	 * @param {number} [members.status] 0: no response
+	 * @param {number} [members.status] 0: no response; 1: a fault of the console
 	 * @param {string} [members.code]
 	 * @param {string} [members.detail]
 	 * @param {string} [members.requestId]
 	 * @param {Fault[]} [members.errors]
 	 */
-	constructor({ status = 0, code = 'lost', detail = t.lost.detail, requestId = '', errors = [] }) {
+	constructor({ status = 0, code = 'internal', detail = t.lost.detail, requestId = '', errors = [] }) {
 		super(detail);
 		this.status = status;
 		this.code = code;
@@ -44,7 +44,7 @@ export class Problem extends Error {
 
 	/** Whether repeating the request later can succeed. */
 	get passing() {
-		return this.status === 0 || this.status === 502 || this.status === 503 || this.status === 504;
+		return this.status === 0 || this.status === 429 || this.status >= 500;
 	}
 }
 
@@ -101,7 +101,7 @@ async function send(method, path, options) {
 	} catch (error) {
 		if (options.signal?.aborted)
 			throw error;
-		throw new Problem({});
+		throw new Problem({ code: 'lost' });
 	}
 }
 

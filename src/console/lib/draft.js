@@ -4,9 +4,19 @@
  * that neither a sign-in nor a reload loses it. Passwords are not stored.
  */
 
-/** @param {string} id */
+let owner = 0;
+
+/**
+ * Names the user whose drafts they are: another user of the tab does not see them.
+ * @param {number} id
+ */
+export function keepFor(id) {
+	owner = id;
+}
+
+/** @param {string} id of the form */
 function keyOf(id) {
-	return `slipway-draft ${location.pathname} ${id}`;
+	return `slipway-draft ${owner} ${location.pathname}${location.search} ${id}`;
 }
 
 /** @param {HTMLFormElement} form */
@@ -33,29 +43,41 @@ function save(form, key) {
 }
 
 /**
+ * @param {HTMLInputElement} one
+ * @param {string} value
+ * @param {boolean} checked
+ * @returns {boolean} whether that changes the control
+ */
+function fill(one, value, checked) {
+	const before = isSwitch(one) ? one.checked : one.value;
+	if (!isSwitch(one))
+		one.value = value;
+	else if (one.value === value)
+		one.checked = checked;
+	return before !== (isSwitch(one) ? one.checked : one.value);
+}
+
+/**
  * @param {HTMLFormElement} form
  * @param {string} key
  */
 function restore(form, key) {
-	for (const [name, value, checked] of JSON.parse(sessionStorage.getItem(key) ?? '[]'))
-		for (const one of controls(form).filter((control) => control.name === name))
-			if (!isSwitch(one))
-				one.value = value;
-			else if (one.value === value)
-				one.checked = checked;
+	const changed = JSON.parse(sessionStorage.getItem(key) ?? '[]').flatMap(
+		(/** @type {[string, string, boolean]} */ [name, value, checked]) => controls(form)
+			.filter((one) => one.name === name && fill(one, value, checked)));
+	// The page, which is being drawn, follows the form as if the user had typed.
+	queueMicrotask(() => changed.forEach((/** @type {HTMLInputElement} */ one) =>
+		one.dispatchEvent(new Event('change', { bubbles: true }))));
 }
 
 /**
  * @param {HTMLFormElement} form
  * @param {string} id
+ * @returns {() => void} forgets what was typed, even if the address is now another
  */
 export function attach(form, id) {
 	const key = keyOf(id);
 	restore(form, key);
 	form.addEventListener('input', () => save(form, key));
-}
-
-/** @param {string} id */
-export function forget(id) {
-	sessionStorage.removeItem(keyOf(id));
+	return () => sessionStorage.removeItem(key);
 }

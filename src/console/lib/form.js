@@ -164,15 +164,16 @@ function clearProblem(form) {
  * Sends the form once at a time.
  * @param {HTMLFormElement} form
  * @param {Spec} spec
+ * @param {() => void} sent
  */
-async function submit(form, spec) {
+async function submit(form, spec, sent) {
 	if (form.getAttribute('aria-busy') === 'true')
 		return;
 	form.setAttribute('aria-busy', 'true');
 	clearProblem(form);
 	try {
 		await spec.send(valuesOf(form, spec.fields));
-		drafts.forget(spec.id);
+		sent();
 		if (spec.again)
 			form.reset();
 	} catch (error) {
@@ -191,13 +192,13 @@ export function form(spec) {
 	const node = el('form', { class: 'form', id: spec.id, 'aria-label': spec.label,
 		onsubmit: (/** @type {Event} */ event) => {
 			event.preventDefault();
-			submit(node, spec);
+			submit(node, spec, forget);
 		} },
 		el('p', { class: 'summary', role: 'alert' }),
 		spec.fields.map((field) => row(field, `${spec.id}-${field.name}`)),
 		el('div', { class: 'actions' },
 			el('button', { class: spec.tone ?? 'primary' }, spec.submit),
 			spec.cancel && el('button', { type: 'button', onclick: spec.cancel }, t.cancel)));
-	drafts.attach(node, spec.id);
+	const forget = drafts.attach(node, spec.id);
 	return node;
 }

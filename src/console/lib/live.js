@@ -52,11 +52,13 @@ export function onConnection(listener) {
 function fail(watch, error) {
 	if (watch.signal.aborted)
 		return;
-	const problem = error instanceof Problem ? error : new Problem({ detail: String(error) });
+	const problem = error instanceof Problem ? error : new Problem({ status: 1, detail: String(error) });
 	setLost(problem.passing);
-	// What is displayed stays while the connection is lost.
-	if (!problem.passing || watch.text === undefined)
-		watch.failed(problem);
+	// What is displayed stays while the service is out of reach or order.
+	if (problem.passing && watch.text !== undefined)
+		return;
+	watch.etag = watch.text = undefined; // the same answer has to be drawn again
+	watch.failed(problem);
 }
 
 /** @param {Watch} watch */

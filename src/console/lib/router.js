@@ -15,7 +15,7 @@ export function href(path) {
 }
 
 /**
- * @param {string} pattern for example /projects/:id
+ * @param {string} pattern for example /projects/:id, where :id is a number
  * @param {string} path
  * @returns {Record<string, string> | null} the parameters, if it matches
  */
@@ -27,8 +27,8 @@ function match(pattern, path) {
 	/** @type {Record<string, string>} */
 	const params = {};
 	for (const [i, name] of names.entries()) {
-		if (name.startsWith(':') && parts[i] !== '')
-			params[name.slice(1)] = decodeURIComponent(parts[i]);
+		if (name.startsWith(':') && /^\d+$/.test(parts[i]))
+			params[name.slice(1)] = parts[i];
 		else if (name !== parts[i])
 			return null;
 	}
@@ -48,6 +48,16 @@ export function place(pages) {
 			return { page, params, query: new URLSearchParams(location.search) };
 	}
 	return null;
+}
+
+/**
+ * The address of a page that the address bar or a link named; the board's if the
+ * path leads out of the console.
+ * @param {string} path
+ */
+export function hrefWithin(path) {
+	const { pathname, search, hash } = new URL(href(path), location.origin);
+	return pathname.startsWith(`${BASE}/`) ? pathname + search + hash : href('/');
 }
 
 /** The current place, to return to it after signing in. */

@@ -40,14 +40,31 @@ export function status(state) {
 	return el('span', { class: `status ${state}` }, icon(state), t.status[state] ?? state);
 }
 
+/** @typedef {{ status: string, approval: string | null }} Deployment */
+
+/**
+ * Whether a deployment waits for approval.
+ * @param {Deployment} deployment
+ */
+export function needsApproval({ status: state, approval }) {
+	return state === 'pending' && approval === 'required';
+}
+
+/**
+ * The state of a deployment as a word.
+ * @param {Deployment} deployment
+ */
+export function stateText(deployment) {
+	return needsApproval(deployment) ? t.status.approval : t.status[deployment.status] ?? deployment.status;
+}
+
 /**
  * The state of a deployment, which may wait for approval.
- * @param {{ status: string, approval: string | null }} deployment
+ * @param {Deployment} deployment
  */
 export function deploymentStatus(deployment) {
-	if (deployment.status !== 'pending' || deployment.approval !== 'required')
-		return status(deployment.status);
-	return el('span', { class: 'status pending' }, icon('pending'), t.status.approval);
+	const { status: state } = deployment;
+	return el('span', { class: `status ${state}` }, icon(state), stateText(deployment));
 }
 
 /** The mark of the console. */

@@ -50,6 +50,8 @@ async function loadCommits(context, branch) {
 		if (branch !== '')
 			search.set('branch', branch);
 		const { data } = await get(`/git/commits?${search}`, { signal: context.signal });
+		if (context.state.branch !== branch)
+			return; // another has been chosen
 		draw(commitList, data.map((/** @type {any} */ one) =>
 			el('option', { value: one.hash }, `${subject(one.message)} – ${one.authorName}`)));
 		context.set({ commits: data, gitProblem: '' });

@@ -7,7 +7,7 @@ import { showState } from '../lib/favicon.js';
 import { projectName, userName } from '../lib/names.js';
 import { go, href } from '../lib/router.js';
 import { may } from '../lib/session.js';
-import { icon, status } from '../lib/status.js';
+import { deploymentStatus, icon, needsApproval, stateText } from '../lib/status.js';
 import { ago, duration, seconds } from '../lib/time.js';
 import { LogViewer } from '../log/viewer.js';
 import { t } from '../texts.js';
@@ -33,6 +33,15 @@ function isOver(d) {
 // --- what can be done
 
 /**
+ * Whether a user started it, who then cannot approve it; a hook or a schedule is not the user.
+ * @param {Deployment} d
+ * @param {number} userId
+ */
+function startedBy({ createdBy, trigger }, userId) {
+	return createdBy === userId && trigger !== 'webhook' && trigger !== 'schedule';
+}
+
+/**
  * @param {Deployment} d
  * @param {Context} context
  */
@@ -44,7 +53,7 @@ function actions(d, context) {
 	const busy = context.state.busy === true;
 	const decide = (/** @type {string} */ verb) => () => context.run(() => post(`/deployments/${d.id}/${verb}`, {}));
 	return el('div', { class: 'actions' },
-		d.approval === 'required' && [
+		needsApproval(d) && !startedBy(d, context.user.id) && [
 			el('button', { class: 'primary', type: 'button', disabled: busy, onclick: decide('approve') },
 				t.deployment.approve),
 			el('button', { type: 'button', disabled: busy, onclick: decide('deny') }, t.deployment.deny)],
@@ -147,12 +156,12 @@ function log(d, context) {
 export const deployment = {
 	path: '/deployments/:id',
 	sources: ({ params }) => ({ deployment: `/deployments/${params.id}` }),
-	title: ({ deployment: d }) => t.deployment.pageTitle(t.status[d.status], projectName(d.projectId), d.id),
+	title: ({ deployment: d }) => t.deployment.pageTitle(stateText(d), projectName(d.projectId), d.id),
 	view: ({ deployment: d }, context) => {
 		showState(d.status, context.signal);
 		return [
 			el('div', { class: 'head' },
-				el('h1', { tabindex: -1 }, t.deployment.title(d.id), ' ', status(d.status)), actions(d, context)),
+				el('h1', { tabindex: -1 }, t.deployment.title(d.id), ' ', deploymentStatus(d)), actions(d, context)),
 			reason(d),
 			facts(d),
 			stepList(d.steps),

@@ -5,7 +5,7 @@
 import { Problem } from '../lib/api.js';
 import { el } from '../lib/dom.js';
 import { form } from '../lib/form.js';
-import { replace } from '../lib/router.js';
+import { hrefWithin, replace } from '../lib/router.js';
 import { completeSignIn, signInByGitServer, signInByToken } from '../lib/session.js';
 import { mark } from '../lib/status.js';
 import { toast } from '../lib/toast.js';
@@ -36,7 +36,7 @@ export function ways(done, next) {
 async function complete(context) {
 	try {
 		const next = await completeSignIn(context.query);
-		location.replace(`/slipway${next}`);
+		location.replace(hrefWithin(next));
 	} catch (error) {
 		replace('/sign-in');
 		toast(error instanceof Problem ? error.detail : String(error), 'bad');
@@ -52,7 +52,7 @@ function start(context) {
 	}
 	if (context.query.has('error'))
 		toast(context.query.get('error_description') ?? t.signIn.denied, 'bad');
-	return ways(() => location.replace(`/slipway${next}`), next);
+	return ways(() => location.replace(hrefWithin(next)), next);
 }
 
 /** @type {import('../lib/page.js').Page} */

@@ -54,7 +54,7 @@ export const texts = {
 	},
 
 	lost: {
-		banner: 'No connection to the service. What you see may be out of date; trying again…',
+		banner: 'No connection to the service, or it does not work properly. What you see may be out of date; trying again…',
 		detail: 'The service cannot be reached. Check your connection, then try again.',
 		/** @param {number} status */
 		status: (status) => `The service returned the status ${status} without a reason.`,
@@ -114,6 +114,7 @@ export const texts = {
 		denied: 'The Git server did not sign you in.',
 		/** @param {string} name */
 		welcome: (name) => `Signed in as ${name}`,
+		used: 'This sign-in link is invalid or has been used. Sign in another way.',
 		again: 'Your session has ended',
 		againText: 'Sign in again to continue. What you typed is still here.',
 		/** @param {string} id */
