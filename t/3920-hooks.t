@@ -69,7 +69,8 @@ change(triggers => [ trigger('main', $one, STAGE => 'live'), trigger('release/*'
     trigger('**', $two, ALL => 'x') ]);
 for my $kind (@HOOK_KINDS) {
 	my $hash = fresh();
-	my $got = push_it($kind, commit => $hash, branch => 'main', message => "Mend it\n\nb\x{c3}\x{a4}h");
+	my $got = push_it($kind, commit => $hash, branch => 'main',
+	    message => "Mend it\n\nb\x{c3}\x{a4}h \x{c2}\x{9b}1m");
 	is($got->{status}, 202, "$kind: a push returns 202") or diag($got->{body}, $api->log);
 	my @data = @{ $got->{json}{data} || [] };
 	is(scalar @data, 2, "$kind: a push starts a deployment for each matching trigger");
