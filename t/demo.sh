@@ -112,7 +112,7 @@ stop_jobs() {
 stop_all() {
 	local dir left=100 name
 	read -r dir _ 2>/dev/null <demo/place || return 0
-	for name in nginx:10 runner:20 api:20; do
+	for name in nginx:10 live:10 runner:20 api:20; do
 		stop "$dir/run/${name%:*}.pid" "${name#*:}"
 	done
 	while [ -n "$(stop_jobs "$dir")" ] && [ $((left--)) -gt 0 ]; do sleep 0.1; done
@@ -628,7 +628,7 @@ watch_demo() {
 	local name
 	trap 'exit 0' INT TERM HUP
 	while :; do
-		for name in mariadb api runner nginx; do
+		for name in mariadb api live runner nginx; do
 			alive "$place/run/$name.pid" && continue
 			flock -w 120 8 || true
 			if [ "$(cat demo/place 2>/dev/null)" != "$instance" ]; then
