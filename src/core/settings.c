@@ -50,7 +50,13 @@ const struct conf_key settings_keys[] = {
 	KEY(database, api_user, C_STR, 0,
 	    .doc = "Database account of the API; default: user."),
 	KEY(database, tls_ca, C_STR, CONF_PATH,
-	    .doc = "CA file; connections to host then require TLS."),
+	    .doc = "CA file for host, instead of the system's."),
+	KEY(database, tls_cert, C_STR, CONF_PATH,
+	    .doc = "Certificate that this host presents to MariaDB."),
+	KEY(database, tls_key, C_STR, CONF_PATH,
+	    .doc = "Private key of tls_cert."),
+	KEY(database, allow_plain, C_BOOL, 0, .fallback = "no",
+	    .doc = "Whether to connect to another host without TLS."),
 	KEY(database, migrate_user, C_STR, 0,
 	    .doc = "Database account that changes the schema; default: user."),
 	KEY(database, migrate_password, C_STR, CONF_SECRET,
@@ -291,6 +297,20 @@ beside(struct arena *a, const char *file, const char *name)
 
 	return arena_printf(a, "%.*s/%s",
 	    slash == NULL ? 0 : (int)(slash - file), file, name);
+}
+
+bool
+settings_database_tls(const struct settings_database *s)
+{
+	struct address ad;
+
+	if (s->host == NULL)
+		return false;
+	if (s->tls_ca != NULL || s->tls_cert != NULL)
+		return true;
+	return !s->allow_plain && strcmp(s->host, "::1") != 0 &&
+	    !(address_read_host(s->host, strlen(s->host), &ad) &&
+		address_is_loopback(&ad));
 }
 
 const char *

@@ -15,7 +15,10 @@ struct settings_database {
 	const char *name;
 	const char *user;
 	const char *password;
-	const char *tls_ca;
+	const char *tls_ca; /* NULL = the system's */
+	const char *tls_cert;
+	const char *tls_key;
+	bool allow_plain;
 	const char *api_user;     /* NULL = user */
 	const char *migrate_user; /* NULL = user */
 	const char *migrate_password;
@@ -134,6 +137,10 @@ extern const struct conf_key settings_keys[];
 /* Whether the address may be requested without TLS: the settings allow it, or
  * the address is on this host, so that nothing can intercept the connection. */
 bool settings_plain(const struct settings_gitserver *, const char *url);
+/* Whether connections to the database require TLS and a valid certificate: all
+ * that leave this host, unless the settings allow plain ones, and all with a CA
+ * or a certificate of their own. */
+bool settings_database_tls(const struct settings_database *);
 /* The files of the key pair for secret variables, with the defaults applied. */
 const char *settings_deploy_key(struct arena *,
     const struct settings_secrets *);

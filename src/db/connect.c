@@ -133,6 +133,19 @@ patience(const struct db *db)
 					db->settings->database.timeout;
 }
 
+static void
+require_tls(MYSQL *my, const struct settings_database *set)
+{
+	set_bool(my, MYSQL_OPT_SSL_ENFORCE, 1);
+	set_bool(my, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, 1);
+	if (set->tls_ca != NULL)
+		(void)mysql_optionsv(my, MYSQL_OPT_SSL_CA, set->tls_ca);
+	if (set->tls_cert != NULL)
+		(void)mysql_optionsv(my, MYSQL_OPT_SSL_CERT, set->tls_cert);
+	if (set->tls_key != NULL)
+		(void)mysql_optionsv(my, MYSQL_OPT_SSL_KEY, set->tls_key);
+}
+
 static MYSQL *
 options(const struct db *db)
 {
@@ -149,10 +162,8 @@ options(const struct db *db)
 	    set->host != NULL ? MYSQL_PROTOCOL_TCP : MYSQL_PROTOCOL_SOCKET);
 	set_bool(my, MYSQL_OPT_RECONNECT, 0);
 	(void)mysql_optionsv(my, MYSQL_SET_CHARSET_NAME, "utf8mb4");
-	if (set->host != NULL && set->tls_ca != NULL) {
-		(void)mysql_optionsv(my, MYSQL_OPT_SSL_CA, set->tls_ca);
-		set_bool(my, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, 1);
-	}
+	if (settings_database_tls(set))
+		require_tls(my, set);
 	return my;
 }
 
@@ -210,10 +221,12 @@ dial(struct db *db)
 		    mysql_error(db->my));
 		goto out;
 	}
-	if (set->host != NULL && set->tls_ca != NULL &&
+	if (settings_database_tls(set) &&
 	    mysql_get_ssl_cipher(db->my) == NULL) {
 		e = err_new(ERR_CONFIG,
-		    "connect: tls_ca is set, but the server offers no TLS");
+		    "connect: %s offers no TLS: set ssl_cert and ssl_key in "
+		    "[mariadbd] there, or allow_plain = yes in [database]",
+		    set->host);
 		goto out;
 	}
 	e = session(db);
