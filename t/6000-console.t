@@ -203,22 +203,43 @@ is(focused(), 'Skip to the content', 'the first Tab offers to skip the navigatio
 ok($page->js('const r = document.activeElement.getBoundingClientRect(); return r.left >= 0 && r.top >= 0'),
     'the link is visible while it has the focus');
 
-# --- a link that signs in once
+# --- a link that signs in once, which a foreign page can contain
+my $info = 'return fetch("/api/auth/info").then((r) => r.json()).then((u) => u.username ?? "none")';
+sub who { return $page->js($info) }
 $page->click('.menu summary')->click('.menu button');
 ok($page->wait_for('#sign-in'), 'signing out returns to the sign-in page');
 ($id, $token) = token();
 my $link = "/slipway/projects/$project#sign-in=$id.$token";
 $page->visit('about:blank')->visit($link);
-ok($page->wait_for('h1', 'Shop'), 'a link with a token in its fragment signs in');
+ok($page->wait_for('h1', 'Sign in as t-admin?'), 'a link with a token in its fragment asks whose session it starts');
 unlike($page->url, qr/slw_/, 'the token leaves the address bar');
+axe_ok($page, 'the question about a link');
+is(who(), 'none', 'the link alone signs no one in');
+$page->click('.sign-in .primary');
+ok($page->wait_for('h1', 'Shop'), 'agreeing signs in and leads to the page of the link');
 is($api->as('none')->get('/api/auth/info', { Authorization => "Bearer $token" })->{status}, 401,
     'the token works once');
+my $other = $api->new_token('viewer', 'mallory');
+my $other_id = row("SELECT id FROM api_token WHERE hash = '" . sha256_hex($other) . "'");
+$page->js('location.hash = arguments[0]', "sign-in=$other_id.$other");
+ok($page->wait_for('.notice', 'You are signed in as t-admin'), 'a link of another user says which session ends');
+unlike($page->url, qr/slw_/, 'that token leaves the address bar, too');
+$page->click('.sign-in .ways button:last-child');
+ok($page->wait_for('h1', 'Shop'), 'declining returns to the page');
+is(who(), 't-admin', 'and the session stays');
+my $sessions = row('SELECT COUNT(*) FROM session');
+$page->js('location.hash = arguments[0]', "sign-in=$other_id.$other");
+$page->click('.sign-in .primary');
+ok($page->wait_until('document.querySelector(".menu summary")?.textContent.includes("mallory")'),
+    'agreeing changes the user');
+is(row('SELECT COUNT(*) FROM session'), $sessions, 'the session that it replaces has ended');
 
 # --- roles
 $page->js('return fetch("/api/auth/logout", { method: "POST" }).then(() => true)');
 my $viewer = $api->token('viewer');
 $page->visit('about:blank')->visit($link);
-ok($page->wait_for('.toast.bad', 'This sign-in link'), 'a link that has been used says so');
+ok($page->wait_for('.sign-in .lead', 'This sign-in link'), 'a link that has been used says so');
+$page->click('.sign-in .primary');
 ok($page->wait_for('#sign-in'), 'and leads to the sign-in page');
 $page->visit('/slipway/sign-in?next=/../../api/health')->type('#sign-in-token', "$viewer\n");
 ok($page->wait_for('.place'), 'a viewer sees the board');

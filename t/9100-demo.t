@@ -91,9 +91,9 @@ for my $line (@lines) {
 my ($address) = $out =~ m{^(https://\S+/slipway/#sign-in=\S+)$}m;
 ok($address, 'the demo prints the address of the console');
 my $page = Slipway::Browser->start;
-$page->visit($address);
+$page->visit($address)->click('.sign-in .primary');
 ok($page->wait_for('.place', 'Translate the greeting'),
-    'the address signs in and shows what is live');
+    'the address offers to sign in, then shows what is live');
 ok($page->wait_for('.place a.state', 'Failed'), 'the board shows the failed deployment');
 $page->click('[aria-label="Deploy Sample site"]');
 ok($page->wait_for('#deploy'), 'the board leads to the deploy form');

@@ -3,14 +3,14 @@
 import { Problem, onUnauthenticated } from './lib/api.js';
 import { draw } from './lib/dom.js';
 import * as drafts from './lib/draft.js';
+import { ask, takeLink } from './lib/link.js';
 import * as live from './lib/live.js';
 import * as names from './lib/names.js';
 import { Context, trouble } from './lib/page.js';
 import { renew } from './lib/renew.js';
 import * as router from './lib/router.js';
-import { currentUser, signInOnce } from './lib/session.js';
+import { currentUser } from './lib/session.js';
 import { frame } from './lib/shell.js';
-import { toast } from './lib/toast.js';
 import { pages } from './pages.js';
 import { t } from './texts.js';
 
@@ -19,27 +19,16 @@ let user = null;
 /** @type {Context | null} */
 let context = null;
 
-/** Signs in by the fragment #sign-in=ID.TOKEN, which works once. */
-async function useFragment() {
-	const [, id, token] = /^#sign-in=(\d+)\.(.+)$/.exec(location.hash) ?? [];
-	if (token === undefined)
+/**
+ * Shows the page that the address names, or asks about a link that signs in.
+ * @param {import('./lib/link.js').Link | null} link
+ */
+function show(link = takeLink()) {
+	if (link !== null) {
+		context?.close();
+		ask(frame(null), link, user, () => show(null));
 		return;
-	history.replaceState(null, '', location.pathname + location.search);
-	if (user !== null)
-		return;
-	try {
-		await signInOnce(id, token);
-	} catch (error) {
-		const used = error instanceof Problem && error.status === 401;
-		toast(used ? t.signIn.used : error instanceof Error ? error.message : String(error), 'bad');
 	}
-	user = await currentUser();
-	if (user !== null)
-		toast(t.signIn.welcome(user.username));
-}
-
-/** Shows the page that the address names. */
-function show() {
 	const place = router.place(pages);
 	if (user === null && !place?.page.bare) {
 		router.replace(`/sign-in?next=${encodeURIComponent(router.here())}`);
@@ -58,16 +47,16 @@ function show() {
 }
 
 async function start() {
+	const link = takeLink();
 	user = await currentUser();
-	await useFragment();
 	onUnauthenticated(() => user === null ? Promise.resolve(false) : renew(user.id));
 	if (user !== null) {
 		drafts.keepFor(user.id);
 		await names.load();
 		live.start();
 	}
-	router.start(show);
-	show();
+	router.start(() => show());
+	show(link);
 }
 
 start().catch((error) => {

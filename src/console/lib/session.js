@@ -33,6 +33,14 @@ export async function currentUser() {
 }
 
 /**
+ * The user of an API token.
+ * @param {string} token
+ */
+export function userOf(token) {
+	return get('/auth/info', { token });
+}
+
+/**
  * Exchanges an API token for a session, which the token outlives.
  * @param {string} token
  */
@@ -45,9 +53,12 @@ export async function signInByToken(token) {
  * expiry, which only this function knows, takes its place.
  * @param {string} id
  * @param {string} token
+ * @param {boolean} replaces whether the browser has a session, which ends
  */
-export async function signInOnce(id, token) {
+export async function signInOnce(id, token, replaces) {
 	const own = await post('/auth/tokens', { name: t.signIn.tokenName(id) }, { token });
+	if (replaces)
+		await signOut();
 	await signInByToken(own.token);
 	await remove(`/auth/tokens/${id}`, { token: own.token });
 }

@@ -112,13 +112,28 @@ export const texts = {
 		submit: 'Sign in',
 		completing: 'Signing in…',
 		denied: 'The Git server did not sign you in.',
-		/** @param {string} name */
-		welcome: (name) => `Signed in as ${name}`,
-		used: 'This sign-in link is invalid or has been used. Sign in another way.',
+		used: 'This sign-in link is invalid, has expired or has been used. Sign in another way.',
 		again: 'Your session has ended',
 		againText: 'Sign in again to continue. What you typed is still here.',
 		/** @param {string} id */
 		tokenName: (id) => `Console (from token ${id})`,
+	},
+
+	link: {
+		/** @param {string} name */
+		title: (name) => `Sign in as ${name}?`,
+		/** @param {string} name @param {string} role */
+		offer: (name, role) => `The link that you opened signs this browser in as ${name}. Role: ${role}.`,
+		/** @param {string} name */
+		replaces: (name) => `You are signed in as ${name}. That session ends.`,
+		warning: 'Continue only if you expected this link. What you do next happens in that user’s name.',
+		/** @param {string} name */
+		agree: (name) => `Sign in as ${name}`,
+		decline: 'Don’t sign in by this link',
+		/** @param {string} name */
+		stay: (name) => `Stay signed in as ${name}`,
+		invalid: 'This link does not work',
+		go: 'Continue',
 	},
 
 	board: {
