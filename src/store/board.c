@@ -5,6 +5,7 @@
 #include "core/state.h"
 #include "core/str.h"
 #include "store/columns.h"
+#include "store/deployment.h"
 #include "store/store.h"
 
 /* clang-format off */
@@ -15,6 +16,12 @@
 	X(T, READ, reason, FIELD_OUT | FIELD_NULL,			\
 	    .values = state_reasons, .named = "DeploymentReason",	\
 	    .doc = "Why it has this status, as a code.")		\
+	X(T, READ, approval, FIELD_OUT | FIELD_NULL,			\
+	    .values = deployment_approvals,				\
+	    .named = "DeploymentApproval",				\
+	    .doc = "Whether it waits for approval (required), or was "	\
+		   "approved (granted) or denied; null if it needs no "	\
+		   "approval.")						\
 	X(T, READ, branch, FIELD_OUT | FIELD_NULL, .doc = "Branch.")	\
 	X(T, READ, commit_hash, FIELD_OUT | FIELD_NULL,			\
 	    .doc = "Commit, once it is known.")				\
@@ -28,16 +35,16 @@
 	X(T, READ, finished_at, FIELD_OUT | FIELD_NULL,			\
 	    .doc = "Time at which it ended.")
 
-static const struct field deployment_fields[] = {
+static const struct field board_deployment_fields[] = {
 	DEPLOYMENT(COLUMN_FIELD, struct board_deployment)
 	FIELD(struct board_deployment, commit_message, FIELD_OUT | FIELD_NULL,
 	    .doc = "First line of the commit's message."),
 	FIELD_END,
 };
 /* clang-format on */
-static const struct shape deployment_shape = {
+static const struct shape board_deployment_shape = {
 	.name = "BoardDeployment",
-	.fields = deployment_fields,
+	.fields = board_deployment_fields,
 	.size = sizeof(struct board_deployment),
 	.doc = "A deployment on the board.",
 };
@@ -51,9 +58,9 @@ static const struct field environment_fields[] = {
 	E(url, FIELD_NULL, .doc = "Address at which the result can be seen."),
 	E(waiting, FIELD_NOROW, .doc = "Number of pending deployments to it."),
 	E(lock, ONE, .shape = &lock_shape, .doc = "The lock of it."),
-	E(live, ONE, .shape = &deployment_shape,
+	E(live, ONE, .shape = &board_deployment_shape,
 	    .doc = "The last successful deployment to it."),
-	E(latest, ONE, .shape = &deployment_shape,
+	E(latest, ONE, .shape = &board_deployment_shape,
 	    .doc = "The newest deployment to it, whatever its status."),
 	FIELD_END,
 };
@@ -71,12 +78,12 @@ static const struct field project_fields[] = {
 	P(name, 0, .doc = "Name."),
 	P(waiting, FIELD_NOROW, .doc = "Number of pending deployments."),
 	P(lock, ONE, .shape = &lock_shape, .doc = "The lock of the project."),
-	P(running, ONE, .shape = &deployment_shape,
+	P(running, ONE, .shape = &board_deployment_shape,
 	    .doc = "The deployment that is running."),
-	P(live, ONE, .shape = &deployment_shape,
+	P(live, ONE, .shape = &board_deployment_shape,
 	    .doc = "The last successful deployment of a project without "
 		   "environments; null if it has any."),
-	P(latest, ONE, .shape = &deployment_shape,
+	P(latest, ONE, .shape = &board_deployment_shape,
 	    .doc = "The newest deployment, whatever its status."),
 	P(environments, FIELD_NOROW, .max = 1000,
 	    .shape = &board_environment_shape,
@@ -183,7 +190,7 @@ static const struct stmt deployments = {
 			"d.commit_message, '\\n', 1), 200) AS commit_message FROM " IDS
 			" JOIN deployment d ON d.id = j.id ORDER BY d.id",
 	.args = ids_args,
-	.row = deployment_fields,
+	.row = board_deployment_fields,
 	.rowsize = sizeof(struct board_deployment),
 };
 

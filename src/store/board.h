@@ -12,6 +12,7 @@ struct board_deployment {
 	int64_t id;
 	const char *status;
 	const char *reason;
+	const char *approval;
 	const char *branch;
 	const char *commit_hash;
 	const char *commit_message; /* its first line */
