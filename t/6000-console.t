@@ -211,7 +211,8 @@ ok($page->wait_for('#sign-in'), 'signing out returns to the sign-in page');
 ($id, $token) = token();
 my $link = "/slipway/projects/$project#sign-in=$id.$token";
 $page->visit('about:blank')->visit($link);
-ok($page->wait_for('h1', 'Sign in as t-admin?'), 'a link with a token in its fragment asks whose session it starts');
+ok($page->wait_for('h1', 'Sign in as t-admin?'),
+    'a link with a token in its fragment asks first');
 unlike($page->url, qr/slw_/, 'the token leaves the address bar');
 axe_ok($page, 'the question about a link');
 is(who(), 'none', 'the link alone signs no one in');
@@ -222,7 +223,8 @@ is($api->as('none')->get('/api/auth/info', { Authorization => "Bearer $token" })
 my $other = $api->new_token('viewer', 'mallory');
 my $other_id = row("SELECT id FROM api_token WHERE hash = '" . sha256_hex($other) . "'");
 $page->js('location.hash = arguments[0]', "sign-in=$other_id.$other");
-ok($page->wait_for('.notice', 'You are signed in as t-admin'), 'a link of another user says which session ends');
+ok($page->wait_for('.notice', 'You are signed in as t-admin'),
+    'a link of another user says which session ends');
 unlike($page->url, qr/slw_/, 'that token leaves the address bar, too');
 $page->click('.sign-in .ways button:last-child');
 ok($page->wait_for('h1', 'Shop'), 'declining returns to the page');

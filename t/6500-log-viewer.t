@@ -182,6 +182,48 @@ ok($page->wait_until('!location.pathname.endsWith("/" + arguments[0])', $running
     'a retry shows its own page');
 ok($page->wait_for('.facts', "Deployment $running"), 'a retry names the deployment that it repeats');
 tick(400);
+
+# --- promoting, rolling back, approving
+sub environment {
+	my (%with) = @_;
+	return $api->make('/api/environments', { projectId => $project, %with })->{id};
+}
+my $staging = environment(name => 'staging');
+my $live = environment(name => 'live', approval => 'required');
+my $quick = $all->pipeline($project, 'echo done');
+sub button { my ($text) = @_; return ".actions button[data-key=\"$text\"]" }
+sub moved_from {
+	my ($id) = @_;
+	$page->wait_until('/\d+$/.exec(location.pathname)?.[0] !== arguments[0]', "$id");
+	return $page->url =~ /(\d+)$/ ? $1 : 0;
+}
+my ($first, $good) = map {
+	$all->post(pipelineId => $quick, projectId => $project, environmentId => $staging) } 1, 2;
+is($all->wait($good)->{status}, 'success', 'a deployment to an environment ends')
+    or diag(explain($all->show($good)->{waitingFor}));
+$page->visit("/slipway/deployments/$good")->click(button('Promote'));
+ok($page->wait_for('dialog select', 'live'), 'a successful deployment can be promoted');
+is($page->js('return document.querySelectorAll("dialog option").length'), 1,
+    'its own environment is no choice');
+$page->click('dialog .actions .primary');
+my $promoted = moved_from($good);
+is($all->show($promoted)->{environmentId}, $live, 'the promotion deploys to the other environment');
+sign_in('bob', 'maintainer');
+$page->visit("/slipway/deployments/$promoted")->click(button('Deny'));
+$page->type('dialog [name=comment]', "Not on a Friday\n");
+ok($page->wait_for('h1 .status.canceled', 'Canceled'), 'another user denies it');
+is($all->show($promoted)->{approvalComment}, 'Not on a Friday', 'and says why');
+$page->visit("/slipway/deployments/$first")->click(button('Roll back to this'));
+my $back = moved_from($first);
+is($all->show($back)->{trigger}, 'rollback', 'an earlier deployment is deployed again, ahead of the queue');
+$all->wait($back);
+tick(0);
+my $held = $all->post(pipelineId => $slow, projectId => $project, environmentId => $staging);
+$page->visit("/slipway/deployments/$held")->click(button('Cancel and roll back'));
+ok($page->wait_for('h1 .status.canceled', 'Canceled'), 'a running deployment is canceled and rolled back');
+is(scalar(grep { $_->{trigger} eq 'rollback' }
+	    @{ $api->get("/api/deployments?environmentId=$staging")->{json}{data} }), 2,
+    'the rollback follows');
 sign_in('vic', 'viewer');
 $page->visit("/slipway/deployments/$failed");
 ok(sees('it is broken'), 'a viewer reads the log');

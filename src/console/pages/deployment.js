@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: ISC
 /** One deployment: its state and why, its steps, its log, and what can be done with it. */
-import { post } from '../lib/api.js';
+import { actions } from '../lib/actions.js';
 import { commit, runTime } from '../lib/deployments.js';
 import { el, svg } from '../lib/dom.js';
 import { showState } from '../lib/favicon.js';
 import { projectName, userName } from '../lib/names.js';
-import { go, href } from '../lib/router.js';
-import { may } from '../lib/session.js';
-import { deploymentStatus, icon, needsApproval, stateText } from '../lib/status.js';
+import { href } from '../lib/router.js';
+import { deploymentStatus, icon, stateText } from '../lib/status.js';
 import { ago, duration, seconds } from '../lib/time.js';
 import { LogViewer } from '../log/viewer.js';
 import { t } from '../texts.js';
@@ -28,40 +27,6 @@ const viewers = new WeakMap();
 /** @param {Deployment} d */
 function isOver(d) {
 	return d.finishedAt !== null;
-}
-
-// --- what can be done
-
-/**
- * Whether a user started it, who then cannot approve it; a hook or a schedule is not the user.
- * @param {Deployment} d
- * @param {number} userId
- */
-function startedBy({ createdBy, trigger }, userId) {
-	return createdBy === userId && trigger !== 'webhook' && trigger !== 'schedule';
-}
-
-/**
- * @param {Deployment} d
- * @param {Context} context
- */
-function actions(d, context) {
-	if (!may(context.user, 'deployer'))
-		return null;
-	const retry = async () => go(`/deployments/${(await post(`/deployments/${d.id}/retry`, {})).id}`);
-	const cancel = () => post(`/deployments/${d.id}/cancel`);
-	const busy = context.state.busy === true;
-	const decide = (/** @type {string} */ verb) => () => context.run(() => post(`/deployments/${d.id}/${verb}`, {}));
-	return el('div', { class: 'actions' },
-		needsApproval(d) && !startedBy(d, context.user.id) && [
-			el('button', { class: 'primary', type: 'button', disabled: busy, onclick: decide('approve') },
-				t.deployment.approve),
-			el('button', { type: 'button', disabled: busy, onclick: decide('deny') }, t.deployment.deny)],
-		!isOver(d) && el('button', { class: 'danger', type: 'button', disabled: busy,
-			onclick: () => context.run(cancel) }, t.deployment.cancel),
-		el('button', { type: 'button', disabled: busy, onclick: () => context.run(retry) }, t.deployment.retry),
-		el('a', { class: 'button', href: href(`/projects/${d.projectId}/deploy?from=${d.id}`) },
-			t.deployment.again));
 }
 
 // --- why it is in its state
