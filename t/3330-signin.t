@@ -44,6 +44,7 @@ sub value { return $db->sql("SELECT $_[1] FROM user WHERE valid = 1 AND username
 # --- without a key
 $got = $none->get('/api/auth/url');
 is($got->{status}, 503, 'without a key GET /api/auth/url returns 503');
+is($none->head('/api/auth/url')->{status}, 503, 'without a key HEAD /api/auth/url returns 503');
 like($got->{json}{detail}, qr/slipway-admin key/, 'without a key the error says how to create one');
 is($none->post('/api/auth/login', { code => 'x', state => 'y' })->{status}, 503,
     'without a key POST /api/auth/login returns 503');
@@ -52,6 +53,10 @@ $api->reload or die 'the workers were not replaced';
 
 # --- the start of a sign-in
 my $b = browser();
+$got = $none->head('/api/auth/url');
+is($got->{status}, 200, 'HEAD /api/auth/url says that signing in works');
+is($db->sql('SELECT COUNT(*) FROM signin'), 0, 'HEAD /api/auth/url starts no sign-in');
+is($got->{headers}{'set-cookie'}, undef, 'HEAD /api/auth/url sets no cookie');
 $got = $b->visit('GET', '/api/auth/url');
 is($got->{status}, 200, 'GET /api/auth/url returns 200') or diag $got->{body};
 my ($url, $state) = @{ $got->{json} }{qw(url state)};

@@ -136,21 +136,16 @@ cookies_limit(struct req *rq)
 		cookie_end(rq, name[i]);
 }
 
+/* Stores a sign-in that begins, and binds it to the browser by a cookie. */
 static const struct err *
-api_auth_url(struct req *rq)
+signin_begin(struct req *rq, const char *state, const char *verifier)
 {
-	char state[CRYPTO_TOKEN_MAX], verifier[CRYPTO_TOKEN_MAX];
 	char browser[CRYPTO_TOKEN_MAX];
 	char state_hash[CRYPTO_HASH_HEX], browser_hash[CRYPTO_HASH_HEX];
 	struct signin s = { .state_hash = state_hash,
 		.browser_hash = browser_hash };
-	struct login_address address = { .state = state };
 	const struct err *e;
 
-	if ((e = check_ready(rq)) != NULL)
-		return e;
-	crypto_token("", state);
-	crypto_token("", verifier);
 	crypto_token("", browser);
 	crypto_sha256(state, strlen(state), state_hash);
 	crypto_sha256(browser, strlen(browser), browser_hash);
@@ -159,12 +154,30 @@ api_auth_url(struct req *rq)
 		 &s.verifier)) != NULL ||
 	    (e = signin_insert(rq->db, &s)) != NULL)
 		return e;
-	address.url = forge_authorize_url(rq->access->forge, rq->a, state,
-	    crypto_challenge(rq->a, verifier));
 	cookies_limit(rq);
 	answer_header(rq, "Set-Cookie", "%s=%s; Path=/; Max-Age=%d%s",
 	    cookie_name(rq->a, state_hash), browser, SIGNIN_SECONDS,
 	    AUTH_COOKIE_RULES);
+	return NULL;
+}
+
+static const struct err *
+api_auth_url(struct req *rq)
+{
+	char state[CRYPTO_TOKEN_MAX], verifier[CRYPTO_TOKEN_MAX];
+	struct login_address address = { .state = state };
+	const struct err *e;
+
+	if ((e = check_ready(rq)) != NULL)
+		return e;
+	crypto_token("", state);
+	crypto_token("", verifier);
+	/* HEAD only says whether a browser can sign in here. */
+	if (strcmp(rq->in[IN_METHOD], "HEAD") != 0 &&
+	    (e = signin_begin(rq, state, verifier)) != NULL)
+		return e;
+	address.url = forge_authorize_url(rq->access->forge, rq->a, state,
+	    crypto_challenge(rq->a, verifier));
 	answer_item(rq, &login_address_shape, &address, 0);
 	return NULL;
 }
@@ -368,7 +381,8 @@ static const struct route routes[] = {
 		"url within ten minutes. The Git server redirects it to "
 		"gitserver.redirect_uri with code and state, or, if the user "
 		"or the server rejects the sign-in, with error and "
-		"error_description; then show these and start again.",
+		"error_description; then show these and start again. HEAD "
+		"starts no sign-in: its status says whether GET can.",
 	    .out = &login_address_shape,
 	    .status = 200,
 	    .errors = route_limited },
