@@ -6,30 +6,16 @@
 use strict;
 use warnings;
 use Test::More;
+use Slipway::Certificate;
 use Slipway::DB;
 use Slipway::Probe;
 use Slipway::Test;
 
 my $dir = tempdir();
-sub openssl {
-	my ($status, $out, $err) = run_cmd('openssl', @_);
-	die "openssl: $err" if $status != 0;
-	return;
-}
-for my $ca ('ca', 'other') {
-	openssl('req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', 2,
-	    '-subj', "/CN=$ca", '-keyout', "$dir/$ca.key", '-out', "$dir/$ca.crt");
-}
+make_ca($dir, $_) for 'ca', 'other';
 # 127.1 is an address of this machine, but slipway does not take it for one.
-my %san = ('127.0.0.1' => 'IP:127.0.0.1,DNS:127.1');
-for my $name ('127.0.0.1', 'elsewhere.example', 'client') {
-	spew("$dir/$name.ext", 'subjectAltName = ' . ($san{$name} || "DNS:$name") . "\n");
-	openssl('req', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-subj', "/CN=$name",
-	    '-keyout', "$dir/$name.key", '-out', "$dir/$name.csr");
-	openssl('x509', '-req', '-days', 2, '-in', "$dir/$name.csr", '-CA', "$dir/ca.crt", '-CAkey',
-	    "$dir/ca.key",
-	    '-CAcreateserial', '-extfile', "$dir/$name.ext", '-out', "$dir/$name.crt");
-}
+make_certificate($dir, 'ca', '127.0.0.1', 'IP:127.0.0.1,DNS:127.1');
+make_certificate($dir, 'ca', $_, "DNS:$_") for 'elsewhere.example', 'client';
 
 my $db = Slipway::DB->start(port => 1,
     args => ["--ssl-cert=$dir/127.0.0.1.crt", "--ssl-key=$dir/127.0.0.1.key",

@@ -126,7 +126,7 @@ sub follow {
 	for my $command (@{ $step->{commands} }) {
 		my $out = must("$step->{number}: $command",
 			in_root("cd /root/slipway\n" . ($command =~ s/github\.com/git.example.org/r) . "\n"));
-		($token) = $out =~ /(slw_[\w-]+)/ if $command =~ /token add/;
+		($token) = $out =~ /(slw_[\w-]+)/ if $command =~ /admin setup/;
 		like($out, qr/"status":"ok"/, 'the service is healthy') if $command =~ /health/;
 	}
 }

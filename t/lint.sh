@@ -66,7 +66,7 @@ cpp() {
 	    --suppress=getgrnamCalled --suppress=getpwnamCalled --suppress=getpwentCalled \
 	    --suppress=readdirCalled --suppress=funcArgOrderDifferent \
 	    "-I$top/src" -D_GNU_SOURCE -DSLIPWAY_VERSION='""' -DSLIPWAY_TEMPLATES='""' \
-	    -DSLIPWAY_CONF='""' -DSLIPWAY_LIBEXEC='""' "${code[@]}"
+	    -DSLIPWAY_CONF='""' -DSLIPWAY_EXAMPLE='""' -DSLIPWAY_LIBEXEC='""' "${code[@]}"
 }
 
 pages() {

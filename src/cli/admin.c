@@ -21,6 +21,20 @@ static const struct option_row global_options[] = {
 	OPTION_END,
 };
 
+static const struct option_row setup_options[] = {
+	OPTION(struct admin_setup, admin, "admin", .value = "USER",
+	    .doc = "the administrator; default: any, or else admin"),
+	OPTION(struct admin_setup, db_user, "db-user", .value = "ACCOUNT",
+	    .doc = "database account that creates the others; default: "
+		   "database.migrate_user"),
+	OPTION(struct admin_setup, db_password_file, "db-password-file",
+	    .value = "FILE", .file = true,
+	    .doc = "its password; default: ask for it"),
+	OPTION(struct admin_setup, dry_run, "dry-run",
+	    .doc = "print what is missing"),
+	OPTION_END,
+};
+
 static const struct option_row migrate_options[] = {
 	OPTION(struct admin_migrate, status, "status",
 	    .doc = "print each migration and its time"),
@@ -86,6 +100,14 @@ static const struct option_row token_options[] = {
 /* clang-format on */
 
 static const struct command commands[] = {
+	{ "setup",
+	    "create what is missing: accounts, keys, database, "
+	    "administrator",
+	    .examples = "setup --dry-run\tprint what is missing\n"
+			"setup --admin ada\tcreate it, with an administrator "
+			"of this name\n",
+	    .run = admin_setup,
+	    WITH(COMMAND_SETUP, setup_options, admin_setup) },
 	{ "migrate", "upgrade the schema to this program's version",
 	    .run = admin_migrate,
 	    WITH(COMMAND_DB | COMMAND_MIGRATE, migrate_options,
@@ -176,17 +198,19 @@ static int
 admin_run(struct command_call *call)
 {
 	const struct globals *globals = call->settings;
-	const char *path = globals->conf;
-	struct admin admin = { .a = call->a };
+	const unsigned flags = call->command->flags;
+	const bool optional = globals->conf == NULL ||
+	    (flags & COMMAND_SETUP) != 0;
+	struct admin admin = { .a = call->a,
+		.conf = globals->conf == NULL ? SLIPWAY_CONF : globals->conf };
 	const struct err *e;
 	int status = EX_OK;
 
-	if (call->command->flags == 0)
+	if (flags == 0)
 		e = call->command->run(&admin, call);
 	else if ((e = crypto_init()) == NULL &&
-	    (e = conf_read(admin.a, settings_keys,
-		 path == NULL ? SLIPWAY_CONF : path,
-		 path == NULL ? CONF_OPTIONAL : 0, &admin.set)) == NULL)
+	    (e = conf_read(admin.a, settings_keys, admin.conf,
+		 optional ? CONF_OPTIONAL : 0, &admin.set)) == NULL)
 		e = command_do(&admin, call);
 	if (e != NULL)
 		status = command_report(call, e);

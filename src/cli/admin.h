@@ -12,6 +12,7 @@
 /* Created once, in main. */
 struct admin {
 	struct arena *a;
+	const char *conf; /* path of the configuration */
 	struct settings set;
 	struct db *db; /* not connected until a command uses it */
 };
@@ -21,9 +22,16 @@ enum admin_flag {
 	COMMAND_DB = 1 << 0,      /* opens the database */
 	COMMAND_MIGRATE = 1 << 1, /* as the account that migrates */
 	COMMAND_SCHEMA = 1 << 2,  /* requires this program's schema version */
+	COMMAND_SETUP = 1 << 3,   /* the configuration may be missing */
 };
 
-/* Options of key and migrate. */
+/* Options of setup, key and migrate. */
+struct admin_setup {
+	const char *admin;            /* NULL = any, or else "admin" */
+	const char *db_user;          /* NULL = migrate_user */
+	const char *db_password_file; /* NULL = ask for it */
+	bool dry_run;
+};
 struct admin_key {
 	bool reseal;
 	bool prune;
@@ -58,6 +66,17 @@ MUSTCHECK const struct err *admin_read(struct admin *, const struct shape *,
 MUSTCHECK const struct err *admin_user_find(struct admin *,
     const char *username, struct user *out);
 
+/* What the commands of these names do, without their output. */
+MUSTCHECK const struct err *admin_key_create(struct admin *);
+MUSTCHECK const struct err *admin_schema_apply(struct admin *);
+MUSTCHECK const struct err *admin_user_create(struct admin *,
+    const char *username, const struct admin_user *);
+MUSTCHECK const struct err *admin_token_create(struct admin *,
+    const char *username, const struct admin_token *, const char **token);
+/* ERR_CONFIG if migrate cannot make it so. */
+MUSTCHECK const struct err *admin_schema_is_current(struct admin *, bool *out);
+
+command_run admin_setup;
 command_run admin_migrate, admin_key, admin_check, admin_doctor;
 command_run admin_gitserver_move;
 command_run admin_user_list, admin_user_add, admin_user_set;

@@ -48,17 +48,11 @@ key_rotate(struct admin *admin, struct keys *k)
 	const struct passwd *pw = getpwnam(user);
 	const struct err *e;
 
-	if ((e = private_keyring_lock(k->private, &k->lock)) != NULL)
+	if ((e = private_keyring_lock(k->private, &k->lock)) != NULL ||
+	    (e = keyring_rotate(k->keyring_path)) != NULL ||
+	    (e = private_keyring_rotate(k->private, k->public,
+		 pw == NULL ? geteuid() : pw->pw_uid)) != NULL)
 		return e;
-	if ((e = keyring_rotate(k->keyring_path)) != NULL)
-		return e;
-	(void)printf("%s has a new first key\n", k->keyring_path);
-	e = private_keyring_rotate(k->private, k->public,
-	    pw == NULL ? geteuid() : pw->pw_uid);
-	if (e != NULL)
-		return e;
-	(void)printf("%s has a new first key, %s its public half\n", k->private,
-	    k->public);
 	if (pw == NULL && geteuid() == 0)
 		warnx("%s: unknown account %s (runner.user): make the "
 		      "dispatcher's account the owner of the file",
@@ -268,8 +262,14 @@ key_do(struct admin *admin, struct keys *k, enum work work, unsigned flags)
 	struct reseal r = { .db = admin->db };
 	const struct err *e;
 
-	if (work == WORK_ROTATE)
-		return key_rotate(admin, k);
+	if (work == WORK_ROTATE) {
+		if ((e = key_rotate(admin, k)) != NULL)
+			return e;
+		(void)printf("%s has a new first key\n", k->keyring_path);
+		(void)printf("%s has a new first key, %s its public half\n",
+		    k->private, k->public);
+		return NULL;
+	}
 	if ((e = keys_check(admin, k)) != NULL)
 		return e;
 	r.keyring = k->keyring;
@@ -281,6 +281,28 @@ key_do(struct admin *admin, struct keys *k, enum work work, unsigned flags)
 	return work == WORK_RESEAL ?
 	    key_reseal(&r, flags) :
 	    key_prune(admin, &r, (flags & RESEAL_WRITE) == 0);
+}
+
+static void
+keys_close(const struct keys *k)
+{
+	public_key_close(k->public_key);
+	private_keyring_close(k->private_keyring);
+	keyring_close(k->keyring);
+	if (k->lock != -1)
+		(void)close(k->lock);
+}
+
+const struct err *
+admin_key_create(struct admin *admin)
+{
+	const struct err *e;
+	struct keys k;
+
+	paths_set(admin, &k);
+	e = key_rotate(admin, &k);
+	keys_close(&k);
+	return e;
 }
 
 const struct err *
@@ -304,10 +326,6 @@ admin_key(void *context, struct command_call *call)
 		options->prune ? WORK_PRUNE :
 				 WORK_ROTATE,
 	    options->dry_run ? 0 : RESEAL_WRITE);
-	public_key_close(k.public_key);
-	private_keyring_close(k.private_keyring);
-	keyring_close(k.keyring);
-	if (k.lock != -1)
-		(void)close(k.lock);
+	keys_close(&k);
 	return e;
 }

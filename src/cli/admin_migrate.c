@@ -27,15 +27,24 @@ print_states(const struct migration_state *m, size_t n)
 	}
 }
 
+/* Whether a migration prevents others: it was changed, or is from a later
+ * release. */
+static bool
+blocks(const struct migration_state *m)
+{
+	return strcmp(m->state, "changed") == 0 ||
+	    strcmp(m->state, "unknown") == 0;
+}
+
 static const struct err *
-apply(struct admin *admin, const struct migration_state *m, size_t n)
+apply(struct admin *admin, const struct migration_state *m, size_t n,
+    size_t *done)
 {
 	const struct err *e;
-	size_t i, done = 0;
+	size_t i;
 
 	for (i = 0; i < n; i++)
-		if (strcmp(m[i].state, "changed") == 0 ||
-		    strcmp(m[i].state, "unknown") == 0)
+		if (blocks(&m[i]))
 			return db_check_schema(admin->db);
 	for (i = 0; i < n; i++) {
 		if (!to_do(&m[i]))
@@ -44,11 +53,43 @@ apply(struct admin *admin, const struct migration_state *m, size_t n)
 		(void)fflush(stdout);
 		if ((e = db_migrate(admin->db, m[i].name)) != NULL)
 			return e;
-		done++;
+		(*done)++;
 	}
-	if (done == 0)
-		(void)printf("the schema is up to date\n");
 	return db_check_schema(admin->db);
+}
+
+const struct err *
+admin_schema_is_current(struct admin *admin, bool *out)
+{
+	const struct migration_state *m;
+	struct list list;
+	const struct err *e;
+	size_t i;
+
+	*out = false;
+	if ((e = db_migration_states(admin->db, admin->a, &list)) != NULL)
+		return e;
+	m = list.items;
+	for (i = 0; i < list.n; i++) {
+		if (blocks(&m[i]))
+			return db_check_schema(admin->db);
+		if (to_do(&m[i]))
+			return NULL;
+	}
+	*out = true;
+	return NULL;
+}
+
+const struct err *
+admin_schema_apply(struct admin *admin)
+{
+	struct list list;
+	const struct err *e;
+	size_t done = 0;
+
+	if ((e = db_migration_states(admin->db, admin->a, &list)) != NULL)
+		return e;
+	return apply(admin, list.items, list.n, &done);
 }
 
 const struct err *
@@ -59,7 +100,7 @@ admin_migrate(void *context, struct command_call *call)
 	const struct migration_state *m;
 	struct list list;
 	const struct err *e;
-	size_t i;
+	size_t i, done = 0;
 
 	if ((e = db_migration_states(admin->db, admin->a, &list)) != NULL)
 		return e;
@@ -68,8 +109,12 @@ admin_migrate(void *context, struct command_call *call)
 		print_states(m, list.n);
 		return NULL;
 	}
-	if (!options->dry_run)
-		return apply(admin, m, list.n);
+	if (!options->dry_run) {
+		e = apply(admin, m, list.n, &done);
+		if (e == NULL && done == 0)
+			(void)printf("the schema is up to date\n");
+		return e;
+	}
 	for (i = 0; i < list.n; i++)
 		if (to_do(&m[i]))
 			(void)printf("would apply %s\n", m[i].name);

@@ -73,21 +73,34 @@ add(struct db *db, void *context)
 }
 
 const struct err *
-admin_token_add(void *context, struct command_call *call)
+admin_token_create(struct admin *admin, const char *username,
+    const struct admin_token *options, const char **token)
 {
-	struct admin *admin = context;
-	char token[CRYPTO_TOKEN_MAX], hash[CRYPTO_HASH_HEX];
+	char text[CRYPTO_TOKEN_MAX], hash[CRYPTO_HASH_HEX];
 	struct api_token t = { .hash = hash };
 	struct user u;
 	const struct err *e;
 
-	if ((e = read_options(admin, call->options, &t)) != NULL ||
-	    (e = admin_user_find(admin, call->word[0], &u)) != NULL ||
+	*token = NULL;
+	if ((e = read_options(admin, options, &t)) != NULL ||
+	    (e = admin_user_find(admin, username, &u)) != NULL ||
 	    (e = fit(&u, &t)) != NULL)
 		return e;
-	crypto_token(PREFIX, token);
-	crypto_sha256(token, strlen(token), hash);
-	if ((e = db_transaction(admin->db, add, &t)) != NULL)
+	crypto_token(PREFIX, text);
+	crypto_sha256(text, strlen(text), hash);
+	if ((e = db_transaction(admin->db, add, &t)) == NULL)
+		*token = arena_strdup(admin->a, text);
+	return e;
+}
+
+const struct err *
+admin_token_add(void *context, struct command_call *call)
+{
+	const char *token;
+	const struct err *e;
+
+	if ((e = admin_token_create(context, call->word[0], call->options,
+		 &token)) != NULL)
 		return e;
 	(void)printf("%s\n", token);
 	return NULL;

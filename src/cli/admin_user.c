@@ -130,17 +130,25 @@ add(struct db *db, void *context)
 }
 
 const struct err *
+admin_user_create(struct admin *admin, const char *username,
+    const struct admin_user *options)
+{
+	struct change c = { .admin = admin,
+		.username = username,
+		.options = options };
+
+	return db_transaction(admin->db, add, &c);
+}
+
+const struct err *
 admin_user_add(void *context, struct command_call *call)
 {
-	struct admin *admin = context;
-	struct change c = { .admin = admin,
-		.username = call->word[0],
-		.options = call->options };
+	const char *username = call->word[0];
 	const struct err *e;
 
-	if ((e = db_transaction(admin->db, add, &c)) != NULL)
+	if ((e = admin_user_create(context, username, call->options)) != NULL)
 		return e;
-	(void)printf("user %s was created\n", c.username);
+	(void)printf("user %s was created\n", username);
 	return NULL;
 }
 

@@ -20,6 +20,7 @@
 	X(board)							\
 	X(capacity)							\
 	X(change)							\
+	X(dbserver)							\
 	X(deployment)							\
 	X(deployment_make)						\
 	X(environment)							\
