@@ -9,6 +9,7 @@ package Slipway::Proxy;
 #   $proxy->plan('commit after');    it does, and the connection is cut at once
 #   $proxy->plan('commit answer');   it does, and the response is dropped
 #   $proxy->plan('packet 7 after');  the client's 7th packet from now on
+#   $proxy->plan('packet 7 after kill');  the same, and the client is killed
 #   $proxy->plan('silent');          accepts connections and stays silent
 #   $proxy->plan('pass');
 #
@@ -20,6 +21,7 @@ use IO::Select;
 use IO::Socket::UNIX;
 use POSIX ();
 use Slipway::Test;
+use Socket ();
 
 my $made = 0;
 
@@ -103,6 +105,10 @@ sub _drop {
 sub _cut {
 	my ($self, $pair, $what) = @_;
 	spew($self->{cuts}, (slurp($self->{cuts}) || '') . "$what\n");
+	if ($what =~ / kill$/) {
+		my $pid = unpack 'i', getsockopt $pair->{client}, Socket::SOL_SOCKET, Socket::SO_PEERCRED;
+		kill 'KILL', $pid;
+	}
 	$self->_drop($pair);
 	return;
 }
@@ -141,9 +147,9 @@ sub _pump {
 sub _packet {
 	my ($self, $pair, $packet) = @_;
 	my $how = $self->_due(substr $packet, 4);
-	if ($how eq 'before') { $self->_cut($pair, $how); return 0 }
+	if ($how =~ /^before/) { $self->_cut($pair, $how); return 0 }
 	_write($pair->{server}, $packet);
-	if ($how eq 'after') { $self->_cut($pair, $how); return 0 }
+	if ($how =~ /^after/) { $self->_cut($pair, $how); return 0 }
 	$pair->{doomed} = 1 if $how eq 'answer';
 	return 1;
 }
@@ -155,7 +161,7 @@ sub _due {
 	my $how = '';
 	if ($plan =~ /^commit (\w+)$/ && $payload eq "\x03COMMIT") {
 		$how = $1;
-	} elsif ($plan =~ /^packet (\d+) (\w+)$/) {
+	} elsif ($plan =~ /^packet (\d+) (\w+(?: kill)?)$/) {
 		$how = $2 if $1 <= 1;
 		$self->plan('packet ' . ($1 - 1) . " $2") if $1 > 1;
 	}
