@@ -157,6 +157,27 @@ my @presets = map { $_->{key} eq 'S' ? { %$_, default => 'new' } : $_ } @{ $befo
 $got = $api->put($url{project}, { envPresets => \@presets });
 isnt($got->{headers}{etag}, $before->{headers}{etag}, 'a new secret changes the ETag');
 
+# --- locks, whose version is the time of their last change
+my $lock = { reason => 'an incident' };
+for my $path ('/api/lock', "$url{project}/lock") {
+	is($api->put($path, $lock, { 'If-Match' => '*' })->{status}, 412,
+	    "$path: a lock that is not set matches nothing");
+	my $set = $api->put($path, $lock, { 'If-None-Match' => '*' });
+	is($set->{status}, 200, "$path: If-None-Match * sets a lock where there is none");
+	my $again = $api->put($path, { reason => 'mine' }, { 'If-None-Match' => '*' });
+	is($again->{status}, 412, "$path: If-None-Match * does not replace a lock");
+	my %mine = ('If-Match' => $set->{headers}{etag});
+	my $changed = $api->put($path, { reason => 'a longer incident' }, \%mine);
+	is("$changed->{status} $changed->{json}{reason}", '200 a longer incident',
+	    "$path: the tag of a PUT allows a PUT");
+	is($api->put($path, $lock, \%mine)->{status}, 412, "$path: the former tag does not");
+	is($api->delete($path, \%mine)->{status}, 412, "$path: nor does it allow a DELETE");
+	is($api->get($path)->{headers}{etag}, $changed->{headers}{etag}, 'a GET returns the tag of the PUT')
+	    if $path eq '/api/lock';
+	is($api->delete($path, { 'If-Match' => $changed->{headers}{etag} })->{status}, 204,
+	    "$path: the present tag allows a DELETE");
+}
+
 # --- 415
 $got = $api->post('/api/projects', '{}', { 'Content-Encoding' => 'gzip' });
 is("$got->{status} $got->{headers}{'accept-encoding'}", '415 identity',

@@ -87,7 +87,7 @@ answer_item(struct req *rq, const struct shape *shape, const void *item,
 	const struct etag_key key = { .kind = shape->name,
 		.id = id != NULL && id->type == F_INT ?
 		    *(const int64_t *)field_of(item, id) :
-		    0,
+		    rq->id[0], /* the one that the path names */
 		.version = version };
 
 	buf_clear(&an->body);

@@ -7,7 +7,8 @@
 #include "store/environment.h"
 #include "store/lock.h"
 
-/* What a transaction works on. */
+/* What a transaction works on. A lock has no version of its own: each change
+ * sets `since`. */
 struct work {
 	struct req *rq;
 	/* Locks the row of what the path names, and says what that is. */
@@ -65,6 +66,7 @@ put_body(struct db *db, void *context)
 
 	if ((e = w->find(w->rq, &place)) != NULL)
 		return e;
+	w->lock = (struct deploy_lock){ .reason = NULL };
 	e = lock_at(db, w->rq->a, place.project_id, place.environment_id,
 	    &w->lock);
 	if (e != NULL && e->code != ERR_NOTFOUND)
@@ -72,7 +74,8 @@ put_body(struct db *db, void *context)
 	w->lock.project_id = place.project_id;
 	w->lock.environment_id = place.environment_id;
 	old = w->lock;
-	if ((e = req_update(w->rq, &lock_shape, 0, &w->lock)) != NULL ||
+	if ((e = req_update(w->rq, &lock_shape, old.since.ms, &w->lock)) !=
+		NULL ||
 	    json_unchanged(&lock_shape, &old, &w->lock))
 		return e;
 	w->lock.locked_by = (struct maybe){ w->rq->who.user_id, true };
@@ -89,7 +92,7 @@ lock_set(struct work w)
 
 	if ((e = req_transaction(w.rq, put_body, &w)) != NULL)
 		return e;
-	answer_item(w.rq, &lock_shape, &w.lock, 0);
+	answer_item(w.rq, &lock_shape, &w.lock, w.lock.since.ms);
 	return NULL;
 }
 
@@ -97,10 +100,15 @@ static const struct err *
 remove_body(struct db *db, void *context)
 {
 	struct work *w = context;
-	struct deploy_lock place;
+	struct deploy_lock place, lock;
 	const struct err *e;
 
 	if ((e = w->find(w->rq, &place)) != NULL)
+		return e;
+	e = lock_at(db, w->rq->a, place.project_id, place.environment_id,
+	    &lock);
+	if (e != NULL ||
+	    (e = req_match(w->rq, &lock_shape, lock.since.ms)) != NULL)
 		return e;
 	return lock_remove(db, place.project_id, place.environment_id);
 }
@@ -125,7 +133,7 @@ api_lock_show(struct req *rq)
 
 	if ((e = lock_at(rq->db, rq->a, 0, 0, &lock)) != NULL)
 		return e;
-	answer_item(rq, &lock_shape, &lock, 0);
+	answer_item(rq, &lock_shape, &lock, lock.since.ms);
 	return NULL;
 }
 
@@ -147,7 +155,7 @@ HANDLERS(service)
 /* clang-format off */
 #define SET(p, r, h, op, sum)						\
 	{ .method = METHOD_PUT, .path = (p), .role = (r),		\
-	    .in = &lock_shape, .mode = JSON_UPDATE, .handler = (h),	\
+	    .flags = ROUTE_GUARDED, .in = &lock_shape, .mode = JSON_UPDATE, .handler = (h),	\
 	    .judge = api_lock_judge, .operation = (op), .summary = (sum), \
 	    .out = &lock_shape, .status = 200 }
 /* clang-format on */
@@ -166,16 +174,16 @@ static const struct route routes[] = {
 	    .errors = not_set },
 	SET("/api/lock", ROLE_ADMIN, api_service_lock, "lockService",
 	    "Lock the whole service"),
-	REMOVE("/api/lock", ROLE_ADMIN, 0, api_service_unlock, "unlockService",
-	    "Remove the lock of the service", not_set),
+	REMOVE("/api/lock", ROLE_ADMIN, ROUTE_GUARDED, api_service_unlock,
+	    "unlockService", "Remove the lock of the service", not_set),
 	SET("/api/projects/{id}/lock", ROLE_MAINTAINER, api_project_lock,
 	    "lockProject", "Lock a project"),
-	REMOVE("/api/projects/{id}/lock", ROLE_MAINTAINER, 0,
+	REMOVE("/api/projects/{id}/lock", ROLE_MAINTAINER, ROUTE_GUARDED,
 	    api_project_unlock, "unlockProject", "Remove the lock of a project",
 	    NULL),
 	SET("/api/environments/{id}/lock", ROLE_MAINTAINER,
 	    api_environment_lock, "lockEnvironment", "Lock an environment"),
-	REMOVE("/api/environments/{id}/lock", ROLE_MAINTAINER, 0,
+	REMOVE("/api/environments/{id}/lock", ROLE_MAINTAINER, ROUTE_GUARDED,
 	    api_environment_unlock, "unlockEnvironment",
 	    "Remove the lock of an environment", NULL),
 	ROUTE_END,

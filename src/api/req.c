@@ -120,6 +120,12 @@ req_match(const struct req *rq, const struct shape *shape, int64_t version)
 		.version = version };
 	const struct err *e = NULL;
 
+	if (version == 0)
+		return rq->in[IN_IF_MATCH] == NULL ?
+		    NULL :
+		    err_public(ERR_PRECONDITION,
+			"The resource does not exist. Repeat the request "
+			"without If-Match to create it.");
 	if (rq->in[IN_IF_MATCH] != NULL)
 		e = etag_guard(rq->in[IN_IF_MATCH], &key);
 	if (e == NULL && rq->in[IN_IF_NONE_MATCH] != NULL)

@@ -163,8 +163,8 @@ struct deploy req_deploy(struct req *, struct arena *);
 MUSTCHECK const struct err *req_transaction(struct req *, db_body *,
     void *context);
 /* Checks If-Match and If-None-Match against the version of the row that the
- * handler has locked, identified by the first id in the path.
- * ERR_PRECONDITION. */
+ * handler has locked, identified by the first id in the path; 0 = the request
+ * creates it. ERR_PRECONDITION. */
 MUSTCHECK const struct err *req_match(const struct req *, const struct shape *,
     int64_t version);
 /* For POST, inside the transaction: runs the route's judge on the body.
