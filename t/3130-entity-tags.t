@@ -164,8 +164,8 @@ for my $path ('/api/lock', "$url{project}/lock") {
 	    "$path: a lock that is not set matches nothing");
 	my $set = $api->put($path, $lock, { 'If-None-Match' => '*' });
 	is($set->{status}, 200, "$path: If-None-Match * sets a lock where there is none");
-	my $again = $api->put($path, { reason => 'mine' }, { 'If-None-Match' => '*' });
-	is($again->{status}, 412, "$path: If-None-Match * does not replace a lock");
+	is($api->put($path, { reason => 'mine' }, { 'If-None-Match' => '*' })->{status}, 412,
+	    "$path: If-None-Match * does not replace a lock");
 	my %mine = ('If-Match' => $set->{headers}{etag});
 	my $changed = $api->put($path, { reason => 'a longer incident' }, \%mine);
 	is("$changed->{status} $changed->{json}{reason}", '200 a longer incident',

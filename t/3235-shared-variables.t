@@ -102,6 +102,19 @@ is(outcome($api->put("/api/variables/$large->{json}{id}", { projects => [@copies
     'more projects require its value');
 is($api->delete("/api/variables/$large->{json}{id}")->{status}, 204, 'it can be deleted');
 
+# --- large values
+my %many = (value => 'x' x 65536, projects => [ $copies[40] ]);
+my @many = map { $api->post('/api/variables', { %many, key => "MANY$_" }) } 1 .. 8;
+is(join(' ', map { outcome($_) } @many), '201 ' x 7 . '422 /projects/0',
+    'values of 64 KiB are accepted until a project would receive more than 512 KiB');
+like($many[7]{body}, qr/would receive shared variables of more than 512 KiB/, 'the error names the limit');
+is(outcome($api->put("/api/variables/$many[0]{json}{id}", { value => '' })), '200', 'a value is shortened');
+is(outcome($api->post('/api/variables', { %many, key => 'MANY8' })), '201', 'then there is room again');
+is(outcome($api->put("/api/variables/$many[0]{json}{id}", { value => 'x' x 65536 })), '422 /projects/0',
+    'a change obeys the same limit');
+is($api->delete("/api/variables/$_->{json}{id}")->{status}, 204, 'a large variable is deleted')
+    for @many[0 .. 6];
+
 # --- deployments
 is_deeply(vars($project[0]), { MIRROR => 'https://m.example.org/', TOKEN => undef },
     'a deployment gets the variables of its project');

@@ -9,6 +9,7 @@
 #include "deploy/stored_secrets.h"
 #include "json/json.h"
 #include "store/deployment.h"
+#include "store/env.h"
 
 #define TEXT_MAX ((size_t)1 << 20)
 /* A secret value, encrypted for each project, must fit into a request. */
@@ -194,6 +195,35 @@ links_save(struct deploy *deploy, const struct variable *v, int64_t id,
 	return e;
 }
 
+/* Adds a fault for each project that receives more than a deployment can. */
+static const struct err *
+room_check(struct deploy *deploy, const struct variable *v, int64_t id)
+{
+	const struct variable_link *full;
+	const struct variable_ref *refs;
+	struct list list, overfull;
+	const struct err *e;
+	size_t i, k;
+
+	if ((e = json_items(deploy->a, &variable_ref_shape, v->projects.s,
+		 &list)) != NULL ||
+	    (e = variable_overfull(deploy->db, deploy->a, id, ENV_TOTAL_MAX,
+		 &overfull)) != NULL)
+		return e;
+	full = overfull.items;
+	refs = list.items;
+	for (i = 0; i < overfull.n; i++) {
+		for (k = 0; k + 1 < list.n; k++)
+			if (refs[k].project_id == full[i].project_id)
+				break;
+		faults_add(deploy->faults,
+		    fault_index(deploy->faults, "/projects", k),
+		    "would receive shared variables of more than 512 KiB; "
+		    "remove one of them or shorten the value");
+	}
+	return faults_check(deploy->faults);
+}
+
 const struct err *
 shared_save(struct deploy *deploy, const struct variable *v, int64_t *id)
 {
@@ -208,7 +238,9 @@ shared_save(struct deploy *deploy, const struct variable *v, int64_t *id)
 	if (e == NULL)
 		e = v->id == 0 ? variable_insert(deploy->db, &open, id) :
 				 variable_update(deploy->db, &open);
-	return e != NULL ? e : links_save(deploy, v, *id, &links);
+	if (e == NULL)
+		e = links_save(deploy, v, *id, &links);
+	return e != NULL ? e : room_check(deploy, v, *id);
 }
 
 /* Reads the value that was encrypted for the project. */

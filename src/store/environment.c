@@ -47,7 +47,7 @@ const struct shape environment_approver_shape = {
 static const struct field variable_fields[] = {
 	V(key, FIELD_MUST, .max = 128, .pattern = ENV_NAME_ERE,
 	    .doc = "Name of the variable."),
-	V(value, FIELD_NULL,
+	V(value, FIELD_NULL, .max = ENV_VALUE_MAX,
 	    .doc = "Value. A secret one is returned as null; null keeps it."),
 	V(secret, 0, .doc = "Whether the value is encrypted and masked."),
 	FIELD_END,

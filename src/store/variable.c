@@ -26,6 +26,7 @@ const struct shape variable_ref_shape = {
 	X(T, SET, key, FIELD_OUT | FIELD_IN | FIELD_MUST, .max = 128,	\
 	    .pattern = ENV_NAME_ERE, .doc = "Name of the variable.")	\
 	X(T, SET, value, FIELD_OUT | FIELD_IN | FIELD_NULL,		\
+	    .max = ENV_VALUE_MAX,					\
 	    .doc = "Value. A secret one is returned as null; null keeps it.") \
 	X(T, SET, secret, FIELD_OUT | FIELD_IN,				\
 	    .doc = "Whether the value is encrypted and masked.")	\
@@ -177,6 +178,26 @@ static const struct stmt link_one = {
 	.args = link_args,
 };
 
+struct room {
+	int64_t variable_id;
+	int64_t most;
+};
+static const struct field room_args[] = { FIELD(struct room, variable_id, 0),
+	FIELD(struct room, most, 0), FIELD_END };
+static const struct field project_row[] = { K(project_id), FIELD_END };
+static const struct stmt overfull = {
+	.name = "variable_overfull",
+	.sql = "SELECT p.project_id FROM variable_project m"
+	       " JOIN variable_project p ON p.project_id = m.project_id"
+	       " JOIN variable v ON v.id = p.variable_id"
+	       " WHERE m.variable_id = ? GROUP BY p.project_id"
+	       " HAVING SUM(LENGTH(p.`key`) + 2"
+	       " + COALESCE(LENGTH(v.value), LENGTH(p.sealed))) > ?",
+	.args = room_args,
+	.row = project_row,
+	.rowsize = sizeof(struct variable_link),
+};
+
 static const struct stmt *const variable_stmts[] = {
 	&by_id,
 	&lock,
@@ -191,6 +212,7 @@ static const struct stmt *const variable_stmts[] = {
 	&unlink_all,
 	&unlink_project,
 	&link_one,
+	&overfull,
 	NULL,
 };
 
@@ -307,4 +329,13 @@ const struct err *
 variable_link(struct db *db, const struct variable_link *one)
 {
 	return db_exec(db, &link_one, one, NULL);
+}
+
+const struct err *
+variable_overfull(struct db *db, struct arena *a, int64_t id, int64_t most,
+    struct list *out)
+{
+	const struct room args = { .variable_id = id, .most = most };
+
+	return db_rows(db, a, &overfull, &args, out);
 }

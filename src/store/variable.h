@@ -63,6 +63,10 @@ MUSTCHECK const struct err *variable_links_of(struct db *, struct arena *,
 /* Whether another variable with that key is passed to the project. */
 MUSTCHECK const struct err *variable_link_taken(struct db *, struct arena *,
     const struct variable_link *, bool *out);
+/* Lists the projects (project_id only) that receive the variable and, with all
+ * that they receive, more than that many bytes of names and values. */
+MUSTCHECK const struct err *variable_overfull(struct db *, struct arena *,
+    int64_t variable_id, int64_t most, struct list *out);
 /* Removes the variable from all projects, then passes it to one. */
 MUSTCHECK const struct err *variable_unlink(struct db *, int64_t variable_id);
 MUSTCHECK const struct err *variable_link(struct db *,
