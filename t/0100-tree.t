@@ -232,7 +232,7 @@ is_deeply([grep { $bare{$_} =~ /\bdb_check\s*\(/ } grep { !m{^src/(?:db|store)/}
 my @repeated;
 for my $file (grep { m{^src/store/.*\.c$} && $text{$_} =~ m{"store/columns\.h"} } @code) {
 	my $column = join '|', $text{$file} =~ m{^\tX\(T, (?!NONE)[A-Z]+, (\w+),}mg;
-	my ($table) = $text{$file} =~ m{\bCOLUMNS_INSERT\("(\w+)"};
+	my $table = $text{$file} =~ m{\bCOLUMNS_INSERT\("(\w+)"} ? $1 : '';
 	my $sql = $text{$file} =~ s/"\s*\n?\s*"//gr;
 	my $columns = qr{(?:(?:\w+\.)?`?(?:$column)`?(?:, )?){3,}};
 	my $values = qr{(?:`?(?:$column)`? = \?(?:, )?){2,}};

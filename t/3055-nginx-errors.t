@@ -27,6 +27,14 @@ sub curl {
 		json => eval { Cpanel::JSON::XS->new->utf8->decode($body) } || {} };
 }
 
+# The value of a header field of a response.
+sub header_of {
+	my ($name, @args) = @_;
+	my ($status, $out) = run_cmd('curl', '-s', '--cacert', $api->cacert, '-m', 30, '-o', '/dev/null',
+	    '-D', '-', @args);
+	return ($out =~ /^\Q$name\E: (.*?)\r$/mi)[0] // '';
+}
+
 sub problem {
 	my ($got, $status, $code, $name) = @_;
 	is("$got->{status} $got->{type}", "$status application/problem+json",
@@ -59,11 +67,28 @@ for my $version ('1.1', '2') {
 }
 
 # Error pages cannot be requested, nor can their prefix.
-for my $path (map({ "/.slipway/$_" } 400, 401, 403, 404, 405, 413, 429, 500, 502, 503, 504), '/.slipway/',
-    '/.slipway/x') {
+my @pages = (400, 401, 403, 404, 405, '405/file', 412, 413, 429, 497, 500, 502, 503, 504, '', 'x');
+for my $path (map { "/.slipway/$_" } @pages) {
 	problem(curl($_, $api->url . $path), 404, 'not_found', "$path over $_") for '--http1.1', '--http2';
 }
 problem(curl('-X', 'POST', $api->url . '/.slipway/429'), 404, 'not_found', 'a POST to a page of errors');
+
+# --- files of the console
+my $version = (curl($api->url . '/slipway/')->{body} =~ m{/slipway/([^/"]+)/main\.js})[0];
+ok($version, 'the page of the console names its modules');
+my $module = $api->url . "/slipway/$version/main.js";
+for my $v ('--http1.1', '--http2') {
+	problem(curl($v, $api->url . "/slipway/$version/x.js"), 404, 'not_found', "an unknown module, $v");
+	for my $path ($module, $api->url . '/slipway/', $api->url . '/slipway/projects/1') {
+		problem(curl($v, '-X', $_, $path), 405, 'method_not_allowed', "$_ of a file over $v")
+		    for qw(POST PUT DELETE PATCH);
+	}
+	problem(curl($v, '-H', 'If-Match: "x"', $module), 412, 'precondition_failed', "If-Match over $v");
+	is(curl($v, '-r', '100000000-', $module)->{status}, 200, "a range of a module is ignored over $v");
+}
+like(header_of('Allow', '-X', 'DELETE', $module), qr/^GET, HEAD$/, 'Allow names the methods of a file');
+is(curl($module)->{type}, 'text/javascript; charset=utf-8', 'a module has its type');
+problem(curl($api->url . $_), 404, 'not_found', $_) for '/index.html', '/x.js', '/a/b.css';
 
 # No path of the service redirects.
 my $got = curl('--http1.1', '-X', 'POST', $api->url . '/api/hooks');
@@ -71,6 +96,11 @@ problem($got, 404, 'not_found', '/api/hooks without a project');
 for my $path (qw(/api /api/hooks /api/git /api/deployments /api/projects /api/user /api/auth /.slipway)) {
 	unlike(curl($api->url . $path)->{status}, qr/^3/, "$path does not redirect");
 }
+
+# The port with TLS says so to a client that sends none.
+$got = curl("http://127.0.0.1:$port/api/health");
+problem($got, 400, 'bad_request', 'a request without TLS on the port for TLS');
+like($got->{body}, qr/This port requires https\./, 'the error says what to do');
 
 # The port without TLS redirects to TLS.
 my ($status, $out) = run_cmd('curl', '-s', '-o', '/dev/null', '-w', '%{http_code} %{redirect_url}',
