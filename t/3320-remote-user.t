@@ -75,6 +75,8 @@ $got = info(basic('boss'));
 is($got->{status}, 200, 'a name of auth.admins is accepted') or diag $got->{body};
 is($got->{json}{role}, 'admin', 'a name of auth.admins becomes an administrator');
 is(info(basic('boss'))->{json}{id}, $got->{json}{id}, 'a name of auth.admins is created once');
+is($db->sql('SELECT action, via, username, object_type, object_id FROM audit'),
+    "admitUser\tsession\tboss\tuser\t$got->{json}{id}", 'the audit log says that the user was created');
 
 # --- writes: a browser sends the password with the requests of any page
 my %own = ('Sec-Fetch-Site' => 'same-origin');

@@ -170,7 +170,8 @@ my %wrong = (
 );
 my %status = ('from another origin' => 403, 'from another site' => 403, 'without a state' => 422,
 	'with an access token' => 422, 'as a form' => 415);
-my $before = sessions();
+sub recorded { return $db->sql("SELECT COUNT(*) FROM audit WHERE action = 'login' AND username = 'ann'") }
+my ($before, $logins) = (sessions(), recorded());
 for my $name (sort keys %wrong) {
 	my $status = $status{$name} || 400;
 	is($wrong{$name}->()->{status}, $status, "a login $name returns $status");
@@ -178,6 +179,7 @@ for my $name (sort keys %wrong) {
 is(sessions(), $before, 'mismatched logins create no session');
 is($b->login($back, iss => $forge->server . '/')->{status}, 200,
     'mismatched logins do not use up the sign-in');
+is(recorded() - $logins, 1, 'the audit log has the accepted login and no rejected one');
 $b = browser();
 $back = $b->go('ann');
 $db->sql('UPDATE signin SET created_at = created_at - INTERVAL 11 MINUTE');

@@ -55,6 +55,7 @@ my %needs = (
 		'PUT /api/projects/{id}/lock', 'DELETE /api/projects/{id}/lock',
 		'PUT /api/environments/{id}/lock', 'DELETE /api/environments/{id}/lock',
 		'POST /api/environments', 'PUT /api/environments/{id}', 'DELETE /api/environments/{id}',
+		'GET /api/audit',
 		'POST /api/schedules', 'PUT /api/schedules/{id}', 'DELETE /api/schedules/{id}',
 	],
 	admin => [
@@ -144,7 +145,8 @@ for my $role (@roles) {
 
 # --- every credential at every route
 my %query = ('GET /api/git/branches' => '?projectId=999999', 'GET /api/git/commits' => '?projectId=999999',
-	'GET /api/events' => '?projectId=999999', 'GET /api/deployments/{id}/log/matches' => '?q=x');
+	'GET /api/audit' => '?projectId=999999', 'GET /api/events' => '?projectId=999999',
+	'GET /api/deployments/{id}/log/matches' => '?q=x');
 my @table;
 # 401, 403 or, for any other status, "in".
 sub result {

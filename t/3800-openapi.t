@@ -294,6 +294,8 @@ sub schedules {
 sub runners {
 	$db->sql("INSERT INTO runner VALUES ('rack 7', '[\"eu\"]', '1', 4, NOW(3), NOW(3), 0)");
 	drive('GET /api/runners', 200, role => 'viewer');
+	drive('GET /api/audit', 200, query => 'limit=3');
+	drive('GET /api/audit', 200, query => "projectId=$id{project}", role => 'maintainer');
 }
 
 sub users {

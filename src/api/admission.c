@@ -6,9 +6,12 @@
 
 #include "core/log.h"
 #include "core/str.h"
+#include "json/json.h"
+#include "store/audit.h"
 #include "store/identity.h"
 
 #define LOGIN_MAX 100
+#define CHANGES_MAX ((size_t)4096)
 
 /* Whether text from outside is a valid value of the user's member. If not, the
  * stored value stays. */
@@ -157,6 +160,31 @@ adopt(struct db *db, struct req *rq, struct identity *who, const char *login,
 	return identity_bind(db, who);
 }
 
+/* Records that the service has created the user, or made it an
+ * administrator. */
+static const struct err *
+admission_audit(struct req *rq, int64_t id, const struct user *u)
+{
+	const struct audit_object_ref object = { AUDIT_OF_USER, id, 0 };
+	const struct user granted = { .username = u->username,
+		.role = u->role };
+	struct audit entry = { .user_id = { id, true },
+		.username = u->username,
+		.via = AUDIT_SESSION,
+		.address = rq->in[IN_REMOTE_ADDR],
+		.action = "admitUser" };
+	const struct err *e;
+	struct buf changes;
+
+	buf_init(&changes, CHANGES_MAX);
+	(void)json_changes(&changes, &user_shape, NULL, &granted);
+	entry.changes.s = changes.data;
+	if ((e = buf_check(&changes)) == NULL)
+		e = audit_write(rq->db, &entry, &object);
+	buf_release(&changes);
+	return e;
+}
+
 static const struct err *
 user_make(struct db *db, struct req *rq, struct identity *who,
     const char *login, struct user *u)
@@ -246,7 +274,9 @@ admission_account(struct db *db, struct req *rq, const char *server,
 		return e;
 	if (admin)
 		out->role = "admin";
-	if ((e = profile_write(db, rq, account, out, admin ? 1 : 0)) != NULL)
+	if ((e = profile_write(db, rq, account, out, admin ? 1 : 0)) != NULL ||
+	    ((made || admin) &&
+		(e = admission_audit(rq, out->id, out)) != NULL))
 		return e;
 	if ((e = identity_seen(db, out->id)) != NULL)
 		return e;
@@ -254,6 +284,7 @@ admission_account(struct db *db, struct req *rq, const char *server,
 }
 
 struct newcomer {
+	struct req *rq;
 	const char *name;
 	const char *role;
 };
@@ -273,13 +304,15 @@ newcomer_body(struct db *db, void *context)
 		return e;
 	if (yes)
 		return deleted(n->name);
-	return user_insert(db, &u, &id);
+	if ((e = user_insert(db, &u, &id)) != NULL)
+		return e;
+	return admission_audit(n->rq, id, &u);
 }
 
 const struct err *
 admission_name(struct req *rq, const char *name, struct principal *out)
 {
-	struct newcomer n = { .name = name, .role = signup_role(rq) };
+	struct newcomer n = { .rq = rq, .name = name, .role = signup_role(rq) };
 	const struct err *e;
 	struct user u;
 

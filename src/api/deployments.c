@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: ISC */
+#include "api/audited.h"
 #include "api/board.h"
 #include "api/git.h"
 #include "api/replay.h"
@@ -139,7 +140,9 @@ work_end(struct work *w)
 {
 	const struct err *e;
 
-	if ((e = waiting_begin(w->rq->db, w->a, &w->made)) != NULL)
+	if ((e = audited_change(w->rq, AUDIT_OF_DEPLOYMENT, w->made.id,
+		 w->made.project_id)) != NULL ||
+	    (e = waiting_begin(w->rq->db, w->a, &w->made)) != NULL)
 		return e;
 	answer_item(w->rq, &deployment_shape, &w->made, 0);
 	return replay_save(w->rq, &w->key, w->made.id);
@@ -342,22 +345,44 @@ api_environment_rollback(struct req *rq)
 	return deployment_make(rq, rollback_body);
 }
 
+/* Records that the request has changed an existing deployment, and responds
+ * with it. */
+static const struct err *
+changed_answer(struct work *w)
+{
+	struct req *rq = w->rq;
+	const struct err *e;
+	struct deployment d;
+
+	if ((e = deployment_by_id(rq->db, w->a, rq->id[0], &d)) != NULL)
+		return e;
+	answer_item(rq, &deployment_shape, &d, 0);
+	return audited_change(rq, AUDIT_OF_DEPLOYMENT, d.id, d.project_id);
+}
+
 static const struct err *
 cancel_body(struct db *db, void *context)
 {
 	struct work *w = context;
 	const struct cancel_request *sent = w->rq->body;
 	const struct err *e;
+	bool changed;
 
 	arena_clear(w->a);
 	/* the rollback locks the project first, as do all that lock both */
 	if (sent->then != NULL &&
-	    (e = repeat_undo(&w->deploy, w->rq->id[0], &w->by, &w->made)) !=
-		NULL)
+	    ((e = repeat_undo(&w->deploy, w->rq->id[0], &w->by, &w->made)) !=
+		    NULL ||
+		(e = audited_change(w->rq, AUDIT_OF_DEPLOYMENT, w->made.id,
+		     w->made.project_id)) != NULL))
 		return e;
-	if ((e = deployment_cancel(db, w->a, w->rq->id[0])) != NULL)
+	if ((e = deployment_cancel(db, w->a, w->rq->id[0], &changed)) != NULL)
 		return e;
-	return deployment_answer(w->rq, w->a, w->rq->id[0]);
+	if (!changed) {
+		audited_nothing(w->rq);
+		return deployment_answer(w->rq, w->a, w->rq->id[0]);
+	}
+	return changed_answer(w);
 }
 
 /* Runs the body, which changes an existing deployment. */
@@ -401,7 +426,7 @@ vote_body(struct db *db, void *context)
 	arena_clear(w->a);
 	if ((e = approval_decide(&w->deploy, &vote)) != NULL)
 		return e;
-	return deployment_answer(w->rq, w->a, w->rq->id[0]);
+	return changed_answer(w);
 }
 
 static const struct err *
@@ -417,18 +442,7 @@ api_deployment_deny(struct req *rq)
 }
 
 static const struct route_param deployment_params[] = {
-	{ .name = "limit",
-	    .type = PARAM_INT,
-	    .min = 1,
-	    .max = 100,
-	    .fallback = 20,
-	    .doc = "Number of items on a page." },
-	{ .name = "cursor",
-	    .type = PARAM_INT,
-	    .min = 1,
-	    .max = 9999999999999999,
-	    .opaque = 1,
-	    .doc = "Cursor: \"next\" of the previous page." },
+	ROUTE_CURSOR,
 	{ .name = "projectId",
 	    .type = PARAM_INT,
 	    .min = ID_MIN,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: ISC */
+#include "api/audited.h"
 #include "api/resources.h"
 #include "deploy/approval.h"
 #include "deploy/target.h"
@@ -87,7 +88,9 @@ create_body(struct db *db, void *context)
 		return e;
 	if ((e = req_judge(rq)) != NULL)
 		return e;
-	if ((e = environment_write(rq, sent, &id)) != NULL)
+	if ((e = environment_write(rq, sent, &id)) != NULL ||
+	    (e = audited_change(rq, AUDIT_OF_ENVIRONMENT, id,
+		 sent->project_id)) != NULL)
 		return e;
 	return environment_by_id(db, rq->a, id, &w->env);
 }
@@ -143,9 +146,11 @@ change_body(struct db *db, void *context)
 	old = w->env;
 	if ((e = req_update(rq, &environment_shape, old.version, &w->env)) !=
 		NULL ||
-	    json_unchanged(&environment_shape, &old, &w->env))
+	    audited_same(rq, &environment_shape, &old, &w->env))
 		return e;
-	if ((e = environment_write(rq, &w->env, &id)) != NULL)
+	if ((e = environment_write(rq, &w->env, &id)) != NULL ||
+	    (e = audited_change(rq, AUDIT_OF_ENVIRONMENT, id,
+		 w->env.project_id)) != NULL)
 		return e;
 	return environment_by_id(db, rq->a, id, &w->env);
 }
@@ -172,7 +177,10 @@ remove_body(struct db *db, void *context)
 		return e;
 	if ((e = req_match(w->rq, &environment_shape, w->env.version)) != NULL)
 		return e;
-	return environment_delete(db, w->rq->a, w->env.id);
+	if ((e = environment_delete(db, w->rq->a, w->env.id)) != NULL)
+		return e;
+	return audited_change(w->rq, AUDIT_OF_ENVIRONMENT, w->env.id,
+	    w->env.project_id);
 }
 
 static const struct err *

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "api/audited.h"
 #include "api/resources.h"
 #include "api/signature.h"
 #include "core/address.h"
@@ -99,25 +100,30 @@ hook_url(const struct req *rq, int64_t project_id)
 	    (long long)project_id);
 }
 
+struct renewal {
+	struct req *rq;
+	struct hook_secret secret;
+};
+
 static const struct err *
 secret_body(struct db *db, void *context)
 {
-	const struct hook_secret *one = context;
-	struct arena *a = arena_open((size_t)16 * 1024);
+	const struct renewal *r = context;
+	const int64_t id = r->secret.project_id;
 	const struct err *e;
 
-	e = project_share(db, a, one->project_id);
-	if (e == NULL)
-		e = hook_secret_put(db, one);
-	arena_close(a);
-	return e;
+	if ((e = project_share(db, r->rq->a, id)) != NULL ||
+	    (e = hook_secret_put(db, &r->secret)) != NULL)
+		return e;
+	return audited_change(r->rq, AUDIT_OF_PROJECT, id, id);
 }
 
 static const struct err *
 api_hook_secret(struct req *rq)
 {
-	struct hook_secret one = { .project_id = rq->id[0],
-		.made_by = { rq->who.user_id, true } };
+	struct renewal one = { .rq = rq,
+		.secret = { .project_id = rq->id[0],
+		    .made_by = { rq->who.user_id, true } } };
 	struct hook_access shown = { .url = hook_url(rq, rq->id[0]) };
 	const struct err *e;
 
@@ -128,11 +134,11 @@ api_hook_secret(struct req *rq)
 		    "the service.");
 	shown.secret = secret_make(rq->a);
 	e = keyring_seal(rq->keyring, rq->a,
-	    arena_printf(rq->a, HOOK_PURPOSE, (long long)one.project_id),
-	    shown.secret, &one.secret);
+	    arena_printf(rq->a, HOOK_PURPOSE, (long long)rq->id[0]),
+	    shown.secret, &one.secret.secret);
 	if (e != NULL)
 		return e;
-	if ((e = db_transaction(rq->db, secret_body, &one)) != NULL)
+	if ((e = req_transaction(rq, secret_body, &one)) != NULL)
 		return e;
 	answer_item(rq, &hook_access_shape, &shown, 0);
 	return NULL;
@@ -281,7 +287,9 @@ trigger_fire(struct take *t, const struct list *triggers, size_t index)
 		refusal_note(t, trigger, index);
 		return NULL;
 	}
-	if (e != NULL)
+	if (e != NULL ||
+	    (e = audited_change(rq, AUDIT_OF_DEPLOYMENT, d.id, d.project_id)) !=
+		NULL)
 		return e;
 	buf_printf(&t->ids, "%s%lld", t->made > 0 ? "," : "[", (long long)d.id);
 	t->made++;
@@ -345,6 +353,7 @@ take_body(struct db *db, void *context)
 	buf_clear(&t->refused);
 	t->made = 0;
 	t->again = false;
+	audited_nothing(t->rq); /* unless a trigger creates a deployment */
 	if ((e = take_find(t)) == NULL || e->code != ERR_NOTFOUND)
 		return e;
 	e = project_lock(db, t->rq->a, one.project_id, &p);
@@ -455,6 +464,7 @@ api_hook_take(struct req *rq)
 	if ((e = signature_check(rq, &env, rq->id[0], &made_by)) != NULL)
 		return e;
 	answer_status(rq, 204);
+	audited_nothing(rq);
 	if (!env.push)
 		return NULL;
 	if ((e = hook_push_read(rq->a, &env, rq->text, rq->len, &push)) != NULL)

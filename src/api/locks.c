@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include <time.h>
 
+#include "api/audited.h"
 #include "api/resources.h"
 #include "deploy/deploy.h"
 #include "store/deployment.h"
@@ -15,6 +16,14 @@ struct work {
 	const struct err *(*find)(struct req *, struct deploy_lock *place);
 	struct deploy_lock lock;
 };
+
+static const struct err *
+lock_audit(struct req *rq, const struct deploy_lock *place)
+{
+	const struct audit_object_ref object = lock_object(place);
+
+	return audited_object(rq, &object);
+}
 
 static const struct err *
 service_find(struct req *rq, struct deploy_lock *place)
@@ -76,10 +85,11 @@ put_body(struct db *db, void *context)
 	old = w->lock;
 	if ((e = req_update(w->rq, &lock_shape, old.since.ms, &w->lock)) !=
 		NULL ||
-	    json_unchanged(&lock_shape, &old, &w->lock))
+	    audited_same(w->rq, &lock_shape, &old, &w->lock))
 		return e;
 	w->lock.locked_by = (struct maybe){ w->rq->who.user_id, true };
-	if ((e = lock_put(db, &w->lock)) != NULL)
+	if ((e = lock_put(db, &w->lock)) != NULL ||
+	    (e = lock_audit(w->rq, &place)) != NULL)
 		return e;
 	return lock_at(db, w->rq->a, place.project_id, place.environment_id,
 	    &w->lock);
@@ -108,9 +118,11 @@ remove_body(struct db *db, void *context)
 	e = lock_at(db, w->rq->a, place.project_id, place.environment_id,
 	    &lock);
 	if (e != NULL ||
-	    (e = req_match(w->rq, &lock_shape, lock.since.ms)) != NULL)
+	    (e = req_match(w->rq, &lock_shape, lock.since.ms)) != NULL ||
+	    (e = lock_remove(db, place.project_id, place.environment_id)) !=
+		NULL)
 		return e;
-	return lock_remove(db, place.project_id, place.environment_id);
+	return lock_audit(w->rq, &place);
 }
 
 /* What waited for the lock can start. */

@@ -118,6 +118,8 @@ static const struct {
 	    "Why a deployment has its status." STATE_REASON_TEXTS },
 	{ "DeploymentStatus",
 	    "Status of a deployment." STATE_DEPLOYMENT_TEXTS },
+	{ "AuditObject", "The type of what an audit entry is about." },
+	{ "AuditVia", "Where a change came from." },
 	{ "CancelThen", "What follows the cancelation of a deployment." },
 	{ "Checkout", "What a pipeline checks out." },
 	{ "DeploymentApproval",

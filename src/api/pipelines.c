@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "api/pipelines.h"
 
+#include "api/audited.h"
 #include "api/projects.h"
 #include "api/resources.h"
 #include "store/project.h"
@@ -64,6 +65,9 @@ create_body(struct db *db, void *context)
 	if (w->presets.s != NULL &&
 	    (e = project_presets_add(rq, w->p.project_id, w->presets)) != NULL)
 		return e;
+	if ((e = audited_change(rq, AUDIT_OF_PIPELINE, id, w->p.project_id)) !=
+	    NULL)
+		return e;
 	return pipeline_by_id(db, rq->a, id, &w->p);
 }
 
@@ -101,10 +105,13 @@ change_body(struct db *db, void *context)
 		return e;
 	old = w->p;
 	if ((e = req_update(rq, &pipeline_shape, old.version, &w->p)) != NULL ||
-	    json_unchanged(&pipeline_shape, &old, &w->p))
+	    audited_same(rq, &pipeline_shape, &old, &w->p))
 		return e;
 	if ((e = pipeline_update(db, &w->p)) != NULL)
 		return req_taken(rq, e, &w->p);
+	if ((e = audited_change(rq, AUDIT_OF_PIPELINE, old.id,
+		 old.project_id)) != NULL)
+		return e;
 	return pipeline_by_id(db, rq->a, rq->id[0], &w->p);
 }
 
@@ -130,7 +137,10 @@ remove_body(struct db *db, void *context)
 		return e;
 	if ((e = req_match(w->rq, &pipeline_shape, w->p.version)) != NULL)
 		return e;
-	return pipeline_delete(db, w->p.id);
+	if ((e = pipeline_delete(db, w->p.id)) != NULL)
+		return e;
+	return audited_change(w->rq, AUDIT_OF_PIPELINE, w->p.id,
+	    w->p.project_id);
 }
 
 static const struct err *

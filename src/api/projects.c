@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "api/audited.h"
 #include "api/resources.h"
 #include "core/branch.h"
 #include "core/str.h"
@@ -197,7 +198,8 @@ create_body(struct db *db, void *context)
 		return e;
 	if ((e = req_judge(w->rq)) != NULL)
 		return e;
-	if ((e = project_write(w->rq, w->rq->body, &id)) != NULL)
+	if ((e = project_write(w->rq, w->rq->body, &id)) != NULL ||
+	    (e = audited_change(w->rq, AUDIT_OF_PROJECT, id, id)) != NULL)
 		return e;
 	/* read inside the transaction: a later query could fail */
 	return project_with_workspace(db, w->rq->a, id, &w->p);
@@ -285,9 +287,10 @@ change_body(struct db *db, void *context)
 	if ((e = check_moved(db, rq, &w->p, old.repository)) != NULL ||
 	    (e = repository_correct(db, rq, &w->p, old.repository)) != NULL)
 		return e;
-	if (json_unchanged(&project_shape, &old, &w->p))
+	if (audited_same(rq, &project_shape, &old, &w->p))
 		return NULL;
-	if ((e = project_write(rq, &w->p, &id)) != NULL)
+	if ((e = project_write(rq, &w->p, &id)) != NULL ||
+	    (e = audited_change(rq, AUDIT_OF_PROJECT, id, id)) != NULL)
 		return e;
 	return project_with_workspace(db, rq->a, id, &w->p);
 }
@@ -314,7 +317,9 @@ remove_body(struct db *db, void *context)
 		return e;
 	if ((e = req_match(w->rq, &project_shape, w->p.version)) != NULL)
 		return e;
-	return project_delete(db, w->p.id);
+	if ((e = project_delete(db, w->p.id)) != NULL)
+		return e;
+	return audited_change(w->rq, AUDIT_OF_PROJECT, w->p.id, w->p.id);
 }
 
 static const struct err *

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "api/audited.h"
 #include "api/route.h"
 #include "core/str.h"
 
@@ -65,6 +66,7 @@ replay_find(struct req *rq, struct idempotency *key, bool *found)
 	key->answer = old.answer;
 	*found = true;
 	answer_json(rq, key->answer, strlen(key->answer), 0);
+	audited_nothing(rq);
 	return NULL;
 }
 

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <string.h>
 
+#include "api/audited.h"
 #include "api/etag.h"
 #include "api/route.h"
 #include "core/num.h"
@@ -95,10 +96,14 @@ static const struct err *
 attempt_body(struct db *db, void *context)
 {
 	const struct attempt *t = context;
+	struct req *rq = t->rq;
+	const struct err *e;
 
-	arena_rewind(t->rq->a, &t->start);
-	faults_init(&t->rq->faults, t->rq->a);
-	return t->body(db, t->context);
+	arena_rewind(rq->a, &t->start);
+	faults_init(&rq->faults, rq->a);
+	rq->audited = (struct audited_state){ .is_said = false };
+	e = t->body(db, t->context);
+	return e != NULL ? e : audited_check(rq);
 }
 
 const struct err *

@@ -110,6 +110,12 @@ struct answer {
 	size_t headers;
 };
 
+/* What audited.h knows about the changes of a request. */
+struct audited_state {
+	bool is_said;
+	const char *changes; /* JSON; NULL = the members of the body */
+};
+
 struct req {
 	struct arena *a; /* released at the end of the request */
 	struct db *db;
@@ -140,6 +146,7 @@ struct req {
 	const char *text; /* body as sent, if there is a route->in */
 	size_t len;
 	struct faults faults;
+	struct audited_state audited;
 	struct answer answer;
 };
 
@@ -158,8 +165,9 @@ struct page req_page(const struct req *);
 /* The context for deploying. Results are in that arena. */
 struct deploy req_deploy(struct req *, struct arena *);
 
-/* Like db_transaction(). Memory of the request that the body allocates is
- * released before the body runs again. */
+/* Like db_transaction(), for a body that says what it changes (audited.h).
+ * Memory of the request that the body allocates is released before the body
+ * runs again. */
 MUSTCHECK const struct err *req_transaction(struct req *, db_body *,
     void *context);
 /* Checks If-Match and If-None-Match against the version of the row that the

@@ -27,6 +27,7 @@
 	X(log)								\
 	X(log_index)								\
 	X(events)							\
+	X(audit)							\
 	X(users)							\
 	X(signin)							\
 	X(tokens)							\
@@ -62,6 +63,12 @@ extern const enum err_code route_limited[];   /* 429 */
 	    .fallback = 1, .doc = "Page number, from 1." },	\
 	{ .name = "limit", .type = PARAM_INT, .min = 1, .max = 100,	\
 	    .fallback = 20, .doc = "Number of items on a page." }
+#define ROUTE_CURSOR							\
+	{ .name = "limit", .type = PARAM_INT, .min = 1, .max = 100,	\
+	    .fallback = 20, .doc = "Number of items on a page." },	\
+	{ .name = "cursor", .type = PARAM_INT, .min = 1,		\
+	    .max = 9999999999999999, .opaque = 1,			\
+	    .doc = "Cursor: \"next\" of the previous page." }
 #define PARAM_END { .name = NULL }
 #define ID_MIN 1, .max = 9007199254740991
 #define ROUTE_END { .path = NULL }

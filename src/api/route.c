@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "api/answer.h"
+#include "api/audited.h"
 #include "api/auth.h"
 #include "api/etag.h"
 #include "api/resources.h"
@@ -420,6 +421,8 @@ serve(struct req *rq, const char *body, size_t len)
 	if ((e = unguarded_check(rq)) != NULL)
 		return e;
 	if ((e = rq->route->handler(rq)) != NULL)
+		return e;
+	if (rq->route->method != METHOD_GET && (e = audited_check(rq)) != NULL)
 		return e;
 	if (rq->answer.status == 0)
 		rq->answer.status = rq->route->status;

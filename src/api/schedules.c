@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: ISC */
+#include "api/audited.h"
 #include "api/resources.h"
 #include "deploy/deploy.h"
 #include "deploy/scheduled.h"
@@ -78,7 +79,9 @@ create_body(struct db *db, void *context)
 	if ((e = req_judge(rq)) != NULL)
 		return e;
 	if ((e = scheduled_close(&deploy, &sent, NULL)) != NULL ||
-	    (e = schedule_insert(db, &sent, &id)) != NULL)
+	    (e = schedule_insert(db, &sent, &id)) != NULL ||
+	    (e = audited_change(rq, AUDIT_OF_SCHEDULE, id, sent.project_id)) !=
+		NULL)
 		return e;
 	return schedule_read(rq, id, &w->schedule);
 }
@@ -140,10 +143,12 @@ change_body(struct db *db, void *context)
 	old = w->schedule;
 	if ((e = req_update(rq, &schedule_shape, old.version, &w->schedule)) !=
 		NULL ||
-	    json_unchanged(&schedule_shape, &old, &w->schedule))
+	    audited_same(rq, &schedule_shape, &old, &w->schedule))
 		return e;
 	if ((e = scheduled_close(&deploy, &w->schedule, &old)) != NULL ||
-	    (e = schedule_update(db, &w->schedule)) != NULL)
+	    (e = schedule_update(db, &w->schedule)) != NULL ||
+	    (e = audited_change(rq, AUDIT_OF_SCHEDULE, old.id,
+		 old.project_id)) != NULL)
 		return e;
 	return schedule_read(rq, old.id, &w->schedule);
 }
@@ -171,7 +176,10 @@ remove_body(struct db *db, void *context)
 	if ((e = req_match(w->rq, &schedule_shape, w->schedule.version)) !=
 	    NULL)
 		return e;
-	return schedule_delete(db, w->schedule.id);
+	if ((e = schedule_delete(db, w->schedule.id)) != NULL)
+		return e;
+	return audited_change(w->rq, AUDIT_OF_SCHEDULE, w->schedule.id,
+	    w->schedule.project_id);
 }
 
 static const struct err *

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/admission.h"
+#include "api/audited.h"
 #include "api/auth.h"
 #include "api/forge.h"
 #include "api/login.h"
@@ -235,7 +236,11 @@ begin_body(struct db *db, void *context)
 		return e;
 	if ((e = access_put(rq->access, rq->a, w->user.id, w->token)) != NULL)
 		return e;
-	return login_save(rq, &w->login, w->user.id, 0);
+	if ((e = login_save(rq, &w->login, w->user.id, 0)) != NULL)
+		return e;
+	rq->who.user_id = w->user.id;
+	rq->who.username = w->user.username;
+	return audited_change(rq, AUDIT_OF_SESSION, 0, 0);
 }
 
 /* Two concurrent first sign-ins of one account create its user once: the second
@@ -243,10 +248,10 @@ begin_body(struct db *db, void *context)
 static const struct err *
 begin(struct work *w)
 {
-	const struct err *e = db_transaction(w->rq->db, begin_body, w);
+	const struct err *e = req_transaction(w->rq, begin_body, w);
 
 	if (e != NULL && e->code == ERR_CONFLICT)
-		e = db_transaction(w->rq->db, begin_body, w);
+		e = req_transaction(w->rq, begin_body, w);
 	return e;
 }
 

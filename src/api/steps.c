@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: ISC */
+#include "api/audited.h"
 #include "api/resources.h"
 #include "store/pipeline.h"
 
 struct work {
 	struct req *rq;
+	int64_t project_id;
 	struct step step;
 };
 
@@ -46,12 +48,13 @@ create_body(struct db *db, void *context)
 	const struct err *e;
 	int64_t id;
 
-	e = pipeline_hold(db, rq->a, sent->pipeline_id);
+	e = pipeline_hold(db, rq->a, sent->pipeline_id, &w->project_id);
 	if (e != NULL && e->code != ERR_NOTFOUND)
 		return e;
 	if ((e = req_judge(rq)) != NULL)
 		return e;
-	if ((e = step_insert(db, sent, &id)) != NULL)
+	if ((e = step_insert(db, sent, &id)) != NULL ||
+	    (e = audited_change(rq, AUDIT_OF_STEP, id, w->project_id)) != NULL)
 		return e;
 	return step_by_id(db, rq->a, id, &w->step);
 }
@@ -79,7 +82,8 @@ step_hold(struct db *db, struct work *w)
 
 	if ((e = step_by_id(db, rq->a, rq->id[0], &w->step)) != NULL)
 		return e;
-	if ((e = pipeline_hold(db, rq->a, w->step.pipeline_id)) != NULL)
+	if ((e = pipeline_hold(db, rq->a, w->step.pipeline_id,
+		 &w->project_id)) != NULL)
 		return e;
 	return step_by_id(db, rq->a, rq->id[0], &w->step);
 }
@@ -98,9 +102,11 @@ change_body(struct db *db, void *context)
 	if ((e = req_update(rq, &step_shape, old.version, &w->step)) != NULL)
 		return e;
 	if ((e = step_place(db, &w->step)) != NULL ||
-	    json_unchanged(&step_shape, &old, &w->step))
+	    audited_same(rq, &step_shape, &old, &w->step))
 		return e;
-	if ((e = step_update(db, &old, &w->step)) != NULL)
+	if ((e = step_update(db, &old, &w->step)) != NULL ||
+	    (e = audited_change(rq, AUDIT_OF_STEP, old.id, w->project_id)) !=
+		NULL)
 		return e;
 	return step_by_id(db, rq->a, rq->id[0], &w->step);
 }
@@ -127,7 +133,9 @@ remove_body(struct db *db, void *context)
 		return e;
 	if ((e = req_match(w->rq, &step_shape, w->step.version)) != NULL)
 		return e;
-	return step_delete(db, &w->step);
+	if ((e = step_delete(db, &w->step)) != NULL)
+		return e;
+	return audited_change(w->rq, AUDIT_OF_STEP, w->step.id, w->project_id);
 }
 
 static const struct err *

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include <string.h>
 
+#include "api/audited.h"
 #include "api/auth.h"
 #include "api/login.h"
 #include "api/resources.h"
@@ -60,7 +61,8 @@ make_body(struct db *db, void *context)
 	const struct err *e;
 	int64_t id;
 
-	if ((e = token_insert(db, m->sent, &id)) != NULL)
+	if ((e = token_insert(db, m->sent, &id)) != NULL ||
+	    (e = audited_change(m->rq, AUDIT_OF_TOKEN, id, 0)) != NULL)
 		return e;
 	return token_by_id(db, m->rq->a, m->sent->user_id, id, m->made);
 }
@@ -127,6 +129,18 @@ removal_allowed(struct req *rq, const struct api_token *t)
 }
 
 static const struct err *
+remove_body(struct db *db, void *context)
+{
+	struct req *rq = context;
+	const struct err *e;
+
+	/* first: a token that deletes itself still has its name */
+	if ((e = audited_change(rq, AUDIT_OF_TOKEN, rq->id[0], 0)) != NULL)
+		return e;
+	return token_delete(db, rq->who.user_id, rq->id[0]);
+}
+
+static const struct err *
 api_token_remove(struct req *rq)
 {
 	const struct err *e;
@@ -138,7 +152,7 @@ api_token_remove(struct req *rq)
 		return e;
 	if ((e = req_match(rq, &api_token_shape, TOKEN_VERSION)) != NULL)
 		return e;
-	return token_delete(rq->db, rq->who.user_id, rq->id[0]);
+	return req_transaction(rq, remove_body, rq);
 }
 
 struct beginning {
@@ -156,6 +170,8 @@ begin_body(struct db *db, void *context)
 
 	if ((e = login_save(b->rq, &b->login, who->user_id, who->token_id)) !=
 	    NULL)
+		return e;
+	if ((e = audited_change(b->rq, AUDIT_OF_SESSION, 0, 0)) != NULL)
 		return e;
 	if ((e = identity_seen(db, who->user_id)) != NULL)
 		return e;
@@ -195,17 +211,34 @@ api_auth_info(struct req *rq)
 	return NULL;
 }
 
+struct ending {
+	struct req *rq;
+	char hash[CRYPTO_HASH_HEX];
+};
+
+static const struct err *
+end_body(struct db *db, void *context)
+{
+	const struct ending *ending = context;
+	const struct err *e;
+
+	if ((e = session_delete(db, ending->hash)) != NULL)
+		return e;
+	return audited_change(ending->rq, AUDIT_OF_SESSION, 0, 0);
+}
+
 /* Ends a session. An API token ends when it is deleted. */
 static const struct err *
 api_auth_logout(struct req *rq)
 {
 	const char *session = auth_session(rq);
+	struct ending ending = { .rq = rq };
 	const struct err *e;
-	char hash[CRYPTO_HASH_HEX];
 
+	audited_nothing(rq);
 	if (session != NULL) {
-		crypto_sha256(session, strlen(session), hash);
-		if ((e = session_delete(rq->db, hash)) != NULL)
+		crypto_sha256(session, strlen(session), ending.hash);
+		if ((e = req_transaction(rq, end_body, &ending)) != NULL)
 			return e;
 	}
 	answer_header(rq, "Set-Cookie",

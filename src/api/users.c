@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: ISC */
+#include "api/audited.h"
 #include "api/resources.h"
 #include "store/user.h"
 
@@ -68,6 +69,8 @@ create_body(struct db *db, void *context)
 		return e;
 	if ((e = user_insert(db, sent, &id)) != NULL)
 		return req_taken(rq, e, sent);
+	if ((e = audited_change(rq, AUDIT_OF_USER, id, 0)) != NULL)
+		return e;
 	return user_by_id(db, rq->a, id, &w->u);
 }
 
@@ -96,10 +99,12 @@ change_body(struct db *db, void *context)
 		return e;
 	old = w->u;
 	if ((e = req_update(rq, &user_shape, old.version, &w->u)) != NULL ||
-	    json_unchanged(&user_shape, &old, &w->u))
+	    audited_same(rq, &user_shape, &old, &w->u))
 		return e;
 	if ((e = user_update(db, &w->u)) != NULL)
 		return req_taken(rq, e, &w->u);
+	if ((e = audited_change(rq, AUDIT_OF_USER, old.id, 0)) != NULL)
+		return e;
 	return user_by_id(db, rq->a, rq->id[0], &w->u);
 }
 
@@ -125,7 +130,9 @@ remove_body(struct db *db, void *context)
 		return e;
 	if ((e = req_match(w->rq, &user_shape, w->u.version)) != NULL)
 		return e;
-	return user_delete(db, w->u.id);
+	if ((e = user_delete(db, w->u.id)) != NULL)
+		return e;
+	return audited_change(w->rq, AUDIT_OF_USER, w->u.id, 0);
 }
 
 static const struct err *

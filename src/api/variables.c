@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: ISC */
+#include "api/audited.h"
 #include "api/resources.h"
 #include "deploy/shared.h"
 #include "store/variable.h"
@@ -56,7 +57,10 @@ variable_write(struct req *rq, const struct variable *v, struct variable *out)
 
 	e = shared_save(&deploy, v, &id);
 	arena_close(a);
-	return e != NULL ? e : variable_by_id(rq->db, rq->a, id, out);
+	if (e != NULL ||
+	    (e = audited_change(rq, AUDIT_OF_VARIABLE, id, 0)) != NULL)
+		return e;
+	return variable_by_id(rq->db, rq->a, id, out);
 }
 
 static const struct err *
@@ -101,7 +105,7 @@ change_body(struct db *db, void *context)
 	old = w->variable;
 	if ((e = req_update(w->rq, &variable_shape, old.version,
 		 &w->variable)) != NULL ||
-	    json_unchanged(&variable_shape, &old, &w->variable))
+	    audited_same(w->rq, &variable_shape, &old, &w->variable))
 		return e;
 	return variable_write(w->rq, &w->variable, &w->variable);
 }
@@ -127,7 +131,11 @@ remove_body(struct db *db, void *context)
 	e = variable_lock(db, w->rq->a, w->rq->id[0], &w->variable);
 	if (e == NULL)
 		e = req_match(w->rq, &variable_shape, w->variable.version);
-	return e != NULL ? e : variable_delete(db, w->variable.id);
+	if (e == NULL)
+		e = variable_delete(db, w->variable.id);
+	return e != NULL ?
+	    e :
+	    audited_change(w->rq, AUDIT_OF_VARIABLE, w->variable.id, 0);
 }
 
 static const struct err *

@@ -202,6 +202,7 @@ admin_run(struct command_call *call)
 	const bool optional = globals->conf == NULL ||
 	    (flags & COMMAND_SETUP) != 0;
 	struct admin admin = { .a = call->a,
+		.command = call->command->name,
 		.conf = globals->conf == NULL ? SLIPWAY_CONF : globals->conf };
 	const struct err *e;
 	int status = EX_OK;

@@ -7,14 +7,24 @@
 #include "core/settings.h"
 #include "db/db.h"
 #include "json/json.h"
+#include "store/audit.h"
 #include "store/user.h"
+
+/* What the body of a transaction has changed. */
+struct admin_audit {
+	struct audit_object_ref object;
+	const char *changes; /* JSON; NULL = none */
+	bool is_unchanged;
+};
 
 /* Created once, in main. */
 struct admin {
 	struct arena *a;
 	const char *conf; /* path of the configuration */
 	struct settings set;
-	struct db *db; /* not connected until a command uses it */
+	struct db *db;       /* not connected until a command uses it */
+	const char *command; /* the action of entries in the audit log */
+	struct admin_audit audit;
 };
 
 /* Of a command. */
@@ -58,6 +68,14 @@ struct admin_token {
 	const char *expires;
 };
 
+/* Like db_transaction(), and adds an entry to the audit log with the account
+ * that runs the command. The body sets the object, unless it changes
+ * nothing. */
+MUSTCHECK const struct err *admin_transaction(struct admin *, db_body *,
+    void *context);
+/* Inside the body: notes which members differ; false if none do. */
+bool admin_changes(struct admin *, const struct shape *, const void *old,
+    const void *new);
 /* Reads members given as text over `item`, validated like a body of the API.
  * ERR_INVALID lists everything that is wrong. */
 MUSTCHECK const struct err *admin_read(struct admin *, const struct shape *,

@@ -183,6 +183,7 @@ move_body(struct db *db, void *context)
 		    (e = gitserver_project_move(db, &p[i], m->address[i])) !=
 			NULL)
 			return e;
+	m->admin->audit.object.type = AUDIT_OF_SERVICE;
 	return m->dry ? dry_end() : NULL;
 }
 
@@ -214,7 +215,7 @@ rename_run(struct rename *m, const char *old)
 	if ((e = servers_open(m, old)) != NULL ||
 	    (e = twins_check(m)) != NULL || (e = same_check(m)) != NULL)
 		return e;
-	e = db_transaction(m->admin->db, move_body, m);
+	e = admin_transaction(m->admin, move_body, m);
 	if (e != NULL && (!m->dry || e->code != ERR_PRECONDITION))
 		return e;
 	report(m);

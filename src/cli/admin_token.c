@@ -64,12 +64,38 @@ fit(const struct user *u, struct api_token *t)
 	return NULL;
 }
 
+static struct audit_object_ref
+token_object(int64_t id)
+{
+	return (struct audit_object_ref){ AUDIT_OF_TOKEN, id, 0 };
+}
+
+struct change {
+	struct admin *admin;
+	struct api_token token;
+};
+
 static const struct err *
 add(struct db *db, void *context)
 {
+	struct change *c = context;
+	const struct err *e;
 	int64_t id;
 
-	return token_insert(db, context, &id);
+	if ((e = token_insert(db, &c->token, &id)) != NULL)
+		return e;
+	(void)admin_changes(c->admin, &api_token_shape, NULL, &c->token);
+	c->admin->audit.object = token_object(id);
+	return NULL;
+}
+
+static const struct err *
+drop(struct db *db, void *context)
+{
+	struct change *c = context;
+
+	c->admin->audit.object = token_object(c->token.id);
+	return token_delete(db, c->token.user_id, c->token.id);
 }
 
 const struct err *
@@ -77,18 +103,18 @@ admin_token_create(struct admin *admin, const char *username,
     const struct admin_token *options, const char **token)
 {
 	char text[CRYPTO_TOKEN_MAX], hash[CRYPTO_HASH_HEX];
-	struct api_token t = { .hash = hash };
+	struct change c = { .admin = admin, .token.hash = hash };
 	struct user u;
 	const struct err *e;
 
 	*token = NULL;
-	if ((e = read_options(admin, options, &t)) != NULL ||
+	if ((e = read_options(admin, options, &c.token)) != NULL ||
 	    (e = admin_user_find(admin, username, &u)) != NULL ||
-	    (e = fit(&u, &t)) != NULL)
+	    (e = fit(&u, &c.token)) != NULL)
 		return e;
 	crypto_token(PREFIX, text);
 	crypto_sha256(text, strlen(text), hash);
-	if ((e = db_transaction(admin->db, add, &t)) == NULL)
+	if ((e = admin_transaction(admin, add, &c)) == NULL)
 		*token = arena_strdup(admin->a, text);
 	return e;
 }
@@ -142,16 +168,17 @@ admin_token_delete(void *context, struct command_call *call)
 {
 	struct admin *admin = context;
 	const char *const *words = call->word;
+	struct change c = { .admin = admin };
 	struct user u;
 	const struct err *e;
-	int64_t id;
 
-	if (!num_parse(words[1], 1, NUM_SAFE, &id))
+	if (!num_parse(words[1], 1, NUM_SAFE, &c.token.id))
 		return err_public(ERR_METHOD, "%s is not the number of a token",
 		    words[1]);
 	if ((e = admin_user_find(admin, words[0], &u)) != NULL)
 		return e;
-	e = token_delete(admin->db, u.id, id);
+	c.token.user_id = u.id;
+	e = admin_transaction(admin, drop, &c);
 	if (e != NULL && e->code == ERR_NOTFOUND)
 		return err_public(ERR_NOTFOUND, "%s has no token %s", words[0],
 		    words[1]);

@@ -116,6 +116,12 @@ admin_user_list(void *context, struct command_call *call)
 	return NULL;
 }
 
+static struct audit_object_ref
+user_object(int64_t id)
+{
+	return (struct audit_object_ref){ AUDIT_OF_USER, id, 0 };
+}
+
 static const struct err *
 add(struct db *db, void *context)
 {
@@ -124,9 +130,12 @@ add(struct db *db, void *context)
 	const struct err *e;
 	int64_t id;
 
-	if ((e = read_options(c, JSON_CREATE, &u)) != NULL)
+	if ((e = read_options(c, JSON_CREATE, &u)) != NULL ||
+	    (e = user_insert(db, &u, &id)) != NULL)
 		return e;
-	return user_insert(db, &u, &id);
+	(void)admin_changes(c->admin, &user_shape, NULL, &u);
+	c->admin->audit.object = user_object(id);
+	return NULL;
 }
 
 const struct err *
@@ -137,7 +146,7 @@ admin_user_create(struct admin *admin, const char *username,
 		.username = username,
 		.options = options };
 
-	return db_transaction(admin->db, add, &c);
+	return admin_transaction(admin, add, &c);
 }
 
 const struct err *
@@ -156,13 +165,17 @@ static const struct err *
 set(struct db *db, void *context)
 {
 	struct change *c = context;
-	struct user u;
+	struct user u, old;
 	const struct err *e;
 
 	if ((e = admin_user_find(c->admin, c->username, &u)) != NULL ||
-	    (e = user_lock(db, c->admin->a, u.id, &u)) != NULL ||
-	    (e = read_options(c, JSON_UPDATE, &u)) != NULL)
+	    (e = user_lock(db, c->admin->a, u.id, &u)) != NULL)
 		return e;
+	old = u;
+	if ((e = read_options(c, JSON_UPDATE, &u)) != NULL ||
+	    !admin_changes(c->admin, &user_shape, &old, &u))
+		return e;
+	c->admin->audit.object = user_object(u.id);
 	return user_update(db, &u);
 }
 
@@ -175,7 +188,7 @@ admin_user_set(void *context, struct command_call *call)
 		.options = call->options };
 	const struct err *e;
 
-	if ((e = db_transaction(admin->db, set, &c)) != NULL)
+	if ((e = admin_transaction(admin, set, &c)) != NULL)
 		return e;
 	(void)printf("user %s was changed\n", c.username);
 	return NULL;
@@ -191,6 +204,7 @@ drop(struct db *db, void *context)
 	if ((e = admin_user_find(c->admin, c->username, &u)) != NULL ||
 	    (e = user_lock(db, c->admin->a, u.id, &u)) != NULL)
 		return e;
+	c->admin->audit.object = user_object(u.id);
 	return user_delete(db, u.id);
 }
 
@@ -201,7 +215,7 @@ admin_user_delete(void *context, struct command_call *call)
 	struct change c = { .admin = admin, .username = call->word[0] };
 	const struct err *e;
 
-	if ((e = db_transaction(admin->db, drop, &c)) != NULL)
+	if ((e = admin_transaction(admin, drop, &c)) != NULL)
 		return e;
 	(void)printf("user %s was deleted\n", c.username);
 	return NULL;

@@ -264,6 +264,10 @@ const struct conf_key settings_keys[] = {
 	KEY(runner, log_days, C_INT, CONF_RELOAD, .min = 0, .max = 36500,
 	    .fallback = "90",
 	    .doc = "Age in days at which logs are deleted; 0 = never."),
+	KEY(runner, audit_days, C_INT, CONF_RELOAD, .min = 0, .max = 36500,
+	    .fallback = "365",
+	    .doc = "Age in days at which entries of the audit log are deleted; "
+		   "0 = never."),
 	KEY(runner, log_total_max, C_SIZE, CONF_RELOAD, .min = 0,
 	    .max = 65536 * GIB, .fallback = "10g",
 	    .doc = "Maximum size of all logs together; 0 = no limit."),

@@ -10,6 +10,7 @@
 #include "core/zone.h"
 #include "deploy/deploy.h"
 #include "json/json.h"
+#include "store/audit.h"
 #include "store/move.h"
 
 #define TEXT_MAX ((size_t)4 << 20)
@@ -138,6 +139,7 @@ struct firing {
 	struct deploy deploy; /* with an own arena */
 	struct faults faults;
 	const struct schedule *due;
+	const char *runner;
 	int64_t *out;
 };
 
@@ -173,6 +175,18 @@ rejection(const struct firing *f, const struct err *e)
 }
 
 static const struct err *
+fired_audit(const struct firing *f, const struct deployment *d)
+{
+	const struct audit_object_ref object = { AUDIT_OF_DEPLOYMENT, d->id,
+		d->project_id };
+	const struct audit entry = { .via = AUDIT_RUNNER,
+		.username = f->runner,
+		.action = "fireSchedule" };
+
+	return audit_write(f->deploy.db, &entry, &object);
+}
+
+static const struct err *
 fire(struct firing *f)
 {
 	struct schedule s = *f->due;
@@ -193,7 +207,8 @@ fire(struct firing *f)
 		    (struct maybe){ .set = false }, why);
 	}
 	*f->out = d.id;
-	if ((e = supersede(f->deploy.db, s.last_deployment_id)) != NULL)
+	if ((e = fired_audit(f, &d)) != NULL ||
+	    (e = supersede(f->deploy.db, s.last_deployment_id)) != NULL)
 		return e;
 	return schedule_done(f->deploy.db, s.id, (struct maybe){ d.id, true },
 	    NULL);
@@ -235,9 +250,10 @@ fire_body(struct db *db, void *context)
 }
 
 const struct err *
-scheduled_fire(struct deploy *deploy, const struct schedule *due, int64_t *out)
+scheduled_fire(struct deploy *deploy, const struct schedule *due,
+    const char *runner, int64_t *out)
 {
-	struct firing f = { .deploy = *deploy, .due = due };
+	struct firing f = { .deploy = *deploy, .due = due, .runner = runner };
 	const struct err *e;
 
 	f.out = out;

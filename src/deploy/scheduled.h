@@ -20,10 +20,10 @@ MUSTCHECK const struct err *scheduled_close(struct deploy *, struct schedule *,
     const struct schedule *old);
 /* Fires a schedule that is due, once for all times that were missed: creates
  * its deployment, which supersedes the one before if that is still pending, or
- * records why it cannot. However many runners call it, only one does. Runs a
+ * records why it cannot. `runner` is the name of the caller. However many runners call it, only one does. Runs a
  * transaction. `out` is the deployment; 0 = none. If this host does not know
  * the time zone, the schedule stays due. */
 MUSTCHECK const struct err *scheduled_fire(struct deploy *,
-    const struct schedule *, int64_t *out);
+    const struct schedule *due, const char *runner, int64_t *out);
 
 #endif

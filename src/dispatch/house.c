@@ -2,9 +2,11 @@
 /* Removes rows that are old, for all runners. */
 #include "dispatch/context.h"
 #include "dispatch/part.h"
+#include "store/audit.h"
 #include "store/hook.h"
 #include "store/idempotency.h"
 #include "store/joblog.h"
+#include "store/lock.h"
 #include "store/queue.h"
 #include "store/runner.h"
 #include "store/session.h"
@@ -46,6 +48,8 @@ tidy(struct dispatch *d)
 	    database_done(b, idempotency_tidy(d->db, d->a), "tidy") &&
 	    database_done(b, hook_tidy(d->db), "tidy") &&
 	    database_done(b, runner_tidy(d->db, d->a), "tidy") &&
+	    database_done(b, lock_expire(d->db, d->a, d->name), "tidy") &&
+	    database_done(b, audit_tidy(d->db, d->a, s->audit_days), "tidy") &&
 	    database_done(b, session_tidy(d->db, &term), "tidy"))
 		(void)database_done(b,
 		    joblog_prune(d->db, s->log_days, s->log_total_max, &n),

@@ -37,7 +37,7 @@ fire(struct dispatch *d, const struct schedule *due)
 	const struct err *e;
 	int64_t id;
 
-	e = scheduled_fire(&deploy, due, &id);
+	e = scheduled_fire(&deploy, due, d->name, &id);
 	if (!database_done(&d->database, e, SCHEDULES) || id == 0)
 		return;
 	log_info("%lld: started by schedule %lld", (long long)id,

@@ -32,6 +32,8 @@ MUSTCHECK const struct err *json_tree(const char *text, size_t len,
  * Nested objects may leave members out. */
 bool json_same(const struct field *, const struct cJSON *value,
     const void *present);
+/* Whether a member has the same value in two items. */
+bool json_value_same(const struct field *, const void *a, const void *b);
 
 /* The JSON name of an entry, in the arena or static. */
 const char *json_name(struct arena *, const struct field *);

@@ -48,8 +48,12 @@ MUSTCHECK const struct err *json_strict(const char *text, size_t len);
 MUSTCHECK const struct err *json_read(const struct shape *, enum json_mode,
     const char *text, size_t len, void *item, struct faults *);
 
-/* Whether all members that a PUT may change are equal. */
-bool json_unchanged(const struct shape *, const void *a, const void *b);
+/* Writes the members with FIELD_IN that differ, or that have a value if `old` is
+ * NULL, as an array of {"name", "from", "to"}; false if there are none. Values
+ * that may contain a secret are null: all but numbers, times, truth values and
+ * those of an enumeration. */
+bool json_changes(struct buf *, const struct shape *, const void *old,
+    const void *new);
 
 /* Writes an item as an object: members with FIELD_OUT, and those with
  * FIELD_DETAIL if `detail` is FIELD_DETAIL (else 0). */

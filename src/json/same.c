@@ -168,9 +168,52 @@ json_same(const struct field *f, const cJSON *value, const void *present)
 	return false;
 }
 
-/* Compares one member of two items. */
 static bool
-value_same(const struct field *f, const void *a, const void *b)
+maps_same(const struct map *a, const struct map *b)
+{
+	size_t i, k;
+
+	if (a->n != b->n)
+		return false;
+	for (i = 0; i < a->n; i++) {
+		for (k = 0; k < b->n; k++)
+			if (str_eq(a->items[i].key, b->items[k].key))
+				break;
+		if (k == b->n || !str_eq(a->items[i].value, b->items[k].value))
+			return false;
+	}
+	return true;
+}
+
+static bool
+items_same(const struct shape *shape, const void *a, const void *b)
+{
+	const struct field *f;
+
+	for (f = shape->fields; f->name != NULL; f++)
+		if ((f->flags & FIELD_IN) != 0 &&
+		    !json_value_same(f, field_of(a, f), field_of(b, f)))
+			return false;
+	return true;
+}
+
+static bool
+lists_same(const struct shape *shape, const struct list *a,
+    const struct list *b)
+{
+	const char *left = a->items, *right = b->items;
+	size_t i;
+
+	if (a->n != b->n)
+		return false;
+	for (i = 0; i < a->n; i++, left += shape->size, right += shape->size)
+		if (!items_same(shape, left, right))
+			return false;
+	return true;
+}
+
+bool
+json_value_same(const struct field *f, const void *a, const void *b)
 {
 	const struct maybe *left = a, *right = b;
 
@@ -190,22 +233,11 @@ value_same(const struct field *f, const void *a, const void *b)
 		return str_eq(((const struct json_text *)a)->s,
 		    ((const struct json_text *)b)->s);
 	case F_LIST:
+		return lists_same(f->shape, a, b);
 	case F_MAP:
+		return maps_same(a, b);
 	case F_BLOB:
 		break;
 	}
 	return false;
-}
-
-bool
-json_unchanged(const struct shape *shape, const void *a, const void *b)
-{
-	const struct field *f;
-
-	for (f = shape->fields; f->name != NULL; f++)
-		if ((f->flags & FIELD_IN) != 0 &&
-		    (f->flags & FIELD_ONCE) == 0 &&
-		    !value_same(f, field_of(a, f), field_of(b, f)))
-			return false;
-	return true;
 }

@@ -373,8 +373,8 @@ static const struct stmt lock = {
 };
 static const struct stmt cancel_ask = {
 	.name = "deployment_cancel_ask",
-	.sql = "UPDATE deployment SET cancel_at = COALESCE(cancel_at, NOW(3))"
-	       " WHERE id = ? AND status = 'running'",
+	.sql = "UPDATE deployment SET cancel_at = NOW(3)"
+	       " WHERE id = ? AND status = 'running' AND cancel_at IS NULL",
 	.args = id_args,
 };
 
@@ -543,7 +543,7 @@ deployment_unended(struct db *db, struct arena *a, int64_t project_id,
 }
 
 const struct err *
-deployment_cancel(struct db *db, struct arena *a, int64_t id)
+deployment_cancel(struct db *db, struct arena *a, int64_t id, bool *changed)
 {
 	const struct deployment args = { .id = id };
 	struct move canceled = { .id = id,
@@ -551,17 +551,23 @@ deployment_cancel(struct db *db, struct arena *a, int64_t id)
 		.reason = REASON_CANCELED,
 		.detail = state_unstarted(REASON_CANCELED) };
 	struct deployment found;
+	struct db_done done = { .affected = 0 };
 	const struct err *e;
 	int64_t n;
 
+	*changed = false;
 	if ((e = db_row(db, a, &lock, &args, &found)) != NULL)
 		return e;
 	canceled.from = state_find(found.status);
-	if (canceled.from == STATE_RUNNING)
-		return db_exec(db, &cancel_ask, &args, NULL);
+	if (canceled.from == STATE_RUNNING) {
+		e = db_exec(db, &cancel_ask, &args, &done);
+		*changed = done.affected > 0;
+		return e;
+	}
 	if (canceled.from != STATE_PENDING)
 		return err_public(ERR_CONFLICT,
 		    "The deployment has ended already, with status \"%s\".",
 		    found.status);
+	*changed = true;
 	return move_deployment(db, &canceled, &n);
 }

@@ -165,9 +165,9 @@ MUSTCHECK const struct err *deployment_repeat(struct db *, struct arena *,
 MUSTCHECK const struct err *deployment_promote(struct db *, struct arena *,
     const struct deployment *, struct deployment *out);
 /* Inside a transaction: cancels a pending deployment, or requests that of the
- * runner (cancel_at) if it is running; a repetition is harmless. ERR_CONFLICT
- * if it has ended. */
+ * runner (cancel_at) if it is running; a repetition changes nothing.
+ * ERR_CONFLICT if it has ended. */
 MUSTCHECK const struct err *deployment_cancel(struct db *, struct arena *,
-    int64_t id);
+    int64_t id, bool *changed);
 
 #endif

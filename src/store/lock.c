@@ -72,6 +72,25 @@ static const struct stmt remove_lock = {
 	       " AND " LOCK_ACTIVE,
 	.args = place_args,
 };
+/* clang-format off */
+#define EXPIRED "k.`until` <= NOW(3)"
+/* clang-format on */
+static const struct field expired_row[] = { L(project_id, 0),
+	L(environment_id, 0), FIELD_END };
+static const struct stmt expired = {
+	.name = "lock_expired",
+	.sql = "SELECT COALESCE(k.project_id, 0) AS project_id,"
+	       " COALESCE(k.environment_id, 0) AS environment_id"
+	       " FROM deploy_lock k WHERE " EXPIRED " LIMIT 100",
+	.row = expired_row,
+	.rowsize = sizeof(struct deploy_lock),
+};
+static const struct stmt expire = {
+	.name = "lock_expire",
+	.sql = "DELETE k FROM deploy_lock k WHERE k.place = " PLACE
+	       " AND " EXPIRED,
+	.args = place_args,
+};
 static const struct field project_args[] = { L(project_id, 0), FIELD_END };
 static const struct stmt remove_of = {
 	.name = "lock_remove_of",
@@ -107,7 +126,7 @@ static const struct stmt older = {
 };
 
 static const struct stmt *const lock_stmts[] = { &at, &over, &put, &remove_lock,
-	&remove_of, &older, NULL };
+	&expired, &expire, &remove_of, &older, NULL };
 
 /* Removes the locks of a deleted project and its environments. */
 static const struct err *
@@ -129,6 +148,18 @@ lock_scope(const struct deploy_lock *lock)
 	if (lock->project_id == 0)
 		return "service";
 	return lock->environment_id == 0 ? "project" : "environment";
+}
+
+struct audit_object_ref
+lock_object(const struct deploy_lock *lock)
+{
+	if (lock->environment_id != 0)
+		return (struct audit_object_ref){ AUDIT_OF_ENVIRONMENT,
+			lock->environment_id, lock->project_id };
+	if (lock->project_id != 0)
+		return (struct audit_object_ref){ AUDIT_OF_PROJECT,
+			lock->project_id, lock->project_id };
+	return (struct audit_object_ref){ AUDIT_OF_SERVICE, 0, 0 };
 }
 
 struct list
@@ -175,6 +206,47 @@ lock_remove(struct db *db, int64_t project_id, int64_t environment_id)
 	if ((e = db_exec(db, &remove_lock, &args, &done)) != NULL)
 		return e;
 	return done.affected > 0 ? NULL : err_new(ERR_NOTFOUND, "no lock");
+}
+
+struct expiry {
+	const struct deploy_lock *lock;
+	const char *runner;
+};
+
+/* Another runner may have deleted it, or a user set it again. */
+static const struct err *
+expire_body(struct db *db, void *context)
+{
+	const struct expiry *x = context;
+	const struct audit entry = { .via = AUDIT_RUNNER,
+		.username = x->runner,
+		.action = "expireLock" };
+	const struct audit_object_ref object = lock_object(x->lock);
+	const struct err *e;
+	struct db_done done;
+
+	if ((e = db_exec(db, &expire, x->lock, &done)) != NULL ||
+	    done.affected == 0)
+		return e;
+	return audit_write(db, &entry, &object);
+}
+
+const struct err *
+lock_expire(struct db *db, struct arena *a, const char *runner)
+{
+	struct expiry x = { .runner = runner };
+	const struct deploy_lock *found;
+	const struct err *e;
+	struct list list;
+	size_t i;
+
+	e = db_rows(db, a, &expired, NULL, &list);
+	found = list.items;
+	for (i = 0; e == NULL && i < list.n; i++) {
+		x.lock = &found[i];
+		e = db_transaction(db, expire_body, &x);
+	}
+	return e;
 }
 
 const struct err *

@@ -5,6 +5,7 @@
 #define SLIPWAY_STORE_LOCK_H
 
 #include "db/db.h"
+#include "store/audit.h"
 
 struct deploy_lock {
 	int64_t project_id;     /* 0 = the whole service */
@@ -59,6 +60,8 @@ extern const struct shape lock_shape;
 const char *lock_scope(const struct deploy_lock *);
 /* The lock that a row was joined to, as a list: empty if it has none. */
 struct list lock_joined(struct deploy_lock *);
+/* What its entries in the audit log are about. */
+struct audit_object_ref lock_object(const struct deploy_lock *);
 /* Reads the lock of exactly this place; ERR_NOTFOUND if it has none. */
 MUSTCHECK const struct err *lock_at(struct db *, struct arena *,
     int64_t project_id, int64_t environment_id, struct deploy_lock *out);
@@ -71,6 +74,10 @@ MUSTCHECK const struct err *lock_put(struct db *, const struct deploy_lock *);
 /* ERR_NOTFOUND if the place has no lock. */
 MUSTCHECK const struct err *lock_remove(struct db *, int64_t project_id,
     int64_t environment_id);
+/* Deletes locks that have expired, a few per call, and records that the runner
+ * did. Writes nothing if there are none. */
+MUSTCHECK const struct err *lock_expire(struct db *, struct arena *,
+    const char *runner);
 /* Inside the transaction that creates the deployment: cancels older ones that
  * wait for the same branch, pipeline and environment, that no user started, and
  * that it replaces: those of the commit `before`, or all if it has no commit

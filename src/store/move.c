@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "store/move.h"
 
+#include "store/audit.h"
 #include "store/environment.h"
 #include "store/report.h"
 #include "store/store.h"
@@ -232,8 +233,9 @@ writes_of(const struct move *m)
 }
 
 /* Announces deployments in a new state, in the same transaction, after their
- * rows are written. Further recipients (notifiers, the audit log) belong
- * here. */
+ * rows are written. Further recipients (notifiers) belong here.
+ * What ends before it runs is canceled by a request, which has an entry in the
+ * audit log itself. */
 static const struct err *
 announce(struct db *db, const struct move *m, enum commit_state state)
 {
@@ -241,6 +243,9 @@ announce(struct db *db, const struct move *m, enum commit_state state)
 
 	if (m->to == STATE_SUCCESS &&
 	    (e = environment_reached(db, m->id)) != NULL)
+		return e;
+	if (m->from == STATE_RUNNING && state_kinds[m->to].is_final &&
+	    (e = audit_end(db, m->id, m->from, m->to, m->reason)) != NULL)
 		return e;
 	if (m->id != 0)
 		return report_want(db, m->id, state);

@@ -72,11 +72,13 @@ static const struct stmt lock = {
 	.row = pipeline_fields,
 	.rowsize = sizeof(struct pipeline),
 };
+static const struct field project_row[] = { A(project_id), FIELD_END };
 static const struct stmt hold = {
 	.name = "pipeline_hold",
-	.sql = "SELECT id FROM pipeline WHERE id = ? AND valid = 1 FOR UPDATE",
+	.sql = "SELECT project_id FROM pipeline WHERE id = ? AND valid = 1"
+	       " FOR UPDATE",
 	.args = id_args,
-	.row = id_args,
+	.row = project_row,
 	.rowsize = sizeof(struct pipeline),
 };
 /* clang-format off */
@@ -170,12 +172,15 @@ pipeline_lock(struct db *db, struct arena *a, int64_t id, struct pipeline *out)
 }
 
 const struct err *
-pipeline_hold(struct db *db, struct arena *a, int64_t id)
+pipeline_hold(struct db *db, struct arena *a, int64_t id, int64_t *project_id)
 {
 	const struct pipeline args = { .id = id };
 	struct pipeline found;
+	const struct err *e;
 
-	return db_row(db, a, &hold, &args, &found);
+	e = db_row(db, a, &hold, &args, &found);
+	*project_id = found.project_id;
+	return e;
 }
 
 const struct err *

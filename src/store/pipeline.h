@@ -57,9 +57,9 @@ MUSTCHECK const struct err *pipeline_by_id(struct db *, struct arena *,
     int64_t id, struct pipeline *out);
 MUSTCHECK const struct err *pipeline_lock(struct db *, struct arena *,
     int64_t id, struct pipeline *out);
-/* Locks the row without reading it, to change the steps. */
+/* Locks the row to change the steps, and reads only its project. */
 MUSTCHECK const struct err *pipeline_hold(struct db *, struct arena *,
-    int64_t id);
+    int64_t id, int64_t *project_id);
 /* Adds faults with regard to other records: the project does not exist; as a
  * conflict, another pipeline of the project has the name. Ignores members that
  * are 0 or NULL. */

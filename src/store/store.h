@@ -17,6 +17,7 @@
  * requires. */
 #define STORES(X)							\
 	X(approval)							\
+	X(audit)							\
 	X(board)							\
 	X(capacity)							\
 	X(change)							\

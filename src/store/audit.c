@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: ISC */
+#include "store/audit.h"
+
+#include "core/buf.h"
+#include "core/num.h"
+#include "store/store.h"
+
+#define CHANGES_MAX 1024
+
+/* clang-format off */
+#define C(m, ...) FIELD(struct audit_change, m, FIELD_OUT | __VA_ARGS__)
+static const struct field change_fields[] = {
+	C(name, 0, .doc = "Name of the member."),
+	C(from, FIELD_NULL,
+	    .doc = "Its value before; null if it had none or is a text, a "
+		   "list or an object: these are not recorded."),
+	C(to, FIELD_NULL, .doc = "Its new value; null as above."),
+	FIELD_END,
+};
+/* clang-format on */
+static const struct shape change_shape = {
+	.name = "AuditChange",
+	.fields = change_fields,
+	.size = sizeof(struct audit_change),
+	.doc = "A member that was set or changed.",
+};
+
+static const char *const objects[] = {
+#define X(name, text) text,
+	AUDIT_OBJECTS(X)
+#undef X
+	    NULL
+};
+static const char *const vias[] = { AUDIT_SESSION, AUDIT_TOKEN, AUDIT_HOOK,
+	AUDIT_CLI, AUDIT_RUNNER, NULL };
+
+#define R(m, ...) FIELD(struct audit, m, FIELD_OUT | __VA_ARGS__)
+static const struct field audit_fields[] = {
+	R(id, 0, .doc = "Id of the entry."),
+	R(at, 0, .doc = "Time of the change."),
+	R(user_id, FIELD_NULL, .doc = "User who made it."),
+	R(username, FIELD_NULL,
+	    .doc = "The user's name at that time; of slipway-admin the account "
+		   "on the host, of a runner its name."),
+	R(via, 0, .values = vias, .named = "AuditVia",
+	    .doc = "Where the change came from."),
+	R(token_name, FIELD_NULL, .doc = "Name of the API token."),
+	R(address, FIELD_NULL, .doc = "Address of the client."),
+	R(action, 0,
+	    .doc = "Id of the operation in this document, or a command of "
+		   "slipway-admin; of a runner fireSchedule, expireLock or "
+		   "endDeployment."),
+	R(object_type, 0, .values = objects, .named = "AuditObject",
+	    .doc = "Type of the changed object."),
+	R(object_id, FIELD_NULL, .doc = "Id of the changed object."),
+	R(project_id, FIELD_NULL, .doc = "Project that it belongs to."),
+	R(changes, 0, .shape = &change_shape,
+	    .doc = "Members that were set or changed."),
+	FIELD_END,
+};
+const struct shape audit_shape = {
+	.name = "AuditEntry",
+	.fields = audit_fields,
+	.size = sizeof(struct audit),
+	.doc = "A change, and who made it.",
+};
+
+#define A(m) FIELD(struct audit, m, 0)
+static const struct field insert_args[] = { A(user_id), A(username), A(via),
+	A(token_id), A(address), A(action), A(object_type), A(object_id),
+	A(project_id), A(changes), FIELD_END };
+static const struct stmt insert = {
+	.name = "audit_insert",
+	.sql = "INSERT INTO audit (user_id, username, via, token_name, address,"
+	       " action, object_type, object_id, project_id, changes) VALUES"
+	       " (?, ?, ?, (SELECT name FROM api_token WHERE id = ?),"
+	       " ?, ?, ?, ?, ?, COALESCE(?, '[]'))",
+	.args = insert_args,
+};
+static const struct field end_args[] = { A(via), A(action), A(object_type),
+	A(changes), A(object_id), FIELD_END };
+static const struct stmt end = {
+	.name = "audit_end",
+	.sql = "INSERT INTO audit (username, via, action, object_type,"
+	       " object_id, project_id, changes)"
+	       " SELECT d.runner, ?, ?, ?, d.id, d.project_id, ?"
+	       " FROM deployment d WHERE d.id = ?",
+	.args = end_args,
+};
+
+struct audit_query {
+	int64_t project_id;
+	int64_t before;
+	int64_t limit;
+	int64_t days;
+};
+#define Q(m) FIELD(struct audit_query, m, 0)
+static const struct field page_args[] = { Q(before), Q(limit), FIELD_END };
+static const struct field page_of_args[] = { Q(project_id), Q(before), Q(limit),
+	FIELD_END };
+#define SELECT                                                                 \
+	"SELECT id, at, user_id, username, via, token_name, address, action,"  \
+	" object_type, object_id, project_id, changes FROM audit WHERE "
+#define ORDER "id < ? ORDER BY id DESC LIMIT ?"
+static const struct stmt page = {
+	.name = "audit_page",
+	.sql = SELECT ORDER,
+	.args = page_args,
+	.row = audit_fields,
+	.rowsize = sizeof(struct audit),
+};
+static const struct stmt page_of = {
+	.name = "audit_page_of",
+	.sql = SELECT "project_id = ? AND " ORDER,
+	.args = page_of_args,
+	.row = audit_fields,
+	.rowsize = sizeof(struct audit),
+};
+
+/* The oldest entry has the lowest id. */
+struct oldest {
+	int64_t id;
+	bool expired;
+};
+#define IS_OLD "at < NOW(3) - INTERVAL ? DAY"
+static const struct field oldest_args[] = { Q(days), FIELD_END };
+static const struct field oldest_row[] = { FIELD(struct oldest, id, 0),
+	FIELD(struct oldest, expired, 0), FIELD_END };
+static const struct stmt oldest = {
+	.name = "audit_oldest",
+	.sql = "SELECT id, " IS_OLD " AS expired FROM audit ORDER BY id"
+	       " LIMIT 1",
+	.args = oldest_args,
+	.row = oldest_row,
+	.rowsize = sizeof(struct oldest),
+};
+static const struct field tidy_args[] = { Q(before), Q(days), FIELD_END };
+static const struct stmt tidy = {
+	.name = "audit_tidy",
+	.sql = "DELETE FROM audit WHERE id < ? + 5000 AND " IS_OLD,
+	.args = tidy_args,
+};
+
+static const struct stmt *const audit_stmts[] = { &insert, &end, &page,
+	&page_of, &oldest, &tidy, NULL };
+
+const struct store audit_store = {
+	.stmts = audit_stmts,
+};
+
+const struct err *
+audit_write(struct db *db, const struct audit *entry,
+    const struct audit_object_ref *object)
+{
+	struct audit args = *entry;
+
+	args.object_type = objects[object->type];
+	args.object_id = (struct maybe){ object->id, object->id != 0 };
+	args.project_id = (struct maybe){ object->project_id,
+		object->project_id != 0 };
+	return db_exec(db, &insert, &args, NULL);
+}
+
+const struct err *
+audit_end(struct db *db, int64_t deployment_id, enum state from, enum state to,
+    enum reason reason)
+{
+	struct audit args = { .via = AUDIT_RUNNER,
+		.action = "endDeployment",
+		.object_type = objects[AUDIT_OF_DEPLOYMENT],
+		.object_id = { deployment_id, true } };
+	const struct err *e;
+	struct buf changes;
+
+	buf_init(&changes, CHANGES_MAX);
+	buf_printf(&changes,
+	    "[{\"name\":\"status\",\"from\":\"%s\",\"to\":\"%s\"}",
+	    state_kinds[from].name, state_kinds[to].name);
+	if (reason_kinds[reason].name != NULL)
+		buf_printf(&changes,
+		    ",{\"name\":\"reason\",\"from\":null,\"to\":\"%s\"}",
+		    reason_kinds[reason].name);
+	buf_putc(&changes, ']');
+	args.changes.s = changes.data;
+	if ((e = buf_check(&changes)) == NULL)
+		e = db_exec(db, &end, &args, NULL);
+	buf_release(&changes);
+	return e;
+}
+
+const struct err *
+audit_page(struct db *db, struct arena *a, int64_t project_id, int64_t before,
+    int64_t limit, struct list *out, int64_t *next)
+{
+	const struct audit_query args = { .project_id = project_id,
+		.before = before == 0 ? NUM_SAFE : before,
+		.limit = limit + 1 };
+	const struct audit *entry;
+	const struct err *e;
+
+	*next = 0;
+	e = db_rows(db, a, project_id != 0 ? &page_of : &page, &args, out);
+	if (e != NULL || out->n <= (size_t)limit)
+		return e;
+	out->n = (size_t)limit;
+	entry = out->items;
+	*next = entry[out->n - 1].id;
+	return NULL;
+}
+
+const struct err *
+audit_tidy(struct db *db, struct arena *a, int64_t days)
+{
+	struct audit_query args = { .days = days };
+	struct oldest first;
+	const struct err *e;
+
+	if (days == 0)
+		return NULL;
+	e = db_row(db, a, &oldest, &args, &first);
+	if (e != NULL)
+		return e->code == ERR_NOTFOUND ? NULL : e;
+	args.before = first.id;
+	return first.expired ? db_exec(db, &tidy, &args, NULL) : NULL;
+}
