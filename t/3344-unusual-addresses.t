@@ -39,6 +39,8 @@ for my $path ('/team//secret.git', '/team/secret.git//', '//team/secret.git', '/
 	my $p = $got->{json}{id};
 	# An earlier version of the API accepted such addresses.
 	$db->sql("UPDATE project SET repository = '" . $f->url . "$path' WHERE id = $p");
+	$db->sql("INSERT INTO branch_commits (project_id, branch, commits, checked_at) VALUES ($p, 'main', "
+	    . '\'[{"hash":"' . '1' x 40 . "\",\"message\":\"a stored commit\"}]', NOW(3))");
 	for my $what (qw(branches commits)) {
 		$f->forget_requests;
 		$got = $api->get("/api/git/$what?projectId=$p", bearer($as{eve}));
@@ -54,6 +56,8 @@ for my $path ('/team//secret.git', '/team/secret.git//', '//team/secret.git', '/
 	$got = $api->get("/api/git/branches?projectId=$p", bearer($as{eve}));
 	is($got->{status}, 502, "$path: without a token eve has to sign in again") or diag($got->{body});
 	is($f->passwords, '', "$path: without a token no request carries any");
+	isnt($api->get("/api/git/commits?projectId=$p&branch=main", bearer($as{eve}))->{status}, 200,
+	    "$path: stored commits require the right to read the repository, too");
 	($status) = run_cmd(@put);
 }
 is($api->stop, 0, 'the API ends with status 0');

@@ -16,6 +16,7 @@ for my $unit (@units) {
 	unlike($text{$unit}, qr/\@\w+\@/, "$unit has its directories");
 	like($text{$unit}, qr/^KillMode=process$/m, "$unit: a stop leaves jobs alone");
 	like($text{$unit}, qr/^Delegate=yes$/m, "$unit manages its own control groups");
+	like($text{$unit}, qr/^KeyringMode=private$/m, "$unit shares no keyring with other services");
 	like($text{$unit}, qr/^OOMPolicy=continue$/m, "$unit: a step that runs out of memory ends alone");
 	unlike($text{$unit}, qr/^(?:PrivateTmp|ProtectHome|ProcSubset|ProtectProc)=/m,
 	    "$unit: steps see the host as their account does");

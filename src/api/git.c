@@ -165,20 +165,27 @@ from_server(struct reading *r)
 
 /* --- the Git protocol and the runner's clone */
 
-/* An address on the Git server that is not one of its repositories gets the
- * caller's token, too. */
+/* Whether the rights of the caller at the Git server decide, also for an
+ * address there that is not one of its repositories. */
+static bool
+is_on_server(const struct reading *r)
+{
+	struct forge_credential with;
+
+	return r->rq->access->forge != NULL &&
+	    forge_clone_with(r->rq->access->forge, r->rq->a,
+		r->project.repository, "", &with) == NULL;
+}
+
 static const struct err *
 remote_token(const struct reading *r, struct settings_gitserver *s)
 {
 	const struct access *access = r->rq->access;
-	struct forge_credential with;
 	struct access_token token;
 	const struct err *e;
 
 	s->token = NULL;
-	if (access->forge == NULL ||
-	    forge_clone_with(access->forge, r->rq->a, r->project.repository, "",
-		&with) != NULL)
+	if (!is_on_server(r))
 		return NULL;
 	forge_until(access->forge, r->until);
 	e = access_for(access, r->rq->a, r->rq->who.user_id, &token);
@@ -299,13 +306,13 @@ remote_commits(struct reading *r, struct arena *own)
 	const struct err *e;
 	struct list all = { .items = NULL };
 
-	if (r->branch != NULL && !r->is_tip &&
+	if (r->branch != NULL && !r->is_tip && !is_on_server(r) &&
 	    (e = clone_commits(r, r->branch, &all)) != NULL)
 		return e;
 	if (all.n == 0) {
 		if ((e = remote_tip(r, own, &tip)) != NULL)
 			return e;
-		if (tip != NULL && r->branch == NULL && !r->is_tip &&
+		if (tip != NULL && !r->is_tip &&
 		    (e = clone_commits(r, tip->name, &all)) != NULL)
 			return e;
 	}
