@@ -79,14 +79,17 @@ is("$status$out", '0', 'nginx accepts the locations inside an existing site');
 isnt($status, 0, 'nginx rejects the site without its upstreams');
 
 # Each error page sends the Strict-Transport-Security of its site, and none if the
-# site has none.
-my @pages = $file{'slipway-locations.conf.in'} =~ /^\tlocation = (\/\.slipway\/\d+ \{.*?)^\t\}/gms;
-is(scalar @pages, 11, 'the test finds the error pages');
-for my $page (@pages) {
-	my ($name) = $page =~ m{(\d+)};
-	like($page, qr/^\t\tadd_header Strict-Transport-Security \$slipway_hsts always;$/m,
-	    "error page $name sends Strict-Transport-Security");
-	like($page, qr/^\t\treturn $name '.*\}\\n';$/m, "error page $name ends with a newline");
+# site has none.  A page inherits the header fields of the block or repeats them.
+my ($block) = $file{'slipway-locations.conf.in'} =~ m{^location \^~ /\.slipway \{\n(.*?)^\}}ms;
+my $header = qr/^\s*add_header (?:Cache-Control|X-Request-Id|Strict-Transport-Security) \S+ always;$/m;
+is(scalar(() = ($block =~ s/^\tlocation .*?^\t\}//gmsr) =~ /$header/g), 3,
+    'the block of the error pages sets three header fields');
+my %page = $block =~ m{^\tlocation = /\.slipway/(\d\S*) \{(.*?)^\t\}}gms;
+is(keys %page, 14, 'the test finds the error pages');
+for my $name (sort keys %page) {
+	my $own = () = $page{$name} =~ /$header/g;
+	is($own, $page{$name} =~ /add_header/ ? 3 : 0, "error page $name sends them, too");
+	like($page{$name}, qr/^\t\treturn \d+ '.*\}\\n';$/m, "error page $name ends with a newline");
 }
 spew("$dir/n.conf",
     "pid $dir/n.pid; error_log $dir/n.err; daemon off; events {}\nhttp {\naccess_log $dir/n.log;\n"
