@@ -143,7 +143,7 @@ my %rare = (%busy, branch => "'rare'", status => "'success'");
 my %commit = (map({ $_ => 0 } qw(project_id pipeline_id environment_id)), status => 'NULL', branch => 'NULL',
 	before => 9e15);
 my %foreign = (%busy, project_id => 10, status => "'success'");
-for my $case (['queue_candidates', 1500], ['project_by_id', 5], ['principal_by_token', 5],
+for my $case (['claim_candidates', 1500], ['project_by_id', 5], ['principal_by_token', 5],
     ['project_page', 120],
 	['step_page_of', 20], ['queue_held', 100], ['queue_expired', 60], ['figures_read', 500],
 	(map { ["deployment_page_$_", 50, \%busy] } 1 .. 31),

@@ -20,7 +20,7 @@ avoid_add(struct avoid *list, int64_t id)
 
 	while (one < list->items + list->n && one->id != id)
 		one++;
-	if (one == list->items + QUEUE_AVOID)
+	if (one == list->items + CLAIM_AVOID)
 		return false;
 	if (one == list->items + list->n) {
 		list->n++;
@@ -33,7 +33,7 @@ avoid_add(struct avoid *list, int64_t id)
 
 /* Forgets those that were not refused again. */
 size_t
-avoid_now(struct avoid *list, int64_t ids[QUEUE_AVOID], int64_t *due)
+avoid_now(struct avoid *list, int64_t ids[CLAIM_AVOID], int64_t *due)
 {
 	const int64_t now = time_mono_ms();
 	size_t i, kept = 0, n = 0;

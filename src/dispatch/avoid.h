@@ -8,14 +8,14 @@
 
 #include <stdbool.h>
 
-#include "store/queue.h"
+#include "store/claim.h"
 
 struct avoid {
 	struct avoided {
 		int64_t id;
 		int64_t at; /* not before; monotonic milliseconds */
 		int64_t pause;
-	} items[QUEUE_AVOID];
+	} items[CLAIM_AVOID];
 	size_t n;
 };
 
@@ -23,7 +23,7 @@ struct avoid {
 bool avoid_add(struct avoid *, int64_t id);
 /* Fills in those to avoid now, and when the first of them can be tried again
  * (INT64_MAX = there are none); how many. */
-size_t avoid_now(struct avoid *, int64_t ids[QUEUE_AVOID], int64_t *due);
+size_t avoid_now(struct avoid *, int64_t ids[CLAIM_AVOID], int64_t *due);
 /* A job has ended: all can be tried again. */
 void avoid_none(struct avoid *);
 /* The pause after `pause`. */

@@ -111,8 +111,8 @@ static bool
 claim_one(struct dispatch *d, struct claims *c)
 {
 	struct claiming claiming = { d, c };
-	int64_t ids[QUEUE_AVOID], due;
-	const struct queue_claimer by = { .owner = d->spool.owner,
+	int64_t ids[CLAIM_AVOID], due;
+	const struct claimer by = { .owner = d->spool.owner,
 		.runner = d->name,
 		.labels = labels_json(d->a, d->settings.runner.labels),
 		.lease = d->settings.runner.lease,
@@ -125,7 +125,7 @@ claim_one(struct dispatch *d, struct claims *c)
 
 	arena_clear(d->a);
 	c->is_held_back = false;
-	e = queue_claim(d->db, d->a, &by, &claim);
+	e = claim_next(d->db, d->a, &by, &claim);
 	if (e != NULL && e->code == ERR_NOTFOUND) {
 		(void)database_done(&d->database, NULL, "claim");
 		found_none(c, due);

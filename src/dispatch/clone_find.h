@@ -13,7 +13,7 @@
 
 #include "core/buf.h"
 #include "forge/forge.h"
-#include "store/queue.h"
+#include "store/claim.h"
 
 struct dispatch;
 

@@ -45,6 +45,13 @@ fire(struct dispatch *d, const struct schedule *due)
 	d->events |= EVENT_QUEUE | EVENT_STATUS;
 }
 
+static bool
+has_time(const struct dispatch *d, int64_t began)
+{
+	return database_is_ready(&d->database) &&
+	    time_mono_ms() - began < TURN_MS;
+}
+
 static void
 schedules_work(struct dispatch *d, void *state, int64_t now)
 {
@@ -54,8 +61,7 @@ schedules_work(struct dispatch *d, void *state, int64_t now)
 
 	if (now < s->at)
 		return;
-	while (
-	    database_is_ready(&d->database) && time_mono_ms() - now < TURN_MS) {
+	while (has_time(d, now)) {
 		arena_clear(d->a);
 		e = schedule_due(d->db, d->a, s->after, &due);
 		if (e != NULL && e->code == ERR_NOTFOUND) {

@@ -34,8 +34,8 @@ static const char *const dirs[LEAVINGS_MAX] = { "/tmp", "/var/tmp", "/dev/shm",
 	"/dev/mqueue", "/run/lock" };
 
 /* When an entry was last created or removed there, or earlier; unknown if that
- * was a moment ago, because another change could have the same time. No process can
- * set this time. */
+ * was a moment ago, because another change could have the same time. No process
+ * can set this time. */
 static struct timespec
 changed(const char *path)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Resources that belong to a project: pipelines, environments, schedules. They are listed
- * for all projects or for one, and their names are unique in a project.
+ * Resources that belong to a project: pipelines, environments, schedules. They
+ * are listed for all projects or for one, and their names are unique in a
+ * project.
  *
  * A store defines them with a table that has the columns id, project_id,
  * live_name, valid, version and updated_at:

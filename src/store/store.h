@@ -21,6 +21,7 @@
 	X(board)							\
 	X(capacity)							\
 	X(change)							\
+	X(claim)							\
 	X(dbserver)							\
 	X(deployment)							\
 	X(deployment_make)						\

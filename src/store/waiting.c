@@ -81,6 +81,7 @@ struct crowd {
 #define C(m) FIELD(struct crowd, m, 0)
 static const struct field crowd_row[] = { C(age), C(running), C(runners),
 	C(runner), C(environment), FIELD_END };
+/* clang-format off */
 static const struct stmt crowd = {
 	.name = "waiting_crowd",
 	.sql =
@@ -88,16 +89,16 @@ static const struct stmt crowd = {
 	    " (SELECT COUNT(*) FROM deployment r WHERE r.status = 'running')"
 	    " AS running,"
 	    " (SELECT COUNT(*) FROM runner w WHERE " RUNNER_ONLINE
-	    " AND " RUNNER_FITS("w.name",
-		"w.labels") ") AS runners,"
-			    " e.runner, e.name AS environment"
-			    " FROM deployment d"
-			    " LEFT JOIN environment e ON e.id = d.environment_id"
-			    " WHERE d.id = ?",
+	    " AND " RUNNER_FITS("w.name", "w.labels") ") AS runners,"
+	    " e.runner, e.name AS environment"
+	    " FROM deployment d"
+	    " LEFT JOIN environment e ON e.id = d.environment_id"
+	    " WHERE d.id = ?",
 	.args = id_args,
 	.row = crowd_row,
 	.rowsize = sizeof(struct crowd),
 };
+/* clang-format on */
 
 #define N(m) FIELD(struct waiting_note, m, 0)
 static const struct field note_args[] = { N(deployment_id), N(reason),

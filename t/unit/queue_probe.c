@@ -9,6 +9,7 @@
 #include "core/log.h"
 #include "core/num.h"
 #include "core/str.h"
+#include "store/claim.h"
 #include "store/idempotency.h"
 #include "store/move.h"
 #include "store/queue.h"
@@ -71,16 +72,21 @@ answer(const struct err *e)
 static void
 run_check(char **args)
 {
-	const struct err *e = db_check(db, queue_store.stmts);
+	const struct store *const checked[] = { &queue_store, &claim_store,
+		&move_store };
+	const struct err *e = NULL;
+	size_t i;
 
 	(void)args;
-	answer(e != NULL ? e : db_check(db, move_store.stmts));
+	for (i = 0; e == NULL && i < sizeof(checked) / sizeof(checked[0]); i++)
+		e = db_check(db, checked[i]->stmts);
+	answer(e);
 }
 
 static void
 claim(char **args, const int64_t *avoid, size_t navoid)
 {
-	const struct queue_claimer by = { .owner = args[0],
+	const struct claimer by = { .owner = args[0],
 		.runner = args[1],
 		.lease = number(args[2]),
 		.avoid = avoid,
@@ -90,7 +96,7 @@ claim(char **args, const int64_t *avoid, size_t navoid)
 	const struct err *e;
 	size_t i;
 
-	e = queue_claim(db, arena, &by, &c);
+	e = claim_next(db, arena, &by, &c);
 	if (e != NULL) {
 		answer(e);
 		return;
@@ -125,7 +131,7 @@ run_claim_but(char **args)
 static void
 run_drain(char **args)
 {
-	const struct queue_claimer by = { .owner = args[0],
+	const struct claimer by = { .owner = args[0],
 		.runner = args[1],
 		.lease = 30 };
 	struct queue_end end = { .reason = REASON_NONE };
@@ -134,7 +140,7 @@ run_drain(char **args)
 	int idle = 0;
 
 	while (idle < 20) {
-		e = queue_claim(db, arena, &by, &c);
+		e = claim_next(db, arena, &by, &c);
 		if (e != NULL && e->code == ERR_NOTFOUND) {
 			idle++;
 			continue;
