@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# How the dispatcher follows a job: it sleeps until the job writes something, and writes
-# the end of a deployment in one transaction.
+# How the dispatcher follows jobs: it sleeps until a job writes something, and writes
+# the end of a deployment, or of several, in one transaction; it claims several in one.
 
 use strict;
 use warnings;
@@ -50,6 +50,27 @@ ok($runner->is_clean, 'the short deployment leaves nothing');
 is(transactions() - $before, 1, 'the end of a short deployment takes one transaction');
 is($db->sql("SELECT MAX(packed) FROM log_chunk WHERE deployment_id = $id"), 0,
     'a short log is not packed');
+
+# --- several at once
+my @three = map { $runner->project } 1 .. 3;
+my $all = tempdir() . '/all';
+kill 'STOP', $dispatcher;
+$before = transactions();
+my @ids = $runner->deploy_many(map { [$_, "until [ -e $all ]; do sleep 0.1; done; echo of $_"] } @three);
+kill 'CONT', $dispatcher;
+ok(poll(60, sub { !grep { $runner->steps($_) ne 'running' } @ids }),
+    'the deployments of three projects start');
+is(transactions() - $before, 1, 'deployments that wait together are claimed in one transaction');
+kill 'STOP', $dispatcher;
+$before = transactions();
+spew($all, '');
+sub has_ended { my ($of) = @_; return $runner->said =~ /job $of\.1 ended$/m }
+ok(poll(60, sub { !grep { !has_ended($_) } @ids }), 'their jobs end');
+kill 'CONT', $dispatcher;
+is($runner->wait($_), 'success', "deployment $_ succeeds") for @ids;
+is(transactions() - $before, 1, 'deployments that end together are settled in one transaction');
+like($runner->log($ids[$_]), qr/^of $three[$_]$/m, 'each deployment has its own step and log') for 0 .. 2;
+ok($runner->is_clean, 'the three deployments leave nothing');
 
 # --- a longer log
 $id = $runner->deploy($project, 'for i in {1..500}; do echo "line $i"; done');

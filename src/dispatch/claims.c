@@ -32,23 +32,20 @@ rest(struct claims *c)
 	c->is_wanted = true;
 }
 
-/* Whether no more slots may fetch from that host now. */
-static bool
-is_full(const struct dispatch *d, const char *host)
+/* How many live tasks fetch from that host. */
+static size_t
+fetching_from(const struct tasks *tasks, const char *host)
 {
 	const struct task *t;
 	size_t i, n = 0;
 
-	if (host[0] == '\0')
-		return false;
-	for (i = 0; i < d->tasks->n; i++) {
-		t = d->tasks->items[i];
+	for (i = 0; i < tasks->n; i++) {
+		t = tasks->items[i];
 		if (task_is_live(t) && !t->fetch.is_over &&
 		    str_eq(t->fetch.host, host))
 			n++;
 	}
-	return n >=
-	    fetch_limit(d->hosts, host, (size_t)d->settings.runner.slots);
+	return n;
 }
 
 struct claiming {
@@ -58,17 +55,27 @@ struct claiming {
 
 /* Others go before a deployment that would only wait for its Git server. */
 static bool
-skips(void *context, int64_t id, const char *repository)
+skips(void *context, const struct claim_candidate *one,
+    const struct claim_candidate *chosen, size_t n)
 {
 	const struct claiming *claiming = context;
 	struct dispatch *d = claiming->d;
-	char host[FETCH_HOST];
+	char host[FETCH_HOST], other[FETCH_HOST];
+	size_t i, fetching;
 
-	fetch_host(repository, host);
-	if (!is_full(d, host))
+	fetch_host(one->repository, host);
+	if (host[0] == '\0')
+		return false;
+	fetching = fetching_from(d->tasks, host);
+	for (i = 0; i < n; i++) {
+		fetch_host(chosen[i].repository, other);
+		fetching += str_eq(other, host);
+	}
+	if (fetching <
+	    fetch_limit(d->hosts, host, (size_t)d->settings.runner.slots))
 		return false;
 	claiming->c->is_held_back = true;
-	waiting_note(&claiming->c->notes, d, id,
+	waiting_note(&claiming->c->notes, d, one->id,
 	    arena_printf(d->a,
 		"Other deployments fetch from %s, which has not answered them "
 		"yet.",
@@ -76,24 +83,25 @@ skips(void *context, int64_t id, const char *repository)
 	return true;
 }
 
-/* Whether a slot is free.  Up to as many deployments as there are slots give
+/* How many slots are free.  Up to as many deployments as there are slots give
  * theirs up while their fetch hangs. */
-static bool
-has_slot(const struct dispatch *d)
+static size_t
+slots_free(const struct dispatch *d)
 {
 	const size_t slots = (size_t)d->settings.runner.slots;
+	const size_t live = tasks_live(d->tasks);
 	size_t i, hung = 0;
 
 	for (i = 0; i < d->tasks->n && hung < slots; i++)
 		hung += task_is_live(d->tasks->items[i]) &&
 		    fetch_hangs(&d->tasks->items[i]->fetch);
-	return tasks_live(d->tasks) < slots + hung;
+	return live < slots + hung ? slots + hung - live : 0;
 }
 
 static bool
 is_claiming(const struct dispatch *d, const struct claims *c)
 {
-	return c->is_wanted && has_slot(d);
+	return c->is_wanted && slots_free(d) > 0;
 }
 
 /* Nothing was found: those that were avoided can be tried again at `due`. */
@@ -108,7 +116,7 @@ found_none(struct claims *c, int64_t due)
 
 /* Whether another claim can follow. */
 static bool
-claim_one(struct dispatch *d, struct claims *c)
+claim(struct dispatch *d, struct claims *c)
 {
 	struct claiming claiming = { d, c };
 	int64_t ids[CLAIM_AVOID], due;
@@ -120,12 +128,13 @@ claim_one(struct dispatch *d, struct claims *c)
 		.navoid = avoid_now(&c->avoid, ids, &due),
 		.skips = skips,
 		.context = &claiming };
+	const struct claim *claimed;
 	const struct err *e;
-	struct claim claim;
+	struct list list;
+	size_t i;
 
-	arena_clear(d->a);
 	c->is_held_back = false;
-	e = claim_next(d->db, d->a, &by, &claim);
+	e = claim_next(d->db, d->a, &by, slots_free(d), &list);
 	if (e != NULL && e->code == ERR_NOTFOUND) {
 		(void)database_done(&d->database, NULL, "claim");
 		found_none(c, due);
@@ -136,8 +145,10 @@ claim_one(struct dispatch *d, struct claims *c)
 		rest(c);
 		return false;
 	}
-	if (!start_claimed(d, &claim))
-		rest(c);
+	claimed = list.items;
+	for (i = 0; i < list.n; i++)
+		if (!start_claimed(d, &claimed[i]))
+			rest(c);
 	return true;
 }
 
@@ -164,7 +175,7 @@ claims_work(struct dispatch *d, void *state, int64_t now)
 	poll_queue(d, c, now);
 	while (is_claiming(d, c) && database_is_ready(&d->database) &&
 	    time_mono_ms() >= c->at && time_mono_ms() - now < TURN_MS)
-		if (!claim_one(d, c))
+		if (!claim(d, c))
 			break;
 	tasks_reap(tasks);
 }

@@ -90,7 +90,7 @@ ask_monitor(struct dispatch *d, struct task *t)
 	const struct err *e;
 	size_t i;
 
-	if ((e = wipe_around(d, t->run.project)) != NULL ||
+	if ((t->over_deleted && (e = wipe_around(d, t->run.project)) != NULL) ||
 	    (e = description_end(&t->description, &t->clone)) != NULL ||
 	    (e = run_make(&d->spool, &t->run, &t->description, fds)) != NULL)
 		return e;
@@ -201,6 +201,7 @@ start_claimed(struct dispatch *d, const struct claim *c)
 	t = task_open(d->tasks, &run);
 	t->progress.is_measured = true;
 	t->limit = description_limit(&d->settings.runner, c);
+	t->over_deleted = c->over_deleted;
 	fetch_begin(&t->fetch, clone_is_needed(c) ? c->repository : "");
 	control_leased(d, t);
 	task_move(t, PHASE_PREPARING);

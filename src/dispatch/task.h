@@ -41,7 +41,8 @@ struct task {
 	int watch;        /* of its directory, 0 or -1 = none */
 	/* until it is started */
 	struct buf description;
-	int64_t limit; /* seconds that its job can take, 0 = any */
+	int64_t limit;     /* seconds that its job can take, 0 = any */
+	bool over_deleted; /* see struct claim */
 	struct clone clone;
 	struct fetch fetch;
 	struct progress progress;

@@ -25,6 +25,8 @@
 /* A log that is not larger and has few chunks stays as it is. */
 #define PLAIN_MAX 2048
 #define PLAIN_CHUNKS 4
+#define SETTLED_MAX 16 /* in one transaction */
+#define RESULT_SMALL 65536
 
 struct uploads {
 	pid_t packer; /* of a large log, 0 = none */
@@ -147,7 +149,7 @@ put_back(struct dispatch *d, struct task *t)
 	task_move(t, PHASE_DROPPED);
 }
 
-/* What is written together with the end. */
+/* What is written together with the end of a task. */
 struct settlement {
 	struct dispatch *d;
 	struct task *t;
@@ -201,27 +203,59 @@ is_nearly_uploaded(const struct task *t)
 	    st.st_size - t->progress.log_at <= (int64_t)JOBLOG_CHUNK;
 }
 
-static void
-settle(struct dispatch *d, struct task *t)
+/* Reads the outcome; whether the end can be written. */
+static bool
+settlement_make(struct dispatch *d, struct task *t, struct settlement *out)
 {
-	struct settlement s = { .d = d,
-		.t = t,
-		.end = { .id = t->run.id,
-		    .epoch = t->run.epoch,
-		    .before = settle_body,
-		    .context = &s } };
-
 	if (!measure(d, t) || (!is_nearly_uploaded(t) && !upload(d, t)))
-		return;
-	outcome_read(d->a, t, &s.outcome);
-	s.end.reason = s.outcome.reason;
-	s.end.detail = s.outcome.detail;
-	s.end.finished_at.ms = s.outcome.time;
-	s.before = t->progress;
-	if (done(d, t, queue_end(d->db, &s.end)))
-		settled(d, t, &s.outcome);
+		return false;
+	*out = (struct settlement){ .d = d, .t = t, .before = t->progress };
+	outcome_read(d->a, t, &out->outcome);
+	out->end = (struct queue_end){ .id = t->run.id,
+		.epoch = t->run.epoch,
+		.reason = out->outcome.reason,
+		.detail = out->outcome.detail,
+		.finished_at = { out->outcome.time },
+		.before = settle_body,
+		.context = out };
+	return true;
+}
+
+static void
+settle_one(struct settlement *s)
+{
+	if (done(s->d, s->t, queue_end(s->d->db, &s->end)))
+		settled(s->d, s->t, &s->outcome);
 	else
-		t->progress = s.before;
+		s->t->progress = s->before;
+}
+
+/* Tasks that end in one transaction. */
+struct batch {
+	struct settlement items[SETTLED_MAX];
+	size_t n;
+};
+
+/* Ends them together; if that fails because of one of them, each by itself. */
+static void
+settle(struct dispatch *d, struct batch *b)
+{
+	const struct queue_end *ends[SETTLED_MAX];
+	size_t i;
+
+	for (i = 0; i < b->n; i++)
+		ends[i] = &b->items[i].end;
+	if (b->n > 1 && queue_end_all(d->db, ends, b->n) == NULL) {
+		for (i = 0; i < b->n; i++)
+			settled(d, b->items[i].t, &b->items[i].outcome);
+		b->n = 0;
+	}
+	for (i = 0; i < b->n; i++)
+		b->items[i].t->progress = b->items[i].before;
+	for (i = 0; i < b->n && database_is_ready(&d->database); i++)
+		settle_one(&b->items[i]);
+	b->n = 0;
+	arena_clear(d->a);
 }
 
 /* Packs a large log in a child process, with its own connection. */
@@ -277,22 +311,58 @@ is_followed(const struct task *t)
 	return task_is_live(t) && t->phase != PHASE_PREPARING;
 }
 
-static void
-work_one(struct dispatch *d, struct uploads *u, struct task *t)
+static bool
+is_due(const struct dispatch *d, const struct task *t, int64_t now)
 {
-	const int64_t now = time_mono_ms();
+	return !t->is_fenced && now >= t->retry_at &&
+	    database_is_ready(&d->database);
+}
 
-	if (t->is_fenced || now < t->retry_at ||
-	    !database_is_ready(&d->database))
+/* A large result takes much memory, so its task ends alone. */
+static size_t
+batch_max(const struct task *t)
+{
+	struct stat st;
+
+	return fstat(t->run.result, &st) == 0 && st.st_size <= RESULT_SMALL ?
+	    SETTLED_MAX :
+	    1;
+}
+
+static void
+settle_due(struct dispatch *d, int64_t now)
+{
+	struct batch b = { .n = 0 };
+	struct task *t;
+	size_t i, most;
+
+	for (i = 0; i < d->tasks->n; i++) {
+		t = d->tasks->items[i];
+		if (t->phase != PHASE_ENDED || !is_due(d, t, now) ||
+		    !renew(d, t, now))
+			continue;
+		if (run_never_began(&t->run)) {
+			task_move(t, PHASE_UNBEGUN);
+			continue;
+		}
+		most = batch_max(t);
+		if (b.n >= most)
+			settle(d, &b);
+		if (settlement_make(d, t, &b.items[b.n]))
+			b.n++;
+		if (b.n >= most)
+			settle(d, &b);
+	}
+	settle(d, &b);
+}
+
+static void
+work_one(struct dispatch *d, struct uploads *u, struct task *t, int64_t now)
+{
+	if (!is_due(d, t, now))
 		return;
 	if (is_followed(t))
 		follow(d, t, now);
-	if (t->phase == PHASE_ENDED && renew(d, t, now)) {
-		if (run_never_began(&t->run))
-			task_move(t, PHASE_UNBEGUN);
-		else
-			settle(d, t);
-	}
 	if (t->phase == PHASE_UNBEGUN)
 		put_back(d, t);
 	if (t->phase == PHASE_SETTLED)
@@ -306,10 +376,10 @@ uploads_work(struct dispatch *d, void *state, int64_t now)
 	struct tasks *tasks = d->tasks;
 	size_t i;
 
-	(void)now;
+	settle_due(d, now);
 	for (i = 0; i < tasks->n; i++) {
 		arena_clear(d->a);
-		work_one(d, u, tasks->items[i]);
+		work_one(d, u, tasks->items[i], time_mono_ms());
 	}
 	tasks_reap(tasks);
 }

@@ -308,11 +308,11 @@ exited(struct monitor *m, struct slot *slot)
 		.epoch = slot->epoch,
 		.status = slot->status };
 
-	log_info("job %s ended", slot->id);
 	if (slot->pidfd != -1)
 		(void)close(slot->pidfd);
 	(void)close(slot->claim);
 	monitor_send(m, &reply);
+	log_info("job %s ended", slot->id);
 	slot->state = SLOT_FREE;
 }
 

@@ -2,44 +2,36 @@
 #include "store/claim.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "store/lock.h"
 #include "store/move.h"
 #include "store/page.h"
+#include "store/projectdir.h"
 #include "store/runner.h"
 #include "store/store.h"
 
 #define CANDIDATES 64 /* at a time */
 #define PAGES 64      /* of candidates, if those before cannot start */
-#define ROUNDS 4      /* attempts before a claim gives up */
+#define ROUNDS 8      /* attempts before a claim gives up */
 
 /* Arguments of all statements here. */
 struct claim_args {
 	int64_t id;
 	int64_t epoch;
-	int64_t new_epoch;
+	const char *ids; /* a JSON array of numbers */
 	const char *owner;
 	const char *runner;
 	const char *labels;
-	int64_t lease;
-};
-
-struct candidate {
-	int64_t id;
-	int64_t epoch;
-	const char *repository; /* "" if it is not fetched from */
 };
 
 #define A(m) FIELD(struct claim_args, m, 0, .doc = NULL)
 #define C(m) FIELD(struct claim, m, 0, .doc = NULL)
 #define S(m) FIELD(struct deployment_step, m, 0, .doc = NULL)
 
-static const struct field id_args[] = { A(id), FIELD_END };
 static const struct field candidate_row[] = {
-	FIELD(struct candidate, id, 0, .doc = NULL),
-	FIELD(struct candidate, epoch, 0, .doc = NULL),
-	FIELD(struct candidate, repository, 0, .doc = NULL),
+	FIELD(struct claim_candidate, id, 0, .doc = NULL),
+	FIELD(struct claim_candidate, epoch, 0, .doc = NULL),
+	FIELD(struct claim_candidate, repository, 0, .doc = NULL),
 	FIELD_END,
 };
 
@@ -69,7 +61,7 @@ static const struct stmt candidates = {
 	       " AND " RUNNER_FITS("?", "?") " ORDER BY d.id LIMIT 64",
 	.args = candidates_args,
 	.row = candidate_row,
-	.rowsize = sizeof(struct candidate),
+	.rowsize = sizeof(struct claim_candidate),
 };
 
 static const struct field mine_args[] = { A(id), A(epoch), A(owner),
@@ -82,38 +74,44 @@ static const struct stmt mine = {
 	.row = page_count_row,
 	.rowsize = sizeof(struct page_count),
 };
+#define IDS "JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$')) j"
+static const struct field load_args[] = { A(ids), A(owner), FIELD_END };
 static const struct field claim_row[] = { C(id), C(epoch), C(project_id),
 	C(project_name), C(project_dir), C(repository), C(pipeline_name),
 	C(environment_name), C(branch), C(commit_hash), C(env_vars),
 	C(secret_vars), C(timeout_seconds), C(checkout), C(created_by),
-	C(head_only), C(on_branch), C(cancel), FIELD_END };
+	C(head_only), C(on_branch), C(cancel), C(over_deleted), FIELD_END };
 static const struct stmt load = {
 	.name = "claim_load",
-	.sql =
-	    "SELECT d.id, d.epoch, d.project_id, p.name AS project_name,"
-	    " p.project_dir, p.repository, l.name AS pipeline_name,"
-	    " e.name AS environment_name, d.branch, d.commit_hash, d.env_vars, d.secret_vars,"
-	    " d.timeout_seconds, d.checkout, d.created_by,"
-	    " " CLAIM_HEAD_ONLY " AS head_only,"
-	    " d.`trigger` <> 'rollback'"
-	    " AND COALESCE(JSON_LENGTH(e.branches), 0) > 0 AS on_branch,"
-	    " d.cancel_at IS NOT NULL AS cancel"
-	    " FROM deployment d JOIN project p ON p.id = d.project_id"
-	    " JOIN pipeline l ON l.id = d.pipeline_id"
-	    " LEFT JOIN environment e ON e.id = d.environment_id"
-	    " WHERE d.id = ?",
-	.args = id_args,
+	.sql = "SELECT d.id, d.epoch, d.project_id, p.name AS project_name,"
+	       " p.project_dir, p.repository, l.name AS pipeline_name,"
+	       " e.name AS environment_name, d.branch, d.commit_hash,"
+	       " d.env_vars, d.secret_vars, d.timeout_seconds, d.checkout,"
+	       " d.created_by, " CLAIM_HEAD_ONLY " AS head_only,"
+	       " d.`trigger` <> 'rollback'"
+	       " AND COALESCE(JSON_LENGTH(e.branches), 0) > 0 AS on_branch,"
+	       " d.cancel_at IS NOT NULL AS cancel,"
+	       " EXISTS (SELECT 1 FROM project q WHERE q.valid = 0"
+	       " AND " PROJECTDIR_OVERLAP ") AS over_deleted FROM " IDS
+	       " JOIN deployment d ON d.id = j.id"
+	       " JOIN project p ON p.id = d.project_id"
+	       " JOIN pipeline l ON l.id = d.pipeline_id"
+	       " LEFT JOIN environment e ON e.id = d.environment_id"
+	       " WHERE d.owner = ? AND d.status = 'running' ORDER BY d.id",
+	.args = load_args,
 	.row = claim_row,
 	.rowsize = sizeof(struct claim),
 };
-static const struct field step_row[] = { S(position), S(name), S(script),
-	S(timeout_seconds), S(run_when), FIELD_END };
+static const struct field steps_args[] = { A(ids), FIELD_END };
+static const struct field step_row[] = { S(deployment_id), S(position), S(name),
+	S(script), S(timeout_seconds), S(run_when), FIELD_END };
 static const struct stmt load_steps = {
 	.name = "claim_load_steps",
-	.sql = "SELECT position, name, script, timeout_seconds, run_when"
-	       " FROM deployment_step WHERE deployment_id = ?"
-	       " ORDER BY position",
-	.args = id_args,
+	.sql = "SELECT s.deployment_id, s.position, s.name, s.script,"
+	       " s.timeout_seconds, s.run_when FROM " IDS
+	       " JOIN deployment_step s ON s.deployment_id = j.id"
+	       " ORDER BY s.deployment_id, s.position",
+	.args = steps_args,
 	.row = step_row,
 	.rowsize = sizeof(struct deployment_step),
 };
@@ -130,43 +128,13 @@ const struct store claim_store = {
 	.stmts = claim_stmts,
 };
 
-/* Tries to claim the deployment. If the response was lost, the row is read
- * again; if it does not show the claim either, the write may still be pending,
- * and the error is returned. */
-static const struct err *
-try(struct db *db, struct arena *a, struct claim_args *args, bool *won)
-{
-	const struct move taken = { .id = args->id,
-		.epoch = args->epoch,
-		.from = STATE_PENDING,
-		.to = STATE_RUNNING,
-		.owner = args->owner,
-		.runner = args->runner,
-		.lease = args->lease };
-	const struct err *e, *late;
-	struct claim_args key;
-	struct page_count found;
-	int64_t n;
-
-	*won = false;
-	args->new_epoch = args->epoch + 1;
-	e = move_deployment(db, &taken, &n);
-	if (e == NULL) {
-		*won = n == 1;
-		return NULL;
-	}
-	if (e->code == ERR_CONFLICT && e->sys == DB_DUPLICATE)
-		return NULL; /* the project has become busy */
-	if (e->code != ERR_UNAVAILABLE)
-		return e;
-	key = *args;
-	key.epoch = args->new_epoch;
-	late = e->sys == DB_UNKNOWN ? e : NULL;
-	if ((e = db_row(db, a, &mine, &key, &found)) != NULL)
-		return e;
-	*won = found.n == 1;
-	return *won ? NULL : late;
-}
+/* Candidates, and which of them were claimed. */
+struct taking {
+	const struct claimer *by;
+	struct claim_candidate chosen[CLAIM_MAX];
+	bool is_ours[CLAIM_MAX];
+	size_t n;
+};
 
 static bool
 is_avoided(const struct claimer *by, int64_t id)
@@ -178,88 +146,182 @@ is_avoided(const struct claimer *by, int64_t id)
 	return i < by->navoid;
 }
 
-/* The oldest that can start, however many before them cannot. */
+/* Chooses up to `max` of a page, from `first` on. */
+static void
+choose_of(struct taking *t, const struct list *page, size_t first, size_t max)
+{
+	const struct claimer *by = t->by;
+	const struct claim_candidate *all = page->items, *c;
+	size_t i;
+
+	for (i = 0; i < page->n && t->n < max; i++) {
+		c = &all[(first + i) % page->n];
+		if (!is_avoided(by, c->id) &&
+		    (by->skips == NULL ||
+			!by->skips(by->context, c, t->chosen, t->n)))
+			t->chosen[t->n++] = *c;
+	}
+}
+
+/* Chooses the oldest that can start, however many before them cannot; after a
+ * lost race others, so that many runners do not collide again. */
 static const struct err *
-candidates_find(struct db *db, struct arena *a, const struct claimer *by,
-    struct candidate out[CANDIDATES], size_t *n)
+choose(struct db *db, struct arena *a, struct taking *t, int round, size_t max)
 {
 	struct claim_args args = { .id = 0,
-		.runner = by->runner,
-		.labels = by->labels };
-	const struct candidate *c;
+		.runner = t->by->runner,
+		.labels = t->by->labels };
+	const struct claim_candidate *last;
 	const struct err *e;
-	struct list list;
-	size_t i;
-	int page;
+	struct list page;
+	size_t first;
+	int i;
 
-	*n = 0;
-	for (page = 0; page < PAGES; page++) {
-		if ((e = db_rows(db, a, &candidates, &args, &list)) != NULL)
+	t->n = 0;
+	for (i = 0; i < PAGES; i++) {
+		if ((e = db_rows(db, a, &candidates, &args, &page)) != NULL)
 			return e;
-		c = list.items;
-		for (i = 0; i < list.n; i++)
-			if (!is_avoided(by, c[i].id) &&
-			    (by->skips == NULL ||
-				!by->skips(by->context, c[i].id,
-				    c[i].repository)))
-				out[(*n)++] = c[i];
-		if (*n > 0 || list.n < CANDIDATES)
+		first = round == 0 ?
+		    0 :
+		    (size_t)arc4random_uniform((uint32_t)page.n + 1);
+		choose_of(t, &page, first, max);
+		if (t->n > 0 || page.n < CANDIDATES)
 			break;
-		args.id = c[list.n - 1].id;
+		last = page.items;
+		args.id = last[page.n - 1].id;
 	}
 	return NULL;
 }
 
-/* Tries the first candidate; after losing a race, a random one, so that many
- * runners do not collide again. */
 static const struct err *
-take_one(struct db *db, struct arena *a, const struct claimer *by,
-    struct claim_args *args)
+take(struct db *db, struct taking *t, size_t i)
 {
-	struct candidate found[CANDIDATES];
-	const struct candidate *c;
+	const struct move taken = { .id = t->chosen[i].id,
+		.epoch = t->chosen[i].epoch,
+		.from = STATE_PENDING,
+		.to = STATE_RUNNING,
+		.owner = t->by->owner,
+		.runner = t->by->runner,
+		.lease = t->by->lease };
 	const struct err *e;
-	size_t at = 0, left, n;
-	bool won;
-	int round;
+	int64_t n;
 
-	for (round = 0; round < ROUNDS; round++) {
-		e = candidates_find(db, a, by, found, &n);
-		if (e != NULL)
-			return e;
-		if (n == 0)
-			break;
-		if (round > 0)
-			at = (size_t)arc4random_uniform((uint32_t)n);
-		for (left = n; left > 0; left--, at++) {
-			c = &found[at % n];
-			args->id = c->id;
-			args->epoch = c->epoch;
-			if ((e = try(db, a, args, &won)) != NULL || won)
-				return e;
-		}
+	e = move_deployment(db, &taken, &n);
+	t->is_ours[i] = e == NULL && n == 1;
+	if (e != NULL && e->code == ERR_CONFLICT && e->sys == DB_DUPLICATE)
+		return NULL; /* the project has become busy */
+	return e;
+}
+
+static const struct err *
+take_body(struct db *db, void *context)
+{
+	struct taking *t = context;
+	const struct err *e = NULL;
+	size_t i;
+
+	for (i = 0; e == NULL && i < t->n; i++)
+		e = take(db, t, i);
+	return e;
+}
+
+/* Takes a single one without a transaction. If the response was lost, the row
+ * is read again; if it does not show the claim either, the write may still be
+ * pending, and the error is returned. */
+static const struct err *
+take_one(struct db *db, struct arena *a, struct taking *t)
+{
+	const struct claim_args key = { .id = t->chosen[0].id,
+		.epoch = t->chosen[0].epoch + 1,
+		.owner = t->by->owner };
+	const struct err *e, *late;
+	struct page_count found;
+
+	if ((e = take(db, t, 0)) == NULL || e->code != ERR_UNAVAILABLE)
+		return e;
+	late = e->sys == DB_UNKNOWN ? e : NULL;
+	if ((e = db_row(db, a, &mine, &key, &found)) != NULL)
+		return e;
+	t->is_ours[0] = found.n == 1;
+	return t->is_ours[0] ? NULL : late;
+}
+
+/* The ids of those that were claimed, as a JSON array; NULL if there are
+ * none. */
+static const char *
+ids_of(struct arena *a, const struct taking *t)
+{
+	const char *ids = NULL;
+	size_t i;
+
+	for (i = 0; i < t->n; i++)
+		if (t->is_ours[i])
+			ids = arena_printf(a, "%s%s%lld",
+			    ids == NULL ? "" : ids, ids == NULL ? "[" : ",",
+			    (long long)t->chosen[i].id);
+	return ids == NULL ? NULL : arena_printf(a, "%s]", ids);
+}
+
+/* Hands each claim its part of the steps; both are ordered by deployment. */
+static void
+steps_divide(const struct list *claims, const struct list *steps)
+{
+	struct deployment_step *all = steps->items;
+	struct claim *c = claims->items;
+	size_t i, at = 0, from;
+
+	for (i = 0; i < claims->n; i++) {
+		while (at < steps->n && all[at].deployment_id < c[i].id)
+			at++;
+		from = at;
+		while (at < steps->n && all[at].deployment_id == c[i].id)
+			at++;
+		c[i].steps = (struct list){ .items = all + from,
+			.n = at - from };
 	}
-	return err_new(ERR_NOTFOUND, "nothing to claim");
+}
+
+static const struct err *
+load_claims(struct db *db, struct arena *a, const struct claim_args *args,
+    struct list *out)
+{
+	const struct err *e;
+	struct list steps;
+
+	if ((e = db_rows(db, a, &load, args, out)) != NULL)
+		return e;
+	if (out->n == 0)
+		return err_new(ERR_PRECONDITION,
+		    "the claimed deployments %s were taken away at once",
+		    args->ids);
+	if ((e = db_rows(db, a, &load_steps, args, &steps)) == NULL)
+		steps_divide(out, &steps);
+	return e;
 }
 
 const struct err *
-claim_next(struct db *db, struct arena *a, const struct claimer *by,
-    struct claim *out)
+claim_next(struct db *db, struct arena *a, const struct claimer *by, size_t max,
+    struct list *out)
 {
-	struct claim_args args = { .owner = by->owner,
-		.runner = by->runner,
-		.lease = by->lease };
+	struct claim_args args = { .owner = by->owner };
+	struct taking t = { .by = by };
 	const struct err *e;
+	int round;
 
-	(void)memset(out, 0, sizeof(*out));
-	if ((e = take_one(db, a, by, &args)) != NULL)
-		return e;
-	if ((e = db_row(db, a, &load, &args, out)) != NULL)
-		return e;
-	if (out->epoch != args.new_epoch)
-		return err_new(ERR_PRECONDITION,
-		    "deployment %lld was taken away at "
-		    "once",
-		    (long long)args.id);
-	return db_rows(db, a, &load_steps, &args, &out->steps);
+	*out = (struct list){ .n = 0 };
+	if (max > CLAIM_MAX)
+		max = CLAIM_MAX;
+	for (round = 0; round < ROUNDS; round++) {
+		if ((e = choose(db, a, &t, round, max)) != NULL)
+			return e;
+		if (t.n == 0)
+			break;
+		e = t.n == 1 ? take_one(db, a, &t) :
+			       db_transaction(db, take_body, &t);
+		if (e != NULL)
+			return e;
+		if ((args.ids = ids_of(a, &t)) != NULL)
+			return load_claims(db, a, &args, out);
+	}
+	return err_new(ERR_NOTFOUND, "nothing to claim");
 }

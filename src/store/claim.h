@@ -33,10 +33,20 @@ struct claim {
 			    * if another push followed */
 	bool on_branch;    /* the environment accepts only certain branches */
 	bool cancel;       /* cancelation was requested */
+	bool over_deleted; /* the directory of a deleted project overlaps its
+			    * project's */
 	struct list steps; /* struct deployment_step, by position */
 };
 
 #define CLAIM_AVOID 32 /* maximum length of `avoid` */
+#define CLAIM_MAX 16   /* in one transaction */
+
+/* A deployment that can be claimed. */
+struct claim_candidate {
+	int64_t id;
+	int64_t epoch;
+	const char *repository; /* "" if it is not fetched from */
+};
 
 struct claimer {
 	const char *owner; /* random name of this process */
@@ -45,17 +55,20 @@ struct claimer {
 	int64_t lease;        /* seconds */
 	const int64_t *avoid; /* deployments that cannot start now */
 	size_t navoid;
-	/* Whether to skip a deployment for now; NULL = never. */
-	bool (*skips)(void *context, int64_t id, const char *repository);
+	/* Whether to skip a candidate for now, if the `n` of `chosen` are
+	 * claimed together with it; NULL = never. */
+	bool (*skips)(void *context, const struct claim_candidate *,
+	    const struct claim_candidate *chosen, size_t n);
 	void *context;
 };
 
-/* Claims a pending deployment that does not wait for approval and whose project
- * is idle: the oldest rollback of its project, else the oldest of all, and not
- * to be avoided; ERR_NOTFOUND if there is none. After any other error, a
- * deployment may be held without the caller's knowledge: queue_held finds it,
- * and queue_release puts it back. */
+/* Claims up to `max` pending deployments in one transaction: of each project
+ * that is idle the oldest rollback, else the oldest deployment, that does not
+ * wait for approval and is not to be avoided; the oldest of all first. `out` is
+ * a list of struct claim; ERR_NOTFOUND if there are none. After any other
+ * error, deployments may be held without the caller's knowledge: queue_held
+ * finds them, and queue_release puts them back. */
 MUSTCHECK const struct err *claim_next(struct db *, struct arena *,
-    const struct claimer *, struct claim *out);
+    const struct claimer *, size_t max, struct list *out);
 
 #endif

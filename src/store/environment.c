@@ -473,8 +473,10 @@ environment_reached(struct db *db, int64_t deployment_id)
 {
 	const struct environment args = { .id = deployment_id };
 	const struct err *e;
+	struct db_done done;
 
-	if ((e = db_exec(db, &replaces, &args, NULL)) != NULL)
-		return e;
+	e = db_exec(db, &replaces, &args, &done);
+	if (e != NULL || done.affected == 0)
+		return e; /* most deployments have no environment */
 	return db_exec(db, &reached, &args, NULL);
 }

@@ -31,9 +31,7 @@ static const struct stmt find = {
 
 #define AROUND                                                                 \
 	"SELECT " COLUMNS " FROM project p JOIN project q"                     \
-	" ON q.id <> p.id AND 1 IN (LOCATE(CONCAT(p.project_dir, '/'),"        \
-	" CONCAT(q.project_dir, '/')), LOCATE(CONCAT(q.project_dir,"           \
-	" '/'), CONCAT(p.project_dir, '/'))) WHERE p.id = ?"
+	" ON " PROJECTDIR_OVERLAP " WHERE p.id = ?"
 static const struct stmt around = {
 	.name = "projectdir_around",
 	.sql = AROUND,

@@ -81,9 +81,11 @@ static const struct stmt ended = {
 static const struct field hold_args[] = { A(id), A(epoch), FIELD_END };
 static const struct stmt hold = {
 	.name = "queue_hold",
-	.sql = "UPDATE deployment SET epoch = epoch"
-	       " WHERE id = ? AND epoch = ? AND status = 'running'",
+	.sql = "SELECT id, epoch FROM deployment"
+	       " WHERE id = ? AND epoch = ? AND status = 'running' FOR UPDATE",
 	.args = hold_args,
+	.row = expired_row,
+	.rowsize = sizeof(struct held),
 };
 static const struct stmt expired = {
 	.name = "queue_expired",
@@ -256,26 +258,34 @@ queue_release(struct db *db, int64_t id, int64_t epoch)
 	return no_longer("queue_release", id);
 }
 
-struct ending {
-	const struct queue_end *what;
-	int64_t moved;
-};
-
-/* The row is locked first: the statements that follow would share it, and then
- * wait for others that share it, too. */
+/* Locks the row: the statements that follow would share it, and then wait for
+ * others that share it, too. */
 static const struct err *
-end_body(struct db *db, void *context)
+end_hold(struct db *db, const struct queue_end *what)
 {
-	struct ending *x = context;
-	const struct queue_end *what = x->what;
 	const struct queue_args key = { .id = what->id, .epoch = what->epoch };
+	struct arena *a = arena_open(SMALL_ARENA);
+	const struct err *e;
+	struct held found;
+
+	e = db_row(db, a, &hold, &key, &found);
+	arena_close(a);
+	return e != NULL && e->code == ERR_NOTFOUND ?
+	    no_longer(hold.name, what->id) :
+	    e;
+}
+
+static const struct err *
+end_one(struct db *db, const struct queue_end *what)
+{
 	struct move move = { .id = what->id,
 		.epoch = what->epoch,
 		.from = STATE_RUNNING };
 	const struct err *e;
+	int64_t moved;
 
 	if (what->before != NULL &&
-	    ((e = fenced_exec(db, &hold, &key, what->id)) != NULL ||
+	    ((e = end_hold(db, what)) != NULL ||
 		(e = what->before(db, what->context)) != NULL))
 		return e;
 	move.to = reason_kinds[what->reason].ends;
@@ -283,13 +293,39 @@ end_body(struct db *db, void *context)
 	move.detail = what->detail;
 	move.log_size = (struct maybe){ what->log_size, true };
 	move.finished_at = what->finished_at;
-	return move_deployment(db, &move, &x->moved);
+	if ((e = move_deployment(db, &move, &moved)) == NULL && moved == 0)
+		e = no_longer("queue_end", what->id);
+	return e;
+}
+
+struct ending {
+	const struct queue_end *const *ends;
+	size_t n;
+};
+
+static const struct err *
+end_body(struct db *db, void *context)
+{
+	const struct ending *x = context;
+	const struct err *e = NULL;
+	size_t i;
+
+	for (i = 0; e == NULL && i < x->n; i++)
+		e = end_one(db, x->ends[i]);
+	return e;
+}
+
+const struct err *
+queue_end_all(struct db *db, const struct queue_end *const *ends, size_t n)
+{
+	struct ending x = { ends, n };
+
+	return db_transaction(db, end_body, &x);
 }
 
 const struct err *
 queue_end(struct db *db, const struct queue_end *what)
 {
-	struct ending x = { .what = what };
 	const struct queue_args args = { .id = what->id,
 		.epoch = what->epoch,
 		.status = state_kinds[reason_kinds[what->reason].ends].name };
@@ -297,10 +333,8 @@ queue_end(struct db *db, const struct queue_end *what)
 	struct arena *a;
 	struct page_count found = { .n = 0 };
 
-	late = db_transaction(db, end_body, &x);
-	if (late == NULL && x.moved > 0)
-		return NULL;
-	if (late != NULL && late->code != ERR_PRECONDITION)
+	late = queue_end_all(db, &what, 1);
+	if (late == NULL || late->code != ERR_PRECONDITION)
 		return late;
 	/* an earlier call may have succeeded without a response */
 	a = arena_open(SMALL_ARENA);

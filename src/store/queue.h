@@ -58,6 +58,10 @@ MUSTCHECK const struct err *queue_commit(struct db *, int64_t id, int64_t epoch,
 /* Ends a deployment. Its pending steps become skipped, its running steps
  * `interrupted` (`canceled` if the deployment is). */
 MUSTCHECK const struct err *queue_end(struct db *, const struct queue_end *);
+/* Ends all of them in one transaction, or none: ERR_PRECONDITION if one is no
+ * longer held, or has ended before. */
+MUSTCHECK const struct err *queue_end_all(struct db *,
+    const struct queue_end *const *ends, size_t n);
 /* Running deployments with an expired lease become `interrupted` with reason
  * runner_lost; `out` is their number. Writes nothing if there are none. To
  * decide whether that is justified, see store/lease.h. */

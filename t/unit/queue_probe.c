@@ -92,20 +92,22 @@ claim(char **args, const int64_t *avoid, size_t navoid)
 		.avoid = avoid,
 		.navoid = navoid };
 	const struct deployment_step *s;
-	struct claim c;
+	const struct claim *c;
 	const struct err *e;
+	struct list list;
 	size_t i;
 
-	e = claim_next(db, arena, &by, &c);
+	e = claim_next(db, arena, &by, 1, &list);
 	if (e != NULL) {
 		answer(e);
 		return;
 	}
-	(void)printf("%lld %lld %lld %s %s %s %d", (long long)c.id,
-	    (long long)c.epoch, (long long)c.project_id, c.project_dir,
-	    c.pipeline_name, c.env_vars.s, c.cancel ? 1 : 0);
-	s = c.steps.items;
-	for (i = 0; i < c.steps.n; i++)
+	c = list.items;
+	(void)printf("%lld %lld %lld %s %s %s %d", (long long)c->id,
+	    (long long)c->epoch, (long long)c->project_id, c->project_dir,
+	    c->pipeline_name, c->env_vars.s, c->cancel ? 1 : 0);
+	s = c->steps.items;
+	for (i = 0; i < c->steps.n; i++)
 		(void)printf(" %s", s[i].name);
 	(void)putchar('\n');
 }
@@ -126,8 +128,8 @@ run_claim_but(char **args)
 	claim(args, &avoid, 1);
 }
 
-/* drain OWNER RUNNER: claims and ends until the queue is empty; prints "ID
- * PROJECT" for each, then a dot. */
+/* drain OWNER RUNNER: claims up to three at once and ends them until the queue
+ * is empty; prints "ID PROJECT" for each, then a dot. */
 static void
 run_drain(char **args)
 {
@@ -135,12 +137,14 @@ run_drain(char **args)
 		.runner = args[1],
 		.lease = 30 };
 	struct queue_end end = { .reason = REASON_NONE };
-	struct claim c;
+	const struct claim *c;
 	const struct err *e;
+	struct list list;
 	int idle = 0;
+	size_t i;
 
 	while (idle < 20) {
-		e = claim_next(db, arena, &by, &c);
+		e = claim_next(db, arena, &by, 3, &list);
 		if (e != NULL && e->code == ERR_NOTFOUND) {
 			idle++;
 			continue;
@@ -150,12 +154,15 @@ run_drain(char **args)
 			continue;
 		}
 		idle = 0;
-		(void)printf("%lld %lld\n", (long long)c.id,
-		    (long long)c.project_id);
-		end.id = c.id;
-		end.epoch = c.epoch;
-		if ((e = queue_end(db, &end)) != NULL)
-			answer(e);
+		c = list.items;
+		for (i = 0; i < list.n; i++) {
+			(void)printf("%lld %lld\n", (long long)c[i].id,
+			    (long long)c[i].project_id);
+			end.id = c[i].id;
+			end.epoch = c[i].epoch;
+			if ((e = queue_end(db, &end)) != NULL)
+				answer(e);
+		}
 		arena_clear(arena);
 	}
 	(void)printf(".\n");
