@@ -135,10 +135,9 @@ is_started_by(const struct deployment *d, int64_t user_id)
 }
 
 static const struct err *
-voter_check(struct deploy *deploy, const struct deployment *d,
-    const struct approval_vote *vote)
+voter_check(struct arena *a, const struct deployment *d,
+    const struct environment *env, const struct approval_vote *vote)
 {
-	struct environment env;
 	const struct err *e;
 	struct list list;
 
@@ -146,41 +145,38 @@ voter_check(struct deploy *deploy, const struct deployment *d,
 		return err_public(ERR_FORBIDDEN,
 		    "You started this deployment, so another user must approve "
 		    "or deny it. You can cancel it.");
-	if ((e = environment_by_id(deploy->db, deploy->a, d->environment_id.n,
-		 &env)) != NULL ||
-	    (e = json_items(deploy->a, &environment_approver_shape,
-		 env.approvers.s, &list)) != NULL)
+	if ((e = json_items(a, &environment_approver_shape, env->approvers.s,
+		 &list)) != NULL)
 		return e;
 	if (list.n > 0 ? is_listed(&list, vote->who->user_id) :
 			 vote->role >= ROLE_MAINTAINER)
 		return NULL;
 	return err_public(ERR_FORBIDDEN,
-	    "You are not an approver of the environment %s. Ask %s.", env.name,
+	    "You are not an approver of the environment %s. Ask %s.", env->name,
 	    list.n > 0 ? "one of its approvers" : "a maintainer");
 }
 
 /* The environment may have changed while the deployment waited. */
 static const struct err *
-grant_check(struct deploy *deploy, const struct deployment *d)
+grant_check(struct arena *a, const struct deployment *d,
+    const struct environment *env)
 {
-	struct environment env;
 	const struct err *e;
 	bool good;
 
-	if ((e = environment_by_id(deploy->db, deploy->a, d->environment_id.n,
-		 &env)) != NULL ||
-	    (e = target_accepts(deploy->a, &env, d->branch, &good)) != NULL ||
-	    good)
+	if ((e = target_accepts(a, env, d->branch, &good)) != NULL || good)
 		return e;
 	return err_public(ERR_CONFLICT,
 	    "The environment %s no longer accepts the branch of this "
 	    "deployment. Deny the deployment, or change the environment.",
-	    env.name);
+	    env->name);
 }
 
 const struct err *
 approval_decide(struct deploy *deploy, const struct approval_vote *vote)
 {
+	const bool is_grant = str_eq(vote->approval, APPROVAL_GRANTED);
+	struct environment env;
 	struct deployment d;
 	const struct err *e;
 	enum reason deleted;
@@ -196,14 +192,16 @@ approval_decide(struct deploy *deploy, const struct approval_vote *vote)
 		    "The deployment does not wait for approval; its status is "
 		    "\"%s\".",
 		    d.status);
-	if ((e = voter_check(deploy, &d, vote)) != NULL ||
-	    (str_eq(vote->approval, APPROVAL_GRANTED) &&
-		(e = grant_check(deploy, &d)) != NULL))
+	if ((e = environment_by_id(deploy->db, deploy->a, d.environment_id.n,
+		 &env)) != NULL ||
+	    (e = voter_check(deploy->a, &d, &env, vote)) != NULL ||
+	    (is_grant && (e = grant_check(deploy->a, &d, &env)) != NULL))
 		return e;
 	d.approval = vote->approval;
 	d.approval_by = (struct maybe){ vote->who->user_id, true };
 	d.approval_comment = vote->comment;
-	d.detail = arena_printf(deploy->a, "The user %s denied it.",
-	    vote->who->username);
+	if (!is_grant)
+		d.detail = arena_printf(deploy->a, "The user %s denied it.",
+		    vote->who->username);
 	return approval_save(deploy->db, &d);
 }
