@@ -130,6 +130,7 @@ claim(struct dispatch *d, struct claims *c)
 		.context = &claiming };
 	const struct claim *claimed;
 	const struct err *e;
+	struct arena_mark loaded;
 	struct list list;
 	size_t i;
 
@@ -146,9 +147,12 @@ claim(struct dispatch *d, struct claims *c)
 		return false;
 	}
 	claimed = list.items;
-	for (i = 0; i < list.n; i++)
+	loaded = arena_mark(d->a);
+	for (i = 0; i < list.n; i++) {
 		if (!start_claimed(d, &claimed[i]))
 			rest(c);
+		arena_rewind(d->a, &loaded);
+	}
 	return true;
 }
 
@@ -174,9 +178,11 @@ claims_work(struct dispatch *d, void *state, int64_t now)
 			rest(c);
 	poll_queue(d, c, now);
 	while (is_claiming(d, c) && database_is_ready(&d->database) &&
-	    time_mono_ms() >= c->at && time_mono_ms() - now < TURN_MS)
+	    time_mono_ms() >= c->at && time_mono_ms() - now < TURN_MS) {
+		arena_clear(d->a);
 		if (!claim(d, c))
 			break;
+	}
 	tasks_reap(tasks);
 }
 

@@ -39,7 +39,7 @@ struct claim {
 };
 
 #define CLAIM_AVOID 32 /* maximum length of `avoid` */
-#define CLAIM_MAX 16   /* in one transaction */
+#define CLAIM_MAX 8    /* in one transaction; each can take 9 MiB */
 
 /* A deployment that can be claimed. */
 struct claim_candidate {
