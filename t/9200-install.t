@@ -14,11 +14,12 @@ my @install = readme_steps(srcdir() . '/README', 'Installing behind');
 my @keep = readme_steps(srcdir() . '/README', 'Upgrade, back up');
 my @share = readme_steps(srcdir() . '/README', 'Without a host name');
 my @far = readme_steps(srcdir() . '/README', 'MariaDB on another');
+my @packages = readme_steps(srcdir() . '/README', 'Debian packages');
 my @site = readme_steps(srcdir() . '/README', 'Your first site');
 cmp_ok(scalar @install, '>=', 6, 'the README has the steps of the installation');
 cmp_ok(scalar @keep, '>=', 5, 'the README has the steps of maintenance');
 cmp_ok(scalar @site, '>=', 8, 'the README has the steps of the first site');
-my @sections = (\@install, \@share, \@far, \@site, \@keep);
+my @sections = (\@install, \@packages, \@share, \@far, \@site, \@keep);
 is_deeply([map { $_->{number} } @$_], [1 .. @$_], 'the steps are numbered') for @sections;
 for my $step (map { @$_ } @sections) {
 	ok(@{ $step->{commands} } || $step->{text}, "step $step->{number} has commands or a part of a file");

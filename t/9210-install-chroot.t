@@ -2,71 +2,22 @@
 # SPDX-License-Identifier: ISC
 # The README's installation, first site, upgrade, backup, restore, key rotation and
 # removal, followed literally in a minimal Debian with an existing nginx and MariaDB,
-# and a Git server beside them.  Needs
-# root, debootstrap, a Debian mirror and minutes: `make check-install` runs it.  No
-# systemd runs inside; the commands of the units are started by hand.  Everything is
-# in private namespaces, so that no mount and no process survives the test.
+# and a Git server beside them.  `make check-install` runs it.
 
 use strict;
 use warnings;
 use Test::More;
+use Slipway::Chroot;
 use Slipway::Readme;
 use Slipway::Test;
 
-own_mounts('--pid', '--fork', '--kill-child', '--mount-proc')
-    or BAIL_OUT('make check-install needs root and private namespaces');
-$SIG{$_} = sub { exit 1 } for qw(HUP INT TERM); # pid 1 ignores them by default
-my $root = tempdir() . '/debian';
-my @mounted;
-
-sub in_root {
-	my ($shell, %env) = @_;
-	my @env = map { "$_=$env{$_}" } sort keys %env;
-	return run_cmd('chroot', $root, '/usr/bin/env', '-i', 'HOME=/root', 'LC_ALL=C',
-	    'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
-	    'DEBIAN_FRONTEND=noninteractive', @env, 'bash', '-ec', $shell);
-}
-
-sub must {
-	my ($what, $status, $out, $err) = @_;
-	is($status, 0, $what) or do { diag($out, $err); BAIL_OUT("cannot go on without: $what") };
-	return $out;
-}
+chroot_begin();
+my $root = chroot_dir();
 
 # --- a machine with nginx and MariaDB
-must('debootstrap', run_cmd('debootstrap', '--variant=minbase', 'bookworm', $root));
-for my $fs (['proc'], ['sysfs', 'sys', 'ro'], ['tmpfs', 'dev', 'mode=755'],
-    ['devpts', 'dev/pts', 'newinstance,ptmxmode=666'], ['tmpfs', 'dev/shm', 'mode=1777']) {
-	my ($type, $at, $options) = @$fs;
-	$at ||= $type;
-	run_cmd('mkdir', '-p', "$root/$at");
-	must("mount $at", run_cmd('mount', '-t', $type, '-o', $options || 'rw', $type, "$root/$at"));
-	unshift @mounted, "$root/$at";
-}
-# the machine's own /dev is never used
-must('devices', run_cmd({ cwd => "$root/dev" }, 'sh', '-ec', <<'NODES'));
-mknod -m 666 null c 1 3
-mknod -m 666 zero c 1 5
-mknod -m 666 full c 1 7
-mknod -m 666 random c 1 8
-mknod -m 666 urandom c 1 9
-mknod -m 666 tty c 5 0
-ln -s pts/ptmx ptmx
-ln -s /proc/self/fd fd
-ln -s fd/0 stdin
-ln -s fd/1 stdout
-ln -s fd/2 stderr
-NODES
 my @names = map { "$_.example.org" } qw(slipway shop git);
-spew("$root/etc/hosts", "127.0.0.1 localhost example.org @names\n");
-spew("$root/usr/sbin/policy-rc.d", "#!/bin/sh\nexit 101\n", 0755);
-must('nginx, MariaDB and systemd are installed', in_root('apt-get update -q && apt-get install -q -y '
-    . '--no-install-recommends mariadb-server nginx systemd curl openssl ca-certificates git fcgiwrap '
-    . 'php-fpm php-cli composer rsync acl'));
-spew("$root/usr/local/bin/systemctl", slurp(__FILE__) =~ s/.*\n__END__\n//sr, 0755);
-must('MariaDB runs', in_root('mkdir -p /run/mysqld && chown mysql /run/mysqld && '
-    . '{ setsid mariadbd --user=mysql >/var/log/mariadb.log 2>&1 </dev/null & } && '
-    . 'for i in $(seq 3000); do mariadb-admin ping >/dev/null 2>&1 && exit 0; sleep 0.1; done; exit 1'));
+chroot_create([qw(nginx curl openssl ca-certificates git fcgiwrap php-fpm php-cli composer rsync acl)],
+    ['example.org', @names]);
 my $tls = "ssl_certificate /etc/ssl/certs/slipway.pem;\n"
     . "\tssl_certificate_key /etc/ssl/private/slipway.key;";
 sub site {
@@ -252,74 +203,3 @@ unlike($out, qr/"status"/, 'the service is gone after the removal');
 is($out, '', 'the removal leaves nothing');
 
 done_testing();
-
-END {
-	# The test is the first process of its namespace: these are all others in it.
-	if ($$ == 1 && @mounted) {
-		my $code = $?;
-		kill 'KILL', -1;
-		1 while wait != -1;
-		run_cmd('umount', @mounted);
-		$? = $code;
-	}
-}
-
-__END__
-#!/bin/bash
-# Replaces systemctl where systemd does not run: starts the commands of the units.
-set -eu
-what=$1
-shift
-[ "${1-}" != --now ] || shift
-
-start() {
-	local unit=/usr/local/lib/systemd/system/$1.service start user groups as=() command
-	start=$(sed -n 's/^ExecStart=//p' "$unit")
-	user=$(sed -n 's/^User=//p' "$unit")
-	groups=$(sed -n 's/^SupplementaryGroups=/,/p' "$unit" | tr ' ' ,)
-	read -ra command <<<"$start"
-	[ -z "$user" ] || as=(setpriv "--reuid=$user" "--regid=$user" "--groups=$user$groups")
-	setsid "${as[@]}" "${command[@]}" >>"/var/log/$1.log" 2>&1 </dev/null &
-	echo $! >"/run/of-$1"
-	sleep 1
-	kill -0 $! || { cat "/var/log/$1.log" >&2; exit 1; }
-}
-
-gone() { # a zombie has no program
-	local pid i
-	for pid; do
-		for ((i = 0; i < 300; i++)); do
-			readlink "/proc/$pid/exe" >/dev/null || break
-			sleep 0.1
-		done
-	done
-}
-
-stop() {
-	local pid
-	pid=$(cat "/run/of-$1")
-	kill -TERM "$pid"
-	gone "$pid"
-	rm "/run/of-$1"
-}
-
-case $what in
-daemon-reload) ;;
-reload)
-	for name; do
-		if [ "$name" != nginx ]; then
-			kill -HUP "$(cat "/run/of-$name")"
-			continue
-		fi
-		# Until the old workers no longer accept connections.
-		workers=/proc/$(cat /run/nginx.pid)/task/$(cat /run/nginx.pid)/children
-		old=$(cat "$workers")
-		nginx -s reload
-		# shellcheck disable=SC2086 # one word per process
-		gone $old
-	done
-	;;
-enable | start) for name; do start "$name"; done ;;
-disable | stop) for name; do stop "$name"; done ;;
-*) exit 64 ;;
-esac

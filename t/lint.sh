@@ -21,6 +21,7 @@ mapfile -t code < <(find "$top/src" -name '*.c' | sort)
 mapfile -t units < <(find "$top/t/unit" "$top/t/fuzz" -name '*.c' | sort)
 mapfile -t headers < <(find "$top/src" "$top/t/unit" "$top/t/fuzz" -name '*.h' | sort)
 mapfile -t shell < <(find "$top/src/templates" "$top/t" -name '*.sh' | sort)
+shell+=("$top"/src/debian/*.{postinst,postrm,prerm} "$top/src/debian/tests/deployment")
 shell+=("$top/bootstrap" "$top/.ci/run")
 
 format() { clang-format --dry-run -Werror "${code[@]}" "${units[@]}" "${headers[@]}"; }
