@@ -32,12 +32,14 @@ INSERT INTO pipeline (project_id, name) SELECT 1 + seq % 3000, CONCAT('pipeline'
 INSERT INTO environment (project_id, name, position) SELECT seq, 'production', 0 FROM seq_1_to_3000;
 INSERT INTO step (pipeline_id, name, script, position) SELECT 1 + seq % 6000, 'step', 'true', seq DIV 6000
     FROM seq_1_to_18000;
-INSERT INTO deployment (project_id, pipeline_id, environment_id, branch, status, `trigger`, owner, runner,
+INSERT INTO deployment (project_id, pipeline_id, environment_id, branch, status, `trigger`, created_by,
+    owner, runner,
     lease_until, created_at, finished_at, log_size)
     SELECT 1 + seq % 3000, 1 + seq % 3000, 1 + seq % 3000, CONCAT('branch', seq % 50),
     IF(seq > 29000 AND seq % 3000 < 250, 'pending',
 	IF(seq BETWEEN 24001 AND 27000 AND seq % 3000 BETWEEN 1 AND 40, 'running',
-	ELT(1 + seq % 4, 'success', 'failed', 'canceled', 'interrupted'))), 'manual',
+	ELT(1 + seq % 4, 'success', 'failed', 'canceled', 'interrupted'))),
+    ELT(1 + seq % 3, 'manual', 'webhook', 'retry'), 1 + seq % 3000,
     IF(seq % 3000 BETWEEN 1 AND 40, LPAD(seq % 4, 32, '0'), NULL), 'runner', NOW() + INTERVAL 30 SECOND,
     NOW() - INTERVAL seq MINUTE, IF(seq > 29000, NULL, NOW() - INTERVAL seq MINUTE), 100
     FROM seq_1_to_30000;
@@ -56,12 +58,17 @@ INSERT INTO signin (state_hash, browser_hash, verifier, created_at)
 INSERT INTO session (user_id, hash, last_used_at, expires_at) SELECT 1 + seq % 3000, SHA2(seq, 256),
     NOW() - INTERVAL seq SECOND, NOW() + INTERVAL (3000 - CAST(seq AS SIGNED)) SECOND FROM seq_1_to_6000;
 INSERT INTO git_token (user_id, server, access) SELECT seq, 'https://git.example.org', 'x' FROM seq_1_to_3000;
+INSERT INTO audit (at, username, via, action, object_type, project_id, changes)
+    SELECT NOW() - INTERVAL 6000 - seq MINUTE, 'ann', 'token', 'updateProject', 'project',
+    1 + seq % 3000, '[]'
+    FROM seq_1_to_6000;
 ANALYZE TABLE user, api_token, project, workspace, pipeline, environment, step, deployment,
     deployment_step, log_chunk, idempotency, commit_token, signin, session, git_token, hook_secret,
-    hook_delivery;
+    hook_delivery, audit;
 SQL
 my %large = map { $_ => 1 } qw(user api_token project workspace pipeline environment step deployment
-    deployment_step log_chunk idempotency commit_token signin session git_token hook_secret hook_delivery);
+    deployment_step log_chunk idempotency commit_token signin session git_token hook_secret hook_delivery
+    audit);
 
 # --- a value for each argument, by its name
 my %value = (status => "'pending'", username => "'user7'", name => "'project7'", like => "'%a%'",
@@ -73,7 +80,7 @@ my %value = (status => "'pending'", username => "'user7'", name => "'project7'",
 	created_at => 'NOW(3)', finished_at => 'NOW(3)', started_at => 'NOW(3)', before => 20000, limit => 20,
 	offset => 40, role => "'viewer'", key => "'7'", idempotency_key => "'7'",
 	request_hash => "SHA2(7, 256)", delivery_hash => "SHA2(7, 256)",
-	ids => "'[1,2,3]'", days => 90, start => 100, position => 1);
+	ids => "'[1,2,3]'", trigger => "'retry'", days => 90, start => 100, position => 1);
 my %user_status = map { $_ => "'active'" } qw(status status[0] status[1]);
 sub literal {
 	my ($statement, $arg) = @_;
@@ -105,6 +112,7 @@ for my $statement (@statements) {
 		my ($real) = $sql =~ /\b(?:FROM|JOIN|UPDATE)\s+(\w+)\s+(?:AS\s+)?\Q$alias\E\b/i;
 		my $base = $large{$table} ? $table : defined $real && $large{$real} ? $real : next;
 		$used{$base}{$index} = 1;
+		next if $rows eq 'NULL'; # an INSERT reads nothing of its table
 		push @scans, "$name: $base: $rows rows" if $type eq 'ALL' && !$search{$name};
 		push @scans, "$name: $base: $rows rows of index $index"
 		    if $type eq 'index' && $rows > 1000 && !$search{$name};
@@ -141,13 +149,18 @@ my %busy = (project_id => 9, pipeline_id => 9, environment_id => 9, branch => "'
 	status => "'interrupted'", before => 9e15);
 my %rare = (%busy, branch => "'rare'", status => "'success'");
 my %commit = (map({ $_ => 0 } qw(project_id pipeline_id environment_id)), status => 'NULL', branch => 'NULL',
-	before => 9e15);
+	trigger => 'NULL', created_by => 0, before => 9e15);
+my %started = (%commit, trigger => "'rollback'");
 my %foreign = (%busy, project_id => 10, status => "'success'");
 for my $case (['claim_candidates', 1500], ['project_by_id', 5], ['principal_by_token', 5],
     ['project_page', 120],
 	['step_page_of', 20], ['queue_held', 100], ['queue_expired', 60], ['figures_read', 500],
 	(map { ["deployment_page_$_", 50, \%busy] } 1 .. 31),
 	['deployment_page_of_commit', 50, \%commit], ['deployment_page_of_digits', 120, \%commit],
+	['deployment_page_of_user', 120, { %commit, created_by => 7 }],
+	['deployment_page_of_trigger', 50, { %started, trigger => "'manual'" }],
+	(map { ["deployment_page_of_$_", 50, { %started, "${_}_id" => 9 }] }
+	    qw(project pipeline environment)),
 	(map { ["deployment_page_$_", 50, \%rare] } 16 .. 31),
 	(map { ["deployment_page_$_", 50, \%foreign] } 3, 7, 11, 15, 17, 19, 21, 23, 25, 27, 29, 31)) {
 	my ($name, $most, $own) = @$case;

@@ -364,8 +364,29 @@ for my $case ([ $hash[0], '', '6 3 0' ], [ uc $hash[1], '', '4 1' ], [ 'fed0123'
 	is(join(' ', map { $_->{id} } @{ $page->{data} }), join(' ', @ids[ split ' ', $want ]),
 	    "a list of commit $commit$more has its deployments, newest first");
 }
+my %column = (createdBy => 'created_by', trigger => '`trigger`', projectId => 'project_id',
+	pipelineId => 'pipeline_id', environmentId => 'environment_id', commitHash => 'commit_hash',
+	status => 'status', branch => 'branch');
+my $one = $api->get("/api/deployments/$ids[1]")->{json};
+$db->sql("UPDATE deployment SET `trigger` = 'webhook' WHERE id IN ($ids[1], $ids[3], $ids[4])");
+for my $more ('', "&projectId=$many", "&projectId=$project", "&pipelineId=$one->{pipelineId}",
+    '&environmentId=77777', "&status=success", '&branch=odd', "&commitHash=$hash[1]",
+    "&projectId=$many&pipelineId=$one->{pipelineId}&status=pending&branch=even") {
+	for my $filter ("createdBy=$first->{createdBy}", "createdBy=$one->{createdBy}", 'createdBy=77777',
+	    'trigger=webhook', 'trigger=rollback', "trigger=webhook&createdBy=$one->{createdBy}") {
+		my @where = map { /(\w+)=(\w+)/ ? "$column{$1} = '$2'" : () } split /&/, $filter . $more;
+		my @want = split /\n/, $db->sql('SELECT id FROM deployment WHERE ' . join(' AND ', @where)
+		    . ' ORDER BY id DESC LIMIT 20');
+		my $data = $api->get("/api/deployments?$filter$more")->{json}{data} || ['none'];
+		is(join(' ', map { $_->{id} } @$data), "@want",
+		    "a list with $filter$more has its deployments");
+	}
+}
+$page = $api->get("/api/deployments?trigger=webhook&projectId=$many&limit=2")->{json};
+is($page->{pagination}{next}, $ids[3], 'a filtered list has pages');
 for my $bad ('limit=0', 'limit=101', 'limit=x', 'cursor=x', 'cursor=0', 'status=done', 'page=1',
-    'projectId=a', 'env=x', 'commitHash=abcdef', 'commitHash=abcdefg', 'commitHash=abc%25def') {
+    'projectId=a', 'env=x', 'createdBy=x', 'trigger=x', 'commitHash=abcdef',
+    'commitHash=abcdefg', 'commitHash=abc%25def') {
 	is($api->get("/api/deployments?$bad")->{status}, 400, "a list with $bad returns 400");
 }
 is($api->get('/api/deployments/999999')->{status}, 404, 'an unknown deployment returns 404');

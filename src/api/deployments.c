@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: ISC */
 #include "api/audited.h"
-#include "api/board.h"
 #include "api/git.h"
 #include "api/replay.h"
 #include "api/resources.h"
@@ -55,6 +54,8 @@ api_deployment_list(struct req *rq)
 		.environment_id = req_int(rq, "environmentId"),
 		.status = req_str(rq, "status"),
 		.branch = req_str(rq, "branch"),
+		.created_by = req_int(rq, "createdBy"),
+		.trigger = req_str(rq, "trigger"),
 		.before = req_int(rq, "cursor"),
 		.limit = req_int(rq, "limit"),
 	};
@@ -247,25 +248,16 @@ first_answer(struct work *w, const struct err *refused)
 }
 
 /* Reads the newest commit of the branch that the deployment is to run, so that
- * what is approved is what runs. A Git server can take long, so this counts as
- * waiting: some workers stay free for other requests. */
+ * what is approved is what runs. */
 static const struct err *
 tip_read(struct req *rq, int64_t project_id, const char *branch,
     const char **out)
 {
 	const struct err *e;
-	struct project p;
 
-	if ((e = project_by_id(rq->db, rq->a, project_id, &p)) != NULL)
+	e = git_tip(rq, project_id, branch, out);
+	if (e == NULL || e->code == ERR_RATE)
 		return e;
-	if (board_wait_begin(rq->board, rq->place, rq->who.user_id) !=
-	    BOARD_WAIT_YES)
-		return err_public(ERR_RATE,
-		    "Too many requests are waiting. Try again in a moment.");
-	e = git_tip(rq, &p, branch, out);
-	board_wait_end(rq->place);
-	if (e == NULL)
-		return NULL;
 	if (e->code == ERR_NOTFOUND) {
 		faults_add(&rq->faults, "/branch",
 		    "has no commit that can be approved: %.300s", e->detail);
@@ -470,6 +462,15 @@ static const struct route_param deployment_params[] = {
 	    .max = 64,
 	    .doc = "Only deployments of this commit: its hash, or at least 7 "
 		   "digits at its beginning." },
+	{ .name = "createdBy",
+	    .type = PARAM_INT,
+	    .min = ID_MIN,
+	    .doc = "Only deployments that this user started." },
+	{ .name = "trigger",
+	    .type = PARAM_STR,
+	    .values = deployment_triggers,
+	    .named = "DeploymentTrigger",
+	    .doc = "Only deployments that were started in this way." },
 	PARAM_END,
 };
 

@@ -4,6 +4,7 @@
  * Git protocol and the runner's clone. */
 #include "api/git.h"
 
+#include "api/board.h"
 #include "api/forge.h"
 #include "api/resources.h"
 #include "core/branch.h"
@@ -370,12 +371,29 @@ for_client(const struct err *e)
 	return e;
 }
 
+/* A Git server can take long, so this counts as waiting: some workers stay free
+ * for other requests. */
+static const struct err *
+read_waiting(struct reading *r)
+{
+	struct req *rq = r->rq;
+	const struct err *e;
+
+	if (board_wait_begin(rq->board, rq->place, rq->who.user_id) !=
+	    BOARD_WAIT_YES)
+		return err_public(ERR_RATE,
+		    "Too many requests are waiting. Try again in a moment.");
+	if ((e = read_it(r)) != NULL)
+		e = for_client(e);
+	board_wait_end(rq->place);
+	return e;
+}
+
 const struct err *
-git_tip(struct req *rq, const struct project *p, const char *branch,
+git_tip(struct req *rq, int64_t project_id, const char *branch,
     const char **out)
 {
 	struct reading r = { .rq = rq,
-		.project = *p,
 		.commits = true,
 		.is_tip = true,
 		.branch = branch,
@@ -384,8 +402,10 @@ git_tip(struct req *rq, const struct project *p, const char *branch,
 	const struct err *e;
 
 	*out = NULL;
-	if ((e = read_it(&r)) != NULL)
-		return for_client(e);
+	if ((e = project_by_id(rq->db, rq->a, project_id, &r.project)) !=
+		NULL ||
+	    (e = read_waiting(&r)) != NULL)
+		return e;
 	if (r.list.n == 0)
 		return err_public(ERR_NOTFOUND,
 		    "The repository has no commits.");

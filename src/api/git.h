@@ -10,8 +10,8 @@
  * with the caller's own access to the Git server; in the request's arena.
  * ERR_NOTFOUND if there is no such branch or repository, ERR_UPSTREAM,
  * ERR_UPSTREAM_TIMEOUT or ERR_UNAVAILABLE, with a detail, if it cannot be
- * read. */
-MUSTCHECK const struct err *git_tip(struct req *, const struct project *,
+ * read, and ERR_RATE if too many requests wait. */
+MUSTCHECK const struct err *git_tip(struct req *, int64_t project_id,
     const char *branch, const char **out);
 
 #endif

@@ -257,17 +257,19 @@ enum {
 	    Q(project_id), Q(environment_id), Q(pipeline_id), Q(status), \
 	    Q(branch), Q(before))
 
-#define X(n, index, where, ...)						\
+#define PAGE(n, index, text, ...)					\
 	static const struct field page_args_##n[] = { __VA_ARGS__,	\
-		Q(limit), FIELD_END };					\
+		FIELD_END };						\
 	static const struct stmt page_##n = {				\
 		.name = "deployment_page_" #n,				\
-		.sql = LISTED " FORCE INDEX (" index ") WHERE " where	\
-		    "d.id < ? ORDER BY d.id DESC LIMIT ?",		\
+		.sql = LISTED " FORCE INDEX (" index ") WHERE " text,	\
 		.args = page_args_##n,					\
 		.row = deployment_fields,				\
 		.rowsize = sizeof(struct deployment),			\
 	};
+#define X(n, index, where, ...)						\
+	PAGE(n, index, where "d.id < ? ORDER BY d.id DESC LIMIT ?",	\
+	    __VA_ARGS__, Q(limit))
 PAGES(X)
 #undef X
 
@@ -278,33 +280,42 @@ static const struct stmt *const pages[BY__MAX] = {
 };
 /* clang-format on */
 
-/* A commit is deployed a few times, so the other filters need no index there.
- * Only a whole hash is found in the order of the list. */
-#define OF_COMMIT                                                              \
-	" AND (? = 0 OR d.project_id = ?) AND (? = 0 OR d.pipeline_id = ?)"    \
-	" AND (? = 0 OR d.environment_id = ?) AND (? IS NULL OR d.status = ?)" \
-	" AND (? IS NULL OR d.branch = ?) AND d.id < ?"                        \
-	" ORDER BY d.id DESC LIMIT ?"
-static const struct field of_commit_args[] = { Q(commit_hash), Q(project_id),
-	Q(project_id), Q(pipeline_id), Q(pipeline_id), Q(environment_id),
-	Q(environment_id), Q(status), Q(status), Q(branch), Q(branch),
-	Q(before), Q(limit), FIELD_END };
-static const struct stmt page_of_commit = {
-	.name = "deployment_page_of_commit",
-	.sql = LISTED " FORCE INDEX (deployment_commit)"
-		      " WHERE d.commit_hash = ?" OF_COMMIT,
-	.args = of_commit_args,
-	.row = deployment_fields,
-	.rowsize = sizeof(struct deployment),
-};
-static const struct stmt page_of_digits = {
-	.name = "deployment_page_of_digits",
-	.sql = LISTED " FORCE INDEX (deployment_commit)"
-		      " WHERE d.commit_hash LIKE CONCAT(?, '%')" OF_COMMIT,
-	.args = of_commit_args,
-	.row = deployment_fields,
-	.rowsize = sizeof(struct deployment),
-};
+/* The other filters, which need no index of their own: a commit is deployed a few
+ * times, a user starts few deployments, and what was started in one way in a
+ * project has few pipelines and environments. Only a whole hash is found in the
+ * order of the list. */
+/* clang-format off */
+#define REST								\
+	" AND (? = 0 OR d.project_id = ?) AND (? = 0 OR d.pipeline_id = ?)" \
+	" AND (? = 0 OR d.environment_id = ?)"				\
+	" AND (? IS NULL OR d.status = ?) AND (? IS NULL OR d.branch = ?)" \
+	" AND (? = 0 OR d.created_by = ?)"				\
+	" AND (? IS NULL OR d.`trigger` = ?)"				\
+	" AND d.id < ? ORDER BY d.id DESC LIMIT ?"
+#define REST_ARGS							\
+	Q(project_id), Q(project_id), Q(pipeline_id), Q(pipeline_id),	\
+	Q(environment_id), Q(environment_id), Q(status), Q(status),	\
+	Q(branch), Q(branch), Q(created_by), Q(created_by), Q(trigger),	\
+	Q(trigger), Q(before), Q(limit)
+#define STARTED "deployment_project_trigger"
+#define OF(table) "d.`trigger` = ? AND d.project_id ="			\
+	" (SELECT o.project_id FROM " table " o WHERE o.id = ?)"
+#define NARROWED(X)							\
+	X(commit, "deployment_commit", "d.commit_hash = ?", Q(commit_hash)) \
+	X(digits, "deployment_commit",					\
+	    "d.commit_hash LIKE CONCAT(?, '%')", Q(commit_hash))	\
+	X(user, "deployment_user", "d.created_by = ?", Q(created_by))	\
+	X(trigger, "deployment_trigger", "d.`trigger` = ?", Q(trigger))	\
+	X(project, STARTED, "d.`trigger` = ? AND d.project_id = ?",	\
+	    Q(trigger), Q(project_id))					\
+	X(pipeline, STARTED, OF("pipeline"), Q(trigger), Q(pipeline_id)) \
+	X(environment, STARTED, OF("environment"),			\
+	    Q(trigger), Q(environment_id))
+#define X(what, index, where, ...)					\
+	PAGE(of_##what, index, where REST, __VA_ARGS__, REST_ARGS)
+NARROWED(X)
+#undef X
+/* clang-format on */
 
 static const struct field id_args[] = { A(id), FIELD_END };
 static const struct stmt by_id = {
@@ -382,9 +393,10 @@ static const struct stmt *const deployment_stmts[] = {
 #define X(n, ...) &page_##n,
 	PAGES(X)
 #undef X
-	    & page_of_commit,
-	&page_of_digits,
-	&by_id,
+#define X(what, ...) &page_of_##what,
+		NARROWED(X)
+#undef X
+	    & by_id,
 	&steps_of_id,
 	&log_sizes,
 	&unended,
@@ -465,6 +477,17 @@ logs_measure(struct db *db, struct arena *a, struct list *list)
 	return NULL;
 }
 
+/* The statement for a filter by trigger. */
+static const struct stmt *
+started_statement(const struct deployment_filter *q)
+{
+	if (q->project_id != 0)
+		return &page_of_project;
+	if (q->pipeline_id != 0)
+		return &page_of_pipeline;
+	return q->environment_id != 0 ? &page_of_environment : &page_of_trigger;
+}
+
 /* The statement for the filters that are on. */
 static const struct stmt *
 page_statement(const struct deployment_filter *q)
@@ -475,6 +498,10 @@ page_statement(const struct deployment_filter *q)
 	if (digits > 0)
 		return digits == 40 || digits == 64 ? &page_of_commit :
 						      &page_of_digits;
+	if (q->created_by != 0)
+		return &page_of_user;
+	if (q->trigger != NULL)
+		return started_statement(q);
 	return pages[(q->project_id != 0 ? BY_PROJECT : 0) |
 	    (q->pipeline_id != 0 ? BY_PIPELINE : 0) |
 	    (q->status != NULL ? BY_STATUS : 0) |

@@ -96,6 +96,8 @@ struct deployment_filter {
 	const char *status;
 	const char *branch;
 	const char *commit_hash; /* in lower case, at least 7 digits */
+	int64_t created_by;
+	const char *trigger; /* one of deployment_triggers */
 	int64_t before;
 	int64_t limit; /* 1..100 */
 };
