@@ -76,6 +76,28 @@ kill HUP => $other->pid;
 is($all->wait($late)->{runner}, 'runner-2', 'a reload gives a runner a label, and it runs the deployment');
 ok(poll(60, sub { "@{ runner('runner-2')->{labels} }" eq 'rack9' }), 'the new label is reported');
 
+# --- deployments that pass those which wait for a runner
+my $staging = $all->make('/api/environments', { projectId => $project, name => 'staging' })->{id};
+bind_to($env, 'nowhere');
+my ($stuck, $behind) = (post(), post());
+ok(poll(60, sub { (waits($stuck)->{reason} || '') eq 'no_runner' }),
+    'a deployment waits for a missing runner');
+sub staged { return $all->post(projectId => $project, environmentId => $staging) }
+is($all->wait(staged())->{status}, 'success', 'a later deployment to another environment passes it');
+$db->sql("UPDATE deployment SET turn = 0, `trigger` = 'rollback' WHERE id = $behind");
+is($all->wait(staged())->{status}, 'success', 'it also passes a rollback that waits for a missing runner');
+is_deeply([ map { $all->show($_)->{status} } $stuck, $behind ], [ 'pending', 'pending' ],
+    'deployments to the environment without a runner still wait');
+bind_to($staging, 'nowhere');
+my $both = staged();
+bind_to($env, undef);
+$all->wait($_) for $behind, $stuck;
+cmp_ok($all->show($behind)->{startedAt}, 'lt', $all->show($stuck)->{startedAt},
+    'when the environment has a runner, they run in their order');
+is($all->show($both)->{status}, 'pending', 'the other environment now waits for a missing runner');
+bind_to($staging, undef);
+is($all->wait($both)->{status}, 'success', 'it runs when its environment is bound to no runner');
+
 # --- a stop, and a loss
 is($other->stop, 0, 'a runner stops');
 is(is_online('runner-2'), $false, 'a runner that was stopped is offline at once');

@@ -2,6 +2,7 @@
 #include "store/claim.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "store/lock.h"
 #include "store/move.h"
@@ -28,38 +29,64 @@ struct claim_args {
 #define C(m) FIELD(struct claim, m, 0, .doc = NULL)
 #define S(m) FIELD(struct deployment_step, m, 0, .doc = NULL)
 
-static const struct field candidate_row[] = {
-	FIELD(struct claim_candidate, id, 0, .doc = NULL),
-	FIELD(struct claim_candidate, epoch, 0, .doc = NULL),
-	FIELD(struct claim_candidate, repository, 0, .doc = NULL),
-	FIELD_END,
-};
+#define IDS "JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$')) j"
+
+#define R(m) FIELD(struct claim_candidate, m, 0, .doc = NULL)
+static const struct field candidate_row[] = { R(id), R(epoch), R(repository),
+	R(project_id), R(is_stuck), FIELD_END };
+static const struct field candidates_args[] = { A(runner), A(labels), A(id),
+	A(runner), A(labels), FIELD_END };
+/* Those of the rows `q` (project_id, id) that can start here, and those that are
+ * stuck, because others of their projects may pass them. */
+/* clang-format off */
+#define CANDIDATES_OF(q)						\
+	"SELECT d.id, d.epoch,"						\
+	" IF((d.checkout = 'none' AND NOT " CLAIM_HEAD_ONLY ")"		\
+	" OR d.turn = 0, '', p.repository) AS repository,"		\
+	" d.project_id, NOT " RUNNER_FITS("?", "?") " AS is_stuck"	\
+	" FROM (" q ") q JOIN deployment d ON d.id = q.id"		\
+	" JOIN project p ON p.id = q.project_id"			\
+	" LEFT JOIN deployment r ON r.running_project = q.project_id"	\
+	" LEFT JOIN environment e ON e.id = d.environment_id"		\
+	" WHERE r.id IS NULL AND d.id > ?"				\
+	" AND (d.turn = 0 OR (NOT " LOCK_APPLIES			\
+	" AND NOT EXISTS (SELECT 1 FROM deployment b"			\
+	" LEFT JOIN environment e ON e.id = b.environment_id"		\
+	" WHERE b.status = 'pending' AND b.turn = 0"			\
+	" AND b.project_id = d.project_id AND NOT " RUNNER_MISSING ")))" \
+	" AND (" RUNNER_FITS("?", "?") " OR " RUNNER_MISSING ")"	\
+	" ORDER BY d.id LIMIT 64"
+/* clang-format on */
 
 /* The oldest deployment of each idle project, or its oldest rollback. The inner
  * query skips through the index from project to project, however long the queue
  * is; without the status in its GROUP BY, the optimizer prefers to read the whole
  * queue. */
-static const struct field candidates_args[] = { A(id), A(runner), A(labels),
-	FIELD_END };
 static const struct stmt candidates = {
 	.name = "claim_candidates",
-	.sql = "SELECT d.id, d.epoch,"
-	       " IF((d.checkout = 'none' AND NOT " CLAIM_HEAD_ONLY ")"
-	       " OR d.turn = 0, '', p.repository)"
-	       " AS repository FROM (SELECT project_id, MIN(id) AS id"
-	       " FROM deployment WHERE status = 'pending' AND turn < 2"
-	       " GROUP BY status, turn, project_id UNION " LOCK_PASSERS ") q"
-	       " JOIN deployment d ON d.id = q.id"
-	       " JOIN project p ON p.id = q.project_id"
-	       " LEFT JOIN deployment r ON r.running_project = q.project_id"
-	       " LEFT JOIN environment e ON e.id = d.environment_id"
-	       " WHERE r.id IS NULL AND d.id > ?"
-	       " AND (d.turn = 0 OR (NOT " LOCK_APPLIES
-	       " AND NOT EXISTS (SELECT 1 FROM deployment b"
-	       " WHERE b.status = 'pending' AND b.turn = 0"
-	       " AND b.project_id = d.project_id)))"
-	       " AND " RUNNER_FITS("?", "?") " ORDER BY d.id LIMIT 64",
+	.sql = CANDIDATES_OF(
+	    "SELECT project_id, MIN(id) AS id FROM deployment"
+	    " WHERE status = 'pending' AND turn < 2"
+	    " GROUP BY status, turn, project_id UNION " LOCK_PASSERS),
 	.args = candidates_args,
+	.row = candidate_row,
+	.rowsize = sizeof(struct claim_candidate),
+};
+
+/* Of projects whose oldest deployment is stuck, the oldest that is not: it is
+ * for another environment. */
+static const struct field passers_args[] = { A(runner), A(labels), A(ids),
+	A(id), A(runner), A(labels), FIELD_END };
+static const struct stmt passers = {
+	.name = "claim_passers",
+	.sql = CANDIDATES_OF(
+	    "SELECT d.project_id, MIN(d.id) AS id FROM " IDS
+	    " JOIN deployment d ON d.project_id = j.id"
+	    " AND d.status = 'pending' AND d.turn < 2"
+	    " LEFT JOIN environment e ON e.id = d.environment_id"
+	    " WHERE (d.turn = 0 OR NOT " LOCK_APPLIES ")"
+	    " AND NOT " RUNNER_MISSING " GROUP BY d.turn, d.project_id"),
+	.args = passers_args,
 	.row = candidate_row,
 	.rowsize = sizeof(struct claim_candidate),
 };
@@ -74,7 +101,6 @@ static const struct stmt mine = {
 	.row = page_count_row,
 	.rowsize = sizeof(struct page_count),
 };
-#define IDS "JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$')) j"
 static const struct field load_args[] = { A(ids), A(owner), FIELD_END };
 static const struct field claim_row[] = { C(id), C(epoch), C(project_id),
 	C(project_name), C(project_dir), C(repository), C(pipeline_name),
@@ -118,6 +144,7 @@ static const struct stmt load_steps = {
 
 static const struct stmt *const claim_stmts[] = {
 	&candidates,
+	&passers,
 	&mine,
 	&load,
 	&load_steps,
@@ -146,6 +173,14 @@ is_avoided(const struct claimer *by, int64_t id)
 	return i < by->navoid;
 }
 
+/* Adds a number to a list; NULL is an empty one. */
+static const char *
+ids_add(struct arena *a, const char *ids, int64_t id)
+{
+	return arena_printf(a, "%s%s%lld", ids == NULL ? "" : ids,
+	    ids == NULL ? "" : ",", (long long)id);
+}
+
 /* Chooses up to `max` of a page, from `first` on. */
 static void
 choose_of(struct taking *t, const struct list *page, size_t first, size_t max)
@@ -156,11 +191,64 @@ choose_of(struct taking *t, const struct list *page, size_t first, size_t max)
 
 	for (i = 0; i < page->n && t->n < max; i++) {
 		c = &all[(first + i) % page->n];
-		if (!is_avoided(by, c->id) &&
+		if (!c->is_stuck && !is_avoided(by, c->id) &&
 		    (by->skips == NULL ||
 			!by->skips(by->context, c, t->chosen, t->n)))
 			t->chosen[t->n++] = *c;
 	}
+}
+
+/* Orders candidates by age. */
+static int
+older(const void *a, const void *b)
+{
+	const int64_t x = ((const struct claim_candidate *)a)->id;
+	const int64_t y = ((const struct claim_candidate *)b)->id;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Adds those of `more` that are not in the page. */
+static void
+page_merge(struct arena *a, struct list *page, const struct list *more)
+{
+	struct claim_candidate *all, *last;
+	const size_t n = page->n + more->n;
+	size_t i;
+
+	all = arena_alloc(a, n, sizeof(*all));
+	(void)memcpy(all, page->items, page->n * sizeof(*all));
+	(void)memcpy(all + page->n, more->items, more->n * sizeof(*all));
+	qsort(all, n, sizeof(*all), older);
+	for (last = all, i = 1; i < n; i++)
+		if (all[i].id != last->id)
+			*++last = all[i];
+	*page = (struct list){ .items = all, .n = (size_t)(last - all) + 1 };
+}
+
+/* Adds to a page the deployments that pass those which are stuck. */
+static const struct err *
+page_complete(struct db *db, struct arena *a, const struct claim_args *args,
+    struct list *page)
+{
+	const struct claim_candidate *c = page->items;
+	struct claim_args more_args = *args;
+	const struct err *e;
+	struct list more;
+	size_t i;
+
+	for (i = 0; i < page->n; i++)
+		if (c[i].is_stuck)
+			more_args.ids = ids_add(a, more_args.ids,
+			    c[i].project_id);
+	if (more_args.ids == NULL)
+		return NULL;
+	more_args.ids = arena_printf(a, "[%s]", more_args.ids);
+	more_args.id = 0;
+	e = db_rows(db, a, &passers, &more_args, &more);
+	if (e == NULL && more.n > 0)
+		page_merge(a, page, &more);
+	return e;
 }
 
 /* Chooses the oldest that can start, however many before them cannot; after a
@@ -174,21 +262,25 @@ choose(struct db *db, struct arena *a, struct taking *t, int round, size_t max)
 	const struct claim_candidate *last;
 	const struct err *e;
 	struct list page;
-	size_t first;
+	size_t first = 0;
+	bool is_last;
 	int i;
 
 	t->n = 0;
 	for (i = 0; i < PAGES; i++) {
 		if ((e = db_rows(db, a, &candidates, &args, &page)) != NULL)
 			return e;
-		first = round == 0 ?
-		    0 :
-		    (size_t)arc4random_uniform((uint32_t)page.n + 1);
-		choose_of(t, &page, first, max);
-		if (t->n > 0 || page.n < CANDIDATES)
-			break;
+		is_last = page.n < CANDIDATES;
 		last = page.items;
-		args.id = last[page.n - 1].id;
+		if (!is_last)
+			args.id = last[page.n - 1].id;
+		if ((e = page_complete(db, a, &args, &page)) != NULL)
+			return e;
+		if (round > 0)
+			first = arc4random_uniform((uint32_t)page.n + 1);
+		choose_of(t, &page, first, max);
+		if (t->n > 0 || is_last)
+			break;
 	}
 	return NULL;
 }
@@ -256,10 +348,8 @@ ids_of(struct arena *a, const struct taking *t)
 
 	for (i = 0; i < t->n; i++)
 		if (t->is_ours[i])
-			ids = arena_printf(a, "%s%s%lld",
-			    ids == NULL ? "" : ids, ids == NULL ? "[" : ",",
-			    (long long)t->chosen[i].id);
-	return ids == NULL ? NULL : arena_printf(a, "%s]", ids);
+			ids = ids_add(a, ids, t->chosen[i].id);
+	return ids == NULL ? NULL : arena_printf(a, "[%s]", ids);
 }
 
 /* Hands each claim its part of the steps; both are ordered by deployment. */

@@ -46,6 +46,8 @@ struct claim_candidate {
 	int64_t id;
 	int64_t epoch;
 	const char *repository; /* "" if it is not fetched from */
+	int64_t project_id;
+	bool is_stuck; /* no runner is online that may run it */
 };
 
 struct claimer {
@@ -64,8 +66,8 @@ struct claimer {
 
 /* Claims up to `max` pending deployments in one transaction: of each project
  * that is idle the oldest rollback, else the oldest deployment, that does not
- * wait for approval and is not to be avoided; the oldest of all first. `out` is
- * a list of struct claim; ERR_NOTFOUND if there are none. After any other
+ * wait for approval or for a runner that is offline, and is not to be avoided;
+ * the oldest of all first. `out` is a list of struct claim; ERR_NOTFOUND if there are none. After any other
  * error, deployments may be held without the caller's knowledge: queue_held
  * finds them, and queue_release puts them back. */
 MUSTCHECK const struct err *claim_next(struct db *, struct arena *,

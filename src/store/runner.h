@@ -42,6 +42,14 @@ extern const struct shape runner_count_shape;
 	"(e.runner IS NULL OR e.runner = " name " OR JSON_CONTAINS(" labels    \
 	", JSON_QUOTE(e.runner)))"
 
+/* SQL: whether no runner is online that may run it. */
+/* clang-format off */
+#define RUNNER_MISSING							\
+	"(e.runner IS NOT NULL AND NOT EXISTS (SELECT 1 FROM runner w"	\
+	" WHERE " RUNNER_ONLINE " AND "					\
+	RUNNER_FITS("w.name", "w.labels") "))"
+/* clang-format on */
+
 /* Ordered by name. */
 MUSTCHECK const struct err *runner_page(struct db *, struct arena *,
     struct page *, struct list *out);
