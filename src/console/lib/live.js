@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: ISC
 /**
  * Keeps what is displayed current. Pages watch paths of the API; a hint that
- * something may have changed makes every tab fetch its own paths again. One
- * visible tab of the browser produces the hints for all.
+ * something may have changed makes every tab fetch its own paths again.
  */
 import { Problem, request } from './api.js';
+import * as hints from './hints.js';
 
 /**
  * @typedef {object} Watch
@@ -16,20 +16,15 @@ import { Problem, request } from './api.js';
  * @property {AbortSignal} signal
  */
 
-const EVERY_MS = 2500;
-const SLOWEST_MS = 20000;
-
 /** @type {Set<Watch>} */
 const watches = new Set();
 /** @type {Set<(lost: boolean) => void>} */
 const listeners = new Set();
-const channel = new BroadcastChannel('slipway');
 let lost = false;
-let failures = 0;
+let failures = 0; // rounds in a row
 
 /** @param {boolean} now */
 function setLost(now) {
-	failures = now ? failures + 1 : 0;
 	if (lost === now)
 		return;
 	lost = now;
@@ -78,12 +73,14 @@ async function look(watch) {
 
 /** Fetches all watched paths again, in this tab and the others. */
 export function refresh() {
-	channel.postMessage('changed');
-	return lookAll();
+	return hints.hint();
 }
 
+/** @returns how many attempts in a row have failed */
 async function lookAll() {
 	await Promise.all([...watches].map(look));
+	failures = lost ? failures + 1 : 0;
+	return failures;
 }
 
 /**
@@ -101,40 +98,7 @@ export function watch(path, changed, failed, signal) {
 	look(one);
 }
 
-/**
- * Resolves after `ms`, or when the tab is hidden.
- * @param {number} ms
- */
-function pause(ms) {
-	return new Promise((resolve) => {
-		const timer = setTimeout(done, ms);
-		function done() {
-			clearTimeout(timer);
-			document.removeEventListener('visibilitychange', done);
-			removeEventListener('online', done);
-			resolve(undefined);
-		}
-		document.addEventListener('visibilitychange', done);
-		addEventListener('online', done);
-	});
-}
-
-/** Produces hints while this tab is visible. */
-async function lead() {
-	while (document.visibilityState === 'visible') {
-		await refresh();
-		await pause(Math.min(EVERY_MS * 2 ** failures, SLOWEST_MS));
-	}
-}
-
-function stand() {
-	if (document.visibilityState === 'visible')
-		navigator.locks.request('slipway-live', lead);
-}
-
-/** Starts the hints; called once. */
+/** Starts to follow changes; called once. */
 export function start() {
-	channel.onmessage = lookAll;
-	document.addEventListener('visibilitychange', stand);
-	stand();
+	hints.start(lookAll);
 }
