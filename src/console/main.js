@@ -9,9 +9,10 @@ import * as names from './lib/names.js';
 import { Context, trouble } from './lib/page.js';
 import { renew } from './lib/renew.js';
 import * as router from './lib/router.js';
-import { currentUser } from './lib/session.js';
-import { frame } from './lib/shell.js';
+import { currentUser, onSignIn } from './lib/session.js';
+import { frame, watchService } from './lib/shell.js';
 import { pages } from './pages.js';
+import { signIn } from './pages/signin.js';
 import { t } from './texts.js';
 
 /** @type {any} */
@@ -34,6 +35,10 @@ function show(link = takeLink()) {
 		router.replace(`/sign-in?next=${encodeURIComponent(router.here())}`);
 		return;
 	}
+	if (user !== null && place?.page === signIn && !place.query.has('code')) {
+		location.replace(router.hrefWithin(place.query.get('next') ?? '/'));
+		return;
+	}
 	const arriving = context === null;
 	context?.close();
 	const main = frame(place?.page.bare ? null : user);
@@ -54,7 +59,12 @@ async function start() {
 		drafts.keepFor(user.id);
 		await names.load();
 		live.start();
+		watchService(user);
 	}
+	onSignIn(async () => {
+		if ((await currentUser())?.id !== user?.id)
+			location.reload();
+	});
 	router.start(() => show());
 	show(link);
 }

@@ -4,6 +4,7 @@ import { all, post } from './api.js';
 import { openDialog } from './dialog.js';
 import { el } from './dom.js';
 import { refresh } from './live.js';
+import { environmentOf } from './names.js';
 import { go, href } from './router.js';
 import { may } from './session.js';
 import { needsApproval } from './status.js';
@@ -69,13 +70,16 @@ async function deny(d) {
 }
 
 /**
- * Whether a user can approve or deny it: not the one who started it, but a hook or
- * a schedule starts it in no one's name.
+ * Whether a user can approve or deny it: an approver of the environment who did not
+ * start it. A hook or a schedule starts it in no one's name.
  * @param {Deployment} d
  * @param {any} user
  */
 function canDecide(d, user) {
-	return needsApproval(d) && (d.createdBy !== user.id || d.trigger === 'webhook' || d.trigger === 'schedule');
+	const approvers = environmentOf(d.environmentId)?.approvers ?? [];
+	const own = d.createdBy === user.id && d.trigger !== 'webhook' && d.trigger !== 'schedule';
+	return needsApproval(d) && !own
+		&& (approvers.length === 0 ? may(user, 'maintainer') : approvers.includes(user.id));
 }
 
 /** @param {Deployment} d */

@@ -27,7 +27,7 @@ function between(commits, chosen, live) {
 function row(one) {
 	return el('li', { 'data-key': one.hash }, el('code', { title: one.hash }, one.hash.slice(0, 8)),
 		el('span', { class: 'subject' }, subject(one.message)),
-		el('span', { class: 'faint' }, one.authorName, ', ', one.committedAt !== null && ago(one.committedAt)));
+		el('span', { class: 'faint isolate' }, one.authorName, ', ', one.committedAt !== null && ago(one.committedAt)));
 }
 
 /**

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: ISC
 /** Deployments in a table. */
 import { el } from './dom.js';
-import { projectName, userName } from './names.js';
+import { environmentOf, projectName, userName } from './names.js';
 import { href } from './router.js';
 import { deploymentStatus } from './status.js';
 import { ago, duration, seconds } from './time.js';
@@ -15,6 +15,15 @@ import { t } from '../texts.js';
  */
 export function subject(message) {
 	return message === null ? '' : message.split('\n', 1)[0];
+}
+
+/**
+ * Text from Git within other text that no element can hold: its direction and the
+ * control characters in it do not affect what follows (Unicode's isolates).
+ * @param {string} text
+ */
+export function isolated(text) {
+	return `\u2068${text}\u2069`;
 }
 
 /**
@@ -37,6 +46,27 @@ export function runTime({ startedAt, finishedAt }) {
 }
 
 /**
+ * Who or what started it: a user, and how if not by the form; or a push, a schedule.
+ * @param {Pick<Deployment, 'trigger' | 'createdBy'>} d
+ */
+export function origin({ trigger, createdBy }) {
+	const how = t.deployment.triggers[trigger] ?? trigger;
+	if (createdBy === null || trigger === 'webhook' || trigger === 'schedule')
+		return how;
+	return trigger === 'manual' ? userName(createdBy) : [userName(createdBy), el('span', { class: 'faint' }, `, ${how}`)];
+}
+
+/**
+ * What it deploys and where: environment, branch and commit.
+ * @param {Deployment} d
+ */
+function target(d) {
+	const environment = environmentOf(d.environmentId);
+	return [environment !== undefined && el('span', { class: 'place-name' }, environment.name),
+		d.branch !== null && el('span', { class: 'ref' }, d.branch), commit(d.commitHash, d.commitMessage)];
+}
+
+/**
  * @param {Deployment} d
  * @param {boolean} withProject
  */
@@ -46,8 +76,8 @@ function row(d, withProject) {
 		el('td', { class: 'what' },
 			el('a', { class: 'cover', href: href(`/deployments/${d.id}`) },
 				withProject ? projectName(d.projectId) : t.deployment.title(d.id)),
-			el('span', { class: 'ref' }, d.branch), commit(d.commitHash, d.commitMessage)),
-		el('td', { class: 'who' }, userName(d.createdBy)),
+			target(d)),
+		el('td', { class: 'who' }, origin(d)),
 		el('td', { class: 'number' }, runTime(d)),
 		el('td', { class: 'when' }, ago(d.createdAt)));
 }

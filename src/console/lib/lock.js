@@ -13,10 +13,11 @@ import { t } from '../texts.js';
  * Who locked it, why, and since when; with a button for those who may unlock it.
  * @param {Lock | null} lock
  * @param {() => void} [unlock]
+ * @param {string} [title] what is locked
  */
-export function lockNotice(lock, unlock) {
+export function lockNotice(lock, unlock, title = t.lock.title) {
 	return lock !== null && el('div', { class: 'notice locked' }, icon('locked'),
-		el('p', null, el('strong', null, t.lock.title), ' ', lock.reason, ' ',
+		el('p', null, el('strong', null, title), ' ', lock.reason, ' ',
 			el('span', { class: 'faint' }, t.lock.by(lock.by), ' ', ago(lock.since),
 				lock.until !== null && [t.lock.until, exact(lock.until)])),
 		unlock && el('button', { type: 'button', onclick: unlock }, t.lock.unlock));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: ISC
-/** The names of projects and users, which other objects mention by id. */
+/** Projects, environments and users, which other objects mention by id. */
 import { all } from './api.js';
 import { t } from '../texts.js';
 
@@ -9,36 +9,49 @@ const AGE_MS = 10000;
 let projects = new Map();
 /** @type {Map<number, string>} */
 let users = new Map();
+/** @type {Map<number, import('./types.js').Environment>} */
+let environments = new Map();
 let loaded = -AGE_MS;
 
 /** Fetches the names. */
 export async function load() {
 	loaded = performance.now();
-	const [projectList, userList] = await Promise.all([all('/projects'), all('/user/list')]);
+	const [projectList, userList, environmentList] = await Promise.all([all('/projects'), all('/user/list'),
+		all('/environments')]);
 	projects = new Map(projectList.map(({ id, name }) => [id, name]));
+	environments = new Map(environmentList.map((one) => [one.id, one]));
 	users = new Map(userList.map(({ id, name, username }) => [id, name ?? username]));
 }
 
 /**
- * @param {Map<number, string>} names
+ * @template T
+ * @param {Map<number, T>} known
  * @param {number} id
  */
-function nameIn(names, id) {
-	const name = names.get(id);
-	// It may be new; the next drawing shows its name.
-	if (name === undefined && performance.now() - loaded > AGE_MS)
+function find(known, id) {
+	const found = known.get(id);
+	// It may be new; the next drawing shows it.
+	if (found === undefined && performance.now() - loaded > AGE_MS)
 		load().catch(() => {});
-	return name;
+	return found;
 }
 
 /** @param {number} id */
 export function projectName(id) {
-	return nameIn(projects, id) ?? t.names.project(id);
+	return find(projects, id) ?? t.names.project(id);
 }
 
 /**
  * @param {number | null} id null: the service itself
  */
 export function userName(id) {
-	return id === null ? t.names.service : nameIn(users, id) ?? t.names.user(id);
+	return id === null ? t.names.service : find(users, id) ?? t.names.user(id);
+}
+
+/**
+ * An environment that a deployment mentions; undefined if it is unknown or deleted.
+ * @param {number | null} id null: the deployment has none
+ */
+export function environmentOf(id) {
+	return id === null ? undefined : find(environments, id);
 }

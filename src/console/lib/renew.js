@@ -2,7 +2,7 @@
 /** Signs a user in again over the page when the session has ended. */
 import { el } from './dom.js';
 import { here } from './router.js';
-import { currentUser } from './session.js';
+import { currentUser, onSignIn } from './session.js';
 import { ways } from '../pages/signin.js';
 import { t } from '../texts.js';
 
@@ -16,16 +16,18 @@ let pending = null;
 function ask(id, resolve) {
 	const dialog = el('dialog', { class: 'renew', 'aria-labelledby': 'renew-title',
 		onclose: () => dialog.showModal() },
-	el('h2', { id: 'renew-title' }, t.signIn.again), el('p', null, t.signIn.againText),
-	ways(async () => {
+	el('h2', { id: 'renew-title' }, t.signIn.again), el('p', null, t.signIn.againText), ways(done, here()));
+	const ignore = onSignIn(done);
+	async function done() {
 		const user = await currentUser();
 		if (user?.id !== id)
 			location.reload();
+		ignore();
 		dialog.onclose = null;
 		dialog.close();
 		dialog.remove();
 		resolve(true);
-	}, here()));
+	}
 	document.body.append(dialog);
 	dialog.showModal();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: ISC
 /** The signed-in user, and how a browser gets a session. */
-import { Problem, get, post, remove } from './api.js';
+import { Problem, get, post, remove, request } from './api.js';
 import { t } from '../texts.js';
 
 /** @typedef {'viewer' | 'deployer' | 'maintainer' | 'admin'} Role */
@@ -8,6 +8,7 @@ import { t } from '../texts.js';
 /** @type {Role[]} */
 export const ROLES = ['viewer', 'deployer', 'maintainer', 'admin'];
 const NEXT = 'slipway-next';
+const tabs = new BroadcastChannel('slipway-session');
 
 /**
  * Whether a user's role includes the rights of another.
@@ -46,6 +47,27 @@ export function userOf(token) {
  */
 export async function signInByToken(token) {
 	await post('/auth/session', {}, { token });
+	tabs.postMessage('began');
+}
+
+/**
+ * Calls `handler` when a session has begun in another tab.
+ * @param {() => void} handler
+ */
+export function onSignIn(handler) {
+	tabs.addEventListener('message', handler);
+	return () => tabs.removeEventListener('message', handler);
+}
+
+/** Whether a user can sign in by the Git server. */
+export async function gitServerSignsIn() {
+	try {
+		await request('HEAD', '/auth/url', { quiet: true });
+		return true;
+	} catch (error) {
+		// When too many sign-ins begin, one of the next can.
+		return error instanceof Problem && error.status === 429;
+	}
 }
 
 /**
@@ -82,6 +104,7 @@ export async function completeSignIn(query) {
 	const iss = query.get('iss');
 	await post('/auth/login', { code: query.get('code'), state: query.get('state'),
 		...(iss === null ? {} : { iss }) }, { quiet: true });
+	tabs.postMessage('began');
 	const next = sessionStorage.getItem(NEXT) ?? '/';
 	sessionStorage.removeItem(NEXT);
 	return next;

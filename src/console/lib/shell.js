@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: ISC
 /** What surrounds every page: navigation, the state of the connection, messages. */
 import { draw, el } from './dom.js';
-import { onConnection } from './live.js';
+import { onConnection, refresh, watch } from './live.js';
+import { lockNotice, unlock } from './lock.js';
 import { href } from './router.js';
 import { may, signOut } from './session.js';
 import { mark } from './status.js';
@@ -15,6 +16,7 @@ const LINKS = [
 	{ path: '/', label: t.nav.board, role: 'viewer' },
 	{ path: '/projects', label: t.nav.projects, role: 'viewer' },
 	{ path: '/deployments', label: t.nav.deployments, role: 'viewer' },
+	{ path: '/runners', label: t.nav.runners, role: 'viewer' },
 	{ path: '/variables', label: t.nav.variables, role: 'admin' },
 	{ path: '/users', label: t.nav.users, role: 'admin' },
 ];
@@ -59,6 +61,19 @@ function header(user) {
 const app = /** @type {Element} */ (document.getElementById('app'));
 const banner = el('p', { class: 'banner', role: 'status' });
 
+/** The lock of the whole service. */
+const serviceLock = el('div', { class: 'service-lock' });
+
+/**
+ * Shows on every page whether the whole service is locked; called once.
+ * @param {any} user
+ */
+export function watchService(user) {
+	const remove = may(user, 'admin') ? () => unlock('/lock').then(refresh) : undefined;
+	watch('/lock', (lock) => draw(serviceLock, lockNotice(lock, remove, t.lock.service)),
+	    () => draw(serviceLock), new AbortController().signal);
+}
+
 onConnection((lost) => {
 	banner.textContent = lost ? t.lost.banner : '';
 });
@@ -72,6 +87,6 @@ export function frame(user) {
 	const main = el('main', { id: 'main', class: user === null ? 'bare' : '' });
 	draw(app, user !== null && el('a', { class: 'skip', href: '#main' }, t.skip),
 		user !== null && header(user));
-	app.append(banner, main, toasts());
+	app.append(banner, user === null ? '' : serviceLock, main, toasts());
 	return main;
 }

@@ -5,7 +5,7 @@ import { commit, runTime } from '../lib/deployments.js';
 import { userName } from '../lib/names.js';
 import { href } from '../lib/router.js';
 import { may } from '../lib/session.js';
-import { icon, status } from '../lib/status.js';
+import { deploymentStatus, icon, stateText, status } from '../lib/status.js';
 import { ago } from '../lib/time.js';
 import { t } from '../texts.js';
 
@@ -50,8 +50,8 @@ function waiting(n) {
 /** @param {Deployment} now */
 function state(now) {
 	return el('a', { class: 'state', href: href(`/deployments/${now.id}`),
-		'aria-label': t.board.deploymentState(now.id, t.status[now.status]) },
-	status(now.status), now.status === 'running' && el('span', { class: 'faint' }, runTime(now)));
+		'aria-label': t.board.deploymentState(now.id, stateText(now)) },
+	deploymentStatus(now), now.status === 'running' && el('span', { class: 'faint' }, runTime(now)));
 }
 
 /**

@@ -8,7 +8,7 @@ import { lockNotice } from '../lib/lock.js';
 import { lineValues, otherLines, presetFields, presetValues } from '../lib/presets.js';
 import { projectHead } from '../lib/project.js';
 import { go, href } from '../lib/router.js';
-import { subject } from '../lib/deployments.js';
+import { isolated, subject } from '../lib/deployments.js';
 import { icon } from '../lib/status.js';
 import { toast } from '../lib/toast.js';
 import { t } from '../texts.js';
@@ -53,7 +53,7 @@ async function loadCommits(context, branch) {
 		if (context.state.branch !== branch)
 			return; // another has been chosen
 		draw(commitList, data.map((/** @type {any} */ one) =>
-			el('option', { value: one.hash }, `${subject(one.message)} – ${one.authorName}`)));
+			el('option', { value: one.hash }, `${isolated(subject(one.message))} – ${isolated(one.authorName)}`)));
 		context.set({ commits: data, gitProblem: '' });
 	} catch (error) {
 		context.set({ commits: [], gitProblem: error instanceof Error ? error.message : '' });

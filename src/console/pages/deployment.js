@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: ISC
 /** One deployment: its state and why, its steps, its log, and what can be done with it. */
 import { actions } from '../lib/actions.js';
-import { commit, runTime } from '../lib/deployments.js';
+import { commit, origin, runTime } from '../lib/deployments.js';
 import { el, svg } from '../lib/dom.js';
 import { showState } from '../lib/favicon.js';
-import { projectName, userName } from '../lib/names.js';
+import { environmentOf, projectName, userName } from '../lib/names.js';
 import { href } from '../lib/router.js';
 import { deploymentStatus, icon, stateText } from '../lib/status.js';
 import { ago, duration, seconds } from '../lib/time.js';
@@ -79,7 +79,8 @@ function bar(steps) {
 
 /** @param {Step[]} steps */
 function stepList(steps) {
-	return el('section', { class: 'steps', 'aria-label': t.deployment.steps }, bar(steps),
+	return el('section', { class: 'steps', 'aria-label': t.deployment.steps },
+		steps.some(({ startedAt }) => startedAt !== null) && bar(steps),
 		el('ol', null, steps.map((step) => el('li', { 'data-key': step.position },
 			icon(step.status), el('span', { class: 'step-name' }, step.name),
 			el('span', { class: 'hidden' }, t.status[step.status] ?? step.status),
@@ -88,20 +89,42 @@ function stepList(steps) {
 
 // --- the page
 
+/**
+ * Whether it was approved or denied, by whom and why.
+ * @param {Deployment} d
+ */
+function approval(d) {
+	if (d.approval === null || d.approvalBy === null || d.approvalAt === null)
+		return d.approval === 'required' ? t.deployment.approvals.required : null;
+	return [t.deployment.approvals[d.approval], ' ', t.deployment.decidedBy(userName(d.approvalBy)), ', ',
+		ago(d.approvalAt), d.approvalComment !== null && el('q', { class: 'isolate' }, d.approvalComment)];
+}
+
+/** @param {Deployment} d */
+function place({ environmentId }) {
+	const environment = environmentOf(environmentId);
+	if (environment === undefined)
+		return environmentId === null ? null : t.deployment.deletedEnvironment;
+	return environment.url === null ? environment.name
+		: el('a', { href: environment.url, rel: 'noopener' }, environment.name);
+}
+
 /** @param {Deployment} d */
 function facts(d) {
 	/** @type {[string, import('../lib/dom.js').Child][]} */
 	const rows = [
 		[t.deployment.project, el('a', { href: href(`/projects/${d.projectId}`) }, projectName(d.projectId))],
+		[t.deployment.environment, place(d)],
 		[t.deployment.revision, [d.branch !== null && el('span', { class: 'ref' }, d.branch), ' ', commit(d.commitHash, d.commitMessage)]],
-		[t.deployment.by, [userName(d.createdBy), ', ', ago(d.createdAt)]],
+		[t.deployment.by, [origin(d), ', ', ago(d.createdAt)]],
 		[t.deployment.took, runTime(d)],
+		[t.deployment.approval, approval(d)],
+		[t.deployment.rollbackReason, d.rollbackReason !== null && el('span', { class: 'isolate' }, d.rollbackReason)],
+		[t.deployment.retryOf, d.retryOf !== null
+			&& el('a', { href: href(`/deployments/${d.retryOf}`) }, t.deployment.title(d.retryOf))],
 	];
-	if (d.retryOf !== null)
-		rows.push([t.deployment.retryOf,
-			el('a', { href: href(`/deployments/${d.retryOf}`) }, t.deployment.title(d.retryOf))]);
 	return el('dl', { class: 'facts' },
-		rows.map(([name, value]) => el('div', null, el('dt', null, name), el('dd', null, value))));
+		rows.filter(([, value]) => value !== null && value !== false).map(([name, value]) => el('div', null, el('dt', null, name), el('dd', null, value))));
 }
 
 /**

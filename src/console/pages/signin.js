@@ -6,7 +6,7 @@ import { Problem } from '../lib/api.js';
 import { el } from '../lib/dom.js';
 import { form } from '../lib/form.js';
 import { hrefWithin, replace } from '../lib/router.js';
-import { completeSignIn, signInByGitServer, signInByToken } from '../lib/session.js';
+import { completeSignIn, gitServerSignsIn, signInByGitServer, signInByToken } from '../lib/session.js';
 import { mark } from '../lib/status.js';
 import { toast } from '../lib/toast.js';
 import { t } from '../texts.js';
@@ -19,10 +19,14 @@ import { t } from '../texts.js';
  * @param {string} next the page to return to from the Git server
  */
 export function ways(done, next) {
-	return el('div', { class: 'ways' },
+	const git = el('div', { class: 'ways', hidden: true },
 		el('button', { class: 'primary wide', type: 'button', onclick: () =>
 			signInByGitServer(next).catch((error) => toast(error.message, 'bad')) }, t.signIn.git),
-		el('p', { class: 'or' }, t.signIn.or),
+		el('p', { class: 'or' }, t.signIn.or));
+	gitServerSignsIn().then((can) => {
+		git.hidden = !can;
+	});
+	return el('div', { class: 'ways' }, git,
 		form({ id: 'sign-in', label: t.signIn.token, submit: t.signIn.submit, tone: 'wide',
 			fields: [{ name: 'token', label: t.signIn.token, type: 'password', required: true,
 				hint: t.signIn.tokenHint, props: { autocomplete: 'current-password' } }],

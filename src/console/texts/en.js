@@ -30,6 +30,7 @@ export const texts = {
 		projects: 'Projects',
 		deployments: 'Deployments',
 		users: 'Users',
+		runners: 'Runners',
 		variables: 'Variables',
 		account: 'Your account',
 		signOut: 'Sign out',
@@ -169,6 +170,7 @@ export const texts = {
 
 	lock: {
 		title: 'Locked:',
+		service: 'All deployments are locked:',
 		/** @param {string} name */
 		by: (name) => `by ${name},`,
 		/** @param {string} name @param {string} reason */
@@ -203,6 +205,7 @@ export const texts = {
 		overview: 'Overview',
 		pipelines: 'Pipelines',
 		environments: 'Environments',
+		schedules: 'Schedules',
 		settings: 'Settings',
 		/** @param {string} name */
 		settingsOf: (name) => `Settings of ${name}`,
@@ -214,8 +217,9 @@ export const texts = {
 		branch: 'Default branch',
 		branchHint: 'Empty: the default branch of the repository.',
 		presets: 'Presets of the deploy form',
-		presetsHint: 'A JSON array of {key, label, type, options, required, default, pattern, secret}; '
-			+ 'type is select, multiselect or input.',
+		presetsHint: 'What the deploy form asks. The steps see each answer as an environment variable.',
+		triggers: 'Triggers',
+		triggersHint: 'What a push starts. The Git server needs a webhook for this project.',
 		extraEnv: 'Who may set other variables',
 		extraEnvs: { nobody: 'No one', maintainers: 'Maintainers', deployers: 'Deployers' },
 		visit: 'Visit',
@@ -279,6 +283,85 @@ export const texts = {
 		/** @param {string} name */
 		deleteTitle: (name) => `Delete the environment ${name}?`,
 		deleteText: 'Its waiting deployments are canceled. What is deployed stays where it is.',
+	},
+
+	entry: {
+		/** @param {string} name */
+		up: (name) => `Move ${name} up`,
+		/** @param {string} name */
+		down: (name) => `Move ${name} down`,
+		/** @param {string} name */
+		remove: (name) => `Remove ${name}`,
+	},
+
+	preset: {
+		add: 'Add a preset',
+		untitled: 'New preset',
+		key: 'Variable',
+		label: 'Label',
+		type: 'Kind',
+		types: { input: 'Free text', select: 'One of several options', multiselect: 'Any of several options' },
+		options: 'Options',
+		optionsHint: 'One value=Label per line.',
+		default: 'Default',
+		pattern: 'Pattern',
+		patternHint: 'A regular expression that the whole value has to match.',
+		description: 'Hint',
+		required: 'Required',
+		secret: 'Secret: encrypted, masked in logs',
+	},
+
+	trigger: {
+		add: 'Add a trigger',
+		untitled: 'New trigger',
+		branch: 'Branch',
+		branchHint: 'A name or a pattern such as release/*.',
+	},
+
+	schedule: {
+		/** @param {string} name */
+		titleOf: (name) => `Schedules of ${name}`,
+		none: 'A schedule deploys at certain times: every night, on weekdays at noon, on the first of the month.',
+		add: 'Add a schedule',
+		name: 'Name',
+		cron: 'When',
+		cronHint: 'Minute, hour, day, month, weekday: “30 4 * * mon-fri” is 04:30 on weekdays. Or @hourly to @yearly.',
+		crons: ['@hourly', '@daily', '@weekly', '@monthly', '0 4 * * *', '*/15 * * * *', '0 12 * * mon-fri'],
+		timezone: 'Time zone',
+		branchHint: 'Empty: the default branch of the project.',
+		variables: 'Variables',
+		next: 'Next run',
+		never: 'Paused',
+		last: 'Last run',
+		pause: 'Pause',
+		resume: 'Resume',
+		paused: 'Paused',
+		/** @param {number} n */
+		failures: (n) => `The last ${n} deployments of this schedule failed.`,
+		/** @param {string} name */
+		pauseOf: (name) => `Pause ${name}`,
+		/** @param {string} name */
+		resumeOf: (name) => `Resume ${name}`,
+		/** @param {string} name */
+		edit: (name) => `Edit ${name}`,
+		/** @param {string} name */
+		deleteOf: (name) => `Delete ${name}`,
+		/** @param {string} name */
+		deleteTitle: (name) => `Delete the schedule ${name}?`,
+		deleteText: 'It starts no more deployments. Those that it has started stay.',
+	},
+
+	runner: {
+		title: 'Runners',
+		lead: 'Runners fetch commits and run the steps. Each slot runs one deployment at a time.',
+		empty: 'No runner has reported yet. Start slipway-runner; waiting deployments begin then.',
+		lockAll: 'Lock all deployments',
+		online: 'Online',
+		offline: 'Offline',
+		/** @param {number} n @param {number} of */
+		load: (n, of) => `${n} of ${of} in use`,
+		columns: { name: 'Name', state: 'State', load: 'Slots', version: 'Version', started: 'Started',
+			seen: 'Last seen' },
 	},
 
 	pipelines: {
@@ -469,6 +552,22 @@ export const texts = {
 		project: 'Project',
 		revision: 'Revision',
 		by: 'Started by',
+		/** @type {Record<string, string>} */
+		triggers: {
+			manual: 'by hand',
+			retry: 'retry',
+			webhook: 'Push',
+			schedule: 'Schedule',
+			rollback: 'rollback',
+			promotion: 'promotion',
+		},
+		approval: 'Approval',
+		/** @type {Record<string, string>} */
+		approvals: { required: 'Needed', granted: 'Approved', denied: 'Denied' },
+		/** @param {string} name */
+		decidedBy: (name) => `by ${name}`,
+		rollbackReason: 'Reason',
+		deletedEnvironment: 'Deleted',
 		took: 'Took',
 		retryOf: 'Repeats',
 		steps: 'Steps',
