@@ -9,6 +9,7 @@ use Digest::SHA qw(sha256_hex);
 use Slipway::API;
 use Slipway::Browser;
 use Slipway::DB;
+use Slipway::Forge;
 use Slipway::Test;
 use Test::More;
 
@@ -44,6 +45,8 @@ is($got->{status}, 404, 'an unknown module is not the page');
 $page->visit('/slipway/projects');
 ok($page->wait_for('#sign-in'), 'without a session, the console shows the sign-in page');
 axe_ok($page, 'the sign-in page');
+is($page->js('return getComputedStyle(document.querySelector(".ways .ways")).display'), 'none',
+    'without OAuth, the Git server is not offered');
 $page->type('#sign-in-token', "slw_wrong\n");
 ok($page->wait_for('#sign-in .summary', 'The token'), 'a wrong token is rejected in the words of the API');
 my ($id, $token) = token();
@@ -76,6 +79,16 @@ for my $step ([qw(Build make)], [qw(Test false)]) {
 }
 $page->click('[aria-label="Move Test up"]');
 ok($page->wait_for('.step:first-child h2', 'Test'), 'a button moves a step up');
+$page->js(<<'JS');
+	const [first, second] = document.querySelectorAll('.step');
+	const dataTransfer = new DataTransfer();
+	first.dispatchEvent(new DragEvent('dragstart', { dataTransfer, bubbles: true }));
+	second.dispatchEvent(new DragEvent('drop', { dataTransfer, bubbles: true, cancelable: true }));
+JS
+ok($page->wait_for('.step:first-child h2', 'Build'), 'dragging a step onto another takes its place');
+$page->js('document.querySelector("[aria-label=\"Move Test up\"]").focus()');
+$page->press('Enter');
+ok($page->wait_for('.step:first-child h2', 'Test'), 'a key moves it, too');
 $page->click('[aria-label="Edit Test"]');
 $page->type('.step textarea', "\n")->press('Tab')->type('.step textarea', 'true');
 $page->click('.step form button.primary');
@@ -107,14 +120,26 @@ ok($page->wait_for('[data-field="env.GREETING"] .fault'), 'a rejected value is m
 $page->clear('[name="env.GREETING"]')->type('[name="env.GREETING"]', 'moin');
 
 # The session ends: what was typed stays.
+my $first_tab = $page->this_tab;
+my $second_tab = $page->new_tab;
+$page->visit('/slipway/');
+ok($page->wait_for('.project'), 'a second tab shows the board');
+is($page->js('return navigator.locks.query().then((all) => all.held.length)'), 1,
+    'one tab listens for all');
+$page->tab($first_tab);
 $db->sql('DELETE FROM session');
-$page->click('#deploy .primary');
+$page->js('document.querySelector("#deploy .primary").click()'); # the dialog may be there already
 ok($page->wait_for('dialog.renew'), 'a session that has ended asks to sign in again, over the page');
 (undef, $token) = token();
 $page->type('dialog #sign-in-token', "$token\n");
 ok($page->wait_until('location.pathname === "/slipway/deployments/1"'),
     'after signing in again, the deployment is created');
 is(row('SELECT COUNT(*) FROM deployment'), 1, 'it is created once');
+$page->tab($second_tab);
+ok($page->wait_for('.place', 'Waiting'), 'the second tab goes on');
+ok($page->wait_gone('dialog'), 'it does not ask to sign in again');
+$page->_command('DELETE', '/window');
+$page->tab($first_tab);
 is_deeply($api->get('/api/deployments/1')->{json}{envVars},
 	{ GREETING => 'moin', TARGET => 'b', REGIONS => 'eu,us' }, 'the values are those of the form');
 $page->visit("/slipway/projects/$project/deploy?from=1");
@@ -133,6 +158,9 @@ ok($page->wait_for('.place', 'Waiting'), 'the board shows the deployment that wa
 $db->sql("UPDATE deployment SET approval = 'required' WHERE id = 1");
 $page->visit('/slipway/deployments/1');
 ok($page->wait_for('h1', 'Needs approval'), 'the page of a deployment says that it needs approval');
+$page->visit('/slipway/');
+ok($page->wait_for('.place', 'Needs approval'), 'the board says so, too');
+$page->visit('/slipway/deployments/1');
 sub approves { return $page->js('return document.querySelectorAll(".actions .primary").length') }
 is(approves(), 0, 'the user who started a deployment is not asked to approve it');
 $db->sql("UPDATE deployment SET created_by = created_by + 1 WHERE id = 1");
@@ -159,6 +187,48 @@ ok($page->wait_for('h1', 'Not found'), 'what can no longer be read is not shown'
 $db->sql("UPDATE project SET valid = 1 WHERE id = $project");
 ok($page->wait_for('h1', 'Shop'), 'it is shown again when it can be read, unchanged');
 
+$page->visit('/slipway/deployments');
+is($page->js('return [...new Set([...document.querySelectorAll(".ref, .subject")]'
+	. '.map((e) => getComputedStyle(e).unicodeBidi))].join()'), 'isolate',
+    'text from Git does not change the direction of what follows') if $page->wait_for('.ref');
+
+# --- presets and triggers
+$page->visit("/slipway/projects/$project/settings")->click('#presets .entries-field > button');
+my ($key, $label) = map { "#presets .entry:last-child [data-key=$_] input" } qw(key label);
+$page->type($key, '1ST')->type($label, 'One');
+$page->click('#presets .primary');
+ok($page->wait_for('[data-pointer="/envPresets/4/key"] .fault', 'A-Z'),
+    'a fault is shown at its part of a preset');
+$page->clear($key)->type($key, 'FIRST');
+$page->click('#presets [aria-label="Move One up"]')->click('#presets .primary');
+ok($page->wait_for('.toast', 'Saved'), 'the presets are saved');
+is(join(' ', map { $_->{key} } @{ $api->get("/api/projects/$project")->{json}{envPresets} }),
+    'GREETING TARGET REGIONS FIRST TOKEN', 'in the order of the editor');
+$page->click('#triggers .entries-field > button')->type('#triggers [data-key=branch] input', '/*');
+$page->click('#triggers .primary');
+ok($page->wait_until('document.querySelectorAll(".toast").length === 2'), 'a trigger is saved');
+is($api->get("/api/projects/$project")->{json}{triggers}[0]{branch}, 'main/*', 'with its branch');
+
+# --- schedules, the lock of the service
+$page->visit("/slipway/projects/$project/schedules")->click('main > .actions button');
+$page->type('[name=name]', 'Nightly')->type('[name=cron]', '61 4 * * *');
+$page->clear('[name=timezone]')->type('[name=timezone]', 'Europe/Berlin')->click('#new-schedule .primary');
+ok($page->wait_for('[data-field=cron] .fault'), 'an invalid time is marked at its field');
+$page->clear('[name=cron]')->type('[name=cron]', "30 4 * * mon-fri\n");
+ok($page->wait_for('.facts time', ':30:00'), 'a schedule says when it runs next');
+$page->click('[aria-label="Pause Nightly"]');
+ok($page->wait_for('.badge', 'Paused'), 'a schedule is paused');
+$page->click('[aria-label="Edit Nightly"]');
+$page->clear('.card [name=name]')->type('.card [name=name]', "Each night\n");
+ok($page->wait_for('.card h2', 'Each night'), 'a schedule is edited in place');
+$page->visit('/slipway/runners')->click('.head button');
+$page->type('dialog [name=reason]', "Upgrade\n");
+ok($page->wait_for('.service-lock', 'Upgrade'), 'an admin locks the whole service');
+$page->visit('/slipway/projects');
+ok($page->wait_for('.service-lock', 't-admin'), 'every page says who locked it');
+$page->click('.service-lock button');
+ok($page->wait_gone('.service-lock .notice'), 'and the admin unlocks it');
+
 # --- every page: names and roles, both themes, a narrow window
 $api->make('/api/environments', { projectId => $project, name => 'production',
 	url => 'https://www.example.org/', approval => 'required' });
@@ -177,8 +247,9 @@ is($page->js('return document.querySelector("[name=environmentId]").value'), '',
     'the draft does not override what the link says');
 $api->make('/api/variables', { key => 'HOST', value => 'www', projects => [$project] });
 my @pages = ('/', '/projects', '/projects/new', '/pipelines/1', '/deployments', '/users', '/variables',
-	'/account', '/nowhere', map { "/projects/$project$_" } '', '/deploy', '/pipelines', '/pipelines/new',
-	'/environments', '/settings');
+	'/account', '/runners', '/nowhere', map { "/projects/$project$_" } '', '/deploy', '/pipelines',
+	'/pipelines/new',
+	'/environments', '/schedules', '/settings');
 for my $path (@pages) {
 	$page->emulate('prefers-color-scheme' => 'light')->size(1280, 800)->visit("/slipway$path");
 	$page->wait_for('h1');
@@ -245,9 +316,21 @@ $page->click('.sign-in .primary');
 ok($page->wait_for('#sign-in'), 'and leads to the sign-in page');
 $page->visit('/slipway/sign-in?next=/../../api/health')->type('#sign-in-token', "$viewer\n");
 ok($page->wait_for('.place'), 'a viewer sees the board');
-is(join(' ', $page->texts('.top nav a')), 'Board Projects Deployments',
+is(join(' ', $page->texts('.top nav a')), 'Board Projects Deployments Runners',
     'a viewer is offered what a viewer may read');
 is($page->js('return document.querySelectorAll("a[href$=deploy]").length'), 0, 'and no way to deploy');
+
+# --- signing in by the Git server
+my $forge = Slipway::Forge->start(redirect_uri => $api->url . '/slipway/sign-in');
+$forge->user(ann => { id => 7, name => 'Ann Lee', email => 'ann@example.org' });
+$api->write_conf("[api]\nworkers = 3\nslow_workers = 2\n" . $forge->conf . "[auth]\nadmins = ann\n");
+$api->reload or die 'the workers were not replaced';
+$page->js('return fetch("/api/auth/logout", { method: "POST" }).then(() => true)');
+$page->cdp('Network.enable');
+$page->cdp('Network.setExtraHTTPHeaders', headers => { 'X-Test-Login' => 'ann' });
+$page->visit("/slipway/projects/$project/pipelines")->click('.ways .ways button');
+ok($page->wait_for('.menu summary', 'Ann Lee'), 'the Git server signs a user in');
+ok($page->wait_until('location.pathname.endsWith("/pipelines")'), 'the page that was asked for follows');
 
 $page->stop;
 done_testing;

@@ -13,6 +13,7 @@ use Test::More;
 
 my $all = Slipway::Whole->start(runner => "[runner]\nslots = 2\n");
 my $api = $all->api;
+my $live_pid = $api->start_live;
 my $project = $all->project(make_repo(tempdir() . '/repo'));
 my $page = Slipway::Browser->start(origin => $api->url);
 my ($version) = slurp(builddir() . '/src/console/index.html') =~ m{/slipway/([^/]+)/main\.js};
@@ -213,9 +214,15 @@ $page->visit("/slipway/deployments/$promoted")->click(button('Deny'));
 $page->type('dialog [name=comment]', "Not on a Friday\n");
 ok($page->wait_for('h1 .status.canceled', 'Canceled'), 'another user denies it');
 is($all->show($promoted)->{approvalComment}, 'Not on a Friday', 'and says why');
+ok($page->wait_for('.facts', 'Denied by bob'), 'the page says who denied it');
+ok($page->wait_for('.facts', 'ann, promotion'), 'and who started it, and how');
 $page->visit("/slipway/deployments/$first")->click(button('Roll back to this'));
 my $back = moved_from($first);
 is($all->show($back)->{trigger}, 'rollback', 'an earlier deployment is deployed again, ahead of the queue');
+ok($page->wait_for('.facts', 'staging'), 'the page of a deployment names its environment');
+$page->visit('/slipway/deployments');
+ok($page->wait_for('tr:first-child .place-name', 'staging'), 'the list names the environment');
+ok($page->wait_for('tr:first-child .who', 'bob, rollback'), 'the list says who started it, and how');
 $all->wait($back);
 tick(0);
 my $held = $all->post(pipelineId => $slow, projectId => $project, environmentId => $staging);
@@ -224,6 +231,42 @@ ok($page->wait_for('h1 .status.canceled', 'Canceled'), 'a running deployment is 
 is(scalar(grep { $_->{trigger} eq 'rollback' }
 	    @{ $api->get("/api/deployments?environmentId=$staging")->{json}{data} }), 2,
     'the rollback follows');
+
+$page->visit('/slipway/runners');
+ok($page->wait_for('tbody tr', 'Online'), 'the page of runners shows a runner that is online');
+axe_ok($page, 'the page of runners');
+
+# --- the stream of events, without the intervals that stand in for it
+$page->cdp('Page.enable');
+my $script = $page->cdp('Page.addScriptToEvaluateOnNewDocument', source => <<'JS')->{identifier};
+	const wait = setTimeout;
+	window.setTimeout = (f, ms, ...more) => ms > 5000 ? 0 : wait(f, ms, ...more);
+	window.streams = [];
+	window.EventSource = class extends EventSource {
+		constructor(url) { super(url); streams.push(this); }
+	};
+JS
+my $first_tab = $page->this_tab;
+$page->visit("/slipway/projects/$project");
+ok($page->wait_until('streams.length === 1 && streams[0].readyState === 1'), 'a tab listens to the stream');
+my $streamed = $all->post(pipelineId => $quick, projectId => $project, environmentId => $staging);
+ok($page->wait_for("tr[data-key=\"$streamed\"]", 'Succeeded'), 'the page follows the stream alone');
+$page->new_tab;
+$page->cdp('Page.addScriptToEvaluateOnNewDocument', source => 'window.silent = true;'
+    . ' window.EventSource = class extends EventSource {'
+    . ' constructor(url) { super(url); silent = false; } };');
+$page->visit('/slipway/');
+ok($page->wait_until('silent === false'), 'a tab that is opened in front takes the lead');
+$page->tab($first_tab);
+ok($page->wait_until('streams.every((one) => one.readyState === 2)'), 'and the other closes its stream');
+$streamed = $all->post(pipelineId => $quick, projectId => $project, environmentId => $staging);
+ok($page->wait_for("tr[data-key=\"$streamed\"]", 'Succeeded'), 'but still follows');
+stop_process($live_pid);
+$streamed = $all->post(pipelineId => $quick, projectId => $project, environmentId => $staging);
+ok($page->wait_for("tr[data-key=\"$streamed\"]", 'Succeeded'),
+    'without the stream, the page follows at intervals');
+$page->cdp('Page.removeScriptToEvaluateOnNewDocument', identifier => $script);
+
 sign_in('vic', 'viewer');
 $page->visit("/slipway/deployments/$failed");
 ok(sees('it is broken'), 'a viewer reads the log');
@@ -236,6 +279,12 @@ for my $theme (qw(light dark)) {
 }
 $page->size(320, 640);
 is($page->overflow, '', 'the page fits into 320 pixels');
+
+$page->size(1280, 800)->emulate(media => 'print');
+is($page->js('return ["header", ".log-bar"]'
+	. '.map((css) => getComputedStyle(document.querySelector(css)).display).join()'), 'none,none',
+    'print leaves out what only a screen can use');
+$page->emulate(media => '');
 
 # --- the modules by themselves
 sub shown { my ($text) = @_; return module('ansi', 'm.plain(m.spansOf(a[0]))', $text) }

@@ -10,6 +10,8 @@ import { pipeline } from './pages/pipeline.js';
 import { newPipeline, pipelines } from './pages/pipelines.js';
 import { project } from './pages/project.js';
 import { newProject, projects } from './pages/projects.js';
+import { runners } from './pages/runners.js';
+import { schedules } from './pages/schedules.js';
 import { settings } from './pages/settings.js';
 import { signIn } from './pages/signin.js';
 import { users } from './pages/users.js';
@@ -17,4 +19,4 @@ import { variables } from './pages/variables.js';
 
 /** @type {import('./lib/page.js').Page[]} */
 export const pages = [board, projects, newProject, project, deploy, pipelines, newPipeline, pipeline,
-	environments, settings, deployments, deployment, account, users, variables, signIn];
+	environments, schedules, settings, deployments, deployment, account, users, variables, runners, signIn];

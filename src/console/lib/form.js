@@ -10,6 +10,7 @@ import { t } from '../texts.js';
 
 /**
  * @typedef {{ value: string, label: string }} Choice
+ * @typedef {import('./api.js').Fault} Fault
  * @typedef {object} Field
  * @property {string} name
  * @property {string} label
@@ -131,6 +132,22 @@ function concerns(field, pointer) {
 }
 
 /**
+ * Marks the part of a field that has a pointer of its own.
+ * @param {HTMLFormElement} form
+ * @param {Fault} fault
+ * @returns {boolean} whether there is such a part
+ */
+function markWithin(form, { pointer, detail }) {
+	const part = [...form.querySelectorAll('[data-pointer]')].find((one) => {
+		const own = one.getAttribute('data-pointer');
+		return own === pointer || pointer.startsWith(`${own}/`);
+	});
+	if (part !== undefined)
+		mark(part, detail);
+	return part !== undefined;
+}
+
+/**
  * Shows what the service reported: each fault at its field, the rest on top.
  * @param {HTMLFormElement} form
  * @param {Field[]} fields
@@ -142,11 +159,12 @@ function showProblem(form, fields, problem) {
 	const summary = /** @type {Element} */ (form.querySelector('.summary'));
 	summary.textContent = [problem.errors.length === 0 || rest.length > 0 ? problem.detail : '',
 		...rest.map((fault) => `${fault.pointer} ${fault.detail}`)].filter(Boolean).join(' · ');
+	const within = problem.errors.filter((fault) => markWithin(form, fault));
 	for (const field of fields) {
-		const texts = problem.errors.filter((fault) => concerns(field, fault.pointer))
+		const texts = problem.errors.filter((fault) => concerns(field, fault.pointer) && !within.includes(fault))
 			.map((fault) => fault.detail);
 		const row = form.querySelector(`[data-field="${CSS.escape(field.name)}"]`);
-		if (row !== null)
+		if (row !== null && texts.length > 0)
 			mark(row, texts.join('; '));
 	}
 	const first = form.querySelector('[aria-invalid]');
@@ -156,7 +174,7 @@ function showProblem(form, fields, problem) {
 
 /** @param {HTMLFormElement} form */
 function clearProblem(form) {
-	form.querySelectorAll('[data-field]').forEach((row) => mark(row, ''));
+	form.querySelectorAll('[data-field], [data-pointer]').forEach((row) => mark(row, ''));
 	/** @type {Element} */ (form.querySelector('.summary')).textContent = '';
 }
 

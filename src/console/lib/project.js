@@ -34,7 +34,8 @@ export function projectHead(project, context, title) {
 					&& el('a', { class: 'button primary', href: href(`${base}/deploy`) }, t.board.deploy)),
 			el('nav', { class: 'tabs', 'aria-label': t.project.pages },
 				tab(base, t.project.overview), tab(`${base}/pipelines`, t.project.pipelines),
-				tab(`${base}/environments`, t.project.environments), tab(`${base}/settings`, t.project.settings))),
+				tab(`${base}/environments`, t.project.environments),
+				tab(`${base}/schedules`, t.project.schedules), tab(`${base}/settings`, t.project.settings))),
 		lockNotice(project.lock, may(context.user, 'maintainer')
 			? () => context.run(() => unlock(`${base}/lock`)) : undefined),
 	];

@@ -19,6 +19,8 @@
  * @typedef {Schemas['Template']} Template
  * @typedef {Schemas['User']} User
  * @typedef {Schemas['ApiTokenSummary']} ApiToken
+ * @typedef {Schemas['Schedule']} Schedule
+ * @typedef {Schemas['Runner']} Runner
  * @typedef {Schemas['Variable']} Variable
  * @typedef {Schemas['GitBranch']} GitBranch
  * @typedef {Schemas['GitCommit']} GitCommit

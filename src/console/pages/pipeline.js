@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: ISC
 /** The pipeline editor: its steps in order, each a shell script. */
 import { post, put, remove } from '../lib/api.js';
+import { runChart } from '../lib/chart.js';
 import { confirmLoss } from '../lib/dialog.js';
 import { el } from '../lib/dom.js';
 import { form } from '../lib/form.js';
@@ -212,13 +213,16 @@ function adder(pipeline, context) {
 export const pipeline = {
 	path: '/pipelines/:id',
 	state: { open: null },
-	sources: ({ params }) => ({ pipeline: `/pipelines/${params.id}` }),
+	sources: ({ params: { id } }) => ({ pipeline: `/pipelines/${id}`,
+		runs: `/deployments?pipelineId=${id}&limit=50` }),
 	title: (data) => data.pipeline.name,
-	view: ({ pipeline: p }, context) => [
+	view: ({ pipeline: p, runs }, context) => [
 		projectHead({ id: p.projectId, name: projectName(p.projectId), lock: null }, context, p.name),
 		p.description !== null && el('p', { class: 'lead' }, p.description),
 		p.steps.length === 0 && el('p', { class: 'empty' }, t.step.none),
 		el('ol', { class: 'steps' }, p.steps.map((/** @type {Step} */ step) => stepItem(step, p.steps, context))),
-		may(context.user, 'maintainer') && [adder(p, context), settings(p, context)],
+		may(context.user, 'maintainer') && adder(p, context),
+		runChart(runs.data),
+		may(context.user, 'maintainer') && settings(p, context),
 	],
 };

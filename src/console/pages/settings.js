@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: ISC
 /** A project's settings, edited in place. */
-import { Problem, put, remove } from '../lib/api.js';
+import { put, remove } from '../lib/api.js';
 import { confirmLoss } from '../lib/dialog.js';
 import { el } from '../lib/dom.js';
 import { form } from '../lib/form.js';
@@ -12,23 +12,11 @@ import { go } from '../lib/router.js';
 import { may } from '../lib/session.js';
 import { ago, size } from '../lib/time.js';
 import { toast } from '../lib/toast.js';
+import { presetsForm, triggersForm } from './presets.js';
 import { t } from '../texts.js';
 
 /** @typedef {import('../lib/types.js').Project} Project */
 /** @typedef {import('../lib/page.js').Context} Context */
-
-/**
- * @param {string} text
- * @returns {any}
- */
-function parse(text) {
-	try {
-		return JSON.parse(text);
-	} catch (error) {
-		throw new Problem({ status: 422, code: 'validation_failed', detail: '',
-			errors: [{ pointer: '/envPresets', detail: error instanceof Error ? error.message : '' }] });
-	}
-}
 
 /** @param {Project} project */
 function generalForm(project) {
@@ -46,19 +34,6 @@ function generalForm(project) {
 			await put(`/projects/${project.id}`, { ...values, description: values.description || null,
 				defaultBranch: values.defaultBranch || null });
 			await names.load();
-			toast(t.saved);
-			refresh();
-		} });
-}
-
-/** @param {Project} project */
-function presetsForm(project) {
-	const text = JSON.stringify(project.envPresets, null, '\t');
-	return form({ id: 'presets', label: t.project.presets, submit: t.save,
-		fields: [{ name: 'envPresets', label: t.project.presets, type: 'code', hint: t.project.presetsHint,
-			value: text, props: { rows: Math.min(24, text.split('\n').length + 1) } }],
-		send: async ({ envPresets }) => {
-			await put(`/projects/${project.id}`, { envPresets: parse(envPresets) });
 			toast(t.saved);
 			refresh();
 		} });
@@ -95,14 +70,20 @@ function danger(project, context) {
 /** @type {import('../lib/page.js').Page} */
 export const settings = {
 	path: '/projects/:id/settings',
-	sources: ({ params: { id } }) => ({ project: `/projects/${id}` }),
+	sources: ({ params: { id } }) => ({
+		project: `/projects/${id}`,
+		pipelines: `/pipelines?projectId=${id}&limit=100`,
+		environments: `/environments?projectId=${id}&limit=100`,
+	}),
 	title: (data) => t.project.settingsOf(data.project.name),
-	view: ({ project }, context) => [
+	view: ({ project, pipelines, environments }, context) => [
 		projectHead(project, context),
 		!may(context.user, 'maintainer') ? el('p', { class: 'faint' }, t.project.readOnly) : [
 			el('section', { class: 'card' }, el('h2', null, t.project.general),
 				context.keep('general', () => generalForm(project))),
-			el('section', { class: 'card' }, context.keep('presets', () => presetsForm(project)))],
+			el('section', { class: 'card' }, context.keep('presets', () => presetsForm(project))),
+			el('section', { class: 'card' }, context.keep('triggers', () =>
+				triggersForm(project, pipelines.data, environments.data)))],
 		workspace(project),
 		may(context.user, 'maintainer') && danger(project, context),
 	],
