@@ -204,10 +204,10 @@ $page->click('#presets [aria-label="Move One up"]')->click('#presets .primary');
 ok($page->wait_for('.toast', 'Saved'), 'the presets are saved');
 is(join(' ', map { $_->{key} } @{ $api->get("/api/projects/$project")->{json}{envPresets} }),
     'GREETING TARGET REGIONS FIRST TOKEN', 'in the order of the editor');
-$page->click('#triggers .entries-field > button')->type('#triggers [data-key=branch] input', '/*');
+$page->click('#triggers .entries-field > button')->type('#triggers [data-key=branch] input', 'release/*');
 $page->click('#triggers .primary');
-ok($page->wait_until('document.querySelectorAll(".toast").length === 2'), 'a trigger is saved');
-is($api->get("/api/projects/$project")->{json}{triggers}[0]{branch}, 'main/*', 'with its branch');
+ok(poll(60, sub { $api->get("/api/projects/$project")->{json}{triggers}[0] }), 'a trigger is saved');
+is($api->get("/api/projects/$project")->{json}{triggers}[0]{branch}, 'release/*', 'with its branch');
 
 # --- schedules, the lock of the service
 $page->visit("/slipway/projects/$project/schedules")->click('main > .actions button');
@@ -247,8 +247,8 @@ is($page->js('return document.querySelector("[name=environmentId]").value'), '',
     'the draft does not override what the link says');
 $api->make('/api/variables', { key => 'HOST', value => 'www', projects => [$project] });
 my @pages = ('/', '/projects', '/projects/new', '/pipelines/1', '/deployments', '/users', '/variables',
-	'/account', '/runners', '/nowhere', map { "/projects/$project$_" } '', '/deploy', '/pipelines',
-	'/pipelines/new',
+	'/account', '/runners', '/audit', '/nowhere', map { "/projects/$project$_" } '', '/deploy',
+	'/pipelines', '/pipelines/new',
 	'/environments', '/schedules', '/settings');
 for my $path (@pages) {
 	$page->emulate('prefers-color-scheme' => 'light')->size(1280, 800)->visit("/slipway$path");

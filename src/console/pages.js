@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: ISC
 /** All pages; the first whose path matches an address is shown. */
 import { account } from './pages/account.js';
+import { audit } from './pages/audit.js';
 import { board } from './pages/board.js';
 import { deploy } from './pages/deploy.js';
 import { deployment } from './pages/deployment.js';
@@ -19,4 +20,4 @@ import { variables } from './pages/variables.js';
 
 /** @type {import('./lib/page.js').Page[]} */
 export const pages = [board, projects, newProject, project, deploy, pipelines, newPipeline, pipeline,
-	environments, schedules, settings, deployments, deployment, account, users, variables, runners, signIn];
+	environments, schedules, settings, deployments, deployment, account, users, variables, runners, audit, signIn];

@@ -104,7 +104,7 @@ class Editor {
 		const added = this.#keyed(this.spec.blank);
 		this.entries.push(added);
 		this.#store();
-		/** @type {HTMLElement | null} */ (this.list.querySelector(`[data-key="${added.key}"] input`))?.focus();
+		/** @type {HTMLInputElement | null} */ (this.list.querySelector(`[data-key="${added.key}"] input`))?.select();
 	}
 
 	/**

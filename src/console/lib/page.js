@@ -19,8 +19,11 @@ import { t } from '../texts.js';
  * @property {Record<string, any>} [state] the page's own state when it opens
  * @property {(data: any, context: Context) => string} title
  * @property {(data: any, context: Context) => import('./dom.js').Child} view
+ * @property {(data: any) => boolean} [ticks] whether a time in it grows
  * @property {boolean} [bare] shown without navigation, and without a session
  */
+
+const TICK_MS = 1000;
 
 /** What a page knows beside its data, and what it can do. */
 export class Context {
@@ -57,7 +60,19 @@ export class Context {
 		for (const [name, path] of Object.entries(this.page.sources?.(this) ?? {}))
 			watch(path, (data) => this.#receive(name, data), (problem) => this.#fail(problem),
 			    this.signal);
+		const timer = setInterval(() => this.#tick(), TICK_MS);
+		this.signal.addEventListener('abort', () => clearInterval(timer));
 		this.draw();
+	}
+
+	/** Whether all sources have been read. */
+	get isComplete() {
+		return this.names.every((name) => name in this.data);
+	}
+
+	#tick() {
+		if (document.visibilityState === 'visible' && this.isComplete && this.page.ticks?.(this.data))
+			this.draw();
 	}
 
 	close() {
@@ -95,7 +110,7 @@ export class Context {
 		if (this.problem !== null) {
 			draw(this.main, trouble(this.problem));
 			document.title = t.title(t.trouble.title);
-		} else if (this.names.every((name) => name in this.data)) {
+		} else if (this.isComplete) {
 			draw(this.main, this.page.view(this.data, this));
 			document.title = t.title(this.page.title(this.data, this));
 			this.#announce();

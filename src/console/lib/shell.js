@@ -19,6 +19,7 @@ const LINKS = [
 	{ path: '/runners', label: t.nav.runners, role: 'viewer' },
 	{ path: '/variables', label: t.nav.variables, role: 'admin' },
 	{ path: '/users', label: t.nav.users, role: 'admin' },
+	{ path: '/audit', label: t.nav.audit, role: 'admin' },
 ];
 
 /** @param {string} path of a link */

@@ -21,6 +21,7 @@
  * @typedef {Schemas['ApiTokenSummary']} ApiToken
  * @typedef {Schemas['Schedule']} Schedule
  * @typedef {Schemas['Runner']} Runner
+ * @typedef {Schemas['AuditEntry']} AuditEntry
  * @typedef {Schemas['Variable']} Variable
  * @typedef {Schemas['GitBranch']} GitBranch
  * @typedef {Schemas['GitCommit']} GitCommit

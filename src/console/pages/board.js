@@ -126,6 +126,7 @@ export const board = {
 	path: '/',
 	sources: () => ({ board: '/board?limit=100' }),
 	title: () => t.board.title,
+	ticks: ({ board: { data: projects } }) => projects.some((/** @type {Project} */ { running }) => running !== null),
 	view: ({ board: { data: projects } }, context) => [
 		el('div', { class: 'head' }, el('h1', { tabindex: -1 }, t.board.title),
 			projects.length > 0 && summary(projects)),

@@ -145,6 +145,7 @@ export const deployment = {
 	path: '/deployments/:id',
 	sources: ({ params }) => ({ deployment: `/deployments/${params.id}` }),
 	title: ({ deployment: d }) => t.deployment.pageTitle(stateText(d), projectName(d.projectId), d.id),
+	ticks: ({ deployment: d }) => d.status === 'running',
 	view: ({ deployment: d }, context) => {
 		showState(d.status, context.signal);
 		return [

@@ -8,7 +8,7 @@ import { refresh } from '../lib/live.js';
 import { askLock } from '../lib/lock.js';
 import * as names from '../lib/names.js';
 import { projectHead } from '../lib/project.js';
-import { go } from '../lib/router.js';
+import { go, href } from '../lib/router.js';
 import { may } from '../lib/session.js';
 import { ago, size } from '../lib/time.js';
 import { toast } from '../lib/toast.js';
@@ -64,6 +64,7 @@ function danger(project, context) {
 		el('div', { class: 'actions' },
 			project.lock === null && el('button', {
 				onclick: () => askLock(`/projects/${project.id}/lock`, refresh) }, t.project.lock),
+			el('a', { class: 'button', href: href(`/audit?projectId=${project.id}`) }, t.audit.link),
 			el('button', { class: 'danger', onclick: () => drop(project, context) }, t.project.delete)));
 }
 

@@ -31,6 +31,7 @@ export const texts = {
 		deployments: 'Deployments',
 		users: 'Users',
 		runners: 'Runners',
+		audit: 'Audit',
 		variables: 'Variables',
 		account: 'Your account',
 		signOut: 'Sign out',
@@ -349,6 +350,24 @@ export const texts = {
 		/** @param {string} name */
 		deleteTitle: (name) => `Delete the schedule ${name}?`,
 		deleteText: 'It starts no more deployments. Those that it has started stay.',
+	},
+
+	audit: {
+		title: 'Audit',
+		/** @param {string} name */
+		titleOf: (name) => `Changes of ${name}`,
+		link: 'Who changed what',
+		empty: 'No change has been recorded.',
+		pages: 'Pages of changes',
+		columns: { at: 'When', who: 'Who', what: 'What', changes: 'Changes' },
+		/** @type {Record<string, string>} */
+		via: { session: 'in a browser', token: 'with the token', hook: 'webhook', cli: 'slipway-admin',
+			runner: 'runner' },
+		/** @param {string} name of the operation: updateProject */
+		action: (name) => {
+			const words = name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+			return words.charAt(0).toUpperCase() + words.slice(1);
+		},
 	},
 
 	runner: {
