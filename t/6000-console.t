@@ -178,8 +178,10 @@ ok($page->wait_for('.place', 'Failed'), 'what was shown stays');
 $page->offline(0);
 ok($page->wait_gone('.banner:not(:empty)'), 'the connection recovers by itself');
 $api->put("/api/projects/$project/lock", { reason => 'Audit week' });
+$page->visit('/slipway/pipelines/1');
+ok($page->wait_for('.notice', 'Audit week'), 'a pipeline of a locked project says why');
 $page->visit("/slipway/projects/$project");
-ok($page->wait_for('.notice', 'Audit week'), 'a locked project says why');
+ok($page->wait_for('.notice', 'Audit week'), 'the locked project says so, too');
 $page->click('.notice button');
 ok($page->wait_gone('.notice'), 'a maintainer unlocks it');
 $db->sql("UPDATE project SET valid = 0 WHERE id = $project");
@@ -323,7 +325,7 @@ is($page->js('return document.querySelectorAll("a[href$=deploy]").length'), 0, '
 # --- signing in by the Git server
 my $forge = Slipway::Forge->start(redirect_uri => $api->url . '/slipway/sign-in');
 $forge->user(ann => { id => 7, name => 'Ann Lee', email => 'ann@example.org' });
-$api->write_conf("[api]\nworkers = 3\nslow_workers = 2\n" . $forge->conf . "[auth]\nadmins = ann\n");
+$api->write_conf("[api]\nworkers = 3\n" . $forge->conf . "[auth]\nadmins = ann\n");
 $api->reload or die 'the workers were not replaced';
 $page->js('return fetch("/api/auth/logout", { method: "POST" }).then(() => true)');
 $page->cdp('Network.enable');

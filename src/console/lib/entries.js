@@ -147,9 +147,9 @@ class Editor {
 			'aria-label': label, onclick: () => this.#move(at, to) }, sign);
 		return el('li', { class: 'entry', 'data-key': one.key },
 			el('div', { class: 'head' }, el('strong', null, title), el('div', { class: 'actions' },
-				tool('↑', t.entry.up(title), at - 1, at === 0),
-				tool('↓', t.entry.down(title), at + 1, at === this.entries.length - 1),
-				tool('×', t.entry.remove(title), -1, false))),
+				tool('↑', t.moveUp(title), at - 1, at === 0),
+				tool('↓', t.moveDown(title), at + 1, at === this.entries.length - 1),
+				tool('×', t.removeOf(title), -1, false))),
 			el('div', { class: 'columns' }, this.spec.columns.filter(({ fits }) => fits?.(one.entry) ?? true)
 				.map((column) => this.#field(column, one, at))));
 	}

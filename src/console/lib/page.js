@@ -16,6 +16,8 @@ import { t } from '../texts.js';
  * @property {string} path for example /projects/:id
  * @property {(context: Context) => Record<string, string>} [sources] paths of the
  *   API by name; the view gets what they return, kept current
+ * @property {(data: any) => Record<string, string>} [more] further sources, whose paths
+ *   depend on what the first ones return
  * @property {Record<string, any>} [state] the page's own state when it opens
  * @property {(data: any, context: Context) => string} title
  * @property {(data: any, context: Context) => import('./dom.js').Child} view
@@ -44,7 +46,8 @@ export class Context {
 		this.data = {};
 		/** @type {Problem | null} */
 		this.problem = null;
-		this.names = Object.keys(page.sources?.(this) ?? {});
+		/** The names of the sources. @type {Set<string>} */
+		this.names = new Set();
 		this.leaving = new AbortController();
 		/** Aborts when the user leaves the page. */
 		this.signal = this.leaving.signal;
@@ -57,17 +60,23 @@ export class Context {
 	 */
 	open({ announce }) {
 		this.announced = !announce;
-		for (const [name, path] of Object.entries(this.page.sources?.(this) ?? {}))
-			watch(path, (data) => this.#receive(name, data), (problem) => this.#fail(problem),
-			    this.signal);
+		this.#watch(this.page.sources?.(this) ?? {});
 		const timer = setInterval(() => this.#tick(), TICK_MS);
 		this.signal.addEventListener('abort', () => clearInterval(timer));
 		this.draw();
 	}
 
+	/** @param {Record<string, string>} sources */
+	#watch(sources) {
+		for (const [name, path] of Object.entries(sources).filter(([name]) => !this.names.has(name))) {
+			this.names.add(name);
+			watch(path, (data) => this.#receive(name, data), (problem) => this.#fail(problem), this.signal);
+		}
+	}
+
 	/** Whether all sources have been read. */
 	get isComplete() {
-		return this.names.every((name) => name in this.data);
+		return [...this.names].every((name) => name in this.data);
 	}
 
 	#tick() {
@@ -86,6 +95,8 @@ export class Context {
 	#receive(name, data) {
 		this.data = { ...this.data, [name]: data };
 		this.problem = null;
+		if (this.isComplete)
+			this.#watch(this.page.more?.(this.data) ?? {});
 		this.draw();
 	}
 

@@ -24,7 +24,7 @@ function row(token, context) {
 		el('td', null, t.roles[token.role]),
 		el('td', { class: 'when' }, token.lastUsedAt === null ? t.token.unused : ago(token.lastUsedAt)),
 		el('td', { class: 'when' }, token.expiresAt === null ? t.token.never : exact(token.expiresAt)),
-		el('td', { class: 'number' }, el('button', { class: 'plain', 'aria-label': t.token.deleteOf(token.name),
+		el('td', { class: 'number' }, el('button', { class: 'plain', 'aria-label': t.deleteOf(token.name),
 			onclick: () => drop(token, context) }, t.delete)));
 }
 

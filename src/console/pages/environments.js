@@ -97,9 +97,9 @@ function tools(e, context) {
 	return el('div', { class: 'actions' },
 		e.lock === null && el('button', { 'aria-label': t.environment.lock(e.name),
 			onclick: () => askLock(`/environments/${e.id}/lock`, refresh) }, t.lock.lock),
-		el('button', { onclick: () => context.set({ open: e.id }), 'aria-label': t.environment.edit(e.name) }, t.edit),
+		el('button', { onclick: () => context.set({ open: e.id }), 'aria-label': t.editOf(e.name) }, t.edit),
 		el('button', { class: 'plain', onclick: () => drop(e, context),
-			'aria-label': t.environment.deleteOf(e.name) }, t.delete));
+			'aria-label': t.deleteOf(e.name) }, t.delete));
 }
 
 /** @param {Environment} e */

@@ -6,7 +6,6 @@ import { confirmLoss } from '../lib/dialog.js';
 import { el } from '../lib/dom.js';
 import { form } from '../lib/form.js';
 import { refresh } from '../lib/live.js';
-import { projectName } from '../lib/names.js';
 import { projectHead } from '../lib/project.js';
 import { go } from '../lib/router.js';
 import { may } from '../lib/session.js';
@@ -142,14 +141,14 @@ function dragging(step, steps, context) {
  */
 function stepTools(step, steps, context) {
 	return el('div', { class: 'actions' },
-		el('button', { class: 'plain', disabled: step.position === 0, 'aria-label': t.step.up(step.name),
+		el('button', { class: 'plain', disabled: step.position === 0, 'aria-label': t.moveUp(step.name),
 			onclick: () => move(step, step.position - 1, context) }, '↑'),
 		el('button', { class: 'plain', disabled: step.position === steps.length - 1,
-			'aria-label': t.step.down(step.name), onclick: () => move(step, step.position + 1, context) }, '↓'),
+			'aria-label': t.moveDown(step.name), onclick: () => move(step, step.position + 1, context) }, '↓'),
 		el('button', { onclick: () => context.set({ open: step.id }),
-			'aria-label': t.step.edit(step.name) }, t.edit),
+			'aria-label': t.editOf(step.name) }, t.edit),
 		el('button', { class: 'plain', onclick: () => drop(step, context),
-			'aria-label': t.step.deleteOf(step.name) }, t.delete));
+			'aria-label': t.deleteOf(step.name) }, t.delete));
 }
 
 /**
@@ -215,9 +214,10 @@ export const pipeline = {
 	state: { open: null },
 	sources: ({ params: { id } }) => ({ pipeline: `/pipelines/${id}`,
 		runs: `/deployments?pipelineId=${id}&limit=50` }),
+	more: ({ pipeline: p }) => ({ project: `/projects/${p.projectId}` }),
 	title: (data) => data.pipeline.name,
-	view: ({ pipeline: p, runs }, context) => [
-		projectHead({ id: p.projectId, name: projectName(p.projectId), lock: null }, context, p.name),
+	view: ({ pipeline: p, runs, project }, context) => [
+		projectHead(project, context, p.name),
 		p.description !== null && el('p', { class: 'lead' }, p.description),
 		p.steps.length === 0 && el('p', { class: 'empty' }, t.step.none),
 		el('ol', { class: 'steps' }, p.steps.map((/** @type {Step} */ step) => stepItem(step, p.steps, context))),

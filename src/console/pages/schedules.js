@@ -111,9 +111,9 @@ function tools(s, context) {
 		el('button', { 'aria-label': s.active ? t.schedule.pauseOf(s.name) : t.schedule.resumeOf(s.name),
 			onclick: () => context.run(() => put(`/schedules/${s.id}`, { active: !s.active })) },
 		s.active ? t.schedule.pause : t.schedule.resume),
-		el('button', { onclick: () => context.set({ open: s.id }), 'aria-label': t.schedule.edit(s.name) }, t.edit),
+		el('button', { onclick: () => context.set({ open: s.id }), 'aria-label': t.editOf(s.name) }, t.edit),
 		el('button', { class: 'plain', onclick: () => drop(s, context),
-			'aria-label': t.schedule.deleteOf(s.name) }, t.delete));
+			'aria-label': t.deleteOf(s.name) }, t.delete));
 }
 
 /** @param {Schedule} s @param {Data} data */

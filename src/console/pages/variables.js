@@ -25,7 +25,7 @@ function row(one, context) {
 		el('td', null, one.secret ? el('span', { class: 'faint' }, t.variable.secret) : el('code', null, one.value)),
 		el('td', { class: 'wide' }, one.description ?? ''),
 		el('td', null, one.projects.map(projectName).join(', ') || t.none),
-		el('td', { class: 'number' }, el('button', { class: 'plain', 'aria-label': t.variable.deleteOf(one.key),
+		el('td', { class: 'number' }, el('button', { class: 'plain', 'aria-label': t.deleteOf(one.key),
 			onclick: () => drop(one, context) }, t.delete)));
 }
 

@@ -19,6 +19,16 @@ export const texts = {
 	save: 'Save',
 	delete: 'Delete',
 	edit: 'Edit',
+	/** @param {string} name */
+	removeOf: (name) => `Remove ${name}`,
+	/** @param {string} name */
+	editOf: (name) => `Edit ${name}`,
+	/** @param {string} name */
+	deleteOf: (name) => `Delete ${name}`,
+	/** @param {string} name */
+	moveUp: (name) => `Move ${name} up`,
+	/** @param {string} name */
+	moveDown: (name) => `Move ${name} down`,
 	saved: 'Saved',
 	copy: 'Copy',
 	required: 'required',
@@ -276,23 +286,10 @@ export const texts = {
 		variables: 'Variables',
 		variablesHint: 'One NAME=value per line. Secret variables stay as they are.',
 		/** @param {string} name */
-		edit: (name) => `Edit ${name}`,
-		/** @param {string} name */
 		lock: (name) => `Lock ${name}`,
-		/** @param {string} name */
-		deleteOf: (name) => `Delete ${name}`,
 		/** @param {string} name */
 		deleteTitle: (name) => `Delete the environment ${name}?`,
 		deleteText: 'Its waiting deployments are canceled. What is deployed stays where it is.',
-	},
-
-	entry: {
-		/** @param {string} name */
-		up: (name) => `Move ${name} up`,
-		/** @param {string} name */
-		down: (name) => `Move ${name} down`,
-		/** @param {string} name */
-		remove: (name) => `Remove ${name}`,
 	},
 
 	preset: {
@@ -343,10 +340,6 @@ export const texts = {
 		pauseOf: (name) => `Pause ${name}`,
 		/** @param {string} name */
 		resumeOf: (name) => `Resume ${name}`,
-		/** @param {string} name */
-		edit: (name) => `Edit ${name}`,
-		/** @param {string} name */
-		deleteOf: (name) => `Delete ${name}`,
 		/** @param {string} name */
 		deleteTitle: (name) => `Delete the schedule ${name}?`,
 		deleteText: 'It starts no more deployments. Those that it has started stay.',
@@ -424,14 +417,6 @@ export const texts = {
 		/** @param {string} name @param {number} n */
 		moved: (name, n) => `${name} is now step ${n}`,
 		/** @param {string} name */
-		up: (name) => `Move ${name} up`,
-		/** @param {string} name */
-		down: (name) => `Move ${name} down`,
-		/** @param {string} name */
-		edit: (name) => `Edit ${name}`,
-		/** @param {string} name */
-		deleteOf: (name) => `Delete ${name}`,
-		/** @param {string} name */
 		deleteTitle: (name) => `Delete the step ${name}?`,
 		deleteText: 'Its script is lost. Earlier deployments keep their copies.',
 	},
@@ -494,8 +479,6 @@ export const texts = {
 		once: 'Copy the token now. It is not shown again.',
 		columns: { name: 'Name', role: 'Role', used: 'Last used', expires: 'Expires' },
 		/** @param {string} name */
-		deleteOf: (name) => `Delete ${name}`,
-		/** @param {string} name */
 		deleteTitle: (name) => `Delete the token ${name}?`,
 		deleteText: 'Programs that use it can no longer sign in.',
 	},
@@ -524,8 +507,6 @@ export const texts = {
 		projects: 'Projects that receive it',
 		columns: { key: 'Name', value: 'Value', description: 'Description', projects: 'Projects' },
 		/** @param {string} name */
-		deleteOf: (name) => `Delete ${name}`,
-		/** @param {string} name */
 		deleteTitle: (name) => `Delete the variable ${name}?`,
 		deleteText: 'Later deployments do not receive it.',
 	},
@@ -537,14 +518,7 @@ export const texts = {
 		older: 'Older',
 		newest: 'Newest',
 		all: 'All deployments of this project',
-		columns: {
-			state: 'State',
-			project: 'Project',
-			what: 'Deployment',
-			who: 'By',
-			time: 'Took',
-			when: 'When',
-		},
+		columns: { state: 'State', project: 'Project', what: 'Deployment', who: 'By', time: 'Took', when: 'When' },
 	},
 
 	deployment: {
@@ -572,14 +546,8 @@ export const texts = {
 		revision: 'Revision',
 		by: 'Started by',
 		/** @type {Record<string, string>} */
-		triggers: {
-			manual: 'by hand',
-			retry: 'retry',
-			webhook: 'Push',
-			schedule: 'Schedule',
-			rollback: 'rollback',
-			promotion: 'promotion',
-		},
+		triggers: { manual: 'by hand', retry: 'retry', rollback: 'rollback', promotion: 'promotion',
+			webhook: 'Push', schedule: 'Schedule' },
 		approval: 'Approval',
 		/** @type {Record<string, string>} */
 		approvals: { required: 'Needed', granted: 'Approved', denied: 'Denied' },
