@@ -16,6 +16,7 @@ use Time::HiRes qw(sleep time);
 my $db = Slipway::DB->start;
 $db->migrate;
 my $api = Slipway::API->start(db => $db);
+$api->start_live;
 my $probe = Slipway::Probe->start($db->conf_file, 'deployment_probe');
 sub ask { return $probe->ask("@_") }
 

@@ -5,9 +5,9 @@
 use strict;
 use warnings;
 use Digest::SHA qw(sha256_hex);
-use IO::Socket::SSL ();
 use Slipway::API qw(bearer);
 use Slipway::DB;
+use Slipway::Stream;
 use Slipway::Test;
 use Test::More;
 
@@ -27,93 +27,63 @@ sub deployment {
 }
 sub set { my ($id, $what) = @_; return $db->sql("UPDATE deployment SET $what WHERE id = $id") }
 
-# Opens a stream; one that is answered otherwise has its status alone.
-sub stream {
-	my ($path, %headers) = @_;
-	my ($port) = $api->url =~ /(\d+)$/;
-	my $s = IO::Socket::SSL->new(PeerAddr => '127.0.0.1', PeerPort => $port, SSL_hostname => 'localhost',
-	    SSL_ca_file => $api->cacert) or die "no connection: $IO::Socket::SSL::SSL_ERROR\n";
-	%headers = (%{ bearer($api->token) }, %headers) if !exists $headers{Authorization};
-	print $s "GET $path HTTP/1.1\r\nHost: localhost:$port\r\n",
-	    map({ "$_: $headers{$_}\r\n" } sort keys %headers), "\r\n";
-	$s->blocking(0);
-	return { s => $s, text => '', ended => 0 };
-}
-# Reads what has arrived.
-sub take {
-	my ($stream) = @_;
-	while (!$stream->{ended}) {
-		my $n = sysread $stream->{s}, my $piece, 65536;
-		last if !defined $n && $IO::Socket::SSL::SSL_ERROR == IO::Socket::SSL::SSL_WANT_READ();
-		$stream->{ended} = 1 if !$n;
-		$stream->{text} .= $piece if $n;
-	}
-	return $stream->{text};
-}
-sub wait_for { my ($stream, $pattern) = @_; return poll(60, sub { take($stream) =~ $pattern }) }
-# Whether the stream has ended: its connection, or its last chunk.
-sub has_ended {
-	my ($stream) = @_;
-	return poll(60, sub { take($stream) =~ /^0\r$/m || $stream->{ended} });
-}
-sub events { my ($stream) = @_; return take($stream) =~ /^data: (\{.*\})$/mg }
-sub ids { my ($stream) = @_; my %n; return grep { !$n{$_}++ } map { /"id":(\d+)/ } events($stream) }
+sub stream { return Slipway::Stream->open($api, @_) }
 
 # --- what streams say
 my $old = deployment(1, 'success');
 set($old, 'finished_at = NOW(3)');
 my $before = deployment(1, 'pending');
 my $all = stream('/api/events');
-ok(wait_for($all, qr/^data: \{"id":$before,"status":"pending"/m), 'a stream begins with what can change')
-    or diag take($all);
-like($all->{text}, qr/\AHTTP\S+ 200 /, 'a stream has the status 200');
-like($all->{text}, qr/^content-type: text\/event-stream\r$/mi, 'a stream has its type');
-like($all->{text}, qr/^cache-control: no-store\r$/mi, 'a stream is not cached');
-like($all->{text}, qr/^x-request-id: \w+\r$/mi, 'a stream has a request id');
-like($all->{text}, qr/^retry: \d+$/m, 'a stream says when to connect again');
-unlike($all->{text}, qr/"id":$old,/, 'a stream does not begin with what ended before');
+ok($all->wait_for(qr/^data: \{"id":$before,"status":"pending"/m), 'a stream begins with what can change')
+    or diag $all->text;
+like($all->text, qr/\AHTTP\S+ 200 /, 'a stream has the status 200');
+like($all->text, qr/^content-type: text\/event-stream\r$/mi, 'a stream has its type');
+is(() = $all->text =~ /^cache-control: no-store\r$/mgi, 1, 'a stream is not cached');
+like($all->text, qr/^x-request-id: \w+\r$/mi, 'a stream has a request id');
+like($all->text, qr/^retry: \d+$/m, 'a stream says when to connect again');
+unlike($all->text, qr/"id":$old,/, 'a stream does not begin with what ended before');
 my $other = stream('/api/events?projectId=2');
 my $one = stream("/api/deployments/$before/events");
-ok(wait_for($one, qr/"id":$before,"status":"pending"/), 'a stream of a deployment begins with its state');
+ok($one->wait_for(qr/"id":$before,"status":"pending"/), 'a stream of a deployment begins with its state');
 my $ended = stream("/api/deployments/$old/events");
-ok(wait_for($ended, qr/"id":$old,"status":"success"/), 'a stream of an ended deployment says so');
+ok($ended->wait_for(qr/"id":$old,"status":"success"/), 'a stream of an ended deployment says so');
 my $new = deployment(2, 'pending');
-ok(wait_for($_, qr/"id":$new,"status":"pending"/), 'a new deployment is an event') for $all, $other;
+ok($_->wait_for(qr/"id":$new,"status":"pending"/), 'a new deployment is an event') for $all, $other;
 set($before, "status = 'running', started_at = NOW(3)");
-ok(wait_for($_, qr/"id":$before,"status":"running"/), 'the start of a deployment is an event') for $all, $one;
+ok($_->wait_for(qr/"id":$before,"status":"running"/), 'the start of a deployment is an event') for $all, $one;
 $db->sql("INSERT INTO log_chunk (deployment_id, start, length, data) VALUES ($before, 0, 5, 'hello')");
-ok(wait_for($_, qr/"id":$before,"status":"running","version":\d+,"logSize":5\}/), 'more log is an event')
+ok($_->wait_for(qr/"id":$before,"status":"running","version":\d+,"logSize":5\}/), 'more log is an event')
     for $all, $one;
 set($before, "status = 'success', finished_at = NOW(3), log_size = 5");
-ok(wait_for($_, qr/"id":$before,"status":"success","version":\d+,"logSize":5\}/), 'the end is an event')
+ok($_->wait_for(qr/"id":$before,"status":"success","version":\d+,"logSize":5\}/), 'the end is an event')
     for $all, $one;
-my @version = map { /"id":$before,.*"version":(\d+)/ } events($one);
+my @version = map { /"id":$before,.*"version":(\d+)/ } $one->events;
 is("@version", join(' ', sort { $a <=> $b } @version), 'the version of a deployment only grows');
 isnt($version[0], $version[-1], 'the version of a deployment grows');
 set($new, "status = 'canceled', finished_at = NOW(3)");
-ok(wait_for($other, qr/"id":$new,"status":"canceled"/), 'a cancellation is an event');
-is(join(' ', ids($other)), $new, 'a stream of a project has only its deployments');
-is(join(' ', ids($one)), $before, 'a stream of a deployment has only its own events');
-my @once = events($all);
+ok($other->wait_for(qr/"id":$new,"status":"canceled"/), 'a cancellation is an event');
+is(join(' ', $other->ids), $new, 'a stream of a project has only its deployments');
+is(join(' ', $one->ids), $before, 'a stream of a deployment has only its own events');
+my @once = $all->events;
 my %seen;
 is_deeply([grep { $seen{$_}++ } grep { !/"id":$old,/ } @once], [], 'no event comes twice');
 
 # --- to continue
-my ($first) = $all->{text} =~ /^id: (\S+)\nevent: deployment\ndata: .*"id":$new,"status":"pending"/m;
+my ($first) = $all->text =~ /^id: (\S+)\nevent: deployment\ndata: .*"id":$new,"status":"pending"/m;
 my $again = stream('/api/events', 'Last-Event-ID' => $first);
-ok(wait_for($again, qr/"id":$new,"status":"canceled"/), 'a stream continues after the last event');
-like($again->{text}, qr/"id":$before,"status":"success".*"id":$new,"status":"canceled"/s,
+ok($again->wait_for(qr/"id":$new,"status":"canceled"/), 'a stream continues after the last event');
+like($again->text, qr/"id":$before,"status":"success".*"id":$new,"status":"canceled"/s,
     'the missed events come in their order');
-unlike($again->{text}, qr/"id":$new,"status":"pending"/, 'a stream that continues repeats no event');
+unlike($again->text, qr/"id":$new,"status":"pending"/, 'a stream that continues repeats no event');
 
 # --- who may listen
 for my $path ('/api/events', "/api/deployments/$old/events") {
 	my $none = stream($path, Authorization => 'Bearer slw_wrong');
-	ok(wait_for($none, qr/\AHTTP\S+ 401 /), "$path needs a valid credential");
+	ok($none->wait_for(qr/\AHTTP\S+ 401 /), "$path needs a valid credential");
 }
 for my $path ('/api/events?projectId=99', '/api/deployments/99/events') {
 	my $none = stream($path);
-	ok(wait_for($none, qr/\AHTTP\S+ 404 /), "$path returns 404 if there is no such object");
+	ok($none->wait_for(qr/\AHTTP\S+ 404 /), "$path returns 404 if there is no such object");
 }
 for my $path ('/.slipway/live', '/.slipway/live?project=0&deployment=0&kind=u&id=1') {
 	is($api->get($path)->{status}, 404, "$path returns 404 from outside");
@@ -125,38 +95,38 @@ $db->sql("INSERT INTO api_token (user_id, name, role, hash) SELECT id, 'x', 'vie
 my $session = $api->new_session('sam', 'viewer');
 my %by = ('a token' => $token, 'a session' => $session);
 my %stream = map { $_ => stream('/api/events', %{ bearer($by{$_}) }) } keys %by;
-ok(wait_for($stream{$_}, qr/^retry/m), "a stream with $_ begins") for sort keys %by;
+ok($stream{$_}->wait_for(qr/^retry/m), "a stream with $_ begins") for sort keys %by;
 $db->sql("UPDATE api_token SET valid = 0 WHERE hash = '" . sha256_hex($token) . "'");
 is($api->delete('/api/user/' . $db->sql("SELECT id FROM user WHERE username = 'sam'"))->{status}, 204,
     'a user is deleted');
 for my $what (sort keys %by) {
-	ok(has_ended($stream{$what}), "a stream ends when its credential ($what) ends");
+	ok($stream{$what}->has_ended, "a stream ends when its credential ($what) ends");
 }
 my $still = deployment(1, 'pending');
-ok(wait_for($all, qr/"id":$still,"status":"pending"/), 'a stream with a valid token continues');
+ok($all->wait_for(qr/"id":$still,"status":"pending"/), 'a stream with a valid token continues');
 
 # --- many listeners
 my @many = map { stream('/api/events') } 1 .. 60;
-ok(wait_for($_, qr/^retry/m), 'one of many streams begins') for $many[0], $many[-1];
+ok($_->wait_for(qr/^retry/m), 'one of many streams begins') for $many[0], $many[-1];
 my $shared = deployment(2, 'pending');
-is(scalar(grep { wait_for($_, qr/"id":$shared,"status":"pending"/) } @many), 60,
+is(scalar(grep { $_->wait_for(qr/"id":$shared,"status":"pending"/) } @many), 60,
     'all of many listeners get an event');
 my $kib = slurp("/proc/$live/status") =~ /^VmRSS:\s+(\d+)/m ? $1 : 0;
 cmp_ok($kib, '<', 32 * 1024, "slipway-live takes less than 32 MiB ($kib KiB)") if !sanitized();
-close $_->{s} for @many;
+$_->close for @many;
 
 # --- outages
 stop_process($live, 'KILL');
-ok(has_ended($all), 'streams end if slipway-live is killed');
+ok($all->has_ended, 'streams end if slipway-live is killed');
 my $got = $api->get('/api/events');
 is("$got->{status} $got->{json}{code}", '502 upstream_failed', 'without slipway-live a stream returns 502');
 is($api->get('/api/deployments')->{status}, 200, 'without slipway-live other requests succeed');
 $live = $api->start_live;
 $all = stream('/api/events');
-ok(wait_for($all, qr/"id":$shared,"status":"pending"/), 'a restarted slipway-live sends the present state');
+ok($all->wait_for(qr/"id":$shared,"status":"pending"/), 'a restarted slipway-live sends the present state');
 
 # --- without a listener
-close $_->{s} for $all, $other, $one, $ended, $again;
+$_->close for $all, $other, $one, $ended, $again;
 my $statements = sub { $db->sql("SHOW GLOBAL STATUS LIKE 'Com_stmt_execute'") =~ s/\D//gr };
 my $n = -1;
 ok(poll(60, sub { my $was = $n; $n = $statements->(); select undef, undef, undef, 0.5; return $n == $was }),

@@ -20,6 +20,7 @@ my $repo = tempdir() . '/repo1';
 # The poll interval is a minute: what happens sooner was triggered by the API.
 my $both = "[gitserver]\nallow_local = yes\n[runner]\npoll = 60\n";
 my $api = Slipway::API->start(db => $db, conf => $both);
+$api->start_live;
 my $keys = $api->dir . '/secret.key';
 make_keys($api->conf_file, $keys);
 $api->stop_api;

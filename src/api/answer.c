@@ -35,6 +35,7 @@ answer_reset(struct answer *an)
 	an->status = 0;
 	an->type = NULL;
 	an->etag = NULL;
+	an->is_elsewhere = false;
 	an->headers = 0;
 }
 
@@ -105,6 +106,14 @@ answer_json(struct req *rq, const char *text, size_t len, int64_t version)
 	buf_add(&an->body, text, len);
 	if (version >= 0)
 		an->etag = etag_make(rq->a, &key, &an->body);
+}
+
+void
+answer_tag(struct req *rq)
+{
+	const struct etag_key key = { .kind = "" };
+
+	rq->answer.etag = etag_make(rq->a, &key, &rq->answer.body);
 }
 
 void

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "api/audited.h"
 #include "api/git.h"
+#include "api/live.h"
 #include "api/replay.h"
 #include "api/resources.h"
 #include "core/str.h"
@@ -59,6 +60,9 @@ api_deployment_list(struct req *rq)
 		.before = req_int(rq, "cursor"),
 		.limit = req_int(rq, "limit"),
 	};
+	const struct live_wait wait = { .project_id = filter.project_id,
+		.from = -1,
+		.since = time_mono_ms() };
 	const struct err *e;
 	struct list list;
 	int64_t next;
@@ -69,6 +73,8 @@ api_deployment_list(struct req *rq)
 	if (e != NULL)
 		return e;
 	answer_cursor(rq, &deployment_shape, &list, filter.limit, next);
+	answer_tag(rq);
+	live_wait_change(rq, &wait);
 	return NULL;
 }
 
@@ -85,10 +91,23 @@ deployment_answer(struct req *rq, struct arena *a, int64_t id)
 	return NULL;
 }
 
+/* A pending deployment also changes when one before it does. */
 static const struct err *
 api_deployment_show(struct req *rq)
 {
-	return deployment_answer(rq, rq->a, rq->id[0]);
+	struct live_wait wait = { .deployment_id = rq->id[0],
+		.from = -1,
+		.since = time_mono_ms() };
+	const struct err *e;
+	struct deployment d;
+
+	if ((e = deployment_by_id(rq->db, rq->a, rq->id[0], &d)) != NULL)
+		return e;
+	answer_item(rq, &deployment_shape, &d, 0);
+	if (str_eq(d.status, "pending"))
+		wait.project_id = d.project_id;
+	live_wait_change(rq, &wait);
+	return NULL;
 }
 
 /* The order that the user's request describes. */
@@ -471,8 +490,15 @@ static const struct route_param deployment_params[] = {
 	    .values = deployment_triggers,
 	    .named = "DeploymentTrigger",
 	    .doc = "Only deployments that were started in this way." },
+	LIVE_WAIT_PARAM,
 	PARAM_END,
 };
+static const struct route_param show_params[] = { LIVE_WAIT_PARAM, PARAM_END };
+
+#define WAIT_DOC                                                                \
+	"With \"wait\" and If-None-Match, the response comes when something "   \
+	"has changed, and 304 after that time, or earlier if what has changed " \
+	"does not show here."
 
 /* Errors of creating a deployment: of the Git server, too, if approval requires
  * to read the commit. */
@@ -487,6 +513,8 @@ static const struct route routes[] = {
 	    .handler = api_deployment_list,
 	    .operation = "listDeployments",
 	    .summary = "List deployments, newest first",
+	    .doc = WAIT_DOC,
+	    .flags = ROUTE_TAGGED,
 	    .out = &deployment_shape,
 	    .list = LIST_KEYS,
 	    .status = 200 },
@@ -503,9 +531,16 @@ static const struct route routes[] = {
 	    .out = &deployment_shape,
 	    .status = 201,
 	    .errors = created },
-	SHOW("/api/deployments/{id}", ROLE_VIEWER, api_deployment_show,
-	    "getDeployment", "Get a deployment with the results of its steps",
-	    deployment_shape),
+	{ .method = METHOD_GET,
+	    .path = "/api/deployments/{id}",
+	    .role = ROLE_VIEWER,
+	    .query = show_params,
+	    .handler = api_deployment_show,
+	    .operation = "getDeployment",
+	    .summary = "Get a deployment with the results of its steps",
+	    .doc = WAIT_DOC,
+	    .out = &deployment_shape,
+	    .status = 200 },
 	{ .method = METHOD_POST,
 	    .path = "/api/deployments/{id}/retry",
 	    .role = ROLE_DEPLOYER,

@@ -1,39 +1,11 @@
 /* SPDX-License-Identifier: ISC */
-/* Streams of events. A worker checks who may listen and hands the client over
- * to slipway-live(8) by an internal redirect of nginx. */
-#include <string.h>
-
+/* Streams of events. A worker checks who may listen. */
+#include "api/live.h"
 #include "api/resources.h"
 #include "store/deployment.h"
 #include "store/project.h"
 
 #define TYPE "text/event-stream"
-
-/* The credential, as slipway-live checks it: its kind and id. */
-static const char *
-watcher_of(struct req *rq)
-{
-	const struct principal *who = &rq->who;
-
-	if (who->session_id != 0)
-		return arena_printf(rq->a, "kind=s&id=%lld",
-		    (long long)who->session_id);
-	if (who->token_id != 0)
-		return arena_printf(rq->a, "kind=t&id=%lld",
-		    (long long)who->token_id);
-	return arena_printf(rq->a, "kind=u&id=%lld", (long long)who->user_id);
-}
-
-static void
-hand_over(struct req *rq, int64_t project_id, int64_t deployment_id)
-{
-	answer_bytes(rq, TYPE, "", 0);
-	if (strcmp(rq->in[IN_METHOD], "HEAD") == 0)
-		return;
-	answer_header(rq, "X-Accel-Redirect",
-	    "/.slipway/live?project=%lld&deployment=%lld&%s",
-	    (long long)project_id, (long long)deployment_id, watcher_of(rq));
-}
 
 static const struct err *
 api_events(struct req *rq)
@@ -44,7 +16,7 @@ api_events(struct req *rq)
 
 	if (id != 0 && (e = project_by_id(rq->db, rq->a, id, &p)) != NULL)
 		return e;
-	hand_over(rq, id, 0);
+	live_stream(rq, id, 0);
 	return NULL;
 }
 
@@ -56,7 +28,7 @@ api_deployment_events(struct req *rq)
 
 	if ((e = deployment_by_id(rq->db, rq->a, rq->id[0], &d)) != NULL)
 		return e;
-	hand_over(rq, 0, rq->id[0]);
+	live_stream(rq, 0, rq->id[0]);
 	return NULL;
 }
 

@@ -58,6 +58,8 @@ static const struct param {
 	{ .at = IN_REMOTE_ADDR, .name = "REMOTE_ADDR" },
 	{ .at = IN_REMOTE_USER, .name = "REMOTE_USER" },
 	{ .at = IN_HTTPS, .name = "HTTPS" },
+	{ .at = IN_WAIT_LEFT, .name = "WAIT_LEFT" },
+	{ .at = IN_WAIT_AGAIN, .name = "WAIT_AGAIN" },
 };
 
 /* The body of a request. */

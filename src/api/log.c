@@ -2,15 +2,13 @@
 #include <string.h>
 #include <strings.h>
 
-#include "api/board.h"
+#include "api/live.h"
 #include "api/resources.h"
 #include "core/num.h"
 #include "core/str.h"
 #include "store/joblog.h"
 
 #define TYPE "text/plain; charset=utf-8"
-#define LOOK_MS 60 /* pause between two checks while a reader waits */
-#define RETRY_AFTER "5"
 
 /* The part of the log being sent. A compressed chunk is inflated once, though
  * it is sent in smaller pieces. */
@@ -95,66 +93,6 @@ span_read(struct req *rq, struct span *out)
 	return NULL;
 }
 
-static void
-pause_briefly(void)
-{
-	const struct timespec pause = { .tv_nsec = LOOK_MS * 1000000L };
-
-	(void)nanosleep(&pause, NULL);
-}
-
-/* Only readers that have read everything get here, so a rejection withholds no
- * bytes from them. An empty response instead would make clients poll without a
- * pause. */
-static const struct err *
-wait_begin(struct req *rq)
-{
-	switch (board_wait_begin(rq->board, rq->place, rq->who.user_id)) {
-	case BOARD_WAIT_USER:
-		answer_header(rq, "Retry-After", "%s", RETRY_AFTER);
-		return err_public(ERR_RATE,
-		    "You are waiting for %d logs already. Read this log "
-		    "without \"wait\", or wait for it later.",
-		    BOARD_WAITS_EACH);
-	case BOARD_WAIT_FULL:
-		answer_header(rq, "Retry-After", "%s", RETRY_AFTER);
-		return err_public(ERR_RATE,
-		    "Too many readers are waiting for logs. Read this log "
-		    "without \"wait\", or wait for it later.");
-	case BOARD_WAIT_YES:
-		break;
-	}
-	return NULL;
-}
-
-/* Polls until there is more to read, the log is complete, the time is over, or
- * another request needs the worker. */
-static const struct err *
-state_wait(struct req *rq, const struct span *s, struct joblog_state *out)
-{
-	int64_t wait = req_int(rq, "wait") * 1000;
-	const int64_t most = rq->settings->api.request_timeout * 800;
-	const int64_t end = time_mono_ms() + (wait < most ? wait : most);
-	const struct err *e;
-	bool waiting = false, needed = false;
-
-	for (;;) {
-		e = joblog_state(rq->db, rq->a, rq->id[0], out);
-		if (e != NULL || out->complete || out->size > s->start ||
-		    time_mono_ms() >= end || req_client_gone(rq) ||
-		    (waiting &&
-			board_wait_over(rq->board, rq->listen_fd, &needed)))
-			break;
-		if (!waiting && (e = wait_begin(rq)) != NULL)
-			break;
-		waiting = true;
-		pause_briefly();
-	}
-	if (waiting)
-		board_wait_end(rq->place);
-	return e;
-}
-
 static const struct err *
 source(struct req *rq, int64_t offset, size_t max, struct blob *out)
 {
@@ -196,6 +134,16 @@ span_fit(struct req *rq, int64_t size, struct span *s)
 	    (long long)size);
 }
 
+/* Whether the request waits, because there is nothing to read from there. */
+static bool
+is_waiting(struct req *rq, const struct joblog_state *now, int64_t start)
+{
+	const struct live_wait wait = { .deployment_id = rq->id[0],
+		.from = start };
+
+	return !now->complete && now->size <= start && live_wait(rq, &wait);
+}
+
 static const struct err *
 api_log_show(struct req *rq)
 {
@@ -204,11 +152,13 @@ api_log_show(struct req *rq)
 	const struct err *e;
 
 	if ((e = span_read(rq, &s)) != NULL ||
-	    (e = state_wait(rq, &s, &now)) != NULL)
+	    (e = joblog_state(rq->db, rq->a, rq->id[0], &now)) != NULL)
 		return e;
 	if (now.pruned)
 		return err_public(ERR_NOTFOUND,
 		    "The log of this deployment was deleted to free space.");
+	if (is_waiting(rq, &now, s.start))
+		return NULL;
 	answer_header(rq, "X-Log-Size", "%lld", (long long)now.size);
 	answer_header(rq, "X-Log-Complete", "%s",
 	    now.complete ? "true" : "false");
@@ -237,15 +187,7 @@ static const struct route_param log_params[] = {
 	    .absent = 1,
 	    .doc = "Number of bytes to skip, usually those already read. Not "
 		   "allowed with Range." },
-	{ .name = "wait",
-	    .type = PARAM_INT,
-	    .min = 0,
-	    .max = 20,
-	    .doc =
-		"Seconds to wait until the log grows; the response may be "
-		"empty and come earlier. A user can wait for two logs at a "
-		"time. A third request that has nothing to read returns 429, "
-		"as does one while too many users wait." },
+	LIVE_WAIT_PARAM,
 	PARAM_END,
 };
 
@@ -261,7 +203,9 @@ static const struct route routes[] = {
 	    .summary = "Read or follow the log of a deployment",
 	    .status = 200,
 	    .type = "text/plain; charset=utf-8",
-	    .errors = route_limited },
+	    .doc = "With \"wait\", the response comes when the log is longer "
+		   "than the client has read, or complete. It can be empty, "
+		   "and comes after that time at the latest." },
 	ROUTE_END,
 };
 

@@ -54,6 +54,8 @@ enum req_header {
 	IN_REMOTE_ADDR,
 	IN_REMOTE_USER, /* user that nginx authenticated */
 	IN_HTTPS,       /* "on" with TLS */
+	IN_WAIT_LEFT,   /* of a request that has waited: milliseconds… */
+	IN_WAIT_AGAIN,  /* …and how often it may wait again */
 	IN__MAX
 };
 
@@ -105,7 +107,8 @@ struct answer {
 	int64_t start;      /* first byte to send */
 	int64_t length;     /* number of bytes; -1 = until the source ends */
 	struct answer_pages pages;
-	const char *etag; /* without quotes; NULL = none */
+	const char *etag;  /* without quotes; NULL = none */
+	bool is_elsewhere; /* nginx sends that of an internal address */
 	struct out_header header[REQ_HEADERS];
 	size_t headers;
 };
@@ -208,6 +211,8 @@ void answer_more(struct req *, const struct shape *, const struct list *,
 /* The same with a cursor; next 0 = last page. */
 void answer_cursor(struct req *, const struct shape *, const struct list *,
     int64_t limit, int64_t next);
+/* Gives the response the ETag of its body. */
+void answer_tag(struct req *);
 /* Responds with a copy of the bytes. */
 void answer_bytes(struct req *, const char *type, const void *data, size_t len);
 /* Responds with `length` bytes from `start`, read from the source while they

@@ -484,7 +484,8 @@ static void
 end(struct req *rq)
 {
 	answer_header(rq, "X-Request-Id", "%s", rq->request_id);
-	answer_header(rq, "Cache-Control", "no-store");
+	if (!rq->answer.is_elsewhere) /* nginx would send it twice */
+		answer_header(rq, "Cache-Control", "no-store");
 	answer_header(rq, "X-Content-Type-Options", "nosniff");
 	answer_header(rq, "Content-Security-Policy",
 	    "default-src 'none'; frame-ancestors 'none'");

@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,6 +18,10 @@
 #define REQUEST_MS 10000 /* time to send a request */
 #define PING_MS 15000
 #define AGE_MS 600000 /* so that the next request is authorized again */
+/* A worker serves each wait that is returned, so a thousand of them at once
+ * would delay other requests. */
+#define RETURN_MAX 16
+#define RETURN_MS 10
 
 static const char head[] = "HTTP/1.0 200 OK\r\n"
 			   "Content-Type: text/event-stream\r\n"
@@ -28,7 +33,7 @@ clients_open(struct clients *c, int listen_fd)
 {
 	struct epoll_event event = { .events = EPOLLIN };
 
-	*c = (struct clients){ .listen_fd = listen_fd };
+	*c = (struct clients){ .listen_fd = listen_fd, .end = &c->first };
 	c->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (c->epoll == -1 ||
 	    epoll_ctl(c->epoll, EPOLL_CTL_ADD, listen_fd, &event) == -1)
@@ -37,17 +42,14 @@ clients_open(struct clients *c, int listen_fd)
 }
 
 static void
-client_accept(struct clients *c)
+client_add(struct clients *c, int fd)
 {
 	struct epoll_event event = { .events = EPOLLIN | EPOLLRDHUP };
 	struct client *client;
-	int fd;
 
-	fd = accept4(c->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	if (fd == -1)
-		return;
 	if (c->n == CLIENTS_MAX) {
-		log_warn("%zu clients listen: another one is rejected", c->n);
+		log_warn("there are %zu clients: another one is rejected",
+		    c->n);
 		(void)close(fd);
 		return;
 	}
@@ -55,12 +57,26 @@ client_accept(struct clients *c)
 	*client = (struct client){ .fd = fd, .opened = time_mono_ms() };
 	buf_init(&client->in, REQUEST_MAX);
 	buf_init(&client->out, QUEUE_MAX);
-	client->next = c->first;
-	c->first = client;
+	*c->end = client;
+	c->end = &client->next;
 	c->n++;
 	event.data.ptr = client;
 	if (epoll_ctl(c->epoll, EPOLL_CTL_ADD, fd, &event) == -1)
-		client->ended = true;
+		client->state = CLIENT_ENDED;
+}
+
+static void
+clients_accept(struct clients *c)
+{
+	int fd, i;
+
+	for (i = 0; i < EVENTS; i++) {
+		fd = accept4(c->listen_fd, NULL, NULL,
+		    SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd == -1)
+			return;
+		client_add(c, fd);
+	}
 }
 
 void
@@ -68,7 +84,22 @@ client_send(struct client *client, const char *text, size_t len)
 {
 	buf_add(&client->out, text, len);
 	if (client->out.overflow)
-		client->ended = true;
+		client->state = CLIENT_ENDED;
+}
+
+static void
+client_begin(struct clients *c, struct client *client)
+{
+	buf_release(&client->in);
+	client->begun = true;
+	c->begun++;
+	client->opened = client->pinged = time_mono_ms();
+	if (client->scope.waits) {
+		client->state = CLIENT_FRESH;
+		return;
+	}
+	client->state = CLIENT_STREAM;
+	client_send(client, head, sizeof(head) - 1);
 }
 
 /* Reads the request; afterwards nginx sends nothing more. */
@@ -81,27 +112,20 @@ client_read(struct clients *c, struct client *client,
 
 	if (n == -1 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (n <= 0 || client->streams) {
-		client->ended = true;
-		return;
-	}
-	buf_add(&client->in, piece, (size_t)n);
-	if (client->in.overflow) {
-		client->ended = true;
+	if (n > 0 && client->state == CLIENT_NEW)
+		buf_add(&client->in, piece, (size_t)n);
+	if (n <= 0 || client->state != CLIENT_NEW || client->in.overflow) {
+		client->state = CLIENT_ENDED;
 		return;
 	}
 	if (strstr(client->in.data, "\r\n\r\n") == NULL)
 		return;
 	if (!request_read(client->in.data, &client->scope)) {
 		log_warn("a client sent no request of nginx");
-		client->ended = true;
+		client->state = CLIENT_ENDED;
 		return;
 	}
-	buf_release(&client->in);
-	client->streams = true;
-	client->pinged = time_mono_ms();
-	c->streams++;
-	client_send(client, head, sizeof(head) - 1);
+	client_begin(c, client);
 	begin(client, context);
 }
 
@@ -110,36 +134,55 @@ clients_wait(struct clients *c, int ms, void (*begin)(struct client *, void *),
     void *context)
 {
 	struct epoll_event events[EVENTS];
+	const int64_t left = c->due - time_mono_ms();
 	struct client *client;
 	int n, i;
 
+	if (c->n > 0 && (ms == -1 || left < ms))
+		ms = left < 0 ? 0 : (int)left;
 	n = epoll_wait(c->epoll, events, EVENTS, ms);
 	for (i = 0; i < n; i++) {
 		client = events[i].data.ptr;
 		if (client == NULL)
-			client_accept(c);
+			clients_accept(c);
 		else if ((events[i].events & (EPOLLRDHUP | EPOLLHUP)) != 0)
-			client->ended = true;
-		else if (!client->ended)
+			client->state = CLIENT_ENDED;
+		else if (client->state != CLIENT_ENDED)
 			client_read(c, client, begin, context);
 	}
 }
 
+/* Returns a request that waits. One that waited for a log has nothing left to
+ * wait for; another one may find that the change does not concern it. */
 static void
-client_flush(struct client *client, int64_t now)
+wait_return(struct client *client, int64_t left)
+{
+	const struct scope *s = &client->scope;
+	char text[160];
+	int len;
+
+	len = snprintf(text, sizeof(text),
+	    "HTTP/1.0 200 OK\r\nContent-Length: 0\r\n"
+	    "X-Accel-Redirect: /.slipway/now?left=%lld&again=%lld\r\n\r\n",
+	    (long long)(s->from == -1 && left > 0 ? left : 0),
+	    (long long)s->again);
+	(void)send(client->fd, text, (size_t)len, MSG_NOSIGNAL | MSG_DONTWAIT);
+	client->state = CLIENT_ENDED;
+}
+
+static void
+stream_flush(struct client *client, int64_t now)
 {
 	ssize_t n;
 
-	if (client->streams && now - client->pinged >= PING_MS)
+	if (now - client->pinged >= PING_MS)
 		client_send(client, ":\n\n", 3);
-	if (now - client->opened >= (client->streams ? AGE_MS : REQUEST_MS))
-		client->ended = true;
 	if (client->out.len == 0 || client->out.overflow)
 		return;
 	n = send(client->fd, client->out.data, client->out.len,
 	    MSG_NOSIGNAL | MSG_DONTWAIT);
 	if (n == -1 && errno != EAGAIN && errno != EINTR)
-		client->ended = true;
+		client->state = CLIENT_ENDED;
 	if (n <= 0)
 		return;
 	client->pinged = now;
@@ -149,11 +192,52 @@ client_flush(struct client *client, int64_t now)
 		buf_drop(&client->out, (size_t)n);
 }
 
+/* How long the client may stay. */
+static int64_t
+client_term(const struct client *client)
+{
+	switch (client->state) {
+	case CLIENT_NEW:
+		return REQUEST_MS;
+	case CLIENT_STREAM:
+		return AGE_MS;
+	case CLIENT_FRESH:
+	case CLIENT_WAIT:
+	case CLIENT_READY:
+		return client->scope.ms;
+	case CLIENT_ENDED:
+		break;
+	}
+	return 0;
+}
+
+/* `room` is how many waits may be returned now. */
+static void
+client_flush(struct clients *c, struct client *client, int64_t now, int *room)
+{
+	const int64_t left = client->opened + client_term(client) - now;
+	int64_t due = now + left;
+	const bool waits = client->scope.waits;
+
+	if (waits && (left <= 0 || client->state == CLIENT_READY)) {
+		if (--*room >= 0)
+			wait_return(client, left);
+	} else if (left <= 0) {
+		client->state = CLIENT_ENDED;
+	} else if (client->state == CLIENT_STREAM) {
+		stream_flush(client, now);
+		if (client->pinged + PING_MS < due)
+			due = client->pinged + PING_MS;
+	}
+	if (due > now && due < c->due)
+		c->due = due;
+}
+
 static void
 client_close(struct clients *c, struct client *client)
 {
 	c->n--;
-	c->streams -= client->streams;
+	c->begun -= client->begun;
 	(void)close(client->fd);
 	buf_release(&client->in);
 	buf_release(&client->out);
@@ -165,16 +249,25 @@ clients_flush(struct clients *c)
 {
 	struct client **at = &c->first, *client;
 	const int64_t now = time_mono_ms();
+	const bool returns = now - c->returned >= RETURN_MS;
+	int room = returns ? RETURN_MAX : 0;
 
+	c->due = now + PING_MS;
 	while ((client = *at) != NULL) {
-		client_flush(client, now);
-		if (client->ended) {
+		if (client->state != CLIENT_ENDED)
+			client_flush(c, client, now, &room);
+		if (client->state == CLIENT_ENDED) {
 			*at = client->next;
 			client_close(c, client);
 		} else {
 			at = &client->next;
 		}
 	}
+	c->end = at;
+	if (returns && room < RETURN_MAX)
+		c->returned = now;
+	if (room < 0)
+		c->due = c->returned + RETURN_MS;
 }
 
 void

@@ -14,22 +14,29 @@
 #define FORGET_MS 60000 /* without a turn, what was known is out of date */
 #define RING 1024       /* events that a client can catch up with */
 #define TEXT_MAX 256
+#define KNOWN_MAX (CHANGE_MAX + 4096) /* with those that clients name */
 #define IDS_MAX ((size_t)256 * 1024)
 #define FAULT "reading changes"
 
+/* What has changed. */
+struct about {
+	int64_t project_id;
+	int64_t deployment_id;
+	bool only_grew; /* nothing but the size of its log */
+};
+
 /* The state of a deployment that was sent last. */
 struct known {
-	int64_t id;
-	int64_t project_id;
+	struct about about;
 	char status[16]; /* "" = not read yet */
 	int64_t version;
 	int64_t log_size;
+	bool ended;
 };
 
 struct event {
-	int64_t number;
-	int64_t project_id;
-	int64_t deployment_id;
+	int64_t at; /* monotonic ms; when it was read */
+	struct about about;
 	char text[TEXT_MAX];
 };
 
@@ -37,9 +44,10 @@ struct feed {
 	struct db *db;
 	struct session_term term;
 	struct arena *a;
-	struct known known[CHANGE_MAX]; /* by id: can still change */
+	struct known known[KNOWN_MAX]; /* by id: can still change */
 	size_t n;
 	int64_t newest; /* deployment; -1 = nothing was read yet */
+	int64_t based;  /* monotonic ms; since then every change is an event */
 	int64_t began;  /* identifies this process in the ids of events */
 	struct event ring[RING];
 	int64_t events; /* number of the last one */
@@ -61,14 +69,21 @@ feed_open(struct db *db, const struct session_term *term)
 	return f;
 }
 
+/* Whether a change concerns the client. One that waits for a deployment of a
+ * named project waits for its turn, too: other deployments that move. */
 static bool
-is_for(const struct client *client, int64_t project_id, int64_t deployment_id)
+is_for(const struct client *client, const struct about *about)
 {
 	const struct scope *s = &client->scope;
 
-	return client->streams &&
-	    (s->project_id == 0 || s->project_id == project_id) &&
-	    (s->deployment_id == 0 || s->deployment_id == deployment_id);
+	if (!client->begun || client->state == CLIENT_ENDED)
+		return false;
+	if (s->deployment_id == about->deployment_id)
+		return true;
+	if (s->project_id == 0)
+		return s->deployment_id == 0;
+	return s->project_id == about->project_id &&
+	    (s->deployment_id == 0 || !about->only_grew);
 }
 
 static void
@@ -77,24 +92,36 @@ event_write(const struct feed *f, const struct known *k, char *text)
 	(void)snprintf(text, TEXT_MAX,
 	    "id: %lld-%lld\nevent: deployment\ndata: {\"id\":%lld,"
 	    "\"status\":\"%s\",\"version\":%lld,\"logSize\":%lld}\n\n",
-	    (long long)f->began, (long long)f->events, (long long)k->id,
-	    k->status, (long long)k->version, (long long)k->log_size);
+	    (long long)f->began, (long long)f->events,
+	    (long long)k->about.deployment_id, k->status, (long long)k->version,
+	    (long long)k->log_size);
 }
 
-/* Sends an event to all who listen for it. */
+/* Whether a wait for a log is over. */
+static bool
+has_more(const struct client *client, const struct known *k)
+{
+	return k->log_size > client->scope.from || k->ended;
+}
+
+/* Sends an event to all that listen for it or wait for it. */
 static void
 event_send(struct feed *f, struct clients *c, const struct known *k)
 {
 	struct event *event = &f->ring[++f->events % RING];
 	struct client *client;
 
-	event->number = f->events;
-	event->project_id = k->project_id;
-	event->deployment_id = k->id;
+	event->at = time_mono_ms();
+	event->about = k->about;
 	event_write(f, k, event->text);
-	for (client = c->first; client != NULL; client = client->next)
-		if (is_for(client, k->project_id, k->id))
+	for (client = c->first; client != NULL; client = client->next) {
+		if (!is_for(client, &k->about))
+			continue;
+		if (client->state == CLIENT_STREAM)
 			client_send(client, event->text, strlen(event->text));
+		else if (client->scope.from == -1 || has_more(client, k))
+			client->state = CLIENT_READY;
+	}
 }
 
 /* The place of a deployment in the table, or where it belongs. */
@@ -105,7 +132,7 @@ known_at(const struct feed *f, int64_t id)
 
 	while (low < high) {
 		middle = low + (high - low) / 2;
-		if (f->known[middle].id < id)
+		if (f->known[middle].about.deployment_id < id)
 			low = middle + 1;
 		else
 			high = middle;
@@ -113,20 +140,20 @@ known_at(const struct feed *f, int64_t id)
 	return low;
 }
 
-/* Makes a place for a deployment; NULL if the table is full. Then its changes
- * are not sent, but its clients read it when they like. */
+/* Makes a place for a deployment; NULL if `max` are known. Then its changes are
+ * not sent, but its clients read it when they like. */
 static struct known *
-known_add(struct feed *f, int64_t id)
+known_add(struct feed *f, int64_t id, size_t max)
 {
 	size_t at = known_at(f, id);
 
-	if (at < f->n && f->known[at].id == id)
+	if (at < f->n && f->known[at].about.deployment_id == id)
 		return &f->known[at];
-	if (f->n == CHANGE_MAX)
+	if (f->n >= max)
 		return NULL;
 	(void)memmove(&f->known[at + 1], &f->known[at],
 	    (f->n - at) * sizeof(f->known[0]));
-	f->known[at] = (struct known){ .id = id };
+	f->known[at] = (struct known){ .about.deployment_id = id };
 	f->n++;
 	return &f->known[at];
 }
@@ -136,7 +163,7 @@ known_drop(struct feed *f, int64_t id)
 {
 	size_t at = known_at(f, id);
 
-	if (at == f->n || f->known[at].id != id)
+	if (at == f->n || f->known[at].about.deployment_id != id)
 		return;
 	f->n--;
 	(void)memmove(&f->known[at], &f->known[at + 1],
@@ -147,13 +174,15 @@ known_drop(struct feed *f, int64_t id)
 static bool
 known_set(struct known *k, const struct change *row)
 {
-	if (str_eq(k->status, row->status) && k->version == row->version &&
-	    k->log_size == row->log_size)
+	k->about.only_grew = str_eq(k->status, row->status) &&
+	    k->version == row->version;
+	if (k->about.only_grew && k->log_size == row->log_size)
 		return false;
-	k->project_id = row->project_id;
+	k->about.project_id = row->project_id;
 	(void)snprintf(k->status, sizeof(k->status), "%s", row->status);
 	k->version = row->version;
 	k->log_size = row->log_size;
+	k->ended = row->ended;
 	return true;
 }
 
@@ -169,40 +198,93 @@ last_read(const struct feed *f, const char *text, int64_t *number)
 	    f->events - *number < RING;
 }
 
+/* Sends the events after that number. */
+static void
+events_repeat(const struct feed *f, struct client *client, int64_t number)
+{
+	const struct event *event;
+
+	while (++number <= f->events) {
+		event = &f->ring[number % RING];
+		if (is_for(client, &event->about))
+			client_send(client, event->text, strlen(event->text));
+	}
+}
+
+/* Sends the present state. */
+static void
+state_send(const struct feed *f, struct client *client)
+{
+	char text[TEXT_MAX];
+	size_t i;
+
+	for (i = 0; i < f->n; i++) {
+		if (f->known[i].status[0] == '\0' ||
+		    !is_for(client, &f->known[i].about))
+			continue;
+		event_write(f, &f->known[i], text);
+		client_send(client, text, strlen(text));
+	}
+}
+
+/* Marks a wait for a change that was read between the state that its client has
+ * and now. */
+static void
+change_find(const struct feed *f, struct client *client)
+{
+	const struct event *event;
+	int64_t number;
+
+	for (number = f->events;
+	     number > 0 && number > f->events - (int64_t)RING; number--) {
+		event = &f->ring[number % RING];
+		if (event->at < client->scope.since)
+			break;
+		if (is_for(client, &event->about))
+			client->state = CLIENT_READY;
+	}
+}
+
 void
 feed_begin(struct client *client, void *context)
 {
 	struct feed *f = context;
-	const struct event *event;
-	char text[TEXT_MAX];
+	const struct scope *s = &client->scope;
 	int64_t number;
-	size_t i;
 
 	f->due = 0;
 	if (time_mono_ms() - f->turned > FORGET_MS) {
 		f->n = 0;
 		f->newest = -1;
 	}
-	if (last_read(f, client->scope.last_id, &number)) {
-		while (++number <= f->events) {
-			event = &f->ring[number % RING];
-			if (is_for(client, event->project_id,
-				event->deployment_id))
-				client_send(client, event->text,
-				    strlen(event->text));
-		}
+	if (s->waits && s->from == -1) {
+		change_find(f, client);
 		return;
 	}
-	for (i = 0; i < f->n; i++) {
-		if (f->known[i].status[0] == '\0' ||
-		    !is_for(client, f->known[i].project_id, f->known[i].id))
-			continue;
-		event_write(f, &f->known[i], text);
-		client_send(client, text, strlen(text));
+	if (!s->waits && last_read(f, s->last_id, &number)) {
+		events_repeat(f, client, number);
+		return;
 	}
+	if (!s->waits)
+		state_send(f, client);
 	/* one that has ended is read once */
-	if (client->scope.deployment_id != 0)
-		(void)known_add(f, client->scope.deployment_id);
+	if (s->deployment_id != 0)
+		(void)known_add(f, s->deployment_id, KNOWN_MAX);
+}
+
+/* Reads the state from which on changes are known. */
+static const struct err *
+first_read(struct feed *f, struct list *out)
+{
+	const struct err *e;
+	int64_t newest;
+
+	if ((e = change_newest(f->db, f->a, &newest)) != NULL ||
+	    (e = change_open(f->db, f->a, out)) != NULL)
+		return e;
+	f->newest = newest;
+	f->based = time_mono_ms();
+	return NULL;
 }
 
 static const struct err *
@@ -213,21 +295,41 @@ rows_read(struct feed *f, struct list *out)
 	size_t i;
 
 	*out = (struct list){ .n = 0 };
-	if (f->newest == -1) {
-		if ((e = change_newest(f->db, f->a, &f->newest)) != NULL)
-			f->newest = -1;
-		return e != NULL ? e : change_open(f->db, f->a, out);
-	}
+	if (f->newest == -1)
+		return first_read(f, out);
 	buf_init(&ids, IDS_MAX);
 	buf_putc(&ids, '[');
 	for (i = 0; i < f->n; i++)
 		buf_printf(&ids, "%s%lld", i > 0 ? "," : "",
-		    (long long)f->known[i].id);
+		    (long long)f->known[i].about.deployment_id);
 	buf_putc(&ids, ']');
 	if ((e = buf_check(&ids)) == NULL)
 		e = change_read(f->db, f->a, ids.data, f->newest, out);
 	buf_release(&ids);
 	return e;
+}
+
+/* Marks the waits that came before the last read and are over by it: for a log
+ * that is longer, or of an unknown deployment; or for a change that the read
+ * cannot show, because nothing was known before. */
+static void
+waits_check(const struct feed *f, struct clients *c)
+{
+	struct client *client;
+	size_t at;
+
+	for (client = c->first; client != NULL; client = client->next) {
+		if (client->state != CLIENT_FRESH)
+			continue;
+		client->state = CLIENT_WAIT;
+		at = known_at(f, client->scope.deployment_id);
+		if (client->scope.from == -1 ? f->based >= client->scope.since :
+					       at == f->n ||
+			    f->known[at].about.deployment_id !=
+				client->scope.deployment_id ||
+			    has_more(client, &f->known[at]))
+			client->state = CLIENT_READY;
+	}
 }
 
 static const struct err *
@@ -245,12 +347,13 @@ changes_read(struct feed *f, struct clients *c)
 	for (i = 0; i < list.n; i++) {
 		if (row[i].id > f->newest)
 			f->newest = row[i].id;
-		if ((k = known_add(f, row[i].id)) != NULL &&
+		if ((k = known_add(f, row[i].id, CHANGE_MAX)) != NULL &&
 		    known_set(k, &row[i]))
 			event_send(f, c, k);
 		if (row[i].ended)
 			known_drop(f, row[i].id);
 	}
+	waits_check(f, c);
 	return NULL;
 }
 
@@ -276,10 +379,11 @@ watchers_check(struct feed *f, struct clients *c)
 	struct buf keys;
 
 	buf_init(&keys, IDS_MAX);
+	buf_putc(&keys, '[');
 	for (client = c->first; client != NULL; client = client->next)
-		if (client->streams)
-			buf_printf(&keys, "%c[\"%s\",%lld]",
-			    keys.len == 0 ? '[' : ',', client->scope.kind,
+		if (client->state == CLIENT_STREAM)
+			buf_printf(&keys, "%s[\"%s\",%lld]",
+			    keys.len > 1 ? "," : "", client->scope.kind,
 			    (long long)client->scope.watcher_id);
 	buf_putc(&keys, ']');
 	if ((e = buf_check(&keys)) == NULL)
@@ -287,8 +391,9 @@ watchers_check(struct feed *f, struct clients *c)
 	buf_release(&keys);
 	for (client = c->first; e == NULL && client != NULL;
 	     client = client->next)
-		if (client->streams && !is_valid(&valid, &client->scope))
-			client->ended = true;
+		if (client->state == CLIENT_STREAM &&
+		    !is_valid(&valid, &client->scope))
+			client->state = CLIENT_ENDED;
 	return e;
 }
 
@@ -298,7 +403,7 @@ feed_turn(struct feed *f, struct clients *c)
 	const struct err *e = NULL;
 	int64_t now = time_mono_ms();
 
-	if (c->streams == 0)
+	if (c->begun == 0)
 		return c->n == 0 ? -1 : RETRY_MS;
 	if (now < f->due)
 		return (int)(f->due - now);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * slipway-live(8): one process that holds the connections of clients that
- * listen, and says when a deployment changes.
+ * listen or wait.
  *
  * nginx hands a request over once a worker of slipway-api has authorized it, as
  * a GET over a unix socket whose query names what it may see.  Nothing else can
  * connect.  A listener gets an event when the state of a deployment or the size
- * of its log changes.
+ * of its log changes.  A request that waits is returned to a worker when there
+ * is something new for it, or when its time is over.
  */
 #ifndef SLIPWAY_LIVE_LIVE_H
 #define SLIPWAY_LIVE_LIVE_H
@@ -18,17 +19,33 @@
 
 /* What a request may see. */
 struct scope {
+	bool waits;            /* it is returned; otherwise it is a stream */
 	int64_t project_id;    /* 0 = all */
 	int64_t deployment_id; /* 0 = all */
-	char kind[2];          /* the credential: struct change_watcher */
+	/* of a stream */
+	char kind[2]; /* the credential: struct change_watcher */
 	int64_t watcher_id;
 	char last_id[40]; /* Last-Event-ID; "" = none */
+	/* of a wait */
+	int64_t from;  /* for more than this of a log; -1 = for a change… */
+	int64_t since; /* …after this time, monotonic ms */
+	int64_t ms;    /* at most so long */
+	int64_t again; /* is returned with it */
+};
+
+enum client_state {
+	CLIENT_NEW,    /* its request was not read completely */
+	CLIENT_STREAM, /* listens */
+	CLIENT_FRESH,  /* waits, and no change was read since it came */
+	CLIENT_WAIT,   /* waits */
+	CLIENT_READY,  /* there is something new: it is returned soon */
+	CLIENT_ENDED,  /* close it */
 };
 
 struct client {
 	int fd;
-	bool streams; /* the request was read */
-	bool ended;   /* close it */
+	enum client_state state;
+	bool begun; /* its request was read */
 	struct scope scope;
 	int64_t opened, pinged; /* monotonic ms */
 	struct buf in, out;
@@ -43,32 +60,36 @@ bool request_read(const char *text, struct scope *out);
 struct clients {
 	int epoll;
 	int listen_fd;
-	struct client *first;
+	struct client *first, **end; /* in the order of their arrival */
 	size_t n;
-	size_t streams;
+	size_t begun;
+	int64_t returned; /* monotonic ms; when waits were returned last */
+	int64_t due;      /* monotonic ms; when to flush again at the latest */
 };
 
 MUSTCHECK const struct err *clients_open(struct clients *, int listen_fd);
 /* Waits for `ms` (-1 = for ever) and serves what has arrived. Calls `begin` for
- * each stream that begins. */
+ * each request that was read. */
 void clients_wait(struct clients *, int ms,
     void (*begin)(struct client *, void *), void *context);
 /* Queues text; a client that does not read ends. */
 void client_send(struct client *, const char *text, size_t len);
-/* Sends what is queued, comments to silent streams, and ends old ones. */
+/* Sends what is queued, comments to silent streams, ends old streams, and
+ * returns waits that are over; those that something new has ended only at a
+ * rate that leaves the workers time for other requests. */
 void clients_flush(struct clients *);
 void clients_close(struct clients *);
 
-/* --- what clients are told */
+/* --- what clients get */
 
 struct feed;
 
 struct feed *feed_open(struct db *, const struct session_term *);
 /* Begins a stream: what it missed after its last event if that is known, and
- * otherwise the state of each deployment that can change. */
+ * otherwise the state of each deployment that can change. Or begins a wait. */
 void feed_begin(struct client *client, void *context); /* of the feed */
-/* Reads what changed, if anyone listens, and queues events. Returns when to call
- * it again, in ms; -1 = when a client arrives. */
+/* Reads what changed, if there are clients, queues events and marks waits.
+ * Returns when to call it again, in ms; -1 = when a client arrives. */
 int feed_turn(struct feed *, struct clients *);
 
 #endif

@@ -26,27 +26,43 @@ value_read(const char *text, const char *name, const char *ends, char *out,
 }
 
 static bool
-number_read(const char *text, const char *name, int64_t *out)
+number_read(const char *text, const char *name, int64_t min, int64_t *out)
 {
 	char digits[24];
 
 	return value_read(text, name, "& \r\n", digits, sizeof(digits)) &&
-	    num_parse(digits, 0, NUM_SAFE, out);
+	    num_parse(digits, min, NUM_SAFE, out);
+}
+
+static bool
+stream_read(const char *text, struct scope *out)
+{
+	/* a header that is too long or missing means: from now on */
+	if (!value_read(text, "\r\nLast-Event-ID: ", "\r\n", out->last_id,
+		sizeof(out->last_id)))
+		out->last_id[0] = '\0';
+	return value_read(text, "&kind=", "& \r\n", out->kind,
+		   sizeof(out->kind)) &&
+	    strlen(out->kind) == 1 && strchr("stu", out->kind[0]) != NULL &&
+	    number_read(text, "&id=", 0, &out->watcher_id);
+}
+
+static bool
+wait_read(const char *text, struct scope *out)
+{
+	return number_read(text, "&from=", -1, &out->from) &&
+	    number_read(text, "&since=", 0, &out->since) &&
+	    number_read(text, "&ms=", 1, &out->ms) &&
+	    number_read(text, "&again=", 0, &out->again);
 }
 
 bool
 request_read(const char *text, struct scope *out)
 {
-	*out = (struct scope){ .project_id = 0 };
-	/* a header that is too long or missing means: from now on */
-	if (!value_read(text, "\r\nLast-Event-ID: ", "\r\n", out->last_id,
-		sizeof(out->last_id)))
-		out->last_id[0] = '\0';
+	*out = (struct scope){ .waits = str_starts(text,
+				   "GET /.slipway/wait?") };
 	return str_starts(text, "GET ") &&
-	    number_read(text, "?project=", &out->project_id) &&
-	    number_read(text, "&deployment=", &out->deployment_id) &&
-	    value_read(text, "&kind=", "& \r\n", out->kind,
-		sizeof(out->kind)) &&
-	    strlen(out->kind) == 1 && strchr("stu", out->kind[0]) != NULL &&
-	    number_read(text, "&id=", &out->watcher_id);
+	    number_read(text, "?project=", 0, &out->project_id) &&
+	    number_read(text, "&deployment=", 0, &out->deployment_id) &&
+	    (out->waits ? wait_read(text, out) : stream_read(text, out));
 }

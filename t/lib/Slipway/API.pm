@@ -98,7 +98,7 @@ sub start_api {
 	return $self;
 }
 
-# Starts slipway-live, for streams of events; its process id.
+# Starts slipway-live, for streams of events and requests that wait; its process id.
 sub start_live {
 	my ($self) = @_;
 	$self->{live} = start_process({ name => "slipway-live-$self->{n}" },

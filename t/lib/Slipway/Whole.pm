@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: ISC
 package Slipway::Whole;
 
-# The whole of slipway: MariaDB, nginx with TLS, the API and the runner, with one key
-# for secrets, used as a client does.
+# The whole of slipway: MariaDB, nginx with TLS, the API, slipway-live and the runner,
+# with one key for secrets, used as a client does.
 #
 #   my $all = Slipway::Whole->start(runner => "[runner]\nslots = 2\n");
 #   my $project = $all->project($repository);
@@ -40,6 +40,7 @@ sub start {
 	$self->{api} = Slipway::API->start(db => $self->{db}, migrated => 1,
 		conf => $both . "[runner]\nwake_socket = " . $self->{runner}->wake_socket
 		. "\n" . ($opt{api} || ''));
+	$self->{api}->start_live;
 	$self->{api}->token('admin');
 	return $self;
 }

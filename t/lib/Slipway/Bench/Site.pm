@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: ISC
 package Slipway::Bench::Site;
 
-# What the benchmark measures: MariaDB with durable commits, the API and the runner
-# with their default settings, nginx with TLS and a process for each processor, and
-# the bare loop (t/bench/bare.c) at /bare of the same nginx and database.
+# What the benchmark measures: MariaDB with durable commits, the API, slipway-live and
+# the runner with their default settings, nginx with TLS and a process for each
+# processor, and the bare loop (t/bench/bare.c) at /bare of the same nginx and database.
 #
 #   my $site = Slipway::Bench::Site->start;
 #   $site->project, $site->pipeline('noop'), $site->api, $site->db, $site->runner
@@ -48,6 +48,7 @@ sub start {
 			    . "\t\tfastcgi_read_timeout 60s;\n\t\tfastcgi_pass unix:$bare;\n\t}\n";
 			return $text =~ s{^(?=\tinclude \S+/slipway-locations\.conf)}{$location}mr;
 		});
+	$self->{live} = $self->{api}->start_live;
 	$self->{client} = Slipway::Bench::Client->new($self->{api});
 	$self->_first_project;
 	$self->_seed($opt{history}) if $opt{history};
@@ -200,10 +201,12 @@ SQL
 
 # --- processes
 
-# The pids of the service: the API and the runner with all that they started.
+# The pids of the service: the API, slipway-live and the runner with all that they
+# started.
 sub pids {
 	my ($self) = @_;
-	return map { _with_children($_) } grep { defined } $self->{api}->pid, $self->{runner}->pid;
+	return map { _with_children($_) } grep { defined } $self->{api}->pid, $self->{live},
+	    $self->{runner}->pid;
 }
 # The pids of all that serves requests, of slipway and of the bare loop.
 sub server_pids {

@@ -1,0 +1,190 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: ISC
+# Requests that wait: for more of a log, for a change of a deployment or of the list.
+# slipway-live waits for them, so that they occupy no worker.
+
+use strict;
+use warnings;
+use Slipway::API qw(bearer);
+use Slipway::DB;
+use Slipway::Stream;
+use Slipway::Test;
+use Test::More;
+use Time::HiRes qw(time);
+
+my $db = Slipway::DB->start;
+my $api = Slipway::API->start(db => $db, conf => "[api]\nworkers = 1\nslow_workers = 1\n");
+my $live = $api->start_live;
+$db->sql("INSERT INTO project (id, name, repository, project_dir) VALUES"
+    . " (1, 'a', 'https://git.example/o/a', 'a'), (2, 'b', 'https://git.example/o/b', 'b');"
+    . "INSERT INTO pipeline (id, project_id, name) VALUES (1, 1, 'l'), (2, 2, 'l')");
+my $last = 0;
+sub deployment {
+	my ($project, $status) = @_;
+	my $id = ++$last;
+	$db->sql("INSERT INTO deployment (id, project_id, pipeline_id, `trigger`, status, epoch)"
+	    . " VALUES ($id, $project, $project, 'manual', '$status', 1)");
+	return $id;
+}
+sub set { my ($id, $what) = @_; return $db->sql("UPDATE deployment SET $what WHERE id = $id") }
+sub finish { my ($id, $size) = @_; return set($id, "status = 'success', finished_at = NOW(3), log_size = $size") }
+my %size;
+sub add {
+	my ($id, $text) = @_;
+	my $at = $size{$id} || 0;
+	$db->sql("INSERT INTO log_chunk (deployment_id, start, length, data)"
+	    . " VALUES ($id, $at, @{[length $text]}, '$text')");
+	return $size{$id} = $at + length $text;
+}
+sub ask { my ($path, %headers) = @_; return Slipway::Stream->open($api, "/api/deployments$path", %headers) }
+# Whether slipway-live holds that many requests: it has two more sockets, the one that
+# listens and the connection to MariaDB.
+sub held {
+	my ($n) = @_;
+	return poll(60, sub {
+		return $n + 2 == grep { (readlink($_) // '') =~ /^socket:/ } glob "/proc/$live/fd/*";
+	});
+}
+
+# --- logs
+my $run = deployment(1, 'running');
+my $at = add($run, 'begin ');
+is(ask("/$run/log?wait=20")->answer->{body}, 'begin ', 'a reader gets present bytes without waiting');
+my @readers = map { ask("/$run/log?offset=$at&wait=20") } 1 .. 20;
+push @readers, ask("/$run/log?wait=20", Range => "bytes=$at-");
+ok(held(21), 'slipway-live holds requests that wait for a log');
+ok(!(grep { !$_->is_open } @readers), 'a request that waits has no response yet');
+is($api->get("/api/deployments/$run")->{status}, 200, 'the only worker serves other requests meanwhile');
+is($api->get("/api/deployments/$run/log/matches?q=BEGIN")->{json}{data}[0]{length}, 5,
+    'a log is searched while many readers wait');
+$at = add($run, 'more ');
+is(join('|', map { my $a = $_->answer; "$a->{status} $a->{body}" } @readers),
+    join('|', ('200 more ') x 20, '206 more '), 'all readers get new bytes');
+my $answer = $readers[0]->answer;
+is("@{$answer->{headers}}{qw(x-log-size x-log-complete content-type)}", "$at false text/plain; charset=utf-8",
+    'the response after a wait has the headers of a log');
+is($answer->{headers}{'x-accel-redirect'}, undef, 'the response after a wait names no internal address');
+is(() = $readers[0]->text =~ /^(?:cache-control|x-request-id|content-type):/gmi, 3,
+    'a header is sent once after a wait');
+my $reader = ask("/$run/log?offset=$at&wait=20");
+ok(held(1), 'a reader waits again');
+finish($run, $at);
+$answer = $reader->answer;
+is("$answer->{status} $answer->{body} $answer->{headers}{'x-log-complete'}", '200  true',
+    'a reader gets the end of a log');
+is(ask("/$run/log?offset=$at&wait=20")->answer->{headers}{'x-log-complete'}, 'true',
+    'a reader does not wait for a complete log');
+my $silent = deployment(1, 'running');
+my $began = time;
+$answer = ask("/$silent/log?wait=1")->answer;
+is("$answer->{status} $answer->{body} $answer->{headers}{'x-log-complete'}", '200  false',
+    'a reader of a silent log gets an empty response after its time');
+cmp_ok(time - $began, '>=', 0.95, 'a reader waits as long as it asked for');
+is(ask("/$silent/log?wait=1", Range => 'bytes=0-')->answer->{status}, 416,
+    'a reader of a silent log with a range gets 416 after its time');
+
+# --- one deployment
+sub tag_of { my ($path) = @_; return $api->get("/api/deployments$path")->{headers}{etag} }
+sub waits_for { my ($path) = @_; return ask($path, 'If-None-Match' => tag_of($path =~ s/[?&]wait=\d+//r)) }
+is(ask("/$silent?wait=20")->answer->{status}, 200, 'a deployment is returned at once without If-None-Match');
+is(ask("/$silent?wait=20", 'If-None-Match' => '"1-x"')->answer->{status}, 200,
+    'a deployment that has changed is returned at once');
+is(waits_for("/$silent?wait=1")->answer->{status}, 304, 'an unchanged deployment returns 304 after its time');
+my $one = waits_for("/$silent?wait=20");
+my $behind = deployment(1, 'pending');
+$behind = deployment(1, 'pending');
+my $place = waits_for("/$behind?wait=20");
+ok(held(2), 'slipway-live holds requests that wait for a deployment');
+add($silent, 'x');
+$answer = $one->answer;
+is($answer->{status}, 200, 'a request for a deployment returns when its log grows');
+like($answer->{body}, qr/"logSize":1,/, 'it returns the new state');
+$one = waits_for("/$silent?wait=20");
+set($silent, "started_at = NOW(3)");
+is($one->answer->{status}, 200, 'a request for a deployment returns when it changes');
+set($behind - 1, "status = 'canceled', finished_at = NOW(3)");
+$answer = $place->answer;
+is($answer->{status}, 200, 'a pending deployment returns when it moves in the queue');
+like($answer->{body}, qr/"queuePosition":0,/, 'it returns the new position');
+
+# --- the list
+my $got = $api->get('/api/deployments');
+like($got->{headers}{etag}, qr/^"/, 'the list has an ETag');
+is($api->get('/api/deployments', { 'If-None-Match' => $got->{headers}{etag} })->{status}, 304,
+    'an unchanged list returns 304');
+is($api->get("/api/deployments?$_")->{status}, 400, "the list with $_ returns 400") for 'wait=21', 'wait=-1';
+is(waits_for('?wait=1')->answer->{status}, 304, 'an unchanged list returns 304 after its time');
+my %list = map { $_ => waits_for("?$_&wait=20") } 'limit=5', 'projectId=2', 'projectId=1';
+ok(held(3), 'slipway-live holds requests that wait for the list');
+my $new = deployment(2, 'pending');
+for my $query ('limit=5', 'projectId=2') {
+	$answer = $list{$query}->answer;
+	is($answer->{status}, 200, "a list with $query returns when there is a new deployment");
+	like($answer->{body}, qr/\A\{"data":\[\{"id":$new,/, "a list with $query has the new deployment");
+}
+ok($list{'projectId=1'}->is_open, 'the list of another project continues to wait');
+my $other = waits_for('?status=running&wait=20');
+ok(held(2), 'a list with a filter waits');
+set($new, "status = 'canceled', finished_at = NOW(3)");
+ok($other->is_open, 'a change that a list does not show does not end its wait');
+finish($silent, 1);
+is($_->answer->{status}, 200, 'a list returns when a deployment ends') for $list{'projectId=1'}, $other;
+
+# --- who may wait
+my $next = deployment(1, 'running');
+for my $path ("/$next/log", "/$next", '') {
+	my $none = ask("$path?wait=20", Authorization => 'Bearer slw_wrong', 'If-None-Match' => '*');
+	is($none->answer->{status}, 401, "/api/deployments$path does not wait without a credential");
+}
+is(ask("/99/log?wait=20")->answer->{status}, 404, 'a request for an unknown deployment does not wait');
+my $session = $api->new_session('sam', 'viewer');
+my $sam = ask("/$next/log?wait=20", %{ bearer($session) });
+ok(held(1), 'a user waits');
+$db->sql("UPDATE user SET status = 'inactive' WHERE username = 'sam'");
+add($next, 'secret');
+$answer = $sam->answer;
+is($answer->{status}, 401, 'a user who was disabled gets no new bytes');
+unlike($answer->{body}, qr/secret/, 'the response to that user has none either');
+
+# --- from outside
+for my $path ('/.slipway/wait', '/.slipway/wait?project=0&deployment=1&from=0&since=0&ms=1000&again=0',
+	'/.slipway/now', '/.slipway/now?left=0&again=0', '/.slipway/waiting', '/.slipway/live/', '/.slipway/',
+	'/.slipway/x', '/.slipway', '/%2eslipway/now', '/.slipway%2fnow', '/.%73lipway/wait', '//.slipway/now',
+	'/api/../.slipway/now', '/api/%2e%2e/.slipway/wait', '/./.slipway/now', '/.slipway/./now',
+	'/.slipway//now', '/.SLIPWAY/now', '/.slipway/now;x', '/.slipway/now/', '/@slipway_now') {
+	is($api->get($path)->{status}, 404, "$path returns 404 from outside");
+}
+my $marked = ask("/$next/log?offset=6&wait=20", 'Wait-Left' => 0, 'Wait_Left' => 0, 'X-Accel-Redirect' => '/x');
+ok(held(1), 'a client cannot pretend that it has waited');
+$marked->close;
+ok(held(0), 'slipway-live drops a request whose client has gone');
+
+# --- outages
+my @held = (ask("/$next/log?offset=6&wait=20"), waits_for("/$next?wait=20"));
+ok(held(2), 'requests wait before MariaDB stops');
+$db->stop;
+ok(!(grep { !$_->is_open } @held), 'requests continue to wait while MariaDB is down');
+$db->resume;
+$size{$next} = 6;
+add($next, 'again');
+$answer = $held[0]->answer;
+is("$answer->{status} $answer->{body}", '200 again', 'a reader gets what was written after an outage');
+is($held[1]->answer->{status}, 200, 'a request for a deployment returns what changed after an outage');
+@held = (ask("/$next/log?offset=11&wait=20"), waits_for("/$next?wait=20"));
+ok(held(2), 'requests wait before slipway-live is killed');
+stop_process($live, 'KILL');
+is($_->answer->{status}, 503, 'a request that waits ends if slipway-live is killed') for @held;
+$got = $api->get("/api/deployments/$next/log?offset=11&wait=20");
+is("$got->{status} $got->{json}{code}", '503 unavailable', 'without slipway-live a reader cannot wait');
+like($got->{json}{detail}, qr/slipway-live is not running .* without "wait"/, 'the error says what to do');
+is($got->{headers}{'retry-after'}, 5, 'the error says when to try again');
+is($got->{json}{requestId}, $got->{headers}{'x-request-id'}, 'the error has the id of the request');
+is($api->get("/api/deployments/$next/log?offset=6&wait=20")->{body}, 'again',
+    'without slipway-live a reader gets present bytes');
+is($api->get("/api/deployments/$next?wait=20")->{status}, 200, 'without slipway-live a deployment is returned');
+$live = $api->start_live;
+$reader = ask("/$next/log?offset=11&wait=20");
+add($next, 'end');
+is($reader->answer->{body}, 'end', 'a reader continues where it was when slipway-live runs again');
+
+done_testing;

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: ISC
+package Slipway::Stream;
+
+# Requests whose responses come later, or bit by bit, many at the same time.
+#
+#   my $stream = Slipway::Stream->open($api, '/api/events');
+#   $stream->wait_for(qr/"status":"running"/), $stream->text
+#   $stream->has_ended, $stream->events
+#   my $reader = Slipway::Stream->open($api, "/api/deployments/1/log?wait=20");
+#   $reader->is_open; $reader->answer->{status}, $reader->answer->{headers}, …{body}
+
+use strict;
+use warnings;
+use IO::Socket::SSL ();
+use Slipway::Test;
+
+# Sends a request, with the token of an admin unless a header says otherwise.
+sub open {
+	my ($class, $api, $path, %headers) = @_;
+	my ($port) = $api->url =~ /(\d+)$/;
+	my $s = IO::Socket::SSL->new(PeerAddr => '127.0.0.1', PeerPort => $port, SSL_hostname => 'localhost',
+	    SSL_ca_file => $api->cacert) or die "no connection: $IO::Socket::SSL::SSL_ERROR\n";
+	$headers{Authorization} = 'Bearer ' . $api->token if !exists $headers{Authorization};
+	print $s "GET $path HTTP/1.1\r\nHost: localhost:$port\r\n",
+	    map({ "$_: $headers{$_}\r\n" } sort keys %headers), "\r\n";
+	$s->blocking(0);
+	return bless { s => $s, text => '', ended => 0 }, $class;
+}
+
+# All that has arrived, with the head.
+sub text {
+	my ($self) = @_;
+	while (!$self->{ended}) {
+		my $n = sysread $self->{s}, my $piece, 65536;
+		last if !defined $n && $IO::Socket::SSL::SSL_ERROR == IO::Socket::SSL::SSL_WANT_READ();
+		$self->{ended} = 1 if !$n;
+		$self->{text} .= $piece if $n;
+	}
+	return $self->{text};
+}
+
+sub wait_for { my ($self, $pattern) = @_; return poll(60, sub { $self->text =~ $pattern }) }
+# Whether the stream ends: its connection, or its last chunk.
+sub has_ended { my ($self) = @_; return poll(60, sub { $self->text =~ /^0\r$/m || $self->{ended} }) }
+sub events { my ($self) = @_; return $self->text =~ /^data: (\{.*\})$/mg }
+# The ids of the deployments that events were about.
+sub ids { my ($self) = @_; my %n; return grep { !$n{$_}++ } map { /"id":(\d+)/ } $self->events }
+sub close { my ($self) = @_; CORE::close $self->{s}; return }
+
+# Whether no response has arrived.
+sub is_open { my ($self) = @_; return $self->text eq '' && !$self->{ended} }
+
+# The response when it is complete; its status is 0 if it does not come.
+sub answer {
+	my ($self) = @_;
+	my ($head, $body, %headers);
+	poll(60, sub {
+		($head, $body) = split /\r\n\r\n/, $self->text, 2;
+		return $self->{ended} if !defined $body;
+		%headers = map { /^([^:]+): (.*)/ ? (lc $1 => $2) : () } split /\r\n/, $head;
+		return length $body >= ($headers{'content-length'} // 0) || $self->{ended};
+	});
+	my ($status) = ($head // '') =~ /\AHTTP\S+ (\d+)/;
+	return { status => $status // 0, headers => \%headers, body => $body // '' };
+}
+
+1;
