@@ -15,7 +15,7 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 my $db = Slipway::DB->start(empty => 1);
-my $conf = "[api]\nworkers = 3\nslow_workers = 1\nlog_workers = 1\n";
+my $conf = "[api]\nworkers = 3\nslow_workers = 1\n";
 my $api = Slipway::API->start(db => $db, no_nginx => 1, conf => $conf);
 my $sock = $api->socket;
 my $master = $api->pid;
@@ -87,8 +87,8 @@ sub in_hands {
 
 # --- start
 my @first;
-poll(10, sub { (@first = $api->workers) == 5 });
-is(scalar @first, 5, 'the master starts as many workers as configured');
+poll(10, sub { (@first = $api->workers) == 4 });
+is(scalar @first, 4, 'the master starts as many workers as configured');
 is(sprintf('%04o', (stat $sock)[2] & 07777), '0660', 'only user and group can use the socket');
 if (is_root()) {
 	my ($uid) = slurp("/proc/$master/status") =~ /^Uid:\s+(\d+\s+\d+\s+\d+)/m;
@@ -100,7 +100,7 @@ if (is_root()) {
 } else {
 	note('not root: the service keeps its account');
 }
-is(ask($api->socket($_))->{status}, 200, "the socket $_ is served") for qw(api slow log);
+is(ask($api->socket($_))->{status}, 200, "the socket $_ is served") for qw(api slow);
 
 # --- configuration
 sub slipway_api {
@@ -134,7 +134,7 @@ like($out, qr{/nonexistent/slipway\.conf: no such file}, 'the error names the mi
 if (is_root()) {
 	my $without = slurp($api->conf_file) =~ s/^user = nobody\n//mr =~ s{/api1/}{/other/}gr;
 	my $dir = tempdir();
-	($status, $out) = slipway_api($without =~ s/^(socket|slow_socket|log_socket) = .*$/$1 = $dir\/$1/gmr);
+	($status, $out) = slipway_api($without =~ s/^(socket|slow_socket) = .*$/$1 = $dir\/$1/gmr);
 	is($status, 78, 'root without api.user exits with EX_CONFIG');
 	like($out, qr/api\.user is not set; set it to an account/,
 	    'the error names the missing setting api.user');
@@ -153,7 +153,7 @@ like($out, qr/^usage: /m, 'an argument prints the usage');
 my $own = tempdir() . '/own';
 mkdir $own or die "$own: $!";
 my $elsewhere = slurp($api->conf_file)
-    =~ s{^(.*socket) = \Q${\$api->dir}\E/(api|slow|log)\.sock$}{$1 = $own/$2.sock}gmr;
+    =~ s{^(.*socket) = \Q${\$api->dir}\E/(api|slow)\.sock$}{$1 = $own/$2.sock}gmr;
 my $long = "$own/" . 'x' x 100;
 my $mine = qr{^socket = \Q$own\E/api\.sock$}m;
 my @ways = (
@@ -182,7 +182,7 @@ for my $signal ('KILL', 'SEGV') {
 		my ($victim) = $api->workers;
 		my $t = time;
 		kill $signal, $victim;
-		$replaced = poll(60, sub { my @w = $api->workers; @w == 5 && !grep { $_ == $victim } @w });
+		$replaced = poll(60, sub { my @w = $api->workers; @w == 4 && !grep { $_ == $victim } @w });
 		return time - $t;
 	});
 	ok($replaced, "a worker killed by SIG$signal is replaced");
@@ -192,7 +192,7 @@ for my $signal ('KILL', 'SEGV') {
 my $busy = in_hands(10);
 kill 'KILL', $api->workers;
 is($busy->answer, undef, 'a request dies with its worker');
-ok(poll(5, sub { my @w = $api->workers; @w == 5 }), 'workers that are all killed at once are all replaced');
+ok(poll(5, sub { my @w = $api->workers; @w == 4 }), 'workers that are all killed at once are all replaced');
 is(ask($sock)->{status}, 200, 'requests are served after all workers are killed');
 like($api->log, qr/worker \d+: killed by signal 9/, 'the log reports a killed worker');
 
@@ -204,7 +204,7 @@ for (1 .. 3) {
 	kill 'HUP', $master;
 	ok(poll(10, sub {
 		my %w = map { $_ => 1 } my @now = $api->workers;
-		return @now == 5 && !grep { $w{$_} } @old;
+		return @now == 4 && !grep { $w{$_} } @old;
 	}), "reload $_ replaces all workers");
 	@old = $api->workers;
 }
@@ -212,12 +212,12 @@ served(60);
 my ($good, $bad, $none) = load_end(@load);
 cmp_ok($good, '>', 100, "the service responds under load during reloads ($good responses)");
 is("$bad $none", '0 0', 'no request fails during reloads');
-$api->write_conf("[api]\nworkers = 5\nslow_workers = 1\nlog_workers = 1\n");
+$api->write_conf("[api]\nworkers = 5\nslow_workers = 1\n");
 kill 'HUP', $master;
-ok(poll(10, sub { my @w = $api->workers; @w == 7 }), 'a reload adds workers');
-$api->write_conf("[api]\nworkers = 1\nslow_workers = 1\nlog_workers = 1\n");
+ok(poll(10, sub { my @w = $api->workers; @w == 6 }), 'a reload adds workers');
+$api->write_conf("[api]\nworkers = 1\nslow_workers = 1\n");
 kill 'HUP', $master;
-ok(poll(10, sub { my @w = $api->workers; @w == 3 }), 'a reload removes workers');
+ok(poll(10, sub { my @w = $api->workers; @w == 2 }), 'a reload removes workers');
 my $from_log;
 $api->write_conf("[api]\nworkers = many\n");
 @old = $api->workers;
@@ -228,7 +228,7 @@ ok(poll(5, sub { $api->log =~ /$failed: .*slipway\.conf:\d+: workers: must be a 
 is_deeply([sort $api->workers], [sort @old], 'a rejected reload keeps the workers');
 is(ask($sock)->{status}, 200, 'requests are served after a rejected reload');
 $from_log = length $api->log;
-$api->write_conf("[api]\nworkers = 3\nslow_workers = 1\nlog_workers = 1\nsocket_mode = 0600\nmetrics = no\n");
+$api->write_conf("[api]\nworkers = 3\nslow_workers = 1\nsocket_mode = 0600\nmetrics = no\n");
 kill 'HUP', $master;
 ok(poll(10,
     sub { substr($api->log, $from_log) =~ /api\.socket_mode: restart the service to apply the change/ }),
@@ -253,7 +253,7 @@ is(sprintf('%04o', (stat $sock)[2] & 07777), '0660', 'a reload does not change t
 }
 $api->write_conf($conf);
 kill 'HUP', $master for 1 .. 10;
-ok(poll(10, sub { my @w = $api->workers; @w == 5 }), 'ten reloads at once leave the configured workers');
+ok(poll(10, sub { my @w = $api->workers; @w == 4 }), 'ten reloads at once leave the configured workers');
 
 # --- shutdown under load
 unlink tempdir() . '/refused';
@@ -386,7 +386,7 @@ sub state_heard {
 	return $text;
 }
 for my $env ({ NOTIFY_SOCKET => $notify }, { NOTIFY_SOCKET => $notify, LISTEN_FDS => 1 },
-	{ NOTIFY_SOCKET => $notify, LISTEN_FDS => 3, LISTEN_FDNAMES => 'slow:api:log' }) {
+	{ NOTIFY_SOCKET => $notify, LISTEN_FDS => 2, LISTEN_FDNAMES => 'slow:api' }) {
 	my $name = ($env->{LISTEN_FDS} || 'descriptor 0')
 	    . ($env->{LISTEN_FDNAMES} ? " $env->{LISTEN_FDNAMES}" : '');
 	my $pid = handed(%$env);
@@ -413,7 +413,6 @@ for my $env ({ NOTIFY_SOCKET => $notify }, { NOTIFY_SOCKET => $notify, LISTEN_FD
 	waitpid $pid, 0;
 }
 for my $env ({ LISTEN_FDS => 2, LISTEN_FDNAMES => 'api:other' },
-    { LISTEN_FDS => 2, LISTEN_FDNAMES => 'slow:log' },
 	{ LISTEN_FDS => 2, LISTEN_FDNAMES => 'api:api' }) {
 	my $pid = handed(%$env);
 	waitpid $pid, 0;

@@ -16,7 +16,7 @@ use Time::HiRes qw(sleep time);
 
 my $db = Slipway::DB->start;
 my $api = Slipway::API->start(db => $db, no_nginx => 1,
-	conf => "[api]\nworkers = 2\nslow_workers = 0\nlog_workers = 0\nio_timeout = 2\n");
+	conf => "[api]\nworkers = 2\nslow_workers = 0\nio_timeout = 2\n");
 my $sock = $api->socket;
 my @auth = (HTTP_AUTHORIZATION => 'Bearer ' . $api->token);
 my @post = (REQUEST_METHOD => 'POST', REQUEST_URI => '/api/projects', CONTENT_TYPE => 'application/json',

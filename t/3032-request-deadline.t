@@ -12,7 +12,7 @@ use Test::More;
 use Time::HiRes qw(sleep);
 
 my $db = Slipway::DB->start;
-my $conf = "[api]\nworkers = 2\nslow_workers = 1\nlog_workers = 1\n";
+my $conf = "[api]\nworkers = 2\nslow_workers = 1\n";
 my $api = Slipway::API->start(db => $db, conf => $conf);
 my $project = $api->post('/api/projects',
     { name => 'p', repository => 'https://git.example.org/o/p.git' })->{json}{id};
@@ -66,13 +66,13 @@ kill 'CONT', @before;
 is($c->answer, undef, 'the connection of a killed worker closes');
 is(() = $api->log =~ /: hangs /g, 1, 'the master leaves idle workers alone');
 $db->let_go($held);
-ok(poll(60, sub { $db->waiting == 0 && $api->workers == 4 }), 'killed workers are replaced');
+ok(poll(60, sub { $db->waiting == 0 && $api->workers == 3 }), 'killed workers are replaced');
 is(name(), 'q', 'the request of a killed worker changed nothing');
 ok($api->reload($conf), 'a reload restores the default request_timeout');
 
 # --- input that kills workers: libfcgi aborts if it cannot allocate memory, here
 # for a parameter of nearly two gibibytes
-$api->write_conf("[api]\nworkers = 1\nslow_workers = 0\nlog_workers = 0\n");
+$api->write_conf("[api]\nworkers = 1\nslow_workers = 0\n");
 $api->restart_api;
 my $died = 0;
 ok(poll(60, sub {

@@ -13,7 +13,7 @@ use Test::More;
 use Time::HiRes qw(time);
 
 my $db = Slipway::DB->start;
-my $conf = "[api]\nworkers = 1\nslow_workers = 1\nlog_workers = 1\nio_timeout = 120\n";
+my $conf = "[api]\nworkers = 1\nslow_workers = 1\nio_timeout = 120\n";
 my $api = Slipway::API->start(db => $db, no_nginx => 1, conf => $conf);
 make_keys($api->conf_file, $api->dir . '/secret.key');
 $api->reload or die 'the workers were not replaced';
@@ -44,7 +44,7 @@ is(ask($api->socket, create('unknown'), REQUEST_MSEC => 'soon')->{status}, 201,
     'a write with an invalid time is served');
 is(ask($api->socket('slow'), REQUEST_URI => '/api/git/branches?projectId=1', @who, ago(40))->{status}, 503,
     'a read of the Git server that waited too long returns 503');
-is(ask($api->socket('log'), REQUEST_URI => '/api/deployments/1/log', @who, ago(40))->{status}, 503,
+is(ask($api->socket, REQUEST_URI => '/api/deployments/1/log', @who, ago(40))->{status}, 503,
     'a read of a log that waited too long returns 503');
 
 # --- push events

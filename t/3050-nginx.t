@@ -41,8 +41,6 @@ my @rules = (
 		'the site sends Strict-Transport-Security'],
 	['slipway-locations.conf.in', qr/location = \/api\/metrics \{[^}]*deny all;/,
 		'only this host can read metrics'],
-	['slipway-locations.conf.in', qr{/log\(/matches\)\?\$ \{[^\}]*fastcgi_pass slipway_log;},
-		'logs are read and searched by their own workers'],
 );
 like($file{ $_->[0] }, $_->[1], $_->[2]) for @rules;
 unlike(join('', values %file), qr/^\s*keepalive\b/m, 'no upstream keeps connections open');
@@ -110,7 +108,7 @@ stop_process($own);
 sub pool_of {
 	my ($method, $path) = @_;
 	my @fails;
-	for my $pool (qw(api slow log)) {
+	for my $pool (qw(api slow)) {
 		my $sock = $api->socket($pool);
 		rename $sock, "$sock.away" or die "$sock: $!";
 		my $got = $api->request($method, $path, $method eq 'POST' ? {} : undef);
@@ -122,7 +120,7 @@ sub pool_of {
 is(pool_of('GET', $_->[0]), $_->[1], "$_->[0] is served by $_->[1]") for
     ['/health', 'api'], ['/projects', 'api'], ['/api/projects', 'api'], ['/api', 'api'],
     ['/api/user/list', 'api'],
-    ['/api/deployments', 'api'], ['/api/deployments/1', 'api'], ['/api/deployments/1/log', 'log'],
+    ['/api/deployments', 'api'], ['/api/deployments/1', 'api'], ['/api/deployments/1/log', 'api'],
     ['/api/deployments/1/log/x', 'api'], ['/api/deployments/x/log', 'api'], ['/api/git/branches', 'slow'],
     ['/api/git/x', 'slow'], ['/api/git', 'slow'], ['/api/auth', 'api'], ['/api/auth/info', 'api'],
     ['/api/auth/tokens/1', 'api'], ['/api/auth/tokens', 'api'], ['/api/auth/url', 'api'],

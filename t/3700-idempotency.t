@@ -146,7 +146,7 @@ for my $round (1, 2) {
 	chmod 0640, $key;
 	my %old = map { $_ => 1 } $api->workers;
 	kill 'HUP', $api->pid;
-	ok(poll(15, sub { my @now = $api->workers; @now == 11 && !grep { $old{$_} } @now }),
+	ok(poll(15, sub { my @now = $api->workers; @now == 9 && !grep { $old{$_} } @now }),
 	    'the workers read the new key');
 	$got = deploy('sealed') if $round == 1;
 	is($got->{status}, 201, 'a request creates a deployment while there is a key for secrets');

@@ -17,7 +17,7 @@ my $api = Slipway::API->start(db => $db, conf => "[api]\nworkers = 2\n");
 my %want = (pass => [422, 'validation_failed'], fail => [400, 'bad_request'],
 	unfit => [422, 'validation_failed']);
 
-my @before = poll(10, sub { ($api->workers) == 5 }) ? $api->workers : ();
+my @before = poll(10, sub { ($api->workers) == 3 }) ? $api->workers : ();
 for my $kind (sort keys %want) {
 	my @files = glob srcdir() . "/t/data/json/$kind/*.json";
 	cmp_ok(scalar @files, '>', 10, "t/data/json/$kind has more than ten texts");

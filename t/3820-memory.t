@@ -14,7 +14,7 @@ use Slipway::Test;
 use constant MIB => 1 << 20;
 my $db = Slipway::DB->start;
 my $api = Slipway::API->start(db => $db);
-my @workers = poll(10, sub { ($api->workers) == 6 }) ? sort($api->workers) : ();
+my @workers = poll(10, sub { ($api->workers) == 4 }) ? sort($api->workers) : ();
 note('a build with sanitizers: memory is not measured') if sanitized();
 
 sub object { return '{' . join(',', @_) . '}' }

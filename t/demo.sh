@@ -245,9 +245,7 @@ write_conf() {
 	socket = $place/run/api/api.sock
 	slow_socket = $place/run/api/slow.sock
 	slow_workers = 1
-	log_socket = $place/run/api/log.sock
 	live_socket = $place/run/api/live.sock
-	log_workers = 4
 	workers = 4
 	templates = $place/usr/share/slipway/templates
 

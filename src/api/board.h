@@ -18,8 +18,8 @@ struct board_place {
 	atomic_int_least64_t until;  /* deadline of its current request in
 				      * monotonic ms; 0 = none */
 	atomic_int pool;             /* an enum route_pool */
-	atomic_int_least64_t waiter; /* user whose request waits for an event; 0
-				      * = none */
+	atomic_int_least64_t holder; /* user whose request takes long; 0 =
+				      * none */
 	char request[BOARD_TEXT];    /* the current request; "" = none */
 };
 
@@ -32,9 +32,7 @@ struct board {
 	atomic_int_least64_t refused[BOARD_REFUSED];
 	atomic_int schema_ok;   /* whether the tables match the statements */
 	atomic_int schema_look; /* whether a starting worker checks that */
-	atomic_int waits_lock; /* 1 + place of the worker that holds the lock */
-	atomic_int_least64_t gave_way; /* monotonic ms at which a request last
-				        * gave way */
+	atomic_int long_lock; /* 1 + place of the worker that holds the lock */
 	struct board_place place[BOARD_WORKERS];
 };
 
@@ -47,25 +45,20 @@ void board_begin(struct board_place *, const char *method, const char *uri,
     const char *id, int64_t until);
 void board_end(struct board_place *);
 
-enum board_wait {
-	BOARD_WAIT_YES,
-	BOARD_WAIT_USER, /* the user has BOARD_WAITS_EACH waiting requests
-			  * already */
-	BOARD_WAIT_FULL, /* the pool needs its other workers */
+enum board_long {
+	BOARD_LONG_YES,
+	BOARD_LONG_USER, /* the user has BOARD_LONG_EACH of them already */
+	BOARD_LONG_FULL, /* the pool needs its other workers */
 };
-#define BOARD_WAITS_EACH 2
+#define BOARD_LONG_EACH 2
 
-/* Registers a request that may wait for an event; it occupies a worker. At
- * least one worker of a pool, and a quarter of them, stay free of such
- * requests, unless the pool has only one. `user` may be a negative id, which
- * counts apart from the positive one. After BOARD_WAIT_YES the caller must
- * call board_wait_end(). */
-enum board_wait board_wait_begin(struct board *, struct board_place *,
+/* Registers a request that takes long: a search, or one that queries the Git
+ * server outside of its pool.  Half of the workers of a pool, or its only one,
+ * serve such requests at a time, so that they do not stall the others.  `user`
+ * may be a negative id, which counts apart from the positive one. After
+ * BOARD_LONG_YES the caller must call board_long_end(). */
+enum board_long board_long_begin(struct board *, struct board_place *,
     int64_t user);
-void board_wait_end(struct board_place *);
-/* Whether a waiting request must end because a connection finds no free worker.
- * Only one request is chosen at a time. `listen_fd` is the pool's socket; the
- * caller keeps *seen between calls, initially false. */
-bool board_wait_over(struct board *, int listen_fd, bool *seen);
+void board_long_end(struct board_place *);
 
 #endif

@@ -379,13 +379,13 @@ read_waiting(struct reading *r)
 	struct req *rq = r->rq;
 	const struct err *e;
 
-	if (board_wait_begin(rq->board, rq->place, rq->who.user_id) !=
-	    BOARD_WAIT_YES)
+	if (board_long_begin(rq->board, rq->place, rq->who.user_id) !=
+	    BOARD_LONG_YES)
 		return err_public(ERR_RATE,
 		    "Too many requests are waiting. Try again in a moment.");
 	if ((e = read_it(r)) != NULL)
 		e = for_client(e);
-	board_wait_end(rq->place);
+	board_long_end(rq->place);
 	return e;
 }
 

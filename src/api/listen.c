@@ -15,7 +15,6 @@
 static const char *const pool_names[POOL__MAX] = {
 	[POOL_API] = "api",
 	[POOL_SLOW] = "slow",
-	[POOL_LOG] = "log",
 };
 
 void
@@ -23,7 +22,6 @@ listen_workers(struct listen_set *set, const struct settings *s)
 {
 	set->workers[POOL_API] = s->api.workers;
 	set->workers[POOL_SLOW] = s->api.slow_workers;
-	set->workers[POOL_LOG] = s->api.log_workers;
 }
 
 static bool
@@ -79,7 +77,7 @@ take_named(struct listen_set *out, bool *any)
 			pool = POOL_API;
 		if (pool == POOL__MAX || out->fd[pool] != -1)
 			return err_public(ERR_CONFIG,
-			    "socket %lld must be named api, slow or log "
+			    "socket %lld must be named api or slow "
 			    "(FileDescriptorName=), and each name is allowed "
 			    "once",
 			    (long long)i + 1);
@@ -88,8 +86,6 @@ take_named(struct listen_set *out, bool *any)
 		if (names != NULL)
 			names += len + (names[len] == ':');
 	}
-	if (out->fd[POOL_API] == -1)
-		return err_public(ERR_CONFIG, "no socket is named api");
 	return NULL;
 }
 
@@ -99,7 +95,6 @@ listen_open(const struct settings *s, struct listen_set *out)
 	const char *const paths[POOL__MAX] = {
 		[POOL_API] = s->api.socket,
 		[POOL_SLOW] = s->api.slow_socket,
-		[POOL_LOG] = s->api.log_socket,
 	};
 	const struct err *e;
 	bool named;

@@ -195,7 +195,6 @@ static const struct route routes[] = {
 	{ .method = METHOD_GET,
 	    .path = "/api/deployments/{id}/log",
 	    .role = ROLE_VIEWER,
-	    .pool = POOL_LOG,
 	    .flags = ROUTE_RANGE,
 	    .query = log_params,
 	    .handler = api_log_show,

@@ -167,23 +167,23 @@ piece_search(struct req *rq, struct searching *s, bool *done)
 	return NULL;
 }
 
-/* Searches until it is done. */
+/* Searches until it is done, or its time is over. */
 static const struct err *
 search_run(struct req *rq, struct searching *s)
 {
-	const struct err *e = NULL;
+	struct joblog_state now;
+	const struct err *e;
 	bool done = false;
+	int64_t line;
 
-	/* the board counts searches apart from waits for logs */
-	if (board_wait_begin(rq->board, rq->place, -rq->who.user_id) !=
-	    BOARD_WAIT_YES) {
-		answer_header(rq, "Retry-After", "%s", RETRY_AFTER);
-		return err_public(ERR_RATE,
-		    "Too many searches are running. Try again in a moment.");
-	}
+	if ((e = log_look(rq, &now)) != NULL ||
+	    (e = logline_at(rq->db, rq->id[0], s->at, &line)) != NULL)
+		return e;
+	s->size = now.size;
+	s->search = log_search_open(rq->a, req_str(rq, "q"), line);
+	s->match = arena_alloc(rq->a, s->max, sizeof(*s->match));
 	while (e == NULL && !done && s->at < s->size)
 		e = piece_search(rq, s, &done);
-	board_wait_end(rq->place);
 	return e;
 }
 
@@ -194,23 +194,23 @@ api_log_matches(struct req *rq)
 		.at = req_int(rq, "from"),
 		.until = time_mono_ms() + SEARCH_MS,
 		.max = (size_t)req_int(rq, "limit") };
-	const char *text = req_str(rq, "q");
 	struct log_matches matches;
-	struct joblog_state now;
 	const struct err *e;
-	int64_t line;
 
-	if (str_has_control(text))
+	if (str_has_control(req_str(rq, "q")))
 		return err_public(ERR_BAD_REQUEST,
 		    "The query parameter \"q\" must not contain control "
 		    "characters: a match lies within one line.");
-	if ((e = log_look(rq, &now)) != NULL ||
-	    (e = logline_at(rq->db, rq->id[0], s.at, &line)) != NULL)
-		return e;
-	s.size = now.size;
-	s.search = log_search_open(rq->a, text, line);
-	s.match = arena_alloc(rq->a, s.max, sizeof(*s.match));
-	if ((e = search_run(rq, &s)) != NULL)
+	/* the board counts searches apart from other requests that take long */
+	if (board_long_begin(rq->board, rq->place, -rq->who.user_id) !=
+	    BOARD_LONG_YES) {
+		answer_header(rq, "Retry-After", "%s", RETRY_AFTER);
+		return err_public(ERR_RATE,
+		    "Too many searches are running. Try again in a moment.");
+	}
+	e = search_run(rq, &s);
+	board_long_end(rq->place);
+	if (e != NULL)
 		return e;
 	matches.data = (struct list){ .items = s.match, .n = s.n };
 	matches.pagination = (struct list){ .items = &s.rest, .n = 1 };
@@ -248,7 +248,6 @@ static const struct route routes[] = {
 	{ .method = METHOD_GET,
 	    .path = "/api/deployments/{id}/log/matches",
 	    .role = ROLE_VIEWER,
-	    .pool = POOL_LOG,
 	    .query = match_params,
 	    .handler = api_log_matches,
 	    .operation = "searchLog",
@@ -256,8 +255,8 @@ static const struct route routes[] = {
 	    .doc = "A request searches for a fraction of a second. If \"next\" "
 		   "is not null, repeat it with that value as \"from\", even "
 		   "if there are no matches yet. A user can run two searches "
-		   "at a time; a third returns 429, as does one while too "
-		   "many requests use the workers for logs.",
+		   "at a time; a third returns 429, as does one while half "
+		   "of the workers serve requests that take long.",
 	    .out = &matches_shape,
 	    .status = 200,
 	    .errors = route_limited },

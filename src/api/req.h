@@ -132,7 +132,6 @@ struct req {
 	const struct route *route;
 	const char *request_id;
 	int client_fd; /* the connection; -1 = none */
-	int listen_fd; /* socket where other clients wait */
 	const char *in[IN__MAX];
 	const char *hook[HOOK__MAX];     /* headers of a push event */
 	const char *path;                /* decoded, without the query */

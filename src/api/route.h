@@ -22,7 +22,6 @@ extern const char *const route_methods[METHOD__MAX];
 enum route_pool {
 	POOL_API,
 	POOL_SLOW, /* calls the Git server */
-	POOL_LOG,  /* may wait */
 	POOL__MAX
 };
 

@@ -107,7 +107,6 @@ connection_serve(const struct worker *w, const struct access *access,
 		.access = access,
 		.board = w->board,
 		.client_fd = -1,
-		.listen_fd = w->listen_fd,
 		.place = &w->board->place[w->place],
 		.answer = answer,
 		.unready = schema_check(w, rq->db) };

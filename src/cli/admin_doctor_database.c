@@ -6,7 +6,7 @@
 
 #define WHAT "database"
 #define PACKET_MIN (INT64_C(4) << 20) /* a large body, as SQL */
-#define OTHERS 10 /* connections of runners and administrators */
+#define OTHERS 10 /* of slipway-live, runners and administrators */
 #define LOGS_MANY (INT64_C(1) << 30)
 
 static void
@@ -37,8 +37,7 @@ static void
 connections_try(struct doctor *d)
 {
 	const struct settings_api *api = &d->admin->set.api;
-	const int64_t need = api->workers + api->slow_workers +
-	    api->log_workers + OTHERS;
+	const int64_t need = api->workers + api->slow_workers + OTHERS;
 
 	if (d->capacity.max_connections >= need)
 		return;

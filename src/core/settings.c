@@ -77,16 +77,9 @@ const struct conf_key settings_keys[] = {
 	    .fallback = "2",
 	    .doc =
 		"Number of workers that serve slow_socket; 0 = no such pool."),
-	KEY(api, log_socket, C_STR, CONF_PATH,
-	    .fallback = "/run/slipway/log.sock",
-	    .doc = "FastCGI socket for requests that wait for log output."),
-	KEY(api, log_workers, C_INT, CONF_RELOAD, .min = 0, .max = 256,
-	    .fallback = "8",
-	    .doc =
-		"Number of workers that serve log_socket; 0 = no such pool."),
 	KEY(api, live_socket, C_STR, CONF_PATH,
 	    .fallback = "/run/slipway/live.sock",
-	    .doc = "Socket for streams of events."),
+	    .doc = "Socket for streams of events and requests that wait."),
 	KEY(api, socket_mode, C_MODE, 0, .min = 0, .max = 0777,
 	    .fallback = "0660", .doc = "Mode of the sockets."),
 	KEY(api, socket_group, C_STR, 0,

@@ -28,11 +28,8 @@ struct settings_database {
 struct settings_api {
 	const char *socket; /* of the pool for all requests except… */
 	int64_t workers;
-	const char *slow_socket; /* …calls to the Git server and sign-in,
-				  * and… */
+	const char *slow_socket; /* …calls to the Git server and sign-in */
 	int64_t slow_workers;
-	const char *log_socket; /* …logs with a wait parameter */
-	int64_t log_workers;
 	const char *live_socket; /* of slipway-live */
 	int64_t socket_mode;
 	const char *socket_group;

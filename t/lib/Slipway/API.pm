@@ -65,11 +65,9 @@ sub write_conf {
 [api]
 socket = $dir/api.sock
 slow_socket = $dir/slow.sock
-log_socket = $dir/log.sock
 live_socket = $dir/live.sock
 workers = 3
 slow_workers = 1
-log_workers = 2
 templates = @{[srcdir()]}/src/templates
 $user\[gitserver]
 allowed_hosts = git.example.org

@@ -36,7 +36,7 @@ sub start {
 	$self->{runner} = Slipway::Runner->start(db => $self->{db}, conf => $quiet);
 	my $bare = tempdir() . '/bare.sock';
 	$self->{api} = Slipway::API->start(db => $self->{db}, migrated => 1,
-		conf => "[api]\nworkers = $workers\nslow_workers = 2\nlog_workers = 8\n"
+		conf => "[api]\nworkers = $workers\nslow_workers = 2\n"
 		. "[gitserver]\nallow_local = yes\n[runner]\nwake_socket = " . $self->{runner}->wake_socket
 		. "\n$quiet",
 		nginx_processes => processors(),
