@@ -20,15 +20,7 @@
 
 #define CONF_MAX ((size_t)4 << 20)
 
-static const char *conf_path = SLIPWAY_CONF;
-
-static const struct err *
-settings_read(struct arena **a, struct settings **out)
-{
-	*a = arena_open(CONF_MAX);
-	*out = arena_alloc(*a, 1, sizeof(**out));
-	return conf_read(*a, settings_keys, conf_path, 0, *out);
-}
+static struct serve server = { .program = "slipway-api" };
 
 /* A service without secrets needs no keys. If a key file does not exist, the
  * service handles all requests that do not need it. */
@@ -74,13 +66,6 @@ fixed_compare(const struct settings *old, const struct settings *new)
 	arena_close(a);
 }
 
-static unsigned
-log_flags(const struct settings *s)
-{
-	return (s->log.syslog ? (unsigned)LOG_TO_SYSLOG : 0) |
-	    (s->log.debug ? (unsigned)LOG_DEBUGGING : 0);
-}
-
 /* The old settings are not freed: workers that are about to start may still use
  * them, and a reload is rare. */
 static const struct err *
@@ -90,13 +75,13 @@ reload(struct worker *shared)
 	struct settings *fresh;
 	struct arena *a;
 
-	if ((e = settings_read(&a, &fresh)) != NULL)
+	if ((e = serve_configure(&server, &a, &fresh)) != NULL)
 		goto out;
 	if ((e = keys_read(a, fresh, shared)) != NULL)
 		goto out;
 	fixed_compare(shared->settings, fresh);
 	template_load(fresh);
-	log_init("slipway-api", log_flags(fresh));
+	serve_log(&server, fresh);
 	shared->settings = fresh;
 	return NULL;
 out:
@@ -151,41 +136,6 @@ board_open(void)
 	return page;
 }
 
-static _Noreturn void
-usage(void)
-{
-	(void)fprintf(stderr, "usage: slipway-api [-fnV] [-c file]\n");
-	exit(EX_USAGE);
-}
-
-/* Parses options; true if the configuration should only be checked. */
-static bool
-options(int argc, char **argv)
-{
-	bool check = false;
-	int opt;
-
-	while ((opt = getopt(argc, argv, "c:fnV")) != -1)
-		switch (opt) {
-		case 'c':
-			conf_path = optarg;
-			break;
-		case 'f': /* it always runs in the foreground */
-			break;
-		case 'n':
-			check = true;
-			break;
-		case 'V':
-			(void)printf("slipway-api " SLIPWAY_VERSION "\n");
-			exit(0);
-		default:
-			usage();
-		}
-	if (optind != argc)
-		usage();
-	return check;
-}
-
 int
 main(int argc, char **argv)
 {
@@ -193,14 +143,16 @@ main(int argc, char **argv)
 	const struct err *e;
 	struct settings *settings;
 	struct arena *a;
-	bool check = options(argc, argv);
+	int status = serve_options(&server, argc, argv);
 
-	log_init("slipway-api", 0);
-	if ((e = settings_read(&a, &settings)) != NULL)
+	if (status != -1)
+		return status;
+	log_init(server.program, 0);
+	if ((e = serve_configure(&server, &a, &settings)) != NULL)
 		errx(err_kinds[e->code].exit, "%s", e->msg);
-	if (check)
+	if (server.check)
 		return 0;
-	log_init("slipway-api", log_flags(settings));
+	serve_log(&server, settings);
 	if ((e = proc_close_up()) != NULL || (e = crypto_init()) != NULL ||
 	    (e = keys_read(a, settings, &pool.worker)) != NULL ||
 	    (e = listen_open(settings, &pool.sockets)) != NULL)
@@ -212,7 +164,7 @@ main(int argc, char **argv)
 	if (setenv("LIBFCGI_OS_CLOSE_POLL_TIMEOUT", "100", 1) == -1)
 		err(EX_OSERR, "setenv");
 	if ((e = serve_as(settings->api.user)) != NULL)
-		errx(err_kinds[e->code].exit, "%s: %s", conf_path, e->msg);
+		errx(err_kinds[e->code].exit, "%s: %s", server.conf, e->msg);
 	database_try(settings);
 	template_load(settings);
 	pool.worker.settings = settings;

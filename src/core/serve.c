@@ -8,12 +8,63 @@
 #include <errno.h>
 #include <grp.h>
 #include <pwd.h>
+#include <stdio.h>
 #include <string.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #include "core/log.h"
 
 #define BACKLOG 511
+#define CONF_MAX ((size_t)4 << 20)
+
+static int
+usage(const struct serve *s)
+{
+	(void)fprintf(stderr, "usage: %s [-fnV] [-c file]\n", s->program);
+	return EX_USAGE;
+}
+
+int
+serve_options(struct serve *s, int argc, char **argv)
+{
+	int opt;
+
+	s->conf = SLIPWAY_CONF;
+	while ((opt = getopt(argc, argv, "c:fnV")) != -1)
+		switch (opt) {
+		case 'c':
+			s->conf = optarg;
+			break;
+		case 'f': /* it always runs in the foreground */
+			break;
+		case 'n':
+			s->check = true;
+			break;
+		case 'V':
+			(void)printf("%s " SLIPWAY_VERSION "\n", s->program);
+			return EX_OK;
+		default:
+			return usage(s);
+		}
+	return optind == argc ? -1 : usage(s);
+}
+
+const struct err *
+serve_configure(const struct serve *s, struct arena **a, struct settings **out)
+{
+	*a = arena_open(CONF_MAX);
+	*out = arena_alloc(*a, 1, sizeof(**out));
+	return conf_read(*a, settings_keys, s->conf, 0, *out);
+}
+
+void
+serve_log(const struct serve *s, const struct settings *settings)
+{
+	log_init(s->program,
+	    (settings->log.syslog ? (unsigned)LOG_TO_SYSLOG : 0) |
+		(settings->log.debug ? (unsigned)LOG_DEBUGGING : 0));
+}
 
 /* Removes the socket of an earlier process, unless a process still serves
  * it. */

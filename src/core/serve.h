@@ -1,12 +1,31 @@
 /* SPDX-License-Identifier: ISC */
-/* What the servers share when they start: a listening unix socket, and an
- * account to run as. */
+/* What the servers share when they start: options, configuration, a listening
+ * unix socket, and an account to run as. */
 #ifndef SLIPWAY_CORE_SERVE_H
 #define SLIPWAY_CORE_SERVE_H
 
 #include <sys/types.h>
 
-#include "core/err.h"
+#include <stdbool.h>
+
+#include "core/settings.h"
+
+/* How a server was started. */
+struct serve {
+	const char *program; /* its name */
+	const char *conf;    /* path of the configuration */
+	bool check;          /* only check the configuration */
+};
+
+/* Parses the options of the server that `program` names, and prints what they
+ * request or how they are used.  Returns -1, or the status to exit with. */
+int serve_options(struct serve *, int argc, char **argv);
+/* Reads the configuration. Both results live as long as the process, or until
+ * the caller closes the arena. */
+MUSTCHECK const struct err *serve_configure(const struct serve *,
+    struct arena **a, struct settings **out);
+/* Logs as the configuration says. */
+void serve_log(const struct serve *, const struct settings *);
 
 /* Binds a stream socket and listens, in place of one that no process serves any
  * more.  `mode` applies to `group` (NULL = that of the process). ERR_CONFIG if

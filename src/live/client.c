@@ -34,6 +34,7 @@ clients_open(struct clients *c, int listen_fd)
 	struct epoll_event event = { .events = EPOLLIN };
 
 	*c = (struct clients){ .listen_fd = listen_fd, .end = &c->first };
+	(void)sigemptyset(&c->mask);
 	c->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (c->epoll == -1 ||
 	    epoll_ctl(c->epoll, EPOLL_CTL_ADD, listen_fd, &event) == -1)
@@ -140,7 +141,7 @@ clients_wait(struct clients *c, int ms, void (*begin)(struct client *, void *),
 
 	if (c->n > 0 && (ms == -1 || left < ms))
 		ms = left < 0 ? 0 : (int)left;
-	n = epoll_wait(c->epoll, events, EVENTS, ms);
+	n = epoll_pwait(c->epoll, events, EVENTS, ms, &c->mask);
 	for (i = 0; i < n; i++) {
 		client = events[i].data.ptr;
 		if (client == NULL)

@@ -12,6 +12,8 @@
 #ifndef SLIPWAY_LIVE_LIVE_H
 #define SLIPWAY_LIVE_LIVE_H
 
+#include <signal.h>
+
 #include "core/arena.h"
 #include "core/buf.h"
 #include "core/settings.h"
@@ -60,6 +62,7 @@ bool request_read(const char *text, struct scope *out);
 struct clients {
 	int epoll;
 	int listen_fd;
+	sigset_t mask; /* of signals while it waits: none */
 	struct client *first, **end; /* in the order of their arrival */
 	size_t n;
 	size_t begun;
@@ -68,7 +71,7 @@ struct clients {
 };
 
 MUSTCHECK const struct err *clients_open(struct clients *, int listen_fd);
-/* Waits for `ms` (-1 = for ever) and serves what has arrived. Calls `begin` for
+/* Waits for `ms` (-1 = for ever) or a signal, and serves what has arrived. Calls `begin` for
  * each request that was read. */
 void clients_wait(struct clients *, int ms,
     void (*begin)(struct client *, void *), void *context);

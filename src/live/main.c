@@ -4,8 +4,6 @@
 
 #include <err.h>
 #include <signal.h>
-#include <stdio.h>
-#include <sysexits.h>
 #include <unistd.h>
 
 #include "core/log.h"
@@ -14,9 +12,6 @@
 #include "db/db.h"
 #include "live/live.h"
 
-#define CONF_MAX ((size_t)4 << 20)
-
-static const char *conf_path = SLIPWAY_CONF;
 static volatile sig_atomic_t stopping;
 
 static void
@@ -26,75 +21,48 @@ stop(int signal_number)
 	stopping = 1;
 }
 
-static void
-fail(const struct err *e)
-{
-	if (e != NULL)
-		errx(err_kinds[e->code].exit, "%s", e->msg);
-}
-
-static _Noreturn void
-usage(void)
-{
-	(void)fprintf(stderr, "usage: slipway-live [-fnV] [-c file]\n");
-	exit(EX_USAGE);
-}
-
-/* Parses options; true if the configuration should only be checked. */
-static bool
-options(int argc, char **argv)
-{
-	bool check = false;
-	int opt;
-
-	while ((opt = getopt(argc, argv, "c:fnV")) != -1)
-		switch (opt) {
-		case 'c':
-			conf_path = optarg;
-			break;
-		case 'f': /* it always runs in the foreground */
-			break;
-		case 'n':
-			check = true;
-			break;
-		case 'V':
-			(void)printf("slipway-live " SLIPWAY_VERSION "\n");
-			exit(0);
-		default:
-			usage();
-		}
-	if (optind != argc)
-		usage();
-	return check;
-}
-
-/* The signals end the wait for clients only: they stay blocked elsewhere. */
+/* The signals end the wait for clients only: they are blocked elsewhere. */
 static void
 signals_set(void)
 {
 	struct sigaction action = { .sa_handler = stop };
-	struct rlimit files;
+	sigset_t signals;
 
+	(void)sigemptyset(&signals);
+	(void)sigaddset(&signals, SIGTERM);
+	(void)sigaddset(&signals, SIGINT);
+	(void)sigprocmask(SIG_BLOCK, &signals, NULL);
 	(void)sigaction(SIGTERM, &action, NULL);
 	(void)sigaction(SIGINT, &action, NULL);
+}
+
+/* As many descriptors as the unit permits. */
+static void
+files_raise(void)
+{
+	struct rlimit files;
+
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
 		files.rlim_cur = files.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &files);
 	}
 }
 
-static void
+/* Serves until a signal comes. */
+static const struct err *
 serve(const struct settings *s, int listen_fd)
 {
 	const struct session_term term = { .idle = s->auth.session_idle,
 		.max = s->auth.session_max };
+	const struct err *e;
 	struct clients clients;
 	struct feed *feed;
 	struct db *db;
 	int ms = -1;
 
-	fail(db_open(s, DB_API, &db));
-	fail(clients_open(&clients, listen_fd));
+	if ((e = db_open(s, DB_API, &db)) != NULL ||
+	    (e = clients_open(&clients, listen_fd)) != NULL)
+		return e;
 	feed = feed_open(db, &term);
 	log_info("slipway-live " SLIPWAY_VERSION " is ready");
 	proc_notify("READY=1");
@@ -105,28 +73,43 @@ serve(const struct settings *s, int listen_fd)
 	}
 	clients_close(&clients);
 	db_close(db);
+	return NULL;
+}
+
+static const struct err *
+run(const struct settings *s)
+{
+	const struct err *e;
+	int fd;
+
+	if ((e = proc_close_up()) != NULL ||
+	    (e = serve_listen(s->api.live_socket, (mode_t)s->api.socket_mode,
+		 s->api.socket_group, &fd)) != NULL ||
+	    (e = serve_as(s->api.user)) != NULL)
+		return e;
+	signals_set();
+	files_raise();
+	return serve(s, fd);
 }
 
 int
 main(int argc, char **argv)
 {
-	struct arena *a = arena_open(CONF_MAX);
-	struct settings *s = arena_alloc(a, 1, sizeof(*s));
-	bool check = options(argc, argv);
-	int fd;
+	struct serve server = { .program = "slipway-live" };
+	const struct err *e;
+	struct settings *settings;
+	struct arena *a;
+	int status = serve_options(&server, argc, argv);
 
-	log_init("slipway-live", 0);
-	fail(conf_read(a, settings_keys, conf_path, 0, s));
-	if (check)
-		return 0;
-	log_init("slipway-live",
-	    (s->log.syslog ? (unsigned)LOG_TO_SYSLOG : 0) |
-		(s->log.debug ? (unsigned)LOG_DEBUGGING : 0));
-	fail(proc_close_up());
-	fail(serve_listen(s->api.live_socket, (mode_t)s->api.socket_mode,
-	    s->api.socket_group, &fd));
-	fail(serve_as(s->api.user));
-	signals_set();
-	serve(s, fd);
+	if (status != -1)
+		return status;
+	log_init(server.program, 0);
+	e = serve_configure(&server, &a, &settings);
+	if (e == NULL && !server.check) {
+		serve_log(&server, settings);
+		e = run(settings);
+	}
+	if (e != NULL)
+		errx(err_kinds[e->code].exit, "%s", e->msg);
 	return 0;
 }
