@@ -37,12 +37,12 @@ sub add {
 	return $size{$id} = $at + length $text;
 }
 sub ask { my ($path, %headers) = @_; return Slipway::Stream->open($api, "/api/deployments$path", %headers) }
-# Whether slipway-live holds that many requests: it has two more sockets, the one that
-# listens and the connection to MariaDB.
+# Whether slipway-live holds that many requests: it has three more sockets, one that
+# listens, one for announcements and the connection to MariaDB.
 sub held {
 	my ($n) = @_;
 	return poll(60, sub {
-		return $n + 2 == grep { (readlink($_) // '') =~ /^socket:/ } glob "/proc/$live/fd/*";
+		return $n + 3 == grep { (readlink($_) // '') =~ /^socket:/ } glob "/proc/$live/fd/*";
 	});
 }
 

@@ -246,6 +246,7 @@ write_conf() {
 	slow_socket = $place/run/api/slow.sock
 	slow_workers = 1
 	live_socket = $place/run/api/live.sock
+	live_wake_socket = $place/run/api/live-wake.sock
 	workers = 4
 	templates = $place/usr/share/slipway/templates
 

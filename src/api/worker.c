@@ -18,6 +18,7 @@
 #include "api/fcgi.h"
 #include "core/log.h"
 #include "core/str.h"
+#include "core/wake.h"
 
 /* Together these keep a worker below 16 MiB for any request. */
 #define ARENA_MAX ((size_t)6 << 20)
@@ -112,6 +113,8 @@ connection_serve(const struct worker *w, const struct access *access,
 		.unready = schema_check(w, rq->db) };
 	if (fcgi_serve(fd, rq))
 		account(w, rq, began);
+	if (db_has_written(rq->db))
+		wake_send(w->settings->api.live_wake_socket);
 	used = arena_used(rq->a);
 	arena_clear(rq->a);
 	used += rq->answer.body.cap;

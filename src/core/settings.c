@@ -80,6 +80,10 @@ const struct conf_key settings_keys[] = {
 	KEY(api, live_socket, C_STR, CONF_PATH,
 	    .fallback = "/run/slipway/live.sock",
 	    .doc = "Socket for streams of events and requests that wait."),
+	KEY(api, live_wake_socket, C_STR, CONF_PATH,
+	    .fallback = "/run/slipway/live-wake.sock",
+	    .doc = "Socket on which the API and the dispatcher announce "
+		   "changes to slipway-live."),
 	KEY(api, socket_mode, C_MODE, 0, .min = 0, .max = 0777,
 	    .fallback = "0660", .doc = "Mode of the sockets."),
 	KEY(api, socket_group, C_STR, 0,

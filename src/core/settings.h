@@ -30,7 +30,8 @@ struct settings_api {
 	int64_t workers;
 	const char *slow_socket; /* …calls to the Git server and sign-in */
 	int64_t slow_workers;
-	const char *live_socket; /* of slipway-live */
+	const char *live_socket;      /* of slipway-live */
+	const char *live_wake_socket; /* where it hears of changes */
 	int64_t socket_mode;
 	const char *socket_group;
 	const char *user;        /* to run as, if started as root */

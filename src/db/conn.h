@@ -65,6 +65,7 @@ struct db {
 	int64_t not_before; /* do not connect before this time */
 	int64_t pause;      /* milliseconds; doubles with each failure */
 	enum db_state state;
+	bool wrote;       /* since db_has_written() was called */
 	enum db_what why; /* of DB_DOOMED */
 	struct err kept;
 	const struct err *doom; /* of DB_DOOMED; kept */

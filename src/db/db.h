@@ -81,6 +81,10 @@ MUSTCHECK const struct err *db_rows(struct db *, struct arena *,
 MUSTCHECK const struct err *db_exec(struct db *, const struct stmt *,
     const void *args, struct db_done *out);
 
+/* Whether a statement has changed rows since the last call, even if its
+ * transaction was rolled back. */
+bool db_has_written(struct db *);
+
 /* Runs `body` in a transaction at READ COMMITTED and commits it.  After a
  * deadlock, lock timeout or conflict (1213, 1205, 1020) it rolls back and runs
  * `body` again, at most five times and for at most two timeouts, so `body` must

@@ -204,6 +204,8 @@ call_once(struct db *db, struct call *c)
 	if (mysql_stmt_field_count(p->st) == 0) {
 		c->done.affected = (int64_t)mysql_stmt_affected_rows(p->st);
 		c->done.insert_id = (int64_t)mysql_stmt_insert_id(p->st);
+		if (c->done.affected > 0)
+			db->wrote = true;
 		if (c->s->row != NULL)
 			e = err_new(ERR_CONFIG, "%s returns no rows",
 			    c->s->name);
@@ -314,4 +316,13 @@ db_exec(struct db *db, const struct stmt *s, const void *args,
 	if (e == NULL && out != NULL)
 		*out = c.done;
 	return e;
+}
+
+bool
+db_has_written(struct db *db)
+{
+	const bool wrote = db->wrote;
+
+	db->wrote = false;
+	return wrote;
 }

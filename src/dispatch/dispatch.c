@@ -285,6 +285,8 @@ work(struct loop *l)
 			parts[i]->work(d, l->state[i], time_mono_ms());
 	}
 	events_deliver(l);
+	if (db_has_written(d->db))
+		wake_send(d->settings.api.live_wake_socket);
 }
 
 /* A part that needs the database has nothing to do while it is away. */

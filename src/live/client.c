@@ -9,6 +9,7 @@
 
 #include "core/log.h"
 #include "core/str.h"
+#include "core/wake.h"
 #include "live/live.h"
 
 #define CLIENTS_MAX 4096
@@ -29,11 +30,13 @@ static const char head[] = "HTTP/1.0 200 OK\r\n"
 			   "retry: 2000\n\n";
 
 const struct err *
-clients_open(struct clients *c, int listen_fd)
+clients_open(struct clients *c, int listen_fd, int wake_fd)
 {
 	struct epoll_event event = { .events = EPOLLIN };
 
-	*c = (struct clients){ .listen_fd = listen_fd, .end = &c->first };
+	*c = (struct clients){ .listen_fd = listen_fd,
+		.wake_fd = wake_fd,
+		.end = &c->first };
 	(void)sigemptyset(&c->mask);
 	c->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (c->epoll == -1 ||
@@ -130,15 +133,32 @@ client_read(struct clients *c, struct client *client,
 	begin(client, context);
 }
 
-void
+/* Without clients, changes must not wake the process. */
+static void
+wake_hear(struct clients *c)
+{
+	struct epoll_event event = { .events = EPOLLIN,
+		.data.ptr = &c->wake_fd };
+	const bool hears = c->begun > 0;
+
+	if (c->wake_fd == -1 || hears == c->hears)
+		return;
+	if (epoll_ctl(c->epoll, hears ? EPOLL_CTL_ADD : EPOLL_CTL_DEL,
+		c->wake_fd, &event) == 0)
+		c->hears = hears;
+}
+
+bool
 clients_wait(struct clients *c, int ms, void (*begin)(struct client *, void *),
     void *context)
 {
 	struct epoll_event events[EVENTS];
 	const int64_t left = c->due - time_mono_ms();
 	struct client *client;
+	bool woken = false;
 	int n, i;
 
+	wake_hear(c);
 	if (c->n > 0 && (ms == -1 || left < ms))
 		ms = left < 0 ? 0 : (int)left;
 	n = epoll_pwait(c->epoll, events, EVENTS, ms, &c->mask);
@@ -146,11 +166,14 @@ clients_wait(struct clients *c, int ms, void (*begin)(struct client *, void *),
 		client = events[i].data.ptr;
 		if (client == NULL)
 			clients_accept(c);
+		else if (events[i].data.ptr == &c->wake_fd)
+			woken = wake_drain(c->wake_fd);
 		else if ((events[i].events & (EPOLLRDHUP | EPOLLHUP)) != 0)
 			client->state = CLIENT_ENDED;
 		else if (client->state != CLIENT_ENDED)
 			client_read(c, client, begin, context);
 	}
+	return woken;
 }
 
 /* Returns a request that waits. One that waited for a log has nothing left to
@@ -282,4 +305,6 @@ clients_close(struct clients *c)
 	}
 	(void)close(c->epoll);
 	(void)close(c->listen_fd);
+	if (c->wake_fd != -1)
+		(void)close(c->wake_fd);
 }

@@ -8,8 +8,12 @@
 #include "live/live.h"
 
 #define TURN_ARENA ((size_t)4 << 20)
-#define TURN_MS 100
-#define RETRY_MS 1000   /* after an error of the database */
+#define TURN_MS 20   /* at least, between two reads */
+#define POLL_MS 1000 /* at most, in case a change is not announced */
+/* A change that polling finds comes from another host, whose next changes will
+ * not be announced either. */
+#define QUICK_POLL_MS 100
+#define QUICK_MS 60000
 #define CHECK_MS 20000  /* between two checks of the credentials */
 #define FORGET_MS 60000 /* without a turn, what was known is out of date */
 #define RING 1024       /* events that a client can catch up with */
@@ -53,6 +57,8 @@ struct feed {
 	int64_t events; /* number of the last one */
 	int64_t checked;
 	int64_t turned; /* time of the last turn */
+	int64_t quick;  /* until then poll often */
+	bool polls;     /* nothing but the time causes the next turn */
 	int64_t due;    /* monotonic ms; the next turn */
 };
 
@@ -246,13 +252,21 @@ change_find(const struct feed *f, struct client *client)
 }
 
 void
+feed_wake(struct feed *f)
+{
+	f->polls = false;
+	if (f->due > f->turned + TURN_MS)
+		f->due = f->turned + TURN_MS;
+}
+
+void
 feed_begin(struct client *client, void *context)
 {
 	struct feed *f = context;
 	const struct scope *s = &client->scope;
 	int64_t number;
 
-	f->due = 0;
+	feed_wake(f);
 	if (time_mono_ms() - f->turned > FORGET_MS) {
 		f->n = 0;
 		f->newest = -1;
@@ -397,28 +411,41 @@ watchers_check(struct feed *f, struct clients *c)
 	return e;
 }
 
-int
-feed_turn(struct feed *f, struct clients *c)
+/* Everything that is due. */
+static const struct err *
+feed_work(struct feed *f, struct clients *c)
 {
 	const struct err *e = NULL;
-	int64_t now = time_mono_ms();
+	const int64_t before = f->events;
 
-	if (c->begun == 0)
-		return c->n == 0 ? -1 : RETRY_MS;
-	if (now < f->due)
-		return (int)(f->due - now);
-	if (now - f->checked >= CHECK_MS) {
-		f->checked = now;
+	if (f->turned - f->checked >= CHECK_MS) {
+		f->checked = f->turned;
 		e = watchers_check(f, c);
 	}
 	if (e == NULL)
 		e = changes_read(f, c);
 	arena_clear(f->a);
+	if (f->polls && f->events > before)
+		f->quick = f->turned + QUICK_MS;
+	return e;
+}
+
+int
+feed_turn(struct feed *f, struct clients *c)
+{
+	const struct err *e;
+	const int64_t now = time_mono_ms();
+
+	if (c->begun == 0)
+		return -1;
+	if (now < f->due)
+		return (int)(f->due - now);
 	f->turned = now;
-	if (e != NULL)
+	if ((e = feed_work(f, c)) != NULL)
 		log_fault(e, FAULT);
 	else
 		log_fault_over(FAULT);
-	f->due = time_mono_ms() + (e != NULL ? RETRY_MS : TURN_MS);
-	return e != NULL ? RETRY_MS : TURN_MS;
+	f->polls = true;
+	f->due = now + (e != NULL || now >= f->quick ? POLL_MS : QUICK_POLL_MS);
+	return (int)(f->due - now);
 }

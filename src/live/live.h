@@ -62,6 +62,8 @@ bool request_read(const char *text, struct scope *out);
 struct clients {
 	int epoll;
 	int listen_fd;
+	int wake_fd;   /* -1 = none; silent while no request was read */
+	bool hears;    /* whether wake_fd is in the set */
 	sigset_t mask; /* of signals while it waits: none */
 	struct client *first, **end; /* in the order of their arrival */
 	size_t n;
@@ -70,10 +72,11 @@ struct clients {
 	int64_t due;      /* monotonic ms; when to flush again at the latest */
 };
 
-MUSTCHECK const struct err *clients_open(struct clients *, int listen_fd);
+MUSTCHECK const struct err *clients_open(struct clients *, int listen_fd,
+    int wake_fd);
 /* Waits for `ms` (-1 = for ever) or a signal, and serves what has arrived. Calls `begin` for
- * each request that was read. */
-void clients_wait(struct clients *, int ms,
+ * each request that was read. Returns whether a change was announced. */
+bool clients_wait(struct clients *, int ms,
     void (*begin)(struct client *, void *), void *context);
 /* Queues text; a client that does not read ends. */
 void client_send(struct client *, const char *text, size_t len);
@@ -91,6 +94,8 @@ struct feed *feed_open(struct db *, const struct session_term *);
 /* Begins a stream: what it missed after its last event if that is known, and
  * otherwise the state of each deployment that can change. Or begins a wait. */
 void feed_begin(struct client *client, void *context); /* of the feed */
+/* Something has changed, so the next turn is due. */
+void feed_wake(struct feed *);
 /* Reads what changed, if there are clients, queues events and marks waits.
  * Returns when to call it again, in ms; -1 = when a client arrives. */
 int feed_turn(struct feed *, struct clients *);

@@ -3,12 +3,15 @@
 #include <sys/resource.h>
 
 #include <err.h>
+#include <grp.h>
+#include <pwd.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include "core/log.h"
 #include "core/proc.h"
 #include "core/serve.h"
+#include "core/wake.h"
 #include "db/db.h"
 #include "live/live.h"
 
@@ -50,7 +53,7 @@ files_raise(void)
 
 /* Serves until a signal comes. */
 static const struct err *
-serve(const struct settings *s, int listen_fd)
+serve(const struct settings *s, int listen_fd, int wake_fd)
 {
 	const struct session_term term = { .idle = s->auth.session_idle,
 		.max = s->auth.session_max };
@@ -61,13 +64,14 @@ serve(const struct settings *s, int listen_fd)
 	int ms = -1;
 
 	if ((e = db_open(s, DB_API, &db)) != NULL ||
-	    (e = clients_open(&clients, listen_fd)) != NULL)
+	    (e = clients_open(&clients, listen_fd, wake_fd)) != NULL)
 		return e;
 	feed = feed_open(db, &term);
 	log_info("slipway-live " SLIPWAY_VERSION " is ready");
 	proc_notify("READY=1");
 	while (!stopping) {
-		clients_wait(&clients, ms, feed_begin, feed);
+		if (clients_wait(&clients, ms, feed_begin, feed))
+			feed_wake(feed);
 		ms = feed_turn(feed, &clients);
 		clients_flush(&clients);
 	}
@@ -76,20 +80,38 @@ serve(const struct settings *s, int listen_fd)
 	return NULL;
 }
 
+/* The group of those who announce changes: of the dispatcher's account, unless
+ * it is named. */
+static const char *
+wake_group(const struct settings_runner *s)
+{
+	const struct passwd *pw;
+	const struct group *gr;
+
+	if (s->wake_group != NULL)
+		return s->wake_group;
+	pw = getpwnam(s->user);
+	gr = pw == NULL ? NULL : getgrgid(pw->pw_gid);
+	return gr == NULL ? NULL : gr->gr_name;
+}
+
 static const struct err *
 run(const struct settings *s)
 {
 	const struct err *e;
-	int fd;
+	int fd, wake_fd;
 
 	if ((e = proc_close_up()) != NULL ||
 	    (e = serve_listen(s->api.live_socket, (mode_t)s->api.socket_mode,
 		 s->api.socket_group, &fd)) != NULL ||
 	    (e = serve_as(s->api.user)) != NULL)
 		return e;
+	if ((e = wake_open(s->api.live_wake_socket, 0660,
+		 wake_group(&s->runner), &wake_fd)) != NULL)
+		log_err(e, "changes are only found by polling");
 	signals_set();
 	files_raise();
-	return serve(s, fd);
+	return serve(s, fd, wake_fd);
 }
 
 int

@@ -66,6 +66,7 @@ sub write_conf {
 socket = $dir/api.sock
 slow_socket = $dir/slow.sock
 live_socket = $dir/live.sock
+live_wake_socket = $dir/live-wake.sock
 workers = 3
 slow_workers = 1
 templates = @{[srcdir()]}/src/templates

@@ -31,8 +31,10 @@ sub start {
 	my $self = bless { db => Slipway::DB->start }, $class;
 	$self->{db}->migrate;
 	my $keys = tempdir() . '/keys';
-	make_path($keys);
-	my $both = "[gitserver]\nallow_local = yes\n[secrets]\nkey_file = $keys/secret.key\n";
+	make_path($keys, "$keys/run");
+	chmod 0777, "$keys/run" or die "$keys/run: $!";
+	my $both = "[api]\nlive_wake_socket = $keys/run/live-wake.sock\n"
+	    . "[gitserver]\nallow_local = yes\n[secrets]\nkey_file = $keys/secret.key\n";
 	my $conf = spew("$keys/slipway.conf", $self->{db}->conf . $both, 0600);
 	make_keys($conf, "$keys/secret.key");
 	$self->{runner} = Slipway::Runner->start(db => $self->{db},

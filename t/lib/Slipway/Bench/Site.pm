@@ -31,14 +31,17 @@ sub start {
 		'--innodb-flush-method=fsync', '--debug-no-sync=0', '--innodb-buffer-pool-size=256M',
 		'--innodb-log-file-size=256M', '--max-connections=100', @{ $opt{db} || [] } ]);
 	$self->{db}->migrate;
-	my $quiet = "[log]\ndebug = no\n";
+	my $run = tempdir() . '/live';
+	mkdir $run or die "$run: $!";
+	chmod 0777, $run or die "$run: $!";
+	my $both = "[api]\nlive_wake_socket = $run/wake.sock\n[log]\ndebug = no\n";
 	# the runner first, as the API wakes it at its socket
-	$self->{runner} = Slipway::Runner->start(db => $self->{db}, conf => $quiet);
+	$self->{runner} = Slipway::Runner->start(db => $self->{db}, conf => $both);
 	my $bare = tempdir() . '/bare.sock';
 	$self->{api} = Slipway::API->start(db => $self->{db}, migrated => 1,
 		conf => "[api]\nworkers = $workers\nslow_workers = 2\n"
 		. "[gitserver]\nallow_local = yes\n[runner]\nwake_socket = " . $self->{runner}->wake_socket
-		. "\n$quiet",
+		. "\n$both",
 		nginx_processes => processors(),
 		nginx => sub {
 			my ($name, $text) = @_;
