@@ -13,8 +13,10 @@ use Test::More;
 my $db = Slipway::DB->start;
 my $api = Slipway::API->start(db => $db,
 	conf => "[database]\ntimeout = 300\n[api]\nworkers = 6\nslow_workers = 1\nrequest_timeout = 300\n");
-my $project = $api->make('/api/projects', { name => 'p', repository => 'https://git.example.org/o/p.git' })->{id};
-$api->make('/api/pipelines', { projectId => $project, name => 'l', steps => [ { name => 's', script => 'true' } ] });
+my $project = $api->make('/api/projects', { name => 'p',
+	repository => 'https://git.example.org/o/p.git' })->{id};
+$api->make('/api/pipelines', { projectId => $project, name => 'l',
+	steps => [ { name => 's', script => 'true' } ] });
 my $run = $api->make('/api/deployments', { projectId => $project })->{id};
 
 sub params {
@@ -33,7 +35,8 @@ sub hold {
 		push @held, $c;
 	}
 	ok(poll(60, sub { $db->sql('SELECT COUNT(*) FROM information_schema.processlist'
-		. " WHERE state LIKE 'Waiting for table%'") == @users }), scalar(@users) . ' searches take long');
+		. " WHERE state LIKE 'Waiting for table%'") == @users }),
+	    scalar(@users) . ' searches take long');
 	return @held;
 }
 $api->token($_) for qw(viewer deployer maintainer);
@@ -44,7 +47,8 @@ my @held = hold($session, qw(viewer viewer));
 my $got = ask($api->socket, search('viewer'));
 is($got->{status}, 429, 'a user cannot run a third search');
 like($got->{body}, qr/"code":"rate_limited"/, 'a search too many gets the code "rate_limited"');
-like($got->{body}, qr/Too many searches are running\. Try again in a moment\./, 'a search too many gets advice');
+like($got->{body}, qr/Too many searches are running\. Try again in a moment\./,
+    'a search too many gets advice');
 is($got->{headers}{'retry-after'}, 1, 'a search too many gets Retry-After');
 $session->('UNLOCK TABLES');
 is($_->answer->{status}, 200, 'a search ends when it can read the log') for @held;

@@ -27,7 +27,10 @@ sub deployment {
 	return $id;
 }
 sub set { my ($id, $what) = @_; return $db->sql("UPDATE deployment SET $what WHERE id = $id") }
-sub finish { my ($id, $size) = @_; return set($id, "status = 'success', finished_at = NOW(3), log_size = $size") }
+sub finish {
+	my ($id, $size) = @_;
+	return set($id, "status = 'success', finished_at = NOW(3), log_size = $size");
+}
 my %size;
 sub add {
 	my ($id, $text) = @_;
@@ -149,12 +152,15 @@ unlike($answer->{body}, qr/secret/, 'the response to that user has none either')
 # --- from outside
 for my $path ('/.slipway/wait', '/.slipway/wait?project=0&deployment=1&from=0&since=0&ms=1000&again=0',
 	'/.slipway/now', '/.slipway/now?left=0&again=0', '/.slipway/waiting', '/.slipway/live/', '/.slipway/',
-	'/.slipway/x', '/.slipway', '/%2eslipway/now', '/.slipway%2fnow', '/.%73lipway/wait', '//.slipway/now',
+	'/.slipway/x', '/.slipway', '/%2eslipway/now', '/.slipway%2fnow', '/.%73lipway/wait',
+	'//.slipway/now',
 	'/api/../.slipway/now', '/api/%2e%2e/.slipway/wait', '/./.slipway/now', '/.slipway/./now',
-	'/.slipway//now', '/.SLIPWAY/now', '/.slipway/now;x', '/.slipway/now/', '/@slipway_now') {
+	'/.slipway//now',
+	'/.SLIPWAY/now', '/.slipway/now;x', '/.slipway/now/', '/@slipway_now') {
 	is($api->get($path)->{status}, 404, "$path returns 404 from outside");
 }
-my $marked = ask("/$next/log?offset=6&wait=20", 'Wait-Left' => 0, 'Wait_Left' => 0, 'X-Accel-Redirect' => '/x');
+my $marked = ask("/$next/log?offset=6&wait=20", 'Wait-Left' => 0, 'Wait_Left' => 0,
+	'X-Accel-Redirect' => '/x');
 ok(held(1), 'a client cannot pretend that it has waited');
 $marked->close;
 ok(held(0), 'slipway-live drops a request whose client has gone');
@@ -181,7 +187,8 @@ is($got->{headers}{'retry-after'}, 5, 'the error says when to try again');
 is($got->{json}{requestId}, $got->{headers}{'x-request-id'}, 'the error has the id of the request');
 is($api->get("/api/deployments/$next/log?offset=6&wait=20")->{body}, 'again',
     'without slipway-live a reader gets present bytes');
-is($api->get("/api/deployments/$next?wait=20")->{status}, 200, 'without slipway-live a deployment is returned');
+is($api->get("/api/deployments/$next?wait=20")->{status}, 200,
+    'without slipway-live a deployment is returned');
 $live = $api->start_live;
 $reader = ask("/$next/log?offset=11&wait=20");
 add($next, 'end');

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "api/audited.h"
 #include "api/git.h"
-#include "api/live.h"
 #include "api/replay.h"
 #include "api/resources.h"
-#include "core/str.h"
 #include "deploy/approval.h"
 #include "deploy/deploy.h"
 #include "deploy/repeat.h"
@@ -25,59 +23,6 @@ struct work {
 	struct deployment made;
 };
 
-/* The digits of a commit in lower case, as git prints them. */
-static const struct err *
-commit_read(struct req *rq, const char **out)
-{
-	const char *sent = req_str(rq, "commitHash");
-	char *hash, *c;
-
-	*out = NULL;
-	if (sent == NULL)
-		return NULL;
-	if (!str_matches(sent, "[0-9a-fA-F]+"))
-		return err_public(ERR_BAD_REQUEST,
-		    "The query parameter \"commitHash\" must consist of "
-		    "hexadecimal digits.");
-	*out = hash = arena_strdup(rq->a, sent);
-	for (c = hash; *c != '\0'; c++)
-		if (*c >= 'A' && *c <= 'F')
-			*c = (char)(*c - 'A' + 'a');
-	return NULL;
-}
-
-static const struct err *
-api_deployment_list(struct req *rq)
-{
-	struct deployment_filter filter = {
-		.project_id = req_int(rq, "projectId"),
-		.pipeline_id = req_int(rq, "pipelineId"),
-		.environment_id = req_int(rq, "environmentId"),
-		.status = req_str(rq, "status"),
-		.branch = req_str(rq, "branch"),
-		.created_by = req_int(rq, "createdBy"),
-		.trigger = req_str(rq, "trigger"),
-		.before = req_int(rq, "cursor"),
-		.limit = req_int(rq, "limit"),
-	};
-	const struct live_wait wait = { .project_id = filter.project_id,
-		.from = -1,
-		.since = time_mono_ms() };
-	const struct err *e;
-	struct list list;
-	int64_t next;
-
-	if ((e = commit_read(rq, &filter.commit_hash)) != NULL)
-		return e;
-	e = deployment_page(rq->db, rq->a, &filter, &list, &next);
-	if (e != NULL)
-		return e;
-	answer_cursor(rq, &deployment_shape, &list, filter.limit, next);
-	answer_tag(rq);
-	live_wait_change(rq, &wait);
-	return NULL;
-}
-
 /* Responds with the current state of one deployment. */
 static const struct err *
 deployment_answer(struct req *rq, struct arena *a, int64_t id)
@@ -88,25 +33,6 @@ deployment_answer(struct req *rq, struct arena *a, int64_t id)
 	if ((e = deployment_by_id(rq->db, a, id, &d)) != NULL)
 		return e;
 	answer_item(rq, &deployment_shape, &d, 0);
-	return NULL;
-}
-
-/* A pending deployment also changes when one before it does. */
-static const struct err *
-api_deployment_show(struct req *rq)
-{
-	struct live_wait wait = { .deployment_id = rq->id[0],
-		.from = -1,
-		.since = time_mono_ms() };
-	const struct err *e;
-	struct deployment d;
-
-	if ((e = deployment_by_id(rq->db, rq->a, rq->id[0], &d)) != NULL)
-		return e;
-	answer_item(rq, &deployment_shape, &d, 0);
-	if (str_eq(d.status, "pending"))
-		wait.project_id = d.project_id;
-	live_wait_change(rq, &wait);
 	return NULL;
 }
 
@@ -452,72 +378,12 @@ api_deployment_deny(struct req *rq)
 	return deployment_change(rq, vote_body, APPROVAL_DENIED);
 }
 
-static const struct route_param deployment_params[] = {
-	ROUTE_CURSOR,
-	{ .name = "projectId",
-	    .type = PARAM_INT,
-	    .min = ID_MIN,
-	    .doc = "Only deployments of this project." },
-	{ .name = "pipelineId",
-	    .type = PARAM_INT,
-	    .min = ID_MIN,
-	    .doc = "Only deployments of this pipeline." },
-	{ .name = "environmentId",
-	    .type = PARAM_INT,
-	    .min = ID_MIN,
-	    .doc = "Only deployments to this environment." },
-	{ .name = "status",
-	    .type = PARAM_STR,
-	    .values = state_deployments,
-	    .named = "DeploymentStatus",
-	    .doc = "Only deployments with this status." },
-	{ .name = "branch",
-	    .type = PARAM_STR,
-	    .max = 255,
-	    .doc = "Only deployments of this branch." },
-	{ .name = "commitHash",
-	    .type = PARAM_STR,
-	    .min = 7,
-	    .max = 64,
-	    .doc = "Only deployments of this commit: its hash, or at least 7 "
-		   "digits at its beginning." },
-	{ .name = "createdBy",
-	    .type = PARAM_INT,
-	    .min = ID_MIN,
-	    .doc = "Only deployments that this user started." },
-	{ .name = "trigger",
-	    .type = PARAM_STR,
-	    .values = deployment_triggers,
-	    .named = "DeploymentTrigger",
-	    .doc = "Only deployments that were started in this way." },
-	LIVE_WAIT_PARAM,
-	PARAM_END,
-};
-static const struct route_param show_params[] = { LIVE_WAIT_PARAM, PARAM_END };
-
-#define WAIT_DOC                                                                \
-	"With \"wait\" and If-None-Match, the response comes when something "   \
-	"has changed, and 304 after that time, or earlier if what has changed " \
-	"does not show here."
-
 /* Errors of creating a deployment: of the Git server, too, if approval requires
  * to read the commit. */
 static const enum err_code created[] = { ERR_CONFLICT, ERR_RATE, ERR_UPSTREAM,
 	ERR_UPSTREAM_TIMEOUT, ERR__MAX };
 
 static const struct route routes[] = {
-	{ .method = METHOD_GET,
-	    .path = "/api/deployments",
-	    .role = ROLE_VIEWER,
-	    .query = deployment_params,
-	    .handler = api_deployment_list,
-	    .operation = "listDeployments",
-	    .summary = "List deployments, newest first",
-	    .doc = WAIT_DOC,
-	    .flags = ROUTE_TAGGED,
-	    .out = &deployment_shape,
-	    .list = LIST_KEYS,
-	    .status = 200 },
 	{ .method = METHOD_POST,
 	    .path = "/api/deployments",
 	    .role = ROLE_DEPLOYER,
@@ -531,16 +397,6 @@ static const struct route routes[] = {
 	    .out = &deployment_shape,
 	    .status = 201,
 	    .errors = created },
-	{ .method = METHOD_GET,
-	    .path = "/api/deployments/{id}",
-	    .role = ROLE_VIEWER,
-	    .query = show_params,
-	    .handler = api_deployment_show,
-	    .operation = "getDeployment",
-	    .summary = "Get a deployment with the results of its steps",
-	    .doc = WAIT_DOC,
-	    .out = &deployment_shape,
-	    .status = 200 },
 	{ .method = METHOD_POST,
 	    .path = "/api/deployments/{id}/retry",
 	    .role = ROLE_DEPLOYER,
@@ -622,6 +478,5 @@ static const struct route routes[] = {
 
 const struct resource deployments_resource = {
 	.tag = "deployments",
-	.about = "Runs of pipelines: pending, running and finished.",
 	.routes = routes,
 };
