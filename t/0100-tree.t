@@ -54,7 +54,7 @@ my %layers = (
 	spool => [[qw(core spool)], undef],
 	monitor => [[qw(core spool monitor)], undef],
 	job => [[qw(core spool job)], undef],
-	dispatch => [[qw(core json store deploy forge crypto access spool dispatch)], undef],
+	dispatch => [[qw(core json http store deploy forge crypto access spool dispatch)], undef],
 	cli => [[qw(core json http cli)], undef],
 );
 # Files that may include more, or less, than their folder.

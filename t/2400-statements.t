@@ -62,13 +62,18 @@ INSERT INTO audit (at, username, via, action, object_type, project_id, changes)
     SELECT NOW() - INTERVAL 6000 - seq MINUTE, 'ann', 'token', 'updateProject', 'project',
     1 + seq % 3000, '[]'
     FROM seq_1_to_6000;
+INSERT INTO notifier (project_id, kind, target, events, active)
+    SELECT seq, 'text', 'https://example.org', '["failed"]', 1 FROM seq_1_to_3000;
+INSERT INTO notice (notifier_id, event, deployment_id, next_at, created_at)
+    SELECT 1 + seq % 3000, 'failed', seq, IF(seq > 5950, NOW(3) - INTERVAL 1 SECOND, NULL),
+    NOW() - INTERVAL seq SECOND FROM seq_1_to_6000;
 ANALYZE TABLE user, api_token, project, workspace, pipeline, environment, step, deployment,
     deployment_step, log_chunk, idempotency, commit_token, signin, session, git_token, hook_secret,
-    hook_delivery, audit;
+    hook_delivery, audit, notifier, notice;
 SQL
 my %large = map { $_ => 1 } qw(user api_token project workspace pipeline environment step deployment
     deployment_step log_chunk idempotency commit_token signin session git_token hook_secret hook_delivery
-    audit);
+    audit notifier notice);
 
 # --- a value for each argument, by its name
 my %value = (status => "'pending'", username => "'user7'", name => "'project7'", like => "'%a%'",
@@ -80,7 +85,8 @@ my %value = (status => "'pending'", username => "'user7'", name => "'project7'",
 	created_at => 'NOW(3)', finished_at => 'NOW(3)', started_at => 'NOW(3)', before => 20000, limit => 20,
 	offset => 40, role => "'viewer'", key => "'7'", idempotency_key => "'7'",
 	request_hash => "SHA2(7, 256)", delivery_hash => "SHA2(7, 256)",
-	ids => "'[1,2,3]'", trigger => "'retry'", days => 90, start => 100, position => 1);
+	ids => "'[1,2,3]'", events => "'[\"failed\"]'", trigger => "'retry'", days => 90, start => 100,
+	position => 1);
 my %user_status = map { $_ => "'active'" } qw(status status[0] status[1]);
 sub literal {
 	my ($statement, $arg) = @_;

@@ -60,6 +60,8 @@ my %schedule = (projectId => $project, pipelineId => $pipeline, cron => '@daily'
 	envVars => { TARGET => 'live' });
 my $schedule = create('/api/schedules', { %schedule, name => 'nightly' });
 create('/api/schedules', { %schedule, name => 'weekly' });
+my %notifier = (kind => 'text', target => 'https://chat.example.org/x', events => ['failed']);
+my $notifier = create('/api/notifiers', \%notifier);
 my %lock = (reason => 'maintenance', until => '2020-01-01T00:00:00Z');
 my %preset = (key => 'A', label => 'A', type => 'input');
 
@@ -173,6 +175,11 @@ my @table = (
 	['PUT /api/schedules/{id}', $schedule, { name => 'weekly' }, 409, '/name', 'branch'],
 	['PUT /api/schedules/{id}', $schedule, { cron => '* * *', timezone => 'x' }, 422, '/cron /timezone',
 		'branch'],
+	['POST /api/notifiers', undef, { %notifier, target => 'chat', events => ['failed', 'failed'],
+		projectId => $none }, 422, '/events/1 /projectId /target', 'active'],
+	['POST /api/notifiers', undef, { %notifier, environmentId => $environment }, 422,
+		'/environmentId', 'active'],
+	['PUT /api/notifiers/{id}', $notifier, { target => 'team@example.org' }, 422, '/target', 'active'],
 	['PUT /api/lock', undef, \%lock, 422, '/until', 'reason'],
 	['PUT /api/projects/{id}/lock', $project, \%lock, 422, '/until', 'reason'],
 	['PUT /api/environments/{id}/lock', $environment, \%lock, 422, '/until', 'reason'],

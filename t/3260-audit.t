@@ -95,6 +95,14 @@ my $schedule = drive('POST /api/schedules', 201, type => 'schedule', @of,
 	cron => '@yearly', envVars => { SIZE => 'l' } })->{id};
 drive('PUT /api/schedules/{id}', 200, type => 'schedule', id => $schedule, @of,
     body => { cron => '@monthly', envVars => { SIZE => 'm' } });
+my $notifier = drive('POST /api/notifiers', 201, type => 'notifier', @of,
+    set => [qw(active environmentId events kind projectId target)], body => { projectId => $project,
+	environmentId => $staging, kind => 'webhook', target => 'https://hooks.example.org/x',
+	events => ['failed'] })->{id};
+my @notifier = (type => 'notifier', id => $notifier, @of);
+drive('PUT /api/notifiers/{id}', 200, @notifier, body => { events => ['locked'] });
+drive($_, 200, @notifier) for 'PUT /api/notifiers/{id}/secret', 'POST /api/notifiers/{id}/test';
+drive('DELETE /api/notifiers/{id}', 204, @notifier);
 drive('PUT /api/projects/{id}/hook-secret', 200, type => 'project', id => $project, @of);
 my %lock = (body => { reason => "freeze: $secret" });
 for my $place ([ projects => 'project', $project ], [ environments => 'environment', $staging ]) {

@@ -57,6 +57,9 @@ my %needs = (
 		'POST /api/environments', 'PUT /api/environments/{id}', 'DELETE /api/environments/{id}',
 		'GET /api/audit',
 		'POST /api/schedules', 'PUT /api/schedules/{id}', 'DELETE /api/schedules/{id}',
+		'GET /api/notifiers', 'GET /api/notifiers/{id}', 'POST /api/notifiers',
+		'PUT /api/notifiers/{id}', 'DELETE /api/notifiers/{id}', 'PUT /api/notifiers/{id}/secret',
+		'POST /api/notifiers/{id}/test',
 	],
 	admin => [
 		'POST /api/user', 'PUT /api/user/{id}', 'DELETE /api/user/{id}',

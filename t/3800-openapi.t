@@ -291,6 +291,26 @@ sub schedules {
 	drive('GET /api/schedules', 200, query => "projectId=$id{project}", role => 'viewer');
 }
 
+sub notifiers {
+	my %body = (projectId => $id{project}, kind => 'webhook', target => 'https://hooks.example.org/x',
+	    events => ['failed', 'recovered']);
+	make(notifier => 'POST /api/notifiers', at => '/api/notifiers/', role => 'maintainer',
+	    body => \%body);
+	drive('POST /api/notifiers', 422, label => 'a target without TLS',
+	    body => { %body, target => 'http://hooks.example.org/x' });
+	my %one = (id => $id{notifier}, role => 'maintainer');
+	my $read = show('GET /api/notifiers/{id}', %one);
+	drive('PUT /api/notifiers/{id}', 200, %one, label => 'the object that GET returned',
+	    body => $read->{json});
+	drive("$_", 200, %one) for 'PUT /api/notifiers/{id}/secret', 'POST /api/notifiers/{id}/test';
+	drive('PUT /api/notifiers/{id}', 200, %one, body => { active => JSON::PP::false });
+	drive('POST /api/notifiers/{id}/test', 409, %one, label => 'a notifier that is not active');
+	drive('GET /api/notifiers', 200, query => "projectId=$id{project}", role => 'maintainer');
+	my $chat = drive('POST /api/notifiers', 201, role => 'maintainer',
+	    body => { %body, kind => 'text' });
+	drive('PUT /api/notifiers/{id}/secret', 409, id => $chat->{json}{id}, label => 'one for text');
+}
+
 sub runners {
 	$db->sql("INSERT INTO runner VALUES ('rack 7', '[\"eu\"]', '1', 4, NOW(3), NOW(3), 0)");
 	drive('GET /api/runners', 200, role => 'viewer');
@@ -481,7 +501,7 @@ sub logs {
 # If-Match, then the deletion of each object; nothing uses them afterwards.
 sub endings {
 	for my $kind (['/api/variables/{id}', 'variable'], ['/api/environments/{id}', 'environment'],
-	    ['/api/schedules/{id}', 'schedule'],
+	    ['/api/schedules/{id}', 'schedule'], ['/api/notifiers/{id}', 'notifier'],
 	    ['/api/steps/{id}', 'step', 'description'],
 	    ['/api/pipelines/{id}', 'pipeline'], ['/api/projects/{id}', 'other'],
 	    ['/api/user/{id}', 'user']) {
@@ -546,6 +566,7 @@ environments();
 variables();
 locks();
 schedules();
+notifiers();
 runners();
 approvals();
 users();

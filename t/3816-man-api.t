@@ -28,7 +28,8 @@ my %schema = %{ $document->{components}{schemas} };
 my %section = (PROJECTS => 'Project', PIPELINES => 'Pipeline', STEPS => 'Step',
 	TEMPLATES => 'Template', DEPLOYMENTS => 'Deployment', ENVIRONMENTS => 'Environment',
 	'SHARED VARIABLES' => 'Variable', LOCKS => 'Lock',
-	RUNNERS => 'Runner', SCHEDULES => 'Schedule', 'AUDIT LOG' => 'AuditEntry', USERS => 'User');
+	NOTIFIERS => 'Notifier', RUNNERS => 'Runner', SCHEDULES => 'Schedule', 'AUDIT LOG' => 'AuditEntry',
+	USERS => 'User');
 for my $title (sort keys %section) {
 	my ($head) = $page =~ /^\.Sh $title\n(.*?)^\.(?:Pp|Ss|Bl)/ms;
 	my %told = members($head || '');

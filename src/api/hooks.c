@@ -10,6 +10,7 @@
 #include "core/log.h"
 #include "core/num.h"
 #include "core/str.h"
+#include "crypto/webhook.h"
 #include "deploy/deploy.h"
 #include "deploy/repository.h"
 #include "deploy/secrets.h"
@@ -66,18 +67,6 @@ static const struct shape hook_deployment_shape = {
 	.doc = "A deployment that a push started.",
 };
 
-/* Returns a new secret. Git servers use its text as it is; servers that expect
- * a key in base64 accept the same text. */
-static char *
-secret_make(struct arena *a)
-{
-	unsigned char key[SIGNATURE_KEY];
-
-	crypto_random(key, sizeof(key));
-	return arena_printf(a, SIGNATURE_START "%s",
-	    crypto_base64(a, key, sizeof(key)));
-}
-
 /* The URL for push events; NULL if no setting contains the service's
  * address. */
 static const char *
@@ -132,7 +121,7 @@ api_hook_secret(struct req *rq)
 		    "The service has no key to encrypt the secret. An "
 		    "administrator must run \"slipway-admin key\" and reload "
 		    "the service.");
-	shown.secret = secret_make(rq->a);
+	shown.secret = webhook_secret(rq->a);
 	e = keyring_seal(rq->keyring, rq->a,
 	    arena_printf(rq->a, HOOK_PURPOSE, (long long)rq->id[0]),
 	    shown.secret, &one.secret.secret);

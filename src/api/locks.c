@@ -95,13 +95,16 @@ put_body(struct db *db, void *context)
 	    &w->lock);
 }
 
+/* The runner sends what notifiers say about it. */
 static const struct err *
 lock_set(struct work w)
 {
+	const struct deploy deploy = req_deploy(w.rq, w.rq->a);
 	const struct err *e;
 
 	if ((e = req_transaction(w.rq, put_body, &w)) != NULL)
 		return e;
+	deploy_wake(&deploy);
 	answer_item(w.rq, &lock_shape, &w.lock, w.lock.since.ms);
 	return NULL;
 }

@@ -182,7 +182,7 @@ schema_use(struct doc *d, const struct shape *shape, enum json_schema which,
 {
 	const char *suffix = schema_suffix(shape, which, detail);
 	struct doc_schema *s = schema_find(d, shape, suffix);
-	const struct field *f;
+	const struct field *f, *value;
 
 	if (s != NULL) {
 		assert(s->shape == shape);
@@ -195,8 +195,10 @@ schema_use(struct doc *d, const struct shape *shape, enum json_schema which,
 	for (f = shape->fields; f->name != NULL; f++) {
 		if (!is_written(f, which))
 			continue;
-		if (f->named != NULL)
-			named_use(d, f->named, f->values);
+		value = f->shape != NULL && f->shape->bare ? f->shape->fields :
+							     f;
+		if (value->named != NULL)
+			named_use(d, value->named, value->values);
 		if (f->shape != NULL && !f->shape->bare)
 			(void)schema_use(d, f->shape, schema_inner(f, which),
 			    FIELD_DETAIL);

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "core/notice_event.h"
+
 const struct part openapi_headers[H__MAX] = {
 	[H_REQUEST_ID] = { "RequestId", "X-Request-Id",
 	    "{'description':'Identifies the request in the logs.',"
@@ -137,6 +139,9 @@ static const struct {
 	    "rejected." },
 	{ "ExtraEnv", "Who may set variables that the presets do not name." },
 	{ "HealthStatus", "Status of the service." },
+	{ "NotifierEvent",
+	    "An event of which notifiers send messages." NOTICE_EVENT_TEXTS },
+	{ "NotifierKind", "Form of a notifier's messages." },
 	{ "PresetType", "Kind of form field that a preset describes." },
 	{ "Role",
 	    "What a user may do. Each role includes the rights of the one "

@@ -22,6 +22,7 @@
 	X(variables)							\
 	X(locks)							\
 	X(schedules)							\
+	X(notifiers)							\
 	X(deployment_reads)						\
 	X(deployments)							\
 	X(runners)							\

@@ -6,6 +6,7 @@
 #include "api/board.h"
 #include "core/num.h"
 #include "core/str.h"
+#include "crypto/webhook.h"
 #include "store/hook.h"
 
 #define SIGNATURES                                                             \
@@ -58,7 +59,6 @@ secret_open(struct req *rq, int64_t project_id, struct maybe *made_by,
 {
 	const char *purpose = arena_printf(rq->a, HOOK_PURPOSE,
 	    (long long)project_id);
-	char other[CRYPTO_TOKEN_MAX];
 	struct hook_secret found;
 	const struct err *e;
 
@@ -67,9 +67,8 @@ secret_open(struct req *rq, int64_t project_id, struct maybe *made_by,
 	*made_by = (struct maybe){ .set = false };
 	e = hook_secret_find(rq->db, rq->a, project_id, &found);
 	if (e != NULL && e->code == ERR_NOTFOUND) {
-		crypto_token(SIGNATURE_START, other);
-		e = keyring_seal(rq->keyring, rq->a, purpose, other,
-		    &found.secret);
+		e = keyring_seal(rq->keyring, rq->a, purpose,
+		    webhook_secret(rq->a), &found.secret);
 	} else {
 		*known = e == NULL;
 		*made_by = found.made_by;
@@ -102,32 +101,24 @@ plain_matches(struct req *rq, const struct hook_envelope *env,
 	return crypto_equal(mine, theirs);
 }
 
-/* One of "v1,BASE64 v1,BASE64", signatures of "id.time.body". */
+/* One of "v1,BASE64 v1,BASE64". */
 static bool
 standard_matches(struct req *rq, const struct hook_envelope *env,
     const char *secret)
 {
-	const char *key = secret + strlen(SIGNATURE_START),
-		   *one = env->signature;
-	char mac[CRYPTO_HASH_HEX];
-	struct blob bytes, mine, text[2];
+	const struct webhook sent = { .id = env->signed_id,
+		.at = env->signed_at,
+		.body = { .data = rq->text, .len = rq->len } };
+	const char *one = env->signature, *mine;
 	bool good = false;
 	size_t len, n;
 
-	if (!str_starts(secret, SIGNATURE_START) ||
-	    !crypto_base64_read(rq->a, key, strlen(key), &bytes))
+	if (!webhook_sign(rq->a, secret, &sent, &mine))
 		return false;
-	text[0].data = arena_printf(rq->a, "%s.%lld.", env->signed_id,
-	    (long long)env->signed_at);
-	text[0].len = strlen(text[0].data);
-	text[1] = (struct blob){ .data = rq->text, .len = rq->len };
-	crypto_hmac_list(bytes.data, bytes.len, text, 2, mac);
 	for (n = 0; n < SIGNATURES && *one != '\0'; n++, one += len) {
 		one += strspn(one, " ");
 		len = strcspn(one, " ");
-		if (len > 3 && str_starts(one, "v1,") &&
-		    crypto_base64_read(rq->a, one + 3, len - 3, &mine) &&
-		    crypto_equal(mac, crypto_hex(rq->a, mine.data, mine.len)))
+		if (crypto_equal(mine, arena_strndup(rq->a, one, len)))
 			good = true;
 	}
 	return good;

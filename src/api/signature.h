@@ -6,9 +6,6 @@
 #include "api/req.h"
 #include "forge/hook.h"
 
-/* Standard Webhooks: the prefix of a key in base64. */
-#define SIGNATURE_START "whsec_"
-#define SIGNATURE_KEY 32     /* bytes of a generated key */
 #define SIGNATURE_WINDOW 300 /* maximum distance of a signed time in seconds */
 
 /* ERR_UNAUTHENTICATED if the signature is wrong. Text, time and work do not

@@ -13,6 +13,11 @@
 
 #include "core/arena.h"
 
+/* Matches the address of a mailbox, without quotes or a display name. */
+#define ADDRESS_MAIL_ERE                                                       \
+	"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}"                                \
+	"@[A-Za-z0-9-]+([.][A-Za-z0-9-]+)*"
+
 enum address_scheme {
 	ADDRESS_HTTPS,
 	ADDRESS_HTTP,

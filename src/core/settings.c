@@ -7,6 +7,7 @@
 
 #include "core/address.h"
 #include "core/git.h"
+#include "core/network.h"
 #include "core/str.h"
 
 #define DAY (INT64_C(24) * 3600)
@@ -17,6 +18,9 @@ static const char *const signup_values[] = { "closed", "viewer", "deployer",
 static const char *const type_values[] = { "gitea", "gitlab", "github", "git",
 	NULL };
 
+static const char *const security_values[] = { "starttls", "tls", "none",
+	NULL };
+
 #define LABEL "[A-Za-z0-9._-]{1,50}"
 
 static const char *
@@ -25,6 +29,25 @@ labels_fault(const char *labels)
 	return str_matches(labels, "[, \t]*(" LABEL "([, \t]+|$))*") ?
 	    NULL :
 	    "must be labels of up to 50 letters, digits and . _ -";
+}
+
+static const char *
+mail_server_fault(const char *server)
+{
+	struct address ad;
+
+	return address_read_host(server, strlen(server), &ad) &&
+		ad.user_len == 0 ?
+	    NULL :
+	    "must be a host like mail.example.org or mail.example.org:587";
+}
+
+static const char *
+mail_from_fault(const char *from)
+{
+	return str_matches(from, ADDRESS_MAIL_ERE) ?
+	    NULL :
+	    "must be an address like slipway@example.org";
 }
 
 /* clang-format off */
@@ -269,6 +292,27 @@ const struct conf_key settings_keys[] = {
 	    .max = 65536 * GIB, .fallback = "10g",
 	    .doc = "Maximum size of all logs together; 0 = no limit."),
 
+	KEY(mail, server, C_STR, CONF_RELOAD, .check = mail_server_fault,
+	    .doc = "Mail server as host:port; default: no mail is sent."),
+	KEY(mail, security, C_STR, CONF_RELOAD, .values = security_values,
+	    .doc = "How to secure the connection: starttls, tls or none; "
+		   "default: none to this host, else starttls."),
+	KEY(mail, from, C_STR, CONF_RELOAD, .check = mail_from_fault,
+	    .doc = "Sender address; default: slipway at this host."),
+	KEY(mail, user, C_STR, CONF_RELOAD,
+	    .doc = "User name, if the mail server requires one."),
+	KEY(mail, password, C_STR, CONF_RELOAD | CONF_SECRET,
+	    .doc = "Password of user."),
+	KEY(mail, tls_ca, C_STR, CONF_RELOAD | CONF_PATH,
+	    .doc = "CA file for the mail server, instead of the system's."),
+
+	KEY(notify, private_networks, C_LIST, CONF_RELOAD,
+	    .check = network_fault,
+	    .doc = "Addresses that are not public to which notifiers may "
+		   "send."),
+	KEY(notify, tls_ca, C_STR, CONF_RELOAD | CONF_PATH,
+	    .doc = "CA file for notifiers, instead of the system's."),
+
 	KEY(log, syslog, C_BOOL, 0, .fallback = "no",
 	    .doc = "Whether to log to syslog(3) instead of standard error."),
 	KEY(log, debug, C_BOOL, CONF_RELOAD, .fallback = "no",
@@ -289,6 +333,19 @@ settings_plain(const struct settings_gitserver *s, const char *url)
 
 	return address_read(url, &ad) && ad.scheme == ADDRESS_HTTP &&
 	    (s->allow_http || address_is_loopback(&ad));
+}
+
+const char *
+settings_mail_security(const struct settings_mail *s)
+{
+	struct address ad;
+
+	if (s->security != NULL)
+		return s->security;
+	return address_read_host(s->server, strlen(s->server), &ad) &&
+		address_is_loopback(&ad) ?
+	    SETTINGS_MAIL_NONE :
+	    SETTINGS_MAIL_STARTTLS;
 }
 
 static const char *

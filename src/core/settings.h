@@ -115,6 +115,20 @@ struct settings_runner {
 			        * no limit */
 };
 
+struct settings_mail {
+	const char *server; /* host[:port]; NULL = no mail */
+	const char *security;
+	const char *from; /* NULL = slipway@ this host */
+	const char *user;
+	const char *password;
+	const char *tls_ca;
+};
+
+struct settings_notify {
+	const char *private_networks; /* NULL = none */
+	const char *tls_ca;
+};
+
 struct settings_log {
 	bool syslog;
 	bool debug;
@@ -127,9 +141,15 @@ struct settings {
 	struct settings_gitserver gitserver;
 	struct settings_secrets secrets;
 	struct settings_runner runner;
+	struct settings_mail mail;
+	struct settings_notify notify;
 	struct settings_log log;
 	struct conf_map run_as; /* project directory = account */
 };
+
+#define SETTINGS_MAIL_STARTTLS "starttls"
+#define SETTINGS_MAIL_TLS "tls"
+#define SETTINGS_MAIL_NONE "none"
 
 extern const struct conf_key settings_keys[];
 
@@ -140,6 +160,8 @@ bool settings_plain(const struct settings_gitserver *, const char *url);
  * that leave this host, unless the settings allow plain ones, and all with a CA
  * or a certificate of their own. */
 bool settings_database_tls(const struct settings_database *);
+/* How connections to the mail server are secured: one of SETTINGS_MAIL_*. */
+const char *settings_mail_security(const struct settings_mail *);
 /* The files of the key pair for secret variables, with the defaults applied. */
 const char *settings_deploy_key(struct arena *,
     const struct settings_secrets *);

@@ -57,23 +57,11 @@ void
 crypto_hmac(const void *key, size_t keylen, const void *data, size_t len,
     char out[CRYPTO_HASH_HEX])
 {
-	const struct blob all = { .data = data, .len = len };
-
-	crypto_hmac_list(key, keylen, &all, 1, out);
-}
-
-void
-crypto_hmac_list(const void *key, size_t keylen, const struct blob *list,
-    size_t n, char out[CRYPTO_HASH_HEX])
-{
 	crypto_auth_hmacsha256_state state;
 	unsigned char mac[crypto_auth_hmacsha256_BYTES];
-	size_t i;
 
 	(void)crypto_auth_hmacsha256_init(&state, key, keylen);
-	for (i = 0; i < n; i++)
-		(void)crypto_auth_hmacsha256_update(&state, list[i].data,
-		    list[i].len);
+	(void)crypto_auth_hmacsha256_update(&state, data, len);
 	(void)crypto_auth_hmacsha256_final(&state, mac);
 	(void)sodium_bin2hex(out, CRYPTO_HASH_HEX, mac, sizeof(mac));
 	sodium_memzero(&state, sizeof(state));

@@ -25,9 +25,6 @@ void crypto_random(void *out, size_t len);
 /* HMAC-SHA-256 in lower-case hex. */
 void crypto_hmac(const void *key, size_t keylen, const void *data, size_t len,
     char out[CRYPTO_HASH_HEX]);
-/* The same for the concatenation of several blobs. */
-void crypto_hmac_list(const void *key, size_t keylen, const struct blob *,
-    size_t n, char out[CRYPTO_HASH_HEX]);
 /* Compares in constant time. */
 bool crypto_equal(const char *a, const char *b);
 /* base64url without padding, in the arena. */

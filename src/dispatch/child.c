@@ -24,7 +24,7 @@ child_fork(int keep)
 }
 
 const struct err *
-child_connect(const struct dispatch *d, struct access *out)
+child_open(const struct dispatch *d, struct access *out)
 {
 	struct keyring *keys = NULL;
 	const struct err *e;
@@ -33,7 +33,15 @@ child_connect(const struct dispatch *d, struct access *out)
 	if ((e = keyring_open(d->settings.secrets.key_file, &keys)) != NULL)
 		log_debug("the tokens of users cannot be opened: %s", e->msg);
 	out->keyring = keys;
-	if ((e = db_open(&d->settings, DB_RUNNER, &out->db)) != NULL)
+	return db_open(&d->settings, DB_RUNNER, &out->db);
+}
+
+const struct err *
+child_connect(const struct dispatch *d, struct access *out)
+{
+	const struct err *e;
+
+	if ((e = child_open(d, out)) != NULL)
 		return e;
 	return forge_open(out->settings, &out->forge);
 }

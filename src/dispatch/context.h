@@ -13,7 +13,7 @@
 /* What one part announces to the others. */
 enum event {
 	EVENT_QUEUE = 1 << 0,  /* there may be something to claim */
-	EVENT_STATUS = 1 << 1, /* a commit status may be due */
+	EVENT_STATUS = 1 << 1, /* an outbox may hold something due */
 	EVENT_WAKE = 1 << 2,   /* the API queued work or a cancellation */
 	EVENT_RELOAD = 1 << 3, /* the settings were read again */
 };

@@ -7,6 +7,7 @@
 #include "store/idempotency.h"
 #include "store/joblog.h"
 #include "store/lock.h"
+#include "store/notice.h"
 #include "store/queue.h"
 #include "store/runner.h"
 #include "store/session.h"
@@ -47,6 +48,7 @@ tidy(struct dispatch *d)
 	    database_done(b, waiting_tidy(d->db, d->a), "tidy") &&
 	    database_done(b, idempotency_tidy(d->db, d->a), "tidy") &&
 	    database_done(b, hook_tidy(d->db), "tidy") &&
+	    database_done(b, notice_tidy(d->db, d->a), "tidy") &&
 	    database_done(b, runner_tidy(d->db, d->a), "tidy") &&
 	    database_done(b, lock_expire(d->db, d->a, d->name), "tidy") &&
 	    database_done(b, audit_tidy(d->db, d->a, s->audit_days), "tidy") &&

@@ -29,6 +29,7 @@
 	X(house)							\
 	X(wipes)							\
 	X(statuses)							\
+	X(notices)							\
 	X(rechecks)							\
 	X(schedules)
 /* clang-format on */

@@ -13,6 +13,8 @@
 #include "dispatch/unstarted.h"
 #include "dispatch/watch.h"
 #include "dispatch/wipe.h"
+#include "store/notice.h"
+#include "store/pipeline.h"
 
 #define START "start of a job"
 #define RETRY_MS 1000
@@ -183,6 +185,15 @@ start_due(const struct task *t, int64_t now)
 	return t->clone.until < t->renew_at ? t->clone.until : t->renew_at;
 }
 
+/* If this fails, the end of the deployment records its start, too. */
+static void
+started_note(struct dispatch *d, const struct task *t)
+{
+	(void)database_done(&d->database,
+	    notice_want(d->db, t->run.id, NOTICE_STARTED), t->run.name);
+	d->events |= EVENT_STATUS;
+}
+
 bool
 start_claimed(struct dispatch *d, const struct claim *c)
 {
@@ -213,6 +224,9 @@ start_claimed(struct dispatch *d, const struct claim *c)
 		end(d, t, REASON_RUNNER, detail);
 		return true;
 	}
+	/* Otherwise the checkout says that the deployment has started. */
+	if (str_eq(c->checkout, PIPELINE_CHECKOUT_NONE))
+		started_note(d, t);
 	clone_begin(d, &t->clone, c, t->run.name);
 	return start_prepare(d, t);
 }

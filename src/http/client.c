@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: ISC */
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #include <pthread.h>
@@ -9,6 +10,7 @@
 
 #include <curl/curl.h>
 
+#include "core/network.h"
 #include "core/str.h"
 #include "http/inner.h"
 
@@ -41,14 +43,9 @@ struct exchange {
 			   * responses */
 	struct buf body;
 	bool large;
+	const char *networks; /* of struct http_options */
+	bool blocked;         /* an address lies outside of them */
 	char text[CURL_ERROR_SIZE];
-};
-
-struct failure {
-	CURLcode rc;
-	enum err_code code;
-	bool answered; /* no network failure: the breaker does not count it */
-	const char *text;
 };
 
 #define FAILED(rc, t)                                                          \
@@ -84,12 +81,24 @@ static const struct failure failures[] = {
 	REFUSED(CURLE_WEIRD_SERVER_REPLY, "does not respond with HTTP"),
 	{ CURLE_SSL_CACERT_BADFILE, ERR_CONFIG, true,
 	    "cannot be verified: the CA file is not readable" },
+	/* Of mail servers. */
+	REFUSED(CURLE_LOGIN_DENIED, "rejected the user name or password"),
+	REFUSED(CURLE_USE_SSL_FAILED, "does not offer STARTTLS"),
 	FAILED(CURLE_OK, "cannot be reached"),
 };
 
-/* Initializes what the whole process shares. */
-static const struct err *
-library_start(void)
+const struct failure *
+http_failure(CURLcode rc)
+{
+	const struct failure *f = failures;
+
+	while (f->rc != rc && f->rc != CURLE_OK)
+		f++;
+	return f;
+}
+
+const struct err *
+http_library_start(void)
 {
 	struct sigaction ignore = { .sa_handler = SIG_IGN };
 	const curl_version_info_data *v;
@@ -123,7 +132,7 @@ http_open(const struct http_options *options, struct http **out)
 	struct http *h;
 
 	*out = NULL;
-	if ((e = library_start()) != NULL)
+	if ((e = http_library_start()) != NULL)
 		return e;
 	h = mem_alloc(1, sizeof(*h));
 	h->options = *options;
@@ -158,6 +167,22 @@ own_handle(struct http *h)
 		return err_new(ERR_INTERNAL, "libcurl: no handle");
 	h->owner = getpid();
 	return NULL;
+}
+
+/* Checks the very address that is connected to, so that a name which resolves
+ * differently the next time reaches nothing else. */
+static curl_socket_t
+open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *to)
+{
+	struct exchange *x = context;
+
+	if (purpose != CURLSOCKTYPE_IPCXN ||
+	    (!network_is_public(&to->addr) &&
+		!network_has(x->networks, &to->addr))) {
+		x->blocked = true;
+		return CURL_SOCKET_BAD;
+	}
+	return socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
 }
 
 static size_t
@@ -311,6 +336,10 @@ set_all(const struct http *h, struct exchange *x, struct curl_slist *headers)
 	    (rc = curl_easy_setopt(h->curl, CURLOPT_CAPATH, NULL)) == CURLE_OK)
 		rc = curl_easy_setopt(h->curl, CURLOPT_CAINFO,
 		    h->options.tls_ca);
+	if (rc == CURLE_OK && x->networks != NULL &&
+	    (rc = curl_easy_setopt(h->curl, CURLOPT_OPENSOCKETFUNCTION,
+		 open_socket)) == CURLE_OK)
+		rc = curl_easy_setopt(h->curl, CURLOPT_OPENSOCKETDATA, x);
 	if (rc == CURLE_OK && (r->body != NULL || r->method == HTTP_POST) &&
 	    (rc = curl_easy_setopt(h->curl, CURLOPT_POSTFIELDSIZE_LARGE,
 		 (curl_off_t)r->len)) == CURLE_OK)
@@ -351,10 +380,12 @@ static const struct err *
 call_failed(struct http *h, const char *origin, CURLcode rc,
     const struct exchange *x)
 {
-	const struct failure *f = failures;
+	const struct failure *f = http_failure(rc);
 
-	while (f->rc != rc && f->rc != CURLE_OK)
-		f++;
+	if (x->blocked)
+		return err_public(ERR_CONFIG,
+		    "%s has a private address, which the settings do not list",
+		    host_of(origin));
 	if (f->answered)
 		breaker_answered(&h->breaker, origin);
 	else
@@ -382,6 +413,7 @@ exchange_run(struct http *h, const char *origin, struct exchange *x, int *out)
 
 	*out = 0;
 	x->text[0] = '\0';
+	x->blocked = false;
 	x->head = 0;
 	buf_clear(&x->lines);
 	buf_clear(&x->body);
@@ -486,7 +518,9 @@ const struct err *
 http_call(struct http *h, struct arena *a, const struct http_request *r,
     struct http_response *out)
 {
-	struct exchange x = { .request = r, .url = r->url };
+	struct exchange x = { .request = r,
+		.url = r->url,
+		.networks = h->options.networks };
 	const struct err *e;
 	const char *origin;
 	int64_t wait;

@@ -13,8 +13,8 @@
  * unknown host, TLS not verified, response cut short, too large or not HTTP,
  * redirect to another server.  Both describe the failure for the client, with
  * the server's host but nothing of path, query or header.  Any status is
- * success here.  ERR_CONFIG: http:// where it is not allowed, CA file not
- * readable.  ERR_INTERNAL: requests that no caller may make: an invalid URL or
+ * success here.  ERR_CONFIG: http:// where it is not allowed, an address that is
+ * not allowed, CA file not readable.  ERR_INTERNAL: requests that no caller may make: an invalid URL or
  * one that contains a user, control bytes, more than 16 KiB of headers, a body
  * with GET.
  */
@@ -38,6 +38,9 @@ struct http_options {
 	const char *agent;  /* User-Agent */
 	bool allow_http;    /* also permit plain http:// */
 	bool direct;        /* no proxy */
+	/* Only public addresses and these networks (core/network.h) are
+	 * connected to; NULL = all addresses.  Requires `direct`. */
+	const char *networks;
 };
 
 struct http_request {

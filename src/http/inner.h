@@ -3,6 +3,8 @@
 #ifndef SLIPWAY_HTTP_INNER_H
 #define SLIPWAY_HTTP_INNER_H
 
+#include <curl/curl.h>
+
 #include "core/buf.h"
 #include "http/http.h"
 
@@ -22,6 +24,18 @@ struct breaker {
 		int64_t asked_at; /* the least recently called is replaced */
 	} server[BREAKER_SERVERS];
 };
+
+/* Initializes what the whole process shares. */
+MUSTCHECK const struct err *http_library_start(void);
+
+/* How libcurl's errors are reported. */
+struct failure {
+	CURLcode rc;
+	enum err_code code;
+	bool answered; /* no network failure: the breaker does not count it */
+	const char *text;
+};
+const struct failure *http_failure(CURLcode);
 
 /* Milliseconds until that server may be called; 0 = now. */
 int64_t breaker_wait(struct breaker *, const char *origin);

@@ -270,7 +270,9 @@ steps_copy(struct db *db, struct arena *a, const struct stmt *how, int64_t from,
 	if (d->steps.n == 0)
 		return err_public(ERR_INVALID,
 		    "The pipeline has no steps. Add a step first.");
-	return move_created(db, d->id);
+	return str_eq(d->approval, APPROVAL_REQUIRED) ?
+	    move_waiting(db, d->id) :
+	    move_created(db, d->id);
 }
 
 static int64_t

@@ -2,6 +2,7 @@
 #include "store/lock.h"
 
 #include "store/move.h"
+#include "store/notice.h"
 #include "store/store.h"
 
 /* clang-format off */
@@ -192,7 +193,11 @@ lock_over(struct db *db, struct arena *a, int64_t project_id,
 const struct err *
 lock_put(struct db *db, const struct deploy_lock *lock)
 {
-	return db_exec(db, &put, lock, NULL);
+	const struct err *e;
+
+	if ((e = db_exec(db, &put, lock, NULL)) != NULL)
+		return e;
+	return notice_want_lock(db, lock);
 }
 
 const struct err *

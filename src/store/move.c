@@ -3,6 +3,7 @@
 
 #include "store/audit.h"
 #include "store/environment.h"
+#include "store/notice.h"
 #include "store/report.h"
 #include "store/store.h"
 
@@ -232,8 +233,20 @@ writes_of(const struct move *m)
 	return found;
 }
 
+/* The event of a state that notifiers send messages of; NOTICE__MAX = none.
+ * Only the checkout, and not the claim, starts a deployment for good. */
+static const enum notice_event event_of[STATE__MAX] = {
+	[STATE_PENDING] = NOTICE__MAX,
+	[STATE_RUNNING] = NOTICE_STARTED,
+	[STATE_SUCCESS] = NOTICE_SUCCEEDED,
+	[STATE_FAILED] = NOTICE_FAILED,
+	[STATE_SKIPPED] = NOTICE__MAX,
+	[STATE_CANCELED] = NOTICE__MAX,
+	[STATE_INTERRUPTED] = NOTICE_FAILED,
+};
+
 /* Announces deployments in a new state, in the same transaction, after their
- * rows are written. Further recipients (notifiers) belong here.
+ * rows are written. Further recipients belong here.
  * What ends before it runs is canceled by a request, which has an entry in the
  * audit log itself. */
 static const struct err *
@@ -246,6 +259,9 @@ announce(struct db *db, const struct move *m, enum commit_state state)
 		return e;
 	if (m->from == STATE_RUNNING && state_kinds[m->to].is_final &&
 	    (e = audit_end(db, m->id, m->from, m->to, m->reason)) != NULL)
+		return e;
+	if (event_of[m->to] != NOTICE__MAX &&
+	    (e = notice_want(db, m->id, event_of[m->to])) != NULL)
 		return e;
 	if (m->id != 0)
 		return report_want(db, m->id, state);
@@ -294,6 +310,16 @@ move_created(struct db *db, int64_t id)
 	const struct move m = { .id = id, .to = STATE_PENDING };
 
 	return announce(db, &m, COMMIT_PENDING);
+}
+
+const struct err *
+move_waiting(struct db *db, int64_t id)
+{
+	const struct err *e;
+
+	if ((e = move_created(db, id)) != NULL)
+		return e;
+	return notice_want(db, id, NOTICE_WAITING);
 }
 
 const struct err *

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * State transitions of deployments and steps. No other file writes a status: a
- * move writes the row, the steps, the size of the log and the outbox of commit
- * statuses in one transaction.
+ * move writes the row, the steps, the size of the log and the outboxes of commit
+ * statuses and notifiers in one transaction.
  *
  * A move is conditional. It names the state that it starts from, and, while a
  * runner holds the deployment, the epoch. If the row does not match, the move
@@ -57,6 +57,8 @@ MUSTCHECK const struct err *move_deployment(struct db *, const struct move *,
     int64_t *out);
 /* Inside the transaction that inserts a pending deployment. */
 MUSTCHECK const struct err *move_created(struct db *, int64_t id);
+/* The same for one that waits for approval. */
+MUSTCHECK const struct err *move_waiting(struct db *, int64_t id);
 /* Inside the transaction that stores the commit of a running deployment: from
  * now on the commit can get its status. */
 MUSTCHECK const struct err *move_checked_out(struct db *, int64_t id);

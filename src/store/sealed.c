@@ -7,6 +7,7 @@
 #include "store/env.h"
 #include "store/gittoken.h"
 #include "store/hook.h"
+#include "store/notifier.h"
 #include "store/session.h"
 #include "store/store.h"
 
@@ -58,6 +59,14 @@ hook_purpose(struct arena *a, const struct sealed_row *row, const char *name)
 }
 
 static const char *
+notifier_purpose(struct arena *a, const struct sealed_row *row,
+    const char *name)
+{
+	(void)name;
+	return arena_printf(a, NOTIFIER_PURPOSE, (long long)row->id);
+}
+
+static const char *
 signin_purpose(struct arena *a, const struct sealed_row *row, const char *name)
 {
 	(void)name;
@@ -88,6 +97,14 @@ variable_purpose(struct arena *a, const struct sealed_row *row,
 	    id, bytes, "project_id AS id, ", "value",			\
 	    SEALED_BYTES, hook_purpose, hook_label,			\
 	    "hook secrets of projects")					\
+	X(notifiers, "notifier", "id", "secret",				\
+	    id, bytes, "id, ", "value",					\
+	    SEALED_BYTES, notifier_purpose, notifier_label,		\
+	    "secrets of notifiers")					\
+	X(old_notifiers, "notifier", "id", "old_secret",		\
+	    id, bytes, "id, ", "value",					\
+	    SEALED_BYTES, notifier_purpose, notifier_label,		\
+	    "earlier secrets of notifiers")				\
 	X(signin, "signin", "state_hash", "verifier",			\
 	    hash, hash, "state_hash AS hash, ", "value",		\
 	    SEALED_BYTES, signin_purpose, signin_label,			\
@@ -161,6 +178,14 @@ static const struct stmt hook_label = {
 	.name = "sealed_hook_label",
 	.sql = "SELECT CONCAT('hook secret of ', " PROJECT_NAME ") AS label"
 	       " FROM project p WHERE p.id = ?",
+	.args = id_args,
+	.row = label_row,
+	.rowsize = sizeof(struct label),
+};
+static const struct stmt notifier_label = {
+	.name = "sealed_notifier_label",
+	.sql = "SELECT CONCAT('secret of notifier ', id) AS label"
+	       " FROM notifier WHERE id = ?",
 	.args = id_args,
 	.row = label_row,
 	.rowsize = sizeof(struct label),
@@ -242,6 +267,7 @@ static const struct stmt *const sealed_stmts[] = {
 #undef X
 	    & user_label,
 	&hook_label,
+	&notifier_label,
 	&signin_label,
 	&project_label,
 	&environment_label,

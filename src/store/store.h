@@ -38,6 +38,8 @@
 	X(lock)								\
 	X(logline)							\
 	X(move)								\
+	X(notice)							\
+	X(notifier)							\
 	X(pipeline)							\
 	X(project)							\
 	X(projectdir)							\

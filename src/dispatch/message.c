@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: ISC */
+#include "dispatch/message.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "core/buf.h"
+#include "core/state.h"
+#include "core/str.h"
+#include "crypto/crypto.h"
+#include "dispatch/text.h"
+#include "json/json.h"
+
+#define BODY_MAX ((size_t)256 << 10)
+#define TITLE_MAX 400 /* bytes */
+#define LINE_MAX 500  /* characters of a text that others wrote */
+#define HASH_SHOWN 10
+#define WORD_BYTES 42 /* of text in an encoded word (RFC 2047) */
+#define LINE_BYTES 57 /* of text in a line of base64 (RFC 2045) */
+
+#define N(m, ...) FIELD(struct notice, m, FIELD_OUT | FIELD_NULL, __VA_ARGS__)
+static const struct field data_fields[] = {
+	N(deployment_id, .doc = NULL),
+	N(project_id, .doc = NULL),
+	N(project, .doc = NULL),
+	N(environment_id, .doc = NULL),
+	N(environment, .doc = NULL),
+	N(environment_url, .doc = NULL),
+	N(pipeline_id, .doc = NULL),
+	N(pipeline, .doc = NULL),
+	N(branch, .doc = NULL),
+	N(commit_hash, .doc = NULL),
+	N(commit_message, .doc = NULL),
+	N(status, .doc = NULL),
+	N(reason, .doc = NULL),
+	N(detail, .doc = NULL),
+	N(trigger, .doc = NULL),
+	N(user, .doc = NULL),
+	N(text, .outside = "lockReason"),
+	N(url, .doc = NULL),
+	FIELD_END,
+};
+static const struct shape data_shape = {
+	.name = "NoticeData",
+	.fields = data_fields,
+	.size = sizeof(struct notice),
+};
+
+/* What the title says about the deployment. */
+static const char *const verbs[NOTICE__MAX] = {
+	[NOTICE_STARTED] = "has started",
+	[NOTICE_SUCCEEDED] = "succeeded",
+	[NOTICE_FAILED] = "failed",
+	[NOTICE_RECOVERED] = "succeeded again",
+	[NOTICE_WAITING] = "waits for approval",
+};
+
+const struct err *
+message_webhook(struct arena *a, const struct notice *n, const char **out)
+{
+	const struct err *e;
+	struct buf b;
+
+	*out = NULL;
+	buf_init(&b, BODY_MAX);
+	buf_puts(&b, "{\"type\":");
+	json_string(&b, notice_events[notice_event_find(n->event)].type);
+	buf_puts(&b, ",\"timestamp\":");
+	json_when(&b, n->created_at);
+	buf_puts(&b, ",\"data\":");
+	json_write(&b, &data_shape, n, 0);
+	buf_puts(&b, "}");
+	if ((e = buf_check(&b)) == NULL)
+		*out = arena_strdup(a, b.data);
+	buf_release(&b);
+	return e;
+}
+
+static const char *
+title(struct arena *a, const struct notice *n)
+{
+	const enum notice_event event = notice_event_find(n->event);
+	const char *verb = verbs[event];
+	const char *place = n->project == NULL ? "slipway" : n->project;
+
+	if (event == NOTICE_TEST)
+		return "Test message of slipway";
+	if (event == NOTICE_LOCKED)
+		return arena_printf(a, "%s%s%s is locked", place,
+		    n->environment == NULL ? "" : ": ",
+		    n->environment == NULL ? "" : n->environment);
+	if (state_find(n->status) == STATE_INTERRUPTED)
+		verb = "was interrupted";
+	return arena_printf(a, "%s: deployment %lld%s%s %s", place,
+	    (long long)n->deployment_id.n, n->environment == NULL ? "" : " to ",
+	    n->environment == NULL ? "" : n->environment, verb);
+}
+
+/* Adds a line unless the text is NULL or empty. */
+static void
+line(struct buf *b, struct arena *a, const char *label, const char *text)
+{
+	if (text != NULL && *text != '\0')
+		buf_printf(b, "%s%s\n", label,
+		    text_clean(a, str_clip(a, text, LINE_MAX), LINE_MAX));
+}
+
+/* The first line of a commit's message. */
+static const char *
+subject(struct arena *a, const char *message)
+{
+	return message == NULL ?
+	    NULL :
+	    arena_strndup(a, message, strcspn(message, "\r\n"));
+}
+
+/* The lines below the title. */
+static const char *
+details(struct arena *a, const struct notice *n)
+{
+	const char *out;
+	struct buf b;
+
+	buf_init(&b, BODY_MAX);
+	if (notice_event_find(n->event) == NOTICE_FAILED)
+		line(&b, a, "", n->detail);
+	line(&b, a, "Reason: ", n->text);
+	line(&b, a, "Pipeline: ", n->pipeline);
+	line(&b, a, "Branch: ", n->branch);
+	if (n->commit_hash != NULL)
+		line(&b, a, "Commit: ",
+		    arena_printf(a, "%.*s %s", HASH_SHOWN, n->commit_hash,
+			n->commit_message == NULL ?
+			    "" :
+			    subject(a, n->commit_message)));
+	line(&b, a, "By: ", n->user);
+	line(&b, a, "", n->url);
+	out = b.len == 0 ? "" : arena_strdup(a, b.data);
+	buf_release(&b);
+	return out;
+}
+
+/* Chat services read <, > and & as markup, which could mention everyone. */
+static void
+put_plain(struct buf *b, const char *text)
+{
+	for (; *text != '\0'; text++)
+		if (*text == '<')
+			buf_puts(b, "&lt;");
+		else if (*text == '>')
+			buf_puts(b, "&gt;");
+		else if (*text == '&')
+			buf_puts(b, "&amp;");
+		else
+			buf_putc(b, *text);
+}
+
+const struct err *
+message_chat(struct arena *a, const struct notice *n, const char **out)
+{
+	const struct err *e;
+	struct buf text, b;
+
+	*out = NULL;
+	buf_init(&text, BODY_MAX);
+	buf_init(&b, BODY_MAX);
+	put_plain(&text, title(a, n));
+	buf_putc(&text, '\n');
+	put_plain(&text, details(a, n));
+	if ((e = buf_check(&text)) == NULL) {
+		buf_puts(&b, "{\"text\":");
+		json_string(&b, text.data);
+		buf_puts(&b, "}");
+		e = buf_check(&b);
+	}
+	if (e == NULL)
+		*out = arena_strdup(a, b.data);
+	buf_release(&text);
+	buf_release(&b);
+	return e;
+}
+
+/* A header of any text, in encoded words. */
+static void
+put_header(struct buf *b, struct arena *a, const char *name, const char *text)
+{
+	const char *word;
+
+	buf_printf(b, "%s:", name);
+	for (; *text != '\0'; text += strlen(word)) {
+		word = str_clip(a, text, WORD_BYTES);
+		buf_printf(b, "%s =?UTF-8?B?%s?=\r\n", "",
+		    crypto_base64(a, word, strlen(word)));
+	}
+}
+
+static void
+put_body(struct buf *b, struct arena *a, const char *text)
+{
+	size_t left = strlen(text), len;
+
+	for (; left > 0; text += len, left -= len) {
+		len = left < LINE_BYTES ? left : LINE_BYTES;
+		buf_printf(b, "%s\r\n", crypto_base64(a, text, len));
+	}
+}
+
+const char *
+message_mail(struct arena *a, const struct notice *n, const char *from,
+    const char *to)
+{
+	const char *head = text_clean(a, str_clip(a, title(a, n), TITLE_MAX),
+	    TITLE_MAX);
+	const time_t at = (time_t)(n->created_at.ms / 1000);
+	char date[STR_TIME_SIZE];
+	const char *out;
+	struct tm tm;
+	struct buf b;
+
+	(void)gmtime_r(&at, &tm);
+	(void)strftime(date, sizeof(date), "%a, %d %b %Y %H:%M:%S +0000", &tm);
+	buf_init(&b, BODY_MAX);
+	buf_printf(&b, "From: slipway <%s>\r\nTo: %s\r\n", from, to);
+	put_header(&b, a, "Subject", head);
+	buf_printf(&b,
+	    "Date: %s\r\nMessage-ID: <%s%s>\r\n"
+	    "Auto-Submitted: auto-generated\r\nMIME-Version: 1.0\r\n"
+	    "Content-Type: text/plain; charset=utf-8\r\n"
+	    "Content-Transfer-Encoding: base64\r\n\r\n",
+	    date, n->message_id, strchr(from, '@'));
+	put_body(&b, a, arena_printf(a, "%s\n\n%s", head, details(a, n)));
+	out = arena_strdup(a, b.data);
+	buf_release(&b);
+	return out;
+}

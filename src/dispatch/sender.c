@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: ISC */
+#include "dispatch/sender.h"
+
+#include <sys/wait.h>
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "core/log.h"
+#include "core/str.h"
+#include "dispatch/backoff.h"
+#include "dispatch/child.h"
+#include "dispatch/context.h"
+
+#define LOOK_MS 5000 /* between looks at the table */
+#define MORE_MS 250  /* the same, while a child sends and more may be due */
+#define PAUSE_MIN 1000
+#define PAUSE_MAX 60000
+#define DELAY_MAX 3600 /* seconds */
+
+/* The place of a child in the table; -1 if it is not there. */
+static int
+place_of(const struct sender *s, size_t children, pid_t pid)
+{
+	size_t i;
+
+	for (i = 0; i < children; i++)
+		if (s->child[i] == pid)
+			return (int)i;
+	return -1;
+}
+
+static bool
+is_busy(const struct sender *s)
+{
+	size_t i;
+
+	for (i = 0; i < SENDER_CHILDREN; i++)
+		if (s->child[i] != 0)
+			return true;
+	return false;
+}
+
+static void
+ended(struct sender *s, int status)
+{
+	const bool sent = WIFEXITED(status) && WEXITSTATUS(status) == SENT;
+
+	s->pause = sent ? 0 : backoff(s->pause, PAUSE_MIN, PAUSE_MAX);
+	s->at = time_mono_ms() + s->pause;
+}
+
+static void
+child_start(const struct sender_kind *kind, struct sender *s,
+    struct dispatch *d, int place)
+{
+	const pid_t pid = child_fork(-1);
+
+	if (pid == 0)
+		_exit((int)kind->send(d));
+	if (pid == -1) {
+		log_err(err_errno("fork"), kind->what);
+		ended(s, -1);
+		return;
+	}
+	s->child[place] = pid;
+}
+
+int64_t
+sender_next(const struct sender_kind *kind, const struct sender *s,
+    const struct dispatch *d)
+{
+	if (place_of(s, kind->children, 0) == -1 || !kind->is_enabled(d))
+		return INT64_MAX;
+	return s->at;
+}
+
+void
+sender_work(const struct sender_kind *kind, struct sender *s,
+    struct dispatch *d, int64_t now)
+{
+	int64_t ms;
+
+	if (now < sender_next(kind, s, d))
+		return;
+	s->at = now + LOOK_MS;
+	if (!database_done(&d->database, kind->due(d->db, LOOK_MS, &ms),
+		kind->what))
+		return;
+	s->at = now + (ms > 0 ? ms : MORE_MS);
+	if (ms > 0)
+		return;
+	arena_clear(d->a);
+	child_start(kind, s, d, place_of(s, kind->children, 0));
+}
+
+void
+sender_events(struct sender *s, unsigned events)
+{
+	if ((events & EVENT_RELOAD) != 0)
+		s->pause = s->at = 0;
+	if ((events & (EVENT_STATUS | EVENT_WAKE)) != 0 && s->pause == 0)
+		s->at = 0;
+}
+
+void
+sender_child(struct sender *s, pid_t pid, int status)
+{
+	const int place = place_of(s, SENDER_CHILDREN, pid);
+
+	if (place == -1)
+		return;
+	s->child[place] = 0;
+	ended(s, status);
+}
+
+bool
+sender_is_idle(const struct sender_kind *kind, const struct sender *s,
+    const struct dispatch *d, int64_t now)
+{
+	return !is_busy(s) && sender_next(kind, s, d) > now;
+}
+
+int64_t
+sender_delay(int64_t first, int64_t attempts, int64_t min)
+{
+	int64_t seconds = first, i;
+
+	for (i = 1; i < attempts && seconds < DELAY_MAX; i++)
+		seconds *= 2;
+	if (seconds < min)
+		seconds = min;
+	if (seconds > DELAY_MAX)
+		seconds = DELAY_MAX;
+	return seconds + (int64_t)arc4random_uniform((uint32_t)seconds / 4 + 1);
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Sends what an outbox holds.
+ *
+ * While anything is due, child processes send it, one message after the other,
+ * and end; the loop only checks, with one cheap read every few seconds, whether
+ * anything is due.  With several children, a slow receiver delays no other one.
+ *
+ * SENDER_FUNCTIONS() defines the functions of a part from a kind of sender, and
+ * SENDER_MEMBERS() lists them.
+ */
+#ifndef SLIPWAY_DISPATCH_SENDER_H
+#define SLIPWAY_DISPATCH_SENDER_H
+
+#include <sys/types.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/err.h"
+#include "dispatch/part.h"
+
+#define SENDER_CHILDREN 8
+#define SENDER_TURN_MS 60000 /* then a child ends, to read new settings */
+#define SENDER_HOLD                                                            \
+	60 /* seconds for which a child claims a message: more than
+			* it has for sending it */
+#define SENDER_SEND_MS 30000
+
+struct db;
+
+enum sent {
+	SENT,      /* or dropped, or put off */
+	SENT_AWAY, /* the only receiver, or the database, cannot be reached */
+};
+
+struct sender_kind {
+	const char *what; /* for messages: "commit statuses" */
+	size_t children;  /* at the same time, at most SENDER_CHILDREN */
+	bool (*is_enabled)(const struct dispatch *);
+	/* Milliseconds until something is due, at most `max`. */
+	const struct err *(*due)(struct db *, int64_t max, int64_t *out);
+	/* In a child: sends what is due. */
+	enum sent (*send)(struct dispatch *);
+};
+
+struct sender {
+	pid_t child[SENDER_CHILDREN]; /* 0 = none */
+	int64_t at;
+	int64_t pause;
+};
+
+int64_t sender_next(const struct sender_kind *, const struct sender *,
+    const struct dispatch *);
+void sender_work(const struct sender_kind *, struct sender *, struct dispatch *,
+    int64_t now);
+/* Something new may be due.  That does not shorten the pause for a receiver
+ * that cannot be reached; new settings do. */
+void sender_events(struct sender *, unsigned events);
+void sender_child(struct sender *, pid_t, int status);
+bool sender_is_idle(const struct sender_kind *, const struct sender *,
+    const struct dispatch *, int64_t now);
+/* Seconds until the next attempt, about: `first`, then twice as many each time,
+ * at least `min` and at most an hour. */
+int64_t sender_delay(int64_t first, int64_t attempts, int64_t min);
+
+/* clang-format off */
+#define SENDER_FUNCTIONS(name, kind)					\
+	static void name##_work(struct dispatch *d, void *state,	\
+	    int64_t now)						\
+	{								\
+		sender_work(&(kind), state, d, now);			\
+	}								\
+	static int64_t name##_next(const struct dispatch *d,		\
+	    const void *state, int64_t now)				\
+	{								\
+		(void)now;						\
+		return sender_next(&(kind), state, d);			\
+	}								\
+	static void name##_events(void *state, unsigned events)		\
+	{								\
+		sender_events(state, events);				\
+	}								\
+	static void name##_child(struct dispatch *d, void *state,	\
+	    pid_t pid, int status)					\
+	{								\
+		(void)d;						\
+		sender_child(state, pid, status);			\
+	}								\
+	static bool name##_is_idle(const struct dispatch *d,		\
+	    const void *state, int64_t now)				\
+	{								\
+		return sender_is_idle(&(kind), state, d, now);		\
+	}
+#define SENDER_MEMBERS(name)						\
+	.size = sizeof(struct sender),					\
+	.work = name##_work,						\
+	.next = name##_next,						\
+	.events = name##_events,					\
+	.child = name##_child,						\
+	.is_idle = name##_is_idle,
+/* clang-format on */
+
+#endif

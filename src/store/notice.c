@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: ISC */
+#include "store/notice.h"
+
+#include <string.h>
+
+#include "store/notifier.h"
+#include "store/store.h"
+
+#define SMALL_ARENA 4096
+#define ROUNDS 16 /* attempts before a claim gives up */
+
+/* Arguments of all statements here. */
+struct notice_args {
+	int64_t id;
+	int64_t notifier_id;
+	const char *events; /* a list in JSON */
+	int64_t project_id;
+	int64_t environment_id;
+	int64_t user_id;
+	const char *text;
+	int64_t seconds;
+	struct when held_until;
+};
+struct number {
+	int64_t n;
+};
+
+#define A(m) FIELD(struct notice_args, m, 0)
+#define N(m) FIELD(struct notice, m, 0)
+#define NULLABLE(m) FIELD(struct notice, m, FIELD_NULL)
+
+static const struct field n_row[] = { FIELD(struct number, n, 0), FIELD_END };
+static const struct field id_args[] = { A(id), FIELD_END };
+
+#define SUBSCRIBES(event) "JSON_CONTAINS(n.events, JSON_QUOTE(" event "))"
+/* Events of the deployment `d`, each once. */
+#define WANT                                                                   \
+	"INSERT INTO notice (notifier_id, event, project_id, environment_id,"  \
+	" deployment_id, user_id) SELECT "
+#define PLACE ", d.project_id, d.environment_id, d.id, "
+#define ONCE " ON DUPLICATE KEY UPDATE notice.id = notice.id"
+/* The deployment to the same place that ended before. */
+#define BEFORE                                                                 \
+	"(SELECT MAX(b.id) FROM deployment b"                                  \
+	" WHERE b.pipeline_id = d.pipeline_id AND b.id < d.id"                 \
+	" AND b.environment_id <=> d.environment_id"                           \
+	" AND b.status IN ('success', 'failed', 'interrupted'))"
+#define FAILED_BEFORE                                                          \
+	"EXISTS (SELECT 1 FROM deployment o WHERE o.id = " BEFORE              \
+	" AND o.status <> 'success')"
+static const struct field want_args[] = { A(events), A(id), FIELD_END };
+static const struct stmt want = {
+	.name = "notice_want",
+	.sql = WANT
+	"n.id, v.event" PLACE "NULL FROM JSON_TABLE(?, '$[*]'"
+	" COLUMNS (event VARCHAR(30) PATH '$')) v"
+	" JOIN deployment d ON d.id = ?"
+	" JOIN notifier n ON n.valid = 1 AND n.active = 1"
+	" AND (n.project_id IS NULL"
+	" OR n.project_id = d.project_id)"
+	" AND (n.environment_id IS NULL"
+	" OR n.environment_id = d.environment_id)"
+	" WHERE " SUBSCRIBES(
+	    "v.event") " AND CASE v.event"
+		       " WHEN 'recovered' THEN " FAILED_BEFORE
+		       " WHEN 'succeeded' THEN NOT (" SUBSCRIBES(
+			   "'recovered'") " AND " FAILED_BEFORE ") ELSE 1 END"
+					  " ORDER BY v.event = 'started' DESC" ONCE,
+	.args = want_args,
+};
+#define TO_USER                                                                \
+	" AND u.valid = 1 AND u.status = 'active' AND u.email LIKE '%@%'"      \
+	" WHERE d.id = ? AND NOT EXISTS (SELECT 1 FROM notifier n"             \
+	" WHERE n.valid = 1 AND (n.project_id IS NULL"                         \
+	" OR n.project_id = d.project_id))" ONCE
+static const struct stmt mail_failure = {
+	.name = "notice_mail_failure",
+	.sql = WANT "0, 'failed'" PLACE "u.id FROM deployment d"
+		    " JOIN user u ON u.id = d.created_by" TO_USER,
+	.args = id_args,
+};
+static const struct stmt mail_recovery = {
+	.name = "notice_mail_recovery",
+	.sql = WANT "0, 'recovered'" PLACE "u.id FROM deployment d"
+		    " JOIN deployment o ON o.id = " BEFORE
+		    " AND o.status <> 'success'"
+		    " JOIN user u ON u.id = o.created_by" TO_USER,
+	.args = id_args,
+};
+static const struct field lock_args[] = { A(project_id), A(environment_id),
+	A(user_id), A(text), A(project_id), A(project_id), A(environment_id),
+	A(environment_id), FIELD_END };
+static const struct stmt want_lock = {
+	.name = "notice_want_lock",
+	.sql = "INSERT INTO notice (notifier_id, event, project_id,"
+	       " environment_id, user_id, text) SELECT n.id, 'locked',"
+	       " NULLIF(?, 0), NULLIF(?, 0), ?, ? FROM notifier n"
+	       " WHERE n.valid = 1 AND n.active = 1"
+	       " AND (? = 0 OR n.project_id IS NULL OR n.project_id = ?)"
+	       " AND (? = 0 OR n.environment_id IS NULL"
+	       " OR n.environment_id = ?) AND " SUBSCRIBES("'locked'"),
+	.args = lock_args,
+};
+static const struct field test_args[] = { A(user_id), A(notifier_id),
+	FIELD_END };
+static const struct stmt want_test = {
+	.name = "notice_want_test",
+	.sql = "INSERT INTO notice (notifier_id, event, project_id,"
+	       " environment_id, user_id) SELECT n.id, 'test', n.project_id,"
+	       " n.environment_id, ? FROM notifier n WHERE n.id = ?",
+	.args = test_args,
+};
+
+/* While a notice of the same notifier is on its way, others wait. */
+#define FREE                                                                   \
+	"NOT EXISTS (SELECT 1 FROM notice h"                                   \
+	" WHERE h.notifier_id = m.notifier_id AND h.held_until > NOW(3))"
+static const struct stmt candidates = {
+	.name = "notice_candidates",
+	.sql = "SELECT m.id AS n FROM notice m WHERE m.next_at <= NOW(3)"
+	       " AND " FREE " ORDER BY m.next_at, m.id LIMIT 4",
+	.row = n_row,
+	.rowsize = sizeof(struct number),
+};
+static const struct stmt due = {
+	.name = "notice_due",
+	.sql = "SELECT GREATEST(0, TIMESTAMPDIFF(MICROSECOND, NOW(3),"
+	       " m.next_at) DIV 1000) AS n FROM notice m"
+	       " WHERE m.next_at IS NOT NULL AND " FREE
+	       " ORDER BY m.next_at LIMIT 1",
+	.row = n_row,
+	.rowsize = sizeof(struct number),
+};
+static const struct field take_args[] = { A(seconds), A(id), FIELD_END };
+static const struct stmt take = {
+	.name = "notice_take",
+	.sql = "UPDATE notice SET attempts = attempts + 1,"
+	       " next_at = NOW(3) + INTERVAL ? SECOND, held_until = next_at"
+	       " WHERE id = ? AND next_at <= NOW(3)",
+	.args = take_args,
+};
+
+static const struct field notice_row[] = { N(id), N(message_id), N(notifier_id),
+	N(event), NULLABLE(text), N(attempts), N(age), N(created_at),
+	N(held_until), NULLABLE(kind), NULLABLE(target), NULLABLE(secret),
+	NULLABLE(old_secret), NULLABLE(last_error), NULLABLE(email),
+	NULLABLE(project_id), NULLABLE(project), NULLABLE(environment_id),
+	NULLABLE(environment), NULLABLE(environment_url),
+	NULLABLE(deployment_id), NULLABLE(pipeline_id), NULLABLE(pipeline),
+	NULLABLE(branch), NULLABLE(commit_hash), NULLABLE(commit_message),
+	NULLABLE(status), NULLABLE(reason), NULLABLE(detail), NULLABLE(trigger),
+	NULLABLE(user), FIELD_END };
+static const struct stmt load = {
+	.name = "notice_load",
+	.sql = "SELECT m.id, m.message_id, m.notifier_id, m.event, m.text,"
+	       " m.attempts, TIMESTAMPDIFF(SECOND, m.created_at, NOW(3)) AS"
+	       " age, m.created_at, m.held_until,"
+	       " IF(m.notifier_id = 0, 'mail', n.kind) AS kind, n.target,"
+	       " n.secret, IF(n.rotated_at > NOW(3) - INTERVAL 1 DAY,"
+	       " n.old_secret, NULL) AS old_secret, n.last_error, r.email,"
+	       " m.project_id, p.name AS project, m.environment_id,"
+	       " e.name AS environment, e.url AS environment_url,"
+	       " m.deployment_id, d.pipeline_id, l.name AS pipeline, d.branch,"
+	       " d.commit_hash, d.commit_message, d.status, d.reason,"
+	       " d.detail, d.`trigger`, u.username AS user FROM notice m"
+	       " LEFT JOIN notifier n ON n.id = m.notifier_id"
+	       " AND n.valid = 1 AND n.active = 1"
+	       " LEFT JOIN deployment d ON d.id = m.deployment_id"
+	       " LEFT JOIN project p ON p.id = m.project_id"
+	       " LEFT JOIN environment e ON e.id = m.environment_id"
+	       " LEFT JOIN pipeline l ON l.id = d.pipeline_id"
+	       " LEFT JOIN user r ON m.notifier_id = 0 AND r.id = m.user_id"
+	       " AND r.valid = 1 AND r.status = 'active'"
+	       " LEFT JOIN user u"
+	       " ON u.id = IF(d.id IS NULL, m.user_id, d.created_by)"
+	       " WHERE m.id = ?",
+	.args = id_args,
+	.row = notice_row,
+	.rowsize = sizeof(struct notice),
+};
+
+/* A delivered notice stays for a while, so that its event is not sent again. */
+static const struct stmt close_one = {
+	.name = "notice_close",
+	.sql = "UPDATE notice SET next_at = NULL, held_until = NULL"
+	       " WHERE id = ?",
+	.args = id_args,
+};
+static const struct field later_args[] = { A(seconds), A(id), A(held_until),
+	FIELD_END };
+static const struct stmt later = {
+	.name = "notice_later",
+	.sql = "UPDATE notice SET held_until = NULL,"
+	       " next_at = NOW(3) + INTERVAL ? SECOND"
+	       " WHERE id = ? AND held_until <=> ?",
+	.args = later_args,
+};
+static const struct field postpone_args[] = { A(seconds), A(notifier_id), A(id),
+	A(held_until), A(seconds), FIELD_END };
+static const struct stmt postpone = {
+	.name = "notice_postpone",
+	.sql = "UPDATE notice SET held_until = NULL,"
+	       " next_at = NOW(3) + INTERVAL ? SECOND WHERE notifier_id = ?"
+	       " AND ((id = ? AND held_until <=> ?)"
+	       " OR (COALESCE(held_until <= NOW(3), 1)"
+	       " AND next_at < NOW(3) + INTERVAL ? SECOND))",
+	.args = postpone_args,
+};
+
+#define OLD " next_at IS NULL AND created_at < NOW(3) - INTERVAL 30 DAY"
+static const struct stmt old = {
+	.name = "notice_old",
+	.sql = "SELECT COUNT(*) AS n FROM (SELECT 1 FROM notice WHERE" OLD
+	       " LIMIT 1) t",
+	.row = n_row,
+	.rowsize = sizeof(struct number),
+};
+static const struct stmt tidy = {
+	.name = "notice_tidy",
+	.sql = "DELETE FROM notice WHERE" OLD " ORDER BY created_at LIMIT 500",
+};
+
+static const struct stmt *const notice_stmts[] = {
+	&want,
+	&mail_failure,
+	&mail_recovery,
+	&want_lock,
+	&want_test,
+	&candidates,
+	&due,
+	&take,
+	&load,
+	&close_one,
+	&later,
+	&postpone,
+	&old,
+	&tidy,
+	NULL,
+};
+
+const struct store notice_store = {
+	.stmts = notice_stmts,
+};
+
+/* The events to record, as JSON, and the mail.  The start of a short deployment
+ * is recorded with its end. */
+static const struct {
+	const char *events;
+	const struct stmt *mail;
+} recorded[NOTICE__MAX] = {
+	[NOTICE_STARTED] = { "[\"started\"]", NULL },
+	[NOTICE_SUCCEEDED] = { "[\"started\", \"succeeded\", \"recovered\"]",
+	    &mail_recovery },
+	[NOTICE_FAILED] = { "[\"started\", \"failed\"]", &mail_failure },
+	[NOTICE_WAITING] = { "[\"waiting_for_approval\"]", NULL },
+};
+
+const struct err *
+notice_want(struct db *db, int64_t deployment_id, enum notice_event event)
+{
+	const struct notice_args args = { .id = deployment_id,
+		.events = recorded[event].events };
+	const struct stmt *mail = recorded[event].mail;
+	const struct err *e;
+
+	e = db_exec(db, &want, &args, NULL);
+	if (e != NULL || mail == NULL || db_settings(db)->mail.server == NULL)
+		return e;
+	return db_exec(db, mail, &args, NULL);
+}
+
+const struct err *
+notice_want_lock(struct db *db, const struct deploy_lock *lock)
+{
+	const struct notice_args args = { .project_id = lock->project_id,
+		.environment_id = lock->environment_id,
+		.user_id = lock->locked_by.n,
+		.text = lock->reason };
+
+	return db_exec(db, &want_lock, &args, NULL);
+}
+
+const struct err *
+notice_want_test(struct db *db, int64_t notifier_id, int64_t user_id)
+{
+	const struct notice_args args = { .notifier_id = notifier_id,
+		.user_id = user_id };
+
+	return db_exec(db, &want_test, &args, NULL);
+}
+
+const struct err *
+notice_claim(struct db *db, struct arena *a, int64_t seconds,
+    struct notice *out)
+{
+	struct notice_args args = { .seconds = seconds };
+	const struct number *found;
+	const struct err *e;
+	struct db_done done;
+	struct list list;
+	int round;
+	size_t i;
+
+	(void)memset(out, 0, sizeof(*out));
+	for (round = 0; round < ROUNDS; round++) {
+		if ((e = db_rows(db, a, &candidates, NULL, &list)) != NULL)
+			return e;
+		if (list.n == 0)
+			break;
+		found = list.items;
+		for (i = 0; i < list.n; i++) {
+			args.id = found[i].n;
+			if ((e = db_exec(db, &take, &args, &done)) != NULL)
+				return e;
+			if (done.affected > 0)
+				return db_row(db, a, &load, &args, out);
+		}
+	}
+	return err_new(ERR_NOTFOUND, "no notice to send");
+}
+
+static struct notice_args
+args_of(const struct notice *n, int64_t seconds)
+{
+	return (struct notice_args){ .id = n->id,
+		.notifier_id = n->notifier_id,
+		.seconds = seconds,
+		.held_until = n->held_until };
+}
+
+/* The result of an attempt, for a transaction. */
+struct attempt {
+	const struct notice *notice;
+	const struct stmt *how;
+	int64_t seconds;
+	const char *fault;
+};
+
+static const struct err *
+attempt_body(struct db *db, void *context)
+{
+	const struct attempt *t = context;
+	const struct notice_args args = args_of(t->notice, t->seconds);
+	const struct err *e;
+
+	if ((e = db_exec(db, t->how, &args, NULL)) != NULL)
+		return e;
+	return notifier_result(db, t->notice->notifier_id, t->fault);
+}
+
+static const struct err *
+attempt_store(struct db *db, struct attempt attempt)
+{
+	return db_transaction(db, attempt_body, &attempt);
+}
+
+const struct err *
+notice_sent(struct db *db, const struct notice *n)
+{
+	return attempt_store(db,
+	    (struct attempt){ .notice = n, .how = &close_one });
+}
+
+const struct err *
+notice_drop(struct db *db, const struct notice *n, const char *fault)
+{
+	const struct notice_args args = args_of(n, 0);
+
+	if (fault == NULL)
+		return db_exec(db, &close_one, &args, NULL);
+	return attempt_store(db,
+	    (struct attempt){ .notice = n, .how = &close_one, .fault = fault });
+}
+
+const struct err *
+notice_later(struct db *db, const struct notice *n, int64_t seconds,
+    const char *fault)
+{
+	return attempt_store(db,
+	    (struct attempt){ .notice = n,
+		.how = &later,
+		.seconds = seconds,
+		.fault = fault });
+}
+
+const struct err *
+notice_postpone(struct db *db, const struct notice *n, int64_t seconds,
+    const char *fault)
+{
+	return attempt_store(db,
+	    (struct attempt){ .notice = n,
+		.how = &postpone,
+		.seconds = seconds,
+		.fault = fault });
+}
+
+static const struct err *
+disable_body(struct db *db, void *context)
+{
+	const struct attempt *t = context;
+
+	return notifier_disable(db, t->notice->notifier_id, t->fault);
+}
+
+const struct err *
+notice_disable(struct db *db, const struct notice *n, const char *fault)
+{
+	struct attempt attempt = { .notice = n, .fault = fault };
+
+	return db_transaction(db, disable_body, &attempt);
+}
+
+const struct err *
+notice_due(struct db *db, int64_t max, int64_t *out)
+{
+	struct arena *a = arena_open(SMALL_ARENA);
+	const struct err *e;
+	struct number found;
+
+	*out = max;
+	e = db_row(db, a, &due, NULL, &found);
+	arena_close(a);
+	if (e != NULL && e->code == ERR_NOTFOUND)
+		return NULL;
+	if (e == NULL && found.n < max)
+		*out = found.n;
+	return e;
+}
+
+const struct err *
+notice_tidy(struct db *db, struct arena *a)
+{
+	const struct err *e;
+	struct number found;
+
+	if ((e = db_row(db, a, &old, NULL, &found)) != NULL || found.n == 0)
+		return e;
+	return db_exec(db, &tidy, NULL, NULL);
+}

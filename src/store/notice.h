@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The outbox of notifiers: messages to deliver, and those delivered lately.
+ *
+ * A notice is written in the transaction that causes the event.  An event of a
+ * deployment has one notice per notifier, however often it is recorded.  Each
+ * has an id that all attempts to deliver it send.
+ *
+ * If no notifier covers a project and [mail] server is set, the user who
+ * started a failed deployment gets a mail, and another one on recovery.  These
+ * notices belong to notifier 0.
+ */
+#ifndef SLIPWAY_STORE_NOTICE_H
+#define SLIPWAY_STORE_NOTICE_H
+
+#include "core/notice_event.h"
+#include "db/db.h"
+#include "store/lock.h"
+
+/* A due notice, its receiver and the content of its message.  Members are NULL
+ * or not set if the event has no such object. */
+struct notice {
+	int64_t id;
+	const char *message_id;
+	int64_t notifier_id; /* 0 = a mail to the user of `email` */
+	const char *event;
+	const char *text; /* why there is a lock */
+	int64_t attempts; /* including this one */
+	int64_t age;      /* seconds since the event */
+	struct when created_at;
+	struct when held_until;
+	const char *kind; /* NULL if it has no receiver any more */
+	const char *target;
+	struct blob secret;     /* sealed */
+	struct blob old_secret; /* signs, too; len 0 = none */
+	const char *last_error;
+	const char *email;
+	struct maybe project_id;
+	const char *project;
+	struct maybe environment_id;
+	const char *environment;
+	const char *environment_url;
+	struct maybe deployment_id;
+	struct maybe pipeline_id;
+	const char *pipeline;
+	const char *branch;
+	const char *commit_hash;
+	const char *commit_message;
+	const char *status;
+	const char *reason;
+	const char *detail;
+	const char *trigger;
+	const char *user; /* who started the deployment or set the lock */
+	const char *url;  /* not in rows */
+};
+
+/* Inside the transaction in which the deployment's event happens: one of
+ * NOTICE_STARTED, NOTICE_SUCCEEDED, NOTICE_FAILED, NOTICE_WAITING.  A success
+ * after a failure is NOTICE_RECOVERED for notifiers that subscribe to it.  A
+ * deployment that ends has started. */
+MUSTCHECK const struct err *notice_want(struct db *, int64_t deployment_id,
+    enum notice_event);
+/* Inside the transaction that sets the lock. */
+MUSTCHECK const struct err *notice_want_lock(struct db *,
+    const struct deploy_lock *);
+/* A test message by that user. */
+MUSTCHECK const struct err *notice_want_test(struct db *, int64_t notifier_id,
+    int64_t user_id);
+
+/* Claims the notice that has waited longest for `seconds`; ERR_NOTFOUND,
+ * without a write, if none is due.  While a notice of a notifier is claimed,
+ * its others are not due. */
+MUSTCHECK const struct err *notice_claim(struct db *, struct arena *,
+    int64_t seconds, struct notice *out);
+/* The receiver has accepted the message. */
+MUSTCHECK const struct err *notice_sent(struct db *, const struct notice *);
+/* Gives up, or there is no receiver any more; `fault` may be NULL. */
+MUSTCHECK const struct err *notice_drop(struct db *, const struct notice *,
+    const char *fault);
+/* Records a failure: tries again in `seconds`.  Does nothing if another process
+ * has claimed the notice since. */
+MUSTCHECK const struct err *notice_later(struct db *, const struct notice *,
+    int64_t seconds, const char *fault);
+/* The same for all notices of the notifier, in their order. */
+MUSTCHECK const struct err *notice_postpone(struct db *, const struct notice *,
+    int64_t seconds, const char *fault);
+/* The receiver wants no more messages: deactivates the notifier and drops its
+ * notices. */
+MUSTCHECK const struct err *notice_disable(struct db *, const struct notice *,
+    const char *fault);
+/* Milliseconds until a notice is due, at most `max`; reads only. */
+MUSTCHECK const struct err *notice_due(struct db *, int64_t max, int64_t *out);
+/* Deletes delivered notices of last month, some hundreds per call; writes
+ * nothing if there are none. */
+MUSTCHECK const struct err *notice_tidy(struct db *, struct arena *);
+
+#endif
