@@ -19,7 +19,7 @@ struct claims {
 	int64_t pause;
 	bool is_wanted;    /* there may be something to claim */
 	bool is_held_back; /* by a Git server that does not answer */
-	bool is_drained;   /* the last look found nothing at all */
+	bool is_drained;   /* the last look left nothing */
 	struct avoid avoid;
 	struct waiting_notes notes;
 };
@@ -104,9 +104,9 @@ is_claiming(const struct dispatch *d, const struct claims *c)
 	return c->is_wanted && slots_free(d) > 0;
 }
 
-/* Nothing was found: those that were avoided can be tried again at `due`. */
+/* Nothing else waits: those that were avoided can be tried again at `due`. */
 static void
-found_none(struct claims *c, int64_t due)
+found_all(struct claims *c, int64_t due)
 {
 	c->is_wanted = due != INT64_MAX;
 	c->is_drained = !c->is_wanted && !c->is_held_back;
@@ -128,17 +128,17 @@ claim(struct dispatch *d, struct claims *c)
 		.navoid = avoid_now(&c->avoid, ids, &due),
 		.skips = skips,
 		.context = &claiming };
-	const struct claim *claimed;
+	const struct claim *one;
 	const struct err *e;
 	struct arena_mark loaded;
-	struct list list;
+	struct claimed claimed;
 	size_t i;
 
 	c->is_held_back = false;
-	e = claim_next(d->db, d->a, &by, slots_free(d), &list);
+	e = claim_next(d->db, d->a, &by, slots_free(d), &claimed);
 	if (e != NULL && e->code == ERR_NOTFOUND) {
 		(void)database_done(&d->database, NULL, "claim");
-		found_none(c, due);
+		found_all(c, due);
 		return false;
 	}
 	if (!database_done(&d->database, e, "claim")) {
@@ -146,14 +146,16 @@ claim(struct dispatch *d, struct claims *c)
 		rest(c);
 		return false;
 	}
-	claimed = list.items;
+	if (claimed.is_all)
+		found_all(c, due);
+	one = claimed.list.items;
 	loaded = arena_mark(d->a);
-	for (i = 0; i < list.n; i++) {
-		if (!start_claimed(d, &claimed[i]))
+	for (i = 0; i < claimed.list.n; i++) {
+		if (!start_claimed(d, &one[i]))
 			rest(c);
 		arena_rewind(d->a, &loaded);
 	}
-	return true;
+	return !claimed.is_all;
 }
 
 static void

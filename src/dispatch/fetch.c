@@ -35,7 +35,7 @@ fetch_begin(struct fetch *f, const char *repository)
 {
 	fetch_host(repository, f->host);
 	f->since = time_mono_ms();
-	f->is_over = false;
+	f->is_over = f->host[0] == '\0';
 }
 
 bool

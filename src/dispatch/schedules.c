@@ -7,7 +7,8 @@
 #include "dispatch/part.h"
 
 #define LOOK_MS 10000 /* for schedules that others have created or changed */
-#define TURN_MS 50    /* for schedules in a turn: logs wait for them */
+#define WOKEN_MS 500
+#define TURN_MS 50 /* for schedules in a turn: logs wait for them */
 #define SCHEDULES "schedules"
 
 struct schedules {
@@ -85,13 +86,16 @@ schedules_next(const struct dispatch *d, const void *state, int64_t now)
 	return s->at;
 }
 
+/* A schedule may have changed, but most often a deployment was queued, and its
+ * job starts now. */
 static void
 schedules_events(void *state, unsigned events)
 {
 	struct schedules *s = state;
+	const int64_t soon = time_mono_ms() + WOKEN_MS;
 
-	if ((events & EVENT_WAKE) != 0)
-		s->at = 0;
+	if ((events & EVENT_WAKE) != 0 && s->at > soon)
+		s->at = soon;
 }
 
 /* With --once a round comes before the end. */

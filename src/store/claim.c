@@ -161,6 +161,7 @@ struct taking {
 	struct claim_candidate chosen[CLAIM_MAX];
 	bool is_ours[CLAIM_MAX];
 	size_t n;
+	bool is_all; /* there are no others */
 };
 
 static bool
@@ -279,7 +280,8 @@ choose(struct db *db, struct arena *a, struct taking *t, int round, size_t max)
 		if (round > 0)
 			first = arc4random_uniform((uint32_t)page.n + 1);
 		choose_of(t, &page, first, max);
-		if (t->n > 0 || is_last)
+		t->is_all = is_last && t->n < max;
+		if (t->n == max || is_last)
 			break;
 	}
 	return NULL;
@@ -391,14 +393,14 @@ load_claims(struct db *db, struct arena *a, const struct claim_args *args,
 
 const struct err *
 claim_next(struct db *db, struct arena *a, const struct claimer *by, size_t max,
-    struct list *out)
+    struct claimed *out)
 {
 	struct claim_args args = { .owner = by->owner };
 	struct taking t = { .by = by };
 	const struct err *e;
 	int round;
 
-	*out = (struct list){ .n = 0 };
+	*out = (struct claimed){ .is_all = false };
 	if (max > CLAIM_MAX)
 		max = CLAIM_MAX;
 	for (round = 0; round < ROUNDS; round++) {
@@ -410,8 +412,9 @@ claim_next(struct db *db, struct arena *a, const struct claimer *by, size_t max,
 			       db_transaction(db, take_body, &t);
 		if (e != NULL)
 			return e;
+		out->is_all = t.is_all;
 		if ((args.ids = ids_of(a, &t)) != NULL)
-			return load_claims(db, a, &args, out);
+			return load_claims(db, a, &args, &out->list);
 	}
 	return err_new(ERR_NOTFOUND, "nothing to claim");
 }

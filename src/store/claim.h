@@ -64,13 +64,18 @@ struct claimer {
 	void *context;
 };
 
+struct claimed {
+	struct list list; /* struct claim */
+	bool is_all;      /* nothing else can be claimed now */
+};
+
 /* Claims up to `max` pending deployments in one transaction: of each project
  * that is idle the oldest rollback, else the oldest deployment, that does not
  * wait for approval or for a runner that is offline, and is not to be avoided;
- * the oldest of all first. `out` is a list of struct claim; ERR_NOTFOUND if there are none. After any other
+ * the oldest of all first. ERR_NOTFOUND if there are none. After any other
  * error, deployments may be held without the caller's knowledge: queue_held
  * finds them, and queue_release puts them back. */
 MUSTCHECK const struct err *claim_next(struct db *, struct arena *,
-    const struct claimer *, size_t max, struct list *out);
+    const struct claimer *, size_t max, struct claimed *out);
 
 #endif

@@ -94,15 +94,15 @@ claim(char **args, const int64_t *avoid, size_t navoid)
 	const struct deployment_step *s;
 	const struct claim *c;
 	const struct err *e;
-	struct list list;
+	struct claimed claimed;
 	size_t i;
 
-	e = claim_next(db, arena, &by, 1, &list);
+	e = claim_next(db, arena, &by, 1, &claimed);
 	if (e != NULL) {
 		answer(e);
 		return;
 	}
-	c = list.items;
+	c = claimed.list.items;
 	(void)printf("%lld %lld %lld %s %s %s %d", (long long)c->id,
 	    (long long)c->epoch, (long long)c->project_id, c->project_dir,
 	    c->pipeline_name, c->env_vars.s, c->cancel ? 1 : 0);
@@ -139,12 +139,12 @@ run_drain(char **args)
 	struct queue_end end = { .reason = REASON_NONE };
 	const struct claim *c;
 	const struct err *e;
-	struct list list;
+	struct claimed claimed;
 	int idle = 0;
 	size_t i;
 
 	while (idle < 20) {
-		e = claim_next(db, arena, &by, 3, &list);
+		e = claim_next(db, arena, &by, 3, &claimed);
 		if (e != NULL && e->code == ERR_NOTFOUND) {
 			idle++;
 			continue;
@@ -154,8 +154,8 @@ run_drain(char **args)
 			continue;
 		}
 		idle = 0;
-		c = list.items;
-		for (i = 0; i < list.n; i++) {
+		c = claimed.list.items;
+		for (i = 0; i < claimed.list.n; i++) {
 			(void)printf("%lld %lld\n", (long long)c[i].id,
 			    (long long)c[i].project_id);
 			end.id = c[i].id;
