@@ -33,7 +33,7 @@ export function isolated(text) {
  */
 export function commit(hash, message) {
 	return el('span', { class: 'commit' },
-		hash !== null && el('code', { title: hash }, hash.slice(0, 8)),
+		hash !== null && [el('code', { title: hash }, hash.slice(0, 8)), ' '],
 		el('span', { class: 'subject' }, subject(message)));
 }
 
@@ -62,8 +62,8 @@ export function origin({ trigger, createdBy }) {
  */
 function target(d) {
 	const environment = environmentOf(d.environmentId);
-	return [environment !== undefined && el('span', { class: 'place-name' }, environment.name),
-		d.branch !== null && el('span', { class: 'ref' }, d.branch), commit(d.commitHash, d.commitMessage)];
+	return [environment !== undefined && [' ', el('span', { class: 'place-name' }, environment.name)],
+		d.branch !== null && [' ', el('span', { class: 'ref' }, d.branch)], ' ', commit(d.commitHash, d.commitMessage)];
 }
 
 /**
