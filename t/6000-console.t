@@ -276,6 +276,14 @@ is(focused(), 'Skip to the content', 'the first Tab offers to skip the navigatio
 ok($page->js('const r = document.activeElement.getBoundingClientRect(); return r.left >= 0 && r.top >= 0'),
     'the link is visible while it has the focus');
 
+$page->emulate('prefers-reduced-motion' => 'reduce');
+is($page->js(<<'JS'), '0s', 'nothing moves for a user who wants less motion');
+	const one = document.body.appendChild(document.createElement('p'));
+	one.className = 'loading';
+	return getComputedStyle(one).animationDuration;
+JS
+$page->emulate('prefers-reduced-motion' => '');
+
 # --- a link that signs in once, which a foreign page can contain
 my $info = 'return fetch("/api/auth/info").then((r) => r.json()).then((u) => u.username ?? "none")';
 sub who { return $page->js($info) }
@@ -333,6 +341,20 @@ $page->cdp('Network.setExtraHTTPHeaders', headers => { 'X-Test-Login' => 'ann' }
 $page->visit("/slipway/projects/$project/pipelines")->click('.ways .ways button');
 ok($page->wait_for('.menu summary', 'Ann Lee'), 'the Git server signs a user in');
 ok($page->wait_until('location.pathname.endsWith("/pipelines")'), 'the page that was asked for follows');
+
+# --- what changes: commits from the Git server
+my $repo = $forge->repo('team/shop', users => ['ann']);
+my @hash = map { $repo->commit('main', { file => "$_\n" }, "Change $_") } 1 .. 4;
+is($api->put("/api/projects/$project", { repository => $repo->clone_url })->{status}, 200,
+    'the project moves to the Git server');
+my $staging = row("SELECT id FROM environment WHERE name = 'staging'");
+$db->sql("UPDATE deployment SET status = 'success', commit_hash = '$hash[1]', environment_id = $staging"
+    . " WHERE id = 1; UPDATE environment SET live_deployment = 1 WHERE id = $staging");
+$page->visit("/slipway/projects/$project/deploy?environment=$staging");
+ok($page->wait_for('aside', '2 commits more than what is live'), 'the deploy form counts the new commits');
+is_deeply([$page->texts('.commits .subject')], ['Change 4', 'Change 3'], 'and lists them, newest first');
+is($page->js('return [...document.querySelectorAll("#branches option")].map((o) => o.value).join()'), 'main',
+    'it suggests the branches of the Git server');
 
 $page->stop;
 done_testing;
