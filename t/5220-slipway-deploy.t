@@ -8,6 +8,7 @@ use warnings;
 use Cpanel::JSON::XS qw(decode_json);
 use HTTP::Tiny;
 use IO::Socket::INET;
+use POSIX ();
 use Test::More;
 use Slipway::Client;
 use Slipway::Test;
@@ -230,6 +231,28 @@ waitpid $lossy, 0;
 
 # --- cancel, retry, open
 unlink $gate;
+# A reader that ends early, as head does, ends slipway by SIGPIPE.
+sub unread {
+	my @command = (program('slipway'), @_);
+	my $errors = tempdir() . '/unread';
+	pipe my $from, my $to or die "pipe: $!";
+	my $pid = fork;
+	die "fork: $!" if !defined $pid;
+	if (!$pid) {
+		close $from;
+		my %env = %{ $slipway->env };
+		@ENV{keys %env} = values %env;
+		open STDOUT, '>&', $to and open STDERR, '>', $errors or POSIX::_exit(99);
+		{ no warnings; exec @command; }
+		POSIX::_exit(98);
+	}
+	close $_ for $from, $to;
+	waitpid $pid, 0;
+	return ($? & 127) . slurp($errors);
+}
+is(unread(@$_), POSIX::SIGPIPE(), "@$_ ends quietly by SIGPIPE if nothing reads it")
+    for ['logs', $slow], ['logs', '-f', $slow], ['list'], ['help'];
+
 run(\%here, 'deploy', '-P', 'slow', @key);
 ($id) = $out =~ /^(\d+)/;
 $all->wait($id, qr/^running$/);

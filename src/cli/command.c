@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <err.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -410,9 +411,22 @@ unknown_report(struct command_call *call, int argc, char **argv)
 		command_print_usage(stderr, call->program, NULL);
 }
 
+/* Ends quietly, as programs do whose reader has ended.  The HTTP client ignores
+ * the signal for its connections. */
+static void
+pipe_end(void)
+{
+	struct sigaction end = { .sa_handler = SIG_DFL };
+
+	if (sigaction(SIGPIPE, &end, NULL) == 0)
+		(void)raise(SIGPIPE);
+}
+
 int
 command_report(const struct command_call *call, const struct err *e)
 {
+	if (e->sys == EPIPE && ferror(stdout))
+		pipe_end();
 	warnx("%s", str_visible(call->a, e->msg));
 	if (e->code == ERR_METHOD && call->command != NULL)
 		command_print_synopsis(stderr, call->program, call->command);
@@ -459,7 +473,10 @@ command_main(const struct program *p, int argc, char **argv)
 		status = call_run(&call, argc, argv);
 	}
 	arena_close(call.a);
-	if (fflush(stdout) != 0)
+	if (fflush(stdout) != 0) {
+		if (errno == EPIPE)
+			pipe_end();
 		err(EX_IOERR, "standard output");
+	}
 	return status;
 }
