@@ -9,8 +9,12 @@
 
 __attribute__((unused)) static const struct err lint_made;
 
-/* Arguments count as used; a function of many is never looked into. */
-void lint_uses(int first, ...);
+/* Arguments count as used, and texts are checked; a function of many arguments is
+ * never looked into. */
+void lint_new(enum err_code, const char *fmt, ...) PRINTFLIKE(2, 3);
+void lint_errno(const char *fmt, ...) PRINTFLIKE(1, 2);
+void lint_wrap(const struct err *, const char *fmt, ...) PRINTFLIKE(2, 3);
+void lint_number(enum err_code, int, const char *fmt, ...) PRINTFLIKE(3, 4);
 
 __attribute__((unused)) static void *
 lint_memory(void *p)
@@ -20,12 +24,12 @@ lint_memory(void *p)
 	return p;
 }
 
-#define err_new(...) (lint_uses(0, __VA_ARGS__), &lint_made)
-#define err_public(...) (lint_uses(0, __VA_ARGS__), &lint_made)
-#define err_errno(...) (lint_uses(0, __VA_ARGS__), &lint_made)
-#define err_wrap(...) (lint_uses(0, __VA_ARGS__), &lint_made)
-#define err_public_number(...) (lint_uses(0, __VA_ARGS__), &lint_made)
-#define err_number(...) (lint_uses(0, __VA_ARGS__), &lint_made)
+#define err_new(...) (lint_new(__VA_ARGS__), &lint_made)
+#define err_public(...) (lint_new(__VA_ARGS__), &lint_made)
+#define err_errno(...) (lint_errno(__VA_ARGS__), &lint_made)
+#define err_wrap(...) (lint_wrap(__VA_ARGS__), &lint_made)
+#define err_public_number(...) (lint_number(__VA_ARGS__), &lint_made)
+#define err_number(...) (lint_number(__VA_ARGS__), &lint_made)
 #define arena_open(...) ((struct arena *)lint_memory(arena_open(__VA_ARGS__)))
 #define arena_alloc(...) lint_memory(arena_alloc(__VA_ARGS__))
 #define arena_strndup(...) ((char *)lint_memory(arena_strndup(__VA_ARGS__)))
