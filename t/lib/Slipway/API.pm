@@ -6,7 +6,8 @@ package Slipway::API;
 #
 #   my $api = Slipway::API->start(db => $db, conf => "[api]\nworkers = 2\n");
 #   # nginx => sub { my ($name, $text) = @_; … } may change the nginx files
-#   # nginx_processes => 2: more than one worker process of nginx
+#   # nginx_processes => 2: more than one worker process of nginx;
+#   # nginx_connections: of each
 #   my $got = $api->post('/api/projects', { name => 'a', … });
 #   $got->{status}, $got->{headers}{etag}, $got->{json}, $got->{body}
 #
@@ -35,7 +36,8 @@ sub start {
 	my $dir = tempdir() . "/api$n";
 	my $self = bless { dir => $dir, n => $n, db => $opt{db}, tokens => {},
 		port => free_port(), extra => $opt{conf} || '',
-		edit => $opt{nginx}, processes => $opt{nginx_processes} }, $class;
+		edit => $opt{nginx}, processes => $opt{nginx_processes},
+		connections => $opt{nginx_connections} }, $class;
 	mkdir $dir, 0777 or die "$dir: $!";
 	chmod 0777, $dir or die "$dir: $!";
 	$opt{db}->migrate if !$opt{migrated};
@@ -177,7 +179,7 @@ sub start_nginx {
 	unlink "$dir/plain.sock"; # a crash would free a port
 	$self->{nginx} = front_nginx(join('', map { "\tinclude $dir/slipway-$_.conf;\n" } qw(http site)),
 	    dir => $dir, port => $self->{port}, name => "nginx-$self->{n}",
-	    processes => $self->{processes});
+	    processes => $self->{processes}, connections => $self->{connections});
 	return $self;
 }
 

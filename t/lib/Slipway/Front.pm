@@ -33,18 +33,20 @@ sub front_certificate {
 }
 
 # Options: dir, for all of its files; port, which it listens on; name of the
-# process; processes: the number of workers (default 1).
+# process; processes: the number of workers (default 1); connections: of each worker.
 sub front_nginx {
 	my ($http, %opt) = @_;
 	my $dir = $opt{dir};
 	my $user = is_root() ? "user www-data;\n" : '';
 	my $processes = $opt{processes} || 1;
+	my $connections = $opt{connections} || 2048;
 	spew("$dir/nginx.conf", <<"CONF");
 ${user}worker_processes $processes;
 pid $dir/nginx.pid;
 error_log $dir/nginx.err;
 daemon off;
-events { worker_connections 2048; }
+worker_rlimit_nofile @{[2 * $connections]};
+events { worker_connections $connections; }
 http {
 	client_body_temp_path $dir/tmp-body;
 	proxy_temp_path $dir/tmp-proxy;

@@ -53,15 +53,19 @@ sub is_open { my ($self) = @_; return $self->text eq '' && !$self->{ended} }
 # The response when it is complete; its status is 0 if it does not come.
 sub answer {
 	my ($self) = @_;
-	my ($head, $body, %headers);
-	poll(60, sub {
-		($head, $body) = split /\r\n\r\n/, $self->text, 2;
-		return $self->{ended} if !defined $body;
-		%headers = map { /^([^:]+): (.*)/ ? (lc $1 => $2) : () } split /\r\n/, $head;
-		return length $body >= ($headers{'content-length'} // 0) || $self->{ended};
-	});
-	my ($status) = ($head // '') =~ /\AHTTP\S+ (\d+)/;
-	return { status => $status // 0, headers => \%headers, body => $body // '' };
+	poll(60, sub { $self->complete });
+	return $self->complete || { status => 0, headers => {}, body => '' };
+}
+
+# The response if it is complete by now, else undef.
+sub complete {
+	my ($self) = @_;
+	my ($head, $body) = split /\r\n\r\n/, $self->text, 2;
+	return undef if !defined $body;
+	my %headers = map { /^([^:]+): (.*)/ ? (lc $1 => $2) : () } split /\r\n/, $head;
+	return undef if length $body < ($headers{'content-length'} // 0) && !$self->{ended};
+	my ($status) = $head =~ /\AHTTP\S+ (\d+)/;
+	return { status => $status, headers => \%headers, body => $body };
 }
 
 1;

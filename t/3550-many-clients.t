@@ -1,0 +1,85 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: ISC
+# Many clients at once: they follow one log and listen for events, and all get
+# everything, in order and once.  MANY=1000 tries a thousand of each.
+
+use strict;
+use warnings;
+use Slipway::API;
+use Slipway::DB;
+use Slipway::Stream;
+use Slipway::Test;
+use Test::More;
+use Time::HiRes qw(sleep);
+
+my $many = $ENV{MANY} || 100;
+my $db = Slipway::DB->start;
+my $api = Slipway::API->start(db => $db, nginx_connections => 8 * $many + 2048);
+my $live = $api->start_live;
+$db->sql("INSERT INTO project (id, name, repository, project_dir) VALUES (1, 'a', 'https://git.example/o/a', 'a');"
+    . "INSERT INTO pipeline (id, project_id, name) VALUES (1, 1, 'l');"
+    . "INSERT INTO deployment (id, project_id, pipeline_id, `trigger`, status, epoch)"
+    . " VALUES (1, 1, 1, 'manual', 'running', 1)");
+my $text = '';
+sub add {
+	my ($more) = @_;
+	$db->sql('INSERT INTO log_chunk (deployment_id, start, length, data)'
+	    . " VALUES (1, @{[length $text]}, @{[length $more]}, '$more')");
+	return $text .= $more;
+}
+
+# --- the clients
+my @listeners = map { Slipway::Stream->open($api, '/api/events') } 1 .. $many;
+my @followers = map { { text => '', requests => 0, end => 0 } } 1 .. $many;
+sub request {
+	my ($f) = @_;
+	$f->{requests}++;
+	$f->{stream} = Slipway::Stream->open($api, '/api/deployments/1/log?wait=20&offset=' . length $f->{text});
+	return;
+}
+# Takes the responses that have arrived, and asks for more; the number of followers that
+# have the end of the log.
+sub follow {
+	my $ended = 0;
+	for my $f (@followers) {
+		$ended++, next if $f->{end};
+		my $got = $f->{stream}->complete or next;
+		$f->{stream}->close;
+		return fail("a follower gets $got->{status}: $got->{body}") && @followers
+		    if $got->{status} !~ /^(?:200|503)$/;
+		$f->{text} .= $got->{body} if $got->{status} == 200;
+		$f->{end} = ($got->{headers}{'x-log-complete'} // '') eq 'true';
+		request($f) if !$f->{end};
+	}
+	return $ended;
+}
+sub all_have { return !grep { $_->{text} ne $text } @followers }
+
+request($_) for @followers;
+ok((!grep { !$_->wait_for(qr/"id":1,"status":"running"/) } @listeners), "all of $many listeners begin");
+for my $part (1 .. 4) {
+	add("part $part, " . 'x' x (1000 * $part) . "\n");
+	ok(poll(120, sub { follow(); return all_have() }), "all of $many followers get part $part");
+}
+is($api->get('/api/deployments/1')->{status}, 200, 'another request is served meanwhile');
+my $kib = slurp("/proc/$live/status") =~ /^VmHWM:\s+(\d+)/m ? $1 : 0;
+cmp_ok($kib, '<', 32 * 1024, "slipway-live takes less than 32 MiB ($kib KiB)") if !sanitized();
+$db->sql("UPDATE deployment SET status = 'success', finished_at = NOW(3), log_size = " . length($text)
+    . ' WHERE id = 1');
+ok(poll(120, sub { follow() == @followers }), "all of $many followers see the end");
+is(scalar(grep { $_->{text} eq $text } @followers), $many, 'all have the whole log, and no byte twice');
+my $end = qr/"id":1,"status":"success","version":\d+,"logSize":@{[length $text]}\}/;
+ok((!grep { !$_->wait_for($end) } @listeners), "all of $many listeners get the last event");
+my %numbers = map { join(' ', $_->text =~ /^id: \d+-(\d+)$/mg) => 1 } @listeners;
+is(keys %numbers, 1, 'all listeners get the same events');
+my @numbers = split ' ', (keys %numbers)[0];
+is("@numbers", join(' ', $numbers[0] .. $numbers[-1]), 'the events come in order, none twice and none left out');
+
+# --- slipway-live ends
+my @waiting = map { Slipway::Stream->open($api, '/api/deployments?wait=20', 'If-None-Match' =>
+	$api->get('/api/deployments')->{headers}{etag}) } 1 .. 5;
+stop_process($live, 'KILL');
+ok((!grep { !$_->has_ended } @listeners), 'all streams end if slipway-live is killed');
+is(scalar(grep { $_->answer->{status} == 503 } @waiting), 5, 'and all requests that wait');
+
+done_testing;
