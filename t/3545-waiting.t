@@ -5,6 +5,8 @@
 
 use strict;
 use warnings;
+use IO::Socket::UNIX ();
+use Socket qw(SOCK_DGRAM pack_sockaddr_un);
 use Slipway::API qw(bearer);
 use Slipway::DB;
 use Slipway::Stream;
@@ -193,5 +195,31 @@ $live = $api->start_live;
 $reader = ask("/$next/log?offset=11&wait=20");
 add($next, 'end');
 is($reader->answer->{body}, 'end', 'a reader continues where it was when slipway-live runs again');
+
+# --- announcements
+my $path = $api->dir . '/live-wake.sock';
+my $sender = IO::Socket::UNIX->new(Type => SOCK_DGRAM) or die "socket: $!";
+$sender->blocking(0);
+sub announce { return defined send $sender, '', 0, pack_sockaddr_un($path) }
+sub wake_ups { return slurp("/proc/$live/status") =~ /^voluntary_ctxt_switches:\s+(\d+)/m ? $1 : die }
+ok(held(0), 'no request waits');
+my $woken = -1;
+poll(60, sub { my $was = $woken; select undef, undef, undef, 0.2; return ($woken = wake_ups()) == $was });
+announce() for 1 .. 1000;
+is(wake_ups(), $woken, 'announcements do not wake slipway-live while it has no client');
+$reader = ask("/$next/log?offset=14&wait=20");
+ok(held(1), 'a reader waits');
+ok(poll(60, \&announce), 'slipway-live hears announcements while it has a client');
+$reader->close;
+stop_process($live);
+unlink $path;
+my $ear = IO::Socket::UNIX->new(Type => SOCK_DGRAM, Local => $path) or die "$path: $!";
+chmod 0666, $path or die "$path: $!";
+$ear->blocking(0);
+sub heard { return defined recv $ear, my $nothing, 10, 0 }
+is($api->get('/api/deployments')->{status}, 200, 'the list is read');
+ok(!heard(), 'a request that changes nothing is not announced');
+is($api->post("/api/deployments/$next/cancel")->{status}, 200, 'a deployment is canceled');
+ok(poll(60, \&heard), 'a request that changes something is announced');
 
 done_testing;

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
 # Many clients at once: they follow one log and listen for events, and all get
-# everything, in order and once.  MANY=1000 tries a thousand of each.
+# everything, in order and once.  `make check-many` tries a thousand of each.
 
 use strict;
 use warnings;
@@ -12,7 +12,7 @@ use Slipway::Test;
 use Test::More;
 use Time::HiRes qw(sleep);
 
-my $many = $ENV{MANY} || 100;
+my $many = $ENV{SLIPWAY_CLIENTS} || 100;
 my $db = Slipway::DB->start;
 my $api = Slipway::API->start(db => $db, nginx_connections => 8 * $many + 2048);
 my $live = $api->start_live;

@@ -5,6 +5,8 @@
 
 use strict;
 use warnings;
+use IO::Socket::UNIX ();
+use Socket qw(SOCK_DGRAM);
 use Slipway::DB;
 use Slipway::Runner;
 use Slipway::Test;
@@ -13,7 +15,12 @@ use Time::HiRes qw(sleep time);
 
 my $db = Slipway::DB->start;
 $db->migrate;
-my $runner = Slipway::Runner->start(db => $db, conf => "[runner]\nslots = 6\npoll = 60\n");
+my $live = tempdir() . '/live-wake.sock';
+my $ear = IO::Socket::UNIX->new(Type => SOCK_DGRAM, Local => $live) or die "$live: $!";
+chmod 0666, $live or die "$live: $!";
+$ear->blocking(0);
+my $runner = Slipway::Runner->start(db => $db,
+	conf => "[api]\nlive_wake_socket = $live\n[runner]\nslots = 6\npoll = 60\n");
 ok(poll(20, sub { -S $runner->wake_socket }), 'the dispatcher listens on its socket');
 is((stat $runner->wake_socket)[2] & 07777, 0660, 'the group can write to the socket');
 
@@ -22,6 +29,9 @@ my $project = $runner->project(repo => $runner->repo({ 'a/b' => "content\n" }));
 my $id = $runner->deploy($project, 'cat a/b', 'echo two >&2',
     { name => 'never', script => 'echo never', when => 'failure' });
 is($runner->wait($id), 'success', 'a deployment succeeds');
+ok(defined recv($ear, my $nothing, 10, 0), 'the dispatcher announces changes to slipway-live');
+$ear->close;
+unlink $live;
 is($runner->steps($id), 'success success skipped', 'a deployment reports its steps');
 my $log = $runner->log($id);
 like($log, qr/^content$/m, 'the log has standard output');

@@ -155,7 +155,7 @@ our @rows = (
 			return Slipway::Bench::Jobs::git_two_at_a_time($site, _jobs_of(1, $run));
 		}),
 	{ key => 'follow', name => 'log: from a write to a waiting reader', rounds => 1,
-		figures => [ _samples(50), _samples(99) ],
+		figures => [ _samples(50), _samples(99, at_most => 250) ],
 		measure => sub { return Slipway::Bench::Log::latencies($_[0], $_[1]{lines}) } },
 	{ key => 'log', name => 'log: a step that writes without a pause', rounds => 1,
 		figures => [ { name => 'rate', unit => 'MiB/s' }, { name => 'rss', unit => 'MiB' } ],
