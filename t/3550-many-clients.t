@@ -16,7 +16,8 @@ my $many = $ENV{SLIPWAY_CLIENTS} || 100;
 my $db = Slipway::DB->start;
 my $api = Slipway::API->start(db => $db, nginx_connections => 8 * $many + 2048);
 my $live = $api->start_live;
-$db->sql("INSERT INTO project (id, name, repository, project_dir) VALUES (1, 'a', 'https://git.example/o/a', 'a');"
+$db->sql("INSERT INTO project (id, name, repository, project_dir) VALUES"
+    . " (1, 'a', 'https://git.example/o/a', 'a');"
     . "INSERT INTO pipeline (id, project_id, name) VALUES (1, 1, 'l');"
     . "INSERT INTO deployment (id, project_id, pipeline_id, `trigger`, status, epoch)"
     . " VALUES (1, 1, 1, 'manual', 'running', 1)");
@@ -34,7 +35,8 @@ my @followers = map { { text => '', requests => 0, end => 0 } } 1 .. $many;
 sub request {
 	my ($f) = @_;
 	$f->{requests}++;
-	$f->{stream} = Slipway::Stream->open($api, '/api/deployments/1/log?wait=20&offset=' . length $f->{text});
+	$f->{stream} = Slipway::Stream->open($api,
+		'/api/deployments/1/log?wait=20&offset=' . length $f->{text});
 	return;
 }
 # Takes the responses that have arrived, and asks for more; the number of followers that
@@ -73,7 +75,8 @@ ok((!grep { !$_->wait_for($end) } @listeners), "all of $many listeners get the l
 my %numbers = map { join(' ', $_->text =~ /^id: \d+-(\d+)$/mg) => 1 } @listeners;
 is(keys %numbers, 1, 'all listeners get the same events');
 my @numbers = split ' ', (keys %numbers)[0];
-is("@numbers", join(' ', $numbers[0] .. $numbers[-1]), 'the events come in order, none twice and none left out');
+is("@numbers", join(' ', $numbers[0] .. $numbers[-1]),
+    'the events come in order, none twice and none left out');
 
 # --- slipway-live ends
 my @waiting = map { Slipway::Stream->open($api, '/api/deployments?wait=20', 'If-None-Match' =>
