@@ -77,7 +77,7 @@ for my $kind (@HOOK_KINDS) {
 	is_deeply([ map { $_->{pipelineId} } @data ], [ $one, $two ],
 	    "$kind: deployments are created in the order of their triggers");
 	is_deeply([ sort keys %{ $data[0] } ],
-	    [qw(branch commitHash commitMessage createdAt id pipelineId projectId status trigger)],
+	    [qw(branch commitHash commitMessage createdAt id pipelineId projectId status tag trigger)],
 	    "$kind: the response leaves out the variables");
 	my $made = $api->get("/api/deployments/$data[0]{id}")->{json};
 	is_deeply([ @$made{qw(branch commitHash status trigger createdBy retryOf projectId pipelineId)} ],

@@ -77,7 +77,7 @@ like($err, qr/warning: the branch feature is not known to be on origin: push it 
 is($status, 1, 'the deployment of an unknown branch fails');
 git($checkout, 'checkout', '-q', '--detach');
 is(run(\%here, 'deploy', '-P', 'build', @key), 64, 'deploy rejects a detached HEAD');
-like($err, qr/HEAD is detached: name --branch or --commit/, 'the error says what to do');
+like($err, qr/HEAD is detached: name --branch, --tag or --commit/, 'the error says what to do');
 git($checkout, 'checkout', '-q', 'main');
 
 # --- variables

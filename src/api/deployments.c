@@ -192,19 +192,19 @@ first_answer(struct work *w, const struct err *refused)
 	    "again in a moment.");
 }
 
-/* Reads the newest commit of the branch that the deployment is to run, so that
- * what is approved is what runs. */
+/* Reads the commit of the tag, or the newest of the branch, that is deployed, so
+ * that what is approved is what runs. */
 static const struct err *
-tip_read(struct req *rq, int64_t project_id, const char *branch,
+tip_read(struct req *rq, int64_t project_id, const struct git_ref *ref,
     const char **out)
 {
 	const struct err *e;
 
-	e = git_tip(rq, project_id, branch, out);
+	e = git_tip(rq, project_id, ref, out);
 	if (e == NULL || e->code == ERR_RATE)
 		return e;
 	if (e->code == ERR_NOTFOUND) {
-		faults_add(&rq->faults, "/branch",
+		faults_add(&rq->faults, ref->tag != NULL ? "/tag" : "/branch",
 		    "has no commit that can be approved: %.300s", e->detail);
 		return faults_check(&rq->faults);
 	}
@@ -215,21 +215,27 @@ tip_read(struct req *rq, int64_t project_id, const char *branch,
 				   "The Git server could not be read.");
 }
 
-/* Runs the body, again with the newest commit of the branch if approval requires
- * that. */
+static const char *
+text_keep(struct arena *a, const char *text)
+{
+	return text == NULL ? NULL : arena_strdup(a, text);
+}
+
+/* Runs the body, again with the commit of the branch or tag if approval requires
+ * one. */
 static const struct err *
 body_run(struct work *w, db_body *body)
 {
 	struct deployment_request *sent = w->rq->body;
-	const char *branch;
+	struct git_ref ref;
 	const struct err *e;
 
 	e = db_transaction(w->rq->db, body, w);
 	if (e == NULL || !w->tip.is_missing)
 		return e;
-	branch = w->tip.branch == NULL ? NULL :
-					 arena_strdup(w->rq->a, w->tip.branch);
-	e = tip_read(w->rq, sent->project_id, branch, &sent->commit_hash);
+	ref = (struct git_ref){ .branch = text_keep(w->rq->a, w->tip.branch),
+		.tag = text_keep(w->rq->a, w->tip.tag) };
+	e = tip_read(w->rq, sent->project_id, &ref, &sent->commit_hash);
 	return e != NULL ? e : db_transaction(w->rq->db, body, w);
 }
 

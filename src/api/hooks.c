@@ -50,8 +50,11 @@ static const struct field hook_deployment_fields[] = {
 	D(id, 0, .doc = "Id of the deployment."),
 	D(project_id, 0, .doc = "Project to deploy."),
 	D(pipeline_id, 0, .doc = "Pipeline of the trigger."),
-	D(branch, 0, .doc = "Pushed branch."),
-	D(commit_hash, 0, .doc = "Pushed commit."),
+	D(branch, FIELD_NULL, .doc = "Pushed branch; null if it is a tag."),
+	D(tag, FIELD_NULL, .doc = "Pushed tag; null if it is a branch."),
+	D(commit_hash, FIELD_NULL,
+	    .doc = "Pushed commit; null if the event of a tag does not name "
+		   "it."),
 	D(commit_message, FIELD_NULL, .doc = "Message of the commit."),
 	D(status, 0, .values = state_deployments, .named = "DeploymentStatus",
 	    .doc = "Status of the deployment."),
@@ -229,7 +232,8 @@ refusal_note(struct take *t, const struct trigger *trigger, size_t index)
 	const struct fault *f = t->rq->faults.item;
 
 	log_warn("%s project %lld: trigger %zu (%s): %s %s", t->rq->request_id,
-	    (long long)t->rq->id[0], index, trigger->branch, f->pointer,
+	    (long long)t->rq->id[0], index,
+	    trigger->tag != NULL ? trigger->tag : trigger->branch, f->pointer,
 	    f->detail);
 	buf_printf(&t->refused, "%strigger %zu: %s %s",
 	    t->refused.len > 0 ? "; " : "", index,
@@ -251,6 +255,7 @@ trigger_fire(struct take *t, const struct list *triggers, size_t index)
 		.pipeline_id = { .n = trigger->pipeline_id, .set = true },
 		.environment_id = trigger->environment_id,
 		.branch = t->push->branch,
+		.tag = t->push->tag,
 		.commit_hash = t->push->commit_hash,
 		.commit_message = t->push->commit_message,
 	};
@@ -285,6 +290,16 @@ trigger_fire(struct take *t, const struct list *triggers, size_t index)
 	return NULL;
 }
 
+static bool
+is_matched(const struct trigger *trigger, const struct hook_push *push)
+{
+	if (push->tag != NULL)
+		return trigger->tag != NULL &&
+		    str_glob(trigger->tag, push->tag);
+	return trigger->branch != NULL &&
+	    str_glob(trigger->branch, push->branch);
+}
+
 static const struct err *
 triggers_fire(struct take *t, const struct project *p)
 {
@@ -298,7 +313,7 @@ triggers_fire(struct take *t, const struct project *p)
 		return e;
 	trigger = triggers.items;
 	for (i = 0; i < triggers.n; i++) {
-		if (!str_glob(trigger[i].branch, t->push->branch))
+		if (!is_matched(&trigger[i], t->push))
 			continue;
 		matching++;
 		if ((e = trigger_fire(t, &triggers, i)) != NULL)
@@ -458,7 +473,8 @@ api_hook_take(struct req *rq)
 		return NULL;
 	if ((e = hook_push_read(rq->a, &env, rq->text, rq->len, &push)) != NULL)
 		return e;
-	if (push.branch == NULL || push.deleted || push.test)
+	if ((push.branch == NULL && push.tag == NULL) || push.deleted ||
+	    push.test)
 		return NULL;
 	push.commit_message = message_cut(rq->a, push.commit_message);
 	answer_status(rq, 0);
@@ -486,15 +502,16 @@ static const struct route routes[] = {
 	    .summary = "Accept a push event of Gitea, Forgejo, GitLab or "
 		       "GitHub, signed with the project's hook secret; 204 if "
 		       "it starts no deployment",
-	    .doc = "The body is an event as the Git server sends it, named by "
-		   "X-Gitea-Event, X-GitHub-Event or X-Gitlab-Event and signed "
-		   "by X-Gitea-Signature, X-Forgejo-Signature, "
-		   "X-Hub-Signature-256, X-Gitlab-Token or webhook-signature. "
-		   "A repeated delivery returns the same deployments. A commit "
-		   "that is no longer at the head of its branch when the "
-		   "runner fetches is not deployed: the deployment is canceled "
-		   "as superseded. A signed event is limited to 32 MiB. Events "
-		   "with a wrong signature are rate-limited.",
+	    .doc =
+		"The body is an event as the Git server sends it, named by "
+		"X-Gitea-Event, X-GitHub-Event or X-Gitlab-Event and signed "
+		"by X-Gitea-Signature, X-Forgejo-Signature, "
+		"X-Hub-Signature-256, X-Gitlab-Token or webhook-signature. "
+		"A repeated delivery returns the same deployments. A commit "
+		"that is no longer at the head of its branch, or that of "
+		"its tag, when the runner fetches is not deployed: the deployment is canceled "
+		"as superseded. A signed event is limited to 32 MiB. Events "
+		"with a wrong signature are rate-limited.",
 	    .out = &hook_deployment_shape,
 	    .list = LIST_DATA,
 	    .status = 202,

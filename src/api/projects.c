@@ -52,15 +52,17 @@ api_project_show(struct req *rq)
 	return NULL;
 }
 
-/* Checks that the pattern can match a branch. */
+/* Checks that the pattern can match a branch or tag. */
 static void
 trigger_look(struct req *rq, const struct trigger *t, size_t index)
 {
-	const char *at = arena_printf(rq->a, "/triggers/%zu/branch", index);
+	const char *at = arena_printf(rq->a, "/triggers/%zu/%s", index,
+	    t->tag != NULL ? "tag" : "branch");
+	const char *pattern = t->tag != NULL ? t->tag : t->branch;
 	const char *fault;
 
-	if (t->branch != NULL && !faults_at(&rq->faults, at) &&
-	    (fault = target_pattern_fault(rq->a, t->branch)) != NULL)
+	if (pattern != NULL && !faults_at(&rq->faults, at) &&
+	    (fault = target_pattern_fault(rq->a, pattern)) != NULL)
 		faults_add(&rq->faults, at, "%s", fault);
 }
 
@@ -83,7 +85,7 @@ trigger_environment(struct req *rq, struct arena *a, int64_t project_id,
 	return NULL;
 }
 
-/* Checks the trigger's branch, pipeline and environment. */
+/* Checks the trigger's branch or tag, pipeline and environment. */
 static const struct err *
 trigger_judge(struct req *rq, struct arena *a, const struct project *p,
     const struct trigger *t, size_t index)

@@ -23,6 +23,7 @@ struct order {
 	struct named pipeline;    /* id 0 = the project's only one */
 	struct named environment; /* the same */
 	const char *branch;       /* NULL = the project's default */
+	const char *tag;          /* instead of a branch; NULL = none */
 	const char *commit;
 };
 
@@ -108,7 +109,7 @@ unpushed_warn(const struct checkout *here)
 		    here->ahead == 1 ? "HEAD is" : "HEAD are", here->remote);
 }
 
-/* Without a branch or commit: the branch of the checkout, if it is one of the
+/* Without a branch, tag or commit: the branch of the checkout, if it is one of the
  * project. */
 static const struct err *
 order_branch(struct client *c, struct order *o)
@@ -117,14 +118,15 @@ order_branch(struct client *c, struct order *o)
 	struct checkout here;
 
 	o->branch = options->branch;
+	o->tag = options->tag;
 	o->commit = options->commit;
-	if (o->branch != NULL || o->commit != NULL ||
+	if (o->branch != NULL || o->tag != NULL || o->commit != NULL ||
 	    checkout_read(c->a, &here) != NULL ||
 	    !checkout_same_repository(o->project.repository, here.address))
 		return NULL;
 	if (here.branch == NULL)
 		return err_public(ERR_METHOD,
-		    "deploy: HEAD is detached: name --branch or --commit");
+		    "deploy: HEAD is detached: name --branch, --tag or --commit");
 	o->branch = here.branch;
 	unpushed_warn(&here);
 	return NULL;
@@ -182,6 +184,7 @@ order_send(struct client *c, const struct order *o, const struct map *variables)
 	add_id(&body, "pipelineId", o->pipeline.id);
 	add_id(&body, "environmentId", o->environment.id);
 	add_text(&body, "branch", o->branch);
+	add_text(&body, "tag", o->tag);
 	add_text(&body, "commitHash", o->commit);
 	if (variables->n > 0) {
 		buf_puts(&body, ",\"envVars\":");

@@ -10,6 +10,7 @@ const struct json_path deployment_paths[] = {
 	D(project_id, "projectId", .must = true),
 	D(environment_id, "environmentId"),
 	D(branch, "branch"),
+	D(tag, "tag"),
 	D(commit_hash, "commitHash"),
 	D(commit_message, "commitMessage"),
 	D(status, "status", .must = true),

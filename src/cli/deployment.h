@@ -10,6 +10,7 @@ struct deployment {
 	int64_t project_id;
 	int64_t environment_id; /* 0 = none */
 	const char *branch;
+	const char *tag;
 	const char *commit_hash;
 	const char *commit_message;
 	const char *status;

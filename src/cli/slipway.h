@@ -40,6 +40,7 @@ struct deploy_options {
 	const char *pipeline;
 	const char *environment;
 	const char *branch;
+	const char *tag;
 	const char *commit;
 	struct option_list env;
 	struct option_list env_file;

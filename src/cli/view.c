@@ -28,6 +28,7 @@ static const struct column status_columns[] = {
 	D(project, "project", 0),
 	D(environment, "environment", 0),
 	D(branch, "branch", 0),
+	D(tag, "tag", 0),
 	D(commit_hash, "commit", 0),
 	D(commit_message, "message", COLUMN_LINE),
 	D(trigger, "trigger", 0),

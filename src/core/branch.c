@@ -18,7 +18,7 @@ branch_fault(const char *name)
 		return "must be UTF-8 of at most 255 characters";
 	for (i = 0; never[i] != NULL; i++)
 		if (strstr(name, never[i]) != NULL)
-			return "is not a branch name: it contains .., //, "
+			return "is not a valid name: it contains .., //, "
 			       "@{, /. or .lock/";
 	if (str_has_control(name) || strpbrk(name, " ~^:?*[\\") != NULL)
 		return "must not contain blanks, control characters or any of "

@@ -84,8 +84,8 @@ enum field_flag {
 	FIELD_GAPS = 1 << 11,  /* F_MAP: null means a value stored elsewhere */
 	FIELD_TEXT = 1 << 12,  /* F_STR: text with line breaks, but no other
 			        * control characters */
-	FIELD_LATER = 1 << 13, /* F_MAYBE: stored text of older versions lacks
-			        * it, so it is left out if it is none */
+	FIELD_LATER = 1 << 13, /* F_MAYBE, F_STR: left out if it is none, as
+			        * stored text of older versions lacks it */
 	FIELD_TRUE = 1 << 14,  /* F_BOOL with FIELD_IN: true if POST omits it */
 };
 

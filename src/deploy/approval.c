@@ -38,7 +38,8 @@ approval_judge(struct deploy *deploy, const struct environment *env,
 		return;
 	if (tip != NULL && d->commit_hash == NULL)
 		*tip = (struct deploy_tip){ .is_missing = true,
-			.branch = d->branch };
+			.branch = d->branch,
+			.tag = d->tag };
 	else
 		faults_add(deploy->faults, "/commitHash",
 		    "%s because the environment %s requires approval, which is "
@@ -164,12 +165,12 @@ grant_check(struct arena *a, const struct deployment *d,
 	const struct err *e;
 	bool good;
 
-	if ((e = target_accepts(a, env, d->branch, &good)) != NULL || good)
+	if ((e = target_accepts(a, env, d, &good)) != NULL || good)
 		return e;
 	return err_public(ERR_CONFLICT,
-	    "The environment %s no longer accepts the branch of this "
-	    "deployment. Deny the deployment, or change the environment.",
-	    env->name);
+	    "The environment %s no longer accepts the %s of this deployment. "
+	    "Deny the deployment, or change the environment.",
+	    env->name, d->tag != NULL ? "tag" : "branch");
 }
 
 const struct err *

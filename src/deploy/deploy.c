@@ -11,6 +11,20 @@
 #include "store/env.h"
 #include "store/project.h"
 
+static void
+names_judge(struct faults *faults, const struct deployment_request *sent)
+{
+	const char *wrong;
+
+	if (sent->branch != NULL &&
+	    (wrong = branch_fault(sent->branch)) != NULL)
+		faults_add(faults, "/branch", "%s", wrong);
+	if (sent->tag != NULL && sent->branch != NULL)
+		faults_add(faults, "/tag", "cannot be combined with branch");
+	else if (sent->tag != NULL && (wrong = branch_fault(sent->tag)) != NULL)
+		faults_add(faults, "/tag", "%s", wrong);
+}
+
 /* Why the pipeline cannot be deployed; NULL if it can. */
 static const char *
 pipeline_fault(const struct deployment_source *source, bool named)
@@ -58,10 +72,11 @@ commit_judge(struct deploy *deploy, const struct deployment *d,
 {
 	if (target_is_unchecked(env, d))
 		faults_add(deploy->faults, "/commitHash",
-		    "the environment %s accepts only certain branches, and the "
-		    "pipeline has no checkout that compares it with the branch; "
-		    "omit it",
-		    env->name);
+		    "the environment %s accepts only certain %s, and the "
+		    "pipeline has no checkout that compares the commit with "
+		    "the %s; omit it",
+		    env->name, d->tag != NULL ? "tags" : "branches",
+		    d->tag != NULL ? "tag" : "branch");
 }
 
 /* Fills in the environment of the deployment, and lists its variables. */
@@ -75,8 +90,7 @@ target_fill(struct deploy *deploy, const struct deploy_order *order,
 	const struct err *e = NULL;
 
 	if (source->environments || sent->environment_id.set)
-		e = target_choose(deploy, source->project_id,
-		    sent->environment_id, out->branch, &env);
+		e = target_choose(deploy, out, sent->environment_id, &env);
 	out->environment_id = (struct maybe){ env.id, env.id != 0 };
 	*base = (struct list){ .n = 0 };
 	if (e == NULL && env.id != 0) {
@@ -97,14 +111,11 @@ deploy_judge(struct deploy *deploy, const struct deploy_order *order,
 	const struct err *e;
 	struct deployment_source source;
 	struct project p;
-	const char *wrong;
 	struct list base;
 	bool found;
 
 	*out = (struct deployment){ .project_id = sent->project_id };
-	if (sent->branch != NULL &&
-	    (wrong = branch_fault(sent->branch)) != NULL)
-		faults_add(deploy->faults, "/branch", "%s", wrong);
+	names_judge(deploy->faults, sent);
 	e = source_judge(deploy, sent, &source, &found);
 	if (e != NULL || !found)
 		return e;
@@ -113,8 +124,10 @@ deploy_judge(struct deploy *deploy, const struct deploy_order *order,
 		.pipeline_id = source.pipeline_id.n,
 		.timeout_seconds = source.timeout_seconds,
 		.checkout = source.checkout,
-		.branch = sent->branch != NULL ? sent->branch :
-						 source.default_branch,
+		.branch = sent->branch != NULL || sent->tag != NULL ?
+		    sent->branch :
+		    source.default_branch,
+		.tag = sent->tag,
 		.commit_hash = sent->commit_hash,
 		.commit_message = sent->commit_message,
 		.trigger = order->trigger,

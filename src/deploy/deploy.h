@@ -17,11 +17,12 @@
 /* Size of an arena that suffices to judge and create a deployment. */
 #define DEPLOY_WORK ((size_t)8 << 20)
 
-/* The commit that approval is given for, if the order names none: the newest of
- * the branch (NULL = of the repository's HEAD). */
+/* The commit that approval is given for, if the order names none: that of the
+ * tag, else the newest of the branch (NULL = of the repository's HEAD). */
 struct deploy_tip {
 	bool is_missing;
 	const char *branch;
+	const char *tag;
 };
 
 struct deploy_order {

@@ -62,7 +62,27 @@ copy_begin(struct deployment *d, const char *trigger,
 	d->created_by = (struct maybe){ .n = by->user_id, .set = true };
 }
 
-/* Whether the environment still accepts the branch and the commit. */
+static const char *
+ref_kind(const struct deployment *d)
+{
+	return d->tag != NULL ? "tag" : "branch";
+}
+
+/* Rejects a commit that no checkout would compare with what the environment
+ * accepts. */
+static const struct err *
+commit_check(const struct environment *env, const struct deployment *d)
+{
+	if (!target_is_unchecked(env, d))
+		return NULL;
+	return err_public(ERR_CONFLICT,
+	    "The environment %s accepts only certain %s, and the deployment "
+	    "has no checkout that compares its commit with the %s. Create a "
+	    "deployment without a commit.",
+	    env->name, d->tag != NULL ? "tags" : "branches", ref_kind(d));
+}
+
+/* Whether the environment still accepts the branch or tag and the commit. */
 static const struct err *
 place_check(struct deploy *deploy, const struct environment *env,
     const struct deployment *d)
@@ -70,20 +90,14 @@ place_check(struct deploy *deploy, const struct environment *env,
 	const struct err *e;
 	bool good;
 
-	if ((e = target_accepts(deploy->a, env, d->branch, &good)) != NULL)
+	if ((e = target_accepts(deploy->a, env, d, &good)) != NULL)
 		return e;
 	if (!good)
 		return err_public(ERR_CONFLICT,
-		    "The environment %s no longer accepts the branch of this "
+		    "The environment %s no longer accepts the %s of this "
 		    "deployment.",
-		    env->name);
-	if (target_is_unchecked(env, d))
-		return err_public(ERR_CONFLICT,
-		    "The environment %s accepts only certain branches, and the "
-		    "deployment has no checkout that compares its commit with "
-		    "the branch. Create a deployment without a commit.",
-		    env->name);
-	return NULL;
+		    env->name, ref_kind(d));
+	return commit_check(env, d);
 }
 
 /* Checks that the deployment can still go to its environment, marks it if that
@@ -252,7 +266,8 @@ repeat_undo(struct deploy *deploy, int64_t id, const struct repeat_by *by,
 	return rollback_insert(deploy, &live, &env, NULL, by, out);
 }
 
-/* Chooses the environment of a promotion; id 0 in `out` if there is a fault. */
+/* Chooses the environment of a promotion, and adds faults; id 0 in `out` if the
+ * project has no such environment. */
 static const struct err *
 promotion_target(struct deploy *deploy, const struct promotion_request *sent,
     const struct deployment *d, struct environment *out)
@@ -270,11 +285,13 @@ promotion_target(struct deploy *deploy, const struct promotion_request *sent,
 	if (d->environment_id.set && d->environment_id.n == out->id)
 		faults_add(deploy->faults, "/environmentId",
 		    "is the environment of the deployment; retry it instead");
-	e = target_accepts(deploy->a, out, d->branch, &good);
-	if (e == NULL && !good)
-		faults_add(deploy->faults, "/environmentId",
-		    "does not accept the branch of the deployment");
-	return e != NULL || !good ? e : place_check(deploy, out, d);
+	if ((e = target_accepts(deploy->a, out, d, &good)) != NULL)
+		return e;
+	if (good)
+		return commit_check(out, d);
+	faults_add(deploy->faults, "/environmentId",
+	    "does not accept the %s of the deployment", ref_kind(d));
+	return NULL;
 }
 
 const struct err *

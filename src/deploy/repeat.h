@@ -25,13 +25,14 @@ struct repeat_by {
  * was deleted, ERR_FORBIDDEN if the deployment sets variables outside of the
  * presets that this user may not set and no maintainer set. */
 
-/* Also ERR_CONFLICT if the environment no longer accepts the branch, and
+/* Also ERR_CONFLICT if the environment no longer accepts the branch or tag, and
  * ERR_LOCKED. The copy waits for approval if the environment requires it. */
 MUSTCHECK const struct err *repeat_retry(struct deploy *, int64_t id,
     const struct repeat_by *, struct deployment *out);
 /* Repeats a deployment that succeeded in the environment: the given one, or that
- * before the live one. Also ERR_CONFLICT if there is none, or if a rollback of
- * the environment is pending. */
+ * before the live one. Also ERR_CONFLICT if there is none, if a rollback of the
+ * environment is pending, or if one is running and the request names no
+ * deployment: what will be live is not known yet. */
 MUSTCHECK const struct err *repeat_rollback(struct deploy *,
     int64_t environment_id, const struct rollback_request *,
     const struct repeat_by *, struct deployment *out);

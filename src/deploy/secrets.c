@@ -38,7 +38,7 @@ preset_of(const struct list *presets, const char *key)
 }
 
 /* Prefix of the names of a trigger's variables. Several triggers may have the
- * same branch, pipeline and environment; those are numbered in order. */
+ * same branch or tag, pipeline and environment; those are numbered in order. */
 static const char *
 trigger_prefix(struct arena *a, const struct list *triggers, size_t index)
 {
@@ -50,10 +50,13 @@ trigger_prefix(struct arena *a, const struct list *triggers, size_t index)
 	for (i = 0; i < index; i++)
 		if (t[i].pipeline_id == t[index].pipeline_id &&
 		    t[i].environment_id.n == t[index].environment_id.n &&
-		    str_eq(t[i].branch, t[index].branch))
+		    str_eq(t[i].branch, t[index].branch) &&
+		    str_eq(t[i].tag, t[index].tag))
 			same++;
 	what = arena_printf(a, "%lld %zu %s", (long long)t[index].pipeline_id,
 	    same, t[index].branch == NULL ? "" : t[index].branch);
+	if (t[index].tag != NULL) /* a pattern contains no blank */
+		what = arena_printf(a, "%stag %s", what, t[index].tag);
 	if (t[index].environment_id.set)
 		what = arena_printf(a, "%s %lld", what,
 		    (long long)t[index].environment_id.n);

@@ -31,32 +31,42 @@ target_pattern_fault(struct arena *a, const char *pattern)
 	    "pattern are *, ** and ?";
 }
 
+/* The patterns for what the deployment names, as JSON. */
+static const char *
+patterns_of(const struct environment *env, const struct deployment *d)
+{
+	return d->tag != NULL ? env->tags.s : env->branches.s;
+}
+
 const struct err *
 target_accepts(struct arena *a, const struct environment *env,
-    const char *branch, bool *out)
+    const struct deployment *d, bool *out)
 {
+	const char *name = d->tag != NULL ? d->tag : d->branch;
 	const struct environment_pattern *p;
 	const struct err *e;
 	struct list list;
 	size_t i;
 
 	*out = false;
-	if ((e = json_items(a, &environment_pattern_shape, env->branches.s,
+	if ((e = json_items(a, &environment_pattern_shape, patterns_of(env, d),
 		 &list)) != NULL)
 		return e;
 	p = list.items;
 	*out = list.n == 0;
-	for (i = 0; branch != NULL && !*out && i < list.n; i++)
-		*out = str_glob(p[i].text, branch);
+	for (i = 0; name != NULL && !*out && i < list.n; i++)
+		*out = str_glob(p[i].text, name);
 	return NULL;
 }
 
 bool
 target_is_unchecked(const struct environment *env, const struct deployment *d)
 {
+	const char *patterns = patterns_of(env, d);
+
 	return d->commit_hash != NULL && !str_eq(d->trigger, "webhook") &&
-	    str_eq(d->checkout, PIPELINE_CHECKOUT_NONE) &&
-	    env->branches.s != NULL && !str_eq(env->branches.s, "[]");
+	    str_eq(d->checkout, PIPELINE_CHECKOUT_NONE) && patterns != NULL &&
+	    !str_eq(patterns, "[]");
 }
 
 /* Why the environment cannot be the target; NULL if it can, or if the error is
@@ -94,24 +104,40 @@ target_find(struct deploy *deploy, int64_t project_id,
 	return NULL;
 }
 
+/* Adds a fault: the environment does not accept what the deployment names. */
+static void
+fault_accept(struct deploy *deploy, const struct environment *env,
+    const struct deployment *d)
+{
+	if (d->tag != NULL)
+		faults_add(deploy->faults, "/tag",
+		    "is not a tag that the environment %s accepts", env->name);
+	else if (d->branch != NULL)
+		faults_add(deploy->faults, "/branch",
+		    "is not a branch that the environment %s accepts",
+		    env->name);
+	else
+		faults_add(deploy->faults, "/branch",
+		    "is required because the environment %s accepts only "
+		    "certain branches",
+		    env->name);
+}
+
 const struct err *
-target_choose(struct deploy *deploy, int64_t project_id,
-    struct maybe environment_id, const char *branch, struct environment *out)
+target_choose(struct deploy *deploy, const struct deployment *d,
+    struct maybe environment_id, struct environment *out)
 {
 	const struct err *e;
 	bool good;
 
-	e = target_find(deploy, project_id, environment_id, out);
-	if (e != NULL || out->id == 0 || faults_has(deploy->faults, "/branch"))
+	e = target_find(deploy, d->project_id, environment_id, out);
+	if (e != NULL || out->id == 0 ||
+	    faults_has(deploy->faults, "/branch") ||
+	    faults_has(deploy->faults, "/tag"))
 		return e;
-	e = target_accepts(deploy->a, out, branch, &good);
+	e = target_accepts(deploy->a, out, d, &good);
 	if (e == NULL && !good)
-		faults_add(deploy->faults, "/branch",
-		    branch == NULL ? "is required because the environment %s "
-				     "accepts only certain branches" :
-				     "is not a branch that the environment %s "
-				     "accepts",
-		    out->name);
+		fault_accept(deploy, out, d);
 	return e;
 }
 

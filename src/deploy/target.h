@@ -17,21 +17,23 @@
 /* What is wrong with a pattern of branches or tags, in the arena; NULL = it is
  * valid. */
 const char *target_pattern_fault(struct arena *, const char *pattern);
-/* Whether the environment accepts the branch; NULL = a branch that is not known
- * yet. */
+/* Whether the environment accepts the tag of the deployment, else its branch;
+ * neither = a branch that is not known yet. */
 MUSTCHECK const struct err *target_accepts(struct arena *,
-    const struct environment *, const char *branch, bool *out);
-/* Whether no checkout would compare the deployment's commit with its branch,
- * though the environment accepts only certain branches. A request can name any
+    const struct environment *, const struct deployment *, bool *out);
+/* Whether no checkout would compare the deployment's commit with its branch or
+ * tag, though the environment accepts only certain ones. A request can name any
  * commit; the server of a push does not. */
 bool target_is_unchecked(const struct environment *, const struct deployment *);
 /* Finds the environment; id 0 in `out` = the project has none. Adds a fault at
  * /environmentId if it is missing or unknown. */
 MUSTCHECK const struct err *target_find(struct deploy *, int64_t project_id,
     struct maybe environment_id, struct environment *out);
-/* The same, and adds a fault at /branch if it does not accept the branch. */
-MUSTCHECK const struct err *target_choose(struct deploy *, int64_t project_id,
-    struct maybe environment_id, const char *branch, struct environment *out);
+/* The same, and adds a fault at /branch or /tag if it does not accept what the
+ * deployment names. */
+MUSTCHECK const struct err *target_choose(struct deploy *,
+    const struct deployment *, struct maybe environment_id,
+    struct environment *out);
 /* Lists the variables (struct env_var) that a deployment to the environment
  * gets unless it sets them itself: those of the environment, then those that
  * the project shares with others; id 0 = without an environment. The results

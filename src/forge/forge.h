@@ -202,5 +202,10 @@ MUSTCHECK const struct err *forge_clone_with(const struct forge *,
 MUSTCHECK const struct err *forge_ls_remote(const struct settings_gitserver *,
     struct arena *, const char *repository, int64_t until_ms,
     struct forge_page *, struct list *out);
+/* The same for tags, with the commits that annotated ones point to: higher
+ * versions first. */
+MUSTCHECK const struct err *forge_ls_tags(const struct settings_gitserver *,
+    struct arena *, const char *repository, int64_t until_ms,
+    struct forge_page *, struct list *out);
 
 #endif

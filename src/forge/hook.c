@@ -9,6 +9,8 @@
 #include "core/str.h"
 #include "json/json.h"
 
+#define BRANCHES "refs/heads/"
+#define TAGS "refs/tags/"
 #define PATH_MAX_LEN 1000
 #define ID_MAX 20
 #define HASH_MAX 64
@@ -64,6 +66,7 @@ static const struct json_path gitlab_paths[] = {
 	P(ref, "ref"),
 	P(before, "before"),
 	P(after, "after"),
+	P(head_id, "checkout_sha"),
 	P(repo_id, "project.id"),
 	P(repo_path, "project.path_with_namespace"),
 	P(pusher, "user_username"),
@@ -76,22 +79,23 @@ static const struct kind {
 	const char *name;
 	enum hook_header event;
 	const char *push;
+	const char *tag;              /* event of a tag; NULL = the same */
 	enum hook_header delivery[3]; /* the first one present counts */
 	enum hook_header signature;   /* HOOK__MAX = GitHub's */
 	const struct json_path *paths;
 	const char *list; /* of the commits, if the head commit is not a
 			   * member */
 } kinds[] = {
-	{ "gitea", HOOK_FORGEJO_EVENT, "push",
+	{ "gitea", HOOK_FORGEJO_EVENT, "push", NULL,
 	    { HOOK_FORGEJO_DELIVERY, HOOK_GITEA_DELIVERY, HOOK_GITEA_DELIVERY },
 	    HOOK_FORGEJO_SIGNATURE, gitea_paths, NULL },
-	{ "gitea", HOOK_GITEA_EVENT, "push",
+	{ "gitea", HOOK_GITEA_EVENT, "push", NULL,
 	    { HOOK_GITEA_DELIVERY, HOOK_GITEA_DELIVERY, HOOK_GITEA_DELIVERY },
 	    HOOK_GITEA_SIGNATURE, gitea_paths, NULL },
-	{ "gitlab", HOOK_GITLAB_EVENT, "Push Hook",
+	{ "gitlab", HOOK_GITLAB_EVENT, "Push Hook", "Tag Push Hook",
 	    { HOOK_WEBHOOK_ID, HOOK_IDEMPOTENCY_KEY, HOOK_GITLAB_UUID },
 	    HOOK_GITLAB_TOKEN, gitlab_paths, "commits" },
-	{ "github", HOOK_GITHUB_EVENT, "push",
+	{ "github", HOOK_GITHUB_EVENT, "push", NULL,
 	    { HOOK_GITHUB_DELIVERY, HOOK_GITHUB_DELIVERY,
 		HOOK_GITHUB_DELIVERY },
 	    HOOK_HUB_SIGNATURE, gitea_paths, NULL },
@@ -164,7 +168,8 @@ hook_open(struct arena *a, const char *const header[HOOK__MAX],
 		    "X-Gitlab-Event, X-GitHub-Event).");
 	out->kind = k->name;
 	out->event = arena_strdup(a, header[k->event]);
-	out->push = strcmp(out->event, k->push) == 0;
+	out->push = strcmp(out->event, k->push) == 0 ||
+	    str_eq(out->event, k->tag);
 	for (i = 0; i < 3 && id == NULL; i++)
 		id = said(header, k->delivery[i]);
 	if (id != NULL && strlen(id) > DELIVERY_MAX)
@@ -211,7 +216,7 @@ cut(struct arena *a, const char *text)
 	return out;
 }
 
-/* Finds the message of the head commit among the pushed commits. */
+/* A pushed commit. */
 struct pushed {
 	const char *id;
 	const char *message;
@@ -222,6 +227,7 @@ static const struct json_path pushed_paths[] = {
 	JSON_PATH_END,
 };
 
+/* Finds the message of the head commit among the pushed commits. */
 static void
 message_find(struct arena *a, const char *list, const char *body, size_t len,
     struct push *p)
@@ -236,10 +242,8 @@ message_find(struct arena *a, const char *list, const char *body, size_t len,
 		return;
 	c = all.items;
 	for (i = 0; i < all.n; i++)
-		if (str_eq(c[i].id, p->after)) {
-			p->head_id = c[i].id;
+		if (str_eq(c[i].id, p->head_id))
 			p->head_message = c[i].message;
-		}
 }
 
 static const struct kind *
@@ -284,6 +288,8 @@ body_pick(struct arena *a, const struct kind *k, const char *body, size_t len,
 		return err_public(ERR_BAD_REQUEST,
 		    "The body is not a push event: ref, after and the "
 		    "repository are required.");
+	if (out->head_id == NULL && str_starts(out->ref, BRANCHES))
+		out->head_id = out->after;
 	if (k->list != NULL)
 		message_find(a, k->list, body, len, out);
 	if (!is_repository(out))
@@ -293,13 +299,40 @@ body_pick(struct arena *a, const struct kind *k, const char *body, size_t len,
 	return NULL;
 }
 
+/* Reads the name after the prefix; NULL if the ref has another one. */
+static const struct err *
+name_read(const char *ref, const char *prefix, const char *what,
+    const char **out)
+{
+	const char *name;
+
+	*out = NULL;
+	if (!str_starts(ref, prefix))
+		return NULL;
+	name = ref + strlen(prefix);
+	if (*name == '\0' || str_chars(name) > BRANCH_MAX ||
+	    str_has_control(name))
+		return err_public(ERR_BAD_REQUEST,
+		    "The name of the %s is invalid.", what);
+	*out = name;
+	return NULL;
+}
+
+/* The commit after the push. Of a tag, `after` may be a tag object. */
+static const char *
+commit_of(const struct push *p)
+{
+	if (!str_starts(p->ref, TAGS))
+		return p->after;
+	return p->head_id != NULL && is_hash(p->head_id) ? p->head_id : NULL;
+}
+
 const struct err *
 hook_push_read(struct arena *a, const struct hook_envelope *env,
     const char *body, size_t len, struct hook_push *out)
 {
 	struct push p = { .ref = NULL };
 	const struct err *e;
-	const char *branch;
 
 	*out = (struct hook_push){ .branch = NULL };
 	if ((e = body_pick(a, kind_of(env->kind), body, len, &p)) != NULL)
@@ -311,18 +344,12 @@ hook_push_read(struct arena *a, const struct hook_envelope *env,
 	out->deleted = is_zero(p.after);
 	out->test = str_eq(p.before, p.after);
 	if (!out->deleted)
-		out->commit_hash = p.after;
+		out->commit_hash = commit_of(&p);
 	if (p.before != NULL && is_hash(p.before))
 		out->before = p.before;
-	if (str_eq(p.head_id, p.after) && p.head_message != NULL)
+	if (str_eq(p.head_id, out->commit_hash) && p.head_message != NULL)
 		out->commit_message = cut(a, p.head_message);
-	if (!str_starts(p.ref, "refs/heads/"))
-		return NULL;
-	branch = p.ref + strlen("refs/heads/");
-	if (*branch == '\0' || str_chars(branch) > BRANCH_MAX ||
-	    str_has_control(branch))
-		return err_public(ERR_BAD_REQUEST,
-		    "The name of the branch is invalid.");
-	out->branch = branch;
-	return NULL;
+	if ((e = name_read(p.ref, BRANCHES, "branch", &out->branch)) != NULL)
+		return e;
+	return name_read(p.ref, TAGS, "tag", &out->tag);
 }

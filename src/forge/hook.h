@@ -51,11 +51,12 @@ struct hook_envelope {
 };
 
 struct hook_push {
-	const char *branch; /* NULL = not a branch (a tag) */
-	bool deleted;       /* the branch was deleted; nothing to deploy */
+	const char *branch; /* NULL = not a branch */
+	const char *tag;    /* NULL = not a tag */
+	bool deleted;       /* it was deleted; there is nothing to deploy */
 	bool test;          /* a test of the webhook: no commit changes */
-	const char *commit_hash;
-	const char *before;         /* the branch's commit until then; NULL */
+	const char *commit_hash;    /* NULL = of a tag, and not known */
+	const char *before;         /* the commit until then; NULL */
 	const char *commit_message; /* of the head commit; NULL */
 	const char *repo_id;        /* decimal */
 	const char *repo_path;      /* "owner/name" */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Lists branches by the Git protocol (git-ls-remote(1)). */
+/* Lists branches and tags by the Git protocol (git-ls-remote(1)). */
 #include <sys/mman.h>
 #include <sys/wait.h>
 
@@ -20,6 +20,9 @@
 
 /* Limit of git's output; the branches need twice that. */
 #define OUTPUT_MAX ((size_t)2 << 20)
+#define HEADS "refs/heads/"
+#define TAGS "refs/tags/"
+#define PEELED "^{}"
 #define READ_SIZE 16384
 #define ARGS (2 * GIT_SETTINGS + 24)
 #define ENVS (GIT_ENVIRONMENT + 6)
@@ -46,7 +49,8 @@ struct child {
 	int credential; /* -1 = none */
 	int out;
 	pid_t pid;
-	int64_t deadline;
+	int64_t deadline;   /* 0 = gitserver.timeout from now */
+	const char *prefix; /* of the refs to list */
 };
 
 static void
@@ -128,7 +132,7 @@ child_describe(const struct settings_gitserver *s, struct arena *a,
 	c->argv[c->nargs++] = "--";
 	c->argv[c->nargs++] = repository;
 	c->argv[c->nargs++] = "HEAD";
-	c->argv[c->nargs++] = "refs/heads/*";
+	c->argv[c->nargs++] = arena_printf(a, "%s*", c->prefix);
 	c->envp[c->nenvs++] = "PATH=/usr/local/bin:/usr/bin:/bin";
 	c->envp[c->nenvs++] = "HOME=/nonexistent";
 	c->envp[c->nenvs++] = "GIT_ASKPASS=/bin/false";
@@ -193,7 +197,7 @@ output_read(const struct child *c, struct buf *out)
 			return buf_check(out) == NULL ?
 			    NULL :
 			    err_public(ERR_UPSTREAM,
-				"The repository has too many branches.");
+				"The repository has too many branches or tags.");
 		if (n == -1 && errno != EINTR)
 			return err_errno("read from git");
 		if (n > 0)
@@ -225,44 +229,73 @@ child_end(struct child *c)
 	    "credentials that the service does not have.");
 }
 
-/* "HASH\trefs/heads/NAME" or "ref: refs/heads/NAME\tHEAD". */
+/* What a list consists of. */
+struct refs {
+	const char *prefix;
+	const char *head; /* branch of the repository's HEAD */
+	struct forge_branch *items;
+	size_t n;
+};
+
+/* "HASH\trefs/heads/NAME" or "ref: refs/heads/NAME\tHEAD". The line of an
+ * annotated tag is followed by one that ends in ^{}, with its commit. */
 static void
-line_take(struct arena *a, char *line, const char **head,
-    struct forge_branch *out, size_t *n)
+line_take(struct arena *a, char *line, struct refs *refs)
 {
-	char *tab = strchr(line, '\t');
+	char *tab = strchr(line, '\t'), *name;
+	struct forge_branch *next = refs->items + refs->n;
 
 	if (tab == NULL)
 		return;
 	*tab++ = '\0';
-	if (str_starts(line, "ref: refs/heads/") && strcmp(tab, "HEAD") == 0) {
-		*head = arena_strdup(a, line + strlen("ref: refs/heads/"));
+	if (str_starts(line, "ref: " HEADS) && strcmp(tab, "HEAD") == 0) {
+		refs->head = arena_strdup(a, line + strlen("ref: " HEADS));
 		return;
 	}
-	if (!str_starts(tab, "refs/heads/") ||
-	    !str_matches(line, "[0-9a-f]{40}([0-9a-f]{24})?") ||
-	    branch_fault(tab + strlen("refs/heads/")) != NULL)
+	if (!str_starts(tab, refs->prefix) ||
+	    !str_matches(line, "[0-9a-f]{40}([0-9a-f]{24})?"))
 		return;
-	out[*n].name = arena_strdup(a, tab + strlen("refs/heads/"));
-	out[(*n)++].commit_hash = arena_strdup(a, line);
+	name = tab + strlen(refs->prefix);
+	if (str_ends(name, PEELED)) {
+		name[strlen(name) - strlen(PEELED)] = '\0';
+		if (refs->n > 0 && str_eq(next[-1].name, name))
+			next[-1].commit_hash = arena_strdup(a, line);
+	} else if (branch_fault(name) == NULL) {
+		next->name = arena_strdup(a, name);
+		next->commit_hash = arena_strdup(a, line);
+		refs->n++;
+	}
+}
+
+/* Higher versions first. */
+static int
+tag_order(const void *a, const void *b)
+{
+	const struct forge_branch *left = a, *right = b;
+
+	return strverscmp(right->name, left->name);
 }
 
 static void
-branches_take(struct arena *a, struct buf *text, struct forge_page *page,
-    struct list *out)
+refs_take(struct arena *a, const char *prefix, struct buf *text,
+    struct forge_page *page, struct list *out)
 {
-	size_t lines = 0, n = 0, i, first, end;
+	size_t lines = 0, n, i, first, end;
+	struct refs refs = { .prefix = prefix };
 	char *rest = text->data, *line;
 	struct forge_branch *b;
-	const char *head = NULL;
 
 	for (i = 0; i < text->len; i++)
 		lines += text->data[i] == '\n';
-	b = arena_alloc(a, lines + 1, sizeof(*b));
+	refs.items = b = arena_alloc(a, lines + 1, sizeof(*b));
 	while (rest != NULL && (line = strsep(&rest, "\n")) != NULL)
-		line_take(a, line, &head, b, &n);
-	for (i = 0; i < n; i++)
-		b[i].is_default = str_eq(b[i].name, head);
+		line_take(a, line, &refs);
+	n = refs.n;
+	if (strcmp(prefix, TAGS) == 0)
+		qsort(b, n, sizeof(*b), tag_order);
+	else
+		for (i = 0; i < n; i++)
+			b[i].is_default = str_eq(b[i].name, refs.head);
 	first = (size_t)(page->page - 1) * (size_t)page->limit;
 	if (first > n)
 		first = n;
@@ -271,33 +304,50 @@ branches_take(struct arena *a, struct buf *text, struct forge_page *page,
 	*out = (struct list){ .items = b + first, .n = end - first };
 }
 
-const struct err *
-forge_ls_remote(const struct settings_gitserver *s, struct arena *a,
-    const char *repository, int64_t until_ms, struct forge_page *page,
+static const struct err *
+refs_list(const struct settings_gitserver *s, struct arena *a,
+    const char *repository, struct child *c, struct forge_page *page,
     struct list *out)
 {
-	struct child c = { .config = -1,
-		.credential = -1,
-		.out = -1,
-		.deadline = until_ms != 0 ?
-		    until_ms :
-		    time_mono_ms() + s->timeout * 1000 };
 	const struct err *e, *ended;
 	struct buf text;
 
 	*out = (struct list){ .items = NULL };
 	page->has_more = false;
+	c->config = c->credential = c->out = -1;
+	if (c->deadline == 0)
+		c->deadline = time_mono_ms() + s->timeout * 1000;
 	buf_init(&text, OUTPUT_MAX);
-	if ((e = child_describe(s, a, repository, &c)) == NULL &&
-	    (e = child_start(&c)) == NULL)
-		e = output_read(&c, &text);
-	ended = child_end(&c);
+	if ((e = child_describe(s, a, repository, c)) == NULL &&
+	    (e = child_start(c)) == NULL)
+		e = output_read(c, &text);
+	ended = child_end(c);
 	if (e == NULL && (e = ended) == NULL)
-		branches_take(a, &text, page, out);
-	if (c.config != -1)
-		(void)close(c.config);
-	if (c.credential != -1)
-		(void)close(c.credential);
+		refs_take(a, c->prefix, &text, page, out);
+	if (c->config != -1)
+		(void)close(c->config);
+	if (c->credential != -1)
+		(void)close(c->credential);
 	buf_release(&text);
 	return e;
+}
+
+const struct err *
+forge_ls_remote(const struct settings_gitserver *s, struct arena *a,
+    const char *repository, int64_t until_ms, struct forge_page *page,
+    struct list *out)
+{
+	struct child c = { .prefix = HEADS, .deadline = until_ms };
+
+	return refs_list(s, a, repository, &c, page, out);
+}
+
+const struct err *
+forge_ls_tags(const struct settings_gitserver *s, struct arena *a,
+    const char *repository, int64_t until_ms, struct forge_page *page,
+    struct list *out)
+{
+	struct child c = { .prefix = TAGS, .deadline = until_ms };
+
+	return refs_list(s, a, repository, &c, page, out);
 }

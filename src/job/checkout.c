@@ -108,6 +108,8 @@ refusal(const struct job_spec *spec)
 	if (spec->branch != NULL && spec->branch[0] != '\0' &&
 	    branch_fault(spec->branch) != NULL)
 		return "The branch name is invalid.";
+	if (spec->tag != NULL && branch_fault(spec->tag) != NULL)
+		return "The name of the tag is invalid.";
 	if (spec->commit != NULL && !commit_is_hash(spec->commit))
 		return "The commit hash is invalid.";
 	return NULL;
@@ -233,11 +235,7 @@ static const struct err *
 is_there(struct fetch *f, bool *out)
 {
 	const char *const args[] = { "ls-remote", "--exit-code", "--",
-		f->git.job->spec.repository,
-		f->branch[0] == '\0' ?
-		    "HEAD" :
-		    arena_printf(f->a, "refs/heads/%s", f->branch),
-		NULL };
+		f->git.job->spec.repository, fetch_ref(f), NULL };
 	const struct err *e;
 	struct buf ignored;
 
@@ -379,7 +377,9 @@ finish(struct fetch *f)
 const struct err *
 job_head(struct job *job, enum checkout_how *how, const char **detail)
 {
-	struct fetch f = { .a = job->a, .branch = job->spec.branch };
+	struct fetch f = { .a = job->a,
+		.branch = job->spec.branch,
+		.tag = job->spec.tag };
 	const struct err *e;
 
 	*how = CHECKOUT_FAILED;
@@ -400,7 +400,8 @@ job_checkout(struct job *job, struct checkout *out, enum checkout_how *how,
     const char **detail)
 {
 	struct fetch f = { .a = job->a,
-		.branch = job->spec.branch == NULL ? "" : job->spec.branch };
+		.branch = job->spec.branch == NULL ? "" : job->spec.branch,
+		.tag = job->spec.tag };
 	const struct err *e;
 
 	(void)memset(out, 0, sizeof(*out));

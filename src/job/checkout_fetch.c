@@ -12,6 +12,8 @@
 #include "job/checkout_inner.h"
 
 #define REF CHECKOUT_REF
+/* What a tag points to, which may be a tag object instead of a commit. */
+#define TAG_REF "refs/slipway/tag"
 #define OUTPUT_MAX CHECKOUT_OUTPUT
 
 bool
@@ -21,6 +23,24 @@ commit_is_hash(const char *text)
 
 	return len >= 4 && len <= 64 &&
 	    strspn(text, "0123456789abcdefABCDEF") == len;
+}
+
+const char *
+fetch_ref(const struct fetch *f)
+{
+	if (f->tag != NULL)
+		return arena_printf(f->a, "refs/tags/%s", f->tag);
+	return f->branch[0] == '\0' ?
+	    "HEAD" :
+	    arena_printf(f->a, "refs/heads/%s", f->branch);
+}
+
+/* "branch main", "tag v1". */
+static const char *
+ref_title(const struct fetch *f)
+{
+	return f->tag != NULL ? arena_printf(f->a, "tag %s", f->tag) :
+				arena_printf(f->a, "branch %s", f->branch);
 }
 
 /* Fetches one refspec, from the repository to REF or the ref it names. */
@@ -105,16 +125,25 @@ fetch_tip(const struct fetch *f)
 	return commit_is_hash(text) ? arena_strdup(f->a, text) : NULL;
 }
 
-/* A push event may arrive late or twice: what is at the branch's head now is
+/* A push event may arrive late or twice: what the branch or tag is at now is
  * newer. */
 static void
 supersede(struct fetch *f, const char *now)
 {
 	f->superseded = true;
 	f->fault = arena_printf(f->a,
-	    "The branch %s is now at commit %s, not at %s as in the push "
-	    "event. Retry the deployment to deploy that commit anyway.",
-	    f->branch, now, f->git.job->spec.commit);
+	    "The %s is now at commit %s, not at %s as in the push event. Retry "
+	    "the deployment to deploy that commit anyway.",
+	    ref_title(f), now, f->git.job->spec.commit);
+}
+
+/* Finds the commit that the fetched branch or tag is at. */
+static const struct err *
+tip_read(struct fetch *f, const char **out)
+{
+	*out = f->tag == NULL ? fetch_tip(f) : NULL;
+	return *out != NULL ? NULL :
+			      resolve(f, f->tag != NULL ? TAG_REF : REF, out);
 }
 
 /* If the commit is superseded, the clone is restored to its state before the
@@ -124,10 +153,10 @@ head_check(struct fetch *f, const char *before)
 {
 	const char *const back[] = { "update-ref", REF, before, NULL };
 	const char *const none[] = { "update-ref", "-d", REF, NULL };
-	const char *now = fetch_tip(f);
 	const struct err *e;
+	const char *now;
 
-	if (now == NULL && (e = resolve(f, REF, &now)) != NULL)
+	if ((e = tip_read(f, &now)) != NULL)
 		return e;
 	if (now == NULL || strcasecmp(now, f->git.job->spec.commit) == 0)
 		return NULL;
@@ -135,12 +164,28 @@ head_check(struct fetch *f, const char *before)
 	return git_run(&f->git, NULL, before != NULL ? back : none);
 }
 
+/* The hash in the last line: an annotated tag has two, and its commit is in the
+ * second. */
+static const char *
+listed_read(const struct fetch *f, const struct buf *list)
+{
+	const char *text = arena_strndup(f->a, list->len > 0 ? list->data : "",
+	    list->len);
+	const char *next;
+
+	while ((next = strchr(text, '\n')) != NULL && next[1] != '\0')
+		text = next + 1;
+	return arena_strndup(f->a, text, strcspn(text, "\t\n"));
+}
+
 const struct err *
 fetch_compare(struct fetch *f)
 {
 	const struct job_spec *spec = &f->git.job->spec;
-	const char *const args[] = { "ls-remote", "--", spec->repository,
-		arena_printf(f->a, "refs/heads/%s", f->branch), NULL };
+	const char *const ref = fetch_ref(f);
+	const char *const args[] = { "ls-remote", "--", spec->repository, ref,
+		f->tag != NULL ? arena_printf(f->a, "%s^{}", ref) : NULL,
+		NULL };
 	const struct err *e;
 	const char *now;
 	struct buf out;
@@ -149,13 +194,12 @@ fetch_compare(struct fetch *f)
 	e = git_run(&f->git, &out, args);
 	if (e != NULL || !git_done(&f->git))
 		goto out;
-	now = arena_strndup(f->a, out.len > 0 ? out.data : "",
-	    out.len > 0 ? strcspn(out.data, "\t\n") : 0);
+	now = listed_read(f, &out);
 	if (!commit_is_hash(now))
 		f->fault = arena_printf(f->a,
-		    "The repository has no branch %s any more.", f->branch);
-	else if (strcasecmp(now, spec->commit) == 0)
-		f->hash = spec->commit;
+		    "The repository has no %s any more.", ref_title(f));
+	else if (spec->commit == NULL || strcasecmp(now, spec->commit) == 0)
+		f->hash = now;
 	else
 		supersede(f, now);
 out:
@@ -186,22 +230,23 @@ fetch_commit(struct fetch *f, const char *commit)
 	return git_done(&f->git) ? resolve(f, commit, &f->hash) : NULL;
 }
 
-/* Rejects a commit that the branch does not contain: an environment accepts
- * branches, and the name of one must not open it to every commit. */
+/* Rejects a commit that the branch or tag does not contain: an environment
+ * accepts branches and tags, and the name of one must not open it to every
+ * commit. */
 static const struct err *
 branch_check(struct fetch *f)
 {
 	const char *const args[] = { "merge-base", "--is-ancestor", f->hash,
-		REF, NULL };
+		f->tag != NULL ? TAG_REF : REF, NULL };
 	const struct err *e;
 
 	if ((e = git_run(&f->git, NULL, args)) != NULL ||
 	    f->git.end.how != RUN_EXITED || git_done(&f->git))
 		return e;
 	f->fault = arena_printf(f->a,
-	    "Commit %s is not on the branch %s, and the environment accepts "
-	    "only certain branches.",
-	    f->hash, f->branch);
+	    "Commit %s is not on the %s, and the environment accepts only "
+	    "certain %s.",
+	    f->hash, ref_title(f), f->tag != NULL ? "tags" : "branches");
 	f->hash = NULL;
 	return NULL;
 }
@@ -215,22 +260,17 @@ fetch_all(struct fetch *f)
 
 	if ((f->fault = spec->offline) != NULL)
 		return NULL;
-	if (f->branch[0] == '\0') {
+	if (f->branch[0] == '\0' && f->tag == NULL) {
 		if ((e = head_branch(f)) != NULL || !git_done(&f->git))
 			return e;
 	}
 	if ((e = fetch(f,
-		 f->branch[0] == '\0' ?
-		     "+HEAD:" REF :
-		     arena_printf(f->a, "+refs/heads/%s:" REF, f->branch))) !=
-	    NULL)
+		 arena_printf(f->a, "+%s:%s", fetch_ref(f),
+		     f->tag != NULL ? TAG_REF : REF))) != NULL ||
+	    !git_done(&f->git))
 		return e;
-	if (!git_done(&f->git))
-		return NULL;
-	if (spec->commit == NULL) {
-		f->hash = fetch_tip(f);
-		return f->hash != NULL ? NULL : resolve(f, REF, &f->hash);
-	}
+	if (spec->commit == NULL)
+		return tip_read(f, &f->hash);
 	if (spec->head_only != 0 &&
 	    ((e = head_check(f, before)) != NULL || f->superseded))
 		return e;
@@ -257,7 +297,7 @@ fetch_known(struct fetch *f, const char *commit, const char **out)
 
 	*out = NULL;
 	if ((len != 40 && len != 64) || spec->head_only != 0 ||
-	    spec->on_branch != 0 || f->branch[0] == '\0' ||
+	    spec->on_branch != 0 || (f->branch[0] == '\0' && f->tag == NULL) ||
 	    (f->was.flags & CLONE_OWN) == 0 ||
 	    !str_eq(f->was.address, spec->repository) ||
 	    !str_eq(f->was.commit, fetch_tip(f)))

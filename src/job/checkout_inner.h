@@ -14,6 +14,7 @@ struct fetch {
 	struct git git;
 	struct arena *a;
 	const char *branch; /* "" = none */
+	const char *tag;    /* in place of the branch; NULL = none */
 	const char *hash;
 	const char *fault;      /* shown to the user */
 	bool superseded;        /* the reason for the failure */
@@ -24,6 +25,9 @@ struct fetch {
 	enum workspace_how how; /* of what it left */
 };
 
+/* The full name of the branch or tag at the repository; "HEAD" if there is
+ * none. */
+const char *fetch_ref(const struct fetch *);
 /* Four to 64 hexadecimal digits. */
 bool commit_is_hash(const char *text);
 /* The commit that CHECKOUT_REF names, read without git, in the arena; NULL if
@@ -31,14 +35,14 @@ bool commit_is_hash(const char *text);
 const char *fetch_tip(const struct fetch *);
 /* Whether the clone has this commit and all that it consists of, so that the
  * server is not needed: `out` is its full hash or NULL.  It is NULL for a push
- * event, which may be outdated, for a request without a branch, whose name only
- * the server has, and if the branch must contain the commit, which only the
+ * event, which may be outdated, for a request without a branch or tag, whose name
+ * only the server has, and if the branch must contain the commit, which only the
  * server knows: an earlier job may have deployed it from another branch. */
 MUSTCHECK const struct err *fetch_known(struct fetch *, const char *commit,
     const char **out);
-/* Compares the commit of a push with the head of its branch, which the server
- * tells without a fetch; sets `superseded` and `fault` if it is another, and
- * `hash` if it is the same. */
+/* Compares the commit of a push with its branch or tag, as the server lists them
+ * without a fetch; sets `superseded` and `fault` if that is at another commit,
+ * and `hash` if it is at the same. */
 MUSTCHECK const struct err *fetch_compare(struct fetch *);
 /* Fetches what the deployment wants and sets `hash` and `branch`.  If `hash` is
  * NULL afterwards, `fault` or the end of the last command says why. */

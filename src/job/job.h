@@ -48,10 +48,12 @@ struct job_spec {
 	const char *environment_name; /* NULL = none */
 	const char *repository;
 	const char *branch;
+	const char *tag; /* in place of the branch */
 	const char *commit;
-	int64_t head_only; /* reject the commit if the branch's head is another
-			    * one */
-	int64_t on_branch; /* reject it if the branch does not contain it */
+	int64_t head_only; /* reject the commit if the branch's head, or the
+			    * tag, is another one */
+	int64_t on_branch; /* reject it if the branch or tag does not contain
+			    * it */
 	const char *credential;
 	const char *note;
 	const char *offline; /* why nothing may be fetched, or NULL */
@@ -207,7 +209,7 @@ run_succeeded(const struct run_end *end)
 const char *run_text(struct arena *, const struct run_end *);
 
 struct checkout {
-	const char *branch; /* "" if HEAD is not on a branch */
+	const char *branch; /* "" for a tag, or if HEAD is not on a branch */
 	const char *hash;
 	const char *message;
 	const char *stayed;  /* state of the workspace if the checkout failed:

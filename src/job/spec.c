@@ -39,6 +39,7 @@ static const struct entry entries[] = {
 	{ "environment-name", K_TEXT, AT(environment_name) },
 	{ "repository", K_TEXT, AT(repository) },
 	{ "branch", K_TEXT, AT(branch) },
+	{ "tag", K_TEXT, AT(tag) },
 	{ "commit", K_TEXT, AT(commit) },
 	{ "head-only", K_NUMBER, AT(head_only) },
 	{ "on-branch", K_NUMBER, AT(on_branch) },

@@ -66,7 +66,7 @@ environment(const struct job *job, const char *branch, const char *hash)
 	struct env env = { .a = job->a };
 	size_t i;
 
-	env.items = arena_alloc(job->a, spec->env.n + spec->secret.n + 16,
+	env.items = arena_alloc(job->a, spec->env.n + spec->secret.n + 17,
 	    sizeof(*env.items));
 	env_put(&env, "PATH", spec->path);
 	env_put(&env, "HOME", job->place.home);
@@ -81,6 +81,8 @@ environment(const struct job *job, const char *branch, const char *hash)
 	if (spec->environment_name != NULL)
 		env_put(&env, "SLIPWAY_ENVIRONMENT", spec->environment_name);
 	env_put(&env, "SLIPWAY_BRANCH", branch);
+	if (spec->tag != NULL)
+		env_put(&env, "SLIPWAY_TAG", spec->tag);
 	env_put(&env, "SLIPWAY_COMMIT", hash);
 	env_put(&env, "SLIPWAY_REPOSITORY", spec->repository);
 	env_put(&env, "SLIPWAY_WORKSPACE", job->place.workspace);

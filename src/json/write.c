@@ -222,11 +222,19 @@ value_write(struct buf *b, const struct field *f, const void *at,
 	}
 }
 
+/* Whether an optional text or number is missing. */
+static bool
+is_none(const struct field *f, const void *at)
+{
+	return f->type == F_STR ? *(const char *const *)at == NULL :
+				  !((const struct maybe *)at)->set;
+}
+
 static bool
 is_wanted(const struct field *f, const void *at, const struct choice *choice)
 {
 	if ((f->flags & choice->want) == 0 ||
-	    ((f->flags & FIELD_LATER) != 0 && !((const struct maybe *)at)->set))
+	    ((f->flags & FIELD_LATER) != 0 && is_none(f, at)))
 		return false;
 	if (choice->want == FIELD_OUT)
 		return (f->flags & FIELD_DETAIL & ~choice->detail) == 0;

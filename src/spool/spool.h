@@ -45,6 +45,7 @@
 	X(ENVIRONMENT_NAME, "environment-name") /* absent = none */            \
 	X(REPOSITORY, "repository")                                            \
 	X(BRANCH, "branch")         /* absent = HEAD */                        \
+	X(TAG, "tag")               /* in place of the branch */               \
 	X(COMMIT, "commit")         /* absent = the branch's */                \
 	X(HEAD_ONLY, "head-only")   /* 1: only while it is the branch's */     \
 	X(ON_BRANCH, "on-branch")   /* 1: only if the branch has it */         \

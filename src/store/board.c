@@ -23,6 +23,8 @@
 		   "approved (granted) or denied; null if it needs no "	\
 		   "approval.")						\
 	X(T, READ, branch, FIELD_OUT | FIELD_NULL, .doc = "Branch.")	\
+	X(T, READ, tag, FIELD_OUT | FIELD_NULL,				\
+	    .doc = "Tag, instead of a branch.")				\
 	X(T, READ, commit_hash, FIELD_OUT | FIELD_NULL,			\
 	    .doc = "Commit, once it is known.")				\
 	X(T, READ, environment_id, FIELD_OUT | FIELD_NULL,		\

@@ -14,6 +14,7 @@ struct board_deployment {
 	const char *reason;
 	const char *approval;
 	const char *branch;
+	const char *tag;
 	const char *commit_hash;
 	const char *commit_message; /* its first line */
 	struct maybe environment_id;

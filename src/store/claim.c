@@ -104,18 +104,19 @@ static const struct stmt mine = {
 static const struct field load_args[] = { A(ids), A(owner), FIELD_END };
 static const struct field claim_row[] = { C(id), C(epoch), C(project_id),
 	C(project_name), C(project_dir), C(repository), C(pipeline_name),
-	C(environment_name), C(branch), C(commit_hash), C(env_vars),
+	C(environment_name), C(branch), C(tag), C(commit_hash), C(env_vars),
 	C(secret_vars), C(timeout_seconds), C(checkout), C(created_by),
 	C(head_only), C(on_branch), C(cancel), C(over_deleted), FIELD_END };
 static const struct stmt load = {
 	.name = "claim_load",
 	.sql = "SELECT d.id, d.epoch, d.project_id, p.name AS project_name,"
 	       " p.project_dir, p.repository, l.name AS pipeline_name,"
-	       " e.name AS environment_name, d.branch, d.commit_hash,"
+	       " e.name AS environment_name, d.branch, d.tag, d.commit_hash,"
 	       " d.env_vars, d.secret_vars, d.timeout_seconds, d.checkout,"
 	       " d.created_by, " CLAIM_HEAD_ONLY " AS head_only,"
 	       " d.`trigger` <> 'rollback'"
-	       " AND COALESCE(JSON_LENGTH(e.branches), 0) > 0 AS on_branch,"
+	       " AND COALESCE(JSON_LENGTH(IF(d.tag IS NULL, e.branches,"
+	       " e.tags)), 0) > 0 AS on_branch,"
 	       " d.cancel_at IS NOT NULL AS cancel,"
 	       " EXISTS (SELECT 1 FROM project q WHERE q.valid = 0"
 	       " AND " PROJECTDIR_OVERLAP ") AS over_deleted FROM " IDS

@@ -23,6 +23,7 @@ struct claim {
 	const char *pipeline_name;
 	const char *environment_name; /* NULL = none */
 	const char *branch;
+	const char *tag; /* NULL = a branch */
 	const char *commit_hash;
 	struct json_text env_vars;
 	struct json_text secret_vars; /* each sealed separately */
@@ -31,7 +32,8 @@ struct claim {
 	struct maybe created_by;
 	bool head_only;    /* started by a push and not approved: superseded
 			    * if another push followed */
-	bool on_branch;    /* the environment accepts only certain branches */
+	bool on_branch;    /* the environment accepts only certain branches, or
+			    * tags */
 	bool cancel;       /* cancelation was requested */
 	bool over_deleted; /* the directory of a deleted project overlaps its
 			    * project's */

@@ -10,9 +10,8 @@
 #include "store/store.h"
 #include "store/waiting.h"
 
-#define PAGE_BYTES                                                             \
-	((size_t)2 << 20) /* size at which a page of large rows is
-				      * cut */
+/* Size at which a page of large rows is cut. */
+#define PAGE_BYTES ((size_t)2 << 20)
 
 const char *const deployment_triggers[] = { "manual", "retry", "webhook",
 	"schedule", DEPLOYMENT_ROLLBACK, DEPLOYMENT_PROMOTION, NULL };
@@ -30,11 +29,9 @@ const struct field deployment_step_fields[] = {
 	S(started_at, FIELD_NULL, .doc = "Time at which the step started."),
 	S(finished_at, FIELD_NULL, .doc = "Time at which the step ended."),
 	S(log_offset, FIELD_NULL,
-	    .doc = "Offset of the step's output in the "
-		   "log."),
+	    .doc = "Offset of the step's output in the log."),
 	S(log_length, FIELD_NULL,
-	    .doc = "Length of the step's output in "
-		   "bytes."),
+	    .doc = "Length of the step's output in bytes."),
 	FIELD_END,
 };
 const struct shape deployment_step_shape = {
@@ -53,8 +50,9 @@ const struct field deployment_fields[] = {
 	D(environment_id, FIELD_NULL,
 	    .doc = "Environment to deploy to; null if the project had none."),
 	D(branch, FIELD_NULL,
-	    .doc = "Branch; null if the deployment uses the repository's HEAD "
-		   "and has not resolved it yet."),
+	    .doc = "Branch; null if the deployment uses a tag, or the "
+		   "repository's HEAD and has not resolved it yet."),
+	D(tag, FIELD_NULL, .doc = "Tag; null if it deploys a branch."),
 	D(commit_hash, FIELD_NULL, .doc = "Commit; null until it is known."),
 	D(commit_message, FIELD_NULL,
 	    .doc = "Message of the commit; until the checkout, the message "
@@ -68,8 +66,7 @@ const struct field deployment_fields[] = {
 	    .doc = "Why it has this status, as a code."),
 	D(detail, FIELD_NULL, .doc = "Why it has this status, as text."),
 	D(trigger, 0, .values = deployment_triggers,
-	    .named = "DeploymentTrigger",
-	    .doc = "What started the deployment."),
+	    .named = "DeploymentTrigger", .doc = "What started it."),
 	D(retry_of, FIELD_NULL, .doc = "Deployment that this one repeats."),
 	D(created_by, FIELD_NULL, .doc = "User who started the deployment."),
 	D(approval, FIELD_NULL, .values = deployment_approvals,
@@ -85,11 +82,9 @@ const struct field deployment_fields[] = {
 	D(runner, FIELD_NULL, .doc = "Runner that claimed the deployment."),
 	D(created_at, 0, .doc = "Time of creation."),
 	D(started_at, FIELD_NULL,
-	    .doc = "Time at which a runner claimed the "
-		   "deployment."),
+	    .doc = "Time at which a runner claimed the deployment."),
 	D(finished_at, FIELD_NULL,
-	    .doc = "Time at which the deployment "
-		   "ended."),
+	    .doc = "Time at which the deployment ended."),
 	D(log_size, 0, .doc = "Current size of the log in bytes."),
 	A(env_role),
 	A(checkout),
@@ -122,11 +117,14 @@ static const struct field request_fields[] = {
 	    .shown = FIELD_BRANCH,
 	    .doc = "Branch; the default is the project's default branch, then "
 		   "the repository's HEAD."),
+	R(tag, FIELD_NULL | FIELD_LINE, .min = 1, .max = 255,
+	    .shown = FIELD_BRANCH, .doc = "Tag, instead of a branch."),
 	R(commit_hash, FIELD_NULL, .min = 7, .max = 64,
 	    .pattern = "[0-9a-fA-F]{7,40}|[0-9a-fA-F]{64}",
 	    .doc = "Commit: the full hash (40 digits, or 64 for SHA-256), or "
 		   "at least 7 leading digits of a commit on a branch. The "
-		   "default is the newest commit of the branch."),
+		   "default is the newest commit of the branch, or that of the "
+		   "tag."),
 	R(commit_message, FIELD_NULL | FIELD_TEXT, .max = 2000,
 	    .doc = "Message to show until the checkout reads the commit's "
 		   "own."),
@@ -143,15 +141,17 @@ const struct shape deployment_request_shape = {
 	.doc = "A deployment to create.",
 };
 
-#define COLUMNS                                                                         \
-	", d.status, d.reason, d.detail, d.`trigger`, d.retry_of,"                      \
-	" d.created_by, d.approval, d.approval_by, d.approval_at,"                      \
-	" d.approval_comment, d.rollback_reason, d.runner, d.created_at, d.started_at," \
-	" d.finished_at,"                                                               \
-	" d.log_size, d.env_role, d.checkout"
+/* clang-format off */
+#define COLUMNS								\
+	", d.status, d.reason, d.detail, d.`trigger`, d.retry_of,"	\
+	" d.created_by, d.approval, d.approval_by, d.approval_at,"	\
+	" d.approval_comment, d.rollback_reason, d.runner,"		\
+	" d.created_at, d.started_at, d.finished_at, d.log_size,"	\
+	" d.env_role, d.checkout"
+/* clang-format on */
 #define KEYS                                                                   \
 	"d.id, d.project_id, d.pipeline_id, d.environment_id, d.branch,"       \
-	" d.commit_hash, "
+	" d.tag, d.commit_hash, "
 /* Lists omit long texts; they are fetched if there is room. The variables of
  * such a row are NULL, which no row of the table has. */
 #define LISTED                                                                 \

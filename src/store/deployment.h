@@ -27,7 +27,9 @@ struct deployment {
 	int64_t project_id;
 	int64_t pipeline_id;
 	struct maybe environment_id;
-	const char *branch; /* NULL = the repository's HEAD, not resolved yet */
+	const char *branch; /* NULL = the repository's HEAD, not resolved yet,
+			     * or a tag */
+	const char *tag;    /* NULL = a branch */
 	const char *commit_hash;
 	const char *commit_message;
 	struct json_text env_vars;    /* secret values are null */
@@ -67,6 +69,7 @@ struct deployment_request {
 	struct maybe pipeline_id;
 	struct maybe environment_id;
 	const char *branch;
+	const char *tag;
 	const char *commit_hash;
 	const char *commit_message;
 	struct map env_vars;

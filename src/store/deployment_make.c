@@ -92,32 +92,38 @@ static const struct stmt any_source = {
 };
 
 /* The columns that a retry copies. */
-#define MADE_OF                                                                \
-	"project_id, timeout_seconds, checkout, branch, commit_hash,"          \
-	" commit_message, env_vars, secret_vars, env_role, environment_id, pipeline_id"
+/* clang-format off */
+#define MADE_OF								\
+	"project_id, timeout_seconds, checkout, branch, tag,"		\
+	" commit_hash, commit_message, env_vars, secret_vars, env_role," \
+	" environment_id, pipeline_id"
+/* clang-format on */
 #define STEP_OF "position, name, script, timeout_seconds, run_when"
 
 /* The rows as deployment_by_id() would read them. */
-#define MADE                                                                               \
-	" RETURNING id, project_id, pipeline_id, environment_id, branch,"                  \
-	" commit_hash,"                                                                    \
-	" commit_message, env_vars, status, reason, detail, `trigger`,"                    \
-	" retry_of, created_by, approval, approval_by, approval_at,"                       \
-	" approval_comment, rollback_reason, runner, created_at, started_at, finished_at," \
-	" log_size, env_role, checkout"
+/* clang-format off */
+#define MADE								\
+	" RETURNING id, project_id, pipeline_id, environment_id, branch," \
+	" tag, commit_hash, commit_message, env_vars, status, reason,"	\
+	" detail, `trigger`, retry_of, created_by, approval,"		\
+	" approval_by, approval_at, approval_comment, rollback_reason,"	\
+	" runner, created_at, started_at, finished_at, log_size,"	\
+	" env_role, checkout"
+/* clang-format on */
 #define STEPS_MADE                                                             \
 	" ORDER BY position RETURNING position, name, status, exit_code,"      \
 	" `signal`, started_at, finished_at, log_offset, log_length"
 
 static const struct field insert_args[] = { A(project_id), A(timeout_seconds),
-	A(checkout), A(branch), A(commit_hash), A(commit_message), A(env_vars),
-	A(secret_vars), A(env_role), A(environment_id), A(pipeline_id),
-	A(trigger), A(created_by), A(approval), A(turn), FIELD_END };
+	A(checkout), A(branch), A(tag), A(commit_hash), A(commit_message),
+	A(env_vars), A(secret_vars), A(env_role), A(environment_id),
+	A(pipeline_id), A(trigger), A(created_by), A(approval), A(turn),
+	FIELD_END };
 static const struct stmt insert = {
 	.name = "deployment_insert",
 	.sql = "INSERT INTO deployment (" MADE_OF ", `trigger`, created_by,"
 	       " approval, turn)"
-	       " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" MADE,
+	       " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" MADE,
 	.args = insert_args,
 	.row = deployment_fields,
 	.rowsize = sizeof(struct deployment),
@@ -148,10 +154,11 @@ static const struct field promote_args[] = { A(env_vars), A(secret_vars),
 	A(turn), A(retry_of), FIELD_END };
 static const struct stmt promote = {
 	.name = "deployment_promote",
-	.sql = "INSERT INTO deployment (" MADE_OF ", `trigger`, created_by,"
-	       " approval, turn, retry_of) SELECT project_id, timeout_seconds,"
-	       " checkout, branch, commit_hash, commit_message, ?, ?, ?, ?,"
-	       " pipeline_id, ?, ?, ?, ?, id FROM deployment WHERE id = ?" MADE,
+	.sql =
+	    "INSERT INTO deployment (" MADE_OF ", `trigger`, created_by,"
+	    " approval, turn, retry_of) SELECT project_id, timeout_seconds,"
+	    " checkout, branch, tag, commit_hash, commit_message, ?, ?, ?,"
+	    " ?, pipeline_id, ?, ?, ?, ?, id FROM deployment WHERE id = ?" MADE,
 	.args = promote_args,
 	.row = deployment_fields,
 	.rowsize = sizeof(struct deployment),

@@ -64,7 +64,8 @@ static const struct field live_fields[] = {
 	L(deployment_id, 0, .doc = "Id of the deployment."),
 	L(commit_hash, FIELD_NULL, .doc = "Deployed commit."),
 	L(commit_message, FIELD_NULL, .doc = "Message of the commit."),
-	L(branch, FIELD_NULL, .doc = "Deployed branch."),
+	L(branch, FIELD_NULL, .doc = "Deployed branch; null if it was a tag."),
+	L(tag, FIELD_NULL, .doc = "Deployed tag; null if it was a branch."),
 	L(finished_at, FIELD_NULL, .doc = "Time at which it ended."),
 	L(created_by, FIELD_NULL, .doc = "User who started it."),
 	FIELD_END,
@@ -137,6 +138,7 @@ static const struct field environment_fields[] = {
 	X(T, READ, commit_hash, 0)					\
 	X(T, READ, commit_message, 0)					\
 	X(T, READ, branch, 0)						\
+	X(T, READ, tag, 0)						\
 	X(T, READ, finished_at, 0)					\
 	X(T, READ, created_by, 0)
 /* A row with its lock and the deployment that is live. */
@@ -160,7 +162,7 @@ const struct shape environment_shape = {
 #define SELECT                                                                 \
 	"SELECT " COLUMNS_C ", " LOCK_COLUMNS                                  \
 	", l.id AS deployment_id, l.commit_hash, l.commit_message, l.branch,"  \
-	" l.finished_at, l.created_by FROM environment c"                      \
+	" l.tag, l.finished_at, l.created_by FROM environment c"               \
 	" LEFT JOIN deployment l ON l.id = c.live_deployment" JOIN_LOCK
 
 static const struct field id_args[] = { A(id), FIELD_END };

@@ -20,6 +20,7 @@ struct environment_live {
 	const char *commit_hash;
 	const char *commit_message;
 	const char *branch;
+	const char *tag;
 	struct when finished_at;
 	struct maybe created_by;
 };

@@ -117,6 +117,7 @@ static const struct stmt older = {
 	       " ON o.project_id = d.project_id AND o.status = 'pending'"
 	       " AND o.id < d.id AND o.`trigger` IN ('webhook', 'schedule')"
 	       " AND o.pipeline_id = d.pipeline_id AND o.branch <=> d.branch"
+	       " AND o.tag <=> d.tag"
 	       " AND o.environment_id <=> d.environment_id"
 	       " AND COALESCE(o.commit_hash <> d.commit_hash, 1)"
 	       " AND (d.commit_hash IS NULL OR o.commit_hash = ?)"

@@ -68,11 +68,14 @@ const struct shape preset_shape = {
 };
 
 static const struct field trigger_fields[] = {
-	T(branch, FIELD_MUST | FIELD_LINE, .min = 1, .max = 255,
+	T(branch, FIELD_NULL | FIELD_LATER | FIELD_LINE, .min = 1, .max = 255,
 	    .shown = FIELD_BRANCHES,
 	    .doc = "Branch name, or a pattern such as release/*. * matches any "
 		   "characters except a slash, ? any one of them, ** any "
-		   "characters."),
+		   "characters. Required unless the trigger is for tags."),
+	T(tag, FIELD_NULL | FIELD_LATER | FIELD_LINE, .min = 1, .max = 255,
+	    .shown = FIELD_BRANCHES,
+	    .doc = "Tag or pattern of tags such as v*, instead of a branch."),
 	T(pipeline_id, FIELD_MUST, .min = 1, .doc = "Pipeline to start."),
 	T(environment_id, FIELD_NULL | FIELD_LATER, .min = 1,
 	    .doc = "Environment to deploy to; required if the project has "
@@ -89,7 +92,7 @@ const struct shape trigger_shape = {
 	.fields = trigger_fields,
 	.size = sizeof(struct trigger),
 	.check = trigger_check,
-	.doc = "The pipeline that a push to matching branches starts.",
+	.doc = "The pipeline that a push to matching branches or tags starts.",
 };
 
 /* Adds a fault of a preset; `member` is a JSON name. */
@@ -286,4 +289,13 @@ trigger_check(const void *item, const char *pointer, struct faults *f)
 
 	if (t->branch != NULL && t->branch[0] == '-')
 		fault(f, pointer, "branch", "must not start with -");
+	if (t->tag != NULL && t->tag[0] == '-')
+		fault(f, pointer, "tag", "must not start with -");
+	if (t->branch != NULL && t->tag != NULL)
+		fault(f, pointer, "tag", "cannot be combined with branch");
+	if (t->branch == NULL && t->tag == NULL &&
+	    !faults_has(f, fault_pointer(f, pointer, "branch")) &&
+	    !faults_has(f, fault_pointer(f, pointer, "tag")))
+		fault(f, pointer, "branch",
+		    "is required, unless the trigger is for tags (tag)");
 }

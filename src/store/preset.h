@@ -36,7 +36,8 @@ struct preset {
 };
 
 struct trigger {
-	const char *branch; /* a pattern */
+	const char *branch; /* a pattern; NULL = tags */
+	const char *tag;    /* the same; NULL = branches */
 	int64_t pipeline_id;
 	struct maybe environment_id;
 	struct map env_vars; /* secret values are null */

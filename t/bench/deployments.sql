@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: ISC
 SELECT d.id AS `{"id":`, d.project_id AS `,"projectId":`, d.pipeline_id AS `,"pipelineId":`,
-    d.environment_id AS `,"environmentId":`, d.branch AS `,"branch":`, d.commit_hash AS `,"commitHash":`,
+    d.environment_id AS `,"environmentId":`, d.branch AS `,"branch":`, d.tag AS `,"tag":`,
+    d.commit_hash AS `,"commitHash":`,
     d.commit_message AS `,"commitMessage":`, d.env_vars AS `!,"envVars":`,
     d.status AS `,"status":`, d.reason AS `,"reason":`, d.detail AS `,"detail":`,
     d.`trigger` AS `,"trigger":`, d.retry_of AS `,"retryOf":`,

@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: ISC */
+/* Branches, tags and commits come from the Git server's API, or, if there is none
+ * or the repository is elsewhere, from the Git protocol and the runner's clone. */
+#include "api/git_read.h"
+
+#include "api/board.h"
+#include "api/forge.h"
+#include "api/git.h"
+#include "core/str.h"
+#include "deploy/repository.h"
+#include "store/gitrepo.h"
+
+/* Minimum time in ms that must be left for the Git server. The limit covers the
+ * whole request, including its wait for a worker, because the client must get a
+ * response within ten seconds. */
+#define LEFT_MIN 200
+/* Limits on what git reports about a repository. */
+#define REMOTE_MAX ((size_t)12 << 20)
+#define REMOTE_BRANCHES 1000000
+
+/* --- the Git server's API */
+
+/* When a repository is renamed or removed, another user can take its name, and
+ * the caller may not have access to the renamed one. So a stored repository id
+ * is never replaced by what a path leads to; that takes a change of the
+ * project. Gitea serves requests by id only with a token. */
+static const struct err *
+repo_find(struct reading *r, struct forge *forge, const char *token)
+{
+	const struct err *e;
+
+	r->repo = r->known;
+	if (token == NULL)
+		r->repo.id = NULL;
+	e = forge_repo_find(forge, r->rq->a, token, &r->repo);
+	if (r->known.id == NULL)
+		return e;
+	if (e != NULL && e->code == ERR_NOTFOUND)
+		return err_public(ERR_NOTFOUND,
+		    "The repository was renamed or removed at the Git server, "
+		    "or you have no access to it (404). To use another "
+		    "repository in its place, a maintainer must send the "
+		    "project's repository again, alone (PUT /api/projects).");
+	if (e == NULL && !str_eq(r->repo.id, r->known.id))
+		return err_public(ERR_NOTFOUND,
+		    "Another repository at the Git server has taken the name "
+		    "of the project's repository (404). If it is the right "
+		    "one, a maintainer must send the project's repository "
+		    "again, alone (PUT /api/projects).");
+	return e;
+}
+
+static const struct err *
+commits_read(struct reading *r, struct forge *forge, const char *token)
+{
+	const struct forge_commit *from;
+	struct arena *a = r->rq->a;
+	struct git_commit *to;
+	const struct err *e;
+	struct list got;
+	size_t i;
+
+	e = forge_commits(forge, a, token, &r->repo,
+	    r->branch != NULL ? r->branch : r->repo.default_branch, &r->page,
+	    &got);
+	if (e != NULL)
+		return e;
+	from = got.items;
+	to = arena_alloc(a, got.n, sizeof(*to));
+	for (i = 0; i < got.n; i++)
+		to[i] = (struct git_commit){ .hash = from[i].hash,
+			.message = from[i].message,
+			.author_name = from[i].author_name,
+			.author_email = from[i].author_email,
+			.committed_at = from[i].committed_at,
+			.url = from[i].url };
+	r->list = (struct list){ .items = to, .n = got.n };
+	return NULL;
+}
+
+/* Copies branches or tags to the request's arena. */
+static void
+refs_keep(struct reading *r, const struct list *got)
+{
+	const struct forge_branch *from = got->items;
+	struct forge_branch *to = arena_alloc(r->rq->a, got->n, sizeof(*to));
+	size_t i;
+
+	for (i = 0; i < got->n; i++) {
+		to[i] = from[i];
+		to[i].name = arena_strdup(r->rq->a, from[i].name);
+		to[i].commit_hash = arena_strdup(r->rq->a, from[i].commit_hash);
+	}
+	r->list = (struct list){ .items = to, .n = got->n };
+}
+
+/* Reduces the list to one tag. */
+static void
+tag_choose(struct list *tags, const char *name)
+{
+	struct forge_branch *items = tags->items;
+	size_t i = 0;
+
+	while (i < tags->n && !str_eq(items[i].name, name))
+		i++;
+	*tags = (struct list){ .items = items + i, .n = i < tags->n ? 1 : 0 };
+}
+
+static const struct err *
+tags_read(struct reading *r, const char *token, const char *address)
+{
+	struct settings_gitserver s = r->rq->settings->gitserver;
+	struct forge_page all = { .page = 1, .limit = REMOTE_BRANCHES };
+	struct arena *own = arena_open(REMOTE_MAX);
+	const struct err *e;
+	struct list got;
+
+	s.token = token;
+	e = forge_ls_tags(&s, own, address, r->until,
+	    r->tag != NULL ? &all : &r->page, &got);
+	if (e == NULL && r->tag != NULL)
+		tag_choose(&got, r->tag);
+	if (e == NULL)
+		refs_keep(r, &got);
+	arena_close(own);
+	return e;
+}
+
+/* By the Git protocol, as the server's API does not list the commits of annotated
+ * tags everywhere. */
+static const struct err *
+tags_at(struct reading *r, struct forge *forge, const char *token)
+{
+	const struct err *e;
+	const char *address;
+
+	e = forge_repo_at(forge, r->rq->a, r->project.repository, r->repo.path,
+	    &address);
+	return e != NULL ? e : tags_read(r, token, address);
+}
+
+static const struct err *
+ask(struct forge *forge, struct arena *a, const struct access_token *token,
+    void *context)
+{
+	struct reading *r = context;
+	const struct err *e;
+
+	/* a token may have fewer rights than its user */
+	r->trusted = token->as == ACCESS_SERVICE ||
+	    (token->trusted && r->rq->role >= ROLE_MAINTAINER);
+	if ((e = repo_find(r, forge, token->text)) != NULL)
+		return e;
+	if (r->what == READ_COMMITS)
+		return commits_read(r, forge, token->text);
+	if (r->what == READ_TAGS)
+		return tags_at(r, forge, token->text);
+	return forge_branches(forge, a, token->text, &r->repo, &r->page,
+	    &r->list);
+}
+
+static const struct err *
+from_server(struct reading *r)
+{
+	const struct access *access = r->rq->access;
+	const char *server = forge_server(access->forge);
+	struct git_repo known;
+	const struct err *e;
+	const char *address;
+
+	e = gitrepo_find(r->rq->db, r->rq->a, r->project.id, server,
+	    r->project.repository, &known);
+	r->known = r->repo;
+	if (e == NULL)
+		r->known = (struct forge_repo){ .id = known.repo_id,
+			.path = known.path };
+	else if (e->code != ERR_NOTFOUND)
+		return e;
+	forge_until(access->forge, r->until);
+	e = access_call(access, r->rq->a, r->rq->who.user_id, ask, r);
+	forge_until(access->forge, 0);
+	if (e != NULL || !r->trusted ||
+	    forge_repo_at(access->forge, r->rq->a, r->project.repository,
+		r->repo.path, &address) != NULL)
+		return e;
+	known = (struct git_repo){ .project_id = r->project.id,
+		.server = server,
+		.repository = r->project.repository,
+		.repo_id = r->repo.id,
+		.path = r->repo.path };
+	return gitrepo_put(r->rq->db, &known);
+}
+
+/* --- the Git protocol and the runner's clone */
+
+/* Whether the rights of the caller at the Git server decide, also for an
+ * address there that is not one of its repositories. */
+static bool
+is_on_server(const struct reading *r)
+{
+	struct forge_credential with;
+
+	return r->rq->access->forge != NULL &&
+	    forge_clone_with(r->rq->access->forge, r->rq->a,
+		r->project.repository, "", &with) == NULL;
+}
+
+static const struct err *
+remote_token(const struct reading *r, struct settings_gitserver *s)
+{
+	const struct access *access = r->rq->access;
+	struct access_token token;
+	const struct err *e;
+
+	s->token = NULL;
+	if (!is_on_server(r))
+		return NULL;
+	forge_until(access->forge, r->until);
+	e = access_for(access, r->rq->a, r->rq->who.user_id, &token);
+	forge_until(access->forge, 0);
+	s->token = token.text;
+	return e;
+}
+
+static const struct err *
+remote_read(const struct reading *r, struct arena *a, struct forge_page *page,
+    struct list *out)
+{
+	struct settings_gitserver s = r->rq->settings->gitserver;
+	const struct err *e;
+
+	if ((e = remote_token(r, &s)) != NULL)
+		return e;
+	return forge_ls_remote(&s, a, r->project.repository, r->until, page,
+	    out);
+}
+
+static const struct err *
+remote_branches(struct reading *r, struct arena *own)
+{
+	const struct err *e;
+	struct list got;
+
+	if ((e = remote_read(r, own, &r->page, &got)) == NULL)
+		refs_keep(r, &got);
+	return e;
+}
+
+static const struct err *
+remote_tags(struct reading *r)
+{
+	struct settings_gitserver s = { .token = NULL };
+	const struct err *e;
+
+	if ((e = remote_token(r, &s)) != NULL)
+		return e;
+	return tags_read(r, s.token, r->project.repository);
+}
+
+/* The tip of the requested branch or of the default branch; NULL if the
+ * repository has no branches. */
+static const struct err *
+remote_tip(const struct reading *r, struct arena *own,
+    const struct forge_branch **out)
+{
+	struct forge_page all = { .page = 1, .limit = REMOTE_BRANCHES };
+	const struct forge_branch *items;
+	const struct err *e;
+	struct list got;
+	size_t i;
+
+	*out = NULL;
+	if ((e = remote_read(r, own, &all, &got)) != NULL)
+		return e;
+	items = got.items;
+	for (i = 0; *out == NULL && i < got.n; i++)
+		if (r->branch == NULL ? items[i].is_default :
+					str_eq(items[i].name, r->branch))
+			*out = &items[i];
+	if (*out != NULL || (r->branch == NULL && got.n == 0))
+		return NULL;
+	return err_public(ERR_NOTFOUND,
+	    r->branch == NULL ?
+		"The repository has no default branch. Name a branch." :
+		"The repository has no branch with that name.");
+}
+
+/* A list of the commit at the tip alone; empty if there is none. */
+static struct list
+tip_list(const struct reading *r, const struct forge_branch *tip)
+{
+	struct git_commit *alone;
+
+	if (tip == NULL)
+		return (struct list){ .items = NULL };
+	alone = arena_alloc(r->rq->a, 1, sizeof(*alone));
+	alone->hash = arena_strdup(r->rq->a, tip->commit_hash);
+	return (struct list){ .items = alone, .n = 1 };
+}
+
+/* Reduces the list to the requested page. */
+static void
+page_cut(struct reading *r, const struct list *all)
+{
+	size_t limit = (size_t)r->page.limit;
+	size_t first = (size_t)(r->page.page - 1) * limit;
+
+	r->page.has_more = false;
+	r->list = (struct list){ .items = NULL };
+	if (first >= all->n)
+		return;
+	r->page.has_more = all->n - first > limit;
+	r->list.n = r->page.has_more ? limit : all->n - first;
+	r->list.items = (struct git_commit *)all->items + first;
+}
+
+static const struct err *
+clone_commits(struct reading *r, const char *branch, struct list *out)
+{
+	struct branch_commits stored;
+	const struct err *e;
+
+	*out = (struct list){ .items = NULL };
+	e = commits_find(r->rq->db, r->rq->a, r->project.id, branch, &stored);
+	if (e != NULL)
+		return e->code == ERR_NOTFOUND ? NULL : e;
+	return json_items(r->rq->a, &git_commit_shape, stored.commits.s, out);
+}
+
+static const struct err *
+remote_commits(struct reading *r, struct arena *own)
+{
+	const struct forge_branch *tip = NULL;
+	const struct err *e;
+	struct list all = { .items = NULL };
+
+	if (r->branch != NULL && !r->is_tip && !is_on_server(r) &&
+	    (e = clone_commits(r, r->branch, &all)) != NULL)
+		return e;
+	if (all.n == 0) {
+		if ((e = remote_tip(r, own, &tip)) != NULL)
+			return e;
+		if (tip != NULL && !r->is_tip &&
+		    (e = clone_commits(r, tip->name, &all)) != NULL)
+			return e;
+	}
+	if (all.n == 0)
+		all = tip_list(r, tip);
+	page_cut(r, &all);
+	return NULL;
+}
+
+static const struct err *
+from_git(struct reading *r)
+{
+	struct arena *own;
+	const struct err *e;
+
+	if (r->what == READ_TAGS)
+		return remote_tags(r);
+	own = arena_open(REMOTE_MAX);
+	e = r->what == READ_COMMITS ? remote_commits(r, own) :
+				      remote_branches(r, own);
+	arena_close(own);
+	return e;
+}
+
+/* --- choice of the source, and the response */
+
+static const struct err *
+source_read(struct reading *r)
+{
+	const struct req *rq = r->rq;
+	struct forge *forge = rq->access->forge;
+	const struct err *e;
+
+	r->until = time_mono_ms() + rq->settings->gitserver.timeout * 1000 -
+	    req_waited(rq);
+	if (r->until < time_mono_ms() + LEFT_MIN)
+		return err_public(ERR_UPSTREAM_TIMEOUT,
+		    "The Git server did not respond in time to earlier requests. "
+		    "Try again later.");
+	if (forge == NULL && !str_eq(rq->settings->gitserver.type, "git"))
+		return gitserver_missing(rq, "Reading from the Git server", 1);
+	if (forge == NULL || !forge_has_api(forge))
+		return from_git(r);
+	e = forge_repo_of(forge, rq->a, r->project.repository, &r->repo);
+	if (e == NULL)
+		return from_server(r);
+	return e->code == ERR_NOTFOUND ? from_git(r) : e;
+}
+
+/* Maps an error to what the client must see: 401 would mean that its own
+ * session has expired, and a missing setting is not an internal error. */
+static const struct err *
+for_client(const struct err *e)
+{
+	if (e->code == ERR_UNAUTHENTICATED)
+		return err_as(e, ERR_UPSTREAM, e->sys);
+	if (e->code == ERR_CONFIG && e->detail[0] != '\0')
+		return err_as(e, ERR_UNAVAILABLE, e->sys);
+	return e;
+}
+
+const struct err *
+git_read(struct reading *r)
+{
+	const struct err *e = source_read(r);
+
+	return e != NULL ? for_client(e) : NULL;
+}
+
+/* A Git server can take long, so this counts as waiting: some workers stay free
+ * for other requests. */
+static const struct err *
+read_waiting(struct reading *r)
+{
+	struct req *rq = r->rq;
+	const struct err *e;
+
+	if (board_long_begin(rq->board, rq->place, rq->who.user_id) !=
+	    BOARD_LONG_YES)
+		return err_public(ERR_RATE,
+		    "Too many requests are waiting. Try again in a moment.");
+	e = git_read(r);
+	board_long_end(rq->place);
+	return e;
+}
+
+const struct err *
+git_tip(struct req *rq, int64_t project_id, const struct git_ref *ref,
+    const char **out)
+{
+	struct reading r = { .rq = rq,
+		.what = ref->tag != NULL ? READ_TAGS : READ_COMMITS,
+		.is_tip = true,
+		.branch = ref->branch,
+		.tag = ref->tag,
+		.page = { .page = 1, .limit = 1 } };
+	const struct err *e;
+
+	*out = NULL;
+	if ((e = project_by_id(rq->db, rq->a, project_id, &r.project)) !=
+		NULL ||
+	    (e = read_waiting(&r)) != NULL)
+		return e;
+	if (r.list.n == 0)
+		return err_public(ERR_NOTFOUND,
+		    ref->tag != NULL ?
+			"The repository has no tag with that name." :
+			"The repository has no commits.");
+	*out = ref->tag != NULL ?
+	    ((const struct forge_branch *)r.list.items)->commit_hash :
+	    ((const struct git_commit *)r.list.items)->hash;
+	return NULL;
+}

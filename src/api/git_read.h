@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: ISC */
+/* Reads the branches, tags and commits of a project's repository, for a request
+ * or for other handlers. */
+#ifndef SLIPWAY_API_GIT_READ_H
+#define SLIPWAY_API_GIT_READ_H
+
+#include "api/req.h"
+#include "forge/forge.h"
+#include "store/project.h"
+
+enum reading_what { READ_BRANCHES, READ_TAGS, READ_COMMITS };
+
+/* A request and its result. */
+struct reading {
+	struct req *rq;
+	struct project project;
+	enum reading_what what;
+	bool is_tip;             /* only the newest commit, not a stored one */
+	const char *tag;         /* READ_TAGS: only this one; NULL = all */
+	int64_t until;           /* time_mono_ms */
+	const char *branch;      /* NULL = the repository's default */
+	struct forge_repo known; /* as stored, else by its path */
+	struct forge_repo repo;
+	bool trusted; /* the result may be stored for all users */
+	struct forge_page page;
+	struct list list; /* struct forge_branch or git_commit */
+};
+
+/* Reads what it describes, with the caller's own access to the Git server.
+ * Errors have a detail for the client. */
+MUSTCHECK const struct err *git_read(struct reading *);
+
+#endif
