@@ -33,7 +33,7 @@ my %needs = (
 		'POST /api/auth/logout', 'POST /api/auth/session',
 		'GET /api/auth/tokens', 'POST /api/auth/tokens', 'GET /api/auth/tokens/{id}',
 		'DELETE /api/auth/tokens/{id}',
-		'GET /api/git/branches', 'GET /api/git/commits',
+		'GET /api/git/branches', 'GET /api/git/commits', 'GET /api/git/tags',
 		'GET /api/environments', 'GET /api/environments/{id}', 'GET /api/lock', 'GET /api/runners',
 		'GET /api/board', 'GET /api/deployments/{id}/log/index',
 		'GET /api/deployments/{id}/log/matches',
@@ -147,9 +147,8 @@ for my $role (@roles) {
 }
 
 # --- every credential at every route
-my %query = ('GET /api/git/branches' => '?projectId=999999', 'GET /api/git/commits' => '?projectId=999999',
-	'GET /api/audit' => '?projectId=999999', 'GET /api/events' => '?projectId=999999',
-	'GET /api/deployments/{id}/log/matches' => '?q=x');
+my %query = ((map { ($_ => '?projectId=999999') } map({ "GET /api/git/$_" } qw(branches commits tags)),
+	'GET /api/audit', 'GET /api/events'), 'GET /api/deployments/{id}/log/matches' => '?q=x');
 my @table;
 # 401, 403 or, for any other status, "in".
 sub result {

@@ -353,6 +353,7 @@ sub service {
 	    'GET /api/openapi.json', 'GET /api/metrics';
 	# Without a Git server these name the missing settings.
 	my %query = ('GET /api/git/branches' => "projectId=$id{project}",
+		'GET /api/git/tags' => "projectId=$id{project}",
 		'GET /api/git/commits' => "projectId=$id{project}&branch=main&page=1&limit=5");
 	for my $name (sort keys %query, 'GET /api/auth/url', 'POST /api/auth/login') {
 		my $answer = drive($name, 503, query => $query{$name}, label => 'no Git server',
@@ -369,12 +370,14 @@ sub gitserver {
 	$f->user('gus');
 	my $repo = $f->repo('team/shop');
 	$repo->commit('main', {}, "change $_") for 1 .. 3;
+	$repo->tag('v1');
 	my $beside = Slipway::API->start(db => $db, conf => $conf . $f->conf . "[auth]\nsignup = viewer\n");
 	my %before = %as;
 	%as = map { $_ => $beside->as($_) } keys %as;
 	my $p = $as{maintainer}->post('/api/projects',
 	    { name => 'Read', repository => $repo->clone_url })->{json}{id};
-	my %query = ('GET /api/git/branches' => '', 'GET /api/git/commits' => '&branch=main');
+	my %query = ('GET /api/git/branches' => '', 'GET /api/git/tags' => '',
+		'GET /api/git/commits' => '&branch=main');
 	for my $name (sort keys %query) {
 		my $query = "projectId=$p$query{$name}";
 		my $answer = drive($name, 200, query => $query, role => 'viewer');

@@ -67,9 +67,7 @@ reading_serve(struct reading *r, const struct shape *shape)
 static const struct err *
 api_git_branches(struct req *rq)
 {
-	struct reading r = { .rq = rq };
-
-	return reading_serve(&r, &git_branch_shape);
+	return reading_serve(&(struct reading){ .rq = rq }, &git_branch_shape);
 }
 
 static const struct err *

@@ -12,8 +12,8 @@
 #include "core/str.h"
 #include "crypto/webhook.h"
 #include "deploy/deploy.h"
+#include "deploy/pushed.h"
 #include "deploy/repository.h"
-#include "deploy/secrets.h"
 #include "store/gitrepo.h"
 #include "store/hook.h"
 #include "store/project.h"
@@ -146,9 +146,7 @@ struct take {
 	const char *delivery; /* hash of the delivery's identity */
 	bool again;           /* the delivery was accepted before */
 	struct maybe deployer;
-	struct buf ids;     /* ids of its deployments: "[1,2]" */
-	struct buf refused; /* why triggers were rejected */
-	size_t made;
+	struct pushed_result result;
 };
 
 /* The identity of a delivery, so that it is accepted only once. A delivery id
@@ -225,106 +223,37 @@ repository_check(struct take *t, const struct project *p)
 	    str_clip(t->rq->a, push->repo_path, 200));
 }
 
-/* Records why a matching trigger creates no deployment. */
-static void
-refusal_note(struct take *t, const struct trigger *trigger, size_t index)
-{
-	const struct fault *f = t->rq->faults.item;
-
-	log_warn("%s project %lld: trigger %zu (%s): %s %s", t->rq->request_id,
-	    (long long)t->rq->id[0], index,
-	    trigger->tag != NULL ? trigger->tag : trigger->branch, f->pointer,
-	    f->detail);
-	buf_printf(&t->refused, "%strigger %zu: %s %s",
-	    t->refused.len > 0 ? "; " : "", index,
-	    str_clip(t->rq->a, f->pointer, 80),
-	    str_clip(t->rq->a, f->detail, 200));
-}
-
-/* Creates the deployment of a trigger with the usual checks. A rejected trigger
- * does not affect the others. */
 static const struct err *
-trigger_fire(struct take *t, const struct list *triggers, size_t index)
+deployment_audit(void *context, const struct deployment *d)
 {
-	const struct trigger *trigger = (const struct trigger *)
-					    triggers->items +
-	    index;
-	struct req *rq = t->rq;
-	struct deployment_request sent = {
-		.project_id = rq->id[0],
-		.pipeline_id = { .n = trigger->pipeline_id, .set = true },
-		.environment_id = trigger->environment_id,
-		.branch = t->push->branch,
-		.tag = t->push->tag,
-		.commit_hash = t->push->commit_hash,
-		.commit_message = t->push->commit_message,
-	};
-	struct list vars;
-	const struct deploy_order order = { .sent = &sent,
-		.vars = &vars,
-		.trigger = "webhook",
-		.before = t->push->before,
-		.created_by = t->deployer,
-		.role = ROLE_MAINTAINER }; /* the role required to write
-					    * triggers */
-	const struct err *e;
-	struct deployment d;
-
-	arena_clear(t->a);
-	faults_init(&rq->faults, t->a);
-	e = secrets_trigger(&t->deploy, sent.project_id, triggers, index,
-	    &vars);
-	if (e != NULL)
-		return e;
-	e = deploy_create(&t->deploy, &order, &d);
-	if (e != NULL && e->code == ERR_INVALID && rq->faults.n > 0) {
-		refusal_note(t, trigger, index);
-		return NULL;
-	}
-	if (e != NULL ||
-	    (e = audited_change(rq, AUDIT_OF_DEPLOYMENT, d.id, d.project_id)) !=
-		NULL)
-		return e;
-	buf_printf(&t->ids, "%s%lld", t->made > 0 ? "," : "[", (long long)d.id);
-	t->made++;
-	return NULL;
+	return audited_change(context, AUDIT_OF_DEPLOYMENT, d->id,
+	    d->project_id);
 }
 
-static bool
-is_matched(const struct trigger *trigger, const struct hook_push *push)
-{
-	if (push->tag != NULL)
-		return trigger->tag != NULL &&
-		    str_glob(trigger->tag, push->tag);
-	return trigger->branch != NULL &&
-	    str_glob(trigger->branch, push->branch);
-}
-
+/* Creates the deployments; an error if all matching triggers are rejected. */
 static const struct err *
-triggers_fire(struct take *t, const struct project *p)
+push_fire(struct take *t, const struct project *p)
 {
-	const struct trigger *trigger;
+	const struct hook_push *push = t->push;
+	const struct pushed pushed = { .branch = push->branch,
+		.tag = push->tag,
+		.commit_hash = push->commit_hash,
+		.commit_message = push->commit_message,
+		.before = push->before,
+		.files = push->files,
+		.has_files = push->has_files,
+		.deployer = t->deployer,
+		.audit = deployment_audit,
+		.context = t->rq };
 	const struct err *e;
-	struct list triggers;
-	size_t i, matching = 0;
 
-	e = json_items(t->rq->a, &trigger_shape, p->triggers.s, &triggers);
-	if (e != NULL)
-		return e;
-	trigger = triggers.items;
-	for (i = 0; i < triggers.n; i++) {
-		if (!is_matched(&trigger[i], t->push))
-			continue;
-		matching++;
-		if ((e = trigger_fire(t, &triggers, i)) != NULL)
-			break;
-	}
+	e = pushed_fire(&t->deploy, t->rq->a, p, &pushed, &t->result);
 	faults_init(&t->rq->faults, t->rq->a);
-	if (e != NULL || matching == 0 || t->made > 0)
+	if (e != NULL || t->result.matching == 0 || t->result.made > 0)
 		return e;
 	return err_public(ERR_INVALID,
 	    "Triggers of the project match, but all were rejected: %s",
-	    str_clip(t->rq->a, t->refused.data, 400));
+	    str_clip(t->rq->a, t->result.refused.data, 400));
 }
 
 static const struct err *
@@ -337,8 +266,8 @@ take_find(struct take *t)
 	    &had);
 	if (e != NULL)
 		return e;
-	buf_clear(&t->ids);
-	buf_puts(&t->ids, had.deployments.s);
+	buf_clear(&t->result.ids);
+	buf_puts(&t->result.ids, had.deployments.s);
 	t->again = true;
 	return NULL;
 }
@@ -353,9 +282,7 @@ take_body(struct db *db, void *context)
 	struct project p;
 
 	arena_clear(t->a);
-	buf_clear(&t->ids);
-	buf_clear(&t->refused);
-	t->made = 0;
+	t->result.made = 0;
 	t->again = false;
 	audited_nothing(t->rq); /* unless a trigger creates a deployment */
 	if ((e = take_find(t)) == NULL || e->code != ERR_NOTFOUND)
@@ -369,12 +296,9 @@ take_body(struct db *db, void *context)
 		return e;
 	if ((e = repository_check(t, &p)) != NULL)
 		return e;
-	if ((e = triggers_fire(t, &p)) != NULL || t->made == 0)
+	if ((e = push_fire(t, &p)) != NULL || t->result.made == 0)
 		return e;
-	buf_putc(&t->ids, ']');
-	if ((e = buf_check(&t->ids)) != NULL)
-		return e;
-	one.deployments.s = t->ids.data;
+	one.deployments.s = t->result.ids.data;
 	return hook_delivery_insert(db, &one);
 }
 
@@ -383,7 +307,7 @@ take_body(struct db *db, void *context)
 static const struct err *
 take_answer(struct take *t)
 {
-	const char *at = t->ids.data, *before = "{\"data\":[";
+	const char *at = t->result.ids.data, *before = "{\"data\":[";
 	const struct err *e = NULL;
 	struct deployment d;
 	struct buf b;
@@ -421,19 +345,17 @@ push_take(struct req *rq, const struct hook_envelope *env,
 
 	t.a = arena_open(DEPLOY_WORK);
 	t.deploy = req_deploy(rq, t.a);
-	buf_init(&t.ids, (size_t)16 * 1024);
-	buf_init(&t.refused, (size_t)64 * 1024);
+	pushed_result_init(&t.result);
 	e = req_transaction(rq, take_body, &t);
 	if (e != NULL && e->sys == DB_DUPLICATE)
 		e = take_find(&t); /* a concurrent request has accepted it */
-	if (e == NULL && !t.again && t.made == 0)
+	if (e == NULL && !t.again && t.result.made == 0)
 		answer_status(rq, 204);
 	else if (e == NULL)
 		e = take_answer(&t);
-	if (e == NULL && t.made > 0 && !t.again)
+	if (e == NULL && t.result.made > 0 && !t.again)
 		deploy_wake(&t.deploy);
-	buf_release(&t.refused);
-	buf_release(&t.ids);
+	pushed_result_release(&t.result);
 	arena_close(t.a);
 	return e;
 }

@@ -9,6 +9,7 @@
 #include "deploy/target.h"
 #include "deploy/variables.h"
 #include "store/env.h"
+#include "store/pipeline.h"
 #include "store/project.h"
 
 static void
@@ -103,6 +104,17 @@ target_fill(struct deploy *deploy, const struct deploy_order *order,
 	    base);
 }
 
+/* How the row says what becomes of a push. */
+static const char *
+moved_name(const struct deploy_order *order, const char *checkout)
+{
+	if (order->moved == DEPLOY_MOVED_FOLLOW &&
+	    !str_eq(checkout, PIPELINE_CHECKOUT_NONE))
+		return DEPLOYMENT_MOVED_FOLLOW;
+	return order->moved == DEPLOY_MOVED_CANCEL ? DEPLOYMENT_MOVED_CANCEL :
+						     DEPLOYMENT_MOVED_IGNORE;
+}
+
 const struct err *
 deploy_judge(struct deploy *deploy, const struct deploy_order *order,
     struct deployment *out)
@@ -133,6 +145,8 @@ deploy_judge(struct deploy *deploy, const struct deploy_order *order,
 		.trigger = order->trigger,
 		.created_by = order->created_by,
 		.env_role = variables_role(order->role),
+		.trigger_key = order->trigger_key,
+		.when_moved = moved_name(order, source.checkout),
 	};
 	p = (struct project){ .id = source.project_id,
 		.env_presets = source.env_presets,

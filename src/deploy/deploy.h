@@ -25,11 +25,21 @@ struct deploy_tip {
 	const char *tag;
 };
 
+/* What becomes of the deployment of a push if its branch has moved when it
+ * starts. */
+enum deploy_moved {
+	DEPLOY_MOVED_CANCEL,
+	DEPLOY_MOVED_FOLLOW, /* needs a checkout, else it is ignored */
+	DEPLOY_MOVED_IGNORE,
+};
+
 struct deploy_order {
 	const struct deployment_request *sent;
 	const struct list *vars; /* struct env_var; NULL = those of `sent` */
 	const char *trigger;
-	const char *before; /* the commit that a push replaced, or NULL */
+	const char *before;      /* the commit that a push replaced, or NULL */
+	const char *trigger_key; /* the trigger of a push, or NULL */
+	enum deploy_moved moved;
 	struct maybe created_by;
 	enum role role; /* of the user who set the variables */
 	/* Filled in if the environment requires approval and the order names no

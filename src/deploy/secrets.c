@@ -37,10 +37,11 @@ preset_of(const struct list *presets, const char *key)
 	return NULL;
 }
 
-/* Prefix of the names of a trigger's variables. Several triggers may have the
- * same branch or tag, pipeline and environment; those are numbered in order. */
-static const char *
-trigger_prefix(struct arena *a, const struct list *triggers, size_t index)
+/* Also the prefix of the names of the trigger's variables. Several triggers may
+ * have the same branch or tag, pipeline and environment; those are numbered in
+ * order. */
+const char *
+secrets_trigger_key(struct arena *a, const struct list *triggers, size_t index)
 {
 	const struct trigger *t = triggers->items;
 	char hash[CRYPTO_HASH_HEX];
@@ -169,7 +170,7 @@ trigger_read(struct stored_secrets *stored, struct arena *scratch,
     struct list *out)
 {
 	const struct trigger *t = triggers->items;
-	const char *prefix = trigger_prefix(scratch, triggers, index),
+	const char *prefix = secrets_trigger_key(scratch, triggers, index),
 		   *pointer = arena_printf(scratch, "/triggers/%zu/envVars",
 		       index);
 	const struct map *map = &t[index].env_vars;
@@ -389,7 +390,7 @@ triggers_take(struct stored_secrets *stored, const struct list *presets,
 		e = trigger_read(stored, scratch, presets, &triggers, i, &vars);
 		if (e == NULL)
 			trigger_take(stored, scratch, &t,
-			    trigger_prefix(scratch, &triggers, i), &vars,
+			    secrets_trigger_key(scratch, &triggers, i), &vars,
 			    hidden);
 		buf_puts(&text, i == 0 ? "[" : ",");
 		json_write(&text, &trigger_shape, &t, 0);
@@ -497,7 +498,7 @@ secrets_trigger(struct deploy *deploy, int64_t project_id,
 	struct stored_secrets stored = { .deploy = deploy,
 		.a = a,
 		.project_id = project_id };
-	const char *prefix = trigger_prefix(a, triggers, index);
+	const char *prefix = secrets_trigger_key(a, triggers, index);
 	const struct trigger *t = triggers->items;
 	const struct map *map = &t[index].env_vars;
 	const struct pair *pair = map->items;

@@ -45,6 +45,10 @@ MUSTCHECK const struct err *secrets_presets(struct deploy *, int64_t project_id,
 MUSTCHECK const struct err *secrets_trigger(struct deploy *, int64_t project_id,
     const struct list *triggers, size_t index, struct list *out);
 
+/* Identifies the trigger at `index` as long as its pattern, pipeline and
+ * environment stay, in the arena. */
+const char *secrets_trigger_key(struct arena *, const struct list *triggers,
+    size_t index);
 /* Returns a variable's value for the dispatcher: the stored one, or else newly
  * sealed. ERR_UNAVAILABLE if there is no key to seal it. */
 MUSTCHECK const struct err *secrets_seal(const struct deploy *,

@@ -53,7 +53,7 @@ static const char *const notes[FOUND__MAX] = {
 bool
 clone_is_needed(const struct claim *claim)
 {
-	return claim->head_only ||
+	return claim->head_only != 0 ||
 	    !str_eq(claim->checkout, PIPELINE_CHECKOUT_NONE);
 }
 
@@ -163,7 +163,7 @@ clone_begin(const struct dispatch *d, struct clone *c,
 	const char *address;
 	bool known, has_service;
 
-	c->has_commit = claim->commit_hash != NULL && !claim->head_only;
+	c->has_commit = claim->commit_hash != NULL && claim->head_only == 0;
 	if (!clone_is_needed(claim)) {
 		address_set(c, claim->repository, strlen(claim->repository));
 		return;

@@ -186,7 +186,7 @@ description_write(const struct dispatch *d, const struct claim *c,
 	put(out, R_BRANCH, c->branch);
 	put(out, R_TAG, c->tag);
 	put(out, R_COMMIT, c->commit_hash);
-	put_number(out, R_HEAD_ONLY, c->head_only ? 1 : 0);
+	put_number(out, R_HEAD_ONLY, c->head_only);
 	put_number(out, R_ON_BRANCH, c->on_branch ? 1 : 0);
 	put(out, R_CHECKOUT, c->checkout);
 	if (clone_is_needed(c))

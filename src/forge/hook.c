@@ -14,6 +14,9 @@
 #define PATH_MAX_LEN 1000
 #define ID_MAX 20
 #define HASH_MAX 64
+#define COMMITS_MAX                                                            \
+	1000 /* of which an event lists the files, well below the
+			  * servers' limits */
 #define MESSAGE_MAX 16384
 #define DELIVERY_MAX 255
 
@@ -48,6 +51,8 @@ struct push {
 	const char *repo_id;
 	const char *repo_path;
 	const char *pusher;
+	int64_t total; /* number of commits; 0 = unknown */
+	bool forced;
 };
 
 static const struct json_path gitea_paths[] = {
@@ -60,6 +65,8 @@ static const struct json_path gitea_paths[] = {
 	P(repo_id, "repository.id"),
 	P(repo_path, "repository.full_name"),
 	P(pusher, "sender.login"),
+	P(total, "total_commits"),
+	P(forced, "forced"),
 	JSON_PATH_END,
 };
 static const struct json_path gitlab_paths[] = {
@@ -70,6 +77,7 @@ static const struct json_path gitlab_paths[] = {
 	P(repo_id, "project.id"),
 	P(repo_path, "project.path_with_namespace"),
 	P(pusher, "user_username"),
+	P(total, "total_commits_count"),
 	JSON_PATH_END,
 };
 
@@ -327,6 +335,27 @@ commit_of(const struct push *p)
 	return p->head_id != NULL && is_hash(p->head_id) ? p->head_id : NULL;
 }
 
+/* Reads the changed files. Servers list a few commits only, none for some
+ * pushes, and not what a forced push undoes. */
+static void
+files_read(struct arena *a, const struct push *p, const char *body, size_t len,
+    struct hook_push *out)
+{
+	static const char *const names[] = { "added", "removed", "modified",
+		NULL };
+	struct list commits;
+
+	if (p->forced || out->before == NULL || is_zero(out->before) ||
+	    json_pick_member(a, "commits", pushed_paths, sizeof(struct pushed),
+		body, len, &commits) != NULL ||
+	    commits.n == 0 || commits.n >= COMMITS_MAX ||
+	    (p->total != 0 && (size_t)p->total != commits.n))
+		return;
+	out->has_files = json_pick_texts(a, "commits", names, body, len,
+			     &out->files) == NULL &&
+	    out->files.n > 0;
+}
+
 const struct err *
 hook_push_read(struct arena *a, const struct hook_envelope *env,
     const char *body, size_t len, struct hook_push *out)
@@ -349,6 +378,7 @@ hook_push_read(struct arena *a, const struct hook_envelope *env,
 		out->before = p.before;
 	if (str_eq(p.head_id, out->commit_hash) && p.head_message != NULL)
 		out->commit_message = cut(a, p.head_message);
+	files_read(a, &p, body, len, out);
 	if ((e = name_read(p.ref, BRANCHES, "branch", &out->branch)) != NULL)
 		return e;
 	return name_read(p.ref, TAGS, "tag", &out->tag);

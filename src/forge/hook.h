@@ -58,9 +58,12 @@ struct hook_push {
 	const char *commit_hash;    /* NULL = of a tag, and not known */
 	const char *before;         /* the commit until then; NULL */
 	const char *commit_message; /* of the head commit; NULL */
-	const char *repo_id;        /* decimal */
-	const char *repo_path;      /* "owner/name" */
-	const char *pusher;         /* login; NULL */
+	struct list files;   /* const char *: changed files, as the event lists
+			    * them */
+	bool has_files;      /* the event lists the files of all its commits */
+	const char *repo_id; /* decimal */
+	const char *repo_path; /* "owner/name" */
+	const char *pusher;    /* login; NULL */
 };
 
 /* Whether there is any signature, valid or not. */

@@ -146,6 +146,15 @@ tip_read(struct fetch *f, const char **out)
 			      resolve(f, f->tag != NULL ? TAG_REF : REF, out);
 }
 
+/* The branch has moved on, with changes that its trigger ignores. */
+static void
+follow(struct fetch *f, const char *now)
+{
+	job_log_say(&f->git.job->log, "==> the %s has moved on to commit %s",
+	    ref_title(f), now);
+	f->hash = now;
+}
+
 /* If the commit is superseded, the clone is restored to its state before the
  * fetch. */
 static const struct err *
@@ -160,6 +169,10 @@ head_check(struct fetch *f, const char *before)
 		return e;
 	if (now == NULL || strcasecmp(now, f->git.job->spec.commit) == 0)
 		return NULL;
+	if (f->git.job->spec.head_only == HEAD_FOLLOW) {
+		follow(f, now);
+		return NULL;
+	}
 	supersede(f, now);
 	return git_run(&f->git, NULL, before != NULL ? back : none);
 }
@@ -272,7 +285,8 @@ fetch_all(struct fetch *f)
 	if (spec->commit == NULL)
 		return tip_read(f, &f->hash);
 	if (spec->head_only != 0 &&
-	    ((e = head_check(f, before)) != NULL || f->superseded))
+	    ((e = head_check(f, before)) != NULL || f->superseded ||
+		f->hash != NULL))
 		return e;
 	if ((e = resolve(f, spec->commit, &f->hash)) != NULL)
 		return e;

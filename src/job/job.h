@@ -38,6 +38,12 @@ struct job_list {
 	size_t n;
 };
 
+enum head_only {
+	HEAD_ANY,    /* check out the commit */
+	HEAD_REJECT, /* nothing */
+	HEAD_FOLLOW, /* check out the other one */
+};
+
 /* The description written by the dispatcher.  Missing texts are NULL. */
 struct job_spec {
 	int64_t deployment;
@@ -50,8 +56,8 @@ struct job_spec {
 	const char *branch;
 	const char *tag; /* in place of the branch */
 	const char *commit;
-	int64_t head_only; /* reject the commit if the branch's head, or the
-			    * tag, is another one */
+	int64_t head_only; /* what to do if the branch's head, or the tag, is
+			    * another one: enum head_only */
 	int64_t on_branch; /* reject it if the branch or tag does not contain
 			    * it */
 	const char *credential;

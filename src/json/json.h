@@ -127,6 +127,11 @@ MUSTCHECK const struct err *json_pick_member(struct arena *, const char *member,
     const struct json_path *, size_t size, const char *text, size_t len,
     struct list *out);
 
+/* The texts (const char *) in arrays of strings: the members `names`, which end
+ * with NULL, of each object in the array `member`. Other values are ignored. */
+MUSTCHECK const struct err *json_pick_texts(struct arena *, const char *member,
+    const char *const *names, const char *text, size_t len, struct list *out);
+
 /* Whether the text, which is valid JSON, is an object with that member and no
  * other. */
 bool json_is_only(const char *text, const char *member);

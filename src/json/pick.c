@@ -374,6 +374,59 @@ json_pick_member(struct arena *a, const char *member,
 	return array_pick(a, table, size, walk(top, member), out);
 }
 
+/* A member that is an array; empty otherwise. `p` is an object. */
+static const char *
+array_of(const char *p, const char *name)
+{
+	const char *at = member_find(p, name, strlen(name));
+
+	return at != NULL && *at == '[' ? next_of(at + 1) : NULL;
+}
+
+/* Counts the texts in the named arrays of an object, and copies them to `out`
+ * unless that is NULL. */
+static size_t
+texts_take(struct arena *a, const char *object, const char *const *names,
+    const char **out)
+{
+	const char *p;
+	size_t n = 0;
+
+	for (; *names != NULL; names++)
+		for (p = array_of(object, *names); p != NULL;
+		     p = next_of(value_end(p))) {
+			if (*p != '"')
+				continue;
+			if (out != NULL)
+				out[n] = string_take(a, p);
+			n++;
+		}
+	return n;
+}
+
+const struct err *
+json_pick_texts(struct arena *a, const char *member, const char *const *names,
+    const char *text, size_t len, struct list *out)
+{
+	const struct err *e;
+	const char *top, *p;
+	const char **items;
+	size_t n = 0;
+
+	*out = (struct list){ .items = NULL };
+	if ((e = text_open(text, len, SIZE_MAX, &top)) != NULL)
+		return e;
+	for (p = array_of(top, member); p != NULL; p = next_of(value_end(p)))
+		n += texts_take(a, p, names, NULL);
+	/* the texts are shorter than the whole */
+	if (!fits(a, len, 1) || !fits(a, n, 4 * sizeof(*items)))
+		return too_large();
+	out->items = items = arena_alloc(a, n, sizeof(*items));
+	for (p = array_of(top, member); p != NULL; p = next_of(value_end(p)))
+		out->n += texts_take(a, p, names, items + out->n);
+	return NULL;
+}
+
 bool
 json_is_only(const char *text, const char *member)
 {

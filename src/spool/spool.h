@@ -47,7 +47,8 @@
 	X(BRANCH, "branch")         /* absent = HEAD */                        \
 	X(TAG, "tag")               /* in place of the branch */               \
 	X(COMMIT, "commit")         /* absent = the branch's */                \
-	X(HEAD_ONLY, "head-only")   /* 1: only while it is the branch's */     \
+	X(HEAD_ONLY, "head-only")   /* 1: only while it is the branch's, 2: \
+				     * else the branch's instead */  \
 	X(ON_BRANCH, "on-branch")   /* 1: only if the branch has it */         \
 	X(CREDENTIAL, "credential") /* "user\nsecret" for https */             \
 	X(NOTE, "note")       /* on a missing credential, for a failure */     \

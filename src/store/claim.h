@@ -10,7 +10,9 @@
 #include "store/deployment.h"
 
 /* SQL: of the deployment `d`, nothing but the head of its branch may run. */
-#define CLAIM_HEAD_ONLY "(d.`trigger` = 'webhook' AND d.approval IS NULL)"
+#define CLAIM_HEAD_ONLY                                                        \
+	"(d.`trigger` = 'webhook' AND d.approval IS NULL"                      \
+	" AND d.when_moved <> 'ignore')"
 
 /* A deployment that this runner holds, with all that its job needs. */
 struct claim {
@@ -30,8 +32,9 @@ struct claim {
 	struct maybe timeout_seconds;
 	const char *checkout; /* one of pipeline_checkouts */
 	struct maybe created_by;
-	bool head_only;    /* started by a push and not approved: superseded
-			    * if another push followed */
+	int64_t head_only; /* started by a push and not approved; if another
+			    * push followed: 1 = it is superseded, 2 = it
+			    * deploys the other one; else 0 */
 	bool on_branch;    /* the environment accepts only certain branches, or
 			    * tags */
 	bool cancel;       /* cancelation was requested */

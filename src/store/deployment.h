@@ -52,7 +52,9 @@ struct deployment {
 	struct when approval_at;
 	const char *approval_comment;
 	const char *rollback_reason;
-	int64_t turn; /* write-only */
+	int64_t turn;            /* write-only */
+	const char *trigger_key; /* of a push; the same */
+	const char *when_moved;  /* one of DEPLOYMENT_MOVED_*; the same */
 	const char *runner;
 	struct when created_at;
 	struct when started_at;
@@ -112,6 +114,10 @@ enum {
 	DEPLOYMENT_LATER, /* after its approval */
 };
 
+/* What becomes of the deployment of a push if its branch has moved. */
+#define DEPLOYMENT_MOVED_CANCEL "cancel"
+#define DEPLOYMENT_MOVED_FOLLOW "follow"
+#define DEPLOYMENT_MOVED_IGNORE "ignore"
 #define DEPLOYMENT_ROLLBACK "rollback"
 #define DEPLOYMENT_PROMOTION "promotion"
 #define APPROVAL_REQUIRED "required"

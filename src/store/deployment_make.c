@@ -118,12 +118,13 @@ static const struct field insert_args[] = { A(project_id), A(timeout_seconds),
 	A(checkout), A(branch), A(tag), A(commit_hash), A(commit_message),
 	A(env_vars), A(secret_vars), A(env_role), A(environment_id),
 	A(pipeline_id), A(trigger), A(created_by), A(approval), A(turn),
-	FIELD_END };
+	A(trigger_key), A(when_moved), FIELD_END };
 static const struct stmt insert = {
 	.name = "deployment_insert",
 	.sql = "INSERT INTO deployment (" MADE_OF ", `trigger`, created_by,"
-	       " approval, turn)"
-	       " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" MADE,
+	       " approval, turn, trigger_key, when_moved) VALUES (?, ?, ?, ?,"
+	       " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+	       " COALESCE(?, 'cancel'))" MADE,
 	.args = insert_args,
 	.row = deployment_fields,
 	.rowsize = sizeof(struct deployment),

@@ -240,8 +240,8 @@ static const struct stmt waiting = {
 	       " (SELECT project_id FROM environment WHERE id = ?)"
 	       " AND environment_id = ? AND status = 'pending' ORDER BY id",
 	.args = id_id_args,
-	.row = id_args,
-	.rowsize = sizeof(struct environment),
+	.row = move_id_row,
+	.rowsize = sizeof(struct move_id),
 };
 
 #define K(m) FIELD(struct environment_secrets, m, 0)
@@ -420,27 +420,14 @@ environment_update(struct db *db, const struct environment *env)
 	return db_exec(db, &update, env, NULL);
 }
 
-/* Cancels one after another, so that each gets its commit status. */
 static const struct err *
 waiting_cancel(struct db *db, struct arena *a, const struct environment *env)
 {
-	struct move canceled = { .from = STATE_PENDING,
-		.to = STATE_CANCELED,
-		.reason = REASON_ENVIRONMENT,
-		.detail = state_unstarted(REASON_ENVIRONMENT) };
-	const struct environment *found;
 	const struct err *e;
 	struct list list;
-	int64_t n;
-	size_t i;
 
 	e = db_rows(db, a, &waiting, env, &list);
-	found = list.items;
-	for (i = 0; e == NULL && i < list.n; i++) {
-		canceled.id = found[i].id;
-		e = move_deployment(db, &canceled, &n);
-	}
-	return e;
+	return e != NULL ? e : move_cancel(db, &list, REASON_ENVIRONMENT);
 }
 
 const struct err *

@@ -26,11 +26,6 @@ const struct shape lock_shape = {
 
 #define PLACE LOCK_PLACE("COALESCE(?, 0)", "COALESCE(?, 0)")
 
-struct number {
-	int64_t id;
-};
-#define N(m) FIELD(struct number, m, 0)
-
 static const struct field place_args[] = { L(project_id, 0),
 	L(environment_id, 0), FIELD_END };
 static const struct field lock_row[] = { L(project_id, 0), L(environment_id, 0),
@@ -110,7 +105,6 @@ static const struct field older_args[] = {
 	FIELD(struct replaced, id, 0),
 	FIELD_END,
 };
-static const struct field id_args[] = { N(id), FIELD_END };
 static const struct stmt older = {
 	.name = "lock_older",
 	.sql = "SELECT o.id FROM deployment d JOIN deployment o"
@@ -123,8 +117,8 @@ static const struct stmt older = {
 	       " AND (d.commit_hash IS NULL OR o.commit_hash = ?)"
 	       " WHERE d.id = ? ORDER BY o.id",
 	.args = older_args,
-	.row = id_args,
-	.rowsize = sizeof(struct number),
+	.row = move_id_row,
+	.rowsize = sizeof(struct move_id),
 };
 
 static const struct stmt *const lock_stmts[] = { &at, &over, &put, &remove_lock,
@@ -261,21 +255,9 @@ lock_keep_newest(struct db *db, struct arena *a, int64_t deployment_id,
 {
 	const struct replaced args = { .id = deployment_id,
 		.before = before != NULL ? before : "" };
-	struct move canceled = { .from = STATE_PENDING,
-		.to = STATE_CANCELED,
-		.reason = REASON_SUPERSEDED,
-		.detail = state_unstarted(REASON_SUPERSEDED) };
-	const struct number *found;
 	const struct err *e;
 	struct list list;
-	int64_t n;
-	size_t i;
 
 	e = db_rows(db, a, &older, &args, &list);
-	found = list.items;
-	for (i = 0; e == NULL && i < list.n; i++) {
-		canceled.id = found[i].id;
-		e = move_deployment(db, &canceled, &n);
-	}
-	return e;
+	return e != NULL ? e : move_cancel(db, &list, REASON_SUPERSEDED);
 }

@@ -304,6 +304,27 @@ move_deployment(struct db *db, const struct move *m, int64_t *out)
 	return announce(db, m, reason_kinds[m->reason].commit);
 }
 
+const struct field move_id_row[] = { FIELD(struct move_id, id, 0), FIELD_END };
+
+const struct err *
+move_cancel(struct db *db, const struct list *pending, enum reason reason)
+{
+	struct move canceled = { .from = STATE_PENDING,
+		.to = STATE_CANCELED,
+		.reason = reason,
+		.detail = state_unstarted(reason) };
+	const struct move_id *item = pending->items;
+	const struct err *e = NULL;
+	int64_t n;
+	size_t i;
+
+	for (i = 0; e == NULL && i < pending->n; i++) {
+		canceled.id = item[i].id;
+		e = move_deployment(db, &canceled, &n);
+	}
+	return e;
+}
+
 const struct err *
 move_created(struct db *db, int64_t id)
 {

@@ -55,6 +55,15 @@ struct move_step {
  * steps `interrupted` (`canceled` if the deployment is). */
 MUSTCHECK const struct err *move_deployment(struct db *, const struct move *,
     int64_t *out);
+/* A row with the id of a deployment. */
+struct move_id {
+	int64_t id;
+};
+extern const struct field move_id_row[];
+/* Cancels pending deployments (struct move_id), one after another, so that each
+ * gets its commit status. */
+MUSTCHECK const struct err *move_cancel(struct db *, const struct list *,
+    enum reason);
 /* Inside the transaction that inserts a pending deployment. */
 MUSTCHECK const struct err *move_created(struct db *, int64_t id);
 /* The same for one that waits for approval. */

@@ -67,6 +67,20 @@ const struct shape preset_shape = {
 	.doc = "A form field for an environment variable.",
 };
 
+static const struct field path_fields[] = {
+	FIELD(struct trigger_path, pattern, FIELD_OUT | FIELD_IN | FIELD_LINE,
+	    .min = 1, .max = 255, .pattern = "[^/].*",
+	    .doc = "A pattern of paths such as src/**, relative to the "
+		   "repository."),
+	FIELD_END,
+};
+const struct shape trigger_path_shape = {
+	.name = "PathPattern",
+	.fields = path_fields,
+	.size = sizeof(struct trigger_path),
+	.bare = true,
+};
+
 static const struct field trigger_fields[] = {
 	T(branch, FIELD_NULL | FIELD_LATER | FIELD_LINE, .min = 1, .max = 255,
 	    .shown = FIELD_BRANCHES,
@@ -83,6 +97,13 @@ static const struct field trigger_fields[] = {
 	T(env_vars, FIELD_GAPS, .max = 1000, .named = "EnvVars",
 	    .doc = "Environment variables of the deployment. Values of secret "
 		   "presets are returned as null; null keeps them."),
+	T(paths, 0, .max = 100, .shape = &trigger_path_shape,
+	    .doc = "Patterns of files, of which the push must change at least "
+		   "one; empty = any. A push whose files the Git server does "
+		   "not list completely starts the pipeline, too."),
+	T(supersede, FIELD_TRUE,
+	    .doc = "Whether a newer push cancels older pending deployments of "
+		   "this trigger; true by default."),
 	FIELD_END,
 };
 static void trigger_check(const void *item, const char *pointer,

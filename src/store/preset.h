@@ -35,16 +35,23 @@ struct preset {
 	struct sealed sealed; /* its default, set only by the API */
 };
 
+struct trigger_path {
+	const char *pattern;
+};
+
 struct trigger {
 	const char *branch; /* a pattern; NULL = tags */
 	const char *tag;    /* the same; NULL = branches */
 	int64_t pipeline_id;
 	struct maybe environment_id;
 	struct map env_vars; /* secret values are null */
+	struct list paths;   /* struct trigger_path; none = any file */
+	bool supersede;      /* newer pushes cancel older pending ones */
 };
 
 extern const struct shape preset_option_shape;
 extern const struct shape preset_shape;
+extern const struct shape trigger_path_shape;
 extern const struct shape trigger_shape;
 
 /* Checks a value: not empty if required, among the options, matched by the

@@ -43,6 +43,7 @@
 	X(pipeline)							\
 	X(project)							\
 	X(projectdir)							\
+	X(push)								\
 	X(queue)							\
 	X(repeat)							\
 	X(report)							\

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What a push to a repository starts: a deployment for each of the project's
+ * triggers that it matches, with the checks that a request passes.
+ *
+ * A deployment whose branch has moved when the runner fetches is canceled, as
+ * another push has started a newer one. If the trigger has paths, that push may
+ * have started none, so the deployment follows the branch instead. If pushes of
+ * the trigger do not supersede each other, it runs nevertheless.
+ */
+#ifndef SLIPWAY_DEPLOY_PUSHED_H
+#define SLIPWAY_DEPLOY_PUSHED_H
+
+#include "core/buf.h"
+#include "deploy/context.h"
+#include "store/deployment.h"
+#include "store/project.h"
+
+struct pushed {
+	const char *branch;
+	const char *tag; /* instead of a branch */
+	const char *commit_hash;
+	const char *commit_message;
+	const char *before; /* the commit that it replaced, or NULL */
+	struct list files;  /* const char *: files that it changed */
+	bool has_files;     /* they are known */
+	struct maybe deployer;
+	/* Records each new deployment in the audit log. */
+	const struct err *(*audit)(void *context, const struct deployment *);
+	void *context;
+};
+
+struct pushed_result {
+	struct buf ids;     /* of the deployments: "[1,2]" */
+	struct buf refused; /* why triggers were rejected */
+	size_t matching;
+	size_t made;
+};
+
+void pushed_result_init(struct pushed_result *);
+void pushed_result_release(struct pushed_result *);
+/* Inside a transaction that holds the project: creates the deployments. The
+ * context's arena is cleared for each of them, so nothing else may be in it. A
+ * rejected trigger is logged and does not affect the others. */
+MUSTCHECK const struct err *pushed_fire(struct deploy *, struct arena *,
+    const struct project *, const struct pushed *, struct pushed_result *out);
+
+#endif
