@@ -412,7 +412,6 @@ leave(struct loop *l)
 	if (!d->database.is_doubtful)
 		spool_disown(&d->spool);
 	watch_close(d->watch);
-	run_spares_remove(&d->spool);
 	spool_close(&d->spool);
 	db_close(d->db);
 }

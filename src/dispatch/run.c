@@ -17,10 +17,9 @@
 #include "core/str.h"
 
 #define PATH_SIZE 320 /* a name of readdir(3) and a file in it */
-#define DIR_SIZE SPOOL_NAME
+#define DIR_SIZE 64
 #define RUN_NEW "new."
 #define RUN_OLD "old."
-#define RUN_SPARE "spare."
 #define RESULT_ROOM (128 << 10) /* more than most jobs write */
 
 /* All that a directory holds. */
@@ -57,7 +56,7 @@ dir_clear(const struct spool *s, const char *name)
 		log_fault(err_errno("remove from the spool"), name);
 }
 
-/* The descriptor, or -1 with errno.  A spare directory has the file. */
+/* The descriptor, or -1 with errno. */
 static int
 file_make(const struct spool *s, const char *dir, const char *file, int flags)
 {
@@ -65,7 +64,7 @@ file_make(const struct spool *s, const char *dir, const char *file, int flags)
 
 	path_make(path, dir, file);
 	return openat(s->fd, path,
-	    flags | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	    flags | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
 static const struct err *
@@ -120,7 +119,7 @@ dir_fill(const struct spool *s, struct run *r, const char *dir,
 	fds[WIRE_FD_LOCK] = file_make(s, dir, "lock", O_RDWR);
 	path_make(path, dir, "control");
 	if (fds[WIRE_FD_LOG] == -1 || fds[WIRE_FD_LOCK] == -1 ||
-	    (mkfifoat(s->fd, path, 0600) == -1 && errno != EEXIST))
+	    mkfifoat(s->fd, path, 0600) == -1)
 		return err_errno("spool: %s", dir);
 	fds[WIRE_FD_CONTROL] = openat(s->fd, path,
 	    O_RDWR | O_NONBLOCK | O_CLOEXEC);
@@ -156,65 +155,35 @@ run_init(struct run *r, int64_t id, int64_t epoch, int64_t project,
 	name_make(r->name, id, epoch);
 }
 
-/* Sets the time that shows others that the directory is in use. */
-static bool
-dir_move(const struct spool *s, const char *from, const char *to)
-{
-	return utimensat(s->fd, from, NULL, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    renameat(s->fd, from, s->fd, to) == 0;
-}
-
-/* Gives a spare directory that name; false if there is none. */
-static bool
-spare_take(struct spool *s, const char *to)
-{
-	bool is_taken = false;
-
-	while (!is_taken && s->nspares > 0)
-		is_taken = dir_move(s, s->spares[--s->nspares], to);
-	return is_taken;
-}
-
-/* Makes a complete directory with a name of its own. */
-static const struct err *
-dir_make(const struct spool *s, struct run *r, const char *dir,
-    const struct buf *description, int fds[WIRE_FD__REQUEST])
+const struct err *
+run_make(const struct spool *s, struct run *r, const struct buf *description,
+    int fds[WIRE_FD__REQUEST])
 {
 	const struct err *e;
+	char dir[DIR_SIZE];
 	size_t i;
 
 	for (i = 0; i < WIRE_FD__REQUEST; i++)
 		fds[i] = -1;
-	if ((e = dir_fill(s, r, dir, description, fds)) == NULL &&
-	    renameat(s->fd, dir, s->fd, r->name) == -1)
+	(void)snprintf(dir, sizeof(dir), RUN_NEW "%s", r->name);
+	if (mkdirat(s->fd, dir, 0700) == -1)
+		return err_errno("spool: %s", dir);
+	if ((e = dir_fill(s, r, dir, description, fds)) != NULL)
+		goto fail;
+	if (renameat(s->fd, dir, s->fd, r->name) == -1) {
 		e = err_errno("spool: %s", r->name);
-	if (e == NULL && (e = files_open(s, r)) != NULL)
-		run_remove(s, r);
-	if (e == NULL)
+		goto fail;
+	}
+	if ((e = files_open(s, r)) == NULL)
 		return NULL;
+	run_remove(s, r);
+fail:
 	for (i = 0; i < WIRE_FD__REQUEST; i++) {
 		(void)close(fds[i]);
 		fds[i] = -1;
 	}
 	dir_clear(s, dir);
 	return e;
-}
-
-const struct err *
-run_make(struct spool *s, struct run *r, const struct buf *description,
-    int fds[WIRE_FD__REQUEST])
-{
-	char dir[DIR_SIZE];
-
-	(void)snprintf(dir, sizeof(dir), RUN_NEW "%s", r->name);
-	while (spare_take(s, dir)) {
-		if (dir_make(s, r, dir, description, fds) == NULL)
-			return NULL;
-		run_close(r);
-	}
-	if (mkdirat(s->fd, dir, 0700) == -1)
-		return err_errno("spool: %s", dir);
-	return dir_make(s, r, dir, description, fds);
 }
 
 const struct err *
@@ -340,46 +309,6 @@ run_remove(const struct spool *s, const struct run *r)
 	dir_clear(s, dir);
 }
 
-/* Best effort; the next run empties it again. */
-static void
-file_empty(const struct spool *s, const char *dir, const char *file)
-{
-	int fd = file_make(s, dir, file, O_WRONLY);
-
-	if (fd != -1)
-		(void)close(fd);
-}
-
-/* Whether the directory of the run is spare now. */
-static bool
-spare_add(struct spool *s, const struct run *r)
-{
-	char dir[DIR_SIZE];
-
-	(void)snprintf(dir, sizeof(dir), RUN_SPARE "%s", r->name);
-	if (s->nspares == SPOOL_SPARES || !dir_move(s, r->name, dir))
-		return false;
-	(void)memcpy(s->spares[s->nspares++], dir, sizeof(dir));
-	file_empty(s, dir, "log");
-	file_empty(s, dir, "result");
-	return true;
-}
-
-void
-run_retire(struct spool *s, struct run *r)
-{
-	if (!spare_add(s, r))
-		run_remove(s, r);
-	run_close(r);
-}
-
-void
-run_spares_remove(struct spool *s)
-{
-	while (s->nspares > 0)
-		dir_clear(s, s->spares[--s->nspares]);
-}
-
 void
 run_close(struct run *r)
 {
@@ -422,8 +351,7 @@ sweep_one(void *context, const char *name)
 {
 	const struct spool *s = context;
 
-	if ((str_starts(name, RUN_NEW) || str_starts(name, RUN_OLD) ||
-		str_starts(name, RUN_SPARE)) &&
+	if ((str_starts(name, RUN_NEW) || str_starts(name, RUN_OLD)) &&
 	    spool_is_stale(s, name))
 		dir_clear(s, name);
 	return true;

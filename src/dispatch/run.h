@@ -42,7 +42,7 @@ void run_init(struct run *, int64_t id, int64_t epoch, int64_t project,
 void run_close(struct run *);
 /* Makes the directory, and the descriptors that a job starts with, which are
  * all -1 after an error. */
-MUSTCHECK const struct err *run_make(struct spool *, struct run *,
+MUSTCHECK const struct err *run_make(const struct spool *, struct run *,
     const struct buf *description, int fds[WIRE_FD__REQUEST]);
 /* Takes over a directory: ERR_CONFLICT if another dispatcher follows it,
  * ERR_NOTFOUND if it does not exist any more. */
@@ -57,12 +57,6 @@ bool run_has_ended(const struct run *);
  * any more; the next call returns false. */
 bool run_never_began(const struct run *);
 void run_remove(const struct spool *, const struct run *);
-/* Removes and closes a run of which nothing is left.  Its directory may become
- * spare: the next run takes it with its files, which are empty then.  Creating
- * and removing six files takes longer than all else that a dispatcher does for
- * a short job. */
-void run_retire(struct spool *, struct run *);
-void run_spares_remove(struct spool *);
 /* Removes directories whose making or removal was cut short by a crash. */
 void run_sweep(struct spool *);
 bool run_exists(const struct spool *, int64_t id, int64_t epoch);

@@ -16,17 +16,13 @@
 #include "core/field.h"
 #include "store/queue.h"
 
-#define SPOOL_BOOT 40  /* size of the kernel's name of a boot */
-#define SPOOL_NAME 64  /* size of the name of a run's directory */
-#define SPOOL_SPARES 8 /* see run_retire() */
+#define SPOOL_BOOT 40 /* size of the kernel's name of a boot */
 
 struct spool {
 	int fd; /* the directory */
 	int owner_fd;
 	char owner[QUEUE_OWNER_SIZE]; /* this dispatcher's random name */
 	char boot[SPOOL_BOOT];        /* "-" if unknown */
-	char spares[SPOOL_SPARES][SPOOL_NAME];
-	size_t nspares;
 };
 
 /* A dispatcher that died. */

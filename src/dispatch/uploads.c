@@ -301,7 +301,7 @@ pack(struct dispatch *d, struct uploads *u, struct task *t)
 	else if (is_packed(t))
 		(void)database_done(&d->database,
 		    joblog_pack(d->db, d->a, t->run.id), t->run.name);
-	run_retire(&d->spool, &t->run);
+	run_remove(&d->spool, &t->run);
 	task_move(t, PHASE_CLOSED);
 }
 
