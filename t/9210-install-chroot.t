@@ -65,8 +65,7 @@ PUSH
 }
 
 # --- the tarball, and the steps of the README
-my $tar = tempdir() . '/dist';
-mkdir $tar;
+unlink glob builddir() . '/slipway-*.tar.gz'; # of another version
 must('make dist', run_cmd({ env => { MAKEFLAGS => undef } }, 'make', '-s', '-C', builddir(), 'dist'));
 must('the tarball is unpacked',
     run_cmd('sh', '-c', 'mkdir "$1"/root/slipway && tar xzf "$0"/slipway-*.tar.gz '
