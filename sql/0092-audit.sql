@@ -12,9 +12,9 @@ CREATE TABLE IF NOT EXISTS audit (
 	username VARCHAR(255),
 	via ENUM('session', 'token', 'hook', 'cli', 'runner') NOT NULL,
 	token_name VARCHAR(100),
-	address VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin,
-	action VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
-	object_type VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+	address VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+	action VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+	object_type VARCHAR(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
 	object_id BIGINT,
 	project_id BIGINT,
 	changes LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL

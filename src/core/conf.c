@@ -13,6 +13,7 @@
 
 #include "core/buf.h"
 #include "core/file.h"
+#include "core/log.h"
 #include "core/num.h"
 #include "core/str.h"
 
@@ -168,6 +169,8 @@ set(struct reader *r, const struct conf_key *k, const char *text)
 	case C_SECONDS:
 	case C_MODE:
 		return set_number(r, k, text);
+	case C_GONE:
+		return NULL;
 	case C_MAP:
 		break;
 	}
@@ -250,6 +253,10 @@ assign(struct reader *r, const char *where, const char *section,
 			return;
 		}
 		if (strcmp(k->name, name) == 0) {
+			if (k->type == C_GONE)
+				log_warn("%s: %s.%s has no effect any more: "
+					 "remove the line",
+				    where, section, name);
 			if ((k->flags & CONF_SECRET) != 0 &&
 			    (r->how & CONF_NO_SECRETS) != 0)
 				return;
@@ -459,6 +466,7 @@ conf_text(struct arena *a, const struct conf_key *k, const void *settings)
 		return arena_printf(a, "%lld",
 		    (long long)*(const int64_t *)(const void *)at);
 	case C_MAP:
+	case C_GONE:
 		break;
 	}
 	return "";

@@ -28,6 +28,7 @@ enum conf_type {
 	C_MODE,    /* int64_t, octal permission bits */
 	C_LIST,    /* const char *, words separated by commas or blanks */
 	C_MAP,     /* struct conf_map: the whole section, any keys */
+	C_GONE,    /* an earlier version read it: ignored, with a warning */
 };
 
 enum conf_flag {

@@ -54,6 +54,7 @@ mail_from_fault(const char *from)
 #define KEY(sec, key, t, fl, ...) {					\
 	.section = #sec, .name = #key, .type = (t), .flags = (fl),	\
 	.offset = offsetof(struct settings, sec.key), __VA_ARGS__ }
+#define GONE(sec, key) { .section = #sec, .name = #key, .type = C_GONE }
 /* clang-format on */
 
 const struct conf_key settings_keys[] = {
@@ -100,6 +101,8 @@ const struct conf_key settings_keys[] = {
 	    .fallback = "2",
 	    .doc =
 		"Number of workers that serve slow_socket; 0 = no such pool."),
+	GONE(api, log_socket),
+	GONE(api, log_workers),
 	KEY(api, live_socket, C_STR, CONF_PATH,
 	    .fallback = "/run/slipway/live.sock",
 	    .doc = "Socket for streams of events and requests that wait."),
