@@ -76,7 +76,8 @@ cpp() {
 	cppcheck -q -j "$(nproc)" --std=c11 --error-exitcode=1 --inline-suppr \
 	    --enable=warning,performance,portability --library=posix --library=bsd \
 	    --suppress=missingIncludeSystem --suppress=unknownMacro \
-	    --suppress=getgrnamCalled --suppress=getpwnamCalled --suppress=getpwuidCalled --suppress=getpwentCalled \
+	    --suppress=getgrgidCalled --suppress=getgrnamCalled --suppress=getpwnamCalled \
+	    --suppress=getpwuidCalled --suppress=getpwentCalled \
 	    --suppress=readdirCalled --suppress=funcArgOrderDifferent \
 	    "-I$top/src" -D_GNU_SOURCE -DSLIPWAY_VERSION='""' -DSLIPWAY_TEMPLATES='""' \
 	    -DSLIPWAY_CONF='""' -DSLIPWAY_EXAMPLE='""' -DSLIPWAY_LIBEXEC='""' "${code[@]}"
