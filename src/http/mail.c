@@ -9,20 +9,27 @@
 
 #define URL_MAX 300
 
-struct upload {
-	const char *text;
+/* One mail on its way. */
+struct transfer {
+	CURL *curl;
+	const struct mail_server *server;
+	const struct mail *mail;
+	char url[URL_MAX];
+	struct curl_slist to[MAIL_RECIPIENTS_MAX + 1];
+	const char *text; /* what is left of the mail */
 	size_t left;
+	char fault[CURL_ERROR_SIZE];
 };
 
 static size_t
 give_text(char *to, size_t size, size_t n, void *context)
 {
-	struct upload *u = context;
-	const size_t len = size * n < u->left ? size * n : u->left;
+	struct transfer *t = context;
+	const size_t len = size * n < t->left ? size * n : t->left;
 
-	(void)memcpy(to, u->text, len);
-	u->text += len;
-	u->left -= len;
+	(void)memcpy(to, t->text, len);
+	t->text += len;
+	t->left -= len;
 	return len;
 }
 
@@ -40,7 +47,7 @@ recipients_build(const struct mail *m, struct curl_slist *node)
 }
 
 static CURLcode
-set_numbers(CURL *curl, const struct mail_server *s, const struct mail *m)
+set_numbers(const struct transfer *t)
 {
 	const struct {
 		CURLoption option;
@@ -50,12 +57,12 @@ set_numbers(CURL *curl, const struct mail_server *s, const struct mail *m)
 		{ CURLOPT_NETRC, CURL_NETRC_IGNORED },
 		{ CURLOPT_UPLOAD, 1 },
 		{ CURLOPT_USE_SSL,
-		    s->security == MAIL_PLAIN ? CURLUSESSL_NONE :
-						CURLUSESSL_ALL },
+		    t->server->security == MAIL_PLAIN ? CURLUSESSL_NONE :
+							CURLUSESSL_ALL },
 		{ CURLOPT_SSL_VERIFYPEER, 1 },
 		{ CURLOPT_SSL_VERIFYHOST, 2 },
 		{ CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2 },
-		{ CURLOPT_TIMEOUT_MS, (long)m->deadline_ms },
+		{ CURLOPT_TIMEOUT_MS, (long)t->mail->deadline_ms },
 		{ CURLOPT_QUICK_EXIT, 1 },
 	};
 	CURLcode rc = CURLE_OK;
@@ -63,80 +70,80 @@ set_numbers(CURL *curl, const struct mail_server *s, const struct mail *m)
 
 	for (i = 0; rc == CURLE_OK && i < sizeof(numbers) / sizeof(*numbers);
 	     i++)
-		rc = curl_easy_setopt(curl, numbers[i].option,
+		rc = curl_easy_setopt(t->curl, numbers[i].option,
 		    numbers[i].value);
 	return rc;
 }
 
 static CURLcode
-set_all(CURL *curl, const struct mail_server *s, const struct mail *m,
-    const char *url, struct curl_slist *to, struct upload *u, char *text)
+set_all(struct transfer *t)
 {
+	const struct mail_server *s = t->server;
 	const struct {
 		CURLoption option;
 		const void *value;
 	} pointers[] = {
-		{ CURLOPT_URL, url },
+		{ CURLOPT_URL, t->url },
 		{ CURLOPT_PROXY, "" },
 		{ CURLOPT_PROTOCOLS_STR, "smtp,smtps" },
-		{ CURLOPT_MAIL_FROM, m->from },
-		{ CURLOPT_MAIL_RCPT, to },
+		{ CURLOPT_MAIL_FROM, t->mail->from },
+		{ CURLOPT_MAIL_RCPT, t->to },
 		{ CURLOPT_USERNAME, s->user },
 		{ CURLOPT_PASSWORD, s->password },
-		{ CURLOPT_READDATA, u },
-		{ CURLOPT_ERRORBUFFER, text },
+		{ CURLOPT_READDATA, t },
+		{ CURLOPT_ERRORBUFFER, t->fault },
 	};
-	CURLcode rc = set_numbers(curl, s, m);
+	CURLcode rc = set_numbers(t);
 	size_t i;
 
 	for (i = 0; rc == CURLE_OK && i < sizeof(pointers) / sizeof(*pointers);
 	     i++)
-		rc = curl_easy_setopt(curl, pointers[i].option,
+		rc = curl_easy_setopt(t->curl, pointers[i].option,
 		    pointers[i].value);
 	if (rc == CURLE_OK && s->tls_ca != NULL &&
-	    (rc = curl_easy_setopt(curl, CURLOPT_CAPATH, NULL)) == CURLE_OK)
-		rc = curl_easy_setopt(curl, CURLOPT_CAINFO, s->tls_ca);
+	    (rc = curl_easy_setopt(t->curl, CURLOPT_CAPATH, NULL)) == CURLE_OK)
+		rc = curl_easy_setopt(t->curl, CURLOPT_CAINFO, s->tls_ca);
 	return rc != CURLE_OK ?
 	    rc :
-	    curl_easy_setopt(curl, CURLOPT_READFUNCTION, give_text);
+	    curl_easy_setopt(t->curl, CURLOPT_READFUNCTION, give_text);
 }
 
 static const struct err *
-send_failed(const struct mail_server *s, CURLcode rc, long reply,
-    const char *text)
+send_failed(const struct transfer *t, CURLcode rc, long reply)
 {
+	const char *address = t->server->address;
 	const struct failure *f = http_failure(rc);
 	const struct err *cause = err_number(f->code,
-	    reply >= 400 ? (int)reply : 0, "libcurl %d, %s", (int)rc, text);
+	    reply >= 400 ? (int)reply : 0, "libcurl %d, %s", (int)rc, t->fault);
 
 	if (reply >= 400 && rc != CURLE_LOGIN_DENIED)
 		return err_explain(cause, ERR_UPSTREAM,
-		    "%s rejected the mail with reply %ld", s->address, reply);
-	return err_explain(cause, f->code, "%s %s", s->address, f->text);
+		    "%s rejected the mail with reply %ld", address, reply);
+	return err_explain(cause, f->code, "%s %s", address, f->text);
 }
 
 const struct err *
 mail_send(const struct mail_server *s, const struct mail *m)
 {
-	struct curl_slist to[MAIL_RECIPIENTS_MAX + 1];
-	struct upload u = { .text = m->text, .left = strlen(m->text) };
-	char url[URL_MAX], text[CURL_ERROR_SIZE] = "";
+	struct transfer t = { .server = s,
+		.mail = m,
+		.text = m->text,
+		.left = strlen(m->text) };
 	const struct err *e;
 	long reply = 0;
 	CURLcode rc;
-	CURL *curl;
 
 	if ((e = http_library_start()) != NULL)
 		return e;
-	if ((curl = curl_easy_init()) == NULL)
+	if ((t.curl = curl_easy_init()) == NULL)
 		return err_new(ERR_INTERNAL, "libcurl: no handle");
-	recipients_build(m, to);
-	(void)snprintf(url, sizeof(url), "%s://%s",
+	recipients_build(m, t.to);
+	(void)snprintf(t.url, sizeof(t.url), "%s://%s",
 	    s->security == MAIL_TLS ? "smtps" : "smtp", s->address);
-	if ((rc = set_all(curl, s, m, url, to, &u, text)) == CURLE_OK)
-		rc = curl_easy_perform(curl);
-	(void)curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &reply);
-	e = rc == CURLE_OK ? NULL : send_failed(s, rc, reply, text);
-	curl_easy_cleanup(curl);
+	if ((rc = set_all(&t)) == CURLE_OK)
+		rc = curl_easy_perform(t.curl);
+	(void)curl_easy_getinfo(t.curl, CURLINFO_RESPONSE_CODE, &reply);
+	e = rc == CURLE_OK ? NULL : send_failed(&t, rc, reply);
+	curl_easy_cleanup(t.curl);
 	return e;
 }
