@@ -79,17 +79,20 @@ sub typescript {
 	my $dir = tempdir() . '/typescript';
 	make_path($dir);
 	symlink "$npm/node_modules", "$dir/node_modules" or die "node_modules: $!";
-	for my $name (sort keys %clients) {
-		my ($label, $generate) = @{ $clients{$name} };
-		spew("$dir/$name-client.ts", slurp("$npm/$name-client.ts"));
-		run_ok("$label: the client is generated", { cwd => $dir }, @$generate) or next;
-		run_ok("$label: the client compiles", { cwd => $dir }, 'node_modules/.bin/tsc',
-		    qw(--strict --target ES2022 --module commonjs --moduleResolution node10),
-		    qw(--esModuleInterop --skipLibCheck), '--lib', 'ES2022,DOM,DOM.Iterable',
-		    '--outDir', "out-$name", "$name-client.ts") or next;
+	my @generated = grep {
+		my ($label, $generate) = @{ $clients{$_} };
+		spew("$dir/$_-client.ts", slurp("$npm/$_-client.ts"));
+		run_ok("$label: the client is generated", { cwd => $dir }, @$generate);
+	} sort keys %clients;
+	run_ok('openapi-fetch, openapi-ts: the clients compile', { cwd => $dir }, 'node_modules/.bin/tsc',
+	    qw(--strict --target ES2022 --module commonjs --moduleResolution node10),
+	    qw(--esModuleInterop --skipLibCheck), '--lib', 'ES2022,DOM,DOM.Iterable',
+	    qw(--rootDir . --outDir out), map { "$_-client.ts" } @generated) or return;
+	for my $name (@generated) {
+		my ($label) = @{ $clients{$name} };
 		deployed($label, $label,
 		    run_cmd({ cwd => $dir, env => { NODE_EXTRA_CA_CERTS => $api->cacert } },
-			'timeout', deadline(120), 'node', "out-$name/$name-client.js", @arguments));
+			'timeout', deadline(120), 'node', "out/$name-client.js", @arguments));
 	}
 }
 

@@ -17,8 +17,6 @@ use Test::More ();
 
 our @EXPORT = qw(npm_dir);
 
-my %quiet = (REDOCLY_TELEMETRY => 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE => 'true');
-
 # The directory with node_modules and the files of t/npm; undef, and a note with
 # npm's output, if they cannot be installed.
 sub npm_dir {
@@ -50,7 +48,6 @@ sub npm_dir {
 		unlink "$dir/.failed";
 		spew("$dir/.installed", $want);
 	}
-	$ENV{$_} = $quiet{$_} for keys %quiet;
 	return $dir;
 }
 
