@@ -150,13 +150,15 @@ my %sql = map { $_->[0] => $_ } @statements;
 $db->sql("INSERT INTO deployment (project_id, pipeline_id, environment_id, branch, status, `trigger`)"
     . " SELECT 9, 9, 9, 'busy', 'success', 'manual' FROM seq_1_to_5000;"
     . ' UPDATE pipeline SET project_id = 9 WHERE id = 9;'
-    . ' UPDATE deployment SET commit_hash = SHA1(id % 1000); ANALYZE TABLE deployment');
+    . ' UPDATE deployment SET commit_hash = SHA1(id % 1000);'
+    . " UPDATE notifier SET events = '[\"recovered\"]' WHERE project_id = 9; ANALYZE TABLE deployment");
 my %busy = (project_id => 9, pipeline_id => 9, environment_id => 9, branch => "'busy'",
 	status => "'interrupted'", before => 9e15);
 my %rare = (%busy, branch => "'rare'", status => "'success'");
 my %commit = (map({ $_ => 0 } qw(project_id pipeline_id environment_id)), status => 'NULL', branch => 'NULL',
 	trigger => 'NULL', created_by => 0, before => 9e15);
 my %started = (%commit, trigger => "'rollback'");
+my %ended = (id => $db->sql('SELECT MAX(id) FROM deployment'), events => "'[\"recovered\"]'");
 my %foreign = (%busy, project_id => 10, status => "'success'");
 for my $case (['claim_candidates', 1500], ['project_by_id', 5], ['principal_by_token', 5],
     ['project_page', 120],
@@ -167,6 +169,7 @@ for my $case (['claim_candidates', 1500], ['project_by_id', 5], ['principal_by_t
 	['deployment_page_of_trigger', 50, { %started, trigger => "'manual'" }],
 	(map { ["deployment_page_of_$_", 50, { %started, "${_}_id" => 9 }] }
 	    qw(project pipeline environment)),
+	['notice_want', 50, \%ended],
 	(map { ["deployment_page_$_", 50, \%rare] } 16 .. 31),
 	(map { ["deployment_page_$_", 50, \%foreign] } 3, 7, 11, 15, 17, 19, 21, 23, 25, 27, 29, 31)) {
 	my ($name, $most, $own) = @$case;

@@ -41,10 +41,11 @@ static const struct field id_args[] = { A(id), FIELD_END };
 #define ONCE " ON DUPLICATE KEY UPDATE notice.id = notice.id"
 /* The deployment to the same place that ended before. */
 #define BEFORE                                                                 \
-	"(SELECT MAX(b.id) FROM deployment b"                                  \
+	"(SELECT b.id FROM deployment b"                                       \
 	" WHERE b.pipeline_id = d.pipeline_id AND b.id < d.id"                 \
 	" AND b.environment_id <=> d.environment_id"                           \
-	" AND b.status IN ('success', 'failed', 'interrupted'))"
+	" AND b.status IN ('success', 'failed', 'interrupted')"                \
+	" ORDER BY b.id DESC LIMIT 1)"
 #define FAILED_BEFORE                                                          \
 	"EXISTS (SELECT 1 FROM deployment o WHERE o.id = " BEFORE              \
 	" AND o.status <> 'success')"
