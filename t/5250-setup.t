@@ -97,6 +97,18 @@ is(join("\n", $out =~ /^created +(.*)$/mg), "directory /run/slipway-runner\ndata
 ($status, $out) = setup('--admin', 'ada');
 like($out, qr/^created  administrator ada\nslw_\S+\ncreated  API token of ada$/m,
     'setup creates the administrator that --admin names');
+$db->sql("UPDATE user SET role = 'viewer' WHERE username = 'ada'");
+($status, $out, $err) = setup('--admin', 'ada');
+is($status, 78, 'setup rejects a viewer as administrator');
+like($err, qr/role viewer .*slipway-admin user set ada --role admin/, 'the error names "user set"');
+unlike($out, qr/slw_/, 'a viewer gets no token');
+$db->sql("UPDATE user SET role = 'admin', status = 'inactive' WHERE username = 'ada'");
+is((setup('--admin', 'ada'))[0], 78, 'setup rejects an inactive administrator');
+$db->sql("INSERT INTO user (username, role) VALUES ('bob', 'admin')");
+($status, $out) = setup('--admin', 'bob');
+like($out, qr/^exists   administrator bob$/m, 'setup finds an administrator that exists');
+unlike($out, qr/slw_|token of bob/, 'an administrator that exists gets no token');
+is((setup('--admin', ''))[0], 64, 'an empty --admin is rejected');
 must('mv', '/etc/slipway/deploy.key', "$dir/deploy.key");
 ($status, undef, $err) = setup();
 is($status, 78, 'setup rejects key files of which one is missing');
@@ -133,7 +145,16 @@ tls_key = $dir/client.key
 CONF
 my $password = spew("$dir/boss", "boss-password\n", 0600);
 ($status, $out, $err) = setup();
-like($out, qr/^created  access to \Q$_\E$/m, "setup lets the services read $_") for $conf, "$dir/client.key";
+like($out, qr/^created  access to \Q$conf\E$/m, 'setup lets the services read the configuration');
+is($status, 78, 'a TLS key that the services cannot read is rejected');
+like($err, qr/access to \Q$dir\E\/client.key: .*chgrp slipway /, 'the error says what to run');
+must('groupadd', 'sslshared');
+must('usermod', '-aG', 'sslshared', $_) for qw(slipway slipway-api);
+must('chgrp', 'sslshared', "$dir/client.key");
+must('chmod', '640', "$dir/client.key");
+($status, $out, $err) = setup();
+like($out, qr/^exists   access to \Q$dir\E\/client.key$/m, 'setup accepts a key of a supplementary group');
+is(must('stat', '-c', '%a %G', "$dir/client.key"), "640 sslshared\n", 'setup changes no TLS key');
 is($status, 78, 'an account that may not create databases is rejected');
 like($err, qr/database slipway: .*the account slipway_admin .*--db-user/, 'the error names --db-user');
 my @boss = ('--db-user', 'boss', '--db-password-file', $password);

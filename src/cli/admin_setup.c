@@ -26,7 +26,7 @@ static const struct part parts[] = {
 	{ "access to", setup_conf, .find = setup_access_find,
 	    .create = setup_access_create },
 	{ "access to", setup_tls_key, .find = setup_access_find,
-	    .create = setup_access_create },
+	    .create = setup_access_advise },
 	{ "directory", setup_workspaces_parent, .mode = 0755,
 	    .find = setup_path_find, .create = setup_directory_create },
 	{ "directory", setup_workspaces, .mode = 0755, .find = setup_path_find,
@@ -51,7 +51,7 @@ static const struct part parts[] = {
 	    .create = setup_schema_create },
 	{ "administrator", setup_login, .find = setup_login_find,
 	    .create = setup_login_create },
-	{ "API token of", setup_login, .find = setup_token_find,
+	{ "API token of", setup_token, .find = setup_token_find,
 	    .create = setup_token_create },
 };
 
@@ -130,6 +130,9 @@ admin_setup(void *context, struct command_call *call)
 	size_t i;
 
 	s.login = s.options->admin;
+	if (s.login != NULL && *s.login == '\0')
+		return err_public(ERR_METHOD,
+		    "setup: the value of --admin is empty");
 	if ((e = settings_read(&s)) != NULL || (e = server_set(&s)) != NULL)
 		return e;
 	for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)

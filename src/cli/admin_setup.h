@@ -14,7 +14,9 @@
 struct setup {
 	struct admin *admin; /* its db is NULL until the database exists */
 	const struct admin_setup *options;
-	const char *login;        /* of the administrator */
+	const char *login; /* of the administrator */
+	bool had_login;    /* it existed before this run */
+	bool had_token;
 	struct settings server;   /* to create databases and accounts */
 	struct settings migrator; /* to change the schema */
 	struct db *db;            /* with `server`; NULL = not open */
@@ -48,11 +50,11 @@ setup_find setup_account_find, setup_membership_find, setup_path_find;
 setup_find setup_keys_find, setup_access_find;
 setup_create setup_account_create, setup_membership_create;
 setup_create setup_directory_create, setup_conf_create, setup_keys_create;
-setup_create setup_access_create;
+setup_create setup_access_create, setup_access_advise;
 
 /* admin_setup_database.c: at the database server, and in the database */
 setup_name setup_database, setup_user, setup_api_user, setup_migrate_user;
-setup_name setup_schema, setup_login;
+setup_name setup_schema, setup_login, setup_token;
 setup_find setup_database_find, setup_dbaccount_find, setup_schema_find;
 setup_find setup_login_find, setup_token_find;
 setup_create setup_database_create, setup_dbaccount_create;

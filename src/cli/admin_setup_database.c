@@ -236,23 +236,60 @@ any_admin(struct setup *s, bool *found)
 	return NULL;
 }
 
+/* An account with fewer rights is not changed. */
+static const struct err *
+named_admin(struct setup *s, const char *name, bool *found)
+{
+	const struct err *e;
+	struct user u;
+
+	e = user_by_name(s->admin->db, s->admin->a, name, &u);
+	*found = e == NULL;
+	if (e != NULL)
+		return e->code == ERR_NOTFOUND ? NULL : e;
+	if (str_eq(u.role, "admin") && str_eq(u.status, "active"))
+		return NULL;
+	return err_new(ERR_CONFIG,
+	    "the user exists with the role %s and the status %s: name another "
+	    "one, or run slipway-admin user set %s --role admin --status "
+	    "active",
+	    u.role, u.status, name);
+}
+
+static const struct err *
+has_token(struct setup *s, const char *name, bool *out)
+{
+	struct page page = { .page = 1, .limit = 1 };
+	const struct err *e;
+	struct list list;
+	struct user u;
+
+	if ((e = user_by_name(s->admin->db, s->admin->a, name, &u)) != NULL ||
+	    (e = token_page(s->admin->db, s->admin->a, u.id, &page, &list)) !=
+		NULL)
+		return e;
+	*out = list.n > 0;
+	return NULL;
+}
+
 /* Before the schema exists, --dry-run finds nothing in it. */
 const struct err *
 setup_login_find(struct setup *s, const struct part *part, const char *name,
     bool *found)
 {
 	const struct err *e;
-	struct user u;
 
 	(void)part;
 	*found = false;
 	if (!s->current)
 		return NULL;
-	if (s->options->admin == NULL)
-		return any_admin(s, found);
-	e = user_by_name(s->admin->db, s->admin->a, name, &u);
-	*found = e == NULL;
-	return e != NULL && e->code == ERR_NOTFOUND ? NULL : e;
+	/* Without --admin, `admin` is created, so it must not be a user of
+	 * another role. */
+	if ((s->options->admin == NULL && (e = any_admin(s, found)) != NULL) ||
+	    (!*found && (e = named_admin(s, name, found)) != NULL))
+		return e;
+	s->had_login = *found;
+	return *found ? has_token(s, setup_login(s), &s->had_token) : NULL;
 }
 
 const struct err *
@@ -264,25 +301,21 @@ setup_login_create(struct setup *s, const struct part *part, const char *name)
 	return admin_user_create(s->admin, name, &options);
 }
 
+/* An existing account gets no token: it may belong to someone else. */
+const char *
+setup_token(struct setup *s)
+{
+	return s->had_login && !s->had_token ? NULL : setup_login(s);
+}
+
 const struct err *
 setup_token_find(struct setup *s, const struct part *part, const char *name,
     bool *found)
 {
-	struct page page = { .page = 1, .limit = 1 };
-	struct list list;
-	struct user u;
-	const struct err *e;
-
 	(void)part;
-	*found = false;
-	if (!s->current)
-		return NULL;
-	e = user_by_name(s->admin->db, s->admin->a, name, &u);
-	if (e == NULL &&
-	    (e = token_page(s->admin->db, s->admin->a, u.id, &page, &list)) ==
-		NULL)
-		*found = list.n > 0;
-	return e != NULL && e->code == ERR_NOTFOUND ? NULL : e;
+	(void)name;
+	*found = s->had_token;
+	return NULL;
 }
 
 const struct err *

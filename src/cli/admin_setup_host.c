@@ -12,6 +12,7 @@
 #include "cli/admin_setup.h"
 #include "cli/child.h"
 #include "core/file.h"
+#include "core/proc.h"
 
 #define API_ACCOUNT "slipway-api" /* in the unit that is installed */
 #define HOME "/var/lib/slipway"   /* of both accounts; they do not use it */
@@ -194,39 +195,6 @@ setup_path_find(struct setup *s, const struct part *part, const char *name,
 	return *found || errno == ENOENT ? NULL : err_errno("stat");
 }
 
-/* Whether the services can read a file, by its group or because all can. */
-const struct err *
-setup_access_find(struct setup *s, const struct part *part, const char *name,
-    bool *found)
-{
-	const char *account = setup_runner_account(s);
-	const struct passwd *pw = account == NULL ? NULL : getpwnam(account);
-	struct stat st;
-
-	(void)part;
-	if (stat(name, &st) == -1) {
-		*found = false;
-		return errno == ENOENT ? NULL : err_errno("stat");
-	}
-	*found = account == NULL || (st.st_mode & S_IROTH) != 0 ||
-	    (pw != NULL && st.st_gid == pw->pw_gid &&
-		(st.st_mode & S_IRGRP) != 0);
-	return NULL;
-}
-
-const struct err *
-setup_access_create(struct setup *s, const struct part *part, const char *name)
-{
-	const struct passwd *pw = getpwnam(setup_runner_account(s));
-
-	(void)part;
-	if (pw == NULL)
-		return err_new(ERR_CONFIG, "the account is missing");
-	if (chown(name, (uid_t)-1, pw->pw_gid) == -1)
-		return err_errno("chown");
-	return chmod(name, 0640) == -1 ? err_errno("chmod") : NULL;
-}
-
 /* Gives an open file or directory its owner, group and mode. */
 static const struct err *
 own(const struct part *part, const char *user, const char *group, int fd)
@@ -239,6 +207,105 @@ own(const struct part *part, const char *user, const char *group, int fd)
 		gr == NULL ? (gid_t)-1 : gr->pw_gid) == -1)
 		return err_errno("chown");
 	return fchmod(fd, part->mode) == -1 ? err_errno("chmod") : NULL;
+}
+
+static bool
+can_read(const struct proc_account *account, const struct stat *st)
+{
+	size_t i;
+
+	if (account->uid == st->st_uid)
+		return (st->st_mode & S_IRUSR) != 0;
+	for (i = 0; i < account->ngroups; i++)
+		if (account->groups[i] == st->st_gid)
+			return (st->st_mode & S_IRGRP) != 0;
+	return (st->st_mode & S_IROTH) != 0;
+}
+
+/* Includes access-control lists, which only root can test. */
+static const struct err *
+can_open(struct setup *s, const struct proc_account *account, const char *name,
+    const char *path, bool *out)
+{
+	const char *const argv[] = { "setpriv",
+		arena_printf(s->admin->a, "--reuid=%s", name),
+		arena_printf(s->admin->a, "--regid=%u", (unsigned)account->gid),
+		"--init-groups", "test", "-r", path, NULL };
+	const struct err *e;
+	struct buf text;
+	int status;
+
+	buf_init(&text, OUTPUT_MAX);
+	e = child_output(argv, false, &text, &status);
+	buf_release(&text);
+	*out = e == NULL && status == 0;
+	return e;
+}
+
+/* Whether the services can read a file.  An account that --dry-run misses can
+ * read nothing. */
+const struct err *
+setup_access_find(struct setup *s, const struct part *part, const char *name,
+    bool *found)
+{
+	const char *const accounts[] = { setup_runner_account(s),
+		setup_api_account(s) };
+	struct proc_account account;
+	const struct err *e;
+	struct stat st;
+	size_t i;
+
+	(void)part;
+	*found = false;
+	if (stat(name, &st) == -1)
+		return errno == ENOENT ? NULL : err_errno("stat");
+	*found = true;
+	for (i = 0; i < 2 && *found; i++) {
+		if (accounts[i] == NULL)
+			continue;
+		if ((e = proc_account_named(accounts[i], &account)) != NULL) {
+			*found = false;
+			return e->code == ERR_NOTFOUND ? NULL : e;
+		}
+		*found = can_read(&account, &st);
+		if (!*found && geteuid() == 0 &&
+		    (e = can_open(s, &account, accounts[i], name, found)) !=
+			NULL)
+			return e;
+	}
+	return NULL;
+}
+
+/* The configuration belongs to slipway alone, but a link is not followed. */
+const struct err *
+setup_access_create(struct setup *s, const struct part *part, const char *name)
+{
+	const struct part readable = { .what = part->what, .mode = 0640 };
+	const struct err *e;
+	int fd;
+
+	if ((fd = open(name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)) == -1)
+		return errno == ELOOP ? setup_access_advise(s, part, name) :
+					err_errno("open");
+	e = own(&readable, NULL, setup_runner_account(s), fd);
+	(void)close(fd);
+	return e;
+}
+
+/* Other services may use the file. */
+const struct err *
+setup_access_advise(struct setup *s, const struct part *part, const char *name)
+{
+	const char *account = setup_runner_account(s);
+
+	(void)part;
+	if (access(name, F_OK) == -1)
+		return err_errno("access");
+	return err_new(ERR_CONFIG,
+	    "the services cannot read it: if no other service uses it, run "
+	    "\"chgrp %s %s && chmod 640 %s\"; else run \"setfacl -m g:%s:r "
+	    "%s\" or use a copy; then run setup again",
+	    account, name, name, account, name);
 }
 
 const struct err *
