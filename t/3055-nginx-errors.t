@@ -67,7 +67,8 @@ for my $version ('1.1', '2') {
 }
 
 # Error pages cannot be requested, nor can their prefix.
-my @pages = (400, 401, 403, 404, 405, '405/file', 412, 413, 429, 497, 500, 502, 503, 504, '', 'x');
+my @pages = (400, 401, 403, 404, 405, '405/file', 412, 413, 429, 497, 500, 502, 503, 504, '', 'x', 'live',
+	'now', 'wait', 'waiting', 'streaming');
 for my $path (map { "/.slipway/$_" } @pages) {
 	problem(curl($_, $api->url . $path), 404, 'not_found', "$path over $_") for '--http1.1', '--http2';
 }
