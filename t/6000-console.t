@@ -211,6 +211,35 @@ $page->click('#triggers .primary');
 ok(poll(60, sub { $api->get("/api/projects/$project")->{json}{triggers}[0] }), 'a trigger is saved');
 is($api->get("/api/projects/$project")->{json}{triggers}[0]{branch}, 'release/*', 'with its branch');
 
+# --- two tabs
+sub settings { return $page->visit("/slipway/projects/$project/settings")->wait_for('#general') }
+sub of_project { return $api->get("/api/projects/$project")->{json}{ $_[0] } }
+settings();
+$page->type('#general-description', 'One');
+$page->click('#general .primary');
+ok(poll(60, sub { (of_project('description') // '') eq 'One' }), 'a description is saved');
+$page->type('#general-description', ' and two')->click('#general .primary');
+ok(poll(60, sub { of_project('description') eq 'One and two' }), 'the same form is saved again');
+$page->click('#presets [aria-label="Move One up"]')->click('#presets .primary');
+ok(poll(60, sub { of_project('envPresets')->[2]{key} eq 'FIRST' }), 'and so is another form of the page');
+settings();
+my $warning = 'Someone changed this since you opened the page. Reload it, then repeat your change.';
+$api->put("/api/projects/$project", { description => 'By a colleague', envPresets => [
+	@{ of_project('envPresets') }, { key => 'THEIRS', label => 'Theirs', type => 'input' } ] });
+$page->clear('#general-description')->type('#general-description', 'Mine')->click('#general .primary');
+ok($page->wait_for('#general .summary', $warning), 'what someone else changed meanwhile is not overwritten');
+is(of_project('description'), 'By a colleague', 'their change stays');
+is($page->js('return document.querySelector("#general-description").value'), 'Mine', 'what was typed, too');
+$page->click('#presets [aria-label="Move One up"]')->click('#presets .primary');
+ok($page->wait_for('#presets .summary', $warning), 'neither is a list');
+is(of_project('envPresets')->[-1]{key}, 'THEIRS', 'an entry that someone else added stays');
+$page->reload;
+ok($page->wait_for('#presets .entry:last-child', 'Theirs'), 'a reload shows their changes');
+is($page->js('return document.querySelector("#general-description").value'), 'By a colleague',
+    'a draft of the form as it was before does not hide them');
+$page->clear('#general-description')->type('#general-description', 'Mine')->click('#general .primary');
+ok(poll(60, sub { of_project('description') eq 'Mine' }), 'then the change can be repeated');
+
 # --- schedules, the lock of the service
 $page->visit("/slipway/projects/$project/schedules")->click('main > .actions button');
 $page->type('[name=name]', 'Nightly')->type('[name=cron]', '61 4 * * *');

@@ -151,6 +151,41 @@ export async function put(path, body, options) {
 }
 
 /**
+ * Saves changes of an object that a form was built from. A member that someone else
+ * has changed since then is never overwritten: the save fails with the status 412.
+ * Changes of other members, such as a lock or a deployment, are no obstacle.
+ * @param {string} path of the object
+ * @param {Record<string, any>} seen the object that the form was built from
+ * @param {string} [source] where it is read, if that is another path
+ * @returns {(body: Record<string, any>) => Promise<any>} sends members of the object
+ */
+export function saver(path, seen, source = path) {
+	let base = seen;
+	return async (body) => {
+		const { data, etag } = await request('GET', source);
+		if (Object.keys(body).some((name) => JSON.stringify(data[name]) !== JSON.stringify(base[name])))
+			throw new Problem({ status: 412, code: 'precondition_failed', detail: t.changedMeanwhile });
+		base = await putUnchanged(path, body, etag ?? undefined);
+		return base;
+	};
+}
+
+/**
+ * @param {string} path
+ * @param {any} body
+ * @param {string | undefined} match the ETag that the object must still have
+ */
+async function putUnchanged(path, body, match) {
+	try {
+		return await put(path, body, { match });
+	} catch (error) {
+		if (error instanceof Problem && error.status === 412)
+			error.detail = t.changedMeanwhile;
+		throw error;
+	}
+}
+
+/**
  * @param {string} path
  * @param {Options} [options]
  */

@@ -32,14 +32,10 @@ function isSwitch(one) {
 	return one.type === 'checkbox' || one.type === 'radio';
 }
 
-/**
- * @param {HTMLFormElement} form
- * @param {string} key
- */
-function save(form, key) {
-	const values = controls(form).map((one) =>
+/** @param {HTMLFormElement} form */
+function valuesOf(form) {
+	return controls(form).map((one) =>
 		isSwitch(one) ? [one.name, one.value, one.checked] : [one.name, one.value]);
-	sessionStorage.setItem(key, JSON.stringify(values));
 }
 
 /**
@@ -58,11 +54,17 @@ function fill(one, value, checked) {
 }
 
 /**
+ * Fills the form, unless it begins with other values than the form of the draft: the
+ * draft would undo what someone else has changed meanwhile.
  * @param {HTMLFormElement} form
  * @param {string} key
+ * @param {string} base the values that the form begins with
  */
-function restore(form, key) {
-	const changed = JSON.parse(sessionStorage.getItem(key) ?? '[]').flatMap(
+function restore(form, key, base) {
+	const draft = JSON.parse(sessionStorage.getItem(key) ?? 'null');
+	if (draft === null || draft.base !== base)
+		return;
+	const changed = draft.values.flatMap(
 		(/** @type {[string, string, boolean]} */ [name, value, checked]) => controls(form)
 			.filter((one) => one.name === name && fill(one, value, checked)));
 	// The page, which is being drawn, follows the form as if the user had typed.
@@ -77,7 +79,9 @@ function restore(form, key) {
  */
 export function attach(form, id) {
 	const key = keyOf(id);
-	restore(form, key);
-	form.addEventListener('input', () => save(form, key));
+	const base = JSON.stringify(valuesOf(form));
+	restore(form, key, base);
+	form.addEventListener('input', () =>
+		sessionStorage.setItem(key, JSON.stringify({ base, values: valuesOf(form) })));
 	return () => sessionStorage.removeItem(key);
 }

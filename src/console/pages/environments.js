@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: ISC
 /** A project's environments: where it is deployed, and with which variables. */
-import { post, put, remove } from '../lib/api.js';
+import { post, remove, saver } from '../lib/api.js';
 import { confirmLoss } from '../lib/dialog.js';
 import { el } from '../lib/dom.js';
 import { form } from '../lib/form.js';
@@ -65,10 +65,11 @@ function bodyOf(values, old) {
 
 /** @param {Environment} e @param {Context} context */
 function editForm(e, context) {
+	const save = saver(`/environments/${e.id}`, e);
 	return form({ id: `environment-${e.id}`, label: e.name, submit: t.save, fields: fields(e),
 		cancel: () => context.set({ open: null }),
 		send: async (values) => {
-			await put(`/environments/${e.id}`, bodyOf(values, e.variables));
+			await save(bodyOf(values, e.variables));
 			toast(t.saved);
 			context.set({ open: null });
 			refresh();

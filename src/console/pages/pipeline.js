@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: ISC
 /** The pipeline editor: its steps in order, each a shell script. */
-import { post, put, remove } from '../lib/api.js';
+import { post, put, remove, saver } from '../lib/api.js';
 import { runChart } from '../lib/chart.js';
 import { confirmLoss } from '../lib/dialog.js';
 import { el } from '../lib/dom.js';
@@ -64,10 +64,11 @@ export function indent(event) {
  * @param {Context} context
  */
 function editForm(step, context) {
+	const save = saver(`/steps/${step.id}`, step);
 	const node = form({ id: `step-${step.id}`, label: step.name, submit: t.save, fields: stepFields(step),
 		cancel: () => context.set({ open: null }),
 		send: async (values) => {
-			await put(`/steps/${step.id}`, stepBody(values));
+			await save(stepBody(values));
 			toast(t.step.saved);
 			context.set({ open: null });
 			refresh();
@@ -178,6 +179,7 @@ async function dropPipeline(pipeline, context) {
 
 /** @param {any} pipeline @param {Context} context */
 function settings(pipeline, context) {
+	const save = saver(`/pipelines/${pipeline.id}`, pipeline);
 	return el('details', { class: 'card' }, el('summary', null, t.pipelines.settings),
 		context.keep('settings', () => form({ id: 'pipeline', label: t.pipelines.settings, submit: t.save,
 			fields: [
@@ -190,7 +192,7 @@ function settings(pipeline, context) {
 					value: pipeline.timeoutSeconds === null ? '' : String(pipeline.timeoutSeconds) },
 			],
 			send: async (values) => {
-				await put(`/pipelines/${pipeline.id}`, { ...values, description: values.description || null,
+				await save({ ...values, description: values.description || null,
 					timeoutSeconds: toSeconds(values.timeoutSeconds) });
 				toast(t.saved);
 				refresh();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: ISC
 /** The editors of a project's presets and triggers. */
-import { put } from '../lib/api.js';
+import { saver } from '../lib/api.js';
 import { entriesControl } from '../lib/entries.js';
 import { form } from '../lib/form.js';
 import { refresh } from '../lib/live.js';
@@ -54,6 +54,7 @@ function presetBody({ options, ...rest }) {
 
 /** @param {Project} project */
 export function presetsForm(project) {
+	const save = saver(`/projects/${project.id}`, project);
 	return form({ id: 'presets', label: t.project.presets, submit: t.save,
 		fields: [{ name: 'envPresets', label: t.project.presets, type: 'custom', hint: t.project.presetsHint,
 			control: entriesControl({ name: 'envPresets', columns: PRESET, entries: project.envPresets,
@@ -61,7 +62,7 @@ export function presetsForm(project) {
 					description: null, pattern: null, secret: false },
 				title: ({ key, label }) => label || key || t.preset.untitled, add: t.preset.add }) }],
 		send: async ({ envPresets }) => {
-			await put(`/projects/${project.id}`, { envPresets: JSON.parse(envPresets).map(presetBody) });
+			await save({ envPresets: JSON.parse(envPresets).map(presetBody) });
 			toast(t.saved);
 			refresh();
 		} });
@@ -112,6 +113,7 @@ function triggerColumns(pipelines, environments) {
  * @param {Named[]} environments
  */
 export function triggersForm(project, pipelines, environments) {
+	const save = saver(`/projects/${project.id}`, project);
 	return form({ id: 'triggers', label: t.project.triggers, submit: t.save,
 		fields: [{ name: 'triggers', label: t.project.triggers, type: 'custom', hint: t.project.triggersHint,
 			control: entriesControl({ name: 'triggers', columns: triggerColumns(pipelines, environments),
@@ -119,7 +121,7 @@ export function triggersForm(project, pipelines, environments) {
 				blank: { branch: project.defaultBranch ?? 'main', pipelineId: pipelines[0]?.id ?? null,
 					environmentId: environments[0]?.id ?? null, envVars: {} } }) }],
 		send: async ({ triggers }) => {
-			await put(`/projects/${project.id}`, { triggers: JSON.parse(triggers) });
+			await save({ triggers: JSON.parse(triggers) });
 			toast(t.saved);
 			refresh();
 		} });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: ISC
 /** A project's schedules: what is deployed at which times. */
-import { post, put, remove } from '../lib/api.js';
+import { post, put, remove, saver } from '../lib/api.js';
 import { confirmLoss } from '../lib/dialog.js';
 import { el } from '../lib/dom.js';
 import { form } from '../lib/form.js';
@@ -85,14 +85,14 @@ function bodyOf({ name, cron, timezone, pipelineId, environmentId, branch, envVa
  * @param {Context} context
  */
 function editor(s, data, context) {
+	const save = s === null
+		? (/** @type {any} */ body) => post('/schedules', { projectId: data.project.id, ...body })
+		: saver(`/schedules/${s.id}`, s);
 	return form({ id: s === null ? 'new-schedule' : `schedule-${s.id}`, label: s?.name ?? t.schedule.add,
 		submit: s === null ? t.schedule.add : t.save, fields: fields(s ?? {}, data),
 		cancel: () => context.set({ open: null }),
 		send: async (values) => {
-			if (s === null)
-				await post('/schedules', { projectId: data.project.id, ...bodyOf(values) });
-			else
-				await put(`/schedules/${s.id}`, bodyOf(values));
+			await save(bodyOf(values));
 			toast(t.saved);
 			context.set({ open: null });
 			refresh();

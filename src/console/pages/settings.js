@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: ISC
 /** A project's settings, edited in place. */
-import { put, remove } from '../lib/api.js';
+import { remove, saver } from '../lib/api.js';
 import { confirmLoss } from '../lib/dialog.js';
 import { el } from '../lib/dom.js';
 import { form } from '../lib/form.js';
@@ -20,6 +20,7 @@ import { t } from '../texts.js';
 
 /** @param {Project} project */
 function generalForm(project) {
+	const save = saver(`/projects/${project.id}`, project);
 	return form({ id: 'general', label: t.project.settings, submit: t.save,
 		fields: [
 			{ name: 'name', label: t.project.name, required: true, value: project.name },
@@ -31,7 +32,7 @@ function generalForm(project) {
 				options: Object.entries(t.project.extraEnvs).map(([value, label]) => ({ value, label })) },
 		],
 		send: async (values) => {
-			await put(`/projects/${project.id}`, { ...values, description: values.description || null,
+			await save({ ...values, description: values.description || null,
 				defaultBranch: values.defaultBranch || null });
 			await names.load();
 			toast(t.saved);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: ISC
 /** All users, for admins. */
-import { post, put } from '../lib/api.js';
+import { post, saver } from '../lib/api.js';
 import { el } from '../lib/dom.js';
 import { form } from '../lib/form.js';
 import { refresh } from '../lib/live.js';
@@ -20,7 +20,8 @@ import { t } from '../texts.js';
  */
 function choice(user, member, options, context) {
 	return el('select', { 'aria-label': t.user.memberOf(t.user.columns[member], user.username),
-		onchange: (/** @type {Event} */ event) => context.run(() => put(`/user/${user.id}`,
+		onchange: (/** @type {Event} */ event) => context.run(() => saver(`/user/${user.id}`, user,
+			`/user/detail/${user.id}`)(
 			{ [member]: /** @type {HTMLSelectElement} */ (event.target).value })) },
 	options.map(([value, label]) => el('option', { value, selected: value === user[member] }, label)));
 }

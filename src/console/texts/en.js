@@ -30,6 +30,7 @@ export const texts = {
 	/** @param {string} name */
 	moveDown: (name) => `Move ${name} down`,
 	saved: 'Saved',
+	changedMeanwhile: 'Someone changed this since you opened the page. Reload it, then repeat your change.',
 	copy: 'Copy',
 	required: 'required',
 	none: '–',
