@@ -219,8 +219,15 @@ ok($page->wait_for('h1 .status.canceled', 'Canceled'), 'another user denies it')
 is($all->show($promoted)->{approvalComment}, 'Not on a Friday', 'and says why');
 ok($page->wait_for('.facts', 'Denied by bob'), 'the page says who denied it');
 ok($page->wait_for('.facts', 'ann, promotion'), 'and who started it, and how');
+$page->visit("/slipway/deployments/$good");
+ok($page->wait_for(button('Promote')), 'the page of the live deployment offers other actions');
+is($page->js('return document.querySelectorAll(arguments[0]).length', button('Roll back to this')), 0,
+    'but no rollback to itself');
 $page->visit("/slipway/deployments/$first")->click(button('Roll back to this'));
+ok($page->wait_for('dialog h2', "Roll back staging to deployment $first"), 'a rollback asks first');
+$page->type('dialog [name=reason]', "The second is broken\n");
 my $back = moved_from($first);
+is($all->show($back)->{rollbackReason}, 'The second is broken', 'with its reason');
 is($all->show($back)->{trigger}, 'rollback', 'an earlier deployment is deployed again, ahead of the queue');
 ok($page->wait_for('.facts', 'staging'), 'the page of a deployment names its environment');
 $page->visit('/slipway/deployments');
@@ -230,6 +237,10 @@ $all->wait($back);
 tick(0);
 my $held = $all->post(pipelineId => $slow, projectId => $project, environmentId => $staging);
 $page->visit("/slipway/deployments/$held")->click(button('Cancel and roll back'));
+ok($page->wait_for('dialog h2', "Cancel deployment $held"), 'canceling with a rollback asks first');
+$page->click('dialog button:not(.danger)');
+is($all->show($held)->{status}, 'running', 'declining leaves the deployment running');
+$page->click(button('Cancel and roll back'))->click('dialog .danger');
 ok($page->wait_for('h1 .status.canceled', 'Canceled'), 'a running deployment is canceled and rolled back');
 is(scalar(grep { $_->{trigger} eq 'rollback' }
 	    @{ $api->get("/api/deployments?environmentId=$staging")->{json}{data} }), 2,

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: ISC
 /** What a user can do with a deployment. */
 import { all, post } from './api.js';
-import { openDialog } from './dialog.js';
+import { confirmLoss, openDialog } from './dialog.js';
 import { el } from './dom.js';
 import { refresh } from './live.js';
 import { environmentOf } from './names.js';
+import { askRollback } from './rollback.js';
 import { go, href } from './router.js';
 import { may } from './session.js';
 import { needsApproval } from './status.js';
@@ -19,7 +20,7 @@ import { t } from '../texts.js';
  * @typedef {object} Action
  * @property {string} label
  * @property {string} [tone] class of the button
- * @property {(d: Deployment, user: any) => boolean} fits whether the user can do it now
+ * @property {(d: Deployment, user: any, isLive: boolean) => boolean} fits whether the user can do it now
  * @property {(d: Deployment) => Promise<any>} run
  */
 
@@ -83,7 +84,17 @@ function canDecide(d, user) {
 }
 
 /** @param {Deployment} d */
-const succeededSomewhere = (d) => d.status === 'success' && d.environmentId !== null;
+async function cancelAndRollBack({ id }) {
+	if (await confirmLoss(t.deployment.cancelTitle(id), t.deployment.cancelText, t.deployment.cancelAndRollBack))
+		await post(`/deployments/${id}/cancel`, { then: 'rollback' });
+}
+
+/** @param {Deployment} d */
+async function rollBackTo({ id, environmentId }) {
+	const environment = environmentOf(environmentId);
+	if (environment !== undefined)
+		askRollback(environment, id);
+}
 
 /** @type {Action[]} */
 const ACTIONS = [
@@ -94,24 +105,25 @@ const ACTIONS = [
 		run: (d) => post(`/deployments/${d.id}/cancel`) },
 	{ label: t.deployment.cancelAndRollBack, tone: 'danger',
 		fits: (d) => d.status === 'running' && d.environmentId !== null,
-		run: (d) => post(`/deployments/${d.id}/cancel`, { then: 'rollback' }) },
+		run: cancelAndRollBack },
 	{ label: t.deployment.retry, fits: (d) => d.finishedAt !== null,
 		run: async (d) => show(await post(`/deployments/${d.id}/retry`, {})) },
 	{ label: t.deployment.promote, fits: (d) => d.status === 'success', run: promote },
-	{ label: t.deployment.rollBack, fits: succeededSomewhere, run: async (d) =>
-		show(await post(`/environments/${d.environmentId}/rollback`, { deploymentId: d.id })) },
+	{ label: t.deployment.rollBack, run: rollBackTo,
+		fits: (d, _, isLive) => d.status === 'success' && !isLive && environmentOf(d.environmentId) !== undefined },
 ];
 
 /**
  * The buttons for what the user can do.
  * @param {Deployment} d
+ * @param {boolean} isLive whether it is what is live in its environment
  * @param {Context} context
  */
-export function actions(d, context) {
+export function actions(d, isLive, context) {
 	if (!may(context.user, 'deployer'))
 		return null;
 	return el('div', { class: 'actions' },
-		ACTIONS.filter(({ fits }) => fits(d, context.user)).map(({ label, tone, run }) =>
+		ACTIONS.filter(({ fits }) => fits(d, context.user, isLive)).map(({ label, tone, run }) =>
 			el('button', { type: 'button', class: tone, 'data-key': label, disabled: context.state.busy === true,
 				onclick: () => context.run(() => run(d)) }, label)),
 		el('a', { class: 'button', 'data-key': 'again', href: href(`/projects/${d.projectId}/deploy?from=${d.id}`) },

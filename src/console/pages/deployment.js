@@ -15,6 +15,7 @@ import { t } from '../texts.js';
  * @typedef {import('../lib/page.js').Context} Context
  * @typedef {import('../lib/types.js').Deployment} Deployment
  * @typedef {import('../lib/types.js').DeploymentStep} Step
+ * @typedef {import('../lib/types.js').Environment} Environment
  */
 
 const BAR_HEIGHT = 14;
@@ -144,13 +145,15 @@ function log(d, context) {
 export const deployment = {
 	path: '/deployments/:id',
 	sources: ({ params }) => ({ deployment: `/deployments/${params.id}` }),
+	more: ({ deployment: d }) => ({ environments: `/environments?projectId=${d.projectId}&limit=100` }),
 	title: ({ deployment: d }) => t.deployment.pageTitle(stateText(d), projectName(d.projectId), d.id),
 	ticks: ({ deployment: d }) => d.status === 'running',
-	view: ({ deployment: d }, context) => {
+	view: ({ deployment: d, environments }, context) => {
+		const isLive = environments.data.some((/** @type {Environment} */ one) => one.live?.deploymentId === d.id);
 		showState(d.status, context.signal);
 		return [
 			el('div', { class: 'head' },
-				el('h1', { tabindex: -1 }, t.deployment.title(d.id), ' ', deploymentStatus(d)), actions(d, context)),
+				el('h1', { tabindex: -1 }, t.deployment.title(d.id), ' ', deploymentStatus(d)), actions(d, isLive, context)),
 			reason(d),
 			facts(d),
 			stepList(d.steps),

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: ISC
 /** One project: where it is deployed, how the last runs went, and all of them. */
-import { post } from '../lib/api.js';
-import { openDialog } from '../lib/dialog.js';
 import { el } from '../lib/dom.js';
 import { runChart } from '../lib/chart.js';
 import { commit, deploymentTable } from '../lib/deployments.js';
 import { userName } from '../lib/names.js';
 import { projectHead } from '../lib/project.js';
-import { go, href } from '../lib/router.js';
+import { askRollback } from '../lib/rollback.js';
+import { href } from '../lib/router.js';
 import { may } from '../lib/session.js';
 import { icon, status } from '../lib/status.js';
 import { ago } from '../lib/time.js';
@@ -15,22 +14,6 @@ import { t } from '../texts.js';
 
 /** @typedef {import('../lib/types.js').Environment} Environment */
 /** @typedef {import('../lib/page.js').Context} Context */
-
-/**
- * Asks why, and deploys what was live before.
- * @param {Environment} environment
- */
-function askRollback({ id, name }) {
-	openDialog(t.environment.rollBackOf(name), (close) => ({
-		id: 'rollback', submit: t.environment.rollBack, tone: 'danger', cancel: close,
-		fields: [{ name: 'reason', label: t.environment.rollBackReason, hint: t.environment.rollBackHint }],
-		send: async ({ reason }) => {
-			const made = await post(`/environments/${id}/rollback`, { reason: reason || null });
-			close();
-			go(`/deployments/${made.id}`);
-		},
-	}));
-}
 
 /**
  * @param {Environment} environment

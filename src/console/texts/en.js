@@ -52,10 +52,7 @@ export const texts = {
 
 	/** @type {Record<string, string>} */
 	roles: {
-		viewer: 'Viewer',
-		deployer: 'Deployer',
-		maintainer: 'Maintainer',
-		admin: 'Admin',
+		viewer: 'Viewer', deployer: 'Deployer', maintainer: 'Maintainer', admin: 'Admin',
 	},
 
 	names: {
@@ -103,16 +100,9 @@ export const texts = {
 
 	/** @type {Record<string, string>} */
 	status: {
-		pending: 'Waiting',
-		approval: 'Needs approval',
-		running: 'Running',
-		success: 'Succeeded',
-		failed: 'Failed',
-		canceled: 'Canceled',
-		interrupted: 'Interrupted',
-		skipped: 'Skipped',
-		locked: 'Locked',
-		none: 'Never deployed',
+		pending: 'Waiting', approval: 'Needs approval', running: 'Running', success: 'Succeeded',
+		failed: 'Failed', canceled: 'Canceled', interrupted: 'Interrupted', skipped: 'Skipped',
+		locked: 'Locked', none: 'Never deployed',
 	},
 
 	signIn: {
@@ -253,11 +243,8 @@ export const texts = {
 		size: 'Size',
 		checked: 'Last seen',
 		states: {
-			not_created: 'Not created yet',
-			empty: 'Empty',
-			no_git: 'Not a Git repository',
-			ready: 'Ready',
-			error: 'Unreadable',
+			not_created: 'Not created yet', empty: 'Empty', no_git: 'Not a Git repository',
+			ready: 'Ready', error: 'Unreadable',
 		},
 	},
 
@@ -282,6 +269,9 @@ export const texts = {
 		rollBack: 'Roll back',
 		/** @param {string} name */
 		rollBackOf: (name) => `Roll back ${name}`,
+		/** @param {string} name @param {number} id */
+		rollBackTo: (name, id) => `Roll back ${name} to deployment ${id}`,
+		rollBackToHint: 'The deployment is repeated, ahead of everything else.',
 		rollBackReason: 'Reason',
 		rollBackHint: 'What was deployed before the live deployment is deployed again, ahead of everything else.',
 		variables: 'Variables',
@@ -531,6 +521,9 @@ export const texts = {
 		retry: 'Retry',
 		again: 'Deploy again with changes',
 		cancelAndRollBack: 'Cancel and roll back',
+		/** @param {number} id */
+		cancelTitle: (id) => `Cancel deployment ${id} and roll back?`,
+		cancelText: 'Its steps end at once. What is live is deployed again, ahead of everything else.',
 		rollBack: 'Roll back to this',
 		promote: 'Promote',
 		promoteTitle: 'Promote to another environment',
@@ -587,12 +580,8 @@ export const texts = {
 		/** @param {number} n */
 		unseen: (n) => `${count(n, 'new line')} ↓`,
 		keyList: [
-			['j k', 'down, up'],
-			['g G', 'start, end'],
-			['/', 'search'],
-			['n N', 'next hit, previous hit'],
-			['l', 'link to the first line in view'],
-			['?', 'these keys'],
+			['j k', 'down, up'], ['g G', 'start, end'], ['/', 'search'], ['n N', 'next hit, previous hit'],
+			['l', 'link to the first line in view'], ['?', 'these keys'],
 		],
 	},
 };
