@@ -125,6 +125,13 @@ for my $address ($repo->clone_url, $repo->dir) {
 	like($end->{detail}, qr/^The branch main is now at commit $hash[3], not at $hash[1] /,
 	    'the detail names the newer commit');
 	unlike($all->log($end->{id}), qr/^(?:live|cleanup)/m, 'no step of it runs');
+	for my $other ('refs/original/refs/heads/main', 'refs/zz/refs/heads/main') {
+		$repo->git('update-ref', $other, $hash[1]);
+	}
+	$end = ended(deliver($project, $secret, $hash[3], @of));
+	is($end->{status}, 'success', 'refs that end in the name of the branch are not the branch')
+	    or diag($end->{detail});
+	$repo->git('update-ref', '-d', "refs/$_/refs/heads/main") for 'original', 'zz';
 }
 
 # --- the Git server is down

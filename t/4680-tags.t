@@ -102,6 +102,17 @@ is("$end->{status} $end->{reason}", 'failed checkout_failed',
     'a tag does not open the environment to every commit');
 like($end->{detail}, qr/^Commit $head is not on the tag v1\.9, and the environment accepts only certain tags/,
     'the detail names the tag');
+$end = $all->wait(deploy(projectId => $project, tag => 'v1.9', commitHash => $hash{'v1.9'})->{json}{id});
+is($end->{status}, 'success', 'the commit of a tag can be sent with it');
+$end = $all->wait(deploy(projectId => $project, tag => 'v1.10', commitHash => $hash{'v1.9'})->{json}{id});
+is("$end->{status} $end->{reason}", 'failed checkout_failed', 'nor does it to a commit before the tag');
+$api->put("/api/environments/$production", { tags => [] });
+is(outcome(deploy(projectId => $project, tag => 'v1.9')), '422 /tag',
+    'an environment with patterns for branches alone accepts no tag');
+$api->put("/api/environments/$production", { branches => [], tags => ['v*'] });
+is(outcome(deploy(projectId => $project, branch => 'main')), '422 /branch',
+    'one with patterns for tags alone accepts no branch');
+$api->put("/api/environments/$production", { branches => ['main'] });
 my $rolled = $api->post("/api/environments/$production/rollback",
     { deploymentId => $live->{deploymentId} })->{json};
 is($rolled->{tag}, 'v1.9', 'a rollback has the tag');

@@ -38,6 +38,21 @@ patterns_of(const struct environment *env, const struct deployment *d)
 	return d->tag != NULL ? env->tags.s : env->branches.s;
 }
 
+static bool
+is_empty(const char *patterns)
+{
+	return patterns == NULL || str_eq(patterns, "[]");
+}
+
+/* Whether the environment accepts everything. Patterns of one kind exclude the
+ * other kind, unless that has patterns, too: an environment that is restricted
+ * to some branches must not be open to any tag. */
+static bool
+is_open(const struct environment *env)
+{
+	return is_empty(env->branches.s) && is_empty(env->tags.s);
+}
+
 const struct err *
 target_accepts(struct arena *a, const struct environment *env,
     const struct deployment *d, bool *out)
@@ -53,7 +68,7 @@ target_accepts(struct arena *a, const struct environment *env,
 		 &list)) != NULL)
 		return e;
 	p = list.items;
-	*out = list.n == 0;
+	*out = is_open(env);
 	for (i = 0; name != NULL && !*out && i < list.n; i++)
 		*out = str_glob(p[i].text, name);
 	return NULL;
@@ -62,11 +77,8 @@ target_accepts(struct arena *a, const struct environment *env,
 bool
 target_is_unchecked(const struct environment *env, const struct deployment *d)
 {
-	const char *patterns = patterns_of(env, d);
-
 	return d->commit_hash != NULL && !str_eq(d->trigger, "webhook") &&
-	    str_eq(d->checkout, PIPELINE_CHECKOUT_NONE) && patterns != NULL &&
-	    !str_eq(patterns, "[]");
+	    str_eq(d->checkout, PIPELINE_CHECKOUT_NONE) && !is_open(env);
 }
 
 /* Why the environment cannot be the target; NULL if it can, or if the error is

@@ -177,18 +177,26 @@ head_check(struct fetch *f, const char *before)
 	return git_run(&f->git, NULL, before != NULL ? back : none);
 }
 
-/* The hash in the last line: an annotated tag has two, and its commit is in the
- * second. */
+/* The commit of the ref in a list of hashes and names; "" if it is not there.
+ * git also lists refs that only end in the name. An annotated tag has two lines,
+ * and its commit is in the one with ^{}. */
 static const char *
-listed_read(const struct fetch *f, const struct buf *list)
+listed_read(const struct fetch *f, const struct buf *list, const char *ref)
 {
-	const char *text = arena_strndup(f->a, list->len > 0 ? list->data : "",
+	const char *const peeled = arena_printf(f->a, "%s^{}", ref);
+	char *text = arena_strndup(f->a, list->len > 0 ? list->data : "",
 	    list->len);
-	const char *next;
+	const char *found = "", *name;
+	char *line;
 
-	while ((next = strchr(text, '\n')) != NULL && next[1] != '\0')
-		text = next + 1;
-	return arena_strndup(f->a, text, strcspn(text, "\t\n"));
+	while ((line = strsep(&text, "\n")) != NULL) {
+		name = line + strcspn(line, "\t");
+		name += *name == '\t';
+		if (str_eq(name, peeled) ||
+		    (str_eq(name, ref) && *found == '\0'))
+			found = arena_strndup(f->a, line, strcspn(line, "\t"));
+	}
+	return found;
 }
 
 const struct err *
@@ -207,7 +215,7 @@ fetch_compare(struct fetch *f)
 	e = git_run(&f->git, &out, args);
 	if (e != NULL || !git_done(&f->git))
 		goto out;
-	now = listed_read(f, &out);
+	now = listed_read(f, &out, ref);
 	if (!commit_is_hash(now))
 		f->fault = arena_printf(f->a,
 		    "The repository has no %s any more.", ref_title(f));
@@ -243,18 +251,35 @@ fetch_commit(struct fetch *f, const char *commit)
 	return git_done(&f->git) ? resolve(f, commit, &f->hash) : NULL;
 }
 
-/* Rejects a commit that the branch or tag does not contain: an environment
- * accepts branches and tags, and the name of one must not open it to every
- * commit. */
+static const struct err *
+is_contained(struct fetch *f, bool *out)
+{
+	const char *const args[] = { "merge-base", "--is-ancestor", f->hash,
+		REF, NULL };
+	const struct err *e;
+	const char *tagged;
+
+	if (f->tag != NULL) {
+		e = resolve(f, TAG_REF, &tagged);
+		*out = tagged != NULL && strcasecmp(tagged, f->hash) == 0;
+		return e;
+	}
+	e = git_run(&f->git, NULL, args);
+	*out = e == NULL && git_done(&f->git);
+	return e;
+}
+
+/* Rejects a commit that is not on the branch or not that of the tag: an
+ * environment accepts branches and tags, and the name of one must not open it to
+ * other commits. */
 static const struct err *
 branch_check(struct fetch *f)
 {
-	const char *const args[] = { "merge-base", "--is-ancestor", f->hash,
-		f->tag != NULL ? TAG_REF : REF, NULL };
 	const struct err *e;
+	bool is_ours;
 
-	if ((e = git_run(&f->git, NULL, args)) != NULL ||
-	    f->git.end.how != RUN_EXITED || git_done(&f->git))
+	if ((e = is_contained(f, &is_ours)) != NULL ||
+	    f->git.end.how != RUN_EXITED || is_ours)
 		return e;
 	f->fault = arena_printf(f->a,
 	    "Commit %s is not on the %s, and the environment accepts only "

@@ -116,8 +116,8 @@ static const struct stmt load = {
 	       " d.created_by, IF(" CLAIM_HEAD_ONLY ","
 	       " IF(d.when_moved = 'follow', 2, 1), 0) AS head_only,"
 	       " d.`trigger` <> 'rollback'"
-	       " AND COALESCE(JSON_LENGTH(IF(d.tag IS NULL, e.branches,"
-	       " e.tags)), 0) > 0 AS on_branch,"
+	       " AND COALESCE(JSON_LENGTH(e.branches) + JSON_LENGTH(e.tags), 0)"
+	       " > 0 AS on_branch,"
 	       " d.cancel_at IS NOT NULL AS cancel,"
 	       " EXISTS (SELECT 1 FROM project q WHERE q.valid = 0"
 	       " AND " PROJECTDIR_OVERLAP ") AS over_deleted FROM " IDS

@@ -96,10 +96,11 @@ static const struct shape live_shape = {
 	X(T, SET, branches, FIELD_OUT | FIELD_IN, .max = PATTERNS_MAX,	\
 	    .shape = &environment_pattern_shape,			\
 	    .doc = "Patterns of the branches that it accepts; empty = "	\
-		   "any. " PATTERN_DOC)					\
+		   "none if it has tags, else any. " PATTERN_DOC)	\
 	X(T, SET, tags, FIELD_OUT | FIELD_IN, .max = PATTERNS_MAX,	\
 	    .shape = &environment_pattern_shape,			\
-	    .doc = "Patterns of the tags that it accepts; empty = any.") \
+	    .doc = "Patterns of the tags that it accepts; empty = none " \
+		   "if it has branches, else any.")			\
 	X(T, SET, variables, FIELD_OUT | FIELD_IN, .max = 500,		\
 	    .shape = &environment_variable_shape,			\
 	    .doc = "Variables of deployments to it.")			\
