@@ -8,6 +8,7 @@
 
 #define LOOK_MS 10000 /* for schedules that others have created or changed */
 #define WOKEN_MS 500
+#define FAILED_MS 2000
 #define TURN_MS 50 /* for schedules in a turn: logs wait for them */
 #define SCHEDULES "schedules"
 
@@ -69,8 +70,10 @@ schedules_work(struct dispatch *d, void *state, int64_t now)
 			rest(d, s, now);
 			return;
 		}
-		if (!database_done(&d->database, e, SCHEDULES))
+		if (!database_done(&d->database, e, SCHEDULES)) {
+			s->at = now + FAILED_MS;
 			return;
+		}
 		s->after = due.id;
 		fire(d, &due);
 	}
