@@ -162,7 +162,8 @@ sub blocked {
 	$f->fault($account{$type}, @blocked);
 	ok(poll(60, sub { $in->() == 401 }), "the runner's check of a blocked account ends the session")
 	    or diag($runner->said);
-	like($runner->said, qr/the Git server rejects the account/, 'the log gives the reason');
+	ok(poll(60, sub { $runner->said =~ /the Git server rejects the account/ }),
+	    'the log gives the reason');
 	$f->clear_faults;
 	$enter->();
 	my $unsure = $ann;
