@@ -209,8 +209,20 @@ $page->visit("/slipway/deployments/$good")->click(button('Promote'));
 ok($page->wait_for('dialog select', 'live'), 'a successful deployment can be promoted');
 is($page->js('return document.querySelectorAll("dialog option").length'), 1,
     'its own environment is no choice');
+$api->put("/api/projects/$project", { envPresets => [
+	{ key => 'GREETING', label => 'Greeting', type => 'input', required => \1 },
+	{ key => 'TARGET', label => 'Where to', type => 'select', default => 'a',
+		options => [{ label => 'A', value => 'a' }] }] });
+$page->click('dialog .actions button:not(.primary)')->click(button('Promote'));
+ok($page->wait_for('dialog [data-field="env.GREETING"]', 'Greeting'), 'the dialog asks for the variables');
 $page->click('dialog .actions .primary');
+ok($page->wait_for('dialog [data-field="env.GREETING"] .fault', 'is required'),
+    'a variable that is missing is marked at its field');
+$page->type('dialog [name="env.GREETING"]', 'moin')->click('dialog .actions .primary');
 my $promoted = moved_from($good);
+is($all->show($promoted)->{envVars}{GREETING}, 'moin',
+    'the promotion has the variables of the dialog');
+$api->put("/api/projects/$project", { envPresets => [] });
 is($all->show($promoted)->{environmentId}, $live, 'the promotion deploys to the other environment');
 sign_in('bob', 'maintainer');
 $page->visit("/slipway/deployments/$promoted")->click(button('Deny'));

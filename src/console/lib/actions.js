@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: ISC
 /** What a user can do with a deployment. */
-import { all, post } from './api.js';
+import { all, get, post } from './api.js';
 import { confirmLoss, openDialog } from './dialog.js';
 import { el } from './dom.js';
 import { refresh } from './live.js';
 import { environmentOf } from './names.js';
 import { askRollback } from './rollback.js';
+import { presetFields, presetValues } from './presets.js';
 import { go, href } from './router.js';
 import { may } from './session.js';
 import { needsApproval } from './status.js';
@@ -36,6 +37,8 @@ function show({ id }) {
 async function promote(d) {
 	/** @type {Environment[]} */
 	const environments = await all(`/environments?projectId=${d.projectId}`);
+	/** @type {import('./types.js').Project} */
+	const { envPresets } = await get(`/projects/${d.projectId}`);
 	const others = environments.filter(({ id }) => id !== d.environmentId);
 	if (others.length === 0) {
 		toast(t.deployment.nowhere, 'bad');
@@ -45,9 +48,12 @@ async function promote(d) {
 		id: 'promote', submit: t.deployment.promote, cancel: close,
 		fields: [{ name: 'environmentId', label: t.deployment.environment, type: 'select',
 			hint: t.deployment.promoteHint,
-			options: others.map(({ id, name }) => ({ value: String(id), label: name })) }],
-		send: async ({ environmentId }) => {
-			const made = await post(`/deployments/${d.id}/promote`, { environmentId: Number(environmentId) });
+			options: others.map(({ id, name }) => ({ value: String(id), label: name })) },
+		// Empty ones are not sent, so that the variables of the environment apply.
+		...presetFields(envPresets.map((one) => ({ ...one, required: false, default: null })), {})],
+		send: async ({ environmentId, ...values }) => {
+			const made = await post(`/deployments/${d.id}/promote`,
+				{ environmentId: Number(environmentId), envVars: presetValues(values) });
 			close();
 			show(made);
 		},

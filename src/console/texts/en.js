@@ -527,7 +527,8 @@ export const texts = {
 		rollBack: 'Roll back to this',
 		promote: 'Promote',
 		promoteTitle: 'Promote to another environment',
-		promoteHint: 'Deploys the same commit and steps with the variables of that environment.',
+		promoteHint: 'Deploys the same commit and steps with the variables of that environment. '
+			+ 'Fill in only what differs from them and from the defaults.',
 		environment: 'Environment',
 		nowhere: 'The project has no other environment. Add one, then promote.',
 		/** @param {number} id */
