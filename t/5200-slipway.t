@@ -110,7 +110,9 @@ rejected(69, qr/certificate/, { env => { SLIPWAY_CACERT => undef } }, 'list');
 rejected(78, qr/sends no token without TLS: use https/, { env => { SLIPWAY_URL => 'http://192.0.2.1' } },
     'list');
 rejected(78, qr/is not the URL of a service/, { env => { SLIPWAY_URL => 'https://a/b' } }, 'list');
-rejected(66, qr/not found.*\n  request id: /s, 'status', '999');
+rejected(66, qr/There is no deployment 999\.\n  request id: /, $_, '999') for qw(status logs cancel);
+rejected(66, qr{/nonexist: No such file or directory\n\z}, 'api', 'GET', '/api/projects', '-i', '/nonexist');
+rejected(69, qr/^(?!.*auth status)/s, '-H', 'wrong.invalid', 'list');
 rejected(65, qr{\n  /name: .*\n  /repository: .*\n  request id: }s, { stdin => '{}' }, 'api', 'POST',
     '/api/projects',
     '-i', '-');

@@ -18,7 +18,7 @@
 static const int repeat_s[] = { 1, 3 };
 #define REPEATS (sizeof(repeat_s) / sizeof(repeat_s[0]))
 
-/* What to try after an error, by its code. */
+/* What to try after an error, by its code.  The text of the others says it. */
 static const struct {
 	enum err_code code;
 	const char *text;
@@ -26,16 +26,11 @@ static const struct {
 	{ ERR_UNAUTHENTICATED,
 	    "Sign in with \"slipway auth login --with-token\"; \"slipway auth "
 	    "status\" tests a token." },
-	{ ERR_FORBIDDEN,
-	    "\"slipway auth status\" prints your role. An administrator can "
-	    "change it." },
 	{ ERR_LOCKED,
 	    "\"slipway unlock\" removes the lock, if you are allowed to." },
 	{ ERR_RATE, "Wait a moment, then try again." },
 	{ ERR_UNAVAILABLE, "Try again later." },
 	{ ERR_UPSTREAM_TIMEOUT, "Try again later." },
-	{ ERR_UPSTREAM,
-	    "\"slipway auth status\" prints the address that is used." },
 	{ ERR_INTERNAL,
 	    "The administrator finds the cause in the log by the request "
 	    "id." },
@@ -140,8 +135,21 @@ code_of(const char *name, int status)
 	return status < 500 ? ERR_INVALID : ERR_UPSTREAM;
 }
 
+/* The text of the service names no object. */
+static const char *
+missing(const struct client *c, const char *path)
+{
+	static const char prefix[] = "/api/deployments/";
+	const char *id = path + sizeof(prefix) - 1;
+
+	if (!str_starts(path, prefix))
+		return err_kinds[ERR_NOTFOUND].text;
+	return arena_printf(c->a, "There is no deployment %.*s.",
+	    (int)strcspn(id, "/?"), id);
+}
+
 static const struct err *
-problem_read(struct client *c, const struct http_response *r)
+problem_read(struct client *c, const char *path, const struct http_response *r)
 {
 	struct sentence s = { .code = NULL };
 	struct client_problem *p = &c->problem;
@@ -157,6 +165,8 @@ problem_read(struct client *c, const struct http_response *r)
 		    "%s responded with status %d and no explanation: is it "
 		    "slipway?",
 		    c->host.url, r->status);
+	if (str_eq(s.detail, err_kinds[ERR_NOTFOUND].text))
+		s.detail = missing(c, path);
 	return err_public(code_of(s.code, r->status), "%s",
 	    s.detail != NULL ? s.detail : s.title);
 }
@@ -177,7 +187,8 @@ client_explain(const struct client *c, const struct err *e)
 		(void)fprintf(stderr, "  request id: %s\n",
 		    str_visible(c->a, c->problem.request_id));
 	for (i = 0; i < sizeof(hints) / sizeof(hints[0]); i++)
-		if (hints[i].code == e->code)
+		if (hints[i].code == e->code &&
+		    (e->code != ERR_INTERNAL || c->problem.request_id != NULL))
 			(void)fprintf(stderr, "%s\n", hints[i].text);
 }
 
@@ -239,7 +250,7 @@ client_call(struct client *c, const struct client_request *rq,
 	if (e != NULL || out->status < 400 ||
 	    (out->status == 416 && rq->range != NULL))
 		return e;
-	return problem_read(c, out);
+	return problem_read(c, rq->path, out);
 }
 
 const struct err *

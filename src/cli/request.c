@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* slipway api: any request of the REST interface. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,7 +28,8 @@ body_read(const char *path, struct buf *out)
 
 	if (strcmp(path, "-") != 0 &&
 	    (fd = open(path, O_RDONLY | O_CLOEXEC)) == -1)
-		return err_errno("%s", path);
+		return err_public(ERR_NOTFOUND, "%s: %s", path,
+		    strerror(errno));
 	if ((e = file_rest(fd, out)) != NULL)
 		e = err_wrap(e, "%s", path);
 	if (fd != STDIN_FILENO)
