@@ -78,14 +78,20 @@ my $env = slurp("$tree/demo/env");
 like($env, qr{^SLIPWAY_URL='https://127\.0\.0\.1:$port'$}m, 'demo/env sets SLIPWAY_URL');
 like($env, qr{^SLIPWAY_TOKEN='slw_[\w-]+'$}m, 'demo/env sets SLIPWAY_TOKEN');
 like($env, qr{^SLIPWAY_CACERT='/.*'$}m, 'demo/env sets SLIPWAY_CACERT');
-my @lines = $out =~ /^(\. '.*curl .*)$/mg;
-cmp_ok(scalar @lines, '>=', 4, 'the demo prints commands');
+my @lines = $out =~ /^(\. '.*(?:curl|bin\/slipway') .*)$/mg;
+like($lines[0], qr{/usr/bin/slipway' list$}, 'the first command lists deployments');
+cmp_ok(scalar @lines, '>=', 5, 'the demo prints commands');
 for my $line (@lines) {
 	my ($status, $answer, $error) = run_cmd({ cwd => '/', env => { SLIPWAY_URL => undef } },
 	    'bash', '-c', $line);
 	is($status, 0, "a pasted command succeeds: $line") or diag($error);
 	unlike($answer, qr{^\{"type":"about:blank"|^\z}, "a pasted command returns no error: $line");
 }
+like($out, qr/^Deployment \d+ waits for approval/m, 'the demo says which deployment waits for approval');
+my $slipway = ". '$tree/demo/env'; '$place/usr/bin/slipway'";
+my ($promoted, undef, $why) = run_cmd({ stdin => '{"environmentId": 2}' }, 'bash', '-c',
+    "$slipway api POST /api/deployments/3/promote -i -");
+is($promoted, 0, 'a deployment of the demo can be promoted to production') or diag($why);
 
 # --- the console: open the address, see the board, deploy again, follow
 my ($address) = $out =~ m{^(https://\S+/slipway/#sign-in=\S+)$}m;
@@ -135,7 +141,7 @@ like(hook_url(), qr{"https://ci\.example\.org/}, 'the service keeps the old conf
 conf_is($sound);
 is((demo('--reload'))[0], 0, 'demo --reload succeeds with the first configuration');
 
-# --- the port is in use; a second demo replaces the first on the port after the next,
+# --- the port is in use; a second demo follows the first on the port after the next,
 # which is bound but not listening
 my ($taken, $silent);
 until ($taken && $silent) {
@@ -145,6 +151,12 @@ until ($taken && $silent) {
 }
 my @before = left($place);
 cmp_ok(scalar @before, '>=', 4, 'the processes of the first demo run');
+($code, undef, $err) = demo('--detach', '--port', $taken->sockport);
+isnt($code, 0, 'a second demo is rejected while the first one runs');
+like($err, qr{is already running at https://127\.0\.0\.1:$port\.\n.*demo --stop; .*deletes its data},
+    'the error names the address of the first one and says how to stop it');
+is((run_cmd('bash', '-c', "$slipway list"))[0], 0, 'the first demo keeps running');
+is((demo('--stop'))[0], 0, 'the first demo is stopped');
 ($code, $out, $err) = demo('--detach', '--port', $taken->sockport);
 is($code, 0, 'a second demo succeeds') or diag($out, $err);
 for my $socket ($taken, $silent) {

@@ -35,6 +35,10 @@ make_place() {
 	fi
 	exec 8>demo/lock
 	flock -w 120 8 || die "another ./bootstrap demo is starting or stopping here; try again"
+	if running; then
+		die "a demo is already running at $running_url." \
+		    "Stop it with ./bootstrap demo --stop; starting another one deletes its data."
+	fi
 	stop_all
 	find demo -mindepth 1 -maxdepth 1 ! -name lock -exec rm -rf {} + ||
 		die "cannot empty $top/demo: remove it as root, then run ./bootstrap demo again"
@@ -121,6 +125,14 @@ stop_all() {
 	/var/tmp/slipway-demo.*) rm -rf "$dir" ;;
 	esac
 	rm -f demo/place demo/env
+}
+
+# Whether the nginx of a demo is running; sets running_url.
+running() {
+	local dir
+	read -r dir _ 2>/dev/null <demo/place && alive "$dir/run/nginx.pid" || return 1
+	running_url=$(sed -n "s/^SLIPWAY_URL='\(.*\)'$/\1/p" demo/env 2>/dev/null)
+	running_url=${running_url:-an unknown address}
 }
 
 # poll SECONDS COMMAND...
@@ -380,6 +392,7 @@ start_service() {
 	SLIPWAY_URL='$url'
 	SLIPWAY_TOKEN='$token'
 	SLIPWAY_CACERT='$place/tls/cert.pem'
+	export SLIPWAY_URL SLIPWAY_TOKEN SLIPWAY_CACERT
 	ENV
 }
 
@@ -482,7 +495,7 @@ deploy_to() {
 		die "git could not read the sample repository: see its message above"
 	api POST /api/deployments '{"environmentId": '"$1"', "projectId": '"$2"',
 		"pipelineId": '"$3"', "commitHash": "'"$commit"'", "envVars": {
-		"GREETING": "Good morning", "TARGET": "'"$4"'"}}' >/dev/null
+		"GREETING": "Good morning", "TARGET": "'"$4"'"}}' | number id
 }
 
 # What the console has to show: two environments, one of which requires approval,
@@ -493,16 +506,18 @@ deploy_more() {
 	staging=$(api POST /api/environments '{"projectId": '"$1"', "name": "staging",
 		"url": "https://staging.example.org/"}' | number id)
 	production=$(api POST /api/environments '{"projectId": '"$1"', "name": "production",
-		"url": "https://www.example.org/", "approval": "required"}' | number id)
+		"url": "https://www.example.org/", "approval": "required", "variables": [
+		{"key": "GREETING", "value": "Welcome"},
+		{"key": "TARGET", "value": "production"}]}' | number id)
 	sample_commit "Add a footer"
-	deploy_to "$staging" "$1" "$2" staging
+	deploy_to "$staging" "$1" "$2" staging >/dev/null
 	sample_commit "Translate the greeting"
-	deploy_to "$staging" "$1" "$2" staging
+	deploy_to "$staging" "$1" "$2" staging >/dev/null
 	# The user who starts a deployment cannot approve it.
 	run "$logs/user.log" "$admin" -c "$place/etc/slipway.conf" user add ann --role deployer
 	token=$("$admin" -c "$place/etc/slipway.conf" token add ann --name demo) ||
 		die "slipway-admin could not create a token: see its message above"
-	deploy_to "$production" "$1" "$2" production
+	waiting=$(deploy_to "$production" "$1" "$2" production)
 	token=$admin_token
 	log=$(api POST /api/projects '{"name": "Nightly report", "projectDir": "report",
 		"repository": "'"$place/sample"'", "defaultBranch": "main"}' | number id)
@@ -554,12 +569,15 @@ what_next() {
 
 	Or try these commands:
 
+	$env; '$place/usr/bin/slipway' list
 	$env; $curl "\$SLIPWAY_URL/api/projects"
 	$env; $curl "\$SLIPWAY_URL/api/git/branches?projectId=$1"
 	$env; $curl "\$SLIPWAY_URL/api/deployments/$3"
 	$env; $curl "\$SLIPWAY_URL/api/deployments/$3/log"
 	$env; $curl $json -d '$body' "\$SLIPWAY_URL/api/deployments"
 	$env; $curl "\$SLIPWAY_URL/api/openapi.json"
+
+	Deployment $waiting waits for approval; its page in the console has the button.
 
 	Logs, configuration and sockets are in $place.
 	NEXT
