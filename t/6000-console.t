@@ -211,6 +211,29 @@ $page->click('#triggers .primary');
 ok(poll(60, sub { $api->get("/api/projects/$project")->{json}{triggers}[0] }), 'a trigger is saved');
 is($api->get("/api/projects/$project")->{json}{triggers}[0]{branch}, 'release/*', 'with its branch');
 
+# --- tags
+$api->put("/api/projects/$project", { triggers => [
+	{ tag => 'v*', pipelineId => 1, paths => ['src/**'], supersede => \0 }] });
+my $release = $api->get("/api/projects/$project")->{json}{triggers}[0];
+$page->visit("/slipway/projects/$project/settings");
+ok($page->wait_for('#triggers .entry', 'v*'), 'a trigger for tags shows them');
+$page->type('#triggers [data-key=paths] textarea', "\ndoc/**")->click('#triggers .primary');
+ok(poll(60, sub { @{ $api->get("/api/projects/$project")->{json}{triggers}[0]{paths} } == 2 }),
+    'its paths are edited');
+is_deeply($api->get("/api/projects/$project")->{json}{triggers}[0],
+    { %$release, paths => [qw(src/** doc/**)] },
+    'and the rest stays');
+$db->sql("UPDATE deployment SET branch = NULL, tag = 'v1.0' WHERE id = 1");
+$page->visit('/slipway/deployments');
+ok($page->wait_for('tr .ref', 'v1.0'), 'the list of deployments shows a tag');
+$page->visit('/slipway/deployments/1');
+ok($page->wait_for('.facts', 'Tag v1.0'), 'so does the page of a deployment');
+$page->visit("/slipway/projects/$project/deploy?from=1");
+ok($page->wait_for('#deploy [name=tag]'), 'deploying a tag again with changes keeps the tag');
+is($page->js('return document.querySelector("#deploy [name=tag]").value'), 'v1.0', 'in a field of its own');
+is($page->js('return document.querySelector("#deploy [name=branch]")'), undef, 'instead of a branch');
+$db->sql("UPDATE deployment SET branch = 'main', tag = NULL WHERE id = 1");
+
 # --- two tabs
 sub settings { return $page->visit("/slipway/projects/$project/settings")->wait_for('#general') }
 sub of_project { return $api->get("/api/projects/$project")->{json}{ $_[0] } }

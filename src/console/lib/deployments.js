@@ -27,6 +27,15 @@ export function isolated(text) {
 }
 
 /**
+ * The branch or the tag that a deployment names.
+ * @param {{ branch: string | null, tag: string | null }} names
+ */
+export function ref({ branch, tag }) {
+	return tag !== null ? [el('span', { class: 'faint' }, t.deployment.tag), ' ', el('span', { class: 'ref' }, tag)]
+		: branch !== null && el('span', { class: 'ref' }, branch);
+}
+
+/**
  * A commit as a short hash and its subject.
  * @param {string | null} hash
  * @param {string | null} message
@@ -63,7 +72,7 @@ export function origin({ trigger, createdBy }) {
 function target(d) {
 	const environment = environmentOf(d.environmentId);
 	return [environment !== undefined && [' ', el('span', { class: 'place-name' }, environment.name)],
-		d.branch !== null && [' ', el('span', { class: 'ref' }, d.branch)], ' ', commit(d.commitHash, d.commitMessage)];
+		' ', ref(d), ' ', commit(d.commitHash, d.commitMessage)];
 }
 
 /**

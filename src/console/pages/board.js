@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: ISC
 /** What is live where, what runs, and what waits: every project on one page. */
 import { el } from '../lib/dom.js';
-import { commit, runTime } from '../lib/deployments.js';
+import { commit, ref, runTime } from '../lib/deployments.js';
 import { userName } from '../lib/names.js';
 import { href } from '../lib/router.js';
 import { may } from '../lib/session.js';
@@ -37,7 +37,7 @@ function current(project, place) {
 
 /** @param {Deployment} live */
 function liveText(live) {
-	return [commit(live.commitHash, live.commitMessage),
+	return [live.tag !== null && [ref(live), ' '], commit(live.commitHash, live.commitMessage),
 		el('span', { class: 'faint' }, ' ', userName(live.createdBy), ', ',
 			live.finishedAt !== null && ago(live.finishedAt))];
 }

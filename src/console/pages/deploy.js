@@ -33,7 +33,8 @@ function start(data, { query, state }) {
 		pipeline: from?.pipelineId ?? data.pipelines.data[0]?.id,
 		environment: query.get('environment') ?? from?.environmentId
 			?? (environments.length === 1 ? environments[0].id : ''),
-		branch: from?.branch ?? data.project.defaultBranch ?? state.branch ?? '',
+		tag: from?.tag ?? null,
+		branch: from?.tag ? '' : from?.branch ?? data.project.defaultBranch ?? state.branch ?? '',
 		commit: from?.commitHash ?? '',
 		vars: from?.envVars ?? {},
 	};
@@ -102,7 +103,9 @@ function sourceFields(data, values, context) {
 			options: [{ value: '', label: t.deploy.choose }, ...environments.map(named)],
 			props: { onchange: (/** @type {Event} */ event) => context.set({ environment:
 				/** @type {HTMLSelectElement} */ (event.target).value }) } },
-		{ name: 'branch', label: t.deploy.branch, type: 'custom', hint: t.deploy.branchHint,
+		values.tag !== null && { name: 'tag', label: t.deploy.tag, required: true, value: values.tag,
+			hint: t.deploy.tagHint },
+		values.tag === null && { name: 'branch', label: t.deploy.branch, type: 'custom', hint: t.deploy.branchHint,
 			control: picker({ name: 'branch', value: values.branch, list: 'branches',
 				changed: (branch) => loadCommits(context, branch) }) },
 		{ name: 'commitHash', label: t.deploy.commit, type: 'custom', hint: t.deploy.commitHint,
@@ -121,6 +124,7 @@ function requestOf(values, data) {
 		projectId: data.project.id,
 		pipelineId: Number(values.pipelineId ?? data.pipelines.data[0].id),
 		...(values.environmentId ? { environmentId: Number(values.environmentId) } : {}),
+		...(values.tag ? { tag: values.tag.trim() } : {}),
 		...(values.branch ? { branch: values.branch.trim() } : {}),
 		...(values.commitHash ? { commitHash: values.commitHash.trim() } : {}),
 		envVars: { ...presetValues(values), ...lineValues(values.more ?? '') },

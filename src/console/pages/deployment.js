@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: ISC
 /** One deployment: its state and why, its steps, its log, and what can be done with it. */
 import { actions } from '../lib/actions.js';
-import { commit, origin, runTime } from '../lib/deployments.js';
+import { commit, origin, ref, runTime } from '../lib/deployments.js';
 import { el, svg } from '../lib/dom.js';
 import { showState } from '../lib/favicon.js';
 import { environmentOf, projectName, userName } from '../lib/names.js';
@@ -116,7 +116,7 @@ function facts(d) {
 	const rows = [
 		[t.deployment.project, el('a', { href: href(`/projects/${d.projectId}`) }, projectName(d.projectId))],
 		[t.deployment.environment, place(d)],
-		[t.deployment.revision, [d.branch !== null && el('span', { class: 'ref' }, d.branch), ' ', commit(d.commitHash, d.commitMessage)]],
+		[t.deployment.revision, [ref(d), ' ', commit(d.commitHash, d.commitMessage)]],
 		[t.deployment.by, [origin(d), ', ', ago(d.createdAt)]],
 		[t.deployment.took, runTime(d)],
 		[t.deployment.approval, approval(d)],

@@ -6,6 +6,7 @@ import { el } from '../lib/dom.js';
 import { form } from '../lib/form.js';
 import { refresh } from '../lib/live.js';
 import { askLock, lockNotice, unlock } from '../lib/lock.js';
+import { userName } from '../lib/names.js';
 import { lineValues } from '../lib/presets.js';
 import { projectHead } from '../lib/project.js';
 import { may } from '../lib/session.js';
@@ -47,6 +48,8 @@ function fields(e) {
 			props: { type: 'url' } },
 		{ name: 'branches', label: t.environment.branches, value: (e.branches ?? []).join(' '),
 			hint: t.environment.branchesHint },
+		{ name: 'tags', label: t.environment.tags, value: (e.tags ?? []).join(' '), hint: t.environment.tagsHint },
+		{ name: 'runner', label: t.environment.runner, value: e.runner ?? '', hint: t.environment.runnerHint },
 		{ name: 'approval', label: t.environment.approval, type: 'select', value: e.approval ?? 'none',
 			options: Object.entries(t.environment.approvals).map(([value, label]) => ({ value, label })) },
 		{ name: 'variables', label: t.environment.variables, type: 'code', value: lines(e.variables ?? []),
@@ -60,6 +63,7 @@ function fields(e) {
  */
 function bodyOf(values, old) {
 	return { name: values.name, url: values.url || null, branches: words(values.branches),
+		tags: words(values.tags), runner: values.runner || null,
 		approval: values.approval, variables: variablesOf(values.variables, old) };
 }
 
@@ -111,6 +115,9 @@ function facts(e) {
 		e.url !== null && one(t.environment.url, el('a', { href: e.url, rel: 'noopener' }, e.url)),
 		one(t.environment.branches, e.branches.length === 0 ? t.environment.anyBranch
 			: e.branches.map((branch) => el('span', { class: 'ref' }, branch))),
+		e.tags.length > 0 && one(t.environment.tags, e.tags.map((tag) => el('span', { class: 'ref' }, tag))),
+		e.runner !== null && one(t.environment.runner, e.runner),
+		e.approvers.length > 0 && one(t.environment.approvers, e.approvers.map(userName).join(', ')),
 		e.approval === 'required' && one(t.environment.approval, t.environment.approvals.required),
 		e.variables.length > 0 && one(t.environment.variables, e.variables.map((v) =>
 			el('code', { class: 'variable' }, `${v.key}=${v.secret ? '••••••' : v.value}`))));

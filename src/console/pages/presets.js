@@ -98,12 +98,17 @@ const toId = (/** @type {string} */ text) => text === '' ? null : Number(text);
  */
 function triggerColumns(pipelines, environments) {
 	return [
-		{ name: 'branch', label: t.trigger.branch, hint: t.trigger.branchHint, read: (text) => text },
+		{ name: 'branch', label: t.trigger.branch, hint: t.trigger.branchHint },
+		{ name: 'tag', label: t.trigger.tag, hint: t.trigger.tagHint },
 		{ name: 'pipelineId', label: t.deploy.pipeline, type: 'select', options: choices(pipelines), read: toId },
 		{ name: 'environmentId', label: t.deploy.environment, type: 'select', read: toId,
 			options: [{ value: '', label: t.none }, ...choices(environments)], fits: () => environments.length > 0 },
 		{ name: 'envVars', label: t.schedule.variables, type: 'code', hint: t.deploy.moreHint,
 			show: varLines, read: readVars },
+		{ name: 'paths', label: t.trigger.paths, type: 'code', hint: t.trigger.pathsHint,
+			show: (paths) => (paths ?? []).join('\n'),
+			read: (text) => text.split('\n').map((line) => line.trim()).filter(Boolean) },
+		{ name: 'supersede', label: t.trigger.supersede, type: 'check' },
 	];
 }
 
@@ -117,9 +122,10 @@ export function triggersForm(project, pipelines, environments) {
 	return form({ id: 'triggers', label: t.project.triggers, submit: t.save,
 		fields: [{ name: 'triggers', label: t.project.triggers, type: 'custom', hint: t.project.triggersHint,
 			control: entriesControl({ name: 'triggers', columns: triggerColumns(pipelines, environments),
-				entries: project.triggers, title: ({ branch }) => branch || t.trigger.untitled, add: t.trigger.add,
+				entries: project.triggers, title: ({ branch, tag }) => branch || tag || t.trigger.untitled, add: t.trigger.add,
 				blank: { branch: project.defaultBranch ?? 'main', pipelineId: pipelines[0]?.id ?? null,
-					environmentId: environments[0]?.id ?? null, envVars: {} } }) }],
+					environmentId: environments[0]?.id ?? null, envVars: {},
+					tag: null, paths: [], supersede: true } }) }],
 		send: async ({ triggers }) => {
 			await save({ triggers: JSON.parse(triggers) });
 			toast(t.saved);

@@ -2,7 +2,7 @@
 /** One project: where it is deployed, how the last runs went, and all of them. */
 import { el } from '../lib/dom.js';
 import { runChart } from '../lib/chart.js';
-import { commit, deploymentTable } from '../lib/deployments.js';
+import { commit, deploymentTable, ref } from '../lib/deployments.js';
 import { userName } from '../lib/names.js';
 import { projectHead } from '../lib/project.js';
 import { askRollback } from '../lib/rollback.js';
@@ -24,7 +24,8 @@ function environmentCard(environment, { user }) {
 	return el('li', { class: 'card environment', 'data-key': environment.id },
 		el('div', { class: 'head' }, el('h2', null, environment.name),
 			lock !== null && el('span', { class: 'badge locked', title: lock.reason }, icon('locked'), t.status.locked)),
-		live === null ? status('none') : el('p', null, el('a', { href: href(`/deployments/${live.deploymentId}`) },
+		live === null ? status('none') : el('p', null, live.tag !== null && [ref(live), ' '],
+			el('a', { href: href(`/deployments/${live.deploymentId}`) },
 			commit(live.commitHash, live.commitMessage))),
 		live !== null && el('p', { class: 'faint' }, userName(live.createdBy), ', ',
 			live.finishedAt !== null && ago(live.finishedAt)),

@@ -261,6 +261,10 @@ export const texts = {
 		branches: 'Branches',
 		branchesHint: 'Patterns such as main release/*; empty: any branch.',
 		anyBranch: 'Any',
+		approvers: 'Approvers',
+		tags: 'Tags', tagsHint: 'Patterns such as v*; empty: any tag.',
+		runner: 'Runner',
+		runnerHint: 'Name or label of the runners for it; empty: any runner.',
 		approval: 'Approval',
 		approvals: {
 			none: 'Not needed',
@@ -305,6 +309,11 @@ export const texts = {
 		untitled: 'New trigger',
 		branch: 'Branch',
 		branchHint: 'A name or a pattern such as release/*.',
+		tag: 'Tag',
+		tagHint: 'A name or a pattern such as v*, instead of a branch.',
+		paths: 'Paths',
+		pathsHint: 'One pattern per line, of which the push must change a file; empty: any.',
+		supersede: 'A newer push cancels older waiting deployments',
 	},
 
 	schedule: {
@@ -425,6 +434,7 @@ export const texts = {
 		environment: 'Environment',
 		branch: 'Branch',
 		branchHint: 'Type to search the branches of the Git server.',
+		tag: 'Tag', tagHint: 'Deployed instead of a branch.',
 		commit: 'Commit',
 		commitHint: 'Empty: the newest of the branch. Type to search the last hundred.',
 		more: 'More variables',
@@ -539,6 +549,7 @@ export const texts = {
 		deny: 'Deny',
 		project: 'Project',
 		revision: 'Revision',
+		tag: 'Tag',
 		by: 'Started by',
 		/** @type {Record<string, string>} */
 		triggers: { manual: 'by hand', retry: 'retry', rollback: 'rollback', promotion: 'promotion',
