@@ -132,6 +132,16 @@ function concerns(field, pointer) {
 }
 
 /**
+ * A fault of a field; one of a member that has a name, such as a variable, names it.
+ * @param {Field} field
+ * @param {Fault} fault
+ */
+function memberText(field, { pointer, detail }) {
+	const member = pointer.slice((field.pointer ?? `/${field.name}`).length + 1);
+	return /^[A-Za-z_]/.test(member) ? `${member} ${detail}` : detail;
+}
+
+/**
  * Marks the part of a field that has a pointer of its own.
  * @param {HTMLFormElement} form
  * @param {Fault} fault
@@ -162,7 +172,7 @@ function showProblem(form, fields, problem) {
 	const within = problem.errors.filter((fault) => markWithin(form, fault));
 	for (const field of fields) {
 		const texts = problem.errors.filter((fault) => concerns(field, fault.pointer) && !within.includes(fault))
-			.map((fault) => fault.detail);
+			.map((fault) => memberText(field, fault));
 		const row = form.querySelector(`[data-field="${CSS.escape(field.name)}"]`);
 		if (row !== null && texts.length > 0)
 			mark(row, texts.join('; '));
