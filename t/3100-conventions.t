@@ -421,7 +421,8 @@ for my $where ('/api/projects?page=', '/api/projects?limit=', '/api/pipelines?pr
 
 # --- the service
 $got = $none->get('/api/health');
-is_deeply([@{ $got->{json} }{qw(status version)}], ['degraded', '0.1.0'],
+my ($version) = slurp(srcdir() . '/configure.ac') =~ /AC_INIT\(\[slipway\], \[([^\]]+)\]/;
+is_deeply([@{ $got->{json} }{qw(status version)}], ['degraded', $version],
     '/api/health returns status and version');
 $got = $none->get('/api/metrics');
 like($got->{headers}{'content-type'}, qr{^text/plain; version=0\.0\.4}, 'metrics are Prometheus text');

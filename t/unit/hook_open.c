@@ -130,6 +130,7 @@ static const struct row {
 		{ HOOK_GITLAB_TOKEN, "t" } },
 	    .kind = "gitlab",
 	    .event = "Tag Push Hook",
+	    .push = true,
 	    .signing = HOOK_PLAIN,
 	    .signature = "t" },
 	{ .name =
