@@ -269,8 +269,9 @@ $page->type('[name=name]', 'Nightly')->type('[name=cron]', '61 4 * * *');
 $page->clear('[name=timezone]')->type('[name=timezone]', 'Europe/Berlin')->click('#new-schedule .primary');
 ok($page->wait_for('[data-field=cron] .fault'), 'an invalid time is marked at its field');
 my $presets = of_project('envPresets');
-$api->put("/api/projects/$project", { envPresets => [
-	{ key => 'NEEDED', label => 'Needed', type => 'input', required => \1 } ] });
+is($api->put("/api/projects/$project", { triggers => [], envPresets => [
+	{ key => 'NEEDED', label => 'Needed', type => 'input', required => \1 } ] })->{status}, 200,
+    'the project has a required preset');
 $page->clear('[name=cron]')->type('[name=cron]', "30 4 * * mon-fri\n");
 ok($page->wait_for('[data-field=envVars] .fault', 'NEEDED is required'), 'a missing variable is named');
 $api->put("/api/projects/$project", { envPresets => $presets });
