@@ -495,7 +495,7 @@ sub logs {
 	    headers => { Range => 'bytes=1-2' })->{body}, 'el', 'Range returns a part of a log');
 	drive('GET /api/deployments/{id}/log', 416, %log, label => 'a range past the end',
 	    headers => { Range => 'bytes=99-' });
-	drive("GET /api/$_", 502, %log, label => 'slipway-live is not running')
+	drive("GET /api/$_", 503, %log, label => 'slipway-live is not running')
 	    for 'events', 'deployments/{id}/events';
 	drive("GET /api/deployments/{id}/log/$_->[0]", 200, %log, query => $_->[1])
 	    for ['index', ''], ['matches', 'q=HELL&limit=1'];
