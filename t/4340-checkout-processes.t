@@ -5,6 +5,7 @@
 
 use strict;
 use warnings;
+use Fcntl;
 use Test::More;
 use Slipway::Spool;
 use Slipway::Test;
@@ -43,13 +44,16 @@ END
 my $user = uid_for();
 my ($state, $job, $calls);
 # Deploys into the same workspace; $calls has the commands before the first step, then
-# "|" and those after the last.
+# "|" and those after the last.  With `canceled`, the job finds a cancel when it starts.
 sub deploy {
 	my (%o) = @_;
 	unlink "$dir/calls/list";
-	$job = job_run(repository => $repo, branch => 'main', uid => $user, workspace => "$dir/ws",
-		objects => $state, path => "$dir/bin:/usr/bin:/bin", %o,
+	my $spool = spool_make(repository => $repo, branch => 'main', objects => $state,
+		path => "$dir/bin:/usr/bin:/bin", %o,
 		steps => ["echo '|' >>$dir/calls/list; " . ($o{script} || 'true')], script => undef);
+	sysopen my $control, "$spool->{dir}/control", O_RDWR or die "control: $!";
+	syswrite $control, "cancel\n" if $o{canceled};
+	$job = job_run(spool => $spool, uid => $user, workspace => "$dir/ws");
 	my ($r) = grep { $_->[0] eq 'objects' } job_result($job);
 	$state = $r->[1] if $r;
 	$calls = join ' ', -e "$dir/calls/list" ? split(/\n/, slurp("$dir/calls/list")) : ();
@@ -194,6 +198,28 @@ like($calls, qr/\| status$/, 'only a changed workspace needs git status');
 	deploy(commit => $second);
 	is(slurp("$dir/ws/file"), "two\n", 'such a change is undone a second later, too');
 	is((stat "$dir/ws/added")[9], 1000000000, 'an unchanged file keeps its time then');
+}
+
+# --- a cancel before the first command of git
+{
+	deploy(commit => $second);
+	my $inode = (stat "$dir/ws/.git/objects")[1];
+	for my $what ([ 'an unchanged', 'true' ], [ 'a changed', 'touch .git/config' ]) {
+		deploy(commit => $second, script => $what->[1]);
+		is(scalar deploy(canceled => 1), 'canceled canceled_by_user',
+		    "a cancel that waits for the job cancels it in $what->[0] workspace");
+		like(value('stayed') || '', qr/^\n$second\n./, "$what->[0] workspace stays at its commit");
+		like(value('workspace'), qr/^ready 0 /, "$what->[0] workspace stays ready");
+		is((stat "$dir/ws/.git/objects")[1], $inode, "$what->[0] workspace keeps its clone");
+	}
+	for my $grace (0, 60) {
+		deploy(commit => $second, script => 'touch .git/objects/pack/forged');
+		is(scalar deploy(canceled => 1, cancel_grace => $grace), 'canceled canceled_by_user',
+		    "a cancel with a grace period of $grace s cancels the job");
+		deploy(commit => $second);
+		ok(!-e "$dir/ws/.git/objects/pack/forged",
+		    "a cancel with a grace period of $grace s hides no change to the clone");
+	}
 }
 
 # --- an incomplete clone

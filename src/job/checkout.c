@@ -183,13 +183,14 @@ stay(struct fetch *f, struct checkout *out)
 static enum checkout_how
 outcome(const struct fetch *f)
 {
+	const enum run_how how = f->git.end.how;
+
 	if (f->superseded)
 		return CHECKOUT_SUPERSEDED;
-	if (f->git.end.how == RUN_TIMED_OUT)
-		return CHECKOUT_TIMED_OUT;
-	if (f->git.end.how == RUN_CANCELED)
-		return CHECKOUT_CANCELED;
-	return CHECKOUT_FAILED;
+	if (how != RUN_TIMED_OUT && how != RUN_CANCELED)
+		return CHECKOUT_FAILED;
+	return f->git.job->cancel_at != 0 ? CHECKOUT_CANCELED :
+					    CHECKOUT_TIMED_OUT;
 }
 
 /* Tries with a new clone, in the object format of the repository. */
@@ -317,6 +318,8 @@ state_report(struct fetch *f, struct checkout *out)
 					 f->was.commit,
 		.message = out->message };
 
+	if (f->how == WORKSPACE_UNKNOWN) /* its objects may be forged */
+		return;
 	if (done && is_unchanged(f)) {
 		out->seen = f->was.seen;
 		out->state = spec->objects;

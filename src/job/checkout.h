@@ -63,10 +63,11 @@ enum workspace_how {
 	WORKSPACE_REBUILT, /* rebuilt, with the old objects */
 	WORKSPACE_FOREIGN, /* new, because objects have changed */
 	WORKSPACE_NONE,    /* new */
+	WORKSPACE_UNKNOWN, /* the comparison did not complete */
 };
 /* Compares the workspace with what the last job saw.  If anything differs, or
  * `accept` is false, rebuilds the clone; removes it first if its objects have
- * changed. */
+ * changed.  A cancel ends it only after the grace period for cleanup. */
 MUSTCHECK const struct err *workspace_prepare(struct git *g,
     const struct clone_state *was, bool accept, enum workspace_how *how);
 /* Rebuilds the clone from nothing but its objects. */

@@ -194,14 +194,18 @@ workspace_prepare(struct git *g, const struct clone_state *was, bool accept,
 				     .url = g->job->spec.repository },
 		.was = was,
 		.accept = accept };
+	const unsigned flags = g->flags;
 	const struct err *e;
 	const char *text;
 	size_t len;
 
-	*how = WORKSPACE_NONE;
+	*how = WORKSPACE_UNKNOWN;
+	/* half a rebuild would cost the clone, and what it was at */
+	g->flags = RUN_CANCEL_LIMITS_IT;
 	e = git_call(g, prepare, &p, &text);
+	g->flags = flags;
 	len = strlen(text);
-	if (e == NULL && len > 0 && text[len - 1] >= '0' &&
+	if (e == NULL && git_done(g) && len > 0 && text[len - 1] >= '0' &&
 	    text[len - 1] <= '0' + WORKSPACE_NONE)
 		*how = (enum workspace_how)(text[len - 1] - '0');
 	return e;
