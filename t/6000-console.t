@@ -16,7 +16,7 @@ use Test::More;
 my $db = Slipway::DB->start;
 my $api = Slipway::API->start(db => $db, conf => "[api]\nworkers = 3\n");
 $api->create_keys;
-my $page = Slipway::Browser->start(origin => $api->url);
+my $page = Slipway::Browser->start(origin => $api->url, certificate => $api->cacert);
 
 # A new token of the admin: (id, token).
 my $made = 0;

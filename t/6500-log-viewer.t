@@ -15,7 +15,7 @@ my $all = Slipway::Whole->start(runner => "[runner]\nslots = 2\n");
 my $api = $all->api;
 my $live_pid = $api->start_live;
 my $project = $all->project(make_repo(tempdir() . '/repo'));
-my $page = Slipway::Browser->start(origin => $api->url);
+my $page = Slipway::Browser->start(origin => $api->url, certificate => $api->cacert);
 $page->pardon(qr/favicon\.ico/); # which the browser wants beside a file that is no page
 my ($version) = slurp(builddir() . '/src/console/index.html') =~ m{/slipway/([^/]+)/main\.js};
 

@@ -24,7 +24,8 @@ use Encode qw(decode);
 use Exporter 'import';
 use File::Path qw(make_path);
 use HTTP::Tiny;
-use MIME::Base64 qw(decode_base64);
+use IO::Socket::SSL::Utils qw(PEM_file2cert CERT_asHash);
+use MIME::Base64 qw(decode_base64 encode_base64);
 use Slipway::Npm;
 use Slipway::Test;
 use Test2::API ();
@@ -49,8 +50,15 @@ my @flags = ('--headless=new', '--no-sandbox', '--disable-dev-shm-usage', '--rem
 	'--no-proxy-server', '--lang=en-US', '--force-color-profile=srgb', '--hide-scrollbars',
 	);
 
-# Options: origin, which visit() puts before a path; width, height of the page; flags:
-# more options of Chromium.
+# The option that trusts a certificate: files from a server without one are not cached.
+sub _trusts {
+	my ($file) = @_;
+	my $digest = CERT_asHash(PEM_file2cert($file))->{pubkey_digest_sha256};
+	return '--ignore-certificate-errors-spki-list=' . encode_base64($digest, '');
+}
+
+# Options: origin, which visit() puts before a path; certificate: the file with the
+# origin's; width, height of the page; flags: more options of Chromium.
 sub start {
 	my ($class, %opt) = @_;
 	my $n = ++$made;
@@ -60,7 +68,8 @@ sub start {
 		http => HTTP::Tiny->new(timeout => deadline(120), keep_alive => 1), pardoned => [],
 		media => {} }, $class;
 	$self->_start_driver;
-	$self->_start_session(@flags, "--user-data-dir=$dir/profile", @{ $opt{flags} || [] });
+	$self->_start_session(@flags, "--user-data-dir=$dir/profile",
+	    $opt{certificate} ? _trusts($opt{certificate}) : (), @{ $opt{flags} || [] });
 	$running{$n} = $self;
 	$self->size($opt{width} || 1280, $opt{height} || 800);
 	on_failure("browser $n" => sub { $self->_tell });
