@@ -200,7 +200,18 @@ test($mail);
 $got = arrived(sub { "@{ $_[0]{to} || [] }" eq 'a@example.org b@example.org' },
     'a mail goes to all addresses');
 shows($mail, lastDeliveredAt => qr/Z$/, 'the notifier shows when it was delivered');
-$maintainer->put("/api/notifiers/$mail->{id}", { target => 'a@example.org,unknown@example.org' });
+my $three = 'c@example.org, unknown@example.org,d@example.org';
+$maintainer->put("/api/notifiers/$mail->{id}", { target => $three });
+test($mail);
+arrived(sub { "@{ $_[0]{to} || [] }" eq 'c@example.org d@example.org' },
+    'a mail goes to the addresses that the server accepts');
+my @long = map { 'a' x 50 . $_ . '@example.org' } 1 .. 20;
+$maintainer->put("/api/notifiers/$mail->{id}", { target => join(',', @long) });
+test($mail);
+$got = arrived(sub { "@{ $_[0]{to} || [] }" eq "@long" }, 'a mail goes to 20 long addresses');
+is_deeply([ grep { length > 998 } split /\r\n/, $got->{text} ], [], 'without a line of more than 998 bytes');
+like($got->{text}, qr/^To: ${\join ",\r\n ", @long}\r$/m, 'its To: has them all');
+$maintainer->put("/api/notifiers/$mail->{id}", { target => 'unknown@example.org, unknown@example.com' });
 test($mail);
 shows($mail, lastError => qr/^localhost:$smtp rejected the mail with reply 550$/,
     'the notifier shows why a mail was rejected');

@@ -205,6 +205,22 @@ put_body(struct buf *b, struct arena *a, const char *text)
 	}
 }
 
+/* A line for each address: RFC 5322 limits lines to 998 bytes. */
+static void
+put_recipients(struct buf *b, const char *list)
+{
+	buf_puts(b, "To:");
+	for (;;) {
+		list += strspn(list, ", ");
+		buf_printf(b, " %.*s", (int)strcspn(list, ", "), list);
+		list += strcspn(list, ",");
+		if (*list == '\0')
+			break;
+		buf_puts(b, ",\r\n");
+	}
+	buf_puts(b, "\r\n");
+}
+
 const char *
 message_mail(struct arena *a, const struct notice *n, const char *from,
     const char *to)
@@ -220,7 +236,8 @@ message_mail(struct arena *a, const struct notice *n, const char *from,
 	(void)gmtime_r(&at, &tm);
 	(void)strftime(date, sizeof(date), "%a, %d %b %Y %H:%M:%S +0000", &tm);
 	buf_init(&b, BODY_MAX);
-	buf_printf(&b, "From: slipway <%s>\r\nTo: %s\r\n", from, to);
+	buf_printf(&b, "From: slipway <%s>\r\n", from);
+	put_recipients(&b, to);
 	put_header(&b, a, "Subject", head);
 	buf_printf(&b,
 	    "Date: %s\r\nMessage-ID: <%s%s>\r\n"

@@ -56,6 +56,7 @@ set_numbers(const struct transfer *t)
 		{ CURLOPT_NOSIGNAL, 1 },
 		{ CURLOPT_NETRC, CURL_NETRC_IGNORED },
 		{ CURLOPT_UPLOAD, 1 },
+		{ CURLOPT_MAIL_RCPT_ALLLOWFAILS, 1 },
 		{ CURLOPT_USE_SSL,
 		    t->server->security == MAIL_PLAIN ? CURLUSESSL_NONE :
 							CURLUSESSL_ALL },

@@ -28,9 +28,10 @@ struct mail {
 	int64_t deadline_ms;
 };
 
-/* Sends the mail to all recipients or to none.  TLS is always verified.
- * ERR_UPSTREAM if the server rejects it, with the reply code as number, 0 if it
- * cannot be reached; ERR_UPSTREAM_TIMEOUT; ERR_CONFIG as http_call(). */
+/* Sends the mail to the recipients that the server accepts.  TLS is always
+ * verified.  ERR_UPSTREAM if the server rejects the mail or all recipients,
+ * with the reply code as number, 0 if it cannot be reached;
+ * ERR_UPSTREAM_TIMEOUT; ERR_CONFIG as http_call(). */
 MUSTCHECK const struct err *mail_send(const struct mail_server *,
     const struct mail *);
 
