@@ -189,11 +189,11 @@ is(scalar(grep { $_->{kind} eq 'mail' } received()), 2, 'with a notifier, no use
 my $chat = create(kind => 'text', target => to('/chat'), events => ['locked'], projectId => $project);
 is($chat->{secret}, undef, 'a chat service has no secret');
 is($maintainer->put("/api/notifiers/$chat->{id}/secret")->{status}, 409, 'and gets none');
-$maintainer->put("/api/projects/$project/lock", { reason => '<!everyone> & all' });
+$maintainer->put("/api/projects/$project/lock", { reason => '<!everyone> & @all' });
 $got = arrived_at('/chat', qr/locked/, 'a chat service gets a text');
-is(decode_json($got->{body})->{text},
-    "project 1 is locked\nReason: &lt;!everyone&gt; &amp; all\nBy: t-maintainer\n",
-    'in which markup has no effect');
+is(Cpanel::JSON::XS->new->decode($got->{body})->{text},
+    "project 1 is locked\nReason: &lt;!everyone&gt; &amp; \@\x{200b}all\nBy: t-maintainer\n",
+    'in which markup and @all have no effect');
 $api->delete("/api/projects/$project/lock");
 my $mail = create(kind => 'mail', target => 'a@example.org, b@example.org', events => ['failed']);
 test($mail);
@@ -232,6 +232,9 @@ my $gone = create(target => to('/status/410'));
 test($gone) for 1 .. 3;
 is(poll(60, sub { !show($gone)->{active} }), 1, 'status 410 deactivates the notifier');
 is(show($gone)->{lastError}, 'The receiver returned status 410.', 'which says why');
+is_deeply([ map { "@$_{qw(via action objectType objectId)}" } grep { $_->{action} eq 'deactivateNotifier' }
+	@{ $api->get('/api/audit')->{json}{data} } ], ["runner deactivateNotifier notifier $gone->{id}"],
+    'the audit log has an entry of that');
 is(test($gone)->{status}, 409, 'a notifier that is not active cannot be tested');
 is($db->sql("SELECT COUNT(*) FROM notice WHERE notifier_id = $gone->{id}"), 0,
     'and its messages are dropped');
@@ -276,6 +279,27 @@ ok(poll(60, sub { $db->sql('SELECT COUNT(*) FROM notice WHERE next_at IS NOT NUL
 my %ids = map { $_->{headers}{'webhook-id'} => 1 } grep { ($_->{path} || '') =~ m{^/many/} } received();
 is(scalar(grep { ($_->{path} || '') =~ m{^/many/} } received()) . ' ' . keys %ids, '12 12', 'each once');
 
+# Both runners have read which messages are due before one of them claims the first.
+my $one = create(target => to('/status/0'), projectId => $project, environmentId => $environment);
+my $held = 'WHERE next_at > NOW(3) AND notifier_id = ' . $one->{id};
+my $gate = $db->session;
+$gate->('BEGIN; SELECT id FROM notifier WHERE id = ' . $one->{id} . ' FOR UPDATE');
+$db->sql("INSERT INTO notice (notifier_id, event) VALUES ($one->{id}, 'test'), ($one->{id}, 'test')");
+$_->ring for $runner, $peer;
+ok(poll(60, sub { $db->waiting == 2 }), 'two runners want to send the messages of one notifier');
+$gate->('ROLLBACK');
+ok(poll(60, sub { $db->waiting == 0 && $db->sql("SELECT COUNT(*) FROM notice $held") > 0 }),
+    'one of them may');
+test($gone);
+ok(poll(60, sub { posts('/again') > 2 }), 'the other one sends what else there is');
+is($db->sql("SELECT COUNT(*) FROM notice $held") + 0, 1, 'and not the second message of the notifier');
+
+is($maintainer->delete("/api/environments/$environment")->{status}, 204,
+    'an environment with a notifier is deleted');
+is($api->get("/api/notifiers/$_")->{status}, 404, 'with its notifiers') for $one->{id}, $hook->{id};
+is($db->sql("SELECT COUNT(*) FROM notice WHERE notifier_id = $one->{id}") + 0, 0, 'and their messages');
+$hook = create(projectId => $project);
+$path = "/api/notifiers/$hook->{id}";
 is($maintainer->delete("/api/projects/$project")->{status}, 204, 'a project with notifiers is deleted');
 is($api->get($path)->{status}, 404, 'with its notifiers');
 done_testing();

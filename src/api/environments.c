@@ -216,7 +216,9 @@ static const struct route routes[] = {
 	    "Update an environment", environment_shape),
 	REMOVE("/api/environments/{id}", ROLE_MAINTAINER, ROUTE_GUARDED,
 	    api_environment_remove, "deleteEnvironment",
-	    "Delete an environment and cancel its pending deployments", NULL),
+	    "Delete an environment and its notifiers and cancel its pending "
+	    "deployments",
+	    NULL),
 	ROUTE_END,
 };
 

@@ -140,7 +140,8 @@ details(struct arena *a, const struct notice *n)
 	return out;
 }
 
-/* Chat services read <, > and & as markup, which could mention everyone. */
+/* Chat services read <, > and & as markup, and @channel as a mention of
+ * everyone; a zero-width space after the @ prevents that. */
 static void
 put_plain(struct buf *b, const char *text)
 {
@@ -151,6 +152,8 @@ put_plain(struct buf *b, const char *text)
 			buf_puts(b, "&gt;");
 		else if (*text == '&')
 			buf_puts(b, "&amp;");
+		else if (*text == '@')
+			buf_puts(b, "@\342\200\213");
 		else
 			buf_putc(b, *text);
 }

@@ -235,7 +235,7 @@ failure_store(struct courier *x, const struct err *why, const char *fault)
 	    why->code == ERR_RATE ? why->sys : 0);
 
 	if (x->is_gone)
-		return notice_disable(db, n, fault);
+		return notice_disable(db, n, x->d->name, fault);
 	if (n->age > AGE_MAX)
 		return notice_drop(db, n, fault);
 	return str_eq(n->kind, NOTIFIER_MAIL) && why->sys >= 500 ?

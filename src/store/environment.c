@@ -5,6 +5,7 @@
 #include "store/columns.h"
 #include "store/env.h"
 #include "store/move.h"
+#include "store/notifier.h"
 #include "store/store.h"
 
 #define A(m) FIELD(struct environment, m, 0)
@@ -437,7 +438,8 @@ environment_delete(struct db *db, struct arena *a, int64_t id)
 	const struct environment args = { .id = id };
 	const struct err *e;
 
-	if ((e = child_delete(db, &delete_one, id)) != NULL)
+	if ((e = child_delete(db, &delete_one, id)) != NULL ||
+	    (e = notifier_delete_of_environment(db, id)) != NULL)
 		return e;
 	return waiting_cancel(db, a, &args);
 }

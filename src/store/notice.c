@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "store/audit.h"
 #include "store/notifier.h"
 #include "store/store.h"
 
@@ -116,12 +117,22 @@ static const struct stmt want_test = {
 #define FREE                                                                   \
 	"NOT EXISTS (SELECT 1 FROM notice h"                                   \
 	" WHERE h.notifier_id = m.notifier_id AND h.held_until > NOW(3))"
+struct candidate {
+	int64_t id;
+	int64_t notifier_id;
+};
+static const struct field candidate_row[] = {
+	FIELD(struct candidate, id, 0),
+	FIELD(struct candidate, notifier_id, 0),
+	FIELD_END,
+};
 static const struct stmt candidates = {
 	.name = "notice_candidates",
-	.sql = "SELECT m.id AS n FROM notice m WHERE m.next_at <= NOW(3)"
-	       " AND " FREE " ORDER BY m.next_at, m.id LIMIT 4",
-	.row = n_row,
-	.rowsize = sizeof(struct number),
+	.sql = "SELECT m.id, m.notifier_id FROM notice m"
+	       " WHERE m.next_at <= NOW(3) AND " FREE
+	       " ORDER BY m.next_at, m.id LIMIT 4",
+	.row = candidate_row,
+	.rowsize = sizeof(struct candidate),
 };
 static const struct stmt due = {
 	.name = "notice_due",
@@ -132,31 +143,35 @@ static const struct stmt due = {
 	.row = n_row,
 	.rowsize = sizeof(struct number),
 };
-static const struct field take_args[] = { A(seconds), A(id), FIELD_END };
+static const struct field take_args[] = { A(seconds), A(seconds), A(id),
+	FIELD_END };
 static const struct stmt take = {
 	.name = "notice_take",
-	.sql = "UPDATE notice SET attempts = attempts + 1,"
-	       " next_at = NOW(3) + INTERVAL ? SECOND, held_until = next_at"
-	       " WHERE id = ? AND next_at <= NOW(3)",
+	.sql = "UPDATE notice m SET attempts = attempts + 1,"
+	       " next_at = NOW(3) + INTERVAL ? SECOND,"
+	       " held_until = NOW(3) + INTERVAL ? SECOND"
+	       " WHERE id = ? AND next_at <= NOW(3) AND " FREE,
 	.args = take_args,
 };
 
 static const struct field notice_row[] = { N(id), N(message_id), N(notifier_id),
 	N(event), NULLABLE(text), N(attempts), N(age), N(created_at),
-	N(held_until), NULLABLE(kind), NULLABLE(target), NULLABLE(secret),
-	NULLABLE(old_secret), NULLABLE(last_error), NULLABLE(email),
-	NULLABLE(project_id), NULLABLE(project), NULLABLE(environment_id),
-	NULLABLE(environment), NULLABLE(environment_url),
-	NULLABLE(deployment_id), NULLABLE(pipeline_id), NULLABLE(pipeline),
-	NULLABLE(branch), NULLABLE(commit_hash), NULLABLE(commit_message),
-	NULLABLE(status), NULLABLE(reason), NULLABLE(detail), NULLABLE(trigger),
-	NULLABLE(user), FIELD_END };
+	N(held_until), NULLABLE(kind), NULLABLE(target),
+	NULLABLE(notifier_project_id), NULLABLE(secret), NULLABLE(old_secret),
+	NULLABLE(last_error), NULLABLE(email), NULLABLE(project_id),
+	NULLABLE(project), NULLABLE(environment_id), NULLABLE(environment),
+	NULLABLE(environment_url), NULLABLE(deployment_id),
+	NULLABLE(pipeline_id), NULLABLE(pipeline), NULLABLE(branch),
+	NULLABLE(commit_hash), NULLABLE(commit_message), NULLABLE(status),
+	NULLABLE(reason), NULLABLE(detail), NULLABLE(trigger), NULLABLE(user),
+	FIELD_END };
 static const struct stmt load = {
 	.name = "notice_load",
 	.sql = "SELECT m.id, m.message_id, m.notifier_id, m.event, m.text,"
 	       " m.attempts, TIMESTAMPDIFF(SECOND, m.created_at, NOW(3)) AS"
 	       " age, m.created_at, m.held_until,"
 	       " IF(m.notifier_id = 0, 'mail', n.kind) AS kind, n.target,"
+	       " n.project_id AS notifier_project_id,"
 	       " n.secret, IF(n.rotated_at > NOW(3) - INTERVAL 1 DAY,"
 	       " n.old_secret, NULL) AS old_secret, n.last_error, r.email,"
 	       " m.project_id, p.name AS project, m.environment_id,"
@@ -290,14 +305,33 @@ notice_want_test(struct db *db, int64_t notifier_id, int64_t user_id)
 	return db_exec(db, &want_test, &args, NULL);
 }
 
+/* One notice to claim, for a transaction. */
+struct taking {
+	struct arena *a;
+	struct notice_args args;
+	struct db_done done;
+};
+
+/* Others that send for the same notifier wait here, so that only one of its
+ * notices is claimed. */
+static const struct err *
+take_body(struct db *db, void *context)
+{
+	struct taking *t = context;
+	const struct err *e;
+
+	if ((e = notifier_hold(db, t->a, t->args.notifier_id)) != NULL)
+		return e;
+	return db_exec(db, &take, &t->args, &t->done);
+}
+
 const struct err *
 notice_claim(struct db *db, struct arena *a, int64_t seconds,
     struct notice *out)
 {
-	struct notice_args args = { .seconds = seconds };
-	const struct number *found;
+	struct taking t = { .a = a, .args = { .seconds = seconds } };
+	const struct candidate *found;
 	const struct err *e;
-	struct db_done done;
 	struct list list;
 	int round;
 	size_t i;
@@ -310,11 +344,12 @@ notice_claim(struct db *db, struct arena *a, int64_t seconds,
 			break;
 		found = list.items;
 		for (i = 0; i < list.n; i++) {
-			args.id = found[i].n;
-			if ((e = db_exec(db, &take, &args, &done)) != NULL)
+			t.args.id = found[i].id;
+			t.args.notifier_id = found[i].notifier_id;
+			if ((e = db_transaction(db, take_body, &t)) != NULL)
 				return e;
-			if (done.affected > 0)
-				return db_row(db, a, &load, &args, out);
+			if (t.done.affected > 0)
+				return db_row(db, a, &load, &t.args, out);
 		}
 	}
 	return err_new(ERR_NOTFOUND, "no notice to send");
@@ -334,6 +369,7 @@ struct attempt {
 	const struct notice *notice;
 	const struct stmt *how;
 	int64_t seconds;
+	const char *runner;
 	const char *fault;
 };
 
@@ -399,14 +435,25 @@ static const struct err *
 disable_body(struct db *db, void *context)
 {
 	const struct attempt *t = context;
+	const struct notice *n = t->notice;
+	const struct audit_object_ref object = { AUDIT_OF_NOTIFIER,
+		n->notifier_id, n->notifier_project_id.n };
+	const struct audit entry = { .via = AUDIT_RUNNER,
+		.username = t->runner,
+		.action = "deactivateNotifier" };
+	const struct err *e;
 
-	return notifier_disable(db, t->notice->notifier_id, t->fault);
+	e = notifier_disable(db, n->notifier_id, t->fault);
+	return e != NULL ? e : audit_write(db, &entry, &object);
 }
 
 const struct err *
-notice_disable(struct db *db, const struct notice *n, const char *fault)
+notice_disable(struct db *db, const struct notice *n, const char *runner,
+    const char *fault)
 {
-	struct attempt attempt = { .notice = n, .fault = fault };
+	struct attempt attempt = { .notice = n,
+		.runner = runner,
+		.fault = fault };
 
 	return db_transaction(db, disable_body, &attempt);
 }

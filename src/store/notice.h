@@ -31,8 +31,9 @@ struct notice {
 	struct when held_until;
 	const char *kind; /* NULL if it has no receiver any more */
 	const char *target;
-	struct blob secret;     /* sealed */
-	struct blob old_secret; /* signs, too; len 0 = none */
+	struct maybe notifier_project_id; /* not set = of all projects */
+	struct blob secret;               /* sealed */
+	struct blob old_secret;           /* signs, too; len 0 = none */
 	const char *last_error;
 	const char *email;
 	struct maybe project_id;
@@ -85,9 +86,9 @@ MUSTCHECK const struct err *notice_later(struct db *, const struct notice *,
 MUSTCHECK const struct err *notice_postpone(struct db *, const struct notice *,
     int64_t seconds, const char *fault);
 /* The receiver wants no more messages: deactivates the notifier and drops its
- * notices. */
+ * notices. The audit log names the runner. */
 MUSTCHECK const struct err *notice_disable(struct db *, const struct notice *,
-    const char *fault);
+    const char *runner, const char *fault);
 /* Milliseconds until a notice is due, at most `max`; reads only. */
 MUSTCHECK const struct err *notice_due(struct db *, int64_t max, int64_t *out);
 /* Deletes delivered notices of last month, some hundreds per call; writes

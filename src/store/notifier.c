@@ -105,6 +105,13 @@ static const struct stmt lock = {
 	.row = notifier_fields,
 	.rowsize = sizeof(struct notifier),
 };
+static const struct stmt hold = {
+	.name = "notifier_hold",
+	.sql = "SELECT id FROM notifier WHERE id = ? FOR UPDATE",
+	.args = id_args,
+	.row = id_args,
+	.rowsize = sizeof(struct notifier),
+};
 static const struct field page_args[] = { Q(limit), Q(offset), FIELD_END };
 static const struct stmt page = {
 	.name = "notifier_page",
@@ -167,19 +174,29 @@ static const struct stmt drop_notices = {
 	.sql = "DELETE FROM notice WHERE notifier_id = ?",
 	.args = id_args,
 };
-static const struct stmt delete_of = {
-	.name = "notifier_delete_of",
-	.sql = "UPDATE notifier SET valid = 0, version = version + 1,"
-	       " updated_at = CURRENT_TIMESTAMP(3)"
-	       " WHERE project_id = ? AND valid = 1",
-	.args = of_args,
-};
-static const struct stmt drop_notices_of = {
-	.name = "notifier_drop_notices_of",
-	.sql = "DELETE m FROM notice m JOIN notifier n ON n.id = m.notifier_id"
-	       " WHERE n.valid = 1 AND n.project_id = ?",
-	.args = of_args,
-};
+/* clang-format off */
+/* The statements that delete the notifiers of a project or an environment and
+ * what they have to send. */
+#define DELETE_WITH(which, column)					\
+	static const struct field which##_args[] = { A(column), FIELD_END }; \
+	static const struct stmt which##_drop_notices = {		\
+		.name = "notifier_" #which "_drop_notices",		\
+		.sql = "DELETE m FROM notice m"				\
+		       " JOIN notifier n ON n.id = m.notifier_id"	\
+		       " WHERE n.valid = 1 AND n." #column " = ?",	\
+		.args = which##_args,					\
+	};								\
+	static const struct stmt which##_delete = {			\
+		.name = "notifier_" #which "_delete",			\
+		.sql = "UPDATE notifier SET valid = 0,"			\
+		       " version = version + 1,"			\
+		       " updated_at = CURRENT_TIMESTAMP(3)"		\
+		       " WHERE " #column " = ? AND valid = 1",		\
+		.args = which##_args,					\
+	};
+/* clang-format on */
+DELETE_WITH(with_project, project_id)
+DELETE_WITH(with_environment, environment_id)
 
 struct sealing {
 	struct blob secret;
@@ -215,6 +232,7 @@ static const struct stmt disable = {
 static const struct stmt *const notifier_stmts[] = {
 	&by_id,
 	&lock,
+	&hold,
 	&page,
 	&count,
 	&page_of,
@@ -223,8 +241,10 @@ static const struct stmt *const notifier_stmts[] = {
 	&update,
 	&delete_one,
 	&drop_notices,
-	&delete_of,
-	&drop_notices_of,
+	&with_project_drop_notices,
+	&with_project_delete,
+	&with_environment_drop_notices,
+	&with_environment_delete,
 	&secret_put,
 	&result,
 	&disable,
@@ -234,12 +254,25 @@ static const struct stmt *const notifier_stmts[] = {
 static const struct err *
 delete_of_project(struct db *db, int64_t project_id)
 {
-	const struct notifier_query args = { .project_id = project_id };
+	const struct notifier args = { .project_id = { project_id, true } };
 	const struct err *e;
 
-	if ((e = db_exec(db, &drop_notices_of, &args, NULL)) != NULL)
+	if ((e = db_exec(db, &with_project_drop_notices, &args, NULL)) != NULL)
 		return e;
-	return db_exec(db, &delete_of, &args, NULL);
+	return db_exec(db, &with_project_delete, &args, NULL);
+}
+
+const struct err *
+notifier_delete_of_environment(struct db *db, int64_t environment_id)
+{
+	const struct notifier args = { .environment_id = { environment_id,
+					   true } };
+	const struct err *e;
+
+	e = db_exec(db, &with_environment_drop_notices, &args, NULL);
+	if (e != NULL)
+		return e;
+	return db_exec(db, &with_environment_delete, &args, NULL);
 }
 
 const struct store notifier_store = {
@@ -274,6 +307,17 @@ notifier_lock(struct db *db, struct arena *a, int64_t id, struct notifier *out)
 	const struct notifier args = { .id = id };
 
 	return db_row(db, a, &lock, &args, out);
+}
+
+const struct err *
+notifier_hold(struct db *db, struct arena *a, int64_t id)
+{
+	const struct notifier args = { .id = id };
+	const struct err *e;
+	struct notifier found;
+
+	e = db_row(db, a, &hold, &args, &found);
+	return e != NULL && e->code == ERR_NOTFOUND ? NULL : e;
 }
 
 const struct err *

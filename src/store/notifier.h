@@ -46,12 +46,18 @@ MUSTCHECK const struct err *notifier_by_id(struct db *, struct arena *,
 /* The same, locked until the transaction ends. */
 MUSTCHECK const struct err *notifier_lock(struct db *, struct arena *,
     int64_t id, struct notifier *out);
+/* Locks the row of a notifier, deleted or not; 0 and unknown ids are ignored. */
+MUSTCHECK const struct err *notifier_hold(struct db *, struct arena *,
+    int64_t id);
 MUSTCHECK const struct err *notifier_insert(struct db *,
     const struct notifier *, int64_t *id);
 MUSTCHECK const struct err *notifier_update(struct db *,
     const struct notifier *);
 /* Deletes the notifier and what it has not delivered. */
 MUSTCHECK const struct err *notifier_delete(struct db *, int64_t id);
+/* The same for all notifiers of an environment. */
+MUSTCHECK const struct err *notifier_delete_of_environment(struct db *,
+    int64_t environment_id);
 /* Stores the sealed secret.  The one before signs messages, too, for a day. */
 MUSTCHECK const struct err *notifier_secret_put(struct db *, int64_t id,
     struct blob secret);
