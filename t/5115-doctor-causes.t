@@ -97,8 +97,9 @@ for my $version (sort keys %versions) {
 	    body => qq({"version":"$version"}));
 	my $public = Slipway::Forge::conf($f, token => $token, client_secret => undef);
 	$said = (doctor($public))[1];
-	my $note = qr/version: Gitea \Q$version\E loses the PKCE challenge .*confidential.*client_secret/;
-	my $warned = $said =~ /^note   $note.*1\.25\.5$/m ? 1 : 0;
+	my $note = qr/version: Gitea \Q$version\E loses the PKCE challenge .*confidential there/;
+	my $advice = qr/and set gitserver\.client_secret, or upgrade Gitea to 1\.25\.5$/m;
+	my $warned = $said =~ /^note   $note $advice/m ? 1 : 0;
 	is($warned, $versions{$version}, "a public client at version \"$version\": "
 	    . ($versions{$version} ? 'a warning' : 'no warning')) or diag($said);
 	$said = (doctor($f->conf(token => $token)))[1];

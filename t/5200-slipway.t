@@ -161,7 +161,12 @@ rejected(66, qr/unknown project "nothing": "slipway projects" lists the projects
 rejected(66, qr/name the project with --project/, { cwd => tempdir() }, 'pipelines');
 run('list');
 is($out, join("\t", $d->{id}, 'pending', 'web shop', 'production', 'main', 'a' x 40, $d->{createdAt},
-	'first \\u{1b}[31mline') . "\n", 'list prints a deployment on one line, without control characters');
+	'first \\u{1b}[31mline', '') . "\n",
+    'list prints a deployment on one line, without control characters');
+$db->sql("UPDATE deployment SET tag = 'v1.2' WHERE id = $d->{id}");
+run('list');
+like($out, qr/\tv1\.2$/, 'list prints the tag of a deployment');
+$db->sql("UPDATE deployment SET tag = NULL WHERE id = $d->{id}");
 for ([qw(-p), 'web shop'], [qw(-b main)], [qw(-s pending)], ['-p', $project, '-E', 'Production']) {
 	run('list', @$_);
 	is($out =~ tr/\n//, 1, "list @$_ finds the deployment");
@@ -182,6 +187,11 @@ run('projects', '--json');
 is(scalar(map { @{ decode_json($_)->{data} } } split /\n/, $out), 101, 'projects --json prints all pages');
 run('runners');
 is($out, '', 'runners prints nothing without a runner');
+$db->sql("INSERT INTO runner (name, labels, version, slots, started_at, seen_at)"
+    . " VALUES ('host-1', '[\"rack7\",\"eu\"]', '0.2', 3, NOW(3), NOW(3))");
+run('runners');
+like($out, qr/^host-1\tyes\t0\t3\t0\.2\t\S+\track7,eu\n\z/,
+    'runners prints a runner with its labels');
 
 # --- status
 is(run('status', $d->{id}), 0, 'the exit status of a pending deployment is 0');
@@ -214,7 +224,7 @@ is(system('python3', '-c', 'import pty'), 0, 'python3 has the module pty');
 my @terminal = ('python3', '-c',
     'import pty,sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)', program('slipway'));
 my $seen = (run_cmd({ env => $slipway->env(TERM => 'xterm') }, @terminal, 'list'))[1];
-like($seen, qr/^ ?ID STATUS +PROJECT +ENVIRONMENT +BRANCH +COMMIT +CREATED +MESSAGE/m,
+like($seen, qr/^ ?ID STATUS +PROJECT +ENVIRONMENT +BRANCH +COMMIT +CREATED +MESSAGE +TAG/m,
     'on a terminal, list prints a table with headings');
 like($seen, qr/\e\[32msuccess/, 'a terminal shows the status in color');
 like($seen, qr/ aaaaaaaaaa +(?:now|\d+ [smh] ago) /, 'a table has short hashes and relative times');

@@ -63,6 +63,9 @@ $all->wait($made->{id});
 is(run(\%here, 'deploy', '-P', 'build', @key, '--json', '-f'), 0, 'deploy --json -f waits');
 is(decode_json($out)->{status}, 'success', 'deploy --json -f prints the deployment that ended, and no log');
 
+git($checkout, 'push', '-q', 'origin', 'HEAD:refs/tags/v1');
+is(run('deploy', '-p', 'shop', '-P', 'build', '-t', 'v1', @key, '-f'), 0, 'deploy -t deploys a tag');
+is($all->show($err =~ /^(\d+)\t/)->{tag}, 'v1', 'the deployment has the tag');
 git($checkout, 'config', 'user.email', 'a@example.org');
 git($checkout, 'config', 'user.name', 'a');
 git($checkout, 'commit', '-q', '--allow-empty', '-m', 'local');
@@ -96,12 +99,14 @@ for ([64, qr/API_KEY is a secret, .*: use --secret API_KEY, or --secret API_KEY=
 	[65, qr/env:4: must have the form KEY=VALUE/, '--env-file', spew($file, slurp($file) . "VERSION\n")],
 	[70, qr/No such file/, '-s', 'API_KEY=/nonexistent'],
 	[64, qr/there is no terminal to ask for API_KEY/, '-s', 'API_KEY'],
-	[65, qr{\n  /envVars/API_KEY: .*\n  request id: }, '-e', 'VERSION=1'],
-	[65, qr{\n  /pipelineId: }, @key],
+	[65, qr{\n  --secret API_KEY: .*\n  request id: }, '-e', 'VERSION=1'],
+	[65, qr{\n  --env PATH: }, '-e', 'PATH=/tmp', @key],
+	[65, qr{\n  --commit: }, '-c', 'xyz', @key],
+	[65, qr{\n  --pipeline: }, @key],
 	[66, qr/unknown pipeline "biuld"; did you mean "build"\?/, '-P', 'biuld'],
 	[66, qr/unknown environment "x"/, '-E', 'x', @key]) {
 	my ($exit, $re, @args) = @$_;
-	my @pipeline = (grep { $_ eq '-P' || $_ eq "API_KEY=$secret" } @args) ? () : ('-P', 'build');
+	my @pipeline = "@args" eq "@key" || $args[0] eq '-P' ? () : ('-P', 'build');
 	is(run('deploy', '-p', 'shop', '-b', 'main', @pipeline, @args), $exit, "deploy rejects @args");
 	like($err, $re, "the error gives the reason: @args");
 }
@@ -256,7 +261,19 @@ is(unread(@$_), POSIX::SIGPIPE(), "@$_ ends quietly by SIGPIPE if nothing reads 
 run(\%here, 'deploy', '-P', 'slow', @key);
 ($id) = $out =~ /^(\d+)/;
 $all->wait($id, qr/^running$/);
+# The logs go to files, so that the terminals show standard error alone.
+my @shown = map {
+	my $file = tempdir() . "/log-$_";
+	my @program = ('sh', '-c', "exec \"\$@\" >$file", 'sh', program('slipway'));
+	my $on = $slipway->terminal({ env => { TERM => $_ }, program => \@program }, 'logs', '-f', $id);
+	{ file => $file, on => $on }
+} 'xterm', 'dumb';
+ok($shown[0]{on}->saw(qr/running$/), 'a terminal shows a line of progress');
 is(run('cancel', $id), 0, 'cancel succeeds');
+is($_->{on}->end, 2, 'logs -f of a canceled deployment ends with 2') for @shown;
+like($shown[0]{on}->screen, qr/running\r\e\[K/, 'the line of progress is removed');
+unlike($shown[1]{on}->screen, qr/running|\e/, 'TERM=dumb gets no progress');
+is(slurp($_->{file}), $all->log($id), 'a file gets the log alone') for @shown;
 is($all->wait($id)->{status}, 'canceled', 'cancel cancels the deployment');
 is(run('status', $id), 2, 'the exit status of a canceled deployment is 2');
 is(run('cancel', $id), 65, 'an ended deployment cannot be canceled');
@@ -290,6 +307,6 @@ is(run('unlock', '--service'), 0, 'unlock --service removes that lock');
 is(run('lock', '-p', 'shop'), 64, 'lock requires a reason');
 like($err, qr/--message is required: say why/, 'the error says so');
 is(run('lock', '-p', 'shop', '-m', 'x', '--until', 'soon'), 65, 'the service rejects an invalid time');
-like($err, qr{^  /until: }m, 'the error names the member');
+like($err, qr{^  --until: }m, 'the error names the option');
 
 done_testing();

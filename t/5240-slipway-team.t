@@ -15,7 +15,7 @@ my $anna = Slipway::Client->new($api);
 my $bea = Slipway::Client->new($api, token => $api->new_token('maintainer', 'bea'));
 my $project = $all->make('/api/projects', { name => 'shop', repository => make_repo(tempdir() . '/repo'),
 	defaultBranch => 'main' })->{id};
-my $pipeline = $all->pipeline($project, 'echo "to $SLIPWAY_ENVIRONMENT"');
+my $pipeline = $all->pipeline($project, 'echo "to $SLIPWAY_ENVIRONMENT $LEVEL"');
 my ($staging, $production) = map { $all->make('/api/environments', { projectId => $project, %$_ })->{id} }
     { name => 'staging' }, { name => 'production', approval => 'required' };
 my ($status, $out, $err);
@@ -26,7 +26,7 @@ sub live { return $api->get("/api/environments/$_[0]")->{json}{live}{deploymentI
 is(run($anna, 'deploy', @shop, '-E', 'staging', '-f'), 0, 'a deployment to staging succeeds');
 my ($first) = $err =~ /^(\d+)\t/;
 is(run($anna, 'deploy', @shop), 65, 'deploy requires an environment if there are several');
-like($err, qr{^  /environmentId: }m, 'the error names the member');
+like($err, qr{^  --environment: }m, 'the error names the option');
 
 # --- promote, approve, deny
 is(run($anna, 'promote', $first), 64, 'promote requires an environment');
@@ -52,6 +52,13 @@ is(run($bea, 'deny', $denied, '--comment', 'not today'), 0, 'a maintainer denies
 is(run($anna, 'status', $denied), 2, 'a denied deployment is canceled');
 like($out, qr/^reason\tapproval_denied$/m, 'status gives the reason');
 
+is(run($anna, 'promote', $second, '-E', 'staging', '-e', 'LEVEL=5', '-f'), 0, 'promote sets variables');
+like($out, qr/^to staging 5$/m, 'the deployment has the variable');
+is(run($anna, 'promote', $first, '-E', 'staging', '-e', 'PATH=/tmp'), 65, 'promote rejects a reserved name');
+like($err, qr/^  --env PATH: /m, 'the error names the option and the variable');
+is(run($anna, 'promote', $first, '-E', 'staging', '-e', 'LEVEL'), 64, 'promote requires KEY=VALUE');
+like($err, qr/^slipway: promote: --env requires KEY=VALUE/m, 'the error names the command');
+
 # --- rollback
 run($anna, 'deploy', @shop, '-E', 'staging', '-f');
 my ($third) = $err =~ /^(\d+)\t/;
@@ -61,7 +68,7 @@ like($err, qr/has 2 environments: name one with --environment/, 'the error says 
 is(run($anna, 'rollback', @shop, '-E', 'staging', '-m', 'broken', '-f'), 0,
     'rollback -f ends with the result');
 my ($back) = $err =~ /^(\d+)\t/;
-like($out, qr/^to staging$/m, 'rollback -f prints the log');
+like($out, qr/^to staging /m, 'rollback -f prints the log');
 is($api->get("/api/deployments/$back")->{json}{trigger}, 'rollback', 'it is a rollback');
 is(live($staging), $back, 'the rollback is live');
 is(run($anna, 'rollback', @shop, '-E', 'staging', '--to', $third, '-f'), 0,

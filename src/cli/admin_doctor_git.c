@@ -270,7 +270,6 @@ doctor_version(struct doctor *d)
 		    "Gitea %.40s loses the PKCE challenge on its consent page, "
 		    "which a client without a secret shows at every sign-in: "
 		    "make the application confidential there and set "
-		    "gitserver.client_secret, or upgrade Gitea to 1.25.5"
 		    "gitserver.client_secret, or upgrade Gitea to 1.25.5",
 		    version);
 }

@@ -171,6 +171,41 @@ problem_read(struct client *c, const char *path, const struct http_response *r)
 	    s.detail != NULL ? s.detail : s.title);
 }
 
+static bool
+is_secret(const struct client *c, const char *key)
+{
+	const char *const *secrets = c->secrets.items;
+	size_t i;
+
+	for (i = 0; i < c->secrets.n; i++)
+		if (str_eq(secrets[i], key))
+			return true;
+	return false;
+}
+
+/* Where the fault is on the command line: "--environment", "--env KEY"; the
+ * pointer if no option sets that member. */
+static const char *
+fault_place(const struct client *c, const char *pointer)
+{
+	const struct option_row *o = c->call->command->options;
+	const char *member, *key;
+
+	if (pointer == NULL || *pointer == '\0')
+		return "/";
+	member = arena_strndup(c->a, pointer + 1, strcspn(pointer + 1, "/"));
+	key = pointer + 1 + strlen(member);
+	while (o != NULL && o->name != NULL && !str_eq(o->member, member))
+		o++;
+	if (o == NULL || o->name == NULL)
+		return str_visible(c->a, pointer);
+	if (*key == '\0')
+		return arena_printf(c->a, "--%s", o->name);
+	return arena_printf(c->a, "--%s %s",
+	    is_secret(c, key + 1) ? "secret" : o->name,
+	    str_visible(c->a, key + 1));
+}
+
 void
 client_explain(const struct client *c, const struct err *e)
 {
@@ -179,9 +214,7 @@ client_explain(const struct client *c, const struct err *e)
 
 	for (i = 0; i < c->problem.errors.n; i++)
 		(void)fprintf(stderr, "  %s: %s\n",
-		    f[i].pointer == NULL || *f[i].pointer == '\0' ?
-			"/" :
-			str_visible(c->a, f[i].pointer),
+		    fault_place(c, f[i].pointer),
 		    f[i].detail == NULL ? "" : str_visible(c->a, f[i].detail));
 	if (c->problem.request_id != NULL)
 		(void)fprintf(stderr, "  request id: %s\n",

@@ -33,9 +33,10 @@ struct client {
 	struct host host;
 	struct http *http; /* not open until the first request */
 	struct client_problem problem;
-	bool json;     /* print the API's objects */
-	bool table;    /* standard output is a terminal */
-	bool color;    /* it shows colors */
+	struct list secrets; /* const char *: variables for --secret */
+	bool json;           /* print the API's objects */
+	bool table;          /* standard output is a terminal */
+	bool color;          /* it shows colors */
 	bool progress; /* standard error is a terminal that can be redrawn */
 	bool shown;    /* there is a line of progress */
 	struct screen screen; /* state of a log on the terminal */

@@ -50,6 +50,7 @@ struct option_row {
 	const char *const *choices; /* the only values; ends with NULL */
 	command_known *known;       /* values to complete; NULL = none */
 	bool file;                  /* complete names of files */
+	const char *member; /* of the request's body that it sets, for errors */
 };
 /* OPTION(struct, member, "name", .letter = 'n', .value = "NAME", …) */
 /* clang-format off */

@@ -172,6 +172,15 @@ add_text(struct buf *body, const char *name, const char *text)
 	json_string(body, text);
 }
 
+static void
+add_variables(struct buf *body, const struct map *variables)
+{
+	if (variables->n == 0)
+		return;
+	buf_puts(body, ",\"envVars\":");
+	json_write_map(body, variables);
+}
+
 static const struct err *
 order_send(struct client *c, const struct order *o, const struct map *variables)
 {
@@ -185,11 +194,9 @@ order_send(struct client *c, const struct order *o, const struct map *variables)
 	add_id(&body, "environmentId", o->environment.id);
 	add_text(&body, "branch", o->branch);
 	add_text(&body, "tag", o->tag);
+
 	add_text(&body, "commitHash", o->commit);
-	if (variables->n > 0) {
-		buf_puts(&body, ",\"envVars\":");
-		json_write_map(&body, variables);
-	}
+	add_variables(&body, variables);
 	buf_putc(&body, '}');
 	if ((e = buf_check(&body)) == NULL)
 		e = post(c, "/api/deployments", body.data, options->follow);
@@ -207,8 +214,8 @@ slipway_deploy(void *context, struct command_call *call)
 	struct order order;
 
 	if ((e = order_read(c, &order)) != NULL ||
-	    (e = variables_read(c, order.project.id, options, &variables)) !=
-		NULL)
+	    (e = variables_read(c, order.project.id, &options->variables,
+		 &variables)) != NULL)
 		return e;
 	return order_send(c, &order, &variables);
 }
@@ -287,15 +294,12 @@ slipway_deny(void *context, struct command_call *call)
 	return decide(context, "deny");
 }
 
-/* Deploys to an environment what was deployed before. */
-const struct err *
-slipway_promote(void *context, struct command_call *call)
+/* The deployment to promote, and the environment of its project. */
+static const struct err *
+promote_find(struct client *c, struct deployment *d, struct named *environment)
 {
-	const struct promote_options *options = call->options;
-	struct client *c = context;
-	struct named environment;
+	const struct promote_options *options = c->call->options;
 	struct http_response r;
-	struct deployment d;
 	const struct err *e;
 	struct list list;
 	int64_t id;
@@ -303,17 +307,41 @@ slipway_promote(void *context, struct command_call *call)
 	if (options->environment == NULL)
 		return err_public(ERR_METHOD,
 		    "promote: --environment is required");
-	if ((e = find_deployment(c, call->word[0], &id)) != NULL ||
-	    (e = deployment_get(c, id, &d, &r)) != NULL ||
-	    (e = find_environments(c, d.project_id, &list)) != NULL ||
-	    (e = find_in(c, "environment", &list, options->environment,
-		 &environment)) != NULL)
+	if ((e = find_deployment(c, c->call->word[0], &id)) != NULL ||
+	    (e = deployment_get(c, id, d, &r)) != NULL ||
+	    (e = find_environments(c, d->project_id, &list)) != NULL)
 		return e;
-	return post(c,
-	    arena_printf(c->a, "/api/deployments/%lld/promote", (long long)id),
-	    arena_printf(c->a, "{\"environmentId\":%lld}",
-		(long long)environment.id),
-	    options->follow);
+	return find_in(c, "environment", &list, options->environment,
+	    environment);
+}
+
+/* Deploys to an environment what was deployed before. */
+const struct err *
+slipway_promote(void *context, struct command_call *call)
+{
+	const struct promote_options *options = call->options;
+	struct client *c = context;
+	struct named environment;
+	struct deployment d;
+	struct map variables;
+	struct buf body;
+	const struct err *e;
+
+	if ((e = promote_find(c, &d, &environment)) != NULL ||
+	    (e = variables_read(c, d.project_id, &options->variables,
+		 &variables)) != NULL)
+		return e;
+	buf_init(&body, BODY_MAX);
+	buf_printf(&body, "{\"environmentId\":%lld", (long long)environment.id);
+	add_variables(&body, &variables);
+	buf_putc(&body, '}');
+	if ((e = buf_check(&body)) == NULL)
+		e = post(c,
+		    arena_printf(c->a, "/api/deployments/%lld/promote",
+			(long long)d.id),
+		    body.data, options->follow);
+	buf_wipe(&body);
+	return e;
 }
 
 /* The environment that the options name, or the project's only one. */

@@ -35,6 +35,16 @@ static const struct option_row settings_options[] = {
 	    .value = "NAME", .known = known_environments,		\
 	    .doc = "only this environment of the project"),		\
 	OPTION(T, service, "service", .doc = "the whole service")
+#define VARIABLES(T)							\
+	OPTION(T, variables.env, "env", .letter = 'e',			\
+	    .value = "KEY=VALUE", .member = "envVars",			\
+	    .doc = "set a variable"),					\
+	OPTION(T, variables.env_file, "env-file", .value = "FILE",	\
+	    .file = true, .doc = "set the variables in lines of KEY=VALUE"), \
+	OPTION(T, variables.secret, "secret", .letter = 's',		\
+	    .value = "KEY[=FILE]",					\
+	    .doc = "ask for a secret variable, or read it from a file; - is " \
+		   "standard input")
 #define WITH(list, type) .options = (list), .size = sizeof(struct type)
 #define DEPLOYMENT { "ID", .optional = true, .known = known_deployments }
 /* clang-format on */
@@ -43,26 +53,21 @@ static const struct option_row deploy_options[] = {
 	PROJECT(struct deploy_options),
 	OPTION(struct deploy_options, pipeline, "pipeline", .letter = 'P',
 	    .value = "PIPELINE", .known = known_pipelines,
+	    .member = "pipelineId",
 	    .doc = "its pipeline; needed if it has several"),
 	OPTION(struct deploy_options, environment, "environment", .letter = 'E',
 	    .value = "NAME", .known = known_environments,
+	    .member = "environmentId",
 	    .doc = "deploy to this environment; needed if it has several"),
 	OPTION(struct deploy_options, branch, "branch", .letter = 'b',
-	    .value = "BRANCH",
+	    .value = "BRANCH", .member = "branch",
 	    .doc = "deploy this branch; default: that of the checkout"),
 	OPTION(struct deploy_options, tag, "tag", .letter = 't', .value = "TAG",
-	    .doc = "deploy this tag, instead of a branch"),
+	    .member = "tag", .doc = "deploy this tag, instead of a branch"),
 	OPTION(struct deploy_options, commit, "commit", .letter = 'c',
-	    .value = "COMMIT",
+	    .value = "COMMIT", .member = "commitHash",
 	    .doc = "deploy this commit of the branch or tag"),
-	OPTION(struct deploy_options, env, "env", .letter = 'e',
-	    .value = "KEY=VALUE", .doc = "set a variable"),
-	OPTION(struct deploy_options, env_file, "env-file", .value = "FILE",
-	    .file = true, .doc = "set the variables in lines of KEY=VALUE"),
-	OPTION(struct deploy_options, secret, "secret", .letter = 's',
-	    .value = "KEY[=FILE]",
-	    .doc = "ask for a secret variable, or read it from a file; - is "
-		   "standard input"),
+	VARIABLES(struct deploy_options),
 	OPTION(struct deploy_options, follow, "follow", .letter = 'f',
 	    .doc = "print the log until the deployment ends"),
 	OPTION_END,
@@ -90,14 +95,17 @@ static const struct option_row follow_options[] = {
 
 static const struct option_row comment_options[] = {
 	OPTION(struct comment_options, comment, "comment", .letter = 'm',
-	    .value = "TEXT", .doc = "comment to store with the decision"),
+	    .value = "TEXT", .member = "comment",
+	    .doc = "comment to store with the decision"),
 	OPTION_END,
 };
 
 static const struct option_row promote_options[] = {
 	OPTION(struct promote_options, environment, "environment",
 	    .letter = 'E', .value = "NAME", .must = true,
-	    .known = known_environments, .doc = "the environment to deploy to"),
+	    .known = known_environments, .member = "environmentId",
+	    .doc = "the environment to deploy to"),
+	VARIABLES(struct promote_options),
 	OPTION(struct promote_options, follow, "follow", .letter = 'f',
 	    .doc = "print the log until the deployment ends"),
 	OPTION_END,
@@ -110,10 +118,11 @@ static const struct option_row rollback_options[] = {
 	    .doc = "its environment; needed if it has several"),
 	OPTION(struct rollback_options, to, "to", .value = "ID", .min = 1,
 	    .max = NUM_SAFE, .known = known_deployments,
+	    .member = "deploymentId",
 	    .doc = "repeat this deployment; default: the one before the live "
 		   "one"),
 	OPTION(struct rollback_options, message, "message", .letter = 'm',
-	    .value = "TEXT", .doc = "why"),
+	    .value = "TEXT", .member = "reason", .doc = "why"),
 	OPTION(struct rollback_options, follow, "follow", .letter = 'f',
 	    .doc = "print the log until the deployment ends"),
 	OPTION_END,
@@ -122,8 +131,10 @@ static const struct option_row rollback_options[] = {
 static const struct option_row lock_options[] = {
 	PLACE(struct lock_options),
 	OPTION(struct lock_options, message, "message", .letter = 'm',
-	    .value = "TEXT", .must = true, .doc = "why deployments wait"),
+	    .value = "TEXT", .must = true, .member = "reason",
+	    .doc = "why deployments wait"),
 	OPTION(struct lock_options, until, "until", .value = "TIME",
+	    .member = "until",
 	    .doc = "when the lock expires: 90m, 2h, 3d, or a time as in "
 		   "2027-01-31T00:00:00Z"),
 	OPTION_END,

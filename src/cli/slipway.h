@@ -35,6 +35,11 @@ struct list_options {
 struct project_options {
 	const char *project;
 };
+struct variable_options {
+	struct option_list env;
+	struct option_list env_file;
+	struct option_list secret;
+};
 struct deploy_options {
 	const char *project;
 	const char *pipeline;
@@ -42,9 +47,7 @@ struct deploy_options {
 	const char *branch;
 	const char *tag;
 	const char *commit;
-	struct option_list env;
-	struct option_list env_file;
-	struct option_list secret;
+	struct variable_options variables;
 	bool follow;
 };
 struct follow_options {
@@ -55,6 +58,7 @@ struct comment_options {
 };
 struct promote_options {
 	const char *environment;
+	struct variable_options variables;
 	bool follow;
 };
 struct rollback_options {

@@ -38,6 +38,20 @@ presets_get(struct client *c, int64_t project, struct list *out)
 	    sizeof(struct preset), r.body, r.len, out);
 }
 
+/* Errors about a secret name --secret. */
+static void
+secrets_note(struct client *c, const struct list *presets)
+{
+	const struct preset *p = presets->items;
+	const char **names = arena_alloc(c->a, presets->n, sizeof(*names));
+	size_t i;
+
+	c->secrets = (struct list){ .items = names };
+	for (i = 0; i < presets->n; i++)
+		if (p[i].secret)
+			names[c->secrets.n++] = p[i].key;
+}
+
 static const struct pair *
 variable_find(const struct map *map, const char *key)
 {
@@ -113,26 +127,27 @@ file_read(struct arena *a, const char *path, struct map *out)
 }
 
 static const struct err *
-arguments_read(struct arena *a, const struct option_list *list,
+arguments_read(struct client *c, const struct option_list *list,
     const struct list *presets, struct map *out)
 {
+	const char *command = c->call->command->name;
 	const struct preset *p = presets->items;
 	const char *key, *value;
 	size_t i, n;
 
 	for (i = 0; i < list->n; i++) {
-		if (!pair_read(a, list->item[i], &key, &value))
+		if (!pair_read(c->a, list->item[i], &key, &value))
 			return err_public(ERR_METHOD,
-			    "deploy: --env requires KEY=VALUE, not \"%s\"",
+			    "%s: --env requires KEY=VALUE, not \"%s\"", command,
 			    list->item[i]);
 		for (n = 0; n < presets->n; n++)
 			if (p[n].secret && str_eq(p[n].key, key))
 				return err_public(ERR_METHOD,
-				    "deploy: %s is a secret, and other users "
-				    "can see arguments: use --secret %s, or "
+				    "%s: %s is a secret, and other users can "
+				    "see arguments: use --secret %s, or "
 				    "--secret %s=FILE",
-				    key, key, key);
-		variable_set(a, out, key, value);
+				    command, key, key, key);
+		variable_set(c->a, out, key, value);
 	}
 	return NULL;
 }
@@ -182,7 +197,7 @@ missing_ask(struct arena *a, const struct list *presets, struct map *out)
 
 const struct err *
 variables_read(struct client *c, int64_t project,
-    const struct deploy_options *options, struct map *out)
+    const struct variable_options *options, struct map *out)
 {
 	struct list presets;
 	const struct err *e;
@@ -191,11 +206,12 @@ variables_read(struct client *c, int64_t project,
 	*out = (struct map){ .items = NULL };
 	if ((e = presets_get(c, project, &presets)) != NULL)
 		return e;
+	secrets_note(c, &presets);
 	for (i = 0; i < options->env_file.n; i++)
 		if ((e = file_read(c->a, options->env_file.item[i], out)) !=
 		    NULL)
 			return e;
-	if ((e = arguments_read(c->a, &options->env, &presets, out)) != NULL ||
+	if ((e = arguments_read(c, &options->env, &presets, out)) != NULL ||
 	    (e = secrets_read(c->a, &options->secret, out)) != NULL)
 		return e;
 	return missing_ask(c->a, &presets, out);

@@ -10,6 +10,6 @@
  * A secret of the project is rejected in --env, where other users could see it,
  * and asked for on the terminal if it is required and missing. */
 MUSTCHECK const struct err *variables_read(struct client *, int64_t project,
-    const struct deploy_options *, struct map *out);
+    const struct variable_options *, struct map *out);
 
 #endif

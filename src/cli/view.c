@@ -18,6 +18,7 @@ static const struct column list_columns[] = {
 	D(commit_hash, "COMMIT", COLUMN_SHORT),
 	D(created_at, "CREATED", 0),
 	D(commit_message, "MESSAGE", COLUMN_LINE | COLUMN_CUT),
+	D(tag, "TAG", 0),
 	COLUMN_END,
 };
 static const struct column status_columns[] = {
@@ -135,15 +136,17 @@ static const struct column environment_columns[] = {
 
 struct runner {
 	const char *name;
+	const char *labels;
 	bool online;
 	const char *running;
 	const char *slots;
 	const char *version;
 	struct when seen_at;
 };
-#define R(m, p) JSON_PATH(struct runner, m, p)
+#define R(m, ...) JSON_PATH(struct runner, m, __VA_ARGS__)
 static const struct json_path runner_paths[] = {
 	R(name, "name"),
+	R(labels, "labels", .joined = true),
 	R(online, "online"),
 	R(running, "running"),
 	R(slots, "slots"),
@@ -158,6 +161,7 @@ static const struct column runner_columns[] = {
 	COLUMN(struct runner, slots, "SLOTS", 0),
 	COLUMN(struct runner, version, "VERSION", 0),
 	COLUMN(struct runner, seen_at, "SEEN", 0),
+	COLUMN(struct runner, labels, "LABELS", COLUMN_CUT),
 	COLUMN_END,
 };
 

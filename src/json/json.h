@@ -98,6 +98,7 @@ struct json_path {
 	enum field_type type; /* F_INT, F_STR, F_BOOL, F_WHEN */
 	bool must;
 	bool spare;
+	bool joined; /* an array of strings, as one with commas; for F_STR */
 };
 /* JSON_PATH(struct, member, "path", .must = true); the path may be the only
  * argument, so it is part of the dots */

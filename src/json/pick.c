@@ -164,15 +164,24 @@ code_put(char *to, uint32_t c)
 	return to;
 }
 
+/* Copies a string; returns the end of the copy. */
 static char *
-string_take(struct arena *a, const char *p)
+string_put(char *to, const char *p)
 {
 	const unsigned char *at = (const unsigned char *)p + 1;
-	char *out = arena_alloc(a, (size_t)(string_end(p) - p), 1), *to = out;
 	uint32_t c;
 
 	while ((c = json_code_next(&at)) != 0)
 		to = code_put(to, c);
+	return to;
+}
+
+static char *
+string_take(struct arena *a, const char *p)
+{
+	char *out = arena_alloc(a, (size_t)(string_end(p) - p), 1);
+
+	(void)string_put(out, p);
 	return out;
 }
 
@@ -209,6 +218,26 @@ str_pick(struct arena *a, const char *p, const char **out)
 	return true;
 }
 
+/* The strings of an array, with commas between them; false if it is none. */
+static bool
+joined_pick(struct arena *a, const char *array, const char **out)
+{
+	const char *p;
+	char *to;
+
+	if (*array != '[')
+		return false;
+	*out = to = arena_alloc(a, (size_t)(value_end(array) - array), 1);
+	for (p = next_of(array + 1); p != NULL; p = next_of(value_end(p))) {
+		if (*p != '"')
+			continue;
+		if (to > *out)
+			*to++ = ',';
+		to = string_put(to, p);
+	}
+	return true;
+}
+
 /* False if the value is of another type. */
 static bool
 value_pick(struct arena *a, const struct json_path *p, const char *value,
@@ -220,7 +249,8 @@ value_pick(struct arena *a, const struct json_path *p, const char *value,
 
 	switch (p->type) {
 	case F_STR:
-		return str_pick(a, value, to);
+		return p->joined ? joined_pick(a, value, to) :
+				   str_pick(a, value, to);
 	case F_INT:
 		return whole(value, number) &&
 		    num_parse(number, -NUM_SAFE, NUM_SAFE, to);

@@ -112,7 +112,7 @@ static const struct field request_fields[] = {
 		   "several."),
 	R(environment_id, FIELD_NULL, .min = 1,
 	    .doc = "Environment of the project; required if it has several. It "
-		   "must accept the branch."),
+		   "must accept the branch or tag."),
 	R(branch, FIELD_NULL | FIELD_LINE, .min = 1, .max = 255,
 	    .shown = FIELD_BRANCH,
 	    .doc = "Branch; the default is the project's default branch, then "

@@ -37,6 +37,11 @@ static const struct json_path named[] = {
 	JSON_PATH_END,
 };
 
+static const struct json_path joined[] = {
+	P(name, "names", .joined = true),
+	JSON_PATH_END,
+};
+
 static struct arena *a;
 
 static const struct row {
@@ -119,6 +124,20 @@ static const struct row firsts[] = {
 	{ .text = "{\"a\":[1]}" },
 	{ .text = "{\"a\":[true]}" },
 	{ .text = "{\"a\":[[[\"x\"]]]}" },
+};
+
+/* The strings of an array as one. */
+static const struct row joins[] = {
+	{ .text = "{\"names\":[\"x\",\"y\\u00fc\",\"z\"]}",
+	    .name = "x,y\xc3\xbc,z" },
+	{ .text = "{ \"names\" : [ \"x\" , \"\" ] }", .name = "x," },
+	{ .text = "{\"names\":[\"x\",1,null,[\"y\"],{\"y\":\"y\"},\"z\"]}",
+	    .name = "x,z" },
+	{ .text = "{\"names\":[]}", .name = "" },
+	{ .text = "{\"names\":\"x\"}" },
+	{ .text = "{\"names\":{\"x\":\"x\"}}" },
+	{ .text = "{\"names\":null}" },
+	{ .text = "{}" },
 };
 
 static const struct {
@@ -244,6 +263,11 @@ objects_run(void)
 		is_str(got.name, r->name, "... has its text");
 		is_int(got.number, r->number, "... has its number");
 	}
+	for (i = 0; i < sizeof(joins) / sizeof(joins[0]); i++)
+		if (ok(pick(joined, joins[i].text, &got) == NULL,
+			"the strings of an array are joined: %s",
+			joins[i].text))
+			is_str(got.name, joins[i].name, "... to one");
 	for (i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
 		e = pick(loose, refused[i].text, &got);
 		ok(e != NULL && e->code == ERR_UPSTREAM &&
