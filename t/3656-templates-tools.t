@@ -102,7 +102,7 @@ if ($tools) {
 	$good = readlink "$root/current";
 	$php->checkout(%php, 'index.php' => "<?php echo 'one'\n}");
 	$got = $php->deploy(DEPLOY_ROOT => $root);
-	is($got->{failed}, 'Release', 'php: the step Release fails if a file does not parse');
+	is($got->{failed}, 'Parse', 'php: the step Parse fails if a file does not parse');
 	is(readlink("$root/current"), $good, 'php: a file that does not parse keeps the current release');
 	$php->checkout(%php, 'composer.json' => '{"name":');
 	ok(!$php->deploy(DEPLOY_ROOT => $root)->{ok}, 'php: an invalid composer.json is rejected');
@@ -146,6 +146,9 @@ if ($tools) {
 	    'laravel: migrations run only with RUN_MIGRATIONS');
 	$root = Slipway::Template::room('symfony');
 	my $symfony = Slipway::Template->new('symfony', %php, 'bin/console' => $console);
+	$got = $symfony->deploy(DEPLOY_ROOT => $root, SHARED => undef);
+	like($got->{log}, qr/shared\/\.env\.local is missing: put it there first/,
+	    'symfony: without SHARED, its usual files are shared');
 	$got = $symfony->deploy(DEPLOY_ROOT => $root, SHARED => 'var/log', RUN_MIGRATIONS => 'yes');
 	ok($got->{ok}, 'symfony: a deployment succeeds') or diag($got->{log});
 	is($calls->("$root/current/bin/calls"),

@@ -27,7 +27,14 @@ rsync -a --exclude=/.git --chmod=u+rwX,go+rX,go-w -- ./ "$release/"
 # Files and directories that outlive releases are in shared/.  If the web server
 # writes to them, give it permission once:
 #	setfacl -R -m u:www-data:rwX,d:u:www-data:rwX DEPLOY_ROOT/shared
-IFS=, read -r -a shared <<<"${SHARED-.env.local,var/log}"
+if [ -f artisan ]; then
+	usual=.env,storage # Laravel
+elif [ -f bin/console ]; then
+	usual=.env.local,var/log # Symfony
+else
+	usual=storage
+fi
+IFS=, read -r -a shared <<<"${SHARED-$usual}"
 for path in "${shared[@]}"; do
 	[ -n "$path" ] || continue
 	[[ $path != /* && $path != *..* ]] || die "SHARED: $path must be relative"
@@ -47,5 +54,3 @@ for path in "${shared[@]}"; do
 done
 cd -- "$release"
 composer install --no-interaction --no-dev --prefer-dist --no-progress --optimize-autoloader
-[ -f bin/console ] || die "the checkout has no bin/console"
-APP_ENV=prod php bin/console cache:clear --no-interaction
