@@ -35,7 +35,7 @@ for my $path (keys %{ $document->{paths} }) {
 sub ask {
 	my ($name, %opt) = @_;
 	my ($method, $path) = split / /, $name;
-	$path =~ s/\{\w+\}/$opt{id}/;
+	$path =~ s/\{(\w+)\}/$1 eq 'userId' ? $opt{user} || 1 : $opt{id}/ge;
 	my @body = $method eq 'DELETE' || !$opt{body} ? () : $opt{body};
 	my $call = lc $method;
 	return $as{ $opt{as} || 'maintainer' }->$call($path, @body, @body || $method eq 'DELETE' ? () : undef,
@@ -169,6 +169,9 @@ is_deeply([ sort { $a->{name} cmp $b->{name} } @{ $entry->{changes} } ],
     [ { name => 'name', from => undef, to => undef },
 	{ name => 'role', from => 'viewer', to => 'deployer' } ],
     'values of an enumeration are recorded, texts are not') or diag(explain($entry));
+my @member = (type => 'member', id => $project, object => $user, user => $user, @of);
+drive('PUT /api/projects/{id}/members/{userId}', 200, @member, body => { role => 'deployer' });
+drive('DELETE /api/projects/{id}/members/{userId}', 204, @member);
 drive('DELETE /api/user/{id}', 204, type => 'user', as => 'admin', id => $user);
 my $made = drive('POST /api/auth/tokens', 201, type => 'token', as => 'viewer', body => { name => 'ci' });
 drive('DELETE /api/auth/tokens/{id}', 204, type => 'token', as => 'none', id => $made->{id},

@@ -39,6 +39,7 @@ my %needs = (
 		'GET /api/deployments/{id}/log/matches',
 		'GET /api/schedules', 'GET /api/schedules/{id}',
 		'GET /api/events', 'GET /api/deployments/{id}/events',
+		'GET /api/projects/{id}/members',
 	],
 	deployer => [
 		'POST /api/deployments', 'POST /api/deployments/{id}/retry',
@@ -60,6 +61,7 @@ my %needs = (
 		'GET /api/notifiers', 'GET /api/notifiers/{id}', 'POST /api/notifiers',
 		'PUT /api/notifiers/{id}', 'DELETE /api/notifiers/{id}', 'PUT /api/notifiers/{id}/secret',
 		'POST /api/notifiers/{id}/test',
+		'PUT /api/projects/{id}/members/{userId}', 'DELETE /api/projects/{id}/members/{userId}',
 	],
 	admin => [
 		'POST /api/user', 'PUT /api/user/{id}', 'DELETE /api/user/{id}',

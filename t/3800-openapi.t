@@ -101,7 +101,7 @@ sub drive {
 	my $op = $operation{$name};
 	return fail("$name is in the document") if !$op;
 	my $path = $op->{path};
-	$path =~ s/\{(\w+)\}/defined $opt{$1} ? $opt{$1} : 0/ge;
+	$path =~ s/\{(\w+)\}/$opt{$1} \/\/ ($1 eq 'userId' ? 1 : 0)/ge;
 	my $sent = ref $opt{body} ? $json->encode($opt{body}) : $opt{body};
 	my $answer = $as{ $opt{role} || 'admin' }->request($opt{method} || $op->{method},
 		$path . ($opt{query} ? "?$opt{query}" : ''), $sent, $opt{headers});
@@ -350,6 +350,20 @@ sub users {
 	drive('POST /api/auth/logout', 204, role => 'viewer');
 }
 
+sub members {
+	my @one = (id => $id{project}, userId => $id{user}, role => 'maintainer');
+	my ($name, $end) = map { "$_ /api/projects/{id}/members/{userId}" } qw(PUT DELETE);
+	drive($name, 422, @one, body => {}, label => 'no role');
+	drive($name, 422, @one, body => { role => 'admin' }, label => 'not a role of members');
+	drive($name, 200, @one, body => { role => 'deployer' });
+	drive($name, 404, @one, userId => 999_999, body => { role => 'viewer' }, label => 'unknown user');
+	drive('GET /api/projects/{id}/members', 200, id => $id{project}, role => 'viewer');
+	drive($_, 412, @one, body => $_ eq $name ? { role => 'viewer' } : undef,
+	    headers => { 'If-Match' => '"0-0"' }, label => 'If-Match of another version') for $name, $end;
+	drive($end, 204, @one);
+	drive($end, 404, @one, label => 'not a member');
+}
+
 sub service {
 	drive($_, 200, role => 'none') for 'GET /health', 'GET /api/health',
 	    'GET /api/openapi.json', 'GET /api/metrics';
@@ -575,6 +589,7 @@ notifiers();
 runners();
 approvals();
 users();
+members();
 service();
 gitserver();
 templates();

@@ -28,6 +28,7 @@ my %schema = %{ $document->{components}{schemas} };
 my %section = (PROJECTS => 'Project', PIPELINES => 'Pipeline', STEPS => 'Step',
 	TEMPLATES => 'Template', DEPLOYMENTS => 'Deployment', ENVIRONMENTS => 'Environment',
 	'SHARED VARIABLES' => 'Variable', LOCKS => 'Lock',
+	MEMBERS => 'Member',
 	NOTIFIERS => 'Notifier', RUNNERS => 'Runner', SCHEDULES => 'Schedule', 'AUDIT LOG' => 'AuditEntry',
 	USERS => 'User');
 for my $title (sort keys %section) {

@@ -8,6 +8,7 @@
 
 #include "api/openapi_doc.h"
 #include "api/resources.h"
+#include "api/scope.h"
 #include "core/str.h"
 #include "forge/hook.h"
 
@@ -180,8 +181,10 @@ description(struct doc *d, const struct route *rt)
 		buf_printf(&b, "No authentication required.%s",
 		    rt->doc != NULL ? " " : "");
 	else
-		buf_printf(&b, "Requires the role %s.%s",
-		    role_names[rt->role - ROLE_VIEWER],
+		buf_printf(&b, "Requires the role %s%s.%s", role_name(rt->role),
+		    scope_is_of_project(rt) ?
+			", the user's own or as a member of the project" :
+			"",
 		    rt->doc != NULL ? " " : "");
 	if (rt->doc != NULL)
 		buf_puts(&b, rt->doc);

@@ -139,6 +139,9 @@ static const struct {
 	    "rejected." },
 	{ "ExtraEnv", "Who may set variables that the presets do not name." },
 	{ "HealthStatus", "Status of the service." },
+	{ "MemberRole",
+	    "What a member may do in the project. Each role includes the "
+	    "rights of the one before it." },
 	{ "NotifierEvent",
 	    "An event of which notifiers send messages." NOTICE_EVENT_TEXTS },
 	{ "NotifierKind", "Form of a notifier's messages." },

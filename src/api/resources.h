@@ -15,6 +15,7 @@
 #define RESOURCES(X)							\
 	X(boards)							\
 	X(projects)							\
+	X(members)							\
 	X(pipelines)							\
 	X(steps)							\
 	X(templates)							\

@@ -11,6 +11,7 @@
 #include "api/auth.h"
 #include "api/etag.h"
 #include "api/resources.h"
+#include "api/scope.h"
 #include "core/log.h"
 #include "core/num.h"
 #include "core/str.h"
@@ -148,11 +149,7 @@ role_check(struct req *rq)
 		flags |= AUTH_WRITE;
 	if ((e = auth_check(rq, flags)) != NULL)
 		return e;
-	if (rq->role < rt->role)
-		return err_public(ERR_FORBIDDEN,
-		    "This requires the role %s; yours is %s.",
-		    role_names[rt->role - ROLE_VIEWER], rq->who.role);
-	return NULL;
+	return scope_path(rq);
 }
 
 static bool
@@ -332,8 +329,9 @@ body_read(struct req *rq, const char *body, size_t len)
 				      * locks */
 		return json_strict(body, len);
 	rq->body = arena_alloc(rq->a, 1, rt->in->size);
-	e = json_read(rt->in, JSON_CREATE, body, len, rq->body, &rq->faults);
-	if (e != NULL || rq->faults.n == 0)
+	if ((e = json_read(rt->in, JSON_CREATE, body, len, rq->body,
+		 &rq->faults)) != NULL ||
+	    (e = scope_body(rq)) != NULL || rq->faults.n == 0)
 		return e;
 	/* adds what the handler would reject */
 	if (rt->judge != NULL && (e = rt->judge(rq, rq->body)) != NULL)
@@ -414,9 +412,10 @@ serve(struct req *rq, const char *body, size_t len)
 	keys_renew(rq);
 	if ((e = role_check(rq)) != NULL)
 		return e;
-	if ((e = query_read(rq)) != NULL)
+	if ((e = query_read(rq)) != NULL || (e = scope_query(rq)) != NULL)
 		return e;
-	if ((e = body_read(rq, body, len)) != NULL)
+	if ((e = body_read(rq, body, len)) != NULL ||
+	    (e = scope_rest(rq)) != NULL)
 		return e;
 	if ((e = unguarded_check(rq)) != NULL)
 		return e;

@@ -32,11 +32,11 @@ api_token_judge(struct req *rq, const void *item)
 {
 	const struct api_token *t = item;
 
-	if (role_of(t->role) > rq->role)
+	if (role_of(t->role) > rq->reach)
 		faults_add(&rq->faults, "/role",
 		    "must not be above your own role, which is "
 		    "%s",
-		    rq->who.role);
+		    role_name(rq->reach));
 	if (t->expires_at.ms != 0 && t->expires_at.ms <= time_now_ms())
 		faults_add(&rq->faults, "/expiresAt", "must be in the future");
 	if (rq->who.expires_at.ms != 0 &&
@@ -79,7 +79,7 @@ api_token_create(struct req *rq)
 	if ((e = req_judge(rq)) != NULL)
 		return e;
 	if (t.role == NULL)
-		t.role = rq->who.role;
+		t.role = role_name(rq->reach);
 	if (t.expires_at.ms == 0)
 		t.expires_at = rq->who.expires_at;
 	crypto_token("slw_", token);
@@ -116,11 +116,12 @@ removal_allowed(struct req *rq, const struct api_token *t)
 	struct user u;
 
 	if (rq->who.token_id == 0 || rq->who.token_id == t->id ||
-	    role_of(t->role) <= rq->role)
+	    role_of(t->role) <= rq->reach)
 		return NULL;
 	if ((e = user_by_id(rq->db, rq->a, rq->who.user_id, &u)) != NULL)
 		return e;
-	if (role_of(u.role) <= rq->role)
+	if (role_of(u.role) <= rq->reach &&
+	    role_of(rq->who.member) <= rq->reach)
 		return NULL;
 	return err_public(ERR_FORBIDDEN,
 	    "A token cannot delete a token with a higher role. Sign in, or use "

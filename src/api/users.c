@@ -157,7 +157,7 @@ static const struct route_param search_params[] = {
 	    .doc = "Only users with this status." },
 	{ .name = "role",
 	    .type = PARAM_STR,
-	    .values = role_names,
+	    .values = ROLE_NAMES_VIEWER,
 	    .named = "Role",
 	    .doc = "Only users with this role." },
 	PARAM_END,

@@ -7,6 +7,7 @@
 #include "deploy/target.h"
 #include "json/json.h"
 #include "store/approval.h"
+#include "store/member.h"
 #include "store/pipeline.h"
 
 static bool
@@ -75,8 +76,10 @@ is_listed(const struct list *approvers, int64_t user_id)
 
 /* Checks one approver that was not listed before. */
 static const struct err *
-approver_judge(struct deploy *deploy, int64_t user_id, const char *at)
+approver_judge(struct deploy *deploy, int64_t project_id, int64_t user_id,
+    const char *at)
 {
+	enum role role = ROLE_NONE;
 	const struct err *e;
 	struct user u;
 
@@ -85,8 +88,12 @@ approver_judge(struct deploy *deploy, int64_t user_id, const char *at)
 		faults_add(deploy->faults, at, "unknown user");
 		return NULL;
 	}
+	if (e == NULL)
+		e = member_role(deploy->db, deploy->a, MEMBER_PROJECT,
+		    project_id, user_id, &role);
 	if (e == NULL &&
-	    (!str_eq(u.status, "active") || role_of(u.role) < ROLE_DEPLOYER))
+	    (!str_eq(u.status, "active") ||
+		(role_of(u.role) < ROLE_DEPLOYER && role < ROLE_DEPLOYER)))
 		faults_add(deploy->faults, at,
 		    "must be an active user with the role deployer or a higher "
 		    "one");
@@ -122,7 +129,8 @@ approval_judge_users(struct deploy *deploy, const struct environment *env)
 			faults_add(deploy->faults, at,
 			    "is in the list already");
 		else if (!is_listed(&had, one[i].user_id))
-			e = approver_judge(deploy, one[i].user_id, at);
+			e = approver_judge(deploy, env->project_id,
+			    one[i].user_id, at);
 	}
 	return e;
 }

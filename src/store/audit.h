@@ -18,6 +18,7 @@
 #define AUDIT_OBJECTS(X)						\
 	X(DEPLOYMENT, "deployment")					\
 	X(ENVIRONMENT, "environment")					\
+	X(MEMBER, "member")						\
 	X(NOTIFIER, "notifier")						\
 	X(PIPELINE, "pipeline")						\
 	X(PROJECT, "project")						\

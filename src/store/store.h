@@ -37,6 +37,7 @@
 	X(lease)							\
 	X(lock)								\
 	X(logline)							\
+	X(member)							\
 	X(move)								\
 	X(notice)							\
 	X(notifier)							\

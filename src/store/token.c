@@ -12,7 +12,7 @@
 	X(T, BLIND, user_id, 0)						\
 	X(T, ONCE, name, FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_LINE, \
 	    .min = 1, .max = 100, .doc = "Purpose of the token.")	\
-	X(T, ONCE, role, FIELD_OUT | FIELD_IN, .values = role_names,	\
+	X(T, ONCE, role, FIELD_OUT | FIELD_IN, .values = ROLE_NAMES_VIEWER,	\
 	    .named = "Role",						\
 	    .doc = "Role of the token; the default and maximum is the "	\
 		   "role of the user or token that creates it. The "	\
@@ -97,11 +97,13 @@ static const struct stmt by_id = {
 
 static const struct field hash_args[] = { A(hash), FIELD_END };
 static const struct field principal_row[] = { P(user_id), P(username), P(role),
-	P(token_id), P(last_used_at), P(expires_at), FIELD_END };
+	P(cap), P(member), P(token_id), P(last_used_at), P(expires_at),
+	FIELD_END };
 static const struct stmt by_hash = {
 	.name = "principal_by_token",
 	.sql = "SELECT u.id AS user_id, u.username,"
 	       " IF(t.role + 0 < u.role + 0, t.role, u.role) AS role,"
+	       " t.role AS cap, " USER_MEMBER " AS member,"
 	       " t.id AS token_id, t.last_used_at, t.expires_at"
 	       " FROM api_token t JOIN user u ON u.id = t.user_id"
 	       " WHERE t.hash = ? AND t.valid = 1 AND u.valid = 1"

@@ -7,13 +7,14 @@
 #include "store/columns.h"
 #include "store/gittoken.h"
 #include "store/like.h"
+#include "store/member.h"
 #include "store/session.h"
 #include "store/store.h"
 
 #define A(m) FIELD(struct user, m, 0)
 
-const char *const role_names[] = { "viewer", "deployer", "maintainer", "admin",
-	NULL };
+const char *const role_names[] = { "guest", "viewer", "deployer", "maintainer",
+	"admin", NULL };
 static const char *const statuses[] = { "active", "inactive", NULL };
 
 enum role
@@ -23,8 +24,14 @@ role_of(const char *name)
 
 	for (i = 0; name != NULL && role_names[i] != NULL; i++)
 		if (strcmp(role_names[i], name) == 0)
-			return (enum role)(i + ROLE_VIEWER);
+			return (enum role)(i + ROLE_GUEST);
 	return ROLE_NONE;
+}
+
+const char *
+role_name(enum role role)
+{
+	return role_names[role - ROLE_GUEST];
 }
 
 /* clang-format off */
@@ -42,7 +49,7 @@ role_of(const char *name)
 	    .max = 1000, .pattern = "https?://[^[:space:]]+",		\
 	    .doc = "URL of the user's picture.")			\
 	X(T, SET, role, FIELD_OUT | FIELD_IN | FIELD_MUST,		\
-	    .values = role_names, .named = "Role",			\
+	    .values = ROLE_NAMES_VIEWER, .named = "Role",		\
 	    .doc = "Role of the user.")					\
 	X(T, SET, status, FIELD_OUT | FIELD_IN, .values = statuses,	\
 	    .named = "UserStatus",					\
@@ -76,7 +83,7 @@ struct user_account {
 struct user_query {
 	const char *like;
 	const char *status[2];
-	const char *role[4];
+	const char *role[5];
 	int64_t limit;
 	int64_t offset;
 };
@@ -85,12 +92,13 @@ struct user_query {
 #define Q(m) FIELD(struct user_query, m, 0, .doc = NULL)
 #define FILTER_ARGS							\
 	Q(like), Q(like), Q(like), Q(status[0]), Q(status[1]),		\
-	Q(role[0]), Q(role[1]), Q(role[2]), Q(role[3])
+	Q(role[0]), Q(role[1]), Q(role[2]), Q(role[3]),	\
+	Q(role[4])
 /* clang-format on */
 #define FILTER                                                                 \
 	" FROM user WHERE valid = 1 AND (username LIKE ? ESCAPE '!'"           \
 	" OR name LIKE ? ESCAPE '!' OR email LIKE ? ESCAPE '!')"               \
-	" AND status IN (?, ?) AND role IN (?, ?, ?, ?)"
+	" AND status IN (?, ?) AND role IN (?, ?, ?, ?, ?)"
 
 static const struct field page_args[] = { FILTER_ARGS, Q(limit), Q(offset),
 	FIELD_END };
@@ -214,7 +222,7 @@ user_page(struct db *db, struct arena *a, const struct user_filter *f,
 	q.like = f->keyword == NULL ? "%" : like_substring(a, f->keyword);
 	for (i = 0; i < 2; i++)
 		q.status[i] = f->status == NULL ? statuses[i] : f->status;
-	for (i = 0; i < 4; i++)
+	for (i = 0; i < 5; i++)
 		q.role[i] = f->role == NULL ? role_names[i] : f->role;
 	return page_read(db, a, &count, &page, &q, p, out);
 }
@@ -360,7 +368,8 @@ user_delete(struct db *db, int64_t id)
 		return e;
 	if ((e = db_exec(db, &delete_tokens, &args, NULL)) != NULL ||
 	    (e = session_delete_of(db, id)) != NULL ||
-	    (e = gittoken_delete(db, id)) != NULL)
+	    (e = gittoken_delete(db, id)) != NULL ||
+	    (e = member_remove_user(db, id)) != NULL)
 		return e;
 	return db_exec(db, &delete_user, &args, NULL);
 }

@@ -9,12 +9,16 @@
 /* In ascending order; each role includes the rights of those before it. */
 enum role {
 	ROLE_NONE,
+	ROLE_GUEST, /* sees the projects of which the user is a member */
 	ROLE_VIEWER,
 	ROLE_DEPLOYER,
 	ROLE_MAINTAINER,
 	ROLE_ADMIN
 };
-extern const char *const role_names[]; /* from viewer on; ends with NULL */
+extern const char *const role_names[]; /* from guest on; ends with NULL */
+/* Those from viewer on. */
+#define ROLE_NAMES_VIEWER (role_names + 1)
+const char *role_name(enum role);
 /* Returns ROLE_NONE for an unknown name. */
 enum role role_of(const char *name);
 
@@ -48,6 +52,9 @@ struct principal {
 	int64_t user_id;
 	const char *username;
 	const char *role;   /* the lower role of user and token */
+	const char *member; /* the highest role as a member of a project; NULL
+			     * = none */
+	const char *cap;    /* the token's role; NULL = none */
 	int64_t token_id;   /* the token, or that which started the session; 0 =
 			     * none */
 	int64_t session_id; /* 0 = none; if both are 0, nginx has authenticated
@@ -55,6 +62,11 @@ struct principal {
 	struct when last_used_at;
 	struct when expires_at; /* of the token */
 };
+
+/* SQL: the highest role of the user `u` as a member. */
+#define USER_MEMBER                                                            \
+	"(SELECT m.role FROM member m WHERE m.user_id = u.id"                  \
+	" ORDER BY m.role DESC LIMIT 1)"
 
 struct user_filter {
 	const char *keyword; /* substring of username, name or email; NULL =
