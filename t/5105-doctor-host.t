@@ -6,6 +6,7 @@
 use strict;
 use warnings;
 use IO::Socket::INET ();
+use IO::Socket::UNIX ();
 use POSIX ();
 use Test::More;
 use Slipway::DB;
@@ -64,6 +65,40 @@ like($said, qr/^ok     $_/m, "the doctor checks: $_")
     for 'user ids: those of the projects have no other use', 'spool: .* has room', 'workspaces: .* has room',
     'programs: git is installed';
 unlike($said, qr/^(?:note|FAULT) +database/m, 'a sound database server gets no note');
+
+# --- the configuration
+my $err = (run_cmd(program('slipway-admin'), '-c', tempdir() . '/none.conf', 'doctor'))[2];
+like($err, qr/none\.conf does not exist: name the configuration with -c; slipway-admin setup creates one$/m,
+    'a configuration that does not exist is named');
+my $secret = spew('/tmp/' . (tempdir() =~ s{.*/}{}r) . '.conf', $db->conf, 0600);
+$err = (run_cmd('setpriv', '--reuid=daemon', '--regid=daemon', '--clear-groups', program('slipway-admin'),
+	'-c', $secret, 'doctor'))[2];
+like($err, qr/cannot read the configuration: run the command as root, or/,
+    'an account that cannot read the configuration gets advice');
+unlink $secret;
+
+# --- the database
+for (['no server at the socket', "socket = $spool/none.sock",
+		qr/2002 .*rejects every request.*systemctl start mariadb.*socket/],
+	['an unknown host', 'host = db.invalid', qr/2005 .*correct host in \[database\]/],
+	['a wrong password', 'password = guessed', qr/1045 .*correct user and password in \[database\]/],
+	['an unknown database', 'name = nothing', qr/10(?:44|49) .*slipway-admin setup creates/]) {
+	my ($name, $line, $like) = @$_;
+	finds($name, 'FAULT', qr/database: .*$like/, more => "[database]\n$line\n");
+}
+
+# --- slipway-live
+my $live = "$spool/live.sock";
+my $listening = IO::Socket::UNIX->new(Local => $live, Listen => 1) or die "$live: $!";
+my $api = "[api]\nlive_socket = $live\n";
+like((doctor(more => $api))[1], qr/^ok     slipway-live: it listens on \Q$live\E$/m,
+    'slipway-live that listens passes');
+close $listening;
+finds('slipway-live that has stopped', 'FAULT',
+    qr/slipway-live: it has stopped: .*systemctl restart slipway-live/, more => $api);
+unlink $live;
+finds('slipway-live that never started', 'note',
+    qr/slipway-live: \S+ does not exist, .*systemctl enable --now/, more => $api);
 
 # --- user ids and accounts
 my $nobody = getpwnam 'nobody';
@@ -150,6 +185,15 @@ SKIP: {
 		my ($name, $verdict, $like, $mount) = @$case;
 		finds($name, $verdict, $like, through => [ @in, "$mount; exec \"\$@\"", 'sh' ]);
 	}
+}
+# --- no configuration at the default place
+SKIP: {
+	skip 'unshare cannot create a mount namespace', 1 if (run_cmd('unshare', '-m', 'true'))[0];
+	my ($etc) = (run_cmd(program('slipway-admin'), 'help'))[1] =~ m{default (\S+)/slipway/slipway\.conf};
+	my @without = ('unshare', '-m', 'sh', '-ec', "mount -t tmpfs none $etc; exec \"\$@\"", 'sh');
+	my $out = (run_cmd(@without, program('slipway-admin'), 'doctor'))[1];
+	like($out, qr/\Anote   configuration: \S+ does not exist, so every .*setup creates the file/,
+	    'a host without a configuration gets a note');
 }
 # --- many logs: the server reads its statistics of a table when it starts
 $db->sql("UPDATE mysql.innodb_table_stats SET clustered_index_size = 131072 WHERE table_name = 'log_chunk'");

@@ -26,6 +26,9 @@ must('mount', '-t', 'tmpfs', '-o', 'mode=755', 'none', $_)
     for qw(/run /var/lib /var/spool /usr/local/share);
 must('mkdir', '-p', '/usr/local/share/doc/slipway/examples', '/run/mysqld', '/etc/slipway/kept');
 must('rm', '-rf', '/etc/slipway');
+my $early = (slipway_admin('/etc/slipway/slipway.conf', 'setup', '--dry-run'))[2];
+like($early, qr{neither /etc/slipway/slipway.conf nor its example \S+ exists: install slipway first \(make},
+    'before the installation, setup says to install slipway first');
 must('cp', srcdir() . '/src/core/slipway.conf', '/usr/local/share/doc/slipway/examples/');
 
 # --- the default configuration, which does not exist yet
@@ -84,6 +87,19 @@ reports('exists', $out, 'setup reports all that exists');
 unlike($out, qr/slw_/, 'setup creates no second token');
 is(must('sh', '-c', 'cat /etc/passwd /etc/group; ls -laR --time-style=full-iso /etc/slipway'), $before,
     'setup changes nothing that exists');
+
+# --- a database whose name is a pattern in GRANT
+my $pattern = spew('/etc/slipway/pattern.conf', slurp($conf) . "[database]\nname = slip_way%\n", 0640);
+($status, $out, $err) = slipway_admin($pattern, 'setup');
+is($status, 0, 'setup creates a database with _ and % in its name') or diag($err);
+like($out, qr/^created  database account slipway$/m, 'setup grants rights in it');
+is($db->sql("SELECT GROUP_CONCAT(DISTINCT Db ORDER BY Db) FROM mysql.db WHERE User = 'slipway'", 'mysql'),
+    'slip\\\\_way\\\\%,slipway', 'the rights are for this name alone');
+$out = (slipway_admin($pattern, 'setup'))[1];
+unlike($out, qr/^created/m, 'setup finds these rights');
+$db->sql("UPDATE mysql.db SET Db = 'slip_way%' WHERE Db LIKE 'slip%way%' AND Db != 'slipway';"
+    . ' FLUSH PRIVILEGES', 'mysql');
+unlike((slipway_admin($pattern, 'setup', '--dry-run'))[1], qr/^missing/m, 'rights by a pattern suffice');
 
 # --- what is missing in part
 $db->sql("REVOKE DELETE ON slipway.* FROM slipway\@localhost", 'mysql');

@@ -2,6 +2,7 @@
 /* slipway-admin: the schema, the key files, users and their tokens. */
 #include "cli/admin.h"
 
+#include <errno.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <sysexits.h>
@@ -194,24 +195,45 @@ command_do(struct admin *admin, struct command_call *call)
 	return c->run(admin, call);
 }
 
+/* Without -c the file may be missing, and the environment may replace it. */
+static const struct err *
+settings_read(struct admin *admin, const struct command_call *call)
+{
+	const struct globals *globals = call->settings;
+	const bool optional = globals->conf == NULL ||
+	    (call->command->flags & COMMAND_SETUP) != 0;
+
+	if (access(admin->conf, R_OK) == 0 || (errno == ENOENT && optional))
+		return conf_read(admin->a, settings_keys, admin->conf,
+		    optional ? CONF_OPTIONAL : 0, &admin->set);
+	if (errno == ENOENT)
+		return err_public(ERR_CONFIG,
+		    "%s does not exist: name the configuration with -c; "
+		    "slipway-admin setup creates one",
+		    admin->conf);
+	if (errno == EACCES)
+		return err_public(ERR_CONFIG,
+		    "%s: this account cannot read the configuration: run the "
+		    "command as root, or as the service with runuser -u "
+		    "slipway-api",
+		    admin->conf);
+	return err_errno("%s", admin->conf);
+}
+
 static int
 admin_run(struct command_call *call)
 {
 	const struct globals *globals = call->settings;
-	const unsigned flags = call->command->flags;
-	const bool optional = globals->conf == NULL ||
-	    (flags & COMMAND_SETUP) != 0;
 	struct admin admin = { .a = call->a,
 		.command = call->command->name,
 		.conf = globals->conf == NULL ? SLIPWAY_CONF : globals->conf };
 	const struct err *e;
 	int status = EX_OK;
 
-	if (flags == 0)
+	if (call->command->flags == 0)
 		e = call->command->run(&admin, call);
 	else if ((e = crypto_init()) == NULL &&
-	    (e = conf_read(admin.a, settings_keys, admin.conf,
-		 optional ? CONF_OPTIONAL : 0, &admin.set)) == NULL)
+	    (e = settings_read(&admin, call)) == NULL)
 		e = command_do(&admin, call);
 	if (e != NULL)
 		status = command_report(call, e);

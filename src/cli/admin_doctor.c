@@ -67,6 +67,21 @@ is_missing(const char *path)
 	return access(path, F_OK) == -1 && errno == ENOENT;
 }
 
+/* The environment may set everything, as in a container. */
+static void
+conf_try(struct doctor *d)
+{
+	if (is_missing(d->admin->conf))
+		doctor_say(d, VERDICT_NOTE, "configuration",
+		    "%s does not exist, so every setting that the environment "
+		    "does not give has its default: slipway-admin setup "
+		    "creates the file, or name another one with -c",
+		    d->admin->conf);
+	else
+		doctor_say(d, VERDICT_OK, "configuration", "%s is valid",
+		    d->admin->conf);
+}
+
 /* A new installation has none of the three files, which is one cause. */
 static bool
 no_keys(struct doctor *d)
@@ -327,7 +342,9 @@ const struct err *
 admin_doctor(void *context, struct command_call *call)
 {
 	static void (*const tries[])(struct doctor *) = {
+		conf_try,
 		doctor_database,
+		doctor_live,
 		doctor_ids,
 		doctor_accounts,
 		doctor_directories,

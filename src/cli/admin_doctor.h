@@ -33,7 +33,8 @@ is_set(const char *s)
 /* admin_doctor_database.c; sets d->schema and d->capacity. */
 void doctor_database(struct doctor *);
 
-/* admin_doctor_host.c: what a runner requires of this host. */
+/* admin_doctor_host.c: what the service and a runner require of this host. */
+void doctor_live(struct doctor *);
 void doctor_ids(struct doctor *);
 void doctor_accounts(struct doctor *);
 void doctor_directories(struct doctor *);

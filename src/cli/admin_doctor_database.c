@@ -72,6 +72,53 @@ logs_try(struct doctor *d)
 	    d->capacity.log_bytes >> 20, d->admin->set.database.name);
 }
 
+/* Prints why the database cannot be used, and what to do, by the number of the
+ * error. */
+static void
+fault_say(struct doctor *d, const struct err *e)
+{
+	static const struct {
+		int from, to;
+		const char *advice;
+	} rows[] = {
+		{ 1040, 1040,
+		    "raise max_connections in [mariadbd] of the server's "
+		    "configuration" },
+		{ 1044, 1045,
+		    "slipway-admin setup creates the account and its rights; "
+		    "otherwise correct user and password in [database]" },
+		{ 1049, 1049,
+		    "slipway-admin setup creates the database; otherwise "
+		    "correct name in [database]" },
+		{ 1698, 1698,
+		    "the server accepts this account only from the system "
+		    "account of that name: run the command as root or with "
+		    "runuser -u slipway-api, or correct user in [database]" },
+		{ 2002, 2004,
+		    "start MariaDB (systemctl start mariadb), or correct "
+		    "socket, or host and port, in [database]" },
+		{ 2005, 2005,
+		    "correct host in [database], or make the name resolve "
+		    "here: getent hosts NAME" },
+		{ 2026, 2026,
+		    "set tls_ca in [database] to the CA of the server's "
+		    "certificate; if the server has no TLS, set ssl_cert and "
+		    "ssl_key there" },
+	};
+	size_t i = 0;
+
+	while (i < sizeof(rows) / sizeof(rows[0]) &&
+	    (e->sys < rows[i].from || e->sys > rows[i].to))
+		i++;
+	if (i == sizeof(rows) / sizeof(rows[0]))
+		doctor_say(d, VERDICT_FAULT, WHAT, "%s", doctor_words(e));
+	else
+		doctor_say(d, VERDICT_FAULT, WHAT,
+		    "%s; without the database slipway rejects every request "
+		    "and starts no deployment: %s",
+		    doctor_words(e), rows[i].advice);
+}
+
 void
 doctor_database(struct doctor *d)
 {
@@ -83,7 +130,7 @@ doctor_database(struct doctor *d)
 	if ((e = db_check_schema(d->admin->db)) == NULL)
 		e = capacity_read(d->admin->db, d->admin->a, &d->capacity);
 	if (e != NULL) {
-		doctor_say(d, VERDICT_FAULT, WHAT, "%s", doctor_words(e));
+		fault_say(d, e);
 		return;
 	}
 	d->schema = true;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /* Checks what the runner requires of this host. */
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/un.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +20,7 @@
 #include "core/uid.h"
 
 #define IDS "user ids"
+#define LIVE "slipway-live"
 #define ROOM (INT64_C(1) << 30) /* bytes that checkouts and logs need */
 
 static const struct range_name {
@@ -311,4 +314,51 @@ doctor_cgroups(struct doctor *d)
 		    "%s does not exist, so memory_max and pids_max may have no "
 		    "effect: boot with systemd.unified_cgroup_hierarchy=1",
 		    path);
+}
+
+/* Connects to a socket as nginx does; the result is an errno, or 0. */
+static int
+connect_try(const char *path)
+{
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	int fd, number = 0;
+
+	if (strlen(path) >= sizeof(sun.sun_path))
+		return ENAMETOOLONG;
+	(void)memcpy(sun.sun_path, path, strlen(path));
+	if ((fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
+		 0)) == -1)
+		return errno;
+	if (connect(fd, (struct sockaddr *)&sun, sizeof(sun)) == -1 &&
+	    errno != EAGAIN)
+		number = errno;
+	(void)close(fd);
+	return number;
+}
+
+/* Health does not notice it, because the API works without it. */
+void
+doctor_live(struct doctor *d)
+{
+	const char *path = d->admin->set.api.live_socket;
+	const int number = connect_try(path);
+
+	if (number == 0)
+		doctor_say(d, VERDICT_OK, LIVE, "it listens on %s", path);
+	else if (number == ENOENT)
+		doctor_say(d, VERDICT_NOTE, LIVE,
+		    "%s does not exist, so logs and pages do not follow what "
+		    "happens; on a host with the API, start it: systemctl "
+		    "enable --now slipway-live",
+		    path);
+	else if (number == ECONNREFUSED)
+		doctor_say(d, VERDICT_FAULT, LIVE,
+		    "it has stopped: %s accepts no connection, so logs and "
+		    "pages do not follow what happens: systemctl restart "
+		    "slipway-live",
+		    path);
+	else
+		doctor_say(d, VERDICT_NOTE, LIVE,
+		    "%s cannot be checked by this account: %s", path,
+		    strerror(number));
 }

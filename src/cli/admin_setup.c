@@ -87,6 +87,12 @@ settings_read(struct setup *s)
 
 	if (access(admin->conf, F_OK) == 0 || errno != ENOENT)
 		return NULL;
+	if (access(SLIPWAY_EXAMPLE, F_OK) == -1 && errno == ENOENT)
+		return err_public(ERR_CONFIG,
+		    "neither %s nor its example %s exists: install slipway "
+		    "first (make install, or the packages), or name an "
+		    "existing configuration with -c",
+		    admin->conf, SLIPWAY_EXAMPLE);
 	admin->set = (struct settings){ .api = { .socket = NULL } };
 	return conf_read(admin->a, settings_keys, SLIPWAY_EXAMPLE, 0,
 	    &admin->set);

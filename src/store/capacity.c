@@ -21,7 +21,8 @@ static const struct stmt read_stmt = {
 	       " (SELECT COUNT(*) FROM information_schema.user_privileges"
 	       " WHERE " TOO_MUCH ")"
 	       " + (SELECT COUNT(*) FROM information_schema.schema_privileges"
-	       " WHERE table_schema = DATABASE() AND " TOO_MUCH ") AS rights,"
+	       " WHERE DATABASE() LIKE table_schema AND " TOO_MUCH
+	       ") AS rights,"
 	       " (SELECT COALESCE(MAX(id), 0) FROM project) AS newest_project,"
 	       " (SELECT CAST(COALESCE(SUM(data_length), 0) AS SIGNED)"
 	       " FROM information_schema.tables"

@@ -23,6 +23,10 @@ static const char *const rights[DBSERVER__MAX] = {
 			    "INDEX, DROP, REFERENCES",
 };
 
+/* SQL: the name of a database in GRANT, where _ and % are patterns. */
+#define GRANTED                                                                \
+	"REPLACE(REPLACE(REPLACE(?, '\\\\', '\\\\\\\\'), '_', '\\\\_'), '%', '\\\\%')"
+
 static const struct field text_row[] = { W(text), FIELD_END };
 static const struct field n_row[] = { W(n), FIELD_END };
 static const struct field database_args[] = { W(database), FIELD_END };
@@ -43,11 +47,11 @@ static const struct stmt client_stmt = {
 static const struct stmt has_stmt = {
 	.name = "dbserver_has_account",
 	.sql = "SELECT COUNT(*) AS n FROM"
-	       " (SELECT COUNT(*) AS had, 1 + LENGTH(?)"
+	       " (SELECT COUNT(DISTINCT privilege_type) AS had, 1 + LENGTH(?)"
 	       " - LENGTH(REPLACE(?, ',', '')) AS wanted"
 	       " FROM information_schema.schema_privileges"
 	       " WHERE FIND_IN_SET(privilege_type, REPLACE(?, ', ', ','))"
-	       " AND table_schema = ?"
+	       " AND ? LIKE table_schema" /* a pattern, as in GRANT */
 	       " AND CONCAT('''', ?, '''@''', ?, '''') LIKE grantee"
 	       " GROUP BY grantee) AS accounts WHERE had = wanted",
 	.args = has_args,
@@ -79,7 +83,8 @@ static const struct stmt create_account_stmt = {
 
 static const struct stmt grant_stmt = {
 	.name = "dbserver_grant",
-	.sql = "SELECT CONCAT('GRANT ', ?, ' ON `', REPLACE(?, '`', '``'),"
+	.sql = "SELECT CONCAT('GRANT ', ?, ' ON `',"
+	       " REPLACE(" GRANTED ", '`', '``'),"
 	       " '`.* TO ', QUOTE(?), '@', QUOTE(?)) AS text",
 	.args = grant_args,
 	.row = text_row,
