@@ -7,7 +7,6 @@
 #include "deploy/deploy.h"
 #include "deploy/repeat.h"
 #include "store/approval.h"
-#include "store/waiting.h"
 
 /* What a transaction works on. Its own arena is cleared before each retry; the
  * request's is not. */
@@ -86,9 +85,9 @@ work_end(struct work *w)
 {
 	const struct err *e;
 
-	if ((e = audited_change(w->rq, AUDIT_OF_DEPLOYMENT, w->made.id,
-		 w->made.project_id)) != NULL ||
-	    (e = waiting_begin(w->rq->db, w->a, &w->made)) != NULL)
+	e = audited_change(w->rq, AUDIT_OF_DEPLOYMENT, w->made.id,
+	    w->made.project_id);
+	if (e != NULL)
 		return e;
 	answer_item(w->rq, &deployment_shape, &w->made, 0);
 	return replay_save(w->rq, &w->key, w->made.id);

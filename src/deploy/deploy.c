@@ -11,6 +11,7 @@
 #include "store/env.h"
 #include "store/pipeline.h"
 #include "store/project.h"
+#include "store/waiting.h"
 
 static void
 names_judge(struct faults *faults, const struct deployment_request *sent)
@@ -159,8 +160,10 @@ const struct err *
 deploy_create(struct deploy *deploy, const struct deploy_order *order,
     struct deployment *out)
 {
+	struct waiting_queue queue;
 	const struct err *e;
 	struct deployment d;
+	bool manual;
 
 	*out = (struct deployment){ .id = 0 };
 	if ((e = deploy_judge(deploy, order, &d)) != NULL)
@@ -169,14 +172,19 @@ deploy_create(struct deploy *deploy, const struct deploy_order *order,
 		return e;
 	if (order->tip != NULL && order->tip->is_missing)
 		return err_new(ERR_INVALID, "the commit is not known");
-	if (str_eq(d.trigger, "manual") &&
+	if ((e = waiting_look(deploy->db, deploy->a, &d, &queue)) != NULL)
+		return e;
+	manual = str_eq(d.trigger, "manual");
+	if (manual && queue.locks &&
 	    (e = locked_check(deploy, d.project_id, d.environment_id.n)) !=
 		NULL)
 		return e;
 	e = deployment_insert(deploy->db, deploy->a, &d, out);
-	if (e != NULL || str_eq(d.trigger, "manual"))
+	if (e != NULL)
 		return e;
-	return locked_wait(deploy, out, order->before);
+	waiting_begin(deploy->a, &queue, out);
+	return manual || !queue.locks ? NULL :
+					locked_wait(deploy, out, order->before);
 }
 
 void

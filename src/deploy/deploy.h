@@ -55,7 +55,7 @@ struct deploy_order {
 MUSTCHECK const struct err *deploy_judge(struct deploy *,
     const struct deploy_order *, struct deployment *out);
 /* Inside a transaction: checks the order and inserts the deployment with its
- * steps. `out` is the deployment without its queue position. ERR_INVALID if
+ * steps. `out` is the deployment as the API shows it. ERR_INVALID if
  * there are faults or the tip is missing, ERR_LOCKED if a user started it and a
  * lock prevents it. */
 MUSTCHECK const struct err *deploy_create(struct deploy *,

@@ -8,6 +8,7 @@
 #include "deploy/variables.h"
 #include "store/env.h"
 #include "store/project.h"
+#include "store/waiting.h"
 
 /* A retry repeats what was accepted before. So a deployer may repeat the
  * variables that a maintainer set, but not those that a deployer set while the
@@ -60,6 +61,23 @@ copy_begin(struct deployment *d, const char *trigger,
 	d->trigger = trigger;
 	d->retry_of = (struct maybe){ .n = d->id, .set = true };
 	d->created_by = (struct maybe){ .n = by->user_id, .set = true };
+}
+
+/* Inserts the copy, in one of the ways that the store has. */
+static const struct err *
+copy_insert(struct deploy *deploy,
+    const struct err *(*insert)(struct db *, struct arena *,
+	const struct deployment *, struct deployment *),
+    const struct deployment *d, struct deployment *out)
+{
+	struct waiting_queue queue;
+	const struct err *e;
+
+	if ((e = waiting_look(deploy->db, deploy->a, d, &queue)) != NULL ||
+	    (e = insert(deploy->db, deploy->a, d, out)) != NULL)
+		return e;
+	waiting_begin(deploy->a, &queue, out);
+	return NULL;
 }
 
 static const char *
@@ -137,7 +155,7 @@ repeat_retry(struct deploy *deploy, int64_t id, const struct repeat_by *by,
 		NULL)
 		return e;
 	copy_begin(&d, "retry", by);
-	return deployment_repeat(deploy->db, deploy->a, &d, out);
+	return copy_insert(deploy, deployment_repeat, &d, out);
 }
 
 /* Inserts a rollback that repeats the deployment. */
@@ -156,7 +174,7 @@ rollback_insert(struct deploy *deploy, struct deployment *d,
 	copy_begin(d, DEPLOYMENT_ROLLBACK, by);
 	d->approval = NULL;
 	d->rollback_reason = reason;
-	return deployment_repeat(deploy->db, deploy->a, d, out);
+	return copy_insert(deploy, deployment_repeat, d, out);
 }
 
 /* Locks the environment and its project, and reads what a rollback can
@@ -340,5 +358,5 @@ repeat_promotion(struct deploy *deploy, int64_t id,
 	    (e = locked_check(deploy, d.project_id, d.environment_id.n)) !=
 		NULL)
 		return e;
-	return deployment_promote(deploy->db, deploy->a, &d, out);
+	return copy_insert(deploy, deployment_promote, &d, out);
 }

@@ -20,10 +20,10 @@ struct repeat_by {
 };
 
 /* All of these run inside a transaction, lock the project, and insert a pending
- * copy; `out` is the new deployment without its queue position. ERR_NOTFOUND if
- * the object with the id is unknown, ERR_CONFLICT if the project or environment
- * was deleted, ERR_FORBIDDEN if the deployment sets variables outside of the
- * presets that this user may not set and no maintainer set. */
+ * copy; `out` is the new deployment as the API shows it. ERR_NOTFOUND if the
+ * object with the id is unknown, ERR_CONFLICT if the project or environment was
+ * deleted, ERR_FORBIDDEN if the deployment sets variables outside of the presets
+ * that this user may not set and no maintainer set. */
 
 /* Also ERR_CONFLICT if the environment no longer accepts the branch or tag, and
  * ERR_LOCKED. The copy waits for approval if the environment requires it. */

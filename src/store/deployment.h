@@ -114,6 +114,9 @@ enum {
 	DEPLOYMENT_LATER, /* after its approval */
 };
 
+/* That of a new one. */
+int64_t deployment_turn(const struct deployment *);
+
 /* What becomes of the deployment of a push if its branch has moved. */
 #define DEPLOYMENT_MOVED_CANCEL "cancel"
 #define DEPLOYMENT_MOVED_FOLLOW "follow"

@@ -283,8 +283,8 @@ steps_copy(struct db *db, struct arena *a, const struct stmt *how, int64_t from,
 	    move_created(db, d->id);
 }
 
-static int64_t
-turn_of(const struct deployment *d)
+int64_t
+deployment_turn(const struct deployment *d)
 {
 	if (str_eq(d->approval, APPROVAL_REQUIRED))
 		return DEPLOYMENT_LATER;
@@ -299,7 +299,7 @@ deployment_insert(struct db *db, struct arena *a, const struct deployment *d,
 	struct deployment args = *d;
 	const struct err *e;
 
-	args.turn = turn_of(d);
+	args.turn = deployment_turn(d);
 	if ((e = db_row(db, a, &insert, &args, out)) != NULL)
 		return e;
 	return steps_copy(db, a, &insert_steps, d->pipeline_id, out);
@@ -313,7 +313,7 @@ copy(struct db *db, struct arena *a, const struct stmt *how,
 	struct deployment args = *d;
 	const struct err *e;
 
-	args.turn = turn_of(d);
+	args.turn = deployment_turn(d);
 	if ((e = db_row(db, a, how, &args, out)) != NULL)
 		return e;
 	return steps_copy(db, a, &repeat_steps, d->retry_of.n, out);

@@ -38,27 +38,36 @@ struct place {
 static const struct field ahead_args[] = { P(project_id), P(project_id),
 	P(rollbacks), P(project_id), P(others), FIELD_END };
 
-struct ahead {
-	int64_t n;
-	int64_t first; /* 0 = none */
-	int64_t running;
-};
-#define A(m) FIELD(struct ahead, m, 0)
-static const struct field ahead_row[] = { A(n), A(first), A(running),
+#define Q(m) FIELD(struct waiting_queue, m, 0)
+static const struct field ahead_row[] = { Q(n), Q(first), Q(running),
 	FIELD_END };
+#define AHEAD                                                                  \
+	"SELECT COUNT(*) AS n,"                                                \
+	" COALESCE(MIN(IF(turn = 0, id, NULL)), MIN(id), 0) AS first,"         \
+	" COALESCE((SELECT id FROM deployment"                                 \
+	" WHERE running_project = ?), 0) AS running"
+#define PENDING                                                                \
+	" FROM deployment FORCE INDEX (deployment_turn)"                       \
+	" WHERE status = 'pending' AND "
 static const struct stmt ahead = {
 	.name = "waiting_ahead",
-	.sql = "SELECT COUNT(*) AS n,"
-	       " COALESCE(MIN(IF(turn = 0, id, NULL)), MIN(id), 0) AS first,"
-	       " COALESCE((SELECT id FROM deployment"
-	       " WHERE running_project = ?), 0) AS running"
-	       " FROM deployment FORCE INDEX (deployment_turn)"
-	       " WHERE status = 'pending' AND ((turn = 0 AND project_id = ?"
-	       " AND id < ?)"
-	       " OR (turn = 1 AND project_id = ? AND id < ?))",
+	.sql = AHEAD PENDING "((turn = 0 AND project_id = ? AND id < ?)"
+			     " OR (turn = 1 AND project_id = ? AND id < ?))",
 	.args = ahead_args,
 	.row = ahead_row,
-	.rowsize = sizeof(struct ahead),
+	.rowsize = sizeof(struct waiting_queue),
+};
+static const struct field queue_args[] = { D(project_id), D(turn),
+	D(project_id), FIELD_END };
+static const struct field queue_row[] = { Q(n), Q(first), Q(running), Q(locks),
+	FIELD_END };
+static const struct stmt queue = {
+	.name = "waiting_queue",
+	.sql = AHEAD ", EXISTS (SELECT 1 FROM deploy_lock) AS locks" PENDING
+		     "turn IN (0, ?) AND project_id = ?",
+	.args = queue_args,
+	.row = queue_row,
+	.rowsize = sizeof(struct waiting_queue),
 };
 
 static const struct stmt seen_by_runner = {
@@ -132,8 +141,8 @@ static const struct stmt tidy = {
 	       " ORDER BY seen_at LIMIT 1000",
 };
 
-static const struct stmt *const waiting_stmts[] = { &ahead, &seen_by_runner,
-	&crowd, &record, &old, &tidy, NULL };
+static const struct stmt *const waiting_stmts[] = { &ahead, &queue,
+	&seen_by_runner, &crowd, &record, &old, &tidy, NULL };
 
 const struct store waiting_store = {
 	.stmts = waiting_stmts,
@@ -183,15 +192,21 @@ awaits_approval(const struct deployment *d)
 }
 
 const struct err *
-waiting_begin(struct db *db, struct arena *a, struct deployment *d)
+waiting_look(struct db *db, struct arena *a, const struct deployment *d,
+    struct waiting_queue *out)
 {
-	const bool back = str_eq(d->trigger, DEPLOYMENT_ROLLBACK);
-	const struct place place = { .project_id = d->project_id,
-		.rollbacks = back ? d->id : INT64_MAX,
-		.others = back ? 0 : d->id };
+	const struct deployment args = { .project_id = d->project_id,
+		.turn = deployment_turn(d) };
+
+	return db_row(db, a, &queue, &args, out);
+}
+
+void
+waiting_begin(struct arena *a, const struct waiting_queue *before,
+    struct deployment *d)
+{
 	struct waiting *w = arena_alloc(a, 1, sizeof(*w));
-	struct ahead row;
-	const struct err *e;
+	const bool busy = before->running != 0;
 
 	d->waiting_for = (struct list){ .items = w };
 	d->queue_position = (struct maybe){ .set = false };
@@ -200,19 +215,30 @@ waiting_begin(struct db *db, struct arena *a, struct deployment *d)
 			.detail = "An approver of its environment has to "
 				  "approve or deny it." };
 		d->waiting_for.n = 1;
-		return NULL;
+		return;
 	}
-	if ((e = db_row(db, a, &ahead, &place, &row)) != NULL)
-		return e;
-	d->queue_position = (struct maybe){ .n = row.n, .set = true };
-	if (row.running == 0 && row.first == 0)
-		return NULL;
+	d->queue_position = (struct maybe){ .n = before->n, .set = true };
+	if (!busy && before->first == 0)
+		return;
 	w->reason = "project_busy";
 	w->detail = arena_printf(a, "Deployment %lld of this project %s.",
-	    (long long)(row.running != 0 ? row.running : row.first),
-	    row.running != 0 ? "is running" : "comes first");
+	    (long long)(busy ? before->running : before->first),
+	    busy ? "is running" : "comes first");
 	d->waiting_for.n = 1;
-	return NULL;
+}
+
+/* Reads what comes before a deployment that exists. */
+static const struct err *
+ahead_find(struct db *db, struct arena *a, const struct deployment *d,
+    struct waiting_queue *out)
+{
+	const bool back = str_eq(d->trigger, DEPLOYMENT_ROLLBACK);
+	const struct place place = { .project_id = d->project_id,
+		.rollbacks = back ? d->id : INT64_MAX,
+		.others = back ? 0 : d->id };
+
+	*out = (struct waiting_queue){ .n = 0 };
+	return awaits_approval(d) ? NULL : db_row(db, a, &ahead, &place, out);
 }
 
 /* The deployment waits for a lock. */
@@ -238,11 +264,15 @@ lock_find(struct db *db, struct arena *a, struct deployment *d)
 const struct err *
 waiting_find(struct db *db, struct arena *a, struct deployment *d)
 {
+	struct waiting_queue before;
 	const struct err *e;
 	bool found = true;
 
-	if ((e = waiting_begin(db, a, d)) != NULL || awaits_approval(d) ||
-	    (e = lock_find(db, a, d)) != NULL || d->waiting_for.n > 0)
+	if ((e = ahead_find(db, a, d, &before)) != NULL)
+		return e;
+	waiting_begin(a, &before, d);
+	if (awaits_approval(d) || (e = lock_find(db, a, d)) != NULL ||
+	    d->waiting_for.n > 0)
 		return e;
 	e = db_row(db, a, &seen_by_runner, d, d->waiting_for.items);
 	if (e != NULL && e->code == ERR_NOTFOUND)

@@ -13,6 +13,14 @@ struct waiting {
 	const char *detail;
 };
 
+/* What is before a pending deployment in its project. */
+struct waiting_queue {
+	int64_t n;
+	int64_t first;   /* of those, 0 = none */
+	int64_t running; /* 0 = none */
+	bool locks;      /* there is a lock, of this or another project */
+};
+
 /* A report of a runner. */
 struct waiting_note {
 	int64_t deployment_id;
@@ -27,9 +35,14 @@ extern const struct shape waiting_shape;
  * of struct waiting, which is empty for the first seconds. */
 MUSTCHECK const struct err *waiting_find(struct db *, struct arena *,
     struct deployment *);
-/* The same inside the transaction that created it: no runner has seen it yet,
- * so only other deployments of its project can be a reason. */
-MUSTCHECK const struct err *waiting_begin(struct db *, struct arena *,
+/* Inside a transaction that holds the project: reads what will be before a new
+ * deployment.  Call it before the insert: MariaDB reads index pages that the
+ * transaction has changed ten times as slowly. */
+MUSTCHECK const struct err *waiting_look(struct db *, struct arena *,
+    const struct deployment *, struct waiting_queue *out);
+/* Fills in the same of a new deployment: no runner has seen it yet, so only
+ * other deployments of its project can be a reason. */
+void waiting_begin(struct arena *, const struct waiting_queue *,
     struct deployment *);
 /* Stores a runner's report, which is valid for a minute. */
 MUSTCHECK const struct err *waiting_record(struct db *,
