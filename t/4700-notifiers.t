@@ -300,6 +300,11 @@ is($api->get("/api/notifiers/$_")->{status}, 404, 'with its notifiers') for $one
 is($db->sql("SELECT COUNT(*) FROM notice WHERE notifier_id = $one->{id}") + 0, 0, 'and their messages');
 $hook = create(projectId => $project);
 $path = "/api/notifiers/$hook->{id}";
+
+$got = $api->as('none')->get('/api/metrics')->{body};
+like($got, qr/^slipway_notifications_total\{kind="webhook",result="$_"\} [1-9]/m, "messages $_ are counted")
+    for qw(delivered retried dropped);
+
 is($maintainer->delete("/api/projects/$project")->{status}, 204, 'a project with notifiers is deleted');
 is($api->get($path)->{status}, 404, 'with its notifiers');
 done_testing();

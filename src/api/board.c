@@ -6,6 +6,9 @@
 #include <string.h>
 
 #define PATH_LOGGED 160
+/* clang-format off */
+#define BOUND_MS(ms, seconds) ms,
+/* clang-format on */
 
 void
 board_clear(struct board *b, int place)
@@ -35,6 +38,20 @@ board_end(struct board_place *p)
 {
 	atomic_store(&p->until, 0);
 	p->request[0] = '\0';
+}
+
+void
+board_count(struct board *b, int status, int64_t ms)
+{
+	static const int bounds[] = { BOARD_BOUNDS(BOUND_MS) };
+	const int class = status / 100;
+	int i;
+
+	for (i = 0; i < BOARD_RANGES - 1 && bounds[i] < ms; i++)
+		;
+	atomic_fetch_add(&b->took[i], 1);
+	atomic_fetch_add(&b->requests[class < 6 ? class : 5], 1);
+	atomic_fetch_add(&b->busy_ms, ms);
 }
 
 /* Counts the other requests that take long in the caller's pool, in total and

@@ -12,6 +12,34 @@
 #define BOARD_REFUSED 256
 #define BOARD_TEXT 256
 
+/* clang-format off */
+/* Upper bounds of ranges of the time that requests take: milliseconds, and
+ * seconds as text. */
+#define BOARD_BOUNDS(X)							\
+	X(5, "0.005")							\
+	X(10, "0.01")							\
+	X(25, "0.025")							\
+	X(50, "0.05")							\
+	X(100, "0.1")							\
+	X(250, "0.25")							\
+	X(500, "0.5")							\
+	X(1000, "1")							\
+	X(2500, "2.5")							\
+	X(5000, "5")							\
+	X(10000, "10")
+#define BOARD_BOUND(ms, seconds) + 1
+#define BOARD_RANGES (1 BOARD_BOUNDS(BOARD_BOUND))
+/* clang-format on */
+
+/* Results of events of Git servers. */
+enum board_hook {
+	BOARD_HOOK_ACCEPTED, /* has deployments */
+	BOARD_HOOK_IGNORED,  /* starts none */
+	BOARD_HOOK_REJECTED, /* is invalid: a wrong signature, for example */
+	BOARD_HOOK_FAILED,
+	BOARD_HOOK__MAX
+};
+
 /* One worker, indexed by its place in the pool. */
 struct board_place {
 	atomic_int ready;            /* it has started to serve */
@@ -25,8 +53,10 @@ struct board_place {
 
 struct board {
 	atomic_int_least64_t requests[6]; /* by the first digit of the status */
-	atomic_int_least64_t busy_ms;     /* time spent serving requests */
-	atomic_int_least64_t restarts;    /* workers that died and were
+	atomic_int_least64_t took[BOARD_RANGES]; /* by time */
+	atomic_int_least64_t busy_ms; /* time spent serving requests */
+	atomic_int_least64_t hooks[BOARD_HOOK__MAX];
+	atomic_int_least64_t restarts; /* workers that died and were
 					   * replaced */
 	/* events with a wrong signature: time and count, by address */
 	atomic_int_least64_t refused[BOARD_REFUSED];
@@ -44,6 +74,8 @@ void board_clear(struct board *, int place);
 void board_begin(struct board_place *, const char *method, const char *uri,
     const char *id, int64_t until);
 void board_end(struct board_place *);
+/* Counts a request that was served. */
+void board_count(struct board *, int status, int64_t ms);
 
 enum board_long {
 	BOARD_LONG_YES,

@@ -4,6 +4,7 @@
 #include <strings.h>
 
 #include "api/audited.h"
+#include "api/board.h"
 #include "api/resources.h"
 #include "api/signature.h"
 #include "core/address.h"
@@ -376,7 +377,7 @@ message_cut(struct arena *a, const char *message)
 }
 
 static const struct err *
-api_hook_take(struct req *rq)
+event_take(struct req *rq)
 {
 	struct hook_envelope env;
 	struct hook_push push;
@@ -401,6 +402,22 @@ api_hook_take(struct req *rq)
 	push.commit_message = message_cut(rq->a, push.commit_message);
 	answer_status(rq, 0);
 	return push_take(rq, &env, &push);
+}
+
+static const struct err *
+api_hook_take(struct req *rq)
+{
+	const struct err *e = event_take(rq);
+	enum board_hook result;
+
+	if (e != NULL)
+		result = err_kinds[e->code].http < 500 ? BOARD_HOOK_REJECTED :
+							 BOARD_HOOK_FAILED;
+	else
+		result = rq->answer.status == 204 ? BOARD_HOOK_IGNORED :
+						    BOARD_HOOK_ACCEPTED;
+	atomic_fetch_add(&rq->board->hooks[result], 1);
+	return e;
 }
 
 static const enum err_code taken[] = { ERR_UNAUTHENTICATED, ERR_RATE,

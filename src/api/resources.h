@@ -37,6 +37,7 @@
 	X(git)								\
 	X(hooks)							\
 	X(service)							\
+	X(metrics)							\
 	X(openapi)
 /* clang-format on */
 

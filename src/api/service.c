@@ -2,10 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/board.h"
 #include "api/resources.h"
 #include "core/log.h"
-#include "store/figures.h"
 #include "store/project.h"
 #include "store/runner.h"
 
@@ -116,68 +114,6 @@ api_service_health(struct req *rq)
 	if (count.online == 0)
 		health_degrade(&health, &parts[2]);
 	answer_item(rq, &health_shape, &health, 0);
-	return NULL;
-}
-
-static void
-metric(struct buf *b, const char *name, const char *type, const char *help)
-{
-	buf_printf(b, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
-}
-
-static void
-requests_write(struct buf *b, struct board *board)
-{
-	int class;
-
-	metric(b, "slipway_requests_total", "counter",
-	    "Requests served, by class of status.");
-	for (class = 2; class < 6; class ++)
-		buf_printf(b, "slipway_requests_total{class=\"%dxx\"} %lld\n",
-		    class, (long long)atomic_load(&board->requests[class]));
-	metric(b, "slipway_request_seconds_total", "counter",
-	    "Time spent serving requests.");
-	buf_printf(b, "slipway_request_seconds_total %.3f\n",
-	    (double)atomic_load(&board->busy_ms) / 1000);
-	metric(b, "slipway_worker_restarts_total", "counter",
-	    "Workers that died and were replaced.");
-	buf_printf(b, "slipway_worker_restarts_total %lld\n",
-	    (long long)atomic_load(&board->restarts));
-}
-
-static const struct err *
-api_service_metrics(struct req *rq)
-{
-	struct figures figures = { 0 };
-	const struct err *e;
-	struct buf b;
-
-	if (!rq->settings->api.metrics)
-		return err_public(ERR_NOTFOUND,
-		    "Metrics are disabled (api.metrics).");
-	e = rq->unready;
-	if (e == NULL)
-		e = figures_read(rq->db, rq->a, &figures);
-	buf_init(&b, (size_t)16 * 1024);
-	requests_write(&b, rq->board);
-	metric(&b, "slipway_database_up", "gauge",
-	    "Whether the database responds.");
-	buf_printf(&b, "slipway_database_up %d\n", e == NULL ? 1 : 0);
-	if (e == NULL) {
-		metric(&b, "slipway_deployments", "gauge",
-		    "Unfinished deployments, by status.");
-		buf_printf(&b,
-		    "slipway_deployments{status=\"pending\"} %lld\n"
-		    "slipway_deployments{status=\"running\"} %lld\n",
-		    (long long)figures.pending, (long long)figures.running);
-		metric(&b, "slipway_queue_oldest_seconds", "gauge",
-		    "Waiting time of the oldest pending deployment.");
-		buf_printf(&b, "slipway_queue_oldest_seconds %lld\n",
-		    (long long)figures.oldest_seconds);
-	}
-	answer_bytes(rq, "text/plain; version=0.0.4; charset=utf-8", b.data,
-	    b.len);
-	buf_release(&b);
 	return NULL;
 }
 
@@ -294,13 +230,6 @@ static const struct route routes[] = {
 	    .out = &project_name_shape,
 	    .list = LIST_BARE,
 	    .status = 200 },
-	{ .method = METHOD_GET,
-	    .path = "/api/metrics",
-	    .handler = api_service_metrics,
-	    .operation = "getMetrics",
-	    .summary = "Metrics for Prometheus",
-	    .status = 200,
-	    .type = "text/plain; version=0.0.4; charset=utf-8" },
 	ROUTE_END,
 };
 

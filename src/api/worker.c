@@ -82,11 +82,9 @@ schema_check(const struct worker *w, struct db *db)
 static void
 account(const struct worker *w, const struct req *rq, int64_t began)
 {
-	int64_t took = time_mono_ms() - began;
-	int class = rq->answer.status / 100;
+	const int64_t took = time_mono_ms() - began;
 
-	atomic_fetch_add(&w->board->requests[class < 6 ? class : 5], 1);
-	atomic_fetch_add(&w->board->busy_ms, took);
+	board_count(w->board, rq->answer.status, took);
 	log_info("%s %s %s %d %lld ms %s", rq->request_id, rq->in[IN_METHOD],
 	    rq->path, rq->answer.status, (long long)took, rq->who_text);
 }

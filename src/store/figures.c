@@ -17,7 +17,8 @@ static const struct stmt read_stmt = {
 	       " WHERE status = 'running') AS running,"
 	       " COALESCE((SELECT GREATEST(TIMESTAMPDIFF(SECOND, created_at,"
 	       " CURRENT_TIMESTAMP(3)), 0) FROM deployment"
-	       " WHERE status = 'pending' ORDER BY id LIMIT 1), 0)"
+	       " WHERE status = 'pending' AND turn <> 2"
+	       " ORDER BY id LIMIT 1), 0)"
 	       " AS oldest_seconds",
 	.row = figures_row,
 	.rowsize = sizeof(struct figures),

@@ -8,7 +8,8 @@
 struct figures {
 	int64_t pending;
 	int64_t running;
-	int64_t oldest_seconds; /* waiting time of the oldest pending one */
+	int64_t oldest_seconds; /* waiting time of the oldest pending one that
+				 * does not wait for approval */
 };
 
 MUSTCHECK const struct err *figures_read(struct db *, struct arena *,

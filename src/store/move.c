@@ -6,6 +6,7 @@
 #include "store/notice.h"
 #include "store/report.h"
 #include "store/store.h"
+#include "store/total.h"
 
 #define SMALL_ARENA 4096
 
@@ -252,8 +253,13 @@ static const enum notice_event event_of[STATE__MAX] = {
 static const struct err *
 announce(struct db *db, const struct move *m, enum commit_state state)
 {
-	const struct err *e;
+	const struct err *e = NULL;
 
+	if (state_kinds[m->to].is_final)
+		e = m->id != 0 ? total_ended(db, m->id) :
+				 total_ended_all(db, m->project_id, m->reason);
+	if (e != NULL)
+		return e;
 	if (m->to == STATE_SUCCESS &&
 	    (e = environment_reached(db, m->id)) != NULL)
 		return e;

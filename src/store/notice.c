@@ -6,6 +6,7 @@
 #include "store/audit.h"
 #include "store/notifier.h"
 #include "store/store.h"
+#include "store/total.h"
 
 #define SMALL_ARENA 4096
 #define ROUNDS 16 /* attempts before a claim gives up */
@@ -368,6 +369,7 @@ args_of(const struct notice *n, int64_t seconds)
 struct attempt {
 	const struct notice *notice;
 	const struct stmt *how;
+	enum notice_result result;
 	int64_t seconds;
 	const char *runner;
 	const char *fault;
@@ -380,7 +382,8 @@ attempt_body(struct db *db, void *context)
 	const struct notice_args args = args_of(t->notice, t->seconds);
 	const struct err *e;
 
-	if ((e = db_exec(db, t->how, &args, NULL)) != NULL)
+	if ((e = db_exec(db, t->how, &args, NULL)) != NULL ||
+	    (e = total_notice(db, t->notice->kind, t->result)) != NULL)
 		return e;
 	return notifier_result(db, t->notice->notifier_id, t->fault);
 }
@@ -395,7 +398,9 @@ const struct err *
 notice_sent(struct db *db, const struct notice *n)
 {
 	return attempt_store(db,
-	    (struct attempt){ .notice = n, .how = &close_one });
+	    (struct attempt){ .notice = n,
+		.how = &close_one,
+		.result = NOTICE_DELIVERED });
 }
 
 const struct err *
@@ -406,7 +411,10 @@ notice_drop(struct db *db, const struct notice *n, const char *fault)
 	if (fault == NULL)
 		return db_exec(db, &close_one, &args, NULL);
 	return attempt_store(db,
-	    (struct attempt){ .notice = n, .how = &close_one, .fault = fault });
+	    (struct attempt){ .notice = n,
+		.how = &close_one,
+		.result = NOTICE_DROPPED,
+		.fault = fault });
 }
 
 const struct err *
@@ -416,6 +424,7 @@ notice_later(struct db *db, const struct notice *n, int64_t seconds,
 	return attempt_store(db,
 	    (struct attempt){ .notice = n,
 		.how = &later,
+		.result = NOTICE_RETRIED,
 		.seconds = seconds,
 		.fault = fault });
 }
@@ -427,6 +436,7 @@ notice_postpone(struct db *db, const struct notice *n, int64_t seconds,
 	return attempt_store(db,
 	    (struct attempt){ .notice = n,
 		.how = &postpone,
+		.result = NOTICE_RETRIED,
 		.seconds = seconds,
 		.fault = fault });
 }
@@ -443,8 +453,10 @@ disable_body(struct db *db, void *context)
 		.action = "deactivateNotifier" };
 	const struct err *e;
 
-	e = notifier_disable(db, n->notifier_id, t->fault);
-	return e != NULL ? e : audit_write(db, &entry, &object);
+	if ((e = notifier_disable(db, n->notifier_id, t->fault)) != NULL ||
+	    (e = total_notice(db, n->kind, NOTICE_DROPPED)) != NULL)
+		return e;
+	return audit_write(db, &entry, &object);
 }
 
 const struct err *

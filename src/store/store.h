@@ -54,6 +54,7 @@
 	X(session)							\
 	X(step)								\
 	X(token)							\
+	X(total)							\
 	X(user)								\
 	X(variable)							\
 	X(waiting)
