@@ -14,7 +14,7 @@
 #ifndef SLIPWAY_DEPLOY_APPROVAL_H
 #define SLIPWAY_DEPLOY_APPROVAL_H
 
-#include "deploy/deploy.h"
+#include "deploy/order.h"
 #include "store/environment.h"
 
 struct approval_vote {

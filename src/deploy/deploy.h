@@ -10,43 +10,10 @@
 #ifndef SLIPWAY_DEPLOY_DEPLOY_H
 #define SLIPWAY_DEPLOY_DEPLOY_H
 
-#include "deploy/context.h"
-#include "store/deployment.h"
-#include "store/user.h"
+#include "deploy/order.h"
 
 /* Size of an arena that suffices to judge and create a deployment. */
 #define DEPLOY_WORK ((size_t)8 << 20)
-
-/* The commit that approval is given for, if the order names none: that of the
- * tag, else the newest of the branch (NULL = of the repository's HEAD). */
-struct deploy_tip {
-	bool is_missing;
-	const char *branch;
-	const char *tag;
-};
-
-/* What becomes of the deployment of a push if its branch has moved when it
- * starts. */
-enum deploy_moved {
-	DEPLOY_MOVED_CANCEL,
-	DEPLOY_MOVED_FOLLOW, /* needs a checkout, else it is ignored */
-	DEPLOY_MOVED_IGNORE,
-};
-
-struct deploy_order {
-	const struct deployment_request *sent;
-	const struct list *vars; /* struct env_var; NULL = those of `sent` */
-	const char *trigger;
-	const char *before;      /* the commit that a push replaced, or NULL */
-	const char *trigger_key; /* the trigger of a push, or NULL */
-	enum deploy_moved moved;
-	struct maybe created_by;
-	enum role role; /* of the user who set the variables */
-	/* Filled in if the environment requires approval and the order names no
-	 * commit, which is then an error without faults: the caller finds the
-	 * commit and orders again. NULL = that is a fault. */
-	struct deploy_tip *tip;
-};
 
 /* Checks the order, adds faults, and fills in the deployment as far as the
  * order is valid, in the arena. Members that have a fault already are not

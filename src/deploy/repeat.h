@@ -10,7 +10,7 @@
 #ifndef SLIPWAY_DEPLOY_REPEAT_H
 #define SLIPWAY_DEPLOY_REPEAT_H
 
-#include "deploy/deploy.h"
+#include "deploy/order.h"
 #include "store/repeat.h"
 
 /* The user who repeats a deployment. */

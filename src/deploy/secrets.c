@@ -5,7 +5,6 @@
 
 #include "core/str.h"
 #include "crypto/crypto.h"
-#include "crypto/public_key.h"
 #include "deploy/stored_secrets.h"
 #include "deploy/target.h"
 #include "deploy/variables.h"
@@ -14,10 +13,6 @@
 #define TEXT_MAX ((size_t)4 << 20)
 #define WORK_MAX ((size_t)6 << 20)
 #define PREFIX_LEN 16 /* hex digits */
-#define NO_KEY                                                                 \
-	"The project has secret variables, and the service has no key to "     \
-	"encrypt them. An administrator must run \"slipway-admin key\" and "   \
-	"reload the service."
 
 /* A value to store. */
 struct secret {
@@ -71,24 +66,6 @@ trigger_name(struct arena *a, const char *prefix, const char *key)
 	return arena_printf(a, "%s %s", prefix, key);
 }
 
-static const struct err *
-presets_fill(struct stored_secrets *stored, struct list *presets)
-{
-	struct preset *p = presets->items;
-	const struct err *e;
-	size_t i;
-
-	for (i = 0; i < presets->n; i++) {
-		if (!p[i].secret || p[i].fallback != NULL || p[i].key == NULL)
-			continue;
-		e = stored_secrets_find(stored, STORED_DEFAULTS, p[i].key,
-		    p[i].key, &p[i].sealed);
-		if (e != NULL)
-			return e;
-	}
-	return NULL;
-}
-
 /* Parses items that may have faults. */
 static const struct err *
 items_read(struct stored_secrets *stored, const struct shape *shape,
@@ -114,7 +91,7 @@ presets_read(struct stored_secrets *stored, const struct project *p,
 	if (e != NULL)
 		return e;
 	preset = out->items;
-	if ((e = presets_fill(stored, out)) != NULL)
+	if ((e = stored_secrets_fill(stored, out)) != NULL)
 		return e;
 	for (i = 0; i < out->n; i++) {
 		if (preset[i].secret && preset[i].key != NULL &&
@@ -447,7 +424,7 @@ values_seal(const struct deploy *deploy, int64_t project_id,
 	map.items = pair = arena_alloc(deploy->a, secrets->n, sizeof(*pair));
 	for (i = 0; i < secrets->n; i++) {
 		pair[i].key = one[i].key;
-		e = secrets_seal(deploy, project_id, &one[i].var,
+		e = stored_secrets_seal(deploy, project_id, &one[i].var,
 		    &pair[i].value);
 		if (e != NULL)
 			return e;
@@ -478,16 +455,6 @@ secrets_save(const struct deploy *deploy, const struct secrets *s,
 	buf_release(&defaults);
 	buf_release(&hidden);
 	return e;
-}
-
-const struct err *
-secrets_presets(struct deploy *deploy, int64_t project_id, struct list *presets)
-{
-	struct stored_secrets stored = { .deploy = deploy,
-		.a = deploy->a,
-		.project_id = project_id };
-
-	return presets_fill(&stored, presets);
 }
 
 const struct err *
@@ -524,18 +491,4 @@ secrets_trigger(struct deploy *deploy, int64_t project_id,
 			    (long long)project_id, var[i].name, index);
 	}
 	return NULL;
-}
-
-const struct err *
-secrets_seal(const struct deploy *deploy, int64_t project_id,
-    const struct env_var *var, const char **out)
-{
-	*out = var->sealed.text;
-	if (var->value == NULL)
-		return NULL;
-	if (deploy->public_key == NULL)
-		return err_public(ERR_UNAVAILABLE, NO_KEY);
-	return public_key_seal(deploy->public_key, deploy->a,
-	    stored_secrets_purpose(deploy->a, project_id, var->name),
-	    var->value, out);
 }

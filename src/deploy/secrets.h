@@ -37,9 +37,6 @@ MUSTCHECK const struct err *secrets_take(struct deploy *, struct project *,
 MUSTCHECK const struct err *secrets_save(const struct deploy *,
     const struct secrets *, int64_t project_id);
 
-/* Fills in the stored secret defaults of a project's presets. */
-MUSTCHECK const struct err *secrets_presets(struct deploy *, int64_t project_id,
-    struct list *presets);
 /* Returns the variables (struct env_var) of the trigger at `index`, with its
  * stored secrets. */
 MUSTCHECK const struct err *secrets_trigger(struct deploy *, int64_t project_id,
@@ -49,9 +46,5 @@ MUSTCHECK const struct err *secrets_trigger(struct deploy *, int64_t project_id,
  * environment stay, in the arena. */
 const char *secrets_trigger_key(struct arena *, const struct list *triggers,
     size_t index);
-/* Returns a variable's value for the dispatcher: the stored one, or else newly
- * sealed. ERR_UNAVAILABLE if there is no key to seal it. */
-MUSTCHECK const struct err *secrets_seal(const struct deploy *,
-    int64_t project_id, const struct env_var *, const char **out);
 
 #endif

@@ -5,7 +5,6 @@
 
 #include "core/str.h"
 #include "crypto/public_key.h"
-#include "deploy/secrets.h"
 #include "deploy/stored_secrets.h"
 #include "json/json.h"
 #include "store/deployment.h"
@@ -161,7 +160,8 @@ value_seal(struct deploy *deploy, const struct variable *v,
 		*out = had->sealed;
 		return NULL;
 	}
-	if ((e = secrets_seal(deploy, project_id, &var, &pair.value)) != NULL)
+	if ((e = stored_secrets_seal(deploy, project_id, &var, &pair.value)) !=
+	    NULL)
 		return e;
 	buf_init(&text, TEXT_MAX);
 	json_write_map(&text, &map);

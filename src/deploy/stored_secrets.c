@@ -10,6 +10,10 @@
 #include "store/project.h"
 
 #define WORK_MAX ((size_t)6 << 20)
+#define NO_KEY                                                                 \
+	"The project has secret variables, and the service has no key to "     \
+	"encrypt them. An administrator must run \"slipway-admin key\" and "   \
+	"reload the service."
 
 const char *
 stored_secrets_purpose(struct arena *a, int64_t project_id, const char *name)
@@ -64,6 +68,24 @@ stored_secrets_find(struct stored_secrets *stored, enum stored_kind kind,
 	return NULL;
 }
 
+const struct err *
+stored_secrets_fill(struct stored_secrets *stored, struct list *presets)
+{
+	struct preset *p = presets->items;
+	const struct err *e;
+	size_t i;
+
+	for (i = 0; i < presets->n; i++) {
+		if (!p[i].secret || p[i].fallback != NULL || p[i].key == NULL)
+			continue;
+		e = stored_secrets_find(stored, STORED_DEFAULTS, p[i].key,
+		    p[i].key, &p[i].sealed);
+		if (e != NULL)
+			return e;
+	}
+	return NULL;
+}
+
 static const struct err *
 presets_stored(struct stored_secrets *stored)
 {
@@ -103,4 +125,18 @@ stored_secrets_check(struct stored_secrets *stored, const struct preset *p,
 		    "the preset has a new pattern, which the stored secret was "
 		    "not checked against; give the value again");
 	return NULL;
+}
+
+const struct err *
+stored_secrets_seal(const struct deploy *deploy, int64_t project_id,
+    const struct env_var *var, const char **out)
+{
+	*out = var->sealed.text;
+	if (var->value == NULL)
+		return NULL;
+	if (deploy->public_key == NULL)
+		return err_public(ERR_UNAVAILABLE, NO_KEY);
+	return public_key_seal(deploy->public_key, deploy->a,
+	    stored_secrets_purpose(deploy->a, project_id, var->name),
+	    var->value, out);
 }

@@ -6,7 +6,6 @@
 #include "core/branch.h"
 #include "core/str.h"
 #include "crypto/public_key.h"
-#include "deploy/secrets.h"
 #include "deploy/shared.h"
 #include "deploy/stored_secrets.h"
 #include "json/json.h"
@@ -375,7 +374,7 @@ values_take(struct deploy *deploy, const struct environment *env,
 			    env->project_id, v[i].key),
 			.secret = true };
 		pair[out->n].key = v[i].key;
-		e = secrets_seal(deploy, env->project_id, &var,
+		e = stored_secrets_seal(deploy, env->project_id, &var,
 		    &pair[out->n++].value);
 		v[i].value = NULL;
 	}

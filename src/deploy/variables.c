@@ -2,7 +2,7 @@
 #include "deploy/variables.h"
 
 #include "core/str.h"
-#include "deploy/secrets.h"
+#include "deploy/stored_secrets.h"
 #include "json/json.h"
 #include "store/env.h"
 
@@ -100,7 +100,7 @@ vars_store(const struct deploy *deploy, int64_t project_id,
 		if (!v[i].secret)
 			continue;
 		secret.items[secret.n].key = v[i].name;
-		e = secrets_seal(deploy, project_id, &v[i],
+		e = stored_secrets_seal(deploy, project_id, &v[i],
 		    &secret.items[secret.n++].value);
 	}
 	if (e != NULL || (e = map_text(a, &open, &out->env_vars.s)) != NULL ||
@@ -195,6 +195,9 @@ variables_make(struct deploy *deploy, const struct project *p,
     const struct list *base, const struct deploy_order *order,
     struct deployment *out)
 {
+	struct stored_secrets stored = { .deploy = deploy,
+		.a = deploy->a,
+		.project_id = p->id };
 	struct list presets, given, all;
 	const struct env_rules rules = { .presets = &presets,
 		.base = base,
@@ -205,7 +208,7 @@ variables_make(struct deploy *deploy, const struct project *p,
 		return NULL; /* present, but not valid */
 	e = json_items(deploy->a, &preset_shape, p->env_presets.s, &presets);
 	if (e == NULL)
-		e = secrets_presets(deploy, p->id, &presets);
+		e = stored_secrets_fill(&stored, &presets);
 	if (e != NULL)
 		return e;
 	if (order->vars != NULL)

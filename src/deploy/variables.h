@@ -3,7 +3,7 @@
 #ifndef SLIPWAY_DEPLOY_VARIABLES_H
 #define SLIPWAY_DEPLOY_VARIABLES_H
 
-#include "deploy/deploy.h"
+#include "deploy/order.h"
 #include "store/project.h"
 
 /* Which of the roles deployer and maintainer a deployment records for a user who

@@ -13,6 +13,7 @@
 #include "crypto/crypto.h"
 #include "crypto/public_key.h"
 #include "db/db.h"
+#include "deploy/deploy.h"
 #include "deploy/repeat.h"
 #include "json/json.h"
 
