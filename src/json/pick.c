@@ -26,12 +26,18 @@ blanks(const char *p)
 	return p;
 }
 
-/* The end of a string; `p` is its opening quote. */
+/* The end of a string; `p` is its opening quote.  A quote after an odd number of
+ * backslashes belongs to the string. */
 static const char *
 string_end(const char *p)
 {
-	for (p++; *p != '"'; p++)
-		p += *p == '\\';
+	const char *first;
+
+	do {
+		p = strchr(p + 1, '"');
+		for (first = p; first[-1] == '\\'; first--)
+			;
+	} while ((p - first) % 2 != 0);
 	return p + 1;
 }
 

@@ -76,6 +76,8 @@ static const struct row {
 	{ .text = "{\"x\":\"}],\\\"number\\\":1\",\"number\":2}", .number = 2 },
 	{ .text = "{\"x\":[[{\"y\":\"\\\\\"}],{}],\"number\":-3}",
 	    .number = -3 },
+	{ .text = "{\"x\":\"\\\",\",\"number\":6}", .number = 6 },
+	{ .text = "{\"x\":\"\\\\\",\"number\":7}", .number = 7 },
 	{ .text = "{\"number\":\"5\"}" },
 	{ .text = "{\"number\":1.5}" },
 	{ .text = "{\"number\":9007199254740993}" },
