@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
 # The console's modules have correct types: TypeScript checks their JSDoc against
-# types generated from the served OpenAPI document.  All texts are in one file, and
+# types generated from the served OpenAPI document.  All texts are in one folder, and
 # nothing makes markup out of text.  SLIPWAY_JUDGES=all requires npm's packages.
 
 use strict;

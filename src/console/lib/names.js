@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: ISC
 /** Projects, environments and users, which other objects mention by id. */
 import { all } from './api.js';
+import { may } from './session.js';
 import { t } from '../texts.js';
 
 const AGE_MS = 10000;
 
 /** @type {Map<number, string>} */
 let projects = new Map();
-/** @type {Map<number, string>} */
+/** @type {Map<number, import('./types.js').User>} */
 let users = new Map();
 /** @type {Map<number, import('./types.js').Environment>} */
 let environments = new Map();
@@ -20,7 +21,7 @@ export async function load() {
 		all('/environments')]);
 	projects = new Map(projectList.map(({ id, name }) => [id, name]));
 	environments = new Map(environmentList.map((one) => [one.id, one]));
-	users = new Map(userList.map(({ id, name, username }) => [id, name ?? username]));
+	users = new Map(userList.map((one) => [one.id, one]));
 }
 
 /**
@@ -41,11 +42,27 @@ export function projectName(id) {
 	return find(projects, id) ?? t.names.project(id);
 }
 
+/** All projects, as choices of a form. */
+export function projectChoices() {
+	return [...projects].map(([id, name]) => ({ value: String(id), label: name }));
+}
+
 /**
  * @param {number | null} id null: the service itself
  */
 export function userName(id) {
-	return id === null ? t.names.service : find(users, id) ?? t.names.user(id);
+	const user = id === null ? undefined : find(users, id);
+	return user !== undefined ? user.name ?? user.username : id === null ? t.names.service : t.names.user(id);
+}
+
+/**
+ * The active users with a role, as choices of a form.
+ * @param {import('./session.js').Role} role
+ * @param {number[]} chosen users who have been chosen, whatever their role is now
+ */
+export function peopleWith(role, chosen) {
+	return [...users.values()].filter((one) => chosen.includes(one.id) || (one.status === 'active' && may(one, role)))
+		.map(({ id, name, username }) => ({ value: String(id), label: name ?? username }));
 }
 
 /**

@@ -18,6 +18,15 @@ function tab(path, label) {
 }
 
 /**
+ * What a project without a pipeline needs first.
+ * @param {number} id of the project
+ */
+export function needsPipeline(id) {
+	return el('div', { class: 'empty' }, el('p', null, t.project.needsPipeline),
+		el('a', { class: 'button primary', href: href(`/projects/${id}/pipelines/new`) }, t.pipelines.add));
+}
+
+/**
  * @param {Pick<Project, 'id' | 'name' | 'lock'>} project
  * @param {Context} context
  * @param {string} [title] of the page; default: the project's name
@@ -35,7 +44,9 @@ export function projectHead(project, context, title) {
 			el('nav', { class: 'tabs', 'aria-label': t.project.pages },
 				tab(base, t.project.overview), tab(`${base}/pipelines`, t.project.pipelines),
 				tab(`${base}/environments`, t.project.environments),
-				tab(`${base}/schedules`, t.project.schedules), tab(`${base}/settings`, t.project.settings))),
+				tab(`${base}/schedules`, t.project.schedules),
+				may(context.user, 'maintainer') && tab(`${base}/notifiers`, t.project.notifiers),
+				tab(`${base}/settings`, t.project.settings))),
 		lockNotice(project.lock, may(context.user, 'maintainer')
 			? () => context.run(() => unlock(`${base}/lock`)) : undefined),
 	];

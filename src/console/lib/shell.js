@@ -17,6 +17,7 @@ const LINKS = [
 	{ path: '/projects', label: t.nav.projects, role: 'viewer' },
 	{ path: '/deployments', label: t.nav.deployments, role: 'viewer' },
 	{ path: '/runners', label: t.nav.runners, role: 'viewer' },
+	{ path: '/notifiers', label: t.nav.notifiers, role: 'maintainer' },
 	{ path: '/variables', label: t.nav.variables, role: 'admin' },
 	{ path: '/users', label: t.nav.users, role: 'admin' },
 	{ path: '/audit', label: t.nav.audit, role: 'admin' },

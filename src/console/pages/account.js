@@ -5,6 +5,7 @@ import { confirmLoss } from '../lib/dialog.js';
 import { el } from '../lib/dom.js';
 import { form } from '../lib/form.js';
 import { refresh } from '../lib/live.js';
+import { secretNotice } from '../lib/secret.js';
 import { ROLES, may } from '../lib/session.js';
 import { ago, exact } from '../lib/time.js';
 import { t } from '../texts.js';
@@ -55,13 +56,6 @@ function newForm(context) {
 		} });
 }
 
-/** @param {string} secret */
-function shown(secret) {
-	return el('div', { class: 'notice success', role: 'status' },
-		el('p', null, el('strong', null, t.token.once), el('br'), el('code', { class: 'secret' }, secret)),
-		el('button', { onclick: () => navigator.clipboard.writeText(secret) }, t.copy));
-}
-
 /** @type {import('../lib/page.js').Page} */
 export const account = {
 	path: '/account',
@@ -72,7 +66,7 @@ export const account = {
 		el('h1', { tabindex: -1 }, t.nav.account),
 		el('p', { class: 'lead' }, t.account.signedIn(context.user.username, t.roles[context.user.role])),
 		el('h2', null, t.token.title),
-		context.state.shown !== '' && shown(context.state.shown),
+		context.state.shown !== '' && secretNotice(t.token.once, context.state.shown),
 		tokens.data.length === 0 ? el('p', { class: 'empty' }, t.token.empty) : table(tokens.data, context),
 		el('section', { class: 'card' }, el('h2', null, t.token.add), context.keep('new', () => newForm(context))),
 	],

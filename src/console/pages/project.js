@@ -4,7 +4,7 @@ import { el } from '../lib/dom.js';
 import { runChart } from '../lib/chart.js';
 import { commit, deploymentTable, ref } from '../lib/deployments.js';
 import { userName } from '../lib/names.js';
-import { projectHead } from '../lib/project.js';
+import { needsPipeline, projectHead } from '../lib/project.js';
 import { askRollback } from '../lib/rollback.js';
 import { href } from '../lib/router.js';
 import { may } from '../lib/session.js';
@@ -45,8 +45,7 @@ function environmentCard(environment, { user }) {
 function nextStep({ project, pipelines }) {
 	const id = project.id;
 	if (pipelines.data.length === 0)
-		return el('div', { class: 'empty' }, el('p', null, t.project.needsPipeline),
-			el('a', { class: 'button primary', href: href(`/projects/${id}/pipelines/new`) }, t.pipelines.add));
+		return needsPipeline(id);
 	return el('div', { class: 'empty' }, el('p', null, t.project.neverDeployed),
 		el('a', { class: 'button primary', href: href(`/projects/${id}/deploy`) }, t.board.deploy));
 }

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: ISC
 /** A project's schedules: what is deployed at which times. */
-import { post, put, remove, saver } from '../lib/api.js';
-import { confirmLoss } from '../lib/dialog.js';
 import { el } from '../lib/dom.js';
-import { form } from '../lib/form.js';
-import { refresh } from '../lib/live.js';
+import { cards, editor, fact, pauseButton, tools } from '../lib/items.js';
 import { environmentOf } from '../lib/names.js';
 import { lineValues } from '../lib/presets.js';
-import { projectHead } from '../lib/project.js';
+import { needsPipeline, projectHead } from '../lib/project.js';
 import { href } from '../lib/router.js';
 import { may } from '../lib/session.js';
 import { icon } from '../lib/status.js';
 import { exact } from '../lib/time.js';
-import { toast } from '../lib/toast.js';
 import { t } from '../texts.js';
 
 /** @typedef {import('../lib/types.js').Schedule} Schedule */
@@ -22,6 +18,9 @@ import { t } from '../texts.js';
 /** @typedef {{ list: { data: Schedule[] }, pipelines: { data: Pipeline[] },
  *   environments: { data: Environment[] }, project: import('../lib/types.js').Project }} Data */
 
+/** @type {import('../lib/items.js').Kind} */
+const KIND = { id: 'schedule', path: '/schedules', add: t.schedule.add, none: t.schedule.none,
+	name: ({ name }) => name, deleteTitle: t.schedule.deleteTitle, deleteText: t.schedule.deleteText };
 const LATE = 3; // failures in a row that deserve a warning
 
 /** @param {{ id: number, name: string }} one */
@@ -79,54 +78,15 @@ function bodyOf({ name, cron, timezone, pipelineId, environmentId, branch, envVa
 		environmentId: environmentId ? Number(environmentId) : null, envVars: lineValues(envVars) };
 }
 
-/**
- * @param {Schedule | null} s null: a new one
- * @param {Data} data
- * @param {Context} context
- */
-function editor(s, data, context) {
-	const save = s === null
-		? (/** @type {any} */ body) => post('/schedules', { projectId: data.project.id, ...body })
-		: saver(`/schedules/${s.id}`, s);
-	return form({ id: s === null ? 'new-schedule' : `schedule-${s.id}`, label: s?.name ?? t.schedule.add,
-		submit: s === null ? t.schedule.add : t.save, fields: fields(s ?? {}, data),
-		cancel: () => context.set({ open: null }),
-		send: async (values) => {
-			await save(bodyOf(values));
-			toast(t.saved);
-			context.set({ open: null });
-			refresh();
-		} });
-}
-
-/** @param {Schedule} s @param {Context} context */
-async function drop(s, context) {
-	if (await confirmLoss(t.schedule.deleteTitle(s.name), t.schedule.deleteText, t.delete))
-		context.run(() => remove(`/schedules/${s.id}`));
-}
-
-/** @param {Schedule} s @param {Context} context */
-function tools(s, context) {
-	return el('div', { class: 'actions' },
-		el('button', { 'aria-label': s.active ? t.schedule.pauseOf(s.name) : t.schedule.resumeOf(s.name),
-			onclick: () => context.run(() => put(`/schedules/${s.id}`, { active: !s.active })) },
-		s.active ? t.schedule.pause : t.schedule.resume),
-		el('button', { onclick: () => context.set({ open: s.id }), 'aria-label': t.editOf(s.name) }, t.edit),
-		el('button', { class: 'plain', onclick: () => drop(s, context),
-			'aria-label': t.deleteOf(s.name) }, t.delete));
-}
-
 /** @param {Schedule} s @param {Data} data */
 function facts(s, { pipelines }) {
-	const one = (/** @type {string} */ label, /** @type {import('../lib/dom.js').Child} */ value) =>
-		[el('dt', null, label), el('dd', null, value)];
 	return el('dl', { class: 'facts' },
-		one(t.schedule.next, s.nextAt === null ? t.schedule.never : exact(s.nextAt)),
-		one(t.schedule.cron, [el('code', null, s.cron), ' ', el('span', { class: 'faint' }, s.timezone)]),
-		one(t.deploy.pipeline, pipelines.data.find(({ id }) => id === s.pipelineId)?.name ?? t.none),
-		s.environmentId !== null && one(t.deploy.environment, environmentOf(s.environmentId)?.name ?? t.none),
-		s.branch !== null && one(t.deploy.branch, el('span', { class: 'ref' }, s.branch)),
-		s.lastDeploymentId !== null && one(t.schedule.last, el('a',
+		fact(t.schedule.next, s.nextAt === null ? t.schedule.never : exact(s.nextAt)),
+		fact(t.schedule.cron, [el('code', null, s.cron), ' ', el('span', { class: 'faint' }, s.timezone)]),
+		fact(t.deploy.pipeline, pipelines.data.find(({ id }) => id === s.pipelineId)?.name ?? t.none),
+		s.environmentId !== null && fact(t.deploy.environment, environmentOf(s.environmentId)?.name ?? t.none),
+		s.branch !== null && fact(t.deploy.branch, el('span', { class: 'ref' }, s.branch)),
+		s.lastDeploymentId !== null && fact(t.schedule.last, el('a',
 			{ href: href(`/deployments/${s.lastDeploymentId}`) }, t.deployment.title(s.lastDeploymentId))));
 }
 
@@ -136,26 +96,28 @@ function trouble({ lastError, failures }) {
 	return text !== null && el('div', { class: 'notice failed' }, icon('failed'), el('p', null, text));
 }
 
-/** @param {Schedule} s @param {Data} data @param {Context} context */
-function item(s, data, context) {
-	const editable = may(context.user, 'maintainer');
-	const open = context.state.open === s.id;
-	return el('li', { class: 'card', 'data-key': s.id },
+/**
+ * @param {Schedule} s
+ * @param {boolean} isOpen
+ * @param {Data} data
+ * @param {Context} context
+ */
+function card(s, isOpen, data, context) {
+	return [
 		el('div', { class: 'head' },
-			el('h2', null, s.name, !s.active && [' ', el('span', { class: 'badge' }, t.schedule.paused)]),
-			editable && !open && tools(s, context)),
+			el('h2', null, s.name, !s.active && [' ', el('span', { class: 'badge' }, t.paused)]),
+			may(context.user, 'maintainer') && !isOpen && tools(KIND, s, context, pauseButton(KIND, s, context))),
 		trouble(s),
-		open ? context.keep(`schedule-${s.id}`, () => editor(s, data, context)) : facts(s, data));
+		!isOpen && facts(s, data)];
 }
 
 /** @param {Data} data @param {Context} context */
-function adder(data, context) {
-	if (data.pipelines.data.length === 0)
-		return el('p', { class: 'faint' }, t.project.needsPipeline);
-	return context.state.open === 'new'
-		? el('div', { class: 'card' }, context.keep('new-schedule', () => editor(null, data, context)))
-		: el('div', { class: 'actions' },
-			el('button', { onclick: () => context.set({ open: 'new' }) }, t.schedule.add));
+function list(data, context) {
+	const add = (/** @type {any} */ body) => ({ projectId: data.project.id, ...body });
+	return cards(KIND, data.list.data, { context,
+		card: (s, isOpen) => card(s, isOpen, data, context),
+		edit: (s) => editor(KIND, s, { context, fields: fields(s ?? {}, data),
+			body: (values) => s === null ? add(bodyOf(values)) : bodyOf(values) }) });
 }
 
 /** @type {import('../lib/page.js').Page} */
@@ -171,8 +133,6 @@ export const schedules = {
 	title: (data) => t.schedule.titleOf(data.project.name),
 	view: (data, context) => [
 		projectHead(data.project, context),
-		data.list.data.length === 0 && context.state.open !== 'new' && el('p', { class: 'empty' }, t.schedule.none),
-		el('ul', { class: 'stack' }, data.list.data.map((/** @type {Schedule} */ s) => item(s, data, context))),
-		may(context.user, 'maintainer') && adder(data, context),
+		data.pipelines.data.length === 0 ? needsPipeline(data.project.id) : list(data, context),
 	],
 };

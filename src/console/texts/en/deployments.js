@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: ISC
+/** Deploying, and deployments with their logs. */
+import { count } from './count.js';
+
+export const deployments = {
+	deploy: {
+		title: 'Deploy',
+		/** @param {string} name */
+		titleOf: (name) => `Deploy ${name}`,
+		/** @param {number} id */
+		again: (id) => `Deploy ${id} again, with changes`,
+		submit: 'Deploy',
+		needsApproval: 'Someone else has to approve a deployment to this environment.',
+		choose: 'Choose…',
+		pipeline: 'Pipeline',
+		environment: 'Environment',
+		source: 'What',
+		sources: { branch: 'A branch', tag: 'A tag' },
+		branch: 'Branch',
+		branchHint: 'Type to search the branches of the Git server.',
+		tag: 'Tag', tagHint: 'Type to search the tags of the Git server.',
+		commit: 'Commit',
+		commitHint: 'Empty: the newest of the branch. Type to search the last hundred.',
+		more: 'More variables',
+		moreHint: 'One NAME=value per line.',
+		/** @param {number} id */
+		started: (id) => `Deployment ${id} is on its way`,
+	},
+
+	changes: {
+		title: 'What changes',
+		choose: 'Choose an environment to compare with what is live there.',
+		first: 'Nothing is live yet. The newest commits of the branch:',
+		unknown: 'What is live is not among the last hundred commits of this branch.',
+		/** @param {number} n */
+		count: (n) => n === 0 ? 'This is what is live.' : `${count(n, 'commit')} more than what is live:`,
+	},
+
+	deployments: {
+		title: 'Deployments',
+		empty: 'Nothing has been deployed yet.',
+		pages: 'Pages of deployments',
+		older: 'Older',
+		newest: 'Newest',
+		all: 'All deployments of this project',
+		columns: { state: 'State', project: 'Project', what: 'Deployment', who: 'By', time: 'Took', when: 'When' },
+	},
+
+	deployment: {
+		/** @param {number} id */
+		title: (id) => `Deployment ${id}`,
+		/** @param {string} state @param {string} project @param {number} id */
+		pageTitle: (state, project, id) => `${state}: ${project} #${id}`,
+		cancel: 'Cancel',
+		retry: 'Retry',
+		again: 'Deploy again with changes',
+		cancelAndRollBack: 'Cancel and roll back',
+		/** @param {number} id */
+		cancelTitle: (id) => `Cancel deployment ${id} and roll back?`,
+		cancelText: 'Its steps end at once. What is live is deployed again, ahead of everything else.',
+		rollBack: 'Roll back to this',
+		promote: 'Promote',
+		promoteTitle: 'Promote to another environment',
+		promoteHint: 'Deploys the same commit and steps with the variables of that environment. '
+			+ 'Fill in only what differs from them and from the defaults.',
+		environment: 'Environment',
+		nowhere: 'The project has no other environment. Add one, then promote.',
+		/** @param {number} id */
+		denyTitle: (id) => `Deny deployment ${id}?`,
+		denyHint: 'Whoever started it reads why.',
+		comment: 'Comment',
+		approve: 'Approve',
+		deny: 'Deny',
+		project: 'Project',
+		revision: 'Revision',
+		tag: 'Tag',
+		by: 'Started by',
+		/** @type {Record<string, string>} */
+		triggers: { manual: 'by hand', retry: 'retry', rollback: 'rollback', promotion: 'promotion',
+			webhook: 'Push', schedule: 'Schedule' },
+		approval: 'Approval',
+		/** @type {Record<string, string>} */
+		approvals: { required: 'Needed', granted: 'Approved', denied: 'Denied' },
+		/** @param {string} name */
+		decidedBy: (name) => `by ${name}`,
+		rollbackReason: 'Reason',
+		deletedEnvironment: 'Deleted',
+		took: 'Took',
+		retryOf: 'Repeats',
+		steps: 'Steps',
+		/** @param {string[]} steps */
+		stepsText: (steps) => `Durations of the steps. ${steps.join('; ')}`,
+		/** @param {number} n how many are before it */
+		place: (n) => n === 0 ? 'Next in the queue' : `${count(n, 'deployment')} before it in the queue`,
+		noLog: 'The log appears here when the deployment starts.',
+	},
+
+	chart: {
+		/** @param {number} n */
+		title: (n) => `Last ${n} runs`,
+		/** @param {number} rate @param {string} median @param {string} longest */
+		facts: (rate, median, longest) => `${rate} % succeeded · typically ${median} · at most ${longest}`,
+		/** @param {number} id @param {string} state @param {string} time */
+		run: (id, state, time) => `Deployment ${id}: ${state} in ${time}`,
+	},
+
+	log: {
+		title: 'Log',
+		label: 'Lines of the log',
+		search: 'Search the whole log',
+		noHit: 'Nothing found',
+		/** @param {number} at @param {number} n @param {boolean} busy */
+		hits: (at, n, busy) => `${at} of ${n}${busy ? '…' : ''}`,
+		previous: 'Previous hit',
+		next: 'Next hit',
+		times: 'Times',
+		time: { off: 'off', elapsed: 'elapsed', clock: 'clock' },
+		wrap: 'Wrap',
+		raw: 'Raw',
+		download: 'Download',
+		keys: 'Keys',
+		link: 'Link to this line',
+		lost: 'The connection is lost. The log continues here when it is back.',
+		empty: 'The log is empty.',
+		/** @param {number} n */
+		unseen: (n) => `${count(n, 'new line')} ↓`,
+		keyList: [
+			['j k', 'down, up'], ['g G', 'start, end'], ['/', 'search'], ['n N', 'next hit, previous hit'],
+			['l', 'link to the first line in view'], ['?', 'these keys'],
+		],
+	},
+};

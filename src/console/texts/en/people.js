@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: ISC
+/** Signing in, the own account, and users. */
+
+export const people = {
+	signIn: {
+		title: 'Sign in',
+		lead: 'Deploy with confidence from your own Git server.',
+		git: 'Continue with the Git server',
+		or: 'or',
+		token: 'API token',
+		tokenHint: 'Created under “Your account”, or with slipway-admin token add USER.',
+		submit: 'Sign in',
+		completing: 'Signing in…',
+		denied: 'The Git server did not sign you in.',
+		used: 'This sign-in link is invalid, has expired or has been used. Sign in another way.',
+		again: 'Your session has ended',
+		againText: 'Sign in again to continue. What you typed is still here.',
+		/** @param {string} id */
+		tokenName: (id) => `Console (from token ${id})`,
+	},
+
+	link: {
+		/** @param {string} name */
+		title: (name) => `Sign in as ${name}?`,
+		/** @param {string} name @param {string} role */
+		offer: (name, role) => `The link that you opened signs this browser in as ${name}. Role: ${role}.`,
+		/** @param {string} name */
+		replaces: (name) => `You are signed in as ${name}. That session ends.`,
+		warning: 'Continue only if you expected this link. What you do next happens in that user’s name.',
+		/** @param {string} name */
+		agree: (name) => `Sign in as ${name}`,
+		decline: 'Don’t sign in by this link',
+		/** @param {string} name */
+		stay: (name) => `Stay signed in as ${name}`,
+		invalid: 'This link does not work',
+		go: 'Continue',
+	},
+
+	account: {
+		/** @param {string} name @param {string} role */
+		signedIn: (name, role) => `You are signed in as ${name}. Role: ${role}.`,
+	},
+
+	token: {
+		title: 'API tokens',
+		empty: 'You have no tokens. Create one for the command line or for a CI system.',
+		add: 'Create a token',
+		name: 'Name',
+		nameHint: 'What uses it, for example “laptop” or “ci”.',
+		role: 'Role',
+		expires: 'Expires',
+		expiresHint: 'Empty: never.',
+		never: 'Never',
+		unused: 'Never used',
+		once: 'Copy the token now. It is not shown again.',
+		columns: { name: 'Name', role: 'Role', used: 'Last used', expires: 'Expires' },
+		/** @param {string} name */
+		deleteTitle: (name) => `Delete the token ${name}?`,
+		deleteText: 'Programs that use it can no longer sign in.',
+	},
+
+	user: {
+		title: 'Users',
+		add: 'Add a user',
+		username: 'User name',
+		usernameHint: 'The name at the Git server.',
+		columns: { username: 'User', email: 'Mail', role: 'Role', status: 'Status', login: 'Last sign-in' },
+		statuses: { active: 'Active', inactive: 'Inactive' },
+		/** @param {string} member @param {string} name */
+		memberOf: (member, name) => `${member} of ${name}`,
+	},
+};

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: ISC
+/** The board, and what belongs to a project. */
+
+export const projects = {
+	board: {
+		title: 'Board',
+		summary: 'Summary',
+		deploy: 'Deploy',
+		/** @param {string} name */
+		deployProject: (name) => `Deploy ${name}`,
+		nothingLive: 'Nothing is live yet',
+		/** @param {number} n */
+		running: (n) => `${n} running`,
+		/** @param {number} n */
+		waiting: (n) => `${n} waiting`,
+		/** @param {number} n */
+		moreWaiting: (n) => `+${n} waiting`,
+		/** @param {number} n */
+		failed: (n) => `${n} failed`,
+		/** @param {number} id @param {string} state */
+		deploymentState: (id, state) => `Deployment ${id}: ${state}`,
+	},
+
+	first: {
+		title: 'Welcome to slipway',
+		lead: 'Your first deployment takes three steps.',
+		/** @type {[string, string][]} */
+		steps: [
+			['Add a project', 'Name a repository of your Git server. slipway clones it; nothing changes there.'],
+			['Pick a pipeline template', 'Static site, PHP, Node, Docker… See every script first, and edit it later.'],
+			['Deploy', 'Choose a branch, answer the questions of the template, and watch the log.'],
+		],
+		ask: 'Ask a maintainer to add a project.',
+	},
+
+	projects: {
+		title: 'Projects',
+		add: 'Add a project',
+		create: 'Add and choose a pipeline',
+		search: 'Search by name',
+		empty: 'There is no project yet. Add one to deploy it.',
+		noMatch: 'No project has such a name.',
+		pages: 'Pages of projects',
+		previous: 'Previous',
+		next: 'Next',
+		/** @param {number} n @param {number} of */
+		page: (n, of) => `Page ${n} of ${of}`,
+		columns: { name: 'Name', description: 'Description', repository: 'Repository', branch: 'Branch' },
+	},
+
+	project: {
+		pages: 'Pages of the project',
+		overview: 'Overview',
+		pipelines: 'Pipelines',
+		environments: 'Environments',
+		schedules: 'Schedules',
+		notifiers: 'Notifiers',
+		settings: 'Settings',
+		/** @param {string} name */
+		settingsOf: (name) => `Settings of ${name}`,
+		general: 'General',
+		name: 'Name',
+		description: 'Description',
+		repository: 'Repository',
+		repositoryHint: 'For example https://git.example.org/team/site.git',
+		branch: 'Default branch',
+		branchHint: 'Empty: the default branch of the repository.',
+		presets: 'Presets of the deploy form',
+		presetsHint: 'What the deploy form asks. The steps see each answer as an environment variable.',
+		triggers: 'Triggers',
+		triggersHint: 'What a push starts. The Git server needs a webhook for this project.',
+		extraEnv: 'Who may set other variables',
+		extraEnvs: { nobody: 'No one', maintainers: 'Maintainers', deployers: 'Deployers' },
+		visit: 'Visit',
+		needsPipeline: 'A pipeline says how this project is deployed. Start with a template.',
+		neverDeployed: 'Everything is ready for the first deployment.',
+		readOnly: 'Maintainers can change these settings.',
+		danger: 'Lock or delete',
+		lock: 'Lock deployments',
+		delete: 'Delete the project',
+		/** @param {string} name */
+		deleteTitle: (name) => `Delete ${name}?`,
+		deleteText: 'Waiting deployments of this project are canceled. What is deployed stays where it is.',
+	},
+
+	workspace: {
+		title: 'Workspace',
+		directory: 'Directory',
+		state: 'State',
+		size: 'Size',
+		checked: 'Last seen',
+		states: {
+			not_created: 'Not created yet', empty: 'Empty', no_git: 'Not a Git repository',
+			ready: 'Ready', error: 'Unreadable',
+		},
+	},
+
+	hook: {
+		title: 'Webhook of the Git server',
+		lead: 'A push starts the triggers if the Git server sends it here, signed with a secret.',
+		renew: 'New secret',
+		renewTitle: 'Create a new secret?',
+		renewText: 'Pushes that are signed with the secret before it are rejected from now on.',
+		once: 'Copy the secret to the Git server now. It is not shown again.',
+		url: 'Address for the Git server:',
+		noUrl: 'The service does not know its own address: set api.url.',
+	},
+
+	preset: {
+		add: 'Add a preset',
+		untitled: 'New preset',
+		key: 'Variable',
+		label: 'Label',
+		type: 'Kind',
+		types: { input: 'Free text', select: 'One of several options', multiselect: 'Any of several options' },
+		options: 'Options',
+		optionsHint: 'One value=Label per line.',
+		default: 'Default',
+		pattern: 'Pattern',
+		patternHint: 'A regular expression that the whole value has to match.',
+		description: 'Hint',
+		required: 'Required',
+		secret: 'Secret: encrypted, masked in logs',
+	},
+
+	trigger: {
+		add: 'Add a trigger',
+		untitled: 'New trigger',
+		branch: 'Branch',
+		branchHint: 'A name or a pattern such as release/*.',
+		tag: 'Tag',
+		tagHint: 'A name or a pattern such as v*, instead of a branch.',
+		paths: 'Paths',
+		pathsHint: 'One pattern per line, of which the push must change a file; empty: any.',
+		supersede: 'A newer push cancels older waiting deployments',
+	},
+
+	environment: {
+		/** @param {string} name */
+		titleOf: (name) => `Environments of ${name}`,
+		none: 'Environments are the places that a project is deployed to, such as staging and production. '
+			+ 'Without any, a deployment names only a branch.',
+		add: 'Add an environment',
+		name: 'Name',
+		nameHint: 'Letters, digits, dots, dashes: production, staging, customer-a.',
+		url: 'Address',
+		urlHint: 'Where the result can be seen.',
+		branches: 'Branches',
+		branchesHint: 'Patterns such as main release/*; empty: any branch.',
+		anyBranch: 'Any',
+		approvers: 'Approvers',
+		approversHint: 'None: any maintainer. The user who deploys cannot approve.',
+		tags: 'Tags', tagsHint: 'Patterns such as v*; empty: any tag.',
+		runner: 'Runner',
+		runnerHint: 'Name or label of the runners for it; empty: any runner.',
+		approval: 'Approval',
+		approvals: {
+			none: 'Not needed',
+			required: 'Someone other than the user who deploys has to approve',
+		},
+		rollBack: 'Roll back',
+		/** @param {string} name */
+		rollBackOf: (name) => `Roll back ${name}`,
+		/** @param {string} name @param {number} id */
+		rollBackTo: (name, id) => `Roll back ${name} to deployment ${id}`,
+		rollBackToHint: 'The deployment is repeated, ahead of everything else.',
+		rollBackReason: 'Reason',
+		rollBackHint: 'What was deployed before the live deployment is deployed again, ahead of everything else.',
+		variables: 'Variables',
+		variablesHint: 'One NAME=value per line. Secret variables stay as they are.',
+		/** @param {string} name */
+		lock: (name) => `Lock ${name}`,
+		/** @param {string} name */
+		deleteTitle: (name) => `Delete the environment ${name}?`,
+		deleteText: 'Its waiting deployments are canceled. What is deployed stays where it is.',
+	},
+
+	schedule: {
+		/** @param {string} name */
+		titleOf: (name) => `Schedules of ${name}`,
+		none: 'A schedule deploys at certain times: every night, on weekdays at noon, on the first of the month.',
+		add: 'Add a schedule',
+		name: 'Name',
+		cron: 'When',
+		cronHint: 'Minute, hour, day, month, weekday: “30 4 * * mon-fri” is 04:30 on weekdays. Or @hourly to @yearly.',
+		crons: ['@hourly', '@daily', '@weekly', '@monthly', '0 4 * * *', '*/15 * * * *', '0 12 * * mon-fri'],
+		timezone: 'Time zone',
+		branchHint: 'Empty: the default branch of the project.',
+		variables: 'Variables',
+		next: 'Next run',
+		never: 'Paused',
+		last: 'Last run',
+		/** @param {number} n */
+		failures: (n) => `The last ${n} deployments of this schedule failed.`,
+		/** @param {string} name */
+		deleteTitle: (name) => `Delete the schedule ${name}?`,
+		deleteText: 'It starts no more deployments. Those that it has started stay.',
+	},
+};

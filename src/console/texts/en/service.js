@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: ISC
+/** The service itself: runners, shared variables, changes. */
+
+export const service = {
+	runner: {
+		title: 'Runners',
+		lead: 'Runners fetch commits and run the steps. Each slot runs one deployment at a time.',
+		empty: 'No runner has reported yet. Start slipway-runner; waiting deployments begin then.',
+		lockAll: 'Lock all deployments',
+		online: 'Online',
+		offline: 'Offline',
+		/** @param {number} n @param {number} of */
+		load: (n, of) => `${n} of ${of} in use`,
+		columns: { name: 'Name', state: 'State', load: 'Slots', version: 'Version', started: 'Started',
+			seen: 'Last seen' },
+	},
+
+	notifier: {
+		title: 'Notifiers',
+		/** @param {string} name */
+		titleOf: (name) => `Notifiers of ${name}`,
+		lead: 'Notifiers of a project are on its own page. Those that are added here hear of all projects.',
+		none: 'A notifier sends mail, a chat message or a signed webhook: when a deployment fails, recovers or '
+			+ 'waits for approval. Without any, the user who started a failed deployment gets mail.',
+		add: 'Add a notifier',
+		kind: 'Kind',
+		kinds: { mail: 'Mail', text: 'Chat', webhook: 'Webhook' },
+		target: 'Receiver',
+		targetHint: 'Mail: addresses, separated by commas. Chat and webhook: an https address.',
+		events: 'Events',
+		event: {
+			started: 'Started', succeeded: 'Succeeded', failed: 'Failed', recovered: 'Recovered',
+			waiting_for_approval: 'Waits for approval', locked: 'Locked',
+		},
+		environment: 'Environment',
+		anyEnvironment: 'All',
+		allProjects: 'All projects',
+		delivered: 'Last delivered',
+		test: 'Send a test',
+		/** @param {string} name */
+		testOf: (name) => `Send a test to ${name}`,
+		tested: 'A test message is on its way.',
+		renew: 'New secret',
+		/** @param {string} name */
+		renewOf: (name) => `New secret of ${name}`,
+		once: 'Copy the secret of the webhook now. It is not shown again; the one before it works for another day.',
+		/** @param {string} name */
+		deleteTitle: (name) => `Delete the notifier ${name}?`,
+		deleteText: 'Messages that it has not delivered are deleted, too.',
+	},
+
+	variable: {
+		title: 'Shared variables',
+		lead: 'Values that several projects receive. A project’s environments and presets take precedence.',
+		empty: 'There are no shared variables.',
+		add: 'Add a variable',
+		key: 'Name',
+		value: 'Value',
+		valueHint: 'Not shown while you type.',
+		isSecret: 'Secret: store it encrypted and mask it in logs',
+		secret: 'secret',
+		projects: 'Projects that receive it',
+		columns: { key: 'Name', value: 'Value', description: 'Description', projects: 'Projects' },
+		/** @param {string} name */
+		deleteTitle: (name) => `Delete the variable ${name}?`,
+		deleteText: 'Later deployments do not receive it.',
+	},
+
+	audit: {
+		title: 'Audit',
+		/** @param {string} name */
+		titleOf: (name) => `Changes of ${name}`,
+		link: 'Who changed what',
+		allProjects: 'All projects',
+		empty: 'No change has been recorded.',
+		pages: 'Pages of changes',
+		columns: { at: 'When', who: 'Who', what: 'What', changes: 'Changes' },
+		/** @type {Record<string, string>} */
+		via: { session: 'in a browser', token: 'with the token', hook: 'webhook', cli: 'slipway-admin',
+			runner: 'runner' },
+		/** @param {string} name of the operation: updateProject */
+		action: (name) => {
+			const words = name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+			return words.charAt(0).toUpperCase() + words.slice(1);
+		},
+	},
+};
