@@ -5,6 +5,7 @@
 
 use strict;
 use warnings;
+use Cpanel::JSON::XS ();
 use Digest::SHA qw(sha256_hex);
 use Slipway::API;
 use Slipway::Browser;
@@ -108,7 +109,7 @@ $page->visit("/slipway/projects/$project/deploy");
 ok($page->wait_for('#deploy'), 'the deploy form is generated from the presets');
 is($page->js('return [...new FormData(document.querySelector("#deploy"))]'
 	. '.map((entry) => entry.join("=")).join(" ")'),
-    'branch= commitHash= env.GREETING=hello env.TARGET=b'
+    'source=branch branch= commitHash= env.GREETING=hello env.TARGET=b'
 	. ' env.REGIONS=eu env.TOKEN= more=',
     'the form has the defaults of the presets');
 is($page->js('return document.querySelector("[name=\"env.TOKEN\"]").type'), 'password',
@@ -231,8 +232,51 @@ ok($page->wait_for('.facts', 'Tag v1.0'), 'so does the page of a deployment');
 $page->visit("/slipway/projects/$project/deploy?from=1");
 ok($page->wait_for('#deploy [name=tag]'), 'deploying a tag again with changes keeps the tag');
 is($page->js('return document.querySelector("#deploy [name=tag]").value'), 'v1.0', 'in a field of its own');
-is($page->js('return document.querySelector("#deploy [name=branch]")'), undef, 'instead of a branch');
+is($page->js('return document.querySelector("#deploy [name=branch]").checkVisibility()'), Cpanel::JSON::XS::false,
+    'instead of a branch');
 $db->sql("UPDATE deployment SET branch = 'main', tag = NULL WHERE id = 1");
+
+# --- the webhook of the Git server
+$page->visit("/slipway/projects/$project/settings")->click('[data-key=hook]');
+ok($page->wait_for('dialog h2', 'Create a new secret?'), 'a new secret of the webhook asks first');
+$page->click('dialog .danger');
+ok($page->wait_for('.notice', 'Copy the secret to the Git server now'), 'the secret is shown');
+is(join(' ', map { s/_.*//sr } ($page->texts('.secret'))[0]), 'whsec', 'it is one for a Git server');
+is(row('SELECT COUNT(*) FROM hook_secret'), 1, 'it is stored');
+$page->reload->wait_for('#general');
+is(scalar($page->texts('.secret')), 0, 'it is shown once');
+
+# --- notifiers
+sub notifiers { return $api->get("/api/notifiers?projectId=$project")->{json}{data} }
+$page->visit("/slipway/projects/$project/notifiers");
+ok($page->wait_for('.empty', 'A notifier sends mail'), 'a page without notifiers says what they are for');
+$page->click('main > .actions button')->type('#new-notifier [name=target]', 'http://chat.example.org/x');
+$page->js('document.querySelector("#new-notifier [name=kind]").value = "webhook"');
+$page->click('#new-notifier .primary');
+ok($page->wait_for('[data-field=target] .fault', 'https'), 'an invalid receiver is marked at its field');
+$page->clear('[name=target]')->type('[name=target]', "https://hooks.example.org/deployed\n");
+ok($page->wait_for('.notice .secret', 'whsec_'), 'a new webhook shows its secret');
+is_deeply(notifiers()->[0]{events}, [qw(failed recovered)], 'it has the usual events');
+my ($secret) = $page->texts('.secret');
+$page->click('[aria-label="New secret of hooks.example.org"]');
+ok($page->wait_until('![null, arguments[0]].includes(document.querySelector(".secret").innerText)', $secret),
+    'its secret is renewed');
+$page->click('[aria-label="Send a test to hooks.example.org"]');
+ok($page->wait_for('.toast', 'on its way'), 'a test is sent');
+is(row("SELECT GROUP_CONCAT(event) FROM notice"), 'test', 'it waits for the runner');
+$db->sql("UPDATE notifier SET last_error = 'The receiver returned 500.', version = version + 1");
+ok($page->wait_for('.notice.failed', 'The receiver returned 500.'), 'the last error is shown');
+$page->click('[aria-label="Edit hooks.example.org"]')->click('[name=events][value=started]');
+$page->click('.card .primary');
+ok(poll(60, sub { @{ notifiers()->[0]{events} } == 3 }), 'its events are edited');
+$page->click('[aria-label="Pause hooks.example.org"]');
+ok($page->wait_for('.badge', 'Paused'), 'it is paused');
+is($page->js('return document.querySelectorAll("[aria-label^=Send]").length'), 0,
+    'one that is paused sends no test');
+$page->visit('/slipway/notifiers');
+ok($page->wait_for('.facts a', 'Shop'), 'the page of all notifiers names the project');
+$page->click('[aria-label="Delete hooks.example.org"]')->click('dialog .danger');
+ok($page->wait_for('.empty'), 'a notifier is deleted');
 
 # --- two tabs
 sub settings { return $page->visit("/slipway/projects/$project/settings")->wait_for('#general') }
@@ -295,6 +339,17 @@ $api->make('/api/environments', { projectId => $project, name => 'production',
 	url => 'https://www.example.org/', approval => 'required' });
 $page->visit("/slipway/projects/$project/deploy");
 ok($page->wait_for('aside .notice', 'approve'), 'the deploy form says that an approval is needed');
+$page->visit("/slipway/projects/$project/environments")->click('[aria-label="Edit production"]');
+$page->click('[name=approvers]')->click('.card .primary');
+ok($page->wait_for('.facts', 'Approvers'), 'the approvers of an environment are chosen');
+is_deeply($api->get("/api/environments?projectId=$project")->{json}{data}[0]{approvers},
+    [$api->get('/api/auth/info')->{json}{id}], 'they are the users that were checked');
+$page->visit('/slipway/audit')->click("tbody a[href\$='/projects/$project/environments']");
+ok($page->wait_for('.card h2', 'production'), 'an entry of the audit log links to its object');
+$page->visit('/slipway/audit');
+$page->js('const s = document.querySelector(".filter"); s.value = arguments[0];'
+    . ' s.dispatchEvent(new Event("change"))', "$project") if $page->wait_for('.filter');
+ok($page->wait_for('h1', 'Changes of Shop'), 'the audit log is narrowed to a project');
 $api->make('/api/environments', { projectId => $project, name => 'staging' });
 $page->visit("/slipway/projects/$project/deploy?branch=main");
 ok($page->wait_for('#deploy'), 'the deploy form offers two environments');
@@ -308,9 +363,9 @@ is($page->js('return document.querySelector("[name=environmentId]").value'), '',
     'the draft does not override what the link says');
 $api->make('/api/variables', { key => 'HOST', value => 'www', projects => [$project] });
 my @pages = ('/', '/projects', '/projects/new', '/pipelines/1', '/deployments', '/users', '/variables',
-	'/account', '/runners', '/audit', '/nowhere', map { "/projects/$project$_" } '', '/deploy',
+	'/account', '/runners', '/notifiers', '/audit', '/nowhere', map { "/projects/$project$_" } '', '/deploy',
 	'/pipelines', '/pipelines/new',
-	'/environments', '/schedules', '/settings');
+	'/environments', '/schedules', '/notifiers', '/settings');
 for my $path (@pages) {
 	$page->emulate('prefers-color-scheme' => 'light')->size(1280, 800)->visit("/slipway$path");
 	$page->wait_for('h1');
@@ -414,6 +469,17 @@ ok($page->wait_for('aside', '2 commits more than what is live'), 'the deploy for
 is_deeply([$page->texts('.commits .subject')], ['Change 4', 'Change 3'], 'and lists them, newest first');
 is($page->js('return [...document.querySelectorAll("#branches option")].map((o) => o.value).join()'), 'main',
     'it suggests the branches of the Git server');
+$repo->tag('v2', $hash[2]);
+$page->reload;
+ok($page->wait_until('document.querySelector("#tags option")?.value === "v2"'), 'and the tags');
+$page->js('const s = document.querySelector("[name=source]"); s.value = "tag";'
+    . ' s.dispatchEvent(new Event("change", { bubbles: true }))');
+$page->type('[name=tag]', "v2\t");
+ok($page->wait_for('aside', '1 commit more than what is live'), 'a tag stands for its commit');
+$page->click('#deploy .primary');
+ok($page->wait_until('/deployments.\d+$/.test(location.pathname)'), 'a tag is deployed');
+is(row('SELECT CONCAT_WS(" ", tag, branch) FROM deployment ORDER BY id DESC LIMIT 1'), 'v2',
+    'instead of a branch');
 
 $page->stop;
 done_testing;

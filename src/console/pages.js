@@ -7,6 +7,7 @@ import { deploy } from './pages/deploy.js';
 import { deployment } from './pages/deployment.js';
 import { deployments } from './pages/deployments.js';
 import { environments } from './pages/environments.js';
+import { notifiers, projectNotifiers } from './pages/notifiers.js';
 import { pipeline } from './pages/pipeline.js';
 import { newPipeline, pipelines } from './pages/pipelines.js';
 import { project } from './pages/project.js';
@@ -20,4 +21,5 @@ import { variables } from './pages/variables.js';
 
 /** @type {import('./lib/page.js').Page[]} */
 export const pages = [board, projects, newProject, project, deploy, pipelines, newPipeline, pipeline,
-	environments, schedules, settings, deployments, deployment, account, users, variables, runners, audit, signIn];
+	environments, schedules, projectNotifiers, settings, deployments, deployment, account, users, variables,
+	runners, notifiers, audit, signIn];

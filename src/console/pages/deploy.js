@@ -6,8 +6,8 @@ import { draw, el } from '../lib/dom.js';
 import { form } from '../lib/form.js';
 import { lockNotice } from '../lib/lock.js';
 import { lineValues, otherLines, presetFields, presetValues } from '../lib/presets.js';
-import { projectHead } from '../lib/project.js';
-import { go, href } from '../lib/router.js';
+import { needsPipeline, projectHead } from '../lib/project.js';
+import { go } from '../lib/router.js';
 import { isolated, subject } from '../lib/deployments.js';
 import { icon } from '../lib/status.js';
 import { toast } from '../lib/toast.js';
@@ -18,8 +18,9 @@ import { t } from '../texts.js';
 /** @typedef {import('../lib/types.js').Environment} Environment */
 /** @typedef {import('../lib/types.js').Pipeline} Pipeline */
 
-/** The suggestions of both pickers; filled when the Git server has answered. */
+/** The suggestions of the pickers; filled when the Git server has answered. */
 const branchList = el('datalist', { id: 'branches' });
+const tagList = el('datalist', { id: 'tags' });
 const commitList = el('datalist', { id: 'commits' });
 
 /**
@@ -33,7 +34,8 @@ function start(data, { query, state }) {
 		pipeline: from?.pipelineId ?? data.pipelines.data[0]?.id,
 		environment: query.get('environment') ?? from?.environmentId
 			?? (environments.length === 1 ? environments[0].id : ''),
-		tag: from?.tag ?? null,
+		source: from?.tag ? 'tag' : 'branch',
+		tag: from?.tag ?? '',
 		branch: from?.tag ? '' : from?.branch ?? data.project.defaultBranch ?? state.branch ?? '',
 		commit: from?.commitHash ?? '',
 		vars: from?.envVars ?? {},
@@ -61,12 +63,19 @@ async function loadCommits(context, branch) {
 	}
 }
 
-/** @param {Context} context */
-async function loadBranches(context) {
+/**
+ * Fills the suggestions of a picker with the names that the Git server knows; they
+ * stay in the state, for their commits.
+ * @param {'branches' | 'tags'} kind
+ * @param {HTMLElement} list
+ * @param {Context} context
+ */
+async function loadNames(kind, list, context) {
 	try {
-		const { data } = await get(`/git/branches?projectId=${context.params.id}&limit=100`,
+		const { data } = await get(`/git/${kind}?projectId=${context.params.id}&limit=100`,
 			{ signal: context.signal });
-		draw(branchList, data.map((/** @type {any} */ one) => el('option', { value: one.name })));
+		draw(list, data.map((/** @type {any} */ one) => el('option', { value: one.name })));
+		context.set({ [kind]: data });
 	} catch (error) {
 		context.set({ gitProblem: error instanceof Error ? error.message : '' });
 	}
@@ -103,9 +112,12 @@ function sourceFields(data, values, context) {
 			options: [{ value: '', label: t.deploy.choose }, ...environments.map(named)],
 			props: { onchange: (/** @type {Event} */ event) => context.set({ environment:
 				/** @type {HTMLSelectElement} */ (event.target).value }) } },
-		values.tag !== null && { name: 'tag', label: t.deploy.tag, required: true, value: values.tag,
-			hint: t.deploy.tagHint },
-		values.tag === null && { name: 'branch', label: t.deploy.branch, type: 'custom', hint: t.deploy.branchHint,
+		{ name: 'source', label: t.deploy.source, type: 'select', value: values.source,
+			options: Object.entries(t.deploy.sources).map(([value, label]) => ({ value, label })) },
+		{ name: 'tag', label: t.deploy.tag, type: 'custom', hint: t.deploy.tagHint,
+			control: picker({ name: 'tag', value: values.tag, list: 'tags',
+				changed: (tag) => context.set({ tag }) }) },
+		{ name: 'branch', label: t.deploy.branch, type: 'custom', hint: t.deploy.branchHint,
 			control: picker({ name: 'branch', value: values.branch, list: 'branches',
 				changed: (branch) => loadCommits(context, branch) }) },
 		{ name: 'commitHash', label: t.deploy.commit, type: 'custom', hint: t.deploy.commitHint,
@@ -113,6 +125,19 @@ function sourceFields(data, values, context) {
 				changed: (commit) => context.set({ commit }) }) },
 	];
 	return fields.filter((field) => field !== false);
+}
+
+/**
+ * Shows the picker of what is deployed, in place of the other.
+ * @param {HTMLFormElement} form
+ * @param {string} source
+ */
+function choose(form, source) {
+	for (const name of ['branch', 'tag']) {
+		const row = /** @type {HTMLElement} */ (form.querySelector(`[data-field=${name}]`));
+		row.hidden = name !== source;
+		/** @type {HTMLInputElement} */ (row.querySelector('input')).disabled = row.hidden;
+	}
 }
 
 /**
@@ -139,9 +164,10 @@ function deployForm(data, context) {
 	const values = start(data, context);
 	const { envPresets } = data.project;
 	context.state.environment = String(values.environment);
-	context.state.commit = values.commit;
+	Object.assign(context.state, { commit: values.commit, source: values.source, tag: values.tag });
 	queueMicrotask(() => {
-		loadBranches(context);
+		loadNames('branches', branchList, context);
+		loadNames('tags', tagList, context);
 		loadCommits(context, values.branch);
 	});
 	const node = form({ id: 'deploy', label: t.deploy.title, submit: t.deploy.submit,
@@ -154,7 +180,14 @@ function deployForm(data, context) {
 			toast(t.deploy.started(made.id));
 			go(`/deployments/${made.id}`);
 		} });
-	node.append(branchList, commitList);
+	node.append(branchList, tagList, commitList);
+	choose(node, values.source);
+	node.addEventListener('change', ({ target }) => {
+		if (target instanceof HTMLSelectElement && target.name === 'source') {
+			choose(node, target.value);
+			context.set({ source: target.value });
+		}
+	});
 	return node;
 }
 
@@ -188,16 +221,26 @@ function obstacles(environment) {
 }
 
 /**
+ * The commit that the form names; empty: the newest of the branch.
+ * @param {Context} context
+ * @returns {string}
+ */
+function chosenCommit({ state: { source, tag, tags, commit } }) {
+	const named = source === 'tag' ? tags.find((/** @type {any} */ one) => one.name === tag) : undefined;
+	return named?.commitHash ?? commit;
+}
+
+/**
  * @param {any} data
  * @param {Context} context
  */
 function whatChanges(data, context) {
-	const { gitProblem, environment, commits, commit } = context.state;
+	const { gitProblem, environment, commits } = context.state;
 	if (gitProblem)
 		return el('p', { class: 'summary' }, gitProblem);
 	if (data.environments.data.length > 0 && environment === '')
 		return el('p', { class: 'faint' }, t.changes.choose);
-	return changes(commits, commit, live(data, context));
+	return changes(commits, chosenCommit(context), live(data, context));
 }
 
 /** @param {Context} context */
@@ -219,8 +262,7 @@ function sources({ params: { id }, query }) {
 function content(data, context) {
 	const { id } = data.project;
 	if (data.pipelines.data.length === 0)
-		return el('div', { class: 'empty' }, el('p', null, t.project.needsPipeline),
-			el('a', { class: 'button primary', href: href(`/projects/${id}/pipelines/new`) }, t.pipelines.add));
+		return needsPipeline(id);
 	return el('div', { class: 'split' },
 		el('div', { class: 'card' }, context.keep('form', () => deployForm(data, context))),
 		el('aside', { class: 'card', 'aria-live': 'polite' }, el('h2', null, t.changes.title),
@@ -230,7 +272,7 @@ function content(data, context) {
 /** @type {import('../lib/page.js').Page} */
 export const deploy = {
 	path: '/projects/:id/deploy',
-	state: { commits: null, commit: '', environment: '', gitProblem: '' },
+	state: { commits: null, commit: '', environment: '', gitProblem: '', source: 'branch', tag: '', tags: [] },
 	sources,
 	title: (data) => t.deploy.titleOf(data.project.name),
 	view: (data, context) => [

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: ISC
 /** A project's settings, edited in place. */
-import { remove, saver } from '../lib/api.js';
+import { put, remove, saver } from '../lib/api.js';
 import { confirmLoss } from '../lib/dialog.js';
 import { el } from '../lib/dom.js';
 import { form } from '../lib/form.js';
@@ -9,6 +9,7 @@ import { askLock } from '../lib/lock.js';
 import * as names from '../lib/names.js';
 import { projectHead } from '../lib/project.js';
 import { go, href } from '../lib/router.js';
+import { secretNotice } from '../lib/secret.js';
 import { may } from '../lib/session.js';
 import { ago, size } from '../lib/time.js';
 import { toast } from '../lib/toast.js';
@@ -53,6 +54,31 @@ function workspace({ workspaceStatus: w, projectDir }) {
 }
 
 /** @param {Project} project @param {Context} context */
+async function renewHook(project, context) {
+	if (await confirmLoss(t.hook.renewTitle, t.hook.renewText, t.hook.renew))
+		await context.run(async () =>
+			context.set({ hook: await put(`/projects/${project.id}/hook-secret`, undefined) }));
+}
+
+/** @param {string | null} url */
+function hookUrl(url) {
+	return url === null ? [el('br'), t.hook.noUrl] : [el('br'), t.hook.url, ' ', el('code', { class: 'secret' }, url)];
+}
+
+/**
+ * How the Git server reports pushes.
+ * @param {Project} project
+ * @param {Context} context
+ */
+function hook(project, context) {
+	const shown = context.state.hook;
+	return el('section', { class: 'card' }, el('h2', null, t.hook.title), el('p', { class: 'faint' }, t.hook.lead),
+		shown !== null && secretNotice(t.hook.once, shown.secret, hookUrl(shown.url)),
+		el('div', { class: 'actions' }, el('button', { 'data-key': 'hook', onclick: () => renewHook(project, context) },
+			t.hook.renew)));
+}
+
+/** @param {Project} project @param {Context} context */
 async function drop(project, context) {
 	if (await confirmLoss(t.project.deleteTitle(project.name), t.project.deleteText, t.delete)
 	    && await context.run(() => remove(`/projects/${project.id}`)))
@@ -72,6 +98,7 @@ function danger(project, context) {
 /** @type {import('../lib/page.js').Page} */
 export const settings = {
 	path: '/projects/:id/settings',
+	state: { hook: null },
 	sources: ({ params: { id } }) => ({
 		project: `/projects/${id}`,
 		pipelines: `/pipelines?projectId=${id}&limit=100`,
@@ -85,7 +112,8 @@ export const settings = {
 				context.keep('general', () => generalForm(project))),
 			el('section', { class: 'card' }, context.keep('presets', () => presetsForm(project))),
 			el('section', { class: 'card' }, context.keep('triggers', () =>
-				triggersForm(project, pipelines.data, environments.data)))],
+				triggersForm(project, pipelines.data, environments.data))),
+			hook(project, context)],
 		workspace(project),
 		may(context.user, 'maintainer') && danger(project, context),
 	],

@@ -84,8 +84,8 @@ sub branch {
 }
 
 sub tag {
-	my ($self, $name) = @_;
-	$self->git('push', '-q', '-f', 'bare', "HEAD:refs/tags/$name");
+	my ($self, $name, $hash) = @_;
+	$self->git('push', '-q', '-f', 'bare', (defined $hash ? $hash : 'HEAD') . ":refs/tags/$name");
 	return $self;
 }
 
