@@ -170,6 +170,13 @@ ok(held(1), 'a client cannot pretend that it has waited');
 $marked->close;
 ok(held(0), 'slipway-live drops a request whose client has gone');
 
+# --- whether it runs
+sub live_health { return $api->get('/api/health')->{json} }
+sub doctor { return (run_cmd(program('slipway-admin'), '-c', $api->conf_file, 'doctor'))[1] }
+is_deeply((grep { $_->{name} eq 'live' } @{ live_health()->{components} })[0],
+    { name => 'live', status => 'ok', detail => undef }, 'the health of the service includes slipway-live');
+like(doctor(), qr/^ok     slipway-live: it runs$/m, 'so does slipway-admin doctor');
+
 # --- outages
 my @held = (ask("/$next/log?offset=6&wait=20"), waits_for("/$next?wait=20"));
 ok(held(2), 'requests wait before MariaDB stops');
@@ -190,6 +197,11 @@ is("$got->{status} $got->{json}{code}", '503 unavailable', 'without slipway-live
 like($got->{json}{detail}, qr/slipway-live is not running .* without "wait"/, 'the error says what to do');
 is($got->{headers}{'retry-after'}, 5, 'the error says when to try again');
 is($got->{json}{requestId}, $got->{headers}{'x-request-id'}, 'the error has the id of the request');
+is_deeply((grep { $_->{name} eq 'live' } @{ live_health()->{components} })[0], { name => 'live', status => 'down',
+	detail => 'Requests cannot wait for changes. Start slipway-live.' }, 'the health says what does not run');
+is(live_health()->{status}, 'degraded', 'the service is degraded');
+like(doctor(), qr/^note   slipway-live: \S+live\.sock: .*: start slipway-live/m,
+    'slipway-admin doctor says what to do');
 is($api->get("/api/deployments/$next/log?offset=6&wait=20")->{body}, 'again',
     'without slipway-live a reader gets present bytes');
 is($api->get("/api/deployments/$next?wait=20")->{status}, 200,

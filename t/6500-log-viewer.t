@@ -13,7 +13,7 @@ use Test::More;
 
 my $all = Slipway::Whole->start(runner => "[runner]\nslots = 2\n");
 my $api = $all->api;
-my $live_pid = $api->start_live;
+my $live_pid = $api->live_pid;
 my $project = $all->project(make_repo(tempdir() . '/repo'));
 my $page = Slipway::Browser->start(origin => $api->url, certificate => $api->cacert);
 $page->pardon(qr/favicon\.ico/); # which the browser wants beside a file that is no page
@@ -161,6 +161,16 @@ $page->click('.log-new');
 ok(sees('tick 120.'), 'the button goes to the end');
 ok($page->wait_gone('.log-new'), 'the button vanishes');
 
+$page->js(<<'JS');
+	const pane = document.querySelector('.log-pane');
+	pane.scrollTop -= 40;
+	pane.scrollTop = pane.scrollHeight;
+	document.querySelector('.log-bar').style.paddingTop = '60px';
+JS
+tick(125);
+ok(sees('tick 125.'), 'the view follows the log when something appears above it');
+$page->js('document.querySelector(".log-bar").style.paddingTop = ""');
+
 # --- a connection that is lost
 stop_process($api->nginx_pid);
 ok($page->wait_for('.log-lost'), 'a lost connection is shown');
@@ -291,6 +301,14 @@ stop_process($live_pid);
 $streamed = $all->post(pipelineId => $quick, projectId => $project, environmentId => $staging);
 ok($page->wait_for("tr[data-key=\"$streamed\"]", 'Succeeded'),
     'without the stream, the page follows at intervals');
+$running = $all->post(projectId => $project, pipelineId => $slow, environmentId => $staging);
+$page->visit("/slipway/deployments/$running");
+tick(10);
+ok(sees('tick 10.'), 'without slipway-live, the log of a running deployment is shown');
+tick(20);
+ok(sees('tick 20.'), 'and grows');
+ok($page->wait_gone('.log-lost'), 'the connection is not lost');
+tick(400);
 $page->cdp('Page.removeScriptToEvaluateOnNewDocument', identifier => $script);
 
 sign_in('vic', 'viewer');

@@ -129,6 +129,7 @@ sub hook_url {
 conf_is("${sound}[api]\nurl = https://ci.example.org\n");
 ($code, $out, $err) = demo('--reload');
 is($code, 0, 'demo --reload succeeds') or diag($out, $err);
+like($out, qr/^ok +slipway-live/m, 'its slipway-live runs');
 like($out, qr/^ok +database/m, 'demo --reload prints the result of doctor');
 unlike($out, qr/^FAULT/m, 'doctor finds no fault');
 ok(poll(60, sub { hook_url() =~ m{"https://ci\.example\.org/api/hooks/1"} }),

@@ -669,7 +669,7 @@ reload_demo() {
 	read -r place _ <demo/place
 	conf=$place/etc/slipway.conf
 	admin=$place/usr/sbin/slipway-admin
-	for name in api runner nginx; do
+	for name in api live runner nginx; do
 		alive "$place/run/$name.pid" || die "the demo's $name is not running; see $logs/$name.log"
 	done
 	if ! { "$admin" -c "$conf" check && nginx -t -c "$place/etc/nginx.conf"; } >"$log" 2>&1; then

@@ -4,6 +4,7 @@
 
 #include "api/resources.h"
 #include "core/log.h"
+#include "core/serve.h"
 #include "store/project.h"
 #include "store/runner.h"
 
@@ -59,8 +60,8 @@ static const struct shape component_shape = {
 static const char *const health_statuses[] = { "ok", "degraded", NULL };
 static const struct field health_fields[] = {
 	H(status, 0, .values = health_statuses, .named = "HealthStatus",
-	    .doc = "ok, or degraded while no runner is online; a failure "
-		   "returns 503."),
+	    .doc = "ok, or degraded while no runner is online or slipway-live "
+		   "does not run; a failure returns 503."),
 	H(version, 0, .doc = "Version of the service."),
 	H(components, 0, .shape = &component_shape,
 	    .doc = "Parts of the service."),
@@ -75,13 +76,14 @@ static const struct shape health_shape = {
 	.doc = "Health of the service.",
 };
 
-/* The service accepts work that no runner takes. */
+/* The service works in part. */
 static void
-health_degrade(struct health *health, struct component *runners)
+health_degrade(struct health *health, struct component *part,
+    const char *detail)
 {
 	health->status = "degraded";
-	runners->status = "down";
-	runners->detail = "No runner is online. Start slipway-runner.";
+	part->status = "down";
+	part->detail = detail;
 }
 
 static const struct err *
@@ -91,11 +93,12 @@ api_service_health(struct req *rq)
 		{ .name = "api", .status = "ok" },
 		{ .name = "database", .status = "ok" },
 		{ .name = "runners", .status = "ok" },
+		{ .name = "live", .status = "ok" },
 	};
 	struct runner_count count;
 	struct health health = { .status = "ok",
 		.version = SLIPWAY_VERSION,
-		.components = { .items = parts, .n = 3 },
+		.components = { .items = parts, .n = 4 },
 		.runners = { .items = &count, .n = 1 } };
 	const struct err *e = rq->unready;
 
@@ -112,7 +115,11 @@ api_service_health(struct req *rq)
 			"it does not respond");
 	}
 	if (count.online == 0)
-		health_degrade(&health, &parts[2]);
+		health_degrade(&health, &parts[2],
+		    "No runner is online. Start slipway-runner.");
+	if (serve_try(rq->settings->api.live_socket) != 0)
+		health_degrade(&health, &parts[3],
+		    "Requests cannot wait for changes. Start slipway-live.");
 	answer_item(rq, &health_shape, &health, 0);
 	return NULL;
 }

@@ -66,10 +66,39 @@ serve_log(const struct serve *s, const struct settings *settings)
 		(settings->log.debug ? (unsigned)LOG_DEBUGGING : 0));
 }
 
+static bool
+address_set(const char *path, struct sockaddr_un *out)
+{
+	*out = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	if (strlen(path) >= sizeof(out->sun_path))
+		return false;
+	(void)memcpy(out->sun_path, path, strlen(path) + 1);
+	return true;
+}
+
+int
+serve_try(const char *path)
+{
+	struct sockaddr_un sun;
+	int fd, rc = 0;
+
+	if (!address_set(path, &sun))
+		return ENAMETOOLONG;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd == -1)
+		return errno;
+	/* EAGAIN: its queue of connections is full */
+	if (connect(fd, (const struct sockaddr *)&sun, sizeof(sun)) == -1 &&
+	    errno != EAGAIN)
+		rc = errno;
+	(void)close(fd);
+	return rc;
+}
+
 /* Removes the socket of an earlier process, unless a process still serves
  * it. */
 static const struct err *
-stale_remove(const struct sockaddr_un *sun, int fd)
+stale_remove(const struct sockaddr_un *sun)
 {
 	struct stat st;
 
@@ -78,8 +107,7 @@ stale_remove(const struct sockaddr_un *sun, int fd)
 	if (!S_ISSOCK(st.st_mode))
 		return err_public(ERR_CONFIG, "%s exists and is not a socket",
 		    sun->sun_path);
-	if (connect(fd, (const struct sockaddr *)sun, sizeof(*sun)) == 0 ||
-	    errno == EAGAIN)
+	if (serve_try(sun->sun_path) == 0)
 		return err_public(ERR_CONFIG,
 		    "%s: another process serves this socket", sun->sun_path);
 	if (unlink(sun->sun_path) == -1 && errno != ENOENT)
@@ -107,24 +135,20 @@ owner_set(const char *path, mode_t mode, const char *group)
 const struct err *
 serve_listen(const char *path, mode_t mode, const char *group, int *out)
 {
-	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	struct sockaddr_un sun;
 	const struct err *e;
 	mode_t mask;
-	int fd = -1, probe = -1, rc;
+	int fd, rc;
 
 	*out = -1;
-	if (strlen(path) >= sizeof(sun.sun_path))
+	if (!address_set(path, &sun))
 		return err_public(ERR_CONFIG, "%s is longer than %zu bytes",
 		    path, sizeof(sun.sun_path) - 1);
-	(void)memcpy(sun.sun_path, path, strlen(path) + 1);
-	probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if ((e = stale_remove(&sun)) != NULL)
+		return e;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (probe == -1 || fd == -1) {
-		e = err_errno("socket");
-		goto out;
-	}
-	if ((e = stale_remove(&sun, probe)) != NULL)
-		goto out;
+	if (fd == -1)
+		return err_errno("socket");
 	mask = umask(0177);
 	rc = bind(fd, (const struct sockaddr *)&sun, sizeof(sun));
 	(void)umask(mask);
@@ -143,8 +167,6 @@ serve_listen(const char *path, mode_t mode, const char *group, int *out)
 out:
 	if (fd != -1)
 		(void)close(fd);
-	if (probe != -1)
-		(void)close(probe);
 	return e;
 }
 

@@ -32,6 +32,9 @@ void serve_log(const struct serve *, const struct settings *);
  * another process serves the socket. */
 MUSTCHECK const struct err *serve_listen(const char *path, mode_t mode,
     const char *group, int *out);
+/* Whether a process serves that unix socket: 0, or the errno of the attempt to
+ * connect. */
+int serve_try(const char *path);
 /* If the process runs as root, switches to that account for good, unless it is
  * root. ERR_CONFIG if it is NULL or unknown. */
 MUSTCHECK const struct err *serve_as(const char *user);

@@ -54,7 +54,12 @@ export class Pane {
 			if (event.deltaY < 0)
 				this.follows = false;
 		}, { passive: true });
-		this.resizes = new ResizeObserver(() => this.update());
+		/** The height that the rows were laid out for. */
+		this.height = 0;
+		this.resizes = new ResizeObserver(() => {
+			this.height = this.element.clientHeight;
+			this.update();
+		});
 		this.resizes.observe(this.element);
 	}
 
@@ -189,7 +194,9 @@ export class Pane {
 	// --- what moves
 
 	#scrolled() {
-		this.follows = this.isAtEnd;
+		// What is shown above the pane can make it smaller: then the user has not moved.
+		if (this.element.clientHeight === this.height)
+			this.follows = this.isAtEnd;
 		if (!this.#isCovered)
 			this.#cover();
 		clearTimeout(this.rest);

@@ -9,8 +9,12 @@ import { t } from '../texts.js';
 
 const CACHED_BLOCKS = Math.floor(16 * 2 ** 20 / BLOCK);
 const WAIT_S = 20;
+const POLL_MS = 2000; // where nothing waits
 const SHORT_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 20000;
+
+/** A request that waits: too many do, or what holds them does not run. */
+const REJECTED = new Set([429, 503]);
 
 /** @typedef {{ lines: number }} Growth how many lines came, as far as that is known */
 
@@ -146,8 +150,23 @@ export class LogSource {
 			await this.#retry(() => this.#receive());
 	}
 
+	/**
+	 * What follows, as soon as there is something. Requests that wait can be rejected
+	 * while others succeed; then the log is read at intervals.
+	 */
+	async #next() {
+		try {
+			return await this.#fetch(`?offset=${this.size}&wait=${WAIT_S}`);
+		} catch (error) {
+			if (!(error instanceof Problem) || !REJECTED.has(error.status))
+				throw error;
+		}
+		await pause(POLL_MS, this.signal);
+		return this.#fetch(`?offset=${this.size}`);
+	}
+
 	async #receive() {
-		const response = await this.#fetch(`?offset=${this.size}&wait=${WAIT_S}`);
+		const response = await this.#next();
 		const size = this.#readState(response);
 		if (size - this.size > BLOCK) {
 			// Too much to be worth reading before it is looked at.

@@ -100,6 +100,7 @@ sub start_api {
 }
 
 # Starts slipway-live, for streams of events and requests that wait; its process id.
+sub live_pid { my ($self) = @_; return $self->{live} }
 sub start_live {
 	my ($self) = @_;
 	$self->{live} = start_process({ name => "slipway-live-$self->{n}" },
