@@ -197,8 +197,10 @@ is("$got->{status} $got->{json}{code}", '503 unavailable', 'without slipway-live
 like($got->{json}{detail}, qr/slipway-live is not running .* without "wait"/, 'the error says what to do');
 is($got->{headers}{'retry-after'}, 5, 'the error says when to try again');
 is($got->{json}{requestId}, $got->{headers}{'x-request-id'}, 'the error has the id of the request');
-is_deeply((grep { $_->{name} eq 'live' } @{ live_health()->{components} })[0], { name => 'live', status => 'down',
-	detail => 'Requests cannot wait for changes. Start slipway-live.' }, 'the health says what does not run');
+is_deeply((grep { $_->{name} eq 'live' } @{ live_health()->{components} })[0],
+    { name => 'live', status => 'down',
+	detail => 'Requests cannot wait for changes. Start slipway-live.' },
+    'the health says what does not run');
 is(live_health()->{status}, 'degraded', 'the service is degraded');
 like(doctor(), qr/^note   slipway-live: \S+live\.sock: .*: start slipway-live/m,
     'slipway-admin doctor says what to do');

@@ -232,8 +232,8 @@ ok($page->wait_for('.facts', 'Tag v1.0'), 'so does the page of a deployment');
 $page->visit("/slipway/projects/$project/deploy?from=1");
 ok($page->wait_for('#deploy [name=tag]'), 'deploying a tag again with changes keeps the tag');
 is($page->js('return document.querySelector("#deploy [name=tag]").value'), 'v1.0', 'in a field of its own');
-is($page->js('return document.querySelector("#deploy [name=branch]").checkVisibility()'), Cpanel::JSON::XS::false,
-    'instead of a branch');
+is($page->js('return document.querySelector("#deploy [name=branch]").checkVisibility()'),
+    Cpanel::JSON::XS::false, 'instead of a branch');
 $db->sql("UPDATE deployment SET branch = 'main', tag = NULL WHERE id = 1");
 
 # --- the webhook of the Git server
@@ -363,8 +363,8 @@ is($page->js('return document.querySelector("[name=environmentId]").value'), '',
     'the draft does not override what the link says');
 $api->make('/api/variables', { key => 'HOST', value => 'www', projects => [$project] });
 my @pages = ('/', '/projects', '/projects/new', '/pipelines/1', '/deployments', '/users', '/variables',
-	'/account', '/runners', '/notifiers', '/audit', '/nowhere', map { "/projects/$project$_" } '', '/deploy',
-	'/pipelines', '/pipelines/new',
+	'/account', '/runners', '/notifiers', '/audit', '/nowhere', map { "/projects/$project$_" } '',
+	'/deploy', '/pipelines', '/pipelines/new',
 	'/environments', '/schedules', '/notifiers', '/settings');
 for my $path (@pages) {
 	$page->emulate('prefers-color-scheme' => 'light')->size(1280, 800)->visit("/slipway$path");
