@@ -175,7 +175,7 @@ sub live_health { return $api->get('/api/health')->{json} }
 sub doctor { return (run_cmd(program('slipway-admin'), '-c', $api->conf_file, 'doctor'))[1] }
 is_deeply((grep { $_->{name} eq 'live' } @{ live_health()->{components} })[0],
     { name => 'live', status => 'ok', detail => undef }, 'the health of the service includes slipway-live');
-like(doctor(), qr/^ok     slipway-live: it runs$/m, 'so does slipway-admin doctor');
+like(doctor(), qr/^ok     slipway-live: it listens/m, 'so does slipway-admin doctor');
 
 # --- outages
 my @held = (ask("/$next/log?offset=6&wait=20"), waits_for("/$next?wait=20"));
@@ -202,7 +202,7 @@ is_deeply((grep { $_->{name} eq 'live' } @{ live_health()->{components} })[0],
 	detail => 'Requests cannot wait for changes. Start slipway-live.' },
     'the health says what does not run');
 is(live_health()->{status}, 'degraded', 'the service is degraded');
-like(doctor(), qr/^note   slipway-live: \S+live\.sock: .*: start slipway-live/m,
+like(doctor(), qr/^FAULT  slipway-live: it has stopped/m,
     'slipway-admin doctor says what to do');
 is($api->get("/api/deployments/$next/log?offset=6&wait=20")->{body}, 'again',
     'without slipway-live a reader gets present bytes');

@@ -13,7 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/serve.h"
 #include "core/str.h"
 #include "crypto/crypto.h"
 #include "crypto/keyring.h"
@@ -21,7 +20,6 @@
 #include "store/gitserver.h"
 #include "store/runner.h"
 
-#define LIVE "slipway-live"
 #define PEOPLE 100
 #define PRIVATE "private key for variables"
 #define API_ACCOUNT "slipway-api" /* in the unit that is installed */
@@ -311,28 +309,6 @@ runners_try(struct doctor *d)
 		    (long long)n.online, (long long)n.total);
 }
 
-/* A host without the API does not need it. */
-static void
-live_try(struct doctor *d)
-{
-	const char *path = d->admin->set.api.live_socket;
-	const int error = serve_try(path);
-
-	if (error == 0)
-		doctor_say(d, VERDICT_OK, LIVE, "it runs");
-	else if (error == EACCES)
-		doctor_say(d, VERDICT_NOTE, LIVE,
-		    "this account cannot connect to %s; run as root to check "
-		    "whether it runs",
-		    path);
-	else
-		doctor_say(d, VERDICT_NOTE, LIVE,
-		    "%s: %s; the console and clients that follow a log learn "
-		    "of changes late: start slipway-live (a host without the "
-		    "API does not need it)",
-		    path, strerror(error));
-}
-
 /* Users who are bound to another URL of the Git server cannot sign in. */
 static void
 bound_try(struct doctor *d)
@@ -378,7 +354,6 @@ admin_doctor(void *context, struct command_call *call)
 		variables_try,
 		people_try,
 		runners_try,
-		live_try,
 		doctor_server,
 		doctor_signup,
 		doctor_redirect,

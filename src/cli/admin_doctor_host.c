@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* Checks what the runner requires of this host. */
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/un.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +14,7 @@
 
 #include "cli/admin_doctor.h"
 #include "core/proc.h"
+#include "core/serve.h"
 #include "core/str.h"
 #include "core/uid.h"
 
@@ -316,32 +315,11 @@ doctor_cgroups(struct doctor *d)
 		    path);
 }
 
-/* Connects to a socket as nginx does; the result is an errno, or 0. */
-static int
-connect_try(const char *path)
-{
-	struct sockaddr_un sun = { .sun_family = AF_UNIX };
-	int fd, number = 0;
-
-	if (strlen(path) >= sizeof(sun.sun_path))
-		return ENAMETOOLONG;
-	(void)memcpy(sun.sun_path, path, strlen(path));
-	if ((fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
-		 0)) == -1)
-		return errno;
-	if (connect(fd, (struct sockaddr *)&sun, sizeof(sun)) == -1 &&
-	    errno != EAGAIN)
-		number = errno;
-	(void)close(fd);
-	return number;
-}
-
-/* Health does not notice it, because the API works without it. */
 void
 doctor_live(struct doctor *d)
 {
 	const char *path = d->admin->set.api.live_socket;
-	const int number = connect_try(path);
+	const int number = serve_try(path);
 
 	if (number == 0)
 		doctor_say(d, VERDICT_OK, LIVE, "it listens on %s", path);
