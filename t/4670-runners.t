@@ -25,7 +25,8 @@ sub bind_to { my ($env, $to) = @_; return $api->put("/api/environments/$env", { 
 my $project = $all->project($first->repo);
 my $pipeline = $all->pipeline($project, 'true');
 my $env = $all->make('/api/environments', { projectId => $project, name => 'production' })->{id};
-sub post { return $all->post(projectId => $project, environmentId => $env) }
+my %run = (projectId => $project, pipelineId => $pipeline);
+sub post { return $all->post(%run, environmentId => $env) }
 
 # --- presence
 ok(poll(60, sub { is_online('runner-1') }), 'a runner that starts is online');
@@ -82,7 +83,7 @@ bind_to($env, 'nowhere');
 my ($stuck, $behind) = (post(), post());
 ok(poll(60, sub { (waits($stuck)->{reason} || '') eq 'no_runner' }),
     'a deployment waits for a missing runner');
-sub staged { return $all->post(projectId => $project, environmentId => $staging) }
+sub staged { return $all->post(%run, environmentId => $staging) }
 is($all->wait(staged())->{status}, 'success', 'a later deployment to another environment passes it');
 $db->sql("UPDATE deployment SET turn = 0, `trigger` = 'rollback' WHERE id = $behind");
 is($all->wait(staged())->{status}, 'success', 'it also passes a rollback that waits for a missing runner');
@@ -97,6 +98,28 @@ cmp_ok($all->show($behind)->{startedAt}, 'lt', $all->show($stuck)->{startedAt},
 is($all->show($both)->{status}, 'pending', 'the other environment now waits for a missing runner');
 bind_to($staging, undef);
 is($all->wait($both)->{status}, 'success', 'it runs when its environment is bound to no runner');
+
+# --- a runner that is drained
+my $gate = $all->marks('gate');
+unlink $gate;
+my $gated = $all->pipeline($project, "until test -e $gate; do sleep 0.1; done");
+sub gated { return $all->post(%run, pipelineId => $gated, environmentId => $staging) }
+bind_to($staging, 'runner-2');
+my ($running, $next) = (gated(), gated());
+$all->wait($running, qr/^running$/);
+my $before = $other->{conf};
+$other->write_conf("$before\nslots = 0\n");
+kill HUP => $other->pid;
+ok(poll(60, sub { runner('runner-2')->{slots} == 0 }), 'a reload drains a runner');
+spew($gate, '', 0644);
+is($all->wait($running)->{status}, 'success', 'a drained runner ends what it runs');
+ok(poll(60, sub { (waits($next)->{detail} || '') =~ /^No runner has claimed it/ }),
+    'a drained runner claims nothing');
+is($all->show($next)->{status}, 'pending', 'the deployment still waits');
+$other->write_conf($before);
+kill HUP => $other->pid;
+is($all->wait($next)->{status}, 'success', 'with slots again, the runner claims it');
+bind_to($staging, undef);
 
 # --- a stop, and a loss
 is($other->stop, 0, 'a runner stops');

@@ -212,7 +212,7 @@ const struct conf_key settings_keys[] = {
 	    .doc = "Name of this runner; default: the host name."),
 	KEY(runner, labels, C_LIST, CONF_RELOAD, .check = labels_fault,
 	    .doc = "Labels to which environments can be bound."),
-	KEY(runner, slots, C_INT, CONF_RELOAD, .min = 1, .max = 256,
+	KEY(runner, slots, C_INT, CONF_RELOAD, .min = 0, .max = 256,
 	    .fallback = "4", .doc = "Number of deployments that run at once."),
 	KEY(runner, poll, C_SECONDS, CONF_RELOAD, .min = 1, .max = 3600,
 	    .fallback = "1",

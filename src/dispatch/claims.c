@@ -272,9 +272,9 @@ claims_is_idle(const struct dispatch *d, const void *state, int64_t now)
 {
 	const struct claims *c = state;
 
-	(void)d;
 	(void)now;
-	return c->is_drained && !c->is_wanted;
+	return d->settings.runner.slots == 0 ||
+	    (c->is_drained && !c->is_wanted);
 }
 
 static void
