@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "api/audited.h"
-#include "api/git.h"
+#include "api/git_read.h"
 #include "api/replay.h"
 #include "api/resources.h"
 #include "deploy/approval.h"

@@ -5,7 +5,6 @@
 
 #include "api/board.h"
 #include "api/forge.h"
-#include "api/git.h"
 #include "core/str.h"
 #include "deploy/repository.h"
 #include "store/gitrepo.h"
