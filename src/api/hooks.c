@@ -231,7 +231,8 @@ deployment_audit(void *context, const struct deployment *d)
 	    d->project_id);
 }
 
-/* Creates the deployments; an error if all matching triggers are rejected. */
+/* Creates the deployments, unless a runner did; an error if all matching triggers
+ * are rejected. */
 static const struct err *
 push_fire(struct take *t, const struct project *p)
 {
@@ -247,8 +248,14 @@ push_fire(struct take *t, const struct project *p)
 		.audit = deployment_audit,
 		.context = t->rq };
 	const struct err *e;
+	bool caught;
 
+	e = pushed_is_caught(&t->deploy, p->id, &pushed, &caught);
+	if (e != NULL || caught)
+		return e;
 	e = pushed_fire(&t->deploy, t->rq->a, p, &pushed, &t->result);
+	if (e == NULL)
+		e = pushed_note(&t->deploy, p->id, &pushed, &t->result);
 	faults_init(&t->rq->faults, t->rq->a);
 	if (e != NULL || t->result.matching == 0 || t->result.made > 0)
 		return e;

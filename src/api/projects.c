@@ -17,6 +17,7 @@
 #include "store/gitrepo.h"
 #include "store/pipeline.h"
 #include "store/project.h"
+#include "store/push.h"
 
 #define TRIGGERS_MAX ((size_t)7 << 20) /* for an arena that holds them */
 #define JOINED_MAX ((size_t)16 << 20)  /* the same for two sets of presets */
@@ -241,7 +242,8 @@ repository_correct(struct db *db, struct req *rq, const struct project *p,
 	if (str_eq(p->repository, before) &&
 	    !json_is_only(rq->text, "repository"))
 		return NULL;
-	if ((e = gitrepo_forget(db, p->id)) != NULL)
+	if ((e = gitrepo_forget(db, p->id)) != NULL ||
+	    (e = push_forget(db, p->id)) != NULL)
 		return e;
 	return commits_forget(db, p->id);
 }

@@ -284,6 +284,10 @@ const struct conf_key settings_keys[] = {
 	    .doc = "Whether to check out submodules."),
 	KEY(runner, user_namespaces, C_BOOL, CONF_RELOAD, .fallback = "no",
 	    .doc = "Whether steps may create user namespaces."),
+	KEY(runner, catch_up, C_SECONDS, CONF_RELOAD, .min = 0, .max = DAY,
+	    .fallback = "900",
+	    .doc = "How often to look for pushes whose events were not "
+		   "delivered; 0 = never."),
 	KEY(runner, log_days, C_INT, CONF_RELOAD, .min = 0, .max = 36500,
 	    .fallback = "90",
 	    .doc = "Age in days at which logs are deleted; 0 = never."),

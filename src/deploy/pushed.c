@@ -6,6 +6,7 @@
 #include "deploy/deploy.h"
 #include "deploy/secrets.h"
 #include "json/json.h"
+#include "store/audit.h"
 #include "store/push.h"
 
 #define IDS_MAX ((size_t)16 * 1024)
@@ -50,18 +51,23 @@ has_change(const struct trigger *trigger, const struct pushed *push)
 	return false;
 }
 
-/* One deployment too many does less harm than a missing one, so unknown files
- * match. */
 static bool
-is_matched(const struct trigger *trigger, const struct pushed *push)
+is_named(const struct trigger *trigger, const struct pushed *push)
 {
 	const char *pattern = push->tag != NULL ? trigger->tag :
 						  trigger->branch;
 
 	return pattern != NULL &&
-	    str_glob(pattern, push->tag != NULL ? push->tag : push->branch) &&
-	    (trigger->paths.n == 0 || !push->has_files ||
-		has_change(trigger, push));
+	    str_glob(pattern, push->tag != NULL ? push->tag : push->branch);
+}
+
+/* One deployment too many does less harm than a missing one, so unknown files
+ * match. */
+static bool
+is_matched(const struct trigger *trigger, const struct pushed *push)
+{
+	return trigger->paths.n == 0 || !push->has_files ||
+	    has_change(trigger, push);
 }
 
 /* Records why a matching trigger creates no deployment. */
@@ -158,9 +164,13 @@ pushed_fire(struct deploy *deploy, struct arena *a, const struct project *p,
 	buf_clear(&out->ids);
 	buf_clear(&out->refused);
 	out->made = out->matching = 0;
+	out->is_watched = false;
 	e = json_items(a, &trigger_shape, p->triggers.s, &f.triggers);
 	trigger = f.triggers.items;
 	for (i = 0; e == NULL && i < f.triggers.n; i++) {
+		if (!is_named(&trigger[i], push))
+			continue;
+		out->is_watched = true;
 		if (!is_matched(&trigger[i], push))
 			continue;
 		out->matching++;
@@ -169,4 +179,128 @@ pushed_fire(struct deploy *deploy, struct arena *a, const struct project *p,
 	if (out->made > 0)
 		buf_putc(&out->ids, ']');
 	return e != NULL ? e : buf_check(&out->ids);
+}
+
+/* Where the push leaves its branch. */
+static struct push_head
+head_of(int64_t project_id, const struct pushed *push)
+{
+	return (struct push_head){ .project_id = project_id,
+		.branch = push->branch,
+		.commit_hash = push->commit_hash };
+}
+
+const struct err *
+pushed_note(struct deploy *deploy, int64_t project_id,
+    const struct pushed *push, const struct pushed_result *result)
+{
+	const struct push_head head = head_of(project_id, push);
+
+	if (push->branch == NULL)
+		return NULL;
+	return result->is_watched ? push_head_put(deploy->db, &head) :
+				    push_head_move(deploy->db, &head);
+}
+
+const struct err *
+pushed_is_caught(struct deploy *deploy, int64_t project_id,
+    const struct pushed *push, bool *out)
+{
+	struct push_head head;
+	const struct err *e;
+
+	*out = false;
+	if (push->branch == NULL)
+		return NULL;
+	e = push_head_find(deploy->db, deploy->a, project_id, push->branch,
+	    &head);
+	if (e != NULL)
+		return e->code == ERR_NOTFOUND ? NULL : e;
+	*out = head.caught_up && str_eq(head.commit_hash, push->commit_hash);
+	return NULL;
+}
+
+struct catching {
+	struct deploy deploy; /* with an own arena */
+	struct faults faults;
+	struct arena *a;
+	int64_t project_id;
+	struct pushed push;
+	const char *runner;
+	struct pushed_result result;
+};
+
+static const struct err *
+caught_audit(void *context, const struct deployment *d)
+{
+	const struct catching *c = context;
+
+	return audit_start(c->deploy.db, c->runner, "catchUp", d);
+}
+
+/* Whether no event has come since the runner read the stored commit, and the
+ * head of the branch is not what the last event deployed. */
+static const struct err *
+is_missed(struct catching *c, const struct push_head *now, bool *out)
+{
+	struct push_head last;
+	const struct err *e;
+	bool current;
+
+	*out = false;
+	e = push_head_find(c->deploy.db, c->a, c->project_id, now->branch,
+	    &last);
+	if (e != NULL)
+		return e->code == ERR_NOTFOUND ? NULL : e;
+	if (!str_eq(last.commit_hash, c->push.before))
+		return NULL;
+	e = push_is_current(c->deploy.db, c->a, now, &current);
+	*out = e == NULL && !current;
+	return e;
+}
+
+static const struct err *
+catching_body(struct db *db, void *context)
+{
+	struct catching *c = context;
+	struct push_head now = head_of(c->project_id, &c->push);
+	const struct err *e;
+	struct project p;
+	bool missed;
+
+	arena_clear(c->a);
+	c->result.made = 0;
+	if ((e = project_lock(db, c->a, c->project_id, &p)) != NULL)
+		return e->code == ERR_NOTFOUND ? NULL : e;
+	if ((e = is_missed(c, &now, &missed)) != NULL || !missed)
+		return e;
+	if ((e = pushed_fire(&c->deploy, c->a, &p, &c->push, &c->result)) !=
+	    NULL)
+		return e;
+	now.caught_up = c->result.made > 0;
+	return push_head_put(db, &now);
+}
+
+const struct err *
+pushed_catch_up(struct deploy *deploy, int64_t project_id,
+    const struct pushed *push, const char *runner, size_t *made)
+{
+	struct catching c = { .deploy = *deploy,
+		.project_id = project_id,
+		.push = *push,
+		.runner = runner };
+	const struct err *e;
+
+	c.push.audit = caught_audit;
+	c.push.context = &c;
+	c.a = arena_open(DEPLOY_WORK);
+	c.deploy.a = arena_open(DEPLOY_WORK);
+	c.deploy.faults = &c.faults;
+	pushed_result_init(&c.result);
+	e = db_transaction(deploy->db, catching_body, &c);
+	*made = e == NULL ? c.result.made : 0;
+	pushed_result_release(&c.result);
+	arena_close(c.deploy.a);
+	arena_close(c.a);
+	return e;
 }

@@ -7,6 +7,9 @@
  * another push has started a newer one. If the trigger has paths, that push may
  * have started none, so the deployment follows the branch instead. If pushes of
  * the trigger do not supersede each other, it runs nevertheless.
+ *
+ * An event may never be delivered, because the service was down. So the last
+ * commit of each branch is stored, and a runner compares it with the branch.
  */
 #ifndef SLIPWAY_DEPLOY_PUSHED_H
 #define SLIPWAY_DEPLOY_PUSHED_H
@@ -35,6 +38,7 @@ struct pushed_result {
 	struct buf refused; /* why triggers were rejected */
 	size_t matching;
 	size_t made;
+	bool is_watched; /* a trigger names the branch, whatever its paths */
 };
 
 void pushed_result_init(struct pushed_result *);
@@ -44,5 +48,20 @@ void pushed_result_release(struct pushed_result *);
  * rejected trigger is logged and does not affect the others. */
 MUSTCHECK const struct err *pushed_fire(struct deploy *, struct arena *,
     const struct project *, const struct pushed *, struct pushed_result *out);
+
+/* Inside the same transaction: stores where the branch is, if a trigger names it
+ * or once did. */
+MUSTCHECK const struct err *pushed_note(struct deploy *, int64_t project_id,
+    const struct pushed *, const struct pushed_result *);
+/* Whether a runner has found this push already. */
+MUSTCHECK const struct err *pushed_is_caught(struct deploy *,
+    int64_t project_id, const struct pushed *, bool *out);
+/* A branch is at another commit than at the last push that was delivered: does
+ * what its event would have done, in a transaction, unless another process has
+ * done it, or the commit is what was deployed last. `before` is the commit of the
+ * last push; the audit log names the runner. `made` is the number of
+ * deployments. */
+MUSTCHECK const struct err *pushed_catch_up(struct deploy *, int64_t project_id,
+    const struct pushed *, const char *runner, size_t *made);
 
 #endif

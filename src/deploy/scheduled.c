@@ -175,18 +175,6 @@ rejection(const struct firing *f, const struct err *e)
 }
 
 static const struct err *
-fired_audit(const struct firing *f, const struct deployment *d)
-{
-	const struct audit_object_ref object = { AUDIT_OF_DEPLOYMENT, d->id,
-		d->project_id };
-	const struct audit entry = { .via = AUDIT_RUNNER,
-		.username = f->runner,
-		.action = "fireSchedule" };
-
-	return audit_write(f->deploy.db, &entry, &object);
-}
-
-static const struct err *
 fire(struct firing *f)
 {
 	struct schedule s = *f->due;
@@ -207,7 +195,8 @@ fire(struct firing *f)
 		    (struct maybe){ .set = false }, why);
 	}
 	*f->out = d.id;
-	if ((e = fired_audit(f, &d)) != NULL ||
+	if ((e = audit_start(f->deploy.db, f->runner, "fireSchedule", &d)) !=
+		NULL ||
 	    (e = supersede(f->deploy.db, s.last_deployment_id)) != NULL)
 		return e;
 	return schedule_done(f->deploy.db, s.id, (struct maybe){ d.id, true },

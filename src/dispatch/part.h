@@ -25,6 +25,7 @@
 	X(reviews)							\
 	X(claims)							\
 	X(leases)							\
+	X(catchups)							\
 	X(presence)							\
 	X(house)							\
 	X(wipes)							\

@@ -3,6 +3,7 @@
 
 #include "core/buf.h"
 #include "core/num.h"
+#include "store/deployment.h"
 #include "store/store.h"
 
 #define CHANGES_MAX 1024
@@ -48,8 +49,8 @@ static const struct field audit_fields[] = {
 	R(address, FIELD_NULL, .doc = "Address of the client."),
 	R(action, 0,
 	    .doc = "Id of the operation in this document, or a command of "
-		   "slipway-admin; of a runner fireSchedule, expireLock or "
-		   "endDeployment."),
+		   "slipway-admin; of a runner fireSchedule, catchUp, "
+		   "expireLock or endDeployment."),
 	R(object_type, 0, .values = objects, .named = "AuditObject",
 	    .doc = "Type of the changed object."),
 	R(object_id, FIELD_NULL, .doc = "Id of the changed object."),
@@ -159,6 +160,19 @@ audit_write(struct db *db, const struct audit *entry,
 	args.project_id = (struct maybe){ object->project_id,
 		object->project_id != 0 };
 	return db_exec(db, &insert, &args, NULL);
+}
+
+const struct err *
+audit_start(struct db *db, const char *runner, const char *action,
+    const struct deployment *d)
+{
+	const struct audit_object_ref object = { AUDIT_OF_DEPLOYMENT, d->id,
+		d->project_id };
+	const struct audit entry = { .via = AUDIT_RUNNER,
+		.username = runner,
+		.action = action };
+
+	return audit_write(db, &entry, &object);
 }
 
 const struct err *

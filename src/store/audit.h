@@ -37,6 +37,8 @@ enum audit_object {
 	    AUDIT_OF__MAX
 };
 
+struct deployment;
+
 struct audit_object_ref {
 	enum audit_object type;
 	int64_t id;         /* 0 = it has none */
@@ -74,7 +76,10 @@ extern const struct shape audit_shape;
  * entry's own members for that are ignored. */
 MUSTCHECK const struct err *audit_write(struct db *, const struct audit *,
     const struct audit_object_ref *);
-/* The same for a deployment that a runner has ended. */
+/* The same for a deployment that a runner has created. */
+MUSTCHECK const struct err *audit_start(struct db *, const char *runner,
+    const char *action, const struct deployment *);
+/* The same for one that a runner has ended. */
 MUSTCHECK const struct err *audit_end(struct db *, int64_t deployment_id,
     enum state from, enum state to, enum reason);
 /* Newest first, those of a project or of all (0), with smaller ids than `before`

@@ -13,11 +13,7 @@ static const struct stmt secret_find = {
 	.name = "hook_secret_find",
 	.sql = "SELECT h.project_id, h.secret, u.id AS made_by, h.updated_at"
 	       " FROM hook_secret h JOIN project p ON p.id = h.project_id"
-	       " LEFT JOIN user u ON u.id = h.made_by AND u.valid = 1"
-	       " AND u.status = 'active' AND (u.role NOT IN ("
-	       "'guest', 'viewer') OR EXISTS ("
-	       "SELECT 1 FROM member m WHERE m.project_id = h.project_id"
-	       " AND m.user_id = u.id AND m.role <> 'viewer'))"
+	       " LEFT JOIN user u ON u.id = h.made_by AND " HOOK_USER_DEPLOYS
 	       " WHERE h.project_id = ? AND p.valid = 1",
 	.args = project_args,
 	.row = secret_row,

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Catches up with pushes whose events were not delivered, because the service or
+ * its network was down.
+ *
+ * At the start, and then at intervals, the branches that pushes were delivered
+ * for are compared with the repository. One runner does so: the first of those
+ * online, by name. If several do, because one of them has just started, the
+ * database decides which one deploys.
+ *
+ * A child process, the watcher, lists the branches of one repository after the
+ * other; the loop only checks whether there is one. A host that hangs is left
+ * out until the next time.
+ */
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/log.h"
+#include "core/str.h"
+#include "deploy/deploy.h"
+#include "deploy/pushed.h"
+#include "dispatch/child.h"
+#include "dispatch/context.h"
+#include "dispatch/fetch.h"
+#include "dispatch/part.h"
+#include "dispatch/remote.h"
+#include "store/push.h"
+
+#define CATCHUPS "missed pushes"
+#define LIST_MEMORY ((size_t)16 << 20) /* for the branches of a repository */
+#define BRANCHES_MAX 1000000
+#define ONE_MS 20000 /* for one repository */
+#define RETRY_MS 60000
+#define PAUSE_MS 100 /* between repositories, which spares the Git server */
+
+struct catchups {
+	pid_t watcher; /* 0 = none */
+	int64_t at;
+	bool has_looked;
+};
+
+/* The repository of a project, and who reads it. */
+struct watched {
+	const struct dispatch *d;
+	const struct access *access;
+	struct arena *a;
+	const struct push_source *source;
+	struct list branches; /* struct forge_branch */
+};
+
+static const struct err *
+token_find(const struct watched *w, const char *address, const char **out)
+{
+	const struct access *x = w->access;
+	struct forge_credential with;
+	struct access_token token;
+	const struct err *e;
+
+	*out = NULL;
+	if (x->forge == NULL ||
+	    forge_clone_with(x->forge, w->a, address, "", &with) != NULL)
+		return NULL;
+	e = access_for(x, w->a, w->source->made_by.n, &token);
+	if (e == NULL)
+		*out = token.text;
+	return e;
+}
+
+/* Lists the branches, where the repository was last seen. */
+static const struct err *
+branches_read(struct watched *w)
+{
+	struct settings_gitserver s = w->d->settings.gitserver;
+	const struct remote remote = { w->source->project_id,
+		w->source->repository };
+	struct forge_page all = { .page = 1, .limit = BRANCHES_MAX };
+	const struct access *x = w->access;
+	const char *address = w->source->repository;
+	struct forge_repo repo;
+	const struct err *e;
+
+	if (remote_is_known(x->forge, w->a, address)) {
+		e = remote_recall(x->forge, x->db, w->a, &remote, &repo);
+		if (e != NULL)
+			return e;
+		address = remote_address(x->forge, w->a, address, repo.path);
+	}
+	if ((e = token_find(w, address, &s.token)) != NULL)
+		return e;
+	return forge_ls_remote(&s, w->a, address, time_mono_ms() + ONE_MS, &all,
+	    &w->branches);
+}
+
+static const char *
+commit_of(const struct list *branches, const char *name)
+{
+	const struct forge_branch *b = branches->items;
+	size_t i;
+
+	for (i = 0; i < branches->n; i++)
+		if (str_eq(b[i].name, name))
+			return b[i].commit_hash;
+	return NULL;
+}
+
+/* Deploys the head of a branch unless the last push led to it. */
+static const struct err *
+branch_compare(const struct watched *w, const struct push_head *head)
+{
+	struct deploy deploy = { .db = w->access->db,
+		.settings = &w->d->settings };
+	const struct pushed push = { .branch = head->branch,
+		.commit_hash = commit_of(&w->branches, head->branch),
+		.before = head->commit_hash,
+		.deployer = w->source->made_by };
+	const struct err *e;
+	size_t made;
+
+	if (push.commit_hash == NULL ||
+	    str_eq(push.commit_hash, head->commit_hash))
+		return NULL;
+	e = pushed_catch_up(&deploy, head->project_id, &push, w->d->name,
+	    &made);
+	if (e == NULL && made > 0)
+		log_info("project %lld: the push of %s to %s was not "
+			 "delivered: created %zu %s",
+		    (long long)head->project_id, push.commit_hash, push.branch,
+		    made, made == 1 ? "deployment" : "deployments");
+	if (e == NULL && made > 0)
+		deploy_wake(&deploy);
+	return e;
+}
+
+static const struct err *
+project_compare(struct watched *w)
+{
+	const struct push_head *head;
+	const struct err *e;
+	struct list heads;
+	size_t i;
+
+	if ((e = push_heads(w->access->db, w->a, w->source->project_id,
+		 &heads)) != NULL ||
+	    (e = branches_read(w)) != NULL)
+		return e;
+	head = heads.items;
+	for (i = 0; e == NULL && i < heads.n; i++)
+		e = branch_compare(w, &head[i]);
+	return e;
+}
+
+/* Compares a project unless its host hangs, which it notes in `hung`. */
+static void
+project_look(struct watched *w, char hung[FETCH_HOST])
+{
+	char host[FETCH_HOST];
+	const struct err *e;
+
+	fetch_host(w->source->repository, host);
+	if (host[0] != '\0' && strcmp(host, hung) == 0)
+		return;
+	if ((e = project_compare(w)) == NULL)
+		return;
+	if (e->code == ERR_UPSTREAM_TIMEOUT)
+		(void)memcpy(hung, host, sizeof(host));
+	log_warn("project %lld: missed pushes cannot be found: %s",
+	    (long long)w->source->project_id, err_words(e));
+}
+
+/* Looks at all projects, while the dispatcher runs. */
+static const struct err *
+look(const struct dispatch *d, const struct access *x, pid_t dispatcher)
+{
+	struct push_source source = { .project_id = 0 };
+	struct arena *a = arena_open(LIST_MEMORY);
+	char hung[FETCH_HOST] = "";
+	const struct err *e = NULL;
+
+	while (getppid() == dispatcher) {
+		struct watched w = { d, x, a, &source, { .n = 0 } };
+
+		arena_clear(a);
+		e = push_source_next(x->db, a, source.project_id, &source);
+		if (e != NULL)
+			break;
+		project_look(&w, hung);
+		(void)poll(NULL, 0, PAUSE_MS);
+	}
+	arena_close(a);
+	return e != NULL && e->code == ERR_NOTFOUND ? NULL : e;
+}
+
+static _Noreturn void
+watcher(const struct dispatch *d, pid_t dispatcher)
+{
+	const struct err *e;
+	struct access x;
+
+	/* without a Git server, repositories elsewhere can be read */
+	if ((e = child_connect(d, &x)) == NULL || x.db != NULL)
+		e = look(d, &x, dispatcher);
+	if (e != NULL)
+		log_err(e, CATCHUPS);
+	_exit(e != NULL ? 1 : 0);
+}
+
+static int64_t
+catchups_next(const struct dispatch *d, const void *state, int64_t now)
+{
+	const struct catchups *c = state;
+
+	(void)now;
+	return d->settings.runner.catch_up == 0 || c->watcher != 0 ? INT64_MAX :
+								     c->at;
+}
+
+/* Whether another runner looks, or a run with --once has since the last multiple
+ * of the interval. */
+static const struct err *
+is_done(const struct dispatch *d, const struct catchups *c, bool *out)
+{
+	const struct err *e = push_is_others(d->db, d->a, d->name, out);
+
+	if (e != NULL || *out || !d->once || c->has_looked)
+		return e;
+	return push_is_looked(d->db, d->a, d->name, d->settings.runner.catch_up,
+	    out);
+}
+
+/* Whether there is a repository to look at, and this runner has to. */
+static bool
+is_due(struct dispatch *d, struct catchups *c)
+{
+	struct push_source first;
+	const struct err *e;
+	bool done = true;
+
+	e = push_source_next(d->db, d->a, 0, &first);
+	if (e != NULL && e->code == ERR_NOTFOUND)
+		return false;
+	if (e == NULL)
+		e = is_done(d, c, &done);
+	if (!database_done(&d->database, e, CATCHUPS)) {
+		c->at = time_mono_ms() + RETRY_MS;
+		return false;
+	}
+	c->has_looked = true;
+	return !done;
+}
+
+static void
+catchups_work(struct dispatch *d, void *state, int64_t now)
+{
+	const pid_t dispatcher = getpid();
+	struct catchups *c = state;
+
+	if (now < catchups_next(d, state, now))
+		return;
+	c->at = now + d->settings.runner.catch_up * 1000;
+	if (!is_due(d, c))
+		return;
+	arena_clear(d->a);
+	if ((c->watcher = child_fork(-1)) == 0)
+		watcher(d, dispatcher);
+	if (c->watcher == -1) {
+		log_err(err_errno("fork"), CATCHUPS);
+		c->watcher = 0;
+	}
+}
+
+static void
+catchups_events(void *state, unsigned events)
+{
+	struct catchups *c = state;
+
+	if ((events & EVENT_RELOAD) != 0)
+		c->at = 0;
+}
+
+static void
+catchups_child(struct dispatch *d, void *state, pid_t pid, int status)
+{
+	struct catchups *c = state;
+
+	if (pid != c->watcher)
+		return;
+	c->watcher = 0;
+	if (status != 0)
+		c->at = time_mono_ms() + RETRY_MS;
+	d->events |= EVENT_QUEUE | EVENT_STATUS;
+}
+
+/* With --once, deployments that the watcher creates run before the end. */
+static bool
+catchups_is_idle(const struct dispatch *d, const void *state, int64_t now)
+{
+	const struct catchups *c = state;
+
+	return c->watcher == 0 && catchups_next(d, state, now) > now;
+}
+
+const struct part catchups_part = {
+	.size = sizeof(struct catchups),
+	.work = catchups_work,
+	.next = catchups_next,
+	.events = catchups_events,
+	.child = catchups_child,
+	.is_idle = catchups_is_idle,
+};
