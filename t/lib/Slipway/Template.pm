@@ -70,22 +70,21 @@ sub deploy {
 	    grep { defined $_->{default} } @{ $self->{template}{envPresets} };
 	%vars = (%vars, %env);
 	delete $vars{$_} for grep { !defined $vars{$_} } keys %vars;
-	my @env = map { "$_=$vars{$_}" } sort keys %vars;
 	my $home = room("home.$id");
+	my %job = (PATH => $path, HOME => $home, LANG => 'C.UTF-8', CI => 'true',
+		SLIPWAY_DEPLOYMENT_ID => $id, SLIPWAY_PROJECT_ID => 1, SLIPWAY_PROJECT => 'sample',
+		SLIPWAY_PIPELINE => 'sample', SLIPWAY_BRANCH => 'main', SLIPWAY_COMMIT => '0' x 40,
+		SLIPWAY_REPOSITORY => 'https://git.example.org/a/b', SLIPWAY_WORKSPACE => $self->{work},
+		%vars);
+	my %run = (cwd => $self->{work}, umask => 077, merged => 1,
+		env => { (map { $_ => undef } keys %ENV), %job });
 	my %result = (ok => 1, id => $id, ran => [], log => '');
 	for my $step (@{ $self->{template}{steps} }) {
 		my $when = $step->{runWhen} || 'success';
 		next if $when eq 'success' && !$result{ok};
 		next if $when eq 'failure' && $result{ok};
-		my ($status, $out) = run_cmd({ cwd => $self->{work} }, $self->as_job(
-			'/usr/bin/env', '-i', "PATH=$path", "HOME=$home", 'LANG=C.UTF-8',
-			'CI=true', "SLIPWAY_DEPLOYMENT_ID=$id", 'SLIPWAY_PROJECT_ID=1',
-			'SLIPWAY_PROJECT=sample', 'SLIPWAY_PIPELINE=sample',
-			'SLIPWAY_BRANCH=main', 'SLIPWAY_COMMIT=' . '0' x 40,
-			'SLIPWAY_REPOSITORY=https://git.example.org/a/b',
-			"SLIPWAY_WORKSPACE=$self->{work}", @env,
-			'/bin/bash', '-c', 'exec 2>&1; umask 077; exec /bin/bash -eo pipefail -- "$0"',
-			"$self->{dir}/$step->{file}"));
+		my ($status, $out) = run_cmd(\%run,
+		    $self->as_job('/bin/bash', '-eo', 'pipefail', '--', "$self->{dir}/$step->{file}"));
 		push @{ $result{ran} }, $step->{name};
 		$result{log} .= "--- $step->{name}\n$out";
 		next if $status == 0;
@@ -99,8 +98,8 @@ sub deploy {
 # The command that runs this one as the user of a job.
 sub as_job {
 	my ($self, @cmd) = @_;
-	return ('setpriv', '--no-new-privs', @cmd) if !is_root() || $as_self;
-	return ('setpriv', "--reuid=$uid", "--regid=$uid", '--clear-groups',
+	return ('/usr/bin/setpriv', '--no-new-privs', @cmd) if !is_root() || $as_self;
+	return ('/usr/bin/setpriv', "--reuid=$uid", "--regid=$uid", '--clear-groups',
 	    '--no-new-privs', @cmd);
 }
 

@@ -221,7 +221,8 @@ sub make_repo {
 }
 
 # Runs a command without a shell: (exit status as in $?, standard output, standard
-# error). A leading hash holds env => {...}, stdin => text, cwd.
+# error). A leading hash holds env => {...}, stdin => text, cwd, umask, and
+# merged => 1: standard error is a part of standard output.
 sub run_cmd {
 	my $opt = ref $_[0] eq 'HASH' ? shift : {};
 	my @cmd = @_;
@@ -233,12 +234,12 @@ sub run_cmd {
 	if ($pid == 0) {
 		open STDIN, '<', $in or POSIX::_exit(127);
 		open STDOUT, '>', $out or POSIX::_exit(127);
-		open STDERR, '>', $err or POSIX::_exit(127);
+		($opt->{merged} ? open STDERR, '>&', \*STDOUT : open STDERR, '>', $err) or POSIX::_exit(127);
 		_child($opt, @cmd);
 	}
 	waitpid $pid, 0;
 	my $status = $?;
-	my @result = ($status, slurp($out), slurp($err));
+	my @result = ($status, slurp($out), slurp($err) // '');
 	unlink $out, $err, $in;
 	return @result;
 }
@@ -248,6 +249,7 @@ sub _child {
 	# a test in the background of a shell ignores these
 	$SIG{$_} = 'DEFAULT' for qw(HUP INT QUIT TERM);
 	if (defined $opt->{cwd}) { chdir $opt->{cwd} or POSIX::_exit(127) }
+	umask $opt->{umask} if defined $opt->{umask};
 	if ($opt->{env}) {
 		for my $name (keys %{ $opt->{env} }) {
 			if (defined $opt->{env}{$name}) { $ENV{$name} = $opt->{env}{$name} }
