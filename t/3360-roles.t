@@ -16,6 +16,7 @@ use Test::More;
 my %needs = (
 	open => [
 		'GET /health', 'GET /api/health', 'GET /api/openapi.json', 'GET /api/metrics',
+		'GET /api/projects/{id}/badge.svg',
 		'GET /api/auth/url',
 		'POST /api/auth/login',
 	],

@@ -141,6 +141,7 @@ sub show {
 my %project = (
 	name => 'Shop', repository => 'https://git.example.org/team/shop.git',
 	description => 'What we sell', defaultBranch => 'main', extraEnv => 'deployers',
+	badge => JSON::PP::true,
 	envPresets => [
 		{ key => 'TARGET', label => 'Where to', type => 'select', required => JSON::PP::true,
 			options => [{ label => 'Live', value => 'live' },
@@ -170,6 +171,8 @@ sub projects {
 	drive('GET /api/projects', 200, query => 'page=99', label => 'a page past the end');
 	drive('GET /api/projects', 200, query => 'name=nobody', label => 'a filter that matches nothing');
 	drive('GET /projects', 200, role => 'viewer');
+	drive('GET /api/projects/{id}/badge.svg', 200, id => $id{project}, role => 'none');
+	drive('GET /api/projects/{id}/badge.svg', 404, id => $id{other}, role => 'none', label => 'no badge');
 	drive('PUT /api/projects/{id}/hook-secret', 200, id => $id{project}, role => 'maintainer');
 }
 

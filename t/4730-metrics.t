@@ -1,17 +1,19 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# Metrics: what is counted, that totals stay when rows are deleted, and that promtool
+# Metrics and badges: what is counted, that totals stay when rows are deleted, and that promtool
 # accepts them, the alert rules and the queries of the dashboard.
 
 use strict;
 use warnings;
 use Cpanel::JSON::XS qw(decode_json);
+use JSON::PP ();
 use Slipway::API;
 use Slipway::Hook;
 use Slipway::Test;
 use Slipway::Whole;
 use Test::More;
 
+my $true = JSON::PP::true;
 my $dir = tempdir();
 my $name = 'runner "one" \\';
 my $all = Slipway::Whole->start(runner => "[runner]\nname = $name\nslots = 3\n");
@@ -55,13 +57,43 @@ is(value('slipway_deployment_duration_seconds_count'), 7, 'but among all');
 is(value('slipway_queue_wait_seconds_bucket{le="5"}') - value('slipway_queue_wait_seconds_bucket{le="1"}'), 4,
     'waiting times are in their own range');
 
+# --- badges
+my $none = $api->as('none');
+my $path = "/api/projects/$project/badge.svg";
+sub badge { my ($query, $headers) = @_; return $none->get("$path$query", $headers) }
+is(badge('')->{status}, 404, 'a project has no badge by default');
+is($api->put("/api/projects/$project", { badge => $true })->{json}{badge}, $true, 'a badge is switched on');
+my $got = badge('');
+is_deeply([ $got->{status}, @{ $got->{headers} }{qw(content-type cache-control)} ],
+    [ 200, 'image/svg+xml', 'public, max-age=60' ], 'anyone can read a badge and cache it for a minute');
+like($got->{body}, qr/aria-label="deployment: failed"/, 'it shows the last result');
+is(badge('', { 'If-None-Match' => $got->{headers}{etag} })->{status}, 304, 'it has an ETag');
+is((run_cmd({ stdin => $got->{body} }, 'python3', '-c', 'import sys, xml.dom.minidom as m;'
+	. ' print(m.parse(sys.stdin).documentElement.namespaceURI)'))[1], "http://www.w3.org/2000/svg\n",
+    'the image is SVG');
+my $live = $all->make('/api/environments', { projectId => $project, name => 'live' })->{id};
+like(badge('?environment=live')->{body}, qr/aria-label="live: none"/, 'an environment has a badge');
+run('good');
+like(badge('?environment=LIVE')->{body}, qr/aria-label="live: success"/, 'which shows its own result');
+is(badge('?environment=dead')->{status}, 404, 'an unknown environment has none');
+is(badge("?environment=")->{status}, 200, 'an empty name is none');
+is(badge("?environment=" . 'x' x 51)->{status}, 400, 'a name that is too long is rejected');
+is($api->delete("/api/environments/$live")->{status}, 204, 'the environment is deleted');
+is(badge('?environment=live')->{status}, 404, 'and its badge');
+is($api->put("/api/projects/$project", { badge => undef })->{status}, 422, 'null is not a value of badge');
+like($none->get("/api/projects/$project")->{headers}{'cache-control'}, qr/^no-store$/,
+    'other responses are not cached');
+
+# --- totals outlive their rows
 $all->runner->stop;
+my $ran = value('slipway_deployment_duration_seconds_count');
 my @waiting = map { $all->post(projectId => $project) } 1 .. 3;
 is(value('slipway_deployments{status="pending"}'), 3, 'pending deployments are counted');
 is($api->post("/api/deployments/$waiting[0]/cancel")->{status}, 200, 'a pending deployment is canceled');
 is(finished('canceled', 'canceled_by_user'), 1, 'a canceled deployment is counted');
-is(value('slipway_deployment_duration_seconds_count'), 7, 'but not the duration of one that never ran');
+is(value('slipway_deployment_duration_seconds_count'), $ran, 'but not the duration of one that never ran');
 is($api->delete("/api/projects/$project")->{status}, 204, 'the project is deleted');
+is(badge('')->{status}, 404, 'and its badge');
 is(finished('canceled', 'project_deleted'), 2, 'each deployment that ends with its project is counted');
 $db->sql('DELETE FROM log_chunk; DELETE FROM deployment_step; DELETE FROM deployment');
 is(finished('canceled', 'project_deleted'), 2, 'totals stay when deployments are deleted');

@@ -35,6 +35,7 @@ answer_reset(struct answer *an)
 	an->status = 0;
 	an->type = NULL;
 	an->etag = NULL;
+	an->max_age = 0;
 	an->is_elsewhere = false;
 	an->headers = 0;
 }

@@ -108,6 +108,7 @@ struct answer {
 	int64_t length;     /* number of bytes; -1 = until the source ends */
 	struct answer_pages pages;
 	const char *etag;  /* without quotes; NULL = none */
+	int64_t max_age;   /* seconds that anyone may cache it; 0 = none */
 	bool is_elsewhere; /* nginx sends that of an internal address */
 	struct out_header header[REQ_HEADERS];
 	size_t headers;

@@ -16,6 +16,7 @@
 	X(boards)							\
 	X(projects)							\
 	X(members)							\
+	X(badges)							\
 	X(pipelines)							\
 	X(steps)							\
 	X(templates)							\

@@ -483,7 +483,10 @@ static void
 end(struct req *rq)
 {
 	answer_header(rq, "X-Request-Id", "%s", rq->request_id);
-	if (!rq->answer.is_elsewhere) /* nginx would send it twice */
+	if (rq->answer.max_age > 0)
+		answer_header(rq, "Cache-Control", "public, max-age=%lld",
+		    (long long)rq->answer.max_age);
+	else if (!rq->answer.is_elsewhere) /* nginx would send it twice */
 		answer_header(rq, "Cache-Control", "no-store");
 	answer_header(rq, "X-Content-Type-Options", "nosniff");
 	answer_header(rq, "Content-Security-Policy",

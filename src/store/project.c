@@ -92,6 +92,9 @@ project_check(const void *item, const char *pointer, struct faults *faults)
 	    .doc = "Who may set variables that envPresets do not name.") \
 	X(T, SET, triggers, FIELD_OUT | FIELD_IN, .max = 100,		\
 	    .shape = &trigger_shape, .doc = "Pipelines that pushes start.") \
+	X(T, SET, badge, FIELD_OUT | FIELD_IN,				\
+	    .doc = "Whether anyone can read the badge: the result of the " \
+		   "last deployment.")					\
 	X(T, READ, valid, FIELD_OUT | FIELD_NUMBER,			\
 	    .doc = "1; 0 if deleted.")					\
 	X(T, READ, created_at, FIELD_OUT, .doc = "Time of creation.")	\

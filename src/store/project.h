@@ -31,6 +31,7 @@ struct project {
 	struct json_text env_presets;
 	const char *extra_env; /* nobody, maintainers, deployers */
 	struct json_text triggers;
+	bool badge; /* the result of the last deployment is public */
 	bool valid;
 	struct when created_at;
 	struct when updated_at;

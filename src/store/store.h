@@ -18,6 +18,7 @@
 #define STORES(X)							\
 	X(approval)							\
 	X(audit)							\
+	X(badge)							\
 	X(board)							\
 	X(capacity)							\
 	X(change)							\

@@ -3,6 +3,7 @@ SELECT p.id AS `{"id":`, p.name AS `,"name":`, p.description AS `,"description":
     p.repository AS `,"repository":`, p.project_dir AS `,"projectDir":`,
     p.default_branch AS `,"defaultBranch":`, p.env_presets AS `!,"envPresets":`,
     p.extra_env AS `,"extraEnv":`, p.triggers AS `!,"triggers":`,
+    IF(p.badge, 'true', 'false') AS `!,"badge":`,
     p.valid AS `,"valid":`, p.created_at AS `,"createdAt":`,
     p.updated_at AS `,"updatedAt":`, p.created_by AS `,"createdBy":`,
     CONCAT('{"reason":', JSON_QUOTE(k.reason), ',"by":', JSON_QUOTE(u.username),
