@@ -95,6 +95,7 @@ static const struct route_param query[] = {
 static const struct route routes[] = {
 	{ .method = METHOD_GET,
 	    .path = "/api/projects/{id}/badge.svg",
+	    .flags = ROUTE_TAGGED,
 	    .query = query,
 	    .handler = api_badge,
 	    .operation = "getBadge",

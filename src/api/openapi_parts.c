@@ -236,10 +236,12 @@ const struct part openapi_paginations[] = {
 static bool
 has_etag(const struct route *rt)
 {
-	if (rt->list != LIST_NONE)
-		return (rt->flags & ROUTE_TAGGED) != 0;
-	return (rt->out != NULL ||
-	    (rt->type != NULL && strcmp(rt->type, "application/json") == 0));
+	if ((rt->flags & ROUTE_TAGGED) != 0)
+		return true;
+	return rt->list == LIST_NONE &&
+	    (rt->out != NULL ||
+		(rt->type != NULL &&
+		    strcmp(rt->type, "application/json") == 0));
 }
 
 unsigned

@@ -37,7 +37,7 @@ enum route_flag {
 	ROUTE_SIGNED = 1 << 6,
 	ROUTE_COOKIE = 1 << 7,   /* success sets or deletes cookies */
 	ROUTE_BODILESS = 1 << 8, /* the body may be missing */
-	ROUTE_TAGGED = 1 << 9,   /* a list with an ETag */
+	ROUTE_TAGGED = 1 << 9,   /* a list or an image with an ETag */
 };
 
 enum route_list {
