@@ -31,7 +31,7 @@ for (['-x'], ['-c'], ['more'], ['--onc', 'x']) {
 }
 
 my @bad = (
-	["[runner]\n${drop}slots = 0\n", qr/slots/],
+	["[runner]\n${drop}slots = 257\n", qr/slots/],
 	["[runner]\n${drop}spool = here\n", qr/spool/],
 	["[runner]\n${drop}nothing = 1\n", qr/nothing/],
 	is_root() ? (
