@@ -96,12 +96,25 @@ my $session = $api->new_session('sam', 'viewer');
 my %by = ('a token' => $token, 'a session' => $session);
 my %stream = map { $_ => stream('/api/events', %{ bearer($by{$_}) }) } keys %by;
 ok($stream{$_}->wait_for(qr/^retry/m), "a stream with $_ begins") for sort keys %by;
+my $gus = $api->new_session('gus', 'viewer');
+my %of = map { $_ => stream($_, %{ bearer($gus) }) } '/api/events', '/api/events?projectId=1',
+    "/api/deployments/$old/events", '/api/events?projectId=2';
+ok($of{$_}->wait_for(qr/^retry/m), "a viewer listens to $_") for sort keys %of;
+my ($gus_id) = $db->sql("SELECT id FROM user WHERE username = 'gus'");
+$db->sql("INSERT INTO member (project_id, user_id, role) VALUES (1, $gus_id, 'viewer');"
+    . "UPDATE user SET role = 'guest' WHERE id = $gus_id");
 $db->sql("UPDATE api_token SET valid = 0 WHERE hash = '" . sha256_hex($token) . "'");
 is($api->delete('/api/user/' . $db->sql("SELECT id FROM user WHERE username = 'sam'"))->{status}, 204,
     'a user is deleted');
 for my $what (sort keys %by) {
 	ok($stream{$what}->has_ended, "a stream ends when its credential ($what) ends");
 }
+ok($of{$_}->has_ended, "$_ ends when its user loses the role") for '/api/events', '/api/events?projectId=2';
+ok($of{$_}->text !~ /^0\r$/m, "$_ continues for a member") for '/api/events?projectId=1',
+    "/api/deployments/$old/events";
+$db->sql("DELETE FROM member WHERE user_id = $gus_id");
+ok($of{$_}->has_ended, "$_ ends when its user is no member any more") for '/api/events?projectId=1',
+    "/api/deployments/$old/events";
 my $still = deployment(1, 'pending');
 ok($all->wait_for(qr/"id":$still,"status":"pending"/), 'a stream with a valid token continues');
 

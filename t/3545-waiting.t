@@ -15,7 +15,8 @@ use Test::More;
 use Time::HiRes qw(time);
 
 my $db = Slipway::DB->start;
-my $api = Slipway::API->start(db => $db, conf => "[api]\nworkers = 1\nslow_workers = 1\n");
+my $api = Slipway::API->start(db => $db, conf => "[api]\nworkers = 1\nslow_workers = 1\n"
+    . "live_user_clients = 25\n");
 my $live = $api->start_live;
 $db->sql("INSERT INTO project (id, name, repository, project_dir) VALUES"
     . " (1, 'a', 'https://git.example/o/a', 'a'), (2, 'b', 'https://git.example/o/b', 'b');"
@@ -153,6 +154,22 @@ add($next, 'secret');
 $answer = $sam->answer;
 is($answer->{status}, 401, 'a user who was disabled gets no new bytes');
 unlike($answer->{body}, qr/secret/, 'the response to that user has none either');
+
+# --- no user takes all places
+my @many = map { ask("/$next/log?offset=6&wait=20") } 1 .. 25;
+ok(held(25), 'a user has as many requests that wait as the limit permits');
+for my $path ("/api/deployments/$next/log?offset=6&wait=20", '/api/events') {
+	my $more = Slipway::Stream->open($api, $path)->answer;
+	is($more->{status}, 429, "one more is rejected: $path");
+	is($more->{headers}{'retry-after'}, 10, 'the error says when to try again');
+	like($more->{body}, qr/of your user are open.*"code":"rate_limited"/, 'the error says why');
+}
+is($api->get("/api/deployments/$next/log")->{status}, 200, 'requests that do not wait succeed');
+my $tim = $api->new_session('tim', 'viewer');
+my $place_of_tim = ask("/$next/log?offset=6&wait=20", %{ bearer($tim) });
+ok(held(26), 'another user has places of their own');
+$_->close for @many, $place_of_tim;
+ok(held(0), 'the places are free again');
 
 # --- from outside
 for my $path ('/.slipway/wait', '/.slipway/wait?project=0&deployment=1&from=0&since=0&ms=1000&again=0',

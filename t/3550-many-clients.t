@@ -10,11 +10,12 @@ use Slipway::DB;
 use Slipway::Stream;
 use Slipway::Test;
 use Test::More;
-use Time::HiRes qw(sleep);
+use Time::HiRes qw(sleep time);
 
 my $many = $ENV{SLIPWAY_CLIENTS} || 100;
 my $db = Slipway::DB->start;
-my $api = Slipway::API->start(db => $db, nginx_connections => 8 * $many + 2048);
+my $api = Slipway::API->start(db => $db, nginx_connections => 8 * $many + 2048,
+	conf => "[api]\nlive_user_clients = 4096\n");
 my $live = $api->start_live;
 $db->sql("INSERT INTO project (id, name, repository, project_dir) VALUES"
     . " (1, 'a', 'https://git.example/o/a', 'a');"
@@ -28,6 +29,17 @@ sub add {
 	    . " VALUES (1, @{[length $text]}, @{[length $more]}, '$more')");
 	return $text .= $more;
 }
+
+# The 99th percentile of the time of other requests, in ms.
+sub p99 {
+	my @ms = sort { $a <=> $b } map {
+		my $began = time;
+		$api->get('/api/projects/1');
+		1000 * (time - $began);
+	} 1 .. 500;
+	return $ms[0.99 * @ms];
+}
+my $alone = $ENV{SLIPWAY_CLIENTS} ? p99() : undef;
 
 # --- the clients
 my @listeners = map { Slipway::Stream->open($api, '/api/events') } 1 .. $many;
@@ -64,6 +76,8 @@ for my $part (1 .. 4) {
 	ok(poll(120, sub { follow(); return all_have() }), "all of $many followers get part $part");
 }
 is($api->get('/api/deployments/1')->{status}, 200, 'another request is served meanwhile');
+diag(sprintf 'p99 of other requests: %.1f ms without clients, %.1f ms beside %d', $alone, p99(), 2 * $many)
+    if defined $alone;
 my $kib = slurp("/proc/$live/status") =~ /^VmHWM:\s+(\d+)/m ? $1 : 0;
 cmp_ok($kib, '<', 32 * 1024, "slipway-live takes less than 32 MiB ($kib KiB)") if !sanitized();
 $db->sql("UPDATE deployment SET status = 'success', finished_at = NOW(3), log_size = " . length($text)

@@ -28,7 +28,7 @@ api_deployment_events(struct req *rq)
 
 	if ((e = deployment_by_id(rq->db, rq->a, rq->id[0], &d)) != NULL)
 		return e;
-	live_stream(rq, 0, rq->id[0]);
+	live_stream(rq, d.project_id, d.id);
 	return NULL;
 }
 
@@ -47,7 +47,8 @@ static const struct route_param event_params[] = {
 	PARAM_END,
 };
 
-static const enum err_code unknown[] = { ERR_NOTFOUND, ERR_UPSTREAM, ERR__MAX };
+static const enum err_code unknown[] = { ERR_NOTFOUND, ERR_RATE, ERR_UPSTREAM,
+	ERR__MAX };
 
 static const struct route routes[] = {
 	{ .method = METHOD_GET,

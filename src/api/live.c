@@ -34,8 +34,9 @@ live_stream(struct req *rq, int64_t project_id, int64_t deployment_id)
 		return;
 	rq->answer.is_elsewhere = true;
 	answer_header(rq, "X-Accel-Redirect",
-	    "/.slipway/live?project=%lld&deployment=%lld&%s",
-	    (long long)project_id, (long long)deployment_id, watcher_of(rq));
+	    "/.slipway/live?project=%lld&deployment=%lld&user=%lld&%s",
+	    (long long)project_id, (long long)deployment_id,
+	    (long long)rq->who.user_id, watcher_of(rq));
 }
 
 /* A number that slipway-live returned with the request. */
@@ -64,11 +65,11 @@ live_wait(struct req *rq, const struct live_wait *wait)
 	answer_bytes(rq, "text/plain", "", 0);
 	rq->answer.is_elsewhere = true;
 	answer_header(rq, "X-Accel-Redirect",
-	    "/.slipway/wait?project=%lld&deployment=%lld&from=%lld&since=%lld"
-	    "&ms=%lld&again=%lld",
+	    "/.slipway/wait?project=%lld&deployment=%lld&user=%lld&from=%lld"
+	    "&since=%lld&ms=%lld&again=%lld",
 	    (long long)wait->project_id, (long long)wait->deployment_id,
-	    (long long)wait->from, (long long)wait->since, (long long)ms,
-	    (long long)again);
+	    (long long)rq->who.user_id, (long long)wait->from,
+	    (long long)wait->since, (long long)ms, (long long)again);
 	return true;
 }
 

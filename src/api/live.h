@@ -31,8 +31,9 @@ struct live_wait {
 	int64_t since; /* time_mono_ms() before the caller read the state */
 };
 
-/* Responds with a stream of the events of a project or a deployment; 0 = of
- * all. */
+/* Responds with a stream of the events of a deployment of a project, or, if
+ * `deployment_id` is 0, of the project; 0 = of all.  It ends when the caller
+ * loses the role of a viewer there. */
 void live_stream(struct req *, int64_t project_id, int64_t deployment_id);
 /* Hands the request over, in place of a response, to wait as long as its
  * parameter "wait" says.  Returns false if that time is over. */

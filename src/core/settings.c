@@ -106,6 +106,10 @@ const struct conf_key settings_keys[] = {
 	KEY(api, live_socket, C_STR, CONF_PATH,
 	    .fallback = "/run/slipway/live.sock",
 	    .doc = "Socket for streams of events and requests that wait."),
+	KEY(api, live_user_clients, C_INT, 0, .min = 1, .max = 4096,
+	    .fallback = "256",
+	    .doc = "How many streams and requests that wait slipway-live holds "
+		   "for one user."),
 	KEY(api, live_wake_socket, C_STR, CONF_PATH,
 	    .fallback = "/run/slipway/live-wake.sock",
 	    .doc = "Socket on which the API and the dispatcher announce "

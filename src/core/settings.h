@@ -31,6 +31,7 @@ struct settings_api {
 	const char *slow_socket; /* …calls to the Git server and sign-in */
 	int64_t slow_workers;
 	const char *live_socket;      /* of slipway-live */
+	int64_t live_user_clients;    /* that it holds for one user */
 	const char *live_wake_socket; /* where it hears of changes */
 	int64_t socket_mode;
 	const char *socket_group;

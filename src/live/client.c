@@ -30,12 +30,13 @@ static const char head[] = "HTTP/1.0 200 OK\r\n"
 			   "retry: 2000\n\n";
 
 const struct err *
-clients_open(struct clients *c, int listen_fd, int wake_fd)
+clients_open(struct clients *c, int listen_fd, int wake_fd, size_t user_max)
 {
 	struct epoll_event event = { .events = EPOLLIN };
 
 	*c = (struct clients){ .listen_fd = listen_fd,
 		.wake_fd = wake_fd,
+		.user_max = user_max,
 		.end = &c->first };
 	(void)sigemptyset(&c->mask);
 	c->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -106,6 +107,30 @@ client_begin(struct clients *c, struct client *client)
 	client_send(client, head, sizeof(head) - 1);
 }
 
+/* Whether its user has as many other clients as a user may. */
+static bool
+is_crowded(const struct clients *c, const struct client *client)
+{
+	const struct client *other;
+	size_t n = 0;
+
+	for (other = c->first; other != NULL; other = other->next)
+		n += other->begun && other->state != CLIENT_ENDED &&
+		    other->scope.user_id == client->scope.user_id;
+	return n >= c->user_max;
+}
+
+static void
+client_reject(struct client *client)
+{
+	static const char text[] = "HTTP/1.0 429 Too Many Requests\r\n"
+				   "Content-Length: 0\r\n\r\n";
+
+	(void)send(client->fd, text, sizeof(text) - 1,
+	    MSG_NOSIGNAL | MSG_DONTWAIT);
+	client->state = CLIENT_ENDED;
+}
+
 /* Reads the request; afterwards nginx sends nothing more. */
 static void
 client_read(struct clients *c, struct client *client,
@@ -127,6 +152,10 @@ client_read(struct clients *c, struct client *client,
 	if (!request_read(client->in.data, &client->scope)) {
 		log_warn("a client sent no request of nginx");
 		client->state = CLIENT_ENDED;
+		return;
+	}
+	if (is_crowded(c, client)) {
+		client_reject(client);
 		return;
 	}
 	client_begin(c, client);

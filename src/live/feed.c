@@ -86,6 +86,8 @@ is_for(const struct client *client, const struct about *about)
 		return false;
 	if (s->deployment_id == about->deployment_id)
 		return true;
+	if (!s->waits && s->deployment_id != 0)
+		return false;
 	if (s->project_id == 0)
 		return s->deployment_id == 0;
 	return s->project_id == about->project_id &&
@@ -378,12 +380,14 @@ is_valid(const struct list *valid, const struct scope *s)
 	size_t i;
 
 	for (i = 0; i < valid->n; i++)
-		if (w[i].id == s->watcher_id && str_eq(w[i].kind, s->kind))
+		if (w[i].id == s->watcher_id &&
+		    w[i].project_id == s->project_id &&
+		    str_eq(w[i].kind, s->kind))
 			return true;
 	return false;
 }
 
-/* Ends the streams whose credential has ended. */
+/* Ends the streams whose credential has ended or lost its role. */
 static const struct err *
 watchers_check(struct feed *f, struct clients *c)
 {
@@ -396,9 +400,10 @@ watchers_check(struct feed *f, struct clients *c)
 	buf_putc(&keys, '[');
 	for (client = c->first; client != NULL; client = client->next)
 		if (client->state == CLIENT_STREAM)
-			buf_printf(&keys, "%s[\"%s\",%lld]",
+			buf_printf(&keys, "%s[\"%s\",%lld,%lld]",
 			    keys.len > 1 ? "," : "", client->scope.kind,
-			    (long long)client->scope.watcher_id);
+			    (long long)client->scope.watcher_id,
+			    (long long)client->scope.project_id);
 	buf_putc(&keys, ']');
 	if ((e = buf_check(&keys)) == NULL)
 		e = change_watchers(f->db, f->a, keys.data, &f->term, &valid);

@@ -24,6 +24,7 @@ struct scope {
 	bool waits;            /* it is returned; otherwise it is a stream */
 	int64_t project_id;    /* 0 = all */
 	int64_t deployment_id; /* 0 = all */
+	int64_t user_id;
 	/* of a stream */
 	char kind[2]; /* the credential: struct change_watcher */
 	int64_t watcher_id;
@@ -68,12 +69,14 @@ struct clients {
 	struct client *first, **end; /* in the order of their arrival */
 	size_t n;
 	size_t begun;
+	size_t user_max;  /* clients of one user */
 	int64_t returned; /* monotonic ms; when waits were returned last */
 	int64_t due;      /* monotonic ms; when to flush again at the latest */
 };
 
+/* `user_max` is how many clients a user may have; more are rejected with 429. */
 MUSTCHECK const struct err *clients_open(struct clients *, int listen_fd,
-    int wake_fd);
+    int wake_fd, size_t user_max);
 /* Waits for `ms` (-1 = for ever) or a signal, and serves what has arrived. Calls `begin` for
  * each request that was read. Returns whether a change was announced. */
 bool clients_wait(struct clients *, int ms,

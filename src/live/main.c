@@ -64,7 +64,8 @@ serve(const struct settings *s, int listen_fd, int wake_fd)
 	int ms = -1;
 
 	if ((e = db_open(s, DB_API, &db)) != NULL ||
-	    (e = clients_open(&clients, listen_fd, wake_fd)) != NULL)
+	    (e = clients_open(&clients, listen_fd, wake_fd,
+		 (size_t)s->api.live_user_clients)) != NULL)
 		return e;
 	feed = feed_open(db, &term);
 	log_info("slipway-live " SLIPWAY_VERSION " is ready");

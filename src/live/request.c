@@ -64,5 +64,6 @@ request_read(const char *text, struct scope *out)
 	return str_starts(text, "GET ") &&
 	    number_read(text, "?project=", 0, &out->project_id) &&
 	    number_read(text, "&deployment=", 0, &out->deployment_id) &&
+	    number_read(text, "&user=", 0, &out->user_id) &&
 	    (out->waits ? wait_read(text, out) : stream_read(text, out));
 }

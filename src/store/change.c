@@ -64,20 +64,26 @@ static const struct stmt read_all = {
 	" t.valid = 1 AND (t.expires_at IS NULL OR t.expires_at > NOW(3))"
 static const struct field watcher_args[] = { A(ids), A(idle), A(max),
 	FIELD_END };
-static const struct field watcher_row[] = { W(kind), W(id), FIELD_END };
+static const struct field watcher_row[] = { W(kind), W(id), W(project_id),
+	FIELD_END };
 static const struct stmt watchers_valid = {
 	.name = "change_watchers",
-	.sql = "SELECT j.kind, j.id FROM JSON_TABLE(?, '$[*]' COLUMNS ("
-	       "kind VARCHAR(1) PATH '$[0]', id BIGINT PATH '$[1]')) j"
-	       " LEFT JOIN session s ON j.kind = 's' AND s.id = j.id"
-	       " LEFT JOIN api_token t"
-	       " ON t.id = IF(j.kind = 't', j.id, s.token_id)"
-	       " LEFT JOIN user u ON u.id = COALESCE(IF(j.kind = 'u', j.id,"
-	       " NULL), s.user_id, t.user_id)"
-	       " WHERE" ACTIVE_USER " AND (t.id IS NULL OR (" VALID_TOKEN "))"
-	       " AND (j.kind <> 's' OR (s.expires_at > NOW(3)"
-	       " AND s.last_used_at > NOW(3) - INTERVAL ? SECOND"
-	       " AND s.created_at > NOW(3) - INTERVAL ? SECOND))",
+	.sql =
+	    "SELECT j.kind, j.id, j.project_id"
+	    " FROM JSON_TABLE(?, '$[*]' COLUMNS (kind VARCHAR(1) PATH '$[0]',"
+	    " id BIGINT PATH '$[1]', project_id BIGINT PATH '$[2]')) j"
+	    " LEFT JOIN session s ON j.kind = 's' AND s.id = j.id"
+	    " LEFT JOIN api_token t"
+	    " ON t.id = IF(j.kind = 't', j.id, s.token_id)"
+	    " LEFT JOIN user u ON u.id = COALESCE(IF(j.kind = 'u', j.id,"
+	    " NULL), s.user_id, t.user_id)"
+	    " LEFT JOIN member m"
+	    " ON m.user_id = u.id AND m.project_id = j.project_id"
+	    " WHERE" ACTIVE_USER " AND (u.role <> 'guest' OR m.role <> 'guest')"
+	    " AND (t.id IS NULL OR (t.role <> 'guest' AND" VALID_TOKEN "))"
+	    " AND (j.kind <> 's' OR (s.expires_at > NOW(3)"
+	    " AND s.last_used_at > NOW(3) - INTERVAL ? SECOND"
+	    " AND s.created_at > NOW(3) - INTERVAL ? SECOND))",
 	.args = watcher_args,
 	.row = watcher_row,
 	.rowsize = sizeof(struct change_watcher),

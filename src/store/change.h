@@ -17,10 +17,11 @@ struct change {
 };
 
 /* A credential: kind "s" (session), "t" (API token) or "u" (user that nginx
- * authenticated), and its id. */
+ * authenticated), and its id; and the project that is watched, 0 = all. */
 struct change_watcher {
 	const char *kind;
 	int64_t id;
+	int64_t project_id;
 };
 
 #define CHANGE_MAX 4000 /* deployments in one list */
@@ -36,8 +37,8 @@ MUSTCHECK const struct err *change_open(struct db *, struct arena *,
  * newer than `newest`, with one statement. */
 MUSTCHECK const struct err *change_read(struct db *, struct arena *,
     const char *ids, int64_t newest, struct list *out);
-/* Lists those of `watchers`, a JSON array of ["s",1], that are still valid
- * (struct change_watcher), with one statement. */
+/* Lists those of `watchers`, a JSON array of ["s",1,PROJECT], that are still
+ * valid and may read the project (struct change_watcher), with one statement. */
 MUSTCHECK const struct err *change_watchers(struct db *, struct arena *,
     const char *watchers, const struct session_term *, struct list *out);
 
