@@ -8,6 +8,7 @@ package Slipway::DB;
 #   my $db = Slipway::DB->start;      the schema in `slipway`, two accounts
 #   my $db = Slipway::DB->start(empty => 1);      no tables: migrate creates them
 #   my $db = Slipway::DB->start(port => 1, args => ['--max-connections=4']);
+#   my $db = Slipway::DB->start(data => $directory, idle => 1);   a copy; resume starts it
 #   $db->conf                         a [database] section for slipway.conf
 
 use strict;
@@ -103,14 +104,14 @@ sub _on {
 	my ($class, $data, %opt) = @_;
 	my $self = bless { dir => tempdir() . '/db' . ++$made, data => $data, %opt }, $class;
 	mkdir $_, 0755 or die "$_: $!" for $self->{dir}, "$self->{dir}/tmp";
-	return $self->resume;
+	return $self->{idle} ? $self : $self->resume;
 }
 
 sub _as_root { return is_root() ? '--user=root' : () }
 
 sub start {
 	my ($class, %opt) = @_;
-	my $template = $opt{empty} ? _bare() : _migrated();
+	my $template = delete $opt{data} || ($opt{empty} ? _bare() : _migrated());
 	my $data = tempdir() . '/data' . ($made + 1);
 	my ($status, undef, $err) = run_cmd('cp', '-a', $template, $data);
 	die "cp: $err" if $status != 0;
@@ -118,14 +119,14 @@ sub start {
 	return $class->_on($data, %opt);
 }
 
-# Starts the server on its data, and waits until it responds.
-sub resume {
+# The command line of the server.
+sub command {
 	my ($self, @more) = @_;
 	my $dir = $self->{dir};
 	my @net = $self->{port}
 	    ? ('--bind-address=127.0.0.1', "--port=$self->{port}")
 	    : ('--skip-networking');
-	$self->{pid} = start_process({ name => "mariadbd-$made" }, _server(),
+	return (_server(),
 	    '--no-defaults', "--datadir=$self->{data}", '--socket=' . $self->socket,
 	    # not /tmp: a starting server removes the temporary tables of others
 	    "--tmpdir=$dir/tmp",
@@ -141,6 +142,12 @@ sub resume {
 	    '--innodb-buffer-pool-load-at-startup=OFF',
 	    '--max-connections=40', '--skip-name-resolve',
 	    @{ $self->{args} || [] }, @more, _as_root());
+}
+
+# Starts the server on its data, and waits until it responds.
+sub resume {
+	my ($self, @more) = @_;
+	$self->{pid} = start_process({ name => "mariadbd-$made" }, $self->command(@more));
 	my $up = poll(180, sub {
 		die "mariadbd ended:\n" . tail(slurp(tempdir() . "/mariadbd-$made.log"))
 		    if waitpid($self->{pid}, POSIX::WNOHANG()) != 0;
