@@ -101,7 +101,7 @@ static const struct stmt mine = {
 	.row = page_count_row,
 	.rowsize = sizeof(struct page_count),
 };
-static const struct field load_args[] = { A(ids), A(owner), FIELD_END };
+static const struct field load_args[] = { A(id), A(owner), FIELD_END };
 static const struct field claim_row[] = { C(id), C(epoch), C(project_id),
 	C(project_name), C(project_dir), C(repository), C(pipeline_name),
 	C(environment_name), C(branch), C(tag), C(commit_hash), C(env_vars),
@@ -120,25 +120,23 @@ static const struct stmt load = {
 	       " > 0 AS on_branch,"
 	       " d.cancel_at IS NOT NULL AS cancel,"
 	       " EXISTS (SELECT 1 FROM project q WHERE q.valid = 0"
-	       " AND " PROJECTDIR_OVERLAP ") AS over_deleted FROM " IDS
-	       " JOIN deployment d ON d.id = j.id"
+	       " AND " PROJECTDIR_OVERLAP ") AS over_deleted FROM deployment d"
 	       " JOIN project p ON p.id = d.project_id"
 	       " JOIN pipeline l ON l.id = d.pipeline_id"
 	       " LEFT JOIN environment e ON e.id = d.environment_id"
-	       " WHERE d.owner = ? AND d.status = 'running' ORDER BY d.id",
+	       " WHERE d.id = ? AND d.owner = ? AND d.status = 'running'",
 	.args = load_args,
 	.row = claim_row,
 	.rowsize = sizeof(struct claim),
 };
-static const struct field steps_args[] = { A(ids), FIELD_END };
-static const struct field step_row[] = { S(deployment_id), S(position), S(name),
-	S(script), S(timeout_seconds), S(run_when), FIELD_END };
+static const struct field steps_args[] = { A(id), FIELD_END };
+static const struct field step_row[] = { S(position), S(name), S(script),
+	S(timeout_seconds), S(run_when), FIELD_END };
 static const struct stmt load_steps = {
 	.name = "claim_load_steps",
-	.sql = "SELECT s.deployment_id, s.position, s.name, s.script,"
-	       " s.timeout_seconds, s.run_when FROM " IDS
-	       " JOIN deployment_step s ON s.deployment_id = j.id"
-	       " ORDER BY s.deployment_id, s.position",
+	.sql = "SELECT position, name, script, timeout_seconds, run_when"
+	       " FROM deployment_step WHERE deployment_id = ?"
+	       " ORDER BY position",
 	.args = steps_args,
 	.row = step_row,
 	.rowsize = sizeof(struct deployment_step),
@@ -342,62 +340,51 @@ take_one(struct db *db, struct arena *a, struct taking *t)
 	return t->is_ours[0] ? NULL : late;
 }
 
-/* The ids of those that were claimed, as a JSON array; NULL if there are
- * none. */
-static const char *
-ids_of(struct arena *a, const struct taking *t)
+/* Reads those that were claimed, each by its id: a list of ids would be a
+ * temporary table to MariaDB, which takes longer than several queries. */
+static const struct err *
+load_claims(struct db *db, struct arena *a, const struct taking *t,
+    struct list *out)
 {
-	const char *ids = NULL;
+	struct claim *claims = arena_alloc(a, t->n, sizeof(*claims));
+	struct claim_args args = { .owner = t->by->owner };
+	const struct err *e = NULL;
+	struct claim *c;
+	size_t i;
+
+	*out = (struct list){ .items = claims };
+	for (i = 0; e == NULL && i < t->n; i++) {
+		if (!t->is_ours[i])
+			continue;
+		args.id = t->chosen[i].id;
+		c = &claims[out->n];
+		if ((e = db_row(db, a, &load, &args, c)) == NULL &&
+		    (e = db_rows(db, a, &load_steps, &args, &c->steps)) == NULL)
+			out->n++;
+		else if (e->code == ERR_NOTFOUND)
+			e = NULL;
+	}
+	if (e == NULL && out->n == 0)
+		e = err_new(ERR_PRECONDITION,
+		    "the claimed deployments were taken away at once");
+	return e;
+}
+
+static bool
+has_any(const struct taking *t)
+{
 	size_t i;
 
 	for (i = 0; i < t->n; i++)
 		if (t->is_ours[i])
-			ids = ids_add(a, ids, t->chosen[i].id);
-	return ids == NULL ? NULL : arena_printf(a, "[%s]", ids);
-}
-
-/* Hands each claim its part of the steps; both are ordered by deployment. */
-static void
-steps_divide(const struct list *claims, const struct list *steps)
-{
-	struct deployment_step *all = steps->items;
-	struct claim *c = claims->items;
-	size_t i, at = 0, from;
-
-	for (i = 0; i < claims->n; i++) {
-		while (at < steps->n && all[at].deployment_id < c[i].id)
-			at++;
-		from = at;
-		while (at < steps->n && all[at].deployment_id == c[i].id)
-			at++;
-		c[i].steps = (struct list){ .items = all + from,
-			.n = at - from };
-	}
-}
-
-static const struct err *
-load_claims(struct db *db, struct arena *a, const struct claim_args *args,
-    struct list *out)
-{
-	const struct err *e;
-	struct list steps;
-
-	if ((e = db_rows(db, a, &load, args, out)) != NULL)
-		return e;
-	if (out->n == 0)
-		return err_new(ERR_PRECONDITION,
-		    "the claimed deployments %s were taken away at once",
-		    args->ids);
-	if ((e = db_rows(db, a, &load_steps, args, &steps)) == NULL)
-		steps_divide(out, &steps);
-	return e;
+			return true;
+	return false;
 }
 
 const struct err *
 claim_next(struct db *db, struct arena *a, const struct claimer *by, size_t max,
     struct claimed *out)
 {
-	struct claim_args args = { .owner = by->owner };
 	struct taking t = { .by = by };
 	const struct err *e;
 	int round;
@@ -415,8 +402,8 @@ claim_next(struct db *db, struct arena *a, const struct claimer *by, size_t max,
 		if (e != NULL)
 			return e;
 		out->is_all = t.is_all;
-		if ((args.ids = ids_of(a, &t)) != NULL)
-			return load_claims(db, a, &args, &out->list);
+		if (has_any(&t))
+			return load_claims(db, a, &t, &out->list);
 	}
 	return err_new(ERR_NOTFOUND, "nothing to claim");
 }
