@@ -203,6 +203,7 @@ start_claimed(struct dispatch *d, const struct claim *c)
 	const struct err *e;
 	struct run run;
 	struct task *t;
+	bool is_started;
 
 	if (c->cancel) {
 		end_canceled(d, c->id, c->epoch);
@@ -224,11 +225,13 @@ start_claimed(struct dispatch *d, const struct claim *c)
 		end(d, t, REASON_RUNNER, detail);
 		return true;
 	}
-	/* Otherwise the checkout says that the deployment has started. */
-	if (str_eq(c->checkout, PIPELINE_CHECKOUT_NONE))
-		started_note(d, t);
 	clone_begin(d, &t->clone, c, t->run.name);
-	return start_prepare(d, t);
+	is_started = start_prepare(d, t);
+	/* Otherwise the checkout says that the deployment has started. */
+	if (t->phase != PHASE_CLOSED &&
+	    str_eq(c->checkout, PIPELINE_CHECKOUT_NONE))
+		started_note(d, t);
+	return is_started;
 }
 
 void
