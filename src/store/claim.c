@@ -91,6 +91,14 @@ static const struct stmt passers = {
 	.rowsize = sizeof(struct claim_candidate),
 };
 
+static const struct stmt pending = {
+	.name = "claim_pending",
+	.sql = "SELECT EXISTS (SELECT 1 FROM deployment"
+	       " WHERE status = 'pending' AND turn < 2) AS n",
+	.row = page_count_row,
+	.rowsize = sizeof(struct page_count),
+};
+
 static const struct field mine_args[] = { A(id), A(epoch), A(owner),
 	FIELD_END };
 static const struct stmt mine = {
@@ -145,6 +153,7 @@ static const struct stmt load_steps = {
 static const struct stmt *const claim_stmts[] = {
 	&candidates,
 	&passers,
+	&pending,
 	&mine,
 	&load,
 	&load_steps,
@@ -381,6 +390,19 @@ has_any(const struct taking *t)
 	return false;
 }
 
+/* ERR_NOTFOUND if nothing is pending, whether it can start or not. */
+static const struct err *
+pending_check(struct db *db, struct arena *a)
+{
+	const struct err *e;
+	struct page_count found;
+
+	e = db_row(db, a, &pending, NULL, &found);
+	if (e == NULL && found.n == 0)
+		e = err_new(ERR_NOTFOUND, "nothing is pending");
+	return e;
+}
+
 const struct err *
 claim_next(struct db *db, struct arena *a, const struct claimer *by, size_t max,
     struct claimed *out)
@@ -392,6 +414,8 @@ claim_next(struct db *db, struct arena *a, const struct claimer *by, size_t max,
 	*out = (struct claimed){ .is_all = false };
 	if (max > CLAIM_MAX)
 		max = CLAIM_MAX;
+	if (by->is_quiet && (e = pending_check(db, a)) != NULL)
+		return e;
 	for (round = 0; round < ROUNDS; round++) {
 		if ((e = choose(db, a, &t, round, max)) != NULL)
 			return e;
