@@ -278,6 +278,20 @@ ok($page->wait_for('.facts a', 'Shop'), 'the page of all notifiers names the pro
 $page->click('[aria-label="Delete hooks.example.org"]')->click('dialog .danger');
 ok($page->wait_for('.empty'), 'a notifier is deleted');
 
+# --- members
+sub members { return $api->get("/api/projects/$project/members")->{json}{data} }
+$page->visit("/slipway/projects/$project/members");
+ok($page->wait_for('.empty', 'There are no members'), 'a project without members says what that means');
+my $admin = $api->get('/api/auth/info')->{json}{id};
+$page->click("#new-member option[value='$admin']")->click('#new-member .primary');
+ok($page->wait_for('tbody tr', 't-admin'), 'a member is added');
+is(members()->[0]{role}, 'deployer', 'with the role of the form');
+$page->click("[aria-label='Role of t-admin'] option[value=viewer]");
+ok(poll(60, sub { members()->[0]{role} eq 'viewer' }), 'the role of a member is changed');
+$page->click('[aria-label="Remove t-admin"]')->click('dialog .danger');
+ok($page->wait_for('.empty'), 'a member is removed');
+is_deeply(members(), [], 'and is no member any more');
+
 # --- two tabs
 sub settings { return $page->visit("/slipway/projects/$project/settings")->wait_for('#general') }
 sub of_project { return $api->get("/api/projects/$project")->{json}{ $_[0] } }
@@ -365,7 +379,7 @@ $api->make('/api/variables', { key => 'HOST', value => 'www', projects => [$proj
 my @pages = ('/', '/projects', '/projects/new', '/pipelines/1', '/deployments', '/users', '/variables',
 	'/account', '/runners', '/notifiers', '/audit', '/nowhere', map { "/projects/$project$_" } '',
 	'/deploy', '/pipelines', '/pipelines/new',
-	'/environments', '/schedules', '/notifiers', '/settings');
+	'/environments', '/schedules', '/notifiers', '/members', '/settings');
 for my $path (@pages) {
 	$page->emulate('prefers-color-scheme' => 'light')->size(1280, 800)->visit("/slipway$path");
 	$page->wait_for('h1');

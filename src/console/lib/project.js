@@ -46,6 +46,7 @@ export function projectHead(project, context, title) {
 				tab(`${base}/environments`, t.project.environments),
 				tab(`${base}/schedules`, t.project.schedules),
 				may(context.user, 'maintainer') && tab(`${base}/notifiers`, t.project.notifiers),
+				tab(`${base}/members`, t.project.members),
 				tab(`${base}/settings`, t.project.settings))),
 		lockNotice(project.lock, may(context.user, 'maintainer')
 			? () => context.run(() => unlock(`${base}/lock`)) : undefined),

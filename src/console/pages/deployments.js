@@ -43,7 +43,8 @@ export const deployments = {
 	title: () => t.deployments.title,
 	view: ({ list }, { query }) => [
 		el('h1', { tabindex: -1 }, t.deployments.title),
-		list.data.length === 0 ? el('p', { class: 'empty' }, t.deployments.empty) : deploymentTable(list.data),
+		list.data.length === 0 ? el('div', { class: 'empty' }, el('p', null, t.deployments.empty),
+			el('a', { class: 'button', href: href('/') }, t.trouble.home)) : deploymentTable(list.data),
 		pager(list.pagination.next, query),
 	],
 };

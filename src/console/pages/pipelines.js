@@ -3,7 +3,7 @@
 import { post } from '../lib/api.js';
 import { el } from '../lib/dom.js';
 import { form } from '../lib/form.js';
-import { projectHead } from '../lib/project.js';
+import { needsPipeline, projectHead } from '../lib/project.js';
 import { go, href } from '../lib/router.js';
 import { may } from '../lib/session.js';
 import { ago } from '../lib/time.js';
@@ -38,8 +38,8 @@ export const pipelines = {
 	title: (data) => t.pipelines.titleOf(data.project.name),
 	view: ({ project, list }, context) => [
 		projectHead(project, context),
-		list.data.length === 0 ? el('p', { class: 'empty' }, t.project.needsPipeline) : table(list.data),
-		may(context.user, 'maintainer') && el('div', { class: 'actions' },
+		list.data.length === 0 ? needsPipeline(project.id) : table(list.data),
+		list.data.length > 0 && may(context.user, 'maintainer') && el('div', { class: 'actions' },
 			el('a', { class: 'button', href: href(`/projects/${project.id}/pipelines/new`) }, t.pipelines.add)),
 	],
 };

@@ -31,9 +31,11 @@ function generalForm(project) {
 				hint: t.project.branchHint },
 			{ name: 'extraEnv', label: t.project.extraEnv, type: 'select', value: project.extraEnv,
 				options: Object.entries(t.project.extraEnvs).map(([value, label]) => ({ value, label })) },
+			{ name: 'badge', label: t.project.badge, type: 'check', value: project.badge ? 'on' : '',
+				hint: t.project.badgeHint(`${location.origin}/api/projects/${project.id}/badge.svg`) },
 		],
 		send: async (values) => {
-			await save({ ...values, description: values.description || null,
+			await save({ ...values, badge: values.badge === 'on', description: values.description || null,
 				defaultBranch: values.defaultBranch || null });
 			await names.load();
 			toast(t.saved);

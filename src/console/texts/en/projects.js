@@ -55,6 +55,7 @@ export const projects = {
 		environments: 'Environments',
 		schedules: 'Schedules',
 		notifiers: 'Notifiers',
+		members: 'Members',
 		settings: 'Settings',
 		/** @param {string} name */
 		settingsOf: (name) => `Settings of ${name}`,
@@ -69,6 +70,9 @@ export const projects = {
 		presetsHint: 'What the deploy form asks. The steps see each answer as an environment variable.',
 		triggers: 'Triggers',
 		triggersHint: 'What a push starts. The Git server needs a webhook for this project.',
+		badge: 'Public badge',
+		/** @param {string} address */
+		badgeHint: (address) => `Anyone can read the result of the last deployment at ${address}`,
 		extraEnv: 'Who may set other variables',
 		extraEnvs: { nobody: 'No one', maintainers: 'Maintainers', deployers: 'Deployers' },
 		visit: 'Visit',
@@ -93,6 +97,23 @@ export const projects = {
 			not_created: 'Not created yet', empty: 'Empty', no_git: 'Not a Git repository',
 			ready: 'Ready', error: 'Unreadable',
 		},
+	},
+
+	member: {
+		/** @param {string} name */
+		titleOf: (name) => `Members of ${name}`,
+		lead: 'A member has a role in this project. The higher one of this role and of the user’s own applies.',
+		none: 'There are no members: everyone has the role in this project that they have everywhere.',
+		add: 'Add a member',
+		user: 'User',
+		role: 'Role',
+		since: 'Since',
+		/** @param {string} name */
+		roleOf: (name) => `Role of ${name}`,
+		/** @param {string} name */
+		removeTitle: (name) => `Remove ${name} from the project?`,
+		removeText: 'The user’s own role applies again.',
+		remove: 'Remove',
 	},
 
 	hook: {
