@@ -189,8 +189,23 @@ $page->visit("/slipway/deployments/$next");
 ok($page->wait_for('.waiting', 'Next in the queue'), 'a pending deployment shows its place in the queue');
 ok($page->wait_for('.waiting', "Deployment $running of this project is running."),
     'a pending deployment says what it waits for');
-$page->visit("/slipway/deployments/$running")->click('.actions .danger');
+$page->cdp('Page.enable');
+my $deaf = $page->cdp('Page.addScriptToEvaluateOnNewDocument', source => <<'JS')->{identifier};
+	window.told = [];
+	window.Notification = class {
+		static permission = 'default';
+		static async requestPermission() { Notification.permission = 'granted'; }
+		constructor(title) { told.push(title); }
+	};
+JS
+$page->visit("/slipway/deployments/$running")->click('main > .actions button');
+ok($page->wait_gone('main > .actions button'), 'a running deployment offers a notification');
+$page->js('Object.defineProperty(document, "visibilityState", { get: () => "hidden" })');
+$page->click('.actions .danger');
 ok($page->wait_for('h1 .status.canceled', 'Canceled'), 'a running deployment can be canceled');
+is($page->js('return told.join()'), "Canceled: project 1 #$running",
+    'its end notifies a user who looks elsewhere');
+$page->cdp('Page.removeScriptToEvaluateOnNewDocument', identifier => $deaf);
 $page->click('.actions button');
 ok($page->wait_until('!location.pathname.endsWith("/" + arguments[0])', $running),
     'a retry shows its own page');

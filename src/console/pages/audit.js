@@ -40,9 +40,9 @@ function object({ action, objectType, objectId, projectId }) {
 
 /** @param {Entry} entry */
 function what(entry) {
-	const { action, projectId } = entry;
+	const { action, objectType, projectId } = entry;
 	return [t.audit.action(action), el('br'), el('span', { class: 'faint' }, object(entry),
-		projectId !== null && [' · ', el('a', { href: href(`/projects/${projectId}`) }, projectName(projectId))])];
+		projectId !== null && objectType !== 'project' && [' · ', el('a', { href: href(`/projects/${projectId}`) }, projectName(projectId))])];
 }
 
 /** @param {any} value */

@@ -4,6 +4,7 @@ import { actions } from '../lib/actions.js';
 import { commit, origin, ref, runTime } from '../lib/deployments.js';
 import { el, svg } from '../lib/dom.js';
 import { showState } from '../lib/favicon.js';
+import { ask, canAsk, notifyEnd } from '../lib/notify.js';
 import { environmentOf, projectName, userName } from '../lib/names.js';
 import { href } from '../lib/router.js';
 import { deploymentStatus, icon, stateText } from '../lib/status.js';
@@ -151,12 +152,15 @@ export const deployment = {
 	view: ({ deployment: d, environments }, context) => {
 		const isLive = environments.data.some((/** @type {Environment} */ one) => one.live?.deploymentId === d.id);
 		showState(d.status, context.signal);
+		notifyEnd(d.status, isOver(d), t.deployment.pageTitle(stateText(d), projectName(d.projectId), d.id), context.signal);
 		return [
 			el('div', { class: 'head' },
 				el('h1', { tabindex: -1 }, t.deployment.title(d.id), ' ', deploymentStatus(d)), actions(d, isLive, context)),
 			reason(d),
 			facts(d),
 			stepList(d.steps),
+			!isOver(d) && canAsk() && el('div', { class: 'actions' },
+				el('button', { class: 'plain', onclick: () => ask().then(() => context.draw()) }, t.deployment.notify)),
 			d.startedAt === null && !isOver(d) ? el('p', { class: 'empty' }, t.deployment.noLog) : log(d, context),
 		];
 	},

@@ -91,7 +91,7 @@ function facts(n, withProject) {
 	return el('dl', { class: 'facts' },
 		withProject && fact(t.deployment.project, n.projectId === null ? t.notifier.allProjects
 			: el('a', { href: href(`/projects/${n.projectId}/notifiers`) }, projectName(n.projectId))),
-		fact(t.notifier.target, el('span', { class: 'isolate' }, n.target)),
+		n.target !== nameOf(n) && fact(t.notifier.target, el('span', { class: 'isolate' }, n.target)),
 		fact(t.notifier.events, n.events.map((event) => el('span', { class: 'badge' }, t.notifier.event[event]))),
 		n.environmentId !== null && fact(t.notifier.environment, environmentOf(n.environmentId)?.name ?? t.none),
 		fact(t.notifier.delivered, n.lastDeliveredAt === null ? t.none : ago(n.lastDeliveredAt)));

@@ -92,6 +92,7 @@ export const deployments = {
 		stepsText: (steps) => `Durations of the steps. ${steps.join('; ')}`,
 		/** @param {number} n how many are before it */
 		place: (n) => n === 0 ? 'Next in the queue' : `${count(n, 'deployment')} before it in the queue`,
+		notify: 'Notify me when it ends',
 		noLog: 'The log appears here when the deployment starts.',
 	},
 
