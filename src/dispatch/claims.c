@@ -126,7 +126,6 @@ claim(struct dispatch *d, struct claims *c)
 		.lease = d->settings.runner.lease,
 		.avoid = ids,
 		.navoid = avoid_now(&c->avoid, ids, &due),
-		.is_quiet = c->is_drained,
 		.skips = skips,
 		.context = &claiming };
 	const struct claim *one;
@@ -214,10 +213,8 @@ claims_events(void *state, unsigned events)
 
 	if ((events & (EVENT_QUEUE | EVENT_RELOAD)) != 0)
 		c->is_wanted = true;
-	if ((events & EVENT_WAKE) != 0) {
+	if ((events & EVENT_WAKE) != 0)
 		c->poll_at = c->at = 0;
-		c->is_drained = false;
-	}
 }
 
 static void

@@ -62,8 +62,6 @@ struct claimer {
 	int64_t lease;        /* seconds */
 	const int64_t *avoid; /* deployments that cannot start now */
 	size_t navoid;
-	bool is_quiet; /* probably nothing is pending: a cheap query looks
-			* first */
 	/* Whether to skip a candidate for now, if the `n` of `chosen` are
 	 * claimed together with it; NULL = never. */
 	bool (*skips)(void *context, const struct claim_candidate *,
