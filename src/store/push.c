@@ -36,8 +36,6 @@ static const struct field head_fields[] = { H(project_id), H(branch),
 static const struct field project_args[] = { H(project_id), FIELD_END };
 static const struct field branch_args[] = { H(project_id), H(branch),
 	FIELD_END };
-static const struct field commit_args[] = { H(project_id), H(branch),
-	H(commit_hash), FIELD_END };
 static const struct field move_args[] = { H(commit_hash), H(project_id),
 	H(branch), FIELD_END };
 static const struct stmt put = {
@@ -74,9 +72,17 @@ static const struct stmt forget = {
 	.sql = "DELETE FROM push_head WHERE project_id = ?",
 	.args = project_args,
 };
+struct current {
+	const char *reason; /* of those that do not count */
+	int64_t project_id;
+	const char *branch;
+	const char *commit_hash;
+};
+#define C(m) FIELD(struct current, m, 0)
+static const struct field current_args[] = { C(project_id), C(branch),
+	C(commit_hash), C(reason), C(reason), FIELD_END };
 #define OF_PUSH(d)                                                             \
-	d ".`trigger` = 'webhook' AND COALESCE(" d ".reason, '')"              \
-	  " <> 'superseded'"
+	d ".`trigger` = 'webhook' AND COALESCE(" d ".reason, '') <> ?"
 static const struct stmt current = {
 	.name = "push_current",
 	.sql =
@@ -87,7 +93,7 @@ static const struct stmt current = {
 		     " AND o.branch = d.branch AND o.commit_hash <> d.commit_hash"
 		     " AND " OF_PUSH("o") " AND o.started_at IS NOT NULL"
 					  " AND o.finished_at IS NOT NULL)",
-	.args = commit_args,
+	.args = current_args,
 	.row = page_count_row,
 	.rowsize = sizeof(struct page_count),
 };
@@ -212,7 +218,14 @@ const struct err *
 push_is_current(struct db *db, struct arena *a, const struct push_head *head,
     bool *out)
 {
-	return any(db, a, &current, head, out);
+	const struct current args = {
+		.reason = reason_kinds[REASON_SUPERSEDED].name,
+		.project_id = head->project_id,
+		.branch = head->branch,
+		.commit_hash = head->commit_hash,
+	};
+
+	return any(db, a, &current, &args, out);
 }
 
 const struct err *
