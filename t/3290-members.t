@@ -26,7 +26,7 @@ my %where = (
 		    environments schedules notifiers)),
 		'PUT /api/projects/{id}/hook-secret', map({ ("PUT $_/lock", "DELETE $_/lock") }
 		    '/api/projects/{id}', '/api/environments/{id}'),
-		'GET /api/projects/{id}/members',
+		'GET /api/projects/{id}/members', 'GET /api/projects/{id}/export',
 		map({ "$_ /api/projects/{id}/members/{userId}" } qw(PUT DELETE)),
 		'POST /api/environments/{id}/rollback',
 		'PUT /api/notifiers/{id}/secret', 'POST /api/notifiers/{id}/test',
@@ -45,6 +45,7 @@ my %where = (
 	nowhere => [
 		'GET /health', 'GET /api/health', 'GET /api/openapi.json', 'GET /api/metrics',
 		'GET /projects', 'GET /api/projects', 'POST /api/projects', 'GET /api/board',
+		'POST /api/projects/import',
 		'POST /api/hooks/{id}',
 		'GET /api/runners', map({ "GET /api/$_" } qw(pipelines/templates templates templates/{id})),
 		map({ "$_ /api/lock" } qw(GET PUT DELETE)),

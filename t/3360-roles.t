@@ -50,7 +50,7 @@ my %needs = (
 	],
 	maintainer => [
 		'POST /api/projects', 'PUT /api/projects/{id}', 'DELETE /api/projects/{id}',
-		'POST /api/pipelines',
+		'GET /api/projects/{id}/export', 'POST /api/projects/import', 'POST /api/pipelines',
 		'PUT /api/pipelines/{id}', 'DELETE /api/pipelines/{id}', 'POST /api/pipelines/from-template',
 		'POST /api/steps',
 		'PUT /api/steps/{id}', 'DELETE /api/steps/{id}', 'PUT /api/projects/{id}/hook-secret',

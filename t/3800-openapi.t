@@ -174,6 +174,13 @@ sub projects {
 	drive('GET /api/projects/{id}/badge.svg', 200, id => $id{project}, role => 'none');
 	drive('GET /api/projects/{id}/badge.svg', 404, id => $id{other}, role => 'none', label => 'no badge');
 	drive('PUT /api/projects/{id}/hook-secret', 200, id => $id{project}, role => 'maintainer');
+	my $document = show('GET /api/projects/{id}/export', id => $id{project},
+	    role => 'maintainer')->{json};
+	drive('POST /api/projects/import', 200, role => 'maintainer',
+	    body => { document => $document, dryRun => JSON::PP::true });
+	drive('POST /api/projects/import', 409, label => 'the directory of another project',
+	    body => { document => { name => 'Copy', repository => 'https://git.example.org/o/r',
+		projectDir => 'tools' } });
 }
 
 sub pipelines {

@@ -39,7 +39,8 @@ audited_object(struct req *rq, const struct audit_object_ref *object)
 		.via = via_of(rq),
 		.token_id = { who->token_id, who->token_id != 0 },
 		.address = rq->in[IN_REMOTE_ADDR],
-		.action = rq->route->operation,
+		.action = rq->audited.action != NULL ? rq->audited.action :
+						       rq->route->operation,
 		.changes = { rq->audited.changes } };
 	bool some;
 

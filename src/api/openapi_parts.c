@@ -139,6 +139,8 @@ static const struct {
 	    "rejected." },
 	{ "ExtraEnv", "Who may set variables that the presets do not name." },
 	{ "HealthStatus", "Status of the service." },
+	{ "ImportAction", "What an import does with a part of a project." },
+	{ "ImportType", "Type of a part of a project." },
 	{ "MemberRole",
 	    "What a member may do in the project. Each role includes the "
 	    "rights of the one before it." },

@@ -101,7 +101,7 @@ attempt_body(struct db *db, void *context)
 
 	arena_rewind(rq->a, &t->start);
 	faults_init(&rq->faults, rq->a);
-	rq->audited = (struct audited_state){ .is_said = false };
+	rq->audited = (struct audited_state){ .action = rq->audited.action };
 	e = t->body(db, t->context);
 	return e != NULL ? e : audited_check(rq);
 }
@@ -114,6 +114,8 @@ req_transaction(struct req *rq, db_body *body, void *context)
 		.body = body,
 		.context = context };
 
+	if (db_in_transaction(rq->db))
+		return attempt_body(rq->db, &t);
 	return db_transaction(rq->db, attempt_body, &t);
 }
 

@@ -118,6 +118,7 @@ struct answer {
 struct audited_state {
 	bool is_said;
 	const char *changes; /* JSON; NULL = the members of the body */
+	const char *action;  /* NULL = the operation of the route */
 };
 
 struct req {
@@ -174,7 +175,8 @@ struct deploy req_deploy(struct req *, struct arena *);
 
 /* Like db_transaction(), for a body that says what it changes (audited.h).
  * Memory of the request that the body allocates is released before the body
- * runs again. */
+ * runs again. Inside the transaction of another request, it is part of that
+ * one. */
 MUSTCHECK const struct err *req_transaction(struct req *, db_body *,
     void *context);
 /* Checks If-Match and If-None-Match against the version of the row that the

@@ -15,6 +15,7 @@
 #define RESOURCES(X)							\
 	X(boards)							\
 	X(projects)							\
+	X(imports)							\
 	X(members)							\
 	X(badges)							\
 	X(pipelines)							\

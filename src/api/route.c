@@ -339,6 +339,14 @@ body_read(struct req *rq, const char *body, size_t len)
 	return faults_check(&rq->faults);
 }
 
+const struct err *
+route_call(struct req *rq, const char *body, size_t len)
+{
+	const struct err *e = body_read(rq, body, len);
+
+	return e != NULL ? e : rq->route->handler(rq);
+}
+
 /* A precondition that the route cannot check must fail rather than be
  * ignored. */
 static const struct err *

@@ -110,6 +110,10 @@ size_t route_body_max(const struct req *);
 /* Serves one request. `rq` holds arena, db, settings, keyring and in[]; the
  * response is in rq->answer in any case. `body` is complete. */
 void route_serve(struct req *, const char *body, size_t len);
+/* Inside the transaction of a request, for another one to `rq->route`: parses the
+ * body and calls the handler. Both need the same role. */
+MUSTCHECK const struct err *route_call(struct req *, const char *body,
+    size_t len);
 /* Responds with an error to a request that could not be read. */
 void route_refuse(struct req *, const struct err *);
 

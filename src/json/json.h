@@ -59,6 +59,11 @@ bool json_changes(struct buf *, const struct shape *, const void *old,
  * FIELD_DETAIL if `detail` is FIELD_DETAIL (else 0). */
 void json_write(struct buf *, const struct shape *, const void *item,
     unsigned detail);
+/* Writes an object as a client would send it: members with FIELD_IN, without
+ * those that have no value and must not be null; for an update, without those
+ * that are written only once. */
+void json_write_input(struct buf *, const struct shape *, enum json_mode,
+    const void *item);
 /* Writes an array of such objects. */
 void json_write_list(struct buf *, const struct shape *, const struct list *,
     unsigned detail);

@@ -11,6 +11,7 @@
 struct choice {
 	unsigned want;   /* FIELD_OUT or FIELD_IN */
 	unsigned detail; /* FIELD_DETAIL or 0 */
+	unsigned skip;   /* FIELD_ONCE or 0 */
 };
 
 static void item_write(struct buf *, const struct shape *, const void *item,
@@ -233,15 +234,15 @@ is_none(const struct field *f, const void *at)
 static bool
 is_wanted(const struct field *f, const void *at, const struct choice *choice)
 {
-	if ((f->flags & choice->want) == 0 ||
+	if ((f->flags & choice->want) == 0 || (f->flags & choice->skip) != 0 ||
 	    ((f->flags & FIELD_LATER) != 0 && is_none(f, at)))
 		return false;
 	if (choice->want == FIELD_OUT)
 		return (f->flags & FIELD_DETAIL & ~choice->detail) == 0;
 	/* Members that the client left out and that must not be null are
 	 * omitted, so that stored text can be sent back. */
-	return (f->flags & FIELD_NULL) != 0 || f->type != F_STR ||
-	    *(const char *const *)at != NULL;
+	return (f->flags & FIELD_NULL) != 0 ||
+	    (f->type != F_STR && f->type != F_MAYBE) || !is_none(f, at);
 }
 
 static void
@@ -282,6 +283,16 @@ json_write(struct buf *b, const struct shape *shape, const void *item,
 	const struct choice choice = { .want = FIELD_OUT, .detail = detail };
 
 	object_write(b, shape, item, &choice);
+}
+
+void
+json_write_input(struct buf *b, const struct shape *shape, enum json_mode mode,
+    const void *item)
+{
+	const struct choice choice = { .want = FIELD_IN,
+		.skip = mode == JSON_UPDATE ? FIELD_ONCE : 0 };
+
+	item_write(b, shape, item, &choice);
 }
 
 void

@@ -19,7 +19,7 @@ static const struct field change_fields[] = {
 	FIELD_END,
 };
 /* clang-format on */
-static const struct shape change_shape = {
+const struct shape audit_change_shape = {
 	.name = "AuditChange",
 	.fields = change_fields,
 	.size = sizeof(struct audit_change),
@@ -55,7 +55,7 @@ static const struct field audit_fields[] = {
 	    .doc = "Type of the changed object."),
 	R(object_id, FIELD_NULL, .doc = "Id of the changed object."),
 	R(project_id, FIELD_NULL, .doc = "Project that it belongs to."),
-	R(changes, 0, .shape = &change_shape,
+	R(changes, 0, .shape = &audit_change_shape,
 	    .doc = "Members that were set or changed."),
 	FIELD_END,
 };

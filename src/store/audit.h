@@ -71,6 +71,7 @@ struct audit {
 };
 
 extern const struct shape audit_shape;
+extern const struct shape audit_change_shape;
 
 /* Inside the transaction of the change: adds an entry about the object. The
  * entry's own members for that are ignored. */

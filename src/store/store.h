@@ -40,6 +40,7 @@
 	X(logline)							\
 	X(member)							\
 	X(move)								\
+	X(named)							\
 	X(notice)							\
 	X(notifier)							\
 	X(pipeline)							\
