@@ -47,6 +47,14 @@ sub deployed {
 	return join ' ', map { "$index{$_->{commitHash}}:$_->{trigger}" }
 	    reverse @{ $api->get("/api/deployments?projectId=$project")->{json}{data} };
 }
+# Waits until all deployments of the projects have ended.
+sub end_of {
+	my (@projects) = @_;
+	for my $project (@projects) {
+		$all->wait($_->{id}) for @{ $api->get("/api/deployments?projectId=$project")->{json}{data} };
+	}
+	return;
+}
 sub becomes {
 	my ($project, $want, $name) = @_;
 	ok(poll(60, sub { deployed($project) eq $want }), $name) or diag(deployed($project), $runner->said);
@@ -95,6 +103,8 @@ another();
 my @more = map { Slipway::Runner->start(db => $db, conf => $runner->{conf}, idle => 1) } 1, 2;
 $_->resume for $runner, @more;
 becomes($site, '1:webhook 3:webhook 4:webhook', 'a push that several runners could find is deployed');
+becomes($files, '1:webhook 3:webhook 4:webhook', 'in each project');
+end_of($site, $files); # only the runner that has started a deployment can end it
 $_->stop for $runner, @more;
 
 # --- --once looks in the first run of each interval
@@ -116,9 +126,7 @@ deliver($site, $secret, 6, 5);
 my $files_triggers = $api->get("/api/projects/$files")->{json}{triggers};
 $api->put("/api/projects/$files", { triggers => [] });
 $runner->write_conf("${runner_conf}catch_up = 1\n")->resume;
-for my $project ($site, $files) {
-	$all->wait($_->{id}) for @{ $api->get("/api/deployments?projectId=$project")->{json}{data} };
-}
+end_of($site, $files);
 my $files_before = deployed($files);
 $api->put("/api/projects/$site/lock", { reason => 'incident' });
 another();
