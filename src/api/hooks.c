@@ -315,7 +315,7 @@ take_body(struct db *db, void *context)
 static const struct err *
 take_answer(struct take *t)
 {
-	const char *at = t->result.ids.data, *before = "{\"data\":[";
+	const char *at = t->result.ids.data, *before = "";
 	const struct err *e = NULL;
 	struct deployment d;
 	struct buf b;
@@ -323,6 +323,7 @@ take_answer(struct take *t)
 	size_t len;
 
 	buf_init(&b, ANSWER_MAX);
+	buf_puts(&b, "{\"data\":[");
 	for (; e == NULL && *at != '\0'; at += len) {
 		at += strspn(at, "[,]");
 		len = strspn(at, "0123456789");
@@ -330,6 +331,10 @@ take_answer(struct take *t)
 		if (!num_parse(arena_strndup(t->a, at, len), 1, NUM_SAFE, &id))
 			break;
 		e = deployment_by_id(t->rq->db, t->a, id, &d);
+		if (e != NULL && e->code == ERR_NOTFOUND) {
+			e = NULL; /* its age has deleted it */
+			continue;
+		}
 		buf_puts(&b, before);
 		json_write(&b, &hook_deployment_shape, &d, 0);
 		before = ",";

@@ -295,6 +295,13 @@ const struct conf_key settings_keys[] = {
 	KEY(runner, log_days, C_INT, CONF_RELOAD, .min = 0, .max = 36500,
 	    .fallback = "90",
 	    .doc = "Age in days at which logs are deleted; 0 = never."),
+	KEY(runner, deployment_days, C_INT, CONF_RELOAD, .min = 0, .max = 36500,
+	    .fallback = "0",
+	    .doc = "Age in days at which deployments are deleted; 0 = never."),
+	KEY(runner, delivery_days, C_INT, CONF_RELOAD, .min = 1, .max = 36500,
+	    .fallback = "90",
+	    .doc = "Age in days at which the records of push events and of "
+		   "delivered messages are deleted."),
 	KEY(runner, audit_days, C_INT, CONF_RELOAD, .min = 0, .max = 36500,
 	    .fallback = "365",
 	    .doc = "Age in days at which entries of the audit log are deleted; "

@@ -110,10 +110,13 @@ struct settings_runner {
 	int64_t file_size_max;
 	bool submodules;
 	bool user_namespaces;
-	int64_t catch_up;      /* seconds, 0 = never */
-	int64_t log_days;      /* logs are deleted after; 0 = never */
-	int64_t audit_days;    /* the same for entries of the audit log */
-	int64_t log_total_max; /* bytes of all logs, oldest deleted first; 0 =
+	int64_t catch_up;        /* seconds, 0 = never */
+	int64_t log_days;        /* logs are deleted after; 0 = never */
+	int64_t deployment_days; /* the same for deployments */
+	int64_t delivery_days;   /* the same for events of Git servers and
+				* messages of notifiers; at least 1 */
+	int64_t audit_days;      /* the same for entries of the audit log */
+	int64_t log_total_max;   /* bytes of all logs, oldest deleted first; 0 =
 			        * no limit */
 };
 

@@ -50,7 +50,8 @@ source_hold(struct deploy *deploy, int64_t id, struct deployment *out)
 	if (e != NULL && e->code == ERR_NOTFOUND)
 		return err_public(ERR_CONFLICT,
 		    "The project of this deployment was deleted.");
-	return e;
+	/* until the lock was obtained, its age could delete it */
+	return e != NULL ? e : deployment_by_id(deploy->db, deploy->a, id, out);
 }
 
 /* Turns the deployment into a copy of itself. */

@@ -55,14 +55,18 @@ struct found {
 };
 static const struct field found_row[] = { FIELD(struct found, n, 0),
 	FIELD_END };
+struct hook_age {
+	int64_t days;
+};
+static const struct field age_args[] = { FIELD(struct hook_age, days, 0),
+	FIELD_END };
 /* Checks first: on a cluster, even a DELETE without rows costs a round trip. */
-#define DAYS_(n) #n
-#define DAYS(n) DAYS_(n)
-#define OLD " created_at < NOW(3) - INTERVAL " DAYS(HOOK_DELIVERY_DAYS) " DAY"
+#define OLD " created_at < NOW(3) - INTERVAL ? DAY"
 static const struct stmt old = {
 	.name = "hook_old",
 	.sql = "SELECT COUNT(*) AS n FROM (SELECT 1 FROM hook_delivery"
 	       " WHERE" OLD " LIMIT 1) t",
+	.args = age_args,
 	.row = found_row,
 	.rowsize = sizeof(struct found),
 };
@@ -70,6 +74,7 @@ static const struct stmt tidy = {
 	.name = "hook_tidy",
 	.sql = "DELETE FROM hook_delivery WHERE" OLD
 	       " ORDER BY created_at LIMIT 500",
+	.args = age_args,
 };
 
 static const struct stmt *const hook_stmts[] = { &secret_find, &secret_put,
@@ -111,14 +116,13 @@ hook_delivery_insert(struct db *db, const struct hook_delivery *one)
 }
 
 const struct err *
-hook_tidy(struct db *db)
+hook_tidy(struct db *db, struct arena *a, int64_t days)
 {
-	struct arena *a = arena_open((size_t)16 * 1024);
+	const struct hook_age args = { .days = days };
 	const struct err *e;
 	struct found found;
 
-	if ((e = db_row(db, a, &old, NULL, &found)) == NULL && found.n > 0)
-		e = db_exec(db, &tidy, NULL, NULL);
-	arena_close(a);
-	return e;
+	if ((e = db_row(db, a, &old, &args, &found)) != NULL || found.n == 0)
+		return e;
+	return db_exec(db, &tidy, &args, NULL);
 }

@@ -13,7 +13,6 @@
 	" AND (u.role NOT IN ('guest', 'viewer') OR EXISTS ("                  \
 	"SELECT 1 FROM member m WHERE m.project_id = h.project_id"             \
 	" AND m.user_id = u.id AND m.role <> 'viewer'))"
-#define HOOK_DELIVERY_DAYS 90 /* for which a delivery is stored */
 
 struct hook_secret {
 	int64_t project_id;
@@ -41,8 +40,9 @@ MUSTCHECK const struct err *hook_delivery_find(struct db *, struct arena *,
  * ERR_CONFLICT with sys DB_DUPLICATE. */
 MUSTCHECK const struct err *hook_delivery_insert(struct db *,
     const struct hook_delivery *);
-/* Deletes old deliveries, some hundreds per call; writes nothing if there are
- * none. */
-MUSTCHECK const struct err *hook_tidy(struct db *);
+/* Deletes deliveries that are older than `days`, some hundreds per call; writes
+ * nothing if there are none. */
+MUSTCHECK const struct err *hook_tidy(struct db *, struct arena *,
+    int64_t days);
 
 #endif

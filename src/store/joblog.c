@@ -11,7 +11,6 @@
 
 #define BATCH_ARENA ((size_t)3 << 20) /* for one batch of chunks */
 #define HOLD_ARENA ((size_t)4096)
-#define PRUNE_MAX 100 /* logs per call */
 
 /* Arguments of all statements here. */
 struct log_args {
@@ -457,7 +456,7 @@ joblog_prune(struct db *db, int64_t days, int64_t total_max, int64_t *out)
 	if (total_max > 0 && (e = db_row(db, a, &total, NULL, &sum)) != NULL)
 		goto out;
 	log = list.items;
-	for (i = 0; i < list.n && i < PRUNE_MAX; i++) {
+	for (i = 0; i < list.n && i < JOBLOG_PRUNED; i++) {
 		if (!log[i].is_old && (total_max == 0 || sum.n <= total_max))
 			break;
 		args.id = log[i].id;

@@ -11,6 +11,7 @@
 
 #define JOBLOG_CHUNK ((size_t)64 * 1024)
 #define JOBLOG_PACKED ((size_t)256 * 1024)
+#define JOBLOG_PRUNED 100
 
 struct joblog_state {
 	int64_t size;  /* bytes readable now */
@@ -34,8 +35,8 @@ MUSTCHECK const struct err *joblog_pack(struct db *, struct arena *,
     int64_t deployment_id);
 /* Deletes logs of deployments that ended more than `days` days ago (0 = never),
  * and the oldest logs while all together have more than total_max bytes (0 = no
- * limit). Running deployments are not affected. Deletes at most 100 logs per
- * call; `out` is their number. */
+ * limit). Running deployments are not affected. Deletes at most JOBLOG_PRUNED
+ * logs per call; `out` is their number. */
 MUSTCHECK const struct err *joblog_prune(struct db *, int64_t days,
     int64_t total_max, int64_t *out);
 

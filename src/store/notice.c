@@ -22,6 +22,7 @@ struct notice_args {
 	const char *text;
 	int64_t seconds;
 	struct when held_until;
+	int64_t days;
 };
 struct number {
 	int64_t n;
@@ -234,17 +235,20 @@ static const struct stmt postpone = {
 	.args = postpone_args,
 };
 
-#define OLD " next_at IS NULL AND created_at < NOW(3) - INTERVAL 30 DAY"
+static const struct field days_args[] = { A(days), FIELD_END };
+#define OLD " next_at IS NULL AND created_at < NOW(3) - INTERVAL ? DAY"
 static const struct stmt old = {
 	.name = "notice_old",
 	.sql = "SELECT COUNT(*) AS n FROM (SELECT 1 FROM notice WHERE" OLD
 	       " LIMIT 1) t",
+	.args = days_args,
 	.row = n_row,
 	.rowsize = sizeof(struct number),
 };
 static const struct stmt tidy = {
 	.name = "notice_tidy",
 	.sql = "DELETE FROM notice WHERE" OLD " ORDER BY created_at LIMIT 500",
+	.args = days_args,
 };
 
 static const struct stmt *const notice_stmts[] = {
@@ -514,12 +518,13 @@ notice_due(struct db *db, int64_t max, int64_t *out)
 }
 
 const struct err *
-notice_tidy(struct db *db, struct arena *a)
+notice_tidy(struct db *db, struct arena *a, int64_t days)
 {
+	const struct notice_args args = { .days = days };
 	const struct err *e;
 	struct number found;
 
-	if ((e = db_row(db, a, &old, NULL, &found)) != NULL || found.n == 0)
+	if ((e = db_row(db, a, &old, &args, &found)) != NULL || found.n == 0)
 		return e;
-	return db_exec(db, &tidy, NULL, NULL);
+	return db_exec(db, &tidy, &args, NULL);
 }

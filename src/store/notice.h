@@ -91,8 +91,9 @@ MUSTCHECK const struct err *notice_disable(struct db *, const struct notice *,
     const char *runner, const char *fault);
 /* Milliseconds until a notice is due, at most `max`; reads only. */
 MUSTCHECK const struct err *notice_due(struct db *, int64_t max, int64_t *out);
-/* Deletes delivered notices of last month, some hundreds per call; writes
- * nothing if there are none. */
-MUSTCHECK const struct err *notice_tidy(struct db *, struct arena *);
+/* Deletes delivered notices that are older than `days`, some hundreds per call;
+ * writes nothing if there are none. */
+MUSTCHECK const struct err *notice_tidy(struct db *, struct arena *,
+    int64_t days);
 
 #endif

@@ -50,6 +50,7 @@
 	X(queue)							\
 	X(repeat)							\
 	X(report)							\
+	X(retention)							\
 	X(runner)							\
 	X(schedule)							\
 	X(sealed)							\
