@@ -56,7 +56,7 @@ rejected(64, qr/unexpected argument "now"/, 'migrate', 'now');
 rejected(64, qr/--status takes no value/, 'migrate', '--status=1');
 ($status, $out, $err) = run_cmd(program('slipway-admin'), '-c', '/nonexistent', 'migrate');
 is($status >> 8, 78, 'a missing configuration is rejected');
-like($err, qr{/nonexistent: does not exist}, 'the error names the missing configuration');
+like($err, qr{/nonexistent does not exist}, 'the error names the missing configuration');
 my $bad = spew(tempdir() . '/bad.conf', "[database]\nport = many\n", 0600);
 ($status, $out, $err) = run_cmd(program('slipway-admin'), '-c', $bad, 'migrate');
 is($status >> 8, 78, 'an invalid configuration is rejected');
