@@ -45,7 +45,7 @@ my %where = (
 	nowhere => [
 		'GET /health', 'GET /api/health', 'GET /api/openapi.json', 'GET /api/metrics',
 		'GET /projects', 'GET /api/projects', 'POST /api/projects', 'GET /api/board',
-		'POST /api/projects/import',
+		'POST /api/projects/import', 'GET /api/projects/{id}/badge.svg',
 		'POST /api/hooks/{id}',
 		'GET /api/runners', map({ "GET /api/$_" } qw(pipelines/templates templates templates/{id})),
 		map({ "$_ /api/lock" } qw(GET PUT DELETE)),
