@@ -193,6 +193,36 @@ run('runners');
 like($out, qr/^host-1\tyes\t0\t3\t0\.2\t\S+\track7,eu\n\z/,
     'runners prints a runner with its labels');
 
+# --- a project as a file
+is(run('export', '-p', 'web shop'), 0, 'export succeeds');
+my $file = spew(tempdir() . '/shop.json', $out);
+my $document = decode_json($out);
+is($document->{name}, 'web shop', 'export prints the document of the project');
+like($out, qr/\A\{\n  "\w+": .*\n\}\n\z/s, 'the document is indented');
+is_deeply($document, $api->get("/api/projects/$project/export")->{json}, 'it is that of the service');
+is(run('apply', $file), 0, 'apply of the same document succeeds');
+is("$out$err", "slipway: nothing to change\n", 'there is nothing to change');
+$document->{description} = 'changed';
+push @{ $document->{environments} }, { name => 'staging' };
+spew($file, $json->encode($document));
+rejected(66, qr/unknown project/, 'export', '-p', 'nothing');
+rejected(65, qr{/broken.json: }, 'apply', spew(tempdir() . '/broken.json', '{'));
+spew($file, $json->encode($document));
+is(run('apply', '--dry-run', $file), 0, 'apply --dry-run succeeds');
+like($out, qr/^changed\tproject\tweb shop\tdescription$/m, 'it shows what changes');
+like($out, qr/^created\tenvironment\tstaging\t/m, 'it shows what is created');
+is(run('apply', $file), 64, 'without a terminal, apply requires --yes');
+like($err, qr/there is no terminal to ask: repeat with --yes/, 'the error says so');
+is($api->get("/api/projects/$project")->{json}{description}, 'x', 'nothing was changed');
+my $asks = $slipway->terminal('apply', $file);
+ok($asks->saw(qr/Apply these changes\? \[y\/N\] /), 'on a terminal, apply asks');
+$asks->type("n\n");
+is($asks->end, 0, 'it accepts no');
+is($api->get("/api/projects/$project")->{json}{description}, 'x', 'no changes nothing');
+is(run({ stdin => slurp($file) }, 'apply', '--yes', '-'), 0, 'apply --yes asks nothing');
+is($api->get("/api/projects/$project")->{json}{description}, 'changed', 'apply changes the project');
+rejected(65, qr{\n  /document/name: }, { stdin => '{}' }, 'apply', '--dry-run', '-');
+
 # --- status
 is(run('status', $d->{id}), 0, 'the exit status of a pending deployment is 0');
 like($out, qr{^status\tpending\n.*^project\tweb shop\nenvironment\tproduction\n}ms,

@@ -28,6 +28,7 @@ is(offered('st'), 'status', 'a command is completed');
 is(offered('auth', 'log'), 'login | logout', 'a subcommand is completed');
 like(offered('deploy', '--e'), qr/^--environment \| --env \| --env-file$/, 'an option is completed');
 is(offered('deploy', '--env-file', ''), ':files', 'the name of a file is left to the shell');
+is(offered('apply', ''), ':files', 'a word that names a file is left to the shell, too');
 is(offered('list', '-s', 'su'), 'success', 'a value of an option is completed');
 is(offered('list', '--status=su'), '--status=success', 'a value after a sign is completed');
 is(offered('list', '--status', '=', 'su'), 'success', 'a value that bash separates is completed');

@@ -71,6 +71,7 @@ struct command_word {
 	bool optional;
 	const char *const *choices;
 	command_known *known;
+	bool file; /* complete names of files */
 };
 
 typedef const struct err *command_run(void *context, struct command_call *);

@@ -182,6 +182,8 @@ offer(const struct typed *t, const char *group, struct buf *out)
 		offer_commands(t, group, out);
 	} else if (t->words < COMMAND_WORDS) {
 		word = &c->word[t->words];
+		if (word->file)
+			buf_puts(out, FILES);
 		offer_choices(word->choices, out);
 		if (word->known != NULL)
 			word->known(t->call, out);

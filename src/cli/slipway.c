@@ -187,6 +187,14 @@ static const struct option_row project_options[] = {
 	OPTION_END,
 };
 
+static const struct option_row apply_options[] = {
+	OPTION(struct apply_options, dry_run, "dry-run",
+	    .doc = "show the difference only"),
+	OPTION(struct apply_options, yes, "yes", .letter = 'y',
+	    .doc = "do not ask"),
+	OPTION_END,
+};
+
 static const struct command commands[] = {
 	{ "deploy", "deploy a branch or a commit",
 	    .examples =
@@ -266,6 +274,15 @@ static const struct command commands[] = {
 	    .run = slipway_environments,
 	    WITH(project_options, project_options) },
 	{ "runners", "list runners and what they run", .run = slipway_runners },
+	{ "export", "print a project and its parts as a file",
+	    .examples = "export -p shop >shop.json\tstore a project, without "
+			"its secrets\n",
+	    .run = slipway_export, WITH(project_options, project_options) },
+	{ "apply", "create a project from a file, or change it to match",
+	    .examples = "apply shop.json\tshow the difference, and ask\n"
+			"apply --yes shop.json\tapply it in a script\n",
+	    .word = { { "FILE", .file = true } }, .run = slipway_apply,
+	    WITH(apply_options, apply_options) },
 	{ "auth login", "sign in to a service with an API token",
 	    .examples =
 		"auth login --with-token https://deploy.example.org <token\t"

@@ -35,6 +35,10 @@ struct list_options {
 struct project_options {
 	const char *project;
 };
+struct apply_options {
+	bool dry_run;
+	bool yes;
+};
 struct variable_options {
 	struct option_list env;
 	struct option_list env_file;
@@ -93,6 +97,7 @@ command_run slipway_retry, slipway_cancel, slipway_open;
 command_run slipway_approve, slipway_deny;
 command_run slipway_promote, slipway_rollback;
 command_run slipway_lock, slipway_unlock;
+command_run slipway_export, slipway_apply;
 command_run slipway_login, slipway_auth_status, slipway_logout;
 command_run slipway_api;
 command_run slipway_list, slipway_status;

@@ -146,7 +146,7 @@ struct runner {
 #define R(m, ...) JSON_PATH(struct runner, m, __VA_ARGS__)
 static const struct json_path runner_paths[] = {
 	R(name, "name"),
-	R(labels, "labels", .joined = true),
+	R(labels, "labels", .joined = ""),
 	R(online, "online"),
 	R(running, "running"),
 	R(slots, "slots"),

@@ -103,7 +103,9 @@ struct json_path {
 	enum field_type type; /* F_INT, F_STR, F_BOOL, F_WHEN */
 	bool must;
 	bool spare;
-	bool joined; /* an array of strings, as one with commas; for F_STR */
+	/* Of an array, for F_STR: its strings, or those in this member of its
+	 * objects, with commas between them. */
+	const char *joined;
 };
 /* JSON_PATH(struct, member, "path", .must = true); the path may be the only
  * argument, so it is part of the dots */
@@ -141,6 +143,9 @@ MUSTCHECK const struct err *json_pick_texts(struct arena *, const char *member,
 /* Whether the text, which is valid JSON, is an object with that member and no
  * other. */
 bool json_is_only(const char *text, const char *member);
+
+/* Appends valid JSON with a member or element per line. */
+void json_indent(struct buf *out, const char *text, size_t len);
 
 /* Schema objects of OpenAPI 3.1 (JSON Schema 2020-12) for a shape.  References
  * to nested shapes are "#/components/schemas/NAME", for input "NAMEInput". */

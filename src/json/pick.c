@@ -224,22 +224,25 @@ str_pick(struct arena *a, const char *p, const char **out)
 	return true;
 }
 
-/* The strings of an array, with commas between them; false if it is none. */
+/* The strings of an array, or those in a member of its objects, with commas between
+ * them; false if it is no array. */
 static bool
-joined_pick(struct arena *a, const char *array, const char **out)
+joined_pick(struct arena *a, const char *array, const char *member,
+    const char **out)
 {
-	const char *p;
+	const char *p, *value;
 	char *to;
 
 	if (*array != '[')
 		return false;
 	*out = to = arena_alloc(a, (size_t)(value_end(array) - array), 1);
 	for (p = next_of(array + 1); p != NULL; p = next_of(value_end(p))) {
-		if (*p != '"')
+		value = *member == '\0' ? p : walk(p, member);
+		if (value == NULL || *value != '"')
 			continue;
 		if (to > *out)
 			*to++ = ',';
-		to = string_put(to, p);
+		to = string_put(to, value);
 	}
 	return true;
 }
@@ -255,8 +258,9 @@ value_pick(struct arena *a, const struct json_path *p, const char *value,
 
 	switch (p->type) {
 	case F_STR:
-		return p->joined ? joined_pick(a, value, to) :
-				   str_pick(a, value, to);
+		return p->joined != NULL ?
+		    joined_pick(a, value, p->joined, to) :
+		    str_pick(a, value, to);
 	case F_INT:
 		return whole(value, number) &&
 		    num_parse(number, -NUM_SAFE, NUM_SAFE, to);

@@ -38,7 +38,12 @@ static const struct json_path named[] = {
 };
 
 static const struct json_path joined[] = {
-	P(name, "names", .joined = true),
+	P(name, "names", .joined = ""),
+	JSON_PATH_END,
+};
+
+static const struct json_path joined_names[] = {
+	P(name, "names", .joined = "a.b"),
 	JSON_PATH_END,
 };
 
@@ -270,6 +275,12 @@ objects_run(void)
 			"the strings of an array are joined: %s",
 			joins[i].text))
 			is_str(got.name, joins[i].name, "... to one");
+	ok(pick(joined_names,
+	       "{\"names\":[{\"a\":{\"b\":\"x\"}},{\"a\":1},\"y\","
+	       "{\"a\":{\"b\":\"z\"}}]}",
+	       &got) == NULL,
+	    "strings in members of an array's objects are joined");
+	is_str(got.name, "x,z", "... to one");
 	for (i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
 		e = pick(loose, refused[i].text, &got);
 		ok(e != NULL && e->code == ERR_UPSTREAM &&
