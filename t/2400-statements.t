@@ -64,16 +64,18 @@ INSERT INTO audit (at, username, via, action, object_type, project_id, changes)
     FROM seq_1_to_6000;
 INSERT INTO notifier (project_id, kind, target, events, active)
     SELECT seq, 'text', 'https://example.org', '["failed"]', 1 FROM seq_1_to_3000;
+INSERT INTO member (project_id, user_id, role)
+    SELECT 1 + (seq * 7) % 3000, 1 + seq DIV 3, 'viewer' FROM seq_1_to_8000;
 INSERT INTO notice (notifier_id, event, deployment_id, next_at, created_at)
     SELECT 1 + seq % 3000, 'failed', seq, IF(seq > 5950, NOW(3) - INTERVAL 1 SECOND, NULL),
     NOW() - INTERVAL seq SECOND FROM seq_1_to_6000;
 ANALYZE TABLE user, api_token, project, workspace, pipeline, environment, step, deployment,
     deployment_step, log_chunk, idempotency, commit_token, signin, session, git_token, hook_secret,
-    hook_delivery, audit, notifier, notice;
+    hook_delivery, audit, notifier, notice, member;
 SQL
 my %large = map { $_ => 1 } qw(user api_token project workspace pipeline environment step deployment
     deployment_step log_chunk idempotency commit_token signin session git_token hook_secret hook_delivery
-    audit notifier notice);
+    audit notifier notice member);
 
 # --- a value for each argument, by its name
 my %value = (status => "'pending'", username => "'user7'", name => "'project7'", like => "'%a%'",

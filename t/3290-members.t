@@ -1,13 +1,14 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# Members of projects: every operation of the OpenAPI document with every role as a
-# member, on objects of the member's project and of another one. A new operation
-# needs a line here.
+# Members of projects, and guests: every operation of the OpenAPI document with every
+# role as a member, on objects of the member's project and of another one. A new
+# operation needs a line here. A guest learns nothing about other projects.
 
 use strict;
 use warnings;
 use Slipway::API qw(bearer outcome);
 use Slipway::DB;
+use Slipway::Stream;
 use Slipway::Test;
 use Slipway::Visitor;
 use Test::More;
@@ -90,7 +91,7 @@ sub objects {
 	return \%id;
 }
 ok($api->create_keys, 'the service has keys');
-my %of = map { $_ => objects($_) } qw(mine other);
+my %of = map { $_ => objects($_) } qw(mine other third);
 
 # A user with a global role who is a member of the first project; `token`: the role
 # of the token.
@@ -111,6 +112,9 @@ user("v-$_", 'viewer', $_) for qw(viewer deployer maintainer);
 user('d-maintainer', 'deployer', 'maintainer');
 user('m-viewer', 'maintainer', 'viewer');
 user('v-capped', 'viewer', 'maintainer', 'deployer');
+user('g', 'guest');
+user("g-$_", 'guest', $_) for qw(viewer deployer maintainer);
+user('g-capped', 'guest', 'maintainer', 'viewer');
 
 # Sends a request that changes nothing, because its body or precondition is invalid.
 sub ask {
@@ -139,8 +143,10 @@ for my $name (sort keys %user) {
 				? () : $user->{member});
 			my ($role) = sort { $b <=> $a } map { $rank{$_} } @roles;
 			$role = $rank{ $user->{token} } if $role > $rank{ $user->{token} };
-			my $want = $role < $rank{ $need{$operation} } ? 'forbidden' : 'in';
-			$want = 'forbidden' if $operation eq 'GET /api/audit' && $role < $rank{maintainer};
+			my $foreign = $project eq 'other' || $user->{member} eq 'none';
+			my $hidden = $user->{role} eq 'guest' && ($operation eq 'GET /api/user/detail/{id}'
+			    || $kind{$operation} ne 'nowhere' && $foreign);
+			my $want = !$hidden && $role < $rank{ $need{$operation} } ? 'forbidden' : 'in';
 			my $got = ask($user, $operation, $of{$project});
 			my $is = $got->{status} == 403 ? 'forbidden' : 'in';
 			push @wrong, "$operation ($project): $got->{status}" if $is ne $want;
@@ -152,13 +158,150 @@ for my $name (sort keys %user) {
 	is_deeply(\@failed, [], "$name: no request causes a server error");
 }
 
+# --- a guest: ids of other projects have the responses of unknown ids
+my %unknown = map { $_ => 999_999 } keys %{ $of{other} };
+sub response {
+	my ($user, $operation, $id) = @_;
+	my $got = ask($user, $operation, $id);
+	my %head = %{ $got->{headers} };
+	delete @head{qw(date x-request-id)};
+	my $text = join "\n", $got->{status}, $got->{body}, map { "$_: $head{$_}" } sort keys %head;
+	$text =~ s/"requestId":"\w+"//;
+	$text =~ s/((?:project|pipeline)Id=)\d+/$1/g;
+	return $text;
+}
+for my $name (qw(g g-maintainer)) {
+	my @shown;
+	for my $operation (grep { $kind{$_} ne 'nowhere' } sort keys %operation) {
+		my ($one, $none) = map { response($user{$name}, $operation, $_) } $of{other}, \%unknown;
+		push @shown, "$operation: $one, not $none" if $one ne $none;
+	}
+	is_deeply(\@shown, [], "$name: the objects of other projects look like unknown ones");
+}
+
+my ($maintains, $mine) = ($user{'g-maintainer'}{headers}, $of{mine});
+for my $case ([ POST => 'deployments', projectId => $mine->{projects}, pipelineId => 'pipelines' ],
+    [ POST => 'deployments', projectId => $mine->{projects}, environmentId => 'environments' ],
+    [ POST => 'schedules', projectId => $mine->{projects}, cron => '@daily', name => 'x',
+	pipelineId => 'pipelines' ],
+    [ PUT => "schedules/$mine->{schedules}", environmentId => 'environments' ],
+    [ PUT => "notifiers/$mine->{notifiers}", environmentId => 'environments' ],
+    [ POST => "deployments/$mine->{deployments}/promote", environmentId => 'environments' ],
+    [ POST => "environments/$mine->{environments}/rollback", deploymentId => 'deployments' ],
+    [ PUT => "projects/$mine->{projects}", triggers => 'pipelines' ]) {
+	my ($method, $path, @body) = @$case;
+	my $type = pop @body;
+	my ($one, $none) = map {
+		my $id = $_->{$type};
+		$id = [ { branch => 'x', pipelineId => $id } ] if $body[-1] eq 'triggers';
+		my $got = $api->request($method, "/api/$path", { @body, $id }, $maintains);
+		"$got->{status} $got->{body}" =~ s/"requestId":"\w+"//r;
+	} $of{other}, \%unknown;
+	is($one, $none, "$method /api/$path: $body[-1] of another project looks like an unknown one");
+}
+
+# --- a guest: lists contain the member's project alone
+my %lists = (projects => 'id', board => 'id', pipelines => 'projectId', steps => 'pipelineId',
+	environments => 'projectId', schedules => 'projectId', deployments => 'projectId');
+$db->sql("INSERT INTO runner VALUES ('r', '[]', '1', 4, NOW(3), NOW(3), 0);"
+    . "UPDATE deployment SET runner = 'r', status = 'running', started_at = NOW(3)");
+for my $list (sort keys %lists) {
+	my ($guest) = map { $api->get("/api/$list", $_->{headers}) } $user{'g-viewer'};
+	my $id = $list eq 'steps' ? $mine->{pipelines} : $mine->{projects};
+	is(join(' ', map { $_->{ $lists{$list} } } @{ $guest->{json}{data} }), $id,
+	    "a guest's list of $list has those of the guest's project");
+	is($guest->{json}{pagination}{total} // 1, 1, "a guest's list of $list counts no others");
+	my $none = $api->get("/api/$list", $user{g}{headers});
+	is(scalar @{ $none->{json}{data} }, 0, "a guest without a project has an empty list of $list");
+	is($api->get("/api/$list?page=2&limit=1", $user{'g-viewer'}{headers})->{json}{data}[0], undef,
+	    "a guest's list of $list has no second page") if $list ne 'deployments';
+}
+my $guest = $user{'g-viewer'}{headers};
+is_deeply([ map { $_->{name} } @{ $api->get('/projects', $guest)->{json} } ], ['mine'],
+    "a guest's list of names has those of the guest's projects");
+is($api->get('/api/projects?name=oth', $guest)->{json}{pagination}{total}, 0,
+    'a guest finds no other project');
+is($api->get('/api/projects?name=MIN', $guest)->{json}{pagination}{total}, 1, 'a guest finds its own');
+is($api->get('/api/runners', $guest)->{json}{data}[0]{running}, 1,
+    "a guest's list of runners counts the deployments of the guest's projects");
+is($api->get('/api/runners')->{json}{data}[0]{running}, 3, 'others count all');
+my @members = map { $_->{username} }
+    @{ $api->get("/api/projects/$mine->{projects}/members")->{json}{data} };
+is_deeply([ map { $_->{username} } @{ $api->get('/api/user/list', $guest)->{json}{data} } ], \@members,
+    'a guest lists the members of its projects');
+is($api->get('/api/user/search?keyword=t-admin', $guest)->{json}{pagination}{total}, 0,
+    'a guest finds no other users');
+is($api->get("/api/user/detail/$user{v}{id}", $guest)->{status}, 404, 'other users are unknown to a guest');
+is($api->get("/api/user/detail/$user{'g-capped'}{id}", $guest)->{status}, 200, 'members are not');
+
+# --- a guest: pages of deployments
+$db->sql("UPDATE deployment SET runner = NULL, status = 'success', finished_at = NOW(3)");
+my $third = "/api/projects/$of{third}{projects}/members/$user{'g-viewer'}{id}";
+is($api->put($third, { role => 'viewer' })->{status}, 200, 'a guest becomes a member of a second project');
+for my $n (1 .. 5) {
+	$api->make('/api/deployments', { projectId => $of{$_}{projects}, branch => $n % 2 ? 'odd' : 'even' })
+	    for qw(mine other third other);
+}
+for my $query ('', '&status=pending', '&branch=odd', "&createdBy=" . $api->get('/api/auth/info')->{json}{id},
+    '&trigger=manual') {
+	my (@pages, $next);
+	for (1 .. 20) {
+		my $cursor = $next ? "&cursor=$next" : '';
+		my $page = $api->get("/api/deployments?limit=2$query$cursor", $guest)->{json};
+		push @pages, @{ $page->{data} };
+		$next = $page->{pagination}{next} or last;
+	}
+	my @want = grep { $_->{projectId} != $of{other}{projects} }
+	    @{ $api->get("/api/deployments?limit=100$query")->{json}{data} };
+	is_deeply([ map { $_->{id} } @pages ], [ map { $_->{id} } @want ],
+	    "the pages of a guest's deployments ($query) have all of the guest's projects and no others");
+}
+
+# --- a guest: rules
+my $own = "/api/projects/$mine->{projects}";
+is(outcome($api->put($own, { name => $_ }, $maintains)), '422 /name', 'a guest does not rename a project')
+    for 'other', 'free';
+is(outcome($api->put($own, { repository => 'https://git.example.org/team/other' }, $maintains)),
+    '422 /repository', 'a guest does not select another repository');
+is($api->put($own, { description => 'new' }, $maintains)->{status}, 200,
+    'a guest who is a maintainer changes the rest');
+is($api->put("$own/members/$user{v}{id}", { role => 'viewer' }, $maintains)->{status}, 404,
+    'a guest adds no user who is unknown to the guest');
+is($api->put("$own/members/$user{'g-viewer'}{id}", { role => 'deployer' }, $maintains)->{status}, 200,
+    'a guest who is a maintainer changes the role of a member');
+is($api->post('/api/auth/tokens', { name => 'own' }, $user{g}{headers})->{json}{role}, 'viewer',
+    'a guest without a project creates tokens for viewers');
+my %key = ('Idempotency-Key' => 'k');
+my @again = ('/api/deployments', { projectId => $of{third}{projects} }, { %$guest, %key });
+is($api->post(@again)->{status}, 403, 'a guest deploys nothing as a viewer');
+$api->put($third, { role => 'deployer' });
+is($api->post(@again)->{status}, 201, 'a guest who is a deployer deploys');
+
+# --- a guest: streams
+$api->start_live;
+my %stream = map { my $path = $_; ($path => Slipway::Stream->open($api, "/api/$path", %$guest)) }
+    'events', "events?projectId=$of{third}{projects}", "events?projectId=$of{other}{projects}";
+ok($stream{"events?projectId=$of{other}{projects}"}->wait_for(qr/\AHTTP\S+ 404/),
+    'a stream of another project does not exist');
+my @made = map { $api->make('/api/deployments', { projectId => $of{$_}{projects} })->{id} } qw(other third);
+ok($_->wait_for(qr/"id":$made[1],/), 'a guest listens to its projects')
+    for $stream{events}, $stream{"events?projectId=$of{third}{projects}"};
+my %seen = map { $_ => 1 } $stream{events}->ids;
+my @foreign = map { $_->{id} } grep { $_->{projectId} == $of{other}{projects} }
+    @{ $api->get('/api/deployments?limit=100')->{json}{data} };
+is_deeply([ grep { $seen{$_} } @foreign ], [], "a guest's stream has no events of other projects");
+is($api->delete($third)->{status}, 204, 'a guest is removed from a project');
+is(outcome($api->post(@again)), '422 /projectId', 'a former member gets no earlier response again');
+ok($stream{$_}->has_ended, "the stream $_ of a former member ends")
+    for sort grep { !/=$of{other}{projects}$/ } keys %stream;
+
 # --- the routes of members
 my $at = "/api/projects/$of{mine}{projects}/members";
 my $v = "$at/$user{v}{id}";
 my $list = $api->get("$at?limit=2");
 is(join(' ', map { "$_->{username}=$_->{role}" } @{ $list->{json}{data} }),
-    'd-maintainer=maintainer m-viewer=viewer', 'members are listed by username');
-is($list->{json}{pagination}{total}, 6, 'the list counts the members');
+    'd-maintainer=maintainer g-capped=maintainer', 'members are listed by username');
+is($list->{json}{pagination}{total}, 10, 'the list counts the members');
 is($api->get('/api/projects/999999/members')->{status}, 404, 'the members of an unknown project are a 404');
 my $maintainer = $user{'v-maintainer'}{headers};
 my $got = $api->put($v, { role => 'deployer' }, $maintainer);

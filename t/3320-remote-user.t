@@ -14,7 +14,7 @@ use Test::More;
 
 my $db = Slipway::DB->start;
 my $files = tempdir();
-my @names = ('ada', 'Ada', 'grace', 'boss', 'gone', 'idle', 'new', 'ädä', 'sp ace');
+my @names = ('ada', 'Ada', 'grace', 'boss', 'gone', 'idle', 'new', 'visitor', 'ädä', 'sp ace');
 my $passwords = '';
 for my $name (@names) {
 	my (undef, $hash) = run_cmd('openssl', 'passwd', '-apr1', '-salt', 'saltsalt', "pass-$name");
@@ -170,5 +170,7 @@ is(info(basic('idle'))->{status}, 403, 'with auth.signup an inactive user return
 is(info(basic('Ada'))->{status}, 403, 'with auth.signup a name in use in another case returns 403');
 is($db->sql("SELECT COUNT(*) FROM user WHERE username = 'new'"), 1,
     'with auth.signup a new user is created once');
+ok($api->reload("[auth]\nremote_user = yes\nsignup = guest\n"), 'the workers are replaced');
+is(info(basic('visitor'))->{json}{role}, 'guest', 'with auth.signup = guest a new user is a guest');
 
 done_testing;

@@ -96,7 +96,10 @@ is(join(', ', grep { $pages{$_} !~ m{^#/components/schemas/\w+List$} } sort keys
 for my $name ('Page', 'Limit', 'Id') {
 	ok($doc->{components}{parameters}{$name}, "the parameter $name is defined once");
 }
-is_deeply($schemas->{Role}{enum}, [qw(viewer deployer maintainer admin)], 'the roles are a schema');
+is_deeply($schemas->{Role}{enum}, [qw(guest viewer deployer maintainer admin)],
+    'the roles are a schema');
+is_deeply($schemas->{TokenRole}{enum}, [qw(viewer deployer maintainer admin)],
+    'a token has no role below viewer');
 
 # --- states and reasons: the document has those of the table in state.h, with their descriptions
 my $table = slurp(srcdir() . '/src/core/state.h') =~ s/"\s*\\\n\s*"//gr;

@@ -44,7 +44,7 @@ is($api->get("/api/deployments/$first")->{json}{queuePosition}, undef,
 waits_for($second, 'project_busy', qr/^Deployment $first of this project is running\.$/,
     'a deployment behind a running one of its project waits for it');
 my $third = $runner->deploy($project[1], 'true');
-waits_for($third, 'slots', qr/1 deployments are running/, 'a deployment of another project waits for a slot');
+waits_for($third, 'slots', qr/has a free slot/, 'a deployment of another project waits for a slot');
 ok(!exists $api->get('/api/deployments')->{json}{data}[0]{waitingFor}, 'a list does not contain waitingFor');
 spew($go, '');
 is($runner->wait($_), 'success', "deployment $_ succeeds") for $first, $second, $third;

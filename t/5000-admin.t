@@ -268,6 +268,12 @@ is($db->sql("SELECT COUNT(*) FROM api_token WHERE hash = '$token' OR name = '$to
     'a token is not stored itself');
 my $other = done(qr/^slw_/, 'token', 'add', 'ben', '--role', 'viewer', '--name', 'CI', '--expires', '90d');
 chomp $other;
+done(qr/user gus was created/, 'user', 'add', 'gus', '--role', 'guest');
+my $guest = done(qr/^slw_/, 'token', 'add', 'gus', '--name', 'a guest');
+chomp $guest;
+is(stored($guest), "gus\tviewer\ta guest\t1\t0", "a guest's token is for a viewer by default");
+rejected(65, qr/role: deployer is higher than the user's role, viewer/, 'token', 'add', 'gus', '--role',
+    'deployer', '--name', 'x');
 isnt($other, $token, 'each token is different');
 is(stored($other), "ben\tviewer\tCI\t1\t1", 'a token with a lower role and an expiry is stored');
 is($db->sql("SELECT ROUND(TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP, expires_at) / 86400) FROM api_token WHERE "
@@ -282,7 +288,7 @@ rejected(65, qr/expires: must be in the future/, 'token', 'add', 'ben', '--name'
 rejected(65, qr/expiresAt: /, 'token', 'add', 'ben', '--name', 'x', '--expires', 'tomorrow');
 rejected(65, qr/expiresAt: /, 'token', 'add', 'ben', '--name', 'x', '--expires', '0d');
 rejected(66, qr/unknown user carl/, 'token', 'add', 'carl', '--name', 'x');
-is($db->sql('SELECT COUNT(*) FROM api_token'), 3, 'rejected tokens are not stored');
+is($db->sql('SELECT COUNT(*) FROM api_token'), 4, 'rejected tokens are not stored');
 like(done(qr/./, 'token', 'list', 'ben'), qr/^(\d+)\tdeployer\tlaptop\t\n(\d+)\tviewer\tCI\t\d{4}-/,
     'list prints the tokens of a user');
 done(qr/token 1 was deleted/, 'token', 'delete', 'ben', 1);

@@ -139,8 +139,10 @@ finds('neither a Git server nor other hosts', 'note',
     qr/repositories: every repository is rejected: .*allowed_hosts/);
 unlike((doctor(more => "[gitserver]\nallowed_hosts = github.com\n"))[1], qr/every repository/,
     'allowed hosts are enough');
-finds('an open sign-up', 'note', qr/people: auth\.signup = viewer: .*set signup = closed in /,
+finds('an open sign-up', 'note', qr/people: auth\.signup = viewer: .*set signup = closed or guest in /,
     more => "[auth]\nsignup = viewer\n[gitserver]\nurl = https://git.example.org\ntype = git\n");
+my $guests = "[auth]\nsignup = guest\n[gitserver]\nurl = https://git.example.org\ntype = git\n";
+unlike((doctor(more => $guests))[1], qr/auth\.signup/, 'a sign-up of guests is no finding');
 
 my $asks = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 5) or die;
 my $pid = fork;

@@ -32,8 +32,7 @@ static const struct route_param board_params[] = {
 };
 
 static const struct route routes[] = {
-	LIST("/api/board", ROLE_VIEWER, board_params, api_board_show,
-	    "getBoard",
+	LIST("/api/board", ROLE_GUEST, board_params, api_board_show, "getBoard",
 	    "List all projects with what is live, running and waiting",
 	    board_shape),
 	ROUTE_END,

@@ -4,7 +4,7 @@
 #include "api/resources.h"
 #include "core/state.h"
 #include "core/str.h"
-#include "store/deployment.h"
+#include "store/deployment_seen.h"
 
 /* The digits of a commit in lower case, as git prints them. */
 static const struct err *
@@ -25,6 +25,14 @@ commit_read(struct req *rq, const char **out)
 		if (*c >= 'A' && *c <= 'F')
 			*c = (char)(*c - 'A' + 'a');
 	return NULL;
+}
+
+/* Whether the query selects a project, which the caller may then see. */
+static bool
+is_of_project(const struct deployment_filter *filter)
+{
+	return filter->project_id != 0 || filter->pipeline_id != 0 ||
+	    filter->environment_id != 0;
 }
 
 static const struct err *
@@ -50,7 +58,11 @@ api_deployment_list(struct req *rq)
 
 	if ((e = commit_read(rq, &filter.commit_hash)) != NULL)
 		return e;
-	e = deployment_page(rq->db, rq->a, &filter, &list, &next);
+	if (rq->member != 0 && !is_of_project(&filter))
+		e = deployment_page_seen(rq->db, rq->a, rq->member, &filter,
+		    &list, &next);
+	else
+		e = deployment_page(rq->db, rq->a, &filter, &list, &next);
 	if (e != NULL)
 		return e;
 	answer_cursor(rq, &deployment_shape, &list, filter.limit, next);
@@ -129,7 +141,7 @@ static const struct route_param show_params[] = { LIVE_WAIT_PARAM, PARAM_END };
 static const struct route routes[] = {
 	{ .method = METHOD_GET,
 	    .path = "/api/deployments",
-	    .role = ROLE_VIEWER,
+	    .role = ROLE_GUEST,
 	    .query = deployment_params,
 	    .handler = api_deployment_list,
 	    .operation = "listDeployments",

@@ -201,7 +201,7 @@ static const struct route_param environment_params[] = {
 };
 
 static const struct route routes[] = {
-	LIST("/api/environments", ROLE_VIEWER, environment_params,
+	LIST("/api/environments", ROLE_GUEST, environment_params,
 	    api_environment_list, "listEnvironments",
 	    "List environments, ordered by project and position",
 	    environment_shape),

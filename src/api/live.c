@@ -11,19 +11,24 @@
  * time takes two internal redirects, and nginx permits ten. */
 #define AGAIN 3
 
-/* The credential, as slipway-live checks it: its kind and id. */
+/* The credential, as slipway-live checks it: its kind and id; and whether its
+ * user is a guest. */
 static const char *
 watcher_of(struct req *rq)
 {
 	const struct principal *who = &rq->who;
+	int64_t id = who->user_id;
+	char kind = 'u';
 
-	if (who->session_id != 0)
-		return arena_printf(rq->a, "kind=s&id=%lld",
-		    (long long)who->session_id);
-	if (who->token_id != 0)
-		return arena_printf(rq->a, "kind=t&id=%lld",
-		    (long long)who->token_id);
-	return arena_printf(rq->a, "kind=u&id=%lld", (long long)who->user_id);
+	if (who->session_id != 0) {
+		kind = 's';
+		id = who->session_id;
+	} else if (who->token_id != 0) {
+		kind = 't';
+		id = who->token_id;
+	}
+	return arena_printf(rq->a, "kind=%c&id=%lld&guest=%d", kind,
+	    (long long)id, rq->member != 0 ? 1 : 0);
 }
 
 void
@@ -65,10 +70,10 @@ live_wait(struct req *rq, const struct live_wait *wait)
 	answer_bytes(rq, "text/plain", "", 0);
 	rq->answer.is_elsewhere = true;
 	answer_header(rq, "X-Accel-Redirect",
-	    "/.slipway/wait?project=%lld&deployment=%lld&user=%lld&from=%lld"
-	    "&since=%lld&ms=%lld&again=%lld",
+	    "/.slipway/wait?project=%lld&deployment=%lld&user=%lld&%s"
+	    "&from=%lld&since=%lld&ms=%lld&again=%lld",
 	    (long long)wait->project_id, (long long)wait->deployment_id,
-	    (long long)rq->who.user_id, (long long)wait->from,
+	    (long long)rq->who.user_id, watcher_of(rq), (long long)wait->from,
 	    (long long)wait->since, (long long)ms, (long long)again);
 	return true;
 }

@@ -37,6 +37,21 @@ api_member_judge(struct req *rq, const void *item)
 	return NULL;
 }
 
+/* A guest must not learn which other users exist. */
+static const struct err *
+user_seen(struct req *rq)
+{
+	const struct err *e;
+	enum role role;
+
+	if (rq->member == 0)
+		return NULL;
+	if ((e = member_role(rq->db, rq->a, MEMBER_USER, rq->id[1], rq->member,
+		 &role)) != NULL)
+		return e;
+	return role != ROLE_NONE ? NULL : err_new(ERR_NOTFOUND, "unseen user");
+}
+
 /* Locks the project and the user, and reads the member; version 0 = the user is
  * none. */
 static const struct err *
@@ -48,6 +63,7 @@ member_lock(struct work *w)
 
 	w->member = (struct member){ .version = 0 };
 	if ((e = deployment_hold_project(rq->db, rq->a, rq->id[0])) != NULL ||
+	    (e = user_seen(rq)) != NULL ||
 	    (e = user_lock(rq->db, rq->a, rq->id[1], &user)) != NULL)
 		return e;
 	e = member_find(rq->db, rq->a, rq->id[0], user.id, &w->member);

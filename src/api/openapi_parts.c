@@ -150,11 +150,15 @@ static const struct {
 	{ "PresetType", "Kind of form field that a preset describes." },
 	{ "Role",
 	    "What a user may do. Each role includes the rights of the one "
-	    "before it." },
+	    "before it. A guest sees only the projects of which the user is a "
+	    "member." },
 	{ "RunWhen", "When a step runs." },
 	{ "StepStatus", "Status of a step." STATE_STEP_TEXTS },
 	{ "TemplatePresets",
 	    "Whether to add a template's presets to the project." },
+	{ "TokenRole",
+	    "What an API token may do. Each role includes the rights of the "
+	    "one before it." },
 	{ "UserStatus", "Status of a user; a disabled user cannot sign in." },
 	{ "WaitingReason", "Why a pending deployment does not run yet." },
 	{ "WorkspaceState", "State of a project's workspace." },

@@ -161,7 +161,7 @@ static const struct route_param pipeline_params[] = {
 };
 
 static const struct route routes[] = {
-	LIST("/api/pipelines", ROLE_VIEWER, pipeline_params, api_pipeline_list,
+	LIST("/api/pipelines", ROLE_GUEST, pipeline_params, api_pipeline_list,
 	    "listPipelines", "List pipelines with their steps", pipeline_shape),
 	CREATE("/api/pipelines", ROLE_MAINTAINER, api_pipeline_create,
 	    api_pipeline_judge, "createPipeline",

@@ -20,7 +20,8 @@
 #include "store/push.h"
 
 #define TRIGGERS_MAX ((size_t)7 << 20) /* for an arena that holds them */
-#define JOINED_MAX ((size_t)16 << 20)  /* the same for two sets of presets */
+#define GUEST_RULE "can be changed only by users who see all projects"
+#define JOINED_MAX ((size_t)16 << 20) /* the same for two sets of presets */
 
 /* What a transaction works on. */
 struct work {
@@ -145,6 +146,18 @@ changes_judge(struct req *rq, const struct project *p,
 	return triggers_judge(rq, p);
 }
 
+/* Names are unique among all projects, so a conflict would tell a guest about
+ * others; and the service may read repositories that a guest must not see. */
+static void
+guest_judge(struct req *rq, const struct project *p,
+    const struct project *stored)
+{
+	if (p->name != NULL && !str_eq(p->name, stored->name))
+		faults_add(&rq->faults, "/name", GUEST_RULE);
+	if (p->repository != NULL && !str_eq(p->repository, stored->repository))
+		faults_add(&rq->faults, "/repository", GUEST_RULE);
+}
+
 static const struct err *
 api_project_judge(struct req *rq, const void *item)
 {
@@ -156,6 +169,8 @@ api_project_judge(struct req *rq, const void *item)
 
 	if (p->id != 0)
 		e = project_by_id(rq->db, a, p->id, &stored);
+	if (e == NULL && rq->member != 0)
+		guest_judge(rq, p, &stored);
 	if (e == NULL)
 		e = changes_judge(rq, p, &stored);
 	arena_close(a);
@@ -163,7 +178,7 @@ api_project_judge(struct req *rq, const void *item)
 	    (e = presets_check(p->env_presets, &rq->faults)) != NULL ||
 	    (e = secrets_judge(&deploy, p)) != NULL)
 		return e;
-	return project_judge(rq->db, p, &rq->faults);
+	return rq->member != 0 ? NULL : project_judge(rq->db, p, &rq->faults);
 }
 
 /* Writes a valid project: the row, and separately its secrets. */
@@ -439,7 +454,7 @@ static const struct route_param project_params[] = {
 };
 
 static const struct route routes[] = {
-	LIST("/api/projects", ROLE_VIEWER, project_params, api_project_list,
+	LIST("/api/projects", ROLE_GUEST, project_params, api_project_list,
 	    "listProjects", "List projects, ordered by name", project_shape),
 	CREATE("/api/projects", ROLE_MAINTAINER, api_project_create,
 	    api_project_judge, "createProject", "Create a project",

@@ -70,7 +70,8 @@ struct page
 req_page(const struct req *rq)
 {
 	const struct page p = { .page = req_int(rq, "page"),
-		.limit = req_int(rq, "limit") };
+		.limit = req_int(rq, "limit"),
+		.member = rq->member };
 
 	return p;
 }

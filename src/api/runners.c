@@ -15,7 +15,7 @@ api_runner_list(struct req *rq)
 }
 
 static const struct route routes[] = {
-	LIST("/api/runners", ROLE_VIEWER, route_page, api_runner_list,
+	LIST("/api/runners", ROLE_GUEST, route_page, api_runner_list,
 	    "listRunners", "List runners, ordered by name", runner_shape),
 	ROUTE_END,
 };

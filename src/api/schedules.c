@@ -200,7 +200,7 @@ static const struct route_param schedule_params[] = {
 };
 
 static const struct route routes[] = {
-	LIST("/api/schedules", ROLE_VIEWER, schedule_params, api_schedule_list,
+	LIST("/api/schedules", ROLE_GUEST, schedule_params, api_schedule_list,
 	    "listSchedules", "List schedules, ordered by name", schedule_shape),
 	CREATE("/api/schedules", ROLE_MAINTAINER, api_schedule_create,
 	    api_schedule_judge, "createSchedule",

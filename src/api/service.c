@@ -150,7 +150,9 @@ name_write(struct buf *body, const struct project_ref *ref)
 static const struct err *
 names_write(struct req *rq)
 {
-	const struct project_ref after = { .id = names.id, .name = names.name };
+	const struct project_ref after = { .id = names.id,
+		.name = names.name,
+		.member = rq->member };
 	const struct arena_mark mark = arena_mark(rq->a);
 	struct buf *body = &rq->answer.body;
 	const struct project_ref *refs;
@@ -230,7 +232,7 @@ static const struct route routes[] = {
 	    .status = 200 },
 	{ .method = METHOD_GET,
 	    .path = "/projects",
-	    .role = ROLE_VIEWER,
+	    .role = ROLE_GUEST,
 	    .handler = api_project_names,
 	    .operation = "listProjectNames",
 	    .summary = "List the ids and names of all projects",

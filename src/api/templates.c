@@ -155,14 +155,14 @@ api_template_use(struct req *rq)
 }
 
 static const struct route routes[] = {
-	LIST("/api/pipelines/templates", ROLE_VIEWER, route_page,
+	LIST("/api/pipelines/templates", ROLE_GUEST, route_page,
 	    api_template_list, "listPipelineTemplates",
 	    "List pipeline templates; same as /api/templates", template_shape),
-	LIST("/api/templates", ROLE_VIEWER, route_page, api_template_list,
+	LIST("/api/templates", ROLE_GUEST, route_page, api_template_list,
 	    "listTemplates", "List pipeline templates", template_shape),
 	{ .method = METHOD_GET,
 	    .path = "/api/templates/{id}",
-	    .role = ROLE_VIEWER,
+	    .role = ROLE_GUEST,
 	    .flags = ROUTE_SLUG,
 	    .handler = api_template_show,
 	    .operation = "getTemplate",

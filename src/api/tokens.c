@@ -25,6 +25,14 @@ api_token_list(struct req *rq)
 	return answer_pages(rq, &api_token_shape, page_of_list);
 }
 
+/* The highest role that a token of the caller can have. The tokens of a guest
+ * have one for the projects of which the guest is or will be a member. */
+static enum role
+role_most(const struct req *rq)
+{
+	return rq->reach > ROLE_VIEWER ? rq->reach : ROLE_VIEWER;
+}
+
 /* A token cannot have a higher role or live longer than the credential that
  * creates it. */
 static const struct err *
@@ -32,11 +40,11 @@ api_token_judge(struct req *rq, const void *item)
 {
 	const struct api_token *t = item;
 
-	if (role_of(t->role) > rq->reach)
+	if (role_of(t->role) > role_most(rq))
 		faults_add(&rq->faults, "/role",
 		    "must not be above your own role, which is "
 		    "%s",
-		    role_name(rq->reach));
+		    role_name(role_most(rq)));
 	if (t->expires_at.ms != 0 && t->expires_at.ms <= time_now_ms())
 		faults_add(&rq->faults, "/expiresAt", "must be in the future");
 	if (rq->who.expires_at.ms != 0 &&
@@ -79,7 +87,7 @@ api_token_create(struct req *rq)
 	if ((e = req_judge(rq)) != NULL)
 		return e;
 	if (t.role == NULL)
-		t.role = role_name(rq->reach);
+		t.role = role_name(role_most(rq));
 	if (t.expires_at.ms == 0)
 		t.expires_at = rq->who.expires_at;
 	crypto_token("slw_", token);
@@ -250,7 +258,7 @@ api_auth_logout(struct req *rq)
 static const struct route routes[] = {
 	{ .method = METHOD_POST,
 	    .path = "/api/auth/session",
-	    .role = ROLE_VIEWER,
+	    .role = ROLE_GUEST,
 	    .flags = ROUTE_COOKIE,
 	    .handler = api_auth_session,
 	    .operation = "startSession",
@@ -263,7 +271,7 @@ static const struct route routes[] = {
 	    .errors = route_limited },
 	{ .method = METHOD_GET,
 	    .path = "/api/auth/info",
-	    .role = ROLE_VIEWER,
+	    .role = ROLE_GUEST,
 	    .handler = api_auth_info,
 	    .operation = "getCurrentUser",
 	    .summary = "Get the signed-in user",
@@ -271,7 +279,7 @@ static const struct route routes[] = {
 	    .status = 200 },
 	{ .method = METHOD_GET,
 	    .path = "/api/auth/logout",
-	    .role = ROLE_VIEWER,
+	    .role = ROLE_GUEST,
 	    .flags = ROUTE_SAME_ORIGIN | ROUTE_COOKIE,
 	    .handler = api_auth_logout,
 	    .operation = "logoutByGet",
@@ -279,7 +287,7 @@ static const struct route routes[] = {
 	    .status = 204 },
 	{ .method = METHOD_POST,
 	    .path = "/api/auth/logout",
-	    .role = ROLE_VIEWER,
+	    .role = ROLE_GUEST,
 	    .flags = ROUTE_COOKIE,
 	    .handler = api_auth_logout,
 	    .operation = "logout",
@@ -287,7 +295,7 @@ static const struct route routes[] = {
 	    .status = 204 },
 	{ .method = METHOD_GET,
 	    .path = "/api/auth/tokens",
-	    .role = ROLE_VIEWER,
+	    .role = ROLE_GUEST,
 	    .query = route_page,
 	    .handler = api_token_list,
 	    .operation = "listTokens",
@@ -297,7 +305,7 @@ static const struct route routes[] = {
 	    .status = 200 },
 	{ .method = METHOD_POST,
 	    .path = "/api/auth/tokens",
-	    .role = ROLE_VIEWER,
+	    .role = ROLE_GUEST,
 	    .in = &api_token_shape,
 	    .mode = JSON_CREATE,
 	    .handler = api_token_create,
@@ -310,7 +318,7 @@ static const struct route routes[] = {
 	    .errors = route_limited },
 	{ .method = METHOD_GET,
 	    .path = "/api/auth/tokens/{id}",
-	    .role = ROLE_VIEWER,
+	    .role = ROLE_GUEST,
 	    .handler = api_token_show,
 	    .operation = "getToken",
 	    .summary = "Get one of your API tokens",
@@ -318,7 +326,7 @@ static const struct route routes[] = {
 	    .status = 200 },
 	{ .method = METHOD_DELETE,
 	    .path = "/api/auth/tokens/{id}",
-	    .role = ROLE_VIEWER,
+	    .role = ROLE_GUEST,
 	    .flags = ROUTE_GUARDED,
 	    .handler = api_token_remove,
 	    .operation = "deleteToken",

@@ -157,16 +157,16 @@ static const struct route_param search_params[] = {
 	    .doc = "Only users with this status." },
 	{ .name = "role",
 	    .type = PARAM_STR,
-	    .values = ROLE_NAMES_VIEWER,
+	    .values = role_names,
 	    .named = "Role",
 	    .doc = "Only users with this role." },
 	PARAM_END,
 };
 
 static const struct route routes[] = {
-	LIST("/api/user/list", ROLE_VIEWER, route_page, api_user_list,
+	LIST("/api/user/list", ROLE_GUEST, route_page, api_user_list,
 	    "listUsers", "List users, ordered by username", user_shape),
-	LIST("/api/user/search", ROLE_VIEWER, search_params, api_user_search,
+	LIST("/api/user/search", ROLE_GUEST, search_params, api_user_search,
 	    "searchUsers", "Search users", user_shape),
 	SHOW("/api/user/detail/{id}", ROLE_VIEWER, api_user_show, "getUser",
 	    "Get a user", user_shape),

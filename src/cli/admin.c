@@ -64,7 +64,7 @@ static const struct option_row move_options[] = {
 #define USER_OPTIONS(needs_role)					\
 	OPTION(struct admin_user, role, "role", .value = "ROLE",	\
 	    .must = (needs_role),					\
-	    .doc = "viewer, deployer, maintainer or admin"),		\
+	    .doc = "guest, viewer, deployer, maintainer or admin"),		\
 	OPTION(struct admin_user, status, "status", .value = "STATUS",	\
 	    .doc = "active or inactive"),				\
 	OPTION(struct admin_user, name, "name", .value = "NAME",	\
@@ -87,7 +87,7 @@ static const struct option_row token_options[] = {
 	OPTION(struct admin_token, name, "name", .value = "NAME", .must = true,
 	    .doc = "name of the token"),
 	OPTION(struct admin_token, role, "role", .value = "ROLE",
-	    .doc = "role of the token; default: the user's"),
+	    .doc = "role of the token; default: the user's highest"),
 	OPTION(struct admin_token, expires, "expires", .value = "TIME|DAYSd",
 	    .doc = "when it stops working; default: never"),
 	OPTION_END,

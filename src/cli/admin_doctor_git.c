@@ -9,6 +9,7 @@
 #include "http/http.h"
 #include "store/project.h"
 #include "store/report.h"
+#include "store/user.h"
 
 #define SKEW_MAX 30 /* seconds between two clocks */
 #define DEADLINE_MS 8000
@@ -94,12 +95,12 @@ doctor_signup(struct doctor *d)
 {
 	const char *role = d->admin->set.auth.signup;
 
-	if (d->forge == NULL || str_eq(role, "closed"))
+	if (d->forge == NULL || role_of(role) < ROLE_VIEWER)
 		return;
 	doctor_say(d, VERDICT_NOTE, "people",
 	    "auth.signup = %s: every account at %s can sign in and read all "
 	    "projects, steps and logs; if some must not, set signup = closed "
-	    "in [auth]",
+	    "or guest in [auth]",
 	    role, forge_server(d->forge));
 }
 

@@ -7,7 +7,7 @@
 #include "core/str.h"
 #include "crypto/crypto.h"
 #include "json/json.h"
-#include "store/user.h"
+#include "store/member.h"
 
 #define PREFIX "slw_"
 #define DAY_MS (INT64_C(24) * 3600 * 1000)
@@ -49,15 +49,24 @@ read_options(struct admin *admin, const struct admin_token *options,
 }
 
 static const struct err *
-fit(const struct user *u, struct api_token *t)
+fit(struct admin *admin, const struct user *u, struct api_token *t)
 {
+	const struct err *e;
+	enum role most;
+
+	if ((e = member_highest(admin->db, admin->a, u->id, &most)) != NULL)
+		return e;
+	if (most < role_of(u->role))
+		most = role_of(u->role);
+	if (most < ROLE_VIEWER)
+		most = ROLE_VIEWER;
 	t->user_id = u->id;
 	if (t->role == NULL)
-		t->role = u->role;
-	if (role_of(t->role) > role_of(u->role))
+		t->role = role_name(most);
+	if (role_of(t->role) > most)
 		return err_public(ERR_INVALID,
 		    "role: %s is higher than the user's role, %s", t->role,
-		    u->role);
+		    role_name(most));
 	if (t->expires_at.ms != 0 && t->expires_at.ms <= time_now_ms())
 		return err_public(ERR_INVALID,
 		    "expires: must be in the future");
@@ -110,7 +119,7 @@ admin_token_create(struct admin *admin, const char *username,
 	*token = NULL;
 	if ((e = read_options(admin, options, &c.token)) != NULL ||
 	    (e = admin_user_find(admin, username, &u)) != NULL ||
-	    (e = fit(&u, &c.token)) != NULL)
+	    (e = fit(admin, &u, &c.token)) != NULL)
 		return e;
 	crypto_token(PREFIX, text);
 	crypto_sha256(text, strlen(text), hash);

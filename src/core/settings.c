@@ -13,8 +13,8 @@
 #define DAY (INT64_C(24) * 3600)
 #define GIB (INT64_C(1) << 30)
 
-static const char *const signup_values[] = { "closed", "viewer", "deployer",
-	NULL };
+static const char *const signup_values[] = { "closed", "guest", "viewer",
+	"deployer", NULL };
 static const char *const type_values[] = { "gitea", "gitlab", "github", "git",
 	NULL };
 

@@ -15,6 +15,7 @@
 #define CLIENTS_MAX 4096
 #define REQUEST_MAX ((size_t)4096)
 #define QUEUE_MAX ((size_t)128 * 1024)
+#define PROJECTS_MAX ((size_t)256 * 1024)
 #define EVENTS 64
 #define REQUEST_MS 10000 /* time to send a request */
 #define PING_MS 15000
@@ -62,6 +63,7 @@ client_add(struct clients *c, int fd)
 	*client = (struct client){ .fd = fd, .opened = time_mono_ms() };
 	buf_init(&client->in, REQUEST_MAX);
 	buf_init(&client->out, QUEUE_MAX);
+	buf_init(&client->projects, PROJECTS_MAX);
 	*c->end = client;
 	c->end = &client->next;
 	c->n++;
@@ -294,6 +296,7 @@ client_close(struct clients *c, struct client *client)
 	(void)close(client->fd);
 	buf_release(&client->in);
 	buf_release(&client->out);
+	buf_release(&client->projects);
 	mem_free(client);
 }
 

@@ -75,6 +75,16 @@ feed_open(struct db *db, const struct session_term *term)
 	return f;
 }
 
+/* Whether the client, a guest, is a member of the project. */
+static bool
+is_listed(const struct client *client, int64_t project_id)
+{
+	char text[24];
+
+	(void)snprintf(text, sizeof(text), ",%lld,", (long long)project_id);
+	return strstr(client->projects.data, text) != NULL;
+}
+
 /* Whether a change concerns the client. One that waits for a deployment of a
  * named project waits for its turn, too: other deployments that move. */
 static bool
@@ -82,7 +92,8 @@ is_for(const struct client *client, const struct about *about)
 {
 	const struct scope *s = &client->scope;
 
-	if (!client->begun || client->state == CLIENT_ENDED)
+	if (!client->begun || client->state == CLIENT_ENDED ||
+	    (s->is_guest && !is_listed(client, about->project_id)))
 		return false;
 	if (s->deployment_id == about->deployment_id)
 		return true;
@@ -253,6 +264,44 @@ change_find(const struct feed *f, struct client *client)
 	}
 }
 
+/* The one of these credentials that the client has; NULL = it has ended. */
+static const struct change_watcher *
+watcher_find(const struct list *valid, const struct scope *s)
+{
+	const struct change_watcher *w = valid->items;
+	size_t i;
+
+	for (i = 0; i < valid->n; i++)
+		if (w[i].id == s->watcher_id &&
+		    w[i].project_id == s->project_id &&
+		    str_eq(w[i].kind, s->kind))
+			return &w[i];
+	return NULL;
+}
+
+/* Reads what a guest may see; false if that is nothing. */
+static bool
+projects_read(struct feed *f, struct client *client)
+{
+	const struct change_watcher *watcher = NULL;
+	char key[64];
+	const struct err *e;
+	struct list valid;
+
+	(void)snprintf(key, sizeof(key), "[[\"%s\",%lld,%lld]]",
+	    client->scope.kind, (long long)client->scope.watcher_id,
+	    (long long)client->scope.project_id);
+	e = change_watchers(f->db, f->a, key, &f->term, &valid);
+	if (e != NULL)
+		log_fault(e, FAULT);
+	else
+		watcher = watcher_find(&valid, &client->scope);
+	if (watcher != NULL && watcher->projects != NULL)
+		buf_puts(&client->projects, watcher->projects);
+	arena_clear(f->a);
+	return client->projects.len > 0 && !client->projects.overflow;
+}
+
 void
 feed_wake(struct feed *f)
 {
@@ -269,6 +318,10 @@ feed_begin(struct client *client, void *context)
 	int64_t number;
 
 	feed_wake(f);
+	if (s->is_guest && !projects_read(f, client)) {
+		client->state = CLIENT_ENDED;
+		return;
+	}
 	if (time_mono_ms() - f->turned > FORGET_MS) {
 		f->n = 0;
 		f->newest = -1;
@@ -373,21 +426,21 @@ changes_read(struct feed *f, struct clients *c)
 	return NULL;
 }
 
+/* Whether the client may see what it could see at its beginning: the project, or
+ * the same projects. */
 static bool
-is_valid(const struct list *valid, const struct scope *s)
+is_valid(const struct list *valid, const struct client *client)
 {
-	const struct change_watcher *w = valid->items;
-	size_t i;
+	const struct change_watcher *w = watcher_find(valid, &client->scope);
 
-	for (i = 0; i < valid->n; i++)
-		if (w[i].id == s->watcher_id &&
-		    w[i].project_id == s->project_id &&
-		    str_eq(w[i].kind, s->kind))
-			return true;
-	return false;
+	return w != NULL &&
+	    (client->scope.project_id != 0 ||
+		str_eq(w->projects,
+		    client->scope.is_guest ? client->projects.data : NULL));
 }
 
-/* Ends the streams whose credential has ended or lost its role. */
+/* Ends the streams whose credential has ended or lost its role, or whose user
+ * may see other projects than before. */
 static const struct err *
 watchers_check(struct feed *f, struct clients *c)
 {
@@ -410,8 +463,7 @@ watchers_check(struct feed *f, struct clients *c)
 	buf_release(&keys);
 	for (client = c->first; e == NULL && client != NULL;
 	     client = client->next)
-		if (client->state == CLIENT_STREAM &&
-		    !is_valid(&valid, &client->scope))
+		if (client->state == CLIENT_STREAM && !is_valid(&valid, client))
 			client->state = CLIENT_ENDED;
 	return e;
 }

@@ -25,9 +25,10 @@ struct scope {
 	int64_t project_id;    /* 0 = all */
 	int64_t deployment_id; /* 0 = all */
 	int64_t user_id;
-	/* of a stream */
 	char kind[2]; /* the credential: struct change_watcher */
 	int64_t watcher_id;
+	bool is_guest; /* only of the projects of which the user is a member */
+	/* of a stream */
 	char last_id[40]; /* Last-Event-ID; "" = none */
 	/* of a wait */
 	int64_t from;  /* for more than this of a log; -1 = for a change… */
@@ -52,6 +53,7 @@ struct client {
 	struct scope scope;
 	int64_t opened, pinged; /* monotonic ms */
 	struct buf in, out;
+	struct buf projects; /* of a guest: ",1,2," */
 	struct client *next;
 };
 

@@ -35,16 +35,26 @@ number_read(const char *text, const char *name, int64_t min, int64_t *out)
 }
 
 static bool
+watcher_read(const char *text, struct scope *out)
+{
+	int64_t guest;
+
+	if (!number_read(text, "&guest=", 0, &guest))
+		return false;
+	out->is_guest = guest != 0;
+	return value_read(text, "&kind=", "& \r\n", out->kind,
+		   sizeof(out->kind)) &&
+	    strlen(out->kind) == 1 && strchr("stu", out->kind[0]) != NULL &&
+	    number_read(text, "&id=", 0, &out->watcher_id);
+}
+
+static void
 stream_read(const char *text, struct scope *out)
 {
 	/* a header that is too long or missing means: from now on */
 	if (!value_read(text, "\r\nLast-Event-ID: ", "\r\n", out->last_id,
 		sizeof(out->last_id)))
 		out->last_id[0] = '\0';
-	return value_read(text, "&kind=", "& \r\n", out->kind,
-		   sizeof(out->kind)) &&
-	    strlen(out->kind) == 1 && strchr("stu", out->kind[0]) != NULL &&
-	    number_read(text, "&id=", 0, &out->watcher_id);
 }
 
 static bool
@@ -61,9 +71,11 @@ request_read(const char *text, struct scope *out)
 {
 	*out = (struct scope){ .waits = str_starts(text,
 				   "GET /.slipway/wait?") };
+	if (!out->waits)
+		stream_read(text, out);
 	return str_starts(text, "GET ") &&
 	    number_read(text, "?project=", 0, &out->project_id) &&
 	    number_read(text, "&deployment=", 0, &out->deployment_id) &&
 	    number_read(text, "&user=", 0, &out->user_id) &&
-	    (out->waits ? wait_read(text, out) : stream_read(text, out));
+	    watcher_read(text, out) && (!out->waits || wait_read(text, out));
 }

@@ -6,6 +6,7 @@
 #include "core/str.h"
 #include "store/columns.h"
 #include "store/deployment.h"
+#include "store/member.h"
 #include "store/store.h"
 
 /* clang-format off */
@@ -102,6 +103,7 @@ const struct shape board_shape = {
 struct board_args {
 	int64_t limit;
 	int64_t offset;
+	int64_t member;
 	const char *ids; /* a JSON array of numbers */
 };
 struct board_waiting {
@@ -115,6 +117,9 @@ struct board_waiting {
 #define ER(m, fl) FIELD(struct board_environment, m, fl)
 
 static const struct field page_args[] = { A(limit), A(offset), FIELD_END };
+static const struct field page_by_args[] = { A(member), A(limit), A(offset),
+	FIELD_END };
+static const struct field member_args[] = { A(member), FIELD_END };
 static const struct field ids_args[] = { A(ids), FIELD_END };
 /* clang-format off */
 static const struct field project_row[] = {
@@ -144,19 +149,36 @@ static const struct stmt count = {
 	.row = page_count_row,
 	.rowsize = sizeof(struct page_count),
 };
+static const struct stmt count_by = {
+	.name = "board_count_by",
+	.sql = "SELECT COUNT(*) AS n FROM project WHERE valid = 1"
+	       " AND id IN " MEMBER_PROJECTS,
+	.args = member_args,
+	.row = page_count_row,
+	.rowsize = sizeof(struct page_count),
+};
 /* clang-format off */
 #define RUNNING                                                                \
 	"COALESCE((SELECT d.id FROM deployment d"                              \
 	" WHERE d.running_project = p.id), 0)"
 #define SUCCESSFUL NEWEST("d.project_id = p.id AND d.status = 'success'")
+#define SELECT								\
+	"SELECT p.id, p.name, " RUNNING " AS running_id, "		\
+	SUCCESSFUL " AS live_id, " NEWEST("d.project_id = p.id")	\
+	" AS latest_id, " LOCK_COLUMNS					\
+	" FROM project p" LOCK_JOIN("p.id", "0") " WHERE p.valid = 1"
+#define ORDER " ORDER BY p.name, p.id LIMIT ? OFFSET ?"
 static const struct stmt projects = {
 	.name = "board_projects",
-	.sql = "SELECT p.id, p.name, " RUNNING " AS running_id, "
-	       SUCCESSFUL " AS live_id, " NEWEST("d.project_id = p.id")
-	       " AS latest_id, " LOCK_COLUMNS
-	       " FROM project p" LOCK_JOIN("p.id", "0")
-	       " WHERE p.valid = 1 ORDER BY p.name, p.id LIMIT ? OFFSET ?",
+	.sql = SELECT ORDER,
 	.args = page_args,
+	.row = project_row,
+	.rowsize = sizeof(struct board_project),
+};
+static const struct stmt projects_by = {
+	.name = "board_projects_by",
+	.sql = SELECT " AND p.id IN " MEMBER_PROJECTS ORDER,
+	.args = page_by_args,
 	.row = project_row,
 	.rowsize = sizeof(struct board_project),
 };
@@ -196,8 +218,8 @@ static const struct stmt deployments = {
 	.rowsize = sizeof(struct board_deployment),
 };
 
-static const struct stmt *const board_stmts[] = { &count, &projects,
-	&environments, &waiting, &deployments, NULL };
+static const struct stmt *const board_stmts[] = { &count, &count_by, &projects,
+	&projects_by, &environments, &waiting, &deployments, NULL };
 
 const struct store board_store = {
 	.stmts = board_stmts,
@@ -345,14 +367,19 @@ project_fill(const struct found *f, struct board_project *p)
 const struct err *
 board_page(struct db *db, struct arena *a, struct page *p, struct list *out)
 {
-	const struct board_args args = { .limit = p->limit,
+	const struct board_args args = { .member = p->member,
+		.limit = p->limit,
 		.offset = page_offset(p) };
 	struct found f = { .projects.n = 0 };
 	const struct err *e;
 	struct buf ids;
 	size_t i;
 
-	if ((e = page_read(db, a, &count, &projects, &args, p, out)) != NULL)
+	if (p->member != 0)
+		e = page_read(db, a, &count_by, &projects_by, &args, p, out);
+	else
+		e = page_read(db, a, &count, &projects, &args, p, out);
+	if (e != NULL)
 		return e;
 	f.projects = *out;
 	buf_init(&ids, (size_t)1 << 20);

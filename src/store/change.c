@@ -65,11 +65,14 @@ static const struct stmt read_all = {
 static const struct field watcher_args[] = { A(ids), A(idle), A(max),
 	FIELD_END };
 static const struct field watcher_row[] = { W(kind), W(id), W(project_id),
-	FIELD_END };
+	W(projects), FIELD_END };
 static const struct stmt watchers_valid = {
 	.name = "change_watchers",
 	.sql =
-	    "SELECT j.kind, j.id, j.project_id"
+	    "SELECT j.kind, j.id, j.project_id, IF(u.role = 'guest',"
+	    " COALESCE((SELECT CONCAT(',', GROUP_CONCAT(g.project_id"
+	    " ORDER BY g.project_id), ',') FROM member g"
+	    " WHERE g.user_id = u.id), ','), NULL) AS projects"
 	    " FROM JSON_TABLE(?, '$[*]' COLUMNS (kind VARCHAR(1) PATH '$[0]',"
 	    " id BIGINT PATH '$[1]', project_id BIGINT PATH '$[2]')) j"
 	    " LEFT JOIN session s ON j.kind = 's' AND s.id = j.id"
@@ -79,7 +82,8 @@ static const struct stmt watchers_valid = {
 	    " NULL), s.user_id, t.user_id)"
 	    " LEFT JOIN member m"
 	    " ON m.user_id = u.id AND m.project_id = j.project_id"
-	    " WHERE" ACTIVE_USER " AND (u.role <> 'guest' OR m.role <> 'guest')"
+	    " WHERE" ACTIVE_USER " AND (u.role <> 'guest' OR j.project_id = 0"
+	    " OR m.role <> 'guest')"
 	    " AND (t.id IS NULL OR (t.role <> 'guest' AND" VALID_TOKEN "))"
 	    " AND (j.kind <> 's' OR (s.expires_at > NOW(3)"
 	    " AND s.last_used_at > NOW(3) - INTERVAL ? SECOND"

@@ -22,6 +22,8 @@ struct change_watcher {
 	const char *kind;
 	int64_t id;
 	int64_t project_id;
+	const char *projects; /* of a guest: ",1,2,", the projects of which the
+			       * user is a member; NULL = all */
 };
 
 #define CHANGE_MAX 4000 /* deployments in one list */

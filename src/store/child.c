@@ -6,8 +6,11 @@
 const struct field child_id_args[] = { A(id), FIELD_END };
 const struct field child_project_args[] = { A(project_id), FIELD_END };
 const struct field child_page_args[] = { A(limit), A(offset), FIELD_END };
+const struct field child_page_by_args[] = { A(member), A(limit), A(offset),
+	FIELD_END };
 const struct field child_page_of_args[] = { A(project_id), A(limit), A(offset),
 	FIELD_END };
+const struct field child_member_args[] = { A(member), FIELD_END };
 const struct field child_name_args[] = { A(name), A(id), A(project_id),
 	FIELD_END };
 
@@ -16,13 +19,17 @@ child_read(struct db *db, struct arena *a, const struct child *child,
     int64_t project_id, struct page *p, struct list *out)
 {
 	const struct child_args args = { .project_id = project_id,
+		.member = p->member,
 		.limit = p->limit,
 		.offset = page_offset(p) };
 
-	if (project_id == 0)
-		return page_read(db, a, child->count, child->page, &args, p,
-		    out);
-	return page_read(db, a, child->count_of, child->page_of, &args, p, out);
+	if (project_id != 0)
+		return page_read(db, a, child->count_of, child->page_of, &args,
+		    p, out);
+	if (p->member != 0)
+		return page_read(db, a, child->count_by, child->page_by, &args,
+		    p, out);
+	return page_read(db, a, child->count, child->page, &args, p, out);
 }
 
 const struct err *

@@ -10,8 +10,8 @@
  *	#define SELECT "SELECT ... FROM pipeline c"
  *	CHILD(pipeline, SELECT, pipeline_fields, "c.name, c.id", "c.name, c.id")
  *
- * This makes the statements page, page_of, count, count_of, same_name,
- * delete_one and delete_of, which CHILD_STMTS lists, and the value `child` for
+ * This makes the statements page, page_by, page_of, count, count_by, count_of,
+ * same_name, delete_one and delete_of, which CHILD_STMTS lists, and the value `child` for
  * the functions below.
  */
 #ifndef SLIPWAY_STORE_CHILD_H
@@ -19,12 +19,14 @@
 
 #include "core/fault.h"
 #include "db/db.h"
+#include "store/member.h"
 #include "store/page.h"
 
 struct child {
 	const char *noun;
-	const struct stmt *page, *page_of; /* rows of all projects, of one */
-	const struct stmt *count, *count_of;
+	/* rows of all projects, of those of a member, of one project */
+	const struct stmt *page, *page_by, *page_of;
+	const struct stmt *count, *count_by, *count_of;
 	const struct stmt *same_name;
 };
 
@@ -32,6 +34,7 @@ struct child {
 struct child_args {
 	int64_t id;
 	int64_t project_id;
+	int64_t member;
 	const char *name;
 	int64_t limit;
 	int64_t offset;
@@ -39,7 +42,9 @@ struct child_args {
 extern const struct field child_id_args[];
 extern const struct field child_project_args[];
 extern const struct field child_page_args[];
+extern const struct field child_page_by_args[];
 extern const struct field child_page_of_args[];
+extern const struct field child_member_args[];
 extern const struct field child_name_args[];
 
 /* clang-format off */
@@ -50,6 +55,10 @@ extern const struct field child_name_args[];
 	CHILD_STMT(page, table, select " WHERE c.valid = 1"		\
 	    " ORDER BY " order " LIMIT ? OFFSET ?",			\
 	    child_page_args, row_fields, struct table)			\
+	CHILD_STMT(page_by, table, select " WHERE c.valid = 1"		\
+	    " AND c.project_id IN " MEMBER_PROJECTS			\
+	    " ORDER BY " order " LIMIT ? OFFSET ?",			\
+	    child_page_by_args, row_fields, struct table)		\
 	CHILD_STMT(page_of, table, select " WHERE c.valid = 1"		\
 	    " AND c.project_id = ? ORDER BY " order_of			\
 	    " LIMIT ? OFFSET ?",					\
@@ -57,6 +66,10 @@ extern const struct field child_name_args[];
 	CHILD_STMT(count, table,					\
 	    "SELECT COUNT(*) AS n FROM " #table " WHERE valid = 1",	\
 	    NULL, page_count_row, struct page_count)			\
+	CHILD_STMT(count_by, table,					\
+	    "SELECT COUNT(*) AS n FROM " #table " WHERE valid = 1"	\
+	    " AND project_id IN " MEMBER_PROJECTS,			\
+	    child_member_args, page_count_row, struct page_count)	\
 	CHILD_STMT(count_of, table,					\
 	    "SELECT COUNT(*) AS n FROM " #table " WHERE valid = 1"	\
 	    " AND project_id = ?",					\
@@ -71,12 +84,15 @@ extern const struct field child_name_args[];
 	CHILD_DELETE(delete_of, table, "project_id", child_project_args) \
 	static const struct child child = { .noun = #table,		\
 		.page = &page,						\
+		.page_by = &page_by,					\
 		.page_of = &page_of,					\
 		.count = &count,					\
+		.count_by = &count_by,					\
 		.count_of = &count_of,					\
 		.same_name = &same_name };
 #define CHILD_STMTS							\
-	&page, &page_of, &count, &count_of, &same_name, &delete_one, &delete_of
+	&page, &page_by, &page_of, &count, &count_by, &count_of, &same_name,	\
+	&delete_one, &delete_of
 
 /* Parts of CHILD(). */
 #define CHILD_STMT(which, table, text, args_, row_, type)		\
@@ -98,7 +114,8 @@ extern const struct field child_name_args[];
 	};
 /* clang-format on */
 
-/* Reads a page of those of a project; 0 = of all projects. */
+/* Reads a page of those of a project; 0 = of all projects, or of those of the
+ * page's member. */
 MUSTCHECK const struct err *child_read(struct db *, struct arena *,
     const struct child *, int64_t project_id, struct page *, struct list *out);
 /* Adds faults: the project is unknown, or another of its children has the name.

@@ -92,6 +92,22 @@ static const struct field put_args[] = { M(project_id, 0), M(user_id, 0),
 	M(role, 0), FIELD_END };
 static const struct field user_args[] = { M(user_id, 0), FIELD_END };
 
+static const struct field projects_row[] = { M(project_id, 0), FIELD_END };
+static const struct stmt projects = {
+	.name = "member_projects",
+	.sql = "SELECT project_id FROM member WHERE user_id = ?",
+	.args = user_args,
+	.row = projects_row,
+	.rowsize = sizeof(struct member),
+};
+static const struct field highest_row[] = { M(role, 0), FIELD_END };
+static const struct stmt highest = {
+	.name = "member_highest",
+	.sql = "SELECT " USER_MEMBER " AS role FROM user u WHERE u.id = ?",
+	.args = user_args,
+	.row = highest_row,
+	.rowsize = sizeof(struct member),
+};
 #define FROM                                                                   \
 	" FROM member m JOIN user u ON u.id = m.user_id AND u.valid = 1"       \
 	" WHERE m.project_id = ?"
@@ -145,7 +161,9 @@ static const struct stmt *const member_stmts[] = {
 #define X(of, text) &role_##of,
 	ROLES(X)
 #undef X
-	    & page,
+	    & projects,
+	&highest,
+	&page,
 	&count,
 	&find,
 	&put,
@@ -183,6 +201,28 @@ member_role(struct db *db, struct arena *a, enum member_of of, int64_t id,
 		return e->code == ERR_NOTFOUND ? NULL : e;
 	*out = role_of(found.role);
 	return NULL;
+}
+
+const struct err *
+member_highest(struct db *db, struct arena *a, int64_t user_id, enum role *out)
+{
+	const struct member args = { .user_id = user_id };
+	struct member found;
+	const struct err *e;
+
+	*out = ROLE_NONE;
+	if ((e = db_row(db, a, &highest, &args, &found)) == NULL)
+		*out = role_of(found.role);
+	return e;
+}
+
+const struct err *
+member_projects(struct db *db, struct arena *a, int64_t user_id,
+    struct list *out)
+{
+	const struct member args = { .user_id = user_id };
+
+	return db_rows(db, a, &projects, &args, out);
 }
 
 const struct err *

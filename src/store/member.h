@@ -39,6 +39,13 @@ enum member_of {
 MUSTCHECK const struct err *member_role(struct db *, struct arena *,
     enum member_of, int64_t id, int64_t user_id, enum role *out);
 
+/* The highest role that the user has as a member of any project. */
+MUSTCHECK const struct err *member_highest(struct db *, struct arena *,
+    int64_t user_id, enum role *out);
+/* Lists what the user is a member of; only project_id is set. */
+MUSTCHECK const struct err *member_projects(struct db *, struct arena *,
+    int64_t user_id, struct list *out);
+
 /* Ordered by username; live users only. */
 MUSTCHECK const struct err *member_page(struct db *, struct arena *,
     int64_t project_id, struct page *, struct list *out);

@@ -6,9 +6,11 @@
 #include "db/db.h"
 
 struct page {
-	int64_t page;  /* from 1 */
-	int64_t limit; /* 1..100 */
-	int64_t total; /* number of matching items; set by the store */
+	int64_t page;   /* from 1 */
+	int64_t limit;  /* 1..100 */
+	int64_t member; /* limits the list to the projects of which this user
+			 * is a member; 0 = no limit */
+	int64_t total;  /* number of matching items; set by the store */
 };
 
 /* The result of a statement that counts. */

@@ -7,6 +7,7 @@
 #include "store/columns.h"
 #include "store/env.h"
 #include "store/like.h"
+#include "store/member.h"
 #include "store/projectdir.h"
 #include "store/store.h"
 
@@ -129,6 +130,7 @@ const struct shape project_shape = {
 struct project_query {
 	const char *like; /* part of the name */
 	const char *name; /* or the complete name, compared as for uniqueness */
+	int64_t member;
 	int64_t limit;
 	int64_t offset;
 };
@@ -139,6 +141,10 @@ static const struct field page_args[] = { Q(limit), Q(offset), FIELD_END };
 static const struct field named_args[] = { Q(like), Q(name), Q(limit),
 	Q(offset), FIELD_END };
 static const struct field name_args[] = { Q(like), Q(name), FIELD_END };
+static const struct field page_by_args[] = { Q(member), Q(like), Q(name),
+	Q(limit), Q(offset), FIELD_END };
+static const struct field count_by_args[] = { Q(member), Q(like), Q(name),
+	FIELD_END };
 
 static const struct stmt by_id = {
 	.name = "project_by_id",
@@ -212,6 +218,24 @@ static const struct stmt page_named = {
 	.row = page_row,
 	.rowsize = sizeof(struct project),
 };
+/* The projects of a member, who has few: one statement serves both lists. */
+#define BY                                                                     \
+	" WHERE p.valid = 1 AND p.id IN " MEMBER_PROJECTS                      \
+	" AND (p.name LIKE ? ESCAPE '!' OR p.name = ?)"
+static const struct stmt page_by = {
+	.name = "project_page_by",
+	.sql = SELECT_LOCK BY " ORDER BY p.name, p.id LIMIT ? OFFSET ?",
+	.args = page_by_args,
+	.row = page_row,
+	.rowsize = sizeof(struct project),
+};
+static const struct stmt count_by = {
+	.name = "project_count_by",
+	.sql = "SELECT COUNT(*) AS n FROM project p" BY,
+	.args = count_by_args,
+	.row = page_count_row,
+	.rowsize = sizeof(struct page_count),
+};
 static const struct stmt count = {
 	.name = "project_count",
 	.sql = "SELECT COUNT(*) AS n FROM project WHERE valid = 1",
@@ -230,11 +254,22 @@ static const struct stmt count_named = {
 #define R(m) FIELD(struct project_ref, m, 0)
 static const struct field ref_row[] = { R(id), R(name), FIELD_END };
 static const struct field ref_args[] = { R(name), R(name), R(id), FIELD_END };
+static const struct field ref_by_args[] = { R(member), R(name), R(name), R(id),
+	FIELD_END };
+#define REFS(also)                                                             \
+	"SELECT id, name FROM project WHERE valid = 1" also                    \
+	" AND name >= ? AND (name > ? OR id > ?) ORDER BY name, id LIMIT 100"
 static const struct stmt refs = {
 	.name = "project_refs",
-	.sql = "SELECT id, name FROM project WHERE valid = 1 AND name >= ?"
-	       " AND (name > ? OR id > ?) ORDER BY name, id LIMIT 100",
+	.sql = REFS(""),
 	.args = ref_args,
+	.row = ref_row,
+	.rowsize = sizeof(struct project_ref),
+};
+static const struct stmt refs_by = {
+	.name = "project_refs_by",
+	.sql = REFS(" AND id IN " MEMBER_PROJECTS),
+	.args = ref_by_args,
 	.row = ref_row,
 	.rowsize = sizeof(struct project_ref),
 };
@@ -359,9 +394,12 @@ static const struct stmt *const project_stmts[] = {
 	&share,
 	&page,
 	&page_named,
+	&page_by,
 	&count,
 	&count_named,
+	&count_by,
 	&refs,
+	&refs_by,
 	&queue_up,
 	&clashes,
 	&same_name,
@@ -383,16 +421,21 @@ const struct err *
 project_page(struct db *db, struct arena *a, const char *name, struct page *p,
     struct list *out)
 {
-	const struct project_query q = { .like = like_substring(a, name),
+	const char *like = name == NULL ? "%" : like_substring(a, name);
+	const struct project_query q = { .like = like,
 		.name = name,
+		.member = p->member,
 		.limit = p->limit,
 		.offset = page_offset(p) };
 	const struct err *e;
 	struct project *item;
 	size_t i;
 
-	e = page_read(db, a, name == NULL ? &count : &count_named,
-	    name == NULL ? &page : &page_named, &q, p, out);
+	if (p->member != 0)
+		e = page_read(db, a, &count_by, &page_by, &q, p, out);
+	else
+		e = page_read(db, a, name == NULL ? &count : &count_named,
+		    name == NULL ? &page : &page_named, &q, p, out);
 	item = out->items;
 	for (i = 0; e == NULL && i < out->n; i++)
 		item[i].lock = lock_joined(&item[i].lock_row);
@@ -403,7 +446,8 @@ const struct err *
 project_refs(struct db *db, struct arena *a, const struct project_ref *after,
     struct list *out)
 {
-	return db_rows(db, a, &refs, after, out);
+	return db_rows(db, a, after->member != 0 ? &refs_by : &refs, after,
+	    out);
 }
 
 const struct err *

@@ -58,6 +58,7 @@ extern const struct shape project_shape;
 struct project_ref { /* of GET /projects */
 	int64_t id;
 	const char *name;
+	int64_t member; /* as in struct page */
 };
 
 /* `name` filters by substring, NULL = all; its wildcards are literal. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "store/runner.h"
 
+#include "store/member.h"
 #include "store/store.h"
 
 static const struct field label_fields[] = {
@@ -48,19 +49,33 @@ const struct shape runner_count_shape = {
 };
 
 struct runner_query {
+	int64_t member;
 	int64_t limit;
 	int64_t offset;
 };
 #define Q(m) FIELD(struct runner_query, m, 0)
 static const struct field page_args[] = { Q(limit), Q(offset), FIELD_END };
+static const struct field page_by_args[] = { Q(member), Q(limit), Q(offset),
+	FIELD_END };
+#define SELECT                                                                 \
+	"SELECT w.name, w.labels, w.version, w.slots,"                         \
+	" (SELECT COUNT(*) FROM deployment d WHERE d.status = 'running'"       \
+	" AND d.runner = w.name"
+#define FROM                                                                   \
+	") AS running, w.started_at, w.seen_at, " RUNNER_ONLINE                \
+	" AS online FROM runner w ORDER BY w.name LIMIT ? OFFSET ?"
 static const struct stmt page = {
 	.name = "runner_page",
-	.sql = "SELECT w.name, w.labels, w.version, w.slots,"
-	       " (SELECT COUNT(*) FROM deployment d WHERE d.status = 'running'"
-	       " AND d.runner = w.name) AS running,"
-	       " w.started_at, w.seen_at, " RUNNER_ONLINE " AS online"
-	       " FROM runner w ORDER BY w.name LIMIT ? OFFSET ?",
+	.sql = SELECT FROM,
 	.args = page_args,
+	.row = runner_fields,
+	.rowsize = sizeof(struct runner),
+};
+/* Counts only the deployments of the member's projects. */
+static const struct stmt page_by = {
+	.name = "runner_page_by",
+	.sql = SELECT " AND d.project_id IN " MEMBER_PROJECTS FROM,
+	.args = page_by_args,
 	.row = runner_fields,
 	.rowsize = sizeof(struct runner),
 };
@@ -112,8 +127,8 @@ static const struct stmt tidy = {
 	.sql = "DELETE FROM runner WHERE " GONE,
 };
 
-static const struct stmt *const runner_stmts[] = { &page, &all, &count, &report,
-	&withdraw, &old, &tidy, NULL };
+static const struct stmt *const runner_stmts[] = { &page, &page_by, &all,
+	&count, &report, &withdraw, &old, &tidy, NULL };
 
 const struct store runner_store = {
 	.stmts = runner_stmts,
@@ -122,10 +137,12 @@ const struct store runner_store = {
 const struct err *
 runner_page(struct db *db, struct arena *a, struct page *p, struct list *out)
 {
-	const struct runner_query args = { .limit = p->limit,
+	const struct runner_query args = { .member = p->member,
+		.limit = p->limit,
 		.offset = page_offset(p) };
 
-	return page_read(db, a, &all, &page, &args, p, out);
+	return page_read(db, a, &all, p->member != 0 ? &page_by : &page, &args,
+	    p, out);
 }
 
 const struct err *

@@ -5,6 +5,7 @@
 #include "core/buf.h"
 #include "core/num.h"
 #include "store/columns.h"
+#include "store/member.h"
 #include "store/pipeline.h"
 #include "store/store.h"
 
@@ -87,6 +88,7 @@ const struct shape inner_step_shape = {
 
 struct step_query {
 	int64_t pipeline_id;
+	int64_t member;
 	int64_t limit;
 	int64_t offset;
 	const char *ids; /* "[1,2]" */
@@ -99,6 +101,9 @@ struct step_sum {
 
 static const struct field id_args[] = { A(id), FIELD_END };
 static const struct field page_args[] = { Q(limit), Q(offset), FIELD_END };
+static const struct field by_args[] = { Q(member), Q(limit), Q(offset),
+	FIELD_END };
+static const struct field member_args[] = { Q(member), FIELD_END };
 static const struct field of_args[] = { Q(pipeline_id), Q(limit), Q(offset),
 	FIELD_END };
 static const struct field pipeline_args[] = { Q(pipeline_id), FIELD_END };
@@ -116,6 +121,17 @@ static const struct stmt page = {
 	.sql = "SELECT " COLUMNS " FROM step WHERE valid = 1"
 	       " ORDER BY pipeline_id, position, id LIMIT ? OFFSET ?",
 	.args = page_args,
+	.row = step_fields,
+	.rowsize = sizeof(struct step),
+};
+#define BY                                                                     \
+	" AND pipeline_id IN (SELECT l.id FROM pipeline l"                     \
+	" WHERE l.project_id IN " MEMBER_PROJECTS ")"
+static const struct stmt page_by = {
+	.name = "step_page_by",
+	.sql = "SELECT " COLUMNS " FROM step WHERE valid = 1" BY
+	       " ORDER BY pipeline_id, position, id LIMIT ? OFFSET ?",
+	.args = by_args,
 	.row = step_fields,
 	.rowsize = sizeof(struct step),
 };
@@ -140,6 +156,13 @@ static const struct stmt of_pipelines = {
 static const struct stmt count = {
 	.name = "step_count",
 	.sql = "SELECT COUNT(*) AS n FROM step WHERE valid = 1",
+	.row = page_count_row,
+	.rowsize = sizeof(struct page_count),
+};
+static const struct stmt count_by = {
+	.name = "step_count_by",
+	.sql = "SELECT COUNT(*) AS n FROM step WHERE valid = 1" BY,
+	.args = member_args,
 	.row = page_count_row,
 	.rowsize = sizeof(struct page_count),
 };
@@ -247,9 +270,11 @@ static const struct stmt delete_of = {
 static const struct stmt *const step_stmts[] = {
 	&by_id,
 	&page,
+	&page_by,
 	&page_of,
 	&of_pipelines,
 	&count,
+	&count_by,
 	&count_of,
 	&sum_others,
 	&insert,
@@ -314,11 +339,15 @@ step_page(struct db *db, struct arena *a, int64_t pipeline_id, struct page *p,
     struct list *out)
 {
 	const struct step_query q = { .pipeline_id = pipeline_id,
+		.member = p->member,
 		.limit = p->limit,
 		.offset = page_offset(p) };
 
-	return page_read(db, a, pipeline_id == 0 ? &count : &count_of,
-	    pipeline_id == 0 ? &page : &page_of, &q, p, out);
+	if (pipeline_id != 0)
+		return page_read(db, a, &count_of, &page_of, &q, p, out);
+	if (p->member != 0)
+		return page_read(db, a, &count_by, &page_by, &q, p, out);
+	return page_read(db, a, &count, &page, &q, p, out);
 }
 
 const struct err *

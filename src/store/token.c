@@ -13,10 +13,11 @@
 	X(T, ONCE, name, FIELD_OUT | FIELD_IN | FIELD_MUST | FIELD_LINE, \
 	    .min = 1, .max = 100, .doc = "Purpose of the token.")	\
 	X(T, ONCE, role, FIELD_OUT | FIELD_IN, .values = ROLE_NAMES_VIEWER,	\
-	    .named = "Role",						\
+	    .named = "TokenRole",					\
 	    .doc = "Role of the token; the default and maximum is the "	\
-		   "role of the user or token that creates it. The "	\
-		   "user's current role limits it.")			\
+		   "highest role that the user or token that creates "	\
+		   "it has anywhere. The user's current role limits "	\
+		   "it.")						\
 	X(T, BLIND, hash, 0)						\
 	X(T, NONE, token, FIELD_OUT | FIELD_DETAIL | FIELD_NULL,	\
 	    .doc = "The token; only in the response that creates it.")	\

@@ -49,7 +49,7 @@ role_name(enum role role)
 	    .max = 1000, .pattern = "https?://[^[:space:]]+",		\
 	    .doc = "URL of the user's picture.")			\
 	X(T, SET, role, FIELD_OUT | FIELD_IN | FIELD_MUST,		\
-	    .values = ROLE_NAMES_VIEWER, .named = "Role",		\
+	    .values = role_names, .named = "Role",			\
 	    .doc = "Role of the user.")					\
 	X(T, SET, status, FIELD_OUT | FIELD_IN, .values = statuses,	\
 	    .named = "UserStatus",					\
@@ -84,6 +84,7 @@ struct user_query {
 	const char *like;
 	const char *status[2];
 	const char *role[5];
+	int64_t member;
 	int64_t limit;
 	int64_t offset;
 };
@@ -95,14 +96,24 @@ struct user_query {
 	Q(role[0]), Q(role[1]), Q(role[2]), Q(role[3]),	\
 	Q(role[4])
 /* clang-format on */
-#define FILTER                                                                 \
-	" FROM user WHERE valid = 1 AND (username LIKE ? ESCAPE '!'"           \
+#define WHERE                                                                  \
+	" WHERE valid = 1 AND (username LIKE ? ESCAPE '!'"                     \
 	" OR name LIKE ? ESCAPE '!' OR email LIKE ? ESCAPE '!')"               \
 	" AND status IN (?, ?) AND role IN (?, ?, ?, ?, ?)"
+#define FILTER " FROM user" WHERE
+/* The members of a member's projects. */
+#define FILTER_BY                                                              \
+	" FROM (SELECT DISTINCT o.user_id FROM member o WHERE o.project_id"    \
+	" IN " MEMBER_PROJECTS                                                 \
+	") w STRAIGHT_JOIN user ON id = w.user_id" WHERE
 
 static const struct field page_args[] = { FILTER_ARGS, Q(limit), Q(offset),
 	FIELD_END };
 static const struct field count_args[] = { FILTER_ARGS, FIELD_END };
+#define BY_ARGS Q(member), FILTER_ARGS
+static const struct field page_by_args[] = { BY_ARGS, Q(limit), Q(offset),
+	FIELD_END };
+static const struct field count_by_args[] = { BY_ARGS, FIELD_END };
 static const struct field id_args[] = { A(id), FIELD_END };
 static const struct field name_args[] = { A(username), FIELD_END };
 #define B(m) FIELD(struct user_account, m, 0)
@@ -120,6 +131,21 @@ static const struct stmt count = {
 	.name = "user_count",
 	.sql = "SELECT COUNT(*) AS n" FILTER,
 	.args = count_args,
+	.row = page_count_row,
+	.rowsize = sizeof(struct page_count),
+};
+static const struct stmt page_by = {
+	.name = "user_page_by",
+	.sql = "SELECT " COLUMNS FILTER_BY
+	       " ORDER BY username, id LIMIT ? OFFSET ?",
+	.args = page_by_args,
+	.row = user_fields,
+	.rowsize = sizeof(struct user),
+};
+static const struct stmt count_by = {
+	.name = "user_count_by",
+	.sql = "SELECT COUNT(*) AS n" FILTER_BY,
+	.args = count_by_args,
 	.row = page_count_row,
 	.rowsize = sizeof(struct page_count),
 };
@@ -196,6 +222,8 @@ static const struct stmt admins = {
 static const struct stmt *const user_stmts[] = {
 	&page,
 	&count,
+	&page_by,
+	&count_by,
 	&by_id,
 	&lock,
 	&by_name,
@@ -216,7 +244,9 @@ const struct err *
 user_page(struct db *db, struct arena *a, const struct user_filter *f,
     struct page *p, struct list *out)
 {
-	struct user_query q = { .limit = p->limit, .offset = page_offset(p) };
+	struct user_query q = { .member = p->member,
+		.limit = p->limit,
+		.offset = page_offset(p) };
 	size_t i;
 
 	q.like = f->keyword == NULL ? "%" : like_substring(a, f->keyword);
@@ -224,6 +254,8 @@ user_page(struct db *db, struct arena *a, const struct user_filter *f,
 		q.status[i] = f->status == NULL ? statuses[i] : f->status;
 	for (i = 0; i < 5; i++)
 		q.role[i] = f->role == NULL ? role_names[i] : f->role;
+	if (p->member != 0)
+		return page_read(db, a, &count_by, &page_by, &q, p, out);
 	return page_read(db, a, &count, &page, &q, p, out);
 }
 

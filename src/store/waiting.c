@@ -161,10 +161,8 @@ crowd_detail(struct arena *a, const struct crowd *c)
 	if (c->running == 0)
 		return "No runner has claimed it. Check that slipway-runner is "
 		       "running.";
-	return arena_printf(a,
-	    "No runner %s%shas a free slot: %lld deployments are running.",
-	    c->runner != NULL ? c->runner : "", c->runner != NULL ? " " : "",
-	    (long long)c->running);
+	return arena_printf(a, "No runner %s%shas a free slot.",
+	    c->runner != NULL ? c->runner : "", c->runner != NULL ? " " : "");
 }
 
 /* The project is idle, and no runner has reported an obstacle. */

@@ -3,10 +3,10 @@
 import { Problem, get, post, remove, request } from './api.js';
 import { t } from '../texts.js';
 
-/** @typedef {'viewer' | 'deployer' | 'maintainer' | 'admin'} Role */
+/** @typedef {'guest' | 'viewer' | 'deployer' | 'maintainer' | 'admin'} Role */
 
 /** @type {Role[]} */
-export const ROLES = ['viewer', 'deployer', 'maintainer', 'admin'];
+export const ROLES = ['guest', 'viewer', 'deployer', 'maintainer', 'admin'];
 const NEXT = 'slipway-next';
 const tabs = new BroadcastChannel('slipway-session');
 

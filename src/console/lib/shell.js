@@ -13,10 +13,10 @@ import { t } from '../texts.js';
 
 /** @type {{ path: string, label: string, role: Role }[]} */
 const LINKS = [
-	{ path: '/', label: t.nav.board, role: 'viewer' },
-	{ path: '/projects', label: t.nav.projects, role: 'viewer' },
-	{ path: '/deployments', label: t.nav.deployments, role: 'viewer' },
-	{ path: '/runners', label: t.nav.runners, role: 'viewer' },
+	{ path: '/', label: t.nav.board, role: 'guest' },
+	{ path: '/projects', label: t.nav.projects, role: 'guest' },
+	{ path: '/deployments', label: t.nav.deployments, role: 'guest' },
+	{ path: '/runners', label: t.nav.runners, role: 'guest' },
 	{ path: '/notifiers', label: t.nav.notifiers, role: 'maintainer' },
 	{ path: '/variables', label: t.nav.variables, role: 'admin' },
 	{ path: '/users', label: t.nav.users, role: 'admin' },

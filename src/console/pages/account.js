@@ -40,11 +40,14 @@ function table(list, context) {
 
 /** @param {Context} context */
 function newForm(context) {
+	// The tokens of a guest are for the projects of which the guest is a member.
+	const guest = !may(context.user, 'viewer');
+	const most = guest ? 'maintainer' : context.user.role;
 	return form({ id: 'new-token', label: t.token.add, submit: t.token.add, again: true,
 		fields: [
 			{ name: 'name', label: t.token.name, required: true, hint: t.token.nameHint, props: { maxlength: 100 } },
-			{ name: 'role', label: t.token.role, type: 'select', value: context.user.role,
-				options: ROLES.filter((role) => may(context.user, role))
+			{ name: 'role', label: t.token.role, type: 'select', value: guest ? 'viewer' : most,
+				options: ROLES.slice(1).filter((role) => may({ role: most }, role))
 					.map((value) => ({ value, label: t.roles[value] })) },
 			{ name: 'expiresAt', label: t.token.expires, type: 'datetime-local', hint: t.token.expiresHint },
 		],

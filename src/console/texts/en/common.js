@@ -58,7 +58,7 @@ export const common = {
 
 	/** @type {Record<string, string>} */
 	roles: {
-		viewer: 'Viewer', deployer: 'Deployer', maintainer: 'Maintainer', admin: 'Admin',
+		guest: 'Guest', viewer: 'Viewer', deployer: 'Deployer', maintainer: 'Maintainer', admin: 'Admin',
 	},
 
 	names: {
