@@ -102,7 +102,8 @@ sub python {
 	my $dir = tempdir() . '/python';
 	make_path($dir);
 	spew("$dir/client.py", slurp(srcdir() . '/t/python/client.py'));
-	spew("$dir/settings.yaml", "post_hooks: []\n");
+	spew("$dir/settings.yaml",
+	    "post_hooks: []\ncontent_type_overrides:\n  image/svg+xml: application/octet-stream\n");
 	my $label = 'openapi-python-client';
 	run_ok("$label: the client is generated", { cwd => $dir }, "$python/venv/bin/openapi-python-client",
 	    'generate', '--path', $file,

@@ -99,7 +99,11 @@ cmp_ok(time - $before, '<', deadline(50), 'the API wakes the dispatcher before t
 my $dispatcher = $runner->dispatcher;
 my ($spool) = glob "$runner->{spool}/$id.*";
 ok(defined $spool && -e "$spool/log", 'the log is in the spool');
+# An idle worker would end.
+$api->get('/api/health');
+kill 'STOP', $api->pid;
 my ($worker) = $api->workers;
+kill 'STOP', $worker;
 my @asks = (
 	["cat /proc/$dispatcher/environ", 'the environment of the dispatcher'],
 	["cat /proc/$dispatcher/maps", 'the memory of the dispatcher'],
@@ -133,6 +137,7 @@ if ($alone) {
 	    for ['cat ' . $runner->conf_file, 'the configuration'], ["cat $keys", 'the key'];
 	unreachable($_, 'the private key', 'cat ' . tempdir() . '/deploy.key')
 	    for qw(slipway-api nobody);
+	kill 'CONT', $worker, $api->pid;
 	is((stat $runner->{spool})[2] & 07777, 0700, 'the spool is closed to other accounts');
 	for my $who ('root', 'slipway-api') {
 		my @as = $who eq 'root' ? ()
@@ -150,6 +155,7 @@ if ($alone) {
 } else {
 	note('dispatcher and API under the same account');
 	unreachable(is_root() ? 'nobody' : 'our account', $_->[1], $_->[0]) for @asks;
+	kill 'CONT', $worker, $api->pid;
 }
 spew($gate, '');
 is($runner->wait($id), 'success', 'the deployment succeeds');

@@ -228,7 +228,8 @@ uids_taken() {
 				$1 == "uid_first" { first = $2 }
 				$1 == "uid_count" { n = $2 }
 				$1 == "watch_uid_first" { print $2, 256 }
-				END { if (first != "") print first, (n == "" ? 65536 : n) + 256 }' "$conf"
+				END { if (first != "") print first, (n == "" ? 65536 : n) + 256 }' "$conf" ||
+				true # its runner has ended
 		done
 	} 2>/dev/null | awk -v first="$1" -v last="$(($1 + uids_wanted + 255))" '
 		$1 <= last && $1 + $2 > first { found = 1 } END { exit !found }'
