@@ -227,6 +227,7 @@ is($api->get("/api/deployments/$next?wait=20")->{status}, 200,
     'without slipway-live a deployment is returned');
 $live = $api->start_live;
 $reader = ask("/$next/log?offset=11&wait=20");
+ok(held(1), 'a reader waits in a slipway-live that has just started');
 add($next, 'end');
 is($reader->answer->{body}, 'end', 'a reader continues where it was when slipway-live runs again');
 
