@@ -269,6 +269,12 @@ is($api->put("$own/members/$user{v}{id}", { role => 'viewer' }, $maintains)->{st
     'a guest adds no user who is unknown to the guest');
 is($api->put("$own/members/$user{'g-viewer'}{id}", { role => 'deployer' }, $maintains)->{status}, 200,
     'a guest who is a maintainer changes the role of a member');
+my @why = map {
+	my $got = $api->put("/api/environments/$mine->{environments}", { approvers => [$_] }, $maintains);
+	join ' ', outcome($got), $got->{json}{errors}[0]{detail} || '';
+} 999999, $user{v}{id} + 0;
+like($why[0], qr/unknown user/, 'an approver who does not exist is unknown');
+is($why[1], $why[0], 'so is, to a guest, a user who shares no project');
 is($api->post('/api/auth/tokens', { name => 'own' }, $user{g}{headers})->{json}{role}, 'viewer',
     'a guest without a project creates tokens for viewers');
 my %key = ('Idempotency-Key' => 'k');

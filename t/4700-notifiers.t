@@ -103,6 +103,13 @@ deploy('good');
 arrived(sub { my ($got) = @_; return $got->{kind} eq 'mail' && text_of($got) =~ /succeeded again/ },
     'the user gets another mail on recovery');
 deploy('good');
+$runner->stop;
+my $unseen = $all->post(projectId => $project, pipelineId => $pipeline, envVars => { RESULT => 'bad' });
+$db->sql("UPDATE user SET role = 'guest' WHERE username = 't-admin'");
+$runner->resume;
+is($runner->wait($unseen), 'failed', 'a deployment fails whose user no longer sees the project');
+is($db->sql("SELECT COUNT(*) FROM notice WHERE deployment_id = $unseen") + 0, 0, 'that user gets no mail');
+$db->sql("UPDATE user SET role = 'admin' WHERE username = 't-admin'");
 
 # --- members, faults, roles
 $got = $maintainer->post('/api/notifiers', body(projectId => $project, environmentId => $environment,

@@ -48,7 +48,7 @@ api_environment_judge(struct req *rq, const void *item)
 
 	if ((e = environment_judge(rq->db, item, &rq->faults)) == NULL &&
 	    (e = target_judge(&deploy, item)) == NULL)
-		e = approval_judge_users(&deploy, item);
+		e = approval_judge_users(&deploy, item, rq->member);
 	arena_close(a);
 	return e;
 }

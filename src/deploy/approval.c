@@ -74,16 +74,32 @@ is_listed(const struct list *approvers, int64_t user_id)
 	return false;
 }
 
+/* Finds a user; for a guest, only one who shares a project with the guest. */
+static const struct err *
+user_find(struct deploy *deploy, int64_t guest, int64_t user_id,
+    struct user *out)
+{
+	enum role role = ROLE_VIEWER;
+	const struct err *e = NULL;
+
+	if (guest != 0)
+		e = member_role(deploy->db, deploy->a, MEMBER_USER, user_id,
+		    guest, &role);
+	if (e == NULL && role == ROLE_NONE)
+		e = err_new(ERR_NOTFOUND, "unseen user");
+	return e != NULL ? e : user_by_id(deploy->db, deploy->a, user_id, out);
+}
+
 /* Checks one approver that was not listed before. */
 static const struct err *
-approver_judge(struct deploy *deploy, int64_t project_id, int64_t user_id,
-    const char *at)
+approver_judge(struct deploy *deploy, int64_t project_id, int64_t guest,
+    int64_t user_id, const char *at)
 {
 	enum role role = ROLE_NONE;
 	const struct err *e;
 	struct user u;
 
-	e = user_by_id(deploy->db, deploy->a, user_id, &u);
+	e = user_find(deploy, guest, user_id, &u);
 	if (e != NULL && e->code == ERR_NOTFOUND) {
 		faults_add(deploy->faults, at, "unknown user");
 		return NULL;
@@ -101,7 +117,8 @@ approver_judge(struct deploy *deploy, int64_t project_id, int64_t user_id,
 }
 
 const struct err *
-approval_judge_users(struct deploy *deploy, const struct environment *env)
+approval_judge_users(struct deploy *deploy, const struct environment *env,
+    int64_t guest)
 {
 	const struct environment_approver *one;
 	struct list sent, had = { .n = 0 };
@@ -129,7 +146,7 @@ approval_judge_users(struct deploy *deploy, const struct environment *env)
 			faults_add(deploy->faults, at,
 			    "is in the list already");
 		else if (!is_listed(&had, one[i].user_id))
-			e = approver_judge(deploy, env->project_id,
+			e = approver_judge(deploy, env->project_id, guest,
 			    one[i].user_id, at);
 	}
 	return e;

@@ -35,10 +35,11 @@ void approval_judge(struct deploy *, const struct environment *,
 MUSTCHECK const struct err *approval_repeat(const struct environment *,
     struct deployment *);
 /* Checks the approvers of an environment that a request describes: each is an
- * active user who may deploy, or is listed already. Adds faults at
+ * active user who may deploy, or is listed already. For a guest (0 = the caller
+ * is none), users who share no project with the guest are unknown. Adds faults at
  * /approvers. */
 MUSTCHECK const struct err *approval_judge_users(struct deploy *,
-    const struct environment *);
+    const struct environment *, int64_t guest);
 /* Inside a transaction: approves or denies. ERR_FORBIDDEN if the user started
  * the deployment or is no approver of its environment, ERR_CONFLICT if it does
  * not wait for approval, if its environment was deleted, or if that no longer

@@ -82,11 +82,16 @@ static const struct stmt want = {
 					  " ORDER BY v.event = 'started' DESC" ONCE,
 	.args = want_args,
 };
-#define TO_USER                                                                \
-	" AND u.valid = 1 AND u.status = 'active' AND u.email LIKE '%@%'"      \
-	" WHERE d.id = ? AND NOT EXISTS (SELECT 1 FROM notifier n"             \
-	" WHERE n.valid = 1 AND (n.project_id IS NULL"                         \
-	" OR n.project_id = d.project_id))" ONCE
+/* A guest who is no longer a member of the project gets no mail about it. */
+#define SEES(user, project)                                                    \
+	"(" user ".role <> 'guest' OR EXISTS (SELECT 1 FROM member s"          \
+	" WHERE s.project_id = " project " AND s.user_id = " user ".id))"
+#define TO_USER                                                                        \
+	" AND u.valid = 1 AND u.status = 'active' AND u.email LIKE '%@%'"              \
+	" AND " SEES("u",                                                              \
+	    "d.project_id") " WHERE d.id = ? AND NOT EXISTS (SELECT 1 FROM notifier n" \
+			    " WHERE n.valid = 1 AND (n.project_id IS NULL"             \
+			    " OR n.project_id = d.project_id))" ONCE
 static const struct stmt mail_failure = {
 	.name = "notice_mail_failure",
 	.sql = WANT "0, 'failed'" PLACE "u.id FROM deployment d"
@@ -179,29 +184,31 @@ static const struct field notice_row[] = { N(id), N(message_id), N(notifier_id),
 	FIELD_END };
 static const struct stmt load = {
 	.name = "notice_load",
-	.sql = "SELECT m.id, m.message_id, m.notifier_id, m.event, m.text,"
-	       " m.attempts, TIMESTAMPDIFF(SECOND, m.created_at, NOW(3)) AS"
-	       " age, m.created_at, m.held_until,"
-	       " IF(m.notifier_id = 0, 'mail', n.kind) AS kind, n.target,"
-	       " n.project_id AS notifier_project_id,"
-	       " n.secret, IF(n.rotated_at > NOW(3) - INTERVAL 1 DAY,"
-	       " n.old_secret, NULL) AS old_secret, n.last_error, r.email,"
-	       " m.project_id, p.name AS project, m.environment_id,"
-	       " e.name AS environment, e.url AS environment_url,"
-	       " m.deployment_id, d.pipeline_id, l.name AS pipeline, d.branch,"
-	       " d.commit_hash, d.commit_message, d.status, d.reason,"
-	       " d.detail, d.`trigger`, u.username AS user FROM notice m"
-	       " LEFT JOIN notifier n ON n.id = m.notifier_id"
-	       " AND n.valid = 1 AND n.active = 1"
-	       " LEFT JOIN deployment d ON d.id = m.deployment_id"
-	       " LEFT JOIN project p ON p.id = m.project_id"
-	       " LEFT JOIN environment e ON e.id = m.environment_id"
-	       " LEFT JOIN pipeline l ON l.id = d.pipeline_id"
-	       " LEFT JOIN user r ON m.notifier_id = 0 AND r.id = m.user_id"
-	       " AND r.valid = 1 AND r.status = 'active'"
-	       " LEFT JOIN user u"
-	       " ON u.id = IF(d.id IS NULL, m.user_id, d.created_by)"
-	       " WHERE m.id = ?",
+	.sql =
+	    "SELECT m.id, m.message_id, m.notifier_id, m.event, m.text,"
+	    " m.attempts, TIMESTAMPDIFF(SECOND, m.created_at, NOW(3)) AS"
+	    " age, m.created_at, m.held_until,"
+	    " IF(m.notifier_id = 0, 'mail', n.kind) AS kind, n.target,"
+	    " n.project_id AS notifier_project_id,"
+	    " n.secret, IF(n.rotated_at > NOW(3) - INTERVAL 1 DAY,"
+	    " n.old_secret, NULL) AS old_secret, n.last_error, r.email,"
+	    " m.project_id, p.name AS project, m.environment_id,"
+	    " e.name AS environment, e.url AS environment_url,"
+	    " m.deployment_id, d.pipeline_id, l.name AS pipeline, d.branch,"
+	    " d.commit_hash, d.commit_message, d.status, d.reason,"
+	    " d.detail, d.`trigger`, u.username AS user FROM notice m"
+	    " LEFT JOIN notifier n ON n.id = m.notifier_id"
+	    " AND n.valid = 1 AND n.active = 1"
+	    " LEFT JOIN deployment d ON d.id = m.deployment_id"
+	    " LEFT JOIN project p ON p.id = m.project_id"
+	    " LEFT JOIN environment e ON e.id = m.environment_id"
+	    " LEFT JOIN pipeline l ON l.id = d.pipeline_id"
+	    " LEFT JOIN user r ON m.notifier_id = 0 AND r.id = m.user_id"
+	    " AND r.valid = 1 AND r.status = 'active'"
+	    " AND " SEES("r",
+		"m.project_id") " LEFT JOIN user u"
+				" ON u.id = IF(d.id IS NULL, m.user_id, d.created_by)"
+				" WHERE m.id = ?",
 	.args = id_args,
 	.row = notice_row,
 	.rowsize = sizeof(struct notice),

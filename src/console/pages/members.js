@@ -61,7 +61,7 @@ function newForm(projectId) {
 	return form({ id: 'new-member', label: t.member.add, submit: t.member.add, again: true,
 		fields: [
 			{ name: 'userId', label: t.member.user, type: 'select', required: true,
-				options: [{ value: '', label: t.deploy.choose }, ...peopleWith('viewer', [])] },
+				options: [{ value: '', label: t.deploy.choose }, ...peopleWith('guest', [])] },
 			{ name: 'role', label: t.member.role, type: 'select', value: 'deployer',
 				options: ROLES.map((role) => ({ value: role, label: t.roles[role] })) },
 		],
