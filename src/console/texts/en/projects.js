@@ -103,7 +103,7 @@ export const projects = {
 		/** @param {string} name */
 		titleOf: (name) => `Members of ${name}`,
 		lead: 'A member has a role in this project. The higher one of this role and of the user’s own applies.',
-		none: 'There are no members: everyone has the role in this project that they have everywhere.',
+		none: 'There are no members. Everyone has their own role here; guests do not see the project.',
 		add: 'Add a member',
 		user: 'User',
 		role: 'Role',
@@ -121,7 +121,7 @@ export const projects = {
 		lead: 'A push starts the triggers if the Git server sends it here, signed with a secret.',
 		renew: 'New secret',
 		renewTitle: 'Create a new secret?',
-		renewText: 'Pushes that are signed with the secret before it are rejected from now on.',
+		renewText: 'Pushes that are signed with the old secret are rejected from now on.',
 		once: 'Copy the secret to the Git server now. It is not shown again.',
 		url: 'Address for the Git server:',
 		noUrl: 'The service does not know its own address: set api.url.',

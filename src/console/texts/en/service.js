@@ -43,7 +43,7 @@ export const service = {
 		renew: 'New secret',
 		/** @param {string} name */
 		renewOf: (name) => `New secret of ${name}`,
-		once: 'Copy the secret of the webhook now. It is not shown again; the one before it works for another day.',
+		once: 'Copy the secret of the webhook now. It is not shown again; the old secret works for another day.',
 		/** @param {string} name */
 		deleteTitle: (name) => `Delete the notifier ${name}?`,
 		deleteText: 'Messages that it has not delivered are deleted, too.',
