@@ -17,7 +17,7 @@ $ENV{$_} = '' for qw(http_proxy https_proxy HTTPS_PROXY all_proxy ALL_PROXY);
 # Don't wait long for a silent name server.
 $ENV{RES_OPTIONS} = 'timeout:1 attempts:1';
 my $MAX = 1 << 20;
-my $SOME = 60000; # ms, where the time does not matter
+my $SOME = 600000; # ms, where the time does not matter
 
 my $dir = tempdir();
 my ($from, $to);
@@ -144,11 +144,10 @@ fresh();
 		cmp_ok($ms, '<', deadline(2500), "$case->[0] takes no longer than the deadline ($ms ms)");
 		cmp_ok($got->{ms}, '>=', 1000, "$case->[0] gets the time of the deadline");
 	}
-	fresh();
-	my $got = get($full_url);
+	my $got;
+	my $ms = best_of(30000, sub { fresh(); $got = get($full_url); return $got->{ms} });
 	failed($got, 'upstream_timeout', qr/in time/, 'a host that drops packets is an upstream timeout');
-	cmp_ok($got->{ms}, '<', deadline(30000),
-	    "a connection has a shorter deadline of its own ($got->{ms} ms)");
+	cmp_ok($ms, '<', deadline(30000), "a connection has a shorter deadline of its own ($ms ms)");
 }
 
 # --- invalid responses
@@ -335,16 +334,19 @@ SKIP: {
 		'sh', "$dir/resolv.conf");
 	my ($status) = run_cmd(@isolated, '/bin/true');
 	skip 'unshare cannot create a mount namespace', 4 if $status != 0;
-	my $p = open2(my $out, my $in, @isolated, program('t/unit/http_probe'));
-	print $in "open\t\thttp\nget\thttp://git.example.org/\t1500\t1000\nget\t$url/ok\t$SOME\t1000\n";
-	my ($opened, $got, $next) = (scalar <$out>, answer(scalar <$out>), answer(scalar <$out>));
-	close $in;
-	waitpid $p, 0;
-	failed($got, 'upstream_timeout', qr/^git\.example\.org did not respond in time/,
-	    'a silent name server is an upstream timeout');
-	cmp_ok($got->{ms}, '<', deadline(4500),
-	    "a silent name server takes no longer than the deadline ($got->{ms} ms)");
-	is($next->{status}, 200, 'the next request after a silent name server succeeds');
+	within(4, sub {
+		my $p = open2(my $out, my $in, @isolated, program('t/unit/http_probe'));
+		print $in "open\t\thttp\nget\thttp://git.example.org/\t1500\t1000\n",
+		    "get\t$url/ok\t$SOME\t1000\n";
+		my ($opened, $got, $next) = (scalar <$out>, answer(scalar <$out>), answer(scalar <$out>));
+		close $in;
+		waitpid $p, 0;
+		failed($got, 'upstream_timeout', qr/^git\.example\.org did not respond in time/,
+		    'a silent name server is an upstream timeout');
+		cmp_ok($got->{ms}, '<', deadline(4500),
+		    "a silent name server takes no longer than the deadline ($got->{ms} ms)");
+		is($next->{status}, 200, 'the next request after a silent name server succeeds');
+	});
 }
 
 # --- connections

@@ -37,7 +37,7 @@ sub load_begin {
 				my $c = Slipway::FastCGI->connect($sock);
 				if (!$c) { $refused->(); sleep 0.005; next }
 				if (!$c->send(request(@params))) { $refused->(); next }
-				my $got = $c->answer(60);
+				my $got = $c->answer;
 				my $complete = $got && $got->{status} == 200 && $got->{ended};
 				if ($complete) { $good++ } else { $bad++ }
 			}
@@ -180,10 +180,10 @@ for my $signal ('KILL', 'SEGV') {
 	my $replaced;
 	my $took = best_of(1, sub {
 		my ($victim) = $api->workers;
-		my $t = time;
+		my $t = stopwatch();
 		kill $signal, $victim;
 		$replaced = poll(60, sub { my @w = $api->workers; @w == 4 && !grep { $_ == $victim } @w });
-		return time - $t;
+		return $t->();
 	});
 	ok($replaced, "a worker killed by SIG$signal is replaced");
 	cmp_ok($took, '<', deadline(1), "a worker killed by SIG$signal is replaced within a second");
@@ -259,9 +259,9 @@ ok(poll(10, sub { my @w = $api->workers; @w == 4 }), 'ten reloads at once leave 
 unlink tempdir() . '/refused';
 @load = load_begin(6);
 served(110);
-my $t = time;
+my $t = stopwatch();
 is($api->stop_api, 0, 'SIGTERM ends the service with status 0');
-cmp_ok(time - $t, '<', deadline(20), 'SIGTERM ends the service in time');
+cmp_ok($t->(), '<', deadline(20), 'SIGTERM ends the service in time');
 poll(60, sub { -e tempdir() . '/refused' });
 ($good, $bad, $none) = load_end(@load);
 cmp_ok($good, '>', 100, "the service responded under load before SIGTERM ($good responses)");
@@ -294,9 +294,9 @@ $busy = in_hands(length $body, @who);
 $from = length $api->log;
 kill 'TERM', $api->pid;
 $ending->($from);
-$t = time;
+$t = stopwatch();
 $api->stop_api('TERM');
-cmp_ok(time - $t, '<', deadline(20),
+cmp_ok($t->(), '<', deadline(20),
     'a second SIGTERM ends the service without waiting for requests in flight');
 $api->write_conf($conf);
 $api->start_api;

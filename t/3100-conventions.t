@@ -41,7 +41,7 @@ sub raw {
 	my ($text) = @_;
 	my ($port) = $api->url =~ /(\d+)$/;
 	my $s = IO::Socket::SSL->new(PeerAddr => "127.0.0.1:$port", SSL_ca_file => $api->cacert,
-		SSL_verifycn_name => 'localhost', SSL_hostname => 'localhost', Timeout => 10) or die $@ || $!;
+		SSL_verifycn_name => 'localhost', SSL_hostname => 'localhost') or die $@ || $!;
 	print {$s} $text;
 	my $all = '';
 	while (sysread $s, my $part, 65536) { $all .= $part }

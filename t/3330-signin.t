@@ -475,10 +475,10 @@ is($b->login($back)->{status}, 200, 'a sign-in that began before a rotation of k
 # --- a Git server that is down
 $back = fresh();
 $forge->stop_nginx;
-my $began = time;
+my $began = stopwatch();
 $got = $b->login($back);
 is($got->{status}, 502, 'a login while the Git server is down returns 502');
-cmp_ok(time - $began, '<', deadline(30), 'a login while the Git server is down fails in time');
+cmp_ok($began->(), '<', deadline(30), 'a login while the Git server is down fails in time');
 $forge->start_nginx;
 is(info($first->{token})->{status}, 200, 'sessions work while the Git server is down');
 
@@ -487,10 +487,10 @@ my $took = best_of(11, sub {
 	$forge->fault($path, kind => 'delay', seconds => 0.55 * $forge->patience, times => 1);
 	$forge->fault('/api/v1/user', kind => 'silent', times => 1);
 	$back = fresh();
-	$began = time;
+	$began = stopwatch();
 	$got = $b->login($back);
 	$forge->clear_faults;
-	return time - $began;
+	return $began->();
 });
 is($got->{status}, 504, 'a login returns 504 if the Git server is slow and then silent') or diag $got->{body};
 cmp_ok($took, '<', deadline(11), 'a login with a slow Git server takes at most ten seconds');
@@ -502,9 +502,9 @@ my @waiting = map { login_later(@$_) } @slow;
 poll(10, sub { $forge->requests(qr/\Q$path\E$/) > 0 });
 for my $what ('/api/auth/info', '/api/projects', '/api/auth/tokens') {
 	my $took = best_of(3, sub {
-		my $began = time;
+		my $began = stopwatch();
 		$got = $none->get($what, bearer($first->{token}));
-		return time - $began;
+		return $began->();
 	});
 	is($got->{status}, 200, "$what is served while logins wait for the Git server");
 	cmp_ok($took, '<', deadline(3), "$what is served at once while logins wait for the Git server");

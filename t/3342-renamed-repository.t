@@ -40,7 +40,7 @@ sub attack {
 	}
 	my $get = sub {
 		my ($who, $what, $p) = @_;
-		return $api->get("/api/git/$what?projectId=$p", bearer($as{$who}));
+		return $api->get_in_time("/api/git/$what?projectId=$p", bearer($as{$who}));
 	};
 	my $reads = sub { # the first commit that a user sees, or the status
 		my ($who, $p) = @_;
@@ -90,7 +90,7 @@ sub attack {
 	is($known->($p), '', 'a deployer does not store the id of the repository');
 	my $low = $api->make('/api/auth/tokens', { name => 'low', role => 'viewer' },
 	    bearer($as{ann}))->{token};
-	is($api->get("/api/git/branches?projectId=$p", bearer($low))->{status}, 200,
+	is($api->get_in_time("/api/git/branches?projectId=$p", bearer($low))->{status}, 200,
 	    "a maintainer's token with the role viewer reads the repository");
 	is($known->($p), '',
 	    "a maintainer's token with the role viewer does not store the id of the repository");

@@ -43,20 +43,20 @@ for my $path ('/team//secret.git', '/team/secret.git//', '//team/secret.git', '/
 	    . '\'[{"hash":"' . '1' x 40 . "\",\"message\":\"a stored commit\"}]', NOW(3))");
 	for my $what (qw(branches commits)) {
 		$f->forget_requests;
-		$got = $api->get("/api/git/$what?projectId=$p", bearer($as{eve}));
+		$got = $api->get_in_time("/api/git/$what?projectId=$p", bearer($as{eve}));
 		isnt($got->{status}, 200, "$path: eve cannot read $what") or diag($got->{body});
 		unlike($f->passwords, qr/\Q$service\E/,
 		    "$path: no request for $what carries the service's token");
 	}
 	$f->forget_requests;
-	$api->get("/api/git/branches?projectId=$p", bearer($as{max}));
+	$api->get_in_time("/api/git/branches?projectId=$p", bearer($as{max}));
 	unlike($f->passwords, qr/\Q$token\E/, "$path: no request of another user carries eve's token");
 	$f->forget_requests;
 	$db->sql('DELETE FROM git_token');
-	$got = $api->get("/api/git/branches?projectId=$p", bearer($as{eve}));
+	$got = $api->get_in_time("/api/git/branches?projectId=$p", bearer($as{eve}));
 	is($got->{status}, 502, "$path: without a token eve has to sign in again") or diag($got->{body});
 	is($f->passwords, '', "$path: without a token no request carries any");
-	isnt($api->get("/api/git/commits?projectId=$p&branch=main", bearer($as{eve}))->{status}, 200,
+	isnt($api->get_in_time("/api/git/commits?projectId=$p&branch=main", bearer($as{eve}))->{status}, 200,
 	    "$path: stored commits require the right to read the repository, too");
 	($status) = run_cmd(@put);
 }

@@ -36,12 +36,13 @@ is($ann->visit('GET', $branches)->{status}, 200, 'ann reads branches by her own 
 # { status, took, body } of each.
 sub at_once {
 	my ($times, $meanwhile) = @_;
+	stopwatch(); # for the children
 	my @runs = map {
 		background(sub {
 			delete $api->{http};
-			my $began = time;
+			my $watch = stopwatch();
 			my $got = $ann->visit('GET', $branches);
-			return sprintf '%d %.2f %s', $got->{status}, time - $began, $got->{body};
+			return sprintf '%d %.2f %s', $got->{status}, $watch->(), $got->{body};
 		});
 	} 1 .. $times;
 	$meanwhile->() if $meanwhile;
@@ -71,8 +72,13 @@ sub signed_in {
 	is(again(sub { $ann->visit('GET', '/api/auth/info') })->{status}, 200, "$name: the session goes on");
 	return;
 }
-# Repeats a request while its worker backs off from the database.
-sub again { my ($code) = @_; my $got; poll(20, sub { ($got = $code->())->{status} != 503 }); return $got }
+# Repeats a request while its worker backs off from the database, or the server is late.
+sub again {
+	my ($code) = @_;
+	my $got;
+	poll(20, sub { ($got = $code->())->{status} !~ /^50[34]$/ });
+	return $got;
+}
 # Tests that the pair is lost, that the next request says so, and that signing in
 # again restores it.
 sub is_lost {
@@ -95,16 +101,20 @@ sub sign_in_again {
 
 # --- simultaneous requests, on a server that accepts each refresh token once
 for my $who ('both', 'the server') {
-	expire($who);
-	$f->fault($token, kind => 'delay', seconds => 1);
-	my (undef, @got) = at_once(4);
-	$f->clear_faults;
-	my $name = "a token that expired, known to $who";
-	is(join(' ', map { $_->{status} } @got), '200 200 200 200',
-	    "$name: four simultaneous requests succeed")
-	    or diag(explain(\@got));
-	is(refreshes(), 1, "$name: four simultaneous requests cause one refresh");
-	signed_in($name);
+	my $tries = 0;
+	within(3, sub {
+		$ann->enter('ann') if $tries++;
+		expire($who);
+		$f->fault($token, kind => 'delay', seconds => 1);
+		my (undef, @got) = at_once(4);
+		$f->clear_faults;
+		my $name = "a token that expired, known to $who";
+		is(join(' ', map { $_->{status} } @got), '200 200 200 200',
+		    "$name: four simultaneous requests succeed")
+		    or diag(explain(\@got));
+		is(refreshes(), 1, "$name: four simultaneous requests cause one refresh");
+		signed_in($name);
+	});
 }
 
 # --- errors of the server: reported, the pair is kept, the session goes on
@@ -123,21 +133,21 @@ my %faults = ('status 500' => [ 502, @html, status => 500, body => 'oops' ],
 	'silence' => [ 504, kind => 'silent' ]);
 for my $name (sort keys %faults) {
 	my ($want, %fault) = @{ $faults{$name} };
-	my $late;
-	my @got;
+	my ($late, $served, @got);
 	$api->restart_api; # new workers remember no error
 	my @workers = sort $api->workers;
-	for (1 .. 3) { # a busy machine may make it late
+	my $end = time + 600;
+	while (1) { # a busy machine may make it late
 		expire($want == 504 ? 'the server' : 'both');
 		$f->fault($token, %fault);
-		(my $served, @got) = at_once(2);
+		($served, @got) = at_once(2);
 		$f->clear_faults;
-		cmp_ok($served, '>', 10,
-		    "a refresh answered by $name: other requests are served meanwhile ($served)")
-		    if $want == 504;
 		($late) = sort { $b <=> $a } map { $_->{took} } @got;
-		last if $late < Slipway::Forge::answer_within();
+		last if time > $end
+		    || $late < Slipway::Forge::answer_within() && ($want != 504 || $served > 10);
 	}
+	cmp_ok($served, '>', 10,
+	    "a refresh answered by $name: other requests are served meanwhile ($served)") if $want == 504;
 	for my $got (@got) {
 		ok($got->{status} == $want || $got->{status} == 504,
 		    "a refresh answered by $name returns $want") or diag($got->{body});
@@ -211,7 +221,7 @@ sub during {
 	$f->clear_faults;
 	return $got;
 }
-for (1 .. 3) { # a busy machine may bring it back too late
+for (1 .. 20) { # a busy machine may bring it back too late
 	$got = during(1);
 	last if $got->{status} == 200;
 	is($got->{status}, 503, 'a refresh during which MariaDB restarts too late returns 503')

@@ -55,29 +55,38 @@ sub held {
 # --- logs
 my $run = deployment(1, 'running');
 my $at = add($run, 'begin ');
+# what waits must not wait longer than the 20 s that a request can ask for
 is(ask("/$run/log?wait=20")->answer->{body}, 'begin ', 'a reader gets present bytes without waiting');
-my @readers = map { ask("/$run/log?offset=$at&wait=20") } 1 .. 20;
-push @readers, ask("/$run/log?wait=20", Range => "bytes=$at-");
-ok(held(21), 'slipway-live holds requests that wait for a log');
-ok(!(grep { !$_->is_open } @readers), 'a request that waits has no response yet');
-is($api->get("/api/deployments/$run")->{status}, 200, 'the only worker serves other requests meanwhile');
-is($api->get("/api/deployments/$run/log/matches?q=BEGIN")->{json}{data}[0]{length}, 5,
-    'a log is searched while many readers wait');
-$at = add($run, 'more ');
-is(join('|', map { my $a = $_->answer; "$a->{status} $a->{body}" } @readers),
-    join('|', ('200 more ') x 20, '206 more '), 'all readers get new bytes');
+my @readers;
+within(15, sub {
+	@readers = map { ask("/$run/log?offset=$at&wait=20") } 1 .. 20;
+	push @readers, ask("/$run/log?wait=20", Range => "bytes=$at-");
+	ok(held(21), 'slipway-live holds requests that wait for a log');
+	ok(!(grep { !$_->is_open } @readers), 'a request that waits has no response yet');
+	is($api->get("/api/deployments/$run")->{status}, 200,
+	    'the only worker serves other requests meanwhile');
+	is($api->get("/api/deployments/$run/log/matches?q=BEGIN")->{json}{data}[0]{length}, 5,
+	    'a log is searched while many readers wait');
+	$at = add($run, 'more ');
+	is(join('|', map { my $a = $_->answer; "$a->{status} $a->{body}" } @readers),
+	    join('|', ('200 more ') x 20, '206 more '), 'all readers get new bytes');
+});
 my $answer = $readers[0]->answer;
 is("@{$answer->{headers}}{qw(x-log-size x-log-complete content-type)}", "$at false text/plain; charset=utf-8",
     'the response after a wait has the headers of a log');
 is($answer->{headers}{'x-accel-redirect'}, undef, 'the response after a wait names no internal address');
 is(() = $readers[0]->text =~ /^(?:cache-control|x-request-id|content-type):/gmi, 3,
     'a header is sent once after a wait');
-my $reader = ask("/$run/log?offset=$at&wait=20");
-ok(held(1), 'a reader waits again');
-finish($run, $at);
-$answer = $reader->answer;
-is("$answer->{status} $answer->{body} $answer->{headers}{'x-log-complete'}", '200  true',
-    'a reader gets the end of a log');
+my $reader;
+within(15, sub {
+	set($run, "status = 'running', finished_at = NULL");
+	$reader = ask("/$run/log?offset=$at&wait=20");
+	ok(held(1), 'a reader waits again');
+	finish($run, $at);
+	$answer = $reader->answer;
+	is("$answer->{status} $answer->{body} $answer->{headers}{'x-log-complete'}", '200  true',
+	    'a reader gets the end of a log');
+});
 is(ask("/$run/log?offset=$at&wait=20")->answer->{headers}{'x-log-complete'}, 'true',
     'a reader does not wait for a complete log');
 my $silent = deployment(1, 'running');
@@ -96,19 +105,22 @@ is(ask("/$silent?wait=20")->answer->{status}, 200, 'a deployment is returned at 
 is(ask("/$silent?wait=20", 'If-None-Match' => '"1-x"')->answer->{status}, 200,
     'a deployment that has changed is returned at once');
 is(waits_for("/$silent?wait=1")->answer->{status}, 304, 'an unchanged deployment returns 304 after its time');
-my $one = waits_for("/$silent?wait=20");
-my $behind = deployment(1, 'pending');
-$behind = deployment(1, 'pending');
-my @place = ("/$behind?wait=20", 'If-None-Match' => tag_of("/$behind"));
-my $place = ask(@place);
-ok(held(2), 'slipway-live holds requests that wait for a deployment');
-add($silent, 'x');
-$answer = $one->answer;
-is($answer->{status}, 200, 'a request for a deployment returns when its log grows');
-like($answer->{body}, qr/"logSize":1,/, 'it returns the new state');
-$one = waits_for("/$silent?wait=20");
-set($silent, "started_at = NOW(3)");
-is($one->answer->{status}, 200, 'a request for a deployment returns when it changes');
+my ($one, $behind, @place, $place);
+within(15, sub {
+	$one = waits_for("/$silent?wait=20");
+	$behind = deployment(1, 'pending');
+	$behind = deployment(1, 'pending');
+	@place = ("/$behind?wait=20", 'If-None-Match' => tag_of("/$behind"));
+	$place = ask(@place);
+	ok(held(2), 'slipway-live holds requests that wait for a deployment');
+	add($silent, 'x');
+	$answer = $one->answer;
+	is($answer->{status}, 200, 'a request for a deployment returns when its log grows');
+	like($answer->{body}, qr/"logSize":1,/, 'it returns the new state');
+	$one = waits_for("/$silent?wait=20");
+	set($silent, "started_at = NOW(3)");
+	is($one->answer->{status}, 200, 'a request for a deployment returns when it changes');
+});
 set($behind - 1, "status = 'canceled', finished_at = NOW(3)");
 $answer = $place->answer;
 # after several other changes, or 20 s on a slow machine, 304 tells a client to ask again
@@ -123,21 +135,26 @@ is($api->get('/api/deployments', { 'If-None-Match' => $got->{headers}{etag} })->
     'an unchanged list returns 304');
 is($api->get("/api/deployments?$_")->{status}, 400, "the list with $_ returns 400") for 'wait=21', 'wait=-1';
 is(waits_for('?wait=1')->answer->{status}, 304, 'an unchanged list returns 304 after its time');
-my %list = map { $_ => waits_for("?$_&wait=20") } 'limit=5', 'projectId=2', 'projectId=1';
-ok(held(3), 'slipway-live holds requests that wait for the list');
-my $new = deployment(2, 'pending');
-for my $query ('limit=5', 'projectId=2') {
-	$answer = $list{$query}->answer;
-	is($answer->{status}, 200, "a list with $query returns when there is a new deployment");
-	like($answer->{body}, qr/\A\{"data":\[\{"id":$new,/, "a list with $query has the new deployment");
-}
-ok($list{'projectId=1'}->is_open, 'the list of another project continues to wait');
-my $other = waits_for('?status=running&wait=20');
-ok(held(2), 'a list with a filter waits');
-set($new, "status = 'canceled', finished_at = NOW(3)");
-ok($other->is_open, 'a change that a list does not show does not end its wait');
-finish($silent, 1);
-is($_->answer->{status}, 200, 'a list returns when a deployment ends') for $list{'projectId=1'}, $other;
+within(15, sub {
+	set($silent, "status = 'running', finished_at = NULL");
+	my %list = map { $_ => waits_for("?$_&wait=20") } 'limit=5', 'projectId=2', 'projectId=1';
+	ok(held(3), 'slipway-live holds requests that wait for the list');
+	my $new = deployment(2, 'pending');
+	for my $query ('limit=5', 'projectId=2') {
+		$answer = $list{$query}->answer;
+		is($answer->{status}, 200, "a list with $query returns when there is a new deployment");
+		like($answer->{body}, qr/\A\{"data":\[\{"id":$new,/,
+		    "a list with $query has the new deployment");
+	}
+	ok($list{'projectId=1'}->is_open, 'the list of another project continues to wait');
+	my $other = waits_for('?status=running&wait=20');
+	ok(held(2), 'a list with a filter waits');
+	set($new, "status = 'canceled', finished_at = NOW(3)");
+	ok($other->is_open, 'a change that a list does not show does not end its wait');
+	finish($silent, 1);
+	is($_->answer->{status}, 200, 'a list returns when a deployment ends') for $list{'projectId=1'},
+	    $other;
+});
 
 # --- who may wait
 my $next = deployment(1, 'running');
@@ -156,20 +173,22 @@ is($answer->{status}, 401, 'a user who was disabled gets no new bytes');
 unlike($answer->{body}, qr/secret/, 'the response to that user has none either');
 
 # --- no user takes all places
-my @many = map { ask("/$next/log?offset=6&wait=20") } 1 .. 25;
-ok(held(25), 'a user has as many requests that wait as the limit permits');
-for my $path ("/api/deployments/$next/log?offset=6&wait=20", '/api/events') {
-	my $more = Slipway::Stream->open($api, $path)->answer;
-	is($more->{status}, 429, "one more is rejected: $path");
-	is($more->{headers}{'retry-after'}, 10, 'the error says when to try again');
-	like($more->{body}, qr/of your user are open.*"code":"rate_limited"/, 'the error says why');
-}
-is($api->get("/api/deployments/$next/log")->{status}, 200, 'requests that do not wait succeed');
-my $tim = $api->new_session('tim', 'viewer');
-my $place_of_tim = ask("/$next/log?offset=6&wait=20", %{ bearer($tim) });
-ok(held(26), 'another user has places of their own');
-$_->close for @many, $place_of_tim;
-ok(held(0), 'the places are free again');
+within(15, sub {
+	my @many = map { ask("/$next/log?offset=6&wait=20") } 1 .. 25;
+	ok(held(25), 'a user has as many requests that wait as the limit permits');
+	for my $path ("/api/deployments/$next/log?offset=6&wait=20", '/api/events') {
+		my $more = Slipway::Stream->open($api, $path)->answer;
+		is($more->{status}, 429, "one more is rejected: $path");
+		is($more->{headers}{'retry-after'}, 10, 'the error says when to try again');
+		like($more->{body}, qr/of your user are open.*"code":"rate_limited"/, 'the error says why');
+	}
+	is($api->get("/api/deployments/$next/log")->{status}, 200, 'requests that do not wait succeed');
+	my $tim = $api->new_session('tim', 'viewer');
+	my $place_of_tim = ask("/$next/log?offset=6&wait=20", %{ bearer($tim) });
+	ok(held(26), 'another user has places of their own');
+	$_->close for @many, $place_of_tim;
+	ok(held(0), 'the places are free again');
+});
 
 # --- from outside
 for my $path ('/.slipway/wait', '/.slipway/wait?project=0&deployment=1&from=0&since=0&ms=1000&again=0',
@@ -195,16 +214,22 @@ is_deeply((grep { $_->{name} eq 'live' } @{ live_health()->{components} })[0],
 like(doctor(), qr/^ok     slipway-live: it listens/m, 'so does slipway-admin doctor');
 
 # --- outages
-my @held = (ask("/$next/log?offset=6&wait=20"), waits_for("/$next?wait=20"));
-ok(held(2), 'requests wait before MariaDB stops');
-$db->stop;
-ok(!(grep { !$_->is_open } @held), 'requests continue to wait while MariaDB is down');
-$db->resume;
-$size{$next} = 6;
-add($next, 'again');
-$answer = $held[0]->answer;
-is("$answer->{status} $answer->{body}", '200 again', 'a reader gets what was written after an outage');
-is($held[1]->answer->{status}, 200, 'a request for a deployment returns what changed after an outage');
+my @held;
+within(15, sub {
+	$db->sql("DELETE FROM log_chunk WHERE deployment_id = $next AND start >= 6");
+	@held = (ask("/$next/log?offset=6&wait=20"), waits_for("/$next?wait=20"));
+	ok(held(2), 'requests wait before MariaDB stops');
+	$db->stop;
+	ok(!(grep { !$_->is_open } @held), 'requests continue to wait while MariaDB is down');
+	$db->resume;
+	$size{$next} = 6;
+	add($next, 'again');
+	$answer = $held[0]->answer;
+	is("$answer->{status} $answer->{body}", '200 again',
+	    'a reader gets what was written after an outage');
+	is($held[1]->answer->{status}, 200,
+	    'a request for a deployment returns what changed after an outage');
+});
 @held = (ask("/$next/log?offset=11&wait=20"), waits_for("/$next?wait=20"));
 ok(held(2), 'requests wait before slipway-live is killed');
 stop_process($live, 'KILL');

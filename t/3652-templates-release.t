@@ -40,7 +40,7 @@ my $root = Slipway::Template::room('site');
 my $url = serve($root);
 my $site = Slipway::Template->new('static-site-rsync', 'public/index.html' => "one\n",
 	'public/css/a.css' => "a\n", '.git/HEAD' => "x\n");
-my %env = (DEPLOY_ROOT => $root, CHECK_URL => $url, CHECK_SECONDS => 10, KEEP_RELEASES => 2);
+my %env = (DEPLOY_ROOT => $root, CHECK_URL => $url, CHECK_SECONDS => 100, KEEP_RELEASES => 2);
 
 my $dry = $site->deploy(%env, DRY_RUN => 'yes');
 ok($dry->{ok}, 'static site: a dry run of a first deployment succeeds') or diag($dry->{log});
@@ -136,7 +136,7 @@ sub room_path {
 # --- rollback
 my $now = current($root);
 my $back = Slipway::Template->new('rollback');
-my %benv = (DEPLOY_ROOT => $root, CHECK_URL => $url, CHECK_SECONDS => 5);
+my %benv = (DEPLOY_ROOT => $root, CHECK_URL => $url, CHECK_SECONDS => 100);
 my $previous = readlink("$root/previous");
 $dry = $back->deploy(%benv, DRY_RUN => 'yes');
 ok($dry->{ok} && current($root) eq $now, 'rollback: a dry run changes nothing') or diag($dry->{log});

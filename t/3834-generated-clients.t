@@ -92,7 +92,7 @@ sub typescript {
 		my ($label) = @{ $clients{$name} };
 		deployed($label, $label,
 		    run_cmd({ cwd => $dir, env => { NODE_EXTRA_CA_CERTS => $api->cacert } },
-			'timeout', deadline(120), 'node', "out/$name-client.js", @arguments));
+			'timeout', 1200, 'node', "out/$name-client.js", @arguments));
 	}
 }
 
@@ -111,7 +111,7 @@ sub python {
 	run_ok("$label: the client compiles", { cwd => $dir }, "$python/venv/bin/python",
 	    qw(-m compileall -q made client.py)) or return;
 	deployed($label, $label,
-	    run_cmd({ cwd => $dir }, 'timeout', deadline(120), "$python/venv/bin/python", 'client.py',
+	    run_cmd({ cwd => $dir }, 'timeout', 1200, "$python/venv/bin/python", 'client.py',
 		@arguments, $api->cacert));
 }
 

@@ -19,7 +19,7 @@ sub conf_for {
 }
 
 # Runs the probe; returns { ok, error, code, sys, lines => [[…]], name => value }.
-sub ask {
+sub ask_once {
 	my ($conf, @args) = @_;
 	my ($status, $out, $err) = run_cmd(program('t/unit/forge_probe'), $conf, @args);
 	my %got = (ok => $status == 0, text => $out . $err, lines => []);
@@ -32,13 +32,25 @@ sub ask {
 	return \%got;
 }
 
+# The same, and repeats a read that was late, as any is on a machine that stands still.
+sub ask {
+	my ($conf, @args) = @_;
+	my $got;
+	poll(300, sub {
+		$got = ask_once($conf, @args);
+		return ($got->{code} // '') ne 'upstream_timeout'
+		    || $args[0] !~ /^(?:branches|commits|repo|ls|check|whoami)$/;
+	});
+	return $got;
+}
+
 # The names of the branches that the probe printed.
 sub branches { return map { $_->[1] } grep { $_->[0] eq 'branch' } @{ $_[0]{lines} } }
 
 # Runs the probe and expects an error; returns what the probe printed.
 sub rejected {
 	my ($name, $code, $like, @args) = @_;
-	my $got = ask(@args);
+	my $got = $code eq 'upstream_timeout' ? ask_once(@args) : ask(@args);
 	is($got->{code}, $code, "$name: the error is $code") or diag($got->{text});
 	like($got->{error} || '', $like, "$name: the message gives the cause");
 	return $got;
@@ -200,9 +212,9 @@ my $at = $repo->clone_url;
 sub faulty {
 	my ($name, $code, $like, $path, $fault, @args) = @_;
 	$f->clear_faults->fault($path, %$fault);
-	my $before = time;
+	my $before = stopwatch();
 	my $got = rejected($name, $code, $like, $conf, @args);
-	cmp_ok(time - $before, '<', deadline(15),
+	cmp_ok($before->(), '<', deadline(15),
 	    "$name: the error comes within ten seconds of a quiet machine");
 	unlike($got->{text}, qr/\Q$token\E|verifier-secret|code-secret/,
 	    "$name: the error contains no secret");
@@ -297,10 +309,12 @@ rejected('status 500 for everything', 'upstream_failed', qr/returned 500/, $conf
 $f->clear_faults;
 
 # --- X-RateLimit-Remaining and X-RateLimit-Reset
+my $ends = time + 3000;
 my $reset = faulty('no requests remain', 'rate_limited', qr/403/, $api,
-    status_of(403, '{}', headers => { 'X-RateLimit-Remaining' => 0, 'X-RateLimit-Reset' => time + 40 }),
+    status_of(403, '{}', headers => { 'X-RateLimit-Remaining' => 0, 'X-RateLimit-Reset' => $ends }),
     @list)->{sys};
-cmp_ok(abs($reset - 38), '<=', 4, 'the time to wait ends at X-RateLimit-Reset') or diag($reset);
+ok($reset >= $ends - time - 1 && $reset <= 3000, 'the time to wait ends at X-RateLimit-Reset')
+    or diag($reset);
 for my $odd (['in the past', 1, 0], ['in many years', 99_999_999_999, 3600],
     ['that is not a number', 'soon', 0]) {
 	is(faulty("X-RateLimit-Reset $odd->[0]", 'rate_limited', qr/403/, $api,
@@ -337,9 +351,11 @@ faulty('a rejected token', 'unauthenticated', qr/401/, $says, status_of(401, '{}
 
 # --- whether the server can be reached
 my $alive = qr{/version$};
+my $asked = time;
 my $check = ask($conf, 'check');
 ok($check->{ok}, 'check succeeds') or diag($check->{text});
-cmp_ok(abs($check->{clock} / 1000 - time), '<', 60, "check returns the server's time");
+ok($check->{clock} / 1000 > $asked - 60 && $check->{clock} / 1000 < time + 60,
+    "check returns the server's time");
 for my $status (401, 403) {
 	$f->fault($alive,
 	    %{ status_of($status, '{"message":"Only signed in user is allowed to call APIs."}') });
@@ -524,9 +540,9 @@ SKIP: {
 	    "with gitserver.tls_ca, git-ls-remote does not trust the system's CAs");
 }
 $f->fault(qr{/info/refs}, kind => 'silent');
-my $before = time;
+my $before = stopwatch();
 rejected('a silent server', 'upstream_timeout', qr/in time/, $plain, 'ls', $secret->clone_url, 1, 5);
-cmp_ok(time - $before, '<', deadline(15), 'git-ls-remote times out within ten seconds of a quiet machine');
+cmp_ok($before->(), '<', deadline(15), 'git-ls-remote times out within ten seconds of a quiet machine');
 $f->clear_faults;
 my $local = conf_for($f, type => 'git', allow_local => 'yes');
 is(scalar(() = branches(ask($local, 'ls', $secret->dir, 1, 100))), @odd + 5,

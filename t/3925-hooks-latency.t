@@ -67,20 +67,19 @@ my %sorts = (
 sub soon {
 	my ($s, $sort, $when) = @_;
 	my ($status, $branch, %o) = @{ $sorts{$sort} };
-	my ($best, $answered) = (9999, 1);
-	for my $round (1 .. 3) {
+	my $tries = 0;
+	within(1, sub {
+		$s->{api}->restart_api if $tries++;
+		my ($best, $answered) = (9999, 1);
 		for (1 .. 4) {
 			my $got = push_of($s, $branch, %o);
 			$answered &&= $got->{status} == $status || diag("$got->{status} $got->{body}") && 0;
 			$best = $got->{took} if $got->{took} < $best;
 		}
-		last if $best < 1;
-		$s->{api}->stop_api;
-		$s->{api}->start_api;
-	}
-	ok($answered, "$when: the response to $sort is $status");
-	cmp_ok($best, '<', deadline(1), sprintf '%s: the response to %s took %.0f ms', $when,
-	    $sort, 1000 * $best);
+		ok($answered, "$when: the response to $sort is $status");
+		cmp_ok($best, '<', deadline(1), sprintf '%s: the response to %s took %.0f ms', $when,
+		    $sort, 1000 * $best);
+	});
 	return;
 }
 sub all_soon { my ($s, $when) = @_; soon($s, $_, $when) for sort keys %sorts; return }

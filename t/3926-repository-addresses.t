@@ -89,7 +89,7 @@ rejected($api, $f->url . "/team/site/$_", qr{repository, \Q@{[$f->url]}\E/team/s
     for 'pulls', 'settings/hooks', 'releases';
 my $id = accepted($api, $f->url . '/team/site.git');
 my $path = "/api/projects/$id";
-sub branches { return $api->get("/api/git/branches?projectId=$id&limit=100") }
+sub branches { return $api->get_in_time("/api/git/branches?projectId=$id&limit=100") }
 sub stored_id {
 	return $db->sql("SELECT COALESCE(MAX(repo_id), 'none') FROM git_repo WHERE project_id = $id");
 }
@@ -136,7 +136,7 @@ for my $name ('-dash', '--upload-pack=id', "x\x7f", 'x' x 256) {
 	    { triggers => [ { branch => $name, pipelineId => $pipeline, envVars => {} } ] })->{status}, 422,
 	    "a trigger for the branch $name is rejected");
 }
-is($api->get("/api/git/commits?projectId=$id&branch=-dash")->{status}, 404,
+is($api->get_in_time("/api/git/commits?projectId=$id&branch=-dash")->{status}, 404,
     'commits of the branch -dash return 404');
 is($api->post('/api/deployments', { projectId => $id, branch => 'a/-b' })->{status}, 201,
     'a deployment of a branch with a dash after a slash is accepted');

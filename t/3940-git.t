@@ -26,7 +26,7 @@ sub escape { my ($text) = @_; return $text =~ s/([^A-Za-z0-9._~-])/sprintf '%%%0
 # Sends GET /api/git/WHAT and returns the response.
 sub ask {
 	my ($api, $what, $project, %query) = @_;
-	return $api->get("/api/git/$what?projectId=$project" . join '',
+	return $api->get_in_time("/api/git/$what?projectId=$project" . join '',
 	    map { "&$_=" . escape($query{$_}) } sort keys %query);
 }
 # Reads all pages, by the Link header, and returns the items.

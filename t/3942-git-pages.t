@@ -53,9 +53,10 @@ sub walk {
 	    "pages of $_ list each commit once") for 5, 6, 4, 3, 12, 100;
 	$api->stop_api;
 	$api->start_api;
-	is_deeply($api->get("/api/git/commits?projectId=$p&limit=6&page=2")->{json}{data}[0]{hash}, $hash[6],
+	is_deeply($api->get_in_time("/api/git/commits?projectId=$p&limit=6&page=2")->{json}{data}[0]{hash},
+	    $hash[6],
 	    'the second page can be read first');
-	is_deeply($api->get("/api/git/commits?projectId=$p&limit=12&page=2")->{json}{data}, [],
+	is_deeply($api->get_in_time("/api/git/commits?projectId=$p&limit=12&page=2")->{json}{data}, [],
 	    'a page past the last commit is empty');
 	is_deeply([$f->complaints], [], 'the server received only valid requests');
 	$api->stop;
@@ -99,7 +100,7 @@ sub walk {
 	$repo->branch(substr($hash[2], 0, 10), $hash[1]);
 	is_deeply([map { $_->{hash} } walk($api, 'commits', $p, 20, 'both')], [$hash[0]],
 	    'a branch takes precedence over a tag of the same name');
-	is($api->get("/api/git/commits?projectId=$p&branch=$_")->{status}, 404, "$_ is not a branch")
+	is($api->get_in_time("/api/git/commits?projectId=$p&branch=$_")->{status}, 404, "$_ is not a branch")
 	    for 'alone', $hash[2], 'main~1', 'refs/heads/main', 'tags/alone';
 	is_deeply([map { $_->{hash} } walk($api, 'commits', $p, 20, substr $hash[2], 0, 10)], [@hash[1, 0]],
 	    'a branch whose name looks like a hash is found');

@@ -30,12 +30,12 @@ my $p = $api->post('/api/projects', { name => 'site', repository => $repo->clone
 my $branches = "/api/git/branches?projectId=$p";
 my $list = 'repos/team/site/branches$';
 
-# Makes a request and measures its time.
+# Makes a request and measures its time, also without standstills.
 sub timed {
 	my ($path, $as) = @_;
-	my $from = time;
+	my ($watch, $from) = (stopwatch(), time);
 	my $got = ($as || $viewer)->get($path);
-	$got->{took} = time - $from;
+	@$got{qw(took lasted)} = ($watch->(), time - $from);
 	return $got;
 }
 sub rejected {
@@ -47,16 +47,16 @@ sub rejected {
 	unlike($got->{body}, qr/\Q$secret\E/, "$name: the response does not contain the token");
 	return;
 }
-# On a busy machine any attempt may be late: returns the first of three attempts
-# whose responses, and those of others meanwhile, came in time, else the last.
+# On a busy machine any attempt may be late: returns the first whose responses, and
+# those of others meanwhile, came in time, or the last after some minutes.
 sub in_time {
 	my ($code) = @_;
 	my @got;
-	for (1 .. 3) {
+	my $end = time + 600;
+	while (1) {
 		@got = $code->();
-		last
-		    if !grep { $_->{took} >= Slipway::Forge::answer_within()
-		    || ($_->{slowest} || 0) >= 1 } @got;
+		last if time > $end || !grep { $_->{took} >= Slipway::Forge::answer_within()
+		    || ($_->{slowest} || 0) >= 1 || ($_->{others} || 21) < 21 } @got;
 		$f->clear_faults;
 		$viewer->get($branches);
 	}
@@ -66,7 +66,7 @@ sub in_time {
 sub well {
 	my ($name) = @_;
 	$f->clear_faults;
-	is($viewer->get($branches)->{status}, 200, "after $name branches are read again");
+	is($viewer->get_in_time($branches)->{status}, 200, "after $name branches are read again");
 	return;
 }
 well('the start');
@@ -74,10 +74,13 @@ well('the start');
 # --- faulty responses
 sub fault {
 	my ($name, $status, $detail, %fault) = @_;
-	$f->fault($list, %fault);
-	my $got = timed($branches);
-	rejected($got, $status, $detail, $name);
-	well($name);
+	my $got;
+	within(3, sub {
+		$f->fault($list, %fault);
+		$got = timed($branches);
+		rejected($got, $status, $detail, $name);
+		well($name);
+	});
 	return $got;
 }
 fault('status 401', 502, qr/rejects or requires/, kind => 'status', status => 401,
@@ -112,7 +115,7 @@ fault('a page that links to itself', 502, qr/form a loop|does not end/, kind => 
     status => 200, body => '[]',
     headers => { Link => '<' . $f->url . '/api/v1/repos/team/site/branches?page=1&limit=20>; rel="next"' });
 $f->fault($list, kind => 'status', status => 200, body => 'null');
-is_deeply($viewer->get($branches)->{json}{data}, [], 'null instead of a list is an empty list');
+is_deeply($viewer->get_in_time($branches)->{json}{data}, [], 'null instead of a list is an empty list');
 well('null');
 fault('a closed connection', 502, qr/closed|cut|returned 502/, kind => 'drop');
 fault('a truncated response', 502, qr/cut the response short/, kind => 'cut', body => '[{"name":"ma');
@@ -120,7 +123,7 @@ fault('5 MiB of brackets', 502, qr/\w/, kind => 'big', size => 5 << 20);
 fault('a response of 5 GiB', 502, qr/response that is too large/, kind => 'big', size => 5 << 30);
 fault('a gzip bomb', 502, qr/response that is too large/, kind => 'gzip', size => 100 << 20);
 $f->fault($list, kind => 'gzip', size => 1000 << 10);
-is($viewer->get($branches)->{status}, 200, 'a large body below the limit is accepted');
+is($viewer->get_in_time($branches)->{status}, 200, 'a large body below the limit is accepted');
 well('a large body');
 fault('too many values', 502, qr/\w/, kind => 'gzip', body => '[' . join(',', (1) x 90_000) . ']');
 SKIP: {
@@ -132,7 +135,7 @@ SKIP: {
 # --- the same faults for commits
 {
 	my $commits = "/api/git/commits?projectId=$p&branch=main";
-	is(scalar @{ $viewer->get($commits)->{json}{data} }, 3, 'commits are read');
+	is(scalar @{ $viewer->get_in_time($commits)->{json}{data} }, 3, 'commits are read');
 	my @json = (kind => 'status', status => 200, body => '');
 	for my $case (['status 401', 502, kind => 'status', status => 401, body => '{"message":"no"}'],
 		['status 500', 502, kind => 'status', status => 500, body => ''],
@@ -147,10 +150,13 @@ SKIP: {
 		['429', 429, kind => 'status', status => 429, headers => { 'Retry-After' => 30 }],
 		['silence', 504, kind => 'silent']) {
 		my ($name, $status, %fault) = @$case;
-		$f->fault('repos/team/site/commits$', %fault);
-		rejected(timed($commits), $status, qr/\w/, "commits: $name");
-		$f->clear_faults;
-		is($viewer->get($commits)->{status}, 200, "after $name commits are read again");
+		within(3, sub {
+			$f->fault('repos/team/site/commits$', %fault);
+			rejected(timed($commits), $status, qr/\w/, "commits: $name");
+			$f->clear_faults;
+			is($viewer->get_in_time($commits)->{status}, 200,
+			    "after $name commits are read again");
+		});
 	}
 }
 
@@ -176,13 +182,14 @@ sub asks {
 	return $pid if $pid != 0;
 	delete $api->{http};
 	my $late = timed($branches);
-	spew($file, sprintf "%d %.2f %s", $late->{status}, $late->{took}, $late->{json}{detail});
+	spew($file, sprintf "%d %.2f %.2f %s", @$late{qw(status took lasted)}, $late->{json}{detail});
 	POSIX::_exit(0);
 }
 sub answer {
 	my ($file) = @_;
-	my ($status, $took, $detail) = split / /, slurp($file), 3;
-	return { status => $status, took => $took, body => $detail, json => { detail => $detail } };
+	my ($status, $took, $lasted, $detail) = split / /, slurp($file), 4;
+	return { status => $status, took => $took, lasted => $lasted, body => $detail,
+	    json => { detail => $detail } };
 }
 sub meanwhile {
 	$f->fault($list, @_);
@@ -204,7 +211,7 @@ for my $case (['silence', kind => 'silent'],
 	my ($name, %fault) = @$case;
 	my ($late) = in_time(sub { meanwhile(%fault) });
 	rejected($late, 504, qr/did not respond in time/, $name);
-	cmp_ok($late->{took}, '>', 8, "$name: the server gets its time to respond");
+	cmp_ok($late->{lasted}, '>', 8, "$name: the server gets its time to respond");
 	cmp_ok($late->{others}, '>', 20, "$name: $late->{others} other requests were served meanwhile");
 	cmp_ok($late->{slowest}, '<', deadline(1), sprintf "$name: the slowest other request took %.0f ms",
 	    1000 * $late->{slowest});
@@ -247,25 +254,28 @@ for my $name (qw(expired elsewhere own)) {
 	$f->stop_nginx;
 	$f->forget_requests;
 	$f->start_nginx("ssl_certificate $dir/$name.pem;\n\t\tssl_certificate_key $dir/$name.key;");
-	rejected(timed($branches), 502, qr/invalid TLS certificate/, "a certificate: $name");
+	within(3, sub { rejected(timed($branches), 502, qr/invalid TLS certificate/,
+	    "a certificate: $name") });
 	is(scalar $f->requests, 0, "a certificate: $name: the server receives no request");
 }
 $f->stop_nginx;
 $f->start_nginx;
 well('the right certificate');
 $f->stop_nginx;
-rejected(timed($branches), 502, qr/cannot be reached/, "connection refused, attempt $_") for 1 .. 5;
-my $rest;
-best_of(1, sub { $rest = timed($branches); $rest->{took} });
-rejected($rest, 502, qr/failed to respond several times; the next request is sent in \d+ seconds/,
-    'after five failures the server is not contacted');
-cmp_ok($rest->{took}, '<', deadline(1), 'an error for a server that is not contacted comes at once');
+within(3, sub {
+	$api->restart_api; # new workers remember no failure
+	rejected(timed($branches), 502, qr/cannot be reached/, "connection refused, attempt $_") for 1 .. 5;
+	my $rest = timed($branches);
+	rejected($rest, 502, qr/failed to respond several times; the next request is sent in \d+ seconds/,
+	    'after five failures the server is not contacted');
+	cmp_ok($rest->{took}, '<', deadline(1), 'an error for a server that is not contacted comes at once');
+});
 is($viewer->get('/api/projects')->{status}, 200, 'other requests work while the Git server is down');
 $f->start_nginx;
 ok(poll(15, sub { $viewer->get($branches)->{status} == 200 }),
     'the server is contacted again later, and branches are read');
 $f->stop_server;
-rejected(timed($branches), 502, qr/returned 502/, 'a proxy without its server');
+within(3, sub { rejected(timed($branches), 502, qr/returned 502/, 'a proxy without its server') });
 $f->start_server;
 well('the server');
 $api->stop;

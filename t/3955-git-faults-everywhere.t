@@ -75,19 +75,20 @@ sub ready {
 # Makes all calls concurrently, each in a process; serves others meanwhile.
 sub at_once {
 	my (@make) = @_;
+	stopwatch(); # for the children
 	my @runs = map {
 		my ($make, $file) = ($make[$_], tempdir() . "/call$_");
 		my $pid = fork;
 		die "fork: $!" if !defined $pid;
 		if (!$pid) {
 			delete $api->{http};
-			my $began = time;
+			my $watch = stopwatch();
 			my $got = $make->();
 			spew($file,
 			    $json->encode({ status => $got->{status}, body => $got->{body},
 			    type => $got->{headers}{'content-type'},
 				wait => $got->{headers}{'retry-after'}, code => $got->{code},
-				took => time - $began }));
+				took => $watch->() }));
 			POSIX::_exit(0);
 		}
 		[ $pid, $file ];
@@ -126,7 +127,8 @@ sub rejected {
 sub faulty {
 	my ($name, $want, $do, $undo) = @_;
 	my ($meanwhile, @got, $late);
-	for (1 .. 3) {
+	my $end = time + 600;
+	while (1) {
 		my @make = ready();
 		my @before = sort $api->workers;
 		$do->();
@@ -134,7 +136,10 @@ sub faulty {
 		$undo->();
 		is(join(' ', sort $api->workers), join(' ', @before), "$name: no worker died");
 		($late) = sort { $b <=> $a } map { $_->{took} } @got;
-		last if $late < Slipway::Forge::answer_within();
+		my $as_wanted = join(' ', map { $_->{status} } @got) eq join ' ',
+		    ref $want ? @$want : ($want) x 4;
+		last if time > $end || $late < ($as_wanted ? Slipway::Forge::answer_within() : 3)
+		    && ($late <= 5 || $meanwhile > 10);
 		$api->restart_api;
 	}
 	rejected($name, $want, $meanwhile, @got);
@@ -275,7 +280,7 @@ for my $case ([ 'accepted, then silent', 504, '' ], [ 'no TLS', 502, "220 mail.e
 		my $test = $$;
 		defined($pid = fork) or die "fork: $!";
 		return if $pid;
-		alarm 60;
+		alarm 1200;
 		$SIG{PIPE} = 'IGNORE';
 		my @held;
 		while (getppid == $test && (my $peer = $socket->accept)) {

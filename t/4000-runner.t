@@ -77,10 +77,10 @@ is($m->exited($other), 0, 'the job in a subdirectory ends');
 like(job_log($other), qr{^\Q$m->{workspaces}\E/deep/er/nine$}m, 'the job runs in its subdirectory');
 
 # --- kill
-my $t = time;
+my $t = stopwatch();
 $m->command("kill $one->{id} 1");
 ok(defined $m->exited($one), 'kill ends a job');
-cmp_ok(time - $t, '<', deadline(30), 'kill ends a job at once');
+cmp_ok($t->(), '<', deadline(30), 'kill ends a job at once');
 is(procs_of($m->{uid_first} + 8), 0, 'a killed job leaves no process') if is_root();
 is(scalar job_end($one), undef, 'a killed job has no result');
 $m->command('kill 424242 3');

@@ -92,7 +92,7 @@ for (@bad) {
 		my ($name) = $line =~ /^(\w+)/;
 		my $rest = join '', grep { !/^$name / } sort keys %there;
 		spew($conf, "[runner]\n$drop$rest$line\n", 0644);
-		my ($code, undef, $said) = run_cmd('timeout', 60, $runner, '-c', $conf);
+		my ($code, undef, $said) = run_cmd('timeout', 600, $runner, '-c', $conf);
 		ok($code != 0 && $code >> 8 != 124, 'not started: ' . substr $line, 0, 80);
 		like($said, $want, "the error gives the reason: @{[substr $line, 0, 80]}");
 	}

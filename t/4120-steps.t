@@ -97,42 +97,57 @@ is("@order",
     . 'end', 'the result has its records in order');
 
 # --- timeouts
-my $t = time;
-my $job = run_steps(step('echo before; sleep 3000; echo after', 'success', timeout => 2), 'echo next',
-    step('echo cleanup', 'failure'), step('echo always', 'always'));
-cmp_ok(time - $t, '<', deadline(60), 'a step ends at its time limit');
-($end, $detail) = job_end($job);
-is($end, 'failed timeout', 'a step past its time limit fails');
-is($detail, 'Step 1 (step 1) timed out.', 'the detail names the step that timed out');
-is(job_steps($job), '0:failed:-:15 1:skipped 2:success:0:- 3:success:0:-',
-    'cleanup steps run after a timeout');
-like(job_log($job), qr/^before\n==> step 1 timed out\n/m, 'the output before a timeout is in the log');
-$job = job_run(repository => $repo, grace => 30,
-    steps => [step('trap "echo got TERM; exit 3" TERM; sleep 3000 & wait', 'success', timeout => 2)]);
-like(job_log($job), qr/^got TERM$/m, 'a step past its time limit gets TERM first');
-is(job_steps($job), '0:failed:3:-', 'the exit status after TERM is reported');
-$t = time;
-$job = job_run(repository => $repo, timeout => 8, grace => 30,
-    steps => [step('sleep 3000'), step('echo no'), step('echo cleanup; sleep 1; echo cleaned', 'failure'),
-    step('sleep 3000', 'always', timeout => 1), step('echo last', 'always')]);
-cmp_ok(time - $t, '<', deadline(60), 'a pipeline ends at its time limit');
-($end, $detail) = job_end($job);
-is($end, 'failed timeout', 'a pipeline past its time limit fails');
-is($detail, 'The pipeline took longer than 8 seconds.', 'the detail names the time limit of the pipeline');
-is(job_steps($job), '0:failed:-:15 1:skipped 2:success:0:- 3:failed:-:15 4:success:0:-',
-    'cleanup steps have their own time limit');
-$job = job_run(repository => $repo, timeout => 3, grace => 30,
-    steps => [step('sleep 1; exit 5'), step('sleep 4; echo cleaned', 'failure')]);
-like(job_steps($job), qr/ 1:success:0:-$/, 'a failure shortly before the time limit leaves cleanup its time');
+my ($t, $job);
+within(2, sub {
+	$t = stopwatch();
+	$job = run_steps(step('echo before; sleep 3000; echo after', 'success', timeout => 2), 'echo next',
+	    step('echo cleanup', 'failure'), step('echo always', 'always'));
+	cmp_ok($t->(), '<', deadline(60), 'a step ends at its time limit');
+	($end, $detail) = job_end($job);
+	is($end, 'failed timeout', 'a step past its time limit fails');
+	is($detail, 'Step 1 (step 1) timed out.', 'the detail names the step that timed out');
+	is(job_steps($job), '0:failed:-:15 1:skipped 2:success:0:- 3:success:0:-',
+	    'cleanup steps run after a timeout');
+	like(job_log($job), qr/^before\n==> step 1 timed out\n/m,
+	    'the output before a timeout is in the log');
+});
+within(2, sub {
+	$job = job_run(repository => $repo, grace => 30,
+	    steps => [step('trap "echo got TERM; exit 3" TERM; sleep 3000 & wait', 'success', timeout => 2)]);
+	like(job_log($job), qr/^got TERM$/m, 'a step past its time limit gets TERM first');
+	is(job_steps($job), '0:failed:3:-', 'the exit status after TERM is reported');
+});
+within(1, sub {
+	$t = stopwatch();
+	$job = job_run(repository => $repo, timeout => 8, grace => 30,
+	    steps => [step('sleep 3000'), step('echo no'),
+	        step('echo cleanup; sleep 1; echo cleaned', 'failure'),
+	    step('sleep 3000', 'always', timeout => 1), step('echo last', 'always')]);
+	cmp_ok($t->(), '<', deadline(60), 'a pipeline ends at its time limit');
+	($end, $detail) = job_end($job);
+	is($end, 'failed timeout', 'a pipeline past its time limit fails');
+	is($detail, 'The pipeline took longer than 8 seconds.',
+	    'the detail names the time limit of the pipeline');
+	is(job_steps($job), '0:failed:-:15 1:skipped 2:success:0:- 3:failed:-:15 4:success:0:-',
+	    'cleanup steps have their own time limit');
+});
+within(2, sub {
+	$job = job_run(repository => $repo, timeout => 3, grace => 30,
+	    steps => [step('sleep 1; exit 5'), step('sleep 4; echo cleaned', 'failure')]);
+	like(job_steps($job), qr/ 1:success:0:-$/,
+	    'a failure shortly before the time limit leaves cleanup its time');
+});
 my $slow = tempdir() . '/slow';
 mkdir $slow;
 chmod 0755, spew("$slow/git", "#!/bin/sh\nexec sleep 3000\n");
-$job = job_run(repository => $repo, timeout => 2, grace => 30, path => "$slow:/usr/bin:/bin",
-    steps => [step('echo no'), step('echo cleanup', 'failure'), step('echo always', 'always')]);
-is_deeply([job_end($job)], ['failed timeout', 'The pipeline took longer than 2 seconds.'],
-    'a pipeline can time out before its first step');
-is(job_steps($job), '0:skipped 1:success:0:- 2:success:0:-',
-    'cleanup steps run if the pipeline timed out before its first step');
+within(2, sub {
+	$job = job_run(repository => $repo, timeout => 2, grace => 30, path => "$slow:/usr/bin:/bin",
+	    steps => [step('echo no'), step('echo cleanup', 'failure'), step('echo always', 'always')]);
+	is_deeply([job_end($job)], ['failed timeout', 'The pipeline took longer than 2 seconds.'],
+	    'a pipeline can time out before its first step');
+	is(job_steps($job), '0:skipped 1:success:0:- 2:success:0:-',
+	    'cleanup steps run if the pipeline timed out before its first step');
+});
 $job = job_run(repository => $repo, timeout => 60,
     steps => [step('exit 5'), step('sleep 3000', 'always', timeout => 1)]);
 is(scalar job_end($job), 'failed step_failed',
@@ -143,10 +158,10 @@ sub canceled {
 	my ($wait, %o) = @_;
 	my $j = job_start(repository => $repo, %o);
 	ok(poll(20, sub { job_log($j) =~ $wait }), 'a job is running');
-	my $start = time;
+	my $start = stopwatch();
 	job_cancel($j);
 	$j->{status} = job_wait($j);
-	$j->{took} = time - $start;
+	$j->{took} = $start->();
 	return $j;
 }
 $job = canceled(qr/^up$/m, grace => 30, steps => [step('echo up; sleep 3000'), step('echo no'),
@@ -156,22 +171,31 @@ is_deeply([job_end($job)], ['canceled canceled_by_user', 'The deployment was can
     'a canceled job has its status and reason');
 is(job_steps($job), '0:canceled:-:15 1:skipped 2:success:0:- 3:success:0:-',
     'cleanup steps run after a cancel');
-$job = canceled(qr/^up$/m, grace => 30, cancel_grace => 4,
-    steps => [step('echo up; sleep 3000'), step('sleep 3000', 'always'), step('echo late', 'always')]);
-cmp_ok($job->{took}, '<', deadline(60), 'cleanup after a cancel ends at its time limit');
-is(job_steps($job), '0:canceled:-:15 1:failed:-:15 2:skipped',
-    'the time limit of cleanup holds for all its steps');
-is(scalar job_end($job), 'canceled canceled_by_user', 'a cleanup step that times out keeps the job canceled');
-$job = canceled(qr/^up$/m, grace => 30, cancel_grace => 2,
-    steps => [step('exit 3'), step('echo up; sleep 3000', 'always'), step('echo late', 'always')]);
-is(scalar job_end($job), 'canceled canceled_by_user', 'a cancel during cleanup cancels the job');
-is(job_steps($job), '0:failed:3:- 1:failed:-:15 2:skipped',
-    'a cancel during cleanup limits the time of cleanup');
-$job = canceled(qr/^up$/m, grace => 30, cancel_grace => 600, steps => [step('true'),
-    step('echo up; sleep 1; echo cleaned', 'always'), step('true'), step('echo on failure', 'failure')]);
-is(job_steps($job), '0:success:0:- 1:success:0:- 2:skipped 3:success:0:-',
-    'a cancel does not abort a cleanup step');
-is(scalar job_end($job), 'canceled canceled_by_user', 'a job whose cleanup succeeded is canceled');
+within(3, sub {
+	$job = canceled(qr/^up$/m, grace => 30, cancel_grace => 4,
+	    steps => [step('echo up; sleep 3000'), step('sleep 3000', 'always'),
+	        step('echo late', 'always')]);
+	cmp_ok($job->{took}, '<', deadline(60), 'cleanup after a cancel ends at its time limit');
+	is(job_steps($job), '0:canceled:-:15 1:failed:-:15 2:skipped',
+	    'the time limit of cleanup holds for all its steps');
+	is(scalar job_end($job), 'canceled canceled_by_user',
+	    'a cleanup step that times out keeps the job canceled');
+});
+within(2, sub {
+	$job = canceled(qr/^up$/m, grace => 30, cancel_grace => 2,
+	    steps => [step('exit 3'), step('echo up; sleep 3000', 'always'), step('echo late', 'always')]);
+	is(scalar job_end($job), 'canceled canceled_by_user', 'a cancel during cleanup cancels the job');
+	is(job_steps($job), '0:failed:3:- 1:failed:-:15 2:skipped',
+	    'a cancel during cleanup limits the time of cleanup');
+});
+within(0.5, sub {
+	$job = canceled(qr/^up$/m, grace => 30, cancel_grace => 600, steps => [step('true'),
+	    step('echo up; sleep 1; echo cleaned', 'always'), step('true'),
+	        step('echo on failure', 'failure')]);
+	is(job_steps($job), '0:success:0:- 1:success:0:- 2:skipped 3:success:0:-',
+	    'a cancel does not abort a cleanup step');
+	is(scalar job_end($job), 'canceled canceled_by_user', 'a job whose cleanup succeeded is canceled');
+});
 $job = canceled(qr/^up$/m, grace => 1, steps => [step("trap '' TERM; echo up; while :; do sleep 1; done")]);
 is(job_steps($job), '0:canceled:-:9', 'a step that ignores TERM is killed');
 $job = job_start(repository => $repo, steps => [step('echo up; sleep 2; echo done')]);
@@ -215,14 +239,14 @@ is(job_steps($job), '0:success:0:- 1:skipped 2:success:0:-', 'after a cancel the
 like(job_log($job), qr/^always$/m, 'cleanup steps run after a cancel between two steps');
 
 # --- a step ends with its process, not when its output is closed
-$t = time;
+my $from = time;
 $job = run_steps('exec >&- 2>&-; sleep 1; exit 9');
 is(job_steps($job), '0:failed:9:-', 'a step with closed output has its exit status');
-cmp_ok(time - $t, '>=', 1, 'a step with closed output runs to its end');
-$t = time;
+cmp_ok(time - $from, '>=', 1, 'a step with closed output runs to its end');
+$t = stopwatch();
 $job = run_steps('sleep 3000 & echo started', 'echo next');
-cmp_ok(time - $t, '<', deadline(60), 'a child that holds the output open does not delay the next step');
-for (1 .. 5) { # the job waits a fifth of a second
+cmp_ok($t->(), '<', deadline(60), 'a child that holds the output open does not delay the next step');
+for (1 .. 100) { # the job waits a fifth of a second
 	$job = run_steps('(sleep 0.1; echo late) & echo early', 'echo next');
 	last if job_log($job) =~ /^late$/m;
 }

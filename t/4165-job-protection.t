@@ -126,7 +126,7 @@ for my $adopted (0, 1) {
 	}
 	my $stopper = fork;
 	if (!$stopper) {
-		alarm deadline(60);
+		alarm 900;
 		1 while kill 'STOP', $pid;
 		POSIX::_exit(0);
 	}

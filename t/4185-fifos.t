@@ -25,7 +25,7 @@ for (
 	is(scalar job_end($first), 'success -', "a step leaves FIFOs $what");
 	my $objects = (map { $_->[1] } grep { $_->[0] eq 'objects' } job_result($first))[0];
 	my $next = job_start(repository => $repo, uid => $first->{uid}, workspace => $first->{workspace},
-		defined $objects ? (objects => $objects) : (), timeout => int(deadline(20)),
+		defined $objects ? (objects => $objects) : (), timeout => 600,
 		steps => ['cat file dir/file; find . -type p']);
 	ok(defined job_wait($next, 90), "FIFOs $what: the next job ends");
 	is(scalar job_end($next), 'success -', "FIFOs $what: the next job succeeds");

@@ -389,11 +389,11 @@ my $slow = tempdir() . '/slow';
 mkdir $slow;
 spew("$slow/git",
     "#!/bin/sh\nfor a; do [ \"\$a\" = fetch ] && exec sleep 3000; done\nexec /usr/bin/git \"\$@\"\n", 0755);
-my $t = time;
+my $t = stopwatch();
 $job = job_run(repository => $repo, branch => 'main', path => "$slow:/usr/bin:/bin", checkout_timeout => 1,
     steps => ['echo ran', { script => 'echo cleanup', when => 'always' }]);
 is(scalar job_end($job), 'failed timeout', 'a checkout that takes too long times out');
-cmp_ok(time - $t, '<', deadline(60), 'a checkout that takes too long is ended');
+cmp_ok($t->(), '<', deadline(60), 'a checkout that takes too long is ended');
 like(job_log($job), qr/^cleanup$/m, 'cleanup steps run after a checkout that timed out');
 $job = job_start(repository => $repo, branch => 'main', path => "$slow:/usr/bin:/bin", steps => ['echo ran']);
 poll(10, sub { job_log($job) =~ /checkout of/ });

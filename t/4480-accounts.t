@@ -88,12 +88,12 @@ my $pipeline = $api->post('/api/pipelines', { projectId => $project, name => 'p'
 	    script => "echo up; test \"\$PASSWORD\" = 'correct horse' || exit 5; until test -e $gate; "
 	    . "do sleep 0.02; done" }] })->{json}{id};
 ok(poll(20, sub { -S $runner->wake_socket }), 'the dispatcher listens on its socket');
-my $before = time;
+my $before = stopwatch();
 my $got = $api->post('/api/deployments', { projectId => $project, pipelineId => $pipeline,
 	envVars => { PASSWORD => 'correct horse' } });
 my $id = $got->{json}{id} or diag($got->{body});
 like($runner->wait_log($id, qr/^up$/m), qr/^up$/m, 'a deployment with a secret runs');
-cmp_ok(time - $before, '<', deadline(50), 'the API wakes the dispatcher before the next poll');
+cmp_ok($before->(), '<', deadline(50), 'the API wakes the dispatcher before the next poll');
 
 # --- what each account can reach
 my $dispatcher = $runner->dispatcher;

@@ -287,7 +287,7 @@ sub counted {
 	return $n;
 }
 my $wrote;
-for (1 .. 3) { # what is done once, after the start, may be delayed
+for (1 .. 20) { # what is done once, after the start, may be delayed
 	sleep 1;
 	my $before = counted();
 	sleep 6;

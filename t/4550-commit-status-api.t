@@ -28,10 +28,10 @@ sub states { my ($hash) = @_; return join ' ', map { $_->{state} } $forge->statu
 sub becomes { my ($hash, $what) = @_; poll(15, sub { states($hash) eq $what }); return states($hash) }
 
 # --- a pending deployment behind a running one
-my $began = time;
+my $began = stopwatch();
 my $runs = $all->post(%of);
 is(becomes($second, 'running'), 'running', 'a deployment of a branch is reported when it runs');
-cmp_ok(time - $began, '<', deadline(45), 'a running deployment is reported before the next poll');
+cmp_ok($began->(), '<', deadline(45), 'a running deployment is reported before the next poll');
 my $waits = $all->post(%of, commitHash => $first);
 is(becomes($first, 'pending'), 'pending', 'a deployment of a commit is reported while it is pending');
 my ($status) = $forge->statuses($first);

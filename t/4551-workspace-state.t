@@ -12,7 +12,7 @@ use Test::More;
 
 my $db = Slipway::DB->start;
 $db->migrate;
-my $runner = Slipway::Runner->start(db => $db, conf => "[runner]\ncheckout_timeout = 3\n");
+my $runner = Slipway::Runner->start(db => $db);
 my $repo = $runner->repo({ map { ("dir$_/file" => "$_\n" x 50) } 1 .. 200 });
 my %env = (GIT_CONFIG_GLOBAL => '/dev/null', GIT_CONFIG_SYSTEM => '/dev/null', GIT_AUTHOR_NAME => 'A',
 	GIT_AUTHOR_EMAIL => 'a@example.org', GIT_COMMITTER_NAME => 'A',
@@ -87,6 +87,7 @@ mkdir $repo or die;
 symlink "$repo.real/.git/$_", "$repo/$_" for qw(objects refs config);
 run_cmd('mkfifo', '-m', '0666', "$repo/HEAD");
 $runner->stop;
+$runner->write_conf("[runner]\ncheckout_timeout = 3\n");
 my $id = deploy('');
 $runner->resume;
 is($runner->wait($id), 'failed', 'a deployment whose fetch hangs fails');

@@ -60,14 +60,14 @@ sub deploy_by_push {
 
 	# --- a push to main
 	my $hash = $repo->commit_here('main', { version => "1\n" }, "second\n\nwith more");
-	my $began = time;
+	my $began = stopwatch();
 	my $answer = $pushed->('main');
 	is($answer->{status}, 202, 'the push event is accepted') or diag(explain($answer), $api->log);
 	my $made = Cpanel::JSON::XS->new->utf8->decode($answer->{body})->{data};
 	is(scalar @$made, 1, 'the push starts one deployment');
 	my $end = $all->wait($made->[0]{id});
 	is($end->{status}, 'success', 'the deployment succeeds') or diag($all->log($end->{id}));
-	cmp_ok(time - $began, '<', deadline(50), 'the push wakes the dispatcher');
+	cmp_ok($began->(), '<', deadline(50), 'the push wakes the dispatcher');
 	is_deeply([ @$end{qw(branch commitHash trigger)} ], [ 'main', $hash, 'webhook' ],
 	    'the deployment has the pushed commit');
 	cmp_ok($end->{createdBy}, '>', 0, 'the deployment belongs to the account that created the secret');

@@ -69,13 +69,19 @@ old("never again $_", %back) for 1, 2;
 kept("recent $_", %back) for 1 .. 10;
 kept("recent in live $_", %at) for 1 .. 10;
 kept("recent without environment $_", project_id => $bare) for 1 .. 10;
+old('failed since', %at, status => "'failed'");
 my $scheduled = kept('of a schedule', status => "'failed'");
+my $unscheduled = old('of a deleted schedule', status => "'failed'");
 my %head = (status => "'failed'", commit_hash => 'REPEAT("a", 40)');
 kept('head of a branch', %head, branch => "'main'");
 old('head of another branch', %head, branch => "'old'");
+old('head of another project', %head, branch => "'main'", project_id => $bare);
+old('no head', %head, branch => "'main'", commit_hash => 'REPEAT("b", 40)');
 $db->sql("UPDATE environment SET live_deployment = $now WHERE id = $env{back};"
     . "INSERT INTO schedule (project_id, pipeline_id, name, cron, timezone, variables, active,"
-    . " last_deployment_id) VALUES ($project, $pipeline, 's', '\@yearly', 'UTC', '{}', 0, $scheduled);"
+    . " last_deployment_id, valid) VALUES"
+    . " ($project, $pipeline, 's', '\@yearly', 'UTC', '{}', 0, $scheduled, 1),"
+    . " ($project, $pipeline, 't', '\@yearly', 'UTC', '{}', 0, $unscheduled, 0);"
     . "INSERT INTO push_head (project_id, branch, commit_hash, caught_up)"
     . " VALUES ($project, 'main', '" . 'a' x 40 . "', 0)");
 

@@ -154,10 +154,11 @@ is($out, substr($whole, 7), 'logs --offset begins there');
 my $port = free_port();
 my $lossy = fork // die "fork: $!";
 if (!$lossy) {
+	$SIG{PIPE} = 'IGNORE'; # a client that ended reads no more
 	my $server = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $port, Listen => 50,
 	    ReuseAddr => 1)
 	    or POSIX::_exit(1);
-	my ($http, $n, %posted) = (HTTP::Tiny->new(timeout => 120, verify_SSL => 1,
+	my ($http, $n, %posted) = (HTTP::Tiny->new(timeout => 600, verify_SSL => 1,
 		SSL_options => { SSL_ca_file => $api->cacert }), 0);
 	while (my $client = $server->accept) {
 		local $/ = "\r\n";

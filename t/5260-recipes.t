@@ -28,7 +28,7 @@ sub recipe {
 	my ($name, $like) = @_;
 	my $shell = shift(@recipes) =~ s{https://git\.example\.org/ada/shop}{$repo}r;
 	my ($status, $out, $err) = run_cmd({ cwd => $dir, env => { CURL_CA_BUNDLE => $api->cacert } },
-	    'timeout', '120', 'bash', '-ec', "$prelude\n$shell");
+	    'timeout', '1200', 'bash', '-ec', "$prelude\n$shell");
 	is($status, 0, "$name: the recipe succeeds") or diag($shell, $out, $err);
 	like($out, $like, "$name: the recipe does what its text says") or diag($out);
 	return $out;

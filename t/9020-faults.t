@@ -59,7 +59,7 @@ sub client {
 		my $project = $projects[($n + $round) % @projects];
 		# the same request until it is accepted, and once more
 		my $taken = 0;
-		my $end = time + 120;
+		my $end = time + 1200;
 		while ($taken < 2 && time < $end) {
 			delete $api->{http}; # a new connection
 			my $got = $api->post('/api/deployments',
@@ -101,7 +101,10 @@ my @faults = (
 );
 my $end = time + $seconds;
 my $i = 0;
-while (time < $end || $done{database} < 2) {
+sub responses { return join '', map { slurp(tempdir() . "/client$_") // '' } 1 .. $clients }
+sub acknowledged { return scalar(() = responses() =~ / 201 /g) }
+sub rejected { return responses() =~ / 503 / }
+while (time < $end || $done{database} < 2 || acknowledged() < 21 * 2 || !rejected()) {
 	my ($what, $do) = @{ $faults[$i++ % @faults] };
 	$do->();
 	$done{$what}++;

@@ -67,7 +67,7 @@ for my $order (['runner', 'api', 'nginx', 'database'], ['nginx', 'database', 'ru
 		    '503 application/problem+json',
 		    "start in the order @$order: without the database a request returns 503");
 	}
-	my $began = time;
+	my $began = stopwatch();
 	ok(poll(20, sub { $api->get('/api/health')->{status} == 200 }),
 	    "start in the order @$order: the service is healthy");
 	for my $project (@projects) {
@@ -88,7 +88,7 @@ for my $order (['runner', 'api', 'nginx', 'database'], ['nginx', 'database', 'ru
 	}
 	is($all->show($refused)->{status}, 'canceled',
 	    "start in the order @$order: a canceled deployment stays canceled");
-	cmp_ok(time - $began, '<', deadline(200),
+	cmp_ok($began->(), '<', deadline(200),
 	    "start in the order @$order: no deployment waits for a lease");
 	is($api->post("/api/deployments/$ran[0]/cancel", {})->{status}, 409,
 	    "start in the order @$order: an interrupted deployment cannot be canceled");

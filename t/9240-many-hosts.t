@@ -57,6 +57,14 @@ sub make {
 	return $got->{json};
 }
 
+# Repeats a request that a host cannot serve, as its server rejoins the cluster.
+sub served {
+	my ($request) = @_;
+	my $got;
+	poll(120, sub { return ($got = $request->())->{status} < 500 });
+	return $got;
+}
+
 # The statuses of requests that all hosts get at the same time.
 sub at_once {
 	my ($hosts, $request) = @_;
@@ -68,7 +76,7 @@ sub at_once {
 		if (!$pid) {
 			close $go;
 			<$wait>;
-			syswrite $to, $request->($host)->{status};
+			syswrite $to, served(sub { $request->($host) })->{status};
 			POSIX::_exit(0);
 		}
 		[ $pid, $from ]
@@ -136,7 +144,9 @@ sub run_all {
 	});
 	is_deeply(\@status, [ 200, (412) x (@hosts - 1) ], "$name: one host sets a lock, the others see it");
 	my %first = (projectId => $project[0], pipelineId => $pipeline{ $project[0] });
-	is(join(' ', map { $_->{api}->post('/api/deployments', \%first)->{json}{code} } @hosts),
+	my $tried = sub { my ($on) = @_; return served(sub { $on->{api}->post('/api/deployments',
+	    \%first) }) };
+	is(join(' ', map { $tried->($_)->{json}{code} } @hosts),
 	    join(' ', ('locked') x @hosts), "$name: every host respects the lock");
 	is(anywhere($hosts, 'DELETE', $lock)->{status}, 204, "$name: any host removes it");
 

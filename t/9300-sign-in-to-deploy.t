@@ -21,7 +21,8 @@ note(is_root() ? 'as root: steps run under their own accounts'
 my %failed = (gitea => 'failure', forgejo => 'failure', gitlab => 'failed', github => 'failure');
 
 for my $case (@ARGV ? @ARGV : qw(gitea forgejo gitlab github plain)) {
-	subtest $case => sub { all_of_it($case eq 'plain' ? (gitea => 1) : ($case)) };
+	# the runner waits eight seconds for the Git server to describe a repository
+	within(8, sub { subtest $case => sub { all_of_it($case eq 'plain' ? (gitea => 1) : ($case)) } });
 }
 done_testing;
 

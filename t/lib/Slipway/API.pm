@@ -234,6 +234,17 @@ sub as {
 }
 
 sub get { my ($self, $path, $headers) = @_; return $self->request('GET', $path, undef, $headers) }
+# A GET that is repeated while the Git server is late, as any is on a machine that
+# stands still.
+sub get_in_time {
+	my ($self, @args) = @_;
+	my $got;
+	poll(300, sub {
+		$got = $self->get(@args);
+		return $got->{status} != 504 && $got->{body} !~ /failed to respond several times/;
+	});
+	return $got;
+}
 sub head { my ($self, $path, $headers) = @_; return $self->request('HEAD', $path, undef, $headers) }
 sub delete { my ($self, $path, $headers) = @_; return $self->request('DELETE', $path, undef, $headers) }
 sub post { my ($self, $path, $body, $headers) = @_; return $self->request('POST', $path, $body, $headers) }
@@ -260,7 +271,7 @@ sub request {
 		$head{'content-type'} = 'application/json' if !exists $head{'content-type'};
 	}
 	delete $head{$_} for grep { !defined $head{$_} } keys %head;
-	my $http = ($self->{parent} || $self)->{http} ||= HTTP::Tiny->new(timeout => deadline(60),
+	my $http = ($self->{parent} || $self)->{http} ||= HTTP::Tiny->new(timeout => 600,
 	    max_redirect => 0, keep_alive => 1, verify_SSL => 1,
 	    SSL_options => { SSL_ca_file => $self->cacert });
 	my $got = $http->request($method, $self->url . $path, { headers => \%head, %arg });

@@ -65,7 +65,7 @@ sub start {
 	my $dir = tempdir() . "/browser$n";
 	make_path("$dir/profile");
 	my $self = bless { n => $n, dir => $dir, origin => $opt{origin} // '', port => free_port(),
-		http => HTTP::Tiny->new(timeout => deadline(120), keep_alive => 1), pardoned => [],
+		http => HTTP::Tiny->new(timeout => 600, keep_alive => 1), pardoned => [],
 		media => {} }, $class;
 	$self->_start_driver;
 	$self->_start_session(@flags, "--user-data-dir=$dir/profile",

@@ -44,10 +44,15 @@ sub _template {
 	my @st = lstat $base;
 	die "$base belongs to another account\n" if !-d _ || $st[4] != $> || ($st[2] & 022);
 	my $dir = "$base/$name";
-	return $dir if -e "$dir.done";
+	return $dir if utime undef, undef, "$dir.done";
 	open my $lock, '>', "$base/lock" or die "$base/lock: $!";
 	flock $lock, LOCK_EX or die "$base/lock: $!";
 	return $dir if -e "$dir.done";
+	# those of other builds, which no test has used for two days
+	for my $old (grep { -M > 2 } glob "$base/*.done") {
+		unlink $old;
+		remove_tree($old =~ s/\.done$//r);
+	}
 	remove_tree($dir);
 	$fill->($dir);
 	spew("$dir.done", '');
@@ -203,10 +208,13 @@ sub client {
 	return ($DBI::err || 1, '', $DBI::err ? "ERROR $DBI::err: $DBI::errstr" : $@);
 }
 
-# Runs SQL as the administrator: the rows, columns apart by tabs.
+# Runs SQL as the administrator: the rows, columns apart by tabs.  A node of a cluster
+# that stood still runs nothing (1047, 1180) until it has joined again.
 sub sql {
 	my ($self, $text, $base) = @_;
-	my ($status, $out, $err) = $self->client($text, $base);
+	my ($status, $out, $err);
+	poll(120, sub { ($status, $out, $err) = $self->client($text,
+	    $base); return $status !~ /^(?:1047|1180)$/ });
 	die "sql: $err" if $status != 0;
 	chomp $out;
 	return $out;

@@ -99,7 +99,7 @@ sub _read {
 # byte. `ended` is true if the response was complete.
 sub answer {
 	my ($self, $seconds) = @_;
-	my $end = time + deadline($seconds || 60);
+	my $end = time + ($seconds ? deadline($seconds) : 600);
 	my ($out, $ended) = ('', 0);
 	while (1) {
 		my $head = $self->_read(8, $end);
@@ -121,7 +121,7 @@ sub answer {
 # Sends one request and returns its response.
 sub ask {
 	my ($path, %p) = @_;
-	my $seconds = delete $p{SECONDS} || 60;
+	my $seconds = delete $p{SECONDS};
 	my $c = __PACKAGE__->connect($path) or return undef;
 	$c->send(request(%p)) or return undef;
 	my $got = $c->answer($seconds);

@@ -227,7 +227,7 @@ sub authorize {
 
 sub http {
 	my ($self) = @_;
-	return $self->{http} ||= HTTP::Tiny->new(timeout => deadline(60), max_redirect => 0, verify_SSL => 1,
+	return $self->{http} ||= HTTP::Tiny->new(timeout => 600, max_redirect => 0, verify_SSL => 1,
 		SSL_options => { SSL_ca_file => $self->ca });
 }
 

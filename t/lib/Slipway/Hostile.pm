@@ -154,7 +154,7 @@ sub serve {
 		next if fork;
 		close $listen;
 		# A child that outlives the test ends by itself.
-		alarm 300;
+		alarm 1800;
 		$peer->autoflush(1);
 		my $at = 0;
 		1 while answer($peer, sprintf '%s/%d%03d', $log, $n, ++$at);

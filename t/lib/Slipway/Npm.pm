@@ -36,7 +36,7 @@ sub npm_dir {
 			Test::More::note("npm ci failed in $dir a short while ago");
 			return undef;
 		}
-		my ($status, $out, $err) = run_cmd({ cwd => $dir }, 'timeout', deadline(300), 'npm', 'ci',
+		my ($status, $out, $err) = run_cmd({ cwd => $dir }, 'timeout', 1800, 'npm', 'ci',
 		    qw(--ignore-scripts --no-audit --no-fund --loglevel=error),
 		    qw(--fetch-retries=1 --fetch-timeout=60000));
 		if ($status != 0) {

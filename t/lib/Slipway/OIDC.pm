@@ -66,7 +66,7 @@ sub conf {
 sub authorize {
 	my ($self, $url, $login, %opt) = @_;
 	my (%cookies, $form);
-	my $http = HTTP::Tiny->new(timeout => deadline(60), max_redirect => 0, verify_SSL => 1,
+	my $http = HTTP::Tiny->new(timeout => 600, max_redirect => 0, verify_SSL => 1,
 	    SSL_options => { SSL_ca_file => $self->ca });
 	my $here = $self->url;
 	for (1 .. 20) {

@@ -15,7 +15,7 @@ use IPC::Open2;
 use Slipway::Test;
 use Time::HiRes qw(time);
 
-our $deadline = 60;
+our $deadline = 600;
 
 # Creates the tables that db_probe writes to.
 sub tables {
@@ -48,7 +48,7 @@ sub send {
 	my ($self, $line) = @_;
 	print { $self->{in} } "$line\n";
 	$self->{in}->flush;
-	$self->{sent} = time;
+	$self->{sent} = stopwatch();
 	return $self;
 }
 
@@ -65,7 +65,7 @@ sub receive {
 	}
 	my $line = substr $self->{buffer}, 0, $at + 1, '';
 	chomp $line;
-	$self->{took} = time - $self->{sent};
+	$self->{took} = $self->{sent}->();
 	return $line;
 }
 

@@ -40,7 +40,7 @@ sub python_dir {
 	    [ "$dir/venv/bin/python",
 	    qw(-m pip install --quiet --disable-pip-version-check --no-deps --require-hashes
 		--only-binary :all: --retries 1 --timeout 60 -r), $list ]) {
-		my ($status, $out, $err) = run_cmd({ cwd => $dir, env => \%env }, 'timeout', deadline(300),
+		my ($status, $out, $err) = run_cmd({ cwd => $dir, env => \%env }, 'timeout', 1800,
 		    @$command);
 		next if $status == 0;
 		spew("$dir/.failed", '');

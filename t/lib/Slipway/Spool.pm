@@ -45,7 +45,7 @@ sub spool_make {
 	my $dir = "$root/$id.$epoch";
 	make_path($dir);
 	my %spec = (project => 7, project_name => 'Shop', pipeline_name => 'deploy',
-		timeout => 0, checkout_timeout => 60, grace => 1, cancel_grace => 5,
+		timeout => 0, checkout_timeout => 3600, grace => 1, cancel_grace => 5,
 		log_max => 1 << 20, path => '/usr/local/bin:/usr/bin:/bin',
 		allow_http => 0, allow_local => 1, submodules => 0, %o);
 	my $steps = delete $spec{steps} || [];

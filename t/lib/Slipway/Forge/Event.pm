@@ -158,7 +158,7 @@ sub _gitlab {
 # Sends an event, returns the response and adds it to the deliveries.
 sub deliver {
 	my ($store, $event) = @_;
-	my $http = HTTP::Tiny->new(timeout => 10, max_redirect => 0, verify_SSL => 1,
+	my $http = HTTP::Tiny->new(timeout => 600, max_redirect => 0, verify_SSL => 1,
 		agent => $event->{headers}{'User-Agent'},
 		$event->{ca} ? (SSL_options => { SSL_ca_file => $event->{ca} }) : ());
 	my %headers = %{ $event->{headers} };
