@@ -6,6 +6,7 @@
 
 use strict;
 use warnings;
+use List::Util qw(min);
 use Slipway::API qw(bearer outcome);
 use Slipway::DB;
 use Slipway::Stream;
@@ -282,6 +283,24 @@ my @again = ('/api/deployments', { projectId => $of{third}{projects} }, { %$gues
 is($api->post(@again)->{status}, 403, 'a guest deploys nothing as a viewer');
 $api->put($third, { role => 'deployer' });
 is($api->post(@again)->{status}, 201, 'a guest who is a deployer deploys');
+
+# --- the cost of memberships: only callers whose role they can raise pay for it
+sub executed { return $db->sql("SHOW GLOBAL STATUS LIKE 'Com_stmt_execute'") =~ s/\D//gr }
+sub statements {
+	my (@headers) = @_;
+	my @n;
+	for (1 .. 4) { # a worker may record the last use of a token, once
+		my $before = executed();
+		$api->get("/api/projects/$of{mine}{projects}", @headers);
+		push @n, executed() - $before;
+	}
+	return min @n;
+}
+is(statements(), 2, 'an administrator reads a project with two statements');
+is(statements($user{v}{headers}), 3, 'a viewer reads it with one more: the role as a member');
+$db->sql("UPDATE api_token SET role = 'viewer' WHERE user_id = $user{v}{id}");
+is(statements($user{v}{headers}), 2, 'a token whose role a membership cannot raise needs no more than two');
+$db->sql("UPDATE api_token SET role = 'admin' WHERE user_id = $user{v}{id}");
 
 # --- a guest: streams
 $api->start_live;

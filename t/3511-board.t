@@ -108,4 +108,17 @@ is($many, $few, 'the board of many projects costs no more statements than one of
 is($api->delete("/api/projects/$blog")->{status}, 204, 'a project is deleted');
 is($api->get('/api/board')->{json}{pagination}{total}, 301, 'a deleted project leaves the board');
 
+# --- the cost of a start: all statements are checked against the tables once
+sub prepared { return $db->sql("SHOW GLOBAL STATUS LIKE 'Com_stmt_prepare'") =~ s/\D//gr }
+my $before = prepared();
+my ($status) = run_cmd(program('t/unit/store_check'), $db->conf_file);
+is($status, 0, 'the statements fit the tables');
+my $once = prepared() - $before;
+$before = prepared();
+$api->restart_api;
+is($api->get('/api/board')->{status}, 200, 'the service starts again');
+my $start = prepared() - $before;
+cmp_ok($start, '>=', $once, 'a start checks all statements');
+cmp_ok($start, '<', 1.5 * $once, 'and no worker checks them again');
+
 done_testing;

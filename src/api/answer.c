@@ -12,6 +12,7 @@
 
 /* Up to three URLs, each with a filter of 255 characters of four bytes. */
 #define HEADER_MAX ((size_t)12 * 1024)
+#define HEADER_BRIEF 512 /* most are shorter */
 
 void
 answer_init(struct answer *an)
@@ -50,20 +51,28 @@ void
 answer_header(struct req *rq, const char *name, const char *fmt, ...)
 {
 	struct answer *an = &rq->answer;
-	char value[HEADER_MAX];
+	char brief[HEADER_BRIEF], *value = brief;
 	va_list ap;
 	int len;
 
 	va_start(ap, fmt);
-	len = vsnprintf(value, sizeof(value), fmt, ap);
+	len = vsnprintf(brief, sizeof(brief), fmt, ap);
 	va_end(ap);
-	if (len < 0 || (size_t)len >= sizeof(value) || str_has_control(value) ||
+	if (len >= HEADER_BRIEF && (size_t)len < HEADER_MAX) {
+		value = arena_alloc(rq->a, (size_t)len + 1, 1);
+		va_start(ap, fmt);
+		(void)vsnprintf(value, (size_t)len + 1, fmt, ap);
+		va_end(ap);
+	}
+	if (len < 0 || (size_t)len >= HEADER_MAX || str_has_control(value) ||
 	    an->headers >= REQ_HEADERS) {
 		log_error("%s: header %s left out", rq->request_id, name);
 		return;
 	}
 	an->header[an->headers].name = name;
-	an->header[an->headers].value = arena_strdup(rq->a, value);
+	an->header[an->headers].value = value == brief ?
+	    arena_strdup(rq->a, brief) :
+	    value;
 	an->headers++;
 }
 

@@ -17,7 +17,8 @@ struct tag {
 };
 
 /* The checksum of a tag with that hash of a body. It needs no key: a client that
- * forges a tag harms only itself. */
+ * forges a tag harms only itself. Hosts with other releases accept the tag,
+ * however they make the hash. */
 static void
 checksum_of(const struct etag_key *key, const char *hash,
     char out[CRYPTO_HASH_HEX])
@@ -32,9 +33,9 @@ checksum_of(const struct etag_key *key, const char *hash,
 const char *
 etag_make(struct arena *a, const struct etag_key *key, const struct buf *body)
 {
-	char hash[CRYPTO_HASH_HEX], checksum[CRYPTO_HASH_HEX];
+	char hash[CRYPTO_DIGEST_HEX], checksum[CRYPTO_HASH_HEX];
 
-	crypto_sha256(body->data == NULL ? "" : body->data, body->len, hash);
+	crypto_digest(body->data == NULL ? "" : body->data, body->len, hash);
 	if (key->version == 0)
 		return arena_printf(a, "0-%.*s", HASH_LEN + CHECKSUM_LEN, hash);
 	checksum_of(key, hash, checksum);

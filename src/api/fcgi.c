@@ -389,6 +389,20 @@ stream(struct req *rq)
 	return true;
 }
 
+static void
+headers_put(struct buf *b, const struct answer *an)
+{
+	const struct out_header *h = an->header;
+	size_t i;
+
+	for (i = 0; i < an->headers; i++) {
+		buf_puts(b, h[i].name);
+		buf_puts(b, ": ");
+		buf_puts(b, h[i].value);
+		buf_puts(b, "\r\n");
+	}
+}
+
 /* Writes the response; false if the connection failed. */
 static bool
 answer_write(struct req *rq)
@@ -399,7 +413,6 @@ answer_write(struct req *rq)
 	    strcmp(rq->in[IN_METHOD], "HEAD") == 0;
 	struct buf b;
 	bool ok;
-	size_t i;
 
 	buf_init(&b, (size_t)64 * 1024);
 	buf_printf(&b, "Status: %d %s\r\n", an->status,
@@ -411,9 +424,7 @@ answer_write(struct req *rq)
 		buf_printf(&b, "Content-Length: %lld\r\n",
 		    an->source != NULL ? (long long)an->length :
 					 (long long)an->body.len);
-	for (i = 0; i < an->headers; i++)
-		buf_printf(&b, "%s: %s\r\n", an->header[i].name,
-		    an->header[i].value);
+	headers_put(&b, an);
 	buf_puts(&b, "\r\n");
 	if (!bodiless && !head && an->source == NULL && an->body.len > 0 &&
 	    an->body.len < STREAM_CHUNK / 2) {

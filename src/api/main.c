@@ -95,8 +95,9 @@ database_open(const struct settings *s, struct db **out)
 	return db_open(s, DB_API, out);
 }
 
-/* Exits if the tables do not match; continues if MariaDB is not available. */
-static void
+/* Whether the tables match, so that no worker has to check them again. Exits if
+ * they do not; continues if MariaDB is not available. */
+static bool
 database_try(const struct settings *s)
 {
 	const struct err *e;
@@ -110,6 +111,7 @@ database_try(const struct settings *s)
 		errx(EX_CONFIG, "database: %s", e->msg);
 	if (e != NULL)
 		log_err(e, "database: will connect when needed");
+	return e == NULL;
 }
 
 static void
@@ -165,10 +167,10 @@ main(int argc, char **argv)
 		err(EX_OSERR, "setenv");
 	if ((e = serve_as(settings->api.user)) != NULL)
 		errx(err_kinds[e->code].exit, "%s: %s", server.conf, e->msg);
-	database_try(settings);
+	pool.worker.board = board_open();
+	atomic_store(&pool.worker.board->schema_ok, database_try(settings));
 	template_load(settings);
 	pool.worker.settings = settings;
-	pool.worker.board = board_open();
 	pool.worker.database = database_open;
 	pool.worker.check = store_check;
 	pool.reload = reload;

@@ -140,11 +140,10 @@ struct req {
 	const char *who_text;        /* for the log: username or "-" */
 	struct principal who;        /* user_id 0 if the route needs no
 				      * authentication */
-	enum role role;  /* of `who`, in the project that the request names */
-	enum role reach; /* the highest role of `who` in any project */
-	int64_t member;  /* a guest, whose lists show only what belongs to the
-			  * projects of which it is a member; 0 = all */
-	bool is_scoped;  /* the role is final (scope.h) */
+	enum role role; /* of `who`, in the project that the request names */
+	int64_t member; /* a guest, whose lists show only what belongs to the
+			 * projects of which it is a member; 0 = all */
+	bool is_scoped; /* the role is final (scope.h) */
 	int64_t id[REQ_IDS];             /* {id}… in the path, in order */
 	const char *slug[REQ_IDS];       /* the same as text */
 	struct uri_pair pair[URI_PAIRS]; /* the query as sent */

@@ -105,6 +105,29 @@ role_capped(const struct req *rq, enum role role)
 	return cap == ROLE_NONE || role < cap ? role : cap;
 }
 
+/* Whether the caller can have a higher role as a member. For most callers the
+ * answer is no, and no statement is needed. */
+static bool
+may_rise(const struct req *rq)
+{
+	return rq->role < role_capped(rq, ROLE_ADMIN);
+}
+
+const struct err *
+scope_reach(struct req *rq, enum role *out)
+{
+	const struct err *e;
+	enum role highest;
+
+	*out = rq->role;
+	if (!may_rise(rq))
+		return NULL;
+	e = member_highest(rq->db, rq->a, rq->who.user_id, &highest);
+	if (e == NULL)
+		*out = role_higher(rq->role, role_capped(rq, highest));
+	return e;
+}
+
 static const struct err *
 role_require(struct req *rq)
 {
@@ -135,7 +158,7 @@ object_enter(struct req *rq, enum member_of of, int64_t *id)
 	const struct err *e;
 	enum role role;
 
-	if (!is_guest && rq->role >= rq->reach)
+	if (!is_guest && !may_rise(rq))
 		return role_require(rq);
 	if ((e = member_role(rq->db, rq->a, of, *id, rq->who.user_id, &role)) !=
 	    NULL)
@@ -150,16 +173,19 @@ const struct err *
 scope_path(struct req *rq)
 {
 	const struct kind *k = path_kind(rq->route);
+	const struct err *e;
+	enum role reach = rq->role;
 
-	rq->reach = role_higher(rq->role,
-	    role_capped(rq, role_of(rq->who.member)));
 	rq->member = rq->role == ROLE_GUEST ? rq->who.user_id : 0;
 	if (k != NULL)
 		return object_enter(rq, k->of, &rq->id[0]);
-	if (named_kind(rq->route) != NULL &&
-	    (rq->role == ROLE_GUEST || rq->reach >= rq->route->role))
+	if (named_kind(rq->route) == NULL)
+		return role_require(rq);
+	if (rq->role == ROLE_GUEST)
 		return NULL; /* decided when the project is known */
-	return role_require(rq);
+	if (rq->role < rq->route->role && (e = scope_reach(rq, &reach)) != NULL)
+		return e;
+	return reach >= rq->route->role ? NULL : role_require(rq);
 }
 
 const struct err *

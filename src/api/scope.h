@@ -19,10 +19,13 @@ bool scope_is_of_project(const struct route *);
 
 /* Each of these checks the role as soon as the request shows which one applies:
  * after authentication, with the query, with the body, and at the end without a
- * project. Sets rq->role, rq->reach and rq->member. ERR_FORBIDDEN. */
+ * project. Sets rq->role and rq->member. ERR_FORBIDDEN. */
 MUSTCHECK const struct err *scope_path(struct req *);
 MUSTCHECK const struct err *scope_query(struct req *);
 MUSTCHECK const struct err *scope_body(struct req *);
 MUSTCHECK const struct err *scope_rest(struct req *);
+
+/* The highest role that the caller has in any project. */
+MUSTCHECK const struct err *scope_reach(struct req *, enum role *out);
 
 #endif

@@ -5,9 +5,11 @@
 #include "api/auth.h"
 #include "api/login.h"
 #include "api/resources.h"
+#include "api/scope.h"
 #include "core/str.h"
 #include "crypto/crypto.h"
 #include "store/identity.h"
+#include "store/member.h"
 #include "store/session.h"
 #include "store/user.h"
 
@@ -27,10 +29,14 @@ api_token_list(struct req *rq)
 
 /* The highest role that a token of the caller can have. The tokens of a guest
  * have one for the projects of which the guest is or will be a member. */
-static enum role
-role_most(const struct req *rq)
+static const struct err *
+role_most(struct req *rq, enum role *out)
 {
-	return rq->reach > ROLE_VIEWER ? rq->reach : ROLE_VIEWER;
+	const struct err *e = scope_reach(rq, out);
+
+	if (*out < ROLE_VIEWER)
+		*out = ROLE_VIEWER;
+	return e;
 }
 
 /* A token cannot have a higher role or live longer than the credential that
@@ -39,12 +45,16 @@ static const struct err *
 api_token_judge(struct req *rq, const void *item)
 {
 	const struct api_token *t = item;
+	const struct err *e;
+	enum role most;
 
-	if (role_of(t->role) > role_most(rq))
+	if ((e = role_most(rq, &most)) != NULL)
+		return e;
+	if (role_of(t->role) > most)
 		faults_add(&rq->faults, "/role",
 		    "must not be above your own role, which is "
 		    "%s",
-		    role_name(role_most(rq)));
+		    role_name(most));
 	if (t->expires_at.ms != 0 && t->expires_at.ms <= time_now_ms())
 		faults_add(&rq->faults, "/expiresAt", "must be in the future");
 	if (rq->who.expires_at.ms != 0 &&
@@ -83,11 +93,12 @@ api_token_create(struct req *rq)
 	char token[CRYPTO_TOKEN_MAX], hash[CRYPTO_HASH_HEX];
 	struct making m = { .rq = rq, .sent = &t, .made = &made };
 	const struct err *e;
+	enum role most;
 
-	if ((e = req_judge(rq)) != NULL)
+	if ((e = req_judge(rq)) != NULL || (e = role_most(rq, &most)) != NULL)
 		return e;
 	if (t.role == NULL)
-		t.role = role_name(role_most(rq));
+		t.role = role_name(most);
 	if (t.expires_at.ms == 0)
 		t.expires_at = rq->who.expires_at;
 	crypto_token("slw_", token);
@@ -121,15 +132,18 @@ static const struct err *
 removal_allowed(struct req *rq, const struct api_token *t)
 {
 	const struct err *e;
+	enum role reach, highest;
 	struct user u;
 
-	if (rq->who.token_id == 0 || rq->who.token_id == t->id ||
-	    role_of(t->role) <= rq->reach)
+	if (rq->who.token_id == 0 || rq->who.token_id == t->id)
 		return NULL;
-	if ((e = user_by_id(rq->db, rq->a, rq->who.user_id, &u)) != NULL)
+	if ((e = scope_reach(rq, &reach)) != NULL || role_of(t->role) <= reach)
 		return e;
-	if (role_of(u.role) <= rq->reach &&
-	    role_of(rq->who.member) <= rq->reach)
+	if ((e = user_by_id(rq->db, rq->a, rq->who.user_id, &u)) != NULL ||
+	    (e = member_highest(rq->db, rq->a, rq->who.user_id, &highest)) !=
+		NULL)
+		return e;
+	if (role_of(u.role) <= reach && highest <= reach)
 		return NULL;
 	return err_public(ERR_FORBIDDEN,
 	    "A token cannot delete a token with a higher role. Sign in, or use "

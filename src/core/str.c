@@ -186,14 +186,23 @@ is_unseen(uint32_t code)
 	return is_among(unseen, sizeof(unseen) / sizeof(unseen[0]), code);
 }
 
+/* Nearly all text is this alone. */
+static bool
+is_printable_ascii(char c)
+{
+	return c >= ' ' && c <= '~';
+}
+
 bool
 str_has_control(const char *s)
 {
 	size_t len;
 
-	for (; *s != '\0'; s += len)
-		if (is_control(code_at(s, &len)))
+	for (; *s != '\0'; s += len) {
+		len = 1;
+		if (!is_printable_ascii(*s) && is_control(code_at(s, &len)))
 			return true;
+	}
 	return false;
 }
 

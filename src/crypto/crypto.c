@@ -12,6 +12,8 @@ _Static_assert(CRYPTO_HASH_HEX == 2 * crypto_hash_sha256_BYTES + 1,
     "a hash in hex");
 _Static_assert(CRYPTO_HASH_HEX == 2 * crypto_auth_hmacsha256_BYTES + 1,
     "a MAC in hex");
+_Static_assert(CRYPTO_DIGEST_HEX == 2 * crypto_generichash_BYTES_MIN + 1,
+    "a digest in hex");
 
 const struct err *
 crypto_init(void)
@@ -28,6 +30,15 @@ crypto_sha256(const void *data, size_t len, char out[CRYPTO_HASH_HEX])
 
 	(void)crypto_hash_sha256(hash, data, len);
 	(void)sodium_bin2hex(out, CRYPTO_HASH_HEX, hash, sizeof(hash));
+}
+
+void
+crypto_digest(const void *data, size_t len, char out[CRYPTO_DIGEST_HEX])
+{
+	unsigned char digest[crypto_generichash_BYTES_MIN];
+
+	(void)crypto_generichash(digest, sizeof(digest), data, len, NULL, 0);
+	(void)sodium_bin2hex(out, CRYPTO_DIGEST_HEX, digest, sizeof(digest));
 }
 
 void

@@ -11,13 +11,17 @@
 #include "core/arena.h"
 #include "core/field.h"
 
-#define CRYPTO_HASH_HEX 65  /* SHA-256 in lower-case hex with its NUL */
-#define CRYPTO_TOKEN_MAX 64 /* a token with its NUL */
+#define CRYPTO_HASH_HEX 65   /* SHA-256 in lower-case hex with its NUL */
+#define CRYPTO_DIGEST_HEX 33 /* the same of a digest */
+#define CRYPTO_TOKEN_MAX 64  /* a token with its NUL */
 
 /* Call once, in main. */
 MUSTCHECK const struct err *crypto_init(void);
 
 void crypto_sha256(const void *data, size_t len, char out[CRYPTO_HASH_HEX]);
+/* BLAKE2b with 128 bits, which takes a third of the time.  Not for what is
+ * stored or sent to others, who expect SHA-256. */
+void crypto_digest(const void *data, size_t len, char out[CRYPTO_DIGEST_HEX]);
 /* Returns the prefix followed by 256 random bits in base64url without
  * padding. */
 void crypto_token(const char *prefix, char out[CRYPTO_TOKEN_MAX]);

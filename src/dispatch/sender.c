@@ -13,7 +13,7 @@
 #include "dispatch/context.h"
 
 #define LOOK_MS 5000 /* between looks at the table */
-#define MORE_MS 250  /* the same, while a child sends and more may be due */
+#define MORE_MS 250  /* the same, while something may be due */
 #define PAUSE_MIN 1000
 #define PAUSE_MAX 60000
 #define DELAY_MAX 3600 /* seconds */
@@ -83,6 +83,8 @@ sender_work(const struct sender_kind *kind, struct sender *s,
 
 	if (now < sender_next(kind, s, d))
 		return;
+	s->is_asked = false;
+	s->looked = now;
 	s->at = now + LOOK_MS;
 	if (!database_done(&d->database, kind->due(d->db, LOOK_MS, &ms),
 		kind->what))
@@ -99,8 +101,11 @@ sender_events(struct sender *s, unsigned events)
 {
 	if ((events & EVENT_RELOAD) != 0)
 		s->pause = s->at = 0;
-	if ((events & (EVENT_STATUS | EVENT_WAKE)) != 0 && s->pause == 0)
-		s->at = 0;
+	if ((events & (EVENT_STATUS | EVENT_WAKE)) == 0 || s->pause != 0)
+		return;
+	s->is_asked = true;
+	if (s->at > s->looked + MORE_MS)
+		s->at = s->looked + MORE_MS;
 }
 
 void
@@ -118,7 +123,11 @@ bool
 sender_is_idle(const struct sender_kind *kind, const struct sender *s,
     const struct dispatch *d, int64_t now)
 {
-	return !is_busy(s) && sender_next(kind, s, d) > now;
+	const int64_t next = sender_next(kind, s, d);
+
+	if (is_busy(s) || (s->is_asked && next != INT64_MAX))
+		return false;
+	return next > now;
 }
 
 int64_t

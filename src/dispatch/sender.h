@@ -47,15 +47,18 @@ struct sender_kind {
 struct sender {
 	pid_t child[SENDER_CHILDREN]; /* 0 = none */
 	int64_t at;
+	int64_t looked; /* when it last read whether anything is due */
 	int64_t pause;
+	bool is_asked; /* something may have become due since */
 };
 
 int64_t sender_next(const struct sender_kind *, const struct sender *,
     const struct dispatch *);
 void sender_work(const struct sender_kind *, struct sender *, struct dispatch *,
     int64_t now);
-/* Something new may be due.  That does not shorten the pause for a receiver
- * that cannot be reached; new settings do. */
+/* Something new may be due: it looks at once, but not several times in a quarter
+ * of a second, as each deployment announces this three times.  That does not
+ * shorten the pause for a receiver that cannot be reached; new settings do. */
 void sender_events(struct sender *, unsigned events);
 void sender_child(struct sender *, pid_t, int status);
 bool sender_is_idle(const struct sender_kind *, const struct sender *,

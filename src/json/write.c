@@ -49,25 +49,40 @@ json_name(struct arena *a, const struct field *f)
 	return f->outside != NULL ? f->outside : str_camel(a, f->name);
 }
 
+/* Writes the name in quotes to `out`; returns its length. */
+static size_t
+name_make(const struct field *f, char out[NAME_MAX_LEN + 2])
+{
+	const char *own = f->outside != NULL ? f->outside : f->name;
+	size_t len = 0;
+
+	out[len++] = '"';
+	while (*own != '\0') {
+		assert(len <= NAME_MAX_LEN);
+		out[len++] = f->outside != NULL ? *own++ : camel_next(&own);
+	}
+	out[len++] = '"';
+	return len;
+}
+
 void
 json_name_write(struct buf *b, const struct field *f)
 {
-	const char *own = f->name;
 	char text[NAME_MAX_LEN + 2];
-	size_t len = 0;
 
-	if (f->outside != NULL) {
-		buf_putc(b, '"');
-		buf_puts(b, f->outside);
-		buf_putc(b, '"');
-		return;
-	}
-	text[len++] = '"';
-	while (*own != '\0') {
-		assert(len <= NAME_MAX_LEN);
-		text[len++] = camel_next(&own);
-	}
-	text[len++] = '"';
+	buf_add(b, text, name_make(f, text));
+}
+
+/* Begins a member of an object: `before`, the name and a colon. */
+static void
+member_begin(struct buf *b, char before, const struct field *f)
+{
+	char text[NAME_MAX_LEN + 4];
+	size_t len;
+
+	text[0] = before;
+	len = 1 + name_make(f, text + 1);
+	text[len++] = ':';
 	buf_add(b, text, len);
 }
 
@@ -255,10 +270,8 @@ object_write(struct buf *b, const struct shape *shape, const void *item,
 	for (f = shape->fields; f->name != NULL; f++) {
 		if (!is_wanted(f, field_of(item, f), choice))
 			continue;
-		buf_putc(b, before);
+		member_begin(b, before, f);
 		before = ',';
-		json_name_write(b, f);
-		buf_putc(b, ':');
 		value_write(b, f, field_of(item, f), choice);
 	}
 	buf_puts(b, before == '{' ? "{}" : "}");

@@ -86,11 +86,10 @@ static const struct stmt claim = {
 	.args = claim_args,
 };
 static const struct field principal_row[] = { P(user_id), P(username), P(role),
-	P(member), FIELD_END };
+	FIELD_END };
 static const struct stmt by_name = {
 	.name = "principal_by_name",
-	.sql = "SELECT u.id AS user_id, u.username, u.role, " USER_MEMBER
-	       " AS member FROM user u"
+	.sql = "SELECT id AS user_id, username, role FROM user"
 	       " WHERE live_username = ? AND status = 'active'",
 	.args = login_args,
 	.row = principal_row,

@@ -103,7 +103,8 @@ static const struct stmt projects = {
 static const struct field highest_row[] = { M(role, 0), FIELD_END };
 static const struct stmt highest = {
 	.name = "member_highest",
-	.sql = "SELECT " USER_MEMBER " AS role FROM user u WHERE u.id = ?",
+	.sql = "SELECT role FROM member WHERE user_id = ?"
+	       " ORDER BY role DESC LIMIT 1",
 	.args = user_args,
 	.row = highest_row,
 	.rowsize = sizeof(struct member),
@@ -211,9 +212,11 @@ member_highest(struct db *db, struct arena *a, int64_t user_id, enum role *out)
 	const struct err *e;
 
 	*out = ROLE_NONE;
-	if ((e = db_row(db, a, &highest, &args, &found)) == NULL)
-		*out = role_of(found.role);
-	return e;
+	e = db_row(db, a, &highest, &args, &found);
+	if (e != NULL)
+		return e->code == ERR_NOTFOUND ? NULL : e;
+	*out = role_of(found.role);
+	return NULL;
 }
 
 const struct err *

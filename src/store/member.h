@@ -39,7 +39,8 @@ enum member_of {
 MUSTCHECK const struct err *member_role(struct db *, struct arena *,
     enum member_of, int64_t id, int64_t user_id, enum role *out);
 
-/* The highest role that the user has as a member of any project. */
+/* The highest role that the user has as a member of any project; ROLE_NONE if
+ * there is none. */
 MUSTCHECK const struct err *member_highest(struct db *, struct arena *,
     int64_t user_id, enum role *out);
 /* Lists what the user is a member of; only project_id is set. */

@@ -99,15 +99,14 @@ static const struct stmt delete_of = {
 #define P(m) FIELD(struct principal, m, 0)
 static const struct field find_args[] = { A(hash), A(idle), A(max), FIELD_END };
 static const struct field principal_row[] = { P(user_id), P(username), P(role),
-	P(cap), P(member), P(session_id), P(last_used_at), P(token_id),
-	P(expires_at), FIELD_END };
+	P(cap), P(session_id), P(last_used_at), P(token_id), P(expires_at),
+	FIELD_END };
 /* The maximum lifetime is checked again: the setting may have been reduced. */
 static const struct stmt by_hash = {
 	.name = "principal_by_session",
 	.sql = "SELECT u.id AS user_id, u.username,"
 	       " IF(t.role + 0 < u.role + 0, t.role, u.role) AS role,"
-	       " t.role AS cap, " USER_MEMBER " AS member,"
-	       " s.id AS session_id, s.last_used_at,"
+	       " t.role AS cap, s.id AS session_id, s.last_used_at,"
 	       " COALESCE(s.token_id, 0) AS token_id, t.expires_at"
 	       " FROM session s JOIN user u ON u.id = s.user_id"
 	       " LEFT JOIN api_token t ON t.id = s.token_id"

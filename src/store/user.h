@@ -52,8 +52,6 @@ struct principal {
 	int64_t user_id;
 	const char *username;
 	const char *role;   /* the lower role of user and token */
-	const char *member; /* the highest role as a member of a project; NULL
-			     * = none */
 	const char *cap;    /* the token's role; NULL = none */
 	int64_t token_id;   /* the token, or that which started the session; 0 =
 			     * none */
@@ -62,11 +60,6 @@ struct principal {
 	struct when last_used_at;
 	struct when expires_at; /* of the token */
 };
-
-/* SQL: the highest role of the user `u` as a member. */
-#define USER_MEMBER                                                            \
-	"(SELECT m.role FROM member m WHERE m.user_id = u.id"                  \
-	" ORDER BY m.role DESC LIMIT 1)"
 
 struct user_filter {
 	const char *keyword; /* substring of username, name or email; NULL =

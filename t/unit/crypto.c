@@ -45,13 +45,16 @@ hashes(void)
 		    "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b9"
 		    "64ec3843" },
 	};
-	char hex[CRYPTO_HASH_HEX];
+	char hex[CRYPTO_HASH_HEX], digest[CRYPTO_DIGEST_HEX];
 	size_t i;
 
 	for (i = 0; i < sizeof(sums) / sizeof(sums[0]); i++) {
 		crypto_sha256(sums[i].text, strlen(sums[i].text), hex);
 		is_str(hex, sums[i].hash, "SHA-256 of a known text");
 	}
+	crypto_digest("abc", 3, digest);
+	is_str(digest, "cf4ab791c62b8d2b2109c90275287816",
+	    "BLAKE2b with 128 bits of a known text");
 	for (i = 0; i < sizeof(macs) / sizeof(macs[0]); i++) {
 		crypto_hmac(macs[i].key, strlen(macs[i].key), macs[i].text,
 		    strlen(macs[i].text), hex);
