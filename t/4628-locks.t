@@ -106,6 +106,19 @@ is(unlock("projects/$project"), 204, 'the lock is removed');
 is($all->wait($_)->{status}, 'success', 'what waited is deployed') for $other, $new;
 is(outcome(post()), '201', 'users can start deployments again');
 
+# --- a lock that is set after a runner chose the deployment
+$maintainer->put($lock, { reason => 'first' });
+my $chosen = pushed('main');
+my $holder = $db->hold("SELECT id FROM deployment WHERE id = $chosen FOR UPDATE");
+is(unlock("projects/$project"), 204, 'the lock is removed');
+ok(poll(60, sub { $db->waiting > 0 }), 'a runner is about to claim what waited');
+is($maintainer->put($lock, { reason => 'second' })->{status}, 200, 'the project is locked before it does');
+$db->let_go($holder);
+is($all->wait($all->post(projectId => $free))->{status}, 'success', 'the runner works');
+is($all->show($chosen)->{status}, 'pending', 'but has not claimed what is locked');
+is(unlock("projects/$project"), 204, 'the lock is removed again');
+is($all->wait($chosen)->{status}, 'success', 'then the deployment runs');
+
 # --- a long reason
 $maintainer->put($lock, { reason => "\x{20ac}" x 150 });
 $got = post();

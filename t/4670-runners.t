@@ -59,6 +59,16 @@ my $id = post();
 is($all->wait($id)->{runner}, 'runner-2', 'the runner with the label runs the deployment');
 is_deeply(health()->{json}{runners}, { online => 2, total => 2 }, 'both runners are counted');
 
+# --- an environment that is bound after a runner chose the deployment
+bind_to($env, 'nowhere');
+$id = post();
+my $holder = $db->hold("SELECT id FROM deployment WHERE id = $id FOR UPDATE");
+bind_to($env, 'rack7');
+ok(poll(60, sub { $db->waiting > 0 }), 'the first runner is about to claim a deployment');
+bind_to($env, 'rack8');
+$db->let_go($holder);
+is($all->wait($id)->{runner}, 'runner-2', 'the runner to which the environment is bound now runs it');
+
 # --- a runner that does not exist
 for my $to ('rack9', 'RACK7', 'rack', 'rack7, eu', '"rack7"', 'e\\u0075', '*') {
 	bind_to($env, $to);

@@ -369,6 +369,7 @@ take(struct db *db, struct taking *t, size_t i)
 		.to = STATE_RUNNING,
 		.owner = t->by->owner,
 		.runner = t->by->runner,
+		.labels = t->by->labels,
 		.lease = t->by->lease };
 	const struct err *e;
 	int64_t n;
@@ -465,11 +466,12 @@ claim_next(struct db *db, struct arena *a, const struct claimer *by, size_t max,
 	*out = (struct claimed){ .is_all = false };
 	if (max > CLAIM_MAX)
 		max = CLAIM_MAX;
-	if ((e = db_row(db, a, &look, NULL, &t.outlook)) != NULL)
-		return e;
-	if (!t.outlook.some)
-		return err_new(ERR_NOTFOUND, "nothing is pending");
 	for (round = 0; round < ROUNDS; round++) {
+		/* every time: a lock may be why the round before failed */
+		if ((e = db_row(db, a, &look, NULL, &t.outlook)) != NULL)
+			return e;
+		if (!t.outlook.some)
+			return err_new(ERR_NOTFOUND, "nothing is pending");
 		if ((e = choose(db, a, &t, round, max)) != NULL)
 			return e;
 		if (t.n == 0)

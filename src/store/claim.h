@@ -76,10 +76,11 @@ struct claimed {
 
 /* Claims up to `max` pending deployments in one transaction: of each project
  * that is idle the oldest rollback, else the oldest deployment, that does not
- * wait for approval or for a runner that is offline, and is not to be avoided;
- * the oldest of all first. ERR_NOTFOUND if there are none. After any other
- * error, deployments may be held without the caller's knowledge: queue_held
- * finds them, and queue_release puts them back. */
+ * wait for approval, for the end of a lock or for a runner that is offline, and
+ * is not to be avoided; the oldest of all first. A lock counts if it is
+ * committed before the claim, not before the choice. ERR_NOTFOUND if there are
+ * none. After any other error, deployments may be held without the caller's
+ * knowledge: queue_held finds them, and queue_release puts them back. */
 MUSTCHECK const struct err *claim_next(struct db *, struct arena *,
     const struct claimer *, size_t max, struct claimed *out);
 

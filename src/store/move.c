@@ -3,8 +3,10 @@
 
 #include "store/audit.h"
 #include "store/environment.h"
+#include "store/lock.h"
 #include "store/notice.h"
 #include "store/report.h"
+#include "store/runner.h"
 #include "store/store.h"
 #include "store/total.h"
 
@@ -21,6 +23,7 @@ struct move_args {
 	const char *detail;
 	const char *owner;
 	const char *runner;
+	const char *labels;
 	int64_t lease;
 	struct maybe log_size;
 	struct when finished_at;
@@ -30,13 +33,20 @@ struct move_args {
 #define A(m) FIELD(struct move_args, m, 0, .doc = NULL)
 
 static const struct field take_args[] = { A(status), A(owner), A(runner),
-	A(lease), A(id), A(epoch), A(from), FIELD_END };
+	A(lease), A(id), A(epoch), A(from), A(runner), A(labels), FIELD_END };
+/* Since the runner chose the deployment, a lock may have been set, or the
+ * environment bound to another runner. */
 static const struct stmt take = {
 	.name = "move_take",
-	.sql = "UPDATE deployment SET status = ?, epoch = epoch + 1, owner = ?,"
-	       " runner = ?, lease_until = NOW(3) + INTERVAL ? SECOND,"
-	       " started_at = NOW(3)"
-	       " WHERE id = ? AND epoch = ? AND status = ?",
+	.sql = "UPDATE deployment d SET d.status = ?, d.epoch = d.epoch + 1,"
+	       " d.owner = ?, d.runner = ?,"
+	       " d.lease_until = NOW(3) + INTERVAL ? SECOND,"
+	       " d.started_at = NOW(3)"
+	       " WHERE d.id = ? AND d.epoch = ? AND d.status = ?"
+	       " AND (d.turn = 0 OR NOT " LOCK_APPLIES ")"
+	       " AND NOT EXISTS (SELECT 1 FROM environment e"
+	       " WHERE e.id = d.environment_id AND NOT " RUNNER_FITS("?",
+		   "?") ")",
 	.args = take_args,
 };
 static const struct field release_args[] = { A(status), A(id), A(epoch),
@@ -287,6 +297,7 @@ move_deployment(struct db *db, const struct move *m, int64_t *out)
 		.detail = m->detail,
 		.owner = m->owner,
 		.runner = m->runner,
+		.labels = m->labels,
 		.lease = m->lease,
 		.log_size = m->log_size,
 		.finished_at = m->finished_at,

@@ -27,7 +27,8 @@ struct move {
 	/* pending -> running */
 	const char *owner;
 	const char *runner;
-	int64_t lease; /* seconds */
+	const char *labels; /* of the runner, a JSON array */
+	int64_t lease;      /* seconds */
 	/* running -> final */
 	struct maybe log_size;   /* not set = size of the stored log */
 	struct when finished_at; /* none = now */
@@ -49,8 +50,10 @@ struct move_step {
 	struct maybe log_length;
 };
 
-/* Moves deployments; `out` is their number, 0 if the row did not match. Call it
- * inside a transaction, except for pending -> running, which is one statement.
+/* Moves deployments; `out` is their number, 0 if the row did not match. A lock,
+ * or an environment that is bound to another runner, keeps a deployment from
+ * starting. Call it inside a transaction, except for pending -> running, which
+ * is one statement.
  * When a deployment ends, its pending steps become skipped and its running
  * steps `interrupted` (`canceled` if the deployment is). */
 MUSTCHECK const struct err *move_deployment(struct db *, const struct move *,
