@@ -145,6 +145,61 @@ is(outcome(retry('deployer', $tame)), '201',
 is(outcome(retry('deployer', $webhook)), '201',
     'the deployment of a push can be retried whatever its recorded role');
 
+# --- secrets of the environment, which cannot be read and so are compared as they are stored
+my ($open) = project(extraEnv => 'deployers');
+sub secrets {
+	my ($value, @keys) = @_;
+	return [ map { { key => $_, value => $value, secret => JSON::PP::true } } @keys ];
+}
+my $env = $api->make('/api/environments',
+    { projectId => $open, name => 'production', variables => secrets('first', 'KEY', 'PIN') });
+sub sealed_in {
+	my ($table, $column, $id, $key) = @_;
+	return $db->sql("SELECT JSON_VALUE($column, '\$.$key') FROM $table WHERE id = $id");
+}
+sub is_sealed {
+	my ($id, $key, $like, $name) = @_;
+	my ($got, $want) = (sealed_in('deployment', 'secret_vars', $id, $key), $like->($key));
+	ok(length $want > 50 && $got eq $want, $name);
+	is($api->get("/api/deployments/$id")->{json}{envVars}{$key}, undef, "$name: it is not shown");
+	return;
+}
+my $of_env = sub { return sealed_in('environment', 'secret_values', $env->{id}, $_[0]) };
+my $own = deploy('deployer', $open, { KEY => 'own', LATER => 'plain', TARGET => 'x' })->{json}{id};
+my $of_own = sub { return sealed_in('deployment', 'secret_vars', $own, $_[0]) };
+isnt($of_own->('KEY'), $of_env->('KEY'), 'a deployer replaces a secret of the environment');
+is_sealed($own, 'PIN', $of_env, 'a deployment gets a copy of the secret that it does not replace');
+is_sealed(retry('deployer', $own)->{json}{id}, 'KEY', $of_own,
+    'while a deployer may set the variable, a retry repeats the replaced secret');
+my $inherits = deploy('deployer', $open, { TARGET => 'x' })->{json}{id};
+is(outcome($api->put("/api/projects/$open", { extraEnv => 'maintainers' })), '200',
+    'from now on only maintainers may set it');
+is(outcome(retry('deployer', $own)), '403', 'a deployer cannot repeat a plain variable outside the presets');
+is(outcome($api->put("/api/environments/$env->{id}",
+    { variables => secrets('changed', 'KEY', 'LATER', 'PIN') })), '200',
+    'the variable becomes a secret of the environment, and the others change');
+for my $by ('retry', 'rollback') {
+	my $again = sub {
+		my ($role, $id) = @_;
+		return retry($role, $id) if $by eq 'retry';
+		$db->sql("UPDATE deployment SET status = 'canceled' WHERE status = 'pending';"
+		    . "UPDATE deployment SET status = 'success' WHERE id = $id");
+		return $as{$role}->post("/api/environments/$env->{id}/rollback", { deploymentId => $id });
+	};
+	my $got = $again->('deployer', $own);
+	is(outcome($got), '201', "a $by by a deployer needs no value that is secret now");
+	is_sealed($got->{json}{id}, $_, $of_env, "a $by by a deployer has the secret $_ of the environment")
+	    for 'KEY', 'LATER', 'PIN';
+	is($got->{json}{envVars}{TARGET}, 'x', "a $by by a deployer repeats variables of presets");
+	$got = $again->('deployer', $got->{json}{id});
+	is_sealed($got->{json}{id}, 'KEY', $of_env, "a $by of such a copy has it, too");
+	is_sealed($again->('deployer', $inherits)->{json}{id}, 'KEY', $of_env,
+	    "a $by by a deployer has a secret as it was changed");
+	is_sealed($again->('maintainer', $own)->{json}{id}, 'KEY', $of_own,
+	    "a $by by a maintainer repeats the replaced secret");
+}
+$api->delete("/api/environments/$env->{id}");
+
 # --- idempotency keys
 my ($once) = project();
 my $key = { 'Idempotency-Key' => 'one' };

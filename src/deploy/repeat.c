@@ -12,9 +12,11 @@
 
 /* A retry repeats what was accepted before. So a deployer may repeat the
  * variables that a maintainer set, but not those that a deployer set while the
- * project's rules, or an older version, allowed it. */
+ * project's rules, or an older version, allowed it. Where the name is a secret
+ * of the environment now, the deployment gets that secret; then it has
+ * secret_vars. */
 static const struct err *
-variables_check(struct deploy *deploy, const struct deployment *d,
+variables_check(struct deploy *deploy, struct deployment *d,
     const struct list *base, enum role role)
 {
 	const char *const maintainer = variables_role(ROLE_MAINTAINER);
@@ -29,7 +31,7 @@ variables_check(struct deploy *deploy, const struct deployment *d,
 		return NULL;
 	e = project_by_id(deploy->db, deploy->a, d->project_id, &p);
 	if (e == NULL)
-		e = variables_repeat(deploy, &p, base, d->env_vars, &fault);
+		e = variables_repeat(deploy, &p, base, d, &fault);
 	if (e != NULL || fault == NULL)
 		return e;
 	return err_public(ERR_FORBIDDEN,
@@ -79,6 +81,17 @@ copy_insert(struct deploy *deploy,
 		return e;
 	waiting_begin(deploy->a, &queue, out);
 	return NULL;
+}
+
+/* Inserts a copy with the variables of the original, or with its own. */
+static const struct err *
+copy_repeat(struct deploy *deploy, const struct deployment *d,
+    struct deployment *out)
+{
+	return copy_insert(deploy,
+	    d->secret_vars.s != NULL ? deployment_repeat_with :
+				       deployment_repeat,
+	    d, out);
 }
 
 static const char *
@@ -156,7 +169,7 @@ repeat_retry(struct deploy *deploy, int64_t id, const struct repeat_by *by,
 		NULL)
 		return e;
 	copy_begin(&d, "retry", by);
-	return copy_insert(deploy, deployment_repeat, &d, out);
+	return copy_repeat(deploy, &d, out);
 }
 
 /* Inserts a rollback that repeats the deployment. */
@@ -175,7 +188,7 @@ rollback_insert(struct deploy *deploy, struct deployment *d,
 	copy_begin(d, DEPLOYMENT_ROLLBACK, by);
 	d->approval = NULL;
 	d->rollback_reason = reason;
-	return copy_insert(deploy, deployment_repeat, d, out);
+	return copy_repeat(deploy, d, out);
 }
 
 /* Locks the environment and its project, and reads what a rollback can
@@ -246,8 +259,10 @@ repeat_rollback(struct deploy *deploy, int64_t environment_id,
 	if ((e = rollback_source(deploy, id, &env, &d)) != NULL)
 		return e;
 	/* its copy repeats the same, and may be newer than what it repeats */
-	if (str_eq(d.trigger, DEPLOYMENT_ROLLBACK))
-		d.id = d.retry_of.n;
+	if (str_eq(d.trigger, DEPLOYMENT_ROLLBACK) &&
+	    (e = deployment_by_id(deploy->db, deploy->a, d.retry_of.n, &d)) !=
+		NULL)
+		return e;
 	return rollback_insert(deploy, &d, &env, sent->reason, by, out);
 }
 
@@ -359,5 +374,5 @@ repeat_promotion(struct deploy *deploy, int64_t id,
 	    (e = locked_check(deploy, d.project_id, d.environment_id.n)) !=
 		NULL)
 		return e;
-	return copy_insert(deploy, deployment_promote, &d, out);
+	return copy_insert(deploy, deployment_repeat_with, &d, out);
 }

@@ -130,16 +130,29 @@ variables_refusal(const struct project *p, enum role role)
 	return NULL;
 }
 
-/* Whether the base gives the variable the value that a deployment shows: null if
- * it is secret. */
-static bool
-is_of_base(const struct list *base, const struct pair *shown)
+/* The sealed value of a variable; NULL = none. */
+static const char *
+sealed_of(const struct map *sealed, const char *key)
 {
-	const struct env_var *v = var_of(base, shown->key);
+	size_t i;
 
-	if (v == NULL || v->secret || shown->value == NULL)
-		return v != NULL && v->secret && shown->value == NULL;
-	return str_eq(v->value, shown->value);
+	for (i = 0; i < sealed->n; i++)
+		if (str_eq(sealed->items[i].key, key))
+			return sealed->items[i].value;
+	return NULL;
+}
+
+/* Whether the base gives the variable the value that a deployment has. A sealed
+ * value can be compared as text, because a deployment gets a copy of it. */
+static bool
+is_of_base(const struct env_var *v, const struct pair *shown,
+    const struct map *sealed)
+{
+	if (v == NULL || v->secret != (shown->value == NULL))
+		return false;
+	return v->secret ?
+	    str_eq(v->sealed.text, sealed_of(sealed, shown->key)) :
+	    str_eq(v->value, shown->value);
 }
 
 /* Whether the preset rejects the value; of a secret nothing is known. */
@@ -154,40 +167,96 @@ is_rejected(struct arena *a, const struct preset *p, const char *value)
 	return found.n > 0;
 }
 
+/* Why a deployer may not set the variable to that value now, after "sets"; NULL
+ * if the deployer may. */
+static const char *
+pair_fault(struct arena *a, const struct project *p, const struct list *presets,
+    const struct pair *pair)
+{
+	const struct preset *preset = preset_of(presets, pair->key);
+
+	if (preset == NULL && variables_refusal(p, ROLE_DEPLOYER) != NULL)
+		return arena_printf(a,
+		    "%.128s, which the project's envPresets do not name",
+		    pair->key);
+	if (preset != NULL && is_rejected(a, preset, pair->value))
+		return arena_printf(a,
+		    "%.128s to a value that the project's envPresets no longer "
+		    "accept",
+		    pair->key);
+	return NULL;
+}
+
+/* Gives a variable the secret value of the base. */
+static void
+pair_replace(struct pair *shown, const struct env_var *v, struct map *sealed)
+{
+	size_t i;
+
+	shown->value = NULL;
+	for (i = 0; i < sealed->n; i++)
+		if (str_eq(sealed->items[i].key, shown->key))
+			break;
+	if (i == sealed->n)
+		sealed->n++;
+	sealed->items[i] = (struct pair){ shown->key, v->sealed.text };
+}
+
+/* Reads the variables of a deployment; `sealed` has room for all of them. */
+static const struct err *
+vars_read(const struct deploy *deploy, const struct deployment *d,
+    struct map *open, struct map *sealed)
+{
+	struct json_text text;
+	const struct err *e;
+	struct pair *room;
+	size_t i;
+
+	if ((e = deployment_secrets(deploy->db, deploy->a, d->id, &text)) !=
+		NULL ||
+	    (e = json_map(deploy->a, text.s, sealed)) != NULL ||
+	    (e = json_map(deploy->a, d->env_vars.s, open)) != NULL)
+		return e;
+	room = arena_alloc(deploy->a, open->n + sealed->n, sizeof(*room));
+	for (i = 0; i < sealed->n; i++)
+		room[i] = sealed->items[i];
+	sealed->items = room;
+	return NULL;
+}
+
 const struct err *
 variables_repeat(const struct deploy *deploy, const struct project *p,
-    const struct list *base, struct json_text vars, const char **out)
+    const struct list *base, struct deployment *d, const char **out)
 {
-	const bool extra = variables_refusal(p, ROLE_DEPLOYER) == NULL;
-	const struct preset *preset;
-	const struct pair *pair;
+	const struct env_var *v;
 	const struct err *e;
+	struct map open, sealed;
 	struct list presets;
-	struct map map;
+	bool changed = false;
 	size_t i;
 
 	*out = NULL;
-	e = json_items(deploy->a, &preset_shape, p->env_presets.s, &presets);
-	if (e == NULL)
-		e = json_map(deploy->a, vars.s, &map);
-	for (i = 0; e == NULL && *out == NULL && i < map.n; i++) {
-		pair = &map.items[i];
-		if (is_of_base(base, pair))
+	if ((e = json_items(deploy->a, &preset_shape, p->env_presets.s,
+		 &presets)) != NULL ||
+	    (e = vars_read(deploy, d, &open, &sealed)) != NULL)
+		return e;
+	for (i = 0; i < open.n; i++) {
+		v = var_of(base, open.items[i].key);
+		if (is_of_base(v, &open.items[i], &sealed) ||
+		    (*out = pair_fault(deploy->a, p, &presets,
+			 &open.items[i])) == NULL)
 			continue;
-		preset = preset_of(&presets, pair->key);
-		if (preset == NULL && !extra)
-			*out = arena_printf(deploy->a,
-			    "%.128s, which the project's envPresets do not "
-			    "name",
-			    pair->key);
-		else if (preset != NULL &&
-		    is_rejected(deploy->a, preset, pair->value))
-			*out = arena_printf(deploy->a,
-			    "%.128s to a value that the project's envPresets "
-			    "no longer accept",
-			    pair->key);
+		if (v == NULL || v->sealed.text == NULL)
+			return NULL;
+		*out = NULL;
+		pair_replace(&open.items[i], v, &sealed);
+		changed = true;
 	}
-	return e;
+	if (!changed)
+		return NULL;
+	if ((e = map_text(deploy->a, &open, &d->env_vars.s)) != NULL)
+		return e;
+	return map_text(deploy->a, &sealed, &d->secret_vars.s);
 }
 
 const struct err *

@@ -12,11 +12,13 @@ const char *variables_role(enum role);
 /* Why a user with that role may not set variables outside of the project's
  * presets; NULL if the user may. */
 const char *variables_refusal(const struct project *, enum role);
-/* Finds the first variable of a deployment, as it shows them, that a deployer
- * may not set now and that does not have the value of the base (struct env_var):
- * `out` says which and why, after "sets"; NULL if there is none. */
+/* Finds the first variable of an existing deployment that a deployer may not set
+ * now and that does not have the value of the base (struct env_var): `out` says
+ * which and why, after "sets"; NULL if there is none. If the base has it as a
+ * secret, the deployment gets that value instead; then its env_vars and
+ * secret_vars become those to repeat it with. Otherwise they do not change. */
 MUSTCHECK const struct err *variables_repeat(const struct deploy *,
-    const struct project *, const struct list *base, struct json_text vars,
+    const struct project *, const struct list *base, struct deployment *,
     const char **out);
 
 /* Checks the variables against the project's presets, adds those of the base

@@ -174,10 +174,13 @@ MUSTCHECK const struct err *deployment_insert(struct db *, struct arena *,
  * of its steps, with the given trigger, user and approval; `out` as above. */
 MUSTCHECK const struct err *deployment_repeat(struct db *, struct arena *,
     const struct deployment *, struct deployment *out);
-/* The same with other variables in another environment: env_vars, secret_vars,
- * env_role and environment_id are those given, too. */
-MUSTCHECK const struct err *deployment_promote(struct db *, struct arena *,
+/* The same with the given env_vars, secret_vars, env_role and
+ * environment_id. */
+MUSTCHECK const struct err *deployment_repeat_with(struct db *, struct arena *,
     const struct deployment *, struct deployment *out);
+/* The secret_vars of a deployment. */
+MUSTCHECK const struct err *deployment_secrets(struct db *, struct arena *,
+    int64_t id, struct json_text *out);
 /* Inside a transaction: cancels a pending deployment, or requests that of the
  * runner (cancel_at) if it is running; a repetition changes nothing.
  * ERR_CONFLICT if it has ended. */

@@ -150,18 +150,27 @@ static const struct stmt repeat = {
 	.row = deployment_fields,
 	.rowsize = sizeof(struct deployment),
 };
-static const struct field promote_args[] = { A(env_vars), A(secret_vars),
+static const struct field repeat_with_args[] = { A(env_vars), A(secret_vars),
 	A(env_role), A(environment_id), A(trigger), A(created_by), A(approval),
-	A(turn), A(retry_of), FIELD_END };
-static const struct stmt promote = {
-	.name = "deployment_promote",
-	.sql =
-	    "INSERT INTO deployment (" MADE_OF ", `trigger`, created_by,"
-	    " approval, turn, retry_of) SELECT project_id, timeout_seconds,"
-	    " checkout, branch, tag, commit_hash, commit_message, ?, ?, ?,"
-	    " ?, pipeline_id, ?, ?, ?, ?, id FROM deployment WHERE id = ?" MADE,
-	.args = promote_args,
+	A(rollback_reason), A(turn), A(retry_of), FIELD_END };
+static const struct stmt repeat_with = {
+	.name = "deployment_repeat_with",
+	.sql = "INSERT INTO deployment (" MADE_OF ", `trigger`, created_by,"
+	       " approval, rollback_reason, turn, retry_of)"
+	       " SELECT project_id, timeout_seconds, checkout, branch, tag,"
+	       " commit_hash, commit_message, ?, ?, ?, ?, pipeline_id, ?, ?, ?,"
+	       " ?, ?, id FROM deployment WHERE id = ?" MADE,
+	.args = repeat_with_args,
 	.row = deployment_fields,
+	.rowsize = sizeof(struct deployment),
+};
+static const struct field secrets_args[] = { A(id), FIELD_END };
+static const struct field secrets_row[] = { A(secret_vars), FIELD_END };
+static const struct stmt secrets = {
+	.name = "deployment_secrets",
+	.sql = "SELECT secret_vars FROM deployment WHERE id = ?",
+	.args = secrets_args,
+	.row = secrets_row,
 	.rowsize = sizeof(struct deployment),
 };
 static const struct stmt repeat_steps = {
@@ -184,7 +193,8 @@ static const struct stmt *const deployment_make_stmts[] = {
 	&insert,
 	&insert_steps,
 	&repeat,
-	&promote,
+	&repeat_with,
+	&secrets,
 	&repeat_steps,
 	NULL,
 };
@@ -327,8 +337,21 @@ deployment_repeat(struct db *db, struct arena *a, const struct deployment *d,
 }
 
 const struct err *
-deployment_promote(struct db *db, struct arena *a, const struct deployment *d,
-    struct deployment *out)
+deployment_repeat_with(struct db *db, struct arena *a,
+    const struct deployment *d, struct deployment *out)
 {
-	return copy(db, a, &promote, d, out);
+	return copy(db, a, &repeat_with, d, out);
+}
+
+const struct err *
+deployment_secrets(struct db *db, struct arena *a, int64_t id,
+    struct json_text *out)
+{
+	const struct deployment args = { .id = id };
+	struct deployment found;
+	const struct err *e;
+
+	e = db_row(db, a, &secrets, &args, &found);
+	*out = (struct json_text){ e == NULL ? found.secret_vars.s : NULL };
+	return e;
 }
