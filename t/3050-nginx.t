@@ -124,8 +124,9 @@ is(pool_of('GET', $_->[0]), $_->[1], "$_->[0] is served by $_->[1]") for
     ['/api/deployments/1/log/x', 'api'], ['/api/deployments/x/log', 'api'], ['/api/git/branches', 'slow'],
     ['/api/git/x', 'slow'], ['/api/git', 'slow'], ['/api/auth', 'api'], ['/api/auth/info', 'api'],
     ['/api/auth/tokens/1', 'api'], ['/api/auth/tokens', 'api'], ['/api/auth/url', 'api'],
-    ['/api/metrics', 'api'];
-is(pool_of('POST', '/api/auth/login'), 'slow', 'POST /api/auth/login is served by slow');
+    ['/api/metrics', 'api'], ['/api/projects/1', 'api'], ['/api/projects/1/export', 'slow'],
+    ['/api/projects/1/exports', 'api'], ['/api/projects/1/lock', 'api'];
+is(pool_of('POST', $_), 'slow', "POST $_ is served by slow") for '/api/auth/login', '/api/projects/import';
 
 # nginx's own errors, and other addresses.
 my $sock = $api->socket;

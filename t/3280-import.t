@@ -202,6 +202,62 @@ my $rest = export($copy);
 is_deeply([ map { scalar @{ $rest->{$_} } } qw(pipelines environments schedules notifiers) ], [ 2, 2, 1, 1 ],
     'parts that the document does not name stay');
 
+# --- large projects
+my $large = { name => 'Large', repository => $one->{repository}, projectDir => 'large',
+	pipelines => [ { name => 'build',
+	steps => [ map { { name => "s$_", script => 'x' x 60000 } } 1 .. 8 ] } ],
+	environments => [ map { { name => "e$_", variables => [ map {
+		{ key => "V$_", value => 'v' x 60000 } } 1, 2 ] } } 1 .. 26 ] };
+$got = import($large);
+is($got->{status}, 200, 'a large document is imported') or diag($got->{body});
+my $huge = $got->{json}{projectId};
+my $read = $maintainer->get("/api/projects/$huge/export");
+is($read->{status}, 200, 'and exported');
+cmp_ok(length $read->{body}, '>', 3 << 20, 'it is larger than other bodies may be');
+is($maintainer->get("/api/projects/$huge/export", { 'If-None-Match' => $read->{headers}{etag} })->{status},
+    304, 'it has an entity tag');
+is_deeply(affected(import($read->{json})), [], 'an import of the export changes nothing');
+@{ $read->{json} }{qw(name projectDir)} = ('Largest', 'largest');
+$got = import($read->{json});
+is_deeply(export($got->{json}{projectId}), $read->{json}, 'a copy of the project has the same document');
+$read->{json}{environments}[$_]{variables}[0]{value} = 'w' for 0 .. 25;
+is(scalar @{ affected(import($read->{json})) }, 26, 'an import lists changes of many parts');
+my $padded = { document => $one, dryRun => $true, ' ' => ' ' x (8 << 20) };
+is(outcome($maintainer->post('/api/projects/import', $padded)), '413',
+    'a body of more than 8 MiB is rejected');
+$padded->{' '} = ' ' x (2 << 20);
+is($api->as('none')->post('/api/projects/import', $padded)->{status}, 413,
+    'without credentials, the limit is that of other bodies');
+sub too_large {
+	my ($name) = @_;
+	my $too = $maintainer->get("/api/projects/$huge/export");
+	is(outcome($too), '409', "a project with $name cannot be exported");
+	like($too->{json}{detail}, qr/too large .* at most 4 MiB, 40000 values and 1000 items/,
+	    "the error for a project with $name says what an export has");
+}
+my $steps = "FROM step WHERE pipeline_id = (SELECT id FROM pipeline WHERE project_id = $huge)";
+$db->sql("INSERT INTO step (pipeline_id, name, script, position) SELECT pipeline_id, name, script,"
+    . " position + 8 * seq $steps" =~ s/FROM step/FROM step JOIN seq_1_to_3/r);
+too_large('more than 4 MiB');
+$db->sql("DELETE $steps");
+$db->sql("UPDATE environment SET variables = (SELECT JSON_ARRAYAGG(JSON_OBJECT('key', CONCAT('V', seq),"
+    . " 'value', '', 'secret', FALSE)) FROM seq_1_to_400) WHERE project_id = $huge");
+too_large('more than 40000 values');
+$db->sql("DELETE FROM environment WHERE project_id = $huge; INSERT INTO pipeline (project_id, name)"
+    . " SELECT $huge, CONCAT('p', seq) FROM seq_1_to_1000");
+too_large('more than 1000 pipelines');
+for my $case ([ variables => { environments => [ { name => 'e',
+	variables => [ map { { key => "V$_", value => 'v' x 65000 } } 1 .. 120 ] } ] } ],
+    [ presets => { envPresets => [ map {
+	{ key => "P$_", label => 'p', type => 'input', default => 'v' x 65000 } } 1 .. 100 ] } ],
+    [ scripts => { pipelines => [ { name => 'p',
+	steps => [ map { { name => "s$_", script => 'x' x 65000 } } 1 .. 120 ] } ] } ]) {
+	my ($what, $part) = @$case;
+	like(import({ %$one{qw(name repository)}, %$part })->{status}, qr/^4\d\d$/,
+	    "a document with too many $what is rejected");
+}
+unlike($api->log, qr/worker \d+: (?:killed|exit)/, 'no worker ended');
+
 # --- rejections
 my $before = export($project);
 sub with { my ($change) = @_; my $doc = copy($other); $change->($doc); return $doc }

@@ -5,6 +5,10 @@
 #include "store/user.h"
 
 #define ITEMS_MAX 1000 /* of one kind */
+#define NAMES_ARENA ((size_t)1 << 20)
+#define ITEM_ARENA ((size_t)16 << 20)
+/* The document and the largest item after which it is rejected. */
+#define TEXT_MAX (DOCUMENT_MAX + ((size_t)8 << 20))
 #define IO (FIELD_OUT | FIELD_IN)
 #define NEEDED (FIELD_OUT | FIELD_IN | FIELD_MUST)
 #define NULLABLE (FIELD_OUT | FIELD_IN | FIELD_NULL)
@@ -149,22 +153,34 @@ static const struct shape document_notifier_shape = {
 #define D(m, shape_, ...)                                                      \
 	FIELD(struct document, m, IO, .max = ITEMS_MAX, .shape = (shape_),     \
 	    __VA_ARGS__)
+/* clang-format off */
+#define HEAD								\
+	J(name, NEEDED, .doc = "Name of the project."),			\
+	J(description, NULLABLE, .doc = "Description of the project."),	\
+	J(repository, NEEDED, .doc = "URL of the Git repository."),	\
+	J(project_dir, IO,						\
+	    .doc = "Directory of the workspace; that of an existing "	\
+		   "project cannot change."),				\
+	J(default_branch, NULLABLE,					\
+	    .doc = "Branch to deploy by default."),			\
+	J(env_presets, IO, .shape = &preset_shape,			\
+	    .doc = "Form fields for environment variables; null in place " \
+		   "of secret defaults."),				\
+	J(extra_env, IO,						\
+	    .doc = "Who may set variables that envPresets do not name."), \
+	J(badge, IO, .doc = "Whether anyone can read the badge."),	\
+	D(triggers, &document_trigger_shape,				\
+	    .doc = "Pipelines that pushes start.")
+/* clang-format on */
+static const struct field head_fields[] = { HEAD, FIELD_END };
+/* The members before the lists that can be large. */
+static const struct shape head_shape = {
+	.name = "ProjectDocumentHead",
+	.fields = head_fields,
+	.size = sizeof(struct document),
+};
 static const struct field document_fields[] = {
-	J(name, NEEDED, .doc = "Name of the project."),
-	J(description, NULLABLE, .doc = "Description of the project."),
-	J(repository, NEEDED, .doc = "URL of the Git repository."),
-	J(project_dir, IO,
-	    .doc = "Directory of the workspace; that of an existing project "
-		   "cannot change."),
-	J(default_branch, NULLABLE, .doc = "Branch to deploy by default."),
-	J(env_presets, IO, .shape = &preset_shape,
-	    .doc = "Form fields for environment variables; null in place of "
-		   "secret defaults."),
-	J(extra_env, IO,
-	    .doc = "Who may set variables that envPresets do not name."),
-	J(badge, IO, .doc = "Whether anyone can read the badge."),
-	D(triggers, &document_trigger_shape,
-	    .doc = "Pipelines that pushes start."),
+	HEAD,
 	D(pipelines, &document_pipeline_shape, .doc = "Pipelines."),
 	D(environments, &document_environment_shape, .doc = "Environments."),
 	D(schedules, &document_schedule_shape, .doc = "Schedules."),
@@ -179,171 +195,256 @@ const struct shape document_shape = {
 	       "ids.",
 };
 
-static const char *
-pipeline_name(const struct document *doc, int64_t id)
+/* The name of a pipeline or an environment. */
+struct ref {
+	int64_t id;
+	const char *name;
+};
+
+struct refs {
+	struct ref *item;
+	size_t n;
+};
+
+struct export
 {
-	const struct pipeline *p = doc->pipelines.items;
+	struct db *db;
+	struct arena *a;    /* of the names */
+	struct arena *work; /* of one item */
+	int64_t project_id;
+	struct refs pipelines;
+	struct refs environments;
+};
+
+static const struct err *
+too_large(void)
+{
+	return err_public(ERR_CONFLICT,
+	    "The project is too large for a document: an export has at most "
+	    "%zu MiB, %d values and %d items of one kind. Read its parts by "
+	    "their own routes.",
+	    DOCUMENT_MAX >> 20, JSON_VALUES, ITEMS_MAX);
+}
+
+/* NULL if it was deleted. */
+static const char *
+name_of(const struct refs *refs, int64_t id)
+{
 	size_t i;
 
-	for (i = 0; i < doc->pipelines.n; i++)
-		if (p[i].id == id)
-			return p[i].name;
+	for (i = 0; i < refs->n; i++)
+		if (refs->item[i].id == id)
+			return refs->item[i].name;
 	return NULL;
+}
+
+static void
+name_keep(struct export *x, struct refs *refs, int64_t id, const char *name)
+{
+	refs->item[refs->n++] = (struct ref){ id, arena_strdup(x->a, name) };
 }
 
 /* False if it was deleted; none has no name. */
 static bool
-environment_name(const struct document *doc, struct maybe id, const char **out)
+environment_name(const struct export *x, struct maybe id, const char **out)
 {
-	const struct document_environment *env = doc->environments.items;
-	size_t i;
-
-	*out = NULL;
-	for (i = 0; id.set && *out == NULL && i < doc->environments.n; i++)
-		if (env[i].e.id == id.n)
-			*out = env[i].e.name;
+	*out = id.set ? name_of(&x->environments, id.n) : NULL;
 	return *out != NULL || !id.set;
 }
 
 static const struct err *
-approvers_read(struct db *db, struct arena *a, struct document_environment *env)
+pipeline_write(struct export *x, const void *item, struct buf *out)
 {
+	const struct pipeline *p = item;
+
+	name_keep(x, &x->pipelines, p->id, p->name);
+	json_write(out, &document_pipeline_shape, p, 0);
+	return NULL;
+}
+
+static const struct err *
+environment_write(struct export *x, const void *item, struct buf *out)
+{
+	struct document_environment to = {
+		.e = *(const struct environment *)item
+	};
 	const struct environment_approver *id;
-	struct document_approver *to;
+	struct document_approver *name;
 	const struct err *e;
 	struct list ids;
 	struct user user;
 	size_t i;
 
-	if ((e = json_items(a, &environment_approver_shape, env->e.approvers.s,
-		 &ids)) != NULL)
+	name_keep(x, &x->environments, to.e.id, to.e.name);
+	if ((e = json_items(x->work, &environment_approver_shape,
+		 to.e.approvers.s, &ids)) != NULL)
 		return e;
 	id = ids.items;
-	env->approvers.items = to = arena_alloc(a, ids.n, sizeof(*to));
+	to.approvers.items = name = arena_alloc(x->work, ids.n, sizeof(*name));
 	for (i = 0; i < ids.n; i++) {
-		e = user_by_id(db, a, id[i].user_id, &user);
+		e = user_by_id(x->db, x->work, id[i].user_id, &user);
 		if (e == NULL)
-			to[env->approvers.n++].username = user.username;
+			name[to.approvers.n++].username = user.username;
 		else if (e->code != ERR_NOTFOUND)
 			return e;
 	}
+	json_write(out, &document_environment_shape, &to, 0);
 	return NULL;
 }
 
 static const struct err *
-environments_read(struct db *db, struct arena *a, struct document *doc)
+schedule_write(struct export *x, const void *item, struct buf *out)
 {
-	struct page all = { .page = 1, .limit = ITEMS_MAX };
-	struct document_environment *to;
-	const struct environment *from;
+	struct document_schedule to = { .s = *(const struct schedule *)item };
 	const struct err *e;
-	struct list list;
-	size_t i;
 
-	if ((e = environment_page(db, a, doc->p.id, &all, &list)) != NULL)
+	if ((e = scheduled_open(x->work, &to.s)) != NULL)
 		return e;
-	from = list.items;
-	to = arena_alloc(a, list.n, sizeof(*to));
-	doc->environments = (struct list){ .items = to, .n = list.n };
-	for (i = 0; e == NULL && i < list.n; i++) {
-		to[i].e = from[i];
-		e = approvers_read(db, a, &to[i]);
-	}
-	return e;
+	to.pipeline = name_of(&x->pipelines, to.s.pipeline_id);
+	if (environment_name(x, to.s.environment_id, &to.environment) &&
+	    to.pipeline != NULL)
+		json_write(out, &document_schedule_shape, &to, 0);
+	return NULL;
 }
 
 static const struct err *
-triggers_read(struct arena *a, struct document *doc)
+notifier_write(struct export *x, const void *item, struct buf *out)
 {
+	struct document_notifier to = { .n = *(const struct notifier *)item };
+
+	if (environment_name(x, to.n.environment_id, &to.environment))
+		json_write(out, &document_notifier_shape, &to, 0);
+	return NULL;
+}
+
+/* The lists, in the order of the document; those with names come first. */
+static const struct part_list {
+	const char *member;
+	const struct err *(*read)(struct db *, struct arena *,
+	    int64_t project_id, struct page *, struct list *out);
+	/* Writes an item, or nothing if it belongs to a deleted one. */
+	const struct err *(
+	    *write)(struct export *, const void *item, struct buf *out);
+} part_lists[] = {
+	{ "pipelines", pipeline_page, pipeline_write },
+	{ "environments", environment_page, environment_write },
+	{ "schedules", schedule_page, schedule_write },
+	{ "notifiers", notifier_page, notifier_write },
+};
+
+/* Writes a list. An item can be large, so each is read on its own. */
+static const struct err *
+list_write(struct export *x, const struct part_list *of, struct buf *out)
+{
+	struct page one = { .page = 1, .limit = 1 };
+	const struct err *e;
+	int64_t total = -1;
+	struct list list;
+	size_t before;
+
+	buf_printf(out, ",\"%s\":[", of->member);
+	for (;; one.page++) {
+		arena_clear(x->work);
+		if ((e = of->read(x->db, x->work, x->project_id, &one,
+			 &list)) != NULL)
+			return e;
+		if (total != -1 && total != one.total)
+			return err_public(ERR_UNAVAILABLE,
+			    "The project was changed while it was read. Send "
+			    "the request again.");
+		total = one.total;
+		if (total > ITEMS_MAX || out->len > DOCUMENT_MAX)
+			return too_large();
+		if (list.n == 0)
+			break;
+		before = out->len;
+		if ((e = of->write(x, list.items, out)) != NULL)
+			return e;
+		if (out->len > before)
+			buf_putc(out, ',');
+	}
+	if (out->len > 0 && out->data[out->len - 1] == ',')
+		out->len--;
+	buf_putc(out, ']');
+	return buf_check(out);
+}
+
+/* The project and its triggers. */
+static const struct err *
+head_write(struct export *x, struct buf *out)
+{
+	struct document doc = { .p.id = x->project_id };
 	struct document_trigger *to, *one;
 	const struct trigger *from;
 	const struct err *e;
 	struct list list;
 	size_t i;
 
-	if ((e = json_items(a, &trigger_shape, doc->p.triggers.s, &list)) !=
-	    NULL)
+	arena_clear(x->work);
+	if ((e = project_by_id(x->db, x->work, x->project_id, &doc.p)) !=
+		NULL ||
+	    (e = json_items(x->work, &trigger_shape, doc.p.triggers.s,
+		 &list)) != NULL)
 		return e;
 	from = list.items;
-	doc->triggers.items = to = arena_alloc(a, list.n, sizeof(*to));
+	doc.triggers.items = to = arena_alloc(x->work, list.n, sizeof(*to));
 	for (i = 0; i < list.n; i++) {
-		one = &to[doc->triggers.n];
+		one = &to[doc.triggers.n];
 		one->t = from[i];
-		one->pipeline = pipeline_name(doc, from[i].pipeline_id);
-		if (environment_name(doc, from[i].environment_id,
+		one->pipeline = name_of(&x->pipelines, from[i].pipeline_id);
+		if (environment_name(x, from[i].environment_id,
 			&one->environment) &&
 		    one->pipeline != NULL)
-			doc->triggers.n++;
+			doc.triggers.n++;
 	}
-	return NULL;
+	json_write(out, &head_shape, &doc, 0);
+	return buf_check(out);
 }
 
 static const struct err *
-schedules_read(struct db *db, struct arena *a, struct document *doc)
+document_build(struct export *x, struct buf *lists, struct buf *out)
 {
-	struct page all = { .page = 1, .limit = ITEMS_MAX };
-	struct document_schedule *to, *one;
-	struct schedule *from;
 	const struct err *e;
-	struct list list;
+	struct project p;
 	size_t i;
 
-	if ((e = schedule_page(db, a, doc->p.id, &all, &list)) != NULL)
+	/* whether it exists */
+	if ((e = project_by_id(x->db, x->work, x->project_id, &p)) != NULL)
 		return e;
-	from = list.items;
-	doc->schedules.items = to = arena_alloc(a, list.n, sizeof(*to));
-	for (i = 0; i < list.n; i++) {
-		if ((e = scheduled_open(a, &from[i])) != NULL)
+	for (i = 0; i < sizeof(part_lists) / sizeof(part_lists[0]); i++)
+		if ((e = list_write(x, &part_lists[i], lists)) != NULL)
 			return e;
-		one = &to[doc->schedules.n];
-		one->s = from[i];
-		one->pipeline = pipeline_name(doc, from[i].pipeline_id);
-		if (environment_name(doc, from[i].environment_id,
-			&one->environment) &&
-		    one->pipeline != NULL)
-			doc->schedules.n++;
-	}
-	return NULL;
-}
-
-static const struct err *
-notifiers_read(struct db *db, struct arena *a, struct document *doc)
-{
-	struct page all = { .page = 1, .limit = ITEMS_MAX };
-	struct document_notifier *to, *one;
-	const struct notifier *from;
-	const struct err *e;
-	struct list list;
-	size_t i;
-
-	if ((e = notifier_page(db, a, doc->p.id, &all, &list)) != NULL)
+	buf_puts(out, DOCUMENT_BEFORE);
+	if ((e = head_write(x, out)) != NULL)
 		return e;
-	from = list.items;
-	doc->notifiers.items = to = arena_alloc(a, list.n, sizeof(*to));
-	for (i = 0; i < list.n; i++) {
-		one = &to[doc->notifiers.n];
-		one->n = from[i];
-		if (environment_name(doc, from[i].environment_id,
-			&one->environment))
-			doc->notifiers.n++;
-	}
-	return NULL;
+	out->len--; /* the brace */
+	buf_add(out, lists->data, lists->len);
+	buf_puts(out, "}}");
+	if ((e = buf_check(out)) != NULL)
+		return e;
+	if (out->len > DOCUMENT_MAX)
+		return too_large();
+	return json_strict(out->data, out->len);
 }
 
 const struct err *
-document_read(struct db *db, struct arena *a, int64_t project_id,
-    struct document *out)
+document_write(struct db *db, int64_t project_id, struct buf *out)
 {
-	struct page all = { .page = 1, .limit = ITEMS_MAX };
+	struct export x = { .db = db,
+		.a = arena_open(NAMES_ARENA),
+		.work = arena_open(ITEM_ARENA),
+		.project_id = project_id };
 	const struct err *e;
+	struct buf lists;
 
-	*out = (struct document){ .p.id = project_id };
-	if ((e = project_by_id(db, a, project_id, &out->p)) != NULL ||
-	    (e = pipeline_page(db, a, project_id, &all, &out->pipelines)) !=
-		NULL ||
-	    (e = environments_read(db, a, out)) != NULL ||
-	    (e = triggers_read(a, out)) != NULL ||
-	    (e = schedules_read(db, a, out)) != NULL)
-		return e;
-	return notifiers_read(db, a, out);
+	x.pipelines.item = arena_alloc(x.a, ITEMS_MAX, sizeof(struct ref));
+	x.environments.item = arena_alloc(x.a, ITEMS_MAX, sizeof(struct ref));
+	buf_init(&lists, TEXT_MAX);
+	e = document_build(&x, &lists, out);
+	if (e != NULL && e->code == ERR_TOO_LARGE)
+		e = too_large();
+	buf_release(&lists);
+	arena_close(x.work);
+	arena_close(x.a);
+	return e;
 }

@@ -309,9 +309,13 @@ body_too_large(const struct req *rq)
 	if (route_body_max(rq) == REQ_EVENT_MAX)
 		return err_public(ERR_TOO_LARGE,
 		    "The body is larger than 32 MiB, the limit for a push event.");
+	if (route_body_max(rq) == REQ_DOCUMENT_MAX)
+		return err_public(ERR_TOO_LARGE,
+		    "The body is larger than 8 MiB, the limit for the document "
+		    "of a project. Import its parts in several documents.");
 	return err_public(ERR_TOO_LARGE,
 	    "The body is larger than 1 MiB. Only a signed push event may be "
-	    "larger.");
+	    "larger, and the document of a project.");
 }
 
 /* Reads the complete body and checks its length. */

@@ -79,7 +79,7 @@ triggers_take(struct import *im, const struct list *stored,
 		return e;
 	buf_init(&text, PART_BODY);
 	json_write_list(&text, &trigger_shape, &list, 0);
-	return part_text(im, &text, out);
+	return part_text(im->a, &text, out);
 }
 
 const struct err *

@@ -6,6 +6,8 @@
  * part of the project, inside one transaction. So it obeys the same rules, and
  * the audit log has an entry of each change. A dry run rolls the transaction back.
  */
+#include <string.h>
+
 #include "api/audited.h"
 #include "api/part.h"
 #include "api/resources.h"
@@ -13,7 +15,7 @@
 #include "deploy/deploy.h"
 #include "store/named.h"
 
-#define EXPORT_MAX ((size_t)24 << 20) /* memory for the rows of a project */
+#define RESULT_MAX ((size_t)24 << 20) /* memory for the result of an import */
 #define WORK_MAX ((size_t)8 << 20)    /* for one request of an import */
 
 struct import_request {
@@ -91,13 +93,14 @@ static const struct shape result_shape = {
 static const struct err *
 api_project_export(struct req *rq)
 {
-	struct arena *a = arena_open(EXPORT_MAX);
+	const size_t skip = strlen(DOCUMENT_BEFORE);
 	const struct err *e;
-	struct document doc;
+	struct buf text;
 
-	if ((e = document_read(rq->db, a, rq->id[0], &doc)) == NULL)
-		answer_item(rq, &document_shape, &doc, 0);
-	arena_close(a);
+	buf_init(&text, 2 * DOCUMENT_MAX + WORK_MAX);
+	if ((e = document_write(rq->db, rq->id[0], &text)) == NULL)
+		answer_json(rq, text.data + skip, text.len - skip - 1, 0);
+	buf_release(&text);
 	return e;
 }
 
@@ -175,7 +178,7 @@ static const struct err *
 variables_take(const struct part *p, struct json_text *variables,
     struct json_text stored)
 {
-	struct arena *a = p->im->a;
+	struct arena *a = p->im->work;
 	struct environment_variable *v;
 	const struct err *e;
 	struct list list, had;
@@ -192,14 +195,14 @@ variables_take(const struct part *p, struct json_text *variables,
 		if (v[i].secret && v[i].value == NULL &&
 		    !is_stored(&had, &v[i]))
 			part_missing(p->im,
-			    arena_printf(a, "%s/variables/%zu/value", p->at,
-				i));
+			    arena_printf(p->im->a, "%s/variables/%zu/value",
+				p->at, i));
 		else
 			v[n++] = v[i];
 	list.n = n;
 	buf_init(&text, PART_BODY);
 	json_write_list(&text, &environment_variable_shape, &list, 0);
-	return part_text(p->im, &text, variables);
+	return part_text(a, &text, variables);
 }
 
 static const struct err *
@@ -221,11 +224,11 @@ approvers_take(const struct part *p, const struct list *names,
 			    arena_printf(p->im->a, "%s/approvers/%zu", p->at,
 				i),
 			    "is not the name of a user");
-		ids = arena_printf(p->im->a, "%s%s%lld", ids, before,
+		ids = arena_printf(p->im->work, "%s%s%lld", ids, before,
 		    (long long)id);
 		before = ",";
 	}
-	out->s = arena_printf(p->im->a, "[%s]", ids);
+	out->s = arena_printf(p->im->work, "[%s]", ids);
 	return NULL;
 }
 
@@ -245,7 +248,7 @@ environment_put(struct import *im, size_t index)
 	e = named_find(db, NAMED_ENVIRONMENT, env.project_id, env.name,
 	    &part.id);
 	if (e == NULL && part.id != 0)
-		e = environment_by_id(db, im->a, part.id, &old);
+		e = environment_by_id(db, im->work, part.id, &old);
 	if (e == NULL)
 		e = approvers_take(&part, &from->approvers, &env.approvers);
 	if (e == NULL)
@@ -310,8 +313,10 @@ each(struct import *im, const struct list *list, put *one)
 	const struct err *e = NULL;
 	size_t i;
 
-	for (i = 0; e == NULL && i < list->n; i++)
+	for (i = 0; e == NULL && i < list->n; i++) {
+		arena_clear(im->work);
 		e = one(im, i);
+	}
 	return e != NULL ? e : faults_check(&im->rq->faults);
 }
 
@@ -379,7 +384,8 @@ api_project_import(struct req *rq)
 		.result.dry_run = sent->dry_run };
 	const struct err *e;
 
-	im.a = arena_open(EXPORT_MAX);
+	im.a = arena_open(RESULT_MAX);
+	im.work = arena_open(WORK_MAX);
 	im.scratch = arena_open(WORK_MAX);
 	e = req_transaction(rq, import_body, &im);
 	if (im.is_done && sent->dry_run) {
@@ -391,6 +397,7 @@ api_project_import(struct req *rq)
 		answer_item(rq, &result_shape, &im.result, 0);
 	}
 	arena_close(im.scratch);
+	arena_close(im.work);
 	arena_close(im.a);
 	return e;
 }
@@ -398,24 +405,31 @@ api_project_import(struct req *rq)
 static const struct route routes[] = {
 	{ .method = METHOD_GET,
 	    .path = "/api/projects/{id}/export",
+	    .pool = POOL_SLOW,
 	    .role = ROLE_MAINTAINER,
 	    .handler = api_project_export,
 	    .operation = "exportProject",
 	    .summary = "Get a project and all that belongs to it as a document "
 		       "that can be imported",
+	    .doc = "A document has at most 4 MiB, 40,000 values and 1000 parts "
+		   "of one kind. A project that needs more is a conflict.",
 	    .out = &document_shape,
-	    .status = 200 },
+	    .status = 200,
+	    .errors = route_conflict },
 	{ .method = METHOD_POST,
 	    .path = "/api/projects/import",
+	    .pool = POOL_SLOW,
+	    .flags = ROUTE_DOCUMENT,
 	    .role = ROLE_MAINTAINER,
 	    .in = &request_shape,
 	    .mode = JSON_CREATE,
 	    .handler = api_project_import,
 	    .operation = "importProject",
 	    .summary = "Create or change a project according to a document",
-	    .doc = "Parts are found by name. What the document does not name "
-		   "stays. One transaction changes everything or nothing. A "
-		   "second import of the same document changes nothing.",
+	    .doc = "The body has at most 8 MiB. Parts are found by name. What "
+		   "the document does not name stays. One transaction changes "
+		   "everything or nothing. A second import of the same "
+		   "document changes nothing.",
 	    .out = &result_shape,
 	    .status = 200,
 	    .errors = route_conflict },

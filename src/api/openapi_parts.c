@@ -80,8 +80,8 @@ const char openapi_info[] =
     "{'title':'slipway','summary':'Continuous deployment behind nginx.',"
     "'description':'JSON over HTTPS. Every path that accepts GET accepts "
     "HEAD. OPTIONS returns Allow. Times are RFC 3339 in UTC. Ids are integers "
-    "up to 2^53-1. A body is limited to 1 MiB and 40,000 values (413), and to "
-    "32 levels (422). An unknown member of a body is an error that names it. "
+    "up to 2^53-1. A body is limited to 1 MiB (an import of a project to 8 "
+    "MiB) and 40,000 values (413), and to 32 levels (422). An unknown member of a body is an error that names it. "
     "A write with the session cookie must come from the same origin.',"
     "'contact':{'name':'The operators of this service'},"
     "'license':{'name':'ISC','identifier':'ISC'},'version':";

@@ -183,12 +183,12 @@ part_targets(const struct part *p, const char *pipeline,
 }
 
 const struct err *
-part_text(const struct import *im, struct buf *text, struct json_text *out)
+part_text(struct arena *a, struct buf *text, struct json_text *out)
 {
 	const struct err *e = buf_check(text);
 
 	if (e == NULL)
-		out->s = arena_strndup(im->a, text->data, text->len);
+		out->s = arena_strndup(a, text->data, text->len);
 	buf_release(text);
 	return e;
 }

@@ -36,6 +36,7 @@ struct import_result {
 struct import {
 	struct req *rq;
 	struct arena *a;       /* of the result */
+	struct arena *work;    /* of one part */
 	struct arena *scratch; /* of one request */
 	const struct document *doc;
 	int64_t project_id;
@@ -74,8 +75,8 @@ MUSTCHECK const struct err *part_put(struct part *, const char *create,
 MUSTCHECK const struct err *part_targets(const struct part *,
     const char *pipeline, const char *environment, int64_t *pipeline_id,
     struct maybe *environment_id);
-/* Copies a text into the result's arena, and releases the buffer. */
-MUSTCHECK const struct err *part_text(const struct import *, struct buf *,
+/* Copies a text into the arena, and releases the buffer. */
+MUSTCHECK const struct err *part_text(struct arena *, struct buf *,
     struct json_text *out);
 
 /* Reads the project `old`, or creates it without triggers, which name its

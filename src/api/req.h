@@ -22,10 +22,11 @@
 #include "store/user.h"
 
 #define REQ_BODY_MAX ((size_t)1 << 20)
-#define REQ_EVENT_MAX ((size_t)32 << 20) /* signed push event */
-#define REQ_IDS 2                        /* {…} in one path */
-#define REQ_PARAMS 12                    /* query parameters of one route */
-#define REQ_HEADERS 12                   /* headers that one response may add */
+#define REQ_DOCUMENT_MAX ((size_t)8 << 20) /* import of a project */
+#define REQ_EVENT_MAX ((size_t)32 << 20)   /* signed push event */
+#define REQ_IDS 2                          /* {…} in one path */
+#define REQ_PARAMS 12                      /* query parameters of one route */
+#define REQ_HEADERS 12 /* headers that one response may add */
 
 struct board;
 struct board_place;

@@ -501,8 +501,26 @@ end(struct req *rq)
 	    "default-src 'none'; frame-ancestors 'none'");
 }
 
-/* An event lists all files of a push, so signed events have a higher limit.
- * Requests without a signature have the usual one. */
+/* Whether the request could be one of the route, up to its first parameter. */
+static bool
+is_below(const struct req *rq, const struct route *rt)
+{
+	const size_t len = strcspn(rt->path, "{");
+	const char end = rq->in[IN_URI][len];
+
+	return strncmp(rq->in[IN_URI], rt->path, len) == 0 &&
+	    (rt->path[len] == '{' || end == '\0' || end == '?');
+}
+
+static bool
+has_credentials(const struct req *rq)
+{
+	return rq->in[IN_AUTHORIZATION] != NULL || rq->in[IN_COOKIE] != NULL ||
+	    rq->in[IN_REMOTE_USER] != NULL;
+}
+
+/* An event lists all files of a push, and a document contains scripts, so those
+ * that are signed, and that come with credentials, have higher limits. */
 size_t
 route_body_max(const struct req *rq)
 {
@@ -510,13 +528,17 @@ route_body_max(const struct req *rq)
 	const struct route *rt;
 
 	for (res = resources; *res != NULL; res++)
-		for (rt = (*res)->routes; rt->path != NULL; rt++)
-			if ((rt->flags & ROUTE_SIGNED) != 0 &&
-			    strncmp(rq->in[IN_URI], rt->path,
-				strcspn(rt->path, "{")) == 0)
-				return hook_is_signed(rq->hook) ?
-				    REQ_EVENT_MAX :
-				    REQ_BODY_MAX;
+		for (rt = (*res)->routes; rt->path != NULL; rt++) {
+			if ((rt->flags & (ROUTE_SIGNED | ROUTE_DOCUMENT)) ==
+				0 ||
+			    !is_below(rq, rt))
+				continue;
+			if ((rt->flags & ROUTE_DOCUMENT) != 0)
+				return has_credentials(rq) ? REQ_DOCUMENT_MAX :
+							     REQ_BODY_MAX;
+			return hook_is_signed(rq->hook) ? REQ_EVENT_MAX :
+							  REQ_BODY_MAX;
+		}
 	return REQ_BODY_MAX;
 }
 

@@ -21,7 +21,7 @@ extern const char *const route_methods[METHOD__MAX];
 /* The workers to which nginx sends a route. */
 enum route_pool {
 	POOL_API,
-	POOL_SLOW, /* calls the Git server */
+	POOL_SLOW, /* calls the Git server, or needs much memory */
 	POOL__MAX
 };
 
@@ -35,9 +35,10 @@ enum route_flag {
 				     * write */
 	/* a JSON body that the handler parses after checking its signature */
 	ROUTE_SIGNED = 1 << 6,
-	ROUTE_COOKIE = 1 << 7,   /* success sets or deletes cookies */
-	ROUTE_BODILESS = 1 << 8, /* the body may be missing */
-	ROUTE_TAGGED = 1 << 9,   /* a list or an image with an ETag */
+	ROUTE_COOKIE = 1 << 7,    /* success sets or deletes cookies */
+	ROUTE_BODILESS = 1 << 8,  /* the body may be missing */
+	ROUTE_TAGGED = 1 << 9,    /* a list or an image with an ETag */
+	ROUTE_DOCUMENT = 1 << 10, /* the body may be a large document */
 };
 
 enum route_list {

@@ -24,7 +24,8 @@
 #define ARENA_MAX ((size_t)6 << 20)
 #define DATA_MAX ((rlim_t)14 << 20)
 /* For workers that call the Git server: CA certificates, and its responses as
- * text and as a tree. */
+ * text and as a tree. They also import documents. */
+#define SLOW_ARENA_MAX ((size_t)16 << 20)
 #define SLOW_DATA_MAX ((rlim_t)64 << 20)
 #define KEEP_MAX ((size_t)128 * 1024)
 #define LARGE ((size_t)1 << 20)
@@ -196,12 +197,17 @@ connection_take(const struct wait *w)
 	return -1;
 }
 
+static bool
+is_slow(const struct worker *w)
+{
+	return w->pool == POOL_SLOW || w->settings->api.slow_workers == 0;
+}
+
 static void
 limits_set(const struct worker *w)
 {
 	const struct rlimit none = { .rlim_cur = 0, .rlim_max = 0 };
-	bool slow = w->pool == POOL_SLOW || w->settings->api.slow_workers == 0;
-	rlim_t most = slow ? SLOW_DATA_MAX : DATA_MAX;
+	rlim_t most = is_slow(w) ? SLOW_DATA_MAX : DATA_MAX;
 	const struct rlimit data = { .rlim_cur = most, .rlim_max = most };
 
 #ifndef __SANITIZE_ADDRESS__ /* its shadow memory counts, too */
@@ -229,7 +235,8 @@ forge_try(struct access *access)
 void
 worker_run(const struct worker *w)
 {
-	struct req rq = { .a = arena_open(ARENA_MAX) };
+	struct req rq = { .a = arena_open(
+			      is_slow(w) ? SLOW_ARENA_MAX : ARENA_MAX) };
 	struct access access = { .keyring = w->keyring,
 		.settings = &w->settings->gitserver };
 	const struct err *e;

@@ -10,8 +10,8 @@
 #include "cli/table.h"
 #include "core/str.h"
 
-#define FILE_MAX ((size_t)1 << 20)
-#define TEXT_MAX ((size_t)8 << 20)
+#define FILE_MAX ((size_t)8 << 20)
+#define TEXT_MAX ((size_t)24 << 20) /* an export, indented */
 
 /* What an import does with a part of the project. */
 struct part {

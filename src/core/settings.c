@@ -96,7 +96,9 @@ const struct conf_key settings_keys[] = {
 	    .doc = "Number of workers that serve this socket."),
 	KEY(api, slow_socket, C_STR, CONF_PATH,
 	    .fallback = "/run/slipway/slow.sock",
-	    .doc = "FastCGI socket for requests that query the Git server."),
+	    .doc =
+		"FastCGI socket for requests that query the Git server, and for "
+		"exports and imports of projects."),
 	KEY(api, slow_workers, C_INT, CONF_RELOAD, .min = 0, .max = 256,
 	    .fallback = "2",
 	    .doc =

@@ -9,8 +9,9 @@
 #include "core/str.h"
 #include "json/inner.h"
 
-/* Limit for reading one member before it becomes text. */
-#define SCRATCH_MAX ((size_t)8 << 20)
+/* Limit for reading one member before it becomes text: the largest body, and an
+ * item for each of its values. */
+#define SCRATCH_MAX ((size_t)24 << 20)
 
 /* Longest name or value quoted in a fault. */
 #define ECHO 100
