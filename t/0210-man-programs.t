@@ -28,7 +28,7 @@ sub flags {
 }
 
 # The commands that a help text lists, and the help of one.
-sub commands { return $_[0] =~ /^  ([a-z]+(?: [a-z]+)?)(?= |$)/mg }
+sub commands { return $_[0] =~ /^  ([a-z-]+(?: [a-z]+)?)(?= |$)/mg }
 sub command_help {
 	my ($program, $command) = @_;
 	return (run_cmd(program($program), 'help', split / /, $command))[1] =~ s/\A.*?(?=^usage)//msr;
@@ -49,7 +49,7 @@ for my $name (qw(slipway-admin slipway-api slipway-dispatch slipway-job slipway-
 	my %named = map { $_ => 1 } grep { /^-\w$/ } keys %{ flags($synopsis) };
 	is_deeply(\%named, \%short, "$name: the synopsis names exactly the short options of the program");
 	if ($name eq 'slipway-admin') {
-		my %explained = $items =~ /^\.It Cm ([a-z]+(?: [a-z]+)?)(?= |$)(.*)/mg;
+		my %explained = $items =~ /^\.It Cm ([a-z-]+(?: [a-z]+)?)(?= |$)(.*)/mg;
 		is_deeply([sort keys %explained], [sort keys %command],
 		    "$name: the man page explains exactly the commands of the program");
 		for my $c (sort keys %command) {

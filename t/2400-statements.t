@@ -50,6 +50,8 @@ INSERT INTO log_chunk (deployment_id, start, length, data) SELECT 1 + seq % 3000
 INSERT INTO idempotency (user_id, idempotency_key, request_hash, deployment_id, answer, created_at)
     SELECT 1 + seq % 3000, seq, SHA2(seq, 256), seq, '{}', NOW() - INTERVAL seq SECOND FROM seq_1_to_6000;
 INSERT INTO hook_secret (project_id, secret) SELECT seq, 'x' FROM seq_1_to_3000;
+INSERT INTO deploy_key (project_id, public_key, fingerprint, sealed)
+    SELECT seq, 'ssh-ed25519 AAAA', 'SHA256:7', 'x' FROM seq_1_to_3000;
 INSERT INTO hook_delivery (project_id, delivery_hash, created_at)
     SELECT 1 + seq % 3000, SHA2(seq, 256), NOW() - INTERVAL seq SECOND FROM seq_1_to_6000;
 INSERT INTO commit_token (token, created_at) SELECT seq, NOW() - INTERVAL seq SECOND FROM seq_1_to_6000;
@@ -71,11 +73,11 @@ INSERT INTO notice (notifier_id, event, deployment_id, next_at, created_at)
     NOW() - INTERVAL seq SECOND FROM seq_1_to_6000;
 ANALYZE TABLE user, api_token, project, workspace, pipeline, environment, step, deployment,
     deployment_step, log_chunk, idempotency, commit_token, signin, session, git_token, hook_secret,
-    hook_delivery, audit, notifier, notice, member;
+    hook_delivery, deploy_key, audit, notifier, notice, member;
 SQL
 my %large = map { $_ => 1 } qw(user api_token project workspace pipeline environment step deployment
     deployment_step log_chunk idempotency commit_token signin session git_token hook_secret hook_delivery
-    audit notifier notice member);
+    deploy_key audit notifier notice member);
 
 # --- a value for each argument, by its name
 my %value = (status => "'pending'", username => "'user7'", name => "'project7'", like => "'%a%'",

@@ -104,6 +104,9 @@ drive('PUT /api/notifiers/{id}', 200, @notifier, body => { events => ['locked'] 
 drive($_, 200, @notifier) for 'PUT /api/notifiers/{id}/secret', 'POST /api/notifiers/{id}/test';
 drive('DELETE /api/notifiers/{id}', 204, @notifier);
 drive('PUT /api/projects/{id}/hook-secret', 200, type => 'project', id => $project, @of);
+my @key = (type => 'project', id => $project, @of, set => ['fingerprint']);
+drive('PUT /api/projects/{id}/deploy-key', 200, @key);
+drive('DELETE /api/projects/{id}/deploy-key', 204, @key);
 drive('POST /api/projects/import', 200, type => 'project', id => $project, @of, set => ['description'],
     body => { document => {
 	%{ $api->get("/api/projects/$project/export")->{json} }, description => 'imported' } });

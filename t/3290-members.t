@@ -30,6 +30,7 @@ my %where = (
 		    '/api/projects/{id}', '/api/environments/{id}'),
 		'GET /api/projects/{id}/members', 'GET /api/projects/{id}/export',
 		map({ "$_ /api/projects/{id}/members/{userId}" } qw(PUT DELETE)),
+		map({ "$_ /api/projects/{id}/deploy-key" } qw(GET PUT DELETE)),
 		'POST /api/environments/{id}/rollback',
 		'PUT /api/notifiers/{id}/secret', 'POST /api/notifiers/{id}/test',
 		map({ "GET /api/deployments/{id}$_" } '', '/events', '/log', '/log/index', '/log/matches'),

@@ -52,6 +52,8 @@ my %needs = (
 		'PUT /api/pipelines/{id}', 'DELETE /api/pipelines/{id}', 'POST /api/pipelines/from-template',
 		'POST /api/steps',
 		'PUT /api/steps/{id}', 'DELETE /api/steps/{id}', 'PUT /api/projects/{id}/hook-secret',
+		'GET /api/projects/{id}/deploy-key', 'PUT /api/projects/{id}/deploy-key',
+		'DELETE /api/projects/{id}/deploy-key',
 		'PUT /api/projects/{id}/lock', 'DELETE /api/projects/{id}/lock',
 		'PUT /api/environments/{id}/lock', 'DELETE /api/environments/{id}/lock',
 		'POST /api/environments', 'PUT /api/environments/{id}', 'DELETE /api/environments/{id}',

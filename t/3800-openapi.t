@@ -174,6 +174,11 @@ sub projects {
 	drive('GET /api/projects/{id}/badge.svg', 200, id => $id{project}, role => 'none');
 	drive('GET /api/projects/{id}/badge.svg', 404, id => $id{other}, role => 'none', label => 'no badge');
 	drive('PUT /api/projects/{id}/hook-secret', 200, id => $id{project}, role => 'maintainer');
+	my @key = (id => $id{project}, role => 'maintainer');
+	drive('DELETE /api/projects/{id}/deploy-key', 404, @key, label => 'no key');
+	drive('PUT /api/projects/{id}/deploy-key', 200, @key);
+	show('GET /api/projects/{id}/deploy-key', @key);
+	drive('DELETE /api/projects/{id}/deploy-key', 204, @key);
 	my $document = show('GET /api/projects/{id}/export', id => $id{project},
 	    role => 'maintainer')->{json};
 	drive('POST /api/projects/import', 200, role => 'maintainer',

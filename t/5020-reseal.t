@@ -24,7 +24,9 @@ my @admin = (program('slipway-admin'), '-c', $conf);
 
 sub key { my ($status, $out, $err) = run_cmd(@admin, 'key', @_); return ($status >> 8, $out, $err) }
 sub files { return join "\n", map { slurp($_) } grep { -e } $keyring, $private, $public }
-sub stored { return $db->sql('CHECKSUM TABLE git_token, hook_secret, signin, project, deployment') }
+sub stored {
+	return $db->sql('CHECKSUM TABLE git_token, hook_secret, signin, deploy_key, project, deployment');
+}
 
 # All output, compared with keys and values at the end.
 my ($outputs, %material) = ('');
@@ -97,7 +99,7 @@ sub fill {
 	my @vars = sealer('public-seal', $public,
 	    map { [ 'project ' . (1 + $_ % 3) . ', variable TOKEN', "tuna $_" ] } 1 .. $many);
 	my @tables = qw(deployment environment variable_project variable pipeline git_token hook_secret signin
-	    project user);
+	    deploy_key project user);
 	my @sql = map { "DELETE FROM $_;" } @tables;
 	push @sql, "INSERT INTO user (id, username, role) VALUES (1, 'anna', 'admin'), (2, 'ben', 'viewer');";
 	for my $p (1 .. 3) {
@@ -130,6 +132,9 @@ sub fill {
 	    . " VALUES (1, 's', X'$git[0]', X'$git[1]'), (2, 's', X'$git[2]', NULL);";
 	push @sql, "INSERT INTO hook_secret (project_id, secret) VALUES (1, X'"
 	    . sealed('push events of project 1', 'tuna hook') . "');";
+	push @sql, map { 'INSERT INTO deploy_key (project_id, public_key, fingerprint, sealed)'
+	    . " VALUES ($_, 'ssh-ed25519 AAAA', 'SHA256:7', '"
+	    . publicly_sealed("deploy key of project $_", "tuna key $_") . "');" } 1, 3;
 	push @sql, "INSERT INTO signin (state_hash, browser_hash, verifier) VALUES ('$state', '$state', X'"
 	    . sealed("sign-in $state", 'tuna verifier') . "');";
 	push @sql, join(',',
@@ -143,7 +148,8 @@ sub fill {
 	return;
 }
 my $values = { 'access tokens of users' => 2, 'refresh tokens of users' => 1, 'hook secrets of projects' => 1,
-	'pending sign-ins' => 1, 'defaults of projects' => 6, 'variables of triggers' => 3,
+	'pending sign-ins' => 1, 'deploy keys of projects' => 2,
+	'defaults of projects' => 6, 'variables of triggers' => 3,
 	'variables of environments' => 3, 'shared variables of projects' => 3,
 	'variables of deployments' => $many };
 
@@ -175,10 +181,11 @@ SQL
 		push @variables, map { [ "project $project, variable " . s/.* //r, $vars->{$_} ] }
 		    grep { defined $vars->{$_} } sort keys %$vars;
 	}
+	push @variables, rows("SELECT CONCAT('deploy key of project ', project_id), sealed FROM deploy_key");
 	return [ sort(sealer('unseal', $keyring_only, @tokens),
 	    sealer('private-unseal', $private_only, @variables)) ];
 }
-my $all = [ sort 'tuna a1', 'tuna r1', 'tuna a2', 'tuna hook', 'tuna verifier',
+my $all = [ sort 'tuna a1', 'tuna r1', 'tuna a2', 'tuna hook', 'tuna verifier', 'tuna key 1', 'tuna key 3',
 	(map { my $p = $_; map { "tuna default $p $_" } qw(ONE TWO) } 1 .. 3),
 	(map { ("tuna trigger $_", "tuna environment $_", "tuna shared $_") } 1 .. 3),
 	map { "tuna $_" } 1 .. $many ];
@@ -187,10 +194,11 @@ my $all = [ sort 'tuna a1', 'tuna r1', 'tuna a2', 'tuna hook', 'tuna verifier',
 sub beside {
 	return $db->sql('SELECT id, version, updated_at, env_presets, triggers FROM project;'
 	    . ' SELECT user_id, epoch, updated_at, refresh_by FROM git_token;'
-	    . ' SELECT updated_at FROM hook_secret; SELECT created_at FROM signin;'
+	    . ' SELECT updated_at FROM hook_secret; SELECT created_at, fingerprint FROM deploy_key;'
+	    . ' SELECT created_at FROM signin;'
 	    . ' SELECT id, status, epoch, env_vars FROM deployment');
 }
-my ($bytes, $variables, $newest) = (5, 15 + $many, 1);
+my ($bytes, $variables, $newest) = (5, 17 + $many, 1);
 sub figures {
 	my ($said, %anew) = @_;
 	return map {

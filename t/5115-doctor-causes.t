@@ -67,6 +67,23 @@ is(scalar @lines, 1, 'a rejected token is one fault') or diag($said);
 like($lines[0], qr/^FAULT  token: .*401.*create another one at the Git server.*reload both/,
     'the fault of a rejected token says what to do');
 
+# --- hosts of repositories over SSH
+my $hosts = tempdir() . '/hosts';
+my $over = 'ssh://git@127.0.0.1:2222/team/r1';
+$db->sql("UPDATE project SET valid = project_dir = 'r1', repository = IF(valid, '$over', repository)");
+my $with = $f->conf(token => $token) . "ssh_known_hosts = $hosts\n";
+($status, $said) = doctor($f->conf(token => $token));
+@lines = faults($said, 'SSH hosts:');
+is(scalar @lines, 1, 'an unknown host is one fault') or diag($said);
+like($lines[0], qr/site 1 cannot be cloned: set ssh_known_hosts .*known-host add 127\.0\.0\.1:2222$/,
+    'the fault says what to set and to run');
+($status, $said) = doctor($with);
+like($said, qr/^FAULT  SSH hosts: no key of \S+ is in \Q$hosts\E, so site 1 cannot be cloned: run slipway/m,
+    'a file that does not exist is a fault');
+spew($hosts, '[127.0.0.1]:2222 ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI' . 'A' x 43 . "\n");
+like((doctor($with))[1], qr/^ok     SSH hosts: a key of every host is known \(1\)$/m, 'a known host is ok');
+$db->sql("UPDATE project SET valid = 1, repository = CONCAT('$at/team/', project_dir)");
+
 # --- hints by cause
 my $name = 'https://git.invalid';
 my ($hole) = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 1);

@@ -5,8 +5,10 @@
 
 #include "api/board.h"
 #include "api/forge.h"
+#include "core/address.h"
 #include "core/str.h"
 #include "deploy/repository.h"
+#include "store/deploy_key.h"
 #include "store/gitrepo.h"
 
 /* Minimum time in ms that must be left for the Git server. The limit covers the
@@ -349,6 +351,23 @@ remote_commits(struct reading *r, struct arena *own)
 	return NULL;
 }
 
+/* The API cannot decrypt deploy keys, so it cannot read what only they open. */
+static const struct err *
+key_explain(const struct reading *r, const struct err *e)
+{
+	struct deploy_key key;
+	struct address ad;
+
+	if (e == NULL || e->code != ERR_UPSTREAM ||
+	    !address_read(r->project.repository, &ad) || !address_is_ssh(&ad) ||
+	    deploy_key_find(r->rq->db, r->rq->a, r->project.id, &key) != NULL)
+		return e;
+	return err_public(ERR_UPSTREAM,
+	    "git cannot read the repository. The project's deploy key, which "
+	    "only runners can use, may open it: deploy a branch, tag or commit "
+	    "by its name.");
+}
+
 static const struct err *
 from_git(struct reading *r)
 {
@@ -356,12 +375,12 @@ from_git(struct reading *r)
 	const struct err *e;
 
 	if (r->what == READ_TAGS)
-		return remote_tags(r);
+		return key_explain(r, remote_tags(r));
 	own = arena_open(REMOTE_MAX);
 	e = r->what == READ_COMMITS ? remote_commits(r, own) :
 				      remote_branches(r, own);
 	arena_close(own);
-	return e;
+	return key_explain(r, e);
 }
 
 /* --- choice of the source, and the response */

@@ -18,6 +18,7 @@
 	X(imports)							\
 	X(members)							\
 	X(badges)							\
+	X(deploy_keys)							\
 	X(pipelines)							\
 	X(steps)							\
 	X(templates)							\

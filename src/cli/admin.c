@@ -60,6 +60,15 @@ static const struct option_row move_options[] = {
 	OPTION_END,
 };
 
+static const struct option_row known_host_options[] = {
+	OPTION(struct admin_known_host, yes, "yes",
+	    .doc = "do not ask; requires --fingerprint"),
+	OPTION(struct admin_known_host, fingerprint, "fingerprint",
+	    .value = "FINGERPRINT",
+	    .doc = "add only the key with this fingerprint; can be repeated"),
+	OPTION_END,
+};
+
 /* clang-format off */
 #define USER_OPTIONS(needs_role)					\
 	OPTION(struct admin_user, role, "role", .value = "ROLE",	\
@@ -126,6 +135,17 @@ static const struct command commands[] = {
 	    "move everything from the Git server's old URL to the new one",
 	    .word = { { .name = "OLD" } }, .run = admin_gitserver_move,
 	    WITH(ROWS, move_options, admin_move) },
+	{ "known-host add",
+	    "store the SSH host keys of a Git server, after a confirmation",
+	    .examples = "known-host add git.example.org\t"
+			"compare the fingerprints, then store the keys\n",
+	    .word = { { .name = "HOST[:PORT]" } }, .run = admin_known_host_add,
+	    WITH(COMMAND_CONF, known_host_options, admin_known_host) },
+	{ "known-host list", "list the stored SSH host keys",
+	    .run = admin_known_host_list, NONE_OF(COMMAND_CONF) },
+	{ "known-host remove", "remove the SSH host keys of a Git server",
+	    .word = { { .name = "HOST[:PORT]" } },
+	    .run = admin_known_host_remove, NONE_OF(COMMAND_CONF) },
 	{ "user list", "list all users", .run = admin_user_list,
 	    NONE_OF(ROWS) },
 	{ "user add", "create a user", .word = { { .name = "USER" } },

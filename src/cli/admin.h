@@ -33,6 +33,7 @@ enum admin_flag {
 	COMMAND_MIGRATE = 1 << 1, /* as the account that migrates */
 	COMMAND_SCHEMA = 1 << 2,  /* requires this program's schema version */
 	COMMAND_SETUP = 1 << 3,   /* the configuration may be missing */
+	COMMAND_CONF = 1 << 4,    /* requires nothing but the configuration */
 };
 
 /* Options of setup, key and migrate. */
@@ -53,6 +54,10 @@ struct admin_migrate {
 };
 struct admin_move {
 	bool dry_run;
+};
+struct admin_known_host {
+	bool yes;
+	struct option_list fingerprint;
 };
 /* Options that describe a user; NULL = not given. */
 struct admin_user {
@@ -97,6 +102,8 @@ MUSTCHECK const struct err *admin_schema_is_current(struct admin *, bool *out);
 command_run admin_setup;
 command_run admin_migrate, admin_key, admin_check, admin_doctor;
 command_run admin_gitserver_move;
+command_run admin_known_host_add, admin_known_host_list;
+command_run admin_known_host_remove;
 command_run admin_user_list, admin_user_add, admin_user_set;
 command_run admin_user_delete;
 command_run admin_token_add, admin_token_list, admin_token_delete;

@@ -362,6 +362,7 @@ admin_doctor(void *context, struct command_call *call)
 		unclaimed_try,
 		bound_try,
 		doctor_token,
+		doctor_ssh,
 	};
 	struct doctor d = { .admin = context };
 	size_t i;

@@ -41,6 +41,9 @@ void doctor_directories(struct doctor *);
 void doctor_programs(struct doctor *);
 void doctor_cgroups(struct doctor *);
 
+/* admin_doctor_ssh.c */
+void doctor_ssh(struct doctor *);
+
 /* admin_doctor_git.c, in this order; the first one opens d->forge. */
 void doctor_server(struct doctor *);
 void doctor_signup(struct doctor *);

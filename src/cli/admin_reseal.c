@@ -198,6 +198,24 @@ object_seal(struct walk *w, struct seen *s)
 	return s->changed ? object_write(w, &pairs, s) : NULL;
 }
 
+static const struct err *
+text_seal(struct walk *w, struct seen *s)
+{
+	const char *purpose = w->place->purpose(w->work, &s->old, NULL);
+	const char *sealed = s->old.object.s;
+	const int64_t key = public_key_sealed_with(w->work, sealed);
+	const struct err *e;
+
+	if (!value_old(w, s, key))
+		return NULL;
+	e = private_keyring_reseal(w->r->private_keyring, w->r->public_key,
+	    w->work, purpose, sealed, &s->fresh.object.s);
+	if (e != NULL)
+		return unopened(w, s, NULL, without(purpose, e->msg));
+	value_opened(w, s, key);
+	return NULL;
+}
+
 /* Adds the row to the batch, unless it was deleted. */
 static const struct err *
 row_look(struct walk *w, const struct sealed_row *row)
@@ -217,8 +235,16 @@ row_look(struct walk *w, const struct sealed_row *row)
 	if (e != NULL)
 		return e;
 	w->n++;
-	return w->place->form == SEALED_BYTES ? bytes_seal(w, s) :
-						object_seal(w, s);
+	switch (w->place->form) {
+	case SEALED_BYTES:
+		return bytes_seal(w, s);
+	case SEALED_TEXT:
+		return text_seal(w, s);
+	case SEALED_NAMED:
+	case SEALED_PREFIXED:
+		break;
+	}
+	return object_seal(w, s);
 }
 
 static const struct err *

@@ -10,6 +10,7 @@
 #include "core/file.h"
 
 #define SECRET_MAX 4096
+#define ANSWER_MAX 64
 
 const struct err *
 prompt_secret(struct arena *a, const char *what, const char **out)
@@ -24,6 +25,21 @@ prompt_secret(struct arena *a, const char *what, const char **out)
 		    "there is no terminal to ask for %s", what);
 	*out = arena_strdup(a, secret);
 	explicit_bzero(secret, sizeof(secret));
+	return NULL;
+}
+
+const struct err *
+prompt_confirm(struct arena *a, const char *question, bool *out)
+{
+	const char *text = arena_printf(a, "%s ", question);
+	char answer[ANSWER_MAX];
+
+	*out = false;
+	if (readpassphrase(text, answer, sizeof(answer),
+		RPP_REQUIRE_TTY | RPP_ECHO_ON) == NULL)
+		return err_public(ERR_METHOD,
+		    "there is no terminal to ask for confirmation");
+	*out = strcmp(answer, "yes") == 0;
 	return NULL;
 }
 

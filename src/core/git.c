@@ -68,7 +68,8 @@ git_ssh_setting(struct arena *a, const struct git_ssh *ssh, const char *home)
 	    ssh->timeout);
 
 	if (ssh->key != NULL)
-		out = arena_printf(a, "%s -oIdentitiesOnly=yes -i \"%s%s\"",
+		out = arena_printf(a,
+		    "%s -oIdentitiesOnly=yes -oIdentityAgent=none -i \"%s%s\"",
 		    out, home, ssh->key);
 	if (ssh->known_hosts != NULL)
 		out = arena_printf(a, "%s -oUserKnownHostsFile=\"%s%s\"", out,

@@ -35,7 +35,8 @@ struct git_ssh {
 const char *git_ssh_key_fault(const char *path);
 const char *git_known_hosts_fault(const char *path);
 /* The setting core.sshCommand, in the arena; the paths have no such fault.
- * `home` is put before both, for the shell to expand: "" or "$HOME/". */
+ * `home` is put before both, for the shell to expand: "" or "$HOME/".  With a
+ * key, ssh(1) offers no other. */
 const char *git_ssh_setting(struct arena *, const struct git_ssh *,
     const char *home);
 

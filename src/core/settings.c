@@ -189,7 +189,8 @@ const struct conf_key settings_keys[] = {
 	    .doc = "CA file for https, instead of the system's."),
 	KEY(gitserver, ssh_key_file, C_STR, CONF_RELOAD | CONF_PATH,
 	    .check = git_ssh_key_fault,
-	    .doc = "Private key for repositories over SSH."),
+	    .doc = "Private key for repositories over SSH, of projects without "
+		   "a deploy key of their own."),
 	KEY(gitserver, ssh_known_hosts, C_STR, CONF_RELOAD | CONF_PATH,
 	    .check = git_known_hosts_fault,
 	    .doc = "Host keys for SSH, in addition to the system's."),

@@ -67,6 +67,7 @@ struct settings_gitserver {
 	const char *report_url; /* link of a status; {id} is the deployment's */
 	const char *tls_ca;     /* for https repositories */
 	const char *ssh_key_file;
+	const char *ssh_key; /* text of a key in its place; no setting */
 	const char *ssh_known_hosts;
 	const char *allowed_hosts;
 	bool allow_local;

@@ -16,12 +16,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/address.h"
 #include "core/log.h"
 #include "core/str.h"
 #include "deploy/deploy.h"
 #include "deploy/pushed.h"
 #include "dispatch/child.h"
 #include "dispatch/context.h"
+#include "dispatch/deploy_key.h"
 #include "dispatch/fetch.h"
 #include "dispatch/part.h"
 #include "dispatch/remote.h"
@@ -67,6 +69,20 @@ token_find(const struct watched *w, const char *address, const char **out)
 	return e;
 }
 
+/* The key of the project, for an address over SSH. */
+static const struct err *
+key_find(const struct watched *w, const char *address, const char **out)
+{
+	struct address ad;
+
+	*out = NULL;
+	if (w->source->deploy_key == NULL || !address_read(address, &ad) ||
+	    !address_is_ssh(&ad))
+		return NULL;
+	return deploy_key_open(&w->d->settings, w->a, w->source->project_id,
+	    w->source->deploy_key, out);
+}
+
 /* Lists the branches, where the repository was last seen. */
 static const struct err *
 branches_read(struct watched *w)
@@ -86,7 +102,8 @@ branches_read(struct watched *w)
 			return e;
 		address = remote_address(x->forge, w->a, address, repo.path);
 	}
-	if ((e = token_find(w, address, &s.token)) != NULL)
+	if ((e = token_find(w, address, &s.token)) != NULL ||
+	    (e = key_find(w, address, &s.ssh_key)) != NULL)
 		return e;
 	return forge_ls_remote(&s, w->a, address, time_mono_ms() + ONE_MS, &all,
 	    &w->branches);

@@ -9,6 +9,7 @@
 #include "core/str.h"
 #include "crypto/private_keyring.h"
 #include "dispatch/context.h"
+#include "dispatch/deploy_key.h"
 #include "dispatch/project.h"
 #include "dispatch/remote.h"
 #include "json/json.h"
@@ -67,31 +68,66 @@ put_file(struct buf *b, enum job_record which, const char *path)
 	buf_wipe(&text);
 }
 
-/* Only what this address needs. */
+/* Which key git uses, for the case that the server rejects it. */
 static void
-put_access(struct buf *b, const struct settings_gitserver *g,
-    const char *repository)
+put_ssh_note(struct buf *b, const struct dispatch *d, const struct claim *c)
 {
-	struct address ad;
+	const char *note;
 
-	if (!address_read(repository, &ad))
-		return;
-	if (ad.scheme == ADDRESS_HTTPS) {
-		put_file(b, R_TLS_CA, g->tls_ca);
-	} else if (address_is_ssh(&ad)) {
-		put_file(b, R_SSH_KEY, g->ssh_key_file);
-		put_file(b, R_KNOWN_HOSTS, g->ssh_known_hosts);
-	}
+	if (c->deploy_key != NULL)
+		note = arena_printf(d->a,
+		    "The project's deploy key is %s: add its public half to "
+		    "the repository at the Git server, if it is not there.",
+		    c->deploy_key_print);
+	else if (d->settings.gitserver.ssh_key_file != NULL)
+		note = "The project has no deploy key, so the key of the "
+		       "service was used (gitserver.ssh_key_file).";
+	else
+		note = "The project has no deploy key: create one in its "
+		       "settings, and add the public half to the repository "
+		       "at the Git server.";
+	put(b, R_NOTE, note);
 }
 
-/* What only git needs. */
-static void
+/* The project's deploy key replaces the key of the service. */
+static const struct err *
+put_ssh(struct buf *b, const struct dispatch *d, const struct claim *c)
+{
+	const struct settings_gitserver *g = &d->settings.gitserver;
+	const struct err *e;
+	const char *text;
+
+	put_ssh_note(b, d, c);
+	if (c->deploy_key == NULL) {
+		put_file(b, R_SSH_KEY, g->ssh_key_file);
+	} else {
+		e = deploy_key_open(&d->settings, d->a, c->project_id,
+		    c->deploy_key, &text);
+		if (e != NULL)
+			return e;
+		put(b, R_SSH_KEY, text);
+	}
+	put_file(b, R_KNOWN_HOSTS, g->ssh_known_hosts);
+	return NULL;
+}
+
+/* What only git needs, and of that only what this address needs. */
+static const struct err *
 put_repository(const struct dispatch *d, const struct claim *c, struct buf *b)
 {
-	put_access(b, &d->settings.gitserver, c->repository);
+	const struct err *e;
+	struct address ad;
+
+	if (address_read(c->repository, &ad)) {
+		if (ad.scheme == ADDRESS_HTTPS)
+			put_file(b, R_TLS_CA, d->settings.gitserver.tls_ca);
+		else if (address_is_ssh(&ad) && (e = put_ssh(b, d, c)) != NULL)
+			return e;
+	}
 	put(b, R_OBJECTS, project_objects(&d->spool, d->a, c->project_id));
 	if (!remote_is_known(d->forge, d->a, c->repository))
 		put_number(b, R_COMMITS, COMMITS);
+	return NULL;
 }
 
 static void
@@ -189,8 +225,8 @@ description_write(const struct dispatch *d, const struct claim *c,
 	put_number(out, R_HEAD_ONLY, c->head_only);
 	put_number(out, R_ON_BRANCH, c->on_branch ? 1 : 0);
 	put(out, R_CHECKOUT, c->checkout);
-	if (clone_is_needed(c))
-		put_repository(d, c, out);
+	if (clone_is_needed(c) && (e = put_repository(d, c, out)) != NULL)
+		return e;
 	put_map(out, R_ENV, &env);
 	put_map(out, R_SECRET, &secret);
 	put_steps(out, r, &c->steps);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* Lists branches and tags by the Git protocol (git-ls-remote(1)). */
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <errno.h>
@@ -46,7 +47,8 @@ struct child {
 	const char *envp[ENVS];
 	size_t nenvs;
 	int config;
-	int credential; /* -1 = none */
+	int credential; /* -1 = none, like the next */
+	int key;        /* for ssh */
 	int out;
 	pid_t pid;
 	int64_t deadline;   /* 0 = gitserver.timeout from now */
@@ -97,13 +99,35 @@ credential_make(const struct settings_gitserver *s, struct arena *a,
 	return NULL;
 }
 
+/* ssh(1) closes the descriptors that it inherits, so it opens git's own: the
+ * shell between them expands PPID. */
+#define KEY_PATH "/proc/$PPID/fd/4"
+
+/* Describes the files that ssh(1) reads.  It rejects a key that others than its
+ * owner may read. */
+static const struct err *
+ssh_set(const struct settings_gitserver *s, struct arena *a, struct child *c)
+{
+	struct git_ssh ssh = { .key = s->ssh_key_file,
+		.known_hosts = s->ssh_known_hosts,
+		.timeout = SSH_SECONDS };
+	const struct err *e;
+
+	if (s->ssh_key != NULL) {
+		if ((e = text_keep(s->ssh_key, &c->key)) != NULL)
+			return e;
+		if (fchmod(c->key, 0600) == -1)
+			return err_errno("chmod");
+		ssh.key = KEY_PATH;
+	}
+	set(c, git_ssh_setting(a, &ssh, ""));
+	return NULL;
+}
+
 static const struct err *
 child_describe(const struct settings_gitserver *s, struct arena *a,
     const char *repository, struct child *c)
 {
-	const struct git_ssh ssh = { .key = s->ssh_key_file,
-		.known_hosts = s->ssh_known_hosts,
-		.timeout = SSH_SECONDS };
 	const struct err *e;
 	size_t i;
 
@@ -123,8 +147,8 @@ child_describe(const struct settings_gitserver *s, struct arena *a,
 		set(c, arena_printf(a, "http.sslCAInfo=%s", s->tls_ca));
 		set(c, GIT_NO_SYSTEM_CAS);
 	}
-	set(c, git_ssh_setting(a, &ssh, ""));
-	if ((e = text_keep(CONFIG, &c->config)) != NULL ||
+	if ((e = ssh_set(s, a, c)) != NULL ||
+	    (e = text_keep(CONFIG, &c->config)) != NULL ||
 	    (e = credential_make(s, a, repository, c)) != NULL)
 		return e;
 	c->argv[c->nargs++] = "ls-remote";
@@ -147,13 +171,13 @@ static void
 child_become(const struct child *c, int out)
 {
 	int null = open("/dev/null", O_RDWR);
-	int fds[] = { c->config, c->credential };
+	int fds[] = { c->config, c->key != -1 ? c->key : c->credential };
 
 	(void)setsid();
 	proc_signals_default();
 	if (null == -1 || dup2(null, STDIN_FILENO) == -1 ||
 	    dup2(out, STDOUT_FILENO) == -1 || dup2(null, STDERR_FILENO) == -1 ||
-	    proc_fds_place(fds, c->credential == -1 ? 1 : 2) != NULL)
+	    proc_fds_place(fds, fds[1] == -1 ? 1 : 2) != NULL)
 		_exit(127);
 	(void)execve(c->argv[0], (char *const *)(uintptr_t)c->argv,
 	    (char *const *)(uintptr_t)c->envp);
@@ -314,7 +338,7 @@ refs_list(const struct settings_gitserver *s, struct arena *a,
 
 	*out = (struct list){ .items = NULL };
 	page->has_more = false;
-	c->config = c->credential = c->out = -1;
+	c->config = c->credential = c->key = c->out = -1;
 	if (c->deadline == 0)
 		c->deadline = time_mono_ms() + s->timeout * 1000;
 	buf_init(&text, OUTPUT_MAX);
@@ -328,6 +352,8 @@ refs_list(const struct settings_gitserver *s, struct arena *a,
 		(void)close(c->config);
 	if (c->credential != -1)
 		(void)close(c->credential);
+	if (c->key != -1)
+		(void)close(c->key);
 	buf_release(&text);
 	return e;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/address.h"
 #include "core/file.h"
 #include "core/str.h"
 #include "core/tree.h"
@@ -318,12 +319,28 @@ leftovers_hide(struct job *job)
 	return NULL;
 }
 
+/* What to do about a failure of git; NULL = nothing is known. */
+static const char *
+hint(const struct job *job, const char *detail)
+{
+	struct address ad;
+
+	if (strstr(detail, "Host key verification failed") == NULL ||
+	    !address_read(job->spec.repository, &ad))
+		return job->spec.note;
+	return arena_printf(job->a,
+	    "The runner does not know the host's key, or the host has another "
+	    "one: an administrator runs slipway-admin known-host add %.*s:%lld",
+	    (int)ad.host_len, ad.host, (long long)address_port(&ad));
+}
+
 /* No commit was found to deploy. */
 static void
 course_miss(struct course *c, enum checkout_how how, const char *detail)
 {
 	struct job *job = c->job;
 	const char *late = how == CHECKOUT_TIMED_OUT ? overdue(job) : NULL;
+	const char *note;
 
 	if (how == CHECKOUT_CANCELED) {
 		course_cancel(c, time_mono_ms());
@@ -333,9 +350,8 @@ course_miss(struct course *c, enum checkout_how how, const char *detail)
 		course_supersede(c, detail);
 		return;
 	}
-	if (how == CHECKOUT_FAILED && job->spec.note != NULL)
-		detail = arena_printf(job->a, "%s (%s)", detail,
-		    job->spec.note);
+	if (how == CHECKOUT_FAILED && (note = hint(job, detail)) != NULL)
+		detail = arena_printf(job->a, "%s (%s)", detail, note);
 	if (late != NULL)
 		detail = late;
 	job_log_say(&job->log, "==> checkout failed: %s", detail);

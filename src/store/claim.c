@@ -148,7 +148,8 @@ static const struct field claim_row[] = { C(id), C(epoch), C(project_id),
 	C(project_name), C(project_dir), C(repository), C(pipeline_name),
 	C(environment_name), C(branch), C(tag), C(commit_hash), C(env_vars),
 	C(secret_vars), C(timeout_seconds), C(checkout), C(created_by),
-	C(head_only), C(on_branch), C(cancel), C(over_deleted), FIELD_END };
+	C(head_only), C(on_branch), C(cancel), C(over_deleted), C(deploy_key),
+	C(deploy_key_print), FIELD_END };
 static const struct stmt load = {
 	.name = "claim_load",
 	.sql = "SELECT d.id, d.epoch, d.project_id, p.name AS project_name,"
@@ -162,10 +163,13 @@ static const struct stmt load = {
 	       " > 0 AS on_branch,"
 	       " d.cancel_at IS NOT NULL AS cancel,"
 	       " EXISTS (SELECT 1 FROM project q WHERE q.valid = 0"
-	       " AND " PROJECTDIR_OVERLAP ") AS over_deleted FROM deployment d"
+	       " AND " PROJECTDIR_OVERLAP ") AS over_deleted,"
+	       " k.sealed AS deploy_key, k.fingerprint AS deploy_key_print"
+	       " FROM deployment d"
 	       " JOIN project p ON p.id = d.project_id"
 	       " JOIN pipeline l ON l.id = d.pipeline_id"
 	       " LEFT JOIN environment e ON e.id = d.environment_id"
+	       " LEFT JOIN deploy_key k ON k.project_id = d.project_id"
 	       " WHERE d.id = ? AND d.owner = ? AND d.status = 'running'",
 	.args = load_args,
 	.row = claim_row,

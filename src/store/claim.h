@@ -40,7 +40,9 @@ struct claim {
 	bool cancel;       /* cancelation was requested */
 	bool over_deleted; /* the directory of a deleted project overlaps its
 			    * project's */
-	struct list steps; /* struct deployment_step, by position */
+	const char *deploy_key;       /* private half, sealed; NULL = none */
+	const char *deploy_key_print; /* its fingerprint */
+	struct list steps;            /* struct deployment_step, by position */
 };
 
 #define CLAIM_AVOID 32 /* maximum length of `avoid` */

@@ -16,7 +16,8 @@ struct push_head {
 struct push_source {
 	int64_t project_id;
 	const char *repository;
-	struct maybe made_by; /* of its webhook secret, if that user may still
+	const char *deploy_key; /* private half, sealed; NULL = none */
+	struct maybe made_by;   /* of its webhook secret, if that user may still
 			       * deploy */
 };
 

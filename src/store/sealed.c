@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/str.h"
+#include "store/deploy_key.h"
 #include "store/env.h"
 #include "store/gittoken.h"
 #include "store/hook.h"
@@ -67,6 +68,14 @@ notifier_purpose(struct arena *a, const struct sealed_row *row,
 }
 
 static const char *
+deploy_key_purpose(struct arena *a, const struct sealed_row *row,
+    const char *name)
+{
+	(void)name;
+	return arena_printf(a, DEPLOY_KEY_PURPOSE, (long long)row->id);
+}
+
+static const char *
 signin_purpose(struct arena *a, const struct sealed_row *row, const char *name)
 {
 	(void)name;
@@ -109,6 +118,10 @@ variable_purpose(struct arena *a, const struct sealed_row *row,
 	    hash, hash, "state_hash AS hash, ", "value",		\
 	    SEALED_BYTES, signin_purpose, signin_label,			\
 	    "pending sign-ins")						\
+	X(deploy_keys, "deploy_key", "project_id", "sealed",		\
+	    id, object, "project_id AS id, project_id AS owner, ",	\
+	    "object", SEALED_TEXT, deploy_key_purpose,			\
+	    deploy_key_label, "deploy keys of projects")		\
 	X(defaults, "project", "id", "secret_defaults",			\
 	    id, object, "id, id AS owner, ", "object",			\
 	    SEALED_NAMED, variable_purpose, project_label,		\
@@ -177,6 +190,14 @@ static const struct stmt user_label = {
 static const struct stmt hook_label = {
 	.name = "sealed_hook_label",
 	.sql = "SELECT CONCAT('hook secret of ', " PROJECT_NAME ") AS label"
+	       " FROM project p WHERE p.id = ?",
+	.args = id_args,
+	.row = label_row,
+	.rowsize = sizeof(struct label),
+};
+static const struct stmt deploy_key_label = {
+	.name = "sealed_deploy_key_label",
+	.sql = "SELECT CONCAT('deploy key of ', " PROJECT_NAME ") AS label"
 	       " FROM project p WHERE p.id = ?",
 	.args = id_args,
 	.row = label_row,
@@ -267,6 +288,7 @@ static const struct stmt *const sealed_stmts[] = {
 #undef X
 	    & user_label,
 	&hook_label,
+	&deploy_key_label,
 	&notifier_label,
 	&signin_label,
 	&project_label,

@@ -16,6 +16,7 @@ enum sealed_form {
 	SEALED_BYTES,    /* one value, sealed with the service's key */
 	SEALED_NAMED,    /* an object of values by name, for the dispatcher */
 	SEALED_PREFIXED, /* the same; the name follows a space */
+	SEALED_TEXT,     /* one value, for the dispatcher */
 };
 
 /* One row of a place. */
@@ -25,7 +26,8 @@ struct sealed_row {
 	struct maybe size;
 	int64_t owner; /* project of a deployment */
 	struct blob value;
-	struct json_text object; /* in place of value, depending on the form */
+	struct json_text object; /* in place of value, depending on the form;
+				  * SEALED_TEXT: the value */
 };
 
 struct sealed_place {

@@ -24,6 +24,7 @@
 	X(change)							\
 	X(claim)							\
 	X(dbserver)							\
+	X(deploy_key)							\
 	X(deployment)							\
 	X(deployment_make)						\
 	X(environment)							\

@@ -167,7 +167,8 @@ ssh(void)
 	    "ssh without a key");
 	is_str(git_ssh_setting(arena, &both, "$HOME"),
 	    "core.sshCommand=ssh -oBatchMode=yes -oConnectTimeout=5"
-	    " -oIdentitiesOnly=yes -i \"$HOME/k\""
+	    " -oIdentitiesOnly=yes -oIdentityAgent=none"
+	    " -i \"$HOME/k\""
 	    " -oUserKnownHostsFile=\"$HOME/h\"",
 	    "ssh with a key and known hosts");
 	for (i = 0; odd[i] != NULL; i++)

@@ -20,6 +20,7 @@
  * @typedef {Schemas['User']} User
  * @typedef {Schemas['ApiTokenSummary']} ApiToken
  * @typedef {Schemas['Schedule']} Schedule
+ * @typedef {Schemas['DeployKey']} DeployKey
  * @typedef {Schemas['Member']} Member
  * @typedef {Schemas['Notifier']} Notifier
  * @typedef {Schemas['Runner']} Runner

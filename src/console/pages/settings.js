@@ -13,6 +13,7 @@ import { secretNotice } from '../lib/secret.js';
 import { may } from '../lib/session.js';
 import { ago, size } from '../lib/time.js';
 import { toast } from '../lib/toast.js';
+import { deployKeyCard } from './deploykey.js';
 import { presetsForm, triggersForm } from './presets.js';
 import { t } from '../texts.js';
 
@@ -115,7 +116,7 @@ export const settings = {
 			el('section', { class: 'card' }, context.keep('presets', () => presetsForm(project))),
 			el('section', { class: 'card' }, context.keep('triggers', () =>
 				triggersForm(project, pipelines.data, environments.data))),
-			hook(project, context)],
+			hook(project, context), deployKeyCard(project, context)],
 		workspace(project),
 		may(context.user, 'maintainer') && danger(project, context),
 	],

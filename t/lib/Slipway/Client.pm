@@ -17,15 +17,17 @@ use Slipway::Test;
 
 my $made = 0;
 
-# Options: token; home: of another client to share.
+# Options: token; home: of another client to share.  Without an API, it only runs
+# other programs.
 sub new {
 	my ($class, $api, %opt) = @_;
+	my %access = !$api ? () : (SLIPWAY_URL => $api->url, SLIPWAY_CACERT => $api->cacert,
+		SLIPWAY_TOKEN => $opt{token} || $api->token('admin'));
 	my $home = $opt{home} || tempdir() . '/client' . ++$made;
 	mkdir $home if !-d $home;
 	return bless { api => $api, home => $home, env => {
 		HOME => $home, XDG_CONFIG_HOME => undef, TERM => 'dumb', NO_COLOR => undef,
-		SLIPWAY_URL => $api->url, SLIPWAY_CACERT => $api->cacert,
-		SLIPWAY_TOKEN => $opt{token} || $api->token('admin'), %{ $opt{env} || {} } } }, $class;
+		%access, %{ $opt{env} || {} } } }, $class;
 }
 
 sub home { my ($self) = @_; return $self->{home} }

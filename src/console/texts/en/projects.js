@@ -127,6 +127,23 @@ export const projects = {
 		noUrl: 'The service does not know its own address: set api.url.',
 	},
 
+	deployKey: {
+		title: 'Deploy key',
+		lead: 'Runners read the repository over SSH with this key. Add its public half to the repository at the Git '
+			+ 'server; the right to read is enough.',
+		none: 'The project has no deploy key, so runners use the key of the service, if it has one.',
+		create: 'Create a key',
+		publicKey: 'Public half',
+		fingerprint: 'Fingerprint',
+		created: 'Created',
+		copied: 'Copied.',
+		replace: 'Replace',
+		replaceTitle: 'Replace the deploy key?',
+		replaceText: 'Checkouts fail until the public half of the new key is added at the Git server.',
+		deleteTitle: 'Delete the deploy key?',
+		deleteText: 'Runners cannot read the repository with it any more.',
+	},
+
 	preset: {
 		add: 'Add a preset',
 		untitled: 'New preset',
