@@ -32,7 +32,7 @@ sub order {
 
 # --- pipelines
 $got = $api->post('/api/pipelines', body(description => 'd', timeoutSeconds => 60,
-	steps => [step('a'), step('b', runWhen => 'failure', timeoutSeconds => 5),
+	steps => [step('a', directory => 'web/app'), step('b', runWhen => 'failure', timeoutSeconds => 5),
 		step('c', runWhen => 'always')]));
 is($got->{status}, 201, 'a pipeline with steps is created') or diag $got->{body};
 my $pipe = $got->{json};
@@ -43,6 +43,8 @@ is_deeply([map { $_->{runWhen} } @{ $pipe->{steps} }], [qw(success failure alway
     'a step has its runWhen');
 is_deeply([map { $_->{timeoutSeconds} } @{ $pipe->{steps} }], [undef, 5, undef],
     'a step has its timeoutSeconds');
+is_deeply([map { $_->{directory} } @{ $pipe->{steps} }], ['web/app', undef, undef],
+    'a step has its directory');
 $got = $api->post('/api/pipelines', body());
 is($got->{status}, 201, 'a pipeline without steps is created');
 is_deeply([@{ $got->{json} }{qw(description timeoutSeconds checkout steps)}], [undef, undef, 'fresh', []],
@@ -184,12 +186,26 @@ for my $case (
 }
 for my $case ([{ script => undef }, '/script'], [{ pipelineId => $other->{id} }, '/pipelineId'],
 	[{ runWhen => 'x' }, '/runWhen'], [{ timeoutSeconds => -5 }, '/timeoutSeconds'],
-	[{ createdAt => '2026-01-01T00:00:00Z' }, '/createdAt']) {
+	[{ createdAt => '2026-01-01T00:00:00Z' }, '/createdAt'],
+	map { [{ directory => $_ }, '/directory'] } '', '.', '..', '/', '/etc', 'a/', 'a//b', './a', 'a/.',
+	    '../a', 'a/../b', 'a/..', "a\tb", "a\nb", "a\x{7f}", 'x' x 256, 1, ['a']) {
 	$got = $api->put("/api/steps/$a", $case->[0]);
 	is(outcome($got), "422 $case->[1]", "an invalid change of $case->[1] is rejected");
 }
 is($api->request('POST', '/api/steps', '{"pipelineId":' . $pipe->{id} . ',"name":"nul","script":"a\u0000b"}',
     { 'Content-Type' => 'application/json' })->{status}, 422, 'a script with a NUL is rejected');
+for my $directory ('a', 'web/app', '.config', '...', '..a', 'a/.b/c..', "\x{e4}/b c", '-x', '$HOME',
+	join('/', ('x') x 128)) {
+	(my $name = substr $directory, 0, 20) =~ s/[^ -~]/?/g;
+	is($api->put("/api/steps/$a", { directory => $directory })->{json}{directory}, $directory,
+	    "the directory $name is accepted");
+}
+is($api->request('PUT', "/api/steps/$a", '{"directory":"a\u0000b"}',
+    { 'Content-Type' => 'application/json' })->{status}, 422, 'a directory with a NUL is rejected');
+is($api->put("/api/steps/$a", { script => 'true' })->{json}{directory}, join('/', ('x') x 128),
+    'a change of another member leaves the directory');
+is($api->put("/api/steps/$a", { directory => undef })->{json}{directory}, undef,
+    'null clears the directory');
 my $script = "#!/bin/bash\nprintf '%s\\t' \"\$A\" <<'X'\n\x{1f680} \\ \r\nX\n" . join '', map { chr } 1 .. 31;
 $got = $api->put("/api/steps/$a", { script => $script });
 is($got->{status}, 200, 'a script of unusual characters is accepted');

@@ -36,7 +36,7 @@ sub parts {
 }
 
 # --- two values of each member: resource => { member => [one, other] }
-my @script = (name => 's', timeoutSeconds => undef, runWhen => 'success');
+my @script = (name => 's', directory => undef, timeoutSeconds => undef, runWhen => 'success');
 my %values = (
 	Project => {
 		name => [ 'Site', 'Site' ], description => [ 'one', undef ],
@@ -60,7 +60,8 @@ my %values = (
 	Pipeline => {
 		name => [ 'build', 'build' ], description => [ 'builds', undef ],
 		timeoutSeconds => [ 60, undef ], checkout => [ 'keep', 'none' ],
-		steps => [ [ { @script, script => 'make', timeoutSeconds => 5, runWhen => 'always' },
+		steps => [ [ { @script, script => 'make', directory => 'web/app', timeoutSeconds => 5,
+				runWhen => 'always' },
 			{ @script, script => 'make check' } ], [ { @script, script => 'make all' } ] ],
 	},
 	Environment => {
@@ -293,6 +294,8 @@ for my $case (
 		sub { $_[0]{pipelines}[0]{steps}[0]{script} = '' } ],
 	[ 'an unknown condition', '/document/pipelines/1/steps/0/runWhen',
 		sub { $_[0]{pipelines}[1]{steps}[0]{runWhen} = 'never' } ],
+	[ 'a directory outside', '/document/pipelines/1/steps/0/directory',
+		sub { $_[0]{pipelines}[1]{steps}[0]{directory} = '../a' } ],
 	[ 'no events', '/document/notifiers/0/events', sub { $_[0]{notifiers}[0]{events} = [] } ],
 	[ 'an unknown kind', '/document/notifiers/0/kind', sub { $_[0]{notifiers}[0]{kind} = 'fax' } ],
 	[ 'two faults', '/document/pipelines/0/timeoutSeconds /document/pipelines/1/timeoutSeconds',

@@ -25,7 +25,8 @@ sub template {
 sub steps { return [ map { { name => "Step $_", file => "$_.sh" } } @_ ] }
 my %ok = ('1.sh' => "echo 1\n", '2.sh' => "echo 2\n");
 template('own', { name => "The site's own", steps => [ { name => 'One', file => '1.sh' },
-	{ name => 'Two', file => '2.sh', runWhen => 'always', timeoutSeconds => 9 } ] }, %ok);
+	{ name => 'Two', file => '2.sh', directory => 'web/app', runWhen => 'always',
+		timeoutSeconds => 9 } ] }, %ok);
 template('rollback', { name => 'Another rollback', description => 'Ours.', steps => steps(1) }, %ok);
 template('sharing', { name => 'Sharing', steps => [ { name => 'One', file => '../common/common.sh' } ] });
 make_path("$site/common");
@@ -48,6 +49,7 @@ my %bad = (
 	'hidden' => [ { name => 'x', steps => [ { name => 'x', file => '.sh' } ] } ],
 	'script' => [ { name => 'x', steps => [ { name => 'x', file => '1.sh', script => 'x' } ] } ],
 	'when' => [ { name => 'x', steps => [ { name => 'x', file => '1.sh', runWhen => 'never' } ] } ],
+	'directory' => [ { name => 'x', steps => [ { name => 'x', file => '1.sh', directory => '../x' } ] } ],
 	'same-names' => [ { name => 'x', steps => [ map { { name => 'x', file => '1.sh' } } 1, 2 ] } ],
 	'empty-file' => [ { name => 'x', steps => steps(1) }, '1.sh' => '' ],
 	'binary' => [ { name => 'x', steps => steps(1) }, '1.sh' => "a\0b" ],
@@ -90,8 +92,9 @@ for my $id (@package) {
 }
 is_deeply($all{own},
     { id => 'own', name => "The site's own", description => undef, envPresets => [], steps => [
-	{ name => 'One', script => "echo 1\n", runWhen => 'success', timeoutSeconds => undef },
-	{ name => 'Two', script => "echo 2\n", runWhen => 'always',
+	{ name => 'One', script => "echo 1\n", directory => undef, runWhen => 'success',
+		timeoutSeconds => undef },
+	{ name => 'Two', script => "echo 2\n", directory => 'web/app', runWhen => 'always',
 		timeoutSeconds => 9 } ] }, "a template of the site is returned with every member");
 is($all{rollback}{name}, 'Another rollback', 'a template in a later folder replaces one of the same id');
 for my $id (sort keys %bad) {
@@ -129,8 +132,9 @@ my $made = $got->{json};
 is($got->{headers}{location}, "/api/pipelines/$made->{id}", 'Location is the path of the new pipeline');
 is_deeply([ @$made{qw(name description projectId)} ], [ "The site's own", undef, $project ],
     'a pipeline from a template has its name');
-is_deeply([ map { [ @$_{qw(name script position runWhen timeoutSeconds)} ] } @{ $made->{steps} } ],
-    [ [ 'One', "echo 1\n", 0, 'success', undef ], [ 'Two', "echo 2\n", 1, 'always', 9 ] ],
+is_deeply([ map { [ @$_{qw(name script directory position runWhen timeoutSeconds)} ] } @{ $made->{steps} } ],
+    [ [ 'One', "echo 1\n", undef, 0, 'success', undef ],
+	[ 'Two', "echo 2\n", 'web/app', 1, 'always', 9 ] ],
     'a pipeline from a template has its steps');
 is_deeply($api->get("/api/pipelines/$made->{id}")->{json}, $made, 'GET returns the pipeline from a template');
 sub from_template {

@@ -206,7 +206,9 @@ sub pipelines {
 		position => 1 });
 	show('GET /api/steps/{id}', id => $id{step}, role => 'viewer');
 	drive('PUT /api/steps/{id}', 200, id => $id{step},
-	    body => { position => 0, runWhen => 'success', timeoutSeconds => 9 });
+	    body => { position => 0, directory => 'web', runWhen => 'success', timeoutSeconds => 9 });
+	drive('PUT /api/steps/{id}', 422, id => $id{step}, label => 'a directory outside',
+	    body => { directory => '../web' });
 	drive('GET /api/steps', 200, query => "pipelineId=$id{pipeline}&limit=100",
 	    role => 'viewer');
 }

@@ -12,6 +12,11 @@ use Test::More;
 use Time::HiRes qw(time);
 
 my $repo = make_repo(tempdir() . '/repo');
+my $outside = tempdir() . '/outside';
+mkdir $outside or die;
+mkdir "$outside/inside" or die;
+spew("$outside/marker", "outside\n", 0644);
+chmod 0755, tempdir(), $outside, "$outside/inside";
 
 # Every name that the service and git use there.
 my @homes = qw(slipway-gitconfig slipway-ca slipway-ssh-key slipway-known-hosts
@@ -48,11 +53,11 @@ my @tries = (
 );
 for (@tries) {
 	my ($what, $script) = @$_;
-	my $t = time;
+	my $t = stopwatch();
 	my $job = job_start(repository => $repo, grace => 1, steps => ["set +e; $script; true",
 	    'echo next-step', { script => 'echo cleanup', when => 'always' }]);
 	ok(defined job_wait($job, 60), "$what: the job ends");
-	cmp_ok(time - $t, '<', deadline(45), "$what: the job ends soon");
+	cmp_ok($t->(), '<', deadline(45), "$what: the job ends soon");
 	is(scalar job_end($job), 'success -', "$what: the job succeeds");
 	like(job_log($job), qr/^next-step\n(?:.*\n)*cleanup\n/m, "$what: all steps run");
 	my ($workspace) = grep { $_->[0] eq 'workspace' } job_result($job);
@@ -69,18 +74,56 @@ for (@tries) {
 	}
 }
 
+# --- the directory of a step
+my $prepare = 'mkdir -p web/app "a b/-x/..." shut closed/app loops; echo here >web/app/marker; '
+    . 'ln -s "$OUTSIDE" out; ln -s "$OUTSIDE" web/out; ln -s .. web/up; ln -s loop loop; ln -s "$HOME" home; '
+    . 'mkfifo fifo; chmod 0 shut closed; cd /';
+my $long = 'x' x 256;
+my %why = (
+	'none' => 'none does not exist', 'none/app' => 'none does not exist',
+	'web/none' => 'web/none does not exist', 'out' => 'out is a symbolic link',
+	'out/inside' => 'out is a symbolic link', 'web/out' => 'web/out is a symbolic link',
+	'web/up/web' => 'web/up is a symbolic link', 'loop' => 'loop is a symbolic link',
+	'home' => 'home is a symbolic link', 'file' => 'file is not a directory',
+	'file/app' => 'file is not a directory', 'fifo' => 'fifo is not a directory',
+	'fifo/app' => 'fifo is not a directory', 'shut' => 'shut: Permission denied',
+	'closed/app' => 'closed/app: Permission denied', $long => "$long: File name too long",
+	map { $_ => "$_ is not below it" } '..', '.', '../outside', '/etc', 'web/', 'web/../..', '',
+);
+my @bad = sort keys %why;
+my @good = ('web/app', 'web', 'a b/-x/...');
+my $mixed = job_run(repository => $repo, env => ["OUTSIDE=$outside"], steps => [$prepare,
+	(map { { script => 'pwd; cat marker || :', directory => $_ } } @good),
+	(map { { script => 'echo "ran $PWD"', directory => $_, when => 'always' } } @bad),
+	{ script => 'pwd', when => 'always' }]);
+my $n = 0;
+is(job_steps($mixed), join(' ', (map { $n++ . ':success:0:-' } 'prepare', @good),
+    (map { $n++ . ':failed:-:-' } @bad), "$n:success:0:-"),
+    'a step whose directory is missing or not in the workspace fails, and no other');
+my $log = job_log($mixed);
+like($log, qr{: step 2\n\Q$mixed->{workspace}\E/web/app\nhere\n}, 'a step runs in its directory');
+like($log, qr{: step 4\n\Q$mixed->{workspace}/$good[2]\E\n}, 'a directory can have an unusual name');
+like($log, qr{\n\Q$mixed->{workspace}\E$}, 'a step without a directory runs in the workspace');
+unlike($log, qr/^ran /m, 'no step runs elsewhere');
+for (@bad) {
+	like($log, qr/^==> step \d+ cannot run in the directory \Q$_\E of the workspace: \Q$why{$_}\E$/m,
+	    'the log says why no step can run in "' . substr($_, 0, 20) . '"');
+}
+is((job_end($mixed))[1], "Step 5 (step 5) cannot run in its directory: $why{$bad[0]}.",
+    'the reason of the deployment names the first one');
+
 # --- more files than a checkout can remove in its time: it ends at its time limit
 my $tree = job_run(repository => $repo,
     steps => ['perl -e \'for my $d (1 .. 60) { mkdir qq(.git/objects/x$d); for (1 .. 1000) { open my $f, '
     . 'q(>), qq(.git/objects/x$d/$_) } }\'']);
 is(scalar job_end($tree), 'success -', 'a step creates 60,000 files');
-my $t = time;
+my $t = stopwatch();
 my $slow = job_start(repository => $repo, uid => $tree->{uid}, workspace => $tree->{workspace},
     timeout => 1, steps => ['true']);
 ok(defined job_wait($slow, 60), 'the deployment after 60,000 files ends');
 like(scalar job_end($slow), qr/^(?:success -|failed timeout)$/,
     'the deployment after 60,000 files succeeds or times out');
-cmp_ok(time - $t, '<', deadline(30), 'the deployment after 60,000 files ends soon');
+cmp_ok($t->(), '<', deadline(30), 'the deployment after 60,000 files ends soon');
 my $canceled = job_start(repository => $repo, uid => $tree->{uid}, workspace => $tree->{workspace},
     steps => ['true']);
 job_cancel($canceled);

@@ -72,9 +72,10 @@ $page->type('#new-pipeline-name', "Deploy\n");
 ok($page->wait_for('.empty', 'no steps'), 'an empty pipeline says so');
 
 # --- the pipeline editor
-for my $step ([qw(Build make)], [qw(Test false)]) {
+for my $step ([qw(Build make web/app)], ['Test', 'false', '']) {
 	$page->click('main > .actions button');
 	$page->type('#new-step-name', $step->[0])->type('#new-step-script', $step->[1]);
+	$page->type('#new-step-directory', $step->[2]);
 	$page->click('#new-step button.primary');
 	ok($page->wait_for('.step h2', $step->[0]), "the step $step->[0] is added");
 }
@@ -86,6 +87,7 @@ $page->js(<<'JS');
 	first.dispatchEvent(new DragEvent('dragstart', { dataTransfer, bubbles: true }));
 	second.dispatchEvent(new DragEvent('drop', { dataTransfer, bubbles: true, cancelable: true }));
 JS
+is($page->text('.step .head code'), 'web/app', 'a step shows its directory');
 ok($page->wait_for('.step:first-child h2', 'Build'), 'dragging a step onto another takes its place');
 $page->js('document.querySelector("[aria-label=\"Move Test up\"]").focus()');
 $page->press('Enter');

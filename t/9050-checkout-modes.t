@@ -103,11 +103,33 @@ is(files(deploy($clean, 'a checkout afterwards succeeds')), $committed,
     'a checkout afterwards has the files of the commit');
 unlike($log, qr/new clone/, 'a checkout afterwards reuses the clone');
 
+# --- the directory of a step
+my $below = pipeline(undef, { script => 'pwd; cat a; echo "[$SLIPWAY_WORKSPACE]"', directory => 'src' });
+like(deploy($below, 'a step with a directory succeeds'), qr{^(/.*)/src\na\n\[\1\]$}m,
+    'a step runs in its directory of the workspace');
+my $lost = $all->post(projectId => $project, pipelineId => pipeline(undef,
+	{ name => 'Build', script => 'echo ran', directory => 'src/none' },
+	{ script => 'true', runWhen => 'always' }));
+my $failed = $all->wait($lost);
+is("$failed->{status} $failed->{reason} $failed->{detail}",
+    'failed step_failed Step 1 (Build) cannot run in its directory: src/none does not exist.',
+    'the reason says which directory of a step is missing');
+is_deeply([map { @$_{qw(status exitCode signal)} } @{ $failed->{steps} }],
+    ['failed', undef, undef, 'success', 0, undef], 'a step without its directory fails and was not run');
+like($all->log($lost),
+    qr{^==> step 1 cannot run in the directory src/none of the workspace: src/none does not exist$}m,
+    'the log says so, too');
+
 # --- fixed when the deployment is created
 $all->runner->stop;
 my $id = $all->post(projectId => $project, pipelineId => $clean);
+my $there = $all->post(projectId => $project, pipelineId => $below);
 $api->put("/api/pipelines/$clean", { checkout => 'none' });
+$api->put("/api/steps/" . $api->get("/api/pipelines/$below")->{json}{steps}[0]{id}, { directory => 'none' });
 $all->runner->resume;
+is($all->wait($there)->{status}, 'success', 'a deployment has the directory of the time when it was created');
+is($all->wait($api->post("/api/deployments/$there/retry", {})->{json}{id})->{status}, 'success',
+    'a retry has the directory of the deployment that it repeats');
 is($all->wait($id)->{status}, 'success', 'a deployment of a pipeline that was changed since succeeds');
 is(files($all->log($id)), $committed, 'it has the checkout of the time when it was created');
 my $later = deploy($clean, 'a deployment after the change succeeds');

@@ -41,6 +41,7 @@ static const struct shape document_trigger_shape = {
 static const struct field step_fields[] = {
 	S(name, NEEDED, .doc = "Name of the step."),
 	S(script, NEEDED, .doc = "Script."),
+	S(directory, NULLABLE, .doc = "Directory that it runs in."),
 	S(timeout_seconds, NULLABLE, .doc = "Time limit of the step."),
 	S(run_when, IO, .doc = "success, failure or always."),
 	FIELD_END,

@@ -35,6 +35,10 @@ static const struct field step_fields[] = {
 	S(file, FIELD_IN | FIELD_MUST, .pattern = FILE_ERE,
 	    .doc = "File in the template's folder, or ../" COMMON "/FILE."),
 	S(script, FIELD_OUT, .doc = "Script for bash(1)."),
+	S(directory, FIELD_OUT | FIELD_IN | FIELD_NULL | FIELD_LINE, .min = 1,
+	    .max = STEP_DIRECTORY_MAX, .shown = STEP_DIRECTORY_PATTERN,
+	    .doc = "Directory of the workspace that it runs in; null = its "
+		   "root."),
 	S(run_when, FIELD_OUT | FIELD_IN, .values = when, .named = "RunWhen",
 	    .doc = "Condition: success of the steps before it, a failure, or "
 		   "always."),
@@ -43,10 +47,24 @@ static const struct field step_fields[] = {
 	    .doc = "Time limit; the step fails if it takes longer."),
 	FIELD_END,
 };
+static void
+template_step_check(const void *item, const char *pointer,
+    struct faults *faults)
+{
+	const struct template_step *s = item;
+	const char *fault;
+
+	if (s->directory != NULL &&
+	    (fault = step_directory_fault(s->directory)) != NULL)
+		faults_add(faults, fault_pointer(faults, pointer, "directory"),
+		    "%s", fault);
+}
+
 static const struct shape template_step_shape = {
 	.name = "TemplateStep",
 	.fields = step_fields,
 	.size = sizeof(struct template_step),
+	.check = template_step_check,
 	.doc = "A step of a template.",
 };
 

@@ -11,6 +11,7 @@ struct template_step {
 	const char *name;
 	const char *file; /* in the folder; not in responses */
 	const char *script;
+	const char *directory; /* NULL = the root of the workspace */
 	const char *run_when;
 	struct maybe timeout_seconds;
 };

@@ -88,6 +88,7 @@ steps_of_template(struct arena *a, const struct template *t)
 	for (i = 0; i < t->steps.n; i++) {
 		to[i].name = from[i].name;
 		to[i].script = from[i].script;
+		to[i].directory = from[i].directory;
 		to[i].run_when = from[i].run_when;
 		to[i].timeout_seconds = from[i].timeout_seconds;
 	}

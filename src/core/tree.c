@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "core/str.h"
 
 #define NAME_SIZE 64
+#define FIND (O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
 static bool
 is_dots(const char *name)
@@ -145,5 +147,77 @@ tree_remove(int at, const char *name)
 	(void)closedir(dir);
 	if (e == NULL && unlinkat(at, name, AT_REMOVEDIR) == -1)
 		e = err_errno("remove %s", name);
+	return e;
+}
+
+bool
+tree_is_below(const char *path)
+{
+	size_t len;
+
+	for (;; path += len + 1) {
+		len = strcspn(path, "/");
+		if (len == 0 || (len == 1 && path[0] == '.') ||
+		    (len == 2 && path[0] == '.' && path[1] == '.'))
+			return false;
+		if (path[len] == '\0')
+			return true;
+	}
+}
+
+/* Why the last component of a path, `name` of the directory, was not opened. */
+static const struct err *
+obstacle(int at, const char *name, const char *path, size_t len)
+{
+	const int error = errno, shown = (int)len;
+	struct stat st;
+
+	if (error == ENOENT)
+		return err_new(ERR_NOTFOUND, "%.*s does not exist", shown,
+		    path);
+	if ((error == ENOTDIR || error == ELOOP) &&
+	    fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		return err_new(ERR_INVALID, "%.*s is %s", shown, path,
+		    S_ISLNK(st.st_mode) ? "a symbolic link" :
+					  "not a directory");
+	return err_new(ERR_FORBIDDEN, "%.*s: %s", shown, path, strerror(error));
+}
+
+const struct err *
+tree_find(int at, const char *path, int *out)
+{
+	const struct err *e = NULL;
+	char name[NAME_MAX + 1];
+	const char *part = path;
+	size_t len;
+	int next;
+
+	*out = -1;
+	if (!tree_is_below(path))
+		return err_new(ERR_INVALID, "%s is not below it", path);
+	do {
+		len = strcspn(part, "/");
+		(void)memcpy(name, part, len < NAME_MAX ? len : NAME_MAX);
+		name[len < NAME_MAX ? len : NAME_MAX] = '\0';
+		errno = ENAMETOOLONG;
+		next = len > NAME_MAX ?
+		    -1 :
+		    openat(*out == -1 ? at : *out, name, FIND);
+		if (next == -1)
+			e = obstacle(*out == -1 ? at : *out, name, path,
+			    (size_t)(part - path) + len);
+		if (*out != -1)
+			(void)close(*out);
+		*out = next;
+		part += len + 1;
+	} while (e == NULL && part[-1] != '\0');
+	/* whether it can be entered */
+	if (e == NULL && (next = openat(*out, ".", FIND)) == -1) {
+		e = obstacle(*out, ".", path, strlen(path));
+		(void)close(*out);
+		*out = -1;
+	} else if (e == NULL) {
+		(void)close(next);
+	}
 	return e;
 }

@@ -3,7 +3,17 @@
 #ifndef SLIPWAY_CORE_TREE_H
 #define SLIPWAY_CORE_TREE_H
 
+#include <stdbool.h>
+
 #include "core/err.h"
+
+/* Whether the path leads below the directory that it is relative to: it has no
+ * component that is empty, "." or "..". */
+bool tree_is_below(const char *path);
+/* Opens a directory by such a path: a descriptor for fchdir(2) and as a parent.
+ * Follows no symbolic link, and does not block whatever is in the way. The
+ * error names what that is, and is public. */
+MUSTCHECK const struct err *tree_find(int dirfd, const char *path, int *out);
 
 /* Removes everything in the directory, at any depth; the directory stays.
  * Symbolic links are removed, not followed; a mount inside is an error. */

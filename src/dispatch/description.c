@@ -195,6 +195,7 @@ put_steps(struct buf *b, const struct settings_runner *s,
 	for (i = 0; i < steps->n; i++) {
 		put(b, R_STEP_NAME, step[i].name);
 		put(b, R_STEP_SCRIPT, step[i].script);
+		put(b, R_STEP_DIRECTORY, step[i].directory);
 		put_number(b, R_STEP_TIMEOUT, step_limit(s, &step[i]));
 		put(b, R_STEP_WHEN, step[i].run_when);
 	}

@@ -29,7 +29,8 @@ struct job_step {
 	const char *name;
 	const char *script;
 	size_t script_len;
-	int64_t timeout; /* seconds, 0 = none */
+	const char *directory; /* in the workspace; NULL = its root */
+	int64_t timeout;       /* seconds, 0 = none */
 	enum job_when when;
 };
 
@@ -178,6 +179,7 @@ struct run {
 	const char *const *envp;
 	int64_t deadline;    /* monotonic ms, 0 = none */
 	int keep_fd;         /* kept open in the child, -1 = none */
+	int directory;       /* to run in, 0 = the workspace */
 	unsigned flags;      /* enum run_flag */
 	struct buf *capture; /* receives standard output instead of the log */
 };

@@ -86,12 +86,16 @@ call(const struct run *run, int err)
 	_exit(e->code == ERR_NOTFOUND ? CALL_NOTFOUND : CALL_FAILED);
 }
 
-/* Enters a directory; a step may have removed its permissions. */
+/* Enters the directory, or the workspace, whose permissions a step may have
+ * removed. */
 static bool
 enter(int dir)
 {
 	struct stat st;
 
+	if (dir != 0)
+		return fchdir(dir) == 0;
+	dir = JOB_FD(WIRE_FD_WORKSPACE);
 	if (fchdir(dir) == 0)
 		return true;
 	return errno == EACCES && fstat(dir, &st) == 0 &&
@@ -119,7 +123,7 @@ child(const struct running *r, pid_t parent, int out, int *err)
 	const struct run *run = r->run;
 	int fds[2] = { *err, run->keep_fd }, null;
 
-	if (!proc_drop_rest() || !enter(JOB_FD(WIRE_FD_WORKSPACE)) ||
+	if (!proc_drop_rest() || !enter(run->directory) ||
 	    (null = open("/dev/null", O_RDONLY | O_CLOEXEC)) == -1 ||
 	    dup2(null, STDIN_FILENO) == -1 || dup2(out, STDOUT_FILENO) == -1 ||
 	    dup2(out, STDERR_FILENO) == -1 ||

@@ -17,6 +17,7 @@ enum kind {
 	K_LIST,
 	K_STEP,
 	K_SCRIPT,
+	K_DIRECTORY,
 	K_TIMEOUT,
 	K_WHEN,
 	K_CHECKOUT,
@@ -55,6 +56,7 @@ static const struct entry entries[] = {
 	{ "secret", K_LIST, AT(secret) },
 	{ "step-name", K_STEP, 0 },
 	{ "step-script", K_SCRIPT, 0 },
+	{ "step-directory", K_DIRECTORY, 0 },
 	{ "step-timeout", K_TIMEOUT, 0 },
 	{ "step-when", K_WHEN, 0 },
 	{ "timeout", K_NUMBER, AT(timeout) },
@@ -140,6 +142,10 @@ step_set(struct job_spec *spec, enum kind kind, const struct record *r)
 		step->script_len = r->len;
 		return NULL;
 	}
+	if (kind == K_DIRECTORY) {
+		step->directory = r->value;
+		return NULL;
+	}
 	for (i = 0; i < sizeof(whens) / sizeof(whens[0]); i++) {
 		if (strcmp(whens[i], r->value) == 0) {
 			step->when = (enum job_when)i;
@@ -183,6 +189,7 @@ set(struct arena *a, struct job_spec *spec, const struct entry *entry,
 		spec->steps[spec->nsteps++].name = r->value;
 		return NULL;
 	case K_SCRIPT:
+	case K_DIRECTORY:
 	case K_TIMEOUT:
 	case K_WHEN:
 		return step_set(spec, entry->kind, r);

@@ -242,6 +242,43 @@ step_exit(struct arena *a, const struct run_end *end)
 	return arena_printf(a, "%d -", WEXITSTATUS(end->status));
 }
 
+/* Records the end of a step that began at that offset of the log. */
+static void
+step_end(const struct course *c, size_t i, enum state state, const char *exited,
+    int64_t before)
+{
+	struct job *job = c->job;
+
+	job_result(job, "step-ended", "%zu %s %s %lld %lld", i,
+	    state_kinds[state].name, exited, (long long)time_now_ms(),
+	    (long long)(job->log.size - before));
+}
+
+/* Opens the directory of a step; 0 is the workspace, -1 fails the step.
+ * Earlier steps may have put anything in its place. */
+static int
+step_directory(struct course *c, size_t i, int64_t before)
+{
+	const struct job_step *step = &c->job->spec.steps[i];
+	const struct err *e;
+	int fd;
+
+	if (step->directory == NULL)
+		return 0;
+	e = tree_find(JOB_FD(WIRE_FD_WORKSPACE), step->directory, &fd);
+	if (e == NULL)
+		return fd;
+	job_log_say(&c->job->log,
+	    "==> step %zu cannot run in the directory %s of the workspace: %s",
+	    i + 1, step->directory, e->msg);
+	step_end(c, i, STATE_FAILED, "- -", before);
+	course_fail(c, REASON_STEP,
+	    arena_printf(c->job->a,
+		"Step %zu (%s) cannot run in its directory: %s.", i + 1,
+		step->name, e->msg));
+	return -1;
+}
+
 static const struct err *
 step_run(struct course *c, size_t i)
 {
@@ -252,7 +289,7 @@ step_run(struct course *c, size_t i)
 	const char *const direct[] = { file, NULL };
 	const char *const bash[] = { "/bin/bash", "-eo", "pipefail", file,
 		NULL };
-	const struct run run = {
+	struct run run = {
 		.argv = str_starts(step->script, "#!") ? direct : bash,
 		.envp = c->envp,
 		.deadline = step_deadline(c, step),
@@ -267,19 +304,22 @@ step_run(struct course *c, size_t i)
 	before = job->log.size;
 	job_result(job, "step-started", "%zu %lld %lld", i,
 	    (long long)time_now_ms(), (long long)before);
+	if ((run.directory = step_directory(c, i, before)) == -1)
+		return NULL;
 	if (!script_create(step) &&
 	    (e = job_call_within(job, SCRIPT_MS, script_write,
 		 &job->spec.steps[i], &ignored)) != NULL)
 		return err_wrap(e, "write the script of step %zu", i + 1);
-	if ((e = job_run(job, &run, &end)) != NULL)
+	e = job_run(job, &run, &end);
+	if (run.directory != 0)
+		(void)close(run.directory);
+	if (e != NULL)
 		return e;
-	job_result(job, "step-ended", "%zu %s %s %lld %lld", i,
-	    state_kinds[run_succeeded(&end) ? STATE_SUCCESS :
-		    end.how == RUN_CANCELED ? STATE_CANCELED :
-					      STATE_FAILED]
-		.name,
-	    step_exit(job->a, &end), (long long)time_now_ms(),
-	    (long long)(job->log.size - before));
+	step_end(c, i,
+	    run_succeeded(&end)         ? STATE_SUCCESS :
+		end.how == RUN_CANCELED ? STATE_CANCELED :
+					  STATE_FAILED,
+	    step_exit(job->a, &end), before);
 	if (!run_succeeded(&end))
 		job_log_say(&job->log, "==> step %zu %s", i + 1,
 		    run_text(job->a, &end));

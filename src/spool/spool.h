@@ -62,9 +62,10 @@
 	X(SECRET, "secret")   /* NAME=value, masked in the log */              \
 	X(STEP_NAME, "step-name")                                              \
 	X(STEP_SCRIPT, "step-script")                                          \
-	X(STEP_TIMEOUT, "step-timeout") /* seconds, 0 = none */                \
-	X(STEP_WHEN, "step-when")       /* success, failure, always */         \
-	X(TIMEOUT, "timeout")           /* of the pipeline, 0 = none */        \
+	X(STEP_DIRECTORY, "step-directory") /* absent = the workspace */       \
+	X(STEP_TIMEOUT, "step-timeout")     /* seconds, 0 = none */            \
+	X(STEP_WHEN, "step-when")           /* success, failure, always */     \
+	X(TIMEOUT, "timeout")               /* of the pipeline, 0 = none */    \
 	X(CHECKOUT_TIMEOUT, "checkout-timeout")                                \
 	X(GRACE, "grace")                                                      \
 	X(CANCEL_GRACE, "cancel-grace")                                        \

@@ -177,10 +177,11 @@ static const struct stmt load = {
 };
 static const struct field steps_args[] = { A(id), FIELD_END };
 static const struct field step_row[] = { S(position), S(name), S(script),
-	S(timeout_seconds), S(run_when), FIELD_END };
+	S(directory), S(timeout_seconds), S(run_when), FIELD_END };
 static const struct stmt load_steps = {
 	.name = "claim_load_steps",
-	.sql = "SELECT position, name, script, timeout_seconds, run_when"
+	.sql = "SELECT position, name, script, directory, timeout_seconds,"
+	       " run_when"
 	       " FROM deployment_step WHERE deployment_id = ?"
 	       " ORDER BY position",
 	.args = steps_args,

@@ -10,7 +10,8 @@ struct deployment_step {
 	int64_t deployment_id;
 	int64_t position;
 	const char *name;
-	const char *script; /* not in responses */
+	const char *script;    /* not in responses, like the next one */
+	const char *directory; /* NULL = the root of the workspace */
 	struct maybe timeout_seconds;
 	const char *run_when;
 	const char *status;

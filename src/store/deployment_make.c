@@ -98,7 +98,7 @@ static const struct stmt any_source = {
 	" commit_hash, commit_message, env_vars, secret_vars, env_role," \
 	" environment_id, pipeline_id"
 /* clang-format on */
-#define STEP_OF "position, name, script, timeout_seconds, run_when"
+#define STEP_OF "position, name, script, directory, timeout_seconds, run_when"
 
 /* The rows as deployment_by_id() would read them. */
 /* clang-format off */

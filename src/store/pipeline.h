@@ -12,12 +12,18 @@
 	(INT64_C(1) << 20)    /* total size of the
 						        * scripts */
 #define STEP_SCRIPT_MAX 65535 /* bytes */
+#define STEP_DIRECTORY_MAX 255
+/* A path below a directory, as a JSON Schema pattern. */
+#define STEP_DIRECTORY_PATTERN                                                 \
+	"(?!\\.\\.?(?:/|$))[^/\\u0000-\\u001f\\u007f]+"                        \
+	"(?:/(?!\\.\\.?(?:/|$))[^/\\u0000-\\u001f\\u007f]+)*"
 
 struct step {
 	int64_t id;
 	int64_t pipeline_id;
 	const char *name;
 	const char *script;
+	const char *directory; /* in the workspace; NULL = its root */
 	struct maybe position;
 	struct maybe timeout_seconds;
 	const char *run_when;
@@ -45,6 +51,9 @@ struct pipeline {
 /* The default comes first; ends with NULL. */
 extern const char *const pipeline_checkouts[];
 #define PIPELINE_CHECKOUT_NONE "none"
+
+/* Why a step cannot run in that directory of the workspace; NULL = it can. */
+const char *step_directory_fault(const char *directory);
 
 extern const struct shape step_shape;       /* a step by itself */
 extern const struct shape inner_step_shape; /* a step inside a pipeline */

@@ -4,6 +4,7 @@
 #include "core/arena.h"
 #include "core/buf.h"
 #include "core/num.h"
+#include "core/tree.h"
 #include "store/columns.h"
 #include "store/member.h"
 #include "store/pipeline.h"
@@ -26,6 +27,11 @@ static const char *const run_when[] = { "success", "failure", "always", NULL };
 	    .max = STEP_SCRIPT_MAX,					\
 	    .doc = "Script for bash -eo pipefail, or for its own #! line; " \
 		   "at most 65535 bytes.")				\
+	X(T, SET, directory,						\
+	    FIELD_OUT | FIELD_IN | FIELD_NULL | FIELD_LINE, .min = 1,	\
+	    .max = STEP_DIRECTORY_MAX, .shown = STEP_DIRECTORY_PATTERN,	\
+	    .doc = "Directory of the workspace that the step runs in; "	\
+		   "null = its root.")					\
 	X(T, SET, position, KIND##_POSITION)				\
 	X(T, SET, timeout_seconds, FIELD_OUT | FIELD_IN | FIELD_NULL,	\
 	    .min = 1, .max = PIPELINE_TIMEOUT_MAX,			\
@@ -58,11 +64,25 @@ static const struct field inner_fields[] = {
 };
 /* clang-format on */
 
+const char *
+step_directory_fault(const char *directory)
+{
+	if (tree_is_below(directory))
+		return NULL;
+	return "must be a path below the workspace such as web/app, without "
+	       "empty, . and .. components";
+}
+
 static void
 step_check(const void *item, const char *pointer, struct faults *faults)
 {
 	const struct step *s = item;
+	const char *fault;
 
+	if (s->directory != NULL &&
+	    (fault = step_directory_fault(s->directory)) != NULL)
+		faults_add(faults, fault_pointer(faults, pointer, "directory"),
+		    "%s", fault);
 	if (s->script != NULL && strlen(s->script) > STEP_SCRIPT_MAX)
 		faults_add(faults, fault_pointer(faults, pointer, "script"),
 		    "must have at most %d bytes", STEP_SCRIPT_MAX);

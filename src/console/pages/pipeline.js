@@ -30,6 +30,8 @@ function stepFields(step) {
 		{ name: 'name', label: t.step.name, required: true, value: step.name, props: { maxlength: 100 } },
 		{ name: 'script', label: t.step.script, type: 'code', required: true, value: step.script,
 			hint: t.step.scriptHint, props: { rows: Math.min(24, (step.script ?? '').split('\n').length + 2) } },
+		{ name: 'directory', label: t.step.directory, hint: t.step.directoryHint,
+			value: step.directory ?? '', props: { maxlength: 255 } },
 		{ name: 'runWhen', label: t.step.runWhen, type: 'select', value: step.runWhen ?? 'success',
 			options: Object.entries(t.step.when).map(([value, label]) => ({ value, label })) },
 		{ name: 'timeoutSeconds', label: t.step.timeout, type: 'number', hint: t.step.timeoutHint,
@@ -38,8 +40,9 @@ function stepFields(step) {
 }
 
 /** @param {Record<string, string>} values */
-function stepBody({ name, script, runWhen, timeoutSeconds }) {
-	return { name, script, runWhen, timeoutSeconds: toSeconds(timeoutSeconds) };
+function stepBody({ name, script, directory, runWhen, timeoutSeconds }) {
+	return { name, script, directory: directory || null, runWhen,
+		timeoutSeconds: toSeconds(timeoutSeconds) };
 }
 
 /**
@@ -163,8 +166,9 @@ function stepItem(step, steps, context) {
 	return el('li', { class: 'card step', 'data-key': step.id,
 		...(editable && !open ? dragging(step, steps, context) : {}) },
 	el('div', { class: 'head' },
-		el('h2', null, el('span', { class: 'faint' }, `${step.position + 1}. `), step.name),
-		step.runWhen !== 'success' && el('span', { class: 'badge' }, t.step.when[step.runWhen]),
+		el('h2', null, el('span', { class: 'faint' }, `${step.position + 1}. `), step.name,
+			step.directory !== null && [' ', el('code', null, step.directory)],
+			step.runWhen !== 'success' && [' ', el('span', { class: 'badge' }, t.step.when[step.runWhen])]),
 		editable && !open && stepTools(step, steps, context)),
 	open ? context.keep(`step-${step.id}`, () => editForm(step, context))
 		: el('pre', { tabindex: 0, 'aria-label': t.step.script }, step.script));

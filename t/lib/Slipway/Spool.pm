@@ -35,7 +35,7 @@ sub records {
 my $next = 0;
 
 # Creates a spool directory. Options are records by name with _ for -; `steps` is a
-# list of scripts or of {name, script, timeout, when}; `env` and `secret` are lists of
+# list of scripts or of {name, script, directory, timeout, when}; `env` and `secret` are lists of
 # NAME=value. Omitted options have defaults.
 sub spool_make {
 	my (%o) = @_;
@@ -63,6 +63,7 @@ sub spool_make {
 		$n++;
 		$text .= record('step-name', defined $s{name} ? $s{name} : "step $n")
 		    . record('step-script', $s{script})
+		    . (defined $s{directory} ? record('step-directory', $s{directory}) : '')
 		    . record('step-timeout', $s{timeout} || 0)
 		    . record('step-when', $s{when} || 'success');
 	}

@@ -36,6 +36,8 @@ export const pipelines = {
 		name: 'Name',
 		script: 'Script',
 		scriptHint: 'Runs with bash -eo pipefail, or with its own #! line. Tab indents; Escape, then Tab moves on.',
+		directory: 'Directory',
+		directoryHint: 'In the workspace, such as web/app. Empty: its root.',
 		runWhen: 'Runs',
 		when: { success: 'if all steps before it succeeded', failure: 'only after a failure', always: 'always' },
 		timeout: 'Time limit in seconds',
