@@ -88,6 +88,7 @@ for my $case (
 	[body(projectDir => '/etc'), '/projectDir', 'an absolute directory'],
 	[body(projectDir => 'a/./b'), '/projectDir', 'a directory with the part "."'],
 	[body(projectDir => '.git'), '/projectDir', 'a hidden directory'],
+	[body(projectDir => '.cache'), '/projectDir', 'the directory of the caches'],
 	[body(projectDir => 'a/.home'), '/projectDir', 'a hidden directory within another'],
 	[body(projectDir => 'a//b'), '/projectDir', 'a directory with an empty part'],
 	[body(projectDir => '-rf'), '/projectDir', 'a directory like an option'],

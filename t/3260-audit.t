@@ -107,6 +107,7 @@ drive('PUT /api/projects/{id}/hook-secret', 200, type => 'project', id => $proje
 my @key = (type => 'project', id => $project, @of, set => ['fingerprint']);
 drive('PUT /api/projects/{id}/deploy-key', 200, @key);
 drive('DELETE /api/projects/{id}/deploy-key', 204, @key);
+drive('DELETE /api/projects/{id}/cache', 204, type => 'project', id => $project, @of);
 drive('POST /api/projects/import', 200, type => 'project', id => $project, @of, set => ['description'],
     body => { document => {
 	%{ $api->get("/api/projects/$project/export")->{json} }, description => 'imported' } });

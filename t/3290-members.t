@@ -26,8 +26,8 @@ my %where = (
 	path => [
 		map({ ("GET $_", "PUT $_", "DELETE $_") } map { "/api/$_/{id}" } qw(projects pipelines steps
 		    environments schedules notifiers)),
-		'PUT /api/projects/{id}/hook-secret', map({ ("PUT $_/lock", "DELETE $_/lock") }
-		    '/api/projects/{id}', '/api/environments/{id}'),
+		'DELETE /api/projects/{id}/cache', 'PUT /api/projects/{id}/hook-secret',
+		map({ ("PUT $_/lock", "DELETE $_/lock") } '/api/projects/{id}', '/api/environments/{id}'),
 		'GET /api/projects/{id}/members', 'GET /api/projects/{id}/export',
 		map({ "$_ /api/projects/{id}/members/{userId}" } qw(PUT DELETE)),
 		map({ "$_ /api/projects/{id}/deploy-key" } qw(GET PUT DELETE)),

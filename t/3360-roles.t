@@ -44,7 +44,7 @@ my %needs = (
 		'POST /api/deployments', 'POST /api/deployments/{id}/retry',
 		'POST /api/deployments/{id}/cancel', 'POST /api/deployments/{id}/approve',
 		'POST /api/deployments/{id}/deny', 'POST /api/deployments/{id}/promote',
-		'POST /api/environments/{id}/rollback',
+		'POST /api/environments/{id}/rollback', 'DELETE /api/projects/{id}/cache',
 	],
 	maintainer => [
 		'POST /api/projects', 'PUT /api/projects/{id}', 'DELETE /api/projects/{id}',

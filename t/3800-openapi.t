@@ -276,6 +276,12 @@ sub variables {
 	drive('GET /api/variables', 200, role => 'admin');
 }
 
+sub caches {
+	drive('DELETE /api/projects/{id}/cache', 204, id => $id{project}, role => 'deployer');
+	drive('DELETE /api/projects/{id}/cache', 403, id => $id{project}, role => 'viewer');
+	drive('DELETE /api/projects/{id}/cache', 404, id => 9_999_999, role => 'deployer');
+}
+
 sub locks {
 	my @one = (id => $id{other}, role => 'maintainer');
 	my %body = (body => { reason => 'incident 7', until => '2100-01-01T00:00:00Z' });
@@ -600,6 +606,7 @@ pipelines();
 hooks();
 environments();
 variables();
+caches();
 locks();
 schedules();
 notifiers();

@@ -43,7 +43,7 @@ is($m->exited($deep), 0, 'another project has a workspace in a subdirectory');
 my $busy = $m->job(repository => $repo, project => 9, dir => 'busy', steps => ['echo up; sleep 600']);
 ok($m->started($busy) && poll(20, sub { job_log($busy) =~ /^up$/m }), 'a third project has a running job');
 
-for my $dir ('..', '.', '../outside', '/etc', '.left', '.home', 'shop/..', '-x') {
+for my $dir ('..', '.', '../outside', '/etc', '.left', '.home', '.cache', '.cache/7', 'shop/..', '-x') {
 	is(wiped(7, $dir), 1, "a wipe of $dir is rejected");
 }
 is(wiped(0, 'shop'), 1, 'a wipe without a project is rejected');
@@ -143,6 +143,8 @@ ok(poll(30, sub { dirs() eq 'dir0 dir1 dir4' }),
     or diag(dirs(), $runner->said);
 ok(poll(10, sub { marks() eq join ' ', sort $live, $fresh, $next, $within, $around }),
     'the spool drops the records of removed workspaces') or diag(marks());
+is(join(' ', sort map { m{(\d+)$} } glob "$runner->{workspaces}/.cache/*"),
+    join(' ', sort $live, $fresh, $next, $within, $around), 'so are their caches');
 my @kept;
 ok(poll(10, sub { @kept = glob "$runner->{workspaces}/.left/*"; @kept == 3 }),
     'workspaces that were replaced by a successor are kept') or diag("@kept");

@@ -239,6 +239,9 @@ is($page->js('return document.querySelector("#deploy [name=branch]").checkVisibi
 $db->sql("UPDATE deployment SET branch = 'main', tag = NULL WHERE id = 1");
 
 # --- the webhook of the Git server
+$page->visit("/slipway/projects/$project/settings")->click('[data-key=cache]');
+ok($page->wait_for('.toast', 'begins with an empty cache'), 'a button empties the cache of the project');
+is(row("SELECT cache_generation FROM project WHERE id = $project") + 0, 1, 'the cache is another one');
 $page->visit("/slipway/projects/$project/settings")->click('[data-key=hook]');
 ok($page->wait_for('dialog h2', 'Create a new secret?'), 'a new secret of the webhook asks first');
 $page->click('dialog .danger');

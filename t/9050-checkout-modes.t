@@ -1,11 +1,13 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
 # The member `checkout` of a pipeline, from the request through nginx to the files
-# that a step finds: fresh, keep and none.
+# that a step finds: fresh, keep and none; the directory of a step; the cache of the
+# project.
 
 use strict;
 use warnings;
 use Slipway::API qw(outcome);
+use Slipway::Registry;
 use Slipway::Test;
 use Slipway::Whole;
 use Test::More;
@@ -17,7 +19,9 @@ mkdir "$dir/bin" or die;
 my $calls = spew("$dir/list", '', 0666);
 chmod 0755, $dir, "$dir/bin";
 spew("$dir/bin/git", "#!/bin/sh\necho call >>$calls\nexec /usr/bin/git \"\$@\"\n", 0755);
-my $all = Slipway::Whole->start(runner => "[runner]\npath = $dir/bin:/usr/bin:/bin\n");
+my ($npm) = grep { -x "$_/npm" } split /:/, $ENV{PATH};
+my $all = Slipway::Whole->start(runner => "[runner]\npath = $dir/bin:/usr/bin:/bin:"
+    . ($npm || '/usr/local/bin') . "\n");
 my $api = $all->api;
 my $repo = $all->runner->repo({ file => "one\n", '.gitignore' => "*.o\nbuild/\n", 'src/a' => "a\n" });
 my $project = $all->project($repo);
@@ -137,6 +141,39 @@ is(files($later), '', 'a deployment after the change has the new checkout');
 my $retry = $api->post("/api/deployments/$id/retry", {})->{json}{id};
 is($all->wait($retry)->{status}, 'success', 'a retry of the first one succeeds');
 is(files($all->log($retry)), $committed, 'a retry has the checkout of the deployment that it repeats');
+
+# --- the cache: npm and pip download a package once
+my $registry = Slipway::Registry->start;
+my $app = $all->project($all->runner->repo({ $registry->project }));
+my ($pip) = glob '/usr/share/python-wheels/pip-*.whl';
+my $install = $all->pipeline($app, 'npm ci --ignore-scripts --loglevel=error; test -d node_modules/leaf',
+	($pip ? "PYTHONPATH=$pip " : '') . '/usr/bin/python3 -m pip download -q --disable-pip-version-check '
+	. '--timeout 120 --no-deps -d "$HOME/wheels" --cert ' . $registry->ca . ' -i ' . $registry->url
+	. '/simple leaf==1.0; ls "$HOME/wheels"');
+my $see = $all->pipeline($app, 'ls -A "$SLIPWAY_CACHE"; echo "$SLIPWAY_CACHE"');
+sub run_app {
+	my ($pipeline, $name) = @_;
+	my $id = $all->post(projectId => $app, pipelineId => $pipeline);
+	is($all->wait($id, undef, 300)->{status}, 'success', $name) or diag($all->log($id));
+	return $all->log($id);
+}
+run_app($install, 'npm and pip install a package');
+# a client on a busy machine may repeat a request
+my %paths = map { $_ => 1 } my @first = $registry->downloads;
+is_deeply([sort keys %paths], ['/leaf-1.0-py3-none-any.whl', '/leaf-1.0.0.tgz'],
+    'the first deployment downloads it for each of them');
+like(run_app($install, 'another deployment installs it'), qr/^leaf-1\.0-py3-none-any\.whl$/m,
+    'in another deployment pip has it, too');
+is_deeply([$registry->downloads], \@first, 'another deployment downloads nothing');
+like(run_app($see, 'a deployment lists the cache'), qr/^npm\npip\n/m, 'the cache has their directories');
+my $cache = "/api/projects/$app/cache";
+is($api->as('viewer')->delete($cache)->{status}, 403, 'a viewer cannot empty the cache');
+is($api->delete('/api/projects/999999/cache')->{status}, 404, 'an unknown project has no cache');
+is($api->as('deployer')->delete($cache)->{status}, 204, 'a deployer empties the cache');
+like(run_app($see, 'a deployment after it lists the cache'), qr{^==> step 1[^\n]*\n/}m, 'the cache is empty');
+is($all->db->sql("SELECT CONCAT_WS(' ', username, object_type, object_id, project_id) FROM audit"
+	. " WHERE action = 'emptyProjectCache'"), "t-deployer project $app $app",
+    'the audit log says who emptied it');
 is_deeply([$all->left], [], 'no process is left');
 
 done_testing();

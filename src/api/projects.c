@@ -12,6 +12,7 @@
 #include "deploy/repository.h"
 #include "deploy/secrets.h"
 #include "deploy/target.h"
+#include "store/cache.h"
 #include "store/deployment.h"
 #include "store/env.h"
 #include "store/gitrepo.h"
@@ -444,6 +445,25 @@ project_presets_add(struct req *rq, int64_t project_id,
 	return e;
 }
 
+static const struct err *
+cache_body(struct db *db, void *context)
+{
+	struct req *rq = context;
+	const int64_t id = rq->id[0];
+	const struct err *e;
+
+	if ((e = deployment_hold_project(db, rq->a, id)) != NULL ||
+	    (e = cache_empty(db, id)) != NULL)
+		return e;
+	return audited_change(rq, AUDIT_OF_PROJECT, id, id);
+}
+
+static const struct err *
+api_project_cache(struct req *rq)
+{
+	return req_transaction(rq, cache_body, rq);
+}
+
 static const struct route_param project_params[] = {
 	ROUTE_PAGE,
 	{ .name = "name",
@@ -469,6 +489,9 @@ static const struct route routes[] = {
 	    "Delete a project with its pipelines and steps, and cancel its "
 	    "pending deployments",
 	    NULL),
+	REMOVE("/api/projects/{id}/cache", ROLE_DEPLOYER, 0, api_project_cache,
+	    "emptyProjectCache",
+	    "Empty the cache of a project before its next deployment", NULL),
 	ROUTE_END,
 };
 

@@ -109,6 +109,7 @@ struct settings_runner {
 	int64_t pids_max;
 	int64_t open_files_max;
 	int64_t file_size_max;
+	int64_t cache_max; /* bytes of a project's cache, 0 = no caches */
 	bool submodules;
 	bool user_namespaces;
 	int64_t catch_up;        /* seconds, 0 = never */

@@ -87,7 +87,8 @@ ask_monitor(struct dispatch *d, struct task *t)
 		.deployment = t->run.id,
 		.epoch = t->run.epoch,
 		.project = t->run.project,
-		.limit = t->limit };
+		.limit = t->limit,
+		.status = t->cache };
 	int fds[WIRE_FD__REQUEST];
 	const struct err *e;
 	size_t i;
@@ -214,6 +215,7 @@ start_claimed(struct dispatch *d, const struct claim *c)
 	t->progress.is_measured = true;
 	t->limit = description_limit(&d->settings.runner, c);
 	t->over_deleted = c->over_deleted;
+	t->cache = (int32_t)c->cache_generation;
 	fetch_begin(&t->fetch, clone_is_needed(c) ? c->repository : "");
 	control_leased(d, t);
 	task_move(t, PHASE_PREPARING);

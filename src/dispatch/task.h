@@ -42,7 +42,8 @@ struct task {
 	/* until it is started */
 	struct buf description;
 	int64_t limit;     /* seconds that its job can take, 0 = any */
-	bool over_deleted; /* see struct claim */
+	bool over_deleted; /* see struct claim, like the next one */
+	int32_t cache;
 	struct clone clone;
 	struct fetch fetch;
 	struct progress progress;

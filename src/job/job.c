@@ -32,6 +32,7 @@ usage(void)
 	    " [-u UID -g GID]\n"
 	    "\t[-S UID] [-G GROUPS] [-INTU] [-n FILES] [-f SIZE]"
 	    " [-p PROCESSES]\n"
+	    "\t[-C CACHE -M SIZE]\n"
 	    "Only slipway-runner starts it.\n");
 	exit(EX_USAGE);
 }
@@ -58,12 +59,28 @@ groups(struct proc_account *who, char *list)
 	}
 }
 
+static int64_t *
+limit(struct job_place *place, int option)
+{
+	switch (option) {
+	case 'n':
+		return &place->open_files;
+	case 'f':
+		return &place->file_size;
+	case 'p':
+		return &place->processes;
+	default:
+		return &place->cache_max;
+	}
+}
+
 static void
 options(int argc, char **argv, struct job_place *out)
 {
 	int c;
 
-	while ((c = getopt(argc, argv, "i:t:H:W:u:g:S:G:INTUn:f:p:")) != -1) {
+	while (
+	    (c = getopt(argc, argv, "i:t:H:W:u:g:S:G:INTUn:f:p:C:M:")) != -1) {
 		switch (c) {
 		case 'i':
 			out->id = optarg;
@@ -102,14 +119,14 @@ options(int argc, char **argv, struct job_place *out)
 		case 'U':
 			out->user_namespaces = true;
 			break;
+		case 'C':
+			out->cache = optarg;
+			break;
+		case 'M':
 		case 'n':
-			out->open_files = number(optarg);
-			break;
 		case 'f':
-			out->file_size = number(optarg);
-			break;
 		case 'p':
-			out->processes = number(optarg);
+			*limit(out, c) = number(optarg);
 			break;
 		default:
 			usage();

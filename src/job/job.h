@@ -94,6 +94,8 @@ struct job_place {
 	const char *id; /* DEPLOYMENT.EPOCH */
 	const char *home;
 	const char *workspace;
+	const char *cache;       /* NULL = none */
+	int64_t cache_max;       /* bytes */
 	struct proc_account who; /* uid 0 = do not switch */
 	uid_t watch;             /* real user while steps run; 0 = that of
 				  * `who` */
@@ -249,6 +251,10 @@ MUSTCHECK const struct err *job_checkout(struct job *, struct checkout *out,
  * the first step. */
 MUSTCHECK const struct err *job_workspace(struct job *, const struct seen *seen,
     const char **out);
+
+/* Measures the project's cache, and marks it as one to empty if it is too
+ * large. */
+void job_cache(struct job *);
 
 /* Answers git's question for a user or password from an inherited
  * descriptor. */

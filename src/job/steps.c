@@ -28,6 +28,7 @@ struct course {
 	int64_t cancel_deadline; /* 0 = not canceled */
 	bool failed;             /* only cleanup runs from now on */
 	bool superseded;         /* no step runs */
+	bool began;              /* some step has */
 };
 
 struct env {
@@ -59,6 +60,26 @@ env_add(struct env *env, const char *pair)
 	env->items[env->n++] = pair;
 }
 
+/* Directories of the cache, by the variables of programs that use it. A user can
+ * set these to something else. */
+static void
+env_cache(struct env *env, const char *cache)
+{
+	static const char *const names[][2] = {
+		{ "XDG_CACHE_HOME", "" },
+		{ "COMPOSER_CACHE_DIR", "/composer" },
+		{ "npm_config_cache", "/npm" },
+		{ "PIP_CACHE_DIR", "/pip" },
+	};
+	size_t i;
+
+	env->own = env->n;
+	for (i = 0; cache != NULL && i < sizeof(names) / sizeof(names[0]); i++)
+		env_add(env,
+		    arena_printf(env->a, "%s=%s%s", names[i][0], cache,
+			names[i][1]));
+}
+
 /* Environment "NAME=value", ends with NULL, in the arena. */
 static const char *const *
 environment(const struct job *job, const char *branch, const char *hash)
@@ -67,7 +88,7 @@ environment(const struct job *job, const char *branch, const char *hash)
 	struct env env = { .a = job->a };
 	size_t i;
 
-	env.items = arena_alloc(job->a, spec->env.n + spec->secret.n + 17,
+	env.items = arena_alloc(job->a, spec->env.n + spec->secret.n + 24,
 	    sizeof(*env.items));
 	env_put(&env, "PATH", spec->path);
 	env_put(&env, "HOME", job->place.home);
@@ -87,10 +108,13 @@ environment(const struct job *job, const char *branch, const char *hash)
 	env_put(&env, "SLIPWAY_COMMIT", hash);
 	env_put(&env, "SLIPWAY_REPOSITORY", spec->repository);
 	env_put(&env, "SLIPWAY_WORKSPACE", job->place.workspace);
+	if (job->place.cache != NULL)
+		env_put(&env, "SLIPWAY_CACHE", job->place.cache);
 	for (i = 0; i < spec->env.n; i++)
 		env_add(&env, spec->env.items[i]);
 	for (i = 0; i < spec->secret.n; i++)
 		env_add(&env, spec->secret.items[i]);
+	env_cache(&env, job->place.cache);
 	return env.items;
 }
 
@@ -491,6 +515,7 @@ course_run(struct course *c)
 			job_result(job, "step-skipped", "%zu", i);
 			continue;
 		}
+		c->began = true;
 		if ((e = step_run(c, i)) != NULL)
 			return e;
 	}
@@ -532,6 +557,8 @@ job_steps(struct job *job)
 	if (job->spec.checkout != CHECKOUT_NONE &&
 	    job_workspace(job, &c.checkout.seen, &workspace) == NULL)
 		job_result(job, "workspace", "%s", workspace);
+	if (c.began)
+		job_cache(job);
 	job_log_close(&job->log);
 	course_log(&c);
 	last = job_result_end(job, c.reason, c.detail);

@@ -22,7 +22,7 @@
 #define CLEAN_MS 60000
 #define AGAIN_MS 10
 #define ADOPTED_MS 100
-#define ARGS_MAX 32
+#define ARGS_MAX 40
 #define GROUP_SIZE 12 /* a comma, ten digits, NUL */
 
 struct slot *
@@ -65,6 +65,7 @@ struct args {
 	char groups[PROC_GROUPS * GROUP_SIZE];
 	char home[4096 + CGROUP_ID + 1];
 	char workspace[4096 + WIRE_DIR];
+	char cache[4096 + sizeof(((struct slot *)NULL)->cache)];
 };
 
 static void
@@ -105,6 +106,12 @@ args_make(const struct monitor *m, const struct slot *slot, const char *dir,
 	arg_number(out, "-n", conf->open_files_max);
 	arg_number(out, "-f", conf->file_size_max);
 	arg_number(out, "-p", conf->pids_max);
+	if (slot->cache[0] != '\0') {
+		(void)snprintf(out->cache, sizeof(out->cache), "%s/%s",
+		    conf->workspaces, slot->cache);
+		arg_text(out, "-C", out->cache);
+		arg_number(out, "-M", conf->cache_max);
+	}
 	if (conf->user_namespaces)
 		out->argv[out->n++] = "-U";
 	if (slot->kind == ACCOUNT_SELF)
@@ -224,7 +231,7 @@ start(struct monitor *m, const struct wire *w, struct slot *slot, int *fds,
 
 	*why = WIRE_WHY_WORKSPACE;
 	if (w->deployment <= 0 || w->epoch <= 0 || w->project <= 0 ||
-	    !monitor_dir_valid(w->dir))
+	    w->status < 0 || !monitor_dir_valid(w->dir))
 		return err_new(ERR_BAD_REQUEST, "invalid deployment");
 	if ((*why = monitor_account(m, w, slot)) != WIRE_WHY_NONE)
 		return err_new(ERR_CONFLICT, "account %u: %s", slot->who.uid,
@@ -242,6 +249,7 @@ start(struct monitor *m, const struct wire *w, struct slot *slot, int *fds,
 	if (e != NULL ||
 	    (e = monitor_home(m, slot, &fds[WIRE_FD_HOME])) != NULL)
 		return e;
+	monitor_cache(m, w, slot);
 	*why = WIRE_WHY_PROCESS;
 	if ((e = cgroup_make(slot->id, conf->memory_max, conf->pids_max)) ==
 		NULL &&
@@ -311,6 +319,7 @@ exited(struct monitor *m, struct slot *slot)
 	if (slot->pidfd != -1)
 		(void)close(slot->pidfd);
 	(void)close(slot->claim);
+	monitor_cache_end(m, slot);
 	monitor_send(m, &reply);
 	log_info("job %s ended", slot->id);
 	slot->state = SLOT_FREE;

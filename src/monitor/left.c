@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Directories of deleted projects: WORKSPACES/.left/NUMBER.TIME.  Only root can
- * reach them.  They are removed at that time, each under the account that owns
- * it.
+ * Directories of deleted projects, and caches that are emptied: WORKSPACES/
+ * .left/NUMBER.TIME.  Only root can reach them.  They are removed at that time,
+ * each under the account that owns it.
  */
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -45,8 +45,7 @@ monitor_left_move(const struct monitor *m, int at, const char *name,
 	    renameat(at, name, left, to) == -1)
 		e = err_errno("move %s to " LEFT, name);
 	else
-		log_info("%s of a deleted project is now " LEFT "/%s", name,
-		    to);
+		log_info("%s is now " LEFT "/%s", name, to);
 	(void)close(left);
 	return e;
 }
@@ -197,7 +196,7 @@ parent_open(const struct monitor *m, char *dir, const char **name, int *out)
 /* A project's directory belongs to its account; if the owner is another
  * account, the directory now belongs to another project. */
 static const struct err *
-wipe(const struct monitor *m, const struct wire *w)
+wipe(struct monitor *m, const struct wire *w)
 {
 	struct slot slot = { .pidfd = -1 };
 	const struct err *e;
@@ -210,6 +209,7 @@ wipe(const struct monitor *m, const struct wire *w)
 		return err_new(ERR_BAD_REQUEST, "invalid project");
 	if (monitor_account(m, w, &slot) != WIRE_WHY_NONE)
 		return err_new(ERR_CONFLICT, "its account is in use");
+	monitor_cache_drop(m, w->project);
 	(void)memcpy(copy, w->dir, sizeof(copy));
 	if ((e = parent_open(m, copy, &name, &at)) != NULL || at == -1)
 		return e;

@@ -64,6 +64,8 @@ struct slot {
 	int64_t since; /* of the state, monotonic ms */
 	bool adopted;  /* the kernel does not signal its end to us */
 	struct leavings before; /* the job */
+	char cache[64]; /* of its project, below the workspaces; "" = none or,
+			 * if adopted, unknown */
 };
 
 /* The account that a project directory is assigned to, looked up when the
@@ -127,6 +129,10 @@ bool monitor_dir_valid(const char *dir);
 /* Opens a directory of ours below `at`; creates it if it does not exist. */
 MUSTCHECK const struct err *monitor_dir_step(int at, const char *name,
     mode_t mode, int *out);
+/* Gives a directory that we made a moment ago to the account; any other must
+ * already belong to it. */
+MUSTCHECK const struct err *monitor_hand_over(int fd, const char *name,
+    const struct slot *slot);
 /* Opens the workspace and makes sure that it belongs to the account. */
 MUSTCHECK const struct err *monitor_workspace(const struct monitor *m,
     const char *dir, const struct slot *slot, int *out);
@@ -136,6 +142,15 @@ MUSTCHECK const struct err *monitor_home(const struct monitor *m,
 /* Locks an existing home; an error if another monitor has locked it. */
 MUSTCHECK const struct err *monitor_home_claim(const struct monitor *m,
     struct slot *slot);
+
+/* cache.c */
+/* Makes the cache that a start requests, empties others of the project, and
+ * stores its path in the slot; without one, the job runs all the same. */
+void monitor_cache(struct monitor *m, const struct wire *w, struct slot *slot);
+/* Empties the cache if the job, which has ended, found that it has to be. */
+void monitor_cache_end(struct monitor *m, const struct slot *slot);
+/* Removes all caches of a project. */
+void monitor_cache_drop(struct monitor *m, int64_t project);
 
 /* sweep.c: kills the processes of a job that has ended; returns whether there
  * were any. */

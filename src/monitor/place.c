@@ -163,11 +163,9 @@ monitor_dir_step(int at, const char *name, mode_t mode, int *out)
 	return *out == -1 ? err_errno("open %s", name) : NULL;
 }
 
-/* A directory created a moment ago still belongs to us; any other must already
- * belong to the account, because giving away files that another account wrote
- * would mean trusting them. */
-static const struct err *
-hand_over(int fd, const char *name, const struct slot *slot)
+/* Giving away files that another account wrote would mean trusting them. */
+const struct err *
+monitor_hand_over(int fd, const char *name, const struct slot *slot)
 {
 	struct stat st;
 
@@ -347,7 +345,7 @@ monitor_workspace(const struct monitor *m, const char *dir,
 			    "%s in %s belongs to another project", name, dir);
 	}
 	if (e == NULL && (e = passage_clear(m, at)) == NULL)
-		e = hand_over(at, dir, slot);
+		e = monitor_hand_over(at, dir, slot);
 	if (e == NULL)
 		*out = at;
 	else if (at != -1)
@@ -393,7 +391,7 @@ monitor_home(const struct monitor *m, struct slot *slot, int *out)
 	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (*out == -1)
 		return err_errno("open the home of %s", slot->id);
-	if ((e = hand_over(*out, slot->id, slot)) != NULL) {
+	if ((e = monitor_hand_over(*out, slot->id, slot)) != NULL) {
 		(void)close(*out);
 		*out = -1;
 	}

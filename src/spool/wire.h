@@ -19,7 +19,8 @@
 
 enum wire_type {
 	/* dispatcher to monitor */
-	WIRE_START = 1, /* with the descriptors of enum wire_fd */
+	WIRE_START = 1, /* with the descriptors of enum wire_fd; status = the
+			 * project's cache_generation */
 	WIRE_KILL,      /* end all processes of that job now */
 	WIRE_WIPE,      /* remove the directory of a deleted project; status =
 			 * enum wire_wipe */

@@ -149,7 +149,7 @@ static const struct field claim_row[] = { C(id), C(epoch), C(project_id),
 	C(environment_name), C(branch), C(tag), C(commit_hash), C(env_vars),
 	C(secret_vars), C(timeout_seconds), C(checkout), C(created_by),
 	C(head_only), C(on_branch), C(cancel), C(over_deleted), C(deploy_key),
-	C(deploy_key_print), FIELD_END };
+	C(deploy_key_print), C(cache_generation), FIELD_END };
 static const struct stmt load = {
 	.name = "claim_load",
 	.sql = "SELECT d.id, d.epoch, d.project_id, p.name AS project_name,"
@@ -164,8 +164,8 @@ static const struct stmt load = {
 	       " d.cancel_at IS NOT NULL AS cancel,"
 	       " EXISTS (SELECT 1 FROM project q WHERE q.valid = 0"
 	       " AND " PROJECTDIR_OVERLAP ") AS over_deleted,"
-	       " k.sealed AS deploy_key, k.fingerprint AS deploy_key_print"
-	       " FROM deployment d"
+	       " k.sealed AS deploy_key, k.fingerprint AS deploy_key_print,"
+	       " p.cache_generation FROM deployment d"
 	       " JOIN project p ON p.id = d.project_id"
 	       " JOIN pipeline l ON l.id = d.pipeline_id"
 	       " LEFT JOIN environment e ON e.id = d.environment_id"

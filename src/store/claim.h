@@ -42,6 +42,7 @@ struct claim {
 			    * project's */
 	const char *deploy_key;       /* private half, sealed; NULL = none */
 	const char *deploy_key_print; /* its fingerprint */
+	int64_t cache_generation;     /* of its project, at most INT32_MAX */
 	struct list steps;            /* struct deployment_step, by position */
 };
 

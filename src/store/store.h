@@ -20,6 +20,7 @@
 	X(audit)							\
 	X(badge)							\
 	X(board)							\
+	X(cache)								\
 	X(capacity)							\
 	X(change)							\
 	X(claim)							\

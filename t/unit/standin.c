@@ -4,7 +4,7 @@
  * $SLIPWAY_STANDIN/cmd, one per line, and appends the monitor's messages to
  * $SLIPWAY_STANDIN/out.
  *
- *	start DEPLOYMENT EPOCH PROJECT DIR SPOOLDIR [LIMIT]
+ *	start DEPLOYMENT EPOCH PROJECT DIR SPOOLDIR [LIMIT [CACHE]]
  *	kill DEPLOYMENT EPOCH
  *	send TYPE | raw HEX | exit STATUS | hold (reads nothing from now on)
  *	wipe PROJECT DIR
@@ -28,7 +28,7 @@
 #include "spool/wire.h"
 
 #define MONITOR 3
-#define WORDS 7
+#define WORDS 8
 #define FLOODERS 4
 
 static int out_fd;
@@ -97,6 +97,7 @@ start(char **word)
 	w.epoch = number(word[2]);
 	w.project = number(word[3]);
 	w.limit = word[6] != NULL ? number(word[6]) : 0;
+	w.status = word[7] != NULL ? (int32_t)number(word[7]) : 0;
 	(void)memcpy(w.dir, word[4], strnlen(word[4], WIRE_DIR - 1));
 	files_open(word[5], fds);
 	start_send(&w, fds);

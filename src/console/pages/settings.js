@@ -44,8 +44,15 @@ function generalForm(project) {
 		} });
 }
 
-/** @param {Project} project */
-function workspace({ workspaceStatus: w, projectDir }) {
+/** @param {Project} project @param {Context} context */
+async function emptyCache(project, context) {
+	if (await context.run(() => remove(`/projects/${project.id}/cache`)))
+		toast(t.workspace.emptied);
+}
+
+/** @param {Project} project @param {Context} context */
+function workspace(project, context) {
+	const { workspaceStatus: w, projectDir } = project;
 	const one = (/** @type {string} */ label, /** @type {import('../lib/dom.js').Child} */ value) =>
 		[el('dt', null, label), el('dd', null, value)];
 	return el('section', { class: 'card' }, el('h2', null, t.workspace.title),
@@ -53,7 +60,10 @@ function workspace({ workspaceStatus: w, projectDir }) {
 			one(t.workspace.state, t.workspace.states[w.status]),
 			w.branch !== null && one(t.deploy.branch, el('span', { class: 'ref' }, w.branch)),
 			w.sizeBytes !== null && one(t.workspace.size, size(w.sizeBytes)),
-			w.checkedAt !== null && one(t.workspace.checked, [w.runner, ', ', ago(w.checkedAt)])));
+			w.checkedAt !== null && one(t.workspace.checked, [w.runner, ', ', ago(w.checkedAt)])),
+		may(context.user, 'deployer') && el('div', { class: 'actions' },
+			el('button', { 'data-key': 'cache', onclick: () => emptyCache(project, context) },
+				t.workspace.emptyCache)));
 }
 
 /** @param {Project} project @param {Context} context */
@@ -117,7 +127,7 @@ export const settings = {
 			el('section', { class: 'card' }, context.keep('triggers', () =>
 				triggersForm(project, pipelines.data, environments.data))),
 			hook(project, context), deployKeyCard(project, context)],
-		workspace(project),
+		workspace(project, context),
 		may(context.user, 'maintainer') && danger(project, context),
 	],
 };

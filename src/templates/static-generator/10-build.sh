@@ -13,7 +13,7 @@ rm -rf -- "$out"
 case ${GENERATOR:?choose hugo, jekyll or zola} in
 hugo)
 	need hugo "apt-get install hugo"
-	hugo --minify --cacheDir "$HOME/hugo-cache" --destination "$out" ${url:+--baseURL "$url"} ;;
+	hugo --minify --cacheDir "${SLIPWAY_CACHE:-$HOME}/hugo-cache" --destination "$out" ${url:+--baseURL "$url"} ;;
 jekyll)
 	if [ -f Gemfile ]; then
 		need bundle "apt-get install bundler"

@@ -76,18 +76,19 @@ sub command {
 }
 
 # Creates a spool directory that the stand-in can open, and requests the job. Options
-# as for spool_make, and project, dir, limit.
+# as for spool_make, and project, dir, limit, cache (the generation).
 sub job {
 	my ($self, %o) = @_;
 	my $dir = delete $o{dir} || 'shop';
 	my $project = $o{project} || 7;
 	my $limit = delete $o{limit} || 0;
+	my $cache = delete $o{cache} || 0;
 	my $spool = spool_make(root => $self->{spool}, %o);
 	if (is_root()) {
 		my @pw = getpwnam $self->{user};
 		chown $pw[2], $pw[3], $spool->{dir}, glob("$spool->{dir}/*");
 	}
-	$self->command("start $spool->{id} $spool->{epoch} $project $dir $spool->{dir} $limit");
+	$self->command("start $spool->{id} $spool->{epoch} $project $dir $spool->{dir} $limit $cache");
 	return $spool;
 }
 

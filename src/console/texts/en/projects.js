@@ -97,6 +97,8 @@ export const projects = {
 			not_created: 'Not created yet', empty: 'Empty', no_git: 'Not a Git repository',
 			ready: 'Ready', error: 'Unreadable',
 		},
+		emptyCache: 'Empty the cache',
+		emptied: 'The next deployment begins with an empty cache',
 	},
 
 	member: {

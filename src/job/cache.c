@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The cache of the project, measured after the steps.  They can have left
+ * anything in it, so a child process with a deadline does it: it opens nothing
+ * but directories, and follows no link.
+ */
+#include <sys/stat.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "job/job.h"
+
+#define MEASURE_MS 60000
+#define DEPTH_MAX 100
+#define BLOCK 512 /* what st_blocks counts; the least that an entry takes */
+#define OPEN (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+
+struct measure {
+	const char *path;
+	int64_t most;
+	int64_t bytes;
+};
+
+static const struct err *measure_below(struct measure *m, int fd, int depth);
+
+static const struct err *
+measure_entry(struct measure *m, int dir, const char *name, int depth)
+{
+	struct stat st;
+	int fd;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == -1)
+		return errno == ENOENT ? NULL : err_errno("measuring it");
+	m->bytes += st.st_blocks == 0 ? BLOCK : st.st_blocks * BLOCK;
+	if (m->bytes > m->most)
+		return err_new(ERR_TOO_LARGE, "it has more than %lld bytes",
+		    (long long)m->most);
+	if (!S_ISDIR(st.st_mode))
+		return NULL;
+	if (depth == DEPTH_MAX)
+		return err_new(ERR_TOO_LARGE, "its directories are too deep");
+	if ((fd = openat(dir, name, OPEN)) == -1)
+		return errno == ENOENT ? NULL :
+					 err_errno("measuring a directory");
+	return measure_below(m, fd, depth + 1);
+}
+
+/* Closes the descriptor. */
+static const struct err *
+measure_below(struct measure *m, int fd, int depth)
+{
+	const struct err *e = NULL;
+	const struct dirent *entry;
+	DIR *dir = fdopendir(fd);
+
+	if (dir == NULL) {
+		e = err_errno("measuring a directory");
+		(void)close(fd);
+		return e;
+	}
+	while (e == NULL && (entry = readdir(dir)) != NULL)
+		if (strcmp(entry->d_name, ".") != 0 &&
+		    strcmp(entry->d_name, "..") != 0)
+			e = measure_entry(m, dirfd(dir), entry->d_name, depth);
+	(void)closedir(dir);
+	return e;
+}
+
+static const struct err *
+measure(void *arg)
+{
+	struct measure *m = arg;
+	const int fd = open(m->path, OPEN);
+
+	if (fd == -1)
+		return errno == ENOENT ? NULL : err_errno("measuring it");
+	return measure_below(m, fd, 0);
+}
+
+void
+job_cache(struct job *job)
+{
+	struct measure m = { .path = job->place.cache,
+		.most = job->place.cache_max };
+	const struct err *e;
+	const char *ignored;
+
+	if (m.path == NULL)
+		return;
+	e = job_call_within(job, MEASURE_MS, measure, &m, &ignored);
+	if (e == NULL)
+		return;
+	job_log_say(&job->log,
+	    "==> the cache is emptied before the next deployment: %s",
+	    e->code == ERR_UNAVAILABLE ? "measuring it takes too long" :
+					 e->msg);
+	if (chmod(m.path, S_ISVTX | S_IRWXU) == -1)
+		job_log_say(&job->log, "==> the cache cannot be emptied: %s",
+		    strerror(errno));
+}
