@@ -1,12 +1,12 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# A user whose account is blocked or deleted at the Git server is signed out: when
-# the server rejects the token, or when the runner checks the account. Other errors
-# sign no user out.
+# A user whose account is blocked or deleted at the Git server is signed out, and the
+# user's API tokens end: when the server rejects the token, or when the runner checks
+# the account. Other errors end nothing.
 
 use strict;
 use warnings;
-use Slipway::API;
+use Slipway::API qw(bearer);
 use Slipway::Visitor;
 use Slipway::DB;
 use Slipway::Forge;
@@ -48,6 +48,9 @@ sub blocked {
 		return $ann;
 	};
 	my $in = sub { return $ann->visit('GET', '/api/auth/info')->{status} };
+	my $token;
+	my $program = sub { return $api->as('none')->get('/api/auth/info', bearer($token)) };
+	my $works = sub { return $program->()->{status} };
 	my $rows = sub { return $db->sql("SELECT COUNT(*) FROM $_[0]") + 0 };
 	my $rejected = sub {
 		my ($name) = @_;
@@ -68,6 +71,9 @@ sub blocked {
 
 	# --- the server rejects the token of a request
 	$enter->();
+	$token = $ann->visit('POST', '/api/auth/tokens', { name => 'ci' },
+	    'Sec-Fetch-Site' => 'same-origin')->{json}{token};
+	is($works->(), 200, 'an API token of ann works');
 	my $other = $ann;
 	$enter->();
 	is($ann->visit('GET', $branches)->{status}, 200, 'ann reads branches');
@@ -78,7 +84,17 @@ sub blocked {
 	is($other->visit('GET', '/api/auth/info')->{status}, 401,
 	    'a revoked token ends the session of the other browser');
 	is($rows->('git_token'), 0, 'a revoked token is deleted');
+	my $ended = $program->();
+	is($ended->{status}, 401, 'a revoked token ends the API token');
+	like($ended->{headers}{'www-authenticate'}, qr/error="invalid_token"/, 'the response says so');
+	like($ended->{json}{detail},
+	    qr/^The Git server does not accept the account .* signed in with that account/,
+	    'the detail says how to get it back');
+	is($api->as('none')->post('/api/auth/session', undef, bearer($token))->{status}, 401,
+	    'an API token that has ended starts no session');
+	is($api->get('/api/auth/info')->{status}, 200, 'a user without an account there keeps the API token');
 	$enter->();
+	is($works->(), 200, 'when ann has signed in again, the API token works again');
 	is($ann->visit('GET', $branches)->{status}, 200, 'ann reads branches after signing in again');
 
 	# --- a blocked account: the server returns 403 to every request of it
@@ -89,9 +105,11 @@ sub blocked {
 	    qr/does not admit the account \(403\): This account is prohibited/,
 	    'the error for a blocked account quotes the server');
 	is($in->(), 401, 'a blocked account ends the session');
+	is($works->(), 401, 'a blocked account ends the API token');
 	my $b = Slipway::Visitor->new($api, $f);
 	my $got = $b->enter('ann');
 	is($got->{status}, 403, 'a blocked account cannot sign in') or diag($got->{body});
+	is($works->(), 401, 'a rejected sign-in does not bring the API token back');
 	like($got->{json}{detail}, qr/does not admit the account/,
 	    'the error of the login says that the account is blocked');
 	$f->clear_faults;
@@ -116,7 +134,7 @@ sub blocked {
 		$f->fault($path, @fault);
 		isnt($ann->visit('GET', $branches)->{status}, 200, "$name: a read fails");
 		$f->clear_faults;
-		is($in->(), 200, "$name: a failed read does not end the session");
+		is($in->() . $works->(), '200200', "$name: a failed read ends neither session nor API token");
 		is($rows->('git_token'), 1, "$name: a failed read does not delete the token");
 	}
 	ok(poll(60, sub { $ann->visit('GET', $branches)->{status} == 200 }),
@@ -126,12 +144,13 @@ sub blocked {
 	my $runner = Slipway::Runner->start(db => $db,
 	    conf => "${conf}[secrets]\nkey_file = $key\n[runner]\nlease = 3\n");
 	my $make_due = sub {
-		$db->sql('UPDATE session SET checked_at = NOW(3) - INTERVAL 1 HOUR, check_after = NULL');
+		$db->sql('UPDATE user SET git_checked_at = NOW(3) - INTERVAL 1 HOUR,'
+		    . ' git_check_after = NULL');
 		return;
 	};
 	my $checked = sub {
-		my $due = 'checked_at <= NOW(3) - INTERVAL 30 SECOND';
-		return $db->sql("SELECT COUNT(*) FROM session WHERE $due") == 0;
+		my $due = 'forge IS NOT NULL AND git_checked_at <= NOW(3) - INTERVAL 30 SECOND';
+		return $db->sql("SELECT COUNT(*) FROM user WHERE $due") == 0;
 	};
 	my $checks = sub { return scalar grep { 1 } $f->requests($account{$type}) };
 	$f->forget_requests;
@@ -146,9 +165,10 @@ sub blocked {
 		$make_due->();
 		ok(poll(60, sub { $f->requests($account{$type}) }), "$name: the runner checks the account")
 		    or diag($runner->said);
-		ok(poll(20, sub { $db->sql('SELECT COUNT(*) FROM session WHERE check_after > NOW(3)') == 1 }),
+		my $held = 'SELECT COUNT(*) FROM user WHERE git_check_after > NOW(3)';
+		ok(poll(20, sub { $db->sql($held) == 1 }),
 		    "$name: the runner postpones the next check");
-		is($in->(), 200, "$name: a failed check does not end the session");
+		is($in->() . $works->(), '200200', "$name: a failed check ends no session or API token");
 		$f->clear_faults;
 	}
 	$make_due->();
@@ -158,6 +178,15 @@ sub blocked {
 	ok(poll(60, $checked), 'the runner checks the account of an expired token') or diag($runner->said);
 	is($in->(), 200, 'an expired token does not end the session');
 
+	$db->sql('DELETE FROM session');
+	$make_due->();
+	$f->fault($account{$type}, @blocked);
+	ok(poll(60, sub { $works->() == 401 }),
+	    "the runner's check of a blocked account ends the API token of a user without a session")
+	    or diag($runner->said);
+	$f->clear_faults;
+	$enter->();
+	is($works->(), 200, 'a sign-in brings it back');
 	$make_due->();
 	$f->fault($account{$type}, @blocked);
 	ok(poll(60, sub { $in->() == 401 }), "the runner's check of a blocked account ends the session")
@@ -172,6 +201,7 @@ sub blocked {
 	$make_due->();
 	ok(poll(60, sub { $in->() == 401 }), 'a session without a token ends at the next check')
 	    or diag($runner->said);
+	is($works->(), 401, 'so does an API token');
 	$enter->();
 	$f->remove_user('ann');
 	$make_due->();

@@ -156,7 +156,7 @@ user_token_end(const struct access *x, const struct user_token *h,
 	if (e == NULL)
 		log_info("git token of user %lld: rejected by the Git server%s",
 		    (long long)h->row.user_id,
-		    ended ? "; the user's sessions end" : "");
+		    ended ? "; the user's sessions and API tokens end" : "");
 	return e;
 }
 

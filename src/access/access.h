@@ -61,7 +61,7 @@ MUSTCHECK const struct err *access_for(const struct access *, struct arena *,
 /* Calls `ask` with the token of access_for(), and a second time with a renewed
  * token if the server rejects a user's. If that is rejected, too, the error is
  * ERR_UPSTREAM with sys 401 and a detail, never ERR_UNAUTHENTICATED. If the
- * account itself is rejected, the user's sessions end as with
+ * account itself is rejected, the consequences are those of
  * access_confirm(). */
 typedef const struct err *access_ask(struct forge *, struct arena *,
     const struct access_token *, void *context);
@@ -69,8 +69,9 @@ MUSTCHECK const struct err *access_call(const struct access *, struct arena *,
     int64_t user_id, access_ask *ask, void *context);
 
 /* Reads the account of a bound user with the user's own token. NULL: the server
- * accepts it. ERR_UNAUTHENTICATED, ERR_FORBIDDEN: it does not, and the user's
- * token and sessions have ended. ERR_NOTFOUND: there is no token. Others:
+ * accepts it. ERR_UNAUTHENTICATED, ERR_FORBIDDEN: it does not; the user's
+ * token and sessions have ended, and API tokens do not work until the next
+ * sign-in. ERR_NOTFOUND: there is no token. Others:
  * unknown at the moment. */
 MUSTCHECK const struct err *access_confirm(const struct access *,
     struct arena *, int64_t user_id);

@@ -110,6 +110,12 @@ principal(struct req *rq, const char *secret)
 		return refuse(rq, ", error=\"invalid_token\"",
 		    "The token or session is unknown or expired, or its user "
 		    "is disabled: sign in again, or use another token.");
+	if (e == NULL && rq->who.is_refused &&
+	    !rq->settings->auth.remote_user) /* nobody can sign in */
+		return refuse(rq, ", error=\"invalid_token\"",
+		    "The Git server does not accept the account of the token's "
+		    "user any more. The token works again when the user has "
+		    "signed in with that account.");
 	if (e == NULL)
 		touch(rq);
 	return e;

@@ -152,7 +152,8 @@ const struct conf_key settings_keys[] = {
 	KEY(auth, recheck, C_SECONDS, CONF_RELOAD, .min = 60, .max = DAY,
 	    .fallback = "3600",
 	    .doc =
-		"How often the account of a session is checked at the Git server."),
+		"How often the account of a user with a session or an API token is "
+		"checked at the Git server."),
 	KEY(auth, remote_user, C_BOOL, CONF_RELOAD, .fallback = "no",
 	    .doc = "Whether nginx authenticates users and sets REMOTE_USER."),
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Rechecks the accounts behind sessions.
+ * Rechecks the accounts behind sessions and API tokens.
  *
- * For each user with a session the Git server is asked, well within
- * auth.recheck, whether it still accepts the account that the user signed in
- * with.  If not, the user's sessions end.  A server that is away ends nothing.
+ * For each user with a session or an API token the Git server is asked, well
+ * within auth.recheck, whether it still accepts the account that the user
+ * signed in with.  If not, the user's sessions end, and API tokens are rejected
+ * until the user signs in.  A server that is away ends nothing.
  *
  * A child process, the checker, sends the requests; the loop only checks, with
  * one cheap read a minute at most, whether there is one to send.
@@ -16,7 +17,7 @@
 #include "dispatch/child.h"
 #include "dispatch/context.h"
 #include "dispatch/part.h"
-#include "store/session.h"
+#include "store/gitaccount.h"
 
 #define LOOK_MAX_MS 60000
 #define HOLD_SECONDS 60 /* for one account, and between tries */
@@ -55,7 +56,7 @@ account_check(const struct dispatch *d, const struct access *x, struct arena *a,
 	e = access_confirm(x, a, user_id);
 	forge_until(x->forge, 0);
 	if (e == NULL)
-		return session_checked(x->db, user_id);
+		return gitaccount_confirm(x->db, user_id);
 	if (e->code == ERR_UNAUTHENTICATED || e->code == ERR_FORBIDDEN) {
 		log_info("user %lld: the Git server rejects the account: %s",
 		    (long long)user_id, e->msg);
@@ -64,9 +65,9 @@ account_check(const struct dispatch *d, const struct access *x, struct arena *a,
 	if (e->code != ERR_NOTFOUND)
 		return e;
 	log_info("user %lld: no token to confirm the account at the Git server"
-		 " with: the sessions end",
+		 " with: sessions and API tokens end",
 	    (long long)user_id);
-	return session_end_unchecked(x->db, user_id, due_seconds(d));
+	return gitaccount_refuse_unchecked(x->db, user_id, due_seconds(d));
 }
 
 /* No account can be confirmed now. */
@@ -83,20 +84,20 @@ static const struct err *
 check_some(const struct dispatch *d, const struct access *x, struct arena *a,
     const struct list *list, int64_t end)
 {
-	const struct session_check *check = list->items;
+	const struct gitaccount *account = list->items;
 	const struct err *e = NULL;
 	size_t i;
 
 	for (i = 0; e == NULL && i < list->n && time_mono_ms() < end; i++) {
 		arena_clear(a);
-		e = session_check_take(x->db, check[i].user_id, due_seconds(d),
+		e = gitaccount_take(x->db, account[i].user_id, due_seconds(d),
 		    HOLD_SECONDS);
 		if (e == NULL)
-			e = account_check(d, x, a, check[i].user_id);
+			e = account_check(d, x, a, account[i].user_id);
 		if (e == NULL || is_away(e))
 			continue;
 		if (e->code != ERR_CONFLICT)
-			log_err(e, "the account behind a session");
+			log_err(e, "the account of a user");
 		e = NULL;
 	}
 	return e;
@@ -112,7 +113,7 @@ check_all(const struct dispatch *d, const struct access *x)
 
 	do {
 		arena_clear(d->a);
-		e = session_unchecked(x->db, d->a, forge_server(x->forge),
+		e = gitaccount_unchecked(x->db, d->a, forge_server(x->forge),
 		    due_seconds(d), &list);
 		if (e == NULL)
 			e = check_some(d, x, a, &list, end);
@@ -134,8 +135,7 @@ checker(const struct dispatch *d)
 	if (e == NULL)
 		e = check_all(d, &x);
 	if (e != NULL)
-		log_warn("accounts behind sessions cannot be confirmed: %s",
-		    e->msg);
+		log_warn("accounts of users cannot be confirmed: %s", e->msg);
 	_exit(e != NULL ? 1 : 0);
 }
 
@@ -146,8 +146,9 @@ rechecks_next(const struct dispatch *d, const void *state, int64_t now)
 	const struct forge *forge = d->forge;
 
 	(void)now;
+	/* nobody could sign in again */
 	if (r->checker != 0 || forge == NULL || !forge_has_api(forge) ||
-	    forge_can_sign_in(forge) != NULL)
+	    forge_can_sign_in(forge) != NULL || d->settings.auth.remote_user)
 		return INT64_MAX;
 	return r->at;
 }
@@ -162,7 +163,7 @@ rechecks_work(struct dispatch *d, void *state, int64_t now)
 	if (now < rechecks_next(d, state, now))
 		return;
 	r->at = now + look_ms(d);
-	e = session_unchecked(d->db, d->a, forge_server(d->forge),
+	e = gitaccount_unchecked(d->db, d->a, forge_server(d->forge),
 	    due_seconds(d), &list);
 	if (!database_done(&d->database, e, "accounts") || list.n == 0)
 		return;

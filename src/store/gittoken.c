@@ -2,7 +2,7 @@
 #include "store/gittoken.h"
 
 #include "core/str.h"
-#include "store/session.h"
+#include "store/gitaccount.h"
 #include "store/store.h"
 
 #define SMALL_ARENA ((size_t)4096)
@@ -74,10 +74,12 @@ static const struct field tries_row[] = {
 	FIELD(struct token_tries, attempts, 0),
 	FIELD_END,
 };
+/* Locks the user first, as a sign-in does. */
 static const struct stmt tries_of = {
 	.name = "gittoken_tries",
-	.sql = "SELECT attempts FROM git_token WHERE user_id = ?"
-	       " AND epoch = ? FOR UPDATE",
+	.sql = "SELECT STRAIGHT_JOIN t.attempts FROM user u"
+	       " JOIN git_token t ON t.user_id = u.id"
+	       " WHERE u.id = ? AND t.epoch = ? FOR UPDATE",
 	.args = drop_args,
 	.row = tries_row,
 	.rowsize = sizeof(struct token_tries),
@@ -151,7 +153,11 @@ gittoken_by_user(struct db *db, struct arena *a, int64_t user_id,
 const struct err *
 gittoken_put(struct db *db, const struct git_token *t)
 {
-	return db_exec(db, &put, t, NULL);
+	const struct err *e;
+
+	if ((e = db_exec(db, &put, t, NULL)) != NULL)
+		return e;
+	return gitaccount_accept(db, t->user_id);
 }
 
 const struct err *
@@ -182,7 +188,7 @@ refused_body(struct db *db, void *context)
 		goto out;
 	r->ended = r->why == GITTOKEN_ACCOUNT || tries.attempts <= 1;
 	if (r->ended)
-		e = session_delete_of(db, r->args.user_id);
+		e = gitaccount_refuse(db, r->args.user_id);
 out:
 	arena_close(a);
 	return e != NULL && e->code == ERR_NOTFOUND ? NULL : e;

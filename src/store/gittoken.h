@@ -22,7 +22,7 @@ struct git_token {
 /* ERR_NOTFOUND also if the user is disabled. */
 MUSTCHECK const struct err *gittoken_by_user(struct db *, struct arena *,
     int64_t user_id, struct git_token *out);
-/* Replaces the stored token. */
+/* Replaces the stored token by that of a sign-in. */
 MUSTCHECK const struct err *gittoken_put(struct db *, const struct git_token *);
 MUSTCHECK const struct err *gittoken_delete(struct db *, int64_t user_id);
 /* What the server's rejection of a token means. */
@@ -31,8 +31,8 @@ enum gittoken_end {
 	GITTOKEN_REFRESH, /* the same, unless the response to an earlier refresh
 			   * of that epoch was lost */
 };
-/* Deletes the token if it still has that epoch, and ends the user's sessions if
- * the account is known to be rejected; `ended` is set in that case. Runs a
+/* Deletes the token if it still has that epoch, and refuses the user's account if
+ * it is known to be rejected; `ended` is set in that case. Runs a
  * transaction. */
 MUSTCHECK const struct err *gittoken_refused(struct db *, int64_t user_id,
     int64_t epoch, enum gittoken_end, bool *ended);

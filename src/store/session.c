@@ -19,8 +19,6 @@ struct session_args {
 	int64_t idle;
 	int64_t max;
 	int64_t touch; /* maximum age in seconds of a last use */
-	int64_t hold;
-	const char *server;
 };
 
 struct session_found {
@@ -111,7 +109,8 @@ static const struct stmt by_hash = {
 	       " FROM session s JOIN user u ON u.id = s.user_id"
 	       " LEFT JOIN api_token t ON t.id = s.token_id"
 	       " WHERE s.hash = ? AND u.valid = 1 AND u.status = 'active'"
-	       " AND (s.token_id IS NULL OR t.valid = 1)"
+	       " AND (s.token_id IS NULL OR (t.valid = 1"
+	       " AND u.git_refused_at IS NULL))"
 	       " AND (t.expires_at IS NULL OR t.expires_at > NOW(3))"
 	       " AND s.expires_at > NOW(3)"
 	       " AND s.last_used_at > NOW(3) - INTERVAL ? SECOND"
@@ -178,50 +177,6 @@ static const struct stmt tidy_unused = {
 	.args = idle_args,
 };
 
-#define CHECKS_AT_ONCE "20"
-static const struct field unchecked_args[] = { A(server), A(seconds),
-	FIELD_END };
-static const struct field check_row[] = {
-	FIELD(struct session_check, user_id, 0),
-	FIELD_END,
-};
-static const struct stmt unchecked = {
-	.name = "session_unchecked",
-	.sql = "SELECT DISTINCT s.user_id FROM session s"
-	       " JOIN user u ON u.id = s.user_id WHERE u.forge = ?"
-	       " AND s.token_id IS NULL"
-	       " AND s.checked_at <= NOW(3) - INTERVAL ? SECOND"
-	       " AND (s.check_after IS NULL OR s.check_after <= NOW(3))"
-	       " AND s.expires_at > NOW(3)"
-	       " ORDER BY s.user_id LIMIT " CHECKS_AT_ONCE,
-	.args = unchecked_args,
-	.row = check_row,
-	.rowsize = sizeof(struct session_check),
-};
-static const struct field check_args[] = { A(hold), A(user_id), A(seconds),
-	FIELD_END };
-static const struct stmt check_take = {
-	.name = "session_check_take",
-	.sql = "UPDATE session SET check_after = NOW(3) + INTERVAL ? SECOND"
-	       " WHERE user_id = ?"
-	       " AND checked_at <= NOW(3) - INTERVAL ? SECOND"
-	       " AND (check_after IS NULL OR check_after <= NOW(3))",
-	.args = check_args,
-};
-static const struct stmt checked = {
-	.name = "session_checked",
-	.sql = "UPDATE session SET checked_at = NOW(3), check_after = NULL"
-	       " WHERE user_id = ?",
-	.args = user_args,
-};
-static const struct field end_args[] = { A(user_id), A(seconds), FIELD_END };
-static const struct stmt end_unchecked = {
-	.name = "session_end_unchecked",
-	.sql = "DELETE FROM session WHERE user_id = ? AND token_id IS NULL"
-	       " AND checked_at <= NOW(3) - INTERVAL ? SECOND",
-	.args = end_args,
-};
-
 static const struct stmt *const session_stmts[] = {
 	&begin,
 	&look,
@@ -239,10 +194,6 @@ static const struct stmt *const session_stmts[] = {
 	&tidy_ended,
 	&unused,
 	&tidy_unused,
-	&unchecked,
-	&check_take,
-	&checked,
-	&end_unchecked,
 	NULL,
 };
 
@@ -350,52 +301,6 @@ session_touch(struct db *db, int64_t id, const struct session_term *term)
 		.touch = session_touch_seconds(term) };
 
 	return db_exec(db, &touch, &args, NULL);
-}
-
-const struct err *
-session_unchecked(struct db *db, struct arena *a, const char *server,
-    int64_t seconds, struct list *out)
-{
-	const struct session_args args = { .server = server,
-		.seconds = seconds };
-
-	return db_rows(db, a, &unchecked, &args, out);
-}
-
-const struct err *
-session_check_take(struct db *db, int64_t user_id, int64_t seconds,
-    int64_t hold)
-{
-	const struct session_args args = { .user_id = user_id,
-		.seconds = seconds,
-		.hold = hold };
-	const struct err *e;
-	struct db_done done;
-
-	if ((e = db_exec(db, &check_take, &args, &done)) != NULL)
-		return e;
-	return done.affected == 0 ?
-	    err_new(ERR_CONFLICT,
-		"user %lld is being confirmed by another process",
-		(long long)user_id) :
-	    NULL;
-}
-
-const struct err *
-session_checked(struct db *db, int64_t user_id)
-{
-	const struct session_args args = { .user_id = user_id };
-
-	return db_exec(db, &checked, &args, NULL);
-}
-
-const struct err *
-session_end_unchecked(struct db *db, int64_t user_id, int64_t seconds)
-{
-	const struct session_args args = { .user_id = user_id,
-		.seconds = seconds };
-
-	return db_exec(db, &end_unchecked, &args, NULL);
 }
 
 static const struct err *

@@ -50,7 +50,7 @@ MUSTCHECK const struct err *session_delete(struct db *, const char *hash);
 MUSTCHECK const struct err *session_delete_of(struct db *, int64_t user_id);
 /* Finds the user by hash. ERR_NOTFOUND if the session has ended or is idle, the
  * user is disabled or deleted, or the API token that started the session has
- * expired or was deleted. The token's role limits that of the session. */
+ * expired, was deleted or does not work. The token's role limits that of the session. */
 MUSTCHECK const struct err *principal_by_session(struct db *, struct arena *,
     const char *hash, const struct session_term *, struct principal *out);
 /* Maximum age of the stored last use: five minutes, or a quarter of the idle
@@ -59,22 +59,6 @@ int64_t session_touch_seconds(const struct session_term *);
 /* Writes at most once in that time. */
 MUSTCHECK const struct err *session_touch(struct db *, int64_t id,
     const struct session_term *);
-/* Users with live sessions whose account at that server has not been confirmed
- * for so long, a few at a time: struct session_check. */
-struct session_check {
-	int64_t user_id;
-};
-MUSTCHECK const struct err *session_unchecked(struct db *, struct arena *,
-    const char *server, int64_t seconds, struct list *out);
-/* Acquires the right to confirm a user for `hold` seconds; ERR_CONFLICT if
- * another process has it or has confirmed the user. */
-MUSTCHECK const struct err *session_check_take(struct db *, int64_t user_id,
-    int64_t seconds, int64_t hold);
-/* Records that the server has confirmed the account. */
-MUSTCHECK const struct err *session_checked(struct db *, int64_t user_id);
-/* Ends sessions that have not been confirmed for so long. */
-MUSTCHECK const struct err *session_end_unchecked(struct db *, int64_t user_id,
-    int64_t seconds);
 /* Deletes what has expired, some hundreds per call; writes nothing if there is
  * nothing. */
 MUSTCHECK const struct err *session_tidy(struct db *,

@@ -30,6 +30,7 @@
 	X(deployment_make)						\
 	X(environment)							\
 	X(figures)							\
+	X(gitaccount)							\
 	X(gitrepo)							\
 	X(gitserver)							\
 	X(gittoken)							\

@@ -98,14 +98,15 @@ static const struct stmt by_id = {
 
 static const struct field hash_args[] = { A(hash), FIELD_END };
 static const struct field principal_row[] = { P(user_id), P(username), P(role),
-	P(cap), P(token_id), P(last_used_at), P(expires_at),
+	P(cap), P(token_id), P(last_used_at), P(expires_at), P(is_refused),
 	FIELD_END };
 static const struct stmt by_hash = {
 	.name = "principal_by_token",
 	.sql = "SELECT u.id AS user_id, u.username,"
 	       " IF(t.role + 0 < u.role + 0, t.role, u.role) AS role,"
 	       " t.role AS cap,"
-	       " t.id AS token_id, t.last_used_at, t.expires_at"
+	       " t.id AS token_id, t.last_used_at, t.expires_at,"
+	       " u.git_refused_at IS NOT NULL AS is_refused"
 	       " FROM api_token t JOIN user u ON u.id = t.user_id"
 	       " WHERE t.hash = ? AND t.valid = 1 AND u.valid = 1"
 	       " AND u.status = 'active' AND (t.expires_at IS NULL"

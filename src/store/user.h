@@ -59,6 +59,8 @@ struct principal {
 			     * the user */
 	struct when last_used_at;
 	struct when expires_at; /* of the token */
+	bool is_refused;        /* the Git server does not accept the account of
+				 * the token's user */
 };
 
 struct user_filter {
