@@ -196,6 +196,10 @@ $page->visit('/slipway/deployments');
 is($page->js('return [...new Set([...document.querySelectorAll(".ref, .subject")]'
 	. '.map((e) => getComputedStyle(e).unicodeBidi))].join()'), 'isolate',
     'text from Git does not change the direction of what follows') if $page->wait_for('.ref');
+my $override = 'return /[\u202a-\u202e\u2066-\u2069]/.test(document.querySelector("main").textContent)';
+$db->sql("UPDATE deployment SET commit_message = 'Fix \xe2\x81\xa9\xe2\x80\xaegro.live' WHERE id = 1");
+ok($page->wait_for('.subject', 'Fix gro.live'), 'the message of a commit is shown');
+ok(!$page->js($override), 'without control characters that change its order');
 
 # --- presets and triggers
 $page->visit("/slipway/projects/$project/settings")->click('#presets .entries-field > button');
@@ -250,6 +254,66 @@ is(join(' ', map { s/_.*//sr } ($page->texts('.secret'))[0]), 'whsec', 'it is on
 is(row('SELECT COUNT(*) FROM hook_secret'), 1, 'it is stored');
 $page->reload->wait_for('#general');
 is(scalar($page->texts('.secret')), 0, 'it is shown once');
+
+# --- as a file
+$page->visit("/slipway/projects/$project/settings");
+ok($page->wait_for('a[download="Shop.json"]'), 'the project is exported as a file');
+my $exported = $page->js('return fetch(document.querySelector("a[download]").href).then((r) => r.text())');
+$page->visit('/slipway/projects/import')->type('#import-document', '{');
+$page->click('#import .primary');
+ok($page->wait_for('[data-field=document] .fault', 'is not a JSON document'), 'a broken document is marked');
+my $json = Cpanel::JSON::XS->new->utf8(0);
+my $changed = $json->decode($exported);
+@{$changed}{qw(name description)} = ('Copy', 'From a file');
+delete $changed->{projectDir}; # of each project its own
+sub put_document {
+	$page->js('const a = document.querySelector("#import-document"); a.value = arguments[0];'
+	    . ' a.dispatchEvent(new Event("input", { bubbles: true }))', $json->encode($changed));
+	$page->click('#import .primary');
+	return;
+}
+put_document();
+ok($page->wait_for('.differences', 'Project Copy'), 'what an import creates is shown');
+axe_ok($page, 'what an import changes');
+is(row('SELECT COUNT(*) FROM project'), 1, 'nothing has changed');
+$changed->{name} = 'Shop';
+put_document();
+ok($page->wait_for('.differences', 'Changed Project Shopdescription'), 'so is what it changes');
+$page->click('[data-key=apply]');
+ok($page->wait_for('.lead', 'From a file'), 'the document is applied');
+is(row('SELECT COUNT(*) FROM project'), 1, 'to the project of that name');
+$api->put("/api/projects/$project", { description => undef });
+
+# --- the deploy key
+my $ssh = $api->make('/api/projects', { name => 'ssh',
+	repository => 'ssh://git@git.example.org/team/ssh' })->{id};
+sub deploy_key { return $api->get("/api/projects/$ssh/deploy-key")->{json} }
+$page->visit("/slipway/projects/$ssh/settings");
+ok($page->wait_for('#deploy-key p:not(.faint)', 'has no deploy key'), 'a project says that it has no key');
+$page->click('#deploy-key [data-key=create]');
+ok($page->wait_for('#deploy-key .secret', 'ssh-ed25519 '), 'a new key shows its public half');
+my $first_key = deploy_key()->{publicKey};
+is(($page->texts('#deploy-key .secret'))[0], $first_key, 'it is that of the project');
+is(($page->texts('#deploy-key code:not(.secret)'))[0], deploy_key()->{fingerprint}, 'with its fingerprint');
+$page->click('#deploy-key [data-key=copy]');
+ok($page->wait_for('.toast', 'Copied'), 'it can be copied');
+$page->click('#deploy-key [data-key=replace]');
+ok($page->wait_for('dialog h2', 'Replace the deploy key?'), 'a replacement asks first');
+$page->click('dialog .danger');
+ok($page->wait_until(
+    '![null, arguments[0]].includes(document.querySelector("#deploy-key .secret").innerText)', $first_key),
+    'the new public half is shown');
+is(($page->texts('#deploy-key .secret'))[0], deploy_key()->{publicKey}, 'it is the one that is stored');
+$page->reload;
+ok($page->wait_for('#deploy-key .secret', 'ssh-ed25519 '), 'it is shown again');
+$page->click('#deploy-key [data-key=delete]');
+ok($page->wait_for('dialog h2', 'Delete the deploy key?'), 'a deletion asks first');
+$page->click('dialog .danger');
+ok($page->wait_for('#deploy-key p:not(.faint)', 'has no deploy key'), 'the key is gone');
+is($api->get("/api/projects/$ssh/deploy-key")->{status}, 404, 'from the service as well');
+$page->visit("/slipway/projects/$project/settings")->wait_for('#general');
+is(scalar($page->texts('#deploy-key')), 0, 'a project over HTTPS has no such section');
+$api->delete("/api/projects/$ssh");
 
 # --- notifiers
 sub notifiers { return $api->get("/api/notifiers?projectId=$project")->{json}{data} }
@@ -381,7 +445,8 @@ ok($page->wait_for('#deploy'), 'the form is opened by another link');
 is($page->js('return document.querySelector("[name=environmentId]").value'), '',
     'the draft does not override what the link says');
 $api->make('/api/variables', { key => 'HOST', value => 'www', projects => [$project] });
-my @pages = ('/', '/projects', '/projects/new', '/pipelines/1', '/deployments', '/users', '/variables',
+my @pages = ('/', '/projects', '/projects/new', '/projects/import', '/pipelines/1', '/deployments', '/users',
+	'/variables',
 	'/account', '/runners', '/notifiers', '/audit', '/nowhere', map { "/projects/$project$_" } '',
 	'/deploy', '/pipelines', '/pipelines/new',
 	'/environments', '/schedules', '/notifiers', '/members', '/settings');

@@ -7,6 +7,7 @@ import { deploy } from './pages/deploy.js';
 import { deployment } from './pages/deployment.js';
 import { deployments } from './pages/deployments.js';
 import { environments } from './pages/environments.js';
+import { importProject } from './pages/import.js';
 import { members } from './pages/members.js';
 import { notifiers, projectNotifiers } from './pages/notifiers.js';
 import { pipeline } from './pages/pipeline.js';
@@ -21,6 +22,6 @@ import { users } from './pages/users.js';
 import { variables } from './pages/variables.js';
 
 /** @type {import('./lib/page.js').Page[]} */
-export const pages = [board, projects, newProject, project, deploy, pipelines, newPipeline, pipeline,
+export const pages = [board, projects, newProject, importProject, project, deploy, pipelines, newPipeline, pipeline,
 	environments, schedules, projectNotifiers, members, settings, deployments, deployment, account, users, variables,
 	runners, notifiers, audit, signIn];

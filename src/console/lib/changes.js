@@ -2,6 +2,7 @@
 /** The commits between what is live and what is about to be deployed. */
 import { el } from './dom.js';
 import { subject } from './deployments.js';
+import { inOrder } from './text.js';
 import { ago } from './time.js';
 import { t } from '../texts.js';
 
@@ -27,7 +28,8 @@ function between(commits, chosen, live) {
 function row(one) {
 	return el('li', { 'data-key': one.hash }, el('code', { title: one.hash }, one.hash.slice(0, 8)),
 		el('span', { class: 'subject' }, subject(one.message)),
-		el('span', { class: 'faint isolate' }, one.authorName, ', ', one.committedAt !== null && ago(one.committedAt)));
+		el('span', { class: 'faint' }, el('bdi', null, inOrder(one.authorName ?? '')), ', ',
+			one.committedAt !== null && ago(one.committedAt)));
 }
 
 /**

@@ -4,6 +4,7 @@ import { el } from './dom.js';
 import { environmentOf, projectName, userName } from './names.js';
 import { href } from './router.js';
 import { deploymentStatus } from './status.js';
+import { inOrder } from './text.js';
 import { ago, duration, seconds } from './time.js';
 import { t } from '../texts.js';
 
@@ -14,16 +15,7 @@ import { t } from '../texts.js';
  * @param {string | null} message
  */
 export function subject(message) {
-	return message === null ? '' : message.split('\n', 1)[0];
-}
-
-/**
- * Text from Git within other text that no element can hold: its direction and the
- * control characters in it do not affect what follows (Unicode's isolates).
- * @param {string} text
- */
-export function isolated(text) {
-	return `\u2068${text}\u2069`;
+	return message === null ? '' : inOrder(message.split('\n', 1)[0]);
 }
 
 /**
@@ -31,8 +23,8 @@ export function isolated(text) {
  * @param {{ branch: string | null, tag: string | null }} names
  */
 export function ref({ branch, tag }) {
-	return tag !== null ? [el('span', { class: 'faint' }, t.deployment.tag), ' ', el('span', { class: 'ref' }, tag)]
-		: branch !== null && el('span', { class: 'ref' }, branch);
+	return tag !== null ? [el('span', { class: 'faint' }, t.deployment.tag), ' ', el('span', { class: 'ref' }, inOrder(tag))]
+		: branch !== null && el('span', { class: 'ref' }, inOrder(branch));
 }
 
 /**

@@ -2,6 +2,7 @@
 /** Projects, environments and users, which other objects mention by id. */
 import { all } from './api.js';
 import { may } from './session.js';
+import { inOrder } from './text.js';
 import { t } from '../texts.js';
 
 const AGE_MS = 10000;
@@ -52,7 +53,7 @@ export function projectChoices() {
  */
 export function userName(id) {
 	const user = id === null ? undefined : find(users, id);
-	return user !== undefined ? user.name ?? user.username : id === null ? t.names.service : t.names.user(id);
+	return user !== undefined ? inOrder(user.name ?? user.username) : id === null ? t.names.service : t.names.user(id);
 }
 
 /**

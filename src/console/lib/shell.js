@@ -6,6 +6,7 @@ import { lockNotice, unlock } from './lock.js';
 import { href } from './router.js';
 import { may, signOut } from './session.js';
 import { mark } from './status.js';
+import { inOrder } from './text.js';
 import { toasts } from './toast.js';
 import { t } from '../texts.js';
 
@@ -41,7 +42,7 @@ async function leave() {
 
 /** @param {any} user */
 function userMenu(user) {
-	const name = user.name ?? user.username;
+	const name = inOrder(user.name ?? user.username);
 	return el('details', { class: 'menu' },
 		el('summary', null, el('span', { class: 'hidden' }, t.nav.menuOf(name)),
 			el('span', { class: 'avatar', 'aria-hidden': 'true' }, name.slice(0, 2))),

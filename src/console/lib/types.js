@@ -25,6 +25,7 @@
  * @typedef {Schemas['Notifier']} Notifier
  * @typedef {Schemas['Runner']} Runner
  * @typedef {Schemas['AuditEntry']} AuditEntry
+ * @typedef {Schemas['ImportResult']} ImportResult
  * @typedef {Schemas['Variable']} Variable
  * @typedef {Schemas['GitBranch']} GitBranch
  * @typedef {Schemas['GitCommit']} GitCommit

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: ISC
 /** Who changed what, newest first: everywhere, or in one project. */
 import { el } from '../lib/dom.js';
+import { changedMembers } from '../lib/difference.js';
 import { projectChoices, projectName } from '../lib/names.js';
 import { go, href } from '../lib/router.js';
 import { may } from '../lib/session.js';
@@ -8,7 +9,6 @@ import { ago } from '../lib/time.js';
 import { t } from '../texts.js';
 
 /** @typedef {import('../lib/types.js').AuditEntry} Entry */
-/** @typedef {Entry['changes'][number]} Change */
 
 /** @param {Entry} entry */
 function who({ username, via, tokenName, address }) {
@@ -45,25 +45,13 @@ function what(entry) {
 		projectId !== null && objectType !== 'project' && [' · ', el('a', { href: href(`/projects/${projectId}`) }, projectName(projectId))])];
 }
 
-/** @param {any} value */
-function shown(value) {
-	return el('code', { class: 'variable isolate' }, typeof value === 'string' ? value : JSON.stringify(value));
-}
-
-/** @param {Change} change */
-function change({ name, from, to }) {
-	if (from === null && to === null)
-		return el('li', null, name);
-	return el('li', null, name, ': ', from !== null && [shown(from), ' → '], to === null ? t.none : shown(to));
-}
-
 /** @param {Entry} entry */
 function row(entry) {
 	return el('tr', { 'data-key': entry.id },
 		el('td', { class: 'when' }, ago(entry.at)),
 		el('td', null, who(entry)),
 		el('td', null, what(entry)),
-		el('td', { class: 'wide' }, el('ul', { class: 'audit-changes' }, entry.changes.map(change))));
+		el('td', { class: 'wide' }, changedMembers(entry.changes)));
 }
 
 /** @param {Entry[]} list */

@@ -8,8 +8,9 @@ import { lockNotice } from '../lib/lock.js';
 import { lineValues, otherLines, presetFields, presetValues } from '../lib/presets.js';
 import { needsPipeline, projectHead } from '../lib/project.js';
 import { go } from '../lib/router.js';
-import { isolated, subject } from '../lib/deployments.js';
+import { subject } from '../lib/deployments.js';
 import { icon } from '../lib/status.js';
+import { isolated } from '../lib/text.js';
 import { toast } from '../lib/toast.js';
 import { t } from '../texts.js';
 
@@ -56,7 +57,8 @@ async function loadCommits(context, branch) {
 		if (context.state.branch !== branch)
 			return; // another has been chosen
 		draw(commitList, data.map((/** @type {any} */ one) =>
-			el('option', { value: one.hash }, `${isolated(subject(one.message))} – ${isolated(one.authorName)}`)));
+			el('option', { value: one.hash },
+				`${isolated(subject(one.message))} – ${isolated(one.authorName ?? '')}`)));
 		context.set({ commits: data, gitProblem: '' });
 	} catch (error) {
 		context.set({ commits: [], gitProblem: error instanceof Error ? error.message : '' });

@@ -63,8 +63,9 @@ export const projects = {
 	title: () => t.projects.title,
 	view: ({ list }, { query, user }) => [
 		el('div', { class: 'head' }, el('h1', { tabindex: -1 }, t.projects.title),
-			el('div', { class: 'actions' }, searchBox(query), may(user, 'maintainer')
-				&& el('a', { class: 'button primary', href: href('/projects/new') }, t.projects.add))),
+			el('div', { class: 'actions' }, searchBox(query), may(user, 'maintainer') && [
+				el('a', { class: 'button', href: href('/projects/import') }, t.transfer.importTitle),
+				el('a', { class: 'button primary', href: href('/projects/new') }, t.projects.add)])),
 		list.data.length === 0
 			? el('p', { class: 'empty' }, query.get('name') ? t.projects.noMatch : t.projects.empty)
 			: table(list.data),

@@ -91,6 +91,14 @@ function hook(project, context) {
 			t.hook.renew)));
 }
 
+/** @param {Project} project */
+function exported({ id, name }) {
+	return el('section', { class: 'card' }, el('h2', null, t.transfer.exportTitle),
+		el('p', { class: 'faint' }, t.transfer.exportLead),
+		el('div', { class: 'actions' }, el('a', { class: 'button', href: `/api/projects/${id}/export`,
+			download: `${name}.json` }, t.transfer.export)));
+}
+
 /** @param {Project} project @param {Context} context */
 async function drop(project, context) {
 	if (await confirmLoss(t.project.deleteTitle(project.name), t.project.deleteText, t.delete)
@@ -126,7 +134,7 @@ export const settings = {
 			el('section', { class: 'card' }, context.keep('presets', () => presetsForm(project))),
 			el('section', { class: 'card' }, context.keep('triggers', () =>
 				triggersForm(project, pipelines.data, environments.data))),
-			hook(project, context), deployKeyCard(project, context)],
+			hook(project, context), deployKeyCard(project, context), exported(project)],
 		workspace(project, context),
 		may(context.user, 'maintainer') && danger(project, context),
 	],

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: ISC
 /** The board, and what belongs to a project. */
+import { count } from './count.js';
 
 export const projects = {
 	board: {
@@ -85,6 +86,31 @@ export const projects = {
 		/** @param {string} name */
 		deleteTitle: (name) => `Delete ${name}?`,
 		deleteText: 'Waiting deployments of this project are canceled. What is deployed stays where it is.',
+	},
+
+	transfer: {
+		exportTitle: 'As a file',
+		exportLead: 'The whole project without its secrets: pipelines, environments, schedules, triggers, notifiers.',
+		export: 'Export',
+		importTitle: 'Import a project',
+		lead: 'An exported document creates the project of that name, or makes it match the document. '
+			+ 'Nothing changes until you have seen what will.',
+		file: 'Choose a file',
+		document: 'Document',
+		documentHint: 'A file that an export returned, or its text.',
+		notJson: 'is not a JSON document',
+		look: 'Show what changes',
+		difference: 'What changes',
+		/** @param {number} n @param {number} rest */
+		count: (n, rest) => n === 0 ? 'Nothing: the project is like the document.'
+			: `${count(n, 'part')} of ${n + rest}. The others are the same.`,
+		missing: 'These secrets have to be set afterwards:',
+		actions: { created: 'New', changed: 'Changed', unchanged: 'Unchanged' },
+		/** @type {Record<string, string>} */
+		types: { project: 'Project', pipeline: 'Pipeline', environment: 'Environment', schedule: 'Schedule',
+			notifier: 'Notifier' },
+		apply: 'Apply',
+		done: 'Imported',
 	},
 
 	workspace: {
