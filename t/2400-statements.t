@@ -165,7 +165,7 @@ my %started = (%commit, trigger => "'rollback'");
 my %ended = (id => $db->sql('SELECT MAX(id) FROM deployment'), events => "'[\"recovered\"]'");
 my %foreign = (%busy, project_id => 10, status => "'success'");
 for my $case (['claim_candidates', 1500], ['project_by_id', 5], ['principal_by_token', 5],
-    ['project_page', 120],
+    ['project_page', 200],
 	['step_page_of', 20], ['queue_held', 100], ['queue_expired', 60], ['figures_read', 500],
 	(map { ["deployment_page_$_", 50, \%busy] } 1 .. 31),
 	['deployment_page_of_commit', 50, \%commit], ['deployment_page_of_digits', 120, \%commit],

@@ -61,6 +61,14 @@ for my $k (1 .. 6) {
 		steps => [map { { name => "s$_", script => 'x' x 64_000 } } 1 .. 15] });
 	is($got->{status}, 201, 'a pipeline of a megabyte is created') if $k == 1;
 }
+# a page that is sent item by item is that of the caller, too
+my $guest = { Authorization => 'Bearer ' . $api->new_token('guest', 'gus') };
+$db->sql("UPDATE api_token SET role = 'admin' WHERE role = 'guest';"
+    . " INSERT INTO member (project_id, user_id, role) SELECT p.id, u.id, 'deployer'"
+    . " FROM project p JOIN user u ON u.username = 'gus' WHERE p.name LIKE 'Q%'");
+is_deeply([map { "$_->{name} $_->{role}" } @{ $api->get('/api/projects?limit=100', $guest)->{json}{data} }],
+    [map { "Q0$_ deployer" } 1 .. 6], 'a guest gets a large page of own projects, with the role in each');
+
 # All items of a list, read in pages of this size.
 sub walk {
 	my ($path, $limit) = @_;

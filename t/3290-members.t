@@ -160,6 +160,22 @@ for my $name (sort keys %user) {
 	is_deeply(\@failed, [], "$name: no request causes a server error");
 }
 
+# --- the role in a project, alone and in lists
+for my $name (sort keys %user) {
+	my $user = $user{$name};
+	for my $project (qw(mine other)) {
+		my $id = $of{$project}{projects};
+		my ($rank) = sort { $b <=> $a } map { $rank{$_} } $user->{role},
+		    $project eq 'mine' ? $user->{member} : ();
+		next if $rank == $rank{guest}; # sees nothing
+		$rank = $rank{ $user->{token} } if $rank > $rank{ $user->{token} };
+		my @role = map { $_->{role} } $api->get("/api/projects/$id", $user->{headers})->{json},
+		    map { grep { $_->{id} == $id } @{ $api->get($_, $user->{headers})->{json}{data} } }
+		    '/api/projects', '/api/board';
+		is("@role", join(' ', ($ranks[$rank]) x 3), "$name: reads the role in the $project project");
+	}
+}
+
 # --- a guest: ids of other projects have the responses of unknown ids
 my %unknown = map { $_ => 999_999 } keys %{ $of{other} };
 sub response {

@@ -165,7 +165,7 @@ sub projects {
 	is_deeply([map { $_->{key} } @{ $read->{json}{envPresets} }],
 	    [qw(TARGET PARTS NOTE PASSWORD)], 'presets read back as they were written');
 	drive('PUT /api/projects/{id}', 200, id => $id{project}, label => 'the object that GET returned',
-	    body => $read->{json});
+	    role => 'maintainer', body => { %{ $read->{json} }, role => 'maintainer' });
 	drive('GET /api/projects', 200, role => 'viewer');
 	drive('GET /api/projects', 200, query => 'page=1&limit=1&name=SHO', label => 'a filter');
 	drive('GET /api/projects', 200, query => 'page=99', label => 'a page past the end');

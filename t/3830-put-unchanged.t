@@ -28,7 +28,8 @@ my $project = $api->post('/api/projects',
 		    options => [ { label => 'A', value => 'a' } ] } ] })->{json};
 my $pipeline = $api->post('/api/pipelines', { projectId => $project->{id}, name => 'Deploy',
 	steps => [ { name => 'One', script => "true\n" },
-	    { name => 'Two', script => 'false', runWhen => 'always', timeoutSeconds => 9 } ] })->{json};
+	    { name => 'Two', script => 'false', directory => 'web', runWhen => 'always',
+		timeoutSeconds => 9 } ] })->{json};
 my $got = $api->put("/api/projects/$project->{id}",
     { triggers => [ { branch => 'main', pipelineId => $pipeline->{id},
 	envVars => { WORD => 'pushed', TARGET => 'a' } } ] });
@@ -48,7 +49,7 @@ my %write = (%read, user => "/api/user/$user->{id}");
 my %fixed = (
 	project => { id => 999, valid => 0, createdAt => '2020-01-01T00:00:00Z',
 	    updatedAt => '2020-01-01T00:00:00Z', createdBy => undef,
-		projectDir => 'elsewhere', workspaceStatus => { status => 'error' } },
+		projectDir => 'elsewhere', role => 'viewer', workspaceStatus => { status => 'error' } },
 	pipeline => { id => 999, valid => 0, createdAt => '2020-01-01T00:00:00Z', updatedAt => 'today',
 	    createdBy => 999,
 		projectId => 999, steps => [ { name => 'Other', script => 'true' } ] },

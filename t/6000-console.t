@@ -528,6 +528,43 @@ is(join(' ', $page->texts('.top nav a')), 'Board Projects Deployments Runners',
     'a viewer is offered what a viewer may read');
 is($page->js('return document.querySelectorAll("a[href$=deploy]").length'), 0, 'and no way to deploy');
 
+# A role in a project adds what it allows there.
+my ($member) = $db->sql("SELECT id FROM user WHERE username = 't-viewer'") =~ /(\d+)/;
+is($api->put("/api/projects/$project/members/$member", { role => 'maintainer' })->{status}, 200,
+    'the viewer becomes a maintainer of the project');
+$db->sql("UPDATE api_token SET role = 'admin' WHERE user_id = $member"); # which the session cannot exceed
+is($api->post('/api/projects', { name => 'Foreign', repository => 'https://git.example.org/a/c' })->{status},
+    201, 'but not of another one');
+$page->visit('/slipway/');
+ok($page->wait_for('.project:nth-child(2) h2', 'Shop'), 'the board shows both');
+is($page->js('return [...document.querySelectorAll("a[href$=deploy]")].map((a) => a.ariaLabel).join()'),
+    'Deploy Shop', 'and offers to deploy the own one');
+$page->visit("/slipway/projects/$project/settings");
+ok($page->wait_for('#general .primary'), 'its settings can be changed');
+$page->visit("/slipway/audit?projectId=$project");
+ok($page->wait_for('.filter'), 'its changes are shown');
+is(join(' ', $page->texts('.filter option')), 'Shop', 'those of the other project are not offered');
+$page->visit('/slipway/account');
+ok($page->wait_for('#new-token'), 'the account offers tokens');
+is(join(' ', $page->texts('#new-token [name=role] option')), 'Viewer Deployer Maintainer',
+    'with the roles that the user has anywhere');
+$page->visit("/slipway/projects/$project/environments")->click('[aria-label="Edit production"]');
+ok($page->wait_for('.choice', 't-viewer'), 'members can be approvers');
+
+# --- a guest
+$db->sql("UPDATE user SET role = 'guest' WHERE id = $member;"
+    . " UPDATE member SET role = 'viewer' WHERE user_id = $member");
+for my $path ('/', '/projects', '/deployments', '/deployments/1', '/runners', '/account', '/pipelines/1',
+	map { "/projects/$project$_" } '', qw(/pipelines /environments /schedules /members /settings)) {
+	$page->visit("/slipway$path");
+	ok($page->wait_for('h1:not(.trouble h1)'), "a guest sees $path");
+	next if $path eq '/account'; # has own tokens
+	is(join(' | ', grep { /Foreign|Deploy$|Add|Edit|Delete|Lock|Retry|Roll/ }
+	    $page->texts('main a.button, main button')), '', "$path offers a guest nothing that fails");
+}
+$page->visit('/slipway/projects');
+is(join(' ', $page->texts('tbody .cover')), 'Shop', 'and only own projects') if $page->wait_for('tbody');
+
 # --- signing in by the Git server
 my $forge = Slipway::Forge->start(redirect_uri => $api->url . '/slipway/sign-in');
 $forge->user(ann => { id => 7, name => 'Ann Lee', email => 'ann@example.org' });

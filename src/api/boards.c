@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: ISC */
 #include "api/resources.h"
+#include "api/scope.h"
 #include "store/board.h"
 
 static const struct err *
 page_of_board(struct req *rq, struct page *p, struct list *out)
 {
-	return board_page(rq->db, rq->a, p, out);
+	const struct err *e = board_page(rq->db, rq->a, p, out);
+	struct board_project *item = out->items;
+	size_t i;
+
+	for (i = 0; e == NULL && i < out->n; i++)
+		item[i].role = scope_role(rq, item[i].role);
+	return e;
 }
 
 static const struct err *

@@ -27,12 +27,14 @@ static const struct err *
 item_write(struct req *rq, int64_t place, bool *found)
 {
 	const struct answer_pages *s = &rq->answer.pages;
-	struct page one = { .page = place + 1, .limit = 1 };
+	struct page one = s->page;
 	const struct arena_mark mark = arena_mark(rq->a);
 	const struct err *e;
 	struct list list;
 
 	*found = false;
+	one.page = place + 1;
+	one.limit = 1;
 	if ((e = s->read(rq, &one, &list)) != NULL)
 		return e;
 	if (list.n == 1) {

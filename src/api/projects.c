@@ -5,6 +5,7 @@
 
 #include "api/audited.h"
 #include "api/resources.h"
+#include "api/scope.h"
 #include "core/branch.h"
 #include "core/str.h"
 #include "deploy/deploy.h"
@@ -33,7 +34,24 @@ struct work {
 static const struct err *
 page_of_list(struct req *rq, struct page *p, struct list *out)
 {
-	return project_page(rq->db, rq->a, req_str(rq, "name"), p, out);
+	const struct err *e = project_page(rq->db, rq->a, req_str(rq, "name"),
+	    p, out);
+	struct project *item = out->items;
+	size_t i;
+
+	for (i = 0; e == NULL && i < out->n; i++)
+		item[i].role = scope_role(rq, item[i].role);
+	return e;
+}
+
+/* Reads a project, in which the request has its final role. */
+static const struct err *
+project_read(struct req *rq, int64_t id, struct project *out)
+{
+	const struct err *e = project_with_workspace(rq->db, rq->a, id, out);
+
+	out->role = role_name(rq->role);
+	return e;
 }
 
 static const struct err *
@@ -48,8 +66,7 @@ api_project_show(struct req *rq)
 	const struct err *e;
 	struct project p;
 
-	e = project_with_workspace(rq->db, rq->a, rq->id[0], &p);
-	if (e != NULL)
+	if ((e = project_read(rq, rq->id[0], &p)) != NULL)
 		return e;
 	answer_item(rq, &project_shape, &p, p.version);
 	return NULL;
@@ -221,7 +238,7 @@ create_body(struct db *db, void *context)
 	    (e = audited_change(w->rq, AUDIT_OF_PROJECT, id, id)) != NULL)
 		return e;
 	/* read inside the transaction: a later query could fail */
-	return project_with_workspace(db, w->rq->a, id, &w->p);
+	return project_read(w->rq, id, &w->p);
 }
 
 static const struct err *
@@ -296,10 +313,8 @@ change_body(struct db *db, void *context)
 
 	if ((e = project_queue_up(db)) != NULL)
 		return e;
-	if ((e = project_lock(db, rq->a, rq->id[0], &w->p)) != NULL)
-		return e;
-	e = project_with_workspace(db, rq->a, rq->id[0], &w->p);
-	if (e != NULL)
+	if ((e = project_lock(db, rq->a, rq->id[0], &w->p)) != NULL ||
+	    (e = project_read(rq, rq->id[0], &w->p)) != NULL)
 		return e;
 	old = w->p;
 	if ((e = req_update(rq, &project_shape, old.version, &w->p)) != NULL)
@@ -312,7 +327,7 @@ change_body(struct db *db, void *context)
 	if ((e = project_write(rq, &w->p, &id)) != NULL ||
 	    (e = audited_change(rq, AUDIT_OF_PROJECT, id, id)) != NULL)
 		return e;
-	return project_with_workspace(db, rq->a, id, &w->p);
+	return project_read(rq, id, &w->p);
 }
 
 static const struct err *

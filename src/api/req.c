@@ -71,7 +71,8 @@ req_page(const struct req *rq)
 {
 	const struct page p = { .page = req_int(rq, "page"),
 		.limit = req_int(rq, "limit"),
-		.member = rq->member };
+		.member = rq->member,
+		.reader = rq->who.user_id };
 
 	return p;
 }

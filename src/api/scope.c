@@ -128,6 +128,13 @@ scope_reach(struct req *rq, enum role *out)
 	return e;
 }
 
+const char *
+scope_role(const struct req *rq, const char *member)
+{
+	return role_name(
+	    role_higher(rq->role, role_capped(rq, role_of(member))));
+}
+
 static const struct err *
 role_require(struct req *rq)
 {

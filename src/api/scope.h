@@ -27,5 +27,8 @@ MUSTCHECK const struct err *scope_rest(struct req *);
 
 /* The highest role that the caller has in any project. */
 MUSTCHECK const struct err *scope_reach(struct req *, enum role *out);
+/* The caller's role in a project of a list, from the role as a member there
+ * (NULL = none). */
+const char *scope_role(const struct req *, const char *member);
 
 #endif

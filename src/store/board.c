@@ -79,6 +79,8 @@ static const struct shape board_environment_shape = {
 static const struct field project_fields[] = {
 	P(id, 0, .doc = "Id of the project."),
 	P(name, 0, .doc = "Name."),
+	P(role, 0, .values = role_names, .named = "Role",
+	    .doc = "Role of the caller in the project."),
 	P(waiting, FIELD_NOROW, .doc = "Number of pending deployments."),
 	P(lock, ONE, .shape = &lock_shape, .doc = "The lock of the project."),
 	P(running, ONE, .shape = &board_deployment_shape,
@@ -103,6 +105,7 @@ const struct shape board_shape = {
 struct board_args {
 	int64_t limit;
 	int64_t offset;
+	int64_t reader;
 	int64_t member;
 	const char *ids; /* a JSON array of numbers */
 };
@@ -113,17 +116,19 @@ struct board_waiting {
 };
 #define A(m) FIELD(struct board_args, m, 0)
 #define W(m) FIELD(struct board_waiting, m, 0)
-#define PR(m) FIELD(struct board_project, m, 0)
+#define PR(m, fl) FIELD(struct board_project, m, fl)
 #define ER(m, fl) FIELD(struct board_environment, m, fl)
 
-static const struct field page_args[] = { A(limit), A(offset), FIELD_END };
-static const struct field page_by_args[] = { A(member), A(limit), A(offset),
+static const struct field page_args[] = { A(reader), A(limit), A(offset),
 	FIELD_END };
+static const struct field page_by_args[] = { A(reader), A(member), A(limit),
+	A(offset), FIELD_END };
 static const struct field member_args[] = { A(member), FIELD_END };
 static const struct field ids_args[] = { A(ids), FIELD_END };
 /* clang-format off */
 static const struct field project_row[] = {
-	PR(id), PR(name), PR(running_id), PR(live_id), PR(latest_id),
+	PR(id, 0), PR(name, 0), PR(role, FIELD_NULL), PR(running_id, 0),
+	PR(live_id, 0), PR(latest_id, 0),
 	COLUMNS_PART(struct board_project, lock_row, LOCK_ROW)
 	FIELD_END,
 };
@@ -163,10 +168,11 @@ static const struct stmt count_by = {
 	" WHERE d.running_project = p.id), 0)"
 #define SUCCESSFUL NEWEST("d.project_id = p.id AND d.status = 'success'")
 #define SELECT								\
-	"SELECT p.id, p.name, " RUNNING " AS running_id, "		\
-	SUCCESSFUL " AS live_id, " NEWEST("d.project_id = p.id")	\
+	"SELECT p.id, p.name, " MEMBER_ROLE ", " RUNNING		\
+	" AS running_id, " SUCCESSFUL " AS live_id, " NEWEST("d.project_id = p.id")	\
 	" AS latest_id, " LOCK_COLUMNS					\
-	" FROM project p" LOCK_JOIN("p.id", "0") " WHERE p.valid = 1"
+	" FROM project p" MEMBER_JOIN LOCK_JOIN("p.id", "0")		\
+	" WHERE p.valid = 1"
 #define ORDER " ORDER BY p.name, p.id LIMIT ? OFFSET ?"
 static const struct stmt projects = {
 	.name = "board_projects",
@@ -367,7 +373,8 @@ project_fill(const struct found *f, struct board_project *p)
 const struct err *
 board_page(struct db *db, struct arena *a, struct page *p, struct list *out)
 {
-	const struct board_args args = { .member = p->member,
+	const struct board_args args = { .reader = p->reader,
+		.member = p->member,
 		.limit = p->limit,
 		.offset = page_offset(p) };
 	struct found f = { .projects.n = 0 };

@@ -45,6 +45,7 @@ struct board_project {
 	int64_t live_id;
 	int64_t latest_id;
 	int64_t waiting;
+	const char *role; /* of a member; NULL = none */
 	struct deploy_lock lock_row;
 	struct list lock; /* as above */
 	struct list running;

@@ -10,6 +10,7 @@ struct page {
 	int64_t limit;  /* 1..100 */
 	int64_t member; /* limits the list to the projects of which this user
 			 * is a member; 0 = no limit */
+	int64_t reader; /* the user whose role as a member is read */
 	int64_t total;  /* number of matching items; set by the store */
 };
 

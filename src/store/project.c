@@ -103,6 +103,8 @@ project_check(const void *item, const char *pointer, struct faults *faults)
 	X(T, ONCE, created_by, FIELD_OUT | FIELD_NULL,			\
 	    .doc = "User who created it.")				\
 	X(T, READ, version, 0, .doc = "Number of changes.")		\
+	X(T, NONE, role, FIELD_OUT, .values = role_names, .named = "Role", \
+	    .doc = "Role of the caller in the project.")		\
 	X(T, NONE, lock, FIELD_OUT | FIELD_ONE | FIELD_NULL,		\
 	    .shape = &lock_shape, .doc = "The lock of the project.")	\
 	X(T, NONE, workspace_status, FIELD_OUT | FIELD_DETAIL | FIELD_ONE, \
@@ -128,6 +130,7 @@ const struct shape project_shape = {
 #define JOIN_LOCK LOCK_JOIN("p.id", "0")
 
 struct project_query {
+	int64_t reader;
 	const char *like; /* part of the name */
 	const char *name; /* or the complete name, compared as for uniqueness */
 	int64_t member;
@@ -137,12 +140,13 @@ struct project_query {
 #define Q(m) FIELD(struct project_query, m, 0, .doc = NULL)
 
 static const struct field id_args[] = { A(id), FIELD_END };
-static const struct field page_args[] = { Q(limit), Q(offset), FIELD_END };
-static const struct field named_args[] = { Q(like), Q(name), Q(limit),
-	Q(offset), FIELD_END };
-static const struct field name_args[] = { Q(like), Q(name), FIELD_END };
-static const struct field page_by_args[] = { Q(member), Q(like), Q(name),
+static const struct field page_args[] = { Q(reader), Q(limit), Q(offset),
+	FIELD_END };
+static const struct field named_args[] = { Q(reader), Q(like), Q(name),
 	Q(limit), Q(offset), FIELD_END };
+static const struct field name_args[] = { Q(like), Q(name), FIELD_END };
+static const struct field page_by_args[] = { Q(reader), Q(member), Q(like),
+	Q(name), Q(limit), Q(offset), FIELD_END };
 static const struct field count_by_args[] = { Q(member), Q(like), Q(name),
 	FIELD_END };
 
@@ -166,9 +170,10 @@ static const struct field seen_row[] = {
 	COLUMNS_PART(struct seen, workspace, WORKSPACE)
 	FIELD_END,
 };
-/* A project with its lock. */
+/* A project with its lock and the role of a member. */
 static const struct field page_row[] = {
 	PROJECT(COLUMN_FIELD, struct project)
+	FIELD(struct project, role, FIELD_NULL),
 	COLUMNS_PART(struct project, lock_row, LOCK_ROW)
 	FIELD_END,
 };
@@ -200,7 +205,8 @@ static const struct stmt share = {
 	.rowsize = sizeof(struct project),
 };
 #define SELECT_LOCK                                                            \
-	"SELECT " COLUMNS_P ", " LOCK_COLUMNS " FROM project p" JOIN_LOCK
+	"SELECT " COLUMNS_P ", " MEMBER_ROLE ", " LOCK_COLUMNS                 \
+	" FROM project p" MEMBER_JOIN JOIN_LOCK
 static const struct stmt page = {
 	.name = "project_page",
 	.sql = SELECT_LOCK " WHERE p.valid = 1 ORDER BY p.name, p.id"
@@ -424,6 +430,7 @@ project_page(struct db *db, struct arena *a, const char *name, struct page *p,
 	const char *like = name == NULL ? "%" : like_substring(a, name);
 	const struct project_query q = { .like = like,
 		.name = name,
+		.reader = p->reader,
 		.member = p->member,
 		.limit = p->limit,
 		.offset = page_offset(p) };
@@ -453,26 +460,21 @@ project_refs(struct db *db, struct arena *a, const struct project_ref *after,
 const struct err *
 project_by_id(struct db *db, struct arena *a, int64_t id, struct project *out)
 {
-	const struct project args = { .id = id };
-
-	return db_row(db, a, &by_id, &args, out);
+	return db_row(db, a, &by_id, &(struct project){ .id = id }, out);
 }
 
 const struct err *
 project_lock(struct db *db, struct arena *a, int64_t id, struct project *out)
 {
-	const struct project args = { .id = id };
-
-	return db_row(db, a, &lock, &args, out);
+	return db_row(db, a, &lock, &(struct project){ .id = id }, out);
 }
 
 const struct err *
 project_share(struct db *db, struct arena *a, int64_t id)
 {
-	const struct project args = { .id = id };
 	struct project found;
 
-	return db_row(db, a, &share, &args, &found);
+	return db_row(db, a, &share, &(struct project){ .id = id }, &found);
 }
 
 const struct err *
@@ -552,9 +554,8 @@ const struct err *
 project_secrets_find(struct db *db, struct arena *a, int64_t id,
     struct project_secrets *out)
 {
-	const struct project_secrets args = { .id = id };
-
-	return db_row(db, a, &secrets_find, &args, out);
+	return db_row(db, a, &secrets_find,
+	    &(struct project_secrets){ .id = id }, out);
 }
 
 const struct err *
@@ -594,7 +595,6 @@ const struct err *
 workspace_by_project(struct db *db, struct arena *a, int64_t project_id,
     struct workspace_status *out)
 {
-	const struct workspace_status args = { .project_id = project_id };
-
-	return db_row(db, a, &by_project, &args, out);
+	return db_row(db, a, &by_project,
+	    &(struct workspace_status){ .project_id = project_id }, out);
 }

@@ -37,6 +37,7 @@ struct project {
 	struct when updated_at;
 	struct maybe created_by;
 	int64_t version;
+	const char *role;             /* of a member, in a page; NULL = none */
 	struct list lock;             /* at most one item: lock_row */
 	struct deploy_lock lock_row;  /* its memory */
 	struct list workspace_status; /* one item, if a single project is

@@ -4,7 +4,7 @@ import { all, get, post } from './api.js';
 import { confirmLoss, openDialog } from './dialog.js';
 import { el } from './dom.js';
 import { refresh } from './live.js';
-import { environmentOf } from './names.js';
+import { environmentOf, projectRole } from './names.js';
 import { askRollback } from './rollback.js';
 import { presetFields, presetValues } from './presets.js';
 import { go, href } from './router.js';
@@ -18,10 +18,12 @@ import { t } from '../texts.js';
  * @typedef {import('./types.js').Deployment} Deployment
  * @typedef {import('./types.js').Environment} Environment
  *
+ * @typedef {{ id: number, role: string }} User with the role in the project
+ *
  * @typedef {object} Action
  * @property {string} label
  * @property {string} [tone] class of the button
- * @property {(d: Deployment, user: any, isLive: boolean) => boolean} fits whether the user can do it now
+ * @property {(d: Deployment, user: User, isLive: boolean) => boolean} fits whether the user can do it now
  * @property {(d: Deployment) => Promise<any>} run
  */
 
@@ -80,7 +82,7 @@ async function deny(d) {
  * Whether a user can approve or deny it: an approver of the environment who did not
  * start it. A hook or a schedule starts it in no one's name.
  * @param {Deployment} d
- * @param {any} user
+ * @param {User} user
  */
 function canDecide(d, user) {
 	const approvers = environmentOf(d.environmentId)?.approvers ?? [];
@@ -126,10 +128,11 @@ const ACTIONS = [
  * @param {Context} context
  */
 export function actions(d, isLive, context) {
-	if (!may(context.user, 'deployer'))
+	const user = { id: context.user.id, role: projectRole(d.projectId) };
+	if (!may(user, 'deployer'))
 		return null;
 	return el('div', { class: 'actions' },
-		ACTIONS.filter(({ fits }) => fits(d, context.user, isLive)).map(({ label, tone, run }) =>
+		ACTIONS.filter(({ fits }) => fits(d, user, isLive)).map(({ label, tone, run }) =>
 			el('button', { type: 'button', class: tone, 'data-key': label, disabled: context.state.busy === true,
 				onclick: () => context.run(() => run(d)) }, label)),
 		el('a', { class: 'button', 'data-key': 'again', href: href(`/projects/${d.projectId}/deploy?from=${d.id}`) },

@@ -114,7 +114,7 @@ export function cards(kind, list, { context, card, edit }) {
 		list.length === 0 && open !== 'new' && el('p', { class: 'empty' }, kind.none),
 		el('ul', { class: 'stack' }, list.map((item) => el('li', { class: 'card', 'data-key': item.id },
 			card(item, open === item.id), open === item.id && kept(item)))),
-		may(context.user, 'maintainer') && (open === 'new'
+		may(context.who, 'maintainer') && (open === 'new'
 			? el('div', { class: 'card' }, context.keep(`new-${kind.id}`, () => edit(null)))
 			: el('div', { class: 'actions' },
 				el('button', { onclick: () => context.set({ open: 'new' }) }, kind.add))),

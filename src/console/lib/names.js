@@ -7,7 +7,7 @@ import { t } from '../texts.js';
 
 const AGE_MS = 10000;
 
-/** @type {Map<number, string>} */
+/** @type {Map<number, import('./types.js').ProjectSummary>} */
 let projects = new Map();
 /** @type {Map<number, import('./types.js').User>} */
 let users = new Map();
@@ -20,7 +20,7 @@ export async function load() {
 	loaded = performance.now();
 	const [projectList, userList, environmentList] = await Promise.all([all('/projects'), all('/user/list'),
 		all('/environments')]);
-	projects = new Map(projectList.map(({ id, name }) => [id, name]));
+	projects = new Map(projectList.map((one) => [one.id, one]));
 	environments = new Map(environmentList.map((one) => [one.id, one]));
 	users = new Map(userList.map((one) => [one.id, one]));
 }
@@ -40,12 +40,23 @@ function find(known, id) {
 
 /** @param {number} id */
 export function projectName(id) {
-	return find(projects, id) ?? t.names.project(id);
+	return find(projects, id)?.name ?? t.names.project(id);
 }
 
-/** All projects, as choices of a form. */
-export function projectChoices() {
-	return [...projects].map(([id, name]) => ({ value: String(id), label: name }));
+/**
+ * The user's role in a project; the lowest one if it is unknown or deleted.
+ * @param {number} id
+ */
+export function projectRole(id) {
+	return find(projects, id)?.role ?? 'guest';
+}
+
+/**
+ * The projects in which the user has a role, as choices of a form.
+ * @param {import('./session.js').Role} role
+ */
+export function projectChoices(role) {
+	return [...projects.values()].filter((one) => may(one, role)).map(({ id, name }) => ({ value: String(id), label: name }));
 }
 
 /**
@@ -60,10 +71,21 @@ export function userName(id) {
  * The active users with a role, as choices of a form.
  * @param {import('./session.js').Role} role
  * @param {number[]} chosen users who have been chosen, whatever their role is now
+ * @param {import('./types.js').Member[]} [members] of the project that the role is in
  */
-export function peopleWith(role, chosen) {
-	return [...users.values()].filter((one) => chosen.includes(one.id) || (one.status === 'active' && may(one, role)))
-		.map(({ id, name, username }) => ({ value: String(id), label: name ?? username }));
+export function peopleWith(role, chosen, members = []) {
+	const inProject = new Set(members.filter((one) => may(one, role)).map(({ userId }) => userId));
+	return [...users.values()].filter((one) => chosen.includes(one.id)
+		|| (one.status === 'active' && (may(one, role) || inProject.has(one.id))))
+		.map(({ id, name, username }) => ({ value: String(id), label: inOrder(name ?? username) }));
+}
+
+/**
+ * The highest role that the user has anywhere.
+ * @param {{ role: string }} user
+ */
+export function highestRole(user) {
+	return [...projects.values()].reduce((most, { role }) => may({ role: most }, role) ? most : role, user.role);
 }
 
 /**

@@ -74,6 +74,15 @@ export class Context {
 		}
 	}
 
+	/**
+	 * Whose role decides what the page offers: the role in its project, else the
+	 * user's own.
+	 * @returns {{ role: string }}
+	 */
+	get who() {
+		return this.data.project ?? this.user;
+	}
+
 	/** Whether all sources have been read. */
 	get isComplete() {
 		return [...this.names].every((name) => name in this.data);

@@ -19,11 +19,11 @@ function tab(path, label) {
 
 /**
  * What a project without a pipeline needs first.
- * @param {number} id of the project
+ * @param {Pick<Project, 'id' | 'role'>} project
  */
-export function needsPipeline(id) {
-	return el('div', { class: 'empty' }, el('p', null, t.project.needsPipeline),
-		el('a', { class: 'button primary', href: href(`/projects/${id}/pipelines/new`) }, t.pipelines.add));
+export function needsPipeline({ id, role }) {
+	return el('div', { class: 'empty' }, el('p', null, t.project.needsPipeline), may({ role }, 'maintainer')
+		&& el('a', { class: 'button primary', href: href(`/projects/${id}/pipelines/new`) }, t.pipelines.add));
 }
 
 /**
@@ -39,16 +39,16 @@ export function projectHead(project, context, title) {
 				el('div', { class: 'title' },
 					title !== undefined && el('a', { class: 'up', href: href(base) }, project.name),
 					el('h1', { tabindex: -1 }, title ?? project.name)),
-				may(context.user, 'deployer') && !location.pathname.endsWith('/deploy')
+				may(context.who, 'deployer') && !location.pathname.endsWith('/deploy')
 					&& el('a', { class: 'button primary', href: href(`${base}/deploy`) }, t.board.deploy)),
 			el('nav', { class: 'tabs', 'aria-label': t.project.pages },
 				tab(base, t.project.overview), tab(`${base}/pipelines`, t.project.pipelines),
 				tab(`${base}/environments`, t.project.environments),
 				tab(`${base}/schedules`, t.project.schedules),
-				may(context.user, 'maintainer') && tab(`${base}/notifiers`, t.project.notifiers),
+				may(context.who, 'maintainer') && tab(`${base}/notifiers`, t.project.notifiers),
 				tab(`${base}/members`, t.project.members),
 				tab(`${base}/settings`, t.project.settings))),
-		lockNotice(project.lock, may(context.user, 'maintainer')
+		lockNotice(project.lock, may(context.who, 'maintainer')
 			? () => context.run(() => unlock(`${base}/lock`)) : undefined),
 	];
 }

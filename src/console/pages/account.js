@@ -5,6 +5,7 @@ import { confirmLoss } from '../lib/dialog.js';
 import { el } from '../lib/dom.js';
 import { form } from '../lib/form.js';
 import { refresh } from '../lib/live.js';
+import { highestRole } from '../lib/names.js';
 import { secretNotice } from '../lib/secret.js';
 import { ROLES, may } from '../lib/session.js';
 import { ago, exact } from '../lib/time.js';
@@ -41,12 +42,12 @@ function table(list, context) {
 /** @param {Context} context */
 function newForm(context) {
 	// The tokens of a guest are for the projects of which the guest is a member.
-	const guest = !may(context.user, 'viewer');
-	const most = guest ? 'maintainer' : context.user.role;
+	const own = may(context.user, 'viewer') ? context.user.role : 'viewer';
+	const most = highestRole({ role: own });
 	return form({ id: 'new-token', label: t.token.add, submit: t.token.add, again: true,
 		fields: [
 			{ name: 'name', label: t.token.name, required: true, hint: t.token.nameHint, props: { maxlength: 100 } },
-			{ name: 'role', label: t.token.role, type: 'select', value: guest ? 'viewer' : most,
+			{ name: 'role', label: t.token.role, type: 'select', value: own,
 				options: ROLES.slice(1).filter((role) => may({ role: most }, role))
 					.map((value) => ({ value, label: t.roles[value] })) },
 			{ name: 'expiresAt', label: t.token.expires, type: 'datetime-local', hint: t.token.expiresHint },

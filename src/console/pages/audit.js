@@ -99,7 +99,7 @@ function filter(query, user) {
 	return el('select', { class: 'filter', 'aria-label': t.deployment.project, onchange: (/** @type {Event} */ event) => {
 		const { value } = /** @type {HTMLSelectElement} */ (event.target);
 		go(value === '' ? '/audit' : `/audit?projectId=${value}`);
-	} }, [...all, ...projectChoices()].map(({ value, label }) =>
+	} }, [...all, ...projectChoices('maintainer')].map(({ value, label }) =>
 		el('option', { value, selected: value === chosen }, label)));
 }
 

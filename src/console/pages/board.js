@@ -74,15 +74,14 @@ function placeRow(project, place) {
 
 /**
  * @param {Project} project
- * @param {Context} context
  */
-function card(project, { user }) {
+function card(project) {
 	return el('li', { class: `card project ${project.running === null ? '' : 'busy'}`, 'data-key': project.id },
 		el('div', { class: 'head' },
 			el('h2', null, el('a', { href: href(`/projects/${project.id}`) }, project.name)),
 			project.lock !== null && el('span', { class: 'badge locked',
 				title: t.lock.full(project.lock.by, project.lock.reason) }, icon('locked'), t.status.locked),
-			may(user, 'deployer') && el('a', { class: 'button', href: href(`/projects/${project.id}/deploy`),
+			may(project, 'deployer') && el('a', { class: 'button', href: href(`/projects/${project.id}/deploy`),
 				'aria-label': t.board.deployProject(project.name) }, t.board.deploy)),
 		el('ul', { class: 'places' }, places(project).map((place) => placeRow(project, place))));
 }
@@ -131,6 +130,6 @@ export const board = {
 		el('div', { class: 'head' }, el('h1', { tabindex: -1 }, t.board.title),
 			projects.length > 0 && summary(projects)),
 		projects.length === 0 ? firstRun(context)
-			: el('ul', { class: 'board' }, projects.map((/** @type {Project} */ project) => card(project, context))),
+			: el('ul', { class: 'board' }, projects.map((/** @type {Project} */ project) => card(project))),
 	],
 };

@@ -262,9 +262,8 @@ function sources({ params: { id }, query }) {
  * @param {Context} context
  */
 function content(data, context) {
-	const { id } = data.project;
 	if (data.pipelines.data.length === 0)
-		return needsPipeline(id);
+		return needsPipeline(data.project);
 	return el('div', { class: 'split' },
 		el('div', { class: 'card' }, context.keep('form', () => deployForm(data, context))),
 		el('aside', { class: 'card', 'aria-live': 'polite' }, el('h2', null, t.changes.title),

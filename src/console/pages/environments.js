@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: ISC
 /** A project's environments: where it is deployed, and with which variables. */
+import { all } from '../lib/api.js';
 import { el } from '../lib/dom.js';
 import { cards, editor, fact, tools } from '../lib/items.js';
 import { refresh } from '../lib/live.js';
@@ -11,6 +12,7 @@ import { may } from '../lib/session.js';
 import { t } from '../texts.js';
 
 /** @typedef {import('../lib/types.js').Environment} Environment */
+/** @typedef {import('../lib/types.js').Member} Member */
 /** @typedef {import('../lib/page.js').Context} Context */
 /** @typedef {Environment['variables'][number]} Variable */
 
@@ -40,9 +42,10 @@ function variablesOf(text, old) {
 
 /**
  * @param {Partial<Environment>} e
+ * @param {Member[]} members of the project
  * @returns {import('../lib/form.js').Field[]}
  */
-function fields(e) {
+function fields(e, members) {
 	return [
 		{ name: 'name', label: t.environment.name, required: true, value: e.name, hint: t.environment.nameHint },
 		{ name: 'url', label: t.environment.url, value: e.url ?? '', hint: t.environment.urlHint,
@@ -54,7 +57,7 @@ function fields(e) {
 		{ name: 'approval', label: t.environment.approval, type: 'select', value: e.approval ?? 'none',
 			options: Object.entries(t.environment.approvals).map(([value, label]) => ({ value, label })) },
 		{ name: 'approvers', label: t.environment.approvers, type: 'choices', hint: t.environment.approversHint,
-			value: (e.approvers ?? []).join(), options: peopleWith('deployer', e.approvers ?? []) },
+			value: (e.approvers ?? []).join(), options: peopleWith('deployer', e.approvers ?? [], members) },
 		{ name: 'variables', label: t.environment.variables, type: 'code', value: lines(e.variables ?? []),
 			hint: t.environment.variablesHint, props: { rows: 4, placeholder: 'NAME=value' } },
 	];
@@ -93,7 +96,7 @@ function lockButton({ id, name, lock }) {
 
 /** @param {Environment} e @param {boolean} isOpen @param {Context} context */
 function card(e, isOpen, context) {
-	const editable = may(context.user, 'maintainer');
+	const editable = may(context.who, 'maintainer');
 	return [
 		el('div', { class: 'head' }, el('h2', null, e.name),
 			editable && !isOpen && tools(KIND, e, context, lockButton(e))),
@@ -101,19 +104,40 @@ function card(e, isOpen, context) {
 		!isOpen && facts(e)];
 }
 
+/**
+ * Reads the members, who can be approvers, before a form is opened.
+ * @param {Context} context
+ */
+async function loadMembers(context) {
+	context.state.loading = true;
+	const members = await all(`/projects/${context.params.id}/members`).catch(() => []);
+	context.set({ members });
+}
+
+/**
+ * @param {any} data
+ * @param {Context} context
+ */
+function content({ project, list }, context) {
+	const { open, members, loading } = context.state;
+	if (open !== null && members === null) {
+		if (!loading)
+			loadMembers(context);
+		return el('p', { class: 'loading', role: 'status' }, t.loading);
+	}
+	return cards(KIND, /** @type {Environment[]} */ (list.data), { context,
+		card: (e, isOpen) => card(e, isOpen, context),
+		edit: (e) => editor(KIND, e, { context, fields: fields(e ?? {}, members),
+			body: (values) => e === null ? { projectId: project.id, ...bodyOf(values, []) }
+				: bodyOf(values, e.variables) }) });
+}
+
 /** @type {import('../lib/page.js').Page} */
 export const environments = {
 	path: '/projects/:id/environments',
-	state: { open: null },
+	state: { open: null, members: null, loading: false },
 	sources: ({ params: { id } }) => ({ project: `/projects/${id}`,
 		list: `/environments?projectId=${id}&limit=100` }),
 	title: (data) => t.environment.titleOf(data.project.name),
-	view: ({ project, list }, context) => [
-		projectHead(project, context),
-		cards(KIND, /** @type {Environment[]} */ (list.data), { context,
-			card: (e, isOpen) => card(e, isOpen, context),
-			edit: (e) => editor(KIND, e, { context, fields: fields(e ?? {}),
-				body: (values) => e === null ? { projectId: project.id, ...bodyOf(values, []) }
-					: bodyOf(values, e.variables) }) }),
-	],
+	view: (data, context) => [projectHead(data.project, context), content(data, context)],
 };

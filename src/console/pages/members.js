@@ -39,7 +39,7 @@ function roleChoice({ userId, username, role: now }, projectId, context) {
 
 /** @param {Member} member @param {number} projectId @param {Context} context */
 function row(member, projectId, context) {
-	const editable = may(context.user, 'maintainer');
+	const editable = may(context.who, 'maintainer');
 	return el('tr', { 'data-key': `${member.userId} ${member.role}` },
 		el('td', { class: 'wide' }, el('strong', null, member.username)),
 		el('td', null, editable ? roleChoice(member, projectId, context) : t.roles[member.role]),
@@ -52,7 +52,7 @@ function row(member, projectId, context) {
 function table(list, projectId, context) {
 	return el('div', { class: 'scroll' }, el('table', null,
 		el('thead', null, el('tr', null, [t.member.user, t.member.role, t.member.since].map((text) =>
-			el('th', { scope: 'col' }, text)), may(context.user, 'maintainer') && el('td'))),
+			el('th', { scope: 'col' }, text)), may(context.who, 'maintainer') && el('td'))),
 		el('tbody', null, list.map((member) => row(member, projectId, context)))));
 }
 
@@ -80,7 +80,7 @@ export const members = {
 		projectHead(project, context),
 		el('p', { class: 'lead' }, t.member.lead),
 		list.data.length === 0 ? el('p', { class: 'empty' }, t.member.none) : table(list.data, project.id, context),
-		may(context.user, 'maintainer') && el('section', { class: 'card' }, el('h2', null, t.member.add),
+		may(context.who, 'maintainer') && el('section', { class: 'card' }, el('h2', null, t.member.add),
 			context.keep('new', () => newForm(project.id))),
 	],
 };

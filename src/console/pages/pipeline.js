@@ -161,7 +161,7 @@ function stepTools(step, steps, context) {
  * @param {Context} context
  */
 function stepItem(step, steps, context) {
-	const editable = may(context.user, 'maintainer');
+	const editable = may(context.who, 'maintainer');
 	const open = context.state.open === step.id;
 	return el('li', { class: 'card step', 'data-key': step.id,
 		...(editable && !open ? dragging(step, steps, context) : {}) },
@@ -227,8 +227,8 @@ export const pipeline = {
 		p.description !== null && el('p', { class: 'lead' }, p.description),
 		p.steps.length === 0 && el('p', { class: 'empty' }, t.step.none),
 		el('ol', { class: 'steps' }, p.steps.map((/** @type {Step} */ step) => stepItem(step, p.steps, context))),
-		may(context.user, 'maintainer') && adder(p, context),
+		may(context.who, 'maintainer') && adder(p, context),
 		runChart(runs.data),
-		may(context.user, 'maintainer') && settings(p, context),
+		may(context.who, 'maintainer') && settings(p, context),
 	],
 };

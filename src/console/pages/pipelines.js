@@ -38,8 +38,8 @@ export const pipelines = {
 	title: (data) => t.pipelines.titleOf(data.project.name),
 	view: ({ project, list }, context) => [
 		projectHead(project, context),
-		list.data.length === 0 ? needsPipeline(project.id) : table(list.data),
-		list.data.length > 0 && may(context.user, 'maintainer') && el('div', { class: 'actions' },
+		list.data.length === 0 ? needsPipeline(project) : table(list.data),
+		list.data.length > 0 && may(context.who, 'maintainer') && el('div', { class: 'actions' },
 			el('a', { class: 'button', href: href(`/projects/${project.id}/pipelines/new`) }, t.pipelines.add)),
 	],
 };

@@ -19,7 +19,7 @@ import { t } from '../texts.js';
  * @param {Environment} environment
  * @param {Context} context
  */
-function environmentCard(environment, { user }) {
+function environmentCard(environment, { who }) {
 	const { live, lock } = environment;
 	return el('li', { class: 'card environment', 'data-key': environment.id },
 		el('div', { class: 'head' }, el('h2', null, environment.name),
@@ -30,9 +30,9 @@ function environmentCard(environment, { user }) {
 		live !== null && el('p', { class: 'faint' }, userName(live.createdBy), ', ',
 			live.finishedAt !== null && ago(live.finishedAt)),
 		el('div', { class: 'actions' },
-			may(user, 'deployer') && el('a', { class: 'button', href:
+			may(who, 'deployer') && el('a', { class: 'button', href:
 				href(`/projects/${environment.projectId}/deploy?environment=${environment.id}`) }, t.board.deploy),
-			live !== null && may(user, 'deployer') && el('button', { class: 'plain',
+			live !== null && may(who, 'deployer') && el('button', { class: 'plain',
 				'aria-label': t.environment.rollBackOf(environment.name),
 				onclick: () => askRollback(environment) }, t.environment.rollBack),
 			environment.url !== null && el('a', { href: environment.url, rel: 'noopener' }, t.project.visit)));
@@ -43,11 +43,10 @@ function environmentCard(environment, { user }) {
  * @param {any} data
  */
 function nextStep({ project, pipelines }) {
-	const id = project.id;
 	if (pipelines.data.length === 0)
-		return needsPipeline(id);
-	return el('div', { class: 'empty' }, el('p', null, t.project.neverDeployed),
-		el('a', { class: 'button primary', href: href(`/projects/${id}/deploy`) }, t.board.deploy));
+		return needsPipeline(project);
+	return el('div', { class: 'empty' }, el('p', null, t.project.neverDeployed), may(project, 'deployer')
+		&& el('a', { class: 'button primary', href: href(`/projects/${project.id}/deploy`) }, t.board.deploy));
 }
 
 /** @type {import('../lib/page.js').Page} */

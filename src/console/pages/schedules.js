@@ -106,7 +106,7 @@ function card(s, isOpen, data, context) {
 	return [
 		el('div', { class: 'head' },
 			el('h2', null, s.name, !s.active && [' ', el('span', { class: 'badge' }, t.paused)]),
-			may(context.user, 'maintainer') && !isOpen && tools(KIND, s, context, pauseButton(KIND, s, context))),
+			may(context.who, 'maintainer') && !isOpen && tools(KIND, s, context, pauseButton(KIND, s, context))),
 		trouble(s),
 		!isOpen && facts(s, data)];
 }
@@ -133,6 +133,6 @@ export const schedules = {
 	title: (data) => t.schedule.titleOf(data.project.name),
 	view: (data, context) => [
 		projectHead(data.project, context),
-		data.pipelines.data.length === 0 ? needsPipeline(data.project.id) : list(data, context),
+		data.pipelines.data.length === 0 ? needsPipeline(data.project) : list(data, context),
 	],
 };

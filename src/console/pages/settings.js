@@ -61,7 +61,7 @@ function workspace(project, context) {
 			w.branch !== null && one(t.deploy.branch, el('span', { class: 'ref' }, w.branch)),
 			w.sizeBytes !== null && one(t.workspace.size, size(w.sizeBytes)),
 			w.checkedAt !== null && one(t.workspace.checked, [w.runner, ', ', ago(w.checkedAt)])),
-		may(context.user, 'deployer') && el('div', { class: 'actions' },
+		may(context.who, 'deployer') && el('div', { class: 'actions' },
 			el('button', { 'data-key': 'cache', onclick: () => emptyCache(project, context) },
 				t.workspace.emptyCache)));
 }
@@ -128,7 +128,7 @@ export const settings = {
 	title: (data) => t.project.settingsOf(data.project.name),
 	view: ({ project, pipelines, environments }, context) => [
 		projectHead(project, context),
-		!may(context.user, 'maintainer') ? el('p', { class: 'faint' }, t.project.readOnly) : [
+		!may(context.who, 'maintainer') ? el('p', { class: 'faint' }, t.project.readOnly) : [
 			el('section', { class: 'card' }, el('h2', null, t.project.general),
 				context.keep('general', () => generalForm(project))),
 			el('section', { class: 'card' }, context.keep('presets', () => presetsForm(project))),
@@ -136,6 +136,6 @@ export const settings = {
 				triggersForm(project, pipelines.data, environments.data))),
 			hook(project, context), deployKeyCard(project, context), exported(project)],
 		workspace(project, context),
-		may(context.user, 'maintainer') && danger(project, context),
+		may(context.who, 'maintainer') && danger(project, context),
 	],
 };
