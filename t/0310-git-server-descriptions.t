@@ -41,6 +41,7 @@ for my $type (qw(gitea gitlab github)) {
 	probe($conf, 'whoami', $ann);
 	probe($conf, 'repo', $ann, $url);
 	probe($conf, 'repo', $ann, '#' . $repo->id);
+	probe($conf, 'repos', $ann, 7, $_, 1, 2) for '-', 'site';
 	probe($conf, 'branches', $ann, $url, $_, 2) for 1 .. 3;
 	probe($conf, 'commits', $ann, $url, $_, 1, 4) for ("main", "release/1.0", "a#b", "c%d");
 	probe($conf, 'status', $ann, $url, $hash, $_, 'main', 'it is so', 'https://slipway.example.org/1')

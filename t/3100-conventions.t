@@ -122,7 +122,7 @@ my %may = (
 	'PUT /api/user/7777' => 4, 'DELETE /api/user/7777' => 4, 'GET /api/auth/info' => 1,
 	'GET /api/auth/tokens' => 1,
 	'GET /api/git/branches' => 1, 'GET /api/git/commits' => 1,
-	'GET /api/git/tags' => 1, 'GET /projects' => 1,
+	'GET /api/git/tags' => 1, 'GET /api/git/repositories' => 3, 'GET /projects' => 1,
 	'GET /health' => 0, 'GET /api/health' => 0, 'GET /api/auth/url' => 0, 'POST /api/auth/login' => 0,
 );
 my @roles = qw(none viewer deployer maintainer admin);

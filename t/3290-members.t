@@ -51,7 +51,7 @@ my %where = (
 		'POST /api/projects/import', 'GET /api/projects/{id}/badge.svg',
 		'POST /api/hooks/{id}',
 		'GET /api/runners', map({ "GET /api/$_" } qw(pipelines/templates templates templates/{id})),
-		map({ "$_ /api/lock" } qw(GET PUT DELETE)),
+		map({ "$_ /api/lock" } qw(GET PUT DELETE)), 'GET /api/git/repositories',
 		map({ "GET /api/user/$_" } qw(list search detail/{id})), 'POST /api/user',
 		map({ "$_ /api/user/{id}" } qw(PUT DELETE)),
 		map({ "$_ /api/variables" } qw(GET POST)),

@@ -57,7 +57,7 @@ my %needs = (
 		'PUT /api/projects/{id}/lock', 'DELETE /api/projects/{id}/lock',
 		'PUT /api/environments/{id}/lock', 'DELETE /api/environments/{id}/lock',
 		'POST /api/environments', 'PUT /api/environments/{id}', 'DELETE /api/environments/{id}',
-		'GET /api/audit',
+		'GET /api/audit', 'GET /api/git/repositories',
 		'POST /api/schedules', 'PUT /api/schedules/{id}', 'DELETE /api/schedules/{id}',
 		'GET /api/notifiers', 'GET /api/notifiers/{id}', 'POST /api/notifiers',
 		'PUT /api/notifiers/{id}', 'DELETE /api/notifiers/{id}', 'PUT /api/notifiers/{id}/secret',

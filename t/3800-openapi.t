@@ -394,9 +394,10 @@ sub service {
 	my %query = ('GET /api/git/branches' => "projectId=$id{project}",
 		'GET /api/git/tags' => "projectId=$id{project}",
 		'GET /api/git/commits' => "projectId=$id{project}&branch=main&page=1&limit=5");
-	for my $name (sort keys %query, 'GET /api/auth/url', 'POST /api/auth/login') {
+	my $list = 'GET /api/git/repositories';
+	for my $name (sort keys %query, $list, 'GET /api/auth/url', 'POST /api/auth/login') {
 		my $answer = drive($name, 503, query => $query{$name}, label => 'no Git server',
-		    role => $query{$name} ? 'viewer' : 'none',
+		    role => $query{$name} ? 'viewer' : $name eq $list ? 'maintainer' : 'none',
 		    $name =~ /^POST/ ? (body => { code => 'c', state => 's' }) : ());
 		like($answer->{json}{detail}, qr/gitserver/i, "$name: the error names the setting");
 	}
@@ -415,20 +416,25 @@ sub gitserver {
 	%as = map { $_ => $beside->as($_) } keys %as;
 	my $p = $as{maintainer}->post('/api/projects',
 	    { name => 'Read', repository => $repo->clone_url })->{json}{id};
-	my %query = ('GET /api/git/branches' => '', 'GET /api/git/tags' => '',
-		'GET /api/git/commits' => '&branch=main');
+	my %query = ('GET /api/git/branches' => "projectId=$p", 'GET /api/git/tags' => "projectId=$p",
+		'GET /api/git/commits' => "projectId=$p&branch=main",
+		'GET /api/git/repositories' => 'search=shop');
 	for my $name (sort keys %query) {
-		my $query = "projectId=$p$query{$name}";
-		my $answer = drive($name, 200, query => $query, role => 'viewer');
+		my $query = $query{$name};
+		my $of_project = $query =~ /project/;
+		my $role = $of_project ? 'viewer' : 'maintainer';
+		my $answer = drive($name, 200, query => $query, role => $role);
 		ok(scalar @{ $answer->{json}{data} }, "$name returns items");
-		is($as{viewer}->head("$operation{$name}{path}?$query")->{status}, 200,
+		is($as{$role}->head("$operation{$name}{path}?$query")->{status}, 200,
 		    "HEAD of $name returns 200");
-		drive($name, 200, query => "$query&page=2&limit=1", role => 'viewer',
+		drive($name, 200, query => "$query&page=2&limit=1", role => $role,
 		    label => 'page 2');
-		drive($name, 404, query => 'projectId=999999', role => 'viewer', label => 'no such project');
+		drive($name, 404, query => 'projectId=999999', role => 'viewer', label => 'no such project')
+		    if $of_project;
 		$f->fault('/api/v1/', kind => 'status', %$_)
 		    && drive($name, $_->{due}, query => $query, label => "the Git server says $_->{status}")
-		    && $f->clear_faults for { status => 500, due => 502 }, { status => 404, due => 404 },
+		    && $f->clear_faults for { status => 500, due => 502 },
+		    { status => 404, due => $of_project ? 404 : 502 },
 		    { status => 429, due => 429, headers => { 'Retry-After' => 9 } },
 		    { status => 200, body => '<p>', due => 502 };
 	}

@@ -189,6 +189,39 @@ for my $type (qw(gitea forgejo gitlab github)) {
 	is(ask($viewer, 'commits', $again)->{json}{data}[0]{message} =~ s/\n//r, 'is',
 	    'a confirmed address leads to the recreated repository');
 
+	# --- the repositories of the account
+	my $more = $f->repo('group/other-site', users => ['bot']);
+	$f->repo('team/foreign-site', private => 1, users => ['ann']);
+	my $list = sub { return $api->get_in_time('/api/git/repositories?' . join '&', @_) };
+	my $paths = sub { return join ' ', map { $_->{path} } @{ $list->(@_)->{json}{data} || [] } };
+	like($paths->('limit=100'), qr{^group/other-site .*\bteam/site\b.*team/empty$},
+	    'the repositories of the account are listed, the newest first');
+	unlike($paths->('limit=100'), qr{secret|foreign}, 'one that the account cannot see is not');
+	is($paths->('search=OTHER'), 'group/other-site', 'a part of the name is found, in any case');
+	is($paths->('search=group/o'), 'group/other-site', 'also together with the owner');
+	is($paths->('search=nothing'), '', 'a name that no repository has finds none');
+	my ($site) = @{ $list->('search=other')->{json}{data} };
+	is_deeply($site, { path => 'group/other-site', repository => $more->clone_url,
+		defaultBranch => $site->{defaultBranch}, url => $f->url . '/group/other-site' },
+	    'a repository has its name, address, default branch and page');
+	my %listed = (name => "listed $type", repository => $site->{repository});
+	is($api->post('/api/projects', \%listed)->{status}, 201,
+	    'a project takes the listed address');
+	my $whole = $paths->('limit=100', 'search=si');
+	for my $limit (1, 2, 3) {
+		my @all;
+		for my $page (1 .. 9) {
+			my $got = $list->("limit=$limit", "page=$page", 'search=si')->{json};
+			push @all, map { $_->{path} } @{ $got->{data} };
+			last if !$got->{pagination}{hasMore};
+			is(scalar @{ $got->{data} }, $limit, "page $page of $limit repositories is full");
+		}
+		is(join(' ', @all), $whole, "pages of $limit list each repository once");
+	}
+	is($viewer->get('/api/git/repositories')->{status}, 403, 'a viewer adds no project and lists none');
+	is($list->($_)->{status}, 400, "repositories with $_ return 400")
+	    for 'limit=101', 'page=0', 'projectId=1', 'search=' . 'x' x 101;
+
 	# --- invalid requests
 	is($viewer->get('/api/git/branches')->{status}, 400, 'a request without a project returns 400');
 		rejected(ask($viewer, 'branches', 999_999), 404, qr/^Unknown project\.$/,

@@ -72,6 +72,16 @@ for my $type (qw(gitea gitlab)) {
 		    for qw(ann eve nobody);
 	}
 
+	# --- the list of repositories
+	my $list = sub {
+		my $got = $api->get('/api/git/repositories', @_);
+		return join ' ', $got->{status}, sort map { $_->{path} } @{ $got->{json}{data} || [] };
+	};
+	# the probe stores no real account id
+	$db->sql("UPDATE user SET forge_id = '1' WHERE username = 'ann'");
+	is($list->({ Authorization => "Bearer $as{ann}" }), '200 team/ann', 'ann lists her own repositories');
+	is($list->(), '200 team/open', 'a user without an account lists what is public');
+
 	# --- a user without an account, after a rename and with another repository at the old path
 	$repo{open}->rename('team/opened');
 	is($sees->('nobody', 'open'), $tip{open}, 'a user without an account is led to the new path');

@@ -59,6 +59,8 @@ $page->visit('/slipway/');
 ok($page->wait_for('.first', 'Add a project'), 'an empty board says what to do first');
 axe_ok($page, 'an empty board');
 $page->click('.first a.button');
+ok($page->wait_for('#new-project-repository'), 'the first step is a form');
+is($page->text('.combobox'), '', 'without a Git server, an address is typed');
 $page->type('#new-project-repository', 'https://elsewhere.example.com/a/b.git');
 $page->type('#new-project-name', "Shop\n");
 ok($page->wait_for('[data-field=repository] .fault'), 'a fault is shown at its field');
@@ -601,6 +603,32 @@ $page->click('#deploy .primary');
 ok($page->wait_until('/deployments.\d+$/.test(location.pathname)'), 'a tag is deployed');
 is(row('SELECT CONCAT_WS(" ", tag, branch) FROM deployment ORDER BY id DESC LIMIT 1'), 'v2',
     'instead of a branch');
+
+# --- a new project from the list of repositories
+my $site = $forge->repo('team/web-site', users => ['ann'], private => 1);
+$page->visit('/slipway/projects/new')->type('#new-project-repository', 'WEB');
+ok($page->wait_for('[role=option]', 'team/web-site'), 'the repositories of the Git server are searched');
+ok($page->wait_until('document.querySelectorAll("[role=option]").length === 1'), 'others are not offered');
+axe_ok($page, 'the list of repositories');
+$page->press('Down');
+is($page->js('const i = document.activeElement;'
+	. ' return document.getElementById(i.getAttribute("aria-activedescendant")).textContent'),
+    'team/web-site', 'a key moves to a repository');
+$page->press('Enter');
+is($page->js('return ["repository", "name"].map((n) =>'
+    . ' document.querySelector(`#new-project-${n}`).value).join(" ")'),
+    $site->clone_url . ' web-site', 'Enter takes its address and its name');
+ok($page->wait_gone('[role=option]'), 'the list closes');
+$page->click('#new-project .primary');
+ok($page->wait_for('h1', 'Add a pipeline'), 'the project is added');
+$page->visit('/slipway/projects/new');
+$forge->fault('/api/v1/repos/search', kind => 'status', status => 500);
+$page->type('#new-project-repository', 'web');
+ok($page->wait_for('.combobox [role=status]', '500'), 'what the Git server reports is shown');
+$forge->clear_faults;
+$page->type('#new-project-repository', '-')->click('[role=option]');
+is($page->js('return document.querySelector("#new-project-repository").value'), $site->clone_url,
+    'the list works again when the Git server does, and by a click');
 
 $page->stop;
 done_testing;

@@ -34,6 +34,24 @@ static const struct shape git_tag_shape = {
 	.doc = "A tag as the Git server reports it.",
 };
 
+#define G(m, ...) FIELD(struct git_repository, m, FIELD_OUT, __VA_ARGS__)
+
+static const struct field git_repository_fields[] = {
+	G(path, .doc = "Its name, with that of its owner."),
+	G(repository, .doc = "Its URL, for the project's repository."),
+	FIELD(struct git_repository, default_branch, FIELD_OUT | FIELD_NULL,
+	    .doc = "Its default branch, if it is known."),
+	FIELD(struct git_repository, url, FIELD_OUT | FIELD_NULL,
+	    .doc = "Its page at the Git server."),
+	FIELD_END,
+};
+static const struct shape git_repository_shape = {
+	.name = "GitRepository",
+	.fields = git_repository_fields,
+	.size = sizeof(struct git_repository),
+	.doc = "A repository at the Git server.",
+};
+
 static const struct err *
 reading_serve(struct reading *r, const struct shape *shape)
 {
@@ -88,6 +106,24 @@ api_git_commits(struct req *rq)
 	return reading_serve(&r, &git_commit_shape);
 }
 
+static const struct err *
+api_git_repositories(struct req *rq)
+{
+	struct forge_page page = { .page = req_int(rq, "page"),
+		.limit = req_int(rq, "limit") };
+	const struct err *e;
+	struct list list;
+
+	e = git_repositories(rq, req_str(rq, "search"), &page, &list);
+	if (e != NULL)
+		return e;
+	answer_more(rq, &git_repository_shape, &list,
+	    &(struct page_part){ .page = page.page,
+		.limit = page.limit,
+		.has_more = page.has_more });
+	return NULL;
+}
+
 #define OF_PROJECT                                                             \
 	{                                                                      \
 		.name = "projectId", .type = PARAM_INT, .must = 1,             \
@@ -102,6 +138,14 @@ static const struct route_param commit_params[] = {
 	    .type = PARAM_STR,
 	    .max = 255,
 	    .doc = "Branch; the default is the repository's default branch." },
+	PARAM_END,
+};
+static const struct route_param repository_params[] = {
+	ROUTE_PAGE,
+	{ .name = "search",
+	    .type = PARAM_STR,
+	    .max = 100,
+	    .doc = "Part of the name." },
 	PARAM_END,
 };
 static const enum err_code upstream[] = { ERR_NOTFOUND, ERR_RATE, ERR_UPSTREAM,
@@ -145,11 +189,25 @@ static const struct route routes[] = {
 	    .list = LIST_MORE,
 	    .status = 200,
 	    .errors = upstream },
+	{ .method = METHOD_GET,
+	    .path = "/api/git/repositories",
+	    .role = ROLE_MAINTAINER,
+	    .pool = POOL_SLOW,
+	    .query = repository_params,
+	    .handler = api_git_repositories,
+	    .operation = "listRepositories",
+	    .summary = "List the repositories of the caller's account at the "
+		       "Git server",
+	    .out = &git_repository_shape,
+	    .list = LIST_MORE,
+	    .status = 200,
+	    .errors = upstream + 1 },
 	ROUTE_END,
 };
 
 const struct resource git_resource = {
 	.tag = "git",
-	.about = "Branches, tags and commits, read live from the Git server.",
+	.about = "Repositories, branches, tags and commits, read live from the "
+		 "Git server.",
 	.routes = routes,
 };

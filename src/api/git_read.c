@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* Branches, tags and commits come from the Git server's API, or, if there is none
- * or the repository is elsewhere, from the Git protocol and the runner's clone. */
+ * or the repository is elsewhere, from the Git protocol and the runner's clone.
+ * Repositories are listed by the API alone. */
 #include "api/git_read.h"
 
 #include "api/board.h"
@@ -10,6 +11,7 @@
 #include "deploy/repository.h"
 #include "store/deploy_key.h"
 #include "store/gitrepo.h"
+#include "store/identity.h"
 
 /* Minimum time in ms that must be left for the Git server. The limit covers the
  * whole request, including its wait for a worker, because the client must get a
@@ -385,6 +387,19 @@ from_git(struct reading *r)
 
 /* --- choice of the source, and the response */
 
+/* Sets the time at which the request must have a response. */
+static const struct err *
+until_set(const struct req *rq, int64_t *until)
+{
+	*until = time_mono_ms() + rq->settings->gitserver.timeout * 1000 -
+	    req_waited(rq);
+	if (*until >= time_mono_ms() + LEFT_MIN)
+		return NULL;
+	return err_public(ERR_UPSTREAM_TIMEOUT,
+	    "The Git server did not respond in time to earlier requests. Try "
+	    "again later.");
+}
+
 static const struct err *
 source_read(struct reading *r)
 {
@@ -392,12 +407,8 @@ source_read(struct reading *r)
 	struct forge *forge = rq->access->forge;
 	const struct err *e;
 
-	r->until = time_mono_ms() + rq->settings->gitserver.timeout * 1000 -
-	    req_waited(rq);
-	if (r->until < time_mono_ms() + LEFT_MIN)
-		return err_public(ERR_UPSTREAM_TIMEOUT,
-		    "The Git server did not respond in time to earlier requests. "
-		    "Try again later.");
+	if ((e = until_set(rq, &r->until)) != NULL)
+		return e;
 	if (forge == NULL && !str_eq(rq->settings->gitserver.type, "git"))
 		return gitserver_missing(rq, "Reading from the Git server", 1);
 	if (forge == NULL || !forge_has_api(forge))
@@ -471,4 +482,73 @@ git_tip(struct req *rq, int64_t project_id, const struct git_ref *ref,
 	    ((const struct forge_branch *)r.list.items)->commit_hash :
 	    ((const struct git_commit *)r.list.items)->hash;
 	return NULL;
+}
+
+/* --- the repositories of an account */
+
+struct listing {
+	struct req *rq;
+	const char *search;
+	struct forge_page *page;
+	struct list *out;
+};
+
+static const struct err *
+repositories_ask(struct forge *forge, struct arena *a,
+    const struct access_token *token, void *context)
+{
+	struct listing *l = context;
+	struct identity who = { .forge_id = NULL };
+	struct git_repository *to;
+	const struct forge_repo *from;
+	const struct err *e;
+	struct list got;
+	size_t i;
+
+	if (token->as == ACCESS_USER &&
+	    (e = identity_of(l->rq->db, a, l->rq->who.user_id, &who)) != NULL)
+		return e;
+	e = forge_repos(forge, a, token->text, who.forge_id, l->search, l->page,
+	    &got);
+	if (e != NULL && e->code == ERR_NOTFOUND)
+		return err_as(e, ERR_UPSTREAM, 404);
+	if (e != NULL)
+		return e;
+	from = got.items;
+	to = arena_alloc(a, got.n, sizeof(*to));
+	for (i = 0; i < got.n; i++)
+		to[i] = (struct git_repository){ .path = from[i].path,
+			.repository = forge_repo_address(forge, a, &from[i]),
+			.default_branch = from[i].default_branch,
+			.url = from[i].url };
+	*l->out = (struct list){ .items = to, .n = got.n };
+	return NULL;
+}
+
+const struct err *
+git_repositories(struct req *rq, const char *search, struct forge_page *page,
+    struct list *out)
+{
+	const struct access *access = rq->access;
+	struct listing l = { .rq = rq,
+		.search = search,
+		.page = page,
+		.out = out };
+	const struct err *e;
+	int64_t until;
+
+	*out = (struct list){ .items = NULL };
+	if ((e = until_set(rq, &until)) != NULL)
+		return e;
+	if (access->forge == NULL &&
+	    !str_eq(rq->settings->gitserver.type, "git"))
+		return gitserver_missing(rq, "Reading from the Git server", 1);
+	if (access->forge == NULL || !forge_has_api(access->forge))
+		return err_public(ERR_UNAVAILABLE,
+		    "The Git server has no API (gitserver.type is git), so its "
+		    "repositories cannot be listed.");
+	forge_until(access->forge, until);
+	e = access_call(access, rq->a, rq->who.user_id, repositories_ask, &l);
+	forge_until(access->forge, 0);
+	return e != NULL ? for_client(e) : NULL;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* Reads the branches, tags and commits of a project's repository, for a request
- * or for other handlers. */
+ * or for other handlers, and lists the repositories that a project can name. */
 #ifndef SLIPWAY_API_GIT_READ_H
 #define SLIPWAY_API_GIT_READ_H
 
@@ -42,5 +42,18 @@ MUSTCHECK const struct err *git_tip(struct req *, int64_t project_id,
 /* Reads what it describes, with the caller's own access to the Git server.
  * Errors have a detail for the client. */
 MUSTCHECK const struct err *git_read(struct reading *);
+
+/* A repository that a project can name. */
+struct git_repository {
+	const char *path; /* "owner/name" */
+	const char *repository;
+	const char *default_branch;
+	const char *url;
+};
+
+/* Lists the repositories of the caller's account at the Git server whose names
+ * contain `search` (NULL = all): struct git_repository. Errors as above. */
+MUSTCHECK const struct err *git_repositories(struct req *, const char *search,
+    struct forge_page *, struct list *out);
 
 #endif

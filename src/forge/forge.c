@@ -343,6 +343,68 @@ forge_repo_find(struct forge *f, struct arena *a, const char *access,
 	return NULL;
 }
 
+/* Whether the path contains the text, regardless of case. */
+static bool
+repo_fits(const void *item, const char *search)
+{
+	const struct forge_repo *r = item;
+
+	return strcasestr(r->path, search) != NULL;
+}
+
+static const char *
+repos_url(const struct forge *f, struct arena *a, const char *account,
+    const char *search)
+{
+	const struct forge_repos *r = &f->ops->repos;
+	const char *url = forge_url(f, a, f->ops->form.repos, NULL, NULL, NULL);
+
+	if (r->search != NULL && search != NULL)
+		url = arena_printf(a, "%s&%s=%s", url, r->search,
+		    http_escape(a, search));
+	if (r->account != NULL && account != NULL)
+		url = arena_printf(a, "%s&%s=%s", url, r->account,
+		    http_escape(a, account));
+	return url;
+}
+
+const struct err *
+forge_repos(struct forge *f, struct arena *a, const char *access,
+    const char *account, const char *search, struct forge_page *page,
+    struct list *out)
+{
+	const struct forge_repos *r = &f->ops->repos;
+	struct forge_rows rows = { .paths = f->ops->path.repo,
+		.size = sizeof(struct forge_repo),
+		.member = r->member };
+	struct forge_repo *repo;
+	const struct err *e;
+	size_t i, kept = 0;
+
+	*out = (struct list){ .items = NULL };
+	page->has_more = false;
+	if ((e = api_need(f)) != NULL)
+		return e;
+	if (search != NULL && *search == '\0')
+		search = NULL;
+	if (r->search == NULL && search != NULL) {
+		rows.fits = repo_fits;
+		rows.search = search;
+	}
+	forge_begin(f);
+	e = forge_list(f, a,
+	    &(struct forge_ask){ .url = repos_url(f, a, account, search),
+		.access = access },
+	    &rows, page, out);
+	repo = out->items;
+	for (i = 0; i < out->n; i++)
+		if (repo_check(&repo[i]) == NULL &&
+		    forge_repo_address(f, a, &repo[i]) != NULL)
+			repo[kept++] = repo[i];
+	out->n = kept;
+	return e;
+}
+
 /* A repository without commits has no branches. That the server calls it empty
  * is no proof, because this may lag behind a push. */
 static bool
@@ -368,8 +430,9 @@ forge_branches(struct forge *f, struct arena *a, const char *access,
 	    &(struct forge_ask){
 		.url = forge_url(f, a, f->ops->form.branches, repo, NULL, NULL),
 		.access = access },
-	    &(struct forge_rows){ f->ops->path.branch, sizeof(*b), 0 }, page,
-	    out);
+	    &(struct forge_rows){ .paths = f->ops->path.branch,
+		.size = sizeof(*b) },
+	    page, out);
 	if (is_empty(repo, e))
 		return NULL;
 	b = out->items;
@@ -419,9 +482,9 @@ forge_commits(struct forge *f, struct arena *a, const char *access,
 	    &(struct forge_ask){ .url = forge_url(f, a, f->ops->form.commits,
 				     repo, branch, NULL),
 		.access = access },
-	    &(struct forge_rows){ f->ops->path.commit,
-		sizeof(struct forge_commit),
-		offsetof(struct forge_commit, message) },
+	    &(struct forge_rows){ .paths = f->ops->path.commit,
+		.size = sizeof(struct forge_commit),
+		.cut = offsetof(struct forge_commit, message) },
 	    page, out);
 	if (is_empty(repo, e))
 		return NULL;

@@ -171,6 +171,17 @@ MUSTCHECK const struct err *forge_repo_moved(const struct forge *,
  * path. `access` may be NULL for an anonymous request. */
 MUSTCHECK const struct err *forge_repo_find(struct forge *, struct arena *,
     const char *access, struct forge_repo *repo);
+/* Lists the repositories (struct forge_repo) that the account of the token owns
+ * or takes part in, most recently used first; without a token, or if `account`
+ * is NULL and the server needs it, those that are visible. `search`: a part of
+ * the name, NULL or "" = all. */
+MUSTCHECK const struct err *forge_repos(struct forge *, struct arena *,
+    const char *access, const char *account, const char *search,
+    struct forge_page *, struct list *out);
+/* The URL by which such a repository is cloned, NULL if it would not be
+ * recognized as one of the server. */
+const char *forge_repo_address(const struct forge *, struct arena *,
+    const struct forge_repo *);
 /* Lists of struct forge_branch and struct forge_commit; those of an empty
  * repository are empty. Branches with an invalid name (core/branch.h) are left
  * out. `repo` is a result of forge_repo_find(). */

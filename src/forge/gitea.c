@@ -91,7 +91,9 @@ const struct forge_ops forge_gitea = {
 			   "&stat=false&verification=false&files=false",
 		.status = "/repos/{path}/statuses/{hash}",
 		.paging = "/settings/api",
+		.repos = "/repos/search?archived=false&sort=updated&order=desc",
 	},
+	.repos = { .search = "q", .account = "uid", .member = "data" },
 	.path = {
 		.account = account,
 		.repo = repo,

@@ -59,6 +59,7 @@ const struct forge_ops forge_github = {
 		.branches = "/repos/{path}/branches",
 		.commits = "/repos/{path}/commits?sha={branch}",
 		.status = "/repos/{path}/statuses/{hash}",
+		.repos = "/user/repos?sort=pushed",
 	},
 	.path = {
 		.account = account,

@@ -79,7 +79,10 @@ const struct forge_ops forge_gitlab = {
 		.commits = "/projects/{id}/repository/commits"
 			   "?ref_name={branch}",
 		.status = "/projects/{id}/statuses/{hash}",
+		.repos = "/projects?membership=true&archived=false&simple=true"
+			 "&order_by=last_activity_at&search_namespaces=true",
 	},
+	.repos = { .search = "search" },
 	.path = {
 		.account = account,
 		.repo = repo,

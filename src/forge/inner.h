@@ -23,6 +23,16 @@ struct forge_forms {
 	const char *commits;
 	const char *status;
 	const char *paging; /* of the server; NULL = it never limits pages */
+	const char *repos;  /* with a query */
+};
+
+/* How the list of repositories is requested and returned. */
+struct forge_repos {
+	const char *search;  /* query parameter; NULL = the server does not
+			      * search */
+	const char *account; /* the same for the account's id; NULL = that of
+			      * the token */
+	const char *member;  /* of the response; NULL = it is the list */
 };
 
 struct forge_paths {
@@ -61,6 +71,7 @@ struct forge_ops {
 			    * path */
 	struct http_header header[4]; /* in addition to the token's */
 	struct forge_forms form;
+	struct forge_repos repos;
 	struct forge_paths path;
 	struct forge_oauth oauth;
 	const char *state[COMMIT__MAX];
@@ -120,8 +131,13 @@ const char *forge_url(const struct forge *, struct arena *, const char *form,
 /* How to convert the items of a list. */
 struct forge_rows {
 	const struct json_path *paths;
-	size_t size; /* of one struct */
-	size_t cut;  /* offset of the text that may be cut; 0 = none */
+	size_t size;        /* of one struct */
+	size_t cut;         /* offset of the text that may be cut; 0 = none */
+	const char *member; /* of the response; NULL = it is the list */
+	/* Which items belong to the list; NULL = all. Then a page takes as many
+	 * requests as there are pages on the server, up to a limit. */
+	bool (*fits)(const void *item, const char *search);
+	const char *search;
 };
 /* Reads a part of a list by its URL and token. */
 MUSTCHECK const struct err *forge_list(struct forge *, struct arena *,

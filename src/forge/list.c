@@ -99,18 +99,30 @@ page_take(struct arena *own, const struct http_response *got, struct collect *c)
 	const size_t size = c->rows->size;
 	struct list items;
 	const struct err *e;
+	const char *from;
 	int64_t n, i;
 	char *to;
 
-	e = json_pick_list(own, c->rows->paths, size, got->body, got->len,
-	    &items);
+	if (c->rows->member != NULL)
+		e = json_pick_member(own, c->rows->member, c->rows->paths, size,
+		    got->body, got->len, &items);
+	else
+		e = json_pick_list(own, c->rows->paths, size, got->body,
+		    got->len, &items);
 	if (e != NULL)
 		return e;
 	n = (int64_t)items.n;
-	for (i = c->skip; i < n && c->have < c->want; i++) {
+	for (i = 0; i < n && c->have < c->want; i++) {
+		from = (const char *)items.items + (size_t)i * size;
+		if (c->rows->fits != NULL &&
+		    !c->rows->fits(from, c->rows->search))
+			continue;
+		if (c->skip > 0) {
+			c->skip--;
+			continue;
+		}
 		to = (char *)c->out->items + (size_t)c->have * size;
-		(void)memcpy(to, (const char *)items.items + (size_t)i * size,
-		    size);
+		(void)memcpy(to, from, size);
 		item_keep(c, to);
 		c->out->n = (size_t)++c->have;
 		if (arena_used(c->a) - c->before > LIST_MAX)
@@ -119,7 +131,6 @@ page_take(struct arena *own, const struct http_response *got, struct collect *c)
 			    "items at once (limit).");
 	}
 	c->more = i < n;
-	c->skip = c->skip > n ? c->skip - n : 0;
 	return NULL;
 }
 
@@ -200,19 +211,22 @@ static const struct err *
 pages_follow(struct arena *own, struct collect *c)
 {
 	const int64_t offset = c->first + c->have;
+	/* which items the server's pages hold is known of whole lists only */
+	const int64_t at = c->rows->fits != NULL ? 0 : offset / c->per;
 	const char *url = arena_printf(c->a, "%s%cpage=%lld&%s=%lld",
 	    c->ask->url, strchr(c->ask->url, '?') == NULL ? '?' : '&',
-	    (long long)(offset / c->per + 1), c->f->ops->limit,
-	    (long long)c->per);
+	    (long long)(at + 1), c->f->ops->limit, (long long)c->per);
 	const struct seen *seen = NULL;
 	const struct err *e = NULL;
 	int64_t before;
 	int idle = 0;
 
-	c->skip = offset % c->per;
+	c->skip = offset - at * c->per;
 	c->again = c->more = false;
 	while (e == NULL && url != NULL && c->have < c->want) {
-		if (idle == IDLE) {
+		if (idle == IDLE && c->rows->fits != NULL) {
+			break;
+		} else if (idle == IDLE) {
 			e = err_public(ERR_UPSTREAM,
 			    "The Git server's list does not end.");
 		} else if (is_seen(seen, url)) {
@@ -239,21 +253,24 @@ forge_list(struct forge *f, struct arena *a, const struct forge_ask *ask,
 		.ask = ask,
 		.rows = rows,
 		.first = (page->page - 1) * page->limit,
-		.want = page->limit,
+		.want = page->limit + (rows->fits != NULL),
 		.out = out };
 	const struct err *e;
 	struct arena *own;
 
-	out->items = arena_alloc(a, (size_t)page->limit, rows->size);
+	out->items = arena_alloc(a, (size_t)c.want, rows->size);
 	if ((e = page_max(f, a, ask->access)) != NULL)
 		return e;
-	c.per = page->limit < f->page_max ? page->limit : f->page_max;
+	c.per = rows->fits == NULL && page->limit < f->page_max ? page->limit :
+								  f->page_max;
 	c.before = arena_used(a);
 	own = arena_open(WORK);
 	do {
 		e = pages_follow(own, &c);
 	} while (e == NULL && c.again);
 	arena_close(own);
-	page->has_more = c.more;
+	page->has_more = c.more || c.have > page->limit;
+	if (c.have > page->limit)
+		out->n = (size_t)page->limit;
 	return e;
 }

@@ -73,6 +73,19 @@ forge_repo_of(const struct forge *f, struct arena *a, const char *repository,
 	return NULL;
 }
 
+const char *
+forge_repo_address(const struct forge *f, struct arena *a,
+    const struct forge_repo *repo)
+{
+	const char *out = arena_printf(a, "%s/%s.git", f->server, repo->path);
+	struct forge_repo is;
+
+	return forge_repo_of(f, a, out, &is) == NULL &&
+		str_eq(is.path, repo->path) ?
+	    out :
+	    NULL;
+}
+
 const struct err *
 forge_repo_at(const struct forge *f, struct arena *a, const char *repository,
     const char *path, const char **out)

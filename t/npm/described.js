@@ -52,6 +52,7 @@ function githubPaths() {
 // GitLab: type, index of the options, and index of the state if it is separate.
 const gitlab = new Map([
 	['GET /user', ["Users['showCurrentUser']", 0]],
+	['GET /projects', ["Projects['all']", 0]],
 	['GET /projects/{id}', ["Projects['show']", 1]],
 	['GET /projects/{id}/repository/branches', ["Branches['all']", 1]],
 	['GET /projects/{id}/repository/commits', ["Commits['all']", 1]],
@@ -69,7 +70,7 @@ function formOf(forms, wanted) {
 // Converts query values, which are strings, to numbers and booleans.
 function typed(query) {
 	return Object.fromEntries(Object.entries(query || {}).map(([name, value]) =>
-		[name, /^(?:page|limit|per_page)$/.test(name) ? Number(value)
+		[name, /^(?:page|limit|per_page|uid)$/.test(name) ? Number(value)
 			: /^(?:true|false)$/.test(value) ? value === 'true' : value]));
 }
 

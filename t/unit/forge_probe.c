@@ -167,6 +167,26 @@ repo(void)
 	return NULL;
 }
 
+static const struct err *
+repos(void)
+{
+	struct forge_page page = { number(arg[3]), number(arg[4]), false };
+	const struct forge_repo *r;
+	const struct err *e;
+	struct list list;
+	size_t i;
+
+	e = forge_repos(forge, a, text(arg[0]), text(arg[1]), text(arg[2]),
+	    &page, &list);
+	if (e != NULL)
+		return e;
+	r = list.items;
+	for (i = 0; i < list.n; i++)
+		say("repo", forge_repo_address(forge, a, &r[i]));
+	say_number("more", page.has_more);
+	return NULL;
+}
+
 static void
 branches_say(const struct list *list, const struct forge_page *page)
 {
@@ -288,6 +308,7 @@ static const struct {
 	{ "of", 1, of },
 	{ "at", 2, moved },
 	{ "repo", 2, repo },
+	{ "repos", 5, repos },
 	{ "branches", 4, branches },
 	{ "commits", 5, commits },
 	{ "status", 7, status },

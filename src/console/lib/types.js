@@ -29,5 +29,6 @@
  * @typedef {Schemas['Variable']} Variable
  * @typedef {Schemas['GitBranch']} GitBranch
  * @typedef {Schemas['GitCommit']} GitCommit
+ * @typedef {Schemas['GitRepository']} GitRepository
  */
 export {};

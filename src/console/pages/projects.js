@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: ISC
 /** All projects, and the form that adds one. */
-import { post } from '../lib/api.js';
+import { get, post } from '../lib/api.js';
+import { combobox } from '../lib/combobox.js';
 import { el } from '../lib/dom.js';
 import { form } from '../lib/form.js';
 import * as names from '../lib/names.js';
@@ -10,6 +11,7 @@ import { icon } from '../lib/status.js';
 import { t } from '../texts.js';
 
 /** @typedef {import('../lib/types.js').ProjectSummary} Project */
+/** @typedef {import('../lib/types.js').GitRepository} Repository */
 
 /** @param {Project} project */
 function row(project) {
@@ -81,6 +83,34 @@ async function create({ name, repository, defaultBranch, description }) {
 	go(`/projects/${project.id}/pipelines/new`);
 }
 
+/**
+ * @param {string} text
+ * @param {AbortSignal} signal
+ */
+async function searchRepositories(text, signal) {
+	const { data, pagination } = await get(`/git/repositories?limit=20&search=${encodeURIComponent(text)}`, { signal });
+	return { more: pagination.hasMore, list: data.map((/** @type {Repository} */ { path, repository }) =>
+		({ value: repository, label: path })) };
+}
+
+/**
+ * The new project has the name of its repository, unless the user has typed another.
+ * @param {import('../lib/combobox.js').Suggestion} repository
+ */
+function fillName({ label }) {
+	const name = /** @type {HTMLInputElement} */ (document.querySelector('#new-project-name'));
+	if (name.value === '')
+		name.value = label.slice(label.lastIndexOf('/') + 1);
+}
+
+/** @returns {import('../lib/form.js').Field} */
+function repositoryField() {
+	return { name: 'repository', label: t.project.repository, required: true, type: 'custom',
+		hint: t.project.repositoryHint,
+		control: combobox({ name: 'repository', required: true, search: searchRepositories,
+			searches: (text) => text.length <= 100 && !/[:@]/.test(text), chosen: fillName }) };
+}
+
 /** @type {import('../lib/page.js').Page} */
 export const newProject = {
 	path: '/projects/new',
@@ -90,7 +120,7 @@ export const newProject = {
 		el('div', { class: 'card' }, context.keep('form', () => form({
 			id: 'new-project', label: t.projects.add, submit: t.projects.create, send: create,
 			fields: [
-				{ name: 'repository', label: t.project.repository, required: true, hint: t.project.repositoryHint },
+				repositoryField(),
 				{ name: 'name', label: t.project.name, required: true, props: { maxlength: 100 } },
 				{ name: 'defaultBranch', label: t.project.branch, hint: t.project.branchHint },
 				{ name: 'description', label: t.project.description, type: 'textarea', props: { maxlength: 500 } },

@@ -40,6 +40,11 @@ export const common = {
 	required: 'required',
 	none: '–',
 
+	suggestions: {
+		none: 'Nothing of that name is found.',
+		more: 'There are more. Type a part of the name.',
+	},
+
 	nav: {
 		label: 'Main',
 		board: 'Board',

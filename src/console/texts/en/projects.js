@@ -64,7 +64,7 @@ export const projects = {
 		name: 'Name',
 		description: 'Description',
 		repository: 'Repository',
-		repositoryHint: 'For example https://git.example.org/team/site.git',
+		repositoryHint: 'Part of its name at the Git server, or its address: https://git.example.org/team/site.git',
 		branch: 'Default branch',
 		branchHint: 'Empty: the default branch of the repository.',
 		presets: 'Presets of the deploy form',

@@ -18,6 +18,8 @@ my @routes = (
 		{ verifiable_password_authentication => Slipway::Forge::Rest::true() }] } },
 	{ method => 'GET', path => '/meta', do => sub { [200, {}, {}] } },
 	{ method => 'GET', path => '/user', user => 1, do => \&user },
+	{ method => 'GET', path => '/user/repos', user => 1, do => \&own,
+		query => [qw(visibility affiliation type sort direction per_page page since before)] },
 	{ method => 'GET', path => '/repositories/{id}', do => \&repo_by_id },
 	{ method => 'GET', path => '/repositories/{id}/branches', query => [qw(page per_page protected)],
 		do => sub { branch_list($_[0], $_[0]->repo_by_id($_[1])) } },
@@ -85,6 +87,12 @@ sub _repo {
 		default_branch => default_branch($c->git_dir($repo)), size => 1,
 		permissions => { admin => $bool->(0), push => $bool->($c->may_write($repo)),
 			pull => $bool->(1) } };
+}
+
+sub own {
+	my ($c) = @_;
+	my ($found, %header) = $c->repo_page('per_page', 30, 100, undef, $c->{user});
+	return [200, \%header, [map { _repo($c, $_) } @$found]];
 }
 
 sub repo {

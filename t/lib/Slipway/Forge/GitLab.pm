@@ -15,6 +15,9 @@ my @routes = (
 	{ method => 'GET', path => '/version', user => 1,
 		do => sub { [200, {}, { version => '17.5.1', revision => 'a' }] } },
 	{ method => 'GET', path => '/user', user => 1, do => \&user },
+	{ method => 'GET', path => '/projects', do => \&search,
+		query => [qw(membership archived simple order_by sort search search_namespaces visibility
+		    owned page per_page)] },
 	{ method => 'GET', path => '/projects/{id}', do => \&repo,
 		query => [qw(license statistics with_custom_attributes)] },
 	{ method => 'GET', path => '/projects/{id}/repository/branches', do => \&branch_list,
@@ -70,14 +73,26 @@ sub user {
 		commit_email => $user->{email} }];
 }
 
+sub search {
+	my ($c) = @_;
+	my $query = $c->{req}{query};
+	my ($found, %header) = $c->repo_page('per_page', 20, 100, $query->{search},
+	    $query->{membership} ? $c->{user} : undef);
+	return [200, \%header, [map { _repo($c, $_) } @$found]];
+}
+
 sub repo {
 	my ($c, $id) = @_;
 	my ($repo, $fault) = project($c, $id);
-	return $fault if $fault;
+	return $fault || [200, {}, _repo($c, $repo)];
+}
+
+sub _repo {
+	my ($c, $repo) = @_;
 	my $dir = $c->git_dir($repo);
 	my $empty = !branches($dir);
 	my ($name) = $repo->{path} =~ m{([^/]+)$};
-	return [200, {},
+	return
 		{ id => $repo->{id} + 0, name => $name, path => $name, path_with_namespace => $repo->{path},
 		name_with_namespace => $repo->{path} =~ s{/}{ / }gr, description => undef,
 		default_branch => $empty ? undef : default_branch($dir),
@@ -87,7 +102,7 @@ sub repo {
 		web_url => "$c->{url}/$repo->{path}", http_url_to_repo => "$c->{url}/$repo->{path}.git",
 		ssh_url_to_repo => "git\@localhost:$repo->{path}.git", forks_count => 0, star_count => 0,
 		permissions => { project_access => { access_level => $c->may_write($repo) ? 30 : 10 },
-			group_access => undef } }];
+			group_access => undef } };
 }
 
 sub _commit {

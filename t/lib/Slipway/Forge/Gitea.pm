@@ -15,6 +15,9 @@ my @routes = (
 	{ method => 'GET', path => '/settings/api', do => \&settings },
 	{ method => 'GET', path => '/user', user => 1, do => \&user },
 	{ method => 'GET', path => '/repositories/{id}', user => 1, do => \&repo_by_id },
+	{ method => 'GET', path => '/repos/search', do => \&search,
+		query => [qw(q topic includeDesc uid priority_owner_id team_id starredBy private is_private
+		    template archived mode exclusive sort order page limit)] },
 	{ method => 'GET', path => '/repos/{owner}/{repo}', do => \&repo },
 	{ method => 'GET', path => '/repos/{owner}/{repo}/branches', query => [qw(page limit)],
 		do => \&branch_list },
@@ -84,6 +87,16 @@ sub _repo {
 		default_branch => default_branch($dir), object_format_name => 'sha1',
 		permissions => { admin => $bool->(0), push => $bool->($c->may_write($repo)),
 			pull => $bool->(1) } };
+}
+
+# Without an account, all that is visible; else what that account may write.
+sub search {
+	my ($c) = @_;
+	my $query = $c->{req}{query};
+	my $account = $query->{uid} ? { id => $query->{uid} } : undef;
+	my ($found, %header) = $c->repo_page('limit', 30, 50, $query->{q}, $account);
+	my @data = map { _repo($c, $_) } @$found;
+	return [200, \%header, { ok => Slipway::Forge::Rest::true(), data => \@data }];
 }
 
 sub repo {

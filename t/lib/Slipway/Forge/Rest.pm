@@ -181,6 +181,20 @@ sub links {
 	return @link ? (Link => join(', ', @link)) : ();
 }
 
+# A page of repositories, the newest first: those that the user sees, whose path
+# contains the text, and that an account may write. (the repositories, headers)
+sub repo_page {
+	my ($self, $name, $default, $most, $text, $account) = @_;
+	my @all = grep { !$_->{removed} && $self->sees($_)
+		&& (!$account || Slipway::Forge::State::access($_, $account) eq 'write')
+		&& index(lc $_->{path}, lc($text // '')) >= 0 }
+	    map { $self->{state}{repos}{$_} } sort { $b <=> $a } keys %{ $self->{state}{repos} };
+	my ($page, $limit) = $self->page($name, $default, $most);
+	my $from = ($page - 1) * $limit;
+	return ([grep { defined } @all[$from .. $from + $limit - 1]],
+	    $self->links("$self->{api}$self->{path}", $name, $page, $limit, scalar @all));
+}
+
 # Stores a status of a commit; undef if the commit is unknown.
 sub status_new {
 	my ($self, $repo, $hash, $status) = @_;
