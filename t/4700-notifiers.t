@@ -7,6 +7,7 @@
 use strict;
 use warnings;
 use Cpanel::JSON::XS qw(decode_json encode_json);
+use Encode qw(decode);
 use MIME::Base64 qw(decode_base64);
 use Slipway::API qw(outcome);
 use Slipway::Front;
@@ -94,14 +95,23 @@ is($failed->{status}, 'failed', 'a deployment fails');
 $got = arrived(sub { $_[0]{kind} eq 'mail' }, 'the user who started it gets a mail without any notifier');
 is_deeply([ @$got{qw(sender to tls)} ], [ 'slipway@example.org', ['dora@example.org'], $true ],
     'it goes to the address of the user, over TLS');
-my ($subject) = $got->{text} =~ /^Subject:((?: =\?UTF-8\?B\?[\w+\/=]+\?=\r\n)+)/m;
-$subject = join '', map { decode_base64($_) } ($subject || '') =~ /B\?([^?]+)/g;
-is($subject, "project 1: deployment $failed->{id} to live failed", 'its subject says what happened');
+# The subject of a mail; each of its encoded words has whole characters.
+sub subject_of {
+	my ($mail) = @_;
+	my ($words) = $mail->{text} =~ /^Subject:((?: =\?UTF-8\?B\?[\w+\/=]+\?=\r\n)+)/m;
+	return join '', map { decode('UTF-8', decode_base64($_), Encode::FB_CROAK) }
+	    ($words || '') =~ /B\?([^?]+)/g;
+}
+is(subject_of($got), "project 1: deployment $failed->{id} to live failed", 'its subject says what happened');
 like($got->{text}, qr/^Message-ID: <[0-9a-f]{32}\@example\.org>\r$/m, 'it has a Message-ID');
 like(text_of($got), qr/^https:..slipway\.example\.org.*$failed->{id}/m, 'it has a link');
-deploy('good');
-arrived(sub { my ($got) = @_; return $got->{kind} eq 'mail' && text_of($got) =~ /succeeded again/ },
+my $name = join ' ', ("Stra\x{df}enb\x{e4}ume") x 7;
+$maintainer->put("/api/projects/$project", { name => $name });
+my $good = deploy('good');
+$got = arrived(sub { my ($got) = @_; return $got->{kind} eq 'mail' && text_of($got) =~ /succeeded again/ },
     'the user gets another mail on recovery');
+is(subject_of($got), "$name: deployment $good->{id} to live succeeded again", 'a long subject is complete');
+$maintainer->put("/api/projects/$project", { name => 'project 1' });
 deploy('good');
 $runner->stop;
 my $unseen = $all->post(projectId => $project, pipelineId => $pipeline, envVars => { RESULT => 'bad' });

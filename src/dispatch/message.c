@@ -183,15 +183,16 @@ message_chat(struct arena *a, const struct notice *n, const char **out)
 	return e;
 }
 
-/* A header of any text, in encoded words. */
+/* A header of any text, in encoded words of whole characters. */
 static void
 put_header(struct buf *b, struct arena *a, const char *name, const char *text)
 {
-	const char *word;
+	char *word;
 
 	buf_printf(b, "%s:", name);
 	for (; *text != '\0'; text += strlen(word)) {
-		word = str_clip(a, text, WORD_BYTES);
+		word = arena_strndup(a, text, strnlen(text, WORD_BYTES));
+		str_drop_partial(word);
 		buf_printf(b, "%s =?UTF-8?B?%s?=\r\n", "",
 		    crypto_base64(a, word, strlen(word)));
 	}

@@ -24,13 +24,14 @@ use Time::HiRes qw(time);
 our $final = qr/^(?:success|failed|canceled|interrupted)$/;
 
 my $names = 0;
+my $made = 0;
 
 # Options: api, runner: sections that come last and win.
 sub start {
 	my ($class, %opt) = @_;
 	my $self = bless { db => Slipway::DB->start }, $class;
 	$self->{db}->migrate;
-	my $keys = tempdir() . '/keys';
+	my $keys = tempdir() . '/keys' . ($made++ || '');
 	make_path($keys, "$keys/run");
 	chmod 0777, "$keys/run" or die "$keys/run: $!";
 	my $both = "[api]\nlive_wake_socket = $keys/run/live-wake.sock\n"
