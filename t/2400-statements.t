@@ -90,7 +90,7 @@ my %value = (status => "'pending'", username => "'user7'", name => "'project7'",
 	offset => 40, role => "'viewer'", key => "'7'", idempotency_key => "'7'",
 	request_hash => "SHA2(7, 256)", delivery_hash => "SHA2(7, 256)",
 	ids => "'[1,2,3]'", events => "'[\"failed\"]'", trigger => "'retry'", days => 90, start => 100,
-	position => 1);
+	position => 1, tag => "'v7'");
 my %user_status = map { $_ => "'active'" } qw(status status[0] status[1]);
 sub literal {
 	my ($statement, $arg) = @_;
@@ -155,13 +155,17 @@ $db->sql("INSERT INTO deployment (project_id, pipeline_id, environment_id, branc
     . " SELECT 9, 9, 9, 'busy', 'success', 'manual' FROM seq_1_to_5000;"
     . ' UPDATE pipeline SET project_id = 9 WHERE id = 9;'
     . ' UPDATE deployment SET commit_hash = SHA1(id % 1000);'
+    # a tag that every project moves, and one that all but one have
+    . " UPDATE deployment SET tag = IF(id % 2, 'nightly', IF(project_id = 9, 'v2', 'v1')),"
+    . ' branch = NULL WHERE id % 5 = 1 OR id % 5 = 2;'
     . " UPDATE notifier SET events = '[\"recovered\"]' WHERE project_id = 9; ANALYZE TABLE deployment");
 my %busy = (project_id => 9, pipeline_id => 9, environment_id => 9, branch => "'busy'",
 	status => "'interrupted'", before => 9e15);
 my %rare = (%busy, branch => "'rare'", status => "'success'");
 my %commit = (map({ $_ => 0 } qw(project_id pipeline_id environment_id)), status => 'NULL', branch => 'NULL',
-	trigger => 'NULL', created_by => 0, before => 9e15);
+	trigger => 'NULL', tag => 'NULL', created_by => 0, before => 9e15);
 my %started = (%commit, trigger => "'rollback'");
+my %tagged = (%commit, tag => "'v1'");
 my %ended = (id => $db->sql('SELECT MAX(id) FROM deployment'), events => "'[\"recovered\"]'");
 my %foreign = (%busy, project_id => 10, status => "'success'");
 for my $case (['claim_candidates', 1500], ['project_by_id', 5], ['principal_by_token', 5],
@@ -172,6 +176,12 @@ for my $case (['claim_candidates', 1500], ['project_by_id', 5], ['principal_by_t
 	['deployment_page_of_user', 120, { %commit, created_by => 7 }],
 	['deployment_page_of_trigger', 50, { %started, trigger => "'manual'" }],
 	(map { ["deployment_page_of_$_", 50, { %started, "${_}_id" => 9 }] }
+	    qw(project pipeline environment)),
+	['deployment_page_of_tag', 50, { %tagged, tag => "'nightly'" }],
+	['deployment_page_of_tag', 5, { %tagged, tag => "'none'" }],
+	(map { ["deployment_page_of_tag_$_", 50, { %tagged, "${_}_id" => 9 }] }
+	    qw(project pipeline environment)),
+	(map { ["deployment_page_of_tag_$_", 50, { %tagged, tag => "'nightly'", "${_}_id" => 9 }] }
 	    qw(project pipeline environment)),
 	['notice_want', 50, \%ended],
 	(map { ["deployment_page_$_", 50, \%rare] } 16 .. 31),

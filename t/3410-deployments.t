@@ -366,14 +366,17 @@ for my $case ([ $hash[0], '', '6 3 0' ], [ uc $hash[1], '', '4 1' ], [ 'fed0123'
 }
 my %column = (createdBy => 'created_by', trigger => '`trigger`', projectId => 'project_id',
 	pipelineId => 'pipeline_id', environmentId => 'environment_id', commitHash => 'commit_hash',
-	status => 'status', branch => 'branch');
+	status => 'status', branch => 'branch', tag => 'tag');
 my $one = $api->get("/api/deployments/$ids[1]")->{json};
-$db->sql("UPDATE deployment SET `trigger` = 'webhook' WHERE id IN ($ids[1], $ids[3], $ids[4])");
+$db->sql("UPDATE deployment SET `trigger` = 'webhook' WHERE id IN ($ids[1], $ids[3], $ids[4]);"
+    . " UPDATE deployment SET tag = IF(id % 3 = 0, 'V1', 'v1') WHERE id <> $ids[5]");
 for my $more ('', "&projectId=$many", "&projectId=$project", "&pipelineId=$one->{pipelineId}",
     '&environmentId=77777', "&status=success", '&branch=odd', "&commitHash=$hash[1]",
     "&projectId=$many&pipelineId=$one->{pipelineId}&status=pending&branch=even") {
 	for my $filter ("createdBy=$first->{createdBy}", "createdBy=$one->{createdBy}", 'createdBy=77777',
-	    'trigger=webhook', 'trigger=rollback', "trigger=webhook&createdBy=$one->{createdBy}") {
+	    'trigger=webhook', 'trigger=rollback', "trigger=webhook&createdBy=$one->{createdBy}",
+	    'tag=v1', 'tag=V1', 'tag=v', 'tag=v1&trigger=webhook',
+	    "tag=v1&createdBy=$one->{createdBy}&trigger=webhook") {
 		my @where = map { /(\w+)=(\w+)/ ? "$column{$1} = '$2'" : () } split /&/, $filter . $more;
 		my @want = split /\n/, $db->sql('SELECT id FROM deployment WHERE ' . join(' AND ', @where)
 		    . ' ORDER BY id DESC LIMIT 20');

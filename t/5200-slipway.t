@@ -166,6 +166,10 @@ is($out, join("\t", $d->{id}, 'pending', 'web shop', 'production', 'main', 'a' x
 $db->sql("UPDATE deployment SET tag = 'v1.2' WHERE id = $d->{id}");
 run('list');
 like($out, qr/\tv1\.2$/, 'list prints the tag of a deployment');
+run('list', '-t', 'v1.2');
+is($out =~ tr/\n//, 1, 'list -t finds the deployments of a tag');
+run('list', '--tag=v1');
+is($out, '', 'list --tag finds no others');
 $db->sql("UPDATE deployment SET tag = NULL WHERE id = $d->{id}");
 for ([qw(-p), 'web shop'], [qw(-b main)], [qw(-s pending)], ['-p', $project, '-E', 'Production']) {
 	run('list', @$_);

@@ -176,6 +176,8 @@ static const struct option_row list_options[] = {
 	    .doc = "only deployments with this status"),
 	OPTION(struct list_options, branch, "branch", .letter = 'b',
 	    .value = "BRANCH", .doc = "only deployments of this branch"),
+	OPTION(struct list_options, tag, "tag", .letter = 't', .value = "TAG",
+	    .doc = "only deployments of this tag"),
 	OPTION(struct list_options, limit, "limit", .letter = 'n',
 	    .value = "NUMBER", .min = 1, .max = 100,
 	    .doc = "print at most this many; default 20"),

@@ -30,6 +30,7 @@ struct list_options {
 	const char *environment;
 	const char *status;
 	const char *branch;
+	const char *tag;
 	int64_t limit;
 };
 struct project_options {

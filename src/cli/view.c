@@ -307,6 +307,7 @@ slipway_list(void *context, struct command_call *call)
 	    options->limit == 0 ? 20LL : (long long)options->limit);
 	add_filter(c, &path, "status", options->status);
 	add_filter(c, &path, "branch", options->branch);
+	add_filter(c, &path, "tag", options->tag);
 	if ((e = add_places(c, &path)) == NULL &&
 	    (e = buf_check(&path)) == NULL)
 		e = list_print(c, path.data);

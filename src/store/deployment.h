@@ -101,6 +101,7 @@ struct deployment_filter {
 	int64_t environment_id;
 	const char *status;
 	const char *branch;
+	const char *tag;
 	const char *commit_hash; /* in lower case, at least 7 digits */
 	int64_t created_by;
 	const char *trigger; /* one of deployment_triggers */

@@ -27,6 +27,7 @@
 	X(dbserver)							\
 	X(deploy_key)							\
 	X(deployment)							\
+	X(deployment_list)						\
 	X(deployment_make)						\
 	X(environment)							\
 	X(figures)							\

@@ -56,7 +56,8 @@ static void
 run_check(char **args)
 {
 	const struct stmt *const *const all[] = { deployment_store.stmts,
-		idempotency_store.stmts, joblog_store.stmts };
+		deployment_list_store.stmts, idempotency_store.stmts,
+		joblog_store.stmts };
 	const struct err *e = NULL;
 	size_t i;
 
@@ -70,7 +71,7 @@ run_check(char **args)
 static void
 run_sql(char **args)
 {
-	(void)printf("%s\n", deployment_store.stmts[number(args[0])]->sql);
+	(void)printf("%s\n", deployment_list_store.stmts[number(args[0])]->sql);
 }
 
 /* page PROJECT PIPELINE STATUS BRANCH BEFORE LIMIT: ids, then what follows */
