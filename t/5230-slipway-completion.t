@@ -26,6 +26,8 @@ sub offered {
 }
 is(offered('st'), 'status', 'a command is completed');
 is(offered('auth', 'log'), 'login | logout', 'a subcommand is completed');
+is(offered('cache', ''), 'clear', 'the only subcommand is completed');
+is(offered('cache', 'clear', '-p', 'w'), 'web shop', 'so is the project of a subcommand');
 like(offered('deploy', '--e'), qr/^--environment \| --env \| --env-file$/, 'an option is completed');
 is(offered('deploy', '--env-file', ''), ':files', 'the name of a file is left to the shell');
 is(offered('apply', ''), ':files', 'a word that names a file is left to the shell, too');

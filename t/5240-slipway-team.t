@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# slipway approves, denies, promotes and rolls back.
+# slipway approves, denies, promotes and rolls back, and clears caches.
 
 use strict;
 use warnings;
@@ -75,5 +75,26 @@ is(run($anna, 'rollback', @shop, '-E', 'staging', '--to', $third, '-f'), 0,
     'rollback --to repeats a deployment');
 is(run($anna, 'rollback', @shop, '-E', 'staging', '--to', $second), 65,
     'a deployment to another environment cannot be repeated');
+
+# --- caches
+my $notes = $all->make('/api/projects', { name => 'notes', repository => make_repo(tempdir() . '/notes'),
+	defaultBranch => 'main' })->{id};
+$all->pipeline($notes, 'echo "kept [$(ls "$SLIPWAY_CACHE")]"; touch "$SLIPWAY_CACHE/page"');
+my @notes = ('-p', 'notes');
+run($anna, 'deploy', @notes, '-f');
+run($anna, 'deploy', @notes, '-f');
+like($out, qr/^kept \[page\]$/m, 'a project has a cache');
+my $viewer = Slipway::Client->new($api, token => $api->new_token('viewer', 'vera'));
+is(run($viewer, 'cache', 'clear', @notes), 77, 'a viewer cannot clear it');
+like($err, qr/deployer/, 'the error names the role');
+is(run($anna, 'cache', 'clear', @notes), 0, 'cache clear succeeds');
+is($out, "cleared the cache of project notes\n", 'it says what it cleared');
+run($anna, 'deploy', @notes, '-f');
+like($out, qr/^kept \[\]$/m, 'the next deployment has an empty cache');
+is(run($anna, 'cache', 'clear', '-p', $notes, '--json'), 0, 'cache clear --json succeeds');
+is($out, '', 'it prints nothing, as the response has no object');
+is(run($anna, 'cache', 'clear', '-p', 'note'), 66, 'cache clear rejects an unknown project');
+like($err, qr/did you mean "notes"\?/, 'the error suggests a name');
+is(run($anna, 'cache'), 64, 'cache requires a subcommand');
 
 done_testing();

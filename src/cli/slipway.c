@@ -276,6 +276,11 @@ static const struct command commands[] = {
 	    .run = slipway_environments,
 	    WITH(project_options, project_options) },
 	{ "runners", "list runners and what they run", .run = slipway_runners },
+	{ "cache clear", "empty the cache of a project",
+	    .examples = "cache clear -p shop\tlet the next deployment fetch "
+			"its packages again\n",
+	    .run = slipway_cache_clear,
+	    WITH(project_options, project_options) },
 	{ "export", "print a project and its parts as a file",
 	    .examples = "export -p shop >shop.json\tstore a project, without "
 			"its secrets\n",

@@ -98,6 +98,7 @@ command_run slipway_retry, slipway_cancel, slipway_open;
 command_run slipway_approve, slipway_deny;
 command_run slipway_promote, slipway_rollback;
 command_run slipway_lock, slipway_unlock;
+command_run slipway_cache_clear;
 command_run slipway_export, slipway_apply;
 command_run slipway_login, slipway_auth_status, slipway_logout;
 command_run slipway_api;
