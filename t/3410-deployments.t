@@ -173,6 +173,9 @@ is(woken(), 0, 'rejected requests do not wake the runner');
 # --- presets
 my @choice = (options => [ { label => 'y', value => 'y' } ]);
 for my $bad ([ 'a reserved name', { key => 'PATH', type => 'input' }, 'key' ],
+    [ 'a name that controls the shell', { key => 'BASH_ENV', type => 'input' }, 'key' ],
+    [ 'an invalid name', { key => '1A', type => 'input' }, 'key' ],
+    [ 'an invalid type', { key => 'A', type => 'number' }, 'type' ],
     [ 'a default that is not an option', { key => 'A', type => 'select', default => 'x', @choice },
     'default' ],
     [ 'a default that ends with a comma', { key => 'A', type => 'multiselect', default => 'y,', @choice },

@@ -10,6 +10,7 @@ use File::Path qw(make_path);
 use Cpanel::JSON::XS ();
 use Slipway::API qw(outcome);
 use Slipway::DB;
+use Slipway::Template;
 use Slipway::Test;
 use Test::More;
 
@@ -29,8 +30,18 @@ template('own', { name => "The site's own", steps => [ { name => 'One', file => 
 		timeoutSeconds => 9 } ] }, %ok);
 template('rollback', { name => 'Another rollback', description => 'Ours.', steps => steps(1) }, %ok);
 template('sharing', { name => 'Sharing', steps => [ { name => 'One', file => '../common/common.sh' } ] });
+template('parts', { name => 'Parts', steps => [ { name => 'One', file => '1.sh' },
+	{ name => 'Two', file => '../common/step.sh' } ] },
+    '1.sh' => join "\n", '# first', '. ../common/one.sh', "\tx=1", ' . ../common/one.sh',
+    '. ../common/two.sh', '. ../common/one.sh');
 make_path("$site/common");
 spew("$site/common/common.sh", "echo common\n", 0644);
+spew("$site/common/step.sh", "echo step\n. ../common/one.sh\n", 0644);
+spew("$site/common/one.sh", "# About\n#\tthe file.\n\n# A comment.\n\none() { :; }\n", 0644);
+spew("$site/common/two.sh", 'two=2', 0644);
+spew("$site/common/nesting.sh", "x=1\n. ../common/one.sh\n", 0644);
+spew("$site/common/comments.sh", "# only\n# comments", 0644);
+spew("$site/common/half.sh", 'x' x 40_000, 0644);
 my %common = (name => 'x', steps => [ { name => 'x', file => 'common.sh' } ]);
 spew("$site/common/template.json", $json->encode(\%common), 0644);
 my %bad = (
@@ -38,6 +49,13 @@ my %bad = (
 	'common-outside' => [ { name => 'x',
 		steps => [ { name => 'x', file => '../common/../own/1.sh' } ] } ],
 	'common-below' => [ { name => 'x', steps => [ { name => 'x', file => 'common/common.sh' } ] } ],
+	'part-missing' => [ { name => 'x', steps => steps(1) }, '1.sh' => ". ../common/missing.sh\n" ],
+	'part-outside' => [ { name => 'x', steps => steps(1) }, '1.sh' => ". ../common/../own/1.sh\n" ],
+	'part-nameless' => [ { name => 'x', steps => steps(1) }, '1.sh' => '. ../common/' ],
+	'part-and-more' => [ { name => 'x', steps => steps(1) }, '1.sh' => ". ../common/one.sh x\n" ],
+	'part-nesting' => [ { name => 'x', steps => steps(1) }, '1.sh' => ". ../common/nesting.sh\n" ],
+	'part-empty' => [ { name => 'x', steps => steps(1) }, '1.sh' => ". ../common/comments.sh\n" ],
+	'parts-large' => [ { name => 'x', steps => steps(1) }, '1.sh' => ". ../common/half.sh\n" x 2 ],
 	'no-json' => [ '{' ],
 	'no-object' => [ '[]' ],
 	'no-name' => [ { steps => steps(1) } ],
@@ -76,17 +94,19 @@ my @package = map { basename($_) } grep { -d && !m{/common$} } glob srcdir() . '
 my $got = $api->as('viewer')->get('/api/templates?limit=100');
 is($got->{status}, 200, 'a viewer lists templates');
 my %all = map { $_->{id} => $_ } @{ $got->{json}{data} };
-is(join(' ', map { $_->{id} } @{ $got->{json}{data} }), join(' ', sort @package, 'own', 'sharing'),
+is(join(' ', map { $_->{id} } @{ $got->{json}{data} }),
+    join(' ', sort @package, 'own', 'parts', 'sharing'),
     "the list has the package's and the site's templates in the order of their ids");
-is($got->{json}{pagination}{total}, @package + 2, 'the list counts the templates');
+is($got->{json}{pagination}{total}, @package + 3, 'the list counts the templates');
 for my $id (@package) {
 	next if $id eq 'rollback';
 	my $is = $json->decode(slurp(srcdir() . "/src/templates/$id/template.json"));
 	is_deeply([ @{ $all{$id} }{qw(name description)} ], [ @$is{qw(name description)} ],
 	    "$id: the API returns its name and description");
 	is_deeply([ map { $_->{script} } @{ $all{$id}{steps} } ],
-	    [ map { slurp(srcdir() . "/src/templates/$id/$_->{file}") } @{ $is->{steps} } ],
-	    "$id: the API returns the text of its scripts");
+	    [ map { Slipway::Template::script(srcdir() . "/src/templates/$id/$_->{file}") }
+	    @{ $is->{steps} } ],
+	    "$id: the API returns the complete text of its scripts");
 	is_deeply([ map { $_->{key} } @{ $all{$id}{envPresets} } ],
 	    [ map { $_->{key} } @{ $is->{envPresets} || [] } ], "$id: the API returns its presets");
 }
@@ -105,13 +125,18 @@ like($api->log, qr{\Q$site/folder\E ignored}, 'the log names a folder without te
 unlike($api->log, qr{\Q$site\E/own ignored}, 'the log does not name a valid template');
 
 $got = $api->get('/api/templates?limit=2&page=2');
-is(join(' ', map { $_->{id} } @{ $got->{json}{data} }), join(' ', (sort @package, 'own', 'sharing')[ 2, 3 ]),
+is(join(' ', map { $_->{id} } @{ $got->{json}{data} }),
+    join(' ', (sort @package, 'own', 'parts', 'sharing')[ 2, 3 ]),
     'a list of templates has pages');
 like($got->{headers}{link}, qr/rel="next"/, 'a page of templates links to the next');
 is(scalar @{ $api->get('/api/templates?page=99')->{json}{data} }, 0,
     'a page of templates past the end is empty');
 $got = $api->get('/api/templates/sharing');
 is($got->{json}{steps}[0]{script}, "echo common\n", 'a step has the whole text of a shared script');
+my $one = "# A comment.\n\none() { :; }\n";
+is_deeply([ map { $_->{script} } @{ $all{parts}{steps} } ],
+    [ "# first\n$one\tx=1\n . ../common/one.sh\ntwo=2\n$one", "echo step\n$one" ],
+    'a step has the text of the parts that it includes');
 is($api->get('/api/templates/common')->{status}, 404, 'the folder of shared scripts is not a template');
 $got = $api->get('/api/templates/own');
 is_deeply($got->{json}, $all{own}, 'GET of a template returns the item of the list');
@@ -146,6 +171,15 @@ $got = from_template(%own, name => 'Mine', description => 'D');
 is_deeply([ $got->{status}, @{ $got->{json} }{qw(name description)} ], [ 201, 'Mine', 'D' ],
     'a pipeline from a template can have another name');
 for my $id (@package) {
+	my $own = $api->post('/api/projects', { name => "p $id",
+		repository => 'https://git.example.org/a/b.git', envPresets => $all{$id}{envPresets} });
+	is($own->{status}, 201, "$id: a project with its presets is created") or diag($own->{body});
+	$got = $api->post('/api/pipelines', { projectId => $own->{json}{id},
+		map { $_ => $all{$id}{$_} } qw(name description steps) });
+	is($got->{status}, 201, "$id: a pipeline with its steps is created") or diag($got->{body});
+	is_deeply([ map { [ @$_{qw(name script runWhen)} ] } @{ $got->{json}{steps} } ],
+	    [ map { [ @$_{qw(name script runWhen)} ] } @{ $all{$id}{steps} } ],
+	    "$id: the pipeline has the text of its scripts");
 	is(from_template(templateId => $id, projectId => $project, name => "of $id")->{status}, 201,
 	    "a pipeline is created from $id");
 }

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: ISC
-# Every template folder has the form that the service expects, and shellcheck
-# accepts its scripts.
+# Every template folder has the form that the service expects, shellcheck accepts
+# its steps, and no part of a script is written twice.
 use strict;
 use warnings;
 use File::Basename qw(basename);
 use Cpanel::JSON::XS ();
 use JSON::PP ();
 use Test::More;
+use Slipway::Template;
 use Slipway::Test;
 
 my $root = srcdir() . '/src/templates';
@@ -105,19 +106,20 @@ my @wanted = qw(binary-systemd database-migration docker-compose git-clone-pipel
 my @slugs = sort map { basename($_) } grep { -d && !m{/common$} } glob "$root/*";
 is_deeply(\@slugs, \@wanted, 'the package has exactly the known templates');
 
-my (%display, %shared);
+my (%display, %shared, %complete);
 for my $slug (@slugs) {
-	my %files = map { basename($_) => slurp($_) } glob "$root/$slug/*.sh";
+	my %files = map { basename($_) => Slipway::Template::script($_) } glob "$root/$slug/*.sh";
 	my $t = eval { $json->decode(slurp("$root/$slug/template.json")) };
 	is($@, '', "$slug: template.json is valid JSON") or next;
 	for my $file (grep { m{^\.\./common/} } map { $_->{file} } @{ $t->{steps} }) {
-		$files{$file} = slurp("$root/$slug/$file");
-		push @{ $shared{ basename($file) } }, $slug;
+		$files{$file} = Slipway::Template::script("$root/$slug/$file");
+		push @{ $shared{ basename($file) } }, "$slug/$file";
 	}
 	is_deeply([faults($t, %files)], [], "$slug: template.json and its scripts have no errors");
 	is_deeply([grep { !/^(template\.json|.*\.sh)$/ } map { basename($_) } glob "$root/$slug/*"],
 		[], "$slug: the folder contains only template.json and scripts");
 	ok(!$display{ $t->{name} }++, "$slug: no other template has its name");
+	%complete = (%complete, map { ("$slug-" . basename($_) => $files{$_}) } keys %files);
 	my $all = join '', values %files;
 	my @unused = grep { $all !~ /\b\Q$_\E\b/ } map { $_->{key} } @{ $t->{envPresets} };
 	is_deeply(\@unused, [], "$slug: a script uses every preset");
@@ -128,18 +130,32 @@ for my $slug (@slugs) {
 		    "$slug/$file begins with set -euo pipefail");
 	}
 }
+# Files that include parts are in a template's folder, or are steps themselves.
+for my $file (glob "$root/*/*.sh") {
+	push @{ $shared{$_} }, $file for slurp($file) =~ m{^\. \.\./common/(.*)$}mg;
+}
 is_deeply([sort keys %shared], [sort map { basename($_) } glob "$root/common/*"],
-    'a template uses every shared script');
-cmp_ok(scalar @{ $shared{$_} }, '>', 1, "several templates use $_") for sort keys %shared;
+    'each shared file is used');
+cmp_ok(scalar @{ $shared{$_} }, '>', 1, "several scripts use $_") for sort keys %shared;
+is_deeply([grep { $complete{$_} =~ m{^\s*(?:\.|source)\s}m } sort keys %complete], [],
+    'no step needs another file');
 my %text;
 push @{ $text{ slurp($_) } }, $_ for glob "$root/*/*.sh";
 is_deeply([grep { @$_ > 1 } values %text], [], 'no script exists twice');
+# Five lines of code in a row, without the usual head of a script.
+my %place;
+for my $file (glob "$root/*/*.sh") {
+	my @line = grep { !m{^\s*#|^\. \.\./|^set -|^umask } && /\w/ } split /\n/, slurp($file);
+	for my $i (0 .. $#line - 4) { $place{ join "\n", @line[ $i .. $i + 4 ] }{$file} = 1 }
+}
+is_deeply([grep { keys %{ $place{$_} } > 1 } sort keys %place], [],
+    'no five lines of code are in two scripts');
 
-my @scripts = glob "$root/*/*.sh";
+my @scripts = map { spew(tempdir() . "/$_", $complete{$_}) } sort keys %complete;
 my ($status, $out) = run_cmd('sh', '-c', 'command -v shellcheck');
 if ($status == 0) {
 	($status, $out) = run_cmd('shellcheck', '-f', 'gcc', @scripts);
-	is($status, 0, 'shellcheck accepts every script') or diag($out);
+	is($status, 0, 'shellcheck accepts every step') or diag($out);
 } else {
 	note('shellcheck is not installed: only syntax is checked');
 	for my $script (@scripts) {

@@ -21,9 +21,14 @@
 #define COUNT_MAX 1000
 #define JSON_FILE_MAX ((size_t)1 << 20)
 #define ID_ERE "[a-z0-9][a-z0-9._-]{0,63}"
-/* Folder beside the templates for scripts that several of them share. */
+/* Folder beside the templates for scripts, and parts of scripts, that several
+ * of them share. */
 #define COMMON "common"
-#define FILE_ERE "(\\.\\./" COMMON "/)?[A-Za-z0-9_][A-Za-z0-9._-]{0,99}"
+#define NAME_ERE "[A-Za-z0-9_][A-Za-z0-9._-]{0,99}"
+#define FILE_ERE "(\\.\\./" COMMON "/)?" NAME_ERE
+#define PART_ERE "\\.\\./" COMMON "/" NAME_ERE
+/* A line of a script that begins with this stands for a part. */
+#define INCLUDE ". ../" COMMON "/"
 
 static const char *const when[] = { "success", "failure", "always", NULL };
 
@@ -131,13 +136,74 @@ out:
 	return e;
 }
 
+/* Adds the text of a part without the comment at its head, which is about the
+ * file. */
+static const struct err *
+part_add(int dir, const char *path, struct buf *script)
+{
+	const struct err *e;
+	char *text;
+
+	if (!str_matches(path, PART_ERE))
+		return err_new(ERR_CONFIG, "%s: invalid name of a file", path);
+	if ((e = file_read(dir, path, STEP_SCRIPT_MAX, &text)) != NULL)
+		return e;
+	while (*text == '#') {
+		text += strcspn(text, "\n");
+		text += *text == '\n';
+	}
+	text += *text == '\n';
+	if (*text == '\0')
+		return err_new(ERR_CONFIG, "%s: must not be empty", path);
+	if (str_starts(text, INCLUDE) || strstr(text, "\n" INCLUDE) != NULL)
+		return err_new(ERR_CONFIG, "%s: must not include another file",
+		    path);
+	buf_puts(script, text);
+	if (!str_ends(text, "\n"))
+		buf_putc(script, '\n');
+	return NULL;
+}
+
+/* Reads a script with its parts. */
+static const struct err *
+script_read(int dir, const char *name, const char **out)
+{
+	const struct arena_mark mark = arena_mark(memory);
+	const struct err *e;
+	struct buf script;
+	char *line, *path;
+	size_t len;
+
+	*out = NULL;
+	buf_init(&script, STEP_SCRIPT_MAX);
+	e = file_read(dir, name, STEP_SCRIPT_MAX, &line);
+	while (e == NULL && *line != '\0') {
+		len = strcspn(line, "\n");
+		path = NULL;
+		if (str_starts(line, INCLUDE))
+			path = arena_strndup(memory, line + 2, len - 2);
+		len += line[len] == '\n';
+		if (path != NULL)
+			e = part_add(dir, path, &script);
+		else
+			buf_add(&script, line, len);
+		line += len;
+	}
+	if (e == NULL && (e = buf_check(&script)) != NULL)
+		e = err_wrap(e, "%s", name);
+	arena_rewind(memory, &mark);
+	if (e == NULL)
+		*out = arena_strndup(memory, script.data, script.len);
+	buf_release(&script);
+	return e;
+}
+
 static const struct err *
 scripts_read(int dir, struct template *t)
 {
 	struct template_step *step = t->steps.items;
 	const struct err *e;
 	int64_t bytes = 0;
-	char *text;
 	size_t i, k;
 
 	for (i = 0; i < t->steps.n; i++) {
@@ -145,11 +211,11 @@ scripts_read(int dir, struct template *t)
 			if (str_eq(step[k].name, step[i].name))
 				return err_new(ERR_CONFIG,
 				    "two steps are named %s", step[i].name);
-		e = file_read(dir, step[i].file, STEP_SCRIPT_MAX, &text);
+		e = script_read(dir, step[i].file, &step[i].script);
 		if (e != NULL)
 			return e;
-		step[i].script = text;
-		if ((bytes += (int64_t)strlen(text)) > PIPELINE_BYTES_MAX)
+		bytes += (int64_t)strlen(step[i].script);
+		if (bytes > PIPELINE_BYTES_MAX)
 			return err_new(ERR_CONFIG,
 			    "the scripts of a pipeline may have 1 MiB "
 			    "together");

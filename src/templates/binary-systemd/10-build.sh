@@ -3,8 +3,8 @@
 # Builds and tests the program.
 set -euo pipefail
 
-die() { printf '%s\n' "$*" >&2; exit 1; }
-need() { command -v "$1" >/dev/null || die "$1 is not installed on the runner: apt-get install $2"; }
+. ../common/die.sh
+. ../common/need.sh
 
 binary=${BINARY:?set BINARY to the file that the build creates}
 [[ $binary != [/-]* && $binary != *..* && /$binary != */.git/* ]] ||

@@ -5,10 +5,9 @@
 set -euo pipefail
 umask 022
 
-die() { printf '%s\n' "$*" >&2; exit 1; }
+. ../common/die.sh
 
-[[ ${TARGET:?set TARGET, for example /srv/app/bin/app} =~ ^/[^/]+/.*[^/]$ && $TARGET != *..* ]] ||
-	die "TARGET must be an absolute path such as /srv/app/bin/app"
+. ../common/target.sh
 [ -d "${TARGET%/*}" ] || die "the directory ${TARGET%/*} does not exist on the runner"
 [ ! -d "$TARGET" ] || die "TARGET is a directory"
 if [ "${DRY_RUN:-no}" = yes ]; then

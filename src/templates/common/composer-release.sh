@@ -4,15 +4,10 @@
 set -euo pipefail
 umask 022
 
-die() { printf '%s\n' "$*" >&2; exit 1; }
-need() { command -v "$1" >/dev/null || die "$1 is not installed on the runner: apt-get install $2"; }
+. ../common/die.sh
+. ../common/need.sh
 
-[[ ${DEPLOY_ROOT:?set DEPLOY_ROOT, for example /srv/www/example.org} =~ ^/[^/]+/[^/]+ ]] ||
-	die "DEPLOY_ROOT must be an absolute path below a top directory, such as /srv/www/example.org"
-[[ $DEPLOY_ROOT != *..* ]] || die "DEPLOY_ROOT must not contain .."
-[[ $DEPLOY_ROOT/ != "${SLIPWAY_WORKSPACE:?}"/* ]] ||
-	die "DEPLOY_ROOT must not be in the checkout, which is cleaned each time"
-release=$DEPLOY_ROOT/releases/${SLIPWAY_DEPLOYMENT_ID:?}
+. ../common/release-path.sh
 need php php-cli
 need composer composer
 need rsync rsync

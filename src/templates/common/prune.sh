@@ -3,7 +3,7 @@
 # Removes the oldest releases beyond KEEP_RELEASES; never current or previous.
 set -euo pipefail
 
-die() { printf '%s\n' "$*" >&2; exit 1; }
+. ../common/die.sh
 
 keep=${KEEP_RELEASES:-5}
 [[ $keep =~ ^[1-9][0-9]{0,2}$ ]] || die "KEEP_RELEASES must be 1..999"

@@ -25,14 +25,8 @@
 #	});
 set -euo pipefail
 
-die() { printf '%s\n' "$*" >&2; exit 1; }
-# A trigger file contains one short line; no other file is overwritten.
-is_trigger() {
-	[[ $RELOAD_TRIGGER == /* ]] || return 1
-	[ -e "$RELOAD_TRIGGER" ] || return 0
-	[ -f "$RELOAD_TRIGGER" ] && text=$(head -c 64 -- "$RELOAD_TRIGGER") &&
-		[[ $text =~ ^[a-z0-9[:blank:]-]{0,30}$ ]]
-}
+. ../common/die.sh
+. ../common/is-trigger.sh
 
 if [ "${DRY_RUN:-no}" = yes ]; then
 	echo "dry run: restarting nothing"

@@ -5,13 +5,8 @@
 # restart step.
 set -euo pipefail
 
-# A trigger file contains one short line; no other file is overwritten.
-is_trigger() {
-	[[ $RELOAD_TRIGGER == /* ]] || return 1
-	[ -e "$RELOAD_TRIGGER" ] || return 0
-	[ -f "$RELOAD_TRIGGER" ] && text=$(head -c 64 -- "$RELOAD_TRIGGER") &&
-		[[ $text =~ ^[a-z0-9[:blank:]-]{0,30}$ ]]
-}
+. ../common/is-trigger.sh
+. ../common/restart-again.sh
 
 id=${SLIPWAY_DEPLOYMENT_ID:?}
 [[ $id =~ ^[0-9]+$ ]] || exit 1
@@ -23,11 +18,7 @@ if [ "$(readlink -- current || true)" != "releases/$id" ]; then
 elif [ -L previous ] && [ -d previous ]; then
 	mv -T -- previous current
 	echo "back to $(readlink -- current)"
-	if [ -n "${RELOAD_TRIGGER:-}" ]; then
-		! is_trigger || printf '%s\n' "back from $id" >"$RELOAD_TRIGGER"
-	elif [[ ${SERVICE:-} =~ ^[A-Za-z0-9][A-Za-z0-9@:._-]*$ ]]; then
-		systemctl --no-ask-password reload-or-restart -- "$SERVICE"
-	fi
+	restart_again "back from $id"
 else
 	echo "no previous release: keeping the failed one for inspection"
 	exit 0

@@ -5,7 +5,7 @@
 # release before.
 set -euo pipefail
 
-die() { printf '%s\n' "$*" >&2; exit 1; }
+. ../common/die.sh
 
 id=${SLIPWAY_DEPLOYMENT_ID:?}
 cd -- "${DEPLOY_ROOT:?set DEPLOY_ROOT, for example /srv/www/example.org}"
@@ -17,11 +17,7 @@ fi
 if [ -e current ] && [ ! -L current ]; then
 	die "$DEPLOY_ROOT/current is not a symbolic link: move it away first"
 fi
-rm -f -- current.new previous.new
-if [ -L current ]; then
-	ln -s -- "$(readlink -- current)" previous.new
-	mv -T -- previous.new previous
-fi
+. ../common/keep-previous.sh
 ln -s -- "releases/$id" current.new
 mv -T -- current.new current
 echo "current -> $(readlink -- current)"

@@ -3,21 +3,15 @@
 # Dumps the database, so that it can be restored.
 set -euo pipefail
 
-die() { printf '%s\n' "$*" >&2; exit 1; }
-need() { command -v "$1" >/dev/null || die "$1 is not installed on the runner: apt-get install mariadb-client"; }
+. ../common/die.sh
+. ../common/need.sh
 
-[[ ${DB:?choose a database} =~ ^[A-Za-z0-9_]+$ ]] || die "DB must be the name of a database"
-options=()
-[ -z "${DB_DEFAULTS_FILE:-}" ] || options+=("--defaults-extra-file=$DB_DEFAULTS_FILE")
-[ -z "${DB_SOCKET:-}" ] || options+=("--socket=$DB_SOCKET")
-[ -z "${DB_HOST:-}" ] || options+=("--host=$DB_HOST")
-[ -z "${DB_USER:-}" ] || options+=("--user=$DB_USER")
-[ -z "${DB_PASSWORD:-}" ] || export MYSQL_PWD=$DB_PASSWORD
+. ../common/database.sh
 if [ ! -s .pending ] || [ "${CONFIRM:-}" != "$DB" ]; then
 	echo "nothing will be applied: no dump"
 	exit 0
 fi
-need mariadb-dump
+need mariadb-dump mariadb-client
 [[ ${BACKUP_DIR:?set BACKUP_DIR} == /* && $BACKUP_DIR != *..* ]] || die "BACKUP_DIR must be an absolute path"
 umask 077
 mkdir -p -- "$BACKUP_DIR"

@@ -3,11 +3,9 @@
 # Removes images that no container uses, if PRUNE is yes.
 set -euo pipefail
 
-die() { printf '%s\n' "$*" >&2; exit 1; }
+. ../common/die.sh
 
-command -v docker >/dev/null || die "docker is not installed on the runner: apt-get install docker.io"
-docker compose version >/dev/null 2>&1 ||
-	die "docker on the runner has no compose: see https://docs.docker.com/compose/install/linux/"
+. ../common/compose.sh
 if [ "${PRUNE:-no}" = yes ] && [ "${DRY_RUN:-no}" != yes ]; then
 	docker image prune --force
 fi

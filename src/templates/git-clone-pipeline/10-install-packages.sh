@@ -3,8 +3,8 @@
 # Installs packages, depending on the files found in the checkout.
 set -euo pipefail
 
-die() { printf '%s\n' "$*" >&2; exit 1; }
-need() { command -v "$1" >/dev/null || die "$1 is not installed on the runner: apt-get install $2"; }
+. ../common/die.sh
+. ../common/need.sh
 
 found=no
 if [ -f package-lock.json ]; then

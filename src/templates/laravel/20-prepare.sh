@@ -3,11 +3,9 @@
 # Prepares the release: its directories, its link to the storage, its caches.
 set -euo pipefail
 
-if [ "${DRY_RUN:-no}" = yes ]; then
-	echo "dry run: there is no release to prepare"
-	exit 0
-fi
-cd -- "${DEPLOY_ROOT:?}/releases/${SLIPWAY_DEPLOYMENT_ID:?}"
+. ../common/enter-release.sh
+
+enter_release "there is no release to prepare"
 [ -f artisan ] || {
 	echo "the checkout has no artisan" >&2
 	exit 1

@@ -3,11 +3,9 @@
 # Shows pending migrations and, if RUN_MIGRATIONS is yes, applies them.
 set -euo pipefail
 
-if [ "${DRY_RUN:-no}" = yes ]; then
-	echo "dry run: migrating nothing"
-	exit 0
-fi
-cd -- "${DEPLOY_ROOT:?}/releases/${SLIPWAY_DEPLOYMENT_ID:?}"
+. ../common/enter-release.sh
+
+enter_release "migrating nothing"
 php artisan migrate:status --no-interaction || echo "no migration was applied yet"
 if [ "${RUN_MIGRATIONS:-no}" = yes ]; then
 	php artisan migrate --force --no-interaction

@@ -3,8 +3,8 @@
 # Installs exactly the packages in package-lock.json, tests and builds.
 set -euo pipefail
 
-die() { printf '%s\n' "$*" >&2; exit 1; }
-need() { command -v "$1" >/dev/null || die "$1 is not installed on the runner: apt-get install $2"; }
+. ../common/die.sh
+. ../common/need.sh
 
 need node nodejs
 need npm npm

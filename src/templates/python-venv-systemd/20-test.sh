@@ -3,11 +3,9 @@
 # Runs the tests in the release, with its packages.
 set -euo pipefail
 
-if [ "${DRY_RUN:-no}" = yes ]; then
-	echo "dry run: nothing to test"
-	exit 0
-fi
-cd -- "${DEPLOY_ROOT:?}/releases/${SLIPWAY_DEPLOYMENT_ID:?}"
+. ../common/enter-release.sh
+
+enter_release "nothing to test"
 case ${TESTS:-none} in
 none) echo "no tests requested" ;;
 unittest) venv/bin/python -m unittest discover ;;

@@ -3,11 +3,9 @@
 # Shows pending migrations and applies them.
 set -euo pipefail
 
-if [ "${DRY_RUN:-no}" = yes ]; then
-	echo "dry run: migrating nothing"
-	exit 0
-fi
-cd -- "${DEPLOY_ROOT:?}/releases/${SLIPWAY_DEPLOYMENT_ID:?}"
+. ../common/enter-release.sh
+
+enter_release "migrating nothing"
 case ${MIGRATE:-none} in
 none) echo "nothing to migrate" ;;
 django)

@@ -3,7 +3,7 @@
 # Lists the releases to roll back to.
 set -euo pipefail
 
-die() { printf '%s\n' "$*" >&2; exit 1; }
+. ../common/die.sh
 
 cd -- "${DEPLOY_ROOT:?set DEPLOY_ROOT, for example /srv/www/example.org}"
 [ -L current ] || die "$DEPLOY_ROOT has no release: current is missing"

@@ -3,7 +3,7 @@
 # Points current at the chosen release; .rollback records the state before.
 set -euo pipefail
 
-die() { printf '%s\n' "$*" >&2; exit 1; }
+. ../common/die.sh
 
 cd -- "${DEPLOY_ROOT:?}"
 if [ -n "${RELEASE:-}" ]; then

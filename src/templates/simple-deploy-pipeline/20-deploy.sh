@@ -3,8 +3,8 @@
 # Copies the result; keeps files that are only in DEPLOY_DIR unless DELETE is yes.
 set -euo pipefail
 
-die() { printf '%s\n' "$*" >&2; exit 1; }
-need() { command -v "$1" >/dev/null || die "$1 is not installed on the runner: apt-get install $2"; }
+. ../common/die.sh
+. ../common/need.sh
 
 need rsync rsync
 [[ ${DEPLOY_DIR:?set DEPLOY_DIR, for example /srv/www/example.org} =~ ^/[^/]+/[^/]+ && $DEPLOY_DIR != *..* ]] ||
@@ -12,8 +12,7 @@ need rsync rsync
 [[ $DEPLOY_DIR/ != "${SLIPWAY_WORKSPACE:?}"/* ]] ||
 	die "DEPLOY_DIR must not be in the checkout, which is cleaned each time"
 source=${SOURCE_DIR:-.}
-[[ $source != [/-]* && $source != *..* && /$source/ != */.git/* ]] ||
-	die "SOURCE_DIR must be a directory of the checkout"
+. ../common/source-path.sh
 [ -d "$source" ] || die "the checkout has no directory $source"
 options=(-a --checksum --itemize-changes --exclude=/.git "--chmod=u+rwX,go+rX,go-w")
 [ "${DELETE:-no}" != yes ] || options+=(--delete --delay-updates)

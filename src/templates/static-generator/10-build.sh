@@ -3,7 +3,7 @@
 # Builds the site into build-site/ of the checkout.
 set -euo pipefail
 
-die() { printf '%s\n' "$*" >&2; exit 1; }
+. ../common/die.sh
 need() { command -v "$1" >/dev/null || die "$1 is not installed on the runner: $2"; }
 
 out=$PWD/build-site

@@ -3,8 +3,8 @@
 # Builds the site, unless the repository contains it as served.
 set -euo pipefail
 
-die() { printf '%s\n' "$*" >&2; exit 1; }
-need() { command -v "$1" >/dev/null || die "$1 is not installed on the runner: apt-get install $2"; }
+. ../common/die.sh
+. ../common/need.sh
 
 case ${BUILD:-none} in
 none) echo "nothing to build" ;;

@@ -3,11 +3,9 @@
 # Prepares the release: its cache.
 set -euo pipefail
 
-if [ "${DRY_RUN:-no}" = yes ]; then
-	echo "dry run: there is no release to prepare"
-	exit 0
-fi
-cd -- "${DEPLOY_ROOT:?}/releases/${SLIPWAY_DEPLOYMENT_ID:?}"
+. ../common/enter-release.sh
+
+enter_release "there is no release to prepare"
 [ -f bin/console ] || {
 	echo "the checkout has no bin/console" >&2
 	exit 1

@@ -4,13 +4,9 @@
 # there may be none.
 set -euo pipefail
 
-die() { printf '%s\n' "$*" >&2; exit 1; }
+. ../common/die.sh
 
-command -v systemctl >/dev/null || die "systemctl is not installed on the runner: this template needs systemd"
-IFS=, read -r -a services <<<"${SERVICES:?choose at least one service}"
-for service in "${services[@]}"; do
-	[[ $service =~ ^[A-Za-z0-9][A-Za-z0-9@:._-]*$ ]] || die "$service is not a valid service name"
-done
+. ../common/services.sh
 for service in "${services[@]}"; do
 	systemctl status --no-pager --lines=20 -- "$service" || true
 done

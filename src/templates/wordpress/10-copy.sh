@@ -4,13 +4,9 @@
 # in wp-content/.slipway until the site is checked.
 set -euo pipefail
 
-die() { printf '%s\n' "$*" >&2; exit 1; }
+. ../common/die.sh
 
-IFS=, read -r -a sites <<<"${SITES:?choose at least one site}"
-for site in "${sites[@]}"; do
-	[[ $site =~ ^/[^/]+/[^/]+ && $site != *..* ]] || die "$site: must be an absolute path"
-	[ -f "$site/wp-includes/version.php" ] || die "$site does not contain WordPress"
-done
+. ../common/sites.sh
 command -v rsync >/dev/null ||
 	die "rsync is not installed on the runner: apt-get install rsync"
 shopt -s nullglob

@@ -3,13 +3,9 @@
 # Updates the tables of WordPress and flushes its cache, if wp is installed.
 set -euo pipefail
 
-die() { printf '%s\n' "$*" >&2; exit 1; }
+. ../common/die.sh
 
-IFS=, read -r -a sites <<<"${SITES:?choose at least one site}"
-for site in "${sites[@]}"; do
-	[[ $site =~ ^/[^/]+/[^/]+ && $site != *..* ]] || die "$site: must be an absolute path"
-	[ -f "$site/wp-includes/version.php" ] || die "$site does not contain WordPress"
-done
+. ../common/sites.sh
 if [ "${DRY_RUN:-no}" = yes ] || ! command -v wp >/dev/null; then
 	echo "updating nothing: this is a dry run, or wp (https://wp-cli.org) is not installed"
 	exit 0

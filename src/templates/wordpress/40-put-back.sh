@@ -4,13 +4,9 @@
 # remain, unused until they are activated.
 set -euo pipefail
 
-die() { printf '%s\n' "$*" >&2; exit 1; }
+. ../common/die.sh
 
-IFS=, read -r -a sites <<<"${SITES:?choose at least one site}"
-for site in "${sites[@]}"; do
-	[[ $site =~ ^/[^/]+/[^/]+ && $site != *..* ]] || die "$site: must be an absolute path"
-	[ -f "$site/wp-includes/version.php" ] || die "$site does not contain WordPress"
-done
+. ../common/sites.sh
 [ "${DRY_RUN:-no}" != yes ] || exit 0
 shopt -s nullglob
 for site in "${sites[@]}"; do

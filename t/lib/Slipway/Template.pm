@@ -7,7 +7,7 @@ package Slipway::Template;
 
 use strict;
 use warnings;
-use File::Basename qw(dirname);
+use File::Basename qw(basename dirname);
 use File::Path qw(make_path remove_tree);
 use Cpanel::JSON::XS ();
 use Slipway::Test;
@@ -20,11 +20,30 @@ our $path = '/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin';
 sub new {
 	my ($class, $slug, %files) = @_;
 	my $dir = srcdir() . "/src/templates/$slug";
-	my $self = bless { dir => $dir, slug => $slug }, $class;
+	my $self = bless { slug => $slug }, $class;
 	$self->{template} = Cpanel::JSON::XS->new->utf8->decode(slurp("$dir/template.json"));
+	my %file = map { $_->{file} => 1 } @{ $self->{template}{steps} };
+	for my $name (sort keys %file) {
+		$self->{script}{$name} = tempdir() . "/$slug-" . basename($name);
+		spew($self->{script}{$name}, script("$dir/$name"), 0644);
+	}
 	$self->{work} = room("$slug.work");
 	$self->checkout(%files);
 	return $self;
+}
+
+# The text of a file of templates with the parts that it includes, as the service
+# shows it.
+sub script {
+	my ($file) = @_;
+	my $text = slurp($file);
+	my $part = sub {
+		my $shared = slurp(dirname($file) . "/$_[0]");
+		$shared =~ s/\A(?:#.*\n)+\n?//;
+		return $shared;
+	};
+	$text =~ s{^\. (\.\./common/[^/\n]+)\n}{$part->($1)}gme;
+	return $text;
 }
 
 # A directory that the steps may write.
@@ -84,7 +103,7 @@ sub deploy {
 		next if $when eq 'success' && !$result{ok};
 		next if $when eq 'failure' && $result{ok};
 		my ($status, $out) = run_cmd(\%run,
-		    $self->as_job('/bin/bash', '-eo', 'pipefail', '--', "$self->{dir}/$step->{file}"));
+		    $self->as_job('/bin/bash', '-eo', 'pipefail', '--', $self->{script}{ $step->{file} }));
 		push @{ $result{ran} }, $step->{name};
 		$result{log} .= "--- $step->{name}\n$out";
 		next if $status == 0;
