@@ -142,11 +142,13 @@ my $retry = $api->post("/api/deployments/$id/retry", {})->{json}{id};
 is($all->wait($retry)->{status}, 'success', 'a retry of the first one succeeds');
 is(files($all->log($retry)), $committed, 'a retry has the checkout of the deployment that it repeats');
 
-# --- the cache: npm and pip download a package once
+# --- the cache: Composer, npm and pip download a package once
 my $registry = Slipway::Registry->start;
 my $app = $all->project($all->runner->repo({ $registry->project }));
 my ($pip) = glob '/usr/share/python-wheels/pip-*.whl';
-my $install = $all->pipeline($app, 'npm ci --ignore-scripts --loglevel=error; test -d node_modules/leaf',
+my $install = $all->pipeline($app,
+	'composer install --no-interaction --no-progress; test -e vendor/team/leaf/composer.json',
+	'npm ci --ignore-scripts --loglevel=error; test -d node_modules/leaf',
 	($pip ? "PYTHONPATH=$pip " : '') . '/usr/bin/python3 -m pip download -q --disable-pip-version-check '
 	. '--timeout 120 --no-deps -d "$HOME/wheels" --cert ' . $registry->ca . ' -i ' . $registry->url
 	. '/simple leaf==1.0; ls "$HOME/wheels"');
@@ -157,20 +159,24 @@ sub run_app {
 	is($all->wait($id, undef, 300)->{status}, 'success', $name) or diag($all->log($id));
 	return $all->log($id);
 }
-run_app($install, 'npm and pip install a package');
+run_app($install, 'Composer, npm and pip install a package');
 # a client on a busy machine may repeat a request
 my %paths = map { $_ => 1 } my @first = $registry->downloads;
-is_deeply([sort keys %paths], ['/leaf-1.0-py3-none-any.whl', '/leaf-1.0.0.tgz'],
+is_deeply([sort keys %paths], ['/leaf-1.0-py3-none-any.whl', '/leaf-1.0.0.tgz', '/leaf-1.0.tar'],
     'the first deployment downloads it for each of them');
 like(run_app($install, 'another deployment installs it'), qr/^leaf-1\.0-py3-none-any\.whl$/m,
     'in another deployment pip has it, too');
 is_deeply([$registry->downloads], \@first, 'another deployment downloads nothing');
-like(run_app($see, 'a deployment lists the cache'), qr/^npm\npip\n/m, 'the cache has their directories');
+like(run_app($see, 'a deployment lists the cache'), qr/^composer\nnpm\npip\n/m,
+    'the cache has their directories');
 my $cache = "/api/projects/$app/cache";
 is($api->as('viewer')->delete($cache)->{status}, 403, 'a viewer cannot empty the cache');
 is($api->delete('/api/projects/999999/cache')->{status}, 404, 'an unknown project has no cache');
 is($api->as('deployer')->delete($cache)->{status}, 204, 'a deployer empties the cache');
 like(run_app($see, 'a deployment after it lists the cache'), qr{^==> step 1[^\n]*\n/}m, 'the cache is empty');
+run_app($install, 'a deployment installs it again');
+my %again = map { $_ => 1 } ($registry->downloads)[ @first .. $registry->downloads - 1 ];
+is_deeply([sort keys %again], [sort keys %paths], 'without a cache, each of them downloads it again');
 is($all->db->sql("SELECT CONCAT_WS(' ', username, object_type, object_id, project_id) FROM audit"
 	. " WHERE action = 'emptyProjectCache'"), "t-deployer project $app $app",
     'the audit log says who emptied it');

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: ISC
 package Slipway::Registry;
 
-# A registry on loopback with one package, `leaf`, for npm and for pip, which caches
-# nothing that came without TLS. It records what is requested.
+# A registry on loopback with one package, `leaf`, for Composer, for npm and for pip,
+# which caches nothing that came without TLS. It records what is requested.
 #
 #   my $registry = Slipway::Registry->start;
 #   my %files = $registry->project;   a project that depends on the package
@@ -12,7 +12,7 @@ package Slipway::Registry;
 use strict;
 use warnings;
 use Cpanel::JSON::XS ();
-use Digest::SHA qw(sha256_hex sha512_base64);
+use Digest::SHA qw(sha1_hex sha256_hex sha512_base64);
 use File::Path qw(make_path);
 use IO::Compress::Zip qw($ZipError);
 use IO::Socket::INET;
@@ -30,6 +30,7 @@ sub start {
 	my $self = bless { port => free_port(), log => spew("$dir/requests", ''), dir => $dir }, $class;
 	make_ca($dir, 'ca');
 	make_certificate($dir, 'ca', 'server', 'IP:127.0.0.1');
+	$self->_composer;
 	$self->_npm;
 	$self->_pip;
 	$self->{pid} = start_process({ name => 'registry' }, $^X, '-I' . srcdir() . '/t/lib',
@@ -41,7 +42,18 @@ sub start {
 
 sub url { my ($self) = @_; return "https://127.0.0.1:$self->{port}" }
 sub ca { my ($self) = @_; return "$self->{dir}/ca.crt" }
-sub downloads { my ($self) = @_; return grep { /\.(?:tgz|whl)$/ } split /\n/, slurp($self->{log}) }
+sub downloads { my ($self) = @_; return grep { /\.(?:tar|tgz|whl)$/ } split /\n/, slurp($self->{log}) }
+
+sub _composer {
+	my ($self) = @_;
+	my $dir = $self->{dir};
+	make_path("$dir/library");
+	spew("$dir/library/composer.json", $json->encode({ name => 'team/leaf', version => '1.0.0' }));
+	my ($status, undef, $err) = run_cmd('tar', '-C', $dir, '-cf', "$dir/leaf-1.0.tar", 'library');
+	die "tar: $err" if $status != 0;
+	$self->{shasum} = sha1_hex(slurp("$dir/leaf-1.0.tar"));
+	return;
+}
 
 sub _npm {
 	my ($self) = @_;
@@ -79,7 +91,13 @@ sub project {
 	my %top = (name => 'app', version => '1.0.0', dependencies => { leaf => '1.0.0' });
 	my %leaf = (version => '1.0.0', resolved => $self->url . '/leaf-1.0.0.tgz',
 		integrity => $self->{integrity});
-	return ('package.json' => $json->encode(\%top),
+	my %library = (name => 'team/leaf', version => '1.0.0', type => 'library',
+		dist => { type => 'tar', url => $self->url . '/leaf-1.0.tar', shasum => $self->{shasum} });
+	return ('composer.json' => $json->encode({ name => 'team/app', version => '1.0.0',
+		    require => { 'team/leaf' => '1.0.0' }, config => { cafile => $self->ca },
+		    repositories => [{ 'packagist.org' => Cpanel::JSON::XS::false }] }),
+		'composer.lock' => $json->encode({ packages => [\%library], 'packages-dev' => [] }),
+		'package.json' => $json->encode(\%top),
 		'package-lock.json' => $json->encode({ name => 'app', version => '1.0.0',
 		    lockfileVersion => 3, packages => { '' => \%top, 'node_modules/leaf' => \%leaf } }),
 		'.npmrc' => 'registry=' . $self->url . "/\ncafile=" . $self->ca
