@@ -48,6 +48,8 @@ for my $type (qw(gitea gitlab)) {
 		is($also->{status}, $got->{status}, "$who, $what: commits have the same status as branches");
 		return $got->{status} == 200 ? $got->{json}{data}[0]{commitHash} : $got->{status};
 	};
+	# Accepts a user's API token again although the Git server rejected the stored token.
+	my $admit = sub { $db->sql("UPDATE user SET git_refused_at = NULL WHERE username = '$_[0]'") };
 	my $give = sub {
 		my ($who, $seconds) = @_;
 		my ($access, $refresh) = $f->token($who, expires => 3600, refresh => 1);
@@ -163,6 +165,8 @@ for my $type (qw(gitea gitlab)) {
 	    { Authorization => "Bearer $as{ann}" });
 	is($got->{status}, 502, 'a token that cannot be refreshed returns 502') or diag($got->{body});
 	like($got->{json}{detail}, qr/sign in again/i, 'the detail says to sign in again');
+	is($sees->('ann', 'ann'), 401, 'the API token of a user whose token was rejected does not work');
+	$admit->('ann');
 	is($sees->('ann', $_), 502, "a token that cannot be refreshed returns 502 for every repository: $_")
 	    for qw(ann open);
 	$api->stop;
@@ -179,6 +183,7 @@ for my $type (qw(gitea gitlab)) {
 	unlike($detail_for->('eve', 'ann'), qr/anonymous/,
 	    'eve with an expired token is not treated as a user without an account');
 	$f->drop_refresh_tokens;
+	$admit->('eve');
 	is($sees->('eve', $_), 502,
 	    "the service does not replace eve's account when her token cannot be refreshed: $_")
 	    for qw(bot eve open);

@@ -38,7 +38,7 @@ my $environment = $all->make('/api/environments', { projectId => $project, name 
 my $pipeline = $all->pipeline($project, 'test "$RESULT" = good');
 my $got;
 
-sub received { return map { decode_json($_) } split /\n/, slurp($file) || '' }
+sub received { return json_lines($file) }
 # Waits for a request or mail that fits; the newest.
 sub arrived {
 	my ($fits, $name) = @_;

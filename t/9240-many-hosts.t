@@ -190,7 +190,7 @@ sub run_all {
 	poll(120, sub {
 		@sent = map { decode_json($_->{body})->{data}{deployment}{id} // $_->{body} }
 		    grep { $_->{kind} eq 'post' && $_->{path} eq "/$name" }
-		    map { decode_json($_) } split /\n/, slurp($received) || '';
+		    json_lines($received);
 		my %distinct = map { $_ => 1 } @sent;
 		return keys %distinct >= $wanted;
 	});

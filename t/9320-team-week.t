@@ -78,7 +78,7 @@ sub mail_says {
 	my ($pattern, $name) = @_;
 	my $text;
 	my $arrives = sub {
-		for my $mail (map { decode_json($_) } split /\n/, slurp($mailbox) // '') {
+		for my $mail (json_lines($mailbox)) {
 			my ($head, $body) = split /\r\n\r\n/, $mail->{text}, 2;
 			my $subject = join '', map { decode_base64($_) } $head =~ /=\?UTF-8\?B\?([\w+\/=]+)/g;
 			next if "@{ $mail->{to} }" ne 'team@example.org' || $subject !~ $pattern;

@@ -7,6 +7,7 @@ package Slipway::Test;
 
 use strict;
 use warnings;
+use Cpanel::JSON::XS qw(decode_json);
 use Cwd qw(abs_path);
 use Exporter 'import';
 use File::Basename qw(dirname);
@@ -21,7 +22,7 @@ use Time::HiRes qw(sleep time);
 our @EXPORT = qw(srcdir builddir program tempdir poll slurp spew run_cmd
     start_process stop_process is_root own_mounts deadline slowness free_port best_of stopwatch
     within
-    cpu_time uids_from on_failure tail
+    cpu_time uids_from on_failure tail json_lines
     make_keys make_repo peak_memory sanitized slipway_admin system_cas);
 
 my $source = abs_path(dirname(__FILE__) . '/../../..');
@@ -231,6 +232,12 @@ sub peak_memory {
 		$peak = $kib if defined $kib && $kib > $peak;
 	}
 	return $peak;
+}
+
+# The values of a file of JSON lines; a last line without its end is still being written.
+sub json_lines {
+	my ($path) = @_;
+	return map { decode_json($_) } (slurp($path) || '') =~ /^(.+)\n/mg;
 }
 
 sub slurp {
