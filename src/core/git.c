@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 #include "core/git.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/str.h"
+
+#define SSH_CONFIG "/etc/ssh/ssh_config"
 
 const char *const git_settings[GIT_SETTINGS] = {
 	"protocol.allow=never",
@@ -60,6 +64,17 @@ git_known_hosts_fault(const char *path)
 	    git_ssh_key_fault(path);
 }
 
+/* Steps can write to the home directory of their account.  A configuration there
+ * could run a program that reads the key; the system's cannot be missing in a
+ * command line that names it. */
+static const char *
+ssh_config(void)
+{
+	return faccessat(AT_FDCWD, SSH_CONFIG, R_OK, AT_EACCESS) == 0 ?
+	    SSH_CONFIG :
+	    "none";
+}
+
 const char *
 git_ssh_setting(struct arena *a, const struct git_ssh *ssh, const char *home)
 {
@@ -69,8 +84,9 @@ git_ssh_setting(struct arena *a, const struct git_ssh *ssh, const char *home)
 
 	if (ssh->key != NULL)
 		out = arena_printf(a,
-		    "%s -oIdentitiesOnly=yes -oIdentityAgent=none -i \"%s%s\"",
-		    out, home, ssh->key);
+		    "%s -F %s -oIdentitiesOnly=yes -oIdentityAgent=none"
+		    " -i \"%s%s\"",
+		    out, ssh_config(), home, ssh->key);
 	if (ssh->known_hosts != NULL)
 		out = arena_printf(a, "%s -oUserKnownHostsFile=\"%s%s\"", out,
 		    home, ssh->known_hosts);

@@ -36,7 +36,7 @@ const char *git_ssh_key_fault(const char *path);
 const char *git_known_hosts_fault(const char *path);
 /* The setting core.sshCommand, in the arena; the paths have no such fault.
  * `home` is put before both, for the shell to expand: "" or "$HOME/".  With a
- * key, ssh(1) offers no other. */
+ * key, ssh(1) offers no other, and reads no configuration but the system's. */
 const char *git_ssh_setting(struct arena *, const struct git_ssh *,
     const char *home);
 

@@ -2,6 +2,7 @@
 #include "core/address.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "core/git.h"
 #include "core/str.h"
@@ -160,16 +161,21 @@ ssh(void)
 	const struct git_ssh both = { "/k", "/h", 5 }, none = { .timeout = 30 };
 	static const char *const odd[] = { "/a'b", "/a\"b", "/a\\b", "/a`b",
 		"/a$b", "/a%b", "/a\nb", NULL };
+	const char *config = access("/etc/ssh/ssh_config", R_OK) == 0 ?
+	    "/etc/ssh/ssh_config" :
+	    "none";
 	size_t i;
 
 	is_str(git_ssh_setting(arena, &none, ""),
 	    "core.sshCommand=ssh -oBatchMode=yes -oConnectTimeout=30",
 	    "ssh without a key");
 	is_str(git_ssh_setting(arena, &both, "$HOME"),
-	    "core.sshCommand=ssh -oBatchMode=yes -oConnectTimeout=5"
-	    " -oIdentitiesOnly=yes -oIdentityAgent=none"
-	    " -i \"$HOME/k\""
-	    " -oUserKnownHostsFile=\"$HOME/h\"",
+	    arena_printf(arena,
+		"core.sshCommand=ssh -oBatchMode=yes -oConnectTimeout=5"
+		" -F %s -oIdentitiesOnly=yes -oIdentityAgent=none"
+		" -i \"$HOME/k\""
+		" -oUserKnownHostsFile=\"$HOME/h\"",
+		config),
 	    "ssh with a key and known hosts");
 	for (i = 0; odd[i] != NULL; i++)
 		ok(git_ssh_key_fault(odd[i]) != NULL &&
