@@ -46,8 +46,7 @@ sub runs {
 }
 
 # $HOME of git and ssh is that of the job
-like(runs('a step writes a configuration of ssh for its account', <<'END'),
-    qr/^uid=$number\b/m, 'as that account');
+my $evil = <<'END';
 home=$(getent passwd "$(id -u)" | cut -d: -f6)
 mkdir "$home/.ssh"
 cat >"$home/.ssh/config" <<CONFIG
@@ -57,6 +56,8 @@ CONFIG
 chmod 600 "$home/.ssh/config"
 id
 END
+like(runs('a step writes a configuration of ssh for its account', $evil), qr/^uid=$number\b/m,
+    'as that account');
 runs('the next deployment of the project', 'cat file');
 ok(!-e "$home/found", 'the configuration is not read, so the key stays secret');
 
