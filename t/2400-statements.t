@@ -57,6 +57,9 @@ INSERT INTO hook_delivery (project_id, delivery_hash, created_at)
 INSERT INTO commit_token (token, created_at) SELECT seq, NOW() - INTERVAL seq SECOND FROM seq_1_to_6000;
 INSERT INTO signin (state_hash, browser_hash, verifier, created_at)
     SELECT SHA2(seq, 256), SHA2(seq, 256), 'x', NOW() - INTERVAL seq SECOND FROM seq_1_to_6000;
+INSERT INTO device (hash, user_code, name, address, expires_at, poll_seconds)
+    SELECT SHA2(seq, 256), LPAD(seq, 8, '0'), 'x', CONCAT('192.0.2.', seq % 200),
+    NOW() + INTERVAL (900 - CAST(seq AS SIGNED)) SECOND, 5 FROM seq_1_to_6000;
 INSERT INTO session (user_id, hash, last_used_at, expires_at) SELECT 1 + seq % 3000, SHA2(seq, 256),
     NOW() - INTERVAL seq SECOND, NOW() + INTERVAL (3000 - CAST(seq AS SIGNED)) SECOND FROM seq_1_to_6000;
 INSERT INTO git_token (user_id, server, access) SELECT seq, 'https://git.example.org', 'x' FROM seq_1_to_3000;
@@ -73,15 +76,16 @@ INSERT INTO notice (notifier_id, event, deployment_id, next_at, created_at)
     NOW() - INTERVAL seq SECOND FROM seq_1_to_6000;
 ANALYZE TABLE user, api_token, project, workspace, pipeline, environment, step, deployment,
     deployment_step, log_chunk, idempotency, commit_token, signin, session, git_token, hook_secret,
-    hook_delivery, deploy_key, audit, notifier, notice, member;
+    hook_delivery, deploy_key, audit, notifier, notice, member, device;
 SQL
 my %large = map { $_ => 1 } qw(user api_token project workspace pipeline environment step deployment
     deployment_step log_chunk idempotency commit_token signin session git_token hook_secret hook_delivery
-    deploy_key audit notifier notice member);
+    deploy_key audit notifier notice member device);
 
 # --- a value for each argument, by its name
 my %value = (status => "'pending'", username => "'user7'", name => "'project7'", like => "'%a%'",
-	hash => "SHA2(7, 256)", commit_hash => 'SHA1(7)',
+	hash => "SHA2(7, 256)", user_code => "LPAD(7, 8, '0')", address => "'192.0.2.7'",
+	commit_hash => 'SHA1(7)',
 	state_hash => "SHA2(7, 256)", browser_hash => "SHA2(7, 256)", holder => "'7'", again => "'7'",
 	forge => "'7'", forge_id => "'7'", login => "'user7'",
 	seconds => 600, idle => 600,

@@ -192,6 +192,18 @@ my $session = drive('POST /api/auth/session', 200, type => 'session', as => 'vie
 drive('POST /api/auth/logout', 204, type => 'session', as => 'none', object => undef,
     headers => { %{ session_cookie($session) }, authorization => undef, Origin => $api->url });
 is((of_users())[0]{via}, 'session', 'a request with the cookie is recorded as that of a session');
+my %device = map { $_ => $as{none}->post('/api/auth/device', { name => 'laptop' })->{json} } qw(kept denied);
+my @device = (type => 'device', as => 'viewer', set => ['userCode']);
+for my $case ([ approve => 'kept' ], [ deny => 'denied' ]) {
+	my ($what, $which) = @$case;
+	my $code = $device{$which}{userCode};
+	my $id = $db->sql("SELECT id FROM device WHERE user_code = '" . ($code =~ s/-//r) . "'");
+	drive("POST /api/auth/device/$what", 204, @device, object => $id, body => { userCode => $code });
+}
+drive('POST /api/auth/device/token', 201, type => 'token', as => 'none', set => [qw(name role)],
+    body => { deviceCode => $device{kept}{deviceCode} });
+($entry) = of_users();
+is($entry->{username}, 't-viewer', 'the token of a device is recorded for the user who has approved');
 
 # --- a push
 my $pushed = $as{maintainer}->make('/api/projects', { name => 'pushed', defaultBranch => 'main',
@@ -224,7 +236,7 @@ for my $name (sort keys %operation) {
 	push @requests, { id => $of, body => { nonsense => 1 } } if $of && $name !~ /^DELETE/;
 	push @requests, { id => $of, headers => { 'If-Match' => '"0-0-0"' } }
 	    if $of && $name =~ m{^DELETE /api/\w+/\{id\}$};
-	for my $request (grep { $name !~ m{^DELETE /api/lock$|auth/(?:session|logout)} } @requests) {
+	for my $request (grep { $name !~ m{^DELETE /api/lock$|auth/(?:session|logout|device$)} } @requests) {
 		my $got = ask($name, as => 'admin', %$request);
 		cmp_ok($got->{status}, '>=', 400, "$name is rejected") or diag($got->{body});
 	}
@@ -239,6 +251,7 @@ drive('DELETE /api/environments/{id}', 204, type => 'environment', id => $live, 
 drive('DELETE /api/pipelines/{id}', 204, type => 'pipeline', id => $pipeline, @of);
 drive('DELETE /api/projects/{id}', 204, type => 'project', id => $project, @of);
 delete $operation{'POST /api/auth/login'}; # needs a Git server; t/3330 sends it
+delete $operation{'POST /api/auth/device'}; # sent by nobody known; t/3315 sends it
 is_deeply([ grep { !$driven{$_} } sort keys %operation ], [], 'every route that writes was driven');
 unlike($db->sql('SELECT * FROM audit'), qr/sword fish/, 'no entry contains a secret');
 

@@ -59,6 +59,8 @@ my %where = (
 		map({ "$_ /api/auth/logout" } qw(GET POST)), 'GET /api/auth/info', 'GET /api/auth/url',
 		'POST /api/auth/login', 'POST /api/auth/session', map({ "$_ /api/auth/tokens" } qw(GET POST)),
 		map({ "$_ /api/auth/tokens/{id}" } qw(GET DELETE)),
+		'POST /api/auth/device', 'GET /api/auth/device/request',
+		map({ "POST /api/auth/device/$_" } qw(token approve deny)),
 	],
 );
 my %kind = map { my $kind = $_; map { $_ => $kind } @{ $where{$kind} } } keys %where;

@@ -18,7 +18,7 @@ my %needs = (
 		'GET /health', 'GET /api/health', 'GET /api/openapi.json', 'GET /api/metrics',
 		'GET /api/projects/{id}/badge.svg',
 		'GET /api/auth/url',
-		'POST /api/auth/login',
+		'POST /api/auth/login', 'POST /api/auth/device', 'POST /api/auth/device/token',
 	],
 	signed => [ # authenticated by a signature
 		'POST /api/hooks/{id}',
@@ -30,6 +30,7 @@ my %needs = (
 		'GET /api/auth/logout', 'POST /api/auth/logout', 'POST /api/auth/session',
 		'GET /api/auth/tokens', 'POST /api/auth/tokens', 'GET /api/auth/tokens/{id}',
 		'DELETE /api/auth/tokens/{id}', 'GET /api/environments', 'GET /api/lock',
+		'GET /api/auth/device/request', 'POST /api/auth/device/approve', 'POST /api/auth/device/deny',
 		'GET /api/runners', 'GET /api/board', 'GET /api/schedules', 'GET /api/events',
 	],
 	viewer => [

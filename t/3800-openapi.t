@@ -369,8 +369,36 @@ sub users {
 	show('GET /api/auth/tokens/{id}', id => $id{token});
 	drive('GET /api/auth/tokens', 200);
 	drive('POST /api/auth/session', 200, role => 'viewer');
+	devices();
 	drive('GET /api/auth/logout', 204, role => 'viewer');
 	drive('POST /api/auth/logout', 204, role => 'viewer');
+}
+
+sub devices {
+	my ($start, $take) = map { "POST /api/auth/device$_" } '', '/token';
+	my %code = map { $_ => drive($start, 200, role => 'none', body => { name => $_ })->{json} } qw(a b);
+	drive($start, 200, role => 'none', label => 'without a body');
+	drive($start, 422, role => 'none', label => 'an empty name', body => { name => '' });
+	my $poll = sub {
+		my ($status, $code, $label) = @_;
+	my $pending = $poll->(400, $code{a}{deviceCode}, 'not approved yet');
+	is($pending->{json}{error}, 'authorization_pending',
+	};
+	is($poll->(400, $code{a}{deviceCode}, 'not approved yet')->{json}{error}, 'authorization_pending',
+	    'the problem has the error of RFC 8628');
+	my $look = 'GET /api/auth/device/request';
+	drive($look, 200, role => 'viewer', query => "userCode=$code{a}{userCode}");
+	drive($look, 404, role => 'viewer', query => 'userCode=AAAA', label => 'unknown code');
+	my ($approve, $deny) = map { "POST /api/auth/device/$_" } qw(approve deny);
+	drive($approve, 422, role => 'viewer', label => "a role above the caller's",
+	    body => { userCode => $code{a}{userCode}, role => 'admin' });
+	drive($approve, 204, role => 'viewer', body => { userCode => $code{a}{userCode}, role => 'viewer',
+		expiresAt => '2099-01-01T00:00:00Z' });
+	drive($deny, 204, role => 'viewer', body => { userCode => $code{b}{userCode} });
+	drive($_, 404, role => 'viewer', body => { userCode => $code{b}{userCode} }, label => 'decided')
+	    for $approve, $deny;
+	$poll->(201, $code{a}{deviceCode});
+	$poll->(400, $code{$_}{deviceCode}, $_ eq 'a' ? 'used' : 'denied') for qw(a b);
 }
 
 sub members {
@@ -626,7 +654,8 @@ templates();
 deployments();
 refusals($operation{$_}) for sort keys %operation;
 for my $name (sort keys %operation) {
-	my $head = $name =~ /^GET/ && $name !~ m{\{|/git/|/auth/url$|/lock$} && $driven{$name}{200} or next;
+	my $head = $name =~ /^GET/ && $name !~ m{\{|/git/|/auth/(?:url|device/request)$|/lock$}
+	    && $driven{$name}{200} or next;
 	my $path = $operation{$name}{path};
 	my $answer = $as{admin}->head($path);
 	ok($answer->{status} == 200 && $answer->{body} eq '', "HEAD $path returns 200 and no body");

@@ -61,6 +61,14 @@ audited_change(struct req *rq, enum audit_object type, int64_t id,
 }
 
 void
+audited_made(struct req *rq, const struct shape *shape, const void *made)
+{
+	bool some;
+
+	rq->audited.changes = changes_text(rq, shape, NULL, made, &some);
+}
+
+void
 audited_nothing(struct req *rq)
 {
 	rq->audited.is_said = true;

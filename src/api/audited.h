@@ -19,6 +19,9 @@ MUSTCHECK const struct err *audited_change(struct req *, enum audit_object,
     int64_t id, int64_t project_id);
 MUSTCHECK const struct err *audited_object(struct req *,
     const struct audit_object_ref *);
+/* The next entry names the members of this object, which the request creates,
+ * instead of those of the body. */
+void audited_made(struct req *, const struct shape *, const void *made);
 /* The request changes nothing. */
 void audited_nothing(struct req *);
 /* Whether the members that a PUT may change are equal; then the request changes

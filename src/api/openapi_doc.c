@@ -496,6 +496,8 @@ problem_schemas(struct doc *d)
 			json_string(d->b, err_kinds[k].name);
 		}
 	buf_puts(d->b, "]}");
+	doc_key(d, "DeviceError");
+	doc_put(d, openapi_device_error);
 	doc_key(d, "Fault");
 	doc_put(d, openapi_fault);
 	doc_key(d, "Problem");

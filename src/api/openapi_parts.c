@@ -96,6 +96,15 @@ const char openapi_fault[] =
     "{'type':'string','minLength':1,'description':'What is wrong with the "
     "member.'}},'required':['pointer','detail'],"
     "'additionalProperties':false}";
+const char openapi_device_error[] =
+    "{'type':'string','description':'Why a device gets no token (RFC 8628, "
+    "section 3.5); only in responses to POST /api/auth/device/token. "
+    "authorization_pending: no user has decided yet. slow_down: neither, and "
+    "the interval is five seconds longer from now on. access_denied: a user "
+    "has denied the request. expired_token: the device code is unknown, used "
+    "or expired.',"
+    "'enum':['authorization_pending','slow_down','access_denied',"
+    "'expired_token']}";
 const char openapi_problem[] =
     "{'type':'object','description':'Problem details (RFC 9457).',"
     "'properties':{'type':{'type':'string','format':'uri-reference',"
@@ -107,6 +116,7 @@ const char openapi_problem[] =
     "what to do.'},"
     "'code':{'$ref':'#/components/schemas/ErrorCode'},"
     "'requestId':{'type':'string','description':'Value of X-Request-Id.'},"
+    "'error':{'$ref':'#/components/schemas/DeviceError'},"
     "'errors':{'type':'array','items':{'$ref':'#/components/schemas/Fault'},"
     "'description':'All errors in the body.'}},"
     "'required':['type','title','status','detail','code','requestId'],"

@@ -49,7 +49,7 @@ unsigned openapi_errors_of(const struct route *);
 
 /* openapi_info ends before the version, openapi_codes before the codes. */
 extern const char openapi_info[], openapi_problem[], openapi_codes[],
-    openapi_fault[];
+    openapi_fault[], openapi_device_error[];
 /* The description of a named schema. */
 const char *openapi_about(const char *named);
 /* Descriptions of the headers of push events, by enum hook_header. */

@@ -93,6 +93,10 @@ problem_answer(struct req *rq, const struct err *e)
 	json_string(b, kind->name);
 	buf_puts(b, ",\"requestId\":");
 	json_string(b, rq->request_id);
+	if (rq->device_error != NULL) {
+		buf_puts(b, ",\"error\":");
+		json_string(b, rq->device_error);
+	}
 	errors_write(b, &rq->faults, e);
 	buf_puts(b, "}\n");
 	if (kind->http == 503)

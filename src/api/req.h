@@ -154,6 +154,8 @@ struct req {
 	const char *text; /* body as sent, if there is a route->in */
 	size_t len;
 	struct faults faults;
+	/* `error` of the problem (RFC 8628, 3.5); NULL = it has none */
+	const char *device_error;
 	struct audited_state audited;
 	struct answer answer;
 };

@@ -37,6 +37,7 @@
 	X(users)							\
 	X(signin)							\
 	X(tokens)							\
+	X(devices)							\
 	X(git)								\
 	X(hooks)							\
 	X(service)							\

@@ -3,6 +3,7 @@
 
 #include "api/audited.h"
 #include "api/auth.h"
+#include "api/grant.h"
 #include "api/login.h"
 #include "api/resources.h"
 #include "api/scope.h"
@@ -27,42 +28,14 @@ api_token_list(struct req *rq)
 	return answer_pages(rq, &api_token_shape, page_of_list);
 }
 
-/* The highest role that a token of the caller can have. The tokens of a guest
- * have one for the projects of which the guest is or will be a member. */
-static const struct err *
-role_most(struct req *rq, enum role *out)
-{
-	const struct err *e = scope_reach(rq, out);
-
-	if (*out < ROLE_VIEWER)
-		*out = ROLE_VIEWER;
-	return e;
-}
-
 /* A token cannot have a higher role or live longer than the credential that
  * creates it. */
 static const struct err *
 api_token_judge(struct req *rq, const void *item)
 {
 	const struct api_token *t = item;
-	const struct err *e;
-	enum role most;
 
-	if ((e = role_most(rq, &most)) != NULL)
-		return e;
-	if (role_of(t->role) > most)
-		faults_add(&rq->faults, "/role",
-		    "must not be above your own role, which is "
-		    "%s",
-		    role_name(most));
-	if (t->expires_at.ms != 0 && t->expires_at.ms <= time_now_ms())
-		faults_add(&rq->faults, "/expiresAt", "must be in the future");
-	if (rq->who.expires_at.ms != 0 &&
-	    t->expires_at.ms > rq->who.expires_at.ms)
-		faults_add(&rq->faults, "/expiresAt",
-		    "must not be later than the expiry of the token that "
-		    "creates it");
-	return NULL;
+	return grant_judge(rq, t->role, t->expires_at);
 }
 
 struct making {
@@ -93,14 +66,10 @@ api_token_create(struct req *rq)
 	char token[CRYPTO_TOKEN_MAX], hash[CRYPTO_HASH_HEX];
 	struct making m = { .rq = rq, .sent = &t, .made = &made };
 	const struct err *e;
-	enum role most;
 
-	if ((e = req_judge(rq)) != NULL || (e = role_most(rq, &most)) != NULL)
+	if ((e = req_judge(rq)) != NULL ||
+	    (e = grant_fill(rq, &t.role, &t.expires_at)) != NULL)
 		return e;
-	if (t.role == NULL)
-		t.role = role_name(most);
-	if (t.expires_at.ms == 0)
-		t.expires_at = rq->who.expires_at;
 	crypto_token("slw_", token);
 	crypto_sha256(token, strlen(token), hash);
 	t.user_id = rq->who.user_id;

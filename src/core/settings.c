@@ -361,6 +361,24 @@ settings_plain(const struct settings_gitserver *s, const char *url)
 }
 
 const char *
+settings_url(const struct settings *s, struct arena *a)
+{
+	const char *base = s->api.url;
+	struct address ad;
+	size_t len;
+
+	if (base == NULL && s->gitserver.redirect_uri != NULL &&
+	    address_read(s->gitserver.redirect_uri, &ad) && address_is_web(&ad))
+		base = address_origin(a, &ad);
+	if (base == NULL)
+		return NULL;
+	len = strlen(base);
+	while (len > 0 && base[len - 1] == '/')
+		len--;
+	return arena_strndup(a, base, len);
+}
+
+const char *
 settings_mail_security(const struct settings_mail *s)
 {
 	struct address ad;

@@ -167,6 +167,9 @@ bool settings_plain(const struct settings_gitserver *, const char *url);
  * that leave this host, unless the settings allow plain ones, and all with a CA
  * or a certificate of their own. */
 bool settings_database_tls(const struct settings_database *);
+/* The public address of this service, without a slash at its end, in the arena;
+ * NULL if neither api.url nor gitserver.redirect_uri is set. */
+const char *settings_url(const struct settings *, struct arena *);
 /* How connections to the mail server are secured: one of SETTINGS_MAIL_*. */
 const char *settings_mail_security(const struct settings_mail *);
 /* The files of the key pair for secret variables, with the defaults applied. */

@@ -5,6 +5,7 @@
 #include "dispatch/context.h"
 #include "dispatch/part.h"
 #include "store/audit.h"
+#include "store/device.h"
 #include "store/hook.h"
 #include "store/idempotency.h"
 #include "store/joblog.h"
@@ -98,8 +99,12 @@ session_clean(struct dispatch *d, struct house *h)
 		.max = d->settings.auth.session_max
 	};
 
+	const struct err *e;
+
 	(void)h;
-	return session_tidy(d->db, &term);
+	if ((e = session_tidy(d->db, &term)) != NULL)
+		return e;
+	return device_tidy(d->db);
 }
 
 static const struct err *

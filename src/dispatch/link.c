@@ -3,14 +3,10 @@
 
 #include <string.h>
 
-#include "core/address.h"
-
 const char *
 link_deployment(const struct settings *s, struct arena *a, int64_t id)
 {
-	const char *form = s->gitserver.report_url, *base = s->api.url, *at;
-	struct address ad;
-	size_t len;
+	const char *form = s->gitserver.report_url, *base, *at;
 
 	if (form != NULL) {
 		if ((at = strstr(form, "{id}")) == NULL)
@@ -18,14 +14,8 @@ link_deployment(const struct settings *s, struct arena *a, int64_t id)
 		return arena_printf(a, "%.*s%lld%s", (int)(at - form), form,
 		    (long long)id, at + strlen("{id}"));
 	}
-	if (base == NULL && s->gitserver.redirect_uri != NULL &&
-	    address_read(s->gitserver.redirect_uri, &ad) && address_is_web(&ad))
-		base = address_origin(a, &ad);
-	if (base == NULL)
+	if ((base = settings_url(s, a)) == NULL)
 		return NULL;
-	len = strlen(base);
-	while (len > 0 && base[len - 1] == '/')
-		len--;
-	return arena_printf(a, "%.*s/api/deployments/%lld/log", (int)len, base,
+	return arena_printf(a, "%s/api/deployments/%lld/log", base,
 	    (long long)id);
 }

@@ -17,6 +17,7 @@
 /* clang-format off */
 #define AUDIT_OBJECTS(X)						\
 	X(DEPLOYMENT, "deployment")					\
+	X(DEVICE, "device")						\
 	X(ENVIRONMENT, "environment")					\
 	X(MEMBER, "member")						\
 	X(NOTIFIER, "notifier")						\

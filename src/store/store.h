@@ -29,6 +29,7 @@
 	X(deployment)							\
 	X(deployment_list)						\
 	X(deployment_make)						\
+	X(device)							\
 	X(environment)							\
 	X(figures)							\
 	X(gitaccount)							\

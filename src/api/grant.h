@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: ISC */
+/* What a caller may hand out: a token never has a higher role and never lives
+ * longer than the credential with which it is created. */
+#ifndef SLIPWAY_API_GRANT_H
+#define SLIPWAY_API_GRANT_H
+
+#include "api/req.h"
+
+/* Adds faults at /role and /expiresAt; NULL and 0 = not given. */
+MUSTCHECK const struct err *grant_judge(struct req *, const char *role,
+    struct when expires_at);
+/* Replaces what is not given by the most that the caller may hand out. */
+MUSTCHECK const struct err *grant_fill(struct req *, const char **role,
+    struct when *expires_at);
+
+#endif
