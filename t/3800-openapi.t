@@ -381,11 +381,11 @@ sub devices {
 	drive($start, 422, role => 'none', label => 'an empty name', body => { name => '' });
 	my $poll = sub {
 		my ($status, $code, $label) = @_;
-	my $pending = $poll->(400, $code{a}{deviceCode}, 'not approved yet');
-	is($pending->{json}{error}, 'authorization_pending',
+		return drive($take, $status, role => 'none', label => $label,
+		    body => { deviceCode => $code });
 	};
-	is($poll->(400, $code{a}{deviceCode}, 'not approved yet')->{json}{error}, 'authorization_pending',
-	    'the problem has the error of RFC 8628');
+	my $pending = $poll->(400, $code{a}{deviceCode}, 'not approved yet');
+	is($pending->{json}{error}, 'authorization_pending', 'the problem has the error of RFC 8628');
 	my $look = 'GET /api/auth/device/request';
 	drive($look, 200, role => 'viewer', query => "userCode=$code{a}{userCode}");
 	drive($look, 404, role => 'viewer', query => 'userCode=AAAA', label => 'unknown code');
