@@ -43,6 +43,14 @@ like($out, qr/^  list  +list deployments, newest first$/m, 'the help lists the c
 is(run('list', '-h'), 0, 'slipway list -h succeeds');
 like($out, qr/\Aslipway list: [^\n]+\n\n  slipway list\n/, 'the help of a command begins with examples');
 like($out, qr/^  -n, --limit NUMBER +print at most/m, 'the help of a command explains its options');
+run('help');
+my @command = grep { !/^(?:auth|slipway) / } $out =~ /^  ([a-z]+(?: [a-z]+)?)(?= |$)/mg;
+cmp_ok(scalar @command, '>', 20, 'the test finds the commands');
+for my $name (@command) {
+	run('help', split(/ /, $name));
+	like($out, qr/\A\Qslipway $name\E: [^\n]+\n\n  slipway \Q$name\E[^\n]*\n      \S/,
+	    "the help of $name begins with an example");
+}
 
 # --- the configuration
 my $config = $slipway->config;
@@ -225,7 +233,12 @@ is($asks->end, 0, 'it accepts no');
 is($api->get("/api/projects/$project")->{json}{description}, 'x', 'no changes nothing');
 is(run({ stdin => slurp($file) }, 'apply', '--yes', '-'), 0, 'apply --yes asks nothing');
 is($api->get("/api/projects/$project")->{json}{description}, 'changed', 'apply changes the project');
-rejected(65, qr{\n  /document/name: }, { stdin => '{}' }, 'apply', '--dry-run', '-');
+rejected(65, qr{\n  /name: }, { stdin => '{}' }, 'apply', '--dry-run', '-');
+rejected(65, qr{\n  /: must be an object\n}, { stdin => '[]' }, 'apply', '--dry-run', '-');
+my $copy = $json->encode({ %$document, name => 'copy' });
+my $taken = 'is the directory of project "web shop"; choose another';
+rejected(65, qr{\Aslipway: The request conflicts with what exists\.\n  /projectDir: \Q$taken\E\n  request id},
+    { stdin => $copy }, 'apply', '--dry-run', '-');
 
 # --- status
 is(run('status', $d->{id}), 0, 'the exit status of a pending deployment is 0');

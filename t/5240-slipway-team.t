@@ -5,6 +5,7 @@
 use strict;
 use warnings;
 use Test::More;
+use Slipway::Background;
 use Slipway::Client;
 use Slipway::Test;
 use Slipway::Whole;
@@ -35,12 +36,17 @@ like($err, qr/did you mean "production"\?/, 'the error suggests a name');
 is(run($anna, 'promote', $first, '-E', 'production'), 0, 'promote starts a deployment');
 my ($second) = $out =~ /^(\d+)\tpending\t/;
 is($api->get("/api/deployments/$second")->{json}{environmentId}, $production, 'it goes to that environment');
+my $by = 'a maintainer other than the user who started it';
+is($err, "deployment $second to production waits for approval by $by. To approve it:\n"
+    . "  slipway approve $second\n", 'promote says who can approve it, and how');
 run($anna, 'status', $second);
 like($out, qr/^approval\trequired$/m, 'status says that approval is required');
 like($out, qr/^approval\t\S.*/m, 'status says what the deployment waits for');
 is(run($anna, 'approve', $second), 77, 'the user who started a deployment cannot approve it');
 unlike($err, qr/auth status|change it/, 'the error gives no advice about roles');
 is(run($bea, 'approve', $second, '-m', 'looks good'), 0, 'another maintainer approves it');
+is($out, "$second\tapproved\t" . $api->url . "/slipway/deployments/$second\n",
+    'approve says that it is approved');
 is($all->wait($second)->{status}, 'success', 'the approved deployment runs');
 run($anna, 'status', $second);
 like($out, qr/^approval\tgranted\ncomment\tlooks good$/m, 'status shows the decision and its comment');
@@ -49,8 +55,40 @@ is(run($bea, 'approve', $second), 65, 'an ended deployment cannot be approved');
 run($anna, 'promote', $first, '-E', 'production');
 my ($denied) = $out =~ /^(\d+)\t/;
 is(run($bea, 'deny', $denied, '--comment', 'not today'), 0, 'a maintainer denies a deployment');
+like($out, qr/^$denied\tdenied\t/, 'deny says that it is denied');
 is(run($anna, 'status', $denied), 2, 'a denied deployment is canceled');
 like($out, qr/^reason\tapproval_denied$/m, 'status gives the reason');
+
+# Follows without a terminal while a deployment waits: what is said, and the exit
+# status.
+sub followed {
+	my (@approvers) = @_;
+	my $said = tempdir() . '/followed' . @approvers;
+	$api->put("/api/environments/$production", { approvers => \@approvers });
+	my $follows = background(sub {
+		run($anna, { through => ['sh', '-c', "exec \"\$@\" 2>$said", 'sh'] }, 'promote', $first, '-E',
+			'production', '-f');
+		return $status;
+	});
+	poll(60, sub { (slurp($said) // '') =~ /^  slipway approve \d+$/m })
+	    or diag(slurp($said) // 'nothing is said');
+	my ($id, $by) = slurp($said) =~ /^deployment (\d+) to production waits for approval by (.*)\. To/m;
+	run($bea, 'approve', $id);
+	my $end = $follows->result;
+	my $times = () = slurp($said) =~ /waits for/g;
+	return "$by; said $times times; exit status $end";
+}
+my @people = map { $_->{id} } map { @{ $_->get('/api/user/search?keyword=bea')->{json}{data} } } $api;
+my $starter = $api->get('/api/auth/info')->{json}{id};
+is(followed(), "$by; said 1 times; exit status 0", 'promote -f says once that the deployment waits');
+is(followed($starter, @people), 'bea; said 1 times; exit status 0',
+    'the user who started it is not named as an approver');
+push @people,
+    map { $api->make('/api/user', { username => "user$_", role => 'maintainer' })->{id} } 1 .. 6;
+is(followed(@people[0 .. 2]), 'bea, user1 or user2; said 1 times; exit status 0', 'all approvers are named');
+is(followed(@people), 'bea, user1, user2, user3, user4 or another approver; said 1 times; exit status 0',
+    'many approvers are not all named');
+$api->put("/api/environments/$production", { approvers => [] });
 
 is(run($anna, 'promote', $second, '-E', 'staging', '-e', 'LEVEL=5', '-f'), 0, 'promote sets variables');
 like($out, qr/^to staging 5$/m, 'the deployment has the variable');

@@ -154,7 +154,6 @@ problem_read(struct client *c, const char *path, const struct http_response *r)
 	struct sentence s = { .code = NULL };
 	struct client_problem *p = &c->problem;
 
-	*p = (struct client_problem){ .request_id = NULL };
 	if (json_pick(c->a, sentence_paths, r->body, r->len, &s) != NULL ||
 	    json_pick(c->a, problem_paths, r->body, r->len, p) != NULL ||
 	    json_pick_member(c->a, "errors", fault_paths,
@@ -167,6 +166,9 @@ problem_read(struct client *c, const char *path, const struct http_response *r)
 		    c->host.url, r->status);
 	if (str_eq(s.detail, err_kinds[ERR_NOTFOUND].text))
 		s.detail = missing(c, path);
+	/* the text of the service is that of the first error */
+	if (p->errors.n > 0 && r->status == 409)
+		s.detail = "The request conflicts with what exists.";
 	return err_public(code_of(s.code, r->status), "%s",
 	    s.detail != NULL ? s.detail : s.title);
 }
@@ -183,18 +185,21 @@ is_secret(const struct client *c, const char *key)
 	return false;
 }
 
-/* Where the fault is on the command line: "--environment", "--env KEY"; the
- * pointer if no option sets that member. */
+/* Where the fault is on the command line: "--environment", "--env KEY", or the
+ * place in a file that was sent; the pointer if no argument sets that member. */
 static const char *
 fault_place(const struct client *c, const char *pointer)
 {
 	const struct option_row *o = c->call->command->options;
+	const struct command_word *word = &c->call->command->word[0];
 	const char *member, *key;
 
 	if (pointer == NULL || *pointer == '\0')
 		return "/";
 	member = arena_strndup(c->a, pointer + 1, strcspn(pointer + 1, "/"));
 	key = pointer + 1 + strlen(member);
+	if (str_eq(word->member, member))
+		return str_visible(c->a, *key == '\0' ? "/" : key);
 	while (o != NULL && o->name != NULL && !str_eq(o->member, member))
 		o++;
 	if (o == NULL || o->name == NULL)
@@ -268,6 +273,7 @@ client_call(struct client *c, const struct client_request *rq,
 	const struct err *e;
 	size_t n;
 
+	c->problem = (struct client_problem){ .request_id = NULL };
 	if ((e = client_sign_in(c)) != NULL || (e = client_open(c)) != NULL)
 		return e;
 	for (n = 0;; n++) {

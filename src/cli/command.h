@@ -71,7 +71,8 @@ struct command_word {
 	bool optional;
 	const char *const *choices;
 	command_known *known;
-	bool file; /* complete names of files */
+	bool file;          /* complete names of files */
+	const char *member; /* of the request's body that the file is */
 };
 
 typedef const struct err *command_run(void *context, struct command_call *);

@@ -7,6 +7,7 @@
 
 #include <bsd/stdlib.h>
 
+#include "cli/approval.h"
 #include "cli/child.h"
 #include "cli/find.h"
 #include "cli/follow.h"
@@ -48,7 +49,17 @@ slipway_follow(struct client *c, int64_t id, int64_t offset)
 	return NULL;
 }
 
-/* Prints a new deployment and its address; with `follow`, follows it. */
+/* Prints a deployment, what it is, and its address. */
+static void
+line_print(const struct client *c, FILE *to, const struct deployment *d,
+    const char *word)
+{
+	(void)fprintf(to,
+	    c->table ? "deployment %lld is %s: %s\n" : "%lld\t%s\t%s\n",
+	    (long long)d->id, word, client_page(c, d->id));
+}
+
+/* Prints a new deployment; with `follow`, follows it. */
 static const struct err *
 begin(struct client *c, const struct http_response *r, bool follow)
 {
@@ -61,10 +72,34 @@ begin(struct client *c, const struct http_response *r, bool follow)
 	if (!follow && c->json)
 		client_print(r);
 	else
-		(void)fprintf(follow ? stderr : stdout,
-		    c->table ? "deployment %lld is %s: %s\n" : "%lld\t%s\t%s\n",
-		    (long long)d.id, d.status, client_page(c, d.id));
-	return follow ? slipway_follow(c, d.id, 0) : NULL;
+		line_print(c, follow ? stderr : stdout, &d, d.status);
+	if (follow)
+		return slipway_follow(c, d.id, 0);
+	(void)fflush(stdout);
+	approval_print(c, &d);
+	return NULL;
+}
+
+/* Prints a deployment that was changed. */
+static const struct err *
+change_print(struct client *c, const struct http_response *r, const char *word)
+{
+	struct deployment d = { .id = 0 };
+	const struct err *e;
+
+	if (c->json) {
+		client_print(r);
+		return NULL;
+	}
+	if ((e = json_pick(c->a, deployment_paths, r->body, r->len, &d)) !=
+	    NULL)
+		return e;
+	/* the steps of a canceled deployment need time to end */
+	line_print(c, stdout, &d,
+	    word != NULL                                ? word :
+		c->table && str_eq(d.status, "running") ? "being canceled" :
+							  d.status);
+	return NULL;
 }
 
 /* A new Idempotency-Key. */
@@ -250,12 +285,13 @@ slipway_cancel(void *context, struct command_call *call)
 	    (long long)id);
 	if ((e = client_call(c, &rq, &r)) != NULL)
 		return e;
-	return begin(c, &r, false);
+	return change_print(c, &r, NULL);
 }
 
-/* Sends a decision, with the comment if there is one. */
+/* Sends a decision, with the comment if there is one; `done` is what the
+ * deployment is then. */
 static const struct err *
-decide(struct client *c, const char *decision)
+decide(struct client *c, const char *decision, const char *done)
 {
 	const struct comment_options *options = c->call->options;
 	struct client_request rq = { .method = HTTP_POST };
@@ -275,7 +311,7 @@ decide(struct client *c, const char *decision)
 	rq.body = body.data;
 	if ((e = buf_check(&body)) == NULL &&
 	    (e = client_call(c, &rq, &r)) == NULL)
-		e = begin(c, &r, false);
+		e = change_print(c, &r, done);
 	buf_release(&body);
 	return e;
 }
@@ -284,14 +320,14 @@ const struct err *
 slipway_approve(void *context, struct command_call *call)
 {
 	(void)call;
-	return decide(context, "approve");
+	return decide(context, "approve", "approved");
 }
 
 const struct err *
 slipway_deny(void *context, struct command_call *call)
 {
 	(void)call;
-	return decide(context, "deny");
+	return decide(context, "deny", "denied");
 }
 
 /* The deployment to promote, and the environment of its project. */

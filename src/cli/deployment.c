@@ -9,6 +9,7 @@ const struct json_path deployment_paths[] = {
 	D(id, "id", .must = true),
 	D(project_id, "projectId", .must = true),
 	D(environment_id, "environmentId"),
+	D(created_by, "createdBy"),
 	D(branch, "branch"),
 	D(tag, "tag"),
 	D(commit_hash, "commitHash"),

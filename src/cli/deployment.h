@@ -9,6 +9,7 @@ struct deployment {
 	int64_t id;
 	int64_t project_id;
 	int64_t environment_id; /* 0 = none */
+	int64_t created_by;     /* the same */
 	const char *branch;
 	const char *tag;
 	const char *commit_hash;

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/approval.h"
 #include "core/str.h"
 
 #define PIECE ((int64_t)1 << 20) /* bytes per request */
@@ -191,6 +192,19 @@ state_show(struct client *c, int64_t id)
 		client_progress(c, "%s", d.status);
 }
 
+/* Whether the deployment could be read; if it waits for approval, says so. */
+static bool
+approval_look(struct client *c, int64_t id)
+{
+	struct http_response r;
+	struct deployment d;
+
+	if (deployment_get(c, id, &d, &r) != NULL)
+		return false;
+	approval_print(c, &d);
+	return true;
+}
+
 /* Prints what is left of the log. */
 static const struct err *
 log_follow(struct client *c, int64_t id, int64_t *offset, unsigned flags)
@@ -200,10 +214,11 @@ log_follow(struct client *c, int64_t id, int64_t *offset, unsigned flags)
 	struct http_response r;
 	struct arena_mark mark;
 	const struct err *e;
-	bool complete = false;
+	bool complete = false, looked = false;
 
 	while (!complete) {
 		mark = arena_mark(c->a);
+		looked = looked || approval_look(c, id);
 		e = piece_get(c, id, *offset, *offset + PIECE, wait, &r);
 		if (e != NULL && (e = outage_wait(c, &outage, e)) != NULL)
 			return e;

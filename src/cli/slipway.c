@@ -234,6 +234,8 @@ static const struct command commands[] = {
 	    .word = { DEPLOYMENT }, .run = slipway_retry,
 	    WITH(follow_options, follow_options) },
 	{ "cancel", "cancel a deployment that is pending or running",
+	    .examples = "cancel 17\tend its steps, or remove it from the "
+			"queue\n",
 	    .word = { { "ID", .known = known_deployments } },
 	    .run = slipway_cancel },
 	{ "rollback",
@@ -257,25 +259,39 @@ static const struct command commands[] = {
 	    .word = { { "ID", .known = known_deployments } },
 	    .run = slipway_approve, WITH(comment_options, comment_options) },
 	{ "deny", "cancel a deployment that waits for approval",
+	    .examples = "deny 17 -m 'not on a Friday'\tcancel it with a "
+			"comment\n",
 	    .word = { { "ID", .known = known_deployments } },
 	    .run = slipway_deny, WITH(comment_options, comment_options) },
 	{ "open", "open the page of a deployment in a browser",
+	    .examples = "open\topen the latest deployment of this checkout's "
+			"project\n",
 	    .word = { DEPLOYMENT }, .run = slipway_open },
 	{ "lock", "keep new deployments from starting",
 	    .examples = "lock -p shop -m 'moving the database' --until 2h\t"
 			"lock a project for two hours\n"
 			"lock --service -m maintenance\tlock everything\n",
 	    .run = slipway_lock, WITH(lock_options, lock_options) },
-	{ "unlock", "remove a lock", .run = slipway_unlock,
-	    WITH(unlock_options, lock_options) },
-	{ "projects", "list projects", .run = slipway_projects },
+	{ "unlock", "remove a lock",
+	    .examples = "unlock -p shop -E production\tunlock an "
+			"environment\n"
+			"unlock --service\tremove the lock of the whole "
+			"service\n",
+	    .run = slipway_unlock, WITH(unlock_options, lock_options) },
+	{ "projects", "list projects",
+	    .examples = "projects\tlist the projects, and which are "
+			"locked\n",
+	    .run = slipway_projects },
 	{ "pipelines", "list the pipelines of a project",
+	    .examples = "pipelines -p shop\tlist what deploy -P accepts\n",
 	    .run = slipway_pipelines, WITH(project_options, project_options) },
 	{ "environments", "list the environments of a project",
 	    .examples = "environments -p shop\tshow what is live where\n",
 	    .run = slipway_environments,
 	    WITH(project_options, project_options) },
-	{ "runners", "list runners and what they run", .run = slipway_runners },
+	{ "runners", "list runners and what they run",
+	    .examples = "runners\tshow whether a runner is online\n",
+	    .run = slipway_runners },
 	{ "cache clear", "empty the cache of a project",
 	    .examples = "cache clear -p shop\tlet the next deployment fetch "
 			"its packages again\n",
@@ -288,8 +304,8 @@ static const struct command commands[] = {
 	{ "apply", "create a project from a file, or change it to match",
 	    .examples = "apply shop.json\tshow the difference, and ask\n"
 			"apply --yes shop.json\tapply it in a script\n",
-	    .word = { { "FILE", .file = true } }, .run = slipway_apply,
-	    WITH(apply_options, apply_options) },
+	    .word = { { "FILE", .file = true, .member = "document" } },
+	    .run = slipway_apply, WITH(apply_options, apply_options) },
 	{ "auth login", "sign in to a service with an API token",
 	    .examples =
 		"auth login --with-token https://deploy.example.org <token\t"
@@ -315,6 +331,7 @@ static const struct command commands[] = {
 	    .word = { { "SHELL", .choices = command_shells } },
 	    .run = command_completion },
 	{ "help", "print the help of a command",
+	    .examples = "help deploy\texplain a command and its options\n",
 	    .word = { { "COMMAND", .optional = true, .known = command_names },
 		{ "SUBCOMMAND", .optional = true } },
 	    .run = command_help },

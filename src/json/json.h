@@ -103,8 +103,8 @@ struct json_path {
 	enum field_type type; /* F_INT, F_STR, F_BOOL, F_WHEN */
 	bool must;
 	bool spare;
-	/* Of an array, for F_STR: its strings, or those in this member of its
-	 * objects, with commas between them. */
+	/* Of an array, for F_STR: its strings and plain numbers, or those in
+	 * this member of its objects, with commas between them. */
 	const char *joined;
 };
 /* JSON_PATH(struct, member, "path", .must = true); the path may be the only

@@ -224,7 +224,29 @@ str_pick(struct arena *a, const char *p, const char **out)
 	return true;
 }
 
-/* The strings of an array, or those in a member of its objects, with commas between
+/* Appends a string, or the digits of a number. */
+static char *
+element_put(char *to, const char *value)
+{
+	const size_t len = strspn(value, "0123456789");
+
+	if (*value == '"')
+		return string_put(to, value);
+	(void)memcpy(to, value, len);
+	return to + len;
+}
+
+/* Whether the value is a string, or a number without sign, fraction and
+ * exponent. */
+static bool
+is_element(const char *value)
+{
+	return *value == '"' ||
+	    (*value >= '0' && *value <= '9' &&
+		value + strspn(value, "0123456789") == value_end(value));
+}
+
+/* The elements of an array, or those in a member of its objects, with commas between
  * them; false if it is no array. */
 static bool
 joined_pick(struct arena *a, const char *array, const char *member,
@@ -238,11 +260,11 @@ joined_pick(struct arena *a, const char *array, const char *member,
 	*out = to = arena_alloc(a, (size_t)(value_end(array) - array), 1);
 	for (p = next_of(array + 1); p != NULL; p = next_of(value_end(p))) {
 		value = *member == '\0' ? p : walk(p, member);
-		if (value == NULL || *value != '"')
+		if (value == NULL || !is_element(value))
 			continue;
 		if (to > *out)
 			*to++ = ',';
-		to = string_put(to, value);
+		to = element_put(to, value);
 	}
 	return true;
 }

@@ -138,8 +138,11 @@ static const struct row joins[] = {
 	{ .text = "{\"names\":[\"x\",\"y\\u00fc\",\"z\"]}",
 	    .name = "x,y\xc3\xbc,z" },
 	{ .text = "{ \"names\" : [ \"x\" , \"\" ] }", .name = "x," },
-	{ .text = "{\"names\":[\"x\",1,null,[\"y\"],{\"y\":\"y\"},\"z\"]}",
+	{ .text = "{\"names\":[\"x\",null,[\"y\"],{\"y\":\"y\"},\"z\"]}",
 	    .name = "x,z" },
+	{ .text = "{\"names\":[ 17 ,\"x\",0,9007199254740991]}",
+	    .name = "17,x,0,9007199254740991" },
+	{ .text = "{\"names\":[1.5,-2,1e3,true,7]}", .name = "7" },
 	{ .text = "{\"names\":[]}", .name = "" },
 	{ .text = "{\"names\":\"x\"}" },
 	{ .text = "{\"names\":{\"x\":\"x\"}}" },
@@ -272,7 +275,7 @@ objects_run(void)
 	}
 	for (i = 0; i < sizeof(joins) / sizeof(joins[0]); i++)
 		if (ok(pick(joined, joins[i].text, &got) == NULL,
-			"the strings of an array are joined: %s",
+			"the elements of an array are joined: %s",
 			joins[i].text))
 			is_str(got.name, joins[i].name, "... to one");
 	ok(pick(joined_names,

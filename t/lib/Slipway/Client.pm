@@ -34,12 +34,13 @@ sub home { my ($self) = @_; return $self->{home} }
 sub config { my ($self) = @_; return "$self->{home}/.config/slipway/config" }
 sub env { my ($self, %more) = @_; return { %{ $self->{env} }, %more } }
 
-# Exit status, standard output, standard error.
+# Exit status, standard output, standard error.  Options: those of run_cmd(), and
+# through: a command that runs it.
 sub run {
 	my ($self, @args) = @_;
 	my $opt = ref $args[0] ? shift @args : {};
 	my ($status, $out, $err) = run_cmd({ %$opt, env => $self->env(%{ $opt->{env} || {} }) },
-	    program('slipway'), @args);
+	    @{ $opt->{through} || [] }, program('slipway'), @args);
 	on_failure('the last command' => sub { return "slipway @args: $status\n$out$err" });
 	return ($status >> 8, $out, $err);
 }
