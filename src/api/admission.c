@@ -6,6 +6,7 @@
 
 #include "core/log.h"
 #include "core/str.h"
+#include "core/utf8.h"
 #include "json/json.h"
 #include "store/audit.h"
 #include "store/identity.h"
@@ -22,7 +23,7 @@ fits(const char *member, const char *text)
 	size_t chars;
 
 	if (f == NULL || text == NULL || *text == '\0' ||
-	    !str_utf8(text, strlen(text)) || str_has_control(text))
+	    !utf8_valid(text, strlen(text)) || str_has_control(text))
 		return false;
 	chars = str_chars(text);
 	return (int64_t)chars >= f->min && (int64_t)chars <= f->max &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "api/audited.h"
 
-#include "api/route.h"
+#include "api/row.h"
 #include "json/json.h"
 
 /* Names and short values of all members of one shape. */
@@ -84,13 +84,4 @@ audited_same(struct req *rq, const struct shape *shape, const void *old,
 	if (!some)
 		audited_nothing(rq);
 	return !some;
-}
-
-const struct err *
-audited_check(const struct req *rq)
-{
-	if (rq->audited.is_said)
-		return NULL;
-	return err_new(ERR_INTERNAL, "%s does not say what it changes",
-	    rq->route->operation);
 }

@@ -28,7 +28,5 @@ void audited_nothing(struct req *);
  * nothing. Otherwise the entry names those that differ. */
 bool audited_same(struct req *, const struct shape *, const void *old,
     const void *new);
-/* ERR_INTERNAL if the request writes and none of the above was called. */
-MUSTCHECK const struct err *audited_check(const struct req *);
 
 #endif

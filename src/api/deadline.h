@@ -15,6 +15,9 @@
 
 #include "core/err.h"
 
+/* Exit status of a worker that ended at the deadline of its request. */
+#define DEADLINE_MISSED 124
+
 /* Installs the handler, once per process. */
 MUSTCHECK const struct err *deadline_init(void);
 /* After `ms`, shuts down the connection `fd`, which ends reads and writes. */

@@ -17,7 +17,6 @@
 #include "api/board.h"
 #include "api/deadline.h"
 #include "api/route.h"
-#include "api/worker.h"
 #include "core/log.h"
 #include "core/num.h"
 #include "core/str.h"
@@ -293,7 +292,7 @@ work_begin(const struct req *rq, void (*last)(void))
 	late_id = rq->request_id;
 	board_begin(rq->place, rq->in[IN_METHOD], rq->in[IN_URI],
 	    rq->request_id, time_mono_ms() + ms);
-	deadline_exit(ms, last, WORKER_LATE);
+	deadline_exit(ms, last, DEADLINE_MISSED);
 }
 
 static void

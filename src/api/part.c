@@ -5,6 +5,7 @@
 
 #include "api/answer.h"
 #include "api/resources.h"
+#include "api/route.h"
 #include "core/num.h"
 #include "core/str.h"
 #include "store/named.h"

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/deadline.h"
 #include "core/log.h"
 #include "core/proc.h"
 #include "core/str.h"
@@ -117,7 +118,7 @@ death_log(const struct worker_slot *s, const char *request, int status)
 	if (WIFSIGNALED(status))
 		log_warn("worker %ld: killed by signal %d%s%s", (long)s->pid,
 		    WTERMSIG(status), with, request);
-	else if (WEXITSTATUS(status) == WORKER_LATE)
+	else if (WEXITSTATUS(status) == DEADLINE_MISSED)
 		log_warn("worker %ld: ended at the deadline of its request%s%s",
 		    (long)s->pid, with, request);
 	else if (WEXITSTATUS(status) != 0)

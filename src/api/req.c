@@ -5,9 +5,8 @@
 #include <poll.h>
 #include <string.h>
 
-#include "api/audited.h"
 #include "api/etag.h"
-#include "api/route.h"
+#include "api/row.h"
 #include "core/num.h"
 #include "core/str.h"
 
@@ -87,6 +86,15 @@ req_deploy(struct req *rq, struct arena *a)
 		.faults = &rq->faults };
 }
 
+const struct err *
+req_check_audited(const struct req *rq)
+{
+	if (rq->audited.is_said)
+		return NULL;
+	return err_new(ERR_INTERNAL, "%s does not say what it changes",
+	    rq->route->operation);
+}
+
 struct attempt {
 	struct req *rq;
 	struct arena_mark start;
@@ -105,7 +113,7 @@ attempt_body(struct db *db, void *context)
 	faults_init(&rq->faults, rq->a);
 	rq->audited = (struct audited_state){ .action = rq->audited.action };
 	e = t->body(db, t->context);
-	return e != NULL ? e : audited_check(rq);
+	return e != NULL ? e : req_check_audited(rq);
 }
 
 const struct err *

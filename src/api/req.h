@@ -175,6 +175,9 @@ struct page req_page(const struct req *);
 /* The context for deploying. Results are in that arena. */
 struct deploy req_deploy(struct req *, struct arena *);
 
+/* ERR_INTERNAL if the request writes and its handler did not say what it has
+ * changed (audited.h). */
+MUSTCHECK const struct err *req_check_audited(const struct req *);
 /* Like db_transaction(), for a body that says what it changes (audited.h).
  * Memory of the request that the body allocates is released before the body
  * runs again. Inside the transaction of another request, it is part of that

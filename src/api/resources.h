@@ -8,7 +8,8 @@
 #ifndef SLIPWAY_API_RESOURCES_H
 #define SLIPWAY_API_RESOURCES_H
 
-#include "api/route.h"
+#include "api/req.h"
+#include "api/row.h"
 
 /* In the order of the OpenAPI document. */
 /* clang-format off */

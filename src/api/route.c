@@ -7,7 +7,6 @@
 #include <strings.h>
 
 #include "api/answer.h"
-#include "api/audited.h"
 #include "api/auth.h"
 #include "api/etag.h"
 #include "api/resources.h"
@@ -429,7 +428,8 @@ serve(struct req *rq, const char *body, size_t len)
 		return e;
 	if ((e = rq->route->handler(rq)) != NULL)
 		return e;
-	if (rq->route->method != METHOD_GET && (e = audited_check(rq)) != NULL)
+	if (rq->route->method != METHOD_GET &&
+	    (e = req_check_audited(rq)) != NULL)
 		return e;
 	if (rq->answer.status == 0)
 		rq->answer.status = rq->route->status;

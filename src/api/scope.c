@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "api/route.h"
+#include "api/row.h"
 #include "core/num.h"
 #include "core/str.h"
 #include "store/member.h"

@@ -12,6 +12,7 @@
 #include "core/buf.h"
 #include "core/log.h"
 #include "core/str.h"
+#include "core/utf8.h"
 #include "deploy/presets.h"
 #include "json/json.h"
 #include "store/pipeline.h"
@@ -127,7 +128,7 @@ file_read(int dir, const char *name, size_t max, char **out)
 			break;
 		len += (size_t)got;
 	}
-	if (len == 0 || strlen(*out) != len || !str_utf8(*out, len))
+	if (len == 0 || strlen(*out) != len || !utf8_valid(*out, len))
 		e = err_new(ERR_CONFIG, "%s: must be non-empty UTF-8 text",
 		    name);
 out:

@@ -6,6 +6,7 @@
 
 #include "core/arena.h"
 #include "core/str.h"
+#include "core/utf8.h"
 
 static int
 hex(char c)
@@ -45,7 +46,7 @@ decode(struct arena *a, const char *s, size_t len, const char *blank)
 		}
 	}
 	*to = '\0';
-	if (str_has_control(out) || !str_utf8(out, (size_t)(to - out)))
+	if (str_has_control(out) || !utf8_valid(out, (size_t)(to - out)))
 		return NULL;
 	return out;
 }

@@ -6,9 +6,6 @@
 #include "api/board.h"
 #include "api/route.h"
 
-/* Exit status of a worker that ended at the deadline of its request. */
-#define WORKER_LATE 124
-
 struct worker {
 	const struct settings *settings;
 	struct keyring *keyring;       /* NULL = none */

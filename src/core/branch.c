@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/str.h"
+#include "core/utf8.h"
 
 const char *
 branch_fault(const char *name)
@@ -14,7 +15,7 @@ branch_fault(const char *name)
 
 	if (*name == '\0' || *name == '-' || *name == '/' || *name == '.')
 		return "must not be empty or start with -, / or .";
-	if (!str_utf8(name, strlen(name)) || str_chars(name) > BRANCH_MAX)
+	if (!utf8_valid(name, strlen(name)) || str_chars(name) > BRANCH_MAX)
 		return "must be UTF-8 of at most 255 characters";
 	for (i = 0; never[i] != NULL; i++)
 		if (strstr(name, never[i]) != NULL)

@@ -16,8 +16,7 @@
 
 #include <stdbool.h>
 
-#define ERE_STATES_MAX 1000 /* a{1,500} needs 999 */
-#define ERE_BYTES_MAX 2048  /* of a pattern */
+#include "core/ere_limits.h"
 
 /* Returns NULL if the pattern is valid, else what is wrong with it and what to
  * write instead.  The text is static and valid until the next call. */

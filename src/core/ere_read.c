@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/err.h"
-#include "core/str.h"
+#include "core/utf8.h"
 
 #define STRAY_BYTE 0x110000u /* the first number beyond Unicode */
 #define DEPTH_MAX 100        /* nested groups */
@@ -45,7 +45,7 @@ ere_char(const char **s)
 	if (c >= 0xc0)
 		len = c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
 	if (c >= 0x80 &&
-	    (strnlen(*s, len) < len || !str_utf8(*s, len) || len == 1)) {
+	    (strnlen(*s, len) < len || !utf8_valid(*s, len) || len == 1)) {
 		(*s)++;
 		return STRAY_BYTE + c;
 	}

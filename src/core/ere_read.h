@@ -3,10 +3,11 @@
 #ifndef SLIPWAY_CORE_ERE_READ_H
 #define SLIPWAY_CORE_ERE_READ_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/ere.h"
+#include "core/ere_limits.h"
 
 #define ERE_NODES_MAX ((size_t)3 * ERE_BYTES_MAX)
 #define ERE_FOREVER UINT32_MAX

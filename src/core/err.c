@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/str.h"
+#include "core/utf8.h"
 
 _Static_assert(sizeof(((struct err *)0)->msg) ==
 	sizeof(((struct err *)0)->detail),
@@ -41,7 +41,7 @@ noted(enum err_code code, int number, const char *fmt, va_list ap)
 	struct err *e = slot(code);
 
 	(void)vsnprintf(e->msg, sizeof(e->msg), fmt, ap);
-	str_drop_partial(e->msg);
+	utf8_drop_partial(e->msg);
 	e->sys = number;
 	return e;
 }
@@ -112,7 +112,7 @@ add_cause(struct err *e, const char *why)
 	size_t used = strlen(e->msg);
 
 	(void)snprintf(e->msg + used, sizeof(e->msg) - used, ": %s", why);
-	str_drop_partial(e->msg);
+	utf8_drop_partial(e->msg);
 }
 
 const struct err *

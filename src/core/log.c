@@ -14,7 +14,7 @@
 #define LIBBSD_OPENBSD_VIS
 #include <bsd/vis.h>
 
-#include "core/str.h"
+#include "core/time.h"
 
 #define LINE 1024
 #define CONDITIONS 64

@@ -9,6 +9,7 @@
 #include "core/buf.h"
 #include "core/ere.h"
 #include "core/mark.h"
+#include "core/utf8.h"
 
 #define DAY_S (INT64_C(24) * 3600)
 #define DAY_MS (DAY_S * 1000)
@@ -35,69 +36,6 @@ str_ends(const char *s, const char *suffix)
 	return len >= tail && memcmp(s + len - tail, suffix, tail) == 0;
 }
 
-/* Length of the code point at s; 0 if it is malformed. */
-static size_t
-utf8_len(const unsigned char *s, size_t left)
-{
-	static const struct {
-		unsigned char first, last; /* of the lead byte */
-		unsigned char low, high;   /* of the byte after it */
-		size_t len;
-	} forms[] = {
-		{ 0x00, 0x7f, 0x00, 0x00, 1 },
-		{ 0xc2, 0xdf, 0x80, 0xbf, 2 },
-		{ 0xe0, 0xe0, 0xa0, 0xbf, 3 },
-		{ 0xe1, 0xec, 0x80, 0xbf, 3 },
-		{ 0xed, 0xed, 0x80, 0x9f, 3 },
-		{ 0xee, 0xef, 0x80, 0xbf, 3 },
-		{ 0xf0, 0xf0, 0x90, 0xbf, 4 },
-		{ 0xf1, 0xf3, 0x80, 0xbf, 4 },
-		{ 0xf4, 0xf4, 0x80, 0x8f, 4 },
-	};
-	size_t i, k;
-
-	for (i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
-		if (*s < forms[i].first || *s > forms[i].last)
-			continue;
-		if (left < forms[i].len)
-			return 0;
-		if (forms[i].len > 1 &&
-		    (s[1] < forms[i].low || s[1] > forms[i].high))
-			return 0;
-		for (k = 2; k < forms[i].len; k++)
-			if ((s[k] & 0xc0) != 0x80)
-				return 0;
-		return forms[i].len;
-	}
-	return 0;
-}
-
-bool
-str_utf8(const char *s, size_t len)
-{
-	const unsigned char *p = (const unsigned char *)s;
-	size_t at = 0, step;
-
-	while (at < len) {
-		if ((step = utf8_len(p + at, len - at)) == 0)
-			return false;
-		at += step;
-	}
-	return true;
-}
-
-void
-str_drop_partial(char *s)
-{
-	size_t end = strlen(s), at = end;
-
-	while (at > 0 && end - at < 4)
-		if (((unsigned char)s[--at] & 0xc0) != 0x80)
-			break;
-	if (utf8_len((unsigned char *)s + at, end - at) == 0)
-		s[at] = '\0';
-}
-
 const char *
 str_clip(struct arena *a, const char *s, size_t max)
 {
@@ -107,7 +45,7 @@ str_clip(struct arena *a, const char *s, size_t max)
 	if (strlen(s) <= max)
 		return s;
 	head = arena_strndup(a, s, max - strlen(ellipsis));
-	str_drop_partial(head);
+	utf8_drop_partial(head);
 	return arena_printf(a, "%s%s", head, ellipsis);
 }
 
@@ -132,7 +70,7 @@ code_at(const char *s, size_t *len)
 	uint32_t code;
 	size_t i;
 
-	if ((*len = utf8_len(p, strnlen(s, 4))) == 0) {
+	if ((*len = utf8_len(s, strnlen(s, 4))) == 0) {
 		*len = 1;
 		return 0;
 	}
@@ -240,7 +178,7 @@ str_visible(struct arena *a, const char *s)
 	uint32_t code;
 	size_t len;
 
-	if (!str_has_control(s) && str_utf8(s, strlen(s)))
+	if (!str_has_control(s) && utf8_valid(s, strlen(s)))
 		return s;
 	buf_init(&b, SIZE_MAX / 2);
 	for (; *s != '\0'; s += len) {
@@ -462,25 +400,4 @@ str_time_parse(const char *s, int64_t *out)
 		return false;
 	*out = ((int64_t)t - east) * 1000 + ms;
 	return *out >= YEAR_1 && *out < YEAR_10000;
-}
-
-static int64_t
-clock_ms(clockid_t id)
-{
-	struct timespec now;
-
-	(void)clock_gettime(id, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-int64_t
-time_now_ms(void)
-{
-	return clock_ms(CLOCK_REALTIME);
-}
-
-int64_t
-time_mono_ms(void)
-{
-	return clock_ms(CLOCK_MONOTONIC);
 }

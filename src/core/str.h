@@ -8,19 +8,15 @@
 #include <stdint.h>
 
 #include "core/arena.h"
+#include "core/time.h"
 
 /* Whether the strings are equal; NULL equals only NULL. */
 bool str_eq(const char *, const char *);
 bool str_starts(const char *s, const char *prefix);
 bool str_ends(const char *s, const char *suffix);
 
-/* Whether the bytes are well-formed UTF-8 (RFC 3629: no surrogates, no
- * overlong forms, at most U+10FFFF). */
-bool str_utf8(const char *s, size_t len);
 /* The number of code points in well-formed UTF-8. */
 size_t str_chars(const char *s);
-/* Removes the last character if the end of the text cuts it. */
-void str_drop_partial(char *s);
 /* The text; of one that is longer than `max` bytes as many whole characters as
  * fit before an ellipsis. */
 const char *str_clip(struct arena *, const char *s, size_t max);
@@ -61,9 +57,5 @@ void str_time(char out[STR_TIME_SIZE], int64_t ms);
 /* Parses such a text; false if it is malformed.  Accepts offsets other than Z
  * and converts them. */
 bool str_time_parse(const char *s, int64_t *out);
-
-/* Milliseconds of the wall clock, and of a monotonic clock. */
-int64_t time_now_ms(void);
-int64_t time_mono_ms(void);
 
 #endif

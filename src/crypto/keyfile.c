@@ -12,6 +12,7 @@
 
 #include "core/buf.h"
 #include "core/num.h"
+#include "crypto/crypto.h"
 
 #define FILE_MAX ((size_t)8192)
 #define PATH_SIZE 4096

@@ -9,7 +9,8 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "crypto/keyring.h"
+#include "core/err.h"
+#include "crypto/key_name.h"
 
 #define KEYFILE_KEYS KEYRING_KEYS
 #define KEYFILE_BYTES 32 /* of any key here */

@@ -11,15 +11,7 @@
 #include "core/arena.h"
 #include "core/field.h"
 #include "crypto/crypto.h"
-
-#define KEYRING_KEYS 64 /* in one file */
-#define KEY_PRINT 9     /* a fingerprint with its NUL */
-
-/* The public description of a key. */
-struct key_name {
-	int64_t id;
-	char print[KEY_PRINT]; /* the same on every host that has it */
-};
+#include "crypto/key_name.h"
 
 struct keyring;
 MUSTCHECK const struct err *keyring_open(const char *path,

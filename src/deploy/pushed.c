@@ -235,7 +235,8 @@ caught_audit(void *context, const struct deployment *d)
 {
 	const struct catching *c = context;
 
-	return audit_start(c->deploy.db, c->runner, "catchUp", d);
+	return audit_start(c->deploy.db, c->runner, "catchUp", d->id,
+	    d->project_id);
 }
 
 /* Whether no event has come since the runner read the stored commit, and the

@@ -195,8 +195,8 @@ fire(struct firing *f)
 		    (struct maybe){ .set = false }, why);
 	}
 	*f->out = d.id;
-	if ((e = audit_start(f->deploy.db, f->runner, "fireSchedule", &d)) !=
-		NULL ||
+	if ((e = audit_start(f->deploy.db, f->runner, "fireSchedule", d.id,
+		 d.project_id)) != NULL ||
 	    (e = supersede(f->deploy.db, s.last_deployment_id)) != NULL)
 		return e;
 	return schedule_done(f->deploy.db, s.id, (struct maybe){ d.id, true },

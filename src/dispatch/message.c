@@ -7,6 +7,7 @@
 #include "core/buf.h"
 #include "core/state.h"
 #include "core/str.h"
+#include "core/utf8.h"
 #include "crypto/crypto.h"
 #include "dispatch/text.h"
 #include "json/json.h"
@@ -192,7 +193,7 @@ put_header(struct buf *b, struct arena *a, const char *name, const char *text)
 	buf_printf(b, "%s:", name);
 	for (; *text != '\0'; text += strlen(word)) {
 		word = arena_strndup(a, text, strnlen(text, WORD_BYTES));
-		str_drop_partial(word);
+		utf8_drop_partial(word);
 		buf_printf(b, "%s =?UTF-8?B?%s?=\r\n", "",
 		    crypto_base64(a, word, strlen(word)));
 	}

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/str.h"
+#include "core/utf8.h"
 
 const char *
 text_clean(struct arena *a, const char *s, size_t max)
@@ -13,7 +14,7 @@ text_clean(struct arena *a, const char *s, size_t max)
 
 	for (chars = 0; at < len && chars < max; chars++) {
 		for (n = 1; n <= 4 && n <= len - at; n++)
-			if (str_utf8(s + at, n))
+			if (utf8_valid(s + at, n))
 				break;
 		if (n <= 4 && n <= len - at) {
 			(void)memcpy(out + to, s + at, n);

@@ -5,6 +5,7 @@
 
 #include "core/num.h"
 #include "core/str.h"
+#include "core/utf8.h"
 #include "forge/inner.h"
 
 #define WORDS 200 /* bytes of the server's own text in a message */
@@ -111,7 +112,7 @@ forge_words(struct arena *a, const struct http_response *got)
 	if (c.reason != NULL)
 		text = arena_printf(a, "%s: %s", text, c.reason);
 	out = arena_strndup(a, text, strnlen(text, WORDS));
-	for (p = out + strlen(out); p > out && !str_utf8(out, strlen(out));)
+	for (p = out + strlen(out); p > out && !utf8_valid(out, strlen(out));)
 		*--p = '\0';
 	for (p = out; *p != '\0'; p++)
 		if ((unsigned char)*p < 0x20 || *p == 0x7f)

@@ -7,6 +7,7 @@
 #include "core/branch.h"
 #include "core/num.h"
 #include "core/str.h"
+#include "core/utf8.h"
 #include "json/json.h"
 
 #define BRANCHES "refs/heads/"
@@ -219,7 +220,7 @@ cut(struct arena *a, const char *text)
 	char *out = arena_strndup(a, text, strnlen(text, MESSAGE_MAX));
 	size_t len = strlen(out);
 
-	while (!str_utf8(out, len))
+	while (!utf8_valid(out, len))
 		out[--len] = '\0';
 	return out;
 }

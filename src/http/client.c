@@ -12,6 +12,7 @@
 
 #include "core/network.h"
 #include "core/str.h"
+#include "core/utf8.h"
 #include "http/inner.h"
 
 #define CONNECT_MS 5000
@@ -371,7 +372,7 @@ reason(CURLcode rc, const char *text)
 	const char *why = strstr(text, ": ");
 
 	if (rc != CURLE_PEER_FAILED_VERIFICATION || why == NULL ||
-	    str_has_control(why) || !str_utf8(why, strlen(why)))
+	    str_has_control(why) || !utf8_valid(why, strlen(why)))
 		return "";
 	return why;
 }

@@ -5,6 +5,7 @@
 
 #include "core/num.h"
 #include "core/str.h"
+#include "core/utf8.h"
 #include "job/checkout.h"
 
 #define COMMITS_MAX 100
@@ -82,7 +83,7 @@ message_clean(struct arena *a, const char *text, size_t len)
 	for (i = 0; i < len; i++)
 		if (copy[i] == '\0')
 			copy[i] = ' ';
-	if (!str_utf8(copy, len))
+	if (!utf8_valid(copy, len))
 		for (i = 0; i < len; i++)
 			if (((unsigned char)copy[i] & 0x80) != 0)
 				copy[i] = '?';

@@ -5,6 +5,7 @@
 
 #include "core/num.h"
 #include "core/str.h"
+#include "core/utf8.h"
 #include "json/inner.h"
 
 #define NAMED_DEPTH 2
@@ -177,7 +178,7 @@ wide(struct scan *s)
 	size_t step = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
 
 	if (s->len - s->at < step ||
-	    !str_utf8((const char *)s->text + s->at, step))
+	    !utf8_valid((const char *)s->text + s->at, step))
 		return fail(s, "invalid UTF-8");
 	s->at += step;
 	return true;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/str.h"
+#include "core/utf8.h"
 #include "json/inner.h"
 
 #define NAME_MAX_LEN ((size_t)64) /* of a member of a struct */
@@ -106,7 +107,7 @@ wide_len(const char *s)
 	size_t len = strnlen(s, 4), i;
 
 	for (i = 2; i <= len; i++)
-		if (str_utf8(s, i))
+		if (utf8_valid(s, i))
 			return i;
 	return 0;
 }

@@ -3,7 +3,6 @@
 
 #include "core/buf.h"
 #include "core/num.h"
-#include "store/deployment.h"
 #include "store/store.h"
 
 #define CHANGES_MAX 1024
@@ -164,10 +163,10 @@ audit_write(struct db *db, const struct audit *entry,
 
 const struct err *
 audit_start(struct db *db, const char *runner, const char *action,
-    const struct deployment *d)
+    int64_t deployment_id, int64_t project_id)
 {
-	const struct audit_object_ref object = { AUDIT_OF_DEPLOYMENT, d->id,
-		d->project_id };
+	const struct audit_object_ref object = { AUDIT_OF_DEPLOYMENT,
+		deployment_id, project_id };
 	const struct audit entry = { .via = AUDIT_RUNNER,
 		.username = runner,
 		.action = action };

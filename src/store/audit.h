@@ -38,8 +38,6 @@ enum audit_object {
 	    AUDIT_OF__MAX
 };
 
-struct deployment;
-
 struct audit_object_ref {
 	enum audit_object type;
 	int64_t id;         /* 0 = it has none */
@@ -80,7 +78,7 @@ MUSTCHECK const struct err *audit_write(struct db *, const struct audit *,
     const struct audit_object_ref *);
 /* The same for a deployment that a runner has created. */
 MUSTCHECK const struct err *audit_start(struct db *, const char *runner,
-    const char *action, const struct deployment *);
+    const char *action, int64_t deployment_id, int64_t project_id);
 /* The same for one that a runner has ended. */
 MUSTCHECK const struct err *audit_end(struct db *, int64_t deployment_id,
     enum state from, enum state to, enum reason);

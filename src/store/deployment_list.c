@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/num.h"
+#include "store/deployment.h"
 #include "store/deployment_row.h"
 #include "store/store.h"
 

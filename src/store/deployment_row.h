@@ -1,9 +1,90 @@
 /* SPDX-License-Identifier: ISC */
-/* What lists of deployments share with the read of one. */
+/* A deployment with its steps, and what lists of deployments share with the
+ * read of one. */
 #ifndef SLIPWAY_STORE_DEPLOYMENT_ROW_H
 #define SLIPWAY_STORE_DEPLOYMENT_ROW_H
 
-#include "store/deployment.h"
+#include "db/db.h"
+
+struct deployment_step {
+	int64_t deployment_id;
+	int64_t position;
+	const char *name;
+	const char *script;    /* not in responses, like the next one */
+	const char *directory; /* NULL = the root of the workspace */
+	struct maybe timeout_seconds;
+	const char *run_when;
+	const char *status;
+	struct maybe exit_code;
+	struct maybe signal;
+	struct when started_at;
+	struct when finished_at;
+	struct maybe log_offset;
+	struct maybe log_length;
+};
+
+struct deployment {
+	int64_t id;
+	int64_t project_id;
+	int64_t pipeline_id;
+	struct maybe environment_id;
+	const char *branch; /* NULL = the repository's HEAD, not resolved yet,
+			     * or a tag */
+	const char *tag;    /* NULL = a branch */
+	const char *commit_hash;
+	const char *commit_message;
+	struct json_text env_vars;    /* secret values are null */
+	struct json_text secret_vars; /* the secret values, sealed;
+				       * write-only */
+	struct maybe timeout_seconds; /* of the pipeline; write-only */
+	const char *checkout;         /* the same; not in responses */
+	const char *env_role; /* role of the user who chose them: deployer,
+			       * maintainer; NULL = unknown, from an older
+			       * version; not in responses */
+	const char *status;
+	const char *reason;
+	const char *detail;
+	const char *trigger;
+	struct maybe retry_of;
+	struct maybe created_by;
+	const char *approval; /* one of deployment_approvals; NULL = not
+			       * required */
+	struct maybe approval_by;
+	struct when approval_at;
+	const char *approval_comment;
+	const char *rollback_reason;
+	int64_t turn;            /* write-only */
+	const char *trigger_key; /* of a push; the same */
+	const char *when_moved;  /* one of DEPLOYMENT_MOVED_*; the same */
+	const char *runner;
+	struct when created_at;
+	struct when started_at;
+	struct when finished_at;
+	int64_t log_size;
+	struct maybe queue_position; /* while pending; 0 = next */
+	struct list waiting_for;     /* struct waiting */
+	struct list steps;           /* struct deployment_step */
+};
+
+/* The turn of a pending deployment in its project. */
+enum {
+	DEPLOYMENT_FIRST, /* a rollback */
+	DEPLOYMENT_NEXT,
+	DEPLOYMENT_LATER, /* after its approval */
+};
+
+/* That of a new one. */
+int64_t deployment_turn(const struct deployment *);
+
+/* What becomes of the deployment of a push if its branch has moved. */
+#define DEPLOYMENT_MOVED_CANCEL "cancel"
+#define DEPLOYMENT_MOVED_FOLLOW "follow"
+#define DEPLOYMENT_MOVED_IGNORE "ignore"
+#define DEPLOYMENT_ROLLBACK "rollback"
+#define DEPLOYMENT_PROMOTION "promotion"
+#define APPROVAL_REQUIRED "required"
+#define APPROVAL_GRANTED "granted"
+#define APPROVAL_DENIED "denied"
 
 /* The columns of a row, without two that may be large: commit_message and
  * env_vars, which a statement selects between these. */

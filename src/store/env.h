@@ -3,9 +3,9 @@
 #ifndef SLIPWAY_STORE_ENV_H
 #define SLIPWAY_STORE_ENV_H
 
+#include "store/env_name.h"
 #include "store/preset.h"
 
-#define ENV_NAME_ERE "[A-Za-z_][A-Za-z0-9_]{0,127}"
 #define ENV_VALUE_MAX ((size_t)64 * 1024)
 #define ENV_TOTAL_MAX ((size_t)512 * 1024) /* names and values together */
 #define ENV_COUNT_MAX 1000
@@ -37,9 +37,6 @@ struct env_rules {
 			      * are accepted */
 };
 
-/* What is wrong with a variable's name: its form, or that it controls the
- * shell, the loader, git or this service. NULL = it is valid. */
-const char *env_name_fault(const char *name);
 /* Checks names and sizes only; adds faults below the pointer. */
 void env_check_names(const struct list *vars, const char *pointer,
     struct faults *);

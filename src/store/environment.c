@@ -4,6 +4,7 @@
 #include "store/child.h"
 #include "store/columns.h"
 #include "store/env.h"
+#include "store/lock.h"
 #include "store/move.h"
 #include "store/notifier.h"
 #include "store/store.h"
@@ -267,21 +268,6 @@ static const struct stmt secrets_save = {
 	.args = secrets_save_args,
 };
 
-static const struct stmt replaces = {
-	.name = "environment_replaces",
-	.sql = "UPDATE deployment d"
-	       " JOIN environment e ON e.id = d.environment_id"
-	       " SET d.replaced = e.live_deployment WHERE d.id = ?",
-	.args = id_args,
-};
-static const struct stmt reached = {
-	.name = "environment_reached",
-	.sql = "UPDATE environment e"
-	       " JOIN deployment d ON d.environment_id = e.id"
-	       " SET e.live_deployment = d.id WHERE d.id = ?",
-	.args = id_args,
-};
-
 static const struct stmt *const environment_stmts[] = {
 	&by_id,
 	&lock,
@@ -294,8 +280,6 @@ static const struct stmt *const environment_stmts[] = {
 	&waiting,
 	&secrets_find,
 	&secrets_save,
-	&replaces,
-	&reached,
 	NULL,
 };
 
@@ -458,17 +442,4 @@ environment_secrets_save(struct db *db,
     const struct environment_secrets *secrets)
 {
 	return db_exec(db, &secrets_save, secrets, NULL);
-}
-
-const struct err *
-environment_reached(struct db *db, int64_t deployment_id)
-{
-	const struct environment args = { .id = deployment_id };
-	const struct err *e;
-	struct db_done done;
-
-	e = db_exec(db, &replaces, &args, &done);
-	if (e != NULL || done.affected == 0)
-		return e; /* most deployments have no environment */
-	return db_exec(db, &reached, &args, NULL);
 }

@@ -4,7 +4,7 @@
 #define SLIPWAY_STORE_ENVIRONMENT_H
 
 #include "db/db.h"
-#include "store/lock.h"
+#include "store/lock_row.h"
 #include "store/page.h"
 
 /* A variable that deployments to an environment get. */
@@ -110,9 +110,5 @@ MUSTCHECK const struct err *environment_secrets_find(struct db *,
 /* Requires a locked row. */
 MUSTCHECK const struct err *environment_secrets_save(struct db *,
     const struct environment_secrets *);
-/* Inside the transaction in which the deployment succeeds: it is now live in
- * its environment, if it has one, and remembers what it replaced. */
-MUSTCHECK const struct err *environment_reached(struct db *,
-    int64_t deployment_id);
 
 #endif

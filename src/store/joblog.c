@@ -6,7 +6,6 @@
 #include <zlib.h>
 
 #include "core/buf.h"
-#include "store/logline.h"
 #include "store/store.h"
 
 #define BATCH_ARENA ((size_t)3 << 20) /* for one batch of chunks */
@@ -304,6 +303,20 @@ out:
 	return e;
 }
 
+int64_t
+joblog_breaks(const void *data, size_t len)
+{
+	const char *s = data, *end = s + len;
+	int64_t n = 0;
+
+	while (len > 0 && (s = memchr(s, '\n', (size_t)(end - s))) != NULL) {
+		n++;
+		if (++s == end)
+			break;
+	}
+	return n;
+}
+
 const struct err *
 joblog_append(struct db *db, int64_t deployment_id, int64_t epoch,
     int64_t offset, const void *data, size_t len)
@@ -313,7 +326,7 @@ joblog_append(struct db *db, int64_t deployment_id, int64_t epoch,
 		.start = offset,
 		.length = (int64_t)len,
 		.data = { .data = data, .len = len },
-		.breaks = logline_breaks(data, len) };
+		.breaks = joblog_breaks(data, len) };
 	const struct err *e;
 	struct db_done done;
 
@@ -400,7 +413,7 @@ pack_one(struct db *db, struct arena *a, struct log_args *args, bool *done)
 	if (compress2(packed, &len, plain.data, (uLong)plain.len, 6) != Z_OK)
 		return err_new(ERR_INTERNAL, "deflate");
 	args->data = (struct blob){ .data = packed, .len = (size_t)len };
-	args->breaks = logline_breaks(plain.data, plain.len);
+	args->breaks = joblog_breaks(plain.data, plain.len);
 	e = db_transaction(db, pack_body, args);
 	*done = e != NULL && e->code == ERR_NOTFOUND;
 	args->start = args->end;

@@ -33,6 +33,8 @@ MUSTCHECK const struct err *joblog_append(struct db *, int64_t deployment_id,
 /* Rewrites a finished log in compressed chunks; may be repeated. */
 MUSTCHECK const struct err *joblog_pack(struct db *, struct arena *,
     int64_t deployment_id);
+/* Number of line breaks. */
+int64_t joblog_breaks(const void *data, size_t len);
 /* Deletes logs of deployments that ended more than `days` days ago (0 = never),
  * and the oldest logs while all together have more than total_max bytes (0 = no
  * limit). Running deployments are not affected. Deletes at most JOBLOG_PRUNED

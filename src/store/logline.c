@@ -70,20 +70,6 @@ struct walk {
 	int64_t line;       /* that contains it */
 };
 
-int64_t
-logline_breaks(const void *data, size_t len)
-{
-	const char *s = data, *end = s + len;
-	int64_t n = 0;
-
-	while (len > 0 && (s = memchr(s, '\n', (size_t)(end - s))) != NULL) {
-		n++;
-		if (++s == end)
-			break;
-	}
-	return n;
-}
-
 /* Counts the lines up to `to` by reading them. */
 static const struct err *
 walk_read(struct walk *w, int64_t to)
@@ -100,7 +86,7 @@ walk_read(struct walk *w, int64_t to)
 		e = joblog_read(w->db, a, w->id, w->at, most, &bytes);
 		if (e != NULL || bytes.len == 0)
 			break;
-		w->line += logline_breaks(bytes.data, bytes.len);
+		w->line += joblog_breaks(bytes.data, bytes.len);
 		w->at += (int64_t)bytes.len;
 		arena_clear(a);
 	}

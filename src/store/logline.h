@@ -15,8 +15,6 @@ struct logline_place {
 	struct maybe step; /* its position; none = before the first step */
 };
 
-/* Number of line breaks. */
-int64_t logline_breaks(const void *data, size_t len);
 /* Lists a place about every LOGLINE_EVERY bytes and the start of each step,
  * struct logline_place by offset. */
 MUSTCHECK const struct err *logline_index(struct db *, struct arena *,

@@ -3,7 +3,9 @@
 #ifndef SLIPWAY_STORE_MEMBER_H
 #define SLIPWAY_STORE_MEMBER_H
 
-#include "store/user.h"
+#include "db/db.h"
+#include "store/page.h"
+#include "store/role.h"
 
 struct member {
 	int64_t project_id;

@@ -2,8 +2,8 @@
 #include "store/move.h"
 
 #include "store/audit.h"
-#include "store/environment.h"
-#include "store/lock.h"
+#include "store/environment_live.h"
+#include "store/lock_row.h"
 #include "store/notice.h"
 #include "store/report.h"
 #include "store/runner.h"
@@ -271,7 +271,7 @@ announce(struct db *db, const struct move *m, enum commit_state state)
 	if (e != NULL)
 		return e;
 	if (m->to == STATE_SUCCESS &&
-	    (e = environment_reached(db, m->id)) != NULL)
+	    (e = environment_live_set(db, m->id)) != NULL)
 		return e;
 	if (m->from == STATE_RUNNING && state_kinds[m->to].is_final &&
 	    (e = audit_end(db, m->id, m->from, m->to, m->reason)) != NULL)

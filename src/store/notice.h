@@ -15,7 +15,7 @@
 
 #include "core/notice_event.h"
 #include "db/db.h"
-#include "store/lock.h"
+#include "store/lock_row.h"
 
 /* A due notice, its receiver and the content of its message.  Members are NULL
  * or not set if the event has no such object. */

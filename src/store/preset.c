@@ -5,7 +5,7 @@
 
 #include "core/ere.h"
 #include "core/str.h"
-#include "store/env.h"
+#include "store/env_name.h"
 
 #define O(m, fl, ...)                                                          \
 	FIELD(struct preset_option, m, FIELD_OUT | FIELD_IN | (fl), __VA_ARGS__)

@@ -5,7 +5,7 @@
 #define SLIPWAY_STORE_SESSION_H
 
 #include "db/db.h"
-#include "store/user.h"
+#include "store/principal.h"
 
 #define SIGNIN_SECONDS 600
 /* The purpose for which the verifier of a sign-in is sealed: hash of its

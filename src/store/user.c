@@ -13,26 +13,7 @@
 
 #define A(m) FIELD(struct user, m, 0)
 
-const char *const role_names[] = { "guest", "viewer", "deployer", "maintainer",
-	"admin", NULL };
 static const char *const statuses[] = { "active", "inactive", NULL };
-
-enum role
-role_of(const char *name)
-{
-	int i;
-
-	for (i = 0; name != NULL && role_names[i] != NULL; i++)
-		if (strcmp(role_names[i], name) == 0)
-			return (enum role)(i + ROLE_GUEST);
-	return ROLE_NONE;
-}
-
-const char *
-role_name(enum role role)
-{
-	return role_names[role - ROLE_GUEST];
-}
 
 /* clang-format off */
 #define USER(X, T)							\

@@ -5,22 +5,8 @@
 
 #include "db/db.h"
 #include "store/page.h"
-
-/* In ascending order; each role includes the rights of those before it. */
-enum role {
-	ROLE_NONE,
-	ROLE_GUEST, /* sees the projects of which the user is a member */
-	ROLE_VIEWER,
-	ROLE_DEPLOYER,
-	ROLE_MAINTAINER,
-	ROLE_ADMIN
-};
-extern const char *const role_names[]; /* from guest on; ends with NULL */
-/* Those from viewer on. */
-#define ROLE_NAMES_VIEWER (role_names + 1)
-const char *role_name(enum role);
-/* Returns ROLE_NONE for an unknown name. */
-enum role role_of(const char *name);
+#include "store/principal.h"
+#include "store/role.h"
 
 struct user {
 	int64_t id;
@@ -45,22 +31,6 @@ struct api_token {
 	struct when created_at;
 	struct when last_used_at;
 	struct when expires_at;
-};
-
-/* The authenticated user of a request. */
-struct principal {
-	int64_t user_id;
-	const char *username;
-	const char *role;   /* the lower role of user and token */
-	const char *cap;    /* the token's role; NULL = none */
-	int64_t token_id;   /* the token, or that which started the session; 0 =
-			     * none */
-	int64_t session_id; /* 0 = none; if both are 0, nginx has authenticated
-			     * the user */
-	struct when last_used_at;
-	struct when expires_at; /* of the token */
-	bool is_refused;        /* the Git server does not accept the account of
-				 * the token's user */
 };
 
 struct user_filter {

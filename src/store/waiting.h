@@ -4,7 +4,7 @@
 #define SLIPWAY_STORE_WAITING_H
 
 #include "db/db.h"
-#include "store/deployment.h"
+#include "store/deployment_row.h"
 
 #define WAITING_SLOTS "slots" /* the reason that runners report */
 

@@ -5,6 +5,7 @@
 
 #include "core/num.h"
 #include "core/str.h"
+#include "core/utf8.h"
 #include "forge/hook.h"
 #include "fuzz.h"
 
@@ -46,7 +47,7 @@ push_check(const struct hook_push *p)
 			 strlen(p->commit_hash) == 64) &&
 		    p->commit_hash[strspn(p->commit_hash, HASHES)] == '\0');
 	MUST(p->repo_path != NULL && !str_has_control(p->repo_path) &&
-	    str_utf8(p->repo_path, strlen(p->repo_path)));
+	    utf8_valid(p->repo_path, strlen(p->repo_path)));
 	MUST(p->repo_id == NULL ||
 	    p->repo_id[strspn(p->repo_id, "0123456789")] == '\0');
 	MUST(p->branch == NULL ||
@@ -54,7 +55,7 @@ push_check(const struct hook_push *p)
 		!str_has_control(p->branch)));
 	MUST(p->pusher == NULL || !str_has_control(p->pusher));
 	MUST(p->commit_message == NULL ||
-	    str_utf8(p->commit_message, strlen(p->commit_message)));
+	    utf8_valid(p->commit_message, strlen(p->commit_message)));
 }
 
 int

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "core/str.h"
 
+#include "core/utf8.h"
 #include "tap.h"
 
 #define N(table) (sizeof(table) / sizeof((table)[0]))
@@ -70,16 +71,16 @@ utf8(void)
 	for (i = 0; i < N(utf8_rows); i++) {
 		const char *s = utf8_rows[i].text;
 
-		ok(str_utf8(s, strlen(s)) == utf8_rows[i].good, "UTF-8 row %zu",
-		    i);
+		ok(utf8_valid(s, strlen(s)) == utf8_rows[i].good,
+		    "UTF-8 row %zu", i);
 		if (utf8_rows[i].good)
 			is_int((long long)str_chars(s),
 			    (long long)utf8_rows[i].chars,
 			    "UTF-8 has its number of code points");
 	}
-	ok(str_utf8("a\0b", 3), "NUL is a code point");
-	ok(!str_utf8("\xe2\x82\xac", 2),
-	    "str_utf8 reads no byte past the length");
+	ok(utf8_valid("a\0b", 3), "NUL is a code point");
+	ok(!utf8_valid("\xe2\x82\xac", 2),
+	    "utf8_valid reads no byte past the length");
 }
 
 static void

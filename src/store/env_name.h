@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: ISC */
+/* Names of the variables of deployments. */
+#ifndef SLIPWAY_STORE_ENV_NAME_H
+#define SLIPWAY_STORE_ENV_NAME_H
+
+#define ENV_NAME_ERE "[A-Za-z_][A-Za-z0-9_]{0,127}"
+
+/* What is wrong with a variable's name: its form, or that it controls the
+ * shell, the loader, git or this service. NULL = it is valid. */
+const char *env_name_fault(const char *name);
+
+#endif
