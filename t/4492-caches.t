@@ -41,7 +41,7 @@ is_deeply([$log =~ /^((?:$names)=.*)$/mg],
 like(job('env', env => ['npm_config_cache=/mine', 'PIP_CACHE_DIR=/own']),
     qr{^(?=.*^npm_config_cache=/mine$)(?=.*^PIP_CACHE_DIR=/own$)}ms, 'a user can set those of a program');
 is(listed($log), '', 'a new cache is empty');
-for (['.cache', 0711], ['.cache/7', 0711], ['.cache/7/0', 0700]) {
+for (['.cache', 0711], ['.cache/7', 0710], ['.cache/7/0', 0700]) {
 	my ($name, $mode) = @$_;
 	is((stat "$m->{workspaces}/$name")[2] & 07777, $mode, sprintf '%s has the mode %04o', $name, $mode);
 }
@@ -60,6 +60,11 @@ if (is_root()) {
 	is(listed($other), '', 'another project has another cache');
 	unlike($other, qr/^mine$/m, "a project cannot read another project's cache");
 	like($other, qr/cannot open directory '\Q$caches\E': Permission denied/, 'nor list the caches');
+	job('chmod 0777 $SLIPWAY_CACHE');
+	$other = job("cat $caches/7/0/file || :; mkdir $caches/7/0/theirs || :",
+	    project => 8, dir => 'other');
+	unlike($other, qr/^mine$/m, 'nor one that a step opened to everybody');
+	ok(!-e "$caches/7/0/theirs", 'nor write to it');
 }
 is(listed(job($list, checkout => 'none')), 'file', 'a job without a checkout has the cache, too');
 is(listed(job($list, cache => 1)), '', 'a request for another generation empties it');
@@ -108,7 +113,8 @@ for (@attacks) {
 	else { isnt($now, '', "$what: the next job has the cache") if $what !~ /^a(?:nother| device)/ }
 	job('cd $SLIPWAY_CACHE; chmod -R u+rwx .; find . -mindepth 1 -delete') if !$why && !$silent;
 }
-ok(poll(60, sub { !glob "$left/*" }), 'emptied caches are removed') or diag(glob("$left/*"), $m->log);
+ok(poll(60, sub { !(() = glob "$left/*") }), 'emptied caches are removed')
+    or diag(glob("$left/*"), $m->log);
 is(-s "$outside/keep", 2_000_000, 'nothing outside of the caches was removed');
 like($m->log, qr/job \S+: its cache is emptied \(runner\.cache_max\)/, 'the log of the runner mentions it');
 
@@ -130,7 +136,7 @@ if (is_root()) {
 	mkdir "$caches/7/0/x" or die;
 	run_cmd('chown', '-R', $m->{uid_first} + 20, "$caches/7/0");
 	is(listed(job($list)), '', 'a cache that belongs to another account is replaced');
-	ok(poll(60, sub { !glob "$left/*" }), 'and removed');
+	ok(poll(60, sub { !(() = glob "$left/*") }), 'and removed');
 }
 job('touch $SLIPWAY_CACHE/file');
 rename $caches, "$caches.away" or die;
@@ -151,7 +157,7 @@ $m->stop;
 $m = Slipway::Monitor->start(dir => $m->{dir}, conf => "[runner]\ncache_max = 0\n");
 like(job('echo "[${SLIPWAY_CACHE-none}]"'), qr/^\[none\]$/m, 'with cache_max = 0, a job has no cache');
 ok(!-e "$caches/7", 'and the project keeps none');
-ok(poll(60, sub { !glob "$left/*" }), 'all of them are removed');
+ok(poll(60, sub { !(() = glob "$left/*") }), 'all of them are removed');
 is($m->stop, 0, 'the monitor stops');
 
 done_testing;

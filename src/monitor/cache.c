@@ -91,6 +91,17 @@ step(int at, const char *name, int *out)
 	return e;
 }
 
+/* A step can open its cache to everybody, but none except those of the project
+ * can reach it. */
+static const struct err *
+enclose(const struct monitor *m, int of, const struct slot *slot)
+{
+	if ((m->root && fchown(of, (uid_t)-1, slot->who.gid) == -1) ||
+	    fchmod(of, 0710) == -1)
+		return err_errno("enclose the cache");
+	return NULL;
+}
+
 /* Makes the cache of that name, and none but it. */
 static const struct err *
 make(struct monitor *m, int of, const char *name, const struct slot *slot)
@@ -125,7 +136,7 @@ monitor_cache(struct monitor *m, const struct wire *w, struct slot *slot)
 		e = step(top, project, &of);
 		(void)close(top);
 	}
-	if (e == NULL)
+	if (e == NULL && (e = enclose(m, of, slot)) == NULL)
 		e = make(m, of, name, slot);
 	if (of != -1)
 		(void)close(of);
