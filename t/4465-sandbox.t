@@ -210,7 +210,8 @@ $boxed->cancel($long);
 is($boxed->wait($long), 'canceled', 'the job is canceled by the restarted runner');
 $db->sql("UPDATE project SET valid = 0, updated_at = NOW(3) - INTERVAL 2 DAY WHERE id = $shop");
 $boxed->restart;
-ok(poll(30, sub { !-e "$boxed->{workspaces}/grp/shop" && !glob "$boxed->{workspaces}/.left/*" }),
+ok(poll(30, sub { !-e "$boxed->{workspaces}/grp/shop"
+    && !(() = glob "$boxed->{workspaces}/.left/*") }),
     'workspaces of deleted projects are removed in the sandbox')
     or diag(`ls -laR $boxed->{workspaces} | head -40`, tail($boxed->said, 20));
 $boxed->stop;

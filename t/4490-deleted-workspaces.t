@@ -65,9 +65,28 @@ is(wiped(7, 'none/such'), 0, 'a wipe of a missing directory succeeds');
 is(wiped(7, 'shop'), 0, "a wipe of a project's workspace succeeds");
 ok(!-e "$m->{workspaces}/shop", 'a wiped workspace leaves its place at once');
 is(wiped(8, 'deep/er'), 0, 'a wipe of a workspace in a subdirectory succeeds');
-ok(poll(20, sub { !glob "$left/*" }), 'wiped workspaces are removed soon') or diag(`ls -laR $left`, $m->log);
+ok(poll(20, sub { !(() = glob "$left/*") }), 'wiped workspaces are removed soon')
+    or diag(`ls -laR $left`, $m->log);
 is(slurp("$outside/keep"), "keep\n", 'a wipe follows no link');
 is((stat $left)[2] & 07777, 0700, 'workspaces to be removed are private to root');
+if (is_root()) {
+	# each project makes directories in those of the other
+	my %open = (10 => 'umask 0; mkdir -p a/b; chmod 0777 .; head -c 1000 /dev/zero >c',
+		11 => 'umask 0; mkdir ../ten/theirs ../ten/a/b/theirs; chmod 0777 ../ten/theirs',
+		12 => 'mkdir -p ../ten/theirs/x/y; touch ../ten/theirs/x/y/z; chmod 0 ../ten/theirs/x');
+	for ([ 10, 'ten' ], [ 11, 'eleven' ], [ 12, 'twelve' ]) {
+		my ($project, $dir) = @$_;
+		my $job = $m->job(repository => $repo, project => $project, dir => $dir,
+		    steps => [ $open{$project} ]);
+		is($m->exited($job), 0, "project $project has a job");
+	}
+	chmod 0700, "$m->{workspaces}/ten/theirs";
+	ok(-d "$m->{workspaces}/ten/theirs/x/y" && -d "$m->{workspaces}/ten/a/b/theirs",
+	    'a workspace has directories of other projects');
+	is(wiped(10, 'ten'), 0, 'a wipe of it succeeds');
+	ok(poll(20, sub { !(() = glob "$left/*") }), 'each is removed under its own account')
+	    or diag(`ls -laR $left`, $m->log);
+}
 $m->command("kill $busy->{id} 1");
 ok(defined $m->exited($busy), 'the job is killed');
 is($m->stop, 0, 'the monitor stops');

@@ -45,6 +45,8 @@ dir_open(int at, const char *name)
 	return dir;
 }
 
+static unsigned long moves; /* directories moved so far */
+
 /* Moves `name` of `from` up into `top` under a new name, so that no deep path
  * has to be walked. */
 static const struct err *
@@ -60,30 +62,35 @@ move_up(int from, const char *name, int top)
 	if (fchmodat(from, name, S_IRWXU, 0) == -1 ||
 	    renameat(from, name, top, fresh) == -1)
 		return err_errno("move %s", name);
+	moves++;
 	return NULL;
 }
 
 /* Dissolves one directory of `top`: removes its files and moves its directories
- * up. */
+ * up, as far as possible. */
 static const struct err *
 dir_dissolve(int top, const char *name)
 {
-	const struct err *e = NULL;
+	const struct err *e = NULL, *failed = NULL;
 	const struct dirent *entry;
 	DIR *dir;
 
 	if ((dir = dir_open(top, name)) == NULL)
 		return err_errno("open %s", name);
-	while (e == NULL && (entry = readdir(dir)) != NULL) {
+	while ((entry = readdir(dir)) != NULL) {
 		if (is_dots(entry->d_name) ||
-		    unlinkat(dirfd(dir), entry->d_name, 0) == 0)
+		    unlinkat(dirfd(dir), entry->d_name, 0) == 0 ||
+		    errno == ENOENT)
 			continue;
 		if (errno == EISDIR || errno == EPERM)
 			e = move_up(dirfd(dir), entry->d_name, top);
-		else if (errno != ENOENT)
+		else
 			e = err_errno("remove %s", entry->d_name);
+		if (e != NULL)
+			failed = e;
 	}
 	(void)closedir(dir);
+	e = failed;
 	if (e == NULL && unlinkat(top, name, AT_REMOVEDIR) == -1 &&
 	    errno != ENOENT && errno != ENOTEMPTY)
 		e = err_errno("remove %s", name);
@@ -111,26 +118,32 @@ tree_empty(int top)
 const struct err *
 tree_empty_but(int top, const char *keep)
 {
-	const struct err *e = NULL;
+	const struct err *e, *failed = NULL;
 	const struct dirent *entry;
+	unsigned long before;
 	bool some = true;
 	DIR *dir;
 
 	if ((dir = dir_open(top, ".")) == NULL)
 		return err_errno("open a directory");
-	while (e == NULL && some) {
+	while (some) {
 		some = false;
+		before = moves;
+		failed = NULL;
 		rewinddir(dir);
-		while (e == NULL && (entry = readdir(dir)) != NULL) {
+		while ((entry = readdir(dir)) != NULL) {
 			if (is_dots(entry->d_name) ||
 			    (keep != NULL && strcmp(entry->d_name, keep) == 0))
 				continue;
-			some = true;
-			e = entry_remove(top, entry->d_name);
+			if ((e = entry_remove(top, entry->d_name)) == NULL)
+				some = true;
+			else
+				failed = e;
 		}
+		some = some || moves != before;
 	}
 	(void)closedir(dir);
-	return e;
+	return failed;
 }
 
 const struct err *

@@ -16,7 +16,9 @@ bool tree_is_below(const char *path);
 MUSTCHECK const struct err *tree_find(int dirfd, const char *path, int *out);
 
 /* Removes everything in the directory, at any depth; the directory stays.
- * Symbolic links are removed, not followed; a mount inside is an error. */
+ * Symbolic links are removed, not followed; a mount inside is an error. After an
+ * error, only what could not be removed is left, and directories that lead
+ * there, which have moved up to the top. */
 MUSTCHECK const struct err *tree_empty(int dirfd);
 /* The same, but keeps the entry of that name. */
 MUSTCHECK const struct err *tree_empty_but(int dirfd, const char *keep);

@@ -2,7 +2,8 @@
 /*
  * Directories of deleted projects, and caches that are emptied: WORKSPACES/
  * .left/NUMBER.TIME.  Only root can reach them.  They are removed at that time,
- * each under the account that owns it.
+ * each under the account that owns it, like directories of other accounts in
+ * them.
  */
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -25,27 +26,35 @@
 #define LEFT ".left"
 #define NAME_SIZE 64
 #define SWEEP_MS 3600000 /* between passes */
+#define ROUNDS 10        /* of a pass */
 
-const struct err *
-monitor_left_move(const struct monitor *m, int at, const char *name,
-    int64_t keep)
+static const struct err *
+move(const struct monitor *m, int at, const char *name, int left, int64_t keep)
 {
 	static unsigned long counter;
 	const int64_t until = time_now_ms() + keep;
-	const struct err *e;
 	char to[NAME_SIZE];
-	int left;
 
-	if ((e = monitor_dir_step(m->workspaces, LEFT, 0700, &left)) != NULL)
-		return e;
 	(void)snprintf(to, sizeof(to), "%ld-%lu.%lld", (long)getpid(),
 	    ++counter, (long long)until);
 	/* its mode may keep its owner from moving it, but not root */
 	if ((!m->root && fchmodat(at, name, S_IRWXU, 0) == -1) ||
 	    renameat(at, name, left, to) == -1)
-		e = err_errno("move %s to " LEFT, name);
-	else
-		log_info("%s is now " LEFT "/%s", name, to);
+		return err_errno("move %s to " LEFT, name);
+	log_info("%s is now " LEFT "/%s", name, to);
+	return NULL;
+}
+
+const struct err *
+monitor_left_move(const struct monitor *m, int at, const char *name,
+    int64_t keep)
+{
+	const struct err *e;
+	int left;
+
+	if ((e = monitor_dir_step(m->workspaces, LEFT, 0700, &left)) != NULL)
+		return e;
+	e = move(m, at, name, left, keep);
 	(void)close(left);
 	return e;
 }
@@ -85,34 +94,91 @@ empty(const struct monitor *m, int fd, const struct stat *st, const char *name)
 	_exit(e == NULL ? 0 : 1);
 }
 
-static void
+/* Where a step has opened its directories, those of other projects can make
+ * theirs.  Moves these to LEFT, so that each is removed under its own account.
+ * What could not be removed otherwise is at the top or one level below it.
+ * Returns whether there was any. */
+static bool
+strangers_move(const struct monitor *m, int left, int of, uid_t owner,
+    bool is_top)
+{
+	const struct dirent *entry;
+	bool some = false;
+	struct stat st;
+	DIR *dir;
+	int fd;
+
+	fd = openat(of, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd == -1 || (dir = fdopendir(fd)) == NULL) {
+		(void)close(fd);
+		return false;
+	}
+	while ((entry = readdir(dir)) != NULL) {
+		if (str_eq(entry->d_name, ".") || str_eq(entry->d_name, "..") ||
+		    fstatat(dirfd(dir), entry->d_name, &st,
+			AT_SYMLINK_NOFOLLOW) == -1 ||
+		    !S_ISDIR(st.st_mode))
+			continue;
+		if (st.st_uid == owner && is_top &&
+		    (fd = openat(dirfd(dir), entry->d_name,
+			 O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) !=
+			-1) {
+			some |= strangers_move(m, left, fd, owner, false);
+			(void)close(fd);
+		} else if (st.st_uid != owner &&
+		    monitor_is_projects(m, st.st_uid)) {
+			some |= move(m, dirfd(dir), entry->d_name, left, 0) ==
+			    NULL;
+		}
+	}
+	(void)closedir(dir);
+	return some;
+}
+
+/* Empties the directory in a child process, and removes it. */
+static bool
+is_removed(const struct monitor *m, int left, int fd, const char *name)
+{
+	struct stat st;
+	int status = -1;
+	pid_t pid;
+
+	if (fstat(fd, &st) == -1)
+		return false;
+	if ((pid = fork()) == 0)
+		empty(m, fd, &st, name);
+	while (pid != -1 && waitpid(pid, &status, 0) == -1 && errno == EINTR)
+		continue;
+	return status == 0 && unlinkat(left, name, AT_REMOVEDIR) == 0;
+}
+
+/* Returns whether there is more to remove than before. */
+static bool
 entry_remove(const struct monitor *m, int left, const char *name)
 {
 	const struct err *e;
+	bool more = false;
 	struct stat st;
-	int fd, status = -1;
-	pid_t pid;
+	int fd;
 
 	if (!m->root) {
 		if ((e = tree_remove(left, name)) != NULL)
 			log_err(e, LEFT);
-		return;
+		return false;
 	}
 	fd = openat(left, name,
 	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd == -1 || fstat(fd, &st) == -1) {
 		log_warn(LEFT "/%s: %s", name, strerror(errno));
-		return;
+		(void)close(fd);
+		return false;
 	}
-	if ((pid = fork()) == 0)
-		empty(m, fd, &st, name);
-	(void)close(fd);
-	while (pid != -1 && waitpid(pid, &status, 0) == -1 && errno == EINTR)
-		continue;
-	if (status == 0 && unlinkat(left, name, AT_REMOVEDIR) == 0)
+	if (is_removed(m, left, fd, name))
 		log_info(LEFT "/%s removed", name);
-	else
+	else if (!(more = strangers_move(m, left, fd, st.st_uid, true)))
 		log_warn(LEFT "/%s could not be removed yet", name);
+	(void)close(fd);
+	return more;
 }
 
 /* Runs in a child process, since it may take long. */
@@ -120,16 +186,22 @@ static _Noreturn void
 sweep(const struct monitor *m, int left)
 {
 	const struct dirent *entry;
+	bool more = true;
 	DIR *dir;
+	int round;
 
 	proc_signals_default();
 	if (proc_fds_place(&left, 1) != NULL || (dir = fdopendir(3)) == NULL)
 		_exit(1);
 	if (flock(3, LOCK_EX | LOCK_NB) == -1)
 		_exit(0); /* another monitor's child is doing it */
-	while ((entry = readdir(dir)) != NULL)
-		if (is_due(entry->d_name))
-			entry_remove(m, 3, entry->d_name);
+	for (round = 0; more && round < ROUNDS; round++) {
+		more = false;
+		rewinddir(dir);
+		while ((entry = readdir(dir)) != NULL)
+			if (is_due(entry->d_name))
+				more |= entry_remove(m, 3, entry->d_name);
+	}
 	_exit(0);
 }
 

@@ -143,6 +143,9 @@ MUSTCHECK const struct err *monitor_home(const struct monitor *m,
 MUSTCHECK const struct err *monitor_home_claim(const struct monitor *m,
     struct slot *slot);
 
+/* Whether only projects use this account. */
+bool monitor_is_projects(const struct monitor *m, uid_t uid);
+
 /* cache.c */
 /* Makes the cache that a start requests, empties others of the project, and
  * stores its path in the slot; without one, the job runs all the same. */

@@ -183,9 +183,8 @@ monitor_hand_over(int fd, const char *name, const struct slot *slot)
 	return NULL;
 }
 
-/* Whether only projects use this account. */
-static bool
-is_projects(const struct monitor *m, uid_t uid)
+bool
+monitor_is_projects(const struct monitor *m, uid_t uid)
 {
 	size_t i;
 
@@ -214,7 +213,7 @@ is_left(const struct monitor *m, const struct slot *slot, uid_t owner,
     enum part part)
 {
 	if (part == PART_WAY)
-		return is_projects(m, owner);
+		return monitor_is_projects(m, owner);
 	return slot->kind == ACCOUNT_RANGE && owner != slot->who.uid &&
 	    uid_range_has(uid_range_projects(&m->settings.runner), owner);
 }
@@ -263,7 +262,7 @@ clear_one(const struct monitor *m, int at, const char *name)
 
 	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == -1)
 		return errno == ENOENT ? NULL : err_errno("%s", name);
-	if (S_ISDIR(st.st_mode) && is_projects(m, st.st_uid))
+	if (S_ISDIR(st.st_mode) && monitor_is_projects(m, st.st_uid))
 		return make_room(m, at, name, st.st_uid);
 	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid())
 		return err_new(ERR_FORBIDDEN,
