@@ -156,7 +156,7 @@ is(is_online('runner-1'), $false, 'a runner that misses reports is offline');
 is(health()->{json}{status}, 'degraded', 'the service is degraded');
 
 sub doctor { return (run_cmd(program('slipway-admin'), '-c', $first->conf_file, 'doctor'))[1] }
-like(doctor(), qr/^note   runners: none is online, so deployments wait: start slipway-runner$/m,
+like(doctor(), qr/^note   runners: none is online, so deployments wait: systemctl enable --now/m,
     'the doctor notes that no runner is online');
 $db->sql("UPDATE runner SET seen_at = NOW(3) WHERE name = 'runner-1'");
 like(doctor(), qr/^ok     runners: 1 of 2 are online$/m, 'the doctor counts the runners');

@@ -87,6 +87,12 @@ for (['no server at the socket', "socket = $spool/none.sock",
 	finds($name, 'FAULT', qr/database: .*$like/, more => "[database]\n$line\n");
 }
 
+finds('a connection that may be unencrypted', 'note',
+    qr/database: allow_plain = yes: .*others on the network .*remove the line from \[database\]/,
+    more => "[database]\nhost = db.invalid\nallow_plain = yes\n");
+unlike((doctor(more => "[database]\nallow_plain = yes\n"))[1], qr/allow_plain/,
+    'a connection over the socket needs no TLS');
+
 # --- slipway-live
 my $live = "$spool/live.sock";
 my $listening = IO::Socket::UNIX->new(Local => $live, Listen => 1) or die "$live: $!";

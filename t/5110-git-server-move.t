@@ -60,12 +60,12 @@ my $before = $state->();
 like($before, qr/\Q$repo->{id}\E\tteam\/site/, 'the id of the repository is stored');
 
 # --- gitserver.url changes, and nothing else
-unlike((admin('doctor'))[1], qr/are bound to accounts at/, 'the doctor finds nothing before the change');
+unlike((admin('doctor'))[1], qr/belong to accounts at/, 'the doctor finds nothing before the change');
 $f->store->change(sub { $_[0]{url} = $new });
 restart(url => $new);
 my ($status, $out, $err) = admin('doctor');
 is($status, 78, 'the doctor finds accounts at the old URL');
-my $bound = qr{2 users are bound to accounts at \Q$old\E, .* slipway-admin gitserver move \Q$old\E --dry-run};
+my $bound = qr{2 users belong to accounts at \Q$old\E, .* slipway-admin gitserver move \Q$old\E --dry-run};
 like($out, qr{^FAULT  people: $bound}m, 'the doctor names the command') or diag($out);
 my $late = Slipway::Visitor->new($api, $f);
 my $got = $late->enter('ann');
@@ -148,7 +148,7 @@ is($got->{json}{user}{role}, 'admin', 'ann has her role');
 is(Slipway::Visitor->new($api, $f)->enter('rob')->{json}{user}{id},
     $db->sql("SELECT MIN(id) FROM user WHERE forge_id = '8'") =~ s/\s+$//r,
     'bob signs in with his new login');
-unlike((admin('doctor'))[1], qr/are bound to accounts at/, 'the doctor finds nothing after the move');
+unlike((admin('doctor'))[1], qr/belong to accounts at/, 'the doctor finds nothing after the move');
 ($status, $out) = admin('gitserver', 'move', $old);
 is($status, 0, 'a second move succeeds');
 like($out, qr/^users: 0 moved\n/m, 'a second move changes nothing');

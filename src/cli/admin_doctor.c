@@ -55,10 +55,21 @@ older_try(struct doctor *d, const char *what, const char *path, size_t n)
 {
 	if (n > 1)
 		doctor_say(d, VERDICT_NOTE, what,
-		    "%s: holds %zu older keys: slipway-admin key --reseal "
-		    "re-encrypts the values that depend on them, then key "
-		    "--prune drops them",
+		    "%s: contains older keys (%zu), so a copy of it still "
+		    "decrypts the values that were encrypted with them: "
+		    "slipway-admin key --reseal encrypts these values again, "
+		    "then key --prune removes the keys",
 		    path, n - 1);
+}
+
+/* What to do about a key file; nothing if the error says it. */
+static const char *
+key_advice(const struct err *e)
+{
+	if (strstr(e->msg, "slipway-admin key") != NULL ||
+	    strstr(e->msg, "chmod") != NULL)
+		return "";
+	return ": restore the file from a backup, or correct its owner";
 }
 
 static bool
@@ -111,9 +122,7 @@ key_try(struct doctor *d)
 	}
 	if ((e = keyring_open(path, &keys)) != NULL)
 		doctor_say(d, VERDICT_FAULT, "key file",
-		    "%s; without it users cannot sign in: slipway-admin key "
-		    "creates it",
-		    e->msg);
+		    "users cannot sign in: %s%s", e->msg, key_advice(e));
 	else
 		doctor_say(d, VERDICT_OK, "key file", "%s is valid", path);
 	if (keys != NULL)
@@ -164,22 +173,25 @@ owner_try(struct doctor *d, const char *path)
 		doctor_say(d,
 		    s->runner.privilege_drop ? VERDICT_FAULT : VERDICT_NOTE,
 		    PRIVATE,
-		    "%s: the account of the API, %s, can read it; it must "
-		    "belong to the account of the dispatcher, and that must be "
-		    "different",
+		    "%s: the account of the API, %s, can read it, so an error "
+		    "in the API could disclose all secret variables: set user "
+		    "in [runner] to another account, and chown the file to "
+		    "that",
 		    path, api);
 	if (!s->runner.privilege_drop)
 		return;
 	pw = getpwnam(s->runner.user);
 	if (pw == NULL)
 		doctor_say(d, VERDICT_NOTE, PRIVATE,
-		    "unknown account %s (runner.user), so it is not known "
-		    "whether it can read %s",
+		    "unknown account %s, so it is not known whether it can "
+		    "read %s: slipway-admin setup creates the account, or "
+		    "correct user in [runner]",
 		    s->runner.user, path);
 	else if (pw->pw_uid != st.st_uid)
 		doctor_say(d, VERDICT_FAULT, PRIVATE,
-		    "%s: the dispatcher cannot read it: chown %s %s", path,
-		    s->runner.user, path);
+		    "%s: the dispatcher cannot read it, so deployments with "
+		    "secret variables fail: chown %s %s",
+		    path, s->runner.user, path);
 }
 
 static void
@@ -197,9 +209,8 @@ variables_try(struct doctor *d)
 		return;
 	if ((e = public_key_open(public, &public_key)) != NULL)
 		doctor_say(d, VERDICT_FAULT, "public key for variables",
-		    "%s; without it secret variables are rejected: "
-		    "slipway-admin key creates it",
-		    e->msg);
+		    "secret variables are rejected: %s%s", e->msg,
+		    key_advice(e));
 	else
 		doctor_say(d, VERDICT_OK, "public key for variables",
 		    "%s is valid", public);
@@ -213,9 +224,9 @@ variables_try(struct doctor *d)
 		    path);
 	else if (e != NULL)
 		doctor_say(d, VERDICT_FAULT, PRIVATE,
-		    "%s; without it deployments with secret variables fail "
-		    "here (a host without a runner does not need it)",
-		    e->msg);
+		    "deployments with secret variables fail on this host "
+		    "(without a runner it needs no such file): %s%s",
+		    e->msg, key_advice(e));
 	if (keys != NULL)
 		older_try(d, PRIVATE, path, private_keyring_names(keys, names));
 	owner_try(d, path);
@@ -246,8 +257,9 @@ people_try(struct doctor *d)
 		doctor_say(d, VERDICT_FAULT, "people", "%s", doctor_words(e));
 	else if (admins.n == 0)
 		doctor_say(d, VERDICT_FAULT, "people",
-		    "no active administrator: name one in auth.admins, or run "
-		    "slipway-admin user add NAME --role admin");
+		    "no active administrator, so users cannot be managed: set "
+		    "admins in [auth], or run slipway-admin user add NAME "
+		    "--role admin");
 	else
 		doctor_say(d, VERDICT_OK, "people",
 		    "there is an active administrator");
@@ -302,8 +314,8 @@ runners_try(struct doctor *d)
 		doctor_say(d, VERDICT_FAULT, "runners", "%s", doctor_words(e));
 	else if (n.online == 0)
 		doctor_say(d, VERDICT_NOTE, "runners",
-		    "none is online, so deployments wait: start "
-		    "slipway-runner");
+		    "none is online, so deployments wait: systemctl enable "
+		    "--now slipway-runner");
 	else
 		doctor_say(d, VERDICT_OK, "runners", "%lld of %lld are online",
 		    (long long)n.online, (long long)n.total);
@@ -329,12 +341,12 @@ bound_try(struct doctor *d)
 	for (i = 0; i < list.n; i++)
 		if (!str_eq(u[i].server, forge_server(d->forge)))
 			doctor_say(d, VERDICT_FAULT, "people",
-			    "%lld users are bound to accounts at %s, which is "
-			    "not the configured Git server (GITSERVER_URL), "
-			    "and cannot sign in; if the same server has a new "
-			    "URL, run slipway-admin gitserver move %s "
-			    "--dry-run, then without --dry-run; otherwise "
-			    "delete these users",
+			    "%lld users belong to accounts at %s, which is not "
+			    "the Git server in the configuration "
+			    "(GITSERVER_URL), so they cannot sign in: if the "
+			    "same server has a new URL, run slipway-admin "
+			    "gitserver move %s --dry-run, then without "
+			    "--dry-run; otherwise delete these users",
 			    (long long)u[i].n, u[i].server, u[i].server);
 }
 

@@ -60,6 +60,21 @@ rights_try(struct doctor *d)
 	    d->admin->set.database.user);
 }
 
+/* The setting that permits this is meant for an upgrade. */
+static void
+plain_try(struct doctor *d)
+{
+	const struct settings_database *s = &d->admin->set.database;
+
+	if (s->host == NULL || !s->allow_plain || settings_database_tls(s))
+		return;
+	doctor_say(d, VERDICT_NOTE, WHAT,
+	    "allow_plain = yes: the connection to %s may be unencrypted, and "
+	    "others on the network could read and change what is stored: give "
+	    "the server a certificate, then remove the line from [database]",
+	    s->host);
+}
+
 static void
 logs_try(struct doctor *d)
 {
@@ -127,6 +142,7 @@ doctor_database(struct doctor *d)
 	const struct err *e;
 	size_t i;
 
+	plain_try(d);
 	if ((e = db_check_schema(d->admin->db)) == NULL)
 		e = capacity_read(d->admin->db, d->admin->a, &d->capacity);
 	if (e != NULL) {

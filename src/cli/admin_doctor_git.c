@@ -24,7 +24,8 @@ clock_try(struct doctor *d, struct when theirs)
 
 	if (theirs.ms == 0)
 		doctor_say(d, VERDICT_NOTE, "clock",
-		    "the Git server does not report its time");
+		    "the Git server does not report its time, so check this "
+		    "host's: timedatectl");
 	else if (llabs(skew) > SKEW_MAX)
 		doctor_say(d, VERDICT_FAULT, "clock",
 		    "this machine is %lld seconds %s the Git server, so tokens "
@@ -81,8 +82,8 @@ static void
 none_say(struct doctor *d, const struct settings_gitserver *s)
 {
 	doctor_say(d, VERDICT_NOTE, "Git server",
-	    "none is configured (GITSERVER_URL): users can only authenticate "
-	    "with API tokens or through nginx");
+	    "none is configured, so users can only authenticate with API "
+	    "tokens or through nginx: set url in [gitserver] to change that");
 	if (!is_set(s->allowed_hosts) && !s->allow_local)
 		doctor_say(d, VERDICT_NOTE, "repositories",
 		    "every repository is rejected: set url or allowed_hosts "
@@ -116,7 +117,9 @@ doctor_server(struct doctor *d)
 		return;
 	}
 	if ((e = forge_open(s, &d->forge)) != NULL) {
-		doctor_say(d, VERDICT_FAULT, "Git server", "%s",
+		doctor_say(d, VERDICT_FAULT, "Git server",
+		    "%s Until [gitserver] is corrected, users cannot sign in, and "
+		    "the runner does not start.",
 		    doctor_words(e));
 		return;
 	}
@@ -126,8 +129,10 @@ doctor_server(struct doctor *d)
 		return;
 	}
 	if ((e = forge_check(d->forge, d->admin->a, &theirs)) != NULL) {
-		doctor_say(d, VERDICT_FAULT, "Git server", "%s: %s", s->url,
-		    doctor_words(e));
+		doctor_say(d, VERDICT_FAULT, "Git server",
+		    "%s: %s; until then users cannot sign in, and branches and "
+		    "commits are not shown",
+		    s->url, doctor_words(e));
 		hint_say(d, doctor_words(e));
 		return;
 	}
@@ -192,14 +197,18 @@ doctor_redirect(struct doctor *d)
 	if ((wrong = redirect_fault(uri)) != NULL ||
 	    (origin = http_origin(d->admin->a, uri)) == NULL) {
 		doctor_say(d, VERDICT_FAULT, "redirect address",
-		    "GITSERVER_REDIRECT_URI %s",
+		    "GITSERVER_REDIRECT_URI %s, so users cannot sign in: correct "
+		    "redirect_uri in [gitserver]",
 		    wrong != NULL ? wrong : "is not a URL");
 		return;
 	}
 	url = arena_printf(d->admin->a, "%s/api/health", origin);
 	if ((e = page_get(d, url, &got)) != NULL)
 		doctor_say(d, VERDICT_NOTE, "redirect address",
-		    "%s is not reachable from here: %s", url, doctor_words(e));
+		    "%s is not reachable from here: %s; browsers may reach "
+		    "it, otherwise correct redirect_uri in [gitserver] or the "
+		    "certificate in nginx",
+		    url, doctor_words(e));
 	else if (got.status == 401)
 		doctor_say(d, VERDICT_FAULT, "redirect address",
 		    "%s asks for a password, which the Git server's webhooks "
@@ -211,7 +220,8 @@ doctor_redirect(struct doctor *d)
 		doctor_say(d, VERDICT_FAULT, "redirect address",
 		    "%s returned %d, not a response of slipway: the session "
 		    "cookie is valid for slipway's own host only, so the page "
-		    "must be on the host of /api",
+		    "must be on the host of /api: correct redirect_uri in "
+		    "[gitserver]",
 		    url, got.status);
 	else
 		doctor_say(d, VERDICT_OK, "redirect address",
@@ -226,7 +236,10 @@ doctor_client(struct doctor *d)
 	if (d->forge == NULL || !forge_has_api(d->forge))
 		return;
 	if ((e = forge_can_sign_in(d->forge)) != NULL) {
-		doctor_say(d, VERDICT_FAULT, "client", "%s", doctor_words(e));
+		doctor_say(d, VERDICT_FAULT, "client",
+		    "%s Without them users need API tokens: set them in "
+		    "[gitserver], as the README describes.",
+		    doctor_words(e));
 		return;
 	}
 	if (!d->answers)
@@ -299,18 +312,21 @@ cause_of(struct cause causes[CAUSES], const char *said)
 static void
 causes_say(struct doctor *d, const struct cause causes[CAUSES])
 {
+	static const char advice[] =
+	    "schedules and users without an account there cannot deploy "
+	    "it; grant that account access, or correct the repository";
 	const struct cause *c;
 
 	for (c = causes; c < causes + CAUSES && c->n > 0; c++)
 		if (c->n == 1)
 			doctor_say(d, VERDICT_FAULT, "project",
-			    "%s: the service's token cannot read %s: %s",
-			    c->names, c->repository, c->words);
+			    "%s: the service's token cannot read %s: %s: %s",
+			    c->names, c->repository, c->words, advice);
 		else
 			doctor_say(d, VERDICT_FAULT, "projects",
 			    "the service's token cannot read the repositories "
-			    "of %zu: %s: %s",
-			    c->n, c->names, c->words);
+			    "of %zu: %s: %s: %s",
+			    c->n, c->names, c->words, advice);
 }
 
 /* Whether the error is not about the repository, so that other projects would
@@ -376,7 +392,8 @@ doctor_token(struct doctor *d)
 		doctor_say(d, VERDICT_NOTE, "token",
 		    "the service has no token (GITSERVER_TOKEN): deployments "
 		    "that a push starts use the token of the user who created "
-		    "the project's hook secret");
+		    "the project's hook secret, and commits get no statuses; "
+		    "to change that, set token_file in [gitserver]");
 		return;
 	}
 	if ((e = forge_whoami(d->forge, d->admin->a, token, &who)) != NULL) {
