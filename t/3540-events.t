@@ -32,6 +32,7 @@ sub stream { return Slipway::Stream->open($api, @_) }
 # --- what streams say
 my $old = deployment(1, 'success');
 set($old, 'finished_at = NOW(3)');
+my $early = ++$last; # of a transaction that ends later than the next ones
 my $before = deployment(1, 'pending');
 my $all = stream('/api/events');
 ok($all->wait_for(qr/^data: \{"id":$before,"status":"pending"/m), 'a stream begins with what can change')
@@ -67,6 +68,21 @@ is(join(' ', $one->ids), $before, 'a stream of a deployment has only its own eve
 my @once = $all->events;
 my %seen;
 is_deeply([grep { $seen{$_}++ } grep { !/"id":$old,/ } @once], [], 'no event comes twice');
+
+# --- transactions that take their ids in one order and end in another
+my $late = ++$last;
+my $next = deployment(2, 'pending');
+ok($other->wait_for(qr/"id":$next,"status":"pending"/), 'a deployment is an event before an older one');
+for my $id ($early, $late) {
+	$db->sql("INSERT INTO deployment (id, project_id, pipeline_id, `trigger`, status, epoch)"
+	    . " VALUES ($id, 2, 2, 'manual', 'pending', 1)");
+	ok($other->wait_for(qr/"id":$id,"status":"pending"/),
+	    'the older one is an event when it is committed');
+	set($id, "status = 'canceled', finished_at = NOW(3)");
+	ok($other->wait_for(qr/"id":$id,"status":"canceled"/), 'and so is its end');
+}
+set($next, "status = 'canceled', finished_at = NOW(3)");
+ok($other->wait_for(qr/"id":$next,"status":"canceled"/), 'the end of the newer one is an event, too');
 
 # --- to continue
 my ($first) = $all->text =~ /^id: (\S+)\nevent: deployment\ndata: .*"id":$new,"status":"pending"/m;

@@ -5,6 +5,7 @@
 #include "core/log.h"
 #include "core/num.h"
 #include "core/str.h"
+#include "live/gaps.h"
 #include "live/live.h"
 
 #define TURN_ARENA ((size_t)4 << 20)
@@ -51,8 +52,9 @@ struct feed {
 	struct known known[KNOWN_MAX]; /* by id: can still change */
 	size_t n;
 	int64_t newest; /* deployment; -1 = nothing was read yet */
-	int64_t based;  /* monotonic ms; since then every change is an event */
-	int64_t began;  /* identifies this process in the ids of events */
+	struct gaps gaps;
+	int64_t based; /* monotonic ms; since then every change is an event */
+	int64_t began; /* identifies this process in the ids of events */
 	struct event ring[RING];
 	int64_t events; /* number of the last one */
 	int64_t checked;
@@ -323,7 +325,7 @@ feed_begin(struct client *client, void *context)
 		return;
 	}
 	if (time_mono_ms() - f->turned > FORGET_MS) {
-		f->n = 0;
+		f->n = f->gaps.n = 0;
 		f->newest = -1;
 	}
 	if (s->waits && s->from == -1) {
@@ -341,19 +343,38 @@ feed_begin(struct client *client, void *context)
 		(void)known_add(f, s->deployment_id, KNOWN_MAX);
 }
 
+/* Takes over a row that is newer than all others. */
+static void
+newest_set(struct feed *f, int64_t id)
+{
+	gaps_add(&f->gaps, f->newest, id, f->turned);
+	f->newest = id;
+}
+
 /* Reads the state from which on changes are known. */
 static const struct err *
 first_read(struct feed *f, struct list *out)
 {
+	const struct change *row;
 	const struct err *e;
-	int64_t newest;
+	struct list newest;
+	size_t i;
 
 	if ((e = change_newest(f->db, f->a, &newest)) != NULL ||
 	    (e = change_open(f->db, f->a, out)) != NULL)
 		return e;
-	f->newest = newest;
+	row = newest.items;
+	f->newest = newest.n == 0 ? 0 : row[0].id;
+	for (i = 1; i < newest.n; i++)
+		newest_set(f, row[i].id);
 	f->based = time_mono_ms();
 	return NULL;
+}
+
+static void
+ids_add(struct buf *ids, int64_t id)
+{
+	buf_printf(ids, "%s%lld", ids->len > 1 ? "," : "", (long long)id);
 }
 
 static const struct err *
@@ -369,8 +390,10 @@ rows_read(struct feed *f, struct list *out)
 	buf_init(&ids, IDS_MAX);
 	buf_putc(&ids, '[');
 	for (i = 0; i < f->n; i++)
-		buf_printf(&ids, "%s%lld", i > 0 ? "," : "",
-		    (long long)f->known[i].about.deployment_id);
+		ids_add(&ids, f->known[i].about.deployment_id);
+	gaps_expire(&f->gaps, f->turned);
+	for (i = 0; i < f->gaps.n; i++)
+		ids_add(&ids, f->gaps.all[i].id);
 	buf_putc(&ids, ']');
 	if ((e = buf_check(&ids)) == NULL)
 		e = change_read(f->db, f->a, ids.data, f->newest, out);
@@ -415,7 +438,9 @@ changes_read(struct feed *f, struct clients *c)
 	row = list.items;
 	for (i = 0; i < list.n; i++) {
 		if (row[i].id > f->newest)
-			f->newest = row[i].id;
+			newest_set(f, row[i].id);
+		else
+			gaps_close(&f->gaps, row[i].id);
 		if ((k = known_add(f, row[i].id, CHANGE_MAX)) != NULL &&
 		    known_set(k, &row[i]))
 			event_send(f, c, k);

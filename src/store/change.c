@@ -30,12 +30,13 @@ static const struct field read_args[] = { A(ids), A(newest), FIELD_END };
 	" WHERE c.deployment_id = d.id ORDER BY c.start DESC LIMIT 1), 0))"    \
 	" AS log_size, d.status NOT IN ('pending', 'running') AS ended"
 
-static const struct field newest_row[] = { A(newest), FIELD_END };
-static const struct stmt newest_one = {
+static const struct field newest_row[] = { C(id), FIELD_END };
+static const struct stmt newest_some = {
 	.name = "change_newest",
-	.sql = "SELECT COALESCE(MAX(id), 0) AS newest FROM deployment",
+	.sql = "SELECT id FROM (SELECT id FROM deployment"
+	       " ORDER BY id DESC LIMIT 200) n ORDER BY id",
 	.row = newest_row,
-	.rowsize = sizeof(struct change_args),
+	.rowsize = sizeof(struct change),
 };
 static const struct stmt open_all = {
 	.name = "change_open",
@@ -93,7 +94,7 @@ static const struct stmt watchers_valid = {
 	.rowsize = sizeof(struct change_watcher),
 };
 
-static const struct stmt *const change_stmts[] = { &newest_one, &open_all,
+static const struct stmt *const change_stmts[] = { &newest_some, &open_all,
 	&read_all, &watchers_valid, NULL };
 
 const struct store change_store = {
@@ -101,13 +102,9 @@ const struct store change_store = {
 };
 
 const struct err *
-change_newest(struct db *db, struct arena *a, int64_t *id)
+change_newest(struct db *db, struct arena *a, struct list *out)
 {
-	struct change_args found = { .newest = 0 };
-	const struct err *e = db_row(db, a, &newest_one, NULL, &found);
-
-	*id = found.newest;
-	return e;
+	return db_rows(db, a, &newest_some, NULL, out);
 }
 
 const struct err *

@@ -28,9 +28,9 @@ struct change_watcher {
 
 #define CHANGE_MAX 4000 /* deployments in one list */
 
-/* The newest deployment; 0 = there is none. */
+/* Lists by id the newest deployments, without anything but their ids. */
 MUSTCHECK const struct err *change_newest(struct db *, struct arena *,
-    int64_t *id);
+    struct list *out);
 /* Lists pending and running deployments by id, the newest ones if there are
  * many. */
 MUSTCHECK const struct err *change_open(struct db *, struct arena *,
