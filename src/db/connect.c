@@ -168,7 +168,9 @@ options(const struct db *db)
 }
 
 /* Makes the server give up on a lock or statement, with a clear error, before
- * the client times out. */
+ * the client times out.  A node of a cluster reads only after it has applied what
+ * other nodes have committed: a client may send its next request to another host,
+ * and a lock that was set there applies here.  A plain server ignores that. */
 static const struct err *
 session(struct db *db)
 {
@@ -182,18 +184,13 @@ session(struct db *db)
 	    "SET SESSION autocommit = 1, sql_mode = 'STRICT_TRANS_TABLES,"
 	    "ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION,NO_ZERO_DATE,"
 	    "NO_ZERO_IN_DATE,ONLY_FULL_GROUP_BY', time_zone = '+00:00',"
-	    " innodb_lock_wait_timeout = %lld, max_statement_time = %lld.5",
+	    " innodb_lock_wait_timeout = %lld, max_statement_time = %lld.5,"
+	    " wsrep_sync_wait = 7",
 	    (long long)lock, (long long)patience(db) - 1);
 	if ((e = conn_query(db, sql, strlen(sql), &what)) != NULL)
 		return e;
 	(void)snprintf(sql, sizeof(sql), "%s",
 	    "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED");
-	if ((e = conn_query(db, sql, strlen(sql), &what)) != NULL)
-		return e;
-	if ((db->flags & DB_RUNNER) == 0)
-		return NULL;
-	(void)snprintf(sql, sizeof(sql), "%s",
-	    "SET SESSION wsrep_sync_wait = 7");
 	return conn_query(db, sql, strlen(sql), &what);
 }
 

@@ -45,8 +45,7 @@ struct db_done {
 
 enum db_flag {
 	DB_MIGRATE = 1 << 0, /* the migrating account */
-	DB_RUNNER = 1 << 1,  /* sets wsrep_sync_wait = 7 */
-	DB_API = 1 << 2,     /* the API's account */
+	DB_API = 1 << 1,     /* the API's account */
 };
 
 /* Does not connect yet.  `settings` must outlive `out`. */

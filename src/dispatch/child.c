@@ -33,7 +33,7 @@ child_open(const struct dispatch *d, struct access *out)
 	if ((e = keyring_open(d->settings.secrets.key_file, &keys)) != NULL)
 		log_debug("the tokens of users cannot be opened: %s", e->msg);
 	out->keyring = keys;
-	return db_open(&d->settings, DB_RUNNER, &out->db);
+	return db_open(&d->settings, 0, &out->db);
 }
 
 const struct err *

@@ -215,7 +215,7 @@ init(struct loop *l, int argc, char **argv)
 	d->hosts = &l->hosts;
 	database_init(&d->database);
 	forge_reopen(d);
-	fail(db_open(&d->settings, DB_RUNNER, &d->db));
+	fail(db_open(&d->settings, 0, &d->db));
 	fail(spool_open(&d->spool, d->settings.runner.spool));
 	for (i = 0; i < NPARTS; i++)
 		if (parts[i]->size > 0)

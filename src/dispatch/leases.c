@@ -39,7 +39,7 @@ try_apart(const struct dispatch *d)
 	const struct err *e;
 	struct db *db;
 
-	if ((e = db_open(&d->settings, DB_RUNNER, &db)) != NULL)
+	if ((e = db_open(&d->settings, 0, &db)) != NULL)
 		return e;
 	e = lease_try(db);
 	db_close(db);

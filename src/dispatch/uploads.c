@@ -268,7 +268,7 @@ pack_apart(struct dispatch *d, const struct task *t)
 
 	if (pid != 0)
 		return pid;
-	if ((e = db_open(&d->settings, DB_RUNNER, &db)) == NULL)
+	if ((e = db_open(&d->settings, 0, &db)) == NULL)
 		e = joblog_pack(db, d->a, t->run.id);
 	if (e != NULL)
 		log_err(e, t->run.name);

@@ -492,7 +492,7 @@ main(int argc, char **argv)
 	arena = arena_open(ARENA);
 	if ((e = conf_read(arena_open(ARENA), settings_keys, argv[1], 0,
 		 &settings)) != NULL ||
-	    (e = db_open(&settings, DB_RUNNER, &db)) != NULL)
+	    (e = db_open(&settings, 0, &db)) != NULL)
 		errx(70, "%s", e->msg);
 	while (fgets(line, sizeof(line), stdin) != NULL) {
 		arena_clear(arena);
