@@ -110,12 +110,20 @@ rejected(65, qr/line 1 .*is not about .*alone: edit the file/, 'a line about sev
     'remove', $localhost);
 done(qr/ssh-ed25519\t\Q$print\E$/m, 'the keys are listed', 'list');
 
+spew($file, $sshd->known =~ s/^/\e[31m/r);
+unlike((known_host('list'))[1], qr/\e/, 'a list has no control character of the file');
+
 # --- another key of the same host
 my $changed = $sshd->known =~ s/(\S+)$/'AAAAC3NzaC1lZDI1NTE5AAAAI' . 'A' x 43/er;
 spew($file, $changed);
 rejected(65, qr/line 1 of \S+ has another ssh-ed25519 key .*run slipway-admin known-host remove \Q$host\E /,
     'another key of this type', @yes);
+spew($file, "#\n" x 100_000 . $changed);
+rejected(65, qr/line 100001 of \S+ has another/, 'another key far down in the file', @yes);
 done(qr/removed 1 keys/, 'the other key is removed', 'remove', $host);
+is(slurp($file), "#\n" x 100_000, 'no other line is');
+spew($file, $changed);
+done(qr/removed 1 keys/, 'a key is removed', 'remove', $host);
 is(slurp($file), '', 'its line is gone');
 rejected(66, qr/has no key of/, 'an unknown host is not removed', 'remove', $host);
 spew($file, '@revoked ' . $sshd->known);

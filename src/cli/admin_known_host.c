@@ -280,9 +280,12 @@ admin_known_host_list(void *context, struct command_call *call)
 		return e;
 	known = list.items;
 	for (i = 0; i < list.n; i++)
-		(void)printf("%s%s%s\t%s\t%s\n", known[i].marker,
+		(void)printf("%s%s%s\t%s\t%s\n",
+		    str_visible(host.a, known[i].marker),
 		    known[i].marker[0] == '\0' ? "" : " ",
-		    known[i].names[0] == '|' ? "(hashed)" : known[i].names,
+		    known[i].names[0] == '|' ?
+			"(hashed)" :
+			str_visible(host.a, known[i].names),
 		    known[i].type, known[i].fingerprint);
 	return NULL;
 }

@@ -20,7 +20,6 @@
 #include "crypto/ssh_key.h"
 
 #define FILE_MAX ((size_t)4 << 20)
-#define LINES_MAX 100000
 #define PORT 22
 #define BLANKS " \t\r"
 #define FOUND " found: line "
@@ -174,7 +173,7 @@ found_read(struct arena *a, char *rest, struct list *out)
 		if (at != NULL) {
 			at += strlen(FOUND);
 			at[strcspn(at, " ")] = '\0';
-			if (!num_parse(at, 1, LINES_MAX, &number))
+			if (!num_parse(at, 1, (int64_t)FILE_MAX, &number))
 				number = 0;
 		} else if (number != 0 &&
 		    known_host_parse(a, line, &items[out->n])) {
