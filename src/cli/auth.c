@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: ISC */
-/* slipway auth: signing in with an API token. */
+/* slipway auth: signing in by a browser or with an API token. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/device.h"
 #include "cli/prompt.h"
 #include "cli/slipway.h"
 #include "core/file.h"
@@ -67,6 +68,35 @@ user_get(struct client *c, struct user *out, struct http_response *r)
 	return client_object(c, "/api/auth/info", user_paths, out, r);
 }
 
+/* A person signs in by a browser unless the options name another way. */
+static const struct err *
+options_check(const struct auth_options *o)
+{
+	if (o->with_token + (o->token_command != NULL) + o->browser > 1)
+		return err_public(ERR_METHOD,
+		    "auth login: give only one of --with-token, "
+		    "--token-command and --browser");
+	if (o->with_token || o->token_command != NULL || o->browser ||
+	    (isatty(STDIN_FILENO) != 0 && isatty(STDERR_FILENO) != 0))
+		return NULL;
+	return err_public(ERR_METHOD,
+	    "auth login: there is no terminal to show a code; give "
+	    "--with-token, with the token on standard input, or "
+	    "--token-command");
+}
+
+/* Gets the token in the way of the options, for the service in c->host. */
+static const struct err *
+token_get(struct client *c, const struct auth_options *o)
+{
+	if (o->with_token)
+		return token_read(c, &c->host.token);
+	if (o->token_command != NULL)
+		return NULL;
+	return device_sign_in(c, o->browser ? DEVICE_BROWSER : 0,
+	    &c->host.token);
+}
+
 const struct err *
 slipway_login(void *context, struct command_call *call)
 {
@@ -77,11 +107,8 @@ slipway_login(void *context, struct command_call *call)
 	struct user user;
 	const struct err *e;
 
-	if (options->with_token == (options->token_command != NULL))
-		return err_public(ERR_METHOD,
-		    "auth login: give either --with-token, with the token on "
-		    "standard input, or --token-command");
-	if ((e = login_host(c, call->word[0], &host)) != NULL)
+	if ((e = options_check(options)) != NULL ||
+	    (e = login_host(c, call->word[0], &host)) != NULL)
 		return e;
 	host.token = NULL;
 	host.token_command = options->token_command;
@@ -90,9 +117,10 @@ slipway_login(void *context, struct command_call *call)
 	if (host.cacert != NULL && *host.cacert != '/')
 		return err_public(ERR_METHOD,
 		    "auth login: --cacert requires an absolute path");
-	if (options->with_token && (e = token_read(c, &host.token)) != NULL)
-		return e;
 	c->host = host;
+	if ((e = token_get(c, options)) != NULL)
+		return e;
+	host.token = c->host.token;
 	if ((e = user_get(c, &user, &r)) != NULL ||
 	    (e = host_save(c->a, &host)) != NULL)
 		return e;

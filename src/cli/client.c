@@ -24,8 +24,8 @@ static const struct {
 	const char *text;
 } hints[] = {
 	{ ERR_UNAUTHENTICATED,
-	    "Sign in with \"slipway auth login --with-token\"; \"slipway auth "
-	    "status\" tests a token." },
+	    "Sign in with \"slipway auth login\"; \"slipway auth status\" "
+	    "tests a token." },
 	{ ERR_LOCKED,
 	    "\"slipway unlock\" removes the lock, if you are allowed to." },
 	{ ERR_RATE, "Wait a moment, then try again." },
@@ -102,6 +102,7 @@ client_open(struct client *c)
 
 static const struct json_path problem_paths[] = {
 	JSON_PATH(struct client_problem, request_id, "requestId"),
+	JSON_PATH(struct client_problem, error, "error"),
 	JSON_PATH_END,
 };
 static const struct json_path fault_paths[] = {
@@ -244,12 +245,13 @@ call_once(struct client *c, const struct client_request *rq,
 		.type = rq->body == NULL ? NULL : "application/json",
 		.deadline_ms = DEADLINE_MS + rq->wait * 1000,
 		.max = BODY_MAX,
-		.header = { { "Accept", "application/json, text/plain, */*" },
-		    { "Authorization",
-			arena_printf(c->a, "Bearer %s", c->host.token) } },
+		.header = { { "Accept", "application/json, text/plain, */*" } },
 	};
-	size_t n = 2;
+	size_t n = 1;
 
+	if (!rq->open)
+		sent.header[n++] = (struct http_header){ "Authorization",
+			arena_printf(c->a, "Bearer %s", c->host.token) };
 	if (rq->key != NULL)
 		sent.header[n++] = (struct http_header){ "Idempotency-Key",
 			rq->key };
@@ -274,7 +276,8 @@ client_call(struct client *c, const struct client_request *rq,
 	size_t n;
 
 	c->problem = (struct client_problem){ .request_id = NULL };
-	if ((e = client_sign_in(c)) != NULL || (e = client_open(c)) != NULL)
+	if ((!rq->open && (e = client_sign_in(c)) != NULL) ||
+	    (e = client_open(c)) != NULL)
 		return e;
 	for (n = 0;; n++) {
 		e = call_once(c, rq, out);

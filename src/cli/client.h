@@ -20,6 +20,7 @@ struct client_settings {
 /* What an error response says beyond its sentence. */
 struct client_problem {
 	const char *request_id;
+	const char *error;  /* of RFC 8628; NULL = none */
 	struct list errors; /* struct client_fault */
 };
 struct client_fault {
@@ -52,6 +53,7 @@ struct client_request {
 			   * arrives */
 	const char *range; /* "bytes=0-99": 416 is no error */
 	int64_t wait;      /* seconds that the response may be delayed */
+	bool open;         /* send no token */
 };
 
 void client_init(struct client *, struct command_call *);

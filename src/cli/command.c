@@ -433,6 +433,15 @@ command_report(const struct command_call *call, const struct err *e)
 	return err_kinds[e->code].exit;
 }
 
+/* Whether the words are a name and an option for help. */
+static bool
+asks_group(const struct command_call *call, int argc, char **argv)
+{
+	return call->first > 0 && call->first + 2 == argc &&
+	    (strcmp(argv[argc - 1], "-h") == 0 ||
+		strcmp(argv[argc - 1], "--help") == 0);
+}
+
 /* Does what the command line says, if it is right. */
 static int
 call_run(struct command_call *call, int argc, char **argv)
@@ -450,6 +459,9 @@ call_run(struct command_call *call, int argc, char **argv)
 	if (call->command != NULL)
 		return e == NULL ? call->program->run(call) :
 				   command_report(call, e);
+	if (asks_group(call, argc, argv) &&
+	    command_print_group(call->program, argv[call->first]))
+		return EX_OK;
 	if (call->first > 0) {
 		unknown_report(call, argc - call->first, argv + call->first);
 		return EX_USAGE;

@@ -156,6 +156,9 @@ extern const char *const command_shells[];
 command_known command_names; /* of all commands */
 /* Prints the help of the call's command; NULL = of the program. */
 void command_print_help(const struct command_call *);
+/* Prints the help of a group of commands, "auth" for "auth login"; false if there
+ * is none of that name. */
+bool command_print_group(const struct program *, const char *group);
 /* Prints "usage: …" and lists the commands of a group, or all. */
 void command_print_usage(FILE *, const struct program *, const char *group);
 /* Prints the usage of one command. */

@@ -155,6 +155,26 @@ command_print_help(const struct command_call *call)
 	print_own_options(p);
 }
 
+bool
+command_print_group(const struct program *p, const char *group)
+{
+	const struct command *c, *first = p->commands;
+
+	while (first->name != NULL && !command_in_group(first, group))
+		first++;
+	if (first->name == NULL)
+		return false;
+	for (c = first; c->name != NULL; c++)
+		if (command_in_group(c, group) && c->examples != NULL) {
+			print_examples(p->name, c->examples);
+			(void)printf("\n");
+		}
+	command_print_usage(stdout, p, group);
+	(void)printf("\n");
+	print_own_options(p);
+	return true;
+}
+
 const struct err *
 command_help(void *context, struct command_call *call)
 {
@@ -174,6 +194,8 @@ command_help(void *context, struct command_call *call)
 		command_print_help(&asked);
 		return NULL;
 	}
+	if (n == 1 && command_print_group(call->program, words[0]))
+		return NULL;
 	meant = command_meant(call, words[0]);
 	return err_public(ERR_METHOD, "unknown command %s%s%s%s", words[0],
 	    meant == NULL ? "" : "; did you mean ", meant == NULL ? "" : meant,

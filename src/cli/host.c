@@ -245,7 +245,7 @@ host_choose(struct arena *a, const char *name, struct host *out)
 		if (hosts.n == 0)
 			return err_public(ERR_CONFIG,
 			    "no service is configured: sign in with \"slipway "
-			    "auth login --with-token URL\", or set SLIPWAY_URL "
+			    "auth login URL\", or set SLIPWAY_URL "
 			    "and SLIPWAY_TOKEN");
 		*out = *(const struct host *)hosts.items;
 	} else if ((known = host_find(&hosts, name)) != NULL) {

@@ -146,6 +146,8 @@ static const struct option_row unlock_options[] = {
 };
 
 static const struct option_row login_options[] = {
+	OPTION(struct auth_options, browser, "browser",
+	    .doc = "open the page on which to enter the code"),
 	OPTION(struct auth_options, with_token, "with-token",
 	    .doc = "read an API token from standard input"),
 	OPTION(struct auth_options, token_command, "token-command",
@@ -306,8 +308,10 @@ static const struct command commands[] = {
 			"apply --yes shop.json\tapply it in a script\n",
 	    .word = { { "FILE", .file = true, .member = "document" } },
 	    .run = slipway_apply, WITH(apply_options, apply_options) },
-	{ "auth login", "sign in to a service with an API token",
+	{ "auth login", "sign in to a service, by a browser or with a token",
 	    .examples =
+		"auth login https://deploy.example.org\t"
+		"show a code to enter in a browser\n"
 		"auth login --with-token https://deploy.example.org <token\t"
 		"store a token\n"
 		"auth login --token-command 'pass slipway' "
@@ -380,8 +384,7 @@ static const struct program program = {
 	.name = "slipway",
 	.doc = "deploy from a terminal or a script",
 	.examples =
-	    "auth login --with-token https://deploy.example.org <token\t"
-	    "sign in\n"
+	    "auth login https://deploy.example.org\tsign in by a browser\n"
 	    "deploy -f\tdeploy the branch of this checkout, and follow the "
 	    "log\n"
 	    "status\tshow the latest deployment of this checkout's project\n"

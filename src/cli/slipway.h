@@ -18,6 +18,7 @@ int slipway_outcome(const char *status);
 
 struct auth_options {
 	bool with_token;
+	bool browser;
 	const char *token_command;
 	const char *cacert;
 };
