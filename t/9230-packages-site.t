@@ -25,7 +25,7 @@ must('the source is copied', run_cmd('cp', '-a', $source =~ s{/debian$}{}r, "$ro
 
 # --- the README, with the paths of the packages
 my $readme = srcdir() . '/README';
-my %path = reverse slurp($readme) =~ m{(/usr/share/\S+) (?:for|and)\s+(/usr/local/share/\S+?)[\s,]}g;
+my %path = slurp($readme) =~ m{(/usr/local/share/\S+) by\s+(/usr/share/\S+?)[\s,]}g;
 is(scalar keys %path, 2, 'the README says which paths differ');
 my $began = time;
 my $packages = (readme_steps($readme, 'Debian packages'))[2];

@@ -333,7 +333,7 @@ const struct conf_key settings_keys[] = {
 
 	KEY(notify, private_networks, C_LIST, CONF_RELOAD,
 	    .check = network_fault,
-	    .doc = "Addresses that are not public to which notifiers may "
+	    .doc = "Private addresses and networks to which notifiers may "
 		   "send."),
 	KEY(notify, tls_ca, C_STR, CONF_RELOAD | CONF_PATH,
 	    .doc = "CA file for notifiers, instead of the system's."),
