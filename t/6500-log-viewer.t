@@ -46,8 +46,15 @@ sub row_with {
 # What code makes of a module of the viewer, `m`, and of arguments, `a`.
 sub module {
 	my ($name, $code, @args) = @_;
-	return $page->js("const a = arguments[0]; return import('/slipway/$version/log/$name.js')"
+	$name = "log/$name" if $name !~ m{/};
+	return $page->js("const a = arguments[0]; return import('/slipway/$version/$name.js')"
 	    . ".then((m) => $code)", \@args);
+}
+sub lines { return grep { !/^$/ } $page->texts('.log-text') }
+sub expanded {
+	return join ' ', map { $_ eq 'true' ? 'open' : 'closed' }
+	    @{ $page->js('return [...document.querySelectorAll(".log-step button")]'
+		    . '.map((b) => b.getAttribute("aria-expanded"))') };
 }
 
 my $build = <<'SH';
@@ -78,9 +85,13 @@ like($page->js('return document.querySelector(".steps-bar").getAttribute("aria-l
 
 # --- the log
 ok(sees('it is broken'), 'a failed deployment opens at the step that failed');
-is_deeply([map { $_ eq 'true' ? 1 : 0 } @{ $page->js('return [...document.querySelectorAll('
-		. '".log-step button")].map((b) => b.getAttribute("aria-expanded"))') }], [0, 0, 1],
-    'only the failed step is open');
+is(expanded(), 'closed closed open', 'only the failed step is open');
+is(join(' ', grep { /step \d:/ } lines()), '==> step 3: Test',
+    'the line that announces a step is folded with it');
+is(scalar(grep { /^\d+(?:\.\d)? m?s$/ } $page->texts('.log-step-time')), 3, 'each step has its duration');
+my $failed_icon = $page->js('return document.querySelector("link[rel=icon]").href');
+$page->visit('/slipway/deployments')->click("tr[data-key='$failed'] a.cover");
+ok(sees('it is broken'), 'a click in the list leads to the failed step');
 $page->js('document.querySelectorAll(".log-step button")[1].focus()');
 $page->press('Enter');
 ok(sees('red orange blue plain'), 'a key opens a step');
@@ -119,6 +130,12 @@ $page->press('G');
 ok(sees('step 3 ended'), 'G goes to the end');
 $page->press('g');
 ok(sees('checkout of'), 'g goes to the start');
+sub top { return $page->js('return document.querySelector(".log-pane").scrollTop') }
+my $before = top();
+$page->press('j', 'j');
+is(top() - $before, 120, 'j scrolls down');
+$page->press('k', 'k');
+is(top(), $before, 'k scrolls up');
 $page->press('?');
 ok($page->wait_for('.log-keys', 'next hit'), '? shows the keys');
 $page->press('?', 'j', 'j', 'l');
@@ -128,8 +145,22 @@ $page->visit('/slipway/deployments')->visit("/slipway/deployments/$failed"
     . $page->js('return arguments[0]', '#L' . index($all->log($failed), 'made part 2500')));
 ok($page->wait_for('.log-row.picked', 'made part 2500'), 'a link to a line shows it');
 ok(sees('made part 2500'), 'the line is in view');
-is($page->js('getSelection().selectAllChildren(' . row_with('made part 2500') . ');'
-	. ' return getSelection().toString().trim()'), 'made part 2500', 'copying takes no gutter');
+sub mark {
+	my ($text, $shift) = @_;
+	return $page->js('const mark = ' . row_with($text) . '.querySelector(".log-mark");'
+	    . ' mark.dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true,'
+	    . ' shiftKey: arguments[0] === 1 }))', $shift ? 1 : 0);
+}
+sub picked { return join ' ', map { /(\d+)$/ ? $1 : () } $page->texts('.log-row.picked .log-text') }
+mark('made part 2500');
+mark('made part 2503', 1);
+is(picked(), '2500 2501 2502 2503', 'Shift and a click link to a range');
+my $log = $all->log($failed);
+is($page->js('return location.hash'), sprintf('#L%d-%d', index($log, 'made part 2500'),
+	index($log, 'made part 2504')), 'by its offsets');
+$page->reload;
+ok(sees('made part 2500'), 'the link to a range shows it');
+is(picked(), '2500 2501 2502 2503', 'and highlights it');
 
 # --- settings
 $page->click('.log-choices button[aria-pressed]');
@@ -138,6 +169,46 @@ $page->js('const s = document.querySelector(".log-choices select"); s.value = "e
 $page->reload;
 ok($page->wait_for('.log.wraps .log-time'), 'wrapping and times are remembered');
 ok(sees('made part 2500'), 'the line is still in view');
+sub time_of {
+	my ($text) = @_;
+	return $page->wait_until(row_with($text) . '?.querySelector(".log-time")?.dataset.time');
+}
+like(time_of('made part 2500'), qr/^\d+:\d\d$/, 'the time of a line since the deployment started');
+$page->js('const s = document.querySelector(".log-choices select"); s.value = "clock";'
+    . ' s.dispatchEvent(new Event("change", { bubbles: true }))');
+like(time_of('made part 2500'), qr/^\d\d:\d\d:\d\d$/, 'and by the clock');
+is($page->js(<<'JS'), "made part 2500\nmade part 2501\nmade part 2502", 'copying takes neither gutter nor times');
+	const row = (text) => [...document.querySelectorAll('.log-row')].find((r) => r.textContent.includes(text));
+	const range = new Range();
+	range.setStartBefore(row('made part 2500'));
+	range.setEndAfter(row('made part 2502'));
+	getSelection().removeAllRanges();
+	getSelection().addRange(range);
+	return getSelection().toString().trim().replace(/\n+/g, '\n');
+JS
+is($page->js('return fetch(document.querySelector(".log-choices a:not([download])").href)'
+	. '.then((r) => r.text())'), $log, 'a link leads to the raw log');
+is($page->js('return document.querySelector(".log-choices a[download]").download'), "deployment-$failed.log",
+    'another one saves it');
+
+# --- where a log opens, and its height
+my $long = $all->pipeline($project, 'for ((i = 1; i <= 9000; i++)); do echo "row $i of a long log"; done');
+my $short = $all->pipeline($project, 'echo brief');
+my ($tall, $flat) = map { $all->post(pipelineId => $_, projectId => $project) } $long, $short;
+$all->wait($_) for $tall, $flat;
+sub pane { return $page->js('const p = document.querySelector(".log-pane"); return ' . $_[0]) }
+$page->visit("/slipway/deployments/$tall");
+ok(sees('row 9000 of'), 'a log opens at its end');
+isnt($page->js('return document.querySelector("link[rel=icon]").href'), $failed_icon,
+    'the icon of a success is another one');
+cmp_ok(pane('p.clientHeight'), '>', 300, 'a long log fills the window');
+$page->js('document.querySelector(".log-pane").focus()');
+$page->press('g');
+ok(sees('row 1 of'), 'its start is a key away');
+$page->visit("/slipway/deployments/$flat");
+ok(sees('brief'), 'a short log is shown');
+ok($page->wait_until('document.querySelector(".log-pane").clientHeight < 200'), 'in a low pane');
+is(pane('p.scrollHeight - p.clientHeight'), 0, 'that has nothing to scroll');
 
 # --- a running deployment
 my $gate = $all->marks('gate');
@@ -183,6 +254,7 @@ my $ticks = $page->js('return [...document.querySelectorAll(".log-text")]'
 is("@$ticks", join(' ', $ticks->[0] .. 140), 'no line is missing or shown twice');
 $page->press('g');
 ok(sees('tick 1.'), 'the start of the log is reachable');
+is(expanded(), 'open', 'the step that runs is open');
 
 # --- waiting, canceling, repeating
 $page->visit("/slipway/deployments/$next");
@@ -198,8 +270,8 @@ my $deaf = $page->cdp('Page.addScriptToEvaluateOnNewDocument', source => <<'JS')
 		constructor(title) { told.push(title); }
 	};
 JS
-$page->visit("/slipway/deployments/$running")->click('main > .actions button');
-ok($page->wait_gone('main > .actions button'), 'a running deployment offers a notification');
+$page->visit("/slipway/deployments/$running")->click('.overview button');
+ok($page->wait_gone('.overview button'), 'a running deployment offers a notification');
 $page->js('Object.defineProperty(document, "visibilityState", { get: () => "hidden" })');
 $page->click('.actions .danger');
 ok($page->wait_for('h1 .status.canceled', 'Canceled'), 'a running deployment can be canceled');
@@ -343,9 +415,29 @@ $page->size(1280, 800)->emulate(media => 'print');
 is($page->js('return ["header", ".log-bar"]'
 	. '.map((css) => getComputedStyle(document.querySelector(css)).display).join()'), 'none,none',
     'print leaves out what only a screen can use');
+is($page->js('const s = (css) => getComputedStyle(document.querySelector(css));'
+	. ' return [s(".log-text").color, s(".log").backgroundColor, s(".log-pane").overflowY].join()'),
+    'rgb(0, 0, 0),rgb(255, 255, 255),visible', 'and shows the lines of the log in black on white');
 $page->emulate(media => '');
 
+# --- a link to a line survives the sign-in
+$page->cdp('Network.clearBrowserCookies');
+my $at = index $log, 'made part 2500';
+$page->visit('about:blank')->visit("/slipway/deployments/$failed#L$at");
+$page->type('#sign-in-token', $api->token('viewer') . "\n");
+ok($page->wait_for('.log-row.picked', 'made part 2500'), 'a link to a line survives the sign-in');
+
 # --- the modules by themselves
+my @states = qw(pending running success failed canceled interrupted skipped locked none);
+is(module('lib/status', 'new Set(a.map((s) => { const e = m.status(s); document.querySelector("main").append(e);'
+	. ' return [...e.querySelectorAll("path, circle")].map((p) => p.getAttribute("d")).join(); })).size', @states),
+    scalar @states, 'each state has a shape of its own');
+is($page->js('return new Set(arguments[0].map((s) => [...document.querySelectorAll(`main > .status.${s}`)].at(-1)'
+	. '.textContent)).size', \@states), scalar @states, 'and a word');
+my %colour = map { $_ => $page->js('return getComputedStyle([...document.querySelectorAll('
+	    . '`main > .status.${arguments[0]}`)].at(-1)).color', $_) } @states;
+is(scalar(keys %{ { map { $colour{$_} => 1 } qw(success failed running pending canceled) } }), 5,
+    'those of a deployment differ in colour, too');
 sub shown { my ($text) = @_; return module('ansi', 'm.plain(m.spansOf(a[0]))', $text) }
 is(shown("one\rtwo!\b?"), 'two?', 'a carriage return and a backspace move back');
 is(shown("long line\r\e[Kend"), 'end', 'the rest of a line is erased');

@@ -60,6 +60,8 @@ static const struct field environment_fields[] = {
 	E(name, 0, .doc = "Name."),
 	E(url, FIELD_NULL, .doc = "Address at which the result can be seen."),
 	E(waiting, FIELD_NOROW, .doc = "Number of pending deployments to it."),
+	E(approvals, FIELD_NOROW,
+	    .doc = "Number of those that wait for approval."),
 	E(lock, ONE, .shape = &lock_shape, .doc = "The lock of it."),
 	E(live, ONE, .shape = &board_deployment_shape,
 	    .doc = "The last successful deployment to it."),
@@ -82,6 +84,8 @@ static const struct field project_fields[] = {
 	P(role, 0, .values = role_names, .named = "Role",
 	    .doc = "Role of the caller in the project."),
 	P(waiting, FIELD_NOROW, .doc = "Number of pending deployments."),
+	P(approvals, FIELD_NOROW,
+	    .doc = "Number of those that wait for approval."),
 	P(lock, ONE, .shape = &lock_shape, .doc = "The lock of the project."),
 	P(running, ONE, .shape = &board_deployment_shape,
 	    .doc = "The deployment that is running."),
@@ -113,6 +117,7 @@ struct board_waiting {
 	int64_t project_id;
 	int64_t environment_id;
 	int64_t n;
+	int64_t approvals;
 };
 #define A(m) FIELD(struct board_args, m, 0)
 #define W(m) FIELD(struct board_waiting, m, 0)
@@ -140,7 +145,7 @@ static const struct field environment_row[] = {
 };
 /* clang-format on */
 static const struct field waiting_row[] = { W(project_id), W(environment_id),
-	W(n), FIELD_END };
+	W(n), W(approvals), FIELD_END };
 
 #define IDS "JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$')) j"
 /* SQL: the newest deployment of a place, found at the end of an index. */
@@ -205,8 +210,9 @@ static const struct stmt environments = {
 static const struct stmt waiting = {
 	.name = "board_waiting",
 	.sql = "SELECT d.project_id, COALESCE(d.environment_id, 0)"
-	       " AS environment_id, COUNT(*) AS n FROM " IDS
-	       " JOIN deployment d ON d.project_id = j.id"
+	       " AS environment_id, COUNT(*) AS n,"
+	       " COUNT(IF(d.approval = 'required', 1, NULL)) AS approvals"
+	       " FROM " IDS " JOIN deployment d ON d.project_id = j.id"
 	       " AND d.status = 'pending'"
 	       " GROUP BY d.project_id, d.environment_id",
 	.args = ids_args,
@@ -318,20 +324,23 @@ deployment_at(const struct found *f, int64_t id)
 		.n = low < f->deployments.n && d[low].id == id ? 1 : 0 };
 }
 
-static int64_t
+/* What waits in a project, or in one of its environments. */
+static struct board_waiting
 waiting_at(const struct found *f, int64_t project_id,
     const int64_t *environment)
 {
 	const struct board_waiting *w = f->waiting.items;
-	int64_t n = 0;
+	struct board_waiting sum = { .project_id = project_id };
 	size_t i;
 
 	for (i = 0; i < f->waiting.n; i++)
 		if (w[i].project_id == project_id &&
 		    (environment == NULL ||
-			w[i].environment_id == *environment))
-			n += w[i].n;
-	return n;
+			w[i].environment_id == *environment)) {
+			sum.n += w[i].n;
+			sum.approvals += w[i].approvals;
+		}
+	return sum;
 }
 
 /* The environments of a project stand together. */
@@ -339,13 +348,16 @@ static struct list
 environments_of(const struct found *f, int64_t project_id)
 {
 	struct board_environment *env = f->environments.items;
+	struct board_waiting sum;
 	size_t from = 0, to;
 
 	while (from < f->environments.n && env[from].project_id != project_id)
 		from++;
 	for (to = from;
 	     to < f->environments.n && env[to].project_id == project_id; to++) {
-		env[to].waiting = waiting_at(f, project_id, &env[to].id);
+		sum = waiting_at(f, project_id, &env[to].id);
+		env[to].waiting = sum.n;
+		env[to].approvals = sum.approvals;
 		env[to].lock = lock_joined(&env[to].lock_row);
 		env[to].live = deployment_at(f, env[to].live_id);
 		env[to].latest = deployment_at(f, env[to].latest_id);
@@ -356,10 +368,12 @@ environments_of(const struct found *f, int64_t project_id)
 static void
 project_fill(const struct found *f, struct board_project *p)
 {
+	const struct board_waiting sum = waiting_at(f, p->id, NULL);
 	const struct board_deployment *running;
 
 	p->environments = environments_of(f, p->id);
-	p->waiting = waiting_at(f, p->id, NULL);
+	p->waiting = sum.n;
+	p->approvals = sum.approvals;
 	p->lock = lock_joined(&p->lock_row);
 	p->latest = deployment_at(f, p->latest_id);
 	if (p->environments.n == 0)

@@ -32,6 +32,7 @@ struct board_environment {
 	int64_t live_id; /* a deployment; 0 = none */
 	int64_t latest_id;
 	int64_t waiting;
+	int64_t approvals; /* of those that wait */
 	struct deploy_lock lock_row;
 	struct list lock;   /* at most one: lock_row */
 	struct list live;   /* at most one struct board_deployment */
@@ -45,6 +46,7 @@ struct board_project {
 	int64_t live_id;
 	int64_t latest_id;
 	int64_t waiting;
+	int64_t approvals;
 	const char *role; /* of a member; NULL = none */
 	struct deploy_lock lock_row;
 	struct list lock; /* as above */

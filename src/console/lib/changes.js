@@ -1,27 +1,35 @@
 // SPDX-License-Identifier: ISC
 /** The commits between what is live and what is about to be deployed. */
 import { el } from './dom.js';
-import { subject } from './deployments.js';
+import { commit, subject } from './deployments.js';
+import { userName } from './names.js';
 import { inOrder } from './text.js';
 import { ago } from './time.js';
 import { t } from '../texts.js';
 
 /** @typedef {import('./types.js').GitCommit} Commit */
-/** @typedef {{ commitHash: string | null }} Live */
+/** @typedef {{ commitHash: string | null, commitMessage: string | null, createdBy: number | null,
+ *   finishedAt: string | null }} Live */
+
+const MOST = 30;
 
 /**
+ * What a deployment would change: `more` commits than what is live, or `fewer`, which
+ * it takes back; `unknown` if what is live is not among the branch's commits.
  * @param {Commit[]} commits of the branch, newest first
  * @param {string} chosen a hash; empty: the newest
  * @param {Live | null} live
- * @returns {{ known: boolean, commits: Commit[] }} known: whether the live commit
- *   is among the branch's commits
+ * @returns {{ how: 'first' | 'same' | 'more' | 'fewer' | 'unknown', commits: Commit[] }}
  */
-function between(commits, chosen, live) {
+export function between(commits, chosen, live) {
 	const from = chosen === '' ? 0 : commits.findIndex((one) => one.hash.startsWith(chosen));
-	const to = commits.findIndex((one) => one.hash === live?.commitHash);
+	const to = live === null ? -1 : commits.findIndex((one) => one.hash === live.commitHash);
 	if (from < 0 || to < 0)
-		return { known: false, commits: from < 0 ? [] : commits.slice(from, from + 10) };
-	return { known: true, commits: commits.slice(from, Math.max(from, to)) };
+		return { how: live === null ? 'first' : 'unknown', commits: from < 0 ? [] : commits.slice(from, from + 10) };
+	if (from === to)
+		return { how: 'same', commits: [] };
+	return from < to ? { how: 'more', commits: commits.slice(from, to) }
+		: { how: 'fewer', commits: commits.slice(to, from) };
 }
 
 /** @param {Commit} one */
@@ -33,14 +41,26 @@ function row(one) {
 }
 
 /**
+ * What is live now.
+ * @param {Live} live
+ */
+function liveLine(live) {
+	return el('p', { class: 'live-now' }, el('span', { class: 'faint' }, t.changes.live), ' ',
+		commit(live.commitHash, live.commitMessage), ' ',
+		el('span', { class: 'faint' }, userName(live.createdBy), live.finishedAt !== null && [', ', ago(live.finishedAt)]));
+}
+
+/**
  * @param {Commit[] | null} commits null: not loaded yet
  * @param {string} chosen
  * @param {Live | null} live
  */
 export function changes(commits, chosen, live) {
 	if (commits === null)
-		return el('p', { class: 'faint' }, t.loading);
-	const { known, commits: list } = between(commits, chosen, live);
-	const text = live === null ? t.changes.first : known ? t.changes.count(list.length) : t.changes.unknown;
-	return [el('p', { class: 'faint' }, text), el('ol', { class: 'commits' }, list.slice(0, 30).map(row))];
+		return [live !== null && liveLine(live), el('p', { class: 'faint' }, t.loading)];
+	const { how, commits: list } = between(commits, chosen, live);
+	return [live !== null && liveLine(live),
+		el('p', { class: how === 'fewer' ? 'notice pending' : 'faint' }, t.changes.texts[how](list.length)),
+		list.length > 0 && el('ol', { class: how === 'fewer' ? 'commits undone' : 'commits' }, list.slice(0, MOST).map(row)),
+		list.length > MOST && el('p', { class: 'faint' }, t.changes.more(list.length - MOST))];
 }

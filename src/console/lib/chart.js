@@ -8,8 +8,9 @@ import { t } from '../texts.js';
 /** @typedef {import('./types.js').DeploymentSummary} Deployment */
 
 const HEIGHT = 64;
-const STEP = 12;
-const BAR = 9;
+const STEP = 20;
+const BAR = 15;
+const MOST = 50;
 const FEWEST = 5;
 
 /** @param {Deployment} d */
@@ -31,6 +32,15 @@ function bar(d, i, longest) {
 		svg('rect', { class: d.status, x: i * STEP, y: HEIGHT - height, width: BAR, height, rx: 1.5 }));
 }
 
+/**
+ * The places of runs that are still to come, so that all charts have one scale.
+ * @param {number} n how many runs there are
+ */
+function blanks(n) {
+	return Array.from({ length: MOST - n }, (_, i) =>
+		svg('rect', { class: 'blank', x: (n + i) * STEP, y: HEIGHT - 3, width: BAR, height: 3, rx: 1.5 }));
+}
+
 /** @param {Deployment[]} runs */
 function facts(runs) {
 	const times = runs.map(took).sort((a, b) => a - b);
@@ -43,16 +53,15 @@ function facts(runs) {
  * @param {Deployment[]} list newest first
  */
 export function runChart(list) {
-	const runs = list.filter((d) => took(d) > 0).slice(0, 50).reverse();
+	const runs = list.filter((d) => took(d) > 0).slice(0, MOST).reverse();
 	if (runs.length < FEWEST)
 		return null;
 	const { rate, median } = facts(runs);
 	const longest = Math.max(...runs.map(took));
-	const width = runs.length * STEP;
 	return el('figure', { class: 'card chart' },
 		el('figcaption', null, el('strong', null, t.chart.title(runs.length)),
 			el('span', { class: 'faint' }, t.chart.facts(rate, duration(median), duration(longest)))),
-		svg('svg', { viewBox: `0 0 ${width} ${HEIGHT}`, width, height: HEIGHT, role: 'group',
+		svg('svg', { viewBox: `0 0 ${MOST * STEP} ${HEIGHT}`, preserveAspectRatio: 'none', role: 'group',
 			'aria-label': t.chart.facts(rate, duration(median), duration(longest)) },
-		runs.map((d, i) => bar(d, i, longest))));
+		runs.map((d, i) => bar(d, i, longest)), blanks(runs.length)));
 }

@@ -24,7 +24,7 @@ function controls(form) {
 	return [...form.elements].filter((one) =>
 		(one instanceof HTMLInputElement && one.type !== 'password')
 		|| one instanceof HTMLSelectElement || one instanceof HTMLTextAreaElement)
-		.map((one) => /** @type {HTMLInputElement} */ (one)).filter((one) => one.name !== '');
+		.map((one) => /** @type {HTMLInputElement} */ (one)).filter((one) => one.name !== '' && !('private' in one.dataset));
 }
 
 /** @param {HTMLInputElement} one */

@@ -12,7 +12,7 @@ import { t } from '../texts.js';
  * @typedef {object} Column a member of an entry
  * @property {string} name of the member
  * @property {string} label
- * @property {'text' | 'code' | 'select' | 'check'} [type]
+ * @property {'text' | 'password' | 'code' | 'select' | 'check'} [type]
  * @property {string} [hint]
  * @property {{ value: string, label: string }[]} [options]
  * @property {(entry: Entry) => boolean} [fits] whether entries like this have the member
@@ -59,7 +59,7 @@ function control({ name, type, options, show = asText }, entry, id, changed) {
 	if (type === 'code')
 		return el('textarea', { id, class: 'code', rows: 3, spellcheck: 'false', 'aria-describedby': `${id}-hint`,
 			oninput: changed }, text);
-	return el('input', { id, value: text, autocomplete: 'off', 'aria-describedby': `${id}-hint`, oninput: changed });
+	return el('input', { id, type: type ?? 'text', value: text, autocomplete: type === 'password' ? 'new-password' : 'off', 'aria-describedby': `${id}-hint`, oninput: changed });
 }
 
 class Editor {
@@ -73,8 +73,9 @@ class Editor {
 		this.id = id;
 		this.next = 0;
 		this.entries = spec.entries.map((entry) => this.#keyed(entry));
-		this.input = el('input', { type: 'hidden', name: spec.name, value: JSON.stringify(spec.entries),
-			onchange: () => this.#restore() });
+		// A draft contains no secret.
+		this.input = el('input', { type: 'hidden', name: spec.name,
+			'data-private': spec.columns.some(({ type }) => type === 'password'), value: JSON.stringify(spec.entries), onchange: () => this.#restore() });
 		this.list = el('ol', { class: 'entries' });
 		this.node = el('div', { id, class: 'entries-field', role: 'group', 'aria-labelledby': `${id}-label`,
 			'aria-describedby': describedBy }, this.input, this.list,

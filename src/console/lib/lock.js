@@ -4,22 +4,38 @@ import { put, remove } from './api.js';
 import { openDialog } from './dialog.js';
 import { el } from './dom.js';
 import { icon } from './status.js';
+import { inOrder } from './text.js';
 import { ago, exact } from './time.js';
 import { t } from '../texts.js';
 
 /** @typedef {import('./types.js').Lock} Lock */
 
 /**
- * Who locked it, why, and since when; with a button for those who may unlock it.
+ * Why it is locked, by whom, and since when.
+ * @param {Lock} lock
+ * @param {string} title
+ */
+function lockText({ reason, by, since, until }, title) {
+	return el('p', null, el('strong', null, title), ' ', el('span', { class: 'isolate' }, inOrder(reason)), ' ',
+		el('span', { class: 'faint' }, t.lock.by(by), ' ', ago(since), until !== null && [t.lock.until, exact(until)]));
+}
+
+/**
+ * A lock in a list of objects.
+ * @param {Lock | null} lock
+ */
+export function lockLine(lock) {
+	return lock !== null && el('div', { class: 'lock-line locked' }, icon('locked'), lockText(lock, t.lock.title));
+}
+
+/**
+ * A lock, with a button for those who may unlock it.
  * @param {Lock | null} lock
  * @param {() => void} [unlock]
  * @param {string} [title] what is locked
  */
 export function lockNotice(lock, unlock, title = t.lock.title) {
-	return lock !== null && el('div', { class: 'notice locked' }, icon('locked'),
-		el('p', null, el('strong', null, title), ' ', lock.reason, ' ',
-			el('span', { class: 'faint' }, t.lock.by(lock.by), ' ', ago(lock.since),
-				lock.until !== null && [t.lock.until, exact(lock.until)])),
+	return lock !== null && el('div', { class: 'notice locked' }, icon('locked'), lockText(lock, title),
 		unlock && el('button', { type: 'button', onclick: unlock }, t.lock.unlock));
 }
 

@@ -89,6 +89,15 @@ export function highestRole(user) {
 }
 
 /**
+ * The environments of a project, as choices of a form.
+ * @param {number} projectId
+ */
+export function environmentsOf(projectId) {
+	return [...environments.values()].filter((one) => one.projectId === projectId)
+		.map(({ id, name }) => ({ value: String(id), label: name }));
+}
+
+/**
  * An environment that a deployment mentions; undefined if it is unknown or deleted.
  * @param {number | null} id null: the deployment has none
  */

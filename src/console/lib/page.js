@@ -7,6 +7,7 @@
 import { Problem } from './api.js';
 import { draw, el } from './dom.js';
 import { refresh, watch } from './live.js';
+import { href } from './router.js';
 import { toast } from './toast.js';
 import { t } from '../texts.js';
 
@@ -48,6 +49,8 @@ export class Context {
 		this.problem = null;
 		/** The names of the sources. @type {Set<string>} */
 		this.names = new Set();
+		/** Whether the page has been drawn with its data. */
+		this.arrived = false;
 		this.leaving = new AbortController();
 		/** Aborts when the user leaves the page. */
 		this.signal = this.leaving.signal;
@@ -140,6 +143,9 @@ export class Context {
 	}
 
 	#announce() {
+		if (!this.arrived)
+			this.main.querySelector('.tabs [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+		this.arrived = true;
 		if (!this.announced)
 			this.main.querySelector('h1')?.focus({ preventScroll: true });
 		this.announced = true;
@@ -188,5 +194,6 @@ export function trouble(problem) {
 	return el('section', { class: 'trouble' },
 		el('h1', { tabindex: -1 }, t.trouble.titleOf(problem.code)),
 		el('p', null, problem.detail),
-		problem.requestId !== '' && el('p', { class: 'faint' }, t.trouble.request(problem.requestId)));
+		problem.requestId !== '' && el('p', { class: 'faint' }, t.trouble.request(problem.requestId)),
+		el('p', null, el('a', { class: 'button', href: href('/') }, t.trouble.home)));
 }

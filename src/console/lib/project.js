@@ -14,7 +14,16 @@ import { t } from '../texts.js';
  * @param {string} label
  */
 function tab(path, label) {
-	return el('a', { href: href(path), 'aria-current': location.pathname === href(path) ? 'page' : null }, label);
+	return el('a', { href: href(path), 'aria-current': isWithin(path) ? 'page' : null }, label);
+}
+
+/**
+ * Whether the page that is shown is the one of a tab, or belongs to it.
+ * @param {string} path
+ */
+function isWithin(path) {
+	const now = location.pathname;
+	return now === href(path) || (path.endsWith('/pipelines') && /\/pipelines\/(new|\d+)$/.test(now));
 }
 
 /**

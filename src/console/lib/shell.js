@@ -26,7 +26,7 @@ const LINKS = [
 
 /** @param {string} path of a link */
 function isCurrent(path) {
-	const now = location.pathname.slice('/slipway'.length);
+	const now = location.pathname.slice('/slipway'.length).replace(/^\/pipelines\//, '/projects/');
 	return path === '/' ? now === '/' : now === path || now.startsWith(`${path}/`);
 }
 
@@ -90,6 +90,7 @@ export function frame(user) {
 	const main = el('main', { id: 'main', class: user === null ? 'bare' : '' });
 	draw(app, user !== null && el('a', { class: 'skip', href: '#main' }, t.skip),
 		user !== null && header(user));
+	app.querySelector('nav [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
 	app.append(banner, user === null ? '' : serviceLock, main, toasts());
 	return main;
 }

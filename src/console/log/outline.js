@@ -37,6 +37,28 @@ export function endOf({ status, logOffset, logLength }, size) {
 	return status === 'running' ? size : Math.min((logOffset ?? 0) + (logLength ?? 0), size);
 }
 
+const encoder = new TextEncoder();
+
+/**
+ * How many bytes the line has that announces a step, in front of its output.
+ * @param {Step} step
+ */
+function announcement({ position, name }) {
+	return encoder.encode(`==> step ${position + 1}: ${name}\n`).length;
+}
+
+/**
+ * Where the part of a step begins: with the line that announces it, which its heading
+ * makes superfluous while it is closed.
+ * @param {Step} step
+ * @param {number} at where the part before it ends
+ */
+function startOf(step, at) {
+	const output = Math.max(at, step.logOffset ?? 0);
+	const start = output - announcement(step);
+	return start >= at ? start : output;
+}
+
 /**
  * @param {Step[]} steps
  * @param {number} size of the log
@@ -55,7 +77,7 @@ export function partsOf(steps, size, isOpen) {
 		at = end;
 	};
 	for (const step of steps.filter((one) => one.startedAt !== null)) {
-		const start = Math.min(Math.max(at, step.logOffset ?? 0), size);
+		const start = Math.min(startOf(step, at), size);
 		if (start > at)
 			add(null, start, true);
 		add(step, Math.max(start, endOf(step, size)), isOpen(step));

@@ -18,6 +18,7 @@ const MOST_PX = 8e6;
 const PX_PER_BYTE = 0.25;
 const REST_MS = 150;
 const NEAR_END_PX = 4;
+const SPARE_PX = 16; // for a scroll bar below the rows
 
 /** @param {Row} row */
 function keyOf({ start, heading }) {
@@ -178,6 +179,8 @@ export class Pane {
 		const bottom = top + this.list.offsetHeight;
 		const total = this.atEnd ? bottom : Math.max(this.#height, bottom + this.element.clientHeight);
 		this.top = top;
+		// A log that is shorter than the window needs no more height than its rows.
+		this.element.style.setProperty('--content', this.atStart && this.atEnd ? `${total + SPARE_PX}px` : '100vh');
 		this.space.style.height = `${total}px`;
 		this.list.style.transform = `translateY(${top}px)`;
 	}

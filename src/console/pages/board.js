@@ -2,10 +2,12 @@
 /** What is live where, what runs, and what waits: every project on one page. */
 import { el } from '../lib/dom.js';
 import { commit, ref, runTime } from '../lib/deployments.js';
+import { lockLine } from '../lib/lock.js';
 import { userName } from '../lib/names.js';
+import { pager } from '../lib/pager.js';
 import { href } from '../lib/router.js';
 import { may } from '../lib/session.js';
-import { deploymentStatus, icon, stateText, status } from '../lib/status.js';
+import { deploymentStatus, icon, needsApproval, stateText, status } from '../lib/status.js';
 import { ago } from '../lib/time.js';
 import { t } from '../texts.js';
 
@@ -15,7 +17,7 @@ import { t } from '../texts.js';
 /** @typedef {import('../lib/page.js').Context} Context */
 /**
  * A row of a project: an environment, or the project itself if it has none.
- * @typedef {Pick<Environment, 'lock' | 'live' | 'latest' | 'waiting'>
+ * @typedef {Pick<Environment, 'lock' | 'live' | 'latest' | 'waiting' | 'approvals'>
  *   & { id: number | null, name: string, url: string | null }} Place
  */
 
@@ -42,9 +44,20 @@ function liveText(live) {
 			live.finishedAt !== null && ago(live.finishedAt))];
 }
 
-/** @param {number} n how many wait beside the deployment that is shown */
-function waiting(n) {
-	return n > 0 && el('span', { class: 'badge pending' }, icon('pending'), t.board.moreWaiting(n));
+/**
+ * How many wait beside the deployment that is shown; those that wait for approval are
+ * the ones that somebody can do something about.
+ * @param {Project} project
+ * @param {Place} place
+ * @param {Deployment | null} now
+ */
+function waiting({ id }, place, now) {
+	const shown = now?.status === 'pending' ? 1 : 0;
+	const approvals = place.approvals - (now !== null && needsApproval(now) ? 1 : 0);
+	const others = place.waiting - shown - approvals;
+	const list = href(`/deployments?projectId=${id}&status=pending${place.id === null ? '' : `&environmentId=${place.id}`}`);
+	const badge = (/** @type {string} */ text) => el('a', { class: 'badge pending', href: list }, icon('pending'), text);
+	return [approvals > 0 && badge(t.board.needApproval(approvals)), others > 0 && badge(t.board.moreWaiting(others))];
 }
 
 /** @param {Deployment} now */
@@ -60,16 +73,14 @@ function state(now) {
  */
 function placeRow(project, place) {
 	const now = current(project, place);
-	const behind = place.waiting - (now?.status === 'pending' ? 1 : 0);
 	return el('li', { class: 'place', 'data-key': place.id ?? 0 },
 		el('div', { class: 'name' },
-			place.url === null ? place.name : el('a', { href: place.url, rel: 'noopener' }, place.name),
-			place.id !== null && place.lock !== null
-				&& el('span', { class: 'badge locked', title: place.lock.reason }, icon('locked'), t.status.locked)),
+			place.url === null ? place.name : el('a', { href: place.url, rel: 'noopener' }, place.name)),
 		el('div', { class: 'live' }, place.live === null
 			? el('span', { class: 'faint' }, t.board.nothingLive) : liveText(place.live)),
-		el('div', { class: 'now' }, waiting(behind),
-			now === null ? status('none') : state(now)));
+		el('div', { class: 'now' }, waiting(project, place, now),
+			now === null ? status('none') : state(now)),
+		place.id !== null && lockLine(place.lock));
 }
 
 /**
@@ -79,10 +90,9 @@ function card(project) {
 	return el('li', { class: `card project ${project.running === null ? '' : 'busy'}`, 'data-key': project.id },
 		el('div', { class: 'head' },
 			el('h2', null, el('a', { href: href(`/projects/${project.id}`) }, project.name)),
-			project.lock !== null && el('span', { class: 'badge locked',
-				title: t.lock.full(project.lock.by, project.lock.reason) }, icon('locked'), t.status.locked),
 			may(project, 'deployer') && el('a', { class: 'button', href: href(`/projects/${project.id}/deploy`),
 				'aria-label': t.board.deployProject(project.name) }, t.board.deploy)),
+		lockLine(project.lock),
 		el('ul', { class: 'places' }, places(project).map((place) => placeRow(project, place))));
 }
 
@@ -93,18 +103,20 @@ function counts(projects) {
 	return {
 		running: projects.filter((project) => project.running !== null).length,
 		waiting: projects.reduce((sum, project) => sum + project.waiting, 0),
+		approvals: projects.reduce((sum, project) => sum + project.approvals, 0),
 		failed: places.filter((latest) => latest?.status === 'failed').length,
 	};
 }
 
 /** @param {Project[]} projects */
 function summary(projects) {
-	const { running, waiting: pending, failed } = counts(projects);
+	const { running, waiting: pending, approvals, failed } = counts(projects);
 	const one = (/** @type {string} */ kind, /** @type {number} */ n, /** @type {string} */ text) =>
 		el('li', { class: n > 0 ? kind : 'zero' }, icon(kind), text);
 	return el('ul', { class: 'summary-line', 'aria-label': t.board.summary },
 		one('running', running, t.board.running(running)),
 		one('pending', pending, t.board.waiting(pending)),
+		approvals > 0 && one('pending', approvals, t.board.needApproval(approvals)),
 		one('failed', failed, t.board.failed(failed)));
 }
 
@@ -123,13 +135,14 @@ function firstRun({ user }) {
 /** @type {import('../lib/page.js').Page} */
 export const board = {
 	path: '/',
-	sources: () => ({ board: '/board?limit=100' }),
+	sources: ({ query }) => ({ board: `/board?page=${query.get('page') ?? 1}` }),
 	title: () => t.board.title,
 	ticks: ({ board: { data: projects } }) => projects.some((/** @type {Project} */ { running }) => running !== null),
-	view: ({ board: { data: projects } }, context) => [
+	view: ({ board: { data: projects, pagination } }, context) => [
 		el('div', { class: 'head' }, el('h1', { tabindex: -1 }, t.board.title),
 			projects.length > 0 && summary(projects)),
 		projects.length === 0 ? firstRun(context)
 			: el('ul', { class: 'board' }, projects.map((/** @type {Project} */ project) => card(project))),
+		pager(pagination, '/'),
 	],
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: ISC
 /** The form that deploys a project, generated from its presets. */
-import { get, newKey, post } from '../lib/api.js';
+import { Problem, get, newKey, post } from '../lib/api.js';
 import { changes } from '../lib/changes.js';
 import { draw, el } from '../lib/dom.js';
 import { form } from '../lib/form.js';
@@ -43,6 +43,16 @@ function start(data, { query, state }) {
 	};
 }
 
+const MOST_PAGES = 10; // of branches or tags
+
+/**
+ * What the Git server reported. A service without one is no fault: the user types.
+ * @param {unknown} error
+ */
+function gitProblem(error) {
+	return error instanceof Problem && error.status !== 503 ? error.detail : t.changes.unlisted;
+}
+
 /**
  * @param {Context} context
  * @param {string} branch
@@ -61,7 +71,7 @@ async function loadCommits(context, branch) {
 				`${isolated(subject(one.message))} – ${isolated(one.authorName ?? '')}`)));
 		context.set({ commits: data, gitProblem: '' });
 	} catch (error) {
-		context.set({ commits: [], gitProblem: error instanceof Error ? error.message : '' });
+		context.set({ commits: [], gitProblem: gitProblem(error) });
 	}
 }
 
@@ -74,12 +84,18 @@ async function loadCommits(context, branch) {
  */
 async function loadNames(kind, list, context) {
 	try {
-		const { data } = await get(`/git/${kind}?projectId=${context.params.id}&limit=100`,
-			{ signal: context.signal });
-		draw(list, data.map((/** @type {any} */ one) => el('option', { value: one.name })));
-		context.set({ [kind]: data });
+		/** @type {import('../lib/types.js').GitBranch[]} */
+		const found = [];
+		for (let page = 1, more = true; more && page <= MOST_PAGES; page++) {
+			const { data, pagination } = await get(
+				`/git/${kind}?projectId=${context.params.id}&limit=100&page=${page}`, { signal: context.signal });
+			found.push(...data);
+			more = pagination.hasMore;
+			draw(list, found.map((one) => el('option', { value: one.name })));
+			context.set({ [kind]: found });
+		}
 	} catch (error) {
-		context.set({ gitProblem: error instanceof Error ? error.message : '' });
+		context.set({ gitProblem: gitProblem(error) });
 	}
 }
 
@@ -237,9 +253,9 @@ function chosenCommit({ state: { source, tag, tags, commit } }) {
  * @param {Context} context
  */
 function whatChanges(data, context) {
-	const { gitProblem, environment, commits } = context.state;
-	if (gitProblem)
-		return el('p', { class: 'summary' }, gitProblem);
+	const { gitProblem: problem, environment, commits } = context.state;
+	if (problem)
+		return el('p', { class: problem === t.changes.unlisted ? 'faint' : 'notice pending' }, problem);
 	if (data.environments.data.length > 0 && environment === '')
 		return el('p', { class: 'faint' }, t.changes.choose);
 	return changes(commits, chosenCommit(context), live(data, context));

@@ -36,8 +36,8 @@ function isOver(d) {
 /** @param {Deployment} d */
 function waiting(d) {
 	return el('ul', { class: 'waiting' },
-		d.waitingFor.map(({ detail }) => el('li', null, detail)),
-		d.queuePosition != null && el('li', null, t.deployment.place(d.queuePosition)));
+		d.waitingFor.map(({ detail }) => el('li', null, icon('pending'), detail)),
+		d.queuePosition != null && el('li', null, icon('pending'), t.deployment.place(d.queuePosition)));
 }
 
 /** @param {Deployment} d */
@@ -84,7 +84,7 @@ function stepList(steps) {
 	return el('section', { class: 'steps', 'aria-label': t.deployment.steps },
 		steps.some(({ startedAt }) => startedAt !== null) && bar(steps),
 		el('ol', null, steps.map((step) => el('li', { 'data-key': step.position },
-			icon(step.status), el('span', { class: 'step-name' }, step.name),
+			icon(step.status === 'pending' ? 'none' : step.status), el('span', { class: 'step-name' }, step.name),
 			el('span', { class: 'hidden' }, t.status[step.status] ?? step.status),
 			el('span', { class: 'faint number' }, step.startedAt === null ? '' : duration(stepSeconds(step)))))));
 }
@@ -99,7 +99,7 @@ function approval(d) {
 	if (d.approval === null || d.approvalBy === null || d.approvalAt === null)
 		return d.approval === 'required' ? t.deployment.approvals.required : null;
 	return [t.deployment.approvals[d.approval], ' ', t.deployment.decidedBy(userName(d.approvalBy)), ', ',
-		ago(d.approvalAt), d.approvalComment !== null && el('q', { class: 'isolate' }, d.approvalComment)];
+		ago(d.approvalAt), d.approvalComment !== null && [' ', el('q', { class: 'isolate' }, d.approvalComment)]];
 }
 
 /** @param {Deployment} d */
@@ -111,6 +111,16 @@ function place({ environmentId }) {
 		: el('a', { href: environment.url, rel: 'noopener' }, environment.name);
 }
 
+/**
+ * The button that asks for a notification, while there is something to wait for.
+ * @param {Deployment} d
+ * @param {Context} context
+ */
+function notifyButton(d, context) {
+	return !isOver(d) && canAsk() && el('button', { type: 'button', class: 'plain', 'data-key': 'notify',
+		onclick: () => ask().then(() => context.draw()) }, t.deployment.notify);
+}
+
 /** @param {Deployment} d */
 function facts(d) {
 	/** @type {[string, import('../lib/dom.js').Child][]} */
@@ -119,7 +129,7 @@ function facts(d) {
 		[t.deployment.environment, place(d)],
 		[t.deployment.revision, [ref(d), ' ', commit(d.commitHash, d.commitMessage)]],
 		[t.deployment.by, [origin(d), ', ', ago(d.createdAt)]],
-		[t.deployment.took, runTime(d)],
+		[t.deployment.took, d.startedAt !== null && runTime(d)],
 		[t.deployment.approval, approval(d)],
 		[t.deployment.rollbackReason, d.rollbackReason !== null && el('span', { class: 'isolate' }, d.rollbackReason)],
 		[t.deployment.retryOf, d.retryOf !== null
@@ -157,10 +167,8 @@ export const deployment = {
 			el('div', { class: 'head' },
 				el('h1', { tabindex: -1 }, t.deployment.title(d.id), ' ', deploymentStatus(d)), actions(d, isLive, context)),
 			reason(d),
-			facts(d),
+			el('div', { class: 'overview' }, facts(d), notifyButton(d, context)),
 			stepList(d.steps),
-			!isOver(d) && canAsk() && el('div', { class: 'actions' },
-				el('button', { class: 'plain', onclick: () => ask().then(() => context.draw()) }, t.deployment.notify)),
 			d.startedAt === null && !isOver(d) ? el('p', { class: 'empty' }, t.deployment.noLog) : log(d, context),
 		];
 	},

@@ -2,11 +2,11 @@
 /** A project's environments: where it is deployed, and with which variables. */
 import { all } from '../lib/api.js';
 import { el } from '../lib/dom.js';
+import { entriesControl } from '../lib/entries.js';
 import { cards, editor, fact, tools } from '../lib/items.js';
 import { refresh } from '../lib/live.js';
 import { askLock, lockNotice, unlock } from '../lib/lock.js';
 import { peopleWith, userName } from '../lib/names.js';
-import { lineValues } from '../lib/presets.js';
 import { projectHead } from '../lib/project.js';
 import { may } from '../lib/session.js';
 import { t } from '../texts.js';
@@ -25,19 +25,25 @@ function words(text) {
 	return text.split(/[\s,]+/).filter(Boolean);
 }
 
-/** @param {Variable[]} variables that are not secret */
-function lines(variables) {
-	return variables.filter((one) => !one.secret).map((one) => `${one.key}=${one.value}`).join('\n');
-}
+const asIs = (/** @type {string} */ text) => text;
+
+/** @type {import('../lib/entries.js').Column[]} */
+const VARIABLE = [
+	{ name: 'key', label: t.variable.key, read: asIs },
+	{ name: 'value', label: t.variable.value, read: asIs, fits: ({ secret }) => !secret },
+	{ name: 'value', label: t.variable.value, type: 'password', hint: t.variable.keptHint,
+		read: (text) => text === '' ? null : text, fits: ({ secret }) => secret },
+	{ name: 'secret', label: t.preset.secret, type: 'check' },
+];
 
 /**
- * The variables of the form; secret ones stay, as null keeps their value.
- * @param {string} text
- * @param {Variable[]} old
+ * The editor of the variables. A secret value is unknown here; null keeps it.
+ * @param {Variable[]} variables
  */
-function variablesOf(text, old) {
-	const plain = Object.entries(lineValues(text)).map(([key, value]) => ({ key, value, secret: false }));
-	return [...plain, ...old.filter((one) => one.secret)];
+function variablesControl(variables) {
+	return entriesControl({ name: 'variables', columns: VARIABLE, entries: variables,
+		blank: { key: '', value: '', secret: false }, title: ({ key }) => key || t.environment.newVariable,
+		add: t.variable.add });
 }
 
 /**
@@ -58,20 +64,17 @@ function fields(e, members) {
 			options: Object.entries(t.environment.approvals).map(([value, label]) => ({ value, label })) },
 		{ name: 'approvers', label: t.environment.approvers, type: 'choices', hint: t.environment.approversHint,
 			value: (e.approvers ?? []).join(), options: peopleWith('deployer', e.approvers ?? [], members) },
-		{ name: 'variables', label: t.environment.variables, type: 'code', value: lines(e.variables ?? []),
-			hint: t.environment.variablesHint, props: { rows: 4, placeholder: 'NAME=value' } },
+		{ name: 'variables', label: t.environment.variables, type: 'custom', hint: t.environment.variablesHint,
+			control: variablesControl(e.variables ?? []) },
 	];
 }
 
-/**
- * @param {Record<string, string>} values
- * @param {Variable[]} old
- */
-function bodyOf(values, old) {
+/** @param {Record<string, string>} values */
+function bodyOf(values) {
 	return { name: values.name, url: values.url || null, branches: words(values.branches),
 		tags: words(values.tags), runner: values.runner || null,
 		approval: values.approval, approvers: values.approvers.split(',').filter(Boolean).map(Number),
-		variables: variablesOf(values.variables, old) };
+		variables: JSON.parse(values.variables) };
 }
 
 /** @param {Environment} e */
@@ -128,8 +131,7 @@ function content({ project, list }, context) {
 	return cards(KIND, /** @type {Environment[]} */ (list.data), { context,
 		card: (e, isOpen) => card(e, isOpen, context),
 		edit: (e) => editor(KIND, e, { context, fields: fields(e ?? {}, members),
-			body: (values) => e === null ? { projectId: project.id, ...bodyOf(values, []) }
-				: bodyOf(values, e.variables) }) });
+			body: (values) => e === null ? { projectId: project.id, ...bodyOf(values) } : bodyOf(values) }) });
 }
 
 /** @type {import('../lib/page.js').Page} */

@@ -44,6 +44,21 @@ export const pipelines = {
 	],
 };
 
+/** @param {Template[]} templates */
+function byName(templates) {
+	return [...templates].sort((a, b) => a.name.localeCompare(b.name, t.locale, { sensitivity: 'base' }));
+}
+
+/**
+ * Shows what a template brings. In a narrow window that is below all templates.
+ * @param {string} template
+ * @param {Context} context
+ */
+function choose(template, context) {
+	context.set({ template });
+	context.main.querySelector('.split > .stack')?.scrollIntoView({ block: 'nearest' });
+}
+
 /**
  * @param {Template} template
  * @param {Context} context
@@ -51,7 +66,7 @@ export const pipelines = {
 function choice(template, context) {
 	const chosen = context.state.template === template.id;
 	return el('li', { 'data-key': template.id }, el('button', { class: `template ${chosen ? 'chosen' : ''}`,
-		'aria-pressed': String(chosen), onclick: () => context.set({ template: template.id }) },
+		'aria-pressed': String(chosen), onclick: () => choose(template.id, context) },
 	el('strong', null, template.name), el('span', { class: 'faint' }, template.description)));
 }
 
@@ -112,7 +127,7 @@ export const newPipeline = {
 			el('ul', { class: 'templates' },
 				choice({ id: '', name: t.pipelines.blank, description: t.pipelines.blankText, envPresets: [],
 					steps: [] }, context),
-				data.templates.data.map((/** @type {Template} */ one) => choice(one, context))),
+				byName(data.templates.data).map((one) => choice(one, context))),
 			el('div', { class: 'stack', 'data-key': context.state.template }, chosen(data, context))),
 	],
 };

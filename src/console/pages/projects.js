@@ -4,22 +4,30 @@ import { get, post } from '../lib/api.js';
 import { combobox } from '../lib/combobox.js';
 import { el } from '../lib/dom.js';
 import { form } from '../lib/form.js';
+import { lockLine } from '../lib/lock.js';
 import * as names from '../lib/names.js';
+import { pager } from '../lib/pager.js';
 import { go, href } from '../lib/router.js';
 import { may } from '../lib/session.js';
-import { icon } from '../lib/status.js';
 import { t } from '../texts.js';
 
 /** @typedef {import('../lib/types.js').ProjectSummary} Project */
 /** @typedef {import('../lib/types.js').GitRepository} Repository */
 
+/**
+ * The address of a repository without what most have in common.
+ * @param {string} address
+ */
+function shortAddress(address) {
+	return address.replace(/^[a-z]+:\/\//, '').replace(/^[^/@]*@/, '').replace(/\.git$/, '');
+}
+
 /** @param {Project} project */
 function row(project) {
 	return el('tr', { 'data-key': project.id },
-		el('td', null, el('a', { class: 'cover', href: href(`/projects/${project.id}`) }, project.name), ' ',
-			project.lock !== null && el('span', { class: 'badge locked' }, icon('locked'), t.status.locked)),
-		el('td', { class: 'wide' }, project.description ?? ''),
-		el('td', null, el('code', null, project.repository)),
+		el('td', null, el('a', { class: 'cover', href: href(`/projects/${project.id}`) }, project.name)),
+		el('td', { class: 'wide' }, project.description ?? '', lockLine(project.lock)),
+		el('td', null, el('code', { title: project.repository }, shortAddress(project.repository))),
 		el('td', null, project.defaultBranch !== null && el('span', { class: 'ref' }, project.defaultBranch)));
 }
 
@@ -30,14 +38,6 @@ function table(list) {
 		el('thead', null, el('tr', null, [c.name, c.description, c.repository, c.branch].map((text) =>
 			el('th', { scope: 'col' }, text)))),
 		el('tbody', null, list.map(row))));
-}
-
-/** @param {{ page: number, totalPages: number }} pagination */
-function pager({ page, totalPages }) {
-	return totalPages > 1 && el('nav', { class: 'pager', 'aria-label': t.projects.pages },
-		page > 1 && el('a', { href: href(`/projects?page=${page - 1}`) }, t.projects.previous),
-		el('span', null, t.projects.page(page, totalPages)),
-		page < totalPages && el('a', { href: href(`/projects?page=${page + 1}`) }, t.projects.next));
 }
 
 /** @param {URLSearchParams} query */
@@ -71,7 +71,7 @@ export const projects = {
 		list.data.length === 0
 			? el('p', { class: 'empty' }, query.get('name') ? t.projects.noMatch : t.projects.empty)
 			: table(list.data),
-		pager(list.pagination),
+		pager(list.pagination, '/projects', query),
 	],
 };
 

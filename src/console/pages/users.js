@@ -4,6 +4,7 @@ import { post, saver } from '../lib/api.js';
 import { el } from '../lib/dom.js';
 import { form } from '../lib/form.js';
 import { refresh } from '../lib/live.js';
+import { pager } from '../lib/pager.js';
 import { ROLES } from '../lib/session.js';
 import { ago } from '../lib/time.js';
 import { t } from '../texts.js';
@@ -53,7 +54,7 @@ function newForm() {
 /** @type {import('../lib/page.js').Page} */
 export const users = {
 	path: '/users',
-	sources: () => ({ list: '/user/list?limit=100' }),
+	sources: ({ query }) => ({ list: `/user/list?limit=100&page=${query.get('page') ?? 1}` }),
 	title: () => t.user.title,
 	view: ({ list }, context) => [
 		el('h1', { tabindex: -1 }, t.user.title),
@@ -61,6 +62,7 @@ export const users = {
 			el('thead', null, el('tr', null, Object.values(t.user.columns).map((text) =>
 				el('th', { scope: 'col' }, text)))),
 			el('tbody', null, list.data.map((/** @type {User} */ user) => row(user, context))))),
+		pager(list.pagination, '/users'),
 		el('section', { class: 'card' }, el('h2', null, t.user.add), context.keep('new', newForm)),
 	],
 };

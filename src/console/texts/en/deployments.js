@@ -30,15 +30,28 @@ export const deployments = {
 	changes: {
 		title: 'What changes',
 		choose: 'Choose an environment to compare with what is live there.',
-		first: 'Nothing is live yet. The newest commits of the branch:',
-		unknown: 'What is live is not among the last hundred commits of this branch.',
+		live: 'Live:',
+		/** @type {Record<'first' | 'same' | 'more' | 'fewer' | 'unknown', (n: number) => string>} */
+		texts: {
+			first: (n) => n === 0 ? 'Nothing is live yet.' : 'Nothing is live yet. The newest commits:',
+			same: () => 'This is what is live.',
+			more: (n) => `${count(n, 'commit')} more than what is live:`,
+			fewer: (n) => `Older than what is live. ${count(n, 'commit is', 'commits are')} taken back:`,
+			unknown: () => 'What is live is not among the last hundred commits of this branch.',
+		},
 		/** @param {number} n */
-		count: (n) => n === 0 ? 'This is what is live.' : `${count(n, 'commit')} more than what is live:`,
+		more: (n) => `And ${n} more.`,
+		unlisted: 'The service cannot list the commits of this repository. Type a branch, a tag or a commit.',
 	},
 
 	deployments: {
 		title: 'Deployments',
 		empty: 'Nothing has been deployed yet.',
+		noMatch: 'No deployment is like that.',
+		showAll: 'Show all deployments',
+		allProjects: 'All projects',
+		allEnvironments: 'All environments',
+		allStates: 'All states',
 		pages: 'Pages of deployments',
 		older: 'Older',
 		newest: 'Newest',

@@ -15,6 +15,8 @@ export const projects = {
 		/** @param {number} n */
 		waiting: (n) => `${n} waiting`,
 		/** @param {number} n */
+		needApproval: (n) => n === 1 ? '1 needs approval' : `${n} need approval`,
+		/** @param {number} n */
 		moreWaiting: (n) => `+${n} waiting`,
 		/** @param {number} n */
 		failed: (n) => `${n} failed`,
@@ -233,7 +235,8 @@ export const projects = {
 		rollBackReason: 'Reason',
 		rollBackHint: 'What was deployed before the live deployment is deployed again, ahead of everything else.',
 		variables: 'Variables',
-		variablesHint: 'One NAME=value per line. Secret variables stay as they are.',
+		variablesHint: 'What the steps of a deployment to it see.',
+		newVariable: 'New variable',
 		/** @param {string} name */
 		lock: (name) => `Lock ${name}`,
 		/** @param {string} name */

@@ -57,6 +57,7 @@ export const service = {
 		key: 'Name',
 		value: 'Value',
 		valueHint: 'Not shown while you type.',
+		keptHint: 'Empty: the secret stays as it is.',
 		isSecret: 'Secret: store it encrypted and mask it in logs',
 		secret: 'secret',
 		projects: 'Projects that receive it',
