@@ -177,8 +177,9 @@ like(time_of('made part 2500'), qr/^\d+:\d\d$/, 'the time of a line since the de
 $page->js('const s = document.querySelector(".log-choices select"); s.value = "clock";'
     . ' s.dispatchEvent(new Event("change", { bubbles: true }))');
 like(time_of('made part 2500'), qr/^\d\d:\d\d:\d\d$/, 'and by the clock');
-is($page->js(<<'JS'), "made part 2500\nmade part 2501\nmade part 2502", 'copying takes neither gutter nor times');
-	const row = (text) => [...document.querySelectorAll('.log-row')].find((r) => r.textContent.includes(text));
+is($page->js(<<'JS'), join("\n", map { "made part $_" } 2500 .. 2502),
+	const rows = [...document.querySelectorAll('.log-row')];
+	const row = (text) => rows.find((one) => one.textContent.includes(text));
 	const range = new Range();
 	range.setStartBefore(row('made part 2500'));
 	range.setEndAfter(row('made part 2502'));
@@ -186,6 +187,7 @@ is($page->js(<<'JS'), "made part 2500\nmade part 2501\nmade part 2502", 'copying
 	getSelection().addRange(range);
 	return getSelection().toString().trim().replace(/\n+/g, '\n');
 JS
+    'copying takes no gutter and no times');
 is($page->js('return fetch(document.querySelector(".log-choices a:not([download])").href)'
 	. '.then((r) => r.text())'), $log, 'a link leads to the raw log');
 is($page->js('return document.querySelector(".log-choices a[download]").download'), "deployment-$failed.log",
@@ -429,13 +431,21 @@ ok($page->wait_for('.log-row.picked', 'made part 2500'), 'a link to a line survi
 
 # --- the modules by themselves
 my @states = qw(pending running success failed canceled interrupted skipped locked none);
-is(module('lib/status', 'new Set(a.map((s) => { const e = m.status(s); document.querySelector("main").append(e);'
-	. ' return [...e.querySelectorAll("path, circle")].map((p) => p.getAttribute("d")).join(); })).size', @states),
-    scalar @states, 'each state has a shape of its own');
-is($page->js('return new Set(arguments[0].map((s) => [...document.querySelectorAll(`main > .status.${s}`)].at(-1)'
-	. '.textContent)).size', \@states), scalar @states, 'and a word');
-my %colour = map { $_ => $page->js('return getComputedStyle([...document.querySelectorAll('
-	    . '`main > .status.${arguments[0]}`)].at(-1)).color', $_) } @states;
+is(module('lib/status', <<'JS', @states), scalar @states,
+	new Set(a.map((state) => {
+		const shown = m.status(state);
+		document.querySelector('main').append(shown);
+		return [...shown.querySelectorAll('path, circle')].map((p) => p.getAttribute('d')).join();
+	})).size
+JS
+    'each state has a shape of its own');
+sub of_state {
+	my ($state, $what) = @_;
+	return $page->js("const e = [...document.querySelectorAll('main > .status.$state')].at(-1);"
+	    . " return $what");
+}
+is(scalar(keys %{ { map { of_state($_, 'e.textContent') => 1 } @states } }), scalar @states, 'and a word');
+my %colour = map { $_ => of_state($_, 'getComputedStyle(e).color') } @states;
 is(scalar(keys %{ { map { $colour{$_} => 1 } qw(success failed running pending canceled) } }), 5,
     'those of a deployment differ in colour, too');
 sub shown { my ($text) = @_; return module('ansi', 'm.plain(m.spansOf(a[0]))', $text) }

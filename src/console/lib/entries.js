@@ -59,7 +59,8 @@ function control({ name, type, options, show = asText }, entry, id, changed) {
 	if (type === 'code')
 		return el('textarea', { id, class: 'code', rows: 3, spellcheck: 'false', 'aria-describedby': `${id}-hint`,
 			oninput: changed }, text);
-	return el('input', { id, type: type ?? 'text', value: text, autocomplete: type === 'password' ? 'new-password' : 'off', 'aria-describedby': `${id}-hint`, oninput: changed });
+	return el('input', { id, type: type ?? 'text', value: text,
+		autocomplete: type === 'password' ? 'new-password' : 'off', 'aria-describedby': `${id}-hint`, oninput: changed });
 }
 
 class Editor {
@@ -75,7 +76,8 @@ class Editor {
 		this.entries = spec.entries.map((entry) => this.#keyed(entry));
 		// A draft contains no secret.
 		this.input = el('input', { type: 'hidden', name: spec.name,
-			'data-private': spec.columns.some(({ type }) => type === 'password'), value: JSON.stringify(spec.entries), onchange: () => this.#restore() });
+			'data-private': spec.columns.some(({ type }) => type === 'password'),
+			value: JSON.stringify(spec.entries), onchange: () => this.#restore() });
 		this.list = el('ol', { class: 'entries' });
 		this.node = el('div', { id, class: 'entries-field', role: 'group', 'aria-labelledby': `${id}-label`,
 			'aria-describedby': describedBy }, this.input, this.list,

@@ -1,0 +1,226 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: ISC
+# What the console says before and about deployments: the board with locks and
+# approvals, the commits that a deployment brings or takes back, filters of the list,
+# the variables of environments and projects, templates, charts.
+
+use strict;
+use warnings;
+use Slipway::API;
+use Slipway::Browser;
+use Slipway::DB;
+use Slipway::Forge;
+use Slipway::Test;
+use Test::More;
+
+my $forge = Slipway::Forge->start;
+$forge->user(bot => { id => 9 });
+my $db = Slipway::DB->start;
+my $conf = $forge->conf(token => scalar $forge->token('bot'));
+my $api = Slipway::API->start(db => $db, conf => $conf);
+$api->create_keys;
+my $repo = $forge->repo('team/shop', users => ['bot']);
+my @hash = map { $repo->commit('main', { file => "$_\n" }, "Change $_") } 1 .. 6;
+$repo->commit("topic/$_", { file => "topic $_\n" }, "Topic $_") for 1 .. 3;
+
+my $page = Slipway::Browser->start(origin => $api->url, certificate => $api->cacert);
+$page->pardon(qr/favicon\.ico/);
+sub sign_in {
+	my ($name, $role) = @_;
+	$page->visit('/api/health')->cookie('__Host-slipway' => $api->new_session($name, $role));
+	return;
+}
+sub row { my ($sql) = @_; return ($db->sql($sql))[0] }
+
+my $shop = $api->make('/api/projects', { name => 'Shop', repository => $repo->clone_url,
+	defaultBranch => 'main' })->{id};
+my $pipeline = $api->make('/api/pipelines', { projectId => $shop, name => 'Deploy',
+	steps => [{ name => 'Build', script => 'make' }] })->{id};
+my ($staging, $live) = map { $api->make('/api/environments', { projectId => $shop, name => $_ })->{id} }
+    qw(staging live);
+
+# Stores a deployment of some commit; its id.
+sub deployment {
+	my ($environment, $status, %more) = @_;
+	my %row = (project_id => $shop, pipeline_id => $pipeline, environment_id => $environment,
+		branch => "'main'", commit_hash => "'$hash[3]'", commit_message => "'Change 4'",
+		status => "'$status'", '`trigger`' => "'manual'",
+		$status eq 'pending' ? () : (started_at => 'NOW(3) - INTERVAL 5 SECOND'),
+		$status =~ /^(?:pending|running)$/ ? () : (finished_at => 'NOW(3)'), %more);
+	my @names = sort keys %row;
+	my ($id) = $db->sql('INSERT INTO deployment (' . join(', ', @names) . ') VALUES ('
+	    . join(', ', @row{@names}) . ') RETURNING id');
+	$db->sql("UPDATE environment SET live_deployment = $id WHERE id = $environment")
+	    if $status eq 'success';
+	return $id;
+}
+
+# --- the board: what is live, what runs, what waits for whom
+my $good = deployment($staging, 'success');
+my $approval = deployment($live, 'pending', approval => "'required'", created_by => 1);
+my $newer = deployment($live, 'pending');
+deployment($staging, 'running', running_project => 'DEFAULT');
+sign_in('ann', 'admin');
+$page->visit('/slipway/');
+ok($page->wait_for('.place:first-child .live', 'Change 4'), 'the board shows what is live');
+is($page->text('.place:first-child .now') =~ s/\s+.*//sr, 'Running', 'what runs');
+is(join('|', $page->texts('.place:nth-child(2) .badge')), '1 needs approval',
+    'and an approval that is needed, although a newer deployment waits');
+like($page->text('.summary-line'), qr/1 running.*2 waiting.*1 needs approval.*0 failed/s,
+    'the summary counts them');
+$page->click('.place:nth-child(2) .badge');
+ok($page->wait_for("tr[data-key='$approval']", 'Needs approval'), 'the badge leads to what waits there');
+is(scalar($page->texts('tbody tr')), 2, 'and to nothing else');
+
+# --- the list of deployments is narrowed
+sub choose {
+	my ($css, $label) = @_;
+	$page->wait_until('[...document.querySelectorAll(arguments[0])].some((o) => o.text === arguments[1])',
+	    "$css option", $label);
+	$page->js('const s = document.querySelector(arguments[0]);'
+	    . ' s.value = [...s.options].find((o) => o.text === arguments[1]).value;'
+	    . ' s.dispatchEvent(new Event("input", { bubbles: true }));'
+	    . ' s.dispatchEvent(new Event("change", { bubbles: true }))', $css, $label);
+	return $page;
+}
+sub listed {
+	return join ' ', @{ $page->js('return [...document.querySelectorAll("tbody tr")]'
+		    . '.map((r) => r.dataset.key)') };
+}
+choose('[data-key=status]', 'Succeeded');
+ok($page->wait_for('.empty', 'No deployment is like that'), 'a list without a match says so');
+$page->click('.empty a');
+ok($page->wait_until('document.querySelectorAll("tbody tr").length === 4'), 'and leads to all deployments');
+choose('[data-key=status]', 'Succeeded');
+ok($page->wait_until('document.querySelectorAll("tbody tr").length === 1'), 'the list is narrowed by state');
+is(listed(), $good, 'to the deployments that have it');
+choose('[data-key=projectId]', 'Shop');
+choose('[data-key=environmentId]', 'staging');
+like($page->url, qr/status=success.*projectId=$shop.*environmentId=$staging/,
+    'by project and environment, too');
+$page->reload;
+ok($page->wait_for("tr[data-key='$good']"), 'and the address says how');
+
+# --- locks: who, why, since when
+$api->put("/api/projects/$shop/lock", { reason => 'Audit week', until => '2099-01-02T03:04:05Z' });
+$api->put("/api/environments/$live/lock", { reason => 'Fair' });
+$db->sql('UPDATE deploy_lock SET since = NOW(3) - INTERVAL 200 MINUTE');
+for my $where (['/', '.project > .lock-line', 'the board'],
+	['/projects', 'tbody .lock-line', 'the list of projects'],
+	["/projects/$shop", '.notice.locked', 'the page of the project'],
+	["/projects/$shop/deploy", 'main > .notice.locked', 'the deploy form']) {
+	my ($path, $css, $name) = @$where;
+	$page->visit("/slipway$path");
+	ok($page->wait_for($css, 'Audit week'), "$name says why the project is locked");
+	like($page->text($css), qr/by t-admin, 3 h ago, until 2 Jan 2099/,
+	    "$name says by whom and since when");
+}
+$page->visit('/slipway/');
+ok($page->wait_for('.place:nth-child(2) .lock-line', 'Fair'), 'the board shows the lock of an environment');
+$api->delete("/api/projects/$shop/lock");
+$api->delete("/api/environments/$live/lock");
+
+# --- what a deployment changes
+$page->visit("/slipway/projects/$shop/deploy?environment=$staging");
+ok($page->wait_for('aside', '2 commits more than what is live'), 'the newest commit brings two');
+like($page->text('.live-now'), qr/^Live: @{[substr $hash[3], 0, 8]}\s+Change 4/, 'what is live is named');
+is_deeply([$page->texts('.commits .subject')], ['Change 6', 'Change 5'], 'with their messages');
+sub commit_field { return $page->clear('[name=commitHash]')->type('[name=commitHash]', "$_[0]\t") }
+commit_field($hash[3]);
+ok($page->wait_for('aside', 'This is what is live'), 'the same commit brings none');
+commit_field($hash[1]);
+ok($page->wait_for('aside .notice', '2 commits are taken back'), 'an older commit takes some back');
+is_deeply([$page->texts('.commits.undone .subject')], ['Change 4', 'Change 3'], 'which are listed');
+is($page->js('return [...document.querySelectorAll("#branches option")]'
+	. '.map((o) => o.value).sort().join(" ")'),
+    'main topic/1 topic/2 topic/3', 'all branches are suggested');
+axe_ok($page, 'a deployment that takes commits back');
+$forge->fault('/api/v1/repos/.*/commits', kind => 'status', status => 500);
+$page->reload;
+ok($page->wait_for('aside .notice', 'Git server'), 'what the Git server reports is shown');
+$forge->clear_faults;
+
+# --- without a Git server
+$api->write_conf("[secrets]\nkey_file = @{[$api->dir]}/secret.key\n");
+$api->reload or die 'the workers were not replaced';
+$page->visit("/slipway/projects/$shop/deploy?environment=$staging");
+ok($page->wait_for('aside', 'cannot list the commits'),
+    'without a Git server, the form says what it cannot do');
+is(scalar($page->texts('aside .summary, aside .notice')), 0, 'which is no error');
+unlike($page->text('main'), qr/GITSERVER/, 'and names no setting');
+$page->clear('[name=branch]')->type('[name=branch]', 'main')->click('#deploy .primary');
+ok($page->wait_until('/deployments.\d+$/.test(location.pathname)'), 'the form deploys all the same');
+
+# --- the variables of an environment
+sub variables { return $api->get("/api/environments/$staging")->{json}{variables} }
+$page->visit("/slipway/projects/$shop/environments")->click('[aria-label="Edit staging"]');
+my $last = '.entries .entry:last-child [data-key';
+$page->click('.entries-field > button')->type("$last=key] input", 'HOST')->type("$last=value] input", 'www');
+$page->click('.entries-field > button')->click("$last=secret] input");
+$page->type("$last=key] input", 'PASSWORD')->type("$last=value] input", 'hunter2');
+is($page->js("return document.querySelector('$last=value] input').type"), 'password',
+    'a secret is not shown while it is typed');
+unlike($page->js('return JSON.stringify(Object.entries(sessionStorage))'), qr/hunter2/,
+    'and no draft contains it');
+$page->click('.card form .primary');
+ok($page->wait_for('.variable', 'PASSWORD='), 'a secret variable is stored')
+    or diag(explain(variables()));
+is_deeply([map { [$_->{key}, $_->{value}, $_->{secret} ? 1 : 0] } @{ variables() }],
+    [['HOST', 'www', 0], ['PASSWORD', undef, 1]], 'with the other one');
+sub secret { return row("SELECT secret_values FROM environment WHERE id = $staging") }
+my $sealed = secret();
+ok($sealed, 'the secret is sealed');
+$page->click('[aria-label="Edit staging"]')->clear('.entry:first-child [data-key=value] input');
+$page->type('.entry:first-child [data-key=value] input', 'www2')->click('.card form .primary');
+ok($page->wait_for('.variable', 'HOST=www2'), 'the other one is changed');
+is(secret(), $sealed, 'and the secret stays');
+
+# --- shared variables
+my $shared = $api->make('/api/variables', { key => 'TOKEN', value => 'old', secret => \1,
+	projects => [$shop] })->{id};
+sub sealed { return row("SELECT sealed FROM variable_project WHERE variable_id = $shared") }
+my $before = sealed();
+$page->visit('/slipway/variables')->click('[aria-label="Edit TOKEN"]');
+ok($page->wait_for('dialog .hint', 'the secret stays as it is'), 'a shared variable is edited in a dialog');
+axe_ok($page, 'the dialog that edits a variable');
+$page->type('dialog [name=description]', 'Of the registry')->click('dialog .primary');
+ok($page->wait_for('tbody tr', 'Of the registry'), 'its description is changed');
+is(sealed(), $before, 'and its secret value stays');
+$page->click('[aria-label="Edit TOKEN"]')->type('dialog [name=value]', "new\n");
+ok(poll(60, sub { sealed() ne $before }), 'a new value replaces it');
+
+# --- templates
+$page->visit("/slipway/projects/$shop/pipelines/new");
+ok($page->wait_for('.templates li:nth-child(10)'), 'the templates are listed');
+my (undef, @names) = map { (split /\n/)[0] } $page->texts('.templates li');
+is_deeply(\@names, [sort { lc $a cmp lc $b } @names], 'by name');
+is($page->text('.tabs [aria-current]'), 'Pipelines', 'the page belongs to the pipelines of the project');
+$page->size(320, 640)->reload;
+ok($page->wait_for('.templates li:nth-child(3)'), 'a narrow window shows the templates, too');
+$page->click('.templates li:nth-child(3) button');
+ok($page->wait_until('(() => { const { top } = document.querySelector(".stack").getBoundingClientRect();'
+	. ' return top < innerHeight; })()'), 'and what the chosen one brings');
+$page->size(1280, 800);
+
+# --- durations of the last runs
+$db->sql("UPDATE deployment SET status = 'canceled', finished_at = NOW(3)"
+    . " WHERE status IN ('pending', 'running')");
+deployment($staging, $_ % 4 ? 'success' : 'failed') for 1 .. 60;
+$page->visit("/slipway/projects/$shop");
+ok($page->wait_for('.chart', 'Last 50 runs'), 'the last fifty runs are drawn');
+is(scalar @{ $page->js('return [...document.querySelectorAll(".chart a")].map((a) => a.ariaLabel)') }, 50,
+    'each with a text');
+like($page->text('.chart'), qr/7\d % succeeded .* typically 5\.\d s/, 'with the rate and the median');
+like($page->js('return document.querySelector(".chart a").ariaLabel'), qr/^Deployment \d+: \w+ in 5\.\d s$/,
+    'the text says which, how it ended and how long it took');
+
+# --- more than one page
+$db->sql('INSERT INTO project (name, repository, project_dir, env_presets)'
+    . " SELECT CONCAT('P', LPAD(seq, 3, 0)), 'https://x/y/z', CONCAT('p', seq), '[]' FROM seq_1_to_520");
+$page->visit('/slipway/');
+ok($page->wait_for('.pager', 'Page 1 of 2'), 'a board of many projects has pages');
+$page->click('.pager a');
+ok($page->wait_for('.project h2', 'Shop'), 'which are shown');
+
+$page->stop;
+done_testing;
