@@ -212,6 +212,14 @@ run_has_ended(const struct run *r)
 	return fcntl(r->lock, F_SETLK, &whole) == 0;
 }
 
+const struct err *
+run_sync(const struct run *r)
+{
+	if ((fsync(r->log) == -1 || fsync(r->result) == -1) && errno != EINVAL)
+		return err_errno("spool: sync %s", r->name);
+	return NULL;
+}
+
 bool
 run_name_parse(const char *name, int64_t *id, int64_t *epoch)
 {

@@ -53,6 +53,9 @@ MUSTCHECK const struct err *run_cancel(const struct spool *,
     const struct run *);
 /* Whether the job has ended. */
 bool run_has_ended(const struct run *);
+/* Makes what the job wrote survive a crash of the machine, the log first: who
+ * sees the result sees all of the log. */
+MUSTCHECK const struct err *run_sync(const struct run *);
 /* Whether the job of a run of this boot never began.  If so, it cannot begin
  * any more; the next call returns false. */
 bool run_never_began(const struct run *);

@@ -38,6 +38,7 @@ struct task {
 	bool is_killed;   /* the monitor was asked to kill it */
 	bool is_fenced;   /* another dispatcher holds it: write nothing */
 	bool is_changed;  /* its files may have what was not looked at */
+	bool is_synced;   /* what the job wrote is on the disk */
 	int watch;        /* of its directory, 0 or -1 = none */
 	/* until it is started */
 	struct buf description;

@@ -318,6 +318,20 @@ is_due(const struct dispatch *d, const struct task *t, int64_t now)
 	    database_is_ready(&d->database);
 }
 
+/* The commit of its end makes the outcome last. As long as that is not possible,
+ * the spool does. */
+static void
+keep(struct task *t)
+{
+	const struct err *e;
+
+	if (t->is_synced)
+		return;
+	t->is_synced = true;
+	if ((e = run_sync(&t->run)) != NULL)
+		log_err(e, t->run.name);
+}
+
 /* A large result takes much memory, so its task ends alone. */
 static size_t
 batch_max(const struct task *t)
@@ -338,9 +352,12 @@ settle_due(struct dispatch *d, int64_t now)
 
 	for (i = 0; i < d->tasks->n; i++) {
 		t = d->tasks->items[i];
-		if (t->phase != PHASE_ENDED || !is_due(d, t, now) ||
-		    !renew(d, t, now))
+		if (t->phase != PHASE_ENDED)
 			continue;
+		if (!is_due(d, t, now) || !renew(d, t, now)) {
+			keep(t);
+			continue;
+		}
 		if (run_never_began(&t->run)) {
 			task_move(t, PHASE_UNBEGUN);
 			continue;

@@ -196,8 +196,6 @@ job_log_close(struct job_log *log)
 		log->max = log->size + len;
 		put(log, line, (size_t)len);
 	}
-	if (fsync(log->fd) == -1 && errno != EINVAL)
-		log->lost = errno;
 	log->full = true;
 	buf_release(&log->out);
 	mask_close(log->mask);

@@ -73,7 +73,5 @@ job_result_end(struct job *job, enum reason reason, const char *detail)
 			return e;
 		(void)poll(NULL, 0, END_PAUSE_MS);
 	}
-	if (fsync(job->result_fd) == -1 && errno != EINVAL)
-		return err_errno("sync the result");
 	return NULL;
 }
