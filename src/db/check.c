@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/str.h"
 #include "db/conn.h"
 
 #define BINARY_CHARSET 63
@@ -128,8 +129,9 @@ check_columns(const struct stmt *s, MYSQL_STMT *st)
 static bool
 returns_later(const struct stmt *s)
 {
-	return strncmp(s->sql, "SELECT", 6) != 0 &&
-	    strstr(s->sql, " RETURNING ") != NULL;
+	return str_starts(s->sql, DB_COMPOUND) ||
+	    (!str_starts(s->sql, "SELECT ") &&
+		strstr(s->sql, " RETURNING ") != NULL);
 }
 
 static const struct err *

@@ -27,6 +27,10 @@
 
 struct db;
 
+/* Several statements in one, which saves the round trips: "BEGIN NOT ATOMIC …;
+ * …; END". An error in one ends it. At most one of them returns rows. */
+#define DB_COMPOUND "BEGIN NOT ATOMIC "
+
 struct stmt {
 	const char *name;         /* for messages: "project_by_id" */
 	const char *sql;          /* constant text */

@@ -173,6 +173,23 @@ take_rows(struct db *db, struct prepared *p, struct call *c)
 	return NULL;
 }
 
+/* Reads what follows the rows: a compound statement reports its own end.  The
+ * library then knows nothing about the cells. */
+static const struct err *
+take_end(struct prepared *p, struct call *c)
+{
+	int rc;
+
+	if (!mysql_stmt_more_results(p->st))
+		return NULL;
+	p->bound = false;
+	while ((rc = mysql_stmt_next_result(p->st)) == 0)
+		if (mysql_stmt_field_count(p->st) != 0)
+			return err_new(ERR_CONFIG, "%s returns rows twice",
+			    c->s->name);
+	return rc > 0 ? stmt_error(c->s, p->st, &c->what) : NULL;
+}
+
 static bool
 is_read(const struct stmt *s)
 {
@@ -212,8 +229,10 @@ call_once(struct db *db, struct call *c)
 	} else {
 		if (c->s->row == NULL)
 			e = err_new(ERR_CONFIG, "%s returns rows", c->s->name);
-		else
-			e = take_rows(db, p, c);
+		else if ((e = take_rows(db, p, c)) == NULL)
+			e = take_end(p, c);
+		if (c->found && !is_read(c->s))
+			db->wrote = true;
 	}
 out:
 	(void)mysql_stmt_free_result(p->st);

@@ -19,9 +19,10 @@ static const struct field token_fields[] = {
 	FIELD_END,
 };
 
-static const struct stmt token_insert = {
+static const struct stmt begin = {
 	.name = "commit_token_insert",
-	.sql = "INSERT INTO commit_token (token) VALUES (?)",
+	.sql = DB_COMPOUND "START TRANSACTION;"
+			   " INSERT INTO commit_token (token) VALUES (?); END",
 	.args = token_fields,
 };
 
@@ -116,14 +117,13 @@ run(struct db *db, struct txn *t, enum outcome *out)
 	enum db_what what = DB_BUG;
 	const struct err *e;
 
-	if ((e = conn_ready(db, CONN_LOOK, &what)) != NULL ||
-	    (e = conn_query(db, "START TRANSACTION", 17, &what)) != NULL) {
+	if ((e = conn_ready(db, CONN_LOOK, &what)) != NULL) {
 		*out = outcome_of(what);
 		conn_judge(db, what);
 		return e;
 	}
 	db->state = DB_OPEN;
-	e = db_exec(db, &token_insert, &args, NULL);
+	e = db_exec(db, &begin, &args, NULL);
 	if (e != NULL && e->sys == DB_DUPLICATE) {
 		rollback(db);
 		*out = TXN_BEFORE;

@@ -230,7 +230,7 @@ start_claimed(struct dispatch *d, const struct claim *c)
 	clone_begin(d, &t->clone, c, t->run.name);
 	is_started = start_prepare(d, t);
 	/* Otherwise the checkout says that the deployment has started. */
-	if (t->phase != PHASE_CLOSED &&
+	if (t->phase != PHASE_CLOSED && c->notices &&
 	    str_eq(c->checkout, PIPELINE_CHECKOUT_NONE))
 		started_note(d, t);
 	return is_started;

@@ -77,17 +77,6 @@ static const struct stmt insert = {
 	       " ?, ?, ?, ?, ?, COALESCE(?, '[]'))",
 	.args = insert_args,
 };
-static const struct field end_args[] = { A(via), A(action), A(object_type),
-	A(changes), A(object_id), FIELD_END };
-static const struct stmt end = {
-	.name = "audit_end",
-	.sql = "INSERT INTO audit (username, via, action, object_type,"
-	       " object_id, project_id, changes)"
-	       " SELECT d.runner, ?, ?, ?, d.id, d.project_id, ?"
-	       " FROM deployment d WHERE d.id = ?",
-	.args = end_args,
-};
-
 struct audit_query {
 	int64_t project_id;
 	int64_t before;
@@ -141,8 +130,8 @@ static const struct stmt tidy = {
 	.args = tidy_args,
 };
 
-static const struct stmt *const audit_stmts[] = { &insert, &end, &page,
-	&page_of, &oldest, &tidy, NULL };
+static const struct stmt *const audit_stmts[] = { &insert, &page, &page_of,
+	&oldest, &tidy, NULL };
 
 const struct store audit_store = {
 	.stmts = audit_stmts,
@@ -174,31 +163,17 @@ audit_start(struct db *db, const char *runner, const char *action,
 	return audit_write(db, &entry, &object);
 }
 
-const struct err *
-audit_end(struct db *db, int64_t deployment_id, enum state from, enum state to,
+void
+audit_end_changes(struct buf *out, enum state from, enum state to,
     enum reason reason)
 {
-	struct audit args = { .via = AUDIT_RUNNER,
-		.action = "endDeployment",
-		.object_type = objects[AUDIT_OF_DEPLOYMENT],
-		.object_id = { deployment_id, true } };
-	const struct err *e;
-	struct buf changes;
-
-	buf_init(&changes, CHANGES_MAX);
-	buf_printf(&changes,
-	    "[{\"name\":\"status\",\"from\":\"%s\",\"to\":\"%s\"}",
+	buf_printf(out, "[{\"name\":\"status\",\"from\":\"%s\",\"to\":\"%s\"}",
 	    state_kinds[from].name, state_kinds[to].name);
 	if (reason_kinds[reason].name != NULL)
-		buf_printf(&changes,
+		buf_printf(out,
 		    ",{\"name\":\"reason\",\"from\":null,\"to\":\"%s\"}",
 		    reason_kinds[reason].name);
-	buf_putc(&changes, ']');
-	args.changes.s = changes.data;
-	if ((e = buf_check(&changes)) == NULL)
-		e = db_exec(db, &end, &args, NULL);
-	buf_release(&changes);
-	return e;
+	buf_putc(out, ']');
 }
 
 const struct err *

@@ -3,6 +3,7 @@
 #ifndef SLIPWAY_STORE_AUDIT_H
 #define SLIPWAY_STORE_AUDIT_H
 
+#include "core/buf.h"
 #include "core/state.h"
 #include "db/db.h"
 
@@ -79,9 +80,16 @@ MUSTCHECK const struct err *audit_write(struct db *, const struct audit *,
 /* The same for a deployment that a runner has created. */
 MUSTCHECK const struct err *audit_start(struct db *, const char *runner,
     const char *action, int64_t deployment_id, int64_t project_id);
-/* The same for one that a runner has ended. */
-MUSTCHECK const struct err *audit_end(struct db *, int64_t deployment_id,
-    enum state from, enum state to, enum reason);
+/* SQL that adds the entry of a deployment that a runner has ended: the changes,
+ * and its id. */
+#define AUDIT_END                                                              \
+	"INSERT INTO audit (username, via, action, object_type, object_id,"    \
+	" project_id, changes) SELECT d.runner, '" AUDIT_RUNNER "',"           \
+	" 'endDeployment', 'deployment', d.id, d.project_id, ?"                \
+	" FROM deployment d WHERE d.id = ?"
+/* These changes, in JSON. */
+void audit_end_changes(struct buf *, enum state from, enum state to,
+    enum reason);
 /* Newest first, those of a project or of all (0), with smaller ids than `before`
  * unless that is 0. `next` = `before` of the next page; 0 = there is none. */
 MUSTCHECK const struct err *audit_page(struct db *, struct arena *,

@@ -6,6 +6,7 @@
 
 #include "store/lock.h"
 #include "store/move.h"
+#include "store/notice.h"
 #include "store/page.h"
 #include "store/projectdir.h"
 #include "store/runner.h"
@@ -149,28 +150,31 @@ static const struct field claim_row[] = { C(id), C(epoch), C(project_id),
 	C(environment_name), C(branch), C(tag), C(commit_hash), C(env_vars),
 	C(secret_vars), C(timeout_seconds), C(checkout), C(created_by),
 	C(head_only), C(on_branch), C(cancel), C(over_deleted), C(deploy_key),
-	C(deploy_key_print), C(cache_generation), FIELD_END };
+	C(deploy_key_print), C(cache_generation), C(notices), FIELD_END };
 static const struct stmt load = {
 	.name = "claim_load",
-	.sql = "SELECT d.id, d.epoch, d.project_id, p.name AS project_name,"
-	       " p.project_dir, p.repository, l.name AS pipeline_name,"
-	       " e.name AS environment_name, d.branch, d.tag, d.commit_hash,"
-	       " d.env_vars, d.secret_vars, d.timeout_seconds, d.checkout,"
-	       " d.created_by, IF(" CLAIM_HEAD_ONLY ","
-	       " IF(d.when_moved = 'follow', 2, 1), 0) AS head_only,"
-	       " d.`trigger` <> 'rollback'"
-	       " AND COALESCE(JSON_LENGTH(e.branches) + JSON_LENGTH(e.tags), 0)"
-	       " > 0 AS on_branch,"
-	       " d.cancel_at IS NOT NULL AS cancel,"
-	       " EXISTS (SELECT 1 FROM project q WHERE q.valid = 0"
-	       " AND " PROJECTDIR_OVERLAP ") AS over_deleted,"
-	       " k.sealed AS deploy_key, k.fingerprint AS deploy_key_print,"
-	       " p.cache_generation FROM deployment d"
-	       " JOIN project p ON p.id = d.project_id"
-	       " JOIN pipeline l ON l.id = d.pipeline_id"
-	       " LEFT JOIN environment e ON e.id = d.environment_id"
-	       " LEFT JOIN deploy_key k ON k.project_id = d.project_id"
-	       " WHERE d.id = ? AND d.owner = ? AND d.status = 'running'",
+	.sql =
+	    "SELECT d.id, d.epoch, d.project_id, p.name AS project_name,"
+	    " p.project_dir, p.repository, l.name AS pipeline_name,"
+	    " e.name AS environment_name, d.branch, d.tag, d.commit_hash,"
+	    " d.env_vars, d.secret_vars, d.timeout_seconds, d.checkout,"
+	    " d.created_by, IF(" CLAIM_HEAD_ONLY ","
+	    " IF(d.when_moved = 'follow', 2, 1), 0) AS head_only,"
+	    " d.`trigger` <> 'rollback'"
+	    " AND COALESCE(JSON_LENGTH(e.branches) + JSON_LENGTH(e.tags), 0)"
+	    " > 0 AS on_branch,"
+	    " d.cancel_at IS NOT NULL AS cancel,"
+	    " EXISTS (SELECT 1 FROM project q WHERE q.valid = 0"
+	    " AND " PROJECTDIR_OVERLAP ") AS over_deleted,"
+	    " k.sealed AS deploy_key, k.fingerprint AS deploy_key_print,"
+	    " p.cache_generation, " NOTICE_ANY(
+		"d.id") " AS notices"
+			" FROM deployment d"
+			" JOIN project p ON p.id = d.project_id"
+			" JOIN pipeline l ON l.id = d.pipeline_id"
+			" LEFT JOIN environment e ON e.id = d.environment_id"
+			" LEFT JOIN deploy_key k ON k.project_id = d.project_id"
+			" WHERE d.id = ? AND d.owner = ? AND d.status = 'running'",
 	.args = load_args,
 	.row = claim_row,
 	.rowsize = sizeof(struct claim),

@@ -43,6 +43,7 @@ struct claim {
 	const char *deploy_key;       /* private half, sealed; NULL = none */
 	const char *deploy_key_print; /* its fingerprint */
 	int64_t cache_generation;     /* of its project, at most INT32_MAX */
+	bool notices;                 /* the project has notifiers */
 	struct list steps;            /* struct deployment_step, by position */
 };
 

@@ -3,11 +3,14 @@
 #ifndef SLIPWAY_STORE_ENVIRONMENT_LIVE_H
 #define SLIPWAY_STORE_ENVIRONMENT_LIVE_H
 
-#include "db/db.h"
-
-/* Inside the transaction in which the deployment succeeds: it is now live in
- * its environment, if it has one, and remembers what it replaced. */
-MUSTCHECK const struct err *environment_live_set(struct db *,
-    int64_t deployment_id);
+/* SQL for the transaction in which a deployment succeeds: it is now live in its
+ * environment, if it has one, and remembers what it replaced.  Takes its id,
+ * twice. */
+#define ENVIRONMENT_LIVE_SET                                                   \
+	"UPDATE deployment d JOIN environment e ON e.id = d.environment_id"    \
+	" SET d.replaced = e.live_deployment WHERE d.id = ?;"                  \
+	" IF ROW_COUNT() > 0 THEN UPDATE environment e"                        \
+	" JOIN deployment d ON d.environment_id = e.id"                        \
+	" SET e.live_deployment = d.id WHERE d.id = ?; END IF"
 
 #endif

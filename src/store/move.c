@@ -28,9 +28,40 @@ struct move_args {
 	struct maybe log_size;
 	struct when finished_at;
 	bool expired;
+	int64_t shard;
+	const char *changes; /* for the audit log */
 };
 
 #define A(m) FIELD(struct move_args, m, 0, .doc = NULL)
+
+/* What a move to a final state returns. */
+struct ended {
+	int64_t n;    /* how many rows moved */
+	bool notices; /* the project has notifiers */
+};
+static const struct field ended_row[] = {
+	FIELD(struct ended, n, 0, .doc = NULL),
+	FIELD(struct ended, notices, 0, .doc = NULL),
+	FIELD_END,
+};
+/* Moves a row by `update`, and ends the deployment's steps, counts it and writes
+ * `more`, in one round trip. */
+#define END(update, more)                                                      \
+	DB_COMPOUND update                                                     \
+	    "; IF ROW_COUNT() = 0 THEN"                                        \
+	    " SELECT 0 AS n, 0 AS notices; ELSE " END_STEPS "; " TOTAL_COUNT(  \
+		"id = ?") "; " more                                            \
+			  " SELECT 1 AS n, " NOTICE_ANY("?") " AS notices;"    \
+							     " END IF; END"
+#define END_STEPS                                                              \
+	"UPDATE deployment_step SET finished_at ="                             \
+	" IF(status = 'running', GREATEST(COALESCE(?, NOW(3)),"                \
+	" COALESCE(started_at, NOW(3))), NULL),"                               \
+	" status = IF(status = 'pending', 'skipped',"                          \
+	" IF(? = 'canceled', 'canceled', 'interrupted'))"                      \
+	" WHERE deployment_id = ? AND status IN ('pending', 'running')"
+#define END_STEPS_ARGS A(finished_at), A(status), A(id)
+#define END_COUNT_ARGS A(shard), A(id)
 
 static const struct field take_args[] = { A(status), A(owner), A(runner),
 	A(lease), A(id), A(epoch), A(from), A(runner), A(labels), FIELD_END };
@@ -62,41 +93,39 @@ static const struct stmt release = {
 };
 static const struct field end_args[] = { A(status), A(reason), A(detail),
 	A(expired), A(log_size), A(finished_at), A(id), A(epoch), A(from),
-	A(expired), FIELD_END };
+	A(expired), END_STEPS_ARGS, END_COUNT_ARGS, A(status), A(id), A(id),
+	A(changes), A(id), A(id), FIELD_END };
 static const struct stmt end = {
 	.name = "move_end",
-	.sql = "UPDATE deployment SET status = ?, reason = ?, detail = ?,"
-	       " epoch = epoch + ?, lease_until = NULL,"
-	       " log_size = COALESCE(?, (SELECT MAX(c.start + c.length)"
-	       " FROM log_chunk c WHERE c.deployment_id = deployment.id), 0),"
-	       " finished_at = GREATEST(COALESCE(?, NOW(3)),"
-	       " COALESCE(started_at, NOW(3)))"
-	       " WHERE id = ? AND epoch = ? AND status = ?"
-	       " AND (? = 0 OR lease_until < NOW(3))",
+	.sql =
+	    END("UPDATE deployment SET status = ?, reason = ?, detail = ?,"
+		" epoch = epoch + ?, lease_until = NULL,"
+		" log_size = COALESCE(?, (SELECT MAX(c.start + c.length)"
+		" FROM log_chunk c WHERE c.deployment_id = deployment.id), 0),"
+		" finished_at = GREATEST(COALESCE(?, NOW(3)),"
+		" COALESCE(started_at, NOW(3)))"
+		" WHERE id = ? AND epoch = ? AND status = ?"
+		" AND (? = 0 OR lease_until < NOW(3))",
+		"IF ? = 'success' THEN " ENVIRONMENT_LIVE_SET
+		"; END IF; " AUDIT_END ";"),
 	.args = end_args,
-};
-static const struct field end_steps_args[] = { A(finished_at), A(status), A(id),
-	FIELD_END };
-static const struct stmt end_steps = {
-	.name = "move_end_steps",
-	.sql = "UPDATE deployment_step SET finished_at ="
-	       " IF(status = 'running', GREATEST(COALESCE(?, NOW(3)),"
-	       " COALESCE(started_at, NOW(3))), NULL),"
-	       " status = IF(status = 'pending', 'skipped',"
-	       " IF(? = 'canceled', 'canceled', 'interrupted'))"
-	       " WHERE deployment_id = ? AND status IN ('pending', 'running')",
-	.args = end_steps_args,
+	.row = ended_row,
+	.rowsize = sizeof(struct ended),
 };
 
 #define CANCEL                                                                 \
 	"UPDATE deployment SET status = ?, reason = ?, detail = ?,"            \
 	" finished_at = NOW(3) WHERE "
+/* What ends before it runs is canceled by a request, which has an entry in the
+ * audit log itself. */
 static const struct field cancel_args[] = { A(status), A(reason), A(detail),
-	A(id), A(from), FIELD_END };
+	A(id), A(from), END_STEPS_ARGS, END_COUNT_ARGS, A(id), FIELD_END };
 static const struct stmt cancel = {
 	.name = "move_cancel",
-	.sql = CANCEL "id = ? AND status = ?",
+	.sql = END(CANCEL "id = ? AND status = ?", ""),
 	.args = cancel_args,
+	.row = ended_row,
+	.rowsize = sizeof(struct ended),
 };
 static const struct field cancel_all_args[] = { A(status), A(reason), A(detail),
 	A(project_id), A(from), FIELD_END };
@@ -176,7 +205,6 @@ static const struct stmt *const move_stmts[] = {
 	&take,
 	&release,
 	&end,
-	&end_steps,
 	&cancel,
 	&cancel_all,
 	&cancel_all_steps,
@@ -192,7 +220,7 @@ const struct store move_store = {
 /* The statements that write a move; NULL = not that way. */
 struct writes {
 	const struct stmt *row;
-	const struct stmt *steps; /* NULL = the steps do not change */
+	const struct stmt *steps; /* NULL = `row` writes them, or they stay */
 };
 
 /* All legal moves of a deployment. Claiming or releasing a deployment does not
@@ -202,14 +230,13 @@ static const struct {
 	struct writes one, all;
 } moves[] = {
 	{ STATE_PENDING, STATE_RUNNING, { &take, NULL }, { NULL, NULL } },
-	{ STATE_PENDING, STATE_CANCELED, { &cancel, &end_steps },
+	{ STATE_PENDING, STATE_CANCELED, { &cancel, NULL },
 	    { &cancel_all, &cancel_all_steps } },
 	{ STATE_RUNNING, STATE_PENDING, { &release, NULL }, { NULL, NULL } },
-	{ STATE_RUNNING, STATE_SUCCESS, { &end, &end_steps }, { NULL, NULL } },
-	{ STATE_RUNNING, STATE_FAILED, { &end, &end_steps }, { NULL, NULL } },
-	{ STATE_RUNNING, STATE_CANCELED, { &end, &end_steps }, { NULL, NULL } },
-	{ STATE_RUNNING, STATE_INTERRUPTED, { &end, &end_steps },
-	    { NULL, NULL } },
+	{ STATE_RUNNING, STATE_SUCCESS, { &end, NULL }, { NULL, NULL } },
+	{ STATE_RUNNING, STATE_FAILED, { &end, NULL }, { NULL, NULL } },
+	{ STATE_RUNNING, STATE_CANCELED, { &end, NULL }, { NULL, NULL } },
+	{ STATE_RUNNING, STATE_INTERRUPTED, { &end, NULL }, { NULL, NULL } },
 };
 
 /* The states from which a job may move a step to a state; none if no job
@@ -256,31 +283,61 @@ static const enum notice_event event_of[STATE__MAX] = {
 	[STATE_INTERRUPTED] = NOTICE_FAILED,
 };
 
-/* Announces deployments in a new state, in the same transaction, after their
- * rows are written. Further recipients belong here.
- * What ends before it runs is canceled by a request, which has an entry in the
- * audit log itself. */
+/* Announces a deployment in a new state, in the same transaction, after its row
+ * is written. Further recipients belong here and in END(). */
 static const struct err *
-announce(struct db *db, const struct move *m, enum commit_state state)
+announce(struct db *db, const struct move *m, enum commit_state state,
+    bool has_notifiers)
 {
-	const struct err *e = NULL;
+	const enum notice_event event = event_of[m->to];
+	const struct err *e;
 
-	if (state_kinds[m->to].is_final)
-		e = m->id != 0 ? total_ended(db, m->id) :
-				 total_ended_all(db, m->project_id, m->reason);
-	if (e != NULL)
+	if (event != NOTICE__MAX &&
+	    (e = notice_want_of(db, m->id, event, has_notifiers)) != NULL)
 		return e;
-	if (m->to == STATE_SUCCESS &&
-	    (e = environment_live_set(db, m->id)) != NULL)
+	return report_want(db, m->id, state);
+}
+
+static const struct err *
+end_one(struct db *db, const struct stmt *how, struct move_args *args,
+    const struct move *m, int64_t *out)
+{
+	struct arena *a = arena_open(SMALL_ARENA);
+	struct ended ended;
+	const struct err *e;
+	struct buf changes;
+
+	buf_init(&changes, SMALL_ARENA);
+	audit_end_changes(&changes, m->from, m->to, m->reason);
+	args->changes = changes.data;
+	args->shard = total_shard();
+	if ((e = buf_check(&changes)) == NULL &&
+	    (e = db_row(db, a, how, args, &ended)) == NULL && ended.n > 0) {
+		*out = ended.n;
+		e = announce(db, m, reason_kinds[m->reason].commit,
+		    ended.notices);
+	}
+	buf_release(&changes);
+	arena_close(a);
+	return e;
+}
+
+/* Ends all pending deployments of a project. */
+static const struct err *
+end_all(struct db *db, const struct writes *how, const struct move_args *args,
+    const struct move *m, int64_t *out)
+{
+	const struct err *e;
+	struct db_done done;
+
+	if ((e = db_exec(db, how->row, args, &done)) != NULL)
 		return e;
-	if (m->from == STATE_RUNNING && state_kinds[m->to].is_final &&
-	    (e = audit_end(db, m->id, m->from, m->to, m->reason)) != NULL)
+	*out = done.affected;
+	if (*out == 0)
+		return NULL;
+	if ((e = db_exec(db, how->steps, args, NULL)) != NULL ||
+	    (e = total_ended_all(db, m->project_id, m->reason)) != NULL)
 		return e;
-	if (event_of[m->to] != NOTICE__MAX &&
-	    (e = notice_want(db, m->id, event_of[m->to])) != NULL)
-		return e;
-	if (m->id != 0)
-		return report_want(db, m->id, state);
 	return report_want_ended(db, m->project_id, m->reason);
 }
 
@@ -288,7 +345,7 @@ const struct err *
 move_deployment(struct db *db, const struct move *m, int64_t *out)
 {
 	const struct writes *how = writes_of(m);
-	const struct move_args args = { .id = m->id,
+	struct move_args args = { .id = m->id,
 		.project_id = m->project_id,
 		.epoch = m->epoch,
 		.from = state_kinds[m->from].name,
@@ -311,14 +368,13 @@ move_deployment(struct db *db, const struct move *m, int64_t *out)
 		    "a deployment cannot move from %s to %s (reason %s)",
 		    args.from, args.status,
 		    args.reason == NULL ? "none" : args.reason);
-	if ((e = db_exec(db, how->row, &args, &done)) != NULL)
-		return e;
-	*out = done.affected;
-	if (*out == 0 || how->steps == NULL)
-		return NULL;
-	if ((e = db_exec(db, how->steps, &args, NULL)) != NULL)
-		return e;
-	return announce(db, m, reason_kinds[m->reason].commit);
+	if (how->steps != NULL)
+		return end_all(db, how, &args, m, out);
+	if (state_kinds[m->to].is_final)
+		return end_one(db, how->row, &args, m, out);
+	if ((e = db_exec(db, how->row, &args, &done)) == NULL)
+		*out = done.affected;
+	return e;
 }
 
 const struct field move_id_row[] = { FIELD(struct move_id, id, 0), FIELD_END };
@@ -345,9 +401,7 @@ move_cancel(struct db *db, const struct list *pending, enum reason reason)
 const struct err *
 move_created(struct db *db, int64_t id)
 {
-	const struct move m = { .id = id, .to = STATE_PENDING };
-
-	return announce(db, &m, COMMIT_PENDING);
+	return report_want(db, id, COMMIT_PENDING);
 }
 
 const struct err *
@@ -363,9 +417,11 @@ move_waiting(struct db *db, int64_t id)
 const struct err *
 move_checked_out(struct db *db, int64_t id)
 {
-	const struct move m = { .id = id, .to = STATE_RUNNING };
+	const struct err *e;
 
-	return announce(db, &m, COMMIT_RUNNING);
+	if ((e = notice_want(db, id, NOTICE_STARTED)) != NULL)
+		return e;
+	return report_want(db, id, COMMIT_RUNNING);
 }
 
 /* The names of a set of states, for FIND_IN_SET. */

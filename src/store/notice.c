@@ -55,9 +55,7 @@ static const struct field id_args[] = { A(id), FIELD_END };
 /* Usually there is none, and the next statement costs ten times as much. */
 static const struct stmt any = {
 	.name = "notice_any",
-	.sql = "SELECT EXISTS (SELECT 1 FROM deployment d JOIN notifier n"
-	       " ON n.project_id IS NULL OR n.project_id = d.project_id"
-	       " WHERE d.id = ? AND n.valid = 1 AND n.active = 1) AS n",
+	.sql = "SELECT " NOTICE_ANY("?") " AS n",
 	.args = id_args,
 	.row = n_row,
 	.rowsize = sizeof(struct number),
@@ -294,32 +292,34 @@ static const struct {
 	[NOTICE_WAITING] = { "[\"waiting_for_approval\"]", NULL },
 };
 
-/* Records events for the notifiers that want them. */
-static const struct err *
-want_if_any(struct db *db, const struct notice_args *args)
+const struct err *
+notice_want(struct db *db, int64_t deployment_id, enum notice_event event)
 {
+	const struct notice_args args = { .id = deployment_id };
 	struct arena *a = arena_open(SMALL_ARENA);
 	const struct err *e;
 	struct number found;
 
-	e = db_row(db, a, &any, args, &found);
-	if (e == NULL && found.n > 0)
-		e = db_exec(db, &want, args, NULL);
+	e = db_row(db, a, &any, &args, &found);
 	arena_close(a);
-	return e;
+	return e != NULL ?
+	    e :
+	    notice_want_of(db, deployment_id, event, found.n > 0);
 }
 
 const struct err *
-notice_want(struct db *db, int64_t deployment_id, enum notice_event event)
+notice_want_of(struct db *db, int64_t deployment_id, enum notice_event event,
+    bool has_notifiers)
 {
 	const struct notice_args args = { .id = deployment_id,
 		.events = recorded[event].events };
 	const struct stmt *mail = recorded[event].mail;
 	const struct err *e;
 
-	e = want_if_any(db, &args);
-	if (e != NULL || mail == NULL || db_settings(db)->mail.server == NULL)
+	if (has_notifiers && (e = db_exec(db, &want, &args, NULL)) != NULL)
 		return e;
+	if (mail == NULL || db_settings(db)->mail.server == NULL)
+		return NULL;
 	return db_exec(db, mail, &args, NULL);
 }
 

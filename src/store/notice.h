@@ -61,6 +61,14 @@ struct notice {
  * deployment that ends has started. */
 MUSTCHECK const struct err *notice_want(struct db *, int64_t deployment_id,
     enum notice_event);
+/* The same, if the caller has looked whether the project has notifiers:
+ * NOTICE_ANY is an SQL expression of that, for the id of a deployment. */
+MUSTCHECK const struct err *notice_want_of(struct db *, int64_t deployment_id,
+    enum notice_event, bool has_notifiers);
+#define NOTICE_ANY(id)                                                         \
+	"EXISTS (SELECT 1 FROM deployment nd JOIN notifier n"                  \
+	" ON n.project_id IS NULL OR n.project_id = nd.project_id"             \
+	" WHERE nd.id = " id " AND n.valid = 1 AND n.active = 1)"
 /* Inside the transaction that sets the lock. */
 MUSTCHECK const struct err *notice_want_lock(struct db *,
     const struct deploy_lock *);

@@ -31,7 +31,6 @@
 	X(deployment_make)						\
 	X(device)							\
 	X(environment)							\
-	X(environment_live)						\
 	X(figures)							\
 	X(gitaccount)							\
 	X(gitrepo)							\

@@ -6,8 +6,6 @@
 #include "store/store.h"
 
 #define SHARDS 16
-#define TEXT(number) #number
-#define NUMBER(macro) TEXT(macro)
 
 const char *const notice_results[NOTICE_RESULT__MAX] = {
 	[NOTICE_DELIVERED] = "delivered",
@@ -26,45 +24,11 @@ struct total_args {
 };
 #define A(m) FIELD(struct total_args, m, 0)
 
-/* clang-format off */
-/* The range of a time in milliseconds. */
-#define WHEN_TOOK(ms, seconds) " WHEN t.took_ms <= " #ms " THEN " #ms
-#define WHEN_WAITED(ms, seconds) " WHEN t.waited_ms <= " #ms " THEN " #ms
-#define RANGE(when)							\
-	"CASE WHEN t.started_at IS NULL THEN 0" TOTAL_BOUNDS(when)	\
-	" ELSE " NUMBER(TOTAL_LONGER) " END"
-#define MS(from, to)							\
-	"COALESCE(GREATEST(TIMESTAMPDIFF(MICROSECOND, " from ", " to	\
-	"), 0) DIV 1000, 0)"
-#define COUNT(which)							\
-	"INSERT INTO deployment_total (status, reason, took, waited,"	\
-	" shard, n, took_ms, waited_ms, log_bytes)"			\
-	" SELECT t.status, t.reason, " RANGE(WHEN_TOOK) " AS took, "	\
-	RANGE(WHEN_WAITED) " AS waited, ?, COUNT(*), SUM(t.took_ms),"	\
-	" SUM(t.waited_ms), SUM(t.log_size)"				\
-	" FROM (SELECT status, COALESCE(reason, '') AS reason,"		\
-	" started_at, log_size, "					\
-	MS("started_at", "finished_at") " AS took_ms, "			\
-	MS("COALESCE(approval_at, created_at)", "started_at")		\
-	" AS waited_ms FROM deployment WHERE " which ") t"		\
-	" GROUP BY t.status, t.reason, took, waited"			\
-	" ON DUPLICATE KEY UPDATE n = n + VALUES(n),"			\
-	" took_ms = deployment_total.took_ms + VALUES(took_ms),"	\
-	" waited_ms = deployment_total.waited_ms + VALUES(waited_ms),"	\
-	" log_bytes = log_bytes + VALUES(log_bytes)"
-/* clang-format on */
-
-static const struct field one_args[] = { A(shard), A(id), FIELD_END };
-static const struct stmt one = {
-	.name = "total_ended",
-	.sql = COUNT("id = ?"),
-	.args = one_args,
-};
 static const struct field all_args[] = { A(shard), A(id), A(status), A(reason),
 	FIELD_END };
 static const struct stmt all = {
 	.name = "total_ended_all",
-	.sql = COUNT("project_id = ? AND status = ? AND reason = ?"),
+	.sql = TOTAL_COUNT("project_id = ? AND status = ? AND reason = ?"),
 	.args = all_args,
 };
 static const struct field notice_args[] = { A(kind), A(result), A(shard),
@@ -99,32 +63,23 @@ static const struct stmt notices = {
 	.rowsize = sizeof(struct notice_total),
 };
 
-static const struct stmt *const total_stmts[] = { &one, &all, &notice,
-	&deployments, &notices, NULL };
+static const struct stmt *const total_stmts[] = { &all, &notice, &deployments,
+	&notices, NULL };
 
 const struct store total_store = {
 	.stmts = total_stmts,
 };
 
-static int64_t
-own_shard(void)
+int64_t
+total_shard(void)
 {
 	return getpid() % SHARDS;
 }
 
 const struct err *
-total_ended(struct db *db, int64_t deployment_id)
-{
-	const struct total_args args = { .shard = own_shard(),
-		.id = deployment_id };
-
-	return db_exec(db, &one, &args, NULL);
-}
-
-const struct err *
 total_ended_all(struct db *db, int64_t project_id, enum reason reason)
 {
-	const struct total_args args = { .shard = own_shard(),
+	const struct total_args args = { .shard = total_shard(),
 		.id = project_id,
 		.status = state_kinds[reason_kinds[reason].ends].name,
 		.reason = reason_kinds[reason].name };
@@ -135,7 +90,7 @@ total_ended_all(struct db *db, int64_t project_id, enum reason reason)
 const struct err *
 total_notice(struct db *db, const char *kind, enum notice_result result)
 {
-	const struct total_args args = { .shard = own_shard(),
+	const struct total_args args = { .shard = total_shard(),
 		.kind = kind,
 		.result = notice_results[result] };
 

@@ -22,6 +22,34 @@
 	X(600000, "600")						\
 	X(1800000, "1800")						\
 	X(3600000, "3600")
+
+/* The range of a time in milliseconds. */
+#define TOTAL_TEXT(number) #number
+#define TOTAL_NUMBER(macro) TOTAL_TEXT(macro)
+#define TOTAL_TOOK(ms, seconds) " WHEN t.took_ms <= " #ms " THEN " #ms
+#define TOTAL_WAITED(ms, seconds) " WHEN t.waited_ms <= " #ms " THEN " #ms
+#define TOTAL_RANGE(when)							\
+	"CASE WHEN t.started_at IS NULL THEN 0" TOTAL_BOUNDS(when)	\
+	" ELSE " TOTAL_NUMBER(TOTAL_LONGER) " END"
+#define TOTAL_MS(from, to)							\
+	"COALESCE(GREATEST(TIMESTAMPDIFF(MICROSECOND, " from ", " to	\
+	"), 0) DIV 1000, 0)"
+#define TOTAL_COUNT(which)							\
+	"INSERT INTO deployment_total (status, reason, took, waited,"	\
+	" shard, n, took_ms, waited_ms, log_bytes)"			\
+	" SELECT t.status, t.reason, " TOTAL_RANGE(TOTAL_TOOK) " AS took, "	\
+	TOTAL_RANGE(TOTAL_WAITED) " AS waited, ?, COUNT(*), SUM(t.took_ms),"	\
+	" SUM(t.waited_ms), SUM(t.log_size)"				\
+	" FROM (SELECT status, COALESCE(reason, '') AS reason,"		\
+	" started_at, log_size, "					\
+	TOTAL_MS("started_at", "finished_at") " AS took_ms, "			\
+	TOTAL_MS("COALESCE(approval_at, created_at)", "started_at")		\
+	" AS waited_ms FROM deployment WHERE " which ") t"		\
+	" GROUP BY t.status, t.reason, took, waited"			\
+	" ON DUPLICATE KEY UPDATE n = n + VALUES(n),"			\
+	" took_ms = deployment_total.took_ms + VALUES(took_ms),"	\
+	" waited_ms = deployment_total.waited_ms + VALUES(waited_ms),"	\
+	" log_bytes = log_bytes + VALUES(log_bytes)"
 /* clang-format on */
 
 /* Deployments that ended in the same way and took and waited for similar
@@ -51,9 +79,10 @@ struct notice_total {
 	int64_t n;
 };
 
-/* Inside the transaction that ends it: counts a deployment. */
-MUSTCHECK const struct err *total_ended(struct db *, int64_t deployment_id);
-/* The same for all deployments of a project that ended for that reason. */
+/* The first argument of TOTAL_COUNT(). */
+int64_t total_shard(void);
+/* Inside the transaction that ends them: counts all deployments of a project
+ * that ended for that reason. */
 MUSTCHECK const struct err *total_ended_all(struct db *, int64_t project_id,
     enum reason);
 /* Inside the transaction that records the attempt. */
