@@ -81,6 +81,30 @@ measure(void *arg)
 	return measure_below(m, fd, 0);
 }
 
+/* Whether nothing is in it; that takes no child. */
+static bool
+is_empty(const char *path)
+{
+	const struct dirent *entry;
+	const int fd = open(path, OPEN);
+	DIR *dir = fd == -1 ? NULL : fdopendir(fd);
+	size_t n = 0;
+
+	if (fd == -1)
+		return errno == ENOENT;
+	if (dir == NULL) {
+		(void)close(fd);
+		return false;
+	}
+	errno = 0;
+	while (n <= 2 && (entry = readdir(dir)) != NULL)
+		n++; /* two of them are . and .. */
+	if (errno != 0)
+		n = SIZE_MAX;
+	(void)closedir(dir);
+	return n <= 2;
+}
+
 void
 job_cache(struct job *job)
 {
@@ -89,7 +113,7 @@ job_cache(struct job *job)
 	const struct err *e;
 	const char *ignored;
 
-	if (m.path == NULL)
+	if (m.path == NULL || is_empty(m.path))
 		return;
 	e = job_call_within(job, MEASURE_MS, measure, &m, &ignored);
 	if (e == NULL)
