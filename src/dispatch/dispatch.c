@@ -13,6 +13,7 @@
 #include <err.h>
 #include <errno.h>
 #include <getopt.h>
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -38,6 +39,7 @@
 #define ONCE_MS 30000 /* without a database, then --once gives up */
 #define HOST_SIZE 256
 #define MESSAGES_MAX 64 /* of the monitor, in one turn */
+#define TRIM_MS 10000   /* without a task; then memory is given back */
 
 static const struct part *const parts[] = {
 #define X(name) &name##_part,
@@ -52,6 +54,7 @@ struct loop {
 	const char *conf;
 	struct arena *settings_arena;
 	int wake; /* -1 = none */
+	int64_t trim_at;
 	struct watch watch;
 	struct tasks tasks;
 	struct fetch_hosts hosts;
@@ -268,6 +271,20 @@ is_stopping(void)
 		    sigismember(&set, SIGINT) == 1));
 }
 
+/* Gives memory that the last tasks needed back to the host, once. */
+static void
+trim(struct loop *l)
+{
+	const int64_t now = time_mono_ms();
+
+	if (l->tasks.n > 0)
+		l->trim_at = now + TRIM_MS;
+	if (now < l->trim_at)
+		return;
+	l->trim_at = INT64_MAX;
+	(void)malloc_trim(0);
+}
+
 /* One turn: everything that is due. */
 static void
 work(struct loop *l)
@@ -287,6 +304,7 @@ work(struct loop *l)
 	events_deliver(l);
 	if (db_has_written(d->db))
 		wake_send(d->settings.api.live_wake_socket);
+	trim(l);
 }
 
 /* A part that needs the database has nothing to do while it is away. */
@@ -419,7 +437,9 @@ leave(struct loop *l)
 int
 main(int argc, char **argv)
 {
-	static struct loop l = { .conf = SLIPWAY_CONF, .wake = -1 };
+	static struct loop l = { .conf = SLIPWAY_CONF,
+		.wake = -1,
+		.trim_at = TRIM_MS };
 	sigset_t waiting;
 
 	signals_set(&waiting);
