@@ -46,13 +46,13 @@ static const struct field ended_row[] = {
 };
 /* Moves a row by `update`, and ends the deployment's steps, counts it and writes
  * `more`, in one round trip. */
-#define END(update, more)                                                      \
-	DB_COMPOUND update                                                     \
-	    "; IF ROW_COUNT() = 0 THEN"                                        \
-	    " SELECT 0 AS n, 0 AS notices; ELSE " END_STEPS "; " TOTAL_COUNT(  \
-		"id = ?") "; " more                                            \
-			  " SELECT 1 AS n, " NOTICE_ANY("?") " AS notices;"    \
-							     " END IF; END"
+/* clang-format off */
+#define END(update, more)						\
+	DB_COMPOUND update "; IF ROW_COUNT() = 0 THEN"			\
+	" SELECT 0 AS n, 0 AS notices; ELSE " END_STEPS "; " TOTAL_ONE	\
+	"; " more " SELECT 1 AS n, " NOTICE_ANY("?") " AS notices;"	\
+	" END IF; END"
+/* clang-format on */
 #define END_STEPS                                                              \
 	"UPDATE deployment_step SET finished_at ="                             \
 	" IF(status = 'running', GREATEST(COALESCE(?, NOW(3)),"                \

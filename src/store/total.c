@@ -28,7 +28,11 @@ static const struct field all_args[] = { A(shard), A(id), A(status), A(reason),
 	FIELD_END };
 static const struct stmt all = {
 	.name = "total_ended_all",
-	.sql = TOTAL_COUNT("project_id = ? AND status = ? AND reason = ?"),
+	.sql = TOTAL_INTO
+	"COUNT(*), SUM(t.took_ms), SUM(t.waited_ms),"
+	" SUM(t.log_size)" TOTAL_FROM
+	"project_id = ? AND status = ? AND reason = ?) t"
+	" GROUP BY t.status, t.reason, took, waited" TOTAL_ADD,
 	.args = all_args,
 };
 static const struct field notice_args[] = { A(kind), A(result), A(shard),

@@ -34,22 +34,27 @@
 #define TOTAL_MS(from, to)							\
 	"COALESCE(GREATEST(TIMESTAMPDIFF(MICROSECOND, " from ", " to	\
 	"), 0) DIV 1000, 0)"
-#define TOTAL_COUNT(which)							\
+#define TOTAL_INTO							\
 	"INSERT INTO deployment_total (status, reason, took, waited,"	\
 	" shard, n, took_ms, waited_ms, log_bytes)"			\
-	" SELECT t.status, t.reason, " TOTAL_RANGE(TOTAL_TOOK) " AS took, "	\
-	TOTAL_RANGE(TOTAL_WAITED) " AS waited, ?, COUNT(*), SUM(t.took_ms),"	\
-	" SUM(t.waited_ms), SUM(t.log_size)"				\
+	" SELECT t.status, t.reason, " TOTAL_RANGE(TOTAL_TOOK) " AS took, " \
+	TOTAL_RANGE(TOTAL_WAITED) " AS waited, ?, "
+#define TOTAL_FROM							\
 	" FROM (SELECT status, COALESCE(reason, '') AS reason,"		\
 	" started_at, log_size, "					\
-	TOTAL_MS("started_at", "finished_at") " AS took_ms, "			\
-	TOTAL_MS("COALESCE(approval_at, created_at)", "started_at")		\
-	" AS waited_ms FROM deployment WHERE " which ") t"		\
-	" GROUP BY t.status, t.reason, took, waited"			\
+	TOTAL_MS("started_at", "finished_at") " AS took_ms, "		\
+	TOTAL_MS("COALESCE(approval_at, created_at)", "started_at")	\
+	" AS waited_ms FROM deployment WHERE "
+#define TOTAL_ADD							\
 	" ON DUPLICATE KEY UPDATE n = n + VALUES(n),"			\
 	" took_ms = deployment_total.took_ms + VALUES(took_ms),"	\
 	" waited_ms = deployment_total.waited_ms + VALUES(waited_ms),"	\
 	" log_bytes = log_bytes + VALUES(log_bytes)"
+/* Counts the deployment with an id: the shard, and the id.  It needs no
+ * temporary table, as several do. */
+#define TOTAL_ONE							\
+	TOTAL_INTO "1, t.took_ms, t.waited_ms, t.log_size"		\
+	TOTAL_FROM "id = ?) t" TOTAL_ADD
 /* clang-format on */
 
 /* Deployments that ended in the same way and took and waited for similar
@@ -79,7 +84,7 @@ struct notice_total {
 	int64_t n;
 };
 
-/* The first argument of TOTAL_COUNT(). */
+/* The first argument of TOTAL_ONE. */
 int64_t total_shard(void);
 /* Inside the transaction that ends them: counts all deployments of a project
  * that ended for that reason. */
