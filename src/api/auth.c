@@ -111,7 +111,7 @@ principal(struct req *rq, const char *secret)
 		    "The token or session is unknown or expired, or its user "
 		    "is disabled: sign in again, or use another token.");
 	if (e == NULL && rq->who.is_refused &&
-	    !rq->settings->auth.remote_user) /* nobody can sign in */
+	    !rq->settings->auth.remote_user) /* users cannot sign in */
 		return refuse(rq, ", error=\"invalid_token\"",
 		    "The Git server does not accept the account of the token's "
 		    "user any more. The token works again when the user has "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The deadline of what a worker is doing.  SIGALRM enforces it, so no single
+ * The deadline of a worker's present task.  SIGALRM enforces it, so no single
  * call needs a timeout.
  *
  * Deadlines follow each other closely and nearly all are met.  So the timer is

@@ -191,8 +191,8 @@ first_answer(struct work *w, const struct err *refused)
 	    "again in a moment.");
 }
 
-/* Reads the commit of the tag, or the newest of the branch, that is deployed, so
- * that what is approved is what runs. */
+/* Reads the commit of the tag, or the newest of the branch, that is deployed,
+ * so that the commit that is approved is the one that runs. */
 static const struct err *
 tip_read(struct req *rq, int64_t project_id, const struct git_ref *ref,
     const char **out)

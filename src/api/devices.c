@@ -243,7 +243,7 @@ api_device_start(struct req *rq)
 
 	if (rq->unready != NULL)
 		return rq->unready;
-	audited_nothing(rq); /* nobody is known yet */
+	audited_nothing(rq); /* the user is not known yet */
 	d.address = rq->in[IN_REMOTE_ADDR] != NULL ? rq->in[IN_REMOTE_ADDR] :
 						     "";
 	if (d.name == NULL)
@@ -299,7 +299,7 @@ struct taking {
 	char token_hash[CRYPTO_HASH_HEX];
 };
 
-/* Only while the user who has approved could still create the token. */
+/* The user who approved must still be allowed to create the token. */
 static const struct err *
 check_approved(struct req *rq, const struct device_poll *p)
 {

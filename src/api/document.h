@@ -57,13 +57,13 @@ extern const struct shape document_shape;
 /* An export has at most this size. An import may be larger, because clients
  * write JSON with blanks and escape sequences of their own. */
 #define DOCUMENT_MAX ((size_t)4 << 20)
-/* What precedes the document in the body of an import. */
+/* The text before the document in the body of an import. */
 #define DOCUMENT_BEFORE "{\"document\":"
 
-/* Writes the body of an import of the project: what precedes the document, the
- * document, and a brace. Triggers and schedules whose pipeline or environment
- * was deleted are left out, as are deleted approvers. ERR_NOTFOUND;
- * ERR_CONFLICT if it is too large to be imported. */
+/* Writes the body of an import of the project: DOCUMENT_BEFORE, the document,
+ * and a brace. Triggers and schedules whose pipeline or environment was deleted
+ * are left out, as are deleted approvers. ERR_NOTFOUND; ERR_CONFLICT if it is
+ * too large to be imported. */
 MUSTCHECK const struct err *document_write(struct db *, int64_t project_id,
     struct buf *out);
 

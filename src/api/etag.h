@@ -15,7 +15,7 @@
 #include "core/arena.h"
 #include "core/buf.h"
 
-/* What a tag identifies. */
+/* The version that a tag identifies. */
 struct etag_key {
 	const char *kind; /* kind of resource */
 	int64_t id;

@@ -23,7 +23,7 @@
 #include "crypto/crypto.h"
 
 #define PARAMS_MS 1000 /* nginx buffers the whole request before it connects */
-#define LINGER_MS 200  /* time to drain what a peer still sends */
+#define LINGER_MS 200  /* time to drain input that a peer still sends */
 #define LINGER_MAX (REQ_EVENT_MAX + REQ_BODY_MAX)
 #define STREAM_CHUNK ((size_t)64 * 1024)
 #define ID_MAX 64
@@ -33,7 +33,7 @@
 static const struct param {
 	enum req_header at;
 	const char *name;
-	bool even_empty; /* even an empty value is kept */
+	bool even_empty; /* an empty value is stored as well */
 } params[] = {
 	{ .at = IN_METHOD, .name = "REQUEST_METHOD" },
 	{ .at = IN_URI, .name = "REQUEST_URI" },

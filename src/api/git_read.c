@@ -25,8 +25,9 @@
 
 /* When a repository is renamed or removed, another user can take its name, and
  * the caller may not have access to the renamed one. So a stored repository id
- * is never replaced by what a path leads to; that takes a change of the
- * project. Gitea serves requests by id only with a token. */
+ * is never replaced by that of another repository at the same path; only a
+ * change of the project replaces it. Gitea serves requests by id only with a
+ * token. */
 static const struct err *
 repo_find(struct reading *r, struct forge *forge, const char *token)
 {
@@ -353,7 +354,8 @@ remote_commits(struct reading *r, struct arena *own)
 	return NULL;
 }
 
-/* The API cannot decrypt deploy keys, so it cannot read what only they open. */
+/* The API cannot decrypt deploy keys, so it cannot read repositories that
+ * require one. */
 static const struct err *
 key_explain(const struct reading *r, const struct err *e)
 {
@@ -419,8 +421,8 @@ source_read(struct reading *r)
 	return e->code == ERR_NOTFOUND ? from_git(r) : e;
 }
 
-/* Maps an error to what the client must see: 401 would mean that its own
- * session has expired, and a missing setting is not an internal error. */
+/* Maps an error to the one for the client: 401 would mean that its own session
+ * has expired, and a missing setting is not an internal error. */
 static const struct err *
 for_client(const struct err *e)
 {

@@ -9,7 +9,7 @@
 /* Adds faults at /role and /expiresAt; NULL and 0 = not given. */
 MUSTCHECK const struct err *grant_judge(struct req *, const char *role,
     struct when expires_at);
-/* Replaces what is not given by the most that the caller may hand out. */
+/* Sets missing values to the highest that the caller may grant. */
 MUSTCHECK const struct err *grant_fill(struct req *, const char **role,
     struct when *expires_at);
 

@@ -370,7 +370,7 @@ import_body(struct db *db, void *context)
 	im->is_done = true;
 	im->result.project_id = (struct maybe){ im->project_id,
 		!im->is_new || !im->result.dry_run };
-	audited_nothing(im->rq); /* that is what its parts do */
+	audited_nothing(im->rq); /* its parts are audited */
 	return im->result.dry_run ? err_new(ERR_CONFLICT, "dry run") : NULL;
 }
 

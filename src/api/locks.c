@@ -12,7 +12,8 @@
  * sets `since`. */
 struct work {
 	struct req *rq;
-	/* Locks the row of what the path names, and says what that is. */
+	/* Locks the row of the object that the path names, and fills in its
+	 * place. */
 	const struct err *(*find)(struct req *, struct deploy_lock *place);
 	struct deploy_lock lock;
 };
@@ -95,7 +96,7 @@ put_body(struct db *db, void *context)
 	    &w->lock);
 }
 
-/* The runner sends what notifiers say about it. */
+/* The runner sends the messages of notifiers about it. */
 static const struct err *
 lock_set(struct work w)
 {
@@ -128,7 +129,7 @@ remove_body(struct db *db, void *context)
 	return lock_audit(w->rq, &place);
 }
 
-/* What waited for the lock can start. */
+/* Deployments that waited for the lock can start. */
 static const struct err *
 lock_drop(struct work w)
 {

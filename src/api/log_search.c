@@ -22,7 +22,7 @@ struct log_search {
 	char *plain;
 	int64_t *at;
 	size_t n;
-	size_t from;    /* what is before it cannot match any more */
+	size_t from;    /* nothing before it can match any more */
 	size_t counted; /* the line breaks before it are in `line` */
 	int64_t line;
 };
@@ -83,7 +83,7 @@ lines_count(struct log_search *s, size_t to)
 		s->line += s->plain[s->counted] == '\n';
 }
 
-/* Drops what cannot be part of a match any more. */
+/* Drops text that cannot be part of a match any more. */
 static void
 plain_drop(struct log_search *s)
 {

@@ -34,7 +34,7 @@ struct histogram {
 	int64_t sum_ms;
 };
 
-/* What the database knows. */
+/* Figures from the database. */
 struct totals {
 	struct figures figures;
 	struct list deployments;

@@ -97,7 +97,7 @@ route_of(const char *operation)
 	return NULL;
 }
 
-/* The id of what a request has created. */
+/* The id of the object that a request has created. */
 static int64_t
 id_created(const struct answer *an)
 {

@@ -80,8 +80,8 @@ MUSTCHECK const struct err *part_text(struct arena *, struct buf *,
     struct json_text *out);
 
 /* Reads the project `old`, or creates it without triggers, which name its
- * pipelines. The locked project keeps others from changing what belongs to
- * it. */
+ * pipelines. The lock on the project keeps other requests from changing its
+ * parts. */
 MUSTCHECK const struct err *import_project_begin(struct part *,
     struct project *old);
 /* Makes the project match the document, with its triggers. */

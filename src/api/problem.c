@@ -54,8 +54,7 @@ error_write(struct buf *b, const char *pointer, const char *detail)
 	buf_putc(b, '}');
 }
 
-/* Writes what is wrong with the body: its faults, or why it could not be
- * parsed. */
+/* Writes the errors of the body: its faults, or why it could not be parsed. */
 static void
 errors_write(struct buf *b, const struct faults *f, const struct err *e)
 {

@@ -24,7 +24,7 @@ const char *const route_methods[METHOD__MAX] = {
 	[METHOD_DELETE] = "DELETE",
 };
 
-#define GONE_MS 1000 /* after this wait, the client of a read may be gone */
+#define GONE_MS 1000 /* after this wait, the client of a read may have left */
 #define SLUG_ERE "[a-z0-9][a-z0-9._-]{0,63}"
 
 /* Whether the path matches the pattern; stores the values of {…} in id and
@@ -332,7 +332,7 @@ body_read(struct req *rq, const char *body, size_t len)
 		 &rq->faults)) != NULL ||
 	    (e = scope_body(rq)) != NULL || rq->faults.n == 0)
 		return e;
-	/* adds what the handler would reject */
+	/* adds the faults that the handler would find */
 	if (rt->judge != NULL && (e = rt->judge(rq, rq->body)) != NULL)
 		return e;
 	return faults_check(&rq->faults);

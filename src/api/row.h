@@ -90,7 +90,7 @@ struct route {
 	/* NULL = the shape suffices. Called here only for a body that the shape
 	 * rejects, so that the response lists all errors at once. Otherwise the
 	 * handler calls it with req_judge or req_update, while it holds locks
-	 * on what must not change. */
+	 * on the rows that must not change. */
 	route_judge *judge;
 	/* for the document */
 	const char *operation; /* operationId: "listProjects" */

@@ -20,7 +20,7 @@ struct uri {
 	size_t pairs;
 };
 
-/* Decodes once. ERR_BAD_REQUEST for what two parsers could interpret
+/* Decodes once. ERR_BAD_REQUEST for text that two parsers could interpret
  * differently: empty, "." or ".." segments, ";", "\", an encoded slash, control
  * bytes, invalid UTF-8, a repeated parameter. */
 MUSTCHECK const struct err *uri_parse(struct arena *, const char *target,

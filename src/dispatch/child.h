@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Child processes of the dispatcher: they do what takes long, so that the loop
- * never waits.
+ * Child processes of the dispatcher do the slow work, so that the loop never
+ * waits.
  */
 #ifndef SLIPWAY_DISPATCH_CHILD_H
 #define SLIPWAY_DISPATCH_CHILD_H

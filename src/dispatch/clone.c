@@ -102,8 +102,8 @@ note_set(const struct dispatch *d, struct clone *c, enum found why)
 		c->note = notes[why];
 }
 
-/* The server did not confirm the repository.  What is cloned already was
- * confirmed before, so a commit in it can run. */
+/* The server did not confirm the repository.  An existing clone was confirmed
+ * before, so a commit in it can run. */
 static void
 refuse(struct clone *c, enum found why)
 {
@@ -173,8 +173,8 @@ clone_begin(const struct dispatch *d, struct clone *c,
 	address_set(c, address, strlen(address));
 	if (!known && !takes_token(d, address))
 		return;
-	/* It also serves if the finder is late.  What a user gets depends on
-	 * the user's account, so nothing is assumed there. */
+	/* It is also used if the finder is late. A user's access depends on the
+	 * user's account, so nothing is assumed for users. */
 	has_service = !claim->created_by.set &&
 	    clone_credential(d->forge, d->a, address,
 		d->settings.gitserver.token, &c->credential);

@@ -2,8 +2,8 @@
 /*
  * From which address, and with which credential, a job clones its repository.
  *
- * To find them the Git server may have to be asked, which takes seconds.  A
- * child process does that, the finder.
+ * This may require requests to the Git server, which take seconds, so a child
+ * process finds them: the finder.
  */
 #ifndef SLIPWAY_DISPATCH_CLONE_H
 #define SLIPWAY_DISPATCH_CLONE_H

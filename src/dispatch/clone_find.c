@@ -140,7 +140,7 @@ repo_ask(struct finder *f)
 	return e;
 }
 
-/* What the error says of the token.  A server that does not answer may still
+/* Judges the token by the error. A server whose API does not respond may still
  * serve git. */
 static enum found
 token_judge(struct finder *f, const struct err *e)

@@ -17,9 +17,10 @@ MUSTCHECK const struct err *control_renew(const struct dispatch *,
 void control_cancel(const struct dispatch *, struct task *);
 /* Has the monitor kill the job. */
 void control_kill(struct task *, const char *why);
-/* Another dispatcher holds the task: nothing that it still does counts. */
+/* Another dispatcher holds the task, so this one writes nothing more for it. */
 void control_fence(struct task *);
-/* Has the monitor end what is left of the job, and report when nothing is. */
+/* Orders the monitor to end all processes of the job, and to report when none
+ * is left. */
 void control_sweep(const struct task *);
 
 #endif

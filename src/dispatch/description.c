@@ -50,8 +50,7 @@ put_number(struct buf *b, enum job_record which, int64_t n)
 	record_printf(b, names[which], "%lld", (long long)n);
 }
 
-/* A file that cannot be read is logged here; the deployment's log has what git
- * says about it. */
+/* Logs a file that cannot be read; the deployment's log contains git's error. */
 static void
 put_file(struct buf *b, enum job_record which, const char *path)
 {
@@ -111,7 +110,7 @@ put_ssh(struct buf *b, const struct dispatch *d, const struct claim *c)
 	return NULL;
 }
 
-/* What only git needs, and of that only what this address needs. */
+/* The members that only git needs, limited to those that this address requires. */
 static const struct err *
 put_repository(const struct dispatch *d, const struct claim *c, struct buf *b)
 {

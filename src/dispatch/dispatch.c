@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * slipway-dispatch: takes deployments off the queue, has the monitor start
- * their jobs, and carries what the jobs write into the spool to the database.
+ * slipway-dispatch: takes deployments off the queue, lets the monitor start
+ * their jobs, and copies logs and results from the spool to the database.
  *
  * The monitor starts it, unprivileged, with a socketpair as descriptor 3.  All
  * its work is done by parts; this file has the loop that runs them.

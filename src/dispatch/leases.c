@@ -3,8 +3,8 @@
  * Ends deployments of other runners whose leases have expired.
  *
  * A lease counts against its holder only if the holder could have renewed it:
- * the database must have answered for a full lease, and accepted what a renewal
- * needs for some seconds.
+ * the database must have responded for a full lease, and accepted writes for
+ * some seconds.
  */
 #include "core/log.h"
 #include "core/str.h"

@@ -3,9 +3,9 @@
  * Sends the messages of notifiers.
  *
  * Each receiver occupies one child at a time, so one that is slow delays no
- * other.  What fails is repeated with a growing delay; the notifier's other
- * messages wait with it, in their order, unless the mail server rejects only
- * this one.
+ * other.  A message that fails is sent again with a growing delay; the
+ * notifier's other messages wait behind it, in their order, unless the mail
+ * server rejects only this one.
  */
 #include <string.h>
 #include <unistd.h>

@@ -5,9 +5,9 @@
 
 #include "dispatch/result.h"
 
-/* The job's own account, or what is known without one.  Strings in the arena. */
+/* The job's own result, or what is known without one.  Strings in the arena. */
 void outcome_read(struct arena *, const struct task *, struct outcome *out);
-/* Stores what the job saw of its workspace. */
+/* Stores the state of the workspace that the job reported. */
 MUSTCHECK const struct err *outcome_workspace(const struct dispatch *,
     const struct task *, const struct workspace_seen *);
 

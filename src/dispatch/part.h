@@ -51,7 +51,7 @@ enum part_flag {
 struct part {
 	size_t size;
 	unsigned flags;
-	/* Does what is due. */
+	/* Does the work that is due. */
 	void (*work)(struct dispatch *, void *state, int64_t now);
 	/* When something is due next, INT64_MAX = nothing. */
 	int64_t (

@@ -2,9 +2,8 @@
 /*
  * The phases of a task, and the table of legal transitions between them.
  *
- * A phase says what happens next.  What is merely true of a task (another
- * dispatcher holds it, a cancellation was requested) is a fact of the task, and
- * no phase.
+ * A phase says what happens next.  Facts about a task (another dispatcher holds
+ * it, a cancellation was requested) are not phases.
  */
 #ifndef SLIPWAY_DISPATCH_PHASE_H
 #define SLIPWAY_DISPATCH_PHASE_H
@@ -14,7 +13,7 @@
 enum phase {
 	PHASE_NEW,
 	PHASE_PREPARING, /* claimed; its address and credential are looked up */
-	PHASE_STARTING,  /* the monitor was asked to start its job */
+	PHASE_STARTING, /* a request to start its job was sent to the monitor */
 	PHASE_RUNNING,
 	PHASE_SWEEPING, /* its job has ended; the monitor sweeps */
 	PHASE_ENDED,    /* no process is left; the queue needs the outcome */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the spool has of projects, in SPOOL/objects.<project>: what the next job
- * needs to know of the last one, and which projects have a directory on this
+ * Files of projects in the spool, SPOOL/objects.<project>: the state that the
+ * last job reports to the next one, and which projects have a directory on this
  * host.
  */
 #ifndef SLIPWAY_DISPATCH_PROJECT_H
@@ -9,8 +9,8 @@
 
 #include "dispatch/spool.h"
 
-/* What the last job reported of git's objects in its workspace; NULL = nothing,
- * so the next one clones again. */
+/* The last job's report of git's objects in its workspace; NULL = there is
+ * none, so the next job clones again. */
 const char *project_objects(const struct spool *, struct arena *,
     int64_t project);
 void project_objects_save(const struct spool *, int64_t project,

@@ -2,10 +2,10 @@
 /*
  * Rechecks the accounts behind sessions and API tokens.
  *
- * For each user with a session or an API token the Git server is asked, well
- * within auth.recheck, whether it still accepts the account that the user
+ * Once within auth.recheck, the Git server is queried for each user with a
+ * session or an API token: whether it still accepts the account that the user
  * signed in with.  If not, the user's sessions end, and API tokens are rejected
- * until the user signs in.  A server that is away ends nothing.
+ * until the user signs in.  If the server does not respond, no session ends.
  *
  * A child process, the checker, sends the requests; the loop only checks, with
  * one cheap read a minute at most, whether there is one to send.
@@ -30,7 +30,7 @@ struct rechecks {
 };
 
 /* An account is due after three quarters of the time, so that a quarter is left
- * for what is slow. */
+ * for slow servers. */
 static int64_t
 due_seconds(const struct dispatch *d)
 {
@@ -146,7 +146,7 @@ rechecks_next(const struct dispatch *d, const void *state, int64_t now)
 	const struct forge *forge = d->forge;
 
 	(void)now;
-	/* nobody could sign in again */
+	/* users could not sign in again */
 	if (r->checker != 0 || forge == NULL || !forge_has_api(forge) ||
 	    forge_can_sign_in(forge) != NULL || d->settings.auth.remote_user)
 		return INT64_MAX;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Takes over what other dispatchers of this spool left: their running
- * deployments, and their claims.
+ * Takes over the running deployments and the claims of other dispatchers of
+ * this spool.
  *
  * A claim whose owner has no file in this spool belongs to another spool,
- * perhaps to that of a host with the same runner.name.  It is left alone until
- * its lease expires; so is what was held when a spool was lost.
+ * perhaps to that of a host with the same runner.name.  It stays until its
+ * lease expires, as do the claims of a spool that was lost.
  */
 #include "core/log.h"
 #include "core/str.h"
@@ -96,8 +96,9 @@ end_lost(struct dispatch *d, const struct held *h)
 	return unstarted_end(d, &end);
 }
 
-/* Settles what a dead dispatcher held without a directory: the monitor was not
- * asked to start it.  But a crash of the machine can lose the directory. */
+/* Settles the claims of a dead dispatcher that have no directory: the monitor
+ * got no request to start them. But a crash of the machine can lose the
+ * directory. */
 static bool
 settle_owner(struct dispatch *d, const struct dead_owner *owner)
 {

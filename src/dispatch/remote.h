@@ -22,7 +22,8 @@ struct remote {
  * be NULL. */
 bool remote_is_known(const struct forge *, struct arena *,
     const char *repository);
-/* What is stored of the repository, else what its address says: id NULL. */
+/* Fills in the stored number and path of the repository; if there are none, the
+ * path in its address, with a NULL id. */
 MUSTCHECK const struct err *remote_recall(const struct forge *, struct db *,
     struct arena *, const struct remote *, struct forge_repo *out);
 /* Stores the number and the path. */

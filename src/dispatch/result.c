@@ -23,7 +23,7 @@
 #define DETAIL_MAX 500
 #define HASH_MAX 64
 #define OBJECTS_MAX 16384
-#define MESSAGE_MAX 16000 /* what the column holds, in bytes / 4 */
+#define MESSAGE_MAX 16000 /* size of the column in bytes / 4 */
 
 /* Names of records, by enumerator. */
 enum result_record {
@@ -265,7 +265,7 @@ step_join(struct arena *a, const char *data, size_t len, size_t *at,
 }
 
 /* Writes one record to the queue, and the next one as well if they belong
- * together; `at` is the position behind what was written. */
+ * together; `at` is the position behind the record. */
 static const struct err *
 record_store(struct dispatch *d, const struct task *t, const struct record *r,
     const char *data, size_t len, size_t *at)

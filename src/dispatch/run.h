@@ -6,10 +6,11 @@
  * (flock) by the dispatcher that follows the run, with the project, the boot and
  * the project's directory in it.
  *
- * The directory is made before the monitor is asked to start the job.  A claim
- * without one never ran, if the dispatcher that held it died since the machine
- * booted; so did a run of this boot whose lock file is still empty.  After a
- * crash of the machine files may be missing, and nothing follows from that.
+ * The directory is made before the monitor gets the request to start the job.
+ * A claim without one never ran, if the dispatcher that held it died since the
+ * machine booted; so did a run of this boot whose lock file is still empty.
+ * After a crash of the machine files may be missing, and nothing follows from
+ * that.
  */
 #ifndef SLIPWAY_DISPATCH_RUN_H
 #define SLIPWAY_DISPATCH_RUN_H

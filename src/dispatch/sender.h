@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Sends what an outbox holds.
+ * Sends the messages of an outbox.
  *
  * While anything is due, child processes send it, one message after the other,
  * and end; the loop only checks, with one cheap read every few seconds, whether
@@ -40,7 +40,7 @@ struct sender_kind {
 	bool (*is_enabled)(const struct dispatch *);
 	/* Milliseconds until something is due, at most `max`. */
 	const struct err *(*due)(struct db *, int64_t max, int64_t *out);
-	/* In a child: sends what is due. */
+	/* In a child: sends the messages that are due. */
 	enum sent (*send)(struct dispatch *);
 };
 

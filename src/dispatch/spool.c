@@ -79,7 +79,7 @@ owner_make(struct spool *s)
 		return err_errno("spool: %s", making);
 	if ((e = file_store(s->owner_fd, s->boot, strlen(s->boot))) != NULL)
 		return err_wrap(e, "spool: %s", making);
-	/* after a crash of the machine it shows what this one had held */
+	/* after a crash of the machine it shows which claims this one held */
 	if (fsync(s->owner_fd) == -1 ||
 	    renameat(s->fd, making, s->fd, name) == -1 || fsync(s->fd) == -1)
 		return err_errno("spool: %s", name);

@@ -107,8 +107,8 @@ ask_monitor(struct dispatch *d, struct task *t)
 	return e;
 }
 
-/* What a job writes before it is looked at is stored with its end, if it has
- * ended, in one transaction. The more jobs run, the longer each takes. */
+/* If a job has ended before the first look, its log and its end are stored in
+ * one transaction. The more jobs run, the longer each takes. */
 static int64_t
 first_look(const struct tasks *tasks)
 {

@@ -12,7 +12,7 @@ struct dispatch;
  * next function it returns false if this host is in trouble: the deployment is
  * back on the queue, and no other should be claimed for a while. */
 bool start_claimed(struct dispatch *, const struct claim *);
-/* Does what is due for a task that is being prepared. */
+/* Takes the next steps of a task that is being prepared. */
 bool start_prepare(struct dispatch *, struct task *);
 /* When that is. */
 int64_t start_due(const struct task *, int64_t now);

@@ -2,8 +2,8 @@
 /*
  * Reports commit statuses to the Git server.
  *
- * What fails is repeated with a growing delay.  If the server seems to be away,
- * the other statuses wait for a while, too.
+ * A report that fails is repeated with a growing delay. If the server does not
+ * respond, the other reports wait, too.
  */
 #include <assert.h>
 

@@ -11,9 +11,9 @@
 #include "dispatch/phase.h"
 #include "dispatch/run.h"
 
-/* How much of what the job writes has reached the database. */
+/* How much of the job's output has reached the database. */
 struct progress {
-	bool is_measured; /* log_at is what the database has */
+	bool is_measured; /* log_at is the size in the database */
 	bool is_broken;   /* the result cannot be read */
 	int64_t log_at;   /* bytes that the database has */
 	int64_t result_at;
@@ -34,11 +34,11 @@ struct task {
 	int64_t since;    /* of the phase */
 	/* facts */
 	bool is_adopted;  /* it came from the spool */
-	bool is_canceled; /* the job was asked to end */
-	bool is_killed;   /* the monitor was asked to kill it */
+	bool is_canceled; /* a request to end was sent to the job */
+	bool is_killed;   /* a request to kill it was sent to the monitor */
 	bool is_fenced;   /* another dispatcher holds it: write nothing */
-	bool is_changed;  /* its files may have what was not looked at */
-	bool is_synced;   /* what the job wrote is on the disk */
+	bool is_changed;  /* its files may contain data that was not read */
+	bool is_synced;   /* the job's output is on the disk */
 	int watch;        /* of its directory, 0 or -1 = none */
 	/* until it is started */
 	struct buf description;
@@ -51,7 +51,7 @@ struct task {
 	int64_t renew_at; /* the lease */
 	int64_t retry_at; /* nothing is written before, after an error */
 	int64_t kill_at;  /* 0 = never */
-	int64_t sweep_at; /* the monitor is asked to sweep again */
+	int64_t sweep_at; /* when to request another sweep */
 };
 
 struct tasks {

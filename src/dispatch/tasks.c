@@ -100,8 +100,8 @@ tasks_next(const struct dispatch *d, const void *state, int64_t now)
 	return due;
 }
 
-/* This monitor has nothing of it.  The job of an adopted task may belong to
- * another one: then it is asked to end, and has ended when its lock is free. */
+/* This monitor does not have the job. An adopted job may belong to another
+ * monitor: then it gets a request to end, and has ended when its lock is free. */
 static void
 exited(const struct dispatch *d, struct task *t)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Carries what jobs write into the spool to the database: their logs, the
- * results of their steps, and how they ended.
+ * Copies from the spool to the database: the logs of jobs, the results of their
+ * steps, and how they ended.
  */
 #include <sys/stat.h>
 
@@ -149,7 +149,7 @@ put_back(struct dispatch *d, struct task *t)
 	task_move(t, PHASE_DROPPED);
 }
 
-/* What is written together with the end of a task. */
+/* The rows that are written together with the end of a task. */
 struct settlement {
 	struct dispatch *d;
 	struct task *t;

@@ -63,7 +63,7 @@ wipes_next(const struct dispatch *d, const void *state, int64_t now)
 	return w->at;
 }
 
-/* What failed is tried again at the next look. */
+/* The next look repeats what failed. */
 static void
 wipes_message(struct dispatch *d, void *state, const struct wire *msg)
 {

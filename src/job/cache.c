@@ -16,7 +16,7 @@
 
 #define MEASURE_MS 60000
 #define DEPTH_MAX 100
-#define BLOCK 512 /* what st_blocks counts; the least that an entry takes */
+#define BLOCK 512 /* the unit of st_blocks, and the minimum for an entry */
 #define OPEN (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
 struct measure {

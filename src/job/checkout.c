@@ -21,7 +21,7 @@ is_unchanged(const struct fetch *f)
 	return f->how == WORKSPACE_SAME && str_eq(f->hash, f->was.commit);
 }
 
-/* What the files are before the checkout. */
+/* The state of the files before the checkout. */
 static enum files_before
 files_before(const struct fetch *f)
 {
@@ -32,7 +32,7 @@ files_before(const struct fetch *f)
 	    FILES_UNKNOWN;
 }
 
-/* Reads the message, and the commits of the branch if they were asked for. */
+/* Reads the message, and the commits of the branch if they were requested. */
 static const struct err *
 describe(struct fetch *f, struct checkout *out)
 {
@@ -143,8 +143,8 @@ locks_remove(void *arg)
 	return NULL;
 }
 
-/* Records in the rebuilt clone what the files are: unchanged, or changing to a
- * commit, in which case git reports the differences.  It has its own time
+/* Records the state of the files in the rebuilt clone: unchanged, or changing
+ * to a commit, in which case git reports the differences.  It has its own time
  * limit, because that of the checkout may be used up. */
 static const struct err *
 stay(struct fetch *f, struct checkout *out)
@@ -250,7 +250,7 @@ is_there(struct fetch *f, bool *out)
 	return e;
 }
 
-/* Whether what the last job left can be used as it is. */
+/* Whether the workspace can be used as the last job left it. */
 static bool
 is_acceptable(const struct fetch *f)
 {

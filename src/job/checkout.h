@@ -21,7 +21,7 @@ struct git {
 
 /* The first git in a PATH, in the arena; NULL if there is none. */
 const char *git_program(struct arena *, const char *path);
-/* Writes what git needs into the home; closing removes it. */
+/* Writes the files that git needs into the home; closing removes them. */
 MUSTCHECK const struct err *git_open(struct job *, int64_t deadline,
     struct git *out);
 /* For commands that contact no server, after steps that may have written
@@ -36,8 +36,8 @@ MUSTCHECK const struct err *git_run(struct git *g, struct buf *capture,
 /* Like job_call, within the deadline; the result is in g->end. */
 MUSTCHECK const struct err *git_call(struct git *g, run_call *, void *arg,
     const char **out);
-/* The following handle what steps left, each by git_call: */
-/* Removes what is at the paths of submodules in a list from git ls-tree -z. */
+/* The following handle files that steps left, each by git_call: */
+/* Removes the files at the paths of submodules in a list from git ls-tree -z. */
 MUSTCHECK const struct err *workspace_links_remove(struct git *g,
     struct buf *list);
 /* Removes everything except files, directories and links: git would block on a
@@ -65,9 +65,10 @@ enum workspace_how {
 	WORKSPACE_NONE,    /* new */
 	WORKSPACE_UNKNOWN, /* the comparison did not complete */
 };
-/* Compares the workspace with what the last job saw.  If anything differs, or
- * `accept` is false, rebuilds the clone; removes it first if its objects have
- * changed.  A cancel ends it only after the grace period for cleanup. */
+/* Compares the workspace with its state after the last job.  If anything
+ * differs, or `accept` is false, rebuilds the clone; removes it first if its
+ * objects have changed.  A cancel ends it only after the grace period for
+ * cleanup. */
 MUSTCHECK const struct err *workspace_prepare(struct git *g,
     const struct clone_state *was, bool accept, enum workspace_how *how);
 /* Rebuilds the clone from nothing but its objects. */
@@ -76,7 +77,7 @@ MUSTCHECK const struct err *workspace_rebuild(struct git *g,
 /* Looks at the workspace, within its own time limit.  All is unknown if that
  * does not succeed. */
 void workspace_look(struct job *, struct seen *out);
-/* What the files in a workspace are. */
+/* The state of the files in a workspace. */
 enum files_before {
 	FILES_COMMITTED, /* those of a commit, with its index, and no others */
 	FILES_UNKNOWN,

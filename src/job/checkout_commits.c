@@ -9,7 +9,7 @@
 #include "job/checkout.h"
 
 #define COMMITS_MAX 100
-#define LOG_MAX ((size_t)8 << 20) /* what does not fit is left out */
+#define LOG_MAX ((size_t)8 << 20) /* the rest is left out */
 #define RECORDS_MAX SPOOL_RECORD
 #define OUTPUT_MAX ((size_t)1 << 20)
 #define TEXT_MAX ((size_t)65535) /* of the message of the deployed commit */

@@ -101,8 +101,8 @@ resolve(struct fetch *f, const char *name, const char **out)
 	return e;
 }
 
-/* Reads what the fetch has just written; NULL if it is elsewhere.  Saves a git
- * process on the way to the first step. */
+/* Reads the hash that the fetch has just written; NULL if it is elsewhere.
+ * Saves a git process on the way to the first step. */
 const char *
 fetch_tip(const struct fetch *f)
 {
@@ -125,8 +125,8 @@ fetch_tip(const struct fetch *f)
 	return commit_is_hash(text) ? arena_strdup(f->a, text) : NULL;
 }
 
-/* A push event may arrive late or twice: what the branch or tag is at now is
- * newer. */
+/* A push event may arrive late or twice: the present commit of the branch or
+ * tag is newer. */
 static void
 supersede(struct fetch *f, const char *now)
 {

@@ -45,7 +45,7 @@ keeps(const struct git *g)
 	return g->job->spec.checkout == CHECKOUT_KEEP;
 }
 
-/* Removes what the commit does not have. */
+/* Removes files that the commit does not have. */
 static const struct err *
 clean(struct git *g)
 {
@@ -55,11 +55,11 @@ clean(struct git *g)
 	return git_run(g, NULL, args);
 }
 
-/* Removes what is in the way of the commit's files. */
+/* Removes files in the way of those of the commit. */
 static const struct err *
 make_room(struct git *g, const char *hash, enum files_before before)
 {
-	/* --reset leaves what an index has about unchanged files */
+	/* --reset preserves the data about unchanged files in an index */
 	const char *const read_tree[] = { "read-tree", "--reset", hash, NULL };
 	const struct err *e;
 
@@ -89,7 +89,7 @@ submodules(struct git *g)
 	return git_run(g, NULL, args);
 }
 
-/* First removes what does not belong there, then writes what differs.
+/* First removes files that do not belong there, then writes those that differ.
  * Unchanged files keep their times. */
 const struct err *
 files_checkout(struct git *g, const char *hash, enum files_before before)

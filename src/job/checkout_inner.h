@@ -21,8 +21,8 @@ struct fetch {
 	bool touched;           /* the files are changing to `hash` */
 	bool moved;             /* the fetch may have written to the clone */
 	const char *before;     /* commit they were at, NULL = none */
-	struct clone_state was; /* what the last job reported */
-	enum workspace_how how; /* of what it left */
+	struct clone_state was; /* as the last job reported it */
+	enum workspace_how how; /* of the workspace that it left */
 };
 
 /* The full name of the branch or tag at the repository; "HEAD" if there is
@@ -44,8 +44,8 @@ MUSTCHECK const struct err *fetch_known(struct fetch *, const char *commit,
  * without a fetch; sets `superseded` and `fault` if that is at another commit,
  * and `hash` if it is at the same. */
 MUSTCHECK const struct err *fetch_compare(struct fetch *);
-/* Fetches what the deployment wants and sets `hash` and `branch`.  If `hash` is
- * NULL afterwards, `fault` or the end of the last command says why. */
+/* Fetches the commit of the deployment and sets `hash` and `branch`.  If `hash`
+ * is NULL afterwards, `fault` or the end of the last command says why. */
 MUSTCHECK const struct err *fetch_all(struct fetch *);
 
 #endif

@@ -85,7 +85,7 @@ struct job_spec {
 	enum job_checkout checkout;
 };
 
-/* ERR_INTERNAL names what is malformed or missing. */
+/* ERR_INTERNAL names the malformed or missing record. */
 MUSTCHECK const struct err *job_spec_read(struct arena *, int fd,
     struct job_spec *out);
 
@@ -133,12 +133,12 @@ void job_log_feed(struct job_log *, const char *data, size_t len);
 void job_log_say(struct job_log *, const char *fmt, ...) PRINTFLIKE(2, 3);
 /* Writes everything held back, now. */
 void job_log_finish(struct job_log *);
-/* Writes what was held back long enough; returns milliseconds until more is
- * due, -1 if nothing is held. */
+/* Writes output that was held back long enough; returns milliseconds until more
+ * is due, -1 if nothing is held back. */
 int job_log_tick(struct job_log *);
 /* Forgets the most informative line. */
 void job_log_forget(struct job_log *);
-/* Writes the line that reports what was cut; nothing is written after it. */
+/* Writes the line that reports how much was cut; nothing is written after it. */
 void job_log_close(struct job_log *);
 
 struct job {
@@ -200,9 +200,9 @@ void job_control(struct job *);
 MUSTCHECK const struct err *job_run(struct job *, const struct run *,
     struct run_end *out);
 /* The same for a function, for all access to files that steps can have created:
- * they may block, and there may be too many to handle in time.  `out` gets what
- * it wrote to standard output.  Returns its error if it completed; else `end`
- * says why it did not.  NULL with `how` RUN_EXITED is success. */
+ * they may block, and there may be too many to handle in time.  `out` gets its
+ * standard output.  Returns its error if it completed; else `end` says why it
+ * did not.  NULL with `how` RUN_EXITED is success. */
 MUSTCHECK const struct err *job_call(struct job *, const struct run *,
     struct run_end *end, const char **out);
 /* The same within so many milliseconds, even if the job is canceled;

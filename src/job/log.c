@@ -27,8 +27,8 @@ job_log_open(struct job_log *log, int fd, struct mask *mask, int64_t max)
 	buf_init(&log->out, OUT_MAX);
 }
 
-/* Appends as much as fits into the log's limit.  If the disk is full, what
- * cannot be written is counted like what does not fit. */
+/* Appends as much as fits into the log's limit.  If the disk is full, bytes
+ * that cannot be written are counted like those beyond the limit. */
 static void
 put(struct job_log *log, const char *data, size_t len)
 {

@@ -137,8 +137,9 @@ line_break(const char *at, size_t left)
 	return n;
 }
 
-/* Length of what may separate two characters of such a needle; all that is left
- * if more may follow.  No character of a needle looks like it. */
+/* Length of the text that may separate two characters of such a needle;
+ * everything that is left if more may follow.  No character of a needle looks
+ * like it. */
 static size_t
 gap(enum spread spread, const char *at, size_t left)
 {

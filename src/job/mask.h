@@ -42,15 +42,15 @@ struct mask *mask_open(struct arena *);
 void mask_close(struct mask *);
 void mask_add(struct mask *, const char *value, size_t len);
 
-/* Appends to `out` what is certain to be no secret; holds back what may be the
- * beginning of one. */
+/* Appends the bytes that are certainly no part of a secret to `out`; holds back
+ * those that may begin one. */
 void mask_feed(struct mask *, const char *data, size_t len, struct buf *out);
 /* Whether something is held back that can be flushed. */
 bool mask_held(const struct mask *);
-/* Appends what is held back, if it is less than MASK_SURE bytes; if the secret
+/* Appends the bytes held back, if they are fewer than MASK_SURE; if a secret
  * continues afterwards, the rest is still masked. */
 void mask_flush(struct mask *, struct buf *out);
-/* Appends what is held back, at the end of the stream. */
+/* Appends the bytes held back, at the end of the stream. */
 void mask_finish(struct mask *, struct buf *out);
 
 #endif

@@ -259,7 +259,7 @@ enum json {
 	JSON_ASCII = 1 << 0, /* everything else is escaped */
 	JSON_HTML = 1 << 1,  /* so is HTML markup */
 	JSON_SLASH = 1 << 2,
-	JSON_QUOTE = 1 << 3, /* so is what ends a string or means more there */
+	JSON_QUOTE = 1 << 3, /* so are characters with a meaning in strings */
 	JSON_UPPER = 1 << 4, /* in upper case */
 };
 

@@ -5,7 +5,7 @@
 
 #include "job/mask.h"
 
-/* What may separate the characters of a needle. */
+/* Text that may separate the characters of a needle. */
 enum spread {
 	SPREAD_NONE,
 	SPREAD_LINES, /* line breaks with indentation: base64 */

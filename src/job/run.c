@@ -103,7 +103,7 @@ enter(int dir)
 	    fchdir(dir) == 0;
 }
 
-/* Forbids what the account may do but steps must not. */
+/* Forbids actions that the account may take but steps must not. */
 static bool
 forbid(const struct job_place *place, pid_t job)
 {
@@ -210,7 +210,7 @@ take(const struct running *r, size_t max)
 	return got;
 }
 
-/* Reads what is in the pipe, up to one round's worth; false if it is empty. */
+/* Reads from the pipe, at most one round's worth; false if it is empty. */
 static bool
 drain(const struct running *r)
 {
@@ -223,9 +223,9 @@ drain(const struct running *r)
 	return got > 0 || (got == -1 && errno == EINTR);
 }
 
-/* Reads what was in the pipe when the child's last process ended.  A process
- * outside the job that has its write end, received over a socket for example,
- * may write forever; that is not output of the child. */
+/* Reads the rest of the pipe when the child's last process has ended.  A
+ * process outside the job that has its write end, received over a socket for
+ * example, may write forever; that is not output of the child. */
 static void
 drain_last(const struct running *r)
 {
@@ -324,7 +324,7 @@ deadline_of(const struct running *r)
 	return own == 0 || most < own ? most : own;
 }
 
-/* Does what is due; returns milliseconds until something is due again. */
+/* Does the work that is due; returns milliseconds until more is due. */
 static int
 tick(struct running *r)
 {

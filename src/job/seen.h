@@ -3,7 +3,7 @@
  * How a job recognizes a workspace that nothing has changed since an earlier
  * job's checkout.  Steps own the workspace, so nothing in it can say so; but no
  * account can set the time of a status change (st_ctim, inode(7)), and the
- * dispatcher stores what one job saw for the next.
+ * dispatcher stores the state that one job saw for the next.
  */
 #ifndef SLIPWAY_JOB_SEEN_H
 #define SLIPWAY_JOB_SEEN_H
@@ -31,8 +31,9 @@ struct seen {
 
 /* Looks at the current directory; `since` is an earlier look or NULL.  Changes
  * the access times of files that would be doubtful, which gives them a later
- * change, unless the second is not over.  After the deadline (time_mono_ms, 0 = none)
- * it gives up: `latest` and `objects` are -1, the rest is what was counted. */
+ * change, unless the second is not over.  After the deadline (time_mono_ms, 0 =
+ * none) it gives up: `latest` and `objects` are -1, the other members are the
+ * counts so far. */
 void seen_take(const struct seen *since, int64_t deadline, struct seen *out);
 /* Waits until a later change has a later time; false if that takes too long. */
 bool seen_settle(const struct seen *);
@@ -51,8 +52,8 @@ enum clone_flag {
 	CLONE_MESSAGE = 1 << 4, /* the message is known */
 };
 
-/* What a job reports about the clone when the checkout has ended, for the next
- * one.  The dispatcher stores it as text, without reading it. */
+/* The report of a job about its clone when the checkout has ended, for the next
+ * job.  The dispatcher stores it as text, without reading it. */
 struct clone_state {
 	struct seen seen;
 	int64_t flags;       /* enum clone_flag */

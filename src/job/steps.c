@@ -244,7 +244,7 @@ course_update(struct course *c, size_t i, const struct run_end *end)
 	}
 }
 
-/* What a cancel does to a step: running cleanup continues for the grace
+/* The effect of a cancel on a step: a running cleanup continues for the grace
  * period. */
 static unsigned
 step_flags(const struct course *c, const struct job_step *step)

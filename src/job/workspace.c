@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The workspace with what steps left in it: FIFOs, endless trees, a forged
- * .git.  Child processes with a deadline inspect and empty it.
+ * The workspace, in which steps may have left anything: FIFOs, endless trees, a
+ * forged .git. Child processes with a deadline inspect and empty it.
  */
 #include <sys/stat.h>
 
@@ -200,7 +200,7 @@ workspace_prepare(struct git *g, const struct clone_state *was, bool accept,
 	size_t len;
 
 	*how = WORKSPACE_UNKNOWN;
-	/* half a rebuild would cost the clone, and what it was at */
+	/* half a rebuild would lose the clone and its commit */
 	g->flags = RUN_CANCEL_LIMITS_IT;
 	e = git_call(g, prepare, &p, &text);
 	g->flags = flags;

@@ -16,7 +16,7 @@
 #define QUICK_POLL_MS 100
 #define QUICK_MS 60000
 #define CHECK_MS 20000  /* between two checks of the credentials */
-#define FORGET_MS 60000 /* without a turn, what was known is out of date */
+#define FORGET_MS 60000 /* without a turn, the known states are out of date */
 #define RING 1024       /* events that a client can catch up with */
 #define TEXT_MAX 256
 #define KNOWN_MAX (CHANGE_MAX + 4096) /* with those that clients name */
@@ -191,7 +191,7 @@ known_drop(struct feed *f, int64_t id)
 	    (f->n - at) * sizeof(f->known[0]));
 }
 
-/* Takes over a row; true if it differs from what was known. */
+/* Takes over a row; true if it differs from the known state. */
 static bool
 known_set(struct known *k, const struct change *row)
 {
@@ -281,7 +281,7 @@ watcher_find(const struct list *valid, const struct scope *s)
 	return NULL;
 }
 
-/* Reads what a guest may see; false if that is nothing. */
+/* Reads the projects that a guest may see; false if there are none. */
 static bool
 projects_read(struct feed *f, struct client *client)
 {
@@ -451,8 +451,8 @@ changes_read(struct feed *f, struct clients *c)
 	return NULL;
 }
 
-/* Whether the client may see what it could see at its beginning: the project, or
- * the same projects. */
+/* Whether the client may still see the same project or projects as at its
+ * beginning. */
 static bool
 is_valid(const struct list *valid, const struct client *client)
 {

@@ -4,7 +4,7 @@
  * listen or wait.
  *
  * nginx hands a request over once a worker of slipway-api has authorized it, as
- * a GET over a unix socket whose query names what it may see.  Nothing else can
+ * a GET over a unix socket whose query names its scope.  Nothing else can
  * connect.  A listener gets an event when the state of a deployment or the size
  * of its log changes.  A request that waits is returned to a worker when there
  * is something new for it, or when its time is over.
@@ -19,7 +19,7 @@
 #include "core/settings.h"
 #include "store/change.h"
 
-/* What a request may see. */
+/* The deployments that a request may see. */
 struct scope {
 	bool waits;            /* it is returned; otherwise it is a stream */
 	int64_t project_id;    /* 0 = all */
@@ -79,15 +79,16 @@ struct clients {
 /* `user_max` is how many clients a user may have; more are rejected with 429. */
 MUSTCHECK const struct err *clients_open(struct clients *, int listen_fd,
     int wake_fd, size_t user_max);
-/* Waits for `ms` (-1 = for ever) or a signal, and serves what has arrived. Calls `begin` for
- * each request that was read. Returns whether a change was announced. */
+/* Waits for `ms` (-1 = for ever) or a signal, and serves the clients that have
+ * sent something. Calls `begin` for each request that was read. Returns whether
+ * a change was announced. */
 bool clients_wait(struct clients *, int ms,
     void (*begin)(struct client *, void *), void *context);
 /* Queues text; a client that does not read ends. */
 void client_send(struct client *, const char *text, size_t len);
-/* Sends what is queued, comments to silent streams, ends old streams, and
- * returns waits that are over; those that something new has ended only at a
- * rate that leaves the workers time for other requests. */
+/* Sends queued text, sends comments to silent streams, ends old streams, and
+ * returns waits that are over. Waits that a change has ended return at a
+ * limited rate, which leaves the workers time for other requests. */
 void clients_flush(struct clients *);
 void clients_close(struct clients *);
 
@@ -96,12 +97,13 @@ void clients_close(struct clients *);
 struct feed;
 
 struct feed *feed_open(struct db *, const struct session_term *);
-/* Begins a stream: what it missed after its last event if that is known, and
- * otherwise the state of each deployment that can change. Or begins a wait. */
+/* Begins a stream: with the events after its last one if that is known,
+ * otherwise with the state of each deployment that can change. Or begins a
+ * wait. */
 void feed_begin(struct client *client, void *context); /* of the feed */
 /* Something has changed, so the next turn is due. */
 void feed_wake(struct feed *);
-/* Reads what changed, if there are clients, queues events and marks waits.
+/* Reads the changes, if there are clients, queues events and marks waits.
  * Returns when to call it again, in ms; -1 = when a client arrives. */
 int feed_turn(struct feed *, struct clients *);
 

@@ -81,8 +81,8 @@ serve(const struct settings *s, int listen_fd, int wake_fd)
 	return NULL;
 }
 
-/* The group of those who announce changes: of the dispatcher's account, unless
- * it is named. */
+/* The group whose members announce changes: that in the configuration,
+ * otherwise that of the dispatcher's account. */
 static const char *
 wake_group(const struct settings_runner *s)
 {

@@ -237,7 +237,7 @@ const struct store board_store = {
 	.stmts = board_stmts,
 };
 
-/* What the statements after the first one read. */
+/* The rows that the statements after the first one read. */
 struct found {
 	struct list projects; /* of the page */
 	struct list environments;

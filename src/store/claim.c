@@ -113,7 +113,7 @@ static const struct stmt plain = {
 	.rowsize = sizeof(struct claim_candidate),
 };
 
-/* What there is to choose from. */
+/* The deployments to choose from. */
 struct outlook {
 	bool some;
 	bool plain; /* no locks, and no rollbacks */

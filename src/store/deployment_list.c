@@ -140,10 +140,10 @@ static const struct stmt *const pages[BY__MAX] = {
 };
 /* clang-format on */
 
-/* The other filters, which need no index of their own: a commit is deployed a few
- * times, a user starts few deployments, and what has one tag or was started in one
- * way in a project has few pipelines and environments. Only a whole hash is found in the
- * order of the list. */
+/* The other filters, which need no index of their own: a commit is deployed a
+ * few times, a user starts few deployments, and the deployments of one tag, or
+ * those of a project that were started in one way, have few pipelines and
+ * environments. Only a whole hash is found in the order of the list. */
 /* clang-format off */
 #define REST								\
 	" AND (? = 0 OR d.project_id = ?) AND (? = 0 OR d.pipeline_id = ?)" \

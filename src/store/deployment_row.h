@@ -76,7 +76,7 @@ enum {
 /* That of a new one. */
 int64_t deployment_turn(const struct deployment *);
 
-/* What becomes of the deployment of a push if its branch has moved. */
+/* The fate of a deployment of a push whose branch has moved. */
 #define DEPLOYMENT_MOVED_CANCEL "cancel"
 #define DEPLOYMENT_MOVED_FOLLOW "follow"
 #define DEPLOYMENT_MOVED_IGNORE "ignore"

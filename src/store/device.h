@@ -33,7 +33,7 @@ struct device {
 	struct when token_expires_at;
 };
 
-/* What a poll finds. */
+/* The result of a poll. */
 struct device_poll {
 	int64_t id;
 	const char *status;
@@ -53,7 +53,8 @@ MUSTCHECK const struct err *device_count(struct db *, struct arena *,
     const char *address, int64_t *here, int64_t *all);
 /* ERR_CONFLICT if another one has the user code. */
 MUSTCHECK const struct err *device_insert(struct db *, const struct device *);
-/* Finds one that nobody has decided on; ERR_NOTFOUND, also if it has expired. */
+/* Finds one that is not yet approved or denied; ERR_NOTFOUND, also if it has
+ * expired. */
 MUSTCHECK const struct err *device_pending(struct db *, struct arena *,
     const char *user_code, struct device *out);
 /* Stores status and decision; ERR_NOTFOUND if somebody else has decided
@@ -69,8 +70,8 @@ MUSTCHECK const struct err *device_polled(struct db *,
  * ERR_NOTFOUND. */
 MUSTCHECK const struct err *device_take(struct db *,
     const struct device_poll *);
-/* Deletes what has expired, some thousands per call; writes nothing if there is
- * nothing. */
+/* Deletes expired rows, some thousands per call; writes nothing if there are
+ * none. */
 MUSTCHECK const struct err *device_tidy(struct db *);
 
 #endif

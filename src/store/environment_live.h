@@ -4,8 +4,8 @@
 #define SLIPWAY_STORE_ENVIRONMENT_LIVE_H
 
 /* SQL for the transaction in which a deployment succeeds: it is now live in its
- * environment, if it has one, and remembers what it replaced.  Takes its id,
- * twice. */
+ * environment, if it has one, and records the deployment that it replaced.
+ * Takes its id, twice. */
 #define ENVIRONMENT_LIVE_SET                                                   \
 	"UPDATE deployment d JOIN environment e ON e.id = d.environment_id"    \
 	" SET d.replaced = e.live_deployment WHERE d.id = ?;"                  \

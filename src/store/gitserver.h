@@ -53,7 +53,7 @@ MUSTCHECK const struct err *gitserver_repos(struct db *, struct arena *,
  * except the URLs of projects. */
 MUSTCHECK const struct err *gitserver_move(struct db *, const char *before,
     const char *after, struct gitserver_moved *out);
-/* In the same transaction: sets a project's new URL. What is stored about its
+/* In the same transaction: sets a project's new URL. The stored data about its
  * repository stays. */
 MUSTCHECK const struct err *gitserver_project_move(struct db *,
     const struct gitserver_project *, const char *address);

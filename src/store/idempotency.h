@@ -8,7 +8,7 @@
 struct idempotency {
 	int64_t user_id;
 	const char *idempotency_key;
-	const char *request;      /* what identifies the request; not stored */
+	const char *request;      /* identifies the request; not stored */
 	const char *request_hash; /* its hash in hex */
 	int64_t deployment_id;
 	const char *answer;

@@ -30,7 +30,7 @@ extern const struct shape member_shape;
 	" LEFT JOIN member reader FORCE INDEX (PRIMARY)"                       \
 	" ON reader.project_id = p.id AND reader.user_id = ?"
 
-/* What leads to a project. */
+/* Objects that lead to a project. */
 enum member_of {
 	MEMBER_PROJECT,
 	MEMBER_PIPELINE,
@@ -53,7 +53,7 @@ MUSTCHECK const struct err *member_role(struct db *, struct arena *,
  * there is none. */
 MUSTCHECK const struct err *member_highest(struct db *, struct arena *,
     int64_t user_id, enum role *out);
-/* Lists what the user is a member of; only project_id is set. */
+/* Lists the projects of which the user is a member; only project_id is set. */
 MUSTCHECK const struct err *member_projects(struct db *, struct arena *,
     int64_t user_id, struct list *out);
 

@@ -16,7 +16,7 @@ enum named_type {
 
 struct notifier;
 
-/* Finds what has that name; 0 = it does not exist, or the name is NULL.
+/* Finds the object with that name; 0 = it does not exist, or the name is NULL.
  * `project_id` is ignored for projects and users. */
 MUSTCHECK const struct err *named_find(struct db *, enum named_type,
     int64_t project_id, const char *name, int64_t *id);

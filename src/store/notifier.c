@@ -176,7 +176,7 @@ static const struct stmt drop_notices = {
 };
 /* clang-format off */
 /* The statements that delete the notifiers of a project or an environment and
- * what they have to send. */
+ * their undelivered messages. */
 #define DELETE_WITH(which, column)					\
 	static const struct field which##_args[] = { A(column), FIELD_END }; \
 	static const struct stmt which##_drop_notices = {		\

@@ -53,7 +53,7 @@ MUSTCHECK const struct err *notifier_insert(struct db *,
     const struct notifier *, int64_t *id);
 MUSTCHECK const struct err *notifier_update(struct db *,
     const struct notifier *);
-/* Deletes the notifier and what it has not delivered. */
+/* Deletes the notifier and its undelivered messages. */
 MUSTCHECK const struct err *notifier_delete(struct db *, int64_t id);
 /* The same for all notifiers of an environment. */
 MUSTCHECK const struct err *notifier_delete_of_environment(struct db *,
@@ -65,8 +65,8 @@ MUSTCHECK const struct err *notifier_secret_put(struct db *, int64_t id,
  * notifier is deleted. */
 MUSTCHECK const struct err *notifier_result(struct db *, int64_t id,
     const char *last_error);
-/* The receiver wants no more messages: deactivates the notifier and drops what
- * it has not delivered.  Inside a transaction. */
+/* The receiver wants no more messages: deactivates the notifier and deletes its
+ * undelivered messages.  Inside a transaction. */
 MUSTCHECK const struct err *notifier_disable(struct db *, int64_t id,
     const char *last_error);
 

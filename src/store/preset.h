@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Form fields of a project (envPresets), and what a push starts (triggers).
- * Both are stored as JSON text in the project's row.
+ * Form fields of a project (envPresets), and the deployments that a push starts
+ * (triggers). Both are stored as JSON text in the project's row.
  */
 #ifndef SLIPWAY_STORE_PRESET_H
 #define SLIPWAY_STORE_PRESET_H

@@ -32,8 +32,8 @@ struct queue_end {
 	const char *detail;
 	int64_t log_size;
 	struct when finished_at; /* none = now */
-	/* What to write before, in the same transaction, or NULL.  It may run
-	 * several times, and may set the members above. */
+	/* Called first in the same transaction, or NULL. It may run several
+	 * times, and may set the members above. */
 	db_body *before;
 	void *context;
 };

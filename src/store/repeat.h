@@ -25,7 +25,7 @@ extern const struct shape rollback_request_shape;
 extern const struct shape promotion_request_shape;
 extern const struct shape cancel_request_shape;
 
-/* What a rollback of an environment can repeat; 0 = nothing. */
+/* The deployments that a rollback of an environment can repeat; 0 = none. */
 struct repeat_targets {
 	int64_t live;    /* the deployment that is live */
 	int64_t before;  /* what was live before it */

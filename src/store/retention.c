@@ -26,8 +26,8 @@ struct candidate {
 
 /* clang-format off */
 #define REPEATED "EXISTS (SELECT 1 FROM deployment r WHERE r.retry_of = d.id)"
-/* What the live deployment of an environment repeats, what it replaced, and
- * what that repeats. */
+/* The deployment that the live one of an environment repeats, the one that it
+ * replaced, and the one that this repeats. */
 #define CONTENT(d) "IF(" d ".`trigger` = 'rollback', " d ".retry_of, " d ".id)"
 #define LIVE								\
 	"EXISTS (SELECT 1 FROM environment e"				\
@@ -41,7 +41,7 @@ struct candidate {
 	index ") WHERE " where " AND s.status = 'success'"		\
 	" ORDER BY s.id DESC LIMIT 1 OFFSET " NUMBER(RETENTION_KEPT)	\
 	"), 0) "
-/* The one at OFFSET is the newest that is not kept. */
+/* The one at OFFSET is the newest that is deleted. */
 #define RECENT								\
 	"(d.status = 'success' AND IF(d.environment_id IS NULL, "	\
 	SINCE("deployment_queue", "s.project_id = d.project_id")	\

@@ -3,10 +3,10 @@
  * Deletes old deployments with their steps, logs and outboxes.
  *
  * These stay, however old: deployments that have not ended or that another one
- * repeats; and while the project exists, what is live in an environment, what a
- * rollback from there repeats, the last RETENTION_KEPT successful ones of each
- * environment, or of a project for those without one, the last of a schedule,
- * and those of a commit that is the head of a pushed branch.
+ * repeats; and while the project exists, the live one of each environment, the
+ * one that a rollback from there repeats, the last RETENTION_KEPT successful
+ * ones of each environment, or of a project for those without one, the last of
+ * a schedule, and those of a commit that is the head of a pushed branch.
  */
 #ifndef SLIPWAY_STORE_RETENTION_H
 #define SLIPWAY_STORE_RETENTION_H

@@ -36,8 +36,8 @@ extern const struct shape runner_count_shape;
 /* SQL: whether the runner `w` is online. It may miss one report. */
 #define RUNNER_ONLINE                                                          \
 	"(w.stopped = 0 AND w.seen_at > NOW(3) - INTERVAL 150 SECOND)"
-/* SQL: whether a runner with that name and those labels may run what is
- * deployed to the environment `e`, which may be that of no row. */
+/* SQL: whether a runner with that name and those labels may run deployments to
+ * the environment `e`, which may be that of no row. */
 #define RUNNER_FITS(name, labels)                                              \
 	"(e.runner IS NULL OR e.runner = " name " OR JSON_CONTAINS(" labels    \
 	", JSON_QUOTE(e.runner)))"

@@ -67,8 +67,8 @@ MUSTCHECK const struct err *schedule_due(struct db *, struct arena *,
  * has changed since it was read. `taken` says whether this call did. */
 MUSTCHECK const struct err *schedule_take(struct db *, const struct schedule *,
     struct when next, bool *taken);
-/* Inside the same transaction: what came of it, a deployment or the reason why
- * there is none. */
+/* Inside the same transaction: stores the deployment that was created, or the
+ * reason why there is none. */
 MUSTCHECK const struct err *schedule_done(struct db *, int64_t id,
     struct maybe deployment_id, const char *last_error);
 /* Stores why this host cannot fire a schedule that is due, which stays due for

@@ -59,8 +59,8 @@ int64_t session_touch_seconds(const struct session_term *);
 /* Writes at most once in that time. */
 MUSTCHECK const struct err *session_touch(struct db *, int64_t id,
     const struct session_term *);
-/* Deletes what has expired, some hundreds per call; writes nothing if there is
- * nothing. */
+/* Deletes expired rows, some hundreds per call; writes nothing if there are
+ * none. */
 MUSTCHECK const struct err *session_tidy(struct db *,
     const struct session_term *);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The stores. A store is one value in its file: its statements, and what
- * belongs to a deleted project. To add one, add a line to the list below; all
+ * The stores. A store is one value in its file: its statements, and how to
+ * delete the rows of a project. To add one, add a line to the list below; all
  * users of the stores go through this list.
  *
  * In names, "lock" reads a row FOR UPDATE, "hold" locks it without reading it,
@@ -70,7 +70,8 @@
 
 struct store {
 	const struct stmt *const *stmts; /* ends with a NULL */
-	/* Deletes or cancels what belongs to the project; NULL = nothing. */
+	/* Deletes or cancels what belongs to the project; NULL = the store has
+	 * no such rows. */
 	const struct err *(*with_project)(struct db *, int64_t project_id);
 };
 

@@ -55,7 +55,8 @@ MUSTCHECK const struct err *variable_update(struct db *,
 /* Deletes the variable, from all projects. */
 MUSTCHECK const struct err *variable_delete(struct db *, int64_t id);
 
-/* Lists what a project receives, or what a variable's projects receive. */
+/* Lists the variables that a project receives, or those that the projects of a
+ * variable receive. */
 MUSTCHECK const struct err *variable_links_of_project(struct db *,
     struct arena *, int64_t project_id, struct list *out);
 MUSTCHECK const struct err *variable_links_of(struct db *, struct arena *,

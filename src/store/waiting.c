@@ -225,7 +225,7 @@ waiting_begin(struct arena *a, const struct waiting_queue *before,
 	d->waiting_for.n = 1;
 }
 
-/* Reads what comes before a deployment that exists. */
+/* Reads which deployments come before one that exists. */
 static const struct err *
 ahead_find(struct db *db, struct arena *a, const struct deployment *d,
     struct waiting_queue *out)

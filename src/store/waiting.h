@@ -35,9 +35,9 @@ extern const struct shape waiting_shape;
  * of struct waiting, which is empty for the first seconds. */
 MUSTCHECK const struct err *waiting_find(struct db *, struct arena *,
     struct deployment *);
-/* Inside a transaction that holds the project: reads what will be before a new
- * deployment.  Call it before the insert: MariaDB reads index pages that the
- * transaction has changed ten times as slowly. */
+/* Inside a transaction that holds the project: reads which deployments will be
+ * before a new one.  Call it before the insert: MariaDB reads index pages that
+ * the transaction has changed ten times as slowly. */
 MUSTCHECK const struct err *waiting_look(struct db *, struct arena *,
     const struct deployment *, struct waiting_queue *out);
 /* Fills in the same of a new deployment: no runner has seen it yet, so only
