@@ -345,6 +345,51 @@ is(polled($device), '201 none', 'where the Git server does not matter');
 $remote->stop;
 $api->stop;
 
+# --- addresses of IPv6, of which one host has a network
+sub with_addresses { # a header states the address of a client
+	my ($name, $text) = @_;
+	return $text if $name ne 'slipway-http.conf';
+	return "$text\nset_real_ip_from 127.0.0.1;\nreal_ip_header X-Address;\n";
+}
+$db->sql('DELETE FROM device');
+my $wide = Slipway::API->start(db => $db, nginx => sub {
+	my ($name, $text) = @_;
+	return with_addresses($name, Slipway::Visitor::unlimited($name, $text));
+});
+$none = $wide->as('none');
+sub begun { # statuses of a request from each of these addresses
+	my %seen;
+	$seen{ begin({}, { 'X-Address' => $_ })->{status} }++ for @_;
+	return \%seen;
+}
+is_deeply(begun(map { sprintf '2001:db8::7:%x:%x', $_, $_ } 1 .. 60), { 200 => 50, 429 => 10 },
+    'fifty devices at a network of IPv6 may wait');
+is_deeply(begun('2001:db8:0:1::7', '2001:db8:1::7', '192.0.2.1', '::ffff:192.0.2.2'), { 200 => 4 },
+    'those at other networks may wait, too');
+is_deeply(begun(map { "::ffff:192.0.2.$_" } 1 .. 60), { 200 => 60 },
+    'addresses of IPv4 in another form are no network');
+is($db->sql("SELECT COUNT(DISTINCT address) FROM device"), 113, 'the whole address is stored');
+$wide->stop;
+my $slow = Slipway::API->start(db => $db, nginx => sub {
+	my ($name, $text) = @_;
+	return with_addresses($name, $text =~ s/rate=60r\/m/rate=6r\/m/gr);
+});
+$none = $slow->as('none');
+$viewer = bearer($slow->new_session('s-viewer', 'viewer'));
+sub guessed { # how many of 100 guesses from these addresses are answered
+	my ($make) = @_;
+	return scalar grep {
+		my $from = { %$viewer, 'X-Address' => $make->($_) };
+		$none->get("$at/request?userCode=BBBBBBBB", $from)->{status} == 404;
+	} 1 .. 100;
+}
+cmp_ok(guessed(sub { sprintf '2001:db8:2:3:4:5:6:%x', @_ }), '<', 100,
+    'guesses from the addresses of one network are limited together');
+cmp_ok(guessed(sub { sprintf '2001:db8:3::%x', @_ }), '<', 100, 'also if zeros are left out');
+is(guessed(sub { sprintf '2001:db8:4:%x:4:5:6:7', @_ }), 100, 'those from different networks are not');
+is(guessed(sub { "192.0.2.$_[0]" }), 100, 'nor those from addresses of IPv4');
+$slow->stop;
+
 # --- nginx limits both guesses and polls
 my $limited = Slipway::API->start(db => $db);
 $none = $limited->as('none');

@@ -12,8 +12,8 @@
 #include "store/device.h"
 #include "store/user.h"
 
-/* Anyone can begin, so the number of requests is limited: those of one address,
- * which many people may share, and all. */
+/* Anyone can begin, so the number of requests is limited: those of one address
+ * or network, which many people may share, and all. */
 #define HERE_MAX 50
 #define ALL_MAX 2000
 #define RETRY_SECONDS 60

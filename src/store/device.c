@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "store/device.h"
 
+#include "core/str.h"
 #include "store/store.h"
 
 #define SMALL_ARENA ((size_t)4096)
@@ -11,19 +12,32 @@
 #define P(m, fl) FIELD(struct device_poll, m, fl)
 #define LIVE "expires_at > NOW(3)"
 
+#define MAPPED "::ffff:" /* before an address of IPv4 */
+
 struct device_found {
 	int64_t n;
+};
+struct device_from {
+	const char *address;
+	const char *network; /* an address in it; "" = none */
 };
 
 static const struct field found_row[] = {
 	FIELD(struct device_found, n, 0),
 	FIELD_END,
 };
-static const struct field address_args[] = { D(address, 0), FIELD_END };
+static const struct field from_args[] = {
+	FIELD(struct device_from, address, 0),
+	FIELD(struct device_from, network, 0),
+	FIELD_END,
+};
+/* One host of IPv6 has a whole network of addresses. */
 static const struct stmt count_here = {
 	.name = "device_count_here",
-	.sql = "SELECT COUNT(*) AS n FROM device WHERE address = ? AND " LIVE,
-	.args = address_args,
+	.sql =
+	    "SELECT COUNT(*) AS n FROM device WHERE (address = ? OR"
+	    " LEFT(INET6_ATON(address), 8) = LEFT(INET6_ATON(?), 8)) AND " LIVE,
+	.args = from_args,
 	.row = found_row,
 	.rowsize = sizeof(struct device_found),
 };
@@ -142,7 +156,8 @@ const struct err *
 device_count(struct db *db, struct arena *a, const char *address, int64_t *here,
     int64_t *all)
 {
-	const struct device args = { .address = address };
+	const struct device_from args = { address,
+		str_starts(address, MAPPED) ? "" : address };
 	struct device_found found;
 	const struct err *e;
 

@@ -48,7 +48,8 @@ struct device_poll {
 	struct when token_expires_at;
 };
 
-/* Counts those that have not expired, from that address and from all. */
+/* Counts those that have not expired, from all addresses and from that one, or
+ * its network (/64) if it is one of IPv6. */
 MUSTCHECK const struct err *device_count(struct db *, struct arena *,
     const char *address, int64_t *here, int64_t *all);
 /* ERR_CONFLICT if another one has the user code. */
