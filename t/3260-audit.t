@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: ISC
 # The audit log: every route that writes adds an entry for each change, and none for
 # a rejected request or one that changes nothing; so do pushes, slipway-admin and the
-# runner. No entry contains a secret. Who reads the log, and how long it lasts.
+# runner. No entry contains a secret. Roles that read the log, and its age limit.
 
 use strict;
 use warnings;
@@ -65,7 +65,7 @@ sub drive {
 	return $got->{json};
 }
 
-# --- projects and what belongs to them
+# --- projects and their parts
 my $repo = $runner->repo;
 my $token = { key => 'TOKEN', label => 'Token', type => 'input', secret => $true, default => $secret };
 my $project = 1 + $as{maintainer}->make('/api/projects', { name => 'first', repository => $repo })->{id};
@@ -224,7 +224,7 @@ $as{none}->post("/api/hooks/$pushed", $body, $headers);
 is(entries() - $before, 2, 'a repeated push adds none');
 $driven{'POST /api/hooks/{id}'}++;
 
-# --- what adds no entry
+# --- requests that add no entry
 my %left = (projects => $pushed, pipelines => $pushes, environments => $live, schedules => $schedule);
 $before = entries();
 for my $name (sort keys %operation) {

@@ -41,7 +41,7 @@ sub next_of {
 	return text(ask(slipway => "$cron|$zone|" . at($day) . "|$n"));
 }
 
-# --- what a field may be
+# --- values of a field
 for my $case (
 	[ '5 4 * * *', '01.04:05 02.04:05' ], [ '*/20 0 * * *', '01.00:20 01.00:40' ],
 	[ '1-3,7 0 1 * *', '01.00:01 01.00:02' ], [ '50/4 0 * * *', '01.00:50 01.00:54' ],

@@ -294,7 +294,7 @@ my @why = map {
 	join ' ', outcome($got), $got->{json}{errors}[0]{detail} || '';
 } 999999, $user{v}{id} + 0;
 like($why[0], qr/unknown user/, 'an approver who does not exist is unknown');
-is($why[1], $why[0], 'so is, to a guest, a user who shares no project');
+is($why[1], $why[0], 'a user who shares no project is unknown to a guest, too');
 is($api->post('/api/auth/tokens', { name => 'own' }, $user{g}{headers})->{json}{role}, 'viewer',
     'a guest without a project creates tokens for viewers');
 my %key = ('Idempotency-Key' => 'k');
@@ -386,7 +386,7 @@ is($api->delete("$at/$user{'v-deployer'}{id}")->{status}, 204, 'the approver is 
 is($api->post("/api/deployments/$waiting[1]/approve", undef, $user{'v-deployer'}{headers})->{status}, 403,
     'a removed member approves nothing');
 is($api->get("/api/deployments/$waiting[0]")->{json}{approval}, 'granted',
-    'what the member approved stays approved');
+    'the deployment that the member approved stays approved');
 
 # --- tokens
 my $token = $api->post('/api/auth/tokens', { name => 'own' }, $maintainer);

@@ -81,10 +81,10 @@ is(scalar keys %codes, 20, 'all codes differ');
 is(polled($device), '400 authorization_pending', 'a poll before the decision says so');
 is(row($device, 'polled_at > NOW(3) - INTERVAL 5 MINUTE'), 1, 'the time of the poll is stored');
 set($device, 'polled_at = NOW(3) + INTERVAL 1 MINUTE');
-is(polled($device), '400 slow_down', 'a poll within the interval is told to slow down');
+is(polled($device), '400 slow_down', 'a poll within the interval is answered with slow_down');
 is(row($device, 'poll_seconds'), 10, 'the interval is five seconds longer then');
 set($device, 'poll_seconds = 3000, polled_at = NOW(3) - INTERVAL 2000 SECOND');
-is(polled($device), '400 slow_down', 'a poll within the longer interval is told to slow down');
+is(polled($device), '400 slow_down', 'a poll within the longer interval is answered with slow_down');
 set($device, 'polled_at = NOW(3) - INTERVAL 3006 SECOND');
 is(polled($device), '400 authorization_pending', 'a poll after the longer interval is not');
 $got = taken(rest($device));
@@ -100,13 +100,13 @@ is(outcome($none->post("$at/token", { deviceCode => 'x', more => 1 })), '422 /mo
     'a poll has no other member');
 is($none->get("$at/token")->{status}, 405, 'a token is requested by POST');
 
-# --- who may look, and what they see
+# --- roles that may read a request, and its members
 is(request($device->{userCode}, {})->{status}, 401, 'looking at a device requires authentication');
 $got = request($device->{userCode}, $viewer);
 is($got->{status}, 200, 'a user sees the device that has a code') or diag($got->{body});
 is($got->{json}{name}, "slipway on dora's laptop", 'the user sees its name');
 like($got->{json}{address}, qr/^(?:127\.0\.0\.1|::1)$/, 'the user sees its address');
-like($got->{json}{createdAt}, qr/^\d{4}-.*Z$/, 'the user sees when it asked');
+like($got->{json}{createdAt}, qr/^\d{4}-.*Z$/, 'the user sees the time of the request');
 is_deeply([ sort keys %{ $got->{json} } ], [qw(address createdAt expiresAt name userCode)],
     'the user sees nothing else');
 unlike($got->{body}, qr/\Q$device->{deviceCode}\E/, 'least of all its device code');
@@ -121,7 +121,7 @@ is(request('', $viewer)->{status}, 400, 'an empty code is rejected');
 is(request('x' x 51, $viewer)->{status}, 400, 'a code that is too long is rejected');
 is($none->get("$at/request", $viewer)->{status}, 400, 'a missing code is rejected');
 
-# --- who may decide
+# --- roles that may decide
 for my $what (qw(approve deny)) {
 	my %body = (userCode => $device->{userCode});
 	is($none->post("$at/$what", \%body)->{status}, 401, "$what requires authentication");
@@ -147,7 +147,7 @@ $got = approve($device, $deployer);
 is($got->{status}, 204, 'a user approves') or diag($got->{body});
 is(audit('approveDevice'), "s-deployer\tsession\tdevice\t[{\"name\":\"userCode\",\"from\":null,\"to\":null}]",
     'the approval is in the audit log, without the code');
-is($_->{status}, 404, 'what is approved cannot be decided again')
+is($_->{status}, 404, 'a decision on an approved request is rejected')
     for approve($device, $admin), deny($device, $admin);
 is(request($device->{userCode}, $deployer)->{status}, 404, 'the code works only once');
 $got = taken($device);
@@ -197,7 +197,7 @@ $device = started();
 is(deny($device, $viewer)->{status}, 204, 'a user denies');
 is(polled($device), '400 access_denied', 'the device learns that');
 is(polled($device), '400 access_denied', 'and again');
-is($_->{status}, 404, 'what is denied cannot be decided again')
+is($_->{status}, 404, 'a decision on a denied request is rejected')
     for approve($device, $viewer), deny($device, $viewer), request($device->{userCode}, $viewer);
 is(audit('denyDevice'), "s-viewer\tsession\tdevice\t[{\"name\":\"userCode\",\"from\":null,\"to\":null}]",
     'the denial is in the audit log');
@@ -213,7 +213,7 @@ approve($device, $viewer);
 set($device, 'expires_at = NOW(3)');
 is(polled($device), '400 expired_token', 'an approval that was not used expires as well');
 
-# --- what a user may hand out
+# --- the highest role and lifetime that a user may grant
 for my $case ([ $guest, {}, 'viewer' ], [ $viewer, {}, 'viewer' ], [ $admin, {}, 'admin' ],
     [ $admin, { role => 'deployer' }, 'deployer' ], [ $viewer, { role => 'deployer' }, '422 /role' ],
     [ $guest, { role => 'deployer' }, '422 /role' ], [ $deployer, { role => 'admin' }, '422 /role' ],
@@ -271,7 +271,7 @@ for my $way ('the token', 'a session of the token') {
 	}
 }
 
-# --- what happens to the user between the approval and the poll
+# --- changes of the user between the approval and the poll
 for my $case ([ 'disabled', "status = 'inactive'", '400 access_denied' ],
     [ 'deleted', 'valid = 0', '400 access_denied' ],
     [ 'blocked at the Git server', 'git_refused_at = NOW(3)', '400 access_denied' ],
@@ -310,7 +310,7 @@ $got = begin();
 is($got->{status}, 429, 'two thousand devices may wait in all');
 unlike($got->{json}{detail}, qr/your address/, 'the error does not blame the address');
 
-# --- the runner deletes what has expired
+# --- the runner deletes expired requests
 $db->sql('DELETE FROM device');
 $db->sql(sprintf $outstanding, 'seq', 'seq', '192.0.2.7', -1, 30);
 my $kept = started();

@@ -201,7 +201,7 @@ sub blocked {
 	$make_due->();
 	ok(poll(60, sub { $in->() == 401 }), 'a session without a token ends at the next check')
 	    or diag($runner->said);
-	is($works->(), 401, 'so does an API token');
+	is($works->(), 401, 'an API token is rejected, too');
 	$enter->();
 	$f->remove_user('ann');
 	$make_due->();

@@ -29,7 +29,7 @@ sub set { my ($id, $what) = @_; return $db->sql("UPDATE deployment SET $what WHE
 
 sub stream { return Slipway::Stream->open($api, @_) }
 
-# --- what streams say
+# --- events of a stream
 my $old = deployment(1, 'success');
 set($old, 'finished_at = NOW(3)');
 my $early = ++$last; # of a transaction that ends later than the next ones
@@ -92,7 +92,7 @@ like($again->text, qr/"id":$before,"status":"success".*"id":$new,"status":"cance
     'the missed events come in their order');
 unlike($again->text, qr/"id":$new,"status":"pending"/, 'a stream that continues repeats no event');
 
-# --- who may listen
+# --- roles that may listen
 for my $path ('/api/events', "/api/deployments/$old/events") {
 	my $none = stream($path, Authorization => 'Bearer slw_wrong');
 	ok($none->wait_for(qr/\AHTTP\S+ 401 /), "$path needs a valid credential");

@@ -55,7 +55,7 @@ sub held {
 # --- logs
 my $run = deployment(1, 'running');
 my $at = add($run, 'begin ');
-# what waits must not wait longer than the 20 s that a request can ask for
+# a request waits for at most 20 s
 is(ask("/$run/log?wait=20")->answer->{body}, 'begin ', 'a reader gets present bytes without waiting');
 my @readers;
 within(15, sub {
@@ -156,7 +156,7 @@ within(15, sub {
 	    $other;
 });
 
-# --- who may wait
+# --- roles that may wait
 my $next = deployment(1, 'running');
 for my $path ("/$next/log", "/$next", '') {
 	my $none = ask("$path?wait=20", Authorization => 'Bearer slw_wrong', 'If-None-Match' => '*');
@@ -204,7 +204,7 @@ my $marked = ask("/$next/log?offset=6&wait=20", 'Wait-Left' => 0, 'Wait_Left' =>
 	'X-Accel-Redirect' => '/x');
 ok(held(1), 'a client cannot pretend that it has waited');
 $marked->close;
-ok(held(0), 'slipway-live drops a request whose client has gone');
+ok(held(0), 'slipway-live drops a request whose client has disconnected');
 
 # --- whether it runs
 sub live_health { return $api->get('/api/health')->{json} }

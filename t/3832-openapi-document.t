@@ -120,7 +120,7 @@ for my $name (sort keys %sentence) {
 	is("@undescribed", '', "every value of $name is described");
 }
 
-# --- what a client can send
+# --- requests that a client can send
 sub members { return $schemas->{ $_[0] }{properties} }
 for my $case ([ 'PipelineUpdate', 'steps' ], [ 'PipelineUpdate', 'projectId' ],
     [ 'StepUpdate', 'pipelineId' ], [ 'ProjectUpdate', 'projectDir' ],

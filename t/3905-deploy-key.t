@@ -93,7 +93,7 @@ is($api->get($path)->{status}, 404, 'a deleted key is not found');
 is($db->sql('SELECT COUNT(*) FROM deploy_key'), 0, 'it is deleted from the database');
 is($api->put('/api/projects/999/deploy-key')->{status}, 404, 'PUT for an unknown project returns 404');
 
-# --- who did it
+# --- the user in the audit log
 my $third = $api->put($path)->{json}{fingerprint};
 my $fourth = $api->put($path)->{json}{fingerprint};
 my @private = (split /\n/, private_half($project))[ 1 .. 5 ];

@@ -146,7 +146,7 @@ for (['raw 00', 'a single byte'], ['raw ' . '00' x 312, 'zeros'],
 	$m->command($command);
 	ok(poll(30, sub { my @now = $m->out =~ /^up/mg; @now > @before }),
 	    "$what: the dispatcher is restarted");
-	ok(!alive($last), "$what: the old dispatcher is gone");
+	ok(!alive($last), "$what: the old dispatcher has ended");
 	last if ++$n == 4 && !$ENV{SLIPWAY_LONG};
 }
 # descriptors that are not files of a job: nothing starts, the dispatcher is restarted

@@ -44,7 +44,7 @@ my $look = join "\n", 'set +e', (map { "test -e $_/$name-file && echo seen-in-$_
     . "0) > 0 ? 1 : 0), qq(\\n)'" : (),
     'true';
 
-# Returns what the account or the name left on the host.
+# Returns the files and IPC objects that the account or the name left on the host.
 sub left {
 	my ($uid) = @_;
 	my @left = grep { defined((lstat)[4]) } map { ("$_/$name", "$_/$name-file") } @places;

@@ -68,7 +68,7 @@ $job = job_run(repository => $repo, secret => ["S=hush-hush"],
     steps => [{ name => 'say hush-hush', script => 'exit 3' }]);
 unlike(job_log($job), qr/hush-hush/, 'a secret in the name of a step is masked');
 
-# what may be the beginning of a secret is not held back for long
+# a possible beginning of a secret is not held back for long
 my $go = tempdir() . '/go';
 $job = job_start(repository => $repo, secret => ['S=go on? and more'],
     steps => ["printf 'go on? '; while ! test -e $go; do sleep 0.1; done; echo done"]);

@@ -17,7 +17,7 @@ my $dir = tempdir();
 make_repo("$dir/repo", 'echo one >file; touch .git/git-daemon-export-ok');
 ok(-d "$dir/repo/.git", 'git creates a repository');
 
-# What a step can find: no key, and no credential in git.
+# The files that a step can read contain no key and no credential.
 my $look = <<'END';
 cat file
 ls -A ~ | tr '\n' ' '; echo

@@ -119,7 +119,7 @@ sub counters {
 }
 my $slow = Slipway::Runner->start(db => $db, conf => "[runner]\nlease = 3\npoll = 1\n");
 ok(poll(20, sub { $slow->said =~ /runner runner-2/ }), 'an idle runner starts');
-# What is done once, after the start, may be delayed.
+# Work that is done once, after the start, may be delayed.
 my (%more, @wrote, $seconds);
 for (1 .. 20) {
 	sleep 1;

@@ -17,7 +17,7 @@ use Time::HiRes qw(sleep time);
 
 my $db = Slipway::DB->start;
 my $repo = tempdir() . '/repo1';
-# The poll interval is a minute: what happens sooner was triggered by the API.
+# The poll interval is a minute: a deployment that starts sooner was announced by the API.
 my $both = "[gitserver]\nallow_local = yes\n[runner]\npoll = 60\n";
 my $api = Slipway::API->start(db => $db, conf => $both);
 $api->start_live;

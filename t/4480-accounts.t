@@ -95,7 +95,7 @@ my $id = $got->{json}{id} or diag($got->{body});
 like($runner->wait_log($id, qr/^up$/m), qr/^up$/m, 'a deployment with a secret runs');
 cmp_ok($before->(), '<', deadline(50), 'the API wakes the dispatcher before the next poll');
 
-# --- what each account can reach
+# --- files that each account can read
 my $dispatcher = $runner->dispatcher;
 my ($spool) = glob "$runner->{spool}/$id.*";
 ok(defined $spool && -e "$spool/log", 'the log is in the spool');

@@ -78,7 +78,7 @@ for my $dir ('.cache', '.cache/7', '.cache/7/0', 'shop/../.cache') {
 	like($m->refused($bad), qr/^\d/, "$dir is not the directory of a project");
 }
 
-# --- what steps leave there: attack, whether it is emptied, and what the log says
+# --- files that steps leave there: attack, whether it is emptied, and the line in the log
 my $emptied = '==> the cache is emptied before the next deployment: ';
 my @attacks = (
 	['a file of 2 MB', 'head -c 2000000 /dev/zero >a', 'it has more than 1048576 bytes'],
@@ -98,7 +98,7 @@ my @attacks = (
 	['FIFOs and sockets', 'mkfifo a; python3 -c "import socket; socket.socket(1).bind(\"s\")"', undef],
 	['odd names', 'mkdir -- "-rf" "\$(x)" "$(printf "a\nb")"; touch ...', undef],
 );
-# what needs rights that steps do not have; without root, they have them
+# attacks that need rights that steps do not have; without root, they have them
 push @attacks, ['a device, or a link to a file of another account',
 	'mknod a c 1 3 2>&1 || :; ln /etc/shadow b 2>&1 || :', undef],
     ['another directory in its place', "cd ..; mv 7 8 || :; mv 0 1 || :; rmdir 0 || :; mkdir x || :", undef]

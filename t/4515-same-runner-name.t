@@ -25,7 +25,7 @@ like($one->wait_log($_, qr/^up$/m), qr/^up$/m, 'a step runs on the first host') 
 unlike($one->said, $told, 'the first host finds no other runner of its name');
 is(scalar(my @jobs = $one->jobs), 2, 'two jobs run');
 
-# the second host has room for what is pending, so it has settled what it found
+# the second host has free slots, so it has settled the deployments that it found
 sub holds {
 	my ($how) = @_;
 	is($two->wait($two->deploy($two->project, 'echo here')), 'success',

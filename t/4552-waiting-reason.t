@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# What a pending deployment waits for, in the API.
+# The API says why a pending deployment waits.
 
 use strict;
 use warnings;

@@ -24,7 +24,7 @@ my $conf = "${git}[runner]\nslots = 1\npoll = 60\n";
 my $all = Slipway::Whole->start(api => $git, runner => $conf);
 my ($api, $db, $runner) = ($all->api, $all->db, $all->runner);
 
-# What a step can find: no key, and no file of slipway.
+# The files that a step can read are no key and no file of slipway.
 my $look = <<'END';
 cat file
 grep -rl 'PRIVATE [K]EY' ~ . "$SLIPWAY_CACHE" 2>/dev/null && echo 'A KEY IS' LEFT

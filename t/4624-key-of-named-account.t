@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
 # A job under an account of the host: what a step writes to the account's home, where
-# ssh(1) looks for its configuration, gives nobody the key of a later checkout.  As root,
+# ssh(1) looks for its configuration, gives no account the key of a later checkout.  As root,
 # in a mount namespace whose passwd and group files have the account.
 
 use strict;

@@ -56,12 +56,12 @@ is($all->wait($retry)->{status}, 'success', 'a retry succeeds');
 like($all->log($retry), qr/^\[staging-1\] \[staging\] \[\*\*\*\] 9$/m,
     'a retry goes to the same environment');
 is(live($first)->{deploymentId}, $retry, 'a successful retry is live');
-is(live($second), undef, 'what is live in other environments does not change');
+is(live($second), undef, 'the live deployment of another environment does not change');
 my $after = $api->get("/api/environments/$first", { 'If-None-Match' => $tag });
 is($after->{status}, 200, 'the ETag changes with what is live');
 is($api->put("/api/environments/$first", { url => 'https://example.org/' },
     { 'If-Match' => $tag })->{status}, 200,
-    'what is live does not prevent a change of the environment');
+    'an environment with a live deployment can be changed');
 ($live) = grep { $_->{id} == $first } @{ $api->get("/api/environments?projectId=$project")->{json}{data} };
 is($live->{live}{deploymentId}, $retry, 'a list says what is live');
 

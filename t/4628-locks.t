@@ -58,7 +58,7 @@ is_deeply([ $sent->{status}, $sent->{json}, $sent->{headers}{etag} ], [ 200, $is
 my $read = $api->get("/api/projects/$project")->{json};
 is($api->put("/api/projects/$project", $read)->{status}, 200, 'a locked project can be sent back');
 
-# --- what it rejects
+# --- requests that a lock rejects
 $got = post();
 is(outcome($got), '409', 'a deployment of a locked project is rejected');
 is($got->{json}{code}, 'locked', 'the code is locked');
@@ -69,7 +69,7 @@ my $free = $all->project($runner->repo, projectDir => 'free');
 my $id = $all->post(projectId => $free, pipelineId => $all->pipeline($free, 'true'));
 is($all->wait($id)->{status}, 'success', 'other projects are not locked');
 
-# --- what waits
+# --- deployments that wait for a lock
 my $hook = $api->put("/api/projects/$project/hook-secret")->{json}{secret};
 $api->put("/api/projects/$project",
     { triggers => [ map { { branch => $_, pipelineId => $pipeline } } qw(main other) ] });
@@ -103,7 +103,7 @@ my $probe = $all->post(projectId => $free);
 is($all->wait($probe)->{status}, 'success', 'the runner works');
 is($all->show($other)->{status}, 'pending', 'and does not start what is locked');
 is(unlock("projects/$project"), 204, 'the lock is removed');
-is($all->wait($_)->{status}, 'success', 'what waited is deployed') for $other, $new;
+is($all->wait($_)->{status}, 'success', 'the deployments that waited succeed') for $other, $new;
 is(outcome(post()), '201', 'users can start deployments again');
 
 # --- a lock that is set after a runner chose the deployment

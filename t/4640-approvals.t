@@ -86,7 +86,7 @@ my $behind = ordered(environmentId => $staging);
 is($all->wait($behind)->{status}, 'success', 'a later deployment to another environment runs');
 is(waits($waiting->{id}), 'approval', 'the deployment still waits');
 
-# --- who may approve
+# --- users who may approve
 my $own = order($maintainer)->{json}{id};
 for my $what (qw(approve deny)) {
 	for my $case ([ $viewer, 403, 'a viewer' ], [ $deployer, 403, 'the deployer who started it' ],

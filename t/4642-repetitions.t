@@ -38,7 +38,7 @@ sub deployed { my $id = order(@_); die "$id\n" if $all->wait($id)->{status} ne '
 sub live { return $api->get("/api/environments/$production")->{json}{live}{deploymentId} }
 sub stop { my ($id) = @_; return $api->post("/api/deployments/$id/cancel") }
 
-# --- what cannot be rolled back
+# --- environments that cannot be rolled back
 is($deployer->post($rollback)->{status}, 409, 'an environment with nothing live is not rolled back');
 my $first = git('rev-parse', 'main');
 my $one = deployed(environmentId => $production, envVars => { SIZE => 'large' });
@@ -83,7 +83,7 @@ like($all->log($back->{id}), qr/^one production in-production large at $first$/m
 is(live(), $back->{id}, 'it is live');
 rename "$repo.away", $repo;
 $api->delete("/api/projects/$project/lock");
-is($all->wait($queued)->{status}, 'success', 'what waited runs after the lock');
+is($all->wait($queued)->{status}, 'success', 'the deployment that waited runs after the lock');
 
 # --- which one
 is($deployer->post($rollback)->{status}, 409, 'there is nothing before what was rolled back to');

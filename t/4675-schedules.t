@@ -58,7 +58,7 @@ is_deeply([ @{ $got->{json} }{qw(active failures lastDeploymentId lastError envi
     [ $true, 0, undef, undef, undef, { SIZE => 'l' } ], 'a new schedule is active and has started nothing');
 my $next = $got->{json}{nextAt};
 like($next, qr/T0[01]:30:00\.000Z$/, 'it fires at half past two in Berlin');
-cmp_ok($next, 'gt', strftime('%FT%T', gmtime), 'that is in the future');
+cmp_ok($next, 'gt', strftime('%FT%T', gmtime), 'the next time is in the future');
 $got = $maintainer->post('/api/schedules', { %{ body(name => 'paused') }, active => $false });
 is_deeply([ @{ $got->{json} }{qw(active nextAt timezone branch)} ], [ $false, undef, 'UTC', undef ],
     'a schedule that is not active has no next time; the time zone is UTC by default');

@@ -96,7 +96,8 @@ my $end = $all->wait(deploy(projectId => $project, tag => 'v1.9')->{json}{id});
 is($end->{status}, 'success', 'a tag that the environment accepts is deployed');
 my $live = $api->get("/api/environments/$production")->{json}{live};
 is_deeply([ @$live{qw(tag branch)} ], [ 'v1.9', undef ], 'the environment shows the live tag');
-is($api->get('/api/board')->{json}{data}[-1]{environments}[0]{live}{tag}, 'v1.9', 'so does the board');
+is($api->get('/api/board')->{json}{data}[-1]{environments}[0]{live}{tag}, 'v1.9',
+    'the board shows the tag, too');
 $end = $all->wait(deploy(projectId => $project, tag => 'v1.9', commitHash => $head)->{json}{id});
 is("$end->{status} $end->{reason}", 'failed checkout_failed',
     'a tag does not open the environment to every commit');

@@ -110,7 +110,7 @@ my @other = (files => [ [ 'a' x 40, ['README'] ] ]);
 is(scalar(deliver('a' x 40, @other, body => { total_commits => 6 })), 1,
     'a push of which the event lists some commits only starts a deployment');
 is(scalar(deliver('a' x 40, @other, kind => 'github', body => { forced => $true })), 1,
-    'so does a forced push');
+    'a forced push starts it, too');
 is(scalar(deliver('a' x 40, @other, before => '0' x 40)), 1, 'and the first push of a branch');
 is(scalar(deliver('a' x 40, body => { commits => 'none' })), 1, 'and one without a list of commits');
 $api->post("/api/deployments/$_->{id}/cancel", {})

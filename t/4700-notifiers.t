@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
 # Notifiers over REST and in the runner: members, faults, roles; signed webhooks, chat
-# messages and mail to real servers; retries, receivers that are slow, dead or gone,
+# messages and mail to real servers; retries, receivers that are slow, do not respond or return 410,
 # private addresses, several runners, the default mail.
 
 use strict;
@@ -68,7 +68,7 @@ sub shows {
 sub text_of { my ($mail) = @_; return decode_base64((split /\r\n\r\n/, $mail->{text})[1]) }
 # Sends a test message.
 sub test { my ($n) = @_; return $maintainer->post("/api/notifiers/$n->{id}/test") }
-# Lets what waits for its next attempt become due.
+# Makes messages that wait for their next attempt due.
 sub due {
 	$db->sql('UPDATE notice SET next_at = NOW(3), held_until = NULL WHERE next_at IS NOT NULL');
 	$_->ring for @_ ? @_ : $runner;

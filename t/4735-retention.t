@@ -40,7 +40,7 @@ sub old {
 }
 sub left { return join ', ', sort map { $name{$_} || () } split /\n/, $db->sql('SELECT id FROM deployment') }
 
-# --- what is deleted
+# --- rows that are deleted
 my %at = (environment_id => $env{live});
 old("success $_", %at) for 1 .. 3;
 old('failed', %at, status => "'failed'");
@@ -50,7 +50,7 @@ old("bare $_", project_id => $bare) for 1, 2;
 old('of a deleted environment', environment_id => $env{gone});
 old('of a deleted project', project_id => $dead);
 my $late = old('ended late', created_at => 'NOW(3) - INTERVAL 400 DAY', finished_at => 'NOW(3)');
-# --- what stays
+# --- rows that stay
 my @kept = ('ended late');
 sub kept { my ($name, @row) = @_; push @kept, $name; return old($name, @row) }
 kept('pending', status => "'pending'", finished_at => 'NULL', turn => 2);

@@ -257,7 +257,7 @@ like($err, qr/another slipway-admin key is running/, 'the error names the other 
 stop_process($pid, 'KILL');
 $db->let_go($held);
 ok(poll(60, sub { ($db->client('SELECT COUNT(*) FROM deployment FOR UPDATE NOWAIT'))[0] == 0 }),
-    'the killed --reseal is gone');
+    'the killed --reseal has ended');
 my ($new, $old) = (0, 0);
 for my $vars (map { $_->[0] } rows('SELECT secret_vars FROM deployment WHERE secret_vars IS NOT NULL')) {
 	(unpack 'xN', decode_base64($json->decode($vars)->{TOKEN})) == 2 ? $new++ : $old++;

@@ -77,7 +77,7 @@ is(slurp($file), $sshd->known, 'without consent, the file is unchanged');
 is(asked('yes'), 0, 'the answer "yes" is consent');
 is(slurp($file), $sshd->known . $sshd->known('ecdsa'), 'the other key is added');
 
-# --- what the file contains stays
+# --- other lines of the file stay
 my $text = "# ours\n*.example.org ssh-ed25519 AAAA\n\nbroken";
 my @foreign = ($sshd->host_key('ecdsa'))[0, 1];
 unlink $file or die;
@@ -124,7 +124,7 @@ done(qr/removed 1 keys/, 'the other key is removed', 'remove', $host);
 is(slurp($file), "#\n" x 100_000, 'no other line is');
 spew($file, $changed);
 done(qr/removed 1 keys/, 'a key is removed', 'remove', $host);
-is(slurp($file), '', 'its line is gone');
+is(slurp($file), '', 'its line is removed');
 rejected(66, qr/has no key of/, 'an unknown host is not removed', 'remove', $host);
 spew($file, '@revoked ' . $sshd->known);
 rejected(65, qr/line 1 of \S+ revokes the ssh-ed25519 key/, 'a revoked key', @yes);

@@ -33,7 +33,7 @@ sub doctor {
 	    run_cmd(@{ $with{through} || [] }, program('slipway-admin'), '-c', conf(%with), 'doctor');
 	return ($status >> 8, $out . $err);
 }
-# Each case: a name, the mistake, and what the doctor prints.
+# Each case: a name, the mistake, and the line that the doctor prints.
 sub finds {
 	my ($name, $verdict, $like, %with) = @_;
 	my ($status, $said) = doctor(%with);
@@ -167,7 +167,7 @@ finds('a server that asks for passwords everywhere', 'FAULT',
 kill 'KILL', $pid;
 waitpid $pid, 0;
 
-# --- what only a mount can show
+# --- mistakes that require a mount
 SKIP: {
 	my @in = ('unshare', '-m', 'sh', '-ec');
 	my ($cannot) = run_cmd(@in, 'mount -t tmpfs none /mnt');

@@ -19,7 +19,7 @@ my ($shop, $blog) = map {
 $api->make('/api/environments', { projectId => $shop, name => $_ }) for qw(production preview);
 $api->make('/api/environments', { projectId => $blog, name => 'staging' });
 
-# What slipway offers for these words.
+# The completions that slipway offers for these words.
 sub offered {
 	my ($status, $out) = $slipway->run('__complete', @_);
 	return join ' | ', map { s/\t.*//r } split /\n/, $out;

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# slipway-admin setup creates what an installation needs and leaves alone what exists:
+# slipway-admin setup creates the parts of an installation that do not exist:
 # with the default configuration on a host of its own (a mount namespace with private
 # copies of the directories that it changes), and with MariaDB on another host.
 
@@ -101,7 +101,7 @@ $db->sql("UPDATE mysql.db SET Db = 'slip_way%' WHERE Db LIKE 'slip%way%' AND Db 
     . ' FLUSH PRIVILEGES', 'mysql');
 unlike((slipway_admin($pattern, 'setup', '--dry-run'))[1], qr/^missing/m, 'rights by a pattern suffice');
 
-# --- what is missing in part
+# --- parts that are missing
 $db->sql("REVOKE DELETE ON slipway.* FROM slipway\@localhost", 'mysql');
 must('rm', '-r', '/run/slipway-runner');
 ($status, $out) = setup('--dry-run');

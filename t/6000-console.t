@@ -52,7 +52,7 @@ $page->type('#sign-in-token', "slw_wrong\n");
 ok($page->wait_for('#sign-in .summary', 'The token'), 'a wrong token is rejected in the words of the API');
 my ($id, $token) = token();
 $page->clear('#sign-in-token')->type('#sign-in-token', "$token\n");
-ok($page->wait_for('h1', 'Projects'), 'signing in by token returns to the page that was asked for');
+ok($page->wait_for('h1', 'Projects'), 'signing in by token returns to the page that was requested');
 
 # --- the first project
 $page->visit('/slipway/');
@@ -167,7 +167,7 @@ $page->visit('/slipway/');
 ok($page->wait_for('.place', 'Needs approval'), 'the board says so, too');
 $page->visit('/slipway/deployments/1');
 sub approves { return $page->js('return document.querySelectorAll(".actions .primary").length') }
-is(approves(), 0, 'the user who started a deployment is not asked to approve it');
+is(approves(), 0, 'the page does not invite the user who started a deployment to approve it');
 $db->sql("UPDATE deployment SET created_by = created_by + 1 WHERE id = 1");
 ok($page->wait_for('.actions .primary', 'Approve'), 'another user is');
 $db->sql("UPDATE deployment SET status = 'canceled', finished_at = NOW(3) WHERE id = 1");
@@ -179,7 +179,7 @@ $db->sql("UPDATE deployment SET status = 'failed', finished_at = NOW(3), started
 ok($page->wait_for('.place', 'Failed'), 'the board follows a change without a reload');
 $page->offline(1);
 ok($page->wait_for('.banner', 'No connection'), 'a lost connection is shown');
-ok($page->wait_for('.place', 'Failed'), 'what was shown stays');
+ok($page->wait_for('.place', 'Failed'), 'the page stays as it was');
 $page->offline(0);
 ok($page->wait_gone('.banner:not(:empty)'), 'the connection recovers by itself');
 $api->put("/api/projects/$project/lock", { reason => 'Audit week' });
@@ -190,7 +190,7 @@ ok($page->wait_for('.notice', 'Audit week'), 'the locked project says so, too');
 $page->click('.notice button');
 ok($page->wait_gone('.notice'), 'a maintainer unlocks it');
 $db->sql("UPDATE project SET valid = 0 WHERE id = $project");
-ok($page->wait_for('h1', 'Not found'), 'what can no longer be read is not shown');
+ok($page->wait_for('h1', 'Not found'), 'a page that the user may no longer read is not shown');
 $db->sql("UPDATE project SET valid = 1 WHERE id = $project");
 ok($page->wait_for('h1', 'Shop'), 'it is shown again when it can be read, unchanged');
 
@@ -236,7 +236,7 @@ $db->sql("UPDATE deployment SET branch = NULL, tag = 'v1.0' WHERE id = 1");
 $page->visit('/slipway/deployments');
 ok($page->wait_for('tr .ref', 'v1.0'), 'the list of deployments shows a tag');
 $page->visit('/slipway/deployments/1');
-ok($page->wait_for('.facts', 'Tag v1.0'), 'so does the page of a deployment');
+ok($page->wait_for('.facts', 'Tag v1.0'), 'the page of a deployment shows the tag, too');
 $page->visit("/slipway/projects/$project/deploy?from=1");
 ok($page->wait_for('#deploy [name=tag]'), 'deploying a tag again with changes keeps the tag');
 is($page->js('return document.querySelector("#deploy [name=tag]").value'), 'v1.0', 'in a field of its own');
@@ -275,12 +275,13 @@ sub put_document {
 	return;
 }
 put_document();
-ok($page->wait_for('.differences', 'Project Copy'), 'what an import creates is shown');
-axe_ok($page, 'what an import changes');
+ok($page->wait_for('.differences', 'Project Copy'), 'the parts that an import creates are shown');
+axe_ok($page, 'the differences of an import');
 is(row('SELECT COUNT(*) FROM project'), 1, 'nothing has changed');
 $changed->{name} = 'Shop';
 put_document();
-ok($page->wait_for('.differences', 'Changed Project Shopdescription'), 'so is what it changes');
+ok($page->wait_for('.differences', 'Changed Project Shopdescription'),
+    'the parts that it changes are shown, too');
 $page->click('[data-key=apply]');
 ok($page->wait_for('.lead', 'From a file'), 'the document is applied');
 is(row('SELECT COUNT(*) FROM project'), 1, 'to the project of that name');
@@ -311,7 +312,7 @@ ok($page->wait_for('#deploy-key .secret', 'ssh-ed25519 '), 'it is shown again');
 $page->click('#deploy-key [data-key=delete]');
 ok($page->wait_for('dialog h2', 'Delete the deploy key?'), 'a deletion asks first');
 $page->click('dialog .danger');
-ok($page->wait_for('#deploy-key p:not(.faint)', 'has no deploy key'), 'the key is gone');
+ok($page->wait_for('#deploy-key p:not(.faint)', 'has no deploy key'), 'the key is deleted');
 is($api->get("/api/projects/$ssh/deploy-key")->{status}, 404, 'from the service as well');
 $page->visit("/slipway/projects/$project/settings")->wait_for('#general');
 is(scalar($page->texts('#deploy-key')), 0, 'a project over HTTPS has no such section');
@@ -379,9 +380,11 @@ my $warning = 'Someone changed this since you opened the page. Reload it, then r
 $api->put("/api/projects/$project", { description => 'By a colleague', envPresets => [
 	@{ of_project('envPresets') }, { key => 'THEIRS', label => 'Theirs', type => 'input' } ] });
 $page->clear('#general-description')->type('#general-description', 'Mine')->click('#general .primary');
-ok($page->wait_for('#general .summary', $warning), 'what someone else changed meanwhile is not overwritten');
+ok($page->wait_for('#general .summary', $warning),
+    'a change that another user made meanwhile is not overwritten');
 is(of_project('description'), 'By a colleague', 'their change stays');
-is($page->js('return document.querySelector("#general-description").value'), 'Mine', 'what was typed, too');
+is($page->js('return document.querySelector("#general-description").value'), 'Mine',
+    'the text in the field stays, too');
 $page->click('#presets [aria-label="Move One up"]')->click('#presets .primary');
 ok($page->wait_for('#presets .summary', $warning), 'neither is a list');
 is(of_project('envPresets')->[-1]{key}, 'THEIRS', 'an entry that someone else added stays');
@@ -441,7 +444,7 @@ ok($page->wait_for('#deploy'), 'the deploy form offers two environments');
 $page->js('const s = document.querySelector("[name=environmentId]"); s.value = [...s.options].find((o) =>'
     . ' o.text === "production").value; s.dispatchEvent(new Event("input", { bubbles: true }))');
 $page->reload;
-ok($page->wait_for('aside .notice', 'approve'), 'what is shown agrees with the draft that is restored');
+ok($page->wait_for('aside .notice', 'approve'), 'the page agrees with the draft that is restored');
 $page->visit("/slipway/projects/$project/deploy");
 ok($page->wait_for('#deploy'), 'the form is opened by another link');
 is($page->js('return document.querySelector("[name=environmentId]").value'), '',
@@ -577,7 +580,7 @@ $page->cdp('Network.enable');
 $page->cdp('Network.setExtraHTTPHeaders', headers => { 'X-Test-Login' => 'ann' });
 $page->visit("/slipway/projects/$project/pipelines")->click('.ways .ways button');
 ok($page->wait_for('.menu summary', 'Ann Lee'), 'the Git server signs a user in');
-ok($page->wait_until('location.pathname.endsWith("/pipelines")'), 'the page that was asked for follows');
+ok($page->wait_until('location.pathname.endsWith("/pipelines")'), 'the requested page follows');
 
 # --- what changes: commits from the Git server
 my $repo = $forge->repo('team/shop', users => ['ann']);
@@ -624,7 +627,7 @@ ok($page->wait_for('h1', 'Add a pipeline'), 'the project is added');
 $page->visit('/slipway/projects/new');
 $forge->fault('/api/v1/repos/search', kind => 'status', status => 500);
 $page->type('#new-project-repository', 'web');
-ok($page->wait_for('.combobox [role=status]', '500'), 'what the Git server reports is shown');
+ok($page->wait_for('.combobox [role=status]', '500'), 'the error of the Git server is shown');
 $forge->clear_faults;
 $page->type('#new-project-repository', '-')->click('[role=option]');
 is($page->js('return document.querySelector("#new-project-repository").value'), $site->clone_url,

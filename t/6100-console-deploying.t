@@ -63,7 +63,8 @@ deployment($staging, 'running', running_project => 'DEFAULT');
 sign_in('ann', 'admin');
 $page->visit('/slipway/');
 ok($page->wait_for('.place:first-child .live', 'Change 4'), 'the board shows what is live');
-is($page->text('.place:first-child .now') =~ s/\s+.*//sr, 'Running', 'what runs');
+is($page->text('.place:first-child .now') =~ s/\s+.*//sr, 'Running',
+    'the board shows that a deployment is running');
 is(join('|', $page->texts('.place:nth-child(2) .badge')), '1 needs approval',
     'and an approval that is needed, although a newer deployment waits');
 like($page->text('.summary-line'), qr/1 running.*2 waiting.*1 needs approval.*0 failed/s,
@@ -123,7 +124,7 @@ $api->delete("/api/environments/$live/lock");
 # --- what a deployment changes
 $page->visit("/slipway/projects/$shop/deploy?environment=$staging");
 ok($page->wait_for('aside', '2 commits more than what is live'), 'the newest commit brings two');
-like($page->text('.live-now'), qr/^Live: @{[substr $hash[3], 0, 8]}\s+Change 4/, 'what is live is named');
+like($page->text('.live-now'), qr/^Live: @{[substr $hash[3], 0, 8]}\s+Change 4/, 'the live commit is named');
 is_deeply([$page->texts('.commits .subject')], ['Change 6', 'Change 5'], 'with their messages');
 sub commit_field { return $page->clear('[name=commitHash]')->type('[name=commitHash]', "$_[0]\t") }
 commit_field($hash[3]);
@@ -137,7 +138,7 @@ is($page->js('return [...document.querySelectorAll("#branches option")]'
 axe_ok($page, 'a deployment that takes commits back');
 $forge->fault('/api/v1/repos/.*/commits', kind => 'status', status => 500);
 $page->reload;
-ok($page->wait_for('aside .notice', 'Git server'), 'what the Git server reports is shown');
+ok($page->wait_for('aside .notice', 'Git server'), 'the error of the Git server is shown');
 $forge->clear_faults;
 
 # --- without a Git server

@@ -210,7 +210,7 @@ ok(sees('row 1 of'), 'its start is a key away');
 $page->visit("/slipway/deployments/$flat");
 ok(sees('brief'), 'a short log is shown');
 ok($page->wait_until('document.querySelector(".log-pane").clientHeight < 200'), 'in a low pane');
-is(pane('p.scrollHeight - p.clientHeight'), 0, 'that has nothing to scroll');
+is(pane('p.scrollHeight - p.clientHeight'), 0, 'the pane has nothing to scroll');
 
 # --- a running deployment
 my $gate = $all->marks('gate');

@@ -35,7 +35,7 @@ my ($status, $dump, $err) = run_cmd('mariadb-dump', '--no-defaults', '--socket='
 	'--user=' . getpwuid($>), '--default-character-set=utf8mb4', '--single-transaction', 'slipway');
 is($status, 0, 'the database is dumped meanwhile') or diag($err);
 
-# --- what happens after the dump is lost
+# --- changes after the dump are lost
 my $late = $all->post(projectId => $project, pipelineId => $quick, %vars);
 spew($marks, "on\n");
 is($all->wait($_)->{status}, 'success', "deployment $_ succeeds on the old host")

@@ -165,7 +165,8 @@ for my $socket ($taken, $silent) {
 	like($out, qr/port $port is taken: using \d+/, "the second demo skips port $port");
 }
 like($out, qr/deployment \d+: success/, 'the second demo deploys');
-ok(!(grep { my $was = $_; grep { $_ eq $was } left($place) } @before), 'the first demo is gone');
+ok(!(grep { my $was = $_; grep { $_ eq $was } left($place) } @before),
+    'the processes of the first demo have ended');
 
 ($code, $out) = demo('--stop');
 is($code, 0, 'demo --stop succeeds');

@@ -47,7 +47,7 @@ is_deeply([sort @packages], [qw(slipway slipway-api slipway-client slipway-commo
 my @depends = slurp("$debian/control") =~ /^Package: slipway\n(?:.+\n)*?Depends:\n((?: .+\n)+)/m;
 like($depends[0], qr/^ slipway-$_ /m, "the package slipway depends on slipway-$_") for qw(api client runner);
 
-# --- what the packages need to be built
+# --- the build dependencies of the packages
 my ($needs) = slurp("$debian/control") =~ /^Build-Depends:\n((?: .+\n)+)/m;
 my %needs = map { s/[, (].*//r => 1 } $needs =~ /^ (.+)$/mg;
 my @libraries = grep { /^lib.+-dev$/ && $_ ne 'libc6-dev' }

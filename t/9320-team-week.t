@@ -44,7 +44,7 @@ sub member {
 }
 my ($ann, $dora, $bob) = map { member($api, @$_) } [ ann => 'deployer' ], [ dora => 'deployer' ],
     [ bob => 'maintainer' ];
-# What a visitor of each environment sees, and a file that holds a deployment.
+# The page of each environment, and a file for which a deployment waits.
 my %site = map { $_ => $all->marks($_) } qw(staging production);
 my $nights = $all->marks('nights');
 my $hold = "$dir/hold";
