@@ -262,8 +262,9 @@ for my $path (keys %{ $doc->{paths} }) {
 	my $methods = $doc->{paths}{$path};
 	push @bodies, map { uc($_) . " $path" } grep { $methods->{$_}{requestBody} } keys %$methods;
 }
-# Other tests cover requests that need a deployment, imports, and bodies of one member.
-my $elsewhere = qr{/auth/login$|/hooks/|/members/|/import$|/(?:approve|deny|cancel|promote|rollback)$};
+# Other tests cover requests that need a deployment or a device, imports, and bodies of one member.
+my $elsewhere = qr{/auth/(?:login|device(?:/\w+)?)$|/hooks/|/members/|/import$
+    |/(?:approve|deny|cancel|promote|rollback)$}x;
 is_deeply([grep { !$seen{$_} && !m{$elsewhere} } sort @bodies], [],
     'the test covers every operation with a body');
 
