@@ -16,7 +16,8 @@
 
 #define MEASURE_MS 60000
 #define DEPTH_MAX 100
-#define BLOCK 512 /* the unit of st_blocks, and the minimum for an entry */
+#define BLOCK 512   /* the unit of st_blocks, and the minimum for an entry */
+#define SMALL 65536 /* bytes of a directory that is read at once */
 #define OPEN (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
 struct measure {
@@ -28,19 +29,26 @@ struct measure {
 static const struct err *measure_below(struct measure *m, int fd, int depth);
 
 static const struct err *
+measure_add(struct measure *m, const struct stat *st)
+{
+	m->bytes += st->st_blocks == 0 ? BLOCK : st->st_blocks * BLOCK;
+	return m->bytes <= m->most ?
+	    NULL :
+	    err_new(ERR_TOO_LARGE, "it has more than %lld bytes",
+		(long long)m->most);
+}
+
+static const struct err *
 measure_entry(struct measure *m, int dir, const char *name, int depth)
 {
+	const struct err *e;
 	struct stat st;
 	int fd;
 
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == -1)
 		return errno == ENOENT ? NULL : err_errno("measuring it");
-	m->bytes += st.st_blocks == 0 ? BLOCK : st.st_blocks * BLOCK;
-	if (m->bytes > m->most)
-		return err_new(ERR_TOO_LARGE, "it has more than %lld bytes",
-		    (long long)m->most);
-	if (!S_ISDIR(st.st_mode))
-		return NULL;
+	if ((e = measure_add(m, &st)) != NULL || !S_ISDIR(st.st_mode))
+		return e;
 	if (depth == DEPTH_MAX)
 		return err_new(ERR_TOO_LARGE, "its directories are too deep");
 	if ((fd = openat(dir, name, OPEN)) == -1)
@@ -70,15 +78,25 @@ measure_below(struct measure *m, int fd, int depth)
 	return e;
 }
 
+/* A directory stays as large as its entries once were. */
 static const struct err *
 measure(void *arg)
 {
 	struct measure *m = arg;
 	const int fd = open(m->path, OPEN);
+	const struct err *e;
+	struct stat st;
 
 	if (fd == -1)
 		return errno == ENOENT ? NULL : err_errno("measuring it");
-	return measure_below(m, fd, 0);
+	if (fstat(fd, &st) == -1)
+		e = err_errno("measuring it");
+	else
+		e = measure_add(m, &st);
+	if (e == NULL)
+		return measure_below(m, fd, 0);
+	(void)close(fd);
+	return e;
 }
 
 /* Whether nothing is in it; that takes no child. */
@@ -88,6 +106,7 @@ is_empty(const char *path)
 	const struct dirent *entry;
 	const int fd = open(path, OPEN);
 	DIR *dir = fd == -1 ? NULL : fdopendir(fd);
+	struct stat st;
 	size_t n = 0;
 
 	if (fd == -1)
@@ -96,6 +115,8 @@ is_empty(const char *path)
 		(void)close(fd);
 		return false;
 	}
+	if (fstat(fd, &st) == -1 || st.st_size > SMALL)
+		n = SIZE_MAX;
 	errno = 0;
 	while (n <= 2 && (entry = readdir(dir)) != NULL)
 		n++; /* two of them are . and .. */
