@@ -14,7 +14,7 @@
 #define CREDENTIAL_MAX 256
 
 static const struct err *
-refuse(struct req *rq, const char *challenge, const char *why)
+reject(struct req *rq, const char *challenge, const char *why)
 {
 	answer_header(rq, "WWW-Authenticate", "Bearer realm=\"slipway\"%s",
 	    challenge);
@@ -100,19 +100,19 @@ principal(struct req *rq, const char *secret)
 	char hash[CRYPTO_HASH_HEX];
 
 	if (*secret == '\0' || strlen(secret) > CREDENTIAL_MAX)
-		return refuse(rq, ", error=\"invalid_token\"",
+		return reject(rq, ", error=\"invalid_token\"",
 		    "The token was not issued by this service.");
 	crypto_sha256(secret, strlen(secret), hash);
 	e = is_session(secret) ?
 	    principal_by_session(rq->db, rq->a, hash, &term, &rq->who) :
 	    principal_by_token(rq->db, rq->a, hash, &rq->who);
 	if (e != NULL && e->code == ERR_NOTFOUND)
-		return refuse(rq, ", error=\"invalid_token\"",
+		return reject(rq, ", error=\"invalid_token\"",
 		    "The token or session is unknown or expired, or its user "
 		    "is disabled: sign in again, or use another token.");
 	if (e == NULL && rq->who.is_refused &&
 	    !rq->settings->auth.remote_user) /* users cannot sign in */
-		return refuse(rq, ", error=\"invalid_token\"",
+		return reject(rq, ", error=\"invalid_token\"",
 		    "The Git server does not accept the account of the token's "
 		    "user any more. The token works again when the user has "
 		    "signed in with that account.");
@@ -166,13 +166,13 @@ auth_check(struct req *rq, unsigned flags)
 		if ((e = check_ambient(rq, flags)) == NULL)
 			e = admission_name(rq, name, &rq->who);
 	} else if (header != NULL) {
-		return refuse(rq, "",
+		return reject(rq, "",
 		    "Send the token as \"Authorization: Bearer …\".");
 	} else if ((secret = auth_cookie(rq, AUTH_COOKIE)) != NULL) {
 		if ((e = check_ambient(rq, flags)) == NULL)
 			e = principal(rq, secret);
 	} else {
-		return refuse(rq, "",
+		return reject(rq, "",
 		    "Authentication is required. Sign in or "
 		    "send a token.");
 	}

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define BOARD_WORKERS 768
-#define BOARD_REFUSED 256
+#define BOARD_REJECTED 256
 #define BOARD_TEXT 256
 
 /* clang-format off */
@@ -59,7 +59,7 @@ struct board {
 	atomic_int_least64_t restarts; /* workers that died and were
 					   * replaced */
 	/* events with a wrong signature: time and count, by address */
-	atomic_int_least64_t refused[BOARD_REFUSED];
+	atomic_int_least64_t rejected[BOARD_REJECTED];
 	atomic_int schema_ok;   /* whether the tables match the statements */
 	atomic_int schema_look; /* whether a starting worker checks that */
 	atomic_int long_lock; /* 1 + place of the worker that holds the lock */

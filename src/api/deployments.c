@@ -174,18 +174,18 @@ api_promotion_judge(struct req *rq, const void *item)
  * waited for the first, the conditions may have changed. Then it returns the
  * first one's response. */
 static const struct err *
-first_answer(struct work *w, const struct err *refused)
+first_answer(struct work *w, const struct err *rejected)
 {
 	const struct err *e;
 
-	if (refused->sys != DB_DUPLICATE &&
-	    err_kinds[refused->code].http >= 500)
-		return refused;
+	if (rejected->sys != DB_DUPLICATE &&
+	    err_kinds[rejected->code].http >= 500)
+		return rejected;
 	e = replay_find(w->rq, &w->key, &w->replayed);
 	if (e != NULL || w->replayed)
 		return e;
-	if (refused->sys != DB_DUPLICATE)
-		return refused;
+	if (rejected->sys != DB_DUPLICATE)
+		return rejected;
 	return err_public(ERR_CONFLICT,
 	    "Another request with this Idempotency-Key is in progress. Try "
 	    "again in a moment.");

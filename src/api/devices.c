@@ -262,16 +262,16 @@ api_device_start(struct req *rq)
 }
 
 static const struct err *
-refuse(struct req *rq, const char *error, const char *why)
+reject(struct req *rq, const char *error, const char *why)
 {
 	rq->device_error = error;
 	return err_public(ERR_BAD_REQUEST, "%s", why);
 }
 
 static const struct err *
-refuse_expired(struct req *rq)
+reject_expired(struct req *rq)
 {
-	return refuse(rq, "expired_token",
+	return reject(rq, "expired_token",
 	    "The device code is unknown, used or expired. Start again.");
 }
 
@@ -283,10 +283,10 @@ still_pending(struct req *rq, const struct device_poll *p)
 	if (e != NULL)
 		return e;
 	if (p->is_early)
-		return refuse(rq, "slow_down",
+		return reject(rq, "slow_down",
 		    "No user has decided yet, and this device polls too "
 		    "often: wait five seconds longer from now on.");
-	return refuse(rq, "authorization_pending",
+	return reject(rq, "authorization_pending",
 	    "No user has decided yet: poll again after the interval.");
 }
 
@@ -304,11 +304,11 @@ static const struct err *
 check_approved(struct req *rq, const struct device_poll *p)
 {
 	if (strcmp(p->status, DEVICE_APPROVED) != 0)
-		return refuse(rq, "access_denied",
+		return reject(rq, "access_denied",
 		    "A user has denied this request.");
 	if (p->user_id == 0 || p->is_revoked ||
 	    (p->is_refused && !rq->settings->auth.remote_user))
-		return refuse(rq, "access_denied",
+		return reject(rq, "access_denied",
 		    "The user who has approved this request, or the token "
 		    "with which the user was signed in, is disabled or "
 		    "deleted.");
@@ -364,7 +364,7 @@ api_device_token(struct req *rq)
 		e = req_transaction(rq, take_body, &t);
 	}
 	if (e != NULL)
-		return e->code == ERR_NOTFOUND ? refuse_expired(rq) : e;
+		return e->code == ERR_NOTFOUND ? reject_expired(rq) : e;
 	rq->who_text = rq->who.username;
 	t.made.token = t.secret;
 	answer_location(rq, "/api/auth/tokens/%lld", (long long)t.made.id);

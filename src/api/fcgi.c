@@ -515,7 +515,7 @@ fcgi_serve(int fd, struct req *rq)
 	rq->client_fd = fd;
 	work_begin(rq, late_respond);
 	if (e != NULL)
-		route_refuse(rq, e);
+		route_reject(rq, e);
 	else
 		route_serve(rq, body.data, body.len);
 	work_end(rq);

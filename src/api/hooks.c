@@ -261,7 +261,7 @@ push_fire(struct take *t, const struct project *p)
 		return e;
 	return err_public(ERR_INVALID,
 	    "Triggers of the project match, but all were rejected: %s",
-	    str_clip(t->rq->a, t->result.refused.data, 400));
+	    str_clip(t->rq->a, t->result.rejected.data, 400));
 }
 
 static const struct err *

@@ -279,7 +279,7 @@ is_json(const char *type)
 
 /* Both rejections name what is accepted (RFC 9110, section 15.5.16). */
 static const struct err *
-type_refused(struct req *rq)
+type_rejected(struct req *rq)
 {
 	answer_header(rq, "Accept", "application/json");
 	return err_public(ERR_MEDIA_TYPE,
@@ -287,7 +287,7 @@ type_refused(struct req *rq)
 }
 
 static const struct err *
-encoding_refused(struct req *rq)
+encoding_rejected(struct req *rq)
 {
 	answer_header(rq, "Accept-Encoding", "identity");
 	return err_public(ERR_MEDIA_TYPE,
@@ -313,10 +313,10 @@ body_read(struct req *rq, const char *body, size_t len)
 		return NULL;
 	}
 	if (!is_json(rq->in[IN_CONTENT_TYPE]))
-		return type_refused(rq);
+		return type_rejected(rq);
 	if (rq->in[IN_CONTENT_ENCODING] != NULL &&
 	    strcasecmp(rq->in[IN_CONTENT_ENCODING], "identity") != 0)
-		return encoding_refused(rq);
+		return encoding_rejected(rq);
 	if (len == 0)
 		return err_public(ERR_BAD_REQUEST,
 		    "The body is missing. Send a JSON object.");
@@ -463,7 +463,7 @@ condition(struct req *rq)
 }
 
 static void
-refuse(struct req *rq, const struct err *e)
+reject(struct req *rq, const struct err *e)
 {
 	if (e->code == ERR_CONFIG)
 		e = err_public(ERR_UNAVAILABLE, "%s",
@@ -543,10 +543,10 @@ route_body_max(const struct req *rq)
 }
 
 void
-route_refuse(struct req *rq, const struct err *e)
+route_reject(struct req *rq, const struct err *e)
 {
 	begin(rq);
-	refuse(rq, e);
+	reject(rq, e);
 	end(rq);
 }
 
@@ -560,6 +560,6 @@ route_serve(struct req *rq, const char *body, size_t len)
 	if (e == NULL && rq->route != NULL)
 		e = condition(rq);
 	if (e != NULL)
-		refuse(rq, e);
+		reject(rq, e);
 	end(rq);
 }

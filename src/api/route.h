@@ -21,6 +21,6 @@ void route_serve(struct req *, const char *body, size_t len);
 MUSTCHECK const struct err *route_call(struct req *, const char *body,
     size_t len);
 /* Responds with an error to a request that could not be read. */
-void route_refuse(struct req *, const struct err *);
+void route_reject(struct req *, const struct err *);
 
 #endif

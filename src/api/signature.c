@@ -30,7 +30,7 @@ is_flood(struct req *rq)
 
 	for (; from != NULL && *from != '\0'; from++)
 		hash = (hash ^ (unsigned char)*from) * 16777619;
-	slot = &rq->board->refused[hash % BOARD_REFUSED];
+	slot = &rq->board->rejected[hash % BOARD_REJECTED];
 	seen = atomic_load(slot);
 	do
 		next = seen >> COUNT_BITS == window ?
@@ -41,7 +41,7 @@ is_flood(struct req *rq)
 }
 
 static const struct err *
-refuse(struct req *rq, const char *detail)
+reject(struct req *rq, const char *detail)
 {
 	if (is_flood(rq))
 		return err_public_number(ERR_RATE, FLOOD_MS / 1000,
@@ -154,14 +154,14 @@ signature_check(struct req *rq, const struct hook_envelope *env,
 		sent.signature = "";
 	good = matches[sent.signing](rq, &sent, secret);
 	if (!good || !known)
-		return refuse(rq,
+		return reject(rq,
 		    "The signature is missing or wrong. Enter the project's "
 		    "hook secret at the Git server.");
 	if (sent.signing != HOOK_STANDARD)
 		return NULL;
 	off = time_now_ms() / 1000 - sent.signed_at;
 	if (off > SIGNATURE_WINDOW || off < -SIGNATURE_WINDOW)
-		return refuse(rq,
+		return reject(rq,
 		    "The event's timestamp differs from the current time by "
 		    "more than five minutes. The event is old, or a clock is "
 		    "wrong.");

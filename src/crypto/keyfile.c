@@ -22,8 +22,8 @@
 	sodium_base64_ENCODED_LEN(KEYFILE_BYTES, sodium_base64_VARIANT_ORIGINAL)
 
 static const struct kind {
-	mode_t mode;    /* of new files */
-	mode_t refused; /* bits that no file may have */
+	mode_t mode;     /* of new files */
+	mode_t rejected; /* bits that no file may have */
 } kinds[KEYFILE__MAX] = {
 	[KEYFILE_SHARED] = { 0640, S_IWGRP | S_IRWXO },
 	[KEYFILE_PRIVATE] = { 0400, S_IRWXG | S_IRWXO },
@@ -76,7 +76,7 @@ check_file(int fd, const char *path, enum keyfile_kind kind,
 		return err_new(ERR_CONFIG,
 		    "%s: must belong to root or to the account that reads it",
 		    path);
-	if ((st.st_mode & kinds[kind].refused) != 0)
+	if ((st.st_mode & kinds[kind].rejected) != 0)
 		return err_new(ERR_CONFIG,
 		    "%s: mode %03o is too permissive: chmod %04o", path,
 		    (unsigned)(st.st_mode & 0777), (unsigned)kinds[kind].mode);

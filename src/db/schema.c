@@ -211,7 +211,7 @@ db_migrate(struct db *db, const char *name)
 static const struct {
 	const char *state;
 	const char *advice;
-} refusals[] = {
+} rejections[] = {
 	{ "pending", "has not been applied: run slipway-admin migrate" },
 	{ "unfinished", "was interrupted: run slipway-admin migrate" },
 	{ "changed",
@@ -223,17 +223,17 @@ static const struct {
 };
 
 static const struct err *
-refuse(const struct migration_state *m)
+reject(const struct migration_state *m)
 {
 	size_t i;
 
-	for (i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++)
-		if (strcmp(refusals[i].state, m->state) == 0)
+	for (i = 0; i < sizeof(rejections) / sizeof(rejections[0]); i++)
+		if (strcmp(rejections[i].state, m->state) == 0)
 			return err_new(ERR_CONFIG,
 			    "%s " SLIPWAY_VERSION
 			    " does not fit the schema: migration %s %s",
 			    program_invocation_short_name, m->name,
-			    refusals[i].advice);
+			    rejections[i].advice);
 	return NULL;
 }
 
@@ -250,7 +250,7 @@ db_check_schema(struct db *db)
 		goto out;
 	m = list.items;
 	for (i = 0; i < list.n; i++)
-		if ((e = refuse(&m[i])) != NULL)
+		if ((e = reject(&m[i])) != NULL)
 			break;
 out:
 	arena_close(a);

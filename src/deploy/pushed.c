@@ -10,7 +10,7 @@
 #include "store/push.h"
 
 #define IDS_MAX ((size_t)16 * 1024)
-#define REFUSED_MAX ((size_t)64 * 1024)
+#define REJECTED_MAX ((size_t)64 * 1024)
 
 /* A push and the triggers of its project. */
 struct firing {
@@ -27,14 +27,14 @@ pushed_result_init(struct pushed_result *r)
 {
 	*r = (struct pushed_result){ .made = 0 };
 	buf_init(&r->ids, IDS_MAX);
-	buf_init(&r->refused, REFUSED_MAX);
+	buf_init(&r->rejected, REJECTED_MAX);
 }
 
 void
 pushed_result_release(struct pushed_result *r)
 {
 	buf_release(&r->ids);
-	buf_release(&r->refused);
+	buf_release(&r->rejected);
 }
 
 static bool
@@ -72,17 +72,17 @@ is_matched(const struct trigger *trigger, const struct pushed *push)
 
 /* Records why a matching trigger creates no deployment. */
 static void
-refusal_note(struct firing *f, const struct trigger *trigger, size_t index)
+rejection_note(struct firing *f, const struct trigger *trigger, size_t index)
 {
 	const struct fault *fault = f->deploy->faults->item;
-	struct buf *refused = &f->out->refused;
+	struct buf *rejected = &f->out->rejected;
 
 	log_warn("project %lld: trigger %zu (%s): %s %s",
 	    (long long)f->project_id, index,
 	    trigger->tag != NULL ? trigger->tag : trigger->branch,
 	    fault->pointer, fault->detail);
-	buf_printf(refused, "%strigger %zu: %s %s",
-	    refused->len > 0 ? "; " : "", index,
+	buf_printf(rejected, "%strigger %zu: %s %s",
+	    rejected->len > 0 ? "; " : "", index,
 	    str_clip(f->a, fault->pointer, 80),
 	    str_clip(f->a, fault->detail, 200));
 }
@@ -144,7 +144,7 @@ trigger_fire(struct firing *f, size_t index)
 	e = trigger_deploy(f, trigger, &order);
 	if (e == NULL || e->code != ERR_INVALID || f->deploy->faults->n == 0)
 		return e;
-	refusal_note(f, trigger, index);
+	rejection_note(f, trigger, index);
 	return NULL;
 }
 
@@ -162,7 +162,7 @@ pushed_fire(struct deploy *deploy, struct arena *a, const struct project *p,
 	size_t i;
 
 	buf_clear(&out->ids);
-	buf_clear(&out->refused);
+	buf_clear(&out->rejected);
 	out->made = out->matching = 0;
 	out->is_watched = false;
 	e = json_items(a, &trigger_shape, p->triggers.s, &f.triggers);

@@ -34,8 +34,8 @@ struct pushed {
 };
 
 struct pushed_result {
-	struct buf ids;     /* of the deployments: "[1,2]" */
-	struct buf refused; /* why triggers were rejected */
+	struct buf ids;      /* of the deployments: "[1,2]" */
+	struct buf rejected; /* why triggers were rejected */
 	size_t matching;
 	size_t made;
 	bool is_watched; /* a trigger names the branch, whatever its paths */

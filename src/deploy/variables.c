@@ -116,7 +116,7 @@ variables_role(enum role role)
 }
 
 const char *
-variables_refusal(const struct project *p, enum role role)
+variables_rejection(const struct project *p, enum role role)
 {
 	if (str_eq(p->extra_env, ENV_EXTRA_NOBODY))
 		return "is not named by the project's envPresets, and the "
@@ -175,7 +175,7 @@ pair_fault(struct arena *a, const struct project *p, const struct list *presets,
 {
 	const struct preset *preset = preset_of(presets, pair->key);
 
-	if (preset == NULL && variables_refusal(p, ROLE_DEPLOYER) != NULL)
+	if (preset == NULL && variables_rejection(p, ROLE_DEPLOYER) != NULL)
 		return arena_printf(a,
 		    "%.128s, which the project's envPresets do not name",
 		    pair->key);
@@ -270,7 +270,7 @@ variables_make(struct deploy *deploy, const struct project *p,
 	struct list presets, given, all;
 	const struct env_rules rules = { .presets = &presets,
 		.base = base,
-		.refusal = variables_refusal(p, order->role) };
+		.rejection = variables_rejection(p, order->role) };
 	const struct err *e;
 
 	if (faults_at(deploy->faults, "/envVars"))

@@ -11,7 +11,7 @@
 const char *variables_role(enum role);
 /* Why a user with that role may not set variables outside of the project's
  * presets; NULL if the user may. */
-const char *variables_refusal(const struct project *, enum role);
+const char *variables_rejection(const struct project *, enum role);
 /* Finds the first variable of an existing deployment that a deployer may not set
  * now and that does not have the value of the base (struct env_var): `out` says
  * which and why, after "sets"; NULL if there is none. If the base has it as a

@@ -31,7 +31,7 @@ avoid_add(struct avoid *list, int64_t id)
 	return true;
 }
 
-/* Forgets those that were not refused again. */
+/* Forgets those that were not rejected again. */
 size_t
 avoid_now(struct avoid *list, int64_t ids[CLAIM_AVOID], int64_t *due)
 {

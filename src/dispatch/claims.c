@@ -218,10 +218,10 @@ claims_events(void *state, unsigned events)
 }
 
 static void
-refused(struct dispatch *d, struct claims *c, struct task *t,
+rejected(struct dispatch *d, struct claims *c, struct task *t,
     const struct wire *w)
 {
-	const char *busy = start_refused(d, t, w);
+	const char *busy = start_rejected(d, t, w);
 
 	c->is_wanted = true;
 	if (busy == NULL)
@@ -242,9 +242,9 @@ claims_message(struct dispatch *d, void *state, const struct wire *w)
 		c->pause = 0;
 	} else if (w->type == WIRE_REFUSED && t != NULL) {
 		if (t->phase == PHASE_STARTING)
-			refused(d, c, t, w);
+			rejected(d, c, t, w);
 	} else if (w->type == WIRE_EXITED) {
-		/* a deployment that was refused may need this account */
+		/* a deployment that was rejected may need this account */
 		avoid_none(&c->avoid);
 		c->at = 0;
 		c->is_wanted = true;

@@ -105,10 +105,10 @@ note_set(const struct dispatch *d, struct clone *c, enum found why)
 /* The server did not confirm the repository.  An existing clone was confirmed
  * before, so a commit in it can run. */
 static void
-refuse(struct clone *c, enum found why)
+reject(struct clone *c, enum found why)
 {
 	if (why != FOUND_UNSURE || !c->has_commit) {
-		c->refusal = notes[why];
+		c->rejection = notes[why];
 		return;
 	}
 	c->offline = notes[why];
@@ -121,7 +121,7 @@ answer_miss(const struct dispatch *d, struct clone *c)
 {
 	note_set(d, c, FOUND_LATE);
 	if (c->is_bound)
-		refuse(c, FOUND_UNSURE);
+		reject(c, FOUND_UNSURE);
 }
 
 static void
@@ -232,7 +232,7 @@ answer_take(const struct dispatch *d, struct clone *c, const char *name)
 	if (how == FOUND_LATE)
 		answer_miss(d, c);
 	if ((status & FOUND_STOP) != 0 && how < FOUND__MAX)
-		refuse(c, how);
+		reject(c, how);
 	buf_wipe(&fresh);
 }
 

@@ -22,7 +22,7 @@ struct clone {
 	struct buf address;    /* the repository's current one */
 	struct buf credential; /* "user\nsecret", empty = none */
 	const char *note;      /* why there is none, or not the usual one */
-	const char *refusal;   /* why it must not be cloned, or NULL */
+	const char *rejection; /* why it must not be cloned, or NULL */
 	const char *offline;   /* why nothing may be fetched, or NULL: a commit
 				* that the clone has can run */
 	bool has_commit;       /* the deployment names one */

@@ -80,7 +80,7 @@ database_done(struct database *b, const struct err *e, const char *what)
 	return false;
 }
 
-/* A daemon lives through a server that refuses access: that may end, and it
+/* A daemon lives through a server that rejects access: that may end, and it
  * has to renew leases then. */
 const struct err *
 database_check(struct database *b, struct db *db, bool once)

@@ -4,7 +4,7 @@
  *
  * After an error that means an outage no statement is sent for a while, and the
  * pause grows.  The database counts as back when it has accepted every
- * statement for some seconds: a server in trouble may take some and refuse
+ * statement for some seconds: a server in trouble may take some and reject
  * others.
  */
 #ifndef SLIPWAY_DISPATCH_DATABASE_H
@@ -42,7 +42,7 @@ bool database_is_usable(const struct database *);
 bool database_done(struct database *, const struct err *, const char *what);
 /* Checks the schema until that has succeeded once.  An error means that the
  * program cannot work: the schema is not this program's, or, with `once`, the
- * server refuses access. */
+ * server rejects access. */
 MUSTCHECK const struct err *database_check(struct database *, struct db *,
     bool once);
 

@@ -13,7 +13,7 @@
 #include "store/lease.h"
 
 #define TRY_MS 1000 /* between tries of a renewal */
-/* Tries must succeed for so long.  A holder that was refused until then tries
+/* Tries must succeed for so long.  A holder that was rejected until then tries
  * again sooner: all its pauses are shorter. */
 #define OPEN_MS 5000
 #define LEASES "leases of other runners"
@@ -32,7 +32,7 @@ lease_ms(const struct dispatch *d)
 	return d->settings.runner.lease * 1000;
 }
 
-/* Over a new connection: the server may serve an old one, and refuse others. */
+/* Over a new connection: the server may serve an old one, and reject others. */
 static const struct err *
 try_apart(const struct dispatch *d)
 {
@@ -45,7 +45,7 @@ try_apart(const struct dispatch *d)
 	db_close(db);
 	return e == NULL ?
 	    NULL :
-	    err_wrap(e, "none expires while the database refuses renewals");
+	    err_wrap(e, "none expires while the database rejects renewals");
 }
 
 /* Whether every holder could have renewed its lease. */

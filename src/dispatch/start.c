@@ -170,11 +170,11 @@ start_prepare(struct dispatch *d, struct task *t)
 	}
 	if (!clone_is_done(d, &t->clone, t->run.name))
 		return true;
-	if (t->clone.refusal == NULL)
+	if (t->clone.rejection == NULL)
 		return start(d, t);
-	log_warn("%s: not cloned: %s", t->run.name, t->clone.refusal);
+	log_warn("%s: not cloned: %s", t->run.name, t->clone.rejection);
 	discard(t);
-	end(d, t, REASON_CHECKOUT, t->clone.refusal);
+	end(d, t, REASON_CHECKOUT, t->clone.rejection);
 	return true;
 }
 
@@ -258,7 +258,7 @@ start_confirmed(const struct dispatch *d, struct task *t, const struct wire *w)
 }
 
 const char *
-start_refused(struct dispatch *d, struct task *t, const struct wire *w)
+start_rejected(struct dispatch *d, struct task *t, const struct wire *w)
 {
 	const size_t n = sizeof(obstacles) / sizeof(obstacles[0]);
 	const char *why = obstacles[WIRE_WHY_NONE];

@@ -24,7 +24,7 @@ void start_confirmed(const struct dispatch *, struct task *,
 /* The monitor could not start the job.  If its account is busy the deployment is
  * back on the queue, and the reason is returned; else it has ended, and NULL is
  * returned. */
-const char *start_refused(struct dispatch *, struct task *,
+const char *start_rejected(struct dispatch *, struct task *,
     const struct wire *);
 
 #endif

@@ -192,7 +192,7 @@ clean(struct arena *a, const char *text)
 }
 
 static const struct err *
-refused(struct arena *a, const struct grant *g, enum err_code code)
+rejected(struct arena *a, const struct grant *g, enum err_code code)
 {
 	size_t i;
 
@@ -284,7 +284,7 @@ token_ask(struct forge *f, struct arena *a, struct buf *form,
 		    "may not support OAuth 2.0 (Gitea: [oauth2] ENABLED).",
 		    got.status);
 	if (g.error != NULL)
-		return refused(a, &g, code);
+		return rejected(a, &g, code);
 	if (got.status < 200 || got.status > 299)
 		return err_public(ERR_UPSTREAM,
 		    "The Git server returned %d to a sign-in.", got.status);

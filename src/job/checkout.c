@@ -94,7 +94,7 @@ attempt(struct fetch *f, struct checkout *out)
 
 /* Checks that need no server. */
 static const char *
-refusal(const struct job_spec *spec)
+rejection(const struct job_spec *spec)
 {
 	struct address ad;
 
@@ -350,7 +350,7 @@ state_report(struct fetch *f, struct checkout *out)
 static bool
 is_possible(const struct job *job, const char **detail)
 {
-	*detail = refusal(&job->spec);
+	*detail = rejection(&job->spec);
 	if (*detail == NULL && git_program(job->a, job->spec.path) == NULL)
 		*detail = "git is not installed on the runner.";
 	return *detail == NULL;

@@ -70,7 +70,7 @@ argument(size_t i)
 }
 
 static struct sock_filter
-refuse(unsigned error)
+reject(unsigned error)
 {
 	return statement(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error);
 }
@@ -102,9 +102,9 @@ namespaces_put(const struct abi *abi, const struct guarded *guarded,
 	out[n++] = statement(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	out[n++] = argument(0);
 	out[n++] = jump(BPF_JSET, CLONE_NEWUSER, 0, 1);
-	out[n++] = refuse(EPERM);
+	out[n++] = reject(EPERM);
 	out[n++] = statement(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-	out[n++] = refuse(ENOSYS);
+	out[n++] = reject(ENOSYS);
 	return n;
 }
 
@@ -128,7 +128,7 @@ scheduling_put(const struct abi *abi, const struct guarded *guarded,
 	out[n++] = jump(BPF_JEQ, (uint32_t)guarded->job, 2, 0);
 	out[n++] = jump(BPF_JEQ, (uint32_t)guarded->group, 1, 0);
 	out[n++] = jump(BPF_JEQ, (uint32_t)guarded->watch, 0, 1);
-	out[n++] = refuse(EPERM);
+	out[n++] = reject(EPERM);
 	out[n++] = statement(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	return n;
 }
@@ -145,7 +145,7 @@ keys_put(const struct abi *abi, const struct guarded *guarded,
 	out[n++] = jump(BPF_JEQ, KEYCTL_SETPERM, 2, 0);
 	out[n++] = jump(BPF_JEQ, KEYCTL_RESTRICT_KEYRING, 1, 0);
 	out[n++] = statement(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-	out[n++] = refuse(EPERM);
+	out[n++] = reject(EPERM);
 	return n;
 }
 
@@ -164,7 +164,7 @@ install(size_t (*put)(const struct abi *, const struct guarded *,
 	    offsetof(struct seccomp_data, arch));
 	for (i = 0; i < sizeof(abis) / sizeof(abis[0]); i++)
 		n += put(&abis[i], guarded, code + n);
-	code[n++] = refuse(ENOSYS);
+	code[n++] = reject(ENOSYS);
 	program.len = (unsigned short)n;
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0;
 }

@@ -193,7 +193,7 @@ spawn(const struct monitor *m, struct slot *slot, const char *dir, int *fds)
 }
 
 static void
-refuse(struct monitor *m, const struct wire *w, enum wire_why why, int error)
+reject(struct monitor *m, const struct wire *w, enum wire_why why, int error)
 {
 	struct wire reply = { .magic = WIRE_MAGIC,
 		.type = WIRE_REFUSED,
@@ -292,7 +292,7 @@ monitor_job_start(struct monitor *m, const struct wire *w, int *request)
 			(void)close(fds[i]);
 	if (e != NULL) {
 		log_warn("job %s rejected: %s", fresh.id, e->msg);
-		refuse(m, w, why, e->sys);
+		reject(m, w, why, e->sys);
 		(void)close(fresh.claim);
 		return;
 	}

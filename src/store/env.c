@@ -164,8 +164,8 @@ env_check(const struct env_rules *rules, const struct list *given,
 		else if (p != NULL)
 			preset_check_value(p, v[i].value,
 			    fault_pointer(f, pointer, v[i].name), f);
-		else if (rules->refusal != NULL)
-			fault(f, pointer, v[i].name, rules->refusal);
+		else if (rules->rejection != NULL)
+			fault(f, pointer, v[i].name, rules->rejection);
 	}
 	base_take(rules, base, pointer, f, out);
 	defaults_take(rules, pointer, f, out);

@@ -33,7 +33,7 @@ struct env_rules {
 	const struct list *presets; /* struct preset */
 	const struct list *base;    /* struct env_var that apply unless they are
 				  * given; NULL = none */
-	const char *refusal; /* why other variables are rejected; NULL = they
+	const char *rejection; /* why other variables are rejected; NULL = they
 			      * are accepted */
 };
 

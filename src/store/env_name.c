@@ -8,7 +8,7 @@
 
 /* Names that would affect the programs that run the steps. A trailing `*`
  * matches any suffix. */
-static const char *const refused[] = {
+static const char *const rejected[] = {
 	"BASH",
 	"BASHOPTS",
 	"BASH_*",
@@ -57,11 +57,11 @@ is_refused(const char *name)
 {
 	size_t i, len;
 
-	for (i = 0; refused[i] != NULL; i++) {
-		len = strlen(refused[i]);
-		if (refused[i][len - 1] == '*' ?
-			strncmp(name, refused[i], len - 1) == 0 :
-			strcmp(name, refused[i]) == 0)
+	for (i = 0; rejected[i] != NULL; i++) {
+		len = strlen(rejected[i]);
+		if (rejected[i][len - 1] == '*' ?
+			strncmp(name, rejected[i], len - 1) == 0 :
+			strcmp(name, rejected[i]) == 0)
 			return true;
 	}
 	return false;

@@ -136,7 +136,7 @@ sample_test(const struct sample *s)
 {
 	const struct list all = { presets, N(presets) };
 	const struct env_rules rules = { .presets = &all,
-		.refusal = s->strict ? "is not among them" : NULL };
+		.rejection = s->strict ? "is not among them" : NULL };
 	static struct env_var given[4];
 	struct list in = { given, 0 }, out;
 	struct arena *a = arena_open((size_t)1 << 20);
