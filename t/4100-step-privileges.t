@@ -83,6 +83,7 @@ MULTI=a
 b
 PATH=/usr/local/bin:/usr/bin:/bin
 PWD=$job->{workspace}
+SHELL=/bin/bash
 SHLVL=1
 SLIPWAY_BRANCH=main
 SLIPWAY_COMMIT=$commit

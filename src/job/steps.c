@@ -92,6 +92,8 @@ environment(const struct job *job, const char *branch, const char *hash)
 	    sizeof(*env.items));
 	env_put(&env, "PATH", spec->path);
 	env_put(&env, "HOME", job->place.home);
+	/* without it, bash looks up the account first */
+	env_put(&env, "SHELL", "/bin/bash");
 	env_put(&env, "LANG", "C.UTF-8");
 	env_put(&env, "CI", "true");
 	env_put(&env, "SLIPWAY_DEPLOYMENT_ID",
