@@ -193,14 +193,21 @@ settled(struct dispatch *d, struct task *t, const struct outcome *o)
 	task_move(t, PHASE_SETTLED);
 }
 
+/* How much of the log the database does not have, INT64_MAX = unknown. */
+static int64_t
+log_rest(const struct task *t)
+{
+	struct stat st;
+
+	return fstat(t->run.log, &st) == 0 ? st.st_size - t->progress.log_at :
+					     INT64_MAX;
+}
+
 /* Whether the rest of the log fits into one chunk. */
 static bool
 is_nearly_uploaded(const struct task *t)
 {
-	struct stat st;
-
-	return fstat(t->run.log, &st) == 0 &&
-	    st.st_size - t->progress.log_at <= (int64_t)JOBLOG_CHUNK;
+	return log_rest(t) <= (int64_t)JOBLOG_CHUNK;
 }
 
 /* Reads the outcome; whether the end can be written. */
@@ -217,7 +224,8 @@ settlement_make(struct dispatch *d, struct task *t, struct settlement *out)
 		.detail = out->outcome.detail,
 		.finished_at = { out->outcome.time },
 		.before = settle_body,
-		.context = out };
+		.context = out,
+		.holds = log_rest(t) > 0 };
 	return true;
 }
 

@@ -103,7 +103,6 @@ measure(void *arg)
 static bool
 is_empty(const char *path)
 {
-	const struct dirent *entry;
 	const int fd = open(path, OPEN);
 	DIR *dir = fd == -1 ? NULL : fdopendir(fd);
 	struct stat st;
@@ -118,7 +117,7 @@ is_empty(const char *path)
 	if (fstat(fd, &st) == -1 || st.st_size > SMALL)
 		n = SIZE_MAX;
 	errno = 0;
-	while (n <= 2 && (entry = readdir(dir)) != NULL)
+	while (n <= 2 && readdir(dir) != NULL)
 		n++; /* two of them are . and .. */
 	if (errno != 0)
 		n = SIZE_MAX;

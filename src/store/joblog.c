@@ -92,7 +92,8 @@ static const struct stmt plain_from = {
 };
 
 /* A stored chunk stays unless the new one is longer: the same bytes may come
- * again with more after them. */
+ * again with more after them.  The lock is exclusive, because the end of the
+ * deployment often follows in the same transaction. */
 static const struct field append_args[] = { L(start), L(length), L(data),
 	L(breaks), L(id), L(epoch), FIELD_END };
 static const struct stmt append = {
@@ -101,7 +102,7 @@ static const struct stmt append = {
 	       " data, breaks, written_at)"
 	       " SELECT d.id, ?, ?, 0, ?, ?, NOW(3) FROM deployment d"
 	       " WHERE d.id = ? AND d.epoch = ? AND d.status = 'running'"
-	       " LOCK IN SHARE MODE"
+	       " FOR UPDATE"
 	       " ON DUPLICATE KEY UPDATE data = IF(VALUES(length) >"
 	       " log_chunk.length, VALUES(data), log_chunk.data),"
 	       " breaks = IF(VALUES(length) > log_chunk.length,"

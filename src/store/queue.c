@@ -284,9 +284,11 @@ end_one(struct db *db, const struct queue_end *what)
 	const struct err *e;
 	int64_t moved;
 
+	if (what->before != NULL && !what->holds &&
+	    (e = end_hold(db, what)) != NULL)
+		return e;
 	if (what->before != NULL &&
-	    ((e = end_hold(db, what)) != NULL ||
-		(e = what->before(db, what->context)) != NULL))
+	    (e = what->before(db, what->context)) != NULL)
 		return e;
 	move.to = reason_kinds[what->reason].ends;
 	move.reason = what->reason;

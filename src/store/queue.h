@@ -36,6 +36,7 @@ struct queue_end {
 	 * times, and may set the members above. */
 	db_body *before;
 	void *context;
+	bool holds; /* joblog_append() is the first of it */
 };
 
 /* Puts an unstarted claim back (pending, epoch incremented). It becomes
