@@ -38,6 +38,7 @@ struct stmt {
 	const struct field *row;  /* one per column, in order, without
 				   * FIELD_NOROW entries; or NULL */
 	size_t rowsize;
+	bool reads; /* a compound statement that writes nothing */
 };
 
 /* Result of an INSERT, UPDATE or DELETE.  Rows that matched count as affected

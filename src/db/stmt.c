@@ -193,7 +193,8 @@ take_end(struct prepared *p, struct call *c)
 static bool
 is_read(const struct stmt *s)
 {
-	return str_starts(s->sql, "SELECT ") || str_starts(s->sql, "WITH ");
+	return s->reads || str_starts(s->sql, "SELECT ") ||
+	    str_starts(s->sql, "WITH ");
 }
 
 static const struct err *

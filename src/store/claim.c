@@ -94,44 +94,34 @@ static const struct stmt passers = {
 };
 
 /* Without locks and rollbacks, as most of the time: where nothing is bound to a
- * runner, these are the same, for a quarter of the time. */
+ * runner, these are the same, for a quarter of the time.  If there are any, it
+ * returns one that seems to be stuck. */
 static const struct field plain_args[] = { A(id), FIELD_END };
 static const struct stmt plain = {
 	.name = "claim_plain",
-	.sql = "SELECT d.id, d.epoch, " REPOSITORY ", d.project_id,"
-	       " e.runner IS NOT NULL AS is_stuck"
-	       " FROM (SELECT project_id, MIN(id) AS id FROM deployment"
-	       " WHERE status = 'pending' AND turn < 2"
-	       " GROUP BY status, turn, project_id) q"
-	       " JOIN deployment d ON d.id = q.id"
-	       " JOIN project p ON p.id = q.project_id"
-	       " LEFT JOIN deployment r ON r.running_project = q.project_id"
-	       " LEFT JOIN environment e ON e.id = d.environment_id"
-	       " WHERE r.id IS NULL AND d.id > ? ORDER BY d.id LIMIT 64",
+	.sql = DB_COMPOUND
+	"IF EXISTS (SELECT 1 FROM deployment"
+	" WHERE status = 'pending' AND turn = 0)"
+	" OR (EXISTS (SELECT 1 FROM deploy_lock)"
+	" AND EXISTS (SELECT 1 FROM deployment"
+	" WHERE status = 'pending' AND turn = 1)) THEN"
+	" SELECT 0 AS id, 0 AS epoch, '' AS repository,"
+	" 0 AS project_id, 1 AS is_stuck;"
+	" ELSE SELECT d.id, d.epoch, " REPOSITORY ", d.project_id,"
+	" e.runner IS NOT NULL AS is_stuck"
+	" FROM (SELECT project_id, MIN(id) AS id FROM deployment"
+	" WHERE status = 'pending' AND turn < 2"
+	" GROUP BY status, turn, project_id) q"
+	" JOIN deployment d ON d.id = q.id"
+	" JOIN project p ON p.id = q.project_id"
+	" LEFT JOIN deployment r ON r.running_project = q.project_id"
+	" LEFT JOIN environment e ON e.id = d.environment_id"
+	" WHERE r.id IS NULL AND d.id > ? ORDER BY d.id LIMIT 64;"
+	" END IF; END",
 	.args = plain_args,
 	.row = candidate_row,
 	.rowsize = sizeof(struct claim_candidate),
-};
-
-/* The deployments to choose from. */
-struct outlook {
-	bool some;
-	bool plain; /* no locks, and no rollbacks */
-};
-static const struct field outlook_row[] = {
-	FIELD(struct outlook, some, 0, .doc = NULL),
-	FIELD(struct outlook, plain, 0, .doc = NULL),
-	FIELD_END,
-};
-static const struct stmt look = {
-	.name = "claim_look",
-	.sql = "SELECT EXISTS (SELECT 1 FROM deployment"
-	       " WHERE status = 'pending' AND turn < 2) AS some,"
-	       " NOT EXISTS (SELECT 1 FROM deploy_lock)"
-	       " AND NOT EXISTS (SELECT 1 FROM deployment"
-	       " WHERE status = 'pending' AND turn = 0) AS plain",
-	.row = outlook_row,
-	.rowsize = sizeof(struct outlook),
+	.reads = true,
 };
 
 static const struct field mine_args[] = { A(id), A(epoch), A(owner),
@@ -197,7 +187,6 @@ static const struct stmt *const claim_stmts[] = {
 	&candidates,
 	&passers,
 	&plain,
-	&look,
 	&mine,
 	&load,
 	&load_steps,
@@ -211,7 +200,7 @@ const struct store claim_store = {
 /* Candidates, and which of them were claimed. */
 struct taking {
 	const struct claimer *by;
-	struct outlook outlook;
+	bool is_plain; /* the plain statement is enough */
 	struct claim_candidate chosen[CLAIM_MAX];
 	bool is_ours[CLAIM_MAX];
 	size_t n;
@@ -319,16 +308,16 @@ has_stuck(const struct list *page)
 
 /* Reads a page with the plain statement as long as its result is the same. */
 static const struct err *
-candidates_read(struct db *db, struct arena *a, struct outlook *outlook,
+candidates_read(struct db *db, struct arena *a, bool *is_plain,
     const struct claim_args *args, struct list *out)
 {
 	const struct err *e;
 
-	if (outlook->plain) {
+	if (*is_plain) {
 		if ((e = db_rows(db, a, &plain, args, out)) != NULL ||
 		    !has_stuck(out))
 			return e;
-		outlook->plain = false;
+		*is_plain = false;
 	}
 	return db_rows(db, a, &candidates, args, out);
 }
@@ -350,7 +339,7 @@ choose(struct db *db, struct arena *a, struct taking *t, int round, size_t max)
 
 	t->n = 0;
 	for (i = 0; i < PAGES; i++) {
-		if ((e = candidates_read(db, a, &t->outlook, &args, &page)) !=
+		if ((e = candidates_read(db, a, &t->is_plain, &args, &page)) !=
 		    NULL)
 			return e;
 		is_last = page.n < CANDIDATES;
@@ -477,10 +466,7 @@ claim_next(struct db *db, struct arena *a, const struct claimer *by, size_t max,
 		max = CLAIM_MAX;
 	for (round = 0; round < ROUNDS; round++) {
 		/* every time: a lock may be why the round before failed */
-		if ((e = db_row(db, a, &look, NULL, &t.outlook)) != NULL)
-			return e;
-		if (!t.outlook.some)
-			return err_new(ERR_NOTFOUND, "nothing is pending");
+		t.is_plain = true;
 		if ((e = choose(db, a, &t, round, max)) != NULL)
 			return e;
 		if (t.n == 0)
