@@ -18,6 +18,7 @@ use warnings;
 use Digest::SHA qw(sha256_hex);
 use Exporter 'import';
 use HTTP::Tiny;
+use Slipway::HTTP;
 use IO::Socket::SSL ();
 use IO::Socket::UNIX ();
 use Cpanel::JSON::XS ();

@@ -24,6 +24,7 @@ use Encode qw(decode);
 use Exporter 'import';
 use File::Path qw(make_path);
 use HTTP::Tiny;
+use Slipway::HTTP;
 use IO::Socket::SSL::Utils qw(PEM_file2cert CERT_asHash);
 use MIME::Base64 qw(decode_base64 encode_base64);
 use Slipway::Npm;

@@ -22,6 +22,7 @@ package Slipway::Forge;
 use strict;
 use warnings;
 use HTTP::Tiny ();
+use Slipway::HTTP;
 use IO::Socket::SSL ();
 use IO::Socket::UNIX ();
 use MIME::Base64 qw(decode_base64);

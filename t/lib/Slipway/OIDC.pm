@@ -13,6 +13,7 @@ package Slipway::OIDC;
 use strict;
 use warnings;
 use HTTP::Tiny ();
+use Slipway::HTTP;
 use IO::Socket::UNIX ();
 use Cpanel::JSON::XS ();
 use Slipway::Front;

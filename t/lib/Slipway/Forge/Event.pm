@@ -7,6 +7,7 @@ use strict;
 use warnings;
 use Digest::SHA qw(hmac_sha256 hmac_sha256_hex);
 use HTTP::Tiny ();
+use Slipway::HTTP;
 use Cpanel::JSON::XS ();
 use JSON::PP ();
 use MIME::Base64 qw(decode_base64 encode_base64);
