@@ -6,6 +6,7 @@ import { board } from './pages/board.js';
 import { deploy } from './pages/deploy.js';
 import { deployment } from './pages/deployment.js';
 import { deployments } from './pages/deployments.js';
+import { device } from './pages/device.js';
 import { environments } from './pages/environments.js';
 import { importProject } from './pages/import.js';
 import { members } from './pages/members.js';
@@ -23,5 +24,5 @@ import { variables } from './pages/variables.js';
 
 /** @type {import('./lib/page.js').Page[]} */
 export const pages = [board, projects, newProject, importProject, project, deploy, pipelines, newPipeline, pipeline,
-	environments, schedules, projectNotifiers, members, settings, deployments, deployment, account, users, variables,
+	environments, schedules, projectNotifiers, members, settings, deployments, deployment, account, device, users, variables,
 	runners, notifiers, audit, signIn];

@@ -31,6 +31,7 @@ import { t } from '../texts.js';
  * @property {string} submit the label of the button
  * @property {(values: Record<string, string>) => Promise<void>} send
  * @property {() => void} [cancel]
+ * @property {string} [cancelLabel] the label of that button
  * @property {string} [label] the name of the form, for screen readers
  * @property {string} [tone] class of the button
  * @property {boolean} [again] whether it is empty after sending, for the next one
@@ -226,7 +227,7 @@ export function form(spec) {
 		spec.fields.map((field) => row(field, `${spec.id}-${field.name}`)),
 		el('div', { class: 'actions' },
 			el('button', { class: spec.tone ?? 'primary' }, spec.submit),
-			spec.cancel && el('button', { type: 'button', onclick: spec.cancel }, t.cancel)));
+			spec.cancel && el('button', { type: 'button', onclick: spec.cancel }, spec.cancelLabel ?? t.cancel)));
 	const forget = drafts.attach(node, spec.id);
 	return node;
 }

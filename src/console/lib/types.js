@@ -21,6 +21,7 @@
  * @typedef {Schemas['ApiTokenSummary']} ApiToken
  * @typedef {Schemas['Schedule']} Schedule
  * @typedef {Schemas['DeployKey']} DeployKey
+ * @typedef {Schemas['DeviceRequest']} DeviceRequest
  * @typedef {Schemas['Member']} Member
  * @typedef {Schemas['Notifier']} Notifier
  * @typedef {Schemas['Runner']} Runner

@@ -36,6 +36,31 @@ export const people = {
 		go: 'Continue',
 	},
 
+	device: {
+		title: 'Sign in a device',
+		lead: 'A program that has no browser, such as the command line, shows a code.',
+		code: 'Code',
+		codeHint: 'For example WDJB-MJHT. Case and the hyphen do not matter.',
+		next: 'Continue',
+		question: 'Sign in this device?',
+		/** @param {string} name */
+		offer: (name) => `It asks for an API token that acts as ${name}.`,
+		name: 'Device',
+		address: 'Address',
+		asked: 'Asked',
+		warning: 'Approve only if you have just started this yourself and your device shows the same code. '
+			+ 'Someone who sends you a code wants to use your account.',
+		roleHint: 'What the device can do at most.',
+		approve: 'Approve',
+		deny: 'Deny',
+		ended: {
+			approved: { title: 'Device approved',
+				text: 'It is signed in within a few seconds. You can close this page.' },
+			denied: { title: 'Device denied', text: 'It gets no token. You can close this page.' },
+		},
+		tokens: 'Your API tokens',
+	},
+
 	account: {
 		/** @param {string} name @param {string} role */
 		signedIn: (name, role) => `You are signed in as ${name}. Role: ${role}.`,
@@ -43,7 +68,7 @@ export const people = {
 
 	token: {
 		title: 'API tokens',
-		empty: 'You have no tokens. Create one for the command line or for a CI system.',
+		empty: 'You have no tokens. Create one for a CI system; “slipway auth login” gets one for the command line.',
 		add: 'Create a token',
 		name: 'Name',
 		nameHint: 'What uses it, for example “laptop” or “ci”.',
