@@ -107,7 +107,7 @@ for my $way (@ways) {
 		like(substr($one->said, $of_one), $words, "$what: the first runner logs the error");
 		ok(poll(30,
 		    sub { substr($two->said, $said) =~
-		    /leases of other runners: none expires while the database refuses renewals: .*$words/ }),
+		    /leases of other runners: none expires while the database rejects renewals: .*$words/ }),
 		    "$what: the second runner logs why it interrupts no deployment")
 		    or diag substr $two->said, $said;
 		sleep 2 * $lease;
