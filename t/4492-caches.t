@@ -161,6 +161,64 @@ unlink $caches;
 rename "$caches.away", $caches or die;
 is(listed(job($list)), 'file', 'afterwards it has its cache again');
 
+# --- renamed while it is measured
+$m->stop;
+$m = Slipway::Monitor->start(dir => $m->{dir}, conf => "[runner]\ncache_max = 1g\n");
+my $marks = tempdir() . '/marks';
+mkdir $marks or die;
+chmod 0777, $marks;
+
+# Stops the process of the job that looks into the directory after the steps; its pid.
+sub measuring {
+	my ($job, $pid, $mark, $dir) = @_;
+	my $found;
+	poll(60, sub { -e $mark });
+	poll(60, sub {
+		for (1 .. 1000) {
+			for my $child (split ' ', slurp("/proc/$pid/task/$pid/children") || '') {
+				next if (slurp("/proc/$child/comm") || '') ne "slipway-job\n";
+				kill 'STOP', $child;
+				$found = $child if grep { (readlink || '') =~ m{^\Q$dir\E(?:/|$)} }
+				    "/proc/$child/cwd", glob "/proc/$child/fd/*";
+				return 1 if $found;
+				kill 'CONT', $child;
+			}
+		}
+		return defined job_end($job);
+	});
+	return $found;
+}
+# Runs jobs until one is seen as it measures, and renames what it measures.
+sub renamed {
+	my ($dir, $script) = @_;
+	for my $n (1 .. 20) {
+		my $mark = "$marks/$n";
+		unlink $mark;
+		my $job = $m->job(repository => $repo, project => 7, dir => 'shop',
+		    steps => ["$script; touch $mark"]);
+		my $pid = $m->started($job) or die 'the job is refused';
+		my $child = measuring($job, $pid, $mark, $dir);
+		rename $dir, "$dir.moved" or die "$dir: $!" if $child;
+		kill 'CONT', $child if $child;
+		is($m->exited($job) . ' ' . job_end($job), '0 success -', 'the job succeeds')
+		    or diag(job_log($job));
+		return job_log($job) if $child;
+	}
+	return;
+}
+my $many = 'mkdir -p many; cd many; [ -e 1 ] || seq 20000 | xargs touch';
+$log = renamed("$caches/7/0", "cd \$SLIPWAY_CACHE; $many");
+ok(defined $log, 'a cache is renamed while it is measured') or diag($m->log);
+unlike($log, qr/cache/, 'the log of the job says nothing about it');
+is(listed(job($list)), '', 'the next job has an empty cache');
+is_deeply([map { m{([^/]+)$} } glob "$caches/7/*"], ['0'], 'the project has one cache');
+ok(poll(60, sub { !(() = glob "$left/*") }), 'the renamed one is removed');
+my $workspace = "$m->{workspaces}/shop";
+$log = renamed($workspace, $many);
+ok(defined $log, 'a workspace is renamed while it is measured') or diag($m->log);
+like(job('pwd; ls -A'), qr{^\Q$workspace\E\n\.git\n(?!many)}m, 'the next job has a new workspace');
+is((() = glob "$workspace.moved/many/*"), 20000, 'the renamed one keeps its files');
+
 # --- deleted projects, and no caches
 $m->command('wipe 7 shop');
 ok(poll(60, sub { !-e "$caches/7" }), 'the cache of a deleted project leaves its place');
