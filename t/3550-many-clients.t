@@ -30,16 +30,21 @@ sub add {
 	return $text .= $more;
 }
 
-# The 99th percentile of the time of other requests, in ms.
+# The 99th percentiles of the time of other requests, in ms: of a service without
+# clients, and of this one.  The requests alternate, so that whatever else the machine
+# does disturbs both.
+my $alone = $ENV{SLIPWAY_CLIENTS} ? Slipway::API->start(db => $db, migrated => 1) : undef;
 sub p99 {
-	my @ms = sort { $a <=> $b } map {
-		my $began = time;
-		$api->get('/api/projects/1');
-		1000 * (time - $began);
-	} 1 .. 500;
-	return $ms[0.99 * @ms];
+	my @ms = ([], []);
+	for my $round (1 .. 3000) {
+		for my $i (0, 1) {
+			my $began = time;
+			($alone, $api)[$i]->get('/api/projects/1');
+			push @{ $ms[$i] }, 1000 * (time - $began) if $round > 100; # all statements are prepared
+		}
+	}
+	return map { (sort { $a <=> $b } @$_)[0.99 * @$_] } @ms;
 }
-my $alone = $ENV{SLIPWAY_CLIENTS} ? p99() : undef;
 
 # --- the clients
 my @listeners = map { Slipway::Stream->open($api, '/api/events') } 1 .. $many;
@@ -76,8 +81,7 @@ for my $part (1 .. 4) {
 	ok(poll(120, sub { follow(); return all_have() }), "all of $many followers get part $part");
 }
 is($api->get('/api/deployments/1')->{status}, 200, 'another request is served meanwhile');
-diag(sprintf 'p99 of other requests: %.1f ms without clients, %.1f ms beside %d', $alone, p99(), 2 * $many)
-    if defined $alone;
+diag(sprintf 'p99 of other requests: %.2f ms without clients, %.2f ms beside %d', p99(), 2 * $many) if $alone;
 my $kib = slurp("/proc/$live/status") =~ /^VmHWM:\s+(\d+)/m ? $1 : 0;
 cmp_ok($kib, '<', 32 * 1024, "slipway-live takes less than 32 MiB ($kib KiB)") if !sanitized();
 $db->sql("UPDATE deployment SET status = 'success', finished_at = NOW(3), log_size = " . length($text)
