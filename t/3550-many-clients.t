@@ -40,7 +40,7 @@ sub p99 {
 		for my $i (0, 1) {
 			my $began = time;
 			($alone, $api)[$i]->get('/api/projects/1');
-			push @{ $ms[$i] }, 1000 * (time - $began) if $round > 100; # all statements are prepared
+			push @{ $ms[$i] }, 1000 * (time - $began) if $round > 100; # the rest warms up
 		}
 	}
 	return map { (sort { $a <=> $b } @$_)[0.99 * @$_] } @ms;

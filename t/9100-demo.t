@@ -106,7 +106,15 @@ ok($page->wait_for('#deploy'), 'the board leads to the deploy form');
 $page->js('document.querySelector("[name=environmentId]").value = "1"');
 $page->type('[name="env.GREETING"]', 'Hello')->click('#deploy .primary');
 ok($page->wait_until('/deployments\/\d+$/.test(location.pathname)'), 'the form deploys');
-ok($page->wait_for('main', 'Succeeded'), 'its page follows it to the end');
+ok($page->wait_for('h1 .status', 'Succeeded'), 'its page follows it to the end');
+$page->visit("https://127.0.0.1:$port/slipway/projects/1")->click('[aria-label="Roll back staging"]');
+$page->click('dialog .danger');
+ok($page->wait_for('h1 .status', 'Succeeded'), 'a rollback takes it back');
+ok($page->wait_for('.facts', 'rollback'), 'as its page says');
+$page->visit("https://127.0.0.1:$port/slipway/");
+ok($page->wait_for('.place', 'Needs approval'), 'a deployment waits for approval');
+$page->click('.place .failed')->wait_for('.reason', 'exit status 1');
+ok($page->wait_for('.log-text', 'row 200000 of the report'), 'the failed one has a long log');
 $page->stop;
 
 # --- demo --reload
