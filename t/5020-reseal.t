@@ -238,7 +238,7 @@ for my $dry ([], [ '--dry-run' ]) {
 }
 age();
 my $why = $bytes + $variables;
-my $needed = qr/$why values depend on older keys: nothing was dropped; run slipway-admin key --reseal/;
+my $needed = qr/$why values depend on older keys: nothing was removed; run slipway-admin key --reseal/;
 like(untouched(65, qr/^slipway-admin: $needed$/m, '--prune', @$_), on($private, 1, $variables),
     "--prune @$_ names the keys that are needed") for [], [ '--dry-run' ];
 is(stored(), $sum, 'a rejected --prune stores nothing');

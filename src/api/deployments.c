@@ -209,7 +209,7 @@ tip_read(struct req *rq, int64_t project_id, const struct git_ref *ref,
 	}
 	return err_public(e->code,
 	    "The environment requires approval, so the commit must be known "
-	    "now. %.300s To deploy without this, send commitHash.",
+	    "now. %.300s To deploy anyway, send commitHash.",
 	    e->detail[0] != '\0' ? e->detail :
 				   "The Git server could not be read.");
 }

@@ -193,7 +193,7 @@ check_needed(struct reseal *r)
 		return NULL;
 	keys_tell(r);
 	return err_new(ERR_CONFLICT,
-	    "%lld values depend on older keys: nothing was dropped; run "
+	    "%lld values depend on older keys: nothing was removed; run "
 	    "slipway-admin key --reseal",
 	    (long long)reseal_older(r));
 }

@@ -77,7 +77,7 @@ fetch_succeeded(struct fetch_hosts *hosts, struct fetch *f)
 		return false;
 	f->is_over = true;
 	if ((i = slow_find(hosts, f->host)) < FETCH_SLOW) {
-		log_info("%s answers again", f->host);
+		log_info("%s responds again", f->host);
 		(void)memset(&hosts->slow[i], 0, sizeof(hosts->slow[i]));
 	}
 	return true;
