@@ -95,16 +95,17 @@ static const struct stmt passers = {
 
 /* Without locks and rollbacks, as most of the time: where nothing is bound to a
  * runner, these are the same, for a quarter of the time.  If there are any, it
- * returns one that seems to be stuck. */
+ * returns one that seems to be stuck.  A query in the condition of an IF would
+ * lock what it reads. */
 static const struct field plain_args[] = { A(id), FIELD_END };
 static const struct stmt plain = {
 	.name = "claim_plain",
 	.sql = DB_COMPOUND
-	"IF EXISTS (SELECT 1 FROM deployment"
+	"DECLARE is_odd INT; SELECT EXISTS (SELECT 1 FROM deployment"
 	" WHERE status = 'pending' AND turn = 0)"
 	" OR (EXISTS (SELECT 1 FROM deploy_lock)"
 	" AND EXISTS (SELECT 1 FROM deployment"
-	" WHERE status = 'pending' AND turn = 1)) THEN"
+	" WHERE status = 'pending' AND turn = 1)) INTO is_odd; IF is_odd THEN"
 	" SELECT 0 AS id, 0 AS epoch, '' AS repository,"
 	" 0 AS project_id, 1 AS is_stuck;"
 	" ELSE SELECT d.id, d.epoch, " REPOSITORY ", d.project_id,"
