@@ -7,9 +7,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Length of the code point at s, of which `left` bytes may be read; 0 if it is
+/* Length of the first code point, of which `left` bytes may be read; 0 if it is
  * malformed. */
-size_t utf8_len(const char *s, size_t left);
+size_t utf8_len(const char *text, size_t left);
 /* Whether the bytes are well-formed. */
 bool utf8_valid(const char *s, size_t len);
 /* Removes the last character if the end of the text cuts it. */

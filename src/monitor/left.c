@@ -170,7 +170,8 @@ entry_remove(const struct monitor *m, int left, const char *name)
 	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd == -1 || fstat(fd, &st) == -1) {
 		log_warn(LEFT "/%s: %s", name, strerror(errno));
-		(void)close(fd);
+		if (fd != -1)
+			(void)close(fd);
 		return false;
 	}
 	if (is_removed(m, left, fd, name))
