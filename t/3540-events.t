@@ -109,7 +109,8 @@ $db->sql("INSERT INTO user (username, role) VALUES ('eve', 'viewer')");
 $db->sql("INSERT INTO api_token (user_id, name, role, hash) SELECT id, 'x', 'viewer', '" . sha256_hex($token)
     . "' FROM user WHERE username = 'eve'");
 my $session = $api->new_session('sam', 'viewer');
-my %by = ('a token' => $token, 'a session' => $session);
+my $refused = $api->new_token('viewer', 'rex');
+my %by = ('a token' => $token, 'a session' => $session, 'a token of a refused account' => $refused);
 my %stream = map { $_ => stream('/api/events', %{ bearer($by{$_}) }) } keys %by;
 ok($stream{$_}->wait_for(qr/^retry/m), "a stream with $_ begins") for sort keys %by;
 my $gus = $api->new_session('gus', 'viewer');
@@ -120,6 +121,7 @@ my ($gus_id) = $db->sql("SELECT id FROM user WHERE username = 'gus'");
 $db->sql("INSERT INTO member (project_id, user_id, role) VALUES (1, $gus_id, 'viewer');"
     . "UPDATE user SET role = 'guest' WHERE id = $gus_id");
 $db->sql("UPDATE api_token SET valid = 0 WHERE hash = '" . sha256_hex($token) . "'");
+$db->sql("UPDATE user SET git_refused_at = NOW(3) WHERE username = 'rex'");
 is($api->delete('/api/user/' . $db->sql("SELECT id FROM user WHERE username = 'sam'"))->{status}, 204,
     'a user is deleted');
 for my $what (sort keys %by) {

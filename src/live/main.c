@@ -56,7 +56,8 @@ static const struct err *
 serve(const struct settings *s, int listen_fd, int wake_fd)
 {
 	const struct session_term term = { .idle = s->auth.session_idle,
-		.max = s->auth.session_max };
+		.max = s->auth.session_max,
+		.remote_user = s->auth.remote_user };
 	const struct err *e;
 	struct clients clients;
 	struct feed *feed;

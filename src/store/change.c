@@ -8,6 +8,7 @@ struct change_args {
 	int64_t newest;
 	int64_t idle;
 	int64_t max;
+	bool remote_user;
 };
 #define A(m) FIELD(struct change_args, m, 0)
 #define C(m) FIELD(struct change, m, 0)
@@ -63,8 +64,8 @@ static const struct stmt read_all = {
 #define ACTIVE_USER " u.valid = 1 AND u.status = 'active'"
 #define VALID_TOKEN                                                            \
 	" t.valid = 1 AND (t.expires_at IS NULL OR t.expires_at > NOW(3))"
-static const struct field watcher_args[] = { A(ids), A(idle), A(max),
-	FIELD_END };
+static const struct field watcher_args[] = { A(ids), A(remote_user), A(idle),
+	A(max), FIELD_END };
 static const struct field watcher_row[] = { W(kind), W(id), W(project_id),
 	W(projects), FIELD_END };
 static const struct stmt watchers_valid = {
@@ -85,7 +86,8 @@ static const struct stmt watchers_valid = {
 	    " ON m.user_id = u.id AND m.project_id = j.project_id"
 	    " WHERE" ACTIVE_USER " AND (u.role <> 'guest' OR j.project_id = 0"
 	    " OR m.role <> 'guest')"
-	    " AND (t.id IS NULL OR (t.role <> 'guest' AND" VALID_TOKEN "))"
+	    " AND (t.id IS NULL OR (t.role <> 'guest' AND" VALID_TOKEN
+	    " AND (? OR u.git_refused_at IS NULL)))"
 	    " AND (j.kind <> 's' OR (s.expires_at > NOW(3)"
 	    " AND s.last_used_at > NOW(3) - INTERVAL ? SECOND"
 	    " AND s.created_at > NOW(3) - INTERVAL ? SECOND))",
@@ -128,7 +130,8 @@ change_watchers(struct db *db, struct arena *a, const char *watchers,
 {
 	const struct change_args args = { .ids = watchers,
 		.idle = term->idle,
-		.max = term->max };
+		.max = term->max,
+		.remote_user = term->remote_user };
 
 	return db_rows(db, a, &watchers_valid, &args, out);
 }

@@ -28,10 +28,12 @@ struct session {
 	struct when expires_at;
 };
 
-/* Lifetime of a session in seconds, by the database's clock. */
+/* How long a credential is valid. */
 struct session_term {
-	int64_t idle;
+	int64_t idle; /* seconds of a session, by the database's clock */
 	int64_t max;
+	bool remote_user; /* nginx authenticates users, so it does not matter
+			   * whether the Git server accepts their accounts */
 };
 
 MUSTCHECK const struct err *signin_insert(struct db *, const struct signin *);
