@@ -97,7 +97,7 @@ like($got->{body}, qr/all copies together must have at most 2 MiB/, 'the error n
 my $large = $api->post('/api/variables', { %large, projects => [ @copies[0 .. 31] ] });
 is(outcome($large), '201', 'a secret with 2 MiB of copies is created');
 is(outcome($api->put("/api/variables/$large->{json}{id}", { %large, value => 'y' x 65000 })), '200',
-    'and can be replaced') if $large->{json}{id};
+    'a secret with 2 MiB of copies can be replaced') if $large->{json}{id};
 is(outcome($api->put("/api/variables/$large->{json}{id}", { projects => [@copies] })), '422 /value',
     'more projects require its value');
 is($api->delete("/api/variables/$large->{json}{id}")->{status}, 204, 'it can be deleted');

@@ -243,7 +243,7 @@ for my $name (sort keys %operation) {
 }
 is(entries(), $before, 'rejected requests add no entry') or diag(explain((of_users())[0]));
 $as{viewer}->get($_) for '/api/projects', "/api/projects/$pushed", '/api/audit';
-is(entries(), $before, 'nor do reads');
+is(entries(), $before, 'reads add no entry');
 
 # --- deletions, and the end of the table
 drive('DELETE /api/schedules/{id}', 204, type => 'schedule', id => $schedule, @of);
@@ -313,5 +313,5 @@ is("$ran{fireSchedule}{objectType} $ran{fireSchedule}{projectId}", "deployment $
 is_deeply([ @{ $ran{expireLock} }{qw(objectType objectId projectId username)} ],
     [ 'project', $pushed, $pushed, 'runner-1' ], 'the end of a lock is recorded');
 ok(poll(60, sub { return $db->sql('SELECT MIN(id) FROM audit') > 5 }), 'the runner deletes old entries');
-is(entries(), $kept - 5, 'and no others');
+is(entries(), $kept - 5, 'the runner deletes no other entries');
 done_testing;

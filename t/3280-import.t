@@ -119,7 +119,7 @@ my ($one, $other) = map { document($_) } 0, 1;
 my $got = import($one, dryRun => $true);
 is("$got->{status} " . join(' ', map { $_->{action} } @{ $got->{json}{items} }), '200' . ' created' x 7,
     'a dry run of a new project lists what it would create') or diag($got->{body});
-is($api->get('/api/projects')->{json}{pagination}{total}, 0, 'and creates nothing');
+is($api->get('/api/projects')->{json}{pagination}{total}, 0, 'a dry run of a new project creates nothing');
 $got = import($one);
 is("$got->{status} " . join(' ', map { $_->{action} } @{ $got->{json}{items} }), '200' . ' created' x 7,
     'an import creates the project and all that belongs to it') or diag($got->{body});
@@ -147,14 +147,14 @@ my @changed = (changed('project', 'Site', 'triggers'), changed('pipeline', 'buil
 	changed('schedule', 'nightly'), changed('notifier', 'https://example.org/hook'));
 $got = import($other, dryRun => $true);
 is_deeply(parts($got), \@changed, 'a dry run lists each member that differs') or diag($got->{body});
-is_deeply(export($project), $one, 'and changes nothing');
+is_deeply(export($project), $one, 'a dry run changes nothing');
 $got = import($other);
 is_deeply(parts($got), \@changed, 'an import lists the same');
 my $log = $maintainer->get("/api/audit?projectId=$project")->{json}{data};
 is_deeply([ sort map { "$_->{action} $_->{objectType}" } grep { $_->{id} > $entries } @$log ],
     [ sort map { "importProject $_" } qw(project pipeline step step environment schedule notifier) ],
-    'and the audit log has an entry of each change');
-is_deeply(export($project), $other, 'and makes the project match the document');
+    'the audit log has an entry of each change');
+is_deeply(export($project), $other, 'an import makes the project match the document');
 is($got->{json}{projectId}, $project, 'it is the same project');
 
 # --- secrets
@@ -183,7 +183,7 @@ $bare->{environments}[1]{url} = 'https://example.org/changed';
 $got = import($bare);
 is_deeply([ $got->{status}, $got->{json}{missing}, export($id) ], [ 200, [], $bare ],
     'an import of that changes other members');
-is(sealed(), $sealed, 'and keeps the secrets');
+is(sealed(), $sealed, 'an import without secrets keeps the stored ones');
 my $again = copy($bare);
 @$again{qw(name projectDir)} = ('Copy', 'copy');
 $got = import($again);
@@ -213,7 +213,7 @@ $got = import($large);
 is($got->{status}, 200, 'a large document is imported') or diag($got->{body});
 my $huge = $got->{json}{projectId};
 my $read = $maintainer->get("/api/projects/$huge/export");
-is($read->{status}, 200, 'and exported');
+is($read->{status}, 200, 'a large document is exported');
 cmp_ok(length $read->{body}, '>', 3 << 20, 'it is larger than other bodies may be');
 is($maintainer->get("/api/projects/$huge/export", { 'If-None-Match' => $read->{headers}{etag} })->{status},
     304, 'it has an entity tag');

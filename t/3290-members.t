@@ -381,7 +381,7 @@ is($api->put($env, { approval => 'required',
 my @waiting = map { $api->make('/api/deployments', { projectId => $of{mine}{projects},
 	commitHash => 'a' x 40 })->{id} } 1, 2;
 $got = $api->post("/api/deployments/$waiting[0]/approve", undef, $user{'v-deployer'}{headers});
-is($got->{json}{approval}, 'granted', 'and approves a deployment');
+is($got->{json}{approval}, 'granted', 'a deployer of the project approves a deployment');
 is($api->delete("$at/$user{'v-deployer'}{id}")->{status}, 204, 'the approver is removed from the project');
 is($api->post("/api/deployments/$waiting[1]/approve", undef, $user{'v-deployer'}{headers})->{status}, 403,
     'a removed member approves nothing');
@@ -397,8 +397,8 @@ is(outcome($api->post('/api/auth/tokens', { name => 'x', role => 'admin' }, $mai
 # --- deletion
 is($api->delete("/api/user/$user{'m-viewer'}{id}")->{status}, 204, 'a member is deleted');
 is($db->sql("SELECT COUNT(*) FROM member WHERE user_id = $user{'m-viewer'}{id}"), 0,
-    'and is a member no longer');
+    'a deleted user is no longer a member');
 is($api->delete("/api/projects/$of{mine}{projects}")->{status}, 204, 'a project is deleted');
-is($db->sql('SELECT COUNT(*) FROM member'), 0, 'and its members with it');
+is($db->sql('SELECT COUNT(*) FROM member'), 0, 'the members of a deleted project are deleted');
 
 done_testing;

@@ -196,7 +196,7 @@ is($db->sql('SELECT COUNT(*) FROM api_token') - $before, 1, 'one token is create
 $device = started();
 is(deny($device, $viewer)->{status}, 204, 'a user denies');
 is(polled($device), '400 access_denied', 'the device learns that');
-is(polled($device), '400 access_denied', 'and again');
+is(polled($device), '400 access_denied', 'a second poll gets the same response');
 is($_->{status}, 404, 'a decision on a denied request is rejected')
     for approve($device, $viewer), deny($device, $viewer), request($device->{userCode}, $viewer);
 is(audit('denyDevice'), "s-viewer\tsession\tdevice\t[{\"name\":\"userCode\",\"from\":null,\"to\":null}]",
@@ -229,13 +229,14 @@ for my $case ([ $guest, {}, 'viewer' ], [ $viewer, {}, 'viewer' ], [ $admin, {},
 	my $words = join ' ', $name, map { "$_=" . ($more->{$_} // 'null') } sort keys %$more;
 	if ($want =~ /^422/) {
 		is(outcome($got), $want, "an approval is rejected: $words");
-		is(polled($device), '400 authorization_pending', 'and decides nothing');
+		is(polled($device), '400 authorization_pending', 'an invalid approval decides nothing');
 		next;
 	}
 	$got = taken($device);
 	is($got->{json}{role}, $want, "an approval succeeds: $words") or diag($got->{body});
 	is($got->{json}{expiresAt}, $more->{expiresAt}, 'with this expiry');
-	cmp_ok($none->get('/api/auth/info', bearer($got->{json}{token}))->{status}, '==', 200, 'and works');
+	cmp_ok($none->get('/api/auth/info', bearer($got->{json}{token}))->{status}, '==', 200,
+	    'the token of the approval works');
 }
 
 # --- tokens, and sessions that a token has started
@@ -338,7 +339,7 @@ like($device->{userCode}, qr/-/, 'nginx asks a device for no password');
 is(polled($device), '400 authorization_pending', 'not when it polls either');
 is($none->post("$at/$_", { userCode => $device->{userCode} })->{status}, 401,
     "but for one to $_") for qw(approve deny);
-is(request($device->{userCode}, {})->{status}, 401, 'and to look');
+is(request($device->{userCode}, {})->{status}, 401, 'signing in is required to read a request');
 is(approve($device, bearer($remote->token('viewer')))->{status}, 204, 'a token approves there');
 $db->sql("UPDATE user SET git_refused_at = NOW(3) WHERE username = 't-viewer'");
 is(polled($device), '201 none', 'where the Git server does not matter');
@@ -387,7 +388,7 @@ cmp_ok(guessed(sub { sprintf '2001:db8:2:3:4:5:6:%x', @_ }), '<', 100,
     'guesses from the addresses of one network are limited together');
 cmp_ok(guessed(sub { sprintf '2001:db8:3::%x', @_ }), '<', 100, 'also if zeros are left out');
 is(guessed(sub { sprintf '2001:db8:4:%x:4:5:6:7', @_ }), 100, 'those from different networks are not');
-is(guessed(sub { "192.0.2.$_[0]" }), 100, 'nor those from addresses of IPv4');
+is(guessed(sub { "192.0.2.$_[0]" }), 100, 'guesses from different IPv4 addresses are not limited together');
 $slow->stop;
 
 # --- nginx limits both guesses and polls

@@ -70,7 +70,7 @@ is($s->{live}, undef, 'a project with environments has nothing live itself');
 is($s->{running}{id}, $running, 'the board shows the running deployment');
 is($s->{running}{environmentId}, $live, 'the running deployment names its environment');
 is($s->{waiting}, 3, 'the board counts the waiting deployments of a project');
-is($s->{approvals}, 1, 'and those of them that wait for approval');
+is($s->{approvals}, 1, 'the board counts the deployments that wait for approval');
 is($s->{latest}{id}, $last, 'a waiting deployment is the newest one');
 is($s->{latest}{approval}, 'required', 'a deployment on the board says whether it waits for approval');
 is($b->{latest}{approval}, undef, 'a deployment that needs no approval has none on the board');
@@ -82,7 +82,7 @@ is($t->{live}{id}, $tested, 'the last success is live, not a later failure or an
 is($t->{live}{commitMessage}, 'Fix it', 'the board shows the first line of a commit message');
 is($t->{waiting}, 1, 'the board counts the waiting deployments of an environment');
 is($l->{waiting}, 2, 'the board counts those of another environment separately');
-is("$t->{approvals} $l->{approvals}", '1 0', 'and those that wait for approval, too');
+is("$t->{approvals} $l->{approvals}", '1 0', 'the board counts approvals by environment');
 is($l->{live}{id}, $released, 'the running deployment is not live yet');
 is($l->{lock}{reason}, 'fair', 'the board shows the lock of an environment');
 is($t->{lock}, undef, 'an environment without a lock has none on the board');
@@ -121,6 +121,6 @@ $api->restart_api;
 is($api->get('/api/board')->{status}, 200, 'the service starts again');
 my $start = prepared() - $before;
 cmp_ok($start, '>=', $once, 'a start checks all statements');
-cmp_ok($start, '<', 1.5 * $once, 'and no worker checks them again');
+cmp_ok($start, '<', 1.5 * $once, 'no worker checks the statements again');
 
 done_testing;

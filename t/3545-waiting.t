@@ -211,7 +211,7 @@ sub live_health { return $api->get('/api/health')->{json} }
 sub doctor { return (run_cmd(program('slipway-admin'), '-c', $api->conf_file, 'doctor'))[1] }
 is_deeply((grep { $_->{name} eq 'live' } @{ live_health()->{components} })[0],
     { name => 'live', status => 'ok', detail => undef }, 'the health of the service includes slipway-live');
-like(doctor(), qr/^ok     slipway-live: it listens/m, 'so does slipway-admin doctor');
+like(doctor(), qr/^ok     slipway-live: it listens/m, 'slipway-admin doctor shows that slipway-live listens');
 
 # --- outages
 my @held;

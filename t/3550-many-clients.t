@@ -101,6 +101,7 @@ my @waiting = map { Slipway::Stream->open($api, '/api/deployments?wait=20', 'If-
 	$api->get('/api/deployments')->{headers}{etag}) } 1 .. 5;
 stop_process($live, 'KILL');
 ok((!grep { !$_->has_ended } @listeners), 'all streams end if slipway-live is killed');
-is(scalar(grep { $_->answer->{status} == 503 } @waiting), 5, 'and all requests that wait');
+is(scalar(grep { $_->answer->{status} == 503 } @waiting), 5,
+    'all requests that wait end if slipway-live is killed');
 
 done_testing;

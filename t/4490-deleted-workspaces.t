@@ -163,7 +163,7 @@ ok(poll(30, sub { dirs() eq 'dir0 dir1 dir4' }),
 ok(poll(10, sub { marks() eq join ' ', sort $live, $fresh, $next, $within, $around }),
     'the spool drops the records of removed workspaces') or diag(marks());
 is(join(' ', sort map { m{(\d+)$} } glob "$runner->{workspaces}/.cache/*"),
-    join(' ', sort $live, $fresh, $next, $within, $around), 'so are their caches');
+    join(' ', sort $live, $fresh, $next, $within, $around), 'the caches of removed workspaces are removed');
 my @kept;
 ok(poll(10, sub { @kept = glob "$runner->{workspaces}/.left/*"; @kept == 3 }),
     'workspaces that were replaced by a successor are kept') or diag("@kept");

@@ -59,12 +59,13 @@ my $other = job("$list; cat $caches/7/0/file || :; ls $caches || :", project => 
 if (is_root()) {
 	is(listed($other), '', 'another project has another cache');
 	unlike($other, qr/^mine$/m, "a project cannot read another project's cache");
-	like($other, qr/cannot open directory '\Q$caches\E': Permission denied/, 'nor list the caches');
+	like($other, qr/cannot open directory '\Q$caches\E': Permission denied/,
+	    'a project cannot list the caches');
 	job('chmod 0777 $SLIPWAY_CACHE');
 	$other = job("cat $caches/7/0/file || :; mkdir $caches/7/0/theirs || :",
 	    project => 8, dir => 'other');
-	unlike($other, qr/^mine$/m, 'nor one that a step opened to everybody');
-	ok(!-e "$caches/7/0/theirs", 'nor write to it');
+	unlike($other, qr/^mine$/m, 'a project cannot read a cache that a step opened to everybody');
+	ok(!-e "$caches/7/0/theirs", 'a project cannot write to such a cache');
 }
 is(listed(job($list, checkout => 'none')), 'file', 'a job without a checkout has the cache, too');
 is(listed(job($list, cache => 1)), '', 'a request for another generation empties it');
@@ -141,14 +142,14 @@ $m = Slipway::Monitor->start(dir => $m->{dir}, conf => "[runner]\ncache_max = 1m
 spew($gate, '');
 ok(defined $m->exited($job), 'a job that another monitor adopted ends');
 like(job_log($job), qr/^\Q$emptied\Eit has more/m, 'its cache is measured');
-is(listed(job($list)), '', 'and the next job has an empty one');
+is(listed(job($list)), '', 'the next job has an empty cache');
 
 # --- obstacles of the host
 if (is_root()) {
 	mkdir "$caches/7/0/x" or die;
 	run_cmd('chown', '-R', $m->{uid_first} + 20, "$caches/7/0");
 	is(listed(job($list)), '', 'a cache that belongs to another account is replaced');
-	ok(poll(60, sub { !(() = glob "$left/*") }), 'and removed');
+	ok(poll(60, sub { !(() = glob "$left/*") }), 'the cache of another account is removed');
 }
 job('touch $SLIPWAY_CACHE/file');
 rename $caches, "$caches.away" or die;
@@ -226,7 +227,7 @@ job('touch $SLIPWAY_CACHE/file');
 $m->stop;
 $m = Slipway::Monitor->start(dir => $m->{dir}, conf => "[runner]\ncache_max = 0\n");
 like(job('echo "[${SLIPWAY_CACHE-none}]"'), qr/^\[none\]$/m, 'with cache_max = 0, a job has no cache');
-ok(!-e "$caches/7", 'and the project keeps none');
+ok(!-e "$caches/7", 'with cache_max = 0, the cache of a project is removed');
 ok(poll(60, sub { !(() = glob "$left/*") }), 'all of them are removed');
 is($m->stop, 0, 'the monitor stops');
 

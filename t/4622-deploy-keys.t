@@ -141,7 +141,7 @@ ok(poll(120, sub {
 	($caught) = @{ $api->get("/api/deployments?projectId=$one->{id}&limit=1")->{json}{data} };
 	return $caught->{trigger} eq 'webhook' && $caught->{commitHash} eq head();
 }), 'the runner finds a push that was not delivered with the deploy key') or diag($runner->said);
-is($all->wait($caught->{id})->{status}, 'success', 'and deploys it');
+is($all->wait($caught->{id})->{status}, 'success', 'the push that was not delivered is deployed');
 
 # --- logs
 sub private_half {

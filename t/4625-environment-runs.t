@@ -111,7 +111,7 @@ is($all->wait($all->post(%bare))->{status}, 'success', 'without a commit, the de
 $api->put("/api/environments/$only", { branches => [] });
 my $any = $all->post(%bare, commitHash => $foreign);
 is($all->wait($any)->{status}, 'success', 'without patterns, it runs with any commit');
-is(outcome($api->post("/api/deployments/$any/retry")), '201', 'and can be retried');
+is(outcome($api->post("/api/deployments/$any/retry")), '201', 'a deployment with any commit can be retried');
 $api->put("/api/environments/$only", { branches => ['main'] });
 $unchecked = $api->post("/api/deployments/$any/retry");
 is(outcome($unchecked), '409', 'once the environment accepts only main, such a deployment is not retried');

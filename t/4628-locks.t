@@ -51,7 +51,7 @@ my $is = $got->{json};
 is("$is->{reason} $is->{by} $is->{until}", 'incident 7 t-maintainer 2100-01-01T00:00:00.000Z',
     'the lock says why, by whom and until when');
 is_deeply($api->get("/api/projects/$project")->{json}{lock}, $is, 'the project shows its lock');
-is_deeply($api->get('/api/projects')->{json}{data}[0]{lock}, $is, 'so does the list of projects');
+is_deeply($api->get('/api/projects')->{json}{data}[0]{lock}, $is, 'the list of projects shows the lock');
 my $sent = $api->put($lock, $is);
 is_deeply([ $sent->{status}, $sent->{json}, $sent->{headers}{etag} ], [ 200, $is, $got->{headers}{etag} ],
     'a lock that another user sends back unchanged keeps its owner, its time and its tag');
@@ -101,7 +101,7 @@ is("$got->{reason}: $got->{detail}", 'lock: The project is locked by t-maintaine
     'it says what it waits for');
 my $probe = $all->post(projectId => $free);
 is($all->wait($probe)->{status}, 'success', 'the runner works');
-is($all->show($other)->{status}, 'pending', 'and does not start what is locked');
+is($all->show($other)->{status}, 'pending', 'a deployment of a locked project does not start');
 is(unlock("projects/$project"), 204, 'the lock is removed');
 is($all->wait($_)->{status}, 'success', 'the deployments that waited succeed') for $other, $new;
 is(outcome(post()), '201', 'users can start deployments again');
@@ -115,7 +115,7 @@ ok(poll(60, sub { $db->waiting > 0 }), 'a runner is about to claim what waited')
 is($maintainer->put($lock, { reason => 'second' })->{status}, 200, 'the project is locked before it does');
 $db->let_go($holder);
 is($all->wait($all->post(projectId => $free))->{status}, 'success', 'the runner works');
-is($all->show($chosen)->{status}, 'pending', 'but has not claimed what is locked');
+is($all->show($chosen)->{status}, 'pending', 'the runner has not claimed a deployment that is locked again');
 is(unlock("projects/$project"), 204, 'the lock is removed again');
 is($all->wait($chosen)->{status}, 'success', 'then the deployment runs');
 
@@ -167,7 +167,8 @@ $got = $maintainer->put("/api/environments/$production/lock", { reason => 'freez
 is($got->{status}, 200, 'an environment is locked');
 is_deeply($api->get("/api/environments/$production")->{json}{lock}, $got->{json}, 'it shows its lock');
 is($api->get("/api/environments/$staging")->{json}{lock}, undef, 'others are not locked');
-is($api->get("/api/projects/$project")->{json}{lock}, undef, 'nor is the project');
+is($api->get("/api/projects/$project")->{json}{lock}, undef,
+    'the project of a locked environment is not locked');
 $got = post(environmentId => $production);
 like($got->{json}{detail}, qr/^The environment was locked by t-maintainer .*freeze/,
     'the error names the environment');

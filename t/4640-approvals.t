@@ -52,7 +52,7 @@ sub waits { my ($id) = @_; return join ' ', map { $_->{reason} } @{ $all->show($
 # --- the rules of an environment
 $got = $api->get($rules)->{json};
 is($got->{approval}, 'none', 'an environment requires no approval at first');
-is_deeply($got->{approvers}, [], 'and lists no approvers');
+is_deeply($got->{approvers}, [], 'an environment lists no approvers at first');
 is(order($deployer)->{json}{approval}, undef, 'a deployment to it needs no approval');
 my %id = map { $_ => $api->as($_)->get('/api/auth/info')->{json}{id} } qw(viewer maintainer);
 my $ann = $api->make('/api/user', { username => 'ann', role => 'deployer' })->{id};
@@ -109,7 +109,7 @@ $got = vote($maintainer, 'approve', $waiting->{id}, { comment => 'looks good' })
 is($got->{status}, 200, 'a maintainer approves') or diag($got->{body});
 is("@{$got->{json}}{qw(approval approvalBy approvalComment)}", "granted $id{maintainer} looks good",
     'the deployment says who approved it and why');
-like($got->{json}{approvalAt}, qr/^20.*Z$/, 'and when');
+like($got->{json}{approvalAt}, qr/^20.*Z$/, 'the deployment says when it was approved');
 $got = $all->wait($waiting->{id});
 is("$got->{status} $got->{commitHash}", "success $first",
     'the approved commit runs, though the branch has moved');
@@ -139,7 +139,7 @@ is($got->{status}, 502, 'without the repository, the request is rejected');
 like($got->{json}{detail}, qr/^The environment requires approval, so the commit must be known now\. \S/,
     'the error says why');
 rename "$repo.away", $repo;
-is($db->sql('SELECT COUNT(*) FROM deployment'), $count, 'and creates no deployment');
+is($db->sql('SELECT COUNT(*) FROM deployment'), $count, 'the rejected request creates no deployment');
 my $none = $all->pipeline($project, { pipeline => { checkout => 'none' } }, 'true');
 is(order($deployer, pipelineId => $none)->{json}{commitHash}, undef,
     'a pipeline without a checkout needs no commit');
@@ -158,7 +158,7 @@ is(waits($later), 'project_busy', 'the approved deployment waits for its turn');
 is($api->delete("/api/user/$ann")->{status}, 204, 'the approver is removed');
 spew($go, '');
 is($all->wait($later)->{status}, 'success', 'the approval stays valid');
-is($all->show($later)->{approvalBy}, $ann, 'and shows the removed user');
+is($all->show($later)->{approvalBy}, $ann, 'the approval shows the removed user');
 my $read = $api->get($rules)->{json};
 is($maintainer->put($rules, $read)->{status}, 200,
     'the environment can be sent back with a removed approver');
@@ -170,7 +170,8 @@ $got = vote($as_bob, 'approve', $closed[0]);
 is($got->{status}, 409, 'a deployment cannot be approved when its branch is no longer accepted');
 like($got->{json}{detail}, qr/^The environment production no longer accepts/, 'the error says why');
 is(waits($closed[0]), 'approval', 'it still waits');
-is(vote($as_bob, 'deny', $closed[0])->{status}, 200, 'but it can be denied');
+is(vote($as_bob, 'deny', $closed[0])->{status}, 200,
+    'a deployment that the environment no longer accepts can be denied');
 $maintainer->put($rules, { branches => [] });
 is(vote($as_bob, 'approve', $closed[1])->{status}, 200, 'approved once the branch is accepted again');
 is($all->wait($closed[1])->{status}, 'success', 'it runs');
@@ -211,5 +212,5 @@ my $homeless = ordered();
 is($maintainer->delete($rules)->{status}, 204, 'the environment is deleted');
 $got = $all->show($homeless);
 is("$got->{status} $got->{reason}", 'canceled environment_deleted', 'a deployment that waits is canceled');
-is(vote($maintainer, 'approve', $homeless)->{status}, 409, 'and cannot be approved');
+is(vote($maintainer, 'approve', $homeless)->{status}, 409, 'a canceled deployment cannot be approved');
 done_testing();

@@ -42,7 +42,8 @@ sub stop { my ($id) = @_; return $api->post("/api/deployments/$id/cancel") }
 is($deployer->post($rollback)->{status}, 409, 'an environment with nothing live is not rolled back');
 my $first = git('rev-parse', 'main');
 my $one = deployed(environmentId => $production, envVars => { SIZE => 'large' });
-is($deployer->post($rollback)->{status}, 409, 'nor one with a single deployment');
+is($deployer->post($rollback)->{status}, 409,
+    'an environment with a single deployment cannot be rolled back');
 my $second = commit();
 my ($step) = map { $_->{id} } @{ $api->get("/api/pipelines/$pipeline")->{json}{steps} };
 $api->put("/api/steps/$step", { script => 'echo two' });
@@ -56,7 +57,8 @@ for my $case ([ { deploymentId => $test }, '/deploymentId' ], [ { deploymentId =
 	my ($body, $at) = @$case;
 	is(outcome($deployer->post($rollback, $body)), "422 $at", "a wrong rollback is rejected at $at");
 }
-is($db->sql("SELECT COUNT(*) FROM deployment WHERE `trigger` = 'rollback'"), 0, 'and creates no deployment');
+is($db->sql("SELECT COUNT(*) FROM deployment WHERE `trigger` = 'rollback'"), 0,
+    'a rejected rollback creates no deployment');
 
 # --- ahead of the queue, while locked, without the Git server
 my $running = order(environmentId => $staging, pipelineId => $hold);
@@ -74,7 +76,7 @@ is($deployer->post($rollback, { reason => 'broken' }, { 'Idempotency-Key' => 'r1
     'with the same Idempotency-Key, it is the same');
 is($deployer->post($rollback)->{status}, 409, 'while it is pending, a second one is rejected');
 is($back->{queuePosition}, 0, 'it comes first');
-is($all->show($queued)->{queuePosition}, 1, 'and what waited comes after it');
+is($all->show($queued)->{queuePosition}, 1, 'deployments that waited come after a rollback');
 spew($go, '');
 is($all->wait($back->{id})->{status}, 'success', 'it runs with the clone, without the repository');
 is($all->show($queued)->{status}, 'pending', 'before what waited, which the lock holds back');
@@ -92,10 +94,10 @@ is("$got->{retryOf} $got->{commitHash}", "$two $second", 'a rollback can name a 
 $all->wait($got->{id});
 $got = $deployer->post($rollback)->{json};
 is($got->{retryOf}, $one, 'the next one goes back to what was before that');
-is($all->wait($got->{id})->{status}, 'success', 'and succeeds');
+is($all->wait($got->{id})->{status}, 'success', 'the second rollback succeeds');
 $got = $deployer->post($rollback, { deploymentId => $got->{id} })->{json};
 is($got->{retryOf}, $one, 'a rollback to a rollback repeats what that repeats');
-is($all->wait($got->{id})->{status}, 'success', 'and succeeds');
+is($all->wait($got->{id})->{status}, 'success', 'the rollback to a rollback succeeds');
 $maintainer->put("/api/environments/$production", { approval => 'required', branches => ['release'] });
 $got = $deployer->post($rollback, { deploymentId => $two })->{json};
 is($got->{approval}, undef, 'a rollback needs no approval');
@@ -111,7 +113,7 @@ my $cancel = "/api/deployments/$bad/cancel";
 is(outcome($deployer->post($cancel, { then => 'retry' })), '422 /then', 'an unknown sequel is rejected');
 is($deployer->post("/api/deployments/$late/cancel", { then => 'rollback' })->{status}, 409,
     'a pending deployment has nothing to roll back');
-is($all->show($late)->{status}, 'pending', 'and is not canceled');
+is($all->show($late)->{status}, 'pending', 'a pending deployment without a rollback is not canceled');
 $got = $deployer->post($cancel, { then => 'rollback' });
 is($got->{status}, 200, 'a running one is canceled and rolled back') or diag($got->{body});
 $got = $api->get("/api/deployments?environmentId=$production")->{json}{data}[0];
@@ -119,7 +121,8 @@ is("$got->{trigger} $got->{retryOf}", "rollback $two", 'to the live deployment')
 is($all->wait($bad)->{status}, 'canceled', 'the deployment is canceled');
 is($all->wait($got->{id})->{status}, 'success', 'the rollback succeeds');
 is(stop($bad)->{status}, 409, 'a deployment that has ended cannot be canceled');
-is($deployer->post($cancel, { then => 'rollback' })->{status}, 409, 'nor rolled back');
+is($deployer->post($cancel, { then => 'rollback' })->{status}, 409,
+    'a deployment that has ended cannot be canceled with a rollback');
 $all->wait($late);
 
 # --- a second request while a rollback runs
@@ -178,11 +181,11 @@ $got = $deployer->post("/api/deployments/$source/promote", \%to)->{json};
 is("$got->{approval} $got->{waitingFor}[0]{reason}", 'required approval', 'a promotion can require approval');
 $got = $maintainer->post("/api/deployments/$got->{id}/approve");
 is($got->{status}, 200, 'it is approved');
-is($all->wait($got->{json}{id})->{commitHash}, $first, 'and runs');
+is($all->wait($got->{json}{id})->{commitHash}, $first, 'the approved promotion runs');
 
 # --- deleted places
 is($maintainer->delete("/api/environments/$production")->{status}, 204, 'the environment is deleted');
 is($deployer->post($rollback)->{status}, 404, 'it cannot be rolled back');
 is(outcome($deployer->post("/api/deployments/$source/promote", \%to)), '422 /environmentId',
-    'nor promoted to');
+    'a deleted environment cannot be promoted to');
 done_testing();

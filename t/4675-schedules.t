@@ -118,9 +118,10 @@ is($maintainer->put($path, { name => 'nightly 2' })->{json}{nextAt}, $next, 'a n
 like($maintainer->put($path, { cron => '0 5 * * *' })->{json}{nextAt}, qr/T0[34]:00:00/,
     'a new cron sets it');
 like($maintainer->put($path, { timezone => 'UTC' })->{json}{nextAt}, qr/T05:00:00/,
-    'so does a new time zone');
+    'a new time zone sets the next time');
 is($maintainer->put($path, { active => $false })->{json}{nextAt}, undef, 'it is null while not active');
-like($maintainer->put($path, { active => $true })->{json}{nextAt}, qr/T05:00:00/, 'and comes back');
+like($maintainer->put($path, { active => $true })->{json}{nextAt}, qr/T05:00:00/,
+    'the next time comes back when the schedule is active');
 my $etag = $api->get($path)->{headers}{etag};
 is($maintainer->put($path, { branch => undef, envVars => {} }, { 'If-Match' => $etag })->{status}, 200,
     'a change with the current ETag succeeds');
@@ -220,7 +221,7 @@ $maintainer->delete("/api/schedules/$beside");
 $db->sql("UPDATE schedule SET timezone = 'UTC' WHERE id = $id");
 $runner->ring;
 $all->wait($last = fired($id, $last, 'it fires once the time zone is known'));
-is(show($id)->{lastError}, undef, 'and the error is over');
+is(show($id)->{lastError}, undef, 'the error of a schedule that has fired is cleared');
 
 # --- --once, and deletion
 is($runner->stop, 0, 'the runner stops');
@@ -228,7 +229,7 @@ due($id);
 is(scalar $runner->once, 0, 'a runner for a timer runs once');
 $got = show($id)->{lastDeploymentId};
 cmp_ok($got, '>', $last, 'it fires what is due');
-is($all->show($got)->{status}, 'success', 'and runs the deployment');
+is($all->show($got)->{status}, 'success', 'the deployment of the schedule runs');
 is($maintainer->delete($path)->{status}, 204, 'a maintainer deletes a schedule');
 is($api->get($path)->{status}, 404, 'a deleted schedule returns 404');
 is($all->show($got)->{status}, 'success', 'its deployments stay');

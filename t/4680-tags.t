@@ -106,7 +106,8 @@ like($end->{detail}, qr/^Commit $head is not on the tag v1\.9, and the environme
 $end = $all->wait(deploy(projectId => $project, tag => 'v1.9', commitHash => $hash{'v1.9'})->{json}{id});
 is($end->{status}, 'success', 'the commit of a tag can be sent with it');
 $end = $all->wait(deploy(projectId => $project, tag => 'v1.10', commitHash => $hash{'v1.9'})->{json}{id});
-is("$end->{status} $end->{reason}", 'failed checkout_failed', 'nor does it to a commit before the tag');
+is("$end->{status} $end->{reason}", 'failed checkout_failed',
+    'a tag does not open the environment to a commit before it');
 $api->put("/api/environments/$production", { tags => [] });
 is(outcome(deploy(projectId => $project, tag => 'v1.9')), '422 /tag',
     'an environment with patterns for branches alone accepts no tag');

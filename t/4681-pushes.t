@@ -87,7 +87,7 @@ $all->db->sql("UPDATE project SET triggers = '"
     . qq([{"branch":"main","pipelineId":$pipeline{live},"envVars":{}}]) . "' WHERE id = $project");
 is_deeply($api->get("/api/projects/$project")->{json}{triggers}[0]{branch}, 'main',
     'a trigger of an older version is read');
-is(scalar(deliver('a' x 40)), 1, 'and fires');
+is(scalar(deliver('a' x 40)), 1, 'a trigger of an older version fires');
 triggers({ paths => [ 'src/**', 'Makefile' ] });
 my $held = hold();
 for my $case (
@@ -111,8 +111,8 @@ is(scalar(deliver('a' x 40, @other, body => { total_commits => 6 })), 1,
     'a push of which the event lists some commits only starts a deployment');
 is(scalar(deliver('a' x 40, @other, kind => 'github', body => { forced => $true })), 1,
     'a forced push starts it, too');
-is(scalar(deliver('a' x 40, @other, before => '0' x 40)), 1, 'and the first push of a branch');
-is(scalar(deliver('a' x 40, body => { commits => 'none' })), 1, 'and one without a list of commits');
+is(scalar(deliver('a' x 40, @other, before => '0' x 40)), 1, 'the first push of a branch starts it');
+is(scalar(deliver('a' x 40, body => { commits => 'none' })), 1, 'a push without a list of commits starts it');
 $api->post("/api/deployments/$_->{id}/cancel", {})
     for @{ $api->get("/api/deployments?projectId=$project&status=pending&limit=100")->{json}{data} };
 

@@ -118,7 +118,7 @@ $db->sql('UPDATE runner SET seen_at = NOW(3) - INTERVAL 1 DAY');
 is($runner->once, 0, 'slipway-runner --once succeeds again');
 is(deployed($site), '1:webhook 3:webhook 4:webhook 5:webhook',
     'the first run of a day looks; each push is deployed once');
-is((newest(1))[0]{status}, 'success', 'and runs what it finds');
+is((newest(1))[0]{status}, 'success', 'the deployment of a missed push runs');
 
 # --- events in the wrong order
 another() for 6, 7;

@@ -205,7 +205,8 @@ is(scalar(grep { $_->{kind} eq 'mail' } received()), 2, 'with a notifier, no use
 # --- chat and mail
 my $chat = create(kind => 'text', target => to('/chat'), events => ['locked'], projectId => $project);
 is($chat->{secret}, undef, 'a chat service has no secret');
-is($maintainer->put("/api/notifiers/$chat->{id}/secret")->{status}, 409, 'and gets none');
+is($maintainer->put("/api/notifiers/$chat->{id}/secret")->{status}, 409,
+    'a secret for a chat service is rejected');
 $maintainer->put("/api/projects/$project/lock", { reason => '<!everyone> & @all' });
 $got = arrived_at('/chat', qr/locked/, 'a chat service gets a text');
 is(Cpanel::JSON::XS->new->decode($got->{body})->{text},
@@ -244,7 +245,7 @@ due();
 $got = arrived_at('/better', qr/test/, 'the message is sent again');
 is($got->{headers}{'webhook-id'}, $first->{headers}{'webhook-id'}, 'with the same id');
 is(shows($other, lastDeliveredAt => qr/Z$/, 'then it is delivered')->{lastError}, undef,
-    'and the error is forgotten');
+    'the error of a notifier that delivers again is cleared');
 my $gone = create(target => to('/status/410'));
 test($gone) for 1 .. 3;
 is(poll(60, sub { !show($gone)->{active} }), 1, 'status 410 deactivates the notifier');
@@ -254,7 +255,7 @@ is_deeply([ map { "@$_{qw(via action objectType objectId)}" } grep { $_->{action
     'the audit log has an entry of that');
 is(test($gone)->{status}, 409, 'a notifier that is not active cannot be tested');
 is($db->sql("SELECT COUNT(*) FROM notice WHERE notifier_id = $gone->{id}"), 0,
-    'and its messages are dropped');
+    'the messages of a deactivated notifier are deleted');
 is($maintainer->put("/api/notifiers/$gone->{id}", { active => $true, target => to('/again') })->{status}, 200,
     'a maintainer activates it again');
 test($gone);
@@ -263,7 +264,7 @@ my $private = create(target => "https://127.0.0.2:$https/private");
 test($private);
 shows($private, lastError => qr/^127\.0\.0\.2:$https has a private address, which the settings do not list$/,
     'a private address that the settings do not list is not connected to');
-is(scalar(posts('/private')), 0, 'and gets nothing');
+is(scalar(posts('/private')), 0, 'a private address that is not listed gets nothing');
 my $dead = create(target => 'https://127.0.0.1:' . free_port() . '/');
 test($dead);
 shows($dead, lastError => qr/cannot be reached$/, 'the notifier shows that a receiver is dead');
@@ -309,12 +310,14 @@ ok(poll(60, sub { $db->waiting == 0 && $db->sql("SELECT COUNT(*) FROM notice $he
     'one of them may');
 test($gone);
 ok(poll(60, sub { posts('/again') > 2 }), 'the other one sends what else there is');
-is($db->sql("SELECT COUNT(*) FROM notice $held") + 0, 1, 'and not the second message of the notifier');
+is($db->sql("SELECT COUNT(*) FROM notice $held") + 0, 1,
+    'the other runner does not send the second message of the notifier');
 
 is($maintainer->delete("/api/environments/$environment")->{status}, 204,
     'an environment with a notifier is deleted');
 is($api->get("/api/notifiers/$_")->{status}, 404, 'with its notifiers') for $one->{id}, $hook->{id};
-is($db->sql("SELECT COUNT(*) FROM notice WHERE notifier_id = $one->{id}") + 0, 0, 'and their messages');
+is($db->sql("SELECT COUNT(*) FROM notice WHERE notifier_id = $one->{id}") + 0, 0,
+    'the messages of the deleted notifiers are deleted');
 $hook = create(projectId => $project);
 $path = "/api/notifiers/$hook->{id}";
 

@@ -53,7 +53,7 @@ is(value('slipway_log_bytes_total'), $logs, 'bytes of logs are counted');
 $db->sql("INSERT INTO deployment_total VALUES ('success', '', 2147483647, 5000, 99, 4, 8000000, 12000, 5)");
 is(value('slipway_deployment_duration_seconds_bucket{le="3600"}'), 3,
     'a deployment that takes longer is not in the last range');
-is(value('slipway_deployment_duration_seconds_count'), 7, 'but among all');
+is(value('slipway_deployment_duration_seconds_count'), 7, 'a deployment that takes longer is counted');
 is(value('slipway_queue_wait_seconds_bucket{le="5"}') - value('slipway_queue_wait_seconds_bucket{le="1"}'), 4,
     'waiting times are in their own range');
 
@@ -79,7 +79,7 @@ is(badge('?environment=dead')->{status}, 404, 'an unknown environment has none')
 is(badge("?environment=")->{status}, 200, 'an empty name is none');
 is(badge("?environment=" . 'x' x 51)->{status}, 400, 'a name that is too long is rejected');
 is($api->delete("/api/environments/$live")->{status}, 204, 'the environment is deleted');
-is(badge('?environment=live')->{status}, 404, 'and its badge');
+is(badge('?environment=live')->{status}, 404, 'a deleted environment has no badge');
 is($api->put("/api/projects/$project", { badge => undef })->{status}, 422, 'null is not a value of badge');
 like($none->get("/api/projects/$project")->{headers}{'cache-control'}, qr/^no-store$/,
     'other responses are not cached');
@@ -91,9 +91,10 @@ my @waiting = map { $all->post(projectId => $project) } 1 .. 3;
 is(value('slipway_deployments{status="pending"}'), 3, 'pending deployments are counted');
 is($api->post("/api/deployments/$waiting[0]/cancel")->{status}, 200, 'a pending deployment is canceled');
 is(finished('canceled', 'canceled_by_user'), 1, 'a canceled deployment is counted');
-is(value('slipway_deployment_duration_seconds_count'), $ran, 'but not the duration of one that never ran');
+is(value('slipway_deployment_duration_seconds_count'), $ran,
+    'the duration of a deployment that never ran is not counted');
 is($api->delete("/api/projects/$project")->{status}, 204, 'the project is deleted');
-is(badge('')->{status}, 404, 'and its badge');
+is(badge('')->{status}, 404, 'a deleted project has no badge');
 is(finished('canceled', 'project_deleted'), 2, 'each deployment that ends with its project is counted');
 $db->sql('DELETE FROM log_chunk; DELETE FROM deployment_step; DELETE FROM deployment');
 is(finished('canceled', 'project_deleted'), 2, 'totals stay when deployments are deleted');
@@ -138,7 +139,7 @@ like($text, qr/^slipway_build_info\{version="\d[\d.]*"\} 1$/m, 'the version is a
 
 # --- promtool
 is_deeply(check_metrics(scrape()), [ 0, '', '' ], 'promtool accepts the metrics');
-isnt(check_metrics("a_total 1\n")->[0], 0, 'and rejects metrics without help');
+isnt(check_metrics("a_total 1\n")->[0], 0, 'promtool rejects metrics without help');
 my $alerts = srcdir() . '/src/api/slipway-alerts.yml';
 like(check_rules($alerts), qr/SUCCESS: 6 rules found/, 'promtool accepts the alert rules');
 my $dashboard = decode_json(slurp(srcdir() . '/src/api/slipway-dashboard.json'));

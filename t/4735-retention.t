@@ -119,7 +119,7 @@ for my $table (qw(deployment_step log_chunk commit_status deployment_wait)) {
 }
 my $got = $api->post("/api/environments/$env{back}/rollback", {});
 is($got->{status}, 201, 'a rollback still finds what was live before') or diag($got->{body});
-is($got->{json}{retryOf}, $first, 'and repeats it');
+is($got->{json}{retryOf}, $first, 'a rollback repeats the deployment that was live before');
 is(outcome($api->post("/api/environments/$env{live}/rollback", { deploymentId => 1001 })),
     '422 /deploymentId', 'a rollback to a deleted deployment is rejected');
 is($api->post("/api/deployments/1001/retry")->{status}, 404, 'a deleted deployment cannot be retried');

@@ -154,6 +154,6 @@ rejected(64, qr/unknown command auth x/, 'auth', 'x');
 rejected(64, qr/unknown command auth/, 'help', 'auth', 'x');
 ($status, $out) = run_cmd(program('slipway-admin'), 'help', 'user');
 is($status, 0, 'slipway-admin has the help of a group, too');
-like($out, qr/^  user add USER /m, 'and lists its commands');
+like($out, qr/^  user add USER /m, 'the help of a group lists its commands');
 
 done_testing;

@@ -27,7 +27,7 @@ sub offered {
 is(offered('st'), 'status', 'a command is completed');
 is(offered('auth', 'log'), 'login | logout', 'a subcommand is completed');
 is(offered('cache', ''), 'clear', 'the only subcommand is completed');
-is(offered('cache', 'clear', '-p', 'w'), 'web shop', 'so is the project of a subcommand');
+is(offered('cache', 'clear', '-p', 'w'), 'web shop', 'the project of a subcommand is completed');
 like(offered('deploy', '--e'), qr/^--environment \| --env \| --env-file$/, 'an option is completed');
 is(offered('deploy', '--env-file', ''), ':files', 'the name of a file is left to the shell');
 is(offered('apply', ''), ':files', 'a word that names a file is left to the shell, too');

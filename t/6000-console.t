@@ -231,7 +231,7 @@ ok(poll(60, sub { @{ $api->get("/api/projects/$project")->{json}{triggers}[0]{pa
     'its paths are edited');
 is_deeply($api->get("/api/projects/$project")->{json}{triggers}[0],
     { %$release, paths => [qw(src/** doc/**)] },
-    'and the rest stays');
+    'the other members of a trigger stay');
 $db->sql("UPDATE deployment SET branch = NULL, tag = 'v1.0' WHERE id = 1");
 $page->visit('/slipway/deployments');
 ok($page->wait_for('tr .ref', 'v1.0'), 'the list of deployments shows a tag');
@@ -362,7 +362,7 @@ $page->click("[aria-label='Role of t-admin'] option[value=viewer]");
 ok(poll(60, sub { members()->[0]{role} eq 'viewer' }), 'the role of a member is changed');
 $page->click('[aria-label="Remove t-admin"]')->click('dialog .danger');
 ok($page->wait_for('.empty'), 'a member is removed');
-is_deeply(members(), [], 'and is no member any more');
+is_deeply(members(), [], 'a removed member is no member any more');
 
 # --- two tabs
 sub settings { return $page->visit("/slipway/projects/$project/settings")->wait_for('#general') }
@@ -374,7 +374,7 @@ ok(poll(60, sub { (of_project('description') // '') eq 'One' }), 'a description 
 $page->type('#general-description', ' and two')->click('#general .primary');
 ok(poll(60, sub { of_project('description') eq 'One and two' }), 'the same form is saved again');
 $page->click('#presets [aria-label="Move One up"]')->click('#presets .primary');
-ok(poll(60, sub { of_project('envPresets')->[2]{key} eq 'FIRST' }), 'and so is another form of the page');
+ok(poll(60, sub { of_project('envPresets')->[2]{key} eq 'FIRST' }), 'another form of the page is saved');
 settings();
 my $warning = 'Someone changed this since you opened the page. Reload it, then repeat your change.';
 $api->put("/api/projects/$project", { description => 'By a colleague', envPresets => [
@@ -420,7 +420,7 @@ ok($page->wait_for('.service-lock', 'Upgrade'), 'an admin locks the whole servic
 $page->visit('/slipway/projects');
 ok($page->wait_for('.service-lock', 't-admin'), 'every page says who locked it');
 $page->click('.service-lock button');
-ok($page->wait_gone('.service-lock .notice'), 'and the admin unlocks it');
+ok($page->wait_gone('.service-lock .notice'), 'the admin unlocks the service');
 
 # --- every page: names and roles, both themes, a narrow window
 $api->make('/api/environments', { projectId => $project, name => 'production',
@@ -512,7 +512,7 @@ ok($page->wait_for('.notice', 'You are signed in as t-admin'),
 unlike($page->url, qr/slw_/, 'that token leaves the address bar, too');
 $page->click('.sign-in .ways button:last-child');
 ok($page->wait_for('h1', 'Shop'), 'declining returns to the page');
-is(who(), 't-admin', 'and the session stays');
+is(who(), 't-admin', 'the session stays after declining');
 my $sessions = row('SELECT COUNT(*) FROM session');
 $page->js('location.hash = arguments[0]', "sign-in=$other_id.$other");
 $page->click('.sign-in .primary');
@@ -531,7 +531,8 @@ $page->visit('/slipway/sign-in?next=/../../api/health')->type('#sign-in-token', 
 ok($page->wait_for('.place'), 'a viewer sees the board');
 is(join(' ', $page->texts('.top nav a')), 'Board Projects Deployments Runners',
     'a viewer is offered what a viewer may read');
-is($page->js('return document.querySelectorAll("a[href$=deploy]").length'), 0, 'and no way to deploy');
+is($page->js('return document.querySelectorAll("a[href$=deploy]").length'), 0,
+    'a viewer is offered no way to deploy');
 
 # A role in a project adds what it allows there.
 my ($member) = $db->sql("SELECT id FROM user WHERE username = 't-viewer'") =~ /(\d+)/;
@@ -539,11 +540,11 @@ is($api->put("/api/projects/$project/members/$member", { role => 'maintainer' })
     'the viewer becomes a maintainer of the project');
 $db->sql("UPDATE api_token SET role = 'admin' WHERE user_id = $member"); # which the session cannot exceed
 is($api->post('/api/projects', { name => 'Foreign', repository => 'https://git.example.org/a/c' })->{status},
-    201, 'but not of another one');
+    201, 'a maintainer of a project cannot deploy another one');
 $page->visit('/slipway/');
 ok($page->wait_for('.project:nth-child(2) h2', 'Shop'), 'the board shows both');
 is($page->js('return [...document.querySelectorAll("a[href$=deploy]")].map((a) => a.ariaLabel).join()'),
-    'Deploy Shop', 'and offers to deploy the own one');
+    'Deploy Shop', 'the board offers to deploy the own project');
 $page->visit("/slipway/projects/$project/settings");
 ok($page->wait_for('#general .primary'), 'its settings can be changed');
 $page->visit("/slipway/audit?projectId=$project");
@@ -568,7 +569,8 @@ for my $path ('/', '/projects', '/deployments', '/deployments/1', '/runners', '/
 	    $page->texts('main a.button, main button')), '', "$path offers a guest nothing that fails");
 }
 $page->visit('/slipway/projects');
-is(join(' ', $page->texts('tbody .cover')), 'Shop', 'and only own projects') if $page->wait_for('tbody');
+is(join(' ', $page->texts('tbody .cover')), 'Shop',
+    'the list shows own projects only') if $page->wait_for('tbody');
 
 # --- signing in by the Git server
 my $forge = Slipway::Forge->start(redirect_uri => $api->url . '/slipway/sign-in');
@@ -592,7 +594,8 @@ $db->sql("UPDATE deployment SET status = 'success', commit_hash = '$hash[1]', en
     . " WHERE id = 1; UPDATE environment SET live_deployment = 1 WHERE id = $staging");
 $page->visit("/slipway/projects/$project/deploy?environment=$staging");
 ok($page->wait_for('aside', '2 commits more than what is live'), 'the deploy form counts the new commits');
-is_deeply([$page->texts('.commits .subject')], ['Change 4', 'Change 3'], 'and lists them, newest first');
+is_deeply([$page->texts('.commits .subject')], ['Change 4', 'Change 3'],
+    'the deploy form lists the new commits, newest first');
 is($page->js('return [...document.querySelectorAll("#branches option")].map((o) => o.value).join()'), 'main',
     'it suggests the branches of the Git server');
 $repo->tag('v2', $hash[2]);

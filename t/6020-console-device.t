@@ -40,9 +40,10 @@ $page->type('#sign-in-token', $api->token('maintainer') . "\n");
 ok(asks(), 'after signing in, the page of the code asks') or diag($page->url);
 is($page->text('.user-code'), $device->{userCode}, 'the page shows the code');
 like(join(' ', $page->texts('.facts dd')), qr/slipway on dora (?:127\.0\.0\.1|::1) (?:just now|\d+ min ago)/,
-    'and the name, the address and the time of the device');
-like($page->text('.lead'), qr/acts as t-maintainer/, 'and whose rights it asks for');
-like($page->text('.notice.pending'), qr/only if you have just started this yourself/, 'and warns');
+    'the page shows the name, the address and the time of the device');
+like($page->text('.lead'), qr/acts as t-maintainer/, 'the page shows whose rights the device gets');
+like($page->text('.notice.pending'), qr/only if you have just started this yourself/,
+    'the page warns of codes from others');
 is(join(' ', $page->texts('[name=role] option')), 'Viewer Deployer Maintainer',
     'no higher role is offered than that of the user');
 is(taken($device)->{json}{error}, 'authorization_pending', 'opening the page decides nothing');
@@ -61,7 +62,7 @@ $page->js('window.drawn = document.querySelector("main"); document.querySelector
 $page->press('Enter');
 ok($page->wait_until('document.querySelector("main") !== window.drawn'
 	. ' && document.querySelector(".user-code") !== null'), 'skipping the navigation keeps the question');
-is($page->text('.user-code'), $device->{userCode}, 'and its code');
+is($page->text('.user-code'), $device->{userCode}, 'skipping the navigation keeps the code');
 $page->js('document.querySelector("[name=role]").focus()');
 $page->press('d');
 is($page->js('return document.activeElement.value'), 'deployer', 'a key chooses a role');
@@ -92,7 +93,8 @@ is(taken($device)->{json}{error}, 'access_denied', 'the device learns that');
 # --- a code that is typed
 $page->visit('/slipway/device');
 ok($page->wait_for('h1', 'Sign in a device'), 'without a code, the page asks for one');
-is($page->js('return document.querySelector("[name=userCode]").value'), '', 'and proposes none');
+is($page->js('return document.querySelector("[name=userCode]").value'), '',
+    'the field for the code is empty');
 axe_ok($page, 'the form for a code');
 $page->size(320, 640);
 is($page->overflow, '', 'the form fits 320 pixels');
@@ -109,7 +111,7 @@ $db->sql('UPDATE device SET expires_at = NOW(3)');
 $page->click('.device .primary');
 ok($page->wait_for('.summary', 'No device waits with this code'), 'an expired code cannot be approved');
 $page->click('.actions [type=button]');
-ok($page->wait_for('.toast', 'No device waits'), 'nor denied');
+ok($page->wait_for('.toast', 'No device waits'), 'an expired code cannot be denied');
 open_code($device);
 ok($page->wait_for('.summary', 'No device waits with this code'), 'a link with an old code says so');
 $page->visit('about:blank')->visit('/slipway/device#sign-up');
@@ -124,7 +126,7 @@ $db->sql('DELETE FROM session');
 $page->click('.device .primary');
 ok($page->wait_for('dialog.renew'), 'approving asks to sign in again');
 $page->type('dialog #sign-in-token', $api->token('maintainer') . "\n");
-ok($page->wait_for('h1', 'Device approved'), 'and approves then');
+ok($page->wait_for('h1', 'Device approved'), 'after signing in again, the request is approved');
 is(taken($device)->{status}, 201, 'the device gets its token');
 
 # --- the command line, and a user who signs in at the Git server

@@ -66,12 +66,12 @@ ok($page->wait_for('.place:first-child .live', 'Change 4'), 'the board shows wha
 is($page->text('.place:first-child .now') =~ s/\s+.*//sr, 'Running',
     'the board shows that a deployment is running');
 is(join('|', $page->texts('.place:nth-child(2) .badge')), '1 needs approval',
-    'and an approval that is needed, although a newer deployment waits');
+    'the board shows a required approval, although a newer deployment waits');
 like($page->text('.summary-line'), qr/1 running.*2 waiting.*1 needs approval.*0 failed/s,
     'the summary counts them');
 $page->click('.place:nth-child(2) .badge');
 ok($page->wait_for("tr[data-key='$approval']", 'Needs approval'), 'the badge leads to what waits there');
-is(scalar($page->texts('tbody tr')), 2, 'and to nothing else');
+is(scalar($page->texts('tbody tr')), 2, 'the badge leads to nothing else');
 
 # --- the list of deployments is narrowed
 sub choose {
@@ -100,7 +100,7 @@ choose('[data-key=environmentId]', 'staging');
 like($page->url, qr/status=success.*projectId=$shop.*environmentId=$staging/,
     'by project and environment, too');
 $page->reload;
-ok($page->wait_for("tr[data-key='$good']"), 'and the address says how');
+ok($page->wait_for("tr[data-key='$good']"), 'the address contains the filters');
 
 # --- locks: who, why, since when
 $api->put("/api/projects/$shop/lock", { reason => 'Audit week', until => '2099-01-02T03:04:05Z' });
@@ -148,7 +148,7 @@ $page->visit("/slipway/projects/$shop/deploy?environment=$staging");
 ok($page->wait_for('aside', 'cannot list the commits'),
     'without a Git server, the form says what it cannot do');
 is(scalar($page->texts('aside .summary, aside .notice')), 0, 'which is no error');
-unlike($page->text('main'), qr/GITSERVER/, 'and names no setting');
+unlike($page->text('main'), qr/GITSERVER/, 'the page names no setting');
 $page->clear('[name=branch]')->type('[name=branch]', 'main')->click('#deploy .primary');
 ok($page->wait_until('/deployments.\d+$/.test(location.pathname)'), 'the form deploys all the same');
 
@@ -162,7 +162,7 @@ $page->type("$last=key] input", 'PASSWORD')->type("$last=value] input", 'hunter2
 is($page->js("return document.querySelector('$last=value] input').type"), 'password',
     'a secret is not shown while it is typed');
 unlike($page->js('return JSON.stringify(Object.entries(sessionStorage))'), qr/hunter2/,
-    'and no draft contains it');
+    'no draft contains a secret');
 $page->click('.card form .primary');
 ok($page->wait_for('.variable', 'PASSWORD='), 'a secret variable is stored')
     or diag(explain(variables()));
@@ -174,7 +174,7 @@ ok($sealed, 'the secret is sealed');
 $page->click('[aria-label="Edit staging"]')->clear('.entry:first-child [data-key=value] input');
 $page->type('.entry:first-child [data-key=value] input', 'www2')->click('.card form .primary');
 ok($page->wait_for('.variable', 'HOST=www2'), 'the other one is changed');
-is(secret(), $sealed, 'and the secret stays');
+is(secret(), $sealed, 'the secret of a preset stays when another one is changed');
 
 # --- shared variables
 my $shared = $api->make('/api/variables', { key => 'TOKEN', value => 'old', secret => \1,
@@ -186,7 +186,7 @@ ok($page->wait_for('dialog .hint', 'the secret stays as it is'), 'a shared varia
 axe_ok($page, 'the dialog that edits a variable');
 $page->type('dialog [name=description]', 'Of the registry')->click('dialog .primary');
 ok($page->wait_for('tbody tr', 'Of the registry'), 'its description is changed');
-is(sealed(), $before, 'and its secret value stays');
+is(sealed(), $before, 'a secret value stays when its description is changed');
 $page->click('[aria-label="Edit TOKEN"]')->type('dialog [name=value]', "new\n");
 ok(poll(60, sub { sealed() ne $before }), 'a new value replaces it');
 
@@ -200,7 +200,7 @@ $page->size(320, 640)->reload;
 ok($page->wait_for('.templates li:nth-child(3)'), 'a narrow window shows the templates, too');
 $page->click('.templates li:nth-child(3) button');
 ok($page->wait_until('(() => { const { top } = document.querySelector(".stack").getBoundingClientRect();'
-	. ' return top < innerHeight; })()'), 'and what the chosen one brings');
+	. ' return top < innerHeight; })()'), 'a narrow window shows the presets of the chosen template');
 $page->size(1280, 800);
 
 # --- durations of the last runs

@@ -49,7 +49,8 @@ $page->visit('/slipway/')->click('.first a.button');
 $page->click('#new-project-repository');
 ok($page->wait_for('[role=option]', 'team/site'), 'the repositories of the Git server are offered');
 $page->type('#new-project-repository', 'sit');
-ok($page->wait_until('document.querySelectorAll("[role=option]").length === 1'), 'and searched');
+ok($page->wait_until('document.querySelectorAll("[role=option]").length === 1'),
+    'the repositories of the Git server are searched');
 $page->press('Down', 'Enter')->click('#new-project .primary');
 
 # --- 2: a template
@@ -57,7 +58,7 @@ ok($page->wait_for('.templates', 'Simple Deploy Pipeline'), 'a new project is as
 $page->js('[...document.querySelectorAll(".template")].find((b) =>'
     . ' b.textContent.startsWith("Simple Deploy")).click()');
 ok($page->wait_for('.presets', 'DEPLOY_DIR'), 'a template shows its presets before it is used');
-is(scalar($page->texts('details.script')), 3, 'and its scripts');
+is(scalar($page->texts('details.script')), 3, 'a template shows its scripts before it is used');
 $page->click('#new-pipeline .primary');
 ok($page->wait_for('.step h2', 'Build'), 'its steps can be edited');
 $page->visit('/slipway/projects/1');
@@ -66,8 +67,8 @@ $page->click('.empty a');
 
 # --- 3: deploying
 ok($page->wait_for('#deploy [name="env.DEPLOY_DIR"]'), 'the deploy form asks what the template needs');
-ok($page->wait_for('aside', 'Nothing is live yet'), 'and says that nothing is live');
-ok($page->wait_for('.commits .subject', 'Say one'), 'but what will be');
+ok($page->wait_for('aside', 'Nothing is live yet'), 'the deploy form says that nothing is live');
+ok($page->wait_for('.commits .subject', 'Say one'), 'the deploy form shows the commit to deploy');
 $page->type('[name="env.DEPLOY_DIR"]', "$www/site")->click('#deploy .primary');
 ok($page->wait_for('h1 .status', 'Succeeded'), 'its page follows the deployment to its end');
 is(page_of_site(), "<h1>One</h1>\n", 'the site is deployed');
@@ -94,7 +95,7 @@ ok(deploys('Say one'), 'the only environment is the one that is deployed to');
 $repo->commit('main', { 'index.html' => "<h1>Two</h1>\n" }, 'Say two');
 $page->visit('/slipway/projects/1/deploy');
 ok($page->wait_for('aside', '1 commit more than what is live'), 'the next commit is what changes');
-ok(deploys('Say two'), 'and is deployed');
+ok(deploys('Say two'), 'the next commit is deployed');
 is(page_of_site(), "<h1>Two</h1>\n", 'the site has changed');
 $page->visit('/slipway/projects/1')->click('[aria-label="Roll back production"]');
 $page->type('dialog [name=reason]', "Too early\n");

@@ -160,7 +160,7 @@ is($page->js('return location.hash'), sprintf('#L%d-%d', index($log, 'made part 
 	index($log, 'made part 2504')), 'by its offsets');
 $page->reload;
 ok(sees('made part 2500'), 'the link to a range shows it');
-is(picked(), '2500 2501 2502 2503', 'and highlights it');
+is(picked(), '2500 2501 2502 2503', 'the link to a range highlights it');
 
 # --- settings
 $page->click('.log-choices button[aria-pressed]');
@@ -176,7 +176,7 @@ sub time_of {
 like(time_of('made part 2500'), qr/^\d+:\d\d$/, 'the time of a line since the deployment started');
 $page->js('const s = document.querySelector(".log-choices select"); s.value = "clock";'
     . ' s.dispatchEvent(new Event("change", { bubbles: true }))');
-like(time_of('made part 2500'), qr/^\d\d:\d\d:\d\d$/, 'and by the clock');
+like(time_of('made part 2500'), qr/^\d\d:\d\d:\d\d$/, 'the time of a line by the clock');
 is($page->js(<<'JS'), join("\n", map { "made part $_" } 2500 .. 2502),
 	const rows = [...document.querySelectorAll('.log-row')];
 	const row = (text) => rows.find((one) => one.textContent.includes(text));
@@ -327,13 +327,13 @@ sign_in('bob', 'maintainer');
 $page->visit("/slipway/deployments/$promoted")->click(button('Deny'));
 $page->type('dialog [name=comment]', "Not on a Friday\n");
 ok($page->wait_for('h1 .status.canceled', 'Canceled'), 'another user denies it');
-is($all->show($promoted)->{approvalComment}, 'Not on a Friday', 'and says why');
+is($all->show($promoted)->{approvalComment}, 'Not on a Friday', 'the comment of a denial is stored');
 ok($page->wait_for('.facts', 'Denied by bob'), 'the page says who denied it');
-ok($page->wait_for('.facts', 'ann, promotion'), 'and who started it, and how');
+ok($page->wait_for('.facts', 'ann, promotion'), 'the page says who started the deployment, and how');
 $page->visit("/slipway/deployments/$good");
 ok($page->wait_for(button('Promote')), 'the page of the live deployment offers other actions');
 is($page->js('return document.querySelectorAll(arguments[0]).length', button('Roll back to this')), 0,
-    'but no rollback to itself');
+    'the page of the live deployment offers no rollback to itself');
 $page->visit("/slipway/deployments/$first")->click(button('Roll back to this'));
 ok($page->wait_for('dialog h2', "Roll back staging to deployment $first"), 'a rollback asks first');
 $page->type('dialog [name=reason]', "The second is broken\n");
@@ -383,9 +383,9 @@ $page->cdp('Page.addScriptToEvaluateOnNewDocument', source => 'window.silent = t
 $page->visit('/slipway/');
 ok($page->wait_until('silent === false'), 'a tab that is opened in front takes the lead');
 $page->tab($first_tab);
-ok($page->wait_until('streams[0].readyState === 2'), 'and the other closes its stream');
+ok($page->wait_until('streams[0].readyState === 2'), 'the tab behind closes its stream');
 $streamed = $all->post(pipelineId => $quick, projectId => $project, environmentId => $staging);
-ok($page->wait_for("tr[data-key=\"$streamed\"]", 'Succeeded'), 'but still follows');
+ok($page->wait_for("tr[data-key=\"$streamed\"]", 'Succeeded'), 'the tab behind still follows');
 stop_process($live_pid);
 $streamed = $all->post(pipelineId => $quick, projectId => $project, environmentId => $staging);
 ok($page->wait_for("tr[data-key=\"$streamed\"]", 'Succeeded'),
@@ -395,7 +395,7 @@ $page->visit("/slipway/deployments/$running");
 tick(10);
 ok(sees('tick 10.'), 'without slipway-live, the log of a running deployment is shown');
 tick(20);
-ok(sees('tick 20.'), 'and grows');
+ok(sees('tick 20.'), 'without slipway-live, the log that is shown grows');
 ok($page->wait_gone('.log-lost'), 'the connection is not lost');
 tick(400);
 $page->cdp('Page.removeScriptToEvaluateOnNewDocument', identifier => $script);
@@ -419,7 +419,7 @@ is($page->js('return ["header", ".log-bar"]'
     'print leaves out what only a screen can use');
 is($page->js('const s = (css) => getComputedStyle(document.querySelector(css));'
 	. ' return [s(".log-text").color, s(".log").backgroundColor, s(".log-pane").overflowY].join()'),
-    'rgb(0, 0, 0),rgb(255, 255, 255),visible', 'and shows the lines of the log in black on white');
+    'rgb(0, 0, 0),rgb(255, 255, 255),visible', 'print shows the log in black on white');
 $page->emulate(media => '');
 
 # --- a link to a line survives the sign-in
@@ -444,7 +444,8 @@ sub of_state {
 	return $page->js("const e = [...document.querySelectorAll('main > .status.$state')].at(-1);"
 	    . " return $what");
 }
-is(scalar(keys %{ { map { of_state($_, 'e.textContent') => 1 } @states } }), scalar @states, 'and a word');
+is(scalar(keys %{ { map { of_state($_, 'e.textContent') => 1 } @states } }), scalar @states,
+    'each state has a word of its own');
 my %colour = map { $_ => of_state($_, 'getComputedStyle(e).color') } @states;
 is(scalar(keys %{ { map { $colour{$_} => 1 } qw(success failed running pending canceled) } }), 5,
     'those of a deployment differ in colour, too');

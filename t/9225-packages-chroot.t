@@ -110,6 +110,7 @@ is((in_root('ls -l /proc/[0-9]*/exe 2>/dev/null | grep -c slipway-'))[1], "0\n",
 is((in_root('find / -xdev -name "*slipway*" ! -path "/root/*" ! -path "/proc/*" ! -path "/var/log/*"'
     . ' ! -path "/srv/*" ! -path "/usr/local/*" ! -path "/etc/ssl/*" ! -path "/var/lib/mysql/*"'
     . ' ! -path "/run/of-*" | sort'))[1], "/etc/slipway\n", 'only the directory of the keys remains');
-is((in_root('ls /etc/slipway'))[1], "deploy.key\ndeploy.pub\nsecret.key\n", 'and it contains nothing else');
+is((in_root('ls /etc/slipway'))[1], "deploy.key\ndeploy.pub\nsecret.key\n",
+    'the directory of the keys contains nothing else');
 is((in_root('mariadb -BNe "SHOW DATABASES LIKE \'slipway\'"'))[1], "slipway\n", 'the database remains');
 done_testing();

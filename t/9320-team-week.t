@@ -299,7 +299,7 @@ subtest 'a week later, the project moves to a second service' => sub {
 	my ($got, $done) = $import->(dryRun => $true);
 	is($done, join(' ', map { "$_:created" } qw(environment environment notifier pipeline pipeline
 		project schedule)), 'a dry run lists what it would create');
-	is($other->get('/api/projects')->{json}{pagination}{total}, 0, 'and creates nothing');
+	is($other->get('/api/projects')->{json}{pagination}{total}, 0, 'a dry run creates nothing');
 	($got, my $now) = $import->();
 	is($now, $done, 'the import creates that');
 	is_deeply($got->{missing}, [], 'no secret is missing');
