@@ -12,8 +12,8 @@ use Test::More;
 use Slipway::DB;
 use Slipway::Test;
 
-my $db = Slipway::DB->start(args => [ '--innodb-flush-log-at-trx-commit=2', '--max-allowed-packet=1M',
-	'--max-connections=12' ]);
+my $db = Slipway::DB->start(port => 1, args => [ '--innodb-flush-log-at-trx-commit=2',
+	'--max-allowed-packet=1M', '--max-connections=12' ]);
 $db->migrate;
 my $confs = 0;
 my $key = tempdir() . '/secret.key';
@@ -78,10 +78,16 @@ like($err, qr/cannot read the configuration: run the command as root, or/,
 unlink $secret;
 
 # --- the database
+my $cas = '/etc/ssl/certs/ca-certificates.crt';
+$db->sql('CREATE USER elsewhere@localhost IDENTIFIED VIA unix_socket', 'mysql');
 for (['no server at the socket', "socket = $spool/none.sock",
 		qr/2002 .*rejects every request.*systemctl start mariadb.*socket/],
 	['an unknown host', 'host = db.invalid', qr/2005 .*correct host in \[database\]/],
 	['a wrong password', 'password = guessed', qr/1045 .*correct user and password in \[database\]/],
+	['a server without TLS', "host = 127.0.0.1\nport = @{[$db->port]}\ntls_ca = $cas",
+		qr/2026 .*set ssl_cert and ssl_key there/],
+	['the account of another system account', 'user = elsewhere',
+		qr/1698 .*runuser -u slipway-api, or correct/],
 	['an unknown database', 'name = nothing', qr/10(?:44|49) .*slipway-admin setup creates/]) {
 	my ($name, $line, $like) = @$_;
 	finds($name, 'FAULT', qr/database: .*$like/, more => "[database]\n$line\n");
