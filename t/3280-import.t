@@ -259,6 +259,19 @@ for my $case ([ variables => { environments => [ { name => 'e',
 }
 unlike($api->log, qr/worker \d+: (?:killed|exit)/, 'no worker ended');
 
+# --- notifiers that differ only in their events, as a project can have them
+my %alike = (name => 'Alike', repository => 'https://git.example.org/o/a', notifiers => [ map {
+	{ %{ copy($one->{notifiers}[0]) }, environment => undef, target => $_->[0], events => [ $_->[1] ] }
+} ['https://git.example.org/a', 'failed'], ['https://git.example.org/b', 'failed'],
+    ['https://git.example.org/a', 'started'] ]);
+$got = import(\%alike);
+is($got->{status}, 200, 'a document with notifiers that differ only in their events is imported')
+    or diag($got->{body});
+my $alike = export($got->{json}{projectId});
+is_deeply([ map { "$_->{target} @{ $_->{events} }" } @{ $alike->{notifiers} } ],
+    [ map { "$_->{target} @{ $_->{events} }" } @{ $alike{notifiers} } ], 'each is created');
+is_deeply(affected(import($alike)), [], 'a second import of them changes nothing');
+
 # --- rejections
 my $before = export($project);
 sub with { my ($change) = @_; my $doc = copy($other); $change->($doc); return $doc }
@@ -298,6 +311,15 @@ for my $case (
 		sub { $_[0]{pipelines}[1]{steps}[0]{directory} = '../a' } ],
 	[ 'no events', '/document/notifiers/0/events', sub { $_[0]{notifiers}[0]{events} = [] } ],
 	[ 'an unknown kind', '/document/notifiers/0/kind', sub { $_[0]{notifiers}[0]{kind} = 'fax' } ],
+	[ 'two pipelines of one name', '/document/pipelines/1/name',
+		sub { $_[0]{pipelines}[1]{name} = $_[0]{pipelines}[0]{name} } ],
+	[ 'a new pipeline twice, in another case', '/document/pipelines/3/name',
+		sub { my ($doc) = @_; push @{ $doc->{pipelines} },
+		    map { { %{ copy($doc->{pipelines}[1]) }, name => $_ } } 'x', 'X' } ],
+	[ 'two environments of one name', '/document/environments/2/name',
+		sub { push @{ $_[0]{environments} }, copy($_[0]{environments}[1]) } ],
+	[ 'two schedules of one name', '/document/schedules/1/name',
+		sub { push @{ $_[0]{schedules} }, copy($_[0]{schedules}[0]) } ],
 	[ 'two faults', '/document/pipelines/0/timeoutSeconds /document/pipelines/1/timeoutSeconds',
 		sub { $_->{timeoutSeconds} = 0 for @{ $_[0]{pipelines} } } ],
 ) {

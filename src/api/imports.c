@@ -155,9 +155,10 @@ pipeline_put(struct import *im, size_t index)
 	e = named_find(im->rq->db, NAMED_PIPELINE, p.project_id, p.name,
 	    &part.id);
 	had = part.id != 0;
-	if (e == NULL)
-		e = part_put(&part, "createPipeline", "updatePipeline",
-		    &pipeline_shape, &p);
+	if (e != NULL || !part_is_once(&part, "name"))
+		return e;
+	e = part_put(&part, "createPipeline", "updatePipeline", &pipeline_shape,
+	    &p);
 	return e != NULL || !had ? e : steps_put(&part, &p.steps);
 }
 
@@ -247,7 +248,9 @@ environment_put(struct import *im, size_t index)
 	env.project_id = im->project_id;
 	e = named_find(db, NAMED_ENVIRONMENT, env.project_id, env.name,
 	    &part.id);
-	if (e == NULL && part.id != 0)
+	if (e != NULL || !part_is_once(&part, "name"))
+		return e;
+	if (part.id != 0)
 		e = environment_by_id(db, im->work, part.id, &old);
 	if (e == NULL)
 		e = approvers_take(&part, &from->approvers, &env.approvers);
@@ -275,10 +278,29 @@ schedule_put(struct import *im, size_t index)
 	if (e == NULL)
 		e = named_find(im->rq->db, NAMED_SCHEDULE, s.project_id, s.name,
 		    &part.id);
-	if (e != NULL || im->rq->faults.n > 0)
+	if (e != NULL || !part_is_once(&part, "name") || im->rq->faults.n > 0)
 		return e;
 	return part_put(&part, "createSchedule", "updateSchedule",
 	    &schedule_shape, &s);
+}
+
+/* The id of the last one before it in the document that is alike, 0 = none: a
+ * project can have several. */
+static int64_t
+notifier_before(const struct import *im, size_t index)
+{
+	const struct document_notifier *all = im->doc->notifiers.items;
+	const struct import_item *of = im->result.items.items;
+	int64_t id = 0;
+	size_t i;
+
+	of += im->result.items.n - 1 - index;
+	for (i = 0; i < index; i++)
+		if (str_eq(all[i].n.kind, all[index].n.kind) &&
+		    str_eq(all[i].n.target, all[index].n.target) &&
+		    str_eq(all[i].environment, all[index].environment))
+			id = of[i].id;
+	return id;
 }
 
 static const struct err *
@@ -293,6 +315,7 @@ notifier_put(struct import *im, size_t index)
 	int64_t none;
 
 	n.project_id = (struct maybe){ im->project_id, true };
+	n.id = notifier_before(im, index);
 	if ((e = part_targets(&part, NULL, from->environment, &none,
 		 &n.environment_id)) != NULL ||
 	    (e = named_notifier(im->rq->db, &n, &part.id)) != NULL ||
@@ -426,7 +449,8 @@ static const struct route routes[] = {
 	    .handler = api_project_import,
 	    .operation = "importProject",
 	    .summary = "Create or change a project according to a document",
-	    .doc = "The body has at most 8 MiB. Parts are found by name. What "
+	    .doc = "The body has at most 8 MiB. Parts are found by name, which "
+		   "must not be repeated. What "
 		   "the document does not name stays. One transaction changes "
 		   "everything or nothing. A second import of the same "
 		   "document changes nothing.",

@@ -150,14 +150,29 @@ const struct err *
 part_put(struct part *p, const char *create, const char *update,
     const struct shape *shape, const void *item)
 {
+	const bool is_new = p->id == 0;
 	const struct err *e;
 
-	if (p->id != 0)
-		return part_send(p, update, shape, item, p->id);
-	e = part_send(p, create, shape, item, 0);
-	if (e == NULL && p->id != 0)
+	e = part_send(p, is_new ? create : update, shape, item, p->id);
+	p->item->id = p->id;
+	if (e == NULL && is_new && p->id != 0)
 		p->item->action = PART_CREATED;
 	return e;
+}
+
+bool
+part_is_once(const struct part *p, const char *member)
+{
+	const struct import_item *item = p->im->result.items.items;
+	struct faults *f = &p->im->rq->faults;
+
+	for (; p->id != 0 && item < p->item; item++)
+		if (item->id == p->id && str_eq(item->type, p->item->type)) {
+			faults_add(f, fault_pointer(f, p->at, member),
+			    "is the same as that of an earlier one");
+			return false;
+		}
+	return true;
 }
 
 const struct err *

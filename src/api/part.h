@@ -19,6 +19,7 @@ struct import_item {
 	const char *name;
 	const char *action;
 	struct json_text changes; /* struct audit_change */
+	int64_t id;               /* not in responses; 0 = none yet */
 };
 
 struct import_missing {
@@ -70,6 +71,9 @@ MUSTCHECK const struct err *part_send(struct part *, const char *operation,
 /* Creates the part, if it has no id, or changes it. */
 MUSTCHECK const struct err *part_put(struct part *, const char *create,
     const char *update, const struct shape *, const void *item);
+/* Adds a fault to that member, and returns false, if an earlier part of the
+ * document has the id: an import must not depend on which comes last. */
+bool part_is_once(const struct part *, const char *member);
 /* The ids of the pipeline and the environment that a part names (NULL = none);
  * a fault if they do not exist. */
 MUSTCHECK const struct err *part_targets(const struct part *,

@@ -40,12 +40,12 @@ static const struct stmt
 
 #define N(m) FIELD(struct notifier, m, 0)
 static const struct field notifier_args[] = { N(project_id), N(kind), N(target),
-	N(environment_id), FIELD_END };
+	N(environment_id), N(id), FIELD_END };
 static const struct stmt same_notifier = {
 	.name = "named_notifier",
 	.sql = "SELECT id FROM notifier WHERE valid = 1 AND project_id = ?"
 	       " AND kind = ? AND target = ? AND environment_id <=> ?"
-	       " ORDER BY id LIMIT 1",
+	       " AND id > ? ORDER BY id LIMIT 1",
 	.args = notifier_args,
 	.row = id_row,
 	.rowsize = sizeof(struct named),

@@ -20,8 +20,8 @@ struct notifier;
  * `project_id` is ignored for projects and users. */
 MUSTCHECK const struct err *named_find(struct db *, enum named_type,
     int64_t project_id, const char *name, int64_t *id);
-/* The first notifier of the project with the same kind, target and
- * environment. */
+/* The first notifier of the project with the same kind, target and environment,
+ * and a greater id. */
 MUSTCHECK const struct err *named_notifier(struct db *, const struct notifier *,
     int64_t *id);
 
