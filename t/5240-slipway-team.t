@@ -29,6 +29,10 @@ my ($first) = $err =~ /^(\d+)\t/;
 is(run($anna, 'deploy', @shop), 65, 'deploy requires an environment if there are several');
 like($err, qr{^  --environment: }m, 'the error names the option');
 
+is(run($anna, 'deploy', @shop, '-E', 'production', '-b', 'main'), 65,
+    'without a Git server, a deployment that requires approval needs a commit');
+like($err, qr{^  --commit: is required: the environment requires approval}m, 'the error names the option');
+
 # --- promote, approve, deny
 is(run($anna, 'promote', $first), 64, 'promote requires an environment');
 is(run($anna, 'promote', $first, '-E', 'producton'), 66, 'promote rejects an unknown environment');

@@ -3,6 +3,7 @@
 #include "api/git_read.h"
 #include "api/replay.h"
 #include "api/resources.h"
+#include "core/str.h"
 #include "deploy/approval.h"
 #include "deploy/deploy.h"
 #include "deploy/repeat.h"
@@ -202,6 +203,14 @@ tip_read(struct req *rq, int64_t project_id, const struct git_ref *ref,
 	e = git_tip(rq, project_id, ref, out);
 	if (e == NULL || e->code == ERR_RATE)
 		return e;
+	if (e->code == ERR_UNAVAILABLE && rq->access->forge == NULL &&
+	    !str_eq(rq->settings->gitserver.type, "git")) {
+		faults_add(&rq->faults, "/commitHash",
+		    "is required: the environment requires approval of one "
+		    "commit, and no Git server is configured that names the "
+		    "newest one");
+		return faults_check(&rq->faults);
+	}
 	if (e->code == ERR_NOTFOUND) {
 		faults_add(&rq->faults, ref->tag != NULL ? "/tag" : "/branch",
 		    "has no commit that can be approved: %.300s", e->detail);
