@@ -5,7 +5,7 @@ SELECT p.id AS `{"id":`, p.name AS `,"name":`, p.description AS `,"description":
     p.extra_env AS `,"extraEnv":`, p.triggers AS `!,"triggers":`,
     IF(p.badge, 'true', 'false') AS `!,"badge":`,
     p.valid AS `,"valid":`, p.created_at AS `,"createdAt":`,
-    p.updated_at AS `,"updatedAt":`, p.created_by AS `,"createdBy":`,
+    p.updated_at AS `,"updatedAt":`, p.created_by AS `,"createdBy":`, 'admin' AS `,"role":`,
     CONCAT('{"reason":', JSON_QUOTE(k.reason), ',"by":', JSON_QUOTE(u.username),
         ',"since":"', k.since, '","until":', COALESCE(CONCAT('"', k.`until`, '"'), 'null'), '}')
         AS `!,"lock":`,
