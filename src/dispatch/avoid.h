@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Deployments that the monitor could not start because their account was busy.
- * They are left on the queue for a while, so that others get their slot.
+ * They stay on the queue for a while, so that others get their slot.
  */
 #ifndef SLIPWAY_DISPATCH_AVOID_H
 #define SLIPWAY_DISPATCH_AVOID_H
@@ -21,10 +21,10 @@ struct avoid {
 
 /* False if the list is full. */
 bool avoid_add(struct avoid *, int64_t id);
-/* Fills in those to avoid now, and when the first of them can be tried again
- * (INT64_MAX = there are none); how many. */
+/* Fills in the deployments to avoid now, and when the first of them can be
+ * tried again (INT64_MAX = there are none). Returns how many there are. */
 size_t avoid_now(struct avoid *, int64_t ids[CLAIM_AVOID], int64_t *due);
-/* A job has ended: all can be tried again. */
+/* A job has ended, so all of them can be tried again. */
 void avoid_none(struct avoid *);
 /* The pause after `pause`. */
 int64_t avoid_pause(int64_t pause);

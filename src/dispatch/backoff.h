@@ -15,7 +15,7 @@ backoff(int64_t pause, int64_t min, int64_t max)
 	return 2 * pause < max ? 2 * pause : max;
 }
 
-/* About that time, so that runners do not poll in step. */
+/* Varies the time at random, so that runners do not poll in step. */
 static inline int64_t
 backoff_jitter(int64_t ms)
 {

@@ -42,7 +42,7 @@ void clone_init(struct clone *);
  * task's, for the log. */
 void clone_begin(const struct dispatch *, struct clone *, const struct claim *,
     const char *name);
-/* Whether nothing more will be found; takes the finder's answer. */
+/* Takes the finder's answer. Returns whether nothing more will be found. */
 bool clone_is_done(const struct dispatch *, struct clone *, const char *name);
 /* Closes the pipe, wipes the credential and frees the rest. */
 void clone_release(struct clone *);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What is done with a task in any phase: its lease is renewed, its job is
- * ended. */
+/* Operations on a task in any phase: renewing its lease, ending its job. */
 #ifndef SLIPWAY_DISPATCH_CONTROL_H
 #define SLIPWAY_DISPATCH_CONTROL_H
 

@@ -37,8 +37,8 @@ void database_init(struct database *);
 bool database_is_ready(const struct database *);
 /* The same, and the schema was checked. */
 bool database_is_usable(const struct database *);
-/* Takes note of the result of a statement, and logs an error once; whether it
- * succeeded.  `what` names the subject in the log. */
+/* Records the result of a statement, and logs an error once. Returns whether
+ * the statement succeeded.  `what` names the subject in the log. */
 bool database_done(struct database *, const struct err *, const char *what);
 /* Checks the schema until that has succeeded once.  An error means that the
  * program cannot work: the schema is not this program's, or, with `once`, the

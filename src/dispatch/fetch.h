@@ -37,8 +37,8 @@ void fetch_host(const char *repository, char out[FETCH_HOST]);
 bool fetch_hangs(const struct fetch *);
 /* How many of `slots` jobs can fetch from that host at a time. */
 size_t fetch_limit(const struct fetch_hosts *, const char *host, size_t slots);
-/* The fetch succeeded, or the task ended without one; whether that was news.
- * `name` is the task's, for the log. */
+/* The fetch succeeded, or the task ended without one. Returns whether this
+ * changed the state. `name` is the task's, for the log. */
 bool fetch_succeeded(struct fetch_hosts *, struct fetch *);
 bool fetch_failed(struct fetch_hosts *, struct fetch *, const char *name);
 

@@ -56,7 +56,7 @@ struct part {
 	/* When something is due next, INT64_MAX = nothing. */
 	int64_t (
 	    *next)(const struct dispatch *, const void *state, int64_t now);
-	/* Takes note of events, a set of enum event. */
+	/* Handles events, a set of enum event. */
 	void (*events)(void *state, unsigned events);
 	/* A message of the monitor. */
 	void (*message)(struct dispatch *, void *state, const struct wire *);

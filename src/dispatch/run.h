@@ -6,11 +6,11 @@
  * (flock) by the dispatcher that follows the run, with the project, the boot and
  * the project's directory in it.
  *
- * The directory is made before the monitor gets the request to start the job.
- * A claim without one never ran, if the dispatcher that held it died since the
+ * The directory is made before the monitor gets the request to start the job. A
+ * claim without one never ran, if the dispatcher that held it died since the
  * machine booted; so did a run of this boot whose lock file is still empty.
- * After a crash of the machine files may be missing, and nothing follows from
- * that.
+ * After a crash of the machine, files may be missing, so a missing file proves
+ * nothing.
  */
 #ifndef SLIPWAY_DISPATCH_RUN_H
 #define SLIPWAY_DISPATCH_RUN_H
@@ -54,8 +54,8 @@ MUSTCHECK const struct err *run_cancel(const struct spool *,
     const struct run *);
 /* Whether the job has ended. */
 bool run_has_ended(const struct run *);
-/* Makes what the job wrote survive a crash of the machine, the log first: who
- * sees the result sees all of the log. */
+/* Writes the job's output through to the disk, the log first, so that a result
+ * on the disk implies a complete log. */
 MUSTCHECK const struct err *run_sync(const struct run *);
 /* Whether the job of a run of this boot never began.  If so, it cannot begin
  * any more; the next call returns false. */

@@ -56,9 +56,10 @@ int64_t sender_next(const struct sender_kind *, const struct sender *,
     const struct dispatch *);
 void sender_work(const struct sender_kind *, struct sender *, struct dispatch *,
     int64_t now);
-/* Something new may be due: it looks at once, but not several times in a quarter
- * of a second, as each deployment announces this three times.  That does not
- * shorten the pause for a receiver that cannot be reached; new settings do. */
+/* A new message may be due. The sender looks at once, but at most once in a
+ * quarter of a second, because each deployment announces this three times. This
+ * does not shorten the pause after a receiver could not be reached; new
+ * settings do. */
 void sender_events(struct sender *, unsigned events);
 void sender_child(struct sender *, pid_t, int status);
 bool sender_is_idle(const struct sender_kind *, const struct sender *,

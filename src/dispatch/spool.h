@@ -4,8 +4,8 @@
  *
  * Beside the directories of deployments (run.h) lies `owner.NAME`, locked by
  * the dispatcher that has this random name, with the kernel's name of the boot
- * in it.  So any number of dispatchers can share a spool, and each sees which of
- * the others have died.
+ * in it.  In this way any number of dispatchers can share a spool, and each can
+ * detect that another one has died.
  */
 #ifndef SLIPWAY_DISPATCH_SPOOL_H
 #define SLIPWAY_DISPATCH_SPOOL_H

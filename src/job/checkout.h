@@ -74,8 +74,8 @@ MUSTCHECK const struct err *workspace_prepare(struct git *g,
 /* Rebuilds the clone from nothing but its objects. */
 MUSTCHECK const struct err *workspace_rebuild(struct git *g,
     enum checkout_format format);
-/* Looks at the workspace, within its own time limit.  All is unknown if that
- * does not succeed. */
+/* Looks at the workspace, within its own time limit.  If that fails, all
+ * members are unknown. */
 void workspace_look(struct job *, struct seen *out);
 /* The state of the files in a workspace. */
 enum files_before {

@@ -129,7 +129,7 @@ struct job_log {
 void job_log_open(struct job_log *, int fd, struct mask *, int64_t max);
 /* Logs output of a child. */
 void job_log_feed(struct job_log *, const char *data, size_t len);
-/* Logs a line of the job itself, after all that was fed. */
+/* Logs a line of the job itself, after all output so far. */
 void job_log_say(struct job_log *, const char *fmt, ...) PRINTFLIKE(2, 3);
 /* Writes everything held back, now. */
 void job_log_finish(struct job_log *);

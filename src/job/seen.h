@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * How a job recognizes a workspace that nothing has changed since an earlier
- * job's checkout.  Steps own the workspace, so nothing in it can say so; but no
- * account can set the time of a status change (st_ctim, inode(7)), and the
- * dispatcher stores the state that one job saw for the next.
+ * job's checkout.  Steps own the workspace, so no file in it can prove this;
+ * but no account can set the time of a status change (st_ctim, inode(7)), and
+ * the dispatcher stores the state that one job saw for the next.
  */
 #ifndef SLIPWAY_JOB_SEEN_H
 #define SLIPWAY_JOB_SEEN_H
