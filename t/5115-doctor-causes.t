@@ -82,6 +82,20 @@ like($said, qr/^FAULT  SSH hosts: no key of \S+ is in \Q$hosts\E, so site 1 cann
     'a file that does not exist is a fault');
 spew($hosts, '[127.0.0.1]:2222 ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI' . 'A' x 43 . "\n");
 like((doctor($with))[1], qr/^ok     SSH hosts: a key of every host is known \(1\)$/m, 'a known host is ok');
+if (is_root()) {
+	my ($gid) = (getpwnam 'nobody')[3];
+	my $dropping = "${with}ssh_key_file = $hosts.key\n[runner]\nuser = nobody\n";
+	spew("$hosts.key", '', 0600);
+	chmod 0600, $hosts;
+	@lines = faults((doctor($dropping))[1], 'SSH hosts:');
+	is(scalar @lines, 2, 'each file that the dispatcher cannot read is a fault') or diag(@lines);
+	like($lines[0], qr/\Q$hosts\E \(ssh_known_hosts in .* nobody, cannot read it.*chmod g\+r/,
+	    'the fault names the file, the setting and the account');
+	chmod 0640, $hosts;
+	chown 0, $gid, $hosts;
+	chown((getpwnam 'nobody')[2], 0, "$hosts.key");
+	like((doctor($dropping))[1], qr/^ok     SSH hosts: a key/m, 'files of its group, or its own, are ok');
+}
 $db->sql("UPDATE project SET valid = 1, repository = CONCAT('$at/team/', project_dir)");
 
 # --- hints by cause

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /* doctor's check of host keys: of every host from which a project is cloned over
  * SSH, a runner must know one. */
+#include <sys/stat.h>
+
+#include <grp.h>
+#include <pwd.h>
 #include <string.h>
 
 #include "cli/admin_doctor.h"
@@ -12,6 +16,7 @@
 #define SSH "SSH hosts"
 #define HOSTS 50
 #define PROJECTS 100 /* in a page */
+#define GROUPS 64    /* of an account */
 
 struct ssh_host {
 	const char *name;    /* as in the files */
@@ -110,9 +115,45 @@ host_say(struct doctor *d, const struct ssh_host *host)
 	    host->word);
 }
 
+static bool
+can_read(const struct passwd *pw, const struct stat *st)
+{
+	gid_t groups[GROUPS];
+	int i, n = GROUPS;
+
+	if (st->st_uid == pw->pw_uid)
+		return (st->st_mode & S_IRUSR) != 0;
+	if (getgrouplist(pw->pw_name, pw->pw_gid, groups, &n) == -1)
+		n = GROUPS;
+	for (i = 0; i < n; i++)
+		if (groups[i] == st->st_gid)
+			return (st->st_mode & S_IRGRP) != 0;
+	return (st->st_mode & S_IROTH) != 0;
+}
+
+/* A file that the dispatcher cannot read is as good as none; false if so. */
+static bool
+file_try(struct doctor *d, const char *setting, const char *path)
+{
+	const struct settings_runner *r = &d->admin->set.runner;
+	const struct passwd *pw;
+	struct stat st;
+
+	if (path == NULL || !r->privilege_drop || stat(path, &st) == -1 ||
+	    (pw = getpwnam(r->user)) == NULL || can_read(pw, &st))
+		return true;
+	doctor_say(d, VERDICT_FAULT, SSH,
+	    "%s (%s in [gitserver]): the account of the dispatcher, %s, cannot "
+	    "read it, so repositories over SSH are cloned without it: chgrp "
+	    "the file to a group of that account, and chmod g+r it",
+	    path, setting, pw->pw_name);
+	return false;
+}
+
 void
 doctor_ssh(struct doctor *d)
 {
+	const struct settings_gitserver *g = &d->admin->set.gitserver;
 	struct ssh_hosts hosts = { .n = 0 };
 	const struct ssh_host *host;
 	const struct err *e;
@@ -129,6 +170,10 @@ doctor_ssh(struct doctor *d)
 			host_say(d, host);
 			missing++;
 		}
+	}
+	if (hosts.n > 0) {
+		missing += !file_try(d, "ssh_known_hosts", g->ssh_known_hosts);
+		missing += !file_try(d, "ssh_key_file", g->ssh_key_file);
 	}
 	if (e != NULL)
 		doctor_say(d, VERDICT_FAULT, SSH, "%s", doctor_words(e));
