@@ -17,6 +17,16 @@
 #define PROJECTS 100
 #define CAUSES 8
 
+/* A sentence as a part of another one. */
+static const char *
+clause(struct arena *a, const char *sentence)
+{
+	const size_t len = strlen(sentence);
+
+	return arena_strndup(a, sentence,
+	    len > 0 && sentence[len - 1] == '.' ? len - 1 : len);
+}
+
 static void
 clock_try(struct doctor *d, struct when theirs)
 {
@@ -132,7 +142,7 @@ doctor_server(struct doctor *d)
 		doctor_say(d, VERDICT_FAULT, "Git server",
 		    "%s: %s; until then users cannot sign in, and branches and "
 		    "commits are not shown",
-		    s->url, doctor_words(e));
+		    s->url, clause(d->admin->a, doctor_words(e)));
 		hint_say(d, doctor_words(e));
 		return;
 	}
@@ -249,7 +259,7 @@ doctor_client(struct doctor *d)
 		doctor_say(d, VERDICT_FAULT, "client",
 		    "%s; compare client id, secret and redirect address with "
 		    "the application on the Git server, character by character",
-		    doctor_words(e));
+		    clause(d->admin->a, doctor_words(e)));
 		return;
 	}
 	if (e != NULL) {
@@ -313,20 +323,23 @@ static void
 causes_say(struct doctor *d, const struct cause causes[CAUSES])
 {
 	static const char advice[] =
-	    "schedules and users without an account there cannot deploy "
-	    "it; grant that account access, or correct the repository";
+	    "schedules, and users without an account there, cannot deploy: "
+	    "let the token's account read the repository, or correct the "
+	    "address in the project";
 	const struct cause *c;
 
 	for (c = causes; c < causes + CAUSES && c->n > 0; c++)
 		if (c->n == 1)
 			doctor_say(d, VERDICT_FAULT, "project",
-			    "%s: the service's token cannot read %s: %s: %s",
-			    c->names, c->repository, c->words, advice);
+			    "%s: the service's token cannot read %s: %s; %s",
+			    c->names, c->repository,
+			    clause(d->admin->a, c->words), advice);
 		else
 			doctor_say(d, VERDICT_FAULT, "projects",
 			    "the service's token cannot read the repositories "
-			    "of %zu: %s: %s: %s",
-			    c->n, c->names, c->words, advice);
+			    "of %zu: %s: %s; %s",
+			    c->n, c->names, clause(d->admin->a, c->words),
+			    advice);
 }
 
 /* Whether the error is not about the repository, so that other projects would
