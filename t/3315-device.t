@@ -109,7 +109,7 @@ like($got->{json}{address}, qr/^(?:127\.0\.0\.1|::1)$/, 'the user sees its addre
 like($got->{json}{createdAt}, qr/^\d{4}-.*Z$/, 'the user sees the time of the request');
 is_deeply([ sort keys %{ $got->{json} } ], [qw(address createdAt expiresAt name userCode)],
     'the user sees nothing else');
-unlike($got->{body}, qr/\Q$device->{deviceCode}\E/, 'least of all its device code');
+unlike($got->{body}, qr/\Q$device->{deviceCode}\E/, 'the user does not see the device code');
 my $plain = $device->{userCode} =~ s/-//r;
 for my $way (lc $plain, ucfirst lc $plain, join('-', split //, $plain), "%20$plain%20") {
 	is(request($way, $viewer)->{json}{userCode}, $device->{userCode}, "the code can be written as $way");
@@ -153,16 +153,17 @@ is(request($device->{userCode}, $deployer)->{status}, 404, 'the code works only 
 $got = taken($device);
 is($got->{status}, 201, 'the device gets its token, even by an early poll') or diag($got->{body});
 my $token = $got->{json}{token};
-like($token, qr/^slw_[A-Za-z0-9_-]{43}$/, 'it is an API token');
+like($token, qr/^slw_[A-Za-z0-9_-]{43}$/, 'the token of a device is an API token');
 is($got->{headers}{location}, "/api/auth/tokens/$got->{json}{id}", 'the response says where it is');
 is("@{ $got->{json} }{qw(name role)}", "slipway on dora's laptop deployer",
-    'it has the name of the device and the role of the user');
-is($got->{json}{expiresAt}, undef, 'it does not expire');
+    'the token has the name of the device and the role of the user');
+is($got->{json}{expiresAt}, undef, 'the token of a device does not expire by itself');
 $got = $none->get('/api/auth/info', bearer($token));
 is($got->{json}{username}, 's-deployer', 'the token works');
 is($none->get('/api/auth/tokens', $deployer)->{json}{data}[0]{name}, "slipway on dora's laptop",
     'the user sees it in the list of tokens');
-is($none->post('/api/projects', {}, bearer($token))->{status}, 403, 'it has no higher role');
+is($none->post('/api/projects', {}, bearer($token))->{status}, 403,
+    'the token has no higher role than the user');
 like(audit('takeDeviceToken'), qr/^s-deployer\tsession\ttoken\t.*"name":"role",.*"to":"deployer"/,
     'the token is in the audit log');
 unlike($db->sql('SELECT changes FROM audit'), qr/\Q$token\E|\Q$device->{deviceCode}\E|deviceCode/,
@@ -171,7 +172,8 @@ is(polled($device), '400 expired_token', 'the device code works only once');
 is(row($device, 'COUNT(*)'), 0, 'the row is deleted');
 my ($id) = map { $_->{id} } $none->get('/api/auth/tokens', $deployer)->{json}{data}[0];
 is($none->delete("/api/auth/tokens/$id", $deployer)->{status}, 204, 'the user deletes the token');
-is($none->get('/api/auth/info', bearer($token))->{status}, 401, 'which ends the sign-in of the device');
+is($none->get('/api/auth/info', bearer($token))->{status}, 401,
+    'a device whose token was deleted is signed out');
 
 # --- concurrent polls
 $device = started();
@@ -234,7 +236,7 @@ for my $case ([ $guest, {}, 'viewer' ], [ $viewer, {}, 'viewer' ], [ $admin, {},
 	}
 	$got = taken($device);
 	is($got->{json}{role}, $want, "an approval succeeds: $words") or diag($got->{body});
-	is($got->{json}{expiresAt}, $more->{expiresAt}, 'with this expiry');
+	is($got->{json}{expiresAt}, $more->{expiresAt}, "the token has this expiry: $words");
 	cmp_ok($none->get('/api/auth/info', bearer($got->{json}{token}))->{status}, '==', 200,
 	    'the token of the approval works');
 }
@@ -317,7 +319,7 @@ $db->sql(sprintf $outstanding, 'seq', 'seq', '192.0.2.7', -1, 30);
 my $kept = started();
 my $runner = Slipway::Runner->start(db => $db, conf => "[runner]\nlease = 3\n");
 ok(poll(60, sub { $db->sql('SELECT COUNT(*) FROM device') == 1 }), 'the runner deletes expired requests');
-is(polled($kept), '400 authorization_pending', 'it keeps the others');
+is(polled($kept), '400 authorization_pending', 'the runner keeps the requests that are pending');
 $runner->stop;
 
 # --- the public address, and nginx that authenticates users
@@ -336,13 +338,14 @@ my $remote = Slipway::API->start(db => $db, conf => "[auth]\nremote_user = yes\n
 $none = $remote->as('none');
 $device = started();
 like($device->{userCode}, qr/-/, 'nginx asks a device for no password');
-is(polled($device), '400 authorization_pending', 'not when it polls either');
+is(polled($device), '400 authorization_pending', 'nginx asks a device that polls for no password');
 is($none->post("$at/$_", { userCode => $device->{userCode} })->{status}, 401,
-    "but for one to $_") for qw(approve deny);
+    "nginx asks a user for a password to $_") for qw(approve deny);
 is(request($device->{userCode}, {})->{status}, 401, 'signing in is required to read a request');
 is(approve($device, bearer($remote->token('viewer')))->{status}, 204, 'a token approves there');
 $db->sql("UPDATE user SET git_refused_at = NOW(3) WHERE username = 't-viewer'");
-is(polled($device), '201 none', 'where the Git server does not matter');
+is(polled($device), '201 none',
+    'a refused account at the Git server does not matter where nginx authenticates users');
 $remote->stop;
 $api->stop;
 

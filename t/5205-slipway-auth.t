@@ -67,7 +67,8 @@ is($on->end, 0, 'slipway signs in');
 like($on->screen, qr{signed in to \Q@{[$api->url]}\E as dora \(deployer\)}, 'the terminal shows the user');
 unlike($on->screen, qr/slw_/, 'the terminal does not show the token');
 like(configured(), qr{^\[\Q@{[$api->url]}\E\]\ntoken = slw_\S+\ncacert = /}, 'the token is stored');
-is(sprintf('%04o', (stat $slipway->config)[2] & 07777), '0600', 'in a file that only its owner can read');
+is(sprintf('%04o', (stat $slipway->config)[2] & 07777), '0600',
+    'only its owner can read the file with the token');
 my ($status, $out) = $slipway->run('auth', 'status');
 is($out, join("\t", $api->url, 'dora', 'deployer') . "\n", 'the next command uses it');
 my ($host) = (run_cmd('uname', '-n'))[1] =~ /(\S+)/;
@@ -79,7 +80,8 @@ my $opened = tempdir() . '/opened';
 my $browser = spew(tempdir() . '/browser', "#!/bin/sh\necho \"\$1\" >'$opened'\n", 0755);
 $code = login({ env => { BROWSER => $browser } }, '--browser');
 ok(poll(60, sub { -s $opened }), '--browser opens the page');
-is(slurp($opened), $api->url . "/slipway/device#$code\n", 'with the code filled in');
+is(slurp($opened), $api->url . "/slipway/device#$code\n",
+    'the page that --browser opens has the code filled in');
 $db->sql("UPDATE device SET polled_at = NOW(3) + INTERVAL 1 MINUTE " . where($code));
 ok(poll(120, sub { $db->sql('SELECT poll_seconds FROM device ' . where($code)) == 10 }),
     'the service tells slipway to slow down');

@@ -69,7 +69,8 @@ is($page->js('return document.activeElement.value'), 'deployer', 'a key chooses 
 my $reached = 0;
 while ($reached++ < 20 && focused() ne 'Approve') { $page->press('Tab') }
 is(focused(), 'Approve', 'the Tab key reaches the button');
-ok($page->js('return document.activeElement.matches(":focus-visible")'), 'whose focus is visible');
+ok($page->js('return document.activeElement.matches(":focus-visible")'),
+    'the focus of the button is visible');
 $page->press('Enter');
 ok($page->wait_for('h1', 'Device approved'), 'Enter approves');
 is(focused(), 'Device approved', 'the focus is on what happened');
@@ -116,7 +117,7 @@ open_code($device);
 ok($page->wait_for('.summary', 'No device waits with this code'), 'a link with an old code says so');
 $page->visit('about:blank')->visit('/slipway/device#sign-up');
 ok($page->wait_for('h1', 'Sign in a device'), 'a fragment that is no code is ignored');
-is($page->text('.summary'), '', 'without an error');
+is($page->text('.summary'), '', 'a fragment that is no code causes no error');
 
 # --- the session ends while the page is open
 $device = started();
@@ -151,7 +152,8 @@ is($page->text('.user-code'), $code, 'the page shows the code of the terminal');
 $page->click('.device .primary');
 ok($page->wait_for('h1', 'Device approved'), 'the user approves');
 is($on->end, 0, 'slipway auth login succeeds');
-like($on->screen, qr/signed in to \S+ as ann \(deployer\)/, 'as the user of the browser');
+like($on->screen, qr/signed in to \S+ as ann \(deployer\)/,
+    'slipway is signed in as the user of the browser');
 $forge->stop;
 $page->stop;
 $api->stop;
