@@ -56,6 +56,7 @@ my %bad = (
 	'part-nesting' => [ { name => 'x', steps => steps(1) }, '1.sh' => ". ../common/nesting.sh\n" ],
 	'part-empty' => [ { name => 'x', steps => steps(1) }, '1.sh' => ". ../common/comments.sh\n" ],
 	'parts-large' => [ { name => 'x', steps => steps(1) }, '1.sh' => ". ../common/half.sh\n" x 2 ],
+	'checkout' => [ { name => 'x', checkout => 'some', steps => steps(1) }, %ok ],
 	'no-json' => [ '{' ],
 	'no-object' => [ '[]' ],
 	'no-name' => [ { steps => steps(1) } ],
@@ -107,11 +108,13 @@ for my $id (@package) {
 	    [ map { Slipway::Template::script(srcdir() . "/src/templates/$id/$_->{file}") }
 	    @{ $is->{steps} } ],
 	    "$id: the API returns the complete text of its scripts");
+	is($all{$id}{checkout}, $is->{checkout} || 'fresh', "$id: the API returns its checkout");
 	is_deeply([ map { $_->{key} } @{ $all{$id}{envPresets} } ],
 	    [ map { $_->{key} } @{ $is->{envPresets} || [] } ], "$id: the API returns its presets");
 }
 is_deeply($all{own},
-    { id => 'own', name => "The site's own", description => undef, envPresets => [], steps => [
+    { id => 'own', name => "The site's own", description => undef, checkout => 'fresh',
+	envPresets => [], steps => [
 	{ name => 'One', script => "echo 1\n", directory => undef, runWhen => 'success',
 		timeoutSeconds => undef },
 	{ name => 'Two', script => "echo 2\n", directory => 'web/app', runWhen => 'always',

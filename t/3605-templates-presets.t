@@ -23,6 +23,10 @@ sub template {
 		steps => [ { name => 'One', file => '1.sh' } ], envPresets => \@presets }), 0644);
 	spew("$site/$id/1.sh", "true\n", 0644);
 }
+make_path("$site/bare");
+spew("$site/bare/template.json", $json->encode({ name => 'Bare', checkout => 'none',
+	steps => [ { name => 'One', file => '1.sh' } ] }), 0644);
+spew("$site/bare/1.sh", "true\n", 0644);
 sub preset { my ($key, %more) = @_; return { key => $key, label => "The $key", type => 'input', %more } }
 my @two = (preset('TARGET', default => 'theirs', pattern => '[a-z]*'),
 	preset('PLACE', type => 'select', options => [ map { { label => uc, value => $_ } } qw(a b) ],
@@ -49,7 +53,7 @@ is_deeply($list->{json}, $api->get('/api/templates?limit=2&page=2')->{json},
     '/api/pipelines/templates returns the list of /api/templates');
 like($list->{headers}{link}, qr{</api/pipelines/templates\?[^>]*page=1[^>]*>; rel="prev"},
     'the links of /api/pipelines/templates lead to its own pages');
-is($list->{headers}{'x-total-count'}, 6, '/api/pipelines/templates counts the templates');
+is($list->{headers}{'x-total-count'}, 7, '/api/pipelines/templates counts the templates');
 is($api->as('none')->get('/api/pipelines/templates')->{status}, 401,
     '/api/pipelines/templates without a token returns 401');
 is($api->head('/api/pipelines/templates')->{status}, 200, 'HEAD of /api/pipelines/templates succeeds');
@@ -72,6 +76,13 @@ sub use_template {
 	return $as->post('/api/pipelines/from-template',
 	    { templateId => $template, projectId => $project->{id}, %more });
 }
+
+# --- the checkout
+my $plain = project();
+is(use_template('bare', $plain)->{json}{checkout}, 'none', "a pipeline has the checkout of its template");
+is(use_template('none', $plain)->{json}{checkout}, 'fresh', 'without one, it has a fresh checkout');
+is($api->get('/api/templates/bare')->{json}{checkout}, 'none', 'a template shows its checkout');
+
 sub now_of { return $api->get("/api/projects/$_[0]{id}") }
 sub keys_of { return join ' ', map { $_->{key} } @{ now_of($_[0])->{json}{envPresets} } }
 

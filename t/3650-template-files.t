@@ -19,9 +19,11 @@ sub faults {
 	my @faults;
 	my $say = sub { push @faults, join '', @_ };
 	return ('template.json is not an object') if ref $t ne 'HASH';
-	$say->("unknown member $_") for grep { !/^(name|description|envPresets|steps)$/ } sort keys %$t;
+	$say->("unknown member $_")
+	    for grep { !/^(name|description|checkout|envPresets|steps)$/ } sort keys %$t;
 	$say->('name') if !text($t->{name}, 1, 100);
 	$say->('description') if !text($t->{description}, 1, 500);
+	$say->('checkout') if exists $t->{checkout} && $t->{checkout} !~ /^(?:fresh|keep|none)$/;
 	$say->($_) for preset_faults($t->{envPresets});
 	my %left = %files;
 	my %names;
@@ -101,7 +103,7 @@ sub preset_faults {
 
 my @wanted = qw(binary-systemd database-migration docker-compose git-clone-pipeline
     laravel nginx-vhost node php-composer-release python-venv-systemd rollback
-    simple-deploy-pipeline ssh-deploy static-generator static-site-rsync symfony
+    simple-deploy-pipeline ssh-deploy ssh-rollback static-generator static-site-rsync symfony
     systemd-restart wordpress);
 my @slugs = sort map { basename($_) } grep { -d && !m{/common$} } glob "$root/*";
 is_deeply(\@slugs, \@wanted, 'the package has exactly the known templates');

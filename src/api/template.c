@@ -81,6 +81,8 @@ static const struct field template_fields[] = {
 	    .doc = "Display name."),
 	T(description, FIELD_IN | FIELD_NULL | FIELD_TEXT, .max = 500,
 	    .doc = "What the pipeline does."),
+	T(checkout, FIELD_IN, .values = pipeline_checkouts, .named = "Checkout",
+	    .doc = "Which files the steps find."),
 	T(env_presets, FIELD_IN, .max = 100, .shape = &preset_shape,
 	    .doc = "envPresets that its steps require in a project."),
 	T(steps, FIELD_IN | FIELD_MUST, .min = 1, .max = PIPELINE_STEPS_MAX,
@@ -238,6 +240,8 @@ template_read(int dir, struct template *out)
 	faults_init(&faults, memory);
 	e = json_read(&template_shape, JSON_CREATE, text, strlen(text), out,
 	    &faults);
+	if (e == NULL && out->checkout == NULL)
+		out->checkout = pipeline_checkouts[0];
 	if (e == NULL && out->env_presets.s == NULL)
 		out->env_presets.s = "[]";
 	if (e == NULL)

@@ -21,6 +21,7 @@ struct template
 	const char *id; /* name of the folder */
 	const char *name;
 	const char *description;
+	const char *checkout; /* one of pipeline_checkouts */
 	struct json_text env_presets;
 	struct list steps; /* struct template_step */
 };

@@ -109,6 +109,8 @@ pipeline_of(const struct template_request *sent, const struct template *t)
 		p.name = t->name;
 	if (p.description == NULL && t != NULL)
 		p.description = t->description;
+	if (t != NULL)
+		p.checkout = t->checkout;
 	return p;
 }
 
