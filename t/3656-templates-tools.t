@@ -245,6 +245,54 @@ CONF
 		like($got->{log}, $want, "ssh: the error for $name says why");
 		is(readlink("$far/current"), $good, "ssh: $name keeps the current release");
 	}
+
+	# back to an earlier release
+	my $return = Slipway::Template->new('ssh-rollback');
+	my $release = sub { return join ' ', map { readlink("$far/$_") || 'none' } qw(current previous) };
+	delete $senv{REMOTE_SCRIPT};
+	$got = $return->deploy(%senv);
+	like($got->{log}, qr/has no previous release: set RELEASE/,
+	    'ssh rollback: there is no previous release');
+	$ssh->checkout('index.html' => "two\n", 'after.sh' => "exit 3\n",
+	    'note.sh' => "echo ran >>note.txt\n");
+	my $two = $ssh->deploy(%senv);
+	ok($two->{ok}, 'ssh rollback: a second release is deployed') or diag($two->{log});
+	my $both = "releases/$two->{id} $good";
+	$got = $return->deploy(%senv, DRY_RUN => 'yes');
+	ok($got->{ok} && $release->() eq $both, 'ssh rollback: a dry run changes nothing')
+	    or diag($got->{log});
+	unlink "$far/$good/after.txt";
+	$got = $return->deploy(%senv, REMOTE_SCRIPT => 'after.sh');
+	ok($got->{ok}, 'ssh rollback: a rollback to the previous release succeeds') or diag($got->{log});
+	is($release->(), "$good releases/$two->{id}", 'ssh rollback: it switches both links');
+	is(slurp("$far/current/index.html"), "one\n", 'ssh rollback: the host has the earlier files');
+	is(slurp("$far/current/after.txt"), "after\n", 'ssh rollback: the script runs on the host');
+	ok(!-e "$far/.rollback", 'ssh rollback: no temporary file is left');
+	$got = $return->deploy(%senv, RELEASE => $two->{id}, REMOTE_SCRIPT => 'after.sh');
+	is($got->{failed}, 'Switch', 'ssh rollback: the step Switch fails if the script fails');
+	ok(!$got->{broken} || $got->{broken} ne 'Return', 'ssh rollback: the step Return succeeds')
+	    or diag($got->{log});
+	is($release->(), "$good releases/$two->{id}", 'ssh rollback: a failure restores both links');
+	$got = $return->deploy(%senv, RELEASE => $two->{id}, REMOTE_SCRIPT => 'note.sh',
+		CHECK_URL => "http://127.0.0.1:" . free_port() . '/', CHECK_SECONDS => 1);
+	is($got->{failed}, 'Check', 'ssh rollback: the step Check fails if the page does');
+	is($release->(), "$good releases/$two->{id}", 'ssh rollback: the host returns');
+	$got = $return->deploy(%senv, RELEASE => $two->{id}, REMOTE_SCRIPT => 'note.sh');
+	ok($got->{ok}, 'ssh rollback: a rollback to a release by number succeeds') or diag($got->{log});
+	is($release->(), $both, 'ssh rollback: it switches both links');
+	for my $case (
+		['the current release', { RELEASE => $two->{id} }, qr/is already the current release/],
+		['an unknown release', { RELEASE => '99999' }, qr/does not exist/],
+		['a path', { RELEASE => '../releases' }, qr/RELEASE must be a number/],
+		['a script outside the release', { REMOTE_SCRIPT => '../x.sh' }, qr/file of the release/],
+		['no directory', { REMOTE_DIR => tempdir() . '/far/none' }, qr/without a release/],
+	) {
+		my ($name, $change, $want) = @$case;
+		$got = $return->deploy(%senv, %$change);
+		ok(!$got->{ok}, "ssh rollback: $name is rejected");
+		like($got->{log}, $want, "ssh rollback: the error for $name says why");
+		is($release->(), $both, "ssh rollback: $name switches nothing");
+	}
 }
 
 # --- Docker and systemd: errors if they are missing or know no such service

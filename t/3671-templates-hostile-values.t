@@ -19,7 +19,8 @@ my %does = (rsync => 'case "$*" in *@h:*) ;; *) exec /usr/bin/rsync "$@" ;; esac
 	'mariadb-dump' => 'echo "-- Dump completed"',
 	systemctl => 'if [ "$1" = show ]; then echo loaded; fi',
 	mariadb => 'case "$*" in *COUNT*) echo 1 ;; esac',
-	ssh => 'case "$*" in *readlink*) echo "releases/$SLIPWAY_DEPLOYMENT_ID" ;; esac',
+	ssh => 'case "$*" in *readlink*/previous*) echo releases/1 ;;'
+	    . ' *readlink*) echo "releases/$SLIPWAY_DEPLOYMENT_ID" ;; esac',
 	hugo => 'mkdir -p build-site; echo x >build-site/index.html',
 	python3 => 'if [ "$2" = venv ]; then mkdir -p venv/bin; ln -s /bin/true venv/bin/python; fi');
 for my $name (keys %does,
@@ -59,7 +60,7 @@ sub mistaken {
 
 for my $slug (map { basename($_) } grep { -d && !m{/common$} } glob srcdir() . '/src/templates/*') {
 	# ssh needs an account with a name.
-	local $Slipway::Template::as_self = $slug eq 'ssh-deploy';
+	local $Slipway::Template::as_self = $slug =~ /^ssh-/;
 	my $template = Slipway::Template->new($slug, %files);
 	my $room = Slipway::Template::room("room.$slug");
 	for my $dir ('', '/site', '/site/wp-includes', '/keep') {

@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: ISC
 # shellcheck shell=bash
 # Switches host after host, each in one rename, and runs REMOTE_SCRIPT there.
+#
+# PHP-FPM keeps what it has compiled from behind a link.  Let nginx pass
+# $realpath_root instead of $document_root, so that the path of a script names
+# its release, and reload PHP-FPM after the switch, for example in REMOTE_SCRIPT.
+# slipway-templates(7) explains both.
 set -euo pipefail
 
 . ../common/die.sh
@@ -21,10 +26,8 @@ cd -- "$1"
 . ../common/keep-previous.sh
 ln -s -- "releases/$2" current.new
 mv -T -- current.new current
-if [ -n "${3:-}" ]; then
-	cd -- current
-	bash -- "$3" </dev/null
-fi
+script=${3:-}
+. ../common/run-script.sh
 REMOTE
 	echo "$host: switched"
 done
