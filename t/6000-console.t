@@ -165,7 +165,7 @@ $page->visit('/slipway/deployments/1');
 ok($page->wait_for('h1', 'Needs approval'), 'the page of a deployment says that it needs approval');
 $page->visit('/slipway/');
 ok($page->wait_for('.place', 'Needs approval'), 'the board says so, too');
-$page->visit('/slipway/deployments/1');
+$page->visit('/slipway/deployments/1')->wait_for('h1', 'Needs approval');
 sub approves { return $page->js('return document.querySelectorAll(".actions .primary").length') }
 is(approves(), 0, 'the page does not invite the user who started a deployment to approve it');
 $db->sql("UPDATE deployment SET created_by = created_by + 1 WHERE id = 1");

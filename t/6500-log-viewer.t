@@ -116,6 +116,7 @@ is($page->js('return document.activeElement.className'), 'log-search', 'Ctrl+F s
 $page->type('.log-search', 'INSTALLED 25');
 ok($page->wait_for('.log-count', '1 of 11'), 'the search counts the hits in the whole log');
 ok(sees('installed 25'), 'a hit in a closed step opens it');
+is($page->text('.log-row.current mark'), 'installed 25', 'and is marked');
 $page->press('Enter');
 ok($page->wait_for('.log-row.current', 'installed 250'), 'Enter goes to the next hit');
 $page->press('Tab')->js('document.querySelector(".log-pane").focus()');
