@@ -58,11 +58,14 @@ sub deployment {
 # --- the board: what is live, what runs, what waits for whom
 my $good = deployment($staging, 'success');
 my $approval = deployment($live, 'pending', approval => "'required'", created_by => 1);
-my $newer = deployment($live, 'pending');
 deployment($staging, 'running', running_project => 'DEFAULT');
 sign_in('ann', 'admin');
 $page->visit('/slipway/');
 ok($page->wait_for('.place:first-child .live', 'Change 4'), 'the board shows what is live');
+is($page->text('.place:nth-child(2) .now'), 'Needs approval',
+    'a deployment that needs approval is shown once');
+deployment($live, 'pending');
+ok($page->wait_for('.place:nth-child(2) .badge'), 'the board follows a new deployment');
 is($page->text('.place:first-child .now') =~ s/\s+.*//sr, 'Running',
     'the board shows that a deployment is running');
 is(join('|', $page->texts('.place:nth-child(2) .badge')), '1 needs approval',
@@ -102,11 +105,18 @@ like($page->url, qr/status=success.*projectId=$shop.*environmentId=$staging/,
 $page->reload;
 ok($page->wait_for("tr[data-key='$good']"), 'the address contains the filters');
 
+$api->make('/api/projects', { name => 'A name that is far longer than a narrow window is wide',
+	repository => 'https://git.example.org/a/b' });
+$page->size(320, 640)->reload;
+$page->wait_for("tr[data-key='$good']");
+is($page->overflow, '', 'a long name fits into 320 pixels');
+$page->size(1280, 800);
+
 # --- locks: who, why, since when
 $api->put("/api/projects/$shop/lock", { reason => 'Audit week', until => '2099-01-02T03:04:05Z' });
 $api->put("/api/environments/$live/lock", { reason => 'Fair' });
 $db->sql('UPDATE deploy_lock SET since = NOW(3) - INTERVAL 200 MINUTE');
-for my $where (['/', '.project > .lock-line', 'the board'],
+for my $where (['/', '.project:nth-child(2) > .lock-line', 'the board'],
 	['/projects', 'tbody .lock-line', 'the list of projects'],
 	["/projects/$shop", '.notice.locked', 'the page of the project'],
 	["/projects/$shop/deploy", 'main > .notice.locked', 'the deploy form']) {

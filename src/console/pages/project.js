@@ -3,12 +3,13 @@
 import { el } from '../lib/dom.js';
 import { runChart } from '../lib/chart.js';
 import { commit, deploymentTable, ref } from '../lib/deployments.js';
+import { lockLine } from '../lib/lock.js';
 import { userName } from '../lib/names.js';
 import { needsPipeline, projectHead } from '../lib/project.js';
 import { askRollback } from '../lib/rollback.js';
 import { href } from '../lib/router.js';
 import { may } from '../lib/session.js';
-import { icon, status } from '../lib/status.js';
+import { status } from '../lib/status.js';
 import { ago } from '../lib/time.js';
 import { t } from '../texts.js';
 
@@ -22,8 +23,7 @@ import { t } from '../texts.js';
 function environmentCard(environment, { who }) {
 	const { live, lock } = environment;
 	return el('li', { class: 'card environment', 'data-key': environment.id },
-		el('div', { class: 'head' }, el('h2', null, environment.name),
-			lock !== null && el('span', { class: 'badge locked', title: lock.reason }, icon('locked'), t.status.locked)),
+		el('div', { class: 'head' }, el('h2', null, environment.name)), lockLine(lock),
 		live === null ? status('none') : el('p', null, live.tag !== null && [ref(live), ' '],
 			el('a', { href: href(`/deployments/${live.deploymentId}`) },
 			commit(live.commitHash, live.commitMessage))),
