@@ -59,6 +59,7 @@ static const struct field probe_new[] = {
 };
 static const struct field id_args[] = { F(id), FIELD_END };
 static const struct field text_args[] = { F(text), FIELD_END };
+static const struct field twice_args[] = { F(text), F(text), FIELD_END };
 static const struct field text_id_row[] = { F(text), F(id), FIELD_END };
 static const struct field number_row[] = { F(number), FIELD_END };
 static const struct field at_row[] = { F(at), FIELD_END };
@@ -482,6 +483,56 @@ session(unsigned flags, int64_t statement)
 	db_close(other);
 }
 
+static const struct stmt compound = {
+	.name = "probe_compound",
+	.sql = DB_COMPOUND "INSERT INTO probe_log (text) VALUES (?);"
+			   " IF ROW_COUNT() > 0 THEN SELECT id FROM probe_log"
+			   " WHERE text = ?; END IF; END",
+	.args = twice_args,
+	.row = id_args,
+	.rowsize = sizeof(struct probe),
+};
+static const struct stmt compound_late = {
+	.name = "probe_compound_late",
+	.sql = DB_COMPOUND "SELECT id FROM probe_log WHERE text = ?;"
+			   " INSERT INTO probe_log (text) VALUES (?); END",
+	.args = twice_args,
+	.row = id_args,
+	.rowsize = sizeof(struct probe),
+};
+static const struct stmt compound_two = {
+	.name = "probe_compound_two",
+	.sql = DB_COMPOUND "SELECT id FROM probe_log WHERE text = ?;"
+			   " SELECT id FROM probe_log WHERE text = ?; END",
+	.args = twice_args,
+	.row = id_args,
+	.rowsize = sizeof(struct probe),
+};
+
+static void
+compound_statements(void)
+{
+	static const struct stmt *const all[] = { &compound, &compound_late,
+		&compound_two, NULL };
+	struct probe args = { .text = "compound 1" }, first, second;
+
+	went(db_check(db, all), "compound statements are checked");
+	went(db_row(db, arena, &compound, &args, &first),
+	    "a compound statement returns a row");
+	ok(db_has_written(db), "and counts as a write");
+	args.text = "compound 2";
+	went(db_row(db, arena, &compound, &args, &second), "so it does again");
+	ok(second.id > first.id, "with the other row");
+	refused(db_row(db, arena, &compound, &args, &second), ERR_CONFLICT,
+	    "probe_compound: 1062");
+	refused(db_row(db, arena, &compound_late, &args, &second), ERR_CONFLICT,
+	    "probe_compound_late: 1062");
+	refused(db_row(db, arena, &compound_two, &args, &second), ERR_CONFIG,
+	    "probe_compound_two returns rows twice");
+	went(db_row(db, arena, &log_find, &args, &second),
+	    "the connection can be used");
+}
+
 int
 main(int argc, char **argv)
 {
@@ -502,6 +553,7 @@ main(int argc, char **argv)
 	bad_arguments();
 	good_statements();
 	bad_statements();
+	compound_statements();
 	session(0, 4);
 	session(DB_API, 4);
 	session(DB_MIGRATE, 86399);
