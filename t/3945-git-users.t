@@ -6,6 +6,7 @@
 
 use strict;
 use warnings;
+use JSON::PP ();
 use POSIX ();
 use Test::More;
 use Slipway::API;
@@ -83,6 +84,25 @@ for my $type (qw(gitea gitlab)) {
 	$db->sql("UPDATE user SET forge_id = '1' WHERE username = 'ann'");
 	is($list->({ Authorization => "Bearer $as{ann}" }), '200 team/ann', 'ann lists her own repositories');
 	is($list->(), '200 team/open', 'a user without an account lists what is public');
+
+	# --- addresses of pages, of which clients make links
+	for my $of ([ 'the list of repositories', '/api/git/repositories', qr{repos/search$|/projects$},
+		{ id => 1, full_name => 'a/b', path_with_namespace => 'a/b', empty => JSON::PP::false } ],
+	    [ 'the list of commits', "/api/git/commits?projectId=$p{open}", qr{/commits$}, { sha => '1' x 40,
+		id => '1' x 40, message => 'm', commit => { message => 'm', author => {} } } ]) {
+		my ($what, $path, $asked, $item) = @$of;
+		for my $url ('javascript:alert(1)', 'https://git.example.org/x') {
+			my $want = $url =~ /^https/ ? $url : 'null';
+			my $list = [ { %$item, html_url => $url, web_url => $url } ];
+			$list = { data => $list } if $type eq 'gitea' && $path =~ /repositories/;
+			$f->fault($asked, kind => 'status', status => 200, type => 'application/json',
+			    body => JSON::PP::encode_json($list));
+			my $got = $api->get_in_time($path);
+			is("$got->{status} " . ($got->{json}{data}[0]{url} // 'null'), "200 $want",
+			    "$what passes on only addresses of pages: $url") or diag($got->{body});
+			$f->clear_faults;
+		}
+	}
 
 	# --- a user without an account, after a rename and with another repository at the old path
 	$repo{open}->rename('team/opened');

@@ -54,6 +54,17 @@ repo_find(struct reading *r, struct forge *forge, const char *token)
 	return e;
 }
 
+/* The address of a page. Clients make a link of it, so addresses with other
+ * schemes are left out. */
+static const char *
+page_only(const char *url)
+{
+	const bool is_page = url != NULL &&
+	    (str_starts(url, "https://") || str_starts(url, "http://"));
+
+	return is_page ? url : NULL;
+}
+
 static const struct err *
 commits_read(struct reading *r, struct forge *forge, const char *token)
 {
@@ -77,7 +88,7 @@ commits_read(struct reading *r, struct forge *forge, const char *token)
 			.author_name = from[i].author_name,
 			.author_email = from[i].author_email,
 			.committed_at = from[i].committed_at,
-			.url = from[i].url };
+			.url = page_only(from[i].url) };
 	r->list = (struct list){ .items = to, .n = got.n };
 	return NULL;
 }
@@ -522,7 +533,7 @@ repositories_ask(struct forge *forge, struct arena *a,
 		to[i] = (struct git_repository){ .path = from[i].path,
 			.repository = forge_repo_address(forge, a, &from[i]),
 			.default_branch = from[i].default_branch,
-			.url = from[i].url };
+			.url = page_only(from[i].url) };
 	*l->out = (struct list){ .items = to, .n = got.n };
 	return NULL;
 }
