@@ -109,6 +109,8 @@ my %search = map { $_ => 1 } qw(user_count user_page);
 $search{$_} = 1 for qw(gitserver_twins gitserver_projects gitserver_move_users gitserver_move_tokens);
 # And the deletion of a workspace, which looks for others above and below it.
 $search{projectdir_around} = 1;
+# EXPLAIN ignores the LIMIT of these; the rows that they read are counted below.
+my %counted = map { $_ => 1 } qw(change_newest);
 my (@scans, @sorts, @failed, $explained, %used);
 # Those in a compound statement, one by one.
 sub parts {
@@ -146,7 +148,7 @@ for my $part (@parts) {
 		next if $rows eq 'NULL'; # an INSERT reads nothing of its table
 		push @scans, "$name: $base: $rows rows" if $type eq 'ALL' && !$search{$name};
 		push @scans, "$name: $base: $rows rows of index $index"
-		    if $type eq 'index' && $rows > 1000 && !$search{$name};
+		    if $type eq 'index' && $rows > 1000 && !$search{$name} && !$counted{$name};
 		push @sorts, "$name: $base: sorts $rows rows"
 		    if $extra =~ /filesort/ && $rows > 1000 && !$search{$name};
 	}
@@ -190,8 +192,8 @@ my %tagged = (%commit, tag => "'v1'");
 my %ended = (id => $db->sql('SELECT MAX(id) FROM deployment'), events => "'[\"recovered\"]'");
 my %foreign = (%busy, project_id => 10, status => "'success'");
 for my $case (['claim_candidates', 1500], ['project_by_id', 5], ['principal_by_token', 5],
-    ['project_page', 200],
-	['step_page_of', 20], ['queue_held', 100], ['queue_expired', 60], ['figures_read', 500],
+	['project_page', 200], ['change_newest', 700], ['step_page_of', 20],
+	['queue_held', 100], ['queue_expired', 60], ['figures_read', 500],
 	(map { ["deployment_page_$_", 50, \%busy] } 1 .. 31),
 	['deployment_page_of_commit', 50, \%commit], ['deployment_page_of_digits', 120, \%commit],
 	['deployment_page_of_user', 120, { %commit, created_by => 7 }],
