@@ -34,8 +34,9 @@ static const struct field read_args[] = { A(ids), A(newest), FIELD_END };
 static const struct field newest_row[] = { C(id), FIELD_END };
 static const struct stmt newest_some = {
 	.name = "change_newest",
-	.sql = "SELECT id FROM (SELECT id FROM deployment"
-	       " ORDER BY id DESC LIMIT 200) n ORDER BY id",
+	.sql = "SELECT id FROM deployment WHERE id >"
+	       " (SELECT COALESCE(MAX(id), 0) - 500 FROM deployment)"
+	       " ORDER BY id",
 	.row = newest_row,
 	.rowsize = sizeof(struct change),
 };
