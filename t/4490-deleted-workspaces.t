@@ -156,6 +156,20 @@ $runner->project(dir => 'dir3');
 my $next = $runner->project(dir => 'dir4');
 is($runner->wait($runner->deploy($next, 'ls; echo next >file')), 'success',
     'a successor of a deleted project is deployed');
+# a look ends when a project whose workspace is due was seen to
+my $due = $runner->project(dir => 'due');
+is($runner->wait($runner->deploy($due, 'true')), 'success', 'one more project is deployed');
+for my $days (0, 3) {
+	gone($due, '4 DAY') if $days;
+	$runner->write_conf("[runner]\nworkspace_days = $days\n");
+	$runner->restart;
+	is($runner->wait($runner->deploy($live, 'echo mine >file')), 'success', 'the runner works');
+	ok(poll(60, sub { !-e "$runner->{workspaces}/due" }), 'the workspace of four days is removed')
+	    if $days;
+	is(dirs(), 'dir0 dir1 dir2 dir3 dir4 dir5',
+	    "with workspace_days = $days, workspaces of two days stay");
+}
+$runner->write_conf('');
 $runner->restart;
 ok(poll(30, sub { dirs() eq 'dir0 dir1 dir4' }),
     'workspaces of projects that were deleted a day ago are removed')

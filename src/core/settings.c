@@ -305,6 +305,10 @@ const struct conf_key settings_keys[] = {
 	KEY(runner, deployment_days, C_INT, CONF_RELOAD, .min = 0, .max = 36500,
 	    .fallback = "0",
 	    .doc = "Age in days at which deployments are deleted; 0 = never."),
+	KEY(runner, workspace_days, C_INT, CONF_RELOAD, .min = 0, .max = 36500,
+	    .fallback = "1",
+	    .doc = "Days after which the workspace and cache of a deleted "
+		   "project are deleted; 0 = never."),
 	KEY(runner, delivery_days, C_INT, CONF_RELOAD, .min = 1, .max = 36500,
 	    .fallback = "90",
 	    .doc = "Age in days at which the records of push events and of "

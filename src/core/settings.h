@@ -115,6 +115,8 @@ struct settings_runner {
 	int64_t catch_up;        /* seconds, 0 = never */
 	int64_t log_days;        /* logs are deleted after; 0 = never */
 	int64_t deployment_days; /* the same for deployments */
+	int64_t workspace_days;  /* the same for what deleted projects leave
+				* on the host */
 	int64_t delivery_days;   /* the same for events of Git servers and
 				* messages of notifiers; at least 1 */
 	int64_t audit_days;      /* the same for entries of the audit log */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* Has the directories of projects removed a day after the project was
- * deleted. */
+/* Has the directories of projects removed runner.workspace_days after the project
+ * was deleted. */
 #include "core/log.h"
 #include "dispatch/context.h"
 #include "dispatch/part.h"
@@ -9,6 +9,7 @@
 
 #define LOOK_MS 3600000 /* between looks for deleted projects */
 #define ASK_MAX 500     /* requests in one look */
+#define DAY_SECONDS 86400
 
 struct wipes {
 	int64_t at;
@@ -25,6 +26,7 @@ look_at(void *context, int64_t project)
 {
 	struct look *look = context;
 	const struct dispatch *d = look->d;
+	const int64_t days = d->settings.runner.workspace_days;
 	struct projectdir gone;
 	const struct err *e;
 
@@ -32,7 +34,8 @@ look_at(void *context, int64_t project)
 	e = projectdir_find(d->db, d->a, project, &gone);
 	if (e != NULL && e->code == ERR_NOTFOUND)
 		return true;
-	if (e == NULL && gone.due == 0)
+	if (e == NULL &&
+	    (gone.valid != 0 || gone.deleted_for < days * DAY_SECONDS))
 		return true;
 	if (e == NULL)
 		e = wipe_ask(d, &gone, WIRE_WIPE_NOW, 0);
@@ -49,6 +52,8 @@ wipes_work(struct dispatch *d, void *state, int64_t now)
 	if (now < w->at)
 		return;
 	w->at = now + LOOK_MS;
+	if (d->settings.runner.workspace_days == 0)
+		return;
 	project_each(&d->spool, look_at, &look);
 	(void)database_done(&d->database, look.e, "look for deleted projects");
 }

@@ -27,6 +27,8 @@
 #define NAME_SIZE 64
 #define SWEEP_MS 3600000 /* between passes */
 #define ROUNDS 10        /* of a pass */
+#define DAY_MS 86400000
+#define FOREVER_DAYS 36500
 
 static const struct err *
 move(const struct monitor *m, int at, const char *name, int left, int64_t keep)
@@ -43,6 +45,14 @@ move(const struct monitor *m, int at, const char *name, int left, int64_t keep)
 		return err_errno("move %s to " LEFT, name);
 	log_info("%s is now " LEFT "/%s", name, to);
 	return NULL;
+}
+
+int64_t
+monitor_left_keep(const struct monitor *m)
+{
+	const int64_t days = m->settings.runner.workspace_days;
+
+	return (days == 0 ? FOREVER_DAYS : days) * DAY_MS;
 }
 
 const struct err *
@@ -289,7 +299,7 @@ wipe(struct monitor *m, const struct wire *w)
 	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    S_ISDIR(st.st_mode) && st.st_uid == slot.who.uid)
 		e = monitor_left_move(m, at, name,
-		    w->status == WIRE_WIPE_KEEP ? LEFT_KEEP : 0);
+		    w->status == WIRE_WIPE_KEEP ? monitor_left_keep(m) : 0);
 	(void)close(at);
 	return e;
 }

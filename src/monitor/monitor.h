@@ -22,9 +22,6 @@
 #define DIRTY_MAX 64
 #define NAMED_MAX 256
 #define LEAVINGS_MAX 5
-#define LEFT_KEEP                                                              \
-	(INT64_C(24) * 3600 * 1000) /* ms for which a deleted
-					       * directory can be restored */
 
 enum slot_state {
 	SLOT_FREE,
@@ -169,6 +166,9 @@ void monitor_leavings(const struct leavings *);
 /* Moves a directory out of the way; it is removed `keep` ms later. */
 MUSTCHECK const struct err *monitor_left_move(const struct monitor *m, int at,
     const char *name, int64_t keep);
+/* For how many ms a directory is kept that makes room for another: as long as a
+ * deleted project can be restored. */
+int64_t monitor_left_keep(const struct monitor *m);
 /* Starts the removal if it is due; returns milliseconds until it is, -1 =
  * none. */
 int monitor_left_tick(struct monitor *m);

@@ -225,7 +225,7 @@ make_room(const struct monitor *m, int at, const char *name, uid_t owner)
 		return err_new(ERR_CONFLICT,
 		    "%s: a job of the deleted project that used it is running",
 		    name);
-	return monitor_left_move(m, at, name, LEFT_KEEP);
+	return monitor_left_move(m, at, name, monitor_left_keep(m));
 }
 
 /* Descends one component; moves away what a deleted project left there. */

@@ -46,7 +46,7 @@ enum wire_why {
 
 enum wire_wipe {
 	WIRE_WIPE_NOW,
-	WIRE_WIPE_KEEP, /* for a day, moved out of the way of another project */
+	WIRE_WIPE_KEEP, /* for workspace_days, moved out of the way of another project */
 };
 
 /* Descriptors of a job; after exec they are 3 and up, in this order. */

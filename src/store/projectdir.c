@@ -9,7 +9,8 @@
 
 #define COLUMNS                                                                \
 	"q.id, q.project_dir, q.valid,"                                        \
-	" q.valid = 0 AND q.updated_at < NOW(3) - INTERVAL 1 DAY AS due"
+	" IF(q.valid, 0, TIMESTAMPDIFF(SECOND, q.updated_at, NOW(3)))"         \
+	" AS deleted_for"
 
 #define A(m) FIELD(struct projectdir, m, 0)
 static const struct field id_args[] = { A(id), FIELD_END };
@@ -17,7 +18,7 @@ static const struct field rows[] = {
 	A(id),
 	A(project_dir),
 	A(valid),
-	A(due),
+	A(deleted_for),
 	FIELD_END,
 };
 

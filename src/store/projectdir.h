@@ -13,7 +13,7 @@ struct projectdir {
 	int64_t id;
 	const char *project_dir;
 	int64_t valid;
-	int64_t due; /* deleted at least a day ago */
+	int64_t deleted_for; /* seconds; 0 = it exists */
 };
 
 /* SQL: whether the directories of two projects, `p` and `q`, overlap. */
