@@ -122,6 +122,7 @@ $page->clear('[name="env.GREETING"]')->type('[name="env.GREETING"]', 'HELLO');
 $page->type('[name=branch]', 'main')->click('[name="env.REGIONS"][value=us]');
 $page->click('#deploy .primary');
 ok($page->wait_for('[data-field="env.GREETING"] .fault'), 'a rejected value is marked at its field');
+is(join(' ', grep { /\S/ } $page->texts('[data-field=more] .fault')), '', 'and at no other one');
 $page->clear('[name="env.GREETING"]')->type('[name="env.GREETING"]', 'moin');
 
 # The session ends: what was typed stays.
@@ -567,6 +568,10 @@ for my $path ('/', '/projects', '/deployments', '/deployments/1', '/runners', '/
 	next if $path eq '/account'; # has own tokens
 	is(join(' | ', grep { /Foreign|Deploy$|Add|Edit|Delete|Lock|Retry|Roll/ }
 	    $page->texts('main a.button, main button')), '', "$path offers a guest nothing that fails");
+}
+for my $path (qw(/users /variables /notifiers)) {
+	$page->visit("/slipway$path");
+	ok($page->wait_for('h1', 'Not allowed'), "a guest does not see $path");
 }
 $page->visit('/slipway/projects');
 is(join(' ', $page->texts('tbody .cover')), 'Shop',

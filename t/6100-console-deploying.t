@@ -62,16 +62,17 @@ deployment($staging, 'running', running_project => 'DEFAULT');
 sign_in('ann', 'admin');
 $page->visit('/slipway/');
 ok($page->wait_for('.place:first-child .live', 'Change 4'), 'the board shows what is live');
-is($page->text('.place:nth-child(2) .now'), 'Needs approval',
+is(join('|', $page->texts('.place:nth-child(2) .now .status, .place:nth-child(2) .badge')), 'Needs approval',
     'a deployment that needs approval is shown once');
 deployment($live, 'pending');
 ok($page->wait_for('.place:nth-child(2) .badge'), 'the board follows a new deployment');
-is($page->text('.place:first-child .now') =~ s/\s+.*//sr, 'Running',
+is($page->text('.place:first-child .now .status'), 'Running',
     'the board shows that a deployment is running');
 is(join('|', $page->texts('.place:nth-child(2) .badge')), '1 needs approval',
     'the board shows a required approval, although a newer deployment waits');
 like($page->text('.summary-line'), qr/1 running.*2 waiting.*1 needs approval.*0 failed/s,
     'the summary counts them');
+axe_ok($page, 'a board with deployments');
 $page->click('.place:nth-child(2) .badge');
 ok($page->wait_for("tr[data-key='$approval']", 'Needs approval'), 'the badge leads to what waits there');
 is(scalar($page->texts('tbody tr')), 2, 'the badge leads to nothing else');
@@ -165,6 +166,7 @@ ok($page->wait_until('/deployments.\d+$/.test(location.pathname)'), 'the form de
 # --- the variables of an environment
 sub variables { return $api->get("/api/environments/$staging")->{json}{variables} }
 $page->visit("/slipway/projects/$shop/environments")->click('[aria-label="Edit staging"]');
+axe_ok($page, 'the form of an environment');
 my $last = '.entries .entry:last-child [data-key';
 $page->click('.entries-field > button')->type("$last=key] input", 'HOST')->type("$last=value] input", 'www');
 $page->click('.entries-field > button')->click("$last=secret] input");
@@ -224,6 +226,11 @@ is(scalar @{ $page->js('return [...document.querySelectorAll(".chart a")].map((a
 like($page->text('.chart'), qr/7\d % succeeded .* typically 5\.\d s/, 'with the rate and the median');
 like($page->js('return document.querySelector(".chart a").ariaLabel'), qr/^Deployment \d+: \w+ in 5\.\d s$/,
     'the text says which, how it ended and how long it took');
+
+for my $theme (qw(light dark)) {
+	$page->emulate('prefers-color-scheme' => $theme);
+	axe_ok($page, "the page of a project with charts in $theme colours");
+}
 
 # --- more than one page
 $db->sql('INSERT INTO project (name, repository, project_dir, env_presets)'

@@ -9,7 +9,7 @@ import * as names from './lib/names.js';
 import { Context, trouble } from './lib/page.js';
 import { renew } from './lib/renew.js';
 import * as router from './lib/router.js';
-import { currentUser, onSignIn } from './lib/session.js';
+import { currentUser, may, onSignIn } from './lib/session.js';
 import { frame, watchService } from './lib/shell.js';
 import { pages } from './pages.js';
 import { signIn } from './pages/signin.js';
@@ -44,6 +44,10 @@ function show(link = takeLink()) {
 	const main = frame(place?.page.bare ? null : user);
 	if (place === null) {
 		draw(main, trouble(new Problem({ status: 404, code: 'not_found', detail: t.trouble.noPage })));
+		return;
+	}
+	if (place.page.role !== undefined && !may(user, place.page.role)) {
+		draw(main, trouble(new Problem({ status: 403, code: 'forbidden', detail: t.trouble.notAllowed })));
 		return;
 	}
 	context = new Context(place, main, user);

@@ -159,20 +159,30 @@ function markWithin(form, { pointer, detail }) {
 }
 
 /**
+ * The field that a fault belongs to: of those that it concerns, the one whose member
+ * is the innermost.
+ * @param {Field[]} fields
+ * @param {Fault} fault
+ */
+function fieldOf(fields, { pointer }) {
+	const own = (/** @type {Field} */ field) => field.pointer ?? `/${field.name}`;
+	return fields.filter((field) => concerns(field, pointer)).sort((a, b) => own(b).length - own(a).length)[0];
+}
+
+/**
  * Shows what the service reported: each fault at its field, the rest on top.
  * @param {HTMLFormElement} form
  * @param {Field[]} fields
  * @param {Problem} problem
  */
 function showProblem(form, fields, problem) {
-	const rest = problem.errors.filter((fault) =>
-		!fields.some((field) => concerns(field, fault.pointer)));
+	const rest = problem.errors.filter((fault) => fieldOf(fields, fault) === undefined);
 	const summary = /** @type {Element} */ (form.querySelector('.summary'));
 	summary.textContent = [problem.errors.length === 0 || rest.length > 0 ? problem.detail : '',
 		...rest.map((fault) => `${fault.pointer} ${fault.detail}`)].filter(Boolean).join(' · ');
 	const within = problem.errors.filter((fault) => markWithin(form, fault));
 	for (const field of fields) {
-		const texts = problem.errors.filter((fault) => concerns(field, fault.pointer) && !within.includes(fault))
+		const texts = problem.errors.filter((fault) => fieldOf(fields, fault) === field && !within.includes(fault))
 			.map((fault) => memberText(field, fault));
 		const row = form.querySelector(`[data-field="${CSS.escape(field.name)}"]`);
 		if (row !== null && texts.length > 0)

@@ -23,6 +23,7 @@ import { t } from '../texts.js';
  * @property {(data: any, context: Context) => string} title
  * @property {(data: any, context: Context) => import('./dom.js').Child} view
  * @property {(data: any) => boolean} [ticks] whether a time in it grows
+ * @property {import('./session.js').Role} [role] that a user needs to see it
  * @property {boolean} [bare] shown without navigation, and without a session
  */
 

@@ -7,7 +7,7 @@ import { userName } from '../lib/names.js';
 import { pager } from '../lib/pager.js';
 import { href } from '../lib/router.js';
 import { may } from '../lib/session.js';
-import { deploymentStatus, icon, needsApproval, stateText, status } from '../lib/status.js';
+import { deploymentStatus, icon, needsApproval, status } from '../lib/status.js';
 import { ago } from '../lib/time.js';
 import { t } from '../texts.js';
 
@@ -62,9 +62,9 @@ function waiting({ id }, place, now) {
 
 /** @param {Deployment} now */
 function state(now) {
-	return el('a', { class: 'state', href: href(`/deployments/${now.id}`),
-		'aria-label': t.board.deploymentState(now.id, stateText(now)) },
-	deploymentStatus(now), now.status === 'running' && el('span', { class: 'faint' }, runTime(now)));
+	return el('a', { class: 'state', href: href(`/deployments/${now.id}`) },
+		el('span', { class: 'hidden' }, t.board.deploymentOf(now.id)),
+		deploymentStatus(now), now.status === 'running' && el('span', { class: 'faint' }, runTime(now)));
 }
 
 /**

@@ -147,6 +147,7 @@ export const projectNotifiers = {
 /** @type {import('../lib/page.js').Page} */
 export const notifiers = {
 	path: '/notifiers',
+	role: 'maintainer',
 	state: { open: null, secret: '' },
 	sources: () => ({ list: '/notifiers?limit=100' }),
 	title: () => t.notifier.title,

@@ -126,7 +126,7 @@ export const newPipeline = {
 		el('div', { class: 'split' },
 			el('ul', { class: 'templates' },
 				choice({ id: '', name: t.pipelines.blank, description: t.pipelines.blankText, envPresets: [],
-					steps: [] }, context),
+					steps: [], checkout: 'fresh' }, context),
 				byName(data.templates.data).map((one) => choice(one, context))),
 			el('div', { class: 'stack', 'data-key': context.state.template }, chosen(data, context))),
 	],

@@ -54,6 +54,7 @@ function newForm() {
 /** @type {import('../lib/page.js').Page} */
 export const users = {
 	path: '/users',
+	role: 'admin',
 	sources: ({ query }) => ({ list: `/user/list?limit=100&page=${query.get('page') ?? 1}` }),
 	title: () => t.user.title,
 	view: ({ list }, context) => [

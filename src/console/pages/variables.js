@@ -94,6 +94,7 @@ function table(list, context) {
 /** @type {import('../lib/page.js').Page} */
 export const variables = {
 	path: '/variables',
+	role: 'admin',
 	sources: ({ query }) => ({ list: `/variables?limit=100&page=${query.get('page') ?? 1}` }),
 	title: () => t.variable.title,
 	view: ({ list }, context) => [

@@ -88,6 +88,7 @@ export const common = {
 		/** @param {string} id */
 		request: (id) => `Request ${id}`,
 		noPage: 'There is no page at this address.',
+		notAllowed: 'Your role does not include this page. An admin can change your role.',
 		home: 'Go to the board',
 	},
 

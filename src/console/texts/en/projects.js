@@ -20,8 +20,8 @@ export const projects = {
 		moreWaiting: (n) => `+${n} waiting`,
 		/** @param {number} n */
 		failed: (n) => `${n} failed`,
-		/** @param {number} id @param {string} state */
-		deploymentState: (id, state) => `Deployment ${id}: ${state}`,
+		/** @param {number} id */
+		deploymentOf: (id) => `Deployment ${id}: `,
 	},
 
 	first: {
