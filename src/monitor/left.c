@@ -29,6 +29,7 @@
 #define ROUNDS 10        /* of a pass */
 #define DAY_MS 86400000
 #define FOREVER_DAYS 36500
+#define STRANGERS 1000 /* directories of other accounts, in a pass */
 
 static const struct err *
 move(const struct monitor *m, int at, const char *name, int left, int64_t keep)
@@ -112,6 +113,7 @@ static bool
 strangers_move(const struct monitor *m, int left, int of, uid_t owner,
     bool is_top)
 {
+	static size_t n; /* of this process, and thus of the pass */
 	const struct dirent *entry;
 	bool some = false;
 	struct stat st;
@@ -123,7 +125,7 @@ strangers_move(const struct monitor *m, int left, int of, uid_t owner,
 		(void)close(fd);
 		return false;
 	}
-	while ((entry = readdir(dir)) != NULL) {
+	while (n < STRANGERS && (entry = readdir(dir)) != NULL) {
 		if (str_eq(entry->d_name, ".") || str_eq(entry->d_name, "..") ||
 		    fstatat(dirfd(dir), entry->d_name, &st,
 			AT_SYMLINK_NOFOLLOW) == -1 ||
@@ -137,6 +139,7 @@ strangers_move(const struct monitor *m, int left, int of, uid_t owner,
 			(void)close(fd);
 		} else if (st.st_uid != owner &&
 		    monitor_is_projects(m, st.st_uid)) {
+			n++;
 			some |= move(m, dirfd(dir), entry->d_name, left, 0) ==
 			    NULL;
 		}
