@@ -204,14 +204,8 @@ for my $case (@table) {
 	my ($operation, $id, $body, $status, $pointers, $member) = @$case;
 	my ($method, $path) = split ' ', $operation;
 	$path =~ s/\{id\}/$id/;
-	# Repeats a request that exceeds the rate limit on creating tokens.
 	my $as = $api->as($path =~ /tokens/ ? 'deployer' : 'admin');
-	my $ask = sub {
-		my ($sent) = @_;
-		my $got;
-		poll(30, sub { $got = $as->request($method, $path, $sent); $got->{status} != 429 });
-		return $got;
-	};
+	my $ask = sub { return $as->within_rate($method, $path, @_) };
 	$seen{$operation}++;
 	my $label = "$operation with errors in $pointers";
 	my $got = $ask->($body);

@@ -45,7 +45,7 @@ my %line = (
 	'step name' => sub { $api->put("/api/steps/$pipeline->{steps}[0]{id}", { name => $_[0] }) },
 	'name of a user' => sub { $api->put("/api/user/$user", { name => $_[0] }) },
 	'username' => sub { $api->put("/api/user/$user", { username => $_[0] }) },
-	'name of a token' => sub { $api->post('/api/auth/tokens', { name => $_[0] }) },
+	'name of a token' => sub { $api->within_rate('POST', '/api/auth/tokens', { name => $_[0] }) },
 	'branch of a deployment' => sub {
 		$api->post('/api/deployments', { projectId => $project, branch => $_[0] });
 	},

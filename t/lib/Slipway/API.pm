@@ -246,6 +246,13 @@ sub get_in_time {
 	});
 	return $got;
 }
+# Sends a request (method, path, body, headers) again while it exceeds a rate limit.
+sub within_rate {
+	my ($self, @request) = @_;
+	my $got;
+	poll(60, sub { $got = $self->request(@request); return $got->{status} != 429 });
+	return $got;
+}
 sub head { my ($self, $path, $headers) = @_; return $self->request('HEAD', $path, undef, $headers) }
 sub delete { my ($self, $path, $headers) = @_; return $self->request('DELETE', $path, undef, $headers) }
 sub post { my ($self, $path, $body, $headers) = @_; return $self->request('POST', $path, $body, $headers) }
