@@ -434,7 +434,7 @@ ok($page->wait_for('.log-row.picked', 'made part 2500'), 'a link to a line survi
 my @states = qw(pending running success failed canceled interrupted skipped locked none);
 is(module('lib/status', <<'JS', @states), scalar @states,
 	new Set(a.map((state) => {
-		const shown = m.status(state);
+		const shown = m.deploymentStatus({ status: state, approval: null });
 		document.querySelector('main').append(shown);
 		return [...shown.querySelectorAll('path, circle')].map((p) => p.getAttribute('d')).join();
 	})).size
