@@ -95,6 +95,9 @@ ok(sees('it is broken'), 'a click in the list leads to the failed step');
 $page->js('document.querySelectorAll(".log-step button")[1].focus()');
 $page->press('Enter');
 ok(sees('red orange blue plain'), 'a key opens a step');
+is($page->js('return document.activeElement.closest(".log-step")?.innerText'),
+    $page->js('return document.querySelectorAll(".log-step")[1].innerText'),
+    'a step keeps the focus when it is drawn again');
 is($page->js('return ' . row_with('red orange') . '.querySelector(".fg1").textContent'), 'red',
     'one of the first eight colours');
 is($page->js('return getComputedStyle(' . row_with('red orange') . '.querySelector(".bold")).color'),

@@ -136,6 +136,7 @@ export class Pane {
 	 * @param {boolean} again whether rows that are shown are drawn again
 	 */
 	#show(rows, again) {
+		const focused = this.#focused();
 		const old = new Map(again ? [] : this.shown.map((one) => [one.key, one.node]));
 		this.shown = rows.map((row) => {
 			const key = keyOf(row);
@@ -149,6 +150,24 @@ export class Pane {
 			if (this.list.children[i] !== node)
 				this.list.insertBefore(node, this.list.children[i] ?? null);
 		});
+		// What has the focus keeps it when its row is drawn again.
+		if (focused !== null && focused.node !== document.activeElement)
+			this.#controls(focused.key)[focused.at]?.focus({ preventScroll: true });
+	}
+
+	/** @param {string} key */
+	#controls(key) {
+		const row = this.shown.find((one) => one.key === key);
+		return row === undefined ? [] :
+			/** @type {HTMLElement[]} */ ([...row.node.querySelectorAll('a, button')]);
+	}
+
+	/** What has the focus: its row, and which of the row's controls it is. */
+	#focused() {
+		const node = document.activeElement;
+		const row = this.shown.find((one) => one.node.contains(node));
+		return row === undefined || node === null ? null :
+			{ node, key: row.key, at: this.#controls(row.key).findIndex((one) => one === node) };
 	}
 
 	/**
