@@ -248,6 +248,27 @@ tick(125);
 ok(sees('tick 125.'), 'the view follows the log when something appears above it');
 $page->js('document.querySelector(".log-bar").style.paddingTop = ""');
 
+# --- a log that grows while its first bytes are fetched
+my $delay = $page->cdp('Page.addScriptToEvaluateOnNewDocument', source => <<'JS')->{identifier};
+	const request = window.fetch;
+	window.grown = 0;
+	window.fetch = async (address, init) => {
+		const response = await request(address, init);
+		if (init?.headers?.Range !== undefined && window.release === undefined)
+			await new Promise((resolve) => { window.release = resolve; });
+		if (String(address).includes('wait=') && response.ok)
+			window.grown += 1;
+		return response;
+	};
+JS
+$page->visit("/slipway/deployments/$running");
+ok($page->wait_until('window.release !== undefined'), 'the first bytes are on their way');
+tick(130);
+ok($page->wait_until('window.grown > 0'), 'the log grows meanwhile');
+$page->js('setTimeout(window.release)');
+ok(sees('tick 130.'), 'what came meanwhile is shown');
+$page->cdp('Page.removeScriptToEvaluateOnNewDocument', identifier => $delay);
+
 # --- a connection that is lost
 stop_process($api->nginx_pid);
 ok($page->wait_for('.log-lost'), 'a lost connection is shown');
@@ -394,9 +415,9 @@ stop_process($live_pid);
 $streamed = $all->post(pipelineId => $quick, projectId => $project, environmentId => $staging);
 ok($page->wait_for("tr[data-key=\"$streamed\"]", 'Succeeded'),
     'without the stream, the page follows at intervals');
+tick(10);
 $running = $all->post(projectId => $project, pipelineId => $slow, environmentId => $staging);
 $page->visit("/slipway/deployments/$running");
-tick(10);
 ok(sees('tick 10.'), 'without slipway-live, the log of a running deployment is shown');
 tick(20);
 ok(sees('tick 20.'), 'without slipway-live, the log that is shown grows');

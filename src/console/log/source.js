@@ -186,7 +186,7 @@ export class LogSource {
 		const before = this.size;
 		this.size = size;
 		for (const [index, block] of this.blocks)
-			if (!block.isFinal)
+			if (!block.isFinal && !this.loading.has(index))
 				this.#extend(index, block, before, bytes);
 		if (size > before || this.complete)
 			this.changed({ lines: bytes === null ? 0 : countLines(bytes) });
@@ -218,13 +218,25 @@ export class LogSource {
 		return new Uint8Array(await (await this.#fetch('', { headers, signal })).arrayBuffer());
 	}
 
+	/**
+	 * Fetches what is missing of a block: the log can grow meanwhile.
+	 * @param {number} index
+	 */
+	async #complete(index) {
+		const { start, end } = extent(index, this.size);
+		const have = this.blocks.get(index)?.bytes ?? new Uint8Array();
+		if (start + have.length >= end)
+			return;
+		const more = await this.read({ start: start + have.length, end });
+		this.blocks.set(index, new Block(index, join(have, more)));
+		this.changed({ lines: 0 });
+		await this.#complete(index);
+	}
+
 	/** @param {number} index */
 	async #load(index) {
 		this.loading.add(index);
-		await this.#retry(async () => {
-			const bytes = await this.read(extent(index, this.size));
-			this.blocks.set(index, new Block(index, bytes));
-		});
+		await this.#retry(() => this.#complete(index));
 		this.loading.delete(index);
 		for (const oldest of this.blocks.keys()) {
 			if (this.blocks.size <= CACHED_BLOCKS)
