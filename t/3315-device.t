@@ -350,15 +350,10 @@ $remote->stop;
 $api->stop;
 
 # --- addresses of IPv6, of which one host has a network
-sub with_addresses { # a header states the address of a client
-	my ($name, $text) = @_;
-	return $text if $name ne 'slipway-http.conf';
-	return "$text\nset_real_ip_from 127.0.0.1;\nreal_ip_header X-Address;\n";
-}
 $db->sql('DELETE FROM device');
 my $wide = Slipway::API->start(db => $db, nginx => sub {
 	my ($name, $text) = @_;
-	return with_addresses($name, Slipway::Visitor::unlimited($name, $text));
+	return Slipway::Visitor::addressed($name, Slipway::Visitor::unlimited($name, $text));
 });
 $none = $wide->as('none');
 sub begun { # statuses of a request from each of these addresses
@@ -376,7 +371,7 @@ is($db->sql("SELECT COUNT(DISTINCT address) FROM device"), 113, 'the whole addre
 $wide->stop;
 my $slow = Slipway::API->start(db => $db, nginx => sub {
 	my ($name, $text) = @_;
-	return with_addresses($name, $text =~ s/rate=60r\/m/rate=6r\/m/gr);
+	return Slipway::Visitor::addressed($name, $text =~ s/rate=60r\/m/rate=6r\/m/gr);
 });
 $none = $slow->as('none');
 $viewer = bearer($slow->new_session('s-viewer', 'viewer'));

@@ -12,6 +12,7 @@ use Slipway::API;
 use Slipway::DB;
 use Slipway::Hook;
 use Slipway::Test;
+use Slipway::Visitor;
 
 use constant MIB => 1 << 20;
 my $db = Slipway::DB->start;
@@ -77,6 +78,23 @@ is(made(), $before + 50, 'events with a wrong signature create no deployment');
 ok(poll(120, sub { many(500, $secret, map { $_ => 1 } qw(X-Gitea-Signature X-Hub-Signature-256))->{429} }),
 	'nginx limits unsigned events');
 is(many(50, $secret)->{202}, 50, 'signed pushes are accepted while unsigned ones are limited');
+
+# --- addresses of IPv6, of which one host has a network
+my $wide = Slipway::API->start(db => $db, nginx => sub {
+	my ($name, $text) = @_;
+	return Slipway::Visitor::addressed($name, $text =~ s{rate=20r/s}{rate=1r/m}r);
+});
+my $stranger = $wide->as('none');
+sub limited { # how many of 300 unsigned events from these addresses
+	my ($make) = @_;
+	return scalar grep {
+		$stranger->post($hook, '{}', { 'X-Address' => $make->($_) })->{status} == 429;
+	} 1 .. 300;
+}
+cmp_ok(limited(sub { sprintf '2001:db8::7:%x:%x', $_[0], $_[0] }), '>', 50,
+    'unsigned events from the addresses of one network are limited together');
+is(limited(sub { sprintf '2001:db8:0:%x::7', 256 + $_[0] }), 0, 'those from different networks are not');
+$wide->stop;
 
 # --- many files
 my $json = Cpanel::JSON::XS->new->utf8->canonical;

@@ -55,4 +55,11 @@ sub enter { my ($self, $login) = @_; return $self->login($self->go($login)) }
 # For start(nginx => …): no rate limit, as many users sign in from one address.
 sub unlimited { my ($name, $text) = @_; return $text =~ s/rate=\d+r\/m/rate=60000r\/m/gr }
 
+# For start(nginx => …): the header X-Address states the address of a client.
+sub addressed {
+	my ($name, $text) = @_;
+	return $text if $name ne 'slipway-http.conf';
+	return "$text\nset_real_ip_from 127.0.0.1;\nreal_ip_header X-Address;\n";
+}
+
 1;
