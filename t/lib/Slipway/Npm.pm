@@ -10,6 +10,7 @@ use warnings;
 use Digest::SHA qw(sha256_hex);
 use Exporter 'import';
 use Fcntl qw(:flock);
+use File::Basename qw(basename);
 use File::Copy qw(copy);
 use File::Path qw(make_path);
 use Slipway::Test;
@@ -27,8 +28,9 @@ sub npm_dir {
 	flock $lock, LOCK_EX or die "$dir/.lock: $!";
 	my $want = sha256_hex(slurp("$from/package-lock.json"));
 	my $have = slurp("$dir/.installed");
-	for my $file (glob "$from/*") {
-		copy($file, $dir) or die "$file: $!";
+	for my $file (glob "$from/*") { # a test that runs may read the old one
+		my $to = "$dir/" . basename($file);
+		copy($file, "$to.new") && rename "$to.new", $to or die "$file: $!";
 	}
 	if (!defined $have || $have ne $want) {
 		# a registry that is slow now is slow for the next test
