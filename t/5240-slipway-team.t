@@ -53,7 +53,8 @@ is($out, "$second\tapproved\t" . $api->url . "/slipway/deployments/$second\n",
     'approve says that it is approved');
 is($all->wait($second)->{status}, 'success', 'the approved deployment runs');
 run($anna, 'status', $second);
-like($out, qr/^approval\tgranted\ncomment\tlooks good$/m, 'status shows the decision and its comment');
+like($out, qr/^approval\tgranted\napprover\tbea\ncomment\tlooks good$/m,
+    'status shows the decision, who made it and the comment');
 is(live($production), $second, 'the promoted deployment is live');
 is(run($bea, 'approve', $second), 65, 'an ended deployment cannot be approved');
 run($anna, 'promote', $first, '-E', 'production');
@@ -62,6 +63,12 @@ is(run($bea, 'deny', $denied, '--comment', 'not today'), 0, 'a maintainer denies
 like($out, qr/^$denied\tdenied\t/, 'deny says that it is denied');
 is(run($anna, 'status', $denied), 2, 'a denied deployment is canceled');
 like($out, qr/^reason\tapproval_denied$/m, 'status gives the reason');
+like($out, qr/^approval\tdenied\napprover\tbea$/m, 'status says who denied it');
+my $guest = Slipway::Client->new($api, token => $api->new_session('gus', 'guest'));
+my ($gus, $decider) = map { $api->get("/api/user/search?keyword=$_")->{json}{data}[0]{id} } qw(gus bea);
+$api->put("/api/projects/$project/members/$gus", { role => 'viewer' });
+run($guest, 'status', $denied);
+like($out, qr/^approver\tuser $decider$/m, 'a guest who may not see the name sees the id');
 
 # Follows without a terminal while a deployment waits: what is said, and the exit
 # status.

@@ -37,14 +37,27 @@ starter_of(const struct deployment *d)
 	    d->created_by;
 }
 
+/* NULL if the service does not name that user to the caller. */
+static const char *
+name_of(struct client *c, int64_t id)
+{
+	const char *path = arena_printf(c->a, "/api/user/detail/%lld",
+	    (long long)id);
+	struct http_response r;
+	struct approver user;
+
+	return client_object(c, path, approver_paths, &user, &r) == NULL ?
+	    user.username :
+	    NULL;
+}
+
 /* Fills in the names of users who can approve, and returns how many there are;
  * there may be more users than names. */
 static size_t
 approvers_find(struct client *c, const char *ids, int64_t starter,
     const char *names[NAMES], size_t *named)
 {
-	struct http_response r;
-	struct approver user;
+	const char *name;
 	size_t n = 0, len;
 	int64_t id;
 
@@ -56,12 +69,8 @@ approvers_find(struct client *c, const char *ids, int64_t starter,
 		    id == starter)
 			continue;
 		n++;
-		if (*named < NAMES &&
-		    client_object(c,
-			arena_printf(c->a, "/api/user/detail/%lld",
-			    (long long)id),
-			approver_paths, &user, &r) == NULL)
-			names[(*named)++] = str_visible(c->a, user.username);
+		if (*named < NAMES && (name = name_of(c, id)) != NULL)
+			names[(*named)++] = str_visible(c->a, name);
 	}
 	return n;
 }
@@ -116,4 +125,15 @@ approval_print(struct client *c, const struct deployment *d)
 	    known ? str_visible(c->a, rules.name) : "", by, (long long)d->id,
 	    settings->host == NULL ? "" : " -H ",
 	    settings->host == NULL ? "" : settings->host);
+}
+
+void
+approval_name(struct client *c, struct deployment *d)
+{
+	if (d->approval_by == 0)
+		return;
+	d->approver = name_of(c, d->approval_by);
+	if (d->approver == NULL)
+		d->approver = arena_printf(c->a, "user %lld",
+		    (long long)d->approval_by);
 }

@@ -8,5 +8,8 @@
  * how to approve it; prints nothing if it does not wait for that.  Users whom
  * the service does not name to the caller are left out. */
 void approval_print(struct client *, const struct deployment *);
+/* Fills in who approved or denied the deployment: a name, or the user's id if
+ * the service does not name that user to the caller. */
+void approval_name(struct client *, struct deployment *);
 
 #endif

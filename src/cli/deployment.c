@@ -19,6 +19,7 @@ const struct json_path deployment_paths[] = {
 	D(detail, "detail"),
 	D(trigger, "trigger"),
 	D(approval, "approval"),
+	D(approval_by, "approvalBy"),
 	D(approval_comment, "approvalComment"),
 	D(runner, "runner"),
 	D(created_at, "createdAt"),

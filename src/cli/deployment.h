@@ -19,6 +19,7 @@ struct deployment {
 	const char *detail;
 	const char *trigger;
 	const char *approval;         /* NULL = not required */
+	int64_t approval_by;          /* 0 = not decided */
 	const char *approval_comment; /* of the decision */
 	const char *runner;
 	struct when created_at;
@@ -27,6 +28,7 @@ struct deployment {
 	int64_t log_size;
 	const char *project;     /* filled in by deployment_names() */
 	const char *environment; /* the same */
+	const char *approver;    /* filled in by approval_name() */
 };
 struct deployment_step {
 	int64_t position;

@@ -2,6 +2,7 @@
 /* Commands that print what there is. */
 #include <stdio.h>
 
+#include "cli/approval.h"
 #include "cli/deployment.h"
 #include "cli/find.h"
 #include "cli/slipway.h"
@@ -34,6 +35,7 @@ static const struct column status_columns[] = {
 	D(commit_message, "message", COLUMN_LINE),
 	D(trigger, "trigger", 0),
 	D(approval, "approval", 0),
+	D(approver, "approver", 0),
 	D(approval_comment, "comment", COLUMN_LINE),
 	D(runner, "runner", 0),
 	D(created_at, "created", 0),
@@ -323,6 +325,7 @@ status_print(struct client *c, struct deployment *d,
 	struct list steps, waits;
 	const struct err *e;
 
+	approval_name(c, d);
 	if ((e = deployment_names(c, &one)) != NULL ||
 	    (e = deployment_steps(c, r, &steps)) != NULL ||
 	    (e = deployment_waits(c, r, &waits)) != NULL)
