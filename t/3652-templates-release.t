@@ -87,6 +87,38 @@ $site->checkout('build.sh' => "mkdir public; echo built >public/index.html\n");
 ok($site->deploy(%env, BUILD => 'script')->{ok}, 'static site: a deployment with BUILD=script succeeds');
 is(slurp("$root/current/index.html"), "built\n", 'static site: a deployment with BUILD=script runs build.sh');
 
+# a rollback of an environment repeats a deployment, here without what it was built from
+sub releases { return join ' ', map { m{([^/]+)$} } glob "$root/releases/*" }
+my ($built) = current($root) =~ m{(\d+)$};
+my %back = (%env, SLIPWAY_ROLLBACK_TO => $five->{id}, BUILD => 'script');
+$site->checkout('public/index.html' => "new\n");
+$dry = $site->deploy(%back, DRY_RUN => 'yes');
+like($dry->{log}, qr/releases\/$five->{id} is still there/,
+    'static site: a dry run says what a rollback uses');
+is(releases(), "$five->{id} $built", 'static site: a dry run of a rollback changes nothing');
+my $again = $site->deploy(%back);
+ok($again->{ok}, 'static site: a rollback builds nothing') or diag($again->{log});
+is(slurp("$root/current/index.html"), "four\n", 'static site: a rollback switches to the files of then');
+is(readlink("$root/releases/$again->{id}"), $five->{id}, 'static site: a rollback makes no release');
+is(readlink("$root/previous"), "releases/$built", 'static site: the release before is the previous one');
+ok($site->deploy(%env)->{ok}, 'static site: a deployment after a rollback succeeds');
+is(slurp("$root/previous/index.html"), "four\n",
+    'static site: what the previous link leads to is not pruned');
+spew("$root/releases/$five->{id}/.sick", '');
+$sick = $site->deploy(%back, CHECK_SECONDS => 1);
+is($sick->{failed}, 'Check', 'static site: a rollback whose page fails is undone');
+is(slurp("$root/current/index.html"), "new\n", 'static site: the release before is current again');
+ok(-d "$root/releases/$five->{id}" && !-l "$root/releases/$sick->{id}",
+    'static site: the release that a rollback used stays');
+mkdir "$root/releases/1.old" or die "$root: $!";
+Slipway::Template::own("$root/releases/1.old");
+my ($six, $seven) = map { $site->deploy(%env)->{id} } 1 .. 2;
+is(releases(), "$six $seven", 'static site: links to pruned releases are removed, and half of a removal');
+my $rebuilt = $site->deploy(%back, BUILD => 'none');
+ok($rebuilt->{ok} && !-l "$root/releases/$rebuilt->{id}",
+    'static site: a rollback to a pruned release makes it again') or diag($rebuilt->{log});
+is(slurp("$root/current/index.html"), "new\n", 'static site: from the checkout');
+
 for my $case (
 	['no directory', { DEPLOY_ROOT => undef }, qr/set DEPLOY_ROOT/],
 	['a relative directory', { DEPLOY_ROOT => 'srv/www' }, qr/absolute path/],
@@ -188,6 +220,12 @@ if ($have == 0) {
 	spew("$stub/python3", "#!/bin/sh\n[ \"\$2\" != venv ] || exec cp -a '$app/$good/venv' venv\n"
 	    . "exec /usr/bin/python3 \"\$@\"\n", 0755);
 	local $Slipway::Template::path = "$stub:$Slipway::Template::path";
+	ok($python->deploy(DEPLOY_ROOT => $app)->{ok}, 'python: a second deployment succeeds');
+	my $to = $good =~ s{releases/}{}r;
+	my $back = $python->deploy(DEPLOY_ROOT => $app, SLIPWAY_ROLLBACK_TO => $to, TESTS => 'nose');
+	ok($back->{ok}, 'python: a rollback creates no environment and runs no test') or diag($back->{log});
+	is(readlink("$app/releases/$back->{id}"), $to, 'python: it uses the release of then');
+	$good = current($app);
 	$python->checkout('test_app.py' =>
 	    "import unittest\nclass T(unittest.TestCase):\n    def test_a(self):\n        self.fail()\n");
 	$got = $python->deploy(DEPLOY_ROOT => $app, TESTS => 'unittest');
@@ -216,6 +254,11 @@ if ($have == 0) {
 	ok($got->{ok}, 'node: a deployment succeeds') or diag($got->{log});
 	is(slurp("$app/current/built"), 'production', 'node: the build runs with NODE_ENV=production');
 	is(slurp("$app/restart"), "$got->{id}\n", 'node: the trigger file names the deployment');
+	my $first = $got->{id};
+	$node->checkout;
+	$got = $node->deploy(DEPLOY_ROOT => $app, SLIPWAY_ROLLBACK_TO => $first);
+	ok($got->{ok} && slurp("$app/current/built") eq 'production',
+	    'node: a rollback builds nothing') or diag($got->{log});
 	$node->checkout(%js, 'package.json' => $js{'package.json'} =~ s/node -e 0/node -e process.exit(1)/r);
 	is($node->deploy(DEPLOY_ROOT => $app)->{failed}, 'Build',
 	    'node: the step Build fails if a test fails');

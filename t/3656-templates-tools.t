@@ -141,9 +141,16 @@ if ($tools) {
 	    'laravel: the commands of its console run in order');
 	is(slurp("$root/current/.env"), "APP_ENV=production\n", 'laravel: a release has its .env');
 	ok(-d "$root/shared/storage/framework/views", 'laravel: the shared storage has every directory');
+	my $first = $got->{id};
 	$got = $laravel->deploy(DEPLOY_ROOT => $root);
 	unlike($calls->("$root/current/calls"), qr/migrate(?!:)/,
 	    'laravel: migrations run only with RUN_MIGRATIONS');
+	unlink "$root/releases/$first/calls" or die "calls: $!";
+	$laravel->checkout;
+	$got = $laravel->deploy(DEPLOY_ROOT => $root, RUN_MIGRATIONS => 'yes', SLIPWAY_ROLLBACK_TO => $first);
+	ok($got->{ok}, 'laravel: a rollback needs no packages') or diag($got->{log});
+	is($calls->("$root/releases/$first/calls"), 'queue:restart',
+	    'laravel: a rollback prepares and migrates nothing, and restarts the workers');
 	$root = Slipway::Template::room('symfony');
 	my $symfony = Slipway::Template->new('symfony', %php, 'bin/console' => $console);
 	$got = $symfony->deploy(DEPLOY_ROOT => $root, SHARED => undef);
@@ -258,6 +265,20 @@ CONF
 	my $two = $ssh->deploy(%senv);
 	ok($two->{ok}, 'ssh rollback: a second release is deployed') or diag($two->{log});
 	my $both = "releases/$two->{id} $good";
+
+	# a rollback of an environment, with a release that is still there or not
+	my ($one) = $good =~ /(\d+)$/;
+	$got = $ssh->deploy(%senv, SLIPWAY_ROLLBACK_TO => $one);
+	ok($got->{ok}, 'ssh: a rollback of an environment succeeds') or diag($got->{log});
+	is(readlink("$far/releases/$got->{id}"), $one, 'ssh: it copies nothing to a host with the release');
+	is(slurp("$far/current/index.html"), "one\n", 'ssh: it switches the host to the files of then');
+	is(readlink("$far/previous"), "releases/$two->{id}", 'ssh: the release before is the previous one');
+	$got = $ssh->deploy(%senv, SLIPWAY_ROLLBACK_TO => 77777);
+	ok($got->{ok} && !-l "$far/releases/$got->{id}", 'ssh: a host without the release gets a copy')
+	    or diag($got->{log});
+	$got = $return->deploy(%senv, RELEASE => $one);
+	$got = $return->deploy(%senv, RELEASE => $two->{id});
+	is($release->(), $both, 'ssh rollback: releases are chosen by number');
 	$got = $return->deploy(%senv, DRY_RUN => 'yes');
 	ok($got->{ok} && $release->() eq $both, 'ssh rollback: a dry run changes nothing')
 	    or diag($got->{log});

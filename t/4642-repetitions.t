@@ -17,7 +17,8 @@ my $repo = $runner->repo;
 my $project = $all->project($repo, envPresets => [ { key => 'SIZE', label => 'Size', type => 'input',
 	default => 'small' } ]);
 my $go = tempdir() . '/go';
-my $pipeline = $all->pipeline($project, 'echo one $SLIPWAY_ENVIRONMENT $REGION $SIZE at $SLIPWAY_COMMIT');
+my $pipeline = $all->pipeline($project, 'echo one $SLIPWAY_ENVIRONMENT $REGION $SIZE at $SLIPWAY_COMMIT'
+	. ' ${SLIPWAY_ROLLBACK_TO-}');
 my $hold = $all->pipeline($project, "echo up; while test ! -e $go; do sleep 0.1; done");
 my ($staging, $production) = map {
 	$all->make('/api/environments', { projectId => $project, name => $_,
@@ -80,8 +81,9 @@ is($all->show($queued)->{queuePosition}, 1, 'deployments that waited come after 
 spew($go, '');
 is($all->wait($back->{id})->{status}, 'success', 'it runs with the clone, without the repository');
 is($all->show($queued)->{status}, 'pending', 'before what waited, which the lock holds back');
-like($all->log($back->{id}), qr/^one production in-production large at $first$/m,
+like($all->log($back->{id}), qr/^one production in-production large at $first $one$/m,
     'with the commit, the steps and the variables of then');
+unlike($all->log($one), qr/ at $first $one$/m, 'only a rollback has SLIPWAY_ROLLBACK_TO');
 is(live(), $back->{id}, 'it is live');
 rename "$repo.away", $repo;
 $api->delete("/api/projects/$project/lock");

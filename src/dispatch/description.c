@@ -219,6 +219,8 @@ description_write(const struct dispatch *d, const struct claim *c,
 	put(out, R_PROJECT_NAME, c->project_name);
 	put(out, R_PIPELINE_NAME, c->pipeline_name);
 	put(out, R_ENVIRONMENT_NAME, c->environment_name);
+	if (c->rollback_to.set)
+		put_number(out, R_ROLLBACK_TO, c->rollback_to.n);
 	put(out, R_BRANCH, c->branch);
 	put(out, R_TAG, c->tag);
 	put(out, R_COMMIT, c->commit_hash);

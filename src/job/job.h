@@ -53,6 +53,7 @@ struct job_spec {
 	const char *project_name;
 	const char *pipeline_name;
 	const char *environment_name; /* NULL = none */
+	int64_t rollback_to; /* the deployment that a rollback repeats, or 0 */
 	const char *repository;
 	const char *branch;
 	const char *tag; /* in place of the branch */

@@ -38,6 +38,7 @@ static const struct entry entries[] = {
 	{ "project-name", K_TEXT, AT(project_name) },
 	{ "pipeline-name", K_TEXT, AT(pipeline_name) },
 	{ "environment-name", K_TEXT, AT(environment_name) },
+	{ "rollback-to", K_NUMBER, AT(rollback_to) },
 	{ "repository", K_TEXT, AT(repository) },
 	{ "branch", K_TEXT, AT(branch) },
 	{ "tag", K_TEXT, AT(tag) },

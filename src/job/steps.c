@@ -81,6 +81,12 @@ env_cache(struct env *env, const char *cache)
 }
 
 /* Environment "NAME=value", ends with NULL, in the arena. */
+static void
+env_number(struct env *env, const char *name, int64_t n)
+{
+	env_put(env, name, arena_printf(env->a, "%lld", (long long)n));
+}
+
 static const char *const *
 environment(const struct job *job, const char *branch, const char *hash)
 {
@@ -96,10 +102,10 @@ environment(const struct job *job, const char *branch, const char *hash)
 	env_put(&env, "SHELL", "/bin/bash");
 	env_put(&env, "LANG", "C.UTF-8");
 	env_put(&env, "CI", "true");
-	env_put(&env, "SLIPWAY_DEPLOYMENT_ID",
-	    arena_printf(job->a, "%lld", (long long)spec->deployment));
-	env_put(&env, "SLIPWAY_PROJECT_ID",
-	    arena_printf(job->a, "%lld", (long long)spec->project));
+	env_number(&env, "SLIPWAY_DEPLOYMENT_ID", spec->deployment);
+	if (spec->rollback_to != 0)
+		env_number(&env, "SLIPWAY_ROLLBACK_TO", spec->rollback_to);
+	env_number(&env, "SLIPWAY_PROJECT_ID", spec->project);
 	env_put(&env, "SLIPWAY_PROJECT", spec->project_name);
 	env_put(&env, "SLIPWAY_PIPELINE", spec->pipeline_name);
 	if (spec->environment_name != NULL)

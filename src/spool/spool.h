@@ -43,6 +43,7 @@
 	X(PROJECT_NAME, "project-name")                                        \
 	X(PIPELINE_NAME, "pipeline-name")                                      \
 	X(ENVIRONMENT_NAME, "environment-name") /* absent = none */            \
+	X(ROLLBACK_TO, "rollback-to") /* deployment that a rollback repeats */ \
 	X(REPOSITORY, "repository")                                            \
 	X(BRANCH, "branch")         /* absent = HEAD */                        \
 	X(TAG, "tag")               /* in place of the branch */               \

@@ -140,8 +140,9 @@ static const struct field claim_row[] = { C(id), C(epoch), C(project_id),
 	C(project_name), C(project_dir), C(repository), C(pipeline_name),
 	C(environment_name), C(branch), C(tag), C(commit_hash), C(env_vars),
 	C(secret_vars), C(timeout_seconds), C(checkout), C(created_by),
-	C(head_only), C(on_branch), C(cancel), C(over_deleted), C(deploy_key),
-	C(deploy_key_print), C(cache_generation), C(notices), FIELD_END };
+	C(rollback_to), C(head_only), C(on_branch), C(cancel), C(over_deleted),
+	C(deploy_key), C(deploy_key_print), C(cache_generation), C(notices),
+	FIELD_END };
 static const struct stmt load = {
 	.name = "claim_load",
 	.sql =
@@ -149,7 +150,9 @@ static const struct stmt load = {
 	    " p.project_dir, p.repository, l.name AS pipeline_name,"
 	    " e.name AS environment_name, d.branch, d.tag, d.commit_hash,"
 	    " d.env_vars, d.secret_vars, d.timeout_seconds, d.checkout,"
-	    " d.created_by, IF(" CLAIM_HEAD_ONLY ","
+	    " d.created_by,"
+	    " IF(d.`trigger` = 'rollback', d.retry_of, NULL) AS rollback_to,"
+	    " IF(" CLAIM_HEAD_ONLY ","
 	    " IF(d.when_moved = 'follow', 2, 1), 0) AS head_only,"
 	    " d.`trigger` <> 'rollback'"
 	    " AND COALESCE(JSON_LENGTH(e.branches) + JSON_LENGTH(e.tags), 0)"

@@ -32,6 +32,7 @@ struct claim {
 	struct maybe timeout_seconds;
 	const char *checkout; /* one of pipeline_checkouts */
 	struct maybe created_by;
+	struct maybe rollback_to; /* the deployment that a rollback repeats */
 	int64_t head_only; /* started by a push and not approved; if another
 			    * push followed: 1 = it is superseded, 2 = it
 			    * deploys the other one; else 0 */

@@ -8,6 +8,7 @@ umask 022
 . ../common/need.sh
 
 . ../common/release-path.sh
+. ../common/reuse-release.sh
 need php php-cli
 need composer composer
 need rsync rsync

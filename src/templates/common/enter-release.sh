@@ -7,5 +7,10 @@ enter_release() { # what a dry run says
 		echo "dry run: $1"
 		exit 0
 	fi
-	cd -- "${DEPLOY_ROOT:?}/releases/${SLIPWAY_DEPLOYMENT_ID:?}"
+	cd -- "${DEPLOY_ROOT:?}/releases"
+	if [ -L "${SLIPWAY_DEPLOYMENT_ID:?}" ]; then
+		echo "the release of deployment $(readlink -- "$SLIPWAY_DEPLOYMENT_ID") is used as it is"
+		exit 0
+	fi
+	cd -- "$SLIPWAY_DEPLOYMENT_ID"
 }

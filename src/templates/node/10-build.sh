@@ -6,6 +6,8 @@ set -euo pipefail
 . ../common/die.sh
 . ../common/need.sh
 
+. ../common/release-path.sh
+. ../common/reuse-release.sh
 need node nodejs
 need npm npm
 [ -f package.json ] || die "the checkout has no package.json"

@@ -8,6 +8,7 @@ umask 022
 . ../common/need.sh
 
 . ../common/release-path.sh
+. ../common/reuse-release.sh
 need rsync rsync
 . ../common/make-release.sh
 npm prune --omit=dev --no-audit --no-fund

@@ -9,6 +9,7 @@ umask 022
 . ../common/need.sh
 
 . ../common/release-path.sh
+. ../common/reuse-release.sh
 need rsync rsync
 need python3 python3
 python3 -c 'import ensurepip' 2>/dev/null ||

@@ -9,8 +9,7 @@ set -euo pipefail
 
 . ../common/ssh.sh
 need rsync rsync
-[ -r "$SSH_KEY_FILE" ] || die "$SSH_KEY_FILE cannot be read by $(id -un)"
-[ -r "$KNOWN_HOSTS" ] || die "$KNOWN_HOSTS cannot be read: ssh-keyscan prints its lines"
+. ../common/ssh-files.sh
 for host in "${hosts[@]}"; do
 	"${ssh[@]}" -- "$host" 'command -v rsync >/dev/null' ||
 		die "$host: unreachable, unknown, or without rsync"

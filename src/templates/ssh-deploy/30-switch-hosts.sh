@@ -12,8 +12,7 @@ set -euo pipefail
 . ../common/need.sh
 
 . ../common/ssh.sh
-script=${REMOTE_SCRIPT:-}
-[[ $script =~ ^[A-Za-z0-9._/-]*$ && $script != /* && $script != *..* ]] || die "REMOTE_SCRIPT must be a file of the release"
+. ../common/remote-script.sh
 if [ "${DRY_RUN:-no}" = yes ]; then
 	echo "dry run: switching nothing"
 	exit 0

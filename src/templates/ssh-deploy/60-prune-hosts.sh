@@ -13,14 +13,10 @@ keep=${KEEP_RELEASES:-5}
 for host in "${hosts[@]}"; do
 	"${ssh[@]}" -- "$host" bash -s -- "$REMOTE_DIR" "$keep" <<'REMOTE'
 set -euo pipefail
+. ../common/old-releases.sh
+keep=$2
 cd -- "$1"
-find releases -mindepth 1 -maxdepth 1 -type d -regex 'releases/[0-9]+' -printf '%f\n' |
-	sort -rn | tail -n "+$(($2 + 1))" |
-	while read -r old; do
-		case releases/$old in
-		"$(readlink -- current || true)" | "$(readlink -- previous || true)") ;;
-		*) rm -rf -- "releases/$old" ;;
-		esac
-	done
+old_releases | while read -r old; do remove_release "$old"; done
+remove_rest
 REMOTE
 done

@@ -7,8 +7,7 @@ set -euo pipefail
 . ../common/need.sh
 
 . ../common/ssh.sh
-[ -r "$SSH_KEY_FILE" ] || die "$SSH_KEY_FILE cannot be read by $(id -un)"
-[ -r "$KNOWN_HOSTS" ] || die "$KNOWN_HOSTS cannot be read: ssh-keyscan prints its lines"
+. ../common/ssh-files.sh
 for host in "${hosts[@]}"; do
 	echo "$host:"
 	"${ssh[@]}" -- "$host" bash -s -- "$REMOTE_DIR" <<'REMOTE' ||

@@ -13,8 +13,7 @@ set -euo pipefail
 . ../common/need.sh
 
 . ../common/ssh.sh
-script=${REMOTE_SCRIPT:-}
-[[ $script =~ ^[A-Za-z0-9._/-]*$ && $script != /* && $script != *..* ]] || die "REMOTE_SCRIPT must be a file of the release"
+. ../common/remote-script.sh
 if [ -n "${RELEASE:-}" ]; then
 	[[ $RELEASE =~ ^[0-9]+$ ]] || die "RELEASE must be a number"
 	to=releases/$RELEASE

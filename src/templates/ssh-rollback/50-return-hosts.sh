@@ -8,8 +8,7 @@ set -euo pipefail
 . ../common/need.sh
 
 . ../common/ssh.sh
-script=${REMOTE_SCRIPT:-}
-[[ $script =~ ^[A-Za-z0-9._/-]*$ && $script != /* && $script != *..* ]] || die "REMOTE_SCRIPT must be a file of the release"
+. ../common/remote-script.sh
 [ "${DRY_RUN:-no}" != yes ] || exit 0
 failed=no
 for host in "${hosts[@]}"; do

@@ -6,6 +6,8 @@ set -euo pipefail
 . ../common/die.sh
 need() { command -v "$1" >/dev/null || die "$1 is not installed on the runner: $2"; }
 
+. ../common/release-path.sh
+. ../common/reuse-release.sh
 out=$PWD/build-site
 url=${BASE_URL:-}
 [[ -z $url || $url =~ ^https?:// ]] || die "BASE_URL must start with http:// or https://"

@@ -8,6 +8,7 @@ umask 022
 . ../common/need.sh
 
 . ../common/release-path.sh
+. ../common/reuse-release.sh
 need rsync rsync
 source=build-site
 . ../common/source-path.sh

@@ -6,6 +6,8 @@ set -euo pipefail
 . ../common/die.sh
 . ../common/need.sh
 
+. ../common/release-path.sh
+. ../common/reuse-release.sh
 case ${BUILD:-none} in
 none) echo "nothing to build" ;;
 make) need make make && make ;;
