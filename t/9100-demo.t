@@ -41,6 +41,19 @@ sub demo {
 	return ($status, $out, $err);
 }
 
+# Starts a demo on the port in the foreground: its process and its log.
+my $foregrounds = 0;
+sub foreground {
+	my ($port) = @_;
+	my $name = 'demo-' . ++$foregrounds;
+	my $log = tempdir() . "/$name.log";
+	my $pid = start_process({ name => $name, cwd => $tree, env => \%env }, @as, './bootstrap', 'demo',
+	    '--port', $port);
+	ok(poll(300, sub { (slurp($log) // '') =~ /Press Ctrl-C to stop the demo\.\n\z/ }),
+	    'the demo starts in the foreground');
+	return ($pid, $log);
+}
+
 # The processes whose program or arguments lie below a directory.
 sub left {
 	my ($dir) = @_;
@@ -150,55 +163,37 @@ like(hook_url(), qr{"https://ci\.example\.org/}, 'the service keeps the old conf
 conf_is($sound);
 is((demo('--reload'))[0], 0, 'demo --reload succeeds with the first configuration');
 
-# --- the port is in use; a second demo follows the first on the port after the next,
-# which is bound but not listening
+# --- the port is in use, and the next one is bound but not listening
 my ($taken, $silent);
 until ($taken && $silent) {
 	my $first = free_port();
 	$taken = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $first, Listen => 1);
 	$silent = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $first + 1, Proto => 'tcp');
 }
-my @before = left($place);
-cmp_ok(scalar @before, '>=', 4, 'the processes of the first demo run');
+cmp_ok(scalar left($place), '>=', 4, 'the processes of the first demo run');
 ($code, undef, $err) = demo('--detach', '--port', $taken->sockport);
 isnt($code, 0, 'a second demo is rejected while the first one runs');
 like($err, qr{is already running at https://127\.0\.0\.1:$port\.\n.*demo --stop; .*deletes its data},
     'the error names the address of the first one and says how to stop it');
 is((run_cmd('bash', '-c', "$slipway list"))[0], 0, 'the first demo keeps running');
-is((demo('--stop'))[0], 0, 'the first demo is stopped');
-($code, $out, $err) = demo('--detach', '--port', $taken->sockport);
-is($code, 0, 'a second demo succeeds') or diag($out, $err);
-for my $socket ($taken, $silent) {
-	my $port = $socket->sockport;
-	like($out, qr/port $port is taken: using \d+/, "the second demo skips port $port");
-}
-like($out, qr/deployment \d+: success/, 'the second demo deploys');
-ok(!(grep { my $was = $_; grep { $_ eq $was } left($place) } @before),
-    'the processes of the first demo have ended');
-
-($code, $out) = demo('--stop');
-is($code, 0, 'demo --stop succeeds');
+is((demo('--stop'))[0], 0, 'demo --stop succeeds');
 is_deeply([left(place() // $place), left($place)], [], 'demo --stop leaves no process');
 ok(!-e "$tree/demo/env", 'demo --stop removes the token');
-($code) = demo('--stop');
-is($code, 0, 'demo --stop without a demo succeeds');
+is((demo('--stop'))[0], 0, 'demo --stop without a demo succeeds');
 
-# --- in the foreground, until Ctrl-C
-my $pid = foreground();
-ok(started(), 'the demo starts in the foreground');
-kill 'INT', $pid;
-my $ended = poll(180, sub { waitpid($pid, WNOHANG) == $pid });
-ok($ended && $? == 0, 'Ctrl-C stops the demo');
-is_deeply([left($place)], [], 'Ctrl-C leaves no process');
-
-# --- a killed demo does not block the next
-$pid = foreground();
-ok(started(), 'the demo starts again');
+# --- in the foreground: it is killed, which does not block the next
+my ($pid, $log) = foreground($taken->sockport);
+$place = place();
+for my $socket ($taken, $silent) {
+	my $port = $socket->sockport;
+	like(slurp($log), qr/port $port is taken: using \d+/, "the second demo skips port $port");
+}
+like(slurp($log), qr/deployment \d+: success/, 'the second demo deploys');
 kill 'KILL', $pid;
 waitpid $pid, 0;
 cmp_ok(scalar left($place), '>=', 4, 'a killed demo leaves processes');
 kill 'KILL', (split ' ', slurp("$place/run/nginx.pid"))[0];
-($port) = slurp(tempdir() . '/demo.log') =~ /running at https:\/\/127\.0\.0\.1:(\d+)/;
+($port) = slurp($log) =~ /running at https:\/\/127\.0\.0\.1:(\d+)/;
 ($code, $out, $err) = demo('--detach', '--port', $port);
 is($code, 0, 'the next demo succeeds') or diag($out, $err);
 unlike($out, qr/is taken/, 'the next demo uses the same port');
@@ -221,27 +216,22 @@ for my $args (['--port', 'x'], ['--port', '0'], ['--port', '65536'], ['--prot', 
 	    if $args->[0] ne '--port';
 }
 
-# --- as an ordinary user
+# --- until Ctrl-C; as an ordinary user
 if (is_root()) {
 	my ($name, $uid, $gid) = (getpwnam 'nobody')[0, 2, 3];
 	run_cmd('rm', '-rf', "$tree/demo");
 	run_cmd('chown', '-R', "$uid:$gid", $tree);
 	@as = ('setpriv', "--reuid=$uid", "--regid=$gid", '--clear-groups');
-	($code, $out, $err) = demo('--detach', '--port', free_port());
-	is($code, 0, 'an ordinary user can run the demo') or diag($out, $err);
-	like($out, qr/privilege_drop = no/, 'the demo says that privilege_drop is off');
-	like($out, qr/I am user $uid\b/, 'the step runs as the ordinary user');
-	demo('--stop');
+	$user = $uid;
 }
-
-sub foreground {
-	return start_process({ name => 'demo', cwd => $tree, env => \%env }, './bootstrap', 'demo',
-	    '--port', free_port());
-}
-sub started {
-	return poll(300,
-	    sub { (slurp(tempdir() . '/demo.log') // '') =~ /Press Ctrl-C to stop the demo\.\n\z/ });
-}
+($pid, $log) = foreground(free_port());
+$place = place();
+like(slurp($log), qr/privilege_drop = no/, 'the demo says that privilege_drop is off');
+like(slurp($log), qr/I am user $user\b/, 'the step runs as the ordinary user');
+kill 'INT', $pid;
+my $ended = poll(180, sub { waitpid($pid, WNOHANG) == $pid });
+ok($ended && $? == 0, 'Ctrl-C stops the demo');
+is_deeply([left($place)], [], 'Ctrl-C leaves no process');
 
 END { run_cmd({ cwd => $tree, env => \%env }, @as, './bootstrap', 'demo', '--stop')
     if $tree && -x "$tree/bootstrap" }
