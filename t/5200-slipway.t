@@ -284,4 +284,17 @@ for ({ TERM => 'xterm', NO_COLOR => '1' }, { TERM => 'dumb' }) {
     'list');
 is($status >> 8, 74, 'a full disk is an error');
 
+# --- a service that lacks a setting, and one that is away
+$api->put("/api/projects/$project",
+    { envPresets => [{ key => 'KEY', label => 'Key', type => 'input', secret => \1 }] });
+for ([qw(api GET /api/auth/url)],
+    ['deploy', '-p', 'web shop', '-b', 'main', '-E', 'staging', '--secret', "KEY=$file"]) {
+	is(run(@$_), 75, "slipway $_->[0] fails because of a setting");
+	like($err, qr/GITSERVER_URL|slipway-admin key/, 'the error says what is missing');
+	unlike($err, qr/try again/i, 'the error does not say that waiting helps');
+}
+is(scalar(() = $api->log =~ m{POST /api/deployments 503}g), 1, 'such a request is not repeated');
+$db->stop;
+rejected(75, qr/^Try again later\.$/m, 'list');
+
 done_testing();

@@ -117,7 +117,7 @@ access_put(const struct access *x, struct arena *a, int64_t user_id,
 	const struct err *e;
 
 	if (x->keyring == NULL)
-		return err_public(ERR_UNAVAILABLE,
+		return err_public(ERR_CONFIG,
 		    "Signing in requires a key to encrypt tokens. Run "
 		    "\"slipway-admin key\", then reload slipway-api.");
 	if ((e = token_seal(x, a, user_id, t, &row)) != NULL)

@@ -108,7 +108,7 @@ api_deploy_key_create(struct req *rq)
 	const struct err *e;
 
 	if (rq->public_key == NULL)
-		return err_public(ERR_UNAVAILABLE,
+		return err_public(ERR_CONFIG,
 		    "The service has no key to encrypt the deploy key. An "
 		    "administrator must run \"slipway-admin key\" and reload "
 		    "the service.");

@@ -203,7 +203,7 @@ tip_read(struct req *rq, int64_t project_id, const struct git_ref *ref,
 	e = git_tip(rq, project_id, ref, out);
 	if (e == NULL || e->code == ERR_RATE)
 		return e;
-	if (e->code == ERR_UNAVAILABLE && rq->access->forge == NULL &&
+	if (e->code == ERR_CONFIG && rq->access->forge == NULL &&
 	    !str_eq(rq->settings->gitserver.type, "git")) {
 		faults_add(&rq->faults, "/commitHash",
 		    "is required: the environment requires approval of one "

@@ -27,10 +27,10 @@ gitserver_missing(const struct req *rq, const char *what, size_t n)
 			buf_printf(&missing, "%s%s",
 			    missing.len > 0 ? ", " : "", all[i].name);
 	if (missing.len > 0)
-		e = err_public(ERR_UNAVAILABLE, "%s requires the settings %s.",
-		    what, missing.data);
+		e = err_public(ERR_CONFIG, "%s requires the settings %s.", what,
+		    missing.data);
 	else if ((e = forge_open(s, &forge)) == NULL)
-		e = err_public(ERR_UNAVAILABLE,
+		e = err_public(ERR_CONFIG,
 		    "%s requires a reload: the settings have changed.", what);
 	forge_close(forge);
 	buf_release(&missing);

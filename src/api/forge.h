@@ -5,7 +5,7 @@
 
 #include "api/req.h"
 
-/* ERR_UNAVAILABLE: `what` requires the first n of GITSERVER_URL,
+/* ERR_CONFIG: `what` requires the first n of GITSERVER_URL,
  * _CLIENT_ID and _REDIRECT_URI; names those that are not set. */
 MUSTCHECK const struct err *gitserver_missing(const struct req *,
     const char *what, size_t n);

@@ -432,16 +432,14 @@ source_read(struct reading *r)
 	return e->code == ERR_NOTFOUND ? from_git(r) : e;
 }
 
-/* Maps an error to the one for the client: 401 would mean that its own session
- * has expired, and a missing setting is not an internal error. */
+/* Maps an error to the one for the client, to whom 401 would mean that its own
+ * session has expired. */
 static const struct err *
 for_client(const struct err *e)
 {
-	if (e->code == ERR_UNAUTHENTICATED)
-		return err_as(e, ERR_UPSTREAM, e->sys);
-	if (e->code == ERR_CONFIG && e->detail[0] != '\0')
-		return err_as(e, ERR_UNAVAILABLE, e->sys);
-	return e;
+	return e->code == ERR_UNAUTHENTICATED ?
+	    err_as(e, ERR_UPSTREAM, e->sys) :
+	    e;
 }
 
 const struct err *
@@ -557,7 +555,7 @@ git_repositories(struct req *rq, const char *search, struct forge_page *page,
 	    !str_eq(rq->settings->gitserver.type, "git"))
 		return gitserver_missing(rq, "Reading from the Git server", 1);
 	if (access->forge == NULL || !forge_has_api(access->forge))
-		return err_public(ERR_UNAVAILABLE,
+		return err_public(ERR_CONFIG,
 		    "The Git server has no API (gitserver.type is git), so its "
 		    "repositories cannot be listed.");
 	forge_until(access->forge, until);

@@ -35,7 +35,7 @@ struct git_ref {
 /* Finds the commit of a tag, or the newest of a branch, with the caller's own
  * access to the Git server; in the request's arena. ERR_NOTFOUND if there is no
  * such branch, tag or repository, ERR_UPSTREAM, ERR_UPSTREAM_TIMEOUT or
- * ERR_UNAVAILABLE, with a detail, if it cannot be read, and ERR_RATE if too many
+ * ERR_CONFIG, with a detail, if it cannot be read, and ERR_RATE if too many
  * requests wait. */
 MUSTCHECK const struct err *git_tip(struct req *, int64_t project_id,
     const struct git_ref *, const char **out);

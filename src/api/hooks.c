@@ -121,7 +121,7 @@ api_hook_secret(struct req *rq)
 	const struct err *e;
 
 	if (rq->keyring == NULL)
-		return err_public(ERR_UNAVAILABLE,
+		return err_public(ERR_CONFIG,
 		    "The service has no key to encrypt the secret. An "
 		    "administrator must run \"slipway-admin key\" and reload "
 		    "the service.");

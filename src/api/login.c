@@ -32,7 +32,7 @@ login_allowed(const struct req *rq)
 {
 	/* nginx and the Git server may give one name to different people */
 	if (rq->settings->auth.remote_user)
-		return err_public(ERR_UNAVAILABLE,
+		return err_public(ERR_CONFIG,
 		    "Users are authenticated by nginx (auth.remote_user), so "
 		    "they cannot sign in here.");
 	return NULL;

@@ -16,7 +16,7 @@ struct login {
 
 extern const struct shape login_shape;
 
-/* ERR_UNAVAILABLE if nginx authenticates users, so that sessions do not
+/* ERR_CONFIG if nginx authenticates users, so that sessions do not
  * count. */
 MUSTCHECK const struct err *login_allowed(const struct req *);
 /* ERR_FORBIDDEN if a browser says that a page of another site sent the

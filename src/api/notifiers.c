@@ -63,7 +63,7 @@ secret_renew(struct req *rq, struct notifier *out)
 	struct blob sealed;
 
 	if (rq->keyring == NULL)
-		return err_public(ERR_UNAVAILABLE,
+		return err_public(ERR_CONFIG,
 		    "The service has no key to encrypt the secret. An "
 		    "administrator must run \"slipway-admin key\" and reload "
 		    "the service.");

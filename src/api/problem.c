@@ -4,7 +4,10 @@
 
 #include "api/answer.h"
 
-#define RETRY_AFTER "5" /* seconds; an outage of MariaDB is rarely shorter */
+/* Seconds: an outage of MariaDB is rarely shorter, and an administrator who has
+ * to change a setting first takes longer. */
+#define RETRY_OUTAGE 5
+#define RETRY_CONFIG 300
 
 const char *
 status_phrase(int status)
@@ -99,7 +102,8 @@ problem_answer(struct req *rq, const struct err *e)
 	errors_write(b, &rq->faults, e);
 	buf_puts(b, "}\n");
 	if (kind->http == 503)
-		answer_header(rq, "Retry-After", "%s", RETRY_AFTER);
+		answer_header(rq, "Retry-After", "%d",
+		    e->code == ERR_CONFIG ? RETRY_CONFIG : RETRY_OUTAGE);
 	/* as the Git server specified */
 	if (e->code == ERR_RATE && e->sys > 0)
 		answer_header(rq, "Retry-After", "%d", e->sys);

@@ -465,10 +465,6 @@ condition(struct req *rq)
 static void
 reject(struct req *rq, const struct err *e)
 {
-	if (e->code == ERR_CONFIG)
-		e = err_public(ERR_UNAVAILABLE, "%s",
-		    e->detail[0] != '\0' ? e->detail :
-					   err_kinds[ERR_CONFIG].text);
 	if (err_kinds[e->code].http >= 500)
 		log_error("%s %s %s: %s", rq->request_id, rq->in[IN_METHOD],
 		    rq->path, e->msg);

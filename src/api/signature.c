@@ -143,7 +143,7 @@ signature_check(struct req *rq, const struct hook_envelope *env,
 
 	*made_by = (struct maybe){ .set = false };
 	if (rq->keyring == NULL)
-		return err_public(ERR_UNAVAILABLE,
+		return err_public(ERR_CONFIG,
 		    "The service has no key to decrypt secrets. An "
 		    "administrator must run \"slipway-admin key\" and reload "
 		    "the service.");

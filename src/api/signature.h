@@ -9,7 +9,7 @@
 #define SIGNATURE_WINDOW 300 /* maximum distance of a signed time in seconds */
 
 /* ERR_UNAUTHENTICATED if the signature is wrong. Text, time and work do not
- * reveal whether the project or a secret exists. ERR_UNAVAILABLE if secrets
+ * reveal whether the project or a secret exists. ERR_CONFIG if secrets
  * cannot be decrypted. *made_by is the user who created the secret, if that
  * user may still deploy. */
 MUSTCHECK const struct err *signature_check(struct req *,

@@ -95,7 +95,7 @@ check_ready(const struct req *rq)
 	if (rq->access->forge == NULL)
 		return gitserver_missing(rq, "Signing in by the Git server", 3);
 	if (rq->keyring == NULL)
-		return err_public(ERR_UNAVAILABLE,
+		return err_public(ERR_CONFIG,
 		    "Signing in requires a key to encrypt tokens. Run "
 		    "\"slipway-admin key\", then reload slipway-api.");
 	return forge_can_sign_in(rq->access->forge);

@@ -14,6 +14,7 @@
 #define BODY_MAX ((size_t)8 << 20)
 #define PATH_MAX_LEN ((size_t)8 << 10)
 #define PAGE 100
+#define SOON_S 60 /* a longer Retry-After means that someone has to act */
 /* Pauses before a request is repeated. */
 static const int repeat_s[] = { 1, 3 };
 #define REPEATS (sizeof(repeat_s) / sizeof(repeat_s[0]))
@@ -149,12 +150,20 @@ missing(const struct client *c, const char *path)
 	    (int)strcspn(id, "/?"), id);
 }
 
+/* Whether the service is away for a short time only. */
+static bool
+is_away(const struct http_response *r)
+{
+	return r->status == 503 && http_retry_after(r) <= SOON_S;
+}
+
 static const struct err *
 problem_read(struct client *c, const char *path, const struct http_response *r)
 {
 	struct sentence s = { .code = NULL };
 	struct client_problem *p = &c->problem;
 
+	p->passes = is_away(r);
 	if (json_pick(c->a, sentence_paths, r->body, r->len, &s) != NULL ||
 	    json_pick(c->a, problem_paths, r->body, r->len, p) != NULL ||
 	    json_pick_member(c->a, "errors", fault_paths,
@@ -212,6 +221,15 @@ fault_place(const struct client *c, const char *pointer)
 	    str_visible(c->a, key + 1));
 }
 
+/* Whether the hint for that code applies to this error. */
+static bool
+is_apt(const struct client_problem *p, enum err_code code)
+{
+	if (code == ERR_INTERNAL)
+		return p->request_id != NULL;
+	return code != ERR_UNAVAILABLE || p->passes;
+}
+
 void
 client_explain(const struct client *c, const struct err *e)
 {
@@ -226,8 +244,7 @@ client_explain(const struct client *c, const struct err *e)
 		(void)fprintf(stderr, "  request id: %s\n",
 		    str_visible(c->a, c->problem.request_id));
 	for (i = 0; i < sizeof(hints) / sizeof(hints[0]); i++)
-		if (hints[i].code == e->code &&
-		    (e->code != ERR_INTERNAL || c->problem.request_id != NULL))
+		if (hints[i].code == e->code && is_apt(&c->problem, e->code))
 			(void)fprintf(stderr, "%s\n", hints[i].text);
 }
 
@@ -282,7 +299,7 @@ client_call(struct client *c, const struct client_request *rq,
 	for (n = 0;; n++) {
 		e = call_once(c, rq, out);
 		if (rq->key == NULL || n == REPEATS ||
-		    (e == NULL && out->status != 503))
+		    (e == NULL && !is_away(out)))
 			break;
 		client_progress(c, "%s does not respond: trying again",
 		    c->host.url);

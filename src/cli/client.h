@@ -22,6 +22,7 @@ struct client_problem {
 	const char *request_id;
 	const char *error;  /* of RFC 8628; NULL = none */
 	struct list errors; /* struct client_fault */
+	bool passes;        /* it is worth trying again soon */
 };
 struct client_fault {
 	const char *pointer;

@@ -60,7 +60,7 @@
 	    "The service is temporarily unavailable.")		\
 	X(ERR_UPSTREAM_TIMEOUT, "upstream_timeout", 504, 75,		\
 	    "The Git server did not respond in time.")			\
-	X(ERR_CONFIG, "internal", 500, 78,				\
+	X(ERR_CONFIG, "unavailable", 503, 78,				\
 	    "The service is not configured for this.")
 /* clang-format on */
 

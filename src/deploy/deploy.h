@@ -18,7 +18,7 @@
 /* Checks the order, adds faults, and fills in the deployment as far as the
  * order is valid, in the arena. Members that have a fault already are not
  * checked again. Inside a transaction it locks the project and the pipeline.
- * ERR_UNAVAILABLE if a variable is secret and there is no key. */
+ * ERR_CONFIG if a variable is secret and there is no key. */
 MUSTCHECK const struct err *deploy_judge(struct deploy *,
     const struct deploy_order *, struct deployment *out);
 /* Inside a transaction: checks the order and inserts the deployment with its

@@ -168,8 +168,7 @@ rejection(const struct firing *f, const struct err *e)
 		    arena_printf(f->deploy.a, "%s: %s", fault->pointer + 1,
 			fault->detail),
 		    SCHEDULE_ERROR_MAX);
-	return e->code == ERR_UNAVAILABLE && e->sys == 0 &&
-		e->detail[0] != '\0' ?
+	return e->code == ERR_CONFIG && e->sys == 0 && e->detail[0] != '\0' ?
 	    str_clip(f->deploy.a, e->detail, SCHEDULE_ERROR_MAX) :
 	    NULL;
 }

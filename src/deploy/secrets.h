@@ -32,7 +32,7 @@ MUSTCHECK const struct err *secrets_judge(struct deploy *,
  * large. */
 MUSTCHECK const struct err *secrets_take(struct deploy *, struct project *,
     struct secrets *out);
-/* Stores the secrets; the project's row must be locked. ERR_UNAVAILABLE if
+/* Stores the secrets; the project's row must be locked. ERR_CONFIG if
  * there is no key to seal them. */
 MUSTCHECK const struct err *secrets_save(const struct deploy *,
     const struct secrets *, int64_t project_id);

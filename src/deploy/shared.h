@@ -15,7 +15,7 @@
 MUSTCHECK const struct err *shared_judge(struct deploy *,
     const struct variable *);
 /* Stores a valid variable, new if its id is 0, and passes it to its projects.
- * ERR_UNAVAILABLE if it is secret and there is no key, ERR_INVALID if a project
+ * ERR_CONFIG if it is secret and there is no key, ERR_INVALID if a project
  * would receive more than a deployment can. */
 MUSTCHECK const struct err *shared_save(struct deploy *,
     const struct variable *, int64_t *id);

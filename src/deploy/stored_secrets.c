@@ -135,7 +135,7 @@ stored_secrets_seal(const struct deploy *deploy, int64_t project_id,
 	if (var->value == NULL)
 		return NULL;
 	if (deploy->public_key == NULL)
-		return err_public(ERR_UNAVAILABLE, NO_KEY);
+		return err_public(ERR_CONFIG, NO_KEY);
 	return public_key_seal(deploy->public_key, deploy->a,
 	    stored_secrets_purpose(deploy->a, project_id, var->name),
 	    var->value, out);

@@ -39,7 +39,7 @@ MUSTCHECK const struct err *stored_secrets_fill(struct stored_secrets *,
 MUSTCHECK const struct err *stored_secrets_check(struct stored_secrets *,
     const struct preset *, const char *pointer, bool *same);
 /* Returns a variable's value for the dispatcher: the stored one, or else newly
- * sealed. ERR_UNAVAILABLE if there is no key to seal it. */
+ * sealed. ERR_CONFIG if there is no key to seal it. */
 MUSTCHECK const struct err *stored_secrets_seal(const struct deploy *,
     int64_t project_id, const struct env_var *, const char **out);
 

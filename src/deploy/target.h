@@ -46,7 +46,7 @@ MUSTCHECK const struct err *target_variables(struct deploy *, struct arena *,
 MUSTCHECK const struct err *target_judge(struct deploy *,
     const struct environment *);
 /* Extracts the secret values of a valid environment, encrypted, and removes
- * them from its JSON; both are in the context's arena. ERR_UNAVAILABLE if there
+ * them from its JSON; both are in the context's arena. ERR_CONFIG if there
  * is no key. */
 MUSTCHECK const struct err *target_seal(struct deploy *, struct environment *,
     struct environment_secrets *out);

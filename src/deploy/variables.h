@@ -23,7 +23,7 @@ MUSTCHECK const struct err *variables_repeat(const struct deploy *,
 
 /* Checks the variables against the project's presets, adds those of the base
  * (struct env_var) that are not set, and fills in the deployment's env_vars and
- * secret_vars, in the arena. Adds faults below /envVars. ERR_UNAVAILABLE if a variable is secret and there is no key. */
+ * secret_vars, in the arena. Adds faults below /envVars. ERR_CONFIG if a variable is secret and there is no key. */
 MUSTCHECK const struct err *variables_make(struct deploy *,
     const struct project *, const struct list *base,
     const struct deploy_order *, struct deployment *out);
