@@ -115,7 +115,7 @@ for my $case (["a carriage return", 'X-A', "b\rX-C: d"], ['an escape', 'X-A', "\
 	is(scalar $bad->requests, 0, "a header with $case->[0] is not sent");
 }
 fresh('', 'https');
-is(get("$url/ok")->{code}, 'internal', 'http:// is rejected unless it is allowed');
+is(get("$url/ok")->{code}, 'config', 'http:// is rejected unless it is allowed');
 like(get("$url/ok")->{text}, qr/without TLS/, 'the error says that TLS is required');
 fresh();
 
@@ -232,8 +232,8 @@ SKIP: {
 	    'a certificate of a CA other than the configured one is rejected');
 	is(get($tls{unknown})->{status}, 200, 'the configured CA replaces the CAs of the system');
 	fresh("$dir/none.crt", 'https');
-	is(get($tls{good}, @bearer)->{code}, 'internal',
-	    'a missing file of CA certificates is an internal error');
+	is(get($tls{good}, @bearer)->{code}, 'config',
+	    'a missing file of CA certificates is a fault of the configuration');
 	my @asked = split /\n/, slurp("$dir/access.log");
 	is(scalar @asked, 2, 'no request goes to a server that is not verified') or diag(explain(\@asked));
 }

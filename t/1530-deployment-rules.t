@@ -49,7 +49,7 @@ sub count { return $db->sql('SELECT COUNT(*) FROM deployment') }
 
 # --- without a key
 is(create(projectId => 1, envVars => { TARGET => 'live', TOKEN => 'swordfish' }),
-    'error unavailable The project has secret variables, and the service has no key to encrypt them. '
+    'error config The project has secret variables, and the service has no key to encrypt them. '
     . 'An administrator must run "slipway-admin key" and reload the service.',
     'without a key a secret variable is an error');
 is($probe->stop, 0, 'the probe ends with status 0');

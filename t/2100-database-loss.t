@@ -150,7 +150,8 @@ for my $wrong (['rows-password', 'nonsense', 1045], ['name = slipway', 'name = n
 	$conf =~ s/\Q$was\E/$is/;
 	my $other = Slipway::Probe->start(spew(tempdir() . '/wrong.conf', $conf, 0600));
 	my $answer = $other->ask('ping');
-	like($answer, qr/^err internal $number/, "error $number is an internal error, not unavailability");
+	like($answer, qr/^err config $number/,
+	    "error $number is a fault of the configuration, not an outage");
 	unlike($answer, qr/nonsense/, "error $number does not show the password");
 	$other->stop;
 }

@@ -79,7 +79,7 @@ is($impatient->ask('add free'), 'ok 1', 'the next transaction succeeds at the fi
 $impatient->stop;
 
 # --- rights of the account of the service
-like($probe[0]->ask('alter'), qr/^err internal 1142/, 'the account of the service cannot alter tables');
+like($probe[0]->ask('alter'), qr/^err config 1142/, 'the account of the service cannot alter tables');
 for my $sql ('CREATE TABLE x (a INT)', 'DROP TABLE counter', 'CREATE INDEX x ON counter (n)',
     'TRUNCATE counter',
 	'GRANT SELECT ON slipway.* TO slipway', 'SELECT * FROM mysql.user') {

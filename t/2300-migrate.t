@@ -33,7 +33,7 @@ sub schema {
 my $probe = Slipway::Probe->start($conf);
 
 # --- an uninterrupted run
-my $refused = qr/^err internal 0 \| db_probe \d\S+ does not fit the schema/;
+my $refused = qr/^err config 0 \| db_probe \d\S+ does not fit the schema/;
 like($probe->ask('schema'),
     qr/$refused: migration 0001-schema has not been applied: run slipway-admin migrate/,
     'an empty database is rejected');

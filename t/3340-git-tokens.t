@@ -85,7 +85,7 @@ like(probe('gitea', 'of', 2), qr/^not_found/, 'a token that is moved to another 
 $db->sql('DELETE FROM git_token');
 my $keyless = spew(tempdir() . '/keyless.conf', slurp($conf{gitea}) . "[secrets]\nkey_file = /nonexistent\n",
     0600);
-like(probe($keyless, 'put', 1, 'a', '-', 60), qr/^unavailable: .*slipway-admin key/,
+like(probe($keyless, 'put', 1, 'a', '-', 60), qr/^config: .*slipway-admin key/,
     'without a key no token is stored');
 
 # --- a token that is about to expire, on servers with and without rotation
@@ -163,7 +163,7 @@ for my $name (sort keys %faults) {
 	$gitlab->fault(qr{token$}, @{ $faults{$name} });
 	is(probe('gitlab', 'of', 1), $soon, "$name at a refresh: a token that is still valid is used");
 	($soon) = give('gitlab', -10, expires => -10);
-	like(probe('gitlab', 'of', 1), qr/^(?:upstream_failed|rate_limited|internal): /,
+	like(probe('gitlab', 'of', 1), qr/^(?:upstream_failed|rate_limited|config): /,
 	    "$name at a refresh: an expired token is an error");
 	is($db->sql('SELECT COUNT(*) FROM git_token'), 1, "$name at a refresh: the token is kept");
 	is($db->sql('SELECT COUNT(*) FROM git_token WHERE refresh_until IS NOT NULL'), 0,

@@ -96,7 +96,7 @@ for my $kind (['gitea', ''], ['forgejo', '/git'], ['gitlab', ''], ['gitlab', '/l
 	rejected('an unknown refresh token', 'unauthenticated', qr/rejected/, $conf,
 	    'refresh', 'nonsense');
 	rejected('an unknown token', 'unauthenticated', qr/401/, $conf, 'whoami', 'nonsense');
-	rejected('an unknown client', 'internal', qr/rejected/, conf_for($f, client_id => 'other'),
+	rejected('an unknown client', 'config', qr/rejected/, conf_for($f, client_id => 'other'),
 	    'get', 'x', $verifier);
 
 	# --- a repository
@@ -362,12 +362,12 @@ for my $status (401, 403) {
 	ok(ask($conf, 'check')->{ok}, "check accepts $status, the response to an unauthenticated request");
 	$f->clear_faults;
 }
-faulty('another kind of server', 'internal', qr/No API of type gitea/, $alive,
+faulty('another kind of server', 'config', qr/No API of type gitea/, $alive,
     status_of(200, '<html>', type => 'text/html'), 'check');
-faulty('a proxy that rejects requests', 'internal', qr/No API of type gitea at this URL \(403\)/,
+faulty('a proxy that rejects requests', 'config', qr/No API of type gitea at this URL \(403\)/,
     $alive,
     status_of(403, '<html>', type => 'text/html'), 'check');
-faulty('an unknown path', 'internal', qr/\(404\)/, $alive, status_of(404, '{}'), 'check');
+faulty('an unknown path', 'config', qr/\(404\)/, $alive, status_of(404, '{}'), 'check');
 my $other = Slipway::Forge->start(type => 'gitea');
 faulty('a redirect to another server', 'upstream_failed', qr/redirect|another/i, $api,
     status_of(301, '', headers => { Location => $other->api . '/repos/team/site/branches' }), @list);
@@ -381,7 +381,7 @@ faulty('an error with status 200', 'bad_request', qr/bad_verification_code: gone
     token_of('{"error":"bad_verification_code","error_description":"gone"}'), @get);
 faulty('a server that is temporarily unavailable', 'upstream_failed', qr/temporarily_unavailable/, $tokens,
     status_of(400, '{"error":"temporarily_unavailable"}'), 'refresh', 'code-secret');
-faulty('an error of the client', 'internal', qr/redirect_uri_mismatch/, $tokens,
+faulty('an error of the client', 'config', qr/redirect_uri_mismatch/, $tokens,
     token_of('{"error":"redirect_uri_mismatch"}'), @get);
 faulty('HTML instead of a token', 'upstream_failed', qr/without JSON/, $tokens,
     status_of(200, '<html>', type => 'text/html'), @get);
@@ -477,7 +477,7 @@ for my $own (qw(http://localhost http://localhost:3000/git http://127.0.0.1:3000
 	my $got = ask(conf_for($f, url => $own), 'authorize', 's', 'c');
 	ok($got->{ok}, "http is accepted for a server on this host: $own") or diag($got->{text});
 }
-rejected("http for $_", 'internal', qr/https/, conf_for($f, url => $_), 'authorize', 's', 'c')
+rejected("http for $_", 'config', qr/https/, conf_for($f, url => $_), 'authorize', 's', 'c')
     for qw(http://localhost.example.org http://127.0.0.1.example.org http://127.example.org http://localhos
     http://10.0.0.1 http://[::2]);
 {
@@ -500,15 +500,15 @@ my %bad = ('no url' => [url => undef, qr/gitserver\.url \(or GITSERVER_URL\) is 
 	'a url with credentials' => [url => 'https://a:b@git.example.org', qr/URL/]);
 for my $name (sort keys %bad) {
 	my ($key, $value, $like) = @{ $bad{$name} };
-	rejected($name, 'internal', $like, conf_for($f, $key => $value), 'authorize', 's', 'c');
+	rejected($name, 'config', $like, conf_for($f, $key => $value), 'authorize', 's', 'c');
 }
-rejected('no client_id', 'internal', qr/requires the settings GITSERVER_CLIENT_ID GITSERVER_REDIRECT_URI/,
+rejected('no client_id', 'config', qr/requires the settings GITSERVER_CLIENT_ID GITSERVER_REDIRECT_URI/,
     conf_for($f, client_id => undef, redirect_uri => undef), 'authorize', 's', 'c');
-rejected('no client_secret for GitHub', 'internal', qr/GITSERVER_CLIENT_SECRET/,
+rejected('no client_secret for GitHub', 'config', qr/GITSERVER_CLIENT_SECRET/,
     conf_for($f, type => 'github', client_secret => undef), 'authorize', 's', 'c');
-rejected('a sign-in with type git', 'internal', qr/type git/, conf_for($f, type => 'git'), 'authorize',
+rejected('a sign-in with type git', 'config', qr/type git/, conf_for($f, type => 'git'), 'authorize',
     's', 'c');
-rejected('an API request with type git', 'internal', qr/type git/, conf_for($f, type => 'git'), 'whoami',
+rejected('an API request with type git', 'config', qr/type git/, conf_for($f, type => 'git'), 'whoami',
     'x');
 
 # --- plain git

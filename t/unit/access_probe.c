@@ -17,6 +17,7 @@
 #include "core/num.h"
 #include "core/str.h"
 #include "db/db.h"
+#include "probe.h"
 #include "store/identity.h"
 
 static struct arena *arena;
@@ -157,7 +158,7 @@ main(int argc, char **argv)
 		errx(64, "no such command, or not so many words");
 	e = commands[i].run(&x, &out);
 	if (e != NULL)
-		(void)printf("%s: %s\n", err_kinds[e->code].name,
+		(void)printf("%s: %s\n", probe_code(e),
 		    e->detail[0] != '\0' ? e->detail : e->msg);
 	else
 		(void)printf("%s\n", out == NULL ? "(none)" : out);

@@ -13,6 +13,7 @@
 #include "core/log.h"
 #include "core/str.h"
 #include "db/db.h"
+#include "probe.h"
 
 #define ARENA ((size_t)256 << 20)
 
@@ -93,8 +94,8 @@ answer(const struct err *e, const char *more)
 	if (e == NULL)
 		(void)printf("ok %s\n", more);
 	else
-		(void)printf("err %s %d | %s | %s\n", err_kinds[e->code].name,
-		    e->sys, e->msg, e->detail);
+		(void)printf("err %s %d | %s | %s\n", probe_code(e), e->sys,
+		    e->msg, e->detail);
 	(void)fflush(stdout);
 }
 

@@ -16,6 +16,7 @@
 #include "deploy/deploy.h"
 #include "deploy/repeat.h"
 #include "json/json.h"
+#include "probe.h"
 
 #define ARENA ((size_t)16 << 20)
 
@@ -73,7 +74,7 @@ answer(const struct err *e, int64_t id)
 		return;
 	}
 	if (faults.n == 0) {
-		(void)printf("error %s %s\n", err_kinds[e->code].name, e->msg);
+		(void)printf("error %s %s\n", probe_code(e), e->msg);
 		return;
 	}
 	(void)printf("faults");

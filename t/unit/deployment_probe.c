@@ -9,6 +9,7 @@
 
 #include "core/log.h"
 #include "core/num.h"
+#include "probe.h"
 #include "store/deployment.h"
 #include "store/idempotency.h"
 #include "store/joblog.h"
@@ -43,7 +44,7 @@ answer(const struct err *e)
 	if (e == NULL)
 		(void)printf("ok\n");
 	else
-		(void)printf("error %s %s\n", err_kinds[e->code].name, e->msg);
+		(void)printf("error %s %s\n", probe_code(e), e->msg);
 }
 
 static const char *

@@ -13,6 +13,7 @@
 #include "forge/forge.h"
 #include "forge/hook.h"
 #include "http/http.h"
+#include "probe.h"
 
 #define ARGS 8
 
@@ -337,8 +338,8 @@ main(int argc, char **argv)
 		(e = forge_open(&settings.gitserver, &forge)) == NULL))
 		e = commands[i].run();
 	if (e != NULL)
-		(void)printf("error %s %d %s\n", err_kinds[e->code].name,
-		    e->sys, e->detail[0] != '\0' ? e->detail : e->msg);
+		(void)printf("error %s %d %s\n", probe_code(e), e->sys,
+		    e->detail[0] != '\0' ? e->detail : e->msg);
 	forge_close(forge);
 	arena_close(a);
 	return e == NULL ? 0 : 1;

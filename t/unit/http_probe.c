@@ -23,6 +23,7 @@
 #include "core/num.h"
 #include "core/str.h"
 #include "http/http.h"
+#include "probe.h"
 
 #define WORDS 40
 #define SHOWN 40
@@ -88,7 +89,7 @@ ask(enum http_method method, char **word)
 	e = http_call(client, a, &r, &got);
 	took = time_mono_ms() - from;
 	if (e != NULL)
-		(void)printf("%s\t%lld\t%s\t%s\n", err_kinds[e->code].name,
+		(void)printf("%s\t%lld\t%s\t%s\n", probe_code(e),
 		    (long long)took, e->detail[0] == '\0' ? "-" : e->detail,
 		    shown(a, e->msg));
 	else

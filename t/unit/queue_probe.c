@@ -9,6 +9,7 @@
 #include "core/log.h"
 #include "core/num.h"
 #include "core/str.h"
+#include "probe.h"
 #include "store/claim.h"
 #include "store/idempotency.h"
 #include "store/move.h"
@@ -66,7 +67,7 @@ answer(const struct err *e)
 	if (e == NULL)
 		(void)printf("ok\n");
 	else
-		(void)printf("error %s %s\n", err_kinds[e->code].name, e->msg);
+		(void)printf("error %s %s\n", probe_code(e), e->msg);
 }
 
 static void
