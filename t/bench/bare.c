@@ -9,8 +9,9 @@
  * DATABASE is the socket of MariaDB, SQL the directory of the statements.
  * "serve" is a pool of libfcgi loops. Each request runs the session query; then
  * a GET returns the project, a GET with a query string the list of deployments,
- * and a POST runs the two inserts of a deployment. "insert" runs these inserts
- * on one connection, and prints how many microseconds each transaction took.
+ * and a POST runs the two inserts of a deployment, and wakes the bare runner at
+ * the socket in BARE_WAKE. "insert" runs these inserts on one connection, and
+ * prints how many microseconds each transaction took.
  *
  * A statement has one parameter. The name of each column is the JSON text
  * before its value; a '!' before it marks a value that is JSON already.
@@ -23,6 +24,7 @@
 #include <sodium.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -31,6 +33,7 @@
 #include <mariadb/mysql.h>
 
 #include "core/num.h"
+#include "core/wake.h"
 
 #define BACKLOG 1024
 #define COLUMNS 32
@@ -153,16 +156,20 @@ run(enum query q, const char *text, int64_t number)
 	return p;
 }
 
-static void
+/* Returns the id of the deployment. */
+static int64_t
 insert(void)
 {
+	int64_t id;
+
 	if (mysql_query(db, "START TRANSACTION") != 0)
 		errx(1, "%s", mysql_error(db));
 	(void)run(DEPLOYMENT, NULL, project);
-	(void)run(STEP, NULL,
-	    (int64_t)mysql_stmt_insert_id(prepared[DEPLOYMENT].stmt));
+	id = (int64_t)mysql_stmt_insert_id(prepared[DEPLOYMENT].stmt);
+	(void)run(STEP, NULL, id);
 	if (mysql_commit(db))
 		errx(1, "%s", mysql_error(db));
+	return id;
 }
 
 static void
@@ -259,6 +266,7 @@ respond(FCGX_Request *rq)
 {
 	const char *method = FCGX_GetParam("REQUEST_METHOD", rq->envp);
 	const char *uri = FCGX_GetParam("REQUEST_URI", rq->envp);
+	const char *wake = getenv("BARE_WAKE");
 	struct prepared *p;
 
 	if (method == NULL || uri == NULL || !is_signed_in(rq)) {
@@ -270,8 +278,10 @@ respond(FCGX_Request *rq)
 					  "Status: 200\r\n");
 	put(rq->out, "Content-Type: application/json\r\n\r\n");
 	if (strcmp(method, "POST") == 0) {
-		insert();
-		put(rq->out, "{}");
+		(void)FCGX_FPrintF(rq->out, "{\"id\":%lld}",
+		    (long long)insert());
+		if (wake != NULL)
+			wake_send(wake);
 	} else if (strchr(uri, '?') != NULL) {
 		respond_list(rq->out);
 	} else {
@@ -338,7 +348,7 @@ insert_for(int64_t seconds, char **database)
 	connect_all(database);
 	began = last = now_us();
 	do {
-		insert();
+		(void)insert();
 		now = now_us();
 		(void)printf("%lld\n", (long long)(now - last));
 		last = now;

@@ -13,6 +13,7 @@ package Slipway::Bench::Rows;
 
 use strict;
 use warnings;
+use Slipway::Bench::Bare;
 use Slipway::Bench::Client;
 use Slipway::Bench::Figures qw(percentile);
 use Slipway::Bench::Idle;
@@ -92,10 +93,13 @@ sub _first_byte {
 		missing => sub { my ($site) = @_; return $checkout ? undef : $site->no_checkout_missing },
 		prepare => sub { Slipway::Bench::Jobs::warm($_[0], $checkout); return undef },
 		measure => sub { return Slipway::Bench::Jobs::latencies($_[0], $checkout, $_[1]{posts}) },
-		$checkout ? (yardstick => 'git fetch, checkout -f, clean by hand',
-			yardstick_measure => sub {
-				return Slipway::Bench::Jobs::git_by_hand($_[0], $_[1]{posts});
-			}) : () };
+		yardstick => $checkout ? 'git fetch, checkout -f, clean by hand'
+		    : 'bare loop and bare runner',
+		yardstick_measure => sub {
+			my ($site, $run) = @_;
+			return $checkout ? Slipway::Bench::Jobs::git_by_hand($site, $run->{posts})
+			    : Slipway::Bench::Bare::latencies($site, $run->{posts});
+		} };
 }
 
 # A checkout takes much longer than the job.
@@ -148,6 +152,9 @@ our @rows = (
 	_queue('queue', 'no-op jobs, 20 projects, no checkout', 0, figures => [_jobs(at_least => 500)],
 		yardstick => 'Laminar', yardstick_missing => \&Slipway::Bench::Laminar::missing,
 		yardstick_measure => sub { return Slipway::Bench::Laminar::drain($_[1]{jobs}) }),
+	_queue('queuebare', 'no-op jobs, 20 projects, no checkout', 0,
+		figures => [_jobs(ratio_at_least => 0.5)], yardstick => 'bare runner',
+		yardstick_measure => sub { return Slipway::Bench::Bare::drain($_[0], $_[1]{jobs}) }),
 	_queue('queuegit', 'no-op jobs, 20 projects, checkout', 1, figures => [_jobs(ratio_at_least => 0.8)],
 		yardstick => 'the three git commands, two at a time',
 		yardstick_measure => sub {

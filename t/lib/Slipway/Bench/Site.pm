@@ -13,6 +13,7 @@ package Slipway::Bench::Site;
 use strict;
 use warnings;
 use Slipway::API;
+use Slipway::Bench::Bare;
 use Slipway::Bench::Client;
 use Slipway::DB;
 use Slipway::Runner;
@@ -69,7 +70,8 @@ sub workers { return $workers }
 
 # --- the bare loop
 
-sub _database {
+# The arguments that tell it where the database and its statements are.
+sub database {
 	my ($self) = @_;
 	my ($user, $password) = map { $self->{db}->conf =~ /^$_ = (.*)/m } qw(user password);
 	return ($self->{db}->socket, $user, $password, srcdir() . '/t/bench');
@@ -77,8 +79,9 @@ sub _database {
 
 sub _start_bare {
 	my ($self, $socket) = @_;
-	$self->{bare} = start_process({ name => 'bare' }, program('t/bench/bare'), 'serve', $socket,
-		$workers, $self->{project}, $self->_database);
+	my %env = (BARE_WAKE => Slipway::Bench::Bare::wake_socket());
+	$self->{bare} = start_process({ name => 'bare', env => \%env }, program('t/bench/bare'), 'serve',
+		$socket, $workers, $self->{project}, $self->database);
 	poll(15, sub { -S $socket }) or die 'the bare loop has no socket';
 	chmod 0666, $socket or die "$socket: $!";
 	return;
@@ -89,7 +92,7 @@ sub _start_bare {
 sub bare_inserts {
 	my ($self, $seconds) = @_;
 	my ($status, $out, $err) = run_cmd(program('t/bench/bare'), 'insert', $seconds, $self->{project},
-		$self->_database);
+		$self->database);
 	die "bare insert: $err" if $status != 0;
 	return map { $_ / 1000 } split /\n/, $out;
 }
@@ -139,6 +142,8 @@ my %scripts = (
 	stamp => "#!/bin/bash\nprintf '%s\\n' \"\$EPOCHREALTIME\"\n",
 );
 
+sub script { my ($self, $name) = @_; return $scripts{$name} }
+
 # The id of a project's pipeline whose step is one of these scripts or another one. It
 # is created once. more: members of the pipeline.
 sub pipeline {
@@ -163,13 +168,19 @@ sub deploy {
 	return wantarray ? ($id, $posted) : $id;
 }
 
+sub status {
+	my ($self, $id) = @_;
+	my $body = $self->{client}->request(GET => "/api/deployments/$id")->{body};
+	my ($status) = $body =~ /"status":"(\w+)"/ or die "deployment $id: $body";
+	return wantarray ? ($status, $body) : $status;
+}
+
 # Waits for the end of a deployment, which must be a success.
 sub wait {
 	my ($self, $id, $deadline) = @_;
 	my $end = time + deadline($deadline || 60);
 	while (1) {
-		my $body = $self->{client}->request(GET => "/api/deployments/$id")->{body};
-		my ($status) = $body =~ /"status":"(\w+)"/;
+		my ($status, $body) = $self->status($id);
 		return $body if $status eq 'success';
 		die "deployment $id: $body" if $status !~ /^(?:pending|running)$/;
 		die "deployment $id is still $status" if time > $end;
