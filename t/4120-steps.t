@@ -38,6 +38,15 @@ for my $steps (sort keys %matrix) {
 }
 is(scalar job_end(run_steps()), 'success -', 'a job without steps succeeds');
 
+# --- what a job leaves in its home costs the monitor a process that removes it
+sub home { my ($job) = @_; return join ' ', sort map { s{.*/}{}r } glob "$job->{home}/{.??*,*}" }
+for my $checkout (qw(fresh none)) {
+	my $job = job_run(repository => $repo, checkout => $checkout, steps => ['echo ran']);
+	is(home($job), '', "with checkout $checkout, a job leaves nothing in its home");
+	is($job->{status}, 0, "with checkout $checkout, the exit status of the job says so");
+}
+is(home(run_steps('echo text >~/file')), 'file', 'what a step leaves in the home stays for the monitor');
+
 # --- exit statuses and signals
 for my $code (0, 1, 2, 3, 126, 127, 128, 200, 255) {
 	my $job = run_steps("exit $code");

@@ -65,6 +65,27 @@ apart_enter(unsigned what)
 	return (what & APART_IPC) != 0 ? ipc_mount() : NULL;
 }
 
+bool
+apart_has_own(unsigned what, const char *path)
+{
+	const char *const shared[] = { SHM, MQUEUE };
+	size_t i;
+
+	for (i = 0; (what & APART_IPC) != 0 && i < 2; i++)
+		if (strcmp(path, shared[i]) == 0)
+			return is_dir(path);
+	for (i = 0; (what & APART_TMP) != 0 && i < HIDDEN; i++)
+		if (strcmp(path, hidden[i].path) == 0)
+			return is_dir(path);
+	return false;
+}
+
+const char *
+apart_scratch(unsigned what, const char *home)
+{
+	return apart_has_own(what, SHM) ? SHM : home;
+}
+
 /* Works by descriptor, because other processes may run under the account that
  * owns the home directory. */
 static const struct err *
@@ -115,6 +136,19 @@ apart_tmp(int home, uid_t uid, gid_t gid)
 	if (fd != -1)
 		(void)close(fd);
 	return e;
+}
+
+void
+apart_tmp_remove(int home)
+{
+	bool is_gone = true;
+	size_t i;
+
+	for (i = 0; i < HIDDEN; i++)
+		is_gone = is_gone &&
+		    unlinkat(home, hidden[i].name, AT_REMOVEDIR) == 0;
+	if (is_gone && unlinkat(home, PRIVATE, AT_REMOVEDIR) == -1)
+		return; /* something is left in it */
 }
 
 static bool

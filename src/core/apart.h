@@ -22,12 +22,19 @@ enum apart {
  * APART_IPC.  Needs root; call it before dropping privileges.  Directories
  * opened before are outside the new namespace: see passwd_enter. */
 MUSTCHECK const struct err *apart_enter(unsigned what);
+/* Call after apart_enter with these flags: a directory for files of a moment,
+ * which no process of another job sees: one in memory, or `home`. */
+const char *apart_scratch(unsigned what, const char *home);
 /* Call after apart_enter: mounts directories below `home`, a descriptor, on
  * /tmp and /var/tmp.  They belong to the given user. */
 MUSTCHECK const struct err *apart_tmp(int home, uid_t uid, gid_t gid);
 /* Returns the flags that this process has the rights for; forks a child to find
  * out. */
 unsigned apart_possible(void);
+/* Removes these directories if they are empty. */
+void apart_tmp_remove(int home);
+/* Whether a job that is apart in that way has a directory of its own there. */
+bool apart_has_own(unsigned what, const char *path);
 /* Whether the path is below a directory that apart_tmp hides. */
 bool apart_hides(const char *path);
 

@@ -37,13 +37,13 @@ passwd_make(const struct proc_account *who, const char *home, struct buf *out)
 
 /* No process of the account is running yet, so no one can replace our file. */
 static const struct err *
-passwd_mount(const char *home, const struct buf *text)
+passwd_mount(const char *scratch, const struct buf *text)
 {
 	char path[4096 + 64];
 	const struct err *e;
 	int fd;
 
-	(void)snprintf(path, sizeof(path), "%s/.passwd", home);
+	(void)snprintf(path, sizeof(path), "%s/.passwd", scratch);
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
 	    0600);
 	if (fd == -1)
@@ -81,14 +81,15 @@ passwd_enter(int fd, const char *path)
 }
 
 const struct err *
-passwd_give(const struct proc_account *who, const char *home)
+passwd_give(const struct proc_account *who, const char *home,
+    const char *scratch)
 {
 	const struct err *e;
 	struct buf text;
 
 	buf_init(&text, PASSWD_MAX);
 	if ((e = passwd_make(who, home, &text)) == NULL)
-		e = passwd_mount(home, &text);
+		e = passwd_mount(scratch, &text);
 	buf_release(&text);
 	return e == NULL ? NULL : err_wrap(e, "a name for uid %u", who->uid);
 }

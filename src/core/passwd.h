@@ -13,10 +13,10 @@
 #include "core/proc.h"
 
 /* Call as root, after apart_enter and before dropping privileges.  Creates a
- * file in `home`, the job's own directory, for a moment.  An error means that
- * the job runs without a name. */
+ * file in `scratch`, to which no other account can write, for a moment.  An
+ * error means that the job runs without a name. */
 MUSTCHECK const struct err *passwd_give(const struct proc_account *,
-    const char *home);
+    const char *home, const char *scratch);
 /* Reopens the directory by its path, as the same descriptor; ERR_INTERNAL if
  * the path leads to another directory. */
 MUSTCHECK const struct err *passwd_enter(int fd, const char *path);

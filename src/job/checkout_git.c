@@ -232,6 +232,7 @@ git_close(struct git *g)
 
 	for (i = 0; i < MATERIALS; i++)
 		(void)unlinkat(JOB_FD(WIRE_FD_HOME), materials[i].name, 0);
+	(void)unlinkat(JOB_FD(WIRE_FD_HOME), CONFIG_FILE, 0);
 	if (g->credential != -1)
 		(void)close(g->credential);
 	g->credential = -1;

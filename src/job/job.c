@@ -189,7 +189,9 @@ apart(struct job *job)
 		job->shared = apart_tmp(JOB_FD(WIRE_FD_HOME), place->who.uid,
 		    place->who.gid);
 	if (place->nameless)
-		job->unnamed = passwd_give(&place->who, place->home);
+		job->unnamed = passwd_give(&place->who, place->home,
+		    apart_scratch(job->shared == NULL ? place->apart : 0,
+			place->home));
 	return passwd_enter(JOB_FD(WIRE_FD_WORKSPACE), place->workspace);
 }
 
@@ -287,6 +289,20 @@ prepare(struct job *job)
 	return secrets(job, mask);
 }
 
+/* Removes what would cost the monitor a process of its own to remove; returns
+ * the exit status. */
+static int
+tidy(const struct job *job)
+{
+	job_steps_clear();
+	if (job->place.nameless) {
+		if (!proc_drop_rest())
+			return EX_OSERR;
+		proc_keys_clear();
+	}
+	return job->shared == NULL ? JOB_TIDY : EX_OSERR;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -303,7 +319,7 @@ main(int argc, char **argv)
 	job.a = arena_open(ARENA);
 	if ((e = prepare(&job)) == NULL) {
 		e = job_steps(&job);
-		return e == NULL ? 0 : EX_SOFTWARE;
+		return e == NULL ? tidy(&job) : EX_SOFTWARE;
 	}
 	job_log_say(&job.log, "==> the runner failed: %s", e->msg);
 	job_log_close(&job.log);

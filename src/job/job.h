@@ -263,5 +263,8 @@ int job_askpass(const char *question, const char *fd);
 
 /* Runs the checkout and the steps and writes the result. */
 MUSTCHECK const struct err *job_steps(struct job *);
+/* Removes from the home what was made for the steps. What the steps left there
+ * stays, for the monitor. */
+void job_steps_clear(void);
 
 #endif

@@ -8,12 +8,14 @@
 #include <unistd.h>
 
 #include "core/address.h"
+#include "core/apart.h"
 #include "core/file.h"
 #include "core/str.h"
 #include "core/tree.h"
 #include "job/job.h"
 
 #define SCRIPT "slipway-step"
+#define EMPTY "workspace" /* of jobs without a checkout */
 #define SCRIPT_MS 60000
 /* Minimum time for a cleanup step without a time limit. */
 #define CLEANUP_MS INT64_C(300000)
@@ -481,22 +483,21 @@ course_head(struct course *c)
 static const struct err *
 course_no_checkout(struct course *c)
 {
-	static const char name[] = "workspace";
 	struct job *job = c->job;
 	const struct err *e = NULL;
 	int fd;
 
 	job_log_say(&job->log, "==> no checkout");
-	if (mkdirat(JOB_FD(WIRE_FD_HOME), name, 0700) == -1)
+	if (mkdirat(JOB_FD(WIRE_FD_HOME), EMPTY, 0700) == -1)
 		return err_errno("create an empty workspace");
-	fd = openat(JOB_FD(WIRE_FD_HOME), name,
+	fd = openat(JOB_FD(WIRE_FD_HOME), EMPTY,
 	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd == -1 || dup3(fd, JOB_FD(WIRE_FD_WORKSPACE), O_CLOEXEC) == -1)
 		e = err_errno("open an empty workspace");
 	if (fd != -1)
 		(void)close(fd);
-	job->place.workspace = arena_printf(job->a, "%s/%s", job->place.home,
-	    name);
+	job->place.workspace = arena_printf(job->a, "%s/" EMPTY,
+	    job->place.home);
 	if (e == NULL && job->spec.head_only != 0)
 		e = course_head(c);
 	job->spec.credential = NULL;
@@ -571,4 +572,15 @@ job_steps(struct job *job)
 	course_log(&c);
 	last = job_result_end(job, c.reason, c.detail);
 	return e != NULL ? e : last;
+}
+
+void
+job_steps_clear(void)
+{
+	const int home = JOB_FD(WIRE_FD_HOME);
+
+	if (unlinkat(home, SCRIPT, 0) == -1 && errno != ENOENT)
+		return; /* a step has put something else there */
+	(void)unlinkat(home, EMPTY, AT_REMOVEDIR);
+	apart_tmp_remove(home);
 }

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -14,7 +13,6 @@
 #include "core/apart.h"
 #include "core/log.h"
 #include "core/str.h"
-#include "core/tree.h"
 #include "monitor/monitor.h"
 
 #define LIMIT_MAX (INT64_C(1) << 32) /* seconds; more counts as no limit */
@@ -85,6 +83,19 @@ arg_text(struct args *args, const char *flag, const char *text)
 	args->argv[args->n++] = text;
 }
 
+/* What a job does not share with the host: a set of enum apart. */
+static unsigned
+apart_of(const struct monitor *m, const struct slot *slot)
+{
+	unsigned apart = m->apart & (unsigned)APART_IPC;
+
+	if (slot->kind == ACCOUNT_RANGE)
+		apart |= m->apart & (unsigned)APART_MOUNTS;
+	if (m->settings.runner.private_tmp)
+		apart |= m->apart & (unsigned)APART_TMP;
+	return slot->kind == ACCOUNT_SELF ? 0 : apart;
+}
+
 static void
 args_make(const struct monitor *m, const struct slot *slot, const char *dir,
     struct args *out)
@@ -124,11 +135,11 @@ args_make(const struct monitor *m, const struct slot *slot, const char *dir,
 		    i > 0 ? "," : "", slot->who.groups[i]);
 	if (slot->who.ngroups > 0)
 		arg_text(out, "-G", out->groups);
-	if (slot->kind == ACCOUNT_RANGE && (m->apart & APART_MOUNTS) != 0)
+	if ((slot->apart & APART_MOUNTS) != 0)
 		out->argv[out->n++] = "-N";
-	if ((m->apart & APART_IPC) != 0)
+	if ((slot->apart & APART_IPC) != 0)
 		out->argv[out->n++] = "-I";
-	if ((m->apart & APART_TMP) != 0 && conf->private_tmp)
+	if ((slot->apart & APART_TMP) != 0)
 		out->argv[out->n++] = "-T";
 }
 
@@ -206,20 +217,6 @@ reject(struct monitor *m, const struct wire *w, enum wire_why why, int error)
 	monitor_send(m, &reply);
 }
 
-static void
-home_remove(struct monitor *m, const struct slot *slot)
-{
-	const struct err *e;
-
-	cgroup_remove(slot->id);
-	if (unlinkat(m->homes, slot->id, AT_REMOVEDIR) == 0 || errno == ENOENT)
-		return;
-	/* too large to remove in time */
-	if ((e = monitor_left_move(m, m->homes, slot->id, 0)) != NULL)
-		log_err(e, slot->id);
-	m->sweep_at = 0;
-}
-
 /* Does everything that a start needs; on failure `why` says what failed. */
 static const struct err *
 start(struct monitor *m, const struct wire *w, struct slot *slot, int *fds,
@@ -241,6 +238,7 @@ start(struct monitor *m, const struct wire *w, struct slot *slot, int *fds,
 						   "started" :
 						   "not allowed");
 	slot->watch = monitor_watch(m);
+	slot->apart = apart_of(m, slot);
 	monitor_leavings_begin(&slot->before);
 	*why = WIRE_WHY_WORKSPACE;
 	e = monitor_workspace(m, w->dir, slot, &fds[WIRE_FD_WORKSPACE]);
@@ -258,7 +256,7 @@ start(struct monitor *m, const struct wire *w, struct slot *slot, int *fds,
 		e = err_errno("start %s", m->job_path);
 	}
 	if (e != NULL)
-		home_remove(m, slot);
+		monitor_home_remove(m, slot);
 	return e;
 }
 
@@ -370,7 +368,7 @@ monitor_job_reaped(struct monitor *m, pid_t pid, int status)
 		}
 		if (slot->cleaner == pid) {
 			slot->cleaner = 0;
-			home_remove(m, slot);
+			monitor_home_remove(m, slot);
 			exited(m, slot);
 			return true;
 		}
@@ -428,49 +426,13 @@ kill_all(struct slot *slot)
 		(void)job_signal(slot, SIGKILL);
 }
 
-static _Noreturn void
-cleaner(const struct monitor *m, const struct slot *slot)
-{
-	const struct err *e = NULL;
-	int fd;
-
-	proc_signals_default();
-	fd = openat(m->homes, slot->id,
-	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd == -1)
-		_exit(0);
-	/* no other descriptors: the locks are the monitor's */
-	if (proc_fds_place(&fd, 1) != NULL)
-		_exit(1);
-	fd = 3;
-	if (slot->kind != ACCOUNT_SELF)
-		e = proc_drop_behind(&slot->who, monitor_watch(m));
-	if (e == NULL && fchmod(fd, S_IRWXU) == -1)
-		e = err_errno("chmod");
-	if (e == NULL)
-		e = tree_empty(fd);
-	if (slot->kind == ACCOUNT_RANGE && geteuid() == slot->who.uid &&
-	    proc_drop_rest())
-		monitor_leavings(&slot->before);
-	if (e != NULL)
-		log_err(e, slot->id);
-	_exit(e == NULL ? 0 : 1);
-}
-
 static void
 clean(struct monitor *m, struct slot *slot)
 {
-	pid_t pid = fork();
-
-	if (pid == 0)
-		cleaner(m, slot);
-	if (pid == -1) {
-		log_warn("the home of job %s: %s", slot->id, strerror(errno));
+	if (monitor_clean(m, slot))
 		exited(m, slot);
-		return;
-	}
-	slot->cleaner = pid;
-	state_set(slot, SLOT_CLEANING);
+	else
+		state_set(slot, SLOT_CLEANING);
 }
 
 static void

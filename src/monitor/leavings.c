@@ -10,16 +10,15 @@
 #include <sys/sem.h>
 #include <sys/shm.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/keyctl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "core/apart.h"
 #include "core/file.h"
 #include "core/num.h"
 #include "core/tree.h"
@@ -62,6 +61,27 @@ monitor_leavings_begin(struct leavings *out)
 
 	for (i = 0; i < LEAVINGS_MAX; i++)
 		out->changed[i] = changed(dirs[i]);
+}
+
+static bool
+has_changed(const struct leavings *before, size_t i)
+{
+	const struct timespec now = changed(dirs[i]);
+
+	return !is_same(&before->changed[i], &now);
+}
+
+bool
+monitor_leavings_possible(const struct leavings *before, unsigned apart)
+{
+	size_t i;
+
+	if ((apart & APART_IPC) == 0)
+		return true;
+	for (i = 0; i < LEAVINGS_MAX; i++)
+		if (!apart_has_own(apart, dirs[i]) && has_changed(before, i))
+			return true;
+	return false;
 }
 
 /* Best effort; repeated after the next job. */
@@ -161,35 +181,15 @@ out:
 	buf_release(&text);
 }
 
-/* Removes keys that outlive a session: the user's, and those kept for the
- * user's next session (persistent-keyring(7)). */
-static void
-keys_remove(void)
-{
-	const long persistent = syscall(SYS_keyctl, KEYCTL_GET_PERSISTENT, -1,
-	    KEY_SPEC_PROCESS_KEYRING);
-	const long all[] = { KEY_SPEC_USER_KEYRING,
-		KEY_SPEC_USER_SESSION_KEYRING, persistent };
-	size_t i;
-
-	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		if (all[i] != -1 &&
-		    syscall(SYS_keyctl, KEYCTL_CLEAR, all[i]) == -1)
-			continue; /* the kernel has no keys */
-}
-
 void
 monitor_leavings(const struct leavings *before)
 {
-	struct timespec now;
 	size_t i;
 
-	for (i = 0; i < LEAVINGS_MAX; i++) {
-		now = changed(dirs[i]);
-		if (!is_same(&before->changed[i], &now))
+	for (i = 0; i < LEAVINGS_MAX; i++)
+		if (has_changed(before, i))
 			entries_remove(dirs[i]);
-	}
 	for (i = 0; i < T__MAX; i++)
 		table_remove((enum table)i);
-	keys_remove();
+	proc_keys_clear();
 }

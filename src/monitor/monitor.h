@@ -48,6 +48,7 @@ struct slot {
 	enum slot_state state;
 	enum account_kind kind;
 	struct proc_account who;
+	unsigned apart;   /* what it does not share: a set of enum apart */
 	uid_t watch;      /* real user of the job, 0 = unknown */
 	int64_t deadline; /* when to kill it, monotonic ms, 0 = never */
 	int64_t deployment;
@@ -158,9 +159,19 @@ bool monitor_sweep(const struct monitor *m, const struct slot *slot);
 
 /* leavings.c: records the state of world-writable places before a job. */
 void monitor_leavings_begin(struct leavings *);
+/* Whether a job that is `apart` from the host in that way, and has removed its
+ * keys, may have left something in those places since. */
+bool monitor_leavings_possible(const struct leavings *, unsigned apart);
 /* Under an account of the range: removes what the job left in those places,
  * unless they have not changed since. */
 void monitor_leavings(const struct leavings *);
+
+/* clean.c: removes what an ended job left: only its home, if the job says that it
+ * left nothing else; otherwise in a process under the job's account. Returns false
+ * if that process, slot->cleaner, has begun. */
+bool monitor_clean(const struct monitor *m, struct slot *slot);
+/* Removes a home that has been emptied, or moves it out of the way. */
+void monitor_home_remove(struct monitor *m, const struct slot *slot);
 
 /* left.c */
 /* Moves a directory out of the way; it is removed `keep` ms later. */
