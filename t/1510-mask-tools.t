@@ -5,26 +5,24 @@
 
 use strict;
 use warnings;
+use IO::Handle;
+use IPC::Open2;
 use MIME::Base64 qw(encode_base64 encode_base64url);
 use Test::More;
 use Slipway::Test;
 
 my $dir = tempdir();
-my $file = 0;
+my $probe = open2(my $answers, my $requests, program('t/unit/mask_probe'));
+binmode $_ for $answers, $requests;
 
 # The text as the log would show it, if read in pieces of so many bytes.
 sub masked {
 	my ($text, $piece, @secrets) = @_;
-	my @files;
-	for my $secret (@secrets) {
-		push @files, "$dir/secret" . $file++;
-		spew($files[-1], $secret);
-	}
-	spew("$dir/text", $text);
-	my ($status, $out) = run_cmd('sh', '-c', 'exec "$@" <"$0"', "$dir/text",
-	    program('t/unit/mask_probe'), $piece, @files);
-	is($status, 0, 'the probe ends with status 0') if $status != 0;
-	unlink @files;
+	print $requests join(' ', $piece, map { length } $text, @secrets), "\n", $text, @secrets;
+	$requests->flush;
+	my $length = <$answers> // die 'the probe has ended';
+	my $out = '';
+	read $answers, $out, $length;
 	return $out;
 }
 
@@ -86,19 +84,24 @@ my @tools = (
 	["od -An -v -tx1 | sed 's/ /\\\\x/g'", 16], ["od -An -v -tx1 | tr -d '\\n' | tr ' ' ':'", 16],
 	["od -An -v -tx1 | tr a-f A-F | tr ' ' -", 16],
 );
+my @leads = (0 .. 5, 12 .. 17, 42 .. 58);
 for my $tool (@tools) {
 	my ($command, $base) = @$tool;
-	my ($bad, $unhidden) = (0, 0);
-	for my $lead (0 .. 5, 12 .. 17, 42 .. 58) {
-		my $secret = secret(23);
-		spew("$dir/plain", ('.' x $lead) . $secret . '....');
-		my ($status, $text) = run_cmd('bash', '-o', 'pipefail', '-c', "{ $command; } <'$dir/plain'");
-		is($status, 0, "$command ends with status 0") if $status != 0;
+	my ($bad, $unhidden, %secret) = (0, 0);
+	for my $lead (@leads) {
+		$secret{$lead} = secret(23);
+		spew("$dir/plain$lead", ('.' x $lead) . $secret{$lead} . '....');
+	}
+	my ($status) = run_cmd('bash', '-o', 'pipefail', '-c',
+		"for i in @leads; do { $command; } <'$dir'/plain\$i >'$dir'/text\$i || exit 1; done");
+	is($status, 0, "$command ends with status 0") if $status != 0;
+	for my $lead (@leads) {
+		my $text = slurp("$dir/text$lead");
 		(my $whole = $text) =~ s/0x|\\x|[\s:,-]//g;
-		$whole = encode_base64(slurp("$dir/plain"), '') if $base == 64 && $command !~ /url/;
+		$whole = encode_base64(slurp("$dir/plain$lead"), '') if $base == 64 && $command !~ /url/;
 		my $own = $base == 64 ? own64($whole, $lead, 23) : substr $whole, 2 * $lead, 46;
 		for my $piece (3, 100000) {
-			my $out = masked($text, $piece, $secret);
+			my $out = masked($text, $piece, $secret{$lead});
 			$bad++ if left($out, $own, $base == 64 ? 'Li4u' : '2e2E2e');
 			$unhidden++ if $out !~ /\*\*\*/;
 		}
@@ -142,4 +145,7 @@ for my $tool (sort keys %quoting) {
 	}
 }
 
+close $requests;
+waitpid $probe, 0;
+is($?, 0, 'the probe ends with status 0');
 done_testing();

@@ -1,62 +1,90 @@
 /* SPDX-License-Identifier: ISC */
-/* mask_probe PIECE FILE...: masks its input in pieces of this size; each file
- * holds a secret. */
-#include <sys/types.h>
-
+/*
+ * mask_probe: masks texts. Each request on standard input is a line of decimal
+ * numbers, "PIECE TEXT SECRET...", then the text and the secrets, of so many
+ * bytes each. The text is fed in pieces of PIECE bytes; the response is a line
+ * with the length of the output, then the output.
+ */
 #include <err.h>
-#include <fcntl.h>
-#include <stdint.h>
-#include <unistd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "core/num.h"
 #include "job/mask.h"
 
 #define TEXT_MAX ((size_t)1 << 22)
+#define SECRETS_MAX 16
+#define ARENA ((size_t)1 << 28)
 
+static char data[TEXT_MAX];
+
+/* Reads so many bytes. */
 static void
-take(int fd, struct buf *out)
+take(int64_t n)
 {
-	char block[4096];
-	ssize_t n;
-
-	while ((n = read(fd, block, sizeof(block))) > 0)
-		buf_add(out, block, (size_t)n);
-	if (n == -1 || out->overflow)
+	if ((size_t)n > sizeof(data) ||
+	    fread(data, 1, (size_t)n, stdin) != (size_t)n)
 		errx(1, "the input cannot be read");
 }
 
-int
-main(int argc, char **argv)
+/* Returns how many numbers the line has. */
+static size_t
+numbers(char *line, int64_t out[2 + SECRETS_MAX])
 {
-	struct mask *m = mask_open(arena_open((size_t)1 << 28));
-	struct buf in, out;
-	int64_t piece;
-	size_t at, n;
-	ssize_t done;
-	int i, fd;
+	char *word;
+	size_t n = 0;
 
-	if (argc < 2 || !num_parse(argv[1], 1, INT32_MAX, &piece))
-		errx(1, "usage: mask_probe piece file ...");
-	buf_init(&in, TEXT_MAX);
+	line[strcspn(line, "\n")] = '\0';
+	while ((word = strsep(&line, " ")) != NULL)
+		if (n == 2 + SECRETS_MAX ||
+		    !num_parse(word, 0, INT32_MAX, &out[n++]))
+			errx(1, "malformed request");
+	return n;
+}
+
+static void
+answer(char *line)
+{
+	struct arena *a = arena_open(ARENA);
+	struct mask *m = mask_open(a);
+	int64_t n[2 + SECRETS_MAX] = { 0 };
+	const size_t words = numbers(line, n);
+	struct buf text, out;
+	size_t at, i, piece;
+
+	if (words < 2 || n[0] == 0)
+		errx(1, "malformed request");
+	buf_init(&text, TEXT_MAX);
 	buf_init(&out, 4 * TEXT_MAX);
-	for (i = 2; i < argc; i++) {
-		if ((fd = open(argv[i], O_RDONLY | O_CLOEXEC)) == -1)
-			err(1, "%s", argv[i]);
-		buf_clear(&in);
-		take(fd, &in);
-		(void)close(fd);
-		mask_add(m, in.data, in.len);
+	take(n[1]);
+	buf_add(&text, data, (size_t)n[1]);
+	for (i = 2; i < words; i++) {
+		take(n[i]);
+		mask_add(m, data, (size_t)n[i]);
 	}
-	buf_clear(&in);
-	take(STDIN_FILENO, &in);
-	for (at = 0; at < in.len; at += n) {
-		n = in.len - at < (size_t)piece ? in.len - at : (size_t)piece;
-		mask_feed(m, in.data + at, n, &out);
+	for (at = 0; at < text.len; at += piece) {
+		piece = text.len - at < (size_t)n[0] ? text.len - at :
+						       (size_t)n[0];
+		mask_feed(m, text.data + at, piece, &out);
 	}
 	mask_finish(m, &out);
-	for (at = 0; at < out.len; at += (size_t)done)
-		if ((done = write(STDOUT_FILENO, out.data + at,
-			 out.len - at)) == -1)
-			err(1, "write");
+	if (printf("%zu\n", out.len) < 0 ||
+	    fwrite(out.data, 1, out.len, stdout) != out.len ||
+	    fflush(stdout) == EOF)
+		err(1, "write");
+	buf_release(&text);
+	buf_release(&out);
+	mask_close(m);
+	arena_close(a);
+}
+
+int
+main(void)
+{
+	char line[256];
+
+	while (fgets(line, sizeof(line), stdin) != NULL)
+		answer(line);
 	return 0;
 }
