@@ -159,6 +159,23 @@ is(made(), 'canceled,canceled,pending,pending', 'a newer push cancels them all')
 is(unlock("projects/$project"), 204, 'the lock is removed');
 is($all->wait($_)->{status}, 'success', 'each deployment of the newest push runs') for $again, $again + 1;
 
+# --- approval
+my $guarded = $all->make('/api/environments', { projectId => $project, name => 'guarded',
+	approval => 'required' })->{id};
+$api->put("/api/projects/$project", { triggers => [ { branch => 'main', pipelineId => $pipeline,
+	environmentId => $guarded } ] });
+$maintainer->put($lock, { reason => 'approval' });
+my $asked = pushed('main');
+my $granted = pushed('main');
+is($all->show($asked)->{reason}, 'superseded', 'a push that waits for approval is superseded');
+is($maintainer->post("/api/deployments/$granted/approve")->{status}, 200, 'a push is approved while locked');
+my $unasked = pushed('main');
+is($all->show($granted)->{status}, 'pending', 'one that was approved is not superseded');
+is(unlock("projects/$project"), 204, 'the lock is removed');
+is($all->wait($granted)->{status}, 'success', 'the approved one runs after the lock');
+is($all->show($unasked)->{waitingFor}[0]{reason}, 'approval', 'the newer one still waits for approval');
+is($maintainer->delete("/api/environments/$guarded")->{status}, 204, 'the environment is deleted');
+
 # --- an environment
 my ($production, $staging) = map { environment($_) } qw(production staging);
 $api->put("/api/projects/$project", { triggers => [ map { { branch => 'main', pipelineId => $pipeline,

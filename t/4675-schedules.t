@@ -189,6 +189,22 @@ is($all->show($old)->{reason}, 'superseded', 'only the newest waits');
 $api->post("/api/deployments/$hold/cancel");
 is($all->wait($new)->{status}, 'success', 'it runs when the project is idle');
 
+# --- approval
+my $nocheckout = $all->pipeline($guarded, { pipeline => { checkout => 'none' } }, 'true');
+my $asking = $all->make('/api/schedules', body(%guarded, pipelineId => $nocheckout))->{id};
+$maintainer->put("/api/projects/$guarded/lock", { reason => 'freeze' });
+my @asked = (0);
+for my $what ('fires', 'fires again', 'fires once more') {
+	due($asking);
+	push @asked, fired($asking, $asked[-1], "a schedule of an environment that requires approval $what");
+	$maintainer->post("/api/deployments/$asked[-1]/approve") if @asked == 3;
+}
+is($all->show($asked[1])->{reason}, 'superseded', 'one that waits for approval is superseded');
+is($all->show($asked[2])->{status}, 'pending', 'one that was approved is not');
+$maintainer->delete("/api/projects/$guarded/lock");
+is($all->wait($asked[2])->{status}, 'success', 'the approved one runs after the lock');
+is($maintainer->delete("/api/schedules/$asking")->{status}, 204, 'the schedule is deleted');
+
 # --- rejected deployments
 my $environment = $all->make('/api/environments', { projectId => $project, name => 'production',
 	branches => ['release/*'] })->{id};

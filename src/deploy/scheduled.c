@@ -143,18 +143,27 @@ struct firing {
 	int64_t *out;
 };
 
-/* A run that has not begun before the next time comes is not needed. */
+/* A run that has not begun before the next time comes is not needed, unless an
+ * approver wants it. */
 static const struct err *
-supersede(struct db *db, struct maybe id)
+supersede(struct deploy *deploy, struct maybe id)
 {
 	const struct move canceled = { .id = id.n,
 		.from = STATE_PENDING,
 		.to = STATE_CANCELED,
 		.reason = REASON_SUPERSEDED,
 		.detail = state_unstarted(REASON_SUPERSEDED) };
+	struct deployment d;
+	const struct err *e;
 	int64_t n;
 
-	return id.set ? move_deployment(db, &canceled, &n) : NULL;
+	if (!id.set)
+		return NULL;
+	if ((e = deployment_row(deploy->db, deploy->a, id.n, &d)) != NULL)
+		return e->code == ERR_NOTFOUND ? NULL : e;
+	return str_eq(d.approval, APPROVAL_GRANTED) ?
+	    NULL :
+	    move_deployment(deploy->db, &canceled, &n);
 }
 
 /* Why the rules reject the deployment; NULL if the error is of another kind. */
@@ -196,7 +205,7 @@ fire(struct firing *f)
 	*f->out = d.id;
 	if ((e = audit_start(f->deploy.db, f->runner, "fireSchedule", d.id,
 		 d.project_id)) != NULL ||
-	    (e = supersede(f->deploy.db, s.last_deployment_id)) != NULL)
+	    (e = supersede(&f->deploy, s.last_deployment_id)) != NULL)
 		return e;
 	return schedule_done(f->deploy.db, s.id, (struct maybe){ d.id, true },
 	    NULL);

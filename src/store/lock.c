@@ -113,6 +113,7 @@ static const struct stmt older = {
 	       " AND o.pipeline_id = d.pipeline_id AND o.branch <=> d.branch"
 	       " AND o.tag <=> d.tag"
 	       " AND o.environment_id <=> d.environment_id"
+	       " AND COALESCE(o.approval, '') <> 'granted'"
 	       " AND COALESCE(o.commit_hash <> d.commit_hash, 1)"
 	       " AND (d.commit_hash IS NULL OR o.commit_hash = ?)"
 	       " WHERE d.id = ? ORDER BY o.id",
