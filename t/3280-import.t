@@ -272,6 +272,29 @@ is_deeply([ map { "$_->{target} @{ $_->{events} }" } @{ $alike->{notifiers} } ],
     [ map { "$_->{target} @{ $_->{events} }" } @{ $alike{notifiers} } ], 'each is created');
 is_deeply(affected(import($alike)), [], 'a second import of them changes nothing');
 
+# --- approvers who were deleted: without them, any maintainer could approve
+my @ann = map { $api->make('/api/user', { username => $_, role => 'deployer' })->{id} } qw(ann bea);
+my %guarded = (name => 'Guarded', repository => 'https://git.example.org/o/g', environments => [
+	{ %{ copy($one->{environments}[0]) }, approval => 'required', approvers => ['ann'] } ]);
+my $guarded = import(\%guarded)->{json}{projectId};
+is($api->delete("/api/user/$ann[0]")->{status}, 204, 'the only approver is deleted');
+my $left = export($guarded);
+is_deeply($left->{environments}[0]{approvers}, ['ann'], 'an export names a deleted approver');
+is_deeply(affected(import($left)), [], 'an import of it changes nothing');
+$api->make('/api/user', { username => 'ann', role => 'deployer' });
+is_deeply(affected(import($left)), [], 'nor if another user has got the name');
+$left->{environments}[0]{approvers} = [ 'ann', 'bea' ];
+is_deeply([ grep { !/: unchanged/ } @{ parts(import($left)) } ], ['environment test: changed approvers'],
+    'an import adds an approver');
+my ($there) = @{ $api->get("/api/environments?projectId=$guarded")->{json}{data} };
+is_deeply($there->{approvers}, \@ann, 'the deleted one stays');
+$api->put("/api/environments/$there->{id}", { approvers => [ $ann[0],
+	$db->sql("SELECT id FROM user WHERE live_username = 'ann'") + 0 ] });
+is_deeply(affected(import(export($guarded))), [], 'two approvers can have the same name');
+$api->delete('/api/user/' . $db->sql("SELECT id FROM user WHERE live_username = 'ann'"));
+is(outcome(import({ %$left, name => 'Unguarded', projectDir => 'unguarded' })),
+    '422 /document/environments/0/approvers/0', 'another project cannot have a deleted approver');
+
 # --- rejections
 my $before = export($project);
 sub with { my ($change) = @_; my $doc = copy($other); $change->($doc); return $doc }

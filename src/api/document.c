@@ -273,7 +273,6 @@ environment_write(struct export *x, const void *item, struct buf *out)
 	struct document_approver *name;
 	const struct err *e;
 	struct list ids;
-	struct user user;
 	size_t i;
 
 	name_keep(x, &x->environments, to.e.id, to.e.name);
@@ -281,14 +280,13 @@ environment_write(struct export *x, const void *item, struct buf *out)
 		 to.e.approvers.s, &ids)) != NULL)
 		return e;
 	id = ids.items;
-	to.approvers.items = name = arena_alloc(x->work, ids.n, sizeof(*name));
-	for (i = 0; i < ids.n; i++) {
-		e = user_by_id(x->db, x->work, id[i].user_id, &user);
-		if (e == NULL)
-			name[to.approvers.n++].username = user.username;
-		else if (e->code != ERR_NOTFOUND)
+	name = arena_alloc(x->work, ids.n, sizeof(*name));
+	to.approvers = (struct list){ .items = name, .n = ids.n };
+	/* without deleted users, the list could become empty: any maintainer */
+	for (i = 0; i < ids.n; i++)
+		if ((e = user_name_of(x->db, x->work, id[i].user_id,
+			 &name[i].username)) != NULL)
 			return e;
-	}
 	json_write(out, &document_environment_shape, &to, 0);
 	return NULL;
 }

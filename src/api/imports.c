@@ -206,19 +206,70 @@ variables_take(const struct part *p, struct json_text *variables,
 	return part_text(a, &text, variables);
 }
 
+/* An approver that the environment has, who may have been deleted since. */
+struct approver {
+	int64_t id;
+	const char *name; /* NULL = the document has named this one */
+};
+
+static const struct err *
+approvers_read(const struct part *p, struct json_text stored, struct list *out)
+{
+	struct arena *a = p->im->work;
+	const struct environment_approver *from;
+	const struct err *e;
+	struct approver *to;
+	struct list ids;
+	size_t i;
+
+	*out = (struct list){ .n = 0 };
+	if ((e = json_items(a, &environment_approver_shape, stored.s, &ids)) !=
+	    NULL)
+		return e;
+	from = ids.items;
+	out->items = to = arena_alloc(a, ids.n, sizeof(*to));
+	for (i = 0; e == NULL && i < ids.n; i++) {
+		to[i].id = from[i].user_id;
+		e = user_name_of(p->im->rq->db, a, to[i].id, &to[i].name);
+	}
+	out->n = e == NULL ? ids.n : 0;
+	return e;
+}
+
+/* Finds the approver of that name: one that the environment has, or else a user;
+ * 0 = none. */
+static const struct err *
+approver_find(const struct part *p, const struct list *had, const char *name,
+    int64_t *id)
+{
+	struct approver *one = had->items;
+	size_t i;
+
+	for (i = 0; i < had->n; i++) {
+		if (!str_eq(one[i].name, name))
+			continue;
+		*id = one[i].id;
+		one[i].name = NULL;
+		return NULL;
+	}
+	return named_find(p->im->rq->db, NAMED_USER, 0, name, id);
+}
+
 static const struct err *
 approvers_take(const struct part *p, const struct list *names,
-    struct json_text *out)
+    struct json_text stored, struct json_text *out)
 {
 	const struct document_approver *name = names->items;
 	const char *ids = "", *before = "";
 	const struct err *e;
+	struct list had;
 	int64_t id;
 	size_t i;
 
+	if ((e = approvers_read(p, stored, &had)) != NULL)
+		return e;
 	for (i = 0; i < names->n; i++) {
-		if ((e = named_find(p->im->rq->db, NAMED_USER, 0,
-			 name[i].username, &id)) != NULL)
+		if ((e = approver_find(p, &had, name[i].username, &id)) != NULL)
 			return e;
 		if (id == 0)
 			faults_add(&p->im->rq->faults,
@@ -253,7 +304,8 @@ environment_put(struct import *im, size_t index)
 	if (part.id != 0)
 		e = environment_by_id(db, im->work, part.id, &old);
 	if (e == NULL)
-		e = approvers_take(&part, &from->approvers, &env.approvers);
+		e = approvers_take(&part, &from->approvers, old.approvers,
+		    &env.approvers);
 	if (e == NULL)
 		e = variables_take(&part, &env.variables, old.variables);
 	if (e != NULL || im->rq->faults.n > 0)

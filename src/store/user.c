@@ -137,6 +137,14 @@ static const struct stmt by_id = {
 	.row = user_fields,
 	.rowsize = sizeof(struct user),
 };
+static const struct field name_row[] = { A(username), FIELD_END };
+static const struct stmt name_of = {
+	.name = "user_name_of",
+	.sql = "SELECT username FROM user WHERE id = ?",
+	.args = id_args,
+	.row = name_row,
+	.rowsize = sizeof(struct user),
+};
 static const struct stmt lock = {
 	.name = "user_lock",
 	.sql = "SELECT " COLUMNS
@@ -206,6 +214,7 @@ static const struct stmt *const user_stmts[] = {
 	&page_by,
 	&count_by,
 	&by_id,
+	&name_of,
 	&lock,
 	&by_name,
 	&by_account,
@@ -246,6 +255,17 @@ user_by_id(struct db *db, struct arena *a, int64_t id, struct user *out)
 	const struct user args = { .id = id };
 
 	return db_row(db, a, &by_id, &args, out);
+}
+
+const struct err *
+user_name_of(struct db *db, struct arena *a, int64_t id, const char **out)
+{
+	const struct user args = { .id = id };
+	struct user found = { .username = NULL };
+	const struct err *e = db_row(db, a, &name_of, &args, &found);
+
+	*out = found.username;
+	return e;
 }
 
 const struct err *

@@ -47,6 +47,9 @@ MUSTCHECK const struct err *user_page(struct db *, struct arena *,
     const struct user_filter *, struct page *, struct list *out);
 MUSTCHECK const struct err *user_by_id(struct db *, struct arena *, int64_t id,
     struct user *out);
+/* The username, also that of a deleted user. */
+MUSTCHECK const struct err *user_name_of(struct db *, struct arena *,
+    int64_t id, const char **out);
 MUSTCHECK const struct err *user_lock(struct db *, struct arena *, int64_t id,
     struct user *out);
 MUSTCHECK const struct err *user_by_name(struct db *, struct arena *,
