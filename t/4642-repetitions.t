@@ -123,8 +123,10 @@ is("$got->{trigger} $got->{retryOf}", "rollback $two", 'to the live deployment')
 is($all->wait($bad)->{status}, 'canceled', 'the deployment is canceled');
 is($all->wait($got->{id})->{status}, 'success', 'the rollback succeeds');
 is(stop($bad)->{status}, 409, 'a deployment that has ended cannot be canceled');
-is($deployer->post($cancel, { then => 'rollback' })->{status}, 409,
-    'a deployment that has ended cannot be canceled with a rollback');
+$got = $deployer->post($cancel, { then => 'rollback' });
+is($got->{status}, 409, 'a deployment that has ended cannot be canceled with a rollback');
+like($got->{json}{detail}, qr/^The deployment has ended already, with status "canceled"\./,
+    'the error says that it has ended');
 $all->wait($late);
 
 # --- a second request while a rollback runs

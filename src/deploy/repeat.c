@@ -278,10 +278,15 @@ repeat_undo(struct deploy *deploy, int64_t id, const struct repeat_by *by,
 	*out = (struct deployment){ .id = 0 };
 	if ((e = deployment_by_id(deploy->db, deploy->a, id, &d)) != NULL)
 		return e;
-	if (!str_eq(d.status, state_kinds[STATE_RUNNING].name))
+	if (str_eq(d.status, state_kinds[STATE_PENDING].name))
 		return err_public(ERR_CONFLICT,
 		    "The deployment has not started, so there is nothing to "
 		    "roll back. Cancel it without \"then\".");
+	if (!str_eq(d.status, state_kinds[STATE_RUNNING].name))
+		return err_public(ERR_CONFLICT,
+		    "The deployment has ended already, with status \"%s\". To "
+		    "go back to an earlier one, roll back its environment.",
+		    d.status);
 	if (!d.environment_id.set)
 		return err_public(ERR_CONFLICT,
 		    "The deployment has no environment, so it cannot be rolled "
