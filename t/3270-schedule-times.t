@@ -64,6 +64,8 @@ for my $cron ('', '* * * *', '* * * * * *', '60 * * * *', '* 24 * * *', '* * 0 *
     '0 0 30 2 *', '0 0 31 4,6,9,11 *', '1' x 300 . ' * * * *') {
 	like(ask(slipway => "$cron|UTC|1|1"), qr/^fault /, 'a cron is rejected: ' . substr $cron, 0, 30);
 }
+like(ask(slipway => '@reboot|UTC|1|1'), qr/^fault must have five fields, or be one of \@hourly/,
+    'the fault of another name lists the names');
 for my $zone ('Europe/Berlin', 'UTC', 'America/Argentina/Buenos_Aires', 'Etc/GMT+5', 'GMT') {
 	like(ask(slipway => "\@daily|$zone|1|1"), qr/^\d+$/, "$zone is a time zone");
 }

@@ -132,6 +132,10 @@ field_read(enum cron_unit unit, const char *text, struct cron *out)
 	}
 }
 
+#define SYNTAX                                                                 \
+	"must have five fields, or be one of @hourly, @daily, @weekly, "       \
+	"@monthly and @yearly"
+
 static const char *
 fields_read(const char *text, struct cron *out)
 {
@@ -151,8 +155,7 @@ fields_read(const char *text, struct cron *out)
 		text += len;
 	}
 	if (unit < CRON__MAX || text[strspn(text, " \t")] != '\0')
-		return "must have five fields, or be one of @hourly, @daily, "
-		       "@weekly, @monthly and @yearly";
+		return SYNTAX;
 	return NULL;
 }
 
@@ -209,6 +212,8 @@ cron_parse(const char *text, struct cron *out)
 	for (i = 0; i < sizeof(nicknames) / sizeof(nicknames[0]); i++)
 		if (strcasecmp(text, nicknames[i].name) == 0)
 			text = nicknames[i].text;
+	if (text[0] == '@')
+		return SYNTAX;
 	if ((fault = fields_read(text, out)) != NULL)
 		return fault;
 	out->set[CRON_WEEKDAY] |= out->set[CRON_WEEKDAY] >> 7 & 1;
