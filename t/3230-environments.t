@@ -171,8 +171,16 @@ is(outcome(deploy($deployer, branch => '-x', environmentId => $production->{id})
 my ($bare) = project();
 is(outcome($deployer->post('/api/deployments', { projectId => $bare, environmentId => $staging })),
     '422 /environmentId', 'a project without environments accepts none');
-is($deployer->post('/api/deployments', { projectId => $bare })->{json}{environmentId}, undef,
-    'a deployment of a project without environments has none');
+my $nowhere = $deployer->post('/api/deployments', { projectId => $bare })->{json};
+is($nowhere->{environmentId}, undef, 'a deployment of a project without environments has none');
+is(outcome($deployer->post("/api/deployments/$nowhere->{id}/retry")), '201', 'it can be retried');
+for my $name (qw(first second)) {
+	environment($bare, $name, approval => 'required');
+	$got = $deployer->post("/api/deployments/$nowhere->{id}/retry");
+	is($got->{status}, 409, "a retry does not go past the $name environment of the project");
+}
+like($got->{json}{detail}, qr/ has no environment, but its project has got environments since/,
+    'the error says why');
 
 # --- deployments: variables
 my ($shop) = project(envPresets => [ preset('HOST', required => $true), preset('LEVEL', default => '7'),

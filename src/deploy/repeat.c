@@ -132,15 +132,33 @@ place_check(struct deploy *deploy, const struct environment *env,
 	return commit_check(env, d);
 }
 
+/* Without an environment, the copy would run past the approval, the locks and
+ * the branches of those that the project has got since. */
+static const struct err *
+nowhere_check(struct deploy *deploy, const struct deployment *d)
+{
+	const struct err *e;
+	int64_t id;
+
+	e = environment_only(deploy->db, deploy->a, d->project_id, &id);
+	if (e == NULL ? id == 0 : e->code != ERR_CONFLICT)
+		return e;
+	return err_public(ERR_CONFLICT,
+	    "The deployment has no environment, but its project has got "
+	    "environments since. Create a deployment instead.");
+}
+
 /* Checks that the deployment can still go to its environment, marks it if that
  * requires approval, and lists the environment's variables. */
 static const struct err *
 retry_target(struct deploy *deploy, struct deployment *d, struct list *base)
 {
 	struct environment env = { .id = 0 };
-	const struct err *e = NULL;
+	const struct err *e;
 
-	if (d->environment_id.set)
+	if (!d->environment_id.set)
+		e = nowhere_check(deploy, d);
+	else
 		e = environment_by_id(deploy->db, deploy->a,
 		    d->environment_id.n, &env);
 	if (e != NULL && e->code == ERR_NOTFOUND)

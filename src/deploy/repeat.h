@@ -25,7 +25,8 @@ struct repeat_by {
  * deleted, ERR_FORBIDDEN if the deployment sets variables outside of the presets
  * that this user may not set and no maintainer set. */
 
-/* Also ERR_CONFLICT if the environment no longer accepts the branch or tag, and
+/* Also ERR_CONFLICT if the environment no longer accepts the branch or tag, or if
+ * the deployment has none although the project has environments, and
  * ERR_LOCKED. The copy waits for approval if the environment requires it. */
 MUSTCHECK const struct err *repeat_retry(struct deploy *, int64_t id,
     const struct repeat_by *, struct deployment *out);
