@@ -33,7 +33,8 @@ my $conf = "[mail]\nserver = localhost:$smtp\nsecurity = starttls\nuser = slipwa
 my $all = Slipway::Whole->start(runner => $conf, api => $conf);
 my ($api, $db, $runner) = ($all->api, $all->db, $all->runner);
 my $maintainer = $api->as('maintainer');
-my $project = $all->project($runner->repo);
+my $repo = $runner->repo;
+my $project = $all->project($repo);
 my $environment = $all->make('/api/environments', { projectId => $project, name => 'live' })->{id};
 my $pipeline = $all->pipeline($project, 'test "$RESULT" = good');
 my $got;
@@ -234,6 +235,17 @@ test($mail);
 shows($mail, lastError => qr/^localhost:$smtp rejected the mail with reply 550$/,
     'the notifier shows why a mail was rejected');
 $api->delete("/api/notifiers/$mail->{id}");
+
+# --- tags
+is((run_cmd('git', '-c', "safe.directory=$repo", '-C', $repo, 'tag', 'v1.2'))[0], 0, 'a tag is created');
+my @tagged = map { create(kind => $_, target => to("/tag/$_"), events => ['succeeded'],
+	projectId => $project) } qw(webhook text);
+is(deploy('good', tag => 'v1.2')->{status}, 'success', 'a tag is deployed');
+is_deeply([ @{ decode_json(arrived_at('/tag/webhook', qr/succeeded/, 'a webhook gets it')->{body})->{data} }
+	{qw(branch tag)} ], [ undef, 'v1.2' ], 'with the tag in place of a branch');
+like(decode_json(arrived_at('/tag/text', qr/succeeded/, 'a chat service gets it')->{body})->{text},
+    qr/^Tag: v1\.2$/m, 'with the tag, too');
+$api->delete("/api/notifiers/$_->{id}") for @tagged;
 
 # --- receivers that fail
 my $other = create(target => to('/status/500'));

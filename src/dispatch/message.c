@@ -30,6 +30,7 @@ static const struct field data_fields[] = {
 	N(pipeline_id, .doc = NULL),
 	N(pipeline, .doc = NULL),
 	N(branch, .doc = NULL),
+	N(tag, .doc = NULL),
 	N(commit_hash, .doc = NULL),
 	N(commit_message, .doc = NULL),
 	N(status, .doc = NULL),
@@ -128,6 +129,7 @@ details(struct arena *a, const struct notice *n)
 	line(&b, a, "Reason: ", n->text);
 	line(&b, a, "Pipeline: ", n->pipeline);
 	line(&b, a, "Branch: ", n->branch);
+	line(&b, a, "Tag: ", n->tag);
 	if (n->commit_hash != NULL)
 		line(&b, a, "Commit: ",
 		    arena_printf(a, "%.*s %s", HASH_SHOWN, n->commit_hash,

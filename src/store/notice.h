@@ -45,6 +45,7 @@ struct notice {
 	struct maybe pipeline_id;
 	const char *pipeline;
 	const char *branch;
+	const char *tag; /* in place of the branch */
 	const char *commit_hash;
 	const char *commit_message;
 	const char *status;
