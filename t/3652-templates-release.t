@@ -101,6 +101,16 @@ ok($again->{ok}, 'static site: a rollback builds nothing') or diag($again->{log}
 is(slurp("$root/current/index.html"), "four\n", 'static site: a rollback switches to the files of then');
 is(readlink("$root/releases/$again->{id}"), $five->{id}, 'static site: a rollback makes no release');
 is(readlink("$root/previous"), "releases/$built", 'static site: the release before is the previous one');
+my $same = $site->deploy(%back);
+ok($same->{ok}, 'static site: a rollback to the current release succeeds') or diag($same->{log});
+is(current($root) . ' ' . readlink("$root/previous"), "releases/$again->{id} releases/$built",
+    'static site: it keeps the links to the release and to the previous one');
+spew("$root/releases/$five->{id}/.sick", '');
+$sick = $site->deploy(%back, CHECK_SECONDS => 1);
+is($sick->{failed}, 'Check', 'static site: a rollback to the current release whose page fails is undone');
+is(current($root) . ' ' . readlink("$root/previous"), "releases/$again->{id} releases/$built",
+    'static site: the links stay');
+unlink "$root/releases/$five->{id}/.sick" or die "$root: $!";
 ok($site->deploy(%env)->{ok}, 'static site: a deployment after a rollback succeeds');
 is(slurp("$root/previous/index.html"), "four\n",
     'static site: what the previous link leads to is not pruned');

@@ -273,6 +273,9 @@ CONF
 	is(readlink("$far/releases/$got->{id}"), $one, 'ssh: it copies nothing to a host with the release');
 	is(slurp("$far/current/index.html"), "one\n", 'ssh: it switches the host to the files of then');
 	is(readlink("$far/previous"), "releases/$two->{id}", 'ssh: the release before is the previous one');
+	my $same = $ssh->deploy(%senv, SLIPWAY_ROLLBACK_TO => $one);
+	ok($same->{ok}, 'ssh: a rollback to the current release succeeds') or diag($same->{log});
+	is($release->(), "releases/$got->{id} releases/$two->{id}", 'ssh: it keeps both links');
 	$got = $ssh->deploy(%senv, SLIPWAY_ROLLBACK_TO => 77777);
 	ok($got->{ok} && !-l "$far/releases/$got->{id}", 'ssh: a host without the release gets a copy')
 	    or diag($got->{log});

@@ -12,7 +12,7 @@ if [ "${DRY_RUN:-no}" = yes ]; then
 fi
 . ../common/check-seconds.sh
 link=${DEPLOY_ROOT:?}/current
-[ "$(readlink -- "$link")" = "releases/${SLIPWAY_DEPLOYMENT_ID:?}" ] ||
+[ "$link" -ef "$DEPLOY_ROOT/releases/${SLIPWAY_DEPLOYMENT_ID:?}" ] ||
 	die "$link does not point to this release"
 # The unit that watches the trigger file starts a moment later.
 [ -z "${RELOAD_TRIGGER:-}" ] || sleep 2

@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # Points DEPLOY_ROOT/current at this deployment's release with one rename, so
 # that no request ever sees half a release.  DEPLOY_ROOT/previous points to the
-# release before.
+# release before.  A rollback to the release that is current changes neither.
 #
 # PHP-FPM keeps what it has compiled from behind a link.  Let nginx pass
 # $realpath_root instead of $document_root, so that the path of a script names
@@ -11,6 +11,7 @@
 set -euo pipefail
 
 . ../common/die.sh
+. ../common/switch-link.sh
 
 id=${SLIPWAY_DEPLOYMENT_ID:?}
 cd -- "${DEPLOY_ROOT:?set DEPLOY_ROOT, for example /srv/www/example.org}"
@@ -22,7 +23,5 @@ fi
 if [ -e current ] && [ ! -L current ]; then
 	die "$DEPLOY_ROOT/current is not a symbolic link: move it away first"
 fi
-. ../common/keep-previous.sh
-ln -s -- "releases/$id" current.new
-mv -T -- current.new current
+switch_link "releases/$id"
 echo "current -> $(readlink -- current)"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: ISC
 # shellcheck shell=bash
-# Switches host after host, each in one rename, and runs REMOTE_SCRIPT there.
+# Switches host after host, each in one rename, and runs REMOTE_SCRIPT there.  A
+# rollback to the release that is current changes no link.
 #
 # PHP-FPM keeps what it has compiled from behind a link.  Let nginx pass
 # $realpath_root instead of $document_root, so that the path of a script names
@@ -20,11 +21,10 @@ fi
 for host in "${hosts[@]}"; do
 	"${ssh[@]}" -- "$host" bash -s -- "$REMOTE_DIR" "$id" "$script" <<'REMOTE'
 set -euo pipefail
+. ../common/switch-link.sh
 cd -- "$1"
 [ ! -e current ] || [ -L current ] || { echo "$1/current is not a symbolic link" >&2; exit 1; }
-. ../common/keep-previous.sh
-ln -s -- "releases/$2" current.new
-mv -T -- current.new current
+switch_link "releases/$2"
 script=${3:-}
 . ../common/run-script.sh
 REMOTE

@@ -12,7 +12,9 @@ if [ "${DRY_RUN:-no}" = yes ]; then
 	exit 0
 fi
 for host in "${hosts[@]}"; do
-	now=$("${ssh[@]}" -- "$host" "readlink -- '$REMOTE_DIR/current'")
-	[ "$now" = "releases/$id" ] || die "$host: current is $now"
+	now=$("${ssh[@]}" -- "$host" bash -s -- "$REMOTE_DIR" "$id" <<'REMOTE'
+cd -- "$1" && readlink -- current && [ current -ef "releases/$2" ]
+REMOTE
+	) || die "$host: current is ${now:-missing}"
 	echo "$host: $now"
 done
