@@ -167,6 +167,31 @@ due($id);
 $last = fired($id, $last, 'it fires again');
 $all->wait($last);
 is(show($id)->{failures}, 0, 'a success ends the count');
+my $gate = tempdir() . '/gate';
+$maintainer->put($path, { pipelineId => $all->pipeline($project,
+	"echo up; until test -e $gate; do sleep 0.1; done; false") });
+due($id);
+my $long = fired($id, $last, 'the schedule fires');
+ok($all->saw($long, qr/^up$/m), 'its deployment runs');
+my @next = ($long);
+for my $what ('fires meanwhile', 'fires once more') {
+	due($id);
+	push @next, fired($id, $next[-1], "the schedule $what");
+}
+spew($gate, '');
+is($all->wait($long)->{status}, 'failed', 'the deployment that ran fails');
+is($all->wait($last = $next[2])->{status}, 'failed', 'so does the next one');
+is(show($id)->{failures}, 2, 'both failures are counted');
+my $closed = $all->make('/api/environments', { projectId => $project, name => 'closed', branches => ['x'] });
+due($id);
+ok(poll(60, sub { defined show($id)->{lastError} }), 'the rules reject the next deployment');
+is(show($id)->{failures}, 2, 'one that was not created is not counted');
+$api->delete("/api/environments/$closed->{id}");
+$maintainer->put($path, { pipelineId => $pipeline });
+due($id);
+$last = fired($id, $last, 'the schedule fires again');
+is($all->wait($last)->{status}, 'success', 'its deployment succeeds');
+is(show($id)->{failures}, 0, 'that ends the count, too');
 
 # --- superseding, and locks
 $maintainer->put("/api/projects/$project/lock", { reason => 'freeze' });

@@ -199,16 +199,14 @@ fire(struct firing *f)
 	if ((e = deploy_create(&f->deploy, &order, &d)) != NULL) {
 		if ((why = rejection(f, e)) == NULL)
 			return e;
-		return schedule_done(f->deploy.db, s.id,
-		    (struct maybe){ .set = false }, why);
+		return schedule_rejected(f->deploy.db, s.id, why);
 	}
 	*f->out = d.id;
 	if ((e = audit_start(f->deploy.db, f->runner, "fireSchedule", d.id,
 		 d.project_id)) != NULL ||
 	    (e = supersede(&f->deploy, s.last_deployment_id)) != NULL)
 		return e;
-	return schedule_done(f->deploy.db, s.id, (struct maybe){ d.id, true },
-	    NULL);
+	return schedule_fired(f->deploy.db, s.id, d.id);
 }
 
 /* Another host may know the time zone, so the schedule stays due. */

@@ -51,7 +51,7 @@ struct candidate {
 #define SCHEDULED							\
 	"EXISTS (SELECT 1 FROM schedule c WHERE c.valid = 1"		\
 	" AND c.project_id = d.project_id"				\
-	" AND c.last_deployment_id = d.id)"
+	" AND d.id IN (c.last_deployment_id, c.running_deployment_id))"
 #define HEAD								\
 	"EXISTS (SELECT 1 FROM push_head h"				\
 	" WHERE h.project_id = d.project_id AND h.branch = d.branch"	\

@@ -70,14 +70,19 @@ const struct shape schedule_shape = {
 	.doc = "Deployments that start at certain times.",
 };
 
-/* Failed deployments in a row, with the last one. */
-#define FAILURES                                                               \
-	"CASE (SELECT d.status FROM deployment d"                              \
-	" WHERE d.id = c.last_deployment_id)"                                  \
-	" WHEN 'success' THEN 0"                                               \
-	" WHEN 'failed' THEN c.failures + 1"                                   \
-	" WHEN 'interrupted' THEN c.failures + 1"                              \
-	" ELSE c.failures END"
+/* clang-format off */
+#define WITH(id, failures)						\
+	"CASE (SELECT d.status FROM deployment d WHERE d.id = " id ")"	\
+	" WHEN 'success' THEN 0"					\
+	" WHEN 'failed' THEN " failures " + 1"				\
+	" WHEN 'interrupted' THEN " failures " + 1"			\
+	" ELSE " failures " END"
+/* Failed deployments in a row, with the last one, and with the one that ran when
+ * that was created. */
+#define FAILURES							\
+	WITH("c.last_deployment_id",					\
+	    "(" WITH("c.running_deployment_id", "c.failures") ")")
+/* clang-format on */
 #define SELECT                                                                 \
 	"SELECT " COLUMNS_OF("c", SCHEDULE) ", " FAILURES " AS failures,"      \
 					    " NOW(3) AS now FROM schedule c"
@@ -151,9 +156,8 @@ static const struct field take_args[] = { T(next), T(id), T(version),
 	T(next_at), FIELD_END };
 static const struct stmt take = {
 	.name = "schedule_take",
-	.sql = "UPDATE schedule c SET c.failures = " FAILURES ", c.next_at = ?"
-	       " WHERE c.id = ? AND c.version = ? AND c.next_at = ?"
-	       " AND c.active = 1 AND c.valid = 1",
+	.sql = "UPDATE schedule SET next_at = ? WHERE id = ? AND version = ?"
+	       " AND next_at = ? AND active = 1 AND valid = 1",
 	.args = take_args,
 };
 static const struct field unfired_args[] = { A(last_error), A(id), A(version),
@@ -164,17 +168,28 @@ static const struct stmt unfired = {
 	       " AND next_at = ?",
 	.args = unfired_args,
 };
-static const struct field done_args[] = { A(last_deployment_id), A(last_error),
-	A(id), FIELD_END };
-static const struct stmt done_stmt = {
-	.name = "schedule_done",
-	.sql = "UPDATE schedule SET last_deployment_id ="
-	       " COALESCE(?, last_deployment_id), last_error = ? WHERE id = ?",
-	.args = done_args,
+static const struct field rejected_args[] = { A(last_error), A(id), FIELD_END };
+static const struct stmt rejected = {
+	.name = "schedule_rejected",
+	.sql = "UPDATE schedule SET last_error = ? WHERE id = ?",
+	.args = rejected_args,
+};
+/* In this order: each expression reads what those before it have set. */
+static const struct field fired_args[] = { A(last_deployment_id), A(id),
+	FIELD_END };
+static const struct stmt fired = {
+	.name = "schedule_fired",
+	.sql = "UPDATE schedule c SET c.failures = " FAILURES
+	       ", c.running_deployment_id = (SELECT MAX(d.id)"
+	       " FROM deployment d WHERE d.status = 'running' AND d.id"
+	       " IN (c.running_deployment_id, c.last_deployment_id)),"
+	       " c.last_deployment_id = ?, c.last_error = NULL WHERE c.id = ?",
+	.args = fired_args,
 };
 
 static const struct stmt *const schedule_stmts[] = { &by_id, &lock, CHILD_STMTS,
-	&insert, &update, &left, &due, &take, &unfired, &done_stmt, NULL };
+	&insert, &update, &left, &due, &take, &unfired, &rejected, &fired,
+	NULL };
 
 static const struct err *
 delete_of_project(struct db *db, int64_t project_id)
@@ -280,14 +295,20 @@ schedule_take(struct db *db, const struct schedule *s, struct when next,
 }
 
 const struct err *
-schedule_done(struct db *db, int64_t id, struct maybe deployment_id,
-    const char *last_error)
+schedule_fired(struct db *db, int64_t id, int64_t deployment_id)
 {
 	const struct schedule args = { .id = id,
-		.last_deployment_id = deployment_id,
-		.last_error = last_error };
+		.last_deployment_id = { deployment_id, true } };
 
-	return db_exec(db, &done_stmt, &args, NULL);
+	return db_exec(db, &fired, &args, NULL);
+}
+
+const struct err *
+schedule_rejected(struct db *db, int64_t id, const char *why)
+{
+	const struct schedule args = { .id = id, .last_error = why };
+
+	return db_exec(db, &rejected, &args, NULL);
 }
 
 const struct err *

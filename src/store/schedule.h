@@ -67,10 +67,12 @@ MUSTCHECK const struct err *schedule_due(struct db *, struct arena *,
  * has changed since it was read. `taken` says whether this call did. */
 MUSTCHECK const struct err *schedule_take(struct db *, const struct schedule *,
     struct when next, bool *taken);
-/* Inside the same transaction: stores the deployment that was created, or the
- * reason why there is none. */
-MUSTCHECK const struct err *schedule_done(struct db *, int64_t id,
-    struct maybe deployment_id, const char *last_error);
+/* Inside the same transaction: stores the deployment that was created. */
+MUSTCHECK const struct err *schedule_fired(struct db *, int64_t id,
+    int64_t deployment_id);
+/* Inside the same transaction: stores the reason why there is none. */
+MUSTCHECK const struct err *schedule_rejected(struct db *, int64_t id,
+    const char *why);
 /* Stores why this host cannot fire a schedule that is due, which stays due for
  * others, unless the row has changed since it was read. */
 MUSTCHECK const struct err *schedule_unfired(struct db *,
