@@ -106,6 +106,18 @@ is($got->{approval}, undef, 'a rollback needs no approval');
 is($all->wait($got->{id})->{status}, 'success', 'even if the environment no longer accepts the branch');
 $maintainer->put("/api/environments/$production", { approval => 'none', branches => [] });
 
+# --- dry runs
+my $before = live();
+my $dry = deployed(environmentId => $production, envVars => { DRY_RUN => 'yes' });
+is(live(), $before, 'a dry run is not live');
+is(outcome($deployer->post($rollback, { deploymentId => $dry })), '422 /deploymentId',
+    'a rollback to a dry run is rejected');
+my $real = deployed(environmentId => $production, envVars => { DRY_RUN => 'no' });
+is(live(), $real, 'the deployment after it is');
+$got = $deployer->post($rollback)->{json};
+is($got->{retryOf}, $two, 'a rollback goes back past a dry run');
+is($all->wait($got->{id})->{status}, 'success', 'the rollback past a dry run succeeds');
+
 # --- cancel, then roll back
 unlink $go;
 my $bad = order(environmentId => $production, pipelineId => $hold);

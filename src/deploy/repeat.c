@@ -6,6 +6,7 @@
 #include "deploy/locked.h"
 #include "deploy/target.h"
 #include "deploy/variables.h"
+#include "json/json.h"
 #include "store/env.h"
 #include "store/project.h"
 #include "store/waiting.h"
@@ -232,21 +233,47 @@ targets_hold(struct deploy *deploy, int64_t environment_id,
 	return NULL;
 }
 
+static const struct err *
+is_dry_run(struct arena *a, const struct deployment *d, bool *out)
+{
+	const struct pair *pair;
+	const struct err *e;
+	struct map vars;
+	size_t i;
+
+	*out = false;
+	if ((e = json_map(a, d->env_vars.s, &vars)) != NULL)
+		return e;
+	pair = vars.items;
+	for (i = 0; i < vars.n; i++)
+		if (str_eq(pair[i].key, ENV_DRY_RUN))
+			*out = str_eq(pair[i].value, ENV_DRY_RUN_YES);
+	return NULL;
+}
+
 /* Reads the deployment that a request names; adds a fault if it cannot be
  * repeated in the environment. */
 static const struct err *
 rollback_source(struct deploy *deploy, int64_t id,
     const struct environment *env, struct deployment *out)
 {
+	const char *const at = "/deploymentId";
 	const struct err *e;
+	bool dry = false;
 
 	e = deployment_by_id(deploy->db, deploy->a, id, out);
 	if (e != NULL && e->code != ERR_NOTFOUND)
 		return e;
 	if (e != NULL || out->environment_id.n != env->id ||
 	    !str_eq(out->status, state_kinds[STATE_SUCCESS].name))
-		faults_add(deploy->faults, "/deploymentId",
+		faults_add(deploy->faults, at,
 		    "must be a successful deployment to this environment");
+	else if ((e = is_dry_run(deploy->a, out, &dry)) != NULL)
+		return e;
+	if (dry)
+		faults_add(deploy->faults, at,
+		    "was a dry run (" ENV_DRY_RUN " is " ENV_DRY_RUN_YES
+		    "), so its repetition would change nothing");
 	return faults_check(deploy->faults);
 }
 

@@ -21,6 +21,11 @@ struct env_var {
 	bool secret;          /* its preset is secret */
 };
 
+/* The variable with this value makes a deployment a dry run, in which the steps
+ * of the installed templates change nothing. */
+#define ENV_DRY_RUN "DRY_RUN"
+#define ENV_DRY_RUN_YES "yes"
+
 /* Values of a project's extraEnv: who may set variables that no preset
  * names. */
 #define ENV_EXTRA_NOBODY "nobody"

@@ -130,7 +130,8 @@ static const struct shape live_shape = {
 	    .shape = &lock_shape, .doc = "The lock of the environment.") \
 	X(T, NONE, live, FIELD_OUT | FIELD_ONE | FIELD_NULL,		\
 	    .shape = &live_shape,					\
-	    .doc = "The last successful deployment to it.")
+	    .doc = "The last successful deployment to it; dry runs do "	\
+		   "not count.")
 
 static const struct field environment_fields[] = {
 	COLUMNS_FIELDS(ENVIRONMENT, struct environment)
