@@ -102,15 +102,15 @@ my $seed = $ENV{SLIPWAY_SEED} || time;
 srand $seed;
 note("SLIPWAY_SEED=$seed");
 sub pick { return $_[rand @_] }
-sub within { my ($min, $max) = @_; return $min + int rand $max - $min + 1 }
+sub between { my ($min, $max) = @_; return $min + int rand $max - $min + 1 }
 sub field {
 	my ($min, $max, @names) = @_;
-	my $value = sub { my $n = within(@_); return @names && rand() < 0.3 ? $names[$n - $min] : $n };
-	my ($low, $high) = sort { $a <=> $b } within($min, $max), within($min, $max);
+	my $value = sub { my $n = between(@_); return @names && rand() < 0.3 ? $names[$n - $min] : $n };
+	my ($low, $high) = sort { $a <=> $b } between($min, $max), between($min, $max);
 	return pick(
-		sub { '*' }, sub { '*' }, sub { '*/' . within(1, $max / 2) }, sub { $value->($min, $max) },
-		sub { join ',', map { $value->($min, $max) } 0 .. within(1, 3) }, sub { "$low-$high" },
-		sub { "$low-$high/" . within(1, 5) }, sub { "$low-$high," . $value->($min, $max) },
+		sub { '*' }, sub { '*' }, sub { '*/' . between(1, $max / 2) }, sub { $value->($min, $max) },
+		sub { join ',', map { $value->($min, $max) } 0 .. between(1, 3) }, sub { "$low-$high" },
+		sub { "$low-$high/" . between(1, 5) }, sub { "$low-$high," . $value->($min, $max) },
 	)->();
 }
 my @months = qw(JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC);
@@ -133,9 +133,9 @@ my $goal = $ENV{SLIPWAY_SCHEDULES} || 8000;
 while ($compared < $goal && @wrong < 5) {
 	my $zone = pick(@zones);
 	my @near = rand() < 0.5 ? @{ $change{$zone} } : ();
-	my $start = @near ? pick(@near) - within(1, 7200)
-	    : within($from, $to);
-	my $line = cron() . "|$zone|$start|" . within(1, 30);
+	my $start = @near ? pick(@near) - between(1, 7200)
+	    : between($from, $to);
+	my $line = cron() . "|$zone|$start|" . between(1, 30);
 	my ($is, $want) = map { ask($_, $line) } 'slipway', 'reference';
 	push @wrong, "$line\n  is   $is\n  want $want" if $is ne $want;
 	$compared += () = $want =~ /\d+/g;
