@@ -6,6 +6,7 @@
 use strict;
 use warnings;
 use Slipway::API qw(outcome);
+use Slipway::Background;
 use Slipway::Hook;
 use Slipway::Test;
 use Slipway::Whole;
@@ -206,6 +207,16 @@ is($api->post('/api/deployments', { projectId => $free })->{json}{code}, 'locked
     'no project can be deployed');
 is($maintainer->delete('/api/lock')->{status}, 403, 'a maintainer does not unlock the service');
 is($api->delete('/api/lock')->{status}, 204, 'an admin does');
+$holder = $db->hold('INSERT INTO deploy_lock (place, reason, locked_by)'
+    . " VALUES ('project 0 environment 0', '', 1)");
+my @both = map { my $reason = $_; background(sub {
+	delete $api->{http};
+	return $api->put('/api/lock', { reason => $reason }, { 'If-None-Match' => '*' })->{status};
+}) } qw(one other);
+ok(poll(60, sub { $db->waiting >= 2 }), 'two admins lock the service at once');
+$db->let_go($holder);
+is(join(' ', sort map { $_->result } @both), '200 412', 'one of them does not replace the lock of the other');
+is($api->delete('/api/lock')->{status}, 204, 'the lock is removed');
 is(outcome($api->post('/api/deployments', { projectId => $free })), '201', 'projects can be deployed again');
 
 # --- deletion

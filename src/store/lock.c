@@ -52,6 +52,13 @@ static const struct stmt over = {
 	.row = lock_row,
 	.rowsize = sizeof(struct deploy_lock),
 };
+/* Changes of the lock of the service lock this row first; those of other locks
+ * lock the project. */
+static const struct stmt queue_up = {
+	.name = "lock_queue_up",
+	.sql = "INSERT INTO commit_token (token) VALUES ('service lock')"
+	       " ON DUPLICATE KEY UPDATE created_at = CURRENT_TIMESTAMP(3)",
+};
 static const struct field put_args[] = { L(project_id, 0), L(environment_id, 0),
 	L(project_id, 0), L(environment_id, 0), L(reason, 0), L(locked_by, 0),
 	L(until, FIELD_NULL), FIELD_END };
@@ -122,8 +129,8 @@ static const struct stmt older = {
 	.rowsize = sizeof(struct move_id),
 };
 
-static const struct stmt *const lock_stmts[] = { &at, &over, &put, &remove_lock,
-	&expired, &expire, &remove_of, &older, NULL };
+static const struct stmt *const lock_stmts[] = { &at, &over, &queue_up, &put,
+	&remove_lock, &expired, &expire, &remove_of, &older, NULL };
 
 /* Removes the locks of a deleted project and its environments. */
 static const struct err *
@@ -184,6 +191,12 @@ lock_over(struct db *db, struct arena *a, int64_t project_id,
 		.environment_id = environment_id };
 
 	return db_row(db, a, &over, &args, out);
+}
+
+const struct err *
+lock_queue_up(struct db *db)
+{
+	return db_exec(db, &queue_up, NULL, NULL);
 }
 
 const struct err *

@@ -23,6 +23,8 @@ MUSTCHECK const struct err *lock_at(struct db *, struct arena *,
  * service, the project or the environment. ERR_NOTFOUND if there is none. */
 MUSTCHECK const struct err *lock_over(struct db *, struct arena *,
     int64_t project_id, int64_t environment_id, struct deploy_lock *out);
+/* Inside a transaction: waits for others that change the lock of the service. */
+MUSTCHECK const struct err *lock_queue_up(struct db *);
 /* Inside a transaction: sets the lock of a place, in place of the one that it
  * has. */
 MUSTCHECK const struct err *lock_put(struct db *, const struct deploy_lock *);
