@@ -192,8 +192,11 @@ $got = $back->deploy(%benv, RELEASE => $now, RELOAD_TRIGGER => "$root/reload");
 ok($got->{ok}, 'rollback: a rollback to a release by number succeeds') or diag($got->{log});
 is(current($root), "releases/$now", 'rollback: the release of that number becomes current');
 is(slurp("$root/reload"), "$got->{id}\n", 'rollback: the trigger file names the deployment');
+symlink $now, "$root/releases/900" or die "$root: $!"; # as a rollback of an environment leaves it
 for my $case (
 	['the current release', { RELEASE => $now }, qr/is already the current release/],
+	['a link to the current release', { RELEASE => 900 },
+		qr{releases/900 -> $now\n.*is already the current release}s],
 	['an unknown release', { RELEASE => '99999' }, qr/does not exist/],
 	['a path', { RELEASE => '../releases' }, qr/RELEASE must be a number/],
 	['a directory without releases', { DEPLOY_ROOT => Slipway::Template::room('none/none') },

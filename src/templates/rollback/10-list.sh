@@ -7,6 +7,6 @@ set -euo pipefail
 
 cd -- "${DEPLOY_ROOT:?set DEPLOY_ROOT, for example /srv/www/example.org}"
 [ -L current ] || die "$DEPLOY_ROOT has no release: current is missing"
-ls -ltd -- releases/*/
+ls -ltd -- releases/*
 echo "current:  $(readlink -- current)"
 echo "previous: $(readlink -- previous || echo none)"

@@ -19,7 +19,7 @@ else
 fi
 [ -d "$to" ] || die "$DEPLOY_ROOT/$to does not exist"
 now=$(readlink -- current)
-[ "$to" != "$now" ] || die "$to is already the current release"
+[ ! "$to" -ef current ] || die "$to is already the current release"
 if [ "${DRY_RUN:-no}" = yes ]; then
 	echo "dry run: current would become $to"
 	exit 0

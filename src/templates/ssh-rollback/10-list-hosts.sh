@@ -14,7 +14,7 @@ for host in "${hosts[@]}"; do
 set -euo pipefail
 cd -- "$1"
 [ -L current ] || { echo "$1 has no release: current is missing" >&2; exit 1; }
-ls -ltd -- releases/*/
+ls -ltd -- releases/*
 echo "current:  $(readlink -- current)"
 echo "previous: $(readlink -- previous || echo none)"
 REMOTE

@@ -25,8 +25,8 @@ fi
 for host in "${hosts[@]}"; do
 	"${ssh[@]}" -- "$host" "test -d '$REMOTE_DIR/$to'" ||
 		die "$host: $REMOTE_DIR/$to does not exist"
-	now=$("${ssh[@]}" -- "$host" "readlink -- '$REMOTE_DIR/current'")
-	[ "$to" != "$now" ] || die "$host: $to is already the current release"
+	"${ssh[@]}" -- "$host" "test ! '$REMOTE_DIR/$to' -ef '$REMOTE_DIR/current'" ||
+		die "$host: $to is already the current release"
 done
 if [ "${DRY_RUN:-no}" = yes ]; then
 	echo "dry run: current would become $to"
