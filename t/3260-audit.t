@@ -158,8 +158,9 @@ my $long = $as{maintainer}->make('/api/deployments', { %deploy, environmentId =>
 ok($all->saw($long, qr/^up$/m), 'a deployment runs');
 drive('POST /api/deployments/{id}/cancel', 200, type => 'deployment', id => $long, @of, adds => 2,
     body => { then => 'rollback' });
-is_deeply([ map { $_->{objectId} - $long } (of_users())[ 0, 1 ] ], [ 0, 1 ],
-    'a cancellation with a rollback is recorded for both deployments');
+is_deeply([ map { "$_->{action} " . ($_->{objectId} - $long) } (of_users())[ 0, 1 ] ],
+    [ 'cancelDeployment 0', 'rollbackEnvironment 1' ],
+    'a cancellation with a rollback is recorded for both deployments, with what was done to each');
 
 # --- the rest
 my $variable = drive('POST /api/variables', 201, type => 'variable', as => 'admin',

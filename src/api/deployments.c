@@ -9,6 +9,8 @@
 #include "deploy/repeat.h"
 #include "store/approval.h"
 
+#define ROLLBACK "rollbackEnvironment"
+
 /* What a transaction works on. Its own arena is cleared before each retry; the
  * request's is not. */
 struct work {
@@ -311,6 +313,23 @@ changed_answer(struct work *w)
 	return audited_change(rq, AUDIT_OF_DEPLOYMENT, d.id, d.project_id);
 }
 
+/* Creates the rollback that follows a cancelation. */
+static const struct err *
+undo(struct work *w)
+{
+	struct audited_state *audited = &w->rq->audited;
+	const struct err *e;
+
+	e = repeat_undo(&w->deploy, w->rq->id[0], &w->by, &w->made);
+	if (e != NULL)
+		return e;
+	audited->action = ROLLBACK; /* it is not what was canceled */
+	e = audited_change(w->rq, AUDIT_OF_DEPLOYMENT, w->made.id,
+	    w->made.project_id);
+	audited->action = NULL;
+	return e;
+}
+
 static const struct err *
 cancel_body(struct db *db, void *context)
 {
@@ -321,11 +340,7 @@ cancel_body(struct db *db, void *context)
 
 	arena_clear(w->a);
 	/* the rollback locks the project first, as do all that lock both */
-	if (sent->then != NULL &&
-	    ((e = repeat_undo(&w->deploy, w->rq->id[0], &w->by, &w->made)) !=
-		    NULL ||
-		(e = audited_change(w->rq, AUDIT_OF_DEPLOYMENT, w->made.id,
-		     w->made.project_id)) != NULL))
+	if (sent->then != NULL && (e = undo(w)) != NULL)
 		return e;
 	if ((e = deployment_cancel(db, w->a, w->rq->id[0], &changed)) != NULL)
 		return e;
@@ -443,7 +458,7 @@ static const struct route routes[] = {
 	    .in = &rollback_request_shape,
 	    .mode = JSON_CREATE,
 	    .handler = api_environment_rollback,
-	    .operation = "rollbackEnvironment",
+	    .operation = ROLLBACK,
 	    .summary = "Repeat an earlier successful deployment to an "
 		       "environment",
 	    .out = &deployment_shape,
