@@ -21,10 +21,22 @@ sub open {
 	my $s = IO::Socket::SSL->new(PeerAddr => '127.0.0.1', PeerPort => $port, SSL_hostname => 'localhost',
 	    SSL_ca_file => $api->cacert) or die "no connection: $IO::Socket::SSL::SSL_ERROR\n";
 	$headers{Authorization} = 'Bearer ' . $api->token if !exists $headers{Authorization};
-	print $s "GET $path HTTP/1.1\r\nHost: localhost:$port\r\n",
-	    map({ "$_: $headers{$_}\r\n" } sort keys %headers), "\r\n";
 	$s->blocking(0);
-	return bless { s => $s, text => '', ended => 0 }, $class;
+	my $self = bless { s => $s }, $class;
+	$headers{Host} = "localhost:$port";
+	$self->{head} = join '', map { "$_: $headers{$_}\r\n" } sort keys %headers;
+	$self->again($path);
+	return $self;
+}
+
+# Sends a request with the same headers on the same connection, after the response to
+# the one before; whether the connection is still open.
+sub again {
+	my ($self, $path) = @_;
+	return 0 if $self->{ended};
+	@{$self}{qw(text ended)} = ('', 0);
+	local $SIG{PIPE} = 'IGNORE';
+	return print { $self->{s} } "GET $path HTTP/1.1\r\n$self->{head}\r\n";
 }
 
 # All that has arrived, with the head.
@@ -47,6 +59,8 @@ sub events { my ($self) = @_; return $self->text =~ /^data: (\{.*\})$/mg }
 sub ids { my ($self) = @_; my %n; return grep { !$n{$_}++ } map { /"id":(\d+)/ } $self->events }
 sub close { my ($self) = @_; CORE::close $self->{s}; return }
 
+# Whether the connection was closed before a response.
+sub is_lost { my ($self) = @_; return $self->text eq '' && $self->{ended} }
 # Whether no response has arrived.
 sub is_open { my ($self) = @_; return $self->text eq '' && !$self->{ended} }
 
