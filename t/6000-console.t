@@ -601,14 +601,33 @@ $page->visit("/slipway/projects/$project/deploy?environment=$staging");
 ok($page->wait_for('aside', '2 commits more than what is live'), 'the deploy form counts the new commits');
 is_deeply([$page->texts('.commits .subject')], ['Change 4', 'Change 3'],
     'the deploy form lists the new commits, newest first');
-is($page->js('return [...document.querySelectorAll("#branches option")].map((o) => o.value).join()'), 'main',
-    'it suggests the branches of the Git server');
+sub suggested { return join '|', map { s/\n/ /gr } $page->texts('[role=option]') }
+$page->type('[name=branch]', 'ma');
+ok($page->wait_for('[role=option]', 'main'), 'it suggests the branches of the Git server')
+    or diag(suggested());
+$page->press('Down', 'Enter');
+is($page->js('return document.querySelector("[name=branch]").value'), 'main', 'a key chooses one of them');
+$page->click('[name=commitHash]');
+ok($page->wait_until('document.querySelectorAll("[role=option]").length === 4'), 'it suggests the commits');
+like(suggested(), qr/^Change 4 [0-9a-f]{8} .*just now/, 'with their hash, author and time');
+axe_ok($page, 'the list of commits');
+$page->type('[name=commitHash]', 'nge 3');
+ok($page->wait_until('document.querySelectorAll("[role=option]").length === 1'), 'their messages are searched');
+$page->click('[role=option]');
+ok($page->wait_for('aside', '1 commit more than what is live'), 'the chosen commit is compared');
+$page->press('Down');
+ok($page->wait_until('document.querySelectorAll("[role=option]").length === 4'),
+    'the list has all commits although the field contains one');
+$page->press('Escape');
+is(suggested(), '', 'Escape closes the list');
 $repo->tag('v2', $hash[2]);
 $page->reload;
-ok($page->wait_until('document.querySelector("#tags option")?.value === "v2"'), 'and the tags');
-$page->js('const s = document.querySelector("[name=source]"); s.value = "tag";'
-    . ' s.dispatchEvent(new Event("change", { bubbles: true }))');
-$page->type('[name=tag]', "v2\t");
+$page->click('[name=source][value=tag]');
+ok($page->wait_gone('[name=commitHash]'), 'a tag needs no commit');
+ok($page->wait_for('aside', 'Choose a tag'), 'nothing is compared before a tag is chosen');
+$page->click('[name=tag]');
+ok($page->wait_for('[role=option]', 'v2'), 'it suggests the tags');
+$page->press('Escape')->type('[name=tag]', "v2\t");
 ok($page->wait_for('aside', '1 commit more than what is live'), 'a tag stands for its commit');
 $page->click('#deploy .primary');
 ok($page->wait_until('/deployments.\d+$/.test(location.pathname)'), 'a tag is deployed');

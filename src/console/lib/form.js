@@ -14,7 +14,7 @@ import { t } from '../texts.js';
  * @typedef {object} Field
  * @property {string} name
  * @property {string} label
- * @property {'text' | 'password' | 'textarea' | 'code' | 'select' | 'choices' | 'check'
+ * @property {'text' | 'password' | 'textarea' | 'code' | 'select' | 'choices' | 'radio' | 'check'
  *   | 'number' | 'datetime-local' | 'custom'} [type]
  * @property {string} [hint]
  * @property {string} [value] checked, for a check: "on"
@@ -44,15 +44,17 @@ function options(field) {
 }
 
 /**
+ * Boxes of which the user checks any, or exactly one.
  * @param {Field} field
  * @param {string} id
+ * @param {string} describedBy
  */
-function choices(field, id) {
+function choices(field, id, describedBy) {
+	const [type, role] = field.type === 'radio' ? ['radio', 'radiogroup'] : ['checkbox', 'group'];
 	const chosen = (field.value ?? '').split(',');
-	return el('div', { class: 'choices', role: 'group', 'aria-labelledby': `${id}-label` },
+	return el('div', { class: 'choices', role, 'aria-labelledby': `${id}-label`, 'aria-describedby': describedBy },
 		(field.options ?? []).map(({ value, label }) => el('label', { class: 'choice' },
-			el('input', { type: 'checkbox', name: field.name, value,
-				checked: chosen.includes(value) }), label)));
+			el('input', { type, name: field.name, value, checked: chosen.includes(value) }), label)));
 }
 
 /**
@@ -70,7 +72,8 @@ function control(field, id) {
 	case 'select':
 		return el('select', props, options(field));
 	case 'choices':
-		return choices(field, id);
+	case 'radio':
+		return choices(field, id, describedBy);
 	case 'textarea':
 		return el('textarea', { rows: 3, ...props }, field.value ?? '');
 	case 'code':
@@ -89,7 +92,7 @@ function control(field, id) {
  * @param {string} id
  */
 function row(field, id) {
-	const label = field.type === 'choices' ? 'span' : 'label';
+	const label = field.type === 'choices' || field.type === 'radio' ? 'span' : 'label';
 	return el('div', { class: `field field-${field.type ?? 'text'}`, 'data-field': field.name },
 		el(label, { id: `${id}-label`, for: label === 'label' ? id : null }, field.label,
 			field.required && el('span', { class: 'must', 'aria-hidden': 'true' }, ' *')),

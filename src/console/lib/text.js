@@ -12,12 +12,3 @@
 export function inOrder(text) {
 	return text.replace(/[\u202a-\u202e\u2066-\u2069]/g, '');
 }
-
-/**
- * Such text within other text that no element can hold: its direction does not affect
- * what follows.
- * @param {string} text
- */
-export function isolated(text) {
-	return `\u2068${inOrder(text)}\u2069`;
-}

@@ -2,7 +2,8 @@
 /** The form that deploys a project, generated from its presets. */
 import { Problem, get, newKey, post } from '../lib/api.js';
 import { changes } from '../lib/changes.js';
-import { draw, el } from '../lib/dom.js';
+import { combobox } from '../lib/combobox.js';
+import { el } from '../lib/dom.js';
 import { form } from '../lib/form.js';
 import { lockNotice } from '../lib/lock.js';
 import { lineValues, otherLines, presetFields, presetValues } from '../lib/presets.js';
@@ -10,19 +11,16 @@ import { needsPipeline, projectHead } from '../lib/project.js';
 import { go } from '../lib/router.js';
 import { subject } from '../lib/deployments.js';
 import { icon } from '../lib/status.js';
-import { isolated } from '../lib/text.js';
+import { inOrder } from '../lib/text.js';
+import { ago } from '../lib/time.js';
 import { toast } from '../lib/toast.js';
 import { t } from '../texts.js';
 
 /** @typedef {import('../lib/page.js').Context} Context */
 /** @typedef {import('../lib/form.js').Field} Field */
 /** @typedef {import('../lib/types.js').Environment} Environment */
-/** @typedef {import('../lib/types.js').Pipeline} Pipeline */
-
-/** The suggestions of the pickers; filled when the Git server has answered. */
-const branchList = el('datalist', { id: 'branches' });
-const tagList = el('datalist', { id: 'tags' });
-const commitList = el('datalist', { id: 'commits' });
+/** @typedef {import('../lib/types.js').GitCommit} Commit */
+/** @typedef {import('../lib/types.js').GitBranch} Named a branch, or a tag */
 
 /**
  * @param {any} data
@@ -44,6 +42,7 @@ function start(data, { query, state }) {
 }
 
 const MOST_PAGES = 10; // of branches or tags
+const MOST_SHOWN = 50;
 
 /**
  * What the Git server reported. A service without one is no fault: the user types.
@@ -54,8 +53,10 @@ function gitProblem(error) {
 }
 
 /**
+ * Fetches the commits of a branch, newest first, and shows what they change.
  * @param {Context} context
  * @param {string} branch
+ * @returns {Promise<Commit[]>}
  */
 async function loadCommits(context, branch) {
 	context.set({ branch, commits: null });
@@ -64,50 +65,116 @@ async function loadCommits(context, branch) {
 		if (branch !== '')
 			search.set('branch', branch);
 		const { data } = await get(`/git/commits?${search}`, { signal: context.signal });
-		if (context.state.branch !== branch)
-			return; // another has been chosen
-		draw(commitList, data.map((/** @type {any} */ one) =>
-			el('option', { value: one.hash },
-				`${isolated(subject(one.message))} – ${isolated(one.authorName ?? '')}`)));
-		context.set({ commits: data, gitProblem: '' });
+		// unless another has been chosen meanwhile
+		if (context.state.branch === branch)
+			context.set({ commits: data, gitProblem: '' });
+		return data;
 	} catch (error) {
-		context.set({ commits: [], gitProblem: gitProblem(error) });
+		if (context.state.branch === branch)
+			context.set({ commits: [], gitProblem: gitProblem(error) });
+		throw error;
 	}
 }
 
 /**
- * Fills the suggestions of a picker with the names that the Git server knows; they
- * stay in the state, for their commits.
+ * Fetches the names that the Git server knows; they stay in the state, for their commits.
  * @param {'branches' | 'tags'} kind
- * @param {HTMLElement} list
  * @param {Context} context
+ * @returns {Promise<Named[]>}
  */
-async function loadNames(kind, list, context) {
+async function loadNames(kind, context) {
 	try {
-		/** @type {import('../lib/types.js').GitBranch[]} */
+		/** @type {Named[]} */
 		const found = [];
 		for (let page = 1, more = true; more && page <= MOST_PAGES; page++) {
 			const { data, pagination } = await get(
 				`/git/${kind}?projectId=${context.params.id}&limit=100&page=${page}`, { signal: context.signal });
 			found.push(...data);
 			more = pagination.hasMore;
-			draw(list, found.map((one) => el('option', { value: one.name })));
-			context.set({ [kind]: found });
 		}
+		context.set({ [kind]: found });
+		return found;
 	} catch (error) {
 		context.set({ gitProblem: gitProblem(error) });
+		throw error;
 	}
 }
 
 /**
- * An input with suggestions.
- * @param {{ name: string, value: string, list: string, changed: (value: string) => void }} spec
+ * Calls `load` once and shares what it returns; after an error, calls it again.
+ * @template T
+ * @param {() => Promise<T>} load
  */
-function picker({ name, value, list, changed }) {
-	return (/** @type {string} */ id, /** @type {string} */ describedBy) =>
-		el('input', { id, name, value, list, autocomplete: 'off', spellcheck: 'false',
-			'aria-describedby': describedBy, onchange: (/** @type {Event} */ event) =>
-				changed(/** @type {HTMLInputElement} */ (event.target).value.trim()) });
+function shared(load) {
+	/** @type {Promise<T> | null} */
+	let loading = null;
+	return () => loading ??= load().catch((error) => {
+		loading = null;
+		throw error;
+	});
+}
+
+/**
+ * The objects that contain a text, as suggestions.
+ * @template T
+ * @param {T[]} all
+ * @param {string} text
+ * @param {(one: T) => string} words what is searched
+ * @param {(one: T) => import('../lib/combobox.js').Suggestion} suggestion
+ */
+function matching(all, text, words, suggestion) {
+	const lower = text.toLowerCase();
+	const found = all.filter((one) => words(one).toLowerCase().includes(lower));
+	return { list: found.slice(0, MOST_SHOWN).map(suggestion), more: found.length > MOST_SHOWN };
+}
+
+/**
+ * The control that picks a branch or a tag.
+ * @param {{ name: 'branch' | 'tag', value: string, load: () => Promise<Named[]>,
+ *   changed: (value: string) => void }} spec
+ */
+function namePicker({ name, value, load, changed }) {
+	return combobox({ name, value, picks: true, changed, search: async (text) =>
+		matching(await load(), text, (one) => one.name, (one) => ({ value: one.name, label: inOrder(one.name) })) });
+}
+
+/**
+ * The control that picks a commit of the branch.
+ * @param {{ value: string, load: () => Promise<Commit[]>, changed: (value: string) => void }} spec
+ */
+function commitPicker({ value, load, changed }) {
+	return combobox({ name: 'commitHash', value, picks: true, changed, search: async (text) =>
+		matching(await load(), text, (one) => `${one.hash} ${one.message} ${one.authorName ?? ''}`, (one) =>
+			({ value: one.hash, label: subject(one.message), detail: [el('code', null, one.hash.slice(0, 8)), ' ',
+				el('bdi', null, inOrder(one.authorName ?? '')), one.committedAt !== null && [', ', ago(one.committedAt)]] })) });
+}
+
+/**
+ * @param {ReturnType<typeof start>} values
+ * @param {Context} context
+ * @returns {Field[]}
+ */
+function revisionFields(values, context) {
+	const branches = shared(() => loadNames('branches', context));
+	const tags = shared(() => loadNames('tags', context));
+	let commits = shared(() => loadCommits(context, values.branch));
+	const changeBranch = (/** @type {string} */ branch) => {
+		commits = shared(() => loadCommits(context, branch));
+		return commits();
+	};
+	// The page, which is being drawn, shows the errors.
+	queueMicrotask(() => [tags, branches, commits].forEach((load) => load().catch(() => {})));
+	return [
+		{ name: 'tag', label: t.deploy.tag, type: 'custom', hint: t.deploy.tagHint,
+			control: namePicker({ name: 'tag', value: values.tag, load: tags,
+				changed: (tag) => context.set({ tag }) }) },
+		{ name: 'branch', label: t.deploy.branch, type: 'custom', hint: t.deploy.branchHint,
+			control: namePicker({ name: 'branch', value: values.branch, load: branches,
+				changed: (branch) => changeBranch(branch).catch(() => {}) }) },
+		{ name: 'commitHash', label: t.deploy.commit, type: 'custom', hint: t.deploy.commitHint,
+			control: commitPicker({ value: values.commit, load: () => commits(),
+				changed: (commit) => context.set({ commit }) }) },
+	];
 }
 
 /**
@@ -130,30 +197,25 @@ function sourceFields(data, values, context) {
 			options: [{ value: '', label: t.deploy.choose }, ...environments.map(named)],
 			props: { onchange: (/** @type {Event} */ event) => context.set({ environment:
 				/** @type {HTMLSelectElement} */ (event.target).value }) } },
-		{ name: 'source', label: t.deploy.source, type: 'select', value: values.source,
+		{ name: 'source', label: t.deploy.source, type: 'radio', value: values.source,
 			options: Object.entries(t.deploy.sources).map(([value, label]) => ({ value, label })) },
-		{ name: 'tag', label: t.deploy.tag, type: 'custom', hint: t.deploy.tagHint,
-			control: picker({ name: 'tag', value: values.tag, list: 'tags',
-				changed: (tag) => context.set({ tag }) }) },
-		{ name: 'branch', label: t.deploy.branch, type: 'custom', hint: t.deploy.branchHint,
-			control: picker({ name: 'branch', value: values.branch, list: 'branches',
-				changed: (branch) => loadCommits(context, branch) }) },
-		{ name: 'commitHash', label: t.deploy.commit, type: 'custom', hint: t.deploy.commitHint,
-			control: picker({ name: 'commitHash', value: values.commit, list: 'commits',
-				changed: (commit) => context.set({ commit }) }) },
+		...revisionFields(values, context),
 	];
 	return fields.filter((field) => field !== false);
 }
 
+/** What the user picks of each source. */
+const PICKED = /** @type {const} */ ({ branch: ['branch', 'commitHash'], tag: ['tag'] });
+
 /**
- * Shows the picker of what is deployed, in place of the other.
+ * Shows the pickers of what is deployed, in place of the others.
  * @param {HTMLFormElement} form
  * @param {string} source
  */
 function choose(form, source) {
-	for (const name of ['branch', 'tag']) {
+	for (const [kind, name] of Object.entries(PICKED).flatMap(([kind, names]) => names.map((one) => [kind, one]))) {
 		const row = /** @type {HTMLElement} */ (form.querySelector(`[data-field=${name}]`));
-		row.hidden = name !== source;
+		row.hidden = kind !== source;
 		/** @type {HTMLInputElement} */ (row.querySelector('input')).disabled = row.hidden;
 	}
 }
@@ -183,11 +245,6 @@ function deployForm(data, context) {
 	const { envPresets } = data.project;
 	context.state.environment = String(values.environment);
 	Object.assign(context.state, { commit: values.commit, source: values.source, tag: values.tag });
-	queueMicrotask(() => {
-		loadNames('branches', branchList, context);
-		loadNames('tags', tagList, context);
-		loadCommits(context, values.branch);
-	});
 	const node = form({ id: 'deploy', label: t.deploy.title, submit: t.deploy.submit,
 		fields: [...sourceFields(data, values, context), ...presetFields(envPresets, values.vars),
 			{ name: 'more', label: t.deploy.more, type: 'code', hint: t.deploy.moreHint, pointer: '/envVars',
@@ -198,10 +255,9 @@ function deployForm(data, context) {
 			toast(t.deploy.started(made.id));
 			go(`/deployments/${made.id}`);
 		} });
-	node.append(branchList, tagList, commitList);
 	choose(node, values.source);
 	node.addEventListener('change', ({ target }) => {
-		if (target instanceof HTMLSelectElement && target.name === 'source') {
+		if (target instanceof HTMLInputElement && target.name === 'source' && target.checked) {
 			choose(node, target.value);
 			context.set({ source: target.value });
 		}
@@ -239,13 +295,13 @@ function obstacles(environment) {
 }
 
 /**
- * The commit that the form names; empty: the newest of the branch.
+ * The commit that the form names; empty: the newest of the branch; undefined: the form
+ * does not name a known tag.
  * @param {Context} context
- * @returns {string}
+ * @returns {string | undefined}
  */
 function chosenCommit({ state: { source, tag, tags, commit } }) {
-	const named = source === 'tag' ? tags.find((/** @type {any} */ one) => one.name === tag) : undefined;
-	return named?.commitHash ?? commit;
+	return source === 'tag' ? tags.find((/** @type {Named} */ one) => one.name === tag)?.commitHash : commit;
 }
 
 /**
@@ -258,7 +314,9 @@ function whatChanges(data, context) {
 		return el('p', { class: problem === t.changes.unlisted ? 'faint' : 'notice pending' }, problem);
 	if (data.environments.data.length > 0 && environment === '')
 		return el('p', { class: 'faint' }, t.changes.choose);
-	return changes(commits, chosenCommit(context), live(data, context));
+	const commit = chosenCommit(context);
+	return commit === undefined ? el('p', { class: 'faint' }, t.changes.chooseTag)
+		: changes(commits, commit, live(data, context));
 }
 
 /** @param {Context} context */

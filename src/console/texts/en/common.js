@@ -41,8 +41,8 @@ export const common = {
 	none: '–',
 
 	suggestions: {
-		none: 'Nothing of that name is found.',
-		more: 'There are more. Type a part of the name.',
+		none: 'Nothing matches.',
+		more: 'There are more: type to narrow the list.',
 	},
 
 	nav: {

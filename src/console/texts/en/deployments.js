@@ -14,13 +14,14 @@ export const deployments = {
 		choose: 'Choose…',
 		pipeline: 'Pipeline',
 		environment: 'Environment',
-		source: 'What',
+		source: 'Deploy',
 		sources: { branch: 'A branch', tag: 'A tag' },
 		branch: 'Branch',
-		branchHint: 'Type to search the branches of the Git server.',
-		tag: 'Tag', tagHint: 'Type to search the tags of the Git server.',
+		branchHint: 'Choose one, or type a part of its name.',
+		tag: 'Tag', tagHint: 'Choose one, or type a part of its name.',
 		commit: 'Commit',
-		commitHint: 'Empty: the newest of the branch. Type to search the last hundred.',
+		commitHint: 'Empty: the newest of the branch. Choose one of the last hundred, or type a part of its '
+			+ 'message or its hash.',
 		more: 'More variables',
 		moreHint: 'One NAME=value per line.',
 		/** @param {number} id */
@@ -30,6 +31,7 @@ export const deployments = {
 	changes: {
 		title: 'What changes',
 		choose: 'Choose an environment to compare with what is live there.',
+		chooseTag: 'Choose a tag to compare it with what is live.',
 		live: 'Live:',
 		/** @type {Record<'first' | 'same' | 'more' | 'fewer' | 'unknown', (n: number) => string>} */
 		texts: {
