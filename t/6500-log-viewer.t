@@ -149,6 +149,7 @@ $page->visit('/slipway/deployments')->visit("/slipway/deployments/$failed"
     . $page->js('return arguments[0]', '#L' . index($all->log($failed), 'made part 2500')));
 ok($page->wait_for('.log-row.picked', 'made part 2500'), 'a link to a line shows it');
 ok(sees('made part 2500'), 'the line is in view');
+is($page->text('.log-banner'), 'Build <b>', 'its step is named although the heading is out of view');
 sub mark {
 	my ($text, $shift) = @_;
 	return $page->js('const mark = ' . row_with($text) . '.querySelector(".log-mark");'
@@ -208,7 +209,11 @@ ok(sees('row 9000 of'), 'a log opens at its end');
 isnt($page->js('return document.querySelector("link[rel=icon]").href'), $failed_icon,
     'the icon of a success is another one');
 cmp_ok(pane('p.clientHeight'), '>', 300, 'a long log fills the window');
-$page->js('document.querySelector(".log-pane").focus()');
+$page->click('.log-banner button');
+ok($page->wait_until('document.querySelectorAll(".log-step [aria-expanded=false]").length === 1'),
+    'a click on the name of the step folds it');
+is($page->text('.log-banner'), '', 'a heading in view is not named again');
+$page->click('.log-step button')->js('document.querySelector(".log-pane").focus()');
 $page->press('g');
 ok(sees('row 1 of'), 'its start is a key away');
 $page->visit("/slipway/deployments/$flat");

@@ -48,7 +48,9 @@ export class Pane {
 		this.rest = 0;
 		this.list = el('div', { class: 'log-list' });
 		this.space = el('div', { class: 'log-space' }, this.list);
-		this.element = el('div', { class: 'log-pane', tabindex: 0, role: 'region' }, this.space);
+		/** What stays at the top of the view. */
+		this.banner = el('div', { class: 'log-banner' });
+		this.element = el('div', { class: 'log-pane', tabindex: 0, role: 'region' }, this.banner, this.space);
 		this.element.addEventListener('scroll', () => this.#scrolled(), { passive: true });
 		this.element.addEventListener('wheel', (event) => {
 			// Before the view has moved, more of the log could pull it back.
@@ -83,7 +85,15 @@ export class Pane {
 
 	/** The first row that the user sees. */
 	get first() {
-		const edge = this.element.scrollTop;
+		return this.firstBelow(0);
+	}
+
+	/**
+	 * The first row of which something is below a line of the view.
+	 * @param {number} px how far the line is below the top of the view
+	 */
+	firstBelow(px) {
+		const edge = this.element.scrollTop + px;
 		return this.shown.find((one) => this.#topOf(one) + one.node.offsetHeight > edge) ?? null;
 	}
 

@@ -179,3 +179,14 @@ export function headingRow(step, open, toggle) {
 			el('span', { class: `log-step-state ${step.status}` }, t.status[step.status] ?? step.status),
 			el('span', { class: 'log-step-time' }, stepTime(step))));
 }
+
+/**
+ * The heading of a step above its lines, for those who see the log: the row with the
+ * heading is further up.
+ * @param {Step} step
+ * @param {() => void} fold
+ */
+export function stepBanner(step, fold) {
+	return el('button', { type: 'button', class: 'log-step-banner', tabindex: -1, 'aria-hidden': 'true', onclick: fold },
+		el('span', { class: 'log-fold' }), icon(step.status), el('span', { class: 'log-step-title' }, step.name));
+}

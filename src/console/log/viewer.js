@@ -4,7 +4,7 @@ import { PLAIN } from './ansi.js';
 import { Finder } from './finder.js';
 import { Outline, endOf, partsOf } from './outline.js';
 import { Pane } from './pane.js';
-import { headingRow, lineRow } from './rows.js';
+import { headingRow, lineRow, stepBanner } from './rows.js';
 import * as settings from './settings.js';
 import { LogSource } from './source.js';
 import { clock, elapsed, places, timeAt } from './times.js';
@@ -156,7 +156,15 @@ export class LogViewer {
 		this.outline = this.#newOutline();
 		this.element.classList.toggle('wraps', this.state.wrap);
 		this.pane.update();
+		this.#drawBanner();
 		this.#drawBar();
+	}
+
+	/** Names the step that the lines in view belong to when its heading is out of view. */
+	#drawBanner() {
+		const row = this.pane.first?.row;
+		const step = row === undefined || row.heading ? null : this.outline.parts[row.part].step;
+		draw(this.pane.banner, step !== null && stepBanner(step, () => this.#toggle(step, false)));
 	}
 
 	#drawBar() {
@@ -208,6 +216,7 @@ export class LogViewer {
 	}
 
 	#moved() {
+		this.#drawBanner();
 		if (!this.pane.follows || this.state.unseen === 0)
 			return;
 		this.state.unseen = 0;
@@ -278,7 +287,7 @@ export class LogViewer {
 
 	/** Links to the first line in view. */
 	#pickFirst() {
-		const row = this.pane.first?.row;
+		const row = this.pane.firstBelow(this.pane.banner.scrollHeight)?.row;
 		if (row !== undefined)
 			this.#setPicked({ start: row.start, end: row.end });
 	}
