@@ -70,12 +70,15 @@ is($page->text('.place:first-child .now .status'), 'Running',
     'the board shows that a deployment is running');
 is(join('|', $page->texts('.place:nth-child(2) .badge')), '1 needs approval',
     'the board shows a required approval, although a newer deployment waits');
-like($page->text('.summary-line'), qr/1 running.*2 waiting.*1 needs approval.*0 failed/s,
-    'the summary counts them');
+like($page->text('.summary-line'), qr/1 running.*1 waiting.*1 needs approval.*0 failed/s,
+    'the summary counts each of them once');
 axe_ok($page, 'a board with deployments');
 $page->click('.place:nth-child(2) .badge');
 ok($page->wait_for("tr[data-key='$approval']", 'Needs approval'), 'the badge leads to what waits there');
 is(scalar($page->texts('tbody tr')), 2, 'the badge leads to nothing else');
+$page->visit('/slipway/')->click('.summary-line .running a');
+ok($page->wait_for('tbody tr', 'Running'), 'the summary leads to what it counts');
+is(scalar($page->texts('tbody tr')), 1, 'and to nothing else');
 
 # --- the list of deployments is narrowed
 sub choose {
@@ -92,6 +95,7 @@ sub listed {
 	return join ' ', @{ $page->js('return [...document.querySelectorAll("tbody tr")]'
 		    . '.map((r) => r.dataset.key)') };
 }
+$page->visit("/slipway/deployments?projectId=$shop&environmentId=$live");
 choose('[data-key=status]', 'Succeeded');
 ok($page->wait_for('.empty', 'No deployment is like that'), 'a list without a match says so');
 $page->click('.empty a');

@@ -76,7 +76,8 @@ function row(d, withProject) {
 		el('td', { class: 'state' }, deploymentStatus(d)),
 		el('td', { class: 'what' },
 			el('a', { class: 'cover', href: href(`/deployments/${d.id}`) },
-				withProject ? projectName(d.projectId) : t.deployment.title(d.id)),
+				withProject ? [projectName(d.projectId), ' ', el('span', { class: 'faint' }, `#${d.id}`)]
+					: t.deployment.title(d.id)),
 			target(d)),
 		el('td', { class: 'who' }, origin(d)),
 		el('td', { class: 'number' }, runTime(d)),

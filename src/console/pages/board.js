@@ -60,11 +60,22 @@ function waiting({ id }, place, now) {
 	return [approvals > 0 && badge(t.board.needApproval(approvals)), others > 0 && badge(t.board.moreWaiting(others))];
 }
 
+/**
+ * How long it has been running, or when it ended. When it became live is shown beside
+ * what is live.
+ * @param {Deployment} now
+ */
+function since(now) {
+	if (now.status === 'success' || now.status === 'pending')
+		return null;
+	return el('span', { class: 'faint' }, now.finishedAt === null ? runTime(now) : ago(now.finishedAt));
+}
+
 /** @param {Deployment} now */
 function state(now) {
 	return el('a', { class: 'state', href: href(`/deployments/${now.id}`) },
 		el('span', { class: 'hidden' }, t.board.deploymentOf(now.id)),
-		deploymentStatus(now), now.status === 'running' && el('span', { class: 'faint' }, runTime(now)));
+		deploymentStatus(now), since(now));
 }
 
 /**
@@ -102,7 +113,7 @@ function counts(projects) {
 		project.environments.length > 0 ? project.environments.map((e) => e.latest) : [project.latest]);
 	return {
 		running: projects.filter((project) => project.running !== null).length,
-		waiting: projects.reduce((sum, project) => sum + project.waiting, 0),
+		waiting: projects.reduce((sum, project) => sum + project.waiting - project.approvals, 0),
 		approvals: projects.reduce((sum, project) => sum + project.approvals, 0),
 		failed: places.filter((latest) => latest?.status === 'failed').length,
 	};
@@ -112,7 +123,7 @@ function counts(projects) {
 function summary(projects) {
 	const { running, waiting: pending, approvals, failed } = counts(projects);
 	const one = (/** @type {string} */ kind, /** @type {number} */ n, /** @type {string} */ text) =>
-		el('li', { class: n > 0 ? kind : 'zero' }, icon(kind), text);
+		el('li', { class: n > 0 ? kind : 'zero' }, el('a', { href: href(`/deployments?status=${kind}`) }, icon(kind), text));
 	return el('ul', { class: 'summary-line', 'aria-label': t.board.summary },
 		one('running', running, t.board.running(running)),
 		one('pending', pending, t.board.waiting(pending)),
