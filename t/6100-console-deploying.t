@@ -80,6 +80,17 @@ $page->visit('/slipway/')->click('.summary-line .running a');
 ok($page->wait_for('tbody tr', 'Running'), 'the summary leads to what it counts');
 is(scalar($page->texts('tbody tr')), 1, 'and to nothing else');
 
+# --- what an approver decides about
+my $vars = '{"GREETING":"hello","TOKEN":null}';
+$db->sql("UPDATE deployment SET env_vars = '$vars' WHERE id = $approval");
+$page->visit("/slipway/deployments/$approval");
+ok($page->wait_for('.what-changes', 'Change 4'), 'who approves a deployment sees its commits');
+is($page->text('.what-changes .commits li:first-child .subject'), 'Change 4', 'from its own, not the newest one');
+ok($page->wait_for('.facts a', 'Deploy'), 'a deployment names its pipeline');
+like(join(' ', $page->texts('.facts .variable')), qr/^GREETING=hello TOKEN=\W+$/,
+    'and shows its variables, but no secret');
+axe_ok($page, 'a deployment that needs approval');
+
 # --- the list of deployments is narrowed
 sub choose {
 	my ($css, $label) = @_;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: ISC
 /** One deployment: its state and why, its steps, its log, and what can be done with it. */
 import { actions } from '../lib/actions.js';
+import { get } from '../lib/api.js';
+import { changes } from '../lib/changes.js';
 import { commit, origin, ref, runTime } from '../lib/deployments.js';
 import { el, svg } from '../lib/dom.js';
 import { showState } from '../lib/favicon.js';
 import { ask, canAsk, notifyEnd } from '../lib/notify.js';
 import { environmentOf, projectName, userName } from '../lib/names.js';
 import { href } from '../lib/router.js';
-import { deploymentStatus, icon, stateText } from '../lib/status.js';
+import { deploymentStatus, icon, needsApproval, stateText } from '../lib/status.js';
 import { ago, duration, seconds } from '../lib/time.js';
 import { LogViewer } from '../log/viewer.js';
 import { t } from '../texts.js';
@@ -17,6 +19,7 @@ import { t } from '../texts.js';
  * @typedef {import('../lib/types.js').Deployment} Deployment
  * @typedef {import('../lib/types.js').DeploymentStep} Step
  * @typedef {import('../lib/types.js').Environment} Environment
+ * @typedef {import('../lib/types.js').Pipeline} Pipeline
  */
 
 const BAR_HEIGHT = 14;
@@ -106,9 +109,43 @@ function approval(d) {
 function place({ environmentId }) {
 	const environment = environmentOf(environmentId);
 	if (environment === undefined)
-		return environmentId === null ? null : t.deployment.deletedEnvironment;
+		return environmentId === null ? null : t.deployment.deleted;
 	return environment.url === null ? environment.name
 		: el('a', { href: environment.url, rel: 'noopener' }, environment.name);
+}
+
+/**
+ * Fetches the pipeline, which can have been deleted.
+ * @param {Deployment} d
+ * @param {Context} context
+ */
+async function loadPipeline({ pipelineId }, context) {
+	context.state.pipeline = null;
+	context.set({ pipeline: await get(`/pipelines/${pipelineId}`, { signal: context.signal }).catch(() => 'deleted') });
+}
+
+/**
+ * @param {Deployment} d
+ * @param {Context} context
+ */
+function pipelineLink(d, context) {
+	if (context.state.pipeline === undefined)
+		loadPipeline(d, context);
+	/** @type {Pipeline | 'deleted' | null} */
+	const pipeline = context.state.pipeline;
+	if (pipeline === null)
+		return t.none;
+	return pipeline === 'deleted' ? t.deployment.deleted
+		: el('a', { href: href(`/pipelines/${pipeline.id}`) }, pipeline.name);
+}
+
+/**
+ * The variables that the steps get; those that are secret have no value here.
+ * @param {Deployment} d
+ */
+function variables({ envVars }) {
+	const list = Object.entries(envVars).map(([key, value]) => `${key}=${value ?? '••••••'}`);
+	return list.length > 0 && list.map((text) => [el('code', { class: 'variable', title: text }, text), ' ']);
 }
 
 /**
@@ -121,15 +158,21 @@ function notifyButton(d, context) {
 		onclick: () => ask().then(() => context.draw()) }, t.deployment.notify);
 }
 
-/** @param {Deployment} d */
-function facts(d) {
+/**
+ * @param {Deployment} d
+ * @param {Context} context
+ */
+function facts(d, context) {
 	/** @type {[string, import('../lib/dom.js').Child][]} */
 	const rows = [
 		[t.deployment.project, el('a', { href: href(`/projects/${d.projectId}`) }, projectName(d.projectId))],
 		[t.deployment.environment, place(d)],
+		[t.deploy.pipeline, pipelineLink(d, context)],
 		[t.deployment.revision, [ref(d), ' ', commit(d.commitHash, d.commitMessage)]],
 		[t.deployment.by, [origin(d), ', ', ago(d.createdAt)]],
 		[t.deployment.took, d.startedAt !== null && runTime(d)],
+		[t.environment.runner, d.runner],
+		[t.environment.variables, variables(d)],
 		[t.deployment.approval, approval(d)],
 		[t.deployment.rollbackReason, d.rollbackReason !== null && el('span', { class: 'isolate' }, d.rollbackReason)],
 		[t.deployment.retryOf, d.retryOf !== null
@@ -137,6 +180,34 @@ function facts(d) {
 	];
 	return el('dl', { class: 'facts' },
 		rows.filter(([, value]) => value !== null && value !== false).map(([name, value]) => el('div', null, el('dt', null, name), el('dd', null, value))));
+}
+
+/**
+ * Fetches the commits of the branch; without them, nothing is compared.
+ * @param {Deployment} d
+ * @param {Context} context
+ */
+async function loadCommits({ projectId, branch }, context) {
+	context.state.commits = null;
+	const search = new URLSearchParams({ projectId: String(projectId), limit: '100', ...(branch === null ? {} : { branch }) });
+	const commits = await get(`/git/commits?${search}`, { signal: context.signal }).then(({ data }) => data, () => []);
+	context.set({ commits });
+}
+
+/**
+ * What an approver decides about: the commits between what is live and this.
+ * @param {Deployment} d
+ * @param {Environment | undefined} environment
+ * @param {Context} context
+ */
+function whatChanges(d, environment, context) {
+	if (!needsApproval(d) || environment === undefined || (d.tag !== null && d.commitHash === null))
+		return null;
+	if (context.state.commits === undefined)
+		loadCommits(d, context);
+	const { commits } = context.state;
+	return commits?.length !== 0 && el('section', { class: 'card what-changes', 'aria-live': 'polite' },
+		el('h2', null, t.changes.title), changes(commits, d.commitHash ?? '', environment.live));
 }
 
 /**
@@ -155,19 +226,22 @@ function log(d, context) {
 /** @type {import('../lib/page.js').Page} */
 export const deployment = {
 	path: '/deployments/:id',
+	state: { commits: undefined, pipeline: undefined },
 	sources: ({ params }) => ({ deployment: `/deployments/${params.id}` }),
 	more: ({ deployment: d }) => ({ environments: `/environments?projectId=${d.projectId}&limit=100` }),
 	title: ({ deployment: d }) => t.deployment.pageTitle(stateText(d), projectName(d.projectId), d.id),
 	ticks: ({ deployment: d }) => d.status === 'running',
 	view: ({ deployment: d, environments }, context) => {
-		const isLive = environments.data.some((/** @type {Environment} */ one) => one.live?.deploymentId === d.id);
+		/** @type {Environment | undefined} */
+		const environment = environments.data.find((/** @type {Environment} */ one) => one.id === d.environmentId);
 		showState(d.status, context.signal);
 		notifyEnd(d.status, isOver(d), t.deployment.pageTitle(stateText(d), projectName(d.projectId), d.id), context.signal);
 		return [
 			el('div', { class: 'head' },
-				el('h1', { tabindex: -1 }, t.deployment.title(d.id), ' ', deploymentStatus(d)), actions(d, isLive, context)),
+				el('h1', { tabindex: -1 }, t.deployment.title(d.id), ' ', deploymentStatus(d)), actions(d, environment?.live?.deploymentId === d.id, context)),
 			reason(d),
-			el('div', { class: 'overview' }, facts(d), notifyButton(d, context)),
+			el('div', { class: 'overview' }, facts(d, context), notifyButton(d, context)),
+			whatChanges(d, environment, context),
 			stepList(d.steps),
 			d.startedAt === null && !isOver(d) ? el('p', { class: 'empty' }, t.deployment.noLog) : log(d, context),
 		];

@@ -99,7 +99,7 @@ export const deployments = {
 		/** @param {string} name */
 		decidedBy: (name) => `by ${name}`,
 		rollbackReason: 'Reason',
-		deletedEnvironment: 'Deleted',
+		deleted: 'Deleted',
 		took: 'Took',
 		retryOf: 'Repeats',
 		steps: 'Steps',
