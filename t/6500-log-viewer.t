@@ -199,13 +199,13 @@ is($page->js('return document.querySelector(".log-choices a[download]").download
     'another one saves it');
 
 # --- where a log opens, and its height
-my $long = $all->pipeline($project, 'for ((i = 1; i <= 9000; i++)); do echo "row $i of a long log"; done');
+my $long = $all->pipeline($project, 'for ((i = 1; i <= 20500; i++)); do echo "row $i of a long log"; done');
 my $short = $all->pipeline($project, 'echo brief');
 my ($tall, $flat) = map { $all->post(pipelineId => $_, projectId => $project) } $long, $short;
 $all->wait($_) for $tall, $flat;
 sub pane { return $page->js('const p = document.querySelector(".log-pane"); return ' . $_[0]) }
 $page->visit("/slipway/deployments/$tall");
-ok(sees('row 9000 of'), 'a log opens at its end');
+ok(sees('row 20500 of'), 'a log opens at its end');
 isnt($page->js('return document.querySelector("link[rel=icon]").href'), $failed_icon,
     'the icon of a success is another one');
 cmp_ok(pane('p.clientHeight'), '>', 300, 'a long log fills the window');
@@ -223,6 +223,8 @@ is(pane('p.scrollHeight - p.clientHeight'), 0, 'the pane has nothing to scroll')
 
 # --- a running deployment
 my $gate = $all->marks('gate');
+$page->type('.log-search', 'of a long log');
+ok($page->wait_for('.log-count', '1 of the first 20000'), 'a search that stops says so');
 my $slow = $all->pipeline($project, { name => 'Wait', script => "n=0; while [ \$n -lt 400 ]; do"
 	. " want=\$(wc -l <$gate); while [ \$n -lt \$want ]; do n=\$((n + 1)); echo \"tick \$n.\"; done;"
 	. ' sleep 0.1; done' });
@@ -492,6 +494,8 @@ is_deeply(module('ansi', 'm.spansOf(a[0]).map(({ style }) => [style.fg, style.bg
 
 # Lines of a log, read block by block in any order.
 my $text = join '', map { "line $_ " . ('x' x ($_ * 37 % 300)) . "\n" } 1 .. 3000;
+is(module('ansi', 'm.plain(m.spansOf(a[0])).length', "\e[1000C" x 1000 . 'x'), 8193,
+    'a cursor far to the right costs no more than a long line');
 $text .= ('y' x 200_000) . "\nend";
 my $found = module('lines', <<'JS', $text);
 {

@@ -94,6 +94,9 @@ export function styleAfter(text, style) {
 	return now;
 }
 
+/** Columns of a line: as many as a piece of it has bytes, so only a cursor reaches the last. */
+const COLUMNS = 8192;
+
 /** A line of a terminal: characters with styles, and a cursor. */
 class TerminalLine {
 	/** @param {Style} style */
@@ -136,7 +139,7 @@ class TerminalLine {
 		else if (final === 'G')
 			this.column = n - 1;
 		else if (final === 'C')
-			this.column += n;
+			this.column = Math.min(this.column + n, COLUMNS);
 		else if (final === 'D')
 			this.column = Math.max(0, this.column - n);
 	}

@@ -29,6 +29,8 @@ export class Finder {
 		this.hits = [];
 		this.index = -1;
 		this.busy = false;
+		/** Whether there are more hits than were fetched. */
+		this.hasMore = false;
 		this.timer = 0;
 		this.running = new AbortController();
 	}
@@ -66,6 +68,7 @@ export class Finder {
 		this.query = text.toLowerCase();
 		this.hits = [];
 		this.index = -1;
+		this.hasMore = false;
 		this.busy = this.query !== '';
 		this.view.changed();
 		if (this.busy)
@@ -76,10 +79,13 @@ export class Finder {
 	async #collect(signal) {
 		const from = this.view.from();
 		try {
-			for await (const hits of search(this.id, this.query, signal)) {
-				this.hits.push(...hits);
+			const found = search(this.id, this.query, signal);
+			let next = await found.next();
+			for (; !next.done; next = await found.next()) {
+				this.hits.push(...next.value);
 				this.#showFirst(from);
 			}
+			this.hasMore = next.value;
 		} catch (error) {
 			if (!signal.aborted)
 				toast(error instanceof Problem ? error.detail : String(error), 'bad');

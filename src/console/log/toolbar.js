@@ -16,10 +16,10 @@ import { t } from '../texts.js';
  */
 
 /** @param {import('./finder.js').Finder} finder */
-function count({ query, hits, index, busy }) {
+function count({ query, hits, index, busy, hasMore }) {
 	if (query === '')
 		return '';
-	return hits.length === 0 && !busy ? t.log.noHit : t.log.hits(index + 1, hits.length, busy);
+	return hits.length === 0 && !busy ? t.log.noHit : t.log.hits(index + 1, hits.length, busy, hasMore);
 }
 
 /** @param {import('./finder.js').Finder} finder */

@@ -125,8 +125,8 @@ export const deployments = {
 		label: 'Lines of the log',
 		search: 'Search the whole log',
 		noHit: 'Nothing found',
-		/** @param {number} at @param {number} n @param {boolean} busy */
-		hits: (at, n, busy) => `${at} of ${n}${busy ? '…' : ''}`,
+		/** @param {number} at @param {number} n @param {boolean} busy @param {boolean} hasMore than these */
+		hits: (at, n, busy, hasMore) => `${at} of ${hasMore ? `the first ${n}` : n}${busy ? '…' : ''}`,
 		previous: 'Previous hit',
 		next: 'Next hit',
 		times: 'Times',
