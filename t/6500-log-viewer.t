@@ -86,6 +86,13 @@ like($page->js('return document.querySelector(".steps-bar").getAttribute("aria-l
 # --- the log
 ok(sees('it is broken'), 'a failed deployment opens at the step that failed');
 is(expanded(), 'closed closed open', 'only the failed step is open');
+$page->click('.steps li:first-child a');
+ok(sees('installed 1'), 'the name of a step leads to its output');
+$page->js('document.querySelector(".log-pane").focus()');
+$page->press('G')->click('.steps li:first-child a');
+ok(sees('installed 1'), 'again, too');
+$page->visit("/slipway/deployments/$failed");
+ok(sees('it is broken'), 'the page without the link opens at the failed step again');
 is(join(' ', grep { /step \d:/ } lines()), '==> step 3: Test',
     'the line that announces a step is folded with it');
 is(scalar(grep { /^\d+(?:\.\d)? m?s$/ } $page->texts('.log-step-time')), 3, 'each step has its duration');
@@ -216,6 +223,8 @@ is($page->text('.log-banner'), '', 'a heading in view is not named again');
 $page->click('.log-step button')->js('document.querySelector(".log-pane").focus()');
 $page->press('g');
 ok(sees('row 1 of'), 'its start is a key away');
+$page->type('.log-search', 'of a long log');
+ok($page->wait_for('.log-count', '1 of the first 20000'), 'a search that stops says so');
 $page->visit("/slipway/deployments/$flat");
 ok(sees('brief'), 'a short log is shown');
 ok($page->wait_until('document.querySelector(".log-pane").clientHeight < 200'), 'in a low pane');
@@ -223,8 +232,6 @@ is(pane('p.scrollHeight - p.clientHeight'), 0, 'the pane has nothing to scroll')
 
 # --- a running deployment
 my $gate = $all->marks('gate');
-$page->type('.log-search', 'of a long log');
-ok($page->wait_for('.log-count', '1 of the first 20000'), 'a search that stops says so');
 my $slow = $all->pipeline($project, { name => 'Wait', script => "n=0; while [ \$n -lt 400 ]; do"
 	. " want=\$(wc -l <$gate); while [ \$n -lt \$want ]; do n=\$((n + 1)); echo \"tick \$n.\"; done;"
 	. ' sleep 0.1; done' });
@@ -487,6 +494,8 @@ is(shown("long line\r\e[Kend"), 'end', 'the rest of a line is erased');
 is(shown("ab\e[2K\e[3Gc"), '  c', 'a line is erased, and the cursor goes to a column');
 is(shown("\e]0;title\a\e]8;;https://a.example\e\\a\e(B\e[?25lb"), 'ab', 'other sequences leave no trace');
 is(shown("\e[31"), '31', 'a sequence that is cut leaves no control character');
+is(module('ansi', 'm.plain(m.spansOf(a[0])).length', "\e[1000C" x 1000 . 'x'), 8193,
+    'a cursor far to the right costs no more than a long line');
 is_deeply(module('ansi', 'm.spansOf(a[0]).map(({ style }) => [style.fg, style.bg, style.bold])',
 	"\e[1;31mx\e[22;48;5;17my\e[38;2;1;2;3mz\e[mw"),
     [map { [@$_[0, 1], $_->[2] ? Cpanel::JSON::XS::true : Cpanel::JSON::XS::false] }
@@ -494,8 +503,6 @@ is_deeply(module('ansi', 'm.spansOf(a[0]).map(({ style }) => [style.fg, style.bg
 
 # Lines of a log, read block by block in any order.
 my $text = join '', map { "line $_ " . ('x' x ($_ * 37 % 300)) . "\n" } 1 .. 3000;
-is(module('ansi', 'm.plain(m.spansOf(a[0])).length', "\e[1000C" x 1000 . 'x'), 8193,
-    'a cursor far to the right costs no more than a long line');
 $text .= ('y' x 200_000) . "\nend";
 my $found = module('lines', <<'JS', $text);
 {

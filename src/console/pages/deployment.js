@@ -82,12 +82,27 @@ function bar(steps) {
 	parts);
 }
 
+/**
+ * The name of a step, which leads to its output.
+ * @param {Step} step
+ */
+function stepName({ name, logOffset, logLength, status }) {
+	const hash = `#L${logOffset}`;
+	if (logOffset === null || (status !== 'running' && !logLength))
+		return el('span', { class: 'step-name' }, name);
+	return el('a', { class: 'step-name', href: hash, onclick: () => {
+		// The address can name it already.
+		if (location.hash === hash)
+			dispatchEvent(new HashChangeEvent('hashchange'));
+	} }, name);
+}
+
 /** @param {Step[]} steps */
 function stepList(steps) {
 	return el('section', { class: 'steps', 'aria-label': t.deployment.steps },
 		steps.some(({ startedAt }) => startedAt !== null) && bar(steps),
 		el('ol', null, steps.map((step) => el('li', { 'data-key': step.position },
-			icon(step.status === 'pending' ? 'none' : step.status), el('span', { class: 'step-name' }, step.name),
+			icon(step.status === 'pending' ? 'none' : step.status), stepName(step),
 			el('span', { class: 'hidden' }, t.status[step.status] ?? step.status),
 			el('span', { class: 'faint number' }, step.startedAt === null ? '' : duration(stepSeconds(step)))))));
 }
