@@ -183,6 +183,8 @@ ok($page->wait_until('/deployments.\d+$/.test(location.pathname)'), 'the form de
 # --- the variables of an environment
 sub variables { return $api->get("/api/environments/$staging")->{json}{variables} }
 $page->visit("/slipway/projects/$shop/environments")->click('[aria-label="Edit staging"]');
+$page->type('[name=name]', '-2')->click('.card form > .actions [type=button]')->click('[aria-label="Edit staging"]');
+is($page->js('return document.querySelector("[name=name]").value'), 'staging', 'Cancel discards what was typed');
 axe_ok($page, 'the form of an environment');
 my $last = '.entries .entry:last-child [data-key';
 $page->click('.entries-field > button')->type("$last=key] input", 'HOST')->type("$last=value] input", 'www');

@@ -30,7 +30,7 @@ import { t } from '../texts.js';
  * @property {Field[]} fields
  * @property {string} submit the label of the button
  * @property {(values: Record<string, string>) => Promise<void>} send
- * @property {() => void} [cancel]
+ * @property {() => void} [cancel] called when the user discards what was typed
  * @property {string} [cancelLabel] the label of that button
  * @property {string} [label] the name of the form, for screen readers
  * @property {string} [tone] class of the button
@@ -240,7 +240,10 @@ export function form(spec) {
 		spec.fields.map((field) => row(field, `${spec.id}-${field.name}`)),
 		el('div', { class: 'actions' },
 			el('button', { class: spec.tone ?? 'primary' }, spec.submit),
-			spec.cancel && el('button', { type: 'button', onclick: spec.cancel }, spec.cancelLabel ?? t.cancel)));
+			spec.cancel && el('button', { type: 'button', onclick: () => {
+				forget();
+				spec.cancel?.();
+			} }, spec.cancelLabel ?? t.cancel)));
 	const forget = drafts.attach(node, spec.id);
 	return node;
 }

@@ -51,7 +51,7 @@ function toTime(local) {
  */
 export function askLock(path, done) {
 	openDialog(t.lock.ask, (close) => ({
-		id: 'lock', submit: t.lock.lock, tone: 'primary', cancel: close,
+		id: `lock${path.replaceAll('/', '-')}`, submit: t.lock.lock, tone: 'primary', cancel: close,
 		fields: [
 			{ name: 'reason', label: t.lock.reason, required: true, hint: t.lock.reasonHint },
 			{ name: 'until', label: t.lock.untilLabel, type: 'datetime-local', hint: t.lock.untilHint },

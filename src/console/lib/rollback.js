@@ -13,7 +13,7 @@ import { t } from '../texts.js';
 export function askRollback({ id, name }, deploymentId) {
 	const e = t.environment;
 	openDialog(deploymentId === undefined ? e.rollBackOf(name) : e.rollBackTo(name, deploymentId), (close) => ({
-		id: 'rollback', submit: e.rollBack, tone: 'danger', cancel: close,
+		id: `rollback-${id}-${deploymentId ?? ''}`, submit: e.rollBack, tone: 'danger', cancel: close,
 		fields: [{ name: 'reason', label: e.rollBackReason,
 			hint: deploymentId === undefined ? e.rollBackHint : e.rollBackToHint }],
 		send: async ({ reason }) => {
