@@ -89,6 +89,9 @@ $page->js(<<'JS');
 	first.dispatchEvent(new DragEvent('dragstart', { dataTransfer, bubbles: true }));
 	second.dispatchEvent(new DragEvent('drop', { dataTransfer, bubbles: true, cancelable: true }));
 JS
+ok($page->js('return document.querySelector(".step [draggable=true]") !== null'
+	. ' && document.querySelector(".step pre").closest("[draggable=true]") === null'),
+    'a step is dragged by its heading, so the text of its script can be selected');
 is($page->text('.step .head code'), 'web/app', 'a step shows its directory');
 ok($page->wait_for('.step:first-child h2', 'Build'), 'dragging a step onto another takes its place');
 $page->js('document.querySelector("[aria-label=\"Move Test up\"]").focus()');

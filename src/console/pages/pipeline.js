@@ -118,19 +118,37 @@ async function drop(step, context) {
 }
 
 /**
- * The handlers that move a step by dragging it onto another one.
+ * Marks the step onto which another one would be dropped.
+ * @param {DragEvent} event
+ * @param {boolean} isOver
+ */
+function markTarget({ currentTarget }, isOver) {
+	if (currentTarget instanceof Element)
+		currentTarget.classList.toggle('over', isOver);
+}
+
+/**
+ * The handlers that move a step by dragging its heading onto another step. The script
+ * is not dragged, so that its text can be selected.
  * @param {Step} step
  * @param {Step[]} steps
  * @param {Context} context
  */
 function dragging(step, steps, context) {
 	return {
-		draggable: 'true',
-		ondragstart: (/** @type {DragEvent} */ event) =>
-			event.dataTransfer?.setData('text/plain', String(step.id)),
-		ondragover: (/** @type {DragEvent} */ event) => event.preventDefault(),
+		ondragstart: (/** @type {DragEvent} */ event) => {
+			event.dataTransfer?.setData('text/plain', String(step.id));
+			if (event.currentTarget instanceof Element)
+				event.dataTransfer?.setDragImage(event.currentTarget, 0, 0);
+		},
+		ondragover: (/** @type {DragEvent} */ event) => {
+			event.preventDefault();
+			markTarget(event, true);
+		},
+		ondragleave: (/** @type {DragEvent} */ event) => markTarget(event, false),
 		ondrop: (/** @type {DragEvent} */ event) => {
 			event.preventDefault();
+			markTarget(event, false);
 			const moved = steps.find((one) => String(one.id) === event.dataTransfer?.getData('text/plain'));
 			if (moved !== undefined)
 				move(moved, step.position, context);
@@ -163,10 +181,10 @@ function stepTools(step, steps, context) {
 function stepItem(step, steps, context) {
 	const editable = may(context.who, 'maintainer');
 	const open = context.state.open === step.id;
-	return el('li', { class: 'card step', 'data-key': step.id,
-		...(editable && !open ? dragging(step, steps, context) : {}) },
-	el('div', { class: 'head' },
-		el('h2', null, el('span', { class: 'faint' }, `${step.position + 1}. `), step.name,
+	const movable = editable && !open && steps.length > 1;
+	return el('li', { class: 'card step', 'data-key': step.id, ...(movable ? dragging(step, steps, context) : {}) },
+	el('div', { class: 'head', draggable: movable ? 'true' : null },
+		el('h2', null, movable && el('span', { class: 'grip', 'aria-hidden': 'true' }, '⠿'), el('span', { class: 'faint' }, `${step.position + 1}. `), step.name,
 			step.directory !== null && [' ', el('code', null, step.directory)],
 			step.runWhen !== 'success' && [' ', el('span', { class: 'badge' }, t.step.when[step.runWhen])]),
 		editable && !open && stepTools(step, steps, context)),
