@@ -326,7 +326,7 @@ $api->delete("/api/projects/$ssh");
 sub notifiers { return $api->get("/api/notifiers?projectId=$project")->{json}{data} }
 $page->visit("/slipway/projects/$project/notifiers");
 ok($page->wait_for('.empty', 'A notifier sends mail'), 'a page without notifiers says what they are for');
-$page->click('main > .actions button')->type('#new-notifier [name=target]', 'http://chat.example.org/x');
+$page->click('.empty button')->type('#new-notifier [name=target]', 'http://chat.example.org/x');
 $page->js('document.querySelector("#new-notifier [name=kind]").value = "webhook"');
 $page->click('#new-notifier .primary');
 ok($page->wait_for('[data-field=target] .fault', 'https'), 'an invalid receiver is marked at its field');
@@ -335,6 +335,14 @@ ok($page->wait_for('.notice .secret', 'whsec_'), 'a new webhook shows its secret
 is_deeply(notifiers()->[0]{events}, [qw(failed recovered)], 'it has the usual events');
 my ($secret) = $page->texts('.secret');
 $page->click('[aria-label="New secret of hooks.example.org"]');
+my $mail = $api->make('/api/notifiers', { projectId => $project, kind => 'mail', events => ['failed'],
+	target => 'operations@example.org,development@example.org' })->{id};
+ok($page->wait_for('.card h2', 'operations@example.org, development@example.org'),
+    'addresses of mail are listed');
+$page->size(320, 640);
+is($page->overflow, '', 'and fit into 320 pixels');
+$page->size(1280, 800);
+$api->delete("/api/notifiers/$mail");
 ok($page->wait_until('![null, arguments[0]].includes(document.querySelector(".secret").innerText)', $secret),
     'its secret is renewed');
 $page->click('[aria-label="Send a test to hooks.example.org"]');
@@ -400,7 +408,7 @@ $page->clear('#general-description')->type('#general-description', 'Mine')->clic
 ok(poll(60, sub { of_project('description') eq 'Mine' }), 'then the change can be repeated');
 
 # --- schedules, the lock of the service
-$page->visit("/slipway/projects/$project/schedules")->click('main > .actions button');
+$page->visit("/slipway/projects/$project/schedules")->click('.empty button');
 $page->type('[name=name]', 'Nightly')->type('[name=cron]', '61 4 * * *');
 $page->clear('[name=timezone]')->type('[name=timezone]', 'Europe/Berlin')->click('#new-schedule .primary');
 ok($page->wait_for('[data-field=cron] .fault'), 'an invalid time is marked at its field');

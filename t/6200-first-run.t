@@ -79,7 +79,7 @@ ok($page->wait_for('.place .live', 'Say one'), 'the board shows what is live');
 $page->visit('/slipway/projects/1/environments');
 ok($page->wait_for('.empty', 'such as staging and production'),
     'a page without environments says what they are');
-$page->click('main > .actions button')->type('#new-environment [name=name]', 'production');
+$page->click('.empty button')->type('#new-environment [name=name]', 'production');
 $page->click('#new-environment .entries-field > button');
 $page->type('.entry [data-key=key] input', 'DEPLOY_DIR')->type('.entry [data-key=value] input', "$www/site");
 $page->click('#new-environment .primary');

@@ -110,13 +110,15 @@ export function tools(kind, item, context, ...more) {
 export function cards(kind, list, { context, card, edit }) {
 	const { open } = context.state;
 	const kept = (/** @type {T} */ item) => context.keep(`${kind.id}-${item.id}`, () => edit(item));
+	const add = may(context.who, 'maintainer') && el('button', { class: list.length === 0 ? 'primary' : '',
+		'data-key': 'add', onclick: () => context.set({ open: 'new' }) }, kind.add);
+	if (open !== 'new' && list.length === 0)
+		return el('div', { class: 'empty' }, el('p', null, kind.none), add);
 	return [
-		list.length === 0 && open !== 'new' && el('p', { class: 'empty' }, kind.none),
-		el('ul', { class: 'stack' }, list.map((item) => el('li', { class: 'card', 'data-key': item.id },
+		list.length > 0 && el('ul', { class: 'stack' }, list.map((item) => el('li', { class: 'card', 'data-key': item.id },
 			card(item, open === item.id), open === item.id && kept(item)))),
-		may(context.who, 'maintainer') && (open === 'new'
-			? el('div', { class: 'card' }, context.keep(`new-${kind.id}`, () => edit(null)))
-			: el('div', { class: 'actions' },
-				el('button', { onclick: () => context.set({ open: 'new' }) }, kind.add))),
+		add && (open === 'new'
+			? el('div', { class: 'card' }, el('h2', null, kind.add), context.keep(`new-${kind.id}`, () => edit(null)))
+			: el('div', { class: 'actions' }, add)),
 	];
 }

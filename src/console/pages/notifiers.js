@@ -26,7 +26,9 @@ const RESULT_MS = [1000, 2000, 4000];
  * @param {Notifier} n
  */
 function nameOf({ kind, target }) {
-	return kind === 'mail' || !URL.canParse(target) ? target : new URL(target).host;
+	if (kind === 'mail')
+		return target.split(',').map((one) => one.trim()).join(', ');
+	return URL.canParse(target) ? new URL(target).host : target;
 }
 
 /** @type {import('../lib/items.js').Kind} */
@@ -91,7 +93,7 @@ function facts(n, withProject) {
 	return el('dl', { class: 'facts' },
 		withProject && fact(t.deployment.project, n.projectId === null ? t.notifier.allProjects
 			: el('a', { href: href(`/projects/${n.projectId}/notifiers`) }, projectName(n.projectId))),
-		n.target !== nameOf(n) && fact(t.notifier.target, el('span', { class: 'isolate' }, n.target)),
+		n.kind !== 'mail' && fact(t.notifier.target, el('span', { class: 'isolate' }, n.target)),
 		fact(t.notifier.events, n.events.map((event) => el('span', { class: 'badge' }, t.notifier.event[event]))),
 		n.environmentId !== null && fact(t.notifier.environment, environmentOf(n.environmentId)?.name ?? t.none),
 		fact(t.notifier.delivered, n.lastDeliveredAt === null ? t.none : ago(n.lastDeliveredAt)));
