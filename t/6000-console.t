@@ -230,6 +230,8 @@ $api->put("/api/projects/$project", { triggers => [
 my $release = $api->get("/api/projects/$project")->{json}{triggers}[0];
 $page->visit("/slipway/projects/$project/settings");
 ok($page->wait_for('#triggers .entry', 'v*'), 'a trigger for tags shows them');
+is(join(', ', grep { /^(?:Presets|Triggers)/ } $page->texts('h2')), 'Presets of the deploy form, Triggers',
+    'the editors of lists have headings as all parts of the page do');
 $page->type('#triggers [data-key=paths] textarea', "\ndoc/**")->click('#triggers .primary');
 ok(poll(60, sub { @{ $api->get("/api/projects/$project")->{json}{triggers}[0]{paths} } == 2 }),
     'its paths are edited');

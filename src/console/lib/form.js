@@ -22,6 +22,7 @@ import { t } from '../texts.js';
  * @property {string} [pattern]
  * @property {Choice[]} [options]
  * @property {string} [pointer] of the member in the body; default /NAME
+ * @property {boolean} [titled] whether a heading above the form shows the label
  * @property {Record<string, any>} [props] more attributes of the control
  * @property {(id: string, describedBy: string) => HTMLElement} [control] of a custom field
  *
@@ -94,7 +95,7 @@ function control(field, id) {
 function row(field, id) {
 	const label = field.type === 'choices' || field.type === 'radio' ? 'span' : 'label';
 	return el('div', { class: `field field-${field.type ?? 'text'}`, 'data-field': field.name },
-		el(label, { id: `${id}-label`, for: label === 'label' ? id : null }, field.label,
+		el(label, { id: `${id}-label`, for: label === 'label' ? id : null, class: field.titled ? 'hidden' : null }, field.label,
 			field.required && el('span', { class: 'must', 'aria-hidden': 'true' }, ' *')),
 		control(field, id),
 		el('p', { class: 'hint', id: `${id}-hint` }, field.hint),

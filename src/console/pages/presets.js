@@ -56,7 +56,7 @@ function presetBody({ options, ...rest }) {
 export function presetsForm(project) {
 	const save = saver(`/projects/${project.id}`, project);
 	return form({ id: 'presets', label: t.project.presets, submit: t.save,
-		fields: [{ name: 'envPresets', label: t.project.presets, type: 'custom', hint: t.project.presetsHint,
+		fields: [{ name: 'envPresets', label: t.project.presets, type: 'custom', hint: t.project.presetsHint, titled: true,
 			control: entriesControl({ name: 'envPresets', columns: PRESET, entries: project.envPresets,
 				blank: { key: '', label: '', type: 'input', options: [], required: false, default: null,
 					description: null, pattern: null, secret: false },
@@ -120,7 +120,7 @@ function triggerColumns(pipelines, environments) {
 export function triggersForm(project, pipelines, environments) {
 	const save = saver(`/projects/${project.id}`, project);
 	return form({ id: 'triggers', label: t.project.triggers, submit: t.save,
-		fields: [{ name: 'triggers', label: t.project.triggers, type: 'custom', hint: t.project.triggersHint,
+		fields: [{ name: 'triggers', label: t.project.triggers, type: 'custom', hint: t.project.triggersHint, titled: true,
 			control: entriesControl({ name: 'triggers', columns: triggerColumns(pipelines, environments),
 				entries: project.triggers, title: ({ branch, tag }) => branch || tag || t.trigger.untitled, add: t.trigger.add,
 				blank: { branch: project.defaultBranch ?? 'main', pipelineId: pipelines[0]?.id ?? null,

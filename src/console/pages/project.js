@@ -31,11 +31,13 @@ function environmentCard(environment, { who }) {
 			live.finishedAt !== null && ago(live.finishedAt)),
 		el('div', { class: 'actions' },
 			may(who, 'deployer') && el('a', { class: 'button', href:
-				href(`/projects/${environment.projectId}/deploy?environment=${environment.id}`) }, t.board.deploy),
+				href(`/projects/${environment.projectId}/deploy?environment=${environment.id}`),
+			'aria-label': t.environment.deployTo(environment.name) }, t.board.deploy),
 			live !== null && may(who, 'deployer') && el('button', { class: 'plain',
 				'aria-label': t.environment.rollBackOf(environment.name),
 				onclick: () => askRollback(environment) }, t.environment.rollBack),
-			environment.url !== null && el('a', { href: environment.url, rel: 'noopener' }, t.project.visit)));
+			environment.url !== null && el('a', { href: environment.url, rel: 'noopener',
+				'aria-label': t.environment.visit(environment.name) }, t.project.visit)));
 }
 
 /**

@@ -131,8 +131,9 @@ export const settings = {
 		!may(context.who, 'maintainer') ? el('p', { class: 'faint' }, t.project.readOnly) : [
 			el('section', { class: 'card' }, el('h2', null, t.project.general),
 				context.keep('general', () => generalForm(project))),
-			el('section', { class: 'card' }, context.keep('presets', () => presetsForm(project))),
-			el('section', { class: 'card' }, context.keep('triggers', () =>
+			el('section', { class: 'card' }, el('h2', null, t.project.presets),
+				context.keep('presets', () => presetsForm(project))),
+			el('section', { class: 'card' }, el('h2', null, t.project.triggers), context.keep('triggers', () =>
 				triggersForm(project, pipelines.data, environments.data))),
 			hook(project, context), deployKeyCard(project, context), exported(project)],
 		workspace(project, context),

@@ -229,6 +229,10 @@ export const projects = {
 		rollBack: 'Roll back',
 		/** @param {string} name */
 		rollBackOf: (name) => `Roll back ${name}`,
+		/** @param {string} name */
+		deployTo: (name) => `Deploy to ${name}`,
+		/** @param {string} name */
+		visit: (name) => `Visit ${name}`,
 		/** @param {string} name @param {number} id */
 		rollBackTo: (name, id) => `Roll back ${name} to deployment ${id}`,
 		rollBackToHint: 'The deployment is repeated, ahead of everything else.',
