@@ -335,8 +335,6 @@ ok($page->wait_for('[data-field=target] .fault', 'https'), 'an invalid receiver 
 $page->clear('[name=target]')->type('[name=target]', "https://hooks.example.org/deployed\n");
 ok($page->wait_for('.notice .secret', 'whsec_'), 'a new webhook shows its secret');
 is_deeply(notifiers()->[0]{events}, [qw(failed recovered)], 'it has the usual events');
-my ($secret) = $page->texts('.secret');
-$page->click('[aria-label="New secret of hooks.example.org"]');
 my $mail = $api->make('/api/notifiers', { projectId => $project, kind => 'mail', events => ['failed'],
 	target => 'operations@example.org,development@example.org' })->{id};
 ok($page->wait_for('.card h2', 'operations@example.org, development@example.org'),
@@ -345,10 +343,12 @@ $page->size(320, 640);
 is($page->overflow, '', 'and fit into 320 pixels');
 $page->size(1280, 800);
 $api->delete("/api/notifiers/$mail");
+my ($secret) = $page->texts('.secret');
+$page->click('[aria-label="New secret of hooks.example.org"]');
 ok($page->wait_until('![null, arguments[0]].includes(document.querySelector(".secret").innerText)', $secret),
     'its secret is renewed');
 $page->click('[aria-label="Send a test to hooks.example.org"]');
-ok($page->wait_for('.toast', 'on its way'), 'a test is sent');
+ok($page->wait_for('.toast', 'being sent'), 'a test is sent');
 is(row("SELECT GROUP_CONCAT(event) FROM notice"), 'test', 'it waits for the runner');
 $db->sql("UPDATE notifier SET last_error = 'The receiver returned 500.', version = version + 1");
 ok($page->wait_for('.notice.failed', 'The receiver returned 500.'), 'the last error is shown');

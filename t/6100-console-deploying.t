@@ -108,7 +108,7 @@ sub listed {
 }
 $page->visit("/slipway/deployments?projectId=$shop&environmentId=$live");
 choose('[data-key=status]', 'Succeeded');
-ok($page->wait_for('.empty', 'No deployment is like that'), 'a list without a match says so');
+ok($page->wait_for('.empty', 'No deployment matches'), 'a list without a match says so');
 $page->click('.empty a');
 ok($page->wait_until('document.querySelectorAll("tbody tr").length === 4'), 'and leads to all deployments');
 choose('[data-key=status]', 'Succeeded');
@@ -156,7 +156,7 @@ sub commit_field { return $page->clear('[name=commitHash]')->type('[name=commitH
 commit_field($hash[3]);
 ok($page->wait_for('aside', 'This is what is live'), 'the same commit brings none');
 commit_field($hash[1]);
-ok($page->wait_for('aside .notice', '2 commits are taken back'), 'an older commit takes some back');
+ok($page->wait_for('aside .notice', '2 commits are undone'), 'an older commit takes some back');
 is_deeply([$page->texts('.commits.undone .subject')], ['Change 4', 'Change 3'], 'which are listed');
 $page->click('[name=branch]');
 ok($page->wait_for('[role=option]'), 'a click opens the list of branches');

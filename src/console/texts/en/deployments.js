@@ -25,7 +25,7 @@ export const deployments = {
 		more: 'More variables',
 		moreHint: 'One NAME=value per line.',
 		/** @param {number} id */
-		started: (id) => `Deployment ${id} is on its way`,
+		started: (id) => `Deployment ${id} is queued`,
 	},
 
 	changes: {
@@ -38,7 +38,7 @@ export const deployments = {
 			first: (n) => n === 0 ? 'Nothing is live yet.' : 'Nothing is live yet. The newest commits:',
 			same: () => 'This is what is live.',
 			more: (n) => `${count(n, 'commit')} more than what is live:`,
-			fewer: (n) => `Older than what is live. ${count(n, 'commit is', 'commits are')} taken back:`,
+			fewer: (n) => `Older than what is live. ${count(n, 'commit is', 'commits are')} undone:`,
 			unknown: () => 'What is live is not among the last hundred commits of this branch.',
 		},
 		/** @param {number} n */
@@ -49,7 +49,7 @@ export const deployments = {
 	deployments: {
 		title: 'Deployments',
 		empty: 'Nothing has been deployed yet.',
-		noMatch: 'No deployment is like that.',
+		noMatch: 'No deployment matches these filters.',
 		showAll: 'Show all deployments',
 		allProjects: 'All projects',
 		allEnvironments: 'All environments',
@@ -72,7 +72,7 @@ export const deployments = {
 		cancelAndRollBack: 'Cancel and roll back',
 		/** @param {number} id */
 		cancelTitle: (id) => `Cancel deployment ${id} and roll back?`,
-		cancelText: 'Its steps end at once. What is live is deployed again, ahead of everything else.',
+		cancelText: 'Its steps are stopped now. What is live is deployed again, ahead of everything else in the queue.',
 		rollBack: 'Roll back to this',
 		promote: 'Promote',
 		promoteTitle: 'Promote to another environment',
@@ -82,7 +82,7 @@ export const deployments = {
 		nowhere: 'The project has no other environment. Add one, then promote.',
 		/** @param {number} id */
 		denyTitle: (id) => `Deny deployment ${id}?`,
-		denyHint: 'Whoever started it reads why.',
+		denyHint: 'The user who started it sees this.',
 		comment: 'Comment',
 		approve: 'Approve',
 		deny: 'Deny',

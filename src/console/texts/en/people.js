@@ -38,7 +38,7 @@ export const people = {
 
 	device: {
 		title: 'Sign in a device',
-		lead: 'A program that has no browser, such as the command line, shows a code.',
+		lead: 'Enter the code that the command line, or another program without a browser, shows.',
 		code: 'Code',
 		codeHint: 'For example WDJB-MJHT. Case and the hyphen do not matter.',
 		next: 'Continue',
@@ -68,7 +68,7 @@ export const people = {
 
 	token: {
 		title: 'API tokens',
-		empty: 'You have no tokens. Create one for a CI system; “slipway auth login” gets one for the command line.',
+		empty: 'You have no tokens. Create one for a CI system. For the command line, “slipway auth login” creates one.',
 		add: 'Create a token',
 		name: 'Name',
 		nameHint: 'What uses it, for example “laptop” or “ci”.',

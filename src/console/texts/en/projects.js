@@ -42,7 +42,7 @@ export const projects = {
 		create: 'Add and choose a pipeline',
 		search: 'Search by name',
 		empty: 'There is no project yet. Add one to deploy it.',
-		noMatch: 'No project has such a name.',
+		noMatch: 'No project has this text in its name.',
 		pages: 'Pages of projects',
 		previous: 'Previous',
 		next: 'Next',
@@ -66,17 +66,18 @@ export const projects = {
 		name: 'Name',
 		description: 'Description',
 		repository: 'Repository',
-		repositoryHint: 'Part of its name at the Git server, or its address: https://git.example.org/team/site.git',
+		repositoryHint: 'Type a part of its name at the Git server, or an address such as '
+			+ 'https://git.example.org/team/site.git.',
 		branch: 'Default branch',
 		branchHint: 'Empty: the default branch of the repository.',
 		presets: 'Presets of the deploy form',
-		presetsHint: 'What the deploy form asks. The steps see each answer as an environment variable.',
+		presetsHint: 'The questions of the deploy form. The steps see each answer as an environment variable.',
 		triggers: 'Triggers',
-		triggersHint: 'What a push starts. The Git server needs a webhook for this project.',
+		triggersHint: 'The deployments that a push starts. The Git server needs a webhook for this project.',
 		badge: 'Public badge',
 		/** @param {string} address */
 		badgeHint: (address) => `Anyone can read the result of the last deployment at ${address}`,
-		extraEnv: 'Who may set other variables',
+		extraEnv: 'Who may set variables that no preset names',
 		extraEnvs: { nobody: 'No one', maintainers: 'Maintainers', deployers: 'Deployers' },
 		visit: 'Visit',
 		needsPipeline: 'A pipeline says how this project is deployed. Start with a template.',
@@ -91,21 +92,22 @@ export const projects = {
 	},
 
 	transfer: {
-		exportTitle: 'As a file',
-		exportLead: 'The whole project without its secrets: pipelines, environments, schedules, triggers, notifiers.',
-		export: 'Export',
+		exportTitle: 'Export',
+		exportLead: 'The whole project as a file, without its secrets: pipelines, environments, schedules, triggers, '
+			+ 'notifiers.',
+		export: 'Save as a file',
 		importTitle: 'Import a project',
 		lead: 'An exported document creates the project of that name, or makes it match the document. '
-			+ 'Nothing changes until you have seen what will.',
+			+ 'You see what will change before anything does.',
 		file: 'Choose a file',
 		document: 'Document',
-		documentHint: 'A file that an export returned, or its text.',
+		documentHint: 'The text of an exported file.',
 		notJson: 'is not a JSON document',
 		look: 'Show what changes',
 		difference: 'What changes',
 		/** @param {number} n @param {number} rest */
 		count: (n, rest) => n === 0 ? 'Nothing: the project is like the document.'
-			: `${count(n, 'part')} of ${n + rest}. The others are the same.`,
+			: `${count(n, 'part')} of ${n + rest} differ${n === 1 ? 's' : ''}.`,
 		missing: 'These secrets have to be set afterwards:',
 		actions: { created: 'New', changed: 'Changed', unchanged: 'Unchanged' },
 		/** @type {Record<string, string>} */
@@ -132,8 +134,9 @@ export const projects = {
 	member: {
 		/** @param {string} name */
 		titleOf: (name) => `Members of ${name}`,
-		lead: 'A member has a role in this project. The higher one of this role and of the user’s own applies.',
-		none: 'There are no members. Everyone has their own role here; guests do not see the project.',
+		lead: 'Members have a role in this project. If it is higher than their role in the whole service, it applies here.',
+		none: 'There are no members yet. All users have their role in the whole service here; guests cannot see '
+			+ 'the project.',
 		add: 'Add a member',
 		user: 'User',
 		role: 'Role',
@@ -142,7 +145,7 @@ export const projects = {
 		roleOf: (name) => `Role of ${name}`,
 		/** @param {string} name */
 		removeTitle: (name) => `Remove ${name} from the project?`,
-		removeText: 'The user’s own role applies again.',
+		removeText: 'The role in the whole service applies again.',
 		remove: 'Remove',
 	},
 
@@ -226,20 +229,20 @@ export const projects = {
 			none: 'Not needed',
 			required: 'Someone other than the user who deploys has to approve',
 		},
-		rollBack: 'Roll back',
-		/** @param {string} name */
-		rollBackOf: (name) => `Roll back ${name}`,
 		/** @param {string} name */
 		deployTo: (name) => `Deploy to ${name}`,
 		/** @param {string} name */
 		visit: (name) => `Visit ${name}`,
+		rollBack: 'Roll back',
+		/** @param {string} name */
+		rollBackOf: (name) => `Roll back ${name}`,
 		/** @param {string} name @param {number} id */
 		rollBackTo: (name, id) => `Roll back ${name} to deployment ${id}`,
-		rollBackToHint: 'The deployment is repeated, ahead of everything else.',
+		rollBackToHint: 'Repeats this deployment, ahead of everything else in the queue.',
 		rollBackReason: 'Reason',
-		rollBackHint: 'What was deployed before the live deployment is deployed again, ahead of everything else.',
+		rollBackHint: 'Deploys again what was live before, ahead of everything else in the queue.',
 		variables: 'Variables',
-		variablesHint: 'What the steps of a deployment to it see.',
+		variablesHint: 'The steps of each deployment to this environment see them.',
 		newVariable: 'New variable',
 		/** @param {string} name */
 		lock: (name) => `Lock ${name}`,
@@ -251,7 +254,7 @@ export const projects = {
 	schedule: {
 		/** @param {string} name */
 		titleOf: (name) => `Schedules of ${name}`,
-		none: 'A schedule deploys at certain times: every night, on weekdays at noon, on the first of the month.',
+		none: 'A schedule deploys at set times: every night, on weekdays at noon, on the first of the month.',
 		add: 'Add a schedule',
 		name: 'Name',
 		cron: 'When',

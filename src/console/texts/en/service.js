@@ -19,14 +19,15 @@ export const service = {
 		title: 'Notifiers',
 		/** @param {string} name */
 		titleOf: (name) => `Notifiers of ${name}`,
-		lead: 'Notifiers of a project are on its own page. Those that are added here hear of all projects.',
+		lead: 'A notifier that is added here is told about all projects. Add one for a single project on the page of '
+			+ 'that project.',
 		none: 'A notifier sends mail, a chat message or a signed webhook: when a deployment fails, recovers or '
 			+ 'waits for approval. Without any, the user who started a failed deployment gets mail.',
 		add: 'Add a notifier',
 		kind: 'Kind',
 		kinds: { mail: 'Mail', text: 'Chat', webhook: 'Webhook' },
 		target: 'Receiver',
-		targetHint: 'Mail: addresses, separated by commas. Chat and webhook: an https address.',
+		targetHint: 'Mail: addresses, separated by commas. Chat or webhook: an https address.',
 		events: 'Events',
 		event: {
 			started: 'Started', succeeded: 'Succeeded', failed: 'Failed', recovered: 'Recovered',
@@ -39,7 +40,7 @@ export const service = {
 		test: 'Send a test',
 		/** @param {string} name */
 		testOf: (name) => `Send a test to ${name}`,
-		tested: 'A test message is on its way.',
+		tested: 'A test message is being sent.',
 		renew: 'New secret',
 		/** @param {string} name */
 		renewOf: (name) => `New secret of ${name}`,
