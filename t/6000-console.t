@@ -478,6 +478,11 @@ for my $path (@pages) {
 	$page->size(320, 640);
 	is($page->overflow, '', "$path fits 320 pixels");
 }
+$page->visit('/slipway/users');
+is($page->js('return [...document.querySelector("tbody tr").cells]'
+	. '.map((e) => getComputedStyle(e, "::before").content).filter((text) => text !== "none").join()'),
+    '"Mail: ","Role: ","Status: ","Last sign-in: "', 'a narrow table names its columns in each row')
+    if $page->wait_for('tbody tr');
 $page->visit('/slipway/nowhere');
 ok($page->wait_for('h1', 'Not found'), 'an unknown address says so');
 for my $id (qw(%E0 1x)) {
@@ -625,7 +630,8 @@ ok($page->wait_until('document.querySelectorAll("[role=option]").length === 4'),
 like(suggested(), qr/^Change 4 [0-9a-f]{8} .*just now/, 'with their hash, author and time');
 axe_ok($page, 'the list of commits');
 $page->type('[name=commitHash]', 'nge 3');
-ok($page->wait_until('document.querySelectorAll("[role=option]").length === 1'), 'their messages are searched');
+ok($page->wait_until('document.querySelectorAll("[role=option]").length === 1'),
+    'their messages are searched');
 $page->click('[role=option]');
 ok($page->wait_for('aside', '1 commit more than what is live'), 'the chosen commit is compared');
 $page->press('Down');

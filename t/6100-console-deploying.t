@@ -85,7 +85,8 @@ my $vars = '{"GREETING":"hello","TOKEN":null}';
 $db->sql("UPDATE deployment SET env_vars = '$vars' WHERE id = $approval");
 $page->visit("/slipway/deployments/$approval");
 ok($page->wait_for('.what-changes', 'Change 4'), 'who approves a deployment sees its commits');
-is($page->text('.what-changes .commits li:first-child .subject'), 'Change 4', 'from its own, not the newest one');
+is($page->text('.what-changes .commits li:first-child .subject'), 'Change 4',
+    'from its own, not the newest one');
 ok($page->wait_for('.facts a', 'Deploy'), 'a deployment names its pipeline');
 like(join(' ', $page->texts('.facts .variable')), qr/^GREETING=hello TOKEN=\W+$/,
     'and shows its variables, but no secret');
@@ -183,8 +184,10 @@ ok($page->wait_until('/deployments.\d+$/.test(location.pathname)'), 'the form de
 # --- the variables of an environment
 sub variables { return $api->get("/api/environments/$staging")->{json}{variables} }
 $page->visit("/slipway/projects/$shop/environments")->click('[aria-label="Edit staging"]');
-$page->type('[name=name]', '-2')->click('.card form > .actions [type=button]')->click('[aria-label="Edit staging"]');
-is($page->js('return document.querySelector("[name=name]").value'), 'staging', 'Cancel discards what was typed');
+$page->type('[name=name]', '-2')->click('.card form > .actions [type=button]');
+$page->click('[aria-label="Edit staging"]');
+is($page->js('return document.querySelector("[name=name]").value'), 'staging',
+    'Cancel discards what was typed');
 axe_ok($page, 'the form of an environment');
 my $last = '.entries .entry:last-child [data-key';
 $page->click('.entries-field > button')->type("$last=key] input", 'HOST')->type("$last=value] input", 'www');

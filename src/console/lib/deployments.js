@@ -4,6 +4,7 @@ import { el } from './dom.js';
 import { environmentOf, projectName, userName } from './names.js';
 import { href } from './router.js';
 import { deploymentStatus } from './status.js';
+import { table } from './table.js';
 import { inOrder } from './text.js';
 import { ago, duration, seconds } from './time.js';
 import { t } from '../texts.js';
@@ -90,9 +91,6 @@ function row(d, withProject) {
  */
 export function deploymentTable(list, { withProject = true } = {}) {
 	const c = t.deployments.columns;
-	return el('div', { class: 'scroll' }, el('table', { class: 'rows' },
-		el('thead', null, el('tr', null, [c.state, withProject ? c.project : c.what, c.who]
-			.map((text) => el('th', { scope: 'col' }, text)),
-		el('th', { scope: 'col', class: 'number' }, c.time), el('th', { scope: 'col' }, c.when))),
-		el('tbody', null, list.map((d) => row(d, withProject)))));
+	return table([c.state, withProject ? c.project : c.what, c.who, c.time, c.when],
+		list.map((d) => row(d, withProject)), { links: true });
 }

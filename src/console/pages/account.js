@@ -8,6 +8,7 @@ import { refresh } from '../lib/live.js';
 import { highestRole } from '../lib/names.js';
 import { secretNotice } from '../lib/secret.js';
 import { ROLES, may } from '../lib/session.js';
+import { table } from '../lib/table.js';
 import { ago, exact } from '../lib/time.js';
 import { t } from '../texts.js';
 
@@ -28,15 +29,6 @@ function row(token, context) {
 		el('td', { class: 'when' }, token.expiresAt === null ? t.token.never : exact(token.expiresAt)),
 		el('td', { class: 'number' }, el('button', { class: 'plain', 'aria-label': t.deleteOf(token.name),
 			onclick: () => drop(token, context) }, t.delete)));
-}
-
-/** @param {Token[]} list @param {Context} context */
-function table(list, context) {
-	const c = t.token.columns;
-	return el('div', { class: 'scroll' }, el('table', null,
-		el('thead', null, el('tr', null, [c.name, c.role, c.used, c.expires].map((text) =>
-			el('th', { scope: 'col' }, text)), el('td'))),
-		el('tbody', null, list.map((token) => row(token, context)))));
 }
 
 /** @param {Context} context */
@@ -71,7 +63,9 @@ export const account = {
 		el('p', { class: 'lead' }, t.account.signedIn(context.user.username, t.roles[context.user.role])),
 		el('h2', null, t.token.title),
 		context.state.shown !== '' && secretNotice(t.token.once, context.state.shown),
-		tokens.data.length === 0 ? el('p', { class: 'empty' }, t.token.empty) : table(tokens.data, context),
+		tokens.data.length === 0 ? el('p', { class: 'empty' }, t.token.empty)
+			: table([...Object.values(t.token.columns), ''],
+				tokens.data.map((/** @type {Token} */ token) => row(token, context)), { named: true }),
 		el('section', { class: 'card' }, el('h2', null, t.token.add), context.keep('new', () => newForm(context))),
 	],
 };

@@ -5,6 +5,7 @@ import { changedMembers } from '../lib/difference.js';
 import { projectChoices, projectName } from '../lib/names.js';
 import { go, href } from '../lib/router.js';
 import { may } from '../lib/session.js';
+import { table } from '../lib/table.js';
 import { ago } from '../lib/time.js';
 import { t } from '../texts.js';
 
@@ -52,14 +53,6 @@ function row(entry) {
 		el('td', null, who(entry)),
 		el('td', null, what(entry)),
 		el('td', { class: 'wide' }, changedMembers(entry.changes)));
-}
-
-/** @param {Entry[]} list */
-function table(list) {
-	return el('div', { class: 'scroll' }, el('table', null,
-		el('thead', null, el('tr', null, Object.values(t.audit.columns).map((text) =>
-			el('th', { scope: 'col' }, text)))),
-		el('tbody', null, list.map(row))));
 }
 
 /** @param {URLSearchParams} query */
@@ -111,7 +104,7 @@ export const audit = {
 	view: ({ list }, { query, user }) => [
 		el('div', { class: 'head' }, el('h1', { tabindex: -1 }, query.has('projectId')
 			? t.audit.titleOf(projectName(Number(query.get('projectId')))) : t.audit.title), filter(query, user)),
-		list.data.length === 0 ? el('p', { class: 'empty' }, t.audit.empty) : table(list.data),
+		list.data.length === 0 ? el('p', { class: 'empty' }, t.audit.empty) : table(Object.values(t.audit.columns), list.data.map(row)),
 		pager(list.pagination.next, query),
 	],
 };

@@ -8,6 +8,7 @@ import { refresh } from '../lib/live.js';
 import { peopleWith } from '../lib/names.js';
 import { projectHead } from '../lib/project.js';
 import { may } from '../lib/session.js';
+import { table } from '../lib/table.js';
 import { ago } from '../lib/time.js';
 import { t } from '../texts.js';
 
@@ -48,14 +49,6 @@ function row(member, projectId, context) {
 			onclick: () => drop(member, projectId, context) }, t.member.remove)));
 }
 
-/** @param {Member[]} list @param {number} projectId @param {Context} context */
-function table(list, projectId, context) {
-	return el('div', { class: 'scroll' }, el('table', null,
-		el('thead', null, el('tr', null, [t.member.user, t.member.role, t.member.since].map((text) =>
-			el('th', { scope: 'col' }, text)), may(context.who, 'maintainer') && el('td'))),
-		el('tbody', null, list.map((member) => row(member, projectId, context)))));
-}
-
 /** @param {number} projectId */
 function newForm(projectId) {
 	return form({ id: 'new-member', label: t.member.add, submit: t.member.add, again: true,
@@ -79,7 +72,9 @@ export const members = {
 	view: ({ project, list }, context) => [
 		projectHead(project, context),
 		el('p', { class: 'lead' }, t.member.lead),
-		list.data.length === 0 ? el('p', { class: 'empty' }, t.member.none) : table(list.data, project.id, context),
+		list.data.length === 0 ? el('p', { class: 'empty' }, t.member.none)
+			: table([t.member.user, t.member.role, t.member.since, ...(may(context.who, 'maintainer') ? [''] : [])],
+				list.data.map((/** @type {Member} */ member) => row(member, project.id, context)), { named: true }),
 		may(context.who, 'maintainer') && el('section', { class: 'card' }, el('h2', null, t.member.add),
 			context.keep('new', () => newForm(project.id))),
 	],

@@ -6,6 +6,7 @@ import { form } from '../lib/form.js';
 import { needsPipeline, projectHead } from '../lib/project.js';
 import { go, href } from '../lib/router.js';
 import { may } from '../lib/session.js';
+import { table } from '../lib/table.js';
 import { ago } from '../lib/time.js';
 import { t } from '../texts.js';
 
@@ -21,15 +22,6 @@ function row(pipeline) {
 		el('td', { class: 'when' }, ago(pipeline.updatedAt)));
 }
 
-/** @param {Pipeline[]} list */
-function table(list) {
-	const c = t.pipelines.columns;
-	return el('div', { class: 'scroll' }, el('table', { class: 'rows' },
-		el('thead', null, el('tr', null, [c.name, c.description, c.changed].map((text) =>
-			el('th', { scope: 'col' }, text)))),
-		el('tbody', null, list.map(row))));
-}
-
 /** @type {import('../lib/page.js').Page} */
 export const pipelines = {
 	path: '/projects/:id/pipelines',
@@ -38,7 +30,7 @@ export const pipelines = {
 	title: (data) => t.pipelines.titleOf(data.project.name),
 	view: ({ project, list }, context) => [
 		projectHead(project, context),
-		list.data.length === 0 ? needsPipeline(project) : table(list.data),
+		list.data.length === 0 ? needsPipeline(project) : table(Object.values(t.pipelines.columns), list.data.map(row), { links: true }),
 		list.data.length > 0 && may(context.who, 'maintainer') && el('div', { class: 'actions' },
 			el('a', { class: 'button', href: href(`/projects/${project.id}/pipelines/new`) }, t.pipelines.add)),
 	],

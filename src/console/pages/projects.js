@@ -9,6 +9,7 @@ import * as names from '../lib/names.js';
 import { pager } from '../lib/pager.js';
 import { go, href } from '../lib/router.js';
 import { may } from '../lib/session.js';
+import { table } from '../lib/table.js';
 import { t } from '../texts.js';
 
 /** @typedef {import('../lib/types.js').ProjectSummary} Project */
@@ -29,15 +30,6 @@ function row(project) {
 		el('td', { class: 'wide' }, project.description ?? '', lockLine(project.lock)),
 		el('td', null, el('code', { title: project.repository }, shortAddress(project.repository))),
 		el('td', null, project.defaultBranch !== null && el('span', { class: 'ref' }, project.defaultBranch)));
-}
-
-/** @param {Project[]} list */
-function table(list) {
-	const c = t.projects.columns;
-	return el('div', { class: 'scroll' }, el('table', { class: 'rows' },
-		el('thead', null, el('tr', null, [c.name, c.description, c.repository, c.branch].map((text) =>
-			el('th', { scope: 'col' }, text)))),
-		el('tbody', null, list.map(row))));
 }
 
 /** @param {URLSearchParams} query */
@@ -70,7 +62,7 @@ export const projects = {
 				el('a', { class: 'button primary', href: href('/projects/new') }, t.projects.add)])),
 		list.data.length === 0
 			? el('p', { class: 'empty' }, query.get('name') ? t.projects.noMatch : t.projects.empty)
-			: table(list.data),
+			: table(Object.values(t.projects.columns), list.data.map(row), { links: true }),
 		pager(list.pagination, '/projects', query),
 	],
 };

@@ -5,6 +5,7 @@ import { refresh } from '../lib/live.js';
 import { askLock } from '../lib/lock.js';
 import { may } from '../lib/session.js';
 import { icon } from '../lib/status.js';
+import { table } from '../lib/table.js';
 import { ago } from '../lib/time.js';
 import { t } from '../texts.js';
 
@@ -47,9 +48,6 @@ export const runners = {
 			may(context.user, 'admin') && el('button', { onclick: () => askLock('/lock', refresh) }, t.runner.lockAll)),
 		el('p', { class: 'lead' }, t.runner.lead),
 		list.data.length === 0 ? el('p', { class: 'empty' }, t.runner.empty)
-			: el('div', { class: 'scroll' }, el('table', null,
-				el('thead', null, el('tr', null, Object.values(t.runner.columns).map((text) =>
-					el('th', { scope: 'col' }, text)))),
-				el('tbody', null, list.data.map(row)))),
+			: table(Object.values(t.runner.columns), list.data.map(row), { named: true }),
 	],
 };

@@ -6,6 +6,7 @@ import { form } from '../lib/form.js';
 import { refresh } from '../lib/live.js';
 import { pager } from '../lib/pager.js';
 import { ROLES } from '../lib/session.js';
+import { table } from '../lib/table.js';
 import { ago } from '../lib/time.js';
 import { t } from '../texts.js';
 
@@ -59,10 +60,8 @@ export const users = {
 	title: () => t.user.title,
 	view: ({ list }, context) => [
 		el('h1', { tabindex: -1 }, t.user.title),
-		el('div', { class: 'scroll' }, el('table', null,
-			el('thead', null, el('tr', null, Object.values(t.user.columns).map((text) =>
-				el('th', { scope: 'col' }, text)))),
-			el('tbody', null, list.data.map((/** @type {User} */ user) => row(user, context))))),
+		table(Object.values(t.user.columns), list.data.map((/** @type {User} */ user) => row(user, context)),
+			{ named: true }),
 		pager(list.pagination, '/users'),
 		el('section', { class: 'card' }, el('h2', null, t.user.add), context.keep('new', newForm)),
 	],

@@ -7,6 +7,7 @@ import { form } from '../lib/form.js';
 import { refresh } from '../lib/live.js';
 import { projectChoices, projectName } from '../lib/names.js';
 import { pager } from '../lib/pager.js';
+import { table } from '../lib/table.js';
 import { toast } from '../lib/toast.js';
 import { t } from '../texts.js';
 
@@ -82,15 +83,6 @@ function newForm() {
 		} });
 }
 
-/** @param {Variable[]} list @param {Context} context */
-function table(list, context) {
-	const c = t.variable.columns;
-	return el('div', { class: 'scroll' }, el('table', null,
-		el('thead', null, el('tr', null, [c.key, c.value, c.description, c.projects].map((text) =>
-			el('th', { scope: 'col' }, text)), el('td'))),
-		el('tbody', null, list.map((one) => row(one, context)))));
-}
-
 /** @type {import('../lib/page.js').Page} */
 export const variables = {
 	path: '/variables',
@@ -100,7 +92,9 @@ export const variables = {
 	view: ({ list }, context) => [
 		el('h1', { tabindex: -1 }, t.variable.title),
 		el('p', { class: 'lead' }, t.variable.lead),
-		list.data.length === 0 ? el('p', { class: 'empty' }, t.variable.empty) : table(list.data, context),
+		list.data.length === 0 ? el('p', { class: 'empty' }, t.variable.empty)
+			: table([...Object.values(t.variable.columns), ''],
+				list.data.map((/** @type {Variable} */ one) => row(one, context)), { named: true }),
 		pager(list.pagination, '/variables'),
 		el('section', { class: 'card' }, el('h2', null, t.variable.add),
 			context.keep('new', newForm)),
