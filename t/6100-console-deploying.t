@@ -68,6 +68,7 @@ deployment($live, 'pending');
 ok($page->wait_for('.place:nth-child(2) .badge'), 'the board follows a new deployment');
 is($page->text('.place:first-child .now .status'), 'Running',
     'the board shows that a deployment is running');
+like($page->text('.place:first-child .next'), qr/Running:\s+main\s.*Change 4/s, 'and what it deploys');
 is(join('|', $page->texts('.place:nth-child(2) .badge')), '1 needs approval',
     'the board shows a required approval, although a newer deployment waits');
 like($page->text('.summary-line'), qr/1 running.*1 waiting.*1 needs approval.*0 failed/s,

@@ -7,7 +7,7 @@ import { userName } from '../lib/names.js';
 import { pager } from '../lib/pager.js';
 import { href } from '../lib/router.js';
 import { may } from '../lib/session.js';
-import { deploymentStatus, icon, needsApproval, status } from '../lib/status.js';
+import { deploymentStatus, icon, needsApproval, stateText, status } from '../lib/status.js';
 import { ago } from '../lib/time.js';
 import { t } from '../texts.js';
 
@@ -42,6 +42,16 @@ function liveText(live) {
 	return [live.tag !== null && [ref(live), ' '], commit(live.commitHash, live.commitMessage),
 		el('span', { class: 'faint' }, ' ', userName(live.createdBy), ', ',
 			live.finishedAt !== null && ago(live.finishedAt))];
+}
+
+/**
+ * What runs, waits or has failed beside what is live.
+ * @param {Deployment} now
+ */
+function next(now) {
+	return el('p', { class: 'next faint' }, el('span', { 'aria-hidden': 'true' }, '→ '),
+		el('span', { class: 'hidden' }, stateText(now), ': '), ref(now), ' ', commit(now.commitHash, now.commitMessage),
+		' ', userName(now.createdBy));
 }
 
 /**
@@ -87,8 +97,9 @@ function placeRow(project, place) {
 	return el('li', { class: 'place', 'data-key': place.id ?? 0 },
 		el('div', { class: 'name' },
 			place.url === null ? place.name : el('a', { href: place.url, rel: 'noopener' }, place.name)),
-		el('div', { class: 'live' }, place.live === null
-			? el('span', { class: 'faint' }, t.board.nothingLive) : liveText(place.live)),
+		el('div', { class: 'live' },
+			el('p', null, place.live === null ? el('span', { class: 'faint' }, t.board.nothingLive) : liveText(place.live)),
+			now !== null && now.id !== place.live?.id && next(now)),
 		el('div', { class: 'now' }, waiting(project, place, now),
 			now === null ? status('none') : state(now)),
 		place.id !== null && lockLine(place.lock));
