@@ -453,8 +453,8 @@ $page->size(320, 640);
 is($page->overflow, '', 'the page fits into 320 pixels');
 
 $page->size(1280, 800)->emulate(media => 'print');
-is($page->js('return ["header", ".log-bar"]'
-	. '.map((css) => getComputedStyle(document.querySelector(css)).display).join()'), 'none,none',
+is($page->js('return ["header", ".log-bar", ".log-mark"]'
+	. '.map((css) => getComputedStyle(document.querySelector(css)).display).join()'), 'none,none,none',
     'print leaves out what only a screen can use');
 is($page->js('const s = (css) => getComputedStyle(document.querySelector(css));'
 	. ' return [s(".log-text").color, s(".log").backgroundColor, s(".log-pane").overflowY].join()'),
