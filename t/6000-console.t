@@ -109,6 +109,14 @@ $api->put("/api/projects/$project", { envPresets => [
 		default => 'hello' },
 	{ key => 'TARGET', label => 'Where to', type => 'select', default => 'b',
 		options => [ map { { label => uc, value => $_ } } qw(a b) ] },
+$page->click('[aria-label="Edit Test"]')->type('.step textarea', '# later');
+$page->click('.step form .actions [type=button]');
+ok($page->wait_for('dialog', 'Discard the changed script?'),
+    'a changed script is not discarded by one click');
+$page->click('dialog button:not(.danger)');
+is($page->js('return document.querySelector(".step textarea").value'), 'false# later', 'it is kept');
+$page->click('.step form .actions [type=button]')->click('dialog .danger');
+ok($page->wait_gone('.step textarea'), 'or discarded on purpose');
 	{ key => 'REGIONS', label => 'Regions', type => 'multiselect', default => 'eu',
 		options => [ map { { label => uc, value => $_ } } qw(eu us) ] },
 	{ key => 'TOKEN', label => 'Token', type => 'input', secret => \1 } ] });

@@ -31,7 +31,8 @@ import { t } from '../texts.js';
  * @property {Field[]} fields
  * @property {string} submit the label of the button
  * @property {(values: Record<string, string>) => Promise<void>} send
- * @property {() => void} [cancel] called when the user discards what was typed
+ * @property {() => any} [cancel] called when the user discards what was typed; returns or
+ *   resolves to false if it is kept
  * @property {string} [cancelLabel] the label of that button
  * @property {string} [label] the name of the form, for screen readers
  * @property {string} [tone] class of the button
@@ -241,9 +242,9 @@ export function form(spec) {
 		spec.fields.map((field) => row(field, `${spec.id}-${field.name}`)),
 		el('div', { class: 'actions' },
 			el('button', { class: spec.tone ?? 'primary' }, spec.submit),
-			spec.cancel && el('button', { type: 'button', onclick: () => {
-				forget();
-				spec.cancel?.();
+			spec.cancel && el('button', { type: 'button', onclick: async () => {
+				if (await spec.cancel?.() !== false)
+					forget();
 			} }, spec.cancelLabel ?? t.cancel)));
 	const forget = drafts.attach(node, spec.id);
 	return node;

@@ -63,13 +63,28 @@ export function indent(event) {
 }
 
 /**
+ * Closes the form of a step; a script that was changed is not lost by one click.
+ * @param {HTMLFormElement} node
+ * @param {Context} context
+ */
+async function leave(node, context) {
+	const area = node.querySelector('textarea');
+	if (area !== null && area.value !== area.defaultValue
+	    && !await confirmLoss(t.step.discardTitle, t.step.discardText, t.step.discard))
+		return false;
+	context.set({ open: null });
+	return true;
+}
+
+/**
  * @param {Step} step
  * @param {Context} context
  */
 function editForm(step, context) {
 	const save = saver(`/steps/${step.id}`, step);
+	/** @type {HTMLFormElement} */
 	const node = form({ id: `step-${step.id}`, label: step.name, submit: t.save, fields: stepFields(step),
-		cancel: () => context.set({ open: null }),
+		cancel: () => leave(node, context),
 		send: async (values) => {
 			await save(stepBody(values));
 			toast(t.step.saved);
@@ -85,8 +100,9 @@ function editForm(step, context) {
  * @param {Context} context
  */
 function newForm(pipelineId, context) {
+	/** @type {HTMLFormElement} */
 	const node = form({ id: 'new-step', label: t.step.add, submit: t.step.add, fields: stepFields({}),
-		cancel: () => context.set({ open: null }),
+		cancel: () => leave(node, context),
 		send: async (values) => {
 			await post('/steps', { pipelineId, ...stepBody(values) });
 			context.set({ open: null });

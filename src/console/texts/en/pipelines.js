@@ -47,6 +47,9 @@ export const pipelines = {
 		moved: (name, n) => `${name} is now step ${n}`,
 		/** @param {string} name */
 		deleteTitle: (name) => `Delete the step ${name}?`,
+		discardTitle: 'Discard the changed script?',
+		discardText: 'What you typed is lost.',
+		discard: 'Discard',
 		deleteText: 'Its script is lost. Earlier deployments keep their copies.',
 	},
 };
