@@ -48,11 +48,23 @@ ok($page->wait_for('#sign-in'), 'without a session, the console shows the sign-i
 axe_ok($page, 'the sign-in page');
 is($page->js('return getComputedStyle(document.querySelector(".ways .ways")).display'), 'none',
     'without OAuth, the Git server is not offered');
+ok($page->wait_for('#sign-in .primary'), 'so the token is the main way');
 $page->type('#sign-in-token', "slw_wrong\n");
 ok($page->wait_for('#sign-in .summary', 'The token'), 'a wrong token is rejected in the words of the API');
 my ($id, $token) = token();
 $page->clear('#sign-in-token')->type('#sign-in-token', "$token\n");
 ok($page->wait_for('h1', 'Projects'), 'signing in by token returns to the page that was requested');
+
+$page->click('.menu summary');
+ok($page->wait_for('.menu-items a'), 'the menu of the account opens');
+$page->press('Tab', 'Escape');
+ok($page->wait_gone('.menu-items a'), 'Escape closes it');
+is($page->js('return document.activeElement.tagName'), 'SUMMARY', 'and the focus returns');
+$page->click('.menu summary')->click('h1');
+ok($page->wait_gone('.menu-items a'), 'a click elsewhere closes it, too');
+$page->click('.menu summary')->click('.menu-items a');
+ok($page->wait_for('h1', 'Your account'), 'the menu leads to the account');
+ok($page->wait_gone('.menu-items a'), 'and is closed there');
 
 # --- the first project
 $page->visit('/slipway/');
@@ -97,6 +109,14 @@ ok($page->wait_for('.step:first-child h2', 'Build'), 'dragging a step onto anoth
 $page->js('document.querySelector("[aria-label=\"Move Test up\"]").focus()');
 $page->press('Enter');
 ok($page->wait_for('.step:first-child h2', 'Test'), 'a key moves it, too');
+$page->click('[aria-label="Edit Test"]')->type('.step textarea', '# later');
+$page->click('.step form .actions [type=button]');
+ok($page->wait_for('dialog', 'Discard the changed script?'),
+    'a changed script is not discarded by one click');
+$page->click('dialog button:not(.danger)');
+is($page->js('return document.querySelector(".step textarea").value'), 'false# later', 'it is kept');
+$page->click('.step form .actions [type=button]')->click('dialog .danger');
+ok($page->wait_gone('.step textarea'), 'or discarded on purpose');
 $page->click('[aria-label="Edit Test"]');
 $page->type('.step textarea', "\n")->press('Tab')->type('.step textarea', 'true');
 $page->click('.step form button.primary');
@@ -109,14 +129,6 @@ $api->put("/api/projects/$project", { envPresets => [
 		default => 'hello' },
 	{ key => 'TARGET', label => 'Where to', type => 'select', default => 'b',
 		options => [ map { { label => uc, value => $_ } } qw(a b) ] },
-$page->click('[aria-label="Edit Test"]')->type('.step textarea', '# later');
-$page->click('.step form .actions [type=button]');
-ok($page->wait_for('dialog', 'Discard the changed script?'),
-    'a changed script is not discarded by one click');
-$page->click('dialog button:not(.danger)');
-is($page->js('return document.querySelector(".step textarea").value'), 'false# later', 'it is kept');
-$page->click('.step form .actions [type=button]')->click('dialog .danger');
-ok($page->wait_gone('.step textarea'), 'or discarded on purpose');
 	{ key => 'REGIONS', label => 'Regions', type => 'multiselect', default => 'eu',
 		options => [ map { { label => uc, value => $_ } } qw(eu us) ] },
 	{ key => 'TOKEN', label => 'Token', type => 'input', secret => \1 } ] });

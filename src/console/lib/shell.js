@@ -40,6 +40,27 @@ async function leave() {
 	location.assign(href('/sign-in'));
 }
 
+/**
+ * Closes the menu; the focus goes back to what opened it if it was inside.
+ * @param {HTMLDetailsElement | null} menu
+ */
+function closeMenu(menu) {
+	if (menu === null || !menu.open)
+		return;
+	menu.open = false;
+	if (menu.contains(document.activeElement))
+		menu.querySelector('summary')?.focus();
+}
+
+/** Closes the menu as soon as the user turns to something else. */
+function watchMenu() {
+	const menu = () => /** @type {HTMLDetailsElement | null} */ (app.querySelector('.menu'));
+	document.addEventListener('keydown', ({ key }) => key === 'Escape' && closeMenu(menu()));
+	for (const turn of ['pointerdown', 'focusin'])
+		document.addEventListener(turn, ({ target }) =>
+			!(target instanceof Node && menu()?.contains(target)) && closeMenu(menu()));
+}
+
 /** @param {any} user */
 function userMenu(user) {
 	const name = inOrder(user.name ?? user.username);
@@ -77,6 +98,7 @@ export function watchService(user) {
 	    () => draw(serviceLock), new AbortController().signal);
 }
 
+watchMenu();
 onConnection((lost) => {
 	banner.textContent = lost ? t.lost.banner : '';
 });
@@ -88,6 +110,7 @@ onConnection((lost) => {
  */
 export function frame(user) {
 	const main = el('main', { id: 'main', class: user === null ? 'bare' : '' });
+	app.querySelector('.menu[open]')?.removeAttribute('open');
 	draw(app, user !== null && el('a', { class: 'skip', href: '#main' }, t.skip),
 		user !== null && header(user));
 	app.querySelector('nav [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });

@@ -23,17 +23,19 @@ export function ways(done, next) {
 		el('button', { class: 'primary wide', type: 'button', onclick: () =>
 			signInByGitServer(next).catch((error) => toast(error.message, 'bad')) }, t.signIn.git),
 		el('p', { class: 'or' }, t.signIn.or));
+	const token = form({ id: 'sign-in', label: t.signIn.token, submit: t.signIn.submit, tone: 'wide',
+		fields: [{ name: 'token', label: t.signIn.token, type: 'password', required: true,
+			hint: t.signIn.tokenHint, props: { autocomplete: 'current-password' } }],
+		send: async (values) => {
+			await signInByToken(values.token.trim());
+			done();
+		} });
 	gitServerSignsIn().then((can) => {
 		git.hidden = !can;
+		// The only way is the main one.
+		token.querySelector('button')?.classList.toggle('primary', !can);
 	});
-	return el('div', { class: 'ways' }, git,
-		form({ id: 'sign-in', label: t.signIn.token, submit: t.signIn.submit, tone: 'wide',
-			fields: [{ name: 'token', label: t.signIn.token, type: 'password', required: true,
-				hint: t.signIn.tokenHint, props: { autocomplete: 'current-password' } }],
-			send: async ({ token }) => {
-				await signInByToken(token.trim());
-				done();
-			} }));
+	return el('div', { class: 'ways' }, git, token);
 }
 
 /** @param {Context} context */

@@ -4,7 +4,7 @@
 export const people = {
 	signIn: {
 		title: 'Sign in',
-		lead: 'Deploy with confidence from your own Git server.',
+		lead: 'Continuous deployment from your own Git server.',
 		git: 'Continue with the Git server',
 		or: 'or',
 		token: 'API token',
