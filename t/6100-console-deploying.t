@@ -211,6 +211,35 @@ $page->type('.entry:first-child [data-key=value] input', 'www2')->click('.card f
 ok($page->wait_for('.variable', 'HOST=www2'), 'the other one is changed');
 is(secret(), $sealed, 'the secret of a preset stays when another one is changed');
 
+# --- the deploy form and the variables of an environment
+$api->put("/api/projects/$shop", { envPresets => [
+	{ key => 'HOST', label => 'Host', type => 'input', default => 'local' },
+	{ key => 'PASSWORD', label => 'Password', type => 'input', secret => \1, required => \1 } ] });
+$page->visit("/slipway/projects/$shop/deploy?environment=$live");
+sub host { return $page->js('return document.querySelector("[name=\"env.HOST\"]")?.value') }
+sub needs_password {
+	return $page->js('return document.querySelector("[name=\"env.PASSWORD\"]").required ? "yes" : "no"');
+}
+ok($page->wait_for('#deploy'), 'the deploy form of an environment without variables');
+is(host() . ' ' . needs_password(), 'local yes', 'it has the defaults of the presets');
+choose('[name=environmentId]', 'staging');
+is(host() . ' ' . needs_password(), 'www2 no', 'another environment brings its own values');
+$page->type('[name="env.HOST"]', '.example.org');
+choose('[name=environmentId]', 'live');
+is(host() . ' ' . needs_password(), 'www2.example.org yes', 'a value that was typed stays');
+$page->reload;
+ok($page->wait_until('document.querySelector("[name=\"env.HOST\"]")?.value === "www2.example.org"'),
+    'also after a reload');
+
+# --- what a deployer may set
+sign_in('dora', 'deployer');
+$page->visit("/slipway/projects/$shop/deploy?from=$approval");
+ok($page->wait_for('aside', 'No preset names GREETING'), 'the form says which variables it leaves out');
+is($page->js('return document.querySelectorAll("[name=more]").length'), 0,
+    'and has no field for what would be rejected');
+sign_in('ann', 'admin');
+$api->put("/api/projects/$shop", { envPresets => [] });
+
 # --- shared variables
 my $shared = $api->make('/api/variables', { key => 'TOKEN', value => 'old', secret => \1,
 	projects => [$shop] })->{id};

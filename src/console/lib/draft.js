@@ -68,8 +68,11 @@ function restore(form, key, base) {
 		(/** @type {[string, string, boolean]} */ [name, value, checked]) => controls(form)
 			.filter((one) => one.name === name && fill(one, value, checked)));
 	// The page, which is being drawn, follows the form as if the user had typed.
-	queueMicrotask(() => changed.forEach((/** @type {HTMLInputElement} */ one) =>
-		one.dispatchEvent(new Event('change', { bubbles: true }))));
+	queueMicrotask(() => {
+		form.toggleAttribute('data-restoring', true);
+		changed.forEach((/** @type {HTMLInputElement} */ one) => one.dispatchEvent(new Event('change', { bubbles: true })));
+		form.removeAttribute('data-restoring');
+	});
 }
 
 /**

@@ -4,6 +4,7 @@ import { t } from '../texts.js';
 
 /** @typedef {import('./types.js').EnvPreset} EnvPreset */
 /** @typedef {import('./form.js').Field} Field */
+/** @typedef {import('./types.js').Environment} Environment */
 
 const PREFIX = 'env.';
 
@@ -35,6 +36,52 @@ function field(preset, value) {
  */
 export function presetFields(presets, values) {
 	return presets.map((preset) => field(preset, values[preset.key]));
+}
+
+/**
+ * What an environment sets for a preset; a secret has no value here.
+ * @param {EnvPreset} preset
+ * @param {Environment | undefined} environment
+ */
+function ownVariable({ key }, environment) {
+	return environment?.variables.find((one) => one.key === key);
+}
+
+/**
+ * The presets as they are in an environment: what it sets is the default, and a secret
+ * that it sets need not be entered.
+ * @param {EnvPreset[]} presets
+ * @param {Environment | undefined} environment
+ * @returns {EnvPreset[]}
+ */
+export function presetsIn(presets, environment) {
+	return presets.map((preset) => {
+		const own = ownVariable(preset, environment);
+		return own === undefined ? preset
+			: { ...preset, default: own.value ?? '', required: preset.required && !own.secret };
+	});
+}
+
+/**
+ * Shows the presets of another environment where the user has left the defaults.
+ * @param {HTMLFormElement} form
+ * @param {EnvPreset[]} before
+ * @param {EnvPreset[]} after the same presets in the other environment
+ */
+export function changePresets(form, before, after) {
+	for (const [i, preset] of after.entries()) {
+		const name = PREFIX + preset.key;
+		const wanted = preset.default ?? '';
+		const isUntouched = new FormData(form).getAll(name).join() === (before[i].default ?? '');
+		for (const one of /** @type {NodeListOf<HTMLInputElement>} */ (form.querySelectorAll(`[name="${CSS.escape(name)}"]`))) {
+			one.required = preset.required && one.type !== 'checkbox';
+			if (isUntouched && one.type === 'checkbox')
+				one.checked = wanted.split(',').includes(one.value);
+			else if (isUntouched)
+				one.value = wanted;
+		}
+	}
+	form.dispatchEvent(new Event('input')); // stores the draft
 }
 
 /**

@@ -6,10 +6,11 @@ import { combobox } from '../lib/combobox.js';
 import { el } from '../lib/dom.js';
 import { form } from '../lib/form.js';
 import { lockNotice } from '../lib/lock.js';
-import { lineValues, otherLines, presetFields, presetValues } from '../lib/presets.js';
+import { changePresets, lineValues, otherLines, presetFields, presetValues, presetsIn } from '../lib/presets.js';
 import { needsPipeline, projectHead } from '../lib/project.js';
 import { go } from '../lib/router.js';
 import { subject } from '../lib/deployments.js';
+import { may } from '../lib/session.js';
 import { icon } from '../lib/status.js';
 import { inOrder } from '../lib/text.js';
 import { ago } from '../lib/time.js';
@@ -238,17 +239,45 @@ function requestOf(values, data) {
 
 /**
  * @param {any} data
+ * @param {string | number} id
+ * @returns {Environment | undefined}
+ */
+function environmentOf({ environments }, id) {
+	return environments.data.find((/** @type {Environment} */ one) => String(one.id) === String(id));
+}
+
+/**
+ * Whether the user may set variables that no preset names.
+ * @param {import('../lib/types.js').Project} project
+ */
+function maySetOthers(project) {
+	return project.extraEnv !== 'nobody' && may(project, project.extraEnv === 'deployers' ? 'deployer' : 'maintainer');
+}
+
+/**
+ * The variables of an earlier deployment that the user cannot set again.
+ * @param {any} data
+ */
+function leftOut({ from, project }) {
+	const names = maySetOthers(project) ? [] : Object.keys(from?.envVars ?? {})
+		.filter((name) => !project.envPresets.some((/** @type {any} */ { key }) => key === name));
+	return names.length > 0 && el('p', { class: 'faint' }, t.deploy.leftOut(names.join(', ')));
+}
+
+/**
+ * @param {any} data
  * @param {Context} context
  */
 function deployForm(data, context) {
 	const values = start(data, context);
 	const { envPresets } = data.project;
+	let presets = presetsIn(envPresets, environmentOf(data, values.environment));
 	context.state.environment = String(values.environment);
 	Object.assign(context.state, { commit: values.commit, source: values.source, tag: values.tag });
 	const node = form({ id: 'deploy', label: t.deploy.title, submit: t.deploy.submit,
-		fields: [...sourceFields(data, values, context), ...presetFields(envPresets, values.vars),
-			{ name: 'more', label: t.deploy.more, type: 'code', hint: t.deploy.moreHint, pointer: '/envVars',
-				value: otherLines(envPresets, values.vars), props: { rows: 2, placeholder: 'NAME=value' } }],
+		fields: [...sourceFields(data, values, context), ...presetFields(presets, values.vars),
+			...(!maySetOthers(data.project) ? [] : [/** @type {Field} */ ({ name: 'more', label: t.deploy.more, type: 'code', hint: t.deploy.moreHint, pointer: '/envVars',
+				value: otherLines(envPresets, values.vars), props: { rows: 2, placeholder: 'NAME=value' } })])],
 		send: async (answers) => {
 			const once = newKey(); // a new sign-in repeats the request
 			const made = await post('/deployments', requestOf(answers, data), { once });
@@ -257,6 +286,13 @@ function deployForm(data, context) {
 		} });
 	choose(node, values.source);
 	node.addEventListener('change', ({ target }) => {
+		// A draft that is restored has its own values.
+		if (target instanceof HTMLSelectElement && target.name === 'environmentId') {
+			const before = presets;
+			presets = presetsIn(envPresets, environmentOf(data, target.value));
+			if (!node.hasAttribute('data-restoring'))
+				changePresets(node, before, presets);
+		}
 		if (target instanceof HTMLInputElement && target.name === 'source' && target.checked) {
 			choose(node, target.value);
 			context.set({ source: target.value });
@@ -272,7 +308,7 @@ function deployForm(data, context) {
  * @returns {Environment | undefined}
  */
 function chosen({ environments }, { state }) {
-	return environments.data.find((/** @type {Environment} */ one) => String(one.id) === state.environment);
+	return environmentOf({ environments }, state.environment);
 }
 
 /**
@@ -341,7 +377,7 @@ function content(data, context) {
 	return el('div', { class: 'split' },
 		el('div', { class: 'card' }, context.keep('form', () => deployForm(data, context))),
 		el('aside', { class: 'card', 'aria-live': 'polite' }, el('h2', null, t.changes.title),
-			obstacles(chosen(data, context)), whatChanges(data, context)));
+			obstacles(chosen(data, context)), whatChanges(data, context), leftOut(data)));
 }
 
 /** @type {import('../lib/page.js').Page} */

@@ -24,6 +24,8 @@ export const deployments = {
 			+ 'message or its hash.',
 		more: 'More variables',
 		moreHint: 'One NAME=value per line.',
+		/** @param {string} names */
+		leftOut: (names) => `No preset names ${names}, so you cannot set them. They get the values that apply now, if any.`,
 		/** @param {number} id */
 		started: (id) => `Deployment ${id} is queued`,
 	},
