@@ -460,7 +460,7 @@ ok($page->wait_gone('.service-lock .notice'), 'the admin unlocks the service');
 $api->make('/api/environments', { projectId => $project, name => 'production',
 	url => 'https://www.example.org/', approval => 'required' });
 $page->visit("/slipway/projects/$project/deploy");
-ok($page->wait_for('aside .notice', 'approve'), 'the deploy form says that an approval is needed');
+ok($page->wait_for('#deploy .notice', 'approve'), 'the deploy form says that an approval is needed');
 $page->visit("/slipway/projects/$project/environments")->click('[aria-label="Edit production"]');
 $page->click('[name=approvers]')->click('.card .primary');
 ok($page->wait_for('.facts', 'Approvers'), 'the approvers of an environment are chosen');
@@ -478,7 +478,13 @@ ok($page->wait_for('#deploy'), 'the deploy form offers two environments');
 $page->js('const s = document.querySelector("[name=environmentId]"); s.value = [...s.options].find((o) =>'
     . ' o.text === "production").value; s.dispatchEvent(new Event("input", { bubbles: true }))');
 $page->reload;
-ok($page->wait_for('aside .notice', 'approve'), 'the page agrees with the draft that is restored');
+ok($page->wait_for('[data-field=environmentId] + .stack .notice', 'approve'),
+    'the page agrees with the draft that is restored');
+$page->size(320, 640);
+cmp_ok($page->js('return document.querySelector("#deploy .notice").getBoundingClientRect().top'), '<',
+    $page->js('return document.querySelector("#deploy .primary").getBoundingClientRect().top'),
+    'in a narrow window, too, an obstacle is shown before the button');
+$page->size(1280, 800);
 $page->visit("/slipway/projects/$project/deploy");
 ok($page->wait_for('#deploy'), 'the form is opened by another link');
 is($page->js('return document.querySelector("[name=environmentId]").value'), '',

@@ -3,7 +3,7 @@
 import { Problem, get, newKey, post } from '../lib/api.js';
 import { changes } from '../lib/changes.js';
 import { combobox } from '../lib/combobox.js';
-import { el } from '../lib/dom.js';
+import { draw, el } from '../lib/dom.js';
 import { form } from '../lib/form.js';
 import { lockNotice } from '../lib/lock.js';
 import { changePresets, lineValues, otherLines, presetFields, presetValues, presetsIn } from '../lib/presets.js';
@@ -273,6 +273,7 @@ function deployForm(data, context) {
 	const { envPresets } = data.project;
 	let presets = presetsIn(envPresets, environmentOf(data, values.environment));
 	context.state.environment = String(values.environment);
+	context.state.obstacles = el('div', { class: 'stack', 'aria-live': 'polite' });
 	Object.assign(context.state, { commit: values.commit, source: values.source, tag: values.tag });
 	const node = form({ id: 'deploy', label: t.deploy.title, submit: t.deploy.submit,
 		fields: [...sourceFields(data, values, context), ...presetFields(presets, values.vars),
@@ -285,6 +286,7 @@ function deployForm(data, context) {
 			go(`/deployments/${made.id}`);
 		} });
 	choose(node, values.source);
+	node.querySelector('[data-field=environmentId]')?.after(context.state.obstacles);
 	node.addEventListener('change', ({ target }) => {
 		// A draft that is restored has its own values.
 		if (target instanceof HTMLSelectElement && target.name === 'environmentId') {
@@ -374,16 +376,17 @@ function sources({ params: { id }, query }) {
 function content(data, context) {
 	if (data.pipelines.data.length === 0)
 		return needsPipeline(data.project);
-	return el('div', { class: 'split' },
-		el('div', { class: 'card' }, context.keep('form', () => deployForm(data, context))),
+	const kept = context.keep('form', () => deployForm(data, context));
+	draw(context.state.obstacles, obstacles(chosen(data, context)));
+	return el('div', { class: 'split' }, el('div', { class: 'card' }, kept),
 		el('aside', { class: 'card', 'aria-live': 'polite' }, el('h2', null, t.changes.title),
-			obstacles(chosen(data, context)), whatChanges(data, context), leftOut(data)));
+			whatChanges(data, context), leftOut(data)));
 }
 
 /** @type {import('../lib/page.js').Page} */
 export const deploy = {
 	path: '/projects/:id/deploy',
-	state: { commits: null, commit: '', environment: '', gitProblem: '', source: 'branch', tag: '', tags: [] },
+	state: { obstacles: null, commits: null, commit: '', environment: '', gitProblem: '', source: 'branch', tag: '', tags: [] },
 	sources,
 	title: (data) => t.deploy.titleOf(data.project.name),
 	view: (data, context) => [
