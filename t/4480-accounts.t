@@ -145,7 +145,8 @@ if ($alone) {
 		my ($rc, $said) = run_cmd(@as, program('slipway-admin'), '-c', $api->conf_file, 'doctor');
 		like($said, qr/^ok     public key for variables: /m,
 		    "$who: the doctor checks the public key");
-		like($said, $who eq 'root' ? qr/^ok     private key for variables: .*that of its first key$/m
+		like($said, $who eq 'root' ?
+		    qr/^ok     private key for variables: .*belongs to its first key$/m
 		    : qr/^ok     private key for variables: this account cannot open /m,
 		    "$who: the doctor checks the private key as far as the account may");
 		unlike($said, qr/^(?:FAULT|note)   ?(?:private|public) key/m,

@@ -54,7 +54,7 @@ done(qr/ssh-ed25519 +\Q$print\E\n(?:.*\n)*added to \Q$file\E$/m, 'a key with its
     $host, '--yes', '--fingerprint', $print);
 is(slurp($file), $sshd->known, 'the file has this key and no other');
 is((stat $file)[2] & 07777, 0644, 'everybody can read it');
-done(qr/\(known\)\n(?:.*\n)*\Q$file\E has them$/m, 'a known key is not added again', 'add', $host, '--yes',
+done(qr/\(known\)\n(?:.*\n)*\Q$file\E contains these keys$/m, 'a known key is not added again', 'add', $host, '--yes',
     '--fingerprint', $print);
 is(slurp($file), $sshd->known, 'the file is unchanged');
 my ($status, $out, $err) = run_cmd('ssh', '-F', '/dev/null', '-o', 'BatchMode=yes', '-o',
@@ -100,13 +100,13 @@ my $clear = spew(tempdir() . '/clear', $sshd->known);
 run_cmd('ssh-keygen', '-q', '-H', '-f', $clear);
 spew($file, slurp($clear));
 unlike(slurp($file), qr/127\.0\.0\.1/, 'the names are hashed');
-done(qr/has them/, 'a hashed name is found', @yes);
+done(qr/contains these keys/, 'a hashed name is found', @yes);
 my $localhost = 'localhost:' . $sshd->port;
 my $line = $sshd->known =~ s/^\[127.0.0.1\]/other.example.org,[LocalHost]/r;
 spew($file, $line);
-done(qr/has them/, 'a name in a list and in another case is found', 'add', uc $localhost, '--yes',
+done(qr/contains these keys/, 'a name in a list and in another case is found', 'add', uc $localhost, '--yes',
     '--fingerprint', $print);
-rejected(65, qr/line 1 .*is not about .*alone: edit the file/, 'a line about several hosts is not removed',
+rejected(65, qr/line 1 .*is not only for .*: edit the file/, 'a line about several hosts is not removed',
     'remove', $localhost);
 done(qr/ssh-ed25519\t\Q$print\E$/m, 'the keys are listed', 'list');
 

@@ -38,7 +38,7 @@ is((run_cmd(program('slipway-admin'), '-c', $first, 'key'))[0], 0, 'slipway-admi
 is($status, 0, 'a sound configuration passes') or diag($said);
 unlike($said, qr/older keys/, 'without older keys the doctor does not mention them');
 like($said, qr/^ok     $_/m, "the doctor checks: $_") for 'key file', 'public key for variables',
-    'private key for variables: .*deploy\.key: the public half is that of its first key';
+    'private key for variables: .*deploy\.key: the public half belongs to its first key';
 
 ($status, $said) = doctor(base() . "[gitserver]\nurl = https://git.example.org\ntype = git\n");
 is($status, 0, 'a Git server of type git passes');

@@ -62,7 +62,8 @@ $db->sql("INSERT INTO project (id, name, repository, project_dir)"
 my ($status, $said) = doctor();
 is($status, 0, 'a sound host passes') or diag($said);
 like($said, qr/^ok     $_/m, "the doctor checks: $_")
-    for 'user ids: those of the projects have no other use', 'spool: .* has room', 'workspaces: .* has room',
+    for 'user ids: those of the projects have no other use', 'spool: .* has free space',
+    'workspaces: .* has free space',
     'programs: git is installed';
 unlike($said, qr/^(?:note|FAULT) +database/m, 'a sound database server gets no note');
 

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# slipway auth login by a browser, in a pseudo-terminal: the code, approval, denial,
+# slipway auth login with a browser, in a pseudo-terminal: the code, approval, denial,
 # expiry, Ctrl-C, a service that is away, and the help of a group of commands.
 
 use strict;
@@ -50,7 +50,7 @@ like($on->screen, qr/A user has denied this request/, 'the terminal says why');
 $code = login();
 $on->type("\cC");
 is($on->end, 130, 'Ctrl-C ends slipway by SIGINT');
-like($on->screen, qr/Not signed in; nothing waits for the code/, 'the terminal says what that means');
+like($on->screen, qr/Not signed in; the code has no effect/, 'the terminal says what that means');
 
 $code = login();
 ok(polled($code), 'slipway polls');
@@ -138,7 +138,7 @@ my $old = Slipway::API->start(db => $db, nginx => sub {
 	    return 404 '{"code":"not_found","detail":"No resource has this path."}';);
 	return $text =~ s{(location \^~ /api/auth/device \{\n)}{$1$none\n}r;
 });
-rejected(66, qr/cannot sign in a command line by a browser: .*--with-token/, 'auth', 'login', '--browser',
+rejected(66, qr/cannot sign in a command line with a browser: .*--with-token/, 'auth', 'login', '--browser',
     '--cacert', $old->cacert, $old->url);
 $old->stop;
 

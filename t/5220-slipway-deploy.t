@@ -75,7 +75,7 @@ like($err, qr/warning: 1 commit of HEAD is not pushed to origin, and not deploye
 $all->wait($out =~ /^(\d+)/);
 git($checkout, 'checkout', '-q', '-b', 'feature');
 run(\%here, 'deploy', '-P', 'build', @key, '-f');
-like($err, qr/warning: the branch feature is not known to be on origin: push it first/,
+like($err, qr/warning: the branch feature may not exist on origin: push it first/,
     'deploy warns of a branch that is not pushed');
 is($status, 1, 'the deployment of an unknown branch fails');
 git($checkout, 'checkout', '-q', '--detach');

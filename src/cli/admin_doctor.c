@@ -140,13 +140,13 @@ halves_try(struct doctor *d, const struct private_keyring *keys,
 		const char *text;
 	} fits[] = {
 		[KEY_MATCH_CURRENT] = { VERDICT_OK,
-		    "the public half is that of its first key" },
+		    "the public half belongs to its first key" },
 		[KEY_MATCH_OLDER] = { VERDICT_FAULT,
-		    "the public half is that of an older key, because "
+		    "the public half belongs to an older key, because "
 		    "slipway-admin key was interrupted: run it again and "
 		    "reload slipway-api" },
 		[KEY_MATCH_NONE] = { VERDICT_FAULT,
-		    "the public half is that of none of its keys, so secret "
+		    "the public half belongs to none of its keys, so secret "
 		    "values cannot be decrypted: run slipway-admin key, reload "
 		    "slipway-api, and enter secret values again" },
 	};

@@ -100,7 +100,7 @@ none_say(struct doctor *d, const struct settings_gitserver *s)
 		    "in [gitserver], for example allowed_hosts = github.com");
 }
 
-/* Whoever has an account there can read all projects. */
+/* With such a role, every account there can read all projects. */
 void
 doctor_signup(struct doctor *d)
 {

@@ -202,7 +202,7 @@ room_try(struct doctor *d, const char *what, const char *path,
 		    "deployment can start until it is mounted read-write",
 		    path);
 	else
-		doctor_say(d, VERDICT_OK, what, "%s has room", path);
+		doctor_say(d, VERDICT_OK, what, "%s has free space", path);
 }
 
 static void
@@ -325,14 +325,14 @@ doctor_live(struct doctor *d)
 		doctor_say(d, VERDICT_OK, LIVE, "it listens on %s", path);
 	else if (number == ENOENT)
 		doctor_say(d, VERDICT_NOTE, LIVE,
-		    "%s does not exist, so logs and pages do not follow what "
-		    "happens; on a host with the API, start it: systemctl "
+		    "%s does not exist, so no client can wait for logs and "
+		    "events; on a host with the API, start it: systemctl "
 		    "enable --now slipway-live",
 		    path);
 	else if (number == ECONNREFUSED)
 		doctor_say(d, VERDICT_FAULT, LIVE,
-		    "it has stopped: %s accepts no connection, so logs and "
-		    "pages do not follow what happens: systemctl restart "
+		    "it has stopped: %s accepts no connection, so no client "
+		    "can wait for logs and events: systemctl restart "
 		    "slipway-live",
 		    path);
 	else

@@ -2,7 +2,7 @@
 /*
  * slipway-admin gitserver move: the Git server has a new URL. Accounts are
  * identified by the server's URL and their id there, so after any change of the
- * URL nobody can sign in until the stored data moves, too.
+ * URL no user can sign in until the stored data is moved as well.
  */
 #include <stdio.h>
 #include <string.h>

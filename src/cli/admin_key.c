@@ -177,8 +177,8 @@ check_age(const struct reseal_keys *k)
 	if (age >= SETTLE)
 		return NULL;
 	return err_new(ERR_UNAVAILABLE,
-	    "%s was changed %lld seconds ago, and requests from before may "
-	    "still seal with an older key: try again in %lld seconds",
+	    "%s was changed %lld seconds ago, and requests that began earlier "
+	    "may still encrypt with an older key: try again in %lld seconds",
 	    k->path, (long long)age, (long long)(SETTLE - age));
 }
 

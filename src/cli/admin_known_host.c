@@ -113,7 +113,7 @@ keys_scan(const struct host *host, struct keys *out)
 	return e;
 }
 
-/* A second key of one type would hide that the host is another one. */
+/* A second key of the same type would hide that another host responds. */
 static const struct err *
 key_compare(const struct host *host, const struct known_host *known,
     struct presented *one)
@@ -248,7 +248,7 @@ admin_known_host_add(void *context, struct command_call *call)
 	    (e = keys_choose(&host, &options->fingerprint, &keys)) != NULL)
 		return e;
 	if (*keys_lines(&host, &keys) == '\0') {
-		(void)printf("%s has them\n", host.file);
+		(void)printf("%s contains these keys\n", host.file);
 		return NULL;
 	}
 	if (!yes &&
@@ -301,8 +301,7 @@ shared_find(const struct host *host, const struct list *list)
 		if (known[i].marker[0] != '\0' ||
 		    strpbrk(known[i].names, ",*?!") != NULL)
 			return err_public(ERR_CONFLICT,
-			    "line %lld of %s is not about %s alone: edit the "
-			    "file",
+			    "line %lld of %s is not only for %s: edit the file",
 			    (long long)known[i].line, host->file, host->name);
 	return NULL;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* slipway auth: signing in by a browser or with an API token. */
+/* slipway auth: signing in with a browser or an API token. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -68,7 +68,7 @@ user_get(struct client *c, struct user *out, struct http_response *r)
 	return client_object(c, "/api/auth/info", user_paths, out, r);
 }
 
-/* A person signs in by a browser unless the options name another way. */
+/* Signs in with a browser unless the options name another way. */
 static const struct err *
 options_check(const struct auth_options *o)
 {
@@ -85,7 +85,7 @@ options_check(const struct auth_options *o)
 	    "--token-command");
 }
 
-/* Gets the token in the way of the options, for the service in c->host. */
+/* Gets the token for the service in c->host as the options say. */
 static const struct err *
 token_get(struct client *c, const struct auth_options *o)
 {

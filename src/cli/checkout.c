@@ -70,7 +70,7 @@ checkout_read(struct arena *a, struct checkout *out)
 	return NULL;
 }
 
-/* The length of a path without the parts that addresses add at will. */
+/* The length of a path without the parts that are optional in an address. */
 static size_t
 plain_length(const char *path)
 {

@@ -150,7 +150,7 @@ missing(const struct client *c, const char *path)
 	    (int)strcspn(id, "/?"), id);
 }
 
-/* Whether the service is away for a short time only. */
+/* Whether the service is probably unavailable for a short time only. */
 static bool
 is_away(const struct http_response *r)
 {

@@ -4,7 +4,7 @@
  * which the command line is parsed and help, usage and completion are printed.
  *
  * A command's table of options says into which member of its struct each option
- * goes, so that a handler gets a filled struct.  Options may stand before,
+ * goes, so that a handler gets a filled struct.  Options can appear before,
  * between and after the words; "--" ends them.  Options of the program are
  * accepted before and after the command's name.
  */
@@ -21,7 +21,7 @@
 
 struct command_call;
 
-/* Appends lines with what can stand for a word or value: "name\n", or
+/* Appends lines with the possible values of a word or option: "name\n", or
  * "name\tdescription\n".  Prints nothing and ignores errors. */
 typedef void command_known(struct command_call *, struct buf *out);
 

@@ -133,8 +133,8 @@ unpushed_warn(const struct checkout *here)
 {
 	if (!here->pushed)
 		(void)fprintf(stderr,
-		    "slipway: warning: the branch %s is not known to be on "
-		    "%s: push it first\n",
+		    "slipway: warning: the branch %s may not exist on %s: push "
+		    "it first\n",
 		    here->branch, here->remote);
 	else if (here->ahead > 0)
 		(void)fprintf(stderr,
@@ -144,8 +144,8 @@ unpushed_warn(const struct checkout *here)
 		    here->ahead == 1 ? "HEAD is" : "HEAD are", here->remote);
 }
 
-/* Without a branch, tag or commit: the branch of the checkout, if it is one of the
- * project. */
+/* Without a branch, tag or commit: the branch of the checkout, if it is one of
+ * the project. */
 static const struct err *
 order_branch(struct client *c, struct order *o)
 {
@@ -161,7 +161,8 @@ order_branch(struct client *c, struct order *o)
 		return NULL;
 	if (here.branch == NULL)
 		return err_public(ERR_METHOD,
-		    "deploy: HEAD is detached: name --branch, --tag or --commit");
+		    "deploy: HEAD is detached: name --branch, --tag or "
+		    "--commit");
 	o->branch = here.branch;
 	unpushed_warn(&here);
 	return NULL;

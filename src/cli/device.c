@@ -47,8 +47,7 @@ static void
 interrupted(int number)
 {
 	static const char text[] =
-	    "\nNot signed in; nothing waits for the code "
-	    "any more.\n";
+	    "\nNot signed in; the code has no effect any more.\n";
 	struct sigaction end = { .sa_handler = SIG_DFL };
 
 	if (write(STDERR_FILENO, text, sizeof(text) - 1) == -1 ||
@@ -116,8 +115,8 @@ codes_get(struct client *c, struct codes *out)
 	e = send(c, "/api/auth/device", "name", device_name(c), &r);
 	if (e != NULL && e->code == ERR_NOTFOUND)
 		return err_public(ERR_NOTFOUND,
-		    "%s cannot sign in a command line by a browser: create an "
-		    "API token there, and use --with-token",
+		    "%s cannot sign in a command line with a browser: create "
+		    "an API token there, and use --with-token",
 		    c->host.url);
 	if (e != NULL)
 		return e;
@@ -128,8 +127,8 @@ codes_get(struct client *c, struct codes *out)
 	return NULL;
 }
 
-/* Whether the address can be given to a program: no option, and no scheme but
- * that of a page. */
+/* Whether the address can be passed to a program: it is no option, and its
+ * scheme is that of a web page. */
 static bool
 is_page(const char *uri)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Signing in by a browser, on this or another machine (RFC 8628). */
+/* Signing in with a browser, on this or another machine (RFC 8628). */
 #ifndef SLIPWAY_CLI_DEVICE_H
 #define SLIPWAY_CLI_DEVICE_H
 

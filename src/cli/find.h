@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Projects, pipelines, environments and deployments by what a user calls
- * them. */
+/* Finds projects, pipelines, environments and deployments by name or id. */
 #ifndef SLIPWAY_CLI_FIND_H
 #define SLIPWAY_CLI_FIND_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* slipway: deploys and looks on from a terminal or a script. */
+/* slipway: starts and follows deployments from a terminal or a script. */
 #include "cli/slipway.h"
 
 #include <sysexits.h>
@@ -75,7 +75,7 @@ static const struct option_row deploy_options[] = {
 
 static const struct option_row logs_options[] = {
 	OPTION(struct logs_options, follow, "follow", .letter = 'f',
-	    .doc = "go on until the deployment ends"),
+	    .doc = "follow the log until the deployment ends"),
 	OPTION(struct logs_options, step, "step", .value = "STEP",
 	    .doc = "only the output of this step, by name or position"),
 	OPTION(struct logs_options, failed, "failed",
@@ -255,7 +255,7 @@ static const struct command commands[] = {
 			"elsewhere\n",
 	    .word = { DEPLOYMENT }, .run = slipway_promote,
 	    WITH(promote_options, promote_options) },
-	{ "approve", "let a deployment run that waits for approval",
+	{ "approve", "approve a deployment, so that it can run",
 	    .examples = "approve 17 -m 'checked on staging'\tapprove it with "
 			"a comment\n",
 	    .word = { { "ID", .known = known_deployments } },
@@ -308,7 +308,7 @@ static const struct command commands[] = {
 			"apply --yes shop.json\tapply it in a script\n",
 	    .word = { { "FILE", .file = true, .member = "document" } },
 	    .run = slipway_apply, WITH(apply_options, apply_options) },
-	{ "auth login", "sign in to a service, by a browser or with a token",
+	{ "auth login", "sign in to a service, with a browser or a token",
 	    .examples =
 		"auth login https://deploy.example.org\t"
 		"show a code to enter in a browser\n"
@@ -321,7 +321,7 @@ static const struct command commands[] = {
 	    WITH(login_options, auth_options) },
 	{ "auth status", "print the service in use and the signed-in user",
 	    .run = slipway_auth_status },
-	{ "auth logout", "forget the token for a service",
+	{ "auth logout", "remove the token for a service",
 	    .word = { { "URL", .optional = true } }, .run = slipway_logout },
 	{ "api", "send a request to the REST interface",
 	    .examples = "api GET /api/projects\tprint the response\n"
@@ -384,7 +384,7 @@ static const struct program program = {
 	.name = "slipway",
 	.doc = "deploy from a terminal or a script",
 	.examples =
-	    "auth login https://deploy.example.org\tsign in by a browser\n"
+	    "auth login https://deploy.example.org\tsign in with a browser\n"
 	    "deploy -f\tdeploy the branch of this checkout, and follow the "
 	    "log\n"
 	    "status\tshow the latest deployment of this checkout's project\n"

@@ -63,7 +63,7 @@ variable_find(const struct map *map, const char *key)
 	return NULL;
 }
 
-/* Sets a variable, also again. */
+/* Sets a variable, or replaces its value. */
 static void
 variable_set(struct arena *a, struct map *map, const char *key,
     const char *value)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Commands that print what there is. */
+/* Commands that print objects of the service. */
 #include <stdio.h>
 
 #include "cli/approval.h"
