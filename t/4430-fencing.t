@@ -124,8 +124,8 @@ $db->sql("UPDATE deployment SET epoch = epoch + 1, owner = REPEAT('f', 32), runn
 ok(poll(30, sub { $neighbour->said =~ /\b$id\.1: killed: its lease was lost/ }),
     'a job whose lease is lost is to be killed');
 ok(poll(30, sub { !$one->jobs }), 'the job ends');
-like($neighbour->said, qr/\b$id\.1: its job has another monitor/,
-    'the log says that the job has another monitor');
+like($neighbour->said, qr/\b$id\.1: its job belongs to another monitor/,
+    'the log says that the job belongs to another monitor');
 kill 'CONT', $one->pid;
 ok($one->is_clean, 'the job leaves nothing behind');
 $db->sql("UPDATE deployment SET status = 'interrupted', finished_at = NOW(3) WHERE id = $id");

@@ -69,7 +69,8 @@ if (is_root() && $all->wait(start($one))->{detail} =~ /without a user name/) {
 }
 fails($one, qr/Permission denied .*$without/, 'without a key');
 spew($known, '');
-fails($one, qr/an administrator runs slipway-admin known-host add 127\.0\.0\.1:$port\)/, 'an unknown host');
+fails($one, qr/an administrator must run slipway-admin known-host add 127\.0\.0\.1:$port\)/,
+    'an unknown host');
 spew($known, $sshd->known);
 
 # --- a key opens the repository for its project alone
@@ -132,7 +133,8 @@ my $hook = $api->put("/api/projects/$one->{id}/hook-secret")->{json}{secret};
 my ($headers, $body) = push_event(gitea => $hook, branch => 'main', path => $path, commit => head());
 my $got = $api->as('none')->post("/api/hooks/$one->{id}", $body, $headers);
 is($got->{status}, 202, 'a push is accepted') or diag($got->{body});
-is($all->wait($got->{json}{data}[0]{id})->{status}, 'success', 'its deployment uses the key');
+is($all->wait($got->{json}{data}[0]{id})->{status}, 'success',
+    'the deployment of a push uses the deploy key');
 run_cmd('git', '-C', $repo, '-c', 'user.name=a', '-c', 'user.email=a@example.org', 'commit', '-q',
     '--allow-empty', '-m', 'two');
 $runner->write_conf("$runner->{conf}catch_up = 1\n")->restart;

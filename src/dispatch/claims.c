@@ -53,7 +53,7 @@ struct claiming {
 	struct claims *c;
 };
 
-/* Others go before a deployment that would only wait for its Git server. */
+/* Other deployments go before one that would only wait for its Git server. */
 static bool
 skips(void *context, const struct claim_candidate *one,
     const struct claim_candidate *chosen, size_t n)
@@ -77,8 +77,7 @@ skips(void *context, const struct claim_candidate *one,
 	claiming->c->is_held_back = true;
 	waiting_note(&claiming->c->notes, d, one->id,
 	    arena_printf(d->a,
-		"Other deployments fetch from %s, which has not answered them "
-		"yet.",
+		"Other deployments fetch from %s, which has not responded yet.",
 		host));
 	return true;
 }

@@ -65,7 +65,7 @@ clone_init(struct clone *c)
 	buf_init(&c->credential, CLONE_CREDENTIAL_MAX);
 }
 
-/* As far as it is known without asking the Git server. */
+/* The address, as far as it is known without a request to the Git server. */
 static const char *
 address_known(const struct dispatch *d, struct clone *c,
     const struct claim *claim)

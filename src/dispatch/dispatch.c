@@ -414,7 +414,7 @@ is_drained(const struct loop *l)
 	return true;
 }
 
-/* Jobs run on.  While a claim is in doubt the spool keeps the mark of this
+/* Jobs continue.  While a claim is in doubt the spool keeps the mark of this
  * dispatcher, so that the next one settles it. */
 static void
 leave(struct loop *l)
@@ -426,7 +426,7 @@ leave(struct loop *l)
 		if (parts[i]->close != NULL)
 			parts[i]->close(d, l->state[i]);
 	if (d->tasks->n > 0)
-		log_info("%zu deployments go on", tasks_live(d->tasks));
+		log_info("%zu deployments continue", tasks_live(d->tasks));
 	if (!d->database.is_doubtful)
 		spool_disown(&d->spool);
 	watch_close(d->watch);

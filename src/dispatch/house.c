@@ -28,7 +28,7 @@ struct house {
 	int64_t after; /* id of the deployment that was looked at last */
 };
 
-/* Not in the first time after an outage, when others have more urgent work. */
+/* Waits for a while after an outage, when other parts have more urgent work. */
 static int64_t
 house_next(const struct dispatch *d, const void *state, int64_t now)
 {

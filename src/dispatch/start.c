@@ -40,7 +40,7 @@ static const char *const obstacles[] = {
 	[WIRE_WHY_FOREIGN] = foreign,
 };
 
-/* Nothing of it is left here. */
+/* Frees what was prepared for the job. */
 static void
 forget(struct task *t)
 {

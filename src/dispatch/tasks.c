@@ -31,7 +31,8 @@ watch(struct task *t, int64_t now)
 		t->sweep_at = now + ASK_MS;
 	}
 	if (now - t->since >= SWEEP_MS) {
-		log_warn("%s: the monitor does not report that nothing is left",
+		log_warn("%s: the monitor has not reported that no process is "
+			 "left",
 		    t->run.name);
 		task_move(t, PHASE_ENDED);
 	}
@@ -43,7 +44,7 @@ is_started(const struct task *t)
 	return task_is_live(t) && t->phase != PHASE_PREPARING;
 }
 
-/* Nothing of it counts any more. */
+/* Whether nothing remains to be done for the task. */
 static bool
 is_void(const struct task *t)
 {
@@ -111,7 +112,7 @@ exited(const struct dispatch *d, struct task *t)
 		task_move(t, PHASE_ENDED);
 		return;
 	}
-	log_warn("%s: its job has another monitor", t->run.name);
+	log_warn("%s: its job belongs to another monitor", t->run.name);
 	if ((e = run_cancel(&d->spool, &t->run)) != NULL)
 		log_err(e, t->run.name);
 }

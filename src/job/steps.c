@@ -202,7 +202,7 @@ course_cancel(struct course *c, int64_t since)
 	c->detail = reason_kinds[REASON_CANCELED].text;
 }
 
-/* Ends as if it had not been requested: not even cleanup runs. */
+/* Ends the deployment without running any step, not even cleanup. */
 static void
 course_supersede(struct course *c, const char *detail)
 {
@@ -404,7 +404,8 @@ hint(const struct job *job, const char *detail)
 		return job->spec.note;
 	return arena_printf(job->a,
 	    "The runner does not know the host's key, or the host has another "
-	    "one: an administrator runs slipway-admin known-host add %.*s:%lld",
+	    "one: an administrator must run slipway-admin known-host add "
+	    "%.*s:%lld",
 	    (int)ad.host_len, ad.host, (long long)address_port(&ad));
 }
 

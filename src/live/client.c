@@ -152,7 +152,7 @@ client_read(struct clients *c, struct client *client,
 	if (strstr(client->in.data, "\r\n\r\n") == NULL)
 		return;
 	if (!request_read(client->in.data, &client->scope)) {
-		log_warn("a client sent no request of nginx");
+		log_warn("a client sent a request that is not from nginx");
 		client->state = CLIENT_ENDED;
 		return;
 	}

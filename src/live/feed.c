@@ -161,8 +161,8 @@ known_at(const struct feed *f, int64_t id)
 	return low;
 }
 
-/* Makes a place for a deployment; NULL if `max` are known. Then its changes are
- * not sent, but its clients read it when they like. */
+/* Makes a place for a deployment; NULL if `max` are known. Changes of the
+ * deployment are then not sent, but clients can still read it. */
 static struct known *
 known_add(struct feed *f, int64_t id, size_t max)
 {

@@ -6,7 +6,7 @@
 /* At most, between two ids. More transactions are not open at a time, even on a
  * cluster, where each server takes every n-th id only. */
 #define SPAN 256
-#define KEEP_MS 60000 /* no transaction lasts as long */
+#define KEEP_MS 60000 /* no transaction lasts longer */
 
 static void
 gap_add(struct gaps *g, int64_t id, int64_t now)
