@@ -88,7 +88,7 @@ sub blocked {
 	is($ended->{status}, 401, 'a revoked token ends the API token');
 	like($ended->{headers}{'www-authenticate'}, qr/error="invalid_token"/, 'the response says so');
 	like($ended->{json}{detail},
-	    qr/^The Git server does not accept the account .* signed in with that account/,
+	    qr/^The Git server no longer accepts the account .* signed in with that account/,
 	    'the detail says how to get it back');
 	is($api->as('none')->post('/api/auth/session', undef, bearer($token))->{status}, 401,
 	    'an API token that has ended starts no session');

@@ -83,7 +83,7 @@ sub fault {
 	});
 	return $got;
 }
-fault('status 401', 502, qr/rejects or requires/, kind => 'status', status => 401,
+fault('status 401', 502, qr/rejects the service.s token, or requires one/, kind => 'status', status => 401,
     body => '{"message":"no"}');
 fault('status 403', 502, qr/403.*not yours/, kind => 'status', status => 403,
     body => '{"message":"not yours"}');

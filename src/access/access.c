@@ -345,8 +345,8 @@ refused(enum access_as as)
 	    as == ACCESS_USER ?
 		"The Git server no longer accepts your access; sign in "
 		"again." :
-		"The Git server rejects or requires the service's token. Sign "
-		"in at the Git server, or set gitserver.token.");
+		"The Git server rejects the service's token, or requires one. "
+		"Sign in at the Git server, or set gitserver.token.");
 }
 
 static const struct err *

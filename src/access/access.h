@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Selects the token for requests to the Git server: a user's own, decrypted and
- * fresh, or the service's, never one after the other. The only place where
- * store, forge and crypto meet; API and dispatcher both use it.
+ * fresh, or the service's, but never both in turn. The only place where store,
+ * forge and crypto meet; API and dispatcher both use it.
  */
 #ifndef SLIPWAY_ACCESS_ACCESS_H
 #define SLIPWAY_ACCESS_ACCESS_H

@@ -113,8 +113,8 @@ principal(struct req *rq, const char *secret)
 	if (e == NULL && rq->who.is_refused &&
 	    !rq->settings->auth.remote_user) /* users cannot sign in */
 		return reject(rq, ", error=\"invalid_token\"",
-		    "The Git server does not accept the account of the token's "
-		    "user any more. The token works again when the user has "
+		    "The Git server no longer accepts the account of the "
+		    "token's user. The token works again after the user has "
 		    "signed in with that account.");
 	if (e == NULL)
 		touch(rq);

@@ -72,7 +72,7 @@ api_deployment_list(struct req *rq)
 	return NULL;
 }
 
-/* A pending deployment also changes when one before it does. */
+/* A pending deployment also changes when an earlier one moves in the queue. */
 static const struct err *
 api_deployment_show(struct req *rq)
 {
@@ -138,10 +138,10 @@ static const struct route_param deployment_params[] = {
 };
 static const struct route_param show_params[] = { LIVE_WAIT_PARAM, PARAM_END };
 
-#define WAIT_DOC                                                                \
-	"With \"wait\" and If-None-Match, the response comes when something "   \
-	"has changed, and 304 after that time, or earlier if what has changed " \
-	"does not show here."
+#define WAIT_DOC                                                               \
+	"With \"wait\" and If-None-Match, the response is delayed until "      \
+	"something has changed; after that time it is 304. A 304 can come "    \
+	"earlier, if something has changed that the response does not show."
 
 static const struct route routes[] = {
 	{ .method = METHOD_GET,

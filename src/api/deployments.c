@@ -208,9 +208,9 @@ tip_read(struct req *rq, int64_t project_id, const struct git_ref *ref,
 	if (e->code == ERR_CONFIG && rq->access->forge == NULL &&
 	    !str_eq(rq->settings->gitserver.type, "git")) {
 		faults_add(&rq->faults, "/commitHash",
-		    "is required: the environment requires approval of one "
-		    "commit, and no Git server is configured that names the "
-		    "newest one");
+		    "is required: the environment requires approval, which is "
+		    "given for one commit, and no Git server is configured to "
+		    "find the newest one");
 		return faults_check(&rq->faults);
 	}
 	if (e->code == ERR_NOTFOUND) {
@@ -221,8 +221,9 @@ tip_read(struct req *rq, int64_t project_id, const struct git_ref *ref,
 	return err_public(e->code,
 	    "The environment requires approval, so the commit must be known "
 	    "now. %.300s To deploy anyway, send commitHash.",
-	    e->detail[0] != '\0' ? e->detail :
-				   "The Git server could not be read.");
+	    e->detail[0] != '\0' ?
+		e->detail :
+		"The commit could not be read from the Git server.");
 }
 
 static const char *

@@ -25,7 +25,8 @@ static const struct field trigger_fields[] = {
 	    .doc = "Environment variables of the deployment; null in place of "
 		   "secret values."),
 	T(paths, IO, .shape = &trigger_path_shape,
-	    .doc = "Patterns of files of which the push must change one."),
+	    .doc = "Patterns of files; the push must change a file that one of "
+		   "them matches."),
 	T(supersede, IO | FIELD_TRUE,
 	    .doc = "Whether a newer push cancels older pending deployments."),
 	FIELD_END,

@@ -44,13 +44,14 @@ repo_find(struct reading *r, struct forge *forge, const char *token)
 		    "The repository was renamed or removed at the Git server, "
 		    "or you have no access to it (404). To use another "
 		    "repository in its place, a maintainer must send the "
-		    "project's repository again, alone (PUT /api/projects).");
+		    "project's repository again, with no other member (PUT "
+		    "/api/projects).");
 	if (e == NULL && !str_eq(r->repo.id, r->known.id))
 		return err_public(ERR_NOTFOUND,
 		    "Another repository at the Git server has taken the name "
 		    "of the project's repository (404). If it is the right "
 		    "one, a maintainer must send the project's repository "
-		    "again, alone (PUT /api/projects).");
+		    "again, with no other member (PUT /api/projects).");
 	return e;
 }
 

@@ -332,7 +332,7 @@ take_answer(struct take *t)
 			break;
 		e = deployment_by_id(t->rq->db, t->a, id, &d);
 		if (e != NULL && e->code == ERR_NOTFOUND) {
-			e = NULL; /* its age has deleted it */
+			e = NULL; /* it was old and has been deleted */
 			continue;
 		}
 		buf_puts(&b, before);
@@ -455,14 +455,13 @@ static const struct route routes[] = {
 		       "it starts no deployment",
 	    .doc =
 		"The body is an event as the Git server sends it, named by "
-		"X-Gitea-Event, X-GitHub-Event or X-Gitlab-Event and signed "
-		"by X-Gitea-Signature, X-Forgejo-Signature, "
-		"X-Hub-Signature-256, X-Gitlab-Token or webhook-signature. "
-		"A repeated delivery returns the same deployments. A commit "
-		"that is no longer at the head of its branch, or that of "
-		"its tag, when the runner fetches is not deployed: the deployment is canceled "
-		"as superseded. A signed event is limited to 32 MiB. Events "
-		"with a wrong signature are rate-limited.",
+		"X-Gitea-Event, X-GitHub-Event or X-Gitlab-Event and signed by "
+		"X-Gitea-Signature, X-Forgejo-Signature, X-Hub-Signature-256, "
+		"X-Gitlab-Token or webhook-signature. A repeated delivery "
+		"returns the same deployments. If the branch or tag is at "
+		"another commit when the runner fetches, the deployment is "
+		"canceled as superseded. A signed event is limited to 32 MiB. "
+		"Events with a wrong signature are rate-limited.",
 	    .out = &hook_deployment_shape,
 	    .list = LIST_DATA,
 	    .status = 202,

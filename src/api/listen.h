@@ -17,8 +17,8 @@ struct listen_set {
 /* Sets the configured number of workers of each pool. */
 void listen_workers(struct listen_set *, const struct settings *);
 /* Takes file descriptor 0 if it is listening (one pool then serves all
- * requests), else $LISTEN_FDS named api, slow, log by $LISTEN_FDNAMES, else
- * binds. ERR_CONFIG if another process serves a socket. */
+ * requests), else the descriptors of $LISTEN_FDS that $LISTEN_FDNAMES names api
+ * and slow, else binds. ERR_CONFIG if another process serves a socket. */
 MUSTCHECK const struct err *listen_open(const struct settings *,
     struct listen_set *out);
 /* Stops listening on sockets bound here; queued connections stay queued. */

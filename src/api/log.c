@@ -202,9 +202,10 @@ static const struct route routes[] = {
 	    .summary = "Read or follow the log of a deployment",
 	    .status = 200,
 	    .type = "text/plain; charset=utf-8",
-	    .doc = "With \"wait\", the response comes when the log is longer "
-		   "than the client has read, or complete. It can be empty, "
-		   "and comes after that time at the latest." },
+	    .doc =
+		"With \"wait\", the response is delayed until there is more of "
+		"the log or the log is complete, at most for that time. It can "
+		"be empty." },
 	ROUTE_END,
 };
 

@@ -81,7 +81,8 @@ const char openapi_info[] =
     "'description':'JSON over HTTPS. Every path that accepts GET accepts "
     "HEAD. OPTIONS returns Allow. Times are RFC 3339 in UTC. Ids are integers "
     "up to 2^53-1. A body is limited to 1 MiB (an import of a project to 8 "
-    "MiB) and 40,000 values (413), and to 32 levels (422). An unknown member of a body is an error that names it. "
+    "MiB) and 40,000 values (413), and to 32 levels (422). An unknown member "
+    "of a body is an error that names it. "
     "A write with the session cookie must come from the same origin.',"
     "'contact':{'name':'The operators of this service'},"
     "'license':{'name':'ISC','identifier':'ISC'},'version':";
@@ -99,10 +100,10 @@ const char openapi_fault[] =
 const char openapi_device_error[] =
     "{'type':'string','description':'Why a device gets no token (RFC 8628, "
     "section 3.5); only in responses to POST /api/auth/device/token. "
-    "authorization_pending: no user has decided yet. slow_down: neither, and "
-    "the interval is five seconds longer from now on. access_denied: a user "
-    "has denied the request. expired_token: the device code is unknown, used "
-    "or expired.',"
+    "authorization_pending: no user has decided yet. slow_down: no user has "
+    "decided yet, and the interval is five seconds longer from now on. "
+    "access_denied: a user has denied the request. expired_token: the device "
+    "code is unknown, used or expired.',"
     "'enum':['authorization_pending','slow_down','access_denied',"
     "'expired_token']}";
 const char openapi_problem[] =
@@ -130,7 +131,7 @@ static const struct {
 	    "Why a deployment has its status." STATE_REASON_TEXTS },
 	{ "DeploymentStatus",
 	    "Status of a deployment." STATE_DEPLOYMENT_TEXTS },
-	{ "AuditObject", "The type of what an audit entry is about." },
+	{ "AuditObject", "Type of the object that an audit entry is about." },
 	{ "AuditVia", "Where a change came from." },
 	{ "CancelThen", "What follows the cancelation of a deployment." },
 	{ "Checkout", "What a pipeline checks out." },

@@ -13,8 +13,8 @@ extern const char *const route_methods[METHOD__MAX];
 
 /* The maximum size of the body, according to method, path and headers. */
 size_t route_body_max(const struct req *);
-/* Serves one request. `rq` holds arena, db, settings, keyring and in[]; the
- * response is in rq->answer in any case. `body` is complete. */
+/* Serves one request. `rq` holds arena, db, settings, keyring and in[];
+ * afterwards rq->answer always holds a response. `body` is complete. */
 void route_serve(struct req *, const char *body, size_t len);
 /* Inside the transaction of a request, for another one to `rq->route`: parses the
  * body and calls the handler. Both need the same role. */

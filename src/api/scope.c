@@ -67,7 +67,7 @@ body_find(const struct route *rt, const char *member)
 	return field_find(rt->in->fields, member);
 }
 
-/* The kind that the query or the body may name first. */
+/* The first kind that the query or the body can name. */
 static const struct kind *
 named_kind(const struct route *rt)
 {

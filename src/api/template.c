@@ -28,7 +28,7 @@
 #define NAME_ERE "[A-Za-z0-9_][A-Za-z0-9._-]{0,99}"
 #define FILE_ERE "(\\.\\./" COMMON "/)?" NAME_ERE
 #define PART_ERE "\\.\\./" COMMON "/" NAME_ERE
-/* A line of a script that begins with this stands for a part. */
+/* A line of a script that begins with this is replaced by a part. */
 #define INCLUDE ". ../" COMMON "/"
 
 static const char *const when[] = { "success", "failure", "always", NULL };
@@ -220,7 +220,7 @@ scripts_read(int dir, struct template *t)
 		bytes += (int64_t)strlen(step[i].script);
 		if (bytes > PIPELINE_BYTES_MAX)
 			return err_new(ERR_CONFIG,
-			    "the scripts of a pipeline may have 1 MiB "
+			    "the scripts of a pipeline must have at most 1 MiB "
 			    "together");
 		if (step[i].run_when == NULL)
 			step[i].run_when = when[0];

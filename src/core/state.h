@@ -65,7 +65,7 @@
 	X(REASON_TIMEOUT, "timeout", STATE_FAILED, COMMIT_FAILED,	\
 	    "The deployment took too long.", NULL)			\
 	X(REASON_WORKSPACE, "workspace_error", STATE_FAILED, COMMIT_ERROR, \
-	    "The runner has no place for the deployment.", NULL)
+	    "The runner could not create or use the workspace.", NULL)
 
 /* Texts for the OpenAPI document: "NAME: SENTENCE", one after another. */
 #define STATE_NO_TEXT(...)
