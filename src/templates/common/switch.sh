@@ -2,11 +2,12 @@
 # shellcheck shell=bash
 # Points DEPLOY_ROOT/current at this deployment's release with one rename, so
 # that no request ever sees half a release.  DEPLOY_ROOT/previous points to the
-# release before.  A rollback to the release that is current changes neither.
+# previous release.  A rollback to the release that is current changes neither.
 #
-# PHP-FPM keeps what it has compiled from behind a link.  Let nginx pass
-# $realpath_root instead of $document_root, so that the path of a script names
-# its release, and reload PHP-FPM after the switch, as the step Restart does.
+# PHP-FPM caches scripts by their path, and a link hides that the files behind
+# it have changed.  Let nginx pass $realpath_root instead of $document_root, so
+# that the path of a script contains its release, and reload PHP-FPM after the
+# switch, as the step Restart does.
 # slipway-templates(7) explains both.
 set -euo pipefail
 

@@ -15,8 +15,8 @@
 #	RuntimeDirectoryPreserve=yes
 #	ExecStart=/bin/sh -c 'id=$$(head -c 40 /srv/nginx/reload | tr -dc 0-9a-z-); cd /run/slipway-nginx; \
 #	    if nginx -t 2>log && systemctl reload nginx; then echo "$$id ok"; else echo "$$id failed"; fi >new; mv new result'
-# RELOAD_RESULT is then /run/slipway-nginx/result.  Whoever can write to the
-# included directory controls nginx, which starts as root: use this only for
+# RELOAD_RESULT is then /run/slipway-nginx/result.  Any account that can write to
+# the included directory controls nginx, which starts as root: use this only for
 # repositories that you trust that far.  Without RELOAD_TRIGGER, nginx runs under
 # this project's own account (NGINX_CONF).
 set -euo pipefail

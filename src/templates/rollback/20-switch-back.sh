@@ -2,9 +2,10 @@
 # shellcheck shell=bash
 # Points current at the chosen release; .rollback records the state before.
 #
-# PHP-FPM keeps what it has compiled from behind a link.  Let nginx pass
-# $realpath_root instead of $document_root, so that the path of a script names
-# its release, and reload PHP-FPM after the switch, as the step Restart does.
+# PHP-FPM caches scripts by their path, and a link hides that the files behind
+# it have changed.  Let nginx pass $realpath_root instead of $document_root, so
+# that the path of a script contains its release, and reload PHP-FPM after the
+# switch, as the step Restart does.
 # slipway-templates(7) explains both.
 set -euo pipefail
 

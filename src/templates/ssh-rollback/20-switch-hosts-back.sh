@@ -3,9 +3,10 @@
 # Switches host after host to the same release, each in one rename, and runs
 # REMOTE_SCRIPT there.  Nothing is switched unless every host has the release.
 #
-# PHP-FPM keeps what it has compiled from behind a link.  Let nginx pass
-# $realpath_root instead of $document_root, so that the path of a script names
-# its release, and reload PHP-FPM after the switch, for example in REMOTE_SCRIPT.
+# PHP-FPM caches scripts by their path, and a link hides that the files behind
+# it have changed.  Let nginx pass $realpath_root instead of $document_root, so
+# that the path of a script contains its release, and reload PHP-FPM after the
+# switch, for example in REMOTE_SCRIPT.
 # slipway-templates(7) explains both.
 set -euo pipefail
 
