@@ -123,7 +123,7 @@ apart_tmp(int home, uid_t uid, gid_t gid)
 	size_t i;
 	int fd;
 
-	/* owned by root until everything is in place, so that nobody can
+	/* owned by root until everything is in place, so that no process can
 	 * replace it */
 	if (mkdirat(home, PRIVATE, 0700) == -1)
 		return err_errno("create " PRIVATE);

@@ -64,9 +64,9 @@ git_known_hosts_fault(const char *path)
 	    git_ssh_key_fault(path);
 }
 
-/* Steps can write to the home directory of their account.  A configuration there
- * could run a program that reads the key; the system's cannot be missing in a
- * command line that names it. */
+/* Steps can write to the home directory of their account, and a configuration
+ * there could run a program that reads the key.  So the command line names the
+ * system's configuration, or none if that cannot be read. */
 static const char *
 ssh_config(void)
 {

@@ -22,7 +22,7 @@ passwd_make(const struct proc_account *who, const char *home, struct buf *out)
 {
 	const struct err *e;
 
-	/* It would end the field or the line. */
+	/* One of these would end the field or the line. */
 	if (strpbrk(home, ":\n") != NULL)
 		return err_new(ERR_INTERNAL,
 		    "%s: the home directory must not contain a colon", home);

@@ -26,13 +26,13 @@ struct settings_database {
 };
 
 struct settings_api {
-	const char *socket; /* of the pool for all requests except… */
+	const char *socket; /* of the pool for all other requests */
 	int64_t workers;
-	const char *slow_socket; /* …calls to the Git server and sign-in */
+	const char *slow_socket; /* of the pool for slow requests */
 	int64_t slow_workers;
 	const char *live_socket;      /* of slipway-live */
 	int64_t live_user_clients;    /* that it holds for one user */
-	const char *live_wake_socket; /* where it hears of changes */
+	const char *live_wake_socket; /* on which changes are announced */
 	int64_t socket_mode;
 	const char *socket_group;
 	const char *user;        /* to run as, if started as root */

@@ -53,7 +53,7 @@ source_hold(struct deploy *deploy, int64_t id, struct deployment *out)
 	if (e != NULL && e->code == ERR_NOTFOUND)
 		return err_public(ERR_CONFLICT,
 		    "The project of this deployment was deleted.");
-	/* until the lock was obtained, its age could delete it */
+	/* read again: it could be deleted before the project was locked */
 	return e != NULL ? e : deployment_by_id(deploy->db, deploy->a, id, out);
 }
 

@@ -343,7 +343,7 @@ waiting_at(const struct found *f, int64_t project_id,
 	return sum;
 }
 
-/* The environments of a project stand together. */
+/* The environments of a project are adjacent. */
 static struct list
 environments_of(const struct found *f, int64_t project_id)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* What is where: all projects with their environments, what is live there, and
- * what runs and waits. */
+/* The board: all projects with their environments, and their live, running and
+ * waiting deployments. */
 #ifndef SLIPWAY_STORE_BOARD_H
 #define SLIPWAY_STORE_BOARD_H
 

@@ -5,7 +5,7 @@
 
 #include "db/db.h"
 
-/* Has the next job of the project, on any host, begin with an empty cache. */
+/* Makes the next job of the project, on any host, begin with an empty cache. */
 MUSTCHECK const struct err *cache_empty(struct db *, int64_t project_id);
 
 #endif

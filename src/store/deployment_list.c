@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* Lists of deployments: a page costs the same at any depth, whatever selects its
- * rows. */
+/* Lists of deployments: a page costs the same at any depth and with any
+ * filter. */
 #include <string.h>
 
 #include "core/num.h"

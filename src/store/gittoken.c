@@ -104,8 +104,8 @@ static const struct stmt state_of = {
 	.row = state_row,
 	.rowsize = sizeof(struct token_state),
 };
-/* Stores a refreshed token whoever holds the right now: only the newest token
- * works. */
+/* Stores a refreshed token even if another process holds the right now: only
+ * the newest token works. */
 static const struct field end_args[] = { A(server), A(access), A(refresh),
 	A(expires_at), A(holder), A(user_id), A(epoch), FIELD_END };
 static const struct stmt refresh_end = {

@@ -125,7 +125,8 @@ walk_chunk(struct walk *w, const struct line_chunk **out)
 	}
 }
 
-/* Moves behind the chunk. Its count is of no use if the walk is inside it. */
+/* Moves past the chunk. Reads it if it has no count of lines, or if the walk
+ * begins inside it. */
 static const struct err *
 walk_over(struct walk *w, const struct line_chunk *c)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The lines of a log: where they stand, without reading the log itself. */
+/* Finds the lines of a log without reading all of the log. */
 #ifndef SLIPWAY_STORE_LOGLINE_H
 #define SLIPWAY_STORE_LOGLINE_H
 

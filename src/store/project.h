@@ -82,7 +82,7 @@ MUSTCHECK const struct err *project_lock(struct db *, struct arena *,
  * lock. ERR_NOTFOUND. */
 MUSTCHECK const struct err *project_share(struct db *, struct arena *,
     int64_t id);
-/* Inside a transaction, before names of projects are judged: prevents others
+/* Inside a transaction, before names of projects are checked: prevents others
  * from creating or renaming projects until it ends. */
 MUSTCHECK const struct err *project_queue_up(struct db *);
 /* Adds conflicts: another live project has the name or the directory, or the

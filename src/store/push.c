@@ -73,7 +73,7 @@ static const struct stmt forget = {
 	.args = project_args,
 };
 struct current {
-	const char *reason; /* of those that do not count */
+	const char *reason; /* reason of deployments that do not count */
 	int64_t project_id;
 	const char *branch;
 	const char *commit_hash;

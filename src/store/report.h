@@ -43,7 +43,7 @@ MUSTCHECK const struct err *report_want_ended(struct db *, int64_t project_id,
     enum reason);
 /* Claims the report that has waited longest for `seconds`; ERR_NOTFOUND,
  * without a write, if none is due. A commit that a later deployment reports on
- * is skipped, and so is the later one's report while the older one's is
+ * is skipped; the later one's report is skipped while the older one's is
  * claimed. */
 MUSTCHECK const struct err *report_claim(struct db *, struct arena *,
     int64_t seconds, struct report *out);

@@ -19,7 +19,7 @@ struct retention_args {
 /* A deployment, and whether it is deleted. */
 struct candidate {
 	int64_t id;
-	bool old;     /* created before those that are deleted must end */
+	bool old;     /* created before the retention period */
 	bool expired; /* is deleted */
 };
 #define C(m) FIELD(struct candidate, m, 0)
@@ -136,7 +136,7 @@ struct removal {
 	bool removed;
 };
 
-/* Decides again, while nothing can begin to repeat it. */
+/* Decides again under a lock, so that nothing can begin to repeat it. */
 static const struct err *
 remove_body(struct db *db, void *context)
 {
