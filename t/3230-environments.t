@@ -265,7 +265,8 @@ triggers({ branch => 'main', pipelineId => $l, environmentId => $places[0] });
 $api->put("/api/environments/$places[0]", { branches => ['release'] });
 $got = pushed('c' x 40);
 is($got->{status}, 422, 'a push to a branch that the environment does not accept is rejected');
-like($got->{json}{detail}, qr{/branch is not a branch that the environment one}, 'the error names it');
+like($got->{json}{detail}, qr{/branch is not a branch that the environment one},
+    'the error names the environment that does not accept the branch');
 
 # --- filter
 sub listed { return join ' ', map { $_->{id} } @{ $api->get("/api/deployments?$_[0]")->{json}{data} } }
@@ -294,7 +295,8 @@ is($api->delete("/api/environments/$staging", { 'If-Match' => '"9-x"' })->{statu
     'a deletion with another tag returns 412');
 is($api->delete("/api/environments/$staging")->{status}, 204, 'an environment is deleted');
 is($api->get("/api/environments/$staging")->{status}, 404, 'a deleted environment returns 404');
-is($api->delete("/api/environments/$staging")->{status}, 404, 'it cannot be deleted again');
+is($api->delete("/api/environments/$staging")->{status}, 404,
+    'a deleted environment cannot be deleted again');
 $got = $api->get("/api/deployments/$to[1]")->{json};
 is("$got->{status} $got->{reason}", 'canceled environment_deleted',
     'the deletion of an environment cancels its pending deployments');

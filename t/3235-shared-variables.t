@@ -99,8 +99,9 @@ is(outcome($large), '201', 'a secret with 2 MiB of copies is created');
 is(outcome($api->put("/api/variables/$large->{json}{id}", { %large, value => 'y' x 65000 })), '200',
     'a secret with 2 MiB of copies can be replaced') if $large->{json}{id};
 is(outcome($api->put("/api/variables/$large->{json}{id}", { projects => [@copies] })), '422 /value',
-    'more projects require its value');
-is($api->delete("/api/variables/$large->{json}{id}")->{status}, 204, 'it can be deleted');
+    'a secret needs its value to be added to more projects');
+is($api->delete("/api/variables/$large->{json}{id}")->{status}, 204,
+    'a variable with 2 MiB of copies can be deleted');
 
 # --- large values
 my %many = (value => 'x' x 65536, projects => [ $copies[40] ]);
@@ -109,7 +110,8 @@ is(join(' ', map { outcome($_) } @many), '201 ' x 7 . '422 /projects/0',
     'values of 64 KiB are accepted until a project would receive more than 512 KiB');
 like($many[7]{body}, qr/would receive shared variables of more than 512 KiB/, 'the error names the limit');
 is(outcome($api->put("/api/variables/$many[0]{json}{id}", { value => '' })), '200', 'a value is shortened');
-is(outcome($api->post('/api/variables', { %many, key => 'MANY8' })), '201', 'then there is room again');
+is(outcome($api->post('/api/variables', { %many, key => 'MANY8' })), '201',
+    'after that, the projects can receive another variable');
 is(outcome($api->put("/api/variables/$many[0]{json}{id}", { value => 'x' x 65536 })), '422 /projects/0',
     'a change obeys the same limit');
 is($api->delete("/api/variables/$_->{json}{id}")->{status}, 204, 'a large variable is deleted')
@@ -153,7 +155,7 @@ is(change(projects => [ @project[0, 1] ]), '422 /value', 'adding a project to a 
 is(change(key => 'KEY'), '422 /value', 'a new key of a secret requires its value');
 is(change(secret => $false), '422 /value', 'a secret cannot become visible without its value');
 is(change(projects => [ @project[0, 1] ], value => 'perch'), '200', 'with its value, a project is added');
-is(vars($project[1])->{TOKEN} // 'null', 'null', 'the project receives it');
+is(vars($project[1])->{TOKEN} // 'null', 'null', 'the added project receives the variable');
 is(scalar(() = $db->sql('SELECT sealed FROM variable_project WHERE sealed IS NOT NULL') =~ /TOKEN/g), 2,
     'the value is encrypted for each project');
 is(change(projects => [ $project[1] ]), '200', 'a project is removed without the value');
@@ -162,7 +164,7 @@ is(change(secret => $false, value => 'open'), '200', 'with its value, a secret b
 is(vars($project[1])->{TOKEN}, 'open', 'deployments show its value');
 is(change(secret => $true), '200', 'a variable becomes secret');
 is($db->sql("SELECT COALESCE(value, 'null') FROM variable WHERE id = $token->{id}"), 'null',
-    'its value is no longer stored as text');
+    'the value of a variable that became secret is not stored as text');
 is(change(value => undef), '200', 'null keeps a secret');
 is($api->put($path, { key => 'TOKEN' })->{status}, 409,
     'a change to a key that the project receives is a conflict');
@@ -172,9 +174,9 @@ is($api->put('/api/variables/77777', {})->{status}, 404, 'a change of an unknown
 # --- deletion
 is($api->delete($path)->{status}, 204, 'a variable is deleted');
 is($api->get($path)->{status}, 404, 'a deleted variable returns 404');
-ok(!exists vars($project[0])->{MIRROR}, 'projects no longer receive it');
+ok(!exists vars($project[0])->{MIRROR}, 'projects do not receive a deleted variable');
 variable(key => 'MIRROR', value => 'again', projects => [ $project[0] ]);
-is(vars($project[0])->{MIRROR}, 'again', 'its key is free again');
+is(vars($project[0])->{MIRROR}, 'again', 'the key of a deleted variable is free again');
 $api->delete("/api/projects/$project[1]");
 is_deeply($api->get("/api/variables/$token->{id}")->{json}{projects}, [],
     'a deleted project is removed from its variables');

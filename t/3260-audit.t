@@ -261,8 +261,10 @@ ok(poll(60, sub { !$db->sql("SELECT COUNT(*) FROM deployment WHERE status IN ('p
     'all deployments have ended');
 is($as{maintainer}->get('/api/audit')->{status}, 403, 'a maintainer cannot list the entries of all projects');
 $got = $as{maintainer}->get("/api/audit?projectId=$project&limit=100")->{json}{data};
-is_deeply([ grep { $_->{projectId} != $project } @$got ], [], 'a maintainer lists those of one project');
-is((grep { $_->{via} ne 'runner' } @$got)[0]{action}, 'deleteProject', 'even of a deleted one');
+is_deeply([ grep { $_->{projectId} != $project } @$got ], [],
+    'a maintainer lists the entries of one project');
+is((grep { $_->{via} ne 'runner' } @$got)[0]{action}, 'deleteProject',
+    'a maintainer lists the entries of a deleted project');
 is($as{deployer}->get("/api/audit?projectId=$project")->{status}, 403, 'a deployer lists none');
 is($as{admin}->post('/api/audit', {})->{status}, 405, 'entries cannot be created');
 is(outcome($as{admin}->get('/api/audit?cursor=x')), '400', 'an invalid cursor is rejected');
@@ -293,7 +295,7 @@ admin(qw(user add dan --role viewer));
 $before = entries();
 is(admin(qw(user set dan --role viewer)), 0, 'slipway-admin sets what is set');
 isnt(admin(qw(user set eve --role viewer)), 0, 'slipway-admin changes no unknown user');
-is(entries(), $before, 'neither adds an entry');
+is(entries(), $before, 'commands that change nothing add no entry');
 
 # --- the runner: a schedule, the end of a lock, old entries
 $as{maintainer}->make('/api/schedules', { projectId => $pushed, pipelineId => $pushes, name => 'due',

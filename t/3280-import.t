@@ -124,7 +124,7 @@ $got = import($one);
 is("$got->{status} " . join(' ', map { $_->{action} } @{ $got->{json}{items} }), '200' . ' created' x 7,
     'an import creates the project and all that belongs to it') or diag($got->{body});
 my $project = $got->{json}{projectId};
-is_deeply(export($project), $one, 'an export of it is the imported document');
+is_deeply(export($project), $one, 'an export of the imported project is the document');
 my $entries = $db->sql('SELECT MAX(id) FROM audit');
 $got = import($one);
 sub affected {
@@ -132,7 +132,8 @@ sub affected {
 	return [ grep { $_->{action} ne 'unchanged' } @{ $result->{json}{items} } ];
 }
 is_deeply(affected($got), [], 'a second import changes nothing') or diag($got->{body});
-is($db->sql('SELECT MAX(id) FROM audit'), $entries, 'the audit log has no entries of it');
+is($db->sql('SELECT MAX(id) FROM audit'), $entries,
+    'an import that changes nothing adds no entry to the audit log');
 sub text { my ($value) = @_; return $json->encode([$value]) }
 # What parts() has of a part that gets the other values.
 sub changed {
@@ -155,7 +156,7 @@ is_deeply([ sort map { "$_->{action} $_->{objectType}" } grep { $_->{id} > $entr
     [ sort map { "importProject $_" } qw(project pipeline step step environment schedule notifier) ],
     'the audit log has an entry of each change');
 is_deeply(export($project), $other, 'an import makes the project match the document');
-is($got->{json}{projectId}, $project, 'it is the same project');
+is($got->{json}{projectId}, $project, 'an import changes the project of that name');
 
 # --- secrets
 sub secret { my ($key, $value) = @_; return { key => $key, value => $value, secret => $true } }
@@ -191,7 +192,7 @@ is_deeply([ $got->{status}, $got->{json}{missing} ], [ 200, [ '/document/environ
     '/document/triggers/0/envVars/KEY', '/document/envPresets/1/default', '/document/notifiers/0' ] ],
     'an import into a new project lists the secrets that are missing') or diag($got->{body});
 my $copy = $got->{json}{projectId};
-is_deeply(affected(import($again)), [], 'a second one changes nothing');
+is_deeply(affected(import($again)), [], 'a second import into the new project changes nothing');
 is_deeply(export($copy)->{environments}[1]{variables}, [], 'the missing variable does not exist');
 
 # --- parts are found by name, and the others stay
@@ -214,9 +215,9 @@ is($got->{status}, 200, 'a large document is imported') or diag($got->{body});
 my $huge = $got->{json}{projectId};
 my $read = $maintainer->get("/api/projects/$huge/export");
 is($read->{status}, 200, 'a large document is exported');
-cmp_ok(length $read->{body}, '>', 3 << 20, 'it is larger than other bodies may be');
+cmp_ok(length $read->{body}, '>', 3 << 20, 'an export may be larger than other bodies');
 is($maintainer->get("/api/projects/$huge/export", { 'If-None-Match' => $read->{headers}{etag} })->{status},
-    304, 'it has an entity tag');
+    304, 'an export has an entity tag');
 is_deeply(affected(import($read->{json})), [], 'an import of the export changes nothing');
 @{ $read->{json} }{qw(name projectDir)} = ('Largest', 'largest');
 $got = import($read->{json});
@@ -353,7 +354,8 @@ for my $case (
 is_deeply(export($project), $before, 'a rejected import changes nothing');
 for my $role ('viewer', 'deployer') {
 	is($api->as($role)->get("/api/projects/$project/export")->{status}, 403, "a $role cannot export");
-	is($api->as($role)->post('/api/projects/import', { document => $one })->{status}, 403, "nor import");
+	is($api->as($role)->post('/api/projects/import', { document => $one })->{status}, 403,
+	    "a $role cannot import");
 }
 is($maintainer->get('/api/projects/999/export')->{status}, 404, 'an unknown project returns 404');
 

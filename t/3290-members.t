@@ -244,7 +244,8 @@ is($api->get('/api/projects?name=oth', $guest)->{json}{pagination}{total}, 0,
 is($api->get('/api/projects?name=MIN', $guest)->{json}{pagination}{total}, 1, 'a guest finds its own');
 is($api->get('/api/runners', $guest)->{json}{data}[0]{running}, 1,
     "a guest's list of runners counts the deployments of the guest's projects");
-is($api->get('/api/runners')->{json}{data}[0]{running}, 3, 'others count all');
+is($api->get('/api/runners')->{json}{data}[0]{running}, 3,
+    'a list of runners counts all deployments for other users');
 my @members = map { $_->{username} }
     @{ $api->get("/api/projects/$mine->{projects}/members")->{json}{data} };
 is_deeply([ map { $_->{username} } @{ $api->get('/api/user/list', $guest)->{json}{data} } ], \@members,

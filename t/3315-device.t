@@ -78,7 +78,7 @@ my %codes = map { started()->{userCode} => 1 } 1 .. 20;
 is(scalar keys %codes, 20, 'all codes differ');
 
 # --- polls before a decision
-is(polled($device), '400 authorization_pending', 'a poll before the decision says so');
+is(polled($device), '400 authorization_pending', 'a poll before the decision returns authorization_pending');
 is(row($device, 'polled_at > NOW(3) - INTERVAL 5 MINUTE'), 1, 'the time of the poll is stored');
 set($device, 'polled_at = NOW(3) + INTERVAL 1 MINUTE');
 is(polled($device), '400 slow_down', 'a poll within the interval is answered with slow_down');
@@ -139,8 +139,9 @@ for my $what (qw(approve deny)) {
 }
 is(outcome($none->post("$at/deny", { userCode => $device->{userCode}, role => 'viewer' }, $admin)),
     '422 /role', 'deny has no role');
-is(polled(rest($device)), '400 authorization_pending', 'none of that has decided');
-is(audits(), 0, 'none of that adds an entry to the audit log');
+is(polled(rest($device)), '400 authorization_pending',
+    'looking at a request and invalid decisions do not decide');
+is(audits(), 0, 'looking at a request and invalid decisions add no entry to the audit log');
 
 # --- approved
 $got = approve($device, $deployer);
@@ -197,7 +198,7 @@ is($db->sql('SELECT COUNT(*) FROM api_token') - $before, 1, 'one token is create
 # --- denied
 $device = started();
 is(deny($device, $viewer)->{status}, 204, 'a user denies');
-is(polled($device), '400 access_denied', 'the device learns that');
+is(polled($device), '400 access_denied', 'a device that a user denied gets access_denied');
 is(polled($device), '400 access_denied', 'a second poll gets the same response');
 is($_->{status}, 404, 'a decision on a denied request is rejected')
     for approve($device, $viewer), deny($device, $viewer), request($device->{userCode}, $viewer);
@@ -302,7 +303,8 @@ my $outstanding = 'INSERT INTO device (hash, user_code, name, address, expires_a
 $db->sql(sprintf $outstanding, 'seq', 'seq', '127.0.0.1', 600, 49);
 is(begin()->{status}, 200, 'fifty devices at one address may wait');
 $got = begin();
-is("$got->{status} $got->{json}{code}", '429 rate_limited', 'another one is rejected');
+is("$got->{status} $got->{json}{code}", '429 rate_limited',
+    'a device over the limit of an address is rejected');
 is($got->{headers}{'retry-after'}, 60, 'the response says when to try again');
 like($got->{json}{detail}, qr/at your address.*15 minutes/, 'the error says why');
 $db->sql("UPDATE device SET expires_at = NOW(3) WHERE user_code = LPAD(7, 8, '0')");
@@ -364,7 +366,7 @@ sub begun { # statuses of a request from each of these addresses
 is_deeply(begun(map { sprintf '2001:db8::7:%x:%x', $_, $_ } 1 .. 60), { 200 => 50, 429 => 10 },
     'fifty devices at a network of IPv6 may wait');
 is_deeply(begun('2001:db8:0:1::7', '2001:db8:1::7', '192.0.2.1', '::ffff:192.0.2.2'), { 200 => 4 },
-    'those at other networks may wait, too');
+    'devices at other networks of IPv6 may wait, too');
 is_deeply(begun(map { "::ffff:192.0.2.$_" } 1 .. 60), { 200 => 60 },
     'addresses of IPv4 in another form are no network');
 is($db->sql("SELECT COUNT(DISTINCT address) FROM device"), 113, 'the whole address is stored');
@@ -384,8 +386,10 @@ sub guessed { # how many of 100 guesses from these addresses are answered
 }
 cmp_ok(guessed(sub { sprintf '2001:db8:2:3:4:5:6:%x', @_ }), '<', 100,
     'guesses from the addresses of one network are limited together');
-cmp_ok(guessed(sub { sprintf '2001:db8:3::%x', @_ }), '<', 100, 'also if zeros are left out');
-is(guessed(sub { sprintf '2001:db8:4:%x:4:5:6:7', @_ }), 100, 'those from different networks are not');
+cmp_ok(guessed(sub { sprintf '2001:db8:3::%x', @_ }), '<', 100,
+    'guesses from a network are limited together if its address omits zeros');
+is(guessed(sub { sprintf '2001:db8:4:%x:4:5:6:7', @_ }), 100,
+    'guesses from different networks are not limited together');
 is(guessed(sub { "192.0.2.$_[0]" }), 100, 'guesses from different IPv4 addresses are not limited together');
 $slow->stop;
 

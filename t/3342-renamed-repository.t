@@ -135,7 +135,8 @@ sub attack {
 	unlike($deploy->(undef, $o), qr/^an open trap$/m,
 	    "a deployment without a user does not run the stranger's repository");
 	like($deploy->('dan', $o), qr/^open$/m, 'a deployer deploys the renamed repository by its id');
-	is($known->($o), $open->id . ' team/open', 'these deployments do not change the stored id');
+	is($known->($o), $open->id . ' team/open',
+	    'deployments of a renamed repository do not change the stored id');
 
 	# --- the service's own token follows a rename; 404 proves nothing
 	my $ours = $make->('team/both', 'both', users => ['ann', 'bot']);

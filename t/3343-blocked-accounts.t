@@ -86,7 +86,8 @@ sub blocked {
 	is($rows->('git_token'), 0, 'a revoked token is deleted');
 	my $ended = $program->();
 	is($ended->{status}, 401, 'a revoked token ends the API token');
-	like($ended->{headers}{'www-authenticate'}, qr/error="invalid_token"/, 'the response says so');
+	like($ended->{headers}{'www-authenticate'}, qr/error="invalid_token"/,
+	    'the response to an ended API token has the error invalid_token');
 	like($ended->{json}{detail},
 	    qr/^The Git server no longer accepts the account .* signed in with that account/,
 	    'the detail says how to get it back');

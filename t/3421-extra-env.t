@@ -135,7 +135,8 @@ my $late = retry('deployer', $tame);
 is(outcome($late), '403', 'a deployer cannot repeat a value that a narrowed preset rejects');
 like($late->{json}{detail}, qr/sets TARGET to a value that the project's envPresets no longer accept/,
     'the error says why');
-is(outcome(retry('maintainer', $tame)), '201', 'a maintainer can repeat it');
+is(outcome(retry('maintainer', $tame)), '201',
+    'a maintainer can repeat a value that a narrowed preset rejects');
 $api->put("/api/projects/$project", { envPresets => $free });
 $db->sql("UPDATE deployment SET env_role = NULL WHERE id IN ($ours, $tame, $webhook)");
 is(outcome(retry('deployer', $ours)), '403',
@@ -173,7 +174,7 @@ is_sealed(retry('deployer', $own)->{json}{id}, 'KEY', $of_own,
     'while a deployer may set the variable, a retry repeats the replaced secret');
 my $inherits = deploy('deployer', $open, { TARGET => 'x' })->{json}{id};
 is(outcome($api->put("/api/projects/$open", { extraEnv => 'maintainers' })), '200',
-    'from now on only maintainers may set it');
+    'extraEnv becomes maintainers');
 is(outcome(retry('deployer', $own)), '403', 'a deployer cannot repeat a plain variable outside the presets');
 is(outcome($api->put("/api/environments/$env->{id}",
     { variables => secrets('changed', 'KEY', 'LATER', 'PIN') })), '200',

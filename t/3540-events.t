@@ -79,7 +79,7 @@ for my $id ($early, $late) {
 	ok($other->wait_for(qr/"id":$id,"status":"pending"/),
 	    'the older one is an event when it is committed');
 	set($id, "status = 'canceled', finished_at = NOW(3)");
-	ok($other->wait_for(qr/"id":$id,"status":"canceled"/), 'its end is an event, too');
+	ok($other->wait_for(qr/"id":$id,"status":"canceled"/), 'the end of the older deployment is an event');
 }
 set($next, "status = 'canceled', finished_at = NOW(3)");
 ok($other->wait_for(qr/"id":$next,"status":"canceled"/), 'the end of the newer one is an event, too');

@@ -116,7 +116,8 @@ within(15, sub {
 	add($silent, 'x');
 	$answer = $one->answer;
 	is($answer->{status}, 200, 'a request for a deployment returns when its log grows');
-	like($answer->{body}, qr/"logSize":1,/, 'it returns the new state');
+	like($answer->{body}, qr/"logSize":1,/,
+	    'the response after a wait for a deployment has the new state');
 	$one = waits_for("/$silent?wait=20");
 	set($silent, "started_at = NOW(3)");
 	is($one->answer->{status}, 200, 'a request for a deployment returns when it changes');
@@ -126,7 +127,7 @@ $answer = $place->answer;
 # after several other changes, or 20 s on a slow machine, 304 tells a client to ask again
 $answer = ask(@place)->answer if $answer->{status} == 304;
 is($answer->{status}, 200, 'a pending deployment returns when it moves in the queue');
-like($answer->{body}, qr/"queuePosition":0,/, 'it returns the new position');
+like($answer->{body}, qr/"queuePosition":0,/, 'the response after a move in the queue has the new position');
 
 # --- the list
 my $got = $api->get('/api/deployments');

@@ -65,7 +65,7 @@ for my $what (sort keys %read) {
 	is($got->{status}, 200, "PUT accepts a whole $what as GET returned it") or diag($got->{body});
 	my $after = $api->get($read{$what});
 	delete $_->{updatedAt} for my ($old, $new) = ({ %$sent }, { %{ $after->{json} } });
-	is_deeply($new, $old, "this PUT leaves the $what unchanged");
+	is_deeply($new, $old, "a PUT of a $what as GET returned it changes nothing");
 	my $now = $after->{json};
 	for my $member (sort keys %{ $fixed{$what} }) {
 		my %bent = (%$now, $member => $fixed{$what}{$member});

@@ -62,10 +62,10 @@ like($private, qr/^-----BEGIN OPENSSH PRIVATE KEY-----\n(?:[\w+\/=]{1,70}\n)+---
     'the private half has the format of OpenSSH');
 spew("$dir/private", $private =~ s/\n*\z/\n/r, 0600);
 ($status, $out, $err) = run_cmd('ssh-keygen', '-y', '-f', "$dir/private");
-is($out, "$key->{publicKey}\n", 'OpenSSH derives the public half from it') or diag($err);
+is($out, "$key->{publicKey}\n", 'OpenSSH derives the public half from the private half') or diag($err);
 spew("$dir/text", "text\n");
 ($status, $out, $err) = run_cmd('ssh-keygen', '-Y', 'sign', '-n', 'test', '-f', "$dir/private", "$dir/text");
-is($status, 0, 'OpenSSH signs with it') or diag($err);
+is($status, 0, 'OpenSSH signs with the private half') or diag($err);
 my ($rc, $signer) = run_cmd({ stdin => "text\n" }, 'ssh-keygen', '-Y', 'check-novalidate', '-n', 'test', '-s',
     "$dir/text.sig");
 like($signer, qr/Good .*\Q$key->{fingerprint}\E/, 'the signature is that of the public half');
@@ -73,7 +73,7 @@ like($signer, qr/Good .*\Q$key->{fingerprint}\E/, 'the signature is that of the 
 # --- a new key replaces it
 my $second = $api->put($path, {})->{json};
 isnt($second->{publicKey}, $key->{publicKey}, 'a second PUT creates another key');
-is($api->get($path)->{json}{fingerprint}, $second->{fingerprint}, 'it replaces the first');
+is($api->get($path)->{json}{fingerprint}, $second->{fingerprint}, 'the second key replaces the first');
 is($db->sql('SELECT COUNT(*) FROM deploy_key'), 1, 'the first key is deleted');
 is($api->put($path, { publicKey => 'ssh-ed25519 AAAA' })->{status}, 400, 'a client cannot choose the key');
 my $tag = $api->get($path)->{headers}{etag};
@@ -90,7 +90,7 @@ for my $case (['none', 401], ['viewer', 403], ['deployer', 403], ['maintainer', 
 	is($api->as($role)->delete($path)->{status}, $gone, "DELETE with role $role returns $gone");
 }
 is($api->get($path)->{status}, 404, 'a deleted key is not found');
-is($db->sql('SELECT COUNT(*) FROM deploy_key'), 0, 'it is deleted from the database');
+is($db->sql('SELECT COUNT(*) FROM deploy_key'), 0, 'a deleted key is not in the database');
 is($api->put('/api/projects/999/deploy-key')->{status}, 404, 'PUT for an unknown project returns 404');
 
 # --- the user in the audit log

@@ -93,7 +93,8 @@ sub limited { # how many of 300 unsigned events from these addresses
 }
 cmp_ok(limited(sub { sprintf '2001:db8::7:%x:%x', $_[0], $_[0] }), '>', 50,
     'unsigned events from the addresses of one network are limited together');
-is(limited(sub { sprintf '2001:db8:0:%x::7', 256 + $_[0] }), 0, 'those from different networks are not');
+is(limited(sub { sprintf '2001:db8:0:%x::7', 256 + $_[0] }), 0,
+    'unsigned events from different networks are not limited together');
 $wide->stop;
 
 # --- many files

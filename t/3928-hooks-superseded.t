@@ -118,7 +118,8 @@ for my $address ($repo->clone_url, $repo->dir) {
 	my $end = ended(deliver($project, $secret, $hash[3], @of));
 	is($end->{status}, 'success', 'the newest push is deployed without a checkout')
 	    or diag($end->{detail}, $all->log($end->{id}));
-	like($all->log($end->{id}), qr/^live $hash[3]$/m, 'its steps get the commit');
+	like($all->log($end->{id}), qr/^live $hash[3]$/m,
+	    'without a checkout, steps get the commit of the push');
 	$end = ended(deliver($project, $secret, $hash[1], @of));
 	is("$end->{status} $end->{reason}", 'canceled superseded',
 	    'an older push is superseded without a checkout, too') or diag($all->log($end->{id}));

@@ -196,9 +196,11 @@ for my $type (qw(gitea forgejo gitlab github)) {
 	my $paths = sub { return join ' ', map { $_->{path} } @{ $list->(@_)->{json}{data} || [] } };
 	like($paths->('limit=100'), qr{^group/other-site .*\bteam/site\b.*team/empty$},
 	    'the repositories of the account are listed, the newest first');
-	unlike($paths->('limit=100'), qr{secret|foreign}, 'one that the account cannot see is not');
+	unlike($paths->('limit=100'), qr{secret|foreign},
+	    'repositories that the account cannot see are not listed');
 	is($paths->('search=OTHER'), 'group/other-site', 'a part of the name is found, in any case');
-	is($paths->('search=group/o'), 'group/other-site', 'also together with the owner');
+	is($paths->('search=group/o'), 'group/other-site',
+	    'a search finds a part of the path with the owner');
 	is($paths->('search=nothing'), '', 'a name that no repository has finds none');
 	my ($site) = @{ $list->('search=other')->{json}{data} };
 	is_deeply($site, { path => 'group/other-site', repository => $more->clone_url,

@@ -151,7 +151,7 @@ SKIP: {
 	    'a project with its own account starts, though the account has other processes');
 	is($m->exited($job), 0, 'a job under a named account ends');
 	like(job_log($job), qr/^$pw[2]\n$pw[3]/m, 'a job under a named account runs as that account');
-	ok(kill(0, $bystander), 'other processes of a named account survive');
+	ok(kill(0, $bystander), 'processes of a named account that are not of its job survive');
 	is(scalar(grep { /sleep 55\Q$mark\E/ } `ps -o args= -u $name`), 0,
 	    'a job under a named account leaves no process');
 	kill 'KILL', $bystander;

@@ -71,7 +71,7 @@ if (is_root()) {
 	my $other = job_run(repository => $repo,
 	    steps => ["kill -9 $job->{pid} && echo did; prlimit --pid $job->{pid} --nofile=0 && echo did; "
 	    . "true"]);
-	unlike(job_log($other), qr/^did$/m, 'steps of another job cannot signal or limit it');
+	unlike(job_log($other), qr/^did$/m, 'steps of another job cannot signal or limit a job');
 	is(job_wait($job), 0, 'the attacked job succeeds');
 	my $ids = job_run(repository => $repo,
 	    steps => ['grep ^Uid: /proc/$PPID/status; grep -E "^Cap(Inh|Prm|Eff|Bnd|Amb)" '
@@ -171,7 +171,7 @@ if (is_root()) {
 	like($m->log, qr/job $job->{id}\.1 ended while no monitor was running/,
 	    'no process that has only the name of a dead job is adopted');
 	ok(defined $m->exited($job, 40), 'a job that died while no monitor ran ends');
-	is_deeply([left()], [], 'none of these processes is left');
+	is_deeply([left()], [], 'no process with the name of a job is left');
 	$m->stop;
 }
 

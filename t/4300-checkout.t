@@ -225,7 +225,7 @@ like(workspace($job), qr/^ready 1 /, 'a step leaves a dirty workspace');
 $job = deploy(branch => 'main',
     steps => ['git status --porcelain --ignored; cat file dir/sub/file; readlink link; ./tool; ls -A']);
 is(job_log($job) =~ s/.*step 1\n//sr, "two\ndeep\nfile\nrun\n.git\ndir\nfile\nlink\ntool\n",
-    'the next checkout has no file of it');
+    'the next checkout removes files that a step left behind');
 my $stamp = (stat "$shared/file")[9];
 utime 1000000000, 1000000000, "$shared/file" if !is_root();
 system("touch -d \@1000000000 '$shared/file'") if is_root();

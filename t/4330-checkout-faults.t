@@ -69,9 +69,9 @@ like(works('a private repository is checked out'), qr/^one$/m, 'a private reposi
 	$f->clear_faults;
 	is((job_end($mine))[0], 'failed timeout', 'a deployment without access to the repository times out')
 	    or diag(job_log($mine));
-	like(job_log($mine), qr/^ran$/m, 'its steps with runWhen always run');
+	like(job_log($mine), qr/^ran$/m, 'after a failed checkout, steps with runWhen always run');
 	unlike(job_log($mine), qr/^(?:one|[0-9a-f]{2}|pack)$/m,
-	    'its steps find no file and no object of the other deployment')
+	    'steps after a failed checkout find no file and no object of the other deployment')
 	    or diag(job_log($mine));
 	my $next = job_run(@job, @same, credential => "slipway\n$token", steps => ['cat file']);
 	is((job_end($next))[0], 'success -', 'the next deployment with access clones again')

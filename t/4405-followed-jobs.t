@@ -85,8 +85,8 @@ $db->sql("INSERT INTO project (id, name, repository, project_dir) SELECT seq, CO
 my $read = rows_read();
 $id = $runner->deploy($project, 'true');
 is($runner->wait($id), 'success', 'a deployment among 10,000 projects succeeds');
-cmp_ok(rows_read() - $read, '<', 5000, 'it does not read all of them');
-ok($runner->is_clean, 'it leaves nothing');
+cmp_ok(rows_read() - $read, '<', 5000, 'a deployment does not read the rows of all projects');
+ok($runner->is_clean, 'a deployment among 10,000 projects leaves no file');
 
 # --- a silent job
 $id = $runner->deploy($project, "echo ready; while [ ! -e $gate ]; do sleep 0.5; done; echo opened");
@@ -102,6 +102,7 @@ like($runner->log($id), qr/^ready\nopened$/m, 'the log of the silent job is comp
 # --- a job that writes all the time
 $id = $runner->deploy($project, 'for i in {1..20000}; do echo "line $i"; done; exit 3');
 is($runner->wait($id), 'failed', 'a job that writes all the time fails as its step does');
-is(scalar(() = $runner->log($id) =~ /^line \d+$/mg), 20000, 'its log is complete');
+is(scalar(() = $runner->log($id) =~ /^line \d+$/mg), 20000,
+    'the log of a job that writes all the time is complete');
 is($runner->stop, 0, 'the runner stops');
 done_testing;

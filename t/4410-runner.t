@@ -143,7 +143,7 @@ is($runner->column($id, 'reason'), 'canceled_by_user',
     'a canceled deployment has the reason canceled_by_user');
 like($runner->log($id), qr/^told$/m, 'the step of a canceled deployment gets TERM');
 like($runner->log($id), qr/^cleaned$/m, 'a cleanup step runs after a cancel');
-unlike($runner->log($id), qr/^never$/m, 'other steps do not run after a cancel');
+unlike($runner->log($id), qr/^never$/m, 'steps other than cleanup do not run after a cancel');
 $id = $runner->deploy($project, "trap '' TERM INT HUP; echo up;"
     . " (setsid bash -c 'trap \"\" TERM; sleep 60' &); while :; do sleep 60; done");
 $runner->wait_log($id, qr/^up$/m);

@@ -72,7 +72,7 @@ is($runner->status($behind), 'success', 'the next deployment succeeds');
 $db->stop;
 my ($status, $said) = $runner->once;
 isnt($status, 0, '--once without a database fails');
-like($said, qr/database/, '--once without a database names it');
+like($said, qr/database/, 'the error of --once without a database names the database');
 $db->resume;
 
 # --- invalid arguments

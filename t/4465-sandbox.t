@@ -53,7 +53,7 @@ my $project = $runner->project;
 my $id = $runner->deploy($project, $try, 'grep -i ^seccomp: /proc/self/status');
 is($runner->wait($id), 'success', 'a deployment without a unit succeeds') or diag($runner->log($id));
 like($runner->log($id), qr/^none$/m, 'a step cannot create a user namespace');
-like($runner->log($id), qr/^Seccomp:\s*2$/m, 'seccomp denies it');
+like($runner->log($id), qr/^Seccomp:\s*2$/m, 'a seccomp filter denies user namespaces');
 # the system calls of 32-bit programs, and clone
 my $x86 = $Config{archname} =~ /^x86_64/;
 if ($x86) {

@@ -68,6 +68,6 @@ is($single->wait($single->deploy($single->project(dir => 'next'), 'true')), 'suc
     'a silent server does not hold the only slot');
 is($single->column($one, 'status'), 'running', 'the deployment from the silent server still waits for it');
 $single->cancel($one);
-is($single->wait($one), 'canceled', 'it can be canceled');
+is($single->wait($one), 'canceled', 'the deployment that waits for the silent server can be canceled');
 $single->stop;
 done_testing();

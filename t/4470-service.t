@@ -184,7 +184,7 @@ $again = $api->post("/api/deployments/$behind/retry", {});
 is(wait_for($again->{json}{id}, $final), 'success', 'a retry of a canceled deployment succeeds');
 like($api->get("/api/deployments/$again->{json}{id}/log")->{body}, qr/^to live with \S+$/m,
     'a retry of a canceled deployment has the secret');
-unlike($runner->said . $api->log, qr/correct horse/, 'neither program logs the secret');
+unlike($runner->said . $api->log, qr/correct horse/, 'the logs of API and runner do not contain the secret');
 ok($runner->is_clean, 'deployments leave nothing behind');
 is($runner->stop, 0, 'the runner stops');
 done_testing;

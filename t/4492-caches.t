@@ -68,7 +68,7 @@ if (is_root()) {
 	ok(!-e "$caches/7/0/theirs", 'a project cannot write to such a cache');
 }
 is(listed(job($list, checkout => 'none')), 'file', 'a job without a checkout has the cache, too');
-is(listed(job($list, cache => 1)), '', 'a request for another generation empties it');
+is(listed(job($list, cache => 1)), '', 'a request for another generation empties the cache');
 ok(!-e "$caches/7/0" && -d "$caches/7/1", 'only the cache of that generation exists');
 job('echo mine >"$SLIPWAY_CACHE/file"', cache => 1);
 is(listed(job($list)), '', 'a generation that returns begins empty');
@@ -130,7 +130,8 @@ for (@attacks) {
 ok(poll(60, sub { !(() = glob "$left/*") }), 'emptied caches are removed')
     or diag(glob("$left/*"), $m->log);
 is(-s "$outside/keep", 2_000_000, 'nothing outside of the caches was removed');
-like($m->log, qr/job \S+: its cache is emptied \(runner\.cache_max\)/, 'the log of the runner mentions it');
+like($m->log, qr/job \S+: its cache is emptied \(runner\.cache_max\)/,
+    'the log of the runner says that a cache was emptied');
 
 # --- a restart of the monitor while a job runs
 my $gate = tempdir() . '/gate';
@@ -142,7 +143,7 @@ $m->stop;
 $m = Slipway::Monitor->start(dir => $m->{dir}, conf => "[runner]\ncache_max = 1m\n");
 spew($gate, '');
 ok(defined $m->exited($job), 'a job that another monitor adopted ends');
-like(job_log($job), qr/^\Q$emptied\Eit has more/m, 'its cache is measured');
+like(job_log($job), qr/^\Q$emptied\Eit has more/m, 'the cache of an adopted job is measured');
 is(listed(job($list)), '', 'the next job has an empty cache');
 
 # --- obstacles of the host
@@ -157,7 +158,7 @@ rename $caches, "$caches.away" or die;
 symlink $outside, $caches or die;
 $log = job('echo "[${SLIPWAY_CACHE-none}] [${XDG_CACHE_HOME-none}]"');
 like($log, qr/^\[none\] \[none\]$/m, 'a job runs without a cache if none can be made');
-like($m->log, qr/has no cache: open \.cache: /, 'the log of the runner says so');
+like($m->log, qr/has no cache: open \.cache: /, 'the log of the runner says why a job has no cache');
 is_deeply([map { m{([^/]+)$} } glob "$outside/*"], ['keep'], 'no cache is made behind a symbolic link');
 unlink $caches;
 rename "$caches.away", $caches or die;
@@ -211,7 +212,7 @@ sub renamed {
 my $many = 'mkdir -p many; cd many; [ -e 1 ] || seq 20000 | xargs touch';
 $log = renamed("$caches/7/0", "cd \$SLIPWAY_CACHE; $many");
 ok(defined $log, 'a cache is renamed while it is measured') or diag($m->log);
-unlike($log, qr/cache/, 'the log of the job says nothing about it');
+unlike($log, qr/cache/, 'the log of the job does not mention a renamed cache');
 is(listed(job($list)), '', 'the next job has an empty cache');
 is_deeply([map { m{([^/]+)$} } glob "$caches/7/*"], ['0'], 'the project has one cache');
 ok(poll(60, sub { !(() = glob "$left/*") }), 'the renamed one is removed');

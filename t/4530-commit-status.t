@@ -151,14 +151,14 @@ begin('gitea');
 my ($id, $hash) = deploy(2, 'true');
 is($runner->wait($id), 'success', 'a deployment by a user with read access succeeds');
 is(closed($id), 'success success 0', 'a deployment by a user with read access is reported');
-is(last_of($hash)->{creator}, 'robot', 'the service reports it');
+is(last_of($hash)->{creator}, 'robot', 'the service is the author of the status');
 for my $who (3, undef) {
 	($id, $hash) = deploy($who, 'true');
 	is($runner->wait($id), 'success',
 	    'a deployment by ' . (defined $who ? 'a user without a token' : 'no user')
 	    . ' succeeds');
 	is(closed($id), 'success success 0', 'the deployment is reported');
-	is(last_of($hash)->{creator}, 'robot', 'the service reports it');
+	is(last_of($hash)->{creator}, 'robot', 'the service is the author of the status');
 }
 $forge->expire_tokens('ann');
 ($id, $hash) = deploy(1, 'true');
@@ -170,7 +170,7 @@ begin('gitea', token => undef);
 ($id, $hash) = deploy(1, 'true');
 is($runner->wait($id), 'success', 'a deployment succeeds if the service has no token');
 is(closed($id), 'success success 0', 'the deployment is reported if the service has no token');
-is(last_of($hash)->{creator}, 'ann', 'the user who deployed reports it');
+is(last_of($hash)->{creator}, 'ann', 'the user who deployed is the author of the status');
 
 # --- the server is down
 begin('gitea');

@@ -68,7 +68,7 @@ ok(poll(10, sub { (stat "/proc/$foreign")[4] == $mine }),
 my $blocked = $runner->deploy($project[1], 'true');
 waits_for($blocked, 'slots',
     qr/did not start them: another service on the host may use the same user ids \(runner\.uid_first\)/,
-    'a deployment whose account is in use says so');
+    'a deployment whose account other processes use waits for a slot');
 like($runner->said, qr/ \Q$blocked\E waits: Processes of the account/,
     'the log says that an account is in use');
 is($runner->wait($runner->deploy($project[0], 'true')), 'success',

@@ -126,13 +126,17 @@ my $free = $all->post(projectId => $other, pipelineId => $all->pipeline($other, 
 is($all->wait($free)->{status}, 'success',
     'a deployment that is bound to another runner delays no other project');
 my $now;
-ok(poll(30, sub { $now = $all->show($bound)->{waitingFor}; return @$now > 0 }), 'it says why it waits');
+ok(poll(30, sub { $now = $all->show($bound)->{waitingFor}; return @$now > 0 }),
+    'a deployment bound to a missing runner says why it waits');
 is($now->[0]{reason}, 'no_runner', 'the reason is no_runner');
-like($now->[0]{detail}, qr/environment production is bound to the runner right/, 'the detail names both');
+like($now->[0]{detail}, qr/environment production is bound to the runner right/,
+    'the detail names the environment and the runner');
 is($all->wait($behind)->{status}, 'success', 'a deployment to another environment of the project passes it');
-is($all->show($bound)->{status}, 'pending', 'another runner does not claim it');
+is($all->show($bound)->{status}, 'pending',
+    'a deployment bound to a missing runner is not claimed by another one');
 $api->put("/api/environments/$second", { runner => 'left' });
-is($all->wait($bound)->{status}, 'success', 'the runner claims it when the environment is bound to it');
+is($all->wait($bound)->{status}, 'success',
+    'a runner claims the deployment when the environment is bound to that runner');
 is(live($second)->{deploymentId}, $bound, 'the deployment is live');
 
 ok($all->is_clean, 'the jobs leave nothing');

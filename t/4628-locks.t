@@ -99,7 +99,7 @@ is("$got->{status} $got->{reason}", 'canceled superseded',
 is($all->show($_)->{status}, 'pending', 'the newest push of a branch waits') for $new, $other;
 $got = $all->show($new)->{waitingFor}[0];
 is("$got->{reason}: $got->{detail}", 'lock: The project is locked by t-maintainer: incident 7',
-    'it says what it waits for');
+    'a push to a locked project says what it waits for');
 my $probe = $all->post(projectId => $free);
 is($all->wait($probe)->{status}, 'success', 'the runner works');
 is($all->show($other)->{status}, 'pending', 'a deployment of a locked project does not start');
@@ -118,7 +118,7 @@ $db->let_go($holder);
 is($all->wait($all->post(projectId => $free))->{status}, 'success', 'the runner works');
 is($all->show($chosen)->{status}, 'pending', 'the runner has not claimed a deployment that is locked again');
 is(unlock("projects/$project"), 204, 'the lock is removed again');
-is($all->wait($chosen)->{status}, 'success', 'then the deployment runs');
+is($all->wait($chosen)->{status}, 'success', 'the deployment runs after the lock is removed');
 
 # --- a long reason
 $maintainer->put($lock, { reason => "\x{20ac}" x 150 });
@@ -183,8 +183,10 @@ $api->put("/api/projects/$project", { triggers => [ map { { branch => 'main', pi
 	environmentId => $_ } } $production, $staging ] });
 $got = $maintainer->put("/api/environments/$production/lock", { reason => 'freeze' });
 is($got->{status}, 200, 'an environment is locked');
-is_deeply($api->get("/api/environments/$production")->{json}{lock}, $got->{json}, 'it shows its lock');
-is($api->get("/api/environments/$staging")->{json}{lock}, undef, 'others are not locked');
+is_deeply($api->get("/api/environments/$production")->{json}{lock}, $got->{json},
+    'a locked environment shows its lock');
+is($api->get("/api/environments/$staging")->{json}{lock}, undef,
+    'other environments of the project are not locked');
 is($api->get("/api/projects/$project")->{json}{lock}, undef,
     'the project of a locked environment is not locked');
 $got = post(environmentId => $production);

@@ -76,9 +76,10 @@ $got = order($deployer);
 is($got->{status}, 201, 'a deployment is created') or diag($got->{body});
 my $waiting = $got->{json};
 is("$waiting->{status} $waiting->{approval} $waiting->{commitHash}", "pending required $first",
-    'it waits for approval of the newest commit');
-is_deeply([ map { $_->{reason} } @{ $waiting->{waitingFor} } ], ['approval'], 'it says what it waits for');
-is($waiting->{queuePosition}, undef, 'it has no place in the queue');
+    'a new deployment waits for approval of the newest commit');
+is_deeply([ map { $_->{reason} } @{ $waiting->{waitingFor} } ], ['approval'],
+    'a deployment that waits for approval says so');
+is($waiting->{queuePosition}, undef, 'a deployment that waits for approval has no place in the queue');
 my $moved = commit_on('main');
 my ($step) = map { $_->{id} } @{ $api->get("/api/pipelines/$pipeline")->{json}{steps} };
 $api->put("/api/steps/$step", { script => 'echo edited' });
@@ -113,8 +114,9 @@ like($got->{json}{approvalAt}, qr/^20.*Z$/, 'the deployment says when it was app
 $got = $all->wait($waiting->{id});
 is("$got->{status} $got->{commitHash}", "success $first",
     'the approved commit runs, though the branch has moved');
-like($all->log($waiting->{id}), qr/^at $first$/m, 'with the steps that were approved');
-is(vote($maintainer, 'approve', $waiting->{id})->{status}, 409, 'it cannot be approved again');
+like($all->log($waiting->{id}), qr/^at $first$/m, 'the approved steps run');
+is(vote($maintainer, 'approve', $waiting->{id})->{status}, 409,
+    'an approved deployment cannot be approved again');
 is($maintainer->post("/api/deployments/$own/cancel")->{json}{reason}, 'canceled_by_user',
     'the user who started a waiting deployment can cancel it');
 
@@ -124,8 +126,8 @@ $got = $maintainer->post("/api/deployments/$bad/deny");
 is($got->{status}, 200, 'a denial needs no body');
 is("@{$got->{json}}{qw(status reason approval detail)}",
     'canceled approval_denied denied The user t-maintainer denied it.', 'a denied deployment is canceled');
-is($all->steps($bad), 'skipped', 'its steps are skipped');
-is(vote($maintainer, 'approve', $bad)->{status}, 409, 'it cannot be approved');
+is($all->steps($bad), 'skipped', 'the steps of a denied deployment are skipped');
+is(vote($maintainer, 'approve', $bad)->{status}, 409, 'a denied deployment cannot be approved');
 
 # --- commits
 is(outcome(order($deployer, commitHash => substr $first, 0, 10)), '422 /commitHash',
@@ -169,12 +171,12 @@ $maintainer->put($rules, { branches => ['release'] });
 $got = vote($as_bob, 'approve', $closed[0]);
 is($got->{status}, 409, 'a deployment cannot be approved when its branch is no longer accepted');
 like($got->{json}{detail}, qr/^The environment production no longer accepts/, 'the error says why');
-is(waits($closed[0]), 'approval', 'it still waits');
+is(waits($closed[0]), 'approval', 'a deployment that was not approved still waits');
 is(vote($as_bob, 'deny', $closed[0])->{status}, 200,
     'a deployment that the environment no longer accepts can be denied');
 $maintainer->put($rules, { branches => [] });
 is(vote($as_bob, 'approve', $closed[1])->{status}, 200, 'approved once the branch is accepted again');
-is($all->wait($closed[1])->{status}, 'success', 'it runs');
+is($all->wait($closed[1])->{status}, 'success', 'the deployment runs once it is approved');
 my @waiting = map { ordered() } 1 .. 2;
 $maintainer->put($rules, { approval => 'none', approvers => [$bob] });
 is(waits($_), 'approval', 'a deployment still waits when approval is no longer required') for @waiting;
@@ -200,7 +202,7 @@ my ($headers, $body) = push_event(gitea => $hook, branch => 'main', path => $pat
 $got = $api->as('none')->post("/api/hooks/$project", $body, $headers);
 is($got->{status}, 202, 'a push is accepted') or diag($got->{body});
 my $push = $got->{json}{data}[0]{id};
-is(waits($push), 'approval', 'its deployment waits for approval');
+is(waits($push), 'approval', 'the deployment of a push waits for approval');
 commit_on('main');
 is(vote($api, 'approve', $push)->{status}, 200, 'the user who set up the pushes can approve it');
 $got = $all->wait($push);

@@ -74,28 +74,28 @@ is("@{$back}{qw(trigger retryOf commitHash rollbackReason status)}", "rollback $
     'the rollback repeats the deployment before the live one');
 is($got->{headers}{location}, "/api/deployments/$back->{id}", 'Location is its path');
 is($deployer->post($rollback, { reason => 'broken' }, { 'Idempotency-Key' => 'r1' })->{json}{id}, $back->{id},
-    'with the same Idempotency-Key, it is the same');
-is($deployer->post($rollback)->{status}, 409, 'while it is pending, a second one is rejected');
-is($back->{queuePosition}, 0, 'it comes first');
+    'a request with the same Idempotency-Key returns the same rollback');
+is($deployer->post($rollback)->{status}, 409, 'a second rollback is rejected while one is pending');
+is($back->{queuePosition}, 0, 'a rollback has the first position in the queue');
 is($all->show($queued)->{queuePosition}, 1, 'deployments that waited come after a rollback');
 spew($go, '');
-is($all->wait($back->{id})->{status}, 'success', 'it runs with the clone, without the repository');
+is($all->wait($back->{id})->{status}, 'success', 'a rollback runs with the clone, without the repository');
 is($all->show($queued)->{status}, 'pending', 'before what waited, which the lock holds back');
 like($all->log($back->{id}), qr/^one production in-production large at $first $one$/m,
-    'with the commit, the steps and the variables of then');
+    'a rollback has the commit, steps and variables of the deployment that it repeats');
 unlike($all->log($one), qr/ at $first $one$/m, 'only a rollback has SLIPWAY_ROLLBACK_TO');
-is(live(), $back->{id}, 'it is live');
+is(live(), $back->{id}, 'the rollback is live');
 rename "$repo.away", $repo;
 $api->delete("/api/projects/$project/lock");
 is($all->wait($queued)->{status}, 'success', 'the deployment that waited runs after the lock');
 
 # --- which one
-is($deployer->post($rollback)->{status}, 409, 'there is nothing before what was rolled back to');
+is($deployer->post($rollback)->{status}, 409, 'a rollback is rejected if there is no earlier deployment');
 $got = $deployer->post($rollback, { deploymentId => $two })->{json};
 is("$got->{retryOf} $got->{commitHash}", "$two $second", 'a rollback can name a deployment');
 $all->wait($got->{id});
 $got = $deployer->post($rollback)->{json};
-is($got->{retryOf}, $one, 'the next one goes back to what was before that');
+is($got->{retryOf}, $one, 'the next rollback goes back further');
 is($all->wait($got->{id})->{status}, 'success', 'the second rollback succeeds');
 $got = $deployer->post($rollback, { deploymentId => $got->{id} })->{json};
 is($got->{retryOf}, $one, 'a rollback to a rollback repeats what that repeats');
@@ -103,7 +103,8 @@ is($all->wait($got->{id})->{status}, 'success', 'the rollback to a rollback succ
 $maintainer->put("/api/environments/$production", { approval => 'required', branches => ['release'] });
 $got = $deployer->post($rollback, { deploymentId => $two })->{json};
 is($got->{approval}, undef, 'a rollback needs no approval');
-is($all->wait($got->{id})->{status}, 'success', 'even if the environment no longer accepts the branch');
+is($all->wait($got->{id})->{status}, 'success',
+    'a rollback runs even if the environment no longer accepts the branch');
 $maintainer->put("/api/environments/$production", { approval => 'none', branches => [] });
 
 # --- dry runs
@@ -149,7 +150,7 @@ unlink $go;
 $back = $deployer->post($rollback)->{json};
 ok($all->saw($back->{id}, qr/^up$/m), 'a rollback runs');
 $got = $deployer->post($rollback);
-is($got->{status}, 409, 'a second one that names no deployment is rejected');
+is($got->{status}, 409, 'a rollback that names no deployment is rejected while one runs');
 like($got->{json}{detail}, qr/^The rollback $back->{id} .* is running/, 'the error says why');
 spew($go, '');
 is($all->wait($back->{id})->{status}, 'success', 'the first one succeeds');
@@ -187,21 +188,21 @@ $got = $deployer->post("/api/deployments/$source/promote", { %to, envVars => { S
 is($got->{status}, 201, 'a deployment is promoted') or diag($got->{body});
 my $made = $got->{json};
 is("@{$made}{qw(trigger retryOf commitHash environmentId)}", "promotion $source $first $production",
-    'it deploys the same commit to the other environment');
+    'a promotion deploys the same commit to the other environment');
 is($all->wait($made->{id})->{status}, 'success', 'the promotion succeeds');
 like($all->log($made->{id}), qr/^to production in-production huge at $first$/m,
-    'with the same steps, and with the variables of that environment and of the request');
-is(live(), $made->{id}, 'it is live there');
+    'a promotion has the same steps, and the variables of its environment and of the request');
+is(live(), $made->{id}, 'the promotion is live in its environment');
 $maintainer->put("/api/environments/$production", { approval => 'required' });
 $got = $deployer->post("/api/deployments/$source/promote", \%to)->{json};
 is("$got->{approval} $got->{waitingFor}[0]{reason}", 'required approval', 'a promotion can require approval');
 $got = $maintainer->post("/api/deployments/$got->{id}/approve");
-is($got->{status}, 200, 'it is approved');
+is($got->{status}, 200, 'a promotion can be approved');
 is($all->wait($got->{json}{id})->{commitHash}, $first, 'the approved promotion runs');
 
 # --- deleted places
 is($maintainer->delete("/api/environments/$production")->{status}, 204, 'the environment is deleted');
-is($deployer->post($rollback)->{status}, 404, 'it cannot be rolled back');
+is($deployer->post($rollback)->{status}, 404, 'a deleted environment cannot be rolled back');
 is(outcome($deployer->post("/api/deployments/$source/promote", \%to)), '422 /environmentId',
     'a deleted environment cannot be promoted to');
 done_testing();

@@ -76,8 +76,9 @@ for my $to ('rack9', 'RACK7', 'rack', 'rack7, eu', '"rack7"', 'e\\u0075', '*') {
 	ok(poll(60, sub { (waits($waits)->{reason} || '') eq 'no_runner' }),
 	    "a deployment bound to $to waits for a runner");
 	is(waits($waits)->{detail}, "The environment production is bound to the runner $to, and no runner"
-	    . ' with this name or label is online.', 'the detail names both');
-	is($api->post("/api/deployments/$waits/cancel")->{status}, 200, 'it can be canceled');
+	    . ' with this name or label is online.', 'the detail names the environment and the runner');
+	is($api->post("/api/deployments/$waits/cancel")->{status}, 200,
+	    'a deployment that waits for a runner can be canceled');
 }
 bind_to($env, 'rack9');
 my $late = post();
@@ -94,9 +95,11 @@ my ($stuck, $behind) = (post(), post());
 ok(poll(60, sub { (waits($stuck)->{reason} || '') eq 'no_runner' }),
     'a deployment waits for a missing runner');
 sub staged { return $all->post(%run, environmentId => $staging) }
-is($all->wait(staged())->{status}, 'success', 'a later deployment to another environment passes it');
+is($all->wait(staged())->{status}, 'success',
+    'a later deployment to another environment passes one that waits for a runner');
 $db->sql("UPDATE deployment SET turn = 0, `trigger` = 'rollback' WHERE id = $behind");
-is($all->wait(staged())->{status}, 'success', 'it also passes a rollback that waits for a missing runner');
+is($all->wait(staged())->{status}, 'success',
+    'a later deployment passes a rollback that waits for a missing runner');
 is_deeply([ map { $all->show($_)->{status} } $stuck, $behind ], [ 'pending', 'pending' ],
     'deployments to the environment without a runner still wait');
 bind_to($staging, 'nowhere');
@@ -107,7 +110,8 @@ cmp_ok($all->show($behind)->{startedAt}, 'lt', $all->show($stuck)->{startedAt},
     'when the environment has a runner, they run in their order');
 is($all->show($both)->{status}, 'pending', 'the other environment now waits for a missing runner');
 bind_to($staging, undef);
-is($all->wait($both)->{status}, 'success', 'it runs when its environment is bound to no runner');
+is($all->wait($both)->{status}, 'success',
+    'a deployment runs when its environment is no longer bound to a runner');
 
 # --- a runner that is drained
 my $gate = $all->marks('gate');
@@ -128,7 +132,7 @@ ok(poll(60, sub { (waits($next)->{detail} || '') =~ /^No runner has claimed it/ 
 is($all->show($next)->{status}, 'pending', 'the deployment still waits');
 $other->write_conf($before);
 kill HUP => $other->pid;
-is($all->wait($next)->{status}, 'success', 'with slots again, the runner claims it');
+is($all->wait($next)->{status}, 'success', 'a runner that has slots again claims the deployment');
 bind_to($staging, undef);
 
 # --- a stop, and a loss
@@ -143,13 +147,14 @@ is_deeply([ @{ $got->{json} }{qw(status runners)} ], [ 'degraded', { online => 0
     'the service without a runner is degraded');
 is_deeply((grep { $_->{name} eq 'runners' } @{ $got->{json}{components} })[0],
     { name => 'runners', status => 'down', detail => 'No runner is online. Start slipway-runner.' },
-    'it says what is down and what to do');
+    'the health of the service says what is down and what to do');
 bind_to($env, undef);
 $id = post();
 ok(poll(60, sub { (waits($id)->{reason} || '') eq 'no_runner' }), 'a deployment without a runner waits');
-is(waits($id)->{detail}, 'No runner is online. Start slipway-runner.', 'it says that none is online');
+is(waits($id)->{detail}, 'No runner is online. Start slipway-runner.',
+    'a waiting deployment says that no runner is online');
 $first->resume;
-is($all->wait($id)->{status}, 'success', 'a runner that starts again runs it');
+is($all->wait($id)->{status}, 'success', 'a runner that starts again runs the deployment');
 ok(poll(60, sub { is_online('runner-1') }), 'the runner is online again');
 $db->sql("UPDATE runner SET seen_at = NOW(3) - INTERVAL 3 MINUTE WHERE name = 'runner-1'");
 is(is_online('runner-1'), $false, 'a runner that misses reports is offline');

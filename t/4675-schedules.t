@@ -53,11 +53,11 @@ is($got->{status}, 201, 'a maintainer creates a schedule') or diag($got->{body})
 my $id = $got->{json}{id};
 my $path = "/api/schedules/$id";
 is($got->{headers}{location}, $path, 'Location is the path of the new schedule');
-is($api->as('viewer')->get($path)->{body}, $got->{body}, 'a viewer reads it');
+is($api->as('viewer')->get($path)->{body}, $got->{body}, 'a viewer reads a schedule');
 is_deeply([ @{ $got->{json} }{qw(active failures lastDeploymentId lastError environmentId envVars)} ],
     [ $true, 0, undef, undef, undef, { SIZE => 'l' } ], 'a new schedule is active and has started nothing');
 my $next = $got->{json}{nextAt};
-like($next, qr/T0[01]:30:00\.000Z$/, 'it fires at half past two in Berlin');
+like($next, qr/T0[01]:30:00\.000Z$/, 'a schedule fires at the local time of its time zone');
 cmp_ok($next, 'gt', strftime('%FT%T', gmtime), 'the next time is in the future');
 $got = $maintainer->post('/api/schedules', { %{ body(name => 'paused') }, active => $false });
 is_deeply([ @{ $got->{json} }{qw(active nextAt timezone branch)} ], [ $false, undef, 'UTC', undef ],
@@ -116,10 +116,11 @@ is(outcome($maintainer->post('/api/schedules', body(%guarded))), '422 /environme
 # --- changes
 is($maintainer->put($path, { name => 'nightly 2' })->{json}{nextAt}, $next, 'a new name keeps the next time');
 like($maintainer->put($path, { cron => '0 5 * * *' })->{json}{nextAt}, qr/T0[34]:00:00/,
-    'a new cron sets it');
+    'a new cron sets the next time');
 like($maintainer->put($path, { timezone => 'UTC' })->{json}{nextAt}, qr/T05:00:00/,
     'a new time zone sets the next time');
-is($maintainer->put($path, { active => $false })->{json}{nextAt}, undef, 'it is null while not active');
+is($maintainer->put($path, { active => $false })->{json}{nextAt}, undef,
+    'the next time is null while a schedule is not active');
 like($maintainer->put($path, { active => $true })->{json}{nextAt}, qr/T05:00:00/,
     'the next time comes back when the schedule is active');
 my $etag = $api->get($path)->{headers}{etag};
@@ -134,10 +135,11 @@ due($id, 7 * 86400);
 my $last = fired($id, 0, 'a schedule that is due fires');
 $got = $all->wait($last);
 is_deeply([ @$got{qw(status trigger createdBy pipelineId branch)} ],
-    [ 'success', 'schedule', undef, $pipeline, 'main' ], 'its deployment succeeds, with the stored secret');
+    [ 'success', 'schedule', undef, $pipeline, 'main' ],
+    'the deployment of the schedule succeeds, with the stored secret');
 is(count(), 1, 'times that were missed are fired once');
 like(show($id)->{nextAt}, qr/T05:00:00/, 'the next time is in the future');
-cmp_ok(show($id)->{nextAt}, 'gt', strftime('%FT%T', gmtime), 'not one that was missed');
+cmp_ok(show($id)->{nextAt}, 'gt', strftime('%FT%T', gmtime), 'the next time is not one that was missed');
 is(show($paused)->{lastDeploymentId}, undef, 'a schedule that is not active does not fire');
 
 # --- two runners
@@ -157,11 +159,11 @@ is($maintainer->put($path, { envVars => { SIZE => 'l' } })->{status}, 200, 'the 
 for my $n (1 .. 3) {
 	due($id);
 	$last = fired($id, $last, 'the schedule fires');
-	is($all->wait($last)->{status}, 'failed', 'its deployment fails');
+	is($all->wait($last)->{status}, 'failed', 'the deployment of the schedule fails');
 	is(show($id)->{failures}, $n, "$n failures in a row are counted");
 }
 is(show($id)->{active}, $true, 'the schedule stays active');
-is(show($id)->{envVars}{SIZE}, 'l', 'it keeps its variables');
+is(show($id)->{envVars}{SIZE}, 'l', 'the schedule keeps its variables');
 $maintainer->put($path, { envVars => {} });
 due($id);
 $last = fired($id, $last, 'it fires again');
@@ -197,7 +199,7 @@ is(show($id)->{failures}, 0, 'that ends the count, too');
 $maintainer->put("/api/projects/$project/lock", { reason => 'freeze' });
 due($id);
 my $old = fired($id, $last, 'a schedule of a locked project fires');
-is($all->show($old)->{status}, 'pending', 'its deployment waits for the lock');
+is($all->show($old)->{status}, 'pending', 'the deployment of a schedule waits for the lock');
 due($id);
 my $new = fired($id, $old, 'it fires again');
 $got = $all->show($old);
@@ -209,10 +211,10 @@ ok(poll(60, sub { $all->show($hold)->{status} eq 'running' }), 'a long deploymen
 due($id);
 $old = fired($id, $new, 'a schedule of a busy project fires');
 due($id);
-$new = fired($id, $old, 'it fires again before that has begun');
-is($all->show($old)->{reason}, 'superseded', 'only the newest waits');
+$new = fired($id, $old, 'the schedule fires again before its deployment has begun');
+is($all->show($old)->{reason}, 'superseded', 'only the newest deployment of a schedule waits');
 $api->post("/api/deployments/$hold/cancel");
-is($all->wait($new)->{status}, 'success', 'it runs when the project is idle');
+is($all->wait($new)->{status}, 'success', 'the deployment of the schedule runs when the project is idle');
 
 # --- approval
 my $nocheckout = $all->pipeline($guarded, { pipeline => { checkout => 'none' } }, 'true');
@@ -253,7 +255,8 @@ due($id);
 ok(poll(60, sub { defined show($id)->{lastError} }), 'a schedule whose time zone is missing is recorded');
 $got = show($id);
 like($got->{lastError}, qr{^timezone: .* does not know Mars/Olympus; install}, 'the error names the zone');
-cmp_ok($got->{nextAt}, 'lt', strftime('%FT%T', gmtime(time + 1)), 'it stays due, for another runner');
+cmp_ok($got->{nextAt}, 'lt', strftime('%FT%T', gmtime(time + 1)),
+    'a schedule whose time zone is missing stays due for another runner');
 my $beside = $all->make('/api/schedules', body(name => 'beside'))->{id};
 due($beside);
 $all->wait(fired($beside, 0, 'other schedules fire'));
@@ -261,7 +264,7 @@ is(count(), $created + 1, 'the one without a time zone has fired nothing');
 $maintainer->delete("/api/schedules/$beside");
 $db->sql("UPDATE schedule SET timezone = 'UTC' WHERE id = $id");
 $runner->ring;
-$all->wait($last = fired($id, $last, 'it fires once the time zone is known'));
+$all->wait($last = fired($id, $last, 'a schedule fires once its time zone is known'));
 is(show($id)->{lastError}, undef, 'the error of a schedule that has fired is cleared');
 
 # --- --once, and deletion
@@ -269,12 +272,13 @@ is($runner->stop, 0, 'the runner stops');
 due($id);
 is(scalar $runner->once, 0, 'a runner for a timer runs once');
 $got = show($id)->{lastDeploymentId};
-cmp_ok($got, '>', $last, 'it fires what is due');
+cmp_ok($got, '>', $last, 'a runner for a timer fires the schedules that are due');
 is($all->show($got)->{status}, 'success', 'the deployment of the schedule runs');
 is($maintainer->delete($path)->{status}, 204, 'a maintainer deletes a schedule');
 is($api->get($path)->{status}, 404, 'a deleted schedule returns 404');
-is($all->show($got)->{status}, 'success', 'its deployments stay');
-is($maintainer->post('/api/schedules', body(name => 'nightly 2'))->{status}, 201, 'its name is free again');
+is($all->show($got)->{status}, 'success', 'the deployments of a deleted schedule stay');
+is($maintainer->post('/api/schedules', body(name => 'nightly 2'))->{status}, 201,
+    'the name of a deleted schedule is free again');
 $api->delete("/api/projects/$project");
 is($db->sql('SELECT COUNT(*) FROM schedule WHERE valid = 1'), 0, 'schedules end with their project');
 $db->sql('UPDATE schedule SET next_at = NOW(3)');

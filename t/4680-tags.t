@@ -150,7 +150,7 @@ for my $case (
 }
 $got = set_triggers({ tag => 'v*', branch => undef });
 is_deeply($got->{json}{triggers}[0]{tag}, 'v*', 'a trigger for tags is stored') or diag($got->{body});
-ok(!exists $got->{json}{triggers}[0]{branch}, 'it has no branch');
+ok(!exists $got->{json}{triggers}[0]{branch}, 'a trigger for tags has no branch');
 my $secret = $api->put("/api/projects/$project/hook-secret")->{json}{secret};
 sub deliver {
 	my ($kind, $tag, $commit, %body) = @_;
@@ -183,7 +183,7 @@ $got = deliver('gitea', 'v1.10', $hash{'v1.10'}, head_commit => undef);
 is($got->{json}{data}[0]{commitHash}, undef,
     'an event that names only the tag object leaves the commit open');
 $end = $all->wait($got->{json}{data}[0]{id});
-is("$end->{status} $end->{commitHash}", "success $hash{'v1.10'}", 'then the checkout finds it');
+is("$end->{status} $end->{commitHash}", "success $hash{'v1.10'}", 'the checkout finds the commit of the tag');
 set_triggers({ branch => 'v*' });
 is(deliver('github', 'v1.9', $hash{'v1.9'})->{status}, 204, 'a trigger for branches ignores tags');
 
@@ -193,7 +193,8 @@ set_triggers({ tag => '**' });
 $secret = $api->put("/api/projects/$project/hook-secret")->{json}{secret};
 $end = $all->wait(deliver('gitea', 'v1.10', $hash{'v1.10'})->{json}{data}[0]{id});
 is($end->{status}, 'success', 'a tag is deployed without a checkout') or diag($all->log($end->{id}));
-like($all->log($end->{id}), qr/^ran \[v1\.10\] \[\] \[$hash{'v1.10'}\]/m, 'its steps see tag and commit');
+like($all->log($end->{id}), qr/^ran \[v1\.10\] \[\] \[$hash{'v1.10'}\]/m,
+    'steps without a checkout see tag and commit');
 $end = $all->wait(deliver('gitea', 'v1.9', $hash{'rc/1'})->{json}{data}[0]{id});
 is($end->{reason}, 'superseded', 'without a checkout, a moved tag is superseded, too');
 is($api->as('none')->get("/api/git/tags?projectId=$project")->{status}, 401, 'listing tags requires a role');

@@ -110,9 +110,11 @@ my @other = (files => [ [ 'a' x 40, ['README'] ] ]);
 is(scalar(deliver('a' x 40, @other, body => { total_commits => 6 })), 1,
     'a push of which the event lists some commits only starts a deployment');
 is(scalar(deliver('a' x 40, @other, kind => 'github', body => { forced => $true })), 1,
-    'a forced push starts it, too');
-is(scalar(deliver('a' x 40, @other, before => '0' x 40)), 1, 'the first push of a branch starts it');
-is(scalar(deliver('a' x 40, body => { commits => 'none' })), 1, 'a push without a list of commits starts it');
+    'a forced push starts a deployment');
+is(scalar(deliver('a' x 40, @other, before => '0' x 40)), 1,
+    'the first push of a branch starts a deployment');
+is(scalar(deliver('a' x 40, body => { commits => 'none' })), 1,
+    'a push without a list of commits starts a deployment');
 $api->post("/api/deployments/$_->{id}/cancel", {})
     for @{ $api->get("/api/deployments?projectId=$project&status=pending&limit=100")->{json}{data} };
 
@@ -137,7 +139,7 @@ my @one = deliver($hash[1], before => $hash[0]);
 my @two = deliver($hash[2], before => $hash[1]);
 is_deeply([ map { status($_) } @one ], [ 'canceled superseded', 'canceled superseded', 'pending' ],
     'a newer push cancels the pending deployments of the same triggers, unless supersede is false');
-is_deeply([ map { status($_) } @two ], [ ('pending') x 3 ], 'its own deployments are pending');
+is_deeply([ map { status($_) } @two ], [ ('pending') x 3 ], 'the deployments of the newer push are pending');
 like($all->show($one[0])->{detail}, qr/newer/i, 'the detail of a superseded deployment says why');
 my @late = deliver($hash[0], before => '2' x 40);
 is_deeply([ map { status($_) } @two ], [ ('pending') x 3 ], 'an event that arrives late cancels nothing');

@@ -88,7 +88,7 @@ my $found = $api->get("/api/deployments?projectId=$site")->{json}{data}[0];
 my $end = $all->wait($found->{id});
 is("$end->{status} $end->{branch}", 'success main', 'the deployment succeeds');
 is($end->{createdBy}, $api->get("/api/deployments?projectId=$files")->{json}{data}[-1]{createdBy},
-    'it belongs to the user to whom those of events belong');
+    'the deployment of a missed push belongs to the same user as those of events');
 is(deliver($site, $secret, 3, 2)->{status}, 204, 'an event that arrives after that starts nothing');
 
 like($runner->said, qr/project $site: the push of $hash[3] to main was not delivered: created 1 deployment$/m,
@@ -135,9 +135,9 @@ becomes($site, '1:webhook 3:webhook 4:webhook 5:webhook 7:webhook 6:webhook 8:we
     'the head is not repeated if events named it in the wrong order; a runner also looks while it runs');
 is((newest(1))[0]{status}, 'pending', 'a missed push to a locked project waits');
 another();
-ok(poll(60, sub { deployed($site) =~ / 9:webhook$/ }), 'a second one is found');
+ok(poll(60, sub { deployed($site) =~ / 9:webhook$/ }), 'a second missed push is found');
 is(join(' ', map { ($_->{status}, $_->{reason} || ()) } newest(2)), 'pending canceled superseded',
-    'it supersedes the first one');
+    'the second missed push supersedes the first one');
 is(deployed($quiet), '', 'nothing is deployed in a project that never had a delivery');
 
 # --- force pushes under a lock that undo each other

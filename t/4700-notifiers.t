@@ -95,7 +95,7 @@ my $failed = deploy('bad');
 is($failed->{status}, 'failed', 'a deployment fails');
 $got = arrived(sub { $_[0]{kind} eq 'mail' }, 'the user who started it gets a mail without any notifier');
 is_deeply([ @$got{qw(sender to tls)} ], [ 'slipway@example.org', ['dora@example.org'], $true ],
-    'it goes to the address of the user, over TLS');
+    'the mail goes to the address of the user, over TLS');
 # The subject of a mail; each of its encoded words has whole characters.
 sub subject_of {
 	my ($mail) = @_;
@@ -103,9 +103,10 @@ sub subject_of {
 	return join '', map { decode('UTF-8', decode_base64($_), Encode::FB_CROAK) }
 	    ($words || '') =~ /B\?([^?]+)/g;
 }
-is(subject_of($got), "project 1: deployment $failed->{id} to live failed", 'its subject says what happened');
-like($got->{text}, qr/^Message-ID: <[0-9a-f]{32}\@example\.org>\r$/m, 'it has a Message-ID');
-like(text_of($got), qr/^https:..slipway\.example\.org.*$failed->{id}/m, 'it has a link');
+is(subject_of($got), "project 1: deployment $failed->{id} to live failed",
+    'the subject of the mail says what happened');
+like($got->{text}, qr/^Message-ID: <[0-9a-f]{32}\@example\.org>\r$/m, 'the mail has a Message-ID');
+like(text_of($got), qr/^https:..slipway\.example\.org.*$failed->{id}/m, 'the mail has a link');
 my $name = join ' ', ("Stra\x{df}enb\x{e4}ume") x 7;
 $maintainer->put("/api/projects/$project", { name => $name });
 my $good = deploy('good');
@@ -119,7 +120,8 @@ my $unseen = $all->post(projectId => $project, pipelineId => $pipeline, envVars 
 $db->sql("UPDATE user SET role = 'guest' WHERE username = 't-admin'");
 $runner->resume;
 is($runner->wait($unseen), 'failed', 'a deployment fails whose user no longer sees the project');
-is($db->sql("SELECT COUNT(*) FROM notice WHERE deployment_id = $unseen") + 0, 0, 'that user gets no mail');
+is($db->sql("SELECT COUNT(*) FROM notice WHERE deployment_id = $unseen") + 0, 0,
+    'a user who no longer sees the project gets no mail');
 $db->sql("UPDATE user SET role = 'admin' WHERE username = 't-admin'");
 
 # --- members, faults, roles
@@ -130,9 +132,10 @@ my $hook = $got->{json};
 is($got->{headers}{location}, "/api/notifiers/$hook->{id}", 'Location is its path');
 my $secret = $hook->{secret};
 like($secret, qr/^whsec_[\w+\/]{43}=$/, 'the response shows the secret');
-is(show($hook)->{secret}, undef, 'no other response does');
-is_deeply([ @$hook{qw(active lastError lastDeliveredAt)} ], [ $true, undef, undef ], 'it has sent nothing');
-is($db->sql('SELECT COUNT(*) FROM notice'), 2, 'events before a notifier are not for it');
+is(show($hook)->{secret}, undef, 'no other response shows the secret');
+is_deeply([ @$hook{qw(active lastError lastDeliveredAt)} ], [ $true, undef, undef ],
+    'a new notifier has sent nothing');
+is($db->sql('SELECT COUNT(*) FROM notice'), 2, 'a notifier gets no events from before its creation');
 for my $case (
 	[ {}, '422 /events /kind /target', 'an empty body' ],
 	[ body(kind => 'fax'), '422 /kind', 'an unknown kind' ],
@@ -162,7 +165,7 @@ is($deployer->get($_)->{status}, 403, "a deployer cannot read $_") for '/api/not
 is($deployer->post('/api/notifiers', body())->{status}, 403, 'a deployer creates no notifier');
 is(test({ id => 77777 })->{status}, 404, 'an unknown notifier cannot be tested');
 is($api->get("/api/notifiers?projectId=$project")->{json}{pagination}{total}, 1,
-    'the list of the project has it');
+    'the list of the project has the notifier');
 
 # --- webhooks
 deploy('bad');
@@ -229,7 +232,7 @@ $maintainer->put("/api/notifiers/$mail->{id}", { target => join(',', @long) });
 test($mail);
 $got = arrived(sub { "@{ $_[0]{to} || [] }" eq "@long" }, 'a mail goes to 20 long addresses');
 is_deeply([ grep { length > 998 } split /\r\n/, $got->{text} ], [], 'without a line of more than 998 bytes');
-like($got->{text}, qr/^To: ${\join ",\r\n ", @long}\r$/m, 'its To: has them all');
+like($got->{text}, qr/^To: ${\join ",\r\n ", @long}\r$/m, 'the To: of the mail has all addresses');
 $maintainer->put("/api/notifiers/$mail->{id}", { target => 'unknown@example.org, unknown@example.com' });
 test($mail);
 shows($mail, lastError => qr/^localhost:$smtp rejected the mail with reply 550$/,
@@ -255,8 +258,8 @@ my ($first) = posts('/status/500');
 $maintainer->put("/api/notifiers/$other->{id}", { target => to('/better') });
 due();
 $got = arrived_at('/better', qr/test/, 'the message is sent again');
-is($got->{headers}{'webhook-id'}, $first->{headers}{'webhook-id'}, 'with the same id');
-is(shows($other, lastDeliveredAt => qr/Z$/, 'then it is delivered')->{lastError}, undef,
+is($got->{headers}{'webhook-id'}, $first->{headers}{'webhook-id'}, 'a repeated message has the same id');
+is(shows($other, lastDeliveredAt => qr/Z$/, 'a repeated message is delivered')->{lastError}, undef,
     'the error of a notifier that delivers again is cleared');
 my $gone = create(target => to('/status/410'));
 test($gone) for 1 .. 3;
@@ -264,7 +267,7 @@ is(poll(60, sub { !show($gone)->{active} }), 1, 'status 410 deactivates the noti
 is(show($gone)->{lastError}, 'The receiver returned status 410.', 'which says why');
 is_deeply([ map { "@$_{qw(via action objectType objectId)}" } grep { $_->{action} eq 'deactivateNotifier' }
 	@{ $api->get('/api/audit')->{json}{data} } ], ["runner deactivateNotifier notifier $gone->{id}"],
-    'the audit log has an entry of that');
+    'the audit log has an entry of the deactivation');
 is(test($gone)->{status}, 409, 'a notifier that is not active cannot be tested');
 is($db->sql("SELECT COUNT(*) FROM notice WHERE notifier_id = $gone->{id}"), 0,
     'the messages of a deactivated notifier are deleted');
@@ -289,14 +292,15 @@ my $slow = create(target => to('/status/0'));
 test($slow);
 ($first) = arrived_at('/status/0', qr/test/, 'a slow receiver gets a message and does not respond');
 test($gone);
-is(poll(60, sub { posts('/again') > 1 }), 1, 'others get theirs meanwhile');
+is(poll(60, sub { posts('/again') > 1 }), 1, 'other receivers get their messages meanwhile');
 is(show($slow)->{lastDeliveredAt}, undef, 'before the slow one responds');
 $runner->kill_all;
 $maintainer->put("/api/notifiers/$slow->{id}", { target => to('/fast') });
 $runner->resume;
 due();
 $got = arrived_at('/fast', qr/test/, 'a message is not lost when the sender dies');
-is($got->{headers}{'webhook-id'}, $first->{headers}{'webhook-id'}, 'it has the same id');
+is($got->{headers}{'webhook-id'}, $first->{headers}{'webhook-id'},
+    'a message that was sent again has the same id');
 
 # --- several runners
 my $peer = Slipway::Runner->start(db => $db, conf => $runner->{conf});
@@ -319,7 +323,7 @@ $_->ring for $runner, $peer;
 ok(poll(60, sub { $db->waiting == 2 }), 'two runners want to send the messages of one notifier');
 $gate->('ROLLBACK');
 ok(poll(60, sub { $db->waiting == 0 && $db->sql("SELECT COUNT(*) FROM notice $held") > 0 }),
-    'one of them may');
+    'one of two runners sends the messages of a notifier');
 test($gone);
 ok(poll(60, sub { posts('/again') > 2 }), 'the other one sends what else there is');
 is($db->sql("SELECT COUNT(*) FROM notice $held") + 0, 1,

@@ -66,8 +66,8 @@ is($api->put("/api/projects/$project", { badge => $true })->{json}{badge}, $true
 my $got = badge('');
 is_deeply([ $got->{status}, @{ $got->{headers} }{qw(content-type cache-control)} ],
     [ 200, 'image/svg+xml', 'public, max-age=60' ], 'anyone can read a badge and cache it for a minute');
-like($got->{body}, qr/aria-label="deployment: failed"/, 'it shows the last result');
-is(badge('', { 'If-None-Match' => $got->{headers}{etag} })->{status}, 304, 'it has an ETag');
+like($got->{body}, qr/aria-label="deployment: failed"/, 'a badge shows the last result');
+is(badge('', { 'If-None-Match' => $got->{headers}{etag} })->{status}, 304, 'a badge has an ETag');
 is((run_cmd({ stdin => $got->{body} }, 'python3', '-c', 'import sys, xml.dom.minidom as m;'
 	. ' print(m.parse(sys.stdin).documentElement.namespaceURI)'))[1], "http://www.w3.org/2000/svg\n",
     'the image is SVG');
@@ -117,9 +117,10 @@ sub push_with {
 	return $api->as('none')->post("/api/hooks/$other", $body, $headers)->{status};
 }
 is(push_with($secret), 204, 'an event that is no push');
-is(hooks('ignored'), 1, 'it is counted as ignored');
+is(hooks('ignored'), 1, 'an event that is no push is counted as ignored');
 is(push_with('wrong'), 401, 'an event with a wrong signature');
-is_deeply([ hooks('rejected'), hooks('accepted') ], [ 1, 0 ], 'it is counted as rejected');
+is_deeply([ hooks('rejected'), hooks('accepted') ], [ 1, 0 ],
+    'an event with a wrong signature is counted as rejected');
 
 # --- runners and notifiers
 my $label = $name =~ s/(["\\])/\\$1/gr;

@@ -99,7 +99,7 @@ $runner->resume;
 ok(poll(60, sub { $db->sql("SELECT COUNT(*) FROM notice WHERE event = 'old'") == 0 }),
     'old messages are deleted');
 is($db->sql('SELECT GROUP_CONCAT(event ORDER BY event) FROM notice WHERE notifier_id = 9'), 'new,unsent',
-    'those that are young or were not sent stay');
+    'messages that are young or were not sent stay');
 is($db->sql('SELECT GROUP_CONCAT(delivery_hash) FROM hook_delivery'), 'new', 'old push events are deleted');
 is(left(), $everything, 'without deployment_days, no deployment is deleted');
 
@@ -110,10 +110,10 @@ kill HUP => $runner->pid;
 my $want = join ', ', sort @kept;
 ok(poll(60, sub { left() eq $want }), 'old deployments are deleted, except those that are needed')
     or is(left(), $want);
-is($api->get("/api/deployments/$real")->{status}, 404, 'one that a runner has run, too');
+is($api->get("/api/deployments/$real")->{status}, 404, 'a deployment that a runner has run is deleted');
 for my $table (qw(deployment_step log_chunk commit_status deployment_wait)) {
 	is($db->sql("SELECT COUNT(*) FROM $table t LEFT JOIN deployment d ON d.id = t.deployment_id"
-		. ' WHERE d.id IS NULL'), 0, "nothing in $table is left of them");
+		. ' WHERE d.id IS NULL'), 0, "no row of $table belongs to a deleted deployment");
 	is($db->sql("SELECT COUNT(DISTINCT deployment_id) FROM $table WHERE deployment_id = $late"), 1,
 	    "the others stay in $table") if $table =~ /step|status/;
 }

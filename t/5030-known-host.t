@@ -53,8 +53,9 @@ rejected(69, qr/presents no host key: check/, 'a closed port', 'add', '127.0.0.1
 done(qr/ssh-ed25519 +\Q$print\E\n(?:.*\n)*added to \Q$file\E$/m, 'a key with its fingerprint is added', 'add',
     $host, '--yes', '--fingerprint', $print);
 is(slurp($file), $sshd->known, 'the file has this key and no other');
-is((stat $file)[2] & 07777, 0644, 'everybody can read it');
-done(qr/\(known\)\n(?:.*\n)*\Q$file\E contains these keys$/m, 'a known key is not added again', 'add', $host, '--yes',
+is((stat $file)[2] & 07777, 0644, 'every account can read the new file');
+done(qr/\(known\)\n(?:.*\n)*\Q$file\E contains these keys$/m, 'a known key is not added again', 'add', $host,
+    '--yes',
     '--fingerprint', $print);
 is(slurp($file), $sshd->known, 'the file is unchanged');
 my ($status, $out, $err) = run_cmd('ssh', '-F', '/dev/null', '-o', 'BatchMode=yes', '-o',
@@ -121,10 +122,10 @@ rejected(65, qr/line 1 of \S+ has another ssh-ed25519 key .*run slipway-admin kn
 spew($file, "#\n" x 100_000 . $changed);
 rejected(65, qr/line 100001 of \S+ has another/, 'another key far down in the file', @yes);
 done(qr/removed 1 keys/, 'the other key is removed', 'remove', $host);
-is(slurp($file), "#\n" x 100_000, 'no other line is');
+is(slurp($file), "#\n" x 100_000, 'the other lines of the file stay when a key is removed');
 spew($file, $changed);
 done(qr/removed 1 keys/, 'a key is removed', 'remove', $host);
-is(slurp($file), '', 'its line is removed');
+is(slurp($file), '', 'the line of a removed key is removed');
 rejected(66, qr/has no key of/, 'an unknown host is not removed', 'remove', $host);
 spew($file, '@revoked ' . $sshd->known);
 rejected(65, qr/line 1 of \S+ revokes the ssh-ed25519 key/, 'a revoked key', @yes);

@@ -70,7 +70,7 @@ like(configured(), qr{^\[\Q@{[$api->url]}\E\]\ntoken = slw_\S+\ncacert = /}, 'th
 is(sprintf('%04o', (stat $slipway->config)[2] & 07777), '0600',
     'only its owner can read the file with the token');
 my ($status, $out) = $slipway->run('auth', 'status');
-is($out, join("\t", $api->url, 'dora', 'deployer') . "\n", 'the next command uses it');
+is($out, join("\t", $api->url, 'dora', 'deployer') . "\n", 'the next command uses the stored token');
 my ($host) = (run_cmd('uname', '-n'))[1] =~ /(\S+)/;
 my ($token) = @{ $api->as('none')->get('/api/auth/tokens', $who)->{json}{data} };
 is($token->{name}, "slipway on $host", 'the token has the name of the machine');

@@ -228,7 +228,8 @@ $whole = $all->log($slow);
 like($whole, qr/^60000$/m, 'the log is complete');
 is(slurp($other), $whole, 'logs -f prints every byte once across a restart of the service');
 is(run({ env => \%lossy }, 'logs', $slow, '-f', '--offset', $offset), 0, 'the printed command follows again');
-is($out, substr($whole, $offset), 'it prints every byte from there once, across responses that were cut');
+is($out, substr($whole, $offset),
+    'the printed command prints every byte from there once, across responses that were cut');
 my ($screen) = $on->screen =~ /(1\r\n2\r\n.*?)\^C/s;
 is(length(substr($whole, 0, $offset) =~ /(^1\n2\n.*)/ms ? $1 : ''), length(($screen // '') =~ s/\r//gr),
     'before Ctrl-C it had printed as many bytes as the offset says');

@@ -39,7 +39,8 @@ is(run($anna, 'promote', $first, '-E', 'producton'), 66, 'promote rejects an unk
 like($err, qr/did you mean "production"\?/, 'the error suggests a name');
 is(run($anna, 'promote', $first, '-E', 'production'), 0, 'promote starts a deployment');
 my ($second) = $out =~ /^(\d+)\tpending\t/;
-is($api->get("/api/deployments/$second")->{json}{environmentId}, $production, 'it goes to that environment');
+is($api->get("/api/deployments/$second")->{json}{environmentId}, $production,
+    'a promotion goes to the environment that the option names');
 my $by = 'a maintainer other than the user who started it';
 is($err, "deployment $second to production waits for approval by $by. To approve it:\n"
     . "  slipway approve $second\n", 'promote says who can approve it, and how');
@@ -118,7 +119,7 @@ is(run($anna, 'rollback', @shop, '-E', 'staging', '-m', 'broken', '-f'), 0,
     'rollback -f ends with the result');
 my ($back) = $err =~ /^(\d+)\t/;
 like($out, qr/^to staging /m, 'rollback -f prints the log');
-is($api->get("/api/deployments/$back")->{json}{trigger}, 'rollback', 'it is a rollback');
+is($api->get("/api/deployments/$back")->{json}{trigger}, 'rollback', 'rollback starts a rollback');
 is(live($staging), $back, 'the rollback is live');
 is(run($anna, 'rollback', @shop, '-E', 'staging', '--to', $third, '-f'), 0,
     'rollback --to repeats a deployment');
@@ -134,14 +135,14 @@ run($anna, 'deploy', @notes, '-f');
 run($anna, 'deploy', @notes, '-f');
 like($out, qr/^kept \[page\]$/m, 'a project has a cache');
 my $viewer = Slipway::Client->new($api, token => $api->new_token('viewer', 'vera'));
-is(run($viewer, 'cache', 'clear', @notes), 77, 'a viewer cannot clear it');
+is(run($viewer, 'cache', 'clear', @notes), 77, 'a viewer cannot clear a cache');
 like($err, qr/deployer/, 'the error names the role');
 is(run($anna, 'cache', 'clear', @notes), 0, 'cache clear succeeds');
-is($out, "cleared the cache of project notes\n", 'it says what it cleared');
+is($out, "cleared the cache of project notes\n", 'cache clear says what it cleared');
 run($anna, 'deploy', @notes, '-f');
 like($out, qr/^kept \[\]$/m, 'the next deployment has an empty cache');
 is(run($anna, 'cache', 'clear', '-p', $notes, '--json'), 0, 'cache clear --json succeeds');
-is($out, '', 'it prints nothing, as the response has no object');
+is($out, '', 'cache clear --json prints nothing, as the response has no object');
 is(run($anna, 'cache', 'clear', '-p', 'note'), 66, 'cache clear rejects an unknown project');
 like($err, qr/did you mean "notes"\?/, 'the error suggests a name');
 is(run($anna, 'cache'), 64, 'cache requires a subcommand');

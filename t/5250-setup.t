@@ -92,7 +92,8 @@ is(must('sh', '-c', 'cat /etc/passwd /etc/group; ls -laR --time-style=full-iso /
 my $pattern = spew('/etc/slipway/pattern.conf', slurp($conf) . "[database]\nname = slip_way%\n", 0640);
 ($status, $out, $err) = slipway_admin($pattern, 'setup');
 is($status, 0, 'setup creates a database with _ and % in its name') or diag($err);
-like($out, qr/^created  database account slipway$/m, 'setup grants rights in it');
+like($out, qr/^created  database account slipway$/m,
+    'setup grants rights in a database with _ and % in its name');
 is($db->sql("SELECT GROUP_CONCAT(DISTINCT Db ORDER BY Db) FROM mysql.db WHERE User = 'slipway'", 'mysql'),
     'slip\\\\_way\\\\%,slipway', 'the rights are for this name alone');
 $out = (slipway_admin($pattern, 'setup'))[1];
@@ -188,7 +189,7 @@ is($far->sql("SELECT CONCAT(user, '\@', host, ' ', ssl_type) FROM mysql.user WHE
 is($status, 0, 'the service can use the database there') or diag($out, $err);
 ($status, $out, $err) = setup();
 is($status, 0, 'without --db-user, setup succeeds where all exists') or diag($out, $err);
-unlike($out, qr/^created/m, 'it creates nothing');
+unlike($out, qr/^created/m, 'setup creates nothing where all exists');
 spew($conf, slurp($conf) =~ s/^password = .*\n//mr, 0640);
 ($status, undef, $err) = setup(@boss);
 like($err, qr/database account slipway: .*over TCP cannot identify .*set its password in \[database\]/,

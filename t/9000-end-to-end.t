@@ -74,7 +74,7 @@ is($now->{commitHash}, undef, 'a pending deployment has no commit');
 is($all->log($id), '', 'a pending deployment has no log');
 spew($blocked, '');
 is($all->wait($before)->{status}, 'success', 'the first deployment succeeds');
-is($all->wait($id, qr/^running$/)->{status}, 'running', 'then the next deployment runs');
+is($all->wait($id, qr/^running$/)->{status}, 'running', 'the next deployment of the project runs');
 # until they have been read soon for a while: the machine may be slow for some minutes
 my ($text, $seen_running, $median, @ages) = ('', 0);
 my $end = time + 600;
@@ -165,7 +165,7 @@ my $running = $all->post(projectId => $project, pipelineId => $edited);
 my $queued = $all->post(projectId => $project, pipelineId => $edited);
 ok($all->saw($running, qr/^old$/m), 'a step runs');
 my $got = $api->put("/api/pipelines/$edited", { name => 'edited', timeoutSeconds => 1 });
-is($got->{status}, 200, 'its pipeline is edited') or diag($got->{body});
+is($got->{status}, 200, 'the pipeline of a running deployment is edited') or diag($got->{body});
 my $old_steps = $api->get("/api/steps?pipelineId=$edited")->{json}{data};
 for (@$old_steps) {
 	is($api->put("/api/steps/$_->{id}", { script => 'echo new' })->{status}, 200,
@@ -303,7 +303,7 @@ my $ends = tempdir() . '/ends';
 my $line = $all->pipeline($gone, "echo up; until test -e $ends; do sleep 0.02; done; echo down");
 ($running, $queued) = map { $all->post(projectId => $gone, pipelineId => $line) } 1, 2;
 ok($all->saw($running, qr/^up$/m), 'a deployment runs');
-is($api->delete("/api/projects/$gone")->{status}, 204, 'its project is deleted');
+is($api->delete("/api/projects/$gone")->{status}, 204, 'the project of a running deployment is deleted');
 $now = $all->show($queued);
 is("$now->{status} $now->{reason}", 'canceled project_deleted',
     'a pending deployment of a deleted project is canceled');

@@ -135,7 +135,7 @@ is($all->wait($there)->{status}, 'success', 'a deployment has the directory of t
 is($all->wait($api->post("/api/deployments/$there/retry", {})->{json}{id})->{status}, 'success',
     'a retry has the directory of the deployment that it repeats');
 is($all->wait($id)->{status}, 'success', 'a deployment of a pipeline that was changed since succeeds');
-is(files($all->log($id)), $committed, 'it has the checkout of the time when it was created');
+is(files($all->log($id)), $committed, 'a deployment has the checkout of the time when it was created');
 my $later = deploy($clean, 'a deployment after the change succeeds');
 is(files($later), '', 'a deployment after the change has the new checkout');
 my $retry = $api->post("/api/deployments/$id/retry", {})->{json}{id};
@@ -165,7 +165,7 @@ my %paths = map { $_ => 1 } my @first = $registry->downloads;
 is_deeply([sort keys %paths], ['/leaf-1.0-py3-none-any.whl', '/leaf-1.0.0.tgz', '/leaf-1.0.tar'],
     'the first deployment downloads it for each of them');
 like(run_app($install, 'another deployment installs it'), qr/^leaf-1\.0-py3-none-any\.whl$/m,
-    'in another deployment pip has it, too');
+    'in another deployment pip finds the package in the cache');
 is_deeply([$registry->downloads], \@first, 'another deployment downloads nothing');
 like(run_app($see, 'a deployment lists the cache'), qr/^composer\nnpm\npip\n/m,
     'the cache has their directories');
@@ -179,7 +179,7 @@ my %again = map { $_ => 1 } ($registry->downloads)[ @first .. $registry->downloa
 is_deeply([sort keys %again], [sort keys %paths], 'without a cache, each of them downloads it again');
 is($all->db->sql("SELECT CONCAT_WS(' ', username, object_type, object_id, project_id) FROM audit"
 	. " WHERE action = 'emptyProjectCache'"), "t-deployer project $app $app",
-    'the audit log says who emptied it');
+    'the audit log says who emptied the cache');
 is_deeply([$all->left], [], 'no process is left');
 
 done_testing();

@@ -119,7 +119,7 @@ ok($page->wait_for('#deploy'), 'the board leads to the deploy form');
 $page->js('document.querySelector("[name=environmentId]").value = "1"');
 $page->type('[name="env.GREETING"]', 'Hello')->click('#deploy .primary');
 ok($page->wait_until('/deployments\/\d+$/.test(location.pathname)'), 'the form deploys');
-ok($page->wait_for('h1 .status', 'Succeeded'), 'its page follows it to the end');
+ok($page->wait_for('h1 .status', 'Succeeded'), 'the page follows the deployment to its end');
 $page->visit("https://127.0.0.1:$port/slipway/projects/1")->click('[aria-label="Roll back staging"]');
 $page->click('dialog .danger');
 ok($page->wait_for('h1 .status', 'Succeeded'), 'a rollback takes it back');
@@ -150,7 +150,7 @@ sub hook_url {
 conf_is("${sound}[api]\nurl = https://ci.example.org\n");
 ($code, $out, $err) = demo('--reload');
 is($code, 0, 'demo --reload succeeds') or diag($out, $err);
-like($out, qr/^ok +slipway-live/m, 'its slipway-live runs');
+like($out, qr/^ok +slipway-live/m, 'the demo runs slipway-live');
 like($out, qr/^ok +database/m, 'demo --reload prints the result of doctor');
 unlike($out, qr/^FAULT/m, 'doctor finds no fault');
 ok(poll(60, sub { hook_url() =~ m{"https://ci\.example\.org/api/hooks/1"} }),

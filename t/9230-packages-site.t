@@ -51,7 +51,7 @@ must('autopkgtest and piuparts are installed',
 my $out = must("the packages' own test passes",
     in_root('autopkgtest --ignore-restrictions=isolation-container,breaks-testbed --no-built-binaries'
     . ' $(ls /root/slipway/deb/*.deb | grep -v dbgsym) /root/source -- null 2>&1'));
-like($out, qr/^deployment +PASS/m, 'it deploys');
+like($out, qr/^deployment +PASS/m, 'the test of the packages deploys');
 unlike($out, qr/\b(?:SKIP|FAIL|FLAKY)\b/, 'autopkgtest skips nothing');
 
 # --- installation and removal under piuparts, which installs systemd as a dependency:

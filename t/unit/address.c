@@ -72,7 +72,7 @@ hosts(void)
 
 	ok(address_read_host("git.example.org, other", 15, &ad) &&
 		ad.host_len == 15 && ad.port == 0,
-	    "a host of a list ends where it is said to end");
+	    "a host of a list ends at the given length");
 	ok(address_read_host("h:8443", 6, &ad) && ad.port == 8443,
 	    "a host of a list has a port");
 	ok(!address_read_host("", 0, &ad) && !address_read_host("h:", 2, &ad) &&
@@ -103,9 +103,9 @@ comparing(void)
 		ok(address_read(pairs[i].a, &a) && address_read(pairs[i].b, &b),
 		    "%s and %s", pairs[i].a, pairs[i].b);
 		is_int(address_same_host(&a, &b), pairs[i].host,
-		    "... have one host or two");
+		    "... have the same host or different ones");
 		is_int(address_same_origin(&a, &b), pairs[i].origin,
-		    "... and one origin or two");
+		    "... have the same origin or different ones");
 	}
 }
 
@@ -133,9 +133,9 @@ origin(void)
 	for (i = 0; i < N(origins); i++) {
 		ok(address_read(origins[i].text, &ad), "%s", origins[i].text);
 		is_str(address_origin(arena, &ad), origins[i].origin,
-		    "... has that origin");
+		    "... has its origin");
 		is_int(address_is_loopback(&ad), origins[i].loopback,
-		    "... on this machine, or not");
+		    "... is on this machine or not");
 	}
 }
 

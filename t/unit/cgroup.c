@@ -124,7 +124,8 @@ created(void)
 	int n = groups_of(moved);
 
 	ok(n > 0, "a process that enters is in %d groups", n);
-	is_int(groups_of(made), n, "so is one that is created in one");
+	is_int(groups_of(made), n,
+	    "a process that is created in a group is in as many groups");
 	members[0] = moved;
 	members[1] = made;
 	while (cgroup_kill(ID))

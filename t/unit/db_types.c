@@ -159,7 +159,7 @@ there_and_back(const struct probe *in, const char *name)
 	out.id = done.insert_id;
 	if (!went(db_row(db, arena, &probe_by_id,
 		      &(const struct probe){ .id = done.insert_id }, &out),
-		"and is read"))
+		"the inserted row is read"))
 		return;
 	is_int(out.id, done.insert_id, "the id is read back");
 	is_int(out.number, in->number, "the number is read back");
@@ -519,10 +519,12 @@ compound_statements(void)
 	went(db_check(db, all), "compound statements are checked");
 	went(db_row(db, arena, &compound, &args, &first),
 	    "a compound statement returns a row");
-	ok(db_has_written(db), "and counts as a write");
+	ok(db_has_written(db), "a compound statement counts as a write");
 	args.text = "compound 2";
-	went(db_row(db, arena, &compound, &args, &second), "so it does again");
-	ok(second.id > first.id, "with the other row");
+	went(db_row(db, arena, &compound, &args, &second),
+	    "a compound statement returns a row the next time");
+	ok(second.id > first.id,
+	    "a compound statement returns the row of its arguments");
 	refused(db_row(db, arena, &compound, &args, &second), ERR_CONFLICT,
 	    "probe_compound: 1062");
 	refused(db_row(db, arena, &compound_late, &args, &second), ERR_CONFLICT,

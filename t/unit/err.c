@@ -119,7 +119,8 @@ long_texts_are_cut(void)
 	is_int((long long)strlen(err_new(ERR_INVALID, "%s", text)->msg),
 	    sizeof(e->msg) - 3, "a text is not truncated within a character");
 	is_int((long long)strlen(err_wrap(e, "%s", text + 4)->msg),
-	    sizeof(e->msg) - 1, "nor is it when a cause follows");
+	    sizeof(e->msg) - 1,
+	    "a wrapped text is not truncated within a character");
 }
 
 static void

@@ -36,11 +36,11 @@ main(void)
 	is_int(resume_after(a, "", PIECES), end - 5,
 	    "a search resumes at a text that may begin to match");
 	is_int(resume_after(a, "\033]0;", 0), 0,
-	    "or at the escape sequence that it is in");
+	    "a search resumes at an escape sequence without an end");
 	is_int(resume_after(a, "\033]0;", PIECES), end + 4,
-	    "a sequence that does not end does not keep it at one place");
+	    "a long sequence without an end does not keep a search at one place");
 	is_int(resume_after(a, "a need\033]0;", PIECES), end + 10,
-	    "nor does the text before it");
+	    "the text before such a sequence does not keep a search at one place");
 	arena_close(a);
 	return tap_done();
 }
