@@ -399,6 +399,14 @@ client_print_all(struct client *c, const char *path)
 	return NULL;
 }
 
+bool
+client_is_temporary(const struct err *e)
+{
+	return e->code == ERR_UPSTREAM || e->code == ERR_UPSTREAM_TIMEOUT ||
+	    e->code == ERR_UNAVAILABLE || e->code == ERR_RATE ||
+	    e->code == ERR_INTERNAL;
+}
+
 void
 client_print(const struct http_response *r)
 {

@@ -75,6 +75,8 @@ MUSTCHECK const struct err *client_object(struct client *, const char *path,
 MUSTCHECK const struct err *client_all(struct client *, const char *path,
     const struct json_path *, size_t size, struct list *out);
 MUSTCHECK const struct err *client_print_all(struct client *, const char *path);
+/* Whether the request that failed may succeed later. */
+bool client_is_temporary(const struct err *);
 /* Prints a body and a line end. */
 void client_print(const struct http_response *);
 /* Prints the rest of an error after its sentence: errors of members, the

@@ -163,15 +163,6 @@ codes_show(struct client *c, const struct codes *codes, unsigned flags)
 		page_open(c, codes->complete);
 }
 
-/* Whether the same request may succeed later. */
-static bool
-is_passing(const struct err *e)
-{
-	return e->code == ERR_UPSTREAM || e->code == ERR_UPSTREAM_TIMEOUT ||
-	    e->code == ERR_UNAVAILABLE || e->code == ERR_RATE ||
-	    e->code == ERR_INTERNAL;
-}
-
 /* One code, and how to wait for it. */
 struct waiting {
 	struct client *c;
@@ -213,7 +204,7 @@ poll_judge(struct waiting *w, const struct err *e)
 		return expired(w);
 	if (str_eq(error, "access_denied"))
 		return err_as(e, ERR_FORBIDDEN, 0);
-	if (!is_passing(e))
+	if (!client_is_temporary(e))
 		return e;
 	if (e->code == ERR_RATE) {
 		w->pause += SLOWER_S;

@@ -136,15 +136,6 @@ is_complete(const struct http_response *r, int64_t offset)
 	return str_eq(complete, "true") && str_eq(size, known);
 }
 
-/* Whether the same request may succeed later. */
-static bool
-is_temporary(const struct err *e)
-{
-	return e->code == ERR_UPSTREAM || e->code == ERR_UPSTREAM_TIMEOUT ||
-	    e->code == ERR_UNAVAILABLE || e->code == ERR_RATE ||
-	    e->code == ERR_INTERNAL;
-}
-
 /* Failures in a row. */
 struct outage {
 	int64_t since; /* time_mono_ms(); 0 = the service responds */
@@ -157,7 +148,7 @@ outage_wait(struct client *c, struct outage *o, const struct err *e)
 {
 	struct timespec time;
 
-	if (!is_temporary(e))
+	if (!client_is_temporary(e))
 		return e;
 	if (o->since == 0)
 		*o = (struct outage){ time_mono_ms(), PAUSE_MIN_MS };

@@ -20,18 +20,6 @@ struct secret {
 	struct env_var var;
 };
 
-static const struct preset *
-preset_of(const struct list *presets, const char *key)
-{
-	const struct preset *p = presets->items;
-	size_t i;
-
-	for (i = 0; i < presets->n; i++)
-		if (str_eq(p[i].key, key))
-			return &p[i];
-	return NULL;
-}
-
 /* Also the prefix of the names of the trigger's variables. Several triggers may
  * have the same branch or tag, pipeline and environment; those are numbered in
  * order. */
@@ -160,7 +148,7 @@ trigger_read(struct stored_secrets *stored, struct arena *scratch,
 	var = arena_alloc(scratch, map->n, sizeof(*var));
 	*out = (struct list){ .items = var };
 	for (i = 0; i < map->n; i++) {
-		p = preset_of(presets, pair[i].key);
+		p = preset_find(presets, pair[i].key);
 		*var = (struct env_var){ .name = pair[i].key,
 			.value = pair[i].value,
 			.secret = p != NULL && p->secret };

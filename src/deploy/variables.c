@@ -9,18 +9,6 @@
 /* limit of a column, if JSON escapes every byte as \u0001 */
 #define TEXT_MAX ((size_t)4 << 20)
 
-static const struct preset *
-preset_of(const struct list *presets, const char *key)
-{
-	const struct preset *p = presets->items;
-	size_t i;
-
-	for (i = 0; i < presets->n; i++)
-		if (str_eq(p[i].key, key))
-			return &p[i];
-	return NULL;
-}
-
 static const struct env_var *
 var_of(const struct list *vars, const char *name)
 {
@@ -37,7 +25,7 @@ static bool
 is_secret(const struct list *presets, const struct list *base, const char *key)
 {
 	const struct env_var *v = var_of(base, key);
-	const struct preset *p = preset_of(presets, key);
+	const struct preset *p = preset_find(presets, key);
 
 	return (v != NULL && v->secret) || (p != NULL && p->secret);
 }
@@ -173,7 +161,7 @@ static const char *
 pair_fault(struct arena *a, const struct project *p, const struct list *presets,
     const struct pair *pair)
 {
-	const struct preset *preset = preset_of(presets, pair->key);
+	const struct preset *preset = preset_find(presets, pair->key);
 
 	if (preset == NULL && variables_rejection(p, ROLE_DEPLOYER) != NULL)
 		return arena_printf(a,

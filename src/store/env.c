@@ -56,18 +56,6 @@ env_check_names(const struct list *vars, const char *pointer, struct faults *f)
 		    "all names and values together must have at most 512 KiB");
 }
 
-static const struct preset *
-preset_of(const struct list *presets, const char *name)
-{
-	const struct preset *p = presets->items;
-	size_t i;
-
-	for (i = 0; i < presets->n; i++)
-		if (strcmp(p[i].key, name) == 0)
-			return &p[i];
-	return NULL;
-}
-
 static const struct env_var *
 var_of(const struct list *vars, const char *name)
 {
@@ -94,7 +82,7 @@ base_take(const struct env_rules *rules, const struct list *base,
 	for (i = 0; i < base->n; i++) {
 		if (var_of(&given, v[i].name) != NULL)
 			continue;
-		p = preset_of(rules->presets, v[i].name);
+		p = preset_find(rules->presets, v[i].name);
 		to[out->n] = v[i];
 		to[out->n++].secret = v[i].secret || (p != NULL && p->secret);
 		if (p != NULL)
@@ -153,7 +141,7 @@ env_check(const struct env_rules *rules, const struct list *given,
 	env_check_names(given, pointer, f);
 	for (i = 0; i < given->n; i++) {
 		vars[i] = v[i];
-		p = preset_of(rules->presets, v[i].name);
+		p = preset_find(rules->presets, v[i].name);
 		below = var_of(base, v[i].name);
 		vars[i].secret = v[i].value == NULL ||
 		    (p != NULL && p->secret) ||

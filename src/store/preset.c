@@ -291,6 +291,18 @@ preset_check(const void *item, const char *pointer, struct faults *f)
 		    fault_pointer(f, pointer, "default"), f);
 }
 
+const struct preset *
+preset_find(const struct list *presets, const char *key)
+{
+	const struct preset *p = presets->items;
+	size_t i;
+
+	for (i = 0; i < presets->n; i++)
+		if (str_eq(p[i].key, key))
+			return &p[i];
+	return NULL;
+}
+
 void
 preset_sizes_check(struct json_text presets, struct json_text triggers,
     const char *pointer, struct faults *f)

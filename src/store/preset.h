@@ -58,6 +58,8 @@ extern const struct shape trigger_shape;
  * pattern. */
 void preset_check_value(const struct preset *, const char *value,
     const char *at, struct faults *);
+/* The preset with that key; NULL if there is none. */
+const struct preset *preset_find(const struct list *presets, const char *key);
 /* Checks that a project fits into one response, and a change of it into
  * memory. */
 void preset_sizes_check(struct json_text presets, struct json_text triggers,
