@@ -19,12 +19,7 @@ my %repository = (repository => 'https://git.example.org/team/shop');
 my $none = 9007199254740991;
 
 # Creates an object; its id.
-sub create {
-	my ($path, $body) = @_;
-	my $got = $api->post($path, $body);
-	is($got->{status}, 201, "POST $path creates an object") or die $got->{body};
-	return $got->{json}{id};
-}
+sub create { return $api->make(@_)->{id} }
 
 my $project = create('/api/projects', { name => 'Shop', projectDir => 'shop', %repository,
 	envPresets => [{ key => 'TARGET', label => 'Where to', type => 'select', required => JSON::PP::true,

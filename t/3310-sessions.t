@@ -166,13 +166,7 @@ is($none->post('/api/user', { username => 'two', role => 'viewer' }, bearer($fal
 # --- sessions that an API token starts
 my $admin_id = $db->sql("INSERT INTO user (username, role) VALUES ('tess', 'admin') RETURNING id");
 # Stores a token of that user; token and id.
-sub api_token {
-	my ($role, $expires) = @_;
-	my $secret = 'slw_' . substr sha256_hex("token $role " . rand), 0, 43;
-	my $id = $db->sql("INSERT INTO api_token (user_id, name, role, hash, expires_at) VALUES ($admin_id,"
-	    . " 'x', '$role', '" . sha256_hex($secret) . "', " . ($expires || 'NULL') . ') RETURNING id');
-	return ($secret, $id);
-}
+sub api_token { return $api->token_of($admin_id, @_) }
 # The session and the Max-Age of a Set-Cookie header.
 sub session_set {
 	my $line = $_[0]{headers}{'set-cookie'} || '';

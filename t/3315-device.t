@@ -244,13 +244,7 @@ for my $case ([ $guest, {}, 'viewer' ], [ $viewer, {}, 'viewer' ], [ $admin, {},
 
 # --- tokens, and sessions that a token has started
 my $user = $db->sql("INSERT INTO user (username, role) VALUES ('tess', 'admin') RETURNING id");
-sub api_token {
-	my ($role, $expires) = @_;
-	my $secret = 'slw_' . substr sha256_hex("token $role " . rand), 0, 43;
-	my $id = $db->sql("INSERT INTO api_token (user_id, name, role, hash, expires_at) VALUES ($user,"
-	    . " 'x', '$role', '" . sha256_hex($secret) . "', " . ($expires || 'NULL') . ') RETURNING id');
-	return ($secret, $id);
-}
+sub api_token { return $api->token_of($user, @_) }
 for my $way ('the token', 'a session of the token') {
 	my ($secret, $token_id) = api_token('deployer', "'2090-01-01'");
 	my $who = bearer($way eq 'the token' ? $secret

@@ -17,12 +17,7 @@ my $api = Slipway::API->start(db => $db, conf => "[api]\nworkers = 3\n");
 ok($api->create_keys, 'slipway-admin key creates the keys for secrets');
 
 # Creates an object; its id.
-sub create {
-	my ($path, $body) = @_;
-	my $got = $api->post($path, $body);
-	is($got->{status}, 201, "POST $path creates an object") or diag($got->{body});
-	return $got->{json}{id};
-}
+sub create { return $api->make(@_)->{id} }
 sub project {
 	my ($name) = @_;
 	return create('/api/projects',

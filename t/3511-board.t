@@ -13,12 +13,7 @@ my $db = Slipway::DB->start;
 my $api = Slipway::API->start(db => $db);
 my %repository = (repository => 'https://git.example.org/team/shop');
 
-sub create {
-	my ($path, $body) = @_;
-	my $got = $api->post($path, $body);
-	is($got->{status}, 201, "POST $path creates an object") or die $got->{body};
-	return $got->{json}{id};
-}
+sub create { return $api->make(@_)->{id} }
 
 is_deeply($api->get('/api/board')->{json}{data}, [], 'the board of an empty service is empty');
 my $shop = create('/api/projects', { name => 'Shop', %repository });

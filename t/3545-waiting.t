@@ -18,17 +18,10 @@ my $db = Slipway::DB->start;
 my $api = Slipway::API->start(db => $db, conf => "[api]\nworkers = 1\nslow_workers = 1\n"
     . "live_user_clients = 25\n");
 my $live = $api->start_live;
-$db->sql("INSERT INTO project (id, name, repository, project_dir) VALUES"
-    . " (1, 'a', 'https://git.example/o/a', 'a'), (2, 'b', 'https://git.example/o/b', 'b');"
-    . "INSERT INTO pipeline (id, project_id, name) VALUES (1, 1, 'l'), (2, 2, 'l')");
+$db->add_project(1, 'a');
+$db->add_project(2, 'b');
 my $last = 0;
-sub deployment {
-	my ($project, $status) = @_;
-	my $id = ++$last;
-	$db->sql("INSERT INTO deployment (id, project_id, pipeline_id, `trigger`, status, epoch)"
-	    . " VALUES ($id, $project, $project, 'manual', '$status', 1)");
-	return $id;
-}
+sub deployment { return $db->add_deployment(++$last, @_) }
 sub set { my ($id, $what) = @_; return $db->sql("UPDATE deployment SET $what WHERE id = $id") }
 sub finish {
 	my ($id, $size) = @_;

@@ -41,12 +41,7 @@ sub deployment {
 	        . "'s', 'true', 'success')");
 	return $id;
 }
-sub row {
-	my ($id, $what) = @_;
-	return $db->sql('SELECT '
-	    . ($what || "CONCAT_WS(' ', wanted, COALESCE(told, '-'), COALESCE(open, 0))")
-	    . " FROM commit_status WHERE deployment_id = $id");
-}
+sub row { return $db->commit_status(@_) }
 sub rows { return $db->sql('SELECT COUNT(*) FROM commit_status') }
 sub hurry {
 	my ($id) = @_;

@@ -55,24 +55,9 @@ my $commits = 0;
 sub deploy {
 	my ($by, @steps) = @_;
 	my $hash = $repo->commit('main', { file => ++$commits . "\n" }, "change $commits");
-	my $user = defined $by ? $by : 'NULL';
-	my $id =
-	    $db->sql("START TRANSACTION; INSERT INTO deployment (project_id, pipeline_id, branch, `trigger`, "
-	    . "created_by) VALUES ($project, $project, 'main', 'manual', $user);"
-	    . "SET \@id = LAST_INSERT_ID();"
-	    . join('', map { my $s = unpack 'H*',
-	    $steps[$_]; "INSERT INTO deployment_step (deployment_id, position, name, script, run_when)"
-		. " VALUES (\@id, $_, 's$_', CONVERT(UNHEX('$s') USING utf8mb4), 'success');" } 0 .. $#steps)
-		    . 'COMMIT; SELECT @id');
-	$runner->ring;
-	return ($id, $hash);
+	return ($runner->deploy($project, { by => $by }, @steps), $hash);
 }
-sub row {
-	my ($id, $what) = @_;
-	return $db->sql('SELECT '
-	    . ($what || "CONCAT_WS(' ', wanted, COALESCE(told, '-'), COALESCE(open, 0))")
-	    . " FROM commit_status WHERE deployment_id = $id");
-}
+sub row { return $db->commit_status(@_) }
 sub closed {
 	my ($id, $deadline) = @_;
 	return poll($deadline || 20, sub { my $row = row($id); return $row =~ / 0$/ && $row });

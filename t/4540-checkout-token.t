@@ -57,17 +57,7 @@ my $project = $runner->project(repo => $repo->clone_url);
 sub deploy {
 	my ($by, @steps) = @_;
 	my $on = ref $steps[0] ? ${ shift @steps } : $project;
-	my $user = defined $by ? $by : 'NULL';
-	my $id =
-	    $db->sql("START TRANSACTION; INSERT INTO deployment (project_id, pipeline_id, branch, `trigger`, "
-	    . "created_by) VALUES ($on, $on, 'main', 'manual', $user);"
-	    . "SET \@id = LAST_INSERT_ID();"
-	    . join('', map { my $s = unpack 'H*',
-	    $steps[$_]; "INSERT INTO deployment_step (deployment_id, position, name, script, run_when)"
-		. " VALUES (\@id, $_, 's$_', CONVERT(UNHEX('$s') USING utf8mb4), 'success');" } 0 .. $#steps)
-		    . 'COMMIT; SELECT @id');
-	$runner->ring;
-	return $id;
+	return $runner->deploy($on, { by => $by }, @steps);
 }
 
 # --- whose token

@@ -202,6 +202,17 @@ sub new_token {
 	return $token;
 }
 
+# A new API token of the user with this id, which ends at an SQL time if one is given:
+# the token and its id.
+sub token_of {
+	my ($self, $user, $role, $ends) = @_;
+	my $token = 'slw_' . substr sha256_hex("token $user $role " . rand), 0, 43;
+	my $hash = sha256_hex($token);
+	$ends ||= 'NULL';
+	return ($token, $self->{db}->sql('INSERT INTO api_token (user_id, name, role, hash, expires_at)'
+	    . " VALUES ($user, 'x', '$role', '$hash', $ends) RETURNING id"));
+}
+
 # The token of a new session of this user, whom it creates if necessary; ends is
 # an SQL time (default: a day from now).
 sub new_session {

@@ -220,6 +220,29 @@ sub sql {
 	return $out;
 }
 
+# Inserts a project with this id and name, and a pipeline with the same id.
+sub add_project {
+	my ($self, $id, $name) = @_;
+	return $self->sql('INSERT INTO project (id, name, repository, project_dir)'
+	    . " VALUES ($id, '$name', 'https://git.example/o/$name', '$name');"
+	    . "INSERT INTO pipeline (id, project_id, name) VALUES ($id, $id, 'l')");
+}
+
+# Inserts a deployment with this id and status into such a project; its id.
+sub add_deployment {
+	my ($self, $id, $project, $status) = @_;
+	$self->sql('INSERT INTO deployment (id, project_id, pipeline_id, `trigger`, status, epoch)'
+	    . " VALUES ($id, $project, $project, 'manual', '$status', 1)");
+	return $id;
+}
+
+# The outbox's row of a deployment's commit status: "WANTED TOLD OPEN", or these columns.
+sub commit_status {
+	my ($self, $id, $columns) = @_;
+	$columns ||= "CONCAT_WS(' ', wanted, COALESCE(told, '-'), COALESCE(open, 0))";
+	return $self->sql("SELECT $columns FROM commit_status WHERE deployment_id = $id");
+}
+
 # A [database] section; with tcp => 1 by host and port.
 sub conf {
 	my ($self, %opt) = @_;

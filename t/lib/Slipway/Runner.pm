@@ -193,7 +193,7 @@ sub project {
 }
 
 # A pending deployment of these steps: scripts, or { name, script, when, timeout };
-# a leading { env } holds variables. Its id.
+# a leading { env, by } holds variables and the id of the user. Its id.
 sub deploy {
 	my ($self, $project, @steps) = @_;
 	return ($self->deploy_many([$project, @steps]))[0];
@@ -208,8 +208,9 @@ sub deploy_many {
 		my %o = @steps && ref $steps[0] && !exists $steps[0]{script}
 		    ? %{ shift @steps } : ();
 		my $env = defined $o{env} ? $o{env} : '{}';
-		$sql .= "INSERT INTO deployment (project_id, pipeline_id, branch, `trigger`, env_vars)"
-		    . " VALUES ($project, $project, 'main', 'manual', '$env');\n"
+		my $by = defined $o{by} ? $o{by} : 'NULL';
+		$sql .= 'INSERT INTO deployment (project_id, pipeline_id, branch, `trigger`, env_vars,'
+		    . " created_by) VALUES ($project, $project, 'main', 'manual', '$env', $by);\n"
 		    . "SET \@id = LAST_INSERT_ID();\n";
 		my $n = 0;
 		for (@steps) {
