@@ -70,10 +70,11 @@ MUSTCHECK const struct err *client_get(struct client *, const char *path,
 /* GETs an object and picks from it. */
 MUSTCHECK const struct err *client_object(struct client *, const char *path,
     const struct json_path *, void *item, struct http_response *out);
-/* GETs all pages of a list, of `size` bytes per item; `path` contains a query.
- * With `print`, prints the responses instead. */
+/* GETs all pages of a list, of `size` bytes per item; `path` contains a
+ * query. */
 MUSTCHECK const struct err *client_all(struct client *, const char *path,
     const struct json_path *, size_t size, struct list *out);
+/* The same, but prints the responses. */
 MUSTCHECK const struct err *client_print_all(struct client *, const char *path);
 /* Whether the request that failed may succeed later. */
 bool client_is_temporary(const struct err *);

@@ -90,7 +90,7 @@ is_allowed(const char *list, const struct address *ad)
 	return false;
 }
 
-/* Whether this service may read from the URL's host. */
+/* Why this service may not read from the URL's host; NULL if it may. */
 static const char *
 place_fault(struct arena *a, const struct settings_gitserver *s,
     const char *address, const struct address *ad)

@@ -207,8 +207,9 @@ clients_wait(struct clients *c, int ms, void (*begin)(struct client *, void *),
 	return woken;
 }
 
-/* Returns a request that waits. One that waited for a log has nothing left to
- * wait for; another one may find that the change does not concern it. */
+/* Hands a waiting request back to a worker. One that waited for a log has
+ * nothing left to wait for; another one may find that the change does not
+ * concern it. */
 static void
 wait_return(struct client *client, int64_t left)
 {
