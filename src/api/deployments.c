@@ -314,7 +314,7 @@ changed_answer(struct work *w)
 	return audited_change(rq, AUDIT_OF_DEPLOYMENT, d.id, d.project_id);
 }
 
-/* Creates the rollback that follows a cancelation. */
+/* Creates the rollback that follows a cancellation. */
 static const struct err *
 undo(struct work *w)
 {

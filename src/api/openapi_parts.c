@@ -133,7 +133,7 @@ static const struct {
 	    "Status of a deployment." STATE_DEPLOYMENT_TEXTS },
 	{ "AuditObject", "Type of the object that an audit entry is about." },
 	{ "AuditVia", "Where a change came from." },
-	{ "CancelThen", "What follows the cancelation of a deployment." },
+	{ "CancelThen", "What follows the cancellation of a deployment." },
 	{ "Checkout", "What a pipeline checks out." },
 	{ "DeploymentApproval",
 	    "Whether a deployment waits for approval, was approved or was "

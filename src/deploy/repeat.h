@@ -37,7 +37,7 @@ MUSTCHECK const struct err *repeat_retry(struct deploy *, int64_t id,
 MUSTCHECK const struct err *repeat_rollback(struct deploy *,
     int64_t environment_id, const struct rollback_request *,
     const struct repeat_by *, struct deployment *out);
-/* After the cancelation of a running deployment in the same transaction: repeats
+/* After the cancellation of a running deployment in the same transaction: repeats
  * the deployment that is live in its environment. */
 MUSTCHECK const struct err *repeat_undo(struct deploy *, int64_t id,
     const struct repeat_by *, struct deployment *out);

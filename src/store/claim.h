@@ -38,7 +38,7 @@ struct claim {
 			    * deploys the other one; else 0 */
 	bool on_branch;    /* the environment accepts only certain branches, or
 			    * tags */
-	bool cancel;       /* cancelation was requested */
+	bool cancel;       /* cancellation was requested */
 	bool over_deleted; /* the directory of a deleted project overlaps its
 			    * project's */
 	const char *deploy_key;       /* private half, sealed; NULL = none */

@@ -368,8 +368,8 @@ queue_expire(struct db *db, int64_t *out)
 			.from = STATE_RUNNING,
 			.to = STATE_INTERRUPTED,
 			.reason = REASON_LOST,
-			.detail = "The lease expired without a sign of life "
-				  "from the runner.",
+			.detail = "The lease expired, because the runner did "
+				  "not renew it.",
 			.expired = true };
 		if ((e = db_transaction(db, move_body, &x)) != NULL)
 			goto out;

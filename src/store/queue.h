@@ -22,7 +22,7 @@ struct held {
 	int64_t id;
 	int64_t epoch;
 	const char *owner;
-	bool cancel; /* cancelation was requested */
+	bool cancel; /* cancellation was requested */
 };
 
 struct queue_end {

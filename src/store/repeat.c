@@ -49,7 +49,7 @@ const struct shape cancel_request_shape = {
 	.name = "CancelRequest",
 	.fields = cancel_fields,
 	.size = sizeof(struct cancel_request),
-	.doc = "A cancelation of a deployment.",
+	.doc = "A cancellation of a deployment.",
 };
 
 struct place {

@@ -17,7 +17,7 @@ struct promotion_request {
 	int64_t environment_id;
 	struct map env_vars;
 };
-/* The body of a cancelation. */
+/* The body of a cancellation. */
 struct cancel_request {
 	const char *then; /* "rollback"; NULL = nothing */
 };
