@@ -179,7 +179,7 @@ for my $name (qw(first second)) {
 	$got = $deployer->post("/api/deployments/$nowhere->{id}/retry");
 	is($got->{status}, 409, "a retry does not go past the $name environment of the project");
 }
-like($got->{json}{detail}, qr/ has no environment, but its project has got environments since/,
+like($got->{json}{detail}, qr/ has no environment, but its project has environments now/,
     'the error says why');
 
 # --- deployments: variables

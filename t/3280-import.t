@@ -283,7 +283,7 @@ my $left = export($guarded);
 is_deeply($left->{environments}[0]{approvers}, ['ann'], 'an export names a deleted approver');
 is_deeply(affected(import($left)), [], 'an import of it changes nothing');
 $api->make('/api/user', { username => 'ann', role => 'deployer' });
-is_deeply(affected(import($left)), [], 'nor if another user has got the name');
+is_deeply(affected(import($left)), [], 'a second import changes nothing if another user has the name now');
 $left->{environments}[0]{approvers} = [ 'ann', 'bea' ];
 is_deeply([ grep { !/: unchanged/ } @{ parts(import($left)) } ], ['environment test: changed approvers'],
     'an import adds an approver');

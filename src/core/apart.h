@@ -22,8 +22,8 @@ enum apart {
  * APART_IPC.  Needs root; call it before dropping privileges.  Directories
  * opened before are outside the new namespace: see passwd_enter. */
 MUSTCHECK const struct err *apart_enter(unsigned what);
-/* Call after apart_enter with these flags: a directory for files of a moment,
- * which no process of another job sees: one in memory, or `home`. */
+/* Call after apart_enter with these flags: a directory for temporary files that
+ * no process of another job sees, either in memory or `home`. */
 const char *apart_scratch(unsigned what, const char *home);
 /* Call after apart_enter: mounts directories below `home`, a descriptor, on
  * /tmp and /var/tmp.  They belong to the given user. */

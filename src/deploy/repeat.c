@@ -133,8 +133,8 @@ place_check(struct deploy *deploy, const struct environment *env,
 	return commit_check(env, d);
 }
 
-/* Without an environment, the copy would run past the approval, the locks and
- * the branches of those that the project has got since. */
+/* Without an environment, the copy would bypass the approval, the locks and the
+ * branches of the environments that the project has now. */
 static const struct err *
 nowhere_check(struct deploy *deploy, const struct deployment *d)
 {
@@ -145,8 +145,8 @@ nowhere_check(struct deploy *deploy, const struct deployment *d)
 	if (e == NULL ? id == 0 : e->code != ERR_CONFLICT)
 		return e;
 	return err_public(ERR_CONFLICT,
-	    "The deployment has no environment, but its project has got "
-	    "environments since. Create a deployment instead.");
+	    "The deployment has no environment, but its project has "
+	    "environments now. Create a deployment instead.");
 }
 
 /* Checks that the deployment can still go to its environment, marks it if that
