@@ -5,6 +5,7 @@
 
 use strict;
 use warnings;
+use IO::Poll qw(POLLIN POLLHUP POLLERR);
 use POSIX ();
 use Slipway::API;
 use Slipway::DB;
@@ -51,10 +52,11 @@ sub p99s {
 # added to the log each second.
 sub measure {
 	my ($what, $grow) = @_;
+	$_->token for $alone, $api; # it must not be created twice
 	pipe my $in, my $out or die "pipe: $!";
 	my $pid = fork // die "fork: $!";
 	if ($pid == 0) {
-		syswrite $out, join ' ', map { sprintf '%.2f', $_ } p99s();
+		eval { syswrite $out, join ' ', map { sprintf '%.2f', $_ } p99s() } or warn $@;
 		POSIX::_exit(0);
 	}
 	my $next = time;
@@ -76,19 +78,24 @@ sub measure {
 # --- the clients
 my @listeners = map { Slipway::Stream->open($api, '/api/events') } 1 .. $many;
 my @followers = map { { text => '', requests => 0, end => 0 } } 1 .. $many;
+my ($followed, %at) = IO::Poll->new;
 sub request {
 	my ($f) = @_;
 	my $path = '/api/deployments/1/log?wait=20&offset=' . length $f->{text};
 	$f->{requests}++;
-	$f->{stream} = Slipway::Stream->open($api, $path) if !$f->{stream} || !$f->{stream}->again($path);
+	return if $f->{stream} && $f->{stream}->again($path);
+	$followed->remove($f->{stream}->handle) if $f->{stream};
+	$f->{stream} = Slipway::Stream->open($api, $path);
+	$followed->mask($f->{stream}->handle => POLLIN);
+	$at{ $f->{stream}->handle } = $f;
 	return;
 }
 # Takes the responses that have arrived, and asks for more; the number of followers that
 # have the end of the log.
 sub follow {
-	my $ended = 0;
-	for my $f (@followers) {
-		$ended++, next if $f->{end};
+	$followed->poll(0);
+	for my $f (map { $at{$_} } $followed->handles(POLLIN | POLLHUP | POLLERR)) {
+		next if $f->{end};
 		request($f) if $f->{stream}->is_lost;
 		my $got = $f->{stream}->complete or next;
 		return fail("a follower gets $got->{status}: $got->{body}") && @followers
@@ -97,7 +104,7 @@ sub follow {
 		$f->{end} = ($got->{headers}{'x-log-complete'} // '') eq 'true';
 		request($f) if !$f->{end};
 	}
-	return $ended;
+	return scalar grep { $_->{end} } @followers;
 }
 sub all_have { return !grep { $_->{text} ne $text } @followers }
 

@@ -15,7 +15,7 @@
 
 #include "core/log.h"
 
-#define BACKLOG 511
+#define BACKLOG 4096 /* the kernel limits it to net.core.somaxconn */
 #define CONF_MAX ((size_t)4 << 20)
 
 static int

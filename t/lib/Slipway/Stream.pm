@@ -57,6 +57,7 @@ sub has_ended { my ($self) = @_; return poll(60, sub { $self->text =~ /^0\r$/m |
 sub events { my ($self) = @_; return $self->text =~ /^data: (\{.*\})$/mg }
 # The ids of the deployments that events were about.
 sub ids { my ($self) = @_; my %n; return grep { !$n{$_}++ } map { /"id":(\d+)/ } $self->events }
+sub handle { my ($self) = @_; return $self->{s} }
 sub close { my ($self) = @_; CORE::close $self->{s}; return }
 
 # Whether the connection was closed before a response.
