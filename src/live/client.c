@@ -20,9 +20,10 @@
 #define REQUEST_MS 10000 /* time to send a request */
 #define PING_MS 15000
 #define AGE_MS 600000 /* so that the next request is authorized again */
-/* A worker serves each wait that is returned, so a thousand of them at once
- * would delay other requests. */
-#define RETURN_MAX 16
+/* A worker serves each wait that is returned, and the next one of the same
+ * client, so a thousand of them at once would delay other requests. A client that
+ * returns later misses nothing: it gets all that has come until then. */
+#define RETURN_MAX 4
 #define RETURN_MS 10
 
 static const char head[] = "HTTP/1.0 200 OK\r\n"
