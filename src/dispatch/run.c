@@ -359,8 +359,9 @@ sweep_one(void *context, const char *name)
 {
 	const struct spool *s = context;
 
-	if ((str_starts(name, RUN_NEW) || str_starts(name, RUN_OLD)) &&
-	    spool_is_stale(s, name))
+	/* Two may remove one at a time, but another may be making one. */
+	if (str_starts(name, RUN_OLD) ||
+	    (str_starts(name, RUN_NEW) && spool_is_stale(s, name)))
 		dir_clear(s, name);
 	return true;
 }
