@@ -23,6 +23,9 @@ mkdir $elsewhere, 0755 or die "$elsewhere: $!";
 END { system 'rm', '-rf', '--', $elsewhere if defined $elsewhere && -d $elsewhere }
 
 my $repo = make_repo("$elsewhere/repo");
+my $keep = $keyctl
+    ? "perl -e '(\$a, \$b, \$c) = qw(user slipway:left secret); print qq(key ), (syscall($add_key, \$a, \$b, "
+    . "\$c, 6, -4) > 0 ? 1 : 0), qq(\\n)'" : '';
 my $make = join "\n", 'set +e',
     (map { "mkdir -p $_/$name/deep/er; echo x >$_/$name/deep/file; mkfifo $_/$name/fifo; "
     . "chmod 0 $_/$name/deep; echo x >$_/$name-file" } @places),
@@ -30,10 +33,7 @@ my $make = join "\n", 'set +e',
     $mq_open
     ? "perl -e '\$n = qq($name); \$_ = syscall($mq_open, \$n, 0102, 0600, 0); print qq(queue ), "
     . "(\$_ >= 0 ? 1 : 0), qq(\\n)'" : (),
-    $keyctl
-    ? "perl -e '(\$a, \$b, \$c) = qw(user slipway:left secret); print qq(key ), (syscall($add_key, \$a, \$b, "
-    . "\$c, 6, -4) > 0 ? 1 : 0), qq(\\n)'" : (),
-    'true';
+    $keep || 'true';
 my $look = join "\n", 'set +e', (map { "test -e $_/$name-file && echo seen-in-$_" } @places),
     'echo "segments $(ipcs -m | grep -c ^0x) $(ipcs -s | grep -c ^0x) $(ipcs -q | grep -c ^0x)"',
     $mq_open
@@ -108,6 +108,17 @@ for (@hosts) {
 	is(scalar job_end($maker), 'success -', "$what: the job succeeds");
 	is_deeply([left($uid)], [], "$what: no object of the job is left");
 	ok(!-e "$m->{workspaces}/.home/$maker->{id}.1", "$what: the home of the job is removed");
+	if ($keep) {
+		# its home is empty, so the monitor may remove it without a process of the account
+		my $keeper = $m->job(repository => $repo, steps => [$keep]);
+		ok(defined $m->exited($keeper, 60), "$what: a job that leaves only a key ends");
+		like(job_log($keeper), qr/^key 1$/m, "$what: the job that leaves only a key has created it");
+		ok(!-e "$m->{workspaces}/.home/$keeper->{id}.1",
+		    "$what: the home of the job that leaves only a key is removed");
+		my $seeker = $m->job(repository => $repo, steps => [$look]);
+		ok(defined $m->exited($seeker, 60), "$what: the next job of the account ends");
+		like(job_log($seeker), qr/^key-seen 0$/m, "$what: the next job of the account finds no key");
+	}
 	my $next = $m->job(repository => $repo, steps => [$look]);
 	ok(defined $m->exited($next, 40), "$what: the next job of the project ends");
 	unlike(job_log($next), qr/^seen-in/m, "$what: the next job of the project sees no file");

@@ -141,14 +141,19 @@ apart_tmp(int home, uid_t uid, gid_t gid)
 void
 apart_tmp_remove(int home)
 {
-	bool is_gone = true;
+	const char *const inside = strchr(hidden[0].name, '/');
+	const int fd = openat(home, PRIVATE,
+	    O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	size_t i;
 
+	if (fd == -1)
+		return;
 	for (i = 0; i < HIDDEN; i++)
-		is_gone = is_gone &&
-		    unlinkat(home, hidden[i].name, AT_REMOVEDIR) == 0;
-	if (is_gone && unlinkat(home, PRIVATE, AT_REMOVEDIR) == -1)
-		return; /* something is left in it */
+		(void)unlinkat(fd,
+		    hidden[i].name + (inside + 1 - hidden[0].name),
+		    AT_REMOVEDIR);
+	(void)close(fd);
+	(void)unlinkat(home, PRIVATE, AT_REMOVEDIR);
 }
 
 static bool

@@ -295,6 +295,9 @@ static int
 tidy(const struct job *job)
 {
 	job_steps_clear();
+	/* what is left could signal this process, and add keys */
+	if (proc_reap())
+		return EX_OSERR;
 	if (job->place.nameless) {
 		if (!proc_drop_rest())
 			return EX_OSERR;

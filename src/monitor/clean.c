@@ -58,7 +58,7 @@ cleaner(const struct monitor *m, const struct slot *slot)
 static bool
 is_tidy(const struct slot *slot)
 {
-	return !slot->adopted && slot->status == JOB_TIDY &&
+	return !slot->adopted && !slot->strays && slot->status == JOB_TIDY &&
 	    (slot->kind != ACCOUNT_RANGE ||
 		!monitor_leavings_possible(&slot->before, slot->apart));
 }

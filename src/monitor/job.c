@@ -493,6 +493,7 @@ slot_tick(struct monitor *m, struct slot *slot)
 		return AGAIN_MS;
 	case SLOT_SWEEPING:
 		if (monitor_sweep(m, slot)) {
+			slot->strays = true;
 			if (age < SWEEP_MS)
 				return AGAIN_MS;
 			give_up(m, slot);

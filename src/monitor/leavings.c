@@ -38,11 +38,12 @@ static const char *const dirs[LEAVINGS_MAX] = { "/tmp", "/var/tmp", "/dev/shm",
 static struct timespec
 changed(const char *path)
 {
-	const struct timespec unknown = { 0, 0 };
+	const struct timespec unknown = { 0, 0 }, missing = { -1, 0 };
 	struct stat st;
 
-	if (stat(path, &st) == -1 ||
-	    st.st_ctim.tv_sec + SETTLED_SECONDS > time(NULL))
+	if (stat(path, &st) == -1)
+		return errno == ENOENT ? missing : unknown;
+	if (st.st_ctim.tv_sec + SETTLED_SECONDS > time(NULL))
 		return unknown;
 	return st.st_ctim;
 }

@@ -60,6 +60,7 @@ struct slot {
 	int claim;     /* its home, locked: no other monitor adopts it */
 	int status;    /* from wait(2) */
 	int64_t since; /* of the state, monotonic ms */
+	bool strays;   /* processes were left when it had ended */
 	bool adopted;  /* the kernel does not signal its end to us */
 	struct leavings before; /* the job */
 	char cache[64]; /* of its project, below the workspaces; "" = none or,

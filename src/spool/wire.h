@@ -49,8 +49,9 @@ enum wire_wipe {
 	WIRE_WIPE_KEEP, /* for workspace_days, moved out of the way of another project */
 };
 
-/* The exit status of a job that emptied its home, removed the keys of its user
- * and shared nothing with the host that it was not meant to share. */
+/* The exit status of a job that has no process left, has removed its own files
+ * from its home, and the keys of an account that only projects use, and shared
+ * nothing with the host that it was not meant to share. */
 #define JOB_TIDY 0
 
 /* Descriptors of a job; after exec they are 3 and up, in this order. */
