@@ -130,7 +130,7 @@ for my $type (qw(gitea gitlab github)) {
 
 	# --- requests that the real server would not accept
 	for my $bad ([GET => "$in/branches?per=3"], [GET => "$in/branches?page=0"],
-		[POST => $put, { state => 'success', colour => 'red' }], [POST => $put, { context => 'ci' }],
+		[POST => $put, { state => 'success', color => 'red' }], [POST => $put, { context => 'ci' }],
 		[POST => $put, { state => 'ended' }],
 		[POST => $put, { state => 'success' }, { 'Content-Type' => 'text/plain' }],
 		[GET => $at, undef, { Accept => 'text/html' }],

@@ -76,7 +76,7 @@ for my $type (qw(gitea gitlab github)) {
 my @wrong = (
 	{ type => 'gitea', method => 'GET', path => '/repos/o/r/branches', query => { pages => 1 } },
 	{ type => 'gitea', method => 'POST', path => '/repos/o/r/statuses/a', query => {},
-		body => { colour => 'red' } },
+		body => { color => 'red' } },
 	{ type => 'gitea', method => 'GET', path => '/repos/o/r/nothing', query => {} },
 	{ type => 'gitea', method => 'GET', path => '/user', query => {}, answer => { id => 'seven' } },
 	{ type => 'github', method => 'POST', path => '/repos/o/r/statuses/a', query => {},

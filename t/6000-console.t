@@ -498,9 +498,9 @@ my @pages = ('/', '/projects', '/projects/new', '/projects/import', '/pipelines/
 for my $path (@pages) {
 	$page->emulate('prefers-color-scheme' => 'light')->size(1280, 800)->visit("/slipway$path");
 	$page->wait_for('h1');
-	axe_ok($page, "$path in light colours");
+	axe_ok($page, "$path in light colors");
 	$page->emulate('prefers-color-scheme' => 'dark');
-	axe_ok($page, "$path in dark colours");
+	axe_ok($page, "$path in dark colors");
 	$page->size(320, 640);
 	is($page->overflow, '', "$path fits 320 pixels");
 }

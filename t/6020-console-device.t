@@ -51,7 +51,7 @@ is(taken($device)->{json}{error}, 'authorization_pending', 'opening the page dec
 # --- themes and a narrow window
 for my $theme (qw(light dark)) {
 	$page->emulate('prefers-color-scheme' => $theme);
-	axe_ok($page, "the question in $theme colours");
+	axe_ok($page, "the question in $theme colors");
 }
 $page->size(320, 640);
 is($page->overflow, '', 'the question fits 320 pixels');

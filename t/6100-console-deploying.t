@@ -281,7 +281,7 @@ like($page->js('return document.querySelector(".chart a").ariaLabel'), qr/^Deplo
 
 for my $theme (qw(light dark)) {
 	$page->emulate('prefers-color-scheme' => $theme);
-	axe_ok($page, "the page of a project with charts in $theme colours");
+	axe_ok($page, "the page of a project with charts in $theme colors");
 }
 
 # --- more than one page

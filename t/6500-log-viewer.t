@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# The page of a deployment and its log viewer, in Chromium: what is shown first, colours,
+# The page of a deployment and its log viewer, in Chromium: what is shown first, colors,
 # links, search, folding, following, a lost connection, keys, and what may be done.
 
 use strict;
@@ -106,12 +106,12 @@ is($page->js('return document.activeElement.closest(".log-step")?.innerText'),
     $page->js('return document.querySelectorAll(".log-step")[1].innerText'),
     'a step keeps the focus when it is drawn again');
 is($page->js('return ' . row_with('red orange') . '.querySelector(".fg1").textContent'), 'red',
-    'one of the first eight colours');
+    'one of the first eight colors');
 is($page->js('return getComputedStyle(' . row_with('red orange') . '.querySelector(".bold")).color'),
-    'rgb(255, 135, 0)', 'one of 256 colours');
+    'rgb(255, 135, 0)', 'one of 256 colors');
 unlike($page->js('return getComputedStyle(' . row_with('red orange')
 	. '.querySelectorAll("span span")[2]).color'), qr/^rgb\(10, 20, 200\)$/,
-    'a colour too dark for the ground is lightened');
+    'a color too dark for the ground is lightened');
 ok((grep { $_ eq 'done' } in_view()), 'of a line that is written again, the last state is shown');
 ok(!$page->js('return document.querySelector(".log img")'), 'text of a log never becomes an element');
 is_deeply($page->js('return [...' . row_with('example.org') . '.querySelectorAll(".log-text a")]'
@@ -447,7 +447,7 @@ is($page->js('return document.querySelectorAll(".actions").length'), 0, 'a viewe
 # --- everyone
 for my $theme (qw(light dark)) {
 	$page->emulate('prefers-color-scheme' => $theme);
-	axe_ok($page, "the page of a deployment in $theme colours");
+	axe_ok($page, "the page of a deployment in $theme colors");
 }
 $page->size(320, 640);
 is($page->overflow, '', 'the page fits into 320 pixels');
@@ -485,9 +485,9 @@ sub of_state {
 }
 is(scalar(keys %{ { map { of_state($_, 'e.textContent') => 1 } @states } }), scalar @states,
     'each state has a word of its own');
-my %colour = map { $_ => of_state($_, 'getComputedStyle(e).color') } @states;
-is(scalar(keys %{ { map { $colour{$_} => 1 } qw(success failed running pending canceled) } }), 5,
-    'those of a deployment differ in colour, too');
+my %color = map { $_ => of_state($_, 'getComputedStyle(e).color') } @states;
+is(scalar(keys %{ { map { $color{$_} => 1 } qw(success failed running pending canceled) } }), 5,
+    'those of a deployment differ in color, too');
 sub shown { my ($text) = @_; return module('ansi', 'm.plain(m.spansOf(a[0]))', $text) }
 is(shown("one\rtwo!\b?"), 'two?', 'a carriage return and a backspace move back');
 is(shown("long line\r\e[Kend"), 'end', 'the rest of a line is erased');

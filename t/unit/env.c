@@ -12,14 +12,14 @@
 #define SEALED(n, l) { .name = (n), .sealed = { "sealed", (l) } }
 /* clang-format on */
 
-static struct preset_option colours[] = { { "Red", "red" },
+static struct preset_option colors[] = { { "Red", "red" },
 	{ "Green", "green" }, { "Nothing", "" } };
 static struct preset_option sites[] = { { "A", "a" }, { "B", "b" },
 	{ "Both", "ab" } };
 static struct preset presets[] = {
 	{ .key = "COLOUR",
 	    .type = "select",
-	    .options = { colours, N(colours) },
+	    .options = { colors, N(colors) },
 	    .fallback = "red" },
 	{ .key = "SITES",
 	    .type = "multiselect",
@@ -32,7 +32,7 @@ static struct preset presets[] = {
 	{ .key = "MUST",
 	    .type = "select",
 	    .required = true,
-	    .options = { colours, N(colours) },
+	    .options = { colors, N(colors) },
 	    .fallback = "green" },
 };
 

@@ -116,7 +116,7 @@ static const struct {
 	{ "sed", "first line\nline two", "> first line\n> line two\n",
 	    "> ***\n> ***\n" },
 	{ "one per line", "abcd\nefgh", "abcd\n\nefgh\n", "***\n\n***\n" },
-	{ "colours", "hunter22", "\033[31mhunter22\033[0m",
+	{ "colors", "hunter22", "\033[31mhunter22\033[0m",
 	    "\033[31m***\033[0m" },
 	{ "an address", "t0ken-1234", "https://u:t0ken-1234@h/",
 	    "https://u:***@h/" },

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: ISC
-/** States as a shape, a word and a colour. */
+/** States as a shape, a word and a color. */
 import { el, svg } from './dom.js';
 import { t } from '../texts.js';
 

@@ -5,9 +5,9 @@
  */
 
 /**
- * A colour is an index into the 256 of a terminal, or [red, green, blue].
- * @typedef {number | [number, number, number] | null} Colour
- * @typedef {{ fg: Colour, bg: Colour, bold: boolean, faint: boolean, italic: boolean,
+ * A color is an index into the 256 of a terminal, or [red, green, blue].
+ * @typedef {number | [number, number, number] | null} Color
+ * @typedef {{ fg: Color, bg: Color, bold: boolean, faint: boolean, italic: boolean,
  *   underline: boolean, strike: boolean, inverse: boolean }} Style
  * @typedef {{ text: string, style: Style }} Span
  */
@@ -28,11 +28,11 @@ const SWITCHES = {
 };
 
 /**
- * The colour after 38 or 48, and how many parameters it takes.
+ * The color after 38 or 48, and how many parameters it takes.
  * @param {number[]} rest
- * @returns {[Colour, number]}
+ * @returns {[Color, number]}
  */
-function extendedColour([kind, a, b, c]) {
+function extendedColor([kind, a, b, c]) {
 	if (kind === 5)
 		return [a & 255, 2];
 	if (kind === 2)
@@ -41,11 +41,11 @@ function extendedColour([kind, a, b, c]) {
 }
 
 /**
- * The colour of a parameter for one of the first 16 colours; undefined for others.
+ * The color of a parameter for one of the first 16 colors; undefined for others.
  * @param {number} code
  * @returns {Partial<Style> | undefined}
  */
-function simpleColour(code) {
+function simpleColor(code) {
 	const tens = Math.floor(code / 10);
 	const index = code % 10;
 	if (index > 7)
@@ -71,11 +71,11 @@ function applySgr(style, params) {
 		if (code === 0) {
 			next = PLAIN;
 		} else if (code === 38 || code === 48) {
-			const [colour, taken] = extendedColour(codes.slice(i + 1));
-			next = { ...next, [code === 38 ? 'fg' : 'bg']: colour };
+			const [color, taken] = extendedColor(codes.slice(i + 1));
+			next = { ...next, [code === 38 ? 'fg' : 'bg']: color };
 			i += taken;
 		} else {
-			next = { ...next, ...(SWITCHES[code] ?? simpleColour(code)) };
+			next = { ...next, ...(SWITCHES[code] ?? simpleColor(code)) };
 		}
 	}
 	return next;

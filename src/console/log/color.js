@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: ISC
-/** The colours of a terminal on the dark ground of the log. */
+/** The colors of a terminal on the dark ground of the log. */
 
 /** @typedef {[number, number, number]} Rgb */
 
@@ -8,7 +8,7 @@ const CONTRAST = 4.6;
 const STEPS = [0, 95, 135, 175, 215, 255];
 
 /**
- * The colours 16 to 255: a cube of 6 × 6 × 6, then 24 shades of grey.
+ * The colors 16 to 255: a cube of 6 × 6 × 6, then 24 shades of grey.
  * @param {number} index
  * @returns {Rgb}
  */
@@ -33,7 +33,7 @@ function luminance([r, g, b]) {
 }
 
 /**
- * The colour, lightened until it can be read on the ground.
+ * The color, lightened until it can be read on the ground.
  * @param {Rgb} rgb
  * @returns {Rgb}
  */

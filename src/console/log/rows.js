@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: ISC
 /** The elements of rows. Whatever a log contains becomes text, never markup. */
 import { plain, spansOf } from './ansi.js';
-import { css, indexed, readable } from './colour.js';
+import { css, indexed, readable } from './color.js';
 import { el } from '../lib/dom.js';
 import { icon } from '../lib/status.js';
 import { duration, seconds } from '../lib/time.js';
@@ -70,17 +70,17 @@ function slice(spans, from, to) {
 /**
  * @param {HTMLElement} node
  * @param {'fg' | 'bg'} ground
- * @param {import('./ansi.js').Colour} colour
+ * @param {import('./ansi.js').Color} color
  * @param {boolean} asIs whether its contrast is left alone
  */
-function paint(node, ground, colour, asIs) {
-	if (colour === null)
+function paint(node, ground, color, asIs) {
+	if (color === null)
 		return;
-	if (typeof colour === 'number' && colour < 16) {
-		node.classList.add(`${ground}${colour}`);
+	if (typeof color === 'number' && color < 16) {
+		node.classList.add(`${ground}${color}`);
 		return;
 	}
-	const rgb = typeof colour === 'number' ? indexed(colour) : colour;
+	const rgb = typeof color === 'number' ? indexed(color) : color;
 	node.style[ground === 'fg' ? 'color' : 'backgroundColor'] = css(asIs ? rgb : readable(rgb));
 }
 
@@ -123,7 +123,7 @@ function link(address, children) {
 }
 
 /**
- * What a line shows: text in colours, addresses as links, hits marked.
+ * What a line shows: text in colors, addresses as links, hits marked.
  * @param {Span[]} spans
  * @param {string} query in lower case
  * @returns {Node[]}

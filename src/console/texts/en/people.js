@@ -29,7 +29,7 @@ export const people = {
 		warning: 'Continue only if you expected this link. What you do next happens in that user’s name.',
 		/** @param {string} name */
 		agree: (name) => `Sign in as ${name}`,
-		decline: 'Don’t sign in by this link',
+		decline: 'Don’t sign in with this link',
 		/** @param {string} name */
 		stay: (name) => `Stay signed in as ${name}`,
 		invalid: 'This link does not work',

@@ -106,7 +106,7 @@ export const projects = {
 		look: 'Show what changes',
 		difference: 'What changes',
 		/** @param {number} n @param {number} rest */
-		count: (n, rest) => n === 0 ? 'Nothing: the project is like the document.'
+		count: (n, rest) => n === 0 ? 'Nothing to change: the project matches the document.'
 			: `${count(n, 'part')} of ${n + rest} differ${n === 1 ? 's' : ''}.`,
 		missing: 'These secrets have to be set afterwards:',
 		actions: { created: 'New', changed: 'Changed', unchanged: 'Unchanged' },
@@ -202,7 +202,7 @@ export const projects = {
 		tag: 'Tag',
 		tagHint: 'A name or a pattern such as v*, instead of a branch.',
 		paths: 'Paths',
-		pathsHint: 'One pattern per line, of which the push must change a file; empty: any.',
+		pathsHint: 'One pattern per line. At least one changed file must match one of them. Empty: any file.',
 		supersede: 'A newer push cancels older waiting deployments',
 	},
 

@@ -52,7 +52,7 @@ export const service = {
 
 	variable: {
 		title: 'Shared variables',
-		lead: 'Values that several projects receive. A project’s environments and presets take precedence.',
+		lead: 'Values that several projects receive. They replace the defaults of presets. Variables of an environment and values sent with a deployment replace them.',
 		empty: 'There are no shared variables.',
 		add: 'Add a variable',
 		key: 'Name',
