@@ -159,14 +159,18 @@ claim(int epoll)
 	mysql_free_result(rows);
 }
 
+/* A child that has not yet started bash has a copy of the descriptor, so closing it
+ * does not end its events. */
 static void
-end(struct slot *s)
+end(struct slot *s, int epoll)
 {
 	char sql[SQL];
 	int status = 0;
 
 	if (waitpid(s->pid, &status, 0) == -1)
 		err(1, "waitpid");
+	if (epoll_ctl(epoll, EPOLL_CTL_DEL, s->pidfd, NULL) == -1)
+		err(1, "epoll_ctl");
 	(void)close(s->pidfd);
 	(void)snprintf(sql, sizeof(sql),
 	    "UPDATE deployment SET status = '%s', finished_at = NOW(3)"
@@ -190,7 +194,7 @@ loop(int wake)
 			err(1, "epoll_wait");
 		for (i = 0; i < n; i++) {
 			if (got[i].data.ptr != NULL)
-				end(got[i].data.ptr);
+				end(got[i].data.ptr, epoll);
 			else
 				(void)wake_drain(wake);
 		}

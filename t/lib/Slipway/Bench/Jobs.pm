@@ -33,6 +33,7 @@ sub latencies {
 	my ($site, $checkout, $n) = @_;
 	my $pipeline = _pipeline($site, 'stamp', $checkout);
 	$site->start_runner;
+	$site->wait($site->deploy($pipeline)); # a runner that has just started is not ready yet
 	my @ms;
 	for (1 .. $n) {
 		my ($id, $posted) = $site->deploy($pipeline);
