@@ -12,8 +12,8 @@
 #define SEALED(n, l) { .name = (n), .sealed = { "sealed", (l) } }
 /* clang-format on */
 
-static struct preset_option colors[] = { { "Red", "red" },
-	{ "Green", "green" }, { "Nothing", "" } };
+static struct preset_option colors[] = { { "Red", "red" }, { "Green", "green" },
+	{ "Nothing", "" } };
 static struct preset_option sites[] = { { "A", "a" }, { "B", "b" },
 	{ "Both", "ab" } };
 static struct preset presets[] = {
