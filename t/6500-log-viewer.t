@@ -260,6 +260,20 @@ $page->js(<<'JS');
 JS
 tick(125);
 ok(sees('tick 125.'), 'the view follows the log when something appears above it');
+$page->js(<<'JS');
+	const { style } = document.querySelector('.log-bar');
+	const pane = document.querySelector('.log-pane');
+	return new Promise((resolve) => {
+		requestAnimationFrame(() => requestAnimationFrame(() => {
+			style.paddingTop = '';
+			pane.scrollTop += 0; // the browser lays out the page
+			style.paddingTop = '60px';
+			setTimeout(resolve, 100);
+		}));
+	});
+JS
+tick(127);
+ok(sees('tick 127.'), 'the view follows the log when something vanishes and comes back');
 $page->js('document.querySelector(".log-bar").style.paddingTop = ""');
 
 # --- a log that grows while its first bytes are fetched

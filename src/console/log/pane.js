@@ -18,7 +18,12 @@ const MOST_PX = 8e6;
 const PX_PER_BYTE = 0.25;
 const REST_MS = 150;
 const NEAR_END_PX = 4;
+/** A view that follows leaves the end if it moves further: what comes and goes above it moves it, too. */
+const AWAY_PX = 100;
 const SPARE_PX = 16; // for a scroll bar below the rows
+
+/** Keys by which the browser scrolls up. */
+const UPWARD = new Set(['ArrowUp', 'PageUp', 'Home']);
 
 /** @param {Row} row */
 function keyOf({ start, heading }) {
@@ -52,11 +57,8 @@ export class Pane {
 		this.banner = el('div', { class: 'log-banner' });
 		this.element = el('div', { class: 'log-pane', tabindex: 0, role: 'region' }, this.banner, this.space);
 		this.element.addEventListener('scroll', () => this.#scrolled(), { passive: true });
-		this.element.addEventListener('wheel', (event) => {
-			// Before the view has moved, more of the log could pull it back.
-			if (event.deltaY < 0)
-				this.follows = false;
-		}, { passive: true });
+		this.element.addEventListener('wheel', ({ deltaY }) => deltaY < 0 && this.#leaveEnd(), { passive: true });
+		this.element.addEventListener('keydown', ({ key }) => UPWARD.has(key) && this.#leaveEnd());
 		/** The height that the rows were laid out for. */
 		this.height = 0;
 		this.resizes = new ResizeObserver(() => {
@@ -97,9 +99,10 @@ export class Pane {
 		return this.shown.find((one) => this.#topOf(one) + one.node.offsetHeight > edge) ?? null;
 	}
 
-	get isAtEnd() {
+	/** How far the view is from the end of the log, as far as that is laid out. */
+	get #gap() {
 		const { scrollTop, clientHeight, scrollHeight } = this.element;
-		return this.atEnd && scrollTop + clientHeight >= scrollHeight - NEAR_END_PX;
+		return this.atEnd ? scrollHeight - scrollTop - clientHeight : Infinity;
 	}
 
 	/** Whether enough rows lie beyond both edges of the view. */
@@ -225,10 +228,16 @@ export class Pane {
 
 	// --- what moves
 
+	/** The user scrolls up: before the view has moved, more of the log could pull it back. */
+	#leaveEnd() {
+		if (this.element.scrollTop > 0)
+			this.follows = false;
+	}
+
 	#scrolled() {
 		// What is shown above the pane can make it smaller: then the user has not moved.
 		if (this.element.clientHeight === this.height)
-			this.follows = this.isAtEnd;
+			this.follows = this.#gap <= (this.follows ? AWAY_PX : NEAR_END_PX);
 		if (!this.#isCovered)
 			this.#cover();
 		clearTimeout(this.rest);
@@ -292,6 +301,8 @@ export class Pane {
 
 	/** @param {number} px */
 	scrollBy(px) {
+		if (px < 0)
+			this.#leaveEnd();
 		this.element.scrollTop += px;
 	}
 

@@ -269,7 +269,9 @@ export class LogSource {
 	#blockOfLine(offset) {
 		const index = Math.floor(offset / BLOCK);
 		const block = this.block(index);
-		return block !== null && block.lineAt(offset) < 0 && index > 0 ? this.block(index - 1) : block;
+		if (block === null || offset >= block.end)
+			return null;
+		return block.lineAt(offset) < 0 && index > 0 ? this.block(index - 1) : block;
 	}
 
 	/**

@@ -36,6 +36,7 @@ our @EXPORT = qw(axe_ok);
 
 my $json = Cpanel::JSON::XS->new->utf8->canonical->allow_nonref;
 my $owner = $$;
+my $answers = 120; # seconds in which a page responds to its driver, even on a busy machine
 my $made = 0;
 my %running;
 
@@ -66,7 +67,7 @@ sub start {
 	my $dir = tempdir() . "/browser$n";
 	make_path("$dir/profile");
 	my $self = bless { n => $n, dir => $dir, origin => $opt{origin} // '', port => free_port(),
-		http => HTTP::Tiny->new(timeout => 600, keep_alive => 1), pardoned => [],
+		http => HTTP::Tiny->new(timeout => 3 * $answers, keep_alive => 1), pardoned => [],
 		media => {} }, $class;
 	$self->_start_driver;
 	$self->_start_session(@flags, "--user-data-dir=$dir/profile",
@@ -99,6 +100,7 @@ sub _start_session {
 	my $made = $self->_send('POST', '/session', { capabilities => { alwaysMatch => {
 		browserName => 'chrome', acceptInsecureCerts => Cpanel::JSON::XS::true,
 		'goog:loggingPrefs' => { browser => 'ALL' }, 'goog:chromeOptions' => { args => \@args },
+		timeouts => { pageLoad => 1000 * $answers, script => 1000 * $answers },
 	} } });
 	$self->{session} = $made->{sessionId};
 	$self->{capabilities} = $made->{capabilities};
@@ -123,11 +125,15 @@ sub _command {
 
 # --- where the browser is
 
+# A page that does not load in time is requested again.
 sub visit {
 	my ($self, $address) = @_;
 	$address = $self->{origin} . $address if $address =~ m{^/};
-	$self->_command('POST', '/url', { url => $address });
-	return $self;
+	for my $is_first (1, 0) {
+		return $self if eval { $self->_command('POST', '/url', { url => $address }); 1 };
+		die $@ if !$is_first || $@ !~ /^timeout:/;
+		Test::More::note("again: $@");
+	}
 }
 sub reload { my ($self) = @_; $self->_command('POST', '/refresh', {}); return $self }
 sub back { my ($self) = @_; $self->_command('POST', '/back', {}); return $self }
