@@ -200,21 +200,22 @@ my ($shut, $open) = map { tempdir() . "/$_" } qw(shut open);
 my $env = $all->pipeline($preset,
     'echo "$TARGET/$PARTS/$NOTE/$OTHER"; echo "${#PASSWORD} <$PASSWORD>"; printf %s "$PASSWORD" | base64; '
     . 'printf %s "$PASSWORD" | md5sum',
-    "sleep 1000 & echo \"sleeps \$!\"; until test -e $open; do sleep 0.02; done; kill \$!");
+    "sleep 1000 & echo \"sleeps \$!.\"; until test -e $open; do sleep 0.02; done; kill \$!");
 my @answers;
 $got = $api->post('/api/deployments', { projectId => $preset, pipelineId => $env,
 	envVars => { TARGET => 'live', PARTS => 'a,c', OTHER => "o'ther", PASSWORD => $secret } });
 is($got->{status}, 201, 'a deployment with values is created') or diag($got->{body});
 push @answers, $got->{body};
 $id = $got->{json}{id};
-ok($all->saw($id, qr/^sleeps \d+$/m), 'a step runs');
+# the mask holds back what may be the start of a secret, as the last digit may
+ok($all->saw($id, qr/^sleeps \d+\./m), 'a step runs');
 my (@shown, $opened);
 for my $pid (grep { m{^\d+$} } map { m{(\d+)$} } glob '/proc/[0-9]*') {
 	my $line = slurp("/proc/$pid/cmdline");
 	push @shown, $pid if defined $line && index($line, $secret) >= 0;
 }
 is("@shown", '', 'no command line contains the secret');
-my ($sleeper) = $all->log($id) =~ /^sleeps (\d+)$/m;
+my ($sleeper) = $all->log($id) =~ /^sleeps (\d+)\./m;
 if (is_root()) {
 	# while the shell's child executes sleep, there is none to read
 	ok(poll(60, sub { index(slurp("/proc/$sleeper/environ") // '', "PASSWORD=$secret") >= 0 }),
