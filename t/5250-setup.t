@@ -6,6 +6,8 @@
 
 use strict;
 use warnings;
+use File::Basename qw(dirname);
+use File::Path qw(make_path remove_tree);
 use Test::More;
 use Slipway::Certificate;
 use Slipway::DB;
@@ -24,12 +26,16 @@ must('mount', '--bind', "$dir/etc", '/etc');
 must('sh', '-c', 'sed -i "/^slipway/d" /etc/passwd /etc/group /etc/shadow /etc/gshadow');
 must('mount', '-t', 'tmpfs', '-o', 'mode=755', 'none', $_)
     for qw(/run /var/lib /var/spool /usr/local/share);
-must('mkdir', '-p', '/usr/local/share/doc/slipway/examples', '/run/mysqld', '/etc/slipway/kept');
+must('mkdir', '-p', '/run/mysqld');
 must('rm', '-rf', '/etc/slipway');
 my $early = (slipway_admin('/etc/slipway/slipway.conf', 'setup', '--dry-run'))[2];
 like($early, qr{neither /etc/slipway/slipway.conf nor its example \S+ exists: install slipway first \(make},
     'before the installation, setup says to install slipway first');
-must('cp', srcdir() . '/src/core/slipway.conf', '/usr/local/share/doc/slipway/examples/');
+# another prefix may be a directory that does not exist yet, as in distcheck
+my ($example) = $early =~ /nor its example (\S+) exists/;
+my @made = make_path(dirname($example));
+END { remove_tree($made[0]) if @made }
+must('cp', srcdir() . '/src/core/slipway.conf', $example);
 
 # --- the default configuration, which does not exist yet
 my $db = Slipway::DB->start(empty => 1);
