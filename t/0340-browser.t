@@ -18,7 +18,9 @@ my %file = (
 <meta name="viewport" content="width=device-width"><link rel="stylesheet" href="fine.css">
 <script type="module" src="fine.js"></script></head>
 <body><main><h1>Fine</h1><label>Name <input id="name"></label>
-<button id="say">Say</button><p id="said"></p><p id="keys"></p><div id="wide">wide</div></main></body></html>
+<button id="say">Say</button><p id="said"></p><button id="late" disabled>Late</button>
+<button id="jumps">Jumps</button><p id="hits"></p>
+<p id="keys"></p><div id="wide">wide</div></main></body></html>
 HTML
 	'fine.css' => "\@media (prefers-color-scheme: dark) { body { background: #000; color: #fff } }\n"
 	    . "#wide { width: 600px }\n",
@@ -27,6 +29,10 @@ const at = (id) => document.getElementById(id);
 at('say').addEventListener('click', () => {
 	setTimeout(() => { at('said').textContent = 'hello ' + at('name').value; }, 50);
 });
+at('jumps').addEventListener('mousedown', () => { at('jumps').style.marginLeft = '200px'; });
+for (const id of ['late', 'jumps'])
+	at(id).addEventListener('click', () => { at('hits').textContent += id + ' '; });
+at('say').addEventListener('click', () => setTimeout(() => { at('late').disabled = false; }, 500));
 document.addEventListener('keydown', (e) => {
 	at('keys').textContent += (e.ctrlKey ? 'C-' : '') + (e.shiftKey ? 'S-' : '') + e.key + ' ';
 });
@@ -61,6 +67,8 @@ $page->visit('/fine.html');
 is($page->title, 'Fine', 'the browser shows the page');
 $page->type('#name', "J\x{fc}rgen")->click('#say');
 ok($page->wait_for('#said', "hello J\x{fc}rgen"), 'the page sees what is typed and clicked');
+is($page->click('#late')->click('#jumps')->text('#hits'), 'late jumps',
+    'a click is repeated until it hits an element that is disabled at first, or moves');
 $page->clear('#name')->click('#name')->press('a', 'Shift+Tab', 'Control+f', 'PageDown');
 like($page->text('#keys'), qr/ a S-Shift S-Tab C-Control C-f PageDown$/,
     'the page sees the keys that are pressed');

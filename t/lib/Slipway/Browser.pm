@@ -36,6 +36,7 @@ our @EXPORT = qw(axe_ok);
 
 my $json = Cpanel::JSON::XS->new->utf8->canonical->allow_nonref;
 my $owner = $$;
+my $reference = 'element-6066-11e4-a52e-4f735466cecf'; # how WebDriver names an element
 my $answers = 120; # seconds in which a page responds to its driver, even on a busy machine
 my $made = 0;
 my %running;
@@ -220,17 +221,34 @@ sub _element {
 	return (values %$found)[0];
 }
 
-# Repeats a command on an element until the page is ready for it.
+# Repeats an action on an element until the page is ready for it.
 sub _act {
 	my ($self, $css, $verb, $body) = @_;
 	my $error;
 	poll(60, sub {
-		my $path = eval { '/element/' . $self->_element($css) . "/$verb" };
-		return 1 if defined $path && eval { $self->_command('POST', $path, $body); 1 };
+		my $done = eval {
+			my $element = $self->_element($css);
+			my $hits = $verb eq 'click' && $self->_watch_click($element);
+			$self->_command('POST', "/element/$element/$verb", $body);
+			!$hits || $self->js($hits) || die "the click missed it\n";
+		};
 		$error = $@;
-		return 0;
+		return $done;
 	}) or die "$verb $css: $error";
 	return $self;
+}
+
+# Code that returns whether the next click hits the element, which may be disabled, or
+# move after the driver has looked where it is.  A new document does not know.
+sub _watch_click {
+	my ($self, $element) = @_;
+	$self->js(<<'JS', { $reference => $element });
+		const [wanted] = arguments;
+		window.hit = wanted.matches('option');
+		const look = ({ target }) => { window.hit ||= wanted.contains(target); };
+		document.addEventListener('click', look, { capture: true, once: true });
+JS
+	return 'return window.hit ?? true';
 }
 sub click { my ($self, $css) = @_; return $self->_act($css, 'click', {}) }
 sub type { my ($self, $css, $text) = @_; return $self->_act($css, 'value', { text => $text }) }
