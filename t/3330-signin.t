@@ -482,8 +482,10 @@ cmp_ok($began->(), '<', deadline(30), 'a login while the Git server is down fail
 $forge->start_nginx;
 is(info($first->{token})->{status}, 200, 'sessions work while the Git server is down');
 
-# --- a slow Git server: all requests of a login share ten seconds
-my $took = best_of(11, sub {
+# --- a slow Git server: all requests of a login share ten seconds, or more where this
+# machine was slow when the test began
+my $limit = $forge->patience + 2;
+my $took = best_of($limit, sub {
 	$forge->fault($path, kind => 'delay', seconds => 0.55 * $forge->patience, times => 1);
 	$forge->fault('/api/v1/user', kind => 'silent', times => 1);
 	$back = fresh();
@@ -493,7 +495,8 @@ my $took = best_of(11, sub {
 	return $began->();
 });
 is($got->{status}, 504, 'a login returns 504 if the Git server is slow and then silent') or diag $got->{body};
-cmp_ok($took, '<', deadline(11), 'a login with a slow Git server takes at most ten seconds');
+cmp_ok($took, '<', deadline($limit),
+    'all requests of a login with a slow Git server share one time limit');
 
 # --- a slow Git server delays only logins
 my @slow = map { my $o = browser(); [$o, $o->go('new')] } 1 .. 2;
