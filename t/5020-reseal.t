@@ -395,7 +395,8 @@ my $moved = $json->encode({ ONE => $default->{TWO}, TWO => $default->{TWO} });
 my $cut = $db->sql('SELECT secret_vars FROM deployment WHERE id = 200');
 $cut =~ s/(.{60})(.)/$1 . ($2 eq 'A' ? 'B' : 'A')/e;
 $db->sql(<<"SQL");
-UPDATE git_token SET access = CONCAT(LEFT(access, LENGTH(access) - 1), X'00') WHERE user_id = 1;
+UPDATE git_token SET access = CONCAT(LEFT(access, LENGTH(access) - 1),
+	IF(RIGHT(access, 1) = X'00', X'01', X'00')) WHERE user_id = 1;
 UPDATE git_token SET access = 'short' WHERE user_id = 2;
 UPDATE git_token SET refresh = REPEAT('x', 5000000) WHERE user_id = 2;
 UPDATE hook_secret SET secret = X'$lost';
