@@ -276,6 +276,30 @@ tick(127);
 ok(sees('tick 127.'), 'the view follows the log when something vanishes and comes back');
 $page->js('document.querySelector(".log-bar").style.paddingTop = ""');
 
+# --- the user scrolls up by less than a banner can move the view
+sub touch {
+	my ($type, @points) = @_;
+	return $page->cdp('Input.dispatchTouchEvent', type => $type, touchPoints => \@points);
+}
+my ($x, $y) = @{ $page->js('const { left, top, height } = document.querySelector(".log-pane")'
+	. '.getBoundingClientRect(); return [left + 200, top + height / 2]') };
+my $tick = 127;
+for my $way (
+	['a finger', sub { touch(touchStart => { x => $x, y => $y });
+		touch(touchMove => { x => $x, y => $y + $_ }) for 20, 40, 60 }, sub { touch('touchEnd') }],
+	['the key k', sub { $page->press('k') }, sub { }],
+	['an arrow key', sub { $page->js('document.querySelector(".log-pane").focus()'); $page->press('Up') },
+		sub { }],
+) {
+	my ($what, $begin, $end) = @$way;
+	$begin->();
+	tick(++$tick);
+	ok($page->wait_for('.log-new', 'new line'), "$what that scrolls up a little ends the following");
+	$end->();
+	$page->click('.log-new');
+	ok(sees("tick $tick."), "the button goes to the end after $what");
+}
+
 # --- a log that grows while its first bytes are fetched
 my $delay = $page->cdp('Page.addScriptToEvaluateOnNewDocument', source => <<'JS')->{identifier};
 	const request = window.fetch;
@@ -502,6 +526,11 @@ is(scalar(keys %{ { map { of_state($_, 'e.textContent') => 1 } @states } }), sca
 my %color = map { $_ => of_state($_, 'getComputedStyle(e).color') } @states;
 is(scalar(keys %{ { map { $color{$_} => 1 } qw(success failed running pending canceled) } }), 5,
     'those of a deployment differ in color, too');
+is_deeply(module('source', "import('/slipway/$version/log/lines.js').then(({ Block }) => {"
+	. ' const s = new m.LogSource("", new AbortController().signal, () => {});'
+	. ' s.blocks.set(0, new Block(0, new Uint8Array([97, 10, 98, 10]))); s.loading.add(0);'
+	. ' return [0, 2, 5].map((at) => s.lineAt(at)?.start ?? null); })'), [0, 2, undef],
+    'a line is unknown until its bytes have come');
 sub shown { my ($text) = @_; return module('ansi', 'm.plain(m.spansOf(a[0]))', $text) }
 is(shown("one\rtwo!\b?"), 'two?', 'a carriage return and a backspace move back');
 is(shown("long line\r\e[Kend"), 'end', 'the rest of a line is erased');

@@ -51,6 +51,8 @@ export class Pane {
 		/** @type {{ offset: number, part: number } | null} a place to go to when its bytes are here */
 		this.goal = null;
 		this.rest = 0;
+		/** Where the view was at its last move. */
+		this.before = 0;
 		this.list = el('div', { class: 'log-list' });
 		this.space = el('div', { class: 'log-space' }, this.list);
 		/** What stays at the top of the view. */
@@ -59,6 +61,12 @@ export class Pane {
 		this.element.addEventListener('scroll', () => this.#scrolled(), { passive: true });
 		this.element.addEventListener('wheel', ({ deltaY }) => deltaY < 0 && this.#leaveEnd(), { passive: true });
 		this.element.addEventListener('keydown', ({ key }) => UPWARD.has(key) && this.#leaveEnd());
+		let finger = 0;
+		this.element.addEventListener('touchstart', ({ touches }) => {
+			finger = touches[0].clientY;
+		}, { passive: true });
+		this.element.addEventListener('touchmove', ({ touches }) =>
+			touches[0].clientY > finger && this.#leaveEnd(), { passive: true });
 		/** The height that the rows were laid out for. */
 		this.height = 0;
 		this.resizes = new ResizeObserver(() => {
@@ -235,9 +243,12 @@ export class Pane {
 	}
 
 	#scrolled() {
+		const { scrollTop, clientHeight } = this.element;
+		const isUpward = scrollTop < this.before;
+		this.before = scrollTop;
 		// What is shown above the pane can make it smaller: then the user has not moved.
-		if (this.element.clientHeight === this.height)
-			this.follows = this.#gap <= (this.follows ? AWAY_PX : NEAR_END_PX);
+		if (clientHeight === this.height)
+			this.follows = this.follows ? this.#gap <= AWAY_PX : !isUpward && this.#gap <= NEAR_END_PX;
 		if (!this.#isCovered)
 			this.#cover();
 		clearTimeout(this.rest);
