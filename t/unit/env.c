@@ -17,7 +17,7 @@ static struct preset_option colors[] = { { "Red", "red" }, { "Green", "green" },
 static struct preset_option sites[] = { { "A", "a" }, { "B", "b" },
 	{ "Both", "ab" } };
 static struct preset presets[] = {
-	{ .key = "COLOUR",
+	{ .key = "COLOR",
 	    .type = "select",
 	    .options = { colors, N(colors) },
 	    .fallback = "red" },
@@ -48,10 +48,10 @@ static const struct sample samples[] = {
 	{ "only the required variable", false, { V("TAG", "v1") }, { NULL } },
 	{ "another branch of the pattern", false, { V("TAG", "latest") },
 	    { NULL } },
-	{ "a choice", false, { V("TAG", "v1"), V("COLOUR", "green") },
+	{ "a choice", false, { V("TAG", "v1"), V("COLOR", "green") },
 	    { NULL } },
 	{ "an empty value that is a choice", false,
-	    { V("TAG", "v1"), V("COLOUR", "") }, { NULL } },
+	    { V("TAG", "v1"), V("COLOR", "") }, { NULL } },
 	{ "several choices", false, { V("TAG", "v1"), V("SITES", "b,a") },
 	    { NULL } },
 	{ "no choice of several", false, { V("TAG", "v1"), V("SITES", "") },
@@ -70,11 +70,11 @@ static const struct sample samples[] = {
 	    { "/envVars/TAG: must match" } },
 	{ "a match with a newline", false, { V("TAG", "v1\n") },
 	    { "/envVars/TAG: must match" } },
-	{ "an unknown choice", false, { V("TAG", "v1"), V("COLOUR", "blue") },
-	    { "/envVars/COLOUR: must be one of \"red\", \"green\"" } },
+	{ "an unknown choice", false, { V("TAG", "v1"), V("COLOR", "blue") },
+	    { "/envVars/COLOR: must be one of \"red\", \"green\"" } },
 	{ "two choices where one is allowed", false,
-	    { V("TAG", "v1"), V("COLOUR", "red,green") },
-	    { "/envVars/COLOUR: must be one of" } },
+	    { V("TAG", "v1"), V("COLOR", "red,green") },
+	    { "/envVars/COLOR: must be one of" } },
 	{ "an empty choice among several", false,
 	    { V("TAG", "v1"), V("SITES", "a,") },
 	    { "/envVars/SITES: must be some of" } },
@@ -94,9 +94,9 @@ static const struct sample samples[] = {
 	    { V("TAG", "v1"), SEALED("OTHER", 1) },
 	    { "/envVars/OTHER: is not among" } },
 	{ "several faults", true,
-	    { V("LD_PRELOAD", "/x.so"), V("COLOUR", "blue"), V("MUST", "") },
+	    { V("LD_PRELOAD", "/x.so"), V("COLOR", "blue"), V("MUST", "") },
 	    { "/envVars/LD_PRELOAD: is a name", "/envVars/LD_PRELOAD: is not",
-		"/envVars/COLOUR: must be one", "/envVars/MUST: is required",
+		"/envVars/COLOR: must be one", "/envVars/MUST: is required",
 		"/envVars/TAG: is required" } },
 };
 
@@ -184,7 +184,7 @@ defaults_test(void)
 	is_str(v[0].name, "ZED", "variables keep their order");
 	ok(!v[0].secret, "an unknown variable is not secret");
 	ok(v[2].secret, "a secret variable is secret");
-	is_str(v[3].name, "COLOUR", "defaults follow the variables");
+	is_str(v[3].name, "COLOR", "defaults follow the variables");
 	is_str(v[3].value, "red", "a default has its value");
 	is_str(v[4].value, "green", "a required variable gets its default");
 	arena_close(a);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: ISC
 /** The icon of the tab, which shows the state of the deployment on the page. */
 
-const COLOURS = /** @type {Record<string, string>} */ ({ pending: '#b98300', running: '#1673d1',
+const COLORS = /** @type {Record<string, string>} */ ({ pending: '#b98300', running: '#1673d1',
 	success: '#1d8a4e', failed: '#cc342b', interrupted: '#cc342b', canceled: '#6b7886' });
 const SHAPES = /** @type {Record<string, string>} */ ({
 	pending: '<circle cx="16" cy="16" r="11" fill="none" stroke="C" stroke-width="5"/>',
@@ -30,7 +30,7 @@ export function showState(state, signal) {
 			shown = '';
 		}, { once: true });
 	shown = state;
-	const shape = (SHAPES[state] ?? SHAPES.canceled).replace('C', COLOURS[state] ?? COLOURS.canceled);
+	const shape = (SHAPES[state] ?? SHAPES.canceled).replace('C', COLORS[state] ?? COLORS.canceled);
 	link.href = `data:image/svg+xml,${encodeURIComponent(
 		`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">${shape}</svg>`)}`;
 }

@@ -8,14 +8,14 @@ const CONTRAST = 4.6;
 const STEPS = [0, 95, 135, 175, 215, 255];
 
 /**
- * The colors 16 to 255: a cube of 6 × 6 × 6, then 24 shades of grey.
+ * The colors 16 to 255: a cube of 6 × 6 × 6, then 24 shades of gray.
  * @param {number} index
  * @returns {Rgb}
  */
 export function indexed(index) {
 	if (index >= 232) {
-		const grey = 8 + 10 * (index - 232);
-		return [grey, grey, grey];
+		const gray = 8 + 10 * (index - 232);
+		return [gray, gray, gray];
 	}
 	const n = index - 16;
 	return [STEPS[Math.floor(n / 36)], STEPS[Math.floor(n / 6) % 6], STEPS[n % 6]];
