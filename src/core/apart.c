@@ -141,7 +141,6 @@ apart_tmp(int home, uid_t uid, gid_t gid)
 void
 apart_tmp_remove(int home)
 {
-	const char *const inside = strchr(hidden[0].name, '/');
 	const int fd = openat(home, PRIVATE,
 	    O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	size_t i;
@@ -149,8 +148,7 @@ apart_tmp_remove(int home)
 	if (fd == -1)
 		return;
 	for (i = 0; i < HIDDEN; i++)
-		(void)unlinkat(fd,
-		    hidden[i].name + (inside + 1 - hidden[0].name),
+		(void)unlinkat(fd, hidden[i].name + sizeof(PRIVATE),
 		    AT_REMOVEDIR);
 	(void)close(fd);
 	(void)unlinkat(home, PRIVATE, AT_REMOVEDIR);
