@@ -59,6 +59,9 @@ sub left {
 	return @left;
 }
 
+# Whether the kernel has keyrings of the account.
+sub has_keyrings { my ($uid) = @_; return slurp('/proc/key-users') =~ /^ *$uid:/m }
+
 my @hosts = (
 	['workspaces outside of /tmp', workspaces => "$elsewhere/workspaces"],
 	['workspaces below /tmp'],
@@ -118,6 +121,12 @@ for (@hosts) {
 		my $seeker = $m->job(repository => $repo, steps => [$look]);
 		ok(defined $m->exited($seeker, 60), "$what: the next job of the account ends");
 		like(job_log($seeker), qr/^key-seen 0$/m, "$what: the next job of the account finds no key");
+	}
+	if ($keyctl && -e '/proc/key-users' && length slurp('/proc/key-users') < 32_768) {
+		my $plain = $m->job(repository => $repo, project => 9, dir => 'plain', steps => ['true']);
+		ok(defined $m->exited($plain, 40), "$what: a job without keys ends");
+		ok(poll(20, sub { !has_keyrings($m->{uid_first} + 9) }),
+		    "$what: a job without keys leaves no keyring of its account");
 	}
 	my $next = $m->job(repository => $repo, steps => [$look]);
 	ok(defined $m->exited($next, 40), "$what: the next job of the project ends");

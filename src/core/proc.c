@@ -13,7 +13,6 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
-#include <linux/keyctl.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
@@ -212,32 +211,6 @@ proc_drop_rest(void)
 	const uid_t uid = geteuid();
 
 	return setresuid(uid, uid, uid) == 0;
-}
-
-const struct err *
-proc_session_keyring(void)
-{
-	/* A kernel without keys, or a filter that hides them, hides them from
-	 * steps as well. */
-	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) == -1 &&
-	    errno != ENOSYS && errno != EPERM)
-		return err_errno("join a session keyring");
-	return NULL;
-}
-
-void
-proc_keys_clear(void)
-{
-	const long persistent = syscall(SYS_keyctl, KEYCTL_GET_PERSISTENT, -1,
-	    KEY_SPEC_PROCESS_KEYRING);
-	const long all[] = { KEY_SPEC_USER_KEYRING,
-		KEY_SPEC_USER_SESSION_KEYRING, persistent };
-	size_t i;
-
-	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		if (all[i] != -1 &&
-		    syscall(SYS_keyctl, KEYCTL_CLEAR, all[i]) == -1)
-			continue; /* the kernel has no keys */
 }
 
 const struct err *

@@ -46,12 +46,6 @@ MUSTCHECK const struct err *proc_drop_behind(const struct proc_account *,
 /* In a child of such a process: switches to the account for good.  Safe between
  * fork and exec; sets errno on failure. */
 bool proc_drop_rest(void);
-/* Replaces the inherited session keyring (session-keyring(7)) by an empty one;
- * succeeds if the kernel has no keys. */
-MUSTCHECK const struct err *proc_session_keyring(void);
-/* Removes the keys of this process's user that outlive a session: the user's
- * own, and those kept for its next session (persistent-keyring(7)). */
-void proc_keys_clear(void);
 /* Lets only root inspect this process and those that it forks: no ptrace(2), no
  * /proc/PID/environ, no core file. */
 MUSTCHECK const struct err *proc_close_up(void);

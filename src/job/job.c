@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "core/apart.h"
+#include "core/keys.h"
 #include "core/log.h"
 #include "core/num.h"
 #include "core/passwd.h"
@@ -211,8 +212,7 @@ privileges(struct job *job)
 		if (e != NULL)
 			return e;
 	}
-	if ((e = proc_no_new_privs()) != NULL ||
-	    (e = proc_session_keyring()) != NULL)
+	if ((e = proc_no_new_privs()) != NULL || (e = keys_session()) != NULL)
 		return e;
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == -1 ||
 	    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == -1)
@@ -301,7 +301,7 @@ tidy(const struct job *job)
 	if (job->place.nameless) {
 		if (!proc_drop_rest())
 			return EX_OSERR;
-		proc_keys_clear();
+		keys_clear(1); /* besides the session keyring */
 	}
 	return job->shared == NULL ? JOB_TIDY : EX_OSERR;
 }

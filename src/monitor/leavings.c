@@ -20,6 +20,7 @@
 
 #include "core/apart.h"
 #include "core/file.h"
+#include "core/keys.h"
 #include "core/num.h"
 #include "core/tree.h"
 #include "monitor/monitor.h"
@@ -192,5 +193,5 @@ monitor_leavings(const struct leavings *before)
 			entries_remove(dirs[i]);
 	for (i = 0; i < T__MAX; i++)
 		table_remove((enum table)i);
-	proc_keys_clear();
+	keys_clear(0);
 }
