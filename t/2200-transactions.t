@@ -27,11 +27,16 @@ sub counter {
 is($probe[0]->ask('add plain'), 'ok 1', 'a transaction succeeds at the first try');
 is(written('plain'), 1, 'a transaction is committed once');
 is($db->sql('SELECT COUNT(*) FROM commit_token'), 1, 'a transaction leaves its commit token');
+is($probe[0]->ask('look first'), 'ok 1', 'a transaction whose first statement reads succeeds');
+is(written('first'), 1, 'a transaction whose first statement reads is committed once');
+is($db->sql('SELECT COUNT(*) FROM commit_token'), 2, 'it leaves its commit token, too');
+is($probe[0]->ask('both plain'), 'ok 2 1 plain', 'a statement returns a row and a list');
+is($probe[0]->ask('both nothing'), 'ok 2 0 -', 'its list may be empty');
 like($probe[0]->ask('refuse plain'), qr/^err conflict 0 \| Not today\. \| Not today\./,
     'an error in a transaction reaches the caller unchanged');
 is(written('plain'), 1, 'a failed transaction writes no row');
-is($db->sql('SELECT COUNT(*) FROM commit_token'), 1, 'a failed transaction leaves no commit token');
-is(counter(1), 1, 'a failed transaction changes no counter');
+is($db->sql('SELECT COUNT(*) FROM commit_token'), 2, 'a failed transaction leaves no commit token');
+is(counter(1), 2, 'a failed transaction changes no counter');
 
 # --- deadlocks
 my $deadlocks = $db->sql("SHOW GLOBAL STATUS LIKE 'Innodb_deadlocks'");
@@ -94,15 +99,17 @@ for my $sql ('CREATE TABLE x (a INT)', 'DROP TABLE counter', 'CREATE INDEX x ON 
 my $proxy = Slipway::Proxy->start($db->socket);
 my $far = Slipway::Probe->start($db->conf_file(socket => $proxy->socket));
 my %runs = ('before' => 2, 'answer' => 1);
-for my $how ('before', 'answer', 'after') {
-	$proxy->plan("commit $how");
-	$answer = $far->ask("add commit-$how");
-	like($answer, qr/^ok \d$/, "a transaction whose COMMIT was cut ($how) succeeds");
-	is($answer, "ok $runs{$how}",
-	    "a transaction whose COMMIT was cut ($how) runs again only if it did not happen") if $runs{$how};
-	is(written("commit-$how"), 1, "a transaction whose COMMIT was cut ($how) happened once");
+for my $what ('add', 'look') {
+	for my $how ('before', 'answer', 'after') {
+		my $name = "$what: a transaction whose COMMIT was cut ($how)";
+		$proxy->plan("commit $how");
+		$answer = $far->ask("$what $what-$how");
+		like($answer, qr/^ok \d$/, "$name succeeds");
+		is($answer, "ok $runs{$how}", "$name runs again only if it did not happen") if $runs{$how};
+		is(written("$what-$how"), 1, "$name happened once");
+	}
 }
-is($proxy->cuts, 3, 'the proxy made all three cuts');
+is($proxy->cuts, 6, 'the proxy made all six cuts');
 
 # --- the connection is cut at random packets
 my ($n, $settled, $unavailable, @wrong) = (0, 0, 0);
@@ -115,7 +122,7 @@ for my $i (1 .. 100) {
 	my $how = (qw(before after answer))[rand 3];
 	$proxy->plan($i % 3 == 0 ? "commit $how" : 'packet ' . (1 + int rand 9) . " $how");
 	my $text = "cut-$i";
-	$answer = $far->ask("add $text");
+	$answer = $far->ask(($i % 2 ? 'add' : 'look') . " $text");
 	my $found = written($text);
 	$rows += $found;
 	if ($answer =~ /^ok/) {

@@ -82,46 +82,47 @@ kind_of(const MYSQL_FIELD *column)
 }
 
 static const struct err *
-compare(const struct stmt *s, const MYSQL_FIELD *columns, unsigned n)
+compare(const char *name, const struct field *row, const MYSQL_FIELD *columns,
+    unsigned n)
 {
 	const struct field *f;
 	unsigned at = 0, kind;
 
-	for (f = s->row; f != NULL && f->name != NULL; f++) {
+	for (f = row; f != NULL && f->name != NULL; f++) {
 		if (!row_has(f))
 			continue;
 		if (at == n)
 			return err_new(ERR_CONFIG,
-			    "%s: column %u is missing: %s", s->name, at,
-			    f->name);
+			    "%s: column %u is missing: %s", name, at, f->name);
 		if (strcmp(columns[at].name, f->name) != 0)
 			return err_new(ERR_CONFIG,
-			    "%s: column %u is %s, not %s", s->name, at,
+			    "%s: column %u is %s, not %s", name, at,
 			    columns[at].name, f->name);
 		kind = kind_of(&columns[at]);
 		if ((kind & wanted[f->type]) == 0)
 			return err_new(ERR_CONFIG,
-			    "%s: column %u, %s, is %s, not %s", s->name, at,
+			    "%s: column %u, %s, is %s, not %s", name, at,
 			    f->name, kind_name(kind),
 			    kind_name(wanted[f->type]));
 		at++;
 	}
 	if (at < n)
 		return err_new(ERR_CONFIG,
-		    "%s: column %u, %s, has no table entry", s->name, at,
+		    "%s: column %u, %s, has no table entry", name, at,
 		    columns[at].name);
 	return NULL;
 }
 
 const struct err *
-check_columns(const struct stmt *s, MYSQL_STMT *st)
+check_columns(const char *name, const struct field *row, MYSQL_STMT *st)
 {
 	MYSQL_RES *meta = mysql_stmt_result_metadata(st);
 	const struct err *e;
 
 	if (meta == NULL)
-		return compare(s, NULL, 0);
-	e = compare(s, mysql_fetch_fields(meta), mysql_num_fields(meta));
+		return compare(name, row, NULL, 0);
+	e = compare(name, row, mysql_fetch_fields(meta),
+	    mysql_num_fields(meta));
 	mysql_free_result(meta);
 	return e;
 }
@@ -140,14 +141,15 @@ check_one(struct db *db, const struct stmt *s)
 	enum db_what what = DB_BUG;
 	struct prepared *p;
 	const struct err *e;
-	size_t args = row_width(s->args), row = row_width(s->row);
+	const size_t args = row_width(s->args);
 
-	if (args > DB_COLUMNS || row > DB_COLUMNS)
+	if (args > DB_COLUMNS || row_width(s->row) > DB_COLUMNS ||
+	    row_width(s->more) > DB_COLUMNS)
 		return err_new(ERR_CONFIG, "%s: more than %d columns", s->name,
 		    DB_COLUMNS);
 	if ((e = conn_ready(db, CONN_LOOK, &what)) != NULL)
 		return e;
-	if ((e = stmt_get(db, s, &p, &what)) != NULL) {
+	if ((e = stmt_get(db, s, false, &p, &what)) != NULL) {
 		conn_judge(db, what);
 		if (what != DB_BUG)
 			return e;
@@ -159,7 +161,7 @@ check_one(struct db *db, const struct stmt *s)
 		    mysql_stmt_param_count(p->st), args);
 	if (returns_later(s)) /* its columns are known only after it runs */
 		return NULL;
-	return check_columns(s, p->st);
+	return check_columns(s->name, s->row, p->st);
 }
 
 const struct err *

@@ -41,12 +41,14 @@ struct cell {
 
 struct prepared {
 	const struct stmt *key;
+	bool begins; /* it begins a transaction, too */
 	MYSQL_STMT *st;
 	struct cell *args;    /* one per `?` */
 	struct cell *columns; /* one per column; the library writes to them */
 	MYSQL_BIND *binds;    /* enough for either */
 	bool checked;         /* its columns match the table */
-	bool bound;           /* the library knows the columns' cells */
+	bool checked_more;    /* those of its second result do */
+	bool bound;           /* the library knows the cells of the first */
 };
 
 /* Whether to check the connection before a statement. */
@@ -65,8 +67,10 @@ struct db {
 	int64_t not_before; /* do not connect before this time */
 	int64_t pause;      /* milliseconds; doubles with each failure */
 	enum db_state state;
-	bool wrote;       /* since db_has_written() was called */
-	enum db_what why; /* of DB_DOOMED */
+	const char *begin; /* token of the transaction that the next statement
+			    * begins; NULL = none */
+	bool wrote;        /* since db_has_written() was called */
+	enum db_what why;  /* of DB_DOOMED */
 	struct err kept;
 	const struct err *doom; /* of DB_DOOMED; kept */
 };
@@ -91,8 +95,10 @@ MUSTCHECK const struct err *conn_query(struct db *, const char *sql, size_t len,
     enum db_what *what);
 
 /* stmt.c */
+/* Prepares a statement. With `begins`, it begins a transaction first, whose
+ * token is one more `?` before its own. */
 MUSTCHECK const struct err *stmt_get(struct db *, const struct stmt *,
-    struct prepared **out, enum db_what *what);
+    bool begins, struct prepared **out, enum db_what *what);
 void stmt_forget(struct db *, const struct stmt *);
 void stmt_forget_all(struct db *);
 
@@ -102,14 +108,22 @@ bool row_has(const struct field *);
 size_t row_width(const struct field *);
 /* How much of an arena must remain for processing the rows. */
 size_t row_reserve(const struct arena *);
-MUSTCHECK const struct err *row_bind_args(struct prepared *, const void *args);
-/* Binds the columns to their cells, once; false with the library's error. */
-bool row_bind(struct prepared *);
+MUSTCHECK const struct err *row_bind_args(struct prepared *, const char *token,
+    const void *args);
+/* Binds columns to their cells; false with the library's error. */
+bool row_bind(struct prepared *, const struct field *row);
 /* Copies the fetched row into an item, which is zeroed memory. */
-MUSTCHECK const struct err *row_take(const struct prepared *, struct arena *,
-    void *item);
+MUSTCHECK const struct err *row_take(const struct prepared *,
+    const struct field *row, struct arena *, void *item);
+
+/* txn.c: begins the transaction of `begin`. */
+MUSTCHECK const struct err *txn_begin(struct db *);
+/* The statements that begin a transaction: they insert its token. */
+#define TXN_BEGIN                                                              \
+	"START TRANSACTION; INSERT INTO commit_token (token) VALUES (?); "
 
 /* check.c: ERR_CONFIG if the columns do not match the table. */
-MUSTCHECK const struct err *check_columns(const struct stmt *, MYSQL_STMT *);
+MUSTCHECK const struct err *check_columns(const char *name,
+    const struct field *row, MYSQL_STMT *);
 
 #endif

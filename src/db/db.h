@@ -28,7 +28,8 @@
 struct db;
 
 /* Several statements in one, which saves the round trips: "BEGIN NOT ATOMIC …;
- * …; END". An error in one ends it. At most one of them returns rows. */
+ * …; END". An error in one ends it. One of them may return rows, or two, in the
+ * order of the members `row` and `more`. */
 #define DB_COMPOUND "BEGIN NOT ATOMIC "
 
 struct stmt {
@@ -38,6 +39,8 @@ struct stmt {
 	const struct field *row;  /* one per column, in order, without
 				   * FIELD_NOROW entries; or NULL */
 	size_t rowsize;
+	const struct field *more; /* the same of a second result; or NULL */
+	size_t moresize;
 	bool reads; /* a compound statement that writes nothing */
 };
 
@@ -81,6 +84,9 @@ MUSTCHECK const struct err *db_row(struct db *, struct arena *,
 /* Reads all rows; an empty list is success. */
 MUSTCHECK const struct err *db_rows(struct db *, struct arena *,
     const struct stmt *, const void *args, struct list *out);
+/* Reads one row like db_row(), and then all rows of the second result. */
+MUSTCHECK const struct err *db_row_more(struct db *, struct arena *,
+    const struct stmt *, const void *args, void *out, struct list *more);
 /* INSERT, UPDATE, DELETE. `out` may be NULL. */
 MUSTCHECK const struct err *db_exec(struct db *, const struct stmt *,
     const void *args, struct db_done *out);

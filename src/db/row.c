@@ -168,12 +168,12 @@ bind_arg(const struct field *f, const void *member, MYSQL_BIND *b,
 }
 
 const struct err *
-row_bind_args(struct prepared *p, const void *args)
+row_bind_args(struct prepared *p, const char *token, const void *args)
 {
 	const struct stmt *s = p->key;
 	const struct field *f;
 	const struct err *e;
-	size_t n = 0, width = row_width(s->args);
+	size_t n = 0, width = row_width(s->args) + (token != NULL);
 
 	if (mysql_stmt_param_count(p->st) != width)
 		return err_new(ERR_CONFIG,
@@ -182,7 +182,11 @@ row_bind_args(struct prepared *p, const void *args)
 	if (width == 0)
 		return NULL;
 	(void)memset(p->binds, 0, width * sizeof(*p->binds));
-	for (f = s->args; f->name != NULL; f++) {
+	if (token != NULL) {
+		p->binds[n].length = &p->args[n].len;
+		bind_text(&p->binds[n++], token);
+	}
+	for (f = s->args; f != NULL && f->name != NULL; f++) {
 		if (!row_has(f))
 			continue;
 		if ((e = bind_arg(f, field_of(args, f), &p->binds[n],
@@ -342,13 +346,14 @@ take(MYSQL_STMT *st, unsigned column, const struct field *f,
 }
 
 const struct err *
-row_take(const struct prepared *p, struct arena *a, void *item)
+row_take(const struct prepared *p, const struct field *row, struct arena *a,
+    void *item)
 {
 	const struct field *f;
 	const struct err *e;
 	unsigned column = 0;
 
-	for (f = p->key->row; f->name != NULL; f++) {
+	for (f = row; f->name != NULL; f++) {
 		if (!row_has(f))
 			continue;
 		if ((e = take(p->st, column, f, &p->columns[column], a,
@@ -360,19 +365,16 @@ row_take(const struct prepared *p, struct arena *a, void *item)
 }
 
 bool
-row_bind(struct prepared *p)
+row_bind(struct prepared *p, const struct field *row)
 {
 	const struct field *f;
 	size_t n = 0;
 
-	if (p->bound)
-		return true;
-	(void)memset(p->binds, 0, row_width(p->key->row) * sizeof(*p->binds));
-	for (f = p->key->row; f->name != NULL; f++)
+	(void)memset(p->binds, 0, row_width(row) * sizeof(*p->binds));
+	for (f = row; f->name != NULL; f++)
 		if (row_has(f)) {
 			bind_column(f, &p->binds[n], &p->columns[n]);
 			n++;
 		}
-	p->bound = mysql_stmt_bind_result(p->st, p->binds) == 0;
-	return p->bound;
+	return mysql_stmt_bind_result(p->st, p->binds) == 0;
 }

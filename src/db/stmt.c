@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/buf.h"
 #include "core/str.h"
 #include "db/conn.h"
 
@@ -10,17 +11,24 @@
 #define SOON 1000 /* milliseconds */
 
 #define ROWS_FIRST 8 /* initial size of a list */
+#define SQL_MAX ((size_t)64 * 1024)
+
+/* One result of a statement. */
+struct result {
+	void *one;         /* receives a single row, or… */
+	struct list *many; /* …receives all rows */
+	bool found;
+};
 
 /* One execution of a statement. */
 struct call {
 	const struct stmt *s;
 	const void *args;
 	struct arena *a;
-	void *one;         /* receives a single row, or… */
-	struct list *many; /* …receives all rows, or… */
+	struct result first, more;
 	struct db_done done;
-	bool found;
-	bool sent; /* the server may have received it */
+	bool sent;  /* the server may have received it */
+	bool begun; /* it has begun a transaction */
 	enum db_what what;
 };
 
@@ -34,12 +42,15 @@ stmt_error(const struct stmt *s, MYSQL_STMT *st, enum db_what *what)
 }
 
 static struct prepared
-prepared_make(const struct stmt *s, MYSQL_STMT *st)
+prepared_make(const struct stmt *s, bool begins, MYSQL_STMT *st)
 {
-	const size_t args = row_width(s->args), columns = row_width(s->row);
+	const size_t args = row_width(s->args), row = row_width(s->row),
+		     more = row_width(s->more);
+	const size_t columns = row > more ? row : more;
 	const size_t most = args > columns ? args : columns;
 
 	return (struct prepared){ .key = s,
+		.begins = begins,
 		.st = st,
 		.args = mem_alloc(args + 1, sizeof(struct cell)),
 		.columns = mem_alloc(columns + 1, sizeof(struct cell)),
@@ -55,9 +66,30 @@ prepared_release(struct prepared *p)
 	mem_free(p->binds);
 }
 
+/* A compound statement in another one is a plain block. */
+static int
+prepare(MYSQL_STMT *st, const struct stmt *s, bool begins)
+{
+	const size_t prefix = strlen(DB_COMPOUND);
+	struct buf sql;
+	int rc;
+
+	if (!begins)
+		return mysql_stmt_prepare(st, s->sql, strlen(s->sql));
+	buf_init(&sql, SQL_MAX);
+	if (str_starts(s->sql, DB_COMPOUND))
+		buf_printf(&sql, DB_COMPOUND TXN_BEGIN "BEGIN %s; END",
+		    s->sql + prefix);
+	else
+		buf_printf(&sql, DB_COMPOUND TXN_BEGIN "%s; END", s->sql);
+	rc = mysql_stmt_prepare(st, sql.data, sql.len);
+	buf_release(&sql);
+	return rc;
+}
+
 const struct err *
-stmt_get(struct db *db, const struct stmt *s, struct prepared **out,
-    enum db_what *what)
+stmt_get(struct db *db, const struct stmt *s, bool begins,
+    struct prepared **out, enum db_what *what)
 {
 	const struct err *e;
 	MYSQL_STMT *st;
@@ -65,13 +97,14 @@ stmt_get(struct db *db, const struct stmt *s, struct prepared **out,
 
 	*out = NULL;
 	for (i = 0; i < db->n; i++)
-		if (db->prepared[i].key == s) {
+		if (db->prepared[i].key == s &&
+		    db->prepared[i].begins == begins) {
 			*out = &db->prepared[i];
 			return NULL;
 		}
 	if ((st = mysql_stmt_init(db->my)) == NULL)
 		return err_new(ERR_UNAVAILABLE, "%s: out of memory", s->name);
-	if (mysql_stmt_prepare(st, s->sql, strlen(s->sql)) != 0) {
+	if (prepare(st, s, begins) != 0) {
 		e = stmt_error(s, st, what);
 		(void)mysql_stmt_close(st);
 		return e;
@@ -82,20 +115,21 @@ stmt_get(struct db *db, const struct stmt *s, struct prepared **out,
 		    sizeof(*db->prepared));
 	}
 	*out = &db->prepared[db->n++];
-	**out = prepared_make(s, st);
+	**out = prepared_make(s, begins, st);
 	return NULL;
 }
 
 void
 stmt_forget(struct db *db, const struct stmt *s)
 {
-	size_t i;
+	size_t i = 0;
 
-	for (i = 0; i < db->n; i++)
+	while (i < db->n)
 		if (db->prepared[i].key == s) {
 			prepared_release(&db->prepared[i]);
 			db->prepared[i] = db->prepared[--db->n];
-			return;
+		} else {
+			i++;
 		}
 }
 
@@ -119,74 +153,105 @@ fetch_error(struct db *db, struct prepared *p, struct call *c)
 
 /* Makes room for one more row; the rows may move.  NULL if it does not fit. */
 static void *
-row_room(struct call *c, size_t n, size_t *cap)
+row_room(const struct result *r, size_t size, struct arena *a, size_t n,
+    size_t *cap)
 {
 	char *grown;
 
-	if (c->many == NULL) {
-		(void)memset(c->one, 0, c->s->rowsize);
-		return c->one;
+	if (r->many == NULL) {
+		(void)memset(r->one, 0, size);
+		return r->one;
 	}
 	if (n == *cap) {
 		*cap = n == 0 ? ROWS_FIRST : 2 * n;
-		if (*cap * c->s->rowsize + row_reserve(c->a) > arena_left(c->a))
+		if (*cap * size + row_reserve(a) > arena_left(a))
 			return NULL;
-		grown = arena_alloc(c->a, *cap, c->s->rowsize);
+		grown = arena_alloc(a, *cap, size);
 		if (n > 0)
-			(void)memcpy(grown, c->many->items, n * c->s->rowsize);
-		c->many->items = grown;
+			(void)memcpy(grown, r->many->items, n * size);
+		r->many->items = grown;
 	}
-	return (char *)c->many->items + n * c->s->rowsize;
+	return (char *)r->many->items + n * size;
 }
 
 /* Processes rows as they arrive: the library would first buffer all of them in
  * memory, however many there are. */
 static const struct err *
-take_rows(struct db *db, struct prepared *p, struct call *c)
+take_rows(struct db *db, struct prepared *p, struct call *c, struct result *r)
 {
+	const bool is_first = r == &c->first;
+	const struct field *row = is_first ? c->s->row : c->s->more;
+	const size_t size = is_first ? c->s->rowsize : c->s->moresize;
 	const struct err *e;
 	size_t n = 0, cap = 0;
 	void *item;
 	int rc;
 
-	if (!p->checked && (e = check_columns(c->s, p->st)) != NULL)
-		return e;
-	p->checked = true;
-	if (!row_bind(p))
-		return stmt_error(c->s, p->st, &c->what);
 	while ((rc = mysql_stmt_fetch(p->st)) != MYSQL_NO_DATA) {
 		if (rc != 0 && rc != MYSQL_DATA_TRUNCATED)
 			return fetch_error(db, p, c);
-		if (c->many == NULL && n == 1)
-			break;
-		if ((item = row_room(c, n, &cap)) == NULL)
+		if (r->many == NULL && n == 1)
+			continue; /* another result may follow */
+		if ((item = row_room(r, size, c->a, n, &cap)) == NULL)
 			return err_public(ERR_TOO_LARGE,
 			    "The result has too many items to handle at "
 			    "once.");
-		if ((e = row_take(p, c->a, item)) != NULL)
+		if ((e = row_take(p, row, c->a, item)) != NULL)
 			return e;
 		n++;
 	}
-	c->found = n > 0;
-	if (c->many != NULL)
-		c->many->n = n;
+	r->found = n > 0;
+	if (r->many != NULL)
+		r->many->n = n;
 	return NULL;
+}
+
+static const struct err *
+take_first(struct db *db, struct prepared *p, struct call *c)
+{
+	const struct err *e;
+
+	if (!p->checked &&
+	    (e = check_columns(c->s->name, c->s->row, p->st)) != NULL)
+		return e;
+	p->checked = true;
+	if (!p->bound && !row_bind(p, c->s->row))
+		return stmt_error(c->s, p->st, &c->what);
+	p->bound = true;
+	return take_rows(db, p, c, &c->first);
+}
+
+static const struct err *
+take_more(struct db *db, struct prepared *p, struct call *c)
+{
+	const struct err *e;
+
+	if (c->more.many == NULL)
+		return err_new(ERR_CONFIG, "%s returns rows twice", c->s->name);
+	if (!p->checked_more &&
+	    (e = check_columns(c->s->name, c->s->more, p->st)) != NULL)
+		return e;
+	p->checked_more = true;
+	if (!row_bind(p, c->s->more))
+		return stmt_error(c->s, p->st, &c->what);
+	return take_rows(db, p, c, &c->more);
 }
 
 /* Reads what follows the rows: a compound statement reports its own end.  The
  * library then knows nothing about the cells. */
 static const struct err *
-take_end(struct prepared *p, struct call *c)
+take_end(struct db *db, struct prepared *p, struct call *c)
 {
+	const struct err *e;
 	int rc;
 
 	if (!mysql_stmt_more_results(p->st))
 		return NULL;
 	p->bound = false;
 	while ((rc = mysql_stmt_next_result(p->st)) == 0)
-		if (mysql_stmt_field_count(p->st) != 0)
-			return err_new(ERR_CONFIG, "%s returns rows twice",
-			    c->s->name);
+		if (mysql_stmt_field_count(p->st) != 0 &&
+		    (e = take_more(db, p, c)) != NULL)
+			return e;
 	return rc > 0 ? stmt_error(c->s, p->st, &c->what) : NULL;
 }
 
@@ -210,11 +275,13 @@ call_once(struct db *db, struct call *c)
 	c->what = DB_BUG;
 	if ((e = conn_ready(db, care, &c->what)) != NULL)
 		return e;
-	if ((e = stmt_get(db, c->s, &p, &c->what)) != NULL)
+	if ((e = stmt_get(db, c->s, db->begin != NULL, &p, &c->what)) != NULL)
 		return e;
-	if ((e = row_bind_args(p, c->args)) != NULL)
+	if ((e = row_bind_args(p, db->begin, c->args)) != NULL)
 		return e;
 	c->sent = true;
+	c->begun = db->begin != NULL;
+	db->begin = NULL;
 	if (mysql_stmt_execute(p->st) != 0) {
 		e = stmt_error(c->s, p->st, &c->what);
 		goto out;
@@ -230,9 +297,9 @@ call_once(struct db *db, struct call *c)
 	} else {
 		if (c->s->row == NULL)
 			e = err_new(ERR_CONFIG, "%s returns rows", c->s->name);
-		else if ((e = take_rows(db, p, c)) == NULL)
-			e = take_end(p, c);
-		if (c->found && !is_read(c->s))
+		else if ((e = take_first(db, p, c)) == NULL)
+			e = take_end(db, p, c);
+		if (c->first.found && !is_read(c->s))
 			db->wrote = true;
 	}
 out:
@@ -251,11 +318,13 @@ doom(struct db *db, enum db_what what, const struct err *e)
 /* Whether to run the call again, after `tries` attempts since `start`.  The
  * caller waits for little more than one timeout. */
 static bool
-again(struct db *db, const struct call *c, int tries, int64_t start)
+again(struct db *db, struct call *c, int tries, int64_t start)
 {
 	if (c->what == DB_STALE) {
 		stmt_forget(db, c->s);
-		return tries == 1;
+		if (c->begun) /* to begin again would commit what it did */
+			c->what = DB_AGAIN;
+		return !c->begun && tries == 1;
 	}
 	if (db->state != DB_PLAIN)
 		return false;
@@ -280,6 +349,10 @@ call(struct db *db, struct call *c)
 
 	if (db->state == DB_DOOMED)
 		return db->doom;
+	/* the result of one that returns no rows would be that of the whole */
+	if (db->begin != NULL && c->s->row == NULL &&
+	    (e = txn_begin(db)) != NULL)
+		return e;
 	do {
 		if ((e = call_once(db, c)) == NULL)
 			return NULL;
@@ -296,27 +369,49 @@ call(struct db *db, struct call *c)
 	return e;
 }
 
+static const struct err *
+call_row(struct db *db, struct call *c)
+{
+	const struct err *e;
+
+	assert(c->args != c->first.one || c->args == NULL);
+	(void)memset(c->first.one, 0, c->s->rowsize);
+	if ((e = call(db, c)) != NULL)
+		return e;
+	if (!c->first.found)
+		return err_new(ERR_NOTFOUND, "%s: no row", c->s->name);
+	return NULL;
+}
+
 const struct err *
 db_row(struct db *db, struct arena *a, const struct stmt *s, const void *args,
     void *out)
 {
-	struct call c = { .s = s, .args = args, .a = a, .one = out };
-	const struct err *e;
+	struct call c = { .s = s, .args = args, .a = a, .first.one = out };
 
-	assert(args != out || args == NULL);
-	(void)memset(out, 0, s->rowsize);
-	if ((e = call(db, &c)) != NULL)
-		return e;
-	if (!c.found)
-		return err_new(ERR_NOTFOUND, "%s: no row", s->name);
-	return NULL;
+	return call_row(db, &c);
+}
+
+const struct err *
+db_row_more(struct db *db, struct arena *a, const struct stmt *s,
+    const void *args, void *out, struct list *more)
+{
+	struct call c = { .s = s,
+		.args = args,
+		.a = a,
+		.first.one = out,
+		.more.many = more };
+
+	assert(s->more != NULL);
+	*more = (struct list){ .items = NULL };
+	return call_row(db, &c);
 }
 
 const struct err *
 db_rows(struct db *db, struct arena *a, const struct stmt *s, const void *args,
     struct list *out)
 {
-	struct call c = { .s = s, .args = args, .a = a, .many = out };
+	struct call c = { .s = s, .args = args, .a = a, .first.many = out };
 
 	*out = (struct list){ .items = NULL };
 	return call(db, &c);

@@ -21,8 +21,7 @@ static const struct field token_fields[] = {
 
 static const struct stmt begin = {
 	.name = "commit_token_insert",
-	.sql = DB_COMPOUND "START TRANSACTION;"
-			   " INSERT INTO commit_token (token) VALUES (?); END",
+	.sql = DB_COMPOUND TXN_BEGIN "END",
 	.args = token_fields,
 };
 
@@ -79,6 +78,15 @@ outcome_of(enum db_what what)
 	return what == DB_LOST ? TXN_LOST : TXN_FAILED;
 }
 
+const struct err *
+txn_begin(struct db *db)
+{
+	const struct token args = { .token = db->begin };
+
+	db->begin = NULL;
+	return db_exec(db, &begin, &args, NULL);
+}
+
 /* Leaves no transaction open: the server itself rolls back when a connection is
  * closed. */
 static void
@@ -89,6 +97,7 @@ rollback(struct db *db)
 	if (db->my != NULL && conn_query(db, "ROLLBACK", 8, &what) != NULL)
 		db_drop(db);
 	db->state = DB_PLAIN;
+	db->begin = NULL;
 }
 
 static const struct err *
@@ -98,8 +107,12 @@ commit(struct db *db, enum outcome *out)
 	const struct err *e;
 
 	*out = TXN_DONE;
-	e = conn_query(db, "COMMIT", 6, &what);
 	db->state = DB_PLAIN;
+	if (db->begin != NULL) { /* no statement has begun it */
+		db->begin = NULL;
+		return NULL;
+	}
+	e = conn_query(db, "COMMIT", 6, &what);
 	if (e == NULL)
 		return NULL;
 	*out = what == DB_AGAIN ? TXN_CONFLICT : TXN_UNKNOWN;
@@ -109,11 +122,11 @@ commit(struct db *db, enum outcome *out)
 
 /* Runs the body once.  The token is inserted first: if the server is still
  * executing an earlier run, the insert waits for it, and fails if that run was
- * committed. */
+ * committed.  If there is no such run, the first statement of the body inserts
+ * it. */
 static const struct err *
 run(struct db *db, struct txn *t, enum outcome *out)
 {
-	const struct token args = { .token = t->token };
 	enum db_what what = DB_BUG;
 	const struct err *e;
 
@@ -123,7 +136,9 @@ run(struct db *db, struct txn *t, enum outcome *out)
 		return e;
 	}
 	db->state = DB_OPEN;
-	e = db_exec(db, &begin, &args, NULL);
+	db->begin = t->token;
+	if (t->unknown)
+		e = txn_begin(db);
 	if (e != NULL && e->sys == DB_DUPLICATE) {
 		rollback(db);
 		*out = TXN_BEFORE;

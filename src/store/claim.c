@@ -135,7 +135,7 @@ static const struct stmt mine = {
 	.row = page_count_row,
 	.rowsize = sizeof(struct page_count),
 };
-static const struct field load_args[] = { A(id), A(owner), FIELD_END };
+static const struct field load_args[] = { A(id), A(owner), A(id), FIELD_END };
 static const struct field claim_row[] = { C(id), C(epoch), C(project_id),
 	C(project_name), C(project_dir), C(repository), C(pipeline_name),
 	C(environment_name), C(branch), C(tag), C(commit_hash), C(env_vars),
@@ -143,9 +143,12 @@ static const struct field claim_row[] = { C(id), C(epoch), C(project_id),
 	C(rollback_to), C(head_only), C(on_branch), C(cancel), C(over_deleted),
 	C(deploy_key), C(deploy_key_print), C(cache_generation), C(notices),
 	FIELD_END };
+static const struct field step_row[] = { S(position), S(name), S(script),
+	S(directory), S(timeout_seconds), S(run_when), FIELD_END };
+/* clang-format off */
 static const struct stmt load = {
 	.name = "claim_load",
-	.sql =
+	.sql = DB_COMPOUND
 	    "SELECT d.id, d.epoch, d.project_id, p.name AS project_name,"
 	    " p.project_dir, p.repository, l.name AS pipeline_name,"
 	    " e.name AS environment_name, d.branch, d.tag, d.commit_hash,"
@@ -161,31 +164,24 @@ static const struct stmt load = {
 	    " EXISTS (SELECT 1 FROM project q WHERE q.valid = 0"
 	    " AND " PROJECTDIR_OVERLAP ") AS over_deleted,"
 	    " k.sealed AS deploy_key, k.fingerprint AS deploy_key_print,"
-	    " p.cache_generation, " NOTICE_ANY(
-		"d.id") " AS notices"
-			" FROM deployment d"
-			" JOIN project p ON p.id = d.project_id"
-			" JOIN pipeline l ON l.id = d.pipeline_id"
-			" LEFT JOIN environment e ON e.id = d.environment_id"
-			" LEFT JOIN deploy_key k ON k.project_id = d.project_id"
-			" WHERE d.id = ? AND d.owner = ? AND d.status = 'running'",
+	    " p.cache_generation, " NOTICE_ANY("d.id") " AS notices"
+	    " FROM deployment d"
+	    " JOIN project p ON p.id = d.project_id"
+	    " JOIN pipeline l ON l.id = d.pipeline_id"
+	    " LEFT JOIN environment e ON e.id = d.environment_id"
+	    " LEFT JOIN deploy_key k ON k.project_id = d.project_id"
+	    " WHERE d.id = ? AND d.owner = ? AND d.status = 'running';"
+	    " SELECT position, name, script, directory, timeout_seconds,"
+	    " run_when FROM deployment_step WHERE deployment_id = ?"
+	    " ORDER BY position; END",
 	.args = load_args,
 	.row = claim_row,
 	.rowsize = sizeof(struct claim),
+	.more = step_row,
+	.moresize = sizeof(struct deployment_step),
+	.reads = true,
 };
-static const struct field steps_args[] = { A(id), FIELD_END };
-static const struct field step_row[] = { S(position), S(name), S(script),
-	S(directory), S(timeout_seconds), S(run_when), FIELD_END };
-static const struct stmt load_steps = {
-	.name = "claim_load_steps",
-	.sql = "SELECT position, name, script, directory, timeout_seconds,"
-	       " run_when"
-	       " FROM deployment_step WHERE deployment_id = ?"
-	       " ORDER BY position",
-	.args = steps_args,
-	.row = step_row,
-	.rowsize = sizeof(struct deployment_step),
-};
+/* clang-format on */
 
 static const struct stmt *const claim_stmts[] = {
 	&candidates,
@@ -193,7 +189,6 @@ static const struct stmt *const claim_stmts[] = {
 	&plain,
 	&mine,
 	&load,
-	&load_steps,
 	NULL,
 };
 
@@ -434,8 +429,8 @@ load_claims(struct db *db, struct arena *a, const struct taking *t,
 			continue;
 		args.id = t->chosen[i].id;
 		c = &claims[out->n];
-		if ((e = db_row(db, a, &load, &args, c)) == NULL &&
-		    (e = db_rows(db, a, &load_steps, &args, &c->steps)) == NULL)
+		e = db_row_more(db, a, &load, &args, c, &c->steps);
+		if (e == NULL)
 			out->n++;
 		else if (e->code == ERR_NOTFOUND)
 			e = NULL;

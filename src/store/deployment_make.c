@@ -118,26 +118,25 @@ static const struct field insert_args[] = { A(project_id), A(timeout_seconds),
 	A(checkout), A(branch), A(tag), A(commit_hash), A(commit_message),
 	A(env_vars), A(secret_vars), A(env_role), A(environment_id),
 	A(pipeline_id), A(trigger), A(created_by), A(approval), A(turn),
-	A(trigger_key), A(when_moved), FIELD_END };
+	A(trigger_key), A(when_moved), A(pipeline_id), FIELD_END };
+/* clang-format off */
 static const struct stmt insert = {
 	.name = "deployment_insert",
-	.sql = "INSERT INTO deployment (" MADE_OF ", `trigger`, created_by,"
-	       " approval, turn, trigger_key, when_moved) VALUES (?, ?, ?, ?,"
-	       " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
-	       " COALESCE(?, 'cancel'))" MADE,
+	.sql = DB_COMPOUND
+	    "INSERT INTO deployment (" MADE_OF ", `trigger`, created_by,"
+	    " approval, turn, trigger_key, when_moved) VALUES (?, ?, ?, ?,"
+	    " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+	    " COALESCE(?, 'cancel'))" MADE "; "
+	    "INSERT INTO deployment_step (deployment_id, " STEP_OF ")"
+	    " SELECT LAST_INSERT_ID(), " STEP_OF " FROM step"
+	    " WHERE pipeline_id = ? AND valid = 1" STEPS_MADE "; END",
 	.args = insert_args,
 	.row = deployment_fields,
 	.rowsize = sizeof(struct deployment),
+	.more = deployment_step_fields,
+	.moresize = sizeof(struct deployment_step),
 };
-static const struct stmt insert_steps = {
-	.name = "deployment_insert_steps",
-	.sql = "INSERT INTO deployment_step (deployment_id, " STEP_OF ")"
-	       " SELECT ?, " STEP_OF " FROM step"
-	       " WHERE pipeline_id = ? AND valid = 1" STEPS_MADE,
-	.args = n_of_args,
-	.row = deployment_step_fields,
-	.rowsize = sizeof(struct deployment_step),
-};
+/* clang-format on */
 static const struct field repeat_args[] = { A(trigger), A(created_by),
 	A(approval), A(rollback_reason), A(turn), A(retry_of), FIELD_END };
 static const struct stmt repeat = {
@@ -191,7 +190,6 @@ static const struct stmt *const deployment_make_stmts[] = {
 	&source,
 	&any_source,
 	&insert,
-	&insert_steps,
 	&repeat,
 	&repeat_with,
 	&secrets,
@@ -275,16 +273,10 @@ deployment_source(struct db *db, struct arena *a, int64_t project_id,
 	return NULL;
 }
 
-/* Inserts the steps of a new deployment and announces it as pending. */
+/* Announces a new deployment as pending. */
 static const struct err *
-steps_copy(struct db *db, struct arena *a, const struct stmt *how, int64_t from,
-    struct deployment *d)
+announce(struct db *db, const struct deployment *d)
 {
-	const struct number args = { .n = d->id, .of = from };
-	const struct err *e;
-
-	if ((e = db_rows(db, a, how, &args, &d->steps)) != NULL)
-		return e;
 	if (d->steps.n == 0)
 		return err_public(ERR_INVALID,
 		    "The pipeline has no steps. Add a step first.");
@@ -310,9 +302,8 @@ deployment_insert(struct db *db, struct arena *a, const struct deployment *d,
 	const struct err *e;
 
 	args.turn = deployment_turn(d);
-	if ((e = db_row(db, a, &insert, &args, out)) != NULL)
-		return e;
-	return steps_copy(db, a, &insert_steps, d->pipeline_id, out);
+	e = db_row_more(db, a, &insert, &args, out, &out->steps);
+	return e != NULL ? e : announce(db, out);
 }
 
 /* Inserts a copy of the deployment `retry_of` and of its steps. */
@@ -321,12 +312,15 @@ copy(struct db *db, struct arena *a, const struct stmt *how,
     const struct deployment *d, struct deployment *out)
 {
 	struct deployment args = *d;
+	struct number steps = { .of = d->retry_of.n };
 	const struct err *e;
 
 	args.turn = deployment_turn(d);
 	if ((e = db_row(db, a, how, &args, out)) != NULL)
 		return e;
-	return steps_copy(db, a, &repeat_steps, d->retry_of.n, out);
+	steps.n = out->id;
+	e = db_rows(db, a, &repeat_steps, &steps, &out->steps);
+	return e != NULL ? e : announce(db, out);
 }
 
 const struct err *

@@ -31,6 +31,7 @@ struct probe {
 
 static const struct field id_args[] = { F(id), FIELD_END };
 static const struct field text_args[] = { F(text), FIELD_END };
+static const struct field id_text_args[] = { F(id), F(text), FIELD_END };
 static const struct field text_id_row[] = { F(text), F(id), FIELD_END };
 static const struct field number_row[] = { F(number), FIELD_END };
 
@@ -56,6 +57,26 @@ static const struct stmt counter_add = {
 	.name = "counter_add",
 	.sql = "UPDATE counter SET n = n + 1 WHERE id = ?",
 	.args = id_args,
+};
+static const struct stmt counter_hold = {
+	.name = "counter_hold",
+	.sql = "SELECT n AS number FROM counter WHERE id = ? FOR UPDATE",
+	.args = id_args,
+	.row = number_row,
+	.rowsize = sizeof(struct probe),
+};
+/* Both results are of one statement. */
+static const struct stmt both = {
+	.name = "both",
+	.sql = DB_COMPOUND "SELECT n AS number FROM counter WHERE id = ?;"
+			   " SELECT text, id FROM probe_log WHERE text = ?;"
+			   " END",
+	.args = id_text_args,
+	.row = number_row,
+	.rowsize = sizeof(struct probe),
+	.more = text_id_row,
+	.moresize = sizeof(struct probe),
+	.reads = true,
 };
 static const struct stmt nap = {
 	.name = "nap",
@@ -110,6 +131,18 @@ add_body(struct db *d, void *context)
 	if ((e = db_exec(d, &log_insert, &row, NULL)) != NULL)
 		return e;
 	return db_exec(d, &counter_add, &row, NULL);
+}
+
+/* The first statement, which begins the transaction, returns a row. */
+static const struct err *
+look_body(struct db *d, void *context)
+{
+	const struct probe key = { .id = 1 };
+	const struct err *e;
+	struct probe row;
+
+	e = db_row(d, arena, &counter_hold, &key, &row);
+	return e != NULL ? e : add_body(d, context);
 }
 
 static const struct err *
@@ -202,6 +235,28 @@ c_add(char *rest)
 	struct job job = { .text = rest };
 
 	transaction(add_body, &job);
+}
+
+static void
+c_look(char *rest)
+{
+	struct job job = { .text = rest };
+
+	transaction(look_body, &job);
+}
+
+static void
+c_both(char *rest)
+{
+	const struct probe args = { .id = 1, .text = rest };
+	struct list more;
+	struct probe row;
+	const struct err *e;
+
+	e = db_row_more(db, arena, &both, &args, &row, &more);
+	answer(e,
+	    arena_printf(arena, "%lld %zu %s", (long long)row.number, more.n,
+		more.n > 0 ? ((const struct probe *)more.items)->text : "-"));
 }
 
 static void
@@ -307,6 +362,8 @@ static const struct {
 	{ "write", c_write },
 	{ "touch", c_touch },
 	{ "add", c_add },
+	{ "look", c_look },
+	{ "both", c_both },
 	{ "refuse", c_refuse },
 	{ "cross", c_cross },
 	{ "deaf", c_deaf },
