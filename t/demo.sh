@@ -99,17 +99,18 @@ stop() {
 	rm -f "$file"
 }
 
+# Prints /proc/PID of the processes whose program matches the pattern.  One that
+# ends meanwhile is no error.
+processes_of() {
+	find /proc/[0-9]*/exe -maxdepth 0 -lname "$1" -printf '%h\n' 2>/dev/null || true
+}
+
 # Jobs outlive their runner by design, but not the demo.
 stop_jobs() {
-	local exe pid
-	for exe in /proc/[0-9]*/exe; do
-		case $(readlink "$exe" 2>/dev/null) in
-		"$1"/usr/libexec/slipway/*)
-			pid=${exe#/proc/}
-			kill -TERM "${pid%/exe}" 2>/dev/null || true
-			printf '%s ' "${pid%/exe}"
-			;;
-		esac
+	local process
+	for process in $(processes_of "$1/usr/libexec/slipway/*"); do
+		kill -TERM "${process#/proc/}" 2>/dev/null || true
+		printf '%s ' "${process#/proc/}"
 	done
 }
 
@@ -210,11 +211,7 @@ start_mariadb() {
 uids_wanted=1000
 uids_taken() {
 	local dir conf files=()
-	for dir in /proc/[0-9]*; do
-		case $(readlink "$dir/exe" 2>/dev/null || :) in
-		*/slipway-runner) ;;
-		*) continue ;;
-		esac
+	for dir in $(processes_of '*/slipway-runner'); do
 		conf=$(tr '\0' '\n' <"$dir/cmdline" 2>/dev/null | sed -n '/^-c$/{n;p;}' || :)
 		[ ! -r "${conf:=/etc/slipway/slipway.conf}" ] || files+=("$conf")
 	done

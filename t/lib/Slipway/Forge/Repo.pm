@@ -13,6 +13,8 @@ use Slipway::Test;
 my %env = (GIT_CONFIG_NOSYSTEM => 1, GIT_CONFIG_GLOBAL => '/dev/null', GIT_TERMINAL_PROMPT => 0,
 	GIT_AUTHOR_NAME => 'Ann Author', GIT_AUTHOR_EMAIL => 'author@example.org',
 	GIT_COMMITTER_NAME => 'Ann Author', GIT_COMMITTER_EMAIL => 'author@example.org');
+# Repositories of tests stay small.
+my $untended = "[maintenance]\n\tauto = false\n[receive]\n\tautogc = false\n";
 
 sub make {
 	my ($class, $forge, $id, $branch) = @_;
@@ -20,7 +22,11 @@ sub make {
 		work => $forge->dir . "/clones/$id" }, $class;
 	$self->_git_in('/', 'init', '-q', '--bare', '-b', $branch, $self->{dir});
 	$self->_git_in('/', 'init', '-q', '-b', $branch, $self->{work});
-	$self->git('remote', 'add', 'bare', $self->{dir});
+	my $remote = "[remote \"bare\"]\n\turl = $self->{dir}\n\tfetch = +refs/heads/*:refs/remotes/bare/*\n";
+	for (["$self->{dir}/config", $untended], ["$self->{work}/.git/config", $untended . $remote]) {
+		my ($file, $more) = @$_;
+		spew($file, slurp($file) . $more, 0644);
+	}
 	return $self;
 }
 
@@ -45,11 +51,14 @@ sub git { my ($self, @cmd) = @_; return $self->_git_in($self->{work}, @cmd) }
 # created from HEAD if it does not exist; the hash. The server does not get it.
 sub commit_here {
 	my ($self, $branch, $files, $message) = @_;
-	my $there = eval { $self->git('rev-parse', '-q', '--verify', "refs/heads/$branch") };
-	my $born = eval { $self->git('rev-parse', '-q', '--verify', 'HEAD') };
-	my $on = $self->git('symbolic-ref', 'HEAD') eq "refs/heads/$branch\n";
-	$self->git('checkout', '-q', $there ? () : $born ? '-b' : '--orphan', $branch, $there ? '--' : ())
-	    if !$on;
+	my ($on) = (slurp("$self->{work}/.git/HEAD") // '') =~ m{^ref: refs/heads/(.*)$}m;
+	if (!defined $on || $on ne $branch) {
+		my $there = eval { $self->git('rev-parse', '-q', '--verify', "refs/heads/$branch") };
+		my $born = eval { $self->git('rev-parse', '-q', '--verify', 'HEAD') };
+		$self->git('checkout', '-q', $there ? () : $born ? '-b' : '--orphan', $branch,
+			$there ? '--' : ());
+	}
+	my @changed;
 	for my $name (sort { defined $files->{$a} <=> defined $files->{$b} || $a cmp $b } keys %{ $files
 		|| {} }) {
 		my $path = "$self->{work}/$name";
@@ -59,8 +68,9 @@ sub commit_here {
 		}
 		make_path(dirname($path));
 		spew($path, $files->{$name});
-		$self->git('add', '--', $name);
+		push @changed, $name;
 	}
+	$self->git('add', '--', @changed) if @changed;
 	$self->git('commit', '-q', '--allow-empty', '--cleanup=verbatim', '-m',
 	    defined $message ? $message : 'a change');
 	my $hash = $self->git('rev-parse', 'HEAD');

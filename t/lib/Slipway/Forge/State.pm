@@ -144,8 +144,43 @@ sub token_new {
 	return ($access, $refresh);
 }
 
-# The output of a git command in a repository; undef if git fails.
+# What the refs of a repository are.
+sub _refs_of {
+	my ($repo) = @_;
+	my @found = ("$repo/HEAD", "$repo/packed-refs");
+	my @left = "$repo/refs";
+	while (defined(my $path = shift @left)) {
+		if (-d $path) { push @left, sort glob "$path/*" }
+		else { push @found, $path }
+	}
+	return map { ($_, _content($_) // '') } @found;
+}
+
+sub _content {
+	my ($path) = @_;
+	CORE::open(my $in, '<:raw', $path) or return undef;
+	local $/;
+	return <$in> // '';
+}
+
+# The output of a git command that only reads a repository; undef if git fails.  It is
+# remembered until a ref changes.
 sub git_out {
+	my ($repo, @cmd) = @_;
+	my $file = "$repo/out." . sha256_hex(join "\0", @cmd, _refs_of($repo));
+	my $known = _content($file);
+	if (!defined $known) {
+		my $out = _git($repo, @cmd);
+		$known = defined $out ? "ok\n$out" : 'failed';
+		CORE::open(my $to, '>:raw', "$file.$$") or die "$file.$$: $!";
+		print {$to} $known;
+		close $to or die "$file.$$: $!";
+		rename "$file.$$", $file or die "$file: $!";
+	}
+	return $known =~ s/^ok\n// ? $known : undef;
+}
+
+sub _git {
 	my ($repo, @cmd) = @_;
 	local $SIG{CHLD} = 'DEFAULT';
 	local @ENV{qw(GIT_CONFIG_NOSYSTEM GIT_CONFIG_GLOBAL)} = (1, '/dev/null');
