@@ -114,6 +114,11 @@ is_deeply([left($mark)], [], 'a fork bomb leaves no process');
 $job = job_run(repository => $repo, steps => ['for i in $(seq 1500); do (sleep 0.01 &) ; done; echo all']);
 is(scalar job_end($job), 'success -', 'a step with hundreds of short orphans succeeds');
 is(scalar(grep { /^\s*\d+ $job->{pid} / } `ps -eo pid,ppid,args`), 0, 'hundreds of orphans leave no zombie');
+# more than the job reaps at a time
+$job = job_run(repository => $repo, steps => ["perl -e 'pipe my \$r, my \$w; for (1 .. 1500) "
+	. "{ next if fork; close \$w; sysread \$r, my \$x, 1; exit }'"]);
+is(scalar job_end($job), 'success -', 'a step whose orphans all end at once succeeds');
+is(scalar(grep { /^\s*\d+ $job->{pid} / } `ps -eo pid,ppid,args`), 0, 'they leave no zombie');
 $job = job_run(repository => $repo, limits => ['-f', 65536],
     steps => ['exec 2>&1; dd if=/dev/zero of=big bs=1k count=100; true']);
 is((stat "$job->{workspace}/big")[7], 65536, 'a file does not grow past its limit');

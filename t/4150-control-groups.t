@@ -39,6 +39,33 @@ unlike($runner->said, qr/refused/, 'no deployment was rejected');
 ok($runner->is_clean, 'the runner leaves nothing behind');
 is($runner->stop, 0, 'the runner stops');
 
+# --- groups that the kernel did not remove when their jobs ended
+my $monitor = Slipway::Monitor->start;
+my $open = tempdir() . '/open';
+my $long = $monitor->job(repository => $runner->{repo}, steps => ["until test -e $open; do sleep 0.1; done"]);
+my $pid = $monitor->started($long);
+ok($pid, 'a job starts');
+# The directories of its groups in all hierarchies.
+my @of_job = grep { /-$long->{id}\.1$/ && -d } map {
+	my ($names, $path) = (split /:/, $_, 3)[1, 2];
+	map { "/sys/fs/cgroup$_$path" } $names eq '' ? ('', '/unified') : map { "/$_" } split /,/, $names
+} split /\n/, slurp("/proc/$pid/cgroup");
+note(@of_job ? "the groups of the job: @of_job" : 'jobs have no groups here');
+my @old = map { s/$long->{id}\.1$/999.1/r } @of_job;
+my @foreign = map { s{/slipway-[^/]*$}{/slipway-0.0-999.1}r } @of_job;
+mkdir $_ or die "$_: $!" for @old, @foreign;
+$monitor->stop('KILL');
+$monitor->run;
+ok(poll(20, sub { !grep { -d } @old }), 'a monitor that starts removes groups whose job is gone');
+is(scalar(grep { -d } @of_job), @of_job, 'it keeps those of a job that runs');
+is(scalar(grep { -d } @foreign), @foreign, 'it keeps those of another runner');
+rmdir for @foreign;
+spew($open, '');
+is($monitor->exited($long), 0, 'the job that ran meanwhile ends');
+is(scalar job_end($long), 'success -', 'the job that ran meanwhile succeeds');
+ok(poll(20, sub { !grep { -d } @of_job }), 'its groups are removed');
+is($monitor->stop, 0, 'the monitor stops');
+
 # --- two runners with two databases: separate file systems give their workspaces
 # the same inode number, and the databases give their deployments the same id
 my $gate = tempdir() . '/gate';

@@ -27,6 +27,7 @@
 
 #define PROCS_MAX 65536 /* seen in one pass over /proc; another follows */
 #define CHILDREN_SIZE 4096
+#define REAP_MAX 1024 /* at a time: a swarm can end as fast as it is reaped */
 
 const struct err *
 proc_account_named(const char *name, struct proc_account *out)
@@ -492,11 +493,13 @@ proc_kill_account(const struct proc_account *who)
 bool
 proc_reap(void)
 {
-	pid_t pid;
+	pid_t pid = 0;
+	int i;
 
-	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
-		continue;
-	return pid == 0 || errno != ECHILD;
+	for (i = 0; i < REAP_MAX; i++)
+		if ((pid = waitpid(-1, NULL, WNOHANG)) <= 0)
+			break;
+	return pid >= 0 || errno != ECHILD;
 }
 
 void

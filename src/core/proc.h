@@ -68,7 +68,7 @@ bool proc_account_is_idle(uid_t uid);
 /* Sends KILL to every process of that account at once, from a child that
  * switches to it; returns whether any is left.  Root only. */
 bool proc_kill_account(const struct proc_account *);
-/* Reaps children that have ended until none is ready; false if there are no
+/* Reaps children that have ended, at most a thousand; false if there are no
  * children left. */
 bool proc_reap(void);
 

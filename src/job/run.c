@@ -21,6 +21,7 @@
 
 #define CHUNK 65536
 #define CHUNKS_A_ROUND 16
+#define REAP_MAX 1024  /* in a round: a swarm can end as fast as it is reaped */
 #define STRAY_MS 200   /* for surviving processes to end on their own */
 #define SWEEP_MS 10000 /* then a process that cannot be killed is left behind */
 #define SWEEP_STEP_MS 5
@@ -42,6 +43,7 @@ struct running {
 	struct run_end *end;
 	pid_t pid;
 	int pipe;
+	bool unreaped; /* more may have ended */
 	enum phase phase;
 	int64_t since; /* of the phase */
 };
@@ -253,18 +255,21 @@ static void
 reap(struct running *r)
 {
 	struct signalfd_siginfo info;
-	pid_t pid;
-	int status;
+	pid_t pid = 0;
+	int status, i;
 
 	while (read(r->job->signal_fd, &info, sizeof(info)) > 0)
 		continue;
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+	for (i = 0; i < REAP_MAX; i++) {
+		if ((pid = waitpid(-1, &status, WNOHANG)) <= 0)
+			break;
 		if (pid != r->pid)
 			continue;
 		r->end->status = status;
 		r->pid = -1;
 		phase_set(r, PHASE_STRAYS);
 	}
+	r->unreaped = i == REAP_MAX;
 	/* Without a child there are no descendants, for they would be our
 	 * children. */
 	if (pid == -1 && errno == ECHILD && r->phase < PHASE_OVER)
@@ -392,14 +397,14 @@ job_run(struct job *job, const struct run *run, struct run_end *out)
 		due = tick(&r);
 		if (r.phase == PHASE_OVER)
 			break;
-		if (poll(fds, 3, due) == -1 && errno != EINTR)
+		if (poll(fds, 3, r.unreaped ? 0 : due) == -1 && errno != EINTR)
 			return err_errno("poll");
 		if (fds[1].revents != 0)
 			job_control(job);
 		if (fds[0].revents != 0 && !drain(&r) &&
 		    (fds[0].revents & POLLHUP) != 0)
 			fds[0].fd = -1; /* no writer is left */
-		if (fds[2].revents != 0)
+		if (fds[2].revents != 0 || r.unreaped)
 			reap(&r);
 	}
 	drain_last(&r);

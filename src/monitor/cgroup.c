@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
@@ -427,6 +428,31 @@ cgroup_remove(const char *id)
 			continue;
 		of_job(path, i, id, "");
 		(void)rmdir(path);
+	}
+}
+
+void
+cgroup_remove_old(bool (*lives)(const void *context, const char *id),
+    const void *context)
+{
+	const size_t prefix = strlen(host.prefix);
+	const struct dirent *entry;
+	const char *id;
+	size_t i;
+	DIR *dir;
+
+	for (i = 0; i < CG__MAX; i++) {
+		if (host.base[i][0] == '\0' ||
+		    (dir = opendir(host.base[i])) == NULL)
+			continue;
+		while ((entry = readdir(dir)) != NULL) {
+			id = entry->d_name + prefix;
+			if (str_starts(entry->d_name, host.prefix) &&
+			    *id >= '1' && *id <= '9' && !lives(context, id))
+				(void)unlinkat(dirfd(dir), entry->d_name,
+				    AT_REMOVEDIR);
+		}
+		(void)closedir(dir);
 	}
 }
 

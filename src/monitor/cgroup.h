@@ -36,6 +36,10 @@ bool cgroup_enter(const char *id);
 bool cgroup_kill(const char *id);
 /* Removes them once they are empty. */
 void cgroup_remove(const char *id);
+/* Removes groups of jobs that no longer live, which the kernel kept while a
+ * process was still in them. It keeps those that are not empty. */
+void cgroup_remove_old(bool (*lives)(const void *context, const char *id),
+    const void *context);
 /* Whether groups can be used to find and kill processes. */
 bool cgroup_can_kill(void);
 /* Gives up the controllers, so that a service manager can restart us while jobs

@@ -301,6 +301,16 @@ loop(struct monitor *m)
 	}
 }
 
+/* A job has a home before it has groups. */
+static bool
+has_home(const void *context, const char *id)
+{
+	const struct monitor *m = context;
+
+	return faccessat(m->homes, id, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ||
+	    errno != ENOENT;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -327,6 +337,7 @@ main(int argc, char **argv)
 	apart_find(m);
 	groups_find(m);
 	monitor_adopt(m);
+	cgroup_remove_old(has_home, m);
 	monitor_dispatch_start(m);
 	proc_notify("READY=1");
 	loop(m);
