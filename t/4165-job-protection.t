@@ -149,7 +149,7 @@ if (is_root()) {
 	    . 'echo "sleep 600" >$SLIPWAY_DEPLOYMENT_ID.1; '
 	    . 'perl -e \'exec { $^X } "slipway-job", "-i", "$ENV{SLIPWAY_DEPLOYMENT_ID}.1"\' & ';
 	my $job = $m->job(repository => $repo,
-	    steps => ["$fake echo up; until test -e go; do sleep 0.05; done; echo done"]);
+	    steps => ["$fake echo up; until test -e go; do sleep 0.1; done; echo done"]);
 	my $pid = $m->started($job);
 	ok($pid && poll(30, sub { job_log($job) =~ /^up$/m }),
 	    'a step starts processes with the name of its job');

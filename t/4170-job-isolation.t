@@ -80,7 +80,7 @@ for (@hosts) {
 	ok(!$own_ipc, "$what: jobs share IPC of the host") if $what eq 'no namespaces';
 	my $uid = $m->{uid_first} + 7;
 	my $maker = $m->job(repository => $repo,
-	    steps => [$make, $look, 'echo up; until test -e go; do sleep 0.05; done']);
+	    steps => [$make, $look, 'echo up; until test -e go; do sleep 0.1; done']);
 	ok($m->started($maker) && poll(40, sub { job_log($maker) =~ /^up$/m }),
 	    "$what: a job creates files, IPC objects and a key");
 	my $log = job_log($maker);

@@ -86,7 +86,7 @@ my $project = $api->post('/api/projects', { name => 'p', repository => $runner->
 my $pipeline = $api->post('/api/pipelines', { projectId => $project, name => 'p',
 	steps => [{ name => 's',
 	    script => "echo up; test \"\$PASSWORD\" = 'correct horse' || exit 5; until test -e $gate; "
-	    . "do sleep 0.02; done" }] })->{json}{id};
+	    . "do sleep 0.1; done" }] })->{json}{id};
 ok(poll(20, sub { -S $runner->wake_socket }), 'the dispatcher listens on its socket');
 my $before = stopwatch();
 my $got = $api->post('/api/deployments', { projectId => $project, pipelineId => $pipeline,

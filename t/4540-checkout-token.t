@@ -114,7 +114,7 @@ $forge->fault('git-upload-pack', kind => 'delay', seconds => 3, times => 4);
 my @half = $token{ann} =~ /^(.{8})(.*)$/;
 $id = deploy(1,
     "echo up; env; cat .git/config; find . \$HOME -type f | xargs grep -l \$(printf %s $half[0] $half[1]) || "
-    . "echo nothing-found; ls -l /proc/self/fd; until test -e $gate; do sleep 0.05; done");
+    . "echo nothing-found; ls -l /proc/self/fd; until test -e $gate; do sleep 0.1; done");
 sub fetches {
 	my ($pid) = @_;
 	my $command = slurp("/proc/$pid/cmdline") // '';

@@ -22,7 +22,7 @@ my $all = Slipway::Whole->start(api => $conf, runner => "${conf}[runner]\npoll =
 my $gate = tempdir() . '/gate';
 my $project = $all->project($repo->clone_url);
 my $pipeline = $all->pipeline($project,
-    { name => 'wait', script => "until test -e $gate; do sleep 0.05; done" });
+    { name => 'wait', script => "until test -e $gate; do sleep 0.1; done" });
 my %of = (projectId => $project, pipelineId => $pipeline, branch => 'main');
 sub states { my ($hash) = @_; return join ' ', map { $_->{state} } $forge->statuses($hash) }
 sub becomes { my ($hash, $what) = @_; poll(15, sub { states($hash) eq $what }); return states($hash) }

@@ -29,7 +29,7 @@ sub slipway {
 	$project = $all->project($repo->clone_url);
 	my $gate = tempdir() . '/gate';
 	for my $name ('hold', 'live', 'other') {
-		my $script = $name eq 'hold' ? "until [ -e $gate ]; do sleep 0.05; done" :
+		my $script = $name eq 'hold' ? "until [ -e $gate ]; do sleep 0.1; done" :
 		    "echo ran $name \$SLIPWAY_COMMIT \$(cat version)";
 		$pipeline{$name} = $api->make('/api/pipelines', { projectId => $project, name => $name,
 			steps => [ { name => 's', script => $script } ],

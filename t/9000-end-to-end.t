@@ -54,7 +54,7 @@ is(workspace($project)->{status}, 'not_created', 'a new project has no workspace
 # --- from pending to its end, watched
 my $blocked = tempdir() . '/blocked';
 my $gate = tempdir() . '/gate';
-my $holds = $all->pipeline($project, "until test -e $blocked; do sleep 0.02; done");
+my $holds = $all->pipeline($project, "until test -e $blocked; do sleep 0.1; done");
 my $lines = 30;
 my $watched = $all->pipeline($project,
     'find . -name "*.txt" | wc -l; cat version',
@@ -160,7 +160,7 @@ ok(!workspace($project)->{dirty}, 'the workspace is clean again');
 
 # --- edits do not affect existing deployments
 my $held = tempdir() . '/held';
-my $edited = $all->pipeline($project, "echo old; until test -e $held; do sleep 0.02; done", 'echo old-end');
+my $edited = $all->pipeline($project, "echo old; until test -e $held; do sleep 0.1; done", 'echo old-end');
 my $running = $all->post(projectId => $project, pipelineId => $edited);
 my $queued = $all->post(projectId => $project, pipelineId => $edited);
 ok($all->saw($running, qr/^old$/m), 'a step runs');
@@ -200,7 +200,7 @@ my ($shut, $open) = map { tempdir() . "/$_" } qw(shut open);
 my $env = $all->pipeline($preset,
     'echo "$TARGET/$PARTS/$NOTE/$OTHER"; echo "${#PASSWORD} <$PASSWORD>"; printf %s "$PASSWORD" | base64; '
     . 'printf %s "$PASSWORD" | md5sum',
-    "sleep 1000 & echo \"sleeps \$!.\"; until test -e $open; do sleep 0.02; done; kill \$!");
+    "sleep 1000 & echo \"sleeps \$!.\"; until test -e $open; do sleep 0.1; done; kill \$!");
 my @answers;
 $got = $api->post('/api/deployments', { projectId => $preset, pipelineId => $env,
 	envVars => { TARGET => 'live', PARTS => 'a,c', OTHER => "o'ther", PASSWORD => $secret } });
@@ -301,7 +301,7 @@ is("$now->{status} $now->{reason} " . $all->steps($id), 'failed timeout success 
 # --- deletion of a project
 my $gone = $all->project($repo);
 my $ends = tempdir() . '/ends';
-my $line = $all->pipeline($gone, "echo up; until test -e $ends; do sleep 0.02; done; echo down");
+my $line = $all->pipeline($gone, "echo up; until test -e $ends; do sleep 0.1; done; echo down");
 ($running, $queued) = map { $all->post(projectId => $gone, pipelineId => $line) } 1, 2;
 ok($all->saw($running, qr/^up$/m), 'a deployment runs');
 is($api->delete("/api/projects/$gone")->{status}, 204, 'the project of a running deployment is deleted');

@@ -20,7 +20,7 @@ my $project = $all->project($runner->repo({ file => "text\n" }),
 	envPresets => [{ key => 'PASSWORD', label => 'Password', type => 'input',
 	    secret => JSON::PP::true }]);
 my $quick = $all->pipeline($project, 'cat file; printf %s "$PASSWORD" | sha256sum; echo "<$PASSWORD>"');
-my $slow = $all->pipeline($project, "echo up; until test -s $marks; do sleep 0.05; done");
+my $slow = $all->pipeline($project, "echo up; until test -s $marks; do sleep 0.1; done");
 my %vars = (envVars => { PASSWORD => 'open sesame' });
 my $hash = Digest::SHA::sha256_hex('open sesame');
 
