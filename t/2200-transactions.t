@@ -38,6 +38,31 @@ is(written('plain'), 1, 'a failed transaction writes no row');
 is($db->sql('SELECT COUNT(*) FROM commit_token'), 2, 'a failed transaction leaves no commit token');
 is(counter(1), 2, 'a failed transaction changes no counter');
 
+# --- results that are not read to the end
+sub connections {
+	return $db->sql("SELECT id FROM information_schema.processlist WHERE user = 'slipway' ORDER BY id");
+}
+my $first = connections();
+like($probe[0]->ask('half plain'), qr/^err config .*returns too many results/,
+    'a second result is not ignored');
+is($probe[0]->ask('write after-half'), 'ok after-half', 'the next write succeeds');
+is(written('after-half'), 1, 'it happened once');
+is($probe[0]->ask('careless half'), 'ok 1', 'a transaction that ignores such an error succeeds');
+is(written('half'), 1, 'it happened once, too');
+is(connections(), $first, 'the connection is still the same');
+
+# --- a token that is rejected, and a transaction that ignores it
+$db->sql("CREATE TRIGGER no_token BEFORE INSERT ON commit_token FOR EACH ROW"
+	. " SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'no token'");
+my $was = counter(1);
+like($probe[0]->ask("$_ tokenless"), qr/^err internal 1644/, "$_: a transaction without its token fails")
+    for qw(add look reckless);
+is(written('tokenless'), 0, 'it writes no row');
+is(counter(1), $was, 'it changes no counter');
+$db->sql('DROP TRIGGER no_token');
+is($probe[0]->ask('reckless token'), 'ok 0', 'the next transaction succeeds');
+is($db->sql('SELECT COUNT(*) FROM information_schema.innodb_trx'), 0, 'no transaction is left open');
+
 # --- deadlocks
 my $deadlocks = $db->sql("SHOW GLOBAL STATUS LIKE 'Innodb_deadlocks'");
 $probe[0]->send('cross forth');

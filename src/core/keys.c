@@ -4,16 +4,16 @@
 #include <sys/syscall.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/keyctl.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "core/buf.h"
-#include "core/file.h"
 #include "core/num.h"
 
 #define USERS "/proc/key-users"
-#define USERS_MAX ((size_t)64 * 1024) /* longer ones cost more than they save */
+#define USERS_SIZE 4096
+#define USERS_LINE 128 /* no line is longer */
 
 const struct err *
 keys_session(void)
@@ -44,30 +44,41 @@ user_parse(char *line, int64_t *uid, int64_t *keys)
 	return num_parse(word, 0, INT32_MAX, keys);
 }
 
+/* Reads the table of users at once, as a line can be missing between two reads;
+ * false if it may be longer. */
+static bool
+users_read(char text[USERS_SIZE])
+{
+	const int fd = open(USERS, O_RDONLY | O_CLOEXEC);
+	ssize_t got;
+
+	if (fd == -1)
+		return false;
+	got = read(fd, text, USERS_SIZE - 1);
+	(void)close(fd);
+	if (got <= 0 || got >= USERS_SIZE - USERS_LINE)
+		return false;
+	text[got] = '\0';
+	return true;
+}
+
 /* Whether the user may have more keys than that. */
 static bool
 has_more(int64_t own)
 {
+	char text[USERS_SIZE], *rest = text, *line;
 	int64_t uid, keys;
-	char *rest, *line;
-	struct buf text;
-	bool has = true;
 
-	buf_init(&text, USERS_MAX);
-	if (file_load(USERS, &text) != NULL || text.len == 0)
-		goto out;
-	has = false;
-	rest = text.data;
+	if (!users_read(text))
+		return true;
 	while ((line = strsep(&rest, "\n")) != NULL)
 		if (user_parse(line, &uid, &keys) && (uid_t)uid == geteuid())
-			has = keys > own;
-out:
-	buf_release(&text);
-	return has;
+			return keys > own;
+	return false;
 }
 
-/* A look at a user's keyrings creates them, and the kernel searches all keys
- * for unused ones whenever it destroys one. */
+/* Naming a keyring of the user creates it, if it does not exist. Every key costs
+ * time whenever one is destroyed, because the kernel then looks at all. */
 void
 keys_clear(int64_t own)
 {

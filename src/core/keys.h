@@ -12,9 +12,8 @@
 MUSTCHECK const struct err *keys_session(void);
 /* Removes the keys of this process's user that outlive a session: the user's
  * own (user-keyring(7)), and those kept for its next session
- * (persistent-keyring(7)). `own` is how many keys of the user end with this
- * process, for example its session keyring. Needs /proc to notice that there
- * are no others; then it does nothing. */
+ * (persistent-keyring(7)). Does nothing if /proc/key-users shows that the
+ * effective user has at most `own` keys, those that end with this process. */
 void keys_clear(int64_t own);
 
 #endif

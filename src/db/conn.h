@@ -67,8 +67,8 @@ struct db {
 	int64_t not_before; /* do not connect before this time */
 	int64_t pause;      /* milliseconds; doubles with each failure */
 	enum db_state state;
-	const char *begin; /* token of the transaction that the next statement
-			    * begins; NULL = none */
+	const char *token; /* of the transaction */
+	bool is_begun;     /* the server has begun it */
 	bool wrote;        /* since db_has_written() was called */
 	enum db_what why;  /* of DB_DOOMED */
 	struct err kept;
@@ -116,8 +116,10 @@ bool row_bind(struct prepared *, const struct field *row);
 MUSTCHECK const struct err *row_take(const struct prepared *,
     const struct field *row, struct arena *, void *item);
 
-/* txn.c: begins the transaction of `begin`. */
+/* txn.c: begins the transaction by a statement of its own. */
 MUSTCHECK const struct err *txn_begin(struct db *);
+/* Makes the next statement begin it again, if its first one failed. */
+MUSTCHECK const struct err *txn_restart(struct db *, enum db_what *what);
 /* The statements that begin a transaction: they insert its token. */
 #define TXN_BEGIN                                                              \
 	"START TRANSACTION; INSERT INTO commit_token (token) VALUES (?); "

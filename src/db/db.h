@@ -28,8 +28,9 @@
 struct db;
 
 /* Several statements in one, which saves the round trips: "BEGIN NOT ATOMIC …;
- * …; END". An error in one ends it. One of them may return rows, or two, in the
- * order of the members `row` and `more`. */
+ * …; END". An error in one ends it; outside a transaction, what those before it
+ * have changed remains. One of them may return rows, or two, in the order of the
+ * members `row` and `more`. */
 #define DB_COMPOUND "BEGIN NOT ATOMIC "
 
 struct stmt {

@@ -17,6 +17,7 @@
 struct result {
 	void *one;         /* receives a single row, or… */
 	struct list *many; /* …receives all rows */
+	bool is_taken;
 	bool found;
 };
 
@@ -44,8 +45,8 @@ stmt_error(const struct stmt *s, MYSQL_STMT *st, enum db_what *what)
 static struct prepared
 prepared_make(const struct stmt *s, bool begins, MYSQL_STMT *st)
 {
-	const size_t args = row_width(s->args), row = row_width(s->row),
-		     more = row_width(s->more);
+	const size_t args = row_width(s->args) + begins,
+		     row = row_width(s->row), more = row_width(s->more);
 	const size_t columns = row > more ? row : more;
 	const size_t most = args > columns ? args : columns;
 
@@ -66,25 +67,32 @@ prepared_release(struct prepared *p)
 	mem_free(p->binds);
 }
 
-/* A compound statement in another one is a plain block. */
-static int
-prepare(MYSQL_STMT *st, const struct stmt *s, bool begins)
+static const struct err *
+prepare_text(const struct stmt *s, MYSQL_STMT *st, const char *sql, size_t len,
+    enum db_what *what)
 {
-	const size_t prefix = strlen(DB_COMPOUND);
+	return mysql_stmt_prepare(st, sql, len) == 0 ? NULL :
+						       stmt_error(s, st, what);
+}
+
+/* A compound statement in another one is a plain block. */
+static const struct err *
+prepare(const struct stmt *s, bool begins, MYSQL_STMT *st, enum db_what *what)
+{
+	const bool is_block = str_starts(s->sql, DB_COMPOUND);
+	const struct err *e;
 	struct buf sql;
-	int rc;
 
 	if (!begins)
-		return mysql_stmt_prepare(st, s->sql, strlen(s->sql));
+		return prepare_text(s, st, s->sql, strlen(s->sql), what);
 	buf_init(&sql, SQL_MAX);
-	if (str_starts(s->sql, DB_COMPOUND))
-		buf_printf(&sql, DB_COMPOUND TXN_BEGIN "BEGIN %s; END",
-		    s->sql + prefix);
-	else
-		buf_printf(&sql, DB_COMPOUND TXN_BEGIN "%s; END", s->sql);
-	rc = mysql_stmt_prepare(st, sql.data, sql.len);
+	buf_printf(&sql, DB_COMPOUND TXN_BEGIN "%s%s; END",
+	    is_block ? "BEGIN " : "",
+	    s->sql + (is_block ? strlen(DB_COMPOUND) : 0));
+	if ((e = buf_check(&sql)) == NULL)
+		e = prepare_text(s, st, sql.data, sql.len, what);
 	buf_release(&sql);
-	return rc;
+	return e;
 }
 
 const struct err *
@@ -104,8 +112,7 @@ stmt_get(struct db *db, const struct stmt *s, bool begins,
 		}
 	if ((st = mysql_stmt_init(db->my)) == NULL)
 		return err_new(ERR_UNAVAILABLE, "%s: out of memory", s->name);
-	if (prepare(st, s, begins) != 0) {
-		e = stmt_error(s, st, what);
+	if ((e = prepare(s, begins, st, what)) != NULL) {
 		(void)mysql_stmt_close(st);
 		return e;
 	}
@@ -226,8 +233,10 @@ take_more(struct db *db, struct prepared *p, struct call *c)
 {
 	const struct err *e;
 
-	if (c->more.many == NULL)
-		return err_new(ERR_CONFIG, "%s returns rows twice", c->s->name);
+	if (c->more.many == NULL || c->more.is_taken)
+		return err_new(ERR_CONFIG, "%s returns too many results",
+		    c->s->name);
+	c->more.is_taken = true;
 	if (!p->checked_more &&
 	    (e = check_columns(c->s->name, c->s->more, p->st)) != NULL)
 		return e;
@@ -262,26 +271,46 @@ is_read(const struct stmt *s)
 	    str_starts(s->sql, "WITH ");
 }
 
+/* Reads the rest of the results: what is left would be taken for the response to
+ * the next statement. */
+static void
+read_all(struct db *db, struct prepared *p)
+{
+	(void)mysql_stmt_free_result(p->st);
+	while (mysql_more_results(db->my)) {
+		p->bound = false;
+		if (mysql_stmt_next_result(p->st) != 0)
+			break;
+		(void)mysql_stmt_free_result(p->st);
+	}
+}
+
+/* Whether the next statement must begin the transaction. */
+static bool
+is_unbegun(const struct db *db)
+{
+	return db->state == DB_OPEN && !db->is_begun;
+}
+
 static const struct err *
 call_once(struct db *db, struct call *c)
 {
 	const enum conn_care care = is_read(c->s) || db->state != DB_PLAIN ?
 	    CONN_TRUST :
 	    CONN_LOOK;
+	const bool begins = is_unbegun(db);
 	const struct err *e;
 	struct prepared *p;
 
-	c->sent = false;
+	c->sent = c->begun = false;
 	c->what = DB_BUG;
-	if ((e = conn_ready(db, care, &c->what)) != NULL)
-		return e;
-	if ((e = stmt_get(db, c->s, db->begin != NULL, &p, &c->what)) != NULL)
-		return e;
-	if ((e = row_bind_args(p, db->begin, c->args)) != NULL)
+	if ((e = conn_ready(db, care, &c->what)) != NULL ||
+	    (e = stmt_get(db, c->s, begins, &p, &c->what)) != NULL ||
+	    (e = row_bind_args(p, begins ? db->token : NULL, c->args)) != NULL)
 		return e;
 	c->sent = true;
-	c->begun = db->begin != NULL;
-	db->begin = NULL;
+	if (begins)
+		c->begun = db->is_begun = true;
 	if (mysql_stmt_execute(p->st) != 0) {
 		e = stmt_error(c->s, p->st, &c->what);
 		goto out;
@@ -303,7 +332,7 @@ call_once(struct db *db, struct call *c)
 			db->wrote = true;
 	}
 out:
-	(void)mysql_stmt_free_result(p->st);
+	read_all(db, p);
 	return e;
 }
 
@@ -322,7 +351,7 @@ again(struct db *db, struct call *c, int tries, int64_t start)
 {
 	if (c->what == DB_STALE) {
 		stmt_forget(db, c->s);
-		if (c->begun) /* to begin again would commit what it did */
+		if (c->begun) /* START TRANSACTION would commit the first try */
 			c->what = DB_AGAIN;
 		return !c->begun && tries == 1;
 	}
@@ -340,6 +369,21 @@ again(struct db *db, struct call *c, int tries, int64_t start)
 	    (is_read(c->s) || !c->sent) && time_mono_ms() - start < SOON;
 }
 
+/* An error in a transaction: unless the body may go on, it is final. */
+static void
+failed(struct db *db, const struct call *c, const struct err *e)
+{
+	enum db_what what = DB_BUG;
+	const struct err *late;
+
+	if (c->what != DB_BUG && c->what != DB_TWICE) {
+		doom(db, c->what, e);
+	} else if (c->begun && (late = txn_restart(db, &what)) != NULL) {
+		conn_judge(db, what);
+		doom(db, what, late);
+	}
+}
+
 static const struct err *
 call(struct db *db, struct call *c)
 {
@@ -349,18 +393,21 @@ call(struct db *db, struct call *c)
 
 	if (db->state == DB_DOOMED)
 		return db->doom;
-	/* the result of one that returns no rows would be that of the whole */
-	if (db->begin != NULL && c->s->row == NULL &&
-	    (e = txn_begin(db)) != NULL)
+	/* A compound statement does not report how many rows one of its parts
+	 * has changed. */
+	if (is_unbegun(db) && c->s->row == NULL &&
+	    (e = txn_begin(db)) != NULL) {
+		if (db->state == DB_OPEN)
+			doom(db, DB_BUG, e);
 		return e;
+	}
 	do {
 		if ((e = call_once(db, c)) == NULL)
 			return NULL;
 		conn_judge(db, c->what);
 	} while (again(db, c, ++tries, start));
 	if (db->state == DB_OPEN) {
-		if (c->what != DB_BUG && c->what != DB_TWICE)
-			doom(db, c->what, e);
+		failed(db, c, e);
 		return e;
 	}
 	if ((c->what == DB_LOST || c->what == DB_CUT) && c->sent &&

@@ -81,10 +81,20 @@ outcome_of(enum db_what what)
 const struct err *
 txn_begin(struct db *db)
 {
-	const struct token args = { .token = db->begin };
+	const struct token args = { .token = db->token };
 
-	db->begin = NULL;
+	db->is_begun = true;
 	return db_exec(db, &begin, &args, NULL);
+}
+
+const struct err *
+txn_restart(struct db *db, enum db_what *what)
+{
+	const struct err *e;
+
+	if ((e = conn_query(db, "ROLLBACK", 8, what)) == NULL)
+		db->is_begun = false;
+	return e;
 }
 
 /* Leaves no transaction open: the server itself rolls back when a connection is
@@ -97,7 +107,6 @@ rollback(struct db *db)
 	if (db->my != NULL && conn_query(db, "ROLLBACK", 8, &what) != NULL)
 		db_drop(db);
 	db->state = DB_PLAIN;
-	db->begin = NULL;
 }
 
 static const struct err *
@@ -108,10 +117,8 @@ commit(struct db *db, enum outcome *out)
 
 	*out = TXN_DONE;
 	db->state = DB_PLAIN;
-	if (db->begin != NULL) { /* no statement has begun it */
-		db->begin = NULL;
+	if (!db->is_begun) /* the body ran no statement */
 		return NULL;
-	}
 	e = conn_query(db, "COMMIT", 6, &what);
 	if (e == NULL)
 		return NULL;
@@ -136,7 +143,8 @@ run(struct db *db, struct txn *t, enum outcome *out)
 		return e;
 	}
 	db->state = DB_OPEN;
-	db->begin = t->token;
+	db->token = t->token;
+	db->is_begun = false;
 	if (t->unknown)
 		e = txn_begin(db);
 	if (e != NULL && e->sys == DB_DUPLICATE) {

@@ -301,7 +301,8 @@ tidy(const struct job *job)
 	if (job->place.nameless) {
 		if (!proc_drop_rest())
 			return EX_OSERR;
-		keys_clear(1); /* besides the session keyring */
+		/* the session keyring belongs to the real user */
+		keys_clear(job->place.watch == 0 ? 1 : 0);
 	}
 	return job->shared == NULL ? JOB_TIDY : EX_OSERR;
 }

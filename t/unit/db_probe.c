@@ -145,6 +145,35 @@ look_body(struct db *d, void *context)
 	return e != NULL ? e : add_body(d, context);
 }
 
+/* Ignores the error of its first statement: a result is left unread. */
+static const struct err *
+careless_body(struct db *d, void *context)
+{
+	const struct job *job = context;
+	const struct probe args = { .text = job->text, .id = 1 };
+	struct probe row;
+
+	if (db_row(d, arena, &both, &args, &row) == NULL)
+		return err_new(ERR_INTERNAL, "a result was lost");
+	return add_body(d, context);
+}
+
+/* Ignores every error but the last. */
+static const struct err *
+reckless_body(struct db *d, void *context)
+{
+	const struct job *job = context;
+	const struct probe args = { .text = job->text, .id = 1 };
+	const struct err *e;
+	struct probe row;
+
+	e = db_row(d, arena, &counter_hold, &args, &row);
+	e = db_exec(d, &log_insert, &args, NULL);
+	if (e == NULL)
+		e = db_exec(d, &counter_add, &args, NULL);
+	return NULL;
+}
+
 static const struct err *
 refuse_body(struct db *d, void *context)
 {
@@ -243,6 +272,32 @@ c_look(char *rest)
 	struct job job = { .text = rest };
 
 	transaction(look_body, &job);
+}
+
+static void
+c_careless(char *rest)
+{
+	struct job job = { .text = rest };
+
+	transaction(careless_body, &job);
+}
+
+static void
+c_reckless(char *rest)
+{
+	struct job job = { .text = rest };
+
+	transaction(reckless_body, &job);
+}
+
+/* Reads one of two results. */
+static void
+c_half(char *rest)
+{
+	const struct probe args = { .id = 1, .text = rest };
+	struct probe row;
+
+	answer(db_row(db, arena, &both, &args, &row), "");
 }
 
 static void
@@ -364,6 +419,9 @@ static const struct {
 	{ "add", c_add },
 	{ "look", c_look },
 	{ "both", c_both },
+	{ "careless", c_careless },
+	{ "half", c_half },
+	{ "reckless", c_reckless },
 	{ "refuse", c_refuse },
 	{ "cross", c_cross },
 	{ "deaf", c_deaf },

@@ -530,7 +530,7 @@ compound_statements(void)
 	refused(db_row(db, arena, &compound_late, &args, &second), ERR_CONFLICT,
 	    "probe_compound_late: 1062");
 	refused(db_row(db, arena, &compound_two, &args, &second), ERR_CONFIG,
-	    "probe_compound_two returns rows twice");
+	    "probe_compound_two returns too many results");
 	went(db_row(db, arena, &log_find, &args, &second),
 	    "the connection can be used");
 }

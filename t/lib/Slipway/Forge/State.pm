@@ -150,8 +150,11 @@ sub _refs_of {
 	my @found = ("$repo/HEAD", "$repo/packed-refs");
 	my @left = "$repo/refs";
 	while (defined(my $path = shift @left)) {
-		if (-d $path) { push @left, sort glob "$path/*" }
-		else { push @found, $path }
+		if (opendir my $dir, $path) {
+			push @left, map { "$path/$_" } grep { !/^\./ } sort readdir $dir;
+		} else {
+			push @found, $path;
+		}
 	}
 	return map { ($_, _content($_) // '') } @found;
 }
@@ -163,21 +166,23 @@ sub _content {
 	return <$in> // '';
 }
 
+# The file that remembers what a git command printed about these refs.
+sub _memory { my ($repo, @cmd) = @_; return "$repo/out." . sha256_hex(join "\0", @cmd, _refs_of($repo)) }
+
 # The output of a git command that only reads a repository; undef if git fails.  It is
 # remembered until a ref changes.
 sub git_out {
 	my ($repo, @cmd) = @_;
-	my $file = "$repo/out." . sha256_hex(join "\0", @cmd, _refs_of($repo));
+	my $file = _memory($repo, @cmd);
 	my $known = _content($file);
-	if (!defined $known) {
-		my $out = _git($repo, @cmd);
-		$known = defined $out ? "ok\n$out" : 'failed';
-		CORE::open(my $to, '>:raw', "$file.$$") or die "$file.$$: $!";
-		print {$to} $known;
-		close $to or die "$file.$$: $!";
-		rename "$file.$$", $file or die "$file: $!";
-	}
-	return $known =~ s/^ok\n// ? $known : undef;
+	return $known if defined $known;
+	my $out = _git($repo, @cmd);
+	return $out if !defined $out || _memory($repo, @cmd) ne $file;
+	CORE::open(my $to, '>:raw', "$file.$$") or die "$file.$$: $!";
+	print {$to} $out;
+	close $to or die "$file.$$: $!";
+	rename "$file.$$", $file or die "$file: $!";
+	return $out;
 }
 
 sub _git {
