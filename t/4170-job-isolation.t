@@ -123,6 +123,20 @@ for (@hosts) {
 		like(job_log($seeker), qr/^key-seen 0$/m, "$what: the next job of the account finds no key");
 	}
 	if ($keyctl && -e '/proc/key-users' && length slurp('/proc/key-users') < 3000) {
+		# a kept keyring with the session keyring in it: one key of the account
+		my $own = join "\n", "perl -e '\$p = syscall($keyctl, 22, -1, -2);"
+		    . " print qq(linked ), syscall($keyctl, 8, -3, \$p), qq(\\n)'",
+		    'for i in $(seq 100); do grep -Eq "^ *$(id -u): +[0-9]+ 1/" /proc/key-users && break;'
+		    . ' sleep 0.1; done';
+		my $count = "perl -e '\$p = syscall($keyctl, 22, -1, -2); \$b = qq(\\0) x 64;"
+		    . " print qq(kept ), syscall($keyctl, 11, \$p, \$b, 64), qq(\\n)'";
+		for (['linked', $own, qr/^linked 0$/m], ['kept', $count, qr/^kept 0$/m]) {
+			my ($name, $step, $re) = @$_;
+			my $job = $m->job(repository => $repo, project => 10, dir => 'kept',
+				steps => [$step]);
+			ok(defined $m->exited($job, 60), "$what: the job ends: $name");
+			like(job_log($job), $re, "$what: its result is as it must be: $name");
+		}
 		my $plain = $m->job(repository => $repo, project => 9, dir => 'plain', steps => ['true']);
 		ok(defined $m->exited($plain, 40), "$what: a job without keys ends");
 		ok(poll(20, sub { !has_keyrings($m->{uid_first} + 9) }),

@@ -27,7 +27,6 @@
 
 #define PROCS_MAX 65536 /* seen in one pass over /proc; another follows */
 #define CHILDREN_SIZE 4096
-#define REAP_MAX 1024 /* at a time: a swarm can end as fast as it is reaped */
 
 const struct err *
 proc_account_named(const char *name, struct proc_account *out)
@@ -496,7 +495,7 @@ proc_reap(void)
 	pid_t pid = 0;
 	int i;
 
-	for (i = 0; i < REAP_MAX; i++)
+	for (i = 0; i < PROC_REAP_MAX; i++)
 		if ((pid = waitpid(-1, NULL, WNOHANG)) <= 0)
 			break;
 	return pid >= 0 || errno != ECHILD;

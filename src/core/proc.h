@@ -68,7 +68,10 @@ bool proc_account_is_idle(uid_t uid);
 /* Sends KILL to every process of that account at once, from a child that
  * switches to it; returns whether any is left.  Root only. */
 bool proc_kill_account(const struct proc_account *);
-/* Reaps children that have ended, at most a thousand; false if there are no
+/* How many children to reap at a time: a swarm can end as fast as it is
+ * reaped. */
+#define PROC_REAP_MAX 1024
+/* Reaps children that have ended, at most so many; false if there are no
  * children left. */
 bool proc_reap(void);
 

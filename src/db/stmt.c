@@ -302,7 +302,7 @@ call_once(struct db *db, struct call *c)
 	const struct err *e;
 	struct prepared *p;
 
-	c->sent = c->begun = false;
+	c->sent = c->begun = c->first.found = c->more.is_taken = false;
 	c->what = DB_BUG;
 	if ((e = conn_ready(db, care, &c->what)) != NULL ||
 	    (e = stmt_get(db, c->s, begins, &p, &c->what)) != NULL ||
@@ -369,7 +369,8 @@ again(struct db *db, struct call *c, int tries, int64_t start)
 	    (is_read(c->s) || !c->sent) && time_mono_ms() - start < SOON;
 }
 
-/* An error in a transaction: unless the body may go on, it is final. */
+/* An error in a transaction: unless the body may go on, it is final.  A first
+ * statement that failed may have left it without its token. */
 static void
 failed(struct db *db, const struct call *c, const struct err *e)
 {

@@ -21,7 +21,6 @@
 
 #define CHUNK 65536
 #define CHUNKS_A_ROUND 16
-#define REAP_MAX 1024  /* in a round: a swarm can end as fast as it is reaped */
 #define STRAY_MS 200   /* for surviving processes to end on their own */
 #define SWEEP_MS 10000 /* then a process that cannot be killed is left behind */
 #define SWEEP_STEP_MS 5
@@ -260,7 +259,7 @@ reap(struct running *r)
 
 	while (read(r->job->signal_fd, &info, sizeof(info)) > 0)
 		continue;
-	for (i = 0; i < REAP_MAX; i++) {
+	for (i = 0; i < PROC_REAP_MAX; i++) {
 		if ((pid = waitpid(-1, &status, WNOHANG)) <= 0)
 			break;
 		if (pid != r->pid)
@@ -269,7 +268,7 @@ reap(struct running *r)
 		r->pid = -1;
 		phase_set(r, PHASE_STRAYS);
 	}
-	r->unreaped = i == REAP_MAX;
+	r->unreaped = i == PROC_REAP_MAX;
 	/* Without a child there are no descendants, for they would be our
 	 * children. */
 	if (pid == -1 && errno == ECHILD && r->phase < PHASE_OVER)

@@ -233,11 +233,10 @@ compared(void)
 		"[^a]", "(", ")", "(", ")", "|", "*", "+", "?", "{2}", "{0,1}",
 		"{1,}", "$" };
 	char ere[64];
-	const unsigned rounds = TAP_ROUNDS(200000);
 	unsigned k, n, valid = 0, wrong = 0;
 	size_t len;
 
-	for (k = 0; k < rounds; k++) {
+	for (k = 0; k < 200000; k++) {
 		len = 0;
 		for (n = 1 + chance(8); n > 0; n--)
 			len += (size_t)snprintf(ere + len, sizeof(ere) - len,
@@ -247,7 +246,7 @@ compared(void)
 		if (!as_libc(ere))
 			wrong++;
 	}
-	ok(valid > rounds / 20, "many random patterns are valid (%u)", valid);
+	ok(valid > 10000, "many random patterns are valid (%u)", valid);
 	is_int(wrong, 0, "random patterns match the same texts as with libc");
 }
 

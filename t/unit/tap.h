@@ -10,14 +10,6 @@
 
 static int tap_count, tap_failed;
 
-/* How many random inputs to try: under the sanitizers, which are ten times as slow
- * and look for other faults, a tenth. */
-#ifdef __SANITIZE_ADDRESS__
-#define TAP_ROUNDS(n) ((n) / 10)
-#else
-#define TAP_ROUNDS(n) (n)
-#endif
-
 __attribute__((format(printf, 2, 3))) static inline bool
 ok(bool yes, const char *fmt, ...)
 {
