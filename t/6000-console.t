@@ -43,7 +43,7 @@ $got = $api->as('none')->get($module =~ s/main\.js/nothing.js/r);
 is($got->{status}, 404, 'an unknown module is not the page');
 
 # --- signing in
-$page->visit('/slipway/projects');
+$page->go('/slipway/projects');
 ok($page->wait_for('#sign-in'), 'without a session, the console shows the sign-in page');
 axe_ok($page, 'the sign-in page');
 is($page->js('return getComputedStyle(document.querySelector(".ways .ways")).display'), 'none',
@@ -67,7 +67,7 @@ ok($page->wait_for('h1', 'Your account'), 'the menu leads to the account');
 ok($page->wait_gone('.menu-items a'), 'and is closed there');
 
 # --- the first project
-$page->visit('/slipway/');
+$page->go('/slipway/');
 ok($page->wait_for('.first', 'Add a project'), 'an empty board says what to do first');
 axe_ok($page, 'an empty board');
 $page->click('.first a.button');
@@ -132,7 +132,7 @@ $api->put("/api/projects/$project", { envPresets => [
 	{ key => 'REGIONS', label => 'Regions', type => 'multiselect', default => 'eu',
 		options => [ map { { label => uc, value => $_ } } qw(eu us) ] },
 	{ key => 'TOKEN', label => 'Token', type => 'input', secret => \1 } ] });
-$page->visit("/slipway/projects/$project/deploy");
+$page->go("/slipway/projects/$project/deploy");
 ok($page->wait_for('#deploy'), 'the deploy form is generated from the presets');
 is($page->js('return [...new FormData(document.querySelector("#deploy"))]'
 	. '.map((entry) => entry.join("=")).join(" ")'),
@@ -151,7 +151,7 @@ $page->clear('[name="env.GREETING"]')->type('[name="env.GREETING"]', 'moin');
 # The session ends: what was typed stays.
 my $first_tab = $page->this_tab;
 my $second_tab = $page->new_tab;
-$page->visit('/slipway/');
+$page->go('/slipway/');
 ok($page->wait_for('.project'), 'a second tab shows the board');
 is($page->js('return navigator.locks.query().then((all) => all.held.length)'), 1,
     'one tab listens for all');
@@ -171,7 +171,7 @@ $page->_command('DELETE', '/window');
 $page->tab($first_tab);
 is_deeply($api->get('/api/deployments/1')->{json}{envVars},
 	{ GREETING => 'moin', TARGET => 'b', REGIONS => 'eu,us' }, 'the values are those of the form');
-$page->visit("/slipway/projects/$project/deploy?from=1");
+$page->go("/slipway/projects/$project/deploy?from=1");
 ok($page->wait_for('#deploy'), 'a deployment can be repeated with changes');
 is($page->js('return ["branch", "env.GREETING"].map((name) =>'
 	. ' document.querySelector(`[name="${name}"]`).value).join()'),
@@ -182,14 +182,14 @@ ok($page->wait_until('document.querySelector(`[name="env.GREETING"]`)?.value ===
     'typed text survives a reload');
 
 # --- live
-$page->visit('/slipway/');
+$page->go('/slipway/');
 ok($page->wait_for('.place', 'Waiting'), 'the board shows the deployment that waits');
 $db->sql("UPDATE deployment SET approval = 'required' WHERE id = 1");
-$page->visit('/slipway/deployments/1');
+$page->go('/slipway/deployments/1');
 ok($page->wait_for('h1', 'Needs approval'), 'the page of a deployment says that it needs approval');
-$page->visit('/slipway/');
+$page->go('/slipway/');
 ok($page->wait_for('.place', 'Needs approval'), 'the board says so, too');
-$page->visit('/slipway/deployments/1')->wait_for('h1', 'Needs approval');
+$page->go('/slipway/deployments/1')->wait_for('h1', 'Needs approval');
 sub approves { return $page->js('return document.querySelectorAll(".actions .primary").length') }
 is(approves(), 0, 'the page does not invite the user who started a deployment to approve it');
 $db->sql("UPDATE deployment SET created_by = created_by + 1 WHERE id = 1");
@@ -198,7 +198,7 @@ $db->sql("UPDATE deployment SET status = 'canceled', finished_at = NOW(3) WHERE 
 ok($page->wait_for('h1', 'Canceled'), 'the deployment is canceled');
 is(approves(), 0, 'a canceled deployment cannot be approved');
 $db->sql("UPDATE deployment SET created_by = created_by - 1, approval = NULL WHERE id = 1");
-$page->visit('/slipway/');
+$page->go('/slipway/');
 $db->sql("UPDATE deployment SET status = 'failed', finished_at = NOW(3), started_at = NOW(3) WHERE id = 1");
 ok($page->wait_for('.place', 'Failed'), 'the board follows a change without a reload');
 $page->offline(1);
@@ -207,9 +207,9 @@ ok($page->wait_for('.place', 'Failed'), 'the page stays as it was');
 $page->offline(0);
 ok($page->wait_gone('.banner:not(:empty)'), 'the connection recovers by itself');
 $api->put("/api/projects/$project/lock", { reason => 'Audit week' });
-$page->visit('/slipway/pipelines/1');
+$page->go('/slipway/pipelines/1');
 ok($page->wait_for('.notice', 'Audit week'), 'a pipeline of a locked project says why');
-$page->visit("/slipway/projects/$project");
+$page->go("/slipway/projects/$project");
 ok($page->wait_for('.notice', 'Audit week'), 'the locked project says so, too');
 $page->click('.notice button');
 ok($page->wait_gone('.notice'), 'a maintainer unlocks it');
@@ -218,7 +218,7 @@ ok($page->wait_for('h1', 'Not found'), 'a page that the user may no longer read 
 $db->sql("UPDATE project SET valid = 1 WHERE id = $project");
 ok($page->wait_for('h1', 'Shop'), 'it is shown again when it can be read, unchanged');
 
-$page->visit('/slipway/deployments');
+$page->go('/slipway/deployments');
 is($page->js('return [...new Set([...document.querySelectorAll(".ref, .subject")]'
 	. '.map((e) => getComputedStyle(e).unicodeBidi))].join()'), 'isolate',
     'text from Git does not change the direction of what follows') if $page->wait_for('.ref');
@@ -228,7 +228,7 @@ ok($page->wait_for('.subject', 'Fix gro.live'), 'the message of a commit is show
 ok(!$page->js($override), 'without control characters that change its order');
 
 # --- presets and triggers
-$page->visit("/slipway/projects/$project/settings")->click('#presets .entries-field > button');
+$page->go("/slipway/projects/$project/settings")->click('#presets .entries-field > button');
 my ($key, $label) = map { "#presets .entry:last-child [data-key=$_] input" } qw(key label);
 $page->type($key, '1ST')->type($label, 'One');
 $page->click('#presets .primary');
@@ -248,7 +248,7 @@ is($api->get("/api/projects/$project")->{json}{triggers}[0]{branch}, 'release/*'
 $api->put("/api/projects/$project", { triggers => [
 	{ tag => 'v*', pipelineId => 1, paths => ['src/**'], supersede => \0 }] });
 my $release = $api->get("/api/projects/$project")->{json}{triggers}[0];
-$page->visit("/slipway/projects/$project/settings");
+$page->go("/slipway/projects/$project/settings");
 ok($page->wait_for('#triggers .entry', 'v*'), 'a trigger for tags shows them');
 is(join(', ', grep { /^(?:Presets|Triggers)/ } $page->texts('h2')), 'Presets of the deploy form, Triggers',
     'the editors of lists have headings as all parts of the page do');
@@ -259,11 +259,11 @@ is_deeply($api->get("/api/projects/$project")->{json}{triggers}[0],
     { %$release, paths => [qw(src/** doc/**)] },
     'the other members of a trigger stay');
 $db->sql("UPDATE deployment SET branch = NULL, tag = 'v1.0' WHERE id = 1");
-$page->visit('/slipway/deployments');
+$page->go('/slipway/deployments');
 ok($page->wait_for('tr .ref', 'v1.0'), 'the list of deployments shows a tag');
-$page->visit('/slipway/deployments/1');
+$page->go('/slipway/deployments/1');
 ok($page->wait_for('.facts', 'Tag v1.0'), 'the page of a deployment shows the tag, too');
-$page->visit("/slipway/projects/$project/deploy?from=1");
+$page->go("/slipway/projects/$project/deploy?from=1");
 ok($page->wait_for('#deploy [name=tag]'), 'deploying a tag again with changes keeps the tag');
 is($page->js('return document.querySelector("#deploy [name=tag]").value'), 'v1.0', 'in a field of its own');
 is($page->js('return document.querySelector("#deploy [name=branch]").checkVisibility()'),
@@ -271,10 +271,10 @@ is($page->js('return document.querySelector("#deploy [name=branch]").checkVisibi
 $db->sql("UPDATE deployment SET branch = 'main', tag = NULL WHERE id = 1");
 
 # --- the webhook of the Git server
-$page->visit("/slipway/projects/$project/settings")->click('[data-key=cache]');
+$page->go("/slipway/projects/$project/settings")->click('[data-key=cache]');
 ok($page->wait_for('.toast', 'begins with an empty cache'), 'a button empties the cache of the project');
 is(row("SELECT cache_generation FROM project WHERE id = $project") + 0, 1, 'the cache is another one');
-$page->visit("/slipway/projects/$project/settings")->click('[data-key=hook]');
+$page->go("/slipway/projects/$project/settings")->click('[data-key=hook]');
 ok($page->wait_for('dialog h2', 'Create a new secret?'), 'a new secret of the webhook asks first');
 $page->click('dialog .danger');
 ok($page->wait_for('.notice', 'Copy the secret to the Git server now'), 'the secret is shown');
@@ -284,10 +284,10 @@ $page->reload->wait_for('#general');
 is(scalar($page->texts('.secret')), 0, 'it is shown once');
 
 # --- as a file
-$page->visit("/slipway/projects/$project/settings");
+$page->go("/slipway/projects/$project/settings");
 ok($page->wait_for('a[download="Shop.json"]'), 'the project is exported as a file');
 my $exported = $page->js('return fetch(document.querySelector("a[download]").href).then((r) => r.text())');
-$page->visit('/slipway/projects/import')->type('#import-document', '{');
+$page->go('/slipway/projects/import')->type('#import-document', '{');
 $page->click('#import .primary');
 ok($page->wait_for('[data-field=document] .fault', 'is not a JSON document'), 'a broken document is marked');
 my $json = Cpanel::JSON::XS->new->utf8(0);
@@ -317,7 +317,7 @@ $api->put("/api/projects/$project", { description => undef });
 my $ssh = $api->make('/api/projects', { name => 'ssh',
 	repository => 'ssh://git@git.example.org/team/ssh' })->{id};
 sub deploy_key { return $api->get("/api/projects/$ssh/deploy-key")->{json} }
-$page->visit("/slipway/projects/$ssh/settings");
+$page->go("/slipway/projects/$ssh/settings");
 ok($page->wait_for('#deploy-key p:not(.faint)', 'has no deploy key'), 'a project says that it has no key');
 $page->click('#deploy-key [data-key=create]');
 ok($page->wait_for('#deploy-key .secret', 'ssh-ed25519 '), 'a new key shows its public half');
@@ -340,13 +340,13 @@ ok($page->wait_for('dialog h2', 'Delete the deploy key?'), 'a deletion asks firs
 $page->click('dialog .danger');
 ok($page->wait_for('#deploy-key p:not(.faint)', 'has no deploy key'), 'the key is deleted');
 is($api->get("/api/projects/$ssh/deploy-key")->{status}, 404, 'from the service as well');
-$page->visit("/slipway/projects/$project/settings")->wait_for('#general');
+$page->go("/slipway/projects/$project/settings")->wait_for('#general');
 is(scalar($page->texts('#deploy-key')), 0, 'a project over HTTPS has no such section');
 $api->delete("/api/projects/$ssh");
 
 # --- notifiers
 sub notifiers { return $api->get("/api/notifiers?projectId=$project")->{json}{data} }
-$page->visit("/slipway/projects/$project/notifiers");
+$page->go("/slipway/projects/$project/notifiers");
 ok($page->wait_for('.empty', 'A notifier sends mail'), 'a page without notifiers says what they are for');
 $page->click('.empty button')->type('#new-notifier [name=target]', 'http://chat.example.org/x');
 $page->js('document.querySelector("#new-notifier [name=kind]").value = "webhook"');
@@ -379,14 +379,14 @@ $page->click('[aria-label="Pause hooks.example.org"]');
 ok($page->wait_for('.badge', 'Paused'), 'it is paused');
 is($page->js('return document.querySelectorAll("[aria-label^=Send]").length'), 0,
     'one that is paused sends no test');
-$page->visit('/slipway/notifiers');
+$page->go('/slipway/notifiers');
 ok($page->wait_for('.facts a', 'Shop'), 'the page of all notifiers names the project');
 $page->click('[aria-label="Delete hooks.example.org"]')->click('dialog .danger');
 ok($page->wait_for('.empty'), 'a notifier is deleted');
 
 # --- members
 sub members { return $api->get("/api/projects/$project/members")->{json}{data} }
-$page->visit("/slipway/projects/$project/members");
+$page->go("/slipway/projects/$project/members");
 ok($page->wait_for('.empty', 'There are no members'), 'a project without members says what that means');
 my $admin = $api->get('/api/auth/info')->{json}{id};
 $page->click("#new-member option[value='$admin']")->click('#new-member .primary');
@@ -399,7 +399,7 @@ ok($page->wait_for('.empty'), 'a member is removed');
 is_deeply(members(), [], 'a removed member is no member any more');
 
 # --- two tabs
-sub settings { return $page->visit("/slipway/projects/$project/settings")->wait_for('#general') }
+sub settings { return $page->go("/slipway/projects/$project/settings")->wait_for('#general') }
 sub of_project { return $api->get("/api/projects/$project")->{json}{ $_[0] } }
 settings();
 $page->type('#general-description', 'One');
@@ -430,7 +430,7 @@ $page->clear('#general-description')->type('#general-description', 'Mine')->clic
 ok(poll(60, sub { of_project('description') eq 'Mine' }), 'then the change can be repeated');
 
 # --- schedules, the lock of the service
-$page->visit("/slipway/projects/$project/schedules")->click('.empty button');
+$page->go("/slipway/projects/$project/schedules")->click('.empty button');
 $page->type('[name=name]', 'Nightly')->type('[name=cron]', '61 4 * * *');
 $page->clear('[name=timezone]')->type('[name=timezone]', 'Europe/Berlin')->click('#new-schedule .primary');
 ok($page->wait_for('[data-field=cron] .fault'), 'an invalid time is marked at its field');
@@ -448,10 +448,10 @@ ok($page->wait_for('.badge', 'Paused'), 'a schedule is paused');
 $page->click('[aria-label="Edit Nightly"]');
 $page->clear('.card [name=name]')->type('.card [name=name]', "Each night\n");
 ok($page->wait_for('.card h2', 'Each night'), 'a schedule is edited in place');
-$page->visit('/slipway/runners')->click('.head button');
+$page->go('/slipway/runners')->click('.head button');
 $page->type('dialog [name=reason]', "Upgrade\n");
 ok($page->wait_for('.service-lock', 'Upgrade'), 'an admin locks the whole service');
-$page->visit('/slipway/projects');
+$page->go('/slipway/projects');
 ok($page->wait_for('.service-lock', 't-admin'), 'every page says who locked it');
 $page->click('.service-lock button');
 ok($page->wait_gone('.service-lock .notice'), 'the admin unlocks the service');
@@ -459,21 +459,21 @@ ok($page->wait_gone('.service-lock .notice'), 'the admin unlocks the service');
 # --- every page: names and roles, both themes, a narrow window
 $api->make('/api/environments', { projectId => $project, name => 'production',
 	url => 'https://www.example.org/', approval => 'required' });
-$page->visit("/slipway/projects/$project/deploy");
+$page->go("/slipway/projects/$project/deploy");
 ok($page->wait_for('#deploy .notice', 'approve'), 'the deploy form says that an approval is needed');
-$page->visit("/slipway/projects/$project/environments")->click('[aria-label="Edit production"]');
+$page->go("/slipway/projects/$project/environments")->click('[aria-label="Edit production"]');
 $page->click('[name=approvers]')->click('.card .primary');
 ok($page->wait_for('.facts', 'Approvers'), 'the approvers of an environment are chosen');
 is_deeply($api->get("/api/environments?projectId=$project")->{json}{data}[0]{approvers},
     [$api->get('/api/auth/info')->{json}{id}], 'they are the users that were checked');
-$page->visit('/slipway/audit')->click("tbody a[href\$='/projects/$project/environments']");
+$page->go('/slipway/audit')->click("tbody a[href\$='/projects/$project/environments']");
 ok($page->wait_for('.card h2', 'production'), 'an entry of the audit log links to its object');
-$page->visit('/slipway/audit');
+$page->go('/slipway/audit');
 $page->js('const s = document.querySelector(".filter"); s.value = arguments[0];'
     . ' s.dispatchEvent(new Event("change"))', "$project") if $page->wait_for('.filter');
 ok($page->wait_for('h1', 'Changes of Shop'), 'the audit log is narrowed to a project');
 $api->make('/api/environments', { projectId => $project, name => 'staging' });
-$page->visit("/slipway/projects/$project/deploy?branch=main");
+$page->go("/slipway/projects/$project/deploy?branch=main");
 ok($page->wait_for('#deploy'), 'the deploy form offers two environments');
 $page->js('const s = document.querySelector("[name=environmentId]"); s.value = [...s.options].find((o) =>'
     . ' o.text === "production").value; s.dispatchEvent(new Event("input", { bubbles: true }))');
@@ -485,7 +485,7 @@ cmp_ok($page->js('return document.querySelector("#deploy .notice").getBoundingCl
     $page->js('return document.querySelector("#deploy .primary").getBoundingClientRect().top'),
     'in a narrow window, too, an obstacle is shown before the button');
 $page->size(1280, 800);
-$page->visit("/slipway/projects/$project/deploy");
+$page->go("/slipway/projects/$project/deploy");
 ok($page->wait_for('#deploy'), 'the form is opened by another link');
 is($page->js('return document.querySelector("[name=environmentId]").value'), '',
     'the draft does not override what the link says');
@@ -496,23 +496,23 @@ my @pages = ('/', '/projects', '/projects/new', '/projects/import', '/pipelines/
 	'/deploy', '/pipelines', '/pipelines/new',
 	'/environments', '/schedules', '/notifiers', '/members', '/settings');
 for my $path (@pages) {
-	$page->emulate('prefers-color-scheme' => 'light')->size(1280, 800)->visit("/slipway$path");
+	$page->emulate('prefers-color-scheme' => 'light')->size(1280, 800)->go("/slipway$path");
 	$page->wait_for('h1');
 	axe_ok($page, "$path in light colors");
 	$page->emulate('prefers-color-scheme' => 'dark');
-	axe_ok($page, "$path in dark colors");
+	axe_ok($page, "$path in dark colors", @Slipway::Browser::color_rules);
 	$page->size(320, 640);
 	is($page->overflow, '', "$path fits 320 pixels");
 }
-$page->visit('/slipway/users');
+$page->go('/slipway/users');
 is($page->js('return [...document.querySelector("tbody tr").cells]'
 	. '.map((e) => getComputedStyle(e, "::before").content).filter((text) => text !== "none").join()'),
     '"Mail: ","Role: ","Status: ","Last sign-in: "', 'a narrow table names its columns in each row')
     if $page->wait_for('tbody tr');
-$page->visit('/slipway/nowhere');
+$page->go('/slipway/nowhere');
 ok($page->wait_for('h1', 'Not found'), 'an unknown address says so');
 for my $id (qw(%E0 1x)) {
-	$page->visit("/slipway/projects/$id");
+	$page->go("/slipway/projects/$id");
 	ok($page->wait_for('.trouble', 'no page at this address'), "the id $id names no page");
 }
 
@@ -572,7 +572,7 @@ $page->visit('about:blank')->visit($link);
 ok($page->wait_for('.sign-in .lead', 'This sign-in link'), 'a link that has been used says so');
 $page->click('.sign-in .primary');
 ok($page->wait_for('#sign-in'), 'and leads to the sign-in page');
-$page->visit('/slipway/sign-in?next=/../../api/health')->type('#sign-in-token', "$viewer\n");
+$page->go('/slipway/sign-in?next=/../../api/health')->type('#sign-in-token', "$viewer\n");
 ok($page->wait_for('.place'), 'a viewer sees the board');
 is(join(' ', $page->texts('.top nav a')), 'Board Projects Deployments Runners',
     'a viewer is offered what a viewer may read');
@@ -590,34 +590,35 @@ $page->visit('/slipway/');
 ok($page->wait_for('.project:nth-child(2) h2', 'Shop'), 'the board shows both');
 is($page->js('return [...document.querySelectorAll("a[href$=deploy]")].map((a) => a.ariaLabel).join()'),
     'Deploy Shop', 'the board offers to deploy the own project');
-$page->visit("/slipway/projects/$project/settings");
+$page->go("/slipway/projects/$project/settings");
 ok($page->wait_for('#general .primary'), 'its settings can be changed');
 $page->visit("/slipway/audit?projectId=$project");
 ok($page->wait_for('.filter'), 'its changes are shown');
 is(join(' ', $page->texts('.filter option')), 'Shop', 'those of the other project are not offered');
-$page->visit('/slipway/account');
+$page->go('/slipway/account');
 ok($page->wait_for('#new-token'), 'the account offers tokens');
 is(join(' ', $page->texts('#new-token [name=role] option')), 'Viewer Deployer Maintainer',
     'with the roles that the user has anywhere');
-$page->visit("/slipway/projects/$project/environments")->click('[aria-label="Edit production"]');
+$page->go("/slipway/projects/$project/environments")->click('[aria-label="Edit production"]');
 ok($page->wait_for('.choice', 't-viewer'), 'members can be approvers');
 
 # --- a guest
 $db->sql("UPDATE user SET role = 'guest' WHERE id = $member;"
     . " UPDATE member SET role = 'viewer' WHERE user_id = $member");
+$page->visit('/slipway/');
 for my $path ('/', '/projects', '/deployments', '/deployments/1', '/runners', '/account', '/pipelines/1',
 	map { "/projects/$project$_" } '', qw(/pipelines /environments /schedules /members /settings)) {
-	$page->visit("/slipway$path");
+	$page->go("/slipway$path");
 	ok($page->wait_for('h1:not(.trouble h1)'), "a guest sees $path");
 	next if $path eq '/account'; # has own tokens
 	is(join(' | ', grep { /Foreign|Deploy$|Add|Edit|Delete|Lock|Retry|Roll/ }
 	    $page->texts('main a.button, main button')), '', "$path offers a guest nothing that fails");
 }
 for my $path (qw(/users /variables /notifiers)) {
-	$page->visit("/slipway$path");
+	$page->go("/slipway$path");
 	ok($page->wait_for('h1', 'Not allowed'), "a guest does not see $path");
 }
-$page->visit('/slipway/projects');
+$page->go('/slipway/projects');
 is(join(' ', $page->texts('tbody .cover')), 'Shop',
     'the list shows own projects only') if $page->wait_for('tbody');
 
@@ -629,7 +630,7 @@ $api->reload or die 'the workers were not replaced';
 $page->js('return fetch("/api/auth/logout", { method: "POST" }).then(() => true)');
 $page->cdp('Network.enable');
 $page->cdp('Network.setExtraHTTPHeaders', headers => { 'X-Test-Login' => 'ann' });
-$page->visit("/slipway/projects/$project/pipelines")->click('.ways .ways button');
+$page->go("/slipway/projects/$project/pipelines")->click('.ways .ways button');
 ok($page->wait_for('.menu summary', 'Ann Lee'), 'the Git server signs a user in');
 ok($page->wait_until('location.pathname.endsWith("/pipelines")'), 'the requested page follows');
 
@@ -641,7 +642,7 @@ is($api->put("/api/projects/$project", { repository => $repo->clone_url })->{sta
 my $staging = row("SELECT id FROM environment WHERE name = 'staging'");
 $db->sql("UPDATE deployment SET status = 'success', commit_hash = '$hash[1]', environment_id = $staging"
     . " WHERE id = 1; UPDATE environment SET live_deployment = 1 WHERE id = $staging");
-$page->visit("/slipway/projects/$project/deploy?environment=$staging");
+$page->go("/slipway/projects/$project/deploy?environment=$staging");
 ok($page->wait_for('aside', '2 commits more than what is live'), 'the deploy form counts the new commits');
 is_deeply([$page->texts('.commits .subject')], ['Change 4', 'Change 3'],
     'the deploy form lists the new commits, newest first');
@@ -681,7 +682,7 @@ is(row('SELECT CONCAT_WS(" ", tag, branch) FROM deployment ORDER BY id DESC LIMI
 
 # --- a new project from the list of repositories
 my $site = $forge->repo('team/web-site', users => ['ann'], private => 1);
-$page->visit('/slipway/projects/new')->type('#new-project-repository', 'WEB');
+$page->go('/slipway/projects/new')->type('#new-project-repository', 'WEB');
 ok($page->wait_for('[role=option]', 'team/web-site'), 'the repositories of the Git server are searched');
 ok($page->wait_until('document.querySelectorAll("[role=option]").length === 1'), 'others are not offered');
 axe_ok($page, 'the list of repositories');
@@ -696,7 +697,7 @@ is($page->js('return ["repository", "name"].map((n) =>'
 ok($page->wait_gone('[role=option]'), 'the list closes');
 $page->click('#new-project .primary');
 ok($page->wait_for('h1', 'Add a pipeline'), 'the project is added');
-$page->visit('/slipway/projects/new');
+$page->go('/slipway/projects/new');
 $forge->fault('/api/v1/repos/search', kind => 'status', status => 500);
 $page->type('#new-project-repository', 'web');
 ok($page->wait_for('.combobox [role=status]', '500'), 'the error of the Git server is shown');

@@ -60,7 +60,7 @@ my $good = deployment($staging, 'success');
 my $approval = deployment($live, 'pending', approval => "'required'", created_by => 1);
 deployment($staging, 'running', running_project => 'DEFAULT');
 sign_in('ann', 'admin');
-$page->visit('/slipway/');
+$page->go('/slipway/');
 ok($page->wait_for('.place:first-child .live', 'Change 4'), 'the board shows what is live');
 is(join('|', $page->texts('.place:nth-child(2) .now .status, .place:nth-child(2) .badge')), 'Needs approval',
     'a deployment that needs approval is shown once');
@@ -77,14 +77,14 @@ axe_ok($page, 'a board with deployments');
 $page->click('.place:nth-child(2) .badge');
 ok($page->wait_for("tr[data-key='$approval']", 'Needs approval'), 'the badge leads to what waits there');
 is(scalar($page->texts('tbody tr')), 2, 'the badge leads to nothing else');
-$page->visit('/slipway/')->click('.summary-line .running a');
+$page->go('/slipway/')->click('.summary-line .running a');
 ok($page->wait_for('tbody tr', 'Running'), 'the summary leads to what it counts');
 is(scalar($page->texts('tbody tr')), 1, 'and to nothing else');
 
 # --- what an approver decides about
 my $vars = '{"GREETING":"hello","TOKEN":null}';
 $db->sql("UPDATE deployment SET env_vars = '$vars' WHERE id = $approval");
-$page->visit("/slipway/deployments/$approval");
+$page->go("/slipway/deployments/$approval");
 ok($page->wait_for('.what-changes', 'Change 4'), 'who approves a deployment sees its commits');
 is($page->text('.what-changes .commits li:first-child .subject'), 'Change 4',
     'from its own, not the newest one');
@@ -108,7 +108,7 @@ sub listed {
 	return join ' ', @{ $page->js('return [...document.querySelectorAll("tbody tr")]'
 		    . '.map((r) => r.dataset.key)') };
 }
-$page->visit("/slipway/deployments?projectId=$shop&environmentId=$live");
+$page->go("/slipway/deployments?projectId=$shop&environmentId=$live");
 choose('[data-key=status]', 'Succeeded');
 ok($page->wait_for('.empty', 'No deployment matches'), 'a list without a match says so');
 $page->click('.empty a');
@@ -139,18 +139,18 @@ for my $where (['/', '.project:nth-child(2) > .lock-line', 'the board'],
 	["/projects/$shop", '.notice.locked', 'the page of the project'],
 	["/projects/$shop/deploy", 'main > .notice.locked', 'the deploy form']) {
 	my ($path, $css, $name) = @$where;
-	$page->visit("/slipway$path");
+	$page->go("/slipway$path");
 	ok($page->wait_for($css, 'Audit week'), "$name says why the project is locked");
 	like($page->text($css), qr/by t-admin, 3 h ago, until 2 Jan 2099/,
 	    "$name says by whom and since when");
 }
-$page->visit('/slipway/');
+$page->go('/slipway/');
 ok($page->wait_for('.place:nth-child(2) .lock-line', 'Fair'), 'the board shows the lock of an environment');
 $api->delete("/api/projects/$shop/lock");
 $api->delete("/api/environments/$live/lock");
 
 # --- what a deployment changes
-$page->visit("/slipway/projects/$shop/deploy?environment=$staging");
+$page->go("/slipway/projects/$shop/deploy?environment=$staging");
 ok($page->wait_for('aside', '2 commits more than what is live'), 'the newest commit brings two');
 like($page->text('.live-now'), qr/^Live: @{[substr $hash[3], 0, 8]}\s+Change 4/, 'the live commit is named');
 is_deeply([$page->texts('.commits .subject')], ['Change 6', 'Change 5'], 'with their messages');
@@ -174,7 +174,7 @@ $forge->clear_faults;
 # --- without a Git server
 $api->write_conf("[secrets]\nkey_file = @{[$api->dir]}/secret.key\n");
 $api->reload or die 'the workers were not replaced';
-$page->visit("/slipway/projects/$shop/deploy?environment=$staging");
+$page->go("/slipway/projects/$shop/deploy?environment=$staging");
 ok($page->wait_for('aside', 'cannot list the commits'),
     'without a Git server, the form says what it cannot do');
 is(scalar($page->texts('aside .summary, aside .notice')), 0, 'which is no error');
@@ -184,7 +184,7 @@ ok($page->wait_until('/deployments.\d+$/.test(location.pathname)'), 'the form de
 
 # --- the variables of an environment
 sub variables { return $api->get("/api/environments/$staging")->{json}{variables} }
-$page->visit("/slipway/projects/$shop/environments")->click('[aria-label="Edit staging"]');
+$page->go("/slipway/projects/$shop/environments")->click('[aria-label="Edit staging"]');
 $page->type('[name=name]', '-2')->click('.card form > .actions [type=button]');
 $page->click('[aria-label="Edit staging"]');
 is($page->js('return document.querySelector("[name=name]").value'), 'staging',
@@ -215,7 +215,7 @@ is(secret(), $sealed, 'the secret of a preset stays when another one is changed'
 $api->put("/api/projects/$shop", { envPresets => [
 	{ key => 'HOST', label => 'Host', type => 'input', default => 'local' },
 	{ key => 'PASSWORD', label => 'Password', type => 'input', secret => \1, required => \1 } ] });
-$page->visit("/slipway/projects/$shop/deploy?environment=$live");
+$page->go("/slipway/projects/$shop/deploy?environment=$live");
 sub host { return $page->js('return document.querySelector("[name=\"env.HOST\"]")?.value') }
 sub needs_password {
 	return $page->js('return document.querySelector("[name=\"env.PASSWORD\"]").required ? "yes" : "no"');
@@ -233,7 +233,7 @@ ok($page->wait_until('document.querySelector("[name=\"env.HOST\"]")?.value === "
 
 # --- what a deployer may set
 sign_in('dora', 'deployer');
-$page->visit("/slipway/projects/$shop/deploy?from=$approval");
+$page->go("/slipway/projects/$shop/deploy?from=$approval");
 ok($page->wait_for('aside', 'No preset names GREETING'), 'the form says which variables it leaves out');
 is($page->js('return document.querySelectorAll("[name=more]").length'), 0,
     'and has no field for what would be rejected');
@@ -245,7 +245,7 @@ my $shared = $api->make('/api/variables', { key => 'TOKEN', value => 'old', secr
 	projects => [$shop] })->{id};
 sub sealed { return row("SELECT sealed FROM variable_project WHERE variable_id = $shared") }
 my $before = sealed();
-$page->visit('/slipway/variables')->click('[aria-label="Edit TOKEN"]');
+$page->go('/slipway/variables')->click('[aria-label="Edit TOKEN"]');
 ok($page->wait_for('dialog .hint', 'the secret stays as it is'), 'a shared variable is edited in a dialog');
 axe_ok($page, 'the dialog that edits a variable');
 $page->type('dialog [name=description]', 'Of the registry')->click('dialog .primary');
@@ -255,7 +255,7 @@ $page->click('[aria-label="Edit TOKEN"]')->type('dialog [name=value]', "new\n");
 ok(poll(60, sub { sealed() ne $before }), 'a new value replaces it');
 
 # --- templates
-$page->visit("/slipway/projects/$shop/pipelines/new");
+$page->go("/slipway/projects/$shop/pipelines/new");
 ok($page->wait_for('.templates li:nth-child(10)'), 'the templates are listed');
 my (undef, @names) = map { (split /\n/)[0] } $page->texts('.templates li');
 is_deeply(\@names, [sort { lc $a cmp lc $b } @names], 'by name');
@@ -271,7 +271,7 @@ $page->size(1280, 800);
 $db->sql("UPDATE deployment SET status = 'canceled', finished_at = NOW(3)"
     . " WHERE status IN ('pending', 'running')");
 deployment($staging, $_ % 4 ? 'success' : 'failed') for 1 .. 60;
-$page->visit("/slipway/projects/$shop");
+$page->go("/slipway/projects/$shop");
 ok($page->wait_for('.chart', 'Last 50 runs'), 'the last fifty runs are drawn');
 is(scalar @{ $page->js('return [...document.querySelectorAll(".chart a")].map((a) => a.ariaLabel)') }, 50,
     'each with a text');
@@ -287,7 +287,7 @@ for my $theme (qw(light dark)) {
 # --- more than one page
 $db->sql('INSERT INTO project (name, repository, project_dir, env_presets)'
     . " SELECT CONCAT('P', LPAD(seq, 3, 0)), 'https://x/y/z', CONCAT('p', seq), '[]' FROM seq_1_to_520");
-$page->visit('/slipway/');
+$page->go('/slipway/');
 ok($page->wait_for('.pager', 'Page 1 of 2'), 'a board of many projects has pages');
 $page->click('.pager a');
 ok($page->wait_for('.project h2', 'Shop'), 'which are shown');

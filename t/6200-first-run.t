@@ -32,7 +32,7 @@ sub page_of_site { return slurp("$www/site/index.html") // '' }
 my $page = Slipway::Browser->start(origin => $api->url, certificate => $api->cacert);
 $page->cdp('Network.enable');
 $page->cdp('Network.setExtraHTTPHeaders', headers => { 'X-Test-Login' => 'ann' });
-$page->visit('/slipway/')->click('.ways .ways button');
+$page->go('/slipway/')->click('.ways .ways button');
 ok($page->wait_for('.first', 'Your first deployment takes three steps'),
     'an empty service says how to begin');
 is(scalar($page->texts('.first li')), 3, 'in three steps');
@@ -40,10 +40,10 @@ my %empty = ('/projects' => 'Add one to deploy it', '/deployments' => 'Nothing h
 	'/notifiers' => 'sends mail, a chat message or a signed webhook',
 	'/variables' => 'There are no shared variables');
 for my $path (sort keys %empty) {
-	$page->visit("/slipway$path");
+	$page->go("/slipway$path");
 	ok($page->wait_for('.empty', $empty{$path}), "the empty page $path says so");
 }
-$page->visit('/slipway/')->click('.first a.button');
+$page->go('/slipway/')->click('.first a.button');
 
 # --- 1: a project from the repositories of the Git server
 $page->click('#new-project-repository');
@@ -61,7 +61,7 @@ ok($page->wait_for('.presets', 'DEPLOY_DIR'), 'a template shows its presets befo
 is(scalar($page->texts('details.script')), 3, 'a template shows its scripts before it is used');
 $page->click('#new-pipeline .primary');
 ok($page->wait_for('.step h2', 'Build'), 'its steps can be edited');
-$page->visit('/slipway/projects/1');
+$page->go('/slipway/projects/1');
 ok($page->wait_for('.empty a', 'Deploy'), 'the project says what comes next');
 $page->click('.empty a');
 
@@ -72,11 +72,11 @@ ok($page->wait_for('.commits .subject', 'Say one'), 'the deploy form shows the c
 $page->type('[name="env.DEPLOY_DIR"]', "$www/site")->click('#deploy .primary');
 ok($page->wait_for('h1 .status', 'Succeeded'), 'its page follows the deployment to its end');
 is(page_of_site(), "<h1>One</h1>\n", 'the site is deployed');
-$page->visit('/slipway/');
+$page->go('/slipway/');
 ok($page->wait_for('.place .live', 'Say one'), 'the board shows what is live');
 
 # --- an environment, and back
-$page->visit('/slipway/projects/1/environments');
+$page->go('/slipway/projects/1/environments');
 ok($page->wait_for('.empty', 'such as staging and production'),
     'a page without environments says what they are');
 $page->click('.empty button')->type('#new-environment [name=name]', 'production');
@@ -86,7 +86,7 @@ $page->click('#new-environment .primary');
 ok($page->wait_for('.card h2', 'production'), 'an environment is added');
 sub deploys {
 	my ($message) = @_;
-	$page->visit('/slipway/projects/1/deploy');
+	$page->go('/slipway/projects/1/deploy');
 	$page->wait_for('.commits .subject', $message) if $page->wait_for('#deploy');
 	my $value = $page->js('return document.querySelector("[name=\"env.DEPLOY_DIR\"]").value');
 	return if $value ne "$www/site";
@@ -95,16 +95,16 @@ sub deploys {
 }
 ok(deploys('Say one'), 'the only environment is the one that is deployed to');
 $repo->commit('main', { 'index.html' => "<h1>Two</h1>\n" }, 'Say two');
-$page->visit('/slipway/projects/1/deploy');
+$page->go('/slipway/projects/1/deploy');
 ok($page->wait_for('aside', '1 commit more than what is live'), 'the next commit is what changes');
 ok(deploys('Say two'), 'the next commit is deployed');
 is(page_of_site(), "<h1>Two</h1>\n", 'the site has changed');
-$page->visit('/slipway/projects/1')->click('[aria-label="Roll back production"]');
+$page->go('/slipway/projects/1')->click('[aria-label="Roll back production"]');
 $page->type('dialog [name=reason]', "Too early\n");
 ok($page->wait_for('h1 .status', 'Succeeded'), 'a rollback succeeds');
 ok($page->wait_for('.facts', 'Too early'), 'its page says why');
 is(page_of_site(), "<h1>One</h1>\n", 'the site is as it was');
-$page->visit('/slipway/');
+$page->go('/slipway/');
 ok($page->wait_for('.place .live', 'Say one'), 'the board shows what is live again');
 
 $page->stop;

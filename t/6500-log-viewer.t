@@ -73,7 +73,7 @@ $all->wait($failed);
 sign_in('ann', 'admin');
 
 # --- the state of a failed deployment
-$page->visit("/slipway/deployments/$failed");
+$page->go("/slipway/deployments/$failed");
 ok($page->wait_for('.reason', 'Step 3 (Test) ended with exit status 3.'), 'the reason is on top');
 like($page->title, qr/^Failed: project 1 #$failed/, 'the title shows the state');
 like($page->js('return document.querySelector("link[rel=icon]").href'), qr{^data:image/svg},
@@ -91,13 +91,13 @@ ok(sees('installed 1'), 'the name of a step leads to its output');
 $page->js('document.querySelector(".log-pane").focus()');
 $page->press('G')->click('.steps li:first-child a');
 ok(sees('installed 1'), 'again, too');
-$page->visit("/slipway/deployments/$failed");
+$page->go("/slipway/deployments/$failed");
 ok(sees('it is broken'), 'the page without the link opens at the failed step again');
 is(join(' ', grep { /step \d:/ } lines()), '==> step 3: Test',
     'the line that announces a step is folded with it');
 is(scalar(grep { /^\d+(?:\.\d)? m?s$/ } $page->texts('.log-step-time')), 3, 'each step has its duration');
 my $failed_icon = $page->js('return document.querySelector("link[rel=icon]").href');
-$page->visit('/slipway/deployments')->click("tr[data-key='$failed'] a.cover");
+$page->go('/slipway/deployments')->click("tr[data-key='$failed'] a.cover");
 ok(sees('it is broken'), 'a click in the list leads to the failed step');
 $page->js('document.querySelectorAll(".log-step button")[1].focus()');
 $page->press('Enter');
@@ -152,7 +152,7 @@ ok($page->wait_for('.log-keys', 'next hit'), '? shows the keys');
 $page->press('?', 'j', 'j', 'l');
 ok($page->wait_until('/^#L\d+-\d+$/.test(location.hash)'), 'l links to a line');
 my $line = $page->text('.log-row.picked .log-text');
-$page->visit('/slipway/deployments')->visit("/slipway/deployments/$failed"
+$page->go('/slipway/deployments')->go("/slipway/deployments/$failed"
     . $page->js('return arguments[0]', '#L' . index($all->log($failed), 'made part 2500')));
 ok($page->wait_for('.log-row.picked', 'made part 2500'), 'a link to a line shows it');
 ok(sees('made part 2500'), 'the line is in view');
@@ -211,7 +211,7 @@ my $short = $all->pipeline($project, 'echo brief');
 my ($tall, $flat) = map { $all->post(pipelineId => $_, projectId => $project) } $long, $short;
 $all->wait($_) for $tall, $flat;
 sub pane { return $page->js('const p = document.querySelector(".log-pane"); return ' . $_[0]) }
-$page->visit("/slipway/deployments/$tall");
+$page->go("/slipway/deployments/$tall");
 ok(sees('row 20500 of'), 'a log opens at its end');
 isnt($page->js('return document.querySelector("link[rel=icon]").href'), $failed_icon,
     'the icon of a success is another one');
@@ -225,7 +225,7 @@ $page->press('g');
 ok(sees('row 1 of'), 'its start is a key away');
 $page->type('.log-search', 'of a long log');
 ok($page->wait_for('.log-count', '1 of the first 20000'), 'a search that stops says so');
-$page->visit("/slipway/deployments/$flat");
+$page->go("/slipway/deployments/$flat");
 ok(sees('brief'), 'a short log is shown');
 ok($page->wait_until('document.querySelector(".log-pane").clientHeight < 200'), 'in a low pane');
 is(pane('p.scrollHeight - p.clientHeight'), 0, 'the pane has nothing to scroll');
@@ -239,7 +239,7 @@ sub tick { my ($n) = @_; return spew($gate, "x\n" x $n) }
 tick(100);
 my $running = $all->post(pipelineId => $slow, projectId => $project);
 my $next = $all->post(pipelineId => $pipeline, projectId => $project);
-$page->visit("/slipway/deployments/$running");
+$page->go("/slipway/deployments/$running");
 ok(sees('tick 100.'), 'the log of a running deployment is shown');
 tick(110);
 ok(sees('tick 110.'), 'the view follows the log');
@@ -336,7 +336,7 @@ ok(sees('tick 1.'), 'the start of the log is reachable');
 is(expanded(), 'open', 'the step that runs is open');
 
 # --- waiting, canceling, repeating
-$page->visit("/slipway/deployments/$next");
+$page->go("/slipway/deployments/$next");
 ok($page->wait_for('.waiting', 'Next in the queue'), 'a pending deployment shows its place in the queue');
 ok($page->wait_for('.waiting', "Deployment $running of this project is running."),
     'a pending deployment says what it waits for');
@@ -381,7 +381,7 @@ my ($first, $good) = map {
 	$all->post(pipelineId => $quick, projectId => $project, environmentId => $staging) } 1, 2;
 is($all->wait($good)->{status}, 'success', 'a deployment to an environment ends')
     or diag(explain($all->show($good)->{waitingFor}));
-$page->visit("/slipway/deployments/$good")->click(button('Promote'));
+$page->go("/slipway/deployments/$good")->click(button('Promote'));
 ok($page->wait_for('dialog select', 'live'), 'a successful deployment can be promoted');
 is($page->js('return document.querySelectorAll("dialog option").length'), 1,
     'its own environment is no choice');
@@ -401,30 +401,30 @@ is($all->show($promoted)->{envVars}{GREETING}, 'moin',
 $api->put("/api/projects/$project", { envPresets => [] });
 is($all->show($promoted)->{environmentId}, $live, 'the promotion deploys to the other environment');
 sign_in('bob', 'maintainer');
-$page->visit("/slipway/deployments/$promoted")->click(button('Deny'));
+$page->go("/slipway/deployments/$promoted")->click(button('Deny'));
 $page->type('dialog [name=comment]', "Not on a Friday\n");
 ok($page->wait_for('h1 .status.canceled', 'Canceled'), 'another user denies it');
 is($all->show($promoted)->{approvalComment}, 'Not on a Friday', 'the comment of a denial is stored');
 ok($page->wait_for('.facts', 'Denied by bob'), 'the page says who denied it');
 ok($page->wait_for('.facts', 'ann, promotion'), 'the page says who started the deployment, and how');
-$page->visit("/slipway/deployments/$good");
+$page->go("/slipway/deployments/$good");
 ok($page->wait_for(button('Promote')), 'the page of the live deployment offers other actions');
 is($page->js('return document.querySelectorAll(arguments[0]).length', button('Roll back to this')), 0,
     'the page of the live deployment offers no rollback to itself');
-$page->visit("/slipway/deployments/$first")->click(button('Roll back to this'));
+$page->go("/slipway/deployments/$first")->click(button('Roll back to this'));
 ok($page->wait_for('dialog h2', "Roll back staging to deployment $first"), 'a rollback asks first');
 $page->type('dialog [name=reason]', "The second is broken\n");
 my $back = moved_from($first);
 is($all->show($back)->{rollbackReason}, 'The second is broken', 'with its reason');
 is($all->show($back)->{trigger}, 'rollback', 'an earlier deployment is deployed again, ahead of the queue');
 ok($page->wait_for('.facts', 'staging'), 'the page of a deployment names its environment');
-$page->visit('/slipway/deployments');
+$page->go('/slipway/deployments');
 ok($page->wait_for('tr:first-child .place-name', 'staging'), 'the list names the environment');
 ok($page->wait_for('tr:first-child .who', 'bob, rollback'), 'the list says who started it, and how');
 $all->wait($back);
 tick(0);
 my $held = $all->post(pipelineId => $slow, projectId => $project, environmentId => $staging);
-$page->visit("/slipway/deployments/$held")->click(button('Cancel and roll back'));
+$page->go("/slipway/deployments/$held")->click(button('Cancel and roll back'));
 ok($page->wait_for('dialog h2', "Cancel deployment $held"), 'canceling with a rollback asks first');
 $page->click('dialog button:not(.danger)');
 is($all->show($held)->{status}, 'running', 'declining leaves the deployment running');
@@ -434,7 +434,7 @@ is(scalar(grep { $_->{trigger} eq 'rollback' }
 	    @{ $api->get("/api/deployments?environmentId=$staging")->{json}{data} }), 2,
     'the rollback follows');
 
-$page->visit('/slipway/runners');
+$page->go('/slipway/runners');
 ok($page->wait_for('tbody tr', 'Online'), 'the page of runners shows a runner that is online');
 axe_ok($page, 'the page of runners');
 
@@ -469,7 +469,7 @@ ok($page->wait_for("tr[data-key=\"$streamed\"]", 'Succeeded'),
     'without the stream, the page follows at intervals');
 tick(10);
 $running = $all->post(projectId => $project, pipelineId => $slow, environmentId => $staging);
-$page->visit("/slipway/deployments/$running");
+$page->go("/slipway/deployments/$running");
 ok(sees('tick 10.'), 'without slipway-live, the log of a running deployment is shown');
 tick(20);
 ok(sees('tick 20.'), 'without slipway-live, the log that is shown grows');
@@ -478,7 +478,7 @@ tick(400);
 $page->cdp('Page.removeScriptToEvaluateOnNewDocument', identifier => $script);
 
 sign_in('vic', 'viewer');
-$page->visit("/slipway/deployments/$failed");
+$page->go("/slipway/deployments/$failed");
 ok(sees('it is broken'), 'a viewer reads the log');
 is($page->js('return document.querySelectorAll(".actions").length'), 0, 'a viewer can start nothing');
 

@@ -10,6 +10,7 @@ package Slipway::Browser;
 #   $page->type('#name', 'site');     # into an element
 #   $page->press('Shift+Tab', '?');   # whatever has the focus
 #   $page->js('return document.title');
+#   $page->go('/slipway/projects');   # by a link; the document stays
 #   axe_ok($page, 'the board');
 #
 # A page may be waited for, never slept for: wait_for() and wait_until() poll. An
@@ -33,6 +34,7 @@ use Test2::API ();
 use Test::More ();
 
 our @EXPORT = qw(axe_ok);
+our @color_rules = qw(color-contrast link-in-text-block); # of axe-core
 
 my $json = Cpanel::JSON::XS->new->utf8->canonical->allow_nonref;
 my $owner = $$;
@@ -47,10 +49,12 @@ my %key = (Enter => 0xE007, Tab => 0xE004, Escape => 0xE00C, Backspace => 0xE003
 	End => 0xE010, PageUp => 0xE00E, PageDown => 0xE00F, Shift => 0xE008, Control => 0xE009,
 	Alt => 0xE00A, F3 => 0xE033);
 
-# The browser reaches nothing but this machine, and leaves no file elsewhere.  The window
-# of an app has no tabs and no toolbar, which take more processor time than the page.
-my @flags = ('--headless=new', '--no-sandbox', '--disable-dev-shm-usage', '--remote-debugging-pipe',
-	'--disable-gpu', '--disable-breakpad', '--disable-extensions', '--app=data:,',
+# Chromium without tabs and toolbars, which take more processor time than the page.
+my $program = '/usr/lib/chromium/chromium-headless-shell';
+
+# The browser reaches nothing but this machine, and leaves no file elsewhere.
+my @flags = ('--no-sandbox', '--disable-dev-shm-usage', '--remote-debugging-pipe',
+	'--disable-gpu', '--disable-breakpad', '--disable-extensions',
 	'--no-proxy-server', '--lang=en-US', '--force-color-profile=srgb', '--hide-scrollbars');
 
 # The option that trusts a certificate: files from a server without one are not cached.
@@ -75,6 +79,8 @@ sub start {
 	    $opt{certificate} ? _trusts($opt{certificate}) : (), @{ $opt{flags} || [] });
 	$running{$n} = $self;
 	$self->size($opt{width} || 1280, $opt{height} || 800);
+	# which a browser with a window grants
+	$self->cdp('Browser.grantPermissions', permissions => ['clipboardSanitizedWrite']);
 	on_failure("browser $n" => sub { $self->_tell });
 	Test2::API::test2_stack()->top->follow_up(sub { $self->_report_errors }) if $$ == $owner;
 	return $self;
@@ -99,8 +105,9 @@ sub _start_driver {
 sub _start_session {
 	my ($self, @args) = @_;
 	my $made = $self->_send('POST', '/session', { capabilities => { alwaysMatch => {
-		browserName => 'chrome', acceptInsecureCerts => Cpanel::JSON::XS::true,
-		'goog:loggingPrefs' => { browser => 'ALL' }, 'goog:chromeOptions' => { args => \@args },
+		browserName => 'chrome-headless-shell', acceptInsecureCerts => Cpanel::JSON::XS::true,
+		'goog:loggingPrefs' => { browser => 'ALL' },
+		'goog:chromeOptions' => { binary => $program, args => \@args },
 		timeouts => { pageLoad => 1000 * $answers, script => 1000 * $answers },
 	} } });
 	$self->{session} = $made->{sessionId};
@@ -135,6 +142,23 @@ sub visit {
 		die $@ if !$is_first || $@ !~ /^timeout:/;
 		Test::More::note("again: $@");
 	}
+}
+
+# Goes to another page of the console by a link, as a click does, which takes a fraction of
+# the time of visit(): the document stays, and with it the user and the names that it has
+# loaded.  Without a page of the console, or with a dialog open, it does visit().
+sub go {
+	my ($self, $path) = @_;
+	return $self->js(<<'JS', $path) ? $self : $self->visit($path);
+		if (document.querySelector('#app > main:not(.bare)') === null || document.querySelector('dialog'))
+			return false;
+		document.querySelectorAll('.toast').forEach((e) => e.remove()); // those of the page before
+		const link = document.body.appendChild(document.createElement('a'));
+		link.href = arguments[0];
+		link.click();
+		link.remove();
+		return true;
+JS
 }
 sub reload { my ($self) = @_; $self->_command('POST', '/refresh', {}); return $self }
 sub back { my ($self) = @_; $self->_command('POST', '/back', {}); return $self }
@@ -321,23 +345,25 @@ sub screenshot {
 
 # --- judging
 
-# The faults that axe-core finds, as text; undef without npm's packages.
+# The faults that axe-core finds, as text, by all rules or only these; undef without npm's
+# packages.
 sub axe {
-	my ($self) = @_;
+	my ($self, @rules) = @_;
 	my $npm = npm_dir() or return undef;
 	$self->js(decode('UTF-8', slurp("$npm/node_modules/axe-core/axe.min.js")))
 	    if !$self->js('return !!window.axe');
-	return $self->js(<<'JS');
-		return axe.run(document, { resultTypes: ['violations'] }).then((result) =>
+	return $self->js(<<'JS', @rules);
+		const only = arguments.length > 0 && { runOnly: { type: 'rule', values: [...arguments] } };
+		return axe.run(document, { resultTypes: ['violations'], ...only }).then((result) =>
 			result.violations.flatMap(({ id, nodes }) => nodes.map(({ target, any, all, none }) =>
 				id + ': ' + target + ': ' + [any, all, none].flat().map((c) => c.message))));
 JS
 }
 
-# One test: axe-core finds no fault in the page.
+# One test: axe-core finds no fault in the page, by all rules or only these.
 sub axe_ok {
-	my ($self, $name) = @_;
-	my $faults = $self->axe;
+	my ($self, $name, @rules) = @_;
+	my $faults = $self->axe(@rules);
 	Test::More::note('axe-core is unavailable') if !$faults;
 	my $is_fine = Test::More::ok(!$faults || !@$faults, "axe-core finds no fault in $name");
 	Test::More::diag(join "\n", @$faults) if !$is_fine;
