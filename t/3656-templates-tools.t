@@ -5,6 +5,7 @@ use strict;
 use warnings;
 use Test::More;
 use Slipway::DB;
+use Slipway::Sshd;
 use Slipway::Template;
 use Slipway::Test;
 
@@ -209,21 +210,8 @@ SKIP: {
 	run_cmd('ssh-keygen', '-q', '-t', 'ed25519', '-N', '', '-f', "$dir/$_") for qw(key hostkey);
 	my $host = slurp("$dir/hostkey.pub");
 	spew("$dir/known", "[127.0.0.1]:$port $host");
-	mkdir '/run/sshd', 0755 if is_root();
-	spew("$dir/sshd_config", <<"CONF");
-Port $port
-ListenAddress 127.0.0.1
-HostKey $dir/hostkey
-AuthorizedKeysFile $dir/key.pub
-PasswordAuthentication no
-PermitRootLogin prohibit-password
-StrictModes no
-UsePAM no
-PidFile none
-CONF
-	start_process({ name => 'sshd' }, '/usr/sbin/sshd', '-D', '-e', '-f', "$dir/sshd_config");
+	sshd_start($dir, $port, "$dir/key.pub", "$dir/hostkey");
 	$senv{SSH_PORT} = $port;
-	poll(10, sub { (run_cmd('ssh-keyscan', '-p', $port, '127.0.0.1'))[1] });
 	$got = $ssh->deploy(%senv, DRY_RUN => 'yes');
 	ok($got->{ok} && !-e $far, 'ssh: a dry run changes nothing')
 	    or diag($got->{log}, slurp("$dir/sshd.log"));

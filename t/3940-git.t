@@ -5,12 +5,12 @@
 
 use strict;
 use warnings;
-use IO::Socket::INET ();
 use JSON::PP ();
 use Test::More;
 use Slipway::API;
 use Slipway::DB;
 use Slipway::Forge;
+use Slipway::Sshd;
 use Slipway::Test;
 
 my $db = Slipway::DB->start;
@@ -321,21 +321,14 @@ for my $type (qw(gitea forgejo gitlab github)) {
 	run_cmd('ssh-keygen', '-q', '-t', 'ed25519', '-N', '', '-f', "$dir/$_") for qw(host user other);
 	if (is_root()) { chown((getpwnam 'nobody')[2, 3], "$dir/$_") or die for qw(user other) }
 	spew("$dir/authorized", slurp("$dir/user.pub"), 0644);
-	mkdir '/run/sshd', 0755 if is_root();
-	spew("$dir/sshd_config",
-	    "Port $port\nListenAddress 127.0.0.1\nHostKey $dir/host\nAuthorizedKeysFile $dir/authorized\n"
-	    . "PidFile $dir/sshd.pid\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nPermitRootLogin "
-	        . "yes\n");
 	for my $case (['known', 'host'], ['strange', 'other']) {
 		my ($name, $of) = @$case;
 		spew("$dir/$name", "[127.0.0.1]:$port " . join(' ', (split ' ', slurp("$dir/$of.pub"))[0, 1])
 		    . "\n", 0644);
 	}
 	SKIP: {
-		skip "the shell of $me, $shell, permits no login", 11 if $shell =~ m{/(?:nologin|false)$};
-		my $sshd = start_process({ name => 'sshd' }, '/usr/sbin/sshd', '-D', '-e', '-f',
-		    "$dir/sshd_config");
-		ok(poll(60, sub { IO::Socket::INET->new(PeerAddr => "127.0.0.1:$port") }), 'sshd listens');
+		skip "the shell of $me, $shell, permits no login", 10 if $shell =~ m{/(?:nologin|false)$};
+		my $sshd = sshd_start($dir, $port, "$dir/authorized", "$dir/host");
 		for my $case (['with the right key', 'user', 'known', 1],
 		    ['with another key', 'other', 'known', 0],
 			['with another host key', 'user', 'strange', 0],

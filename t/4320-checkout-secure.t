@@ -6,10 +6,10 @@
 
 use strict;
 use warnings;
-use IO::Socket::INET;
 use Test::More;
 use Slipway::Front;
 use Slipway::Spool;
+use Slipway::Sshd;
 use Slipway::Test;
 
 sub have { my ($name) = @_; return grep { -x "$_/$name" } split(/:/, $ENV{PATH}), '/usr/sbin' }
@@ -46,20 +46,7 @@ ok(-x '/usr/sbin/sshd' && have('ssh'), 'openssh-server and openssh-client are in
 my $port = free_port();
 run_cmd('ssh-keygen', '-q', '-t', 'ed25519', '-N', '', '-f', "$dir/$_") for qw(host user other);
 spew("$dir/authorized", slurp("$dir/user.pub"), 0644);
-mkdir '/run/sshd', 0755 if is_root();
-spew("$dir/sshd_config", <<"CONF");
-Port $port
-ListenAddress 127.0.0.1
-HostKey $dir/host
-AuthorizedKeysFile $dir/authorized
-PidFile $dir/sshd.pid
-StrictModes no
-UsePAM no
-PasswordAuthentication no
-PermitRootLogin yes
-CONF
-start_process({ name => 'sshd' }, '/usr/sbin/sshd', '-D', '-e', '-f', "$dir/sshd_config");
-ok(poll(10, sub { IO::Socket::INET->new(PeerAddr => "127.0.0.1:$port") }), 'sshd listens');
+sshd_start($dir, $port, "$dir/authorized", "$dir/host");
 my $me = getpwuid $>;
 my $url = "ssh://$me\@127.0.0.1:$port$dir/repo";
 my $known = "[127.0.0.1]:$port " . join(' ', (split ' ', slurp("$dir/host.pub"))[0, 1]) . "\n";

@@ -7,11 +7,15 @@ package Slipway::Sshd;
 #   $sshd->authorize($public_half);
 #   my $repository = $sshd->url('/path/to/repo');
 #   spew($known_hosts, $sshd->known);
+#   my $pid = sshd_start($dir, $port, $authorized_keys, $host_key);   # without the rest
 
 use strict;
 use warnings;
+use Exporter 'import';
 use IO::Socket::INET;
 use Slipway::Test;
+
+our @EXPORT = qw(sshd_start);
 
 my $made = 0;
 
@@ -25,24 +29,33 @@ sub start {
 	mkdir $dir or die "$dir: $!";
 	run_cmd('ssh-keygen', '-q', '-t', $_, '-N', '', '-f', "$dir/$_") for qw(ed25519 ecdsa);
 	$self->authorize;
+	sshd_start($dir, $self->{port}, "$dir/authorized", "$dir/ed25519", "$dir/ecdsa");
+	return $self;
+}
+
+# Starts sshd on this port of loopback, with a list of public keys and its own keys, and
+# waits until it listens; its pid.  The key exchange that both sides prefer takes ten
+# times as long as this one.  An inner shell, by SHLVL, does not read ~/.bashrc.
+sub sshd_start {
+	my ($dir, $port, $authorized, @keys) = @_;
 	mkdir '/run/sshd', 0755 if is_root();
-	spew("$dir/config", <<"CONF");
-Port $self->{port}
+	spew("$dir/sshd_config", <<"CONF" . join '', map { "HostKey $_\n" } @keys);
+Port $port
 ListenAddress 127.0.0.1
-HostKey $dir/ed25519
-HostKey $dir/ecdsa
-AuthorizedKeysFile $dir/authorized
-PidFile $dir/pid
+AuthorizedKeysFile $authorized
+PidFile $dir/sshd.pid
+KexAlgorithms curve25519-sha256
+SetEnv SHLVL=1
 StrictModes no
 UsePAM no
 PasswordAuthentication no
 PermitRootLogin yes
 MaxStartups 100
 CONF
-	start_process({ name => "sshd$made" }, '/usr/sbin/sshd', '-D', '-e', '-f', "$dir/config");
-	poll(60, sub { IO::Socket::INET->new(PeerAddr => "127.0.0.1:$self->{port}") })
-	    or die "sshd does not listen\n";
-	return $self;
+	my $pid = start_process({ name => 'sshd' }, '/usr/sbin/sshd', '-D', '-e', '-f',
+	    "$dir/sshd_config");
+	poll(60, sub { IO::Socket::INET->new(PeerAddr => "127.0.0.1:$port") }) or die "sshd does not listen\n";
+	return $pid;
 }
 
 sub port { my ($self) = @_; return $self->{port} }
