@@ -127,7 +127,7 @@ for my $adopted (0, 1) {
 	my $stopper = fork;
 	if (!$stopper) {
 		alarm 900;
-		1 while kill 'STOP', $pid;
+		sleep 0.001 while kill 'STOP', $pid;
 		POSIX::_exit(0);
 	}
 	ok(defined $m->exited($job, 40), 'a job that is stopped for good is killed');

@@ -113,10 +113,8 @@ requests();
 my $hunt = <<'END';
 n=s3; n=${n}cret
 grep -rlF $n . "$HOME" && echo FOUND in files
-for p in /proc/[0-9]*; do
-  cat $p/environ 2>/dev/null | grep -aqF $n && echo FOUND in environ
-  cat $p/cmdline 2>/dev/null | tr '\0' ' ' | grep -av grep | grep -aqF $n && echo FOUND in cmdline
-done
+echo $n >~/wanted # not an argument, which grep would find
+grep -alsF -f ~/wanted /proc/[0-9]*/environ /proc/[0-9]*/cmdline && echo FOUND in a process
 env | grep -E "ASKPASS|$n" && echo FOUND in env
 ls -l /proc/self/fd | grep memfd && echo FOUND memory
 git config --local -l | grep -i -E "helper|$n" && echo FOUND in config

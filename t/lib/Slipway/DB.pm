@@ -80,7 +80,7 @@ sub _bare {
 		    '--skip-test-db', '--force', '--innodb-log-file-size=8M', _as_root());
 		die "mariadb-install-db: $out$err" if $status != 0;
 		my $db = __PACKAGE__->_on($dir);
-		$db->sql('CREATE DATABASE slipway CHARACTER SET utf8mb4', 'mysql');
+		$db->sql('DROP DATABASE sys; CREATE DATABASE slipway CHARACTER SET utf8mb4', 'mysql');
 		for my $account (@accounts) {
 			my ($name, $password, $rights) = @$account;
 			$db->sql("CREATE USER '$name'\@'$_' IDENTIFIED BY '$password';"
@@ -141,7 +141,8 @@ sub command {
 	    '--innodb-flush-method=nosync', '--debug-no-sync',
 	    # the kernel limits asynchronous requests per account
 	    '--skip-innodb-use-native-aio',
-	    '--innodb-log-file-size=8M', '--key-buffer-size=1M',
+	    '--innodb-log-file-size=8M', '--innodb-temp-data-file-path=ibtmp1:1M:autoextend',
+	    '--key-buffer-size=1M',
 	    '--innodb-autoextend-increment=1',
 	    '--innodb-buffer-pool-dump-at-shutdown=OFF',
 	    '--innodb-buffer-pool-load-at-startup=OFF',
@@ -152,7 +153,8 @@ sub command {
 # Starts the server on its data, and waits until it responds.
 sub resume {
 	my ($self, @more) = @_;
-	$self->{pid} = start_process({ name => "mariadbd-$made" }, $self->command(@more));
+	$self->{pid} = start_process({ name => "mariadbd-$made", ends => 'KILL' },
+	    $self->command(@more));
 	my $up = poll(180, sub {
 		die "mariadbd ended:\n" . tail(slurp(tempdir() . "/mariadbd-$made.log"))
 		    if waitpid($self->{pid}, POSIX::WNOHANG()) != 0;

@@ -345,7 +345,8 @@ sub system_cas {
 }
 
 # Starts a process in the background, with its output in tempdir/NAME.log; its pid.
-# The process ends with the test. A leading hash holds name => ..., env, cwd.
+# The process ends with the test. A leading hash holds name => ..., env, cwd, and
+# ends => the signal that ends it then (default: TERM).
 sub start_process {
 	my $opt = ref $_[0] eq 'HASH' ? shift : {};
 	my @cmd = @_;
@@ -359,7 +360,7 @@ sub start_process {
 		open STDERR, '>&', \*STDOUT or POSIX::_exit(127);
 		_child($opt, @cmd);
 	}
-	$started{$pid} = $name;
+	$started{$pid} = $opt->{ends} || 'TERM';
 	return $pid;
 }
 
@@ -465,7 +466,7 @@ END {
 		my $code = $?;
 		my $passed = $code == 0 && Test::More->builder->is_passing;
 		_tell_logs() if defined $temp && !$passed;
-		stop_process($_) for sort { $b <=> $a } keys %started;
+		stop_process($_, $started{$_}) for sort { $b <=> $a } keys %started;
 		if (defined $temp) {
 			if ($passed) { require File::Path; File::Path::remove_tree($temp) }
 			else { diag("the logs are in $temp") }
