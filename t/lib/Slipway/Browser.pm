@@ -150,7 +150,8 @@ sub visit {
 sub go {
 	my ($self, $path) = @_;
 	return $self->js(<<'JS', $path) ? $self : $self->visit($path);
-		if (document.querySelector('#app > main:not(.bare)') === null || document.querySelector('dialog'))
+		const shows = (css) => document.querySelector(css) !== null;
+		if (!shows('#app > main:not(.bare)') || shows('dialog'))
 			return false;
 		document.querySelectorAll('.toast').forEach((e) => e.remove()); // those of the page before
 		const link = document.body.appendChild(document.createElement('a'));

@@ -54,7 +54,8 @@ MaxStartups 100
 CONF
 	my $pid = start_process({ name => 'sshd' }, '/usr/sbin/sshd', '-D', '-e', '-f',
 	    "$dir/sshd_config");
-	poll(60, sub { IO::Socket::INET->new(PeerAddr => "127.0.0.1:$port") }) or die "sshd does not listen\n";
+	poll(60, sub { IO::Socket::INET->new(PeerAddr => "127.0.0.1:$port") })
+	    or die "sshd does not listen\n";
 	return $pid;
 }
 
