@@ -286,8 +286,8 @@ sub make_keys {
 sub make_repo {
 	my ($dir, $script) = @_;
 	$script = 'echo hello >file' if !defined $script;
-	my ($status, undef, $err) = run_cmd('sh', '-ec', 'git init -q -b main "$0"; cd "$0";'
-	    . ' git config user.email a@example.org; git config user.name a;'
+	my ($status, undef, $err) = run_cmd('sh', '-ec', 'git init -q --template= -b main "$0"; cd "$0";'
+	    . ' printf "[user]\n\temail = a@example.org\n\tname = a\n" >>.git/config;'
 	    . " $script; git add .; git commit -qm first", $dir);
 	die "git: $err" if $status != 0;
 	return $dir;

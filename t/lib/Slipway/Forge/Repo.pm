@@ -20,8 +20,9 @@ sub make {
 	my ($class, $forge, $id, $branch) = @_;
 	my $self = bless { forge => $forge, id => $id, dir => $forge->dir . "/repos/$id.git",
 		work => $forge->dir . "/clones/$id" }, $class;
-	$self->_git_in('/', 'init', '-q', '--bare', '-b', $branch, $self->{dir});
-	$self->_git_in('/', 'init', '-q', '-b', $branch, $self->{work});
+	my @init = ('init', '-q', '--template=', '-b', $branch);
+	$self->_git_in('/', @init, '--bare', $self->{dir});
+	$self->_git_in('/', @init, $self->{work});
 	my $remote = "[remote \"bare\"]\n\turl = $self->{dir}\n\tfetch = +refs/heads/*:refs/remotes/bare/*\n";
 	for (["$self->{dir}/config", $untended], ["$self->{work}/.git/config", $untended . $remote]) {
 		my ($file, $more) = @$_;
@@ -73,30 +74,62 @@ sub commit_here {
 	$self->git('add', '--', @changed) if @changed;
 	$self->git('commit', '-q', '--allow-empty', '--cleanup=verbatim', '-m',
 	    defined $message ? $message : 'a change');
-	my $hash = $self->git('rev-parse', 'HEAD');
+	return $self->_head;
+}
+
+# The hash of the commit that HEAD names.
+sub _head {
+	my ($self) = @_;
+	my $git = "$self->{work}/.git";
+	my ($ref) = slurp("$git/HEAD") =~ /^ref: (.*)$/m;
+	my $hash = defined $ref && slurp("$git/$ref") || $self->git('rev-parse', 'HEAD');
 	chomp $hash;
 	return $hash;
 }
 
-# The same, and pushes the commit to the server without an event.
+# The same, and gives the commit to the server without an event.
 sub commit {
 	my ($self, $branch, $files, $message) = @_;
 	my $hash = $self->commit_here($branch, $files, $message);
-	$self->git('push', '-q', '-f', 'bare', "refs/heads/$branch");
+	$self->_give("refs/heads/$branch", $hash);
 	return $hash;
 }
 
 # Creates or moves a branch on the server, to HEAD or to a hash.
-sub branch {
-	my ($self, $name, $hash) = @_;
-	$self->git('push', '-q', '-f', 'bare', (defined $hash ? $hash : 'HEAD') . ":refs/heads/$name");
+sub branch { my ($self, $name, $hash) = @_; return $self->_give("refs/heads/$name", $hash // $self->_head) }
+sub tag { my ($self, $name, $hash) = @_; return $self->_give("refs/tags/$name", $hash // $self->_head) }
+
+# Creates or moves a ref on the server.  If the server has the commit or its parents, links
+# to objects are enough; git push would start seven processes.
+sub _give {
+	my ($self, $ref, $hash) = @_;
+	if ($self->_share($hash)) {
+		make_path(dirname("$self->{dir}/$ref"));
+		spew("$self->{dir}/new", "$hash\n");
+		CORE::rename("$self->{dir}/new", "$self->{dir}/$ref") or die "$ref: $!";
+	} else {
+		$self->git('push', '-q', '-f', 'bare', "$hash:$ref");
+	}
 	return $self;
 }
 
-sub tag {
-	my ($self, $name, $hash) = @_;
-	$self->git('push', '-q', '-f', 'bare', (defined $hash ? $hash : 'HEAD') . ":refs/tags/$name");
-	return $self;
+# Gives the server the objects of a commit; false if that takes a push.
+sub _share {
+	my ($self, $hash) = @_;
+	my ($here, $there) = ("$self->{work}/.git/objects", "$self->{dir}/objects");
+	my $path = sub { return $_[0] =~ s{^(..)(\w+).*}{$1/$2}r };
+	return 1 if -e "$there/" . $path->($hash);
+	my ($commit, @objects) = split /\n/, $self->git('rev-list', '--objects', '--parents', $hash, '--not',
+	    "$hash^@");
+	my (undef, @parents) = split / /, $commit;
+	my @missing = grep { !-e "$there/$_" } map { $path->($_) } $hash, @objects;
+	return 0 if grep { !-e "$there/" . $path->($_) } @parents;
+	return 0 if grep { !-e "$here/$_" } @missing;
+	for my $object (@missing) {
+		make_path(dirname("$there/$object"));
+		link "$here/$object", "$there/$object" or die "$there/$object: $!";
+	}
+	return 1;
 }
 
 sub drop_branch {
