@@ -16,6 +16,7 @@ use Slipway::Forge;
 use Slipway::Hook;
 use Slipway::Npm;
 use Slipway::Test;
+use Slipway::Visitor;
 
 my $npm = npm_dir();
 note($npm ? 'validators: jsonschema, Redocly and Ajv' : 'validators: jsonschema alone');
@@ -25,7 +26,7 @@ my $db = Slipway::DB->start;
 my $conf = "[secrets]\nkey_file = " . tempdir() . "/secret.key\n";
 ok(make_keys(spew(tempdir() . '/key.conf', $db->conf . $conf), tempdir() . '/secret.key'),
     'slipway-admin key creates the keys for secrets');
-my $api = Slipway::API->start(db => $db, conf => $conf);
+my $api = Slipway::API->start(db => $db, conf => $conf, nginx => \&Slipway::Visitor::unlimited);
 my %as = map { $_ => $api->as($_) } qw(none viewer deployer maintainer admin);
 
 # --- the document itself

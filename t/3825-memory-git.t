@@ -14,10 +14,10 @@ use IO::Socket::SSL ();
 use POSIX ();
 use Test::More;
 use Slipway::API;
-use Slipway::Visitor;
+use Slipway::Certificate;
 use Slipway::DB;
-use Slipway::Front;
 use Slipway::Test;
+use Slipway::Visitor;
 
 use constant MIB => 1 << 20;
 use constant MOST => 16_000; # KiB
@@ -25,7 +25,7 @@ use constant MOST => 16_000; # KiB
 # A minimal Git server with TLS: the response to a path is the content, headers
 # and body, of the file named after its last part.
 my $dir = tempdir();
-front_certificate($dir);
+make_front($dir);
 my $listen = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 20) or die "listen: $!";
 my $url = 'https://localhost:' . $listen->sockport;
 my $ca = spew("$dir/all-ca.pem", (slurp('/etc/ssl/certs/ca-certificates.crt') || '') . slurp("$dir/ca.pem"),

@@ -10,7 +10,7 @@ use Cpanel::JSON::XS qw(decode_json encode_json);
 use Encode qw(decode);
 use MIME::Base64 qw(decode_base64);
 use Slipway::API qw(outcome);
-use Slipway::Front;
+use Slipway::Certificate;
 use Slipway::Npm;
 use Slipway::Runner;
 use Slipway::Test;
@@ -20,7 +20,7 @@ use Test::More;
 my ($true, $false) = (Cpanel::JSON::XS::true, Cpanel::JSON::XS::false);
 my $npm = npm_dir();
 my $dir = tempdir();
-front_certificate($dir);
+make_front($dir);
 my ($smtp, $https) = (free_port(), free_port());
 my $file = "$dir/received";
 my @servers = ({ name => 'receivers' }, '/usr/bin/python3', srcdir() . '/t/receivers.py', $smtp, $https,

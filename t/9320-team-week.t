@@ -10,8 +10,8 @@ use Cpanel::JSON::XS qw(decode_json);
 use File::Path qw(make_path);
 use MIME::Base64 qw(decode_base64);
 use POSIX qw(strftime);
+use Slipway::Certificate;
 use Slipway::Forge;
-use Slipway::Front;
 use Slipway::Test;
 use Slipway::Whole;
 use Test::More;
@@ -22,7 +22,7 @@ my ($true, $false) = (Cpanel::JSON::XS::true, Cpanel::JSON::XS::false);
 my $dir = tempdir();
 
 # --- the place where the team works
-front_certificate($dir);
+make_front($dir);
 my ($smtp, $https) = (free_port(), free_port());
 my $mailbox = "$dir/received";
 start_process({ name => 'receivers' }, '/usr/bin/python3', srcdir() . '/t/receivers.py', $smtp, $https,

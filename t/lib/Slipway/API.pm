@@ -23,6 +23,7 @@ use IO::Socket::SSL ();
 use IO::Socket::UNIX ();
 use Cpanel::JSON::XS ();
 use POSIX ();
+use Slipway::Certificate;
 use Slipway::Front;
 use Slipway::Test;
 
@@ -171,11 +172,7 @@ sub nginx_file {
 sub start_nginx {
 	my ($self) = @_;
 	my $dir = $self->{dir};
-	my ($status, undef, $err) = run_cmd('openssl', 'req', '-x509', '-newkey',
-	    'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2',
-	    '-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost',
-	    '-keyout', "$dir/cert.key", '-out', "$dir/cert.pem");
-	die "openssl: $err" if $status != 0;
+	make_self_signed("$dir/cert.pem", "$dir/cert.key");
 	$self->nginx_file($_) for qw(slipway-http.conf slipway-fastcgi.conf
 	    slipway-console.conf slipway-locations.conf slipway-root.conf slipway-site.conf);
 	unlink "$dir/plain.sock"; # a crash would free a port

@@ -26,6 +26,7 @@ use Slipway::HTTP;
 use IO::Socket::SSL ();
 use IO::Socket::UNIX ();
 use MIME::Base64 qw(decode_base64);
+use Slipway::Certificate;
 use Slipway::Forge::Event ();
 use Slipway::Forge::Repo ();
 use Slipway::Forge::State ();
@@ -58,7 +59,7 @@ sub start {
 			map({ $_ => {} } qw(users tokens refresh codes repos ids)),
 			map({ $_ => [] } qw(hooks statuses faults)));
 	});
-	front_certificate($dir);
+	make_front($dir);
 	$self->start_server;
 	$self->start_nginx($opt{ssl});
 	return $self;

@@ -3,8 +3,7 @@ package Slipway::Front;
 
 # A private nginx.  front_nginx() starts one with a text in its http block and
 # returns its pid.  front_start() starts one with TLS in front of a server that
-# listens on a unix socket; front_certificate() creates a CA (DIR/ca.pem) and a
-# certificate for this host.
+# listens on a unix socket.
 
 use strict;
 use warnings;
@@ -12,25 +11,7 @@ use Exporter 'import';
 use IO::Socket::INET ();
 use Slipway::Test;
 
-our @EXPORT = qw(front_certificate front_nginx front_start);
-
-sub front_certificate {
-	my ($dir) = @_;
-	my @key = qw(-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes);
-	spew("$dir/ext", "subjectAltName=DNS:localhost,IP:127.0.0.1\n");
-	for my $cmd (
-		['req', '-x509', @key, '-days', 2, '-subj', '/CN=A test', '-keyout', "$dir/ca.key", '-out',
-			"$dir/ca.pem"],
-		['req', @key, '-subj', '/CN=localhost', '-keyout', "$dir/cert.key", '-out', "$dir/cert.csr"],
-		['x509', '-req', '-in', "$dir/cert.csr", '-CA', "$dir/ca.pem", '-CAkey', "$dir/ca.key",
-			'-CAcreateserial',
-			'-days', 2, '-extfile', "$dir/ext", '-out', "$dir/cert.pem"]) {
-		my ($status, undef, $err) = run_cmd('openssl', @$cmd);
-		die "openssl: $err" if $status != 0;
-	}
-	chmod 0644, "$dir/ca.pem" or die "chmod: $!";
-	return;
-}
+our @EXPORT = qw(front_nginx front_start);
 
 # Options: dir, for all of its files; port, which it listens on; name of the
 # process; processes: the number of workers (default 1); connections: of each worker.

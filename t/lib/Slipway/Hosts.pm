@@ -22,7 +22,7 @@ use Cpanel::JSON::XS ();
 use Exporter 'import';
 use POSIX ();
 use Slipway::API;
-use Slipway::Front;
+use Slipway::Certificate;
 use Slipway::Runner;
 use Slipway::Test;
 
@@ -35,7 +35,7 @@ my ($https, $received);
 sub _receive {
 	return if $https;
 	my $dir = tempdir();
-	front_certificate($dir);
+	make_front($dir);
 	$https = free_port();
 	$received = "$dir/received";
 	start_process({ name => 'receivers' }, '/usr/bin/python3', srcdir() . '/t/receivers.py', free_port(),

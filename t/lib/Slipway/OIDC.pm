@@ -16,6 +16,7 @@ use HTTP::Tiny ();
 use Slipway::HTTP;
 use IO::Socket::UNIX ();
 use Cpanel::JSON::XS ();
+use Slipway::Certificate;
 use Slipway::Front;
 use Slipway::Npm;
 use Slipway::Test;
@@ -39,7 +40,7 @@ sub start {
 			token_endpoint_auth_method => defined $opt{secret} ? 'client_secret_post' : 'none',
 			defined $opt{secret} ? (client_secret => $opt{secret}) : () }]);
 	spew("$dir/oidc.json", Cpanel::JSON::XS->new->utf8->canonical->encode(\%config));
-	front_certificate($dir);
+	make_front($dir);
 	$self->{pid} = start_process({ name => "oidc-$n", cwd => $npm }, 'node', 'oidc.mjs',
 	    "$dir/oidc.json");
 	poll(120, sub { IO::Socket::UNIX->new(Peer => "$dir/oidc.sock") })
