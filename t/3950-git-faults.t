@@ -11,6 +11,7 @@ use POSIX qw(strftime);
 use Test::More;
 use Time::HiRes qw(time);
 use Slipway::API;
+use Slipway::Certificate;
 use Slipway::DB;
 use Slipway::Forge;
 use Slipway::Hostile;
@@ -239,17 +240,9 @@ well('slow steps');
 
 # --- the wrong server, or none
 my $dir = $f->dir;
-run_cmd('openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days',
-    2, '-subj', '/CN=localhost',
-    '-addext', 'subjectAltName=DNS:localhost', '-keyout', "$dir/own.key", '-out', "$dir/own.pem");
-for my $case (['expired', 'DNS:localhost', -1], ['elsewhere', 'DNS:git.example.org', 2]) {
-	my ($name, $san, $days) = @$case;
-	spew("$dir/ext.$name", "subjectAltName = $san\n");
-	run_cmd('openssl', 'x509', '-req', '-in', "$dir/cert.csr", '-CA', "$dir/ca.pem", '-CAkey',
-	    "$dir/ca.key", '-CAcreateserial', '-days', $days,
-	    '-extfile', "$dir/ext.$name", '-out', "$dir/$name.pem");
-	spew("$dir/$name.key", slurp("$dir/cert.key"));
-}
+make_self_signed("$dir/own.pem", "$dir/own.key");
+make_wrong($dir, 'expired', 'DNS:localhost', -1);
+make_wrong($dir, 'elsewhere', 'DNS:git.example.org', 2);
 for my $name (qw(expired elsewhere own)) {
 	$f->stop_nginx;
 	$f->forget_requests;

@@ -13,6 +13,7 @@ use Cpanel::JSON::XS ();
 use POSIX qw(strftime WNOHANG);
 use Slipway::API;
 use Slipway::Visitor;
+use Slipway::Certificate;
 use Slipway::DB;
 use Slipway::Forge;
 use Slipway::Hostile;
@@ -248,15 +249,12 @@ for my $slow ([ 'silence', kind => 'silent' ],
 my $dir = $f->dir;
 for my $case ([ 'expired', 'DNS:localhost', -1 ], [ 'for another host', 'DNS:git.example.org', 2 ]) {
 	my ($name, $san, $days) = @$case;
-	spew("$dir/ext.bad", "subjectAltName = $san\n");
-	run_cmd('openssl', 'x509', '-req', '-in', "$dir/cert.csr", '-CA', "$dir/ca.pem", '-CAkey',
-	    "$dir/ca.key", '-CAcreateserial', '-days', $days,
-		'-extfile', "$dir/ext.bad", '-out', "$dir/bad.pem");
+	make_wrong($dir, 'bad', $san, $days);
 	$api->restart_api;
 	faulty("a certificate that is $name", 502, sub {
 		$f->stop_nginx;
 		$f->forget_requests;
-		$f->start_nginx("ssl_certificate $dir/bad.pem;\n\t\tssl_certificate_key $dir/cert.key;");
+		$f->start_nginx("ssl_certificate $dir/bad.pem;\n\t\tssl_certificate_key $dir/bad.key;");
 	}, sub {
 		is(scalar(my @heard = $f->requests), 0,
 		    "a certificate that is $name: the server receives no request");

@@ -167,6 +167,7 @@ if (is_root()) {
 	ok($pid && poll(30, sub { job_log($job) =~ /^up$/m }), 'another step starts such processes');
 	$m->stop('KILL');
 	kill 'KILL', $pid;
+	ok(poll(30, sub { (slurp("/proc/$pid/stat") // ') Z') =~ /\) Z/ }), 'the job dies');
 	$m = Slipway::Monitor->start(dir => $m->{dir});
 	like($m->log, qr/job $job->{id}\.1 ended while no monitor was running/,
 	    'no process that has only the name of a dead job is adopted');

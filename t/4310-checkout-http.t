@@ -114,6 +114,7 @@ my $hunt = <<'END';
 n=s3; n=${n}cret
 grep -rlF $n . "$HOME" && echo FOUND in files
 echo $n >~/wanted # not an argument, which grep would find
+[ -s ~/wanted ] || echo FOUND nothing to look for
 grep -alsF -f ~/wanted /proc/[0-9]*/environ /proc/[0-9]*/cmdline | grep . && echo FOUND in a process
 env | grep -E "ASKPASS|$n" && echo FOUND in env
 ls -l /proc/self/fd | grep memfd && echo FOUND memory

@@ -199,6 +199,7 @@ ok($page->wait_for('h1', 'Canceled'), 'the deployment is canceled');
 is(approves(), 0, 'a canceled deployment cannot be approved');
 $db->sql("UPDATE deployment SET created_by = created_by - 1, approval = NULL WHERE id = 1");
 $page->go('/slipway/');
+ok($page->wait_for('.place', 'Canceled'), 'the board shows that it was canceled');
 $db->sql("UPDATE deployment SET status = 'failed', finished_at = NOW(3), started_at = NOW(3) WHERE id = 1");
 ok($page->wait_for('.place', 'Failed'), 'the board follows a change without a reload');
 $page->offline(1);
@@ -451,7 +452,7 @@ ok($page->wait_for('.card h2', 'Each night'), 'a schedule is edited in place');
 $page->go('/slipway/runners')->click('.head button');
 $page->type('dialog [name=reason]', "Upgrade\n");
 ok($page->wait_for('.service-lock', 'Upgrade'), 'an admin locks the whole service');
-$page->go('/slipway/projects');
+$page->visit('/slipway/projects');
 ok($page->wait_for('.service-lock', 't-admin'), 'every page says who locked it');
 $page->click('.service-lock button');
 ok($page->wait_gone('.service-lock .notice'), 'the admin unlocks the service');
@@ -509,10 +510,10 @@ is($page->js('return [...document.querySelector("tbody tr").cells]'
 	. '.map((e) => getComputedStyle(e, "::before").content).filter((text) => text !== "none").join()'),
     '"Mail: ","Role: ","Status: ","Last sign-in: "', 'a narrow table names its columns in each row')
     if $page->wait_for('tbody tr');
-$page->go('/slipway/nowhere');
+$page->visit('/slipway/nowhere');
 ok($page->wait_for('h1', 'Not found'), 'an unknown address says so');
 for my $id (qw(%E0 1x)) {
-	$page->go("/slipway/projects/$id");
+	$page->visit("/slipway/projects/$id");
 	ok($page->wait_for('.trouble', 'no page at this address'), "the id $id names no page");
 }
 
@@ -630,7 +631,7 @@ $api->reload or die 'the workers were not replaced';
 $page->js('return fetch("/api/auth/logout", { method: "POST" }).then(() => true)');
 $page->cdp('Network.enable');
 $page->cdp('Network.setExtraHTTPHeaders', headers => { 'X-Test-Login' => 'ann' });
-$page->go("/slipway/projects/$project/pipelines")->click('.ways .ways button');
+$page->visit("/slipway/projects/$project/pipelines")->click('.ways .ways button');
 ok($page->wait_for('.menu summary', 'Ann Lee'), 'the Git server signs a user in');
 ok($page->wait_until('location.pathname.endsWith("/pipelines")'), 'the requested page follows');
 

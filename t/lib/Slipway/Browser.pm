@@ -49,12 +49,10 @@ my %key = (Enter => 0xE007, Tab => 0xE004, Escape => 0xE00C, Backspace => 0xE003
 	End => 0xE010, PageUp => 0xE00E, PageDown => 0xE00F, Shift => 0xE008, Control => 0xE009,
 	Alt => 0xE00A, F3 => 0xE033);
 
-# Chromium without tabs and toolbars, which take more processor time than the page.
-my $program = '/usr/lib/chromium/chromium-headless-shell';
-
-# The browser reaches nothing but this machine, and leaves no file elsewhere.
-my @flags = ('--no-sandbox', '--disable-dev-shm-usage', '--remote-debugging-pipe',
-	'--disable-gpu', '--disable-breakpad', '--disable-extensions',
+# The browser reaches nothing but this machine, and leaves no file elsewhere.  The window
+# of an app has no tabs and no toolbar, which take more processor time than the page.
+my @flags = ('--headless=new', '--no-sandbox', '--disable-dev-shm-usage', '--remote-debugging-pipe',
+	'--disable-gpu', '--disable-breakpad', '--disable-extensions', '--app=data:,',
 	'--no-proxy-server', '--lang=en-US', '--force-color-profile=srgb', '--hide-scrollbars');
 
 # The option that trusts a certificate: files from a server without one are not cached.
@@ -79,8 +77,6 @@ sub start {
 	    $opt{certificate} ? _trusts($opt{certificate}) : (), @{ $opt{flags} || [] });
 	$running{$n} = $self;
 	$self->size($opt{width} || 1280, $opt{height} || 800);
-	# which a browser with a window grants
-	$self->cdp('Browser.grantPermissions', permissions => ['clipboardSanitizedWrite']);
 	on_failure("browser $n" => sub { $self->_tell });
 	Test2::API::test2_stack()->top->follow_up(sub { $self->_report_errors }) if $$ == $owner;
 	return $self;
@@ -105,9 +101,8 @@ sub _start_driver {
 sub _start_session {
 	my ($self, @args) = @_;
 	my $made = $self->_send('POST', '/session', { capabilities => { alwaysMatch => {
-		browserName => 'chrome-headless-shell', acceptInsecureCerts => Cpanel::JSON::XS::true,
-		'goog:loggingPrefs' => { browser => 'ALL' },
-		'goog:chromeOptions' => { binary => $program, args => \@args },
+		browserName => 'chrome', acceptInsecureCerts => Cpanel::JSON::XS::true,
+		'goog:loggingPrefs' => { browser => 'ALL' }, 'goog:chromeOptions' => { args => \@args },
 		timeouts => { pageLoad => 1000 * $answers, script => 1000 * $answers },
 	} } });
 	$self->{session} = $made->{sessionId};
@@ -144,9 +139,9 @@ sub visit {
 	}
 }
 
-# Goes to another page of the console by a link, as a click does, which takes a fraction of
-# the time of visit(): the document stays, and with it the user and the names that it has
-# loaded.  Without a page of the console, or with a dialog open, it does visit().
+# Follows a link to another page of the console, as a click would, in a fraction of the
+# time that visit() takes: the document stays, and with it the user and the names that it
+# has loaded.  If no page of the console is shown, or a dialog is open, it calls visit().
 sub go {
 	my ($self, $path) = @_;
 	return $self->js(<<'JS', $path) ? $self : $self->visit($path);

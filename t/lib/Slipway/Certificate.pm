@@ -2,12 +2,13 @@
 package Slipway::Certificate;
 
 # Certificates for a test, each in two files: NAME.crt and NAME.key in a directory, or
-# those that are named.  They are made in this process, because one run of openssl(1)
-# takes ten times as long.
+# the files that the caller names.  This process makes them, because one run of
+# openssl(1) takes ten times as long.
 #
 #   make_ca($dir, 'ca');
 #   make_certificate($dir, 'ca', 'client', 'DNS:client');
 #   make_front($dir);   # ca.pem and ca.key, cert.pem and cert.key for localhost
+#   make_wrong($dir, 'expired', 'DNS:localhost', -1);   # from that CA, ended yesterday
 #   make_self_signed("$dir/cert.pem", "$dir/cert.key");   # for localhost
 
 use strict;
@@ -16,7 +17,7 @@ use Exporter 'import';
 use IO::Socket::SSL::Utils qw(CERT_create KEY_create_ec PEM_cert2file PEM_file2cert PEM_file2key
     PEM_key2file);
 
-our @EXPORT = qw(make_ca make_certificate make_front make_self_signed);
+our @EXPORT = qw(make_ca make_certificate make_front make_self_signed make_wrong);
 
 my $life = 2 * 24 * 3600; # seconds
 
@@ -53,6 +54,16 @@ sub make_front {
 	_make("$dir/ca.pem", "$dir/ca.key", 'A test', CA => 1);
 	_make("$dir/cert.pem", "$dir/cert.key", 'localhost', _named('DNS:localhost, IP:127.0.0.1'),
 	    _signed("$dir/ca.pem", "$dir/ca.key"));
+	return;
+}
+
+# NAME.pem and NAME.key with these names, from the CA of make_front(); it ends in that
+# many days.
+sub make_wrong {
+	my ($dir, $name, $alternatives, $days) = @_;
+	_make("$dir/$name.pem", "$dir/$name.key", 'localhost', _named($alternatives),
+	    _signed("$dir/ca.pem", "$dir/ca.key"), not_before => time - $life,
+	    not_after => time + 24 * 3600 * $days);
 	return;
 }
 

@@ -80,7 +80,9 @@ sub _bare {
 		    '--skip-test-db', '--force', '--innodb-log-file-size=8M', _as_root());
 		die "mariadb-install-db: $out$err" if $status != 0;
 		my $db = __PACKAGE__->_on($dir);
-		$db->sql('DROP DATABASE sys; CREATE DATABASE slipway CHARACTER SET utf8mb4', 'mysql');
+		# a hundred files that each test would copy
+		$db->sql('DROP DATABASE IF EXISTS sys', 'mysql');
+		$db->sql('CREATE DATABASE slipway CHARACTER SET utf8mb4', 'mysql');
 		for my $account (@accounts) {
 			my ($name, $password, $rights) = @$account;
 			$db->sql("CREATE USER '$name'\@'$_' IDENTIFIED BY '$password';"
@@ -202,26 +204,10 @@ sub _run {
 	return $out;
 }
 
-# What changes the session that runs it.
-my $of_session = qr/(?:\A|;)\s*(?:SET(?! GLOBAL)|USE|BEGIN|START|LOCK)\b|TEMPORARY|@/i;
-
-# The session for the next statement.  One is kept while it is alive, because each new one
-# costs twenty times as much as a short statement; a process that the test has forked has
-# its own.
-sub _session {
-	my ($self, $text, $base) = @_;
-	return $self->_connect($base) if defined $base || $text =~ $of_session;
-	my $kept = $self->{kept};
-	return $kept->{session} if $kept && $kept->{process} == $$ && $kept->{session}->ping;
-	my $session = $self->_connect;
-	$self->{kept} = { process => $$, session => $session } if $session;
-	return $session;
-}
-
 # Runs SQL as the administrator: (0 or the error's number, rows, error).
 sub client {
 	my ($self, $text, $base) = @_;
-	my $out = eval { _run($self->_session($text, $base), $text) };
+	my $out = eval { _run($self->_connect($base), $text) };
 	return (0, $out, '') if defined $out;
 	return ($DBI::err || 1, '', $DBI::err ? "ERROR $DBI::err: $DBI::errstr" : $@);
 }
@@ -346,7 +332,6 @@ sub migrate {
 
 sub stop {
 	my ($self) = @_;
-	delete $self->{kept};
 	stop_process($self->{pid}) if defined $self->{pid};
 	delete $self->{pid};
 	return $self;

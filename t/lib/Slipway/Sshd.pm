@@ -35,7 +35,8 @@ sub start {
 
 # Starts sshd on this port of loopback, with a list of public keys and its own keys, and
 # waits until it listens; its pid.  The key exchange that both sides prefer takes ten
-# times as long as this one.  An inner shell, by SHLVL, does not read ~/.bashrc.
+# times as long as this one.  SHLVL makes bash take itself for an inner shell, which does
+# not read ~/.bashrc.
 sub sshd_start {
 	my ($dir, $port, $authorized, @keys) = @_;
 	mkdir '/run/sshd', 0755 if is_root();

@@ -346,7 +346,7 @@ sub system_cas {
 
 # Starts a process in the background, with its output in tempdir/NAME.log; its pid.
 # The process ends with the test. A leading hash holds name => ..., env, cwd, and
-# ends => the signal that ends it then (default: TERM).
+# ends => the signal that ends it (default: TERM).
 sub start_process {
 	my $opt = ref $_[0] eq 'HASH' ? shift : {};
 	my @cmd = @_;

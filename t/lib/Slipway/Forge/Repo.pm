@@ -119,10 +119,12 @@ sub _share {
 	my ($here, $there) = ("$self->{work}/.git/objects", "$self->{dir}/objects");
 	my $path = sub { return $_[0] =~ s{^(..)(\w+).*}{$1/$2}r };
 	return 1 if -e "$there/" . $path->($hash);
-	my ($commit, @objects) = split /\n/, $self->git('rev-list', '--objects', '--parents', $hash, '--not',
+	my ($first, @objects) = split /\n/, $self->git('rev-list', '--objects', '--parents', $hash, '--not',
 	    "$hash^@");
-	my (undef, @parents) = split / /, $commit;
-	my @missing = grep { !-e "$there/$_" } map { $path->($_) } $hash, @objects;
+	my ($commit, @parents) = split / /, $first;
+	return 0 if $commit ne $hash; # a name, or an annotated tag
+	# the commit last: that it is there says that all is
+	my @missing = grep { !-e "$there/$_" } map { $path->($_) } @objects, $commit;
 	return 0 if grep { !-e "$there/" . $path->($_) } @parents;
 	return 0 if grep { !-e "$here/$_" } @missing;
 	for my $object (@missing) {
