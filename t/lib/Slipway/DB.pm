@@ -15,9 +15,10 @@ use strict;
 use warnings;
 use DBI ();
 use Digest::SHA ();
-use Fcntl qw(:flock);
+use Fcntl qw(:flock F_SETFD FD_CLOEXEC);
 use File::Path qw(remove_tree);
 use Slipway::Test;
+{ package main; require 'syscall.ph'; } # defines its functions in the package that loads it first
 
 my $made = 0;
 
@@ -204,11 +205,31 @@ sub _run {
 	return $out;
 }
 
+# What changes the session that runs it, or needs one that ends.
+my $of_session = qr/(?:\A|;)\s*(?:SET(?!\ GLOBAL)|USE|BEGIN|START|XA|LOCK|FLUSH|PREPARE)\b
+    |TEMPORARY|GET_LOCK|@/xi;
+
+# The session for the next statement.  One is kept while it is alive, because each new one
+# costs twenty times as much as a short statement.  A process that the test has forked has
+# its own, and a program that it executes does not inherit it: DBD::MariaDB has no other
+# way to its descriptor.
+sub _session {
+	my ($self, $text, $base) = @_;
+	return $self->_connect($base) if defined $base || $text =~ $of_session;
+	my $kept = $self->{kept};
+	return $kept->{session} if $kept && $kept->{process} == $$ && $kept->{session}->ping;
+	my $session = $self->_connect;
+	syscall(&main::SYS_fcntl, $session->{mariadb_sockfd}, F_SETFD, FD_CLOEXEC) == 0 or die "fcntl: $!";
+	$self->{kept} = { process => $$, session => $session };
+	return $session;
+}
+
 # Runs SQL as the administrator: (0 or the error's number, rows, error).
 sub client {
 	my ($self, $text, $base) = @_;
-	my $out = eval { _run($self->_connect($base), $text) };
+	my $out = eval { _run($self->_session($text, $base), $text) };
 	return (0, $out, '') if defined $out;
+	delete $self->{kept};
 	return ($DBI::err || 1, '', $DBI::err ? "ERROR $DBI::err: $DBI::errstr" : $@);
 }
 
@@ -332,6 +353,7 @@ sub migrate {
 
 sub stop {
 	my ($self) = @_;
+	delete $self->{kept};
 	stop_process($self->{pid}) if defined $self->{pid};
 	delete $self->{pid};
 	return $self;
