@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: ISC
 package Slipway::Forge;
 
-# A private Git server: the stand-in of t/forge behind nginx with TLS, with
+# A private Git server: the stand-in of Slipway::Forge::Server behind nginx with TLS, with
 # repositories that the real git http-backend serves.
 #
 #   my $f = Slipway::Forge->start(type => 'gitea', prefix => '/gitea');
@@ -29,6 +29,7 @@ use MIME::Base64 qw(decode_base64);
 use Slipway::Certificate;
 use Slipway::Forge::Event ();
 use Slipway::Forge::Repo ();
+use Slipway::Forge::Server ();
 use Slipway::Forge::State ();
 use Slipway::Front;
 use Slipway::Test;
@@ -107,8 +108,8 @@ sub conf {
 sub start_server {
 	my ($self) = @_;
 	my $dir = $self->{dir};
-	$self->{pid} = start_process({ name => "forge-$self->{n}" }, $^X, '-I' . srcdir() . '/t/lib',
-	    srcdir() . '/t/forge/standin.pl', $dir);
+	$self->{pid} = start_process({ name => "forge-$self->{n}" },
+	    sub { Slipway::Forge::Server::run($dir) });
 	poll(15, sub { IO::Socket::UNIX->new(Peer => "$dir/forge.sock") })
 	    or die 'the stand-in did not start: ' . (slurp(tempdir() . "/forge-$self->{n}.log") || '');
 	return $self;

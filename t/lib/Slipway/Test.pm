@@ -196,8 +196,7 @@ sub stopwatch {
 }
 sub _moments { return unpack 'd', slurp($counted) }
 sub _count {
-	# pipes and connections of the test must close when it closes them
-	POSIX::close($_) for grep { $_ > 2 } map { m{(\d+)$} } glob '/proc/self/fd/*';
+	_close_files();
 	open my $fh, '+<:raw', $counted or return;
 	my ($sum, $at) = (0, time);
 	while (getppid == $owner) {
@@ -208,6 +207,14 @@ sub _count {
 		sysseek $fh, 0, 0;
 		syswrite $fh, pack 'd', $sum;
 	}
+	return;
+}
+
+# In a child process: pipes and connections of the test close when it closes them.  Their
+# numbers stay in use, because perl counts the handles of a number.
+sub _close_files {
+	my $null = POSIX::open('/dev/null', POSIX::O_RDWR());
+	POSIX::dup2($null, $_) for grep { $_ > 2 } map { m{(\d+)$} } glob '/proc/self/fd/*';
 	return;
 }
 
@@ -346,7 +353,8 @@ sub system_cas {
 
 # Starts a process in the background, with its output in tempdir/NAME.log; its pid.
 # The process ends with the test. A leading hash holds name => ..., env, cwd, and
-# ends => the signal that ends it (default: TERM).
+# ends => the signal that ends it (default: TERM). Code instead of a command, with a
+# name, runs in a copy of this process that has none of its files.
 sub start_process {
 	my $opt = ref $_[0] eq 'HASH' ? shift : {};
 	my @cmd = @_;
@@ -358,7 +366,11 @@ sub start_process {
 		open STDIN, '<', '/dev/null' or POSIX::_exit(127);
 		open STDOUT, '>>', $log or POSIX::_exit(127);
 		open STDERR, '>&', \*STDOUT or POSIX::_exit(127);
-		_child($opt, @cmd);
+		_child($opt, @cmd) if !ref $cmd[0];
+		_close_files();
+		$0 = $name;
+		eval { $cmd[0]->(); 1 } or warn $@;
+		POSIX::_exit(0);
 	}
 	$started{$pid} = $opt->{ends} || 'TERM';
 	return $pid;

@@ -9,7 +9,6 @@ use Digest::SHA qw(hmac_sha256 hmac_sha256_hex);
 use HTTP::Tiny ();
 use Slipway::HTTP;
 use Cpanel::JSON::XS ();
-use JSON::PP ();
 use MIME::Base64 qw(decode_base64 encode_base64);
 use Slipway::Forge::Git qw(commit_of default_branch);
 use Slipway::Forge::State qw(git_out random_hex);
@@ -81,9 +80,9 @@ sub _payload_commit {
 sub _repository {
 	my ($state, $repo, $dir) = @_;
 	my ($owner, $name) = $repo->{path} =~ m{^(.*)/([^/]+)$};
-	return { id => $repo->{id} + 0, name => $name, full_name => $repo->{path}, private => $repo->{private}
-		? JSON::PP::true() : JSON::PP::false(), html_url => "$state->{url}/$repo->{path}",
-		    owner => { login => $owner },
+	return { id => $repo->{id} + 0, name => $name, full_name => $repo->{path},
+		private => $repo->{private} ? Cpanel::JSON::XS::true() : Cpanel::JSON::XS::false(),
+		html_url => "$state->{url}/$repo->{path}", owner => { login => $owner },
 		clone_url => "$state->{url}/$repo->{path}.git", ssh_url => "git\@localhost:$repo->{path}.git",
 		default_branch => default_branch($dir) };
 }
@@ -116,7 +115,7 @@ sub _github {
 		repository => $repository, sender => $sender);
 	return (\%headers, \%ping) if $what->{kind} eq 'ping';
 	my @commits = map { _payload_commit($state, $repo, $_) } reverse _new_commits($dir, $what);
-	my $bool = sub { $_[0] ? JSON::PP::true() : JSON::PP::false() };
+	my $bool = sub { $_[0] ? Cpanel::JSON::XS::true() : Cpanel::JSON::XS::false() };
 	return (\%headers, { ref => $what->{ref}, before => $what->{before}, after => $what->{after},
 		created => $bool->($what->{before} =~ /^0+$/), deleted => $bool->($what->{after} =~ /^0+$/),
 		forced => $bool->(0), base_ref => undef, compare => "$state->{url}/$repo->{path}/compare",
@@ -146,7 +145,7 @@ sub _gitlab {
 		default_branch => default_branch($dir) };
 	return (\%headers,
 	    { object_kind => $kind, event_name => $kind, before => $what->{before}, after => $what->{after},
-		ref => $what->{ref}, ref_protected => JSON::PP::false(),
+		ref => $what->{ref}, ref_protected => Cpanel::JSON::XS::false(),
 		checkout_sha => $gone ? undef : $what->{after},
 		message => undef, user_id => $what->{user}{id} + 0, user_name => $what->{user}{name},
 		user_username => $what->{user}{login}, user_email => '', project_id => $repo->{id} + 0,

@@ -7,7 +7,6 @@ package Slipway::Forge::Rest;
 use strict;
 use warnings;
 use Cpanel::JSON::XS ();
-use JSON::PP ();
 use Slipway::Forge::GitHub ();
 use Slipway::Forge::GitLab ();
 use Slipway::Forge::Gitea ();
@@ -210,8 +209,8 @@ sub status_new {
 	});
 }
 
-sub true { return JSON::PP::true() }
-sub false { return JSON::PP::false() }
-sub bool { return $_[0] ? JSON::PP::true() : JSON::PP::false() }
+sub true { return Cpanel::JSON::XS::true() }
+sub false { return Cpanel::JSON::XS::false() }
+sub bool { return $_[0] ? Cpanel::JSON::XS::true() : Cpanel::JSON::XS::false() }
 
 1;

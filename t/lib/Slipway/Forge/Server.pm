@@ -1,15 +1,15 @@
-#!/usr/bin/perl
 # SPDX-License-Identifier: ISC
-# A small stand-in for a Git server (Gitea, GitLab, GitHub): one process per
-# connection on a Unix socket, behind nginx with TLS.  Its whole state is in
-# files in DIRECTORY.
-# usage: perl -It/lib t/forge/standin.pl DIRECTORY
+package Slipway::Forge::Server;
+
+# A small stand-in for a Git server (Gitea, GitLab, GitHub) on a Unix socket, behind
+# nginx with TLS, which takes requests and responses at once.  Its whole state is in
+# files in a directory.
 
 use strict;
 use warnings;
 use IO::Socket::UNIX ();
 use Cpanel::JSON::XS ();
-use POSIX qw(:sys_wait_h strftime);
+use POSIX qw(strftime);
 use Slipway::Forge::Event ();
 use Slipway::Forge::Git ();
 use Slipway::Forge::OAuth ();
@@ -17,10 +17,8 @@ use Slipway::Forge::Rest ();
 use Slipway::Forge::State ();
 use Time::HiRes qw(sleep);
 
-my ($dir) = @ARGV;
-my $store = Slipway::Forge::State->open($dir);
 my $json = Cpanel::JSON::XS->new->canonical->allow_nonref;
-my $parent = getppid;
+my $store;
 
 sub read_body {
 	my ($peer, $h) = @_;
@@ -76,8 +74,9 @@ sub write_answer {
 # Returns the first fault that matches the request, and counts its use.
 sub fault_for {
 	my ($req) = @_;
-	return $store->change(sub {
-		for my $fault (@{ $_[0]{faults} }) {
+	my $find = sub {
+		my ($state) = @_;
+		for my $fault (@{ $state->{faults} }) {
 			next if $req->{path} !~ /$fault->{path}/
 			    || ($fault->{method} || $req->{method}) ne $req->{method};
 			next if defined $fault->{times} && $fault->{times} <= 0;
@@ -85,7 +84,8 @@ sub fault_for {
 			return { %$fault };
 		}
 		return undef;
-	});
+	};
+	return $find->($store->get) && $store->change($find);
 }
 
 sub wait_for_peer {
@@ -96,6 +96,9 @@ sub wait_for_peer {
 	return;
 }
 
+# Those that take time have a process of their own, as requests of git do.
+my %takes_time = map { $_ => 1 } qw(silent slow big gzip delay);
+my $git = qr{/(?:info/refs|git-upload-pack|git-receive-pack)$};
 my %faults = (
 	silent => sub { wait_for_peer($_[0], 120) },
 	drop => sub { },
@@ -153,7 +156,7 @@ my %faults = (
 # Serves one request; returns the response, or undef if it was written.
 sub serve {
 	my ($req, $peer) = @_;
-	if ($req->{path} =~ m{/(?:info/refs|git-upload-pack|git-receive-pack)$}) {
+	if ($req->{path} =~ $git) {
 		return Slipway::Forge::Git::serve_git($store, $req, $peer, \&pushed);
 	}
 	return Slipway::Forge::OAuth::answer($store, $req) || Slipway::Forge::Rest::answer($store, $req)
@@ -173,6 +176,7 @@ sub pushed {
 	return;
 }
 
+# Serves the request of a connection; in a child process if that takes time.
 sub talk {
 	my ($peer) = @_;
 	my $req = read_request($peer) or return;
@@ -184,6 +188,15 @@ sub talk {
 	$store->note('requests', { %$req, at => Time::HiRes::time() });
 	return write_answer($peer, [404, {}, { message => 'not installed here' }]) if $out;
 	my $fault = fault_for($req);
+	my $is_child = $req->{path} =~ $git || $fault && $takes_time{ $fault->{kind} };
+	return if $is_child && fork;
+	eval { answer($peer, $req, $fault); 1 } or failed($@);
+	POSIX::_exit(0) if $is_child;
+	return;
+}
+
+sub answer {
+	my ($peer, $req, $fault) = @_;
 	return $faults{ $fault->{kind} }->($peer, $fault) if $fault && $faults{ $fault->{kind} };
 	sleep $fault->{seconds} if $fault && $fault->{kind} eq 'delay';
 	my $answer = serve($req, $peer) or return;
@@ -195,22 +208,32 @@ sub talk {
 	return;
 }
 
-unlink "$dir/forge.sock";
-my $listen = IO::Socket::UNIX->new(Local => "$dir/forge.sock", Listen => 128) or die "$dir/forge.sock: $!";
-chmod 0777, "$dir/forge.sock" or die "$dir/forge.sock: $!";
-$SIG{CHLD} = 'IGNORE';
-$SIG{PIPE} = 'IGNORE';
-while (getppid == $parent) {
-	my $peer = $listen->accept or next;
-	my $pid = fork;
-	next if !defined $pid || $pid;
-	close $listen;
-	binmode $peer;
-	$peer->autoflush(1);
-	eval { talk($peer); 1 } or do {
-		$store->note('complaints', "the stand-in failed: $@");
-		warn $@;
-	};
-	close $peer;
-	POSIX::_exit(0);
+sub failed {
+	my ($why) = @_;
+	$store->note('complaints', "the stand-in failed: $why");
+	warn $why;
+	return;
 }
+
+# Serves a directory until its parent has ended.
+sub run {
+	my ($dir) = @_;
+	my $parent = getppid;
+	$store = Slipway::Forge::State->open($dir);
+	unlink "$dir/forge.sock";
+	my $listen = IO::Socket::UNIX->new(Local => "$dir/forge.sock", Listen => 128)
+	    or die "$dir/forge.sock: $!";
+	chmod 0777, "$dir/forge.sock" or die "$dir/forge.sock: $!";
+	$SIG{CHLD} = 'IGNORE';
+	$SIG{PIPE} = 'IGNORE';
+	while (getppid == $parent) {
+		my $peer = $listen->accept or next;
+		binmode $peer;
+		$peer->autoflush(1);
+		eval { talk($peer); 1 } or failed($@);
+		close $peer;
+	}
+	return;
+}
+
+1;
