@@ -12,6 +12,7 @@ use Cpanel::JSON::XS ();
 use Test::More;
 use Slipway::Forge;
 use Slipway::Npm;
+use Slipway::Probe;
 use Slipway::Test;
 
 my $npm = npm_dir();
@@ -19,12 +20,13 @@ note($npm ? 'checked by @octokit/openapi-types, gitea-js, @gitbeaker/core and th
     : "checked by the stand-in alone: npm's packages are unavailable");
 my $json = Cpanel::JSON::XS->new->canonical->allow_nonref;
 my @records;
+my $probe = Slipway::Probe->start(undef, 'forge_probe');
 
 # Sends a request by the service's own code.
 sub probe {
 	my ($conf, @request) = @_;
-	my ($status, $out, $err) = run_cmd(program('t/unit/forge_probe'), $conf, @request);
-	is($status, 0, "the Git server accepts the request \"$request[0]\"") or diag("$out$err");
+	my ($status, $out) = $probe->run($conf, @request);
+	is($status, 0, "the Git server accepts the request \"$request[0]\"") or diag($out);
 	return;
 }
 

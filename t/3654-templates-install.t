@@ -91,8 +91,8 @@ for my $case (
 # --- git clone
 my $plain = Slipway::Template->new('git-clone-pipeline',
 	Makefile => "all:\n\ttouch built\ntest:\n\techo tested >tested\n");
-run_cmd({ cwd => $plain->work }, $plain->as_job('sh', '-c', 'HOME=/nonexistent; export HOME; git init -q . &&'
-    . ' git add . && git -c user.name=a -c user.email=a@example.org commit -qm first'));
+run_cmd({ $plain->as_job, cwd => $plain->work }, 'sh', '-c', 'HOME=/nonexistent; export HOME;'
+    . ' git init -q . && git add . && git -c user.name=a -c user.email=a@example.org commit -qm first');
 $got = $plain->deploy;
 ok($got->{ok}, 'git clone: a deployment succeeds') or diag($got->{log});
 ok(-e $plain->work . '/built' && -e $plain->work . '/tested', 'git clone: a deployment runs tests and build');
@@ -174,9 +174,8 @@ SKIP: {
 		ok(!$got->{ok}, 'nginx: a deployment without nginx fails');
 		last SKIP;
 	}
-	start_process({ name => 'nginx', env => { PATH => $Slipway::Template::path } },
-	    $nginx->as_job('nginx', '-e', "$prefix/start.log", '-c', "$prefix/nginx.conf", '-g',
-	    'daemon off;'));
+	start_process({ $nginx->as_job, name => 'nginx', env => { PATH => $Slipway::Template::path } },
+	    'nginx', '-e', "$prefix/start.log", '-c', "$prefix/nginx.conf", '-g', 'daemon off;');
 	my $page = sub { return scalar run_out('curl', '-s', "http://127.0.0.1:$port/") };
 	ok(poll(10, sub { $page->() eq 'zero' }), 'nginx: a private nginx serves the first site')
 	    or diag(slurp("$prefix/start.log"));
@@ -230,8 +229,8 @@ while sleep 0.1; do
 	mv new result
 done
 UNIT
-	start_process({ name => 'unit', env => { PATH => $Slipway::Template::path } },
-	    $nginx->as_job('sh', '-c', $unit, 'unit', "$room/reload", $answer, "$prefix/nginx.conf"));
+	start_process({ $nginx->as_job, name => 'unit', env => { PATH => $Slipway::Template::path } },
+	    'sh', '-c', $unit, 'unit', "$room/reload", $answer, "$prefix/nginx.conf");
 	my %tenv = (%nenv, NGINX_CONF => undef, RELOAD_TRIGGER => "$room/reload",
 		RELOAD_RESULT => "$answer/result");
 	$nginx->checkout('nginx/site.conf' => vhost('two'));

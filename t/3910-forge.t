@@ -9,9 +9,11 @@ use Digest::SHA qw(sha256);
 use MIME::Base64 qw(encode_base64url);
 use Test::More;
 use Slipway::Forge;
+use Slipway::Probe;
 use Slipway::Test;
 
 my $confs = 0;
+our $probe = Slipway::Probe->start(undef, 'forge_probe');
 
 sub conf_for {
 	my ($f, %more) = @_;
@@ -21,8 +23,8 @@ sub conf_for {
 # Runs the probe; returns { ok, error, code, sys, lines => [[…]], name => value }.
 sub ask_once {
 	my ($conf, @args) = @_;
-	my ($status, $out, $err) = run_cmd(program('t/unit/forge_probe'), $conf, @args);
-	my %got = (ok => $status == 0, text => $out . $err, lines => []);
+	my ($status, $out) = $probe->run($conf, @args);
+	my %got = (ok => $status == 0, text => $out, lines => []);
 	for my $line (split /\n/, $out) {
 		my @part = split /\t/, $line, -1;
 		push @{ $got{lines} }, \@part;
@@ -485,6 +487,7 @@ rejected("http for $_", 'config', qr/https/, conf_for($f, url => $_), 'authorize
 	$near->user('ann');
 	my $token = $near->token('ann');
 	local @ENV{qw(http_proxy no_proxy NO_PROXY)} = ('http://127.0.0.1:1', '', '');
+	local $probe = Slipway::Probe->start(undef, 'forge_probe'); # which has these
 	is(ask(conf_for($near), 'whoami', $token)->{login}, 'ann',
 	    'a server on this host is reached without the proxy');
 	rejected('with allow_http a request goes through the proxy', 'upstream_failed', qr/cannot be reached/,

@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 /* Sends one request to a Git server: forge_probe CONF WHAT [ARGUMENT…].
  * Prints each member of the result as a line NAME<tab>VALUE; prints an error
- * as "error CODE NUMBER TEXT" and exits with status 1. */
+ * as "error CODE NUMBER TEXT" and exits with status 1.
+ *
+ * Without arguments, it reads such commands, the number of words and the words,
+ * each with a NUL byte after it.  It runs each in a child process, and prints a
+ * NUL byte, the exit status and a newline after its output: most of the time of a
+ * short program is its start. */
+#include <sys/wait.h>
+
 #include <err.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -317,8 +324,8 @@ static const struct {
 	{ "ls", 3, ls },
 };
 
-int
-main(int argc, char **argv)
+static int
+answer(int argc, char **argv)
 {
 	const struct err *e;
 	size_t i;
@@ -343,4 +350,37 @@ main(int argc, char **argv)
 	forge_close(forge);
 	arena_close(a);
 	return e == NULL ? 0 : 1;
+}
+
+static void
+serve(void)
+{
+	static char *argv[3 + ARGS];
+	static size_t size[3 + ARGS];
+	int64_t argc, i;
+	int status;
+	pid_t pid;
+
+	while (getdelim(&argv[0], &size[0], '\0', stdin) > 0) {
+		if ((argc = number(argv[0]) + 1) > 3 + ARGS)
+			errx(2, "%s words", argv[0]);
+		for (i = 1; i < argc; i++)
+			if (getdelim(&argv[i], &size[i], '\0', stdin) <= 0)
+				errx(2, "a command without its end");
+		if ((pid = fork()) == 0)
+			exit(answer((int)argc, argv));
+		if (pid < 0 || waitpid(pid, &status, 0) != pid)
+			err(2, "fork");
+		(void)printf("%c%d\n", '\0', WEXITSTATUS(status));
+		(void)fflush(stdout);
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	if (argc > 1)
+		return answer(argc, argv);
+	serve();
+	return 0;
 }

@@ -7,6 +7,8 @@ package Slipway::Probe;
 #   my $probe = Slipway::Probe->start($conf_file);     t/unit/db_probe
 #   my $probe = Slipway::Probe->start($conf_file, 'queue_probe');
 #   my $answer = $probe->ask('add one');    "ok 1", or "err unavailable 2013 | …"
+#   my $forge = Slipway::Probe->start(undef, 'forge_probe');
+#   my ($status, $out) = $forge->run($conf_file, 'whoami', $token);
 
 use strict;
 use warnings;
@@ -39,7 +41,7 @@ sub start {
 	my ($class, $conf, $name) = @_;
 	my $self = bless {}, $class;
 	my $program = program('t/unit/' . ($name || 'db_probe'));
-	$self->{pid} = open2($self->{out}, $self->{in}, $program, $conf);
+	$self->{pid} = open2($self->{out}, $self->{in}, $program, $conf // ());
 	$self->{buffer} = '';
 	return $self;
 }
@@ -73,6 +75,18 @@ sub receive {
 sub ask {
 	my ($self, $line) = @_;
 	return $self->send($line)->receive;
+}
+
+# Has forge_probe run a command; its exit status and output.
+sub run {
+	my ($self, @words) = @_;
+	print { $self->{in} } map { "$_\0" } scalar @words, @words;
+	$self->{in}->flush;
+	while (1) {
+		return ($2, $1) if $self->{buffer} =~ s/\A(.*?)\0(\d+)\n//s;
+		sysread $self->{out}, $self->{buffer}, 65536, length $self->{buffer}
+		    or die 'forge_probe has ended';
+	}
 }
 
 # How many seconds the last line took.

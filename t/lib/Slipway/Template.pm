@@ -10,7 +10,9 @@ use warnings;
 use File::Basename qw(basename dirname);
 use File::Path qw(make_path remove_tree);
 use Cpanel::JSON::XS ();
+use POSIX ();
 use Slipway::Test;
+{ package main; require 'syscall.ph'; } # defines its functions in the package that loads it first
 
 my $deployment = 100;
 our $uid = uids_from(3); # no runner ends its processes
@@ -95,7 +97,7 @@ sub deploy {
 		SLIPWAY_PIPELINE => 'sample', SLIPWAY_BRANCH => 'main', SLIPWAY_COMMIT => '0' x 40,
 		SLIPWAY_REPOSITORY => 'https://git.example.org/a/b', SLIPWAY_WORKSPACE => $self->{work},
 		%vars);
-	my %run = (cwd => $self->{work}, umask => 077, merged => 1,
+	my %run = ($self->as_job, cwd => $self->{work}, umask => 077, merged => 1,
 		env => { (map { $_ => undef } keys %ENV), %job });
 	my %result = (ok => 1, id => $id, ran => [], log => '');
 	for my $step (@{ $self->{template}{steps} }) {
@@ -103,7 +105,7 @@ sub deploy {
 		next if $when eq 'success' && !$result{ok};
 		next if $when eq 'failure' && $result{ok};
 		my ($status, $out) = run_cmd(\%run,
-		    $self->as_job('/bin/bash', '-eo', 'pipefail', '--', $self->{script}{ $step->{file} }));
+		    '/bin/bash', '-eo', 'pipefail', '--', $self->{script}{ $step->{file} });
 		push @{ $result{ran} }, $step->{name};
 		$result{log} .= "--- $step->{name}\n$out";
 		next if $status == 0;
@@ -114,12 +116,17 @@ sub deploy {
 	return \%result;
 }
 
-# The command that runs this one as the user of a job.
+# Options of run_cmd() and start_process(): the command runs as the user of a job.
+my $no_new_privs = 38; # PR_SET_NO_NEW_PRIVS of prctl(2)
 sub as_job {
-	my ($self, @cmd) = @_;
-	return ('/usr/bin/setpriv', '--no-new-privs', @cmd) if !is_root() || $as_self;
-	return ('/usr/bin/setpriv', "--reuid=$uid", "--regid=$uid", '--clear-groups',
-	    '--no-new-privs', @cmd);
+	my $changes = is_root() && !$as_self;
+	return (before => sub {
+		if ($changes) {
+			$) = "$uid $uid";
+			POSIX::setgid($uid) && POSIX::setuid($uid) or die "uid $uid: $!";
+		}
+		syscall(&main::SYS_prctl, $no_new_privs, 1, 0, 0, 0) == 0 or die "prctl: $!";
+	});
 }
 
 1;

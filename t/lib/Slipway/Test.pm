@@ -301,8 +301,8 @@ sub make_repo {
 }
 
 # Runs a command without a shell: (exit status as in $?, standard output, standard
-# error). A leading hash holds env => {...}, stdin => text, cwd, umask, and
-# merged => 1: standard error is a part of standard output.
+# error). A leading hash holds env => {...}, stdin => text, cwd, umask, before => code
+# that runs in the child, and merged => 1: standard error is a part of standard output.
 sub run_cmd {
 	my $opt = ref $_[0] eq 'HASH' ? shift : {};
 	my @cmd = @_;
@@ -334,6 +334,7 @@ sub _child {
 			else { delete $ENV{$name} }
 		}
 	}
+	eval { $opt->{before}->() if $opt->{before}; 1 } or do { warn $@; POSIX::_exit(127) };
 	{ no warnings; exec { $cmd[0] } @cmd; }
 	POSIX::_exit(127);
 }
@@ -352,7 +353,7 @@ sub system_cas {
 }
 
 # Starts a process in the background, with its output in tempdir/NAME.log; its pid.
-# The process ends with the test. A leading hash holds name => ..., env, cwd, and
+# The process ends with the test. A leading hash holds name => ..., env, cwd, before, and
 # ends => the signal that ends it (default: TERM). Code instead of a command, with a
 # name, runs in a copy of this process that has none of its files.
 sub start_process {
