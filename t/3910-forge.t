@@ -487,7 +487,7 @@ rejected("http for $_", 'config', qr/https/, conf_for($f, url => $_), 'authorize
 	$near->user('ann');
 	my $token = $near->token('ann');
 	local @ENV{qw(http_proxy no_proxy NO_PROXY)} = ('http://127.0.0.1:1', '', '');
-	local $probe = Slipway::Probe->start(undef, 'forge_probe'); # which has these
+	local $probe = Slipway::Probe->start(undef, 'forge_probe'); # started with these
 	is(ask(conf_for($near), 'whoami', $token)->{login}, 'ann',
 	    'a server on this host is reached without the proxy');
 	rejected('with allow_http a request goes through the proxy', 'upstream_failed', qr/cannot be reached/,

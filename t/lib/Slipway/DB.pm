@@ -205,14 +205,14 @@ sub _run {
 	return $out;
 }
 
-# What changes the session that runs it, or needs one that ends.
-my $of_session = qr/(?:\A|;)\s*(?:SET(?!\ GLOBAL)|USE|BEGIN|START|XA|LOCK|FLUSH|PREPARE)\b
-    |TEMPORARY|GET_LOCK|@/xi;
+# Statements that change their session, or need one that ends with them.
+my $of_session = qr/(?:\A|;)\s*(?:SET(?!\ GLOBAL)|USE|BEGIN|START|XA|LOCK|FLUSH|PREPARE
+    |DROP\ DATABASE)\b|TEMPORARY|GET_LOCK|@/xi;
 
 # The session for the next statement.  One is kept while it is alive, because each new one
 # costs twenty times as much as a short statement.  A process that the test has forked has
-# its own, and a program that it executes does not inherit it: DBD::MariaDB has no other
-# way to its descriptor.
+# its own, and a program that it executes does not inherit it: DBD::MariaDB offers only
+# the number of its descriptor, hence the system call.
 sub _session {
 	my ($self, $text, $base) = @_;
 	return $self->_connect($base) if defined $base || $text =~ $of_session;

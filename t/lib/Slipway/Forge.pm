@@ -124,7 +124,7 @@ sub start_nginx {
 	my ($self, $ssl) = @_;
 	$self->{nginx} = front_start(dir => $self->{dir}, port => $self->{port},
 	    socket => "$self->{dir}/forge.sock",
-		name => "forge-nginx-$self->{n}", ssl => $ssl, plain => $self->{plain});
+		name => "forge-nginx-$self->{n}", whole_requests => 1, ssl => $ssl, plain => $self->{plain});
 	return $self;
 }
 

@@ -45,11 +45,13 @@ CONF
 }
 
 # Options: dir, with the certificate and the socket `socket`; port; name of the
-# process; ssl: lines that replace those of the certificate; plain => 1: no TLS.
+# process; ssl: lines that replace those of the certificate; plain => 1: no TLS;
+# whole_requests => 1: no part of a request is sent before all of it has arrived.
 sub front_start {
 	my (%opt) = @_;
 	my $scheme = $opt{plain} ? 'http' : 'https';
 	my $tls = $opt{plain} ? '' : ' ssl';
+	my $buffering = $opt{whole_requests} ? 'on' : 'off';
 	my $ssl = $opt{plain} ? '' : $opt{ssl}
 	    || "ssl_certificate $opt{dir}/cert.pem;\n\t\tssl_certificate_key $opt{dir}/cert.key;";
 	return front_nginx(<<"HTTP", %opt);
@@ -65,7 +67,7 @@ sub front_start {
 			proxy_set_header X-Forwarded-Proto $scheme;
 			proxy_set_header Connection "";
 			proxy_buffering off;
-			proxy_request_buffering off;
+			proxy_request_buffering $buffering;
 			proxy_read_timeout 130s;
 		}
 	}

@@ -2,8 +2,8 @@
 package Slipway::Harness;
 
 # A plugin of prove(1) that starts a test in a copy of this process, which has loaded
-# the modules that most tests use: loading them takes a perl a tenth of a second.  A
-# test finds the rest as in a perl of its own.
+# the modules that most tests use: loading them takes perl a tenth of a second.
+# Otherwise, a test finds everything as in a perl of its own.
 #
 #   PERL5LIB=$PWD/t/lib prove -PSlipway::Harness t/*.t
 
@@ -33,6 +33,8 @@ use parent 'TAP::Parser::SourceHandler';
 
 TAP::Parser::IteratorFactory->register_handler(__PACKAGE__);
 
+my %taps; # the pipes from the tests that run
+
 # More than TAP::Parser::SourceHandler::Perl bids.
 sub can_handle {
 	my (undef, $source) = @_;
@@ -44,7 +46,11 @@ sub make_iterator {
 	my (undef, $source) = @_;
 	my $pid = open my $tap, '-|';
 	die "fork: $!" if !defined $pid;
-	return Slipway::Harness::Iterator->new({ tap => $tap }) if $pid != 0;
+	if ($pid != 0) {
+		return Slipway::Harness::Iterator->new({ tap => $taps{$pid} = $tap,
+			ended => sub { delete $taps{$pid} } });
+	}
+	close $_ for values %taps;
 	_become(${ $source->raw });
 }
 
@@ -56,6 +62,7 @@ sub _become {
 	srand;
 	Test2::API::test2_post_preload_reset();
 	Test2::API::test2_reset_io();
+	delete $ENV{T2_IN_PRELOAD};
 	$0 = $file =~ m{^\.{0,2}/} ? $file : "./$file";
 	do $0;
 	exit 0 if $@ eq '';
@@ -68,7 +75,7 @@ use parent -norequire, 'TAP::Parser::Iterator';
 
 sub _initialize {
 	my ($self, $args) = @_;
-	$self->{tap} = $args->{tap};
+	@$self{qw(tap ended)} = @$args{qw(tap ended)};
 	return $self;
 }
 
@@ -80,6 +87,7 @@ sub next_raw {
 		chomp $line;
 		return $line;
 	}
+	$self->{ended}->();
 	close delete $self->{tap};
 	$self->{wait} = $?;
 	return;

@@ -122,8 +122,8 @@ sub as_job {
 	my $changes = is_root() && !$as_self;
 	return (before => sub {
 		if ($changes) {
-			$) = "$uid $uid";
-			POSIX::setgid($uid) && POSIX::setuid($uid) or die "uid $uid: $!";
+			syscall(&main::SYS_setgroups, 0, 0) == 0 && POSIX::setgid($uid)
+			    && POSIX::setuid($uid) or die "uid $uid: $!";
 		}
 		syscall(&main::SYS_prctl, $no_new_privs, 1, 0, 0, 0) == 0 or die "prctl: $!";
 	});

@@ -210,8 +210,9 @@ sub _count {
 	return;
 }
 
-# In a child process: pipes and connections of the test close when it closes them.  Their
-# numbers stay in use, because perl counts the handles of a number.
+# In a child process: redirects all but the standard descriptors to /dev/null, so that
+# the test alone holds its pipes and connections.  They are not closed, because perl
+# counts the handles on each descriptor.
 sub _close_files {
 	my $null = POSIX::open('/dev/null', POSIX::O_RDWR());
 	POSIX::dup2($null, $_) for grep { $_ > 2 } map { m{(\d+)$} } glob '/proc/self/fd/*';
@@ -355,7 +356,7 @@ sub system_cas {
 # Starts a process in the background, with its output in tempdir/NAME.log; its pid.
 # The process ends with the test. A leading hash holds name => ..., env, cwd, before, and
 # ends => the signal that ends it (default: TERM). Code instead of a command, with a
-# name, runs in a copy of this process that has none of its files.
+# name, runs in a copy of this process that has none of its open files.
 sub start_process {
 	my $opt = ref $_[0] eq 'HASH' ? shift : {};
 	my @cmd = @_;
@@ -369,9 +370,11 @@ sub start_process {
 		open STDERR, '>&', \*STDOUT or POSIX::_exit(127);
 		_child($opt, @cmd) if !ref $cmd[0];
 		_close_files();
+		ref $SIG{$_} and $SIG{$_} = 'DEFAULT' for keys %SIG;
 		$0 = $name;
-		eval { $cmd[0]->(); 1 } or warn $@;
-		POSIX::_exit(0);
+		POSIX::_exit(0) if eval { $cmd[0]->(); 1 };
+		warn $@;
+		POSIX::_exit(1);
 	}
 	$started{$pid} = $opt->{ends} || 'TERM';
 	return $pid;

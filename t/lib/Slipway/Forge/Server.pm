@@ -2,7 +2,7 @@
 package Slipway::Forge::Server;
 
 # A small stand-in for a Git server (Gitea, GitLab, GitHub) on a Unix socket, behind
-# nginx with TLS, which takes requests and responses at once.  Its whole state is in
+# nginx with TLS, which sends a request when it has all of it.  Its whole state is in
 # files in a directory.
 
 use strict;
@@ -18,7 +18,7 @@ use Slipway::Forge::State ();
 use Time::HiRes qw(sleep);
 
 my $json = Cpanel::JSON::XS->new->canonical->allow_nonref;
-my $store;
+my ($store, $listen);
 
 sub read_body {
 	my ($peer, $h) = @_;
@@ -96,8 +96,10 @@ sub wait_for_peer {
 	return;
 }
 
-# Those that take time have a process of their own, as requests of git do.
+# Requests that take time, or whose client may leave the response unread, have a process
+# of their own: those of git, and those that meet such a fault.
 my %takes_time = map { $_ => 1 } qw(silent slow big gzip delay);
+my $at_once = 65536; # bytes that fit into the buffers of the connection
 my $git = qr{/(?:info/refs|git-upload-pack|git-receive-pack)$};
 my %faults = (
 	silent => sub { wait_for_peer($_[0], 120) },
@@ -188,8 +190,14 @@ sub talk {
 	$store->note('requests', { %$req, at => Time::HiRes::time() });
 	return write_answer($peer, [404, {}, { message => 'not installed here' }]) if $out;
 	my $fault = fault_for($req);
-	my $is_child = $req->{path} =~ $git || $fault && $takes_time{ $fault->{kind} };
-	return if $is_child && fork;
+	my $is_child = $req->{path} =~ $git
+	    || $fault && ($takes_time{ $fault->{kind} } || length $fault->{body} > $at_once);
+	if ($is_child) {
+		my $pid = fork;
+		die "fork: $!" if !defined $pid;
+		return if $pid != 0;
+		close $listen;
+	}
 	eval { answer($peer, $req, $fault); 1 } or failed($@);
 	POSIX::_exit(0) if $is_child;
 	return;
@@ -221,7 +229,7 @@ sub run {
 	my $parent = getppid;
 	$store = Slipway::Forge::State->open($dir);
 	unlink "$dir/forge.sock";
-	my $listen = IO::Socket::UNIX->new(Local => "$dir/forge.sock", Listen => 128)
+	$listen = IO::Socket::UNIX->new(Local => "$dir/forge.sock", Listen => 128)
 	    or die "$dir/forge.sock: $!";
 	chmod 0777, "$dir/forge.sock" or die "$dir/forge.sock: $!";
 	$SIG{CHLD} = 'IGNORE';
@@ -232,6 +240,7 @@ sub run {
 		$peer->autoflush(1);
 		eval { talk($peer); 1 } or failed($@);
 		close $peer;
+		1 while waitpid(-1, POSIX::WNOHANG()) > 0; # those that ended while CHLD was not ignored
 	}
 	return;
 }
