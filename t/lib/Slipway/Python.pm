@@ -39,7 +39,7 @@ sub python_dir {
 	    "$dir/venv" ],
 	    [ "$dir/venv/bin/python",
 	    qw(-m pip install --quiet --disable-pip-version-check --no-deps --require-hashes
-		--only-binary :all: --retries 1 --timeout 60 -r), $list ]) {
+		--no-compile --only-binary :all: --retries 1 --timeout 60 -r), $list ]) {
 		my ($status, $out, $err) = run_cmd({ cwd => $dir, env => \%env }, 'timeout', 1800,
 		    @$command);
 		next if $status == 0;
