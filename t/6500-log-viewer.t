@@ -91,6 +91,28 @@ ok(sees('installed 1'), 'the name of a step leads to its output');
 $page->js('document.querySelector(".log-pane").focus()');
 $page->press('G')->click('.steps li:first-child a');
 ok(sees('installed 1'), 'again, too');
+
+# --- a part of the log that does not come
+# Has this code of a function respond to requests for a part of a log.
+sub parts_by {
+	my ($code) = @_;
+	return $page->js("window.real ??= fetch; window.asked = 0; const part = async (signal) => { $code };"
+		. 'window.fetch = (address, init) => { if (!init?.headers?.Range) return real(address, init);'
+		. ' window.asked++; return part(init.signal); }');
+}
+parts_by('await new Promise((done) => signal.addEventListener("abort", done)); throw signal.reason;');
+$page->go('/slipway/deployments')->go("/slipway/deployments/$failed");
+ok($page->wait_until('asked > 0'), 'a part of the log is on its way');
+$page->go('/slipway/deployments');
+ok($page->wait_for("tr[data-key='$failed']"), 'its page can be left meanwhile');
+parts_by('return new Response("{}", { status: 404 });');
+$page->go("/slipway/deployments/$failed");
+ok($page->wait_for('.log-problem'), 'a part that does not exist is a problem');
+cmp_ok($page->js('return new Promise((done) => setTimeout(() => done(asked), 300))'), '<', 5,
+    'it is not requested again and again');
+$page->js('window.fetch = real');
+$page->go('/slipway/deployments');
+
 $page->go("/slipway/deployments/$failed");
 ok(sees('it is broken'), 'the page without the link opens at the failed step again');
 is(join(' ', grep { /step \d:/ } lines()), '==> step 3: Test',

@@ -146,7 +146,7 @@ export class LogSource {
 
 	/** Follows the log until it is complete. */
 	async follow() {
-		while (!this.complete && !this.signal.aborted && this.problem === null)
+		while (!this.complete && !this.#isOver)
 			await this.#retry(() => this.#receive());
 	}
 
@@ -243,17 +243,23 @@ export class LogSource {
 				break;
 			this.blocks.delete(oldest);
 		}
-		this.changed({ lines: 0 });
+		if (!this.#isOver)
+			this.changed({ lines: 0 });
+	}
+
+	/** Whether nothing more will come: to ask again for what is missing would never end. */
+	get #isOver() {
+		return this.signal.aborted || this.problem !== null;
 	}
 
 	/**
-	 * A block; null while it is being fetched.
+	 * A block; null while it is being fetched, or if it cannot be.
 	 * @param {number} index
 	 */
 	block(index) {
 		const block = this.blocks.get(index);
 		if (block === undefined) {
-			if (!this.loading.has(index))
+			if (!this.loading.has(index) && !this.#isOver)
 				this.#load(index);
 			return null;
 		}
