@@ -118,6 +118,7 @@ MUSTCHECK const struct err *db_script(struct db *, const char *sql);
 struct migration {
 	const char *name; /* "0001-schema" */
 	const char *sql;
+	const char *checksum; /* the SHA-256 of sql, in hexadecimal digits */
 };
 extern const struct migration db_migrations[]; /* ends with a NULL name */
 

@@ -18,11 +18,6 @@ struct applied {
 	struct when finished_at;
 };
 
-struct sum {
-	const char *sql;
-	const char *checksum;
-};
-
 #define F(m) FIELD(struct applied, m, 0)
 
 static const struct field applied_row[] = {
@@ -39,14 +34,6 @@ static const struct field name_args[] = {
 static const struct field begin_args[] = {
 	F(name),
 	F(checksum),
-	FIELD_END,
-};
-static const struct field sum_args[] = {
-	FIELD(struct sum, sql, 0),
-	FIELD_END,
-};
-static const struct field sum_row[] = {
-	FIELD(struct sum, checksum, 0),
 	FIELD_END,
 };
 
@@ -77,13 +64,6 @@ static const struct stmt migration_end = {
 	       " finished_at = CURRENT_TIMESTAMP(3) WHERE name = ?",
 	.args = name_args,
 };
-static const struct stmt migration_sum = {
-	.name = "migration_sum",
-	.sql = "SELECT SHA2(?, 256) AS checksum",
-	.args = sum_args,
-	.row = sum_row,
-	.rowsize = sizeof(struct sum),
-};
 
 static const char record[] =
     "CREATE TABLE IF NOT EXISTS schema_migration ("
@@ -105,39 +85,16 @@ known(const char *name)
 	return NULL;
 }
 
-static const struct err *
-checksum(struct db *db, struct arena *a, const struct migration *m,
-    const char **out)
-{
-	const struct sum args = { .sql = m->sql };
-	struct sum row;
-	const struct err *e;
-
-	*out = NULL;
-	if ((e = db_row(db, a, &migration_sum, &args, &row)) != NULL)
-		return e;
-	*out = row.checksum;
-	return NULL;
-}
-
-static const struct err *
-state_of(struct db *db, struct arena *a, const struct applied *row,
-    const char **out)
+static const char *
+state_of(const struct applied *row)
 {
 	const struct migration *m = known(row->name);
-	const struct err *e;
-	const char *sum;
 
-	*out = "unknown";
 	if (m == NULL)
-		return NULL;
-	if ((e = checksum(db, a, m, &sum)) != NULL)
-		return e;
+		return "unknown";
 	if (strcmp(row->state, "applied") != 0)
-		*out = "unfinished";
-	else
-		*out = str_eq(sum, row->checksum) ? "applied" : "changed";
-	return NULL;
+		return "unfinished";
+	return str_eq(m->checksum, row->checksum) ? "applied" : "changed";
 }
 
 static const struct applied *
@@ -173,8 +130,7 @@ db_migration_states(struct db *db, struct arena *a, struct list *out)
 	for (n = 0, i = 0; i < rows.n; i++, n++) {
 		states[n].name = row[i].name;
 		states[n].finished_at = row[i].finished_at;
-		if ((e = state_of(db, a, &row[i], &states[n].state)) != NULL)
-			return e;
+		states[n].state = state_of(&row[i]);
 	}
 	for (m = db_migrations; m->name != NULL; m++)
 		if (find(&rows, m->name) == NULL) {
@@ -191,20 +147,17 @@ db_migrate(struct db *db, const char *name)
 {
 	const struct migration *m = known(name);
 	struct applied row = { .name = name };
-	struct arena *a;
 	const struct err *e;
 
 	if (m == NULL)
 		return err_new(ERR_NOTFOUND, "unknown migration %s", name);
-	a = arena_open(ARENA);
+	row.checksum = m->checksum;
 	if ((e = db_script(db, record)) != NULL ||
-	    (e = checksum(db, a, m, &row.checksum)) != NULL ||
 	    (e = db_exec(db, &migration_begin, &row, NULL)) != NULL ||
 	    (e = db_script(db, m->sql)) != NULL ||
 	    (e = db_exec(db, &migration_end, &row, NULL)) != NULL)
-		e = err_wrap(e, "migration %s", name);
-	arena_close(a);
-	return e;
+		return err_wrap(e, "migration %s", name);
+	return NULL;
 }
 
 /* What a state other than applied means for a program that starts. */
