@@ -11,9 +11,8 @@ use Slipway::Test;
 use Test::More;
 
 my $db = Slipway::DB->start;
-my $api = Slipway::API->start(db => $db);
+my $api = Slipway::API->start(db => $db, keys => 1);
 my $got;
-$api->create_keys;
 
 my %url;
 $got = $api->post('/api/projects',

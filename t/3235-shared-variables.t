@@ -14,8 +14,7 @@ use Test::More;
 my ($true, $false) = (JSON::PP::true, JSON::PP::false);
 my $json = JSON::PP->new->canonical;
 my $db = Slipway::DB->start;
-my $api = Slipway::API->start(db => $db, conf => "[api]\nworkers = 1\n");
-$api->create_keys;
+my $api = Slipway::API->start(db => $db, keys => 1, conf => "[api]\nworkers = 1\n");
 my ($n, $got) = (0);
 
 sub project {

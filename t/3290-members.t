@@ -15,7 +15,7 @@ use Slipway::Visitor;
 use Test::More;
 
 my $db = Slipway::DB->start;
-my $api = Slipway::API->start(db => $db, nginx => \&Slipway::Visitor::unlimited);
+my $api = Slipway::API->start(db => $db, keys => 1, nginx => \&Slipway::Visitor::unlimited);
 my $document = $api->get('/api/openapi.json')->{json};
 my @ranks = qw(none guest viewer deployer maintainer admin);
 my %rank = map { $ranks[$_] => $_ } 0 .. $#ranks;
@@ -94,7 +94,6 @@ sub objects {
 	$id{deployments} = $api->make('/api/deployments', { projectId => $id{projects} })->{id};
 	return \%id;
 }
-ok($api->create_keys, 'the service has keys');
 my %of = map { $_ => objects($_) } qw(mine other third);
 
 # A user with a global role who is a member of the first project; `token`: the role

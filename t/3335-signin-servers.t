@@ -34,9 +34,8 @@ for my $case (['gitea', 'public'], ['gitea', 'secret'], ['gitea', 'prefix'], ['f
 		$how eq 'prefix' ? (prefix => '/git') : ());
 	$forge->user('ann', { id => 7, name => 'Ann Lee' });
 	$forge->user('eve');
-	my $api = Slipway::API->start(db => $db, migrated => $n++, nginx => \&Slipway::Visitor::unlimited,
-	    conf => "[api]\nslow_workers = 4\n" . $forge->conf);
-	ok($api->create_keys, "$name: slipway-admin key creates the keys for secrets");
+	my $api = Slipway::API->start(db => $db, keys => 1, migrated => $n++,
+	    nginx => \&Slipway::Visitor::unlimited, conf => "[api]\nslow_workers = 4\n" . $forge->conf);
 	$db->sql("UPDATE user SET valid = 0; DELETE FROM session; DELETE FROM git_token;"
 	    . " INSERT INTO user (username, role) VALUES ('ann', 'deployer')");
 

@@ -23,9 +23,8 @@ $f->user('bot', { id => 8 });
 my $repo = $f->repo('team/site', private => 1, users => [ 'ann', 'bot' ]);
 $repo->commit('main', {}, 'first');
 my $service = $f->token('bot');
-my $api = Slipway::API->start(db => $db, nginx => \&Slipway::Visitor::unlimited,
+my $api = Slipway::API->start(db => $db, keys => 1, nginx => \&Slipway::Visitor::unlimited,
     conf => $f->conf(token => $service));
-ok($api->create_keys, 'slipway-admin key creates the keys for secrets');
 $db->sql("INSERT INTO user (username, role) VALUES ('ann', 'deployer')");
 my $project = $api->post('/api/projects', { name => 'site', repository => $repo->clone_url })->{json}{id};
 my $branches = "/api/git/branches?projectId=$project";

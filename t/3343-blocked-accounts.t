@@ -33,10 +33,9 @@ sub blocked {
 	# A token of the service must not replace the user's.
 	my $conf = $f->conf(token => scalar $f->token('bot'), report => 'no')
 	    . "[auth]\nsignup = deployer\nrecheck = 60\n";
-	my $api = Slipway::API->start(db => $db, nginx => \&Slipway::Visitor::unlimited,
+	my $api = Slipway::API->start(db => $db, keys => 1, nginx => \&Slipway::Visitor::unlimited,
 	    conf => "[api]\nslow_workers = 4\n$conf");
 	my $key = $api->dir . '/secret.key';
-	ok($api->create_keys($key), 'slipway-admin key creates the keys for secrets');
 	my $project = $api->post('/api/projects',
 	    { name => 'site', repository => $repo->clone_url })->{json}{id};
 	my $branches = "/api/git/branches?projectId=$project";

@@ -21,9 +21,8 @@ my $f = Slipway::Forge->start(type => 'gitlab');
 $f->user('ann', { id => 7 });
 my $repo = $f->repo('team/site', private => 1, users => [ 'ann' ]);
 $repo->commit('main', {}, 'first');
-my $api = Slipway::API->start(db => $db, nginx => \&Slipway::Visitor::unlimited,
+my $api = Slipway::API->start(db => $db, keys => 1, nginx => \&Slipway::Visitor::unlimited,
     conf => "[api]\nslow_workers = 4\n" . $f->conf);
-ok($api->create_keys, 'slipway-admin key creates the keys for secrets');
 $db->sql("INSERT INTO user (username, role) VALUES ('ann', 'deployer')");
 my $project = $api->post('/api/projects', { name => 'site', repository => $repo->clone_url })->{json}{id};
 my $branches = "/api/git/branches?projectId=$project";

@@ -13,8 +13,7 @@ use Slipway::Test;
 use Test::More;
 
 my $db = Slipway::DB->start;
-my $api = Slipway::API->start(db => $db, conf => "[api]\nworkers = 3\n");
-ok($api->create_keys, 'slipway-admin key creates the keys for secrets');
+my $api = Slipway::API->start(db => $db, keys => 1, conf => "[api]\nworkers = 3\n");
 
 # Creates an object; its id.
 sub create { return $api->make(@_)->{id} }

@@ -16,9 +16,8 @@ use Test::More;
 
 my $db = Slipway::DB->start;
 my $forge = Slipway::Forge->start(type => 'gitea');
-my $api = Slipway::API->start(db => $db, nginx => \&Slipway::Visitor::unlimited,
+my $api = Slipway::API->start(db => $db, keys => 1, nginx => \&Slipway::Visitor::unlimited,
     conf => "[api]\nworkers = 3\nslow_workers = 2\n" . $forge->conf . "allowed_hosts = git.example.org\n");
-ok($api->create_keys, 'slipway-admin key creates the keys for secrets');
 
 # Sends a request in the background; "status body" of its response.
 sub send_later {

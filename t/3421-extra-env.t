@@ -13,8 +13,7 @@ use Slipway::Test;
 use Test::More;
 
 my $db = Slipway::DB->start;
-my $api = Slipway::API->start(db => $db, conf => "[api]\nworkers = 1\n");
-$api->create_keys;
+my $api = Slipway::API->start(db => $db, keys => 1, conf => "[api]\nworkers = 1\n");
 my %as = (admin => $api, map { $_ => $api->as($_) } qw(maintainer deployer));
 my $n = 0;
 

@@ -13,8 +13,7 @@ use Slipway::DB;
 use Slipway::Test;
 use Test::More;
 
-my $api = Slipway::API->start(db => Slipway::DB->start, conf => "[api]\nworkers = 1\n");
-$api->create_keys;
+my $api = Slipway::API->start(db => Slipway::DB->start, keys => 1, conf => "[api]\nworkers = 1\n");
 my $deployer = $api->as('deployer');
 
 # Values that a script could misinterpret.

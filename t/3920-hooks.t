@@ -19,8 +19,7 @@ use Time::HiRes qw(time);
 
 my ($true, $false) = (JSON::PP::true, JSON::PP::false);
 my $db = Slipway::DB->start;
-my $api = Slipway::API->start(db => $db, conf => "[api]\nworkers = 3\n");
-ok($api->create_keys, 'slipway-admin key creates the keys for secrets');
+my $api = Slipway::API->start(db => $db, keys => 1, conf => "[api]\nworkers = 3\n");
 my $bell = IO::Socket::UNIX->new(Type => SOCK_DGRAM, Local => $api->dir . '/wake.sock') or die "bell: $!";
 chmod 0777, $api->dir . '/wake.sock';
 $bell->blocking(0);

@@ -16,8 +16,7 @@ use Slipway::Visitor;
 
 use constant MIB => 1 << 20;
 my $db = Slipway::DB->start;
-my $api = Slipway::API->start(db => $db);
-ok($api->create_keys, 'slipway-admin key creates the keys for secrets');
+my $api = Slipway::API->start(db => $db, keys => 1);
 my $open = $api->as('none');
 my $project = $api->post('/api/projects',
     { name => 'p', repository => 'https://git.example.org/owner/name.git' })->{json}{id};

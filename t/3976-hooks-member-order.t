@@ -13,8 +13,7 @@ use Slipway::Test;
 use Test::More;
 
 my $db = Slipway::DB->start;
-my $api = Slipway::API->start(db => $db);
-ok($api->create_keys, 'slipway-admin key creates the keys for secrets');
+my $api = Slipway::API->start(db => $db, keys => 1);
 
 my $project = $api->post('/api/projects',
     { name => 'p', repository => 'https://git.example.org/owner/name' })->{json}{id};

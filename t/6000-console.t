@@ -15,8 +15,7 @@ use Slipway::Test;
 use Test::More;
 
 my $db = Slipway::DB->start;
-my $api = Slipway::API->start(db => $db, conf => "[api]\nworkers = 3\n");
-$api->create_keys;
+my $api = Slipway::API->start(db => $db, keys => 1, conf => "[api]\nworkers = 3\n");
 my $page = Slipway::Browser->start(origin => $api->url, certificate => $api->cacert);
 
 # A new token of the admin: (id, token).

@@ -16,9 +16,8 @@ use Slipway::Visitor;
 use Test::More;
 
 my $db = Slipway::DB->start;
-my $api = Slipway::API->start(db => $db, conf => "[api]\nworkers = 3\n",
+my $api = Slipway::API->start(db => $db, keys => 1, conf => "[api]\nworkers = 3\n",
     nginx => \&Slipway::Visitor::unlimited);
-$api->create_keys;
 my $none = $api->as('none');
 my $page = Slipway::Browser->start(origin => $api->url, certificate => $api->cacert);
 

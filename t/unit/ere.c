@@ -236,7 +236,7 @@ compared(void)
 	unsigned k, n, valid = 0, wrong = 0;
 	size_t len;
 
-	for (k = 0; k < 200000; k++) {
+	for (k = 0; k < RANDOM_CASES(200000); k++) {
 		len = 0;
 		for (n = 1 + chance(8); n > 0; n--)
 			len += (size_t)snprintf(ere + len, sizeof(ere) - len,
@@ -246,7 +246,8 @@ compared(void)
 		if (!as_libc(ere))
 			wrong++;
 	}
-	ok(valid > 10000, "many random patterns are valid (%u)", valid);
+	ok(valid > RANDOM_CASES(10000), "many random patterns are valid (%u)",
+	    valid);
 	is_int(wrong, 0, "random patterns match the same texts as with libc");
 }
 

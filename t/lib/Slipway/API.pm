@@ -5,6 +5,7 @@ package Slipway::API;
 # nginx files.
 #
 #   my $api = Slipway::API->start(db => $db, conf => "[api]\nworkers = 2\n");
+#   # keys => 1: with the keys for secrets
 #   # nginx => sub { my ($name, $text) = @_; … } may change the nginx files
 #   # nginx_processes => 2: more than one worker process of nginx;
 #   # nginx_connections: of each
@@ -44,6 +45,7 @@ sub start {
 	chmod 0777, $dir or die "$dir: $!";
 	$opt{db}->migrate if !$opt{migrated};
 	$self->write_conf;
+	make_keys($self->conf_file, "$dir/secret.key") if $opt{keys};
 	$self->start_api;
 	$self->start_nginx if !$opt{no_nginx};
 	return $self;
