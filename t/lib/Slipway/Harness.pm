@@ -64,10 +64,12 @@ sub _become {
 	Test2::API::test2_reset_io();
 	delete $ENV{T2_IN_PRELOAD};
 	$0 = $file =~ m{^\.{0,2}/} ? $file : "./$file";
+	$! = $? = 0;
 	do $0;
+	my $status = $! || $? >> 8 || 255; # as die in perlfunc(1)
 	exit 0 if $@ eq '';
 	print {*STDERR} $@;
-	exit 255;
+	exit $status;
 }
 
 package Slipway::Harness::Iterator;
