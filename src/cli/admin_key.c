@@ -16,7 +16,6 @@
 #include "cli/admin_reseal.h"
 #include "crypto/private_keyring.h"
 #include "store/sealed.h"
-#include "store/store.h"
 
 /* Longer than any request or any call of the Git server. Until then they may
  * still seal with the key that was the first when they started. */
@@ -100,7 +99,7 @@ keys_check(struct admin *admin, struct keys *k)
 
 	if ((e = keys_read(admin, k)) != NULL)
 		return e;
-	return store_check(admin->db);
+	return db_check_schema(admin->db);
 }
 
 static void
