@@ -61,7 +61,7 @@ my %sorts = (
 	'the deletion of a branch' => [ 204, 'main', commit => '0' x 40 ],
 	'a push with the signature of another secret' => [ 401, 'main', secret => 'whsec_' . 'A' x 43 . '=' ],
 );
-# Measures the best of a few events, because a single one depends on how busy the
+# Measures the better of two events, because a single one depends on how busy the
 # machine is: few enough that slipway does not yet give up a silent server, and
 # then again with fresh workers.
 sub soon {
@@ -71,7 +71,7 @@ sub soon {
 	within(1, sub {
 		$s->{api}->restart_api if $tries++;
 		my ($best, $answered) = (9999, 1);
-		for (1 .. 4) {
+		for (1, 2) {
 			my $got = push_of($s, $branch, %o);
 			$answered &&= $got->{status} == $status || diag("$got->{status} $got->{body}") && 0;
 			$best = $got->{took} if $got->{took} < $best;
