@@ -10,6 +10,7 @@ use warnings;
 use IO::Socket::UNIX ();
 use Cpanel::JSON::XS ();
 use POSIX qw(strftime);
+use Slipway::Bomb;
 use Slipway::Forge::Event ();
 use Slipway::Forge::Git ();
 use Slipway::Forge::OAuth ();
@@ -138,18 +139,8 @@ my %faults = (
 	},
 	gzip => sub {
 		my ($peer, $fault) = @_;
-		require Compress::Raw::Zlib;
-		# fast and in pieces, so that the client does not wait long
-		my $zip = Compress::Raw::Zlib::Deflate->new(-WindowBits => Compress::Raw::Zlib::WANT_GZIP(),
-		    -Level => 1, -AppendOutput => 1);
-		my ($left, $packed) = ($fault->{size} || 0, '');
-		my $piece = ' ' x 65536;
-		$zip->deflate(defined $fault->{size} ? '[' : $fault->{body}, $packed);
-		for (; $left > 0; $left -= 65536) {
-			$zip->deflate($left < 65536 ? substr $piece, 0, $left : $piece, $packed);
-		}
-		$zip->deflate(']', $packed) if defined $fault->{size};
-		$zip->flush($packed);
+		my $packed = defined $fault->{size} ? bomb('[', ' ', $fault->{size}, ']')
+		    : bomb($fault->{body}, ' ', 0, '');
 		write_answer($peer,
 		    [200, { 'Content-Type' => 'application/json', 'Content-Encoding' => 'gzip' }, $packed]);
 	},
