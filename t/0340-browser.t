@@ -20,19 +20,24 @@ my %file = (
 <body><main><h1>Fine</h1><label>Name <input id="name"></label>
 <button id="say">Say</button><p id="said"></p><button id="late" disabled>Late</button>
 <button id="jumps">Jumps</button><p id="hits"></p>
-<p id="keys"></p><div id="wide">wide</div></main></body></html>
+<p id="keys"></p><select id="sizes" aria-label="Size"><option value="s">Small</option>
+<option value="l">Large</option></select><p id="size"></p>
+<button id="below">Below</button><div id="cover"></div><div id="wide">wide</div></main></body></html>
 HTML
 	'fine.css' => "\@media (prefers-color-scheme: dark) { body { background: #000; color: #fff } }\n"
-	    . "#wide { width: 600px }\n",
+	    . "#wide { width: 600px } #below { margin-top: 2000px }\n"
+	    . "#cover { position: relative; top: -1em; height: 2em; background: #fff }\n",
 	'fine.js' => <<'JS',
 const at = (id) => document.getElementById(id);
 at('say').addEventListener('click', () => {
 	setTimeout(() => { at('said').textContent = 'hello ' + at('name').value; }, 50);
 });
 at('jumps').addEventListener('mousedown', () => { at('jumps').style.marginLeft = '200px'; });
-for (const id of ['late', 'jumps'])
+at('sizes').addEventListener('change', ({ target }) => { at('size').textContent = target.value; });
+for (const id of ['late', 'jumps', 'below'])
 	at(id).addEventListener('click', () => { at('hits').textContent += id + ' '; });
-at('say').addEventListener('click', () => setTimeout(() => { at('late').disabled = false; }, 500));
+addEventListener('scroll', () => setTimeout(() => at('cover').remove(), 300), { once: true });
+at('below').addEventListener('click', () => setTimeout(() => { at('late').disabled = false; }, 300));
 document.addEventListener('keydown', (e) => {
 	at('keys').textContent += (e.ctrlKey ? 'C-' : '') + (e.shiftKey ? 'S-' : '') + e.key + ' ';
 });
@@ -67,8 +72,10 @@ $page->visit('/fine.html');
 is($page->title, 'Fine', 'the browser shows the page');
 $page->type('#name', "J\x{fc}rgen")->click('#say');
 ok($page->wait_for('#said', "hello J\x{fc}rgen"), 'the page sees what is typed and clicked');
-is($page->click('#late')->click('#jumps')->text('#hits'), 'late jumps',
-    'a click is repeated until it hits an element that is disabled at first, or moves');
+is($page->click('#below')->click('#late')->click('#jumps')->text('#hits'), 'below late jumps',
+    'a click is repeated until it hits an element that is covered or disabled at first, or moves');
+is($page->choose('#sizes', 'Large')->text('#size'), 'l', 'an option is chosen by its text');
+is($page->choose('#sizes', 's')->text('#size'), 's', 'an option is chosen by its value');
 $page->clear('#name')->click('#name')->press('a', 'Shift+Tab', 'Control+f', 'PageDown');
 like($page->text('#keys'), qr/ a S-Shift S-Tab C-Control C-f PageDown$/,
     'the page sees the keys that are pressed');

@@ -349,7 +349,7 @@ sub notifiers { return $api->get("/api/notifiers?projectId=$project")->{json}{da
 $page->go("/slipway/projects/$project/notifiers");
 ok($page->wait_for('.empty', 'A notifier sends mail'), 'a page without notifiers says what they are for');
 $page->click('.empty button')->type('#new-notifier [name=target]', 'http://chat.example.org/x');
-$page->js('document.querySelector("#new-notifier [name=kind]").value = "webhook"');
+$page->choose('#new-notifier [name=kind]', 'webhook');
 $page->click('#new-notifier .primary');
 ok($page->wait_for('[data-field=target] .fault', 'https'), 'an invalid receiver is marked at its field');
 $page->clear('[name=target]')->type('[name=target]', "https://hooks.example.org/deployed\n");
@@ -389,10 +389,10 @@ sub members { return $api->get("/api/projects/$project/members")->{json}{data} }
 $page->go("/slipway/projects/$project/members");
 ok($page->wait_for('.empty', 'There are no members'), 'a project without members says what that means');
 my $admin = $api->get('/api/auth/info')->{json}{id};
-$page->click("#new-member option[value='$admin']")->click('#new-member .primary');
+$page->choose('#new-member [name=userId]', $admin)->click('#new-member .primary');
 ok($page->wait_for('tbody tr', 't-admin'), 'a member is added');
 is(members()->[0]{role}, 'deployer', 'with the role of the form');
-$page->click("[aria-label='Role of t-admin'] option[value=viewer]");
+$page->choose('[aria-label="Role of t-admin"]', 'viewer');
 ok(poll(60, sub { members()->[0]{role} eq 'viewer' }), 'the role of a member is changed');
 $page->click('[aria-label="Remove t-admin"]')->click('dialog .danger');
 ok($page->wait_for('.empty'), 'a member is removed');
@@ -469,14 +469,12 @@ is_deeply($api->get("/api/environments?projectId=$project")->{json}{data}[0]{app
 $page->go('/slipway/audit')->click("tbody a[href\$='/projects/$project/environments']");
 ok($page->wait_for('.card h2', 'production'), 'an entry of the audit log links to its object');
 $page->go('/slipway/audit');
-$page->js('const s = document.querySelector(".filter"); s.value = arguments[0];'
-    . ' s.dispatchEvent(new Event("change"))', "$project") if $page->wait_for('.filter');
+$page->choose('.filter', 'Shop');
 ok($page->wait_for('h1', 'Changes of Shop'), 'the audit log is narrowed to a project');
 $api->make('/api/environments', { projectId => $project, name => 'staging' });
 $page->go("/slipway/projects/$project/deploy?branch=main");
 ok($page->wait_for('#deploy'), 'the deploy form offers two environments');
-$page->js('const s = document.querySelector("[name=environmentId]"); s.value = [...s.options].find((o) =>'
-    . ' o.text === "production").value; s.dispatchEvent(new Event("input", { bubbles: true }))');
+$page->choose('[name=environmentId]', 'production');
 $page->reload;
 ok($page->wait_for('[data-field=environmentId] + .stack .notice', 'approve'),
     'the page agrees with the draft that is restored');

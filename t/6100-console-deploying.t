@@ -93,30 +93,20 @@ like(join(' ', $page->texts('.facts .variable')), qr/^GREETING=hello TOKEN=\W+$/
 axe_ok($page, 'a deployment that needs approval');
 
 # --- the list of deployments is narrowed
-sub choose {
-	my ($css, $label) = @_;
-	$page->wait_until('[...document.querySelectorAll(arguments[0])].some((o) => o.text === arguments[1])',
-	    "$css option", $label);
-	$page->js('const s = document.querySelector(arguments[0]);'
-	    . ' s.value = [...s.options].find((o) => o.text === arguments[1]).value;'
-	    . ' s.dispatchEvent(new Event("input", { bubbles: true }));'
-	    . ' s.dispatchEvent(new Event("change", { bubbles: true }))', $css, $label);
-	return $page;
-}
 sub listed {
 	return join ' ', @{ $page->js('return [...document.querySelectorAll("tbody tr")]'
 		    . '.map((r) => r.dataset.key)') };
 }
 $page->go("/slipway/deployments?projectId=$shop&environmentId=$live");
-choose('[data-key=status]', 'Succeeded');
+$page->choose('[data-key=status]', 'Succeeded');
 ok($page->wait_for('.empty', 'No deployment matches'), 'a list without a match says so');
 $page->click('.empty a');
 ok($page->wait_until('document.querySelectorAll("tbody tr").length === 4'), 'and leads to all deployments');
-choose('[data-key=status]', 'Succeeded');
+$page->choose('[data-key=status]', 'Succeeded');
 ok($page->wait_until('document.querySelectorAll("tbody tr").length === 1'), 'the list is narrowed by state');
 is(listed(), $good, 'to the deployments that have it');
-choose('[data-key=projectId]', 'Shop');
-choose('[data-key=environmentId]', 'staging');
+$page->choose('[data-key=projectId]', 'Shop');
+$page->choose('[data-key=environmentId]', 'staging');
 like($page->url, qr/status=success.*projectId=$shop.*environmentId=$staging/,
     'by project and environment, too');
 $page->reload;
@@ -221,10 +211,10 @@ sub needs_password {
 }
 ok($page->wait_for('#deploy'), 'the deploy form of an environment without variables');
 is(host() . ' ' . needs_password(), 'local yes', 'it has the defaults of the presets');
-choose('[name=environmentId]', 'staging');
+$page->choose('[name=environmentId]', 'staging');
 is(host() . ' ' . needs_password(), 'www2 no', 'another environment brings its own values');
 $page->type('[name="env.HOST"]', '.example.org');
-choose('[name=environmentId]', 'live');
+$page->choose('[name=environmentId]', 'live');
 is(host() . ' ' . needs_password(), 'www2.example.org yes', 'a value that was typed stays');
 $page->reload;
 ok($page->wait_until('document.querySelector("[name=\"env.HOST\"]")?.value === "www2.example.org"'),

@@ -198,8 +198,7 @@ is(picked(), '2500 2501 2502 2503', 'the link to a range highlights it');
 
 # --- settings
 $page->click('.log-choices button[aria-pressed]');
-$page->js('const s = document.querySelector(".log-choices select"); s.value = "elapsed";'
-	. ' s.dispatchEvent(new Event("change", { bubbles: true }))');
+$page->choose('.log-choices select', 'elapsed');
 $page->reload;
 ok($page->wait_for('.log.wraps .log-time'), 'wrapping and times are remembered');
 ok(sees('made part 2500'), 'the line is still in view');
@@ -208,8 +207,7 @@ sub time_of {
 	return $page->wait_until(row_with($text) . '?.querySelector(".log-time")?.dataset.time');
 }
 like(time_of('made part 2500'), qr/^\d+:\d\d$/, 'the time of a line since the deployment started');
-$page->js('const s = document.querySelector(".log-choices select"); s.value = "clock";'
-    . ' s.dispatchEvent(new Event("change", { bubbles: true }))');
+$page->choose('.log-choices select', 'clock');
 like(time_of('made part 2500'), qr/^\d\d:\d\d:\d\d$/, 'the time of a line by the clock');
 is($page->js(<<'JS'), join("\n", map { "made part $_" } 2500 .. 2502),
 	const rows = [...document.querySelectorAll('.log-row')];

@@ -116,7 +116,7 @@ ok($page->wait_for('.place', 'Translate the greeting'),
 ok($page->wait_for('.place a.state', 'Failed'), 'the board shows the failed deployment');
 $page->click('[aria-label="Deploy Sample site"]');
 ok($page->wait_for('#deploy'), 'the board leads to the deploy form');
-$page->js('document.querySelector("[name=environmentId]").value = "1"');
+$page->choose('[name=environmentId]', '1');
 $page->type('[name="env.GREETING"]', 'Hello')->click('#deploy .primary');
 ok($page->wait_until('/deployments\/\d+$/.test(location.pathname)'), 'the form deploys');
 ok($page->wait_for('h1 .status', 'Succeeded'), 'the page follows the deployment to its end');

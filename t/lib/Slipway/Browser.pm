@@ -38,7 +38,6 @@ our @color_rules = qw(color-contrast link-in-text-block); # of axe-core
 
 my $json = Cpanel::JSON::XS->new->utf8->canonical->allow_nonref;
 my $owner = $$;
-my $reference = 'element-6066-11e4-a52e-4f735466cecf'; # how WebDriver names an element
 my $answers = 120; # seconds in which a page responds to its driver, even on a busy machine
 my $made = 0;
 my %running;
@@ -235,45 +234,116 @@ JS
 
 # --- what a user does
 
-sub _element {
-	my ($self, $css) = @_;
-	my $found = $self->_command('POST', '/element', { using => 'css selector', value => $css });
-	return (values %$found)[0];
-}
+# What JavaScript does to an element before the user acts on it; an exception says why it
+# is not ready yet.
+my $aim = <<'JS';
+	const middle = () => {
+		const area = [...wanted.getClientRects()].find((r) => r.width > 0 && r.height > 0);
+		if (area === undefined)
+			throw new Error('it has no area');
+		const { left, right, top, bottom } = area;
+		return [Math.max(left, 0) + Math.min(right, innerWidth),
+			Math.max(top, 0) + Math.min(bottom, innerHeight)].map((sum) => Math.floor(sum / 2));
+	};
+	const uncovered = () => wanted.contains(document.elementFromPoint(...middle()));
+	if (!uncovered())
+		wanted.scrollIntoView({ block: 'center', behavior: 'instant' });
+	if (!uncovered())
+		throw new Error('something covers it');
+	window.hit = false;
+	const look = ({ target }) => { // the page may have rendered the element again
+		window.hit = [wanted, document.querySelector(arguments[0])].some((e) => e?.contains(target));
+	};
+	document.addEventListener('click', look, { capture: true, once: true });
+	return middle();
+JS
+my $focus = <<'JS';
+	if (document.activeElement !== wanted) {
+		wanted.focus();
+		if (wanted.selectionEnd != null)
+			wanted.selectionStart = wanted.selectionEnd = wanted.value.length;
+	}
+	if (document.activeElement !== wanted)
+		throw new Error('it does not take the focus');
+	window.typed = true;
+	const look = ({ target }) => { window.typed = wanted === target; };
+	document.addEventListener('keydown', look, { capture: true, once: true });
+JS
+my $choose = <<'JS';
+	const all = [...wanted.options];
+	const option = all.find(({ text }) => text === arguments[1])
+		?? all.find(({ value }) => value === arguments[1]);
+	if (option === undefined || option.disabled || wanted.matches(':disabled'))
+		throw new Error('it does not offer that option');
+	wanted.value = option.value;
+	for (const type of ['input', 'change'])
+		wanted.dispatchEvent(new Event(type, { bubbles: true }));
+JS
 
-# Repeats an action on an element until the page is ready for it.
+# Repeats JavaScript and an action, which gets its value, until an element is ready.
 sub _act {
-	my ($self, $css, $verb, $body) = @_;
+	my ($self, $verb, $css, $script, $act, @args) = @_;
 	my $error;
 	poll(60, sub {
-		my $done = eval {
-			my $element = $self->_element($css);
-			my $hits = $verb eq 'click' && $self->_watch_click($element);
-			$self->_command('POST', "/element/$element/$verb", $body);
-			# a page that the click closes may not respond; a second click could do more harm
-			!$hits || (eval { $self->js($hits) } // 1) || die "the click missed it\n";
-		};
+		my $done = eval { $act->($self->js(<<"JS", $css, @args)); 1 };
+			const wanted = document.querySelector(arguments[0]);
+			if (!wanted?.checkVisibility())
+				throw new Error('the page does not show it');
+			$script
+JS
 		$error = $@;
 		return $done;
 	}) or die "$verb $css: $error";
 	return $self;
 }
 
-# Code that returns whether the next click hits the element, which may be disabled, or
-# move after the driver has looked where it is.  A new document does not know.
-sub _watch_click {
-	my ($self, $element) = @_;
-	$self->js(<<'JS', { $reference => $element });
-		const [wanted] = arguments;
-		window.hit = wanted.matches('option');
-		const look = ({ target }) => { window.hit ||= wanted.contains(target); };
-		document.addEventListener('click', look, { capture: true, once: true });
-JS
-	return 'return window.hit ?? true';
+sub _perform {
+	my ($self, $device, @actions) = @_;
+	return $self->_command('POST', '/actions',
+	    { actions => [{ type => $device, id => $device, actions => \@actions }] });
 }
-sub click { my ($self, $css) = @_; return $self->_act($css, 'click', {}) }
-sub type { my ($self, $css, $text) = @_; return $self->_act($css, 'value', { text => $text }) }
-sub clear { my ($self, $css) = @_; return $self->_act($css, 'clear', {}) }
+
+# Clicks the middle of the visible part of an element.  The driver's own click takes many
+# times as much processor time.  A click misses an element that is disabled, or that moves
+# after the page has said where it is.
+sub click {
+	my ($self, $css) = @_;
+	return $self->_act('click', $css, $aim, sub {
+		my ($at) = @_;
+		$self->_perform('pointer',
+		    { type => 'pointerMove', duration => 0, x => $at->[0], y => $at->[1] },
+		    { type => 'pointerDown', button => 0 }, { type => 'pointerUp', button => 0 });
+		# a page that the click closes may not respond, and a new one does not know;
+		# a second click could do more harm
+		return if eval { $self->js('return window.hit ?? true') } // 1;
+		$self->_command('DELETE', '/actions'); # the next click is not the second of a double click
+		die "the click missed it\n";
+	});
+}
+
+# Types after the text of a field, or where the caret is if the field has the focus.  If
+# the page moves the focus before the first key, the text is elsewhere and the test fails.
+sub type {
+	my ($self, $css, $text) = @_;
+	$self->_act('type into', $css, $focus, sub { });
+	$self->press(map { { "\n" => 'Enter', "\t" => 'Tab' }->{$_} // $_ } split //, $text);
+	return $self if eval { $self->js('return window.typed ?? true') } // 1;
+	die "type into $css: the page moved the focus\n";
+}
+sub clear {
+	my ($self, $css) = @_;
+	return $self->_act('clear', $css, "$focus wanted.select();", sub {
+		$self->press('Delete');
+		$self->js('return document.querySelector(arguments[0])?.value === ""', $css)
+		    or die "its text is still there\n";
+	});
+}
+
+# Chooses the option of a select that has this text or value.
+sub choose {
+	my ($self, $css, $option) = @_;
+	return $self->_act('choose', $css, $choose, sub { }, "$option");
+}
 
 # Presses keys one after another: 'j', 'Shift+Tab', 'Control+f'.
 sub press {
@@ -284,8 +354,7 @@ sub press {
 		push @actions, (map { { type => 'keyDown', value => $_ } } @keys),
 		    (map { { type => 'keyUp', value => $_ } } reverse @keys);
 	}
-	$self->_command('POST', '/actions',
-	    { actions => [{ type => 'key', id => 'keyboard', actions => \@actions }] });
+	$self->_perform('key', @actions);
 	return $self;
 }
 
