@@ -260,11 +260,14 @@ static const struct stmt count_named = {
 #define R(m) FIELD(struct project_ref, m, 0)
 static const struct field ref_row[] = { R(id), R(name), FIELD_END };
 static const struct field ref_args[] = { R(name), R(name), R(id), FIELD_END };
-static const struct field ref_by_args[] = { R(member), R(name), R(name), R(id),
+static const struct field ref_by_args[] = { R(name), R(name), R(id), R(member),
 	FIELD_END };
+/* The unique key of live names has one column, so that MariaDB reads it from the
+ * last name onwards. It may read all of project_list, which begins with `valid`,
+ * for each piece. */
 #define REFS(also)                                                             \
-	"SELECT id, name FROM project WHERE valid = 1" also                    \
-	" AND name >= ? AND (name > ? OR id > ?) ORDER BY name, id LIMIT 100"
+	"SELECT id, live_name AS name FROM project WHERE live_name >= ?"       \
+	" AND (live_name > ? OR id > ?)" also " ORDER BY live_name LIMIT 100"
 static const struct stmt refs = {
 	.name = "project_refs",
 	.sql = REFS(""),
@@ -288,14 +291,8 @@ static const struct stmt queue_up = {
 	       " ON DUPLICATE KEY UPDATE created_at = CURRENT_TIMESTAMP(3)",
 };
 
-static const struct field clash_args[] = {
-	A(id),
-	A(project_dir),
-	A(project_dir),
-	A(project_dir),
-	A(project_dir),
-	FIELD_END,
-};
+static const struct field clash_args[] = { A(id), A(project_dir),
+	A(project_dir), A(project_dir), A(project_dir), FIELD_END };
 struct clash {
 	const char *name;
 	const char *project_dir;

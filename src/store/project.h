@@ -65,8 +65,8 @@ struct project_ref { /* of GET /projects */
 /* `name` filters by substring, NULL = all; its wildcards are literal. */
 MUSTCHECK const struct err *project_page(struct db *, struct arena *,
     const char *name, struct page *, struct list *out);
-/* Lists the first PROJECT_REFS projects after this one, ordered by name and id;
- * id 0 and name "" = from the beginning. */
+/* Lists the first PROJECT_REFS projects after this one, ordered by name; id 0
+ * and name "" = from the beginning. */
 MUSTCHECK const struct err *project_refs(struct db *, struct arena *,
     const struct project_ref *after, struct list *out);
 /* Finds live projects only; ERR_NOTFOUND. */
