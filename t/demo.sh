@@ -50,7 +50,8 @@ make_place() {
 		say "the demo is in $place, because other accounts cannot enter $top," \
 		    "or its path is too long or has characters other than letters, digits and ._/+-"
 	fi
-	instance="$place $$ $(began $$)"
+	began $$
+	instance="$place $$ $ticks"
 	printf '%s\n' "$instance" >demo/place
 	mkdir "$place"/{db,etc,run,run/{api,db,runner},tls,workspaces,spool,tmp}
 	chmod 700 "$place/db"
@@ -59,13 +60,17 @@ make_place() {
 
 # --- the demo: processes
 
-# The start time of a process in clock ticks, which identifies it together with its id.
+# Sets $ticks to the start time of a process in clock ticks, which identifies it together
+# with its id.  If the process has ended, it fails and leaves $ticks as it is.
+# It runs no command: bash ignores a SIGINT that arrives while it waits for one, unless the
+# command dies of a SIGINT, too.
+ticks=
 began() {
-	local stat
-	stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
+	local stat=
+	{ read -rd '' stat <"/proc/$1/stat" || true; } 2>/dev/null
 	# shellcheck disable=SC2086 # fields after the name in parentheses
 	set -- ${stat##*) }
-	[ "$1" != Z ] && printf '%s\n' "${20}"
+	[ "${1:-Z}" != Z ] && ticks=${20}
 }
 
 # start NAME COMMAND...: in a session of its own, so that Ctrl-C does not reach it.
@@ -74,14 +79,15 @@ start() {
 	shift
 	setsid "$@" >"$logs/$name.log" 2>&1 </dev/null 8>&- &
 	pid=$!
-	printf '%s %s\n' "$pid" "$(began "$pid" || echo gone)" >"$place/run/$name.pid"
+	began "$pid" || ticks=gone
+	printf '%s %s\n' "$pid" "$ticks" >"$place/run/$name.pid"
 }
 
 # Whether the process in the file is still running.
 alive() {
-	local pid ticks
-	read -r pid ticks 2>/dev/null <"$1" || return 1
-	[ "$(began "$pid")" = "$ticks" ]
+	local pid since
+	read -r pid since 2>/dev/null <"$1" || return 1
+	began "$pid" && [ "$ticks" = "$since" ]
 }
 
 # stop FILE SECONDS: TERM, then KILL.
@@ -95,7 +101,7 @@ stop() {
 	fi
 	# A master that was killed leaves workers that hold the port.  While they
 	# live, their process group cannot be reused.
-	began "$pid" >/dev/null || kill -KILL -- "-$pid" 2>/dev/null || true
+	began "$pid" || kill -KILL -- "-$pid" 2>/dev/null || true
 	rm -f "$file"
 }
 
@@ -608,7 +614,7 @@ demo() {
 		die "--port needs a number from 1 to 65535"
 	fi
 	install_missing configure build demo
-	began $$ >/dev/null || die "/proc is not mounted. As root: mount -t proc proc /proc"
+	began $$ || die "/proc is not mounted. As root: mount -t proc proc /proc"
 	[ -n "${SLIPWAY_INSTALLED-}" ] || build build slipway
 	make_place
 	trap clean_up EXIT
