@@ -123,8 +123,11 @@ key_reseal(struct reseal *r, unsigned flags)
 	const struct err *e;
 
 	if ((e = reseal_run(r, flags)) != NULL)
-		return err_wrap(e,
-		    "re-encrypted values are stored; run the command again");
+		return (flags & RESEAL_WRITE) == 0 ?
+		    e :
+		    err_wrap(e,
+			"values re-encrypted so far are stored; remove the "
+			"cause, then run the command again");
 	keys_tell(r);
 	if (r->unopened > 0)
 		return err_new(ERR_INVALID,
