@@ -57,20 +57,14 @@ clean(struct git *g)
 
 /* Removes files in the way of those of the commit. */
 static const struct err *
-make_room(struct git *g, const char *hash, enum files_before before)
+make_room(struct git *g, const char *hash)
 {
 	/* --reset preserves the data about unchanged files in an index */
 	const char *const read_tree[] = { "read-tree", "--reset", hash, NULL };
 	const struct err *e;
 
-	/* git clean gives up on directories that it cannot write */
-	if (before == FILES_FOREIGN &&
-	    ((e = workspace_empty(g, ".git")) != NULL || !git_done(g)))
-		return e;
-	if (before == FILES_UNKNOWN &&
-	    (e = workspace_specials_remove(g)) != NULL)
-		return e;
-	if ((e = git_run(g, NULL, read_tree)) != NULL || !git_done(g))
+	if ((e = workspace_specials_remove(g)) != NULL ||
+	    (e = git_run(g, NULL, read_tree)) != NULL || !git_done(g))
 		return e;
 	/* its exit status says only whether files differ */
 	if ((e = refresh(g)) != NULL || g->end.how != RUN_EXITED)
@@ -78,6 +72,16 @@ make_room(struct git *g, const char *hash, enum files_before before)
 	if (!keeps(g) && ((e = clean(g)) != NULL || !git_done(g)))
 		return e;
 	return gitlinks_empty(g, hash);
+}
+
+/* A new clone has no index: none of the files in the workspace are its own, and
+ * git has nothing to compare. git clean would give up on directories that it
+ * cannot write. */
+static const struct err *
+prepare(struct git *g, const char *hash, enum files_before before)
+{
+	return before == FILES_FOREIGN ? workspace_empty(g, ".git") :
+					 make_room(g, hash);
 }
 
 static const struct err *
@@ -99,7 +103,7 @@ files_checkout(struct git *g, const char *hash, enum files_before before)
 	const struct err *e;
 
 	if (before != FILES_COMMITTED &&
-	    ((e = make_room(g, hash, before)) != NULL || !git_done(g)))
+	    ((e = prepare(g, hash, before)) != NULL || !git_done(g)))
 		return e;
 	if ((e = git_run(g, NULL, checkout)) != NULL || !git_done(g))
 		return e;
