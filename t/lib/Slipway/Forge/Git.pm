@@ -8,17 +8,23 @@ use strict;
 use warnings;
 use Exporter 'import';
 use MIME::Base64 qw(decode_base64);
-use Slipway::Forge::State qw(git_out);
+use Slipway::Forge::State qw(git_out ref_text);
 
 our @EXPORT_OK = qw(branches commits commit_of named tip_of default_branch serve_git);
 
 my $zero = '0' x 40;
 
+# Refs that have a file are read here: each command of git takes milliseconds.
 sub default_branch {
 	my ($dir) = @_;
-	my $name = git_out($dir, 'symbolic-ref', '--short', 'HEAD');
-	chomp $name if defined $name;
+	my ($name) = (ref_text($dir, 'HEAD') // '') =~ m{^ref: refs/heads/(.*)\n\z};
 	return $name;
+}
+sub _tip_in_file {
+	my ($dir, $ref) = @_;
+	return undef if $ref =~ /\.\.|\.lock$/;
+	my ($hash) = (ref_text($dir, $ref) // '') =~ /^([0-9a-f]{40,64})\n\z/;
+	return $hash;
 }
 
 # (name => hash, …) of all branches, by name.
@@ -32,6 +38,8 @@ sub branches {
 # The hash of a branch, tag or commit; undef if it does not exist.
 sub tip_of {
 	my ($dir, $name) = @_;
+	my $tip = _tip_in_file($dir, "refs/heads/$name");
+	return $tip if defined $tip;
 	for my $ref ("refs/heads/$name", "refs/tags/$name", $name =~ /^[0-9a-f]{7,64}$/ ? $name : ()) {
 		my $hash = git_out($dir, 'rev-parse', '-q', '--verify', '--end-of-options', "$ref^{commit}");
 		next if !defined $hash;

@@ -12,7 +12,7 @@ use Fcntl qw(:flock);
 use Cpanel::JSON::XS ();
 use Storable qw(retrieve store);
 
-our @EXPORT_OK = qw(git_out random_hex);
+our @EXPORT_OK = qw(git_out random_hex ref_text);
 
 my $json = Cpanel::JSON::XS->new->canonical->allow_nonref;
 
@@ -165,6 +165,9 @@ sub _content {
 	local $/;
 	return <$in> // '';
 }
+
+# The text of a ref that has a file of its own; undef if it has none.
+sub ref_text { my ($repo, $ref) = @_; return _content("$repo/$ref") }
 
 # The file that remembers what a git command printed about these refs.
 sub _memory { my ($repo, @cmd) = @_; return "$repo/out." . sha256_hex(join "\0", @cmd, _refs_of($repo)) }
