@@ -21,7 +21,7 @@ my $gate;
 my $gates = 0;
 sub counting {
 	$gate = tempdir() . '/gate' . ++$gates;
-	return "n=0; while ! test -e $gate; do n=\$((n+1)); echo count-\$n; sleep 0.02; done; echo last-\$n";
+	return counts_until($gate) . '; echo last-$n';
 }
 sub up { my ($id) = @_; return $runner->wait_log($id, qr/^count-3$/m) =~ /^count-3$/m }
 # Ends the step; whether the log has every line, once, in order.

@@ -23,8 +23,7 @@ my $mark = "echo \$SLIPWAY_DEPLOYMENT_ID >>$marks/\$SLIPWAY_DEPLOYMENT_ID";
 # --- a dispatcher that hangs for two leases
 my $one = Slipway::Runner->start(db => $db, name => 'one', conf => "[runner]\nlease = 3\n");
 my $project = $one->project;
-my $id = $one->deploy($project, "$mark; n=0; while :; do n=\$((n+1)); echo count-\$n; sleep 0.05; done",
-    'echo never');
+my $id = $one->deploy($project, "$mark; " . counts_until('/nowhere'), 'echo never');
 like($one->wait_log($id, qr/^count-3$/m), qr/^count-3$/m, 'a step runs');
 my $two = Slipway::Runner->start(db => $db, name => 'two', conf => "[runner]\nlease = 3\n");
 my $behind = $two->deploy($project, $mark, 'echo behind');

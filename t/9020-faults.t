@@ -29,7 +29,7 @@ my @projects = sort { $a <=> $b } keys %pipeline;
 my $gate = tempdir() . '/gate';
 my $witness = $all->project($repo);
 my $counter = $all->post(projectId => $witness, pipelineId => $all->pipeline($witness,
-    "n=0; until test -e $gate; do n=\$((n+1)); echo count-\$n; sleep 0.02; done; echo last-\$n", 'exit 7'));
+    counts_until($gate) . '; echo last-$n', 'exit 7'));
 ok($all->saw($counter, qr/^count-3$/m), 'a step runs and writes');
 
 # --- clients, each with its own keys; a line is "KEY STATUS ID", or what is wrong with

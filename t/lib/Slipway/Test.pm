@@ -23,7 +23,7 @@ our @EXPORT = qw(srcdir builddir program tempdir poll slurp spew run_cmd
     start_process stop_process is_root own_mounts deadline slowness free_port best_of stopwatch
     within
     cpu_time uids_from on_failure tail json_lines
-    make_keys make_repo peak_memory sanitized slipway_admin system_cas);
+    counts_until make_keys make_repo peak_memory sanitized slipway_admin system_cas);
 
 my $source = abs_path(dirname(__FILE__) . '/../../..');
 my $temp;
@@ -229,6 +229,14 @@ sub cpu_time {
 		$ticks += $field[11] + $field[12] if @field > 12;
 	}
 	return $ticks / POSIX::sysconf(POSIX::_SC_CLK_TCK());
+}
+
+# The script of a step that writes count-1, count-2 and so on, every 20 ms, until a file
+# exists.  It reads from a pipe that stays empty: sleep(1) would be a process for each line.
+sub counts_until {
+	my ($file) = @_;
+	return "n=0; exec 9<> <(:); until test -e $file; do"
+	    . ' n=$((n+1)); echo count-$n; read -rt 0.02 -u 9 || true; done';
 }
 
 # The most memory, in KiB, that any of these processes has ever held.
