@@ -160,17 +160,15 @@ is($anyone->get('/api/auth/info', { 'Remote-User' => 'boss' })->{status}, 401,
 is($anyone->get('/api/auth/info')->{status}, 401, 'a request without credentials returns 401');
 
 # --- with auth.signup, unknown names become users
-$api->write_conf("[auth]\nremote_user = yes\nsignup = deployer\n");
-kill 'HUP', $api->pid;
-ok(poll(15, sub { info(basic('new'))->{status} == 200 }),
-    'with auth.signup an unknown name with a password is accepted');
+ok($api->reload("[auth]\nremote_user = yes\nsignup = deployer\n"), 'the new settings are in use');
+is(info(basic('new'))->{status}, 200, 'with auth.signup an unknown name with a password is accepted');
 is(info(basic('new'))->{json}{role}, 'deployer', 'with auth.signup a new user gets the configured role');
 is(info(basic('gone'))->{status}, 403, 'with auth.signup a deleted user returns 403');
 is(info(basic('idle'))->{status}, 403, 'with auth.signup an inactive user returns 403');
 is(info(basic('Ada'))->{status}, 403, 'with auth.signup a name in use in another case returns 403');
 is($db->sql("SELECT COUNT(*) FROM user WHERE username = 'new'"), 1,
     'with auth.signup a new user is created once');
-ok($api->reload("[auth]\nremote_user = yes\nsignup = guest\n"), 'the workers are replaced');
+ok($api->reload("[auth]\nremote_user = yes\nsignup = guest\n"), 'the settings after those are in use');
 is(info(basic('visitor'))->{json}{role}, 'guest', 'with auth.signup = guest a new user is a guest');
 
 done_testing;
