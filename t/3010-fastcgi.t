@@ -161,6 +161,23 @@ $took = best_of(4, sub {
 });
 cmp_ok($took, '<', deadline(4), 'a peer that sends five bytes a second is disconnected soon');
 
+# --- peers that still send when the response is written
+# This takes 1.5 s: the timer of the worker fires meanwhile, and the worker waits for a
+# second after each piece.
+within(2.5, sub {
+	my $peer = Slipway::FastCGI->connect($sock);
+	$peer->send(begin() . params(@post, CONTENT_LENGTH => 2 << 20));
+	my $pieces = 0;
+	for (1 .. 15) {
+		$pieces += $peer->send(record(5, ' ' x 32768));
+		sleep 0.1;
+	}
+	is($pieces, 15, 'a worker that rejects a body reads what its peer still sends');
+	$got = $peer->answer(10);
+	is($got->{status}, 413, 'a peer that sends a body above the limit slowly gets its response');
+	ok($got->{ended}, 'the response to a body above the limit is complete');
+});
+
 # --- peers that do not read the response
 for my $n (1 .. 4) {
 	my $deaf = Slipway::FastCGI->connect($sock);

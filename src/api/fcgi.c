@@ -22,8 +22,9 @@
 #include "core/str.h"
 #include "crypto/crypto.h"
 
-#define PARAMS_MS 1000 /* nginx buffers the whole request before it connects */
-#define LINGER_MS 200  /* time to drain input that a peer still sends */
+#define PARAMS_MS 1000  /* nginx buffers the whole request before it connects */
+#define LINGER_MS 10000 /* time to drain input that a peer still sends… */
+#define LINGER_PAUSE_MS 1000 /* …as long as some comes in each second */
 #define LINGER_MAX (REQ_EVENT_MAX + REQ_BODY_MAX)
 #define STREAM_CHUNK ((size_t)64 * 1024)
 #define ID_MAX 64
@@ -443,23 +444,34 @@ answer_write(struct req *rq)
 	return put(rq, an->body.data, an->body.len);
 }
 
+/* Waits for input and discards it; false if none comes, or no more can. */
+static bool
+discard(int fd, size_t *total)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	char trash[8192];
+	ssize_t got;
+	int ready;
+
+	if ((ready = poll(&pfd, 1, LINGER_PAUSE_MS)) <= 0)
+		return ready == -1 && errno == EINTR; /* see deadline.h */
+	if ((got = recv(fd, trash, sizeof(trash), MSG_DONTWAIT)) > 0)
+		*total += (size_t)got;
+	return got > 0;
+}
+
 /* Closing a socket with unread bytes resets the connection, and the peer may
- * lose the response. Reads and discards them for a moment. */
+ * lose the response. Discards them until the peer closes, within limits. */
 static void
 linger(int fd)
 {
-	struct pollfd pfd = { .fd = fd, .events = POLLIN };
-	int64_t end = time_mono_ms() + LINGER_MS;
-	char trash[8192];
+	const int64_t end = time_mono_ms() + LINGER_MS;
 	size_t total = 0;
-	ssize_t got = 1;
 
 	(void)shutdown(fd, SHUT_WR);
-	while (got > 0 && total < LINGER_MAX && time_mono_ms() < end &&
-	    poll(&pfd, 1, LINGER_MS) > 0) {
-		got = recv(fd, trash, sizeof(trash), MSG_DONTWAIT);
-		total += got > 0 ? (size_t)got : 0;
-	}
+	while (
+	    total < LINGER_MAX && time_mono_ms() < end && discard(fd, &total))
+		continue;
 }
 
 static void
