@@ -61,6 +61,27 @@ $db->client("KILL CONNECTION $killed");
 # it is not repeated if it has taken a second, as on a busy machine
 like($probe[0]->receive, qr/^(?:ok 8|err unavailable )/, 'it is read again from the start, or not at all');
 
+# --- snapshots
+# Runs SQL while a snapshot is in its pause; its answer.
+sub during_snapshot {
+	my ($sql) = @_;
+	$probe[0]->send('snapshot read');
+	poll(20, sub { $db->sql("SELECT COUNT(*) FROM information_schema.processlist"
+		    . " WHERE info LIKE 'SELECT SLEEP(0.3)%'") });
+	$db->sql($sql);
+	return $probe[0]->receive;
+}
+sub transactions { return $db->sql('SELECT COUNT(*) FROM information_schema.innodb_trx') }
+is(during_snapshot("INSERT INTO probe_log (text) VALUES ('meanwhile')"), 'ok 1 same',
+    'the statements of a snapshot see the same rows');
+like(during_snapshot('ALTER TABLE counter FORCE'), qr/^ok [12] same/,
+    'a snapshot is taken again if a table is rebuilt');
+is(transactions(), 0, 'a snapshot leaves no transaction open');
+like($probe[0]->ask('snapshot write'), qr/^err unavailable 1792/, 'a write in a snapshot is rejected');
+is(written('write'), 0, 'it writes no row');
+is($probe[0]->ask('write after-snapshot'), 'ok after-snapshot', 'the next write succeeds');
+is(transactions(), 0, 'a snapshot that fails leaves no transaction open');
+
 # --- a token that is rejected, and a transaction that ignores it
 $db->sql("CREATE TRIGGER no_token BEFORE INSERT ON commit_token FOR EACH ROW"
 	. " SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'no token'");
@@ -71,7 +92,7 @@ is(written('tokenless'), 0, 'it writes no row');
 is(counter(1), $was, 'it changes no counter');
 $db->sql('DROP TRIGGER no_token');
 is($probe[0]->ask('reckless token'), 'ok 0', 'the next transaction succeeds');
-is($db->sql('SELECT COUNT(*) FROM information_schema.innodb_trx'), 0, 'no transaction is left open');
+is(transactions(), 0, 'no transaction is left open');
 
 # --- deadlocks
 my $deadlocks = $db->sql("SHOW GLOBAL STATUS LIKE 'Innodb_deadlocks'");

@@ -4,7 +4,9 @@
 
 use strict;
 use warnings;
+use Cpanel::JSON::XS qw(decode_json);
 use Slipway::API;
+use Slipway::Background;
 use Slipway::DB;
 use Slipway::Test;
 use Test::More;
@@ -86,6 +88,38 @@ is_deeply([@{ $got->{json}{pagination} }{qw(page limit total)}], [1, 500, 2], 't
 is($api->get('/api/board?limit=501')->{status}, 400, 'a page of more than 500 projects returns 400');
 is($api->get('/api/board?limit=1&page=2')->{json}{data}[0]{name}, 'Shop', 'page 2 follows');
 is($api->as('none')->get('/api/board')->{status}, 401, 'the board needs a credential');
+
+# --- a deployment that is created while the board is read
+my $session = $db->session;
+# A board whose reading stops at the environments; the connection that it uses.
+sub stopped_board {
+	$session->('LOCK TABLES environment WRITE');
+	my $board = background(sub {
+		delete $api->{http};
+		return $api->get('/api/board')->{body};
+	});
+	my $connection;
+	my $found = poll(30, sub {
+		$connection = $db->sql('SELECT id FROM information_schema.processlist'
+		    . " WHERE state = 'Waiting for table metadata lock' AND user = 'slipway'");
+	});
+	ok($found, 'a board waits for the environments');
+	return ($board, $connection);
+}
+my ($reading, $reader) = stopped_board();
+my $new = deployed($blog, undef, 'pending');
+$session->('UNLOCK TABLES');
+($b) = @{ decode_json($reading->result)->{data} };
+is("$b->{latest}{id} $b->{waiting}", "$draft 0",
+    'a board omits a deployment that was created while it was read');
+($b) = @{ $api->get('/api/board')->{json}{data} };
+is("$b->{latest}{id} $b->{waiting}", "$new 1", 'the next board shows that deployment');
+($reading, $reader) = stopped_board();
+$db->sql("KILL $reader");
+$session->('UNLOCK TABLES');
+is(decode_json($reading->result)->{data}[0]{latest}{id}, $new,
+    'a board that loses its connection is read again');
+$db->sql("DELETE FROM deployment WHERE id = $new");
 
 # --- the cost
 sub statements {

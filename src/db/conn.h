@@ -9,6 +9,9 @@
 
 #define DB_COLUMNS 64  /* columns, and also `?`, of one statement */
 #define DB_CONFLICTS 5 /* tries after deadlocks and similar conflicts */
+/* Milliseconds: a read that took longer before the connection broke is not
+ * retried, so that the caller waits for at most one timeout. */
+#define DB_SOON 1000
 
 /* What an error number means for the caller. */
 enum db_what {

@@ -110,6 +110,12 @@ bool db_in_transaction(const struct db *);
 MUSTCHECK const struct err *db_transaction(struct db *, db_body *,
     void *context);
 
+/* Runs `body` on a snapshot: all its statements see the database as it was at
+ * one moment, and the server rejects writes.  After a conflict or a lost
+ * connection, `body` runs again, so it must set all its results on each run.
+ * Calls do not nest. */
+MUSTCHECK const struct err *db_snapshot(struct db *, db_body *, void *context);
+
 /* Runs the SQL text of a migration; a `;` at the end of a line ends a
  * statement. */
 MUSTCHECK const struct err *db_script(struct db *, const char *sql);

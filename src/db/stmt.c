@@ -6,10 +6,6 @@
 #include "core/str.h"
 #include "db/conn.h"
 
-/* A read that took longer before the connection broke is not retried: the
- * caller waits for at most one timeout. */
-#define SOON 1000 /* milliseconds */
-
 #define ROWS_FIRST 8 /* initial size of a list */
 #define SQL_MAX ((size_t)64 * 1024)
 
@@ -366,7 +362,7 @@ again(struct db *db, struct call *c, int tries, int64_t start)
 		return true;
 	}
 	return c->what == DB_LOST && tries == 1 &&
-	    (is_read(c->s) || !c->sent) && time_mono_ms() - start < SOON;
+	    (is_read(c->s) || !c->sent) && time_mono_ms() - start < DB_SOON;
 }
 
 /* An error in a transaction: unless the body may go on, it is final.  A first

@@ -127,6 +127,19 @@ commit(struct db *db, enum outcome *out)
 	return err_wrap(e, "commit");
 }
 
+/* Rolls back, and judges the run by its error. */
+static const struct err *
+end(struct db *db, const struct err *e, enum outcome *out)
+{
+	*out = e == NULL ? TXN_DONE : TXN_FAILED;
+	if (db->state == DB_DOOMED) {
+		*out = outcome_of(db->why);
+		e = db->doom;
+	}
+	rollback(db);
+	return e;
+}
+
 /* Runs the body once.  The token is inserted first: if the server is still
  * executing an earlier run, the insert waits for it, and fails if that run was
  * committed.  If there is no such run, the first statement of the body inserts
@@ -158,13 +171,28 @@ run(struct db *db, struct txn *t, enum outcome *out)
 	}
 	if (db->state == DB_OPEN && e == NULL)
 		return commit(db, out);
-	*out = TXN_FAILED;
-	if (db->state == DB_DOOMED) {
-		*out = outcome_of(db->why);
-		e = db->doom;
+	return end(db, e, out);
+}
+
+/* Runs the body once, on a snapshot. */
+static const struct err *
+look(struct db *db, const struct txn *t, enum outcome *out)
+{
+	static const char sql[] = DB_COMPOUND
+	    "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; "
+	    "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY; END";
+	enum db_what what = DB_BUG;
+	const struct err *e;
+
+	if ((e = conn_ready(db, CONN_LOOK, &what)) != NULL ||
+	    (e = conn_query(db, sql, sizeof(sql) - 1, &what)) != NULL) {
+		*out = outcome_of(what);
+		db_drop(db); /* the transaction may have begun */
+		return e;
 	}
-	rollback(db);
-	return e;
+	db->state = DB_OPEN;
+	db->is_begun = true;
+	return end(db, t->body(db, t->context), out);
 }
 
 /* Looks up a rejected token: a cluster may reject a key that no committed row
@@ -204,6 +232,13 @@ another(struct txn *t, enum outcome last)
 	return last == TXN_LOST && ++t->losses == 1;
 }
 
+/* The time after which no conflict is retried: two timeouts from now. */
+static int64_t
+patience_end(const struct db *db)
+{
+	return time_mono_ms() + 2000 * db->settings->database.timeout;
+}
+
 bool
 db_in_transaction(const struct db *db)
 {
@@ -220,7 +255,7 @@ db_transaction(struct db *db, db_body *body, void *context)
 
 	assert(db->state == DB_PLAIN);
 	token_make(t.token);
-	t.patience = time_mono_ms() + 2000 * db->settings->database.timeout;
+	t.patience = patience_end(db);
 	do {
 		e = run(db, &t, &last);
 		if (last == TXN_DONE)
@@ -232,4 +267,21 @@ db_transaction(struct db *db, db_body *body, void *context)
 		}
 	} while (another(&t, last));
 	return t.unknown ? db_unknown(e) : e;
+}
+
+const struct err *
+db_snapshot(struct db *db, db_body *body, void *context)
+{
+	struct txn t = { .body = body, .context = context };
+	const int64_t soon = time_mono_ms() + DB_SOON;
+	enum outcome last;
+	const struct err *e;
+
+	assert(db->state == DB_PLAIN);
+	t.patience = patience_end(db);
+	do
+		e = look(db, &t, &last);
+	while (last != TXN_DONE &&
+	    (last != TXN_LOST || time_mono_ms() < soon) && another(&t, last));
+	return e;
 }

@@ -3,7 +3,6 @@
 
 #include "core/buf.h"
 #include "core/state.h"
-#include "core/str.h"
 #include "store/columns.h"
 #include "store/deployment.h"
 #include "store/member.h"
@@ -369,7 +368,6 @@ static void
 project_fill(const struct found *f, struct board_project *p)
 {
 	const struct board_waiting sum = waiting_at(f, p->id, NULL);
-	const struct board_deployment *running;
 
 	p->environments = environments_of(f, p->id);
 	p->waiting = sum.n;
@@ -379,14 +377,22 @@ project_fill(const struct found *f, struct board_project *p)
 	if (p->environments.n == 0)
 		p->live = deployment_at(f, p->live_id);
 	p->running = deployment_at(f, p->running_id);
-	running = p->running.items;
-	if (p->running.n > 0 && !str_eq(running->status, "running"))
-		p->running.n = 0; /* it ended meanwhile */
 }
 
-const struct err *
-board_page(struct db *db, struct arena *a, struct page *p, struct list *out)
+/* What board_page() was called with. */
+struct asked {
+	struct arena *a;
+	struct arena_mark start;
+	struct page *page;
+	struct list *out;
+};
+
+/* Fills the page: a db_body. */
+static const struct err *
+read_page(struct db *db, void *context)
 {
+	const struct asked *asked = context;
+	struct page *p = asked->page;
 	const struct board_args args = { .reader = p->reader,
 		.member = p->member,
 		.limit = p->limit,
@@ -396,18 +402,35 @@ board_page(struct db *db, struct arena *a, struct page *p, struct list *out)
 	struct buf ids;
 	size_t i;
 
+	arena_rewind(asked->a, &asked->start);
 	if (p->member != 0)
-		e = page_read(db, a, &count_by, &projects_by, &args, p, out);
+		e = page_read(db, asked->a, &count_by, &projects_by, &args, p,
+		    &f.projects);
 	else
-		e = page_read(db, a, &count, &projects, &args, p, out);
+		e = page_read(db, asked->a, &count, &projects, &args, p,
+		    &f.projects);
 	if (e != NULL)
 		return e;
-	f.projects = *out;
 	buf_init(&ids, (size_t)1 << 20);
-	if ((e = places_read(db, a, &ids, &f)) == NULL)
-		e = deployments_read(db, a, &ids, &f);
+	if ((e = places_read(db, asked->a, &ids, &f)) == NULL)
+		e = deployments_read(db, asked->a, &ids, &f);
 	buf_release(&ids);
-	for (i = 0; e == NULL && i < out->n; i++)
-		project_fill(&f, (struct board_project *)out->items + i);
+	for (i = 0; e == NULL && i < f.projects.n; i++)
+		project_fill(&f, (struct board_project *)f.projects.items + i);
+	*asked->out = f.projects;
 	return e;
+}
+
+/* The counts and the deployments of a board agree only if all statements see the
+ * same state. */
+const struct err *
+board_page(struct db *db, struct arena *a, struct page *p, struct list *out)
+{
+	struct asked asked = { .a = a,
+		.start = arena_mark(a),
+		.page = p,
+		.out = out };
+
+	*out = (struct list){ .items = NULL };
+	return db_snapshot(db, read_page, &asked);
 }

@@ -91,6 +91,13 @@ static const struct stmt slow_list = {
 	.moresize = sizeof(struct probe),
 	.reads = true,
 };
+static const struct stmt counter_read = {
+	.name = "counter_read",
+	.sql = "SELECT n AS number FROM counter WHERE id = ?",
+	.args = id_args,
+	.row = number_row,
+	.rowsize = sizeof(struct probe),
+};
 static const struct stmt nap = {
 	.name = "nap",
 	.sql = "SELECT SLEEP(0.3) AS number",
@@ -226,6 +233,37 @@ transaction(db_body *body, struct job *job)
 
 	(void)snprintf(runs, sizeof(runs), "%d", job->runs);
 	answer(e, runs);
+}
+
+/* Counts the log twice, and reads a table only after a pause. */
+static const struct err *
+snapshot_body(struct db *d, void *context)
+{
+	struct job *job = context;
+	const struct probe key = { .id = 1 };
+	struct probe first, row, second;
+	const struct err *e;
+
+	job->runs++;
+	if ((e = db_row(d, arena, &log_count, NULL, &first)) != NULL ||
+	    (e = db_row(d, arena, &nap, NULL, &row)) != NULL ||
+	    (e = db_row(d, arena, &counter_read, &key, &row)) != NULL ||
+	    (e = db_row(d, arena, &log_count, NULL, &second)) != NULL)
+		return e;
+	job->first = first.number;
+	job->second = second.number;
+	return str_eq(job->text, "write") ? add_body(d, job) : NULL;
+}
+
+static void
+c_snapshot(char *rest)
+{
+	struct job job = { .text = rest };
+	const struct err *e = db_snapshot(db, snapshot_body, &job);
+
+	answer(e,
+	    arena_printf(arena, "%d %s", job.runs,
+		job.first == job.second ? "same" : "another"));
 }
 
 static void
@@ -414,6 +452,7 @@ static const struct {
 	{ "refuse", .body = refuse_body },
 	{ "cross", .run = c_cross },
 	{ "deaf", .run = c_deaf },
+	{ "snapshot", .run = c_snapshot },
 	{ "alter", .run = c_alter },
 	{ "fork", .run = c_fork },
 	{ "slow", .run = c_slow },
