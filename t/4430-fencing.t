@@ -56,7 +56,7 @@ my $gate = tempdir() . '/gate';
 $one->write_conf("[runner]\nlease = 6\n");
 $one->restart;
 $two->write_conf("[runner]\nlease = 6\n");
-$id = $one->deploy($project, "$mark; echo up; until test -e $gate; do sleep 0.1; done; echo down");
+$id = $one->deploy($project, "$mark; echo up; " . waits_until($gate) . '; echo down');
 $one->wait_log($id, qr/^up$/m);
 $two->resume;
 ok(poll(10, sub { $two->dispatcher }), 'two runners run');
@@ -84,7 +84,7 @@ sub asked {
 for my $how ('idle', 'with a job') {
 	if ($how ne 'idle') {
 		$id = $one->deploy($project,
-		    "$mark; echo up; until test -e $held; do sleep 0.1; done; echo down");
+		    "$mark; echo up; " . waits_until($held) . '; echo down');
 		$one->wait_log($id, qr/^up$/m);
 	}
 	my ($before, $said, $since) = (asked(), length $one->said, time);

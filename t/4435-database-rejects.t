@@ -86,8 +86,8 @@ for my $way (@ways) {
 		# a stopped dispatcher claims nothing
 		kill 'STOP', $still;
 		$one->resume;
-		my $id = $one->deploy($project, "echo up; until test -e $next; do sleep 0.1; done",
-		    "until test -e $gate; do sleep 0.1; done; echo down");
+		my $id = $one->deploy($project, 'echo up; ' . waits_until($next),
+		    waits_until($gate) . '; echo down');
 		like($one->wait_log($id, qr/^up$/m), qr/^up$/m, "$what: a step runs");
 		is($one->column($id, 'runner'), 'one', "$what: the first runner has the deployment");
 		kill 'CONT', $still;

@@ -114,7 +114,7 @@ $forge->fault('git-upload-pack', kind => 'delay', seconds => 3, times => 4);
 my @half = $token{ann} =~ /^(.{8})(.*)$/;
 $id = deploy(1,
     "echo up; env; cat .git/config; find . \$HOME -type f | xargs grep -l \$(printf %s $half[0] $half[1]) || "
-    . "echo nothing-found; ls -l /proc/self/fd; until test -e $gate; do sleep 0.1; done");
+    . 'echo nothing-found; ls -l /proc/self/fd; ' . waits_until($gate));
 sub fetches {
 	my ($pid) = @_;
 	my $command = slurp("/proc/$pid/cmdline") // '';
@@ -164,9 +164,8 @@ unlike($forge->passwords(qr/git-upload-pack|info.refs/), qr/\Q$service\E/, "the 
 # --- a Git server that does not respond to a refresh
 my $local = $runner->project;
 my $over = tempdir() . '/over';
-my $talker = $runner->deploy($local,
-    "n=0; until test -e $over; do n=\$((n+1)); echo said-\$n; sleep 0.1; done; echo last-\$n");
-$runner->wait_log($talker, qr/^said-3$/m);
+my $talker = $runner->deploy($local, counts_until($over, 0.1) . '; echo last-$n');
+$runner->wait_log($talker, qr/^count-3$/m);
 $forge->fault('/login/oauth/access_token', kind => 'silent');
 end_of(1);
 my $began = time;
@@ -256,7 +255,7 @@ within(3, sub {
 });
 spew($over, '', 0644);
 is($runner->wait($talker), 'success', 'the other deployment succeeds');
-my $n = () = $runner->log($talker) =~ /^said-\d+$/mg;
+my $n = () = $runner->log($talker) =~ /^count-\d+$/mg;
 is($n, ($runner->log($talker) =~ /^last-(\d+)$/m)[0], 'the log of the other deployment is complete');
 ok($runner->is_clean, 'deployments leave nothing behind');
 

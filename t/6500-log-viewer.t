@@ -252,9 +252,11 @@ is(pane('p.scrollHeight - p.clientHeight'), 0, 'the pane has nothing to scroll')
 
 # --- a running deployment
 my $gate = $all->marks('gate');
-my $slow = $all->pipeline($project, { name => 'Wait', script => "n=0; while [ \$n -lt 400 ]; do"
-	. " want=\$(wc -l <$gate); while [ \$n -lt \$want ]; do n=\$((n + 1)); echo \"tick \$n.\"; done;"
-	. ' sleep 0.1; done' });
+my $slow = $all->pipeline($project, { name => 'Wait',
+	script => "exec 9<> <(:); n=0; while [ \$n -lt 400 ]; do"
+	. " mapfile -t want <$gate;"
+	. " while [ \$n -lt \${#want[@]} ]; do n=\$((n + 1)); echo \"tick \$n.\"; done;"
+	. ' read -rt 0.1 -u 9 || true; done' });
 sub tick { my ($n) = @_; return spew($gate, "x\n" x $n) }
 tick(100);
 my $running = $all->post(pipelineId => $slow, projectId => $project);

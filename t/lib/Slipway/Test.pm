@@ -23,7 +23,8 @@ our @EXPORT = qw(srcdir builddir program tempdir poll slurp spew run_cmd
     start_process stop_process is_root own_mounts deadline slowness free_port best_of stopwatch
     within
     cpu_time uids_from on_failure tail json_lines
-    counts_until make_keys make_repo peak_memory sanitized slipway_admin system_cas);
+    counts_until make_keys make_repo peak_memory sanitized slipway_admin system_cas
+    waits_until);
 
 my $source = abs_path(dirname(__FILE__) . '/../../..');
 my $temp;
@@ -231,12 +232,17 @@ sub cpu_time {
 	return $ticks / POSIX::sysconf(POSIX::_SC_CLK_TCK());
 }
 
-# The script of a step that writes count-1, count-2 and so on, every 20 ms, until a file
-# exists.  It reads from a pipe that stays empty: sleep(1) would be a process for each line.
+# Scripts for steps that run until a file exists. They read from a pipe that stays empty:
+# sleep(1) would be another process each time.
+sub _until {
+	my ($file, $seconds, $each) = @_;
+	return "exec 9<> <(:); until test -e $file; do $each read -rt $seconds -u 9 || true; done";
+}
+sub waits_until { my ($file) = @_; return _until($file, 0.1, '') }
+# Writes count-1, count-2 and so on, each after a pause (in seconds, by default 0.02).
 sub counts_until {
-	my ($file) = @_;
-	return "n=0; exec 9<> <(:); until test -e $file; do"
-	    . ' n=$((n+1)); echo count-$n; read -rt 0.02 -u 9 || true; done';
+	my ($file, $pause) = @_;
+	return 'n=0; ' . _until($file, $pause || 0.02, 'n=$((n+1)); echo count-$n;');
 }
 
 # The most memory, in KiB, that any of these processes has ever held.
