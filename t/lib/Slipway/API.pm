@@ -126,8 +126,8 @@ sub create_keys {
 	return 1;
 }
 
-# Reloads the configuration, changed to this text if one is given; true when new
-# workers have taken the place of all old ones.
+# Reloads the configuration, changed to this text if one is given; true when no worker
+# of before is left, and a new one runs.
 sub reload {
 	my ($self, $extra) = @_;
 	my %old = map { $_ => 1 } $self->workers;
@@ -135,7 +135,7 @@ sub reload {
 	kill 'HUP', $self->{pid};
 	return poll(60, sub {
 		my @now = $self->workers;
-		return @now == keys %old && !grep { $old{$_} } @now;
+		return @now > 0 && !grep { $old{$_} } @now;
 	});
 }
 
