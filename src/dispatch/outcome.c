@@ -4,7 +4,7 @@
 #include "core/log.h"
 #include "core/str.h"
 #include "dispatch/context.h"
-#include "store/project.h"
+#include "store/workspace.h"
 
 void
 outcome_read(struct arena *a, const struct task *t, struct outcome *out)

@@ -10,44 +10,10 @@
 #include "store/member.h"
 #include "store/projectdir.h"
 #include "store/store.h"
+#include "store/workspace.h"
+#include "store/workspace_row.h"
 
 #define A(m) FIELD(struct project, m, 0)
-
-static const char *const workspace_statuses[] = { "not_created", "empty",
-	"no_git", "ready", "error", NULL };
-
-/* clang-format off */
-#define WORKSPACE(X, T)							\
-	X(T, KEY, project_id, 0, .doc = "Project of the workspace.")	\
-	X(T, READ, status, FIELD_OUT, .values = workspace_statuses,	\
-	    .named = "WorkspaceState",					\
-	    .doc = "State of the workspace, as last reported.")		\
-	X(T, READ, branch, FIELD_OUT | FIELD_NULL, .max = 255,		\
-	    .doc = "Checked-out branch.")				\
-	X(T, READ, commit_hash, FIELD_OUT | FIELD_NULL, .max = 64,	\
-	    .doc = "Checked-out commit.")				\
-	X(T, READ, commit_message, FIELD_OUT | FIELD_NULL,		\
-	    .doc = "Message of the commit.")				\
-	X(T, READ, dirty, FIELD_OUT,					\
-	    .doc = "Whether files differ from the commit.")		\
-	X(T, READ, size_bytes, FIELD_OUT | FIELD_NULL,			\
-	    .doc = "Size on disk in bytes.")				\
-	X(T, READ, runner, FIELD_OUT | FIELD_NULL, .max = 255,		\
-	    .doc = "Runner that reported the state.")			\
-	X(T, READ, checked_at, FIELD_OUT | FIELD_NULL,			\
-	    .doc = "Time of the report.")
-
-static const struct field workspace_fields[] = {
-	COLUMNS_FIELDS(WORKSPACE, struct workspace_status)
-};
-/* clang-format on */
-
-const struct shape workspace_shape = {
-	.name = "WorkspaceStatus",
-	.fields = workspace_fields,
-	.size = sizeof(struct workspace_status),
-	.doc = "The workspace of a project, as a runner last reported it.",
-};
 
 static void
 project_check(const void *item, const char *pointer, struct faults *faults)
@@ -126,7 +92,7 @@ const struct shape project_shape = {
 
 #define COLUMNS COLUMNS_SELECT(PROJECT)
 #define COLUMNS_P COLUMNS_OF("p", PROJECT)
-#define COLUMNS_W COLUMNS_OF("w", WORKSPACE)
+#define COLUMNS_W COLUMNS_OF("w", WORKSPACE_ROW)
 #define JOIN_LOCK LOCK_JOIN("p.id", "0")
 
 struct project_query {
@@ -167,7 +133,7 @@ _Static_assert(offsetof(struct seen, project) == 0, "see COLUMNS_PART");
 static const struct field seen_row[] = {
 	PROJECT(COLUMN_FIELD, struct project)
 	COLUMNS_PART(struct seen, project.lock_row, LOCK_ROW)
-	COLUMNS_PART(struct seen, workspace, WORKSPACE)
+	COLUMNS_PART(struct seen, workspace, WORKSPACE_ROW)
 	FIELD_END,
 };
 /* A project with its lock and the role of a member. */
@@ -291,8 +257,14 @@ static const struct stmt queue_up = {
 	       " ON DUPLICATE KEY UPDATE created_at = CURRENT_TIMESTAMP(3)",
 };
 
-static const struct field clash_args[] = { A(id), A(project_dir),
-	A(project_dir), A(project_dir), A(project_dir), FIELD_END };
+static const struct field clash_args[] = {
+	A(id),
+	A(project_dir),
+	A(project_dir),
+	A(project_dir),
+	A(project_dir),
+	FIELD_END,
+};
 struct clash {
 	const char *name;
 	const char *project_dir;
@@ -372,24 +344,6 @@ static const struct stmt delete_project = {
 	.args = id_args,
 };
 
-static const struct stmt save = {
-	.name = "workspace_save",
-	.sql = COLUMNS_REPLACE("workspace", WORKSPACE),
-	.args = workspace_fields,
-};
-static const struct field project_args[] = {
-	FIELD(struct workspace_status, project_id, 0),
-	FIELD_END,
-};
-static const struct stmt by_project = {
-	.name = "workspace_by_project",
-	.sql = "SELECT " COLUMNS_SELECT(
-	    WORKSPACE) " FROM workspace WHERE project_id = ?",
-	.args = project_args,
-	.row = workspace_fields,
-	.rowsize = sizeof(struct workspace_status),
-};
-
 static const struct stmt *const project_stmts[] = {
 	&by_id,
 	&seen,
@@ -411,8 +365,6 @@ static const struct stmt *const project_stmts[] = {
 	&secrets_find,
 	&secrets_save,
 	&delete_project,
-	&save,
-	&by_project,
 	NULL,
 };
 
@@ -580,18 +532,4 @@ project_with_workspace(struct db *db, struct arena *a, int64_t id,
 	out->workspace_status = (struct list){ .items = &found->workspace,
 		.n = 1 };
 	return NULL;
-}
-
-const struct err *
-workspace_save(struct db *db, const struct workspace_status *w)
-{
-	return db_exec(db, &save, w, NULL);
-}
-
-const struct err *
-workspace_by_project(struct db *db, struct arena *a, int64_t project_id,
-    struct workspace_status *out)
-{
-	return db_row(db, a, &by_project,
-	    &(struct workspace_status){ .project_id = project_id }, out);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* Projects: a Git repository, its workspace, and the form fields that a client
- * shows for a deployment. */
+/* Projects: a Git repository, and the form fields that a client shows for a
+ * deployment. */
 #ifndef SLIPWAY_STORE_PROJECT_H
 #define SLIPWAY_STORE_PROJECT_H
 
@@ -8,18 +8,6 @@
 #include "store/lock.h"
 #include "store/page.h"
 #include "store/preset.h"
-
-struct workspace_status {
-	int64_t project_id;
-	const char *status;
-	const char *branch;
-	const char *commit_hash;
-	const char *commit_message;
-	bool dirty;
-	struct maybe size_bytes;
-	const char *runner;
-	struct when checked_at;
-};
 
 struct project {
 	int64_t id;
@@ -52,7 +40,6 @@ struct project_secrets {
 	struct json_text trigger_secrets;
 };
 
-extern const struct shape workspace_shape;
 extern const struct shape project_shape;
 
 #define PROJECT_REFS 100
@@ -103,9 +90,5 @@ MUSTCHECK const struct err *project_secrets_find(struct db *, struct arena *,
 /* Requires a locked row. */
 MUSTCHECK const struct err *project_secrets_save(struct db *,
     const struct project_secrets *);
-MUSTCHECK const struct err *workspace_save(struct db *,
-    const struct workspace_status *);
-MUSTCHECK const struct err *workspace_by_project(struct db *, struct arena *,
-    int64_t project_id, struct workspace_status *out);
 
 #endif

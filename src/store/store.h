@@ -65,7 +65,8 @@
 	X(total)							\
 	X(user)								\
 	X(variable)							\
-	X(waiting)
+	X(waiting)							\
+	X(workspace)
 /* clang-format on */
 
 struct store {
