@@ -13,16 +13,26 @@
 #define CHASES 12
 #define LIMIT 600 /* seconds; only a failure takes that long */
 
-static const struct proc_account nobody = { .uid = 61234567, .gid = 61234567 };
+#define FIRST_UID 61000000
 
-static bool
-become_nobody(void)
+/* An account that no other run of this test has: each kills its processes. */
+static struct proc_account own;
+
+static void
+choose_account(void)
 {
-	return setresgid(nobody.gid, nobody.gid, nobody.gid) == 0 &&
-	    setresuid(nobody.uid, nobody.uid, nobody.uid) == 0;
+	own.uid = FIRST_UID + (uid_t)getpid();
+	own.gid = FIRST_UID + (gid_t)getpid();
 }
 
-/* Stops every process of its account, including those that come to kill it. */
+static bool
+become_own(void)
+{
+	return setresgid(own.gid, own.gid, own.gid) == 0 &&
+	    setresuid(own.uid, own.uid, own.uid) == 0;
+}
+
+/* Stops every process of the account, including those that come to kill it. */
 static pid_t
 stopper(void)
 {
@@ -30,7 +40,7 @@ stopper(void)
 
 	if (pid != 0)
 		return pid;
-	if (!become_nobody())
+	if (!become_own())
 		_exit(1);
 	for (;;)
 		(void)kill(-1, SIGSTOP);
@@ -48,7 +58,7 @@ hopper(void)
 		return -1;
 	if (pid == 0) {
 		(void)close(ends[0]);
-		if (!become_nobody() || write(ends[1], &byte, 1) != 1)
+		if (!become_own() || write(ends[1], &byte, 1) != 1)
 			_exit(1);
 		for (;;) {
 			if (fork() != 0)
@@ -72,7 +82,7 @@ all_killed(void)
 	int again;
 
 	for (again = 0; again < 60000; again++) {
-		if (!proc_kill_account(&nobody))
+		if (!proc_kill_account(&own))
 			return true;
 		(void)usleep(1000);
 	}
@@ -93,7 +103,7 @@ chase(void)
 	if (over)
 		return true;
 	if ((pid = fork()) == 0)
-		_exit(become_nobody() && kill(-1, SIGKILL) == 0 ? 0 : 1);
+		_exit(become_own() && kill(-1, SIGKILL) == 0 ? 0 : 1);
 	(void)waitpid(pid, NULL, 0);
 	return false;
 }
@@ -118,7 +128,7 @@ killed(void)
 	(void)alarm(LIMIT);
 	for (round = 0; round < ROUNDS; round++) {
 		pid = stopper();
-		while (!proc_account_lives(nobody.uid))
+		while (!proc_account_lives(own.uid))
 			(void)usleep(100);
 		ended += all_killed();
 		(void)kill(pid, SIGKILL);
@@ -137,21 +147,21 @@ idle(void)
 	char byte = 0;
 	pid_t pid;
 
-	ok(proc_account_is_idle(nobody.uid),
+	ok(proc_account_is_idle(own.uid),
 	    "an account without processes is idle");
 	if (pipe(ends) == -1 || (pid = fork()) == -1)
 		return;
 	if (pid == 0) {
-		if (!become_nobody() || write(ends[1], &byte, 1) != 1)
+		if (!become_own() || write(ends[1], &byte, 1) != 1)
 			_exit(1);
 		for (;;)
 			(void)pause();
 	}
-	ok(read(ends[0], &byte, 1) == 1 && !proc_account_is_idle(nobody.uid),
+	ok(read(ends[0], &byte, 1) == 1 && !proc_account_is_idle(own.uid),
 	    "an account with a process is not");
 	(void)kill(pid, SIGKILL);
 	(void)waitid(P_PID, (id_t)pid, NULL, WEXITED | WNOWAIT);
-	ok(proc_account_is_idle(nobody.uid), "a zombie does not count");
+	ok(proc_account_is_idle(own.uid), "a zombie does not count");
 	(void)waitpid(pid, NULL, 0);
 	(void)close(ends[0]);
 	(void)close(ends[1]);
@@ -176,6 +186,7 @@ others(void)
 int
 main(void)
 {
+	choose_account();
 	if (geteuid() == 0) {
 		killed();
 		chased();
