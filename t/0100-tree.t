@@ -49,7 +49,8 @@ my %layers = (
 	forge => [[qw(core json http forge)], undef],
 	access => [[qw(core store forge crypto access)], undef],
 	deploy => [[qw(core json db store crypto deploy)], undef],
-	api => [[qw(core json store deploy forge crypto access api)], undef],
+	web => [[qw(core json store crypto access web)], undef],
+	api => [[qw(core json store deploy forge crypto access web api)], undef],
 	live => [[qw(core store live)], undef],
 	spool => [[qw(core spool)], undef],
 	monitor => [[qw(core spool monitor)], undef],
@@ -59,8 +60,8 @@ my %layers = (
 );
 # Files that may include more, or less, than their folder.
 my %files = (
-	'src/api/fcgi.c' => [undef, qr{^(?:fcgiapp|fastcgi)\.h$}],
-	'src/api/main.c' => [[qw(core json store deploy forge crypto access api db)], undef],
+	'src/web/fcgi.c' => [undef, qr{^(?:fcgiapp|fastcgi)\.h$}],
+	'src/web/main.c' => [[qw(core store crypto db web)], undef],
 	'src/deploy/repository.c' => [[qw(core deploy forge)], undef],
 	'src/dispatch/dispatch.c' => [[qw(core crypto db spool dispatch)], undef],
 	'src/live/main.c' => [[qw(core store live db)], undef],

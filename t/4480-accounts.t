@@ -19,7 +19,7 @@ use Time::HiRes qw(time);
 my $alone = own_mounts();
 
 # --- the entries that systemd-sysusers(8) would write
-my $sysusers = slurp(srcdir() . '/src/api/slipway.sysusers');
+my $sysusers = slurp(srcdir() . '/src/web/slipway.sysusers');
 my @users = $sysusers =~ /^u (\S+)/mg;
 is_deeply([sort @users], ['slipway', 'slipway-api'], 'the sysusers file has two accounts');
 is_deeply([$sysusers =~ /^m (\S+ \S+)$/mg], ['slipway-api slipway'],

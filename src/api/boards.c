@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "api/resources.h"
-#include "api/scope.h"
 #include "store/board.h"
+#include "web/scope.h"
 
 static const struct err *
 page_of_board(struct req *rq, struct page *p, struct list *out)

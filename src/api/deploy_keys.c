@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 #include <string.h>
 
-#include "api/audited.h"
 #include "api/resources.h"
 #include "crypto/public_key.h"
 #include "crypto/ssh_key.h"
 #include "json/json.h"
 #include "store/deploy_key.h"
 #include "store/deployment.h"
+#include "web/audited.h"
 
 #define CHANGES_MAX 1024
 

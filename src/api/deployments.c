@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: ISC */
-#include "api/audited.h"
 #include "api/git_read.h"
-#include "api/replay.h"
 #include "api/resources.h"
+#include "api/rules.h"
 #include "core/str.h"
 #include "deploy/approval.h"
 #include "deploy/deploy.h"
 #include "deploy/repeat.h"
 #include "store/approval.h"
+#include "web/audited.h"
+#include "web/replay.h"
 
 #define ROLLBACK "rollbackEnvironment"
 
@@ -64,7 +65,7 @@ api_deployment_judge(struct req *rq, const void *item)
 	struct arena *a = arena_open(DEPLOY_WORK);
 	struct deploy_tip tip;
 	const struct deploy_order order = request_order(rq, item, &tip);
-	struct deploy deploy = req_deploy(rq, a);
+	struct deploy deploy = rules_context(rq, a);
 	struct deployment d;
 	const struct err *e;
 
@@ -164,7 +165,7 @@ api_promotion_judge(struct req *rq, const void *item)
 {
 	struct arena *a = arena_open(DEPLOY_WORK);
 	const struct repeat_by by = request_by(rq);
-	struct deploy deploy = req_deploy(rq, a);
+	struct deploy deploy = rules_context(rq, a);
 	struct deployment d;
 	const struct err *e;
 
@@ -261,7 +262,7 @@ deployment_make(struct req *rq, db_body *body)
 	if ((e = replay_init(rq, &w.key)) != NULL)
 		return e;
 	w.a = arena_open(DEPLOY_WORK);
-	w.deploy = req_deploy(rq, w.a);
+	w.deploy = rules_context(rq, w.a);
 	e = body_run(&w, body);
 	if (e != NULL && w.key.idempotency_key != NULL)
 		e = first_answer(&w, e);
@@ -362,7 +363,7 @@ deployment_change(struct req *rq, db_body *body, const char *decision)
 		.decision = decision };
 	const struct err *e;
 
-	w.deploy = req_deploy(rq, w.a);
+	w.deploy = rules_context(rq, w.a);
 	e = db_transaction(rq->db, body, &w);
 	arena_close(w.a);
 	if (e == NULL)

@@ -4,13 +4,13 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "api/audited.h"
 #include "api/grant.h"
 #include "api/resources.h"
 #include "core/str.h"
 #include "crypto/crypto.h"
 #include "store/device.h"
 #include "store/user.h"
+#include "web/audited.h"
 
 /* Anyone can begin, so the number of requests is limited: those of one address
  * or network, which many people may share, and all. */

@@ -10,12 +10,12 @@
 #ifndef SLIPWAY_API_DOCUMENT_H
 #define SLIPWAY_API_DOCUMENT_H
 
-#include "api/req.h"
 #include "store/environment.h"
 #include "store/notifier.h"
 #include "store/pipeline.h"
 #include "store/project.h"
 #include "store/schedule.h"
+#include "web/req.h"
 
 struct document_trigger {
 	struct trigger t;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: ISC */
-#include "api/audited.h"
 #include "api/resources.h"
+#include "api/rules.h"
 #include "deploy/approval.h"
 #include "deploy/target.h"
 #include "store/deployment.h"
 #include "store/environment.h"
+#include "web/audited.h"
 
 /* For the variables of one environment and their encrypted values. */
 #define WORK_MAX ((size_t)8 << 20)
@@ -43,7 +44,7 @@ static const struct err *
 api_environment_judge(struct req *rq, const void *item)
 {
 	struct arena *a = arena_open(WORK_MAX);
-	struct deploy deploy = req_deploy(rq, a);
+	struct deploy deploy = rules_context(rq, a);
 	const struct err *e;
 
 	if ((e = environment_judge(rq->db, item, &rq->faults)) == NULL &&
@@ -58,7 +59,7 @@ static const struct err *
 environment_write(struct req *rq, const struct environment *env, int64_t *id)
 {
 	struct arena *a = arena_open(WORK_MAX);
-	struct deploy deploy = req_deploy(rq, a);
+	struct deploy deploy = rules_context(rq, a);
 	struct environment open = *env;
 	struct environment_secrets secrets;
 	const struct err *e;

@@ -3,7 +3,7 @@
 #ifndef SLIPWAY_API_FORGE_H
 #define SLIPWAY_API_FORGE_H
 
-#include "api/req.h"
+#include "web/req.h"
 
 /* ERR_CONFIG: `what` requires the first n of GITSERVER_URL,
  * _CLIENT_ID and _REDIRECT_URI; names those that are not set. */

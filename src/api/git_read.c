@@ -4,7 +4,6 @@
  * Repositories are listed by the API alone. */
 #include "api/git_read.h"
 
-#include "api/board.h"
 #include "api/forge.h"
 #include "core/address.h"
 #include "core/str.h"
@@ -12,6 +11,7 @@
 #include "store/deploy_key.h"
 #include "store/gitrepo.h"
 #include "store/identity.h"
+#include "web/scoreboard.h"
 
 /* Minimum time in ms that must be left for the Git server. The limit covers the
  * whole request, including its wait for a worker, because the client must get a
@@ -459,12 +459,12 @@ read_waiting(struct reading *r)
 	struct req *rq = r->rq;
 	const struct err *e;
 
-	if (board_long_begin(rq->board, rq->place, rq->who.user_id) !=
-	    BOARD_LONG_YES)
+	if (scoreboard_long_begin(rq->scoreboard, rq->place, rq->who.user_id) !=
+	    SCOREBOARD_LONG_YES)
 		return err_public(ERR_RATE,
 		    "Too many requests are waiting. Try again in a moment.");
 	e = git_read(r);
-	board_long_end(rq->place);
+	scoreboard_long_end(rq->place);
 	return e;
 }
 

@@ -4,9 +4,9 @@
 #ifndef SLIPWAY_API_GIT_READ_H
 #define SLIPWAY_API_GIT_READ_H
 
-#include "api/req.h"
 #include "forge/forge.h"
 #include "store/project.h"
+#include "web/req.h"
 
 enum reading_what { READ_BRANCHES, READ_TAGS, READ_COMMITS };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "api/grant.h"
 
-#include "api/scope.h"
 #include "core/str.h"
+#include "web/scope.h"
 
 /* The highest role that a token of the caller can have. The tokens of a guest
  * have one for the projects of which the guest is or will be a member. */

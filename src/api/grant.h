@@ -4,7 +4,7 @@
 #ifndef SLIPWAY_API_GRANT_H
 #define SLIPWAY_API_GRANT_H
 
-#include "api/req.h"
+#include "web/req.h"
 
 /* Adds faults at /role and /expiresAt; NULL and 0 = not given. */
 MUSTCHECK const struct err *grant_judge(struct req *, const char *role,

@@ -3,9 +3,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "api/audited.h"
-#include "api/board.h"
 #include "api/resources.h"
+#include "api/rules.h"
 #include "api/signature.h"
 #include "core/address.h"
 #include "core/log.h"
@@ -18,6 +17,8 @@
 #include "store/gitrepo.h"
 #include "store/hook.h"
 #include "store/project.h"
+#include "web/audited.h"
+#include "web/scoreboard.h"
 
 #define ANSWER_MAX ((size_t)2 << 20)
 #define MESSAGE_MAX 2000 /* characters */
@@ -357,7 +358,7 @@ push_take(struct req *rq, const struct hook_envelope *env,
 	const struct err *e;
 
 	t.a = arena_open(DEPLOY_WORK);
-	t.deploy = req_deploy(rq, t.a);
+	t.deploy = rules_context(rq, t.a);
 	pushed_result_init(&t.result);
 	e = req_transaction(rq, take_body, &t);
 	if (e != NULL && e->sys == DB_DUPLICATE)
@@ -398,7 +399,7 @@ event_take(struct req *rq)
 
 	if (rq->unready != NULL)
 		return rq->unready;
-	if ((e = hook_open(rq->a, rq->hook, &env)) != NULL)
+	if ((e = hook_open(rq->a, rq->header, &env)) != NULL)
 		return e;
 	if ((e = signature_check(rq, &env, rq->id[0], &made_by)) != NULL)
 		return e;
@@ -420,20 +421,52 @@ static const struct err *
 api_hook_take(struct req *rq)
 {
 	const struct err *e = event_take(rq);
-	enum board_hook result;
+	enum scoreboard_hook result;
 
 	if (e != NULL)
-		result = err_kinds[e->code].http < 500 ? BOARD_HOOK_REJECTED :
-							 BOARD_HOOK_FAILED;
+		result = err_kinds[e->code].http < 500 ?
+		    SCOREBOARD_HOOK_REJECTED :
+		    SCOREBOARD_HOOK_FAILED;
 	else
-		result = rq->answer.status == 204 ? BOARD_HOOK_IGNORED :
-						    BOARD_HOOK_ACCEPTED;
-	atomic_fetch_add(&rq->board->hooks[result], 1);
+		result = rq->answer.status == 204 ? SCOREBOARD_HOOK_IGNORED :
+						    SCOREBOARD_HOOK_ACCEPTED;
+	atomic_fetch_add(&rq->scoreboard->hooks[result], 1);
 	return e;
 }
 
 static const enum err_code taken[] = { ERR_UNAUTHENTICATED, ERR_RATE,
 	ERR__MAX };
+
+_Static_assert(HOOK__MAX <= REQ_SENT, "a request holds all headers");
+
+static bool
+event_is_signed(const struct req *rq)
+{
+	return hook_is_signed(rq->header);
+}
+
+/* What the headers of push events mean, for the OpenAPI document. */
+static const char *const header_docs[HOOK__MAX] = {
+	[HOOK_GITEA_EVENT] = "Gitea: name of the event.",
+	[HOOK_GITEA_DELIVERY] = "Gitea: id of the delivery.",
+	[HOOK_GITEA_SIGNATURE] = "Gitea: HMAC-SHA-256 of the body, in hex.",
+	[HOOK_FORGEJO_EVENT] = "Forgejo: name of the event.",
+	[HOOK_FORGEJO_DELIVERY] = "Forgejo: id of the delivery.",
+	[HOOK_FORGEJO_SIGNATURE] = "Forgejo: HMAC-SHA-256 of the body, in hex.",
+	[HOOK_GITLAB_EVENT] = "GitLab: name of the event.",
+	[HOOK_GITLAB_TOKEN] = "GitLab: the secret itself.",
+	[HOOK_GITLAB_UUID] = "GitLab: id of the event.",
+	[HOOK_GITHUB_EVENT] = "GitHub: name of the event.",
+	[HOOK_GITHUB_DELIVERY] = "GitHub: id of the delivery.",
+	[HOOK_HUB_SIGNATURE] =
+	    "GitHub: sha256= followed by HMAC-SHA-256 of the body, in hex.",
+	[HOOK_WEBHOOK_ID] = "Standard Webhooks: id of the delivery.",
+	[HOOK_WEBHOOK_TIMESTAMP] =
+	    "Standard Webhooks: Unix time of the delivery, within 5 minutes.",
+	[HOOK_WEBHOOK_SIGNATURE] =
+	    "Standard Webhooks: v1, followed by HMAC-SHA-256 in base64.",
+	[HOOK_IDEMPOTENCY_KEY] = "GitLab: id of the delivery.",
+};
 
 static const struct route routes[] = {
 	{ .method = METHOD_PUT,
@@ -448,6 +481,7 @@ static const struct route routes[] = {
 	{ .method = METHOD_POST,
 	    .path = "/api/hooks/{id}",
 	    .flags = ROUTE_SIGNED,
+	    .is_signed = event_is_signed,
 	    .handler = api_hook_take,
 	    .operation = "takePush",
 	    .summary = "Accept a push event of Gitea, Forgejo, GitLab or "
@@ -473,4 +507,7 @@ const struct resource hooks_resource = {
 	.tag = "hooks",
 	.about = "Push events from Git servers.",
 	.routes = routes,
+	.header_names = hook_headers,
+	.header_docs = header_docs,
+	.headers = HOOK__MAX,
 };

@@ -8,12 +8,13 @@
  */
 #include <string.h>
 
-#include "api/audited.h"
 #include "api/part.h"
 #include "api/resources.h"
+#include "api/rules.h"
 #include "core/str.h"
 #include "deploy/deploy.h"
 #include "store/named.h"
+#include "web/audited.h"
 
 #define RESULT_MAX ((size_t)24 << 20) /* memory for the result of an import */
 #define WORK_MAX ((size_t)8 << 20)    /* for one request of an import */
@@ -453,7 +454,7 @@ static const struct err *
 api_project_import(struct req *rq)
 {
 	const struct import_request *sent = rq->body;
-	const struct deploy deploy = req_deploy(rq, rq->a);
+	const struct deploy deploy = rules_context(rq, rq->a);
 	struct import im = { .rq = rq,
 		.doc = sent->document.items,
 		.result.dry_run = sent->dry_run };

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "api/answer.h"
-#include "api/etag.h"
 #include "core/num.h"
+#include "web/answer.h"
+#include "web/etag.h"
 
 /* How often a request may wait again when a change does not concern it: each
  * time takes two internal redirects, and nginx permits ten. */

@@ -10,7 +10,7 @@
 #ifndef SLIPWAY_API_LIVE_H
 #define SLIPWAY_API_LIVE_H
 
-#include "api/route.h"
+#include "web/route.h"
 
 /* The parameter of a request that can wait. */
 #define LIVE_WAIT_PARAM                                                         \

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 #include <time.h>
 
-#include "api/audited.h"
 #include "api/resources.h"
+#include "api/rules.h"
 #include "deploy/deploy.h"
 #include "store/deployment.h"
 #include "store/environment.h"
 #include "store/lock.h"
+#include "web/audited.h"
 
 /* What a transaction works on. A lock has no version of its own: each change
  * sets `since`. */
@@ -99,7 +100,7 @@ put_body(struct db *db, void *context)
 static const struct err *
 lock_set(struct work w)
 {
-	const struct deploy deploy = req_deploy(w.rq, w.rq->a);
+	const struct deploy deploy = rules_context(w.rq, w.rq->a);
 	const struct err *e;
 
 	if ((e = req_transaction(w.rq, put_body, &w)) != NULL)
@@ -132,7 +133,7 @@ remove_body(struct db *db, void *context)
 static const struct err *
 lock_drop(struct work w)
 {
-	const struct deploy deploy = req_deploy(w.rq, w.rq->a);
+	const struct deploy deploy = rules_context(w.rq, w.rq->a);
 	const struct err *e;
 
 	if ((e = req_transaction(w.rq, remove_body, &w)) == NULL)

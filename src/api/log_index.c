@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /* What a viewer of large logs needs: places to read from, and search. */
-#include "api/board.h"
 #include "api/log_search.h"
 #include "api/resources.h"
 #include "core/str.h"
 #include "store/joblog.h"
 #include "store/logline.h"
+#include "web/scoreboard.h"
 
 #define SEARCH_MS 200 /* time of one request */
 #define RETRY_AFTER "1"
@@ -202,14 +202,14 @@ api_log_matches(struct req *rq)
 		    "The query parameter \"q\" must not contain control "
 		    "characters: a match lies within one line.");
 	/* the board counts searches apart from other requests that take long */
-	if (board_long_begin(rq->board, rq->place, -rq->who.user_id) !=
-	    BOARD_LONG_YES) {
+	if (scoreboard_long_begin(rq->scoreboard, rq->place,
+		-rq->who.user_id) != SCOREBOARD_LONG_YES) {
 		answer_header(rq, "Retry-After", "%s", RETRY_AFTER);
 		return err_public(ERR_RATE,
 		    "Too many searches are running. Try again in a moment.");
 	}
 	e = search_run(rq, &s);
-	board_long_end(rq->place);
+	scoreboard_long_end(rq->place);
 	if (e != NULL)
 		return e;
 	matches.data = (struct list){ .items = s.match, .n = s.n };

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "api/auth.h"
 #include "core/str.h"
 #include "store/session.h"
+#include "web/auth.h"
 
 struct login_made {
 	const char *token;

@@ -3,8 +3,8 @@
 #ifndef SLIPWAY_API_LOGIN_H
 #define SLIPWAY_API_LOGIN_H
 
-#include "api/req.h"
 #include "crypto/crypto.h"
+#include "web/req.h"
 
 struct login {
 	char secret[CRYPTO_TOKEN_MAX];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
-#include "api/audited.h"
 #include "api/resources.h"
 #include "store/deployment.h"
 #include "store/member.h"
 #include "store/project.h"
+#include "web/audited.h"
 
 struct work {
 	struct req *rq;

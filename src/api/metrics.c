@@ -5,13 +5,13 @@
  */
 #include <string.h>
 
-#include "api/board.h"
 #include "api/resources.h"
 #include "core/str.h"
 #include "store/figures.h"
 #include "store/notifier.h"
 #include "store/runner.h"
 #include "store/total.h"
+#include "web/scoreboard.h"
 
 #define TEXT_MAX ((size_t)1 << 20)
 #define RUNNERS_MAX 1000
@@ -21,9 +21,10 @@
 #define BOUND_MS(ms, seconds) ms,
 #define BOUND_TEXT(ms, seconds) seconds,
 /* clang-format on */
-_Static_assert(BOARD_RANGES <= BOUNDS_MAX + 1, "see struct histogram");
+_Static_assert(SCOREBOARD_RANGES <= BOUNDS_MAX + 1, "see struct histogram");
 
-static const char *const request_bounds[] = { BOARD_BOUNDS(BOUND_TEXT) NULL };
+static const char *const request_bounds[] = { SCOREBOARD_BOUNDS(BOUND_TEXT)
+	    NULL };
 static const char *const total_bounds[] = { TOTAL_BOUNDS(BOUND_TEXT) NULL };
 static const int64_t total_ms[] = { TOTAL_BOUNDS(BOUND_MS) };
 _Static_assert(sizeof(total_ms) / sizeof(total_ms[0]) <= BOUNDS_MAX,
@@ -101,7 +102,7 @@ histogram_write(struct buf *b, const char *name, const char *help,
 }
 
 static void
-requests_write(struct buf *b, struct board *board)
+requests_write(struct buf *b, struct scoreboard *board)
 {
 	struct histogram took = { .sum_ms = atomic_load(&board->busy_ms) };
 	int class, i;
@@ -111,7 +112,7 @@ requests_write(struct buf *b, struct board *board)
 	for (class = 2; class < 6; class ++)
 		buf_printf(b, "slipway_requests_total{class=\"%dxx\"} %lld\n",
 		    class, (long long)atomic_load(&board->requests[class]));
-	for (i = 0; i < BOARD_RANGES; i++)
+	for (i = 0; i < SCOREBOARD_RANGES; i++)
 		took.count[i] = atomic_load(&board->took[i]);
 	histogram_write(b, "slipway_request_duration_seconds",
 	    "Time in which requests were served.", request_bounds, &took);
@@ -121,19 +122,19 @@ requests_write(struct buf *b, struct board *board)
 }
 
 static void
-hooks_write(struct buf *b, struct board *board)
+hooks_write(struct buf *b, struct scoreboard *board)
 {
-	static const char *const results[BOARD_HOOK__MAX] = {
-		[BOARD_HOOK_ACCEPTED] = "accepted",
-		[BOARD_HOOK_IGNORED] = "ignored",
-		[BOARD_HOOK_REJECTED] = "rejected",
-		[BOARD_HOOK_FAILED] = "failed",
+	static const char *const results[SCOREBOARD_HOOK__MAX] = {
+		[SCOREBOARD_HOOK_ACCEPTED] = "accepted",
+		[SCOREBOARD_HOOK_IGNORED] = "ignored",
+		[SCOREBOARD_HOOK_REJECTED] = "rejected",
+		[SCOREBOARD_HOOK_FAILED] = "failed",
 	};
 	int i;
 
 	family(b, "slipway_hook_deliveries_total", "counter",
 	    "Events from Git servers, by result.");
-	for (i = 0; i < BOARD_HOOK__MAX; i++)
+	for (i = 0; i < SCOREBOARD_HOOK__MAX; i++)
 		buf_printf(b,
 		    "slipway_hook_deliveries_total{result=\"%s\"} %lld\n",
 		    results[i], (long long)atomic_load(&board->hooks[i]));
@@ -309,8 +310,8 @@ api_metrics(struct req *rq)
 	family(&b, "slipway_build_info", "gauge",
 	    "Version of the service; the value is 1.");
 	buf_puts(&b, "slipway_build_info{version=\"" SLIPWAY_VERSION "\"} 1\n");
-	requests_write(&b, rq->board);
-	hooks_write(&b, rq->board);
+	requests_write(&b, rq->scoreboard);
+	hooks_write(&b, rq->scoreboard);
 	single(&b, "slipway_database_up", "gauge",
 	    "Whether the database responds.", e == NULL ? 1 : 0);
 	if (e == NULL) {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: ISC */
-#include "api/audited.h"
 #include "api/resources.h"
+#include "api/rules.h"
 #include "core/str.h"
 #include "crypto/webhook.h"
 #include "deploy/deploy.h"
 #include "deploy/notified.h"
 #include "store/notice.h"
 #include "store/notifier.h"
+#include "web/audited.h"
 
 struct work {
 	struct req *rq;
@@ -46,7 +47,7 @@ static const struct err *
 api_notifier_judge(struct req *rq, const void *item)
 {
 	struct arena *a = arena_open(DEPLOY_WORK);
-	struct deploy deploy = req_deploy(rq, a);
+	struct deploy deploy = rules_context(rq, a);
 	const struct err *e = notified_judge(&deploy, item);
 
 	arena_close(a);
@@ -222,7 +223,7 @@ test_body(struct db *db, void *context)
 static const struct err *
 api_notifier_test(struct req *rq)
 {
-	const struct deploy deploy = req_deploy(rq, rq->a);
+	const struct deploy deploy = rules_context(rq, rq->a);
 	struct work w = { .rq = rq };
 	const struct err *e;
 

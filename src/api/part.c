@@ -3,12 +3,12 @@
 
 #include <string.h>
 
-#include "api/answer.h"
 #include "api/resources.h"
-#include "api/route.h"
 #include "core/num.h"
 #include "core/str.h"
 #include "store/named.h"
+#include "web/answer.h"
+#include "web/route.h"
 
 const char *
 part_pointer(const struct import *im, const char *list, size_t index)

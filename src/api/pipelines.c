@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 #include "api/pipelines.h"
 
-#include "api/audited.h"
 #include "api/projects.h"
 #include "api/resources.h"
 #include "store/project.h"
+#include "web/audited.h"
 
 struct work {
 	struct req *rq;

@@ -3,8 +3,8 @@
 #ifndef SLIPWAY_API_PIPELINES_H
 #define SLIPWAY_API_PIPELINES_H
 
-#include "api/req.h"
 #include "store/pipeline.h"
+#include "web/req.h"
 
 /* Stores the pipeline with its steps and responds with it, as POST
  * /api/pipelines does. The same transaction adds those presets to the project

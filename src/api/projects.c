@@ -3,9 +3,8 @@
 
 #include <string.h>
 
-#include "api/audited.h"
 #include "api/resources.h"
-#include "api/scope.h"
+#include "api/rules.h"
 #include "core/branch.h"
 #include "core/str.h"
 #include "deploy/deploy.h"
@@ -20,6 +19,8 @@
 #include "store/pipeline.h"
 #include "store/project.h"
 #include "store/push.h"
+#include "web/audited.h"
+#include "web/scope.h"
 
 #define TRIGGERS_MAX ((size_t)7 << 20) /* for an arena that holds them */
 #define GUEST_RULE "can be changed only by users who see all projects"
@@ -180,7 +181,7 @@ static const struct err *
 api_project_judge(struct req *rq, const void *item)
 {
 	struct arena *a = arena_open(TRIGGERS_MAX);
-	struct deploy deploy = req_deploy(rq, a);
+	struct deploy deploy = rules_context(rq, a);
 	const struct project *p = item;
 	struct project stored = { .id = 0 };
 	const struct err *e = NULL;
@@ -204,7 +205,7 @@ static const struct err *
 project_write(struct req *rq, const struct project *p, int64_t *id)
 {
 	struct arena *a = arena_open(TRIGGERS_MAX);
-	struct deploy deploy = req_deploy(rq, a);
+	struct deploy deploy = rules_context(rq, a);
 	struct project open = *p;
 	struct secrets secrets;
 	const struct err *e;
@@ -360,7 +361,7 @@ remove_body(struct db *db, void *context)
 static const struct err *
 api_project_remove(struct req *rq)
 {
-	const struct deploy deploy = req_deploy(rq, rq->a);
+	const struct deploy deploy = rules_context(rq, rq->a);
 	struct work w = { .rq = rq };
 	const struct err *e;
 
@@ -420,7 +421,7 @@ project_presets_judge(struct req *rq, int64_t project_id,
     struct json_text presets)
 {
 	struct arena *a = arena_open(JOINED_MAX);
-	struct deploy deploy = req_deploy(rq, a);
+	struct deploy deploy = rules_context(rq, a);
 	struct faults found;
 	const struct err *e;
 	struct project p;

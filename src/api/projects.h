@@ -3,7 +3,7 @@
 #ifndef SLIPWAY_API_PROJECTS_H
 #define SLIPWAY_API_PROJECTS_H
 
-#include "api/req.h"
+#include "web/req.h"
 
 /* Adds faults at /presets if these envPresets cannot be added to the project.
  * An unknown project has no faults here. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
-#include "api/audited.h"
 #include "api/resources.h"
+#include "api/rules.h"
 #include "deploy/deploy.h"
 #include "deploy/scheduled.h"
+#include "web/audited.h"
 
 struct work {
 	struct req *rq;
@@ -55,7 +56,7 @@ static const struct err *
 api_schedule_judge(struct req *rq, const void *item)
 {
 	struct arena *a = arena_open(DEPLOY_WORK);
-	struct deploy deploy = req_deploy(rq, a);
+	struct deploy deploy = rules_context(rq, a);
 	const struct err *e;
 
 	e = scheduled_judge(&deploy, item);
@@ -68,7 +69,7 @@ create_body(struct db *db, void *context)
 {
 	struct work *w = context;
 	struct req *rq = w->rq;
-	struct deploy deploy = req_deploy(rq, rq->a);
+	struct deploy deploy = rules_context(rq, rq->a);
 	struct schedule sent = *(const struct schedule *)rq->body;
 	const struct err *e;
 	int64_t id;
@@ -90,7 +91,7 @@ create_body(struct db *db, void *context)
 static void
 written(const struct work *w)
 {
-	const struct deploy deploy = req_deploy(w->rq, w->rq->a);
+	const struct deploy deploy = rules_context(w->rq, w->rq->a);
 
 	deploy_wake(&deploy);
 	answer_item(w->rq, &schedule_shape, &w->schedule, w->schedule.version);
@@ -134,7 +135,7 @@ change_body(struct db *db, void *context)
 {
 	struct work *w = context;
 	struct req *rq = w->rq;
-	struct deploy deploy = req_deploy(rq, rq->a);
+	struct deploy deploy = rules_context(rq, rq->a);
 	struct schedule old;
 	const struct err *e;
 

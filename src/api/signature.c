@@ -3,11 +3,11 @@
 
 #include <string.h>
 
-#include "api/board.h"
 #include "core/num.h"
 #include "core/str.h"
 #include "crypto/webhook.h"
 #include "store/hook.h"
+#include "web/scoreboard.h"
 
 #define SIGNATURES                                                             \
 	8 /* signatures of one event; there are several while keys
@@ -30,7 +30,7 @@ is_flood(struct req *rq)
 
 	for (; from != NULL && *from != '\0'; from++)
 		hash = (hash ^ (unsigned char)*from) * 16777619;
-	slot = &rq->board->rejected[hash % BOARD_REJECTED];
+	slot = &rq->scoreboard->rejected[hash % SCOREBOARD_REJECTED];
 	seen = atomic_load(slot);
 	do
 		next = seen >> COUNT_BITS == window ?

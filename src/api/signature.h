@@ -3,8 +3,8 @@
 #ifndef SLIPWAY_API_SIGNATURE_H
 #define SLIPWAY_API_SIGNATURE_H
 
-#include "api/req.h"
 #include "forge/hook.h"
+#include "web/req.h"
 
 #define SIGNATURE_WINDOW 300 /* maximum distance of a signed time in seconds */
 

@@ -3,15 +3,15 @@
  * (RFC 7636), following RFC 9700. */
 #include <string.h>
 
-#include "api/admission.h"
-#include "api/audited.h"
-#include "api/auth.h"
 #include "api/forge.h"
 #include "api/login.h"
 #include "api/resources.h"
 #include "core/log.h"
 #include "core/str.h"
 #include "store/session.h"
+#include "web/admission.h"
+#include "web/audited.h"
+#include "web/auth.h"
 
 /* The cookie of a pending sign-in. Its name ends in the first digits of the
  * state's hash, so that concurrent sign-ins do not conflict. */

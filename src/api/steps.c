@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-#include "api/audited.h"
 #include "api/resources.h"
 #include "store/pipeline.h"
+#include "web/audited.h"
 
 struct work {
 	struct req *rq;

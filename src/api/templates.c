@@ -193,4 +193,5 @@ const struct resource templates_resource = {
 	.tag = "templates",
 	.about = "Ready-made pipelines.",
 	.routes = routes,
+	.load = template_load,
 };

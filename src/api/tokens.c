@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: ISC */
 #include <string.h>
 
-#include "api/audited.h"
-#include "api/auth.h"
 #include "api/grant.h"
 #include "api/login.h"
 #include "api/resources.h"
-#include "api/scope.h"
 #include "core/str.h"
 #include "crypto/crypto.h"
 #include "store/identity.h"
 #include "store/member.h"
 #include "store/session.h"
 #include "store/user.h"
+#include "web/audited.h"
+#include "web/auth.h"
+#include "web/scope.h"
 
 #define TOKEN_VERSION 1 /* a token never changes */
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
-#include "api/audited.h"
 #include "api/resources.h"
+#include "api/rules.h"
 #include "deploy/shared.h"
 #include "store/variable.h"
+#include "web/audited.h"
 
 /* For one value, encrypted for each project. */
 #define WORK_MAX ((size_t)64 << 20)
@@ -40,7 +41,7 @@ static const struct err *
 api_variable_judge(struct req *rq, const void *item)
 {
 	struct arena *a = arena_open(WORK_MAX);
-	struct deploy deploy = req_deploy(rq, a);
+	struct deploy deploy = rules_context(rq, a);
 	const struct err *e = shared_judge(&deploy, item);
 
 	arena_close(a);
@@ -51,7 +52,7 @@ static const struct err *
 variable_write(struct req *rq, const struct variable *v, struct variable *out)
 {
 	struct arena *a = arena_open(WORK_MAX);
-	struct deploy deploy = req_deploy(rq, a);
+	struct deploy deploy = rules_context(rq, a);
 	const struct err *e;
 	int64_t id;
 

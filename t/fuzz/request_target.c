@@ -3,11 +3,11 @@
  * line is the target, the rest is an If-Match. */
 #include <string.h>
 
-#include "api/etag.h"
-#include "api/uri.h"
 #include "core/str.h"
 #include "core/utf8.h"
 #include "fuzz.h"
+#include "web/etag.h"
+#include "web/uri.h"
 
 /* An accepted path has one reading, and is returned unchanged. */
 static void
