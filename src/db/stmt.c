@@ -328,6 +328,10 @@ call_once(struct db *db, struct call *c)
 			db->wrote = true;
 	}
 out:
+	/* after an error the library may have dropped the cells of the columns,
+	 * as it does when the response to a fetch is an error */
+	if (e != NULL)
+		p->bound = false;
 	read_all(db, p);
 	return e;
 }

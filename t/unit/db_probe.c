@@ -91,6 +91,28 @@ static const struct stmt slow_list = {
 	.moresize = sizeof(struct probe),
 	.reads = true,
 };
+/* The server answers before it locks the first row. */
+static const struct stmt all_hold = {
+	.name = "all_hold",
+	.sql = "SELECT n AS number FROM counter WHERE id > 0 ORDER BY id"
+	       " FOR UPDATE",
+	.row = number_row,
+	.rowsize = sizeof(struct probe),
+};
+/* Its rows are sent one by one, and take 0.8 s together. */
+static const struct stmt slow_rows = {
+	.name = "slow_rows",
+	.sql = "SELECT REPEAT('x', 20000) AS text, SLEEP(0.1) AS id"
+	       " FROM seq_1_to_8",
+	.row = text_id_row,
+	.rowsize = sizeof(struct probe),
+};
+static const struct stmt rows = {
+	.name = "rows",
+	.sql = "SELECT seq AS number FROM seq_1_to_5",
+	.row = number_row,
+	.rowsize = sizeof(struct probe),
+};
 static const struct stmt counter_read = {
 	.name = "counter_read",
 	.sql = "SELECT n AS number FROM counter WHERE id = ?",
@@ -192,6 +214,22 @@ reckless_body(struct db *d, void *context)
 	if (e == NULL)
 		e = db_exec(d, &counter_add, &args, NULL);
 	return NULL;
+}
+
+/* The statement that fails is not the one that begins the transaction. */
+static const struct err *
+rows_body(struct db *d, void *context)
+{
+	const struct job *job = context;
+	const struct probe args = { .text = job->text, .id = 1 };
+	const struct err *e;
+	struct list list, more;
+	struct probe row;
+
+	if ((e = db_exec(d, &log_insert, &args, NULL)) != NULL ||
+	    (e = db_rows(d, arena, &all_hold, NULL, &list)) != NULL)
+		return e;
+	return db_row_more(d, arena, &both, &args, &row, &more);
 }
 
 static const struct err *
@@ -320,6 +358,26 @@ c_half(char *rest)
 }
 
 static void
+c_hold(char *rest)
+{
+	struct list list;
+
+	(void)rest;
+	answer(db_rows(db, arena, &all_hold, NULL, &list), "");
+}
+
+static void
+c_rows(char *rest)
+{
+	const struct stmt *s = str_eq(rest, "slow") ? &slow_rows : &rows;
+	const struct err *e;
+	struct list list;
+
+	e = db_rows(db, arena, s, NULL, &list);
+	answer(e, arena_printf(arena, "%zu", list.n));
+}
+
+static void
 c_lasting(char *rest)
 {
 	const struct probe args = { .id = 1 };
@@ -444,6 +502,9 @@ static const struct {
 	{ "touch", .run = c_touch },
 	{ "both", .run = c_both },
 	{ "half", .run = c_half },
+	{ "hold", .run = c_hold },
+	{ "rows", .run = c_rows },
+	{ "inside", .body = rows_body },
 	{ "lasting", .run = c_lasting },
 	{ "add", .body = add_body },
 	{ "look", .body = look_body },

@@ -10,10 +10,14 @@ package Slipway::Proxy;
 #   $proxy->plan('commit answer');   it does, and the response is dropped
 #   $proxy->plan('packet 7 after');  the client's 7th packet from now on
 #   $proxy->plan('packet 7 after kill');  the same, and the client is killed
+#   $proxy->plan('fetch 2 1969');    the response to the 2nd fetch from the next
+#                                    prepared statement's result is this error;
+#                                    0 = to the last one
+#   $proxy->plan('fetch 2 1969 1');  the same of the result after the next
 #   $proxy->plan('silent');          accepts connections and stays silent
 #   $proxy->plan('pass');
 #
-# A cut happens once; then the plan is `pass`.
+# A cut or an error happens once; then the plan is `pass`.
 
 use strict;
 use warnings;
@@ -131,7 +135,7 @@ sub _pump {
 	if (!$n) { $self->_drop($pair); return }
 	if ($fh == $pair->{server}) {
 		if ($pair->{doomed}) { $self->_cut($pair, 'answer'); return }
-		_write($pair->{client}, $data);
+		_write($pair->{client}, $pair->{result} ? $self->_result($pair, $data) : $data);
 		return;
 	}
 	$pair->{buffer} .= $data;
@@ -151,7 +155,64 @@ sub _packet {
 	_write($pair->{server}, $packet);
 	if ($how =~ /^after/) { $self->_cut($pair, $how); return 0 }
 	$pair->{doomed} = 1 if $how eq 'answer';
+	$pair->{result} = { buffer => '', state => 'head', seen => 0, at => $1, error => $2 }
+	    if $how =~ /^fetch (\d+) (\d+)$/;
 	return 1;
+}
+
+# What the client gets of these bytes of a result in which one fetch fails.
+sub _result {
+	my ($self, $pair, $data) = @_;
+	my $r = $pair->{result};
+	my $out = '';
+	$r->{buffer} .= $data;
+	while (length $r->{buffer} >= 4) {
+		my $len = 4 + unpack 'V', substr($r->{buffer}, 0, 3) . "\0";
+		last if length $r->{buffer} < $len;
+		my $packet = substr $r->{buffer}, 0, $len, '';
+		my $fails = _fetched($r, substr $packet, 4);
+		if ($fails && !$r->{failed}) {
+			my $error = "\xff" . pack('v', $r->{error}) . '#HY000injected';
+			$out .= substr(pack('V', length $error), 0, 3) . substr($packet, 3, 1) . $error;
+			$r->{failed} = 1;
+			spew($self->{cuts}, (slurp($self->{cuts}) || '') . "fetch\n");
+		} elsif (!$r->{failed}) {
+			$out .= $packet;
+		}
+		if ($r->{state} eq 'end') {
+			delete $pair->{result};
+			return $out . $r->{buffer};
+		}
+	}
+	return $out;
+}
+
+# Advances by a packet; whether it is the one to replace.
+sub _fetched {
+	my ($r, $payload) = @_;
+	my $type = ord $payload;
+	my $is_eof = $type == 0xfe && length $payload < 9;
+	my $more;
+	if ($type == 0xff) {
+		$r->{state} = 'end';
+		return 0;
+	}
+	if ($r->{state} eq 'head' && $type == 0) { # affected rows and insert id of one byte each
+		$more = 8 & unpack 'v', substr $payload, 3, 2;
+	} elsif ($r->{state} eq 'head') {
+		$r->{state} = 'columns';
+		return 0;
+	} elsif ($is_eof && $r->{state} eq 'columns') {
+		$r->{state} = 'rows';
+		return 0;
+	} elsif ($r->{state} eq 'columns') {
+		return 0;
+	} elsif ($is_eof) {
+		$more = 8 & unpack 'v', substr $payload, 3, 2;
+	}
+	$r->{state} = $more ? 'head' : 'end' if defined $more;
+	return defined $more && !$more if $r->{at} == 0;
+	return ++$r->{seen} == $r->{at};
 }
 
 # How to cut at this packet; "" if not.
@@ -164,6 +225,9 @@ sub _due {
 	} elsif ($plan =~ /^packet (\d+) (\w+(?: kill)?)$/) {
 		$how = $2 if $1 <= 1;
 		$self->plan('packet ' . ($1 - 1) . " $2") if $1 > 1;
+	} elsif ($payload =~ /^\x17/ && $plan =~ /^fetch (\d+) (\d+)(?: (\d+))?$/) {
+		$how = "fetch $1 $2" if !$3;
+		$self->plan("fetch $1 $2 " . ($3 - 1)) if $3;
 	}
 	$self->plan('pass') if $how ne '';
 	return $how;
