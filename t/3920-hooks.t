@@ -137,6 +137,32 @@ is(send_it(@later)->{status}, 204, 'a push before the trigger exists returns 204
 change(triggers => [ trigger('main', $one) ]);
 is(send_it(@later)->{status}, 202, 'the same push can be redelivered after the trigger exists');
 
+# --- paths that would keep a worker busy for minutes
+sub listed { return (body => { commits => [ { id => $_[0], message => 'm', added => $_[1] } ] }) }
+my $costly = { %{ trigger('main', $one) },
+	paths => [ map { '**a' x 60 . '/' . 'a' x $_ . '?' } 0 .. 49 ] };
+my $cheap = { %{ trigger('main', $two) }, paths => [ 'src/**', '**.c', 'doc/*/x?' ] };
+change(triggers => [ ($costly) x 20, $cheap, ($costly) x 19 ]);
+for my $case ([ 10, 204, 0 ], [ 160, 202, 39 ]) {
+	my ($names, $status, $matching) = @$case;
+	my @files = map { sprintf('%03d', $_) . 'a' x 252 } 1 .. $names;
+	my $hash = fresh();
+	my $began = time;
+	my $got = push_it(gitea => commit => $hash, listed($hash, \@files));
+	cmp_ok(time - $began, '<', 5, "$names files and 1950 costly patterns do not keep a worker busy");
+	is($got->{status}, $status, "a push of $names files returns $status")
+	    or diag($got->{body}, $api->log);
+	is_deeply([ map { $_->{pipelineId} } @{ $got->{json}{data} || [] } ], [ ($one) x $matching ],
+	    "with $names files $matching triggers match that cost too much, and none that costs little");
+	$hash = fresh();
+	$got = push_it(gitea => commit => $hash, listed($hash, [ @files, 'b/c.c' ]));
+	is(scalar(grep { $_->{pipelineId} == $two } @{ $got->{json}{data} || [] }), 1,
+	    'a trigger whose paths cost little matches among costly ones');
+}
+like($api->log, qr/trigger 0: its paths take too long to match with 160 files/,
+    'the log names a trigger that costs too much');
+change(triggers => [ trigger('main', $one) ]);
+
 # --- signatures, of the raw bytes (CVE-2022-43411, CVE-2023-40034)
 woken();
 sub signed {

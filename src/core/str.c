@@ -201,48 +201,6 @@ str_matches(const char *s, const char *ere)
 	return ere_matches(ere, s);
 }
 
-/* A star matches the empty text. */
-static void
-glob_skip(const char *pattern, bool *at)
-{
-	size_t i;
-
-	for (i = 0; pattern[i] != '\0'; i++)
-		if (at[i] && pattern[i] == '*')
-			at[i + (pattern[i + 1] == '*' ? 2 : 1)] = true;
-}
-
-/* Tracks all places in the pattern that the text may have reached, at once: no
- * pattern takes longer than its length per character. */
-bool
-str_glob(const char *pattern, const char *s)
-{
-	bool at[STR_GLOB_MAX + 1] = { true }, next[STR_GLOB_MAX + 1];
-	size_t n = strlen(pattern), len, i;
-
-	if (n > STR_GLOB_MAX)
-		return false;
-	glob_skip(pattern, at);
-	for (; *s != '\0'; s += len) {
-		for (len = 1; (s[len] & 0xc0) == 0x80; len++)
-			;
-		(void)memset(next, 0, n + 1);
-		for (i = 0; i < n; i++) {
-			if (!at[i])
-				continue;
-			if (pattern[i] == '*')
-				next[i] = *s != '/' || pattern[i + 1] == '*';
-			else if (pattern[i] == '?' && *s != '/')
-				next[i + 1] = true;
-			else if (strncmp(pattern + i, s, len) == 0)
-				next[i + len] = true;
-		}
-		glob_skip(pattern, next);
-		(void)memcpy(at, next, n + 1);
-	}
-	return at[n];
-}
-
 const char *
 str_camel(struct arena *a, const char *snake)
 {

@@ -39,12 +39,6 @@ const char *str_visible(struct arena *, const char *s);
  * matches nothing. */
 bool str_matches(const char *s, const char *ere);
 
-/* Whether all of s matches the pattern: `*` is any run of characters but `/`,
- * `**` any run, `?` one character but `/`.  Patterns longer than STR_GLOB_MAX
- * bytes match nothing. */
-#define STR_GLOB_MAX 1024
-bool str_glob(const char *pattern, const char *s);
-
 /* Converts "default_branch" to "defaultBranch". */
 const char *str_camel(struct arena *, const char *snake);
 /* Lower-case ASCII letters, digits and single dashes, at most 64 bytes;

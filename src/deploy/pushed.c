@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "deploy/pushed.h"
 
+#include "core/glob.h"
 #include "core/log.h"
 #include "core/str.h"
 #include "deploy/deploy.h"
@@ -11,6 +12,7 @@
 
 #define IDS_MAX ((size_t)16 * 1024)
 #define REJECTED_MAX ((size_t)64 * 1024)
+#define MATCHING_MAX ((size_t)40000000) /* about 100 ms for an event */
 
 /* A push and the triggers of its project. */
 struct firing {
@@ -19,6 +21,7 @@ struct firing {
 	int64_t project_id;
 	const struct pushed *push;
 	struct list triggers;
+	size_t budget; /* of work, to match files with the paths */
 	struct pushed_result *out;
 };
 
@@ -37,18 +40,18 @@ pushed_result_release(struct pushed_result *r)
 	buf_release(&r->rejected);
 }
 
-static bool
-has_change(const struct trigger *trigger, const struct pushed *push)
+static enum glob_found
+change_find(const struct trigger *trigger, const struct pushed *push,
+    size_t *budget)
 {
 	const struct trigger_path *path = trigger->paths.items;
-	const char *const *file = push->files.items;
-	size_t i, k;
+	enum glob_found found = GLOB_NONE;
+	size_t i;
 
-	for (i = 0; i < trigger->paths.n; i++)
-		for (k = 0; k < push->files.n; k++)
-			if (str_glob(path[i].pattern, file[k]))
-				return true;
-	return false;
+	for (i = 0; found == GLOB_NONE && i < trigger->paths.n; i++)
+		found = glob_find(path[i].pattern, push->files.items,
+		    push->files.n, budget);
+	return found;
 }
 
 static bool
@@ -58,16 +61,31 @@ is_named(const struct trigger *trigger, const struct pushed *push)
 						  trigger->branch;
 
 	return pattern != NULL &&
-	    str_glob(pattern, push->tag != NULL ? push->tag : push->branch);
+	    glob_matches(pattern, push->tag != NULL ? push->tag : push->branch);
 }
 
 /* One deployment too many does less harm than a missing one, so unknown files
- * match. */
+ * match, and so do paths that are too costly.  Each trigger has its share of
+ * the budget, so costly ones do not start those of others. */
 static bool
-is_matched(const struct trigger *trigger, const struct pushed *push)
+is_matched(struct firing *f, size_t index)
 {
-	return trigger->paths.n == 0 || !push->has_files ||
-	    has_change(trigger, push);
+	const struct trigger *trigger = (const struct trigger *)
+					    f->triggers.items +
+	    index;
+	const size_t share = f->budget / (f->triggers.n - index);
+	size_t left = share;
+	enum glob_found found;
+
+	if (trigger->paths.n == 0 || !f->push->has_files)
+		return true;
+	found = change_find(trigger, f->push, &left);
+	f->budget -= share - left;
+	if (found == GLOB_UNDECIDED)
+		log_warn("project %lld: trigger %zu: its paths take too long "
+			 "to match with %zu files, so it starts its pipeline",
+		    (long long)f->project_id, index, f->push->files.n);
+	return found != GLOB_NONE;
 }
 
 /* Records why a matching trigger creates no deployment. */
@@ -156,6 +174,7 @@ pushed_fire(struct deploy *deploy, struct arena *a, const struct project *p,
 		.a = a,
 		.project_id = p->id,
 		.push = push,
+		.budget = MATCHING_MAX,
 		.out = out };
 	const struct trigger *trigger;
 	const struct err *e;
@@ -171,7 +190,7 @@ pushed_fire(struct deploy *deploy, struct arena *a, const struct project *p,
 		if (!is_named(&trigger[i], push))
 			continue;
 		out->is_watched = true;
-		if (!is_matched(&trigger[i], push))
+		if (!is_matched(&f, i))
 			continue;
 		out->matching++;
 		e = trigger_fire(&f, i);

@@ -25,7 +25,7 @@ struct pushed {
 	const char *commit_hash;
 	const char *commit_message;
 	const char *before; /* the commit that it replaced, or NULL */
-	struct list files;  /* const char *: files that it changed */
+	struct list files;  /* const char *, sorted: files that it changed */
 	bool has_files;     /* they are known */
 	struct maybe deployer;
 	/* Records each new deployment in the audit log. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/branch.h"
+#include "core/glob.h"
 #include "core/str.h"
 #include "crypto/public_key.h"
 #include "deploy/shared.h"
@@ -69,7 +70,7 @@ target_accepts(struct arena *a, const struct environment *env,
 	p = list.items;
 	*out = is_open(env);
 	for (i = 0; name != NULL && !*out && i < list.n; i++)
-		*out = str_glob(p[i].text, name);
+		*out = glob_matches(p[i].text, name);
 	return NULL;
 }
 

@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "core/branch.h"
+#include "core/glob.h"
 #include "core/num.h"
 #include "core/str.h"
 #include "core/utf8.h"
@@ -355,6 +356,7 @@ files_read(struct arena *a, const struct push *p, const char *body, size_t len,
 	out->has_files = json_pick_texts(a, "commits", names, body, len,
 			     &out->files) == NULL &&
 	    out->files.n > 0;
+	out->files.n = glob_names_sort(out->files.items, out->files.n);
 }
 
 const struct err *

@@ -208,72 +208,6 @@ times(void)
 	ok(time_mono_ms() >= ms, "time_mono_ms does not run backwards");
 }
 
-static const struct {
-	const char *pattern, *text;
-	bool good;
-} glob_rows[] = {
-	{ "main", "main", true },
-	{ "main", "mai", false },
-	{ "main", "mainx", false },
-	{ "main", "Main", false },
-	{ "", "", true },
-	{ "", "a", false },
-	{ "*", "", true },
-	{ "*", "main", true },
-	{ "*", "a/b", false },
-	{ "**", "a/b/c", true },
-	{ "**", "", true },
-	{ "release/*", "release/1", true },
-	{ "release/*", "release/", true },
-	{ "release/*", "release", false },
-	{ "release/*", "release/1/x", false },
-	{ "release/**", "release/1/x", true },
-	{ "release/**", "released/1", false },
-	{ "**/x", "a/b/x", true },
-	{ "**/x", "x", false },
-	{ "a/**/z", "a/b/c/z", true },
-	{ "a/**/z", "a/z", false },
-	{ "*-fix", "a-fix-fix", true },
-	{ "*-fix", "a-fixed", false },
-	{ "v?", "v1", true },
-	{ "v?", "v", false },
-	{ "v?", "v12", false },
-	{ "v?", "v/", false },
-	{ "v?x", "v\u00e9x", true },
-	{ "v??x", "v\u00e9x", false },
-	{ "\u00e9*", "\u00e9t\u00e9", true },
-	{ "\u00e9", "\u00e8", false },
-	{ "***", "a/b", true },
-	{ "*?*", "a", true },
-	{ "*?*", "", false },
-	{ "[a]", "a", false },
-	{ "[a]", "[a]", true },
-	{ "a.c", "abc", false },
-	{ "**a**a**a**a**a**a**b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", false },
-};
-
-static void
-globs(void)
-{
-	char text[STR_GLOB_MAX + 2], pattern[STR_GLOB_MAX + 2];
-	size_t i;
-
-	for (i = 0; i < N(glob_rows); i++)
-		ok(str_glob(glob_rows[i].pattern, glob_rows[i].text) ==
-			glob_rows[i].good,
-		    "\"%s\" and \"%s\"", glob_rows[i].pattern,
-		    glob_rows[i].text);
-	for (i = 0; i < STR_GLOB_MAX; i++)
-		pattern[i] = i % 3 == 2 ? 'a' : '*';
-	(void)memset(text, 'a', sizeof(text) - 1);
-	text[sizeof(text) - 1] = pattern[STR_GLOB_MAX] = '\0';
-	ok(str_glob(pattern, text), "the most expensive pattern matches soon");
-	pattern[STR_GLOB_MAX] = '*';
-	pattern[STR_GLOB_MAX + 1] = '\0';
-	ok(!str_glob(pattern, text),
-	    "a pattern that is too long matches nothing");
-}
-
 static void
 names(void)
 {
@@ -325,7 +259,6 @@ main(void)
 	clipped();
 	patterns();
 	times();
-	globs();
 	names();
 	return tap_done();
 }
