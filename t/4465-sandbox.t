@@ -14,7 +14,7 @@ use Test::More;
 
 my $apart = own_mounts();
 my %unit = map { $_ => slurp(builddir() . "/src/$_.service") } 'monitor/slipway-runner',
-    'monitor/slipway-runner-once', 'api/slipway-api';
+    'monitor/slipway-runner-once', 'web/slipway-api';
 
 # --- the rating of systemd-analyze
 my ($analyze) = grep { -x } map { "$_/systemd-analyze" } split /:/, "$ENV{PATH}:/usr/bin";
