@@ -144,7 +144,7 @@ like($probe->ask('schema'), qr/^ok/, 'the schema with the right checksum is acce
 # --- checksums
 require Digest::SHA;
 is($sums, join("\n", map { basename($_, '.sql') . "\t" . Digest::SHA->new(256)->addfile($_)->hexdigest }
-    sort glob srcdir() . '/sql/*.sql'), 'the recorded checksums are those of the shipped files');
+    sort glob srcdir() . '/sql/[0-9]*.sql'), 'the recorded checksums are those of the shipped files');
 
 # --- the account of the service cannot migrate
 empty();

@@ -104,7 +104,7 @@ sub _migrated {
 		die "cp: $err" if $status != 0;
 		__PACKAGE__->_on($dir)->migrate->stop;
 	};
-	return _template('schema-' . _name(sort glob srcdir() . '/sql/*.sql'), $fill);
+	return _template('schema-' . _name(sort glob srcdir() . '/sql/[0-9]*.sql'), $fill);
 }
 
 # A server on an existing data directory.
